@@ -1,0 +1,115 @@
+# stat-accel: one Makefile, variants side by side.  `make help` lists the targets.
+
+VARIANT ?= release
+B       := $(if $(filter release,$(VARIANT)),build,build/$(VARIANT))
+CC      ?= cc
+prefix  ?= /usr/local
+VERSION := 0.1.0
+
+PKGS    := glib-2.0 libpcre2-8
+WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
+	   -Wno-unused-parameter -Wno-missing-field-initializers -Werror=implicit-function-declaration
+CPPFLAGS += -D_GNU_SOURCE -DSTAT_ACCEL_VERSION='"$(VERSION)"'
+CFLAGS_release = -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-plt
+CFLAGS_asan    = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+CFLAGS_tsan    = -O1 -g -fsanitize=thread
+CFLAGS_V       = $(CFLAGS_$(VARIANT)) -fPIE -pthread $(CFLAGS)
+LDFLAGS_V      = $(CFLAGS_$(VARIANT)) -pie -pthread -Wl,-z,relro,-z,now $(LDFLAGS)
+
+# pkg-config is asked when a recipe runs, not when the file is read, so that
+# `make help` and `make run` work before anything is installed.
+PKG_CFLAGS   = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+PKG_LIBS     = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+FUSE_FLAGS   = $(shell pkg-config --cflags --libs fuse3 2>/dev/null)
+
+# ---------------------------------------------------------------- layers
+# What a layer may link: itself and those below.
+LAYERS           := base io proxy-core server fcgi-stat-accel
+below_base       := base
+below_io         := io base
+below_proxy-core := proxy-core io base
+below_server     := server proxy-core io base
+below_fcgi-stat-accel := fcgi-stat-accel base
+
+src_of = $(filter-out %/main.c,$(sort $(wildcard $1/*.c $1/*/*.c)))
+obj_of = $(patsubst %.c,$B/obj/%.o,$(call src_of,$1))
+lib_of = $(patsubst %,$B/lib/%.a,$(below_$1))
+
+PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel
+SCRIPTS  := $(wildcard scripts/accel-*)
+RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c))
+UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(wildcard t/unit/*/*.c)))
+
+.PHONY: all rigs units check asan tsan bench run install clean help lint deps doc
+all: $(PROGRAMS)
+rigs: $(RIGS)
+units: $(UNITS)
+
+$B/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. -MMD -MP $(CFLAGS_V) $(PKG_CFLAGS) -c -o $@ $<
+
+define layer_rules
+$B/lib/$1.a: $(call obj_of,$1)
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	ar rcs $$@ $$^
+$B/unit/$1/%: $B/obj/t/unit/$1/%.o $(call lib_of,$1)
+	@mkdir -p $$(@D)
+	$$(CC) $$(LDFLAGS_V) -o $$@ $$^ $$(LIBS_$1) $$(PKG_LIBS)
+endef
+LIBS_fcgi-stat-accel := -lfcgi
+$(foreach l,$(LAYERS),$(eval $(call layer_rules,$l)))
+
+$B/bin/accel-server: $B/obj/server/main.o $(call lib_of,server)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS_V) -o $@ $^ $(PKG_LIBS)
+$B/bin/fcgi-stat-accel: $B/obj/fcgi-stat-accel/main.o $(call lib_of,fcgi-stat-accel)
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS_V) -o $@ $^ -lfcgi $(PKG_LIBS)
+$B/bin/slowfs: t/slowfs/slowfs.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $< $(FUSE_FLAGS)
+$B/bin/%: t/bench/%.c
+	@mkdir -p $(@D)
+	$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $<
+
+-include $(shell find $B/obj -name '*.d' 2>/dev/null)
+
+# ---------------------------------------------------------------- targets
+deps:
+	@scripts/install-deps
+
+check: deps
+	@$(MAKE) --no-print-directory VARIANT=$(VARIANT) all rigs units
+	B=$B prove -j2 -It/lib $$(find $B/unit -type f -perm -u+x 2>/dev/null | sort | sed 's/$$//') t/*.t
+
+asan tsan:
+	@$(MAKE) --no-print-directory VARIANT=$@ check
+
+run: deps
+	@$(MAKE) --no-print-directory all
+	@scripts/run-demo
+
+bench: deps
+	@$(MAKE) --no-print-directory all rigs
+	@scripts/bench
+
+lint: deps
+	@scripts/lint
+
+install: all
+	install -D -m 755 -t $(DESTDIR)$(prefix)/bin $(PROGRAMS) $(SCRIPTS)
+
+clean:
+	rm -rf build
+
+help:
+	@echo 'make            build accel-server and fcgi-stat-accel in build/bin/'
+	@echo 'make run        install what is missing, build, serve a sample directory (DOCROOT=DIR PORT=N)'
+	@echo 'make check      install what is missing, build, run every test'
+	@echo 'make asan tsan  the same tests under AddressSanitizer+UBSan, under ThreadSanitizer'
+	@echo 'make bench      compare with nginx, lighttpd and a floor program, interleaved'
+	@echo 'make lint       static checks: layers, C, shell, Perl'
+	@echo 'make install    programs and scripts below $$(DESTDIR)$$(prefix)/'
+	@echo 'make clean      remove build/'

@@ -1,0 +1,26 @@
+/* base/arena.h -- memory that lives as long as one request and is freed in one go.
+ *
+ * The first block may be lent by the caller (a slab), so that small requests allocate nothing.
+ * Thread   one at a time.  Never returns NULL below the bound; above it NULL.
+ */
+#ifndef BASE_ARENA_H
+#define BASE_ARENA_H
+
+#include "base/text.h"
+
+struct arena_block;
+struct arena {
+	char *p, *end;             /* free part of the current block */
+	struct arena_block *more;  /* blocks from malloc, newest first */
+	size_t used, max;
+	char *lent;
+	size_t lent_size;
+};
+
+void arena_init(struct arena *, void *lent, size_t lent_size, size_t max);
+void arena_reset(struct arena *); /* frees all but the lent block */
+void *arena_get(struct arena *, size_t n); /* aligned to 16, not cleared */
+struct text arena_text(struct arena *, struct text t); /* a copy, with a NUL behind it; .p NULL if full */
+char *arena_str(struct arena *, struct text t);
+
+#endif

@@ -1,0 +1,28 @@
+/* base/counter.h -- event counts of one thread; a reader adds the threads up.
+ *
+ * Thread   written by the owner only, with relaxed atomics, so that others may read at any time.
+ */
+#ifndef BASE_COUNTER_H
+#define BASE_COUNTER_H
+
+#include <stdint.h>
+
+struct counters {
+#define C(name, doc) uint64_t name;
+#include "base/counters.def"
+#undef C
+};
+
+#define count_add(c, name, v) \
+	__atomic_store_n(&(c)->name, __atomic_load_n(&(c)->name, __ATOMIC_RELAXED) + (v), __ATOMIC_RELAXED)
+#define count(c, name) count_add(c, name, 1)
+
+struct counter_info {
+	const char *name, *doc;
+	uint32_t offset;
+};
+extern const struct counter_info counter_infos[]; /* ends with a NULL name */
+
+uint64_t counter_get(const struct counters *, const struct counter_info *);
+
+#endif

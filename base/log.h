@@ -1,0 +1,49 @@
+/* base/log.h -- one line per event, key=value, to whoever is registered as the sink.
+ *
+ *   ts=1173101341.237616 level=warn ev=exchange.failed id=c17.3 backend=unix:/run/a.sock error="..."
+ *
+ * base never waits: the sink (io/logfile.h in the server) takes a finished line and must not block.
+ * Until one is set, lines go to stderr.
+ * Thread   any.  A line is formatted on the caller's stack, at most LOG_LINE_MAX bytes, cut with "...".
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include "base/text.h"
+
+#define LOG_LINE_MAX 4096
+
+enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_ALERT };
+
+struct log_field {
+	const char *key;
+	enum { LF_KIND_STR, LF_KIND_TEXT, LF_KIND_U64, LF_KIND_I64, LF_KIND_ERR } kind;
+	union {
+		const char *s;
+		struct text t;
+		uint64_t u;
+		int64_t i;
+	};
+};
+
+#define LF_STR(k, v) ((struct log_field){.key = (k), .kind = LF_KIND_STR, .s = (v)})
+#define LF_TEXT(k, v) ((struct log_field){.key = (k), .kind = LF_KIND_TEXT, .t = (v)})
+#define LF_U64(k, v) ((struct log_field){.key = (k), .kind = LF_KIND_U64, .u = (uint64_t)(v)})
+#define LF_I64(k, v) ((struct log_field){.key = (k), .kind = LF_KIND_I64, .i = (v)})
+#define LF_ERR(k, v) ((struct log_field){.key = (k), .kind = LF_KIND_ERR, .i = (v)}) /* -errno */
+
+/* Values that hold anything but letters, digits and ./:_-+@ are quoted and escaped. */
+#define log_event(level, id, ev, ...)                                                             \
+	log_event_fields((level), (id), (ev), (const struct log_field[]){__VA_ARGS__},            \
+	    sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field))
+
+/* id may be NULL. */
+void log_event_fields(enum log_level, const char *id, const char *ev, const struct log_field *, size_t n);
+void log_raw(struct text line); /* a finished line, newline included (timing lines) */
+void log_set_level(enum log_level lowest);
+/* line ends in '\n'.  NULL: back to stderr. */
+void log_set_sink(void (*sink)(void *arg, struct text line), void *arg);
+/* At most one line a second for each *last (monotonic ns of the last one); true: log it now. */
+bool log_allowed(uint64_t *last_ns, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,20 @@
+/* base/urlpath.h -- from a request target to a path that cannot climb.
+ *
+ * Pure.  Decodes once, refuses NUL and bad %XX, treats an encoded slash (%2F) and a backslash as what
+ * nobody should ever see in a file name (refused), removes "." and ".." segments after decoding,
+ * folds runs of slashes.  The result starts with '/', holds no segment ".." or ".", and keeps a
+ * trailing slash.
+ */
+#ifndef BASE_URLPATH_H
+#define BASE_URLPATH_H
+
+#include "base/text.h"
+
+/* dst holds at least path.n + 1 bytes.  Returns the length (NUL behind it), or -EINVAL (bad escape, NUL,
+ * no leading slash), -EPERM (encoded slash, or ".." above the root). */
+int urlpath_clean(struct text path, char *dst);
+
+/* Percent-decodes t to dst (t.n + 1 bytes).  Length, or -EINVAL for a bad escape or a NUL. */
+int urlpath_decode(struct text t, char *dst);
+
+#endif
