@@ -7,6 +7,7 @@
 #define BASE_LIST_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include "base/must.h"
 
 struct list {

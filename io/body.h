@@ -1,0 +1,65 @@
+/* io/body.h -- what is left to send to one socket: memory and ranges of files, in order.
+ *
+ *   +------------+   +-------------------+   +-----------+
+ *   | copied     |   | lent, with owner  |   | file      |
+ *   | head bytes |   | cached small body |   | off, len  |
+ *   +------------+   +-------------------+   +-----------+
+ *
+ * Owner    copied bytes live in chunks of the body (IO_CHUNK bytes, recycled per loop); lent bytes are released by
+ *          calling release(owner) when sent or dropped; a file piece holds a reference.
+ * Errors   false when memory is short or the body holds BODY_PIECES pieces already.
+ */
+#ifndef IO_BODY_H
+#define IO_BODY_H
+
+#include "io/file.h"
+#include "io/io.h"
+
+#define IO_CHUNK 16384u
+#define BODY_PIECES 64u /* a multipart reply of 16 ranges needs 33 */
+
+struct body_piece {
+	struct io_file *file; /* NULL: memory */
+	const char *p;        /* memory */
+	uint64_t off, len;    /* of the file; what is left */
+	void (*release)(void *owner);
+	void *owner;
+};
+
+struct body_chunk;
+struct body {
+	struct io *io;
+	struct body_piece *piece; /* ring of cap entries (8 inline, more from malloc) */
+	uint16_t first, n, cap;
+	struct body_chunk *chunks;
+	uint64_t left; /* bytes */
+	struct body_piece inl[8];
+};
+
+void body_init(struct body *, struct io *);
+void body_clear(struct body *); /* releases everything; ready for use again */
+bool body_copy(struct body *, struct text t);
+/* Room for n <= IO_CHUNK contiguous bytes at the end; write there, then body_wrote() how many. */
+char *body_room(struct body *, size_t n);
+void body_wrote(struct body *, size_t n);
+bool body_lend(struct body *, struct text t, void (*release)(void *), void *owner);
+bool body_file(struct body *, struct io_file *, uint64_t off, uint64_t len);
+
+/* For the sender: the memory at the front as an iovec (at most max entries; *more: something follows),
+ * and taking n sent bytes off the front. */
+int body_iov(const struct body *, struct iovec *iov, int max, bool *more);
+void body_sent(struct body *, uint64_t n);
+
+static inline bool
+body_empty(const struct body *b)
+{
+	return (b->n == 0);
+}
+
+static inline struct body_piece *
+body_front(struct body *b)
+{
+	return (b->n != 0 ? &b->piece[b->first] : NULL);
+}
+
+#endif

@@ -1,0 +1,50 @@
+/* io/file.h -- an open regular file, and the ways its bytes travel to a socket.
+ *
+ * Owner    io_file_new() takes the descriptor and gives one reference; the engine holds one of its own
+ *          while a thread uses the file, so a descriptor is never closed under a read.  The last
+ *          io_file_put() closes it off the loop.
+ * Thread   the loop's.
+ */
+#ifndef IO_FILE_H
+#define IO_FILE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "io/io.h"
+
+struct io_file {
+	int fd;
+	uint32_t refs;
+	uint64_t size;        /* when it was opened: the length that was promised to clients */
+	uint64_t resident_ns; /* when all of it was last known to be in memory (files of one window), 0: unknown */
+	uint32_t fs_type;     /* statfs f_type, 0: not asked yet */
+	bool no_nowait;       /* its file system has no preadv2(RWF_NOWAIT) */
+	struct io *io;
+};
+
+struct io_file *io_file_new(struct io *, int fd, uint64_t size); /* NULL: no memory, fd closed */
+struct io_file *io_file_ref(struct io_file *);
+void io_file_put(struct io_file *); /* NULL is fine */
+
+/* A backend is a table at the end of its file; backends.def lists them.
+ *
+ * READ ops and SEND_FILE ops reach the backend through the engine.  A backend without .send leaves
+ * sending to the sender, which then reads windows and sends memory. */
+struct file_backend {
+	const char *name; /* value of server.network-backend */
+	const char *doc;  /* its line in the manual */
+	const char *tag;  /* first word of its timing lines: "network_gthread_aio.c.78:" */
+	bool send_file;   /* IO_SEND_FILE works; otherwise use IO_READ and IO_SEND */
+	int (*open)(struct io *, void **state); /* -ENOSYS: this kernel cannot */
+	void (*close)(void *state);
+	void (*read)(struct io *, void *state, struct io_op *);
+	void (*send)(struct io *, void *state, struct io_op *);
+};
+
+extern const struct file_backend *const file_backends[]; /* NULL at the end */
+/* Old names ("gthread-aio", "linux-aio-sendfile" ...) find the backend that took their place; *note
+ * says so when it is not the one named.  NULL: unknown. */
+const struct file_backend *file_backend_by_name(const char *name, const char **note);
+const struct file_backend *io_backend(const struct io *);
+
+#endif

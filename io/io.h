@@ -1,0 +1,145 @@
+/* io/io.h -- the one contract between those who wait and those who decide.
+ *
+ * io_submit() starts *op and returns.  op->done(op) then runs exactly once, later, from io_run():
+ * after success, failure, deadline or cancel, and never from inside io_submit() or io_cancel().
+ *
+ *   Result   op->res: what the kind below says; -errno on failure, -ETIMEDOUT, -ECANCELED.
+ *   Owner    between the two calls *op and all it points to belong to the engine.  Buffers of RECV and
+ *            READ come from the engine and are lent until done() returns; io_keep() makes one yours,
+ *            io_give_back() returns it.  After -ETIMEDOUT or -ECANCELED nothing of yours is touched
+ *            any more, even if a thread is still stuck in the kernel.
+ *   Units    deadline_ms milliseconds from submit, 0 for none; stamps are CLOCK_MONOTONIC ns.
+ *   Thread   the thread that runs this loop; only io_wake() may be called from others.
+ *   Zeroing  set kind, done and the fields of your kind; the rest is the engine's.  An op may be
+ *            submitted again from inside its own done().
+ *
+ * How an engine keeps hot requests cheap (linux-sysepoll): sockets are edge-triggered and registered
+ * when they first park, so a request that is already there costs one recv and no epoll_ctl; a RECV
+ * on a socket known to be drained parks without asking the kernel again; a SEND is tried at once and
+ * parks on EAGAIN; callbacks run after the whole batch of events was read, so closing a socket never
+ * meets a stale event.
+ */
+#ifndef IO_IO_H
+#define IO_IO_H
+
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include "base/list.h"
+#include "base/text.h"
+
+struct io;
+struct io_op;
+struct io_file;  /* io/file.h: an open regular file, counted */
+struct io_pools; /* io/blocking.h: the "stat" and "read" pools of the process */
+struct file_backend;
+
+enum io_kind {
+	IO_ACCEPT = 1, /* res: new fd, non-blocking; accept.peer filled. sock: the listening socket */
+	IO_CONNECT,    /* res: 0; sock->fd is set from submit on, yours to IO_CLOSE even after failure */
+	IO_RECV,       /* res: bytes in recv.buf (> 0), 0 at end of stream */
+	IO_SEND,       /* res: bytes accepted (> 0), perhaps fewer than asked */
+	IO_SEND_FILE,  /* res: bytes accepted (> 0), 0 when the file ends before the range does */
+	IO_OPEN,       /* res: new fd (regular file or directory; else -EACCES closed again), *open.stx filled */
+	IO_STAT,       /* res: 0, *open.stx filled: openat2(O_PATH) and statx, nothing stays open */
+	IO_READ,       /* res: bytes in read.buf, 0 at end of file */
+	IO_CLOSE,      /* res: 0; sock->fd is -1 then.  No other op of this sock may be in flight */
+	IO_TIMER,      /* res: -ETIMEDOUT after deadline_ms (that is its success) */
+};
+
+/* A socket as its engine sees it; embedded in its owner, who gives it to io_sock_init() once. */
+struct io_sock {
+	int fd;
+	uint8_t hints;         /* engine: registered, readable, writable, hung up */
+	struct io_op *rd, *wr; /* engine: ops parked on it */
+};
+
+/* Address of a peer, small enough to stay in an idle connection. */
+union io_addr {
+	sa_family_t family;
+	struct sockaddr sa;
+	struct sockaddr_in in;
+	struct sockaddr_in6 in6;
+};
+
+struct io_stamps {
+	uint64_t submit, start, end; /* queued; a thread (or the loop) took it; result was there */
+};
+
+struct io_op {
+	void (*done)(struct io_op *);
+	enum io_kind kind : 8;
+	uint8_t urgent : 1; /* OPEN, STAT: in the lane for re-checks, which cold look-ups cannot fill */
+	uint8_t more : 1;   /* SEND, SEND_FILE: further bytes follow at once (MSG_MORE) */
+	uint8_t state;      /* engine */
+	uint32_t deadline_ms;
+	int64_t res;
+	struct io_sock *sock;
+	union {
+		struct { union io_addr *peer; } accept;                 /* NULL: not wanted */
+		struct { const struct sockaddr *addr; socklen_t len; } connect;
+		struct { char *buf; } recv;                             /* out */
+		struct { const struct iovec *iov; int n; } send;
+		struct { struct io_file *file; uint64_t off; uint32_t len; } file; /* SEND_FILE and READ: len <= IO_WINDOW */
+		struct { int root; const char *path; uint64_t resolve; struct statx *stx; } open;
+	};
+	char *buf;          /* READ: out, lent */
+	/* the engine's */
+	struct io *io;
+	void *job;
+	uint64_t expires_ns;
+	struct list link, timer;
+	struct io_stamps at;
+};
+
+#define IO_WINDOW (256u << 10) /* a file travels in windows of at most this: what a wrong guess may cost */
+
+struct io_engine {
+	const char *name; /* value of server.event-handler */
+	const char *doc;
+	struct io *(*create)(struct io_pools *, const struct file_backend *, int *err);
+};
+extern const struct io_engine *const io_engines[]; /* loops.def, NULL at the end */
+
+/* name NULL: the first that works.  NULL with *err = -errno when there is none. */
+struct io *io_new(const char *engine, struct io_pools *, const struct file_backend *, int *err);
+void io_free(struct io *); /* nothing may be in flight but jobs whose ops have ended */
+
+void io_submit(struct io *, struct io_op *);
+void io_cancel(struct io *, struct io_op *); /* a wish: done() still comes */
+void io_run(struct io *);                    /* one round: wait, then callbacks */
+void io_wake(struct io *);                   /* any thread: makes io_run() return soon */
+bool io_busy(const struct io *);             /* ops in flight */
+uint64_t io_now(const struct io *);          /* CLOCK_MONOTONIC ns, read once a round */
+uint64_t io_wall_s(const struct io *);       /* wall clock seconds, read once a round */
+
+char *io_keep(struct io_op *);               /* inside done() of RECV or READ */
+void io_give_back(struct io *, char *buf);
+
+void io_sock_init(struct io_sock *, int fd); /* fd -1: to be made by IO_CONNECT */
+void io_sock_shutdown(struct io_sock *);     /* no more sending: FIN */
+bool io_sock_alive(const struct io_sock *);  /* a cheap look (MSG_PEEK): false when the peer has closed or sent */
+
+/* A directory that paths are opened beneath; at start-up, blocks.  Path "" is the root itself.
+ * res of IO_OPEN beneath it: -EXDEV for a path (or link) that leaves it, -ELOOP for a refused link. */
+int io_root_open(const char *dir, int *fdp);
+void io_root_close(int fd);
+
+#define IO_BENEATH 0x08ull          /* RESOLVE_BENEATH, with RESOLVE_NO_MAGICLINKS always added */
+#define IO_NO_SYMLINKS 0x04ull      /* RESOLVE_NO_SYMLINKS */
+
+static inline void
+io_op_init(struct io_op *op, enum io_kind kind, void (*done)(struct io_op *))
+{
+	memset(op, 0, sizeof(*op));
+	op->kind = kind;
+	op->done = done;
+	list_init(&op->link);
+	list_init(&op->timer);
+}
+
+#endif

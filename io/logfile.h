@@ -1,0 +1,22 @@
+/* io/logfile.h -- log files written by a thread of their own, so that a full or hung disk stops nobody.
+ *
+ * Bounds   LOGFILE_PENDING bytes wait; more lines are dropped and counted, and the count is logged when the
+ *          disk takes lines again (tried once a second).  Lines are whole or absent.
+ * Thread   logfile_line() any; open, reopen and close the main thread.
+ */
+#ifndef IO_LOGFILE_H
+#define IO_LOGFILE_H
+
+#include "base/text.h"
+
+#define LOGFILE_PENDING (1u << 20)
+
+struct logfile;
+
+int logfile_open(const char *path, struct logfile **); /* NULL path: stderr.  0 or -errno */
+void logfile_line(struct logfile *, struct text line); /* '\n' included; never waits */
+int logfile_reopen(struct logfile *);                  /* after rotation (HUP) */
+void logfile_close(struct logfile *);                  /* writes what waits, at most a second */
+uint64_t logfile_dropped(const struct logfile *);
+
+#endif

@@ -1,0 +1,44 @@
+/* io/sender.h -- drains a body into a socket through the loop's file backend; the only such loop.
+ *
+ *   memory at the front          one IO_SEND with everything up to the next file (MSG_MORE if one follows)
+ *   file, backend has .send      IO_SEND_FILE, a window of at most IO_WINDOW at a time
+ *   file, backend has none       IO_READ of a window, the next one read ahead while this one is sent
+ *
+ * Result   done(s, 0) when the socket has accepted every byte; -errno otherwise: -ENODATA when a file became
+ *          shorter than promised (cut the connection: nothing is padded), -ETIMEDOUT after idle_ms
+ *          without progress, -ECANCELED.  Exactly once per sender_start(), never from inside it.
+ * Owner    the sender and the body belong to the engine in between.
+ */
+#ifndef IO_SENDER_H
+#define IO_SENDER_H
+
+#include "io/body.h"
+
+struct sender_times {          /* sums over all pieces, ns; filled only when wanted */
+	uint64_t write_start_wall; /* wall clock, ns */
+	uint64_t read_queue, read, handover, write;
+	bool hot;                  /* no thread was needed */
+};
+
+struct sender {
+	void (*done)(struct sender *, int res);
+	struct io *io;
+	struct io_sock *sock;
+	struct body *body;
+	uint32_t idle_ms;
+	uint64_t sent;              /* bytes since sender_start() */
+	struct sender_times *times; /* NULL: not wanted */
+	struct iovec iov[16];
+	struct io_op op;            /* send or send-file */
+	struct io_op read;          /* read of this or the next window */
+	/* windows read by a backend without .send */
+	char *window, *ahead;
+	uint32_t window_len, window_pos, ahead_len;
+	uint8_t flags;
+};
+
+void sender_init(struct sender *, struct io *, struct io_sock *);
+void sender_start(struct sender *, struct body *, uint32_t idle_ms, void (*done)(struct sender *, int));
+void sender_cancel(struct sender *); /* a wish: done() still comes */
+
+#endif
