@@ -1,7 +1,8 @@
 /* base/arena.h -- memory that lives as long as one request and is freed in one go.
  *
  * The first block may be lent by the caller (a slab), so that small requests allocate nothing.
- * Thread   one at a time.  Never returns NULL below the bound; above it NULL.
+ * Bounds   max bytes in all (0: none); a request above that, or one for which there is no memory, gets NULL.
+ * Thread   one at a time.
  */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H

@@ -36,7 +36,7 @@ bool text_ends(struct text t, struct text suffix);
 struct text text_trim(struct text t); /* without SP and HTAB at both ends */
 
 /* Splits off what stands before the first SEP; *rest is what follows it.  False when *rest is spent.
- * Empty members are returned too ("a,,b" gives three). */
+ * Empty members are returned too ("a,,b" gives three, "" one, TEXT_NONE none: that is what "spent" looks like). */
 bool text_next(struct text *rest, char sep, struct text *member);
 
 /* Decimal digits only, all of them: 0 or -EINVAL (anything else in it, or empty) or -ERANGE. */

@@ -1,0 +1,266 @@
+/* base/buf.c -- the growable run of bytes, and the escapes that write into it. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "base/buf.h"
+#include "base/must.h"
+
+#define BUF_FIRST 256           /* most heads and log lines fit, so one malloc() is enough */
+
+static const char hex_lower[] = "0123456789abcdef";
+static const char hex_upper[] = "0123456789ABCDEF";
+
+void
+buf_init(struct buf *b, size_t max)
+{
+	*b = (struct buf){.max = max};
+}
+
+void
+buf_free(struct buf *b)
+{
+	free(b->p);
+	buf_init(b, b->max);
+}
+
+static bool
+buf_grow(struct buf *b, size_t need)
+{
+	size_t cap = b->cap > BUF_FIRST / 2 ? b->cap * 2 : BUF_FIRST;
+	char *p;
+
+	if (cap < need)
+		cap = need;
+	if (b->max != 0 && cap > b->max)
+		cap = b->max;
+	p = realloc(b->p, cap);
+	if (p == NULL)
+		return (false);
+	b->p = p;
+	b->cap = cap;
+	return (true);
+}
+
+bool
+buf_reserve(struct buf *b, size_t more)
+{
+	size_t need;
+
+	if (b->failed)
+		return (false);
+	if (__builtin_add_overflow(b->n, more, &need) || (b->max != 0 && need > b->max)) {
+		b->failed = true;
+		return (false);
+	}
+	if (need > b->cap && !buf_grow(b, need))
+		b->failed = true;
+	return (!b->failed);
+}
+
+void
+buf_add(struct buf *b, const void *p, size_t n)
+{
+	if (n == 0 || !buf_reserve(b, n))
+		return;
+	memcpy(b->p + b->n, p, n);
+	b->n += n;
+}
+
+void
+buf_text(struct buf *b, struct text t)
+{
+	buf_add(b, t.p, t.n);
+}
+
+void
+buf_str(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+void
+buf_char(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
+
+void
+buf_u64(struct buf *b, uint64_t v)
+{
+	char tmp[20];
+
+	buf_add(b, tmp, text_put_u64(tmp, v));
+}
+
+void
+buf_printf(struct buf *b, const char *fmt, ...)
+{
+	char tmp[512], *big;
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(tmp, sizeof(tmp), fmt, ap);
+	va_end(ap);
+	if (n >= 0 && (size_t)n < sizeof(tmp)) {
+		buf_add(b, tmp, (size_t)n);
+		return;
+	}
+	va_start(ap, fmt);
+	n = vasprintf(&big, fmt, ap);
+	va_end(ap);
+	if (n < 0) {
+		b->failed = true;
+		return;
+	}
+	buf_add(b, big, (size_t)n);
+	free(big);
+}
+
+void
+buf_drop(struct buf *b, size_t n)
+{
+	must(n <= b->n);
+	b->n -= n;
+	if (b->n > 0 && n > 0)
+		memmove(b->p, b->p + n, b->n);
+}
+
+/* ---------------------------------------------------------------- escapes */
+
+void
+buf_log_quoted(struct buf *b, struct text t)
+{
+	size_t i, done = 0;
+	unsigned char c;
+
+	for (i = 0; i < t.n; i++) {
+		c = (unsigned char)t.p[i];
+		if (c >= 0x20 && c != 0x7f && c != '"' && c != '\\')
+			continue;
+		buf_add(b, t.p + done, i - done);
+		buf_add(b, (const char[]){'\\', 'x', hex_lower[c >> 4], hex_lower[c & 15]}, 4);
+		done = i + 1;
+	}
+	buf_add(b, t.p + done, t.n - done);
+}
+
+static const char *
+html_entity(char c)
+{
+	switch (c) {
+	case '&':  return ("&amp;");
+	case '<':  return ("&lt;");
+	case '>':  return ("&gt;");
+	case '"':  return ("&quot;");
+	case '\'': return ("&#39;");
+	default:   return (NULL);
+	}
+}
+
+void
+buf_html(struct buf *b, struct text t)
+{
+	const char *entity;
+	size_t i, done = 0;
+
+	for (i = 0; i < t.n; i++) {
+		entity = html_entity(t.p[i]);
+		if (entity == NULL)
+			continue;
+		buf_add(b, t.p + done, i - done);
+		buf_str(b, entity);
+		done = i + 1;
+	}
+	buf_add(b, t.p + done, t.n - done);
+}
+
+static bool
+url_plain(char c)
+{
+	return ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	    c == '-' || c == '.' || c == '_' || c == '~' || c == '/');
+}
+
+void
+buf_urlenc(struct buf *b, struct text t)
+{
+	size_t i, done = 0;
+	unsigned char c;
+
+	for (i = 0; i < t.n; i++) {
+		c = (unsigned char)t.p[i];
+		if (url_plain((char)c))
+			continue;
+		buf_add(b, t.p + done, i - done);
+		buf_add(b, (const char[]){'%', hex_upper[c >> 4], hex_upper[c & 15]}, 3);
+		done = i + 1;
+	}
+	buf_add(b, t.p + done, t.n - done);
+}
+
+/* Bytes of the well-formed UTF-8 sequence at s (Unicode table 3-7), or 0: no overlong forms, no
+ * surrogates, nothing above U+10FFFF. */
+static size_t
+utf8_len(const unsigned char *s, size_t n)
+{
+	unsigned char lo = 0x80, hi = 0xbf;
+	size_t len, i;
+
+	if (s[0] < 0x80)
+		return (1);
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return (0);
+	len = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
+	if (s[0] == 0xe0)
+		lo = 0xa0;
+	else if (s[0] == 0xed)
+		hi = 0x9f;
+	else if (s[0] == 0xf0)
+		lo = 0x90;
+	else if (s[0] == 0xf4)
+		hi = 0x8f;
+	if (n < len || s[1] < lo || s[1] > hi)
+		return (0);
+	for (i = 2; i < len; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return (0);
+	return (len);
+}
+
+static void
+json_char(struct buf *b, unsigned char c)
+{
+	switch (c) {
+	case '"':  buf_str(b, "\\\""); return;
+	case '\\': buf_str(b, "\\\\"); return;
+	case '\n': buf_str(b, "\\n"); return;
+	case '\r': buf_str(b, "\\r"); return;
+	case '\t': buf_str(b, "\\t"); return;
+	}
+	if (c < 0x20 || c == 0x7f)
+		buf_add(b, (const char[]){'\\', 'u', '0', '0', hex_lower[c >> 4], hex_lower[c & 15]}, 6);
+	else
+		buf_char(b, (char)c);
+}
+
+void
+buf_json(struct buf *b, struct text t)
+{
+	const unsigned char *s = (const unsigned char *)t.p;
+	size_t i, len;
+
+	buf_char(b, '"');
+	for (i = 0; i < t.n; i += len) {
+		len = utf8_len(s + i, t.n - i);
+		if (len == 1)
+			json_char(b, s[i]);
+		else if (len > 1)
+			buf_add(b, s + i, len);
+		else {
+			buf_str(b, "\xef\xbf\xbd");
+			len = 1;
+		}
+	}
+	buf_char(b, '"');
+}

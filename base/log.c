@@ -1,0 +1,233 @@
+/* base/log.c -- key=value lines, built on the stack. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/log.h"
+
+#define LOG_CUT "...\n"
+
+struct line {
+	size_t n;
+	bool cut;
+	char b[LOG_LINE_MAX];
+};
+
+/* Read-locked around every call of the sink: once log_set_sink() is back, nobody uses the old one,
+ * and whoever registered it may free what it points to. */
+static pthread_rwlock_t sink_lock = PTHREAD_RWLOCK_INITIALIZER;
+static void (*sink)(void *, struct text);
+static void *sink_arg;
+static int lowest = LOG_INFO;
+
+static const char *const level_names[] = {
+	[LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error", [LOG_ALERT] = "alert",
+};
+
+/* ---------------------------------------------------------------- the line */
+
+/* Room for the cut mark is never given away, so a cut line still ends as one. */
+static void
+line_add(struct line *l, const char *p, size_t n)
+{
+	size_t room = sizeof(l->b) - (sizeof(LOG_CUT) - 1) - l->n;
+
+	if (l->cut)
+		return;
+	if (n > room) {
+		n = room;
+		l->cut = true;
+	}
+	memcpy(l->b + l->n, p, n);
+	l->n += n;
+}
+
+static void
+line_str(struct line *l, const char *s)
+{
+	line_add(l, s, strlen(s));
+}
+
+static void
+line_u64(struct line *l, uint64_t v)
+{
+	char tmp[20];
+
+	line_add(l, tmp, text_put_u64(tmp, v));
+}
+
+static void
+line_i64(struct line *l, int64_t v)
+{
+	if (v < 0)
+		line_add(l, "-", 1);
+	line_u64(l, v < 0 ? -(uint64_t)v : (uint64_t)v);
+}
+
+static bool
+plain_char(char c)
+{
+	return ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+	    (c != '\0' && strchr("./:_-+@", c) != NULL));
+}
+
+static bool
+plain(struct text t)
+{
+	size_t i;
+
+	for (i = 0; i < t.n; i++)
+		if (!plain_char(t.p[i]))
+			return (false);
+	return (t.n > 0);
+}
+
+static void
+line_value(struct line *l, struct text t)
+{
+	static const char hex[] = "0123456789abcdef";
+	unsigned char c;
+	size_t i;
+
+	if (plain(t)) {
+		line_add(l, t.p, t.n);
+		return;
+	}
+	line_add(l, "\"", 1);
+	for (i = 0; i < t.n && !l->cut; i++) {
+		c = (unsigned char)t.p[i];
+		if (c < 0x20 || c == 0x7f || c == '"' || c == '\\')
+			line_add(l, (const char[]){'\\', 'x', hex[c >> 4], hex[c & 15]}, 4);
+		else
+			line_add(l, t.p + i, 1);
+	}
+	line_add(l, "\"", 1);
+}
+
+static void
+line_errno(struct line *l, int64_t err)
+{
+	char tmp[128];
+
+	line_value(l, text_of(strerror_r((int)(err < 0 ? -err : err), tmp, sizeof(tmp))));
+}
+
+static void
+line_stamp(struct line *l)
+{
+	uint64_t us = clock_wall_ns() / 1000;
+	char tmp[48];
+
+	snprintf(tmp, sizeof(tmp), "ts=%llu.%06llu", (unsigned long long)(us / 1000000),
+	    (unsigned long long)(us % 1000000));
+	line_str(l, tmp);
+}
+
+static void
+line_field(struct line *l, const struct log_field *f)
+{
+	line_add(l, " ", 1);
+	line_str(l, f->key);
+	line_add(l, "=", 1);
+	switch (f->kind) {
+	case LF_KIND_STR:  line_value(l, text_of(f->s)); break;
+	case LF_KIND_TEXT: line_value(l, f->t); break;
+	case LF_KIND_U64:  line_u64(l, f->u); break;
+	case LF_KIND_I64:  line_i64(l, f->i); break;
+	case LF_KIND_ERR:  line_errno(l, f->i); break;
+	}
+}
+
+static void
+line_end(struct line *l)
+{
+	const char *end = l->cut ? LOG_CUT : "\n";
+
+	memcpy(l->b + l->n, end, strlen(end));
+	l->n += strlen(end);
+}
+
+/* ---------------------------------------------------------------- out */
+
+static void
+to_stderr(struct text line)
+{
+	ssize_t n;
+
+	while (line.n > 0) {
+		n = write(STDERR_FILENO, line.p, line.n);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return;         /* nobody is left to tell */
+		line.p += n;
+		line.n -= (size_t)n;
+	}
+}
+
+void
+log_raw(struct text line)
+{
+	int saved = errno;              /* callers log in the middle of handling an error */
+
+	pthread_rwlock_rdlock(&sink_lock);
+	if (sink != NULL)
+		sink(sink_arg, line);
+	else
+		to_stderr(line);
+	pthread_rwlock_unlock(&sink_lock);
+	errno = saved;
+}
+
+void
+log_event_fields(enum log_level level, const char *id, const char *ev, const struct log_field *f, size_t n)
+{
+	struct line l;
+	size_t i;
+
+	if ((int)level < __atomic_load_n(&lowest, __ATOMIC_RELAXED))
+		return;
+	l.n = 0;
+	l.cut = false;
+	line_stamp(&l);
+	line_str(&l, " level=");
+	line_str(&l, level_names[level]);
+	line_str(&l, " ev=");
+	line_str(&l, ev);
+	if (id != NULL) {
+		line_str(&l, " id=");
+		line_value(&l, text_of(id));
+	}
+	for (i = 0; i < n; i++)
+		line_field(&l, &f[i]);
+	line_end(&l);
+	log_raw((struct text){l.b, l.n});
+}
+
+void
+log_set_level(enum log_level level)
+{
+	__atomic_store_n(&lowest, (int)level, __ATOMIC_RELAXED);
+}
+
+void
+log_set_sink(void (*fn)(void *, struct text), void *arg)
+{
+	pthread_rwlock_wrlock(&sink_lock);
+	sink = fn;
+	sink_arg = arg;
+	pthread_rwlock_unlock(&sink_lock);
+}
+
+bool
+log_allowed(uint64_t *last_ns, uint64_t now_ns)
+{
+	uint64_t last = __atomic_load_n(last_ns, __ATOMIC_RELAXED);
+
+	if (last != 0 && now_ns - last < NS_PER_S)
+		return (false);
+	/* Of several threads that come at the same time one wins. */
+	return (__atomic_compare_exchange_n(last_ns, &last, now_ns != 0 ? now_ns : 1, false, __ATOMIC_RELAXED,
+	    __ATOMIC_RELAXED));
+}

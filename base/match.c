@@ -1,0 +1,169 @@
+/* base/match.c -- PCRE2 behind two calls. */
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include "base/match.h"
+#include "base/must.h"
+
+#define MATCH_LIMIT 100000      /* steps; a hostile pattern and subject stop within milliseconds */
+#define JIT_STACK_MIN (32 * 1024)
+#define JIT_STACK_MAX (512 * 1024)
+#define HEAP_LIMIT_KIB 1024
+
+struct match {
+	pcre2_code *code;
+};
+
+/* What a run writes to.  One per thread, made at its first run and freed when the thread ends:
+ * creating it for each run costs more than most matches. */
+struct scratch {
+	pcre2_match_data *data;
+	pcre2_match_context *context;
+	pcre2_jit_stack *stack;
+};
+
+static __thread struct scratch *scratch;
+static pthread_key_t scratch_key;
+static pthread_once_t scratch_once = PTHREAD_ONCE_INIT;
+
+static void
+scratch_free(void *arg)
+{
+	struct scratch *s = arg;
+
+	pcre2_match_data_free(s->data);
+	pcre2_match_context_free(s->context);
+	pcre2_jit_stack_free(s->stack);
+	free(s);
+	scratch = NULL;
+}
+
+/* A key's destructor does not run for the thread that leaves main(). */
+static void
+scratch_free_last(void)
+{
+	if (scratch != NULL)
+		scratch_free(scratch);
+}
+
+static void
+scratch_start(void)
+{
+	must(pthread_key_create(&scratch_key, scratch_free) == 0);
+	atexit(scratch_free_last);
+}
+
+static struct scratch *
+scratch_new(void)
+{
+	struct scratch *s;
+
+	s = calloc(1, sizeof(*s));
+	if (s == NULL)
+		return (NULL);
+	s->data = pcre2_match_data_create(MATCH_CAPTURES, NULL);
+	s->context = pcre2_match_context_create(NULL);
+	if (s->data == NULL || s->context == NULL) {
+		scratch_free(s);
+		return (NULL);
+	}
+	pcre2_set_match_limit(s->context, MATCH_LIMIT);
+	pcre2_set_depth_limit(s->context, MATCH_LIMIT);
+	pcre2_set_heap_limit(s->context, HEAP_LIMIT_KIB);
+	s->stack = pcre2_jit_stack_create(JIT_STACK_MIN, JIT_STACK_MAX, NULL);
+	if (s->stack != NULL)           /* without it JIT code runs on 32 KiB of the thread's own stack */
+		pcre2_jit_stack_assign(s->context, NULL, s->stack);
+	return (s);
+}
+
+static struct scratch *
+scratch_get(void)
+{
+	if (scratch == NULL) {
+		pthread_once(&scratch_once, scratch_start);
+		scratch = scratch_new();
+		if (scratch != NULL)
+			pthread_setspecific(scratch_key, scratch);
+	}
+	return (scratch);
+}
+
+struct match *
+match_new(const char *pattern, char *err, size_t errsize)
+{
+	PCRE2_UCHAR msg[128];
+	struct match *m;
+	PCRE2_SIZE at;
+	int code;
+
+	m = calloc(1, sizeof(*m));
+	if (m == NULL) {
+		snprintf(err, errsize, "out of memory");
+		return (NULL);
+	}
+	m->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, 0, &code, &at, NULL);
+	if (m->code == NULL) {
+		pcre2_get_error_message(code, msg, sizeof(msg));
+		snprintf(err, errsize, "%s at character %zu", (char *)msg, (size_t)at);
+		free(m);
+		return (NULL);
+	}
+	/* Where memory may not be both written and run this fails, and the interpreter does the work. */
+	pcre2_jit_compile(m->code, PCRE2_JIT_COMPLETE);
+	return (m);
+}
+
+void
+match_free(struct match *m)
+{
+	if (m == NULL)
+		return;
+	pcre2_code_free(m->code);
+	free(m);
+}
+
+/* Captures set, or a number below zero for "no". */
+static int
+match_exec(const struct match *m, struct text subject, struct scratch **sp)
+{
+	struct scratch *s = scratch_get();
+	const char *p = subject.p != NULL ? subject.p : "";
+	int n;
+
+	if (s == NULL)
+		return (PCRE2_ERROR_NOMEMORY);
+	*sp = s;
+	n = pcre2_match(m->code, (PCRE2_SPTR)p, subject.n, 0, 0, s->data, s->context);
+	return (n == 0 ? MATCH_CAPTURES : n);   /* 0: it has more groups than we keep */
+}
+
+bool
+match_run(const struct match *m, struct text subject)
+{
+	struct scratch *s;
+
+	return (match_exec(m, subject, &s) > 0);
+}
+
+bool
+match_capture(const struct match *m, struct text subject, struct text cap[MATCH_CAPTURES])
+{
+	struct scratch *s;
+	PCRE2_SIZE *v;
+	int n, i;
+
+	n = match_exec(m, subject, &s);
+	if (n < 0)
+		return (false);
+	v = pcre2_get_ovector_pointer(s->data);
+	for (i = 0; i < MATCH_CAPTURES; i++) {
+		cap[i] = TEXT_NONE;
+		/* \K inside a lookahead can put the start behind the end. */
+		if (i < n && v[2 * i] != PCRE2_UNSET && v[2 * i] <= v[2 * i + 1])
+			cap[i] = (struct text){(subject.p != NULL ? subject.p : "") + v[2 * i],
+			    v[2 * i + 1] - v[2 * i]};
+	}
+	return (true);
+}
