@@ -31,7 +31,7 @@ struct http_request {
 	struct text line;    /* whole request line, for the access log */
 	struct text method;
 	enum http_method verb;
-	struct text target;  /* as sent; of an absolute-form only the path and query; "*" for OPTIONS */
+	struct text target;  /* as sent; of an absolute-form only the path and query ("/" if none); "*" for OPTIONS */
 	struct text path;    /* target up to '?', still encoded */
 	struct text query;   /* behind '?', or none */
 	struct text host;    /* authority of an absolute-form, else Host; may hold a port; validated */
@@ -41,15 +41,18 @@ struct http_request {
 	bool chunked;        /* Transfer-Encoding: chunked */
 	int64_t content_length; /* -1: none given */
 	uint16_t nheaders;
-	struct text known[HH_N]; /* .p NULL: absent.  Of a repeated list header the first line; see nheaders for all */
+	/* .p NULL: absent.  Of a repeated list header the first line; see nheaders for all.  A repeated Range, If-Range
+	 * or date condition cannot be one value: Range (for the first two) or the condition is absent then. */
+	struct text known[HH_N];
 	struct http_header headers[HTTP_MAX_HEADERS];
 };
 
 enum parse { PARSE_MORE, PARSE_DONE, PARSE_BAD };
 
 /* Reads one request head from the front of in.  PARSE_DONE: *used bytes belong to it (leading empty lines too).
- * PARSE_BAD: *status is 400, 414 (line longer than max_head), 431, 501 (unknown transfer coding) or 505,
- * *why a short reason; nothing behind it may be read.  PARSE_MORE only while in.n <= max_head.
+ * PARSE_BAD: *status is 400, 414 (line longer than max_head), 417 (unknown Expect), 431, 501 (unknown transfer
+ * coding, CONNECT) or 505, *why a short reason; nothing behind it may be read.  PARSE_MORE only while in.n <= max_head.
+ * On PARSE_BAD r->line is set if the whole line came; of the rest of *r rely on nothing.
  * Resuming is free of cost only for heads that come whole: the parser keeps no state. */
 enum parse http1_head(struct text in, size_t max_head, struct http_request *, size_t *used, int *status, const char **why);
 
@@ -58,7 +61,8 @@ struct text http1_header(const struct http_request *, struct text name);
 bool http1_list_has(struct text list, struct text token); /* comma list, token any case */
 
 /* A chunked body, decoded in place of reading: call until PARSE_DONE.  Each call takes from *in and gives the
- * next run of body bytes in *data (may be empty).  Limits: chunk-size line 256 bytes, trailers 8 KiB (dropped). */
+ * next run of body bytes in *data (may be empty).  Limits: chunk-size line 256 bytes, trailers 8 KiB (dropped).
+ * Start from {0}.  PARSE_MORE without data: *in is spent.  PARSE_DONE: *in begins with the next request. */
 struct http1_chunked {
 	uint64_t left;
 	uint32_t line;
