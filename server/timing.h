@@ -1,0 +1,37 @@
+/* server/timing.h -- the line about one file sent: where its time went.
+ *
+ * Pure.  The first thirteen words are those of 2007, so scripts that pick words 4, 6, 9 and 12 keep
+ * working; key=value in microseconds follow.
+ *
+ *   network_gthread_aio.c.78: (trace) write-start: 1173101341.237616 read-queue-wait: 680 ms read-time: 0 ms
+ *   write-time: 21 ms id=c17.3 status=200 bytes=102400 hot=0 stat-queue-us=... path="..."      (one line)
+ *
+ * Units    nanoseconds in, whole milliseconds and microseconds out, rounded down.
+ */
+#ifndef SERVER_TIMING_H
+#define SERVER_TIMING_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/buf.h"
+#include "base/text.h"
+
+struct timing {
+	const char *tag;             /* of the file backend, "network_gthread_aio.c.78:" */
+	const char *id;              /* "c17.3" */
+	int status;
+	bool hot;                    /* no thread was needed */
+	uint64_t bytes;              /* of the file, accepted by the socket */
+	uint64_t write_start_wall_ns;
+	uint64_t stat_queue_ns, stat_ns;
+	uint64_t proxy_queue_ns, proxy_ns;
+	uint64_t read_queue_ns, read_ns;
+	uint64_t handover_ns;        /* read by a thread until seen by the loop */
+	uint64_t write_ns, total_ns;
+	struct text path;
+};
+
+void timing_line(struct buf *out, const struct timing *);
+void timing_json(struct buf *out, const struct timing *);
+
+#endif

@@ -1,0 +1,93 @@
+/* The timing line, byte for byte: scripts older than this program read it. */
+#include <glib.h>
+#include "base/buf.h"
+#include "server/timing.h"
+
+static const struct timing sample = {
+	.tag = "network_gthread_aio.c.78:", .id = "c17.3", .status = 200, .hot = false, .bytes = 102400,
+	.write_start_wall_ns = 1173101341237616999ull,
+	.stat_queue_ns = 1000, .stat_ns = 2999, .proxy_queue_ns = 0, .proxy_ns = 4000,
+	.read_queue_ns = 680999999, .read_ns = 999999,
+	.handover_ns = 600000, .write_ns = 20500000, .total_ns = 703106998,
+	.path = TEXT("/a b\"c\n\\.gif"),
+};
+
+static char *
+text_from(void (*put)(struct buf *, const struct timing *), const struct timing *t)
+{
+	struct buf b;
+	char *s;
+
+	buf_init(&b, 0);
+	put(&b, t);
+	g_assert_false(b.failed);
+	s = g_strndup(b.p, b.n);
+	buf_free(&b);
+	return (s);
+}
+
+static void
+whole_line(void)
+{
+	char *s = text_from(timing_line, &sample);
+
+	g_assert_cmpstr(s, ==, "network_gthread_aio.c.78: (trace) write-start: 1173101341.237616 "
+	    "read-queue-wait: 680 ms read-time: 0 ms write-time: 21 ms id=c17.3 status=200 bytes=102400 hot=0 "
+	    "stat-queue-us=1 stat-us=2 proxy-queue-us=0 proxy-us=4 read-queue-us=680999 read-us=999 "
+	    "handover-us=600 write-us=20500 total-us=703106 path=\"/a b\\x22c\\x0a\\x5c.gif\"\n");
+	g_free(s);
+}
+
+static void
+classic_positions(void)
+{
+	char *s = text_from(timing_line, &sample);
+	char **word = g_strsplit(s, " ", 0);
+
+	g_assert_cmpstr(word[3], ==, "1173101341.237616");
+	g_assert_cmpstr(word[5], ==, "680");
+	g_assert_cmpstr(word[8], ==, "0");
+	g_assert_cmpstr(word[11], ==, "21");
+	g_assert_cmpstr(word[12], ==, "ms");
+	g_strfreev(word);
+	g_free(s);
+}
+
+static void
+small_fractions_keep_their_zeros(void)
+{
+	struct timing t = sample;
+	char *s;
+
+	t.write_start_wall_ns = 1700000000000042000ull;
+	s = text_from(timing_line, &t);
+	g_assert_nonnull(strstr(s, " write-start: 1700000000.000042 "));
+	g_free(s);
+}
+
+static void
+json(void)
+{
+	struct timing t = sample;
+	char *s;
+
+	t.hot = true;
+	t.path = TEXT("/a\"\xff");
+	s = text_from(timing_json, &t);
+	g_assert_cmpstr(s, ==, "{\"write-start\":1173101341.237616,\"backend\":\"network_gthread_aio.c.78\",\"id\":\"c17.3\","
+	    "\"status\":200,\"bytes\":102400,\"hot\":true,\"stat-queue-us\":1,\"stat-us\":2,\"proxy-queue-us\":0,"
+	    "\"proxy-us\":4,\"read-queue-us\":680999,\"read-us\":999,\"handover-us\":600,\"write-us\":20500,"
+	    "\"total-us\":703106,\"path\":\"/a\\\"\xef\xbf\xbd\"}\n");
+	g_free(s);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/timing/line-is-the-documented-one", whole_line);
+	g_test_add_func("/timing/words-4-6-9-12-are-those-of-2007", classic_positions);
+	g_test_add_func("/timing/write-start-has-six-digits", small_fractions_keep_their_zeros);
+	g_test_add_func("/timing/json-has-the-same-names", json);
+	return (g_test_run());
+}
