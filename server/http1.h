@@ -51,7 +51,7 @@ enum parse { PARSE_MORE, PARSE_DONE, PARSE_BAD };
 
 /* Reads one request head from the front of in.  PARSE_DONE: *used bytes belong to it (leading empty lines too).
  * PARSE_BAD: *status is 400, 414 (line longer than max_head), 417 (unknown Expect), 431, 501 (unknown transfer
- * coding, CONNECT) or 505, *why a short reason; nothing behind it may be read.  PARSE_MORE only while in.n <= max_head.
+ * coding, CONNECT) or 505, *why a short reason; nothing behind it may be read.  PARSE_MORE only while in.n < max_head.
  * On PARSE_BAD r->line is set if the whole line came; of the rest of *r rely on nothing.
  * Resuming is free of cost only for heads that come whole: the parser keeps no state. */
 enum parse http1_head(struct text in, size_t max_head, struct http_request *, size_t *used, int *status, const char **why);
