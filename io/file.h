@@ -20,6 +20,8 @@ struct io_file {
 	uint32_t fs_type;     /* statfs f_type, 0: not asked yet */
 	bool no_nowait;       /* its file system has no preadv2(RWF_NOWAIT) */
 	struct io *io;
+	struct io_proof *proof; /* engine: which windows are known to be in memory */
+	struct io_job *ahead;   /* engine: the read of its next window */
 };
 
 struct io_file *io_file_new(struct io *, int fd, uint64_t size); /* NULL: no memory, fd closed */

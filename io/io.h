@@ -43,7 +43,7 @@ enum io_kind {
 	IO_CONNECT,    /* res: 0; sock->fd is set from submit on, yours to IO_CLOSE even after failure */
 	IO_RECV,       /* res: bytes in recv.buf (> 0), 0 at end of stream */
 	IO_SEND,       /* res: bytes accepted (> 0), perhaps fewer than asked */
-	IO_SEND_FILE,  /* res: bytes accepted (> 0), 0 when the file ends before the range does */
+	IO_SEND_FILE,  /* res: bytes accepted (> 0, perhaps fewer), 0 when the file ends before the range does */
 	IO_OPEN,       /* res: new fd (regular file or directory; else -EACCES closed again), *open.stx filled */
 	IO_STAT,       /* res: 0, *open.stx filled: openat2(O_PATH) and statx, nothing stays open */
 	IO_READ,       /* res: bytes in read.buf, 0 at end of file */
@@ -68,6 +68,7 @@ union io_addr {
 
 struct io_stamps {
 	uint64_t submit, start, end; /* queued; a thread (or the loop) took it; result was there */
+	uint64_t handed;             /* SEND_FILE whose bytes a thread had to read: when sending began */
 };
 
 struct io_op {
@@ -75,6 +76,7 @@ struct io_op {
 	enum io_kind kind : 8;
 	uint8_t urgent : 1; /* OPEN, STAT: in the lane for re-checks, which cold look-ups cannot fill */
 	uint8_t more : 1;   /* SEND, SEND_FILE: further bytes follow at once (MSG_MORE) */
+	uint8_t threaded : 1; /* out: a thread was needed */
 	uint8_t state;      /* engine */
 	uint32_t deadline_ms;
 	int64_t res;
@@ -84,7 +86,7 @@ struct io_op {
 		struct { const struct sockaddr *addr; socklen_t len; } connect;
 		struct { char *buf; } recv;                             /* out */
 		struct { const struct iovec *iov; int n; } send;
-		struct { struct io_file *file; uint64_t off; uint32_t len; } file; /* SEND_FILE and READ: len <= IO_WINDOW */
+		struct { struct io_file *file; uint64_t off; uint32_t len; } file; /* READ: len <= IO_WINDOW */
 		struct { int root; const char *path; uint64_t resolve; struct statx *stx; } open;
 	};
 	char *buf;          /* READ: out, lent */
@@ -116,6 +118,11 @@ void io_wake(struct io *);                   /* any thread: makes io_run() retur
 bool io_busy(const struct io *);             /* ops in flight */
 uint64_t io_now(const struct io *);          /* CLOCK_MONOTONIC ns, read once a round */
 uint64_t io_wall_s(const struct io *);       /* wall clock seconds, read once a round */
+
+/* What the loop counts (file_reads, file_inline) goes to its owner's counters once they are named. */
+struct counters;
+struct counters *io_counters(struct io *);
+void io_count_into(struct io *, struct counters *);
 
 char *io_keep(struct io_op *);               /* inside done() of RECV or READ */
 void io_give_back(struct io *, char *buf);

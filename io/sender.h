@@ -34,6 +34,8 @@ struct sender {
 	/* windows read by a backend without .send */
 	char *window, *ahead;
 	uint32_t window_len, window_pos, ahead_len;
+	uint64_t send_start, idle_since, ahead_end; /* for *times */
+	int res;
 	uint8_t flags;
 };
 

@@ -1,0 +1,104 @@
+/* io/engine.h -- inside io/ only: what a loop, a file backend and the pools share.
+ *
+ *   io_submit() --> calls->start() --> OP_READY  the result is there; done() is due
+ *                                      OP_TRY    to be tried when its turn comes (RECV, ACCEPT: so that
+ *                                                one lent buffer is enough for all sockets)
+ *                                      OP_PARKED waits for its socket
+ *                                      OP_TIMER  waits for its deadline only
+ *                                      OP_JOB    a thread works for it; sees the job, never the op
+ *
+ * Every way out leads through io_complete(), and every callback is called by io_dispatch().
+ */
+#ifndef IO_ENGINE_H
+#define IO_ENGINE_H
+
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/must.h"
+#include "io/file.h"
+#include "io/io.h"
+
+enum { OP_IDLE, OP_READY, OP_TRY, OP_PARKED, OP_TIMER, OP_JOB };
+
+/* io_sock.hints */
+enum {
+	SOCK_REGISTERED = 1,
+	SOCK_READABLE = 2, /* worth a recv: fresh, or an event said so and it was not drained since */
+	SOCK_WRITABLE = 4,
+	SOCK_HUNG = 8,     /* peer closed: readable for ever */
+	SOCK_LISTENS = 16, /* registered as a listener */
+	SOCK_SIM = 32,     /* no real descriptor behind it */
+};
+
+struct io_calls {
+	void (*start)(struct io *, struct io_op *);
+	bool (*try)(struct io *, struct io_op *);    /* true: op->res is there; false: moved on or parked */
+	void (*park)(struct io *, struct io_op *);   /* until its socket is ready; then try() again */
+	void (*unpark)(struct io *, struct io_op *);
+	void (*close_file)(struct io *, int fd);
+	void (*run)(struct io *);
+	void (*wake)(struct io *);
+	void (*free)(struct io *);
+};
+
+/* Deadlines: a wheel of lists, one per tick.  Arming is a list_add, which happens once per parked op;
+ * nothing is sorted.  2^23 ns = 8.4 ms; 4096 ticks = 34 s, longer ones are looked at once per turn. */
+#define WHEEL_SHIFT 23
+#define WHEEL_SLOTS 4096u
+
+struct io_wheel {
+	uint64_t tick; /* the last one that was looked at */
+	uint64_t bits[WHEEL_SLOTS / 64]; /* set: perhaps not empty */
+	struct list slot[WHEEL_SLOTS];
+};
+
+#define IO_SPARE_WINDOWS 16u  /* of IO_WINDOW bytes, kept for reuse per loop */
+#define IO_SPARE_CHUNKS 256u  /* of IO_CHUNK bytes */
+#define IO_SEND_FILE_MAX (2 * IO_WINDOW)
+
+struct io_spare {
+	struct io_spare *next;
+};
+
+struct io_port;
+
+struct io {
+	const struct io_calls *calls;
+	const struct file_backend *backend;
+	void *backend_state;
+	struct io_pools *pools;
+	struct io_port *port; /* where threads put finished jobs; NULL: sim */
+	uint64_t now, wall_s;
+	struct list ready;
+	uint64_t inflight;
+	char *lent;           /* to the callback that is running */
+	struct io_spare *windows, *chunks;
+	unsigned nwindows, nchunks;
+	struct counters *counters, own_counters;
+	struct io_wheel wheel;
+};
+
+/* For engines. */
+int io_init(struct io *, const struct io_calls *, struct io_pools *, const struct file_backend *);
+void io_fini(struct io *);
+void io_tick(struct io *);                 /* reads the clocks */
+void io_expire(struct io *);               /* ends ops whose deadline has come */
+int io_timeout_ms(struct io *);            /* until the next deadline, -1: none */
+void io_dispatch(struct io *, unsigned budget);
+
+/* For engines and backends. */
+void io_complete(struct io_op *, int64_t res);          /* from any state: done() is due */
+void io_finish_early(struct io_op *, int64_t res);      /* deadline or cancel: lets go of all it waits for */
+void io_arm(struct io_op *);                            /* its deadline counts from now on; may be repeated */
+char *io_window_get(struct io *);                       /* IO_WINDOW bytes on a page boundary, or NULL */
+void *io_chunk_get(struct io *, size_t size);           /* size is the same for all callers */
+void io_chunk_put(struct io *, void *);
+
+static inline void
+io_ready(struct io *io, struct io_op *op, uint8_t state)
+{
+	op->state = state;
+	list_add_tail(&io->ready, &op->link);
+}
+
+#endif

@@ -1,0 +1,387 @@
+/* io/file.c -- open files: their references, what is known to be in memory, and reading windows. */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "io/engine.h"
+#include "io/job.h"
+
+#ifndef SYS_cachestat
+#define SYS_cachestat 451 /* Linux 6.5; younger than the headers of Debian 12 */
+#endif
+
+#define PAGE 4096ull
+#define PROOF_NS NS_PER_S /* how long a proof counts: a wrong guess costs one window */
+#define PROOFS 64u        /* windows remembered per file: 16 MiB, then they replace each other */
+
+/* Part of one window that is in memory.  The slot is the window's number modulo the table's size. */
+struct io_proof {
+	uint64_t from, to, at_ns;
+};
+
+/* ---------------------------------------------------------------- references */
+
+struct io_file *
+io_file_new(struct io *io, int fd, uint64_t size)
+{
+	struct io_file *f = calloc(1, sizeof(*f));
+
+	if (f == NULL) {
+		io->calls->close_file(io, fd);
+		return (NULL);
+	}
+	f->fd = fd;
+	f->refs = 1;
+	f->size = size;
+	f->io = io;
+	return (f);
+}
+
+struct io_file *
+io_file_ref(struct io_file *f)
+{
+	f->refs++;
+	return (f);
+}
+
+void
+io_file_destroy(struct io_file *f, struct io *io)
+{
+	if (io != NULL)
+		io->calls->close_file(io, f->fd);
+	else
+		close(f->fd);
+	free(f->proof);
+	free(f);
+}
+
+void
+io_file_put(struct io_file *f)
+{
+	if (f == NULL)
+		return;
+	must(f->refs > 0);
+	if (--f->refs == 0)
+		io_file_destroy(f, f->io);
+}
+
+static void
+close_run(struct io_job *j)
+{
+	close(j->fd);
+}
+
+/* close(2) of a file may flush, or talk to a server: not on the loop. */
+void
+io_file_close_job(struct io *io, int fd)
+{
+	struct io_job *j = io_job_new(io, NULL, NULL);
+
+	if (j != NULL) {
+		j->run = close_run;
+		j->fd = fd;
+		if (io_job_push(io, j, LANE_STAT) == 0)
+			return;
+		free(j);
+	}
+	close(fd);
+}
+
+/* ---------------------------------------------------------------- what is in memory */
+
+static bool
+fresh(const struct io_file *f, uint64_t at_ns)
+{
+	return (at_ns != 0 && io_now(f->io) < at_ns + PROOF_NS);
+}
+
+static unsigned
+proofs(const struct io_file *f)
+{
+	uint64_t n = (f->size + IO_WINDOW - 1) / IO_WINDOW;
+
+	return (n < PROOFS ? n > 0 ? (unsigned)n : 1 : PROOFS);
+}
+
+static struct io_proof *
+proof_of(struct io_file *f, uint64_t off)
+{
+	if (f->proof == NULL)
+		f->proof = calloc(proofs(f), sizeof(*f->proof));
+	return (f->proof != NULL ? &f->proof[off / IO_WINDOW % proofs(f)] : NULL);
+}
+
+static uint64_t
+window_end(uint64_t off)
+{
+	return ((off / IO_WINDOW + 1) * IO_WINDOW);
+}
+
+/* from..to lies in one window. */
+static void
+prove(struct io_file *f, uint64_t from, uint64_t to)
+{
+	struct io_proof *p = proof_of(f, from);
+
+	if (from == 0 && to >= f->size)
+		f->resident_ns = io_now(f->io);
+	if (p == NULL)
+		return;
+	if (fresh(f, p->at_ns) && p->from <= from && from <= p->to) {
+		p->to = to > p->to ? to : p->to; /* continues it; the older time stands */
+		return;
+	}
+	*p = (struct io_proof){.from = from, .to = to, .at_ns = io_now(f->io)};
+}
+
+void
+io_file_proved(struct io_file *f, uint64_t off, uint64_t len)
+{
+	uint64_t end = off + len, to;
+
+	for (; off < end; off = to) {
+		to = window_end(off) < end ? window_end(off) : end;
+		prove(f, off, to);
+	}
+}
+
+/* 1: all of it is in the cache (or on its way there), 0: not, -ENOSYS: this kernel cannot say. */
+static int
+cachestat_full(int fd, uint64_t off, uint64_t len)
+{
+	struct { uint64_t off, len; } range = {off, len};
+	struct { uint64_t cached, dirty, writeback, evicted, recently; } cs;
+	uint64_t pages = (off + len - 1) / PAGE - off / PAGE + 1;
+
+	if (syscall(SYS_cachestat, fd, &range, &cs, 0) < 0)
+		return (-errno);
+	return (cs.cached >= pages);
+}
+
+/* A look that does not wait. */
+static bool
+bytes_cached(struct io_file *f, char *buf, uint64_t off, size_t len)
+{
+	struct iovec iov = {buf, len};
+	ssize_t n;
+
+	n = preadv2(f->fd, &iov, 1, (off_t)off, RWF_NOWAIT);
+	if (n < 0 && errno == EOPNOTSUPP)
+		f->no_nowait = true; /* FUSE, NFS: only what a thread has read is known */
+	return (n == (ssize_t)len);
+}
+
+static bool
+copy_cached(struct io_file *f, uint64_t from, uint64_t to)
+{
+	char *buf = io_window_get(f->io);
+	bool all = buf != NULL && bytes_cached(f, buf, from, to - from);
+
+	io_give_back(f->io, buf);
+	return (all);
+}
+
+/* The ends are looked at because cachestat(2) counts pages that are still being read. */
+static bool
+window_cached(struct io_file *f, uint64_t from, uint64_t to)
+{
+	char c;
+	int full;
+
+	if (f->no_nowait || !bytes_cached(f, &c, to - 1, 1) || !bytes_cached(f, &c, from, 1))
+		return (false);
+	full = cachestat_full(f->fd, from, to - from);
+	return (full == -ENOSYS ? copy_cached(f, from, to) : full == 1);
+}
+
+/* Where the proven part that begins at off ends, within its window; off itself if nothing is known. */
+static uint64_t
+proven_to(struct io_file *f, uint64_t off, uint64_t end)
+{
+	struct io_proof *p;
+	uint64_t to = window_end(off) < f->size ? window_end(off) : f->size;
+
+	p = proof_of(f, off);
+	if (p != NULL && fresh(f, p->at_ns) && p->from <= off && off < p->to)
+		return (p->to);
+	/* The rest of the window rather than what is asked for: asked once, good for all that follow. */
+	if (to > off && window_cached(f, off, to)) {
+		prove(f, off, to);
+		return (to);
+	}
+	if (end < to && window_cached(f, off, end)) {
+		prove(f, off, end);
+		return (end);
+	}
+	return (off);
+}
+
+uint64_t
+io_file_resident(struct io_file *f, uint64_t off, uint64_t len)
+{
+	uint64_t at = off, end = off + len, to;
+
+	if (fresh(f, f->resident_ns))
+		return (len);
+	while (at < end) {
+		to = proven_to(f, at, end);
+		if (to <= at)
+			break;
+		at = to;
+	}
+	return ((at < end ? at : end) - off);
+}
+
+/* ---------------------------------------------------------------- reading */
+
+static void
+read_run(struct io_job *j)
+{
+	ssize_t n;
+
+	do
+		n = pread(j->file->fd, j->buf, j->len, (off_t)j->off);
+	while (n < 0 && errno == EINTR);
+	j->res = n < 0 ? -errno : n;
+}
+
+static void
+read_finish(struct io_job *j)
+{
+	struct io *io = io_port_loop(j->port);
+
+	if (j->op != NULL) {
+		if (j->res > 0) {
+			j->op->buf = j->buf;
+			j->buf = NULL;
+		}
+		io_complete(j->op, j->res);
+	}
+	io_job_free(io, j);
+}
+
+static void
+read_window(struct io_op *op, char *buf)
+{
+	struct io_job *j = io_job_new(op->io, op, NULL);
+
+	if (j == NULL) {
+		io_give_back(op->io, buf);
+		io_complete(op, -ENOMEM);
+		return;
+	}
+	j->run = read_run;
+	j->finish = read_finish;
+	j->file = io_file_ref(op->file.file);
+	j->off = op->file.off;
+	j->len = op->file.len;
+	j->buf = buf;
+	count(op->io->counters, file_reads);
+	io_job_start(op, j, LANE_READ);
+}
+
+static char *
+window_for(struct io_op *op)
+{
+	char *buf;
+
+	must(op->file.len <= IO_WINDOW);
+	buf = io_window_get(op->io);
+	if (buf == NULL)
+		io_complete(op, -ENOMEM);
+	return (buf);
+}
+
+void
+io_read_pool(struct io_op *op)
+{
+	char *buf = window_for(op);
+
+	if (buf != NULL)
+		read_window(op, buf);
+}
+
+void
+io_read_cached(struct io_op *op)
+{
+	struct io_file *f = op->file.file;
+	struct iovec iov = {.iov_len = op->file.len};
+	ssize_t n = -1;
+
+	iov.iov_base = window_for(op);
+	if (iov.iov_base == NULL)
+		return;
+	if (!f->no_nowait) {
+		n = preadv2(f->fd, &iov, 1, (off_t)op->file.off, RWF_NOWAIT);
+		if (n < 0 && errno == EOPNOTSUPP)
+			f->no_nowait = true;
+	}
+	if (n < 0) {
+		read_window(op, iov.iov_base);
+		return;
+	}
+	if (n > 0) {
+		count(op->io->counters, file_inline);
+		op->buf = iov.iov_base;
+	} else {
+		io_give_back(op->io, iov.iov_base);
+	}
+	io_complete(op, n);
+}
+
+/* ---------------------------------------------------------------- backends */
+
+#define B(name) extern const struct file_backend file_##name;
+#include "io/backends.def"
+#undef B
+
+const struct file_backend *const file_backends[] = {
+#define B(name) &file_##name,
+#include "io/backends.def"
+#undef B
+	NULL,
+};
+
+/* What was configured in 2007 and today's nearest. */
+static const struct {
+	const char *name, *now, *note;
+} old_names[] = {
+	{"write", "writev", "\"write\" is \"writev\" now"},
+	{"sendfile", "linux-sendfile", "\"sendfile\" is \"linux-sendfile\" here"},
+	{"gthread-sendfile", "linux-sendfile",
+	    "linux-sendfile reads cold windows in threads: it took the place of gthread-sendfile"},
+	{"threads", "gthread-aio", "\"threads\" is \"gthread-aio\" here"},
+	{"posix-aio", "gthread-aio", "posix-aio is not built in; gthread-aio reads in threads too"},
+	{"linux-aio-sendfile", "gthread-aio", "linux-aio-sendfile is not built in; gthread-aio takes its place"},
+	{"linux-aio", "gthread-aio", "linux-aio is not built in; gthread-aio takes its place"},
+	{"aio", "gthread-aio", "\"aio\" is \"gthread-aio\" here"},
+};
+
+static const struct file_backend *
+backend_named(const char *name)
+{
+	const struct file_backend *const *b;
+
+	for (b = file_backends; *b != NULL; b++) {
+		if (strcmp((*b)->name, name) == 0)
+			return (*b);
+	}
+	return (NULL);
+}
+
+const struct file_backend *
+file_backend_by_name(const char *name, const char **note)
+{
+	const struct file_backend *b = backend_named(name);
+	size_t i;
+
+	*note = NULL;
+	for (i = 0; b == NULL && i < NELEM(old_names); i++) {
+		if (strcmp(old_names[i].name, name) == 0) {
+			b = backend_named(old_names[i].now);
+			*note = old_names[i].note;
+		}
+	}
+	return (b);
+}

@@ -1,0 +1,179 @@
+/* io/file/sendfile.c -- linux-sendfile: sendfile(2) from the loop, but only what is in memory.
+ *
+ *   known resident ----------------------------------> sendfile on the loop
+ *   not known ---> a thread reads the window --------> sendfile on the loop
+ *                  (into a scratch buffer: it is the page cache that counts)
+ *
+ * sendfile(2) has no NOWAIT, and a socket that is full does not help: it reads before it looks at the
+ * socket.  While one window is sent the next is read ahead, one per file.
+ */
+#include <errno.h>
+#include <sys/sendfile.h>
+#include <unistd.h>
+#include "io/engine.h"
+#include "io/job.h"
+
+/* True: the op has its result.  False: the socket is full. */
+static bool
+send_now(struct io_op *op, uint64_t len)
+{
+	off_t off = (off_t)op->file.off;
+	ssize_t n;
+
+	do
+		n = sendfile(op->sock->fd, op->file.file->fd, &off, len);
+	while (n < 0 && errno == EINTR);
+	/* Unlike a short send, a short count may also mean that the file ends or cannot be read further,
+	 * which raises no edge: only EAGAIN says that the socket is full. */
+	if (n < 0 && errno == EAGAIN) {
+		op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
+		return (false);
+	}
+	io_complete(op, n < 0 ? -errno : n);
+	return (true);
+}
+
+static void
+warm_run(struct io_job *j)
+{
+	uint32_t got = 0;
+	ssize_t n;
+
+	do {
+		n = pread(j->file->fd, j->buf, j->len - got, (off_t)(j->off + got));
+		if (n > 0)
+			got += (uint32_t)n;
+	} while ((n > 0 && got < j->len) || (n < 0 && errno == EINTR));
+	j->res = n < 0 ? -errno : (int64_t)got;
+}
+
+static void
+warm_finish(struct io_job *j)
+{
+	struct io *io = io_port_loop(j->port);
+	struct io_op *op = j->op;
+
+	if (j->file->ahead == j)
+		j->file->ahead = NULL;
+	if (j->res > 0)
+		io_file_proved(j->file, j->off, (uint64_t)j->res);
+	if (op != NULL && j->res < 0) {
+		io_complete(op, j->res);
+	} else if (op != NULL) {
+		op->at.handed = clock_mono_ns();
+		if ((op->sock->hints & SOCK_WRITABLE) == 0 ||
+		    !send_now(op, op->file.len < j->len ? op->file.len : j->len))
+			io->calls->park(io, op);
+	}
+	io_job_free(io, j);
+}
+
+static struct io_job *
+warm_job(struct io *io, struct io_file *f, uint64_t off, uint64_t len)
+{
+	uint64_t room = IO_WINDOW - off % IO_WINDOW; /* whole windows, so that equal readers meet */
+	struct io_job *j = io_job_new(io, NULL, NULL);
+
+	if (j == NULL)
+		return (NULL);
+	j->buf = io_window_get(io);
+	if (j->buf == NULL) {
+		io_job_free(io, j);
+		return (NULL);
+	}
+	j->run = warm_run;
+	j->finish = warm_finish;
+	j->file = io_file_ref(f);
+	j->off = off;
+	j->len = (uint32_t)(len < room ? len : room);
+	return (j);
+}
+
+/* Fire and forget; if there is no memory or no place in the queue the window is read when its turn comes. */
+static void
+read_ahead(struct io *io, struct io_file *f, uint64_t off)
+{
+	struct io_job *j;
+
+	if (f->ahead != NULL || off >= f->size || io_file_resident(f, off, 1) != 0)
+		return;
+	j = warm_job(io, f, off, f->size - off);
+	if (j == NULL)
+		return;
+	if (io_job_push(io, j, LANE_READ) != 0) {
+		io_job_free(io, j);
+		return;
+	}
+	count(io->counters, file_reads);
+	f->ahead = j;
+}
+
+/* The window that is being read ahead is the one wanted now: wait for that. */
+static bool
+join_ahead(struct io_op *op)
+{
+	struct io_job *j = op->file.file->ahead;
+
+	if (j == NULL || j->op != NULL || op->file.off < j->off || op->file.off >= j->off + j->len)
+		return (false);
+	if (op->file.off + op->file.len > j->off + j->len)
+		op->file.len = (uint32_t)(j->off + j->len - op->file.off);
+	op->at.submit = clock_mono_ns();
+	op->job = j;
+	op->state = OP_JOB;
+	j->op = op;
+	io_arm(op);
+	return (true);
+}
+
+static void
+warm_first(struct io *io, struct io_op *op)
+{
+	struct io_job *j;
+
+	if (join_ahead(op))
+		return;
+	j = warm_job(io, op->file.file, op->file.off, op->file.len);
+	if (j == NULL) {
+		io_complete(op, -ENOMEM);
+		return;
+	}
+	j->op = op;
+	count(io->counters, file_reads);
+	io_job_start(op, j, LANE_READ);
+}
+
+/* At submit, and again when the socket of a parked op has room. */
+static void
+sendfile_send(struct io *io, void *state, struct io_op *op)
+{
+	struct io_file *f = op->file.file;
+	uint64_t end = op->file.off + op->file.len, n;
+
+	n = io_file_resident(f, op->file.off, op->file.len);
+	if (n == 0) {
+		warm_first(io, op);
+		return;
+	}
+	if ((op->sock->hints & SOCK_WRITABLE) != 0 && send_now(op, n))
+		count(io->counters, file_inline);
+	else
+		io->calls->park(io, op);
+	/* More is wanted than is known (or than one op may ask for): have it ready by then. */
+	if (op->file.off + n < end || op->file.len >= IO_SEND_FILE_MAX)
+		read_ahead(io, f, op->file.off + n);
+}
+
+static void
+sendfile_read(struct io *io, void *state, struct io_op *op)
+{
+	io_read_cached(op);
+}
+
+const struct file_backend file_linux_sendfile = {
+	.name = "linux-sendfile",
+	.doc = "sendfile(2) of what is in memory; the read pool brings in what is not",
+	.tag = "network_linux_sendfile.c.78:",
+	.send_file = true,
+	.read = sendfile_read, .send = sendfile_send,
+};

@@ -1,0 +1,16 @@
+/* io/file/writev.c -- what is in memory is copied on the loop, the rest in the read pool; then sent. */
+#include "io/engine.h"
+#include "io/job.h"
+
+static void
+writev_read(struct io *io, void *state, struct io_op *op)
+{
+	io_read_cached(op);
+}
+
+const struct file_backend file_writev = {
+	.name = "writev",
+	.doc = "preadv2(RWF_NOWAIT), or pread(2) in the read pool when that would wait; then writev(2)",
+	.tag = "network_writev.c.78:",
+	.read = writev_read,
+};

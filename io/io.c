@@ -1,0 +1,400 @@
+/* io/io.c -- what all engines share: the life of an op, deadlines, lent buffers. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "io/engine.h"
+#include "io/job.h"
+
+#define L(name) extern const struct io_engine io_engine_##name;
+#include "io/loops.def"
+#undef L
+
+const struct io_engine *const io_engines[] = {
+#define L(name) &io_engine_##name,
+#include "io/loops.def"
+#undef L
+	NULL,
+};
+
+struct io *
+io_new(const char *engine, struct io_pools *pools, const struct file_backend *backend, int *err)
+{
+	const struct io_engine *const *e;
+	struct io *io;
+
+	*err = -ENOENT;
+	for (e = io_engines; *e != NULL; e++) {
+		if (engine != NULL && strcmp(engine, (*e)->name) != 0)
+			continue;
+		io = (*e)->create(pools, backend, err);
+		if (io != NULL)
+			return (io);
+	}
+	return (NULL);
+}
+
+int
+io_init(struct io *io, const struct io_calls *calls, struct io_pools *pools, const struct file_backend *backend)
+{
+	unsigned i;
+
+	io->calls = calls;
+	io->pools = pools;
+	io->backend = backend;
+	io->counters = &io->own_counters;
+	list_init(&io->ready);
+	for (i = 0; i < WHEEL_SLOTS; i++)
+		list_init(&io->wheel.slot[i]);
+	io_tick(io);
+	io->wheel.tick = io->now >> WHEEL_SHIFT;
+	if (backend != NULL && backend->open != NULL)
+		return (backend->open(io, &io->backend_state));
+	return (0);
+}
+
+static void
+spare_free(struct io_spare *s)
+{
+	struct io_spare *next;
+
+	for (; s != NULL; s = next) {
+		next = s->next;
+		free(s);
+	}
+}
+
+void
+io_fini(struct io *io)
+{
+	if (io->backend != NULL && io->backend->close != NULL)
+		io->backend->close(io->backend_state);
+	spare_free(io->windows);
+	spare_free(io->chunks);
+}
+
+void
+io_free(struct io *io)
+{
+	if (io == NULL)
+		return;
+	must(io->inflight == 0);
+	io->calls->free(io);
+}
+
+void
+io_run(struct io *io)
+{
+	io->calls->run(io);
+}
+
+void
+io_wake(struct io *io)
+{
+	io->calls->wake(io);
+}
+
+bool
+io_busy(const struct io *io)
+{
+	return (io->inflight != 0);
+}
+
+uint64_t
+io_now(const struct io *io)
+{
+	return (io->now);
+}
+
+uint64_t
+io_wall_s(const struct io *io)
+{
+	return (io->wall_s);
+}
+
+struct counters *
+io_counters(struct io *io)
+{
+	return (io->counters);
+}
+
+void
+io_count_into(struct io *io, struct counters *c)
+{
+	io->counters = c;
+}
+
+const struct file_backend *
+io_backend(const struct io *io)
+{
+	return (io->backend);
+}
+
+/* ---------------------------------------------------------------- the life of an op */
+
+void
+io_submit(struct io *io, struct io_op *op)
+{
+	must(op->state == OP_IDLE && op->done != NULL);
+	op->io = io;
+	op->job = NULL;
+	op->res = 0;
+	op->threaded = 0;
+	op->buf = NULL;
+	list_init(&op->link);
+	list_init(&op->timer);
+	op->at = (struct io_stamps){.submit = io->now};
+	op->expires_ns = op->deadline_ms != 0 ? io->now + op->deadline_ms * NS_PER_MS : 0;
+	io->inflight++;
+	io->calls->start(io, op);
+}
+
+void
+io_cancel(struct io *io, struct io_op *op)
+{
+	io_finish_early(op, -ECANCELED);
+}
+
+void
+io_finish_early(struct io_op *op, int64_t res)
+{
+	switch (op->state) {
+	case OP_IDLE:
+	case OP_READY:
+		return; /* too late: the result stands */
+	case OP_PARKED:
+		op->io->calls->unpark(op->io, op);
+		break;
+	case OP_JOB:
+		io_job_abandon(op);
+		break;
+	}
+	io_complete(op, res);
+}
+
+void
+io_complete(struct io_op *op, int64_t res)
+{
+	op->res = res;
+	list_del(&op->timer);
+	list_del(&op->link);
+	io_ready(op->io, op, OP_READY);
+}
+
+/* The only place that calls back. */
+static void
+op_done(struct io *io, struct io_op *op)
+{
+	char *lent;
+
+	list_del(&op->timer);
+	op->state = OP_IDLE;
+	if (op->at.start == 0)
+		op->at.start = op->at.end = io->now;
+	lent = op->kind == IO_RECV ? op->recv.buf : op->kind == IO_READ ? op->buf : NULL;
+	io->lent = lent;
+	io->inflight--;
+	op->done(op); /* may free *op */
+	if (io->lent != NULL)
+		io_give_back(io, io->lent);
+	io->lent = NULL;
+}
+
+void
+io_dispatch(struct io *io, unsigned budget)
+{
+	struct io_op *op;
+	struct list *l;
+
+	while (budget-- > 0 && (l = list_pop(&io->ready)) != NULL) {
+		op = list_entry(l, struct io_op, link);
+		if (op->state == OP_READY || io->calls->try(io, op))
+			op_done(io, op);
+	}
+}
+
+/* ---------------------------------------------------------------- deadlines */
+
+void
+io_tick(struct io *io)
+{
+	struct timespec ts;
+
+	io->now = clock_mono_ns();
+	clock_gettime(CLOCK_REALTIME_COARSE, &ts);
+	io->wall_s = (uint64_t)ts.tv_sec;
+}
+
+/* The slot is the first tick that lies wholly behind the deadline: late by at most a tick, never early. */
+void
+io_arm(struct io_op *op)
+{
+	struct io_wheel *w = &op->io->wheel;
+	uint64_t tick;
+	unsigned slot;
+
+	if (op->expires_ns == 0 || list_linked(&op->timer))
+		return;
+	tick = (op->expires_ns >> WHEEL_SHIFT) + 1;
+	if (tick <= w->tick)
+		tick = w->tick + 1;
+	slot = tick % WHEEL_SLOTS;
+	list_add_tail(&w->slot[slot], &op->timer);
+	w->bits[slot / 64] |= 1ull << (slot % 64);
+}
+
+static void
+expire_slot(struct io *io, unsigned slot)
+{
+	struct io_wheel *w = &io->wheel;
+	struct list *l, *next;
+	struct io_op *op;
+
+	if ((w->bits[slot / 64] & 1ull << (slot % 64)) == 0)
+		return;
+	list_foreach_safe (l, next, &w->slot[slot]) {
+		op = list_entry(l, struct io_op, timer);
+		if (op->expires_ns > io->now)
+			continue; /* in a later turn of the wheel */
+		list_del(l);
+		/* A result may be waiting on the socket: try first; park() arms again if there is none. */
+		if (op->state != OP_TRY)
+			io_finish_early(op, -ETIMEDOUT);
+	}
+	if (list_empty(&w->slot[slot]))
+		w->bits[slot / 64] &= ~(1ull << (slot % 64));
+}
+
+void
+io_expire(struct io *io)
+{
+	struct io_wheel *w = &io->wheel;
+	uint64_t tick = io->now >> WHEEL_SHIFT, first;
+
+	if (tick <= w->tick)
+		return;
+	first = tick - w->tick >= WHEEL_SLOTS ? tick - WHEEL_SLOTS + 1 : w->tick + 1;
+	w->tick = tick; /* first: what is armed meanwhile belongs to the next tick */
+	for (; first <= tick; first++)
+		expire_slot(io, first % WHEEL_SLOTS);
+}
+
+int
+io_timeout_ms(struct io *io)
+{
+	struct io_wheel *w = &io->wheel;
+	uint64_t t, wait, word, end = w->tick + WHEEL_SLOTS;
+	unsigned slot;
+
+	for (t = w->tick + 1; t <= end; t++) {
+		slot = t % WHEEL_SLOTS;
+		word = w->bits[slot / 64] >> (slot % 64);
+		if (word == 0) {
+			t += 63 - slot % 64; /* to the end of this word */
+			continue;
+		}
+		t += (uint64_t)__builtin_ctzll(word);
+		slot = t % WHEEL_SLOTS;
+		if (list_empty(&w->slot[slot])) {
+			w->bits[slot / 64] &= ~(1ull << (slot % 64));
+			continue;
+		}
+		t <<= WHEEL_SHIFT;
+		wait = t > io->now ? t - io->now : 0;
+		return ((int)((wait + NS_PER_MS - 1) / NS_PER_MS));
+	}
+	return (-1);
+}
+
+/* ---------------------------------------------------------------- buffers */
+
+static void *
+spare_pop(struct io_spare **list, unsigned *n)
+{
+	struct io_spare *s = *list;
+
+	if (s != NULL) {
+		*list = s->next;
+		(*n)--;
+	}
+	return (s);
+}
+
+static void
+spare_push(struct io_spare **list, unsigned *n, unsigned max, void *p)
+{
+	struct io_spare *s = p;
+
+	if (*n >= max) {
+		free(p);
+		return;
+	}
+	s->next = *list;
+	*list = s;
+	(*n)++;
+}
+
+char *
+io_window_get(struct io *io)
+{
+	char *p = spare_pop(&io->windows, &io->nwindows);
+
+	return (p != NULL ? p : aligned_alloc(4096, IO_WINDOW));
+}
+
+void
+io_give_back(struct io *io, char *buf)
+{
+	if (buf != NULL)
+		spare_push(&io->windows, &io->nwindows, IO_SPARE_WINDOWS, buf);
+}
+
+char *
+io_keep(struct io_op *op)
+{
+	char *buf = op->io->lent;
+
+	must(buf != NULL && buf == (op->kind == IO_RECV ? op->recv.buf : op->buf));
+	op->io->lent = NULL;
+	return (buf);
+}
+
+void *
+io_chunk_get(struct io *io, size_t size)
+{
+	void *p = spare_pop(&io->chunks, &io->nchunks);
+
+	return (p != NULL ? p : malloc(size));
+}
+
+void
+io_chunk_put(struct io *io, void *p)
+{
+	spare_push(&io->chunks, &io->nchunks, IO_SPARE_CHUNKS, p);
+}
+
+/* ---------------------------------------------------------------- sockets */
+
+void
+io_sock_init(struct io_sock *s, int fd)
+{
+	/* A fresh socket is tried before it is registered: often the request is there already. */
+	*s = (struct io_sock){.fd = fd, .hints = SOCK_READABLE | SOCK_WRITABLE};
+}
+
+void
+io_sock_shutdown(struct io_sock *s)
+{
+	if (s->fd >= 0 && (s->hints & SOCK_SIM) == 0)
+		shutdown(s->fd, SHUT_WR);
+}
+
+bool
+io_sock_alive(const struct io_sock *s)
+{
+	char c;
+
+	if (s->hints & SOCK_SIM)
+		return ((s->hints & SOCK_HUNG) == 0);
+	return (s->fd >= 0 && recv(s->fd, &c, 1, MSG_PEEK | MSG_DONTWAIT) < 0 && errno == EAGAIN);
+}

@@ -1,0 +1,71 @@
+/* io/job.h -- inside io/ only: work that may sleep, on its way to a thread and back.
+ *
+ *   loop                              thread
+ *   io_job_push() --> pool queue  --> run()        touches the job only
+ *   finish()      <-- port        <--              the op may be gone by then: job->op is NULL
+ *
+ * Owner    a job owns copies of all it needs, so a deadline or cancel ends the op at once while the thread
+ *          stays stuck; what comes late (a descriptor, a buffer, a file reference) is put away by finish().
+ * Thread   job->op belongs to the loop; a thread never looks at it.
+ */
+#ifndef IO_JOB_H
+#define IO_JOB_H
+
+#include "io/blocking.h"
+#include "io/io.h"
+
+enum io_lane { LANE_STAT, LANE_URGENT, LANE_READ, LANES };
+
+struct io_job {
+	struct list link;
+	void (*run)(struct io_job *);    /* in a thread: sets res */
+	void (*finish)(struct io_job *); /* on the loop; NULL: nobody waits, the thread frees the job */
+	struct io_port *port;
+	struct io_op *op;
+	int64_t res;
+	uint64_t start, end;
+	struct io_file *file; /* counted */
+	int fd;
+	uint64_t off;
+	uint32_t len;
+	char *buf;            /* a window of the loop's */
+	enum io_lane lane;
+	bool queued;          /* under the pool's lock */
+	/* OPEN and STAT */
+	bool only_stat;
+	int root;
+	uint64_t resolve;
+	struct statx stx;
+	char path[];
+};
+
+/* path NULL: none.  NULL: no memory. */
+struct io_job *io_job_new(struct io *, struct io_op *, const char *path);
+/* 0, or -EAGAIN: the queue is full (or there are no pools) and the job is still yours. */
+int io_job_push(struct io *, struct io_job *, enum io_lane);
+/* Pushes it for op, which waits then; if that fails the op ends and the job is freed. */
+void io_job_start(struct io_op *, struct io_job *, enum io_lane);
+void io_job_abandon(struct io_op *);   /* its job goes on without it, or is taken out of the queue */
+void io_job_free(struct io *, struct io_job *); /* with its file reference, buffer and descriptor */
+
+struct io_port *io_port_new(struct io *, int wakefd);
+struct io *io_port_loop(const struct io_port *);
+void io_port_drain(struct io_port *);  /* finish() of all that came back */
+void io_port_wake(struct io_port *);   /* any thread */
+void io_port_close(struct io_port *);  /* the loop ends; jobs still running put their things away themselves */
+
+void io_start_open(struct io_op *);          /* IO_OPEN, IO_STAT */
+void io_file_close_job(struct io *, int fd); /* closes it in a thread, or here if there is no other way */
+void io_file_destroy(struct io_file *, struct io *); /* the last reference has gone; io NULL: closes it here */
+
+/* READ, for backends: in a thread; or from the page cache if that needs no waiting, else in a thread. */
+void io_read_pool(struct io_op *);
+void io_read_cached(struct io_op *);
+
+/* Bytes from off on, at most len, that may be sent without waiting for a disk; 0: ask a thread.  Asks
+ * the kernel once per window and second. */
+uint64_t io_file_resident(struct io_file *, uint64_t off, uint64_t len);
+/* A thread has just read them. */
+void io_file_proved(struct io_file *, uint64_t off, uint64_t len);
+
+#endif

@@ -1,0 +1,230 @@
+/* io/listen.c -- listening sockets, at start-up. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include "io/listen.h"
+
+#define FIRST_INHERITED 3
+
+struct address {
+	struct sockaddr_storage ss;
+	socklen_t len;
+};
+
+/* ---------------------------------------------------------------- names */
+
+static int
+unix_address(const char *path, struct address *a)
+{
+	struct sockaddr_un *un = (struct sockaddr_un *)&a->ss;
+
+	if (path[0] == '\0' || strlen(path) >= sizeof(un->sun_path))
+		return (-EINVAL);
+	un->sun_family = AF_UNIX;
+	strcpy(un->sun_path, path);
+	a->len = sizeof(*un);
+	return (0);
+}
+
+/* "[::1]" or "host" before the last colon; empty: any IPv4 address. */
+static int
+split_host(const char *name, char *host, size_t size, const char **port)
+{
+	const char *colon = strrchr(name, ':'), *p = name;
+	size_t n;
+
+	if (colon == NULL || colon[1] == '\0')
+		return (-EINVAL);
+	n = (size_t)(colon - name);
+	if (n >= 2 && name[0] == '[' && name[n - 1] == ']') {
+		p = name + 1;
+		n -= 2;
+	} else if (memchr(name, ':', n) != NULL) {
+		return (-EINVAL); /* v6 without brackets: where would its port begin */
+	}
+	if (n >= size)
+		return (-EINVAL);
+	memcpy(host, p, n);
+	host[n] = '\0';
+	*port = colon + 1;
+	return (0);
+}
+
+static int
+inet_address(const char *name, struct address *a)
+{
+	struct addrinfo hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *ai;
+	char host[256];
+	const char *port;
+	int err;
+
+	err = split_host(name, host, sizeof(host), &port);
+	if (err != 0)
+		return (err);
+	if (getaddrinfo(host[0] != '\0' ? host : "0.0.0.0", port, &hint, &ai) != 0)
+		return (-EINVAL);
+	memcpy(&a->ss, ai->ai_addr, ai->ai_addrlen);
+	a->len = ai->ai_addrlen;
+	freeaddrinfo(ai);
+	return (0);
+}
+
+static int
+address_of(const char *name, struct address *a)
+{
+	memset(a, 0, sizeof(*a));
+	if (name[0] == '/')
+		return (unix_address(name, a));
+	if (strncmp(name, "unix:", 5) == 0)
+		return (unix_address(name + 5, a));
+	return (inet_address(name, a));
+}
+
+/* ---------------------------------------------------------------- opening */
+
+/* The file of a unix socket stays behind when its server dies; one that nobody listens on may go. */
+static bool
+stale(const struct address *a)
+{
+	const struct sockaddr_un *un = (const struct sockaddr_un *)&a->ss;
+	int fd, refused;
+
+	if (a->ss.ss_family != AF_UNIX)
+		return (false);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return (false);
+	refused = connect(fd, (const struct sockaddr *)&a->ss, a->len) < 0 && errno == ECONNREFUSED;
+	close(fd);
+	return (refused && unlink(un->sun_path) == 0);
+}
+
+static void
+set_options(int fd, sa_family_t family)
+{
+	int on = 1;
+
+	if (family != AF_INET && family != AF_INET6)
+		return;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (family == AF_INET6) /* so that 0.0.0.0:80 and [::]:80 can be had side by side */
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+}
+
+static int
+bind_listen(int fd, const struct address *a, const struct listen_conf *lc)
+{
+	const struct sockaddr *sa = (const struct sockaddr *)&a->ss;
+
+	set_options(fd, a->ss.ss_family);
+	if (lc->congestion != NULL && a->ss.ss_family != AF_UNIX &&
+	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, lc->congestion, (socklen_t)strlen(lc->congestion)) < 0)
+		return (-errno);
+	if (bind(fd, sa, a->len) < 0 &&
+	    !(errno == EADDRINUSE && stale(a) && bind(fd, sa, a->len) == 0))
+		return (-errno);
+	return (listen(fd, lc->backlog) < 0 ? -errno : 0);
+}
+
+int
+listen_open(const struct listen_conf *lc, int *fdp)
+{
+	struct address a;
+	int fd, err;
+
+	err = address_of(lc->name, &a);
+	if (err != 0)
+		return (err);
+	fd = socket(a.ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return (-errno);
+	err = bind_listen(fd, &a, lc);
+	if (err != 0) {
+		close(fd);
+		return (err);
+	}
+	*fdp = fd;
+	return (0);
+}
+
+void
+listen_close(int fd)
+{
+	close(fd); /* the file of a unix socket stays: a successor may be bound to it already */
+}
+
+/* ---------------------------------------------------------------- inherited */
+
+static bool
+meant_for_us(void)
+{
+	const char *pid = getenv("LISTEN_PID");
+
+	return (pid != NULL && strtol(pid, NULL, 10) == (long)getpid());
+}
+
+int
+listen_inherited(void)
+{
+	const char *s = getenv("LISTEN_FDS");
+	int i, n = s != NULL && meant_for_us() ? atoi(s) : 0;
+	char name[LISTEN_NAME_MAX];
+	struct sockaddr_storage ss;
+	socklen_t len;
+
+	unsetenv("LISTEN_FDS");
+	unsetenv("LISTEN_PID");
+	unsetenv("LISTEN_FDNAMES");
+	for (i = 0; i < n; i++) {
+		len = sizeof(ss);
+		if (listen_name(FIRST_INHERITED + i, name) < 0 ||
+		    getsockname(FIRST_INHERITED + i, (struct sockaddr *)&ss, &len) < 0)
+			continue; /* the caller asks for its name and complains */
+		fcntl(FIRST_INHERITED + i, F_SETFD, FD_CLOEXEC);
+		fcntl(FIRST_INHERITED + i, F_SETFL, fcntl(FIRST_INHERITED + i, F_GETFL) | O_NONBLOCK);
+		set_options(FIRST_INHERITED + i, ss.ss_family);
+	}
+	return (n > 0 ? n : 0);
+}
+
+int
+listen_name(int fd, char name[LISTEN_NAME_MAX])
+{
+	struct sockaddr_storage ss;
+	const struct sockaddr_in *in = (const struct sockaddr_in *)&ss;
+	const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)&ss;
+	const struct sockaddr_un *un = (const struct sockaddr_un *)&ss;
+	socklen_t len = sizeof(int);
+	char host[INET6_ADDRSTRLEN];
+	int listens = 0;
+
+	if (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &len) < 0)
+		return (-errno);
+	if (!listens)
+		return (-EINVAL);
+	len = sizeof(ss);
+	memset(&ss, 0, sizeof(ss));
+	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
+		return (-errno);
+	if (ss.ss_family == AF_INET)
+		snprintf(name, LISTEN_NAME_MAX, "%s:%u", inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host)),
+		    ntohs(in->sin_port));
+	else if (ss.ss_family == AF_INET6)
+		snprintf(name, LISTEN_NAME_MAX, "[%s]:%u",
+		    inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host)), ntohs(in6->sin6_port));
+	else if (ss.ss_family == AF_UNIX)
+		snprintf(name, LISTEN_NAME_MAX, "unix:%.*s", (int)sizeof(un->sun_path), un->sun_path);
+	else
+		return (-EAFNOSUPPORT);
+	return (0);
+}

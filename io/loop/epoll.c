@@ -1,0 +1,468 @@
+/* io/loop/epoll.c -- linux-sysepoll: try first, park on EAGAIN.
+ *
+ * A keep-alive request costs one recv and one send.  A socket is registered once, edge-triggered for
+ * both directions, when it first has to wait; after that the hints in io_sock say whether a call is
+ * worth making, so a drained socket parks without asking the kernel again.
+ *
+ * A round: wait; turn all events into hints and ready ops; take finished jobs; deadlines; callbacks.
+ * No callback runs while events are being read, so a socket closed by one never meets a stale event.
+ */
+#include <errno.h>
+#include <netinet/tcp.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "io/engine.h"
+#include "io/job.h"
+
+#define EVENTS 512
+#define CALLBACKS 1024 /* before events are looked at again */
+#define ACCEPTS 64     /* per round: a flood of connections must not hold up the served ones */
+#define RECV_SIZE (64u << 10)
+
+struct epoll_loop {
+	struct io io;
+	int epfd, wakefd;
+	unsigned accepts; /* left in this round */
+	struct epoll_event ev[EVENTS];
+};
+
+static struct epoll_loop *
+loop_of(struct io *io)
+{
+	return (container_of(io, struct epoll_loop, io));
+}
+
+/* ---------------------------------------------------------------- parking */
+
+static int
+sock_register(struct epoll_loop *lp, struct io_op *op)
+{
+	struct io_sock *s = op->sock;
+	struct epoll_event ev = {.data.ptr = s};
+
+	if (s->hints & SOCK_REGISTERED)
+		return (0);
+	/* Listeners are shared between loops: level-triggered, one loop woken per connection. */
+	ev.events = op->kind == IO_ACCEPT ? EPOLLIN | EPOLLEXCLUSIVE :
+	    EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+	if (epoll_ctl(lp->epfd, EPOLL_CTL_ADD, s->fd, &ev) < 0) {
+		/* The same descriptor in another io_sock (its owner moved): the new one counts. */
+		if (errno != EEXIST || op->kind == IO_ACCEPT ||
+		    epoll_ctl(lp->epfd, EPOLL_CTL_MOD, s->fd, &ev) < 0)
+			return (-errno);
+	}
+	s->hints |= op->kind == IO_ACCEPT ? SOCK_REGISTERED | SOCK_LISTENS : SOCK_REGISTERED;
+	return (0);
+}
+
+/* Nobody accepts now: stay registered and the level would spin. */
+static void
+leave_listener(struct epoll_loop *lp, struct io_sock *s)
+{
+	epoll_ctl(lp->epfd, EPOLL_CTL_DEL, s->fd, NULL);
+	s->hints &= (uint8_t) ~(SOCK_REGISTERED | SOCK_LISTENS);
+}
+
+static struct io_op **
+park_place(struct io_op *op)
+{
+	return (op->kind == IO_RECV || op->kind == IO_ACCEPT ? &op->sock->rd : &op->sock->wr);
+}
+
+static void
+epoll_park(struct io *io, struct io_op *op)
+{
+	int err;
+
+	err = sock_register(loop_of(io), op);
+	if (err != 0) {
+		io_complete(op, err);
+		return;
+	}
+	must(*park_place(op) == NULL);
+	*park_place(op) = op;
+	op->state = OP_PARKED;
+	io_arm(op);
+}
+
+static void
+epoll_unpark(struct io *io, struct io_op *op)
+{
+	*park_place(op) = NULL;
+	if (op->kind == IO_ACCEPT)
+		leave_listener(loop_of(io), op->sock);
+}
+
+/* ---------------------------------------------------------------- one attempt per kind */
+
+static bool
+done_with(struct io_op *op, int64_t res)
+{
+	op->res = res;
+	return (true);
+}
+
+static bool
+parked(struct io *io, struct io_op *op)
+{
+	epoll_park(io, op);
+	return (false);
+}
+
+/* What accept(2) passes on from a connection that died in the queue says nothing about the next one. */
+static bool
+accept_again(int err)
+{
+	return (err == EINTR || err == ECONNABORTED || err == EPROTO || err == ENETDOWN || err == ENOPROTOOPT ||
+	    err == EHOSTDOWN || err == ENONET || err == EHOSTUNREACH || err == ENETUNREACH);
+}
+
+static bool
+try_accept(struct io *io, struct io_op *op)
+{
+	struct epoll_loop *lp = loop_of(io);
+	socklen_t len;
+	int fd;
+
+	while (lp->accepts > 0) {
+		lp->accepts--;
+		len = sizeof(*op->accept.peer);
+		if (op->accept.peer != NULL)
+			memset(op->accept.peer, 0, len);
+		fd = accept4(op->sock->fd, &op->accept.peer->sa, op->accept.peer != NULL ? &len : NULL,
+		    SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd >= 0)
+			return (done_with(op, fd));
+		if (errno == EAGAIN) {
+			op->sock->hints &= (uint8_t)~SOCK_READABLE;
+			break;
+		}
+		if (!accept_again(errno))
+			return (done_with(op, -errno));
+	}
+	return (parked(io, op)); /* level-triggered: what is left is reported in the next round */
+}
+
+static bool
+try_recv(struct io *io, struct io_op *op)
+{
+	struct io_sock *s = op->sock;
+	char *buf;
+	ssize_t n;
+	int err;
+
+	op->recv.buf = NULL;
+	buf = io_window_get(io);
+	if (buf == NULL)
+		return (done_with(op, -ENOMEM));
+	do
+		n = recv(s->fd, buf, RECV_SIZE, MSG_DONTWAIT);
+	while (n < 0 && errno == EINTR);
+	err = errno;
+	if (n <= 0)
+		io_give_back(io, buf);
+	if (n < 0 && err != EAGAIN)
+		return (done_with(op, -err));
+	if (n == 0)
+		return (done_with(op, 0));
+	/* Less than asked for: drained, and what comes next is a new edge.  (Not if the end of the
+	 * stream has been announced: that edge is past.) */
+	if (n < (ssize_t)RECV_SIZE && (n < 0 || (s->hints & SOCK_HUNG) == 0))
+		s->hints &= (uint8_t)~SOCK_READABLE;
+	if (n < 0)
+		return (parked(io, op));
+	op->recv.buf = buf;
+	return (done_with(op, n));
+}
+
+static size_t
+iov_total(const struct iovec *iov, int n)
+{
+	size_t total = 0;
+	int i;
+
+	for (i = 0; i < n; i++)
+		total += iov[i].iov_len;
+	return (total);
+}
+
+static bool
+try_send(struct io *io, struct io_op *op)
+{
+	struct msghdr msg = {.msg_iov = (struct iovec *)op->send.iov, .msg_iovlen = (size_t)op->send.n};
+	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (op->more ? MSG_MORE : 0);
+	ssize_t n;
+
+	do
+		n = op->send.n == 1 ?
+		    send(op->sock->fd, op->send.iov->iov_base, op->send.iov->iov_len, flags) :
+		    sendmsg(op->sock->fd, &msg, flags);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno != EAGAIN)
+		return (done_with(op, -errno));
+	/* A short count means the socket is full; its edge comes when there is room. */
+	if (n < 0 || (size_t)n < iov_total(op->send.iov, op->send.n))
+		op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
+	if (n < 0)
+		return (parked(io, op));
+	return (done_with(op, n));
+}
+
+static bool
+try_connected(struct io_op *op)
+{
+	int err = 0;
+	socklen_t len = sizeof(err);
+
+	if (getsockopt(op->sock->fd, SOL_SOCKET, SO_ERROR, &err, &len) < 0)
+		err = errno;
+	return (done_with(op, -err));
+}
+
+static bool
+epoll_try(struct io *io, struct io_op *op)
+{
+	switch (op->kind) {
+	case IO_ACCEPT:
+		return (try_accept(io, op));
+	case IO_RECV:
+		return (try_recv(io, op));
+	case IO_SEND:
+		return (try_send(io, op));
+	case IO_CONNECT:
+		return (try_connected(op));
+	default:
+		must(op->kind == IO_SEND_FILE);
+		io->backend->send(io, io->backend_state, op);
+		return (false);
+	}
+}
+
+/* ---------------------------------------------------------------- start */
+
+static void
+start_connect(struct io *io, struct io_op *op)
+{
+	struct io_sock *s = op->sock;
+	int on = 1;
+
+	must(s->fd < 0);
+	s->fd = socket(op->connect.addr->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (s->fd < 0) {
+		io_complete(op, -errno);
+		return;
+	}
+	s->hints = 0; /* nothing to read before something was sent: the first RECV parks */
+	if (op->connect.addr->sa_family != AF_UNIX)
+		setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	if (connect(s->fd, op->connect.addr, op->connect.len) == 0) {
+		s->hints = SOCK_WRITABLE;
+		io_complete(op, 0);
+	} else if (errno == EINPROGRESS)
+		epoll_park(io, op);
+	else
+		io_complete(op, -errno); /* EAGAIN: the backlog of a unix socket is full */
+}
+
+static void
+start_close(struct io_op *op)
+{
+	struct io_sock *s = op->sock;
+
+	must(s->rd == NULL && s->wr == NULL);
+	if (s->fd >= 0)
+		close(s->fd); /* leaves the epoll set by itself */
+	s->fd = -1;
+	s->hints = 0;
+	io_complete(op, 0);
+}
+
+static void
+start_timer(struct io_op *op)
+{
+	op->state = OP_TIMER;
+	if (op->deadline_ms == 0)
+		io_complete(op, -ETIMEDOUT);
+	else
+		io_arm(op);
+}
+
+static void
+start_send(struct io *io, struct io_op *op)
+{
+	if ((op->sock->hints & SOCK_WRITABLE) == 0)
+		epoll_park(io, op);
+	else if (try_send(io, op))
+		io_ready(io, op, OP_READY);
+}
+
+static void
+epoll_start(struct io *io, struct io_op *op)
+{
+	switch (op->kind) {
+	case IO_ACCEPT:
+	case IO_RECV:
+		if (op->sock->hints & SOCK_READABLE)
+			io_ready(io, op, OP_TRY);
+		else
+			epoll_park(io, op);
+		break;
+	case IO_SEND:
+		start_send(io, op);
+		break;
+	case IO_SEND_FILE:
+		if (io->backend->send == NULL)
+			io_complete(op, -ENOSYS);
+		else
+			io->backend->send(io, io->backend_state, op);
+		break;
+	case IO_READ:
+		io->backend->read(io, io->backend_state, op);
+		break;
+	case IO_OPEN:
+	case IO_STAT:
+		io_start_open(op);
+		break;
+	case IO_CONNECT:
+		start_connect(io, op);
+		break;
+	case IO_CLOSE:
+		start_close(op);
+		break;
+	case IO_TIMER:
+		start_timer(op);
+		break;
+	}
+}
+
+/* ---------------------------------------------------------------- a round */
+
+static void
+unparked(struct io *io, struct io_op **place)
+{
+	if (*place == NULL)
+		return;
+	io_ready(io, *place, OP_TRY);
+	*place = NULL;
+}
+
+static void
+sock_event(struct epoll_loop *lp, struct io_sock *s, uint32_t ev)
+{
+	if (ev & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
+		s->hints |= SOCK_HUNG | SOCK_READABLE;
+	if (ev & EPOLLIN)
+		s->hints |= SOCK_READABLE;
+	if (ev & (EPOLLOUT | EPOLLHUP | EPOLLERR))
+		s->hints |= SOCK_WRITABLE;
+	if (s->hints & SOCK_READABLE)
+		unparked(&lp->io, &s->rd);
+	if (s->hints & SOCK_WRITABLE)
+		unparked(&lp->io, &s->wr);
+}
+
+static void
+loop_events(struct epoll_loop *lp, int n)
+{
+	struct io_sock *s;
+	int i;
+
+	for (i = 0; i < n; i++) {
+		s = lp->ev[i].data.ptr;
+		if (s == NULL) {
+			io_port_drain(lp->io.port);
+			continue;
+		}
+		if ((s->hints & SOCK_LISTENS) && s->rd == NULL)
+			leave_listener(lp, s);
+		else
+			sock_event(lp, s, lp->ev[i].events);
+	}
+}
+
+static void
+epoll_run(struct io *io)
+{
+	struct epoll_loop *lp = loop_of(io);
+	int n;
+
+	n = epoll_wait(lp->epfd, lp->ev, EVENTS, list_empty(&io->ready) ? io_timeout_ms(io) : 0);
+	io_tick(io);
+	lp->accepts = ACCEPTS;
+	loop_events(lp, n);
+	io_expire(io);
+	io_dispatch(io, CALLBACKS);
+}
+
+static void
+epoll_wake(struct io *io)
+{
+	io_port_wake(io->port);
+}
+
+static void
+epoll_free(struct io *io)
+{
+	struct epoll_loop *lp = loop_of(io);
+
+	if (io->port != NULL)
+		io_port_close(io->port);
+	io_fini(io);
+	if (lp->wakefd >= 0)
+		close(lp->wakefd);
+	if (lp->epfd >= 0)
+		close(lp->epfd);
+	free(lp);
+}
+
+static const struct io_calls epoll_calls = {
+	.start = epoll_start, .try = epoll_try, .park = epoll_park, .unpark = epoll_unpark,
+	.close_file = io_file_close_job, .run = epoll_run, .wake = epoll_wake, .free = epoll_free,
+};
+
+static int
+loop_open(struct epoll_loop *lp)
+{
+	/* Edge-triggered: each write is an event of its own, the count is never read. */
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
+
+	lp->epfd = epoll_create1(EPOLL_CLOEXEC);
+	lp->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (lp->epfd < 0 || lp->wakefd < 0 || epoll_ctl(lp->epfd, EPOLL_CTL_ADD, lp->wakefd, &ev) < 0)
+		return (-errno);
+	lp->io.port = io_port_new(&lp->io, lp->wakefd);
+	return (lp->io.port != NULL ? 0 : -ENOMEM);
+}
+
+static struct io *
+epoll_create_loop(struct io_pools *pools, const struct file_backend *backend, int *err)
+{
+	struct epoll_loop *lp = calloc(1, sizeof(*lp));
+
+	if (lp == NULL) {
+		*err = -ENOMEM;
+		return (NULL);
+	}
+	signal(SIGPIPE, SIG_IGN); /* sendfile(2) knows no MSG_NOSIGNAL */
+	lp->epfd = lp->wakefd = -1;
+	*err = io_init(&lp->io, &epoll_calls, pools, backend);
+	if (*err != 0) {
+		free(lp);
+		return (NULL);
+	}
+	*err = loop_open(lp);
+	if (*err != 0) {
+		epoll_free(&lp->io);
+		return (NULL);
+	}
+	return (&lp->io);
+}
+
+const struct io_engine io_engine_epoll = {
+	.name = "linux-sysepoll",
+	.doc = "epoll(7), edge-triggered; files through the file backend",
+	.create = epoll_create_loop,
+};

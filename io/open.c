@@ -1,0 +1,111 @@
+/* io/open.c -- names become descriptors in the stat pool, beneath a root and without surprises. */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "io/engine.h"
+#include "io/job.h"
+
+_Static_assert(IO_BENEATH == RESOLVE_BENEATH, "the kernel's value");
+_Static_assert(IO_NO_SYMLINKS == RESOLVE_NO_SYMLINKS, "the kernel's value");
+
+#define RENAME_RACES 16 /* openat2 says EAGAIN when a rename nearby made it unsure */
+
+/* O_NONBLOCK: a FIFO or device must not hold the thread. */
+static int
+open_beneath(const struct io_job *j)
+{
+	struct open_how how = {
+		.flags = O_CLOEXEC | (j->only_stat ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY),
+		.resolve = j->resolve | RESOLVE_NO_MAGICLINKS,
+	};
+	const char *path = j->path[0] != '\0' ? j->path : ".";
+	int fd, tries = 0;
+
+	do
+		fd = (int)syscall(SYS_openat2, j->root, path, &how, sizeof(how));
+	while (fd < 0 && (errno == EINTR || (errno == EAGAIN && ++tries < RENAME_RACES)));
+	if (fd >= 0)
+		return (fd);
+	/* A socket, or a device without driver: not a file either. */
+	return (errno == ENXIO || errno == ENODEV ? -EACCES : -errno);
+}
+
+static void
+open_run(struct io_job *j)
+{
+	int fd, err;
+
+	fd = open_beneath(j);
+	if (fd < 0) {
+		j->res = fd;
+		return;
+	}
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &j->stx) < 0) {
+		err = -errno;
+		close(fd);
+		j->res = err;
+		return;
+	}
+	if (j->only_stat || (!S_ISREG(j->stx.stx_mode) && !S_ISDIR(j->stx.stx_mode))) {
+		close(fd);
+		j->res = j->only_stat ? 0 : -EACCES;
+		return;
+	}
+	/* We read whole windows and ask for the next one ourselves; pages the kernel reads ahead would be
+	 * counted by cachestat(2) while they are still on their way. */
+	if (S_ISREG(j->stx.stx_mode))
+		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	j->fd = fd;
+	j->res = fd;
+}
+
+static void
+open_finish(struct io_job *j)
+{
+	struct io *io = j->op != NULL ? j->op->io : NULL;
+
+	if (io != NULL) {
+		if (j->res >= 0)
+			*j->op->open.stx = j->stx;
+		j->fd = -1; /* the caller's now */
+		io_complete(j->op, j->res);
+	}
+	io_job_free(io_port_loop(j->port), j);
+}
+
+void
+io_start_open(struct io_op *op)
+{
+	struct io_job *j = io_job_new(op->io, op, op->open.path);
+
+	if (j == NULL) {
+		io_complete(op, -ENOMEM);
+		return;
+	}
+	j->run = open_run;
+	j->finish = open_finish;
+	j->only_stat = op->kind == IO_STAT;
+	j->root = op->open.root;
+	j->resolve = op->open.resolve;
+	io_job_start(op, j, op->urgent ? LANE_URGENT : LANE_STAT);
+}
+
+int
+io_root_open(const char *dir, int *fdp)
+{
+	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0)
+		return (-errno);
+	*fdp = fd;
+	return (0);
+}
+
+void
+io_root_close(int fd)
+{
+	close(fd);
+}

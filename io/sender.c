@@ -1,0 +1,316 @@
+/* io/sender.c -- drains a body into a socket, one op at a time (and one read ahead).
+ *
+ *   sender_next() --> memory in front:          IO_SEND            --> sent()     --> sender_next()
+ *                     file, backend sends:      IO_SEND_FILE       --> sent()     --> sender_next()
+ *                     file, backend reads:      window, or IO_READ --> read_done()--> sender_next()
+ */
+#include <errno.h>
+#include <string.h>
+#include "base/clock.h"
+#include "io/engine.h"
+#include "io/sender.h"
+
+enum {
+	S_SENDING = 1,   /* s->op in flight */
+	S_READING = 2,   /* s->read in flight */
+	S_CANCELLED = 4,
+	S_ENDING = 8,    /* s->res is final; what is in flight is being waited for */
+	S_WINDOW = 16,   /* s->op sends from the window */
+};
+
+static void sender_next(struct sender *);
+
+void
+sender_init(struct sender *s, struct io *io, struct io_sock *sock)
+{
+	memset(s, 0, sizeof(*s));
+	s->io = io;
+	s->sock = sock;
+	io_op_init(&s->op, IO_SEND, NULL);
+	io_op_init(&s->read, IO_READ, NULL);
+}
+
+static uint64_t
+stamp(const struct sender *s)
+{
+	return (s->times != NULL ? clock_mono_ns() : 0);
+}
+
+/* ---------------------------------------------------------------- the end */
+
+static void
+windows_free(struct sender *s)
+{
+	io_give_back(s->io, s->window);
+	io_give_back(s->io, s->ahead);
+	s->window = s->ahead = NULL;
+}
+
+static void
+sender_end(struct sender *s, int res)
+{
+	if ((s->flags & S_ENDING) == 0) {
+		s->flags |= S_ENDING;
+		s->res = res;
+	}
+	if (s->flags & S_SENDING)
+		io_cancel(s->io, &s->op);
+	if (s->flags & S_READING)
+		io_cancel(s->io, &s->read);
+	if (s->flags & (S_SENDING | S_READING))
+		return; /* their callbacks come here again */
+	windows_free(s);
+	s->flags = 0;
+	s->body = NULL;
+	s->done(s, s->res); /* may free *s */
+}
+
+/* ---------------------------------------------------------------- sending */
+
+/* Time of a SEND_FILE that needed a thread, part by part. */
+static void
+times_of_thread(struct sender_times *t, const struct io_stamps *at, uint64_t send_start, uint64_t now)
+{
+	t->write += at->submit - send_start; /* the socket was full before that */
+	t->read_queue += at->start - at->submit;
+	t->read += at->end - at->start;
+	t->handover += at->handed - at->end;
+	t->write += now - at->handed;
+	t->hot = false;
+}
+
+static void
+times_of_send(struct sender *s, const struct io_op *op)
+{
+	uint64_t now = clock_mono_ns();
+
+	s->idle_since = now;
+	if (op->at.handed != 0)
+		times_of_thread(s->times, &op->at, s->send_start, now);
+	else
+		s->times->write += now - s->send_start;
+}
+
+static void
+sent(struct io_op *op)
+{
+	struct sender *s = container_of(op, struct sender, op);
+
+	s->flags &= (uint8_t)~S_SENDING;
+	if (s->times != NULL && op->kind != IO_TIMER)
+		times_of_send(s, op);
+	if (op->res > 0) {
+		s->sent += (uint64_t)op->res;
+		body_sent(s->body, (uint64_t)op->res);
+		if (s->flags & S_WINDOW)
+			s->window_pos += (uint32_t)op->res;
+		s->flags &= (uint8_t)~S_WINDOW;
+	} else if (op->kind != IO_TIMER) {
+		sender_end(s, op->res < 0 ? (int)op->res : -ENODATA);
+		return;
+	}
+	sender_next(s);
+}
+
+static void
+submit_send(struct sender *s, enum io_kind kind, bool more)
+{
+	s->op.kind = kind;
+	s->op.done = sent;
+	s->op.sock = s->sock;
+	s->op.more = more;
+	s->op.deadline_ms = s->idle_ms;
+	s->flags |= S_SENDING;
+	s->send_start = stamp(s);
+	io_submit(s->io, &s->op);
+}
+
+static void
+send_memory(struct sender *s)
+{
+	bool more;
+
+	s->op.send.n = body_iov(s->body, s->iov, NELEM(s->iov), &more);
+	s->op.send.iov = s->iov;
+	submit_send(s, IO_SEND, more);
+}
+
+static void
+send_file(struct sender *s, const struct body_piece *p)
+{
+	s->op.file.file = p->file;
+	s->op.file.off = p->off;
+	s->op.file.len = (uint32_t)(p->len < IO_SEND_FILE_MAX ? p->len : IO_SEND_FILE_MAX);
+	submit_send(s, IO_SEND_FILE, s->body->left > p->len);
+}
+
+/* ---------------------------------------------------------------- reading windows */
+
+static void
+times_of_read(struct sender *s, const struct io_op *op)
+{
+	struct sender_times *t = s->times;
+
+	t->read_queue += op->at.start - op->at.submit;
+	t->read += op->at.end - op->at.start;
+	t->hot = t->hot && !op->threaded;
+	s->ahead_end = op->at.end;
+}
+
+static void
+read_done(struct io_op *op)
+{
+	struct sender *s = container_of(op, struct sender, read);
+
+	s->flags &= (uint8_t)~S_READING;
+	if (s->flags & S_ENDING) {
+		sender_end(s, s->res);
+		return;
+	}
+	if (op->res > 0) {
+		s->ahead = io_keep(op);
+		s->ahead_len = (uint32_t)op->res;
+		if (s->times != NULL)
+			times_of_read(s, op);
+	}
+	if (s->flags & S_SENDING)
+		return; /* ahead of its time; a failure is met again when its turn comes */
+	if (op->res <= 0)
+		sender_end(s, op->res < 0 ? (int)op->res : -ENODATA);
+	else
+		sender_next(s);
+}
+
+/* The first file of the body: it may stand behind a head that is still being sent. */
+static struct body_piece *
+next_file(struct body *b)
+{
+	unsigned i;
+
+	for (i = 0; i < b->n; i++) {
+		if (b->piece[(b->first + i) % b->cap].file != NULL)
+			return (&b->piece[(b->first + i) % b->cap]);
+	}
+	return (NULL);
+}
+
+/* Reads what follows the window in hand, if nothing is read already. */
+static void
+read_ahead(struct sender *s)
+{
+	struct body_piece *p = next_file(s->body);
+	uint32_t have = s->window != NULL ? s->window_len - s->window_pos : 0;
+
+	if (p == NULL || p->len <= have || s->ahead != NULL || (s->flags & S_READING))
+		return;
+	s->read.done = read_done;
+	s->read.file.file = p->file;
+	s->read.file.off = p->off + have;
+	s->read.file.len = (uint32_t)(p->len - have < IO_WINDOW ? p->len - have : IO_WINDOW);
+	s->read.deadline_ms = s->idle_ms;
+	s->flags |= S_READING;
+	io_submit(s->io, &s->read);
+}
+
+static void
+window_take(struct sender *s)
+{
+	uint64_t now;
+
+	io_give_back(s->io, s->window);
+	s->window = s->ahead;
+	s->window_len = s->ahead_len;
+	s->window_pos = 0;
+	s->ahead = NULL;
+	if (s->times == NULL || s->window == NULL)
+		return;
+	now = clock_mono_ns();
+	/* While the last window was still being sent this one did not wait for us. */
+	s->times->handover += now - (s->ahead_end > s->idle_since ? s->ahead_end : s->idle_since);
+}
+
+static void
+send_window(struct sender *s, const struct body_piece *p)
+{
+	uint32_t rest;
+
+	if (s->window == NULL || s->window_pos == s->window_len)
+		window_take(s);
+	read_ahead(s);
+	if (s->window == NULL)
+		return; /* read_done() goes on */
+	rest = s->window_len - s->window_pos;
+	s->iov[0] = (struct iovec){s->window + s->window_pos, rest};
+	s->op.send.iov = s->iov;
+	s->op.send.n = 1;
+	s->flags |= S_WINDOW;
+	/* Corked only if what follows is at hand: a partial segment must not wait for a disk. */
+	submit_send(s, IO_SEND, rest < p->len ? s->ahead != NULL : s->body->left > p->len);
+}
+
+/* ---------------------------------------------------------------- what next */
+
+static void
+sender_next(struct sender *s)
+{
+	struct body_piece *p = body_front(s->body);
+
+	if (s->flags & S_ENDING)
+		sender_end(s, s->res);
+	else if (s->flags & S_CANCELLED)
+		sender_end(s, -ECANCELED);
+	else if (p == NULL)
+		sender_end(s, 0);
+	else if (p->file != NULL && io_backend(s->io)->send_file)
+		send_file(s, p);
+	else if (p->file != NULL)
+		send_window(s, p);
+	else
+		send_memory(s);
+}
+
+static void
+first_step(struct sender *s)
+{
+	struct body_piece *p = body_front(s->body);
+
+	if (p == NULL) { /* done() must not come from here */
+		s->op.kind = IO_TIMER;
+		s->op.done = sent;
+		s->op.deadline_ms = 0;
+		s->flags |= S_SENDING;
+		io_submit(s->io, &s->op);
+		return;
+	}
+	sender_next(s);
+	if (p->file == NULL && !io_backend(s->io)->send_file)
+		read_ahead(s); /* the disk works while the head is sent */
+}
+
+void
+sender_start(struct sender *s, struct body *b, uint32_t idle_ms, void (*done)(struct sender *, int))
+{
+	must(s->body == NULL);
+	s->body = b;
+	s->idle_ms = idle_ms;
+	s->done = done;
+	s->sent = 0;
+	s->flags = 0;
+	if (s->times != NULL) {
+		*s->times = (struct sender_times){.write_start_wall = clock_wall_ns(), .hot = true};
+		s->idle_since = clock_mono_ns();
+	}
+	first_step(s);
+}
+
+void
+sender_cancel(struct sender *s)
+{
+	if (s->body == NULL || (s->flags & S_ENDING))
+		return;
+	s->flags |= S_CANCELLED;
+	if (s->flags & S_SENDING)
+		io_cancel(s->io, &s->op);
+	if (s->flags & S_READING)
+		io_cancel(s->io, &s->read);
+}
