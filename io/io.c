@@ -141,6 +141,8 @@ io_submit(struct io *io, struct io_op *op)
 	op->res = 0;
 	op->threaded = 0;
 	op->buf = NULL;
+	if (op->kind == IO_RECV)
+		op->recv.buf = NULL; /* an op used again must not lend what it lent last time */
 	list_init(&op->link);
 	list_init(&op->timer);
 	op->at = (struct io_stamps){.submit = io->now};
