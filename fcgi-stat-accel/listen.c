@@ -1,0 +1,378 @@
+#include "fcgi-stat-accel/listen.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#define BACKLOG		1024		/* as spawn-fcgi */
+#define FIRST_PASSED_FD 3		/* sd_listen_fds(3) */
+
+union address {
+	struct sockaddr		any;
+	struct sockaddr_un	un;
+	struct sockaddr_in	in;
+	struct sockaddr_in6	in6;
+	struct sockaddr_storage storage;
+};
+
+struct listener {
+	int	       fd;
+	char	     **peers;		/* NULL: everyone */
+	char	      *path;		/* of a unix socket made here, else NULL */
+	struct stat    made;		/* so that a successor's socket is not removed */
+};
+
+static int
+fail(int code, char **why, const char *format, ...) G_GNUC_PRINTF(3, 4);
+
+static int
+fail(int code, char **why, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	*why = g_strdup_vprintf(format, args);
+	va_end(args);
+	return (code);
+}
+
+static int
+code_of(int err)
+{
+	switch (err) {
+	case EACCES:
+	case EPERM:
+		return (EX_NOPERM);
+	case EADDRINUSE:
+	case EADDRNOTAVAIL:
+		return (EX_UNAVAILABLE);
+	case ENOENT:
+	case ENOTDIR:
+	case EROFS:
+		return (EX_CANTCREAT);
+	}
+	return (EX_OSERR);
+}
+
+/* ---------------------------------------------------------------- an address of our own */
+
+/* Left by a process that is gone: nobody answers there. */
+static bool
+is_stale(const struct sockaddr_un *un)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	bool stale;
+
+	if (fd < 0)
+		return (false);
+	stale = connect(fd, (const struct sockaddr *)un, sizeof(*un)) < 0 && errno == ECONNREFUSED;
+	close(fd);
+	return (stale);
+}
+
+/* Owner and group may connect, as with spawn-fcgi. */
+static int
+bind_unix(int fd, const struct sockaddr_un *un)
+{
+	mode_t mask = umask(0117);
+	int err = 0;
+
+	if (bind(fd, (const struct sockaddr *)un, sizeof(*un)) < 0)
+		err = -errno;
+	umask(mask);
+	return (err);
+}
+
+static int
+listen_unix(struct listener *l, const char *path)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	int err;
+
+	if (*path == '\0' || strlen(path) >= sizeof(un.sun_path))
+		return (-ENAMETOOLONG);
+	strcpy(un.sun_path, path);
+	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (l->fd < 0)
+		return (-errno);
+	err = bind_unix(l->fd, &un);
+	if (err == -EADDRINUSE && is_stale(&un) && unlink(path) == 0)
+		err = bind_unix(l->fd, &un);
+	if (err != 0)
+		return (err);
+	l->path = g_strdup(path);
+	if (stat(path, &l->made) < 0 || listen(l->fd, BACKLOG) < 0)
+		return (-errno);
+	return (0);
+}
+
+static int
+listen_one(struct listener *l, const struct addrinfo *ai)
+{
+	const int on = 1;
+	int err;
+
+	l->fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (l->fd < 0)
+		return (-errno);
+	setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(l->fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(l->fd, BACKLOG) < 0) {
+		err = -errno;			/* close() may change errno */
+		close(l->fd);
+		l->fd = -1;
+		return (err);
+	}
+	return (0);
+}
+
+static int
+listen_tcp(struct listener *l, const char *host, const char *port, char **why)
+{
+	const struct addrinfo hints = {
+		.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_ADDRCONFIG,
+	};
+	struct addrinfo *list;
+	int err;
+
+	err = getaddrinfo(*host != '\0' ? host : NULL, port, &hints, &list);
+	if (err != 0)
+		return (fail(EX_USAGE, why, "--listen %s:%s: %s", host, port, gai_strerror(err)));
+	err = -EADDRNOTAVAIL;
+	for (const struct addrinfo *ai = list; ai != NULL && err != 0; ai = ai->ai_next)
+		err = listen_one(l, ai);
+	freeaddrinfo(list);
+	if (err != 0)
+		return (fail(code_of(-err), why, "--listen %s:%s: %s", host, port, g_strerror(-err)));
+	return (0);
+}
+
+/* "HOST:PORT", "[::1]:PORT", ":PORT" and "*:PORT" */
+static int
+listen_host_port(struct listener *l, const char *address, char **why)
+{
+	const char *colon = strrchr(address, ':');
+	char *host;
+	int code;
+
+	if (colon == NULL || colon[1] == '\0')
+		return (fail(EX_USAGE, why, "--listen %s: unix:PATH or HOST:PORT, please", address));
+	if (address[0] == '[' && colon > address + 1 && colon[-1] == ']')
+		host = g_strndup(address + 1, colon - address - 2);
+	else
+		host = g_strndup(address, colon - address);
+	code = listen_tcp(l, strcmp(host, "*") == 0 ? "" : host, colon + 1, why);
+	g_free(host);
+	return (code);
+}
+
+static int
+listen_address(struct listener *l, const char *address, char **why)
+{
+	int err;
+
+	if (!g_str_has_prefix(address, "unix:"))
+		return (listen_host_port(l, address, why));
+	err = listen_unix(l, address + strlen("unix:"));
+	if (err != 0)
+		return (fail(code_of(-err), why, "--listen %s: %s", address, g_strerror(-err)));
+	return (0);
+}
+
+/* ---------------------------------------------------------------- an inherited socket */
+
+static bool
+is_listening(int fd)
+{
+	int value = 0;
+	socklen_t len = sizeof(value);
+
+	return (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &len) == 0 && value != 0);
+}
+
+/* LISTEN_PID says for whom the descriptors are: variables are inherited further than meant. */
+static bool
+fds_were_passed(void)
+{
+	const char *pid = g_getenv("LISTEN_PID"), *fds = g_getenv("LISTEN_FDS");
+
+	return (pid != NULL && fds != NULL && strtol(pid, NULL, 10) == getpid() &&
+	    strtol(fds, NULL, 10) > 0);
+}
+
+static int
+listen_inherited(struct listener *l, char **why)
+{
+	if (fds_were_passed()) {
+		l->fd = FIRST_PASSED_FD;
+		if (is_listening(l->fd))
+			return (0);
+		l->fd = -1;
+		return (fail(EX_CONFIG, why, "LISTEN_FDS is set, but descriptor %d is no listening "
+		    "socket (with systemd: Accept=no)", FIRST_PASSED_FD));
+	}
+	if (is_listening(STDIN_FILENO)) {
+		l->fd = STDIN_FILENO;
+		return (0);
+	}
+	return (fail(EX_USAGE, why, "nothing to listen on: descriptor 0 is %s, not a listening socket.\n"
+	    "Start it with\n"
+	    "    spawn-fcgi -n -s /run/stat-accel.sock -- fcgi-stat-accel\n"
+	    "or let it listen by itself:\n"
+	    "    fcgi-stat-accel --listen unix:/run/stat-accel.sock\n"
+	    "See fcgi-stat-accel --help.", isatty(STDIN_FILENO) ? "a terminal" : "something else"));
+}
+
+/* ---------------------------------------------------------------- who may connect */
+
+static bool
+is_wildcard(int fd)
+{
+	union address a;
+	socklen_t len = sizeof(a);
+
+	if (getsockname(fd, &a.any, &len) < 0)
+		return (false);
+	if (a.any.sa_family == AF_INET)
+		return (a.in.sin_addr.s_addr == htonl(INADDR_ANY));
+	return (a.any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a.in6.sin6_addr));
+}
+
+/* As text, since the list is text; an IPv4 peer of an IPv6 socket as IPv4. */
+static bool
+peer_text(const union address *a, char *text, socklen_t size)
+{
+	const struct in6_addr *six = &a->in6.sin6_addr;
+
+	if (a->any.sa_family == AF_INET)
+		return (inet_ntop(AF_INET, &a->in.sin_addr, text, size) != NULL);
+	if (IN6_IS_ADDR_V4MAPPED(six))
+		return (inet_ntop(AF_INET, &six->s6_addr[12], text, size) != NULL);
+	return (inet_ntop(AF_INET6, six, text, size) != NULL);
+}
+
+static bool
+is_tcp(const union address *a)
+{
+	return (a->any.sa_family == AF_INET || a->any.sa_family == AF_INET6);
+}
+
+static bool
+is_welcome(const struct listener *l, const union address *a)
+{
+	char text[INET6_ADDRSTRLEN];
+
+	if (l->peers == NULL || !is_tcp(a))
+		return (true);
+	return (peer_text(a, text, sizeof(text)) &&
+	    g_strv_contains((const char *const *)l->peers, text));
+}
+
+static char **
+split_peers(const char *list)
+{
+	char **peers;
+
+	if (list == NULL || *list == '\0')
+		return (NULL);
+	peers = g_strsplit(list, ",", -1);
+	for (char **p = peers; *p != NULL; p++)
+		g_strstrip(*p);
+	return (peers);
+}
+
+/* ---------------------------------------------------------------- outside */
+
+static int
+listen_prepare(struct listener *l, const struct listen_conf *conf, char **why)
+{
+	int code;
+
+	code = conf->address != NULL ? listen_address(l, conf->address, why) : listen_inherited(l, why);
+	if (code != 0)
+		return (code);
+	if (is_wildcard(l->fd) && l->peers == NULL && !conf->allow_any)
+		return (fail(EX_CONFIG, why, "the socket takes connections from everywhere, and whoever "
+		    "connects can ask which files exist.\nBind 127.0.0.1 or a unix socket, list the web "
+		    "servers in FCGI_WEB_SERVER_ADDRS,\nor say --allow-any."));
+	if (fcntl(l->fd, F_SETFL, fcntl(l->fd, F_GETFL) | O_NONBLOCK) < 0)
+		return (fail(EX_OSERR, why, "fcntl: %s", g_strerror(errno)));
+	return (0);
+}
+
+int
+listen_start(const struct listen_conf *conf, struct listener **lp, char **why)
+{
+	struct listener *l = g_new0(struct listener, 1);
+	int code;
+
+	l->fd = -1;
+	l->peers = split_peers(conf->peers);
+	code = listen_prepare(l, conf, why);
+	if (code != 0)
+		listen_stop(&l);
+	else
+		*lp = l;
+	return (code);
+}
+
+static void
+remove_path(const struct listener *l)
+{
+	struct stat now;
+
+	if (stat(l->path, &now) == 0 && now.st_ino == l->made.st_ino && now.st_dev == l->made.st_dev)
+		unlink(l->path);
+}
+
+void
+listen_stop(struct listener **lp)
+{
+	struct listener *l = *lp;
+
+	if (l == NULL)
+		return;
+	if (l->path != NULL)
+		remove_path(l);
+	if (l->fd >= 0)
+		close(l->fd);
+	g_strfreev(l->peers);
+	g_free(l->path);
+	g_free(l);
+	*lp = NULL;
+}
+
+int
+listen_fd(const struct listener *l)
+{
+	return (l->fd);
+}
+
+int
+listen_accept(const struct listener *l)
+{
+	const int on = 1;
+	union address a = { .any.sa_family = AF_UNSPEC };
+	socklen_t len = sizeof(a);
+	int fd;
+
+	fd = accept4(l->fd, &a.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0)
+		return (-errno);
+	if (!is_welcome(l, &a)) {
+		close(fd);
+		return (-EACCES);
+	}
+	if (is_tcp(&a))
+		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	return (fd);
+}

@@ -1,0 +1,32 @@
+/* fcgi-stat-accel/listen.h -- where requests come from: one listening socket and who may use it.
+ *
+ * Found in this order: an address given, the first of LISTEN_FDS, descriptor 0 (spawn-fcgi, or a web
+ * server that starts its applications itself).
+ */
+#ifndef FCGI_STAT_ACCEL_LISTEN_H
+#define FCGI_STAT_ACCEL_LISTEN_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+struct listener;
+
+struct listen_conf {
+	const char *address;		/* "unix:PATH" or "HOST:PORT"; NULL: inherited */
+	const char *peers;		/* addresses that may connect by TCP, with commas; NULL: all */
+	bool	    allow_any;		/* a wildcard address without peers is meant so */
+};
+
+/* 0, or the exit code of sysexits.h with *why set (yours). */
+int  listen_start(const struct listen_conf *, struct listener **lp, char **why);
+
+/* Closes it; a unix socket made here is removed. */
+void listen_stop(struct listener **);
+
+int  listen_fd(const struct listener *);
+
+/* A new connection, non-blocking, or -errno; -EAGAIN when there is none, -EACCES when the peer was
+ * not welcome (and is closed already). */
+int  listen_accept(const struct listener *);
+
+#endif
