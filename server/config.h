@@ -41,6 +41,8 @@ struct conf {
 #define CONF_FIELD_LIST(f) struct conf_list f;
 #define CONF_FIELD_MAP(f) struct conf_map f;
 #define CONF_FIELD_MAPS(f) struct conf_map f;
+#define CONF_FIELD_ALIAS(f)
+#define CONF_FIELD_NOP(f)
 #define CONF_FIELD_OLD(f)
 #define CONF_FIELD_GONE(f)
 #define D(field, name, type, def, min, max, unit, scope, prose) CONF_FIELD_##type(field)
@@ -51,7 +53,8 @@ struct conf {
 	void *derived; /* what the worker computed from it (root descriptor, mime table ...), by its derive() */
 };
 
-/* What conditions look at.  .p NULL: not known yet, such a condition does not hold yet. */
+/* What conditions look at.  .p NULL: not known yet; then neither == nor != holds, nor an else behind it.  A header the
+ * client did not send is known: TEXT(""). */
 struct conf_input {
 	struct text socket;    /* "127.0.0.1:8080": the listening socket the client came through */
 	struct text scheme, host, url, query, referer, useragent, cookie, remoteip, method;
@@ -74,7 +77,8 @@ void config_print(const struct config *, struct buf *out); /* -p: what was under
  * the request gets 500); undo() frees it. */
 struct conf_view *conf_view_new(const struct config *, int (*derive)(struct conf *, void *arg), void (*undo)(struct conf *, void *arg), void *arg);
 void conf_view_free(struct conf_view *);
-/* NULL only when derive failed or memory is short. */
+/* Valid until conf_view_free().  NULL only when derive failed, memory is short, or more than 16384 different sets of
+ * conditions have been met (which takes many independent conditions and a client that tries them all). */
 const struct conf *conf_view_match(struct conf_view *, const struct conf_input *);
 
 /* The table of directives, for --manual, man pages and tests. */

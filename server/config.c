@@ -1,0 +1,204 @@
+/* server/config.c -- load, check, free; and where to listen. */
+#include <stdio.h>
+#include "server/config_impl.h"
+
+static struct config *
+config_new(struct buf *err, struct buf *warn)
+{
+	struct config *cfg = g_new0(struct config, 1);
+	struct cfg_cond none = {.op = CFG_ELSE};
+
+	/* Single values are checked against CFG_MEMORY_MAX before they are made; this is beyond reach. */
+	arena_init(&cfg->mem, NULL, 0, 4ul * CFG_MEMORY_MAX);
+	cfg->blocks = g_ptr_array_new();
+	cfg->block_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	cfg->listens = g_ptr_array_new_with_free_func(g_free);
+	cfg->err = err;
+	cfg->warn = warn;
+	cfg_block_open(cfg, (struct cfg_pos){"", 1, 1}, NULL, NULL, &none);
+	return (cfg);
+}
+
+void
+config_free(struct config *cfg)
+{
+	struct cfg_block *b;
+	guint i;
+
+	if (cfg == NULL)
+		return;
+	for (i = 0; i < cfg->blocks->len; i++) {
+		b = g_ptr_array_index(cfg->blocks, i);
+		match_free(b->cond.re);
+		g_ptr_array_free(b->entries, TRUE);
+		g_hash_table_destroy(b->by_key);
+		g_array_free(b->settings, TRUE);
+	}
+	g_ptr_array_free(cfg->blocks, TRUE);
+	g_hash_table_destroy(cfg->block_names);
+	g_ptr_array_free(cfg->listens, TRUE);
+	g_free(cfg->dir);
+	arena_reset(&cfg->mem);
+	g_free(cfg);
+}
+
+const struct conf *
+config_global(const struct config *cfg)
+{
+	return (&cfg->global);
+}
+
+bool
+config_uses_physical(const struct config *cfg)
+{
+	return (cfg->uses_physical);
+}
+
+/* ---------------------------------------------------------------- where to listen */
+
+const char *
+config_listen(const struct config *cfg, size_t i)
+{
+	return (i < cfg->listens->len ? g_ptr_array_index(cfg->listens, i) : NULL);
+}
+
+/* ":80" and "0.0.0.0:80" are one socket, "[::]:80" is another. */
+static bool
+same_listen(const char *a, const char *b)
+{
+	static const char any[] = "0.0.0.0";
+
+	if (strncmp(a, any, strlen(any)) == 0)
+		a += strlen(any);
+	if (strncmp(b, any, strlen(any)) == 0)
+		b += strlen(any);
+	return (strcmp(a, b) == 0);
+}
+
+/* Takes addr. */
+static void
+add_listen(struct config *cfg, char *addr)
+{
+	guint i;
+
+	for (i = 0; i < cfg->listens->len; i++) {
+		if (same_listen(g_ptr_array_index(cfg->listens, i), addr)) {
+			g_free(addr);
+			return;
+		}
+	}
+	g_ptr_array_add(cfg->listens, addr);
+}
+
+static bool
+is_set(struct config *cfg, struct text key)
+{
+	return (cfg_entry_find(cfg_block_root(cfg), key) != NULL);
+}
+
+static char *
+default_address(const struct conf *c)
+{
+	const char *bind = c->bind != NULL ? c->bind : "";
+	bool bare_v6 = bind[0] != '[' && strchr(bind, ':') != NULL;
+
+	if (bind[0] == '/' || g_str_has_prefix(bind, "unix:"))
+		return (g_strdup(bind));
+	return (g_strdup_printf("%s%s%s:%" G_GUINT64_FORMAT, bare_v6 ? "[" : "", bind, bare_v6 ? "]" : "", c->port));
+}
+
+/* An address without a port takes server.port. */
+static char *
+block_address(const struct config *cfg, struct text t)
+{
+	struct conf c = cfg->global;
+	const char *colon = strrchr(t.p, ':');
+
+	if (t.p[0] == '/' || text_starts(t, TEXT("unix:")) || (colon != NULL && strchr(colon, ']') == NULL))
+		return (g_strdup(t.p));
+	c.bind = t.p;
+	return (default_address(&c));
+}
+
+/* lighttpd 1.5 opens port 80 even for a file that names other sockets only; who is not root could not
+ * start such a file. */
+static void
+find_listens(struct config *cfg)
+{
+	struct cfg_block *b;
+	guint i;
+
+	if (is_set(cfg, TEXT("server.port")) || is_set(cfg, TEXT("server.bind")))
+		add_listen(cfg, default_address(&cfg->global));
+	for (i = 1; i < cfg->blocks->len; i++) {
+		b = g_ptr_array_index(cfg->blocks, i);
+		if (b->cond.op == CFG_EQ && cfg_field_is_socket(b->cond.field) && b->cond.value.n > 0)
+			add_listen(cfg, block_address(cfg, b->cond.value));
+	}
+	if (cfg->listens->len == 0)
+		add_listen(cfg, default_address(&cfg->global));
+}
+
+/* ---------------------------------------------------------------- loading */
+
+static void
+find_physical(struct config *cfg)
+{
+	const struct cfg_block *b;
+	guint i;
+
+	for (i = 1; i < cfg->blocks->len; i++) {
+		b = g_ptr_array_index(cfg->blocks, i);
+		cfg->uses_physical |= cfg_field_is_physical(b->cond.field);
+	}
+}
+
+static bool
+understand(struct config *cfg, struct cfg_source *src)
+{
+	if (!cfg_parse(cfg, src))
+		return (false);
+	cfg_table_defaults(cfg, &cfg->global);
+	if (!cfg_table_check(cfg))
+		return (false);
+	cfg_table_apply(cfg_block_root(cfg), &cfg->global);
+	if (cfg->global.document_root == NULL)
+		return (cfg_error(cfg, (struct cfg_pos){src->name, 1, 1}, "server.document-root is not set; add "
+		    "server.document-root = \"/path\""));
+	find_listens(cfg);
+	find_physical(cfg);
+	return (true);
+}
+
+static struct config *
+finish(struct config *cfg, bool ok)
+{
+	cfg->err = cfg->warn = NULL;    /* the caller's, and gone soon */
+	if (ok)
+		return (cfg);
+	config_free(cfg);
+	return (NULL);
+}
+
+struct config *
+config_load(const char *file, struct buf *err, struct buf *warn)
+{
+	struct config *cfg = config_new(err, warn);
+	struct cfg_source src;
+	bool ok;
+
+	cfg->dir = g_path_get_dirname(file);
+	ok = cfg_source_file(cfg, (struct cfg_pos){NULL, 1, 1}, file, NULL, &src) && understand(cfg, &src);
+	cfg_source_free(&src);
+	return (finish(cfg, ok));
+}
+
+struct config *
+config_load_text(const char *name, struct text text, bool sandboxed, struct buf *err, struct buf *warn)
+{
+	struct config *cfg = config_new(err, warn);
+	struct cfg_source src = {.name = name, .bytes = text};
+
+	cfg->sandboxed = sandboxed;
+	return (finish(cfg, understand(cfg, &src)));
+}

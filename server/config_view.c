@@ -1,0 +1,174 @@
+/* server/config_view.c -- which conditions hold for a request, and the struct conf that follows.
+ *
+ * Only blocks that set something are bits of the set; those that merely hold others are not, so that the
+ * number of sets stays small.
+ */
+#include <stdlib.h>
+#include "server/config_impl.h"
+
+struct set {
+	struct conf conf;
+	uint64_t bits[];
+};
+
+struct conf_view {
+	const struct config *cfg;
+	int (*derive)(struct conf *, void *arg);
+	void (*undo)(struct conf *, void *arg);
+	void *arg;
+	size_t nblocks, words;
+	GHashTable *sets;       /* bits -> struct set */
+	struct set *last;       /* most requests are like the one before */
+	uint64_t *bits;         /* of the request being looked at */
+	uint8_t *state;         /* enum cfg_state of each block */
+	uint8_t *taken;         /* the same for it and those before it in its else chain */
+};
+
+static __thread size_t words_now;       /* glib's callbacks have no argument for it */
+
+static guint
+bits_hash(gconstpointer p)
+{
+	return ((guint)text_hash((struct text){p, words_now * sizeof(uint64_t)}));
+}
+
+static gboolean
+bits_same(gconstpointer a, gconstpointer b)
+{
+	return (memcmp(a, b, words_now * sizeof(uint64_t)) == 0);
+}
+
+struct conf_view *
+conf_view_new(const struct config *cfg, int (*derive)(struct conf *, void *arg),
+    void (*undo)(struct conf *, void *arg), void *arg)
+{
+	struct conf_view *v = g_new0(struct conf_view, 1);
+
+	v->cfg = cfg;
+	v->derive = derive;
+	v->undo = undo;
+	v->arg = arg;
+	v->nblocks = cfg->blocks->len;
+	v->words = (v->nblocks + 63) / 64;
+	v->sets = g_hash_table_new(bits_hash, bits_same);
+	v->bits = g_new0(uint64_t, v->words);
+	v->state = g_new0(uint8_t, v->nblocks);
+	v->taken = g_new0(uint8_t, v->nblocks);
+	return (v);
+}
+
+static void
+set_free(struct conf_view *v, struct set *s)
+{
+	if (v->undo != NULL)
+		v->undo(&s->conf, v->arg);
+	free(s);
+}
+
+void
+conf_view_free(struct conf_view *v)
+{
+	GHashTableIter it;
+	gpointer s;
+
+	if (v == NULL)
+		return;
+	g_hash_table_iter_init(&it, v->sets);
+	while (g_hash_table_iter_next(&it, NULL, &s))
+		set_free(v, s);
+	words_now = v->words;
+	g_hash_table_destroy(v->sets);
+	g_free(v->bits);
+	g_free(v->state);
+	g_free(v->taken);
+	g_free(v);
+}
+
+/* ---------------------------------------------------------------- matching */
+
+/* A block is asked only when the one around it holds and none before it in its chain does. */
+static enum cfg_state
+block_state(struct conf_view *v, const struct cfg_block *b, const struct conf_input *in)
+{
+	enum cfg_state around = v->state[b->parent->ndx];
+	enum cfg_state before = b->prev != NULL ? v->taken[b->prev->ndx] : CFG_FALSE;
+
+	v->taken[b->ndx] = before;
+	if (around != CFG_TRUE)
+		return (around);
+	if (before != CFG_FALSE)
+		return (before == CFG_TRUE ? CFG_FALSE : CFG_UNKNOWN);
+	return (v->taken[b->ndx] = cfg_cond_eval(&b->cond, in));
+}
+
+static void
+match_all(struct conf_view *v, const struct conf_input *in)
+{
+	const struct cfg_block *b;
+	size_t i;
+
+	memset(v->bits, 0, v->words * sizeof(uint64_t));
+	v->state[0] = CFG_TRUE;
+	for (i = 1; i < v->nblocks; i++) {
+		b = g_ptr_array_index(v->cfg->blocks, i);
+		v->state[i] = block_state(v, b, in);
+		if (v->state[i] == CFG_TRUE && b->settings->len > 0)
+			v->bits[i / 64] |= 1ull << i % 64;
+	}
+}
+
+/* ---------------------------------------------------------------- merging */
+
+static bool
+bit(const struct conf_view *v, size_t i)
+{
+	return ((v->bits[i / 64] >> i % 64 & 1) != 0);
+}
+
+/* The later block wins, setting by setting. */
+static struct set *
+set_new(struct conf_view *v)
+{
+	struct set *s;
+	size_t i;
+
+	s = malloc(sizeof(*s) + v->words * sizeof(uint64_t));
+	if (s == NULL)
+		return (NULL);
+	memcpy(s->bits, v->bits, v->words * sizeof(uint64_t));
+	s->conf = v->cfg->global;
+	for (i = 1; i < v->nblocks; i++)
+		if (bit(v, i))
+			cfg_table_apply(g_ptr_array_index(v->cfg->blocks, i), &s->conf);
+	if (v->derive != NULL && v->derive(&s->conf, v->arg) != 0) {
+		free(s);
+		return (NULL);
+	}
+	return (s);
+}
+
+static struct set *
+set_get(struct conf_view *v)
+{
+	struct set *s;
+
+	words_now = v->words;
+	s = g_hash_table_lookup(v->sets, v->bits);
+	if (s != NULL)
+		return (s);
+	if (g_hash_table_size(v->sets) >= CFG_SETS_MAX || (s = set_new(v)) == NULL)
+		return (NULL);
+	g_hash_table_insert(v->sets, s->bits, s);
+	return (s);
+}
+
+const struct conf *
+conf_view_match(struct conf_view *v, const struct conf_input *in)
+{
+	if (v->last != NULL && v->nblocks == 1)
+		return (&v->last->conf);
+	match_all(v, in);
+	if (v->last == NULL || memcmp(v->last->bits, v->bits, v->words * sizeof(uint64_t)) != 0)
+		v->last = set_get(v);
+	return (v->last != NULL ? &v->last->conf : NULL);
+}
