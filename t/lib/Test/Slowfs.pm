@@ -109,6 +109,7 @@ sub stop {
 	my ($self) = @_;
 	my $pid = delete $self->{pid} or return {};
 	close delete $self->{lifeline};
+	kill TERM => $pid;              # a forked child may hold the pipe too
 	my $said = $self->_read_until(qr/done .*\n/, time + 5);
 	$self->_reap($pid, 5) or do { kill KILL => $pid; $self->_reap($pid, 5) };
 	$self->_unmount if $self->mounted;

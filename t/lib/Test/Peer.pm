@@ -1,0 +1,299 @@
+package Test::Peer;
+
+=head1 NAME
+
+Test::Peer - other servers, and ours, side by side for tests and benchmarks
+
+=head1 SYNOPSIS
+
+    my $nginx = Test::Peer->start('nginx', root => $docroot, cpu => 1);
+    print $nginx->url, "\n";                    # http://127.0.0.1:PORT
+    my $before = $nginx->cpu;                   # seconds, user and system, all its processes
+    $nginx->stop;
+
+=head1 DESCRIPTION
+
+Kinds: C<nginx>, C<lighttpd> (1.4), C<accel> (accel-server), C<floor> (t/bench/floor.c). Each is
+configured for speed, one worker, no access log, keep-alive without end, on a free port of
+127.0.0.1. C<start> returns when the port answers and dies with the server's own words when it does
+not; C<< Test::Peer->missing($kind) >> says what is not installed, or nothing.
+
+Options: C<root> the document root; C<cpu> the core to stay on; C<conf> lines added to the
+configuration; C<name> what to call it; C<backend> accel's server.network-backend; C<aio> nginx's
+C<aio threads>; C<port>.
+
+A keeper process between caller and server sees the caller's end through a pipe, and ends the server
+by its process id, so that nothing is left over however the caller dies.
+
+=cut
+
+use strict;
+use warnings;
+use Cwd ();
+use File::Temp ();
+use IO::Socket::INET ();
+use POSIX ();
+use Time::HiRes qw(time sleep);
+
+my %program = (
+	nginx    => sub { _in_path('nginx') },
+	lighttpd => sub { _in_path('lighttpd') },
+	accel    => sub { _built('accel-server') },
+	floor    => sub { _built('floor') },
+);
+my %conf = (nginx => \&_conf_nginx, lighttpd => \&_conf_lighttpd, accel => \&_conf_accel);
+my %argv = (
+	nginx    => sub { ('-e', "$_[0]{dir}/error.log", '-p', "$_[0]{dir}", '-c', "$_[0]{dir}/conf") },
+	lighttpd => sub { ('-D', '-f', "$_[0]{dir}/conf") },
+	accel    => sub { ('-D', '-f', "$_[0]{dir}/conf") },
+	floor    => sub { ('--port', $_[0]{port}, $_[0]{root}) },
+);
+
+sub _in_path {
+	my ($name) = @_;
+	my ($path) = grep { -x } map { "$_/$name" } split(/:/, $ENV{PATH}), qw(/usr/sbin /usr/local/sbin);
+	return $path;
+}
+
+sub _built {
+	my $path = ($ENV{B} // 'build') . "/bin/$_[0]";
+	return -x $path ? Cwd::abs_path($path) : undef;
+}
+
+sub missing {
+	my ($class, $kind) = @_;
+	die "no such kind of server: $kind\n" unless $program{$kind};
+	return if $program{$kind}->();
+	return $kind eq 'accel' || $kind eq 'floor' ? "$kind is not built" : "$kind is not installed";
+}
+
+sub start {
+	my ($class, $kind, %arg) = @_;
+	if (my $why = $class->missing($kind)) { die "$why\n" }
+	my $self = bless { name => $kind, %arg, kind => $kind, owner => $$ }, $class;
+	$self->{root} = Cwd::abs_path($arg{root} // die "root is missing\n");
+	$self->{dir} = File::Temp->newdir("$kind-XXXXXX", TMPDIR => 1);
+	$self->{port} //= _free_port();
+	if ($conf{$kind}) {
+		open my $fh, '>', "$self->{dir}/conf" or die "$self->{dir}/conf: $!";
+		print $fh $conf{$kind}->($self), $arg{conf} // '';
+		close $fh or die "$self->{dir}/conf: $!";
+	}
+	my @cmd = ($program{$kind}->(), $argv{$kind}->($self));
+	unshift @cmd, 'taskset', '-c', $self->{cpu} if defined $self->{cpu};
+	$self->_spawn(@cmd);
+	$self->_wait_for_port(time + 20);
+	return $self;
+}
+
+sub _free_port {
+	my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "listen: $!";
+	return $s->sockport;
+}
+
+sub _spawn {
+	my ($self, @cmd) = @_;
+	pipe my $life, $self->{lifeline} or die "pipe: $!";
+	pipe my $told, my $tell or die "pipe: $!";
+	defined($self->{keeper} = fork) or die "fork: $!";
+	if (!$self->{keeper}) {
+		close $self->{lifeline};
+		eval { _keep($self, $life, $tell, @cmd) };
+		POSIX::_exit(0);
+	}
+	close $tell;
+	chomp($self->{pid} = <$told> // '');
+}
+
+# The keeper: starts the server, tells its pid, waits for the caller's end, ends the server.
+sub _keep {
+	my ($self, $life, $tell, @cmd) = @_;
+	POSIX::setpgid(0, 0);                   # Ctrl-C is the caller's business
+	$SIG{$_} = 'DEFAULT' for qw(INT HUP CHLD);
+	$SIG{TERM} = sub { };                   # only ends the wait below
+	# Others' pipes would keep others' servers alive.
+	my %mine = map { $_ => 1 } fileno $life, fileno $tell;
+	m{(\d+)$} && $1 > 2 && !$mine{$1} && POSIX::close($1) for glob '/proc/self/fd/*';
+	my $pid = fork // return;
+	if (!$pid) {
+		open STDIN, '<', '/dev/null';
+		open STDOUT, '>', "$self->{dir}/out";
+		open STDERR, '>&', \*STDOUT;
+		$SIG{TERM} = 'DEFAULT';
+		{ no warnings; exec @cmd }
+		POSIX::_exit(127);
+	}
+	syswrite $tell, "$pid\n";
+	close $tell;
+	sysread $life, my $nothing, 1;
+	my @pids = _family($pid);               # nginx's worker outlives its master's KILL
+	kill TERM => $pid;
+	for (1 .. 300) {
+		return if waitpid($pid, POSIX::WNOHANG()) != 0;
+		sleep 0.01;
+	}
+	kill KILL => $_ for @pids, _family($pid);
+	waitpid $pid, 0;
+}
+
+sub _wait_for_port {
+	my ($self, $deadline) = @_;
+	while (time < $deadline) {
+		return if IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port});
+		last unless $self->alive;
+		sleep 0.02;
+	}
+	my $said = $self->said;
+	$self->stop;
+	die "$self->{name} does not answer on port $self->{port}\n$said";
+}
+
+# What it wrote: standard output and error, and its error log.
+sub said {
+	my ($self) = @_;
+	my $text = '';
+	for my $file ("$self->{dir}/out", "$self->{dir}/error.log") {
+		open my $fh, '<', $file or next;
+		local $/;
+		$text .= <$fh> // '';
+	}
+	return $text;
+}
+
+sub name { return $_[0]{name} }
+sub kind { return $_[0]{kind} }
+sub port { return $_[0]{port} }
+sub pid  { return $_[0]{pid} }
+sub url  { return "http://127.0.0.1:$_[0]{port}" }
+
+sub alive {
+	my ($self) = @_;
+	open my $fh, '<', "/proc/$self->{pid}/stat" or return 0;
+	return (<$fh> // '') =~ /.*\) [^ZX]/ ? 1 : 0;
+}
+
+# A process and its descendants.
+sub _family {
+	my ($pid) = @_;
+	my @all = ($pid);
+	for my $p (@all) {
+		for my $file (glob "/proc/$p/task/*/children") {
+			open my $fh, '<', $file or next;
+			push @all, split ' ', <$fh> // '';
+		}
+	}
+	return @all;
+}
+
+sub pids { return _family($_[0]{pid}) }
+
+# CPU seconds, user and system, of all its processes and their threads.
+sub cpu {
+	my ($self) = @_;
+	my $ticks = 0;
+	for my $pid ($self->pids) {
+		open my $fh, '<', "/proc/$pid/stat" or next;
+		my ($utime, $stime) = ((<$fh> // '') =~ s/.*\) //r =~ /\S+/g)[11, 12];
+		$ticks += ($utime // 0) + ($stime // 0);
+	}
+	return $ticks / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+}
+
+# User memory in bytes, shared pages counted by their share.
+sub pss {
+	my ($self) = @_;
+	my $kb = 0;
+	for my $pid ($self->pids) {
+		open my $fh, '<', "/proc/$pid/smaps_rollup" or next;
+		while (<$fh>) { $kb += $1 if /^Pss:\s+(\d+)/ }
+	}
+	return $kb * 1024;
+}
+
+sub stop {
+	my ($self) = @_;
+	my $keeper = delete $self->{keeper} or return;
+	close delete $self->{lifeline};
+	kill TERM => $keeper;                   # a forked child of the caller may hold the pipe too
+	waitpid $keeper, 0;
+}
+
+sub DESTROY {
+	my ($self) = @_;
+	return unless $self->{owner} == $$;
+	local ($?, $@, $!);
+	$self->stop;
+}
+
+# ------------------------------------------------------------- configurations
+
+sub _conf_nginx {
+	my ($s) = @_;
+	my $user = $> == 0 ? 'user root root;' : '';
+	my $aio = $s->{aio} ? 'aio threads;' : '';
+	my $temp = join "\n", map { "\t$_ $s->{dir};" } qw(client_body_temp_path proxy_temp_path
+	    fastcgi_temp_path uwsgi_temp_path scgi_temp_path);
+	return <<"CONF";
+daemon off;
+$user
+worker_processes 1;
+worker_rlimit_nofile 20000;
+pid $s->{dir}/pid;
+error_log $s->{dir}/error.log error;
+events { worker_connections 15000; }
+http {
+	access_log off;
+	log_not_found off;
+	default_type application/octet-stream;
+	sendfile on;
+	tcp_nopush on;
+	tcp_nodelay on;
+	$aio
+	keepalive_timeout 3600s;
+	keepalive_requests 1000000000;
+	open_file_cache max=10000 inactive=60s;
+	open_file_cache_errors on;
+$temp
+	server {
+		listen 127.0.0.1:$s->{port} backlog=8192;
+		root $s->{root};
+	}
+}
+CONF
+}
+
+sub _conf_lighttpd {
+	my ($s) = @_;
+	return <<"CONF";
+server.document-root = "$s->{root}"
+server.bind = "127.0.0.1"
+server.port = $s->{port}
+server.errorlog = "$s->{dir}/error.log"
+server.modules = ()
+server.event-handler = "linux-sysepoll"
+server.network-backend = "sendfile"
+server.stat-cache-engine = "simple"
+server.max-fds = 20000
+server.max-connections = 15000
+server.listen-backlog = 8192
+server.max-keep-alive-requests = 65535
+server.max-keep-alive-idle = 3600
+mimetype.assign = ( "" => "application/octet-stream" )
+CONF
+}
+
+sub _conf_accel {
+	my ($s) = @_;
+	my $backend = $s->{backend} // 'linux-sendfile';
+	return <<"CONF";
+server.document-root = "$s->{root}"
+server.bind = "127.0.0.1"
+server.port = $s->{port}
+server.errorlog = "$s->{dir}/error.log"
+server.max-worker = 1
+server.max-keep-alive-requests = 100000000
+server.network-backend = "$backend"
+CONF
+}
+
+1;
