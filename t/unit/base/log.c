@@ -1,0 +1,217 @@
+/* t/unit/base/log.c -- what a line looks like; also must(), counters and lists, which are small. */
+#include <errno.h>
+#include <glib.h>
+#include <pthread.h>
+#include "base/clock.h"
+#include "base/counter.h"
+#include "base/list.h"
+#include "base/log.h"
+
+#define THREADS 4
+#define EACH 500
+
+static void
+keep_line(void *arg, struct text line)
+{
+	g_string_append_len(arg, line.p, (gssize)line.n);
+}
+
+/* Behind "ts=SECONDS.MICROS ", whose form is checked here. */
+static const char *
+behind_stamp(const char *line)
+{
+	const char *rest = strchr(line, ' ');
+
+	g_assert_nonnull(rest);
+	g_assert_true(g_regex_match_simple("^ts=[0-9]{10,}\\.[0-9]{6} ", line, 0, 0));
+	return (rest + 1);
+}
+
+static void
+test_line(void)
+{
+	GString *got = g_string_new("");
+
+	log_set_sink(keep_line, got);
+	errno = EIO;
+	log_event(LOG_WARN, "c17.3", "exchange.failed", LF_STR("backend", "unix:/run/a.sock"), LF_ERR("error", -EPIPE),
+	    LF_U64("n", UINT64_MAX), LF_I64("i", INT64_MIN), LF_STR("e", ""), LF_STR("none", NULL),
+	    LF_TEXT("t", TEXT("a \"b\"\\\r\n\0\x7f\xc3\xa4=")));
+	g_assert_cmpint(errno, ==, EIO);
+	g_assert_cmpstr(behind_stamp(got->str), ==,
+	    "level=warn ev=exchange.failed id=c17.3 backend=unix:/run/a.sock error=\"Broken pipe\" "
+	    "n=18446744073709551615 i=-9223372036854775808 e=\"\" none=\"\" "
+	    "t=\"a \\x22b\\x22\\x5c\\x0d\\x0a\\x00\\x7f\xc3\xa4=\"\n");
+	g_string_truncate(got, 0);
+	log_event(LOG_INFO, NULL, "started");
+	g_assert_cmpstr(behind_stamp(got->str), ==, "level=info ev=started\n");
+	g_string_truncate(got, 0);
+	log_raw(TEXT("as it is\n"));
+	g_assert_cmpstr(got->str, ==, "as it is\n");
+	log_set_sink(NULL, NULL);
+	g_string_free(got, TRUE);
+}
+
+static void
+test_level(void)
+{
+	GString *got = g_string_new("");
+
+	log_set_sink(keep_line, got);
+	log_event(LOG_DEBUG, NULL, "quiet");
+	g_assert_cmpuint(got->len, ==, 0);
+	log_set_level(LOG_ERROR);
+	log_event(LOG_WARN, NULL, "quiet");
+	g_assert_cmpuint(got->len, ==, 0);
+	log_event(LOG_ALERT, NULL, "loud");
+	g_assert_cmpuint(got->len, >, 0);
+	log_set_level(LOG_INFO);
+	log_set_sink(NULL, NULL);
+	g_string_free(got, TRUE);
+}
+
+/* Around the bound: a line is whole, or is cut with "..." and still one line. */
+static void
+test_long(void)
+{
+	GString *got = g_string_new("");
+	g_autofree char *value = NULL;
+	size_t n, cut = 0;
+
+	log_set_sink(keep_line, got);
+	for (n = 3900; n < 4200; n++) {
+		g_free(value);
+		value = g_strnfill(n, n % 2 == 0 ? 'x' : '\n');
+		g_string_truncate(got, 0);
+		log_event(LOG_INFO, NULL, "long", LF_STR("v", value), LF_STR("w", "1"));
+		g_assert_cmpuint(got->len, <=, LOG_LINE_MAX);
+		g_assert_true(strchr(got->str, '\n') == got->str + got->len - 1);
+		if (g_str_has_suffix(got->str, "...\n"))
+			cut++;
+		else
+			g_assert_true(g_str_has_suffix(got->str, " w=1\n"));
+	}
+	g_assert_cmpuint(cut, >, 100);
+	g_assert_cmpuint(cut, <, 300);
+	log_set_sink(NULL, NULL);
+	g_string_free(got, TRUE);
+}
+
+static void
+count_line(void *arg, struct text line)
+{
+	__atomic_fetch_add((int *)arg, 1, __ATOMIC_RELAXED);
+}
+
+static void *
+log_often(void *arg)
+{
+	int i;
+
+	for (i = 0; i < EACH; i++)
+		log_event(LOG_INFO, "c1", "tick", LF_U64("i", i));
+	return (NULL);
+}
+
+static void
+test_threads(void)
+{
+	pthread_t t[THREADS];
+	int lines = 0, i;
+
+	log_set_sink(count_line, &lines);
+	for (i = 0; i < THREADS; i++)
+		g_assert_cmpint(pthread_create(&t[i], NULL, log_often, NULL), ==, 0);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	log_set_sink(NULL, NULL);
+	g_assert_cmpint(lines, ==, THREADS * EACH);
+}
+
+static void
+test_allowed(void)
+{
+	uint64_t last = 0, now = 5;
+
+	g_assert_true(log_allowed(&last, now));
+	g_assert_false(log_allowed(&last, now));
+	g_assert_false(log_allowed(&last, now + NS_PER_S - 1));
+	g_assert_true(log_allowed(&last, now + NS_PER_S));
+	g_assert_false(log_allowed(&last, now + NS_PER_S + 1));
+}
+
+/* ---------------------------------------------------------------- must, counters, lists */
+
+static void
+test_must(void)
+{
+	if (g_test_subprocess()) {
+		must(1 == 1);
+		must(1 == 2);
+		return;
+	}
+	g_test_trap_subprocess(NULL, 0, 0);
+	g_test_trap_assert_failed();
+	g_test_trap_assert_stderr("*level=alert ev=must.failed*1 == 2*");
+}
+
+static void
+test_counter(void)
+{
+	struct counters c = {0};
+	const struct counter_info *info;
+	size_t n = 0;
+
+	count(&c, requests);
+	count_add(&c, requests, 4);
+	for (info = counter_infos; info->name != NULL; info++, n++)
+		g_assert_cmpuint(counter_get(&c, info), ==, strcmp(info->name, "requests") == 0 ? 5 : 0);
+	g_assert_cmpuint(n * sizeof(uint64_t), ==, sizeof(c));
+}
+
+struct member {
+	int v;
+	struct list link;
+};
+
+static void
+test_list(void)
+{
+	struct member m[4] = {{1}, {2}, {3}, {4}};
+	struct list a, b, *l, *tmp;
+	int i, seen = 0;
+
+	list_init(&a);
+	list_init(&b);
+	g_assert_null(list_pop(&a));
+	list_add_tail(&a, &m[0].link);
+	list_add_tail(&b, &m[1].link);
+	list_add_tail(&b, &m[2].link);
+	list_add_head(&a, &m[3].link);
+	list_splice_tail(&a, &b);
+	g_assert_true(list_empty(&b));
+	list_foreach_safe(l, tmp, &a) {
+		seen = seen * 10 + list_entry(l, struct member, link)->v;
+		list_del(l);
+		list_del(l);
+	}
+	g_assert_cmpint(seen, ==, 4123);
+	g_assert_true(list_empty(&a));
+	for (i = 0; i < 4; i++)
+		g_assert_false(list_linked(&m[i].link));
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/log/line", test_line);
+	g_test_add_func("/log/level", test_level);
+	g_test_add_func("/log/long", test_long);
+	g_test_add_func("/log/threads", test_threads);
+	g_test_add_func("/log/allowed", test_allowed);
+	g_test_add_func("/must", test_must);
+	g_test_add_func("/counter", test_counter);
+	g_test_add_func("/list", test_list);
+	return (g_test_run());
+}
