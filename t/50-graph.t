@@ -40,7 +40,7 @@ sub ours (%arg) {
 }
 
 sub json_line (%arg) {
-	my %line = ('write-start' => $arg{start} // 1173101341.5, backend => 'gthread-aio', id => 'c1.1', status => 200, bytes => 5, hot => 0,
+	my %line = ('write-start' => $arg{start} // 1173101341.5, backend => 'gthread-aio', id => 'c1.1', status => 200, bytes => 5, hot => JSON::PP::true,
 		path => $arg{path} // '/x', 'total-us' => 0);
 	$line{"$_-us"} = $arg{$_} // 0 for @STAGES;
 	$line{'total-us'} += $line{"$_-us"} for @STAGES;
@@ -127,6 +127,7 @@ subtest 'JSON lines give the same table' => sub {
 	my %a = (start => 1173101341.25, 'read-queue' => 5_000, read => 70, write => 9, stat => 3);
 	my ($text, $json) = (table(ours(%a)), table(json_line(%a)));
 	is_deeply $json->{stages}, $text->{stages}, 'same stages';
+	is $json->{hot}, 1, '"hot": true counts';
 	my $evil = table(json_line(%a, path => '/q"x\\","read-us":-5,{"write-start":1'), '{"ev":"other"}', '{"write-start" is cut');
 	is $evil->{requests}, 1, 'quotes in a path stay inside it';
 	is $evil->{rejected}, 1, 'an object that is cut short is rejected, another object is skipped';
