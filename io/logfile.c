@@ -1,0 +1,270 @@
+/* io/logfile.c -- two buffers: callers fill one while the thread writes the other. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "base/must.h"
+#include "io/logfile.h"
+
+#define RETRY_NS NS_PER_S /* a full disk is asked again once a second */
+
+struct logfile {
+	pthread_mutex_t lock;
+	pthread_cond_t more, ended;
+	pthread_t thread;
+	char *path;           /* NULL: stderr */
+	char *pending;        /* LOGFILE_PENDING bytes, filled by callers */
+	size_t npending;
+	char *out;            /* the thread's */
+	int fd;               /* the thread's */
+	int next_fd;          /* after reopen, -1: none */
+	uint64_t dropped, told; /* lines; how many of them the log has been told about */
+	bool stop, done;
+};
+
+static int
+log_open_fd(const char *path)
+{
+	int fd;
+
+	if (path == NULL)
+		return (STDERR_FILENO);
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
+	return (fd < 0 ? -errno : fd);
+}
+
+/* ---------------------------------------------------------------- the thread */
+
+static void
+take_next_fd(struct logfile *lf)
+{
+	if (lf->next_fd < 0)
+		return;
+	if (lf->fd != STDERR_FILENO)
+		close(lf->fd);
+	lf->fd = lf->next_fd;
+	lf->next_fd = -1;
+}
+
+/* Waits a second, or until told to stop.  True: try again. */
+static bool
+wait_retry(struct logfile *lf)
+{
+	uint64_t until = clock_mono_ns() + RETRY_NS;
+	struct timespec ts = {.tv_sec = (time_t)(until / NS_PER_S), .tv_nsec = (long)(until % NS_PER_S)};
+	bool again;
+
+	pthread_mutex_lock(&lf->lock);
+	while (!lf->stop && pthread_cond_timedwait(&lf->more, &lf->lock, &ts) == 0)
+		;
+	again = !lf->stop;
+	pthread_mutex_unlock(&lf->lock);
+	return (again);
+}
+
+/* A line whose beginning is on the disk is finished when the disk takes bytes again: whole or absent. */
+static void
+write_all(struct logfile *lf, const char *p, size_t n)
+{
+	ssize_t done;
+
+	while (n > 0) {
+		done = write(lf->fd, p, n);
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0 && !wait_retry(lf))
+			return;
+		if (done > 0) {
+			p += done;
+			n -= (size_t)done;
+		}
+	}
+}
+
+static void
+tell_dropped(struct logfile *lf, uint64_t lines)
+{
+	uint64_t now = clock_wall_ns();
+	char line[128];
+	int n;
+
+	n = snprintf(line, sizeof(line), "ts=%llu.%06llu level=warn ev=log.dropped lines=%llu\n",
+	    (unsigned long long)(now / NS_PER_S), (unsigned long long)(now % NS_PER_S / 1000),
+	    (unsigned long long)lines);
+	write_all(lf, line, (size_t)n);
+}
+
+static void *
+log_thread(void *arg)
+{
+	struct logfile *lf = arg;
+	uint64_t lost;
+	size_t n;
+	char *p;
+
+	pthread_setname_np(pthread_self(), "log");
+	pthread_mutex_lock(&lf->lock);
+	for (;;) {
+		take_next_fd(lf);
+		if (lf->npending == 0 && lf->dropped == lf->told) {
+			if (lf->stop)
+				break;
+			pthread_cond_wait(&lf->more, &lf->lock);
+			continue;
+		}
+		p = lf->pending;
+		n = lf->npending;
+		lf->pending = lf->out;
+		lf->out = p;
+		lf->npending = 0;
+		lost = lf->dropped - lf->told;
+		lf->told = lf->dropped;
+		pthread_mutex_unlock(&lf->lock);
+		write_all(lf, p, n);
+		if (lost != 0)
+			tell_dropped(lf, lost);
+		pthread_mutex_lock(&lf->lock);
+	}
+	lf->done = true;
+	pthread_cond_signal(&lf->ended);
+	pthread_mutex_unlock(&lf->lock);
+	return (NULL);
+}
+
+/* ---------------------------------------------------------------- callers */
+
+static void
+log_free(struct logfile *lf)
+{
+	if (lf->fd >= 0 && lf->fd != STDERR_FILENO)
+		close(lf->fd);
+	free(lf->path);
+	free(lf->pending);
+	free(lf->out);
+	free(lf);
+}
+
+static int
+start_thread(struct logfile *lf)
+{
+	pthread_condattr_t mono;
+	sigset_t all, old;
+	int err;
+
+	pthread_mutex_init(&lf->lock, NULL);
+	pthread_condattr_init(&mono);
+	pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
+	pthread_cond_init(&lf->more, &mono);
+	pthread_cond_init(&lf->ended, &mono);
+	pthread_condattr_destroy(&mono);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old);
+	err = pthread_create(&lf->thread, NULL, log_thread, lf);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	return (-err);
+}
+
+int
+logfile_open(const char *path, struct logfile **out)
+{
+	struct logfile *lf = calloc(1, sizeof(*lf));
+	int err;
+
+	if (lf == NULL)
+		return (-ENOMEM);
+	lf->next_fd = -1;
+	lf->fd = log_open_fd(path);
+	lf->path = path != NULL ? strdup(path) : NULL;
+	lf->pending = malloc(LOGFILE_PENDING);
+	lf->out = malloc(LOGFILE_PENDING);
+	if (lf->fd < 0)
+		err = lf->fd;
+	else if (lf->pending == NULL || lf->out == NULL || (path != NULL && lf->path == NULL))
+		err = -ENOMEM;
+	else
+		err = start_thread(lf);
+	if (err != 0) {
+		log_free(lf);
+		return (err);
+	}
+	*out = lf;
+	return (0);
+}
+
+void
+logfile_line(struct logfile *lf, struct text line)
+{
+	pthread_mutex_lock(&lf->lock);
+	if (lf->npending + line.n > LOGFILE_PENDING) {
+		lf->dropped++;
+	} else {
+		memcpy(lf->pending + lf->npending, line.p, line.n);
+		lf->npending += line.n;
+		/* The first one wakes the thread; what comes while it writes goes with its next turn. */
+		if (lf->npending == line.n)
+			pthread_cond_signal(&lf->more);
+	}
+	pthread_mutex_unlock(&lf->lock);
+}
+
+int
+logfile_reopen(struct logfile *lf)
+{
+	int fd;
+
+	if (lf->path == NULL)
+		return (0);
+	fd = log_open_fd(lf->path);
+	if (fd < 0)
+		return (fd); /* the old file goes on */
+	pthread_mutex_lock(&lf->lock);
+	if (lf->next_fd >= 0)
+		close(lf->next_fd);
+	lf->next_fd = fd;
+	pthread_cond_signal(&lf->more);
+	pthread_mutex_unlock(&lf->lock);
+	return (0);
+}
+
+void
+logfile_close(struct logfile *lf)
+{
+	uint64_t until = clock_mono_ns() + NS_PER_S;
+	struct timespec ts = {.tv_sec = (time_t)(until / NS_PER_S), .tv_nsec = (long)(until % NS_PER_S)};
+	bool done;
+
+	if (lf == NULL)
+		return;
+	pthread_mutex_lock(&lf->lock);
+	lf->stop = true;
+	pthread_cond_signal(&lf->more);
+	while (!lf->done && pthread_cond_timedwait(&lf->ended, &lf->lock, &ts) == 0)
+		;
+	done = lf->done;
+	pthread_mutex_unlock(&lf->lock);
+	if (!done) {
+		pthread_detach(lf->thread); /* stuck in write(2); it still needs *lf */
+		return;
+	}
+	pthread_join(lf->thread, NULL);
+	pthread_cond_destroy(&lf->more);
+	pthread_cond_destroy(&lf->ended);
+	pthread_mutex_destroy(&lf->lock);
+	log_free(lf);
+}
+
+uint64_t
+logfile_dropped(const struct logfile *lf)
+{
+	struct logfile *l = (struct logfile *)(uintptr_t)lf;
+	uint64_t n;
+
+	pthread_mutex_lock(&l->lock);
+	n = l->dropped;
+	pthread_mutex_unlock(&l->lock);
+	return (n);
+}

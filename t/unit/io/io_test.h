@@ -1,0 +1,202 @@
+/* t/unit/io/io_test.h -- what the tests of the real loop share: a loop with pools, one op at a time,
+ * and a job that sleeps in a pool's thread for as long as the test likes. */
+#ifndef IO_TEST_H
+#define IO_TEST_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <unistd.h>
+#include "io/blocking.h"
+#include "io/engine.h"
+#include "io/job.h"
+
+static struct io *io;
+static struct io_pools *pools;
+
+static void G_GNUC_UNUSED
+loop_up(const struct file_backend *backend, unsigned threads, unsigned max_queue)
+{
+	struct io_pools_conf pc = {threads, threads, max_queue};
+	int err = 0;
+
+	g_assert_cmpint(io_pools_new(&pc, &pools), ==, 0);
+	io = io_new("linux-sysepoll", pools, backend, &err);
+	g_assert_nonnull(io);
+}
+
+static void G_GNUC_UNUSED
+loop_down(void)
+{
+	g_assert_false(io_busy(io));
+	io_free(io);
+	io_pools_free(pools, 5000);
+}
+
+struct waiter {
+	struct io_op op;
+	bool done;
+	int64_t res;
+};
+
+static void
+waiter_done(struct io_op *op)
+{
+	struct waiter *w = (struct waiter *)op;
+
+	g_assert_false(w->done);
+	w->done = true;
+	w->res = op->res;
+}
+
+static void G_GNUC_UNUSED
+wait_init(struct waiter *w, enum io_kind kind, struct io_sock *s)
+{
+	memset(w, 0, sizeof(*w));
+	io_op_init(&w->op, kind, waiter_done);
+	w->op.sock = s;
+}
+
+static void G_GNUC_UNUSED
+wait_submit(struct waiter *w)
+{
+	w->done = false;
+	io_submit(io, &w->op);
+	g_assert_false(w->done);
+}
+
+static int64_t G_GNUC_UNUSED
+wait_for(struct waiter *w)
+{
+	while (!w->done)
+		io_run(io);
+	return (w->res);
+}
+
+static int64_t G_GNUC_UNUSED
+wait_op(struct waiter *w)
+{
+	wait_submit(w);
+	return (wait_for(w));
+}
+
+static void G_GNUC_UNUSED
+run_ms(unsigned ms)
+{
+	struct waiter t;
+
+	wait_init(&t, IO_TIMER, NULL);
+	t.op.deadline_ms = ms;
+	g_assert_cmpint(wait_op(&t), ==, -ETIMEDOUT);
+}
+
+static void G_GNUC_UNUSED
+sock_close(struct io_sock *s)
+{
+	struct waiter c;
+
+	wait_init(&c, IO_CLOSE, s);
+	g_assert_cmpint(wait_op(&c), ==, 0);
+	g_assert_cmpint(s->fd, ==, -1);
+}
+
+/* ---------------------------------------------------------------- a thread that sleeps */
+
+static struct gate {
+	pthread_mutex_t lock;
+	pthread_cond_t cond;
+	bool open;
+	int inside, finished;
+} gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0, 0};
+
+static void
+gate_run(struct io_job *j)
+{
+	pthread_mutex_lock(&gate.lock);
+	gate.inside++;
+	pthread_cond_broadcast(&gate.cond);
+	while (!gate.open)
+		pthread_cond_wait(&gate.cond, &gate.lock);
+	gate.inside--;
+	pthread_mutex_unlock(&gate.lock);
+	j->res = 1;
+}
+
+static void
+gate_finish(struct io_job *j)
+{
+	gate.finished++; /* on the loop */
+	io_job_free(io_port_loop(j->port), j);
+}
+
+/* Occupies a thread of the lane until gate_open(). */
+static void G_GNUC_UNUSED
+gate_enter(enum io_lane lane)
+{
+	struct io_job *j = io_job_new(io, NULL, NULL);
+	int inside;
+
+	pthread_mutex_lock(&gate.lock);
+	gate.open = false;
+	inside = gate.inside;
+	pthread_mutex_unlock(&gate.lock);
+	j->run = gate_run;
+	j->finish = gate_finish;
+	g_assert_cmpint(io_job_push(io, j, lane), ==, 0);
+	pthread_mutex_lock(&gate.lock);
+	while (gate.inside <= inside)
+		pthread_cond_wait(&gate.cond, &gate.lock);
+	pthread_mutex_unlock(&gate.lock);
+}
+
+static void G_GNUC_UNUSED
+gate_leave(void)
+{
+	int want = gate.finished;
+
+	pthread_mutex_lock(&gate.lock);
+	want += gate.inside;
+	gate.open = true;
+	pthread_cond_broadcast(&gate.cond);
+	pthread_mutex_unlock(&gate.lock);
+	while (gate.finished < want)
+		io_run(io);
+}
+
+/* ---------------------------------------------------------------- files and sockets */
+
+static char G_GNUC_UNUSED
+pattern(uint64_t i)
+{
+	return ((char)((i * 2654435761u) >> 13));
+}
+
+static int G_GNUC_UNUSED
+fd_count(void)
+{
+	GDir *d = g_dir_open("/proc/self/fd", 0, NULL);
+	int n = 0;
+
+	while (g_dir_read_name(d) != NULL)
+		n++;
+	g_dir_close(d);
+	return (n);
+}
+
+static char *G_GNUC_UNUSED
+file_make(const char *dir, const char *name, uint64_t size)
+{
+	char *path = g_build_filename(dir, name, NULL), *bytes = g_malloc(size + 1);
+	uint64_t i;
+
+	for (i = 0; i < size; i++)
+		bytes[i] = pattern(i);
+	g_assert_true(g_file_set_contents(path, bytes, (gssize)size, NULL));
+	g_free(bytes);
+	return (path);
+}
+
+#endif
