@@ -1,0 +1,775 @@
+/* server/conn.c -- see conn.h
+ *
+ * Input is looked at where it was received: a slice of the loop's lent buffer.  Only what is left over
+ * when the connection has to wait is copied (settle()), so a hot request copies nothing and an idle
+ * connection owns nothing.
+ */
+#include "server/conn.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/must.h"
+#include "base/urlpath.h"
+#include "server/finish.h"
+#include "server/handler/handler.h"
+#include "server/reply.h"
+#include "server/route.h"
+#include "server/worker.h"
+
+#define BATCH_BYTES (64u << 10)      /* replies collected for one send */
+#define SKIP_MAX (1u << 20)          /* request body read and dropped to keep a connection */
+#define UPLOAD_MAX (1u << 20)        /* chunked body collected for an application */
+#define LINGER_MS 2000u              /* after a refusal: time for the client to read it */
+
+struct conn_state {
+	const char *name, *doc;
+	const struct conn_state *(*run)(struct conn *);
+};
+
+struct conn {
+	struct io_sock sock;
+	struct io_op op;       /* receive, close */
+	struct worker *w;
+	const struct conn_state *state;
+	struct request *r;     /* NULL: idle */
+	const struct handler *handler;
+	struct list link;
+	const char *listener;
+	struct text in;        /* not consumed yet: in the lent buffer or in own */
+	struct buf own;
+	uint64_t head_ns;      /* first byte of the head that is being collected */
+	void (*got)(struct request *, int err);
+	void (*sent)(struct request *, int err);
+	union io_addr peer;
+	uint32_t id, nreq;
+	uint32_t dropped;      /* bytes read only to be thrown away */
+	int in_err;            /* how the last receive failed; 0: it did not */
+	bool receiving, sending; /* ops in flight */
+	bool closing;          /* IO_CLOSE is on its way, or will be when those have ended */
+	bool close_after, cut;
+	bool deferred;         /* the request is parsed, but replies before it go out first */
+	bool continued;        /* 100 Continue was sent for this request */
+	bool in_run;
+};
+
+#define CONN_STATES(S)                                                                 \
+	S(read_head, "collecting a request head")                                      \
+	S(route, "finding who answers")                                                \
+	S(skip_body, "reading and dropping a request body that nobody wants")          \
+	S(upload, "collecting a chunked request body for an application")              \
+	S(handle, "waiting for the handler")                                           \
+	S(send, "writing replies to the client")                                       \
+	S(finish, "logging; then the next request, idle, or the end")                  \
+	S(linger, "said goodbye, reading until the client does")                       \
+	S(close, "closing the socket")
+
+#define S(name, doc) static const struct conn_state *conn_##name(struct conn *);
+CONN_STATES(S)
+#undef S
+#define S(n, d) static const struct conn_state st_##n = {#n, d, conn_##n};
+CONN_STATES(S)
+#undef S
+#define WAIT NULL
+
+static void received(struct io_op *);
+static void sender_ended(struct sender *, int);
+
+static void conn_go(struct conn *, const struct conn_state *);
+
+static void
+conn_run(struct conn *c)
+{
+	const struct conn_state *next;
+
+	must(!c->in_run);
+	c->in_run = true;
+	while ((next = c->state->run(c)) != WAIT)
+		c->state = next; /* the one place a state changes */
+	c->in_run = false;
+	if (c->closing && c->state != &st_close && !c->receiving && !c->sending)
+		conn_go(c, &st_close); /* somebody asked for the end meanwhile */
+}
+
+static void
+conn_go(struct conn *c, const struct conn_state *st)
+{
+	c->state = st;
+	conn_run(c);
+}
+
+/* ---- input */
+
+/* The connection is about to wait: what it still needs of the lent buffer becomes its own. */
+static bool
+settle(struct conn *c)
+{
+	struct buf old = c->own;
+
+	if (c->r != NULL && !request_keep(c->r))
+		return (false);
+	if (c->in.n == 0) {
+		buf_free(&c->own);
+		c->in = TEXT_NONE;
+		return (true);
+	}
+	if (c->own.p != NULL && c->in.p >= c->own.p && c->in.p <= c->own.p + c->own.n) {
+		buf_drop(&c->own, (size_t)(c->in.p - c->own.p));
+		c->in = buf_as_text(&c->own);
+		return (true);
+	}
+	buf_init(&c->own, 0);
+	buf_text(&c->own, c->in);
+	buf_free(&old);
+	c->in = buf_as_text(&c->own);
+	return (!c->own.failed);
+}
+
+static const struct conn_state *
+want_bytes(struct conn *c, uint32_t deadline_ms)
+{
+	if (!settle(c))
+		return (&st_close);
+	c->receiving = true;
+	c->in_err = 0;
+	c->op.kind = IO_RECV;
+	c->op.done = received;
+	c->op.sock = &c->sock;
+	c->op.deadline_ms = deadline_ms;
+	io_submit(c->w->io, &c->op);
+	return (WAIT);
+}
+
+static void
+take_bytes(struct conn *c, struct io_op *op)
+{
+	if (op->res <= 0) {
+		c->in_err = op->res == 0 ? -ECONNRESET : (int)op->res;
+	} else if (c->in.n == 0) {
+		c->in = (struct text){op->recv.buf, (size_t)op->res};
+	} else {
+		buf_add(&c->own, op->recv.buf, (size_t)op->res);
+		c->in = buf_as_text(&c->own);
+		c->in_err = c->own.failed ? -ENOMEM : 0;
+	}
+}
+
+static bool
+ended_while_waiting(struct conn *c)
+{
+	if (!c->closing)
+		return (false);
+	if (!c->receiving && !c->sending)
+		conn_go(c, &st_close);
+	return (true);
+}
+
+static void
+received(struct io_op *op)
+{
+	struct conn *c = container_of(op, struct conn, op);
+	void (*got)(struct request *, int) = c->got;
+
+	c->receiving = false;
+	c->got = NULL;
+	if (ended_while_waiting(c))
+		return;
+	take_bytes(c, op);
+	if (got == NULL) {
+		conn_run(c);
+		return;
+	}
+	got(c->r, c->in_err);
+	/* The handler took what it could; the rest must outlive the lent buffer. */
+	if (!c->closing && c->r != NULL && c->in.n != 0 && !settle(c))
+		conn_stop(c);
+}
+
+/* ---- the states */
+
+static const struct conn_state *
+idle(struct conn *c)
+{
+	uint64_t ms;
+
+	if (c->r != NULL) {
+		worker_request_back(c->r);
+		c->r = NULL;
+	}
+	if (c->w->draining && c->nreq != 0)
+		return (&st_close);
+	ms = 1000 * (c->nreq != 0 ? c->w->global->keepalive_idle : c->w->global->read_idle);
+	return (want_bytes(c, (uint32_t)(ms != 0 ? ms : 1)));
+}
+
+static const struct conn_state *
+refuse(struct conn *c, int status, const char *why)
+{
+	count(&c->w->counters, bad_requests);
+	c->r->conf = c->w->global;
+	c->r->site = c->w->global->derived;
+	c->r->http.verb = HTTP_GET;
+	c->close_after = true;
+	log_event(LOG_INFO, conn_id(c->r), "request.refused", LF_U64("status", status), LF_STR("why", why));
+	reply_error(c->r, status);
+	return (&st_send);
+}
+
+static const struct conn_state *
+more_head(struct conn *c)
+{
+	uint64_t now = io_now(c->w->io), limit, spent;
+
+	if (!body_empty(&c->r->body))
+		return (&st_send);
+	if (c->head_ns == 0)
+		c->head_ns = now;
+	limit = 1000 * c->w->global->read_idle;
+	spent = (now - c->head_ns) / NS_PER_MS;
+	if (spent >= limit)
+		return (refuse(c, 408, "the head took longer than server.max-read-idle"));
+	c->r->head = TEXT_NONE;
+	return (want_bytes(c, (uint32_t)(limit - spent)));
+}
+
+static const struct conn_state *
+begin_request(struct conn *c, size_t used)
+{
+	struct request *r = c->r;
+
+	r->head = (struct text){c->in.p, used};
+	r->head_kept = false;
+	c->in.p += used;
+	c->in.n -= used;
+	c->head_ns = 0;
+	c->nreq++;
+	r->started_ns = io_now(c->w->io);
+	c->dropped = 0;
+	c->continued = false;
+	r->body_left = r->http.chunked ? -1 : r->http.content_length > 0 ? r->http.content_length : 0;
+	count(&c->w->counters, requests);
+	return (&st_route);
+}
+
+/* A new head: forget all of the last request but the replies that wait to be sent. */
+static void
+request_renew(struct request *r)
+{
+	arena_reset(&r->arena);
+	r->status = 0;
+	r->body_bytes = 0;
+	r->cold = false;
+	r->relay = NULL;
+	r->proxy_queue_ns = r->proxy_ns = 0;
+	r->extra = NULL;
+	buf_free(&r->upload);
+	memset(&r->chunked, 0, sizeof(r->chunked));
+	r->head_kept = true; /* nothing to keep yet */
+	r->head = TEXT_NONE;
+}
+
+static bool
+take_request(struct conn *c)
+{
+	c->r = worker_request(c->w);
+	if (c->r == NULL)
+		return (false);
+	c->r->conn = c;
+	sender_init(&c->r->sender, c->w->io, &c->sock);
+	return (true);
+}
+
+static const struct conn_state *
+input_ended(struct conn *c)
+{
+	if (c->r != NULL && c->in_err == -ETIMEDOUT)
+		return (refuse(c, 408, "the head took longer than server.max-read-idle"));
+	return (&st_close); /* gone, or idle for too long */
+}
+
+static const struct conn_state *
+conn_read_head(struct conn *c)
+{
+	int status = 400;
+	const char *why = "";
+	size_t used;
+
+	if (c->in_err != 0)
+		return (input_ended(c));
+	if (c->in.n == 0 && (c->r == NULL || body_empty(&c->r->body)))
+		return (idle(c));
+	if (c->r == NULL && !take_request(c))
+		return (&st_close);
+	request_renew(c->r);
+	switch (http1_head(c->in, c->w->global->max_head, &c->r->http, &used, &status, &why)) {
+	case PARSE_DONE:
+		return (begin_request(c, used));
+	case PARSE_BAD:
+		return (refuse(c, status, why));
+	case PARSE_MORE:
+		break;
+	}
+	return (more_head(c));
+}
+
+static const struct conn_state *
+defer(struct conn *c)
+{
+	c->deferred = true;
+	return (&st_send);
+}
+
+static bool
+wants_continue(const struct conn *c)
+{
+	return (c->r->http.expect_continue && c->r->http.minor != 0 && c->in.n == 0 && !c->continued);
+}
+
+static const struct conn_state *
+conn_route(struct conn *c)
+{
+	struct request *r = c->r;
+	int status;
+
+	c->deferred = false;
+	status = route(r, &c->handler);
+	if (status == 0 && c->w->draining)
+		c->close_after = true;
+	if (r->conf != NULL && (!r->http.keep_alive || c->nreq >= r->conf->keepalive_requests))
+		c->close_after = true;
+	if (status != 0)
+		return (refuse(c, status, "no answer for such a request"));
+	if (c->handler->reads_body && r->body_left != 0 && wants_continue(c)) {
+		c->continued = true;
+		return (body_copy(&r->body, TEXT("HTTP/1.1 100 Continue\r\n\r\n")) ? defer(c) : &st_close);
+	}
+	if (c->handler->reads_body && r->body_left == -1)
+		return (body_empty(&r->body) ? &st_upload : defer(c));
+	if (!c->handler->reads_body && r->body_left != 0)
+		return (body_empty(&r->body) ? &st_skip_body : defer(c));
+	return (&st_handle);
+}
+
+static const struct conn_state *
+answered(struct conn *c)
+{
+	/* Further heads may be here already: answer them too, then send once. */
+	if (c->in.n != 0 && !c->close_after && c->r->body.left < BATCH_BYTES && c->r->body.n + 4u < BODY_PIECES &&
+	    finish_may_batch(c->r)) {
+		finish_log(c->r, true);
+		return (&st_read_head);
+	}
+	return (&st_send);
+}
+
+static const struct conn_state *
+conn_handle(struct conn *c)
+{
+	bool peek = !body_empty(&c->r->body);
+
+	switch (c->handler->start(c->r, peek)) {
+	case HANDLED_REPLY:
+		return (answered(c));
+	case HANDLED_NOT_NOW:
+		return (defer(c));
+	case HANDLED_LATER:
+		break;
+	}
+	if (!settle(c)) {
+		c->handler->stop(c->r);
+		return (&st_close);
+	}
+	return (WAIT);
+}
+
+/* Takes body bytes from the input; true when the body is complete.  *bad: it is malformed. */
+static bool
+eat_body(struct conn *c, struct buf *into, bool *bad)
+{
+	struct request *r = c->r;
+	struct text data;
+	size_t n;
+
+	*bad = false;
+	if (r->body_left >= 0) {
+		n = c->in.n < (uint64_t)r->body_left ? c->in.n : (size_t)r->body_left;
+		c->in.p += n;
+		c->in.n -= n;
+		r->body_left -= (int64_t)n;
+		return (r->body_left == 0);
+	}
+	for (;;) {
+		size_t before = c->in.n;
+
+		switch (http1_chunked(&r->chunked, &c->in, &data)) {
+		case PARSE_DONE:
+			if (into != NULL)
+				buf_text(into, data);
+			return (true);
+		case PARSE_BAD:
+			*bad = true;
+			return (false);
+		case PARSE_MORE:
+			break;
+		}
+		if (into != NULL)
+			buf_text(into, data);
+		c->dropped += (uint32_t)data.n;
+		if (c->in.n == 0 || (c->in.n == before && data.n == 0))
+			return (false);
+	}
+}
+
+static const struct conn_state *
+body_failed(struct conn *c, int status, const char *why)
+{
+	c->dropped = 0;
+	return (refuse(c, status, why));
+}
+
+static const struct conn_state *
+conn_skip_body(struct conn *c)
+{
+	struct request *r = c->r;
+	bool bad;
+
+	if (r->http.expect_continue || r->body_left > SKIP_MAX || c->dropped > SKIP_MAX) {
+		/* The final answer instead of 100; what comes after it is not read as a request. */
+		c->close_after = true;
+		c->dropped = 0;
+		return (&st_handle);
+	}
+	if (c->in_err != 0)
+		return (c->in_err == -ETIMEDOUT ? body_failed(c, 408, "no request body came") : &st_close);
+	if (eat_body(c, NULL, &bad)) {
+		c->dropped = 0;
+		r->body_left = 0;
+		return (&st_handle);
+	}
+	if (bad)
+		return (body_failed(c, 400, "malformed chunked body"));
+	return (want_bytes(c, (uint32_t)(1000 * r->conf->read_idle)));
+}
+
+static const struct conn_state *
+conn_upload(struct conn *c)
+{
+	struct request *r = c->r;
+	uint64_t max = r->conf->max_request_kb != 0 ? r->conf->max_request_kb << 10 : UPLOAD_MAX;
+	bool bad;
+
+	if (c->in_err != 0)
+		return (c->in_err == -ETIMEDOUT ? body_failed(c, 408, "no request body came") : &st_close);
+	if (r->upload.max == 0)
+		buf_init(&r->upload, max);
+	if (eat_body(c, &r->upload, &bad)) {
+		c->dropped = 0;
+		r->body_left = 0;
+		if (r->upload.failed)
+			return (body_failed(c, 413, "chunked body longer than server.max-request-size"));
+		return (&st_handle);
+	}
+	if (bad)
+		return (body_failed(c, 400, "malformed chunked body"));
+	if (r->upload.failed)
+		return (body_failed(c, 413, "chunked body longer than server.max-request-size"));
+	return (want_bytes(c, (uint32_t)(1000 * r->conf->read_idle)));
+}
+
+static void
+start_sender(struct conn *c)
+{
+	struct request *r = c->r;
+
+	c->sending = true;
+	r->sender.times = r->site != NULL && r->site->timing != TIMING_OFF ? &r->times : NULL;
+	sender_start(&r->sender, &r->body, (uint32_t)(1000 * r->conf->write_idle), sender_ended);
+}
+
+static const struct conn_state *
+conn_send(struct conn *c)
+{
+	if (body_empty(&c->r->body))
+		return (&st_finish);
+	start_sender(c);
+	c->state = &st_finish; /* entered by sender_ended() */
+	if (!settle(c))
+		conn_stop(c);
+	return (WAIT);
+}
+
+static void
+sender_ended(struct sender *s, int err)
+{
+	struct request *r = container_of(s, struct request, sender);
+	struct conn *c = r->conn;
+	void (*sent)(struct request *, int) = c->sent;
+
+	c->sending = false;
+	c->sent = NULL;
+	count_add(&c->w->counters, bytes_sent, s->sent);
+	if (err == -ENODATA)
+		count(&c->w->counters, file_shrunk);
+	else if (err != 0)
+		count(&c->w->counters, client_gone);
+	if (ended_while_waiting(c))
+		return;
+	if (sent != NULL) {
+		sent(r, err);
+		return;
+	}
+	if (err != 0) {
+		finish_broken(r, err);
+		c->cut = true;
+	}
+	conn_run(c);
+}
+
+static const struct conn_state *
+conn_finish(struct conn *c)
+{
+	struct request *r = c->r;
+
+	if (c->cut)
+		return (&st_close);
+	if (c->deferred)
+		return (r->upload.max != 0 ? &st_upload : &st_route);
+	finish_log(r, false);
+	if (r->body_left != 0)
+		c->close_after = true;
+	if (!c->close_after)
+		return (&st_read_head);
+	/* Unread input would make close() a reset that destroys the reply on its way. */
+	if (r->body_left != 0 || c->in.n != 0 || r->status == 400 || r->status == 408 || r->status == 413 ||
+	    r->status == 414 || r->status == 417 || r->status == 431 || r->status == 501 || r->status == 505)
+		return (&st_linger);
+	return (&st_close);
+}
+
+static const struct conn_state *
+conn_linger(struct conn *c)
+{
+	if (c->r != NULL) {
+		worker_request_back(c->r);
+		c->r = NULL;
+		io_sock_shutdown(&c->sock);
+		c->dropped = 0;
+		c->head_ns = io_now(c->w->io);
+	} else {
+		if (c->in_err != 0)
+			return (&st_close);
+		c->dropped += (uint32_t)c->in.n;
+	}
+	c->in = TEXT_NONE;
+	if (c->dropped > SKIP_MAX || io_now(c->w->io) - c->head_ns > LINGER_MS * NS_PER_MS)
+		return (&st_close);
+	return (want_bytes(c, LINGER_MS));
+}
+
+static void
+closed(struct io_op *op)
+{
+	struct conn *c = container_of(op, struct conn, op);
+	struct worker *w = c->w;
+
+	if (c->r != NULL)
+		worker_request_back(c->r);
+	buf_free(&c->own);
+	list_del(&c->link);
+	w->nconns--;
+	free(c);
+	worker_conn_gone(w);
+}
+
+static const struct conn_state *
+conn_close(struct conn *c)
+{
+	must(!c->receiving && !c->sending);
+	c->closing = true;
+	c->op.kind = IO_CLOSE;
+	c->op.done = closed;
+	c->op.deadline_ms = 0;
+	io_submit(c->w->io, &c->op);
+	return (WAIT);
+}
+
+/* ---- life */
+
+void
+conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listener)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+
+	must(c != NULL);
+	c->w = w;
+	c->id = ++w->conn_ids;
+	c->peer = *peer;
+	c->listener = listener;
+	c->state = &st_read_head;
+	io_sock_init(&c->sock, fd);
+	io_op_init(&c->op, IO_RECV, received);
+	c->op.sock = &c->sock;
+	list_init(&c->link);
+	list_add_tail(&w->conns, &c->link);
+	w->nconns++;
+	count(&w->counters, accepts);
+	conn_run(c);
+}
+
+void
+conn_stop(struct conn *c)
+{
+	if (c->closing)
+		return;
+	c->closing = true;
+	if (c->state == &st_handle && c->handler->stop != NULL)
+		c->handler->stop(c->r);
+	if (c->receiving)
+		io_cancel(c->w->io, &c->op);
+	if (c->sending)
+		sender_cancel(&c->r->sender);
+	if (!c->receiving && !c->sending && !c->in_run)
+		conn_go(c, &st_close);
+}
+
+void
+conn_drain(struct conn *c)
+{
+	if (c->state == &st_read_head && c->in.n == 0 && c->nreq != 0)
+		conn_stop(c);
+	else
+		c->close_after = true;
+}
+
+struct conn *
+conn_of_link(struct list *l)
+{
+	return (list_entry(l, struct conn, link));
+}
+
+/* ---- for handlers */
+
+void
+conn_replied(struct request *r)
+{
+	struct conn *c = r->conn;
+
+	must(c->state == &st_handle);
+	conn_go(c, answered(c));
+}
+
+void
+conn_cut(struct request *r)
+{
+	conn_stop(r->conn);
+}
+
+void
+conn_close_after(struct request *r)
+{
+	r->conn->close_after = true;
+}
+
+bool
+conn_keeps_alive(const struct request *r)
+{
+	return (!r->conn->close_after);
+}
+
+const char *
+conn_id(const struct request *r)
+{
+	static __thread char id[32];
+
+	snprintf(id, sizeof(id), "c%u.%u", r->conn->id, r->conn->nreq);
+	return (id);
+}
+
+struct text
+conn_remote(const struct request *r, char buf[64])
+{
+	const union io_addr *a = &r->conn->peer;
+	const char *s = NULL;
+
+	if (a->family == AF_INET)
+		s = inet_ntop(AF_INET, &a->in.sin_addr, buf, 64);
+	else if (a->family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr))
+		s = inet_ntop(AF_INET, &a->in6.sin6_addr.s6_addr[12], buf, 64);
+	else if (a->family == AF_INET6)
+		s = inet_ntop(AF_INET6, &a->in6.sin6_addr, buf, 64);
+	return (s != NULL ? text_of(s) : TEXT("unix"));
+}
+
+uint16_t
+conn_remote_port(const struct request *r)
+{
+	const union io_addr *a = &r->conn->peer;
+
+	return (a->family == AF_INET ? ntohs(a->in.sin_port) : a->family == AF_INET6 ? ntohs(a->in6.sin6_port) : 0);
+}
+
+struct text
+conn_listener(const struct request *r)
+{
+	return (text_of(r->conn->listener));
+}
+
+struct text
+conn_input(struct request *r)
+{
+	struct conn *c = r->conn;
+	struct text t = c->in;
+
+	if (r->body_left >= 0 && t.n > (uint64_t)r->body_left)
+		t.n = (size_t)r->body_left;
+	return (t);
+}
+
+void
+conn_input_taken(struct request *r, size_t n)
+{
+	struct conn *c = r->conn;
+
+	must(n <= c->in.n && (int64_t)n <= r->body_left);
+	c->in.p += n;
+	c->in.n -= n;
+	r->body_left -= (int64_t)n;
+}
+
+void
+conn_want_input(struct request *r, void (*got)(struct request *, int err))
+{
+	struct conn *c = r->conn;
+
+	must(!c->receiving && c->in.n == 0);
+	c->got = got;
+	if (want_bytes(c, (uint32_t)(1000 * r->conf->read_idle)) != WAIT)
+		conn_stop(c);
+}
+
+bool
+conn_wants_input(const struct request *r)
+{
+	return (r->conn->receiving);
+}
+
+void
+conn_stop_input(struct request *r)
+{
+	if (r->conn->receiving)
+		io_cancel(r->conn->w->io, &r->conn->op);
+}
+
+void
+conn_send_body(struct request *r, void (*sent)(struct request *, int err))
+{
+	struct conn *c = r->conn;
+
+	must(!c->sending);
+	c->sent = sent;
+	start_sender(c);
+}

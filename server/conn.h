@@ -1,0 +1,43 @@
+/* server/conn.h -- a client connection: the only owner of its socket.
+ *
+ *            +------------------------- keep-alive -------------------------+
+ *            v                                                              |
+ *   read_head --> route --> (skip_body) --> handler --> send --> finish ----+--> linger --> close
+ *      ^   |                                   |
+ *      +---+ hot small replies of pipelined requests collect in one body, sent together
+ *
+ * Bounds   an idle connection holds no buffer and no struct request.
+ */
+#ifndef SERVER_CONN_H
+#define SERVER_CONN_H
+
+#include "server/request.h"
+
+struct worker;
+
+/* fd is a connected socket, taken; closed when memory is short. */
+void conn_new(struct worker *, int fd, const union io_addr *peer, const char *listener);
+void conn_stop(struct conn *);  /* ends now, whatever it does */
+void conn_drain(struct conn *); /* ends now if idle, else after its reply */
+struct conn *conn_of_link(struct list *); /* member of worker.conns */
+
+/* For handlers. */
+void conn_replied(struct request *);         /* r->body is the whole reply: called once, later than the handler's start */
+void conn_cut(struct request *);             /* a reply broke off: close without ending it properly */
+void conn_close_after(struct request *);     /* no keep-alive behind this reply */
+bool conn_keeps_alive(const struct request *);
+const char *conn_id(const struct request *); /* "c17.3"; valid until the next call in this thread */
+struct text conn_remote(const struct request *, char buf[64]);
+uint16_t conn_remote_port(const struct request *);
+struct text conn_listener(const struct request *); /* "127.0.0.1:8080" */
+
+/* Request body, for proxy.c: bytes already here (up to the body's end), taking n of them, asking for more. */
+struct text conn_input(struct request *);
+void conn_input_taken(struct request *, size_t n);
+void conn_want_input(struct request *, void (*got)(struct request *, int err)); /* err 0: conn_input() has some; -errno */
+bool conn_wants_input(const struct request *);
+void conn_stop_input(struct request *);      /* a wish: got() still comes, with -ECANCELED */
+/* Sends what is in r->body; sent(r, err) comes later. */
+void conn_send_body(struct request *, void (*sent)(struct request *, int err));
+
+#endif

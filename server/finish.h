@@ -1,0 +1,13 @@
+/* server/finish.h -- what is written down about a reply: access log and timing line. */
+#ifndef SERVER_FINISH_H
+#define SERVER_FINISH_H
+
+#include "server/request.h"
+
+/* May this reply be collected with others and its log lines be written now?  Not when it is to be timed or is
+ * not all in memory. */
+bool finish_may_batch(const struct request *);
+void finish_log(struct request *, bool batched);
+void finish_broken(struct request *, int err); /* the client left, or the file shrank: a log line says so */
+
+#endif

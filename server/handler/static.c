@@ -1,0 +1,174 @@
+/* server/handler/static.c -- GET and HEAD of files below the document root. */
+#include <errno.h>
+#include <limits.h>
+
+#include "server/conn.h"
+#include "server/handler/handler.h"
+#include "server/reply.h"
+#include "server/worker.h"
+
+#define NO_INDEX UINT_MAX /* index_try: all names were tried, the directory itself is being looked up */
+
+static enum handled static_answer(struct request *, struct stat_entry *, bool peek);
+
+static void
+waited(struct stat_wait *w, struct stat_entry *e)
+{
+	struct request *r = container_of(w, struct request, wait);
+
+	r->cold = true;
+	r->open = e->open;
+	if (static_answer(r, e, false) == HANDLED_REPLY)
+		conn_replied(r);
+}
+
+static enum handled
+look(struct request *r, struct text path, bool peek)
+{
+	struct stat_entry *e;
+
+	r->lookup = path;
+	r->wait.done = waited;
+	e = stat_lookup(r->worker->stats, r->scope, path, peek ? NULL : &r->wait);
+	if (e == NULL)
+		return (peek ? HANDLED_NOT_NOW : HANDLED_LATER);
+	return (static_answer(r, e, peek));
+}
+
+/* The next of index-file.names below the directory that was asked for. */
+static enum handled
+try_index(struct request *r, bool peek)
+{
+	struct text name, path = request_path(r);
+	char *p;
+
+	if (r->index_try >= r->conf->index_names.n) {
+		/* None is there; whether the directory is decides between 403 and 404. */
+		r->index_try = NO_INDEX;
+		return (look(r, (struct text){path.p + 1, path.n > 1 ? path.n - 2 : 0}, peek));
+	}
+	name = r->conf->index_names.v[r->index_try++];
+	while (name.n != 0 && name.p[0] == '/')
+		name.p++, name.n--;
+	p = arena_get(&r->arena, path.n + name.n + 1);
+	if (p == NULL) {
+		reply_error(r, 500);
+		return (HANDLED_REPLY);
+	}
+	memcpy(p, path.p, path.n);
+	memcpy(p + path.n, name.p, name.n);
+	return (look(r, (struct text){p + 1, path.n + name.n - 1}, peek));
+}
+
+static enum handled
+answer_dir(struct request *r, bool peek)
+{
+	struct text path = request_path(r);
+	char *p;
+
+	if (r->extra != NULL) {
+		reply_error(r, 403);
+		return (HANDLED_REPLY);
+	}
+	if (path.p[path.n - 1] == '/')
+		return (try_index(r, peek));
+	p = arena_get(&r->arena, path.n + 2);
+	if (p == NULL) {
+		reply_error(r, 500);
+		return (HANDLED_REPLY);
+	}
+	memcpy(p, path.p, path.n);
+	p[path.n] = '/';
+	reply_redirect(r, 301, (struct text){p, path.n + 1}, r->http.query);
+	return (HANDLED_REPLY);
+}
+
+static bool
+is_excluded(const struct request *r)
+{
+	size_t i;
+
+	if (r->extra != NULL)
+		return (false);
+	for (i = 0; i < r->conf->exclude_extensions.n; i++)
+		if (text_ends(r->lookup, r->conf->exclude_extensions.v[i]))
+			return (true);
+	return (false);
+}
+
+static enum handled
+refuse(struct request *r, int status)
+{
+	if (status == 503)
+		reply_retry(r, 1);
+	else
+		reply_error(r, status);
+	return (HANDLED_REPLY);
+}
+
+/* e is ours: handed on to reply_file() or put back. */
+static enum handled
+static_answer(struct request *r, struct stat_entry *e, bool peek)
+{
+	int err = e->err;
+	bool is_dir = e->is_dir;
+
+	if (err == 0 && !is_dir && r->index_try != NO_INDEX && !is_excluded(r)) {
+		reply_file(r, e, r->extra);
+		return (HANDLED_REPLY);
+	}
+	stat_put(e);
+	if (r->index_try == NO_INDEX && err == 0)
+		return (refuse(r, is_dir ? 403 : 404));
+	if (r->index_try != NO_INDEX && r->index_try != 0 && (err == -ENOENT || err == -ENOTDIR))
+		return (try_index(r, peek));
+	if (err != 0)
+		return (refuse(r, reply_status_of_errno(err)));
+	if (is_dir && r->index_try == 0)
+		return (answer_dir(r, peek));
+	return (refuse(r, 403));
+}
+
+enum handled
+static_send(struct request *r, const struct stat_scope *scope, struct text lookup,
+    const struct reply_extra *x, bool peek)
+{
+	r->scope = scope;
+	r->extra = x;
+	r->index_try = 0;
+	return (look(r, lookup, peek));
+}
+
+void
+static_stop(struct request *r)
+{
+	stat_cancel(&r->wait);
+}
+
+static enum handled
+static_start(struct request *r, bool peek)
+{
+	struct text path = request_path(r);
+
+	switch (r->http.verb) {
+	case HTTP_GET:
+	case HTTP_HEAD:
+		break;
+	case HTTP_OPTIONS:
+		reply_options(r, "GET, HEAD, OPTIONS", 200);
+		return (HANDLED_REPLY);
+	default:
+		reply_options(r, "GET, HEAD, OPTIONS", 405);
+		return (HANDLED_REPLY);
+	}
+	r->scope = &r->site->docroot;
+	r->extra = NULL;
+	r->index_try = 0;
+	if (path.p[path.n - 1] == '/')
+		return (try_index(r, peek));
+	return (look(r, (struct text){path.p + 1, path.n - 1}, peek));
+}
+
+const struct handler handler_static = {
+	.name = "static", .start = static_start, .stop = static_stop,
+};

@@ -1,0 +1,157 @@
+/* server/main.c -- accel-server: command line in, exit status out. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "io/file.h"
+#include "io/io.h"
+#include "server/config.h"
+#include "server/manual.h"
+#include "server/options.h"
+#include "server/process.h"
+
+/* Named in old files, and what takes their place here. */
+static const struct options_feature absent[] = {
+	{"linux-aio-sendfile", "not in this version: gthread-aio takes its place", false},
+	{"posix-aio", "not in this version: gthread-aio takes its place", false},
+};
+
+static int
+put_out(struct buf *out)
+{
+	bool ok = !out->failed && fwrite(out->p, 1, out->n, stdout) == out->n && fflush(stdout) == 0;
+
+	buf_free(out);
+	return (ok ? 0 : EX_IOERR);
+}
+
+static int
+print_features(void)
+{
+	struct options_feature f[16];
+	struct buf out;
+	size_t n;
+
+	buf_init(&out, 0);
+	buf_printf(&out, "accel-server/%s\n\n", STAT_ACCEL_VERSION);
+	for (n = 0; io_engines[n] != NULL && n < NELEM(f); n++)
+		f[n] = (struct options_feature){io_engines[n]->name, io_engines[n]->doc, true};
+	options_features(&out, "Event handlers", f, n);
+	for (n = 0; file_backends[n] != NULL && n + NELEM(absent) < NELEM(f); n++)
+		f[n] = (struct options_feature){file_backends[n]->name, file_backends[n]->doc, true};
+	memcpy(&f[n], absent, sizeof(absent));
+	options_features(&out, "Network backends", f, n + NELEM(absent));
+	return (put_out(&out));
+}
+
+static int
+print_manual(const char *page)
+{
+	struct buf out;
+
+	buf_init(&out, 0);
+	if (manual_print(page, &out) != 0) {
+		fprintf(stderr, "accel-server: --manual=%s: no such page; text, roff, program or program-roff\n", page);
+		buf_free(&out);
+		return (EX_USAGE);
+	}
+	return (put_out(&out));
+}
+
+static int
+load(const struct options *opt, struct config **cp)
+{
+	struct buf err, warn;
+
+	buf_init(&err, 0);
+	buf_init(&warn, 0);
+	*cp = config_load(opt->file, &err, &warn);
+	fprintf(stderr, "%.*s%.*s", (int)warn.n, warn.n != 0 ? warn.p : "", (int)err.n, err.n != 0 ? err.p : "");
+	buf_free(&err);
+	buf_free(&warn);
+	return (*cp != NULL ? 0 : EX_CONFIG);
+}
+
+static int
+print_config(const struct config *config)
+{
+	struct buf out;
+
+	buf_init(&out, 0);
+	config_print(config, &out);
+	return (put_out(&out));
+}
+
+/* -tt: what only shows when the values are used. */
+static int
+preflight(const struct config *config)
+{
+	const struct conf *c = config_global(config);
+	int root, err = io_root_open(c->document_root, &root);
+	const char *note;
+
+	if (err != 0) {
+		fprintf(stderr, "server.document-root \"%s\": %s\n", c->document_root, strerror(-err));
+		return (EX_CONFIG);
+	}
+	io_root_close(root);
+	if (file_backend_by_name(c->network_backend, &note) == NULL) {
+		fprintf(stderr, "server.network-backend \"%s\" is unknown; accel-server -V lists them\n", c->network_backend);
+		return (EX_CONFIG);
+	}
+	return (0);
+}
+
+/* -t, -tt and -p: say what is thought of the file, and leave. */
+static int
+examine(const struct options *opt, struct config *config)
+{
+	int rc = opt->print ? print_config(config) : 0;
+
+	if (rc == 0 && opt->test > 1)
+		rc = preflight(config);
+	if (rc == 0 && opt->test != 0)
+		printf("Syntax OK\n");
+	config_free(config);
+	return (rc);
+}
+
+static int
+with_config(const struct options *opt)
+{
+	struct config *config;
+	int rc;
+
+	if (opt->file == NULL) {
+		fprintf(stderr, "accel-server: no configuration; use -f FILE (see --help)\n");
+		return (EX_USAGE);
+	}
+	rc = load(opt, &config);
+	if (rc != 0)
+		return (rc);
+	if (opt->print || opt->test != 0)
+		return (examine(opt, config));
+	return (process_run(opt, config));
+}
+
+int
+main(int argc, char **argv)
+{
+	struct options opt;
+	int rc = options_parse(argc, argv, &opt);
+
+	if (rc != 0)
+		return (rc);
+	if (opt.version)
+		rc = printf("accel-server/%s\n", STAT_ACCEL_VERSION) > 0 ? 0 : EX_IOERR;
+	else if (opt.features)
+		rc = print_features();
+	else if (opt.manual != NULL)
+		rc = print_manual(opt.manual);
+	else
+		rc = with_config(&opt);
+	options_free(&opt);
+	return (rc);
+}

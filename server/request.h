@@ -1,0 +1,67 @@
+/* server/request.h -- what a connection needs while it works on requests; an idle one has none.
+ *
+ * Owner    the connection; recycled by its worker.  Handlers fill the body and say so to conn.h.
+ */
+#ifndef SERVER_REQUEST_H
+#define SERVER_REQUEST_H
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "io/body.h"
+#include "io/sender.h"
+#include "server/http1.h"
+#include "server/site.h"
+#include "server/stat.h"
+#include "server/validate.h"
+
+struct conn;
+struct relay; /* handler/proxy.c */
+
+#define REQUEST_ARENA 2048
+
+struct request {
+	struct conn *conn;
+	struct worker *worker;
+	const struct conf *conf;
+	struct site *site;
+	struct http_request http;
+	struct text head;      /* the bytes http was parsed from */
+	bool head_kept;        /* they are in the arena, not in a lent buffer */
+	char *path;            /* decoded, clean, NUL behind it; in the arena */
+	size_t path_len;
+	int status;            /* of the reply; 0: none yet */
+	uint64_t body_bytes;   /* of the reply, without head */
+	uint64_t started_ns;   /* head complete */
+	bool cold;             /* waited for the file system */
+	/* static lookup */
+	struct stat_wait wait;
+	const struct stat_scope *scope; /* of the look-up that is on its way */
+	struct text lookup;             /* path below it; in the arena */
+	unsigned index_try;             /* index file names tried so far */
+	const struct reply_extra *extra;
+	struct io_stamps open;          /* of the op that opened the file, when we waited for it */
+	/* request body */
+	int64_t body_left;              /* -1: chunked */
+	struct http1_chunked chunked;
+	struct buf upload;              /* chunked bodies for applications, collected */
+	struct relay *relay;            /* in the arena; NULL: not proxied */
+	uint64_t proxy_queue_ns, proxy_ns;
+	/* reply */
+	struct body body;
+	struct sender sender;
+	struct sender_times times;
+	struct arena arena;
+	struct list link;               /* worker's free list */
+	char lent[REQUEST_ARENA];
+};
+
+/* Copies what the request points at into its arena: call before waiting for anything. */
+bool request_keep(struct request *);
+
+static inline struct text
+request_path(const struct request *r)
+{
+	return ((struct text){r->path, r->path_len});
+}
+
+#endif

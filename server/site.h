@@ -1,0 +1,43 @@
+/* server/site.h -- what a worker makes of one merged struct conf: descriptors, tables, pools.
+ *
+ * Owner    the worker's conf_view; lives as long as the worker.
+ * Thread   the worker's; built at start for the global values, on first use for the values of conditions.
+ */
+#ifndef SERVER_SITE_H
+#define SERVER_SITE_H
+
+#include "proxy-core/exchange.h"
+#include "server/config.h"
+#include "server/mime.h"
+#include "server/stat.h"
+
+struct worker;
+
+struct send_root { /* below which X-Sendfile may point */
+	struct text dir;   /* as configured, no trailing slash */
+	struct text real;  /* the same without symbolic links */
+	struct stat_scope scope;
+};
+
+enum timing_mode { TIMING_OFF, TIMING_LINE, TIMING_JSON };
+
+struct site {
+	const struct conf *conf;
+	struct worker *worker;
+	struct stat_scope docroot;
+	struct text docroot_dir; /* no trailing slash */
+	struct mime *mime;
+	bool own_mime;             /* else the global site's */
+	unsigned etag_parts;
+	struct send_root *send_roots;
+	size_t nsend_roots;
+	struct upstream *upstream; /* NULL: not proxied */
+	struct logfile *access;    /* NULL: none */
+	enum timing_mode timing;
+	struct text tag_line;      /* "Server: x\r\n" or empty */
+};
+
+int site_new(struct worker *, const struct conf *, struct site **); /* logs what is wrong; -errno */
+void site_free(struct site *);
+
+#endif

@@ -1,0 +1,574 @@
+/* server/stat.c -- see stat.h */
+#include "server/stat.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/must.h"
+
+enum stage { ST_LOADING, ST_READY };
+
+struct stat_cache {
+	struct io *io;
+	struct counters *counters;
+	struct stat_limits lim;
+	uint64_t fresh_ns;
+	struct stat_entry **table;
+	size_t mask;
+	struct list files, absent; /* longest unused first */
+	struct list busy;          /* entries with an op in flight */
+	unsigned nfiles, nabsent, nfds;
+	uint64_t nbytes;
+};
+
+static void load_start(struct stat_entry *);
+static void recheck_start(struct stat_entry *);
+
+/* ---- entries and the table */
+
+static struct stat_entry **
+table_slot(struct stat_cache *sc, uint64_t hash)
+{
+	return (&sc->table[hash & sc->mask]);
+}
+
+static uint64_t
+path_hash(const struct stat_scope *scope, struct text path)
+{
+	return (text_hash(path) + scope->id * 0x9e3779b97f4a7c15ull);
+}
+
+static struct stat_entry *
+table_find(struct stat_cache *sc, const struct stat_scope *scope, struct text path, uint64_t hash)
+{
+	struct stat_entry *e;
+
+	for (e = *table_slot(sc, hash); e != NULL; e = e->chain)
+		if (e->hash == hash && e->scope == scope && text_eq(e->path, path))
+			return (e);
+	return (NULL);
+}
+
+static struct stat_entry *
+entry_new(struct stat_cache *sc, const struct stat_scope *scope, struct text path, uint64_t hash)
+{
+	struct stat_entry *e;
+	char *copy;
+
+	e = calloc(1, sizeof(*e) + path.n + 1);
+	if (e == NULL)
+		return (NULL);
+	copy = (char *)(e + 1);
+	memcpy(copy, path.p, path.n);
+	e->path = (struct text){copy, path.n};
+	e->scope = scope;
+	e->cache = sc;
+	e->hash = hash;
+	e->refs = 1;
+	list_init(&e->lru);
+	list_init(&e->waiters);
+	list_init(&e->busy);
+	return (e);
+}
+
+static void
+entry_hash(struct stat_entry *e)
+{
+	struct stat_entry **slot = table_slot(e->cache, e->hash);
+
+	e->chain = *slot;
+	*slot = e;
+	e->hashed = true;
+}
+
+/* Out of the table: nobody finds it any more; those who hold it go on. */
+static void
+entry_detach(struct stat_entry *e)
+{
+	struct stat_cache *sc = e->cache;
+	struct stat_entry **pp;
+
+	if (!e->hashed)
+		return;
+	for (pp = table_slot(sc, e->hash); *pp != e; pp = &(*pp)->chain)
+		;
+	*pp = e->chain;
+	e->hashed = false;
+	if (list_linked(&e->lru)) {
+		list_del(&e->lru);
+		if (e->err != 0)
+			sc->nabsent--;
+		else
+			sc->nfiles--;
+	}
+	stat_put(e);
+}
+
+struct stat_entry *
+stat_ref(struct stat_entry *e)
+{
+	e->refs++;
+	return (e);
+}
+
+void
+stat_put(struct stat_entry *e)
+{
+	struct stat_cache *sc;
+
+	if (e == NULL || --e->refs != 0)
+		return;
+	sc = e->cache;
+	must(!e->hashed && list_empty(&e->waiters) && !list_linked(&e->busy));
+	if (e->file != NULL) {
+		io_file_put(e->file);
+		sc->nfds--;
+	}
+	if (e->bytes != NULL)
+		sc->nbytes -= e->size;
+	free(e->memory);
+	free(e);
+}
+
+/* ---- bounds */
+
+static void
+evict_from(struct stat_cache *sc, struct list *lru)
+{
+	entry_detach(list_entry(lru->next, struct stat_entry, lru));
+	count(sc->counters, stat_evicted);
+}
+
+static void
+keep_bounds(struct stat_cache *sc)
+{
+	while (!list_empty(&sc->files) &&
+	    (sc->nfiles > sc->lim.entries || sc->nfds > sc->lim.fds || sc->nbytes > sc->lim.bytes))
+		evict_from(sc, &sc->files);
+	while (sc->nabsent > sc->lim.entries / 4 + 16)
+		evict_from(sc, &sc->absent);
+}
+
+/* Descriptors are short: let go of half of ours. */
+static void
+shed_descriptors(struct stat_cache *sc)
+{
+	unsigned aim = sc->nfds / 2;
+
+	while (sc->nfds > aim && !list_empty(&sc->files))
+		evict_from(sc, &sc->files);
+}
+
+static void
+entry_touch(struct stat_entry *e)
+{
+	struct stat_cache *sc = e->cache;
+
+	if (!e->hashed)
+		return;
+	if (!list_linked(&e->lru)) {
+		if (e->err != 0)
+			sc->nabsent++;
+		else
+			sc->nfiles++;
+	}
+	list_del(&e->lru);
+	list_add_tail(e->err != 0 ? &sc->absent : &sc->files, &e->lru);
+}
+
+/* ---- answers */
+
+/* A refusal that says something about the name, not about us at this moment. */
+static bool
+err_is_lasting(int err)
+{
+	switch (-err) {
+	case ENOENT:
+	case ENOTDIR:
+	case EACCES:
+	case EPERM:
+	case ELOOP:
+	case EXDEV:
+	case ENAMETOOLONG:
+		return (true);
+	default:
+		return (false);
+	}
+}
+
+static void
+tell_waiters(struct stat_entry *e)
+{
+	struct list waiting, *l;
+
+	list_init(&waiting);
+	list_splice_tail(&waiting, &e->waiters);
+	while ((l = list_pop(&waiting)) != NULL) {
+		struct stat_wait *w = list_entry(l, struct stat_wait, link);
+
+		w->done(w, stat_ref(e));
+	}
+}
+
+static void
+entry_ready(struct stat_entry *e, int err)
+{
+	struct stat_cache *sc = e->cache;
+
+	e->err = err;
+	e->stage = ST_READY;
+	if (err == -EMFILE || err == -ENFILE)
+		shed_descriptors(sc);
+	if (err == 0 || err_is_lasting(err)) {
+		entry_touch(e);
+		keep_bounds(sc);
+	} else {
+		entry_detach(e);
+	}
+	tell_waiters(e);
+}
+
+/* ---- loading: open, then the bytes of a small file */
+
+static void
+op_begin(struct stat_entry *e)
+{
+	list_add_tail(&e->cache->busy, &e->busy);
+	stat_ref(e);
+	e->op.deadline_ms = e->cache->lim.open_ms;
+	io_submit(e->cache->io, &e->op);
+}
+
+/* The caller still holds the reference of the op and puts it last. */
+static struct stat_entry *
+op_end(struct io_op *op)
+{
+	struct stat_entry *e = container_of(op, struct stat_entry, op);
+
+	list_del(&e->busy);
+	return (e);
+}
+
+static bool
+entry_memory(struct stat_entry *e, size_t bytes)
+{
+	char head[STAT_HEAD_MAX];
+	size_t n = 0;
+
+	if (e->scope->prepare != NULL)
+		n = e->scope->prepare(e->scope, e->path, &e->stx, head);
+	e->memory = malloc(n + bytes + 1);
+	if (e->memory == NULL)
+		return (false);
+	memcpy(e->memory, head, n);
+	e->head = (struct text){e->memory, n};
+	return (true);
+}
+
+static void
+read_done(struct io_op *op)
+{
+	struct stat_entry *e = op_end(op);
+	struct stat_cache *sc = e->cache;
+	bool whole = op->res == (int64_t)e->size;
+
+	if (op->res < 0) {
+		entry_ready(e, (int)op->res);
+	} else if (!whole && e->tries++ < 2) {
+		/* It shrank between statx and read: look again. */
+		io_file_put(e->file);
+		e->file = NULL;
+		sc->nfds--;
+		load_start(e);
+	} else if (!entry_memory(e, whole ? e->size : 0)) {
+		entry_ready(e, -ENOMEM);
+	} else {
+		if (whole) {
+			memcpy(e->memory + e->head.n, op->buf, e->size);
+			e->bytes = e->memory + e->head.n;
+			sc->nbytes += e->size;
+			io_file_put(e->file);
+			e->file = NULL;
+			sc->nfds--;
+		}
+		entry_ready(e, 0);
+	}
+	stat_put(e);
+}
+
+static bool
+wants_bytes(const struct stat_entry *e)
+{
+	const struct stat_limits *lim = &e->cache->lim;
+
+	return (lim->cache && e->size != 0 && e->size <= lim->max_file && e->size <= IO_WINDOW);
+}
+
+static void
+opened_file(struct stat_entry *e, int fd)
+{
+	struct stat_cache *sc = e->cache;
+
+	e->size = e->stx.stx_size;
+	e->file = io_file_new(sc->io, fd, e->size);
+	if (e->file == NULL) {
+		entry_ready(e, -ENOMEM);
+		return;
+	}
+	sc->nfds++;
+	if (wants_bytes(e)) {
+		io_op_init(&e->op, IO_READ, read_done);
+		e->op.file.file = e->file;
+		e->op.file.off = 0;
+		e->op.file.len = (uint32_t)e->size;
+		op_begin(e);
+		return;
+	}
+	entry_ready(e, entry_memory(e, 0) ? 0 : -ENOMEM);
+}
+
+static void
+open_done(struct io_op *op)
+{
+	struct stat_entry *e = op_end(op);
+	int fd = (int)op->res;
+
+	e->open = op->at;
+	e->checked_ns = op->at.start != 0 ? op->at.start : op->at.submit;
+	if (op->res < 0) {
+		entry_ready(e, (int)op->res);
+	} else if (S_ISDIR(e->stx.stx_mode)) {
+		e->is_dir = true;
+		io_file_put(io_file_new(e->cache->io, fd, 0)); /* closes it off the loop */
+		entry_ready(e, 0);
+	} else {
+		opened_file(e, fd);
+	}
+	stat_put(e);
+}
+
+static void
+load_start(struct stat_entry *e)
+{
+	io_op_init(&e->op, IO_OPEN, open_done);
+	e->op.open.root = e->scope->root;
+	e->op.open.path = e->path.p;
+	e->op.open.resolve = e->scope->resolve;
+	e->op.open.stx = &e->stx;
+	op_begin(e);
+}
+
+/* ---- re-checking */
+
+static bool
+same_time(struct statx_timestamp a, struct statx_timestamp b)
+{
+	return (a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec);
+}
+
+static bool
+same_file(const struct statx *a, const struct statx *b)
+{
+	return (a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&
+	    a->stx_dev_minor == b->stx_dev_minor && a->stx_size == b->stx_size &&
+	    (a->stx_mode & S_IFMT) == (b->stx_mode & S_IFMT) && same_time(a->stx_mtime, b->stx_mtime) &&
+	    same_time(a->stx_ctime, b->stx_ctime));
+}
+
+/* What the name stands for now takes the place of e; those who wait for e wait for that. */
+static void
+entry_replace(struct stat_entry *e)
+{
+	struct stat_cache *sc = e->cache;
+	struct stat_entry *now;
+
+	if (!e->hashed && list_empty(&e->waiters))
+		return;
+	entry_detach(e);
+	now = table_find(sc, e->scope, e->path, e->hash);
+	if (now != NULL && now->stage == ST_LOADING) {
+		list_splice_tail(&now->waiters, &e->waiters);
+		return;
+	}
+	if (now != NULL)
+		entry_detach(now);
+	now = entry_new(sc, e->scope, e->path, e->hash);
+	if (now == NULL) {
+		e->err = -ENOMEM;
+		tell_waiters(e);
+		return;
+	}
+	entry_hash(now);
+	list_splice_tail(&now->waiters, &e->waiters);
+	load_start(now);
+}
+
+/* A tag that was weak because the file was fresh may be strong now. */
+static bool
+head_has_aged(const struct stat_entry *e, const struct io *io)
+{
+	return (e->head.n != 0 && e->checked_ns != 0 &&
+	    io_wall_s(io) - (uint64_t)e->stx.stx_mtime.tv_sec > 2 &&
+	    memmem(e->head.p, e->head.n, "ETag: W/", 8) != NULL);
+}
+
+/* The check itself failed (queue full, too slow): that is no news about the file. */
+static void
+recheck_failed(struct stat_entry *e, int err)
+{
+	struct stat_entry *tmp;
+
+	if (list_empty(&e->waiters))
+		return;
+	tmp = entry_new(e->cache, e->scope, e->path, e->hash);
+	must(tmp != NULL);
+	tmp->stage = ST_READY;
+	tmp->err = err;
+	list_splice_tail(&tmp->waiters, &e->waiters);
+	tell_waiters(tmp);
+	stat_put(tmp);
+}
+
+static void
+recheck_done(struct io_op *op)
+{
+	struct stat_entry *e = op_end(op);
+	bool lasting = op->res == 0 || err_is_lasting((int)op->res);
+	bool same = (e->err == 0 && op->res == 0 && same_file(&e->stx, &e->again)) ||
+	    (e->err != 0 && e->err == op->res);
+
+	e->rechecking = false;
+	if (same && !head_has_aged(e, e->cache->io)) {
+		e->checked_ns = op->at.start != 0 ? op->at.start : op->at.submit;
+		entry_touch(e);
+		tell_waiters(e);
+	} else if (lasting) {
+		entry_replace(e);
+	} else {
+		recheck_failed(e, (int)op->res);
+	}
+	stat_put(e);
+}
+
+static void
+recheck_start(struct stat_entry *e)
+{
+	e->rechecking = true;
+	count(e->cache->counters, stat_rechecks);
+	io_op_init(&e->op, IO_STAT, recheck_done);
+	e->op.urgent = true;
+	e->op.open.root = e->scope->root;
+	e->op.open.path = e->path.p;
+	e->op.open.resolve = e->scope->resolve;
+	e->op.open.stx = &e->again;
+	op_begin(e);
+}
+
+/* ---- public */
+
+static struct stat_entry *
+lookup_ready(struct stat_cache *sc, struct stat_entry *e, struct stat_wait *w)
+{
+	uint64_t age = io_now(sc->io) - e->checked_ns;
+
+	if (io_now(sc->io) < e->checked_ns)
+		age = 0; /* checked by a thread after this round began */
+	if (age < sc->fresh_ns) {
+		if (age > STAT_RECHECK_MS * NS_PER_MS && !e->rechecking)
+			recheck_start(e);
+		if (e->err != 0)
+			count(sc->counters, stat_absent_hits);
+		else
+			count(sc->counters, stat_hits);
+		return (stat_ref(e));
+	}
+	if (w == NULL)
+		return (NULL);
+	count(sc->counters, stat_joins);
+	list_add_tail(&e->waiters, &w->link);
+	if (!e->rechecking)
+		recheck_start(e);
+	return (NULL);
+}
+
+struct stat_entry *
+stat_lookup(struct stat_cache *sc, const struct stat_scope *scope, struct text path, struct stat_wait *w)
+{
+	uint64_t hash = path_hash(scope, path);
+	struct stat_entry *e = table_find(sc, scope, path, hash);
+
+	if (e != NULL && e->stage == ST_READY)
+		return (lookup_ready(sc, e, w));
+	if (w == NULL)
+		return (NULL);
+	if (e != NULL) {
+		count(sc->counters, stat_joins);
+		list_add_tail(&e->waiters, &w->link);
+		return (NULL);
+	}
+	e = entry_new(sc, scope, path, hash);
+	must(e != NULL);
+	count(sc->counters, stat_misses);
+	entry_hash(e);
+	list_add_tail(&e->waiters, &w->link);
+	load_start(e);
+	return (NULL);
+}
+
+void
+stat_cancel(struct stat_wait *w)
+{
+	if (w->link.next != NULL)
+		list_del(&w->link);
+}
+
+unsigned
+stat_cache_entries(const struct stat_cache *sc)
+{
+	return (sc->nfiles + sc->nabsent);
+}
+
+struct stat_cache *
+stat_cache_new(struct io *io, struct counters *counters, const struct stat_limits *lim)
+{
+	struct stat_cache *sc;
+	size_t n = 1024;
+
+	while (n < lim->entries && n < (1u << 20))
+		n *= 2;
+	sc = calloc(1, sizeof(*sc));
+	if (sc == NULL)
+		return (NULL);
+	sc->table = calloc(n, sizeof(struct stat_entry *));
+	if (sc->table == NULL) {
+		free(sc);
+		return (NULL);
+	}
+	sc->mask = n - 1;
+	sc->io = io;
+	sc->counters = counters;
+	sc->lim = *lim;
+	sc->fresh_ns = lim->cache ? STAT_FRESH_MS * NS_PER_MS : 0;
+	list_init(&sc->files);
+	list_init(&sc->absent);
+	list_init(&sc->busy);
+	return (sc);
+}
+
+void
+stat_cache_free(struct stat_cache *sc)
+{
+	struct list *l, *tmp;
+	size_t i;
+
+	list_foreach_safe(l, tmp, &sc->busy)
+		io_cancel(sc->io, &list_entry(l, struct stat_entry, busy)->op);
+	while (!list_empty(&sc->busy))
+		io_run(sc->io);
+	for (i = 0; i <= sc->mask; i++)
+		while (sc->table[i] != NULL)
+			entry_detach(sc->table[i]);
+	free(sc->table);
+	free(sc);
+}

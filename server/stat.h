@@ -1,0 +1,91 @@
+/* server/stat.h -- "open this path": the open-file cache of one worker.
+ *
+ *   stat_lookup(path) --+-- known, checked less than a second ago ----> entry, at once
+ *                       +-- on its way already: join ---------+
+ *                       +-- stale: re-check (urgent lane) ----+------> wait->done(entry), later
+ *                       +-- unknown: IO_OPEN, small: IO_READ -+
+ *
+ * An answer never rests on a check that began more than STAT_FRESH_MS ago.  A name in demand is checked again
+ * when half of that has passed, while it is still being served, so requests for hot files do not wait.
+ * Absences and refusals are entries too (err set), kept in a list of their own so that a storm of
+ * unknown names cannot push files out.
+ *
+ * Bounds   entries, open descriptors and bytes of file contents; the longest unused go first.
+ * Owner    a returned entry carries a reference: stat_put() it.  It never changes while you hold it.
+ * Thread   the worker's.
+ */
+#ifndef SERVER_STAT_H
+#define SERVER_STAT_H
+
+#include "base/counter.h"
+#include "base/list.h"
+#include "base/text.h"
+#include "io/file.h"
+#include "io/io.h"
+
+#define STAT_FRESH_MS 1000u
+#define STAT_RECHECK_MS 500u
+
+struct stat_cache;
+
+/* A place that paths are looked up beneath; entries of different scopes never meet. */
+struct stat_scope {
+	uint32_t id;      /* unique in the worker */
+	int root;         /* descriptor of the directory */
+	uint64_t resolve; /* IO_BENEATH, IO_NO_SYMLINKS */
+	/* Writes what every 200 for this file starts with to head[STAT_HEAD_MAX]; returns its length. */
+	size_t (*prepare)(const struct stat_scope *, struct text path, const struct statx *, char *head);
+	void *owner;
+};
+
+#define STAT_HEAD_MAX 1024
+
+struct stat_entry {
+	int err;              /* 0, or -errno: no such answerable file */
+	bool is_dir;
+	struct io_file *file; /* regular files whose bytes are not below */
+	const char *bytes;    /* all of it, size bytes; NULL: not kept (or empty file) */
+	uint64_t size;
+	struct statx stx;
+	struct text head;     /* prepared; .n 0 for directories and errors */
+	struct io_stamps open; /* of the op that opened it */
+	/* the cache's */
+	struct text path;
+	const struct stat_scope *scope;
+	struct stat_cache *cache;
+	struct stat_entry *chain;
+	uint64_t hash, checked_ns;
+	uint32_t refs;
+	uint8_t stage; /* loading, ready */
+	bool hashed, rechecking;
+	uint8_t tries;
+	struct list lru, waiters, busy;
+	struct io_op op;
+	struct statx again; /* result of a re-check */
+	char *memory;       /* head and bytes are in here; the path follows the struct */
+};
+
+struct stat_wait {
+	struct list link;
+	void (*done)(struct stat_wait *, struct stat_entry *); /* the reference is yours; not called after stat_cancel() */
+};
+
+struct stat_limits {
+	uint32_t entries, fds;
+	uint64_t bytes, max_file; /* contents in all; of one file */
+	bool cache;               /* false: server.stat-cache-engine = "disable" */
+	uint32_t open_ms;         /* deadline of a look-up */
+};
+
+struct stat_cache *stat_cache_new(struct io *, struct counters *, const struct stat_limits *);
+void stat_cache_free(struct stat_cache *); /* after all entries were put; cancels what is on its way and runs the loop until it is back */
+unsigned stat_cache_entries(const struct stat_cache *);
+
+/* An entry at once, or NULL: then w->done() brings it later.  w NULL: only what is known now, starts nothing.
+ * path: clean, NUL behind it is not needed, without the leading slash. */
+struct stat_entry *stat_lookup(struct stat_cache *, const struct stat_scope *, struct text path, struct stat_wait *w);
+void stat_cancel(struct stat_wait *); /* also when it waits for nothing */
+void stat_put(struct stat_entry *);
+struct stat_entry *stat_ref(struct stat_entry *);
+
+#endif

@@ -1,0 +1,85 @@
+/* server/worker.h -- one thread: its loop, its connections, its cache, its backend pools.
+ *
+ * Workers share the listening sockets, the blocking pools and the log files, nothing else.
+ */
+#ifndef SERVER_WORKER_H
+#define SERVER_WORKER_H
+
+#include <pthread.h>
+#include "base/counter.h"
+#include "io/io.h"
+#include "io/logfile.h"
+#include "server/config.h"
+#include "server/request.h"
+#include "server/site.h"
+
+struct listener { /* shared by all workers; owned by the process */
+	int fd;
+	char name[128];
+};
+
+struct worker_conf {
+	const struct config *config;
+	const struct listener *listeners;
+	size_t nlisteners;
+	struct io_pools *pools;
+	const struct file_backend *backend;
+	const char *engine;
+	struct mime_tables *mimes;
+	unsigned max_conns;  /* of this worker */
+	unsigned max_fds;    /* descriptors its cache may hold */
+	/* log files by path, opened at start */
+	struct logfile *(*access_log)(void *arg, const char *path);
+	void *arg;
+	unsigned index;
+};
+
+enum worker_mode { WORKER_RUN, WORKER_DRAIN, WORKER_STOP };
+
+struct page { struct text head, body; };
+
+struct accepting; /* a listener in this worker's loop */
+
+struct worker {
+	struct io *io;
+	struct worker_conf conf;
+	struct conf_view *view;
+	const struct conf *global;  /* values outside of conditions */
+	bool plain;                 /* no conditions: global is all there is */
+	bool physical;              /* some condition asks $PHYSICAL */
+	struct stat_cache *stats;
+	uint32_t scope_ids;
+	struct list sites;
+	struct list conns, requests; /* connections; recycled requests */
+	unsigned nconns, nrequests;
+	uint32_t conn_ids;
+	struct accepting *accepting;
+	bool draining, stopping, paused, pause_timed;
+	struct io_op pause;         /* timer that resumes accepting; in flight while pause_timed */
+	uint64_t logged_full_ns;
+	uint64_t date_s;
+	char date[32];              /* "Sun, 06 Nov 1994 08:49:37 GMT" */
+	struct page pages[600];     /* prepared error replies by status */
+	struct upstream **upstreams; /* by proxy block */
+	size_t nupstreams;
+	struct counters counters;
+	pthread_t thread;
+	bool running;
+	int mode;                   /* enum worker_mode, atomic: set by the main thread */
+	int ended;                  /* atomic */
+};
+
+/* The worker with its loop; io NULL: one is made as conf says (tests bring a sim).  -errno, logged. */
+int worker_new(const struct worker_conf *, struct io *io, struct worker **);
+int worker_start(struct worker *);                   /* its thread */
+void worker_tell(struct worker *, enum worker_mode); /* any thread */
+bool worker_ended(const struct worker *);
+void worker_free(struct worker *);                   /* joins the thread */
+void worker_round(struct worker *);                  /* one turn of the loop (the thread does this; tests too) */
+
+struct request *worker_request(struct worker *);     /* NULL: no memory */
+void worker_request_back(struct request *);
+void worker_conn_gone(struct worker *);              /* a descriptor is free again */
+const char *worker_date(struct worker *);
+
+#endif
