@@ -10,7 +10,8 @@ my $script  = abs_path("$FindBin::Bin/../scripts/accel-graph");
 my $dir     = File::Temp->newdir;
 my $gnuplot = grep { -x "$_/gnuplot" } split /:/, $ENV{PATH};
 chdir $dir or die "chdir: $!";
-$ENV{COLUMNS} = 90;
+mkdir my $tmp = "$dir/tmp" or die "mkdir: $!";
+@ENV{qw(COLUMNS TMPDIR)} = (90, $tmp);
 
 # ---------------------------------------------------------------- lines of every shape
 
@@ -380,6 +381,8 @@ subtest 'the pipeline of 2007 reads our lines' => sub {
 	my $picked = `grep 'network_gthread_aio.c.78:' error.log | awk '{print \$4,\$6,\$9,\$12}'`;
 	is $picked, "1173101341.237616 680 0 21\n1173101341.229014 576 0 134\n", 'words 4, 6, 9 and 12';
 };
+
+is_deeply [glob "$tmp/*"], [], 'none of all these left a temporary file';
 
 chdir '/';
 done_testing;
