@@ -1,0 +1,842 @@
+#include <errno.h>
+#include <stdlib.h>
+#include "base/clock.h"
+#include "base/log.h"
+#include "proxy-core/app.h"
+#include "proxy-core/pool.h"
+#include "proxy-core/proto.h"
+
+#define RETRY_MS 20           /* after a connect that only has to wait */
+#define OUT_MAX (PROTO_REQUEST_MAX + (128u << 10)) /* a request head, and a piece of its body */
+#define SPARE_BUF (16u << 10) /* a kept socket keeps a send buffer of at most this */
+
+#define LEASE_STATES(S)                                   \
+	S(connecting, "connect is on its way")            \
+	S(idle,       "connected, nobody's")              \
+	S(busy,       "carries a request")                \
+	S(closing,    "waits for its ops, then closes")
+
+enum lease_state {
+#define S(name, doc) lease_##name,
+	LEASE_STATES(S)
+#undef S
+};
+
+struct lease {
+	struct io_sock sock;
+	struct pool *pool;
+	struct list link;        /* in its pool's list of its state */
+	enum lease_state state;
+	struct io_op rd, wr;     /* rd is parked while idle, so that a hang-up is noticed */
+	struct io_op ctl;        /* connect, later close */
+	bool rd_busy, wr_busy, ctl_busy;
+	bool asked, heard;
+	unsigned served;
+	struct buf out;
+	size_t sent;             /* of out */
+	struct iovec iov;
+	uint64_t since_ns;       /* idle, or busy, since */
+	uint64_t progress_ns;
+	const struct lease_user *user;
+	void *arg;
+};
+
+struct pool {
+	struct io *io;
+	struct counters *counters;
+	char *name;
+	struct address *address;
+	size_t naddress, next;   /* address of the next connect */
+	struct pool_conf conf;
+	struct app *app;
+	struct list connecting, idle, busy, closing, waiters;
+	unsigned nconnecting, nidle, nbusy, nclosing, nwaiters;
+	bool feeding, closed;
+	bool down;
+	unsigned misses;         /* connects that failed in a row */
+	uint64_t pause_ms;       /* the last pause; doubles */
+	uint64_t paused_until_ns, retry_at_ns;
+	uint64_t slowest_ns;     /* longest wait for a first byte, fading */
+	bool kept_seen;
+	uint64_t logged_ns;
+};
+
+static void pool_feed(struct pool *);
+
+/* ---------------------------------------------------------------- one socket */
+
+static struct list *
+lease_list(struct pool *p, enum lease_state s, unsigned **n)
+{
+	switch (s) {
+	case lease_connecting:
+		*n = &p->nconnecting;
+		return (&p->connecting);
+	case lease_idle:
+		*n = &p->nidle;
+		return (&p->idle);
+	case lease_busy:
+		*n = &p->nbusy;
+		return (&p->busy);
+	case lease_closing:
+		break;
+	}
+	*n = &p->nclosing;
+	return (&p->closing);
+}
+
+static void
+lease_out_of_list(struct lease *l)
+{
+	unsigned *n;
+
+	lease_list(l->pool, l->state, &n);
+	(*n)--;
+	list_del(&l->link);
+	if (l->state == lease_idle)
+		app_idle_add(l->pool->app, -1);
+}
+
+/* The one place a state changes. */
+static void
+lease_set(struct lease *l, enum lease_state s)
+{
+	struct list *head;
+	unsigned *n;
+
+	if (list_linked(&l->link))
+		lease_out_of_list(l);
+	l->state = s;
+	l->since_ns = io_now(l->pool->io);
+	head = lease_list(l->pool, s, &n);
+	(*n)++;
+	if (s == lease_idle) {
+		list_add_head(head, &l->link); /* the warmest is used first, the others may time out */
+		app_idle_add(l->pool->app, 1);
+	} else {
+		list_add_tail(head, &l->link);
+	}
+}
+
+static void
+lease_free(struct lease *l)
+{
+	struct pool *p = l->pool;
+
+	lease_out_of_list(l);
+	buf_free(&l->out);
+	free(l);
+	if (pool_sockets(p) == 0 && p->conf.emptied != NULL)
+		p->conf.emptied(p->conf.arg); /* may free the pool */
+}
+
+static void
+lease_closed(struct io_op *op)
+{
+	lease_free(list_entry(op, struct lease, ctl));
+}
+
+static void
+lease_close_step(struct lease *l)
+{
+	if (l->rd_busy || l->wr_busy || l->ctl_busy)
+		return;
+	if (l->sock.fd < 0) {
+		lease_free(l);
+		return;
+	}
+	io_op_init(&l->ctl, IO_CLOSE, lease_closed);
+	l->ctl.sock = &l->sock;
+	l->ctl_busy = true;
+	io_submit(l->pool->io, &l->ctl);
+}
+
+static void
+lease_close(struct lease *l)
+{
+	struct io *io = l->pool->io;
+
+	lease_set(l, lease_closing);
+	if (l->rd_busy)
+		io_cancel(io, &l->rd);
+	if (l->wr_busy)
+		io_cancel(io, &l->wr);
+	if (l->ctl_busy)
+		io_cancel(io, &l->ctl);
+	lease_close_step(l);
+}
+
+/* How long the application lets a request wait when a thread is there for it: measured where one surely is. */
+static void
+lease_measure(struct lease *l)
+{
+	struct pool *p = l->pool;
+	uint64_t waited = io_now(p->io) - l->progress_ns;
+
+	if (l->served == 0 && p->kept_seen)
+		return;
+	p->kept_seen = p->kept_seen || l->served > 0;
+	if (waited > p->slowest_ns)
+		p->slowest_ns = waited;
+	else
+		p->slowest_ns -= (p->slowest_ns - waited) / 64;
+}
+
+static void
+lease_rd_done(struct io_op *op)
+{
+	struct lease *l = list_entry(op, struct lease, rd);
+
+	l->rd_busy = false;
+	switch (l->state) {
+	case lease_closing:
+		lease_close_step(l);
+		return;
+	case lease_busy:
+		if (op->res > 0 && !l->heard) {
+			l->heard = true;
+			lease_measure(l);
+		}
+		l->user->on_recv(l->arg, op); /* may give the lease away */
+		return;
+	case lease_idle:
+	case lease_connecting:
+		break;
+	}
+	/* Nobody asked, so whatever it says is not for the next one either. */
+	lease_close(l);
+}
+
+void
+lease_recv(struct lease *l)
+{
+	if (l->rd_busy)
+		return;
+	io_op_init(&l->rd, IO_RECV, lease_rd_done);
+	l->rd.sock = &l->sock;
+	l->rd_busy = true;
+	io_submit(l->pool->io, &l->rd);
+}
+
+static void
+lease_submit_send(struct lease *l);
+
+static void
+lease_wr_done(struct io_op *op)
+{
+	struct lease *l = list_entry(op, struct lease, wr);
+	int err = op->res < 0 ? (int)op->res : 0;
+
+	l->wr_busy = false;
+	if (l->state == lease_closing) {
+		lease_close_step(l);
+		return;
+	}
+	if (err == 0) {
+		l->progress_ns = io_now(l->pool->io);
+		l->sent += (size_t)op->res;
+		if (l->sent < l->out.n) {
+			lease_submit_send(l);
+			return;
+		}
+	}
+	l->out.n = l->sent = 0;
+	l->user->on_sent(l->arg, err); /* may give the lease away */
+}
+
+static void
+lease_submit_send(struct lease *l)
+{
+	l->iov = (struct iovec){l->out.p + l->sent, l->out.n - l->sent};
+	io_op_init(&l->wr, IO_SEND, lease_wr_done);
+	l->wr.sock = &l->sock;
+	l->wr.send.iov = &l->iov;
+	l->wr.send.n = 1;
+	l->wr_busy = true;
+	io_submit(l->pool->io, &l->wr);
+}
+
+void
+lease_send(struct lease *l)
+{
+	must(!l->wr_busy && l->out.n > 0 && !l->out.failed);
+	lease_submit_send(l);
+}
+
+void
+lease_use(struct lease *l, const struct lease_user *user, void *arg)
+{
+	l->user = user;
+	l->arg = arg;
+}
+
+struct buf *
+lease_out(struct lease *l)
+{
+	must(!l->wr_busy);
+	return (&l->out);
+}
+
+bool
+lease_sending(const struct lease *l)
+{
+	return (l->wr_busy);
+}
+
+void
+lease_asked(struct lease *l)
+{
+	l->asked = true;
+}
+
+unsigned
+lease_served(const struct lease *l)
+{
+	return (l->served);
+}
+
+bool
+lease_heard(const struct lease *l)
+{
+	return (l->heard);
+}
+
+uint64_t
+lease_progress_ns(const struct lease *l)
+{
+	return (l->progress_ns);
+}
+
+bool
+lease_will_keep(const struct lease *l)
+{
+	struct pool *p = l->pool;
+
+	return (!p->closed && l->served + 1 < p->conf.max_requests && !app_crowded(p->app, io_now(p->io)));
+}
+
+/* ---------------------------------------------------------------- connecting */
+
+static void
+pool_fail_waiters(struct pool *p, int err)
+{
+	unsigned n = p->nwaiters; /* got() may queue up again: not in this round */
+	struct pool_wait *w;
+
+	while (n-- > 0 && !list_empty(&p->waiters)) {
+		w = list_entry(p->waiters.next, struct pool_wait, link);
+		pool_unget(p, w);
+		w->got(w, NULL, err);
+	}
+}
+
+static uint64_t
+pool_next_pause(const struct pool *p)
+{
+	uint64_t ms = p->pause_ms > 0 ? p->pause_ms * 2 : p->conf.disable_ms;
+	uint64_t max = p->conf.disable_ms > POOL_PAUSE_MAX_MS ? p->conf.disable_ms : POOL_PAUSE_MAX_MS;
+
+	return (ms < max ? ms : max);
+}
+
+static void
+pool_set_down(struct pool *p, int err)
+{
+	uint64_t now = io_now(p->io);
+
+	p->misses = 0;
+	p->down = true;
+	p->pause_ms = pool_next_pause(p);
+	p->paused_until_ns = now + p->pause_ms * NS_PER_MS;
+	if (log_allowed(&p->logged_ns, now))
+		log_event(LOG_WARN, NULL, "pool.down", LF_STR("backend", p->name), LF_ERR("error", err),
+		    LF_U64("pause_ms", p->pause_ms), LF_U64("waiters", p->nwaiters));
+	pool_fail_waiters(p, err);
+}
+
+static void
+pool_set_up(struct pool *p)
+{
+	p->misses = 0;
+	p->pause_ms = 0;
+	if (!p->down)
+		return;
+	p->down = false;
+	log_event(LOG_INFO, NULL, "pool.up", LF_STR("backend", p->name), LF_U64("waiters", p->nwaiters));
+}
+
+/* The application (or this process) is full, not gone. */
+static bool
+only_waits(int err)
+{
+	switch (err) {
+	case -EAGAIN:        /* unix socket: the listen queue is full */
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOBUFS:
+	case -ENOMEM:
+	case -EADDRNOTAVAIL: /* no local port left */
+		return (true);
+	}
+	return (false);
+}
+
+/* More wait than may: the last ones in go first. */
+static void
+pool_shed(struct pool *p)
+{
+	struct pool_wait *w;
+
+	while (p->nwaiters > p->nconnecting && p->nwaiters - p->nconnecting > p->conf.max_waiters) {
+		w = list_entry(p->waiters.prev, struct pool_wait, link);
+		pool_unget(p, w);
+		w->got(w, NULL, -EBUSY);
+	}
+}
+
+static void
+pool_connect_failed(struct pool *p, int err)
+{
+	if (only_waits(err)) {
+		p->retry_at_ns = io_now(p->io) + RETRY_MS * NS_PER_MS;
+		if (log_allowed(&p->logged_ns, io_now(p->io)))
+			log_event(LOG_WARN, NULL, "pool.full", LF_STR("backend", p->name), LF_ERR("error", err),
+			    LF_U64("waiters", p->nwaiters), LF_U64("sockets", pool_sockets(p)));
+	} else if (++p->misses >= p->naddress) {
+		pool_set_down(p, err);
+	}
+	pool_feed(p); /* the name may have another address; those who may not wait go */
+}
+
+static void
+lease_connected(struct io_op *op)
+{
+	struct lease *l = list_entry(op, struct lease, ctl);
+	struct pool *p = l->pool;
+	int err = (int)op->res;
+
+	l->ctl_busy = false;
+	if (l->state == lease_closing) {
+		lease_close_step(l);
+		return;
+	}
+	if (err < 0) {
+		lease_set(l, lease_closing); /* before anybody asks whether there is room */
+		pool_connect_failed(p, err);
+		lease_close_step(l);
+		return;
+	}
+	pool_set_up(p);
+	lease_set(l, lease_idle);
+	pool_feed(p);
+	if (l->state != lease_idle)
+		return;
+	/* Whom it was for has found another.  A thread may be bound to it now: keep it only if sockets are kept at all. */
+	if (lease_will_keep(l))
+		lease_recv(l);
+	else
+		lease_close(l);
+}
+
+static int
+pool_connect(struct pool *p)
+{
+	const struct address *a = &p->address[p->next++ % p->naddress];
+	struct lease *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return (-ENOMEM);
+	l->pool = p;
+	list_init(&l->link);
+	io_sock_init(&l->sock, -1);
+	buf_init(&l->out, OUT_MAX);
+	io_op_init(&l->ctl, IO_CONNECT, lease_connected);
+	l->ctl.sock = &l->sock;
+	l->ctl.connect.addr = &a->sa;
+	l->ctl.connect.len = a->len;
+	l->ctl.deadline_ms = p->conf.connect_ms;
+	l->ctl_busy = true;
+	lease_set(l, lease_connecting);
+	io_submit(p->io, &l->ctl);
+	return (0);
+}
+
+/* ---------------------------------------------------------------- who gets what */
+
+static unsigned
+pool_open(const struct pool *p)
+{
+	return (p->nconnecting + p->nidle + p->nbusy);
+}
+
+static bool
+may_connect(const struct pool *p, uint64_t now)
+{
+	if (now < p->paused_until_ns || now < p->retry_at_ns)
+		return (false);
+	if (p->down && p->nconnecting > 0)
+		return (false); /* one at a time tries whether it is back */
+	return (pool_open(p) < p->conf.max_sockets);
+}
+
+/* An idle socket this waiter can use, or NULL. */
+static struct lease *
+pool_take_idle(struct pool *p, const struct pool_wait *w)
+{
+	struct list *i, *next;
+	struct lease *l;
+
+	list_foreach_safe (i, next, &p->idle) {
+		l = list_entry(i, struct lease, link);
+		if (w->fresh && l->served > 0)
+			continue;
+		if (!w->unsafe || l->served == 0 || io_sock_alive(&l->sock))
+			return (l);
+		lease_close(l);
+	}
+	return (NULL);
+}
+
+/* The first waiter wants a fresh socket and the pool is full of kept ones: one of them makes room. */
+static void
+pool_make_room(struct pool *p, const struct pool_wait *w)
+{
+	if (w->fresh && p->nconnecting == 0 && !list_empty(&p->idle) && pool_open(p) >= p->conf.max_sockets)
+		lease_close(list_entry(p->idle.prev, struct lease, link));
+}
+
+static void
+lease_give(struct lease *l, struct pool_wait *w)
+{
+	struct pool *p = l->pool;
+
+	lease_set(l, lease_busy);
+	l->asked = l->heard = false;
+	l->progress_ns = l->since_ns;
+	l->out.n = l->sent = 0;
+	pool_unget(p, w);
+	if (p->conf.debug > 0)
+		log_event(LOG_DEBUG, NULL, "pool.lease", LF_STR("backend", p->name), LF_U64("served", l->served),
+		    LF_U64("busy", p->nbusy), LF_U64("idle", p->nidle), LF_U64("waiters", p->nwaiters));
+	w->got(w, l, 0);
+}
+
+static bool
+pool_feed_one(struct pool *p)
+{
+	struct pool_wait *w;
+	struct lease *l;
+
+	if (list_empty(&p->waiters))
+		return (false);
+	w = list_entry(p->waiters.next, struct pool_wait, link);
+	l = pool_take_idle(p, w);
+	if (l != NULL) {
+		lease_give(l, w);
+		return (true);
+	}
+	pool_make_room(p, w);
+	/* Not one connect for each waiter and event: those on their way count. */
+	if (p->nconnecting >= p->nwaiters || !may_connect(p, io_now(p->io)))
+		return (false);
+	if (pool_connect(p) == 0)
+		return (true);
+	p->retry_at_ns = io_now(p->io) + RETRY_MS * NS_PER_MS;
+	return (false);
+}
+
+static void
+pool_feed(struct pool *p)
+{
+	if (p->feeding)
+		return; /* got() came back to us: the loop below goes on anyway */
+	p->feeding = true;
+	while (pool_feed_one(p))
+		;
+	p->feeding = false;
+	pool_shed(p);
+}
+
+void
+pool_get(struct pool *p, struct pool_wait *w)
+{
+	w->until_ns = io_now(p->io) + p->conf.wait_ms * NS_PER_MS;
+	if (w->fresh)
+		list_add_head(&p->waiters, &w->link);
+	else
+		list_add_tail(&p->waiters, &w->link);
+	p->nwaiters++;
+	pool_feed(p);
+}
+
+void
+pool_unget(struct pool *p, struct pool_wait *w)
+{
+	if (!list_linked(&w->link))
+		return;
+	list_del(&w->link);
+	p->nwaiters--;
+}
+
+void
+pool_keep(struct lease **lp)
+{
+	struct lease *l = *lp;
+	struct pool *p = l->pool;
+
+	must(l->state == lease_busy);
+	if (!lease_will_keep(l) || l->wr_busy) {
+		pool_drop(lp);
+		return;
+	}
+	*lp = NULL;
+	l->served++;
+	l->user = NULL;
+	if (l->out.cap > SPARE_BUF) {
+		buf_free(&l->out);
+		buf_init(&l->out, OUT_MAX);
+	}
+	lease_set(l, lease_idle);
+	app_kept(p->app, l->since_ns);
+	lease_recv(l);
+	pool_feed(p);
+}
+
+void
+pool_drop(struct lease **lp)
+{
+	struct lease *l = *lp;
+	struct pool *p = l->pool;
+
+	must(l->state == lease_busy);
+	*lp = NULL;
+	l->user = NULL;
+	lease_close(l);
+	pool_feed(p);
+}
+
+/* ---------------------------------------------------------------- time passes */
+
+static void
+pool_close_idle(struct pool *p, uint64_t since_before)
+{
+	struct list *i, *next;
+	struct lease *l;
+
+	list_foreach_safe (i, next, &p->idle) {
+		l = list_entry(i, struct lease, link);
+		if (l->since_ns <= since_before)
+			lease_close(l);
+	}
+}
+
+/* A waiter that has waited too long, or NULL.  Found quickly: all wait equally long, so it is among the first. */
+static struct pool_wait *
+pool_late(const struct pool *p, uint64_t now)
+{
+	struct pool_wait *w;
+	struct list *i;
+
+	for (i = p->waiters.next; i != &p->waiters; i = i->next) {
+		w = list_entry(i, struct pool_wait, link);
+		if (now >= w->until_ns)
+			return (w);
+	}
+	return (NULL);
+}
+
+static void
+pool_expire(struct pool *p, uint64_t now)
+{
+	struct pool_wait *w;
+
+	while ((w = pool_late(p, now)) != NULL) {
+		pool_unget(p, w);
+		w->got(w, NULL, -ETIME);
+	}
+}
+
+static uint64_t
+stall_ns(const struct pool *p)
+{
+	uint64_t patience = 4 * p->slowest_ns;
+
+	return (patience > POOL_STALL_MS * NS_PER_MS ? patience : POOL_STALL_MS * NS_PER_MS);
+}
+
+/* Fresh, asked (or not even read from), and silent for too long, while kept sockets are served. */
+static bool
+lease_stalls(const struct lease *l, uint64_t now)
+{
+	const struct pool *p = l->pool;
+
+	return (l->served == 0 && !l->heard && (l->asked || l->wr_busy) && now - l->progress_ns > stall_ns(p) &&
+	    app_keeps_since(p->app, l->progress_ns));
+}
+
+static unsigned
+pool_count_stalls(const struct pool *p, uint64_t now, unsigned *proven)
+{
+	const struct lease *l;
+	const struct list *i;
+	unsigned n = 0;
+
+	*proven = p->nidle;
+	for (i = p->busy.next; i != &p->busy; i = i->next) {
+		l = list_entry(i, struct lease, link);
+		n += lease_stalls(l, now);
+		*proven += l->served > 0 || l->heard;
+	}
+	return (n);
+}
+
+static void
+pool_mind_stalls(struct pool *p, uint64_t now)
+{
+	unsigned n, proven;
+	bool first;
+
+	n = pool_count_stalls(p, now, &proven);
+	if (n == 0 || !app_set_crowded(p->app, now, &first))
+		return;
+	count_add(p->counters, proxy_stalls, n);
+	if (first)
+		log_event(LOG_WARN, NULL, "pool.stalled", LF_STR("backend", p->name), LF_U64("unanswered", n),
+		    LF_U64("answered", proven), LF_U64("max_pool_size", p->conf.max_sockets),
+		    LF_STR("advice", "kept sockets bind the application's threads while fresh ones wait: lower "
+				     "proxy-core.max-pool-size to its number of accept loops (workers share them), "
+				     "or set proxy-core.max-keep-alive-requests = 0"),
+		    LF_STR("then", "sockets are not kept for a while"));
+}
+
+void
+pool_tick(struct pool *p, uint64_t now)
+{
+	pool_expire(p, now);
+	pool_mind_stalls(p, now);
+	if (app_crowded(p->app, now))
+		pool_close_idle(p, now);
+	else if (now > POOL_IDLE_MS * NS_PER_MS)
+		pool_close_idle(p, now - POOL_IDLE_MS * NS_PER_MS);
+	pool_feed(p);
+}
+
+/* ---------------------------------------------------------------- the rest */
+
+static void
+pool_init_lists(struct pool *p)
+{
+	list_init(&p->connecting);
+	list_init(&p->idle);
+	list_init(&p->busy);
+	list_init(&p->closing);
+	list_init(&p->waiters);
+}
+
+struct pool *
+pool_new(struct io *io, struct counters *counters, const char *name, const struct address *a, size_t n,
+    const struct pool_conf *conf)
+{
+	struct pool *p = calloc(1, sizeof(*p));
+
+	must(n > 0);
+	if (p == NULL)
+		return (NULL);
+	pool_init_lists(p);
+	p->io = io;
+	p->counters = counters;
+	p->conf = *conf;
+	if (p->conf.max_sockets == 0)
+		p->conf.max_sockets = 1;
+	p->naddress = n;
+	p->name = strdup(name);
+	p->address = calloc(n, sizeof(*a));
+	p->app = app_get(name);
+	if (p->name == NULL || p->address == NULL || p->app == NULL) {
+		pool_free(p);
+		return (NULL);
+	}
+	memcpy(p->address, a, n * sizeof(*a));
+	return (p);
+}
+
+void
+pool_free(struct pool *p)
+{
+	if (p == NULL)
+		return;
+	must(pool_sockets(p) == 0 && p->nwaiters == 0);
+	app_put(&p->app);
+	free(p->address);
+	free(p->name);
+	free(p);
+}
+
+void
+pool_close(struct pool *p)
+{
+	struct list *i, *next;
+
+	p->closed = true;
+	pool_close_idle(p, UINT64_MAX);
+	if (p->nwaiters > 0)
+		return;
+	list_foreach_safe (i, next, &p->connecting)
+		lease_close(list_entry(i, struct lease, link));
+}
+
+const char *
+pool_name(const struct pool *p)
+{
+	return (p->name);
+}
+
+bool
+pool_active(const struct pool *p)
+{
+	return (pool_open(p) + p->nwaiters > 0);
+}
+
+unsigned
+pool_sockets(const struct pool *p)
+{
+	return (pool_open(p) + p->nclosing);
+}
+
+unsigned
+pool_idle(const struct pool *p)
+{
+	return (p->nidle);
+}
+
+unsigned
+pool_load(const struct pool *p)
+{
+	return (p->nbusy + p->nwaiters);
+}
+
+bool
+pool_room(const struct pool *p, uint64_t now)
+{
+	return (p->nidle > p->nwaiters || (p->nwaiters <= p->nconnecting && may_connect(p, now)));
+}
+
+bool
+pool_up(const struct pool *p)
+{
+	return (!p->down);
+}
+
+unsigned
+pool_pause_left_ms(const struct pool *p, uint64_t now)
+{
+	if (now >= p->paused_until_ns)
+		return (0);
+	return ((unsigned)((p->paused_until_ns - now + NS_PER_MS - 1) / NS_PER_MS));
+}
+
+bool
+pool_probing(const struct pool *p)
+{
+	return (p->down && p->nconnecting > 0);
+}
