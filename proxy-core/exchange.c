@@ -1,0 +1,736 @@
+#include <errno.h>
+#include <stdlib.h>
+#include "base/clock.h"
+#include "base/log.h"
+#include "proxy-core/upstream.h"
+
+#define EXCHANGE_STATES(S)                                               \
+	S(wait,  "for a socket")                                         \
+	S(head,  "request is being sent; the reply has no head yet")     \
+	S(body,  "passing the reply on")                                 \
+	S(drain, "reading the rest for nobody, to keep the socket")      \
+	S(ended, "about to tell the caller, in the next round")
+
+enum exchange_state {
+#define S(name, doc) x_##name,
+	EXCHANGE_STATES(S)
+#undef S
+};
+
+#define BODY_ROOM (64u << 10)  /* of the request's body, waiting for the socket */
+#define DRAIN_BYTES (64u << 10)
+#define DRAIN_MS 1000
+#define NOTE_MAX 1000          /* bytes of one stderr line */
+
+struct exchange {
+	struct upstream *u;
+	const struct proxy_request *req; /* NULL when forgotten */
+	struct exchange_sink sink;
+	void *arg;
+	enum exchange_state state;
+	struct list link, soon;
+
+	/* which socket */
+	struct pool_wait wait;
+	struct pool *pool;
+	struct lease *lease;
+	uint64_t tried;          /* bit for each pool */
+	int failure;             /* what the client is told if no other backend is left */
+	bool refused, repeated;  /* each happens once */
+
+	/* to the application */
+	struct buf body;         /* taken from the caller, not yet framed */
+	int64_t body_left;       /* the caller still owes */
+	bool keep, body_moved, end_framed, send_failed, want_room;
+
+	/* from the application */
+	struct reply_head head;
+	char *held;              /* what had come when the caller paused, and has not been parsed */
+	struct text rest;        /* of it */
+	bool paused, bodyless, surplus;
+	int64_t reply_left;      /* -1: not told */
+	size_t drained;
+	uint64_t drain_until_ns;
+	struct buf note;
+
+	bool busy, forgotten;    /* on the stack; freed when it comes back */
+	uint64_t progress_ns, asked_ns;
+	int end_status;
+	struct proxy_times times;
+	_Alignas(16) char codec[];
+};
+
+/* ---------------------------------------------------------------- stderr of the application */
+
+static void
+note_flush(struct exchange *x)
+{
+	if (x->note.n > 0 && x->req != NULL && upstream_note_allowed(x->u))
+		log_event(LOG_WARN, x->req->id, "app.stderr", LF_STR("backend", exchange_backend(x)),
+		    LF_TEXT("url", x->req->target), LF_TEXT("line", buf_as_text(&x->note)));
+	x->note.n = 0;
+}
+
+static void
+note_add(struct exchange *x, struct text bytes)
+{
+	size_t i;
+
+	for (i = 0; i < bytes.n; i++) {
+		if (bytes.p[i] == '\n' || x->note.n == NOTE_MAX)
+			note_flush(x);
+		if (bytes.p[i] != '\n' && bytes.p[i] != '\r')
+			buf_char(&x->note, bytes.p[i]);
+	}
+}
+
+/* ---------------------------------------------------------------- the end */
+
+static void
+exchange_destroy(struct exchange *x)
+{
+	must(x->lease == NULL && !list_linked(&x->wait.link));
+	list_del(&x->soon);
+	upstream_leave(x->u, &x->link);
+	reply_head_free(&x->head);
+	buf_free(&x->body);
+	buf_free(&x->note);
+	free(x->held);
+	free(x);
+}
+
+/* Every callback out of an exchange is bracketed by these two: the caller may forget it meanwhile. */
+static void
+exchange_enter(struct exchange *x)
+{
+	must(!x->busy);
+	x->busy = true;
+}
+
+static void
+exchange_leave(struct exchange *x)
+{
+	x->busy = false;
+	if (x->forgotten)
+		exchange_destroy(x);
+}
+
+static void
+held_free(struct exchange *x)
+{
+	free(x->held);
+	x->held = NULL;
+	x->rest = TEXT_NONE;
+}
+
+/* The socket goes back, fit for another request or not. */
+static void
+exchange_part(struct exchange *x, bool fit)
+{
+	held_free(x);
+	if (x->lease == NULL)
+		return;
+	if (fit && x->keep)
+		pool_keep(&x->lease);
+	else
+		pool_drop(&x->lease);
+}
+
+static void
+exchange_end(struct exchange *x, int status)
+{
+	struct exchange_sink sink = x->sink;
+	unsigned retry_after = status == 503 ? upstream_retry_after_s(x->u) : 0;
+
+	note_flush(x);
+	x->forgotten = true; /* on_end is the last call; exchange_leave() frees */
+	x->state = x_ended;
+	x->times.end = io_now(x->u->io);
+	if (status >= 500)
+		count(x->u->counters, proxy_failed);
+	if (sink.on_end != NULL)
+		sink.on_end(x->arg, status, retry_after);
+}
+
+/* Before the head: the caller hears of it in the next round, never from inside a call of his own. */
+static void
+exchange_fail(struct exchange *x, int status)
+{
+	exchange_part(x, false);
+	if (x->forgotten)
+		return;
+	if (x->state == x_drain) {
+		x->forgotten = true;
+		return;
+	}
+	x->state = x_ended;
+	x->end_status = status;
+	upstream_soon(x->u, &x->soon);
+}
+
+static void
+log_failure(struct exchange *x, int status, const char *why, const char *then)
+{
+	if (x->req == NULL)
+		return;
+	log_event(LOG_WARN, x->req->id, "exchange.failed", LF_STR("backend", exchange_backend(x)),
+	    LF_TEXT("url", x->req->target), LF_STR("error", why), LF_I64("status", status), LF_STR("then", then));
+}
+
+/* The reply is broken: 50x when the client has seen nothing of it, else the client's connection is cut. */
+static void
+exchange_broken(struct exchange *x, int status, int err, const char *why)
+{
+	if (x->state != x_body) {
+		if (x->state == x_head)
+			log_failure(x, status, why, "told the client");
+		exchange_fail(x, status);
+		return;
+	}
+	log_failure(x, err, why, "cut the client's connection");
+	exchange_part(x, false);
+	exchange_end(x, err);
+}
+
+/* ---------------------------------------------------------------- which backend */
+
+static void exchange_next(struct exchange *x);
+
+/* What to tell the client when this was the last backend. */
+static int
+status_of(int err)
+{
+	return (err == -ETIMEDOUT ? 504 : 503);
+}
+
+static void exchange_ask(struct exchange *x);
+
+static void
+exchange_got(struct pool_wait *w, struct lease *l, int err)
+{
+	struct exchange *x = list_entry(w, struct exchange, wait);
+
+	if (err == 0) {
+		x->lease = l;
+		x->times.leased = io_now(x->u->io);
+		exchange_ask(x);
+		return;
+	}
+	x->failure = status_of(err);
+	if (err == -ETIME) { /* it has waited; it shall not wait once more elsewhere */
+		log_failure(x, 503, "no socket became free in time", "told the client");
+		exchange_fail(x, 503);
+		return;
+	}
+	exchange_next(x);
+}
+
+static void
+exchange_get(struct exchange *x)
+{
+	x->state = x_wait;
+	x->wait.got = exchange_got;
+	x->wait.unsafe = !x->req->safe;
+	pool_get(x->pool, &x->wait);
+}
+
+static void
+exchange_next(struct exchange *x)
+{
+	size_t i;
+
+	i = upstream_pick(x->u, x->req->host, x->req->path, x->tried);
+	if (i == BALANCE_NONE) {
+		log_failure(x, x->failure, "no backend left", "told the client");
+		exchange_fail(x, x->failure);
+		return;
+	}
+	x->tried |= 1ull << i;
+	x->wait.fresh = false;
+	x->pool = x->u->pools[i];
+	exchange_get(x);
+}
+
+/* Nothing of the request is lost: it can be said once more to somebody else. */
+static bool
+can_say_again(const struct exchange *x)
+{
+	return (x->req != NULL && !x->body_moved && x->state == x_head);
+}
+
+static void
+exchange_say_again(struct exchange *x)
+{
+	count(x->u->counters, proxy_retries);
+	exchange_part(x, false);
+	reply_head_free(&x->head);
+	x->times.sent = 0;
+	x->asked_ns = 0;
+}
+
+/* The kept socket had been closed behind our back; that says nothing about the backend. */
+static bool
+exchange_repeat(struct exchange *x)
+{
+	if (!can_say_again(x) || x->repeated || !x->req->safe || lease_served(x->lease) == 0 || lease_heard(x->lease))
+		return (false);
+	exchange_say_again(x);
+	x->repeated = true;
+	x->wait.fresh = true;
+	exchange_get(x);
+	return (true);
+}
+
+/* The application said that it did not execute it. */
+static void
+exchange_refused(struct exchange *x, const char *why)
+{
+	x->failure = 503;
+	if (!can_say_again(x) || x->refused) {
+		exchange_broken(x, 503, -ECONNRESET, why);
+		return;
+	}
+	log_failure(x, 503, why, "next backend");
+	exchange_say_again(x);
+	x->refused = true;
+	exchange_next(x);
+}
+
+/* ---------------------------------------------------------------- to the application */
+
+/* Hands the socket whatever there is to send, if it is not sending. */
+static void
+exchange_push(struct exchange *x)
+{
+	struct buf *out;
+
+	if (x->lease == NULL || x->send_failed || lease_sending(x->lease))
+		return;
+	out = lease_out(x->lease);
+	if (x->body.n > 0) {
+		x->u->proto->body(x->codec, buf_as_text(&x->body), out);
+		x->body.n = 0;
+		x->body_moved = true;
+	}
+	if (x->body_left == 0 && !x->end_framed) {
+		x->u->proto->body_end(x->codec, out);
+		x->end_framed = true;
+	}
+	if (!out->failed) {
+		if (out->n > 0)
+			lease_send(x->lease);
+		return;
+	}
+	x->send_failed = true; /* no memory: the caller hears of it in the next round, or cut */
+	if (x->state == x_head)
+		exchange_broken(x, 502, -ENOMEM, "out of memory");
+}
+
+static void
+exchange_sent(void *arg, int err)
+{
+	struct exchange *x = arg;
+
+	exchange_enter(x);
+	if (err < 0) {
+		/* It may have answered before it hung up: what was received decides. */
+		x->send_failed = true;
+		buf_free(&x->body);
+	} else {
+		x->progress_ns = io_now(x->u->io);
+		exchange_push(x);
+	}
+	if (x->lease != NULL && x->end_framed && !x->send_failed && !lease_sending(x->lease)) {
+		x->times.sent = x->asked_ns = io_now(x->u->io);
+		lease_asked(x->lease);
+	}
+	if (x->want_room && (x->send_failed || x->body.n < BODY_ROOM)) {
+		x->want_room = false;
+		if (x->sink.on_room != NULL)
+			x->sink.on_room(x->arg);
+	}
+	exchange_leave(x);
+}
+
+static void exchange_recv(void *arg, struct io_op *op);
+
+static const struct lease_user exchange_uses = {.on_recv = exchange_recv, .on_sent = exchange_sent};
+
+static void
+exchange_ask(struct exchange *x)
+{
+	struct upstream *u = x->u;
+	int err;
+
+	x->state = x_head;
+	x->progress_ns = io_now(u->io);
+	x->keep = lease_will_keep(x->lease);
+	x->end_framed = x->send_failed = false;
+	memset(x->codec, 0, u->proto->size);
+	lease_use(x->lease, &exchange_uses, x);
+	err = u->proto->request(x->codec, x->req, x->keep, lease_out(x->lease));
+	if (err < 0) {
+		exchange_broken(x, 502, err, err == -E2BIG ? "the request is too large for a backend" : "out of memory");
+		return;
+	}
+	exchange_push(x);
+	if (x->lease != NULL)
+		lease_recv(x->lease);
+}
+
+size_t
+exchange_body(struct exchange *x, struct text bytes)
+{
+	size_t room, n;
+
+	if (x->state == x_ended || x->send_failed || x->body_left == 0)
+		return (bytes.n); /* nobody wants it any more */
+	room = BODY_ROOM - x->body.n;
+	n = bytes.n < room ? bytes.n : room;
+	if ((int64_t)n > x->body_left)
+		n = (size_t)x->body_left;
+	buf_add(&x->body, bytes.p, n);
+	x->body_left -= (int64_t)n;
+	x->want_room = n < bytes.n && x->body_left > 0;
+	exchange_push(x);
+	return (x->want_room ? n : bytes.n);
+}
+
+/* ---------------------------------------------------------------- from the application */
+
+static bool
+reply_has_no_body(const struct exchange *x)
+{
+	int status = x->head.reply.status;
+
+	return (text_eq(x->req->method, TEXT("HEAD")) || status == 204 || status == 304);
+}
+
+static void
+on_head(struct exchange *x)
+{
+	x->times.head = x->progress_ns = io_now(x->u->io);
+	if (x->state == x_drain) {
+		reply_head_free(&x->head);
+		return;
+	}
+	x->bodyless = reply_has_no_body(x);
+	x->reply_left = x->head.reply.content_length;
+	x->state = x_body;
+	if (x->sink.on_head != NULL)
+		x->sink.on_head(x->arg, &x->head.reply);
+	reply_head_free(&x->head);
+}
+
+static void
+on_drained(struct exchange *x, struct text bytes)
+{
+	x->drained += bytes.n;
+	if (x->drained > DRAIN_BYTES)
+		exchange_fail(x, 0);
+}
+
+static void
+on_body(struct exchange *x, struct text bytes)
+{
+	if (x->state == x_drain) {
+		on_drained(x, bytes);
+		return;
+	}
+	x->progress_ns = io_now(x->u->io);
+	if (x->bodyless)
+		return;
+	/* More than announced: the client must not see it, it would be the start of another reply. */
+	if (x->reply_left >= 0 && bytes.n > (uint64_t)x->reply_left) {
+		x->surplus = true;
+		bytes.n = (size_t)x->reply_left;
+	}
+	if (x->reply_left > 0)
+		x->reply_left -= (int64_t)bytes.n;
+	if (bytes.n > 0 && x->sink.on_body != NULL)
+		x->sink.on_body(x->arg, bytes);
+}
+
+static void
+on_complete(struct exchange *x, bool reuse, size_t left)
+{
+	bool fit = reuse && left == 0 && x->end_framed && !x->send_failed && !x->surplus && !lease_sending(x->lease);
+	bool drained = x->state == x_drain;
+
+	if (!drained && !x->bodyless && x->reply_left > 0) {
+		exchange_broken(x, 502, -EPROTO, "the reply is shorter than its Content-Length");
+		return;
+	}
+	exchange_part(x, fit);
+	if (drained)
+		x->forgotten = true;
+	else
+		exchange_end(x, 0);
+}
+
+/* One event; false when parsing has to stop. */
+static bool
+exchange_event(struct exchange *x, const struct proto_event *ev, size_t left)
+{
+	switch (ev->kind) {
+	case PROTO_MORE:
+		return (false);
+	case PROTO_HEAD:
+		on_head(x);
+		return (true);
+	case PROTO_BODY:
+		on_body(x, ev->bytes);
+		return (true);
+	case PROTO_NOTE:
+		note_add(x, ev->bytes);
+		return (true);
+	case PROTO_END:
+		on_complete(x, ev->reuse, left);
+		return (false);
+	case PROTO_REFUSED:
+		exchange_refused(x, ev->why);
+		return (false);
+	case PROTO_BAD:
+		exchange_broken(x, 502, -EPROTO, ev->why);
+		return (false);
+	}
+	return (false);
+}
+
+static bool
+may_parse(const struct exchange *x)
+{
+	return (x->lease != NULL && !(x->paused && x->state == x_body));
+}
+
+static void
+exchange_parse(struct exchange *x, struct text *in)
+{
+	struct proto_event ev;
+
+	while (may_parse(x)) {
+		x->u->proto->reply(x->codec, &x->head, in, &ev);
+		if (!exchange_event(x, &ev, in->n))
+			break;
+	}
+}
+
+/* The caller paused with in->n bytes to go.  A copy: what the engine lends is large, and slow clients are many. */
+static void
+exchange_hold(struct exchange *x, struct text in)
+{
+	char *copy;
+
+	if (in.n == 0)
+		return;
+	copy = malloc(in.n);
+	if (copy == NULL) {
+		exchange_broken(x, 502, -ENOMEM, "out of memory");
+		return;
+	}
+	memcpy(copy, in.p, in.n);
+	free(x->held);
+	x->held = copy;
+	x->rest = (struct text){copy, in.n};
+}
+
+static void
+exchange_lost(struct exchange *x, int err)
+{
+	if (x->state == x_head && exchange_repeat(x))
+		return;
+	if (err == 0)
+		exchange_broken(x, 502, -ECONNRESET,
+		    lease_heard(x->lease) ? "the backend hung up within its reply" : "the backend hung up without a reply");
+	else
+		exchange_broken(x, 502, err, "receiving from the backend failed");
+}
+
+static void
+exchange_recv(void *arg, struct io_op *op)
+{
+	struct exchange *x = arg;
+	struct lease *l = x->lease;
+	struct text in = {op->recv.buf, op->res > 0 ? (size_t)op->res : 0};
+
+	exchange_enter(x);
+	must(x->held == NULL); /* nothing is received before that is parsed */
+	if (op->res <= 0) {
+		exchange_lost(x, (int)op->res);
+		exchange_leave(x);
+		return;
+	}
+	exchange_parse(x, &in);
+	if (x->lease == l && !may_parse(x))
+		exchange_hold(x, in);
+	if (x->lease == l && may_parse(x))
+		lease_recv(l);
+	exchange_leave(x);
+}
+
+/* The caller has room again: first what was held, then the socket. */
+static void
+exchange_unhold(struct exchange *x)
+{
+	struct lease *l = x->lease;
+	struct text in = x->rest;
+	char *held = x->held;
+
+	if (l == NULL || !may_parse(x))
+		return;
+	x->held = NULL; /* ours now: the caller may forget the exchange while he reads it */
+	x->rest = TEXT_NONE;
+	exchange_parse(x, &in);
+	if (x->lease == l && in.n > 0 && !may_parse(x)) {
+		x->held = held;
+		x->rest = in;
+		return;
+	}
+	free(held);
+	if (x->lease == l && may_parse(x))
+		lease_recv(l);
+}
+
+void
+exchange_go_on(struct list *soon)
+{
+	struct exchange *x = list_entry(soon, struct exchange, soon);
+
+	exchange_enter(x);
+	if (x->state == x_ended)
+		exchange_end(x, x->end_status);
+	else
+		exchange_unhold(x);
+	exchange_leave(x);
+}
+
+void
+exchange_pause(struct exchange *x)
+{
+	x->paused = true;
+}
+
+void
+exchange_resume(struct exchange *x)
+{
+	if (!x->paused)
+		return;
+	x->paused = false;
+	x->progress_ns = io_now(x->u->io); /* the silence was ours */
+	if (x->state != x_body)
+		return;
+	if (x->held != NULL || x->busy)
+		upstream_soon(x->u, &x->soon);
+	else
+		lease_recv(x->lease);
+}
+
+/* ---------------------------------------------------------------- time passes */
+
+/* The backend owes us something: an answer, or room for more of the request. */
+static bool
+backend_owes(const struct exchange *x)
+{
+	return (x->asked_ns > 0 || x->send_failed || lease_sending(x->lease));
+}
+
+static bool
+is_silent(const struct exchange *x, uint64_t now)
+{
+	uint64_t last = x->progress_ns;
+
+	if (x->u->read_ms == 0 || x->lease == NULL || !backend_owes(x))
+		return (false);
+	if (lease_progress_ns(x->lease) > last)
+		last = lease_progress_ns(x->lease);
+	return (now > last && now - last >= x->u->read_ms * NS_PER_MS);
+}
+
+void
+exchange_tick(struct list *link, uint64_t now)
+{
+	struct exchange *x = list_entry(link, struct exchange, link);
+
+	exchange_enter(x);
+	/* Bytes that do not complete a head are no progress, so a head that drips in byte by byte ends, too. */
+	if (x->state == x_drain && now >= x->drain_until_ns)
+		exchange_fail(x, 0);
+	else if (x->state == x_head && is_silent(x, now))
+		exchange_broken(x, 504, -ETIMEDOUT, "no reply in time");
+	else if (x->state == x_body && !x->paused && is_silent(x, now))
+		exchange_broken(x, 504, -ETIMEDOUT, "the backend fell silent within its reply");
+	exchange_leave(x);
+}
+
+/* ---------------------------------------------------------------- for the caller */
+
+int
+exchange_start(struct upstream *u, const struct proxy_request *req, const struct exchange_sink *sink, void *arg,
+    struct exchange **xp)
+{
+	struct exchange *x = calloc(1, sizeof(*x) + u->proto->size);
+
+	if (x == NULL)
+		return (-ENOMEM);
+	x->u = u;
+	x->req = req;
+	x->sink = *sink;
+	x->arg = arg;
+	x->failure = 503;
+	x->body_left = req->content_length > 0 ? req->content_length : 0;
+	x->times.start = io_now(u->io);
+	list_init(&x->link);
+	list_init(&x->soon);
+	list_init(&x->wait.link);
+	buf_init(&x->body, BODY_ROOM);
+	buf_init(&x->note, NOTE_MAX);
+	reply_head_init(&x->head);
+	upstream_enter(u, &x->link);
+	count(u->counters, proxy_requests);
+	*xp = x;
+	exchange_next(x);
+	return (0);
+}
+
+static void
+exchange_give_up(struct exchange *x)
+{
+	if (x->state == x_wait)
+		pool_unget(x->pool, &x->wait);
+	exchange_part(x, false);
+	x->forgotten = true;
+	if (!x->busy)
+		exchange_destroy(x);
+}
+
+void
+exchange_forget(struct exchange **xp, bool drain)
+{
+	struct exchange *x = *xp;
+
+	*xp = NULL;
+	if (x == NULL || x->forgotten)
+		return;
+	note_flush(x);
+	x->req = NULL;
+	x->sink = (struct exchange_sink){0};
+	if (!drain || x->lease == NULL || !x->keep || x->body_left > 0 || x->send_failed) {
+		exchange_give_up(x);
+		return;
+	}
+	x->state = x_drain;
+	x->drain_until_ns = io_now(x->u->io) + DRAIN_MS * NS_PER_MS;
+	upstream_soon(x->u, &x->soon); /* it may have been paused */
+}
+
+const struct proxy_times *
+exchange_times(const struct exchange *x)
+{
+	return (&x->times);
+}
+
+const char *
+exchange_backend(const struct exchange *x)
+{
+	return (x->pool != NULL ? pool_name(x->pool) : "");
+}

@@ -1,0 +1,42 @@
+/* proxy-core/upstream.h -- one block's backends in one worker, as exchanges see it; others use exchange.h. */
+#ifndef PROXY_CORE_UPSTREAM_H
+#define PROXY_CORE_UPSTREAM_H
+
+#include "base/list.h"
+#include "proxy-core/balance.h"
+#include "proxy-core/exchange.h"
+#include "proxy-core/pool.h"
+#include "proxy-core/proto.h"
+
+#define NOTES_PER_SECOND 100 /* stderr lines of one block's applications in the log */
+
+struct upstream {
+	struct io *io;
+	struct counters *counters;
+	const struct proto *proto;
+	const struct balancer *balancer;
+	unsigned read_ms, debug;
+	size_t npools, turn;
+	struct pool *pools[ADDRESS_MAX];
+	struct list exchanges;   /* all of them, for the tick */
+	struct list soon;        /* those that go on in the next round */
+	unsigned nexchanges;
+	struct io_op tick, kick; /* kick: a timer cancelled at once, which is a call in the next round */
+	bool ticking, kicked, dying;
+	uint64_t notes_since_ns; /* the second that is being counted */
+	unsigned notes, notes_lost;
+};
+
+/* Called by the two timers; exchange.c. */
+void exchange_tick(struct list *link, uint64_t now_ns);
+void exchange_go_on(struct list *soon);
+
+void upstream_enter(struct upstream *, struct list *exchange);
+void upstream_leave(struct upstream *, struct list *exchange);
+void upstream_soon(struct upstream *, struct list *soon); /* exchange_go_on() in the next round */
+/* Index of a pool whose bit in tried is not set, or BALANCE_NONE. */
+size_t upstream_pick(struct upstream *, struct text host, struct text path, uint64_t tried);
+unsigned upstream_retry_after_s(const struct upstream *);
+bool upstream_note_allowed(struct upstream *); /* one more stderr line may be logged */
+
+#endif
