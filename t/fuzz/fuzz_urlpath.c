@@ -1,0 +1,67 @@
+/* t/fuzz/fuzz_urlpath.c -- any bytes as a path: what comes out cannot climb, and cleaning it again changes nothing. */
+#include <errno.h>
+#include <stdlib.h>
+#include "base/buf.h"
+#include "base/must.h"
+#include "base/urlpath.h"
+#include "t/fuzz/fuzz.h"
+
+const struct fuzz_seed fuzz_seeds[] = {
+	SEED("/"),
+	SEED("/a/b/../c/./d//e"),
+	SEED("/%2e%2e/%61/..%2f/x%20y"),
+	SEED("/a/../b/%252e/.../..x/y..\\"),
+	SEED("/../a"),
+	{NULL, 0},
+};
+
+static void
+check_segments(const char *path)
+{
+	const char *seg = path + 1, *end;
+	struct text t;
+
+	must(path[0] == '/');
+	for (; (end = strchr(seg, '/')) != NULL; seg = end + 1) {
+		t = (struct text){seg, (size_t)(end - seg)};
+		must(t.n > 0 && !text_eq(t, TEXT(".")) && !text_eq(t, TEXT("..")));
+	}
+	must(strcmp(seg, ".") != 0 && strcmp(seg, "..") != 0);
+	must(strchr(path, '\\') == NULL);
+}
+
+static void
+check_again(const char *path, int n)
+{
+	struct buf b;
+	char *dst;
+
+	buf_init(&b, 0);
+	buf_urlenc(&b, (struct text){path, (size_t)n});
+	dst = malloc(b.n + 1);
+	must(dst != NULL);
+	must(urlpath_clean(buf_as_text(&b), dst) == n && memcmp(dst, path, (size_t)n + 1) == 0);
+	free(dst);
+	buf_free(&b);
+}
+
+int
+LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
+{
+	struct text in = {(const char *)p, n};
+	char *dst = malloc(n + 1);
+	int len;
+
+	must(dst != NULL);
+	len = urlpath_clean(in, dst);
+	must(len > 0 || len == -EINVAL || len == -EPERM);
+	if (len > 0) {
+		must((size_t)len <= n && strlen(dst) == (size_t)len);
+		check_segments(dst);
+		check_again(dst, len);
+	}
+	len = urlpath_decode(in, dst);
+	must(len == -EINVAL || (len >= 0 && (size_t)len <= n && strlen(dst) == (size_t)len));
+	free(dst);
+	return (0);
+}
