@@ -54,6 +54,12 @@ config_uses_physical(const struct config *cfg)
 	return (cfg->uses_physical);
 }
 
+bool
+config_has_conditions(const struct config *cfg)
+{
+	return (cfg->blocks->len > 1);
+}
+
 /* ---------------------------------------------------------------- where to listen */
 
 const char *
@@ -75,25 +81,38 @@ same_listen(const char *a, const char *b)
 	return (strcmp(a, b) == 0);
 }
 
-/* Takes addr. */
-static void
-add_listen(struct config *cfg, char *addr)
+/* A port that can be, or a path; nothing that would break a line of a log. */
+static bool
+is_address(const char *addr)
 {
-	guint i;
+	const char *colon = strrchr(addr, ':'), *c;
+	uint64_t port;
 
-	for (i = 0; i < cfg->listens->len; i++) {
-		if (same_listen(g_ptr_array_index(cfg->listens, i), addr)) {
-			g_free(addr);
-			return;
-		}
-	}
-	g_ptr_array_add(cfg->listens, addr);
+	for (c = addr; *c != '\0'; c++)
+		if ((unsigned char)*c <= ' ' || *c == 127)
+			return (false);
+	if (addr[0] == '/' || g_str_has_prefix(addr, "unix:"))
+		return (true);
+	return (colon != NULL && text_u64(text_of(colon + 1), &port) == 0 && port <= 65535);
 }
 
+/* Takes addr. */
 static bool
-is_set(struct config *cfg, struct text key)
+add_listen(struct config *cfg, struct cfg_pos pos, char *addr)
 {
-	return (cfg_entry_find(cfg_block_root(cfg), key) != NULL);
+	bool ok = is_address(addr);
+	guint i;
+
+	if (!ok)
+		cfg_error(cfg, pos, "cannot listen on \"%.80s\"; expected one like \":80\", \"127.0.0.1:8080\", "
+		    "\"[::]:80\" or \"/run/x.sock\"", addr);
+	for (i = 0; ok && i < cfg->listens->len; i++)
+		ok = !same_listen(g_ptr_array_index(cfg->listens, i), addr);
+	if (ok)
+		g_ptr_array_add(cfg->listens, addr);
+	else
+		g_free(addr);
+	return (cfg->errors == 0);
 }
 
 static char *
@@ -114,29 +133,50 @@ block_address(const struct config *cfg, struct text t)
 	struct conf c = cfg->global;
 	const char *colon = strrchr(t.p, ':');
 
-	if (t.p[0] == '/' || text_starts(t, TEXT("unix:")) || (colon != NULL && strchr(colon, ']') == NULL))
+	if (t.n == 0 || t.p[0] == '/' || text_starts(t, TEXT("unix:")) || (colon != NULL && strchr(colon, ']') == NULL))
 		return (g_strdup(t.p));
 	c.bind = t.p;
 	return (default_address(&c));
 }
 
+/* The condition compares with the whole address too, or it would never hold. */
+static bool
+add_block_listen(struct config *cfg, struct cfg_block *b)
+{
+	char *addr;
+
+	if (b->cond.op != CFG_EQ && b->cond.op != CFG_NE)
+		return (true);
+	addr = block_address(cfg, b->cond.value);
+	b->cond.value = cfg_value_str(cfg, text_of(addr))->str;
+	if (b->cond.op == CFG_EQ)
+		return (add_listen(cfg, b->pos, addr));
+	g_free(addr);
+	return (true);
+}
+
 /* lighttpd 1.5 opens port 80 even for a file that names other sockets only; who is not root could not
  * start such a file. */
-static void
+static bool
 find_listens(struct config *cfg)
 {
+	const struct cfg_entry *bind = cfg_entry_find(cfg_block_root(cfg), TEXT("server.bind"));
+	const struct cfg_entry *port = cfg_entry_find(cfg_block_root(cfg), TEXT("server.port"));
+	const struct cfg_entry *e = bind != NULL ? bind : port;
 	struct cfg_block *b;
+	bool ok = true;
 	guint i;
 
-	if (is_set(cfg, TEXT("server.port")) || is_set(cfg, TEXT("server.bind")))
-		add_listen(cfg, default_address(&cfg->global));
-	for (i = 1; i < cfg->blocks->len; i++) {
+	if (e != NULL)
+		ok = add_listen(cfg, e->value_pos, default_address(&cfg->global));
+	for (i = 1; ok && i < cfg->blocks->len; i++) {
 		b = g_ptr_array_index(cfg->blocks, i);
-		if (b->cond.op == CFG_EQ && cfg_field_is_socket(b->cond.field) && b->cond.value.n > 0)
-			add_listen(cfg, block_address(cfg, b->cond.value));
+		if (cfg_field_is_socket(b->cond.field))
+			ok = add_block_listen(cfg, b);
 	}
-	if (cfg->listens->len == 0)
-		add_listen(cfg, default_address(&cfg->global));
+	if (ok && cfg->listens->len == 0)
+		ok = add_listen(cfg, (struct cfg_pos){"directives.def", 1, 1}, default_address(&cfg->global));
+	return (ok);
 }
 
 /* ---------------------------------------------------------------- loading */
@@ -165,9 +205,8 @@ understand(struct config *cfg, struct cfg_source *src)
 	if (cfg->global.document_root == NULL)
 		return (cfg_error(cfg, (struct cfg_pos){src->name, 1, 1}, "server.document-root is not set; add "
 		    "server.document-root = \"/path\""));
-	find_listens(cfg);
 	find_physical(cfg);
-	return (true);
+	return (find_listens(cfg));
 }
 
 static struct config *

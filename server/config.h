@@ -70,6 +70,7 @@ void config_free(struct config *);
 const struct conf *config_global(const struct config *); /* values outside of any condition */
 /* Addresses to listen on: server.bind/server.port and each $SERVER["socket"] == "...".  i-th or NULL. */
 const char *config_listen(const struct config *, size_t i);
+bool config_has_conditions(const struct config *); /* without any, all requests share one struct conf */
 bool config_uses_physical(const struct config *); /* some condition asks $PHYSICAL: match twice */
 void config_print(const struct config *, struct buf *out); /* -p: what was understood, reloadable text */
 

@@ -3,8 +3,19 @@
 #include <stdlib.h>
 #include "base/must.h"
 #include "server/config_impl.h"
+#include "t/fuzz/fuzz.h"
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
+const struct fuzz_seed fuzz_seeds[] = {
+	SEED("server.port = 1025\nserver.errorlog = \"/e\"\nserver.max-stat-threads = 2\n"),
+	SEED("$SERVER[\"socket\"] == \":1025\" {\n  $HTTP[\"url\"] =~ \"^/x/\" {\n"
+	     "    proxy-core.backends = ( \"127.0.0.1:1029\" )\n  }\n}\n"),
+	SEED("var.a = \"x\" + 1\nb = ( \"a\", \"b\" => 3, ) # c\nb += ( a, ( var.PID ) )\n"),
+	SEED("$HTTP[\"host\"] == \"a:1\" {\n server.name = \"a\"\n}\nelse $HTTP[\"remoteip\"] != \"10.0.0.0/8\" {\n"
+	     " index-file.names += ( \"i\" ) }\nelse { global { server.tag = \"\\\"\"\n } }\n"),
+	SEED("mimetype.assign = ( \".a\" => \"b/c\", \"\" => \"d/e\" )\nproxy-core.rewrite-request = "
+	     "( \"_uri\" => ( \"^/a\" => \"/b\" ) )\n$PHYSICAL[\"path\"] =^ \"/s\" { etag.use-size = \"disable\" }"),
+	{NULL, 0},
+};
 
 static void
 match_some(const struct config *cfg)

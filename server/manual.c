@@ -1,0 +1,328 @@
+/* server/manual.c -- one text, written as roff or as plain lines. */
+#include <errno.h>
+#include "server/config.h"
+#include "server/manual.h"
+#include "server/options.h"
+
+#define TEXT_WIDTH 78
+#define INDENT 8
+
+struct page {
+	struct buf *out;
+	bool roff;
+};
+
+/* ---------------------------------------------------------------- two ways to write */
+
+/* A backslash, and a dot or quote at the start of a line, mean something to roff. */
+static void
+roff_text(struct buf *out, const char *s)
+{
+	if (*s == '.' || *s == '\'')
+		buf_str(out, "\\&");
+	for (; *s != '\0'; s++) {
+		if (*s == '\\')
+			buf_str(out, "\\e");
+		else if (*s == '-')
+			buf_str(out, "\\-");
+		else
+			buf_char(out, *s);
+	}
+}
+
+static void
+fill(struct buf *out, unsigned indent, const char *s)
+{
+	size_t col = 0, n;
+
+	while (*s != '\0') {
+		n = strcspn(s, " ");
+		if (col == 0 || col + 1 + n > TEXT_WIDTH - indent) {
+			buf_printf(out, "%s%*s", col > 0 ? "\n" : "", (int)indent, "");
+			col = 0;
+		} else {
+			buf_char(out, ' ');
+			col++;
+		}
+		buf_add(out, s, n);
+		col += n;
+		s += n;
+		s += strspn(s, " ");
+	}
+	buf_char(out, '\n');
+}
+
+static void
+title(struct page *p, const char *name, const char *section)
+{
+	if (p->roff)
+		buf_printf(p->out, ".TH %s %s \"\" \"stat-accel " STAT_ACCEL_VERSION "\"\n", name, section);
+	else
+		buf_printf(p->out, "%s(%s)\n", name, section);
+}
+
+static void
+heading(struct page *p, const char *s)
+{
+	buf_printf(p->out, p->roff ? ".SH %s\n" : "\n%s\n", s);
+}
+
+static void
+para(struct page *p, const char *s)
+{
+	if (p->roff) {
+		buf_str(p->out, ".PP\n");
+		roff_text(p->out, s);
+		buf_char(p->out, '\n');
+	} else
+		fill(p->out, INDENT, s);
+}
+
+static void
+item(struct page *p, const char *term)
+{
+	if (p->roff) {
+		buf_str(p->out, ".TP\n\\fB");   /* .B would take the quotes away */
+		roff_text(p->out, term);
+		buf_str(p->out, "\\fR\n");
+	} else
+		buf_printf(p->out, "\n    %s\n", term);
+}
+
+static void
+said(struct page *p, const char *s)
+{
+	if (*s == '\0')
+		return;
+	if (p->roff) {
+		roff_text(p->out, s);
+		buf_str(p->out, "\n.br\n");
+	} else
+		fill(p->out, INDENT, s);
+}
+
+static void
+example(struct page *p, const char *const *lines)
+{
+	buf_str(p->out, p->roff ? ".PP\n.nf\n" : "\n");
+	for (; *lines != NULL; lines++) {
+		if (p->roff)
+			roff_text(p->out, *lines);
+		else
+			buf_printf(p->out, "%*s%s", INDENT, "", *lines);
+		buf_char(p->out, '\n');
+	}
+	buf_str(p->out, p->roff ? ".fi\n" : "\n");
+}
+
+/* ---------------------------------------------------------------- accel-server.conf(5) */
+
+static const char *const block_of_2007[] = {
+	"server.document-root = \"/srv/www\"",
+	"server.port = 8080",
+	"$HTTP[\"url\"] =~ \"^/files/\" {",
+	"  proxy-core.protocol = \"fastcgi\"",
+	"  proxy-core.backends = ( \"unix:/run/stat-accel.sock\" )",
+	"  proxy-core.allow-x-sendfile = \"enable\"",
+	"  proxy-core.max-pool-size = 20",
+	"}",
+	NULL,
+};
+
+static const struct {
+	const char *term, *prose;
+} language[] = {
+	{"key = value", "Sets a key. A key is set once in a block; a key without a dot is a variable, var.KEY."},
+	{"key += value", "Adds to a key. Inside of a conditional block it adds to a copy of the outer value."},
+	{"key := value", "Replaces a value that was set before, in an included file for example."},
+	{"\"text\", 80, ( \"a\", \"b\" ), ( \"k\" => \"v\" )", "Strings (only \\\" is an escape; they may span lines), "
+	    "numbers, lists, lists with keys. Values are added with +."},
+	{"var.NAME, env.NAME, var.PID, var.CWD", "Variables, the environment, the process number, the working "
+	    "directory."},
+	{"$FIELD[\"name\"] op \"value\" { ... } else $FIELD... { ... } else { ... }", "A block for requests for which "
+	    "the condition holds. op is == != =~ !~ (regular expression), =^ (begins with) or =$ (ends with). Later "
+	    "blocks win, setting by setting."},
+	{"include \"file\", include_shell \"command\"", "Reads a file (or all that match a pattern), or what a command "
+	    "prints, as if it stood there. Paths are relative to the directory of the main file."},
+	{"global { ... }", "Lines that count outside of every condition."},
+	{"# comment", "To the end of the line."},
+};
+
+static const struct {
+	const char *term, *prose;
+} conditions[] = {
+	{"$SERVER[\"socket\"]", "Address and port the client connected to. == also listens there; \":80\" stands for "
+	    "every address."},
+	{"$HTTP[\"host\"]", "Host of the request. == ignores a port that stands on one side only."},
+	{"$HTTP[\"url\"]", "Decoded path without the query."},
+	{"$HTTP[\"querystring\"], $HTTP[\"query-string\"]", "What follows the question mark."},
+	{"$HTTP[\"remoteip\"], $HTTP[\"remote-ip\"]", "Address of the client. == and != take networks: \"10.0.0.0/8\"."},
+	{"$HTTP[\"scheme\"], $HTTP[\"request-method\"]", "\"http\"; GET, HEAD ..."},
+	{"$HTTP[\"referer\"], $HTTP[\"useragent\"], $HTTP[\"user-agent\"], $HTTP[\"cookie\"]", "Request headers; one "
+	    "that was not sent is empty."},
+	{"$PHYSICAL[\"path\"], $PHYSICAL[\"existing-path\"]", "File name of the request, before and after it was found "
+	    "to exist."},
+};
+
+/* "number, default 80, 0 to 65535 connections" */
+static void
+facts(struct page *p, const struct directive *d)
+{
+	static const struct {
+		const char *type, *words;
+	} types[] = {
+		{"BOOL", "\"enable\" or \"disable\""}, {"UINT", "Number"}, {"STR", "String"},
+		{"LIST", "List of strings"}, {"MAP", "List \"key\" => \"value\""},
+		{"MAPS", "List \"key\" => ( \"a\" => \"b\" )"},
+	};
+	struct buf b;
+	size_t i;
+
+	buf_init(&b, 0);
+	for (i = 0; i < sizeof(types) / sizeof(types[0]); i++)
+		if (strcmp(types[i].type, d->type) == 0)
+			buf_str(&b, types[i].words);
+	if (strcmp(d->type, "UINT") == 0)
+		buf_printf(&b, " from %s to %s%s%s", d->min, d->max, d->unit[0] != '\0' ? " " : "", d->unit);
+	else if (d->min[0] != '\0')
+		buf_printf(&b, ", one of: %s", d->min);
+	if (d->def[0] != '\0')
+		buf_printf(&b, "; default %s", d->def);
+	if (d->scope[0] == 'G')
+		buf_str(&b, "; outside of conditions only");
+	buf_str(&b, ".");
+	buf_char(&b, '\0');
+	said(p, b.p);
+	buf_free(&b);
+}
+
+static bool
+is_active(const struct directive *d)
+{
+	return (strcmp(d->type, "OLD") != 0 && strcmp(d->type, "GONE") != 0 && strcmp(d->type, "NOP") != 0 &&
+	    strcmp(d->type, "ALIAS") != 0);
+}
+
+static void
+other(struct page *p, const struct directive *d)
+{
+	item(p, d->name);
+	if (strcmp(d->type, "ALIAS") == 0)
+		said(p, "Another name of the following.");
+	said(p, strcmp(d->type, "ALIAS") == 0 ? d->def : strcmp(d->type, "GONE") == 0 ? "Refused." :
+	    "Accepted, without effect.");
+	said(p, d->prose);
+}
+
+static void
+page_conf(struct page *p)
+{
+	const struct directive *d;
+	size_t i;
+
+	title(p, "accel-server.conf", "5");
+	heading(p, "NAME");
+	para(p, "accel-server.conf - configuration of accel-server");
+	heading(p, "EXAMPLE");
+	example(p, block_of_2007);
+	heading(p, "LANGUAGE");
+	for (i = 0; i < sizeof(language) / sizeof(language[0]); i++) {
+		item(p, language[i].term);
+		said(p, language[i].prose);
+	}
+	heading(p, "CONDITIONS");
+	for (i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
+		item(p, conditions[i].term);
+		said(p, conditions[i].prose);
+	}
+	heading(p, "SETTINGS");
+	for (d = directives; d->name != NULL; d++) {
+		if (!is_active(d))
+			continue;
+		item(p, d->name);
+		said(p, d->prose);
+		facts(p, d);
+	}
+	heading(p, "SETTINGS KNOWN FROM ELSEWHERE");
+	for (d = directives; d->name != NULL; d++)
+		if (!is_active(d))
+			other(p, d);
+	heading(p, "SEE ALSO");
+	para(p, "accel-server(8)");
+}
+
+/* ---------------------------------------------------------------- accel-server(8) */
+
+static const struct {
+	const char *term, *prose;
+} signals[] = {
+	{"TERM", "Stop now."},
+	{"INT", "Stop listening, finish the running replies, then stop; a second one stops now."},
+	{"USR1", "Load the configuration anew without losing a connection."},
+	{"HUP", "Open the log files anew."},
+};
+
+static const struct {
+	const char *term, *prose;
+} statuses[] = {
+	{"0", "Stopped as asked, or nothing was wrong."},
+	{"64", "The command line was not understood."},
+	{"78", "The configuration was not understood."},
+};
+
+static void
+option(struct page *p, const struct options_doc *d)
+{
+	struct buf b;
+
+	buf_init(&b, 0);
+	if (d->letter != '\0')
+		buf_printf(&b, "-%c%s%s, ", d->letter, d->arg != NULL ? " " : "", d->arg != NULL ? d->arg : "");
+	buf_printf(&b, "--%s%s%s", d->name, d->arg != NULL ? "=" : "", d->arg != NULL ? d->arg : "");
+	buf_char(&b, '\0');
+	item(p, b.p);
+	said(p, d->prose);
+	buf_free(&b);
+}
+
+static void
+page_program(struct page *p)
+{
+	const struct options_doc *d;
+	size_t i;
+
+	title(p, "accel-server", "8");
+	heading(p, "NAME");
+	para(p, "accel-server - a web server that does not wait for the disk");
+	heading(p, "SYNOPSIS");
+	para(p, "accel-server [-tpDvVh1] -f FILE");
+	heading(p, "OPTIONS");
+	for (d = options_docs; d->name != NULL; d++)
+		option(p, d);
+	heading(p, "SIGNALS");
+	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+		item(p, signals[i].term);
+		said(p, signals[i].prose);
+	}
+	heading(p, "EXIT STATUS");
+	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
+		item(p, statuses[i].term);
+		said(p, statuses[i].prose);
+	}
+	heading(p, "SEE ALSO");
+	para(p, "accel-server.conf(5)");
+}
+
+int
+manual_print(const char *page, struct buf *out)
+{
+	struct page p = {.out = out, .roff = strcmp(page, "roff") == 0 || strcmp(page, "program-roff") == 0};
+
+	if (strcmp(page, "text") == 0 || strcmp(page, "roff") == 0)
+		page_conf(&p);
+	else if (strcmp(page, "program") == 0 || strcmp(page, "program-roff") == 0)
+		page_program(&p);
+	else
+		return (-EINVAL);
+	return (0);
+}
