@@ -13,6 +13,11 @@ hex_digit(char c)
 	return (-1);
 }
 
+/* Bytes that stand for themselves and end nothing; most of a path is runs of these. */
+static const bool plain[256] = {
+	[1 ... '%' - 1] = true, ['%' + 1 ... '/' - 1] = true, ['/' + 1 ... '\\' - 1] = true, ['\\' + 1 ... 255] = true,
+};
+
 /* The byte at t.p[*i]; *i moves behind it.  -EINVAL: bad escape or NUL. */
 static int
 next_byte(struct text t, size_t *i)
@@ -80,6 +85,10 @@ urlpath_clean(struct text path, char *dst)
 		return (-EINVAL);
 	dst[n++] = path.p[i++];
 	while (i < path.n) {
+		if (plain[(unsigned char)path.p[i]]) {
+			dst[n++] = path.p[i++];
+			continue;
+		}
 		raw_slash = path.p[i] == '/';
 		c = next_byte(path, &i);
 		if (c < 0)
