@@ -88,8 +88,9 @@ void
 buf_u64(struct buf *b, uint64_t v)
 {
 	char tmp[20];
+	size_t n = text_put_u64(tmp, v);
 
-	buf_add(b, tmp, text_put_u64(tmp, v));
+	buf_add(b, tmp, n);
 }
 
 void

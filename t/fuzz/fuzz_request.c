@@ -15,11 +15,13 @@
 
 const struct fuzz_seed fuzz_seeds[] = {
 	SEED("GET / HTTP/1.1\r\nHost: localhost:8080\r\n\r\n"),
-	SEED("GET /a/b.jpg?x=1 HTTP/1.1\r\nHost: [::1]:80\r\nUser-Agent: wrk\r\nAccept-Encoding: gzip\r\n\r\nGET / HTTP/1.1\r\n"),
+	SEED("GET /a/b.jpg?x=1 HTTP/1.1\r\nHost: [::1]:80\r\nUser-Agent: wrk\r\n"
+	    "Accept-Encoding: gzip\r\n\r\nGET / HTTP/1.1\r\n"),
 	SEED("\r\nPOST http://h:1/p?q HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello"),
 	SEED("POST /f HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close, TE\r\n\r\n0\r\n\r\n"),
 	SEED("OPTIONS * HTTP/1.0\r\nConnection: keep-alive\r\nIf-None-Match: \"a\", W/\"b\"\r\n\r\n"),
-	SEED("HEAD /x HTTP/1.1\r\nHost: h\r\nRange: bytes=0-1\r\nRange: bytes=2-\r\nIf-Range: \"a\"\r\nX:\ty \xe4 \r\n\r\n"),
+	SEED("HEAD /x HTTP/1.1\r\nHost: h\r\nRange: bytes=0-1\r\nRange: bytes=2-\r\n"
+	    "If-Range: \"a\"\r\nX:\ty \xe4 \r\n\r\n"),
 	{NULL, 0},
 };
 
@@ -59,7 +61,8 @@ same_request(const struct http_request *a, const struct http_request *b)
 	for (i = 0; i < HH_N; i++)
 		must((a->known[i].p == NULL) == (b->known[i].p == NULL) && text_eq(a->known[i], b->known[i]));
 	for (i = 0; i < a->nheaders; i++)
-		must(text_eq(a->headers[i].name, b->headers[i].name) && text_eq(a->headers[i].value, b->headers[i].value));
+		must(text_eq(a->headers[i].name, b->headers[i].name) &&
+		    text_eq(a->headers[i].value, b->headers[i].value));
 }
 
 static void
