@@ -1,0 +1,164 @@
+/* t/unit/io/logfile.c -- lines are whole or absent, and nobody waits for the disk. */
+#include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <pthread.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include "base/clock.h"
+#include "io/logfile.h"
+
+static char *dir, *path;
+
+static char *
+contents(const char *file)
+{
+	char *text = NULL;
+
+	g_assert_true(g_file_get_contents(file, &text, NULL, NULL));
+	return (text);
+}
+
+static void *
+writer(void *arg)
+{
+	char line[64];
+	int i, n;
+
+	for (i = 0; i < 2000; i++) {
+		n = snprintf(line, sizeof(line), "line %d of a writer\n", i);
+		logfile_line(arg, (struct text){line, (size_t)n});
+	}
+	return (NULL);
+}
+
+static void
+test_writers(void)
+{
+	struct logfile *lf;
+	pthread_t t[4];
+	char *text, **lines;
+	int i;
+
+	g_assert_cmpint(logfile_open(path, &lf), ==, 0);
+	for (i = 0; i < 4; i++)
+		pthread_create(&t[i], NULL, writer, lf);
+	for (i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	g_assert_cmpuint(logfile_dropped(lf), ==, 0);
+	logfile_close(lf);
+	text = contents(path);
+	lines = g_strsplit(text, "\n", -1);
+	g_assert_cmpuint(g_strv_length(lines), ==, 8001);
+	for (i = 0; i < 8000; i++)
+		g_assert_true(g_str_has_prefix(lines[i], "line ") && g_str_has_suffix(lines[i], " of a writer"));
+	g_strfreev(lines);
+	g_free(text);
+}
+
+static void
+test_reopen(void)
+{
+	char *old = g_strconcat(path, ".1", NULL), *text;
+	struct logfile *lf;
+
+	g_unlink(path);
+	g_assert_cmpint(logfile_open(path, &lf), ==, 0);
+	logfile_line(lf, TEXT("before\n"));
+	while (text = contents(path), text[0] == '\0') {
+		g_free(text);
+		g_usleep(1000);
+	}
+	g_free(text);
+	g_assert_cmpint(g_rename(path, old), ==, 0);
+	g_assert_cmpint(logfile_reopen(lf), ==, 0);
+	logfile_line(lf, TEXT("after\n"));
+	logfile_close(lf);
+	text = contents(old);
+	g_assert_cmpstr(text, ==, "before\n");
+	g_free(text);
+	text = contents(path);
+	g_assert_cmpstr(text, ==, "after\n");
+	g_free(text);
+	g_free(old);
+}
+
+/* A disk that takes nothing: a pipe that nobody reads. */
+static void
+test_full(void)
+{
+	char *fifo = g_build_filename(dir, "fifo", NULL), line[1024], *p;
+	GString *all = g_string_new(NULL);
+	struct logfile *lf;
+	uint64_t begin;
+	ssize_t n;
+	int rd, i;
+	bool told = false;
+
+	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
+	rd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	g_assert_cmpint(logfile_open(fifo, &lf), ==, 0);
+	memset(line, 'x', sizeof(line));
+	line[sizeof(line) - 1] = '\n';
+	begin = clock_mono_ns();
+	for (i = 0; i < 4096; i++)
+		logfile_line(lf, (struct text){line, sizeof(line)});
+	g_assert_cmpuint(clock_mono_ns() - begin, <, NS_PER_S);
+	g_assert_cmpuint(logfile_dropped(lf), >, 0);
+	for (i = 0; i < 5000 && !told; i++) { /* the disk takes bytes again */
+		n = read(rd, line, sizeof(line));
+		if (n > 0)
+			g_string_append_len(all, line, n);
+		else
+			g_usleep(1000);
+		told = strstr(all->str, "ev=log.dropped lines=") != NULL;
+	}
+	g_assert_true(told);
+	for (p = all->str; *p == 'x'; p += sizeof(line)) /* whole lines only */
+		g_assert_cmpint(p[sizeof(line) - 1], ==, '\n');
+	g_assert_true(g_str_has_prefix(p, "ts="));
+	close(rd);
+	logfile_close(lf);
+	g_string_free(all, true);
+	g_free(fifo);
+}
+
+static void
+test_errors(void)
+{
+	struct logfile *lf;
+
+	g_assert_cmpint(logfile_open("/nowhere/at/all", &lf), ==, -ENOENT);
+	g_assert_cmpint(logfile_open(NULL, &lf), ==, 0);
+	g_assert_cmpint(logfile_reopen(lf), ==, 0);
+	logfile_close(lf);
+}
+
+int
+main(int argc, char **argv)
+{
+	char *fifo;
+	int res;
+
+	g_test_init(&argc, &argv, NULL);
+	dir = g_dir_make_tmp("io-log-XXXXXX", NULL);
+	path = g_build_filename(dir, "log", NULL);
+	g_test_add_func("/logfile/writers", test_writers);
+	g_test_add_func("/logfile/reopen", test_reopen);
+	g_test_add_func("/logfile/full", test_full);
+	g_test_add_func("/logfile/errors", test_errors);
+	res = g_test_run();
+	fifo = g_build_filename(dir, "fifo", NULL);
+	g_unlink(fifo);
+	g_unlink(path);
+	g_free(fifo);
+	fifo = g_strconcat(path, ".1", NULL);
+	g_unlink(fifo);
+	g_free(fifo);
+	g_rmdir(dir);
+	g_free(path);
+	g_free(dir);
+	return (res);
+}
