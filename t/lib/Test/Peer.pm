@@ -13,14 +13,16 @@ Test::Peer - other servers, and ours, side by side for tests and benchmarks
 
 =head1 DESCRIPTION
 
-Kinds: C<nginx>, C<lighttpd> (1.4), C<accel> (accel-server), C<floor> (t/bench/floor.c). Each is
+Kinds: C<nginx>, C<lighttpd> (1.4), C<accel> (accel-server), C<floor> (t/bench/floor.c), and
+C<stat-accel> (fcgi-stat-accel, on a unix socket, C<< $peer->socket >>). Each is
 configured for speed, one worker, no access log, keep-alive without end, on a free port of
 127.0.0.1. C<start> returns when the port answers and dies with the server's own words when it does
 not; C<< Test::Peer->missing($kind) >> says what is not installed, or nothing.
 
 Options: C<root> the document root; C<cpu> the core to stay on; C<conf> lines added to the
 configuration; C<name> what to call it; C<backend> accel's server.network-backend; C<aio> nginx's
-C<aio threads>; C<port>.
+C<aio threads>; C<threads> for accel's stat and read pools and for stat-accel; C<via_stat_accel>
+makes accel ask a stat-accel of its own first; C<port>.
 
 A keeper process between caller and server sees the caller's end through a pipe, and ends the server
 by its process id, so that nothing is left over however the caller dies.
@@ -32,6 +34,7 @@ use warnings;
 use Cwd ();
 use File::Temp ();
 use IO::Socket::INET ();
+use IO::Socket::UNIX ();
 use POSIX ();
 use Time::HiRes qw(time sleep);
 
@@ -40,6 +43,7 @@ my %program = (
 	lighttpd => sub { _in_path('lighttpd') },
 	accel    => sub { _built('accel-server') },
 	floor    => sub { _built('floor') },
+	'stat-accel' => sub { _built('fcgi-stat-accel') },
 );
 my %conf = (nginx => \&_conf_nginx, lighttpd => \&_conf_lighttpd, accel => \&_conf_accel);
 my %argv = (
@@ -47,6 +51,7 @@ my %argv = (
 	lighttpd => sub { ('-D', '-f', "$_[0]{dir}/conf") },
 	accel    => sub { ('-D', '-f', "$_[0]{dir}/conf") },
 	floor    => sub { ('--port', $_[0]{port}, $_[0]{root}) },
+	'stat-accel' => sub { ('--listen', 'unix:' . $_[0]->socket, '-t', $_[0]{threads} // 20, '--root', $_[0]{root}) },
 );
 
 sub _in_path {
@@ -64,7 +69,7 @@ sub missing {
 	my ($class, $kind) = @_;
 	die "no such kind of server: $kind\n" unless $program{$kind};
 	return if $program{$kind}->();
-	return $kind eq 'accel' || $kind eq 'floor' ? "$kind is not built" : "$kind is not installed";
+	return $kind =~ /accel|floor/ ? "$kind is not built" : "$kind is not installed";
 }
 
 sub start {
@@ -74,6 +79,8 @@ sub start {
 	$self->{root} = Cwd::abs_path($arg{root} // die "root is missing\n");
 	$self->{dir} = File::Temp->newdir("$kind-XXXXXX", TMPDIR => 1);
 	$self->{port} //= _free_port();
+	$self->{stat_accel} = $class->start('stat-accel', %arg, name => "stat-accel of $self->{name}",
+		via_stat_accel => 0) if $arg{via_stat_accel};
 	if ($conf{$kind}) {
 		open my $fh, '>', "$self->{dir}/conf" or die "$self->{dir}/conf: $!";
 		print $fh $conf{$kind}->($self), $arg{conf} // '';
@@ -139,13 +146,15 @@ sub _keep {
 sub _wait_for_port {
 	my ($self, $deadline) = @_;
 	while (time < $deadline) {
-		return if IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port});
+		return if $self->{kind} eq 'stat-accel'
+		    ? IO::Socket::UNIX->new(Peer => $self->socket)
+		    : IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port});
 		last unless $self->alive;
 		sleep 0.02;
 	}
 	my $said = $self->said;
 	$self->stop;
-	die "$self->{name} does not answer on port $self->{port}\n$said";
+	die "$self->{name} does not answer\n$said";
 }
 
 # What it wrote: standard output and error, and its error log.
@@ -164,6 +173,7 @@ sub name { return $_[0]{name} }
 sub kind { return $_[0]{kind} }
 sub port { return $_[0]{port} }
 sub pid  { return $_[0]{pid} }
+sub socket { return "$_[0]{dir}/socket" }
 sub url  { return "http://127.0.0.1:$_[0]{port}" }
 
 sub alive {
@@ -185,7 +195,10 @@ sub _family {
 	return @all;
 }
 
-sub pids { return _family($_[0]{pid}) }
+sub pids {
+	my ($self) = @_;
+	return (_family($self->{pid}), $self->{stat_accel} ? $self->{stat_accel}->pids : ());
+}
 
 # CPU seconds, user and system, of all its processes and their threads.
 sub cpu {
@@ -216,6 +229,7 @@ sub stop {
 	close delete $self->{lifeline};
 	kill TERM => $keeper;                   # a forked child of the caller may hold the pipe too
 	waitpid $keeper, 0;
+	delete $self->{stat_accel};
 }
 
 sub DESTROY {
@@ -285,14 +299,25 @@ CONF
 sub _conf_accel {
 	my ($s) = @_;
 	my $backend = $s->{backend} // 'linux-sendfile';
+	my $more = '';
+	$more .= "server.max-$_-threads = $s->{threads}\n" for $s->{threads} ? qw(stat read) : ();
+	$more .= <<"PROXY" if $s->{stat_accel};
+proxy-core.protocol = "fastcgi"
+proxy-core.backends = ( "unix:@{[ $s->{stat_accel}->socket ]}" )
+proxy-core.allow-x-sendfile = "enable"
+proxy-core.max-pool-size = @{[ $s->{threads} // 20 ]}
+PROXY
 	return <<"CONF";
 server.document-root = "$s->{root}"
 server.bind = "127.0.0.1"
 server.port = $s->{port}
 server.errorlog = "$s->{dir}/error.log"
 server.max-worker = 1
+server.listen-backlog = 8192
 server.max-keep-alive-requests = 100000000
+server.max-keep-alive-idle = 3600
 server.network-backend = "$backend"
+$more
 CONF
 }
 
