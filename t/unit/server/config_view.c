@@ -1,0 +1,490 @@
+/* From a request to its struct conf: which conditions hold, and which block wins. */
+#include <glib.h>
+#include "base/must.h"
+#include "server/config_impl.h"
+
+#define ROOT "server.document-root = \"/srv\"\nserver.name = \"none\"\n"
+
+struct site {
+	struct config *cfg;
+	struct conf_view *view;
+	int derived, undone;
+};
+
+static int
+derive(struct conf *c, void *arg)
+{
+	struct site *s = arg;
+
+	if (c->server_name != NULL && strcmp(c->server_name, "fails") == 0)
+		return (-1);
+	s->derived++;
+	c->derived = s;
+	return (0);
+}
+
+static void
+undo(struct conf *c, void *arg)
+{
+	struct site *s = arg;
+
+	g_assert_true(c->derived == s);
+	s->undone++;
+}
+
+static struct site *
+site(const char *text)
+{
+	struct site *s = g_new0(struct site, 1);
+	struct buf err, warn;
+
+	buf_init(&err, 0);
+	buf_init(&warn, 0);
+	s->cfg = config_load_text("t.conf", text_of(text), false, &err, &warn);
+	if (s->cfg == NULL)
+		g_test_message("%.*s", (int)err.n, err.p);
+	g_assert_nonnull(s->cfg);
+	s->view = conf_view_new(s->cfg, derive, undo, s);
+	buf_free(&err);
+	buf_free(&warn);
+	return (s);
+}
+
+static void
+site_free(struct site *s)
+{
+	conf_view_free(s->view);
+	g_assert_cmpint(s->derived, ==, s->undone);
+	config_free(s->cfg);
+	g_free(s);
+}
+
+/* A request of which everything is known and nothing is special. */
+static struct conf_input
+request(void)
+{
+	return ((struct conf_input){
+	    .socket = TEXT("127.0.0.1:8080"), .scheme = TEXT("http"), .host = TEXT("www.example.org"),
+	    .url = TEXT("/dir/file.html"), .query = TEXT(""), .referer = TEXT(""), .useragent = TEXT("agent/1.0"),
+	    .cookie = TEXT(""), .remoteip = TEXT("192.0.2.7"), .method = TEXT("GET"),
+	    .path = TEXT("/srv/dir/file.html"), .existing_path = TEXT("/srv/dir/file.html"),
+	});
+}
+
+static const char *
+name_for(struct site *s, const struct conf_input *in)
+{
+	const struct conf *c = conf_view_match(s->view, in);
+
+	g_assert_nonnull(c);
+	return (c->server_name);
+}
+
+static bool
+cond_holds(const char *cond, const struct conf_input *in)
+{
+	char *text = g_strdup_printf(ROOT "%s { server.name = \"yes\" }\n", cond);
+	struct site *s = site(text);
+	bool yes = strcmp(name_for(s, in), "yes") == 0;
+
+	site_free(s);
+	g_free(text);
+	return (yes);
+}
+
+#define holds(cond, in) g_assert_true(cond_holds(cond, in))
+#define fails(cond, in) g_assert_false(cond_holds(cond, in))
+
+/* ---------------------------------------------------------------- conditions */
+
+static void
+every_field(void)
+{
+	struct conf_input in = request();
+
+	in.query = TEXT("a=b");
+	in.referer = TEXT("http://r/");
+	in.cookie = TEXT("c=d");
+	holds("$SERVER[\"socket\"] == \"127.0.0.1:8080\"", &in);
+	holds("$HTTP[\"scheme\"] == \"http\"", &in);
+	holds("$HTTP[\"host\"] == \"www.example.org\"", &in);
+	holds("$HTTP[\"url\"] == \"/dir/file.html\"", &in);
+	holds("$HTTP[\"querystring\"] == \"a=b\"", &in);
+	holds("$HTTP[\"query-string\"] == \"a=b\"", &in);
+	holds("$HTTP[\"referer\"] == \"http://r/\"", &in);
+	holds("$HTTP[\"useragent\"] == \"agent/1.0\"", &in);
+	holds("$HTTP[\"user-agent\"] == \"agent/1.0\"", &in);
+	holds("$HTTP[\"cookie\"] == \"c=d\"", &in);
+	holds("$HTTP[\"remoteip\"] == \"192.0.2.7\"", &in);
+	holds("$HTTP[\"remote-ip\"] == \"192.0.2.7\"", &in);
+	holds("$HTTP[\"request-method\"] == \"GET\"", &in);
+	holds("$PHYSICAL[\"path\"] == \"/srv/dir/file.html\"", &in);
+	holds("$PHYSICAL[\"existing-path\"] == \"/srv/dir/file.html\"", &in);
+}
+
+static void
+every_operator(void)
+{
+	struct conf_input in = request();
+
+	fails("$HTTP[\"url\"] == \"/dir\"", &in);
+	holds("$HTTP[\"url\"] != \"/dir\"", &in);
+	fails("$HTTP[\"url\"] != \"/dir/file.html\"", &in);
+	holds("$HTTP[\"url\"] =~ \"^/dir/.*\\.html$\"", &in);
+	fails("$HTTP[\"url\"] =~ \"^/DIR/\"", &in);
+	holds("$HTTP[\"url\"] =~ \"(?i)^/DIR/\"", &in);
+	holds("$HTTP[\"url\"] !~ \"^/files/\"", &in);
+	fails("$HTTP[\"url\"] !~ \"html\"", &in);
+	holds("$HTTP[\"url\"] =^ \"/dir/\"", &in);
+	fails("$HTTP[\"url\"] =^ \"dir/\"", &in);
+	holds("$HTTP[\"url\"] =$ \".html\"", &in);
+	fails("$HTTP[\"url\"] =$ \".htm\"", &in);
+	holds("$HTTP[\"url\"] == \"/dir\" + \"/file.html\"", &in);
+}
+
+static void
+absent_headers_are_empty(void)
+{
+	struct conf_input in = request();
+
+	holds("$HTTP[\"referer\"] == \"\"", &in);
+	holds("$HTTP[\"referer\"] != \"x\"", &in);
+	holds("$HTTP[\"referer\"] =~ \"^$\"", &in);
+	holds("$HTTP[\"referer\"] !~ \"x\"", &in);
+}
+
+static void
+unknown_inputs_hold_nothing(void)
+{
+	struct conf_input in = request();
+	struct site *s;
+
+	in.existing_path = TEXT_NONE;
+	fails("$PHYSICAL[\"existing-path\"] == \"x\"", &in);
+	fails("$PHYSICAL[\"existing-path\"] != \"x\"", &in);
+	fails("$PHYSICAL[\"existing-path\"] !~ \"x\"", &in);
+	fails("$PHYSICAL[\"existing-path\"] == \"x\" { } else $HTTP[\"url\"] =^ \"/\"", &in);
+	fails("$PHYSICAL[\"existing-path\"] == \"x\" { } else", &in);
+	s = site(ROOT "$PHYSICAL[\"existing-path\"] != \"x\" { $HTTP[\"url\"] =^ \"/\" { server.name = \"yes\" } }");
+	g_assert_cmpstr(name_for(s, &in), ==, "none");
+	in.existing_path = TEXT("/srv/x");
+	g_assert_cmpstr(name_for(s, &in), ==, "yes");
+	site_free(s);
+}
+
+static void
+a_port_on_one_side_is_ignored(void)
+{
+	struct conf_input in = request();
+
+	holds("$HTTP[\"host\"] == \"www.example.org:80\"", &in);
+	holds("$HTTP[\"host\"] == \"WWW.example.org\"", &in);
+	fails("$HTTP[\"host\"] != \"www.example.org:80\"", &in);
+	in.host = TEXT("www.example.org:8080");
+	holds("$HTTP[\"host\"] == \"www.example.org\"", &in);
+	fails("$HTTP[\"host\"] == \"www.example.org:80\"", &in);
+	in.host = TEXT("[2001:db8::1]:80");
+	holds("$HTTP[\"host\"] == \"[2001:db8::1]\"", &in);
+	fails("$HTTP[\"host\"] == \"[2001:db8::2]\"", &in);
+	in.host = TEXT("");
+	fails("$HTTP[\"host\"] == \"www.example.org\"", &in);
+}
+
+static void
+sockets_have_several_names(void)
+{
+	struct conf_input in = request();
+
+	in.socket = TEXT("0.0.0.0:1025");
+	holds("$SERVER[\"socket\"] == \":1025\"", &in);
+	holds("$SERVER[\"socket\"] == \"*:1025\"", &in);
+	holds("$SERVER[\"socket\"] == \"0.0.0.0:1025\"", &in);
+	fails("$SERVER[\"socket\"] == \"[::]:1025\"", &in);
+	fails("$SERVER[\"socket\"] == \":1026\"", &in);
+	fails("$SERVER[\"socket\"] != \":1025\"", &in);
+	in.socket = TEXT("[::]:1025");
+	holds("$SERVER[\"socket\"] == \":1025\"", &in);
+	in.socket = TEXT("127.0.0.1:80");
+	fails("$SERVER[\"socket\"] == \":80\"", &in);
+	holds("$SERVER[\"socket\"] == \"127.0.0.1\"", &in);
+	in.socket = TEXT("unix:/run/a");
+	holds("$SERVER[\"socket\"] == \"/run/a\"", &in);
+}
+
+static void
+networks(void)
+{
+	struct conf_input in = request();
+
+	holds("$HTTP[\"remoteip\"] == \"192.0.2.0/24\"", &in);
+	holds("$HTTP[\"remoteip\"] == \"192.0.2.4/30\"", &in);
+	fails("$HTTP[\"remoteip\"] == \"192.0.2.8/30\"", &in);
+	holds("$HTTP[\"remoteip\"] == \"0.0.0.0/0\"", &in);
+	fails("$HTTP[\"remoteip\"] != \"192.0.0.0/16\"", &in);
+	holds("$HTTP[\"remoteip\"] != \"10.0.0.0/8\"", &in);
+	holds("$HTTP[\"remoteip\"] =~ \"^192\\.\"", &in);
+	fails("$HTTP[\"remoteip\"] == \"2001:db8::/32\"", &in);
+	in.remoteip = TEXT("2001:db8:1::7");
+	holds("$HTTP[\"remoteip\"] == \"2001:db8::/32\"", &in);
+	holds("$HTTP[\"remoteip\"] == \"[2001:db8:1:0::]/64\"", &in);
+	fails("$HTTP[\"remoteip\"] == \"2001:db8:2::/48\"", &in);
+	fails("$HTTP[\"remoteip\"] == \"0.0.0.0/0\"", &in);
+	in.remoteip = TEXT("::ffff:10.1.2.3");
+	holds("$HTTP[\"remoteip\"] == \"10.0.0.0/8\"", &in);
+	in.remoteip = TEXT("");         /* a client on a unix socket */
+	fails("$HTTP[\"remoteip\"] == \"0.0.0.0/0\"", &in);
+	holds("$HTTP[\"remoteip\"] != \"::/0\"", &in);
+	holds("$HTTP[\"remoteip\"] == \"\"", &in);
+}
+
+/* ---------------------------------------------------------------- blocks */
+
+static void
+else_chains(void)
+{
+	struct site *s = site(ROOT "$HTTP[\"url\"] =^ \"/a\" {\n server.name = \"a\"\n}\n"
+	    "else $HTTP[\"url\"] =^ \"/b\" {\n server.name = \"b\"\n} else if $HTTP[\"url\"] =^ \"/c\" { server.name = \"c\" }\n\n"
+	    "elsif $HTTP[\"url\"] =~ \".\" { server.name = \"d\" } elseif $HTTP[\"url\"] == \"\" { server.name = \"e\" }\n"
+	    "else\n{\n server.name = \"f\"\n}\n");
+	struct conf_input in = request();
+	static const char *const cases[][2] = {
+		{"/a", "a"}, {"/b", "b"}, {"/c", "c"}, {"/x", "d"}, {"", "e"}, {"\n", "f"},
+	};
+	size_t i;
+
+	for (i = 0; i < NELEM(cases); i++) {
+		in.url = text_of(cases[i][0]);
+		g_assert_cmpstr(name_for(s, &in), ==, cases[i][1]);
+	}
+	site_free(s);
+}
+
+static void
+later_blocks_win_setting_by_setting(void)
+{
+	struct site *s = site(ROOT "$HTTP[\"host\"] =~ \"example\" {\n server.name = \"1\"\n server.tag = \"1\"\n"
+	    " $HTTP[\"url\"] =^ \"/dir\" { server.tag = \"2\" }\n}\n$HTTP[\"url\"] =$ \".html\" { server.name = \"3\" }\n");
+	struct conf_input in = request();
+	const struct conf *c = conf_view_match(s->view, &in);
+
+	g_assert_cmpstr(c->server_name, ==, "3");
+	g_assert_cmpstr(c->server_tag, ==, "2");
+	in.url = TEXT("/other");
+	c = conf_view_match(s->view, &in);
+	g_assert_cmpstr(c->server_name, ==, "1");
+	g_assert_cmpstr(c->server_tag, ==, "1");
+	in.host = TEXT("x");
+	in.url = TEXT("/dir/");
+	c = conf_view_match(s->view, &in);
+	g_assert_cmpstr(c->server_name, ==, "none");
+	g_assert_cmpstr(c->server_tag, ==, "stat-accel");
+	site_free(s);
+}
+
+static void
+one_condition_twice_is_one_block(void)
+{
+	struct site *s = site(ROOT "$HTTP[\"url\"] =^ \"/\" { server.name = \"1\" }\n$HTTP[\"host\"] != \"\" { server.name = \"2\" }\n"
+	    "$HTTP[\"url\"] =^ \"/\" { server.tag = \"3\"\n server.name := \"late\" }\n");
+	struct conf_input in = request();
+	const struct conf *c = conf_view_match(s->view, &in);
+
+	g_assert_cmpstr(c->server_name, ==, "2");       /* its place is that of its first half */
+	g_assert_cmpstr(c->server_tag, ==, "3");
+	site_free(s);
+}
+
+static void
+appending_starts_from_the_outer_value(void)
+{
+	struct site *s = site(ROOT "index-file.names = ( \"a\" )\n$HTTP[\"host\"] != \"\" {\n index-file.names += ( \"b\" )\n"
+	    " $HTTP[\"url\"] =$ \".html\" { index-file.names += ( \"c\" ) }\n}\n");
+	struct conf_input in = request();
+	const struct conf *c = conf_view_match(s->view, &in);
+
+	g_assert_cmpuint(c->index_names.n, ==, 3);
+	g_assert_cmpstr(c->index_names.v[2].p, ==, "c");
+	in.url = TEXT("/");
+	g_assert_cmpuint(conf_view_match(s->view, &in)->index_names.n, ==, 2);
+	in.host = TEXT("");
+	g_assert_cmpuint(conf_view_match(s->view, &in)->index_names.n, ==, 1);
+	site_free(s);
+}
+
+static void
+pools_belong_to_the_block_that_names_them(void)
+{
+	struct site *s = site(ROOT "$HTTP[\"url\"] =^ \"/a\" { proxy-core.backends = ( \"x:1\" ) }\n"
+	    "$HTTP[\"url\"] =^ \"/a/b\" { proxy-core.max-pool-size = 3 }\n"
+	    "$HTTP[\"url\"] =^ \"/c\" { proxy-core.backends = ( \"x:1\" ) }\n");
+	struct conf_input in = request();
+
+	g_assert_cmpint(conf_view_match(s->view, &in)->proxy_block, ==, -1);
+	in.url = TEXT("/a/b");
+	g_assert_cmpint(conf_view_match(s->view, &in)->proxy_block, ==, 1);
+	in.url = TEXT("/c");
+	g_assert_cmpint(conf_view_match(s->view, &in)->proxy_block, ==, 3);
+	site_free(s);
+}
+
+/* formats/proxy-core-block.conf, completed */
+static void
+the_block_of_2007(void)
+{
+	struct site *s = site("server.document-root = \"/srv\"\n$SERVER[\"socket\"] == \":1025\" {\n"
+	    "  $HTTP[\"url\"] =~ \"^/seek-bound/\" {\n    proxy-core.protocol = \"fastcgi\"\n"
+	    "    proxy-core.backends = ( \"127.0.0.1:1029\" )\n    proxy-core.allow-x-sendfile = \"enable\"\n"
+	    "    proxy-core.max-pool-size = 20\n  }\n}\n");
+	struct conf_input in = request();
+	const struct conf *c;
+
+	g_assert_cmpstr(config_listen(s->cfg, 0), ==, ":1025");
+	g_assert_null(config_listen(s->cfg, 1));
+	in.socket = TEXT("0.0.0.0:1025");
+	in.url = TEXT("/seek-bound/1");
+	c = conf_view_match(s->view, &in);
+	g_assert_cmpstr(c->proxy_protocol, ==, "fastcgi");
+	g_assert_cmpstr(c->proxy_backends.v[0].p, ==, "127.0.0.1:1029");
+	g_assert_true(c->proxy_x_sendfile);
+	g_assert_cmpuint(c->proxy_pool_size, ==, 20);
+	g_assert_cmpuint(c->proxy_keepalive, ==, 0);
+	g_assert_cmpint(c->proxy_block, ==, 2);
+	in.url = TEXT("/");
+	g_assert_cmpuint(conf_view_match(s->view, &in)->proxy_backends.n, ==, 0);
+	site_free(s);
+}
+
+/* ---------------------------------------------------------------- the view itself */
+
+static void
+each_set_is_built_once(void)
+{
+	struct site *s = site(ROOT "$HTTP[\"host\"] != \"\" {\n $HTTP[\"url\"] =^ \"/a\" { server.name = \"a\" }\n}\n"
+	    "$HTTP[\"url\"] =$ \".html\" { server.tag = \"h\" }\n");
+	struct conf_input in = request();
+	const struct conf *html = conf_view_match(s->view, &in), *a;
+
+	in.url = TEXT("/a");
+	a = conf_view_match(s->view, &in);
+	g_assert_true(a != html);
+	g_assert_true(conf_view_match(s->view, &in) == a);
+	in.url = TEXT("/z.html");
+	g_assert_true(conf_view_match(s->view, &in) == html);
+	in.host = TEXT("");             /* the block around holds nothing itself, so it makes no set */
+	g_assert_true(conf_view_match(s->view, &in) == html);
+	g_assert_cmpint(s->derived, ==, 2);
+	site_free(s);
+}
+
+static void
+without_conditions_there_is_one(void)
+{
+	struct site *s = site(ROOT);
+	struct conf_input in = {0}, more = request();
+
+	g_assert_true(conf_view_match(s->view, &in) == conf_view_match(s->view, &more));
+	g_assert_cmpint(s->derived, ==, 1);
+	site_free(s);
+}
+
+static void
+a_failed_derive_is_null_and_tried_again(void)
+{
+	struct site *s = site(ROOT "$HTTP[\"url\"] == \"/f\" { server.name = \"fails\" }");
+	struct conf_input in = request();
+
+	in.url = TEXT("/f");
+	g_assert_null(conf_view_match(s->view, &in));
+	g_assert_null(conf_view_match(s->view, &in));
+	in.url = TEXT("/");
+	g_assert_nonnull(conf_view_match(s->view, &in));
+	site_free(s);
+}
+
+/* Sixteen independent conditions, all of whose sets a client tries. */
+static void
+sets_are_bounded(void)
+{
+	GString *text = g_string_new(ROOT);
+	struct conf_input in = request();
+	struct site *s;
+	char url[17] = {0};
+	unsigned i, b, built = 0, refused = 0;
+
+	for (b = 0; b < 16; b++)
+		g_string_append_printf(text, "$HTTP[\"url\"] =~ \"%c\" { server.tag = \"%u\" }\n", 'a' + b, b);
+	s = site(text->str);
+	for (i = 0; i < CFG_SETS_MAX + 100; i++) {
+		for (b = 0; b < 16; b++)
+			url[b] = (char)(i >> b & 1 ? 'a' + b : '-');
+		in.url = text_of(url);
+		if (conf_view_match(s->view, &in) != NULL)
+			built++;
+		else
+			refused++;
+	}
+	g_assert_cmpuint(built, ==, CFG_SETS_MAX);
+	g_assert_cmpuint(refused, ==, 100);
+	in.url = TEXT("----------------");
+	g_assert_nonnull(conf_view_match(s->view, &in));
+	site_free(s);
+	g_string_free(text, TRUE);
+}
+
+static void
+more_blocks_than_bits_in_a_word(void)
+{
+	GString *text = g_string_new(ROOT);
+	struct conf_input in = request();
+	struct site *s;
+	char want[8], url[8];
+	int i;
+
+	for (i = 0; i < 200; i++)
+		g_string_append_printf(text, "$HTTP[\"url\"] == \"/%d\" { server.name = \"%d\" }\n", i, i);
+	s = site(text->str);
+	for (i = 0; i < 200; i++) {
+		g_snprintf(url, sizeof(url), "/%d", i);
+		g_snprintf(want, sizeof(want), "%d", i);
+		in.url = text_of(url);
+		g_assert_cmpstr(name_for(s, &in), ==, want);
+	}
+	site_free(s);
+	g_string_free(text, TRUE);
+}
+
+static void
+physical_conditions_are_announced(void)
+{
+	struct site *s = site(ROOT "$HTTP[\"url\"] == \"/\" { $PHYSICAL[\"existing-path\"] =~ \"x\" { server.name = \"p\" } }");
+
+	g_assert_true(config_uses_physical(s->cfg));
+	g_assert_true(config_has_conditions(s->cfg));
+	site_free(s);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/config-view/every-field", every_field);
+	g_test_add_func("/config-view/every-operator", every_operator);
+	g_test_add_func("/config-view/absent-headers-are-empty", absent_headers_are_empty);
+	g_test_add_func("/config-view/unknown-inputs-hold-nothing", unknown_inputs_hold_nothing);
+	g_test_add_func("/config-view/a-port-on-one-side-is-ignored", a_port_on_one_side_is_ignored);
+	g_test_add_func("/config-view/sockets-have-several-names", sockets_have_several_names);
+	g_test_add_func("/config-view/networks", networks);
+	g_test_add_func("/config-view/else-chains", else_chains);
+	g_test_add_func("/config-view/later-blocks-win-setting-by-setting", later_blocks_win_setting_by_setting);
+	g_test_add_func("/config-view/one-condition-twice-is-one-block", one_condition_twice_is_one_block);
+	g_test_add_func("/config-view/appending-starts-from-the-outer-value", appending_starts_from_the_outer_value);
+	g_test_add_func("/config-view/pools-belong-to-the-block-that-names-them", pools_belong_to_the_block_that_names_them);
+	g_test_add_func("/config-view/the-block-of-2007", the_block_of_2007);
+	g_test_add_func("/config-view/each-set-is-built-once", each_set_is_built_once);
+	g_test_add_func("/config-view/without-conditions-there-is-one", without_conditions_there_is_one);
+	g_test_add_func("/config-view/a-failed-derive-is-null-and-tried-again", a_failed_derive_is_null_and_tried_again);
+	g_test_add_func("/config-view/sets-are-bounded", sets_are_bounded);
+	g_test_add_func("/config-view/more-blocks-than-bits-in-a-word", more_blocks_than_bits_in_a_word);
+	g_test_add_func("/config-view/physical-conditions-are-announced", physical_conditions_are_announced);
+	return (g_test_run());
+}
