@@ -15,6 +15,7 @@
 #define INPUT_MAX   (64 * 1024)		/* one receive; also bounds what one reply can grow to */
 #define EVENTS_MAX  256
 #define ACCEPT_MAX  64			/* in a row; then others have their turn */
+#define REST_MAX    1024		/* as long as the backlog is */
 #define DRAIN_MS    1500		/* "ends within two seconds" */
 #define PAUSE_MS    100			/* no descriptors: look again after this */
 
@@ -396,6 +397,14 @@ accept_some(struct serve *s)
 
 /* ---------------------------------------------------------------- the end */
 
+/* Who connected before the signal is still served: with the listener, those nobody accepted are reset. */
+static void
+accept_rest(struct serve *s)
+{
+	for (int i = 0; i < REST_MAX && s->accepting && accept_one(s); i++)
+		;
+}
+
 /* A kept connection may hold a request that came just before the signal: one last look at each. */
 static void
 drain_quiet(struct serve *s)
@@ -411,6 +420,7 @@ drain(struct serve *s)
 {
 	s->draining = true;
 	s->drain_end = s->now + DRAIN_MS;
+	accept_rest(s);
 	accept_pause(s);
 	s->resume_at = 0;
 	listen_stop(s->listener);

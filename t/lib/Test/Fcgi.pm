@@ -11,14 +11,15 @@ package Test::Fcgi;
 use strict;
 use warnings;
 use Exporter 'import';
-use Errno qw(EAGAIN EINTR);
 use File::Temp ();
 use IO::Select;
+use IO::Socket::INET;
 use IO::Socket::UNIX;
 use POSIX qw(WNOHANG);
-use Time::HiRes qw(time sleep);
+use Time::HiRes qw(time);
 
-our @EXPORT_OK = qw(record begin params pairs request until_true parse_records program finish
+our @EXPORT_OK = qw(record begin params pairs request until_true parse_records program finish run
+	temp_tree put
 	T_BEGIN T_ABORT T_END T_PARAMS T_STDIN T_STDOUT T_GET_VALUES T_GET_VALUES_RESULT T_UNKNOWN_TYPE);
 
 use constant { T_BEGIN => 1, T_ABORT => 2, T_END => 3, T_PARAMS => 4, T_STDIN => 5, T_STDOUT => 6,
@@ -92,30 +93,88 @@ sub until_true {
 	return 1;
 }
 
+# Runs it to its end: exit code (or 128 + signal), standard output, standard error.
+#   run({stdin => FILE, env => {...}}, @options)
+sub run {
+	my (@options) = @_;
+	my $how = ref $options[0] eq 'HASH' ? shift @options : {};
+	my $dir = File::Temp->newdir;
+	my $pid = fork // die "fork: $!";
+	if ($pid == 0) {
+		delete @ENV{qw(FCGI_STAT_THREADS PHP_FCGI_CHILDREN FCGI_WEB_SERVER_ADDRS LISTEN_FDS)};
+		$ENV{$_} = $how->{env}{$_} for keys %{ $how->{env} || {} };
+		open STDIN, '+<', $how->{stdin} // '/dev/null' or POSIX::_exit(126);
+		open STDOUT, '>', "$dir/out" or POSIX::_exit(126);
+		open STDERR, '>', "$dir/err" or POSIX::_exit(126);
+		exec program(), @options or POSIX::_exit(127);
+	}
+	$running{$pid} = 1;
+	my $status = finish($pid) // die "@options: still running";
+	return ($status & 127 ? 128 + ($status & 127) : $status >> 8, map { slurp("$dir/$_") } qw(out err));
+}
+
+sub slurp {
+	my ($file) = @_;
+	open my $h, '<', $file or return '';
+	local $/;
+	return scalar(<$h>) // '';
+}
+
+sub put {
+	my ($file, $bytes) = @_;
+	open my $h, '>', $file or die "$file: $!";
+	print $h $bytes;
+	close $h or die "$file: $!";
+	return $file;
+}
+
+# A directory that others may enter.
+sub temp_tree {
+	my $dir = File::Temp->newdir;
+	chmod 0755, "$dir";
+	return $dir;
+}
+
 # Wait status of $pid, or undef when it still runs.
 sub finish {
 	my ($pid, $limit) = @_;
 	my $status;
-	until_true(sub { waitpid($pid, WNOHANG) == $pid and $status = $?, 1 }, $limit);
+	until_true(sub { waitpid($pid, WNOHANG) == $pid and ($status = $?, 1) }, $limit);
 	delete $running{$pid} if defined $status;
 	return $status;
 }
 
 # ---------------------------------------------------------------- the application
 
-# start({env => {...}, unix => 0}, @options)
+# start({env => {...}, spawn => [...], own => 1, passed => $socket}, @options)
+#   spawn   options for spawn-fcgi
+#   own     without spawn-fcgi, for --listen; '@SOCKET@' in @options is where we look for it
+#   socket  the path of the socket, where the test cares
+#   passed  this listening socket goes in as descriptor 3, with LISTEN_FDS
 sub start {
 	my ($class, @options) = @_;
 	my $how = ref $options[0] eq 'HASH' ? shift @options : {};
 	my $self = bless { dir => File::Temp->newdir, owner => $$ }, $class;
-	$self->{socket} = "$self->{dir}/app.sock";
+	$self->{socket} = $how->{socket} // "$self->{dir}/app.sock";
 	$self->{log} = "$self->{dir}/stderr";
+	s/\@SOCKET\@/$self->{socket}/ for @options;
+	$self->{passed} = $how->{passed};
 	$self->{pid} = fork // die "fork: $!";
 	$self->_exec($how, @options) if $self->{pid} == 0;
 	$running{ $self->{pid} } = 1;
-	until_true(sub { $self->_try or waitpid($self->{pid}, WNOHANG) })
-	    or die "no answer on $self->{socket}";
+	return $self if $how->{nowait};
+	until_true(sub { $self->_try or defined $self->ended }) or die "no answer on $self->{socket}";
+	die "it ended at once: " . $self->log_text if defined $self->{status};
+	$self->_ready;
 	return $self;
+}
+
+# spawn-fcgi listens before the program runs; a word from the program itself says that it does.
+sub _ready {
+	my ($self) = @_;
+	my $c = $self->connect;
+	$c->send(record(T_GET_VALUES, 0, ''));
+	$c->record;                     # nothing, when we are not welcome
 }
 
 sub _exec {
@@ -123,12 +182,30 @@ sub _exec {
 	delete @ENV{qw(FCGI_STAT_THREADS PHP_FCGI_CHILDREN FCGI_WEB_SERVER_ADDRS LISTEN_FDS LISTEN_PID)};
 	$ENV{$_} = $how->{env}{$_} for keys %{ $how->{env} || {} };
 	open STDERR, '>', $self->{log} or POSIX::_exit(126);
+	if (my $sock = $how->{passed}) {
+		open STDIN, '<', '/dev/null';
+		POSIX::dup2(POSIX::dup(fileno $sock), 3);    # a copy: 3 itself would close on exec
+		@ENV{qw(LISTEN_FDS LISTEN_PID)} = (1, $$);
+	}
 	my @spawn = ('spawn-fcgi', '-n', '-s', $self->{socket}, @{ $how->{spawn} || [] }, '--');
-	@spawn = @{ $how->{instead} } if $how->{instead};
+	@spawn = () if $how->{own} || $how->{passed};
 	exec @spawn, program(), @options or POSIX::_exit(127);
 }
 
-sub _try { IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $_[0]{socket}) }
+# Its wait status if it has ended.
+sub ended {
+	my ($self) = @_;
+	$self->{status} //= finish($self->{pid}, 0);
+	return $self->{status};
+}
+
+sub _try {
+	my ($self) = @_;
+	my $p = $self->{passed};
+	return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $p->sockport)
+	    if $p && $p->isa('IO::Socket::INET');
+	return IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $self->{socket});
+}
 
 sub connect {
 	my ($self) = @_;
@@ -144,6 +221,44 @@ sub ask {
 }
 
 sub get { my ($self, $path) = @_; return $self->ask(REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $path) }
+
+# Many clients share kept connections, as a web server's pool does: each asks again as soon as it has been
+# answered.  drive(conns => 20, clients => 200, requests => 10000, paths => [[path, status]...])
+# Returns {answered, errors => [...], seconds}.
+sub drive {
+	my ($self, %arg) = @_;
+	my @conns = map { $self->connect } 1 .. $arg{conns};
+	my $select = IO::Select->new(map { $_->{sock} } @conns);
+	my %conn = map { fileno $_->{sock} => $_ } @conns;
+	my %r = (answered => 0, errors => []);
+	my ($asked, $start) = (0, time);
+	my @idle = @conns;
+	my @waiting = (1 .. $arg{clients});
+	while ($r{answered} + @{ $r{errors} } < $arg{requests}) {
+		while (@idle && @waiting && $asked < $arg{requests}) {
+			my $c = shift @idle;
+			$c->{client} = shift @waiting;
+			$c->{wanted} = $arg{paths}[ $asked++ % @{ $arg{paths} } ];
+			$c->send(request(1, 1, REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $c->{wanted}[0]));
+		}
+		my @ready = $select->can_read($patience);
+		push @{ $r{errors} }, 'stalled' and last unless @ready;
+		for my $c (map { $conn{ fileno $_ } } @ready) {
+			push @{ $r{errors} }, 'closed' and $select->remove($c->{sock}) and next unless $c->more;
+			$c->{bytes} .= $_->[2] for my @got = parse_records(\$c->{buf});
+			next unless grep { $_->[0] == T_END } @got;
+			my ($path, $status) = @{ $c->{wanted} };
+			my $good = $c->{bytes} =~ /^Status: $status /
+			    && ($status != 200 || index($c->{bytes}, "X-LIGHTTPD-send-file: $path\r\n") > 0);
+			$good ? $r{answered}++ : push @{ $r{errors} }, $c->{bytes};
+			$c->{bytes} = '';
+			push @waiting, $c->{client};
+			push @idle, $c;
+		}
+	}
+	$r{seconds} = time - $start;
+	return \%r;
+}
 
 # Names of its threads that touch files.
 sub threads {
@@ -161,26 +276,24 @@ sub tasks { my ($self) = @_; my @t = glob "/proc/$self->{pid}/task/*"; return sc
 
 sub log_text {
 	my ($self) = @_;
-	open my $h, '<', $self->{log} or return '';
-	local $/;
-	return scalar(<$h>) // '';
+	return slurp($self->{log});
 }
 
-sub alive { my ($self) = @_; return waitpid($self->{pid}, WNOHANG) == 0 }
+sub alive { my ($self) = @_; return !defined $self->ended }
 
 # TERM, and its wait status; undef when it did not end in time.
 sub stop {
-	my ($self, $signal) = @_;
+	my ($self, $signal, $limit) = @_;
 	return $self->{status} unless $running{ $self->{pid} };
 	kill $signal // 'TERM', $self->{pid};
-	return $self->{status} = finish($self->{pid});
+	return $self->{status} = finish($self->{pid}, $limit);
 }
 
 sub DESTROY {
 	my ($self) = @_;
 	return if $self->{owner} != $$ || !$running{ $self->{pid} };
 	local ($?, $!);
-	return if defined $self->stop;
+	return if defined $self->stop('TERM', 5);
 	kill 'KILL', $self->{pid};
 	finish($self->{pid});
 }
@@ -194,7 +307,7 @@ END { if ($$ == $owner) { local $?; kill 'KILL', $_ for keys %running } }
 
 package Test::Fcgi::Conn;
 
-use Errno qw(EAGAIN EINTR);
+use Errno qw(EINTR);
 use Time::HiRes qw(time);
 
 sub new {

@@ -1,0 +1,255 @@
+#!/usr/bin/perl
+# fcgi-stat-accel as a web server sees it: which answer for which file, and who decides on the threads.
+
+use strict;
+use warnings;
+use Test::More;
+use IO::Socket::INET;
+use POSIX ();
+use Socket;
+use Test::Fcgi qw(record begin params request run put temp_tree until_true T_STDIN);
+
+my $tree = temp_tree();
+my $dir = "$tree";
+mkdir "$dir/www";
+mkdir "$dir/www/sub";
+put("$dir/www/file", 'x' x 1000);
+put("$dir/www/closed", 'x');
+put("$dir/outside", 'x');
+chmod 0, "$dir/www/closed";
+POSIX::mkfifo("$dir/www/fifo", 0644);
+symlink '../outside', "$dir/www/escape";
+symlink 'file', "$dir/www/inner";
+symlink 'loop', "$dir/www/loop";
+my $listening = IO::Socket::UNIX->new(Local => "$dir/www/socket", Listen => 1);
+
+sub is_refused {
+	my ($r, $status, $what) = @_;
+	is $r->{status}, $status, "$what: $status";
+	unlike $r->{bytes}, qr/\Q$dir\E|www|\.\./, "$what: the answer does not say where files lie";
+	is $r->{header}{'content-length'}, length $r->{body}, "$what: its length is right";
+	is_deeply [grep { !/^(?:Status|Content-Type|Content-Length|Retry-After)$/ } @{ $r->{names} }], [],
+	    "$what: no other header";
+}
+
+subtest 'an answer for each kind of file' => sub {
+	my $app = Test::Fcgi->start;
+	my $r = $app->get("$dir/www/file");
+	is $r->{bytes}, "Status: 200 OK\r\nX-LIGHTTPD-send-file: $dir/www/file\r\n\r\n", 'a file';
+	is $app->get("$dir/www/inner")->{status}, 200, 'a link to it';
+	is_refused($app->get("$dir/www/none"), 404, 'no such file');
+	is_refused($app->get("$dir/www/file/x"), 404, 'below a file');
+	is_refused($app->get("$dir/www/" . 'n' x 300), 404, 'a name too long');
+	is_refused($app->get('/' . 'n/' x 3000 . 'n'), 404, 'a path too long');
+	is_refused($app->get("$dir/www/sub"), 403, 'a directory');
+	is_refused($app->get("$dir/www/file/"), 403, 'a slash at the end');
+	is_refused($app->get("$dir/www/fifo"), 403, 'a fifo');
+	is_refused($app->get("$dir/www/socket"), 403, 'a socket');
+	is_refused($app->get('/dev/null'), 403, 'a device');
+	is_refused($app->get("$dir/www/loop"), 403, 'a loop of links');
+	is_refused($app->ask(REQUEST_METHOD => 'GET'), 403, 'no path');
+	is_refused($app->ask(), 403, 'no names at all');
+	is_refused($app->get("$dir/www/file\0.gif"), 403, 'a NUL');
+	is $app->stop >> 8, 0, 'it ends with 0';
+	is $app->log_text, '', 'and had nothing to complain of';
+};
+
+subtest 'a file that may not be read' => sub {
+	my @as = $> == 0 ? (spawn => ['-u', 'nobody']) : ();
+	my $app = eval { Test::Fcgi->start({@as}) } or plan skip_all => "cannot run as nobody: $@";
+	is_refused($app->get("$dir/www/closed"), 403, 'no permission');
+	is $app->get("$dir/www/file")->{status}, 200, 'the one beside it';
+};
+
+subtest 'HEAD and GET have the same head' => sub {
+	my $app = Test::Fcgi->start;
+	for my $file (qw(file none sub)) {
+		my ($get, $head) = map { $app->ask(REQUEST_METHOD => $_, SCRIPT_FILENAME => "$dir/www/$file") }
+		    qw(GET HEAD);
+		is $head->{head}, $get->{head}, $file;
+		is $head->{body}, '', "$file: HEAD has no body";
+	}
+};
+
+subtest 'where the path comes from' => sub {
+	my $app = Test::Fcgi->start;
+	my @root = (DOCUMENT_ROOT => $dir);
+	my $file = "$dir/www/file";
+	my $of = sub { ($app->ask(@_)->{header}{'x-lighttpd-send-file'} // 'none') };
+	is $of->(@root, SCRIPT_NAME => '/www', PATH_INFO => '/file'), $file, 'root + name + info';
+	is $of->(@root, SCRIPT_NAME => '/www/file'), $file, 'without info';
+	is $of->(@root, SCRIPT_NAME => '/www', PATH_INFO => '/file', SCRIPT_FILENAME => "$dir/www"), $file,
+	    'split between name and info, as lighttpd 1.4 does';
+	is $of->(WARM_PATH => $file, SCRIPT_FILENAME => '/nope'), $file, 'WARM_PATH overrides';
+	is $of->(SCRIPT_FILENAME => $file, SCRIPT_NAME => '/x', @root), $file, 'SCRIPT_FILENAME is complete';
+	is $of->(SCRIPT_FILENAME => $file, SCRIPT_FILENAME => '/nope'), $file, 'the first one counts';
+	is $of->(SCRIPT_FILENAME => 'www/file'), 'none', 'not a relative one';
+};
+
+subtest 'names that try to be headers' => sub {
+	my $name = "a\r\nSet-Cookie: x=1\r\n\r\n<b>\t%41 ?#\xc3\xa4\x7f";
+	(my $encoded = $name) =~ s/([^A-Za-z0-9._~\/-])/sprintf '%%%02X', ord $1/ge;
+	put("$dir/www/$name", 'x');
+	put("$dir/www/100% \xc3\xa4", 'x');
+	my $app = Test::Fcgi->start;
+	my $r = $app->get("$dir/www/$name");
+	is_deeply $r->{names}, ['Status', 'X-LIGHTTPD-send-file'], 'one header, encoded';
+	is $r->{header}{'x-lighttpd-send-file'}, "$dir/www/$encoded", 'and it names that file';
+	is_refused($app->get("$dir/www/no\r\nX-Sendfile: /etc/passwd"), 404, 'no such name');
+
+	$app = Test::Fcgi->start('--encode=raw', '--header', 'X-Sendfile');
+	is_refused($app->get("$dir/www/$name"), 403, 'raw');
+	is $app->get("$dir/www/100% \xc3\xa4")->{header}{'x-sendfile'}, "$dir/www/100% \xc3\xa4", 'raw is raw';
+	$app = Test::Fcgi->start('--header=X-Accel-Redirect');
+	is $app->get("$dir/www/100% \xc3\xa4")->{header}{'x-accel-redirect'}, "$dir/www/100%25%20%C3%A4",
+	    'nginx decodes X-Accel-Redirect';
+};
+
+subtest 'an authorizer is told to go on' => sub {
+	my $app = Test::Fcgi->start;
+	for my $case (['file', 200], ['none', 404]) {
+		my $c = $app->connect;
+		$c->send(begin(1, role => 2), params(1, SCRIPT_FILENAME => "$dir/www/$case->[0]"));
+		is $c->reply->{status}, $case->[1], "$case->[0], without a body stream";
+	}
+};
+
+subtest '--root confines' => sub {
+	my $app = Test::Fcgi->start('--root', "$dir/www");
+	is $app->get("$dir/www/file")->{status}, 200, 'inside';
+	is $app->get("$dir/www/inner")->{status}, 200, 'a link inside';
+	is_refused($app->get("$dir/www/escape"), 403, 'a link that leaves');
+	is_refused($app->get("$dir/www/../outside"), 403, 'two dots');
+	is_refused($app->get("$dir/www/sub/../../outside"), 403, 'two dots, twice');
+	is_refused($app->get("$dir/outside"), 403, 'elsewhere');
+	is_refused($app->get("$dir/wwwx"), 403, 'a name that starts alike');
+	is_refused($app->get('/etc/passwd'), 403, 'far elsewhere');
+	is_refused($app->get("/proc/self/cwd$dir/outside"), 403, 'a magic link');
+	is_refused($app->get("$dir/www/none"), 404, 'nothing inside');
+	$app = Test::Fcgi->start('--root', "$dir/www/sub", '--root', $dir);
+	is $app->get("$dir/www/escape")->{status}, 200, 'a second root allows more';
+};
+
+subtest 'exactly N threads touch files' => sub {
+	my %env = (FCGI_STAT_THREADS => 5, PHP_FCGI_CHILDREN => 4);
+	my @cases = (
+		[{}, [], 20, 'the default'],
+		[{ PHP_FCGI_CHILDREN => 4 }, [], 4, 'PHP_FCGI_CHILDREN'],
+		[{%env}, [], 5, 'FCGI_STAT_THREADS before it'],
+		[{%env}, ['-t', 3], 3, '-t before both'],
+		[{%env}, ['--threads=1'], 1, 'one is enough'],
+		[{ %env, FCGI_STAT_THREADS => 'many' }, [], 4, 'garbage is passed over', qr/FCGI_STAT_THREADS="many"/],
+		[{ %env, FCGI_STAT_THREADS => '0' }, [], 4, '0 too', qr/"0"/],
+		[{ FCGI_STAT_THREADS => '', PHP_FCGI_CHILDREN => '7x' }, [], 20, 'both', qr/"7x"/],
+	);
+	for my $case (@cases) {
+		my ($env, $options, $n, $what, $log) = @$case;
+		my $app = Test::Fcgi->start({ env => $env }, @$options);
+		is $app->get("$dir/www/file")->{status}, 200, "$what: works";
+		ok until_true(sub { $app->threads == $n }), "$what: $n threads" or diag join ' ', $app->threads;
+		like $app->log_text, $log // qr/^\z/, "$what: stderr";
+	}
+	my $app = Test::Fcgi->start({ spawn => ['-C', 6] });
+	ok until_true(sub { $app->threads == 6 }), 'spawn-fcgi -C 6';
+};
+
+subtest 'where it listens' => sub {
+	my $tcp = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
+	is(Test::Fcgi->start({ passed => $tcp })->get("$dir/www/file")->{status}, 200, 'LISTEN_FDS');
+	is(Test::Fcgi->start({ env => { LISTEN_FDS => 1, LISTEN_PID => 1 } })->get("$dir/www/file")->{status},
+	    200, 'LISTEN_FDS for somebody else: descriptor 0');
+	my $app = Test::Fcgi->start({ own => 1 }, '--listen', 'unix:@SOCKET@');
+	is $app->get("$dir/www/file")->{status}, 200, '--listen';
+	is +(stat $app->{socket})[2] & 0777, 0660, 'for owner and group';
+	my ($code, undef, $err) = run('--listen', "unix:$app->{socket}");
+	is $code, 69, 'an address in use';
+	like $err, qr/in use/, 'says so';
+	my $path = $app->{socket};
+	$app->stop;
+	ok !-e $path, 'the socket is gone with it';
+	$path = "$dir/left";
+	IO::Socket::UNIX->new(Local => $path, Listen => 1)->close;
+	ok -S $path, 'a socket that a crash left behind';
+	$app = Test::Fcgi->start({ own => 1, socket => $path }, '--listen=unix:@SOCKET@', '-t', 2);
+	is $app->get("$dir/www/file")->{status}, 200, 'is replaced';
+};
+
+# The port that the kernel chose for it: listening (0A) sockets in /proc, by the number of the socket.
+sub port_of {
+	my ($pid) = @_;
+	my %mine = map { (readlink // '') =~ /^socket:\[(\d+)\]/ ? ($1 => 1) : () } glob "/proc/$pid/fd/*";
+	open my $h, '<', '/proc/net/tcp' or return;
+	for (<$h>) {
+		my ($local, $state, $inode) = (split)[1, 3, 9];
+		return hex +(split /:/, $local)[1] if $state eq '0A' && $mine{$inode};
+	}
+	return;
+}
+
+subtest '--listen HOST:PORT' => sub {
+	my $app = Test::Fcgi->start({ own => 1, nowait => 1 }, '--listen', '127.0.0.1:0');
+	my $port;
+	ok until_true(sub { $port = port_of($app->{pid}) }), 'it listens';
+	my $c = Test::Fcgi::Conn->new(IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port));
+	$c->send(request(1, 0, SCRIPT_FILENAME => "$dir/www/file"));
+	is $c->reply->{status}, 200, 'and answers';
+};
+
+subtest 'who may connect by TCP' => sub {
+	my $tcp = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
+	my $app = Test::Fcgi->start({ passed => $tcp, env => { FCGI_WEB_SERVER_ADDRS => '10.1.2.3' } });
+	ok $app->connect->closed, 'somebody who is not listed is not heard';
+	$app = Test::Fcgi->start({ passed => $tcp, env => { FCGI_WEB_SERVER_ADDRS => '10.1.2.3, 127.0.0.1' } });
+	is $app->get("$dir/www/file")->{status}, 200, 'somebody who is';
+	my $any = IO::Socket::INET->new(LocalAddr => '0.0.0.0', Listen => 5);
+	is(Test::Fcgi->start({ passed => $any }, '--allow-any')->get("$dir/www/file")->{status}, 200,
+	    'everywhere, when asked to');
+	for my $address ('0.0.0.0:0', '*:0', ':0') {
+		my ($code, undef, $err) = run('--listen', $address);
+		is $code, 78, "$address is refused";
+		like $err, qr/FCGI_WEB_SERVER_ADDRS/, 'with advice';
+	}
+};
+
+subtest 'messages and exit codes' => sub {
+	my @cases = (
+		[[], 64, qr/descriptor 0 is something else, not a listening socket.*spawn-fcgi.*--listen/s],
+		[[{ stdin => '/dev/ptmx' }], 64, qr/descriptor 0 is a terminal/],
+		[['--threads', '0'], 64, qr/--threads 0/],
+		[['--threads', '3x'], 64, qr/--threads 3x/],
+		[['-t', '-1'], 64, qr/--threads -1/],
+		[['--threads', '99999999999999999999'], 64, qr/1 to 1024/],
+		[['--nonsense'], 64, qr/nonsense.*--help/],
+		[['argument'], 64, qr/argument/],
+		[['--header', "X\r\nY: z"], 64, qr/--header/],
+		[['--encode', 'base64'], 64, qr/percent or raw/],
+		[['--readahead', '-5'], 64, qr/--readahead/],
+		[['--root', 'relative'], 64, qr/absolute/],
+		[['--root', "$dir/none"], 78, qr/No such file/],
+		[['--root', "$dir/www/file"], 78, qr/Not a directory/],
+		[['--listen', 'nowhere'], 64, qr/HOST:PORT/],
+		[['--listen', "unix:$dir/none/sock"], 73, qr/No such file/],
+		[['--listen', '192.0.2.1:0'], 69, qr/192\.0\.2\.1/],
+	);
+	for my $case (@cases) {
+		my ($args, $want, $message) = @$case;
+		my ($code, $out, $err) = run(@$args);
+		my $what = join ' ', map { ref ? 'alone' : $_ } @$args;
+		is $code, $want, "'$what' ends with $want";
+		like $err, $message, "'$what' says why";
+		like $err, qr/^fcgi-stat-accel: /, "'$what' says who" ;
+		is $out, '', "'$what' on stderr";
+	}
+	for my $flag (qw(--version -V)) {
+		my ($code, $out, $err) = run($flag);
+		is "$code$err", '0', $flag;
+		like $out, qr/^fcgi-stat-accel \d+\.\d+\.\d+\n\z/, "$flag prints the version";
+	}
+	for my $flag (qw(--help -h)) {
+		my ($code, $out, $err) = run($flag);
+		is "$code$err", '0', $flag;
+		like $out, qr/--threads.*--listen.*--root.*spawn-fcgi/s, "$flag lists the options";
+	}
+};
+
+done_testing;

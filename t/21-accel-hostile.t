@@ -1,0 +1,230 @@
+#!/usr/bin/perl
+# fcgi-stat-accel among peers that are wrong, slow, greedy or gone, and at its end.
+
+use strict;
+use warnings;
+use Test::More;
+use List::Util qw(sum);
+use Time::HiRes qw(time);
+use Test::Fcgi qw(record begin params pairs request finish put temp_tree until_true parse_records
+    T_ABORT T_END T_PARAMS T_STDIN T_STDOUT T_GET_VALUES T_GET_VALUES_RESULT T_UNKNOWN_TYPE);
+
+my $tree = temp_tree();
+my $dir = "$tree";
+my $file = put("$dir/file", 'x' x 100);
+my $good = request(1, 1, REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $file);
+my $app = Test::Fcgi->start('-t', 3);
+
+# Its deadline runs while the other tests do; the last one looks.
+my $half = $app->connect;
+$half->send(substr $good, 0, length($good) - 30);
+my $half_since = time;
+
+sub still_good {
+	my ($what) = @_;
+	my $r = $app->get($file);
+	is $r && $r->{status}, 200, "$what: others are served";
+}
+
+sub fds { my @f = glob "/proc/$app->{pid}/fd/*"; return scalar @f }
+my $fds = fds();
+
+subtest 'lengths that lie do not end the process' => sub {
+	my %pair = (
+		'two lengths of 2 GiB' => "\xff\xff\xff\xff\xff\xff\xff\xff",
+		'a name of 2 GiB - 2' => "\xff\xff\xff\xfe\x00",
+		'a sum above INT_MAX' => "\xc0\0\0\0\xc0\0\0\0x",
+		'1 GiB' => "\x01\xc0\0\0\0x",
+		'one byte more than there is' => "\x01\x05xabcd",
+		'half a length' => "\x80\x00",
+	);
+	for my $what (sort keys %pair) {
+		my $c = $app->connect;
+		$c->send(begin(1, keep => 1), record(T_PARAMS, 1, $pair{$what}), record(T_PARAMS, 1, ''));
+		ok $c->closed, "$what: closed";
+		is $c->{buf}, '', "$what: without an answer";
+	}
+	still_good('after all');
+};
+
+subtest 'bytes that are no FastCGI end the connection' => sub {
+	my %bytes = (
+		'HTTP' => "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
+		'TLS' => "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+		'zeros' => "\0" x 64,
+		'version 2' => record(1, 1, 'x' x 8, version => 2),
+		'a BEGIN of 7 bytes' => record(1, 1, 'x' x 7),
+		'a BEGIN of nothing' => record(1, 0, 'x' x 8),
+		'a BEGIN twice' => begin(1) . begin(1),
+		'an answer' => record(T_STDOUT, 1, 'x'),
+		'PARAMS without end' => begin(1) . join('', map { record(T_PARAMS, 1, "\0\0" x 30000) } 1 .. 3),
+	);
+	for my $what (sort keys %bytes) {
+		my $c = $app->connect;
+		$c->send($bytes{$what});
+		ok $c->closed, $what;
+	}
+	still_good('after all');
+};
+
+subtest 'turned bytes never end the process' => sub {
+	srand 42;
+	for (1 .. 400) {
+		my $bytes = $good . record(T_GET_VALUES, 0, pairs(FCGI_MAX_REQS => '')) . $good;
+		substr($bytes, int rand length $bytes, 1) = chr int rand 256 for 1 .. 1 + rand 4;
+		my $c = $app->connect;
+		$c->send($bytes);
+		$c->shutdown;
+		$c->closed or return fail 'a connection is stuck';
+	}
+	still_good('after 400');
+};
+
+subtest 'half a request holds no thread' => sub {
+	my @slow = map { my $c = $app->connect; $c->send(substr $good, 0, 1 + $_ * 4); $c } 1 .. 20;
+	push @slow, map { $app->connect } 1 .. 20;          # and some that say nothing
+	still_good("beside $#slow on 3 threads");
+	for my $i (0 .. 19) {
+		my $c = $slow[$i];
+		$c->send($_) for split //, substr $good, 1 + ($i + 1) * 4;
+		my $r = $c->reply;
+		is $r && $r->{status}, 200, "request $i, byte by byte";
+	}
+};
+
+subtest 'a body is nothing to wait for' => sub {
+	my $c = $app->connect;
+	$c->send(begin(1, keep => 1), params(1, SCRIPT_FILENAME => $file), record(T_STDIN, 1, 'b' x 60000));
+	is $c->reply->{status}, 200, 'answered before its end';
+	$c->send(map { record(T_STDIN, 1, 'b' x 60000) } 1 .. 20);
+	$c->send(record(T_STDIN, 1, ''), $good);
+	is $c->reply->{status}, 200, 'the next request behind it';
+	$c = $app->connect;
+	$c->send(begin(1), params(1, SCRIPT_FILENAME => $file));
+	$c->send(record(T_STDIN, 1, 'b' x 60000)) for 1 .. 5;
+	is $c->reply->{status}, 200, 'not kept: no reset overtakes the answer';
+	ok $c->closed, 'then closed';
+};
+
+subtest 'FastCGI as the specification has it' => sub {
+	my $c = $app->connect;
+	$c->send(record(T_GET_VALUES, 0, pairs(map { $_ => '' } qw(FCGI_MPXS_CONNS FCGI_MAX_REQS ELSE))));
+	is_deeply $c->record, [T_GET_VALUES_RESULT, 0, pairs(FCGI_MAX_REQS => 3, FCGI_MPXS_CONNS => 0)],
+	    'GET_VALUES: the number of threads';
+	$c->send(record(123, 0, 'what'));
+	is_deeply $c->record, [T_UNKNOWN_TYPE, 0, chr(123) . "\0" x 7], 'UNKNOWN_TYPE';
+	$c->send(begin(1, keep => 1), begin(2, keep => 1), params(2, A => 1), params(1, SCRIPT_FILENAME => $file));
+	is_deeply $c->record, [T_END, 2, pack 'NCx3', 0, 1], 'no multiplexing';
+	my $r = $c->reply;
+	is "$r->{id} $r->{status}", '1 200', 'and the first one goes on';
+	$c->send(begin(4, keep => 1, role => 9), params(4, A => 1));
+	is_deeply $c->record, [T_END, 4, pack 'NCx3', 0, 3], 'unknown role';
+	$c->send(begin(5, keep => 1), record(T_ABORT, 5, ''));
+	is_deeply $c->record, [T_END, 5, pack 'NCx3', 0, 0], 'abort';
+	$c->send(begin(65535, keep => 1), record(T_PARAMS, 65535, pairs(SCRIPT_FILENAME => $file), padding => 255),
+	    params(65535));
+	$r = $c->reply;
+	is "$r->{id} $r->{status}", '65535 200', 'the largest number, with padding';
+	$c->send(request(1, 0, SCRIPT_FILENAME => $file));
+	is $c->reply->{status}, 200, 'a last request, without KEEP_CONN';
+	ok $c->closed, 'then it closes';
+};
+
+subtest 'requests in a row, and a peer that does not read' => sub {
+	my $c = $app->connect;
+	$c->send($good x 500);
+	is sum(map { $c->reply->{status} == 200 } 1 .. 500), 500, '500 at once';
+	# Long answers, so that they do not fit the socket: each dot is one byte here, three there.
+	mkdir "$dir/" . "\1" x 200;
+	my $long = "$dir/" . ("\1" x 200 . '/../') x 18 . 'file';
+	my $ask = request(1, 1, SCRIPT_FILENAME => $long);
+	my $greedy = $app->connect;
+	my $n = 0;
+	$greedy->{sock}->blocking(0);
+	$n++ while $n < 1000 && defined syswrite $greedy->{sock}, $ask;
+	still_good("beside $n requests whose answers nobody reads");
+	$greedy->{sock}->blocking(1);
+	my $r = $greedy->reply;
+	is length $r->{header}{'x-lighttpd-send-file'}, length($dir) + 18 * 604 + 5, 'a long answer is whole';
+};
+
+subtest 'peers that vanish' => sub {
+	for my $i (1 .. 300) {
+		my $c = $app->connect;
+		$c->send(substr $good, 0, $i % 3 ? length $good : $i % length $good);
+	}
+	still_good('after 300 of them');
+	ok until_true(sub { fds() <= $fds }), 'every descriptor is back' or diag fds() . " above $fds";
+};
+
+subtest 'without descriptors' => sub {
+	my $old = qx(prlimit --nofile --raw --noheadings --output SOFT --pid $app->{pid} 2>/dev/null);
+	plan skip_all => 'no prlimit(1)' unless $old && $old =~ /^(\d+)$/;
+	chomp $old;
+	my $kept = $app->connect;
+	$kept->send($good);
+	is $kept->reply->{status}, 200, 'a kept connection';
+	system 'prlimit', '--nofile=3:', '--pid', $app->{pid};
+	$kept->send($good);
+	my $r = $kept->reply;
+	is $r->{status}, 503, 'no descriptor for the file: 503';
+	is $r->{header}{'retry-after'}, 1, 'with Retry-After';
+	my @new = map { $app->connect } 1 .. 3;
+	$_->send($good) for @new;
+	my $ticks = sub { my @s = split ' ', Test::Fcgi::slurp("/proc/$app->{pid}/stat"); $s[13] + $s[14] };
+	my $before = $ticks->();
+	ok !$new[0]->more(0.5), 'none for a connection: it waits';
+	cmp_ok $ticks->() - $before, '<', 20, 'without spinning';
+	system 'prlimit', "--nofile=$old:", '--pid', $app->{pid};
+	is $_->reply->{status}, 200, 'answered when there are some again' for @new;
+};
+
+subtest 'the end: what runs is finished' => sub {
+	for my $signal (qw(TERM INT USR1)) {
+		my $one = Test::Fcgi->start('-t', 2, '--readahead', 64 << 20);
+		open my $h, '>', "$dir/sparse" or die;
+		truncate $h, 64 << 20;                  # takes a while to read
+		my @c = map { my $c = $one->connect; $c->send(request(1, 1, SCRIPT_FILENAME => "$dir/sparse")); $c }
+		    1 .. 6;
+		my $idle = $one->connect;
+		my $start = time;
+		my $status = $one->stop($signal);
+		is $status, 0, "$signal: ends with 0";
+		cmp_ok time - $start, '<', 2, "$signal: within two seconds";
+		my @replies = map { $_->reply } @c;
+		is scalar(grep { $_ && $_->{status} == 200 } @replies), 6, "$signal: all six were answered";
+		ok $idle->closed, "$signal: idle ones are closed";
+		is $one->log_text, '', "$signal: nothing to complain of";
+	}
+};
+
+subtest 'the end: half a request does not hold it' => sub {
+	my $one = Test::Fcgi->start('-t', 2);
+	my $c = $one->connect;
+	$c->send(substr $good, 0, 20);
+	my $start = time;
+	is $one->stop, 0, 'it ends with 0';
+	cmp_ok time - $start, '<', 2, 'within two seconds';
+
+	$one = Test::Fcgi->start('-t', 2);
+	$c = $one->connect;
+	my $kept = $one->connect;
+	$c->send(substr $good, 0, 20);
+	$kept->send($good);
+	is $kept->reply->{status}, 200, 'running, and the half request lies there';
+	kill 'TERM', $one->{pid};
+	ok $kept->closed, 'TERM: it drains';
+	kill 'INT', $one->{pid};
+	is finish($one->{pid}) >> 8, 128 + 2, 'a second signal: at once';
+};
+
+subtest 'what is never finished is given up' => sub {
+	ok $half->closed, 'half a request: closed after ten seconds';
+	cmp_ok time - $half_since, '>', 5, 'but not before';
+	is $half->{buf}, '', 'and without an answer';
+	still_good('then');
+};
+
+is $app->stop, 0, 'it was the same process all the time';
+is $app->log_text, '', 'and had nothing to complain of';
+done_testing;
