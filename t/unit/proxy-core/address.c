@@ -1,0 +1,87 @@
+/* t/unit/proxy-core/address.c -- every form of an address, and what is none. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <glib.h>
+#include "proxy-core/address.h"
+
+static void
+test_forms(void)
+{
+	static const struct {
+		const char *spec;
+		int err;
+		const char *name;
+	} v[] = {
+		{"unix:/run/app.sock", 0, "unix:/run/app.sock"},
+		{"127.0.0.1:9000", 0, "127.0.0.1:9000"},
+		{"127.0.0.1", 0, "127.0.0.1:80"},
+		{"[::1]", 0, "[::1]:80"},
+		{"[::1]:9000", 0, "[::1]:9000"},
+		{"[2001:DB8:0::1]:1", 0, "[2001:db8::1]:1"},
+		{"localhost", -ENOENT, NULL},
+		{"localhost:80", -ENOENT, NULL},
+		{"", -EINVAL, NULL},
+		{"unix:", -EINVAL, NULL},
+		{":80", -EINVAL, NULL},
+		{"127.0.0.1:", -EINVAL, NULL},
+		{"127.0.0.1:0", -EINVAL, NULL},
+		{"127.0.0.1:65536", -EINVAL, NULL},
+		{"127.0.0.1:80x", -EINVAL, NULL},
+		{"::1", -EINVAL, NULL},
+		{"[::1", -EINVAL, NULL},
+		{"[::1]80", -EINVAL, NULL},
+		{"[localhost]:80", -EINVAL, NULL},
+	};
+	struct address a;
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(v); i++) {
+		g_test_message("%s", v[i].spec);
+		g_assert_cmpint(address_parse(v[i].spec, &a), ==, v[i].err);
+		if (v[i].err == 0)
+			g_assert_cmpstr(a.name, ==, v[i].name);
+	}
+}
+
+static void
+test_unix_length(void)
+{
+	char spec[256] = "unix:/";
+	struct address a;
+
+	memset(spec + 6, 'x', 106);
+	g_assert_cmpint(address_parse(spec, &a), ==, 0);
+	g_assert_cmpint(a.len, ==, offsetof(struct sockaddr_un, sun_path) + 108);
+	g_assert_cmpint(a.un.sun_path[107], ==, '\0');
+	spec[112] = 'x';
+	g_assert_cmpint(address_parse(spec, &a), ==, -ENAMETOOLONG);
+}
+
+static void
+test_names(void)
+{
+	struct address v[ADDRESS_MAX];
+	char err[200] = "";
+	int i, n;
+
+	g_assert_cmpint(address_list("localhost:7", v, ADDRESS_MAX), ==, -EHOSTUNREACH); /* nobody asked yet */
+	g_assert_cmpint(address_lookup("localhost:7", err, sizeof(err)), ==, 0);
+	n = address_list("localhost:7", v, ADDRESS_MAX);
+	g_assert_cmpint(n, >=, 1);
+	for (i = 0; i < n; i++)
+		g_assert_cmpint(ntohs(v[i].sa.sa_family == AF_INET6 ? v[i].in6.sin6_port : v[i].in.sin_port), ==, 7);
+	g_assert_cmpint(address_lookup("localhost:7", err, sizeof(err)), ==, 0); /* a reload asks again */
+	g_assert_cmpint(address_list("localhost:7", v, ADDRESS_MAX), ==, n);
+	g_assert_cmpint(address_lookup("nowhere:x", err, sizeof(err)), ==, -EINVAL);
+	g_assert_nonnull(strstr(err, "unix:/path"));
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/address/every form", test_forms);
+	g_test_add_func("/address/a unix path fits or is refused", test_unix_length);
+	g_test_add_func("/address/names are looked up once, at start", test_names);
+	return (g_test_run());
+}
