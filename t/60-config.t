@@ -1,0 +1,177 @@
+# A configuration is read, checked and printed; a mistake stops the start and names its place.
+use v5.36;
+use Test::More;
+use File::Temp ();
+use FindBin    ();
+
+my $program = ($ENV{B} // 'build') . '/bin/accel-server';
+my $dir = File::Temp->newdir;
+
+sub put ($name, $text) {
+	open my $fh, '>:raw', "$dir/$name" or die "$dir/$name: $!";
+	print $fh $text;
+	close $fh or die "$dir/$name: $!";
+	return "$dir/$name";
+}
+
+sub slurp ($name) {
+	open my $fh, '<:raw', $name or die "$name: $!";
+	local $/;
+	return scalar(<$fh>) // q{};
+}
+
+# Exit status, standard output, standard error; temporary directory written as DIR.
+sub run (@args) {
+	my $pid = fork // die "fork: $!";
+	if ($pid == 0) {
+		open STDOUT, '>', "$dir/out" or die $!;
+		open STDERR, '>', "$dir/err" or die $!;
+		open STDIN, '<', '/dev/null' or die $!;
+		exec $program, @args or die "$program: $!";
+	}
+	waitpid $pid, 0;
+	my ($rc, $out, $err) = ($?, slurp("$dir/out"), slurp("$dir/err"));
+	s/\Q$dir\E/DIR/g for $out, $err;
+	return ($rc & 127 ? "signal $rc" : $rc >> 8, $out, $err);
+}
+
+my $root = qq{server.document-root = "$dir"\n};
+
+# ---------------------------------------------------------------- files of 2007, as they were
+
+my %classic = (
+	'minimal-server.conf' => <<'END',
+server.document-root = "/home/jan/wwwroot/servers/grisu.home.kneschke.de/pages/"
+server.port = 1025
+server.errorlog = "/home/jan/wwwroot/logs/lighttpd.error.log"
+server.network-backend = "linux-aio-sendfile"
+server.event-handler = "linux-sysepoll"
+server.use-noatime = "enable"
+server.max-stat-threads = 2
+server.max-read-threads = 64
+END
+	'proxy-core-block.conf' => <<'END',
+$SERVER["socket"] == ":1025" {
+  $HTTP["url"] =~ "^/seek-bound/" {
+    proxy-core.protocol = "fastcgi"
+    proxy-core.backends = ( "127.0.0.1:1029" )
+    proxy-core.allow-x-sendfile = "enable"
+    proxy-core.max-pool-size = 20
+  }
+}
+END
+	'threaded-stat.conf' => <<'END',
+server.max-stat-threads = 4
+server.max-write-threads = 8
+server.network-backend = "gthread-aio"
+END
+);
+
+for my $name (sort keys %classic) {
+	put($name, $classic{$name});
+	my $main = put("main-$name", qq{include "$name"\nserver.document-root := "$dir"\n});
+	my ($rc, $out, $err) = run('-t', '-f', $main);
+	is "$rc $out$err", "0 Syntax OK\n", "$name loads as it is, completed with a document root";
+	($rc, $out, $err) = run('-tt', '-f', $main);
+	is "$rc $out$err", "0 Syntax OK\n", "... and what it names can be used";
+}
+
+# ---------------------------------------------------------------- shipped examples
+
+for my $file (glob "$FindBin::Bin/../examples/*.conf") {
+	my ($rc, $out, $err) = run('-t', '-f', $file);
+	is "$rc $out$err", "0 Syntax OK\n", 'example ' . $file =~ s{.*/}{}r;
+}
+
+# ---------------------------------------------------------------- mistakes
+
+for my $case (
+	['a missing value', "server.port =\n", qr/^DIR\/x\.conf:2:14: found the end of the line; expected a value/],
+	['a wrong type', "server.port = ( 80 )\n", qr/^DIR\/x\.conf:2:15: server\.port expects a number from 0 to 65535, found a list$/m],
+	['an open block', "\$HTTP[\"url\"] == \"/\" {\n", qr/^DIR\/x\.conf:3:1: the file ends inside of a block/],
+	['a key set twice', "server.port = 1\nserver.port = 2\n", qr/^DIR\/x\.conf:3:1: server\.port was set at DIR\/x\.conf:2 already/],
+	['a global key in a condition', "\$HTTP[\"url\"] == \"/\" { server.port = 1 }\n", qr/^DIR\/x\.conf:2:23: server\.port is for the whole server/],
+	['a key that would have protected something', "auth.require = ()\n", qr/^DIR\/x\.conf:2:1: auth\.require cannot be used here\. /],
+) {
+	my ($what, $text, $want) = @$case;
+	my $file = put('x.conf', $root . $text);
+	my ($rc, $out, $err) = run('-t', '-f', $file);
+	is "$rc $out", '78 ', "$what stops the start";
+	like $err, $want, '... and is named with its place';
+	($rc, $out, $err) = run('-D', '-f', $file);
+	is $rc, 78, '... without -t too';
+}
+
+{
+	my ($rc, $out, $err) = run('-t', '-f', put('x.conf', "server.port = 1\n"));
+	is $rc, 78, 'a document root is required';
+	like $err, qr{server\.document-root is not set; add server\.document-root = "/path"}, '... and how to give one is said';
+	($rc, $out, $err) = run('-t', '-f', "$dir/none.conf");
+	is "$rc $out$err", "78 DIR/none.conf:1:1: cannot read DIR/none.conf: No such file or directory\n", 'no such file';
+	($rc, $out, $err) = run('-t', '-f', put('x.conf', "${root}server.max-read-thread = 3\n"));
+	is "$rc $out", "0 Syntax OK\n", 'an unknown key is no error';
+	is $err, "DIR/x.conf:2:1: unknown setting server.max-read-thread has no effect; did you mean server.max-read-threads?\n",
+	    '... but named, with its nearest neighbour';
+	($rc, $out, $err) = run('-t', '-f', put('x.conf', "${root}dir-listing.activate = \"enable\"\n"));
+	like "$rc $err", qr/^0 DIR\/x\.conf:2:1: dir-listing\.activate has no effect yet: /, 'nor is an old one';
+	($rc, $out, $err) = run('-tt', '-f', put('x.conf', qq{server.document-root = "$dir/none"\n}));
+	is $rc, 78, '-tt wants a document root that exists';
+}
+
+# ---------------------------------------------------------------- the language, from end to end
+
+put('part.conf', qq{server.tag = var.who + "/" + 1\n});
+my $file = put('all.conf', <<END);
+var.who = "x"                   # a comment
+${root}include "part.conf"
+include_shell "echo server.port = 1\${PORT_TAIL:-234}"
+index-file.names = (
+	"a",
+	"b",
+)
+\$HTTP["host"] == "h" {
+	index-file.names += ( "c" )
+}
+else \$HTTP["url"] =~ "\\.x\$" {
+	server.name = env.NAME_IN_TEST
+} else {
+	proxy-core.backends = ( "127.0.0.1:1" )
+}
+END
+local $ENV{NAME_IN_TEST} = 'say "hello"';
+my ($rc, $printed, $err) = run('-p', '-f', $file);
+is "$rc $err", '0 ', 'every part of the language at once';
+is $printed, <<'END', '-p prints what was understood';
+# listens on :1234
+var.who = "x"
+server.document-root = "DIR"
+server.tag = "x/1"
+server.port = 1234
+index-file.names = ( "a", "b" )
+$HTTP["host"] == "h" { # 1
+	index-file.names = ( "a", "b", "c" )
+} else $HTTP["url"] =~ "\.x$" { # 2
+	server.name = "say \"hello\""
+} else { # 3
+	proxy-core.backends = ( "127.0.0.1:1" )
+}
+END
+my (undef, $again) = run('-p', '-f', put('again.conf', $printed));
+is $again, $printed, '... and that loads again, with the same meaning';
+
+# ---------------------------------------------------------------- the command line
+
+($rc, my $out, $err) = run('--nothing');
+is "$rc $out", '64 ', 'an unknown option: status 64';
+like $err, qr/\A.*--nothing.*\n.*--help.*\n\z/, '... one line and a hint';
+($rc, $out, $err) = run('-t');
+is "$rc $out", '64 ', 'no configuration file: status 64';
+($rc, $out, $err) = run('-h');
+is "$rc $err", '0 ', '-h';
+like $out, qr/^\s+-f, --config=FILE\s+\w/m, '... shows the options on standard output';
+($rc, $out, $err) = run('-v');
+like "$rc $out", qr{^0 accel-server/\d+\.\d+\.\d+$}, '-v';
+($rc, $out, $err) = run('-V');
+like $out, qr/^  \+ linux-sysepoll .*^  \+ linux-sendfile /ms, '-V marks what works';
+
+done_testing;
