@@ -61,6 +61,7 @@ sub start {
 		port => $sock->sockport, owner => $$, unchecked => $arg{unchecked},
 	}, $class;
 	_put("$self->{run}/server.conf", $self->_conf($arg{conf} // ''));
+	-x program('accel-server') or die program('accel-server') . " is missing: run make, or set B\n";
 	my @cmd = (program('accel-server'), '-D', '--until-eof', '-f', "$self->{run}/server.conf", @{ $arg{args} // [] });
 	@cmd = ('sh', '-c', 'ulimit -n "$1" && shift && exec "$@"', 'sh', $arg{nofile}, @cmd) if $arg{nofile};
 
@@ -208,6 +209,14 @@ sub wait_log {
 	return $log;
 }
 
+# The lines that match, once there are n of them; what there is of them at the deadline.
+sub wait_lines {
+	my ($self, $n, $re, $name) = @_;
+	my @line;
+	eventually(sub { @line = grep { $_ =~ $re } split /\n/, $self->log($name); @line >= $n });
+	return @line;
+}
+
 # Repeats what is to become true; false when it does not.
 sub eventually {
 	my ($code, $seconds) = @_;
@@ -341,8 +350,11 @@ sub _more {
 	my ($self, $end) = @_;
 	return 0 if $self->{eof};
 	while (1) {
-		my $n = sysread $self->{sock}, $self->{in}, 1 << 18, length $self->{in};
-		return 1 if $n;
+		my $n = sysread $self->{sock}, my $piece, 1 << 18;
+		if ($n) {
+			$self->{in} .= $piece;  # reading behind a long string would copy it each time
+			return 1;
+		}
 		if (defined $n || !($!{EAGAIN} || $!{EINTR})) {
 			$self->{reset} = 1 if !defined $n;
 			$self->{eof} = 1;
@@ -387,13 +399,19 @@ sub abort {
 	return;
 }
 
+sub _up_to {
+	my ($self, $mark, $end) = @_;
+	my $at;
+	while (($at = index $self->{in}, $mark) < 0) { $self->_more($end) or return undef }
+	return substr $self->{in}, 0, $at + length $mark, '';
+}
+
 # One reply, as Test::Server::parse gives it; method HEAD has no body.  undef when none came; {cut} when it
 # broke off.
 sub reply {
 	my ($self, $method) = @_;
 	my $end = time + Test::Server::PATIENCE;
-	while ($self->{in} !~ /\r\n\r\n/) { $self->_more($end) or return undef }
-	my $head = substr $self->{in}, 0, $+[0], '';
+	my $head = $self->_up_to("\r\n\r\n", $end) // return undef;
 	my $r = Test::Server::parse($head);
 	return $r if ($method // '') eq 'HEAD' || $r->{status} < 200 || $r->{status} == 204 || $r->{status} == 304;
 	if (defined(my $n = $r->{header}{'content-length'})) {
@@ -402,8 +420,7 @@ sub reply {
 	} elsif (lc($r->{header}{'transfer-encoding'} // '') eq 'chunked') {
 		my $all = '';
 		while (1) {
-			while ($self->{in} !~ /\r\n/) { $self->_more($end) or return { %$r, cut => 1 } }
-			my $line = substr $self->{in}, 0, $+[0], '';
+			my $line = $self->_up_to("\r\n", $end) // return { %$r, cut => 1, body => $all };
 			my $n = hex($line =~ s/\r\n//r);
 			my $chunk = $self->take($n + 2);
 			return { %$r, cut => 1, body => $all . $chunk } if length $chunk < $n + 2;

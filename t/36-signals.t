@@ -1,0 +1,144 @@
+# Signals and shortage: stopping is quick or complete as asked, reloading loses nobody, and a server out
+# of descriptors waits instead of spinning.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/lib";
+use Test::More;
+use Test::Server;
+use Time::HiRes qw(time);
+
+my $slow = ($ENV{B} // '') =~ /san/ ? 5 : 1;    # sanitizers
+
+sub req { my ($path) = @_; return "GET $path HTTP/1.1\r\nHost: x\r\n\r\n" }
+
+sub big {       # a file that does not fit into the buffers between server and client
+	my ($srv) = @_;
+	open my $fh, '>', $srv->path('big') or die $!;
+	truncate $fh, 32 << 20 or die $!;
+	close $fh;
+	$srv->write('a', 'A');
+}
+
+# Clients in the middle of a download.
+sub downloads {
+	my ($srv, $n) = @_;
+	my @c = map { $srv->connect(rcvbuf => 65536) } 1 .. $n;
+	$_->send(req('/big')) for @c;
+	like $_->take(12), qr/ 200/, 'a download has begun' for @c;
+	return @c;
+}
+
+subtest 'TERM stops within two seconds, under load' => sub {
+	my $srv = Test::Server->start(conf => '');
+	big($srv);
+	my @c = downloads($srv, 8);
+	my @idle = map { $srv->connect } 1 .. 20;
+	my ($status, $seconds) = $srv->term;
+	is $status, 0, 'exit status 0';
+	cmp_ok $seconds, '<', 2 * $slow, 'in time';
+	my $whole = grep { length $_->rest > 32 << 20 } @c;
+	is $whole, 0, 'running downloads were cut';
+};
+
+subtest 'INT lets running replies end' => sub {
+	my $srv = Test::Server->start(conf => '');
+	big($srv);
+	my @c = downloads($srv, 3);
+	my $idle = $srv->connect;
+	$idle->send(req('/a'));
+	is $idle->reply->{body}, 'A', 'an idle connection';
+	$srv->signal('INT');
+	ok $idle->closed, '... is closed';
+	for my $c (@c) {
+		my $got = $c->rest;
+		$got =~ s/\A.*?\r\n\r\n//s;
+		is length $got, 32 << 20, 'a running download ends whole';
+	}
+	is $srv->wait_exit, 0, 'then it exits with status 0';
+};
+
+subtest 'INT twice stops now' => sub {
+	my $srv = Test::Server->start(conf => '');
+	big($srv);
+	my @c = downloads($srv, 2);
+	my $idle = $srv->connect;
+	$idle->send(req('/a'));
+	$idle->reply;
+	$srv->signal('INT');
+	ok $idle->closed, 'the first was seen';
+	my ($status, $seconds) = $srv->term('INT');
+	is $status, 0, 'exit status 0';
+	cmp_ok $seconds, '<', 2 * $slow, 'in time';
+};
+
+subtest 'HUP opens the logs anew' => sub {
+	my $srv = Test::Server->start(conf => qq{accesslog.filename = "\@RUN\@/access.log"\n});
+	$srv->write('a', 'A');
+	$srv->get('/a?before');
+	like $srv->wait_log(qr/before/, 'access.log'), qr/before/, 'logged';
+	rename $srv->run . "/$_.log", $srv->run . "/$_.old" or die "$_: $!" for qw(access error);
+	$srv->signal('HUP');
+	ok Test::Server::eventually(sub { -e $srv->run . '/access.log' && -e $srv->run . '/error.log' }), 'new files';
+	$srv->get('/a?after');
+	like $srv->wait_log(qr/after/, 'access.log'), qr/after/, 'the new file is used';
+	unlike $srv->log('access.old'), qr/after/, '... and the old one no more';
+};
+
+subtest 'USR1 reloads without losing anybody' => sub {
+	my $srv = Test::Server->start(conf => qq{server.tag = "one"\n});
+	big($srv);
+	my @c = downloads($srv, 2);
+	my $kept = $srv->connect;
+	my $conf = $srv->run . '/server.conf';
+	my ($answered, $asked, $tag) = (0, 0, '');
+	for my $new (qw(two three)) {
+		my $text = Test::Server::_slurp($conf) =~ s/(server\.tag = )"\w+"/$1"$new"/r;
+		Test::Server::_put($conf, $text);
+		$srv->signal('USR1');
+		Test::Server::eventually(sub {
+			my $r = $srv->fetch('/a');
+			$asked++;
+			$answered++ if $r->{status} == 200 && $r->{body} eq 'A';
+			$tag = $r->{header}{server} // '';
+			$tag eq $new;
+		});
+		is $tag, $new, "the configuration \"$new\" is in force";
+	}
+	is $answered, $asked, "all $asked requests meanwhile were answered";
+	for my $c (@c) {
+		my $got = $c->rest(10 * $slow);
+		$got =~ s/\A.*?\r\n\r\n//s;
+		is length $got, 32 << 20, 'a download from before ends whole';
+	}
+	Test::Server::_put($conf, "server.document-root = \n");
+	$srv->signal('USR1');
+	$srv->wait_log(qr/reload.*(?:fail|refus|kept|old)|(?:fail|refus|kept|old).*reload|server\.conf:1/i);
+	is $srv->fetch('/a')->{status}, 200, 'a broken configuration changes nothing';
+};
+
+subtest 'out of descriptors: no spin, and it recovers' => sub {
+	my $limit = 64;
+	my $srv = Test::Server->start(nofile => $limit, conf => "server.max-worker = 1\nserver.max-keep-alive-idle = 60\n");
+	$srv->write('a', 'A');
+	is $srv->fetch('/a')->{body}, 'A', 'it serves with so few';
+	my @c = map { $srv->connect } 1 .. 2 * $limit;
+	$_->send(req('/a')) for @c;
+	my $first = $c[0]->reply;
+	is $first && $first->{body}, 'A', 'the first client is served';
+	cmp_ok $srv->descriptors, '<=', $limit, 'within the limit';
+	my ($cpu, $t) = ($srv->cpu, time);
+	my $held = $c[-1]->take(1, 1);          # a second in which nothing can be done
+	cmp_ok $srv->cpu - $cpu, '<', 0.3 * $slow, 'waiting costs next to nothing' or diag time - $t;
+	is $srv->wait_exit(0), undef, 'it lives';
+	is $held, '', 'the last client waits';
+	$_->abort for splice @c, 0, -20;
+	my $answered = grep { my $r = $_->reply; $r && $r->{body} eq 'A' } @c;
+	is $answered, 20, 'when the others leave, those who waited are served';
+	undef @c;
+	is $srv->fetch('/a')->{body}, 'A', 'and so are new ones';
+	my $lines = () = $srv->log =~ /descriptor|EMFILE|Too many open files/gi;
+	cmp_ok $lines, '<', 20, 'the log is not flooded';
+};
+
+done_testing;
