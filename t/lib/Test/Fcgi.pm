@@ -16,6 +16,7 @@ use IO::Select;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
 use POSIX qw(WNOHANG);
+use Test::More ();
 use Time::HiRes qw(time);
 
 our @EXPORT_OK = qw(record begin params pairs request until_true parse_records program finish run
@@ -291,11 +292,15 @@ sub stop {
 
 sub DESTROY {
 	my ($self) = @_;
-	return if $self->{owner} != $$ || !$running{ $self->{pid} };
+	return if $self->{owner} != $$;
 	local ($?, $!);
-	return if defined $self->stop('TERM', 5);
-	kill 'KILL', $self->{pid};
-	finish($self->{pid});
+	if ($running{ $self->{pid} } && !defined $self->stop('TERM', 10)) {
+		kill 'KILL', $self->{pid};
+		finish($self->{pid});
+		Test::More::fail('fcgi-stat-accel ends when it is asked to');
+	}
+	Test::More::fail("fcgi-stat-accel ends in peace: " . $self->log_text)
+	    if ($self->{status} // 0) & 127 || $self->log_text =~ /Sanitizer|runtime error/;
 }
 
 # A test that dies leaves nothing behind.
