@@ -1,0 +1,465 @@
+/* t/unit/proxy-core/stall.c -- pools against applications that bind a thread to each kept socket, as libfcgi does.
+ *
+ * A model of such an application: a listen queue, and threads that accept one socket each and serve it until it
+ * closes.  Clients ask again as soon as they have an answer.
+ */
+#include <errno.h>
+#include "io/loop/sim.h"
+#include "proxy-core/app.h"
+#include "t/unit/proxy-core/proxy_test.h"
+
+#define MAX_CLIENTS 200
+#define MAX_SOCKETS 400
+#define MAX_THREADS 20
+#define MAX_WORKERS 2
+
+enum { FREE, QUEUED, ACCEPTED };
+
+struct model {
+	struct io_sock *sock[MAX_SOCKETS]; /* connected ones, oldest first */
+	int fd[MAX_SOCKETS], state[MAX_SOCKETS];
+	unsigned nsock;
+	struct {
+		int fd;                    /* it serves; -1: none */
+		uint64_t done_ns;          /* when the reply to what it reads is ready; 0: nothing was asked */
+	} thread[MAX_THREADS];
+	unsigned nthreads, service_ms, slow_every, longest_queue;
+};
+
+struct client {
+	struct upstream *up;
+	struct proxy_request req;
+	struct exchange *x;
+	uint64_t asked_ns, worst_ns;
+	unsigned answers, failures;
+	bool resting;
+};
+
+static struct io *io;
+static struct counters counters;
+static struct upstream *up[MAX_WORKERS];
+static struct model app;
+static struct client client[MAX_CLIENTS];
+static GString *logged;
+
+/* ---------------------------------------------------------------- the application */
+
+static void
+sock_gone(unsigned i)
+{
+	unsigned t;
+
+	for (t = 0; t < app.nthreads; t++)
+		if (app.thread[t].fd == app.fd[i])
+			app.thread[t].fd = -1;
+	for (; i + 1 < app.nsock; i++) {
+		app.sock[i] = app.sock[i + 1];
+		app.fd[i] = app.fd[i + 1];
+		app.state[i] = app.state[i + 1];
+	}
+	app.nsock--;
+}
+
+static void
+take_connects(void)
+{
+	struct io_op *op;
+
+	while ((op = sim_find(io, IO_CONNECT, NULL)) != NULL) {
+		g_assert_cmpuint(app.nsock, <, MAX_SOCKETS);
+		app.sock[app.nsock] = op->sock;
+		app.fd[app.nsock] = op->sock->fd;
+		app.state[app.nsock++] = QUEUED;
+		sim_sent_clear(io, op->sock);
+		sim_finish(io, op, 0);
+		sim_run(io);
+	}
+}
+
+static void
+take_sends(void)
+{
+	struct io_op *op;
+
+	while ((op = sim_find(io, IO_SEND, NULL)) != NULL) {
+		sim_send(io, op, SIZE_MAX);
+		sim_run(io);
+	}
+}
+
+static void
+take_closes(void)
+{
+	unsigned i;
+
+	for (i = app.nsock; i-- > 0;)
+		if (sim_closed(io, app.fd[i]) > 0)
+			sock_gone(i);
+}
+
+static int
+sock_of(int fd)
+{
+	unsigned i;
+
+	for (i = 0; i < app.nsock; i++)
+		if (app.fd[i] == fd)
+			return ((int)i);
+	return (-1);
+}
+
+static void
+thread_accept(unsigned t)
+{
+	unsigned i;
+
+	for (i = 0; i < app.nsock; i++) {
+		if (app.state[i] != QUEUED)
+			continue;
+		app.state[i] = ACCEPTED;
+		app.thread[t].fd = app.fd[i];
+		app.thread[t].done_ns = 0;
+		return;
+	}
+}
+
+static void
+thread_answer(unsigned t, unsigned i)
+{
+	bool keep = sim_sent(io, app.sock[i]).p[10] & 1; /* FCGI_KEEP_CONN of BEGIN_REQUEST */
+	struct io_op *op = sim_find(io, IO_RECV, app.sock[i]);
+	struct buf b;
+
+	g_assert_nonnull(op);
+	buf_init(&b, 0);
+	put_stdout(&b, "\nok");
+	put_end(&b, 0);
+	sim_sent_clear(io, app.sock[i]);
+	app.thread[t].done_ns = 0;
+	if (!keep)
+		app.thread[t].fd = -1;
+	sim_recv(io, op, buf_as_text(&b));
+	sim_run(io);
+	buf_free(&b);
+}
+
+static void
+thread_run(unsigned t)
+{
+	uint64_t ms = app.service_ms;
+	int i;
+
+	if (app.thread[t].fd < 0)
+		thread_accept(t);
+	if (app.thread[t].fd < 0)
+		return;
+	i = sock_of(app.thread[t].fd);
+	if (i < 0 || sim_sent(io, app.sock[i]).n == 0)
+		return;
+	if (app.thread[t].done_ns == 0) {
+		if (app.slow_every > 0 && g_test_rand_int_range(0, (int)app.slow_every) == 0)
+			ms *= 50;
+		app.thread[t].done_ns = io_now(io) + ms * NS_PER_MS;
+	} else if (io_now(io) >= app.thread[t].done_ns)
+		thread_answer(t, (unsigned)i);
+}
+
+static void
+app_run(void)
+{
+	unsigned t, queued = 0, i;
+
+	take_connects();
+	take_sends();
+	take_closes();
+	for (t = 0; t < app.nthreads; t++)
+		thread_run(t);
+	for (i = 0; i < app.nsock; i++)
+		queued += app.state[i] == QUEUED;
+	if (queued > app.longest_queue)
+		app.longest_queue = queued;
+}
+
+/* ---------------------------------------------------------------- the clients */
+
+static void client_ask(struct client *c);
+
+static void
+c_head(void *arg, const struct proxy_reply *r)
+{
+	g_assert_cmpint(r->status, ==, 200);
+}
+
+static void
+c_body(void *arg, struct text bytes)
+{
+	g_assert_cmpuint(bytes.n, ==, 2);
+}
+
+static void
+c_end(void *arg, int status, unsigned retry_after)
+{
+	struct client *c = arg;
+	uint64_t took = io_now(io) - c->asked_ns;
+
+	c->x = NULL;
+	if (took > c->worst_ns)
+		c->worst_ns = took;
+	if (status == 0)
+		c->answers++;
+	else
+		c->failures++;
+	if (!c->resting)
+		client_ask(c);
+}
+
+static void
+client_ask(struct client *c)
+{
+	static const struct exchange_sink sink = {c_head, c_body, NULL, c_end};
+
+	c->req = a_request("GET");
+	c->asked_ns = io_now(io);
+	g_assert_cmpint(exchange_start(c->up, &c->req, &sink, c, &c->x), ==, 0);
+}
+
+static void
+set_up(unsigned nworkers, unsigned pool, unsigned threads, unsigned service_ms)
+{
+	static const char *const backend[] = {"unix:/run/model.sock"};
+	struct proxy_conf conf = {
+		.protocol = "fastcgi", .backends = backend, .nbackends = 1, .balancer = "round-robin",
+		.max_pool_size = pool, .max_keep_alive_requests = 10000, .disable_time_s = 1, .max_waiters = 1024,
+		.wait_ms = 10000, .connect_ms = 5000, .read_ms = 10000, .split_hostnames = true, .queue = true,
+	};
+	unsigned i;
+	int err;
+
+	io = sim_new();
+	sim_auto_close(io, true);
+	logged = g_string_new(NULL);
+	log_set_sink(log_nowhere, logged);
+	memset(&counters, 0, sizeof(counters));
+	memset(&app, 0, sizeof(app));
+	memset(client, 0, sizeof(client));
+	app.nthreads = threads;
+	app.service_ms = service_ms;
+	for (i = 0; i < threads; i++)
+		app.thread[i].fd = -1;
+	for (i = 0; i < nworkers; i++) {
+		up[i] = upstream_new(io, &counters, &conf, &err);
+		g_assert_nonnull(up[i]);
+	}
+	for (i = 0; i < MAX_CLIENTS; i++)
+		client[i].up = up[i % nworkers];
+}
+
+static void
+run_ms(unsigned ms)
+{
+	while (ms-- > 0) {
+		app_run();
+		sim_advance_ms(io, 1);
+	}
+}
+
+/* Every client has had its answer, none an error, none waited for longer than this. */
+static void
+check_clients(unsigned from, unsigned n, unsigned least, unsigned worst_ms)
+{
+	unsigned i;
+
+	for (i = from; i < from + n; i++) {
+		g_assert_cmpuint(client[i].failures, ==, 0);
+		g_assert_cmpuint(client[i].answers, >=, least);
+		g_assert_cmpuint(client[i].worst_ns / NS_PER_MS, <=, worst_ms);
+	}
+}
+
+static void
+tear_down(unsigned nworkers)
+{
+	unsigned i;
+
+	for (i = 0; i < MAX_CLIENTS; i++)
+		client[i].resting = true;
+	run_ms(12000); /* the last answers; and kept sockets time out */
+	for (i = 0; i < MAX_CLIENTS; i++)
+		g_assert_null(client[i].x);
+	for (i = 0; i < nworkers; i++) {
+		g_assert_true(upstream_idle(up[i]));
+		upstream_free(up[i]);
+	}
+	sim_run(io);
+	g_assert_false(io_busy(io));
+	io_free(io);
+	g_string_free(logged, TRUE);
+	log_set_sink(log_nowhere, NULL);
+}
+
+static void
+start(unsigned from, unsigned n)
+{
+	unsigned i;
+
+	for (i = from; i < from + n; i++)
+		client_ask(&client[i]);
+}
+
+/* ---------------------------------------------------------------- stories */
+
+/* 200 clients, a pool of 20, an application of 3 threads: the case of 2007. */
+static void
+test_three_threads(void)
+{
+	set_up(1, 20, 3, 1);
+	start(0, 200);
+	run_ms(10000);
+	check_clients(0, 200, 20, 1000);
+	g_assert_cmpuint(counters.proxy_stalls, >, 0);
+	g_test_message("%u stalls in 10 s", (unsigned)counters.proxy_stalls);
+	g_assert_nonnull(strstr(logged->str, "ev=pool.stalled"));
+	g_assert_null(strstr(strstr(logged->str, "ev=pool.stalled") + 1, "ev=pool.stalled")); /* said once */
+	tear_down(1);
+}
+
+static void
+test_enough_threads(void)
+{
+	set_up(1, 20, 20, 1);
+	start(0, 200);
+	run_ms(5000);
+	check_clients(0, 200, 100, 200);
+	g_assert_cmpuint(counters.proxy_stalls, ==, 0);
+	g_assert_cmpuint(app.nsock, ==, 20); /* kept all the time */
+	tear_down(1);
+}
+
+/* The one worker keeps what the other one needs; neither can see that in its own pool. */
+static void
+test_two_workers(void)
+{
+	set_up(2, 20, 3, 1);
+	start(0, 200);
+	run_ms(10000);
+	check_clients(0, 200, 20, 1000);
+	tear_down(2);
+}
+
+/* All threads are bound to idle sockets of one worker; then somebody comes through the other. */
+static void
+test_idle_elsewhere(void)
+{
+	unsigned i;
+
+	set_up(2, 3, 3, 1);
+	start(0, 6); /* three each */
+	run_ms(100);
+	for (i = 0; i < MAX_CLIENTS; i++)
+		client[i].resting = true;
+	run_ms(1000);
+	client[0].resting = client[1].resting = false;
+	start(0, 2);
+	run_ms(3000);
+	check_clients(0, 2, 3, 1000);
+	tear_down(2);
+}
+
+static void
+test_one_thread(void)
+{
+	set_up(2, 1, 1, 1);
+	start(0, 2);
+	run_ms(5000);
+	check_clients(0, 2, 10, 1000);
+	tear_down(2);
+}
+
+/* Slow is not stalled: 300 ms for each reply, sockets fresh and kept, clients that come one by one. */
+static void
+test_slow(void)
+{
+	unsigned i;
+
+	set_up(1, 20, 20, 300);
+	for (i = 0; i < 20; i++) {
+		start(i, 1);
+		run_ms(60);
+	}
+	run_ms(5000);
+	check_clients(0, 20, 10, 700);
+	g_assert_cmpuint(counters.proxy_stalls, ==, 0);
+	tear_down(1);
+}
+
+/* Now and then 500 ms among 10: if it is taken for a stall at all, nobody is hurt. */
+static void
+test_mixed(void)
+{
+	set_up(1, 20, 20, 10);
+	app.slow_every = 40;
+	start(0, 40);
+	run_ms(10000);
+	check_clients(0, 40, 100, 2000);
+	g_test_message("%u stalls were seen", (unsigned)counters.proxy_stalls);
+	tear_down(1);
+}
+
+/* A hung application is no stall: nothing is kept, nothing is answered, and in the end they are told. */
+static void
+test_hung(void)
+{
+	unsigned i;
+
+	set_up(1, 20, 3, 1);
+	start(0, 3);
+	run_ms(100);
+	app.service_ms = 1000000;
+	start(3, 20);
+	run_ms(9000);
+	g_assert_cmpuint(counters.proxy_stalls, ==, 0);
+	for (i = 0; i < MAX_CLIENTS; i++)
+		client[i].resting = true;
+	run_ms(13000);
+	app.service_ms = 1;
+	tear_down(1);
+}
+
+/* The while doubles, so that a wrong pool size costs less and less; a quiet time starts over. */
+static void
+test_while(void)
+{
+	struct app *a = app_get("unix:/run/other.sock");
+	uint64_t now = 1000 * NS_PER_S, ms;
+	bool first;
+
+	for (ms = APP_CROWDED_MIN_MS; ms < 2 * APP_CROWDED_MAX_MS; ms *= 2) {
+		g_assert_true(app_set_crowded(a, now, &first));
+		g_assert_cmpint(first, ==, ms == APP_CROWDED_MIN_MS);
+		g_assert_false(app_set_crowded(a, now, &first));
+		now += (ms < APP_CROWDED_MAX_MS ? ms : APP_CROWDED_MAX_MS) * NS_PER_MS;
+		g_assert_true(app_crowded(a, now - 1));
+		g_assert_false(app_crowded(a, now));
+	}
+	now += 5 * APP_CROWDED_MAX_MS * NS_PER_MS;
+	g_assert_true(app_set_crowded(a, now, &first));
+	g_assert_false(app_crowded(a, now + APP_CROWDED_MIN_MS * NS_PER_MS));
+	app_put(&a);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	log_set_sink(log_nowhere, NULL);
+	g_test_add_func("/stall/200 clients, pool of 20, 3 threads", test_three_threads);
+	g_test_add_func("/stall/200 clients, pool of 20, 20 threads: nothing happens", test_enough_threads);
+	g_test_add_func("/stall/two workers share 3 threads", test_two_workers);
+	g_test_add_func("/stall/idle sockets of another worker", test_idle_elsewhere);
+	g_test_add_func("/stall/two workers share 1 thread", test_one_thread);
+	g_test_add_func("/stall/a slow application is left in peace", test_slow);
+	g_test_add_func("/stall/slow replies among fast ones", test_mixed);
+	g_test_add_func("/stall/a hung application", test_hung);
+	g_test_add_func("/stall/sockets are not kept for longer each time", test_while);
+	return (g_test_run());
+}
