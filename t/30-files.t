@@ -222,4 +222,21 @@ for my $backend (@backends) {
 	};
 }
 
+subtest 'a file that is in memory only in parts travels in large steps all the same' => sub {
+	for my $backend (@backends) {
+		my $srv = Test::Server->start(conf => qq{server.network-backend = "$backend"\n});
+		open my $fh, '>', $srv->path('holes') or die $!;
+		truncate $fh, 32 << 20 or die $!;
+		for (0 .. 31) { seek $fh, ($_ << 20) + 70_000, 0; print $fh 'x' x 5000 }
+		close $fh or die $!;
+		my $c = $srv->connect(rcvbuf => 65536);
+		$c->send("GET /holes HTTP/1.1\r\nHost: x\r\n\r\n");
+		my $cpu = $srv->cpu;
+		select undef, undef, undef, 0.3;        # a client that pauses, until every buffer is full
+		my $r = $c->reply;
+		is $r->{body} =~ tr/x//, 32 * 5000, "$backend: whole";
+		cmp_ok $srv->cpu - $cpu, '<', ($ENV{B} // '') =~ /san/ ? 5 : 1, '... without a call for every byte';
+	}
+};
+
 done_testing;
