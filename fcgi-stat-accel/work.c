@@ -97,14 +97,17 @@ hand_in(struct hand *h, const GString *bytes)
 	return (n == (ssize_t)bytes->len);
 }
 
+/* All of it is there: libfcgi has written its END_REQUEST.  So a short receive is the last one. */
 static void
 take_out(struct hand *h, GString *bytes)
 {
 	char buf[REPLY_CHUNK];
 	ssize_t n;
 
-	while ((n = recv(h->far, buf, sizeof(buf), MSG_DONTWAIT)) > 0)
-		g_string_append_len(bytes, buf, n);
+	do {
+		n = recv(h->far, buf, sizeof(buf), MSG_DONTWAIT);
+		g_string_append_len(bytes, buf, MAX(n, 0));
+	} while (n == sizeof(buf));
 }
 
 static void

@@ -41,6 +41,7 @@ subtest 'an answer for each kind of file' => sub {
 	is_refused($app->get("$dir/www/file/x"), 404, 'below a file');
 	is_refused($app->get("$dir/www/" . 'n' x 300), 404, 'a name too long');
 	is_refused($app->get('/' . 'n/' x 3000 . 'n'), 404, 'a path too long');
+	is_refused($app->get('/' . 'n/' x 32_000 . 'n'), 404, 'as long as a request can be');
 	is_refused($app->get("$dir/www/sub"), 403, 'a directory');
 	is_refused($app->get("$dir/www/file/"), 403, 'a slash at the end');
 	is_refused($app->get("$dir/www/fifo"), 403, 'a fifo');
