@@ -138,6 +138,11 @@ void io_root_close(int fd);
 
 #define IO_BENEATH 0x08ull          /* RESOLVE_BENEATH, with RESOLVE_NO_MAGICLINKS always added */
 #define IO_NO_SYMLINKS 0x04ull      /* RESOLVE_NO_SYMLINKS */
+#define IO_NOATIME (1ull << 63)     /* not a RESOLVE_ flag: O_NOATIME, and without it for files of other owners */
+
+/* All of a file, for pages and tables read at start-up; blocks.  0, -EFBIG when longer than max, -errno. */
+struct buf;
+int io_slurp(const char *path, size_t max, struct buf *into);
 
 static inline void
 io_op_init(struct io_op *op, enum io_kind kind, void (*done)(struct io_op *))

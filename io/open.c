@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+#include "base/buf.h"
 #include "io/engine.h"
 #include "io/job.h"
 
@@ -23,16 +24,23 @@ open_beneath(const struct io_job *j)
 {
 	struct open_how how = {
 		.flags = O_CLOEXEC | (j->only_stat ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY),
-		.resolve = j->resolve | RESOLVE_NO_MAGICLINKS,
+		.resolve = (j->resolve & ~IO_NOATIME) | RESOLVE_NO_MAGICLINKS,
 	};
 	const char *path = j->path[0] != '\0' ? j->path : ".";
 	int fd, tries = 0;
 
+	if ((j->resolve & IO_NOATIME) && !j->only_stat)
+		how.flags |= O_NOATIME;
+again:
 	do
 		fd = (int)syscall(SYS_openat2, j->root, path, &how, sizeof(how));
 	while (fd < 0 && (errno == EINTR || (errno == EAGAIN && ++tries < RENAME_RACES)));
 	if (fd >= 0)
 		return (fd);
+	if (errno == EPERM && (how.flags & O_NOATIME)) { /* somebody else's file */
+		how.flags &= ~(uint64_t)O_NOATIME;
+		goto again;
+	}
 	/* A socket, or a device without driver: not a file either. */
 	return (errno == ENXIO || errno == ENODEV ? -EACCES : -errno);
 }
@@ -95,6 +103,28 @@ io_start_open(struct io_op *op)
 	j->root = op->open.root;
 	j->resolve = op->open.resolve;
 	io_job_start(op, j, op->urgent ? LANE_URGENT : LANE_STAT);
+}
+
+int
+io_slurp(const char *path, size_t max, struct buf *into)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err = 0;
+	char part[4096];
+	ssize_t n = 0;
+
+	if (fd < 0)
+		return (-errno);
+	while (err == 0 && (n = read(fd, part, sizeof(part))) > 0) {
+		buf_add(into, part, (size_t)n);
+		if (into->n > max)
+			err = -EFBIG;
+	}
+	if (n < 0)
+		err = -errno;
+	if (into->failed)
+		err = -ENOMEM;
+	close(fd);
+	return (err);
 }
 
 int

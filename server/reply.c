@@ -359,23 +359,43 @@ reply_file(struct request *r, struct stat_entry *e, const struct reply_extra *x)
 
 /* ---- replies that are not files */
 
-/* "HTTP/1.1 404 ...", type, length, server: all of an error reply that never changes. */
-static const struct page *
-error_page(struct request *r, int status)
+void
+page_make(struct page *page, int status, struct text html)
 {
-	struct page *page = &r->worker->pages[status];
 	struct buf body, head;
 
-	if (page->head.p != NULL)
-		return (page);
 	buf_init(&body, 0);
 	buf_init(&head, 0);
-	page_error(&body, status, TEXT_NONE);
+	buf_text(&body, html);
 	buf_printf(&head, "HTTP/1.1 %d %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n",
 	    status, http1_reason(status), body.n);
 	must(!body.failed && !head.failed);
 	page->head = buf_as_text(&head);
 	page->body = buf_as_text(&body);
+}
+
+void
+page_free(struct page *page)
+{
+	free((char *)page->head.p);
+	free((char *)page->body.p);
+}
+
+/* The administrator's page, else ours, made once per worker. */
+static const struct page *
+error_page(struct request *r, int status)
+{
+	struct page *page = &r->worker->pages[status];
+	struct buf html;
+
+	if (r->site->pages != NULL && r->site->pages[status].head.p != NULL)
+		return (&r->site->pages[status]);
+	if (page->head.p != NULL)
+		return (page);
+	buf_init(&html, 0);
+	page_error(&html, status, TEXT_NONE);
+	page_make(page, status, buf_as_text(&html));
+	buf_free(&html);
 	return (page);
 }
 

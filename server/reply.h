@@ -25,6 +25,8 @@ void reply_redirect(struct request *, int status, struct text path, struct text 
 void reply_options(struct request *, const char *allow, int status); /* 200 to OPTIONS, 405 to other methods */
 /* Head of a streamed reply: lines as in reply_extra; length -1 with chunked says how the end is told. */
 void reply_stream_head(struct request *, int status, struct text lines, int64_t length, bool chunked);
+void page_make(struct page *, int status, struct text html); /* from an HTML body, copied */
+void page_free(struct page *);
 int reply_status_of_errno(int err);
 size_t reply_prepare(const struct stat_scope *, struct text path, const struct statx *, char *head);
 

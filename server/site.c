@@ -3,12 +3,15 @@
 
 #include <errno.h>
 #include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/log.h"
 #include "base/must.h"
 #include "server/reply.h"
 #include "server/worker.h"
+
+#define PAGE_MAX (64u << 10) /* an error page of the administrator's */
 
 static struct text
 without_slashes(struct text dir)
@@ -30,7 +33,7 @@ scope_open(struct site *s, struct stat_scope *sc, const char *dir)
 		return (err);
 	}
 	sc->id = ++s->worker->scope_ids;
-	sc->resolve = IO_BENEATH | (s->conf->follow_symlink ? 0 : IO_NO_SYMLINKS);
+	sc->resolve = IO_BENEATH | (s->conf->follow_symlink ? 0 : IO_NO_SYMLINKS) | (s->conf->noatime ? IO_NOATIME : 0);
 	sc->prepare = reply_prepare;
 	sc->owner = s;
 	return (0);
@@ -92,6 +95,28 @@ tables_make(struct site *s)
 		buf_printf(&tag, "Server: %s\r\n", s->conf->server_tag);
 	s->tag_line = tag.n != 0 && !tag.failed ? buf_as_text(&tag) : (struct text){"", 0};
 	return (0);
+}
+
+/* server.errorfile-prefix: read once, so that an error page never has to wait for the disk. */
+static void
+pages_load(struct site *s)
+{
+	char path[PATH_MAX];
+	struct buf html;
+	int status;
+
+	if (s->conf->error_prefix == NULL || s->conf->error_prefix[0] == '\0')
+		return;
+	s->pages = calloc(PAGES, sizeof(*s->pages));
+	must(s->pages != NULL);
+	for (status = 400; status < PAGES; status++) {
+		int n = snprintf(path, sizeof(path), "%s%d.html", s->conf->error_prefix, status);
+
+		buf_init(&html, 0);
+		if (n < (int)sizeof(path) && io_slurp(path, PAGE_MAX, &html) == 0)
+			page_make(&s->pages[status], status, buf_as_text(&html));
+		buf_free(&html);
+	}
 }
 
 static enum timing_mode
@@ -177,6 +202,7 @@ site_new(struct worker *w, const struct conf *conf, struct site **sp)
 	s->timing = timing_of(conf);
 	if (conf->accesslog != NULL && conf->accesslog[0] != '\0')
 		s->access = w->conf.access_log(w->conf.arg, conf->accesslog);
+	pages_load(s);
 	err = tables_make(s);
 	if (err == 0)
 		err = scope_open(s, &s->docroot, conf->document_root);
@@ -206,6 +232,9 @@ site_free(struct site *s)
 			io_root_close(s->send_roots[i].scope.root);
 	}
 	free(s->send_roots);
+	for (i = 0; s->pages != NULL && i < PAGES; i++)
+		page_free(&s->pages[i]);
+	free(s->pages);
 	if (s->own_mime && s->mime != NULL)
 		mime_free(s->mime);
 	if (s->tag_line.n != 0)

@@ -19,6 +19,11 @@ struct send_root { /* below which X-Sendfile may point */
 	struct stat_scope scope;
 };
 
+struct page { /* an error reply that never changes: head up to what put_end() adds, and body */
+	struct text head, body;
+};
+#define PAGES 600
+
 enum timing_mode { TIMING_OFF, TIMING_LINE, TIMING_JSON };
 
 struct site {
@@ -35,6 +40,7 @@ struct site {
 	struct logfile *access;    /* NULL: none */
 	enum timing_mode timing;
 	struct text tag_line;      /* "Server: x\r\n" or empty */
+	struct page *pages;        /* by status: those of server.errorfile-prefix; NULL: none */
 };
 
 int site_new(struct worker *, const struct conf *, struct site **); /* logs what is wrong; -errno */

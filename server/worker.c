@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn.h"
+#include "server/reply.h"
 
 #define KEEP_REQUESTS 256u     /* recycled requests */
 #define REQUEST_MEMORY (256u << 10) /* arena of one request: heads, paths, fields for applications */
@@ -412,10 +413,8 @@ worker_free(struct worker *w)
 		conf_view_free(w->view);
 	while ((l = list_pop(&w->requests)) != NULL)
 		free(list_entry(l, struct request, link));
-	for (i = 0; i < NELEM(w->pages); i++) {
-		free((char *)w->pages[i].head.p);
-		free((char *)w->pages[i].body.p);
-	}
+	for (i = 0; i < PAGES; i++)
+		page_free(&w->pages[i]);
 	while (io_busy(w->io))
 		io_run(w->io);
 	io_free(w->io);

@@ -36,8 +36,6 @@ struct worker_conf {
 
 enum worker_mode { WORKER_RUN, WORKER_DRAIN, WORKER_STOP };
 
-struct page { struct text head, body; };
-
 struct accepting; /* a listener in this worker's loop */
 
 struct worker {
@@ -59,7 +57,7 @@ struct worker {
 	uint64_t logged_full_ns;
 	uint64_t date_s;
 	char date[32];              /* "Sun, 06 Nov 1994 08:49:37 GMT" */
-	struct page pages[600];     /* prepared error replies by status */
+	struct page pages[PAGES];   /* prepared error replies by status */
 	struct upstream **upstreams; /* by proxy block */
 	size_t nupstreams;
 	struct counters counters;
