@@ -39,8 +39,9 @@ document_path(char **params, GString *path)
 	append_url_part(path, name);
 }
 
-/* lighttpd 1.4 splits the URL of a "/prefix/" handler: SCRIPT_FILENAME is then root + SCRIPT_NAME and
- * lacks the end, which is in PATH_INFO.  A SCRIPT_FILENAME that differs is complete. */
+/* lighttpd 1.4 splits the URL of a "/prefix/" handler: SCRIPT_FILENAME is then root +
+ * SCRIPT_NAME and lacks the end, which is in PATH_INFO.  A SCRIPT_FILENAME that differs is
+ * complete. */
 static void
 choose_path(char **params, GString *path)
 {

@@ -152,7 +152,8 @@ listen_tcp(struct listener *l, const char *host, const char *port, char **why)
 		err = listen_one(l, ai);
 	freeaddrinfo(list);
 	if (err != 0)
-		return (fail(code_of(-err), why, "--listen %s:%s: %s", host, port, g_strerror(-err)));
+		return (fail(code_of(-err), why, "--listen %s:%s: %s", host, port,
+		    g_strerror(-err)));
 	return (0);
 }
 
@@ -165,7 +166,8 @@ listen_host_port(struct listener *l, const char *address, char **why)
 	int code;
 
 	if (colon == NULL || colon[1] == '\0')
-		return (fail(EX_USAGE, why, "--listen %s: unix:PATH or HOST:PORT, please", address));
+		return (fail(EX_USAGE, why, "--listen %s: unix:PATH or HOST:PORT, please",
+		    address));
 	if (address[0] == '[' && colon > address + 1 && colon[-1] == ']')
 		host = g_strndup(address + 1, colon - address - 2);
 	else
@@ -224,7 +226,8 @@ listen_inherited(struct listener *l, char **why)
 		l->fd = STDIN_FILENO;
 		return (0);
 	}
-	return (fail(EX_USAGE, why, "nothing to listen on: descriptor 0 is %s, not a listening socket.\n"
+	return (fail(EX_USAGE, why, "nothing to listen on: descriptor 0 is %s, "
+	    "not a listening socket.\n"
 	    "Start it with\n"
 	    "    spawn-fcgi -n -s /run/stat-accel.sock -- fcgi-stat-accel\n"
 	    "or let it listen by itself:\n"
@@ -297,13 +300,17 @@ listen_prepare(struct listener *l, const struct listen_conf *conf, char **why)
 {
 	int code;
 
-	code = conf->address != NULL ? listen_address(l, conf->address, why) : listen_inherited(l, why);
+	if (conf->address != NULL)
+		code = listen_address(l, conf->address, why);
+	else
+		code = listen_inherited(l, why);
 	if (code != 0)
 		return (code);
 	if (is_wildcard(l->fd) && l->peers == NULL && !conf->allow_any)
-		return (fail(EX_CONFIG, why, "the socket takes connections from everywhere, and whoever "
-		    "connects can ask which files exist.\nBind 127.0.0.1 or a unix socket, list the web "
-		    "servers in FCGI_WEB_SERVER_ADDRS,\nor say --allow-any."));
+		return (fail(EX_CONFIG, why, "the socket takes connections from everywhere, and "
+		    "whoever connects can ask which files exist.\nBind 127.0.0.1 or a unix "
+		    "socket, list the web servers in FCGI_WEB_SERVER_ADDRS,\nor say "
+		    "--allow-any."));
 	if (fcntl(l->fd, F_SETFL, fcntl(l->fd, F_GETFL) | O_NONBLOCK) < 0)
 		return (fail(EX_OSERR, why, "fcntl: %s", g_strerror(errno)));
 	return (0);
@@ -330,7 +337,8 @@ remove_path(const struct listener *l)
 {
 	struct stat now;
 
-	if (stat(l->path, &now) == 0 && now.st_ino == l->made.st_ino && now.st_dev == l->made.st_dev)
+	if (stat(l->path, &now) == 0 && now.st_ino == l->made.st_ino &&
+	    now.st_dev == l->made.st_dev)
 		unlink(l->path);
 }
 

@@ -1,7 +1,7 @@
 /* fcgi-stat-accel/listen.h -- where requests come from: one listening socket and who may use it.
  *
- * Found in this order: an address given, the first of LISTEN_FDS, descriptor 0 (spawn-fcgi, or a web
- * server that starts its applications itself).
+ * Found in this order: an address given, the first of LISTEN_FDS, descriptor 0 (spawn-fcgi, or a
+ * web server that starts its applications itself).
  */
 #ifndef FCGI_STAT_ACCEL_LISTEN_H
 #define FCGI_STAT_ACCEL_LISTEN_H
@@ -13,7 +13,7 @@ struct listener;
 
 struct listen_conf {
 	const char *address;		/* "unix:PATH" or "HOST:PORT"; NULL: inherited */
-	const char *peers;		/* addresses that may connect by TCP, with commas; NULL: all */
+	const char *peers;		/* may connect by TCP, with commas; NULL: all */
 	bool	    allow_any;		/* a wildcard address without peers is meant so */
 };
 

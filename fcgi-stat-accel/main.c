@@ -46,14 +46,15 @@ static const GOptionEntry entries[] = {
 	{ "readahead", 'R', 0, G_OPTION_ARG_STRING, &opt.readahead,
 	    "Bytes to read from the start of each file (default 131072)", "BYTES" },
 	{ "version", 'V', 0, G_OPTION_ARG_NONE, &opt.version, "Print the version", NULL },
-	{ G_OPTION_REMAINING, 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING_ARRAY, &opt.rest, NULL, NULL },
+	{ G_OPTION_REMAINING, 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING_ARRAY, &opt.rest,
+	    NULL, NULL },
 	{ NULL }
 };
 
 static const char description[] =
     "A web server asks by FastCGI for SCRIPT_FILENAME (WARM_PATH overrides it; DOCUMENT_ROOT +\n"
-    "SCRIPT_NAME + PATH_INFO stand in).  The file is opened and its start is read in a thread that may\n"
-    "wait for the disk; the answer tells the server to send it, which then does not wait.\n"
+    "SCRIPT_NAME + PATH_INFO stand in).  The file is opened and its start is read in a thread\n"
+    "that may wait for the disk; the answer tells the server to send it, without a wait.\n"
     "\n"
     "    spawn-fcgi -s /run/stat-accel.sock -C 20 -- /usr/bin/fcgi-stat-accel --root /srv/www\n"
     "    fcgi-stat-accel --listen unix:/run/stat-accel.sock --threads 8\n"
@@ -137,7 +138,8 @@ choose_readahead(size_t *readahead)
 	guint64 n = READAHEAD_DEFAULT;
 
 	if (opt.readahead != NULL && !read_number(opt.readahead, 0, READAHEAD_MAX, &n)) {
-		complain("--readahead %s: bytes from 0 to %d, please", opt.readahead, READAHEAD_MAX);
+		complain("--readahead %s: bytes from 0 to %d, please", opt.readahead,
+		    READAHEAD_MAX);
 		return (false);
 	}
 	*readahead = n;

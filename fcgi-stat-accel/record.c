@@ -12,7 +12,8 @@ enum { KEEP_CONN = 1 };
 
 /* What accel.c reads.  The rest (cookies, user agents) is checked and left behind. */
 static const char *const names[] = {
-	"REQUEST_METHOD", "SCRIPT_FILENAME", "WARM_PATH", "DOCUMENT_ROOT", "SCRIPT_NAME", "PATH_INFO",
+	"REQUEST_METHOD", "SCRIPT_FILENAME", "WARM_PATH", "DOCUMENT_ROOT", "SCRIPT_NAME",
+	"PATH_INFO",
 };
 
 struct pair {
@@ -230,7 +231,8 @@ end_abort(struct record *r, GString *reply)
 	return (r->keep ? RECORD_MORE : RECORD_CLOSE);
 }
 
-/* The request is complete when its names are: a body is of no use here, and authorizers send none. */
+/* The request is complete when its names are: a body is of no use here, and authorizers send
+ * none. */
 static enum record_result
 end_params(struct record *r, size_t content)
 {
@@ -297,8 +299,10 @@ end_record(struct record *r, GString *reply)
 	size_t content = r->head[4] << 8 | r->head[5];
 
 	r->head_len = 0;
+	if (head_id(r) == 0 && r->head[1] == GET_VALUES)
+		return (end_get_values(r, reply));
 	if (head_id(r) == 0)
-		return (r->head[1] == GET_VALUES ? end_get_values(r, reply) : end_unknown(r, reply));
+		return (end_unknown(r, reply));
 	switch (r->head[1]) {
 	case BEGIN_REQUEST: return (end_begin(r, reply));
 	case ABORT_REQUEST: return (end_abort(r, reply));

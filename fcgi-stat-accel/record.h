@@ -1,8 +1,8 @@
 /* fcgi-stat-accel/record.h -- FastCGI records, read and checked before libfcgi sees anything.
  *
- * libfcgi 2.4.2 ends the process when one pair of PARAMS claims 2 GiB, and keeps a thread waiting for
- * the second half of a request.  So bytes are collected here, bounded, without waiting, and what
- * libfcgi gets to read is a whole request that record_take() wrote anew.
+ * libfcgi 2.4.2 ends the process when one pair of PARAMS claims 2 GiB, and keeps a thread
+ * waiting for the second half of a request.  So bytes are collected here, bounded, without
+ * waiting, and what libfcgi gets to read is a whole request that record_take() wrote anew.
  *
  * Pure: bytes in, result out; no descriptor, no clock, no global.  Any split of the bytes gives
  * the same results.
@@ -21,7 +21,7 @@
 
 enum record_result {
 	RECORD_MORE,			/* every byte is used */
-	RECORD_REQUEST,			/* a request is complete: record_take() it before feeding on */
+	RECORD_REQUEST,			/* a whole request: record_take() it, then feed on */
 	RECORD_CLOSE,			/* send what is in reply, then close */
 	RECORD_BAD,			/* close; nothing after this byte can be trusted */
 };

@@ -146,7 +146,8 @@ conn_new(struct serve *s, int fd)
 		conn_close(s, c);
 }
 
-/* More is needed: from a peer that owes the rest of a request, or may be silent for as long as it likes. */
+/* More is needed: from a peer that owes the rest of a request, or may be silent for as long as
+ * it likes. */
 static void
 conn_wait(struct serve *s, struct conn *c)
 {
@@ -161,7 +162,8 @@ conn_wait(struct serve *s, struct conn *c)
 	conn_arm(s, c, EPOLLIN);
 }
 
-/* The peer may still be sending a body.  Closing with unread bytes would be a reset, which overtakes our answer. */
+/* The peer may still be sending a body.  Closing with unread bytes would be a reset, which
+ * overtakes our answer. */
 static void
 conn_linger(struct serve *s, struct conn *c)
 {
@@ -262,7 +264,8 @@ conn_keep_rest(struct conn *c, const uint8_t *p, size_t n)
 		c->rest = g_bytes_new(p, n);
 }
 
-/* Replies that need no file wait in out until a request behind them is answered, or the bytes end. */
+/* Replies that need no file wait in out until a request behind them is answered, or the bytes
+ * end. */
 static void
 conn_feed(struct serve *s, struct conn *c, const uint8_t *p, size_t n)
 {
@@ -397,7 +400,8 @@ accept_some(struct serve *s)
 
 /* ---------------------------------------------------------------- the end */
 
-/* Who connected before the signal is still served: with the listener, those nobody accepted are reset. */
+/* Who connected before the signal is still served: with the listener, those nobody accepted are
+ * reset. */
 static void
 accept_rest(struct serve *s)
 {

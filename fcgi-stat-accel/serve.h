@@ -1,7 +1,9 @@
-/* fcgi-stat-accel/serve.h -- the loop: connections of web servers in, whole requests to the threads.
+/* fcgi-stat-accel/serve.h -- the loop: connections of web servers in, whole requests to the
+ * threads.
  *
- * A kept connection costs a descriptor and a few hundred bytes until a whole request lies here; a thread
- * is taken only then.  So 200 kept connections live on 3 threads, and half a request holds nobody.
+ * A kept connection costs a descriptor and a few hundred bytes until a whole request lies here;
+ * a thread is taken only then.  So 200 kept connections live on 3 threads, and half a request
+ * holds nobody.
  */
 #ifndef FCGI_STAT_ACCEL_SERVE_H
 #define FCGI_STAT_ACCEL_SERVE_H
@@ -15,9 +17,9 @@ struct serve_conf {
 	int	 signal_fd;		/* signalfd(2): the first one drains, the second one ends */
 };
 
-/* Takes the listener (NULL afterwards: new connections are for others).  Returns after a drain: 0 when every
- * request that was running has been answered, -EBUSY when some thread still has one; or -errno when
- * it could not begin. */
+/* Takes the listener (NULL afterwards: new connections are for others).  Returns after a drain:
+ * 0 when every request that was running has been answered, -EBUSY when some thread still has
+ * one; or -errno when it could not begin. */
 int serve_run(const struct serve_conf *, struct listener **, struct work *);
 
 #endif

@@ -174,8 +174,8 @@ only_regular(const struct stat *st)
 	return (S_ISDIR(st->st_mode) ? -EISDIR : -EPERM);
 }
 
-/* Started as a whole with fadvise, so that the disk sees one request; then really read, so that the bytes
- * are here when the server comes for them. */
+/* Started as a whole with fadvise, so that the disk sees one request; then really read, so that
+ * the bytes are here when the server comes for them. */
 static int
 read_start(int fd, off_t want)
 {

@@ -17,8 +17,8 @@ void touch_free(struct touch **);
  * start.  -errno, -ENOSYS when this kernel has no openat2(2). */
 int  touch_add_root(struct touch *, const char *dir);
 
-/* 0 when the server may open path and will not sleep; -errno otherwise, -EISDIR and -EPERM for what is
- * no regular file.  Any thread. */
+/* 0 when the server may open path and will not sleep; -errno otherwise, -EISDIR and -EPERM for
+ * what is no regular file.  Any thread. */
 int  touch_file(const struct touch *, const char *path);
 
 #endif

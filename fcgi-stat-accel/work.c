@@ -87,8 +87,8 @@ pair_close(struct hand *h)
 	FCGX_Free(&h->request, 1);
 }
 
-/* Non-blocking, for the reader comes only after us.  64 KiB fit; where they do not, the system has been
- * told to keep sockets small, and such a request gets no answer. */
+/* Non-blocking, for the reader comes only after us.  64 KiB fit; where they do not, the system
+ * has been told to keep sockets small, and such a request gets no answer. */
 static bool
 hand_in(struct hand *h, const GString *bytes)
 {

@@ -1,8 +1,9 @@
 /* fcgi-stat-accel/work.h -- the threads that touch files.
  *
- * A thread sees a job, never a connection: bytes of a whole, checked request go in, bytes of
- * the answer come out.  In between libfcgi reads and writes them through a pair of sockets that belongs to
- * the thread, so it neither waits for a peer nor meets a record that record.c did not write.
+ * A thread sees a job, never a connection: bytes of a whole, checked request go in, bytes of the
+ * answer come out.  In between libfcgi reads and writes them through a pair of sockets that
+ * belongs to the thread, so it neither waits for a peer nor meets a record that record.c did not
+ * write.
  */
 #ifndef FCGI_STAT_ACCEL_WORK_H
 #define FCGI_STAT_ACCEL_WORK_H

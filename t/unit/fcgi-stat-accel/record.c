@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-/* A transcript of what record_feed() says: R request (id, k for keep, bytes), C close, B bad, ? when the peer
- * owes us more; then | and the reply in hex. */
+/* A transcript of what record_feed() says: R request (id, k for keep, bytes), C close, B bad, ?
+ * when the peer owes us more; then | and the reply in hex. */
 static void
 note_request(GString *log, struct record *r)
 {
@@ -60,7 +60,8 @@ transcript(const GString *in, size_t step, size_t split)
 
 	record_init(&r, 20);
 	if (step == 0)
-		open = feed(&r, p, split, log, reply) && feed(&r, p + split, in->len - split, log, reply);
+		open = feed(&r, p, split, log, reply) &&
+		    feed(&r, p + split, in->len - split, log, reply);
 	for (size_t at = 0; step > 0 && open && at < in->len; at += step) {
 		/* on the heap and exactly as long: a read too far is seen */
 		uint8_t *piece = g_memdup2(p + at, MIN(step, in->len - at));
@@ -285,7 +286,8 @@ test_a_long_path_fits(void)
 	rec(s, 4, 1, pair->str, pair->len);
 	REC(s, 4, 1, "");
 	record_init(&r, 1);
-	g_assert_cmpint(record_feed(&r, (uint8_t *)s->str, s->len, &used, NULL), ==, RECORD_REQUEST);
+	g_assert_cmpint(record_feed(&r, (uint8_t *)s->str, s->len, &used, NULL), ==,
+	    RECORD_REQUEST);
 	g_string_free(pair, TRUE);
 	pair = record_take(&r);
 	g_assert_true(g_string_equal(pair, s));		/* it was canonical already */
@@ -299,7 +301,8 @@ test_management(void)
 {
 	GString *s = g_string_new(NULL);
 
-	REC(s, 9, 0, "\x0e\x00" "FCGI_MAX_CONNS" "\x0d\x00" "FCGI_MAX_REQS" "\x0f\x00" "FCGI_MPXS_CONNS"
+	REC(s, 9, 0, "\x0e\x00" "FCGI_MAX_CONNS" "\x0d\x00" "FCGI_MAX_REQS"
+	    "\x0f\x00" "FCGI_MPXS_CONNS"
 	    "\x05\x00" "OTHER");
 	check(s, "|010a000000350000"
 	    "0e02464347495f4d41585f434f4e4e533230"
