@@ -627,11 +627,11 @@ exchange_resume(struct exchange *x)
 
 /* ---------------------------------------------------------------- time passes */
 
-/* The backend owes us something: an answer, or room for more of the request. */
+/* The backend owes us something: an answer, more of it, or room for more of the request. */
 static bool
 backend_owes(const struct exchange *x)
 {
-	return (x->asked_ns > 0 || x->send_failed || lease_sending(x->lease));
+	return (x->state == x_body || x->asked_ns > 0 || x->send_failed || lease_sending(x->lease));
 }
 
 static bool
