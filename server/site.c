@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/reply.h"
+#include "server/rewrite.h"
 #include "server/worker.h"
 
 #define PAGE_MAX (64u << 10) /* an error page of the administrator's */
@@ -188,6 +189,23 @@ upstream_get(struct site *s)
 	return (err);
 }
 
+static int
+rewrites_make(struct site *s)
+{
+	const struct conf *c = s->conf;
+	char why[256];
+
+	if (c->proxy_rewrite_request.n != 0 &&
+	    (s->rewrite_request = rewrite_new(&c->proxy_rewrite_request, why, sizeof(why))) == NULL)
+		log_event(LOG_ERROR, NULL, "rewrite.unusable", LF_STR("directive", "proxy-core.rewrite-request"), LF_STR("why", why));
+	else if (c->proxy_rewrite_response.n != 0 &&
+	    (s->rewrite_response = rewrite_new(&c->proxy_rewrite_response, why, sizeof(why))) == NULL)
+		log_event(LOG_ERROR, NULL, "rewrite.unusable", LF_STR("directive", "proxy-core.rewrite-response"), LF_STR("why", why));
+	else
+		return (0);
+	return (-EINVAL);
+}
+
 int
 site_new(struct worker *w, const struct conf *conf, struct site **sp)
 {
@@ -208,6 +226,8 @@ site_new(struct worker *w, const struct conf *conf, struct site **sp)
 		err = scope_open(s, &s->docroot, conf->document_root);
 	if (err == 0)
 		err = send_roots_open(s);
+	if (err == 0)
+		err = rewrites_make(s);
 	if (err == 0)
 		err = upstream_get(s);
 	if (err != 0) {
@@ -232,6 +252,8 @@ site_free(struct site *s)
 			io_root_close(s->send_roots[i].scope.root);
 	}
 	free(s->send_roots);
+	rewrite_free(s->rewrite_request);
+	rewrite_free(s->rewrite_response);
 	for (i = 0; s->pages != NULL && i < PAGES; i++)
 		page_free(&s->pages[i]);
 	free(s->pages);

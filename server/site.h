@@ -37,6 +37,7 @@ struct site {
 	struct send_root *send_roots;
 	size_t nsend_roots;
 	struct upstream *upstream; /* NULL: not proxied */
+	struct rewrite *rewrite_request, *rewrite_response;
 	struct logfile *access;    /* NULL: none */
 	enum timing_mode timing;
 	struct text tag_line;      /* "Server: x\r\n" or empty */

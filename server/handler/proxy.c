@@ -17,10 +17,12 @@
 #include "server/conn.h"
 #include "server/handler/handler.h"
 #include "server/reply.h"
+#include "server/rewrite.h"
 #include "server/worker.h"
 
 #define HIGH_WATER (256u << 10)
 #define LOW_WATER (64u << 10)
+#define LINES_MAX (64u << 10) /* header lines of an application */
 
 struct relay {
 	struct request *r;
@@ -159,49 +161,53 @@ pump(struct relay *rl)
 		done(rl);
 }
 
-/* The application's fields as header lines, but those that a file brings itself. */
+/* What a file reply makes itself, or takes from the application in a place of its own. */
+static bool
+taken_by_file(struct reply_extra *file, struct text name, struct text value, struct arena *arena)
+{
+	if (text_ieq(name, TEXT("content-type")))
+		file->content_type = arena_text(arena, value);
+	else if (text_ieq(name, TEXT("etag")))
+		file->etag = arena_text(arena, value);
+	else if (text_ieq(name, TEXT("last-modified")))
+		file->last_modified = arena_text(arena, value);
+	else
+		return (text_ieq(name, TEXT("accept-ranges")) || text_ieq(name, TEXT("content-range")) ||
+		    text_ieq(name, TEXT("content-encoding")));
+	return (true);
+}
+
+static bool
+made_here(const struct request *r, struct text name)
+{
+	return (text_ieq(name, TEXT("content-length")) || text_ieq(name, TEXT("date")) ||
+	    (text_ieq(name, TEXT("server")) && r->site->tag_line.n != 0));
+}
+
+/* The application's fields as header lines (.p NULL: no memory); file: without those that it takes. */
 static struct text
 reply_lines(struct request *r, const struct proxy_reply *p, struct reply_extra *file)
 {
-	size_t i, n = 0;
-	char *dst, *q;
+	struct text lines = TEXT_NONE;
+	struct buf out;
+	size_t i;
 
-	for (i = 0; i < p->nheaders; i++)
-		n += p->headers[i].name.n + p->headers[i].value.n + 4;
-	dst = q = arena_get(&r->arena, n + 1);
-	if (dst == NULL)
-		return (TEXT_NONE);
+	buf_init(&out, LINES_MAX);
 	for (i = 0; i < p->nheaders; i++) {
-		struct text name = p->headers[i].name, value = p->headers[i].value;
+		struct text name = p->headers[i].name;
+		struct text value = rewrite_value(r->site->rewrite_response, name, p->headers[i].value, &r->arena);
 
-		if (text_ieq(name, TEXT("content-length")) || text_ieq(name, TEXT("date")) ||
-		    (text_ieq(name, TEXT("server")) && r->site->tag_line.n != 0))
+		if (made_here(r, name) || (file != NULL && taken_by_file(file, name, value, &r->arena)))
 			continue;
-		if (file != NULL && text_ieq(name, TEXT("content-type"))) {
-			file->content_type = arena_text(&r->arena, value);
-			continue;
-		}
-		if (file != NULL && text_ieq(name, TEXT("etag"))) {
-			file->etag = arena_text(&r->arena, value);
-			continue;
-		}
-		if (file != NULL && text_ieq(name, TEXT("last-modified"))) {
-			file->last_modified = arena_text(&r->arena, value);
-			continue;
-		}
-		if (file != NULL && (text_ieq(name, TEXT("accept-ranges")) || text_ieq(name, TEXT("content-range")) ||
-		    text_ieq(name, TEXT("content-encoding"))))
-			continue;
-		memcpy(q, name.p, name.n);
-		q += name.n;
-		*q++ = ':';
-		*q++ = ' ';
-		memcpy(q, value.p, value.n);
-		q += value.n;
-		*q++ = '\r';
-		*q++ = '\n';
+		buf_text(&out, name);
+		buf_str(&out, ": ");
+		buf_text(&out, value);
+		buf_str(&out, "\r\n");
 	}
-	return ((struct text){dst, (size_t)(q - dst)});
+	if (!out.failed)
+		lines = arena_text(&r->arena, (struct text){out.n != 0 ? out.p : "", out.n});
+	buf_free(&out);
+	return (lines);
 }
 
 /* Which root a path lies in; *rest is what follows it, without the slash. */
@@ -427,6 +433,12 @@ host_only(struct text host)
 	return (host);
 }
 
+static struct text
+rewritten(struct request *r, struct text name, struct text value)
+{
+	return (rewrite_value(r->site->rewrite_request, name, value, &r->arena));
+}
+
 static bool
 fill_headers(struct request *r, struct proxy_request *q)
 {
@@ -435,8 +447,11 @@ fill_headers(struct request *r, struct proxy_request *q)
 
 	if (f == NULL)
 		return (false);
-	for (i = 0; i < r->http.nheaders; i++)
-		f[i] = (struct proxy_field){r->http.headers[i].name, r->http.headers[i].value};
+	for (i = 0; i < r->http.nheaders; i++) {
+		struct text name = r->http.headers[i].name;
+
+		f[i] = (struct proxy_field){name, rewritten(r, name, r->http.headers[i].value)};
+	}
 	q->headers = f;
 	q->nheaders = r->http.nheaders;
 	return (true);
@@ -456,12 +471,21 @@ fill_server(struct request *r, struct proxy_request *q)
 	q->server_port = (uint16_t)port;
 }
 
+/* None unless proxy-core.rewrite-request makes one of the path. */
+static struct text
+path_info(struct request *r, struct text path)
+{
+	struct text t = rewritten(r, TEXT("_pathinfo"), path);
+
+	return (t.p != path.p ? t : (struct text){"", 0});
+}
+
 static bool
 fill(struct relay *rl)
 {
 	struct request *r = rl->r;
 	struct proxy_request *q = &rl->req;
-	struct text root = r->site->docroot_dir, path = request_path(r);
+	struct text root = rewritten(r, TEXT("_docroot"), r->site->docroot_dir), path = request_path(r);
 	char *remote = arena_get(&r->arena, 64), *file, *id;
 
 	/* A trailing slash stays: the application must be able to tell a directory. */
@@ -474,14 +498,14 @@ fill(struct relay *rl)
 	q->id = id;
 	q->method = r->http.method;
 	q->target = r->http.target;
-	q->path = path;
+	q->path = rewritten(r, TEXT("_scriptname"), path);
 	q->query = r->http.query.p != NULL ? r->http.query : (struct text){"", 0};
 	q->protocol = r->http.minor == 0 ? TEXT("HTTP/1.0") : TEXT("HTTP/1.1");
 	q->host = r->http.host.p != NULL ? r->http.host : (struct text){"", 0};
 	q->scheme = TEXT("http");
 	q->docroot = root;
 	q->script_filename = (struct text){file, root.n + path.n};
-	q->path_info = (struct text){"", 0};
+	q->path_info = r->site->rewrite_request != NULL ? path_info(r, path) : (struct text){"", 0};
 	q->remote_addr = conn_remote(r, remote);
 	q->remote_port = conn_remote_port(r);
 	q->server_name = q->host.n != 0 ? host_only(q->host)
