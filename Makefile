@@ -6,6 +6,10 @@ CC      ?= cc
 prefix  ?= /usr/local
 VERSION := 0.1.0
 
+# One short line per file; V=1 shows the commands.
+say      = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
+JOBS    := $(shell nproc 2>/dev/null || echo 2)
+
 PKGS    := glib-2.0 libpcre2-8
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	   -Wno-unused-parameter -Wno-missing-field-initializers -Werror=implicit-function-declaration
@@ -40,39 +44,39 @@ SCRIPTS  := $(wildcard scripts/accel-*)
 RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c))
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(wildcard t/unit/*/*.c)))
 
-.PHONY: all rigs units check asan tsan bench run install clean help lint deps doc
+.PHONY: all rigs units check asan tsan bench run install clean help lint deps fuzz man
 all: $(PROGRAMS)
 rigs: $(RIGS)
 units: $(UNITS)
 
 $B/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. -MMD -MP $(CFLAGS_V) $(PKG_CFLAGS) -c -o $@ $<
+	$(call say,CC,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. -MMD -MP $(CFLAGS_V) $(PKG_CFLAGS) -c -o $@ $<
 
 define layer_rules
 $B/lib/$1.a: $(call obj_of,$1)
 	@mkdir -p $$(@D)
 	@rm -f $$@
-	ar rcs $$@ $$^
+	$$(call say,AR,$$@)ar rcs $$@ $$^
 $B/unit/$1/%: $B/obj/t/unit/$1/%.o $(call lib_of,$1)
 	@mkdir -p $$(@D)
-	$$(CC) $$(LDFLAGS_V) -o $$@ $$^ $$(LIBS_$1) $$(PKG_LIBS)
+	$$(call say,LD,$$@)$$(CC) $$(LDFLAGS_V) -o $$@ $$^ $$(LIBS_$1) $$(PKG_LIBS)
 endef
 LIBS_fcgi-stat-accel := -lfcgi
 $(foreach l,$(LAYERS),$(eval $(call layer_rules,$l)))
 
 $B/bin/accel-server: $B/obj/server/main.o $(call lib_of,server)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS_V) -o $@ $^ $(PKG_LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(PKG_LIBS)
 $B/bin/fcgi-stat-accel: $B/obj/fcgi-stat-accel/main.o $(call lib_of,fcgi-stat-accel)
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS_V) -o $@ $^ -lfcgi $(PKG_LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ -lfcgi $(PKG_LIBS)
 $B/bin/slowfs: t/slowfs/slowfs.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $< $(FUSE_FLAGS)
+	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $< $(FUSE_FLAGS)
 $B/bin/%: t/bench/%.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $<
+	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $<
 
 -include $(shell find $B/obj -name '*.d' 2>/dev/null)
 
@@ -81,25 +85,46 @@ deps:
 	@scripts/install-deps
 
 check: deps
-	@$(MAKE) --no-print-directory VARIANT=$(VARIANT) all rigs units
-	B=$B prove -j2 -It/lib $$(find $B/unit -type f -perm -u+x 2>/dev/null | sort | sed 's/$$//') t/*.t
+	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs units
+	B=$B prove -j$(JOBS) -It/lib $(UNITS) t/*.t
 
 asan tsan:
 	@$(MAKE) --no-print-directory VARIANT=$@ check
 
 run: deps
-	@$(MAKE) --no-print-directory all
+	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@scripts/run-demo
 
 bench: deps
-	@$(MAKE) --no-print-directory all rigs
+	@$(MAKE) --no-print-directory -j$(JOBS) all rigs
 	@scripts/bench
 
 lint: deps
 	@scripts/lint
 
-install: all
+fuzz: deps
+	@t/fuzz/run $(SECONDS)
+
+# Manual pages come from the tables that the parsers read.
+MAN := $B/man/accel-server.8 $B/man/accel-server.conf.5 $(patsubst scripts/%,$B/man/%.1,$(SCRIPTS))
+man: $(MAN)
+$B/man/accel-server.8: $B/bin/accel-server
+	@mkdir -p $(@D)
+	$(call say,MAN,$@)$< --manual=program-roff >$@
+$B/man/accel-server.conf.5: $B/bin/accel-server
+	@mkdir -p $(@D)
+	$(call say,MAN,$@)$< --manual=roff >$@
+$B/man/%.1: scripts/%
+	@mkdir -p $(@D)
+	$(call say,MAN,$@)pod2man --section=1 --release=$(VERSION) --center=stat-accel $< $@
+
+install: all man
 	install -D -m 755 -t $(DESTDIR)$(prefix)/bin $(PROGRAMS) $(SCRIPTS)
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man1 $(filter %.1,$(MAN))
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man5 $(filter %.5,$(MAN))
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 $(filter %.8,$(MAN))
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/doc/stat-accel README.md CHANGELOG.md LICENSE $(wildcard doc/*.md)
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/doc/stat-accel/examples $(wildcard examples/*)
 
 clean:
 	rm -rf build
@@ -110,6 +135,7 @@ help:
 	@echo 'make check      install what is missing, build, run every test'
 	@echo 'make asan tsan  the same tests under AddressSanitizer+UBSan, under ThreadSanitizer'
 	@echo 'make bench      compare with nginx, lighttpd and a floor program, interleaved'
+	@echo 'make fuzz       parsers on changed input, SECONDS=N each (default 5)'
 	@echo 'make lint       static checks: layers, C, shell, Perl'
 	@echo 'make install    programs and scripts below $$(DESTDIR)$$(prefix)/'
 	@echo 'make clean      remove build/'
