@@ -405,7 +405,7 @@ workers_make(struct process *ps, struct generation *g, unsigned fds)
 		wc.index = i;
 		err = worker_new(&wc, NULL, &g->workers[i]);
 	}
-	for (i = 0; i < g->nworkers && err == 0; i++)
+	for (i = 0; i < g->nworkers && err == 0 && !ps->opt->one; i++)
 		err = worker_start(g->workers[i]);
 	if (err != 0)
 		generation_tell(g, WORKER_STOP);
@@ -622,6 +622,50 @@ say_ready(struct process *ps)
 	notify("READY=1");
 }
 
+/* -1: the connection is standard input, as inetd passes it; one request, then the end. */
+static int
+serve_one(struct process *ps)
+{
+	struct generation *g = newest(ps);
+	union io_addr peer;
+	socklen_t len = sizeof(peer);
+	int fd;
+
+	memset(&peer, 0, sizeof(peer));
+	if (getpeername(0, &peer.sa, &len) != 0 || (fd = fcntl(0, F_DUPFD_CLOEXEC, 3)) < 0) {
+		fprintf(stderr, "accel-server: -1 needs a connected socket as standard input, as inetd passes it\n");
+		return (EX_USAGE);
+	}
+	conn_new(g->workers[0], fd, &peer, "stdin");
+	worker_tell(g->workers[0], WORKER_DRAIN); /* no second request */
+	while (g->workers[0]->nconns != 0)
+		worker_round(g->workers[0]);
+	return (0);
+}
+
+static int
+run_one(struct process *ps, struct config *config)
+{
+	int rc = generation_start(ps, config, raise_descriptors(config_global(config))) == 0 ? serve_one(ps) : EX_CONFIG;
+
+	reap(ps); /* its worker has no thread: ended from the start */
+	return (rc);
+}
+
+static int
+run(struct process *ps, struct config *config)
+{
+	int rc = listeners_inherit(ps) == 0 ? start(ps, config) : EX_USAGE;
+
+	if (rc != 0) {
+		fprintf(stderr, "accel-server: not started; the error log says why\n");
+		return (rc);
+	}
+	say_ready(ps);
+	watch(ps);
+	return (0);
+}
+
 int
 process_run(const struct options *opt, struct config *config)
 {
@@ -638,13 +682,7 @@ process_run(const struct options *opt, struct config *config)
 		free(pid_path);
 		return (EX_CANTCREAT);
 	}
-	rc = listeners_inherit(&ps) == 0 ? start(&ps, config) : EX_USAGE;
-	if (rc == 0) {
-		say_ready(&ps);
-		watch(&ps);
-	} else {
-		fprintf(stderr, "accel-server: not started; the error log says why\n");
-	}
+	rc = opt->one ? run_one(&ps, config) : run(&ps, config);
 	if (!list_empty(&ps.generations)) {
 		logs_close(&ps); /* a thread is stuck in the kernel: leave without it */
 		_exit(rc);
