@@ -16,10 +16,11 @@ struct stat_cache {
 	uint64_t fresh_ns;
 	struct stat_entry **table;
 	size_t mask;
-	struct list files, absent; /* longest unused first */
-	struct list busy;          /* entries with an op in flight */
-	unsigned nfiles, nabsent, nfds;
+	struct list open, kept, absent; /* with a descriptor, without, no file at all; longest unused first */
+	struct list busy;               /* entries with an op in flight */
+	unsigned nfiles, nabsent, nfds; /* of what is in the table: nfiles counts open and kept */
 	uint64_t nbytes;
+	struct stat_entry *no_memory;   /* the answer when none can be made */
 };
 
 static void load_start(struct stat_entry *);
@@ -95,6 +96,8 @@ entry_detach(struct stat_entry *e)
 		;
 	*pp = e->chain;
 	e->hashed = false;
+	sc->nfds -= e->file != NULL;
+	sc->nbytes -= e->bytes != NULL ? e->size : 0;
 	if (list_linked(&e->lru)) {
 		list_del(&e->lru);
 		if (e->err != 0)
@@ -115,39 +118,55 @@ stat_ref(struct stat_entry *e)
 void
 stat_put(struct stat_entry *e)
 {
-	struct stat_cache *sc;
-
 	if (e == NULL || --e->refs != 0)
 		return;
-	sc = e->cache;
 	must(!e->hashed && list_empty(&e->waiters) && !list_linked(&e->busy));
-	if (e->file != NULL) {
-		io_file_put(e->file);
-		sc->nfds--;
-	}
-	if (e->bytes != NULL)
-		sc->nbytes -= e->size;
+	io_file_put(e->file);
 	free(e->memory);
 	free(e);
 }
 
 /* ---- bounds */
 
+static struct list *
+lru_of(struct stat_entry *e)
+{
+	struct stat_cache *sc = e->cache;
+
+	return (e->err != 0 ? &sc->absent : e->file != NULL ? &sc->open : &sc->kept);
+}
+
 static void
-evict_from(struct stat_cache *sc, struct list *lru)
+evict_first(struct stat_cache *sc, struct list *lru)
 {
 	entry_detach(list_entry(lru->next, struct stat_entry, lru));
 	count(sc->counters, stat_evicted);
 }
 
+/* Of files with and without a descriptor, the list whose first was touched longer ago. */
+static struct list *
+oldest(struct stat_cache *sc)
+{
+	struct stat_entry *a = list_entry(sc->open.next, struct stat_entry, lru);
+	struct stat_entry *b = list_entry(sc->kept.next, struct stat_entry, lru);
+
+	if (list_empty(&sc->open))
+		return (&sc->kept);
+	return (list_empty(&sc->kept) || a->checked_ns <= b->checked_ns ? &sc->open : &sc->kept);
+}
+
+/* Each bound at the cost of those who use it: a walk through large files pushes no small ones out. */
 static void
 keep_bounds(struct stat_cache *sc)
 {
-	while (!list_empty(&sc->files) &&
-	    (sc->nfiles > sc->lim.entries || sc->nfds > sc->lim.fds || sc->nbytes > sc->lim.bytes))
-		evict_from(sc, &sc->files);
+	while (sc->nfds > sc->lim.fds && !list_empty(&sc->open))
+		evict_first(sc, &sc->open);
+	while (sc->nbytes > sc->lim.bytes && !list_empty(&sc->kept))
+		evict_first(sc, &sc->kept);
+	while (sc->nfiles > sc->lim.entries)
+		evict_first(sc, oldest(sc));
 	while (sc->nabsent > sc->lim.entries / 4 + 16)
-		evict_from(sc, &sc->absent);
+		evict_first(sc, &sc->absent);
 }
 
 /* Descriptors are short: let go of half of ours. */
@@ -156,8 +175,14 @@ shed_descriptors(struct stat_cache *sc)
 {
 	unsigned aim = sc->nfds / 2;
 
-	while (sc->nfds > aim && !list_empty(&sc->files))
-		evict_from(sc, &sc->files);
+	while (sc->nfds > aim && !list_empty(&sc->open))
+		evict_first(sc, &sc->open);
+}
+
+static bool
+is_shortage(int err)
+{
+	return (err == -EMFILE || err == -ENFILE);
 }
 
 static void
@@ -174,7 +199,7 @@ entry_touch(struct stat_entry *e)
 			sc->nfiles++;
 	}
 	list_del(&e->lru);
-	list_add_tail(e->err != 0 ? &sc->absent : &sc->files, &e->lru);
+	list_add_tail(lru_of(e), &e->lru);
 }
 
 /* ---- answers */
@@ -197,8 +222,9 @@ err_is_lasting(int err)
 	}
 }
 
+/* Each gets a reference to the answer: the entry it waits for, or one that stands in. */
 static void
-tell_waiters(struct stat_entry *e)
+tell_waiters(struct stat_entry *e, struct stat_entry *answer)
 {
 	struct list waiting, *l;
 
@@ -207,7 +233,7 @@ tell_waiters(struct stat_entry *e)
 	while ((l = list_pop(&waiting)) != NULL) {
 		struct stat_wait *w = list_entry(l, struct stat_wait, link);
 
-		w->done(w, stat_ref(e));
+		w->done(w, stat_ref(answer));
 	}
 }
 
@@ -218,7 +244,7 @@ entry_ready(struct stat_entry *e, int err)
 
 	e->err = err;
 	e->stage = ST_READY;
-	if (err == -EMFILE || err == -ENFILE)
+	if (is_shortage(err))
 		shed_descriptors(sc);
 	if (err == 0 || err_is_lasting(err)) {
 		entry_touch(e);
@@ -226,7 +252,7 @@ entry_ready(struct stat_entry *e, int err)
 	} else {
 		entry_detach(e);
 	}
-	tell_waiters(e);
+	tell_waiters(e, e);
 }
 
 /* ---- loading: open, then the bytes of a small file */
@@ -250,6 +276,21 @@ op_end(struct io_op *op)
 	return (e);
 }
 
+static void
+entry_hold(struct stat_entry *e, struct io_file *f)
+{
+	e->file = f;
+	e->cache->nfds += e->hashed;
+}
+
+static void
+entry_let_go(struct stat_entry *e)
+{
+	io_file_put(e->file);
+	e->file = NULL;
+	e->cache->nfds -= e->hashed;
+}
+
 static bool
 entry_memory(struct stat_entry *e, size_t bytes)
 {
@@ -270,16 +311,13 @@ static void
 read_done(struct io_op *op)
 {
 	struct stat_entry *e = op_end(op);
-	struct stat_cache *sc = e->cache;
 	bool whole = op->res == (int64_t)e->size;
 
 	if (op->res < 0) {
 		entry_ready(e, (int)op->res);
 	} else if (!whole && e->tries++ < 2) {
 		/* It shrank between statx and read: look again. */
-		io_file_put(e->file);
-		e->file = NULL;
-		sc->nfds--;
+		entry_let_go(e);
 		load_start(e);
 	} else if (!entry_memory(e, whole ? e->size : 0)) {
 		entry_ready(e, -ENOMEM);
@@ -287,10 +325,8 @@ read_done(struct io_op *op)
 		if (whole) {
 			memcpy(e->memory + e->head.n, op->buf, e->size);
 			e->bytes = e->memory + e->head.n;
-			sc->nbytes += e->size;
-			io_file_put(e->file);
-			e->file = NULL;
-			sc->nfds--;
+			e->cache->nbytes += e->hashed ? e->size : 0;
+			entry_let_go(e);
 		}
 		entry_ready(e, 0);
 	}
@@ -308,15 +344,15 @@ wants_bytes(const struct stat_entry *e)
 static void
 opened_file(struct stat_entry *e, int fd)
 {
-	struct stat_cache *sc = e->cache;
+	struct io_file *f;
 
 	e->size = e->stx.stx_size;
-	e->file = io_file_new(sc->io, fd, e->size);
-	if (e->file == NULL) {
+	f = io_file_new(e->cache->io, fd, e->size);
+	if (f == NULL) {
 		entry_ready(e, -ENOMEM);
 		return;
 	}
-	sc->nfds++;
+	entry_hold(e, f);
 	if (wants_bytes(e)) {
 		io_op_init(&e->op, IO_READ, read_done);
 		e->op.file.file = e->file;
@@ -395,8 +431,7 @@ entry_replace(struct stat_entry *e)
 		entry_detach(now);
 	now = entry_new(sc, e->scope, e->path, e->hash);
 	if (now == NULL) {
-		e->err = -ENOMEM;
-		tell_waiters(e);
+		tell_waiters(e, sc->no_memory);
 		return;
 	}
 	entry_hash(now);
@@ -408,8 +443,7 @@ entry_replace(struct stat_entry *e)
 static bool
 head_has_aged(const struct stat_entry *e, const struct io *io)
 {
-	return (e->head.n != 0 && e->checked_ns != 0 &&
-	    io_wall_s(io) - (uint64_t)e->stx.stx_mtime.tv_sec > 2 &&
+	return (e->head.n != 0 && e->stx.stx_mtime.tv_sec < (int64_t)io_wall_s(io) - 2 &&
 	    memmem(e->head.p, e->head.n, "ETag: W/", 8) != NULL);
 }
 
@@ -417,17 +451,21 @@ head_has_aged(const struct stat_entry *e, const struct io *io)
 static void
 recheck_failed(struct stat_entry *e, int err)
 {
-	struct stat_entry *tmp;
+	struct stat_entry *answer;
 
+	if (is_shortage(err))
+		shed_descriptors(e->cache);
 	if (list_empty(&e->waiters))
 		return;
-	tmp = entry_new(e->cache, e->scope, e->path, e->hash);
-	must(tmp != NULL);
-	tmp->stage = ST_READY;
-	tmp->err = err;
-	list_splice_tail(&tmp->waiters, &e->waiters);
-	tell_waiters(tmp);
-	stat_put(tmp);
+	answer = entry_new(e->cache, e->scope, e->path, e->hash);
+	if (answer == NULL) {
+		tell_waiters(e, e->cache->no_memory);
+		return;
+	}
+	answer->stage = ST_READY;
+	answer->err = err;
+	tell_waiters(e, answer);
+	stat_put(answer);
 }
 
 static void
@@ -442,7 +480,7 @@ recheck_done(struct io_op *op)
 	if (same && !head_has_aged(e, e->cache->io)) {
 		e->checked_ns = op->at.start != 0 ? op->at.start : op->at.submit;
 		entry_touch(e);
-		tell_waiters(e);
+		tell_waiters(e, e);
 	} else if (lasting) {
 		entry_replace(e);
 	} else {
@@ -508,7 +546,8 @@ stat_lookup(struct stat_cache *sc, const struct stat_scope *scope, struct text p
 		return (NULL);
 	}
 	e = entry_new(sc, scope, path, hash);
-	must(e != NULL);
+	if (e == NULL)
+		return (stat_ref(sc->no_memory));
 	count(sc->counters, stat_misses);
 	entry_hash(e);
 	list_add_tail(&e->waiters, &w->link);
@@ -541,16 +580,22 @@ stat_cache_new(struct io *io, struct counters *counters, const struct stat_limit
 	if (sc == NULL)
 		return (NULL);
 	sc->table = calloc(n, sizeof(struct stat_entry *));
-	if (sc->table == NULL) {
+	sc->no_memory = entry_new(sc, NULL, TEXT(""), 0);
+	if (sc->table == NULL || sc->no_memory == NULL) {
+		free(sc->no_memory);
+		free(sc->table);
 		free(sc);
 		return (NULL);
 	}
+	sc->no_memory->stage = ST_READY;
+	sc->no_memory->err = -ENOMEM;
 	sc->mask = n - 1;
 	sc->io = io;
 	sc->counters = counters;
 	sc->lim = *lim;
 	sc->fresh_ns = lim->cache ? STAT_FRESH_MS * NS_PER_MS : 0;
-	list_init(&sc->files);
+	list_init(&sc->open);
+	list_init(&sc->kept);
 	list_init(&sc->absent);
 	list_init(&sc->busy);
 	return (sc);
@@ -562,13 +607,16 @@ stat_cache_free(struct stat_cache *sc)
 	struct list *l, *tmp;
 	size_t i;
 
-	list_foreach_safe(l, tmp, &sc->busy)
-		io_cancel(sc->io, &list_entry(l, struct stat_entry, busy)->op);
-	while (!list_empty(&sc->busy))
+	while (!list_empty(&sc->busy)) {
+		/* Again each round: what came back in spite of it may have started the next step. */
+		list_foreach_safe(l, tmp, &sc->busy)
+			io_cancel(sc->io, &list_entry(l, struct stat_entry, busy)->op);
 		io_run(sc->io);
+	}
 	for (i = 0; i <= sc->mask; i++)
 		while (sc->table[i] != NULL)
 			entry_detach(sc->table[i]);
+	stat_put(sc->no_memory);
 	free(sc->table);
 	free(sc);
 }
