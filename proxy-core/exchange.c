@@ -65,7 +65,7 @@ struct exchange {
 static void
 note_flush(struct exchange *x)
 {
-	if (x->note.n > 0 && x->req != NULL && upstream_note_allowed(x->u))
+	if (x->note.n > 0 && x->req != NULL && upstream_line_allowed(x->u, &x->u->notes, "app.stderr"))
 		log_event(LOG_WARN, x->req->id, "app.stderr", LF_STR("backend", exchange_backend(x)),
 		    LF_TEXT("url", x->req->target), LF_TEXT("line", buf_as_text(&x->note)));
 	x->note.n = 0;
@@ -171,7 +171,7 @@ exchange_fail(struct exchange *x, int status)
 static void
 log_failure(struct exchange *x, int status, const char *why, const char *then)
 {
-	if (x->req == NULL)
+	if (x->req == NULL || !upstream_line_allowed(x->u, &x->u->failures, "exchange.failed"))
 		return;
 	log_event(LOG_WARN, x->req->id, "exchange.failed", LF_STR("backend", exchange_backend(x)),
 	    LF_TEXT("url", x->req->target), LF_STR("error", why), LF_I64("status", status), LF_STR("then", then));

@@ -358,20 +358,19 @@ upstream_retry_after_s(const struct upstream *u)
 }
 
 bool
-upstream_note_allowed(struct upstream *u)
+upstream_line_allowed(struct upstream *u, struct line_budget *b, const char *ev)
 {
 	uint64_t now = io_now(u->io);
 
-	if (now - u->notes_since_ns >= NS_PER_S) {
-		if (u->notes_lost > 0)
-			log_event(LOG_WARN, NULL, "app.stderr-lost", LF_U64("lines", u->notes_lost));
-		u->notes_since_ns = now;
-		u->notes = u->notes_lost = 0;
+	if (now - b->since_ns >= NS_PER_S) {
+		if (b->lost > 0)
+			log_event(LOG_WARN, NULL, "log.lost", LF_STR("of", ev), LF_U64("lines", b->lost));
+		*b = (struct line_budget){.since_ns = now};
 	}
-	if (u->notes < NOTES_PER_SECOND) {
-		u->notes++;
-		return (true);
+	if (b->used == LINES_PER_SECOND) {
+		b->lost++;
+		return (false);
 	}
-	u->notes_lost++;
-	return (false);
+	b->used++;
+	return (true);
 }

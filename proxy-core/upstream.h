@@ -8,7 +8,12 @@
 #include "proxy-core/pool.h"
 #include "proxy-core/proto.h"
 
-#define NOTES_PER_SECOND 100 /* stderr lines of one block's applications in the log */
+#define LINES_PER_SECOND 100 /* of each kind in the log, from one block in one worker */
+
+struct line_budget {
+	uint64_t since_ns; /* the second that is being counted */
+	unsigned used, lost;
+};
 
 struct upstream {
 	struct io *io;
@@ -23,8 +28,7 @@ struct upstream {
 	unsigned nexchanges;
 	struct io_op tick, kick; /* kick: a timer cancelled at once, which is a call in the next round */
 	bool ticking, kicked, dying;
-	uint64_t notes_since_ns; /* the second that is being counted */
-	unsigned notes, notes_lost;
+	struct line_budget notes, failures; /* stderr lines; exchanges that failed */
 };
 
 /* Called by the two timers; exchange.c. */
@@ -37,6 +41,7 @@ void upstream_soon(struct upstream *, struct list *soon); /* exchange_go_on() in
 /* Index of a pool whose bit in tried is not set, or BALANCE_NONE. */
 size_t upstream_pick(struct upstream *, struct text host, struct text path, uint64_t tried);
 unsigned upstream_retry_after_s(const struct upstream *);
-bool upstream_note_allowed(struct upstream *); /* one more stderr line may be logged */
+/* One more line of event ev may be logged; how many were not is said in the next second that has one. */
+bool upstream_line_allowed(struct upstream *, struct line_budget *, const char *ev);
 
 #endif
