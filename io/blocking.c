@@ -239,6 +239,8 @@ thread_start(struct io_pools *ps, struct pool_lane *ln, unsigned nr)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	err = pthread_create(&ps->thread[ps->nthread], &attr, pool_thread, a);
+	if (err == EINVAL) /* thread-local storage counts as stack: somebody links much of it */
+		err = pthread_create(&ps->thread[ps->nthread], NULL, pool_thread, a);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err != 0) {

@@ -7,7 +7,8 @@
  *
  * Owner    copied bytes live in chunks of the body (IO_CHUNK bytes, recycled per loop); lent bytes are released by
  *          calling release(owner) when sent or dropped; a file piece holds a reference.
- * Errors   false when memory is short or the body holds BODY_PIECES pieces already.
+ * Errors   false when memory is short or the body holds BODY_PIECES pieces already: nothing was taken then,
+ *          what was to be lent is still the caller's.  An empty piece is released at once.
  */
 #ifndef IO_BODY_H
 #define IO_BODY_H

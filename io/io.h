@@ -40,13 +40,14 @@ struct file_backend;
 
 enum io_kind {
 	IO_ACCEPT = 1, /* res: new fd, non-blocking; accept.peer filled. sock: the listening socket */
-	IO_CONNECT,    /* res: 0; sock->fd is set from submit on, yours to IO_CLOSE even after failure */
+	IO_CONNECT,    /* res: 0; sock->fd is set from submit on, yours to IO_CLOSE even after failure.
+	                * -EAGAIN: the backlog of a unix socket is full */
 	IO_RECV,       /* res: bytes in recv.buf (> 0), 0 at end of stream */
 	IO_SEND,       /* res: bytes accepted (> 0), perhaps fewer than asked */
 	IO_SEND_FILE,  /* res: bytes accepted (> 0, perhaps fewer), 0 when the file ends before the range does */
 	IO_OPEN,       /* res: new fd (regular file or directory; else -EACCES closed again), *open.stx filled */
 	IO_STAT,       /* res: 0, *open.stx filled: openat2(O_PATH) and statx, nothing stays open */
-	IO_READ,       /* res: bytes in read.buf, 0 at end of file */
+	IO_READ,       /* res: bytes in op->buf (perhaps fewer than asked), 0 at end of file */
 	IO_CLOSE,      /* res: 0; sock->fd is -1 then.  No other op of this sock may be in flight */
 	IO_TIMER,      /* res: -ETIMEDOUT after deadline_ms (that is its success) */
 };

@@ -61,6 +61,9 @@ void io_file_destroy(struct io_file *, struct io *); /* the last reference has g
 /* READ, for backends: in a thread; or from the page cache if that needs no waiting, else in a thread. */
 void io_read_pool(struct io_op *);
 void io_read_cached(struct io_op *);
+/* In a thread.  Bytes (fewer at the end of the file) or -errno.  The kernel is told to start on `ahead`
+ * bytes behind them. */
+int64_t io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead);
 
 /* Bytes from off on, at most len, that may be sent without waiting for a disk; 0: ask a thread.  Asks
  * the kernel once per window and second. */

@@ -36,15 +36,7 @@ send_now(struct io_op *op, uint64_t len)
 static void
 warm_run(struct io_job *j)
 {
-	uint32_t got = 0;
-	ssize_t n;
-
-	do {
-		n = pread(j->file->fd, j->buf, j->len - got, (off_t)(j->off + got));
-		if (n > 0)
-			got += (uint32_t)n;
-	} while ((n > 0 && got < j->len) || (n < 0 && errno == EINTR));
-	j->res = n < 0 ? -errno : (int64_t)got;
+	j->res = io_read_window(j->file->fd, j->buf, j->len, j->off, 0);
 }
 
 static void
@@ -114,10 +106,11 @@ join_ahead(struct io_op *op)
 {
 	struct io_job *j = op->file.file->ahead;
 
-	if (j == NULL || j->op != NULL || op->file.off < j->off || op->file.off >= j->off + j->len)
+	if (j == NULL || op->file.off < j->off || op->file.off >= j->off + j->len)
 		return (false);
 	if (op->file.off + op->file.len > j->off + j->len)
 		op->file.len = (uint32_t)(j->off + j->len - op->file.off);
+	op->file.file->ahead = NULL; /* the next one may be read ahead now */
 	op->at.submit = clock_mono_ns();
 	op->job = j;
 	op->state = OP_JOB;
@@ -148,20 +141,20 @@ static void
 sendfile_send(struct io *io, void *state, struct io_op *op)
 {
 	struct io_file *f = op->file.file;
-	uint64_t end = op->file.off + op->file.len, n;
+	uint64_t off = op->file.off, len = op->file.len, n;
 
-	n = io_file_resident(f, op->file.off, op->file.len);
+	n = io_file_resident(f, off, len);
 	if (n == 0) {
 		warm_first(io, op);
-		return;
-	}
-	if ((op->sock->hints & SOCK_WRITABLE) != 0 && send_now(op, n))
+		n = IO_WINDOW - off % IO_WINDOW;
+	} else if ((op->sock->hints & SOCK_WRITABLE) != 0 && send_now(op, n)) {
 		count(io->counters, file_inline);
-	else
+	} else {
 		io->calls->park(io, op);
-	/* More is wanted than is known (or than one op may ask for): have it ready by then. */
-	if (op->file.off + n < end || op->file.len >= IO_SEND_FILE_MAX)
-		read_ahead(io, f, op->file.off + n);
+	}
+	/* More is wanted than that (or perhaps than one op may ask for): have it ready by then. */
+	if (n < len || len >= IO_SEND_FILE_MAX)
+		read_ahead(io, f, off + n);
 }
 
 static void
