@@ -72,7 +72,7 @@ split_port(struct text t, struct text *host, uint16_t *port)
 	host->n = (size_t)(colon - t.p);
 	if (host->n == 0)
 		return (-EINVAL);
-	/* A second colon is an IPv6 address without brackets: no port number, so it is refused here. */
+	/* A second colon is an IPv6 address without brackets: refused, as no port number. */
 	return (parse_port((struct text){colon + 1, t.n - host->n - 1}, port));
 }
 
@@ -194,7 +194,8 @@ lookup_name(const char *spec, char *err, size_t errsize)
 	rc = getaddrinfo(name, NULL, &hints, &ai);
 	free(name);
 	if (rc != 0) {
-		snprintf(err, errsize, "\"%s\": %s; write the address in numbers, or mend the look-up", spec,
+		snprintf(err, errsize,
+		    "\"%s\": %s; write the address in numbers, or mend the look-up", spec,
 		    gai_strerror(rc));
 		return (-EHOSTUNREACH);
 	}
@@ -215,10 +216,12 @@ address_lookup(const char *spec, char *err, size_t errsize)
 	switch (rc) {
 	case -EINVAL:
 		snprintf(err, errsize,
-		    "\"%s\" is no address; write unix:/path, host:port, a.b.c.d:port or [v6]:port", spec);
+		    "\"%s\" is no address; write unix:/path, host:port, a.b.c.d:port or [v6]:port",
+		    spec);
 		return (rc);
 	case -ENAMETOOLONG:
-		snprintf(err, errsize, "\"%s\" is too long for a unix socket (%zu bytes at most); use a shorter path",
+		snprintf(err, errsize,
+		    "\"%s\" is too long for a unix socket (%zu bytes at most); use a shorter path",
 		    spec, sizeof(a.un.sun_path) - 1);
 		return (rc);
 	case -ENOENT:

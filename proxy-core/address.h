@@ -2,8 +2,8 @@
  *
  *   unix:/path   host   host:port   a.b.c.d:port   [v6]   [v6]:port        a missing port is 80
  *
- * address_lookup() may ask the resolver and so blocks: start-up only.  It remembers what it found, and workers
- * take that from address_list().
+ * address_lookup() may ask the resolver and so blocks: start-up only.  It remembers what it found,
+ * and workers take that from address_list().
  * Thread   any.
  */
 #ifndef PROXY_CORE_ADDRESS_H
@@ -28,13 +28,14 @@ struct address {
 	char name[ADDRESS_NAME_MAX]; /* for logs: "unix:/run/app.sock", "[::1]:80" */
 };
 
-/* Needs no resolver: 0, -EINVAL (malformed), -ENAMETOOLONG (unix path), -ENOENT (it is a host name). */
+/* Needs no resolver: 0, -EINVAL (malformed), -ENAMETOOLONG (unix path), -ENOENT (a host name). */
 int address_parse(const char *spec, struct address *);
 
 /* 0 or -errno with *err saying what is wrong and what to do. */
 int address_lookup(const char *spec, char *err, size_t errsize);
 
-/* The addresses of spec, at most max of them: how many, or -errno.  Never blocks: a name must have been looked up. */
+/* The addresses of spec, at most max of them: how many, or -errno.  Never blocks: a name must have
+ * been looked up. */
 int address_list(const char *spec, struct address *v, size_t max);
 
 #endif

@@ -121,7 +121,8 @@ app_set_crowded(struct app *a, uint64_t now_ns, bool *first)
 	*first = a->crowded_ms == 0;
 	if (news) {
 		a->crowded_ms = next_while(a, now_ns);
-		__atomic_store_n(&a->crowded_until_ns, now_ns + a->crowded_ms * NS_PER_MS, __ATOMIC_RELAXED);
+		__atomic_store_n(
+		    &a->crowded_until_ns, now_ns + a->crowded_ms * NS_PER_MS, __ATOMIC_RELAXED);
 	}
 	pthread_mutex_unlock(&apps_lock);
 	return (news);

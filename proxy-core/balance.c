@@ -4,7 +4,8 @@
 
 /* Who comes next and has room; when nobody has, who comes next. */
 static size_t
-pick_round_robin(const struct candidate *c, size_t n, size_t turn, struct text host, struct text path)
+pick_round_robin(
+    const struct candidate *c, size_t n, size_t turn, struct text host, struct text path)
 {
 	size_t i, k, first = BALANCE_NONE;
 
@@ -20,7 +21,7 @@ pick_round_robin(const struct candidate *c, size_t n, size_t turn, struct text h
 	return (first);
 }
 
-/* Idle sockets are no load; among equals the turn decides, or the first would get all the light traffic. */
+/* Among equals the turn decides, or the first would get all the light traffic. */
 static size_t
 pick_sqf(const struct candidate *c, size_t n, size_t turn, struct text host, struct text path)
 {
@@ -47,7 +48,7 @@ pick_static(const struct candidate *c, size_t n, size_t turn, struct text host, 
 	return (BALANCE_NONE);
 }
 
-/* FNV-1a: the same on every machine and in every run, or a restart would empty all caches behind us. */
+/* FNV-1a: the same everywhere and in every run, or a restart would empty all caches behind us. */
 static uint64_t
 hash_more(uint64_t h, struct text t)
 {
@@ -67,7 +68,7 @@ hash_end(uint64_t h)
 	return (h ^ h >> 33);
 }
 
-/* One hash over all three: adding hashes up would only turn a fixed ring, with shares as uneven as its gaps. */
+/* One hash over all three: adding hashes up would only turn a fixed ring with its uneven gaps. */
 static size_t
 pick_carp(const struct candidate *c, size_t n, size_t turn, struct text host, struct text path)
 {
@@ -106,8 +107,8 @@ balancer_find(const char *name)
 }
 
 size_t
-balance_pick(const struct balancer *b, const struct candidate *c, size_t n, size_t *turn, struct text host,
-    struct text path)
+balance_pick(const struct balancer *b, const struct candidate *c, size_t n, size_t *turn,
+    struct text host, struct text path)
 {
 	size_t i;
 

@@ -80,7 +80,7 @@ put_request(struct env *e)
 		put_number(e, "CONTENT_LENGTH", (uint64_t)r->content_length);
 }
 
-/* All values of one name, as one: repeated fields may be joined (RFC 9110, 5.3); cookies have a separator of their own. */
+/* All values of one name, as one (RFC 9110, 5.3); cookies have a separator of their own. */
 static void
 join(struct env *e, struct text name, size_t from)
 {
@@ -117,7 +117,8 @@ static bool
 is_ours(struct text name)
 {
 	static const char *const names[] = {
-		"Content-Length", "Content-Type", "X-Forwarded-For", "X-Forwarded-Proto", "X-Host", "Proxy",
+		"Content-Length", "Content-Type", "X-Forwarded-For", "X-Forwarded-Proto", "X-Host",
+		"Proxy",
 	};
 	size_t i;
 
@@ -135,7 +136,8 @@ is_plain(struct text name)
 
 	for (i = 0; i < name.n; i++) {
 		c = name.p[i];
-		if (c != '-' && !(c >= '0' && c <= '9') && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
+		if (c != '-' && !(c >= '0' && c <= '9') &&
+		    !((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
 			return (false);
 	}
 	return (name.n > 0 && name.n <= NAME_MAX_BYTES);

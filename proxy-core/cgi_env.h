@@ -1,8 +1,9 @@
 /* proxy-core/cgi_env.h -- a request as CGI variables, for FastCGI and SCGI.
  *
- * put(arg, name, value) is called once for each name, never twice for one.  What a client sends becomes HTTP_*, except:
- * hop-by-hop fields and Proxy (HTTP_PROXY would redirect the application's own requests), names that hold anything but
- * letters, digits and '-' (X_Forwarded_For must not pass for X-Forwarded-For), and control headers.
+ * put(arg, name, value) is called once for each name, never twice for one.  What a client sends
+ * becomes HTTP_*, except: hop-by-hop fields and Proxy (HTTP_PROXY would redirect the application's
+ * own requests), names that hold anything but letters, digits and '-' (X_Forwarded_For must not
+ * pass for X-Forwarded-For), and control headers.
  */
 #ifndef PROXY_CORE_CGI_ENV_H
 #define PROXY_CORE_CGI_ENV_H

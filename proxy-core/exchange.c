@@ -65,9 +65,11 @@ struct exchange {
 static void
 note_flush(struct exchange *x)
 {
-	if (x->note.n > 0 && x->req != NULL && upstream_line_allowed(x->u, &x->u->notes, "app.stderr"))
-		log_event(LOG_WARN, x->req->id, "app.stderr", LF_STR("backend", exchange_backend(x)),
-		    LF_TEXT("url", x->req->target), LF_TEXT("line", buf_as_text(&x->note)));
+	if (x->note.n > 0 && x->req != NULL &&
+	    upstream_line_allowed(x->u, &x->u->notes, "app.stderr"))
+		log_event(LOG_WARN, x->req->id, "app.stderr",
+		    LF_STR("backend", exchange_backend(x)), LF_TEXT("url", x->req->target),
+		    LF_TEXT("line", buf_as_text(&x->note)));
 	x->note.n = 0;
 }
 
@@ -99,7 +101,7 @@ exchange_destroy(struct exchange *x)
 	free(x);
 }
 
-/* Every callback out of an exchange is bracketed by these two: the caller may forget it meanwhile. */
+/* Callbacks stand between these two: the caller may forget the exchange meanwhile. */
 static void
 exchange_enter(struct exchange *x)
 {
@@ -152,7 +154,7 @@ exchange_end(struct exchange *x, int status)
 		sink.on_end(x->arg, status, retry_after);
 }
 
-/* Before the head: the caller hears of it in the next round, never from inside a call of his own. */
+/* Before the head: the caller hears of it in the next round, never from inside his own call. */
 static void
 exchange_fail(struct exchange *x, int status)
 {
@@ -174,10 +176,11 @@ log_failure(struct exchange *x, int status, const char *why, const char *then)
 	if (x->req == NULL || !upstream_line_allowed(x->u, &x->u->failures, "exchange.failed"))
 		return;
 	log_event(LOG_WARN, x->req->id, "exchange.failed", LF_STR("backend", exchange_backend(x)),
-	    LF_TEXT("url", x->req->target), LF_STR("error", why), LF_I64("status", status), LF_STR("then", then));
+	    LF_TEXT("url", x->req->target), LF_STR("error", why), LF_I64("status", status),
+	    LF_STR("then", then));
 }
 
-/* The reply is broken: 50x when the client has seen nothing of it, else the client's connection is cut. */
+/* 50x when the client has seen nothing of the reply, else the client's connection is cut. */
 static void
 exchange_broken(struct exchange *x, int status, int err, const char *why)
 {
@@ -272,7 +275,8 @@ exchange_say_again(struct exchange *x)
 static bool
 exchange_repeat(struct exchange *x)
 {
-	if (!can_say_again(x) || x->repeated || !x->req->safe || lease_served(x->lease) == 0 || lease_heard(x->lease))
+	if (!can_say_again(x) || x->repeated || !x->req->safe || lease_served(x->lease) == 0 ||
+	    lease_heard(x->lease))
 		return (false);
 	exchange_say_again(x);
 	x->repeated = true;
@@ -370,7 +374,8 @@ exchange_ask(struct exchange *x)
 	lease_use(x->lease, &exchange_uses, x);
 	err = u->proto->request(x->codec, x->req, x->keep, lease_out(x->lease));
 	if (err < 0) {
-		exchange_broken(x, 502, err, err == -E2BIG ? "the request is too large for a backend" : "out of memory");
+		exchange_broken(x, 502, err,
+		    err == -E2BIG ? "the request is too large for a backend" : "out of memory");
 		return;
 	}
 	exchange_push(x);
@@ -440,7 +445,7 @@ on_body(struct exchange *x, struct text bytes)
 	x->progress_ns = io_now(x->u->io);
 	if (x->bodyless)
 		return;
-	/* More than announced: the client must not see it, it would be the start of another reply. */
+	/* More than announced: to the client it would be the start of another reply. */
 	if (x->reply_left >= 0 && bytes.n > (uint64_t)x->reply_left) {
 		x->surplus = true;
 		bytes.n = (size_t)x->reply_left;
@@ -454,7 +459,8 @@ on_body(struct exchange *x, struct text bytes)
 static void
 on_complete(struct exchange *x, bool reuse, size_t left)
 {
-	bool fit = reuse && left == 0 && x->end_framed && !x->send_failed && !x->surplus && !lease_sending(x->lease);
+	bool fit = reuse && left == 0 && x->end_framed && !x->send_failed && !x->surplus &&
+		   !lease_sending(x->lease);
 	bool drained = x->state == x_drain;
 
 	if (!drained && !x->bodyless && x->reply_left > 0) {
@@ -515,7 +521,7 @@ exchange_parse(struct exchange *x, struct text *in)
 	}
 }
 
-/* The caller paused with in->n bytes to go.  A copy: what the engine lends is large, and slow clients are many. */
+/* The caller paused.  A copy: what the engine lends is large, and slow clients are many. */
 static void
 exchange_hold(struct exchange *x, struct text in)
 {
@@ -541,7 +547,8 @@ exchange_lost(struct exchange *x, int err)
 		return;
 	if (err == 0)
 		exchange_broken(x, 502, -ECONNRESET,
-		    lease_heard(x->lease) ? "the backend hung up within its reply" : "the backend hung up without a reply");
+		    lease_heard(x->lease) ? "the backend hung up within its reply"
+					  : "the backend hung up without a reply");
 	else
 		exchange_broken(x, 502, err, "receiving from the backend failed");
 }
@@ -652,7 +659,7 @@ exchange_tick(struct list *link, uint64_t now)
 	struct exchange *x = list_entry(link, struct exchange, link);
 
 	exchange_enter(x);
-	/* Bytes that do not complete a head are no progress, so a head that drips in byte by byte ends, too. */
+	/* Bytes that do not complete a head are no progress: one that drips in ends, too. */
 	if (x->state == x_drain && now >= x->drain_until_ns)
 		exchange_fail(x, 0);
 	else if (x->state == x_head && is_silent(x, now))
@@ -665,8 +672,8 @@ exchange_tick(struct list *link, uint64_t now)
 /* ---------------------------------------------------------------- for the caller */
 
 int
-exchange_start(struct upstream *u, const struct proxy_request *req, const struct exchange_sink *sink, void *arg,
-    struct exchange **xp)
+exchange_start(struct upstream *u, const struct proxy_request *req,
+    const struct exchange_sink *sink, void *arg, struct exchange **xp)
 {
 	struct exchange *x = calloc(1, sizeof(*x) + u->proto->size);
 

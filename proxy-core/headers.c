@@ -57,8 +57,8 @@ bool
 header_is_control(struct text name)
 {
 	static const struct text prefixes[] = {
-		TEXT("X-Sendfile"), TEXT("X-LIGHTTPD-"), TEXT("X-Accel-"), TEXT("X-Reproxy-"), TEXT("X-Rewrite-"),
-		TEXT("X-LiteSpeed-Location"),
+		TEXT("X-Sendfile"), TEXT("X-LIGHTTPD-"), TEXT("X-Accel-"), TEXT("X-Reproxy-"),
+		TEXT("X-Rewrite-"), TEXT("X-LiteSpeed-Location"),
 	};
 	size_t i;
 
@@ -85,8 +85,8 @@ bool
 header_is_hop(const struct proxy_field *f, size_t n, struct text name)
 {
 	static const struct text names[] = {
-		TEXT("Connection"), TEXT("Keep-Alive"), TEXT("TE"), TEXT("Trailer"), TEXT("Transfer-Encoding"),
-		TEXT("Upgrade"), TEXT("Expect"),
+		TEXT("Connection"), TEXT("Keep-Alive"), TEXT("TE"), TEXT("Trailer"),
+		TEXT("Transfer-Encoding"), TEXT("Upgrade"), TEXT("Expect"),
 	};
 	size_t i;
 
@@ -168,7 +168,8 @@ take_status(struct reply_head *h, struct text v)
 	if (r->status != 0)
 		return (refuse(h, "two Status fields"));
 	/* 1xx is no final answer, and there is no way to send a second one. */
-	if (v.n < 3 || (v.n > 3 && v.p[3] != ' ') || text_u64((struct text){v.p, 3}, &n) < 0 || n < 200 || n > 599)
+	if (v.n < 3 || (v.n > 3 && v.p[3] != ' ') || text_u64((struct text){v.p, 3}, &n) < 0 ||
+	    n < 200 || n > 599)
 		return (refuse(h, "Status is no number from 200 to 599"));
 	r->status = (int)n;
 	return (true);

@@ -111,7 +111,7 @@ lease_set(struct lease *l, enum lease_state s)
 	head = lease_list(l->pool, s, &n);
 	(*n)++;
 	if (s == lease_idle) {
-		list_add_head(head, &l->link); /* the warmest is used first, the others may time out */
+		list_add_head(head, &l->link); /* used first, so that others may time out */
 		app_idle_add(l->pool->app, 1);
 	} else {
 		list_add_tail(head, &l->link);
@@ -166,7 +166,7 @@ lease_close(struct lease *l)
 	lease_close_step(l);
 }
 
-/* How long the application lets a request wait when a thread is there for it: measured where one surely is. */
+/* How long a request waits when a thread is there for it: measured where one surely is. */
 static void
 lease_measure(struct lease *l)
 {
@@ -312,7 +312,8 @@ lease_will_keep(const struct lease *l)
 {
 	struct pool *p = l->pool;
 
-	return (!p->closed && l->served + 1 < p->conf.max_requests && !app_crowded(p->app, io_now(p->io)));
+	return (!p->closed && l->served + 1 < p->conf.max_requests &&
+		!app_crowded(p->app, io_now(p->io)));
 }
 
 /* ---------------------------------------------------------------- connecting */
@@ -333,10 +334,11 @@ pool_fail_waiters(struct pool *p, int err)
 static uint64_t
 pool_next_pause(const struct pool *p)
 {
-	uint64_t ms = p->pause_ms > 0 ? p->pause_ms * 2 : p->conf.disable_ms;
-	uint64_t max = p->conf.disable_ms > POOL_PAUSE_MAX_MS ? p->conf.disable_ms : POOL_PAUSE_MAX_MS;
+	uint64_t ms = p->pause_ms * 2;
 
-	return (ms < max ? ms : max);
+	if (ms > POOL_PAUSE_MAX_MS)
+		ms = POOL_PAUSE_MAX_MS;
+	return (ms > p->conf.disable_ms ? ms : p->conf.disable_ms);
 }
 
 static void
@@ -349,8 +351,9 @@ pool_set_down(struct pool *p, int err)
 	p->pause_ms = pool_next_pause(p);
 	p->paused_until_ns = now + p->pause_ms * NS_PER_MS;
 	if (log_allowed(&p->logged_ns, now))
-		log_event(LOG_WARN, NULL, "pool.down", LF_STR("backend", p->name), LF_ERR("error", err),
-		    LF_U64("pause_ms", p->pause_ms), LF_U64("waiters", p->nwaiters));
+		log_event(LOG_WARN, NULL, "pool.down", LF_STR("backend", p->name),
+		    LF_ERR("error", err), LF_U64("pause_ms", p->pause_ms),
+		    LF_U64("waiters", p->nwaiters));
 	pool_fail_waiters(p, err);
 }
 
@@ -362,7 +365,8 @@ pool_set_up(struct pool *p)
 	if (!p->down)
 		return;
 	p->down = false;
-	log_event(LOG_INFO, NULL, "pool.up", LF_STR("backend", p->name), LF_U64("waiters", p->nwaiters));
+	log_event(LOG_INFO, NULL, "pool.up", LF_STR("backend", p->name),
+	    LF_U64("waiters", p->nwaiters));
 }
 
 /* The application (or this process) is full, not gone. */
@@ -400,8 +404,9 @@ pool_connect_failed(struct pool *p, int err)
 	if (only_waits(err)) {
 		p->retry_at_ns = io_now(p->io) + RETRY_MS * NS_PER_MS;
 		if (log_allowed(&p->logged_ns, io_now(p->io)))
-			log_event(LOG_WARN, NULL, "pool.full", LF_STR("backend", p->name), LF_ERR("error", err),
-			    LF_U64("waiters", p->nwaiters), LF_U64("sockets", pool_sockets(p)));
+			log_event(LOG_WARN, NULL, "pool.full", LF_STR("backend", p->name),
+			    LF_ERR("error", err), LF_U64("waiters", p->nwaiters),
+			    LF_U64("sockets", pool_sockets(p)));
 	} else if (++p->misses >= p->naddress) {
 		pool_set_down(p, err);
 	}
@@ -431,7 +436,7 @@ lease_connected(struct io_op *op)
 	pool_feed(p);
 	if (l->state != lease_idle)
 		return;
-	/* Whom it was for has found another.  A thread may be bound to it now: keep it only if sockets are kept at all. */
+	/* Whom it was for has found another.  A thread may be bound to it now. */
 	if (lease_will_keep(l))
 		lease_recv(l);
 	else
@@ -497,11 +502,12 @@ pool_take_idle(struct pool *p, const struct pool_wait *w)
 	return (NULL);
 }
 
-/* The first waiter wants a fresh socket and the pool is full of kept ones: one of them makes room. */
+/* The first waiter wants a fresh socket, the pool is full of kept ones: one makes room. */
 static void
 pool_make_room(struct pool *p, const struct pool_wait *w)
 {
-	if (w->fresh && p->nconnecting == 0 && !list_empty(&p->idle) && pool_open(p) >= p->conf.max_sockets)
+	if (w->fresh && p->nconnecting == 0 && !list_empty(&p->idle) &&
+	    pool_open(p) >= p->conf.max_sockets)
 		lease_close(list_entry(p->idle.prev, struct lease, link));
 }
 
@@ -516,8 +522,9 @@ lease_give(struct lease *l, struct pool_wait *w)
 	l->out.n = l->sent = 0;
 	pool_unget(p, w);
 	if (p->conf.debug > 0)
-		log_event(LOG_DEBUG, NULL, "pool.lease", LF_STR("backend", p->name), LF_U64("served", l->served),
-		    LF_U64("busy", p->nbusy), LF_U64("idle", p->nidle), LF_U64("waiters", p->nwaiters));
+		log_event(LOG_DEBUG, NULL, "pool.lease", LF_STR("backend", p->name),
+		    LF_U64("served", l->served), LF_U64("busy", p->nbusy), LF_U64("idle", p->nidle),
+		    LF_U64("waiters", p->nwaiters));
 	w->got(w, l, 0);
 }
 
@@ -630,7 +637,7 @@ pool_close_idle(struct pool *p, uint64_t since_before)
 	}
 }
 
-/* A waiter that has waited too long, or NULL.  Found quickly: all wait equally long, so it is among the first. */
+/* One that has waited too long, or NULL.  All wait equally long, so it is among the first. */
 static struct pool_wait *
 pool_late(const struct pool *p, uint64_t now)
 {
@@ -670,8 +677,8 @@ lease_stalls(const struct lease *l, uint64_t now)
 {
 	const struct pool *p = l->pool;
 
-	return (l->served == 0 && !l->heard && (l->asked || l->wr_busy) && now - l->progress_ns > stall_ns(p) &&
-	    app_keeps_since(p->app, l->progress_ns));
+	return (l->served == 0 && !l->heard && (l->asked || l->wr_busy) &&
+		now - l->progress_ns > stall_ns(p) && app_keeps_since(p->app, l->progress_ns));
 }
 
 static unsigned
@@ -701,11 +708,13 @@ pool_mind_stalls(struct pool *p, uint64_t now)
 		return;
 	count_add(p->counters, proxy_stalls, n);
 	if (first)
-		log_event(LOG_WARN, NULL, "pool.stalled", LF_STR("backend", p->name), LF_U64("unanswered", n),
-		    LF_U64("answered", proven), LF_U64("max_pool_size", p->conf.max_sockets),
-		    LF_STR("advice", "kept sockets bind the application's threads while fresh ones wait: lower "
-				     "proxy-core.max-pool-size to its number of accept loops (workers share them), "
-				     "or set proxy-core.max-keep-alive-requests = 0"),
+		log_event(LOG_WARN, NULL, "pool.stalled", LF_STR("backend", p->name),
+		    LF_U64("unanswered", n), LF_U64("answered", proven),
+		    LF_U64("max_pool_size", p->conf.max_sockets),
+		    LF_STR("advice",
+			"kept sockets bind the application's threads while fresh ones wait: lower "
+			"proxy-core.max-pool-size to its accept loops (workers share them), "
+			"or set proxy-core.max-keep-alive-requests = 0"),
 		    LF_STR("then", "sockets are not kept for a while"));
 }
 
@@ -734,8 +743,8 @@ pool_init_lists(struct pool *p)
 }
 
 struct pool *
-pool_new(struct io *io, struct counters *counters, const char *name, const struct address *a, size_t n,
-    const struct pool_conf *conf)
+pool_new(struct io *io, struct counters *counters, const char *name, const struct address *a,
+    size_t n, const struct pool_conf *conf)
 {
 	struct pool *p = calloc(1, sizeof(*p));
 

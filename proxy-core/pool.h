@@ -1,4 +1,4 @@
-/* proxy-core/pool.h -- the sockets to one application: connecting, idle, busy; and who waits for one.
+/* proxy-core/pool.h -- the sockets to one application, and who waits for one.
  *
  *              pool_get()                         pool_keep()
  *   waiter -> [first come, first served] -> lease -----------> idle --> the next waiter
@@ -6,18 +6,21 @@
  *                                             v                 v
  *                                           closed            closed
  *
- * Sockets are opened when somebody needs them, never ahead: libfcgi gives a fresh one two seconds, then hangs up.
- * A backend that cannot be reached is paused (disable_ms, doubling up to a minute), then one connect at a time tries
- * whether it is back.  A full listen queue (EAGAIN) or a lack of descriptors is no failure: waiters wait.
+ * Sockets are opened when somebody needs them, never ahead: libfcgi gives a fresh one two seconds,
+ * then hangs up.  A backend that cannot be reached is paused (disable_ms, doubling up to a minute),
+ * then one connect at a time tries whether it is back.  A full listen queue (EAGAIN) or a lack of
+ * descriptors is no failure: waiters wait.
  *
- * Stall    A socket that is fresh, has been asked and says nothing, while kept ones are idle or carry one request after
- *          the other, is taken for one that no thread of the application will ever accept: see app.h for the cure.
- *          "Says nothing" is STALL_MS, or four times the longest wait lately seen on a kept socket if that is more, so
- *          that an application which is merely slow is left in peace.
+ * Stall    A socket that is fresh, has been asked and says nothing, while kept ones are idle or
+ *          carry one request after the other, is taken for one that no thread of the application
+ *          will ever accept: see app.h for the cure.  "Says nothing" is POOL_STALL_MS, or four
+ *          times the longest wait lately seen on a kept socket if that is more, so that an
+ *          application which is merely slow is left in peace.
  *
- * Owner    a lease is yours between got() and pool_keep() or pool_drop(); both may be called from its callbacks.
- *          What it has in flight returns to the pool, so you may go away at once.
- * Thread   the worker's loop.  got() may be called from inside pool_get(), pool_keep(), pool_drop() and pool_tick().
+ * Owner    a lease is yours between got() and pool_keep() or pool_drop(); both may be called from
+ *          its callbacks.  What it has in flight returns to the pool: you may go away at once.
+ * Thread   the worker's loop.  got() may be called from inside pool_get(), pool_keep(), pool_drop()
+ *          and pool_tick().
  */
 #ifndef PROXY_CORE_POOL_H
 #define PROXY_CORE_POOL_H
@@ -37,7 +40,8 @@ struct pool;
 struct lease;
 
 struct pool_conf {
-	unsigned max_sockets, max_requests; /* requests on one socket; 0: it is closed after the first */
+	unsigned max_sockets;
+	unsigned max_requests; /* on one socket; 0: it is closed after the first */
 	unsigned max_waiters, wait_ms, connect_ms, disable_ms;
 	unsigned debug;
 	void (*emptied)(void *arg);         /* the last socket is closed; may be NULL */
@@ -45,9 +49,10 @@ struct pool_conf {
 };
 
 struct pool_wait {
-	/* lease, or NULL with -EBUSY (queue full), -ETIME (waited too long), or why the backend cannot be reached. */
+	/* lease, or NULL with -EBUSY (queue full), -ETIME (waited too long), or why the backend
+	 * cannot be reached. */
 	void (*got)(struct pool_wait *, struct lease *, int err);
-	bool fresh;  /* no kept socket: the last one was stale.  Also goes to the front: it has waited before */
+	bool fresh;  /* no kept socket, the last one was stale; goes to the front */
 	bool unsafe; /* cannot be repeated: look at a kept socket twice before using it */
 	/* the pool's */
 	struct list link;
@@ -55,14 +60,14 @@ struct pool_wait {
 };
 
 struct lease_user {
-	void (*on_recv)(void *arg, struct io_op *); /* res: bytes in recv.buf, 0 at the end, or -errno */
+	void (*on_recv)(void *arg, struct io_op *); /* as IO_RECV: bytes, 0 or -errno */
 	void (*on_sent)(void *arg, int err);        /* lease_out() is sent and empty, or -errno */
 };
 
-struct pool *pool_new(struct io *, struct counters *, const char *name, const struct address *, size_t n,
-    const struct pool_conf *);
+struct pool *pool_new(struct io *, struct counters *, const char *name, const struct address *,
+    size_t n, const struct pool_conf *);
 void pool_free(struct pool *);  /* no sockets, no waiters */
-void pool_close(struct pool *); /* drain: idle sockets close, busy ones after their reply; nothing is kept any more */
+void pool_close(struct pool *); /* drain: idle sockets close, busy ones after their reply */
 
 void pool_get(struct pool *, struct pool_wait *);
 void pool_unget(struct pool *, struct pool_wait *); /* got() will not come */
@@ -81,7 +86,7 @@ unsigned pool_pause_left_ms(const struct pool *, uint64_t now_ns); /* 0: may be 
 bool pool_probing(const struct pool *);     /* a connect is on its way to see whether it is back */
 
 void lease_use(struct lease *, const struct lease_user *, void *arg);
-struct buf *lease_out(struct lease *);      /* to be filled, but not between lease_send() and on_sent() */
+struct buf *lease_out(struct lease *);      /* to fill; not between lease_send() and on_sent() */
 void lease_send(struct lease *);
 bool lease_sending(const struct lease *);
 void lease_asked(struct lease *);           /* the whole request is sent: now an answer is due */

@@ -1,7 +1,8 @@
 /* proxy-core/proto.h -- what a wire protocol is: bytes to events, events to bytes, nothing else.
  *
- * Pure: no socket, no clock, no log.  Any cut of the same bytes gives the same events (BODY and NOTE may come in
- * other pieces).  An exchange owns one state of .size zeroed bytes; it holds no memory of its own.
+ * Pure: no socket, no clock, no log.  Any cut of the same bytes gives the same events (BODY and
+ * NOTE may come in other pieces).  An exchange owns one state of .size zeroed bytes; it holds no
+ * memory of its own.
  */
 #ifndef PROXY_CORE_PROTO_H
 #define PROXY_CORE_PROTO_H
@@ -31,11 +32,13 @@ struct proto {
 	const char *name; /* value of proxy-core.protocol */
 	const char *doc;  /* its line in the manual */
 	size_t size;
-	/* Appends the request without its body; keep: the application shall leave the socket open. -E2BIG or -ENOMEM. */
+	/* Appends the request without its body; keep: the application shall leave the socket open.
+	 * -E2BIG or -ENOMEM. */
 	int (*request)(void *state, const struct proxy_request *, bool keep, struct buf *out);
-	void (*body)(void *state, struct text bytes, struct buf *out); /* a piece of the body, not empty */
+	void (*body)(void *state, struct text bytes, struct buf *out); /* a piece, not empty */
 	void (*body_end)(void *state, struct buf *out);
-	/* Takes bytes off *in up to and with the next event; to be called again until MORE, END, REFUSED or BAD. */
+	/* Takes bytes off *in up to and with the next event; to be called again until MORE, END,
+	 * REFUSED or BAD. */
 	void (*reply)(void *state, struct reply_head *, struct text *in, struct proto_event *);
 };
 

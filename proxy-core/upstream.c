@@ -30,7 +30,8 @@ check_protocol(const struct proxy_conf *c, char *err, size_t errsize)
 	for (n = 0; n < NELEM(names) && protos[n] != NULL; n++)
 		names[n] = protos[n]->name;
 	if (c->protocol == NULL || *c->protocol == '\0') {
-		snprintf(err, errsize, "proxy-core.protocol is not set; write proxy-core.protocol = \"%s\"", names[0]);
+		snprintf(err, errsize,
+		    "proxy-core.protocol is not set; write proxy-core.protocol = \"%s\"", names[0]);
 		return (-EINVAL);
 	}
 	near = nearest(c->protocol, names, n);
@@ -44,7 +45,9 @@ check_balancer(const struct proxy_conf *c, char *err, size_t errsize)
 {
 	if (c->balancer == NULL || balancer_find(c->balancer) != NULL)
 		return (0);
-	snprintf(err, errsize, "proxy-core.balancer \"%s\" is unknown; use round-robin, sqf, carp or static", c->balancer);
+	snprintf(err, errsize,
+	    "proxy-core.balancer \"%s\" is unknown; use round-robin, sqf, carp or static",
+	    c->balancer);
 	return (-EINVAL);
 }
 
@@ -58,7 +61,8 @@ upstream_check(const struct proxy_conf *c, char *err, size_t errsize)
 	if (rc == 0)
 		rc = check_balancer(c, err, errsize);
 	if (rc == 0 && (c->nbackends == 0 || c->nbackends > ADDRESS_MAX)) {
-		snprintf(err, errsize, "proxy-core.backends has %zu entries; 1 to %d are possible", c->nbackends, ADDRESS_MAX);
+		snprintf(err, errsize, "proxy-core.backends has %zu entries; 1 to %d are possible",
+		    c->nbackends, ADDRESS_MAX);
 		rc = -EINVAL;
 	}
 	for (i = 0; i < c->nbackends && rc == 0; i++)
@@ -108,7 +112,8 @@ conf_of_pool(struct upstream *u, const struct proxy_conf *c, struct pool_conf *p
 }
 
 static int
-add_pool(struct upstream *u, const char *name, const struct address *a, size_t n, const struct pool_conf *pc)
+add_pool(struct upstream *u, const char *name, const struct address *a, size_t n,
+    const struct pool_conf *pc)
 {
 	if (u->npools == NELEM(u->pools))
 		return (-E2BIG);
@@ -244,7 +249,7 @@ tick_done(struct io_op *op)
 	upstream_maybe_end(u);
 }
 
-/* An idle worker is not woken for pools that are empty, and seldom for sockets that are merely kept. */
+/* An idle worker is not woken for empty pools, and seldom for sockets that are merely kept. */
 static void
 tick_start(struct upstream *u)
 {
@@ -364,7 +369,8 @@ upstream_line_allowed(struct upstream *u, struct line_budget *b, const char *ev)
 
 	if (now - b->since_ns >= NS_PER_S) {
 		if (b->lost > 0)
-			log_event(LOG_WARN, NULL, "log.lost", LF_STR("of", ev), LF_U64("lines", b->lost));
+			log_event(LOG_WARN, NULL, "log.lost", LF_STR("of", ev),
+			    LF_U64("lines", b->lost));
 		*b = (struct line_budget){.since_ns = now};
 	}
 	if (b->used == LINES_PER_SECOND) {

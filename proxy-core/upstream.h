@@ -1,4 +1,4 @@
-/* proxy-core/upstream.h -- one block's backends in one worker, as exchanges see it; others use exchange.h. */
+/* proxy-core/upstream.h -- one block's backends in one worker; for exchanges only. */
 #ifndef PROXY_CORE_UPSTREAM_H
 #define PROXY_CORE_UPSTREAM_H
 
@@ -26,7 +26,8 @@ struct upstream {
 	struct list exchanges;   /* all of them, for the tick */
 	struct list soon;        /* those that go on in the next round */
 	unsigned nexchanges;
-	struct io_op tick, kick; /* kick: a timer cancelled at once, which is a call in the next round */
+	struct io_op tick;
+	struct io_op kick;       /* a timer cancelled at once: a call in the next round */
 	bool ticking, kicked, dying;
 	struct line_budget notes, failures; /* stderr lines; exchanges that failed */
 };
@@ -41,7 +42,7 @@ void upstream_soon(struct upstream *, struct list *soon); /* exchange_go_on() in
 /* Index of a pool whose bit in tried is not set, or BALANCE_NONE. */
 size_t upstream_pick(struct upstream *, struct text host, struct text path, uint64_t tried);
 unsigned upstream_retry_after_s(const struct upstream *);
-/* One more line of event ev may be logged; how many were not is said in the next second that has one. */
+/* One more line of event ev may be logged; how many were not is said in a later second. */
 bool upstream_line_allowed(struct upstream *, struct line_budget *, const char *ev);
 
 #endif

@@ -32,8 +32,8 @@ struct fcgi {
 static void
 put_header(struct buf *out, unsigned type, size_t content)
 {
-	const unsigned char h[HEADER] = {VERSION, (unsigned char)type, 0, OUR_ID, (unsigned char)(content >> 8),
-	    (unsigned char)content};
+	const unsigned char h[HEADER] = {VERSION, (unsigned char)type, 0, OUR_ID,
+	    (unsigned char)(content >> 8), (unsigned char)content};
 
 	buf_add(out, h, sizeof(h));
 }
@@ -97,7 +97,7 @@ params_put(void *arg, struct text name, struct text value)
 {
 	struct params *p = arg;
 
-	/* One pair beyond the bound fails the whole request below; its length would not fit the format either. */
+	/* Fails the whole request below; and such a length would not fit the format either. */
 	if (name.n > PROTO_REQUEST_MAX || value.n > PROTO_REQUEST_MAX) {
 		p->out->failed = true;
 		return;
@@ -234,11 +234,12 @@ end_request(struct fcgi *f, struct text *in, struct proto_event *ev)
 	switch (f->end[4]) {
 	case COMPLETE:
 		if (!f->had_head) {
-			bad(ev, f->in_head ? "the reply ended within its head" : "the reply has no head");
+			bad(ev, f->in_head ? "the reply ended within its head"
+					   : "the reply has no head");
 			return;
 		}
 		ev->kind = PROTO_END;
-		/* Padding that has not come yet is not worth waiting for, but then the socket is not clean. */
+		/* Late padding is not worth waiting for, but then the socket is not clean. */
 		ev->reuse = f->content == 0 && f->padding <= in->n;
 		in->p += ev->reuse ? f->padding : 0;
 		in->n -= ev->reuse ? f->padding : 0;
@@ -299,7 +300,8 @@ fcgi_reply(void *state, struct reply_head *h, struct text *in, struct proto_even
 			if (!collect(f->header, &f->nheader, HEADER, in))
 				return;
 			record_begin(f, ev);
-			if (ev->kind == PROTO_MORE && f->content == 0 && record_is_ours(f) && f->header[1] == END)
+			if (ev->kind == PROTO_MORE && f->content == 0 && record_is_ours(f) &&
+			    f->header[1] == END)
 				bad(ev, "END_REQUEST is too short");
 			if (f->content == 0)
 				padding_skip(f, in);

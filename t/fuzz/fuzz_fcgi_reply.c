@@ -1,4 +1,5 @@
-/* t/fuzz/fuzz_fcgi_reply.c -- any bytes from a FastCGI application: cut anywhere, they mean the same. */
+/* t/fuzz/fuzz_fcgi_reply.c -- any bytes from a FastCGI application: cut anywhere, they mean the
+ * same. */
 #include <stdlib.h>
 #include "base/buf.h"
 #include "base/must.h"
@@ -7,8 +8,11 @@
 
 const struct fuzz_seed fuzz_seeds[] = {
 	SEED("\1\6\0\1\0\25\3\0Status: 404 x\r\n\r\nbodypad\1\3\0\1\0\10\0\0\0\0\0\0\0\0\0\0"),
-	SEED("\1\6\0\1\0\6\0\0A: 1\n\n\1\7\0\1\0\6\0\0oops\nx\1\6\0\1\0\2\0\0hi\1\6\0\1\0\0\0\0\1\3\0\1\0\10\0\0\0\0\0\0\0\0\0\0"),
-	SEED("\1\6\0\1\0\40\0\0Content-Length: 2\nX-Sendfile: /a\n\1\6\0\1\0\3\0\0\nab\1\3\0\1\0\10\0\0\0\0\0\0\0\0\0\0"),
+	SEED("\1\6\0\1\0\6\0\0A: "
+	 "1\n\n\1\7\0\1\0\6\0\0oops\nx\1\6\0\1\0\2\0\0hi\1\6\0\1\0\0\0\0\1\3\0\1\0\10\0\0\0\0\0\0\0"
+	 "\0\0\0"),
+	SEED("\1\6\0\1\0\40\0\0Content-Length: 2\nX-Sendfile: "
+	 "/a\n\1\6\0\1\0\3\0\0\nab\1\3\0\1\0\10\0\0\0\0\0\0\0\0\0\0"),
 	SEED("\1\13\0\0\0\10\0\0\0\0\0\0\0\0\0\0\1\6\0\2\0\1\377\0x\1\3\0\1\0\10\0\0\0\0\0\0\2\0\0\0"),
 	{NULL, 0},
 };

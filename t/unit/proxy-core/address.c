@@ -64,13 +64,17 @@ test_names(void)
 	char err[200] = "";
 	int i, n;
 
-	g_assert_cmpint(address_list("localhost:7", v, ADDRESS_MAX), ==, -EHOSTUNREACH); /* nobody asked yet */
+	g_assert_cmpint(
+	    address_list("localhost:7", v, ADDRESS_MAX), ==, -EHOSTUNREACH); /* nobody asked yet */
 	g_assert_cmpint(address_lookup("localhost:7", err, sizeof(err)), ==, 0);
 	n = address_list("localhost:7", v, ADDRESS_MAX);
 	g_assert_cmpint(n, >=, 1);
 	for (i = 0; i < n; i++)
-		g_assert_cmpint(ntohs(v[i].sa.sa_family == AF_INET6 ? v[i].in6.sin6_port : v[i].in.sin_port), ==, 7);
-	g_assert_cmpint(address_lookup("localhost:7", err, sizeof(err)), ==, 0); /* a reload asks again */
+		g_assert_cmpint(
+		    ntohs(v[i].sa.sa_family == AF_INET6 ? v[i].in6.sin6_port : v[i].in.sin_port),
+		    ==, 7);
+	g_assert_cmpint(
+	    address_lookup("localhost:7", err, sizeof(err)), ==, 0); /* a reload asks again */
 	g_assert_cmpint(address_list("localhost:7", v, ADDRESS_MAX), ==, n);
 	g_assert_cmpint(address_lookup("nowhere:x", err, sizeof(err)), ==, -EINVAL);
 	g_assert_nonnull(strstr(err, "unix:/path"));

@@ -11,11 +11,13 @@ static struct candidate four[N];
 static void
 reset(void)
 {
-	static const char *const names[N] = {"10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80"};
+	static const char *const names[N] = {
+	    "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80", "10.0.0.4:80"};
 	size_t i;
 
 	for (i = 0; i < N; i++)
-		four[i] = (struct candidate){.name = text_of(names[i]), .state = BACKEND_UP, .room = true};
+		four[i] = (struct candidate){
+		    .name = text_of(names[i]), .state = BACKEND_UP, .room = true};
 }
 
 static size_t

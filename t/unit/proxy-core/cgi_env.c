@@ -1,4 +1,5 @@
-/* t/unit/proxy-core/cgi_env.c -- what an application is told, and what a client cannot make it believe. */
+/* t/unit/proxy-core/cgi_env.c -- what an application is told, and what a client cannot make it
+ * believe. */
 #include "proxy-core/cgi_env.h"
 #include "t/unit/proxy-core/proxy_test.h"
 
@@ -60,10 +61,19 @@ static void
 test_more(void)
 {
 	static const struct proxy_field h[] = {
-		H("Host", "www.example.org:81"), H("Content-Type", "text/x"), H("Content-Type", "text/evil"),
-		H("Content-Length", "99"), H("Cookie", "a=1"), H("cookie", "b=2"), H("Accept", "x"), H("ACCEPT", "y"),
-		H("X-Forwarded-For", "10.0.0.1"), H("x-forwarded-for", "10.0.0.2"), H("X-Forwarded-Proto", "https"),
-		H("X-Host", "evil"), H("Authorization", "Basic x"),
+		H("Host", "www.example.org:81"),
+		H("Content-Type", "text/x"),
+		H("Content-Type", "text/evil"),
+		H("Content-Length", "99"),
+		H("Cookie", "a=1"),
+		H("cookie", "b=2"),
+		H("Accept", "x"),
+		H("ACCEPT", "y"),
+		H("X-Forwarded-For", "10.0.0.1"),
+		H("x-forwarded-for", "10.0.0.2"),
+		H("X-Forwarded-Proto", "https"),
+		H("X-Host", "evil"),
+		H("Authorization", "Basic x"),
 	};
 	struct proxy_request r = a_request("POST");
 
@@ -95,11 +105,24 @@ static void
 test_dropped(void)
 {
 	static const struct proxy_field h[] = {
-		H("Proxy", "http://evil"), H("PROXY", "http://evil"), H("X_Forwarded_For", "evil"), H("A.B", "evil"),
-		H("Connection", "close, X-Hop"), H("X-Hop", "evil"), H("Keep-Alive", "1"), H("Expect", "100-continue"),
-		H("TE", "x"), H("Transfer-Encoding", "chunked"), H("Upgrade", "x"), H("Proxy-Authorization", "x"),
-		H("X-Sendfile-Type", "X-Accel-Redirect"), H("X-Accel-Mapping", "/=/etc"), H("X-Sendfile", "/etc/passwd"),
-		H("X-LIGHTTPD-send-file", "/etc/passwd"), H("X-Rewrite-URL", "/admin"), H("X-Kept", "1"),
+		H("Proxy", "http://evil"),
+		H("PROXY", "http://evil"),
+		H("X_Forwarded_For", "evil"),
+		H("A.B", "evil"),
+		H("Connection", "close, X-Hop"),
+		H("X-Hop", "evil"),
+		H("Keep-Alive", "1"),
+		H("Expect", "100-continue"),
+		H("TE", "x"),
+		H("Transfer-Encoding", "chunked"),
+		H("Upgrade", "x"),
+		H("Proxy-Authorization", "x"),
+		H("X-Sendfile-Type", "X-Accel-Redirect"),
+		H("X-Accel-Mapping", "/=/etc"),
+		H("X-Sendfile", "/etc/passwd"),
+		H("X-LIGHTTPD-send-file", "/etc/passwd"),
+		H("X-Rewrite-URL", "/admin"),
+		H("X-Kept", "1"),
 	};
 	struct proxy_request r = a_request("GET");
 	GHashTableIter it;

@@ -1,4 +1,5 @@
-/* t/unit/proxy-core/exchange.c -- one request and its reply on a simulated loop: every order, loss and delay. */
+/* t/unit/proxy-core/exchange.c -- one request and its reply on a simulated loop: every order, loss
+ * and delay. */
 #include <errno.h>
 #include "io/loop/sim.h"
 #include "t/unit/proxy-core/proxy_test.h"
@@ -15,9 +16,19 @@ static struct proxy_conf
 a_conf(const char *const *backends, size_t n)
 {
 	return ((struct proxy_conf){
-		.protocol = "fastcgi", .backends = backends, .nbackends = n, .balancer = "static",
-		.max_pool_size = 2, .max_keep_alive_requests = 100, .disable_time_s = 2, .max_waiters = 3,
-		.wait_ms = 10000, .connect_ms = 5000, .read_ms = 60000, .split_hostnames = true, .queue = true,
+		.protocol = "fastcgi",
+		.backends = backends,
+		.nbackends = n,
+		.balancer = "static",
+		.max_pool_size = 2,
+		.max_keep_alive_requests = 100,
+		.disable_time_s = 2,
+		.max_waiters = 3,
+		.wait_ms = 10000,
+		.connect_ms = 5000,
+		.read_ms = 60000,
+		.split_hostnames = true,
+		.queue = true,
 	});
 }
 
@@ -249,7 +260,11 @@ open_sockets(void)
 	return (sim_count(io, IO_RECV) + sim_count(io, IO_CONNECT));
 }
 
-#define ENDED(c, e) do { g_assert_cmpint((c)->ends, ==, 1); g_assert_cmpint((c)->end, ==, e); } while (0)
+#define ENDED(c, e)                                                                                \
+	do {                                                                                       \
+		g_assert_cmpint((c)->ends, ==, 1);                                                 \
+		g_assert_cmpint((c)->end, ==, e);                                                  \
+	} while (0)
 
 /* ---------------------------------------------------------------- the plain way */
 
@@ -407,7 +422,8 @@ test_probe(void)
 	ask(&c, "GET");
 	ask(&d, "GET");
 	run_connect(0);
-	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 1); /* now that it lives, one for the other, too */
+	g_assert_cmpuint(
+	    sim_count(io, IO_CONNECT), ==, 1); /* now that it lives, one for the other, too */
 	run_connect(0);
 	run_send();
 	reply("\nx");
@@ -1067,7 +1083,8 @@ random_event(void)
 	op = sim_nth(io, (unsigned)g_test_rand_int_range(0, (int)n));
 	switch (op->kind) {
 	case IO_CONNECT:
-		sim_finish(io, op, g_test_rand_int_range(0, 4) > 0 ? 0 : errors[g_test_rand_int_range(0, 4)]);
+		sim_finish(io, op,
+		    g_test_rand_int_range(0, 4) > 0 ? 0 : errors[g_test_rand_int_range(0, 4)]);
 		break;
 	case IO_SEND:
 		if (g_test_rand_int_range(0, 20) == 0)
@@ -1099,7 +1116,8 @@ random_event(void)
 			put_end(&b, 0);
 		}
 		if (b.n > 0)
-			sim_recv(io, op, (struct text){b.p, g_test_rand_int_range(0, 8) > 0 ? b.n : b.n / 2});
+			sim_recv(io, op,
+			    (struct text){b.p, g_test_rand_int_range(0, 8) > 0 ? b.n : b.n / 2});
 		buf_free(&b);
 		break;
 	default:
@@ -1125,7 +1143,8 @@ random_client(struct client *c)
 		c->forget_at_head = g_test_rand_int_range(0, 8) == 0;
 		c->forget_at_body = g_test_rand_int_range(0, 8) == 0;
 		c->drain = g_test_rand_int_range(0, 2) == 0;
-		ask_with(c, methods[g_test_rand_int_range(0, 3)], g_test_rand_int_range(0, 3) == 0 ? 100000 : 0);
+		ask_with(c, methods[g_test_rand_int_range(0, 3)],
+		    g_test_rand_int_range(0, 3) == 0 ? 100000 : 0);
 		break;
 	case 3:
 		if (running)
@@ -1169,7 +1188,8 @@ test_random(void)
 			if (c[k].x != NULL) {
 				c[k].pause_at_body = false;
 				exchange_resume(c[k].x);
-				/* It ends by itself when nothing happens any more - or when its body never comes, not. */
+				/* It ends by itself when nothing happens any more - or when its
+				 * body never comes, not. */
 				if (c[k].req.content_length > 0)
 					exchange_forget(&c[k].x, false);
 			}
@@ -1193,7 +1213,8 @@ main(int argc, char **argv)
 	log_set_sink(log_nowhere, NULL);
 	g_test_add_func("/exchange/request, reply, and the socket is used again", test_plain);
 	g_test_add_func("/exchange/a socket carries so many requests and no more", test_not_kept);
-	g_test_add_func("/exchange/sends and receives of one byte; stderr by line", test_tiny_pieces);
+	g_test_add_func(
+	    "/exchange/sends and receives of one byte; stderr by line", test_tiny_pieces);
 	g_test_add_func("/exchange/refused: next backend, then 503", test_refused);
 	g_test_add_func("/exchange/connect deadline: next backend, then 504", test_connect_timeout);
 	g_test_add_func("/exchange/a dead backend is probed by one connect", test_probe);
@@ -1205,7 +1226,8 @@ main(int argc, char **argv)
 	g_test_add_func("/exchange/Content-Length is kept to", test_lengths);
 	g_test_add_func("/exchange/a silent backend", test_silence);
 	g_test_add_func("/exchange/a stale socket: once more on a fresh one", test_stale);
-	g_test_add_func("/exchange/a stale socket and a request that cannot be repeated", test_stale_unsafe);
+	g_test_add_func(
+	    "/exchange/a stale socket and a request that cannot be repeated", test_stale_unsafe);
 	g_test_add_func("/exchange/overloaded: once elsewhere", test_overloaded);
 	g_test_add_func("/exchange/overloaded, and the body is gone", test_overloaded_body);
 	g_test_add_func("/exchange/a client that pauses", test_pause);

@@ -18,7 +18,8 @@ events(struct text all, size_t first, size_t step)
 	reply_head_init(&h);
 	while (at < all.n && ev.kind == PROTO_MORE) {
 		n = n < all.n - at ? n : all.n - at;
-		in = (struct text){g_memdup2(all.p + at, n), n}; /* of its own, so that ASan sees an overrun */
+		in = (struct text){
+		    g_memdup2(all.p + at, n), n}; /* of its own, so that ASan sees an overrun */
 		at += n;
 		const char *mem = in.p;
 		do {
@@ -157,7 +158,8 @@ test_lies(void)
 	check(&b, "H200 b:b bad");
 }
 
-/* An END_REQUEST whose content or padding has more to come: complete, but the socket is not clean. */
+/* An END_REQUEST whose content or padding has more to come: complete, but the socket is not clean.
+ */
 static void
 test_end_padding(void)
 {
@@ -355,7 +357,8 @@ test_noise(void)
 			bytes[k] = (char)g_test_rand_int_range(0, 256);
 		if (i % 2 == 0) { /* let it get past the version now and then */
 			for (k = 0; k < 392; k += 16)
-				memcpy(bytes + k, i % 4 == 0 ? "\1\6\0\1\0\10\0\0" : "\1\3\0\1\0\10\0\0", 8);
+				memcpy(bytes + k,
+				    i % 4 == 0 ? "\1\6\0\1\0\10\0\0" : "\1\3\0\1\0\10\0\0", 8);
 		}
 		whole = events((struct text){bytes, sizeof(bytes)}, sizeof(bytes), 1);
 		cut = events((struct text){bytes, sizeof(bytes)}, 3, 5);

@@ -26,12 +26,15 @@ shown(const struct reply_head *h)
 
 	g_string_printf(s, "%d %" G_GINT64_FORMAT, h->reply.status, h->reply.content_length);
 	for (i = 0; i < h->reply.nheaders; i++)
-		g_string_append_printf(s, "|%.*s=%.*s", (int)h->reply.headers[i].name.n, h->reply.headers[i].name.p,
-		    (int)h->reply.headers[i].value.n, h->reply.headers[i].value.p);
+		g_string_append_printf(s, "|%.*s=%.*s", (int)h->reply.headers[i].name.n,
+		    h->reply.headers[i].name.p, (int)h->reply.headers[i].value.n,
+		    h->reply.headers[i].value.p);
 	if (h->reply.send_file.p != NULL)
-		g_string_append_printf(s, "|file %.*s", (int)h->reply.send_file.n, h->reply.send_file.p);
+		g_string_append_printf(
+		    s, "|file %.*s", (int)h->reply.send_file.n, h->reply.send_file.p);
 	if (h->reply.send_uri.p != NULL)
-		g_string_append_printf(s, "|uri %.*s", (int)h->reply.send_uri.n, h->reply.send_uri.p);
+		g_string_append_printf(
+		    s, "|uri %.*s", (int)h->reply.send_uri.n, h->reply.send_uri.p);
 	return (g_string_free(s, FALSE));
 }
 
@@ -51,16 +54,20 @@ static const struct {
 	{"Content-Length: 12\r\n\r\n", "200 12"},
 	{"Content-Length: 9223372036854775807\n\n", "200 9223372036854775807"},
 	{"Set-Cookie: a\r\nSet-Cookie: b\r\n\r\n", "200 -1|Set-Cookie=a|Set-Cookie=b"},
-	{"Connection: close, X-Hop\r\nX-Hop: 1\r\nX-End: 2\r\nKeep-Alive: 1\r\nTransfer-Encoding: chunked\r\n"
-	 "Upgrade: h2c\r\nTE: x\r\nTrailer: x\r\nProxy-Authenticate: x\r\n\r\n", "200 -1|X-End=2"},
+	{"Connection: close, X-Hop\r\nX-Hop: 1\r\nX-End: 2\r\nKeep-Alive: 1\r\nTransfer-Encoding: "
+	 "chunked\r\n"
+	 "Upgrade: h2c\r\nTE: x\r\nTrailer: x\r\nProxy-Authenticate: x\r\n\r\n",
+	"200 -1|X-End=2"},
 	{"X-Sendfile: /srv/a b\r\n\r\n", "200 -1|file /srv/a b"},
 	{"x-lighttpd-SEND-file: /srv/a\r\n\r\n", "200 -1|file /srv/a"},
 	{"X-Accel-Redirect: /protected/a\r\n\r\n", "200 -1|uri /protected/a"},
 	{"X-Sendfile: \r\n\r\n", "200 -1|file "},
 	{"X-Sendfile: /a\r\nX-LIGHTTPD-send-file: /b\r\n\r\n", "200 -1|file /a"},
 	{"X-Sendfile2: /a 0-1\r\nX-Sendfile-Type: X-Accel-Redirect\r\nX-LIGHTTPD-send-tempfile: /a\r\n"
-	 "X-LIGHTTPD-KBytes-per-second: 1\r\nX-Accel-Buffering: no\r\nX-Accel-Mapping: /a=/b\r\nX-Reproxy-URL: http://x\r\n"
-	 "X-Rewrite-URI: /a\r\nX-Rewrite-Backend: x\r\nX-LiteSpeed-Location: /x\r\nX-Other: 1\r\n\r\n", "200 -1|X-Other=1"},
+	 "X-LIGHTTPD-KBytes-per-second: 1\r\nX-Accel-Buffering: no\r\nX-Accel-Mapping: "
+	 "/a=/b\r\nX-Reproxy-URL: http://x\r\n"
+	 "X-Rewrite-URI: /a\r\nX-Rewrite-Backend: x\r\nX-LiteSpeed-Location: /x\r\nX-Other: 1\r\n\r\n",
+	"200 -1|X-Other=1"},
 	{"no colon\r\n\r\n", NULL},
 	{": no name\r\n\r\n", NULL},
 	{"Bad Name: x\r\n\r\n", NULL},

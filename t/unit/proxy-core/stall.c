@@ -1,7 +1,8 @@
-/* t/unit/proxy-core/stall.c -- pools against applications that bind a thread to each kept socket, as libfcgi does.
+/* t/unit/proxy-core/stall.c -- pools against applications that bind a thread to each kept socket,
+ * as libfcgi does.
  *
- * A model of such an application: a listen queue, and threads that accept one socket each and serve it until it
- * closes.  Clients ask again as soon as they have an answer.
+ * A model of such an application: a listen queue, and threads that accept one socket each and serve
+ * it until it closes.  Clients ask again as soon as they have an answer.
  */
 #include <errno.h>
 #include "io/loop/sim.h"
@@ -21,7 +22,8 @@ struct model {
 	unsigned nsock;
 	struct {
 		int fd;                    /* it serves; -1: none */
-		uint64_t done_ns;          /* when the reply to what it reads is ready; 0: nothing was asked */
+		uint64_t
+		    done_ns; /* when the reply to what it reads is ready; 0: nothing was asked */
 	} thread[MAX_THREADS];
 	unsigned nthreads, service_ms, slow_every, longest_queue;
 };
@@ -228,9 +230,19 @@ set_up(unsigned nworkers, unsigned pool, unsigned threads, unsigned service_ms)
 {
 	static const char *const backend[] = {"unix:/run/model.sock"};
 	struct proxy_conf conf = {
-		.protocol = "fastcgi", .backends = backend, .nbackends = 1, .balancer = "round-robin",
-		.max_pool_size = pool, .max_keep_alive_requests = 10000, .disable_time_s = 1, .max_waiters = 1024,
-		.wait_ms = 10000, .connect_ms = 5000, .read_ms = 10000, .split_hostnames = true, .queue = true,
+		.protocol = "fastcgi",
+		.backends = backend,
+		.nbackends = 1,
+		.balancer = "round-robin",
+		.max_pool_size = pool,
+		.max_keep_alive_requests = 10000,
+		.disable_time_s = 1,
+		.max_waiters = 1024,
+		.wait_ms = 10000,
+		.connect_ms = 5000,
+		.read_ms = 10000,
+		.split_hostnames = true,
+		.queue = true,
 	};
 	unsigned i;
 	int err;
@@ -319,7 +331,8 @@ test_three_threads(void)
 	g_assert_cmpuint(counters.proxy_stalls, >, 0);
 	g_test_message("%u stalls in 10 s", (unsigned)counters.proxy_stalls);
 	g_assert_nonnull(strstr(logged->str, "ev=pool.stalled"));
-	g_assert_null(strstr(strstr(logged->str, "ev=pool.stalled") + 1, "ev=pool.stalled")); /* said once */
+	g_assert_null(
+	    strstr(strstr(logged->str, "ev=pool.stalled") + 1, "ev=pool.stalled")); /* said once */
 	tear_down(1);
 }
 
@@ -375,7 +388,8 @@ test_one_thread(void)
 	tear_down(2);
 }
 
-/* Slow is not stalled: 300 ms for each reply, sockets fresh and kept, clients that come one by one. */
+/* Slow is not stalled: 300 ms for each reply, sockets fresh and kept, clients that come one by one.
+ */
 static void
 test_slow(void)
 {
@@ -405,7 +419,8 @@ test_mixed(void)
 	tear_down(1);
 }
 
-/* A hung application is no stall: nothing is kept, nothing is answered, and in the end they are told. */
+/* A hung application is no stall: nothing is kept, nothing is answered, and in the end they are
+ * told. */
 static void
 test_hung(void)
 {
@@ -453,7 +468,8 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	log_set_sink(log_nowhere, NULL);
 	g_test_add_func("/stall/200 clients, pool of 20, 3 threads", test_three_threads);
-	g_test_add_func("/stall/200 clients, pool of 20, 20 threads: nothing happens", test_enough_threads);
+	g_test_add_func(
+	    "/stall/200 clients, pool of 20, 20 threads: nothing happens", test_enough_threads);
 	g_test_add_func("/stall/two workers share 3 threads", test_two_workers);
 	g_test_add_func("/stall/idle sockets of another worker", test_idle_elsewhere);
 	g_test_add_func("/stall/two workers share 1 thread", test_one_thread);
