@@ -86,14 +86,15 @@ timing_lines(struct request *r)
 void
 finish_log(struct request *r, bool batched)
 {
-	count(&r->worker->counters, replies);
 	if (r->site == NULL || r->status == 0)
-		return;
+		return; /* written down already */
+	count(&r->worker->counters, replies);
 	if (r->site->access != NULL)
 		access_line(r);
-	if (!batched && r->site->timing != TIMING_OFF && r->path != NULL && (r->status == 200 || r->status == 206))
+	if (!batched && r->site->timing != TIMING_OFF && r->path != NULL &&
+	    r->http.verb != HTTP_HEAD && (r->status == 200 || r->status == 206))
 		timing_lines(r);
-	r->status = 0; /* written down */
+	r->status = 0;
 }
 
 void

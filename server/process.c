@@ -341,6 +341,7 @@ worker_conf_of(struct process *ps, struct generation *g, unsigned fds, const str
 	    .engine = c->event_handler,
 	    .max_conns = (conns + g->nworkers - 1) / g->nworkers,
 	    .max_fds = fds / 5 / g->nworkers + 1,
+	    .nworkers = g->nworkers,
 	    .access_log = access_log,
 	    .arg = ps,
 	});

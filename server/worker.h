@@ -31,7 +31,7 @@ struct worker_conf {
 	/* log files by path, opened at start */
 	struct logfile *(*access_log)(void *arg, const char *path);
 	void *arg;
-	unsigned index;
+	unsigned index, nworkers;
 };
 
 enum worker_mode { WORKER_RUN, WORKER_DRAIN, WORKER_STOP };
