@@ -26,7 +26,8 @@ piece_at(const struct body *b, unsigned i)
 	return (&b->piece[(b->first + i) % b->cap]);
 }
 
-_Static_assert(BODY_PIECES * sizeof(struct body_piece) <= sizeof(struct body_chunk), "a ring fits in a chunk");
+_Static_assert(BODY_PIECES * sizeof(struct body_piece) <= sizeof(struct body_chunk),
+    "a ring fits in a chunk");
 
 /* Only the newest chunk is written to: older ones go when their last piece does. */
 static void
@@ -196,7 +197,8 @@ bool
 body_lend(struct body *b, struct text t, void (*release)(void *), void *owner)
 {
 	if (t.n != 0)
-		return (piece_add(b, (struct body_piece){.p = t.p, .len = t.n, .release = release, .owner = owner}));
+		return (piece_add(b, (struct body_piece){
+		    .p = t.p, .len = t.n, .release = release, .owner = owner}));
 	if (release != NULL)
 		release(owner);
 	return (true);

@@ -188,7 +188,7 @@ copy_cached(struct io_file *f, uint64_t from, uint64_t to)
 static bool
 window_cached(struct io_file *f, uint64_t from, uint64_t to)
 {
-	char c;
+	char c = 0;
 	int full;
 
 	if (f->no_nowait || !bytes_cached(f, &c, to - 1, 1) || !bytes_cached(f, &c, from, 1))

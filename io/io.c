@@ -35,7 +35,8 @@ io_new(const char *engine, struct io_pools *pools, const struct file_backend *ba
 }
 
 int
-io_init(struct io *io, const struct io_calls *calls, struct io_pools *pools, const struct file_backend *backend)
+io_init(struct io *io, const struct io_calls *calls, struct io_pools *pools,
+    const struct file_backend *backend)
 {
 	unsigned i;
 
