@@ -205,6 +205,19 @@ idle(struct conn *c)
 	ms = 1000 * (c->nreq != 0 ? c->w->global->keepalive_idle : c->w->global->read_idle);
 	return (want_bytes(c, (uint32_t)(ms != 0 ? ms : 1)));
 }
+/* Of a head that is not one the log gets its line; nothing else of it may be believed, or outlives its buffer. */
+static void
+forget_head(struct request *r)
+{
+	struct text line = r->http.line;
+
+	memset(&r->http, 0, offsetof(struct http_request, headers));
+	if (line.p != NULL)
+		r->http.line = arena_text(&r->arena, line);
+	r->http.verb = HTTP_GET;
+	r->http.keep_alive = true; /* it did not say that nothing more will come */
+}
+
 
 static const struct conn_state *
 refuse(struct conn *c, int status, const char *why)
@@ -212,7 +225,8 @@ refuse(struct conn *c, int status, const char *why)
 	count(&c->w->counters, bad_requests);
 	c->r->conf = c->w->global;
 	c->r->site = c->w->global->derived;
-	c->r->http.verb = HTTP_GET;
+	if (c->r->head.n == 0)
+		forget_head(c->r);
 	c->close_after = true;
 	log_event(LOG_INFO, conn_id(c->r), "request.refused", LF_U64("status", status), LF_STR("why", why));
 	reply_error(c->r, status);
@@ -232,7 +246,7 @@ more_head(struct conn *c)
 	spent = (now - c->head_ns) / NS_PER_MS;
 	if (spent >= limit)
 		return (refuse(c, 408, "the head took longer than server.max-read-idle"));
-	c->r->head = TEXT_NONE;
+	c->r->http.line = TEXT_NONE; /* was a slice of what moves now */
 	return (want_bytes(c, (uint32_t)(limit - spent)));
 }
 
@@ -259,13 +273,17 @@ begin_request(struct conn *c, size_t used)
 static void
 request_renew(struct request *r)
 {
+	r->path = NULL;
+	r->path_len = 0;
 	arena_reset(&r->arena);
 	r->status = 0;
+	r->body_left = 0;
 	r->body_bytes = 0;
 	r->cold = false;
 	r->relay = NULL;
 	r->proxy_queue_ns = r->proxy_ns = 0;
 	r->extra = NULL;
+	buf_init(&r->upload, 0);
 	buf_free(&r->upload);
 	memset(&r->chunked, 0, sizeof(r->chunked));
 	r->head_kept = true; /* nothing to keep yet */
@@ -537,7 +555,7 @@ conn_finish(struct conn *c)
 	if (c->cut)
 		return (&st_close);
 	if (c->deferred)
-		return (r->upload.max != 0 ? &st_upload : &st_route);
+		return (&st_route);
 	finish_log(r, false);
 	if (r->body_left != 0)
 		c->close_after = true;
