@@ -561,11 +561,9 @@ conn_finish(struct conn *c)
 		c->close_after = true;
 	if (!c->close_after)
 		return (&st_read_head);
-	/* Unread input would make close() a reset that destroys the reply on its way. */
-	if (r->body_left != 0 || c->in.n != 0 || r->status == 400 || r->status == 408 || r->status == 413 ||
-	    r->status == 414 || r->status == 417 || r->status == 431 || r->status == 501 || r->status == 505)
-		return (&st_linger);
-	return (&st_close);
+	/* Unread input would make close() a reset that destroys the reply on its way; only a client that
+	 * announced the end itself sends no more. */
+	return (r->http.keep_alive || r->body_left != 0 || c->in.n != 0 ? &st_linger : &st_close);
 }
 
 static const struct conn_state *
