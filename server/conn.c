@@ -109,6 +109,7 @@ static bool
 settle(struct conn *c)
 {
 	struct buf old = c->own;
+	bool is_own = c->own.p != NULL && c->in.p >= c->own.p && c->in.p <= c->own.p + c->own.n;
 
 	if (c->r != NULL && !request_keep(c->r))
 		return (false);
@@ -117,9 +118,7 @@ settle(struct conn *c)
 		c->in = TEXT_NONE;
 		return (true);
 	}
-	if (c->own.p != NULL && c->in.p >= c->own.p && c->in.p <= c->own.p + c->own.n) {
-		buf_drop(&c->own, (size_t)(c->in.p - c->own.p));
-		c->in = buf_as_text(&c->own);
+	if (is_own)
 		return (true);
 	}
 	buf_init(&c->own, 0);
@@ -151,6 +150,7 @@ take_bytes(struct conn *c, struct io_op *op)
 		c->in_err = op->res == 0 ? -ECONNRESET : (int)op->res;
 	} else if (c->in.n == 0) {
 		c->in = (struct text){op->recv.buf, (size_t)op->res};
+		buf_drop(&c->own, (size_t)(c->in.p - c->own.p));
 	} else {
 		buf_add(&c->own, op->recv.buf, (size_t)op->res);
 		c->in = buf_as_text(&c->own);
@@ -397,10 +397,8 @@ conn_handle(struct conn *c)
 	case HANDLED_LATER:
 		break;
 	}
-	if (!settle(c)) {
-		c->handler->stop(c->r);
-		return (&st_close);
-	}
+	if (!settle(c))
+		conn_stop(c); /* it may be receiving for the handler */
 	return (WAIT);
 }
 
@@ -620,7 +618,10 @@ conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listen
 {
 	struct conn *c = calloc(1, sizeof(*c));
 
-	must(c != NULL);
+	if (c == NULL) {
+		io_file_put(io_file_new(w->io, fd, 0)); /* closes it */
+		return;
+	}
 	c->w = w;
 	c->id = ++w->conn_ids;
 	c->peer = *peer;
