@@ -120,7 +120,6 @@ settle(struct conn *c)
 	}
 	if (is_own)
 		return (true);
-	}
 	buf_init(&c->own, 0);
 	buf_text(&c->own, c->in);
 	buf_free(&old);
@@ -150,8 +149,8 @@ take_bytes(struct conn *c, struct io_op *op)
 		c->in_err = op->res == 0 ? -ECONNRESET : (int)op->res;
 	} else if (c->in.n == 0) {
 		c->in = (struct text){op->recv.buf, (size_t)op->res};
-		buf_drop(&c->own, (size_t)(c->in.p - c->own.p));
 	} else {
+		buf_drop(&c->own, (size_t)(c->in.p - c->own.p));
 		buf_add(&c->own, op->recv.buf, (size_t)op->res);
 		c->in = buf_as_text(&c->own);
 		c->in_err = c->own.failed ? -ENOMEM : 0;
@@ -205,6 +204,7 @@ idle(struct conn *c)
 	ms = 1000 * (c->nreq != 0 ? c->w->global->keepalive_idle : c->w->global->read_idle);
 	return (want_bytes(c, (uint32_t)(ms != 0 ? ms : 1)));
 }
+
 /* Of a head that is not one the log gets its line; nothing else of it may be believed, or outlives its buffer. */
 static void
 forget_head(struct request *r)
@@ -217,7 +217,6 @@ forget_head(struct request *r)
 	r->http.verb = HTTP_GET;
 	r->http.keep_alive = true; /* it did not say that nothing more will come */
 }
-
 
 static const struct conn_state *
 refuse(struct conn *c, int status, const char *why)
@@ -273,18 +272,18 @@ begin_request(struct conn *c, size_t used)
 static void
 request_renew(struct request *r)
 {
+	arena_reset(&r->arena);
 	r->path = NULL;
 	r->path_len = 0;
-	arena_reset(&r->arena);
 	r->status = 0;
-	r->body_left = 0;
 	r->body_bytes = 0;
+	r->body_left = 0;
 	r->cold = false;
 	r->relay = NULL;
 	r->proxy_queue_ns = r->proxy_ns = 0;
 	r->extra = NULL;
-	buf_init(&r->upload, 0);
 	buf_free(&r->upload);
+	buf_init(&r->upload, 0);
 	memset(&r->chunked, 0, sizeof(r->chunked));
 	r->head_kept = true; /* nothing to keep yet */
 	r->head = TEXT_NONE;
@@ -623,7 +622,7 @@ conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listen
 		return;
 	}
 	c->w = w;
-	c->id = ++w->conn_ids;
+	c->id = w->conn_ids += w->conf.nworkers; /* no two workers give the same */
 	c->peer = *peer;
 	c->listener = listener;
 	c->state = &st_read_head;
