@@ -60,10 +60,12 @@ pause_over(struct io_op *op)
 	struct worker *w = container_of(op, struct worker, pause);
 
 	w->pause_timed = false;
-	accept_resume(w);
+	if (w->nconns < w->conf.max_conns)
+		accept_resume(w);
 }
 
-/* No descriptor, or no place: listen again when a connection has ended, or after a while.  Never spins. */
+/* No descriptor, or no place: listen again when a connection has ended, or (nobody tells us of a descriptor
+ * that others gave back) after a while.  Never spins. */
 static void
 accept_pause(struct worker *w, const char *why)
 {
@@ -71,17 +73,45 @@ accept_pause(struct worker *w, const char *why)
 	if (log_allowed(&w->logged_full_ns, io_now(w->io)))
 		log_event(LOG_WARN, NULL, "accept.paused", LF_STR("why", why), LF_U64("connections", w->nconns));
 	w->paused = true;
-	if (!w->pause_timed) {
+	if (!w->pause_timed && w->nconns < w->conf.max_conns) {
 		w->pause_timed = true;
 		w->pause.deadline_ms = PAUSE_MS;
 		io_submit(w->io, &w->pause);
 	}
 }
 
+/* It concerns one client: the next accept may well succeed.  Any other failure would come back at once. */
 static bool
-is_shortage(int64_t err)
+is_about_client(int64_t err)
 {
-	return (err == -EMFILE || err == -ENFILE || err == -ENOBUFS || err == -ENOMEM);
+	switch (-err) {
+	case ECONNABORTED:
+	case EPROTO:
+	case EPERM:
+	case ENETDOWN:
+	case ENETUNREACH:
+	case EHOSTDOWN:
+	case EHOSTUNREACH:
+	case ENONET:
+		return (true);
+	default:
+		return (false);
+	}
+}
+
+static const char *
+accept_failure(int64_t err)
+{
+	switch (-err) {
+	case EMFILE:
+	case ENFILE:
+		return ("no descriptors are left; raise server.max-fds or lower server.max-connections");
+	case ENOBUFS:
+	case ENOMEM:
+		return ("the system has no memory for sockets");
+	default:
+		return ("accepting failed");
+	}
 }
 
 static void
@@ -95,8 +125,8 @@ accepted(struct io_op *op)
 		conn_new(w, (int)op->res, &a->peer, a->name);
 	if (w->draining)
 		return;
-	if (is_shortage(op->res))
-		accept_pause(w, "no descriptors are left; raise server.max-fds or lower server.max-connections");
+	if (op->res < 0 && !is_about_client(op->res))
+		accept_pause(w, accept_failure(op->res));
 	else if (w->nconns >= w->conf.max_conns)
 		accept_pause(w, "server.max-connections is reached");
 	else
@@ -265,6 +295,8 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 
 	must(w != NULL);
 	w->conf = *wc;
+	w->conf.nworkers = wc->nworkers != 0 ? wc->nworkers : 1;
+	w->conn_ids = wc->index - w->conf.nworkers + 1; /* the first id is index + 1 */
 	list_init(&w->conns);
 	list_init(&w->requests);
 	list_init(&w->sites);
