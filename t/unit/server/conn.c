@@ -1,0 +1,431 @@
+/* t/unit/server/conn.c -- requests in, replies out: every split, every short count, one send for a batch. */
+#include "t/unit/server/simworker.h"
+
+/* ---------------------------------------------------------------- any split gives one answer */
+
+static const struct script {
+	const char *in, *statuses;
+	bool ends; /* the server closes */
+} scripts[] = {
+	{GET("/a"), "200", false},
+	{GET("/a") GET("/b") GET("/none") GET("/c"), "200 200 404 200", false},
+	{"HEAD /a HTTP/1.1\r\n" HOST "\r\n" GET("/b"), "200 200", false},
+	{"\r\n\r\n" GET("/a") "\r\n" GET("/b"), "200 200", false},
+	{GET("/dir") GET("/dir/") GET("/a/"), "301 200 404", false},
+	{"OPTIONS * HTTP/1.1\r\n" HOST "\r\n" "DELETE /a HTTP/1.1\r\n" HOST "\r\n", "200 405", false},
+	{"GET /a HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n" GET("/b"), "200", true},
+	{"GET /a HTTP/1.0\r\n\r\n" GET("/b"), "200", true},
+	{"GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" GET("/b"), "200 200", false},
+	{"POST /a HTTP/1.1\r\n" HOST "Content-Length: 31\r\n\r\nGET /secret HTTP/1.1\r\nHost: x\r\n" GET("/b"), "405 200", false},
+	{"POST /a HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n5;x=y\r\nGET /\r\nA\r\n0123456789\r\n0\r\nT: v\r\n\r\n" GET("/b"), "405 200", false},
+	{GET("/a") "POST /a HTTP/1.1\r\n" HOST "Content-Length: 3\r\n\r\nabc" GET("/b"), "200 405 200", false},
+	{GET("/a") "POST /a HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n3 \r\nabc\n0\r\n\r\n" GET("/b"), "200 400", true},
+	{"POST /a HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 3\r\n\r\nabc" GET("/b"), "405", true},
+	{GET("/a") "GET /b HTTP/1.1\r\nBad Header: x\r\n" HOST "\r\n" GET("/c"), "200 400", true},
+	{GET("/a") "GET /b HTTP/2.7\r\n\r\n" GET("/c"), "200 505", true},
+	{GET("/a") "GET /b HTTP/1.1\r\n" HOST "Content-Length: 1\r\nContent-Length: 2\r\n\r\n" GET("/c"), "200 400", true},
+	{GET("/a") "GET /%zz HTTP/1.1\r\n" HOST "\r\n" GET("/c"), "200 400", true},
+	{GET("/../../etc/passwd") GET("/a"), "400", true},
+};
+
+/* All of in, as far as the connection listens; the disk and the socket do what they are asked to. */
+static void
+feed(struct io_sock *s, const char *in, size_t n, size_t piece)
+{
+	size_t len;
+
+	while (n != 0 && !is_closed(clients - 1)) {
+		if (listens(s)) {
+			len = piece < n ? piece : n;
+			say_n(s, in, len);
+			in += len;
+			n -= len;
+		} else if (disk() + take(s, SIZE_MAX) == 0) {
+			break;
+		}
+	}
+	while (disk() + take(s, SIZE_MAX) != 0)
+		;
+}
+
+static void
+check_script(const struct script *sc, GString *want, size_t first, size_t piece)
+{
+	struct io_sock *s = client();
+	struct text got;
+
+	feed(s, sc->in, first, first);
+	feed(s, sc->in + first, strlen(sc->in) - first, piece);
+	got = sim_sent(io, s);
+	if (want->len == 0)
+		g_string_append_len(want, got.p, (gssize)got.n);
+	g_assert_cmpmem(got.p, got.n, want->str, want->len);
+	heard_statuses(s, sc->statuses);
+	if (!is_closed(clients - 1))
+		leave(s, 0);
+	g_assert_true(is_closed(clients - 1));
+}
+
+static void
+test_any_split(void)
+{
+	size_t i, at, n;
+	GString *want;
+
+	for (i = 0; i < G_N_ELEMENTS(scripts); i++) {
+		up("");
+		n = strlen(scripts[i].in);
+		want = g_string_new(NULL);
+		g_test_message("script %zu", i);
+		check_script(&scripts[i], want, n, n);   /* cold */
+		check_script(&scripts[i], want, n, n);   /* hot */
+		check_script(&scripts[i], want, 1, 1);
+		for (at = 1; at < n; at++)
+			check_script(&scripts[i], want, at, n);
+		g_assert_null(strstr(want->str, "secret"));
+		g_string_free(want, TRUE);
+		g_assert_cmpuint(w->nconns, ==, 0);
+		down();
+	}
+}
+
+/* Who is to go is told so, lingers until it has, and nothing it still says is run. */
+static void
+test_ends_with_linger(void)
+{
+	struct io_sock *s;
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(scripts); i++) {
+		up("");
+		s = client();
+		feed(s, scripts[i].in, strlen(scripts[i].in), SIZE_MAX);
+		g_assert_cmpint(heard_has(s, "Connection: close"), ==, scripts[i].ends);
+		sim_sent_clear(io, s);
+		g_assert_true(listens(s));
+		if (scripts[i].ends) {
+			say(s, GET("/a"));
+			g_assert_cmpuint(take(s, SIZE_MAX), ==, 0);
+			sim_advance_ms(io, 4000);
+			g_assert_true(is_closed(0));
+		}
+		down();
+	}
+}
+
+/* ---------------------------------------------------------------- pipelining */
+
+static struct counters counters_now;
+
+static void
+warm(const char *lines)
+{
+	struct io_sock *s;
+
+	up(lines);
+	s = client();
+	feed(s, GET("/a") GET("/b") GET("/c") GET("/large"), strlen(GET("/a") GET("/b") GET("/c") GET("/large")), SIZE_MAX);
+	conn_stop(last_conn());
+	sim_run(io);
+	counters_now = w->counters;
+}
+
+static void
+test_batch_is_one_send(void)
+{
+	struct io_sock *s;
+
+	warm("");
+	s = client();
+	say(s, GET("/a") GET("/none-before") GET("/a"));
+	take(s, SIZE_MAX);
+	disk();
+	take(s, SIZE_MAX);
+	sim_sent_clear(io, s);
+	say(s, GET("/a") GET("/b") "HEAD /c HTTP/1.1\r\n" HOST "\r\n" GET("/none-before") GET("/c") GET("/b") GET("/a"));
+	g_assert_null(disk_op());
+	g_assert_cmpuint(take(s, SIZE_MAX), ==, 1);
+	heard_statuses(s, "200 200 200 404 200 200 200");
+	g_assert_true(listens(s));
+	down();
+}
+
+/* Sixty-four kilobytes are enough for one send; the rest of the batch follows. */
+static void
+test_batch_is_bounded(void)
+{
+	GString *many = g_string_new(NULL);
+	struct io_sock *s;
+	unsigned i, sends, replies = 0;
+	struct text t;
+
+	warm("");
+	s = client();
+	for (i = 0; i < 1000; i++)
+		g_string_append(many, GET("/a"));
+	say_n(s, many->str, many->len);
+	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);
+	sends = take(s, SIZE_MAX);
+	t = sim_sent(io, s);
+	for (i = 0; i + 15 <= t.n; i++)
+		replies += memcmp(t.p + i, "HTTP/1.1 200 OK", 15) == 0;
+	g_assert_cmpuint(replies, ==, 1000);
+	g_assert_cmpuint(sends, <, 100);
+	g_assert_cmpuint(w->counters.replies - counters_now.replies, ==, 1000);
+	g_assert_cmpuint(w->counters.stat_misses - counters_now.stat_misses, ==, 0);
+	g_string_free(many, TRUE);
+	down();
+}
+
+static void
+test_hot_before_cold(void)
+{
+	struct io_sock *s;
+
+	warm("");
+	s = client();
+	say(s, GET("/a") GET("/b") GET("/dir/index.html") GET("/c"));
+	g_assert_cmpuint(take(s, SIZE_MAX), ==, 1); /* those before it do not wait for it */
+	heard_statuses(s, "200 200");
+	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 1);
+	g_assert_false(listens(s));
+	disk();
+	g_assert_cmpuint(take(s, SIZE_MAX), ==, 1);
+	heard_statuses(s, "200 200"); /* and those behind come in its send */
+	down();
+}
+
+/* Two connections wait for one cold file; each has requests behind it. */
+static void
+test_two_wait_for_one(void)
+{
+	struct io_sock *a, *b;
+
+	warm("");
+	a = client();
+	b = client();
+	say(a, GET("/dir/index.html") GET("/a"));
+	say(b, GET("/dir/index.html") GET("/none"));
+	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 1);
+	disk_answers(disk_op());
+	sim_run(io);
+	disk_answers(disk_op());
+	sim_run(io);
+	take(a, SIZE_MAX);
+	heard_statuses(a, "200 200");
+	take(b, SIZE_MAX);
+	heard_statuses(b, "200");
+	disk();
+	take(b, SIZE_MAX);
+	heard_statuses(b, "404");
+	down();
+}
+
+/* ---------------------------------------------------------------- sending */
+
+static void
+test_short_sends(void)
+{
+	const char *in = GET("/a") GET("/b") GET("/none");
+	struct io_sock *s;
+	GString *want;
+	size_t max;
+
+	up("");
+	s = client();
+	feed(s, in, strlen(in), SIZE_MAX);
+	want = g_string_new_len(sim_sent(io, s).p, (gssize)sim_sent(io, s).n);
+	for (max = 1; max < 40; max += 6) {
+		s = client();
+		say(s, in);
+		take(s, max);
+		g_assert_cmpmem(sim_sent(io, s).p, sim_sent(io, s).n, want->str, want->len);
+	}
+	g_string_free(want, TRUE);
+	down();
+}
+
+static void
+test_large_file(void)
+{
+	struct io_sock *s;
+	struct io_op *op;
+	uint64_t off = 0;
+
+	warm("");
+	s = client();
+	say(s, GET("/a") GET("/large") GET("/b"));
+	op = sim_find(io, IO_SEND, s);
+	g_assert_true(op->more);
+	take(s, SIZE_MAX);
+	heard_statuses(s, "200 200");
+	while ((op = sim_find(io, IO_SEND_FILE, s)) != NULL) {
+		g_assert_cmpuint(op->file.off, ==, off);
+		off += op->file.len / 2 + 1;
+		sim_finish(io, op, op->file.len / 2 + 1);
+		sim_run(io);
+	}
+	g_assert_cmpuint(off, ==, 1000000);
+	take(s, SIZE_MAX);
+	heard_statuses(s, "200");
+	down();
+}
+
+static void
+test_file_shrinks(void)
+{
+	struct io_sock *s;
+
+	warm("");
+	s = client();
+	say(s, GET("/large") GET("/b"));
+	take(s, SIZE_MAX);
+	sim_finish(io, sim_find(io, IO_SEND_FILE, s), 1000);
+	sim_run(io);
+	sim_finish(io, sim_find(io, IO_SEND_FILE, s), 0);
+	sim_run(io);
+	g_assert_true(is_closed(clients - 1)); /* never padded, never another reply behind it */
+	g_assert_cmpuint(w->counters.file_shrunk, ==, 1);
+	g_assert_nonnull(strstr(logged->str, "ev=file.shrunk"));
+	down();
+}
+
+/* ---------------------------------------------------------------- what a reply says */
+
+static void
+test_http10(void)
+{
+	struct io_sock *s;
+
+	warm("");
+	s = client();
+	say(s, "GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n");
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "Connection: keep-alive\r\n"));
+	sim_sent_clear(io, s);
+	say(s, "GET /a HTTP/1.0\r\n\r\n");
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "Connection: close\r\n"));
+	g_assert_true(is_closed(1)); /* it said so: nothing to wait for */
+	down();
+}
+
+static void
+test_head(void)
+{
+	struct io_sock *s;
+	struct text t;
+
+	warm("");
+	s = client();
+	say(s, "HEAD /a HTTP/1.1\r\n" HOST "\r\n");
+	take(s, SIZE_MAX);
+	t = sim_sent(io, s);
+	g_assert_true(heard_has(s, "Content-Length: 4\r\n"));
+	g_assert_cmpmem(t.p + t.n - 4, 4, "\r\n\r\n", 4);
+	sim_sent_clear(io, s);
+	say(s, "HEAD /large HTTP/1.1\r\n" HOST "\r\n");
+	take(s, SIZE_MAX);
+	g_assert_cmpuint(sim_count(io, IO_SEND_FILE), ==, 0);
+	g_assert_true(heard_has(s, "Content-Length: 1000000\r\n"));
+	down();
+}
+
+static void
+test_keep_alive_limit(void)
+{
+	struct io_sock *s;
+
+	warm("server.max-keep-alive-requests = 5");
+	s = client();
+	say(s, GET("/a") GET("/a") GET("/a") GET("/b"));
+	take(s, SIZE_MAX);
+	g_assert_false(heard_has(s, "Connection: close"));
+	sim_sent_clear(io, s);
+	say(s, GET("/a") GET("/a") GET("/a"));
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "Connection: close"));
+	heard_statuses(s, "200"); /* the fifth is the last, whatever stands behind it */
+	leave(s, 0);
+	g_assert_true(is_closed(1));
+	down();
+}
+
+/* A long path, then nonsense: the log gets the line of the nonsense, and nothing of what was there before. */
+static void
+test_refused_forgets(void)
+{
+	GString *in = g_string_new("GET /");
+	struct io_sock *s;
+	int i;
+
+	up("server.max-write-idle = 1");
+	s = client();
+	for (i = 0; i < 3000; i++)
+		g_string_append_c(in, 'x');
+	g_string_append(in, " HTTP/1.1\r\n" HOST "User-Agent: agent-of-the-first\r\n\r\n");
+	say_n(s, in->str, in->len);
+	disk();
+	take(s, SIZE_MAX);
+	say(s, "GARBAGE\r\n\r\n");
+	sim_advance_ms(io, 1000); /* it takes nothing: client.stalled, with a path */
+	g_assert_true(is_closed(0));
+	g_assert_nonnull(strstr(logged->str, "ev=client.stalled"));
+	g_assert_null(strstr(logged->str, "xxxx"));
+	g_string_free(in, TRUE);
+	down();
+}
+
+static void
+test_refused_in_access_log(void)
+{
+	char *path = g_build_filename(g_get_tmp_dir(), "simworker-access.log", NULL), *text;
+	struct io_sock *s;
+
+	g_unlink(path);
+	g_assert_cmpint(logfile_open(path, &access_file), ==, 0);
+	up("accesslog.filename = \"x\"");
+	s = client();
+	say(s, "GET /none HTTP/1.1\r\n" HOST "User-Agent: the-first\r\n\r\nGET /b HTTP/1.1\r\nUser-Agent: the-second\r\nBad Line\r\n\r\n");
+	disk();
+	say(client(), "GET /a HTTP/1.1\r\n" HOST "User-Agent: somebody-else-altogether, with a lot to say of it\r\n\r\n");
+	take(s, SIZE_MAX);
+	s = client();
+	say(s, "GET /dripping HT");
+	say(s, "TP/1.1\r\nUser-Agent: the-third\r\n");
+	sim_advance_ms(io, 60000);
+	take(s, SIZE_MAX);
+	logfile_close(access_file);
+	access_file = NULL;
+	g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+	g_assert_nonnull(strstr(text, "\"GET /none HTTP/1.1\" 404 "));
+	g_assert_nonnull(strstr(text, "\"GET /b HTTP/1.1\" 400 "));
+	g_assert_null(strstr(text, "the-second"));
+	g_assert_null(strstr(text, "the-third"));
+	g_assert_nonnull(strstr(text, " 408 "));
+	g_unlink(path);
+	g_free(path);
+	g_free(text);
+	down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/conn/any-split-gives-one-answer", test_any_split);
+	g_test_add_func("/conn/ends-with-linger", test_ends_with_linger);
+	g_test_add_func("/conn/batch/is-one-send", test_batch_is_one_send);
+	g_test_add_func("/conn/batch/is-bounded", test_batch_is_bounded);
+	g_test_add_func("/conn/batch/hot-before-cold", test_hot_before_cold);
+	g_test_add_func("/conn/batch/two-wait-for-one", test_two_wait_for_one);
+	g_test_add_func("/conn/send/short-counts", test_short_sends);
+	g_test_add_func("/conn/send/large-file", test_large_file);
+	g_test_add_func("/conn/send/file-shrinks", test_file_shrinks);
+	g_test_add_func("/conn/reply/http-1.0", test_http10);
+	g_test_add_func("/conn/reply/head", test_head);
+	g_test_add_func("/conn/reply/keep-alive-limit", test_keep_alive_limit);
+	g_test_add_func("/conn/refused/forgets", test_refused_forgets);
+	g_test_add_func("/conn/refused/access-log", test_refused_in_access_log);
+	return (g_test_run());
+}

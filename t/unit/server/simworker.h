@@ -1,0 +1,299 @@
+/* t/unit/server/simworker.h -- a worker on a simulated loop, its clients, and a small file system.
+ *
+ *   client() --say("GET ...")--> worker --IO_OPEN, IO_READ--> disk() --> heard(client)
+ *
+ * Nothing happens by itself but closes: a test says what arrives, when the disk answers and what a socket takes.
+ */
+#ifndef SIMWORKER_H
+#define SIMWORKER_H
+
+#include <errno.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/engine.h"
+#include "io/loop/sim.h"
+#include "server/config.h"
+#include "server/conn.h"
+#include "server/worker.h"
+
+#define HOST "Host: a\r\n"
+#define GET(path) "GET " path " HTTP/1.1\r\n" HOST "\r\n"
+#define LISTEN_FD 400
+#define FIRST_CLIENT 600
+#define FIRST_FILE 5000
+
+static struct io *io;
+static struct worker *w;
+static struct config *config;
+static char *dir;
+static GString *logged;
+static struct logfile *access_file;
+static unsigned clients, files;
+
+static void
+log_collect(void *arg, struct text line)
+{
+	g_string_append_len(logged, line.p, (gssize)line.n);
+}
+
+static struct logfile *
+the_access_log(void *arg, const char *path)
+{
+	return (access_file);
+}
+
+static const struct file_backend named = {.name = "sim", .tag = "network_sim.c.78:"};
+static const struct listener listeners[2] = {{LISTEN_FD, "127.0.0.1:80"}, {LISTEN_FD + 1, "127.0.0.1:81"}};
+
+/* lines: further directives.  A listener is there only if the test asks for it. */
+static void
+up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
+{
+	struct worker_conf wc = {
+		.listeners = listeners, .nlisteners = nlisteners, .max_conns = max_conns, .max_fds = 50,
+		.backend = &named, .access_log = the_access_log,
+	};
+	struct buf err, warn;
+	char *file, *text;
+
+	buf_init(&err, 0);
+	buf_init(&warn, 0);
+	logged = g_string_new(NULL);
+	log_set_sink(log_collect, NULL);
+	log_set_level(LOG_DEBUG);
+	dir = g_dir_make_tmp("simworker-XXXXXX", NULL);
+	file = g_build_filename(dir, "server.conf", NULL);
+	text = g_strdup_printf("server.document-root = \"%s\"\nserver.tag = \"\"\n%s", dir, lines);
+	g_assert_true(g_file_set_contents(file, text, -1, NULL));
+	config = config_load(file, &err, &warn);
+	if (config == NULL)
+		g_test_message("%.*s", (int)err.n, err.p);
+	g_assert_nonnull(config);
+	g_unlink(file);
+	g_free(file);
+	g_free(text);
+	buf_free(&err);
+	buf_free(&warn);
+	wc.config = config;
+	io = sim_new();
+	sim_auto_close(io, true);
+	clients = files = 0;
+	g_assert_cmpint(worker_new(&wc, io, &w), ==, 0);
+}
+
+static void G_GNUC_UNUSED
+up(const char *lines)
+{
+	up_with(lines, 0, 1000);
+}
+
+/* Ends the worker, whatever it is doing, and counts: each descriptor was closed, once. */
+static void G_GNUC_UNUSED
+down(void)
+{
+	unsigned i;
+
+	worker_tell(w, WORKER_STOP);
+	worker_round(w);
+	sim_run(io);
+	g_assert_cmpuint(w->nconns, ==, 0);
+	for (i = 0; i < clients; i++)
+		g_assert_cmpuint(sim_closed(io, FIRST_CLIENT + (int)i), ==, 1);
+	worker_free(w); /* with the loop, which asserts that nothing is in flight */
+	config_free(config);
+	log_set_sink(NULL, NULL);
+	g_string_free(logged, TRUE);
+	g_rmdir(dir);
+	g_free(dir);
+}
+
+/* ---------------------------------------------------------------- clients */
+
+static struct io_sock *G_GNUC_UNUSED
+client(void)
+{
+	static const union io_addr peer = {.in = {.sin_family = AF_INET}};
+	struct io_op *op;
+	unsigned n;
+
+	conn_new(w, FIRST_CLIENT + (int)clients++, &peer, listeners[0].name);
+	for (n = 0; (op = sim_nth(io, n)) != NULL; n++)
+		if (op->kind == IO_RECV && op->sock->fd == FIRST_CLIENT + (int)clients - 1)
+			break;
+	g_assert_nonnull(op);
+	sim_sent_clear(io, op->sock); /* memory of an earlier one, perhaps */
+	return (op->sock);
+}
+
+/* The connection made last. */
+static struct conn *G_GNUC_UNUSED
+last_conn(void)
+{
+	return (conn_of_link(w->conns.prev));
+}
+
+static bool G_GNUC_UNUSED
+listens(const struct io_sock *s)
+{
+	return (sim_find(io, IO_RECV, s) != NULL);
+}
+
+static void G_GNUC_UNUSED
+say_n(struct io_sock *s, const char *p, size_t n)
+{
+	struct io_op *op = sim_find(io, IO_RECV, s);
+
+	g_assert_nonnull(op);
+	sim_recv(io, op, (struct text){p, n});
+	sim_run(io);
+}
+
+static void G_GNUC_UNUSED
+say(struct io_sock *s, const char *bytes)
+{
+	say_n(s, bytes, strlen(bytes));
+}
+
+/* res: 0 the end of its stream, -errno */
+static void G_GNUC_UNUSED
+leave(struct io_sock *s, int res)
+{
+	struct io_op *op = sim_find(io, IO_RECV, s);
+
+	g_assert_nonnull(op);
+	sim_finish(io, op, res);
+	sim_run(io);
+}
+
+/* It takes at most max bytes, from each send; returns the number of sends. */
+static unsigned G_GNUC_UNUSED
+take(struct io_sock *s, size_t max)
+{
+	struct io_op *op;
+	unsigned n = 0;
+
+	for (; (op = sim_find(io, IO_SEND, s)) != NULL; n++) {
+		sim_send(io, op, max);
+		sim_run(io);
+	}
+	return (n);
+}
+
+static bool G_GNUC_UNUSED
+is_closed(unsigned nth)
+{
+	return (sim_closed(io, FIRST_CLIENT + (int)nth) == 1);
+}
+
+static void G_GNUC_UNUSED
+heard_is(struct io_sock *s, const char *want)
+{
+	struct text t = sim_sent(io, s);
+
+	g_assert_cmpmem(t.p, t.n, want, strlen(want));
+	sim_sent_clear(io, s);
+}
+
+/* What was sent is replies with these statuses, in this order: "200 404". */
+static void G_GNUC_UNUSED
+heard_statuses(struct io_sock *s, const char *want)
+{
+	struct text t = sim_sent(io, s);
+	GString *got = g_string_new(NULL);
+	size_t i;
+
+	for (i = 0; i + 12 <= t.n; i++)
+		if (memcmp(t.p + i, "HTTP/1.1 ", 9) == 0 && t.p[i + 12] == ' ')
+			g_string_append_printf(got, "%s%.3s", got->len != 0 ? " " : "", t.p + i + 9);
+	g_assert_cmpstr(got->str, ==, want);
+	g_string_free(got, TRUE);
+	sim_sent_clear(io, s);
+}
+
+static bool G_GNUC_UNUSED
+heard_has(struct io_sock *s, const char *part)
+{
+	struct text t = sim_sent(io, s);
+
+	return (memmem(t.p, t.n, part, strlen(part)) != NULL);
+}
+
+/* ---------------------------------------------------------------- the disk */
+
+struct on_disk {
+	const char *path, *bytes;
+	uint64_t size; /* of a large one, whose bytes are nobody's business */
+	bool is_dir;
+};
+
+static const struct on_disk disk_files[] = {
+	{"a", "AAAA", 4, false}, {"b", "BBBBBB", 6, false}, {"c", "CC", 2, false},
+	{"large", NULL, 1000000, false}, {"dir", NULL, 0, true}, {"dir/index.html", "index", 5, false},
+};
+
+static const struct on_disk *
+on_disk(const char *path)
+{
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(disk_files); i++)
+		if (strcmp(disk_files[i].path, path) == 0)
+			return (&disk_files[i]);
+	return (NULL);
+}
+
+static const char *
+bytes_of(const struct io_op *read)
+{
+	/* Its descriptor says which one it is. */
+	return (disk_files[(unsigned)(read->file.file->fd - FIRST_FILE) % G_N_ELEMENTS(disk_files)].bytes);
+}
+
+/* The answer of the disk to one op; sim_run() is the caller's. */
+static void
+disk_answers(struct io_op *op)
+{
+	const struct on_disk *f;
+	int fd;
+
+	if (op->kind == IO_READ) {
+		sim_read(io, op, text_of(bytes_of(op)));
+		return;
+	}
+	f = on_disk(op->open.path);
+	if (f == NULL) {
+		sim_finish(io, op, -ENOENT);
+		return;
+	}
+	fd = FIRST_FILE + (int)(files * G_N_ELEMENTS(disk_files)) + (int)(f - disk_files);
+	files += op->kind == IO_OPEN;
+	sim_open(io, op, fd, f->size, 1000, f->is_dir ? S_IFDIR : 0);
+}
+
+static struct io_op *
+disk_op(void)
+{
+	struct io_op *op = sim_find(io, IO_OPEN, NULL);
+
+	op = op != NULL ? op : sim_find(io, IO_STAT, NULL);
+	return (op != NULL ? op : sim_find(io, IO_READ, NULL));
+}
+
+/* Answers until nothing is asked any more; returns how often. */
+static unsigned G_GNUC_UNUSED
+disk(void)
+{
+	struct io_op *op;
+	unsigned n = 0;
+
+	for (; (op = disk_op()) != NULL; n++) {
+		disk_answers(op);
+		sim_run(io);
+	}
+	return (n);
+}
+
+#endif
