@@ -203,16 +203,32 @@ op_done(struct io *io, struct io_op *op)
 	io->lent = NULL;
 }
 
+/* What a callback counts for: one, and one more per 8 KiB it moved.  A round of 1024 thus moves at most
+ * some 8 MiB (about a millisecond) before events are looked at again; fast readers of large files could
+ * otherwise stay on the ready list for 1024 windows while a small request waits. */
+static unsigned
+op_cost(const struct io_op *op)
+{
+	bool moved = (op->kind == IO_SEND || op->kind == IO_SEND_FILE) && op->res > 0;
+
+	return (moved ? 1 + (unsigned)(op->res >> 13) : 1);
+}
+
 void
 io_dispatch(struct io *io, unsigned budget)
 {
+	unsigned cost;
 	struct io_op *op;
 	struct list *l;
 
-	while (budget-- > 0 && (l = list_pop(&io->ready)) != NULL) {
+	while (budget > 0 && (l = list_pop(&io->ready)) != NULL) {
 		op = list_entry(l, struct io_op, link);
-		if (op->state == OP_READY || io->calls->try(io, op))
+		cost = 1;
+		if (op->state == OP_READY || io->calls->try(io, op)) {
+			cost = op_cost(op);
 			op_done(io, op);
+		}
+		budget -= cost < budget ? cost : budget;
 	}
 }
 

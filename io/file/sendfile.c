@@ -85,11 +85,16 @@ warm_job(struct io *io, struct io_file *f, uint64_t off, uint64_t len)
 static void
 read_ahead(struct io *io, struct io_file *f, uint64_t off)
 {
+	uint64_t len = IO_WINDOW - off % IO_WINDOW;
 	struct io_job *j;
 
-	if (f->ahead != NULL || off >= f->size || io_file_resident(f, off, 1) != 0)
+	if (f->ahead != NULL || off >= f->size)
 		return;
-	j = warm_job(io, f, off, f->size - off);
+	len = len < f->size - off ? len : f->size - off;
+	/* All of it: a window that is there in part is best read at once. */
+	if (io_file_resident(f, off, len) == len)
+		return;
+	j = warm_job(io, f, off, len);
 	if (j == NULL)
 		return;
 	if (io_job_push(io, j, LANE_READ) != 0) {

@@ -422,6 +422,37 @@ test_resident(void)
 	g_free(path);
 }
 
+/* Both ends of a window in memory and its middle not: read at once, not sent byte by byte. */
+static void
+test_holes_in_cache(void)
+{
+	char *path = file_make(dir, "f", 3 << 20);
+	struct client c = {0};
+	struct io_file *f;
+	uint64_t i;
+	char byte;
+
+	loop_up(backend, 4, 64);
+	evict(path);
+	f = file_open(path, 3 << 20);
+	posix_fadvise(f->fd, 0, 0, POSIX_FADV_RANDOM);
+	for (i = 0; i < 3 << 20; i += IO_WINDOW) {
+		g_assert_cmpint(pread(f->fd, &byte, 1, (off_t)i), ==, 1);
+		g_assert_cmpint(pread(f->fd, &byte, 1, (off_t)(i + IO_WINDOW - 1)), ==, 1);
+	}
+	client_start(&c, true, 0);
+	reply_start(f, 0, 3 << 20);
+	reply_wait();
+	g_assert_cmpint(end_res, ==, 0);
+	g_assert_cmpuint(io_counters(io)->file_inline, <, 500);
+	client_end(&c);
+	check_bytes(c.got, 0, 3 << 20);
+	client_free(&c);
+	io_file_put(f);
+	loop_down();
+	g_free(path);
+}
+
 static const struct {
 	const char *name;
 	void (*run)(void);
@@ -435,6 +466,7 @@ static const struct {
 	{"cancel", test_cancel},
 	{"stuck-readers", test_stuck_readers},
 	{"resident", test_resident},
+	{"holes-in-cache", test_holes_in_cache},
 };
 
 /* Number of the backend times a hundred plus that of the test. */
