@@ -1,0 +1,461 @@
+/* t/unit/server/conn_ends.c -- how connections begin and end: accepting, deadlines, clients that leave, stop, drain. */
+#include "t/unit/server/simworker.h"
+
+/* ---------------------------------------------------------------- one connection in each of its states */
+
+enum place { IDLE, HALF_HEAD, COLD, READING, SENDING, SENDING_FILE, SKIPPING, CHUNKED, LINGERING, KEPT, PLACES };
+
+/* A connection that has got there, and waits for what its name says. */
+static struct io_sock *
+client_at(enum place place)
+{
+	struct io_sock *s = client();
+
+	switch (place) {
+	case IDLE:
+		break;
+	case HALF_HEAD:
+		say(s, "GET /a HTTP/1.1\r\nHos");
+		break;
+	case COLD:
+		say(s, GET("/a") GET("/b"));
+		break;
+	case READING:
+		say(s, GET("/a") GET("/b"));
+		disk_answers(disk_op());
+		sim_run(io);
+		break;
+	case SENDING:
+		say(s, GET("/a") GET("/b"));
+		disk();
+		break;
+	case SENDING_FILE:
+		say(s, GET("/large") GET("/b"));
+		disk();
+		take(s, SIZE_MAX);
+		g_assert_nonnull(sim_find(io, IO_SEND_FILE, s));
+		break;
+	case SKIPPING:
+		say(s, "POST /a HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\nabc");
+		break;
+	case CHUNKED:
+		say(s, "POST /a HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n5\r\nabc");
+		break;
+	case LINGERING:
+		say(s, "NONSENSE\r\n\r\n");
+		take(s, SIZE_MAX);
+		break;
+	case KEPT:
+		say(s, GET("/a"));
+		disk();
+		take(s, SIZE_MAX);
+		break;
+	case PLACES:
+		break;
+	}
+	return (s);
+}
+
+static void
+finish_disk_and_close(void)
+{
+	disk();
+	sim_run(io);
+	g_assert_cmpuint(w->nconns, ==, 0);
+	g_assert_true(is_closed(clients - 1));
+}
+
+static void
+test_client_leaves(void)
+{
+	static const int how[] = {0, -ECONNRESET, -ETIMEDOUT, -EIO};
+	struct io_sock *s;
+	struct io_op *op;
+	int place;
+	size_t i;
+
+	for (place = 0; place < PLACES; place++) {
+		for (i = 0; i < G_N_ELEMENTS(how); i++) {
+			up("");
+			s = client_at((enum place)place);
+			if (listens(s))
+				leave(s, how[i]);
+			/* Cold or not: it is noticed when the reply meets the socket, or the end of the stream after it. */
+			disk();
+			op = sim_find(io, IO_SEND, s);
+			op = op != NULL ? op : sim_find(io, IO_SEND_FILE, s);
+			if (op != NULL)
+				sim_finish(io, op, how[i] == 0 ? -EPIPE : how[i]);
+			sim_run(io);
+			if (listens(s))
+				leave(s, how[i]); /* a 408 was sent, and lingers */
+			finish_disk_and_close();
+			down();
+		}
+	}
+}
+
+static void
+test_stop_in_every_state(void)
+{
+	struct conn *c;
+	int place;
+
+	for (place = 0; place < PLACES; place++) {
+		up("");
+		client_at((enum place)place);
+		c = last_conn();
+		conn_stop(c);
+		conn_stop(c);
+		sim_run(io); /* at once: nothing it waited for is waited for */
+		finish_disk_and_close();
+		down();
+		up("");
+		client_at((enum place)place);
+		down(); /* as the worker does it */
+	}
+}
+
+/* Stopped while its op has ended and nobody has heard of it yet. */
+static void
+test_stop_loses_race(void)
+{
+	struct io_sock *s;
+	struct io_op *op;
+	int place;
+
+	for (place = 0; place < PLACES; place++) {
+		up("");
+		s = client_at((enum place)place);
+		if ((op = sim_find(io, IO_RECV, s)) != NULL)
+			sim_recv(io, op, TEXT("GET / HTTP/1.1\r\n\r\n"));
+		else if ((op = sim_find(io, IO_SEND, s)) != NULL)
+			sim_send(io, op, SIZE_MAX);
+		else if ((op = sim_find(io, IO_SEND_FILE, s)) != NULL)
+			sim_finish(io, op, 10);
+		else
+			disk_answers(disk_op());
+		conn_stop(last_conn());
+		finish_disk_and_close();
+		down();
+	}
+}
+
+static void
+test_drain(void)
+{
+	struct io_sock *s[PLACES];
+	int place;
+
+	up_with("", 1, 1000);
+	for (place = 0; place < PLACES; place++)
+		s[place] = client_at((enum place)place);
+	worker_tell(w, WORKER_DRAIN);
+	worker_round(w);
+	sim_run(io);
+	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
+	g_assert_true(is_closed(KEPT));
+	say(s[HALF_HEAD], "t: a\r\n\r\n");
+	say(s[SKIPPING], "defghij");
+	say(s[IDLE], GET("/a")); /* it had just come */
+	for (place = 0; place < PLACES; place++) {
+		take(s[place], SIZE_MAX);
+		while (sim_find(io, IO_SEND_FILE, s[place]) != NULL) {
+			sim_finish(io, sim_find(io, IO_SEND_FILE, s[place]), 100000);
+			sim_run(io);
+		}
+		while (take(s[place], SIZE_MAX) + disk() != 0)
+			; /* a request whose head had come is answered, too */
+	}
+	g_assert_true(heard_has(s[IDLE], "Connection: close"));
+	g_assert_true(heard_has(s[HALF_HEAD], "Connection: close"));
+	sim_advance_ms(io, 5000); /* nobody takes the chance to say more */
+	g_assert_cmpuint(w->nconns, ==, 1);
+	say(s[CHUNKED], "de\r\n0\r\n\r\n");
+	take(s[CHUNKED], SIZE_MAX);
+	sim_advance_ms(io, 5000);
+	g_assert_cmpuint(w->nconns, ==, 0);
+	down();
+}
+
+/* ---------------------------------------------------------------- deadlines */
+
+static void
+test_dripping_head(void)
+{
+	const char *head = "GET /a HTTP/1.1\r\nHost: a-name-as-long-as-it-takes-to-drip-in\r\n";
+	struct io_sock *s;
+	unsigned i;
+
+	up("server.max-read-idle = 10");
+	s = client();
+	for (i = 0; i < 10; i++) {
+		say_n(s, head + i, 1);
+		sim_advance_ms(io, 999);
+	}
+	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 0);
+	sim_advance_ms(io, 10);
+	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);
+	take(s, SIZE_MAX);
+	heard_statuses(s, "408");
+	say(s, "more"); /* lingers, but not for long either */
+	for (i = 0; i < 5 && listens(s); i++) {
+		sim_advance_ms(io, 900);
+		if (listens(s))
+			say(s, "x");
+	}
+	g_assert_true(is_closed(0));
+	down();
+}
+
+static void
+test_silent(void)
+{
+	up("server.max-read-idle = 10\nserver.max-keep-alive-idle = 3");
+	client_at(IDLE);
+	sim_advance_ms(io, 9999);
+	g_assert_false(is_closed(0));
+	sim_advance_ms(io, 1);
+	g_assert_true(is_closed(0)); /* without a word: it did not ask for anything */
+	client_at(KEPT);
+	sim_advance_ms(io, 2999);
+	g_assert_false(is_closed(1));
+	sim_advance_ms(io, 1);
+	g_assert_true(is_closed(1));
+	down();
+}
+
+static void
+test_silent_body(void)
+{
+	struct io_sock *s;
+	int place;
+
+	for (place = SKIPPING; place <= CHUNKED; place++) {
+		up("server.max-read-idle = 10");
+		s = client_at((enum place)place);
+		sim_advance_ms(io, 10000);
+		take(s, SIZE_MAX);
+		heard_statuses(s, "408");
+		sim_advance_ms(io, 4000);
+		g_assert_true(is_closed(0));
+		down();
+	}
+}
+
+static void
+test_stalled_reader(void)
+{
+	struct io_sock *s;
+
+	up("server.max-write-idle = 10");
+	s = client_at(SENDING);
+	sim_advance_ms(io, 9000);
+	sim_send(io, sim_find(io, IO_SEND, s), 1); /* progress */
+	sim_run(io);
+	sim_advance_ms(io, 9999);
+	g_assert_false(is_closed(0));
+	sim_advance_ms(io, 1);
+	g_assert_true(is_closed(0));
+	g_assert_nonnull(strstr(logged->str, "ev=client.stalled"));
+	s = client_at(SENDING_FILE);
+	sim_advance_ms(io, 10000);
+	g_assert_true(is_closed(1));
+	down();
+}
+
+/* The disk hangs: the client hears so when its time is up, and the worker holds nothing of it. */
+static void
+test_hung_disk(void)
+{
+	struct io_sock *s;
+
+	up("server.max-open-idle = 2");
+	s = client();
+	say(s, GET("/a") GET("/b"));
+	sim_advance_ms(io, 2000);
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "Retry-After: 1\r\n"));
+	heard_statuses(s, "503");
+	sim_advance_ms(io, 2000);
+	take(s, SIZE_MAX);
+	heard_statuses(s, "503");
+	g_assert_true(listens(s));
+	down();
+}
+
+/* ---------------------------------------------------------------- bodies nobody wants */
+
+static void
+test_body_too_long_to_skip(void)
+{
+	struct io_sock *s;
+	char *much = g_malloc0(65536);
+	int i;
+
+	up("");
+	s = client();
+	say(s, "POST /a HTTP/1.1\r\n" HOST "Content-Length: 2000000\r\n\r\n");
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "Connection: close"));
+	heard_statuses(s, "405");
+	for (i = 0; i < 20 && listens(s); i++)
+		say_n(s, much, 65536);
+	g_assert_true(is_closed(0)); /* a megabyte is enough of that */
+	s = client();
+	say(s, "POST /a HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n200000\r\n");
+	for (i = 0; i < 20 && listens(s) && sim_count(io, IO_SEND) == 0; i++)
+		say_n(s, much, 65536);
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "Connection: close"));
+	heard_statuses(s, "405");
+	g_free(much);
+	down();
+}
+
+/* ---------------------------------------------------------------- what is held */
+
+static void
+test_idle_holds_nothing(void)
+{
+	struct io_sock *s;
+	unsigned i, kept;
+
+	up("");
+	for (i = 0; i < 50; i++)
+		client();
+	g_assert_cmpuint(w->nrequests, ==, 0); /* none was made */
+	s = client_at(KEPT);
+	kept = w->nrequests;
+	g_assert_cmpuint(kept, ==, 1);
+	for (i = 0; i < 50; i++)
+		client_at(KEPT);
+	g_assert_cmpuint(w->nrequests, ==, kept);
+	say(s, "GET");
+	g_assert_cmpuint(w->nrequests, ==, kept - 1);
+	down();
+}
+
+/* While it waits for the disk nothing is received: what a client pipelines is its own problem. */
+static void
+test_input_is_bounded(void)
+{
+	struct io_sock *s;
+
+	up("");
+	s = client_at(COLD);
+	g_assert_false(listens(s));
+	disk_answers(disk_op());
+	sim_run(io);
+	g_assert_false(listens(s));
+	disk();
+	g_assert_false(listens(s)); /* nor while it sends */
+	take(s, SIZE_MAX);
+	disk();
+	take(s, SIZE_MAX);
+	g_assert_true(listens(s));
+	down();
+}
+
+/* ---------------------------------------------------------------- accepting */
+
+static void
+accept_says(int fd_or_err)
+{
+	sim_finish(io, sim_find(io, IO_ACCEPT, NULL), fd_or_err);
+	sim_run(io);
+}
+
+static void
+accept_client(void)
+{
+	accept_says(FIRST_CLIENT + (int)clients++);
+}
+
+static void
+test_accept_shortage(void)
+{
+	static const int errs[] = {-EMFILE, -ENFILE, -ENOBUFS, -ENOMEM, -EINVAL};
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(errs); i++) {
+		up_with("", 1, 1000);
+		accept_client();
+		accept_says(errs[i]);
+		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
+		g_assert_nonnull(strstr(logged->str, "ev=accept.paused"));
+		sim_advance_ms(io, 499);
+		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
+		sim_advance_ms(io, 1);
+		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
+		accept_says(errs[i]);
+		conn_stop(last_conn());
+		sim_run(io);
+		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1); /* a descriptor is free again */
+		sim_advance_ms(io, 500);
+		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
+		g_assert_cmpuint(w->counters.accept_pauses, ==, 2);
+		down();
+	}
+}
+
+static void
+test_accept_one_client_fails(void)
+{
+	static const int errs[] = {-ECONNABORTED, -EPROTO, -EPERM};
+	size_t i;
+
+	up_with("", 1, 1000);
+	for (i = 0; i < G_N_ELEMENTS(errs); i++) {
+		accept_says(errs[i]);
+		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
+	}
+	g_assert_cmpuint(w->counters.accept_pauses, ==, 0);
+	down();
+}
+
+static void
+test_accept_limit(void)
+{
+	unsigned i;
+
+	up_with("", 2, 3);
+	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 2);
+	for (i = 0; i < 3; i++)
+		accept_client();
+	for (i = 0; i < 100; i++) {
+		if (sim_count(io, IO_ACCEPT) != 0)
+			accept_client(); /* the other listener's was waiting already */
+		sim_advance_ms(io, 50);
+	}
+	g_assert_cmpuint(w->nconns, ==, 4); /* however long it takes */
+	conn_stop(last_conn());
+	sim_run(io);
+	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
+	conn_stop(last_conn());
+	sim_run(io);
+	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 2);
+	down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/conn/leaves-in-every-state", test_client_leaves);
+	g_test_add_func("/conn/stop/in-every-state", test_stop_in_every_state);
+	g_test_add_func("/conn/stop/loses-race", test_stop_loses_race);
+	g_test_add_func("/conn/stop/drain", test_drain);
+	g_test_add_func("/conn/deadline/dripping-head", test_dripping_head);
+	g_test_add_func("/conn/deadline/silent", test_silent);
+	g_test_add_func("/conn/deadline/silent-body", test_silent_body);
+	g_test_add_func("/conn/deadline/stalled-reader", test_stalled_reader);
+	g_test_add_func("/conn/deadline/hung-disk", test_hung_disk);
+	g_test_add_func("/conn/body-too-long-to-skip", test_body_too_long_to_skip);
+	g_test_add_func("/conn/idle-holds-nothing", test_idle_holds_nothing);
+	g_test_add_func("/conn/input-is-bounded", test_input_is_bounded);
+	g_test_add_func("/accept/shortage", test_accept_shortage);
+	g_test_add_func("/accept/one-client-fails", test_accept_one_client_fails);
+	g_test_add_func("/accept/limit", test_accept_limit);
+	return (g_test_run());
+}
