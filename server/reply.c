@@ -73,6 +73,17 @@ out_of_memory(struct request *r)
 	r->status = 500;
 }
 
+/* What an application adds may be more than fits in one run of memory; then the end of the head. */
+static bool
+end_head(struct request *r, const struct reply_extra *x)
+{
+	char end[END_MAX];
+
+	if (x != NULL && !body_copy(&r->body, x->lines))
+		return (false);
+	return (body_copy(&r->body, (struct text){end, (size_t)(put_end(end, r) - end)}));
+}
+
 /* ---- files */
 
 struct file_facts {
@@ -185,19 +196,15 @@ static bool
 send_304(struct request *r, const struct file_facts *f, const struct reply_extra *x)
 {
 	char *start, *p;
-	size_t more = x != NULL ? x->lines.n : 0;
 
-	start = body_room(&r->body, HEAD_MAX + more);
+	start = body_room(&r->body, HEAD_MAX);
 	if (start == NULL)
 		return (false);
 	p = put_status(start, 304);
 	p = put_validators(p, f);
-	if (more != 0)
-		p = put(p, x->lines);
 	p = put(p, r->site->tag_line);
-	p = put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
-	return (true);
+	return (end_head(r, x));
 }
 
 static char *
@@ -218,9 +225,8 @@ file_head(struct request *r, int status, const struct file_facts *f, struct text
     const struct byte_range *one, uint64_t size, const struct reply_extra *x)
 {
 	char *start, *p;
-	size_t more = x != NULL ? x->lines.n : 0;
 
-	start = body_room(&r->body, HEAD_MAX + more + type.n);
+	start = body_room(&r->body, HEAD_MAX + type.n);
 	if (start == NULL)
 		return (false);
 	p = put_status(start, status);
@@ -231,12 +237,9 @@ file_head(struct request *r, int status, const struct file_facts *f, struct text
 	p = put_validators(p, f);
 	if (r->conf->range_requests && status < 300)
 		p = put(p, TEXT("Accept-Ranges: bytes\r\n"));
-	if (more != 0)
-		p = put(p, x->lines);
 	p = put(p, r->site->tag_line);
-	p = put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
-	return (true);
+	return (end_head(r, x));
 }
 
 static bool
