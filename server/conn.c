@@ -22,6 +22,7 @@
 #include "server/worker.h"
 
 #define BATCH_BYTES (64u << 10)      /* replies collected for one send */
+#define BATCH_PIECES (BODY_PIECES - 34) /* and one more in sixteen ranges must fit behind them */
 #define SKIP_MAX (1u << 20)          /* request body read and dropped to keep a connection */
 #define UPLOAD_MAX (1u << 20)        /* chunked body collected for an application */
 #define LINGER_MS 2000u              /* after a refusal: time for the client to read it */
@@ -375,7 +376,7 @@ static const struct conn_state *
 answered(struct conn *c)
 {
 	/* Further heads may be here already: answer them too, then send once. */
-	if (c->in.n != 0 && !c->close_after && c->r->body.left < BATCH_BYTES && c->r->body.n + 4u < BODY_PIECES &&
+	if (c->in.n != 0 && !c->close_after && c->r->body.left < BATCH_BYTES && c->r->body.n <= BATCH_PIECES &&
 	    finish_may_batch(c->r)) {
 		finish_log(c->r, true);
 		return (&st_read_head);

@@ -177,6 +177,41 @@ test_batch_is_bounded(void)
 	down();
 }
 
+/* The largest reply in pieces finds room behind any batch. */
+static void
+test_batch_then_many_ranges(void)
+{
+	GString *in = g_string_new(NULL);
+	struct io_sock *s;
+	struct io_op *op;
+	unsigned n, i, parts = 0;
+
+	for (n = 0; n < 30; n++) {
+		warm("");
+		s = client();
+		feed(s, GET("/m"), strlen(GET("/m")), SIZE_MAX);
+		sim_sent_clear(io, s);
+		g_string_truncate(in, 0);
+		for (i = 0; i < n; i++)
+			g_string_append(in, GET("/m"));
+		g_string_append(in, "GET /large HTTP/1.1\r\n" HOST "Range: bytes=");
+		for (i = 0; i < 16; i++)
+			g_string_append_printf(in, "%s%u-%u", i != 0 ? "," : "", i * 1000, i * 1000 + 9);
+		g_string_append(in, "\r\n\r\n" GET("/a"));
+		say_n(s, in->str, in->len);
+		while (take(s, SIZE_MAX) != 0)
+			for (; (op = sim_find(io, IO_SEND_FILE, s)) != NULL; parts++) {
+				sim_finish(io, op, 10);
+				sim_run(io);
+			}
+		g_assert_true(listens(s));
+		g_assert_false(heard_has(s, "Connection: close"));
+		down();
+	}
+	g_assert_cmpuint(parts, ==, 30 * 16);
+	g_string_free(in, TRUE);
+}
+
 static void
 test_hot_before_cold(void)
 {
@@ -417,6 +452,7 @@ main(int argc, char **argv)
 	g_test_add_func("/conn/ends-with-linger", test_ends_with_linger);
 	g_test_add_func("/conn/batch/is-one-send", test_batch_is_one_send);
 	g_test_add_func("/conn/batch/is-bounded", test_batch_is_bounded);
+	g_test_add_func("/conn/batch/then-many-ranges", test_batch_then_many_ranges);
 	g_test_add_func("/conn/batch/hot-before-cold", test_hot_before_cold);
 	g_test_add_func("/conn/batch/two-wait-for-one", test_two_wait_for_one);
 	g_test_add_func("/conn/send/short-counts", test_short_sends);

@@ -32,6 +32,7 @@ static char *dir;
 static GString *logged;
 static struct logfile *access_file;
 static unsigned clients, files;
+static char m_bytes[3001]; /* of a file that is too long to be copied beside its head */
 
 static void
 log_collect(void *arg, struct text line)
@@ -78,6 +79,7 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 	buf_free(&err);
 	buf_free(&warn);
 	wc.config = config;
+	memset(m_bytes, 'm', sizeof(m_bytes) - 1);
 	io = sim_new();
 	sim_auto_close(io, true);
 	clients = files = 0;
@@ -231,7 +233,7 @@ struct on_disk {
 
 static const struct on_disk disk_files[] = {
 	{"a", "AAAA", 4, false}, {"b", "BBBBBB", 6, false}, {"c", "CC", 2, false},
-	{"large", NULL, 1000000, false}, {"dir", NULL, 0, true}, {"dir/index.html", "index", 5, false},
+	{"m", m_bytes, 3000, false}, {"large", NULL, 1000000, false}, {"dir", NULL, 0, true}, {"dir/index.html", "index", 5, false},
 };
 
 static const struct on_disk *
