@@ -1,5 +1,6 @@
 /* io/io.c -- what all engines share: the life of an op, deadlines, lent buffers. */
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -406,6 +407,15 @@ io_sock_shutdown(struct io_sock *s)
 {
 	if (s->fd >= 0 && (s->hints & SOCK_SIM) == 0)
 		shutdown(s->fd, SHUT_WR);
+}
+
+void
+io_sock_cork(struct io_sock *s, bool on)
+{
+	int value = on;
+
+	if (s->fd >= 0 && (s->hints & SOCK_SIM) == 0)
+		(void)setsockopt(s->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value)); /* a unix socket has none */
 }
 
 bool
