@@ -77,11 +77,15 @@ out_of_memory(struct request *r)
 static bool
 end_head(struct request *r, const struct reply_extra *x)
 {
-	char end[END_MAX];
+	char *start;
 
 	if (x != NULL && !body_copy(&r->body, x->lines))
 		return (false);
-	return (body_copy(&r->body, (struct text){end, (size_t)(put_end(end, r) - end)}));
+	start = body_room(&r->body, END_MAX);
+	if (start == NULL)
+		return (false);
+	body_wrote(&r->body, (size_t)(put_end(start, r) - start));
+	return (true);
 }
 
 /* ---- files */
