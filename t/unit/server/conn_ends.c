@@ -1,9 +1,12 @@
-/* t/unit/server/conn_ends.c -- how connections begin and end: accepting, deadlines, clients that leave, stop, drain. */
+/* t/unit/server/conn_ends.c -- connections begin and end: who leaves, deadlines, stop, drain. */
 #include "t/unit/server/simworker.h"
 
-/* ---------------------------------------------------------------- one connection in each of its states */
+/* ---------------------------------------------------------------- a connection in each state */
 
-enum place { IDLE, HALF_HEAD, COLD, READING, SENDING, SENDING_FILE, SKIPPING, CHUNKED, LINGERING, KEPT, PLACES };
+enum place {
+	IDLE, HALF_HEAD, COLD, READING, SENDING, SENDING_FILE, SKIPPING, CHUNKED, LINGERING, KEPT,
+	PLACES
+};
 
 /* A connection that has got there, and waits for what its name says. */
 static struct io_sock *
@@ -80,7 +83,7 @@ test_client_leaves(void)
 			s = client_at((enum place)place);
 			if (listens(s))
 				leave(s, how[i]);
-			/* Cold or not: it is noticed when the reply meets the socket, or the end of the stream after it. */
+			/* Noticed when the reply meets the socket, or behind it. */
 			disk();
 			op = sim_find(io, IO_SEND, s);
 			op = op != NULL ? op : sim_find(io, IO_SEND_FILE, s);

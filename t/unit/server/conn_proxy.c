@@ -1,74 +1,17 @@
-/* t/unit/server/conn_proxy.c -- a client, an application and what lies between them, event by event. */
-#include "t/unit/server/simworker.h"
-#include "t/unit/proxy-core/proxy_test.h"
+/* t/unit/server/conn_proxy.c -- a client, an application and what lies between them, event by
+ * event. */
+#include "t/unit/server/simapp.h"
 
-#define APP                                                                                        \
-	"$HTTP[\"url\"] =~ \"^/app\" { proxy-core.protocol = \"fastcgi\"\n"                        \
-	"proxy-core.backends = ( \"10.0.0.1:80\" )\nproxy-core.max-pool-size = 2\n"                \
-	"proxy-core.max-keep-alive-requests = 100\nproxy-core.allow-x-sendfile = \"enable\" }\n"
-#define POST(length) "POST /app HTTP/1.1\r\n" HOST "Content-Length: " length "\r\n\r\n"
 #define CHUNKED "POST /app HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
 
-static struct buf said;
-
-/* The application's socket: kept from the last request, or connected now. */
-static struct io_sock *
-app(void)
-{
-	struct io_op *op = sim_find(io, IO_CONNECT, NULL);
-	struct io_sock *s;
-
-	if (op == NULL) {
-		op = sim_find(io, IO_SEND, NULL);
-		g_assert_nonnull(op);
-		return (op->sock);
-	}
-	s = op->sock;
-	sim_sent_clear(io, s);
-	sim_finish(io, op, 0);
-	sim_run(io);
-	return (s);
-}
-
-static void
-app_flush(struct io_sock *b)
-{
-	say_n(b, said.p, said.n);
-	buf_free(&said);
-}
-
-static void
-app_says(struct io_sock *b, const char *out)
-{
-	put_stdout(&said, out);
-	app_flush(b);
-}
-
-static void
-app_ends(struct io_sock *b, const char *out)
-{
-	if (*out != '\0')
-		put_stdout(&said, out);
-	put_end(&said, 0);
-	app_flush(b);
-}
-
-static void
-app_sends(struct io_sock *b, size_t n)
-{
-	char *p = g_malloc(n);
-	size_t at, len;
-
-	memset(p, 'z', n);
-	for (at = 0; at < n; at += len) {
-		len = n - at < 65535 ? n - at : 65535;
-		record(&said, 1, 6, 1, (struct text){p + at, len}, 0);
-	}
-	g_free(p);
-	app_flush(b);
-}
-
 /* ---------------------------------------------------------------- framing */
+
+#define G GET("/app")
+#define HEAD "HEAD /app HTTP/1.1\r\n" HOST "\r\n"
+#define OLD "GET /app HTTP/1.0\r\n"
+#define KEEP "Connection: keep-alive\r\n"
+#define CLOSE "Connection: close\r\n"
+#define LEN "Content-Length: 5\r\n"
 
 static void
 test_framing(void)
@@ -77,19 +20,22 @@ test_framing(void)
 		const char *in, *app, *wants, *lacks, *end;
 		bool closes;
 	} t[] = {
-		{GET("/app"), "Content-Type: a/b\r\n\r\nhello", "Transfer-Encoding: chunked\r\n", "Content-Length", "\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false},
-		{GET("/app"), "Content-Length: 5\r\n\r\nhello", "Content-Length: 5\r\n", "chunked", "\r\n\r\nhello", false},
-		{GET("/app"), "Content-Length: 5\r\n\r\nhello, more than that", "Content-Length: 5\r\n", "more", "\r\n\r\nhello", false},
-		{"GET /app HTTP/1.0\r\n\r\n", "A: b\r\n\r\nhello", "Connection: close\r\n", "chunked", "\r\n\r\nhello", true},
-		{"GET /app HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "A: b\r\n\r\nhello", "Connection: close\r\n", "chunked", "\r\n\r\nhello", true},
-		{"GET /app HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", "Content-Length: 5\r\n\r\nhello", "Connection: keep-alive\r\n", "chunked", "\r\n\r\nhello", false},
-		{"HEAD /app HTTP/1.1\r\n" HOST "\r\n", "Content-Length: 5\r\n\r\nhello", "Content-Length: 5\r\n", "hello", "\r\n\r\n", false},
-		{"HEAD /app HTTP/1.1\r\n" HOST "\r\n", "A: b\r\n\r\nhello", "A: b\r\n", "hello", "\r\n\r\n", false},
-		{GET("/app"), "Status: 204\r\n\r\nhello", "204 No Content", "hello", "\r\n\r\n", false},
-		{GET("/app"), "Status: 304\r\nContent-Length: 7\r\n\r\n", "304 Not Modified", "chunked", "\r\n\r\n", false},
-		{GET("/app"), "Content-Length: 0\r\n\r\n", "Content-Length: 0\r\n", "chunked", "\r\n\r\n", false},
-		{GET("/app"), "Connection: upgrade\r\nTransfer-Encoding: gzip\r\nA: b\r\nContent-Length: 1\r\n\r\nx", "A: b\r\n", "gzip", "\r\n\r\nx", false},
+		{G, "A: b\r\n\r\nhello", "Transfer-Encoding: chunked\r\n", "Content-Length",
+		    "\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false},
+		{G, LEN "\r\nhello", LEN, "chunked", "\r\n\r\nhello", false},
+		{G, LEN "\r\nhello, more than that", LEN, "more", "\r\n\r\nhello", false},
+		{OLD "\r\n", "A: b\r\n\r\nhello", CLOSE, "chunked", "\r\n\r\nhello", true},
+		{OLD KEEP "\r\n", "A: b\r\n\r\nhello", CLOSE, "chunked", "\r\n\r\nhello", true},
+		{OLD KEEP "\r\n", LEN "\r\nhello", KEEP, "chunked", "\r\n\r\nhello", false},
+		{HEAD, LEN "\r\nhello", LEN, "hello", "\r\n\r\n", false},
+		{HEAD, "A: b\r\n\r\nhello", "A: b\r\n", "hello", "\r\n\r\n", false},
+		{G, "Status: 204\r\n\r\nhello", "204 No Content", "hello", "\r\n\r\n", false},
+		{G, "Status: 304\r\n" LEN "\r\n", "304 Not Modified", "chunked", "\r\n\r\n", false},
+		{G, "Content-Length: 0\r\n\r\n", "Length: 0\r\n", "chunked", "\r\n\r\n", false},
+		{G, "Connection: upgrade\r\nTransfer-Encoding: gzip\r\nA: b\r\n" LEN "\r\nhello",
+		    "A: b\r\n", "gzip", "\r\n\r\nhello", false},
 	};
+
 	struct io_sock *s, *b;
 	struct text got;
 	size_t i, n;
@@ -142,7 +88,8 @@ test_app_any_split(void)
 		take(s, SIZE_MAX);
 		say_n(b, all.p + at, all.n - at);
 		take(s, SIZE_MAX);
-		g_assert_cmpmem(sim_sent(io, s).p + sim_sent(io, s).n - 14, 14, "\r\n\r\nhelloworld", 14);
+		g_assert_cmpmem(
+		    sim_sent(io, s).p + sim_sent(io, s).n - 14, 14, "\r\n\r\nhelloworld", 14);
 		leave(s, 0);
 		g_assert_true(is_closed(clients - 1));
 	}
@@ -165,7 +112,8 @@ test_body_back_pressure(void)
 	say(s, POST("1000000"));
 	for (i = 0; i < 20 && listens(s); i++, sent += 65536)
 		say_n(s, much, 65536);
-	g_assert_cmpuint(sent, <=, 4 * 65536); /* the application takes nothing yet, so nothing is received */
+	g_assert_cmpuint(
+	    sent, <=, 4 * 65536); /* the application takes nothing yet, so nothing is received */
 	b = app();
 	for (i = 0; i < 100 && sent < 1000000; i++) {
 		take(b, 10000);
@@ -211,7 +159,8 @@ test_reply_before_body(void)
 	down();
 }
 
-/* A chunked body is collected; the requests behind it are requests, and wait for the disk like others. */
+/* A chunked body is collected; the requests behind it are requests, and wait for the disk like
+ * others. */
 static void
 test_chunked_then_cold(void)
 {
@@ -429,107 +378,6 @@ test_slow_client_pauses(void)
 	down();
 }
 
-/* ---------------------------------------------------------------- X-Sendfile */
-
-/* What the application answers, with %s the document root; then the disk does its part. */
-static struct io_sock *
-send_file(const char *in, const char *fmt)
-{
-	struct io_sock *s = client(), *b;
-	char *head = g_strdup_printf(fmt, dir);
-
-	say(s, in);
-	b = app();
-	take(b, SIZE_MAX);
-	app_ends(b, head);
-	g_free(head);
-	while (disk() + take(s, SIZE_MAX) != 0)
-		;
-	return (s);
-}
-
-static void
-test_send_file(void)
-{
-	struct io_sock *s;
-
-	up(APP);
-	s = send_file(GET("/app") GET("/b"), "X-LIGHTTPD-send-file: %s/a\r\nSet-Cookie: c\r\nContent-Length: 77\r\n\r\nignored");
-	g_assert_true(heard_has(s, "\r\n\r\nAAAA"));
-	g_assert_true(heard_has(s, "Set-Cookie: c\r\n"));
-	g_assert_true(heard_has(s, "Content-Length: 4\r\n"));
-	g_assert_false(heard_has(s, "end-file"));
-	heard_statuses(s, "200 200");
-	s = send_file(GET("/app"), "X-Sendfile: %s/a\r\n\r\n"); /* hot now */
-	heard_statuses(s, "200");
-	s = send_file("HEAD /app HTTP/1.1\r\n" HOST "\r\n", "X-Accel-Redirect: /b\r\nX-Ignored: %s\r\n\r\n");
-	g_assert_true(heard_has(s, "Content-Length: 6\r\n"));
-	g_assert_false(heard_has(s, "BBB"));
-	s = send_file(GET("/app"), "X-Sendfile: %s/dir\r\n\r\n");
-	heard_statuses(s, "403");
-	s = send_file(GET("/app"), "X-Sendfile: %s/none\r\n\r\n");
-	heard_statuses(s, "404");
-	down();
-}
-
-static void
-test_send_file_refused(void)
-{
-	static const char *const heads[] = {
-		"X-Sendfile: /etc/passwd\r\nA: %s\r\n\r\n", "X-Sendfile: %s-not/a\r\n\r\n", "X-Sendfile: %s/%%00a\r\n\r\n",
-		"X-Sendfile: %s/%%zz\r\n\r\n", "X-Sendfile: a\r\nA: %s\r\n\r\n", "X-Accel-Redirect: /../a%%00\r\nA: %s\r\n\r\n",
-	};
-	struct io_sock *s;
-	size_t i;
-
-	up(APP);
-	for (i = 0; i < G_N_ELEMENTS(heads); i++) {
-		s = send_file(GET("/app") GET("/b"), heads[i]);
-		heard_statuses(s, "403 200");
-	}
-	g_assert_nonnull(strstr(logged->str, "ev=sendfile.refused"));
-	down();
-}
-
-/* Its body came only in part, its reply is a file: the file goes out, then the connection. */
-static void
-test_send_file_before_body(void)
-{
-	struct io_sock *s;
-
-	up(APP);
-	s = send_file(POST("1000") "abc", "X-Sendfile: %s/a\r\n\r\n");
-	g_assert_true(heard_has(s, "Connection: close\r\n"));
-	g_assert_true(heard_has(s, "\r\n\r\nAAAA"));
-	say(s, "more of it");
-	sim_advance_ms(io, 4000);
-	g_assert_true(is_closed(0));
-	down();
-}
-
-/* As many headers as the application likes; more than fit in one piece of memory. */
-static void
-test_send_file_many_headers(void)
-{
-	GString *head = g_string_new("X-Sendfile: %s/a\r\n");
-	struct io_sock *s;
-	int i;
-
-	up(APP);
-	for (i = 0; i < 60; i++)
-		g_string_append_printf(head, "Set-Cookie: %0500d\r\n", i);
-	g_string_append(head, "\r\n");
-	s = send_file(GET("/app"), head->str);
-	g_assert_true(heard_has(s, "\r\n\r\nAAAA"));
-	g_assert_true(heard_has(s, "0059\r\n"));
-	heard_statuses(s, "200");
-	s = send_file("GET /app HTTP/1.1\r\n" HOST "If-None-Match: *\r\n\r\n", head->str);
-	g_assert_true(heard_has(s, "0059\r\n"));
-	heard_statuses(s, "304");
-	g_string_free(head, TRUE);
-	down();
-}
-
 int
 main(int argc, char **argv)
 {
@@ -545,9 +393,5 @@ main(int argc, char **argv)
 	g_test_add_func("/proxy/client-leaves", test_client_leaves);
 	g_test_add_func("/proxy/stop-in-every-state", test_stop_in_every_state);
 	g_test_add_func("/proxy/slow-client-pauses", test_slow_client_pauses);
-	g_test_add_func("/proxy/send-file/sends", test_send_file);
-	g_test_add_func("/proxy/send-file/refused", test_send_file_refused);
-	g_test_add_func("/proxy/send-file/before-body", test_send_file_before_body);
-	g_test_add_func("/proxy/send-file/many-headers", test_send_file_many_headers);
 	return (g_test_run());
 }

@@ -2,7 +2,8 @@
  *
  *   client() --say("GET ...")--> worker --IO_OPEN, IO_READ--> disk() --> heard(client)
  *
- * Nothing happens by itself but closes: a test says what arrives, when the disk answers and what a socket takes.
+ * Nothing happens by itself but closes: a test says what arrives, when the disk answers and what
+ * a socket takes.
  */
 #ifndef SIMWORKER_H
 #define SIMWORKER_H
@@ -47,15 +48,18 @@ the_access_log(void *arg, const char *path)
 }
 
 static const struct file_backend named = {.name = "sim", .tag = "network_sim.c.78:"};
-static const struct listener listeners[2] = {{LISTEN_FD, "127.0.0.1:80"}, {LISTEN_FD + 1, "127.0.0.1:81"}};
+static const struct listener listeners[2] = {
+	{LISTEN_FD, "127.0.0.1:80"},
+	{LISTEN_FD + 1, "127.0.0.1:81"},
+};
 
 /* lines: further directives.  A listener is there only if the test asks for it. */
 static void
 up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 {
 	struct worker_conf wc = {
-		.listeners = listeners, .nlisteners = nlisteners, .max_conns = max_conns, .max_fds = 50,
-		.backend = &named, .access_log = the_access_log,
+		.listeners = listeners, .nlisteners = nlisteners, .max_conns = max_conns,
+		.max_fds = 50, .backend = &named, .access_log = the_access_log,
 	};
 	struct buf err, warn;
 	char *file, *text;
@@ -131,7 +135,7 @@ client(void)
 }
 
 /* The connection made last. */
-static struct conn *G_GNUC_UNUSED
+static G_GNUC_UNUSED struct conn *
 last_conn(void)
 {
 	return (conn_of_link(w->conns.prev));
@@ -209,7 +213,7 @@ heard_statuses(struct io_sock *s, const char *want)
 
 	for (i = 0; i + 12 <= t.n; i++)
 		if (memcmp(t.p + i, "HTTP/1.1 ", 9) == 0 && t.p[i + 12] == ' ')
-			g_string_append_printf(got, "%s%.3s", got->len != 0 ? " " : "", t.p + i + 9);
+			g_string_append_printf(got, "%s%.3s", got->len ? " " : "", t.p + i + 9);
 	g_assert_cmpstr(got->str, ==, want);
 	g_string_free(got, TRUE);
 	sim_sent_clear(io, s);
@@ -232,8 +236,13 @@ struct on_disk {
 };
 
 static const struct on_disk disk_files[] = {
-	{"a", "AAAA", 4, false}, {"b", "BBBBBB", 6, false}, {"c", "CC", 2, false},
-	{"m", m_bytes, 3000, false}, {"large", NULL, 1000000, false}, {"dir", NULL, 0, true}, {"dir/index.html", "index", 5, false},
+	{"a", "AAAA", 4, false},
+	{"b", "BBBBBB", 6, false},
+	{"c", "CC", 2, false},
+	{"m", m_bytes, 3000, false},
+	{"large", NULL, 1000000, false},
+	{"dir", NULL, 0, true},
+	{"dir/index.html", "index", 5, false},
 };
 
 static const struct on_disk *
@@ -247,11 +256,13 @@ on_disk(const char *path)
 	return (NULL);
 }
 
+/* A descriptor says which file it is. */
 static const char *
 bytes_of(const struct io_op *read)
 {
-	/* Its descriptor says which one it is. */
-	return (disk_files[(unsigned)(read->file.file->fd - FIRST_FILE) % G_N_ELEMENTS(disk_files)].bytes);
+	unsigned n = (unsigned)(read->file.file->fd - FIRST_FILE);
+
+	return (disk_files[n % G_N_ELEMENTS(disk_files)].bytes);
 }
 
 /* The answer of the disk to one op; sim_run() is the caller's. */

@@ -81,7 +81,7 @@ test_scopes_never_meet(void)
 	down();
 }
 
-/* It shrank between statx and read: looked at again, and again, then left to the sender, who will cut. */
+/* It shrank between statx and read: looked at again, twice, then left to the sender, who cuts. */
 static void
 test_short_read(void)
 {
@@ -191,8 +191,12 @@ test_deadline(void)
 static void
 test_absence(void)
 {
-	static const int lasting[] = {-ENOENT, -ENOTDIR, -EACCES, -EPERM, -ELOOP, -EXDEV, -ENAMETOOLONG};
-	static const int passing[] = {-EAGAIN, -EMFILE, -ENFILE, -ENOMEM, -EIO, -ETIMEDOUT, -ECANCELED, -ESTALE};
+	static const int lasting[] = {
+		-ENOENT, -ENOTDIR, -EACCES, -EPERM, -ELOOP, -EXDEV, -ENAMETOOLONG,
+	};
+	static const int passing[] = {
+		-EAGAIN, -EMFILE, -ENFILE, -ENOMEM, -EIO, -ETIMEDOUT, -ECANCELED, -ESTALE,
+	};
 	struct look l;
 	size_t i;
 
@@ -264,7 +268,7 @@ test_recheck_while_served(void)
 	put(&l);
 	g_assert_cmpuint(sim_count(io, IO_STAT), ==, 1);
 	stat_says(5, 1000);
-	sim_advance_ms(io, 500); /* the check began half a second before it ended: half its life is over */
+	sim_advance_ms(io, 500); /* it took half a second: half the life of its answer is over */
 	ask(&l, "hot");
 	put(&l);
 	g_assert_cmpuint(sim_count(io, IO_STAT), ==, 1);
@@ -414,7 +418,7 @@ test_evicted_in_recheck(void)
 	down();
 }
 
-/* A weak tag becomes strong when the file has aged, once; a date in the future does not make it young for ever. */
+/* A weak tag becomes strong when the file has aged, once; a date in the future changes nothing. */
 static void
 test_aged_tag(void)
 {

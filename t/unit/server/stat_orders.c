@@ -1,4 +1,4 @@
-/* t/unit/server/stat_orders.c -- the open-file cache: its bounds, who leaves when, and every order of events. */
+/* t/unit/server/stat_orders.c -- the open-file cache: bounds, who leaves when, every order. */
 #include "t/unit/server/stat_test.h"
 
 /* ---------------------------------------------------------------- bounds */
@@ -63,9 +63,9 @@ test_bound_bytes(void)
 	g_assert_false(is_known("1"));
 	g_assert_cmpmem(held.e->bytes, held.e->size, "1111", 4);
 	know("4", "44");
-	g_assert_true(is_known("2")); /* what a client still holds is not counted against the others */
+	g_assert_true(is_known("2")); /* what a client still holds does not count */
 	g_assert_true(is_known("3"));
-	g_assert_true(is_known("large")); /* has a descriptor, but no bytes: evicting it would help nobody */
+	g_assert_true(is_known("large")); /* has no bytes: evicting it would help nobody */
 	put(&held);
 	know("5", "5");
 	g_assert_false(is_known("2"));
@@ -88,7 +88,7 @@ test_bound_fds(void)
 	}
 	g_assert_false(is_known("large6"));
 	g_assert_true(is_known("large7"));
-	g_assert_true(is_known("small")); /* a walk through large files costs the small ones nothing */
+	g_assert_true(is_known("small")); /* a walk through large files costs it nothing */
 	for (i = 0; i < 10; i++)
 		g_assert_cmpuint(sim_closed(io, FIRST_FD + 1 + i), ==, i < 7);
 	down();
@@ -167,7 +167,7 @@ test_shortage_sheds_descriptors(void)
 
 /* ---------------------------------------------------------------- leaving */
 
-/* One look-up through all its stages: stale, changed, opened, read.  True: there was such a step. */
+/* One look-up through its stages: stale, changed, opened, read.  True: there was such a step. */
 static bool
 step(int n)
 {
@@ -352,7 +352,7 @@ answer_is_right(const struct look *l, bool cancelled)
 		g_assert_cmpint(l->e->bytes[0], ==, l->e->bytes[1]);
 }
 
-/* "known" is being checked again, with nobody or somebody waiting; "unknown" is opened; somebody may leave. */
+/* "known" is checked again, with or without waiters; "unknown" is opened; somebody may leave. */
 static void
 run_once(void)
 {

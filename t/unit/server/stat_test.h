@@ -1,4 +1,4 @@
-/* t/unit/server/stat_test.h -- a cache on a simulated loop, and look-ups that write down their answers. */
+/* t/unit/server/stat_test.h -- a cache on a simulated loop; look-ups that note their answers. */
 #ifndef STAT_TEST_H
 #define STAT_TEST_H
 
@@ -21,17 +21,23 @@ static size_t
 prepare(const struct stat_scope *sc, struct text path, const struct statx *stx, char *head)
 {
 	/* As the real one: weak while the file is young. */
-	const char *tag = stx->stx_mtime.tv_sec > (int64_t)io_wall_s(io) - 2 ? "ETag: W/\"1\"" : "ETag: \"1\"";
+	bool young = stx->stx_mtime.tv_sec > (int64_t)io_wall_s(io) - 2;
+	const char *tag = young ? "ETag: W/\"1\"" : "ETag: \"1\"";
 
 	memcpy(head, tag, strlen(tag));
 	return (strlen(tag));
 }
 
-static const struct stat_scope scope = {.id = 1, .root = 77, .resolve = IO_BENEATH, .prepare = prepare};
-static const struct stat_scope other_scope = {.id = 2, .root = 78, .resolve = IO_BENEATH, .prepare = prepare};
+static const struct stat_scope scope = {
+	.id = 1, .root = 77, .resolve = IO_BENEATH, .prepare = prepare,
+};
+static const struct stat_scope other_scope = {
+	.id = 2, .root = 78, .resolve = IO_BENEATH, .prepare = prepare,
+};
 
 static const struct stat_limits usual = {
-	.entries = 100, .fds = 50, .bytes = 1 << 20, .max_file = 16384, .cache = true, .open_ms = 30000,
+	.entries = 100, .fds = 50, .bytes = 1 << 20,
+	.max_file = 16384, .cache = true, .open_ms = 30000,
 };
 
 static void
@@ -72,7 +78,8 @@ struct look {
 	uint64_t asked_ns;
 };
 
-/* The promise: no check that began more than a second before the answer (or the question, if it took longer). */
+/* The promise: no check that began more than a second before the answer (or after the question,
+ * if it took longer). */
 static void
 note(struct look *l, struct stat_entry *e)
 {

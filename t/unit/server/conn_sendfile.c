@@ -1,0 +1,119 @@
+/* t/unit/server/conn_sendfile.c -- an application names a file: which one is sent, and which is
+ * not. */
+#include "t/unit/server/simapp.h"
+
+/* What the application answers, with %s the document root; then the disk does its part. */
+static struct io_sock *
+send_file(const char *in, const char *fmt)
+{
+	struct io_sock *s = client(), *b;
+	char *head = g_strdup_printf(fmt, dir);
+
+	say(s, in);
+	b = app();
+	take(b, SIZE_MAX);
+	app_ends(b, head);
+	g_free(head);
+	while (disk() + take(s, SIZE_MAX) != 0)
+		;
+	return (s);
+}
+
+static void
+test_send_file(void)
+{
+	struct io_sock *s;
+
+	up(APP);
+	s = send_file(GET("/app") GET("/b"),
+	    "X-LIGHTTPD-send-file: %s/a\r\nSet-Cookie: c\r\nContent-Length: 77\r\n\r\nignored");
+	g_assert_true(heard_has(s, "\r\n\r\nAAAA"));
+	g_assert_true(heard_has(s, "Set-Cookie: c\r\n"));
+	g_assert_true(heard_has(s, "Content-Length: 4\r\n"));
+	g_assert_false(heard_has(s, "end-file"));
+	heard_statuses(s, "200 200");
+	s = send_file(GET("/app"), "X-Sendfile: %s/a\r\n\r\n"); /* hot now */
+	heard_statuses(s, "200");
+	s = send_file(
+	    "HEAD /app HTTP/1.1\r\n" HOST "\r\n", "X-Accel-Redirect: /b\r\nX-Ignored: %s\r\n\r\n");
+	g_assert_true(heard_has(s, "Content-Length: 6\r\n"));
+	g_assert_false(heard_has(s, "BBB"));
+	s = send_file(GET("/app"), "X-Sendfile: %s/dir\r\n\r\n");
+	heard_statuses(s, "403");
+	s = send_file(GET("/app"), "X-Sendfile: %s/none\r\n\r\n");
+	heard_statuses(s, "404");
+	down();
+}
+
+static void
+test_send_file_refused(void)
+{
+	static const char *const heads[] = {
+	    "X-Sendfile: /etc/passwd\r\nA: %s\r\n\r\n",
+	    "X-Sendfile: %s-not/a\r\n\r\n",
+	    "X-Sendfile: %s/%%00a\r\n\r\n",
+	    "X-Sendfile: %s/%%zz\r\n\r\n",
+	    "X-Sendfile: a\r\nA: %s\r\n\r\n",
+	    "X-Accel-Redirect: /../a%%00\r\nA: %s\r\n\r\n",
+	};
+	struct io_sock *s;
+	size_t i;
+
+	up(APP);
+	for (i = 0; i < G_N_ELEMENTS(heads); i++) {
+		s = send_file(GET("/app") GET("/b"), heads[i]);
+		heard_statuses(s, "403 200");
+	}
+	g_assert_nonnull(strstr(logged->str, "ev=sendfile.refused"));
+	down();
+}
+
+/* Its body came only in part, its reply is a file: the file goes out, then the connection. */
+static void
+test_send_file_before_body(void)
+{
+	struct io_sock *s;
+
+	up(APP);
+	s = send_file(POST("1000") "abc", "X-Sendfile: %s/a\r\n\r\n");
+	g_assert_true(heard_has(s, "Connection: close\r\n"));
+	g_assert_true(heard_has(s, "\r\n\r\nAAAA"));
+	say(s, "more of it");
+	sim_advance_ms(io, 4000);
+	g_assert_true(is_closed(0));
+	down();
+}
+
+/* As many headers as the application likes; more than fit in one piece of memory. */
+static void
+test_send_file_many_headers(void)
+{
+	GString *head = g_string_new("X-Sendfile: %s/a\r\n");
+	struct io_sock *s;
+	int i;
+
+	up(APP);
+	for (i = 0; i < 60; i++)
+		g_string_append_printf(head, "Set-Cookie: %0500d\r\n", i);
+	g_string_append(head, "\r\n");
+	s = send_file(GET("/app"), head->str);
+	g_assert_true(heard_has(s, "\r\n\r\nAAAA"));
+	g_assert_true(heard_has(s, "0059\r\n"));
+	heard_statuses(s, "200");
+	s = send_file("GET /app HTTP/1.1\r\n" HOST "If-None-Match: *\r\n\r\n", head->str);
+	g_assert_true(heard_has(s, "0059\r\n"));
+	heard_statuses(s, "304");
+	g_string_free(head, TRUE);
+	down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/send-file/sends", test_send_file);
+	g_test_add_func("/send-file/refused", test_send_file_refused);
+	g_test_add_func("/send-file/before-body", test_send_file_before_body);
+	g_test_add_func("/send-file/many-headers", test_send_file_many_headers);
+	return (g_test_run());
+}
