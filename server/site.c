@@ -130,8 +130,15 @@ timing_of(const struct conf *conf)
 	return (strcmp(conf->log_timing, "enable") == 0 ? TIMING_LINE : TIMING_OFF);
 }
 
+/* proxy-core.max-pool-size is for the whole server: each worker has its share, at least one. */
+static unsigned
+pool_share(const struct worker *w, uint64_t size)
+{
+	return ((unsigned)((size + w->conf.nworkers - 1) / w->conf.nworkers));
+}
+
 static struct proxy_conf
-proxy_conf_of(const struct conf *c, const char **backends)
+proxy_conf_of(const struct worker *w, const struct conf *c, const char **backends)
 {
 	size_t i;
 
@@ -142,7 +149,7 @@ proxy_conf_of(const struct conf *c, const char **backends)
 	    .backends = backends,
 	    .nbackends = c->proxy_backends.n,
 	    .balancer = c->proxy_balancer,
-	    .max_pool_size = (unsigned)c->proxy_pool_size,
+	    .max_pool_size = pool_share(w, c->proxy_pool_size),
 	    .max_keep_alive_requests = (unsigned)c->proxy_keepalive,
 	    .disable_time_s = (unsigned)c->proxy_disable_time,
 	    .max_waiters = (unsigned)c->proxy_max_waiters,
@@ -177,7 +184,7 @@ upstream_get(struct site *s)
 	if (w->upstreams[block] == NULL) {
 		backends = calloc(s->conf->proxy_backends.n, sizeof(*backends));
 		must(backends != NULL);
-		pc = proxy_conf_of(s->conf, backends);
+		pc = proxy_conf_of(w, s->conf, backends);
 		err = upstream_check(&pc, why, sizeof(why));
 		if (err != 0)
 			log_event(LOG_ERROR, NULL, "proxy.unusable", LF_STR("why", why));

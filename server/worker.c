@@ -306,6 +306,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 		free(w);
 		return (err);
 	}
+	io_count_into(w->io, &w->counters);
 	err = listen_make(w);
 	if (err == 0)
 		err = cache_make(w);

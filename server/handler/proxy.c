@@ -4,8 +4,8 @@
  *   client <--body-- conn_send_body() <-- r->body <-- on_head, on_body, on_end
  *
  * Back-pressure: above HIGH_WATER bytes waiting for the client the exchange is paused, below LOW_WATER it goes on.
- * The reply may begin before the request body has been sent; the rest of the body is then not read, and
- * the connection ends with the reply.
+ * The reply may begin before the request body has been sent: both go on side by side until the application has ended its
+ * reply. The head has then said that the connection ends with it, as the rest of the body may never be read.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -43,19 +43,11 @@ static void feed(struct relay *);
 /* ---- the request body */
 
 static void
-stop_reading(struct relay *rl)
-{
-	if (rl->r->body_left != 0)
-		conn_close_after(rl->r);
-	conn_stop_input(rl->r);
-}
-
-static void
 got_input(struct request *r, int err)
 {
 	struct relay *rl = r->relay;
 
-	if (err == -ECANCELED || rl == NULL || rl->over || rl->has_head) {
+	if (err == -ECANCELED || rl == NULL || rl->over) {
 		if (rl != NULL)
 			pump(rl);
 		return;
@@ -85,7 +77,7 @@ feed(struct relay *rl)
 	struct text t;
 	size_t n;
 
-	if (rl->ex == NULL || rl->has_head)
+	if (rl->ex == NULL || rl->over)
 		return;
 	if (r->upload.n != 0) {
 		feed_upload(rl);
@@ -350,11 +342,14 @@ on_head(void *arg, const struct proxy_reply *p)
 
 	rl->has_head = true;
 	note_times(rl);
-	stop_reading(rl);
-	if (r->conf->proxy_x_sendfile && (p->send_file.p != NULL || p->send_uri.p != NULL))
-		send_file(rl, p);
-	else
+	if (r->body_left != 0)
+		conn_close_after(r);
+	if (!r->conf->proxy_x_sendfile || (p->send_file.p == NULL && p->send_uri.p == NULL)) {
 		stream_head(rl, p);
+		return;
+	}
+	conn_stop_input(r);
+	send_file(rl, p);
 }
 
 static void
@@ -399,8 +394,8 @@ on_end(void *arg, int status, unsigned retry_after_s)
 	if (!rl->has_head) {
 		must(status > 0);
 		rl->has_head = true;
-		stop_reading(rl);
-		count(&r->worker->counters, proxy_failed);
+		if (r->body_left != 0)
+			conn_close_after(r);
 		if (status == 503)
 			reply_retry(r, retry_after_s != 0 ? retry_after_s : 1);
 		else
@@ -540,7 +535,6 @@ proxy_start(struct request *r, bool peek)
 	memset(rl, 0, sizeof(*rl));
 	rl->r = r;
 	rl->left = -1;
-	count(&r->worker->counters, proxy_requests);
 	if (!fill(rl) || exchange_start(r->site->upstream, &rl->req, &sink, rl, &rl->ex) != 0) {
 		reply_error(r, 500);
 		return (HANDLED_REPLY);
