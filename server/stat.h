@@ -5,12 +5,14 @@
  *                       +-- stale: re-check (urgent lane) ----+------> wait->done(entry), later
  *                       +-- unknown: IO_OPEN, small: IO_READ -+
  *
- * An answer never rests on a check that began more than STAT_FRESH_MS ago.  A name in demand is checked again
+ * An answer never rests on a check that began more than STAT_FRESH_MS ago, unless the check itself took that long.
+ * A name in demand is checked again
  * when half of that has passed, while it is still being served, so requests for hot files do not wait.
  * Absences and refusals are entries too (err set), kept in a list of their own so that a storm of
  * unknown names cannot push files out.
  *
- * Bounds   entries, open descriptors and bytes of file contents; the longest unused go first.
+ * Bounds   entries, open descriptors and bytes of file contents; the longest unused of those that use up the bound
+ *          go first.  What clients still hold of an evicted entry is not counted.
  * Owner    a returned entry carries a reference: stat_put() it.  It never changes while you hold it.
  * Thread   the worker's.
  */
