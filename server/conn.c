@@ -61,6 +61,7 @@ struct conn {
 #define CONN_STATES(S)                                                                 \
 	S(read_head, "collecting a request head")                                      \
 	S(route, "finding who answers")                                                \
+	S(probe, "looking whether the path exists, for $PHYSICAL conditions")           \
 	S(skip_body, "reading and dropping a request body that nobody wants")          \
 	S(upload, "collecting a chunked request body for an application")              \
 	S(handle, "waiting for the handler")                                           \
@@ -347,6 +348,8 @@ wants_continue(const struct conn *c)
 	return (c->r->http.expect_continue && c->r->http.minor != 0 && c->in.n == 0 && !c->continued);
 }
 
+static const struct conn_state *routed(struct conn *);
+
 static const struct conn_state *
 conn_route(struct conn *c)
 {
@@ -361,6 +364,55 @@ conn_route(struct conn *c)
 		c->close_after = true;
 	if (status != 0)
 		return (refuse(c, status, "no answer for such a request"));
+	return (c->w->physical ? &st_probe : routed(c));
+}
+
+static const struct conn_state *
+found(struct conn *c, struct stat_entry *e)
+{
+	bool exists = e->err == 0;
+
+	stat_put(e);
+	if (exists && route_existing(c->r, &c->handler) != 0)
+		return (refuse(c, 500, "no answer for such a request"));
+	return (routed(c));
+}
+
+static void
+probed(struct stat_wait *w, struct stat_entry *e)
+{
+	struct conn *c = container_of(w, struct request, wait)->conn;
+
+	conn_go(c, found(c, e));
+}
+
+static const struct conn_state *
+conn_probe(struct conn *c)
+{
+	struct request *r = c->r;
+	struct text path = {r->path + 1, r->path_len - 1};
+	bool peek = !body_empty(&r->body);
+	struct stat_entry *e;
+
+	if (path.n != 0 && path.p[path.n - 1] == '/')
+		path.n--;
+	r->wait.done = probed;
+	e = stat_lookup(c->w->stats, &r->site->docroot, path, peek ? NULL : &r->wait);
+	if (e != NULL)
+		return (found(c, e));
+	if (peek)
+		return (defer(c));
+	if (!settle(c))
+		conn_stop(c);
+	return (WAIT);
+}
+
+/* Who answers is known: what has to be done with the body first? */
+static const struct conn_state *
+routed(struct conn *c)
+{
+	struct request *r = c->r;
+
 	if (c->handler->reads_body && r->body_left != 0 && wants_continue(c)) {
 		c->continued = true;
 		return (body_copy(&r->body, TEXT("HTTP/1.1 100 Continue\r\n\r\n")) ? defer(c) : &st_close);
@@ -513,6 +565,9 @@ conn_send(struct conn *c)
 		return (&st_finish);
 	start_sender(c);
 	c->state = &st_finish; /* entered by sender_ended() */
+	/* A head that is needed no more is not copied: most requests are over but for this send. */
+	if (!c->deferred && !finish_needs_head(c->r))
+		c->r->head = TEXT_NONE;
 	if (!settle(c))
 		conn_stop(c);
 	return (WAIT);
@@ -643,6 +698,8 @@ conn_stop(struct conn *c)
 	if (c->closing)
 		return;
 	c->closing = true;
+	if (c->state == &st_probe)
+		stat_cancel(&c->r->wait);
 	if (c->state == &st_handle && c->handler->stop != NULL)
 		c->handler->stop(c->r);
 	if (c->receiving)

@@ -16,6 +16,12 @@ finish_may_batch(const struct request *r)
 	return (r->site != NULL && r->site->timing == TIMING_OFF && r->relay == NULL);
 }
 
+bool
+finish_needs_head(const struct request *r)
+{
+	return (r->site != NULL && r->site->access != NULL);
+}
+
 static struct text
 or_dash(struct text t)
 {

@@ -7,6 +7,7 @@
 /* May this reply be collected with others and its log lines be written now?  Not when it is to be timed or is
  * not all in memory. */
 bool finish_may_batch(const struct request *);
+bool finish_needs_head(const struct request *); /* will finish_log() look at the request head? */
 void finish_log(struct request *, bool batched);
 void finish_broken(struct request *, int err); /* the client left, or the file shrank: a log line says so */
 

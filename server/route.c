@@ -23,40 +23,71 @@ match(struct request *r, struct conf_input *in)
 	return (r->site != NULL);
 }
 
-/* $PHYSICAL["path"] is known once the document root is. */
-static bool
-match_physical(struct request *r, struct conf_input *in)
+static struct conf_input
+input_of(struct request *r, char remote[64])
+{
+	const struct http_request *h = &r->http;
+
+	return ((struct conf_input){
+	    .socket = conn_listener(r),
+	    .scheme = TEXT("http"),
+	    .host = or_empty(h->host),
+	    .url = request_path(r),
+	    .query = or_empty(h->query),
+	    .referer = or_empty(h->known[HH_REFERER]),
+	    .useragent = or_empty(h->known[HH_USER_AGENT]),
+	    .cookie = or_empty(h->known[HH_COOKIE]),
+	    .remoteip = conn_remote(r, remote),
+	    .method = h->method,
+	});
+}
+
+/* Document root and path together; .p NULL: no memory. */
+static struct text
+physical(struct request *r)
 {
 	struct text root = r->site->docroot_dir, path = request_path(r);
 	char *p = arena_get(&r->arena, root.n + path.n + 1);
 
 	if (p == NULL)
-		return (false);
+		return (TEXT_NONE);
 	memcpy(p, root.p, root.n);
 	memcpy(p + root.n, path.p, path.n);
-	in->path = (struct text){p, root.n + path.n};
-	return (match(r, in));
+	return ((struct text){p, root.n + path.n});
 }
 
+/* $PHYSICAL["path"] is known once the document root is. */
 static bool
 match_all(struct request *r)
 {
 	char remote[64];
-	const struct http_request *h = &r->http;
-	struct conf_input in = {
-		.socket = conn_listener(r),
-		.scheme = TEXT("http"),
-		.host = or_empty(h->host),
-		.url = request_path(r),
-		.query = or_empty(h->query),
-		.referer = or_empty(h->known[HH_REFERER]),
-		.useragent = or_empty(h->known[HH_USER_AGENT]),
-		.cookie = or_empty(h->known[HH_COOKIE]),
-		.remoteip = conn_remote(r, remote),
-		.method = h->method,
-	};
+	struct conf_input in = input_of(r, remote);
 
-	return (match(r, &in) && (!r->worker->physical || match_physical(r, &in)));
+	if (!match(r, &in))
+		return (false);
+	if (!r->worker->physical)
+		return (true);
+	in.path = physical(r);
+	return (in.path.p != NULL && match(r, &in));
+}
+
+static const struct handler *
+handler_of(const struct request *r)
+{
+	return (r->site->upstream != NULL ? &handler_proxy : &handler_static);
+}
+
+int
+route_existing(struct request *r, const struct handler **handler)
+{
+	char remote[64];
+	struct conf_input in = input_of(r, remote);
+
+	in.path = in.existing_path = physical(r);
+	if (in.path.p == NULL || !match(r, &in))
+		return (500);
+	*handler = handler_of(r);
+	return (0);
 }
 
 int
@@ -80,6 +111,6 @@ route(struct request *r, const struct handler **handler)
 	r->path_len = (size_t)n;
 	if (!r->worker->plain && !match_all(r))
 		return (500);
-	*handler = r->site->upstream != NULL ? &handler_proxy : &handler_static;
+	*handler = handler_of(r);
 	return (0);
 }

@@ -6,5 +6,7 @@
 
 /* Cleans the path, finds r->conf and r->site, names the handler.  0, or the status to refuse with. */
 int route(struct request *, const struct handler **);
+/* The same once more, when the path below the document root is known to exist: $PHYSICAL["existing-path"]. */
+int route_existing(struct request *, const struct handler **);
 
 #endif
