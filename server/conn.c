@@ -1,89 +1,26 @@
-/* server/conn.c -- see conn.h
- *
- * Input is looked at where it was received: a slice of the loop's lent buffer.  Only what is left over
- * when the connection has to wait is copied (settle()), so a hot request copies nothing and an idle
- * connection owns nothing.
- */
-#include "server/conn.h"
-
-#include <arpa/inet.h>
+/* server/conn.c -- see conn.h */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/must.h"
-#include "base/urlpath.h"
+#include "server/conn_impl.h"
 #include "server/finish.h"
-#include "server/handler/handler.h"
 #include "server/reply.h"
 #include "server/route.h"
-#include "server/worker.h"
 
 #define BATCH_BYTES (64u << 10)      /* replies collected for one send */
 #define BATCH_PIECES (BODY_PIECES - 34) /* and one more in sixteen ranges must fit behind them */
-#define SKIP_MAX (1u << 20)          /* request body read and dropped to keep a connection */
-#define UPLOAD_MAX (1u << 20)        /* chunked body collected for an application */
 #define LINGER_MS 2000u              /* after a refusal: time for the client to read it */
 
-struct conn_state {
-	const char *name, *doc;
-	const struct conn_state *(*run)(struct conn *);
-};
-
-struct conn {
-	struct io_sock sock;
-	struct io_op op;       /* receive, close */
-	struct worker *w;
-	const struct conn_state *state;
-	struct request *r;     /* NULL: idle */
-	const struct handler *handler;
-	struct list link;
-	const char *listener;
-	struct text in;        /* not consumed yet: in the lent buffer or in own */
-	struct buf own;
-	uint64_t head_ns;      /* first byte of the head that is being collected */
-	void (*got)(struct request *, int err);
-	void (*sent)(struct request *, int err);
-	union io_addr peer;
-	uint32_t id, nreq;
-	uint32_t dropped;      /* bytes read only to be thrown away */
-	int in_err;            /* how the last receive failed; 0: it did not */
-	bool receiving, sending; /* ops in flight */
-	bool closing;          /* IO_CLOSE is on its way, or will be when those have ended */
-	bool close_after, cut;
-	bool deferred;         /* the request is parsed, but replies before it go out first */
-	bool continued;        /* 100 Continue was sent for this request */
-	bool in_run;
-};
-
-#define CONN_STATES(S)                                                                 \
-	S(read_head, "collecting a request head")                                      \
-	S(route, "finding who answers")                                                \
-	S(probe, "looking whether the path exists, for $PHYSICAL conditions")           \
-	S(skip_body, "reading and dropping a request body that nobody wants")          \
-	S(upload, "collecting a chunked request body for an application")              \
-	S(handle, "waiting for the handler")                                           \
-	S(send, "writing replies to the client")                                       \
-	S(finish, "logging; then the next request, idle, or the end")                  \
-	S(linger, "said goodbye, reading until the client does")                       \
-	S(close, "closing the socket")
-
-#define S(name, doc) static const struct conn_state *conn_##name(struct conn *);
+#define S(n, d) const struct conn_state st_##n = {#n, d, conn_##n};
 CONN_STATES(S)
 #undef S
-#define S(n, d) static const struct conn_state st_##n = {#n, d, conn_##n};
-CONN_STATES(S)
-#undef S
-#define WAIT NULL
 
-static void received(struct io_op *);
 static void sender_ended(struct sender *, int);
 
-static void conn_go(struct conn *, const struct conn_state *);
-
-static void
+void
 conn_run(struct conn *c)
 {
 	const struct conn_state *next;
@@ -97,97 +34,21 @@ conn_run(struct conn *c)
 		conn_go(c, &st_close); /* somebody asked for the end meanwhile */
 }
 
-static void
+void
 conn_go(struct conn *c, const struct conn_state *st)
 {
 	c->state = st;
 	conn_run(c);
 }
 
-/* ---- input */
-
-/* The connection is about to wait: what it still needs of the lent buffer becomes its own. */
-static bool
-settle(struct conn *c)
-{
-	struct buf old = c->own;
-	bool is_own = c->own.p != NULL && c->in.p >= c->own.p && c->in.p <= c->own.p + c->own.n;
-
-	if (c->r != NULL && !request_keep(c->r))
-		return (false);
-	if (c->in.n == 0) {
-		buf_free(&c->own);
-		c->in = TEXT_NONE;
-		return (true);
-	}
-	if (is_own)
-		return (true);
-	buf_init(&c->own, 0);
-	buf_text(&c->own, c->in);
-	buf_free(&old);
-	c->in = buf_as_text(&c->own);
-	return (!c->own.failed);
-}
-
-static const struct conn_state *
-want_bytes(struct conn *c, uint32_t deadline_ms)
-{
-	if (!settle(c))
-		return (&st_close);
-	c->receiving = true;
-	c->in_err = 0;
-	c->op.kind = IO_RECV;
-	c->op.done = received;
-	c->op.sock = &c->sock;
-	c->op.deadline_ms = deadline_ms;
-	io_submit(c->w->io, &c->op);
-	return (WAIT);
-}
-
-static void
-take_bytes(struct conn *c, struct io_op *op)
-{
-	if (op->res <= 0) {
-		c->in_err = op->res == 0 ? -ECONNRESET : (int)op->res;
-	} else if (c->in.n == 0) {
-		c->in = (struct text){op->recv.buf, (size_t)op->res};
-	} else {
-		buf_drop(&c->own, (size_t)(c->in.p - c->own.p));
-		buf_add(&c->own, op->recv.buf, (size_t)op->res);
-		c->in = buf_as_text(&c->own);
-		c->in_err = c->own.failed ? -ENOMEM : 0;
-	}
-}
-
-static bool
-ended_while_waiting(struct conn *c)
+bool
+conn_ended_while_waiting(struct conn *c)
 {
 	if (!c->closing)
 		return (false);
 	if (!c->receiving && !c->sending)
 		conn_go(c, &st_close);
 	return (true);
-}
-
-static void
-received(struct io_op *op)
-{
-	struct conn *c = container_of(op, struct conn, op);
-	void (*got)(struct request *, int) = c->got;
-
-	c->receiving = false;
-	c->got = NULL;
-	if (ended_while_waiting(c))
-		return;
-	take_bytes(c, op);
-	if (got == NULL) {
-		conn_run(c);
-		return;
-	}
-	got(c->r, c->in_err);
-	/* The handler took what it could; the rest must outlive the lent buffer. */
-	if (!c->closing && c->r != NULL && c->in.n != 0 && !settle(c))
-		conn_stop(c);
 }
 
 /* ---- the states */
@@ -204,7 +65,7 @@ idle(struct conn *c)
 	if (c->w->draining && c->nreq != 0)
 		return (&st_close);
 	ms = 1000 * (c->nreq != 0 ? c->w->global->keepalive_idle : c->w->global->read_idle);
-	return (want_bytes(c, (uint32_t)(ms != 0 ? ms : 1)));
+	return (conn_want_bytes(c, (uint32_t)(ms != 0 ? ms : 1)));
 }
 
 /* Of a head that is not one the log gets its line; nothing else of it may be believed, or outlives its buffer. */
@@ -220,8 +81,8 @@ forget_head(struct request *r)
 	r->http.keep_alive = true; /* it did not say that nothing more will come */
 }
 
-static const struct conn_state *
-refuse(struct conn *c, int status, const char *why)
+const struct conn_state *
+conn_refuse(struct conn *c, int status, const char *why)
 {
 	count(&c->w->counters, bad_requests);
 	c->r->conf = c->w->global;
@@ -246,9 +107,9 @@ more_head(struct conn *c)
 	limit = 1000 * c->w->global->read_idle;
 	spent = (now - c->head_ns) / NS_PER_MS;
 	if (spent >= limit)
-		return (refuse(c, 408, "the head took longer than server.max-read-idle"));
+		return (conn_refuse(c, 408, "the head took longer than server.max-read-idle"));
 	c->r->http.line = TEXT_NONE; /* was a slice of what moves now */
-	return (want_bytes(c, (uint32_t)(limit - spent)));
+	return (conn_want_bytes(c, (uint32_t)(limit - spent)));
 }
 
 static const struct conn_state *
@@ -298,7 +159,7 @@ take_request(struct conn *c)
 	if (c->r == NULL)
 		return (false);
 	c->r->conn = c;
-	sender_init(&c->r->sender, c->w->io, &c->sock);
+	c->r->sender.sock = &c->sock;
 	return (true);
 }
 
@@ -306,11 +167,11 @@ static const struct conn_state *
 input_ended(struct conn *c)
 {
 	if (c->r != NULL && c->in_err == -ETIMEDOUT)
-		return (refuse(c, 408, "the head took longer than server.max-read-idle"));
+		return (conn_refuse(c, 408, "the head took longer than server.max-read-idle"));
 	return (&st_close); /* gone, or idle for too long */
 }
 
-static const struct conn_state *
+const struct conn_state *
 conn_read_head(struct conn *c)
 {
 	int status = 400;
@@ -328,7 +189,7 @@ conn_read_head(struct conn *c)
 	case PARSE_DONE:
 		return (begin_request(c, used));
 	case PARSE_BAD:
-		return (refuse(c, status, why));
+		return (conn_refuse(c, status, why));
 	case PARSE_MORE:
 		break;
 	}
@@ -350,7 +211,7 @@ wants_continue(const struct conn *c)
 
 static const struct conn_state *routed(struct conn *);
 
-static const struct conn_state *
+const struct conn_state *
 conn_route(struct conn *c)
 {
 	struct request *r = c->r;
@@ -363,7 +224,7 @@ conn_route(struct conn *c)
 	if (r->conf != NULL && (!r->http.keep_alive || c->nreq >= r->conf->keepalive_requests))
 		c->close_after = true;
 	if (status != 0)
-		return (refuse(c, status, "no answer for such a request"));
+		return (conn_refuse(c, status, "no answer for such a request"));
 	return (c->w->physical ? &st_probe : routed(c));
 }
 
@@ -374,7 +235,7 @@ found(struct conn *c, struct stat_entry *e)
 
 	stat_put(e);
 	if (exists && route_existing(c->r, &c->handler) != 0)
-		return (refuse(c, 500, "no answer for such a request"));
+		return (conn_refuse(c, 500, "no answer for such a request"));
 	return (routed(c));
 }
 
@@ -386,7 +247,7 @@ probed(struct stat_wait *w, struct stat_entry *e)
 	conn_go(c, found(c, e));
 }
 
-static const struct conn_state *
+const struct conn_state *
 conn_probe(struct conn *c)
 {
 	struct request *r = c->r;
@@ -402,7 +263,7 @@ conn_probe(struct conn *c)
 		return (found(c, e));
 	if (peek)
 		return (defer(c));
-	if (!settle(c))
+	if (!conn_settle(c))
 		conn_stop(c);
 	return (WAIT);
 }
@@ -436,7 +297,7 @@ answered(struct conn *c)
 	return (&st_send);
 }
 
-static const struct conn_state *
+const struct conn_state *
 conn_handle(struct conn *c)
 {
 	bool peek = !body_empty(&c->r->body);
@@ -449,103 +310,9 @@ conn_handle(struct conn *c)
 	case HANDLED_LATER:
 		break;
 	}
-	if (!settle(c))
+	if (!conn_settle(c))
 		conn_stop(c); /* it may be receiving for the handler */
 	return (WAIT);
-}
-
-/* Takes body bytes from the input; true when the body is complete.  *bad: it is malformed. */
-static bool
-eat_body(struct conn *c, struct buf *into, bool *bad)
-{
-	struct request *r = c->r;
-	struct text data;
-	size_t n;
-
-	*bad = false;
-	if (r->body_left >= 0) {
-		n = c->in.n < (uint64_t)r->body_left ? c->in.n : (size_t)r->body_left;
-		c->in.p += n;
-		c->in.n -= n;
-		r->body_left -= (int64_t)n;
-		return (r->body_left == 0);
-	}
-	for (;;) {
-		size_t before = c->in.n;
-
-		switch (http1_chunked(&r->chunked, &c->in, &data)) {
-		case PARSE_DONE:
-			if (into != NULL)
-				buf_text(into, data);
-			return (true);
-		case PARSE_BAD:
-			*bad = true;
-			return (false);
-		case PARSE_MORE:
-			break;
-		}
-		if (into != NULL)
-			buf_text(into, data);
-		c->dropped += (uint32_t)data.n;
-		if (c->in.n == 0 || (c->in.n == before && data.n == 0))
-			return (false);
-	}
-}
-
-static const struct conn_state *
-body_failed(struct conn *c, int status, const char *why)
-{
-	c->dropped = 0;
-	return (refuse(c, status, why));
-}
-
-static const struct conn_state *
-conn_skip_body(struct conn *c)
-{
-	struct request *r = c->r;
-	bool bad;
-
-	if (r->http.expect_continue || r->body_left > SKIP_MAX || c->dropped > SKIP_MAX) {
-		/* The final answer instead of 100; what comes after it is not read as a request. */
-		c->close_after = true;
-		c->dropped = 0;
-		return (&st_handle);
-	}
-	if (c->in_err != 0)
-		return (c->in_err == -ETIMEDOUT ? body_failed(c, 408, "no request body came") : &st_close);
-	if (eat_body(c, NULL, &bad)) {
-		c->dropped = 0;
-		r->body_left = 0;
-		return (&st_handle);
-	}
-	if (bad)
-		return (body_failed(c, 400, "malformed chunked body"));
-	return (want_bytes(c, (uint32_t)(1000 * r->conf->read_idle)));
-}
-
-static const struct conn_state *
-conn_upload(struct conn *c)
-{
-	struct request *r = c->r;
-	uint64_t max = r->conf->max_request_kb != 0 ? r->conf->max_request_kb << 10 : UPLOAD_MAX;
-	bool bad;
-
-	if (c->in_err != 0)
-		return (c->in_err == -ETIMEDOUT ? body_failed(c, 408, "no request body came") : &st_close);
-	if (r->upload.max == 0)
-		buf_init(&r->upload, max);
-	if (eat_body(c, &r->upload, &bad)) {
-		c->dropped = 0;
-		r->body_left = 0;
-		if (r->upload.failed)
-			return (body_failed(c, 413, "chunked body longer than server.max-request-size"));
-		return (&st_handle);
-	}
-	if (bad)
-		return (body_failed(c, 400, "malformed chunked body"));
-	if (r->upload.failed)
-		return (body_failed(c, 413, "chunked body longer than server.max-request-size"));
-	return (want_bytes(c, (uint32_t)(1000 * r->conf->read_idle)));
 }
 
 static void
@@ -558,7 +325,7 @@ start_sender(struct conn *c)
 	sender_start(&r->sender, &r->body, (uint32_t)(1000 * r->conf->write_idle), sender_ended);
 }
 
-static const struct conn_state *
+const struct conn_state *
 conn_send(struct conn *c)
 {
 	if (body_empty(&c->r->body))
@@ -568,7 +335,7 @@ conn_send(struct conn *c)
 	/* A head that is needed no more is not copied: most requests are over but for this send. */
 	if (!c->deferred && !finish_needs_head(c->r))
 		c->r->head = TEXT_NONE;
-	if (!settle(c))
+	if (!conn_settle(c))
 		conn_stop(c);
 	return (WAIT);
 }
@@ -587,7 +354,7 @@ sender_ended(struct sender *s, int err)
 		count(&c->w->counters, file_shrunk);
 	else if (err != 0)
 		count(&c->w->counters, client_gone);
-	if (ended_while_waiting(c))
+	if (conn_ended_while_waiting(c))
 		return;
 	if (sent != NULL) {
 		sent(r, err);
@@ -600,7 +367,7 @@ sender_ended(struct sender *s, int err)
 	conn_run(c);
 }
 
-static const struct conn_state *
+const struct conn_state *
 conn_finish(struct conn *c)
 {
 	struct request *r = c->r;
@@ -619,7 +386,7 @@ conn_finish(struct conn *c)
 	return (r->http.keep_alive || r->body_left != 0 || c->in.n != 0 ? &st_linger : &st_close);
 }
 
-static const struct conn_state *
+const struct conn_state *
 conn_linger(struct conn *c)
 {
 	if (c->r != NULL) {
@@ -636,7 +403,7 @@ conn_linger(struct conn *c)
 	c->in = TEXT_NONE;
 	if (c->dropped > SKIP_MAX || io_now(c->w->io) - c->head_ns > LINGER_MS * NS_PER_MS)
 		return (&st_close);
-	return (want_bytes(c, LINGER_MS));
+	return (conn_want_bytes(c, LINGER_MS));
 }
 
 static void
@@ -654,7 +421,7 @@ closed(struct io_op *op)
 	worker_conn_gone(w);
 }
 
-static const struct conn_state *
+const struct conn_state *
 conn_close(struct conn *c)
 {
 	must(!c->receiving && !c->sending);
@@ -683,7 +450,7 @@ conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listen
 	c->listener = listener;
 	c->state = &st_read_head;
 	io_sock_init(&c->sock, fd);
-	io_op_init(&c->op, IO_RECV, received);
+	io_op_init(&c->op, IO_RECV, NULL);
 	c->op.sock = &c->sock;
 	list_init(&c->link);
 	list_add_tail(&w->conns, &c->link);
@@ -752,90 +519,6 @@ bool
 conn_keeps_alive(const struct request *r)
 {
 	return (!r->conn->close_after);
-}
-
-const char *
-conn_id(const struct request *r)
-{
-	static __thread char id[32];
-
-	snprintf(id, sizeof(id), "c%u.%u", r->conn->id, r->conn->nreq);
-	return (id);
-}
-
-struct text
-conn_remote(const struct request *r, char buf[64])
-{
-	const union io_addr *a = &r->conn->peer;
-	const char *s = NULL;
-
-	if (a->family == AF_INET)
-		s = inet_ntop(AF_INET, &a->in.sin_addr, buf, 64);
-	else if (a->family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr))
-		s = inet_ntop(AF_INET, &a->in6.sin6_addr.s6_addr[12], buf, 64);
-	else if (a->family == AF_INET6)
-		s = inet_ntop(AF_INET6, &a->in6.sin6_addr, buf, 64);
-	return (s != NULL ? text_of(s) : TEXT("unix"));
-}
-
-uint16_t
-conn_remote_port(const struct request *r)
-{
-	const union io_addr *a = &r->conn->peer;
-
-	return (a->family == AF_INET ? ntohs(a->in.sin_port) : a->family == AF_INET6 ? ntohs(a->in6.sin6_port) : 0);
-}
-
-struct text
-conn_listener(const struct request *r)
-{
-	return (text_of(r->conn->listener));
-}
-
-struct text
-conn_input(struct request *r)
-{
-	struct conn *c = r->conn;
-	struct text t = c->in;
-
-	if (r->body_left >= 0 && t.n > (uint64_t)r->body_left)
-		t.n = (size_t)r->body_left;
-	return (t);
-}
-
-void
-conn_input_taken(struct request *r, size_t n)
-{
-	struct conn *c = r->conn;
-
-	must(n <= c->in.n && (int64_t)n <= r->body_left);
-	c->in.p += n;
-	c->in.n -= n;
-	r->body_left -= (int64_t)n;
-}
-
-void
-conn_want_input(struct request *r, void (*got)(struct request *, int err))
-{
-	struct conn *c = r->conn;
-
-	must(!c->receiving && c->in.n == 0);
-	c->got = got;
-	if (want_bytes(c, (uint32_t)(1000 * r->conf->read_idle)) != WAIT)
-		conn_stop(c);
-}
-
-bool
-conn_wants_input(const struct request *r)
-{
-	return (r->conn->receiving);
-}
-
-void
-conn_stop_input(struct request *r)
-{
-	if (r->conn->receiving)
-		io_cancel(r->conn->w->io, &r->conn->op);
 }
 
 void

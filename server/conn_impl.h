@@ -1,0 +1,77 @@
+/* server/conn_impl.h -- between the conn*.c files; nobody else includes it.
+ *
+ *   conn.c        the states but two, life and death
+ *   conn_input.c  what the client sends: buffers, and request bodies that are dropped or collected
+ *   conn_who.c    who is at the other end
+ */
+#ifndef SERVER_CONN_IMPL_H
+#define SERVER_CONN_IMPL_H
+
+#include "server/conn.h"
+#include "server/handler/handler.h"
+#include "server/worker.h"
+
+#define SKIP_MAX (1u << 20)   /* request body read and dropped to keep a connection */
+#define UPLOAD_MAX (1u << 20) /* chunked body collected for an application */
+
+struct conn_state {
+	const char *name, *doc;
+	const struct conn_state *(*run)(struct conn *);
+};
+
+struct conn {
+	struct io_sock sock;
+	struct io_op op;       /* receive, close */
+	struct worker *w;
+	const struct conn_state *state;
+	struct request *r;     /* NULL: idle */
+	const struct handler *handler;
+	struct list link;
+	const char *listener;
+	struct text in;        /* not consumed yet: in the lent buffer or in own */
+	struct buf own;
+	uint64_t head_ns;      /* first byte of the head that is being collected */
+	void (*got)(struct request *, int err);
+	void (*sent)(struct request *, int err);
+	union io_addr peer;
+	uint32_t id, nreq;
+	uint32_t dropped;      /* bytes read only to be thrown away */
+	int in_err;            /* how the last receive failed; 0: it did not */
+	bool receiving, sending; /* ops in flight */
+	bool closing;          /* IO_CLOSE is on its way, or will be when those have ended */
+	bool close_after, cut;
+	bool deferred;         /* the request is parsed, but replies before it go out first */
+	bool continued;        /* 100 Continue was sent for this request */
+	bool in_run;
+};
+
+#define CONN_STATES(S)                                                                 \
+	S(read_head, "collecting a request head")                                      \
+	S(route, "finding who answers")                                                \
+	S(probe, "looking whether the path exists, for $PHYSICAL conditions")           \
+	S(skip_body, "reading and dropping a request body that nobody wants")          \
+	S(upload, "collecting a chunked request body for an application")              \
+	S(handle, "waiting for the handler")                                           \
+	S(send, "writing replies to the client")                                       \
+	S(finish, "logging; then the next request, idle, or the end")                  \
+	S(linger, "said goodbye, reading until the client does")                       \
+	S(close, "closing the socket")
+
+#define S(name, doc) const struct conn_state *conn_##name(struct conn *);
+CONN_STATES(S)
+#undef S
+#define S(n, d) extern const struct conn_state st_##n;
+CONN_STATES(S)
+#undef S
+#define WAIT NULL /* a state has submitted something, or somebody else has: its callback goes on */
+
+void conn_run(struct conn *);
+void conn_go(struct conn *, const struct conn_state *);
+bool conn_ended_while_waiting(struct conn *); /* stopped meanwhile: the end is under way, touch nothing */
+const struct conn_state *conn_refuse(struct conn *, int status, const char *why);
+
+/* The connection is about to wait: what it still needs of the lent buffer becomes its own. */
+bool conn_settle(struct conn *);
+const struct conn_state *conn_want_bytes(struct conn *, uint32_t deadline_ms); /* WAIT, or st_close */
+
+#endif
