@@ -36,10 +36,10 @@ print_features(void)
 
 	buf_init(&out, 0);
 	buf_printf(&out, "accel-server/%s\n\n", STAT_ACCEL_VERSION);
-	for (n = 0; io_engines[n] != NULL && n < NELEM(f); n++)
+	for (n = 0; n < NELEM(f) && io_engines[n] != NULL; n++)
 		f[n] = (struct options_feature){io_engines[n]->name, io_engines[n]->doc, true};
 	options_features(&out, "Event handlers", f, n);
-	for (n = 0; file_backends[n] != NULL && n + NELEM(absent) < NELEM(f); n++)
+	for (n = 0; n + NELEM(absent) < NELEM(f) && file_backends[n] != NULL; n++)
 		f[n] = (struct options_feature){file_backends[n]->name, file_backends[n]->doc, true};
 	memcpy(&f[n], absent, sizeof(absent));
 	options_features(&out, "Network backends", f, n + NELEM(absent));

@@ -1,0 +1,137 @@
+/* server/generation.c -- one configuration with its workers and pools; see process.c. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+
+#include "base/log.h"
+#include "base/must.h"
+#include "io/blocking.h"
+#include "io/file.h"
+#include "server/process_impl.h"
+
+static unsigned
+worker_count(const struct conf *c)
+{
+	cpu_set_t set;
+
+	if (c->max_worker != 0)
+		return ((unsigned)c->max_worker);
+	return (sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1);
+}
+
+static struct worker_conf
+worker_conf_of(struct process *ps, struct generation *g, unsigned fds, const struct file_backend *backend)
+{
+	const struct conf *c = config_global(g->config);
+	/* A third of the descriptors for connections and as many for applications and files, unless told. */
+	unsigned conns = c->max_connections != 0 ? (unsigned)c->max_connections : fds - fds / 3;
+
+	return ((struct worker_conf){
+	    .config = g->config,
+	    .listeners = ps->listeners,
+	    .nlisteners = ps->nlisteners,
+	    .pools = g->pools,
+	    .backend = backend,
+	    .engine = c->event_handler,
+	    .max_conns = (conns + g->nworkers - 1) / g->nworkers,
+	    .max_fds = fds / 5 / g->nworkers + 1,
+	    .nworkers = g->nworkers,
+	    .access_log = process_accesslog,
+	    .arg = ps,
+	});
+}
+
+void
+generation_free(struct generation *g)
+{
+	unsigned i;
+
+	for (i = 0; g->workers != NULL && i < g->nworkers; i++)
+		if (g->workers[i] != NULL)
+			worker_free(g->workers[i]);
+	if (g->pools != NULL)
+		io_pools_free(g->pools, 500);
+	config_free(g->config);
+	free(g->workers);
+	free(g);
+}
+
+void
+generation_tell(struct generation *g, enum worker_mode mode)
+{
+	unsigned i;
+
+	for (i = 0; i < g->nworkers; i++)
+		if (g->workers[i] != NULL)
+			worker_tell(g->workers[i], mode);
+}
+
+bool
+generation_ended(const struct generation *g)
+{
+	unsigned i;
+
+	for (i = 0; i < g->nworkers; i++)
+		if (g->workers[i] != NULL && g->workers[i]->running && !worker_ended(g->workers[i]))
+			return (false);
+	return (true);
+}
+
+static int
+workers_make(struct process *ps, struct generation *g, unsigned fds)
+{
+	const struct conf *c = config_global(g->config);
+	const char *note = NULL;
+	const struct file_backend *backend = file_backend_by_name(c->network_backend, &note);
+	struct worker_conf wc;
+	unsigned i;
+	int err = 0;
+
+	if (backend == NULL) {
+		log_event(LOG_ERROR, NULL, "backend.unknown", LF_STR("name", c->network_backend),
+		    LF_STR("do", "accel-server -V lists what server.network-backend may be"));
+		return (-EINVAL);
+	}
+	if (note != NULL)
+		log_event(LOG_WARN, NULL, "backend.replaced", LF_STR("asked", c->network_backend),
+		    LF_STR("used", backend->name), LF_STR("why", note));
+	wc = worker_conf_of(ps, g, fds, backend);
+	for (i = 0; i < g->nworkers && err == 0; i++) {
+		wc.index = i;
+		err = worker_new(&wc, NULL, &g->workers[i]);
+	}
+	for (i = 0; i < g->nworkers && err == 0 && !ps->opt->one; i++)
+		err = worker_start(g->workers[i]);
+	if (err != 0)
+		generation_tell(g, WORKER_STOP);
+	return (err);
+}
+
+int
+generation_start(struct process *ps, struct config *config, unsigned fds)
+{
+	const struct conf *c = config_global(config);
+	struct generation *g = calloc(1, sizeof(*g));
+	struct io_pools_conf pc = {
+		.stat_threads = (unsigned)c->stat_threads, .read_threads = (unsigned)c->read_threads,
+		.max_queue = (unsigned)c->max_queue,
+	};
+	int err;
+
+	must(g != NULL);
+	list_init(&g->link);
+	g->config = config;
+	g->nworkers = worker_count(c);
+	g->workers = calloc(g->nworkers, sizeof(struct worker *));
+	must(g->workers != NULL);
+	err = io_pools_new(&pc, &g->pools);
+	if (err == 0)
+		err = workers_make(ps, g, fds);
+	if (err != 0) {
+		log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", err));
+		generation_free(g);
+		return (err);
+	}
+	list_add_tail(&ps->generations, &g->link);
+	return (0);
+}

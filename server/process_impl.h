@@ -1,0 +1,63 @@
+/* server/process_impl.h -- between process.c, process_*.c and generation.c; nobody else includes it.
+ *
+ *   process.c        the main thread: signals, reload, the end
+ *   process_start.c  sockets, limits, user, pid file, word to the service manager
+ *   process_logs.c   error log and access logs
+ *   generation.c     one configuration with its workers and pools
+ */
+#ifndef SERVER_PROCESS_IMPL_H
+#define SERVER_PROCESS_IMPL_H
+
+#include "io/logfile.h"
+#include "server/process.h"
+#include "server/worker.h"
+
+#define MAX_LISTENERS 64
+
+struct generation {
+	struct list link;
+	struct config *config;
+	struct io_pools *pools;
+	struct worker **workers;
+	unsigned nworkers;
+};
+
+struct access_file {
+	struct list link;
+	struct logfile *log;
+	char path[];
+};
+
+struct process {
+	const struct options *opt;
+	struct listener listeners[MAX_LISTENERS];
+	size_t nlisteners;
+	bool inherited;
+	struct list generations;      /* newest last; the others drain */
+	struct logfile *errorlog;
+	pthread_mutex_t lock;         /* access_files: workers ask for them */
+	struct list access_files;
+	int signals;
+	bool draining, stopping;
+};
+
+/* 0 or -errno, said on stderr (the log is not open yet) or logged. */
+int process_errorlog(struct process *, const struct conf *);
+struct logfile *process_accesslog(void *process, const char *path); /* any thread; NULL: unusable, logged */
+void process_reopen_logs(struct process *);
+void process_close_logs(struct process *);
+
+int process_inherit(struct process *);                      /* LISTEN_FDS */
+int process_listen(struct process *, const struct config *); /* what it asks for; what is open stays open */
+unsigned process_descriptors(const struct conf *);          /* the limit, raised as far as it goes */
+int process_become(const struct conf *);
+int process_pidfile(const struct conf *);
+void process_notify(const char *state);                     /* NOTIFY_SOCKET */
+
+/* Takes config; 0: its workers run (with -1: exist), it is the newest.  -errno: logged, all is undone. */
+int generation_start(struct process *, struct config *, unsigned fds);
+void generation_tell(struct generation *, enum worker_mode);
+bool generation_ended(const struct generation *);
+void generation_free(struct generation *);
+
+#endif
