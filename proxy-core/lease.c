@@ -1,0 +1,255 @@
+/* proxy-core/lease.c -- one socket to an application: its states, receiving, sending, closing; see pool.h. */
+#include <stdlib.h>
+#include "base/must.h"
+#include "proxy-core/pool_impl.h"
+
+static struct list *
+lease_list(struct pool *p, enum lease_state s, unsigned **n)
+{
+	switch (s) {
+	case lease_connecting:
+		*n = &p->nconnecting;
+		return (&p->connecting);
+	case lease_idle:
+		*n = &p->nidle;
+		return (&p->idle);
+	case lease_busy:
+		*n = &p->nbusy;
+		return (&p->busy);
+	case lease_closing:
+		break;
+	}
+	*n = &p->nclosing;
+	return (&p->closing);
+}
+
+static void
+lease_out_of_list(struct lease *l)
+{
+	unsigned *n;
+
+	lease_list(l->pool, l->state, &n);
+	(*n)--;
+	list_del(&l->link);
+	if (l->state == lease_idle)
+		app_idle_add(l->pool->app, -1);
+}
+
+/* The one place a state changes. */
+void
+lease_set(struct lease *l, enum lease_state s)
+{
+	struct list *head;
+	unsigned *n;
+
+	if (list_linked(&l->link))
+		lease_out_of_list(l);
+	l->state = s;
+	l->since_ns = io_now(l->pool->io);
+	head = lease_list(l->pool, s, &n);
+	(*n)++;
+	if (s == lease_idle) {
+		list_add_head(head, &l->link); /* used first, so that others may time out */
+		app_idle_add(l->pool->app, 1);
+	} else {
+		list_add_tail(head, &l->link);
+	}
+}
+
+static void
+lease_free(struct lease *l)
+{
+	struct pool *p = l->pool;
+
+	lease_out_of_list(l);
+	buf_free(&l->out);
+	free(l);
+	if (pool_sockets(p) == 0 && p->conf.emptied != NULL)
+		p->conf.emptied(p->conf.arg); /* may free the pool */
+}
+
+static void
+lease_closed(struct io_op *op)
+{
+	lease_free(list_entry(op, struct lease, ctl));
+}
+
+void
+lease_close_step(struct lease *l)
+{
+	if (l->rd_busy || l->wr_busy || l->ctl_busy)
+		return;
+	if (l->sock.fd < 0) {
+		lease_free(l);
+		return;
+	}
+	io_op_init(&l->ctl, IO_CLOSE, lease_closed);
+	l->ctl.sock = &l->sock;
+	l->ctl_busy = true;
+	io_submit(l->pool->io, &l->ctl);
+}
+
+void
+lease_close(struct lease *l)
+{
+	struct io *io = l->pool->io;
+
+	lease_set(l, lease_closing);
+	if (l->rd_busy)
+		io_cancel(io, &l->rd);
+	if (l->wr_busy)
+		io_cancel(io, &l->wr);
+	if (l->ctl_busy)
+		io_cancel(io, &l->ctl);
+	lease_close_step(l);
+}
+
+/* How long a request waits when a thread is there for it: measured where one surely is. */
+static void
+lease_measure(struct lease *l)
+{
+	struct pool *p = l->pool;
+	uint64_t waited = io_now(p->io) - l->progress_ns;
+
+	if (l->served == 0 && p->kept_seen)
+		return;
+	p->kept_seen = p->kept_seen || l->served > 0;
+	if (waited > p->slowest_ns)
+		p->slowest_ns = waited;
+	else
+		p->slowest_ns -= (p->slowest_ns - waited) / 64;
+}
+
+static void
+lease_rd_done(struct io_op *op)
+{
+	struct lease *l = list_entry(op, struct lease, rd);
+
+	l->rd_busy = false;
+	switch (l->state) {
+	case lease_closing:
+		lease_close_step(l);
+		return;
+	case lease_busy:
+		if (op->res > 0 && !l->heard) {
+			l->heard = true;
+			lease_measure(l);
+		}
+		l->user->on_recv(l->arg, op); /* may give the lease away */
+		return;
+	case lease_idle:
+	case lease_connecting:
+		break;
+	}
+	/* Nobody asked, so whatever it says is not for the next one either. */
+	lease_close(l);
+}
+
+void
+lease_recv(struct lease *l)
+{
+	if (l->rd_busy)
+		return;
+	io_op_init(&l->rd, IO_RECV, lease_rd_done);
+	l->rd.sock = &l->sock;
+	l->rd_busy = true;
+	io_submit(l->pool->io, &l->rd);
+}
+
+static void
+lease_submit_send(struct lease *l);
+
+static void
+lease_wr_done(struct io_op *op)
+{
+	struct lease *l = list_entry(op, struct lease, wr);
+	int err = op->res < 0 ? (int)op->res : 0;
+
+	l->wr_busy = false;
+	if (l->state == lease_closing) {
+		lease_close_step(l);
+		return;
+	}
+	if (err == 0) {
+		l->progress_ns = io_now(l->pool->io);
+		l->sent += (size_t)op->res;
+		if (l->sent < l->out.n) {
+			lease_submit_send(l);
+			return;
+		}
+	}
+	l->out.n = l->sent = 0;
+	l->user->on_sent(l->arg, err); /* may give the lease away */
+}
+
+static void
+lease_submit_send(struct lease *l)
+{
+	l->iov = (struct iovec){l->out.p + l->sent, l->out.n - l->sent};
+	io_op_init(&l->wr, IO_SEND, lease_wr_done);
+	l->wr.sock = &l->sock;
+	l->wr.send.iov = &l->iov;
+	l->wr.send.n = 1;
+	l->wr_busy = true;
+	io_submit(l->pool->io, &l->wr);
+}
+
+void
+lease_send(struct lease *l)
+{
+	must(!l->wr_busy && l->out.n > 0 && !l->out.failed);
+	lease_submit_send(l);
+}
+
+void
+lease_use(struct lease *l, const struct lease_user *user, void *arg)
+{
+	l->user = user;
+	l->arg = arg;
+}
+
+struct buf *
+lease_out(struct lease *l)
+{
+	must(!l->wr_busy);
+	return (&l->out);
+}
+
+bool
+lease_sending(const struct lease *l)
+{
+	return (l->wr_busy);
+}
+
+void
+lease_asked(struct lease *l)
+{
+	l->asked = true;
+}
+
+unsigned
+lease_served(const struct lease *l)
+{
+	return (l->served);
+}
+
+bool
+lease_heard(const struct lease *l)
+{
+	return (l->heard);
+}
+
+uint64_t
+lease_progress_ns(const struct lease *l)
+{
+	return (l->progress_ns);
+}
+
+bool
+lease_will_keep(const struct lease *l)
+{
+	struct pool *p = l->pool;
+
+	return (!p->closed && l->served + 1 < p->conf.max_requests &&
+		!app_crowded(p->app, io_now(p->io)));
+}
