@@ -2,89 +2,10 @@
 #include <stdlib.h>
 #include "base/clock.h"
 #include "base/log.h"
-#include "proxy-core/upstream.h"
-
-#define EXCHANGE_STATES(S)                                               \
-	S(wait,  "for a socket")                                         \
-	S(head,  "request is being sent; the reply has no head yet")     \
-	S(body,  "passing the reply on")                                 \
-	S(drain, "reading the rest for nobody, to keep the socket")      \
-	S(ended, "about to tell the caller, in the next round")
-
-enum exchange_state {
-#define S(name, doc) x_##name,
-	EXCHANGE_STATES(S)
-#undef S
-};
+#include "proxy-core/exchange_impl.h"
 
 #define BODY_ROOM (64u << 10)  /* of the request's body, waiting for the socket */
-#define DRAIN_BYTES (64u << 10)
 #define DRAIN_MS 1000
-#define NOTE_MAX 1000          /* bytes of one stderr line */
-
-struct exchange {
-	struct upstream *u;
-	const struct proxy_request *req; /* NULL when forgotten */
-	struct exchange_sink sink;
-	void *arg;
-	enum exchange_state state;
-	struct list link, soon;
-
-	/* which socket */
-	struct pool_wait wait;
-	struct pool *pool;
-	struct lease *lease;
-	uint64_t tried;          /* bit for each pool */
-	int failure;             /* what the client is told if no other backend is left */
-	bool refused, repeated;  /* each happens once */
-
-	/* to the application */
-	struct buf body;         /* taken from the caller, not yet framed */
-	int64_t body_left;       /* the caller still owes */
-	bool keep, body_moved, end_framed, send_failed, want_room;
-
-	/* from the application */
-	struct reply_head head;
-	char *held;              /* what had come when the caller paused, and has not been parsed */
-	struct text rest;        /* of it */
-	bool paused, bodyless, surplus;
-	int64_t reply_left;      /* -1: not told */
-	size_t drained;
-	uint64_t drain_until_ns;
-	struct buf note;
-
-	bool busy, forgotten;    /* on the stack; freed when it comes back */
-	uint64_t progress_ns, asked_ns;
-	int end_status;
-	struct proxy_times times;
-	_Alignas(16) char codec[];
-};
-
-/* ---------------------------------------------------------------- stderr of the application */
-
-static void
-note_flush(struct exchange *x)
-{
-	if (x->note.n > 0 && x->req != NULL &&
-	    upstream_line_allowed(x->u, &x->u->notes, "app.stderr"))
-		log_event(LOG_WARN, x->req->id, "app.stderr",
-		    LF_STR("backend", exchange_backend(x)), LF_TEXT("url", x->req->target),
-		    LF_TEXT("line", buf_as_text(&x->note)));
-	x->note.n = 0;
-}
-
-static void
-note_add(struct exchange *x, struct text bytes)
-{
-	size_t i;
-
-	for (i = 0; i < bytes.n; i++) {
-		if (bytes.p[i] == '\n' || x->note.n == NOTE_MAX)
-			note_flush(x);
-		if (bytes.p[i] != '\n' && bytes.p[i] != '\r')
-			buf_char(&x->note, bytes.p[i]);
-	}
-}
 
 /* ---------------------------------------------------------------- the end */
 
@@ -102,14 +23,14 @@ exchange_destroy(struct exchange *x)
 }
 
 /* Callbacks stand between these two: the caller may forget the exchange meanwhile. */
-static void
+void
 exchange_enter(struct exchange *x)
 {
 	must(!x->busy);
 	x->busy = true;
 }
 
-static void
+void
 exchange_leave(struct exchange *x)
 {
 	x->busy = false;
@@ -126,7 +47,7 @@ held_free(struct exchange *x)
 }
 
 /* The socket goes back, fit for another request or not. */
-static void
+void
 exchange_part(struct exchange *x, bool fit)
 {
 	held_free(x);
@@ -138,7 +59,7 @@ exchange_part(struct exchange *x, bool fit)
 		pool_drop(&x->lease);
 }
 
-static void
+void
 exchange_end(struct exchange *x, int status)
 {
 	struct exchange_sink sink = x->sink;
@@ -155,7 +76,7 @@ exchange_end(struct exchange *x, int status)
 }
 
 /* Before the head: the caller hears of it in the next round, never from inside his own call. */
-static void
+void
 exchange_fail(struct exchange *x, int status)
 {
 	exchange_part(x, false);
@@ -181,7 +102,7 @@ log_failure(struct exchange *x, int status, const char *why, const char *then)
 }
 
 /* 50x when the client has seen nothing of the reply, else the client's connection is cut. */
-static void
+void
 exchange_broken(struct exchange *x, int status, int err, const char *why)
 {
 	if (x->state != x_body) {
@@ -272,7 +193,7 @@ exchange_say_again(struct exchange *x)
 }
 
 /* The kept socket had been closed behind our back; that says nothing about the backend. */
-static bool
+bool
 exchange_repeat(struct exchange *x)
 {
 	if (!can_say_again(x) || x->repeated || !x->req->safe || lease_served(x->lease) == 0 ||
@@ -286,7 +207,7 @@ exchange_repeat(struct exchange *x)
 }
 
 /* The application said that it did not execute it. */
-static void
+void
 exchange_refused(struct exchange *x, const char *why)
 {
 	x->failure = 503;
@@ -356,7 +277,6 @@ exchange_sent(void *arg, int err)
 	exchange_leave(x);
 }
 
-static void exchange_recv(void *arg, struct io_op *op);
 
 static const struct lease_user exchange_uses = {.on_recv = exchange_recv, .on_sent = exchange_sent};
 
@@ -401,202 +321,7 @@ exchange_body(struct exchange *x, struct text bytes)
 	return (x->want_room ? n : bytes.n);
 }
 
-/* ---------------------------------------------------------------- from the application */
-
-static bool
-reply_has_no_body(const struct exchange *x)
-{
-	int status = x->head.reply.status;
-
-	return (text_eq(x->req->method, TEXT("HEAD")) || status == 204 || status == 304);
-}
-
-static void
-on_head(struct exchange *x)
-{
-	x->times.head = x->progress_ns = io_now(x->u->io);
-	if (x->state == x_drain) {
-		reply_head_free(&x->head);
-		return;
-	}
-	x->bodyless = reply_has_no_body(x);
-	x->reply_left = x->head.reply.content_length;
-	x->state = x_body;
-	if (x->sink.on_head != NULL)
-		x->sink.on_head(x->arg, &x->head.reply);
-	reply_head_free(&x->head);
-}
-
-static void
-on_drained(struct exchange *x, struct text bytes)
-{
-	x->drained += bytes.n;
-	if (x->drained > DRAIN_BYTES)
-		exchange_fail(x, 0);
-}
-
-static void
-on_body(struct exchange *x, struct text bytes)
-{
-	if (x->state == x_drain) {
-		on_drained(x, bytes);
-		return;
-	}
-	x->progress_ns = io_now(x->u->io);
-	if (x->bodyless)
-		return;
-	/* More than announced: to the client it would be the start of another reply. */
-	if (x->reply_left >= 0 && bytes.n > (uint64_t)x->reply_left) {
-		x->surplus = true;
-		bytes.n = (size_t)x->reply_left;
-	}
-	if (x->reply_left > 0)
-		x->reply_left -= (int64_t)bytes.n;
-	if (bytes.n > 0 && x->sink.on_body != NULL)
-		x->sink.on_body(x->arg, bytes);
-}
-
-static void
-on_complete(struct exchange *x, bool reuse, size_t left)
-{
-	bool fit = reuse && left == 0 && x->end_framed && !x->send_failed && !x->surplus &&
-		   !lease_sending(x->lease);
-	bool drained = x->state == x_drain;
-
-	if (!drained && !x->bodyless && x->reply_left > 0) {
-		exchange_broken(x, 502, -EPROTO, "the reply is shorter than its Content-Length");
-		return;
-	}
-	exchange_part(x, fit);
-	if (drained)
-		x->forgotten = true;
-	else
-		exchange_end(x, 0);
-}
-
-/* One event; false when parsing has to stop. */
-static bool
-exchange_event(struct exchange *x, const struct proto_event *ev, size_t left)
-{
-	switch (ev->kind) {
-	case PROTO_MORE:
-		return (false);
-	case PROTO_HEAD:
-		on_head(x);
-		return (true);
-	case PROTO_BODY:
-		on_body(x, ev->bytes);
-		return (true);
-	case PROTO_NOTE:
-		note_add(x, ev->bytes);
-		return (true);
-	case PROTO_END:
-		on_complete(x, ev->reuse, left);
-		return (false);
-	case PROTO_REFUSED:
-		exchange_refused(x, ev->why);
-		return (false);
-	case PROTO_BAD:
-		exchange_broken(x, 502, -EPROTO, ev->why);
-		return (false);
-	}
-	return (false);
-}
-
-static bool
-may_parse(const struct exchange *x)
-{
-	return (x->lease != NULL && !(x->paused && x->state == x_body));
-}
-
-static void
-exchange_parse(struct exchange *x, struct text *in)
-{
-	struct proto_event ev;
-
-	while (may_parse(x)) {
-		x->u->proto->reply(x->codec, &x->head, in, &ev);
-		if (!exchange_event(x, &ev, in->n))
-			break;
-	}
-}
-
-/* The caller paused.  A copy: what the engine lends is large, and slow clients are many. */
-static void
-exchange_hold(struct exchange *x, struct text in)
-{
-	char *copy;
-
-	if (in.n == 0)
-		return;
-	copy = malloc(in.n);
-	if (copy == NULL) {
-		exchange_broken(x, 502, -ENOMEM, "out of memory");
-		return;
-	}
-	memcpy(copy, in.p, in.n);
-	free(x->held);
-	x->held = copy;
-	x->rest = (struct text){copy, in.n};
-}
-
-static void
-exchange_lost(struct exchange *x, int err)
-{
-	if (x->state == x_head && exchange_repeat(x))
-		return;
-	if (err == 0)
-		exchange_broken(x, 502, -ECONNRESET,
-		    lease_heard(x->lease) ? "the backend hung up within its reply"
-					  : "the backend hung up without a reply");
-	else
-		exchange_broken(x, 502, err, "receiving from the backend failed");
-}
-
-static void
-exchange_recv(void *arg, struct io_op *op)
-{
-	struct exchange *x = arg;
-	struct lease *l = x->lease;
-	struct text in = {op->recv.buf, op->res > 0 ? (size_t)op->res : 0};
-
-	exchange_enter(x);
-	must(x->held == NULL); /* nothing is received before that is parsed */
-	if (op->res <= 0) {
-		exchange_lost(x, (int)op->res);
-		exchange_leave(x);
-		return;
-	}
-	exchange_parse(x, &in);
-	if (x->lease == l && !may_parse(x))
-		exchange_hold(x, in);
-	if (x->lease == l && may_parse(x))
-		lease_recv(l);
-	exchange_leave(x);
-}
-
-/* The caller has room again: first what was held, then the socket. */
-static void
-exchange_unhold(struct exchange *x)
-{
-	struct lease *l = x->lease;
-	struct text in = x->rest;
-	char *held = x->held;
-
-	if (l == NULL || !may_parse(x))
-		return;
-	x->held = NULL; /* ours now: the caller may forget the exchange while he reads it */
-	x->rest = TEXT_NONE;
-	exchange_parse(x, &in);
-	if (x->lease == l && in.n > 0 && !may_parse(x)) {
-		x->held = held;
-		x->rest = in;
-		return;
-	}
-	free(held);
-	if (x->lease == l && may_parse(x))
-		lease_recv(l);
-}
+/* ---------------------------------------------------------------- paused, and going on */
 
 void
 exchange_go_on(struct list *soon)
