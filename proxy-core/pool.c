@@ -217,7 +217,7 @@ lease_give(struct lease *l, struct pool_wait *w)
 	l->out.n = l->sent = 0;
 	pool_unget(p, w);
 	if (p->conf.debug > 0)
-		log_event(LOG_DEBUG, NULL, "pool.lease", LF_STR("backend", p->name),
+		log_event(LOG_INFO, NULL, "pool.lease", LF_STR("backend", p->name),
 		    LF_U64("served", l->served), LF_U64("busy", p->nbusy), LF_U64("idle", p->nidle),
 		    LF_U64("waiters", p->nwaiters));
 	w->got(w, l, 0);
@@ -508,12 +508,6 @@ pool_sockets(const struct pool *p)
 }
 
 unsigned
-pool_idle(const struct pool *p)
-{
-	return (p->nidle);
-}
-
-unsigned
 pool_load(const struct pool *p)
 {
 	return (p->nbusy + p->nwaiters);
@@ -523,12 +517,6 @@ bool
 pool_room(const struct pool *p, uint64_t now)
 {
 	return (p->nidle > p->nwaiters || (p->nwaiters <= p->nconnecting && may_connect(p, now)));
-}
-
-bool
-pool_up(const struct pool *p)
-{
-	return (!p->down);
 }
 
 unsigned

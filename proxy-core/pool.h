@@ -78,10 +78,8 @@ void pool_tick(struct pool *, uint64_t now_ns);
 const char *pool_name(const struct pool *);
 bool pool_active(const struct pool *);
 unsigned pool_sockets(const struct pool *); /* those being closed included */
-unsigned pool_idle(const struct pool *);
 unsigned pool_load(const struct pool *);
 bool pool_room(const struct pool *, uint64_t now_ns);
-bool pool_up(const struct pool *);          /* its last connect succeeded, or none was tried yet */
 unsigned pool_pause_left_ms(const struct pool *, uint64_t now_ns); /* 0: may be tried */
 bool pool_probing(const struct pool *);     /* a connect is on its way to see whether it is back */
 

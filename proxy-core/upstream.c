@@ -155,7 +155,6 @@ upstream_new(struct io *io, struct counters *counters, const struct proxy_conf *
 	u->proto = c->protocol != NULL ? proto_find(c->protocol) : NULL;
 	u->balancer = balancer_find(c->balancer != NULL ? c->balancer : balancers[0].name);
 	u->read_ms = c->read_ms;
-	u->debug = c->debug;
 	list_init(&u->exchanges);
 	list_init(&u->soon);
 	conf_of_pool(u, c, &pc);

@@ -20,7 +20,7 @@ struct upstream {
 	struct counters *counters;
 	const struct proto *proto;
 	const struct balancer *balancer;
-	unsigned read_ms, debug;
+	unsigned read_ms;
 	size_t npools, turn;
 	struct pool *pools[ADDRESS_MAX];
 	struct list exchanges;   /* all of them, for the tick */

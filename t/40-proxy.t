@@ -367,6 +367,13 @@ subtest 'not allowed to send files' => sub {
 	unlike $r->{head}, qr/passwd|x-accel/i, 'and the fields still do not leak';
 };
 
+subtest 'proxy-core.debug' => sub {
+	my $s = Test::Server->start(conf => conf('debug' => 1));
+	$s->fetch('/app/env') for 1, 2;
+	like $s->wait_log(qr/pool\.lease.*served=1/), qr/ev=pool\.lease backend=unix:\S+ served=0 busy=1 /,
+		'a line for each socket that a request gets';
+};
+
 subtest 'deadlines' => sub {
 	my $s = Test::Server->start(conf => conf('read-timeout' => 1, 'wait-timeout' => 1, 'max-pool-size' => 1));
 	my $first = $s->connect;
