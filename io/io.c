@@ -18,6 +18,16 @@ const struct io_engine *const io_engines[] = {
 	NULL,
 };
 
+const struct io_engine *
+io_engine_by_name(const char *name)
+{
+	const struct io_engine *const *e;
+
+	for (e = io_engines; *e != NULL && strcmp(name, (*e)->name) != 0; e++)
+		;
+	return (*e);
+}
+
 struct io *
 io_new(const char *engine, struct io_pools *pools, const struct file_backend *backend, int *err)
 {

@@ -107,6 +107,7 @@ struct io_engine {
 	struct io *(*create)(struct io_pools *, const struct file_backend *, int *err);
 };
 extern const struct io_engine *const io_engines[]; /* loops.def, NULL at the end */
+const struct io_engine *io_engine_by_name(const char *name); /* NULL: unknown */
 
 /* name NULL: the first that works.  NULL with *err = -errno when there is none. */
 struct io *io_new(const char *engine, struct io_pools *, const struct file_backend *, int *err);

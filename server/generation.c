@@ -23,7 +23,7 @@ static struct worker_conf
 worker_conf_of(struct process *ps, struct generation *g, unsigned fds, const struct file_backend *backend)
 {
 	const struct conf *c = config_global(g->config);
-	/* A third of the descriptors for connections and as many for applications and files, unless told. */
+	/* Unless told: two thirds of the descriptors for connections, a fifth for open files, the rest for applications. */
 	unsigned conns = c->max_connections != 0 ? (unsigned)c->max_connections : fds - fds / 3;
 
 	return ((struct worker_conf){
@@ -95,6 +95,11 @@ workers_make(struct process *ps, struct generation *g, unsigned fds)
 	if (note != NULL)
 		log_event(LOG_WARN, NULL, "backend.replaced", LF_STR("asked", c->network_backend),
 		    LF_STR("used", backend->name), LF_STR("why", note));
+	if (io_engine_by_name(c->event_handler) == NULL) {
+		log_event(LOG_ERROR, NULL, "engine.unknown", LF_STR("name", c->event_handler),
+		    LF_STR("do", "accel-server -V lists what server.event-handler may be"));
+		return (-EINVAL);
+	}
 	wc = worker_conf_of(ps, g, fds, backend);
 	for (i = 0; i < g->nworkers && err == 0; i++) {
 		wc.index = i;

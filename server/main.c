@@ -101,6 +101,10 @@ preflight(const struct config *config)
 		fprintf(stderr, "server.network-backend \"%s\" is unknown; accel-server -V lists them\n", c->network_backend);
 		return (EX_CONFIG);
 	}
+	if (io_engine_by_name(c->event_handler) == NULL) {
+		fprintf(stderr, "server.event-handler \"%s\" is unknown; accel-server -V lists them\n", c->event_handler);
+		return (EX_CONFIG);
+	}
 	return (0);
 }
 

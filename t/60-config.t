@@ -116,6 +116,8 @@ for my $case (
 	like "$rc $err", qr/^0 DIR\/x\.conf:2:1: dir-listing\.activate has no effect yet: /, 'nor is an old one';
 	($rc, $out, $err) = run('-tt', '-f', put('x.conf', qq{server.document-root = "$dir/none"\n}));
 	is $rc, 78, '-tt wants a document root that exists';
+	($rc, $out, $err) = run('-tt', '-f', put('x.conf', qq{${root}server.event-handler = "poll"\n}));
+	like "$rc $err", qr/^78 .*event-handler "poll".* -V lists them/, '... and an event handler that is built in';
 }
 
 # ---------------------------------------------------------------- the language, from end to end
