@@ -4,8 +4,8 @@
  * Kept apart: 64 slow reads must not hold up a stat that is cached.  Urgent jobs (re-checks of files
  * that are being served) have a thread of their own, so cold look-ups cannot delay a hot file.
  *
- * Bounds   max_queue jobs wait; one more fails with -EAGAIN (the client gets 503).  First come first served,
- *          taking turns between owners so that no client's long file takes every reader.
+ * Bounds   max_queue jobs wait; one more fails with -EAGAIN (the client gets 503).  First come first served;
+ *          a reply has at most two reads out (its window and the next one), so no long file takes every reader.
  * Errors   io_pools_new(): -errno, nothing left behind.
  */
 #ifndef IO_BLOCKING_H

@@ -17,7 +17,6 @@ struct io_file {
 	uint32_t refs;
 	uint64_t size;        /* when it was opened: the length that was promised to clients */
 	uint64_t resident_ns; /* when all of it was last known to be in memory (files of one window), 0: unknown */
-	uint32_t fs_type;     /* statfs f_type, 0: not asked yet */
 	bool no_nowait;       /* its file system has no preadv2(RWF_NOWAIT) */
 	struct io *io;
 	struct io_proof *proof; /* engine: which windows are known to be in memory */

@@ -1,7 +1,7 @@
 /* io/sender.h -- drains a body into a socket through the loop's file backend; the only such loop.
  *
  *   memory at the front          one IO_SEND with everything up to the next file (MSG_MORE if one follows)
- *   file, backend has .send      IO_SEND_FILE, a window of at most IO_WINDOW at a time
+ *   file, backend has .send      IO_SEND_FILE of up to 2 MiB; the socket is corked while a file takes several
  *   file, backend has none       IO_READ of a window, the next one read ahead while this one is sent
  *
  * Result   done(s, 0) when the socket has accepted every byte; -errno otherwise: -ENODATA when a file became

@@ -85,7 +85,7 @@ tables_make(struct site *s)
 	if (global != NULL && global->derived != NULL && s->conf->mime_assign.v == global->mime_assign.v)
 		s->mime = ((struct site *)global->derived)->mime;
 	else
-		s->mime = mime_new(&s->conf->mime_assign, "/etc/mime.types", err, sizeof(err));
+		s->mime = mime_new(&s->conf->mime_assign, MIME_SYSTEM_FILE, err, sizeof(err));
 	s->own_mime = global == NULL || s->mime != ((struct site *)global->derived)->mime;
 	if (s->mime == NULL) {
 		log_event(LOG_ERROR, NULL, "mime.unusable", LF_STR("why", err));

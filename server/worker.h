@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include "base/counter.h"
 #include "io/io.h"
+#include "io/listen.h"
 #include "io/logfile.h"
 #include "server/config.h"
 #include "server/request.h"
@@ -15,7 +16,7 @@
 
 struct listener { /* shared by all workers; owned by the process */
 	int fd;
-	char name[128];
+	char name[LISTEN_NAME_MAX];
 };
 
 struct worker_conf {
@@ -25,7 +26,6 @@ struct worker_conf {
 	struct io_pools *pools;
 	const struct file_backend *backend;
 	const char *engine;
-	struct mime_tables *mimes;
 	unsigned max_conns;  /* of this worker */
 	unsigned max_fds;    /* descriptors its cache may hold */
 	/* log files by path, opened at start */
