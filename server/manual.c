@@ -257,7 +257,7 @@ static const struct {
 	const char *term, *prose;
 } signals[] = {
 	{"TERM", "Stop now."},
-	{"INT", "Stop listening, finish the running replies, then stop; a second one stops now."},
+	{"INT, QUIT", "Stop listening, finish the running replies, then stop; a second one stops now."},
 	{"USR1", "Load the configuration anew without losing a connection."},
 	{"HUP", "Open the log files anew."},
 };
@@ -267,7 +267,10 @@ static const struct {
 } statuses[] = {
 	{"0", "Stopped as asked, or nothing was wrong."},
 	{"64", "The command line was not understood."},
-	{"78", "The configuration was not understood."},
+	{"69", "An address could not be listened on."},
+	{"73", "The error log or the pid file could not be made."},
+	{"77", "The user or group of the configuration could not be taken on."},
+	{"78", "The configuration was not understood, or names what is not there."},
 };
 
 static void
@@ -295,7 +298,7 @@ page_program(struct page *p)
 	heading(p, "NAME");
 	para(p, "accel-server - a web server that does not wait for the disk");
 	heading(p, "SYNOPSIS");
-	para(p, "accel-server [-tpDvVh1] -f FILE");
+	para(p, "accel-server [-tpDvVh1] [-m DIR] -f FILE");
 	heading(p, "OPTIONS");
 	for (d = options_docs; d->name != NULL; d++)
 		option(p, d);
