@@ -137,5 +137,6 @@ help:
 	@echo 'make bench      compare with nginx, lighttpd and a floor program, interleaved'
 	@echo 'make fuzz       parsers on changed input, SECONDS=N each (default 5)'
 	@echo 'make lint       static checks: layers, C, shell, Perl'
-	@echo 'make install    programs and scripts below $$(DESTDIR)$$(prefix)/'
+	@echo 'make man        manual pages in build/man/'
+	@echo 'make install    programs, scripts and manual pages below $$(DESTDIR)$$(prefix)/'
 	@echo 'make clean      remove build/'
