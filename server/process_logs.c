@@ -64,8 +64,12 @@ process_reopen_logs(struct process *ps)
 	list_foreach_safe(l, tmp, &ps->access_files) {
 		struct access_file *f = list_entry(l, struct access_file, link);
 
-		if (f->log != NULL)
-			(void)logfile_reopen(f->log);
+		if (f->log == NULL)
+			continue;
+		err = logfile_reopen(f->log);
+		if (err != 0)
+			log_event(LOG_ERROR, NULL, "accesslog.reopen", LF_STR("path", f->path), LF_ERR("error", err),
+			    LF_STR("then", "writing to the old file"));
 	}
 	pthread_mutex_unlock(&ps->lock);
 	log_event(LOG_INFO, NULL, "logs.reopened", LF_STR("by", "HUP"));
