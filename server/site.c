@@ -84,9 +84,10 @@ tables_make(struct site *s)
 	    (s->conf->etag_size ? ETAG_SIZE : 0);
 	if (global != NULL && global->derived != NULL && s->conf->mime_assign.v == global->mime_assign.v)
 		s->mime = ((struct site *)global->derived)->mime;
-	else
+	else {
+		s->own_mime = true;
 		s->mime = mime_new(&s->conf->mime_assign, MIME_SYSTEM_FILE, err, sizeof(err));
-	s->own_mime = global == NULL || s->mime != ((struct site *)global->derived)->mime;
+	}
 	if (s->mime == NULL) {
 		log_event(LOG_ERROR, NULL, "mime.unusable", LF_STR("why", err));
 		return (-EINVAL);
