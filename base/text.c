@@ -95,8 +95,8 @@ text_u64(struct text t, uint64_t *out)
 	return (0);
 }
 
-static int
-hex_digit(char c)
+int
+text_hex_digit(char c)
 {
 	if (c >= '0' && c <= '9')
 		return (c - '0');
@@ -117,7 +117,7 @@ text_hex64(struct text t, uint64_t *out)
 	if (t.n == 0)
 		return (-EINVAL);
 	for (i = 0; i < t.n; i++) {
-		d = hex_digit(t.p[i]);
+		d = text_hex_digit(t.p[i]);
 		if (d < 0)
 			return (-EINVAL);
 		over |= v >> 60 != 0;

@@ -42,6 +42,7 @@ bool text_next(struct text *rest, char sep, struct text *member);
 /* Decimal digits only, all of them: 0 or -EINVAL (anything else in it, or empty) or -ERANGE. */
 int text_u64(struct text t, uint64_t *out);
 int text_hex64(struct text t, uint64_t *out);
+int text_hex_digit(char c); /* 0..15, or -1 */
 
 /* Writes v in decimal, returns the number of bytes (at most 20); no NUL. */
 size_t text_put_u64(char *dst, uint64_t v);

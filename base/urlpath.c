@@ -2,17 +2,6 @@
 #include <errno.h>
 #include "base/urlpath.h"
 
-static int
-hex_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return (c - '0');
-	c |= 0x20;
-	if (c >= 'a' && c <= 'f')
-		return (c - 'a' + 10);
-	return (-1);
-}
-
 /* Bytes that stand for themselves and end nothing; most of a path is runs of these. */
 static const bool plain[256] = {
 	[1 ... '%' - 1] = true, ['%' + 1 ... '/' - 1] = true, ['/' + 1 ... '\\' - 1] = true, ['\\' + 1 ... 255] = true,
@@ -28,8 +17,8 @@ next_byte(struct text t, size_t *i)
 	if (c == '%') {
 		if (t.n - *i < 2)
 			return (-EINVAL);
-		hi = hex_digit(t.p[*i]);
-		lo = hex_digit(t.p[*i + 1]);
+		hi = text_hex_digit(t.p[*i]);
+		lo = text_hex_digit(t.p[*i + 1]);
 		if (hi < 0 || lo < 0)
 			return (-EINVAL);
 		*i += 2;
