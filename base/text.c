@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sys/random.h>
 #include "base/clock.h"
+#include "base/load.h"
 #include "base/must.h"
 #include "base/text.h"
 
@@ -163,24 +164,6 @@ hash_start(void)
 	}
 	hash_seed = r[0];
 	hash_secret = r[1] | 1;         /* never zero: a zero factor would erase the other */
-}
-
-static inline uint64_t
-load64(const char *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return (v);
-}
-
-static inline uint64_t
-load32(const char *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return (v);
 }
 
 static inline uint64_t

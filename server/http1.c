@@ -16,6 +16,7 @@
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
+#include "base/load.h"
 #include "base/must.h"
 #include "server/http1.h"
 #include "server/http1_class.h"
@@ -107,24 +108,6 @@ static const struct name names[NAME_MAX_LEN + 1][2] = {
 	[17] = {{"if-modified-since", HH_IF_MODIFIED_SINCE}, {"transfer-encoding", HH_TRANSFER_ENCODING}},
 	[19] = {{"if-unmodified-since", HH_IF_UNMODIFIED_SINCE}},
 };
-
-static inline uint64_t
-load64(const char *p)
-{
-	uint64_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return (v);
-}
-
-static inline uint32_t
-load32(const char *p)
-{
-	uint32_t v;
-
-	memcpy(&v, p, sizeof(v));
-	return (v);
-}
 
 /* Of all token characters only A-Z become a letter, and none becomes '-', when bit 0x20 is set; so
  * for names made of a-z and '-' this is an exact comparison without regard to case. */
