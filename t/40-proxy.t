@@ -353,6 +353,14 @@ subtest 'send this file' => sub {
 	is $srv->fetch('/app/head?X-Sendfile:%20/etc/passwd')->{status}, 403, 'not outside of the root';
 	unlike $srv->get("/app/head?X-Sendfile:%20@{[ $srv->dir ]}/../../etc/passwd"), qr/root:/, 'nor by climbing';
 	is $srv->fetch("/app/head?X-Sendfile:%20$file.none")->{status}, 404, 'a file that is not there';
+	for my $status (204, 304) {
+		my $c = $srv->connect;
+		$c->send("GET /app/head?Status:%20$status|X-Sendfile:%20$file HTTP/1.1\r\nHost: x\r\n\r\n"
+			. "GET /files/f.txt HTTP/1.1\r\nHost: x\r\n\r\n");
+		is $c->reply->{status}, $status, "a file beside status $status";
+		my $next = $c->reply;
+		is $next && "$next->{status} $next->{body}", '200 the file', 'does not stand where the next reply should';
+	}
 	my $r = $srv->fetch('/app/head?X-Sendfile2:%20/a%200-1|X-Reproxy-URL:%20http://x/|X-Rewrite-URI:%20/a|'
 		. 'X-LiteSpeed-Location:%20/a|X-Accel-Buffering:%20no|X-LIGHTTPD-send-tempfile:%20/a|X-Ok:%201');
 	is join(' ', grep { /^x-/ } sort keys %{ $r->{header} }), 'x-ok', 'other control fields never leak';

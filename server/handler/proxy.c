@@ -304,6 +304,13 @@ send_file(struct relay *rl, const struct proxy_reply *p)
 	answer_otherwise(rl, static_send(r, scope, rest, &rl->extra, false));
 }
 
+/* No bytes may follow such a head: to the client they would be the start of the next reply. */
+static bool
+status_has_no_body(int status)
+{
+	return (status < 200 || status == 204 || status == 304);
+}
+
 static void
 stream_head(struct relay *rl, const struct proxy_reply *p)
 {
@@ -315,12 +322,12 @@ stream_head(struct relay *rl, const struct proxy_reply *p)
 		answer_error(rl, 502);
 		return;
 	}
-	rl->no_body = r->http.verb == HTTP_HEAD || p->status == 204 || p->status == 304 || p->status < 200;
+	rl->no_body = r->http.verb == HTTP_HEAD || status_has_no_body(p->status);
 	rl->left = p->content_length;
 	rl->chunked = !rl->no_body && rl->left < 0 && r->http.minor != 0;
 	if (!rl->no_body && rl->left < 0 && !rl->chunked)
 		conn_close_after(r); /* HTTP/1.0: the end of the connection is the end of the body */
-	reply_stream_head(r, p->status, lines, p->status == 204 || p->status == 304 ? -1 : rl->left, rl->chunked);
+	reply_stream_head(r, p->status, lines, status_has_no_body(p->status) ? -1 : rl->left, rl->chunked);
 	pump(rl);
 }
 
@@ -344,7 +351,8 @@ on_head(void *arg, const struct proxy_reply *p)
 	note_times(rl);
 	if (r->body_left != 0)
 		conn_close_after(r);
-	if (!r->conf->proxy_x_sendfile || (p->send_file.p == NULL && p->send_uri.p == NULL)) {
+	if (!r->conf->proxy_x_sendfile || (p->send_file.p == NULL && p->send_uri.p == NULL) ||
+	    status_has_no_body(p->status)) {
 		stream_head(rl, p);
 		return;
 	}
