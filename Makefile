@@ -91,7 +91,8 @@ check: deps
 asan tsan:
 	@$(MAKE) --no-print-directory VARIANT=$@ check
 
-run: deps
+run:
+	@scripts/install-deps build
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@scripts/run-demo
 
