@@ -33,8 +33,12 @@ log_open_fd(const char *path)
 
 	if (path == NULL)
 		return (STDERR_FILENO);
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0644);
-	return (fd < 0 ? -errno : fd);
+	/* A fifo that nobody reads is refused (ENXIO); without O_NONBLOCK the main thread would wait for a reader. */
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
+	if (fd < 0)
+		return (-errno);
+	(void)fcntl(fd, F_SETFL, O_APPEND); /* our thread may wait */
+	return (fd);
 }
 
 /* ---------------------------------------------------------------- the thread */

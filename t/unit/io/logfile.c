@@ -130,6 +130,12 @@ test_errors(void)
 {
 	struct logfile *lf;
 
+	char *fifo = g_build_filename(dir, "unread", NULL);
+
+	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
+	g_assert_cmpint(logfile_open(fifo, &lf), ==, -ENXIO);
+	g_unlink(fifo);
+	g_free(fifo);
 	g_assert_cmpint(logfile_open("/nowhere/at/all", &lf), ==, -ENOENT);
 	g_assert_cmpint(logfile_open(NULL, &lf), ==, 0);
 	g_assert_cmpint(logfile_reopen(lf), ==, 0);
