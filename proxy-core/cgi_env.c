@@ -65,6 +65,8 @@ put_request(struct env *e)
 		script.n -= r->path_info.n;
 	put(e, "REQUEST_METHOD", r->method);
 	put(e, "REQUEST_URI", r->target);
+	if (r->redirect_uri.n != 0)
+		put(e, "REDIRECT_URI", r->redirect_uri);
 	put(e, "QUERY_STRING", r->query);
 	put(e, "DOCUMENT_ROOT", r->docroot);
 	put(e, "SCRIPT_NAME", script);

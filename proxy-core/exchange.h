@@ -29,6 +29,7 @@ struct proxy_request {
 	struct text protocol;   /* "HTTP/1.1" */
 	struct text host, scheme;
 	struct text docroot, script_filename, path_info;
+	struct text redirect_uri; /* the target as a rewrite made it; .n 0: not rewritten */
 	struct text remote_addr, server_addr, server_name;
 	uint16_t remote_port, server_port;
 	int64_t content_length; /* of the body to come; 0: none */

@@ -245,6 +245,22 @@ subtest 'what an application is told' => sub {
 	unlike $r->{body}, qr/evil/, 'nothing a client made up';
 };
 
+subtest 'proxy-core.rewrite-request and rewrite-response' => sub {
+	my $rw = Test::Server->start(conf => conf(
+		'rewrite-request' => '( "_uri" => ( "^/app/(.*)$" => "/new/$1" ), "_pathinfo" => ( "^/app/env(/.*)$" => "$1" ), '
+		    . '"_docroot" => ( "^.*$" => "/other" ), "User-Agent" => ( "([0-9]+)" => "version $1" ) )',
+		'rewrite-response' => '( "content-type" => ( "^text/(.*)$" => "application/$1" ) )'));
+	my $r = $rw->fetch('/app/env/a%20b?x=1', 'User-Agent' => 'test 42', Accept => 'text/plain');
+	my %env = map { split /=/, $_, 2 } split /\n/, $r->{body};
+	is $env{REQUEST_URI}, '/app/env/a%20b?x=1', 'REQUEST_URI stays what the client sent';
+	is $env{REDIRECT_URI}, '/new/env/a%20b?x=1', '_uri makes REDIRECT_URI';
+	is $env{PATH_INFO}, '/a b', '_pathinfo makes PATH_INFO';
+	is "$env{DOCUMENT_ROOT} $env{SCRIPT_FILENAME}", '/other /other/app/env/a b', '_docroot moves both';
+	is $env{HTTP_USER_AGENT}, 'version 42', 'the whole value of a header is replaced';
+	is $env{HTTP_ACCEPT}, 'text/plain', 'others stay';
+	is $r->{header}{'content-type'}, 'application/plain', 'and a header of the reply';
+};
+
 subtest 'sockets are kept' => sub {
 	my $before = length $app->noted('connections');
 	my $c = $srv->connect;

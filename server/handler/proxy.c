@@ -483,6 +483,14 @@ path_info(struct request *r, struct text path)
 	return (t.p != path.p ? t : (struct text){"", 0});
 }
 
+static struct text
+redirect_uri(struct request *r)
+{
+	struct text t = rewritten(r, TEXT("_uri"), r->http.target);
+
+	return (t.p != r->http.target.p ? t : (struct text){"", 0});
+}
+
 static bool
 fill(struct relay *rl)
 {
@@ -508,6 +516,7 @@ fill(struct relay *rl)
 	q->scheme = TEXT("http");
 	q->docroot = root;
 	q->script_filename = (struct text){file, root.n + path.n};
+	q->redirect_uri = redirect_uri(r);
 	q->path_info = r->site->rewrite_request != NULL ? path_info(r, path) : (struct text){"", 0};
 	q->remote_addr = conn_remote(r, remote);
 	q->remote_port = conn_remote_port(r);
