@@ -43,49 +43,63 @@ log_open_fd(const char *path)
 
 /* ---------------------------------------------------------------- the thread */
 
-static void
+static bool
 take_next_fd(struct logfile *lf)
 {
 	if (lf->next_fd < 0)
-		return;
+		return (false);
 	if (lf->fd != STDERR_FILENO)
 		close(lf->fd);
 	lf->fd = lf->next_fd;
 	lf->next_fd = -1;
+	return (true);
 }
 
-/* Waits a second, or until told to stop.  True: try again. */
+/* Waits a second, until told to stop, or for another file.  True: try again. */
 static bool
-wait_retry(struct logfile *lf)
+wait_retry(struct logfile *lf, bool *moved)
 {
 	uint64_t until = clock_mono_ns() + RETRY_NS;
 	struct timespec ts = {.tv_sec = (time_t)(until / NS_PER_S), .tv_nsec = (long)(until % NS_PER_S)};
 	bool again;
 
 	pthread_mutex_lock(&lf->lock);
-	while (!lf->stop && pthread_cond_timedwait(&lf->more, &lf->lock, &ts) == 0)
+	while (!lf->stop && lf->next_fd < 0 && pthread_cond_timedwait(&lf->more, &lf->lock, &ts) == 0)
 		;
-	again = !lf->stop;
+	*moved = take_next_fd(lf);
+	again = !lf->stop || *moved;
 	pthread_mutex_unlock(&lf->lock);
 	return (again);
 }
 
-/* A line whose beginning is on the disk is finished when the disk takes bytes again: whole or absent. */
-static void
-write_all(struct logfile *lf, const char *p, size_t n)
+/* Behind the line that began in the file before. */
+static const char *
+next_line(const char *start, const char *p, const char *end)
 {
+	while (p > start && p < end && p[-1] != '\n')
+		p++;
+	return (p);
+}
+
+/* A line whose beginning is on the disk is finished when the disk takes bytes again: whole or absent.  When the
+ * file is another one by then (HUP is how a full disk is left), that line stays unfinished in the old one. */
+static void
+write_all(struct logfile *lf, const char *start, size_t n)
+{
+	const char *p = start, *end = start + n;
+	bool moved = false;
 	ssize_t done;
 
-	while (n > 0) {
-		done = write(lf->fd, p, n);
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done < 0 && !wait_retry(lf))
-			return;
-		if (done > 0) {
+	while (p < end) {
+		done = write(lf->fd, p, (size_t)(end - p));
+		if (done > 0)
 			p += done;
-			n -= (size_t)done;
-		}
+		if (done >= 0 || errno == EINTR)
+			continue;
+		if (!wait_retry(lf, &moved))
+			return;
+		if (moved)
+			p = next_line(start, p, end);
 	}
 }
 

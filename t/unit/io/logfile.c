@@ -125,6 +125,31 @@ test_full(void)
 	g_free(fifo);
 }
 
+/* What waits for a full disk goes to the new file, which is somewhere else. */
+static void
+test_full_reopen(void)
+{
+	struct logfile *lf;
+	char *text;
+	int i;
+
+	g_unlink(path);
+	g_assert_cmpint(symlink("/dev/full", path), ==, 0);
+	g_assert_cmpint(logfile_open(path, &lf), ==, 0);
+	logfile_line(lf, TEXT("kept\n"));
+	g_usleep(100000); /* most likely it has been tried by then; the test holds either way */
+	g_unlink(path);
+	g_assert_cmpint(logfile_reopen(lf), ==, 0);
+	for (i = 0; i < 5000; i++, g_free(text), g_usleep(1000)) {
+		text = contents(path);
+		if (text[0] != '\0')
+			break;
+	}
+	g_assert_cmpstr(text, ==, "kept\n");
+	g_free(text);
+	logfile_close(lf);
+}
+
 static void
 test_errors(void)
 {
@@ -154,6 +179,7 @@ main(int argc, char **argv)
 	g_test_add_func("/logfile/writers", test_writers);
 	g_test_add_func("/logfile/reopen", test_reopen);
 	g_test_add_func("/logfile/full", test_full);
+	g_test_add_func("/logfile/full-reopen", test_full_reopen);
 	g_test_add_func("/logfile/errors", test_errors);
 	res = g_test_run();
 	fifo = g_build_filename(dir, "fifo", NULL);
