@@ -202,7 +202,7 @@ reply_lines(struct request *r, const struct proxy_reply *p, struct reply_extra *
 	return (lines);
 }
 
-/* Which root a path lies in; *rest is what follows it, without the slash. */
+/* Which root a path lies in; *rest is what follows it, without slashes: applications join "/root/" and "/file". */
 static const struct stat_scope *
 root_of(const struct site *s, struct text path, struct text *rest)
 {
@@ -218,7 +218,9 @@ root_of(const struct site *s, struct text path, struct text *rest)
 			if (d.n == 1 && d.p[0] == '/')
 				d.n = 0;
 			if (path.n > d.n && text_starts(path, d) && path.p[d.n] == '/') {
-				*rest = (struct text){path.p + d.n + 1, path.n - d.n - 1};
+				*rest = (struct text){path.p + d.n, path.n - d.n};
+				while (rest->n != 0 && rest->p[0] == '/')
+					rest->p++, rest->n--;
 				return (&root->scope);
 			}
 		}
