@@ -187,6 +187,7 @@ start(struct process *ps, struct config *config)
 	}
 	if (process_pidfile(c) != 0)
 		return (EX_CANTCREAT);
+	ps->has_pidfile = true;
 	if (process_become(c) != 0)
 		return (EX_NOPERM);
 	if (generation_start(ps, config, fds) != 0)
@@ -270,7 +271,7 @@ process_run(const struct options *opt, struct config *config)
 		process_close_logs(&ps); /* a thread is stuck in the kernel: leave without it */
 		_exit(rc);
 	}
-	if (pid_path != NULL)
+	if (pid_path != NULL && ps.has_pidfile)
 		(void)unlink(pid_path);
 	free(pid_path);
 	log_event(LOG_INFO, NULL, "stopped", LF_STR("how", "cleanly"));

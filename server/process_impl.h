@@ -39,6 +39,7 @@ struct process {
 	struct list access_files;
 	int signals;
 	bool draining, stopping;
+	bool has_pidfile;             /* it is ours to remove */
 };
 
 /* 0 or -errno, said on stderr (the log is not open yet) or logged. */

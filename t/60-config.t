@@ -3,6 +3,7 @@ use v5.36;
 use Test::More;
 use File::Temp ();
 use FindBin    ();
+use IO::Socket::INET ();
 
 my $program = ($ENV{B} // 'build') . '/bin/accel-server';
 my $dir = File::Temp->newdir;
@@ -160,6 +161,19 @@ $HTTP["host"] == "h" { # 1
 END
 my (undef, $again) = run('-p', '-f', put('again.conf', $printed));
 is $again, $printed, '... and that loads again, with the same meaning';
+
+# ---------------------------------------------------------------- a start that fails
+
+my $busy = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "listen: $!";
+my $pid_file = put('server.pid', "1\n");
+$file = put('busy.conf', $root . qq{server.bind = "127.0.0.1"\nserver.port = @{[ $busy->sockport ]}\n}
+	. qq{server.pid-file = "$pid_file"\nserver.max-worker = 1\n});
+($rc, undef, $err) = run('-f', $file);
+isnt $rc, 0, 'a port that is taken: no start';
+like $err, qr/listen\.failed/, '... which is said';
+is slurp($pid_file), "1\n", '... and the pid file of the server that runs stays';
+run('-1', '-f', $file);
+is slurp($pid_file), "1\n", '-1 removes none either';
 
 # ---------------------------------------------------------------- the command line
 
