@@ -158,6 +158,16 @@ listen_open(const struct listen_conf *lc, int *fdp)
 }
 
 void
+listen_refuse(int fd)
+{
+	int client;
+
+	shutdown(fd, SHUT_RDWR);
+	while ((client = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) /* a unix socket keeps those in its queue */
+		close(client);
+}
+
+void
 listen_close(int fd)
 {
 	close(fd); /* the file of a unix socket stays: a successor may be bound to it already */

@@ -20,6 +20,7 @@ int listen_open(const struct listen_conf *, int *fdp); /* 0, or -errno (-EINVAL:
 int listen_inherited(void);
 /* "ip:port" (v6 in brackets) or "unix:path" of a bound socket; -errno if fd is no listening socket. */
 int listen_name(int fd, char name[LISTEN_NAME_MAX]);
+void listen_refuse(int fd); /* new clients are refused from now on; accepting gives -EINVAL */
 void listen_close(int fd);
 
 #endif

@@ -28,8 +28,8 @@ worker_conf_of(struct process *ps, struct generation *g, unsigned fds, const str
 
 	return ((struct worker_conf){
 	    .config = g->config,
-	    .listeners = ps->listeners,
-	    .nlisteners = ps->nlisteners,
+	    .listeners = g->listeners.v,
+	    .nlisteners = g->listeners.n,
 	    .pools = g->pools,
 	    .backend = backend,
 	    .engine = c->event_handler,
@@ -113,7 +113,7 @@ workers_make(struct process *ps, struct generation *g, unsigned fds)
 }
 
 int
-generation_start(struct process *ps, struct config *config, unsigned fds)
+generation_start(struct process *ps, struct config *config, const struct listeners *ls, unsigned fds)
 {
 	const struct conf *c = config_global(config);
 	struct generation *g = calloc(1, sizeof(*g));
@@ -126,6 +126,7 @@ generation_start(struct process *ps, struct config *config, unsigned fds)
 	must(g != NULL);
 	list_init(&g->link);
 	g->config = config;
+	g->listeners = *ls;
 	g->nworkers = worker_count(c);
 	g->workers = calloc(g->nworkers, sizeof(struct worker *));
 	must(g->workers != NULL);
@@ -135,8 +136,10 @@ generation_start(struct process *ps, struct config *config, unsigned fds)
 	if (err != 0) {
 		log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", err));
 		generation_free(g);
+		process_unlisten(ps, ls);
 		return (err);
 	}
 	list_add_tail(&ps->generations, &g->link);
+	ps->listeners = *ls;
 	return (0);
 }

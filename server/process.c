@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/listen.h"
 #include "server/conn.h"
 #include "server/process_impl.h"
 
@@ -44,6 +45,7 @@ static void
 reload(struct process *ps)
 {
 	struct generation *old = newest(ps);
+	struct listeners now;
 	struct buf err, warn;
 	struct config *config;
 
@@ -54,15 +56,33 @@ reload(struct process *ps)
 	log_lines(LOG_WARN, "config.warning", buf_as_text(&warn));
 	if (config == NULL) {
 		log_lines(LOG_ERROR, "reload.refused", buf_as_text(&err));
-	} else if (process_listen(ps, config) != 0) {
+	} else if (process_listen(ps, config, &now) != 0) {
 		config_free(config);
-	} else if (generation_start(ps, config, process_descriptors(config_global(config))) == 0) {
+	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) == 0) {
 		generation_tell(old, WORKER_DRAIN);
+		old->retired_ns = clock_mono_ns();
 		log_event(LOG_INFO, NULL, "reloaded", LF_STR("file", ps->opt->file));
 	}
 	process_notify("READY=1");
 	buf_free(&err);
 	buf_free(&warn);
+}
+
+/* Sockets that the newest generation does without refuse clients.  Not at once: its workers must have stopped
+ * accepting, or they would log a failure. */
+static void
+refuse_dropped(struct process *ps, const struct generation *g)
+{
+	size_t i, k;
+
+	if (g->retired_ns == 0 || clock_mono_ns() - g->retired_ns < POLL_MS * NS_PER_MS)
+		return;
+	for (i = 0; i < g->listeners.n; i++) {
+		for (k = 0; k < ps->listeners.n && ps->listeners.v[k].fd != g->listeners.v[i].fd; k++)
+			;
+		if (k == ps->listeners.n)
+			listen_refuse(g->listeners.v[i].fd);
+	}
 }
 
 static void
@@ -73,9 +93,11 @@ reap(struct process *ps)
 	list_foreach_safe(l, tmp, &ps->generations) {
 		struct generation *g = list_entry(l, struct generation, link);
 
+		refuse_dropped(ps, g);
 		if (!generation_ended(g))
 			continue;
 		list_del(&g->link);
+		process_unlisten(ps, &g->listeners);
 		generation_free(g);
 	}
 }
@@ -178,10 +200,11 @@ start(struct process *ps, struct config *config)
 {
 	const struct conf *c = config_global(config);
 	unsigned fds = process_descriptors(c);
+	struct listeners now;
 
-	if (process_listen(ps, config) != 0)
+	if (process_listen(ps, config, &now) != 0)
 		return (EX_UNAVAILABLE);
-	if (ps->nlisteners == 0) {
+	if (now.n == 0) {
 		log_event(LOG_ERROR, NULL, "listen.nothing", LF_STR("do", "set server.port"));
 		return (EX_CONFIG);
 	}
@@ -190,7 +213,7 @@ start(struct process *ps, struct config *config)
 	ps->has_pidfile = true;
 	if (process_become(c) != 0)
 		return (EX_NOPERM);
-	if (generation_start(ps, config, fds) != 0)
+	if (generation_start(ps, config, &now, fds) != 0)
 		return (EX_CONFIG);
 	return (0);
 }
@@ -200,8 +223,8 @@ say_ready(struct process *ps)
 {
 	size_t i;
 
-	for (i = 0; i < ps->nlisteners; i++)
-		log_event(LOG_INFO, NULL, "listening", LF_STR("address", ps->listeners[i].name),
+	for (i = 0; i < ps->listeners.n; i++)
+		log_event(LOG_INFO, NULL, "listening", LF_STR("address", ps->listeners.v[i].name),
 		    LF_U64("workers", newest(ps)->nworkers));
 	process_notify("READY=1");
 }
@@ -230,7 +253,8 @@ serve_one(struct process *ps)
 static int
 run_one(struct process *ps, struct config *config)
 {
-	int rc = generation_start(ps, config, process_descriptors(config_global(config))) == 0 ? serve_one(ps) : EX_CONFIG;
+	unsigned fds = process_descriptors(config_global(config));
+	int rc = generation_start(ps, config, &ps->listeners, fds) == 0 ? serve_one(ps) : EX_CONFIG;
 
 	reap(ps); /* its worker has no thread: ended from the start */
 	return (rc);

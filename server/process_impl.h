@@ -14,12 +14,19 @@
 
 #define MAX_LISTENERS 64
 
+struct listeners {
+	struct listener v[MAX_LISTENERS];
+	size_t n;
+};
+
 struct generation {
 	struct list link;
+	struct listeners listeners;   /* generations may share sockets, never names */
 	struct config *config;
 	struct io_pools *pools;
 	struct worker **workers;
 	unsigned nworkers;
+	uint64_t retired_ns;          /* when it was told to drain for a newer one; 0: was not */
 };
 
 struct access_file {
@@ -30,8 +37,7 @@ struct access_file {
 
 struct process {
 	const struct options *opt;
-	struct listener listeners[MAX_LISTENERS];
-	size_t nlisteners;
+	struct listeners listeners;   /* of the newest generation */
 	bool inherited;
 	struct list generations;      /* newest last; the others drain */
 	struct logfile *errorlog;
@@ -49,14 +55,17 @@ void process_reopen_logs(struct process *);
 void process_close_logs(struct process *);
 
 int process_inherit(struct process *);                      /* LISTEN_FDS */
-int process_listen(struct process *, const struct config *); /* what it asks for; what is open stays open */
+/* The sockets config asks for, as *now; those of the newest generation are used again, none is closed. */
+int process_listen(struct process *, const struct config *, struct listeners *now);
+/* Closes those that no generation has. */
+void process_unlisten(struct process *, const struct listeners *);
 unsigned process_descriptors(const struct conf *);          /* the limit, raised as far as it goes */
 int process_become(const struct conf *);
 int process_pidfile(const struct conf *);
 void process_notify(const char *state);                     /* NOTIFY_SOCKET */
 
-/* Takes config; 0: its workers run (with -1: exist), it is the newest.  -errno: logged, all is undone. */
-int generation_start(struct process *, struct config *, unsigned fds);
+/* Takes config and sockets; 0: its workers run (with -1: exist), it is the newest.  -errno: logged, all is undone. */
+int generation_start(struct process *, struct config *, const struct listeners *, unsigned fds);
 void generation_tell(struct generation *, enum worker_mode);
 bool generation_ended(const struct generation *);
 void generation_free(struct generation *);

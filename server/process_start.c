@@ -18,28 +18,28 @@ process_inherit(struct process *ps)
 {
 	int i, n = listen_inherited();
 
-	for (i = 0; i < n && ps->nlisteners < MAX_LISTENERS; i++) {
-		struct listener *l = &ps->listeners[ps->nlisteners];
+	for (i = 0; i < n && ps->listeners.n < MAX_LISTENERS; i++) {
+		struct listener *l = &ps->listeners.v[ps->listeners.n];
 
 		l->fd = 3 + i;
 		if (listen_name(l->fd, l->name) != 0) {
 			fprintf(stderr, "accel-server: LISTEN_FDS: descriptor %d is no listening socket\n", l->fd);
 			return (-EINVAL);
 		}
-		ps->nlisteners++;
+		ps->listeners.n++;
 	}
 	ps->inherited = n > 0;
 	return (0);
 }
 
-static struct listener *
-listener_find(struct listener *ls, size_t n, const char *name)
+static const struct listener *
+listener_find(const struct listeners *ls, const char *name)
 {
 	size_t i;
 
-	for (i = 0; i < n; i++)
-		if (strcmp(ls[i].name, name) == 0)
-			return (&ls[i]);
+	for (i = 0; i < ls->n; i++)
+		if (strcmp(ls->v[i].name, name) == 0)
+			return (&ls->v[i]);
 	return (NULL);
 }
 
@@ -63,41 +63,61 @@ listener_open(const struct conf *c, const char *name, struct listener *l)
 	return (0);
 }
 
-/* The sockets a configuration asks for; those that are open already are kept. */
 int
-process_listen(struct process *ps, const struct config *config)
+process_listen(struct process *ps, const struct config *config, struct listeners *now)
 {
-	struct listener now[MAX_LISTENERS];
-	const struct conf *c = config_global(config);
+	const struct listener *old;
 	const char *name;
-	size_t i, n = 0;
+	size_t i;
 	int err;
 
-	if (ps->inherited)
+	if (ps->inherited) {
+		*now = ps->listeners;
 		return (0);
-	for (i = 0; (name = config_listen(config, i)) != NULL; i++) {
-		struct listener *old = listener_find(ps->listeners, ps->nlisteners, name);
-
-		if (n == MAX_LISTENERS || listener_find(now, n, name) != NULL)
-			continue;
-		if (old != NULL)
-			now[n++] = *old;
-		else if ((err = listener_open(c, name, &now[n])) == 0)
-			n++;
-		else
-			goto failed;
 	}
-	for (i = 0; i < ps->nlisteners; i++)
-		if (listener_find(now, n, ps->listeners[i].name) == NULL)
-			listen_close(ps->listeners[i].fd);
-	memcpy(ps->listeners, now, n * sizeof(now[0]));
-	ps->nlisteners = n;
+	now->n = 0;
+	for (i = 0; (name = config_listen(config, i)) != NULL; i++) {
+		if (now->n == MAX_LISTENERS || listener_find(now, name) != NULL)
+			continue;
+		old = listener_find(&ps->listeners, name);
+		if (old != NULL) {
+			now->v[now->n++] = *old;
+			continue;
+		}
+		err = listener_open(config_global(config), name, &now->v[now->n]);
+		if (err != 0) {
+			process_unlisten(ps, now);
+			return (err);
+		}
+		now->n++;
+	}
 	return (0);
-failed:
-	while (n-- != 0)
-		if (listener_find(ps->listeners, ps->nlisteners, now[n].name) == NULL)
-			listen_close(now[n].fd);
-	return (err);
+}
+
+static bool
+listener_used(const struct process *ps, int fd)
+{
+	const struct generation *g;
+	const struct list *l;
+	size_t i;
+
+	for (l = ps->generations.next; l != &ps->generations; l = l->next) {
+		g = list_entry(l, struct generation, link);
+		for (i = 0; i < g->listeners.n; i++)
+			if (g->listeners.v[i].fd == fd)
+				return (true);
+	}
+	return (false);
+}
+
+void
+process_unlisten(struct process *ps, const struct listeners *ls)
+{
+	size_t i;
+
+	for (i = 0; i < ls->n && !ps->inherited; i++)
+		if (!listener_used(ps, ls->v[i].fd))
+			listen_close(ls->v[i].fd);
 }
 
 unsigned

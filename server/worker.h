@@ -14,7 +14,7 @@
 #include "server/request.h"
 #include "server/site.h"
 
-struct listener { /* shared by all workers; owned by the process */
+struct listener { /* shared by the workers of a generation, which owns it */
 	int fd;
 	char name[LISTEN_NAME_MAX];
 };

@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/lib";
 use Test::More;
+use IO::Socket::UNIX ();
 use Test::Server;
 use Time::HiRes qw(time);
 
@@ -115,6 +116,39 @@ subtest 'USR1 reloads without losing anybody' => sub {
 	$srv->signal('USR1');
 	$srv->wait_log(qr/reload.*(?:fail|refus|kept|old)|(?:fail|refus|kept|old).*reload|server\.conf:1/i);
 	is $srv->fetch('/a')->{status}, 200, 'a broken configuration changes nothing';
+};
+
+subtest 'a reload changes sockets only if it succeeds' => sub {
+	my $srv = Test::Server->start(conf => qq{server.bind = "\@RUN\@/one.sock"\nserver.max-worker = 2\n}, env => { LISTEN_PID => 1 });
+	my $run = $srv->run;
+	my $answers = sub {
+		my $c = IO::Socket::UNIX->new(Peer => "$run/$_[0].sock") or return 0;
+		print {$c} "GET /a HTTP/1.0\r\n\r\n";
+		return (<$c> // '') =~ / 200 /;
+	};
+	my $reload = sub {
+		my ($name, $root) = @_;
+		my $text = Test::Server::_slurp("$run/server.conf") =~ s/\w+\.sock/$name.sock/r;
+		Test::Server::_put("$run/server.conf", $text =~ s/(document-root = ")[^"]*/$1$root/r);
+		$srv->signal('USR1');
+	};
+	big($srv);
+	ok Test::Server::eventually(sub { $answers->('one') }), 'it serves';
+	my $slow_client = IO::Socket::UNIX->new(Peer => "$run/one.sock") or die "one.sock: $!";
+	print {$slow_client} "GET /big HTTP/1.0\r\n\r\n";
+	like scalar <$slow_client>, qr/ 200 /, 'a download has begun';
+
+	$reload->('two', '/nonexistent');
+	$srv->wait_log(qr/start\.failed/);
+	ok !$answers->('two'), 'refused: the new address is not served';
+	ok $answers->('one'), '... and the old one is';
+	$reload->('two', $srv->dir);
+	ok Test::Server::eventually(sub { $answers->('two') }), 'mended: the new one is served';
+	ok Test::Server::eventually(sub { !$answers->('one') }), '... and the old one is not';
+	my $got = do { local $/; <$slow_client> };
+	$got =~ s/\A.*?\r\n\r\n//s;
+	is length $got, 32 << 20, 'the download ends whole';
+	unlike $srv->log, qr/accept/, 'nobody complains about a socket that went';
 };
 
 subtest 'out of descriptors: no spin, and it recovers' => sub {
