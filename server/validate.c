@@ -512,7 +512,7 @@ static int
 range_set(struct text set, uint64_t size, struct byte_range out[RANGES_MAX])
 {
 	int asked = 0, n = 0;
-	struct byte_range r;
+	struct byte_range r = {0, 0};
 	struct text spec;
 	uint64_t sum = 0;
 
