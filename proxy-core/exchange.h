@@ -4,7 +4,7 @@
  *
  * Result   on_end(arg, 0): the reply is complete.  Before on_head: on_end(arg, 502, 503 or 504), what to tell the
  *          client (retry_after_s is set for 503).  After on_head: on_end(arg, -errno): the reply broke off, cut the
- *          client's connection.  on_end comes exactly once, unless exchange_forget() took the sink away; it is the last call.
+ *          client's connection.  on_end comes exactly once and last, unless exchange_forget() took the sink away.
  * Owner    the request and all it points to belong to the caller and stay valid until on_end or
  *          exchange_forget().  Texts given to on_head and on_body are lent until the call returns.
  * Thread   the worker's loop.  Callbacks never come from inside exchange_start().
@@ -33,7 +33,7 @@ struct proxy_request {
 	struct text remote_addr, server_addr, server_name;
 	uint16_t remote_port, server_port;
 	int64_t content_length; /* of the body to come; 0: none */
-	const struct proxy_field *headers; /* the client's; hop-by-hop, Proxy, names with '_' and control headers are dropped by the codec */
+	const struct proxy_field *headers; /* the client's; the codec drops those that may not pass (cgi_env.h) */
 	size_t nheaders;
 	bool safe;              /* may be repeated on another socket: GET, HEAD, OPTIONS without body */
 };
@@ -72,20 +72,24 @@ struct proxy_conf {             /* of one block; copied by upstream_new() */
 struct upstream; /* one block's backends, pools and waiters in one worker */
 struct exchange;
 
-/* Looks addresses up and checks the protocol: start-up only, blocks.  0 or -errno with *err (errsize bytes) saying what and what
- * to do. */
+/* Looks addresses up and checks the protocol: start-up only, blocks.  0 or -errno with *err (errsize bytes) saying what
+ * is wrong and what to do. */
 int upstream_check(const struct proxy_conf *, char *err, size_t errsize);
-struct upstream *upstream_new(struct io *, struct counters *, const struct proxy_conf *, int *err); /* after upstream_check() */
+/* After upstream_check(). */
+struct upstream *upstream_new(struct io *, struct counters *, const struct proxy_conf *, int *err);
 void upstream_free(struct upstream *); /* no exchange may be running; closes idle sockets (io_run() until done) */
 bool upstream_idle(const struct upstream *); /* no exchange, no socket */
 void upstream_close_idle(struct upstream *); /* drain: idle sockets close, busy ones after their reply */
 
-int exchange_start(struct upstream *, const struct proxy_request *, const struct exchange_sink *, void *arg, struct exchange **); /* -ENOMEM */
+/* 0 or -ENOMEM. */
+int exchange_start(struct upstream *, const struct proxy_request *, const struct exchange_sink *, void *arg,
+    struct exchange **);
 /* Request body bytes, copied; returns how many were taken (the rest after on_room). */
 size_t exchange_body(struct exchange *, struct text bytes);
 void exchange_pause(struct exchange *);  /* no on_body until resume: the client is slow */
 void exchange_resume(struct exchange *);
-/* No callback any more; yours is NULL now.  drain: read the rest of the reply (bounded: 64 KiB or a second) so that the socket can be kept, else the socket is closed. */
+/* No callback any more; yours is NULL now.  drain: the rest of the reply is read (at most 64 KiB, for at most a second)
+ * so that the socket can be kept; else the socket is closed. */
 void exchange_forget(struct exchange **, bool drain);
 const struct proxy_times *exchange_times(const struct exchange *);
 const char *exchange_backend(const struct exchange *); /* name for logs; "" before one is chosen */
