@@ -42,9 +42,12 @@ pool_set_down(struct pool *p, int err)
 	uint64_t now = io_now(p->io);
 
 	p->misses = 0;
+	/* Many connects may be refused at once: that is one failure, and one pause. */
+	if (!p->down || now >= p->paused_until_ns) {
+		p->pause_ms = pool_next_pause(p);
+		p->paused_until_ns = now + p->pause_ms * NS_PER_MS;
+	}
 	p->down = true;
-	p->pause_ms = pool_next_pause(p);
-	p->paused_until_ns = now + p->pause_ms * NS_PER_MS;
 	if (log_allowed(&p->logged_ns, now))
 		log_event(LOG_WARN, NULL, "pool.down", LF_STR("backend", p->name),
 		    LF_ERR("error", err), LF_U64("pause_ms", p->pause_ms),
