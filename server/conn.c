@@ -126,6 +126,7 @@ begin_request(struct conn *c, size_t used)
 	r->started_ns = io_now(c->w->io);
 	c->dropped = 0;
 	c->continued = false;
+	c->waited_ns = c->got_bytes = 0;
 	r->body_left = r->http.chunked ? -1 : r->http.content_length > 0 ? r->http.content_length : 0;
 	count(&c->w->counters, requests);
 	return (&st_route);

@@ -30,6 +30,8 @@ struct conn {
 	const char *listener;
 	struct text in;        /* not consumed yet: in the lent buffer or in own */
 	struct buf own;
+	uint64_t waited_ns;    /* for this request's body, and the bytes that came */
+	uint64_t got_bytes;
 	uint64_t head_ns;      /* first byte of the head that is being collected */
 	void (*got)(struct request *, int err);
 	void (*sent)(struct request *, int err);

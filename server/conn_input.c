@@ -6,8 +6,11 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/must.h"
 #include "server/conn_impl.h"
+
+#define BODY_RATE 1024 /* bytes a second */
 
 static void received(struct io_op *);
 
@@ -53,6 +56,9 @@ conn_want_bytes(struct conn *c, uint32_t deadline_ms)
 static void
 take_bytes(struct conn *c, struct io_op *op)
 {
+	c->waited_ns += io_now(c->w->io) - op->at.submit;
+	if (op->res > 0)
+		c->got_bytes += (uint64_t)op->res;
 	if (op->res <= 0) {
 		c->in_err = op->res == 0 ? -ECONNRESET : (int)op->res;
 	} else if (c->in.n == 0) {
@@ -84,6 +90,19 @@ received(struct io_op *op)
 	/* The handler took what it could; the rest must outlive the lent buffer. */
 	if (!c->closing && c->r != NULL && c->in.n != 0 && !conn_settle(c))
 		conn_stop(c);
+}
+
+/* A client may pause for server.max-read-idle, but not after every byte: a body that keeps us waiting has to
+ * come at BODY_RATE in the long run. */
+static uint32_t
+body_ms(const struct conn *c)
+{
+	uint64_t idle = 1000 * c->r->conf->read_idle, limit = idle + c->got_bytes * 1000 / BODY_RATE;
+	uint64_t spent = c->waited_ns / NS_PER_MS;
+
+	if (spent >= limit)
+		return (1); /* over: the next receive ends at once */
+	return ((uint32_t)(limit - spent < idle ? limit - spent : idle));
 }
 
 /* ---- bodies that are not streamed */
@@ -154,7 +173,7 @@ conn_skip_body(struct conn *c)
 	}
 	if (bad)
 		return (body_failed(c, 400, "malformed chunked body"));
-	return (conn_want_bytes(c, (uint32_t)(1000 * r->conf->read_idle)));
+	return (conn_want_bytes(c, body_ms(c)));
 }
 
 const struct conn_state *
@@ -179,7 +198,7 @@ conn_upload(struct conn *c)
 		return (body_failed(c, 400, "malformed chunked body"));
 	if (r->upload.failed)
 		return (body_failed(c, 413, "chunked body longer than server.max-request-size"));
-	return (conn_want_bytes(c, (uint32_t)(1000 * r->conf->read_idle)));
+	return (conn_want_bytes(c, body_ms(c)));
 }
 
 /* ---- for handlers that stream them */
@@ -213,7 +232,7 @@ conn_want_input(struct request *r, void (*got)(struct request *, int err))
 
 	must(!c->receiving && c->in.n == 0);
 	c->got = got;
-	if (conn_want_bytes(c, (uint32_t)(1000 * r->conf->read_idle)) != WAIT)
+	if (conn_want_bytes(c, body_ms(c)) != WAIT)
 		conn_stop(c);
 }
 

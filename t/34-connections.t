@@ -130,6 +130,16 @@ subtest 'silent and slow clients end' => sub {
 	$c->send("POST /a HTTP/1.1\r\nHost: x\r\nContent-Length: 100\r\n\r\nabc");
 	($s, $got) = until_closed($c);
 	ok_between $s, 0, 6, 'one that stops within a body';
+	for my $head ("Content-Length: 100000\r\n\r\n", "Transfer-Encoding: chunked\r\n\r\n186a0\r\n") {
+		$c = $srv->connect;
+		$c->send("POST /a HTTP/1.1\r\nHost: x\r\n$head");
+		$t = time;
+		while (time - $t < 8) {
+			last if $c->_more(time + 0.05) || $c->{eof};
+			$c->send('x') or last;
+		}
+		ok_between time - $t, 0.5, 5, 'one whose body drips in byte by byte: ' . substr $head, 0, 14;
+	}
 	$c = $srv->connect;
 	$c->send(req('/a'));
 	is $c->reply->{body}, 'A', 'one that goes idle after a reply';
