@@ -196,26 +196,36 @@ watch(struct process *ps)
 }
 
 static int
-start(struct process *ps, struct config *config)
+prepare(struct process *ps, const struct config *config, struct listeners *now)
 {
 	const struct conf *c = config_global(config);
-	unsigned fds = process_descriptors(c);
-	struct listeners now;
 
-	if (process_listen(ps, config, &now) != 0)
+	if (process_inherit(ps) != 0)
+		return (EX_USAGE);
+	if (process_listen(ps, config, now) != 0)
 		return (EX_UNAVAILABLE);
-	if (now.n == 0) {
+	if (now->n == 0) {
 		log_event(LOG_ERROR, NULL, "listen.nothing", LF_STR("do", "set server.port"));
 		return (EX_CONFIG);
 	}
 	if (process_pidfile(c) != 0)
 		return (EX_CANTCREAT);
 	ps->has_pidfile = true;
-	if (process_become(c) != 0)
-		return (EX_NOPERM);
-	if (generation_start(ps, config, &now, fds) != 0)
-		return (EX_CONFIG);
-	return (0);
+	return (process_become(c) == 0 ? 0 : EX_NOPERM);
+}
+
+static int
+start(struct process *ps, struct config *config)
+{
+	unsigned fds = process_descriptors(config_global(config));
+	struct listeners now;
+	int rc = prepare(ps, config, &now);
+
+	if (rc != 0)
+		config_free(config);
+	else if (generation_start(ps, config, &now, fds) != 0)
+		rc = EX_CONFIG;
+	return (rc);
 }
 
 static void
@@ -263,7 +273,7 @@ run_one(struct process *ps, struct config *config)
 static int
 run(struct process *ps, struct config *config)
 {
-	int rc = process_inherit(ps) == 0 ? start(ps, config) : EX_USAGE;
+	int rc = start(ps, config);
 
 	if (rc != 0) {
 		fprintf(stderr, "accel-server: not started; the error log says why\n");

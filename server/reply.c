@@ -311,6 +311,13 @@ send_multipart(struct request *r, struct stat_entry *e, const struct file_facts 
 	return (body_copy(&r->body, (struct text){last, nlast}));
 }
 
+/* 200, 206 and 416 say which part of a file is sent, and that is decided here. */
+static bool
+is_own_status(int status)
+{
+	return (status != 0 && status != 200 && status != 206 && status != 416);
+}
+
 static bool
 send_selected(struct request *r, struct stat_entry *e, const struct reply_extra *x)
 {
@@ -323,7 +330,7 @@ send_selected(struct request *r, struct stat_entry *e, const struct reply_extra 
 		reply_error(r, 502);
 		return (true);
 	}
-	if (x != NULL && x->status != 0 && x->status != 200) {
+	if (x != NULL && is_own_status(x->status)) {
 		r->status = x->status;
 		return (file_head(r, r->status, &f, f.type, e->size, NULL, 0, x) && attach(r, e, 0, e->size));
 	}

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <limits.h>
 
+#include "base/log.h"
 #include "server/conn.h"
 #include "server/handler/handler.h"
 #include "server/reply.h"
@@ -10,6 +11,7 @@
 #define NO_INDEX UINT_MAX /* index_try: all names were tried, the directory itself is being looked up */
 
 static enum handled static_answer(struct request *, struct stat_entry *, bool peek);
+static enum handled refuse(struct request *, int status);
 
 static void
 waited(struct stat_wait *w, struct stat_entry *e)
@@ -66,10 +68,8 @@ answer_dir(struct request *r, bool peek)
 	struct text path = request_path(r);
 	char *p;
 
-	if (r->extra != NULL) {
-		reply_error(r, 403);
-		return (HANDLED_REPLY);
-	}
+	if (r->extra != NULL)
+		return (refuse(r, 403));
 	if (path.p[path.n - 1] == '/')
 		return (try_index(r, peek));
 	p = arena_get(&r->arena, path.n + 2);
@@ -99,6 +99,9 @@ is_excluded(const struct request *r)
 static enum handled
 refuse(struct request *r, int status)
 {
+	if (r->extra != NULL)
+		log_event(LOG_WARN, conn_id(r), "sendfile.failed", LF_TEXT("path", r->lookup), LF_U64("status", status),
+		    LF_STR("do", "the application named a file that is missing, no file, or out of its root"));
 	if (status == 503)
 		reply_retry(r, 1);
 	else
