@@ -94,17 +94,14 @@ struct name {
 /* By length; no length has three. */
 #define NAME_MAX_LEN 19
 static const struct name names[NAME_MAX_LEN + 1][2] = {
-	[2] = {{"te", HH_TE}},
 	[4] = {{"host", HH_HOST}},
 	[5] = {{"range", HH_RANGE}},
 	[6] = {{"cookie", HH_COOKIE}, {"expect", HH_EXPECT}},
-	[7] = {{"referer", HH_REFERER}, {"upgrade", HH_UPGRADE}},
+	[7] = {{"referer", HH_REFERER}},
 	[8] = {{"if-range", HH_IF_RANGE}, {"if-match", HH_IF_MATCH}},
 	[10] = {{"user-agent", HH_USER_AGENT}, {"connection", HH_CONNECTION}},
-	[12] = {{"content-type", HH_CONTENT_TYPE}},
-	[13] = {{"if-none-match", HH_IF_NONE_MATCH}, {"authorization", HH_AUTHORIZATION}},
+	[13] = {{"if-none-match", HH_IF_NONE_MATCH}},
 	[14] = {{"content-length", HH_CONTENT_LENGTH}},
-	[15] = {{"accept-encoding", HH_ACCEPT_ENCODING}},
 	[17] = {{"if-modified-since", HH_IF_MODIFIED_SINCE}, {"transfer-encoding", HH_TRANSFER_ENCODING}},
 	[19] = {{"if-unmodified-since", HH_IF_UNMODIFIED_SINCE}},
 };
@@ -603,28 +600,4 @@ http1_head(struct text in, size_t max_head, struct http_request *r, size_t *used
 		*why = h.why;
 	}
 	return (s);
-}
-
-/* ---------------------------------------------------------------- lookups */
-
-struct text
-http1_header(const struct http_request *r, struct text name)
-{
-	unsigned i;
-
-	for (i = 0; i < r->nheaders; i++)
-		if (text_ieq(r->headers[i].name, name))
-			return (r->headers[i].value);
-	return (TEXT_NONE);
-}
-
-bool
-http1_list_has(struct text list, struct text token)
-{
-	struct text member;
-
-	while (text_next(&list, ',', &member))
-		if (text_ieq(text_trim(member), token))
-			return (true);
-	return (false);
 }

@@ -19,7 +19,6 @@ enum http_method { HTTP_OTHER, HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_DE
 enum http_known {
 	HH_HOST, HH_CONNECTION, HH_CONTENT_LENGTH, HH_TRANSFER_ENCODING, HH_EXPECT, HH_RANGE, HH_IF_RANGE, HH_IF_MATCH,
 	HH_IF_NONE_MATCH, HH_IF_MODIFIED_SINCE, HH_IF_UNMODIFIED_SINCE, HH_USER_AGENT, HH_REFERER, HH_COOKIE,
-	HH_CONTENT_TYPE, HH_ACCEPT_ENCODING, HH_AUTHORIZATION, HH_UPGRADE, HH_TE,
 	HH_N
 };
 
@@ -55,10 +54,6 @@ enum parse { PARSE_MORE, PARSE_DONE, PARSE_BAD };
  * On PARSE_BAD r->line is set if the whole line came; of the rest of *r rely on nothing.
  * Resuming is free of cost only for heads that come whole: the parser keeps no state. */
 enum parse http1_head(struct text in, size_t max_head, struct http_request *, size_t *used, int *status, const char **why);
-
-/* First header of that name, any case; .p NULL when absent. */
-struct text http1_header(const struct http_request *, struct text name);
-bool http1_list_has(struct text list, struct text token); /* comma list, token any case */
 
 /* A chunked body, decoded in place of reading: call until PARSE_DONE.  Each call takes from *in and gives the
  * next run of body bytes in *data (may be empty).  Limits: chunk-size line 256 bytes, trailers 8 KiB (dropped).
