@@ -139,16 +139,26 @@ process_descriptors(const struct conf *c)
 	return (rl.rlim_cur > 1000000 ? 1000000u : (unsigned)rl.rlim_cur);
 }
 
+static int
+unknown(const char *what, const char *name, const char *mend)
+{
+	log_event(LOG_ERROR, NULL, "user.unknown", LF_STR(what, name), LF_STR("do", mend));
+	return (-ENOENT);
+}
+
 int
 process_become(const struct conf *c)
 {
+	const char *name;
 	struct group *gr = NULL;
 	struct passwd *pw = NULL;
 
-	if (c->groupname != NULL && c->groupname[0] != '\0' && (gr = getgrnam(c->groupname)) == NULL)
-		goto unknown;
-	if (c->username != NULL && c->username[0] != '\0' && (pw = getpwnam(c->username)) == NULL)
-		goto unknown;
+	name = c->groupname;
+	if (name != NULL && name[0] != '\0' && (gr = getgrnam(name)) == NULL)
+		return (unknown("group", name, "mend server.groupname"));
+	name = c->username;
+	if (name != NULL && name[0] != '\0' && (pw = getpwnam(name)) == NULL)
+		return (unknown("user", name, "mend server.username"));
 	if ((gr == NULL && pw == NULL) || geteuid() != 0)
 		return (0);
 	if (setgid(gr != NULL ? gr->gr_gid : pw->pw_gid) != 0)
@@ -156,9 +166,6 @@ process_become(const struct conf *c)
 	if (pw != NULL && (initgroups(pw->pw_name, gr != NULL ? gr->gr_gid : pw->pw_gid) != 0 || setuid(pw->pw_uid) != 0))
 		goto failed;
 	return (0);
-unknown:
-	log_event(LOG_ERROR, NULL, "user.unknown", LF_STR("do", "mend server.username or server.groupname"));
-	return (-ENOENT);
 failed:
 	log_event(LOG_ERROR, NULL, "user.failed", LF_ERR("error", -errno));
 	return (-EPERM);
