@@ -98,12 +98,13 @@ usage(FILE *to)
 int
 main(int argc, char **argv)
 {
+	static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
 	pthread_t t[THREADS_MAX];
 	double start, seconds = 60;
 	int c, i, n = 1;
 	FILE *f = stdin;
 
-	while ((c = getopt(argc, argv, "j:d:h")) != -1) {
+	while ((c = getopt_long(argc, argv, "j:d:h", long_options, NULL)) != -1) {
 		switch (c) {
 		case 'j': n = atoi(optarg); break;
 		case 'd': seconds = atof(optarg); break;
