@@ -225,7 +225,7 @@ conn_route(struct conn *c)
 	if (r->conf != NULL && (!r->http.keep_alive || c->nreq >= r->conf->keepalive_requests))
 		c->close_after = true;
 	if (status != 0)
-		return (conn_refuse(c, status, "no answer for such a request"));
+		return (conn_refuse(c, status, status == 500 ? "no memory, or what applies to it is unusable" : "its path leaves the root, or cannot be decoded"));
 	return (c->w->physical ? &st_probe : routed(c));
 }
 
@@ -236,7 +236,7 @@ found(struct conn *c, struct stat_entry *e)
 
 	stat_put(e);
 	if (exists && route_existing(c->r, &c->handler) != 0)
-		return (conn_refuse(c, 500, "no answer for such a request"));
+		return (conn_refuse(c, 500, "no memory, or what applies to it is unusable"));
 	return (routed(c));
 }
 

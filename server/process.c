@@ -19,11 +19,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/listen.h"
+#include "base/counter.h"
 #include "server/conn.h"
 #include "server/process_impl.h"
 
 #define STOP_MS 1500u    /* TERM: workers are waited for this long, then left */
 #define POLL_MS 50       /* how often draining generations are looked at */
+#define COUNTERS_MAX 64u
 
 static struct generation *
 newest(struct process *ps)
@@ -85,6 +87,26 @@ refuse_dropped(struct process *ps, const struct generation *g)
 	}
 }
 
+/* What its workers have counted, at HUP and at their end; zeros are left out. */
+static void
+log_counters(const struct generation *g)
+{
+	struct log_field f[COUNTERS_MAX];
+	const struct counter_info *ci;
+	size_t n = 0;
+	unsigned i;
+
+	for (ci = counter_infos; ci->name != NULL && n < COUNTERS_MAX; ci++) {
+		uint64_t sum = 0;
+
+		for (i = 0; i < g->nworkers; i++)
+			sum += g->workers[i] != NULL ? counter_get(&g->workers[i]->counters, ci) : 0;
+		if (sum != 0)
+			f[n++] = LF_U64(ci->name, sum);
+	}
+	log_event_fields(LOG_INFO, NULL, "counters", f, n);
+}
+
 static void
 reap(struct process *ps)
 {
@@ -98,6 +120,7 @@ reap(struct process *ps)
 			continue;
 		list_del(&g->link);
 		process_unlisten(ps, &g->listeners);
+		log_counters(g);
 		generation_free(g);
 	}
 }
@@ -143,6 +166,7 @@ take_signal(struct process *ps)
 		break;
 	case SIGHUP:
 		process_reopen_logs(ps);
+		log_counters(newest(ps));
 		break;
 	case SIGUSR1:
 		if (!ps->draining)
@@ -308,7 +332,7 @@ process_run(const struct options *opt, struct config *config)
 	if (pid_path != NULL && ps.has_pidfile)
 		(void)unlink(pid_path);
 	free(pid_path);
-	log_event(LOG_INFO, NULL, "stopped", LF_STR("how", "cleanly"));
+	log_event(LOG_INFO, NULL, "stopped", LF_STR("how", rc == 0 ? "cleanly" : "could not start"));
 	process_close_logs(&ps);
 	close(ps.signals);
 	return (rc);
