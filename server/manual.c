@@ -1,119 +1,9 @@
-/* server/manual.c -- one text, written as roff or as plain lines. */
+/* server/manual.c -- what the tables of directives and options say, as manual pages. */
 #include <errno.h>
+#include "base/manpage.h"
 #include "server/config.h"
 #include "server/manual.h"
 #include "server/options.h"
-
-#define TEXT_WIDTH 78
-#define INDENT 8
-
-struct page {
-	struct buf *out;
-	bool roff;
-};
-
-/* ---------------------------------------------------------------- two ways to write */
-
-/* A backslash, and a dot or quote at the start of a line, mean something to roff. */
-static void
-roff_text(struct buf *out, const char *s)
-{
-	if (*s == '.' || *s == '\'')
-		buf_str(out, "\\&");
-	for (; *s != '\0'; s++) {
-		if (*s == '\\')
-			buf_str(out, "\\e");
-		else if (*s == '-')
-			buf_str(out, "\\-");
-		else
-			buf_char(out, *s);
-	}
-}
-
-static void
-fill(struct buf *out, unsigned indent, const char *s)
-{
-	size_t col = 0, n;
-
-	while (*s != '\0') {
-		n = strcspn(s, " ");
-		if (col == 0 || col + 1 + n > TEXT_WIDTH - indent) {
-			buf_printf(out, "%s%*s", col > 0 ? "\n" : "", (int)indent, "");
-			col = 0;
-		} else {
-			buf_char(out, ' ');
-			col++;
-		}
-		buf_add(out, s, n);
-		col += n;
-		s += n;
-		s += strspn(s, " ");
-	}
-	buf_char(out, '\n');
-}
-
-static void
-title(struct page *p, const char *name, const char *section)
-{
-	if (p->roff)
-		buf_printf(p->out, ".TH %s %s \"\" \"stat-accel " STAT_ACCEL_VERSION "\"\n", name, section);
-	else
-		buf_printf(p->out, "%s(%s)\n", name, section);
-}
-
-static void
-heading(struct page *p, const char *s)
-{
-	buf_printf(p->out, p->roff ? ".SH %s\n" : "\n%s\n", s);
-}
-
-static void
-para(struct page *p, const char *s)
-{
-	if (p->roff) {
-		buf_str(p->out, ".PP\n");
-		roff_text(p->out, s);
-		buf_char(p->out, '\n');
-	} else
-		fill(p->out, INDENT, s);
-}
-
-static void
-item(struct page *p, const char *term)
-{
-	if (p->roff) {
-		buf_str(p->out, ".TP\n\\fB");   /* .B would take the quotes away */
-		roff_text(p->out, term);
-		buf_str(p->out, "\\fR\n");
-	} else
-		buf_printf(p->out, "\n    %s\n", term);
-}
-
-static void
-said(struct page *p, const char *s)
-{
-	if (*s == '\0')
-		return;
-	if (p->roff) {
-		roff_text(p->out, s);
-		buf_str(p->out, "\n.br\n");
-	} else
-		fill(p->out, INDENT, s);
-}
-
-static void
-example(struct page *p, const char *const *lines)
-{
-	buf_str(p->out, p->roff ? ".PP\n.nf\n" : "\n");
-	for (; *lines != NULL; lines++) {
-		if (p->roff)
-			roff_text(p->out, *lines);
-		else
-			buf_printf(p->out, "%*s%s", INDENT, "", *lines);
-		buf_char(p->out, '\n');
-	}
-	buf_str(p->out, p->roff ? ".fi\n" : "\n");
-}
 
 /* ---------------------------------------------------------------- accel-server.conf(5) */
 
@@ -166,7 +56,7 @@ static const struct {
 
 /* "number, default 80, 0 to 65535 connections" */
 static void
-facts(struct page *p, const struct directive *d)
+facts(struct manpage *p, const struct directive *d)
 {
 	static const struct {
 		const char *type, *words;
@@ -192,7 +82,7 @@ facts(struct page *p, const struct directive *d)
 		buf_str(&b, "; outside of conditions only");
 	buf_str(&b, ".");
 	buf_char(&b, '\0');
-	said(p, b.p);
+	manpage_said(p, b.p);
 	buf_free(&b);
 }
 
@@ -204,51 +94,51 @@ is_active(const struct directive *d)
 }
 
 static void
-other(struct page *p, const struct directive *d)
+other(struct manpage *p, const struct directive *d)
 {
-	item(p, d->name);
+	manpage_item(p, d->name);
 	if (strcmp(d->type, "ALIAS") == 0)
-		said(p, "Another name of the following.");
-	said(p, strcmp(d->type, "ALIAS") == 0 ? d->def : strcmp(d->type, "GONE") == 0 ? "Refused." :
+		manpage_said(p, "Another name of the following.");
+	manpage_said(p, strcmp(d->type, "ALIAS") == 0 ? d->def : strcmp(d->type, "GONE") == 0 ? "Refused." :
 	    "Accepted, without effect.");
-	said(p, d->prose);
+	manpage_said(p, d->prose);
 }
 
 static void
-page_conf(struct page *p)
+page_conf(struct manpage *p)
 {
 	const struct directive *d;
 	size_t i;
 
-	title(p, "accel-server.conf", "5");
-	heading(p, "NAME");
-	para(p, "accel-server.conf - configuration of accel-server");
-	heading(p, "EXAMPLE");
-	example(p, block_of_2007);
-	heading(p, "LANGUAGE");
+	manpage_title(p, "accel-server.conf", "5");
+	manpage_heading(p, "NAME");
+	manpage_para(p, "accel-server.conf - configuration of accel-server");
+	manpage_heading(p, "EXAMPLE");
+	manpage_example(p, block_of_2007);
+	manpage_heading(p, "LANGUAGE");
 	for (i = 0; i < sizeof(language) / sizeof(language[0]); i++) {
-		item(p, language[i].term);
-		said(p, language[i].prose);
+		manpage_item(p, language[i].term);
+		manpage_said(p, language[i].prose);
 	}
-	heading(p, "CONDITIONS");
+	manpage_heading(p, "CONDITIONS");
 	for (i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
-		item(p, conditions[i].term);
-		said(p, conditions[i].prose);
+		manpage_item(p, conditions[i].term);
+		manpage_said(p, conditions[i].prose);
 	}
-	heading(p, "SETTINGS");
+	manpage_heading(p, "SETTINGS");
 	for (d = directives; d->name != NULL; d++) {
 		if (!is_active(d))
 			continue;
-		item(p, d->name);
-		said(p, d->prose);
+		manpage_item(p, d->name);
+		manpage_said(p, d->prose);
 		facts(p, d);
 	}
-	heading(p, "SETTINGS KNOWN FROM ELSEWHERE");
+	manpage_heading(p, "SETTINGS KNOWN FROM ELSEWHERE");
 	for (d = directives; d->name != NULL; d++)
 		if (!is_active(d))
 			other(p, d);
-	heading(p, "SEE ALSO");
-	para(p, "accel-server(8)");
+	manpage_heading(p, "SEE ALSO");
+	manpage_para(p, "accel-server(8)");
 }
 
 /* ---------------------------------------------------------------- accel-server(8) */
@@ -274,7 +164,7 @@ static const struct {
 };
 
 static void
-option(struct page *p, const struct options_doc *d)
+option(struct manpage *p, const struct options_doc *d)
 {
 	struct buf b;
 
@@ -283,43 +173,43 @@ option(struct page *p, const struct options_doc *d)
 		buf_printf(&b, "-%c%s%s, ", d->letter, d->arg != NULL ? " " : "", d->arg != NULL ? d->arg : "");
 	buf_printf(&b, "--%s%s%s", d->name, d->arg != NULL ? "=" : "", d->arg != NULL ? d->arg : "");
 	buf_char(&b, '\0');
-	item(p, b.p);
-	said(p, d->prose);
+	manpage_item(p, b.p);
+	manpage_said(p, d->prose);
 	buf_free(&b);
 }
 
 static void
-page_program(struct page *p)
+page_program(struct manpage *p)
 {
 	const struct options_doc *d;
 	size_t i;
 
-	title(p, "accel-server", "8");
-	heading(p, "NAME");
-	para(p, "accel-server - a web server that does not wait for the disk");
-	heading(p, "SYNOPSIS");
-	para(p, "accel-server [-tpDvVh1] [-m DIR] -f FILE");
-	heading(p, "OPTIONS");
+	manpage_title(p, "accel-server", "8");
+	manpage_heading(p, "NAME");
+	manpage_para(p, "accel-server - a web server that does not wait for the disk");
+	manpage_heading(p, "SYNOPSIS");
+	manpage_para(p, "accel-server [-tpDvVh1] [-m DIR] -f FILE");
+	manpage_heading(p, "OPTIONS");
 	for (d = options_docs; d->name != NULL; d++)
 		option(p, d);
-	heading(p, "SIGNALS");
+	manpage_heading(p, "SIGNALS");
 	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		item(p, signals[i].term);
-		said(p, signals[i].prose);
+		manpage_item(p, signals[i].term);
+		manpage_said(p, signals[i].prose);
 	}
-	heading(p, "EXIT STATUS");
+	manpage_heading(p, "EXIT STATUS");
 	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
-		item(p, statuses[i].term);
-		said(p, statuses[i].prose);
+		manpage_item(p, statuses[i].term);
+		manpage_said(p, statuses[i].prose);
 	}
-	heading(p, "SEE ALSO");
-	para(p, "accel-server.conf(5)");
+	manpage_heading(p, "SEE ALSO");
+	manpage_para(p, "accel-server.conf(5)");
 }
 
 int
 manual_print(const char *page, struct buf *out)
 {
-	struct page p = {.out = out, .roff = strcmp(page, "roff") == 0 || strcmp(page, "program-roff") == 0};
+	struct manpage p = {.out = out, .roff = strcmp(page, "roff") == 0 || strcmp(page, "program-roff") == 0};
 
 	if (strcmp(page, "text") == 0 || strcmp(page, "roff") == 0)
 		page_conf(&p);
