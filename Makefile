@@ -107,12 +107,16 @@ fuzz: deps
 	@t/fuzz/run $(SECONDS)
 
 # Manual pages come from the tables that the parsers read.
-MAN := $B/man/accel-server.8 $B/man/accel-server.conf.5 $(patsubst scripts/%,$B/man/%.1,$(SCRIPTS))
+MAN := $B/man/accel-server.8 $B/man/accel-server.conf.5 $B/man/fcgi-stat-accel.1 \
+       $(patsubst scripts/%,$B/man/%.1,$(SCRIPTS))
 man: $(MAN)
 $B/man/accel-server.8: $B/bin/accel-server
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)$< --manual=program-roff >$@
 $B/man/accel-server.conf.5: $B/bin/accel-server
+	@mkdir -p $(@D)
+	$(call say,MAN,$@)$< --manual=roff >$@
+$B/man/fcgi-stat-accel.1: $B/bin/fcgi-stat-accel
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)$< --manual=roff >$@
 $B/man/%.1: scripts/%

@@ -4,6 +4,7 @@
 #include <glib.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "fcgi-stat-accel/listen.h"
+#include "fcgi-stat-accel/manual.h"
 #include "fcgi-stat-accel/serve.h"
 #include "fcgi-stat-accel/touch.h"
 #include "fcgi-stat-accel/work.h"
@@ -24,10 +26,18 @@
 #define FDS_OF_OURS	  32
 
 static struct {
-	char	*threads, *readahead, *address, *header, *encode, **roots;
+	char	*threads, *readahead, *address, *header, *encode, *manual, **roots;
 	gboolean allow_any, version;
 	char   **rest;
 } opt;
+
+static gboolean
+on_manual(const char *name, const char *page, void *data, GError **error)
+{
+	g_free(opt.manual);
+	opt.manual = g_strdup(page != NULL ? page : "text");
+	return (TRUE);
+}
 
 static const GOptionEntry entries[] = {
 	{ "threads", 't', 0, G_OPTION_ARG_STRING, &opt.threads,
@@ -45,6 +55,8 @@ static const GOptionEntry entries[] = {
 	    "How the name stands in it (default percent)", "percent|raw" },
 	{ "readahead", 'R', 0, G_OPTION_ARG_STRING, &opt.readahead,
 	    "Bytes to read from the start of each file (default 131072)", "BYTES" },
+	{ "manual", 0, G_OPTION_FLAG_OPTIONAL_ARG, G_OPTION_ARG_CALLBACK, (void *)on_manual,
+	    "Print the manual page, as text or for man(1)", "text|roff" },
 	{ "version", 'V', 0, G_OPTION_ARG_NONE, &opt.version, "Print the version", NULL },
 	{ G_OPTION_REMAINING, 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING_ARRAY, &opt.rest,
 	    NULL, NULL },
@@ -60,8 +72,7 @@ static const char description[] =
     "    fcgi-stat-accel --listen unix:/run/stat-accel.sock --threads 8\n"
     "\n"
     "TERM, INT and USR1 finish what is running, then end; a second signal ends at once.\n"
-    "Exit codes are those of sysexits.h: 64 usage, 69 address in use, 71 system, 73 cannot create\n"
-    "the socket, 77 not permitted, 78 configuration.\n";
+    "--manual tells the rest: environment, exit status, examples.\n";
 
 static void complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
 
@@ -175,6 +186,7 @@ free_options(void)
 	g_free(opt.address);
 	g_free(opt.header);
 	g_free(opt.encode);
+	g_free(opt.manual);
 	g_strfreev(opt.roots);
 	g_strfreev(opt.rest);
 }
@@ -320,6 +332,23 @@ configure_and_run(void)
 	return (code);
 }
 
+static int
+print_manual(void)
+{
+	struct buf page;
+	int code = 0;
+
+	buf_init(&page, 0);
+	if (manual_print(opt.manual, entries, &page) == 0)
+		fwrite(page.p, 1, page.n, stdout);
+	else {
+		complain("--manual=%s: text or roff, please", opt.manual);
+		code = EX_USAGE;
+	}
+	buf_free(&page);
+	return (code);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -327,6 +356,8 @@ main(int argc, char **argv)
 
 	if (code == 0 && opt.version)
 		g_print("fcgi-stat-accel " STAT_ACCEL_VERSION "\n");
+	else if (code == 0 && opt.manual != NULL)
+		code = print_manual();
 	else if (code == 0)
 		code = configure_and_run();
 	free_options();

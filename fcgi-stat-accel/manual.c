@@ -1,0 +1,146 @@
+#include "fcgi-stat-accel/manual.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/manpage.h"
+
+struct said {
+	const char *term, *prose;
+};
+
+static const struct said environment[] = {
+	{ "FCGI_STAT_THREADS, PHP_FCGI_CHILDREN", "Number of threads if --threads is not given; the "
+	    "first that is set to a number from 1 to 1024 counts. spawn-fcgi -C sets the second." },
+	{ "FCGI_WEB_SERVER_ADDRS", "Addresses of the web servers that may connect by TCP, with "
+	    "commas between them. Not set: all may, and a wildcard address needs --allow-any." },
+	{ "LISTEN_FDS, LISTEN_PID", "Descriptor 3 is a listening socket, see sd_listen_fds(3). "
+	    "Without them and --listen it is descriptor 0." },
+	{ NULL },
+};
+
+static const struct said statuses[] = {
+	{ "0", "Stopped as asked." },
+	{ "64", "The command line was not understood, or there is nothing to listen on." },
+	{ "69", "The address is in use, or not of this machine." },
+	{ "71", "The system refused something: threads, epoll, openat2." },
+	{ "73", "The socket could not be made where --listen wants it." },
+	{ "77", "A root may not be opened, or --listen may not have its address." },
+	{ "78", "A root is not there, descriptor 3 is no listening socket, or the socket is open to "
+	    "everyone without --allow-any." },
+	{ "128 + N", "Signal N came a second time." },
+	{ NULL },
+};
+
+static const struct said signals[] = {
+	{ "TERM, INT, QUIT, USR1", "Stop listening, answer the requests that are running, then stop; "
+	    "after a second and a half it stops in any case. A second one stops at once." },
+	{ "HUP", "Ignored: there is no log to open anew." },
+	{ NULL },
+};
+
+static const char *const with_spawn_fcgi[] = {
+	"spawn-fcgi -s /run/stat-accel.sock -- /usr/bin/fcgi-stat-accel --threads 20 --root /srv/www",
+	NULL,
+};
+
+static const char *const by_itself[] = {
+	"fcgi-stat-accel --listen unix:/run/stat-accel.sock --threads 8",
+	NULL,
+};
+
+static const char *const with_lighttpd[] = {
+	"fastcgi.server = ( \"/\" => (( \"socket\" => \"/run/stat-accel.sock\",",
+	"    \"mode\" => \"authorizer\", \"docroot\" => \"/srv/www\",",
+	"    \"check-local\" => \"disable\" )) )",
+	NULL,
+};
+
+/* "-t N, --threads=N" */
+static void
+option(struct manpage *p, const GOptionEntry *e)
+{
+	const char *arg = e->arg_description;
+	struct buf b;
+
+	buf_init(&b, 0);
+	if (e->short_name != '\0')
+		buf_printf(&b, "-%c%s%s, ", e->short_name, arg != NULL ? " " : "",
+		    arg != NULL ? arg : "");
+	buf_printf(&b, "--%s", e->long_name);
+	if (arg != NULL)
+		buf_printf(&b, e->flags & G_OPTION_FLAG_OPTIONAL_ARG ? "[=%s]" : "=%s", arg);
+	buf_char(&b, '\0');
+	manpage_item(p, b.p);
+	b.n = 0;
+	buf_printf(&b, "%s.", e->description);
+	buf_char(&b, '\0');
+	manpage_said(p, b.p);
+	buf_free(&b);
+}
+
+static void
+options(struct manpage *p, const GOptionEntry *e)
+{
+	manpage_heading(p, "OPTIONS");
+	for (; e->long_name != NULL; e++)
+		if (!(e->flags & G_OPTION_FLAG_HIDDEN))
+			option(p, e);
+	manpage_item(p, "-h, --help");		/* glib adds it to the table */
+	manpage_said(p, "Print the options.");
+}
+
+static void
+section(struct manpage *p, const char *heading, const struct said *s)
+{
+	manpage_heading(p, heading);
+	for (; s->term != NULL; s++) {
+		manpage_item(p, s->term);
+		manpage_said(p, s->prose);
+	}
+}
+
+static void
+head(struct manpage *p)
+{
+	manpage_title(p, "fcgi-stat-accel", "1");
+	manpage_heading(p, "NAME");
+	manpage_para(p, "fcgi-stat-accel - touch files before a web server does");
+	manpage_heading(p, "SYNOPSIS");
+	manpage_para(p, "fcgi-stat-accel [OPTION]...");
+	manpage_heading(p, "DESCRIPTION");
+	manpage_para(p, "A web server asks by FastCGI for a file: SCRIPT_FILENAME, or WARM_PATH, which "
+	    "overrides it, or DOCUMENT_ROOT, SCRIPT_NAME and PATH_INFO put together. The file is "
+	    "opened and its start is read in a thread that may wait for the disk. The answer names "
+	    "the file in a header, by which the server sends it, without a wait.");
+}
+
+static void
+examples(struct manpage *p)
+{
+	manpage_heading(p, "EXAMPLES");
+	manpage_para(p, "Started by spawn-fcgi, with 20 threads, and for one directory:");
+	manpage_example(p, with_spawn_fcgi);
+	manpage_para(p, "Without it:");
+	manpage_example(p, by_itself);
+	manpage_para(p, "lighttpd 1.4, which asks before it sends a file:");
+	manpage_example(p, with_lighttpd);
+	manpage_heading(p, "SEE ALSO");
+	manpage_para(p, "spawn-fcgi(1), accel-server(8)");
+}
+
+int
+manual_print(const char *page, const GOptionEntry *table, struct buf *out)
+{
+	struct manpage p = { .out = out, .roff = strcmp(page, "roff") == 0 };
+
+	if (!p.roff && strcmp(page, "text") != 0)
+		return (-EINVAL);
+	head(&p);
+	options(&p, table);
+	section(&p, "ENVIRONMENT", environment);
+	section(&p, "EXIT STATUS", statuses);
+	section(&p, "SIGNALS", signals);
+	examples(&p);
+	return (0);
+}
