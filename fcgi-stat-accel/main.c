@@ -68,7 +68,7 @@ static const char description[] =
     "SCRIPT_NAME + PATH_INFO stand in).  The file is opened and its start is read in a thread\n"
     "that may wait for the disk; the answer tells the server to send it, without a wait.\n"
     "\n"
-    "    spawn-fcgi -s /run/stat-accel.sock -C 20 -- /usr/bin/fcgi-stat-accel --root /srv/www\n"
+    "    spawn-fcgi -s /run/stat-accel.sock -C 20 -- /usr/local/bin/fcgi-stat-accel --root /srv/www\n"
     "    fcgi-stat-accel --listen unix:/run/stat-accel.sock --threads 8\n"
     "\n"
     "TERM, INT and USR1 finish what is running, then end; a second signal ends at once.\n"

@@ -40,7 +40,8 @@ static const struct said signals[] = {
 };
 
 static const char *const with_spawn_fcgi[] = {
-	"spawn-fcgi -s /run/stat-accel.sock -- /usr/bin/fcgi-stat-accel --threads 20 --root /srv/www",
+	"spawn-fcgi -s /run/stat-accel.sock -- /usr/local/bin/fcgi-stat-accel \\",
+	"    --threads 20 --root /srv/www",
 	NULL,
 };
 
@@ -119,7 +120,7 @@ static void
 examples(struct manpage *p)
 {
 	manpage_heading(p, "EXAMPLES");
-	manpage_para(p, "Started by spawn-fcgi, with 20 threads, and for one directory:");
+	manpage_para(p, "Started by spawn-fcgi, which wants the whole path of it, with 20 threads and for one directory:");
 	manpage_example(p, with_spawn_fcgi);
 	manpage_para(p, "Without it:");
 	manpage_example(p, by_itself);
