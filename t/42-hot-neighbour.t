@@ -151,7 +151,7 @@ subtest 'sixteen equal misses are one question to the disk' => sub {
 	is $after->{opens} - $before->{opens}, 1, 'one open';   # the kernel joins look-ups, but not these
 };
 
-# With its only thread that opens files at work, what the server answers it must know by itself.
+# Its only thread that opens files is at work; what it answers meanwhile it knows, or finds out beside that.
 subtest 'absences and hot files are answered without the disk' => sub {
 	my $slow = disk(lookup_ms => 600);
 	my $srv = server($slow, "server.max-stat-threads = 1\n");
@@ -172,7 +172,7 @@ subtest 'absences and hot files are answered without the disk' => sub {
 			is $slow->counts->{lookups} - $before->{lookups}, 1, 'the disk was asked for the cold one only';
 			last if $answered;
 		}
-		ok $answered, "$path was answered before it, so without a thread";
+		ok $answered, "$path was answered before it";
 	}
 };
 
