@@ -72,6 +72,9 @@ const struct conf *config_global(const struct config *); /* values outside of an
 const char *config_listen(const struct config *, size_t i);
 bool config_has_conditions(const struct config *); /* without any, all requests share one struct conf */
 bool config_uses_physical(const struct config *); /* some condition asks $PHYSICAL: match twice */
+/* fn(values, arg) for the file and for each block that sets something, merged with the blocks around it but with none
+ * beside it: each value that some request may get stands in one of them.  Until fn says false; then that is returned. */
+bool config_each(const struct config *, bool (*fn)(const struct conf *, void *arg), void *arg);
 void config_print(const struct config *, struct buf *out); /* -p: what was understood, reloadable text */
 
 /* derive(conf, arg) runs once for each merged conf and sets conf->derived; its result 0 or -errno (logged by the caller,

@@ -172,3 +172,33 @@ conf_view_match(struct conf_view *v, const struct conf_input *in)
 		v->last = set_get(v);
 	return (v->last != NULL ? &v->last->conf : NULL);
 }
+
+/* ---------------------------------------------------------------- all values */
+
+static void
+apply_with_outer(const struct cfg_block *b, struct conf *out)
+{
+	if (b->ndx == 0)
+		return;
+	apply_with_outer(b->parent, out);
+	cfg_table_apply(b, out);
+}
+
+bool
+config_each(const struct config *cfg, bool (*fn)(const struct conf *, void *arg), void *arg)
+{
+	const struct cfg_block *b;
+	struct conf conf;
+	size_t i;
+
+	for (i = 0; i < cfg->blocks->len; i++) {
+		b = g_ptr_array_index(cfg->blocks, i);
+		if (i > 0 && b->settings->len == 0)
+			continue;
+		conf = cfg->global;
+		apply_with_outer(b, &conf);
+		if (!fn(&conf, arg))
+			return (false);
+	}
+	return (true);
+}

@@ -20,7 +20,7 @@ worker_count(const struct conf *c)
 }
 
 static struct worker_conf
-worker_conf_of(struct process *ps, struct generation *g, unsigned fds, const struct file_backend *backend)
+worker_conf_of(struct generation *g, unsigned fds, const struct file_backend *backend)
 {
 	const struct conf *c = config_global(g->config);
 	/* Unless told: two thirds of the descriptors for connections, a fifth for open files, the rest for applications. */
@@ -28,6 +28,7 @@ worker_conf_of(struct process *ps, struct generation *g, unsigned fds, const str
 
 	return ((struct worker_conf){
 	    .config = g->config,
+	    .places = g->places,
 	    .listeners = g->listeners.v,
 	    .nlisteners = g->listeners.n,
 	    .pools = g->pools,
@@ -36,8 +37,6 @@ worker_conf_of(struct process *ps, struct generation *g, unsigned fds, const str
 	    .max_conns = (conns + g->nworkers - 1) / g->nworkers,
 	    .max_fds = fds / 5 / g->nworkers + 1,
 	    .nworkers = g->nworkers,
-	    .access_log = process_accesslog,
-	    .arg = ps,
 	});
 }
 
@@ -51,6 +50,7 @@ generation_free(struct generation *g)
 			worker_free(g->workers[i]);
 	if (g->pools != NULL)
 		io_pools_free(g->pools, 500);
+	places_free(g->places);
 	config_free(g->config);
 	free(g->workers);
 	free(g);
@@ -100,7 +100,7 @@ workers_make(struct process *ps, struct generation *g, unsigned fds)
 		    LF_STR("do", "accel-server -V lists what server.event-handler may be"));
 		return (-EINVAL);
 	}
-	wc = worker_conf_of(ps, g, fds, backend);
+	wc = worker_conf_of(g, fds, backend);
 	for (i = 0; i < g->nworkers && err == 0; i++) {
 		wc.index = i;
 		err = worker_new(&wc, NULL, &g->workers[i]);
@@ -110,6 +110,18 @@ workers_make(struct process *ps, struct generation *g, unsigned fds)
 	if (err != 0)
 		generation_tell(g, WORKER_STOP);
 	return (err);
+}
+
+static int
+places_make(struct process *ps, struct generation *g)
+{
+	char why[512];
+
+	g->places = places_new(g->config, process_accesslog, ps, why, sizeof(why));
+	if (g->places != NULL)
+		return (0);
+	log_event(LOG_ERROR, NULL, "config.unusable", LF_STR("why", why));
+	return (-EINVAL);
 }
 
 int
@@ -130,7 +142,9 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	g->nworkers = worker_count(c);
 	g->workers = calloc(g->nworkers, sizeof(struct worker *));
 	must(g->workers != NULL);
-	err = io_pools_new(&pc, &g->pools);
+	err = places_make(ps, g);
+	if (err == 0)
+		err = io_pools_new(&pc, &g->pools);
 	if (err == 0)
 		err = workers_make(ps, g, fds);
 	if (err != 0) {

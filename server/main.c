@@ -10,6 +10,7 @@
 #include "server/config.h"
 #include "server/manual.h"
 #include "server/options.h"
+#include "server/places.h"
 #include "server/process.h"
 
 /* Named in old files, and what takes their place here. */
@@ -89,14 +90,15 @@ static int
 preflight(const struct config *config)
 {
 	const struct conf *c = config_global(config);
-	int root, err = io_root_open(c->document_root, &root);
+	char why[512];
+	struct places *places = places_new(config, NULL, NULL, why, sizeof(why));
 	const char *note;
 
-	if (err != 0) {
-		fprintf(stderr, "server.document-root \"%s\": %s\n", c->document_root, strerror(-err));
+	if (places == NULL) {
+		fprintf(stderr, "%s\n", why);
 		return (EX_CONFIG);
 	}
-	io_root_close(root);
+	places_free(places);
 	if (file_backend_by_name(c->network_backend, &note) == NULL) {
 		fprintf(stderr, "server.network-backend \"%s\" is unknown; accel-server -V lists them\n", c->network_backend);
 		return (EX_CONFIG);

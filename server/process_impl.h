@@ -23,6 +23,7 @@ struct generation {
 	struct list link;
 	struct listeners listeners;   /* generations may share sockets, never names */
 	struct config *config;
+	struct places *places;        /* what config names */
 	struct io_pools *pools;
 	struct worker **workers;
 	unsigned nworkers;
@@ -41,7 +42,7 @@ struct process {
 	bool inherited;
 	struct list generations;      /* newest last; the others drain */
 	struct logfile *errorlog;
-	pthread_mutex_t lock;         /* access_files: workers ask for them */
+	pthread_mutex_t lock;         /* access_files */
 	struct list access_files;
 	int signals;
 	bool draining, stopping;

@@ -44,12 +44,16 @@ process_accesslog(void *arg, const char *path)
 		must(f != NULL);
 		strcpy(f->path, path);
 		err = logfile_open(path, &f->log);
-		if (err != 0)
+		if (err == 0) {
+			list_add_tail(&ps->access_files, &f->link);
+		} else {
 			log_event(LOG_ERROR, NULL, "accesslog.unusable", LF_STR("path", path), LF_ERR("error", err));
-		list_add_tail(&ps->access_files, &f->link);
+			free(f);
+			f = NULL;
+		}
 	}
 	pthread_mutex_unlock(&ps->lock);
-	return (f->log);
+	return (f != NULL ? f->log : NULL);
 }
 
 void
@@ -64,8 +68,6 @@ process_reopen_logs(struct process *ps)
 	list_foreach_safe(l, tmp, &ps->access_files) {
 		struct access_file *f = list_entry(l, struct access_file, link);
 
-		if (f->log == NULL)
-			continue;
 		err = logfile_reopen(f->log);
 		if (err != 0)
 			log_event(LOG_ERROR, NULL, "accesslog.reopen", LF_STR("path", f->path), LF_ERR("error", err),
@@ -83,8 +85,7 @@ process_close_logs(struct process *ps)
 	while ((l = list_pop(&ps->access_files)) != NULL) {
 		struct access_file *f = list_entry(l, struct access_file, link);
 
-		if (f->log != NULL)
-			logfile_close(f->log);
+		logfile_close(f->log);
 		free(f);
 	}
 	log_set_sink(NULL, NULL);

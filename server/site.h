@@ -1,4 +1,6 @@
-/* server/site.h -- what a worker makes of one merged struct conf: descriptors, tables, pools.
+/* server/site.h -- what a worker makes of one merged struct conf: scopes, tables, pools.
+ *
+ * Nothing is opened or read here, because a request waits: server/places.h has done it.
  *
  * Owner    the worker's conf_view; lives as long as the worker.
  * Thread   the worker's; built at start for the global values, on first use for the values of conditions.
@@ -15,7 +17,7 @@ struct worker;
 
 struct send_root { /* below which X-Sendfile may point */
 	struct text dir;   /* as configured, no trailing slash */
-	struct text real;  /* the same without symbolic links */
+	struct text real;  /* the same without symbolic links; of the places */
 	struct stat_scope scope;
 };
 
@@ -31,8 +33,7 @@ struct site {
 	struct worker *worker;
 	struct stat_scope docroot;
 	struct text docroot_dir; /* no trailing slash */
-	struct mime *mime;
-	bool own_mime;             /* else the global site's */
+	const struct mime *mime;
 	unsigned etag_parts;
 	struct send_root *send_roots;
 	size_t nsend_roots;
@@ -41,7 +42,7 @@ struct site {
 	struct logfile *access;    /* NULL: none */
 	enum timing_mode timing;
 	struct text tag_line;      /* "Server: x\r\n" or empty */
-	struct page *pages;        /* by status: those of server.errorfile-prefix; NULL: none */
+	const struct page *pages;  /* by status: those of server.errorfile-prefix; NULL: none */
 };
 
 int site_new(struct worker *, const struct conf *, struct site **); /* logs what is wrong; -errno */

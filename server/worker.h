@@ -9,8 +9,8 @@
 #include "base/counter.h"
 #include "io/io.h"
 #include "io/listen.h"
-#include "io/logfile.h"
 #include "server/config.h"
+#include "server/places.h"
 #include "server/request.h"
 #include "server/site.h"
 
@@ -21,6 +21,7 @@ struct listener { /* shared by the workers of a generation, which owns it */
 
 struct worker_conf {
 	const struct config *config;
+	const struct places *places; /* of config */
 	const struct listener *listeners;
 	size_t nlisteners;
 	struct io_pools *pools;
@@ -28,9 +29,6 @@ struct worker_conf {
 	const char *engine;
 	unsigned max_conns;  /* of this worker */
 	unsigned max_fds;    /* descriptors its cache may hold */
-	/* log files by path, opened at start */
-	struct logfile *(*access_log)(void *arg, const char *path);
-	void *arg;
 	unsigned index, nworkers;
 };
 

@@ -175,6 +175,44 @@ is slurp($pid_file), "1\n", '... and the pid file of the server that runs stays'
 run('-1', '-f', $file);
 is slurp($pid_file), "1\n", '-1 removes none either';
 
+# ---------------------------------------------------------------- what a condition names must be there at the start
+
+my $free = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "listen: $!";
+my $port = $free->sockport;
+close $free;
+
+for my $case (
+	['a document root', qq{server.document-root = "$dir/none"}, qr{server\.document-root "DIR/none": No such file}],
+	['a directory of X-Sendfile', qq{proxy-core.allow-x-sendfile = "enable" proxy-core.x-sendfile-docroot = ( "$dir/none" )},
+		qr{proxy-core\.x-sendfile-docroot "DIR/none": No such file}],
+	['a backend', 'proxy-core.protocol = "fastcgi" proxy-core.backends = ( "no-such-host.invalid:1" )',
+		qr{proxy-core\.backends: "no-such-host\.invalid:1": .*mend the look-up}],
+	['a protocol', 'proxy-core.backends = ( "127.0.0.1:1" )', qr{proxy-core\.protocol is not set}],
+) {
+	my ($what, $lines, $want) = @$case;
+	$lines =~ s/" proxy/"\n\t\tproxy/g;
+	$file = put('inner.conf', $root . <<~END);
+		server.bind = "127.0.0.1"
+		server.port = $port
+		server.max-worker = 1
+		\$HTTP["host"] == "a" { \$HTTP["url"] =~ "^/b/" {
+			$lines
+		} }
+		END
+	($rc, my $out, $err) = run('-tt', '-f', $file);
+	is "$rc $out", '78 ', "$what that is not there, within conditions: -tt refuses it";
+	like $err, $want, '... and names it';
+	($rc, undef, $err) = run('-f', $file);
+	is $rc, 78, '... nothing is started';
+	like $err =~ s/\\x22/"/gr, $want, '... and the log names it';
+}
+$file = put('beside.conf', $root . <<'END');
+$HTTP["host"] == "a" { proxy-core.backends = ( "127.0.0.1:1" ) }
+$HTTP["url"] =~ "^/b/" { proxy-core.protocol = "fastcgi" }
+END
+($rc, undef, $err) = run('-tt', '-f', $file);
+is "$rc $err", '0 ', 'a protocol may stand in a block beside that of the backends';
+
 # ---------------------------------------------------------------- the command line
 
 ($rc, my $out, $err) = run('--nothing');

@@ -29,6 +29,7 @@
 static struct io *io;
 static struct worker *w;
 static struct config *config;
+static struct places *places;
 static char *dir;
 static GString *logged;
 static struct logfile *access_file;
@@ -59,10 +60,10 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 {
 	struct worker_conf wc = {
 		.listeners = listeners, .nlisteners = nlisteners, .max_conns = max_conns,
-		.max_fds = 50, .backend = &named, .access_log = the_access_log,
+		.max_fds = 50, .backend = &named,
 	};
 	struct buf err, warn;
-	char *file, *text;
+	char *file, *text, why[256];
 
 	buf_init(&err, 0);
 	buf_init(&warn, 0);
@@ -83,6 +84,11 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 	buf_free(&err);
 	buf_free(&warn);
 	wc.config = config;
+	places = places_new(config, the_access_log, NULL, why, sizeof(why));
+	if (places == NULL)
+		g_test_message("%s", why);
+	g_assert_nonnull(places);
+	wc.places = places;
 	memset(m_bytes, 'm', sizeof(m_bytes) - 1);
 	io = sim_new();
 	sim_auto_close(io, true);
@@ -109,6 +115,7 @@ down(void)
 	for (i = 0; i < clients; i++)
 		g_assert_cmpuint(sim_closed(io, FIRST_CLIENT + (int)i), ==, 1);
 	worker_free(w); /* with the loop, which asserts that nothing is in flight */
+	places_free(places);
 	config_free(config);
 	log_set_sink(NULL, NULL);
 	g_string_free(logged, TRUE);
