@@ -103,7 +103,8 @@ sub far_below {
 		ok $r->{beside}, 'sixteen cold requests were in flight all the time';
 		cmp_ok $p50, '<', 20, 'the median of the hot file';
 		cmp_ok $p99, '<', 150, "its p99, where one look-up takes $lookup_ms ms";
-		is $r->{hot}{errors}{all} + $r->{hot}{unanswered}, 0, 'all of its requests were answered with its bytes' or diag explain $r->{hot};
+		is $r->{hot}{errors}{all}, 0, 'all of its requests were answered with its bytes' or diag explain $r->{hot};
+		cmp_ok $r->{hot}{unanswered}, '<=', 50, '... but for those under way at the end, at most one for each connection';
 		is $r->{cold}{errors}{all}, 0, 'and so were all cold ones' or diag explain $r->{cold};
 		is $r->{cold}{answered}, 16 * $rounds, 'each of them';
 		is $r->{lookups}, 16 * $rounds, 'for one look-up each';
