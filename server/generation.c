@@ -9,6 +9,8 @@
 #include "io/file.h"
 #include "server/process_impl.h"
 
+#define OWN_FDS 16u /* logs, sockets, loops, roots */
+
 static unsigned
 worker_count(const struct conf *c)
 {
@@ -19,12 +21,20 @@ worker_count(const struct conf *c)
 	return (sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1);
 }
 
+/* Unless told: two thirds of the descriptors less those that we need to live are for connections, a fifth is for open
+ * files, the rest for applications and look-ups.  Clients that took all of them would make every re-check of a
+ * file fail, and get 503 for what is in memory. */
+static unsigned
+connections_of(unsigned fds)
+{
+	return (fds > 2 * OWN_FDS ? fds - fds / 3 - OWN_FDS : fds / 4 + 1);
+}
+
 static struct worker_conf
 worker_conf_of(struct generation *g, unsigned fds, const struct file_backend *backend)
 {
 	const struct conf *c = config_global(g->config);
-	/* Unless told: two thirds of the descriptors for connections, a fifth for open files, the rest for applications. */
-	unsigned conns = c->max_connections != 0 ? (unsigned)c->max_connections : fds - fds / 3;
+	unsigned conns = c->max_connections != 0 ? (unsigned)c->max_connections : connections_of(fds);
 
 	return ((struct worker_conf){
 	    .config = g->config,
