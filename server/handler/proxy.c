@@ -202,7 +202,7 @@ reply_lines(struct request *r, const struct proxy_reply *p, struct reply_extra *
 	return (lines);
 }
 
-/* Which root a path lies in; *rest is what follows it, without slashes: applications join "/root/" and "/file". */
+/* Which root a path lies in; *rest is what follows it, without slashes: applications join "/www/" and "/file". */
 static const struct stat_scope *
 root_of(const struct site *s, struct text path, struct text *rest)
 {
