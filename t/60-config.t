@@ -38,45 +38,6 @@ sub run (@args) {
 
 my $root = qq{server.document-root = "$dir"\n};
 
-# ---------------------------------------------------------------- files of 2007, as they were
-
-my %classic = (
-	'minimal-server.conf' => <<'END',
-server.document-root = "/home/jan/wwwroot/servers/grisu.home.kneschke.de/pages/"
-server.port = 1025
-server.errorlog = "/home/jan/wwwroot/logs/lighttpd.error.log"
-server.network-backend = "linux-aio-sendfile"
-server.event-handler = "linux-sysepoll"
-server.use-noatime = "enable"
-server.max-stat-threads = 2
-server.max-read-threads = 64
-END
-	'proxy-core-block.conf' => <<'END',
-$SERVER["socket"] == ":1025" {
-  $HTTP["url"] =~ "^/seek-bound/" {
-    proxy-core.protocol = "fastcgi"
-    proxy-core.backends = ( "127.0.0.1:1029" )
-    proxy-core.allow-x-sendfile = "enable"
-    proxy-core.max-pool-size = 20
-  }
-}
-END
-	'threaded-stat.conf' => <<'END',
-server.max-stat-threads = 4
-server.max-write-threads = 8
-server.network-backend = "gthread-aio"
-END
-);
-
-for my $name (sort keys %classic) {
-	put($name, $classic{$name});
-	my $main = put("main-$name", qq{include "$name"\nserver.document-root := "$dir"\n});
-	my ($rc, $out, $err) = run('-t', '-f', $main);
-	is "$rc $out$err", "0 Syntax OK\n", "$name loads as it is, completed with a document root";
-	($rc, $out, $err) = run('-tt', '-f', $main);
-	is "$rc $out$err", "0 Syntax OK\n", "... and what it names can be used";
-}
-
 # ---------------------------------------------------------------- shipped examples
 
 for my $file (glob "$FindBin::Bin/../examples/*.conf") {
