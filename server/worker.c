@@ -300,7 +300,6 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	w->conn_ids = wc->index - w->conf.nworkers + 1; /* the first id is index + 1 */
 	list_init(&w->conns);
 	list_init(&w->requests);
-	list_init(&w->sites);
 	io_op_init(&w->pause, IO_TIMER, pause_over);
 	w->io = io != NULL ? io : io_new(wc->engine, wc->pools, wc->backend, &err);
 	if (w->io == NULL) {

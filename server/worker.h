@@ -45,7 +45,6 @@ struct worker {
 	bool physical;              /* some condition asks $PHYSICAL */
 	struct stat_cache *stats;
 	uint32_t scope_ids;
-	struct list sites;
 	struct list conns, requests; /* connections; recycled requests */
 	unsigned nconns, nrequests;
 	uint32_t conn_ids;
