@@ -32,7 +32,7 @@ struct conn {
 	struct buf own;
 	uint64_t waited_ns;    /* for this request's body, and the bytes that came */
 	uint64_t got_bytes;
-	uint64_t head_ns;      /* first byte of the head that is being collected */
+	uint64_t head_ns;      /* first byte of the head that is being collected; of a goodbye: when it was said */
 	void (*got)(struct request *, int err);
 	void (*sent)(struct request *, int err);
 	union io_addr peer;

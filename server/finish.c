@@ -28,6 +28,17 @@ or_dash(struct text t)
 	return (t.p != NULL ? t : TEXT("-"));
 }
 
+/* The worker's, used again and again: a logged request allocates nothing either. */
+static struct buf *
+empty_line(struct request *r)
+{
+	struct buf *line = &r->worker->line;
+
+	line->n = 0;
+	line->failed = false;
+	return (line);
+}
+
 static void
 access_line(struct request *r)
 {
@@ -42,12 +53,11 @@ access_line(struct request *r)
 		.bytes = r->body_bytes,
 		.wall_s = io_wall_s(r->worker->io),
 	};
-	struct buf line;
+	struct buf *line = empty_line(r);
 
-	buf_init(&line, 64 << 10);
-	accesslog_line(&line, &a);
-	logfile_line(r->site->access, buf_as_text(&line));
-	buf_free(&line);
+	accesslog_line(line, &a);
+	if (!line->failed)
+		logfile_line(r->site->access, buf_as_text(line));
 }
 
 static uint64_t
@@ -78,15 +88,14 @@ timing_lines(struct request *r)
 		.total_ns = since(r->started_ns, clock_mono_ns()),
 		.path = request_path(r),
 	};
-	struct buf line;
+	struct buf *line = empty_line(r);
 
-	buf_init(&line, 64 << 10);
 	if (r->site->timing == TIMING_JSON)
-		timing_json(&line, &t);
+		timing_json(line, &t);
 	else
-		timing_line(&line, &t);
-	log_raw(buf_as_text(&line));
-	buf_free(&line);
+		timing_line(line, &t);
+	if (!line->failed)
+		log_raw(buf_as_text(line));
 }
 
 void

@@ -14,6 +14,7 @@
 
 #define KEEP_REQUESTS 256u     /* recycled requests */
 #define REQUEST_MEMORY (256u << 10) /* arena of one request: heads, paths, fields for applications */
+#define LINE_MAX_BYTES (512u << 10) /* of a log: the longest head, each byte of it escaped as four, fits */
 #define PAUSE_MS 500u          /* accepting is tried again after this, or when a connection ends */
 
 struct accepting {
@@ -298,6 +299,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	w->conf = *wc;
 	w->conf.nworkers = wc->nworkers != 0 ? wc->nworkers : 1;
 	w->conn_ids = wc->index - w->conf.nworkers + 1; /* the first id is index + 1 */
+	buf_init(&w->line, LINE_MAX_BYTES);
 	list_init(&w->conns);
 	list_init(&w->requests);
 	io_op_init(&w->pause, IO_TIMER, pause_over);
@@ -452,5 +454,6 @@ worker_free(struct worker *w)
 		io_run(w->io);
 	io_free(w->io);
 	free(w->accepting);
+	buf_free(&w->line);
 	free(w);
 }

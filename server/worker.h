@@ -57,6 +57,7 @@ struct worker {
 	struct page pages[PAGES];   /* prepared error replies by status */
 	struct upstream **upstreams; /* by proxy block */
 	size_t nupstreams;
+	struct buf line; /* the log line being written */
 	struct counters counters;
 	pthread_t thread;
 	bool running;
