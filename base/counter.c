@@ -3,10 +3,10 @@
 #include "base/counter.h"
 
 const struct counter_info counter_infos[] = {
-#define C(name, doc) {#name, doc, offsetof(struct counters, name)},
+#define C(name, dotted, doc) {#name, dotted, doc, offsetof(struct counters, name)},
 #include "base/counters.def"
 #undef C
-	{NULL, NULL, 0},
+	{NULL, NULL, NULL, 0},
 };
 
 uint64_t

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 struct counters {
-#define C(name, doc) uint64_t name;
+#define C(name, dotted, doc) uint64_t name;
 #include "base/counters.def"
 #undef C
 };
@@ -18,7 +18,9 @@ struct counters {
 #define count(c, name) count_add(c, name, 1)
 
 struct counter_info {
-	const char *name, *doc;
+	const char *name;   /* in logs */
+	const char *dotted; /* on status pages; other programs read it, so it stays */
+	const char *doc;
 	uint32_t offset;
 };
 extern const struct counter_info counter_infos[]; /* ends with a NULL name */

@@ -25,7 +25,7 @@
 
 #define STOP_MS 1500u    /* TERM: workers are waited for this long, then left */
 #define POLL_MS 50       /* how often draining generations are looked at */
-#define COUNTERS_MAX 64u
+#define COUNTERS_MAX (sizeof(struct counters) / sizeof(uint64_t))
 
 static struct generation *
 newest(struct process *ps)
