@@ -1,0 +1,117 @@
+/* base/histogram.c -- see histogram.h */
+#include "base/histogram.h"
+
+#define LAST (HISTOGRAM_BUCKETS - 1)
+
+/* Width of the buckets of each decade. */
+static const uint64_t width[] = {1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
+
+static unsigned
+bucket_of(uint64_t ns)
+{
+	unsigned d;
+
+	if (ns <= HISTOGRAM_MIN_NS)
+		return (0); /* hot requests leave here */
+	if (ns > HISTOGRAM_MAX_NS)
+		return (LAST);
+	for (d = 0; ns > 100 * width[d]; d++)
+		;
+	return ((unsigned)(1 + HISTOGRAM_PER_DECADE * d + (ns - 1) / width[d] - 10));
+}
+
+uint64_t
+histogram_bound(unsigned bucket)
+{
+	unsigned i = bucket - 1;
+
+	if (bucket == 0)
+		return (HISTOGRAM_MIN_NS);
+	if (bucket >= LAST)
+		return (UINT64_MAX);
+	return ((i % HISTOGRAM_PER_DECADE + 11) * width[i / HISTOGRAM_PER_DECADE]);
+}
+
+static uint64_t
+get(const uint64_t *v)
+{
+	return (__atomic_load_n(v, __ATOMIC_RELAXED));
+}
+
+static void
+put(uint64_t *v, uint64_t to)
+{
+	__atomic_store_n(v, to, __ATOMIC_RELAXED);
+}
+
+void
+histogram_add(struct histogram *h, uint64_t ns)
+{
+	uint64_t *n = &h->n[bucket_of(ns)];
+
+	put(n, get(n) + 1);
+	put(&h->sum_ns, get(&h->sum_ns) + ns);
+	if (ns > get(&h->max_ns))
+		put(&h->max_ns, ns);
+}
+
+void
+histogram_merge(struct histogram *into, const struct histogram *from)
+{
+	uint64_t max = get(&from->max_ns);
+	unsigned i;
+
+	into->sum_ns += get(&from->sum_ns);
+	if (max > into->max_ns)
+		into->max_ns = max;
+	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
+		into->n[i] += get(&from->n[i]);
+}
+
+/* The sum of the buckets, not a number of its own: a reader never sees the two disagree. */
+uint64_t
+histogram_count(const struct histogram *h)
+{
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
+		sum += get(&h->n[i]);
+	return (sum);
+}
+
+uint64_t
+histogram_up_to(const struct histogram *h, uint64_t ns)
+{
+	uint64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < HISTOGRAM_BUCKETS && histogram_bound(i) <= ns; i++)
+		sum += get(&h->n[i]);
+	return (sum);
+}
+
+static uint64_t
+middle(unsigned bucket)
+{
+	return (bucket == 0 ? HISTOGRAM_MIN_NS / 2 : (histogram_bound(bucket - 1) + histogram_bound(bucket)) / 2);
+}
+
+uint64_t
+histogram_percentile(const struct histogram *h, double p)
+{
+	uint64_t count = histogram_count(h), max = get(&h->max_ns), seen = 0, rank;
+	unsigned i;
+
+	if (count == 0)
+		return (0);
+	rank = (uint64_t)(p * (double)count);
+	if ((double)rank < p * (double)count || rank == 0)
+		rank++;
+	for (i = 0; i < LAST; i++) {
+		seen += get(&h->n[i]);
+		if (seen >= rank)
+			return (middle(i) < max ? middle(i) : max);
+	}
+	return (max);
+}

@@ -1,0 +1,164 @@
+/* Histograms and rates: the bounds, what is lost by counting in buckets, and that nothing else is. */
+#include <glib.h>
+#include <stdlib.h>
+#include "base/clock.h"
+#include "base/histogram.h"
+#include "base/rate.h"
+
+#define VALUES 20000u
+
+static void
+bounds(void)
+{
+	static struct histogram h;
+	unsigned i;
+
+	g_assert_cmpuint(histogram_bound(0), ==, 10000);
+	g_assert_cmpuint(histogram_bound(HISTOGRAM_BUCKETS - 2), ==, HISTOGRAM_MAX_NS);
+	g_assert_cmpuint(histogram_bound(HISTOGRAM_BUCKETS - 1), ==, UINT64_MAX);
+	for (i = 1; i < HISTOGRAM_BUCKETS; i++)
+		g_assert_cmpuint(histogram_bound(i), >, histogram_bound(i - 1));
+	/* A bound is the last value of its bucket, one more the first of the next. */
+	for (i = 0; i < HISTOGRAM_BUCKETS - 1; i++) {
+		histogram_add(&h, histogram_bound(i));
+		g_assert_cmpuint(h.n[i], ==, i == 0 ? 1 : 2);
+		histogram_add(&h, histogram_bound(i) + 1);
+		g_assert_cmpuint(h.n[i + 1], ==, 1);
+	}
+	histogram_add(&h, 0);
+	g_assert_cmpuint(h.n[0], ==, 2);
+	g_assert_cmpuint(histogram_count(&h), ==, 2 * (HISTOGRAM_BUCKETS - 1) + 1);
+}
+
+/* Those that people draw. */
+static void
+round_bounds(void)
+{
+	static const uint64_t want[] = {10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 100000, 1000000, 2500000, 100000000};
+	unsigned i, k;
+
+	for (i = 0; i < G_N_ELEMENTS(want); i++) {
+		for (k = 0; k < HISTOGRAM_BUCKETS && histogram_bound(k) != want[i] * 1000; k++)
+			;
+		g_assert_cmpuint(k, <, HISTOGRAM_BUCKETS);
+	}
+}
+
+static int
+by_size(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x < y ? -1 : x > y);
+}
+
+/* From 10 us to 100 s, all decades alike. */
+static uint64_t
+any_time(GRand *rand)
+{
+	uint64_t ns = 10000;
+	int tens = g_rand_int_range(rand, 0, 7);
+
+	while (tens-- > 0)
+		ns *= 10;
+	return ((uint64_t)((double)ns * g_rand_double_range(rand, 1.0, 10.0)));
+}
+
+static void
+percentiles(void)
+{
+	static struct histogram h;
+	static uint64_t v[VALUES];
+	GRand *rand = g_rand_new_with_seed(7);
+	uint64_t sum = 0, last = 0;
+	unsigned i;
+
+	g_assert_cmpuint(histogram_percentile(&h, 0.5), ==, 0);
+	for (i = 0; i < VALUES; i++) {
+		v[i] = any_time(rand);
+		sum += v[i];
+		histogram_add(&h, v[i]);
+	}
+	qsort(v, VALUES, sizeof(v[0]), by_size);
+	g_assert_cmpuint(h.sum_ns, ==, sum);
+	g_assert_cmpuint(h.max_ns, ==, v[VALUES - 1]);
+	for (i = 1; i <= 1000; i++) {
+		uint64_t got = histogram_percentile(&h, i / 1000.0), is = v[VALUES / 1000 * i - 1];
+
+		g_assert_cmpfloat((double)got, >=, 0.95 * (double)is);
+		g_assert_cmpfloat((double)got, <=, 1.05 * (double)is);
+		g_assert_cmpuint(got, >=, last);
+		last = got;
+	}
+	g_assert_cmpuint(histogram_percentile(&h, 1.0), <=, h.max_ns);
+	g_rand_free(rand);
+}
+
+static void
+cumulative(void)
+{
+	static struct histogram h;
+
+	histogram_add(&h, 25000);
+	histogram_add(&h, 25001);
+	histogram_add(&h, 200 * NS_PER_S);
+	g_assert_cmpuint(histogram_up_to(&h, 24000), ==, 0);
+	g_assert_cmpuint(histogram_up_to(&h, 25000), ==, 1);
+	g_assert_cmpuint(histogram_up_to(&h, 26000), ==, 2);
+	g_assert_cmpuint(histogram_up_to(&h, HISTOGRAM_MAX_NS), ==, 2);
+	g_assert_cmpuint(histogram_up_to(&h, UINT64_MAX), ==, 3);
+	g_assert_cmpuint(histogram_percentile(&h, 1.0), ==, 200 * NS_PER_S);
+}
+
+static void
+merged(void)
+{
+	static struct histogram a, b, both, sum;
+	GRand *rand = g_rand_new_with_seed(8);
+	unsigned i;
+
+	for (i = 0; i < VALUES; i++) {
+		uint64_t ns = any_time(rand);
+
+		histogram_add(i % 3 == 0 ? &a : &b, ns);
+		histogram_add(&both, ns);
+	}
+	histogram_merge(&sum, &a);
+	histogram_merge(&sum, &b);
+	g_assert_cmpmem(&sum, sizeof(sum), &both, sizeof(both));
+	g_rand_free(rand);
+}
+
+static void
+rates(void)
+{
+	struct rate r = {0};
+	uint64_t s = NS_PER_S, total = 0;
+	unsigned i;
+
+	g_assert_cmpfloat(rate_read(&r, 1000 * s), ==, 0);
+	for (i = 0; i < 40; i++) /* four notes a second, ten each */
+		rate_note(&r, 1000 * s + i * s / 4, total += 10);
+	g_assert_cmpfloat(rate_read(&r, 1010 * s), ==, 40);
+	g_assert_cmpfloat(rate_read(&r, 1010 * s + s / 2), ==, 40);
+	g_assert_cmpfloat(rate_read(&r, 1009 * s), ==, 40);
+	g_assert_cmpfloat(rate_read(&r, 1012 * s), ==, 24); /* two of the five were idle */
+	g_assert_cmpfloat(rate_read(&r, 1015 * s), ==, 0);
+	rate_note(&r, 1020 * s, total); /* it did not grow */
+	g_assert_cmpfloat(rate_read(&r, 1021 * s), ==, 0);
+	rate_note(&r, 1020 * s, total += 5);
+	g_assert_cmpfloat(rate_read(&r, 1021 * s), ==, 1);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/histogram/bounds", bounds);
+	g_test_add_func("/histogram/round-bounds", round_bounds);
+	g_test_add_func("/histogram/percentiles", percentiles);
+	g_test_add_func("/histogram/cumulative", cumulative);
+	g_test_add_func("/histogram/merged", merged);
+	g_test_add_func("/rate", rates);
+	return (g_test_run());
+}
