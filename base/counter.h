@@ -17,6 +17,15 @@ struct counters {
 	__atomic_store_n(&(c)->name, __atomic_load_n(&(c)->name, __ATOMIC_RELAXED) + (v), __ATOMIC_RELAXED)
 #define count(c, name) count_add(c, name, 1)
 
+/* The one at this offset (offsetof). */
+static inline void
+count_at(struct counters *c, uint32_t offset)
+{
+	uint64_t *n = (uint64_t *)((char *)c + offset);
+
+	__atomic_store_n(n, __atomic_load_n(n, __ATOMIC_RELAXED) + 1, __ATOMIC_RELAXED);
+}
+
 struct counter_info {
 	const char *name;   /* in logs */
 	const char *dotted; /* on status pages; other programs read it, so it stays */

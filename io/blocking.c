@@ -1,153 +1,28 @@
-/* io/blocking.c -- the pools, and the ports through which finished jobs come back to their loops. */
+/* io/blocking.c -- the pools of threads; see blocking.h.
+ *
+ *   io_job_push() --> queue of the lane --> thread: take, run, ran --> port of the job's loop
+ */
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <unistd.h>
 #include "io/engine.h"
 #include "io/job.h"
+#include "io/queue.h"
 
 #define THREADS_MAX 1024u
 #define STACK_SIZE (256u << 10)
-
-/* ---------------------------------------------------------------- ports */
-
-/* Outlives its loop for as long as a thread is stuck with one of its jobs. */
-struct io_port {
-	pthread_mutex_t lock;
-	struct list done;
-	struct io *io;   /* NULL: the loop has ended */
-	int wakefd;
-	bool woken;      /* a wake-up is on its way: no second write */
-	unsigned refs;   /* the loop and each job out there */
-};
-
-struct io_port *
-io_port_new(struct io *io, int wakefd)
-{
-	struct io_port *p = calloc(1, sizeof(*p));
-
-	if (p == NULL)
-		return (NULL);
-	pthread_mutex_init(&p->lock, NULL);
-	list_init(&p->done);
-	p->io = io;
-	p->wakefd = wakefd;
-	p->refs = 1;
-	return (p);
-}
-
-struct io *
-io_port_loop(const struct io_port *p)
-{
-	return (p->io);
-}
-
-static void
-port_wake_locked(struct io_port *p)
-{
-	uint64_t one = 1;
-
-	if (p->woken || p->io == NULL)
-		return;
-	p->woken = true;
-	if (write(p->wakefd, &one, sizeof(one)) < 0)
-		must(errno == EAGAIN); /* the count is at its limit: readable all the same */
-}
-
-void
-io_port_wake(struct io_port *p)
-{
-	pthread_mutex_lock(&p->lock);
-	port_wake_locked(p);
-	pthread_mutex_unlock(&p->lock);
-}
-
-static void
-port_unref_unlock(struct io_port *p)
-{
-	bool last = --p->refs == 0;
-
-	pthread_mutex_unlock(&p->lock);
-	if (!last)
-		return;
-	pthread_mutex_destroy(&p->lock);
-	free(p);
-}
-
-/* The loop has ended: its files have no thread any more that could own their reference counts, so
- * the port's lock guards them now. */
-static void
-job_orphaned(struct io_job *j)
-{
-	struct io_file *f = j->file;
-
-	if (j->fd >= 0)
-		close(j->fd);
-	free(j->buf);
-	if (f != NULL && --f->refs == 0)
-		io_file_destroy(f, NULL);
-	free(j);
-}
-
-static void
-port_put(struct io_port *p, struct io_job *j)
-{
-	pthread_mutex_lock(&p->lock);
-	if (p->io == NULL) {
-		job_orphaned(j);
-	} else {
-		list_add_tail(&p->done, &j->link);
-		port_wake_locked(p);
-	}
-	port_unref_unlock(p);
-}
-
-void
-io_port_drain(struct io_port *p)
-{
-	struct list done, *l;
-	struct io_job *j;
-
-	list_init(&done);
-	pthread_mutex_lock(&p->lock);
-	p->woken = false;
-	list_splice_tail(&done, &p->done);
-	pthread_mutex_unlock(&p->lock);
-	while ((l = list_pop(&done)) != NULL) {
-		j = list_entry(l, struct io_job, link);
-		if (j->op != NULL) {
-			j->op->job = NULL;
-			j->op->threaded = 1;
-			j->op->at.start = j->start > j->op->at.submit ? j->start : j->op->at.submit;
-			j->op->at.end = j->end > j->op->at.start ? j->end : j->op->at.start;
-		}
-		j->finish(j);
-	}
-}
-
-void
-io_port_close(struct io_port *p)
-{
-	struct list *l;
-
-	io_port_drain(p);
-	pthread_mutex_lock(&p->lock);
-	p->io = NULL;
-	while ((l = list_pop(&p->done)) != NULL) /* came in between */
-		job_orphaned(list_entry(l, struct io_job, link));
-	port_unref_unlock(p);
-}
-
-/* ---------------------------------------------------------------- pools */
+#define SPARE 4u     /* times as many threads when several devices want some */
+#define RECHECKERS 8u /* one per device, of so many devices at a time */
 
 struct pool_lane {
 	struct io_pools *pools;
 	const char *name;
 	pthread_cond_t more;
-	struct list queue;
-	unsigned queued, max_queue, idle, threads;
+	struct io_queue queue;
+	unsigned idle, threads;
+	uint64_t jobs;
 };
 
 struct io_pools {
@@ -160,30 +35,50 @@ struct io_pools {
 	pthread_t thread[];
 };
 
-static void
-thread_name(const struct pool_lane *ln, unsigned nr)
-{
-	char name[16];
+/* ---------------------------------------------------------------- a thread */
 
-	if (ln->threads == 1 && ln == &ln->pools->lane[LANE_URGENT])
-		snprintf(name, sizeof(name), "%s", ln->name);
-	else
-		snprintf(name, sizeof(name), "%s-%u", ln->name, nr);
-	pthread_setname_np(pthread_self(), name);
+/* It found that it belongs to another device: into that one's line.  False: it has its result. */
+static bool
+job_moves(struct pool_lane *ln, struct io_job *j)
+{
+	int err;
+
+	if (!j->moves)
+		return (false);
+	j->moves = false;
+	err = queue_push(&ln->queue, j);
+	if (err == 0)
+		return (true);
+	j->res = err;
+	return (false);
 }
 
 static void
-job_run(struct io_job *j)
+job_put(struct io_job *j)
 {
-	struct io_port *p = j->port;
-
-	j->start = clock_mono_ns();
-	j->run(j);
-	j->end = clock_mono_ns();
 	if (j->finish != NULL)
-		port_put(p, j);
+		io_port_put(j->port, j);
 	else
 		free(j);
+}
+
+/* With the lock, which is let go meanwhile. */
+static void
+job_run(struct pool_lane *ln, struct io_job *j)
+{
+	struct io_pools *ps = ln->pools;
+
+	ln->jobs++;
+	pthread_mutex_unlock(&ps->lock);
+	j->run(j);
+	j->end = clock_mono_ns();
+	pthread_mutex_lock(&ps->lock);
+	queue_ran(&ln->queue, j);
+	if (job_moves(ln, j))
+		return;
+	pthread_mutex_unlock(&ps->lock);
+	job_put(j);
+	pthread_mutex_lock(&ps->lock);
 }
 
 struct thread_arg {
@@ -197,25 +92,21 @@ pool_thread(void *arg)
 	struct thread_arg a = *(struct thread_arg *)arg;
 	struct io_pools *ps = a.lane->pools;
 	struct io_job *j;
-	struct list *l;
+	char name[16];
 
 	free(arg);
-	thread_name(a.lane, a.nr);
+	snprintf(name, sizeof(name), "%s-%u", a.lane->name, a.nr);
+	pthread_setname_np(pthread_self(), name);
 	pthread_mutex_lock(&ps->lock);
 	while (!ps->stop) {
-		l = list_pop(&a.lane->queue);
-		if (l == NULL) {
-			a.lane->idle++;
-			pthread_cond_wait(&a.lane->more, &ps->lock);
-			a.lane->idle--;
+		j = queue_take(&a.lane->queue);
+		if (j != NULL) {
+			job_run(a.lane, j);
 			continue;
 		}
-		j = list_entry(l, struct io_job, link);
-		j->queued = false;
-		a.lane->queued--;
-		pthread_mutex_unlock(&ps->lock);
-		job_run(j);
-		pthread_mutex_lock(&ps->lock);
+		a.lane->idle++;
+		pthread_cond_wait(&a.lane->more, &ps->lock);
+		a.lane->idle--;
 	}
 	if (--ps->alive == 0)
 		pthread_cond_signal(&ps->gone);
@@ -223,9 +114,11 @@ pool_thread(void *arg)
 	return (NULL);
 }
 
+/* With the lock: the thread begins by waiting for it. */
 static int
-thread_start(struct io_pools *ps, struct pool_lane *ln, unsigned nr)
+thread_start(struct pool_lane *ln)
 {
+	struct io_pools *ps = ln->pools;
 	struct thread_arg *a = malloc(sizeof(*a));
 	pthread_attr_t attr;
 	sigset_t all, old;
@@ -233,7 +126,7 @@ thread_start(struct io_pools *ps, struct pool_lane *ln, unsigned nr)
 
 	if (a == NULL)
 		return (-ENOMEM);
-	*a = (struct thread_arg){ln, nr};
+	*a = (struct thread_arg){ln, ln->threads};
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
 	pthread_attr_init(&attr);
@@ -248,69 +141,78 @@ thread_start(struct io_pools *ps, struct pool_lane *ln, unsigned nr)
 		return (-err);
 	}
 	ps->nthread++;
-	pthread_mutex_lock(&ps->lock);
 	ps->alive++;
-	pthread_mutex_unlock(&ps->lock);
+	ln->threads++;
 	return (0);
+}
+
+/* ---------------------------------------------------------------- pools */
+
+static void
+lane_init(struct io_pools *ps, enum io_lane nr, const char *name, unsigned per_device, unsigned total,
+    const struct io_pools_conf *conf)
+{
+	struct pool_lane *ln = &ps->lane[nr];
+
+	ln->pools = ps;
+	ln->name = name;
+	pthread_cond_init(&ln->more, NULL);
+	queue_init(&ln->queue, per_device, total, conf->max_queue, conf->stuck_ms);
+}
+
+/* threads 0 (work on the loop): one is there all the same, for closing and for other loops' leftovers. */
+static void
+pool_init(struct io_pools *ps, enum io_lane nr, const char *name, unsigned threads, const struct io_pools_conf *conf)
+{
+	unsigned total = threads * SPARE < THREADS_MAX ? threads * SPARE : THREADS_MAX;
+
+	if (conf->per_device == 0)
+		lane_init(ps, nr, name, threads, total, conf);
+	else
+		lane_init(ps, nr, name, conf->per_device < threads ? conf->per_device : threads, threads, conf);
 }
 
 static int
-lane_start(struct io_pools *ps, enum io_lane nr, const char *name, unsigned threads, unsigned max_queue)
+lane_start(struct io_pools *ps, enum io_lane nr, unsigned threads)
 {
-	struct pool_lane *ln = &ps->lane[nr];
-	unsigned i;
-	int err;
+	int err = 0;
 
-	ln->name = name;
-	ln->threads = threads;
-	ln->max_queue = max_queue;
-	for (i = 0; i < threads; i++) {
-		err = thread_start(ps, ln, i);
-		if (err != 0)
-			return (err);
-	}
-	return (0);
+	pthread_mutex_lock(&ps->lock);
+	while (err == 0 && ps->lane[nr].threads < threads)
+		err = thread_start(&ps->lane[nr]);
+	pthread_mutex_unlock(&ps->lock);
+	return (err);
 }
 
 static unsigned
-clamp(unsigned n)
+at_most_max(unsigned n)
 {
-	return (n < 1 ? 1 : n > THREADS_MAX ? THREADS_MAX : n);
-}
-
-static void
-pools_init(struct io_pools *ps)
-{
-	pthread_condattr_t mono;
-	unsigned i;
-
-	pthread_mutex_init(&ps->lock, NULL);
-	pthread_condattr_init(&mono);
-	pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
-	pthread_cond_init(&ps->gone, &mono);
-	pthread_condattr_destroy(&mono);
-	for (i = 0; i < LANES; i++) {
-		ps->lane[i].pools = ps;
-		list_init(&ps->lane[i].queue);
-		pthread_cond_init(&ps->lane[i].more, NULL);
-	}
+	return (n > THREADS_MAX ? THREADS_MAX : n);
 }
 
 int
 io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 {
-	unsigned nstat = clamp(conf->stat_threads), nread = clamp(conf->read_threads);
-	struct io_pools *ps = calloc(1, sizeof(*ps) + (nstat + nread + 1) * sizeof(pthread_t));
+	unsigned nstat = at_most_max(conf->stat_threads), nread = at_most_max(conf->read_threads);
+	struct io_pools *ps = calloc(1, sizeof(*ps) + (SPARE * (nstat + nread) + RECHECKERS) * sizeof(pthread_t));
+	pthread_condattr_t mono;
 	int err;
 
 	if (ps == NULL)
 		return (-ENOMEM);
-	pools_init(ps);
-	err = lane_start(ps, LANE_STAT, "stat", nstat, conf->max_queue);
+	pthread_mutex_init(&ps->lock, NULL);
+	pthread_condattr_init(&mono);
+	pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
+	pthread_cond_init(&ps->gone, &mono);
+	pthread_condattr_destroy(&mono);
+	pool_init(ps, LANE_STAT, "stat", nstat, conf);
+	lane_init(ps, LANE_URGENT, "recheck", nstat != 0, RECHECKERS, conf);
+	pool_init(ps, LANE_READ, "read", nread, conf);
+	err = lane_start(ps, LANE_STAT, nstat);
 	if (err == 0)
-		err = lane_start(ps, LANE_URGENT, "recheck", 1, conf->max_queue);
+		err = lane_start(ps, LANE_URGENT, nstat != 0);
 	if (err == 0)
-		err = lane_start(ps, LANE_READ, "read", nread, conf->max_queue);
+		err = lane_start(ps, LANE_READ, nread);
 	if (err != 0) {
 		io_pools_free(ps, 1000);
 		return (err);
@@ -343,20 +245,16 @@ pools_wait(struct io_pools *ps, unsigned wait_ms)
 static void
 lane_empty(struct pool_lane *ln)
 {
-	struct list *l;
 	struct io_job *j;
 
-	while ((l = list_pop(&ln->queue)) != NULL) {
-		j = list_entry(l, struct io_job, link);
-		j->queued = false;
+	while ((j = queue_pop_any(&ln->queue)) != NULL) {
 		j->res = -ECANCELED;
-		if (j->finish == NULL) {
+		if (j->finish == NULL)
 			j->run(j);
-			free(j);
-		} else {
-			port_put(j->port, j);
-		}
+		job_put(j);
 	}
+	queue_fini(&ln->queue);
+	pthread_cond_destroy(&ln->more);
 }
 
 void
@@ -376,33 +274,36 @@ io_pools_free(struct io_pools *ps, unsigned wait_ms)
 	}
 	if (!left)
 		return; /* a thread is stuck in the kernel and will still look at *ps */
-	for (i = 0; i < LANES; i++) {
+	for (i = 0; i < LANES; i++)
 		lane_empty(&ps->lane[i]);
-		pthread_cond_destroy(&ps->lane[i].more);
-	}
 	pthread_cond_destroy(&ps->gone);
 	pthread_mutex_destroy(&ps->lock);
 	free(ps);
 }
 
-/* ---------------------------------------------------------------- jobs */
+/* ---------------------------------------------------------------- jobs for them */
 
-struct io_job *
-io_job_new(struct io *io, struct io_op *op, const char *path)
+/* The pool has no threads: the caller waits for the disk, as was asked for. */
+static void
+run_here(struct io_job *j)
 {
-	size_t n = path != NULL ? strlen(path) + 1 : 0;
-	struct io_job *j = malloc(sizeof(*j) + n);
+	j->start = clock_mono_ns();
+	do {
+		j->moves = false;
+		j->run(j);
+	} while (j->moves);
+	j->end = clock_mono_ns();
+	job_put(j);
+}
 
-	if (j == NULL)
-		return (NULL);
-	memset(j, 0, sizeof(*j));
-	list_init(&j->link);
-	j->port = io->port;
-	j->op = op;
-	j->fd = -1;
-	if (n != 0)
-		memcpy(j->path, path, n);
-	return (j);
+/* Somebody idle is told; if nobody is and the device may have one more thread, it gets one. */
+static void
+lane_wake(struct pool_lane *ln)
+{
+	if (ln->idle > 0)
+		pthread_cond_signal(&ln->more);
+	else if (!list_empty(&ln->queue.turn) && ln->threads < ln->queue.total && !ln->pools->stop)
+		(void)thread_start(ln); /* if not, those that are there do it */
 }
 
 int
@@ -410,91 +311,74 @@ io_job_push(struct io *io, struct io_job *j, enum io_lane lane)
 {
 	struct io_pools *ps = io->pools;
 	struct pool_lane *ln;
+	int err;
 
 	if (ps == NULL)
 		return (-EAGAIN);
 	ln = &ps->lane[lane];
-	if (j->finish != NULL) {
-		pthread_mutex_lock(&j->port->lock);
-		j->port->refs++;
-		pthread_mutex_unlock(&j->port->lock);
+	j->lane = lane;
+	if (j->finish != NULL)
+		io_port_ref(j->port);
+	if (ln->queue.per_device == 0) {
+		run_here(j);
+		return (0);
 	}
 	pthread_mutex_lock(&ps->lock);
-	/* Closing gives something back: never refused. */
-	if (ln->queued >= ln->max_queue && j->finish != NULL) {
-		pthread_mutex_unlock(&ps->lock);
-		pthread_mutex_lock(&j->port->lock);
-		port_unref_unlock(j->port);
-		return (-EAGAIN);
-	}
-	j->lane = lane;
-	j->queued = true;
-	list_add_tail(&ln->queue, &j->link);
-	ln->queued++;
-	if (ln->idle > 0)
-		pthread_cond_signal(&ln->more);
+	err = queue_push(&ln->queue, j);
+	if (err == 0)
+		lane_wake(ln);
 	pthread_mutex_unlock(&ps->lock);
-	return (0);
+	if (err != 0 && j->finish != NULL)
+		io_port_unref(j->port);
+	return (err);
 }
 
-void
-io_job_start(struct io_op *op, struct io_job *j, enum io_lane lane)
-{
-	int err;
-
-	op->at.submit = clock_mono_ns(); /* cold: worth the exact time */
-	op->job = j;
-	op->state = OP_JOB;
-	err = io_job_push(op->io, j, lane);
-	if (err != 0) {
-		op->job = NULL;
-		io_job_free(op->io, j);
-		io_complete(op, err);
-		return;
-	}
-	io_arm(op);
-}
-
-/* True: it was still queued and is yours again. */
-static bool
-job_pull(struct io_pools *ps, struct io_job *j)
+bool
+io_job_pull(struct io_pools *ps, struct io_job *j)
 {
 	bool mine;
 
 	pthread_mutex_lock(&ps->lock);
-	mine = j->queued;
-	if (mine) {
-		list_del(&j->link);
-		j->queued = false;
-		ps->lane[j->lane].queued--;
-	}
+	mine = j->waits;
+	if (mine)
+		queue_pull(&ps->lane[j->lane].queue, j);
 	pthread_mutex_unlock(&ps->lock);
-	if (mine) {
-		pthread_mutex_lock(&j->port->lock);
-		port_unref_unlock(j->port);
-	}
+	if (mine)
+		io_port_unref(j->port);
 	return (mine);
 }
 
-void
-io_job_abandon(struct io_op *op)
-{
-	struct io_job *j = op->job;
+/* ---------------------------------------------------------------- for those who watch */
 
-	op->job = NULL;
-	j->op = NULL;
-	if (job_pull(op->io->pools, j)) {
-		j->res = -ECANCELED;
-		j->finish(j);
+size_t
+io_pools_lanes(struct io_pools *ps, struct io_lane_stats *v, size_t max)
+{
+	uint64_t now = clock_mono_ns(), oldest;
+	const struct pool_lane *ln;
+	size_t n;
+
+	pthread_mutex_lock(&ps->lock);
+	for (n = 0; n < LANES && n < max; n++) {
+		ln = &ps->lane[n];
+		oldest = queue_oldest_ns(&ln->queue);
+		v[n] = (struct io_lane_stats){
+			.name = ln->name, .threads = ln->threads, .busy = ln->queue.running, .queued = ln->queue.waiting,
+			.jobs = ln->jobs, .oldest_ns = oldest != 0 && now > oldest ? now - oldest : 0,
+		};
 	}
+	pthread_mutex_unlock(&ps->lock);
+	return (n);
 }
 
-void
-io_job_free(struct io *io, struct io_job *j)
+size_t
+io_pools_devices(struct io_pools *ps, struct io_device_stats *v, size_t max)
 {
-	if (j->fd >= 0)
-		io_file_close_job(io, j->fd);
-	io_give_back(io, j->buf);
-	io_file_put(j->file);
-	free(j);
+	size_t n = 0;
+	unsigned i;
+
+	pthread_mutex_lock(&ps->lock);
+	for (i = 0; i < LANES; i++)
+		n = queue_devices(&ps->lane[i].queue, v, n, max);
+	pthread_mutex_unlock(&ps->lock);
+	return (n);
 }

@@ -2,27 +2,48 @@
  *
  * One of each per process, shared by all loops; a thread sees a job, never a connection.
  * Kept apart: 64 slow reads must not hold up a stat that is cached.  Urgent jobs (re-checks of files
- * that are being served) have a thread of their own, so cold look-ups cannot delay a hot file.
+ * that are being served) have threads of their own, so cold look-ups cannot delay a hot file.
  *
- * Bounds   max_queue jobs wait; one more fails with -EAGAIN (the client gets 503).  First come first served;
- *          a reply has at most two reads out (its window and the next one), so no long file takes every reader.
+ * Devices  each has a queue of its own (io/queue.h) and may keep per_device threads busy.  Unless that is set it may
+ *          keep all of them, and more are started, up to four times as many, when another device needs some: a
+ *          mount that hangs takes nothing from the others.
+ * Bounds   max_queue jobs wait for a device; one more fails with -EAGAIN (the client gets 503), and so does every one
+ *          for a device whose threads have all been busy with one job each for stuck_ms.
  * Errors   io_pools_new(): -errno, nothing left behind.
  */
 #ifndef IO_BLOCKING_H
 #define IO_BLOCKING_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 struct io_pools;
 
 struct io_pools_conf {
-	unsigned stat_threads; /* 1..1024 */
-	unsigned read_threads; /* 1..1024 */
-	unsigned max_queue;    /* jobs waiting per pool */
+	unsigned stat_threads; /* ..1024; 0: files are opened on the loop, which waits for the disk then */
+	unsigned read_threads; /* ..1024; 0: the same for reading */
+	unsigned per_device;   /* threads of each pool that one device may keep busy; 0: see above */
+	unsigned max_queue;    /* jobs waiting per pool and device */
+	unsigned stuck_ms;     /* 0: never */
 };
 
 int io_pools_new(const struct io_pools_conf *, struct io_pools **);
 /* Threads end when their running job returns; waits at most wait_ms for them, then leaves them behind. */
 void io_pools_free(struct io_pools *, unsigned wait_ms);
+
+/* For those who watch; any thread.  The number of rows written, at most max. */
+struct io_lane_stats {
+	const char *name; /* "stat", "recheck", "read" */
+	unsigned threads, busy, queued;
+	uint64_t jobs;      /* taken by a thread so far */
+	uint64_t oldest_ns; /* age of the oldest job, waiting or running; 0: none */
+};
+struct io_device_stats {
+	unsigned major, minor; /* both UINT_MAX: mounted somewhere below a root, and not known where */
+	unsigned busy, queued;
+	uint64_t oldest_ns, refused;
+};
+size_t io_pools_lanes(struct io_pools *, struct io_lane_stats *, size_t max);
+size_t io_pools_devices(struct io_pools *, struct io_device_stats *, size_t max);
 
 #endif

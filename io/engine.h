@@ -30,12 +30,18 @@ enum {
 	SOCK_SIM = 32,     /* no real descriptor behind it */
 };
 
+/* A descriptor of a backend's own (an eventfd, a ring): ready() on the loop at each edge of readability. */
+struct io_watch {
+	void (*ready)(struct io_watch *);
+};
+
 struct io_calls {
 	void (*start)(struct io *, struct io_op *);
 	bool (*try)(struct io *, struct io_op *);    /* true: op->res is there; false: moved on or parked */
 	void (*park)(struct io *, struct io_op *);   /* until its socket is ready; then try() again */
 	void (*unpark)(struct io *, struct io_op *);
-	void (*close_file)(struct io *, int fd);
+	void (*close_file)(struct io *, int fd, uint64_t dev);
+	int (*watch)(struct io *, int fd, struct io_watch *); /* NULL: sim */
 	void (*run)(struct io *);
 	void (*wake)(struct io *);
 	void (*free)(struct io *);
@@ -52,7 +58,7 @@ struct io_wheel {
 	struct list slot[WHEEL_SLOTS];
 };
 
-#define IO_SPARE_WINDOWS 16u  /* of IO_WINDOW bytes, kept for reuse per loop */
+#define IO_SPARE_WINDOWS 16u  /* of io->window bytes, kept for reuse per loop */
 #define IO_SPARE_CHUNKS 256u  /* of IO_CHUNK bytes */
 #define IO_SEND_FILE_MAX (8 * IO_WINDOW) /* 2 MiB: half a millisecond of the loop at memory speed */
 
@@ -66,6 +72,8 @@ struct io {
 	const struct io_calls *calls;
 	const struct file_backend *backend;
 	void *backend_state;
+	const char *fallback_why; /* the backend asked for was not to be had */
+	uint32_t chunk, window;   /* bytes read at a time; in a buffer of windows */
 	struct io_pools *pools;
 	struct io_port *port; /* where threads put finished jobs; NULL: sim */
 	uint64_t now, wall_s;
@@ -79,7 +87,8 @@ struct io {
 };
 
 /* For engines. */
-int io_init(struct io *, const struct io_calls *, struct io_pools *, const struct file_backend *);
+void io_init(struct io *, const struct io_calls *, const struct io_conf *);
+int io_backend_open(struct io *, const struct io_conf *); /* once watch() works; the backend's fallback if need be */
 void io_fini(struct io *);
 void io_tick(struct io *);                 /* reads the clocks */
 void io_expire(struct io *);               /* ends ops whose deadline has come */
@@ -89,8 +98,10 @@ void io_dispatch(struct io *, unsigned budget);
 /* For engines and backends. */
 void io_complete(struct io_op *, int64_t res);          /* from any state: done() is due */
 void io_finish_early(struct io_op *, int64_t res);      /* deadline or cancel: lets go of all it waits for */
+void io_flush(struct io *);                             /* before the loop waits: what the backend collected goes out */
+void io_count_read(struct io *, bool async);            /* a window was brought in off the loop, or served on it */
 void io_arm(struct io_op *);                            /* its deadline counts from now on; may be repeated */
-char *io_window_get(struct io *);                       /* IO_WINDOW bytes on a page boundary, or NULL */
+char *io_window_get(struct io *);                       /* io->window bytes on a page boundary, or NULL */
 void *io_chunk_get(struct io *, size_t size);           /* size is the same for all callers */
 void io_chunk_put(struct io *, void *);
 

@@ -30,7 +30,7 @@ io_file_new(struct io *io, int fd, uint64_t size)
 	struct io_file *f = calloc(1, sizeof(*f));
 
 	if (f == NULL) {
-		io->calls->close_file(io, fd);
+		io->calls->close_file(io, fd, io_dev_of(fd));
 		return (NULL);
 	}
 	f->fd = fd;
@@ -51,11 +51,19 @@ void
 io_file_destroy(struct io_file *f, struct io *io)
 {
 	if (io != NULL)
-		io->calls->close_file(io, f->fd);
+		io->calls->close_file(io, f->fd, io_file_dev(f));
 	else
 		close(f->fd);
 	free(f->proof);
 	free(f);
+}
+
+uint64_t
+io_file_dev(struct io_file *f)
+{
+	if (f->dev == 0)
+		f->dev = io_dev_of(f->fd);
+	return (f->dev);
 }
 
 void
@@ -76,13 +84,14 @@ close_run(struct io_job *j)
 
 /* close(2) of a file may flush, or talk to a server: not on the loop. */
 void
-io_file_close_job(struct io *io, int fd)
+io_file_close_job(struct io *io, int fd, uint64_t dev)
 {
 	struct io_job *j = io_job_new(io, NULL, NULL);
 
 	if (j != NULL) {
 		j->run = close_run;
 		j->fd = fd;
+		j->dev = dev;
 		if (io_job_push(io, j, LANE_STAT) == 0)
 			return;
 		free(j);
@@ -298,10 +307,11 @@ read_window(struct io_op *op, char *buf)
 	j->run = read_run;
 	j->finish = read_finish;
 	j->file = io_file_ref(op->file.file);
+	j->dev = io_file_dev(op->file.file);
 	j->off = op->file.off;
 	j->len = op->file.len;
 	j->buf = buf;
-	count(op->io->counters, file_reads);
+	io_count_read(op->io, true);
 	io_job_start(op, j, LANE_READ);
 }
 
@@ -310,7 +320,7 @@ window_for(struct io_op *op)
 {
 	char *buf;
 
-	must(op->file.len <= IO_WINDOW);
+	must(op->file.len <= op->io->window);
 	buf = io_window_get(op->io);
 	if (buf == NULL)
 		io_complete(op, -ENOMEM);
@@ -346,7 +356,7 @@ io_read_cached(struct io_op *op)
 		return;
 	}
 	if (n > 0) {
-		count(op->io->counters, file_inline);
+		io_count_read(op->io, false);
 		op->buf = iov.iov_base;
 	} else {
 		io_give_back(op->io, iov.iov_base);

@@ -10,6 +10,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include "base/counter.h"
 #include "io/io.h"
 
 struct io_file {
@@ -18,6 +19,7 @@ struct io_file {
 	uint64_t size;        /* when it was opened: the length that was promised to clients */
 	uint64_t resident_ns; /* when all of it was last known to be in memory (files of one window), 0: unknown */
 	bool no_nowait;       /* its file system has no preadv2(RWF_NOWAIT) */
+	uint64_t dev;         /* engine: st_dev, 0: not asked yet */
 	struct io *io;
 	struct io_proof *proof; /* engine: which windows are known to be in memory */
 	struct io_job *ahead;   /* engine: the read of its next window */
@@ -36,16 +38,23 @@ struct file_backend {
 	const char *doc;  /* its line in the manual */
 	const char *tag;  /* first word of its timing lines: "network_gthread_aio.c.78:" */
 	bool send_file;   /* IO_SEND_FILE works; otherwise use IO_READ and IO_SEND */
-	int (*open)(struct io *, void **state); /* -ENOSYS: this kernel cannot */
-	void (*close)(void *state);
+	uint32_t chunk;   /* bytes read at a time unless configured; 0: IO_WINDOW */
+	struct { uint32_t async, sync; } counts; /* offsets into struct counters: FILE_COUNTS() */
+	const struct file_backend *instead;      /* when open() fails; NULL: never fails */
+	int (*open)(struct io *, const struct io_conf *, void **state, const char **why); /* -errno, *why in words */
+	void (*close)(struct io *, void *state);
 	void (*read)(struct io *, void *state, struct io_op *);
 	void (*send)(struct io *, void *state, struct io_op *);
+	void (*look)(struct io *, void *state, struct io_op *); /* OPEN, STAT; NULL: threads of the stat pool do it */
+	void (*flush)(struct io *, void *state); /* before the loop waits; NULL: nothing to do */
 };
+#define FILE_COUNTS(name) {offsetof(struct counters, name##_async), offsetof(struct counters, name##_sync)}
 
 extern const struct file_backend *const file_backends[]; /* NULL at the end */
 /* Old names ("gthread-aio", "linux-aio-sendfile" ...) find the backend that took their place; *note
  * says so when it is not the one named.  NULL: unknown. */
 const struct file_backend *file_backend_by_name(const char *name, const char **note);
-const struct file_backend *io_backend(const struct io *);
+const struct file_backend *io_backend(const struct io *); /* the one at work */
+const char *io_fallback_why(const struct io *);           /* why it is not the one asked for; NULL: it is */
 
 #endif

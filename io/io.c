@@ -29,39 +29,54 @@ io_engine_by_name(const char *name)
 }
 
 struct io *
-io_new(const char *engine, struct io_pools *pools, const struct file_backend *backend, int *err)
+io_new(const struct io_conf *conf, int *err)
 {
 	const struct io_engine *const *e;
 	struct io *io;
 
 	*err = -ENOENT;
 	for (e = io_engines; *e != NULL; e++) {
-		if (engine != NULL && strcmp(engine, (*e)->name) != 0)
+		if (conf->engine != NULL && strcmp(conf->engine, (*e)->name) != 0)
 			continue;
-		io = (*e)->create(pools, backend, err);
+		io = (*e)->create(conf, err);
 		if (io != NULL)
 			return (io);
 	}
 	return (NULL);
 }
 
-int
-io_init(struct io *io, const struct io_calls *calls, struct io_pools *pools,
-    const struct file_backend *backend)
+void
+io_init(struct io *io, const struct io_calls *calls, const struct io_conf *conf)
 {
 	unsigned i;
 
 	io->calls = calls;
-	io->pools = pools;
-	io->backend = backend;
+	io->pools = conf->pools;
+	io->chunk = io->window = IO_WINDOW;
 	io->counters = &io->own_counters;
 	list_init(&io->ready);
 	for (i = 0; i < WHEEL_SLOTS; i++)
 		list_init(&io->wheel.slot[i]);
 	io_tick(io);
 	io->wheel.tick = io->now >> WHEEL_SHIFT;
-	if (backend != NULL && backend->open != NULL)
-		return (backend->open(io, &io->backend_state));
+}
+
+int
+io_backend_open(struct io *io, const struct io_conf *conf)
+{
+	const struct file_backend *b = conf->backend;
+	int err = 0;
+
+	while (b != NULL && b->open != NULL && (err = b->open(io, conf, &io->backend_state, &io->fallback_why)) != 0)
+		b = b->instead;
+	if (b == NULL)
+		return (err);
+	io->backend = b;
+	if (conf->chunk != 0)
+		io->chunk = conf->chunk > IO_CHUNK_MIN ? conf->chunk : IO_CHUNK_MIN;
+	else if (b->chunk != 0)
+		io->chunk = b->chunk;
+	io->window = io->chunk > IO_WINDOW ? io->chunk : IO_WINDOW;
 	return (0);
 }
 
@@ -80,7 +95,7 @@ void
 io_fini(struct io *io)
 {
 	if (io->backend != NULL && io->backend->close != NULL)
-		io->backend->close(io->backend_state);
+		io->backend->close(io, io->backend_state);
 	spare_free(io->windows);
 	spare_free(io->chunks);
 }
@@ -140,6 +155,37 @@ const struct file_backend *
 io_backend(const struct io *io)
 {
 	return (io->backend);
+}
+
+const char *
+io_fallback_why(const struct io *io)
+{
+	return (io->fallback_why);
+}
+
+uint32_t
+io_chunk(const struct io *io)
+{
+	return (io->chunk);
+}
+
+void
+io_flush(struct io *io)
+{
+	if (io->backend != NULL && io->backend->flush != NULL)
+		io->backend->flush(io, io->backend_state);
+}
+
+void
+io_count_read(struct io *io, bool async)
+{
+	if (async) {
+		count(io->counters, file_reads);
+		count_at(io->counters, io->backend->counts.async);
+	} else {
+		count(io->counters, file_inline);
+		count_at(io->counters, io->backend->counts.sync);
+	}
 }
 
 /* ---------------------------------------------------------------- the life of an op */
@@ -369,7 +415,7 @@ io_window_get(struct io *io)
 {
 	char *p = spare_pop(&io->windows, &io->nwindows);
 
-	return (p != NULL ? p : aligned_alloc(4096, IO_WINDOW));
+	return (p != NULL ? p : aligned_alloc(4096, io->window));
 }
 
 void

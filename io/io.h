@@ -47,7 +47,7 @@ enum io_kind {
 	IO_SEND_FILE,  /* res: bytes accepted (> 0, perhaps fewer), 0 when the file ends before the range does */
 	IO_OPEN,       /* res: new fd (regular file or directory; else -EACCES closed again), *open.stx filled */
 	IO_STAT,       /* res: 0, *open.stx filled: openat2(O_PATH) and statx, nothing stays open */
-	IO_READ,       /* res: bytes in op->buf (perhaps fewer than asked), 0 at end of file */
+	IO_READ,       /* res: bytes in op->buf (perhaps fewer than asked), 0 at end of file; len <= io_chunk() */
 	IO_CLOSE,      /* res: 0; sock->fd is -1 then.  No other op of this sock may be in flight */
 	IO_TIMER,      /* res: -ETIMEDOUT after deadline_ms (that is its success) */
 };
@@ -80,6 +80,7 @@ struct io_op {
 	uint8_t threaded : 1; /* out: a thread was needed */
 	uint8_t state;      /* engine */
 	uint32_t deadline_ms;
+	uint32_t client;    /* who wants it: waiting jobs of different clients take turns (0 is one like any other) */
 	int64_t res;
 	struct io_sock *sock;
 	union {
@@ -87,7 +88,7 @@ struct io_op {
 		struct { const struct sockaddr *addr; socklen_t len; } connect;
 		struct { char *buf; } recv;                             /* out */
 		struct { const struct iovec *iov; int n; } send;
-		struct { struct io_file *file; uint64_t off; uint32_t len; } file; /* READ: len <= IO_WINDOW */
+		struct { struct io_file *file; uint64_t off; uint32_t len; } file;
 		struct { int root; const char *path; uint64_t resolve; struct statx *stx; } open;
 	};
 	char *buf;          /* READ: out, lent */
@@ -99,18 +100,31 @@ struct io_op {
 	struct io_stamps at;
 };
 
-#define IO_WINDOW (256u << 10) /* a file travels in windows of at most this: what a wrong guess may cost */
+#define IO_WINDOW (256u << 10) /* what is known to be in memory is known per window: what a wrong guess may cost */
+#define IO_CHUNK_MIN 4096u
+#define IO_CHUNK_MAX (1u << 20)
+
+struct io_conf {
+	const char *engine;           /* NULL: the first that works */
+	struct io_pools *pools;       /* NULL: no files */
+	const struct file_backend *backend;
+	uint32_t chunk;               /* bytes of a file read at a time, .. IO_CHUNK_MAX, less than IO_CHUNK_MIN is that; 0: as the backend likes it */
+	/* Backends that let the kernel work instead of threads: jobs of this loop it has at a time.  0: none */
+	unsigned stat_jobs, read_jobs;
+	unsigned per_device;          /* of each for one device; 0: all */
+	unsigned max_queue, stuck_ms; /* as in io_pools_conf */
+};
 
 struct io_engine {
 	const char *name; /* value of server.event-handler */
 	const char *doc;
-	struct io *(*create)(struct io_pools *, const struct file_backend *, int *err);
+	struct io *(*create)(const struct io_conf *, int *err);
 };
 extern const struct io_engine *const io_engines[]; /* loops.def, NULL at the end */
 const struct io_engine *io_engine_by_name(const char *name); /* NULL: unknown */
 
-/* name NULL: the first that works.  NULL with *err = -errno when there is none. */
-struct io *io_new(const char *engine, struct io_pools *, const struct file_backend *, int *err);
+/* NULL with *err = -errno when there is no such engine or none works. */
+struct io *io_new(const struct io_conf *, int *err);
 void io_free(struct io *); /* nothing may be in flight but jobs whose ops have ended */
 
 void io_submit(struct io *, struct io_op *);
@@ -126,6 +140,7 @@ struct counters;
 struct counters *io_counters(struct io *);
 void io_count_into(struct io *, struct counters *);
 
+uint32_t io_chunk(const struct io *);        /* how much of a file is best read at a time */
 char *io_keep(struct io_op *);               /* inside done() of RECV or READ */
 void io_give_back(struct io *, char *buf);
 

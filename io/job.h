@@ -1,7 +1,7 @@
-/* io/job.h -- inside io/ only: work that may sleep, on its way to a thread and back.
+/* io/job.h -- inside io/ only: work that may take long, on its way to a thread or the kernel and back.
  *
  *   loop                              thread
- *   io_job_push() --> pool queue  --> run()        touches the job only
+ *   io_job_push() --> queue       --> run()        touches the job only
  *   finish()      <-- port        <--              the op may be gone by then: job->op is NULL
  *
  * Owner    a job owns copies of all it needs, so a deadline or cancel ends the op at once while the thread
@@ -16,10 +16,14 @@
 
 enum io_lane { LANE_STAT, LANE_URGENT, LANE_READ, LANES };
 
+struct io_async;  /* io/async.h */
+struct io_device; /* io/queue.c */
+
 struct io_job {
 	struct list link;
 	void (*run)(struct io_job *);    /* in a thread: sets res */
 	void (*finish)(struct io_job *); /* on the loop; NULL: nobody waits, the thread frees the job */
+	void (*abandoned)(struct io_op *, struct io_job *); /* on the loop: its op has ended early; NULL: nothing to do */
 	struct io_port *port;
 	struct io_op *op;
 	int64_t res;
@@ -29,10 +33,17 @@ struct io_job {
 	uint64_t off;
 	uint32_t len;
 	char *buf;            /* a window of the loop's */
+	/* its place in a queue */
+	uint64_t dev;         /* st_dev: whose disk it needs */
+	uint32_t client;
+	bool moves;           /* run() found that it needs another device: dev is new, run() again */
+	bool waits;           /* in the queue; under its lock */
 	enum io_lane lane;
-	bool queued;          /* under the pool's lock */
+	struct io_async *async; /* the kernel does it, no thread */
+	struct io_device *device;
+	uint64_t pushed_ns;
 	/* OPEN and STAT */
-	bool only_stat;
+	bool only_stat, crosses;
 	int root;
 	uint64_t resolve;
 	struct statx stx;
@@ -41,22 +52,34 @@ struct io_job {
 
 /* path NULL: none.  NULL: no memory. */
 struct io_job *io_job_new(struct io *, struct io_op *, const char *path);
-/* 0, or -EAGAIN: the queue is full (or there are no pools) and the job is still yours. */
+/* For a thread of the lane: 0; -EAGAIN: refused (see io/queue.h), or there are no pools; the job is still yours then.
+ * A job that needs a disk has its dev set. */
 int io_job_push(struct io *, struct io_job *, enum io_lane);
 /* Pushes it for op, which waits then; if that fails the op ends and the job is freed. */
 void io_job_start(struct io_op *, struct io_job *, enum io_lane);
 void io_job_abandon(struct io_op *);   /* its job goes on without it, or is taken out of the queue */
 void io_job_free(struct io *, struct io_job *); /* with its file reference, buffer and descriptor */
+/* Their parts, for those who queue jobs elsewhere. */
+void io_job_wait(struct io_op *, struct io_job *);             /* op waits for it from now on */
+void io_job_refused(struct io_op *, struct io_job *, int err); /* ... no longer: it ends, the job is freed */
+void io_job_finish(struct io_job *);                           /* stamps, then finish() */
+bool io_job_pull(struct io_pools *, struct io_job *);          /* true: it was still waiting and is yours again */
 
 struct io_port *io_port_new(struct io *, int wakefd);
 struct io *io_port_loop(const struct io_port *);
 void io_port_drain(struct io_port *);  /* finish() of all that came back */
 void io_port_wake(struct io_port *);   /* any thread */
+void io_port_ref(struct io_port *);    /* any thread: one for each job that will be put */
+void io_port_unref(struct io_port *);
+void io_port_put(struct io_port *, struct io_job *); /* any thread: it has run; takes the reference */
 void io_port_close(struct io_port *);  /* the loop ends; jobs still running put their things away themselves */
 
-void io_start_open(struct io_op *);          /* IO_OPEN, IO_STAT */
-void io_file_close_job(struct io *, int fd); /* closes it in a thread, or here if there is no other way */
+void io_start_open(struct io_op *);          /* IO_OPEN, IO_STAT, in a thread */
+struct io_job *io_open_job(struct io_op *);  /* the job it pushes; NULL: no memory */
+void io_file_close_job(struct io *, int fd, uint64_t dev); /* closes it in a thread, or here if there is no other way */
 void io_file_destroy(struct io_file *, struct io *); /* the last reference has gone; io NULL: closes it here */
+uint64_t io_dev_of(int fd);                  /* st_dev; never waits */
+uint64_t io_file_dev(struct io_file *);      /* the same, asked once */
 
 /* READ, for backends: in a thread; or from the page cache if that needs no waiting, else in a thread. */
 void io_read_pool(struct io_op *);

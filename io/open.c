@@ -1,13 +1,21 @@
-/* io/open.c -- names become descriptors in the stat pool, beneath a root and without surprises. */
+/* io/open.c -- names become descriptors in the stat pool, beneath a root and without surprises.
+ *
+ * A thread of one device must not get stuck in another.  So a path is first walked with RESOLVE_NO_XDEV, which says
+ * EXDEV where a mount begins and has not touched it then; the job moves to that mount's queue and is done from there.
+ */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 #include "base/buf.h"
 #include "io/engine.h"
 #include "io/job.h"
+#include "io/mounts.h"
 
 /* Not the access time: a read makes FUSE and network file systems forget it, and asking for it then is a
  * trip to the (busy) disk for something nobody wants to know. */
@@ -24,7 +32,7 @@ open_beneath(const struct io_job *j)
 {
 	struct open_how how = {
 		.flags = O_CLOEXEC | (j->only_stat ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY),
-		.resolve = (j->resolve & ~IO_NOATIME) | RESOLVE_NO_MAGICLINKS,
+		.resolve = (j->resolve & ~IO_NOATIME) | RESOLVE_NO_MAGICLINKS | (j->crosses ? 0 : RESOLVE_NO_XDEV),
 	};
 	const char *path = j->path[0] != '\0' ? j->path : ".";
 	int fd, tries = 0;
@@ -45,12 +53,46 @@ again:
 	return (errno == ENXIO || errno == ENODEV ? -EACCES : -errno);
 }
 
+/* Whose disk the path needs, now that it is known to leave the root's. */
+static uint64_t
+device_beyond(const struct io_job *j)
+{
+	char root[PATH_MAX], path[2 * PATH_MAX];
+	ssize_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", j->root);
+	n = readlink(path, root, sizeof(root) - 1);
+	if (n <= 0)
+		return (MOUNTS_UNKNOWN);
+	root[n] = '\0';
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", n == 1 ? "" : root, j->path) >= sizeof(path))
+		return (MOUNTS_UNKNOWN);
+	return (mounts_dev_below(root, path));
+}
+
+/* -EXDEV of a path that leaves the root comes here too; the second walk says it again. */
+static bool
+moved_on(struct io_job *j)
+{
+	uint64_t dev = device_beyond(j);
+
+	j->crosses = true;
+	j->moves = dev != j->dev;
+	j->dev = dev;
+	return (j->moves);
+}
+
 static void
 open_run(struct io_job *j)
 {
 	int fd, err;
 
 	fd = open_beneath(j);
+	if (fd == -EXDEV && !j->crosses) {
+		if (moved_on(j))
+			return;
+		fd = open_beneath(j);
+	}
 	if (fd < 0) {
 		j->res = fd;
 		return;
@@ -88,21 +130,42 @@ open_finish(struct io_job *j)
 	io_job_free(io_port_loop(j->port), j);
 }
 
-void
-io_start_open(struct io_op *op)
+/* What is known of it already: never waits, not even for a network. */
+uint64_t
+io_dev_of(int fd)
+{
+	struct statx stx;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, 0, &stx) < 0)
+		return (MOUNTS_UNKNOWN);
+	return (makedev(stx.stx_dev_major, stx.stx_dev_minor));
+}
+
+struct io_job *
+io_open_job(struct io_op *op)
 {
 	struct io_job *j = io_job_new(op->io, op, op->open.path);
 
-	if (j == NULL) {
-		io_complete(op, -ENOMEM);
-		return;
-	}
+	if (j == NULL)
+		return (NULL);
 	j->run = open_run;
 	j->finish = open_finish;
 	j->only_stat = op->kind == IO_STAT;
 	j->root = op->open.root;
 	j->resolve = op->open.resolve;
-	io_job_start(op, j, op->urgent ? LANE_URGENT : LANE_STAT);
+	j->dev = io_dev_of(op->open.root);
+	return (j);
+}
+
+void
+io_start_open(struct io_op *op)
+{
+	struct io_job *j = io_open_job(op);
+
+	if (j == NULL)
+		io_complete(op, -ENOMEM);
+	else
+		io_job_start(op, j, op->urgent ? LANE_URGENT : LANE_STAT);
 }
 
 int

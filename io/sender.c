@@ -222,7 +222,7 @@ read_ahead(struct sender *s)
 	s->read.done = read_done;
 	s->read.file.file = p->file;
 	s->read.file.off = p->off + have;
-	s->read.file.len = (uint32_t)(p->len - have < IO_WINDOW ? p->len - have : IO_WINDOW);
+	s->read.file.len = (uint32_t)(p->len - have < io_chunk(s->io) ? p->len - have : io_chunk(s->io));
 	s->read.deadline_ms = s->idle_ms;
 	s->flags |= S_READING;
 	io_submit(s->io, &s->read);

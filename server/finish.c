@@ -71,7 +71,7 @@ timing_lines(struct request *r)
 {
 	const struct sender_times *st = &r->times;
 	struct timing t = {
-		.tag = r->worker->conf.backend->tag,
+		.tag = io_backend(r->worker->io)->tag,
 		.id = conn_id(r),
 		.status = r->status,
 		.hot = !r->cold && st->hot,

@@ -30,6 +30,26 @@ connections_of(unsigned fds)
 	return (fds > 2 * OWN_FDS ? fds - fds / 3 - OWN_FDS : fds / 4 + 1);
 }
 
+/* What the kernel does for a loop at a time: each worker has a loop, and all of them together what is configured. */
+static struct io_conf
+io_conf_of(const struct generation *g, const struct file_backend *backend)
+{
+	const struct conf *c = config_global(g->config);
+	unsigned n = g->nworkers;
+
+	return ((struct io_conf){
+	    .engine = c->event_handler,
+	    .pools = g->pools,
+	    .backend = backend,
+	    .chunk = (uint32_t)c->network_chunk,
+	    .stat_jobs = ((unsigned)c->stat_threads + n - 1) / n,
+	    .read_jobs = ((unsigned)c->read_jobs + n - 1) / n,
+	    .per_device = ((unsigned)c->threads_per_device + n - 1) / n,
+	    .max_queue = (unsigned)c->max_queue,
+	    .stuck_ms = 1000 * (unsigned)c->open_timeout,
+	});
+}
+
 static struct worker_conf
 worker_conf_of(struct generation *g, unsigned fds, const struct file_backend *backend)
 {
@@ -41,9 +61,7 @@ worker_conf_of(struct generation *g, unsigned fds, const struct file_backend *ba
 	    .places = g->places,
 	    .listeners = g->listeners.v,
 	    .nlisteners = g->listeners.n,
-	    .pools = g->pools,
-	    .backend = backend,
-	    .engine = c->event_handler,
+	    .io = io_conf_of(g, backend),
 	    .max_conns = (conns + g->nworkers - 1) / g->nworkers,
 	    .max_fds = fds / 5 / g->nworkers + 1,
 	    .nworkers = g->nworkers,
@@ -115,6 +133,10 @@ workers_make(struct process *ps, struct generation *g, unsigned fds)
 		wc.index = i;
 		err = worker_new(&wc, NULL, &g->workers[i]);
 	}
+	if (err == 0 && io_fallback_why(g->workers[0]->io) != NULL)
+		log_event(LOG_WARN, NULL, "backend.fallback", LF_STR("asked", backend->name),
+		    LF_STR("used", io_backend(g->workers[0]->io)->name),
+		    LF_STR("why", io_fallback_why(g->workers[0]->io)));
 	for (i = 0; i < g->nworkers && err == 0 && !ps->opt->one; i++)
 		err = worker_start(g->workers[i]);
 	if (err != 0)
@@ -141,7 +163,8 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	struct generation *g = calloc(1, sizeof(*g));
 	struct io_pools_conf pc = {
 		.stat_threads = (unsigned)c->stat_threads, .read_threads = (unsigned)c->read_threads,
-		.max_queue = (unsigned)c->max_queue,
+		.per_device = (unsigned)c->threads_per_device, .max_queue = (unsigned)c->max_queue,
+		.stuck_ms = 1000 * (unsigned)c->open_timeout,
 	};
 	int err;
 

@@ -303,7 +303,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	list_init(&w->conns);
 	list_init(&w->requests);
 	io_op_init(&w->pause, IO_TIMER, pause_over);
-	w->io = io != NULL ? io : io_new(wc->engine, wc->pools, wc->backend, &err);
+	w->io = io != NULL ? io : io_new(&wc->io, &err);
 	if (w->io == NULL) {
 		free(w);
 		return (err);

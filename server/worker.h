@@ -24,9 +24,7 @@ struct worker_conf {
 	const struct places *places; /* of config */
 	const struct listener *listeners;
 	size_t nlisteners;
-	struct io_pools *pools;
-	const struct file_backend *backend;
-	const char *engine;
+	struct io_conf io;
 	unsigned max_conns;  /* of this worker */
 	unsigned max_fds;    /* descriptors its cache may hold */
 	unsigned index, nworkers;

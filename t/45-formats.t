@@ -86,7 +86,12 @@ sub loads {
 	my ($file, $name) = @_;
 	my $main = "$dir/main" . ++$nr . '.conf';
 	spew($main, qq{include "$file"\nserver.document-root := "$www"\n});
-	is said(Test::Server::program('accel-server'), $_, '-f', $main), "0 Syntax OK\n", "$name: $_" for '-t', '-tt';
+	# One name of 2007 has another now; it works, and is mentioned.
+	for ('-t', '-tt') {
+		my $said = said(Test::Server::program('accel-server'), $_, '-f', $main);
+		$said =~ s/^0 \K\S+: server.max-write-threads is an old name; write server.max-read-threads\n// if $name =~ /threaded/;
+		is $said, "0 Syntax OK\n", "$name: $_";
+	}
 
 	# Its log and its address belong to somebody else's machine, and are replaced too.
 	spew($main, <<"CONF");

@@ -76,6 +76,7 @@ warm_job(struct io *io, struct io_file *f, uint64_t off, uint64_t len)
 	j->run = warm_run;
 	j->finish = warm_finish;
 	j->file = io_file_ref(f);
+	j->dev = io_file_dev(f);
 	j->off = off;
 	j->len = (uint32_t)(len < room ? len : room);
 	return (j);
@@ -101,7 +102,7 @@ read_ahead(struct io *io, struct io_file *f, uint64_t off)
 		io_job_free(io, j);
 		return;
 	}
-	count(io->counters, file_reads);
+	io_count_read(io, true);
 	f->ahead = j;
 }
 
@@ -137,7 +138,7 @@ warm_first(struct io *io, struct io_op *op)
 		return;
 	}
 	j->op = op;
-	count(io->counters, file_reads);
+	io_count_read(io, true);
 	io_job_start(op, j, LANE_READ);
 }
 
@@ -153,7 +154,7 @@ sendfile_send(struct io *io, void *state, struct io_op *op)
 		warm_first(io, op);
 		n = IO_WINDOW - off % IO_WINDOW;
 	} else if ((op->sock->hints & SOCK_WRITABLE) != 0 && send_now(op, n)) {
-		count(io->counters, file_inline);
+		io_count_read(io, false);
 	} else {
 		io->calls->park(io, op);
 	}
@@ -172,6 +173,6 @@ const struct file_backend file_linux_sendfile = {
 	.name = "linux-sendfile",
 	.doc = "sendfile(2) of what is in memory; the read pool brings in what is not",
 	.tag = "network_linux_sendfile.c.78:",
-	.send_file = true,
+	.send_file = true, .counts = FILE_COUNTS(linux_sendfile),
 	.read = sendfile_read, .send = sendfile_send,
 };

@@ -12,5 +12,6 @@ const struct file_backend file_gthread_aio = {
 	.name = "gthread-aio",
 	.doc = "pread(2) in the read pool, then writev(2)",
 	.tag = "network_gthread_aio.c.78:",
+	.chunk = 64 << 10, .counts = FILE_COUNTS(gthread_aio),
 	.read = threads_read,
 };

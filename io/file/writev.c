@@ -12,5 +12,6 @@ const struct file_backend file_writev = {
 	.name = "writev",
 	.doc = "preadv2(RWF_NOWAIT), or pread(2) in the read pool when that would wait; then writev(2)",
 	.tag = "network_writev.c.78:",
+	.counts = FILE_COUNTS(writev),
 	.read = writev_read,
 };

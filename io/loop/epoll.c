@@ -24,10 +24,12 @@
                         * answered while its structures are in the cache.  Measured, a connection per request:
                         * 20.8 us of CPU with one per round, 23.9 with up to 64 */
 #define RECV_SIZE (64u << 10)
+#define WATCH 1ull /* in the data of an event: the rest is a struct io_watch, not a struct io_sock */
 
 struct epoll_loop {
 	struct io io;
 	int epfd, wakefd;
+	struct io_watch wake;
 	unsigned accepts; /* left in this round */
 	struct epoll_event ev[EVENTS];
 };
@@ -327,7 +329,10 @@ epoll_start(struct io *io, struct io_op *op)
 		break;
 	case IO_OPEN:
 	case IO_STAT:
-		io_start_open(op);
+		if (io->backend != NULL && io->backend->look != NULL)
+			io->backend->look(io, io->backend_state, op);
+		else
+			io_start_open(op);
 		break;
 	case IO_CONNECT:
 		start_connect(io, op);
@@ -368,17 +373,25 @@ sock_event(struct epoll_loop *lp, struct io_sock *s, uint32_t ev)
 }
 
 static void
+watch_event(uintptr_t watch)
+{
+	struct io_watch *w = (struct io_watch *)watch;
+
+	w->ready(w);
+}
+
+static void
 loop_events(struct epoll_loop *lp, int n)
 {
 	struct io_sock *s;
 	int i;
 
 	for (i = 0; i < n; i++) {
-		s = lp->ev[i].data.ptr;
-		if (s == NULL) {
-			io_port_drain(lp->io.port);
+		if (lp->ev[i].data.u64 & WATCH) {
+			watch_event((uintptr_t)(lp->ev[i].data.u64 & ~WATCH));
 			continue;
 		}
+		s = lp->ev[i].data.ptr;
 		if ((s->hints & SOCK_LISTENS) && s->rd == NULL)
 			leave_listener(lp, s);
 		else
@@ -400,6 +413,7 @@ epoll_run(struct io *io)
 	struct epoll_loop *lp = loop_of(io);
 	int n;
 
+	io_flush(io);
 	n = epoll_wait(lp->epfd, lp->ev, EVENTS, list_empty(&io->ready) ? io_timeout_ms(io) : 0);
 	io_tick(io);
 	lp->accepts = accepts_of(n);
@@ -429,27 +443,40 @@ epoll_free(struct io *io)
 	free(lp);
 }
 
+/* Edge-triggered: each write to an eventfd is an event of its own, the count need not be read. */
+static int
+epoll_watch(struct io *io, int fd, struct io_watch *w)
+{
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.u64 = (uintptr_t)w | WATCH};
+
+	return (epoll_ctl(loop_of(io)->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0);
+}
+
 static const struct io_calls epoll_calls = {
 	.start = epoll_start, .try = epoll_try, .park = epoll_park, .unpark = epoll_unpark,
-	.close_file = io_file_close_job, .run = epoll_run, .wake = epoll_wake, .free = epoll_free,
+	.close_file = io_file_close_job, .watch = epoll_watch, .run = epoll_run, .wake = epoll_wake, .free = epoll_free,
 };
+
+static void
+jobs_came_back(struct io_watch *w)
+{
+	io_port_drain(container_of(w, struct epoll_loop, wake)->io.port);
+}
 
 static int
 loop_open(struct epoll_loop *lp)
 {
-	/* Edge-triggered: each write is an event of its own, the count is never read. */
-	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
-
 	lp->epfd = epoll_create1(EPOLL_CLOEXEC);
 	lp->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (lp->epfd < 0 || lp->wakefd < 0 || epoll_ctl(lp->epfd, EPOLL_CTL_ADD, lp->wakefd, &ev) < 0)
+	if (lp->epfd < 0 || lp->wakefd < 0)
 		return (-errno);
+	lp->wake.ready = jobs_came_back;
 	lp->io.port = io_port_new(&lp->io, lp->wakefd);
-	return (lp->io.port != NULL ? 0 : -ENOMEM);
+	return (lp->io.port != NULL ? epoll_watch(&lp->io, lp->wakefd, &lp->wake) : -ENOMEM);
 }
 
 static struct io *
-epoll_create_loop(struct io_pools *pools, const struct file_backend *backend, int *err)
+epoll_create_loop(const struct io_conf *conf, int *err)
 {
 	struct epoll_loop *lp = calloc(1, sizeof(*lp));
 
@@ -459,12 +486,10 @@ epoll_create_loop(struct io_pools *pools, const struct file_backend *backend, in
 	}
 	signal(SIGPIPE, SIG_IGN); /* sendfile(2) knows no MSG_NOSIGNAL */
 	lp->epfd = lp->wakefd = -1;
-	*err = io_init(&lp->io, &epoll_calls, pools, backend);
-	if (*err != 0) {
-		free(lp);
-		return (NULL);
-	}
+	io_init(&lp->io, &epoll_calls, conf);
 	*err = loop_open(lp);
+	if (*err == 0)
+		*err = io_backend_open(&lp->io, conf);
 	if (*err != 0) {
 		epoll_free(&lp->io);
 		return (NULL);

@@ -35,7 +35,7 @@ sim_of(const struct io *io)
 /* ---------------------------------------------------------------- the engine's side */
 
 static void
-sim_close_fd(struct io *io, int fd)
+sim_close_fd(struct io *io, int fd, uint64_t dev)
 {
 	struct sim *sim = sim_of(io);
 
@@ -59,7 +59,7 @@ sim_start(struct io *io, struct io_op *op)
 	list_add_tail(&sim->flight, &op->link);
 	if (op->kind == IO_CLOSE) {
 		if (op->sock->fd >= 0)
-			sim_close_fd(io, op->sock->fd);
+			sim_close_fd(io, op->sock->fd, 0);
 		op->sock->fd = -1;
 		if (sim->auto_close)
 			io_complete(op, 0);
@@ -122,10 +122,12 @@ static const struct file_backend sim_reader = {
 static struct io *
 sim_create(const struct file_backend *backend)
 {
+	const struct io_conf conf = {.backend = backend};
 	struct sim *sim = calloc(1, sizeof(*sim));
 
 	must(sim != NULL);
-	must(io_init(&sim->io, &sim_calls, NULL, backend) == 0);
+	io_init(&sim->io, &sim_calls, &conf);
+	must(io_backend_open(&sim->io, &conf) == 0);
 	sim->io.now = SIM_START_NS;
 	sim->io.wall_s = SIM_START_WALL;
 	list_init(&sim->flight);

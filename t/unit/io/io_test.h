@@ -17,15 +17,33 @@
 static struct io *io;
 static struct io_pools *pools;
 
-static void G_GNUC_UNUSED
-loop_up(const struct file_backend *backend, unsigned threads, unsigned max_queue)
+static void
+loop_up_with(const struct file_backend *backend, unsigned threads, unsigned per_device, unsigned max_queue)
 {
-	struct io_pools_conf pc = {threads, threads, max_queue};
+	struct io_pools_conf pc = {.stat_threads = threads, .read_threads = threads, .per_device = per_device,
+	    .max_queue = max_queue};
+	struct io_conf conf = {.engine = "linux-sysepoll", .backend = backend, .stat_jobs = threads, .read_jobs = threads,
+	    .max_queue = max_queue};
 	int err = 0;
 
 	g_assert_cmpint(io_pools_new(&pc, &pools), ==, 0);
-	io = io_new("linux-sysepoll", pools, backend, &err);
+	conf.pools = pools;
+	io = io_new(&conf, &err);
 	g_assert_nonnull(io);
+}
+
+/* So many threads and no more. */
+static void G_GNUC_UNUSED
+loop_up(const struct file_backend *backend, unsigned threads, unsigned max_queue)
+{
+	loop_up_with(backend, threads, threads, max_queue);
+}
+
+/* More when several devices need some. */
+static void G_GNUC_UNUSED
+loop_up_sharing(const struct file_backend *backend, unsigned threads, unsigned max_queue)
+{
+	loop_up_with(backend, threads, 0, max_queue);
 }
 
 static void G_GNUC_UNUSED
@@ -134,7 +152,7 @@ gate_finish(struct io_job *j)
 
 /* Occupies a thread of the lane until gate_open(). */
 static void G_GNUC_UNUSED
-gate_enter(enum io_lane lane)
+gate_enter_dev(enum io_lane lane, uint64_t dev)
 {
 	struct io_job *j = io_job_new(io, NULL, NULL);
 	int inside;
@@ -143,6 +161,7 @@ gate_enter(enum io_lane lane)
 	gate.open = false;
 	inside = gate.inside;
 	pthread_mutex_unlock(&gate.lock);
+	j->dev = dev;
 	j->run = gate_run;
 	j->finish = gate_finish;
 	g_assert_cmpint(io_job_push(io, j, lane), ==, 0);
@@ -150,6 +169,12 @@ gate_enter(enum io_lane lane)
 	while (gate.inside <= inside)
 		pthread_cond_wait(&gate.cond, &gate.lock);
 	pthread_mutex_unlock(&gate.lock);
+}
+
+static void G_GNUC_UNUSED
+gate_enter(enum io_lane lane)
+{
+	gate_enter_dev(lane, 0);
 }
 
 static void G_GNUC_UNUSED
@@ -186,7 +211,7 @@ fd_count(void)
 	return (n);
 }
 
-static char *G_GNUC_UNUSED
+static G_GNUC_UNUSED char *
 file_make(const char *dir, const char *name, uint64_t size)
 {
 	char *path = g_build_filename(dir, name, NULL), *bytes = g_malloc(size + 1);

@@ -48,7 +48,6 @@ the_access_log(void *arg, const char *path)
 	return (access_file);
 }
 
-static const struct file_backend named = {.name = "sim", .tag = "network_sim.c.78:"};
 static const struct listener listeners[2] = {
 	{LISTEN_FD, "127.0.0.1:80"},
 	{LISTEN_FD + 1, "127.0.0.1:81"},
@@ -60,7 +59,7 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 {
 	struct worker_conf wc = {
 		.listeners = listeners, .nlisteners = nlisteners, .max_conns = max_conns,
-		.max_fds = 50, .backend = &named,
+		.max_fds = 50,
 	};
 	struct buf err, warn;
 	char *file, *text, why[256];

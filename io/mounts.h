@@ -1,0 +1,16 @@
+/* io/mounts.h -- inside io/ only: on which device a path lies, by the table of mounts, without touching the path.
+ *
+ * Thread   any; takes a lock, reads /proc/self/mountinfo when the kernel says that it has changed.
+ */
+#ifndef IO_MOUNTS_H
+#define IO_MOUNTS_H
+
+#include <stdint.h>
+
+#define MOUNTS_UNKNOWN UINT64_MAX
+
+/* st_dev of what is mounted deepest on the way to path, below (not at) the directory `root`; MOUNTS_UNKNOWN: nothing
+ * is, so the way leads through a symbolic link.  Both absolute and without symbolic links as far as known. */
+uint64_t mounts_dev_below(const char *root, const char *path);
+
+#endif

@@ -1,0 +1,46 @@
+/* io/queue.h -- inside io/ only: which of the waiting jobs goes next.
+ *
+ *   job --> device (st_dev) --> row (one of 64, by client) --> oldest first
+ *
+ *   queue_push(): waits      queue_take(): runs, its device has a place less      queue_ran(): gives it back
+ *
+ * Devices take turns, and so do the rows of a device (stochastic fair queueing): a disk that hangs holds up
+ * its own jobs only, and a client with a thousand connections gets no more than its row's share.
+ *
+ * Bounds   per_device jobs of a device run at a time, total of all devices; max_waiting wait for a device.  Once all
+ *          places of a device are taken and a job has run there for stuck_ms, nobody waits for it any more.
+ * Owner    a job is the queue's from push until take; the caller has it while it runs.
+ * Thread   none of its own: the caller locks, or has it to itself.
+ */
+#ifndef IO_QUEUE_H
+#define IO_QUEUE_H
+
+#include "io/blocking.h"
+#include "io/job.h"
+
+struct io_device;
+
+struct io_queue {
+	unsigned per_device, total, max_waiting, stuck_ms;
+	unsigned running, waiting;
+	struct list devices; /* all that were ever seen: few */
+	struct list turn;    /* those with a job that may run */
+};
+
+/* stuck_ms 0: never */
+void queue_init(struct io_queue *, unsigned per_device, unsigned total, unsigned max_waiting, unsigned stuck_ms);
+void queue_fini(struct io_queue *); /* nothing waits or runs in it */
+
+/* 0; -EAGAIN: max_waiting wait for j->dev already, or it is stuck (a job nobody waits for is never refused: it
+ * gives something back); -ENOMEM.  The job is still yours then. */
+int queue_push(struct io_queue *, struct io_job *);
+struct io_job *queue_take(struct io_queue *);            /* NULL: none may run now */
+void queue_ran(struct io_queue *, struct io_job *);      /* after take */
+void queue_pull(struct io_queue *, struct io_job *);     /* out of it, while it waits */
+struct io_job *queue_pop_any(struct io_queue *);         /* for the end: whatever waits, limits or not; NULL: nothing */
+
+uint64_t queue_oldest_ns(const struct io_queue *);       /* when its oldest job was pushed, 0: empty */
+/* Adds its devices to the n of v (equal ones are summed); returns how many there are now. */
+size_t queue_devices(const struct io_queue *, struct io_device_stats *v, size_t n, size_t max);
+
+#endif

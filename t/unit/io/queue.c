@@ -1,0 +1,255 @@
+/* t/unit/io/queue.c -- which job goes next: devices in turn, clients in turn, limits kept. */
+#include <errno.h>
+#include "io/queue.h"
+#include "t/unit/io/io_test.h"
+
+static struct io_queue q;
+static unsigned counted;
+static uint64_t moved_to;
+
+static void
+count_run(struct io_job *j)
+{
+	j->res = 1;
+}
+
+static void
+count_finish(struct io_job *j)
+{
+	counted++;
+	io_job_free(io_port_loop(j->port), j);
+}
+
+static void
+move_run(struct io_job *j)
+{
+	moved_to = j->dev;
+	if (j->dev == 2)
+		return;
+	j->dev = 2;
+	j->moves = true;
+}
+
+static void
+never(struct io_job *j)
+{
+	g_assert_not_reached();
+}
+
+static struct io_job *
+push(uint64_t dev, uint32_t client, int64_t name)
+{
+	struct io_job *j = g_new0(struct io_job, 1);
+
+	j->dev = dev;
+	j->client = client;
+	j->res = name;
+	j->finish = never;
+	list_init(&j->link);
+	if (queue_push(&q, j) == 0)
+		return (j);
+	g_free(j);
+	return (NULL);
+}
+
+static int64_t
+take(void)
+{
+	struct io_job *j = queue_take(&q);
+
+	return (j != NULL ? j->res : 0);
+}
+
+static void
+ran(struct io_job *j)
+{
+	queue_ran(&q, j);
+	g_free(j);
+}
+
+/* One client's hundred jobs are not before the other's first. */
+static void
+clients_take_turns(void)
+{
+	struct io_job *j[6], *running[6];
+	int i;
+
+	queue_init(&q, 100, 100, 100, 0);
+	for (i = 0; i < 4; i++)
+		j[i] = push(1, 7, 70 + i);
+	j[4] = push(1, 3, 30);
+	j[5] = push(1, 9, 90);
+	static const int64_t want[] = {30, 70, 90, 71, 72, 73};
+	for (i = 0; i < 6; i++) {
+		running[i] = queue_take(&q);
+		g_assert_cmpint(running[i]->res, ==, want[i]);
+	}
+	g_assert_null(queue_take(&q));
+	for (i = 0; i < 6; i++)
+		ran(j[i]);
+	queue_fini(&q);
+}
+
+static void
+devices_take_turns(void)
+{
+	struct io_job *j[5];
+	int i;
+
+	queue_init(&q, 2, 3, 100, 0);
+	for (i = 0; i < 3; i++)
+		j[i] = push(1, 0, 10 + i);
+	j[3] = push(2, 0, 20);
+	j[4] = push(3, 0, 30);
+	g_assert_cmpint(take(), ==, 10);
+	g_assert_cmpint(take(), ==, 20);
+	g_assert_cmpint(take(), ==, 30);
+	g_assert_cmpint(take(), ==, 0); /* in all: three */
+	ran(j[3]);
+	g_assert_cmpint(take(), ==, 11);
+	ran(j[4]);
+	g_assert_cmpint(take(), ==, 0); /* of one device: two */
+	ran(j[0]);
+	g_assert_cmpint(take(), ==, 12);
+	ran(j[1]);
+	ran(j[2]);
+	queue_fini(&q);
+}
+
+static void
+bounds_are_per_device(void)
+{
+	struct io_job *a = NULL, *b, *c, *d, close = {.dev = 1};
+	struct io_device_stats st[4];
+
+	queue_init(&q, 1, 10, 2, 0);
+	a = push(1, 0, 1);
+	b = push(1, 0, 2);
+	g_assert_null(push(1, 0, 3));
+	c = push(2, 0, 4);
+	list_init(&close.link);
+	g_assert_cmpint(queue_push(&q, &close), ==, 0); /* nobody waits for it: never refused */
+	g_assert_cmpuint(q.waiting, ==, 4);
+	g_assert_cmpint(take(), ==, 1);
+	g_assert_cmpint(take(), ==, 4);
+	g_assert_cmpuint(queue_devices(&q, st, 0, 4), ==, 2);
+	g_assert_cmpuint(st[0].minor, ==, 1);
+	g_assert_cmpuint(st[0].busy, ==, 1);
+	g_assert_cmpuint(st[0].queued, ==, 2);
+	g_assert_cmpuint(st[0].refused, ==, 1);
+	queue_pull(&q, b);
+	g_free(b);
+	d = queue_pop_any(&q);
+	g_assert_true(d == &close);
+	g_assert_null(queue_pop_any(&q));
+	ran(a);
+	ran(c);
+	g_assert_cmpuint(queue_oldest_ns(&q), ==, 0);
+	queue_fini(&q);
+}
+
+/* Nobody waits behind a job that has been at it for longer than anyone may wait. */
+static void
+stuck_is_refused(void)
+{
+	struct io_job *a, *b, *c;
+
+	queue_init(&q, 2, 10, 100, 1000);
+	a = push(1, 0, 1);
+	b = push(1, 0, 2);
+	g_assert_cmpint(take(), ==, 1);
+	a->start -= 2000 * NS_PER_MS;
+	c = push(1, 0, 3); /* a place is left */
+	g_assert_nonnull(c);
+	g_assert_cmpint(take(), ==, 2);
+	g_assert_null(push(1, 0, 4));
+	g_assert_cmpint((int64_t)(clock_mono_ns() - queue_oldest_ns(&q)), >=, 0);
+	ran(a);
+	g_assert_cmpint(take(), ==, 3);
+	a = push(1, 0, 5);
+	g_assert_nonnull(a);
+	ran(b);
+	ran(c);
+	g_assert_cmpint(take(), ==, 5);
+	ran(a);
+	queue_fini(&q);
+}
+
+/* A thread of one device's jobs is not taken by another that hangs: a new one is started. */
+static void
+hung_device_takes_its_own_threads(void)
+{
+	struct io_job *j;
+	struct io_lane_stats lanes[LANES];
+	int i;
+
+	loop_up_sharing(NULL, 2, 100);
+	for (i = 0; i < 2; i++)
+		gate_enter_dev(LANE_STAT, 1);
+	j = io_job_new(io, NULL, NULL);
+	j->dev = 2;
+	j->run = count_run;
+	j->finish = count_finish;
+	g_assert_cmpint(io_job_push(io, j, LANE_STAT), ==, 0);
+	while (counted == 0)
+		io_run(io);
+	g_assert_cmpuint(io_pools_lanes(pools, lanes, LANES), ==, LANES);
+	g_assert_cmpstr(lanes[0].name, ==, "stat");
+	g_assert_cmpuint(lanes[0].threads, ==, 3);
+	g_assert_cmpuint(lanes[0].busy, ==, 2);
+	g_assert_cmpuint(lanes[0].oldest_ns, >, 0);
+	gate_leave();
+	loop_down();
+}
+
+/* run() finds out where it belongs: it is done in that device's line, once. */
+static void
+a_job_may_move(void)
+{
+	struct io_job *j;
+
+	counted = 0;
+	loop_up(NULL, 1, 100);
+	j = io_job_new(io, NULL, NULL);
+	j->dev = 1;
+	j->run = move_run;
+	j->finish = count_finish;
+	g_assert_cmpint(io_job_push(io, j, LANE_STAT), ==, 0);
+	while (counted == 0)
+		io_run(io);
+	g_assert_cmpuint(counted, ==, 1);
+	g_assert_cmpuint(moved_to, ==, 2);
+	loop_down();
+}
+
+/* No threads: the work is done here, the callback still comes later. */
+static void
+no_threads_means_here(void)
+{
+	struct io_job *j;
+
+	counted = 0;
+	loop_up(NULL, 0, 100);
+	j = io_job_new(io, NULL, NULL);
+	j->run = count_run;
+	j->finish = count_finish;
+	g_assert_cmpint(io_job_push(io, j, LANE_READ), ==, 0);
+	g_assert_cmpuint(counted, ==, 0);
+	while (counted == 0)
+		io_run(io);
+	loop_down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/queue/clients-take-turns", clients_take_turns);
+	g_test_add_func("/queue/devices-take-turns", devices_take_turns);
+	g_test_add_func("/queue/bounds-are-per-device", bounds_are_per_device);
+	g_test_add_func("/queue/stuck-is-refused", stuck_is_refused);
+	g_test_add_func("/pools/hung-device-takes-its-own-threads", hung_device_takes_its_own_threads);
+	g_test_add_func("/pools/a-job-may-move", a_job_may_move);
+	g_test_add_func("/pools/no-threads-means-here", no_threads_means_here);
+	return (g_test_run());
+}
