@@ -31,10 +31,14 @@ sender_init(struct sender *s, struct io *io, struct io_sock *sock)
 	io_op_init(&s->read, IO_READ, NULL);
 }
 
+/* A hot reply would ask the clock four times: it gets the time of the loop.  Beside a wait for a disk a look at the clock
+ * is nothing, and what a thread has stamped must not lie in the future. */
 static uint64_t
 stamp(const struct sender *s)
 {
-	return (s->times != NULL ? clock_mono_ns() : 0);
+	if (s->times == NULL)
+		return (0);
+	return (s->exact || !s->times->hot ? clock_mono_ns() : io_now(s->io));
 }
 
 /* ---------------------------------------------------------------- the end */
@@ -79,15 +83,15 @@ times_of_thread(struct sender_times *t, const struct io_stamps *at, uint64_t sen
 	t->read += at->end - at->start;
 	t->handover += at->handed - at->end;
 	t->write += now - at->handed;
-	t->hot = false;
 }
 
 static void
 times_of_send(struct sender *s, const struct io_op *op)
 {
-	uint64_t now = clock_mono_ns();
+	uint64_t now;
 
-	s->idle_since = now;
+	s->times->hot = s->times->hot && op->at.handed == 0;
+	now = s->idle_since = stamp(s);
 	if (op->at.handed != 0)
 		times_of_thread(s->times, &op->at, s->send_start, now);
 	else
@@ -231,7 +235,7 @@ read_ahead(struct sender *s)
 static void
 window_take(struct sender *s)
 {
-	uint64_t now;
+	uint64_t now, since;
 
 	io_give_back(s->io, s->window);
 	s->window = s->ahead;
@@ -240,9 +244,10 @@ window_take(struct sender *s)
 	s->ahead = NULL;
 	if (s->times == NULL || s->window == NULL)
 		return;
-	now = clock_mono_ns();
+	now = stamp(s);
 	/* While the last window was still being sent this one did not wait for us. */
-	s->times->handover += now - (s->ahead_end > s->idle_since ? s->ahead_end : s->idle_since);
+	since = s->ahead_end > s->idle_since ? s->ahead_end : s->idle_since;
+	s->times->handover += now > since ? now - since : 0;
 }
 
 static void
@@ -313,8 +318,8 @@ sender_start(struct sender *s, struct body *b, uint32_t idle_ms, void (*done)(st
 	s->sent = 0;
 	s->flags = 0;
 	if (s->times != NULL) {
-		*s->times = (struct sender_times){.write_start_wall = clock_wall_ns(), .hot = true};
-		s->idle_since = clock_mono_ns();
+		*s->times = (struct sender_times){.write_start_wall = s->exact ? clock_wall_ns() : 0, .hot = true};
+		s->idle_since = stamp(s);
 	}
 	first_step(s);
 }

@@ -14,8 +14,8 @@
 
 #include "io/body.h"
 
-struct sender_times {          /* sums over all pieces, ns; filled only when wanted */
-	uint64_t write_start_wall; /* wall clock, ns */
+struct sender_times {          /* sums over all pieces, ns */
+	uint64_t write_start_wall; /* wall clock, ns; 0 unless exact */
 	uint64_t read_queue, read, handover, write;
 	bool hot;                  /* no thread was needed */
 };
@@ -28,6 +28,7 @@ struct sender {
 	uint32_t idle_ms;
 	uint64_t sent;              /* bytes since sender_start() */
 	struct sender_times *times; /* NULL: not wanted */
+	bool exact;                 /* ask the clock for them even while all is hot; else io_now() does until a thread was needed */
 	struct iovec iov[16];
 	struct io_op op;            /* send or send-file */
 	struct io_op read;          /* read of this or the next window */

@@ -14,7 +14,7 @@
 #define BATCH_PIECES (BODY_PIECES - 34) /* and one more in sixteen ranges must fit behind them */
 #define LINGER_MS 2000u              /* after a refusal: time for the client to read it */
 
-#define S(n, d) const struct conn_state st_##n = {#n, d, conn_##n};
+#define S(n, p, d) const struct conn_state st_##n = {#n, d, phase_##p, conn_##n};
 CONN_STATES(S)
 #undef S
 
@@ -30,6 +30,7 @@ conn_run(struct conn *c)
 	while ((next = c->state->run(c)) != WAIT)
 		c->state = next; /* the one place a state changes */
 	c->in_run = false;
+	conn_phase_show(c);
 	if (c->closing && c->state != &st_close && !c->receiving && !c->sending)
 		conn_go(c, &st_close); /* somebody asked for the end meanwhile */
 }
@@ -84,7 +85,7 @@ forget_head(struct request *r)
 const struct conn_state *
 conn_refuse(struct conn *c, int status, const char *why)
 {
-	count(&c->w->counters, bad_requests);
+	count(&c->w->tally->counters, bad_requests);
 	c->r->conf = c->w->global;
 	c->r->site = c->w->global->derived;
 	if (c->r->head.n == 0)
@@ -128,7 +129,7 @@ begin_request(struct conn *c, size_t used)
 	c->continued = false;
 	c->waited_ns = c->got_bytes = 0;
 	r->body_left = r->http.chunked ? -1 : r->http.content_length > 0 ? r->http.content_length : 0;
-	count(&c->w->counters, requests);
+	count(&c->w->tally->counters, requests);
 	return (&st_route);
 }
 
@@ -161,6 +162,7 @@ take_request(struct conn *c)
 		return (false);
 	c->r->conn = c;
 	c->r->sender.sock = &c->sock;
+	c->r->sender.times = &c->r->times;
 	return (true);
 }
 
@@ -322,7 +324,7 @@ start_sender(struct conn *c)
 	struct request *r = c->r;
 
 	c->sending = true;
-	r->sender.times = r->site != NULL && r->site->timing != TIMING_OFF ? &r->times : NULL;
+	r->sender.exact = r->site != NULL && r->site->timing != TIMING_OFF;
 	sender_start(&r->sender, &r->body, (uint32_t)(1000 * r->conf->write_idle), sender_ended);
 }
 
@@ -350,11 +352,11 @@ sender_ended(struct sender *s, int err)
 
 	c->sending = false;
 	c->sent = NULL;
-	count_add(&c->w->counters, bytes_sent, s->sent);
+	count_add(&c->w->tally->counters, bytes_sent, s->sent);
 	if (err == -ENODATA)
-		count(&c->w->counters, file_shrunk);
+		count(&c->w->tally->counters, file_shrunk);
 	else if (err != 0)
-		count(&c->w->counters, client_gone);
+		count(&c->w->tally->counters, client_gone);
 	if (conn_ended_while_waiting(c))
 		return;
 	if (sent != NULL) {
@@ -418,6 +420,7 @@ closed(struct io_op *op)
 	buf_free(&c->own);
 	list_del(&c->link);
 	w->nconns--;
+	conn_phase_end(c);
 	free(c);
 	worker_conn_gone(w);
 }
@@ -456,7 +459,8 @@ conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listen
 	list_init(&c->link);
 	list_add_tail(&w->conns, &c->link);
 	w->nconns++;
-	count(&w->counters, accepts);
+	conn_phase_begin(c);
+	count(&w->tally->counters, accepts);
 	conn_run(c);
 }
 

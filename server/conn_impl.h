@@ -3,6 +3,7 @@
  *   conn.c        the states but two, life and death
  *   conn_input.c  what the client sends: buffers, and request bodies that are dropped or collected
  *   conn_who.c    who is at the other end
+ *   conn_phase.c  how many wait for what
  */
 #ifndef SERVER_CONN_IMPL_H
 #define SERVER_CONN_IMPL_H
@@ -16,6 +17,7 @@
 
 struct conn_state {
 	const char *name, *doc;
+	enum phase phase;
 	const struct conn_state *(*run)(struct conn *);
 };
 
@@ -45,24 +47,26 @@ struct conn {
 	bool deferred;         /* the request is parsed, but replies before it go out first */
 	bool continued;        /* 100 Continue was sent for this request */
 	bool in_run;
+	uint8_t phase;         /* enum phase, as counted in the worker's tally */
 };
 
-#define CONN_STATES(S)                                                                 \
-	S(read_head, "collecting a request head")                                      \
-	S(route, "finding who answers")                                                \
-	S(probe, "looking whether the path exists, for $PHYSICAL conditions")           \
-	S(skip_body, "reading and dropping a request body that nobody wants")          \
-	S(upload, "collecting a chunked request body for an application")              \
-	S(handle, "waiting for the handler")                                           \
-	S(send, "writing replies to the client")                                       \
-	S(finish, "logging; then the next request, idle, or the end")                  \
-	S(linger, "said goodbye, reading until the client does")                       \
-	S(close, "closing the socket")
+/* S(name, phase on status pages while it waits, "doc") */
+#define CONN_STATES(S)                                                                          \
+	S(read_head, head, "collecting a request head")                                         \
+	S(route, handle, "finding who answers")                                                 \
+	S(probe, handle, "looking whether the path exists, for $PHYSICAL conditions")           \
+	S(skip_body, body, "reading and dropping a request body that nobody wants")             \
+	S(upload, body, "collecting a chunked request body for an application")                 \
+	S(handle, handle, "waiting for the handler")                                            \
+	S(send, write, "writing replies to the client")                                         \
+	S(finish, write, "logging; then the next request, idle, or the end")                    \
+	S(linger, close, "said goodbye, reading until the client does")                         \
+	S(close, close, "closing the socket")
 
-#define S(name, doc) const struct conn_state *conn_##name(struct conn *);
+#define S(name, phase, doc) const struct conn_state *conn_##name(struct conn *);
 CONN_STATES(S)
 #undef S
-#define S(n, d) extern const struct conn_state st_##n;
+#define S(n, p, d) extern const struct conn_state st_##n;
 CONN_STATES(S)
 #undef S
 #define WAIT NULL /* a state has submitted something, or somebody else has: its callback goes on */
@@ -71,6 +75,10 @@ void conn_run(struct conn *);
 void conn_go(struct conn *, const struct conn_state *);
 bool conn_ended_while_waiting(struct conn *); /* stopped meanwhile: the end is under way, touch nothing */
 const struct conn_state *conn_refuse(struct conn *, int status, const char *why);
+
+void conn_phase_begin(struct conn *);
+void conn_phase_show(struct conn *); /* it waits */
+void conn_phase_end(struct conn *);
 
 /* The connection is about to wait: what it still needs of the lent buffer becomes its own. */
 bool conn_settle(struct conn *);

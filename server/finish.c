@@ -67,12 +67,12 @@ since(uint64_t from, uint64_t to)
 }
 
 static void
-timing_lines(struct request *r)
+timing_fill(struct timing *t, struct request *r, uint64_t now)
 {
 	const struct sender_times *st = &r->times;
-	struct timing t = {
+
+	*t = (struct timing){
 		.tag = io_backend(r->worker->io)->tag,
-		.id = conn_id(r),
 		.status = r->status,
 		.hot = !r->cold && st->hot,
 		.bytes = r->body_bytes,
@@ -85,11 +85,20 @@ timing_lines(struct request *r)
 		.read_ns = st->read,
 		.handover_ns = st->handover,
 		.write_ns = st->write,
-		.total_ns = since(r->started_ns, clock_mono_ns()),
-		.path = request_path(r),
+		.total_ns = since(r->started_ns, now),
 	};
-	struct buf *line = empty_line(r);
+}
 
+static void
+timing_lines(struct request *r)
+{
+	struct timing t;
+	struct buf *line;
+
+	timing_fill(&t, r, clock_mono_ns());
+	t.id = conn_id(r);
+	t.path = request_path(r);
+	line = empty_line(r);
 	if (r->site->timing == TIMING_JSON)
 		timing_json(line, &t);
 	else
@@ -98,12 +107,72 @@ timing_lines(struct request *r)
 		log_raw(buf_as_text(line));
 }
 
+static void
+stage_add(struct tally *t, enum stage stage, const struct timing *from)
+{
+	histogram_add(&t->stage[stage], timing_stage(from, stage));
+}
+
+/* Each stage that the request went through.  A hot one has its total only, by the time of the loop's round. */
+static void
+count_stages(struct request *r, bool batched)
+{
+	struct tally *t = r->worker->tally;
+	bool read = !batched && !r->times.hot;
+	struct timing from;
+
+	if (!r->cold && !read && r->relay == NULL) {
+		histogram_add(&t->stage[stage_total], io_now(r->worker->io) - r->started_ns);
+		return;
+	}
+	timing_fill(&from, r, io_now(r->worker->io));
+	if (r->cold) {
+		stage_add(t, stage_stat_queue, &from);
+		stage_add(t, stage_stat, &from);
+	}
+	if (r->relay != NULL) {
+		stage_add(t, stage_proxy_queue, &from);
+		stage_add(t, stage_proxy, &from);
+	}
+	if (read) {
+		stage_add(t, stage_read_queue, &from);
+		stage_add(t, stage_read, &from);
+		stage_add(t, stage_handover, &from);
+	}
+	if (!batched)
+		stage_add(t, stage_write, &from);
+	stage_add(t, stage_total, &from);
+}
+
+static void
+count_reply(struct request *r, bool batched)
+{
+	struct counters *c = &r->worker->tally->counters;
+
+	count(c, replies);
+	switch (r->status / 100) {
+	case 2:
+		count(c, replies_2xx);
+		break;
+	case 3:
+		count(c, replies_3xx);
+		break;
+	case 4:
+		count(c, replies_4xx);
+		break;
+	case 5:
+		count(c, replies_5xx);
+		break;
+	}
+	count_stages(r, batched);
+}
+
 void
 finish_log(struct request *r, bool batched)
 {
 	if (r->site == NULL || r->status == 0)
 		return; /* written down already */
-	count(&r->worker->counters, replies);
+	count_reply(r, batched);
 	if (r->site->access != NULL)
 		access_line(r);
 	if (!batched && r->site->timing != TIMING_OFF && r->path != NULL &&

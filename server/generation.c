@@ -65,6 +65,7 @@ worker_conf_of(struct generation *g, unsigned fds, const struct file_backend *ba
 	    .max_conns = (conns + g->nworkers - 1) / g->nworkers,
 	    .max_fds = fds / 5 / g->nworkers + 1,
 	    .nworkers = g->nworkers,
+	    .tallies = g->tallies,
 	});
 }
 
@@ -171,6 +172,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	must(g != NULL);
 	list_init(&g->link);
 	g->config = config;
+	g->tallies = &ps->tallies;
 	g->listeners = *ls;
 	g->nworkers = worker_count(c);
 	g->workers = calloc(g->nworkers, sizeof(struct worker *));

@@ -87,20 +87,20 @@ refuse_dropped(struct process *ps, const struct generation *g)
 	}
 }
 
-/* What its workers have counted, at HUP and at their end; zeros are left out. */
+/* What the workers have counted since the start, at HUP and when some of them have ended; zeros are left out. */
 static void
-log_counters(const struct generation *g)
+log_counters(const struct process *ps)
 {
 	struct log_field f[COUNTERS_MAX];
 	const struct counter_info *ci;
+	const struct tally *t;
 	size_t n = 0;
-	unsigned i;
 
 	for (ci = counter_infos; ci->name != NULL && n < COUNTERS_MAX; ci++) {
 		uint64_t sum = 0;
 
-		for (i = 0; i < g->nworkers; i++)
-			sum += g->workers[i] != NULL ? counter_get(&g->workers[i]->counters, ci) : 0;
+		for (t = tally_first(&ps->tallies); t != NULL; t = t->next)
+			sum += counter_get(&t->counters, ci);
 		if (sum != 0)
 			f[n++] = LF_U64(ci->name, sum);
 	}
@@ -120,7 +120,7 @@ reap(struct process *ps)
 			continue;
 		list_del(&g->link);
 		process_unlisten(ps, &g->listeners);
-		log_counters(g);
+		log_counters(ps);
 		generation_free(g);
 	}
 }
@@ -166,7 +166,7 @@ take_signal(struct process *ps)
 		break;
 	case SIGHUP:
 		process_reopen_logs(ps);
-		log_counters(newest(ps));
+		log_counters(ps);
 		break;
 	case SIGUSR1:
 		if (!ps->draining)
@@ -316,6 +316,7 @@ process_run(const struct options *opt, struct config *config)
 	char *pid_path = pidfile != NULL && pidfile[0] != '\0' ? strdup(pidfile) : NULL;
 	int rc;
 
+	tallies_init(&ps.tallies);
 	list_init(&ps.generations);
 	list_init(&ps.access_files);
 	ps.signals = signals_open();
@@ -334,6 +335,7 @@ process_run(const struct options *opt, struct config *config)
 	free(pid_path);
 	log_event(LOG_INFO, NULL, "stopped", LF_STR("how", rc == 0 ? "cleanly" : "could not start"));
 	process_close_logs(&ps);
+	tallies_free(&ps.tallies);
 	close(ps.signals);
 	return (rc);
 }

@@ -27,6 +27,7 @@ struct generation {
 	struct io_pools *pools;
 	struct worker **workers;
 	unsigned nworkers;
+	struct tallies *tallies;      /* of the process */
 	uint64_t retired_ns;          /* when it was told to drain for a newer one; 0: was not */
 };
 
@@ -42,6 +43,7 @@ struct process {
 	bool inherited;
 	struct list generations;      /* newest last; the others drain */
 	struct logfile *errorlog;
+	struct tallies tallies;
 	pthread_mutex_t lock;         /* access_files */
 	struct list access_files;
 	int signals;

@@ -149,7 +149,7 @@ upstream_get(struct site *s)
 		backends = calloc(s->conf->proxy_backends.n, sizeof(*backends));
 		must(backends != NULL);
 		pc = proxy_conf_of(w, s->conf, backends);
-		w->upstreams[block] = upstream_new(w->io, &w->counters, &pc, &err);
+		w->upstreams[block] = upstream_new(w->io, &w->tally->counters, &pc, &err);
 		if (err != 0)
 			log_event(LOG_ERROR, NULL, "proxy.unusable", LF_STR("backend", backends[0]), LF_ERR("error", err),
 			    LF_STR("do", "set proxy-core.protocol beside proxy-core.backends"));

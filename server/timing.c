@@ -5,26 +5,16 @@
 
 #define NS_PER_US 1000u
 
-/* The stages, under the one name they have in both formats. */
-static const struct {
-	const char *name;
-	size_t offset;
-} stages[] = {
-	{"stat-queue-us", offsetof(struct timing, stat_queue_ns)},
-	{"stat-us", offsetof(struct timing, stat_ns)},
-	{"proxy-queue-us", offsetof(struct timing, proxy_queue_ns)},
-	{"proxy-us", offsetof(struct timing, proxy_ns)},
-	{"read-queue-us", offsetof(struct timing, read_queue_ns)},
-	{"read-us", offsetof(struct timing, read_ns)},
-	{"handover-us", offsetof(struct timing, handover_ns)},
-	{"write-us", offsetof(struct timing, write_ns)},
-	{"total-us", offsetof(struct timing, total_ns)},
+const struct stage_info stage_infos[NSTAGES] = {
+#define S(field, name) {name, offsetof(struct timing, field##_ns)},
+	STAGES(S)
+#undef S
 };
 
-static uint64_t
-stage_us(const struct timing *t, size_t i)
+uint64_t
+timing_stage(const struct timing *t, enum stage stage)
 {
-	return (*(const uint64_t *)((const char *)t + stages[i].offset) / NS_PER_US);
+	return (*(const uint64_t *)((const char *)t + stage_infos[stage].offset));
 }
 
 static void
@@ -54,7 +44,7 @@ classic_words(struct buf *out, const struct timing *t)
 void
 timing_line(struct buf *out, const struct timing *t)
 {
-	size_t i;
+	unsigned i;
 
 	classic_words(out, t);
 	buf_str(out, " id=");
@@ -64,11 +54,11 @@ timing_line(struct buf *out, const struct timing *t)
 	buf_str(out, " bytes=");
 	buf_u64(out, t->bytes);
 	buf_str(out, t->hot ? " hot=1" : " hot=0");
-	for (i = 0; i < NELEM(stages); i++) {
+	for (i = 0; i < NSTAGES; i++) {
 		buf_char(out, ' ');
-		buf_str(out, stages[i].name);
-		buf_char(out, '=');
-		buf_u64(out, stage_us(t, i));
+		buf_str(out, stage_infos[i].name);
+		buf_str(out, "-us=");
+		buf_u64(out, timing_stage(t, i) / NS_PER_US);
 	}
 	buf_str(out, " path=\"");
 	buf_log_quoted(out, t->path);
@@ -89,7 +79,7 @@ backend_name(const char *tag)
 void
 timing_json(struct buf *out, const struct timing *t)
 {
-	size_t i;
+	unsigned i;
 
 	buf_str(out, "{\"write-start\":");
 	write_start(out, t);
@@ -102,11 +92,11 @@ timing_json(struct buf *out, const struct timing *t)
 	buf_str(out, ",\"bytes\":");
 	buf_u64(out, t->bytes);
 	buf_str(out, t->hot ? ",\"hot\":true" : ",\"hot\":false");
-	for (i = 0; i < NELEM(stages); i++) {
+	for (i = 0; i < NSTAGES; i++) {
 		buf_str(out, ",\"");
-		buf_str(out, stages[i].name);
-		buf_str(out, "\":");
-		buf_u64(out, stage_us(t, i));
+		buf_str(out, stage_infos[i].name);
+		buf_str(out, "-us\":");
+		buf_u64(out, timing_stage(t, i) / NS_PER_US);
 	}
 	buf_str(out, ",\"path\":");
 	buf_json(out, t->path);

@@ -12,9 +12,35 @@
 #define SERVER_TIMING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include "base/buf.h"
 #include "base/text.h"
+
+/* Where the time of a request goes: STAGE(field, "name") */
+#define STAGES(S)                          \
+	S(stat_queue, "stat-queue")        \
+	S(stat, "stat")                    \
+	S(proxy_queue, "proxy-queue")      \
+	S(proxy, "proxy")                  \
+	S(read_queue, "read-queue")        \
+	S(read, "read")                    \
+	S(handover, "handover")            \
+	S(write, "write")                  \
+	S(total, "total")
+
+enum stage {
+#define S(field, name) stage_##field,
+	STAGES(S)
+#undef S
+	NSTAGES
+};
+
+struct stage_info {
+	const char *name;
+	size_t offset; /* of its nanoseconds in struct timing */
+};
+extern const struct stage_info stage_infos[NSTAGES];
 
 struct timing {
 	const char *tag;             /* of the file backend, "network_gthread_aio.c.78:" */
@@ -32,6 +58,7 @@ struct timing {
 };
 
 void timing_line(struct buf *out, const struct timing *);
+uint64_t timing_stage(const struct timing *, enum stage); /* ns */
 void timing_json(struct buf *out, const struct timing *);
 
 #endif

@@ -70,7 +70,7 @@ pause_over(struct io_op *op)
 static void
 accept_pause(struct worker *w, const char *why)
 {
-	count(&w->counters, accept_pauses);
+	count(&w->tally->counters, accept_pauses);
 	if (log_allowed(&w->logged_full_ns, io_now(w->io)))
 		log_event(LOG_WARN, NULL, "accept.paused", LF_STR("why", why), LF_U64("connections", w->nconns));
 	w->paused = true;
@@ -265,7 +265,7 @@ cache_make(struct worker *w)
 		.open_ms = (uint32_t)(1000 * c->open_timeout),
 	};
 
-	w->stats = stat_cache_new(w->io, &w->counters, &lim);
+	w->stats = stat_cache_new(w->io, &w->tally->counters, &lim);
 	return (w->stats != NULL ? 0 : -ENOMEM);
 }
 
@@ -303,12 +303,14 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	list_init(&w->conns);
 	list_init(&w->requests);
 	io_op_init(&w->pause, IO_TIMER, pause_over);
+	w->tally = tally_take(wc->tallies);
 	w->io = io != NULL ? io : io_new(&wc->io, &err);
 	if (w->io == NULL) {
+		tally_return(w->tally);
 		free(w);
 		return (err);
 	}
-	io_count_into(w->io, &w->counters);
+	io_count_into(w->io, &w->tally->counters);
 	err = listen_make(w);
 	if (err == 0)
 		err = cache_make(w);
@@ -361,11 +363,23 @@ obey(struct worker *w)
 	}
 }
 
+/* Once a round, not once a request. */
+static void
+note(struct worker *w)
+{
+	struct tally *t = w->tally;
+
+	rate_note(&t->requests, io_now(w->io), t->counters.requests);
+	rate_note(&t->bytes, io_now(w->io), t->counters.bytes_sent);
+	tally_set(t->cached, stat_cache_entries(w->stats));
+}
+
 void
 worker_round(struct worker *w)
 {
 	obey(w);
 	io_run(w->io);
+	note(w);
 }
 
 static void *
@@ -381,6 +395,7 @@ worker_main(void *arg)
 		if (w->draining && w->nconns == 0)
 			break;
 		io_run(w->io);
+		note(w);
 	}
 	__atomic_store_n(&w->ended, 1, __ATOMIC_RELEASE);
 	return (NULL);
@@ -455,5 +470,6 @@ worker_free(struct worker *w)
 	io_free(w->io);
 	free(w->accepting);
 	buf_free(&w->line);
+	tally_return(w->tally);
 	free(w);
 }

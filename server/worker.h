@@ -6,13 +6,13 @@
 #define SERVER_WORKER_H
 
 #include <pthread.h>
-#include "base/counter.h"
 #include "io/io.h"
 #include "io/listen.h"
 #include "server/config.h"
 #include "server/places.h"
 #include "server/request.h"
 #include "server/site.h"
+#include "server/tally.h"
 
 struct listener { /* shared by the workers of a generation, which owns it */
 	int fd;
@@ -28,6 +28,7 @@ struct worker_conf {
 	unsigned max_conns;  /* of this worker */
 	unsigned max_fds;    /* descriptors its cache may hold */
 	unsigned index, nworkers;
+	struct tallies *tallies; /* of the process */
 };
 
 enum worker_mode { WORKER_RUN, WORKER_DRAIN, WORKER_STOP };
@@ -56,7 +57,7 @@ struct worker {
 	struct upstream **upstreams; /* by proxy block */
 	size_t nupstreams;
 	struct buf line; /* the log line being written */
-	struct counters counters;
+	struct tally *tally; /* what it counts */
 	pthread_t thread;
 	bool running;
 	int mode;                   /* enum worker_mode, atomic: set by the main thread */

@@ -283,7 +283,7 @@ send_file(struct relay *rl, const struct proxy_reply *p)
 	const struct stat_scope *scope;
 	struct text rest;
 
-	count(&r->worker->counters, sendfile_headers);
+	count(&r->worker->tally->counters, sendfile_headers);
 	rl->extra.status = p->status;
 	rl->extra.lines = reply_lines(r, p, &rl->extra);
 	scope = p->send_file.p != NULL ? resolve_path(r, p->send_file, &rest) : resolve_uri(r, p->send_uri, &rest);

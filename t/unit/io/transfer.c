@@ -120,6 +120,7 @@ reply_start(struct io_file *f, uint64_t off, uint64_t len)
 	g_assert_true(body_copy(&body, TEXT("TAIL")));
 	sender_init(&snd, io, &sock);
 	snd.times = &times;
+	snd.exact = true;
 	sender_start(&snd, &body, 10000, sender_ended);
 	g_assert_false(ended);
 }

@@ -132,7 +132,7 @@ warm(const char *lines)
 	feed(s, all, strlen(all), SIZE_MAX);
 	conn_stop(last_conn());
 	sim_run(io);
-	counters_now = w->counters;
+	counters_now = w->tally->counters;
 }
 
 static void
@@ -179,8 +179,8 @@ test_batch_is_bounded(void)
 		replies += memcmp(t.p + i, "HTTP/1.1 200 OK", 15) == 0;
 	g_assert_cmpuint(replies, ==, 1000);
 	g_assert_cmpuint(sends, <, 100);
-	g_assert_cmpuint(w->counters.replies - counters_now.replies, ==, 1000);
-	g_assert_cmpuint(w->counters.stat_misses - counters_now.stat_misses, ==, 0);
+	g_assert_cmpuint(w->tally->counters.replies - counters_now.replies, ==, 1000);
+	g_assert_cmpuint(w->tally->counters.stat_misses - counters_now.stat_misses, ==, 0);
 	g_string_free(many, TRUE);
 	down();
 }
@@ -328,7 +328,7 @@ test_file_shrinks(void)
 	sim_finish(io, sim_find(io, IO_SEND_FILE, s), 0);
 	sim_run(io);
 	g_assert_true(is_closed(clients - 1)); /* never padded, never another reply behind it */
-	g_assert_cmpuint(w->counters.file_shrunk, ==, 1);
+	g_assert_cmpuint(w->tally->counters.file_shrunk, ==, 1);
 	g_assert_nonnull(strstr(logged->str, "ev=file.shrunk"));
 	down();
 }

@@ -397,7 +397,7 @@ test_accept_shortage(void)
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1); /* a descriptor is free again */
 		sim_advance_ms(io, 500);
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
-		g_assert_cmpuint(w->counters.accept_pauses, ==, 2);
+		g_assert_cmpuint(w->tally->counters.accept_pauses, ==, 2);
 		down();
 	}
 }
@@ -413,7 +413,7 @@ test_accept_one_client_fails(void)
 		accept_says(errs[i]);
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
 	}
-	g_assert_cmpuint(w->counters.accept_pauses, ==, 0);
+	g_assert_cmpuint(w->tally->counters.accept_pauses, ==, 0);
 	down();
 }
 

@@ -226,8 +226,8 @@ test_any_order(void)
 			one_step();
 		for (i = 0; i < NCLIENTS; i++)
 			calm(&v[i]);
-		replies += w->counters.replies;
-		cut += w->counters.client_gone;
+		replies += w->tally->counters.replies;
+		cut += w->tally->counters.client_gone;
 		down();
 		g_rand_free(rnd);
 	}

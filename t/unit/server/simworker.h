@@ -30,6 +30,7 @@ static struct io *io;
 static struct worker *w;
 static struct config *config;
 static struct places *places;
+static struct tallies tallies;
 static char *dir;
 static GString *logged;
 static struct logfile *access_file;
@@ -59,7 +60,7 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 {
 	struct worker_conf wc = {
 		.listeners = listeners, .nlisteners = nlisteners, .max_conns = max_conns,
-		.max_fds = 50,
+		.max_fds = 50, .tallies = &tallies,
 	};
 	struct buf err, warn;
 	char *file, *text, why[256];
@@ -89,6 +90,7 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 	g_assert_nonnull(places);
 	wc.places = places;
 	memset(m_bytes, 'm', sizeof(m_bytes) - 1);
+	tallies_init(&tallies);
 	io = sim_new();
 	sim_auto_close(io, true);
 	clients = files = 0;
@@ -114,6 +116,7 @@ down(void)
 	for (i = 0; i < clients; i++)
 		g_assert_cmpuint(sim_closed(io, FIRST_CLIENT + (int)i), ==, 1);
 	worker_free(w); /* with the loop, which asserts that nothing is in flight */
+	tallies_free(&tallies);
 	places_free(places);
 	config_free(config);
 	log_set_sink(NULL, NULL);
