@@ -105,6 +105,8 @@ log_failure(struct exchange *x, int status, const char *why, const char *then)
 void
 exchange_broken(struct exchange *x, int status, int err, const char *why)
 {
+	if (x->pool != NULL)
+		pool_failed(x->pool);
 	if (x->state != x_body) {
 		if (x->state == x_head)
 			log_failure(x, status, why, "told the client");

@@ -67,6 +67,7 @@ struct proxy_conf {             /* of one block; copied by upstream_new() */
 	unsigned wait_ms, connect_ms, read_ms;
 	bool split_hostnames, queue; /* queue false: 503 instead of waiting */
 	unsigned debug;
+	unsigned number;             /* of the block: 0 for the first that has backends */
 };
 
 struct upstream; /* one block's backends, pools and waiters in one worker */

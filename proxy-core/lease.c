@@ -23,6 +23,27 @@ lease_list(struct pool *p, enum lease_state s, unsigned **n)
 	return (&p->closing);
 }
 
+/* The same for all pools of the backend together. */
+static void
+lease_meter(const struct lease *l, unsigned n)
+{
+	struct meter *m = l->pool->meter;
+
+	switch (l->state) {
+	case lease_connecting:
+		meter_add(m, connecting, n);
+		break;
+	case lease_idle:
+		meter_add(m, idle, n);
+		break;
+	case lease_busy:
+		meter_add(m, busy, n);
+		break;
+	case lease_closing:
+		break;
+	}
+}
+
 static void
 lease_out_of_list(struct lease *l)
 {
@@ -30,6 +51,7 @@ lease_out_of_list(struct lease *l)
 
 	lease_list(l->pool, l->state, &n);
 	(*n)--;
+	lease_meter(l, -1u);
 	list_del(&l->link);
 	if (l->state == lease_idle)
 		app_idle_add(l->pool->app, -1);
@@ -48,6 +70,7 @@ lease_set(struct lease *l, enum lease_state s)
 	l->since_ns = io_now(l->pool->io);
 	head = lease_list(l->pool, s, &n);
 	(*n)++;
+	lease_meter(l, 1);
 	if (s == lease_idle) {
 		list_add_head(head, &l->link); /* used first, so that others may time out */
 		app_idle_add(l->pool->app, 1);

@@ -47,6 +47,8 @@ pool_set_down(struct pool *p, int err)
 		p->pause_ms = pool_next_pause(p);
 		p->paused_until_ns = now + p->pause_ms * NS_PER_MS;
 	}
+	if (!p->down)
+		meter_add(p->meter, down, 1);
 	p->down = true;
 	if (log_allowed(&p->logged_ns, now))
 		log_event(LOG_WARN, NULL, "pool.down", LF_STR("backend", p->name),
@@ -63,6 +65,7 @@ pool_set_up(struct pool *p)
 	if (!p->down)
 		return;
 	p->down = false;
+	meter_add(p->meter, down, -1u);
 	log_event(LOG_INFO, NULL, "pool.up", LF_STR("backend", p->name),
 	    LF_U64("waiters", p->nwaiters));
 }
@@ -105,8 +108,10 @@ pool_connect_failed(struct pool *p, int err)
 			log_event(LOG_WARN, NULL, "pool.full", LF_STR("backend", p->name),
 			    LF_ERR("error", err), LF_U64("waiters", p->nwaiters),
 			    LF_U64("sockets", pool_sockets(p)));
-	} else if (++p->misses >= p->naddress) {
-		pool_set_down(p, err);
+	} else {
+		pool_failed(p);
+		if (++p->misses >= p->naddress)
+			pool_set_down(p, err);
 	}
 	pool_feed(p); /* the name may have another address; those who may not wait go */
 }
@@ -271,6 +276,7 @@ pool_get(struct pool *p, struct pool_wait *w)
 	else
 		list_add_tail(&p->waiters, &w->link);
 	p->nwaiters++;
+	meter_add(p->meter, waiting, 1);
 	pool_feed(p);
 }
 
@@ -281,6 +287,7 @@ pool_unget(struct pool *p, struct pool_wait *w)
 		return;
 	list_del(&w->link);
 	p->nwaiters--;
+	meter_add(p->meter, waiting, -1u);
 }
 
 void
@@ -295,6 +302,7 @@ pool_keep(struct lease **lp)
 		return;
 	}
 	*lp = NULL;
+	meter_add(p->meter, requests, 1);
 	l->served++;
 	l->user = NULL;
 	if (l->out.cap > SPARE_BUF) {
@@ -315,6 +323,7 @@ pool_drop(struct lease **lp)
 
 	must(l->state == lease_busy);
 	*lp = NULL;
+	meter_add(p->meter, requests, 1);
 	l->user = NULL;
 	lease_close(l);
 	pool_feed(p);
@@ -459,7 +468,8 @@ pool_new(struct io *io, struct counters *counters, const char *name, const struc
 	p->name = strdup(name);
 	p->address = calloc(n, sizeof(*a));
 	p->app = app_get(name);
-	if (p->name == NULL || p->address == NULL || p->app == NULL) {
+	p->meter = meter_get(conf->number, name);
+	if (p->name == NULL || p->address == NULL || p->app == NULL || p->meter == NULL) {
 		pool_free(p);
 		return (NULL);
 	}
@@ -474,6 +484,9 @@ pool_free(struct pool *p)
 		return;
 	must(pool_sockets(p) == 0 && p->nwaiters == 0);
 	app_put(&p->app);
+	if (p->down)
+		meter_add(p->meter, down, -1u);
+	meter_put(p->meter);
 	free(p->address);
 	free(p->name);
 	free(p);
@@ -490,6 +503,12 @@ pool_close(struct pool *p)
 		return;
 	list_foreach_safe (i, next, &p->connecting)
 		lease_close(list_entry(i, struct lease, link));
+}
+
+void
+pool_failed(struct pool *p)
+{
+	meter_add(p->meter, failed, 1);
 }
 
 const char *

@@ -44,6 +44,7 @@ struct pool_conf {
 	unsigned max_requests; /* on one socket; 0: it is closed after the first */
 	unsigned max_waiters, wait_ms, connect_ms, disable_ms;
 	unsigned debug;
+	unsigned number; /* of the block, for the meter */
 	void (*emptied)(void *arg);         /* the last socket is closed; may be NULL */
 	void *arg;
 };
@@ -76,6 +77,7 @@ void pool_drop(struct lease **);
 void pool_tick(struct pool *, uint64_t now_ns);
 
 const char *pool_name(const struct pool *);
+void pool_failed(struct pool *); /* one more request that it did not answer properly, for the meter */
 bool pool_active(const struct pool *);
 unsigned pool_sockets(const struct pool *); /* those being closed included */
 unsigned pool_load(const struct pool *);

@@ -3,6 +3,7 @@
 #define PROXY_CORE_POOL_IMPL_H
 
 #include "proxy-core/app.h"
+#include "proxy-core/meter.h"
 #include "proxy-core/pool.h"
 
 #define LEASE_STATES(S)                                   \
@@ -44,6 +45,7 @@ struct pool {
 	size_t naddress, next;   /* address of the next connect */
 	struct pool_conf conf;
 	struct app *app;
+	struct meter *meter;
 	struct list connecting, idle, busy, closing, waiters;
 	unsigned nconnecting, nidle, nbusy, nclosing, nwaiters;
 	bool feeding, closed;

@@ -106,6 +106,7 @@ conf_of_pool(struct upstream *u, const struct proxy_conf *c, struct pool_conf *p
 		.connect_ms = c->connect_ms,
 		.disable_ms = c->disable_time_s * 1000,
 		.debug = c->debug,
+		.number = c->number,
 		.emptied = pool_emptied,
 		.arg = u,
 	};

@@ -50,6 +50,7 @@ struct conf {
 #undef D
 	/* Number of the block that wrote proxy-core.backends: requests of one block share its pools.  -1: none. */
 	int proxy_block;
+	int proxy_number; /* the same, counting only blocks that wrote it */
 	void *derived; /* what the worker computed from it (root descriptor, mime table ...), by its derive() */
 };
 

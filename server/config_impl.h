@@ -135,6 +135,7 @@ struct cfg_block {
 	GHashTable *by_key;       /* the same, by struct text; NULL while there are none */
 	GArray *settings;         /* struct cfg_setting */
 	bool has_backends;        /* wrote proxy-core.backends */
+	uint32_t proxy_number;    /* among those that did */
 };
 
 struct config {
@@ -145,6 +146,7 @@ struct config {
 	struct buf *err, *warn;
 	size_t bytes;           /* read so far */
 	unsigned errors, warnings;
+	uint32_t nproxies;      /* blocks that wrote proxy-core.backends */
 	bool sandboxed;         /* no include, no include_shell, no env: for fuzzing */
 	char *dir;              /* of the main file: what includes are relative to */
 	struct conf global;

@@ -245,8 +245,10 @@ set_field(struct check *k)
 		return (false);
 	s = (struct cfg_setting){(uint16_t)k->d, data};
 	g_array_append_val(k->block->settings, s);
-	if (strcmp(directives[k->d].name, "proxy-core.backends") == 0)
+	if (strcmp(directives[k->d].name, "proxy-core.backends") == 0 && !k->block->has_backends) {
 		k->block->has_backends = true;
+		k->block->proxy_number = k->cfg->nproxies++;
+	}
 	return (true);
 }
 
@@ -323,7 +325,7 @@ cfg_table_defaults(struct config *cfg, struct conf *out)
 	struct check k = {.cfg = cfg, .e = &e};
 
 	memset(out, 0, sizeof(*out));
-	out->proxy_block = -1;
+	out->proxy_block = out->proxy_number = -1;
 	for (k.d = 0; k.d < NDIRECTIVES; k.d++) {
 		e.key = text_of(directives[k.d].name);
 		if (shapes[k.d].type >= DT_LIST)
@@ -345,6 +347,8 @@ cfg_table_apply(const struct cfg_block *b, struct conf *out)
 		s = &g_array_index(b->settings, struct cfg_setting, i);
 		memcpy((char *)out + shapes[s->directive].at, s->data, shapes[s->directive].size);
 	}
-	if (b->has_backends)
+	if (b->has_backends) {
 		out->proxy_block = (int)b->ndx;
+		out->proxy_number = (int)b->proxy_number;
+	}
 }

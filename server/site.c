@@ -124,6 +124,7 @@ proxy_conf_of(const struct worker *w, const struct conf *c, const char **backend
 	    .split_hostnames = c->proxy_split,
 	    .queue = c->proxy_backlog != 0,
 	    .debug = (unsigned)c->proxy_debug,
+	    .number = (unsigned)c->proxy_number,
 	});
 }
 
