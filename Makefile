@@ -23,7 +23,7 @@ LDFLAGS_V      = $(CFLAGS_$(VARIANT)) -pie -pthread -Wl,-z,relro,-z,now $(LDFLAG
 # pkg-config is asked when a recipe runs, not when the file is read, so that
 # `make help` and `make run` work before anything is installed.
 PKG_CFLAGS   = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
-PKG_LIBS     = $(shell pkg-config --libs $(PKGS) 2>/dev/null)
+PKG_LIBS     = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 FUSE_FLAGS   = $(shell pkg-config --cflags --libs fuse3 2>/dev/null)
 
 # ---------------------------------------------------------------- layers

@@ -74,6 +74,8 @@ match_all(struct request *r)
 static const struct handler *
 handler_of(const struct request *r)
 {
+	if (status_is_at(r))
+		return (&handler_status);
 	return (r->site->upstream != NULL ? &handler_proxy : &handler_static);
 }
 
