@@ -37,6 +37,20 @@ struct io_pools {
 
 /* ---------------------------------------------------------------- a thread */
 
+static int thread_start(struct pool_lane *);
+
+/* A job may run: somebody idle is told.  If all threads are at work on something the job's device gets a new one. */
+static void
+lane_wake(struct pool_lane *ln)
+{
+	if (list_empty(&ln->queue.turn))
+		return;
+	if (ln->idle > 0)
+		pthread_cond_signal(&ln->more);
+	else if (ln->threads <= ln->queue.running && ln->threads < ln->queue.total && !ln->pools->stop)
+		(void)thread_start(ln); /* if it cannot, those that are there come to it */
+}
+
 /* It found that it belongs to another device: into that one's line.  False: it has its result. */
 static bool
 job_moves(struct pool_lane *ln, struct io_job *j)
@@ -101,6 +115,7 @@ pool_thread(void *arg)
 	while (!ps->stop) {
 		j = queue_take(&a.lane->queue);
 		if (j != NULL) {
+			lane_wake(a.lane); /* for the next one, if there is */
 			job_run(a.lane, j);
 			continue;
 		}
@@ -294,16 +309,6 @@ run_here(struct io_job *j)
 	} while (j->moves);
 	j->end = clock_mono_ns();
 	job_put(j);
-}
-
-/* Somebody idle is told; if nobody is and the device may have one more thread, it gets one. */
-static void
-lane_wake(struct pool_lane *ln)
-{
-	if (ln->idle > 0)
-		pthread_cond_signal(&ln->more);
-	else if (!list_empty(&ln->queue.turn) && ln->threads < ln->queue.total && !ln->pools->stop)
-		(void)thread_start(ln); /* if not, those that are there do it */
 }
 
 int

@@ -216,6 +216,13 @@ io_cancel(struct io *io, struct io_op *op)
 }
 
 void
+io_withdraw(struct io *io, struct io_op *op)
+{
+	if (op->state == OP_JOB && io_job_withdraw(op))
+		io_complete(op, -ECANCELED);
+}
+
+void
 io_finish_early(struct io_op *op, int64_t res)
 {
 	switch (op->state) {

@@ -129,6 +129,7 @@ void io_free(struct io *); /* nothing may be in flight but jobs whose ops have e
 
 void io_submit(struct io *, struct io_op *);
 void io_cancel(struct io *, struct io_op *); /* a wish: done() still comes */
+void io_withdraw(struct io *, struct io_op *); /* the same, unless somebody is at it already: it waits for its turn */
 void io_run(struct io *);                    /* one round: wait, then callbacks */
 void io_wake(struct io *);                   /* any thread: makes io_run() return soon */
 bool io_busy(const struct io *);             /* ops in flight */

@@ -58,6 +58,7 @@ int io_job_push(struct io *, struct io_job *, enum io_lane);
 /* Pushes it for op, which waits then; if that fails the op ends and the job is freed. */
 void io_job_start(struct io_op *, struct io_job *, enum io_lane);
 void io_job_abandon(struct io_op *);   /* its job goes on without it, or is taken out of the queue */
+bool io_job_withdraw(struct io_op *);  /* true: the job was waiting in a queue and is gone */
 void io_job_free(struct io *, struct io_job *); /* with its file reference, buffer and descriptor */
 /* Their parts, for those who queue jobs elsewhere. */
 void io_job_wait(struct io_op *, struct io_job *);             /* op waits for it from now on */

@@ -206,6 +206,27 @@ io_job_start(struct io_op *op, struct io_job *j, enum io_lane lane)
 		io_job_refused(op, j, err);
 }
 
+/* True: it was waiting for its turn, and is put away now. */
+static bool
+job_pull(struct io_pools *ps, struct io_job *j)
+{
+	if (!(j->async != NULL ? io_async_pull(j->async, j) : io_job_pull(ps, j)))
+		return (false);
+	j->op = NULL;
+	j->res = -ECANCELED;
+	j->finish(j);
+	return (true);
+}
+
+bool
+io_job_withdraw(struct io_op *op)
+{
+	if (!job_pull(op->io->pools, op->job))
+		return (false);
+	op->job = NULL;
+	return (true);
+}
+
 void
 io_job_abandon(struct io_op *op)
 {
@@ -215,10 +236,7 @@ io_job_abandon(struct io_op *op)
 	j->op = NULL;
 	if (j->abandoned != NULL)
 		j->abandoned(op, j);
-	if (j->async != NULL ? io_async_pull(j->async, j) : io_job_pull(op->io->pools, j)) {
-		j->res = -ECANCELED;
-		j->finish(j);
-	}
+	(void)job_pull(op->io->pools, j);
 }
 
 void

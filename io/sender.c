@@ -125,6 +125,7 @@ submit_send(struct sender *s, enum io_kind kind, bool more)
 	s->op.kind = kind;
 	s->op.done = sent;
 	s->op.sock = s->sock;
+	s->op.client = s->client;
 	s->op.more = more;
 	s->op.deadline_ms = s->idle_ms;
 	s->flags |= S_SENDING;
@@ -224,6 +225,7 @@ read_ahead(struct sender *s)
 	if (p == NULL || p->len <= have || s->ahead != NULL || (s->flags & S_READING))
 		return;
 	s->read.done = read_done;
+	s->read.client = s->client;
 	s->read.file.file = p->file;
 	s->read.file.off = p->off + have;
 	s->read.file.len = (uint32_t)(p->len - have < io_chunk(s->io) ? p->len - have : io_chunk(s->io));

@@ -26,6 +26,7 @@ struct sender {
 	struct io_sock *sock;
 	struct body *body;
 	uint32_t idle_ms;
+	uint32_t client;            /* see io_op */
 	uint64_t sent;              /* bytes since sender_start() */
 	struct sender_times *times; /* NULL: not wanted */
 	bool exact;                 /* ask the clock for them even while all is hot; else io_now() does until a thread was needed */

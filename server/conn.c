@@ -163,6 +163,7 @@ take_request(struct conn *c)
 	c->r->conn = c;
 	c->r->sender.sock = &c->sock;
 	c->r->sender.times = &c->r->times;
+	c->r->sender.client = conn_client(c->r);
 	return (true);
 }
 
@@ -261,6 +262,7 @@ conn_probe(struct conn *c)
 	if (path.n != 0 && path.p[path.n - 1] == '/')
 		path.n--;
 	r->wait.done = probed;
+	r->wait.client = conn_client(r);
 	e = stat_lookup(c->w->stats, &r->site->docroot, path, peek ? NULL : &r->wait);
 	if (e != NULL)
 		return (found(c, e));

@@ -29,6 +29,7 @@ bool conn_keeps_alive(const struct request *);
 const char *conn_id(const struct request *); /* "c17.3"; valid until the next call in this thread */
 struct text conn_remote(const struct request *, char buf[64]);
 uint16_t conn_remote_port(const struct request *);
+uint32_t conn_client(const struct request *); /* whose turn it takes where requests wait for a disk */
 struct text conn_listener(const struct request *); /* "127.0.0.1:8080" */
 
 /* Request body, for proxy.c: bytes already here (up to the body's end), taking n of them, asking for more. */

@@ -28,6 +28,25 @@ conn_remote(const struct request *r, char buf[64])
 	return (s != NULL ? text_of(s) : TEXT("unix"));
 }
 
+/* By address, so that many connections of one client share its turn; behind a proxy, or on a unix socket, all of them do,
+ * and those who wait are served in the order they came.  Of IPv6 the network counts, which is what a client is given. */
+uint32_t
+conn_client(const struct request *r)
+{
+	const union io_addr *a = &r->conn->peer;
+	uint32_t part[2];
+
+	if (a->family == AF_INET)
+		return (a->in.sin_addr.s_addr * 0x9e3779b1u >> 16);
+	if (a->family != AF_INET6)
+		return (0);
+	if (IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr))
+		memcpy(part, &a->in6.sin6_addr.s6_addr[8], sizeof(part));
+	else
+		memcpy(part, &a->in6.sin6_addr, sizeof(part));
+	return ((part[0] ^ part[1]) * 0x9e3779b1u >> 16);
+}
+
 uint16_t
 conn_remote_port(const struct request *r)
 {

@@ -24,7 +24,7 @@ struct stat_cache {
 };
 
 static void load_start(struct stat_entry *);
-static void recheck_start(struct stat_entry *);
+static void recheck_start(struct stat_entry *, bool trusted);
 
 /* ---- entries and the table */
 
@@ -222,6 +222,22 @@ err_is_lasting(int err)
 	}
 }
 
+static void
+add_waiter(struct stat_entry *e, struct stat_wait *w)
+{
+	w->entry = e;
+	list_add_tail(&e->waiters, &w->link);
+}
+
+static void
+move_waiters(struct stat_entry *to, struct stat_entry *from)
+{
+	struct list *l;
+
+	while ((l = list_pop(&from->waiters)) != NULL)
+		add_waiter(to, list_entry(l, struct stat_wait, link));
+}
+
 /* Each gets a reference to the answer: the entry it waits for, or one that stands in. */
 static void
 tell_waiters(struct stat_entry *e, struct stat_entry *answer)
@@ -233,6 +249,7 @@ tell_waiters(struct stat_entry *e, struct stat_entry *answer)
 	while ((l = list_pop(&waiting)) != NULL) {
 		struct stat_wait *w = list_entry(l, struct stat_wait, link);
 
+		w->entry = NULL;
 		w->done(w, stat_ref(answer));
 	}
 }
@@ -263,6 +280,7 @@ op_begin(struct stat_entry *e)
 	list_add_tail(&e->cache->busy, &e->busy);
 	stat_ref(e);
 	e->op.deadline_ms = e->cache->lim.open_ms;
+	e->op.client = e->client;
 	io_submit(e->cache->io, &e->op);
 }
 
@@ -424,7 +442,7 @@ entry_replace(struct stat_entry *e)
 	entry_detach(e);
 	now = table_find(sc, e->scope, e->path, e->hash);
 	if (now != NULL && now->stage == ST_LOADING) {
-		list_splice_tail(&now->waiters, &e->waiters);
+		move_waiters(now, e);
 		return;
 	}
 	if (now != NULL)
@@ -435,7 +453,7 @@ entry_replace(struct stat_entry *e)
 		return;
 	}
 	entry_hash(now);
-	list_splice_tail(&now->waiters, &e->waiters);
+	move_waiters(now, e);
 	load_start(now);
 }
 
@@ -447,7 +465,7 @@ head_has_aged(const struct stat_entry *e, const struct io *io)
 	    memmem(e->head.p, e->head.n, "ETag: W/", 8) != NULL);
 }
 
-/* The check itself failed (queue full, too slow): that is no news about the file. */
+/* The check itself failed (queue full, too slow, a broken disk): that is no news about the file. */
 static void
 recheck_failed(struct stat_entry *e, int err)
 {
@@ -455,6 +473,8 @@ recheck_failed(struct stat_entry *e, int err)
 
 	if (is_shortage(err))
 		shed_descriptors(e->cache);
+	if (e->trusted)
+		e->checked_ns = io_now(e->cache->io); /* not true, but asked again as often as if it were */
 	if (list_empty(&e->waiters))
 		return;
 	answer = entry_new(e->cache, e->scope, e->path, e->hash);
@@ -466,6 +486,14 @@ recheck_failed(struct stat_entry *e, int err)
 	answer->err = err;
 	tell_waiters(e, answer);
 	stat_put(answer);
+}
+
+static uint64_t
+entry_age(const struct stat_entry *e)
+{
+	uint64_t now = io_now(e->cache->io);
+
+	return (now > e->checked_ns ? now - e->checked_ns : 0); /* a thread may have checked it after this round began */
 }
 
 static void
@@ -481,6 +509,8 @@ recheck_done(struct io_op *op)
 		e->checked_ns = op->at.start != 0 ? op->at.start : op->at.submit;
 		entry_touch(e);
 		tell_waiters(e, e);
+		if (e->trusted && e->in_demand && entry_age(e) >= e->cache->fresh_ns)
+			recheck_start(e, true); /* it took long: the next one has begun in time only if it begins now */
 	} else if (lasting) {
 		entry_replace(e);
 	} else {
@@ -490,9 +520,11 @@ recheck_done(struct io_op *op)
 }
 
 static void
-recheck_start(struct stat_entry *e)
+recheck_start(struct stat_entry *e, bool trusted)
 {
 	e->rechecking = true;
+	e->trusted = trusted;
+	e->in_demand = false;
 	count(e->cache->counters, stat_rechecks);
 	io_op_init(&e->op, IO_STAT, recheck_done);
 	e->op.urgent = true;
@@ -506,27 +538,36 @@ recheck_start(struct stat_entry *e)
 /* ---- public */
 
 static struct stat_entry *
+hit(struct stat_cache *sc, struct stat_entry *e)
+{
+	e->in_demand = true;
+	if (e->err != 0)
+		count(sc->counters, stat_absent_hits);
+	else
+		count(sc->counters, stat_hits);
+	return (stat_ref(e));
+}
+
+static struct stat_entry *
 lookup_ready(struct stat_cache *sc, struct stat_entry *e, struct stat_wait *w)
 {
-	uint64_t age = io_now(sc->io) - e->checked_ns;
+	uint64_t age = entry_age(e);
 
-	if (io_now(sc->io) < e->checked_ns)
-		age = 0; /* checked by a thread after this round began */
 	if (age < sc->fresh_ns) {
 		if (age > STAT_RECHECK_MS * NS_PER_MS && !e->rechecking)
-			recheck_start(e);
-		if (e->err != 0)
-			count(sc->counters, stat_absent_hits);
-		else
-			count(sc->counters, stat_hits);
-		return (stat_ref(e));
+			recheck_start(e, true);
+		return (hit(sc, e));
+	}
+	if (e->rechecking && e->trusted) {
+		count(sc->counters, stat_overdue);
+		return (hit(sc, e));
 	}
 	if (w == NULL)
 		return (NULL);
 	count(sc->counters, stat_joins);
-	list_add_tail(&e->waiters, &w->link);
+	add_waiter(e, w);
 	if (!e->rechecking)
-		recheck_start(e);
+		recheck_start(e, false);
 	return (NULL);
 }
 
@@ -542,7 +583,7 @@ stat_lookup(struct stat_cache *sc, const struct stat_scope *scope, struct text p
 		return (NULL);
 	if (e != NULL) {
 		count(sc->counters, stat_joins);
-		list_add_tail(&e->waiters, &w->link);
+		add_waiter(e, w);
 		return (NULL);
 	}
 	e = entry_new(sc, scope, path, hash);
@@ -550,16 +591,31 @@ stat_lookup(struct stat_cache *sc, const struct stat_scope *scope, struct text p
 		return (stat_ref(sc->no_memory));
 	count(sc->counters, stat_misses);
 	entry_hash(e);
-	list_add_tail(&e->waiters, &w->link);
+	e->client = w->client;
+	add_waiter(e, w);
 	load_start(e);
 	return (NULL);
+}
+
+/* The last one has gone before its turn came: what is looked up for nobody only makes others wait.  (If a thread is at it
+ * already the result is kept, for the client that asks again.) */
+static void
+leave_queue(struct stat_entry *e)
+{
+	if (e->stage == ST_LOADING && list_empty(&e->waiters))
+		io_withdraw(e->cache->io, &e->op);
 }
 
 void
 stat_cancel(struct stat_wait *w)
 {
-	if (w->link.next != NULL)
-		list_del(&w->link);
+	struct stat_entry *e = w->entry;
+
+	if (e == NULL)
+		return;
+	w->entry = NULL;
+	list_del(&w->link);
+	leave_queue(e);
 }
 
 unsigned

@@ -5,9 +5,10 @@
  *                       +-- stale: re-check (urgent lane) ----+------> wait->done(entry), later
  *                       +-- unknown: IO_OPEN, small: IO_READ -+
  *
- * An answer never rests on a check that began more than STAT_FRESH_MS ago, unless the check itself took that long.
- * A name in demand is checked again
- * when half of that has passed, while it is still being served, so requests for hot files do not wait.
+ * An answer never rests on a check that began more than STAT_FRESH_MS ago.  A name in demand is checked again when
+ * half of that has passed, while it is still being served, so requests for hot files do not wait.  The exception: that
+ * check has not come back in time, or failed.  Then nobody can know better, and what is in memory is
+ * served on until a check says something else; a disk that hangs does not take its hot files with it.
  * Absences and refusals are entries too (err set), kept in a list of their own so that a storm of
  * unknown names cannot push files out.
  *
@@ -57,9 +58,11 @@ struct stat_entry {
 	struct stat_cache *cache;
 	struct stat_entry *chain;
 	uint64_t hash, checked_ns;
-	uint32_t refs;
+	uint32_t refs, client;
 	uint8_t stage; /* loading, ready */
 	bool hashed, rechecking;
+	bool trusted;   /* served while the check lasts, since that began in time */
+	bool in_demand; /* asked for since the check began */
 	uint8_t tries;
 	struct list lru, waiters, busy;
 	struct io_op op;
@@ -69,6 +72,8 @@ struct stat_entry {
 
 struct stat_wait {
 	struct list link;
+	struct stat_entry *entry; /* the cache's: waits for this one; NULL: for none */
+	uint32_t client; /* whose turn it takes in the queues, see io_op */
 	void (*done)(struct stat_wait *, struct stat_entry *); /* the reference is yours; not called after stat_cancel() */
 };
 
@@ -86,7 +91,7 @@ unsigned stat_cache_entries(const struct stat_cache *);
 /* An entry at once, or NULL: then w->done() brings it later.  w NULL: only what is known now, starts nothing.
  * path: clean, NUL behind it is not needed, without the leading slash. */
 struct stat_entry *stat_lookup(struct stat_cache *, const struct stat_scope *, struct text path, struct stat_wait *w);
-void stat_cancel(struct stat_wait *); /* also when it waits for nothing */
+void stat_cancel(struct stat_wait *); /* also when it waits for nothing; a look-up nobody waits for leaves the queue */
 void stat_put(struct stat_entry *);
 struct stat_entry *stat_ref(struct stat_entry *);
 

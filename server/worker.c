@@ -160,6 +160,7 @@ worker_request(struct worker *w)
 	r->worker = w;
 	list_init(&r->link);
 	list_init(&r->wait.link);
+	r->wait.entry = NULL;
 	body_init(&r->body, w->io);
 	sender_init(&r->sender, w->io, NULL); /* the connection that takes it puts its socket in */
 	arena_init(&r->arena, r->lent, sizeof(r->lent), REQUEST_MEMORY);

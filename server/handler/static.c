@@ -31,6 +31,7 @@ look(struct request *r, struct text path, bool peek)
 
 	r->lookup = path;
 	r->wait.done = waited;
+	r->wait.client = conn_client(r);
 	e = stat_lookup(r->worker->stats, r->scope, path, peek ? NULL : &r->wait);
 	if (e == NULL)
 		return (peek ? HANDLED_NOT_NOW : HANDLED_LATER);

@@ -222,6 +222,31 @@ a_job_may_move(void)
 	loop_down();
 }
 
+/* What waits may be taken back; what a thread is at goes on, for the next who asks. */
+static void
+waiting_is_withdrawn(void)
+{
+	struct statx stx;
+	struct waiter w;
+	int root;
+
+	loop_up(NULL, 1, 100);
+	g_assert_cmpint(io_root_open("/", &root), ==, 0);
+	wait_init(&w, IO_OPEN, NULL);
+	w.op.open.root = root;
+	w.op.open.path = "";
+	w.op.open.stx = &stx;
+	gate_enter(LANE_STAT);
+	wait_submit(&w);
+	io_withdraw(io, &w.op);
+	g_assert_false(w.done);
+	g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
+	io_withdraw(io, &w.op); /* too late: nothing happens */
+	gate_leave();
+	io_root_close(root);
+	loop_down();
+}
+
 /* No threads: the work is done here, the callback still comes later. */
 static void
 no_threads_means_here(void)
@@ -250,6 +275,7 @@ main(int argc, char **argv)
 	g_test_add_func("/queue/stuck-is-refused", stuck_is_refused);
 	g_test_add_func("/pools/hung-device-takes-its-own-threads", hung_device_takes_its_own_threads);
 	g_test_add_func("/pools/a-job-may-move", a_job_may_move);
+	g_test_add_func("/pools/waiting-is-withdrawn", waiting_is_withdrawn);
 	g_test_add_func("/pools/no-threads-means-here", no_threads_means_here);
 	return (g_test_run());
 }

@@ -360,8 +360,8 @@ test_recheck_fails(void)
 		put(&a);
 		fails(IO_STAT, errs[i]); /* nobody waits */
 		g_assert_true(is_known("file"));
-		fails(IO_STAT, errs[i]);
-		sim_advance_ms(io, 400);
+		g_assert_cmpuint(sim_count(io, IO_STAT), ==, 0); /* ... and it is not asked again at once */
+		sim_advance_ms(io, 1000);
 		ask(&a, "file");
 		ask(&b, "file");
 		fails(IO_STAT, errs[i]);
@@ -375,6 +375,64 @@ test_recheck_fails(void)
 		g_assert_cmpuint(counters.stat_misses, ==, 1);
 		down();
 	}
+}
+
+/* The disk hangs: what is in demand is served all the time, and the check is tried again and again. */
+static void
+test_recheck_hangs(void)
+{
+	struct look a;
+	unsigned i;
+
+	up(&usual);
+	know("file", "bytes");
+	for (i = 0; i < 700; i++) { /* 70 s */
+		sim_advance_ms(io, 100);
+		ask(&a, "file");
+		g_assert_cmpint(a.answers, ==, 1);
+		g_assert_cmpint(a.e->err, ==, 0);
+		put(&a);
+		g_assert_cmpuint(sim_count(io, IO_STAT), <=, 1);
+	}
+	g_assert_cmpuint(counters.stat_rechecks, ==, 3); /* each of them took its 30 s */
+	g_assert_cmpuint(counters.stat_overdue, >, 500);
+	stat_says(6, 2000); /* it is back, and something has changed */
+	ask(&a, "file");
+	open_says(6, 2000, 0);
+	read_says("bytes2");
+	g_assert_cmpmem(a.e->bytes, a.e->size, "bytes2", 6);
+	put(&a);
+	down();
+}
+
+/* A check takes longer than an answer may be old: nobody waits, and the next check begins at once. */
+static void
+test_recheck_slow(void)
+{
+	struct look a;
+	unsigned i;
+
+	up(&usual);
+	know("file", "bytes");
+	sim_advance_ms(io, 600);
+	for (i = 0; i < 20; i++) {
+		ask(&a, "file");
+		g_assert_cmpint(a.answers, ==, 1);
+		put(&a);
+		g_assert_cmpuint(sim_count(io, IO_STAT), ==, 1);
+		sim_advance_ms(io, 1500);
+		ask(&a, "file");
+		g_assert_cmpint(a.answers, ==, 1);
+		put(&a);
+		stat_says(5, 1000);
+	}
+	stat_says(5, 1000);
+	sim_advance_ms(io, 2000);
+	ask(&a, "file"); /* not in demand any more: an old answer is not good enough */
+	g_assert_cmpint(a.answers, ==, 0);
+	stat_says(5, 1000);
+	put(&a);
+	down();
 }
 
 static void
@@ -489,6 +547,8 @@ main(int argc, char **argv)
 	g_test_add_func("/stat/changed-is-replaced", test_changed_is_replaced);
 	g_test_add_func("/stat/gone-is-replaced", test_gone_is_replaced);
 	g_test_add_func("/stat/recheck-fails", test_recheck_fails);
+	g_test_add_func("/stat/recheck-hangs", test_recheck_hangs);
+	g_test_add_func("/stat/recheck-slow", test_recheck_slow);
 	g_test_add_func("/stat/recheck-deadline", test_recheck_deadline);
 	g_test_add_func("/stat/evicted-in-recheck", test_evicted_in_recheck);
 	g_test_add_func("/stat/aged-tag", test_aged_tag);
