@@ -28,6 +28,7 @@ enum {
 	SOCK_HUNG = 8,     /* peer closed: readable for ever */
 	SOCK_LISTENS = 16, /* registered as a listener */
 	SOCK_SIM = 32,     /* no real descriptor behind it */
+	SOCK_SHARED = 64,  /* a thread may have a duplicate: close(2) does not take it out of the epoll set */
 };
 
 /* A descriptor of a backend's own (an eventfd, a ring): ready() on the loop at each edge of readability. */

@@ -34,6 +34,7 @@ io_file_new(struct io *io, int fd, uint64_t size)
 		return (NULL);
 	}
 	f->fd = fd;
+	f->direct_fd = -1;
 	f->refs = 1;
 	f->size = size;
 	f->io = io;
@@ -47,13 +48,20 @@ io_file_ref(struct io_file *f)
 	return (f);
 }
 
+static void
+close_fd(struct io_file *f, struct io *io, int fd)
+{
+	if (fd >= 0 && io != NULL)
+		io->calls->close_file(io, fd, io_file_dev(f));
+	else if (fd >= 0)
+		close(fd);
+}
+
 void
 io_file_destroy(struct io_file *f, struct io *io)
 {
-	if (io != NULL)
-		io->calls->close_file(io, f->fd, io_file_dev(f));
-	else
-		close(f->fd);
+	close_fd(f, io, f->fd);
+	close_fd(f, io, f->direct_fd);
 	free(f->proof);
 	free(f);
 }
@@ -249,8 +257,8 @@ io_file_resident(struct io_file *f, uint64_t off, uint64_t len)
 /* The kernel reads at most a read-ahead size (128 KiB, as a rule) per request it is made to see; told of
  * all of them at once it has them in flight together.  Measured on FUSE with 8 ms per request and
  * disks to spare: a window takes 8 ms instead of 16. */
-static void
-will_need(int fd, uint64_t off, uint64_t end)
+void
+io_will_need(int fd, uint64_t off, uint64_t end)
 {
 	for (; off < end; off += KERNEL_READ)
 		posix_fadvise(fd, (off_t)off, KERNEL_READ, POSIX_FADV_WILLNEED);
@@ -262,7 +270,7 @@ io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead)
 	uint32_t got = 0;
 	ssize_t n;
 
-	will_need(fd, off + KERNEL_READ, off + len + ahead);
+	io_will_need(fd, off + KERNEL_READ, off + len + ahead);
 	do {
 		n = pread(fd, buf + got, len - got, (off_t)(off + got));
 		if (n > 0)

@@ -19,6 +19,7 @@ struct io_file {
 	uint64_t size;        /* when it was opened: the length that was promised to clients */
 	uint64_t resident_ns; /* when all of it was last known to be in memory (files of one window), 0: unknown */
 	bool no_nowait;       /* its file system has no preadv2(RWF_NOWAIT) */
+	int direct_fd;        /* engine: the same file opened with O_DIRECT; -1: not tried, -2: it cannot be */
 	uint64_t dev;         /* engine: st_dev, 0: not asked yet */
 	struct io *io;
 	struct io_proof *proof; /* engine: which windows are known to be in memory */
@@ -47,6 +48,7 @@ struct file_backend {
 	void (*send)(struct io *, void *state, struct io_op *);
 	void (*look)(struct io *, void *state, struct io_op *); /* OPEN, STAT; NULL: threads of the stat pool do it */
 	void (*flush)(struct io *, void *state); /* before the loop waits; NULL: nothing to do */
+	void (*drop)(struct io *, void *state, struct io_sock *); /* puts sock->kept away; NULL: never sets it */
 };
 #define FILE_COUNTS(name) {offsetof(struct counters, name##_async), offsetof(struct counters, name##_sync)}
 

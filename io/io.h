@@ -57,6 +57,7 @@ struct io_sock {
 	int fd;
 	uint8_t hints;         /* engine: registered, readable, writable, hung up */
 	struct io_op *rd, *wr; /* engine: ops parked on it */
+	void *kept;            /* file backend: read for it, and so far sent in part; gone with IO_CLOSE */
 };
 
 /* Address of a peer, small enough to stay in an idle connection. */

@@ -52,6 +52,8 @@ struct io_job {
 
 /* path NULL: none.  NULL: no memory. */
 struct io_job *io_job_new(struct io *, struct io_op *, const char *path);
+/* For a backend's own structure that begins with a job (and has no path): from malloc, it goes the way of all jobs. */
+void io_job_init(struct io_job *, struct io *, struct io_op *);
 /* For a thread of the lane: 0; -EAGAIN: refused (see io/queue.h), or there are no pools; the job is still yours then.
  * A job that needs a disk has its dev set. */
 int io_job_push(struct io *, struct io_job *, enum io_lane);
@@ -88,6 +90,7 @@ void io_read_cached(struct io_op *);
 /* In a thread.  Bytes (fewer at the end of the file) or -errno.  The kernel is told to start on `ahead`
  * bytes behind them. */
 int64_t io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead);
+void io_will_need(int fd, uint64_t off, uint64_t end); /* in a thread: the kernel starts on all of it */
 
 /* Bytes from off on, at most len, that may be sent without waiting for a disk; 0: ask a thread.  Asks
  * the kernel once per window and second. */

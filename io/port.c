@@ -145,6 +145,17 @@ io_port_close(struct io_port *p)
 
 /* ---------------------------------------------------------------- jobs */
 
+void
+io_job_init(struct io_job *j, struct io *io, struct io_op *op)
+{
+	memset(j, 0, sizeof(*j));
+	list_init(&j->link);
+	j->port = io->port;
+	j->op = op;
+	j->client = op != NULL ? op->client : 0;
+	j->fd = -1;
+}
+
 struct io_job *
 io_job_new(struct io *io, struct io_op *op, const char *path)
 {
@@ -153,12 +164,7 @@ io_job_new(struct io *io, struct io_op *op, const char *path)
 
 	if (j == NULL)
 		return (NULL);
-	memset(j, 0, sizeof(*j));
-	list_init(&j->link);
-	j->port = io->port;
-	j->op = op;
-	j->client = op != NULL ? op->client : 0;
-	j->fd = -1;
+	io_job_init(j, io, op);
 	if (n != 0)
 		memcpy(j->path, path, n);
 	return (j);

@@ -273,11 +273,15 @@ start_connect(struct io *io, struct io_op *op)
 }
 
 static void
-start_close(struct io_op *op)
+start_close(struct io *io, struct io_op *op)
 {
 	struct io_sock *s = op->sock;
 
 	must(s->rd == NULL && s->wr == NULL);
+	if (s->kept != NULL)
+		io->backend->drop(io, io->backend_state, s);
+	if ((s->hints & SOCK_SHARED) && (s->hints & SOCK_REGISTERED))
+		epoll_ctl(loop_of(io)->epfd, EPOLL_CTL_DEL, s->fd, NULL);
 	if (s->fd >= 0)
 		close(s->fd); /* leaves the epoll set by itself */
 	s->fd = -1;
@@ -338,7 +342,7 @@ epoll_start(struct io *io, struct io_op *op)
 		start_connect(io, op);
 		break;
 	case IO_CLOSE:
-		start_close(op);
+		start_close(io, op);
 		break;
 	case IO_TIMER:
 		start_timer(op);
