@@ -52,21 +52,7 @@ for my $case (@table) {
 	    [$status, $body, $label, length $body], "$range: $status";
 }
 
-# { content type, range, bytes } of each part of a multipart reply, or undef if it is not well formed.
-sub parts {
-	my ($r) = @_;
-	my ($b) = ($r->{header}{'content-type'} // '') =~ m{\Amultipart/byteranges; ?boundary="?([^"]+)"?\z} or return undef;
-	my $in = $r->{body};
-	$in =~ s/\A(?:\r\n)?--\Q$b\E\r\n// or return undef;
-	$in =~ s/\r\n--\Q$b\E--(?:\r\n)?\z// or return undef;
-	my @part;
-	for (split /\r\n--\Q$b\E\r\n/, $in, -1) {
-		my ($head, $body) = split /\r\n\r\n/, $_, 2;
-		my %h = map { /^([^:]+): (.*)/ ? (lc $1, $2) : () } split /\r\n/, $head;
-		push @part, [$h{'content-type'}, $h{'content-range'}, $body];
-	}
-	return \@part;
-}
+sub parts { return Test::Server::parts(@_) }
 
 my $type = 'application/octet-stream';
 subtest 'several ranges' => sub {

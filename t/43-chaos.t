@@ -11,13 +11,7 @@ use Test::More;
 use Test::Server;
 use Time::HiRes qw(time);
 
-# What is mounted here is seen by us alone and ends with us.
-my $own_mounts = $ENV{TEST_OWN_MOUNTS};
-if (!$own_mounts && $> == 0 && system('unshare -m true >/dev/null 2>&1') == 0) {
-	$ENV{TEST_OWN_MOUNTS} = 1;
-	exec 'unshare', '-m', '--propagation', 'private', $^X, (map { "-I$_" } @INC), $0, @ARGV;
-}
-delete $ENV{TEST_OWN_MOUNTS};
+my $own_mounts = Test::Server::own_mounts();
 
 my $sanitizer = ($ENV{B} // '') =~ /san/;
 my $slow      = $sanitizer ? 5 : 1;

@@ -47,6 +47,21 @@ use constant PATIENCE => 30;    # seconds until a test gives up; sanitizers are 
 
 my %live;                       # weak: END stops what a test left behind
 
+# The backends of server.network-backend that this program was built with.
+sub backends {
+	my ($list) = (join '', qx{"@{[ program('accel-server') ]}" -V}) =~ /^Network backends:\n((?: .*\n)+)/m or die "accel-server -V lists no backends\n";
+	return $list =~ /^  \+ (\S+)/mg;
+}
+
+# What this test mounts from here on is seen by it alone and ends with it: it starts again in a mount namespace of its
+# own.  False where that is not allowed.  To be called first.
+sub own_mounts {
+	return 1 if delete $ENV{TEST_OWN_MOUNTS};
+	return 0 if $> != 0 || system('unshare -m true >/dev/null 2>&1') != 0;
+	$ENV{TEST_OWN_MOUNTS} = 1;
+	exec 'unshare', '-m', '--propagation', 'private', $^X, (map { "-I$_" } @INC), $0, @ARGV or die "unshare: $!";
+}
+
 sub build_dir { return ($ENV{B} // 'build') }
 sub program   { my ($name) = @_; return build_dir() . "/bin/$name" }
 
@@ -287,6 +302,22 @@ sub parse {
 }
 
 # A whole chunked body, or undef.
+# [ content type, range, bytes ] of each part of a multipart reply, or undef if it is not well formed.
+sub parts {
+	my ($r) = @_;
+	my ($b) = ($r->{header}{'content-type'} // '') =~ m{\Amultipart/byteranges; ?boundary="?([^"]+)"?\z} or return undef;
+	my $in = $r->{body};
+	$in =~ s/\A(?:\r\n)?--\Q$b\E\r\n// or return undef;
+	$in =~ s/\r\n--\Q$b\E--(?:\r\n)?\z// or return undef;
+	my @part;
+	for (split /\r\n--\Q$b\E\r\n/, $in, -1) {
+		my ($head, $body) = split /\r\n\r\n/, $_, 2;
+		my %h = map { /^([^:]+): (.*)/ ? (lc $1, $2) : () } split /\r\n/, $head;
+		push @part, [$h{'content-type'}, $h{'content-range'}, $body];
+	}
+	return \@part;
+}
+
 sub unchunk {
 	my ($in) = @_;
 	my $out = '';
@@ -380,6 +411,18 @@ sub rest {
 	my $end = time + ($seconds // Test::Server::PATIENCE);
 	1 while $self->_more($end);
 	return substr $self->{in}, 0, length $self->{in}, '';
+}
+
+# Exactly n bytes, one in each read; fewer at the end.
+sub sip {
+	my ($self, $n) = @_;
+	my ($got, $end) = (substr($self->{in}, 0, $n, ''), time + Test::Server::PATIENCE);
+	while (length $got < $n) {
+		my $is = sysread $self->{sock}, $got, 1, length $got;
+		next if $is || (!defined $is && $!{EAGAIN} && $self->_wait(0, $end));
+		last;
+	}
+	return $got;
 }
 
 # True when the server closes without sending another byte.
