@@ -14,7 +14,7 @@
 #define THREADS_MAX 1024u
 #define STACK_SIZE (256u << 10)
 #define SPARE 4u     /* times as many threads when several devices want some */
-#define RECHECKERS 8u /* one per device, of so many devices at a time */
+#define KEEPERS 8u /* threads that keep hot files hot: one per device, of so many devices at a time */
 
 struct pool_lane {
 	struct io_pools *pools;
@@ -209,7 +209,7 @@ int
 io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 {
 	unsigned nstat = at_most_max(conf->stat_threads), nread = at_most_max(conf->read_threads);
-	struct io_pools *ps = calloc(1, sizeof(*ps) + (SPARE * (nstat + nread) + RECHECKERS) * sizeof(pthread_t));
+	struct io_pools *ps = calloc(1, sizeof(*ps) + (SPARE * (nstat + nread) + 2 * KEEPERS) * sizeof(pthread_t));
 	pthread_condattr_t mono;
 	int err;
 
@@ -221,13 +221,16 @@ io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 	pthread_cond_init(&ps->gone, &mono);
 	pthread_condattr_destroy(&mono);
 	pool_init(ps, LANE_STAT, "stat", nstat, conf);
-	lane_init(ps, LANE_URGENT, "recheck", nstat != 0, RECHECKERS, conf);
+	lane_init(ps, LANE_URGENT, "recheck", nstat != 0, KEEPERS, conf);
 	pool_init(ps, LANE_READ, "read", nread, conf);
+	lane_init(ps, LANE_REREAD, "reread", nread != 0, KEEPERS, conf);
 	err = lane_start(ps, LANE_STAT, nstat);
 	if (err == 0)
 		err = lane_start(ps, LANE_URGENT, nstat != 0);
 	if (err == 0)
 		err = lane_start(ps, LANE_READ, nread);
+	if (err == 0)
+		err = lane_start(ps, LANE_REREAD, nread != 0);
 	if (err != 0) {
 		io_pools_free(ps, 1000);
 		return (err);

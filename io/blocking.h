@@ -1,8 +1,8 @@
 /* io/blocking.h -- the two pools of threads that may sleep in the kernel: "stat" and "read".
  *
  * One of each per process, shared by all loops; a thread sees a job, never a connection.
- * Kept apart: 64 slow reads must not hold up a stat that is cached.  Urgent jobs (re-checks of files
- * that are being served) have threads of their own, so cold look-ups cannot delay a hot file.
+ * Kept apart: 64 slow reads must not hold up a stat that is cached.  What keeps a hot file hot (checking it again, reading
+ * again what is in memory on file systems that cannot say so) has threads of its own, so cold files cannot delay it.
  *
  * Devices  each has a queue of its own (io/queue.h) and may keep per_device threads busy.  Unless that is set it may
  *          keep all of them, and more are started, up to four times as many, when another device needs some: a
@@ -33,7 +33,7 @@ void io_pools_free(struct io_pools *, unsigned wait_ms);
 
 /* For those who watch; any thread.  The number of rows written, at most max. */
 struct io_lane_stats {
-	const char *name; /* "stat", "recheck", "read" */
+	const char *name; /* "stat", "recheck", "read", "reread" */
 	unsigned threads, busy, queued;
 	uint64_t jobs;      /* taken by a thread so far */
 	uint64_t oldest_ns; /* age of the oldest job, waiting or running; 0: none */

@@ -252,6 +252,15 @@ io_file_resident(struct io_file *f, uint64_t off, uint64_t len)
 	return ((at < end ? at : end) - off);
 }
 
+enum io_lane
+io_file_read_lane(struct io_file *f, uint64_t off, uint64_t len)
+{
+	const struct io_proof *p = proof_of(f, off);
+	bool was = p != NULL && p->at_ns != 0 && p->from <= off && off + len <= p->to;
+
+	return (was && cachestat_full(f->fd, off, len) == 1 ? LANE_REREAD : LANE_READ);
+}
+
 /* ---------------------------------------------------------------- reading */
 
 /* The kernel reads at most a read-ahead size (128 KiB, as a rule) per request it is made to see; told of

@@ -14,7 +14,7 @@
 #include "io/blocking.h"
 #include "io/io.h"
 
-enum io_lane { LANE_STAT, LANE_URGENT, LANE_READ, LANES };
+enum io_lane { LANE_STAT, LANE_URGENT, LANE_READ, LANE_REREAD, LANES };
 
 struct io_async;  /* io/async.h */
 struct io_device; /* io/queue.c */
@@ -97,5 +97,8 @@ void io_will_need(int fd, uint64_t off, uint64_t end); /* in a thread: the kerne
 uint64_t io_file_resident(struct io_file *, uint64_t off, uint64_t len);
 /* A thread has just read them. */
 void io_file_proved(struct io_file *, uint64_t off, uint64_t len);
+/* The lane for reading what is not known to be there: LANE_REREAD when it was there lately and the kernel still counts all
+ * its pages, so that a hot file does not wait behind cold ones for a thread to say so again. */
+enum io_lane io_file_read_lane(struct io_file *, uint64_t off, uint64_t len);
 
 #endif

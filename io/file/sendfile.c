@@ -84,8 +84,9 @@ warm_job(struct io *io, struct io_file *f, uint64_t off, uint64_t len)
 
 /* Fire and forget; if there is no memory or no place in the queue the window is read when its turn comes. */
 static void
-read_ahead(struct io *io, struct io_file *f, uint64_t off)
+read_ahead(struct io *io, const struct io_op *op, uint64_t off)
 {
+	struct io_file *f = op->file.file;
 	uint64_t len = IO_WINDOW - off % IO_WINDOW;
 	struct io_job *j;
 
@@ -98,7 +99,8 @@ read_ahead(struct io *io, struct io_file *f, uint64_t off)
 	j = warm_job(io, f, off, len);
 	if (j == NULL)
 		return;
-	if (io_job_push(io, j, LANE_READ) != 0) {
+	j->client = op->client;
+	if (io_job_push(io, j, io_file_read_lane(f, off, j->len)) != 0) {
 		io_job_free(io, j);
 		return;
 	}
@@ -137,9 +139,10 @@ warm_first(struct io *io, struct io_op *op)
 		io_complete(op, -ENOMEM);
 		return;
 	}
+	j->client = op->client;
 	j->op = op;
 	io_count_read(io, true);
-	io_job_start(op, j, LANE_READ);
+	io_job_start(op, j, io_file_read_lane(j->file, j->off, j->len));
 }
 
 /* At submit, and again when the socket of a parked op has room. */
@@ -160,7 +163,7 @@ sendfile_send(struct io *io, void *state, struct io_op *op)
 	}
 	/* More is wanted than that (or perhaps than one op may ask for): have it ready by then. */
 	if (n < len || len >= IO_SEND_FILE_MAX)
-		read_ahead(io, f, off + n);
+		read_ahead(io, op, off + n);
 }
 
 static void
