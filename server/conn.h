@@ -31,6 +31,7 @@ struct text conn_remote(const struct request *, char buf[64]);
 uint16_t conn_remote_port(const struct request *);
 uint32_t conn_client(const struct request *); /* whose turn it takes where requests wait for a disk */
 struct text conn_listener(const struct request *); /* "127.0.0.1:8080" */
+void conn_show(const struct request *); /* count it as what it is doing now; it counts itself only when it waits */
 
 /* Request body, for proxy.c: bytes already here (up to the body's end), taking n of them, asking for more. */
 struct text conn_input(struct request *);

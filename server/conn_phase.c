@@ -38,3 +38,9 @@ conn_phase_end(struct conn *c)
 {
 	add(c, (uint64_t)-1);
 }
+
+void
+conn_show(const struct request *r)
+{
+	conn_phase_show(r->conn);
+}

@@ -1,6 +1,8 @@
 /* server/status.c -- see status.h */
 #include "server/status.h"
 
+#include <limits.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -137,6 +139,33 @@ backends_take(struct status *s)
 	return (true);
 }
 
+/* ---- threads that wait for disks */
+
+const char *
+status_device_name(const struct io_device_stats *d, char name[STATUS_DEVICE_NAME])
+{
+	if (d->major == UINT_MAX)
+		return ("unknown");
+	snprintf(name, STATUS_DEVICE_NAME, "%u:%u", d->major, d->minor);
+	return (name);
+}
+
+static void
+threads_take(struct status *s, struct io_pools *pools)
+{
+	size_t i;
+
+	if (pools == NULL)
+		return; /* a simulated loop has none */
+	s->nlanes = io_pools_lanes(pools, s->lane, STATUS_LANES);
+	for (i = 0; i < s->nlanes; i++) {
+		s->disk_jobs += s->lane[i].busy + s->lane[i].queued;
+		if (s->lane[i].oldest_ns > s->disk_oldest_ns)
+			s->disk_oldest_ns = s->lane[i].oldest_ns;
+	}
+	s->ndevices = io_pools_devices(pools, s->device, STATUS_DEVICES);
+}
+
 /* ---- all of it */
 
 struct status *
@@ -155,6 +184,7 @@ status_new(struct request *r)
 	s->uptime_s = (clock_mono_ns() - all->started_ns) / NS_PER_S;
 	s->connections_limit = (uint64_t)w->conf.max_conns * w->conf.nworkers;
 	s->cached_limit = w->global->max_cached_files * w->conf.nworkers;
+	threads_take(s, w->conf.io.pools);
 	if (!workers_take(s, tally_first(all)) || !backends_take(s)) {
 		status_free(s);
 		return (NULL);

@@ -11,7 +11,7 @@
 
 /* ---- numbers, as show() of the script writes them */
 
-enum kind { COUNT, BYTES, TIME_NS, PERCENT, INTEGER, UPTIME };
+enum kind { COUNT, BYTES, TIME_NS, PERCENT, INTEGER, UPTIME, TROUBLE };
 
 static const struct {
 	char letter;
@@ -23,6 +23,7 @@ static const struct {
 	[TIME_NS] = {'t', 1e-3, 1000, {"\302\265s", "ms", "s"}},
 	[PERCENT] = {'p', 100, INFINITY, {"%"}},
 	[INTEGER] = {'i', 1, INFINITY, {""}},
+	[TROUBLE] = {'z', 1, 1000, {"", "k", "M", "G", "T"}}, /* red unless 0 */
 	[UPTIME] = {'u', 1, INFINITY, {""}},
 };
 
@@ -50,6 +51,10 @@ put_value(struct buf *out, enum kind kind, double v)
 		put_uptime(out, (uint64_t)v);
 		return ("");
 	}
+	if (kind == TIME_NS && v > 0 && v < (double)HISTOGRAM_MIN_NS) {
+		buf_str(out, "&lt;10"); /* not measured any finer */
+		return (name[0]);
+	}
 	if (kind == TIME_NS && v == 0) {
 		buf_str(out, "\342\200\223");
 		return ("");
@@ -72,7 +77,7 @@ live(struct buf *out, const char *id, const char *key, enum kind kind, double v)
 	buf_str(out, "<b");
 	if (id != NULL)
 		buf_printf(out, " id=\"%s\"", id);
-	buf_printf(out, " data-k=\"%s\" data-f=\"%c\">", key, kinds[kind].letter);
+	buf_printf(out, " data-k=\"%s\" data-f=\"%c\"%s>", key, kinds[kind].letter, kind == TROUBLE && v > 0 ? " class=\"bad\"" : "");
 	unit = put_value(out, kind, v);
 	buf_str(out, "</b><i");
 	if (id != NULL)
@@ -161,9 +166,9 @@ tiles(struct buf *out, const struct status *s)
 	buf_str(out, " in all, ");
 	live(out, "traffic_avg", "traffic/bytes_per_second", BYTES, status_average(s, c->bytes_sent));
 	buf_str(out, "/s on average</p></section>\n");
-	tile_begin(out, "Slowest of 100 requests", NULL);
+	tile_begin(out, "99 of 100 answered in", NULL);
 	live(out, NULL, "stages/total/p99_ns", TIME_NS, (double)histogram_percentile(total, 0.99));
-	buf_str(out, "</div><p>half take less than ");
+	buf_str(out, "</div><p>half of them in ");
 	live(out, NULL, "stages/total/p50_ns", TIME_NS, (double)histogram_percentile(total, 0.5));
 	buf_str(out, "</p></section>\n");
 	tile_begin(out, "Found in the cache", NULL);
@@ -173,8 +178,13 @@ tiles(struct buf *out, const struct status *s)
 	buf_str(out, " of ");
 	live(out, NULL, "cache/entries_limit", COUNT, (double)s->cached_limit);
 	buf_str(out, " names known</p></section>\n");
+	tile_begin(out, "Waiting for disks", NULL);
+	live(out, NULL, "disk/jobs", INTEGER, s->disk_jobs);
+	buf_str(out, "</div><p>the oldest for ");
+	live(out, NULL, "disk/oldest_ns", TIME_NS, (double)s->disk_oldest_ns);
+	buf_str(out, "</p></section>\n");
 	tile_begin(out, "Failures (5xx)", NULL);
-	live(out, NULL, "counters/server.requests.replied-5xx", COUNT, (double)c->replies_5xx);
+	live(out, NULL, "counters/server.requests.replied-5xx", TROUBLE, (double)c->replies_5xx);
 	buf_str(out, "</div><p>");
 	live(out, NULL, "counters/server.requests.replied-4xx", COUNT, (double)c->replies_4xx);
 	buf_str(out, " replies 4xx, ");
@@ -242,7 +252,7 @@ stages(struct buf *out, const struct status *s)
 	buf_str(out, "<section><h2>Where the time goes<small>total: every request; stages: those that were not hot</small></h2>\n"
 	    "<table><thead><tr><th>stage</th><th>requests</th><th>half within</th><th>99 % within</th><th>longest</th>"
 	    "<th class=\"wide\"><span class=\"axis\"><span>10 \302\265s</span><span>100 \302\265s</span><span>1 ms</span>"
-	    "<span>10 ms</span><span>100 ms</span><span>1 s</span><span>10 s</span><span>100 s</span></span></th></tr></thead>\n"
+	    "<span>10 ms</span><span>100 ms</span><span>1 s</span><span>10 s</span></span></th></tr></thead>\n"
 	    "<tbody>\n");
 	for (i = 0; i < NSTAGES; i++)
 		stage_row(out, i, &s->stage[i]);
@@ -267,6 +277,51 @@ table_end(struct buf *out)
 }
 
 static void
+lanes(struct buf *out, const struct status *s)
+{
+	static const char *const columns[] = {"for", "threads", "busy", "queued", "done", "oldest job",
+		NULL};
+	size_t i;
+
+	table_begin(out, "Threads that wait for disks", columns);
+	for (i = 0; i < s->nlanes; i++) {
+		const struct io_lane_stats *l = &s->lane[i];
+
+		buf_printf(out, "<tr><td>%s</td>", l->name);
+		cell(out, INTEGER, l->threads, "threads/%s/threads", l->name);
+		cell(out, INTEGER, l->busy, "threads/%s/busy", l->name);
+		cell(out, INTEGER, l->queued, "threads/%s/queued", l->name);
+		cell(out, COUNT, (double)l->jobs, "threads/%s/jobs", l->name);
+		cell(out, TIME_NS, (double)l->oldest_ns, "threads/%s/oldest_ns", l->name);
+		buf_str(out, "</tr>\n");
+	}
+	table_end(out);
+}
+
+static void
+devices(struct buf *out, const struct status *s)
+{
+	static const char *const columns[] = {"device", "threads", "queued", "refused", "oldest job", NULL};
+	char name[STATUS_DEVICE_NAME];
+	size_t i;
+
+	if (s->ndevices == 0)
+		return;
+	table_begin(out, "Devices they wait for", columns);
+	for (i = 0; i < s->ndevices; i++) {
+		const struct io_device_stats *d = &s->device[i];
+
+		buf_printf(out, "<tr><td>%s</td>", status_device_name(d, name));
+		cell(out, INTEGER, d->busy, "devices/%zu/busy", i);
+		cell(out, INTEGER, d->queued, "devices/%zu/queued", i);
+		cell(out, TROUBLE, (double)d->refused, "devices/%zu/refused", i);
+		cell(out, TIME_NS, (double)d->oldest_ns, "devices/%zu/oldest_ns", i);
+		buf_str(out, "</tr>\n");
+	}
+	table_end(out);
+}
+
+static void
 backends(struct buf *out, const struct status *s)
 {
 	static const char *const columns[] = {"application", "requests", "failed", "in progress", "waiting", "sockets",
@@ -283,12 +338,12 @@ backends(struct buf *out, const struct status *s)
 		buf_html(out, text_of(b->name));
 		buf_str(out, "</td>");
 		cell(out, COUNT, (double)b->requests, "backends/%zu/requests", i);
-		cell(out, COUNT, (double)b->failed, "backends/%zu/failed", i);
+		cell(out, TROUBLE, (double)b->failed, "backends/%zu/failed", i);
 		cell(out, INTEGER, b->load, "backends/%zu/load", i);
 		cell(out, INTEGER, b->waiting, "backends/%zu/waiting", i);
 		cell(out, INTEGER, b->pool_size, "backends/%zu/sockets", i);
 		cell(out, INTEGER, b->idle, "backends/%zu/sockets_idle", i);
-		cell(out, INTEGER, b->down, "backends/%zu/workers_that_find_it_down", i);
+		cell(out, TROUBLE, b->down, "backends/%zu/workers_that_find_it_down", i);
 		buf_str(out, "</tr>\n");
 	}
 	table_end(out);
@@ -336,10 +391,14 @@ status_html(struct buf *out, const struct status *s)
 {
 	head(out, s);
 	banner(out, s);
-	buf_printf(out, "<main data-rows=\"%zu,%zu\">\n", s->nworkers, s->nbackends);
+	buf_printf(out, "<main data-rows=\"%zu,%zu,%zu\">\n", s->nworkers, s->nbackends, s->ndevices);
 	tiles(out, s);
 	connections(out, s);
 	stages(out, s);
+	buf_str(out, "<div class=\"pair\">\n");
+	lanes(out, s);
+	devices(out, s);
+	buf_str(out, "</div>\n");
 	backends(out, s);
 	workers(out, s);
 	counters(out, s);

@@ -45,6 +45,31 @@ stages(struct buf *out, const struct status *s)
 }
 
 static void
+threads(struct buf *out, const struct status *s)
+{
+	char name[STATUS_DEVICE_NAME];
+	size_t i;
+
+	buf_printf(out, "\"disk\":{\"jobs\":%u,\"oldest_ns\":%" PRIu64 "},\n", s->disk_jobs, s->disk_oldest_ns);
+	buf_str(out, "\"threads\":{");
+	for (i = 0; i < s->nlanes; i++) {
+		const struct io_lane_stats *l = &s->lane[i];
+
+		buf_printf(out, "%s\"%s\":{\"threads\":%u,\"busy\":%u,\"queued\":%u,\"jobs\":%" PRIu64 ",\"oldest_ns\":%" PRIu64 "}",
+		    i != 0 ? ",\n" : "", l->name, l->threads, l->busy, l->queued, l->jobs, l->oldest_ns);
+	}
+	buf_str(out, "},\n\"devices\":[");
+	for (i = 0; i < s->ndevices; i++) {
+		const struct io_device_stats *d = &s->device[i];
+
+		buf_printf(out, "%s{\"device\":\"%s\",\"busy\":%u,\"queued\":%u", i != 0 ? ",\n" : "",
+		    status_device_name(d, name), d->busy, d->queued);
+		buf_printf(out, ",\"oldest_ns\":%" PRIu64 ",\"refused\":%" PRIu64 "}", d->oldest_ns, d->refused);
+	}
+	buf_str(out, "],\n");
+}
+
+static void
 backends(struct buf *out, const struct status *s)
 {
 	size_t i;
@@ -104,6 +129,7 @@ status_json(struct buf *out, const struct status *s)
 	buf_printf(out, "\"cache\":{\"entries\":%" PRIu64 ",\"entries_limit\":%" PRIu64 ",\"hit_ratio\":%.6f},\n", s->cached,
 	    s->cached_limit, status_hit_ratio(s));
 	stages(out, s);
+	threads(out, s);
 	backends(out, s);
 	workers(out, s);
 	counters(out, s);

@@ -133,25 +133,79 @@ backend_row(struct buf *out, const char *name, const struct status_backend *b, u
 	buf_printf(out, "} %" PRIu64 "\n", v);
 }
 
+/* A family with a row for each of n members of s->array. */
+#define ROWS(out, array, n, row, name, type, help, field)                             \
+	do {                                                                          \
+		size_t i;                                                             \
+		if ((n) != 0)                                                         \
+			family(out, name, type, help);                                \
+		for (i = 0; i < (n); i++)                                             \
+			row(out, name, &s->array[i], s->array[i].field);              \
+	} while (0)
+
 static void
 backends(struct buf *out, const struct status *s)
 {
-#define ROWS(name, type, help, field)                                                 \
-	do {                                                                          \
-		size_t i;                                                             \
-		if (s->nbackends != 0)                                                \
-			family(out, name, type, help);                                \
-		for (i = 0; i < s->nbackends; i++)                                    \
-			backend_row(out, name, &s->backend[i], s->backend[i].field);  \
-	} while (0)
-	ROWS("backend_requests_total", "counter", "Requests that had a socket of this backend and are over.", requests);
-	ROWS("backend_failed_total", "counter", "Connects that failed, replies that broke off, were malformed or late.", failed);
-	ROWS("backend_load", "gauge", "Requests in progress or waiting.", load);
-	ROWS("backend_waiting", "gauge", "Requests waiting for a socket.", waiting);
-	ROWS("backend_sockets", "gauge", "Open sockets.", pool_size);
-	ROWS("backend_sockets_idle", "gauge", "Open sockets without a request.", idle);
-	ROWS("backend_down", "gauge", "Workers that could not reach it and leave it alone for a while.", down);
-#undef ROWS
+#define BACKENDS(name, type, help, field) ROWS(out, backend, s->nbackends, backend_row, name, type, help, field)
+	BACKENDS("backend_requests_total", "counter", "Requests that had a socket of this backend and are over.", requests);
+	BACKENDS("backend_failed_total", "counter", "Connects that failed, replies that broke off, were malformed or late.", failed);
+	BACKENDS("backend_load", "gauge", "Requests in progress or waiting.", load);
+	BACKENDS("backend_waiting", "gauge", "Requests waiting for a socket.", waiting);
+	BACKENDS("backend_sockets", "gauge", "Open sockets.", pool_size);
+	BACKENDS("backend_sockets_idle", "gauge", "Open sockets without a request.", idle);
+	BACKENDS("backend_down", "gauge", "Workers that could not reach it and leave it alone for a while.", down);
+#undef BACKENDS
+}
+
+/* ---- threads that wait for disks */
+
+static void
+lane_row(struct buf *out, const char *name, const struct io_lane_stats *l, uint64_t v)
+{
+	buf_printf(out, "accel_%s{lane=\"%s\"} %" PRIu64 "\n", name, l->name, v);
+}
+
+static void
+device_row(struct buf *out, const char *name, const struct io_device_stats *d, uint64_t v)
+{
+	char device[STATUS_DEVICE_NAME];
+
+	buf_printf(out, "accel_%s{device=\"%s\"} %" PRIu64 "\n", name, status_device_name(d, device), v);
+}
+
+static void
+ages(struct buf *out, const struct status *s)
+{
+	char device[STATUS_DEVICE_NAME];
+	size_t i;
+
+	if (s->nlanes != 0)
+		family(out, "threads_oldest_job_seconds", "gauge", "Age of the oldest job, waiting or running.");
+	for (i = 0; i < s->nlanes; i++)
+		buf_printf(out, "accel_threads_oldest_job_seconds{lane=\"%s\"} %.6f\n", s->lane[i].name,
+		    (double)s->lane[i].oldest_ns / 1e9);
+	if (s->ndevices != 0)
+		family(out, "device_oldest_job_seconds", "gauge", "Age of the oldest job for the device.");
+	for (i = 0; i < s->ndevices; i++)
+		buf_printf(out, "accel_device_oldest_job_seconds{device=\"%s\"} %.6f\n",
+		    status_device_name(&s->device[i], device), (double)s->device[i].oldest_ns / 1e9);
+}
+
+static void
+threads(struct buf *out, const struct status *s)
+{
+#define LANES(name, type, help, field) ROWS(out, lane, s->nlanes, lane_row, name, type, help, field)
+#define DEVICES(name, type, help, field) ROWS(out, device, s->ndevices, device_row, name, type, help, field)
+	LANES("threads", "gauge", "Threads that may wait for a disk.", threads);
+	LANES("threads_busy", "gauge", "Those that do.", busy);
+	LANES("threads_queued", "gauge", "Jobs that wait for a thread.", queued);
+	LANES("threads_jobs_total", "counter", "Jobs that a thread has taken.", jobs);
+	DEVICES("device_busy", "gauge", "Threads that wait for the device.", busy);
+	DEVICES("device_queued", "gauge", "Jobs for the device that wait for a thread.", queued);
+	DEVICES("device_refused_total", "counter", "Jobs refused because its queue was full or it hangs.", refused);
+#undef LANES
+#undef DEVICES
+	ages(out, s);
 }
 
 static void
@@ -178,5 +232,6 @@ status_metrics(struct buf *out, const struct status *s)
 	counters(out, s);
 	io_counters_of_backends(out, s);
 	stages(out, s);
+	threads(out, s);
 	backends(out, s);
 }

@@ -87,6 +87,7 @@ status_start(struct request *r, bool peek)
 		reply_options(r, "GET, HEAD, OPTIONS", r->http.verb == HTTP_OPTIONS ? 200 : 405);
 		return (HANDLED_REPLY);
 	}
+	conn_show(r); /* who asks is busy, too */
 	s = status_new(r);
 	buf_init(&page, PAGE_MAX);
 	if (s != NULL) {
