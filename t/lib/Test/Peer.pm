@@ -13,16 +13,18 @@ Test::Peer - other servers, and ours, side by side for tests and benchmarks
 
 =head1 DESCRIPTION
 
-Kinds: C<nginx>, C<lighttpd> (1.4), C<accel> (accel-server), C<floor> (t/bench/floor.c), and
-C<stat-accel> (fcgi-stat-accel, on a unix socket, C<< $peer->socket >>). Each is
-configured for speed, one worker, no access log, keep-alive without end, on a free port of
-127.0.0.1. C<start> returns when the port answers and dies with the server's own words when it does
+Kinds: C<nginx>, C<lighttpd> (1.4), C<apache> (2.4, event MPM: one process, 400 threads), C<accel>
+(accel-server), C<floor> (t/bench/floor.c), and C<stat-accel> (fcgi-stat-accel, on a unix socket,
+C<< $peer->socket >>). Each is configured for speed, one worker, no access log, keep-alive without
+end, on a free port of 127.0.0.1. Started by root, apache serves as www-data: the document root must be
+open to it. C<start> returns when the port answers and dies with the server's own words when it does
 not; C<< Test::Peer->missing($kind) >> says what is not installed, or nothing.
 
 Options: C<root> the document root; C<cpu> the core to stay on; C<conf> lines added to the
 configuration; C<name> what to call it; C<backend> accel's server.network-backend; C<aio> nginx's
-C<aio threads>; C<threads> for accel's stat and read pools and for stat-accel; C<via_stat_accel>
-makes accel ask a stat-accel of its own first; C<port>.
+C<aio threads>; C<threads> for accel's stat and read pools and for stat-accel; C<stat_threads> and
+C<read_threads> for one of these pools; C<via_stat_accel> makes accel ask a stat-accel of its own
+first; C<port>.
 
 A keeper process between caller and server sees the caller's end through a pipe, and ends the server
 by its process id, so that nothing is left over however the caller dies.
@@ -36,19 +38,21 @@ use File::Temp ();
 use IO::Socket::INET ();
 use IO::Socket::UNIX ();
 use POSIX ();
-use Time::HiRes qw(time sleep);
+use Time::HiRes qw(time sleep clock_gettime);
 
 my %program = (
 	nginx    => sub { _in_path('nginx') },
 	lighttpd => sub { _in_path('lighttpd') },
+	apache   => sub { _in_path('apache2') },
 	accel    => sub { _built('accel-server') },
 	floor    => sub { _built('floor') },
 	'stat-accel' => sub { _built('fcgi-stat-accel') },
 );
-my %conf = (nginx => \&_conf_nginx, lighttpd => \&_conf_lighttpd, accel => \&_conf_accel);
+my %conf = (nginx => \&_conf_nginx, lighttpd => \&_conf_lighttpd, apache => \&_conf_apache, accel => \&_conf_accel);
 my %argv = (
 	nginx    => sub { ('-e', "$_[0]{dir}/error.log", '-p', "$_[0]{dir}", '-c', "$_[0]{dir}/conf") },
 	lighttpd => sub { ('-D', '-f', "$_[0]{dir}/conf") },
+	apache   => sub { ('-D', 'FOREGROUND', '-f', "$_[0]{dir}/conf") },
 	accel    => sub { ('-D', '-f', "$_[0]{dir}/conf") },
 	floor    => sub { ('--port', $_[0]{port}, $_[0]{root}) },
 	'stat-accel' => sub { ('--listen', 'unix:' . $_[0]->socket, '-t', $_[0]{threads} // 20, '--root', $_[0]{root}) },
@@ -200,16 +204,17 @@ sub pids {
 	return (_family($self->{pid}), $self->{stat_accel} ? $self->{stat_accel}->pids : ());
 }
 
-# CPU seconds, user and system, of all its processes and their threads.
+# CPU seconds, user and system, of all its processes and their threads, also of threads that ended.
+# Each process has a clock that counts nanoseconds (clock_getcpuclockid(3) makes its number in this
+# way); /proc/PID/stat counts hundredths of a second, which is all that some runs on a slow disk take.
 sub cpu {
 	my ($self) = @_;
-	my $ticks = 0;
+	my $seconds = 0;
 	for my $pid ($self->pids) {
-		open my $fh, '<', "/proc/$pid/stat" or next;
-		my ($utime, $stime) = ((<$fh> // '') =~ s/.*\) //r =~ /\S+/g)[11, 12];
-		$ticks += ($utime // 0) + ($stime // 0);
+		my $clock = clock_gettime(2 - 8 * ($pid + 1));
+		$seconds += $clock if $clock > 0;       # -1: it has ended
 	}
-	return $ticks / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+	return $seconds;
 }
 
 # User memory in bytes, shared pages counted by their share.
@@ -296,11 +301,50 @@ mimetype.assign = ( "" => "application/octet-stream" )
 CONF
 }
 
+# 400 threads: as many as it takes to wait for 400 files at the same time.
+sub _conf_apache {
+	my ($s) = @_;
+	my $modules = '/usr/lib/apache2/modules';
+	return <<"CONF";
+ServerRoot "$s->{dir}"
+DefaultRuntimeDir "$s->{dir}"
+PidFile "$s->{dir}/pid"
+ErrorLog "$s->{dir}/error.log"
+LogLevel error
+LoadModule mpm_event_module $modules/mod_mpm_event.so
+LoadModule authz_core_module $modules/mod_authz_core.so
+User www-data
+Group www-data
+ServerName 127.0.0.1
+Listen 127.0.0.1:$s->{port}
+ListenBacklog 8192
+StartServers 1
+ServerLimit 1
+ThreadLimit 400
+ThreadsPerChild 400
+MaxRequestWorkers 400
+KeepAlive On
+MaxKeepAliveRequests 0
+KeepAliveTimeout 3600
+Timeout 3600
+EnableSendfile On
+DocumentRoot "$s->{root}"
+<Directory />
+	Options FollowSymLinks
+	AllowOverride None
+	Require all granted
+</Directory>
+CONF
+}
+
 sub _conf_accel {
 	my ($s) = @_;
-	my $backend = $s->{backend} // 'linux-sendfile';
 	my $more = '';
-	$more .= "server.max-$_-threads = $s->{threads}\n" for $s->{threads} ? qw(stat read) : ();
+	$more .= qq{server.network-backend = "$s->{backend}"\n} if $s->{backend};
+	for my $pool (qw(stat read)) {
+		my $n = $s->{"${pool}_threads"} // $s->{threads};
+		$more .= "server.max-$pool-threads = $n\n" if defined $n;
+	}
 	$more .= <<"PROXY" if $s->{stat_accel};
 proxy-core.protocol = "fastcgi"
 proxy-core.backends = ( "unix:@{[ $s->{stat_accel}->socket ]}" )
@@ -316,7 +360,6 @@ server.max-worker = 1
 server.listen-backlog = 8192
 server.max-keep-alive-requests = 100000000
 server.max-keep-alive-idle = 3600
-server.network-backend = "$backend"
 $more
 CONF
 }
