@@ -18,7 +18,8 @@ Test::Slowfs - a slow disk for one test
 C<start> mounts F<build/bin/slowfs> on a directory of its own and returns once it answers. The mount
 goes away with the object, with the process (slowfs ends when its standard input does), and at the
 latest by a lazy unmount. Options: C<source>, C<spindles>, C<lookup_ms>, C<open_ms>, C<read_ms>,
-C<jitter>, all but the first with the defaults of slowfs; C<deadline>, seconds to wait for the mount.
+C<jitter>, all but the first with the defaults of slowfs; C<at>, an empty directory to mount on;
+C<deadline>, seconds to wait for the mount.
 
 =cut
 
@@ -54,7 +55,8 @@ sub start {
 	my ($class, %arg) = @_;
 	my $source = delete $arg{source} // die "source is missing\n";
 	my $deadline = time + (delete $arg{deadline} // 20);
-	my $self = bless { mnt => File::Temp->newdir('slowfs-XXXXXX', TMPDIR => 1), owner => $$ }, $class;
+	my $mnt = delete $arg{at} // File::Temp->newdir('slowfs-XXXXXX', TMPDIR => 1);
+	my $self = bless { mnt => $mnt, owner => $$ }, $class;
 	my @cmd = (binary(), '--until-eof');
 	push @cmd, '--' . tr/_/-/r, delete $arg{$_} for sort keys %arg;
 
