@@ -44,7 +44,7 @@ SCRIPTS  := $(wildcard scripts/accel-*)
 RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c))
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(wildcard t/unit/*/*.c)))
 
-.PHONY: all rigs units check asan tsan bench run install clean help lint deps fuzz man
+.PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle run install clean help lint deps fuzz man
 all: $(PROGRAMS)
 rigs: $(RIGS)
 units: $(UNITS)
@@ -96,9 +96,10 @@ run:
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@scripts/run-demo
 
-bench: deps
+# `make bench-cold ARGS=--quick`
+bench bench-cold bench-sweep bench-backends bench-idle: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) all rigs
-	@scripts/bench
+	@B=$B scripts/bench $(patsubst bench-%,--%,$(filter bench-%,$@)) $(ARGS)
 
 lint: deps
 	@scripts/lint
@@ -139,7 +140,9 @@ help:
 	@echo 'make run        install what is missing, build, serve a sample directory (DOCROOT=DIR PORT=N)'
 	@echo 'make check      install what is missing, build, run every test'
 	@echo 'make asan tsan  the same tests under AddressSanitizer+UBSan, under ThreadSanitizer'
-	@echo 'make bench      compare with nginx, lighttpd and a floor program, interleaved'
+	@echo 'make bench      files in memory: compare with nginx, lighttpd, Apache and a floor program'
+	@echo 'make bench-cold bench-sweep bench-backends bench-idle'
+	@echo '                slow disks; sizes of thread pools; each file backend; idle connections (ARGS=--quick)'
 	@echo 'make fuzz       parsers on changed input, SECONDS=N each (default 5)'
 	@echo 'make lint       static checks: layers, C, shell, Perl'
 	@echo 'make man        manual pages in build/man/'

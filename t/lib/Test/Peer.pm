@@ -204,17 +204,21 @@ sub pids {
 	return (_family($self->{pid}), $self->{stat_accel} ? $self->{stat_accel}->pids : ());
 }
 
-# CPU seconds, user and system, of all its processes and their threads, also of threads that ended.
-# Each process has a clock that counts nanoseconds (clock_getcpuclockid(3) makes its number in this
-# way); /proc/PID/stat counts hundredths of a second, which is all that some runs on a slow disk take.
+# CPU seconds, user and system, of all its processes and their threads.
 sub cpu {
 	my ($self) = @_;
 	my $seconds = 0;
-	for my $pid ($self->pids) {
-		my $clock = clock_gettime(2 - 8 * ($pid + 1));
-		$seconds += $clock if $clock > 0;       # -1: it has ended
-	}
+	$seconds += process_cpu($_) for $self->pids;
 	return $seconds;
+}
+
+# CPU seconds of a process, also those of its threads that ended; 0 when it has ended itself. Each process
+# has a clock that counts nanoseconds (clock_getcpuclockid(3) makes its number in this way);
+# /proc/PID/stat counts hundredths of a second, which is all that some runs on a slow disk take.
+sub process_cpu {
+	my ($pid) = @_;
+	my $seconds = clock_gettime(2 - 8 * ($pid + 1));
+	return $seconds > 0 ? $seconds : 0;
 }
 
 # User memory in bytes, shared pages counted by their share.

@@ -1,0 +1,335 @@
+package Test::Bench;
+
+=head1 NAME
+
+Test::Bench - the bench that servers are measured on: two cores, a network, load, figures, aims
+
+=head1 SYNOPSIS
+
+    Test::Bench::enter_namespace(@ARGV);        # a network and mounts of our own, as root
+    my $bench = Test::Bench->new(rounds => 3, seconds => 2);
+    my ($kind) = $bench->wanted({ kind => 'nginx', name => 'nginx' });
+    my $srv = $bench->server($kind, $bench->files);
+    my $run = $bench->measure($srv, '/1k.bin', -c => 100);
+    print "$run->{rps} req/s, $run->{cpu} us of CPU each\n";
+    $bench->finish;                             # notes, JSON
+
+=head1 DESCRIPTION
+
+What all benchmarks share; Test::Bench::Hot, Idle, Cold, Sweep and Backends are the benchmarks.
+Servers run on core 1, this process and the load generator on core 0. Everything that was started ends
+with the object and, through pipes, with the process.
+
+=cut
+
+use strict;
+use warnings;
+use Exporter 'import';
+use File::Temp ();
+use IO::Socket::INET ();
+use JSON::PP ();
+use POSIX ();
+use Time::HiRes qw(time sleep);
+use Test::Peer;
+
+our @EXPORT_OK = qw(median spread medians);
+
+my %size = ('1k' => 1024, '10k' => 10_240, '100k' => 102_400, '10m' => 10_485_760);
+
+# A run during which others used more than so many percent of a core is repeated; at most so often.
+my ($quiet, $tries) = (15, 3);
+
+sub new {
+	my ($class, %opt) = @_;
+	my $self = bless { opt => \%opt, bin => ($ENV{B} // 'build') . '/bin', notes => [], result => {}, kids => {},
+		owner => $$ }, $class;
+	$self->{dir} = File::Temp->newdir('bench-XXXXXX', TMPDIR => 1);
+	chmod 0755, "$self->{dir}";             # Apache does not serve as root
+	_prepare_namespace();
+	$self->_pin;
+	print map { "# $_\n" } $self->_machine;
+	return $self;
+}
+
+sub opt { return $_[0]{opt}{ $_[1] } }
+sub dir { return "$_[0]{dir}" }
+sub bin { return $_[0]{bin} }
+sub result { return $_[0]{result} }
+
+# Said once, below the tables.
+sub note {
+	my ($self, $text) = @_;
+	push @{ $self->{notes} }, $text unless grep { $_ eq $text } @{ $self->{notes} };
+}
+
+sub finish {
+	my ($self) = @_;
+	print "# note: $_\n" for @{ $self->{notes} };
+	my $file = $self->opt('json') // return;
+	open my $fh, '>', $file or die "bench: $file: $!\n";
+	print $fh JSON::PP->new->pretty->canonical->encode({ %{ $self->{result} }, notes => $self->{notes},
+		rounds => $self->opt('rounds'), seconds => $self->opt('seconds') });
+	close $fh or die "bench: $file: $!\n";
+}
+
+sub DESTROY {
+	my ($self) = @_;
+	return unless $self->{owner} == $$;
+	kill KILL => $_ for keys %{ $self->{kids} };
+}
+
+# ------------------------------------------------------------- surroundings
+
+# A network of our own: congestion control and listen queues as they should be, ports all free, and
+# nobody else's traffic. Mounts of our own too. Without the right to it, things stay as they are.
+sub enter_namespace {
+	my (@args) = @_;
+	return if $ENV{ACCEL_BENCH_INSIDE} || $> != 0 || system('unshare -n -m true 2>/dev/null') != 0;
+	$ENV{ACCEL_BENCH_INSIDE} = 1;
+	exec 'unshare', '-n', '-m', $^X, $0, @args;
+}
+
+sub _prepare_namespace {
+	return unless $ENV{ACCEL_BENCH_INSIDE};
+	my $s = IO::Socket::INET->new(Proto => 'udp') or die "socket: $!";
+	my $req = pack 'a16 s x22', 'lo', 0x1 | 0x40;           # IFF_UP | IFF_RUNNING
+	ioctl $s, 0x8914, $req or die "cannot bring up lo: $!"; # SIOCSIFFLAGS
+	_sysctl('net/ipv4/tcp_congestion_control', 'reno');
+	_sysctl('net/core/somaxconn', 8192);
+	_sysctl('net/ipv4/tcp_max_syn_backlog', 8192);
+	_sysctl('net/ipv4/ip_local_port_range', '1024 65535');
+}
+
+sub _sysctl {
+	my ($name, $value) = @_;
+	open my $fh, $value ? '+<' : '<', "/proc/sys/$name" or return '';
+	if (defined $value) { syswrite $fh, $value; close $fh; return $value }
+	chomp(my $line = <$fh> // '');
+	return $line;
+}
+
+sub _pin {
+	my ($self) = @_;
+	chomp(my $n = `nproc 2>/dev/null` || 1);
+	if ($n < 2 || system('taskset -c 1 true 2>/dev/null') != 0) {
+		$self->note('one core only, or no taskset: nothing is pinned, figures are of little worth');
+		return;
+	}
+	system("taskset -cp 0 $$ >/dev/null 2>&1");
+	$self->{pinned} = 1;
+}
+
+sub _machine {
+	my ($self) = @_;
+	my $cc = _sysctl('net/ipv4/tcp_congestion_control');
+	$self->note('bbr paces large files over loopback: 10m is far below what the servers can do; '
+	    . 'as root a network namespace with reno is used') if $cc eq 'bbr';
+	my ($cpu) = map { /^model name\s*:\s*(.*)/ ? $1 : () } do { open my $f, '<', '/proc/cpuinfo'; $f ? <$f> : () };
+	return (POSIX::strftime('%Y-%m-%d %H:%M', localtime) . ', Linux ' . (POSIX::uname())[2] . ', ' . ($cpu // 'CPU unknown'),
+		$self->opt('rounds') . ' rounds of ' . $self->opt('seconds') . " s, interleaved; medians; congestion control $cc; "
+		. ($self->{pinned} ? 'servers on core 1, load on core 0' : 'not pinned'));
+}
+
+# ------------------------------------------------------------- files and servers
+
+# A document root with 1k.bin, 10k.bin, 100k.bin and 10m.bin; its name.
+sub files {
+	my ($self) = @_;
+	my $root = "$self->{dir}/root";
+	mkdir $root or die "$root: $!";
+	srand 1;
+	my $block = join '', map { chr int rand 256 } 1 .. 65_536;
+	for my $name (keys %size) {
+		open my $fh, '>:raw', "$root/$name.bin" or die "$name: $!";
+		print $fh substr $block x (1 + $size{$name} / length $block), 0, $size{$name};
+		close $fh or die "$name: $!";
+	}
+	return $root;
+}
+
+# accel-server with each of its file backends. What this build or this kernel has not is noted.
+sub backends {
+	my ($self) = @_;
+	my ($known, $missing) = parse_backends(scalar `$self->{bin}/accel-server -V`);
+	$self->note("$_->[0] left out: $_->[1]") for @$missing;
+	return map { { kind => 'accel', name => $_, backend => $_ } } @$known;
+}
+
+# What `accel-server -V` says: names of backends it has, [name, why not] of others.
+sub parse_backends {
+	my ($text) = @_;
+	my ($section) = $text =~ /^Network backends:\n((?:[ ].*\n)*)/m or return ([], []);
+	return ([$section =~ /^\s+\+ (\S+)/mg], [map { [/^\s+- (\S+)\s+(.*)/] } grep { /^\s+- / } split /\n/, $section]);
+}
+
+# The backend that the aims are about: adaptive, or the first of those there are.
+sub ours {
+	my ($self, @names) = @_;
+	my ($known) = parse_backends(scalar `$self->{bin}/accel-server -V`);
+	my ($ours) = sort { ($b eq 'adaptive') <=> ($a eq 'adaptive') }
+	    grep { my $name = $_; grep { $_ eq $name } @names } @$known;
+	return $ours;
+}
+
+# Those that are installed, built, and asked for.
+sub wanted {
+	my ($self, @kinds) = @_;
+	my $asked = $self->opt('server');
+	my @want;
+	for my $k (@kinds) {
+		next if $asked && !grep { $_ eq $k->{name} } @$asked;
+		my ($why) = grep { defined } map { Test::Peer->missing($_) } $k->{kind}, $k->{via_stat_accel} ? 'stat-accel' : ();
+		if ($why) {
+			$self->note("$k->{name} left out: $why");
+			next;
+		}
+		push @want, $k;
+	}
+	die 'bench: no server to measure; there are: ' . join(' ', map { $_->{name} } @kinds) . "\n" unless @want;
+	return @want;
+}
+
+sub server {
+	my ($self, $k, $root) = @_;
+	return Test::Peer->start($k->{kind}, %$k, root => $root, $self->{pinned} ? (cpu => 1) : ());
+}
+
+# Words before a command that is to run where servers do.
+sub on_server_core { return $_[0]{pinned} ? qw(taskset -c 1) : () }
+
+# ------------------------------------------------------------- load
+
+# Starts a program in the background: { fh => what it prints, pid => ... }, for end().
+sub begin {
+	my ($self, @cmd) = @_;
+	my $pid = open my $fh, '-|', @cmd or die "$cmd[0]: $!\n";
+	$self->{kids}{$pid} = 1;
+	return { fh => $fh, pid => $pid };
+}
+
+# Waits for its end; all that it printed and nobody has read.
+sub end {
+	my ($self, $program) = @_;
+	my $text = do { local $/; readline $program->{fh} } // '';
+	close $program->{fh};
+	delete $self->{kids}{ $program->{pid} };
+	return $text;
+}
+
+sub load_begin {
+	my ($self, @args) = @_;
+	return $self->begin("$self->{bin}/hload", '--json', @args);
+}
+
+sub load_end {
+	my ($self, $load) = @_;
+	my $text = $self->end($load);
+	my ($json) = $text =~ /^(\{.*\})$/m or die "bench: hload said: $text\n";
+	return JSON::PP::decode_json($json);
+}
+
+sub load {
+	my ($self, @args) = @_;
+	return $self->load_end($self->load_begin(@args));
+}
+
+# A run of opt(seconds) on a hot path. What others do on this machine in the meantime spoils a run: it
+# is repeated, and the quietest counts.
+sub measure {
+	my ($self, $srv, $path, @load) = @_;
+	my $best;
+	for (1 .. $tries) {
+		my $run = $self->_measure_once($srv, $path, @load);
+		$best = $run if !$best || $run->{others} < $best->{others};
+		last if $best->{others} <= $quiet;
+	}
+	return $best;
+}
+
+sub _measure_once {
+	my ($self, $srv, $path, @load) = @_;
+	my ($cpu, $client, $others) = ($srv->cpu, own_cpu(), $self->others_begin);
+	my $r = $self->load(@load, -d => $self->opt('seconds'), $srv->url . $path);
+	my $used = $srv->cpu - $cpu;
+	$client = own_cpu() - $client;
+	return { others => $self->others_end($others, $used), rps => $r->{rps}, mb => $r->{mb_per_s},
+		errors => $r->{errors}{all}, cpu => $r->{answered} ? 1e6 * $used / $r->{answered} : undef,
+		server_busy => 100 * $used / $r->{seconds}, client_busy => 100 * $client / $r->{seconds},
+		map { $_ => $r->{latency_us}{$_} } qw(p50 p99 p999 max) };
+}
+
+# Percent of a core that others use: between begin and end, all that was used but not by us, our children that
+# have ended, and what the servers used in the meantime.
+sub others_begin { return { all => _machine_cpu(), own => own_cpu(), at => time } }
+
+sub others_end {
+	my ($self, $begin, $used) = @_;
+	my $others = _machine_cpu() - $begin->{all} - (own_cpu() - $begin->{own}) - $used;
+	return $others > 0 ? 100 * $others / (time - $begin->{at}) : 0;
+}
+
+# Seconds of CPU that anyone used, and that the host took away; all cores.
+sub _machine_cpu {
+	open my $fh, '<', '/proc/stat' or return 0;
+	my (undef, $user, $nice, $system, undef, undef, $irq, $softirq, $steal) = split ' ', <$fh>;
+	return ($user + $nice + $system + $irq + $softirq + ($steal // 0)) / POSIX::sysconf(POSIX::_SC_CLK_TCK());
+}
+
+sub own_cpu {
+	my (undef, @seconds) = map { $_ / POSIX::sysconf(POSIX::_SC_CLK_TCK()) } POSIX::times();
+	return $seconds[0] + $seconds[1] + $seconds[2] + $seconds[3];
+}
+
+sub disturbed { return $_[1]{others} > $quiet }
+
+sub undisturbed {
+	my ($self, @runs) = @_;
+	my @undisturbed = grep { !$self->disturbed($_) } @runs;
+	return @undisturbed ? @undisturbed : @runs;
+}
+
+# Medians over the undisturbed runs, as long as there is one; errors add up.
+sub summary {
+	my ($self, @runs) = @_;
+	@runs = $self->undisturbed(@runs);
+	return { %{ medians(@runs) }, runs => scalar @runs, spread => spread(map { $_->{rps} } @runs) };
+}
+
+# ------------------------------------------------------------- figures
+
+sub median {
+	my @s = sort { $a <=> $b } grep { defined } @_;
+	return undef unless @s;
+	return @s % 2 ? $s[@s / 2] : ($s[@s / 2 - 1] + $s[@s / 2]) / 2;
+}
+
+# Half of the range, in percent of the median.
+sub spread {
+	my @s = sort { $a <=> $b } grep { defined } @_;
+	my $m = median(@s);
+	return $m ? 50 * ($s[-1] - $s[0]) / $m : 0;
+}
+
+# One hash out of many: the median for each key, but the sum of "errors".
+sub medians {
+	my (@runs) = @_;
+	my %m = map { my $k = $_; $k => median(map { $_->{$k} } @runs) } keys %{ $runs[0] };
+	if (exists $m{errors}) {
+		$m{errors} = 0;
+		$m{errors} += $_->{errors} for @runs;
+	}
+	return \%m;
+}
+
+# Prints whether a figure is where it should be, and keeps it for the JSON: what it is, "<=" or ">=", the
+# mark, and the summaries that it comes from.
+sub aim {
+	my ($self, $what, $is, $op, $mark, @from) = @_;
+	my $met = $op eq '<=' ? $is <= $mark : $is >= $mark;
+	my $remark = (grep { $self->disturbed($_) } @from) ? ', but others disturbed the runs' : '';
+	printf "  %-58s %6.2f  aim %s %.2f  %s%s\n", $what, $is, $op, $mark, $met ? 'met' : 'NOT MET', $remark;
+	push @{ $self->{result}{aims} }, { what => $what, is => $is, op => $op, aim => $mark,
+		met => $met ? JSON::PP::true() : JSON::PP::false() };
+}
+
+1;
