@@ -11,6 +11,7 @@
 #ifndef IO_JOB_H
 #define IO_JOB_H
 
+#include <linux/openat2.h>
 #include "io/blocking.h"
 #include "io/io.h"
 
@@ -42,10 +43,11 @@ struct io_job {
 	struct io_async *async; /* the kernel does it, no thread */
 	struct io_device *device;
 	uint64_t pushed_ns;
-	/* OPEN and STAT */
-	bool only_stat, crosses;
+	/* OPEN and STAT: io/open.h */
+	bool only_stat;
+	uint8_t tries;
 	int root;
-	uint64_t resolve;
+	struct open_how how;
 	struct statx stx;
 	char path[];
 };

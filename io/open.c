@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <linux/openat2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
@@ -14,12 +13,8 @@
 #include <unistd.h>
 #include "base/buf.h"
 #include "io/engine.h"
-#include "io/job.h"
 #include "io/mounts.h"
-
-/* Not the access time: a read makes FUSE and network file systems forget it, and asking for it then is a
- * trip to the (busy) disk for something nobody wants to know. */
-#define FACTS (STATX_TYPE | STATX_MODE | STATX_INO | STATX_SIZE | STATX_MTIME | STATX_CTIME)
+#include "io/open.h"
 
 _Static_assert(IO_BENEATH == RESOLVE_BENEATH, "the kernel's value");
 _Static_assert(IO_NO_SYMLINKS == RESOLVE_NO_SYMLINKS, "the kernel's value");
@@ -27,30 +22,24 @@ _Static_assert(IO_NO_SYMLINKS == RESOLVE_NO_SYMLINKS, "the kernel's value");
 #define RENAME_RACES 16 /* openat2 says EAGAIN when a rename nearby made it unsure */
 
 /* O_NONBLOCK: a FIFO or device must not hold the thread. */
-static int
-open_beneath(const struct io_job *j)
+static struct open_how
+how_to_open(const struct io_op *op)
 {
-	struct open_how how = {
-		.flags = O_CLOEXEC | (j->only_stat ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY),
-		.resolve = (j->resolve & ~IO_NOATIME) | RESOLVE_NO_MAGICLINKS | (j->crosses ? 0 : RESOLVE_NO_XDEV),
-	};
-	const char *path = j->path[0] != '\0' ? j->path : ".";
-	int fd, tries = 0;
+	bool look = op->kind == IO_STAT;
+	uint64_t flags = O_CLOEXEC | (look ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY);
 
-	if ((j->resolve & IO_NOATIME) && !j->only_stat)
-		how.flags |= O_NOATIME;
-again:
-	do
-		fd = (int)syscall(SYS_openat2, j->root, path, &how, sizeof(how));
-	while (fd < 0 && (errno == EINTR || (errno == EAGAIN && ++tries < RENAME_RACES)));
-	if (fd >= 0)
-		return (fd);
-	if (errno == EPERM && (how.flags & O_NOATIME)) { /* somebody else's file */
-		how.flags &= ~(uint64_t)O_NOATIME;
-		goto again;
-	}
-	/* A socket, or a device without driver: not a file either. */
-	return (errno == ENXIO || errno == ENODEV ? -EACCES : -errno);
+	if ((op->open.resolve & IO_NOATIME) && !look)
+		flags |= O_NOATIME;
+	return ((struct open_how){
+		.flags = flags,
+		.resolve = (op->open.resolve & ~IO_NOATIME) | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+	});
+}
+
+const char *
+io_open_path(const struct io_job *j)
+{
+	return (j->path[0] != '\0' ? j->path : ".");
 }
 
 /* Whose disk the path needs, now that it is known to leave the root's. */
@@ -71,42 +60,43 @@ device_beyond(const struct io_job *j)
 }
 
 /* -EXDEV of a path that leaves the root comes here too; the second walk says it again. */
-static bool
-moved_on(struct io_job *j)
+static enum open_next
+cross(struct io_job *j)
 {
 	uint64_t dev = device_beyond(j);
+	bool moves = dev != j->dev;
 
-	j->crosses = true;
-	j->moves = dev != j->dev;
+	j->how.resolve &= ~(uint64_t)RESOLVE_NO_XDEV;
 	j->dev = dev;
-	return (j->moves);
+	return (moves ? OPEN_MOVES : OPEN_AGAIN);
 }
 
-static void
-open_run(struct io_job *j)
+enum open_next
+io_open_failed(struct io_job *j, int err)
 {
-	int fd, err;
+	if (err == -EINTR || (err == -EAGAIN && ++j->tries < RENAME_RACES))
+		return (OPEN_AGAIN);
+	if (err == -EPERM && (j->how.flags & O_NOATIME)) { /* somebody else's file */
+		j->how.flags &= ~(uint64_t)O_NOATIME;
+		return (OPEN_AGAIN);
+	}
+	if (err == -EXDEV && (j->how.resolve & RESOLVE_NO_XDEV))
+		return (cross(j));
+	/* A socket, or a device without driver: not a file either. */
+	j->res = err == -ENXIO || err == -ENODEV ? -EACCES : err;
+	return (OPEN_FAILED);
+}
 
-	fd = open_beneath(j);
-	if (fd == -EXDEV && !j->crosses) {
-		if (moved_on(j))
-			return;
-		fd = open_beneath(j);
-	}
-	if (fd < 0) {
-		j->res = fd;
-		return;
-	}
-	if (statx(fd, "", AT_EMPTY_PATH, FACTS, &j->stx) < 0) {
-		err = -errno;
-		close(fd);
+bool
+io_open_seen(struct io_job *j, int fd, int err)
+{
+	if (err != 0 || j->only_stat) {
 		j->res = err;
-		return;
+		return (false);
 	}
-	if (j->only_stat || (!S_ISREG(j->stx.stx_mode) && !S_ISDIR(j->stx.stx_mode))) {
-		close(fd);
-		j->res = j->only_stat ? 0 : -EACCES;
-		return;
+	if (!S_ISREG(j->stx.stx_mode) && !S_ISDIR(j->stx.stx_mode)) {
+		j->res = -EACCES;
+		return (false);
 	}
 	/* We read whole windows and ask for the next one ourselves; pages the kernel reads ahead would be
 	 * counted by cachestat(2) while they are still on their way. */
@@ -114,6 +104,26 @@ open_run(struct io_job *j)
 		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	j->fd = fd;
 	j->res = fd;
+	return (true);
+}
+
+static void
+open_run(struct io_job *j)
+{
+	enum open_next next;
+	int fd, err;
+
+	do {
+		fd = (int)syscall(SYS_openat2, j->root, io_open_path(j), &j->how, sizeof(j->how));
+		next = fd < 0 ? io_open_failed(j, -errno) : OPEN_FAILED;
+	} while (next == OPEN_AGAIN);
+	if (fd < 0) {
+		j->moves = next == OPEN_MOVES;
+		return;
+	}
+	err = statx(fd, "", AT_EMPTY_PATH, IO_OPEN_FACTS, &j->stx) < 0 ? -errno : 0;
+	if (!io_open_seen(j, fd, err))
+		close(fd);
 }
 
 static void
@@ -152,7 +162,7 @@ io_open_job(struct io_op *op)
 	j->finish = open_finish;
 	j->only_stat = op->kind == IO_STAT;
 	j->root = op->open.root;
-	j->resolve = op->open.resolve;
+	j->how = how_to_open(op);
 	j->dev = io_dev_of(op->open.root);
 	return (j);
 }
