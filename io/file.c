@@ -312,7 +312,7 @@ read_finish(struct io_job *j)
 }
 
 static void
-read_window(struct io_op *op, char *buf)
+read_window(struct io_op *op, char *buf, io_push_fn *push)
 {
 	struct io_job *j = io_job_new(op->io, op, NULL);
 
@@ -329,7 +329,7 @@ read_window(struct io_op *op, char *buf)
 	j->len = op->file.len;
 	j->buf = buf;
 	io_count_read(op->io, true);
-	io_job_start(op, j, LANE_READ);
+	io_job_start_by(op, j, push);
 }
 
 static char *
@@ -350,11 +350,11 @@ io_read_pool(struct io_op *op)
 	char *buf = window_for(op);
 
 	if (buf != NULL)
-		read_window(op, buf);
+		read_window(op, buf, io_push_read);
 }
 
 void
-io_read_cached(struct io_op *op)
+io_read_cached(struct io_op *op, io_push_fn *push)
 {
 	struct io_file *f = op->file.file;
 	struct iovec iov = {.iov_len = op->file.len};
@@ -369,7 +369,7 @@ io_read_cached(struct io_op *op)
 			f->no_nowait = true;
 	}
 	if (n < 0) {
-		read_window(op, iov.iov_base);
+		read_window(op, iov.iov_base, push);
 		return;
 	}
 	if (n > 0) {

@@ -59,8 +59,12 @@ void io_job_init(struct io_job *, struct io *, struct io_op *);
 /* For a thread of the lane: 0; -EAGAIN: refused (see io/queue.h), or there are no pools; the job is still yours then.
  * A job that needs a disk has its dev set. */
 int io_job_push(struct io *, struct io_job *, enum io_lane);
+/* Puts a job where it will be done: 0, or -errno and it is still the caller's. */
+typedef int io_push_fn(struct io *, struct io_job *);
+int io_push_read(struct io *, struct io_job *); /* into the read pool */
 /* Pushes it for op, which waits then; if that fails the op ends and the job is freed. */
 void io_job_start(struct io_op *, struct io_job *, enum io_lane);
+void io_job_start_by(struct io_op *, struct io_job *, io_push_fn *);
 void io_job_abandon(struct io_op *);   /* its job goes on without it, or is taken out of the queue */
 bool io_job_withdraw(struct io_op *);  /* true: the job was waiting in a queue and is gone */
 void io_job_free(struct io *, struct io_job *); /* with its file reference, buffer and descriptor */
@@ -86,9 +90,11 @@ void io_file_destroy(struct io_file *, struct io *); /* the last reference has g
 uint64_t io_dev_of(int fd);                  /* st_dev; never waits */
 uint64_t io_file_dev(struct io_file *);      /* the same, asked once */
 
-/* READ, for backends: in a thread; or from the page cache if that needs no waiting, else in a thread. */
+/* READ, for backends: in a thread; or from the page cache if that needs no waiting, else by a job. */
 void io_read_pool(struct io_op *);
-void io_read_cached(struct io_op *);
+void io_read_cached(struct io_op *, io_push_fn *);
+/* SEND_FILE, for backends: from the loop, after a job has brought in what is not known to be in memory. */
+void io_send_warm(struct io *, struct io_op *, io_push_fn *);
 /* In a thread.  Bytes (fewer at the end of the file) or -errno.  The kernel is told to start on `ahead`
  * bytes behind them. */
 int64_t io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead);

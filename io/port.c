@@ -212,6 +212,23 @@ io_job_start(struct io_op *op, struct io_job *j, enum io_lane lane)
 		io_job_refused(op, j, err);
 }
 
+int
+io_push_read(struct io *io, struct io_job *j)
+{
+	return (io_job_push(io, j, LANE_READ));
+}
+
+void
+io_job_start_by(struct io_op *op, struct io_job *j, io_push_fn *push)
+{
+	int err;
+
+	io_job_wait(op, j);
+	err = push(op->io, j);
+	if (err != 0)
+		io_job_refused(op, j, err);
+}
+
 /* True: it was waiting for its turn, and is put away now. */
 static bool
 job_pull(struct io_pools *ps, struct io_job *j)

@@ -82,9 +82,18 @@ warm_job(struct io *io, struct io_file *f, uint64_t off, uint64_t len)
 	return (j);
 }
 
+/* What was there lately is read again by a thread that has no cold windows to read. */
+static int
+bring_in(struct io *io, struct io_job *j, io_push_fn *push)
+{
+	enum io_lane lane = io_file_read_lane(j->file, j->off, j->len);
+
+	return (lane == LANE_READ ? push(io, j) : io_job_push(io, j, lane));
+}
+
 /* Fire and forget; if there is no memory or no place in the queue the window is read when its turn comes. */
 static void
-read_ahead(struct io *io, const struct io_op *op, uint64_t off)
+read_ahead(struct io *io, const struct io_op *op, uint64_t off, io_push_fn *push)
 {
 	struct io_file *f = op->file.file;
 	uint64_t len = IO_WINDOW - off % IO_WINDOW;
@@ -100,7 +109,7 @@ read_ahead(struct io *io, const struct io_op *op, uint64_t off)
 	if (j == NULL)
 		return;
 	j->client = op->client;
-	if (io_job_push(io, j, io_file_read_lane(f, off, j->len)) != 0) {
+	if (bring_in(io, j, push) != 0) {
 		io_job_free(io, j);
 		return;
 	}
@@ -128,9 +137,10 @@ join_ahead(struct io_op *op)
 }
 
 static void
-warm_first(struct io *io, struct io_op *op)
+warm_first(struct io *io, struct io_op *op, io_push_fn *push)
 {
 	struct io_job *j;
+	int err;
 
 	if (join_ahead(op))
 		return;
@@ -142,19 +152,22 @@ warm_first(struct io *io, struct io_op *op)
 	j->client = op->client;
 	j->op = op;
 	io_count_read(io, true);
-	io_job_start(op, j, io_file_read_lane(j->file, j->off, j->len));
+	io_job_wait(op, j);
+	err = bring_in(io, j, push);
+	if (err != 0)
+		io_job_refused(op, j, err);
 }
 
 /* At submit, and again when the socket of a parked op has room. */
-static void
-sendfile_send(struct io *io, void *state, struct io_op *op)
+void
+io_send_warm(struct io *io, struct io_op *op, io_push_fn *push)
 {
 	struct io_file *f = op->file.file;
 	uint64_t off = op->file.off, len = op->file.len, n;
 
 	n = io_file_resident(f, off, len);
 	if (n == 0) {
-		warm_first(io, op);
+		warm_first(io, op, push);
 		n = IO_WINDOW - off % IO_WINDOW;
 	} else if ((op->sock->hints & SOCK_WRITABLE) != 0 && send_now(op, n)) {
 		io_count_read(io, false);
@@ -163,13 +176,19 @@ sendfile_send(struct io *io, void *state, struct io_op *op)
 	}
 	/* More is wanted than that (or perhaps than one op may ask for): have it ready by then. */
 	if (n < len || len >= IO_SEND_FILE_MAX)
-		read_ahead(io, op, off + n);
+		read_ahead(io, op, off + n, push);
+}
+
+static void
+sendfile_send(struct io *io, void *state, struct io_op *op)
+{
+	io_send_warm(io, op, io_push_read);
 }
 
 static void
 sendfile_read(struct io *io, void *state, struct io_op *op)
 {
-	io_read_cached(op);
+	io_read_cached(op, io_push_read);
 }
 
 const struct file_backend file_linux_sendfile = {

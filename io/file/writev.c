@@ -5,7 +5,7 @@
 static void
 writev_read(struct io *io, void *state, struct io_op *op)
 {
-	io_read_cached(op);
+	io_read_cached(op, io_push_read);
 }
 
 const struct file_backend file_writev = {
