@@ -41,7 +41,8 @@ lib_of = $(patsubst %,$B/lib/%.a,$(below_$1))
 
 PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel
 SCRIPTS  := $(wildcard scripts/accel-*)
-RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c))
+RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c)) \
+	    $(patsubst t/tools/%.c,$B/bin/%,$(wildcard t/tools/*.c))
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(wildcard t/unit/*/*.c)))
 
 .PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle run install clean help lint deps fuzz man
@@ -77,6 +78,9 @@ $B/bin/slowfs: t/slowfs/slowfs.c
 $B/bin/%: t/bench/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $<
+$B/bin/%: t/tools/%.c
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -o $@ $<
 
 -include $(shell find $B/obj -name '*.d' 2>/dev/null)
 

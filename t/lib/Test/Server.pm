@@ -29,7 +29,8 @@ When the object goes, the server gets TERM, then KILL; it must exit with status 
 logged an alert or a sanitizer's report, or the test fails and its log is shown. C<unchecked> says that a test expects otherwise.
 
 Options of C<start>: C<conf>; C<dir>, an existing document root to use instead; C<nofile>, descriptor limit;
-C<env>, a hash of variables; C<args>, further arguments; C<unchecked>.
+C<env>, a hash of variables; C<args>, further arguments; C<under>, a command that is to start it and becomes it,
+as C<[ 'nice' ]>; C<unchecked>.
 
 =cut
 
@@ -78,6 +79,7 @@ sub start {
 	_put("$self->{run}/server.conf", $self->_conf($arg{conf} // ''));
 	-x program('accel-server') or die program('accel-server') . " is missing: run make, or set B\n";
 	my @cmd = (program('accel-server'), '-D', '--until-eof', '-f', "$self->{run}/server.conf", @{ $arg{args} // [] });
+	unshift @cmd, @{ $arg{under} // [] };
 	@cmd = ('sh', '-c', 'ulimit -n "$1" && shift && exec "$@"', 'sh', $arg{nofile}, @cmd) if $arg{nofile};
 
 	pipe my $rd, $self->{lifeline} or die "pipe: $!";
