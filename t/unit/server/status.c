@@ -1,0 +1,288 @@
+/* What workers count, and how it is written down: connections by state, stages, tallies handed on, names that bite. */
+#include "t/unit/server/simworker.h"
+#include "server/status.h"
+
+/* ---- tallies */
+
+static void
+tally_is_handed_on(void)
+{
+	struct tallies all;
+	struct tally *a, *b;
+
+	tallies_init(&all);
+	a = tally_take(&all);
+	b = tally_take(&all);
+	g_assert_true(a != b);
+	g_assert_true(tally_first(&all) == b && b->next == a && a->next == NULL);
+	count_add(&a->counters, requests, 7);
+	tally_set(a->cached, 3);
+	tally_return(a);
+	g_assert_false(tally_used(a));
+	g_assert_cmpuint(a->cached, ==, 0);
+	g_assert_true(tally_take(&all) == a); /* no third one */
+	g_assert_cmpuint(a->counters.requests, ==, 7);
+	g_assert_true(tally_take(&all) != b);
+	for (a = tally_first(&all); a != NULL; a = a->next)
+		tally_return(a);
+	tallies_free(&all);
+	g_assert_null(tally_first(&all));
+}
+
+/* ---- connections by state */
+
+/* "head 1 write 2": those that are not 0. */
+static void
+phases_are(const char *want)
+{
+	GString *got = g_string_new(NULL);
+	unsigned i;
+
+	for (i = 0; i < NPHASES; i++)
+		if (w->tally->phase[i] != 0)
+			g_string_append_printf(got, "%s%s %u", got->len ? " " : "", phase_infos[i].name, (unsigned)w->tally->phase[i]);
+	g_assert_cmpstr(got->str, ==, want);
+	g_string_free(got, TRUE);
+}
+
+static void
+phases(void)
+{
+	struct io_sock *s, *t;
+
+	up("");
+	phases_are("");
+	s = client();
+	phases_are("head 1");
+	say(s, "GET /a HT");
+	phases_are("head 1");
+	say(s, "TP/1.1\r\n" HOST "\r\n");
+	phases_are("handle 1");
+	disk();
+	phases_are("write 1");
+	t = client();
+	phases_are("head 1 write 1");
+	take(s, SIZE_MAX);
+	phases_are("idle 1 head 1");
+	say(t, "POST /a HTTP/1.1\r\n" HOST "Content-Length: 9\r\n\r\n12345");
+	phases_are("idle 1 body 1");
+	say(t, "6789");
+	take(t, SIZE_MAX);
+	phases_are("idle 2");
+	leave(t, 0);
+	phases_are("idle 1");
+	say(s, "GET /a HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n");
+	take(s, SIZE_MAX);
+	phases_are("");
+	down();
+}
+
+static void
+phases_of_who_is_stopped(void)
+{
+	up("");
+	say(client(), GET("/a"));
+	say(client(), "GET /");
+	client();
+	phases_are("head 2 handle 1");
+	worker_tell(w, WORKER_STOP);
+	worker_round(w);
+	sim_run(io);
+	phases_are("");
+	down();
+}
+
+/* ---- stages */
+
+static uint64_t
+stage_count(enum stage stage)
+{
+	return (histogram_count(&w->tally->stage[stage]));
+}
+
+static void
+stages_of_cold_requests(void)
+{
+	struct io_sock *s;
+
+	up("");
+	s = client();
+	say(s, GET("/a"));
+	disk();
+	take(s, SIZE_MAX);
+	g_assert_cmpuint(stage_count(stage_stat_queue), ==, 1);
+	g_assert_cmpuint(stage_count(stage_stat), ==, 1);
+	g_assert_cmpuint(stage_count(stage_write), ==, 1);
+	g_assert_cmpuint(stage_count(stage_read), ==, 0);
+	g_assert_cmpuint(stage_count(stage_total), ==, 1);
+	say(s, GET("/a") GET("/a"));
+	take(s, SIZE_MAX);
+	g_assert_cmpuint(stage_count(stage_stat), ==, 1);
+	g_assert_cmpuint(stage_count(stage_write), ==, 1);
+	g_assert_cmpuint(stage_count(stage_total), ==, 3);
+	g_assert_cmpuint(w->tally->counters.replies_2xx, ==, 3);
+	say(s, GET("/none"));
+	disk();
+	take(s, SIZE_MAX);
+	g_assert_cmpuint(w->tally->counters.replies_4xx, ==, 1);
+	g_assert_cmpuint(w->tally->counters.replies, ==, 4);
+	g_assert_cmpuint(stage_count(stage_stat), ==, 2);
+	down();
+}
+
+/* ---- forms */
+
+static struct status *
+sample(void)
+{
+	static struct status s;
+	static struct status_worker worker = {.connections = 3, .requests = 9};
+	static struct status_backend backend[2] = {
+		{.block = 0, .name = "a\"b\\c\nd<e>\xff", .requests = 5, .waiting = 1},
+		{.block = 0, .name = "unix:/z", .waiting = 2},
+	};
+
+	memset(&s, 0, sizeof(s));
+	s.host = TEXT("<i>\"&");
+	s.address = TEXT("127.0.0.1:80");
+	s.uptime_s = 10;
+	s.sum.requests = 1000;
+	s.sum.bytes_sent = 20480;
+	s.sum.stat_hits = 6;
+	s.sum.stat_absent_hits = 3;
+	s.sum.stat_misses = 1;
+	s.sum.linux_aio_async = 1261;
+	s.phase[phase_idle] = 3;
+	s.phase[phase_head] = 1;
+	s.phase[phase_write] = 2;
+	s.connections = 6;
+	s.busy = 3;
+	s.worker = &worker;
+	s.nworkers = 1;
+	s.backend = backend;
+	s.nbackends = 2;
+	s.lane[0] = (struct io_lane_stats){.name = "stat", .threads = 4, .busy = 1, .queued = 2, .oldest_ns = 1500000};
+	s.nlanes = 1;
+	s.device[0] = (struct io_device_stats){.major = 8, .minor = 1, .refused = 4};
+	s.device[1] = (struct io_device_stats){.major = UINT_MAX, .minor = UINT_MAX};
+	s.ndevices = 2;
+	histogram_add(&s.stage[stage_total], 3000);
+	histogram_add(&s.stage[stage_stat], 20 * NS_PER_MS);
+	return (&s);
+}
+
+static char *
+written(void (*write)(struct buf *, const struct status *))
+{
+	struct buf out;
+	char *s;
+
+	buf_init(&out, 0);
+	write(&out, sample());
+	g_assert_false(out.failed);
+	s = g_strndup(out.p, out.n);
+	buf_free(&out);
+	return (s);
+}
+
+static void
+has(const char *all, const char *part)
+{
+	if (strstr(all, part) == NULL)
+		g_test_message("%s", all);
+	g_assert_nonnull(strstr(all, part));
+}
+
+static void
+automatic(void)
+{
+	char *s = written(status_auto);
+
+	g_assert_cmpstr(s, ==, "Total Accesses: 1000\nTotal kBytes: 20\nUptime: 10\nBusyServers: 3\nIdleServers: 3\n"
+	    "Traffic: 2048\nTraffic5s: 0\nScoreboard: rWW___\n");
+	g_free(s);
+}
+
+static void
+statistics(void)
+{
+	char *s = written(status_statistics), **line = g_strsplit(s, "\n", 0);
+	unsigned i, n = g_strv_length(line);
+
+	has(s, "\nproxy-core.0.backends.\"a\\x22b\\x5cc\\x0ad<e>");
+	has(s, "\nproxy-core.0.backends.\"unix:/z\".load: 0\n");
+	has(s, "proxy-core.0.backlogged: 3\n");
+	has(s, "\nserver.io.linux-aio.async-read: 1261\n");
+	has(s, "\nserver.stage.stat.max-us: 20000\n");
+	has(s, "\nserver.threads.stat.queued: 2\n");
+	has(s, "\nserver.devices.8:1.refused: 4\n");
+	has(s, "\nserver.devices.unknown.busy: 0\n");
+	for (i = 0; i + 1 < n; i++)
+		g_assert_true(g_regex_match_simple("\\A\\S+: [0-9]+\\z", line[i], G_REGEX_RAW, 0));
+	g_strfreev(line);
+	g_free(s);
+}
+
+static void
+json(void)
+{
+	char *s = written(status_json);
+
+	has(s, "\"name\":\"<i>\\\"&\"");
+	has(s, "\"name\":\"a\\\"b\\\\c\\nd<e>\357\277\275\""); /* U+FFFD for what is no UTF-8 */
+	has(s, "\"hit_ratio\":0.900000");
+	has(s, "\"stat\":{\"threads\":4,\"busy\":1,\"queued\":2,\"jobs\":0,\"oldest_ns\":1500000}");
+	has(s, "\"device\":\"unknown\"");
+	g_free(s);
+}
+
+static void
+metrics(void)
+{
+	char *s = written(status_metrics);
+
+	has(s, "\naccel_io_reads_total{backend=\"linux-aio\",mode=\"async\"} 1261\n");
+	has(s, "\naccel_cache_absent_hits_total 3\n");
+	has(s, "backend=\"a\\\"b\\\\c\\nd<e>?\"} 5\n");
+	has(s, "\naccel_stage_seconds_bucket{stage=\"stat\",le=\"0.01\"} 0\n");
+	has(s, "\naccel_stage_seconds_bucket{stage=\"stat\",le=\"0.025\"} 1\n");
+	has(s, "\naccel_stage_seconds_bucket{stage=\"stat\",le=\"+Inf\"} 1\n");
+	has(s, "\naccel_stage_seconds_sum{stage=\"stat\"} 0.020000000\n");
+	has(s, "\naccel_threads_oldest_job_seconds{lane=\"stat\"} 0.001500\n");
+	has(s, "\naccel_device_refused_total{device=\"8:1\"} 4\n");
+	g_free(s);
+}
+
+static void
+html(void)
+{
+	char *s = written(status_html);
+
+	has(s, "<b id=\"host_name\">&lt;i&gt;&quot;&amp;</b>");
+	has(s, "<td>a&quot;b\\c\nd&lt;e&gt;");
+	has(s, "id=\"requests\" data-k=\"requests/read\" data-f=\"n\">1</b><i id=\"requests_mult\">k</i>");
+	has(s, "id=\"traffic\" data-k=\"traffic/sent_bytes\" data-f=\"b\">20</b><i id=\"traffic_mult\">kB</i>");
+	has(s, "data-k=\"stages/total/max_ns\" data-f=\"t\">&lt;10</b><i>\302\265s</i>");
+	has(s, "data-k=\"stages/stat/max_ns\" data-f=\"t\">20</b><i>ms</i>");
+	has(s, "data-k=\"stages/read/max_ns\" data-f=\"t\">\342\200\223</b><i></i>");
+	has(s, "data-k=\"cache/hit_ratio\" data-f=\"p\">90</b><i>%</i>");
+	has(s, "data-k=\"devices/0/refused\" data-f=\"z\" class=\"bad\">4</b>");
+	g_assert_null(strstr(s, "<i>\"&"));
+	g_free(s);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/status/tally-is-handed-on", tally_is_handed_on);
+	g_test_add_func("/status/phases", phases);
+	g_test_add_func("/status/phases-of-who-is-stopped", phases_of_who_is_stopped);
+	g_test_add_func("/status/stages-of-cold-requests", stages_of_cold_requests);
+	g_test_add_func("/status/auto", automatic);
+	g_test_add_func("/status/statistics", statistics);
+	g_test_add_func("/status/json", json);
+	g_test_add_func("/status/metrics", metrics);
+	g_test_add_func("/status/html", html);
+	return (g_test_run());
+}
