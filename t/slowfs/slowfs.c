@@ -1,40 +1,41 @@
 /* slowfs -- a read-only view of a directory that behaves like disks with nothing in memory.
  *
- *   slowfs [-n SPINDLES] [--lookup-ms N] [--open-ms N] [--read-ms N] [--jitter PCT] SOURCE MOUNTPOINT
+ *   slowfs [options] SOURCE MOUNTPOINT		doc/slowfs.md explains its use
  *
  * Each look-up of a name and each read of up to 128 KiB is one request to a disk.  Requests wait in
  * one queue, oldest first; SPINDLES threads take them from there, and each sleeps for the time its
  * request costs:
  *
- *     kernel --> receiver --> [ queue ] --> spindle 1 .. N --> sleep --> answer
+ *     kernel --> receiver --> [ queue ] --> spindle 1 .. N --> sleep --> rules --> answer
  *                   `--> what is in memory on a real system too is answered at once
  *
  * The kernel is told to keep names, attributes (absences too) and pages, so that what was touched
- * once is fast from then on, until it is forgotten under memory pressure, as on a real disk.
+ * once is fast from then on, until it is forgotten under memory pressure, as on a real disk, or on order.
  * The receiver never sleeps: any number of requests may wait without needing a thread each.
+ *
+ *   slowfs.c   command line, start, loop, stop       rule.c     what was ordered: hang, fail
+ *   ops.c      answers, from the source              control.c  the socket that takes orders
+ *   job.c      queue, spindles, hung requests        node.c     names the kernel knows
+ *   caller.c   was the program killed that waits?
  */
-#define FUSE_USE_VERSION 312
-#include <fuse_lowlevel.h>
+#include "slowfs.h"
+#include "control.h"
+#include "job.h"
+#include "ops.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
 #include <limits.h>
 #include <linux/fuse.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/stat.h>
-#include <sys/statvfs.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
@@ -43,455 +44,10 @@
 #define STAT_ACCEL_VERSION "0"
 #endif
 
-#define READ_MAX	(128 * 1024)	/* bytes in one request to the disk */
-#define SPINDLES_MAX	1024
-#define BUCKETS		65536
-#define FOREVER		86400.0		/* seconds the kernel may keep what it was told */
+#define DRAIN_MS	3000		/* at the end, for orders that are being carried out */
 
-/* A name the kernel knows.  Names, not descriptors: a pool of 100,000 files must not need as many
- * descriptors.  Nothing is ever renamed, the view is read-only. */
-struct node {
-	struct node *next;		/* in its bucket */
-	uint64_t lookups;		/* how often the kernel was told; it gives them back by forget */
-	char path[];			/* below the source, "." for the source itself */
-};
-
-struct job {
-	struct job *next;
-	void (*answer)(struct job *);
-	fuse_req_t req;
-	struct node *node;		/* the parent of a look-up, else the file itself */
-	double ms;
-	struct fuse_file_info fi;
-	size_t size;
-	off_t off;
-	char name[];
-};
-
-static struct {
-	int spindles;
-	double lookup_ms, open_ms, read_ms, jitter;
-	bool until_eof;
-} opt = { .spindles = 2, .lookup_ms = 8, .read_ms = 8 };
-
-static int source_fd;
-static struct node root = { .lookups = 1, .path = "." };
-
-static pthread_mutex_t nodes_lock = PTHREAD_MUTEX_INITIALIZER;
-static struct node *nodes[BUCKETS];
-
-static pthread_mutex_t queue_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t queue_filled = PTHREAD_COND_INITIALIZER;
-static struct job *queue_head, **queue_tail = &queue_head;
-static uint64_t jobs_taken;
-
-static struct {
-	uint64_t lookups, opens, reads;
-} done;
-
-/* ---------------------------------------------------------------- nodes */
-
-static struct node *
-node_of(fuse_ino_t ino)
-{
-	return (ino == FUSE_ROOT_ID ? &root : (struct node *)(uintptr_t)ino);
-}
-
-static unsigned
-bucket_of(const char *path)
-{
-	uint32_t h = 2166136261u;
-
-	for (; *path != '\0'; path++)
-		h = (h ^ (unsigned char)*path) * 16777619u;
-	return (h % BUCKETS);
-}
-
-/* The node of this path, with one look-up more; NULL when there is no memory. */
-static struct node *
-node_get(const char *path)
-{
-	struct node **bucket = &nodes[bucket_of(path)], *n;
-
-	pthread_mutex_lock(&nodes_lock);
-	for (n = *bucket; n != NULL && strcmp(n->path, path) != 0; n = n->next)
-		;
-	if (n == NULL && (n = calloc(1, sizeof(*n) + strlen(path) + 1)) != NULL) {
-		strcpy(n->path, path);
-		n->next = *bucket;
-		*bucket = n;
-	}
-	if (n != NULL)
-		n->lookups++;
-	pthread_mutex_unlock(&nodes_lock);
-	return (n);
-}
-
-static void
-node_forget(struct node *n, uint64_t count)
-{
-	struct node **np;
-
-	if (n == &root)
-		return;
-	pthread_mutex_lock(&nodes_lock);
-	n->lookups -= count;
-	if (n->lookups == 0) {
-		for (np = &nodes[bucket_of(n->path)]; *np != n; np = &(*np)->next)
-			;
-		*np = n->next;
-		free(n);
-	}
-	pthread_mutex_unlock(&nodes_lock);
-}
-
-/* ---------------------------------------------------------------- queue and spindles */
-
-static struct job *
-job_new(fuse_req_t req, fuse_ino_t ino, double ms, void (*answer)(struct job *), const char *name)
-{
-	struct job *j;
-
-	j = calloc(1, sizeof(*j) + strlen(name) + 1);
-	if (j == NULL) {
-		fuse_reply_err(req, ENOMEM);
-		return (NULL);
-	}
-	j->req = req;
-	j->node = node_of(ino);
-	j->ms = ms;
-	j->answer = answer;
-	strcpy(j->name, name);
-	return (j);
-}
-
-static void
-job_queue(struct job *j)
-{
-	pthread_mutex_lock(&queue_lock);
-	*queue_tail = j;
-	queue_tail = &j->next;
-	pthread_cond_signal(&queue_filled);
-	pthread_mutex_unlock(&queue_lock);
-}
-
-static struct job *
-job_take(uint64_t *serial)
-{
-	struct job *j;
-
-	pthread_mutex_lock(&queue_lock);
-	while (queue_head == NULL)
-		pthread_cond_wait(&queue_filled, &queue_lock);
-	j = queue_head;
-	queue_head = j->next;
-	if (queue_head == NULL)
-		queue_tail = &queue_head;
-	*serial = jobs_taken++;
-	pthread_mutex_unlock(&queue_lock);
-	return (j);
-}
-
-/* -1..1, the same for the same serial number in every run (splitmix64). */
-static double
-noise(uint64_t serial)
-{
-	uint64_t z = (serial + 1) * 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	z ^= z >> 31;
-	return ((double)(z >> 11) / (double)(1ull << 52) - 1.0);
-}
-
-static void
-sleep_ms(double ms)
-{
-	struct timespec ts;
-
-	ts.tv_sec = (time_t)(ms / 1000);
-	ts.tv_nsec = (long)((ms - (double)ts.tv_sec * 1000) * 1e6);
-	while (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, &ts) == EINTR)
-		;
-}
-
-static void *
-spindle_main(void *arg)
-{
-	struct job *j;
-	uint64_t serial;
-
-	for (;;) {
-		j = job_take(&serial);
-		if (j->ms > 0)
-			sleep_ms(j->ms * (1 + noise(serial) * opt.jitter / 100));
-		j->answer(j);
-		free(j);
-	}
-	return (arg);
-}
-
-/* ---------------------------------------------------------------- what a disk is needed for */
-
-static int
-path_join(char *buf, const char *dir, const char *name)
-{
-	int n;
-
-	if (strcmp(dir, ".") == 0)
-		n = snprintf(buf, PATH_MAX, "%s", name);
-	else
-		n = snprintf(buf, PATH_MAX, "%s/%s", dir, name);
-	return (n < PATH_MAX ? 0 : ENAMETOOLONG);
-}
-
-static void
-lookup_answer(struct job *j)
-{
-	struct fuse_entry_param e = { .attr_timeout = FOREVER, .entry_timeout = FOREVER };
-	struct node *n;
-	char path[PATH_MAX];
-	int err;
-
-	__atomic_add_fetch(&done.lookups, 1, __ATOMIC_RELAXED);
-	if ((err = path_join(path, j->node->path, j->name)) != 0) {
-		fuse_reply_err(j->req, err);
-		return;
-	}
-	if (fstatat(source_fd, path, &e.attr, AT_SYMLINK_NOFOLLOW) < 0) {
-		if (errno == ENOENT)
-			fuse_reply_entry(j->req, &e);	/* ino 0: the absence may be kept too */
-		else
-			fuse_reply_err(j->req, errno);
-		return;
-	}
-	if ((n = node_get(path)) == NULL) {
-		fuse_reply_err(j->req, ENOMEM);
-		return;
-	}
-	e.ino = (uintptr_t)n;
-	if (fuse_reply_entry(j->req, &e) == -ENOENT)
-		node_forget(n, 1);		/* the caller was killed: nobody will give it back */
-}
-
-static void
-op_lookup(fuse_req_t req, fuse_ino_t parent, const char *name)
-{
-	struct job *j;
-
-	if ((j = job_new(req, parent, opt.lookup_ms, lookup_answer, name)) != NULL)
-		job_queue(j);
-}
-
-static void
-open_answer(struct job *j)
-{
-	int fd;
-
-	__atomic_add_fetch(&done.opens, 1, __ATOMIC_RELAXED);
-	fd = openat(source_fd, j->node->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-	if (fd < 0) {
-		fuse_reply_err(j->req, errno);
-		return;
-	}
-	j->fi.fh = (uint64_t)fd;
-	j->fi.keep_cache = 1;
-	if (fuse_reply_open(j->req, &j->fi) == -ENOENT)
-		close(fd);
-}
-
-static void
-op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	struct job *j;
-
-	if ((fi->flags & O_ACCMODE) != O_RDONLY) {
-		fuse_reply_err(req, EROFS);
-		return;
-	}
-	if ((j = job_new(req, ino, opt.open_ms, open_answer, "")) == NULL)
-		return;
-	j->fi = *fi;
-	if (opt.open_ms > 0) {
-		job_queue(j);
-		return;
-	}
-	open_answer(j);		/* the inode came with the look-up: no disk needed */
-	free(j);
-}
-
-static void
-read_answer(struct job *j)
-{
-	char *buf;
-	ssize_t n;
-
-	__atomic_add_fetch(&done.reads, 1, __ATOMIC_RELAXED);
-	if ((buf = malloc(j->size)) == NULL) {
-		fuse_reply_err(j->req, ENOMEM);
-		return;
-	}
-	n = pread((int)j->fi.fh, buf, j->size, j->off);
-	if (n < 0)
-		fuse_reply_err(j->req, errno);
-	else
-		fuse_reply_buf(j->req, buf, (size_t)n);
-	free(buf);
-}
-
-static void
-op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
-{
-	struct job *j;
-
-	if ((j = job_new(req, ino, opt.read_ms, read_answer, "")) == NULL)
-		return;
-	j->fi = *fi;
-	j->size = size;
-	j->off = off;
-	job_queue(j);
-}
-
-/* ---------------------------------------------------------------- what is answered at once */
-
-static void
-op_init(void *userdata, struct fuse_conn_info *conn)
-{
-	if (conn->capable & FUSE_CAP_PARALLEL_DIROPS)
-		conn->want |= FUSE_CAP_PARALLEL_DIROPS;
-	if (conn->capable & FUSE_CAP_ASYNC_READ)
-		conn->want |= FUSE_CAP_ASYNC_READ;
-	/* A listing must not warm the names in it. */
-	conn->want &= ~(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_AUTO_INVAL_DATA);
-	conn->max_read = READ_MAX;
-	conn->max_readahead = READ_MAX;
-	/* The kernel's own default of 12 would be a second, hidden number of spindles. */
-	conn->max_background = 4 * SPINDLES_MAX;
-	conn->congestion_threshold = 4 * SPINDLES_MAX;
-}
-
-static void
-op_forget(fuse_req_t req, fuse_ino_t ino, uint64_t count)
-{
-	node_forget(node_of(ino), count);
-	fuse_reply_none(req);
-}
-
-static void
-op_forget_multi(fuse_req_t req, size_t count, struct fuse_forget_data *list)
-{
-	size_t i;
-
-	for (i = 0; i < count; i++)
-		node_forget(node_of(list[i].ino), list[i].nlookup);
-	fuse_reply_none(req);
-}
-
-static void
-op_getattr(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	struct stat st;
-
-	if (fstatat(source_fd, node_of(ino)->path, &st, AT_SYMLINK_NOFOLLOW) < 0)
-		fuse_reply_err(req, errno);
-	else
-		fuse_reply_attr(req, &st, FOREVER);
-}
-
-static void
-op_readlink(fuse_req_t req, fuse_ino_t ino)
-{
-	char buf[PATH_MAX];
-	ssize_t n;
-
-	n = readlinkat(source_fd, node_of(ino)->path, buf, sizeof(buf) - 1);
-	if (n < 0) {
-		fuse_reply_err(req, errno);
-		return;
-	}
-	buf[n] = '\0';
-	fuse_reply_readlink(req, buf);
-}
-
-static void
-op_release(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	close((int)fi->fh);
-	fuse_reply_err(req, 0);
-}
-
-static void
-op_opendir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	DIR *dir;
-	int fd;
-
-	fd = openat(source_fd, node_of(ino)->path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
-	dir = fd < 0 ? NULL : fdopendir(fd);
-	if (dir == NULL) {
-		fuse_reply_err(req, errno);
-		if (fd >= 0)
-			close(fd);
-		return;
-	}
-	fi->fh = (uintptr_t)dir;
-	if (fuse_reply_open(req, fi) == -ENOENT)
-		closedir(dir);
-}
-
-static void
-op_readdir(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file_info *fi)
-{
-	DIR *dir = (DIR *)(uintptr_t)fi->fh;
-	struct dirent *de;
-	struct stat st;
-	size_t used = 0, n;
-	char *buf;
-
-	if ((buf = malloc(size)) == NULL) {
-		fuse_reply_err(req, ENOMEM);
-		return;
-	}
-	seekdir(dir, off);
-	while ((de = readdir(dir)) != NULL) {
-		memset(&st, 0, sizeof(st));
-		st.st_ino = de->d_ino;
-		st.st_mode = (mode_t)de->d_type << 12;
-		n = fuse_add_direntry(req, buf + used, size - used, de->d_name, &st, telldir(dir));
-		if (n > size - used)
-			break;
-		used += n;
-	}
-	fuse_reply_buf(req, buf, used);
-	free(buf);
-}
-
-static void
-op_releasedir(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
-{
-	closedir((DIR *)(uintptr_t)fi->fh);
-	fuse_reply_err(req, 0);
-}
-
-static void
-op_statfs(fuse_req_t req, fuse_ino_t ino)
-{
-	struct statvfs st;
-
-	if (fstatvfs(source_fd, &st) < 0)
-		fuse_reply_err(req, errno);
-	else
-		fuse_reply_statfs(req, &st);
-}
-
-static const struct fuse_lowlevel_ops ops = {
-	.init = op_init, .lookup = op_lookup, .forget = op_forget, .forget_multi = op_forget_multi,
-	.getattr = op_getattr, .readlink = op_readlink, .open = op_open, .read = op_read,
-	.release = op_release, .opendir = op_opendir, .readdir = op_readdir,
-	.releasedir = op_releasedir, .statfs = op_statfs,
-};
-
-/* ---------------------------------------------------------------- start, loop, stop */
+struct options opt = { .spindles = 2, .lookup_ms = 8, .read_ms = 8, .async_dio = true };
+int source_fd;
 
 static void
 usage(FILE *to)
@@ -500,9 +56,12 @@ usage(FILE *to)
 	    "Shows SOURCE at MOUNTPOINT, read-only and slow on first access. Stays in the foreground.\n"
 	    "  -n, --spindles N   requests served at the same time (2)\n"
 	    "      --lookup-ms N  a look-up of a name, there or not (8)\n"
+	    "      --getattr-ms N attributes that the kernel does not have or was told to forget (0)\n"
 	    "      --open-ms N    each open, as on a network file system that asks again (0)\n"
 	    "      --read-ms N    a read of up to 128 KiB (8)\n"
 	    "      --jitter PCT   spread of the times, the same in every run (0)\n"
+	    "      --no-async-dio direct reads one request after the other\n"
+	    "      --control PATH a socket that takes orders: hang, fail, forget, go and others\n"
 	    "      --until-eof    unmount when standard input ends\n"
 	    "  -h, --help  -V, --version\n"
 	    "Prints `ready` once mounted; unmounts on TERM and INT; on USR1 and at the end it\n"
@@ -529,6 +88,7 @@ options(int argc, char **argv)
 	static const struct option longs[] = {
 		{ "spindles", 1, NULL, 'n' }, { "lookup-ms", 1, NULL, 'l' }, { "open-ms", 1, NULL, 'o' },
 		{ "read-ms", 1, NULL, 'r' }, { "jitter", 1, NULL, 'j' }, { "until-eof", 0, NULL, 'e' },
+		{ "getattr-ms", 1, NULL, 'g' }, { "no-async-dio", 0, NULL, 'd' }, { "control", 1, NULL, 'c' },
 		{ "help", 0, NULL, 'h' }, { "version", 0, NULL, 'V' }, { NULL, 0, NULL, 0 },
 	};
 	int c;
@@ -537,9 +97,12 @@ options(int argc, char **argv)
 		switch (c) {
 		case 'n': opt.spindles = (int)number_arg("--spindles", optarg, 1, SPINDLES_MAX); break;
 		case 'l': opt.lookup_ms = number_arg("--lookup-ms", optarg, 0, 60000); break;
+		case 'g': opt.getattr_ms = number_arg("--getattr-ms", optarg, 0, 60000); break;
 		case 'o': opt.open_ms = number_arg("--open-ms", optarg, 0, 60000); break;
 		case 'r': opt.read_ms = number_arg("--read-ms", optarg, 0, 60000); break;
 		case 'j': opt.jitter = number_arg("--jitter", optarg, 0, 100); break;
+		case 'd': opt.async_dio = false; break;
+		case 'c': opt.control = optarg; break;
 		case 'e': opt.until_eof = true; break;
 		case 'h': usage(stdout); exit(0);
 		case 'V': puts("slowfs " STAT_ACCEL_VERSION); exit(0);
@@ -559,12 +122,12 @@ dev_writev(int fd, struct iovec *iov, int count, void *userdata)
 {
 	static bool first_sent;
 	struct fuse_init_out *out;
+	bool first = !__atomic_exchange_n(&first_sent, true, __ATOMIC_RELAXED);
 
-	if (!first_sent && count == 2 && iov[1].iov_len >= offsetof(struct fuse_init_out, max_background)) {
+	if (first && count == 2 && iov[1].iov_len >= offsetof(struct fuse_init_out, max_background)) {
 		out = iov[1].iov_base;
 		out->flags |= FUSE_PARALLEL_DIROPS;
 	}
-	first_sent = true;
 	return (writev(fd, iov, count));
 }
 
@@ -600,29 +163,12 @@ session_open(const char *mountpoint)
 }
 
 static void
-spindles_start(void)
-{
-	pthread_attr_t attr;
-	pthread_t t;
-	int i;
-
-	pthread_attr_init(&attr);
-	pthread_attr_setstacksize(&attr, 128 * 1024);
-	for (i = 0; i < opt.spindles; i++) {
-		if (pthread_create(&t, &attr, spindle_main, NULL) != 0) {
-			fprintf(stderr, "slowfs: cannot start thread %d\n", i);
-			exit(71);
-		}
-	}
-}
-
-static void
 counters_print(const char *word)
 {
-	printf("%s lookups=%llu opens=%llu reads=%llu\n", word,
-	    (unsigned long long)__atomic_load_n(&done.lookups, __ATOMIC_RELAXED),
-	    (unsigned long long)__atomic_load_n(&done.opens, __ATOMIC_RELAXED),
-	    (unsigned long long)__atomic_load_n(&done.reads, __ATOMIC_RELAXED));
+	char line[256];
+
+	jobs_counters(line, sizeof(line), false);
+	printf("%s %s\n", word, line);
 	fflush(stdout);
 }
 
@@ -649,6 +195,36 @@ input_ended(void)
 	return (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR));
 }
 
+/* One request, if there is one.  False when somebody else has unmounted. */
+static bool
+serve_one(struct fuse_session *se, struct fuse_buf *buf)
+{
+	int n;
+
+	n = fuse_session_receive_buf(se, buf);
+	if (n == -EINTR || n == -EAGAIN)
+		return (true);
+	if (n <= 0)
+		return (false);
+	fuse_session_process_buf(se, buf);
+	return (true);
+}
+
+/* Whoever waits gets EIO.  `forget` waits for locks of the kernel that callers of ours may hold, and it holds
+ * the device open: so requests are received, and refused, until it is through. */
+static void
+drain(struct fuse_session *se, struct fuse_buf *buf)
+{
+	struct pollfd p = { .fd = fuse_session_fd(se), .events = POLLIN };
+	int ms;
+
+	jobs_stop();
+	for (ms = 0; ms < DRAIN_MS && control_forgetting(); ms += 10) {
+		if (poll(&p, 1, 10) > 0 && !serve_one(se, buf))
+			break;
+	}
+}
+
 static void
 serve(struct fuse_session *se, int sigfd)
 {
@@ -658,7 +234,6 @@ serve(struct fuse_session *se, int sigfd)
 		{ .fd = opt.until_eof ? STDIN_FILENO : -1, .events = POLLIN },
 	};
 	bool announced = false;
-	int n;
 
 	while (!fuse_session_exited(se)) {
 		if (poll(p, 3, -1) < 0 && errno != EINTR)
@@ -669,52 +244,98 @@ serve(struct fuse_session *se, int sigfd)
 			break;
 		if (p[0].revents == 0)
 			continue;
-		n = fuse_session_receive_buf(se, &buf);
-		if (n == -EINTR || n == -EAGAIN)
-			continue;
-		if (n <= 0)
-			break;			/* unmounted by someone else */
-		fuse_session_process_buf(se, &buf);
+		if (!serve_one(se, &buf))
+			break;
 		if (!announced) {
 			puts("ready");
 			fflush(stdout);
 			announced = true;
 		}
 	}
+	drain(se, &buf);
 	free(buf.mem);
 }
 
-int
-main(int argc, char **argv)
+/* Below the source, the mount would be asked for names in itself, and wait for itself. */
+static bool
+is_inside(const char *mountpoint, const char *source)
 {
-	struct fuse_session *se;
-	struct rlimit rl;
-	sigset_t sigs;
-	int sigfd;
+	char outer[PATH_MAX], inner[PATH_MAX];
+	size_t len;
 
-	options(argc, argv);
-	if ((source_fd = open(argv[optind], O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0) {
-		fprintf(stderr, "slowfs: %s: %s\n", argv[optind], strerror(errno));
-		return (66);
-	}
-	if (getrlimit(RLIMIT_NOFILE, &rl) == 0) {
-		rl.rlim_cur = rl.rlim_max;
-		setrlimit(RLIMIT_NOFILE, &rl);
-	}
+	if (realpath(source, outer) == NULL || realpath(mountpoint, inner) == NULL)
+		return (false);
+	len = strcmp(outer, "/") == 0 ? 0 : strlen(outer);
+	return (strncmp(inner, outer, len) == 0 && inner[len] == '/' && inner[len + 1] != '\0');
+}
+
+static int
+signals(void)
+{
+	sigset_t sigs;
+
+	signal(SIGPIPE, SIG_IGN);	/* nobody may read our last line: unmount all the same */
 	sigemptyset(&sigs);
 	sigaddset(&sigs, SIGTERM);
 	sigaddset(&sigs, SIGINT);
 	sigaddset(&sigs, SIGHUP);
 	sigaddset(&sigs, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &sigs, NULL);
-	sigfd = signalfd(-1, &sigs, SFD_CLOEXEC | SFD_NONBLOCK);
-	if ((se = session_open(argv[optind + 1])) == NULL)
+	return (signalfd(-1, &sigs, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+static void
+descriptors(void)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) == 0) {
+		rl.rlim_cur = rl.rlim_max;
+		setrlimit(RLIMIT_NOFILE, &rl);
+	}
+}
+
+static int
+complain(const char *what, int err, int status)
+{
+	fprintf(stderr, "slowfs: %s: %s\n", what, strerror(err));
+	return (status);
+}
+
+int
+main(int argc, char **argv)
+{
+	struct fuse_session *se;
+	const char *source, *mountpoint;
+	int sigfd, err;
+
+	options(argc, argv);
+	source = argv[optind];
+	mountpoint = argv[optind + 1];
+	if (is_inside(mountpoint, source)) {
+		fprintf(stderr, "slowfs: %s is inside of %s\n", mountpoint, source);
+		return (64);
+	}
+	if ((source_fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+		return (complain(source, errno, 66));
+	if (opt.control != NULL && (err = control_open(opt.control)) != 0)
+		return (complain(opt.control, -err, 73));
+	descriptors();
+	sigfd = signals();
+	if ((se = session_open(mountpoint)) == NULL) {
+		control_close();
 		return (71);
+	}
 	/* A request may be taken back between poll and read. */
 	fcntl(fuse_session_fd(se), F_SETFL, O_NONBLOCK);
-	spindles_start();
+	if ((err = spindles_start(opt.spindles)) != 0 || (err = control_start(se)) != 0) {
+		fuse_session_unmount(se);
+		control_close();
+		return (complain("cannot start a thread", -err, 71));
+	}
 	serve(se, sigfd);
 	fuse_session_unmount(se);
+	control_close();
 	counters_print("done");
 	_exit(0);			/* sleeping spindles have nobody left to answer */
 }

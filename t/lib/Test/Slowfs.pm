@@ -17,9 +17,48 @@ Test::Slowfs - a slow disk for one test
 
 C<start> mounts F<build/bin/slowfs> on a directory of its own and returns once it answers. The mount
 goes away with the object, with the process (slowfs ends when its standard input does), and at the
-latest by a lazy unmount. Options: C<source>, C<spindles>, C<lookup_ms>, C<open_ms>, C<read_ms>,
-C<jitter>, all but the first with the defaults of slowfs; C<at>, an empty directory to mount on;
-C<deadline>, seconds to wait for the mount.
+latest by a lazy unmount; what hangs is let go first. Options: C<source>, C<spindles>, C<lookup_ms>,
+C<getattr_ms>, C<open_ms>, C<read_ms>, C<jitter>, C<no_async_dio> (1), all but the first with the
+defaults of slowfs; C<at>, an empty directory to mount on; C<deadline>, seconds to wait for the mount.
+
+=head1 ORDERS
+
+At any time; each returns when it is in force, and dies with the reason when slowfs refuses. PATTERN is
+a glob against the path below the mount, C</a/*.bin>; C<*> matches C</> too; without one, all. The newest
+rule that matches decides. F<doc/slowfs.md> has the details.
+
+=over
+
+=item hang([PATTERN]), hang_spindle([PATTERN])
+
+Look-ups, getattrs, opens and reads are not answered any more; the second keeps the spindle of each.
+
+=item hang_after(OFFSET, [PATTERN])
+
+Only reads at or behind OFFSET hang.
+
+=item fail(ERRNO, [PATTERN]), fail_after(OFFSET, ERRNO, [PATTERN])
+
+They fail, ERRNO is a name like C<EIO>.
+
+=item refuse_direct(BOOL)
+
+Whether open with O_DIRECT gives EINVAL.
+
+=item forget([PATTERN])
+
+The kernel drops names, attributes and pages: cold again. Not while something hangs.
+
+=item go
+
+Answers all that hangs; no rules any more.
+
+=item hanging, wait_hanging(N, [SECONDS])
+
+How many requests hang now. The second waits until there are at least N, and returns false when there are
+not within 10 seconds.
+
+=back
 
 =cut
 
@@ -27,6 +66,8 @@ use strict;
 use warnings;
 use Cwd ();
 use File::Temp ();
+use IO::Select;
+use IO::Socket::UNIX;
 use POSIX ();
 use Time::HiRes qw(time sleep);
 
@@ -57,8 +98,10 @@ sub start {
 	my $deadline = time + (delete $arg{deadline} // 20);
 	my $mnt = delete $arg{at} // File::Temp->newdir('slowfs-XXXXXX', TMPDIR => 1);
 	my $self = bless { mnt => $mnt, owner => $$ }, $class;
-	my @cmd = (binary(), '--until-eof');
-	push @cmd, '--' . tr/_/-/r, delete $arg{$_} for sort keys %arg;
+	$self->{run} = File::Temp->newdir('slowfs-XXXXXX', TMPDIR => 1);        # of the socket; the mount would hide it
+	my @cmd = (binary(), '--until-eof', '--control', "$self->{run}/control");
+	push @cmd, '--no-async-dio' if delete $arg{no_async_dio};
+	push @cmd, '--' . tr/_/-/r, $arg{$_} for sort keys %arg;
 
 	pipe my $rd, $self->{lifeline} or die "pipe: $!";
 	pipe $self->{out}, my $wr or die "pipe: $!";
@@ -74,7 +117,16 @@ sub start {
 	close $wr;
 	my $said = $self->_read_until(qr/^ready$/m, $deadline);
 	die "slowfs: " . ($said || "not ready in time") . "\n" unless $said =~ /^ready$/m;
+	$self->{minor} = $self->_minor;
 	return $self;
+}
+
+# The kernel's number of this mount, read where it asks nothing of the mount.
+sub _minor {
+	my ($self) = @_;
+	open my $fh, '<', '/proc/self/mountinfo' or die "/proc/self/mountinfo: $!";
+	my @mine = grep { $_->[4] eq "$self->{mnt}" } map { [split ' '] } <$fh>;
+	return @mine ? (split /:/, $mine[-1][2])[1] : '';
 }
 
 # What it printed until it matches, ends, or time is over.
@@ -100,6 +152,47 @@ sub counts {
 	return { $self->_read_until(qr/so-far .*\n/, time + 5) =~ /(\w+)=(\d+)/g };
 }
 
+# One order, one answer: what follows "ok". Dies after "error: why".
+sub order {
+	my ($self, @words) = @_;
+	my $sock = IO::Socket::UNIX->new(Peer => "$self->{run}/control") or die "slowfs: control: $!\n";
+	local $SIG{PIPE} = 'IGNORE';
+	syswrite $sock, join(' ', grep { defined } @words) . "\n";
+	my ($said, $deadline) = ('', time + 30);
+	while ($said !~ /\n/ and IO::Select->new($sock)->can_read($deadline - time)) {
+		sysread $sock, $said, 4096, length $said or last;
+	}
+	return $1 if $said =~ /^ok ?(.*)\n\z/;
+	die "slowfs: $words[0]: " . ($said =~ s/^error: |\s+\z//gr || 'no answer') . "\n";
+}
+
+sub hang          { my ($self, $pattern) = @_; $self->order('hang', $pattern) }
+sub hang_spindle  { my ($self, $pattern) = @_; $self->order('hang-spindle', $pattern) }
+sub hang_after    { my ($self, $from, $pattern) = @_; $self->order('hang-after', $from, $pattern) }
+sub fail          { my ($self, $errno, $pattern) = @_; $self->order('fail', $errno, $pattern) }
+sub fail_after    { my ($self, $from, $errno, $pattern) = @_; $self->order('fail-after', $from, $errno, $pattern) }
+sub refuse_direct { my ($self, $on) = @_; $self->order('refuse-direct', $on ? 'on' : 'off') }
+sub forget        { my ($self, $pattern) = @_; $self->order('forget', $pattern) }
+sub go            { my ($self) = @_; $self->order('go') }
+
+# Counters and what is going on now, as a hash.
+sub state {
+	my ($self) = @_;
+	return { $self->order('stat') =~ /(\w+)=(\d+)/g };
+}
+
+sub hanging { return $_[0]->state->{hanging} }
+
+sub wait_hanging {
+	my ($self, $n, $seconds) = @_;
+	my $deadline = time + ($seconds // 10);
+	while ($self->hanging < $n) {
+		return 0 if time > $deadline;
+		sleep 0.01;
+	}
+	return 1;
+}
+
 sub mounted {
 	my ($self) = @_;
 	open my $fh, '<', '/proc/self/mounts' or die "/proc/self/mounts: $!";
@@ -110,6 +203,7 @@ sub mounted {
 sub stop {
 	my ($self) = @_;
 	my $pid = delete $self->{pid} or return {};
+	eval { $self->go };
 	close delete $self->{lifeline};
 	kill TERM => $pid;              # a forked child may hold the pipe too
 	my $said = $self->_read_until(qr/done .*\n/, time + 5);
@@ -128,8 +222,12 @@ sub _reap {
 	return 0;
 }
 
+# Of a slowfs that had to be killed: first the kernel ends what still waits for an answer.
 sub _unmount {
 	my ($self) = @_;
+	if (open my $abort, '>', "/sys/fs/fuse/connections/$self->{minor}/abort") {
+		print $abort "1\n";
+	}
 	my @quiet = ('sh', '-c', '"$@" >/dev/null 2>&1', 'sh');
 	system(@quiet, 'fusermount3', '-u', '-z', $self->dir) == 0
 	    or system(@quiet, 'umount', '-l', $self->dir);

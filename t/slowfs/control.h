@@ -1,0 +1,19 @@
+/* control.h -- a unix socket that takes one order a line and answers one line, "ok" or "error: why".
+ *
+ * Each client has a thread: `forget` may have to wait for requests that are being served, and the next
+ * client's `go` must not have to wait for it.
+ */
+#ifndef SLOWFS_CONTROL_H
+#define SLOWFS_CONTROL_H
+
+#define FUSE_USE_VERSION 312
+#include <fuse_lowlevel.h>
+
+#include <stdbool.h>
+
+int  control_open(const char *path);	/* 0 or -errno; mode 0600  */
+int  control_start(struct fuse_session *);	/* 0 or -errno; nothing to do without control_open() */
+void control_close(void);
+bool control_forgetting(void);		/* the kernel is being told to forget; any thread */
+
+#endif
