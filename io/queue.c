@@ -81,13 +81,14 @@ device_turn(struct io_queue *q, struct io_device *d)
 		list_del(&d->turn);
 }
 
-/* Every place is taken, and for longer than anybody would wait. */
+/* Every place is taken, also the one taken last, and for longer than anybody would wait.  (A single file that hangs
+ * keeps one place, and the others go on: whoever queues for them has a chance.) */
 static bool
 device_stuck(const struct io_queue *q, const struct io_device *d, uint64_t now)
 {
 	if (q->stuck_ms == 0 || d->nrunning < q->per_device)
 		return (false);
-	return (now > list_entry(d->running.next, struct io_job, link)->start + q->stuck_ms * NS_PER_MS);
+	return (now > list_entry(d->running.prev, struct io_job, link)->start + q->stuck_ms * NS_PER_MS);
 }
 
 static bool

@@ -8,7 +8,7 @@
  * its own jobs only, and a client with a thousand connections gets no more than its row's share.
  *
  * Bounds   per_device jobs of a device run at a time, total of all devices; max_waiting wait for a device.  Once all
- *          places of a device are taken and a job has run there for stuck_ms, nobody waits for it any more.
+ *          places of a device are taken and each job has run there for stuck_ms, nobody waits for it any more.
  * Owner    a job is the queue's from push until take; the caller has it while it runs.
  * Thread   none of its own: the caller locks, or has it to itself.
  */
