@@ -72,10 +72,16 @@ sub finish {
 	close $fh or die "bench: $file: $!\n";
 }
 
+# Ends what is under way. The slow disk goes first: a server that waits for it cannot end.
+sub abandon {
+	my ($self) = @_;
+	kill KILL => $_ for keys %{ $self->{kids} };
+	(delete $self->{disk})->stop if $self->{disk};
+}
+
 sub DESTROY {
 	my ($self) = @_;
-	return unless $self->{owner} == $$;
-	kill KILL => $_ for keys %{ $self->{kids} };
+	$self->abandon if $self->{owner} == $$;
 }
 
 # ------------------------------------------------------------- surroundings
@@ -151,7 +157,7 @@ sub files {
 sub backends {
 	my ($self) = @_;
 	my ($known, $missing) = parse_backends(scalar `$self->{bin}/accel-server -V`);
-	$self->note("$_->[0] left out: $_->[1]") for @$missing;
+	$self->note("$_->[0] left out: $_->[1]") for grep { $self->asked($_->[0]) } @$missing;
 	return map { { kind => 'accel', name => $_, backend => $_ } } @$known;
 }
 
@@ -171,13 +177,18 @@ sub ours {
 	return $ours;
 }
 
+# Whether --server names it, or nothing.
+sub asked {
+	my ($self, $name) = @_;
+	my $names = $self->opt('server');
+	return !$names || grep { $_ eq $name } @$names;
+}
+
 # Those that are installed, built, and asked for.
 sub wanted {
 	my ($self, @kinds) = @_;
-	my $asked = $self->opt('server');
 	my @want;
-	for my $k (@kinds) {
-		next if $asked && !grep { $_ eq $k->{name} } @$asked;
+	for my $k (grep { $self->asked($_->{name}) } @kinds) {
 		my ($why) = grep { defined } map { Test::Peer->missing($_) } $k->{kind}, $k->{via_stat_accel} ? 'stat-accel' : ();
 		if ($why) {
 			$self->note("$k->{name} left out: $why");

@@ -80,7 +80,7 @@ sub list { return $_[0]{bench}->dir . "/$_[1].list" }
 
 sub mount_disk {
 	my ($self, $disk) = @_;
-	return Test::Slowfs->start(source => $self->{disk}, at => $self->{mount}, %$disk);
+	return $self->{bench}{disk} = Test::Slowfs->start(source => $self->{disk}, at => $self->{mount}, %$disk);
 }
 
 # Calls $code->($server) with a fresh server on a fresh disk; returns the hash that it returns, and adds
