@@ -83,10 +83,12 @@ histogram_count(const struct histogram *h)
 uint64_t
 histogram_up_to(const struct histogram *h, uint64_t ns)
 {
+	unsigned i, end = bucket_of(ns);
 	uint64_t sum = 0;
-	unsigned i;
 
-	for (i = 0; i < HISTOGRAM_BUCKETS && histogram_bound(i) <= ns; i++)
+	if (histogram_bound(end) <= ns)
+		end++;
+	for (i = 0; i < end; i++)
 		sum += get(&h->n[i]);
 	return (sum);
 }
