@@ -61,8 +61,10 @@ job_moves(struct pool_lane *ln, struct io_job *j)
 		return (false);
 	j->moves = false;
 	err = queue_push(&ln->queue, j);
-	if (err == 0)
+	if (err == 0) {
+		lane_wake(ln);
 		return (true);
+	}
 	j->res = err;
 	return (false);
 }

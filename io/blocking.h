@@ -1,7 +1,7 @@
 /* io/blocking.h -- the two pools of threads that may sleep in the kernel: "stat" and "read".
  *
  * One of each per process, shared by all loops; a thread sees a job, never a connection.
- * Kept apart: 64 slow reads must not hold up a stat that is cached.  What keeps a hot file hot (checking it again, reading
+ * Kept apart: the reads of long files must not hold up those who open one.  What keeps a hot file hot (checking it again, reading
  * again what is in memory on file systems that cannot say so) has threads of its own, so cold files cannot delay it.
  *
  * Devices  each has a queue of its own (io/queue.h) and may keep per_device threads busy.  Unless that is set it may

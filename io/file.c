@@ -1,7 +1,9 @@
 /* io/file.c -- open files: their references, what is known to be in memory, and reading windows. */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -286,6 +288,30 @@ io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead)
 			got += (uint32_t)n;
 	} while ((n > 0 && got < len) || (n < 0 && errno == EINTR));
 	return (n < 0 && got == 0 ? -errno : (int64_t)got);
+}
+
+static int dev_null = -1;
+
+static void
+open_dev_null(void)
+{
+	dev_null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+}
+
+/* sendfile(2) waits until a page is there and then gives it to nobody: no buffer is needed. */
+int64_t
+io_warm_window(int fd, uint32_t len, uint64_t off)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	off_t at = (off_t)off, end = (off_t)(off + len);
+	ssize_t n;
+
+	pthread_once(&once, open_dev_null);
+	io_will_need(fd, off, off + len); /* all of it: sendfile asks for 64 KiB at a time */
+	do
+		n = sendfile(dev_null, fd, &at, (size_t)(end - at));
+	while ((n > 0 && at < end) || (n < 0 && errno == EINTR));
+	return (n < 0 && at == (off_t)off ? -errno : at - (off_t)off);
 }
 
 static void

@@ -29,6 +29,8 @@ struct io_file {
 struct io_file *io_file_new(struct io *, int fd, uint64_t size); /* NULL: no memory, fd closed */
 struct io_file *io_file_ref(struct io_file *);
 void io_file_put(struct io_file *); /* NULL is fine */
+/* These bytes have just been read, so they are in memory: counts for a second. */
+void io_file_proved(struct io_file *, uint64_t off, uint64_t len);
 
 /* A backend is a table at the end of its file; backends.def lists them.
  *

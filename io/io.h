@@ -70,7 +70,16 @@ union io_addr {
 
 struct io_stamps {
 	uint64_t submit, start, end; /* queued; a thread (or the loop) took it; result was there */
+	uint64_t opened;             /* OPEN that brought bytes along: when it was open; else 0 */
 	uint64_t handed;             /* SEND_FILE whose bytes a thread had to read: when sending began */
+};
+
+/* What an OPEN of a regular file may bring along, since it will be wanted next: saves a second way to a thread and back. */
+struct io_first {
+	uint32_t keep; /* in: a file of at most so many bytes is read whole; not more than IO_WINDOW */
+	bool warm;     /* in: of a longer one the first window is brought into memory */
+	char *bytes;   /* out: from malloc, yours; NULL: there are none (yet: an engine need not do this) */
+	uint32_t n;    /* out: of bytes; or of the file, from its beginning, known to be in memory */
 };
 
 struct io_op {
@@ -90,7 +99,7 @@ struct io_op {
 		struct { char *buf; } recv;                             /* out */
 		struct { const struct iovec *iov; int n; } send;
 		struct { struct io_file *file; uint64_t off; uint32_t len; } file;
-		struct { int root; const char *path; uint64_t resolve; struct statx *stx; } open;
+		struct { int root; const char *path; uint64_t resolve; struct statx *stx; struct io_first *first; } open;
 	};
 	char *buf;          /* READ: out, lent */
 	/* the engine's */

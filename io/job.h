@@ -49,6 +49,8 @@ struct io_job {
 	int root;
 	struct open_how how;
 	struct statx stx;
+	struct io_first first;
+	uint64_t opened; /* when bytes are read as well: the time between */
 	char path[];
 };
 
@@ -98,13 +100,13 @@ void io_send_warm(struct io *, struct io_op *, io_push_fn *);
 /* In a thread.  Bytes (fewer at the end of the file) or -errno.  The kernel is told to start on `ahead`
  * bytes behind them. */
 int64_t io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead);
+/* The same without the bytes: they are in memory then. */
+int64_t io_warm_window(int fd, uint32_t len, uint64_t off);
 void io_will_need(int fd, uint64_t off, uint64_t end); /* in a thread: the kernel starts on all of it */
 
 /* Bytes from off on, at most len, that may be sent without waiting for a disk; 0: ask a thread.  Asks
  * the kernel once per window and second. */
 uint64_t io_file_resident(struct io_file *, uint64_t off, uint64_t len);
-/* A thread has just read them. */
-void io_file_proved(struct io_file *, uint64_t off, uint64_t len);
 /* The lane for reading what is not known to be there: LANE_REREAD when it was there lately and the kernel still counts all
  * its pages, so that a hot file does not wait behind cold ones for a thread to say so again. */
 enum io_lane io_file_read_lane(struct io_file *, uint64_t off, uint64_t len);

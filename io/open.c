@@ -107,6 +107,32 @@ io_open_seen(struct io_job *j, int fd, int err)
 	return (true);
 }
 
+/* The bytes that will be wanted, while we are at it.  Measured with cold files from 16 disks: the way back to the loop and into
+ * the read pool that this saves are 3 of 7.7 context switches and a sixth of the CPU at 100 kB, 5 of 9 and a quarter at 8 kB.
+ * What cannot be read fails when it is read again. */
+static void
+read_first(struct io_job *j)
+{
+	struct io_first *f = &j->first;
+	uint32_t size = (uint32_t)(j->stx.stx_size < IO_WINDOW ? j->stx.stx_size : IO_WINDOW);
+	int64_t n;
+
+	if (!S_ISREG(j->stx.stx_mode) || size == 0 || (j->stx.stx_size > f->keep && !f->warm))
+		return;
+	j->opened = clock_mono_ns();
+	if (j->stx.stx_size <= f->keep) {
+		f->bytes = malloc(size);
+		n = f->bytes != NULL ? io_read_window(j->fd, f->bytes, size, 0, 0) : -ENOMEM;
+	} else {
+		n = io_warm_window(j->fd, size, 0);
+	}
+	f->n = n > 0 ? (uint32_t)n : 0;
+	if (n < 0) {
+		free(f->bytes);
+		f->bytes = NULL;
+	}
+}
+
 static void
 open_run(struct io_job *j)
 {
@@ -124,6 +150,19 @@ open_run(struct io_job *j)
 	err = statx(fd, "", AT_EMPTY_PATH, IO_OPEN_FACTS, &j->stx) < 0 ? -errno : 0;
 	if (!io_open_seen(j, fd, err))
 		close(fd);
+	else
+		read_first(j);
+}
+
+static void
+give_first(struct io_job *j)
+{
+	if (j->op->open.first == NULL)
+		return;
+	*j->op->open.first = j->first;
+	j->first.bytes = NULL;
+	if (j->first.n != 0)
+		io_count_read(j->op->io, true);
 }
 
 static void
@@ -132,8 +171,10 @@ open_finish(struct io_job *j)
 	struct io *io = j->op != NULL ? j->op->io : NULL;
 
 	if (io != NULL) {
-		if (j->res >= 0)
+		if (j->res >= 0) {
 			*j->op->open.stx = j->stx;
+			give_first(j);
+		}
 		j->fd = -1; /* the caller's now */
 		io_complete(j->op, j->res);
 	}
@@ -163,6 +204,8 @@ io_open_job(struct io_op *op)
 	j->only_stat = op->kind == IO_STAT;
 	j->root = op->open.root;
 	j->how = how_to_open(op);
+	if (op->open.first != NULL)
+		j->first = (struct io_first){.keep = op->open.first->keep, .warm = op->open.first->warm};
 	j->dev = io_dev_of(op->open.root);
 	return (j);
 }

@@ -80,6 +80,7 @@ job_orphaned(struct io_job *j)
 	if (j->fd >= 0)
 		close(j->fd);
 	free(j->buf);
+	free(j->first.bytes);
 	if (f != NULL && --f->refs == 0)
 		io_file_destroy(f, NULL);
 	free(j);
@@ -170,6 +171,20 @@ io_job_new(struct io *io, struct io_op *op, const char *path)
 	return (j);
 }
 
+static uint64_t
+not_before(uint64_t t, uint64_t before)
+{
+	return (t > before ? t : before);
+}
+
+static void
+stamp(struct io_stamps *at, const struct io_job *j)
+{
+	at->start = not_before(j->start, at->submit);
+	at->opened = j->opened != 0 ? not_before(j->opened, at->start) : 0;
+	at->end = not_before(j->end, not_before(at->opened, at->start));
+}
+
 void
 io_job_finish(struct io_job *j)
 {
@@ -178,8 +193,7 @@ io_job_finish(struct io_job *j)
 	if (op != NULL) {
 		op->job = NULL;
 		op->threaded = 1;
-		op->at.start = j->start > op->at.submit ? j->start : op->at.submit;
-		op->at.end = j->end > op->at.start ? j->end : op->at.start;
+		stamp(&op->at, j);
 	}
 	j->finish(j);
 }
@@ -269,5 +283,6 @@ io_job_free(struct io *io, struct io_job *j)
 		io_file_close_job(io, j->fd, j->dev);
 	io_give_back(io, j->buf);
 	io_file_put(j->file);
+	free(j->first.bytes);
 	free(j);
 }

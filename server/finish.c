@@ -66,6 +66,12 @@ since(uint64_t from, uint64_t to)
 	return (from != 0 && to > from ? to - from : 0);
 }
 
+static uint64_t
+opened_ns(const struct request *r)
+{
+	return (r->open.opened != 0 ? r->open.opened : r->open.end);
+}
+
 static void
 timing_fill(struct timing *t, struct request *r, uint64_t now)
 {
@@ -78,11 +84,11 @@ timing_fill(struct timing *t, struct request *r, uint64_t now)
 		.bytes = r->body_bytes,
 		.write_start_wall_ns = st->write_start_wall,
 		.stat_queue_ns = r->cold ? since(r->open.submit, r->open.start) : 0,
-		.stat_ns = r->cold ? since(r->open.start, r->open.end) : 0,
+		.stat_ns = r->cold ? since(r->open.start, opened_ns(r)) : 0,
 		.proxy_queue_ns = r->proxy_queue_ns,
 		.proxy_ns = r->proxy_ns,
 		.read_queue_ns = st->read_queue,
-		.read_ns = st->read,
+		.read_ns = st->read + (r->cold ? since(r->open.opened, r->open.end) : 0),
 		.handover_ns = st->handover,
 		.write_ns = st->write,
 		.total_ns = since(r->started_ns, now),
@@ -134,9 +140,10 @@ count_stages(struct request *r, bool batched)
 		stage_add(t, stage_proxy_queue, &from);
 		stage_add(t, stage_proxy, &from);
 	}
+	if (read || (r->cold && r->open.opened != 0))
+		stage_add(t, stage_read, &from);
 	if (read) {
 		stage_add(t, stage_read_queue, &from);
-		stage_add(t, stage_read, &from);
 		stage_add(t, stage_handover, &from);
 	}
 	if (!batched)

@@ -325,15 +325,13 @@ entry_memory(struct stat_entry *e, size_t bytes)
 	return (true);
 }
 
+/* All there is of a small file. */
 static void
-read_done(struct io_op *op)
+entry_bytes(struct stat_entry *e, const char *bytes, uint64_t n)
 {
-	struct stat_entry *e = op_end(op);
-	bool whole = op->res == (int64_t)e->size;
+	bool whole = n == e->size;
 
-	if (op->res < 0) {
-		entry_ready(e, (int)op->res);
-	} else if (!whole && e->tries++ < 2) {
+	if (!whole && e->tries++ < 2) {
 		/* It shrank between statx and read: look again. */
 		entry_let_go(e);
 		load_start(e);
@@ -341,22 +339,34 @@ read_done(struct io_op *op)
 		entry_ready(e, -ENOMEM);
 	} else {
 		if (whole) {
-			memcpy(e->memory + e->head.n, op->buf, e->size);
+			memcpy(e->memory + e->head.n, bytes, e->size);
 			e->bytes = e->memory + e->head.n;
 			e->cache->nbytes += e->hashed ? e->size : 0;
 			entry_let_go(e);
 		}
 		entry_ready(e, 0);
 	}
+}
+
+static void
+read_done(struct io_op *op)
+{
+	struct stat_entry *e = op_end(op);
+
+	if (op->res < 0)
+		entry_ready(e, (int)op->res);
+	else
+		entry_bytes(e, op->buf, (uint64_t)op->res);
 	stat_put(e);
 }
 
-static bool
-wants_bytes(const struct stat_entry *e)
+/* Files up to this size are kept with their bytes. */
+static uint32_t
+kept_size(const struct stat_cache *sc)
 {
-	const struct stat_limits *lim = &e->cache->lim;
+	uint64_t max = sc->lim.max_file < IO_WINDOW ? sc->lim.max_file : IO_WINDOW;
 
-	return (lim->cache && e->size != 0 && e->size <= lim->max_file && e->size <= IO_WINDOW);
+	return (sc->lim.cache ? (uint32_t)max : 0);
 }
 
 static void
@@ -371,7 +381,12 @@ opened_file(struct stat_entry *e, int fd)
 		return;
 	}
 	entry_hold(e, f);
-	if (wants_bytes(e)) {
+	if (e->first.bytes != NULL) {
+		entry_bytes(e, e->first.bytes, e->first.n);
+		return;
+	}
+	io_file_proved(f, 0, e->first.n);
+	if (e->size != 0 && e->size <= kept_size(e->cache)) {
 		io_op_init(&e->op, IO_READ, read_done);
 		e->op.file.file = e->file;
 		e->op.file.off = 0;
@@ -386,6 +401,7 @@ static void
 open_done(struct io_op *op)
 {
 	struct stat_entry *e = op_end(op);
+	char *bytes = e->first.bytes;
 	int fd = (int)op->res;
 
 	e->open = op->at;
@@ -399,6 +415,7 @@ open_done(struct io_op *op)
 	} else {
 		opened_file(e, fd);
 	}
+	free(bytes);
 	stat_put(e);
 }
 
@@ -406,6 +423,8 @@ static void
 load_start(struct stat_entry *e)
 {
 	io_op_init(&e->op, IO_OPEN, open_done);
+	e->first = (struct io_first){.keep = kept_size(e->cache), .warm = e->data};
+	e->op.open.first = &e->first;
 	e->op.open.root = e->scope->root;
 	e->op.open.path = e->path.p;
 	e->op.open.resolve = e->scope->resolve;
@@ -592,6 +611,7 @@ stat_lookup(struct stat_cache *sc, const struct stat_scope *scope, struct text p
 	count(sc->counters, stat_misses);
 	entry_hash(e);
 	e->client = w->client;
+	e->data = w->data;
 	add_waiter(e, w);
 	load_start(e);
 	return (NULL);

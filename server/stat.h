@@ -3,7 +3,7 @@
  *   stat_lookup(path) --+-- known, checked less than a second ago ----> entry, at once
  *                       +-- on its way already: join ---------+
  *                       +-- stale: re-check (urgent lane) ----+------> wait->done(entry), later
- *                       +-- unknown: IO_OPEN, small: IO_READ -+
+ *                       +-- unknown: IO_OPEN, with bytes -----+
  *
  * An answer never rests on a check that began more than STAT_FRESH_MS ago.  A name in demand is checked again when
  * half of that has passed, while it is still being served, so requests for hot files do not wait.  The exception: that
@@ -62,10 +62,12 @@ struct stat_entry {
 	uint8_t stage; /* loading, ready */
 	bool hashed, rechecking;
 	bool trusted;   /* served while the check lasts, since that began in time */
+	bool data;      /* somebody wants the bytes */
 	bool in_demand; /* asked for since the check began */
 	uint8_t tries;
 	struct list lru, waiters, busy;
 	struct io_op op;
+	struct io_first first; /* what its open brought along */
 	struct statx again; /* result of a re-check */
 	char *memory;       /* head and bytes are in here; the path follows the struct */
 };
@@ -73,6 +75,7 @@ struct stat_entry {
 struct stat_wait {
 	struct list link;
 	struct stat_entry *entry; /* the cache's: waits for this one; NULL: for none */
+	bool data;       /* the bytes will be wanted too, not only what is known about them */
 	uint32_t client; /* whose turn it takes in the queues, see io_op */
 	void (*done)(struct stat_wait *, struct stat_entry *); /* the reference is yours; not called after stat_cancel() */
 };

@@ -24,6 +24,16 @@ waited(struct stat_wait *w, struct stat_entry *e)
 		conn_replied(r);
 }
 
+/* An answer from memory, or of a part further back, would not need the first bytes. */
+static bool
+wants_all(const struct request *r)
+{
+	const struct http_request *h = &r->http;
+
+	return (h->verb == HTTP_GET && h->known[HH_IF_NONE_MATCH].p == NULL && h->known[HH_IF_MODIFIED_SINCE].p == NULL &&
+	    h->known[HH_RANGE].p == NULL);
+}
+
 static enum handled
 look(struct request *r, struct text path, bool peek)
 {
@@ -32,6 +42,7 @@ look(struct request *r, struct text path, bool peek)
 	r->lookup = path;
 	r->wait.done = waited;
 	r->wait.client = conn_client(r);
+	r->wait.data = wants_all(r);
 	e = stat_lookup(r->worker->stats, r->scope, path, peek ? NULL : &r->wait);
 	if (e == NULL)
 		return (peek ? HANDLED_NOT_NOW : HANDLED_LATER);
