@@ -1,7 +1,12 @@
 /* io/async.c -- see async.h */
 #include <errno.h>
+#include <poll.h>
+#include <unistd.h>
 #include "base/clock.h"
 #include "io/async.h"
+#include "io/engine.h"
+
+#define SETTLE_NS (200 * NS_PER_MS) /* what a disk that works needs; one that does not is not waited for */
 
 void
 io_async_init(struct io_async *a, const struct io_async_conf *conf, void (*start)(struct io_async *, struct io_job *))
@@ -9,6 +14,18 @@ io_async_init(struct io_async *a, const struct io_async_conf *conf, void (*start
 	queue_init(&a->queue, conf->per_device, conf->total, conf->max_waiting, conf->stuck_ms);
 	a->start = start;
 	a->starting = false;
+}
+
+void
+io_async_settle(struct io_async *a, int fd, struct io_watch *w)
+{
+	struct pollfd p = {.fd = fd, .events = POLLIN};
+	uint64_t count, now, until = clock_mono_ns() + SETTLE_NS;
+
+	while (a->queue.running != 0 && (now = clock_mono_ns()) < until) {
+		if (poll(&p, 1, (int)((until - now) / NS_PER_MS) + 1) > 0 && read(fd, &count, sizeof(count)) > 0)
+			w->ready(w);
+	}
 }
 
 int

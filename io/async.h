@@ -12,6 +12,8 @@
 
 #include "io/queue.h"
 
+struct io_watch; /* io/engine.h */
+
 struct io_async {
 	struct io_queue queue;
 	void (*start)(struct io_async *, struct io_job *); /* may call io_async_done() at once */
@@ -24,6 +26,9 @@ struct io_async_conf {
 };
 
 void io_async_init(struct io_async *, const struct io_async_conf *, void (*start)(struct io_async *, struct io_job *));
+/* When the loop ends: a short time for those that nobody waits for any more to come back, as fd (an eventfd that is
+ * watched) tells.  Blocks. */
+void io_async_settle(struct io_async *, int fd, struct io_watch *);
 /* -EBUSY: the kernel still has some: leave alone what they point at, for ever. */
 int io_async_fini(struct io_async *);
 

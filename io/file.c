@@ -426,12 +426,8 @@ static const struct {
 } old_names[] = {
 	{"write", "writev", "\"write\" is \"writev\" now"},
 	{"sendfile", "linux-sendfile", "\"sendfile\" is \"linux-sendfile\" here"},
-	{"gthread-sendfile", "linux-sendfile",
-	    "linux-sendfile reads cold windows in threads: it took the place of gthread-sendfile"},
 	{"threads", "gthread-aio", "\"threads\" is \"gthread-aio\" here"},
-	{"posix-aio", "gthread-aio", "posix-aio is not built in; gthread-aio reads in threads too"},
-	{"linux-aio-sendfile", "gthread-aio", "linux-aio-sendfile is not built in; gthread-aio takes its place"},
-	{"linux-aio", "gthread-aio", "linux-aio is not built in; gthread-aio takes its place"},
+	{"linux-aio", "linux-aio-sendfile", "\"linux-aio\" is \"linux-aio-sendfile\" here"},
 	{"aio", "gthread-aio", "\"aio\" is \"gthread-aio\" here"},
 };
 

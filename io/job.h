@@ -97,6 +97,8 @@ void io_read_pool(struct io_op *);
 void io_read_cached(struct io_op *, io_push_fn *);
 /* SEND_FILE, for backends: from the loop, after a job has brought in what is not known to be in memory. */
 void io_send_warm(struct io *, struct io_op *, io_push_fn *);
+/* SEND_FILE: a thread reads and sends, at most io_chunk() bytes.  async: how that is counted. */
+void io_send_pool(struct io_op *, bool async);
 /* In a thread.  Bytes (fewer at the end of the file) or -errno.  The kernel is told to start on `ahead`
  * bytes behind them. */
 int64_t io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead);

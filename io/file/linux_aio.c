@@ -1,0 +1,265 @@
+/* io/file/linux_aio.c -- linux-aio-sendfile: the disk writes into shared memory, which sendfile(2) sends.
+ *
+ *   loop                       read pool                               kernel
+ *   queue --> shm_get() -----> shm_renew(), io_submit(O_DIRECT) -----> disk --> shared memory
+ *                              pread(2) of the ends                      |
+ *                  <-- eventfd -----'                    <-- eventfd ----'
+ *   sendfile(2) from shared memory, in as many calls as the socket wants; sock->kept meanwhile
+ *
+ * io_submit() takes the pages of the buffer (690 us for fresh ones of 1 MiB) and sleeps if the map of the file's blocks
+ * is not in memory: so it is a thread's.  O_DIRECT wants whole pages: what lies before the first and behind the last is
+ * read through the ordinary descriptor.
+ *
+ * Only the file systems that linux_aio_read.c lists are known to have O_DIRECT and to be asynchronous with it.  Elsewhere, and where a
+ * file refuses it, a thread reads all of the window.  FUSE is not listed because a process cannot end before its
+ * requests have (exit_aio), and a daemon that hangs never ends them.  No shared memory: that window is the read pool's
+ * to send.
+ *
+ * The system calls are made directly: libaio's io_submit() and io_cancel() have the names of ours.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include "io/file/linux_aio.h"
+
+#define CHUNK (1u << 20)
+#define WINDOWS 256u /* per loop, in flight or kept for clients that are slow to take them */
+
+static void
+read_free(struct read_job *r)
+{
+	if (r->shm != NULL)
+		shm_put(&r->la->shm, r->shm);
+	io_job_free(r->la->io, &r->job);
+}
+
+static void
+linux_drop(struct io *io, void *state, struct io_sock *s)
+{
+	struct read_job *r = s->kept;
+
+	s->kept = NULL;
+	read_free(r);
+}
+
+static void
+send_kept(struct io *io, struct io_op *op)
+{
+	struct read_job *r = op->sock->kept;
+	uint64_t left = (uint64_t)r->job.res - r->sent;
+	off_t at = (off_t)(r->job.off % PAGE + r->sent);
+	ssize_t n;
+
+	do
+		n = sendfile(op->sock->fd, r->shm->fd, &at, left < op->file.len ? left : op->file.len);
+	while (n < 0 && errno == EINTR);
+	if (n < 0 && errno == EAGAIN) {
+		op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
+		io->calls->park(io, op);
+		return;
+	}
+	io_complete(op, n < 0 ? -errno : n);
+	if (n > 0)
+		r->sent += (uint32_t)n;
+	if (r->sent == r->job.res)
+		linux_drop(io, r->la, op->sock);
+}
+
+/* None to be had, or none behind it: as io_submit() and pread() call that. */
+static bool
+no_memory(const struct read_job *r, int64_t res)
+{
+	return (r->shm == NULL || res == -ENOMEM || res == -ENOSPC || res == -EFAULT);
+}
+
+/* Nothing was read, or nobody wants it. */
+static void
+read_failed(struct read_job *r, struct io_op *op, int64_t res)
+{
+	bool memory = no_memory(r, res);
+
+	read_free(r);
+	if (op == NULL)
+		return;
+	if (!memory) {
+		io_complete(op, res);
+		return;
+	}
+	linux_aio_say(R_MEMORY, (int)res);
+	io_send_pool(op, false);
+}
+
+static void
+read_finish(struct io_job *j)
+{
+	struct read_job *r = container_of(j, struct read_job, job);
+	struct io *io = r->la->io;
+	struct io_op *op = j->op;
+
+	if (j->res > 0)
+		io_count_read(io, r->submitted);
+	if (op == NULL || j->res <= 0) {
+		read_failed(r, op, j->res);
+		return;
+	}
+	op->at.handed = clock_mono_ns();
+	op->sock->kept = r;
+	j->op = NULL;
+	if (op->sock->hints & SOCK_WRITABLE)
+		send_kept(io, op);
+	else
+		io->calls->park(io, op);
+}
+
+/* Windows end at a page, so that only the first of a range has a head and only the last a tail. */
+static uint32_t
+window_of(const struct io_op *op)
+{
+	uint64_t off = op->file.off, end = page_down(off + io_chunk(op->io));
+
+	if (op->file.len <= io_chunk(op->io) || end <= off)
+		return (op->file.len < io_chunk(op->io) ? op->file.len : io_chunk(op->io));
+	return ((uint32_t)(end - off));
+}
+
+static struct read_job *
+read_job(struct linux_aio *la, struct io_op *op)
+{
+	struct read_job *r = calloc(1, sizeof(*r));
+
+	if (r == NULL)
+		return (NULL);
+	io_job_init(&r->job, la->io, op);
+	list_init(&r->back);
+	r->job.finish = read_finish;
+	r->job.file = io_file_ref(op->file.file);
+	r->job.dev = io_file_dev(op->file.file);
+	r->job.off = op->file.off;
+	r->job.len = window_of(op);
+	r->la = la;
+	return (r);
+}
+
+static void
+read_window(struct linux_aio *la, struct io_op *op)
+{
+	struct read_job *r = read_job(la, op);
+
+	if (r == NULL)
+		io_complete(op, -ENOMEM);
+	else
+		io_async_start(&la->async, op, &r->job);
+}
+
+static bool
+continues(const struct read_job *r, const struct io_op *op)
+{
+	return (r->job.file == op->file.file && r->job.off + r->sent == op->file.off);
+}
+
+static void
+linux_send(struct io *io, void *state, struct io_op *op)
+{
+	struct io_sock *s = op->sock;
+
+	if (s->kept != NULL && !continues(s->kept, op))
+		linux_drop(io, state, s);
+	if ((s->hints & SOCK_WRITABLE) == 0)
+		io->calls->park(io, op);
+	else if (s->kept != NULL)
+		send_kept(io, op);
+	else
+		read_window(state, op);
+}
+
+static void
+linux_read(struct io *io, void *state, struct io_op *op)
+{
+	io_read_pool(op);
+}
+
+/* ---------------------------------------------------------------- open and close */
+
+static int
+context_open(struct linux_aio *la, struct io *io, unsigned jobs, const char **why)
+{
+	*why = "linux-aio-sendfile: no descriptor for a loop";
+	la->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (la->eventfd < 0)
+		return (-errno);
+	if (syscall(SYS_io_setup, jobs, &la->ctx) < 0) {
+		*why = errno == EAGAIN ? "linux-aio-sendfile: all slots of /proc/sys/fs/aio-max-nr are taken" :
+		    "linux-aio-sendfile: this kernel lets us have no aio";
+		return (-errno);
+	}
+	la->watch.ready = linux_aio_reads_back;
+	return (io->calls->watch(io, la->eventfd, &la->watch));
+}
+
+static void
+state_free(struct linux_aio *la)
+{
+	pthread_mutex_lock(&la->lock); /* until the thread of the last read has rung */
+	pthread_mutex_unlock(&la->lock);
+	if (la->ctx != 0)
+		syscall(SYS_io_destroy, la->ctx); /* nothing is in flight: it does not wait for a disk */
+	if (la->eventfd >= 0)
+		close(la->eventfd);
+	shm_pool_free(&la->shm);
+	pthread_mutex_destroy(&la->lock);
+	free(la);
+}
+
+static int
+linux_open(struct io *io, const struct io_conf *conf, void **state, const char **why)
+{
+	const struct io_async_conf ac = {
+		.per_device = conf->per_device != 0 ? conf->per_device : conf->read_jobs, .total = conf->read_jobs,
+		.max_waiting = conf->max_queue, .stuck_ms = conf->stuck_ms,
+	};
+	struct linux_aio *la = calloc(1, sizeof(*la));
+	uint32_t chunk = conf->chunk != 0 ? conf->chunk : CHUNK;
+	int err;
+
+	*why = "linux-aio-sendfile: no memory for a loop";
+	if (la == NULL)
+		return (-ENOMEM);
+	la->io = io;
+	list_init(&la->filled);
+	pthread_mutex_init(&la->lock, NULL);
+	shm_pool_init(&la->shm, (uint32_t)page_down((chunk > IO_CHUNK_MIN ? chunk : IO_CHUNK_MIN) + 2 * PAGE), WINDOWS);
+	io_async_init(&la->async, &ac, linux_aio_read_start);
+	err = context_open(la, io, conf->read_jobs, why);
+	if (err != 0) {
+		state_free(la);
+		return (err);
+	}
+	*why = NULL;
+	*state = la;
+	return (0);
+}
+
+/* What is in flight still writes to memory of ours, and io_destroy() would wait for it: left alone then. */
+static void
+linux_close(struct io *io, void *state)
+{
+	struct linux_aio *la = state;
+
+	io_async_settle(&la->async, la->eventfd, &la->watch);
+	if (io_async_fini(&la->async) == 0)
+		state_free(la);
+}
+
+extern const struct file_backend file_gthread_sendfile;
+
+const struct file_backend file_linux_aio_sendfile = {
+	.name = "linux-aio-sendfile",
+	.doc = "O_DIRECT reads by the kernel's aio into shared memory, then sendfile(2); bypasses the page cache, so files "
+	       "that are asked for again come from the disk again",
+	.tag = "network_linux_aio.c.78:",
+	.send_file = true, .chunk = CHUNK, .counts = FILE_COUNTS(linux_aio), .instead = &file_gthread_sendfile,
+	.open = linux_open, .close = linux_close, .read = linux_read, .send = linux_send, .drop = linux_drop,
+};

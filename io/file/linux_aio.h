@@ -1,0 +1,59 @@
+/* io/file/linux_aio.h -- linux-aio-sendfile, for its own two files: linux_aio.c sends windows, linux_aio_read.c brings
+ * them in.
+ *
+ * Thread   the loop's, but for what a read lends to the thread that fills it.
+ */
+#ifndef IO_FILE_LINUX_AIO_H
+#define IO_FILE_LINUX_AIO_H
+
+#include <linux/aio_abi.h>
+#include <pthread.h>
+#include "io/async.h"
+#include "io/engine.h"
+#include "io/shm.h"
+
+#define PAGE 4096ull
+
+enum reason { R_NONE, R_FOREIGN, R_REFUSED, R_MEMORY, REASONS };
+
+struct linux_aio {
+	struct io *io;
+	struct io_async async;
+	struct io_watch watch;
+	struct shm_pool shm;
+	aio_context_t ctx;
+	int eventfd;
+	pthread_mutex_t lock;
+	struct list filled; /* under it */
+};
+
+/* Byte off of the file is at off % PAGE of the shared memory, so that pages meet pages. */
+struct read_job {
+	struct io_job job; /* off, len: what is wanted */
+	struct linux_aio *la;
+	struct shm *shm;
+	uint32_t sent;
+	unsigned parts;    /* still out: the thread, the kernel */
+	int64_t direct;    /* the kernel's result */
+	/* the thread's until it is back */
+	struct list back;
+	struct iocb cb;
+	bool no_direct, submitted;
+	int direct_fd;     /* the file's, -1: to be opened */
+	int fresh_fd;      /* opened here */
+	int64_t head, tail; /* read by the thread; head is everything when nothing was submitted */
+	enum reason why;
+};
+
+static inline uint64_t
+page_down(uint64_t off)
+{
+	return (off & ~(PAGE - 1));
+}
+
+/* For io_async: r->job comes back by io_async_done(), with r->shm as far as there was memory. */
+void linux_aio_read_start(struct io_async *, struct io_job *);
+void linux_aio_reads_back(struct io_watch *); /* of la->eventfd */
+void linux_aio_say(enum reason, int err);     /* once: why it is done in another way */
+
+#endif

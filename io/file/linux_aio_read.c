@@ -1,0 +1,280 @@
+/* io/file/linux_aio_read.c -- windows come into shared memory: by the kernel, or by a thread where it cannot.
+ *
+ *   start --> thread: shm_renew(), io_submit() --> disk --> eventfd ---.
+ *                     pread(2) of both ends -----> eventfd ------------+--> the loop: both are back
+ *
+ * A thread that comes back needs no port (its job has no finish()): what is in flight when the loop ends is waited for
+ * a moment, and the port is closed by then.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "io/file/linux_aio.h"
+
+#ifndef XFS_SUPER_MAGIC
+#define XFS_SUPER_MAGIC 0x58465342 /* "XFSB" */
+#endif
+
+#define EVENTS 32
+
+struct fill_job {
+	struct io_job job;
+	struct read_job *read;
+};
+
+/* What O_DIRECT reads of it: from..to, nothing if from >= to. */
+static uint64_t
+direct_from(const struct read_job *r)
+{
+	return (page_down(r->job.off + PAGE - 1));
+}
+
+static uint64_t
+direct_to(const struct read_job *r)
+{
+	return (page_down(r->job.off + r->job.len));
+}
+
+static char *
+place_of(const struct read_job *r, uint64_t off)
+{
+	return (r->shm->map + (off - page_down(r->job.off)));
+}
+
+void
+linux_aio_say(enum reason why, int err)
+{
+	static bool said[REASONS];
+	static const char *const text[REASONS] = {
+		[R_FOREIGN] = "a file system not known to read asynchronously with O_DIRECT",
+		[R_REFUSED] = "O_DIRECT is refused", [R_MEMORY] = "no shared memory, or all of it is kept for slow clients",
+	};
+
+	if (why == R_NONE || __atomic_exchange_n(&said[why], true, __ATOMIC_RELAXED))
+		return;
+	log_event(LOG_WARN, NULL, "linux-aio.instead", LF_STR("why", text[why]), LF_ERR("error", err),
+	    LF_STR("then", "the read pool"));
+}
+
+/* ---------------------------------------------------------------- in a thread */
+
+static int
+direct_open(struct read_job *r)
+{
+	struct statfs fs;
+	char path[32];
+
+	if (r->direct_fd >= 0)
+		return (r->direct_fd);
+	if (fstatfs(r->job.file->fd, &fs) < 0 || (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != XFS_SUPER_MAGIC)) {
+		r->why = R_FOREIGN;
+		return (-1);
+	}
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->job.file->fd);
+	r->fresh_fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOCTTY);
+	if (r->fresh_fd < 0)
+		r->why = R_REFUSED;
+	return (r->fresh_fd);
+}
+
+/* False: not to be had. */
+static bool
+submit(struct read_job *r)
+{
+	uint64_t from = direct_from(r), to = direct_to(r);
+	struct iocb *cb = &r->cb;
+	int fd;
+
+	if (r->no_direct || from >= to || (fd = direct_open(r)) < 0)
+		return (false);
+	*cb = (struct iocb){
+		.aio_lio_opcode = IOCB_CMD_PREAD, .aio_fildes = (uint32_t)fd, .aio_data = (uintptr_t)r,
+		.aio_buf = (uintptr_t)place_of(r, from), .aio_nbytes = to - from, .aio_offset = (int64_t)from,
+		.aio_flags = IOCB_FLAG_RESFD, .aio_resfd = (uint32_t)r->la->eventfd,
+	};
+	if (syscall(SYS_io_submit, r->la->ctx, 1, &cb) == 1)
+		return (true);
+	r->why = R_REFUSED;
+	return (false);
+}
+
+static int64_t
+read_part(const struct read_job *r, uint64_t from, uint64_t to)
+{
+	if (from >= to)
+		return (0);
+	return (io_read_window(r->job.file->fd, place_of(r, from), (uint32_t)(to - from), from, 0));
+}
+
+static void
+fill(struct read_job *r)
+{
+	uint64_t off = r->job.off, end = off + r->job.len;
+
+	r->submitted = false;
+	if (shm_renew(r->shm, r->la->shm.size) != 0) {
+		r->head = -ENOMEM;
+		return;
+	}
+	r->submitted = submit(r);
+	r->head = read_part(r, off, r->submitted ? direct_from(r) : end);
+	r->tail = r->submitted ? read_part(r, direct_to(r), end) : 0;
+}
+
+static void
+ring_locked(struct linux_aio *la)
+{
+	uint64_t one = 1;
+
+	if (write(la->eventfd, &one, sizeof(one)) < 0)
+		must(errno == EAGAIN); /* the count is at its limit: readable all the same */
+}
+
+static void
+fill_run(struct io_job *j)
+{
+	struct read_job *r = container_of(j, struct fill_job, job)->read;
+	struct linux_aio *la = r->la;
+
+	fill(r);
+	pthread_mutex_lock(&la->lock);
+	list_add_tail(&la->filled, &r->back);
+	ring_locked(la); /* with the lock: the loop may end as soon as it has this one */
+	pthread_mutex_unlock(&la->lock);
+}
+
+/* ---------------------------------------------------------------- a window comes in */
+
+static int
+fill_start(struct read_job *r)
+{
+	struct fill_job *f = malloc(sizeof(*f));
+	int err;
+
+	if (f == NULL)
+		return (-ENOMEM);
+	io_job_init(&f->job, r->la->io, NULL);
+	f->job.run = fill_run;
+	f->job.dev = r->job.dev;
+	f->job.client = r->job.client;
+	f->read = r;
+	r->no_direct = r->job.file->no_direct;
+	r->direct_fd = r->job.file->direct_fd;
+	r->fresh_fd = -1;
+	r->why = R_NONE;
+	r->parts = 2;
+	err = io_job_push(r->la->io, &f->job, LANE_READ);
+	if (err != 0)
+		free(f);
+	return (err);
+}
+
+void
+linux_aio_read_start(struct io_async *async, struct io_job *j)
+{
+	struct read_job *r = container_of(j, struct read_job, job);
+	int err;
+
+	err = shm_get(&r->la->shm, &r->shm);
+	if (err == 0)
+		err = fill_start(r);
+	if (err != 0)
+		io_async_done(async, j, err);
+}
+
+static int64_t
+bytes_read(const struct read_job *r)
+{
+	uint64_t from = direct_from(r), to = direct_to(r);
+	int64_t n = r->head;
+
+	if (!r->submitted || n != (int64_t)(from - r->job.off))
+		return (n);
+	if (r->direct < 0)
+		return (n > 0 ? n : r->direct);
+	n += r->direct;
+	return (r->direct == (int64_t)(to - from) && r->tail > 0 ? n + r->tail : n);
+}
+
+static void
+part_back(struct read_job *r)
+{
+	int err;
+
+	if (--r->parts > 0)
+		return;
+	if (r->submitted && r->direct == -EINVAL) { /* some refuse only now */
+		r->job.file->no_direct = true;
+		linux_aio_say(R_REFUSED, -EINVAL);
+		err = fill_start(r);
+		if (err != 0)
+			io_async_done(&r->la->async, &r->job, err);
+		return;
+	}
+	io_async_done(&r->la->async, &r->job, bytes_read(r));
+}
+
+/* The descriptor it opened is the file's, if nobody was faster. */
+static void
+direct_keep(struct read_job *r)
+{
+	struct io_file *f = r->job.file;
+
+	f->no_direct = f->no_direct || r->why != R_NONE;
+	if (r->fresh_fd >= 0 && f->direct_fd < 0)
+		f->direct_fd = r->fresh_fd;
+	else if (r->fresh_fd >= 0)
+		r->la->io->calls->close_file(r->la->io, r->fresh_fd, r->job.dev);
+	linux_aio_say(r->why, 0);
+}
+
+static void
+threads_back(struct linux_aio *la)
+{
+	struct read_job *r;
+	struct list back, *l;
+
+	list_init(&back);
+	pthread_mutex_lock(&la->lock);
+	list_splice_tail(&back, &la->filled);
+	pthread_mutex_unlock(&la->lock);
+	while ((l = list_pop(&back)) != NULL) {
+		r = list_entry(l, struct read_job, back);
+		direct_keep(r);
+		if (!r->submitted)
+			r->parts--;
+		part_back(r);
+	}
+}
+
+static void
+kernel_back(struct linux_aio *la)
+{
+	struct timespec none = {0};
+	struct io_event ev[EVENTS];
+	struct read_job *r;
+	long i, n;
+
+	while ((n = syscall(SYS_io_getevents, la->ctx, 0, EVENTS, ev, &none)) > 0) {
+		for (i = 0; i < n; i++) {
+			r = (struct read_job *)(uintptr_t)ev[i].data;
+			r->direct = ev[i].res;
+			part_back(r);
+		}
+	}
+}
+
+void
+linux_aio_reads_back(struct io_watch *w)
+{
+	struct linux_aio *la = container_of(w, struct linux_aio, watch);
+
+	threads_back(la);
+	kernel_back(la);
+}

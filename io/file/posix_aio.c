@@ -1,0 +1,369 @@
+/* io/file/posix_aio.c -- posix-aio: aio_read(3), whose threads are the C library's.
+ *
+ *   loop                                 library                reaper, a thread of this loop
+ *   queue --> aio_read() --------------> thread: pread(2)
+ *         \-- EAGAIN: read pool          |
+ *   <-- eventfd <------------------------+--------------------- aio_suspend() for all that are being read
+ *   send from memory
+ *
+ * SIGEV_THREAD would need no reaper, but starts a thread for each result and unblocks all signals in it: a TERM that
+ * arrives there does not reach the main thread and ends the process (glibc 2.36).  aio_suspend() does not hear of reads
+ * that begin after it; so one request is always a read from an eventfd, the bell, which the loop rings then.
+ *
+ * glibc gives requests of one descriptor to one thread, one after the other: clients of different files are served
+ * together, those of one cold file take turns.
+ */
+#include <aio.h>
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+#include "base/log.h"
+#include "io/async.h"
+#include "io/engine.h"
+
+/* The library starts them one by one as they are needed and keeps them for a second; our queues are the limit. */
+#define LIBRARY_THREADS 16384
+#define NO_BELL_NS 10000000 /* how often to look around when there was no memory for the bell */
+
+struct aio_job {
+	struct io_job job;
+	struct io *io;
+	struct list reading; /* the reaper's */
+	struct aiocb cb;
+};
+
+struct posix_aio {
+	struct io *io;
+	struct io_async async;
+	struct io_watch watch;
+	pthread_t reaper;
+	pthread_mutex_t lock;
+	/* under it */
+	struct list reading, ended;
+	bool stop, belled;
+	/* the reaper's */
+	int wakefd, bellfd;
+	struct aiocb bell;
+	uint64_t rung;
+	const struct aiocb **wait;
+};
+
+/* ---------------------------------------------------------------- the reaper */
+
+static bool
+ended(const struct aiocb *cb)
+{
+	return (aio_error(cb) != EINPROGRESS);
+}
+
+static bool
+bell_set(struct posix_aio *p)
+{
+	p->bell = (struct aiocb){.aio_fildes = p->bellfd, .aio_buf = &p->rung, .aio_nbytes = sizeof(p->rung)};
+	p->bell.aio_sigevent.sigev_notify = SIGEV_NONE;
+	return (aio_read(&p->bell) == 0);
+}
+
+static void
+ring(int fd)
+{
+	uint64_t one = 1;
+
+	if (write(fd, &one, sizeof(one)) < 0)
+		must(errno == EAGAIN); /* the count is at its limit: readable all the same */
+}
+
+/* With the lock.  True: there are some for the loop. */
+static bool
+take_ended(struct posix_aio *p)
+{
+	struct list *l, *next;
+	bool any = false;
+
+	list_foreach_safe (l, next, &p->reading) {
+		if (!ended(&list_entry(l, struct aio_job, reading)->cb))
+			continue;
+		list_del(l);
+		list_add_tail(&p->ended, l);
+		any = true;
+	}
+	return (any);
+}
+
+/* With the lock, which is let go meanwhile. */
+static void
+wait_for_some(struct posix_aio *p)
+{
+	const struct timespec soon = {.tv_nsec = NO_BELL_NS};
+	struct list *l;
+	int n = 0;
+
+	if (p->belled)
+		p->wait[n++] = &p->bell;
+	for (l = p->reading.next; l != &p->reading; l = l->next)
+		p->wait[n++] = &list_entry(l, struct aio_job, reading)->cb;
+	pthread_mutex_unlock(&p->lock);
+	(void)aio_suspend(p->wait, n, p->belled ? NULL : &soon);
+	pthread_mutex_lock(&p->lock);
+}
+
+static void *
+reaper_main(void *arg)
+{
+	struct posix_aio *p = arg;
+
+	pthread_mutex_lock(&p->lock);
+	while (!p->stop) {
+		wait_for_some(p);
+		if (take_ended(p))
+			ring(p->wakefd);
+		if (!p->belled || ended(&p->bell))
+			p->belled = bell_set(p);
+	}
+	pthread_mutex_unlock(&p->lock);
+	if (p->belled) {
+		ring(p->bellfd); /* it may have been set again after the last */
+		while (!ended(&p->bell))
+			(void)aio_suspend((const struct aiocb *[]){&p->bell}, 1, NULL);
+	}
+	return (NULL);
+}
+
+/* ---------------------------------------------------------------- a read */
+
+static void
+read_finish(struct io_job *j)
+{
+	struct io *io = container_of(j, struct aio_job, job)->io; /* the port may be closed already */
+
+	if (j->op != NULL) {
+		if (j->res > 0) {
+			j->op->buf = j->buf;
+			j->buf = NULL;
+		}
+		io_complete(j->op, j->res);
+	}
+	io_job_free(io, j);
+}
+
+static struct aio_job *
+read_job(struct io_op *op)
+{
+	struct aio_job *a = malloc(sizeof(*a));
+
+	if (a == NULL)
+		return (NULL);
+	io_job_init(&a->job, op->io, op);
+	list_init(&a->reading);
+	a->io = op->io;
+	a->job.file = io_file_ref(op->file.file);
+	a->job.dev = io_file_dev(op->file.file);
+	a->job.off = op->file.off;
+	a->job.len = op->file.len;
+	a->job.buf = io_window_get(op->io);
+	if (a->job.buf == NULL) {
+		io_job_free(op->io, &a->job);
+		return (NULL);
+	}
+	return (a);
+}
+
+static void
+pool_run(struct io_job *j)
+{
+	j->res = io_read_window(j->file->fd, j->buf, j->len, j->off, 0);
+}
+
+/* The library has no memory for one more request. */
+static void
+pool_instead(struct io_job *j)
+{
+	static bool said;
+	struct io *io = container_of(j, struct aio_job, job)->io;
+	struct io_op *op = j->op;
+
+	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
+		log_event(LOG_WARN, NULL, "posix-aio.refused", LF_ERR("error", j->res), LF_STR("then", "the read pool"));
+	if (op == NULL) {
+		io_job_free(io, j);
+		return;
+	}
+	io_count_read(io, false);
+	j->async = NULL;
+	j->run = pool_run;
+	j->finish = read_finish;
+	io_job_start(op, j, LANE_READ);
+}
+
+static void
+read_start(struct io_async *async, struct io_job *j)
+{
+	struct posix_aio *p = container_of(async, struct posix_aio, async);
+	struct aio_job *a = container_of(j, struct aio_job, job);
+
+	a->cb = (struct aiocb){.aio_fildes = j->file->fd, .aio_buf = j->buf, .aio_nbytes = j->len, .aio_offset = (off_t)j->off};
+	a->cb.aio_sigevent.sigev_notify = SIGEV_NONE;
+	if (aio_read(&a->cb) != 0) {
+		j->finish = pool_instead;
+		io_async_done(async, j, -errno);
+		return;
+	}
+	io_count_read(p->io, true);
+	pthread_mutex_lock(&p->lock);
+	list_add_tail(&p->reading, &a->reading);
+	pthread_mutex_unlock(&p->lock);
+	ring(p->bellfd);
+}
+
+static void
+reads_ended(struct io_watch *w)
+{
+	struct posix_aio *p = container_of(w, struct posix_aio, watch);
+	struct list done, *l;
+	struct aio_job *a;
+	int err;
+
+	list_init(&done);
+	pthread_mutex_lock(&p->lock);
+	list_splice_tail(&done, &p->ended);
+	pthread_mutex_unlock(&p->lock);
+	while ((l = list_pop(&done)) != NULL) {
+		a = list_entry(l, struct aio_job, reading);
+		err = aio_error(&a->cb);
+		io_async_done(&p->async, &a->job, err != 0 ? -err : aio_return(&a->cb));
+	}
+}
+
+static void
+posix_read(struct io *io, void *state, struct io_op *op)
+{
+	struct posix_aio *p = state;
+	struct aio_job *a = read_job(op);
+
+	must(op->file.len <= io->window);
+	if (a == NULL) {
+		io_complete(op, -ENOMEM);
+		return;
+	}
+	a->job.finish = read_finish;
+	io_async_start(&p->async, op, &a->job);
+}
+
+/* ---------------------------------------------------------------- open and close */
+
+static void
+library_init(void)
+{
+	const struct aioinit all = {.aio_threads = LIBRARY_THREADS, .aio_num = 1024};
+
+	aio_init(&all);
+}
+
+static int
+reaper_start(struct posix_aio *p)
+{
+	sigset_t all, old;
+	int err;
+
+	p->belled = bell_set(p);
+	if (!p->belled)
+		return (-errno);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
+	err = pthread_create(&p->reaper, NULL, reaper_main, p);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err != 0) { /* the library holds the bell */
+		ring(p->bellfd);
+		while (!ended(&p->bell))
+			(void)aio_suspend((const struct aiocb *[]){&p->bell}, 1, NULL);
+	}
+	return (-err);
+}
+
+static void
+state_free(struct posix_aio *p)
+{
+	if (p->wakefd >= 0)
+		close(p->wakefd);
+	if (p->bellfd >= 0)
+		close(p->bellfd);
+	pthread_mutex_destroy(&p->lock);
+	free(p->wait);
+	free(p);
+}
+
+static int
+state_open(struct posix_aio *p, struct io *io, const struct io_conf *conf)
+{
+	int err;
+
+	p->wakefd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	p->bellfd = eventfd(0, EFD_CLOEXEC);
+	if (p->wakefd < 0 || p->bellfd < 0)
+		return (-errno);
+	p->wait = calloc(conf->read_jobs + 1, sizeof(*p->wait));
+	if (p->wait == NULL)
+		return (-ENOMEM);
+	p->watch.ready = reads_ended;
+	err = io->calls->watch(io, p->wakefd, &p->watch);
+	return (err != 0 ? err : reaper_start(p));
+}
+
+static int
+posix_open(struct io *io, const struct io_conf *conf, void **state, const char **why)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	const struct io_async_conf ac = {
+		.per_device = conf->per_device != 0 ? conf->per_device : conf->read_jobs, .total = conf->read_jobs,
+		.max_waiting = conf->max_queue, .stuck_ms = conf->stuck_ms,
+	};
+	struct posix_aio *p = calloc(1, sizeof(*p));
+	int err;
+
+	*why = "posix-aio: no memory, thread or descriptor for a loop's reaper";
+	if (p == NULL)
+		return (-ENOMEM);
+	pthread_once(&once, library_init);
+	p->io = io;
+	p->wakefd = p->bellfd = -1;
+	list_init(&p->reading);
+	list_init(&p->ended);
+	pthread_mutex_init(&p->lock, NULL);
+	io_async_init(&p->async, &ac, read_start);
+	err = state_open(p, io, conf);
+	if (err != 0) {
+		state_free(p);
+		return (err);
+	}
+	*why = NULL;
+	*state = p;
+	return (0);
+}
+
+static void
+posix_close(struct io *io, void *state)
+{
+	struct posix_aio *p = state;
+
+	io_async_settle(&p->async, p->wakefd, &p->watch);
+	pthread_mutex_lock(&p->lock);
+	p->stop = true;
+	pthread_mutex_unlock(&p->lock);
+	ring(p->bellfd);
+	pthread_join(p->reaper, NULL);
+	if (io_async_fini(&p->async) == 0)
+		state_free(p);
+}
+
+extern const struct file_backend file_gthread_aio;
+
+const struct file_backend file_posix_aio = {
+	.name = "posix-aio",
+	.doc = "aio_read(3), then writev(2); the C library reads one file for one client at a time",
+	.tag = "network_posix_aio.c.78:",
+	.chunk = 1 << 20, .counts = FILE_COUNTS(posix_aio), .instead = &file_gthread_aio,
+	.open = posix_open, .close = posix_close, .read = posix_read,
+};
