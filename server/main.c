@@ -13,12 +13,6 @@
 #include "server/places.h"
 #include "server/process.h"
 
-/* Named in old files, and what takes their place here. */
-static const struct options_feature absent[] = {
-	{"linux-aio-sendfile", "not in this version: gthread-aio takes its place", false},
-	{"posix-aio", "not in this version: gthread-aio takes its place", false},
-};
-
 static int
 put_out(struct buf *out)
 {
@@ -40,10 +34,9 @@ print_features(void)
 	for (n = 0; n < NELEM(f) && io_engines[n] != NULL; n++)
 		f[n] = (struct options_feature){io_engines[n]->name, io_engines[n]->doc, true};
 	options_features(&out, "Event handlers", f, n);
-	for (n = 0; n + NELEM(absent) < NELEM(f) && file_backends[n] != NULL; n++)
+	for (n = 0; n < NELEM(f) && file_backends[n] != NULL; n++)
 		f[n] = (struct options_feature){file_backends[n]->name, file_backends[n]->doc, true};
-	memcpy(&f[n], absent, sizeof(absent));
-	options_features(&out, "Network backends", f, n + NELEM(absent));
+	options_features(&out, "Network backends", f, n);
 	return (put_out(&out));
 }
 

@@ -614,8 +614,8 @@ test_backend_names(void)
 	g_assert_null(note);
 	g_assert_cmpstr(file_backend_by_name("write", &note)->name, ==, "writev");
 	g_assert_nonnull(note);
-	g_assert_cmpstr(file_backend_by_name("gthread-sendfile", &note)->name, ==, "linux-sendfile");
-	g_assert_cmpstr(file_backend_by_name("linux-aio-sendfile", &note)->name, ==, "gthread-aio");
+	g_assert_cmpstr(file_backend_by_name("gthread-sendfile", &note)->name, ==, "gthread-sendfile");
+	g_assert_cmpstr(file_backend_by_name("linux-aio", &note)->name, ==, "linux-aio-sendfile");
 	g_assert_null(file_backend_by_name("win32-send", &note));
 	g_assert_cmpstr(file_backends[0]->name, ==, "linux-sendfile");
 	g_assert_cmpstr(file_backend_by_name("gthread-aio", &note)->tag, ==, "network_gthread_aio.c.78:");

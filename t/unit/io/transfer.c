@@ -195,6 +195,8 @@ sizes_by(uint32_t chunk)
 		io->chunk = chunk;
 	for (i = 0; i < NELEM(sizes); i++) {
 		n = sizes[i];
+		if (chunk != 0 && n > 2 << 20)
+			continue; /* nothing new in 2560 pieces */
 		path = file_make(dir, "f", n);
 		transfer(path, n, 0, n, false, 0, false);
 		transfer(path, n, 0, n, true, 0, true);
@@ -415,7 +417,7 @@ test_cancel(void)
 static bool
 backend_is(const char *name)
 {
-	return (strcmp(backend->name, name) == 0);
+	return (strcmp(io_backend(io)->name, name) == 0);
 }
 
 /* All readers are stuck: the client gets its deadline, others their files once one is free. */
