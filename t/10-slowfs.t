@@ -354,6 +354,20 @@ subtest 'the end, while requests hang' => sub {
 		cmp_ok seconds { $slow->stop }, '<', 5, 'stop does not wait';
 		ok !$slow->mounted, 'not mounted any more';
 	}
+	# forget waits in the kernel for locks of those who wait for an answer, where no signal reaches it.
+	for my $how (qw(TERM KILL)) {
+		my $slow = disk(lookup_ms => 100);
+		my ($d, $pid, $end) = ($slow->dir, $slow->pid, time + 2);
+		my @busy = map { my $n = $_; aside(sub { while (time < $end) { stat "$d/f$_" for $n .. $n + 8 } }) } 1 .. 8;
+		push @busy, aside(sub { eval { $slow->forget while 1 } });
+		sleep 1;
+		kill $how => $pid;
+		ok ended($pid, 10), "$how while the kernel is told to forget";
+		is scalar(grep { ended($_, 10) } @busy), 9, 'nobody is stuck';
+		$slow->stop;
+		ok !$slow->mounted, 'not mounted any more';
+	}
+
 	my $slow = disk();
 	my $d = $slow->dir;
 	$slow->hang;

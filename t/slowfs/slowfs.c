@@ -16,10 +16,11 @@
  *   slowfs.c   command line, start, loop, stop       rule.c     what was ordered: hang, fail
  *   ops.c      answers, from the source              control.c  the socket that takes orders
  *   job.c      queue, spindles, hung requests        node.c     names the kernel knows
- *   caller.c   was the program killed that waits?
+ *   caller.c   was the program killed that waits?    guard.c    clears away what a killed slowfs leaves
  */
 #include "slowfs.h"
 #include "control.h"
+#include "guard.h"
 #include "job.h"
 #include "ops.h"
 
@@ -318,6 +319,8 @@ main(int argc, char **argv)
 	}
 	if ((source_fd = open(source, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
 		return (complain(source, errno, 66));
+	if ((err = guard_start()) != 0)
+		return (complain("cannot start the guard", -err, 71));
 	if (opt.control != NULL && (err = control_open(opt.control)) != 0)
 		return (complain(opt.control, -err, 73));
 	descriptors();
@@ -326,6 +329,7 @@ main(int argc, char **argv)
 		control_close();
 		return (71);
 	}
+	guard_mount(mountpoint);
 	/* A request may be taken back between poll and read. */
 	fcntl(fuse_session_fd(se), F_SETFL, O_NONBLOCK);
 	if ((err = spindles_start(opt.spindles)) != 0 || (err = control_start(se)) != 0) {
@@ -335,6 +339,7 @@ main(int argc, char **argv)
 	}
 	serve(se, sigfd);
 	fuse_session_unmount(se);
+	guard_stop();
 	control_close();
 	counters_print("done");
 	_exit(0);			/* sleeping spindles have nobody left to answer */

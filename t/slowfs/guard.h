@@ -1,0 +1,14 @@
+/* guard.h -- a process that clears the mount away when slowfs itself cannot, because it was killed.
+ *
+ * Most often its end is enough: the device is closed, and whoever waits gets an error.  But a thread that is
+ * in the kernel to make it forget waits for locks of those who wait for us, holds the device open, and
+ * never ends.  Somebody outside has to cut the connection then.
+ */
+#ifndef SLOWFS_GUARD_H
+#define SLOWFS_GUARD_H
+
+int  guard_start(void);			/* before there are threads and a mount; 0 or -errno */
+void guard_mount(const char *mountpoint);	/* it is mounted: this is what to guard */
+void guard_stop(void);			/* it is not any more */
+
+#endif
