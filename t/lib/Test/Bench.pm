@@ -338,7 +338,7 @@ sub aim {
 	my ($self, $what, $is, $op, $mark, @from) = @_;
 	my $met = $op eq '<=' ? $is <= $mark : $is >= $mark;
 	my $remark = (grep { $self->disturbed($_) } @from) ? ', but others disturbed the runs' : '';
-	printf "  %-58s %6.2f  aim %s %.2f  %s%s\n", $what, $is, $op, $mark, $met ? 'met' : 'NOT MET', $remark;
+	printf "  %-60s %6.2f  aim %s %.2f  %s%s\n", $what, $is, $op, $mark, $met ? 'met' : 'NOT MET', $remark;
 	push @{ $self->{result}{aims} }, { what => $what, is => $is, op => $op, aim => $mark,
 		met => $met ? JSON::PP::true() : JSON::PP::false() };
 }

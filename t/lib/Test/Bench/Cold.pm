@@ -18,6 +18,7 @@ use strict;
 use warnings;
 use Time::HiRes qw(sleep);
 use Test::Bench qw(medians spread);
+use Test::Bench::Hot;
 use Test::Bench::Rig;
 
 my $rate = 1000;                # hot requests per second, over 50 connections
@@ -31,7 +32,7 @@ my @beside = (
 	{ name => 'same-disk', title => '16 cold clients of 100 kB on its own disk', clients => 16, list => 'small',
 	  hot => '/slow/1k.bin', not_quick => 1 },
 );
-my @disks = map { { spindles => $_, lookup_ms => 8, read_ms => 8 } } 2, 16;
+my @through = map { { name => "$_-spindles", disk => { spindles => $_, lookup_ms => 8, read_ms => 8 } } } 2, 16;
 my $fetchers = 64;
 my @peers = (
 	{ kind => 'nginx', name => 'nginx' },
@@ -45,26 +46,22 @@ sub run {
 	my ($bench) = @_;
 	my $rig = Test::Bench::Rig->new($bench);
 	my @kinds = $bench->wanted($bench->backends, $accel_fcgi, @peers);
-	my @cases = grep { !($_->{not_quick} && $bench->opt('quick')) } @beside;
+	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @beside, @through);
+	my @cases = grep { $_->{clients} && !($_->{not_quick} && $bench->opt('quick')) } @chosen;
+	my @disks = grep { $_->{disk} } @chosen;
 	my (%beside, %through);
 	for my $round (1 .. $bench->opt('rounds')) {
 		for my $k (@kinds) {
 			my $runs = neighbours($bench, $rig, $k, @cases);
 			push @{ $beside{$_}{ $k->{name} } }, $runs->{$_} for keys %$runs;
 		}
-		for my $disk (@disks) {
-			my $files = Test::Bench::Rig::files_for($disk, $bench->opt('seconds'));
-			my $of = $through{ $disk->{spindles} } //= {};
-			push @{ $of->{rig} }, $rig->plain($disk, $files);
-			push @{ $of->{ $_->{name} } }, $rig->fetch_each_once($_, $disk, files => $files, connections => $fetchers)
-			    for @kinds;
-		}
+		arrivals($bench, $rig, $_->{disk}, $through{ $_->{name} } //= {}, @kinds) for @disks;
 		print "# round $round done\n" if $bench->opt('rounds') > 1;
 	}
 	my @names = map { $_->{name} } @kinds;
 	print_beside($bench, $_, $beside{ $_->{name} }, @names) for @cases;
-	print_through($bench, $_, $through{ $_->{spindles} }, @names) for @disks;
-	print_aims($bench, \@cases, @names);
+	print_through($bench, $_, $through{ $_->{name} }, @names) for @disks;
+	print_aims($bench, \@cases, \@disks, @names);
 }
 
 # ------------------------------------------------------------- who waits for whom
@@ -97,6 +94,7 @@ sub warm_up {
 sub hot_load {
 	my ($bench, $srv, $path) = @_;
 	warm_up($bench, $srv, $path);
+	sleep $head_start;                      # beside cold clients it is as long after the first request
 	return $bench->load(hot_args($bench, $srv, $path));
 }
 
@@ -137,13 +135,21 @@ sub print_beside {
 
 # ------------------------------------------------------------- how much arrives
 
+# One round: the disk itself, then each server.
+sub arrivals {
+	my ($bench, $rig, $disk, $runs, @kinds) = @_;
+	my $files = Test::Bench::Rig::files_for($disk, $bench->opt('seconds'));
+	push @{ $runs->{rig} }, $rig->plain($disk, $files);
+	push @{ $runs->{ $_->{name} } }, $rig->fetch_each_once($_, $disk, files => $files, connections => $fetchers) for @kinds;
+}
+
 sub print_through {
-	my ($bench, $disk, $runs, @names) = @_;
-	my $n = $disk->{spindles};
-	my $of = $bench->result->{through}{$n} = { map { $_ => medians($bench->undisturbed(@{ $runs->{$_} })) } keys %$runs };
+	my ($bench, $case, $runs, @names) = @_;
+	my $disk = $case->{disk};
+	my $of = $bench->result->{through}{ $case->{name} } = { map { $_ => medians($bench->undisturbed(@{ $runs->{$_} })) } keys %$runs };
 	my $best = best_peer($of);
-	print "\nCold files of 100 kB, each once, $n spindles ($disk->{lookup_ms} ms for each look-up and read), "
-	    . "$fetchers connections\n";
+	print "\nCold files of 100 kB, each once, $disk->{spindles} spindles ($disk->{lookup_ms} ms for each look-up and read), "
+	    . "$fetchers connections  ($case->{name})\n";
 	printf "  %-18s %9s %5s %9s %9s %9s %9s %9s %9s %7s %6s\n", 'server', 'MB/s', '+-%', 'of rig', 'of best', 'req/s', 'p99 ms',
 	    'CPU us/rq', 'of apache', 'others%', 'errors';
 	printf "  %-18s %9.1f %5.1f %9.2f %9s %9.0f %9s %9.1f %9s %7.0f   (64 threads that open and read)\n", 'the rig', $of->{rig}{mb},
@@ -175,7 +181,7 @@ sub over {
 # ------------------------------------------------------------- aims
 
 sub print_aims {
-	my ($bench, $cases, @names) = @_;
+	my ($bench, $cases, $disks, @names) = @_;
 	my $ours = $bench->ours(@names) // return;
 	print "\nAims of $ours\n";
 	for my $case (@$cases) {
@@ -183,9 +189,9 @@ sub print_aims {
 		$bench->aim("hot p99 beside $case->{title} / alone", $m->{p99_ratio}, '<=', 2, $m);
 		$bench->aim("hot p50 beside $case->{title} / alone", $m->{p50_ratio}, '<=', 1.1, $m);
 	}
-	for my $disk (@disks) {
-		my $n = $disk->{spindles};
-		my $of = $bench->result->{through}{$n};
+	for my $disk (@$disks) {
+		my $n = $disk->{disk}{spindles};
+		my $of = $bench->result->{through}{ $disk->{name} };
 		my $m = $of->{$ours};
 		my $best = best_peer($of);
 		$bench->aim("cold MB/s, $n spindles / $best", $m->{of_best}, '>=', 0.97, $m, $of->{$best})

@@ -120,9 +120,9 @@ sub plain {
 	my $list = $self->{bench}->dir . '/plain.list';
 	open my $in, '<', $self->list('small') or die $self->list('small') . ": $!";
 	open my $out, '>', $list or die "$list: $!";
-	while (<$in>) {
+	while (defined(my $name = <$in>)) {
 		last if $. > $files;
-		print $out $self->{root}, $_;
+		print $out $self->{root}, $name;
 	}
 	close $out or die "$list: $!";
 	my $seconds = $patience * ideal_seconds($disk, $files);
