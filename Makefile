@@ -11,9 +11,11 @@ say      = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
 JOBS    := $(shell nproc 2>/dev/null || echo 2)
 
 PKGS    := glib-2.0 libpcre2-8
+URING   := $(shell pkg-config --exists liburing 2>/dev/null && echo yes) # without it: no io-uring among the backends
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	   -Wno-unused-parameter -Wno-missing-field-initializers -Werror=implicit-function-declaration
 CPPFLAGS += -D_GNU_SOURCE -DSTAT_ACCEL_VERSION='"$(VERSION)"'
+CPPFLAGS += $(if $(URING),-DHAVE_LIBURING)
 CFLAGS_release = -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-plt
 CFLAGS_asan    = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CFLAGS_tsan    = -O1 -g -fsanitize=thread
@@ -24,6 +26,7 @@ LDFLAGS_V      = $(CFLAGS_$(VARIANT)) -pie -pthread -Wl,-z,relro,-z,now $(LDFLAG
 # `make help` and `make run` work before anything is installed.
 PKG_CFLAGS   = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS     = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
+URING_LIBS   = $(if $(URING),$(shell pkg-config --libs liburing))
 FUSE_FLAGS   = $(shell pkg-config --cflags --libs fuse3 2>/dev/null)
 
 # ---------------------------------------------------------------- layers
@@ -35,7 +38,8 @@ below_proxy-core := proxy-core io base
 below_server     := server proxy-core io base
 below_fcgi-stat-accel := fcgi-stat-accel base
 
-src_of = $(filter-out %/main.c,$(sort $(wildcard $1/*.c $1/*/*.c)))
+left_out := %/main.c $(if $(URING),,%/uring.c)
+src_of = $(filter-out $(left_out),$(sort $(wildcard $1/*.c $1/*/*.c)))
 obj_of = $(patsubst %.c,$B/obj/%.o,$(call src_of,$1))
 lib_of = $(patsubst %,$B/lib/%.a,$(below_$1))
 
@@ -43,7 +47,7 @@ PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel
 SCRIPTS  := $(wildcard scripts/accel-*)
 RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c)) \
 	    $(patsubst t/tools/%.c,$B/bin/%,$(wildcard t/tools/*.c))
-UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(wildcard t/unit/*/*.c)))
+UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wildcard t/unit/*/*.c))))
 
 .PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle run install clean help lint deps fuzz man
 all: $(PROGRAMS)
@@ -63,15 +67,18 @@ $B/unit/$1/%: $B/obj/t/unit/$1/%.o $(call lib_of,$1)
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)$$(CC) $$(LDFLAGS_V) -o $$@ $$^ $$(LIBS_$1) $$(PKG_LIBS)
 endef
-LIBS_fcgi-stat-accel := -lfcgi
+LIBS_io              = $(URING_LIBS)
+LIBS_proxy-core      = $(LIBS_io)
+LIBS_server          = $(LIBS_io)
+LIBS_fcgi-stat-accel = -lfcgi
 $(foreach l,$(LAYERS),$(eval $(call layer_rules,$l)))
 
 $B/bin/accel-server: $B/obj/server/main.o $(call lib_of,server)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(PKG_LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(LIBS_server) $(PKG_LIBS)
 $B/bin/fcgi-stat-accel: $B/obj/fcgi-stat-accel/main.o $(call lib_of,fcgi-stat-accel)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ -lfcgi $(PKG_LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(LIBS_fcgi-stat-accel) $(PKG_LIBS)
 $B/bin/slowfs: $(wildcard t/slowfs/*.[ch])
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $(filter %.c,$^) $(FUSE_FLAGS)

@@ -429,6 +429,9 @@ static const struct {
 	{"threads", "gthread-aio", "\"threads\" is \"gthread-aio\" here"},
 	{"linux-aio", "linux-aio-sendfile", "\"linux-aio\" is \"linux-aio-sendfile\" here"},
 	{"aio", "gthread-aio", "\"aio\" is \"gthread-aio\" here"},
+#ifndef HAVE_LIBURING
+	{"io-uring", "gthread-aio", "io-uring is not built in, for want of liburing; gthread-aio reads in threads"},
+#endif
 };
 
 static const struct file_backend *

@@ -41,6 +41,7 @@ struct io_job {
 	bool waits;           /* in the queue; under its lock */
 	enum io_lane lane;
 	struct io_async *async; /* the kernel does it, no thread */
+	uint8_t flying;         /* bit per request that the kernel has, of a ring's job */
 	struct io_device *device;
 	uint64_t pushed_ns;
 	/* OPEN and STAT: io/open.h */

@@ -36,6 +36,9 @@ print_features(void)
 	options_features(&out, "Event handlers", f, n);
 	for (n = 0; n < NELEM(f) && file_backends[n] != NULL; n++)
 		f[n] = (struct options_feature){file_backends[n]->name, file_backends[n]->doc, true};
+#ifndef HAVE_LIBURING
+	f[n++] = (struct options_feature){"io-uring", "built without liburing: gthread-aio takes its place", false};
+#endif
 	options_features(&out, "Network backends", f, n);
 	return (put_out(&out));
 }
