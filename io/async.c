@@ -6,7 +6,19 @@
 #include "io/async.h"
 #include "io/engine.h"
 
+#define SPARE 4u /* times as many reads when several devices want some */
 #define SETTLE_NS (200 * NS_PER_MS) /* what a disk that works needs; one that does not is not waited for */
+
+struct io_async_conf
+io_async_reads(const struct io_conf *conf)
+{
+	return ((struct io_async_conf){
+	    .per_device = conf->per_device != 0 && conf->per_device < conf->read_jobs ? conf->per_device : conf->read_jobs,
+	    .total = SPARE * conf->read_jobs,
+	    .max_waiting = conf->max_queue,
+	    .stuck_ms = conf->stuck_ms,
+	});
+}
 
 void
 io_async_init(struct io_async *a, const struct io_async_conf *conf, void (*start)(struct io_async *, struct io_job *))

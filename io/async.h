@@ -25,6 +25,10 @@ struct io_async_conf {
 	unsigned max_waiting, stuck_ms;
 };
 
+/* For reads: as the pools do it, a device may keep read_jobs busy unless per_device is set, and several together four
+ * times as many: one that hangs takes nothing from the others. */
+struct io_async_conf io_async_reads(const struct io_conf *);
+
 void io_async_init(struct io_async *, const struct io_async_conf *, void (*start)(struct io_async *, struct io_job *));
 /* When the loop ends: a short time for those that nobody waits for any more to come back, as fd (an eventfd that is
  * watched) tells.  Blocks. */

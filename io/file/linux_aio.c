@@ -186,17 +186,23 @@ linux_read(struct io *io, void *state, struct io_op *op)
 static int
 context_open(struct linux_aio *la, struct io *io, unsigned jobs, const char **why)
 {
-	*why = "linux-aio-sendfile: no descriptor for a loop";
+	int err;
+
 	la->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (la->eventfd < 0)
+	if (la->eventfd < 0) {
+		*why = "linux-aio-sendfile: no descriptor for a loop";
 		return (-errno);
+	}
 	if (syscall(SYS_io_setup, jobs, &la->ctx) < 0) {
 		*why = errno == EAGAIN ? "linux-aio-sendfile: all slots of /proc/sys/fs/aio-max-nr are taken" :
 		    "linux-aio-sendfile: this kernel lets us have no aio";
 		return (-errno);
 	}
 	la->watch.ready = linux_aio_reads_back;
-	return (io->calls->watch(io, la->eventfd, &la->watch));
+	err = io->calls->watch(io, la->eventfd, &la->watch);
+	if (err != 0)
+		*why = "linux-aio-sendfile: the loop takes no more descriptors";
+	return (err);
 }
 
 static void
@@ -216,28 +222,25 @@ state_free(struct linux_aio *la)
 static int
 linux_open(struct io *io, const struct io_conf *conf, void **state, const char **why)
 {
-	const struct io_async_conf ac = {
-		.per_device = conf->per_device != 0 ? conf->per_device : conf->read_jobs, .total = conf->read_jobs,
-		.max_waiting = conf->max_queue, .stuck_ms = conf->stuck_ms,
-	};
+	const struct io_async_conf ac = io_async_reads(conf);
 	struct linux_aio *la = calloc(1, sizeof(*la));
 	uint32_t chunk = conf->chunk != 0 ? conf->chunk : CHUNK;
 	int err;
 
-	*why = "linux-aio-sendfile: no memory for a loop";
-	if (la == NULL)
+	if (la == NULL) {
+		*why = "linux-aio-sendfile: no memory for a loop";
 		return (-ENOMEM);
+	}
 	la->io = io;
 	list_init(&la->filled);
 	pthread_mutex_init(&la->lock, NULL);
 	shm_pool_init(&la->shm, (uint32_t)page_down((chunk > IO_CHUNK_MIN ? chunk : IO_CHUNK_MIN) + 2 * PAGE), WINDOWS);
 	io_async_init(&la->async, &ac, linux_aio_read_start);
-	err = context_open(la, io, conf->read_jobs, why);
+	err = context_open(la, io, ac.total, why);
 	if (err != 0) {
 		state_free(la);
 		return (err);
 	}
-	*why = NULL;
 	*state = la;
 	return (0);
 }

@@ -43,6 +43,7 @@ struct read_job {
 	int fresh_fd;      /* opened here */
 	int64_t head, tail; /* read by the thread; head is everything when nothing was submitted */
 	enum reason why;
+	int err;           /* with it: -errno, 0 */
 };
 
 static inline uint64_t

@@ -74,12 +74,15 @@ direct_open(struct read_job *r)
 		return (r->direct_fd);
 	if (fstatfs(r->job.file->fd, &fs) < 0 || (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != XFS_SUPER_MAGIC)) {
 		r->why = R_FOREIGN;
+		r->err = -EOPNOTSUPP;
 		return (-1);
 	}
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->job.file->fd);
 	r->fresh_fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOCTTY);
-	if (r->fresh_fd < 0)
+	if (r->fresh_fd < 0) {
 		r->why = R_REFUSED;
+		r->err = -errno;
+	}
 	return (r->fresh_fd);
 }
 
@@ -101,6 +104,7 @@ submit(struct read_job *r)
 	if (syscall(SYS_io_submit, r->la->ctx, 1, &cb) == 1)
 		return (true);
 	r->why = R_REFUSED;
+	r->err = -errno;
 	return (false);
 }
 
@@ -168,6 +172,7 @@ fill_start(struct read_job *r)
 	r->direct_fd = r->job.file->direct_fd;
 	r->fresh_fd = -1;
 	r->why = R_NONE;
+	r->err = 0;
 	r->parts = 2;
 	err = io_job_push(r->la->io, &f->job, LANE_READ);
 	if (err != 0)
@@ -231,7 +236,7 @@ direct_keep(struct read_job *r)
 		f->direct_fd = r->fresh_fd;
 	else if (r->fresh_fd >= 0)
 		r->la->io->calls->close_file(r->la->io, r->fresh_fd, r->job.dev);
-	linux_aio_say(r->why, 0);
+	linux_aio_say(r->why, r->err);
 }
 
 static void

@@ -302,7 +302,7 @@ state_free(struct posix_aio *p)
 }
 
 static int
-state_open(struct posix_aio *p, struct io *io, const struct io_conf *conf)
+state_open(struct posix_aio *p, struct io *io, unsigned jobs)
 {
 	int err;
 
@@ -310,7 +310,7 @@ state_open(struct posix_aio *p, struct io *io, const struct io_conf *conf)
 	p->bellfd = eventfd(0, EFD_CLOEXEC);
 	if (p->wakefd < 0 || p->bellfd < 0)
 		return (-errno);
-	p->wait = calloc(conf->read_jobs + 1, sizeof(*p->wait));
+	p->wait = calloc(jobs + 1, sizeof(*p->wait));
 	if (p->wait == NULL)
 		return (-ENOMEM);
 	p->watch.ready = reads_ended;
@@ -322,20 +322,19 @@ static int
 posix_open(struct io *io, const struct io_conf *conf, void **state, const char **why)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const struct io_async_conf ac = {
-		.per_device = conf->per_device != 0 ? conf->per_device : conf->read_jobs, .total = conf->read_jobs,
-		.max_waiting = conf->max_queue, .stuck_ms = conf->stuck_ms,
-	};
+	const struct io_async_conf ac = io_async_reads(conf);
 	struct posix_aio *p;
 	int err;
 
-	*why = "posix-aio: not with this C library";
-	if (LIBRARY_ERR != 0)
+	if (LIBRARY_ERR != 0) {
+		*why = "posix-aio: not with this C library";
 		return (LIBRARY_ERR);
-	*why = "posix-aio: no memory, thread or descriptor for a loop's reaper";
+	}
 	p = calloc(1, sizeof(*p));
-	if (p == NULL)
+	if (p == NULL) {
+		*why = "posix-aio: no memory for a loop";
 		return (-ENOMEM);
+	}
 	pthread_once(&once, library_init);
 	p->io = io;
 	p->wakefd = p->bellfd = -1;
@@ -343,12 +342,12 @@ posix_open(struct io *io, const struct io_conf *conf, void **state, const char *
 	list_init(&p->ended);
 	pthread_mutex_init(&p->lock, NULL);
 	io_async_init(&p->async, &ac, read_start);
-	err = state_open(p, io, conf);
+	err = state_open(p, io, ac.total);
 	if (err != 0) {
+		*why = "posix-aio: no memory, thread or descriptor for a loop's reaper";
 		state_free(p);
 		return (err);
 	}
-	*why = NULL;
 	*state = p;
 	return (0);
 }
