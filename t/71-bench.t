@@ -36,8 +36,10 @@ subtest 'backends' => sub {
 subtest 'advice' => sub {
 	my @flat = map { { stat => $_->[0], read => $_->[1], mb => $_->[2], p99 => 1000 * $_->[3] } } [2, 4, 9.8, 700], [4, 16, 10, 800],
 	    [1, 16, 5, 1500];
-	like Test::Bench::Sweep::advice(2, @flat), qr/^Within 3 % of the best \(10\.0 MB\/s by 4 stat and 16 read threads\) are 2 stat and 4 read; 4 stat and 16 read; .* 98 % of the best, with a p99 of 700 ms against 800 ms: the rule of 2007 still holds\.$/,
+	like Test::Bench::Sweep::advice(2, @flat), qr/^Within 3 % of the best \(10\.0 MB\/s by 4 stat and 16 read threads\) are 2 stat with 4 read; 4 stat with 16 read; .* 98 % of the best, with a p99 of 700 ms against 800 ms: the rule of 2007 still holds\.$/,
 	    'the rule is as good as the best';
+	is join('; ', Test::Bench::Sweep::pairs(map { { stat => $_->[0], read => $_->[1] } } [4, 2], [1, 8], [4, 16], [2, 2], [2, 16])),
+	    '1 stat with 8 read; 2, 4 stat with 2, 16 read', 'what goes with the same stands together';
 	$flat[0]{mb} = 9;
 	like Test::Bench::Sweep::advice(2, @flat), qr/ 90 % of the best, .* the rule of 2007 no longer holds\.$/, 'it is not';
 	shift @flat;

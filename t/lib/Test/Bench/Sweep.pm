@@ -102,7 +102,16 @@ sub measure {
 	}
 	$bench->note("$stat stat and $read read threads: $run->{errors} errors") if $run->{errors};
 	push @$runs, $run;
-	return 1;
+	return # "2, 4 stat with 8, 16 read": stat threads that go with the same read threads stand together.
+sub pairs {
+	my (@results) = sort { $a->{stat} <=> $b->{stat} || $a->{read} <=> $b->{read} } @_;
+	my (%reads, %stats);
+	push @{ $reads{ $_->{stat} } }, $_->{read} for @results;
+	push @{ $stats{ join ', ', @{ $reads{$_} } } }, $_ for sort { $a <=> $b } keys %reads;
+	return map { join(', ', @{ $stats{$_} }) . " stat with $_ read" } sort { $stats{$a}[0] <=> $stats{$b}[0] } keys %stats;
+}
+
+1;
 }
 
 # ------------------------------------------------------------- what is shown: a line for each series
@@ -180,17 +189,22 @@ sub script {
 sub advice {
 	my ($disks, @results) = @_;
 	my ($best) = sort { $b->{mb} <=> $a->{mb} } @results or return 'Nothing was measured.';
-	my %near;
-	push @{ $near{ $_->{stat} } }, $_->{read} for grep { $_->{mb} >= $near * $best->{mb} } @results;
-	my $list = join '; ', map { "$_ stat and " . join(', ', sort { $a <=> $b } @{ $near{$_} }) . ' read' }
-	    sort { $a <=> $b } keys %near;
 	my $text = sprintf 'Within %.0f %% of the best (%.1f MB/s by %d stat and %d read threads) are %s', 100 * (1 - $near),
-	    $best->{mb}, $best->{stat}, $best->{read}, $list;
+	    $best->{mb}, $best->{stat}, $best->{read}, join '; ', pairs(grep { $_->{mb} >= $near * $best->{mb} } @results);
 	my ($rule) = grep { $_->{stat} == $disks && $_->{read} == 2 * $disks } @results or return "$text.";
 	my $share = $rule->{mb} / $best->{mb};
 	return $text . sprintf '; stat threads = disks, read threads = 2 x disks (%d and %d) gives %.1f MB/s, %.0f %% of the best, '
 	    . 'with a p99 of %.0f ms against %.0f ms: the rule of 2007 %s.', $disks, 2 * $disks, $rule->{mb}, 100 * $share,
 	    $rule->{p99} / 1000, $best->{p99} / 1000, $share >= $near ? 'still holds' : 'no longer holds';
+}
+
+# "2, 4 stat with 8, 16 read": stat threads that go with the same read threads stand together.
+sub pairs {
+	my (@results) = sort { $a->{stat} <=> $b->{stat} || $a->{read} <=> $b->{read} } @_;
+	my (%reads, %stats);
+	push @{ $reads{ $_->{stat} } }, $_->{read} for @results;
+	push @{ $stats{ join ', ', @{ $reads{$_} } } }, $_ for sort { $a <=> $b } keys %reads;
+	return map { join(', ', @{ $stats{$_} }) . " stat with $_ read" } sort { $stats{$a}[0] <=> $stats{$b}[0] } keys %stats;
 }
 
 1;
