@@ -102,16 +102,7 @@ sub measure {
 	}
 	$bench->note("$stat stat and $read read threads: $run->{errors} errors") if $run->{errors};
 	push @$runs, $run;
-	return # "2, 4 stat with 8, 16 read": stat threads that go with the same read threads stand together.
-sub pairs {
-	my (@results) = sort { $a->{stat} <=> $b->{stat} || $a->{read} <=> $b->{read} } @_;
-	my (%reads, %stats);
-	push @{ $reads{ $_->{stat} } }, $_->{read} for @results;
-	push @{ $stats{ join ', ', @{ $reads{$_} } } }, $_ for sort { $a <=> $b } keys %reads;
-	return map { join(', ', @{ $stats{$_} }) . " stat with $_ read" } sort { $stats{$a}[0] <=> $stats{$b}[0] } keys %stats;
-}
-
-1;
+	return 1;
 }
 
 # ------------------------------------------------------------- what is shown: a line for each series
