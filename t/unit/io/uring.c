@@ -1,0 +1,434 @@
+/* t/unit/io/uring.c -- look-ups and reads through a ring of the kernel's: results, bounds, and what hangs. */
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/wait.h>
+#include "t/unit/io/io_test.h"
+
+static char *dir;
+static const struct file_backend *backend;
+static struct statx stx;
+
+static void
+up(unsigned jobs, unsigned max_queue)
+{
+	loop_up(backend, jobs, max_queue);
+	g_assert_null(io_fallback_why(io));
+	g_assert_true(io_backend(io) == backend);
+}
+
+static void
+look_init(struct waiter *w, int root, const char *path, uint64_t resolve, enum io_kind kind)
+{
+	wait_init(w, kind, NULL);
+	w->op.open.root = root;
+	w->op.open.path = path;
+	w->op.open.resolve = resolve;
+	w->op.open.stx = &stx;
+}
+
+static int64_t
+look(int root, const char *path, uint64_t resolve, enum io_kind kind)
+{
+	struct waiter w;
+
+	look_init(&w, root, path, resolve, kind);
+	w.op.deadline_ms = 5000;
+	return (wait_op(&w));
+}
+
+static void
+opens(int root, const char *path, uint64_t resolve, mode_t type)
+{
+	int64_t fd = look(root, path, resolve, IO_OPEN);
+
+	g_assert_cmpint(fd, >=, 0);
+	g_assert_cmpuint(stx.stx_mode & S_IFMT, ==, type);
+	g_assert_cmpint(fcntl((int)fd, F_GETFD) & FD_CLOEXEC, !=, 0);
+	close((int)fd);
+}
+
+/* What is closed by a thread is gone soon. */
+static void
+settles_at(int fds)
+{
+	int i;
+
+	for (i = 0; i < 500 && fd_count() > fds; i++)
+		run_ms(10);
+	g_assert_cmpint(fd_count(), ==, fds);
+}
+
+/* ---------------------------------------------------------------- look-ups */
+
+static void
+test_kinds(void)
+{
+	char *file = file_make(dir, "f", 5000), *fifo = g_build_filename(dir, "fifo", NULL),
+	     *link = g_build_filename(dir, "link", NULL), *out = g_build_filename(dir, "out", NULL);
+	int root, fds;
+
+	up(4, 8);
+	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
+	g_assert_cmpint(symlink("f", link), ==, 0);
+	g_assert_cmpint(symlink("/etc/passwd", out), ==, 0);
+	g_assert_cmpint(io_root_open(dir, &root), ==, 0);
+	look(root, "out", IO_BENEATH, IO_STAT); /* opens the table of mounts, for ever */
+	fds = fd_count();
+	opens(root, "f", IO_BENEATH, S_IFREG);
+	g_assert_cmpuint(stx.stx_size, ==, 5000);
+	opens(root, "link", IO_BENEATH | IO_NOATIME, S_IFREG);
+	opens(root, "", IO_BENEATH, S_IFDIR);
+	stx.stx_size = 0;
+	g_assert_cmpint(look(root, "f", IO_BENEATH, IO_STAT), ==, 0);
+	g_assert_cmpuint(stx.stx_size, ==, 5000);
+	g_assert_cmpint(look(root, "link", IO_BENEATH | IO_NO_SYMLINKS, IO_OPEN), ==, -ELOOP);
+	g_assert_cmpint(look(root, "out", IO_BENEATH, IO_OPEN), ==, -EXDEV);
+	g_assert_cmpint(look(root, "out", IO_BENEATH, IO_STAT), ==, -EXDEV);
+	g_assert_cmpint(look(root, "../x", IO_BENEATH, IO_OPEN), ==, -EXDEV);
+	g_assert_cmpint(look(root, "/etc/passwd", IO_BENEATH, IO_OPEN), ==, -EXDEV);
+	g_assert_cmpint(look(root, "fifo", IO_BENEATH, IO_OPEN), ==, -EACCES);
+	g_assert_cmpint(look(root, "fifo", IO_BENEATH, IO_STAT), ==, 0);
+	g_assert_cmpint(look(root, "absent", IO_BENEATH, IO_OPEN), ==, -ENOENT);
+	g_assert_cmpint(look(root, "f/x", IO_BENEATH, IO_OPEN), ==, -ENOTDIR);
+	settles_at(fds);
+	io_root_close(root);
+	loop_down();
+	g_unlink(out);
+	g_unlink(link);
+	g_unlink(fifo);
+	g_free(out);
+	g_free(link);
+	g_free(fifo);
+	g_free(file);
+}
+
+/* A mount below the root: the job moves to that device's queue on the way. */
+static void
+test_other_device(void)
+{
+	struct stat root, proc;
+	int fd;
+
+	g_assert_cmpint(stat("/", &root), ==, 0);
+	g_assert_cmpint(stat("/proc", &proc), ==, 0);
+	g_assert_cmpuint(root.st_dev, !=, proc.st_dev);
+	up(2, 8);
+	g_assert_cmpint(io_root_open("/", &fd), ==, 0);
+	opens(fd, "proc/version", IO_BENEATH, S_IFREG);
+	g_assert_cmpuint(makedev(stx.stx_dev_major, stx.stx_dev_minor), ==, proc.st_dev);
+	io_root_close(fd);
+	loop_down();
+}
+
+/* In a process of its own: what is changed there stays there. */
+static void
+in_a_child(void (*run)(void))
+{
+	int status;
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		run();
+		_exit(0);
+	}
+	g_assert_cmpint(waitpid(pid, &status, 0), ==, pid);
+	g_assert_true(WIFEXITED(status));
+	g_assert_cmpint(WEXITSTATUS(status), ==, 0);
+}
+
+static void
+as_nobody(void)
+{
+	int64_t fd;
+
+	g_assert_cmpint(setresuid(65534, 65534, 65534), ==, 0);
+	up(2, 8);
+	fd = look(AT_FDCWD, "/etc/passwd", IO_NOATIME, IO_OPEN);
+	g_assert_cmpint(fd, >=, 0);
+	g_assert_cmpint(fcntl((int)fd, F_GETFL) & O_NOATIME, ==, 0);
+	close((int)fd);
+	loop_down();
+}
+
+/* O_NOATIME is for owners; others get the file without it. */
+static void
+test_foreign_owner(void)
+{
+	if (geteuid() != 0) {
+		g_test_skip("needs root, to be somebody else");
+		return;
+	}
+	in_a_child(as_nobody);
+}
+
+static void
+test_many_at_once(void)
+{
+	enum { N = 1000 };
+	struct waiter *w = g_new(struct waiter, N);
+	int root, i;
+
+	g_free(file_make(dir, "f", 10));
+	up(16, N);
+	g_assert_cmpint(io_root_open(dir, &root), ==, 0);
+	for (i = 0; i < N; i++) {
+		look_init(&w[i], root, i % 2 != 0 ? "f" : "absent", IO_BENEATH, IO_OPEN);
+		wait_submit(&w[i]);
+	}
+	for (i = 0; i < N; i++) {
+		g_assert_cmpint(wait_for(&w[i]) >= 0 ? 0 : w[i].res, ==, i % 2 != 0 ? 0 : -ENOENT);
+		if (w[i].res >= 0)
+			close((int)w[i].res);
+		g_assert_cmpuint(w[i].op.at.start, >=, w[i].op.at.submit);
+		g_assert_cmpuint(w[i].op.at.end, >=, w[i].op.at.start);
+	}
+	io_root_close(root);
+	loop_down();
+	g_free(w);
+}
+
+/* ---------------------------------------------------------------- reads */
+
+static void
+test_reads(void)
+{
+	static const struct { uint64_t off; uint32_t len, got; } at[] = {
+		{0, 1, 1}, {1, 262143, 262143}, {4095, 131073, 131073}, {131071, 262144, 262144}, {655361, 262144, 44639},
+		{699999, 262144, 1}, {700000, 262144, 0}, {900000, 10, 0},
+	};
+	char *path = file_make(dir, "f", 700000);
+	struct io_file *f;
+	struct waiter w;
+	uint64_t k;
+	size_t i;
+
+	up(2, 8);
+	f = io_file_new(io, open(path, O_RDONLY | O_CLOEXEC), 700000);
+	f->no_nowait = true; /* so that nothing is known to be in memory */
+	for (i = 0; i < NELEM(at); i++) {
+		wait_init(&w, IO_READ, NULL);
+		w.op.file.file = f;
+		w.op.file.off = at[i].off;
+		w.op.file.len = at[i].len;
+		wait_submit(&w);
+		while (!w.done)
+			io_run(io);
+		g_assert_cmpint(w.res, ==, at[i].got);
+	}
+	g_assert_cmpuint(io_counters(io)->io_uring_async, ==, NELEM(at));
+	k = io_counters(io)->io_uring_sync;
+	f->no_nowait = false;
+	wait_init(&w, IO_READ, NULL);
+	w.op.file.file = f;
+	w.op.file.len = 100;
+	g_assert_cmpint(wait_op(&w), ==, 100); /* in memory: served on the loop */
+	g_assert_cmpuint(io_counters(io)->io_uring_sync, ==, k + 1);
+	io_file_put(f);
+	loop_down();
+	g_free(path);
+}
+
+/* ---------------------------------------------------------------- what hangs */
+
+/* An empty pipe in place of a file: a read of it hangs until somebody writes. */
+static struct io_file *
+hanging_file(int *wr)
+{
+	struct io_file *f;
+	int p[2];
+
+	g_assert_cmpint(pipe2(p, O_CLOEXEC), ==, 0);
+	*wr = p[1];
+	f = io_file_new(io, p[0], 1 << 20);
+	f->no_nowait = true;
+	return (f);
+}
+
+static void
+read_init(struct waiter *w, struct io_file *f)
+{
+	wait_init(w, IO_READ, NULL);
+	w->op.file.file = f;
+	w->op.file.len = 100;
+}
+
+static void
+test_stuck(void)
+{
+	char *path = file_make(dir, "f", 10);
+	struct waiter w[4];
+	struct io_file *f;
+	int wr, i;
+
+	up(2, 1);
+	f = hanging_file(&wr);
+	for (i = 0; i < 4; i++)
+		read_init(&w[i], f);
+	w[0].op.deadline_ms = 50;
+	for (i = 0; i < 3; i++)
+		wait_submit(&w[i]); /* two places, and one may wait */
+	g_assert_cmpint(wait_op(&w[3]), ==, -EAGAIN);
+	opens(AT_FDCWD, path, 0, S_IFREG); /* look-ups have places of their own */
+	g_assert_false(w[0].done);
+	g_assert_cmpint(wait_for(&w[0]), ==, -ETIMEDOUT);
+	io_cancel(io, &w[1].op);
+	g_assert_cmpint(wait_for(&w[1]), ==, -ECANCELED);
+	/* Both were interrupted: there is a place for the third. */
+	g_assert_cmpint(write(wr, "hello", 5), ==, 5);
+	g_assert_cmpint(wait_for(&w[2]), ==, 5);
+	io_file_put(f);
+	close(wr);
+	loop_down();
+	g_free(path);
+}
+
+/* The loop ends with a read still in the kernel that can be interrupted. */
+static void
+test_free_while_reading(void)
+{
+	struct io_file *f;
+	struct waiter w;
+	int wr;
+
+	up(2, 8);
+	f = hanging_file(&wr);
+	read_init(&w, f);
+	w.op.deadline_ms = 1;
+	g_assert_cmpint(wait_op(&w), ==, -ETIMEDOUT);
+	io_file_put(f);
+	loop_down();
+	g_assert_cmpint(write(wr, "x", 1), <, 0); /* nobody holds the other end */
+	g_assert_cmpint(errno, ==, EPIPE);
+	close(wr);
+}
+
+static struct rig {
+	GPid pid;
+	char *mnt;
+} rig;
+
+/* Should the test fail while it is stopped: nobody shall be left with a mount that hangs. */
+static void
+die_with_us(gpointer unused)
+{
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static bool
+rig_start(void)
+{
+	char *self = g_file_read_link("/proc/self/exe", NULL), *at = g_path_get_dirname(self), line[16];
+	char *slowfs = g_build_filename(at, "../../bin/slowfs", NULL), *src = g_build_filename(dir, "src", NULL);
+	char *argv[] = {slowfs, "--until-eof", "--lookup-ms", "0", src, NULL, NULL};
+	int in = -1, out = -1; /* in: our end is its end */
+	bool ok;
+
+	rig.mnt = argv[5] = g_build_filename(dir, "mnt", NULL);
+	g_mkdir(src, 0700);
+	g_mkdir(rig.mnt, 0700);
+	g_free(file_make(src, "f", 10));
+	ok = g_spawn_async_with_pipes(NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, die_with_us, NULL, &rig.pid, &in, &out,
+	    NULL, NULL);
+	ok = ok && read(out, line, sizeof(line)) > 0; /* "ready" */
+	g_free(self);
+	g_free(at);
+	g_free(slowfs);
+	g_free(src);
+	return (ok);
+}
+
+static void
+rig_stop(void)
+{
+	kill(rig.pid, SIGCONT);
+	kill(rig.pid, SIGTERM);
+	waitpid(rig.pid, NULL, 0);
+	g_free(rig.mnt);
+}
+
+/* A file system that answers nothing, not even that it was interrupted: the loop ends all the same, and what the
+ * kernel may still write to stays. */
+static void
+test_free_while_hung(void)
+{
+	uint64_t begin;
+	struct waiter w;
+	int root;
+
+	if (!rig_start()) {
+		g_test_skip("no slowfs here");
+		return;
+	}
+	up(2, 8);
+	g_assert_cmpint(io_root_open(rig.mnt, &root), ==, 0);
+	kill(rig.pid, SIGSTOP);
+	look_init(&w, root, "f", IO_BENEATH, IO_OPEN);
+	w.op.deadline_ms = 50;
+	g_assert_cmpint(wait_op(&w), ==, -ETIMEDOUT);
+	begin = clock_mono_ns();
+	loop_down();
+	g_assert_cmpuint(clock_mono_ns() - begin, <, NS_PER_S);
+	io_root_close(root);
+	rig_stop();
+}
+
+/* ---------------------------------------------------------------- where there is none */
+
+static void
+forbidden(void)
+{
+	struct sock_filter code[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_io_uring_setup, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog prog = {NELEM(code), code};
+
+	g_assert_cmpint(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), ==, 0);
+	g_assert_cmpint(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog), ==, 0);
+	loop_up(backend, 2, 8);
+	g_assert_cmpstr(io_backend(io)->name, ==, "gthread-aio");
+	g_assert_nonnull(strstr(io_fallback_why(io), "forbidden"));
+	opens(AT_FDCWD, "/etc/passwd", 0, S_IFREG);
+	loop_down();
+}
+
+static void
+test_forbidden(void)
+{
+	in_a_child(forbidden);
+}
+
+int
+main(int argc, char **argv)
+{
+	const char *note;
+	char *cmd;
+	int res;
+
+	g_test_init(&argc, &argv, NULL);
+	dir = g_dir_make_tmp("io-uring-XXXXXX", NULL);
+	backend = file_backend_by_name("io-uring", &note);
+	g_assert_null(note);
+	g_test_add_func("/uring/forbidden", test_forbidden);
+	g_test_add_func("/uring/kinds-and-containment", test_kinds);
+	g_test_add_func("/uring/other-device", test_other_device);
+	g_test_add_func("/uring/foreign-owner", test_foreign_owner);
+	g_test_add_func("/uring/many-at-once", test_many_at_once);
+	g_test_add_func("/uring/reads", test_reads);
+	g_test_add_func("/uring/stuck", test_stuck);
+	g_test_add_func("/uring/free-while-reading", test_free_while_reading);
+	g_test_add_func("/uring/free-while-hung", test_free_while_hung);
+	res = g_test_run();
+	cmd = g_strdup_printf("rm -rf '%s'", dir);
+	if (system(cmd) != 0)
+		res = 1;
+	g_free(cmd);
+	g_free(dir);
+	return (res);
+}
