@@ -36,7 +36,6 @@ io_file_new(struct io *io, int fd, uint64_t size)
 		return (NULL);
 	}
 	f->fd = fd;
-	f->direct_fd = -1;
 	f->refs = 1;
 	f->size = size;
 	f->io = io;
@@ -50,20 +49,13 @@ io_file_ref(struct io_file *f)
 	return (f);
 }
 
-static void
-close_fd(struct io_file *f, struct io *io, int fd)
-{
-	if (fd >= 0 && io != NULL)
-		io->calls->close_file(io, fd, io_file_dev(f));
-	else if (fd >= 0)
-		close(fd);
-}
-
 void
 io_file_destroy(struct io_file *f, struct io *io)
 {
-	close_fd(f, io, f->fd);
-	close_fd(f, io, f->direct_fd);
+	if (io != NULL)
+		io->calls->close_file(io, f->fd, io_file_dev(f));
+	else
+		close(f->fd);
 	free(f->proof);
 	free(f);
 }

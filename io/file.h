@@ -20,7 +20,6 @@ struct io_file {
 	uint64_t resident_ns; /* when all of it was last known to be in memory (files of one window), 0: unknown */
 	bool no_nowait;       /* its file system has no preadv2(RWF_NOWAIT) */
 	bool no_direct;       /* engine: O_DIRECT is refused, or not asynchronous there */
-	int direct_fd;        /* engine: the same file opened with O_DIRECT, -1: not yet */
 	uint64_t dev;         /* engine: st_dev, 0: not asked yet */
 	struct io *io;
 	struct io_proof *proof; /* engine: which windows are known to be in memory */

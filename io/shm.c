@@ -7,7 +7,7 @@
 #include "base/must.h"
 #include "io/shm.h"
 
-#define SPARE 16u /* kept when nobody needs them; their pages stay until they are renewed */
+#define SPARE 2u /* kept when nobody needs them, each with a descriptor and its pages */
 
 void
 shm_pool_init(struct shm_pool *p, uint32_t size, unsigned max)
@@ -29,7 +29,7 @@ shm_open_map(struct shm *w, uint32_t size)
 	return (w->map == MAP_FAILED ? -errno : 0);
 }
 
-static void
+void
 shm_free(struct shm *w, uint32_t size)
 {
 	if (w->map != MAP_FAILED)
@@ -77,17 +77,16 @@ shm_get(struct shm_pool *p, struct shm **out)
 	return (0);
 }
 
-void
+bool
 shm_put(struct shm_pool *p, struct shm *w)
 {
 	list_del(&w->link);
 	p->nout--;
-	if (p->nspare == SPARE) {
-		shm_free(w, p->size);
-		return;
-	}
+	if (p->nspare == SPARE)
+		return (false);
 	list_add_tail(&p->spare, &w->link);
 	p->nspare++;
+	return (true);
 }
 
 int

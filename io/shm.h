@@ -13,7 +13,7 @@
  * ends besides), 690 us for fresh ones: too much for a loop.
  *
  * Units    size in bytes, a multiple of the page size.
- * Thread   the loop's; shm_renew() any, but one at a time.
+ * Thread   the loop's; shm_renew() and shm_free() any, but one at a time.
  */
 #ifndef IO_SHM_H
 #define IO_SHM_H
@@ -39,7 +39,8 @@ void shm_pool_init(struct shm_pool *, uint32_t size, unsigned max);
 void shm_pool_free(struct shm_pool *);      /* nobody uses any */
 /* 0; -ENOBUFS: max are out; -errno of the system, no memory first of all. */
 int shm_get(struct shm_pool *, struct shm **);
-void shm_put(struct shm_pool *, struct shm *);
-int shm_renew(struct shm *, uint32_t size); /* 0 or -errno */
+bool shm_put(struct shm_pool *, struct shm *); /* false: there are enough; yours to shm_free() */
+int shm_renew(struct shm *, uint32_t size);    /* 0 or -errno */
+void shm_free(struct shm *, uint32_t size);
 
 #endif

@@ -28,11 +28,43 @@
 #define CHUNK (1u << 20)
 #define WINDOWS 256u /* per loop, in flight or kept for clients that are slow to take them */
 
+struct free_job {
+	struct io_job job;
+	struct shm *shm;
+	uint32_t size;
+};
+
+static void
+free_run(struct io_job *j)
+{
+	struct free_job *f = container_of(j, struct free_job, job);
+
+	shm_free(f->shm, f->size);
+}
+
+/* In a thread if that can be had. */
+static void
+window_free(struct linux_aio *la, struct shm *shm)
+{
+	struct free_job *f = malloc(sizeof(*f));
+
+	if (f != NULL) {
+		io_job_init(&f->job, la->io, NULL);
+		f->job.run = free_run;
+		f->shm = shm;
+		f->size = la->shm.size;
+		if (io_job_push(la->io, &f->job, LANE_STAT) == 0)
+			return;
+		free(f);
+	}
+	shm_free(shm, la->shm.size);
+}
+
 static void
 read_free(struct read_job *r)
 {
-	if (r->shm != NULL)
-		shm_put(&r->la->shm, r->shm);
+	if (r->shm != NULL && !shm_put(&r->la->shm, r->shm))
+		window_free(r->la, r->shm);
 	io_job_free(r->la->io, &r->job);
 }
 

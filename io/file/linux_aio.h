@@ -39,8 +39,6 @@ struct read_job {
 	struct list back;
 	struct iocb cb;
 	bool no_direct, submitted;
-	int direct_fd;     /* the file's, -1: to be opened */
-	int fresh_fd;      /* opened here */
 	int64_t head, tail; /* read by the thread; head is everything when nothing was submitted */
 	enum reason why;
 	int err;           /* with it: -errno, 0 */

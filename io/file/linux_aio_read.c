@@ -56,7 +56,7 @@ linux_aio_say(enum reason why, int err)
 		[R_REFUSED] = "O_DIRECT is refused", [R_MEMORY] = "no shared memory, or all of it is kept for slow clients",
 	};
 
-	if (why == R_NONE || __atomic_exchange_n(&said[why], true, __ATOMIC_RELAXED))
+	if (__atomic_exchange_n(&said[why], true, __ATOMIC_RELAXED))
 		return;
 	log_event(LOG_WARN, NULL, "linux-aio.instead", LF_STR("why", text[why]), LF_ERR("error", err),
 	    LF_STR("then", "the read pool"));
@@ -64,26 +64,28 @@ linux_aio_say(enum reason why, int err)
 
 /* ---------------------------------------------------------------- in a thread */
 
+/* The file once more, for one request, which holds it from then on.  (The call takes 3 us; a descriptor kept with each
+ * file would be one more for every file that is kept open.) */
 static int
 direct_open(struct read_job *r)
 {
+	int noatime, fd = r->job.file->fd;
 	struct statfs fs;
 	char path[32];
 
-	if (r->direct_fd >= 0)
-		return (r->direct_fd);
-	if (fstatfs(r->job.file->fd, &fs) < 0 || (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != XFS_SUPER_MAGIC)) {
+	if (fstatfs(fd, &fs) < 0 || (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != XFS_SUPER_MAGIC)) {
 		r->why = R_FOREIGN;
 		r->err = -EOPNOTSUPP;
 		return (-1);
 	}
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", r->job.file->fd);
-	r->fresh_fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOCTTY);
-	if (r->fresh_fd < 0) {
+	noatime = fcntl(fd, F_GETFL) & O_NOATIME;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	fd = open(path, O_RDONLY | O_DIRECT | O_CLOEXEC | O_NOCTTY | noatime);
+	if (fd < 0) {
 		r->why = R_REFUSED;
 		r->err = -errno;
 	}
-	return (r->fresh_fd);
+	return (fd);
 }
 
 /* False: not to be had. */
@@ -92,6 +94,7 @@ submit(struct read_job *r)
 {
 	uint64_t from = direct_from(r), to = direct_to(r);
 	struct iocb *cb = &r->cb;
+	long n;
 	int fd;
 
 	if (r->no_direct || from >= to || (fd = direct_open(r)) < 0)
@@ -101,11 +104,13 @@ submit(struct read_job *r)
 		.aio_buf = (uintptr_t)place_of(r, from), .aio_nbytes = to - from, .aio_offset = (int64_t)from,
 		.aio_flags = IOCB_FLAG_RESFD, .aio_resfd = (uint32_t)r->la->eventfd,
 	};
-	if (syscall(SYS_io_submit, r->la->ctx, 1, &cb) == 1)
-		return (true);
-	r->why = R_REFUSED;
-	r->err = -errno;
-	return (false);
+	n = syscall(SYS_io_submit, r->la->ctx, 1, &cb);
+	if (n != 1) {
+		r->why = R_REFUSED;
+		r->err = -errno;
+	}
+	close(fd);
+	return (n == 1);
 }
 
 static int64_t
@@ -169,8 +174,6 @@ fill_start(struct read_job *r)
 	f->job.client = r->job.client;
 	f->read = r;
 	r->no_direct = r->job.file->no_direct;
-	r->direct_fd = r->job.file->direct_fd;
-	r->fresh_fd = -1;
 	r->why = R_NONE;
 	r->err = 0;
 	r->parts = 2;
@@ -208,6 +211,13 @@ bytes_read(const struct read_job *r)
 }
 
 static void
+refused(struct io_file *f, enum reason why, int err)
+{
+	f->no_direct = true;
+	linux_aio_say(why, err);
+}
+
+static void
 part_back(struct read_job *r)
 {
 	int err;
@@ -215,28 +225,13 @@ part_back(struct read_job *r)
 	if (--r->parts > 0)
 		return;
 	if (r->submitted && r->direct == -EINVAL) { /* some refuse only now */
-		r->job.file->no_direct = true;
-		linux_aio_say(R_REFUSED, -EINVAL);
+		refused(r->job.file, R_REFUSED, -EINVAL);
 		err = fill_start(r);
 		if (err != 0)
 			io_async_done(&r->la->async, &r->job, err);
 		return;
 	}
 	io_async_done(&r->la->async, &r->job, bytes_read(r));
-}
-
-/* The descriptor it opened is the file's, if nobody was faster. */
-static void
-direct_keep(struct read_job *r)
-{
-	struct io_file *f = r->job.file;
-
-	f->no_direct = f->no_direct || r->why != R_NONE;
-	if (r->fresh_fd >= 0 && f->direct_fd < 0)
-		f->direct_fd = r->fresh_fd;
-	else if (r->fresh_fd >= 0)
-		r->la->io->calls->close_file(r->la->io, r->fresh_fd, r->job.dev);
-	linux_aio_say(r->why, r->err);
 }
 
 static void
@@ -251,7 +246,8 @@ threads_back(struct linux_aio *la)
 	pthread_mutex_unlock(&la->lock);
 	while ((l = list_pop(&back)) != NULL) {
 		r = list_entry(l, struct read_job, back);
-		direct_keep(r);
+		if (r->why != R_NONE)
+			refused(r->job.file, r->why, r->err);
 		if (!r->submitted)
 			r->parts--;
 		part_back(r);
