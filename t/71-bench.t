@@ -75,7 +75,8 @@ subtest 'each name is cold' => sub {
 sub bench {
 	my (@args) = @_;
 	my $json = File::Temp->new;
-	open my $fh, '-|', $^X, $script, '--rounds', 1, '--seconds', 0.2, '--json', "$json", @args or die "bench: $!";
+	open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', 'sh', $^X, $script, '--rounds', 1, '--seconds', 0.2, '--json', "$json",
+	    @args or die "bench: $!";
 	my $said = do { local $/; <$fh> };
 	close $fh;
 	is $?, 0, "bench @args" or diag $said;
