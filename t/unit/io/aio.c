@@ -401,14 +401,16 @@ test_stuck_sender(void)
 	g_assert_cmpint(wait_for(&w), ==, -ETIMEDOUT);
 	sock_close(old);
 	memset(old, 0x55, sizeof(*old));
-	g_free(old);
 	g_assert_cmpint(read(peer, &byte, 1), ==, 0); /* it sees the end at once, not when the disk answers */
+	close(peer);
+	run_ms(10); /* the events of that */
+	g_assert_cmpint(old->hints, ==, 0x55);
+	g_free(old);
 
 	pair(&s, &other);
-	g_assert_cmpint(s.fd, ==, number);
+	g_assert_cmpint(s.fd, <=, number);
 	__atomic_store_n(&sendfile_waits, false, __ATOMIC_RELEASE);
 	release_thread();
-	close(peer);
 	run_ms(50);
 	g_assert_cmpint(f->refs, ==, 1); /* the thread is back */
 	g_assert_cmpint(recv(other, &byte, 1, MSG_DONTWAIT), ==, -1);
