@@ -64,7 +64,7 @@ linux_aio_say(enum reason why, int err)
 
 /* ---------------------------------------------------------------- in a thread */
 
-/* The file once more, for one request, which holds it from then on.  (The call takes 3 us; a descriptor kept with each
+/* The file once more, for one request, which holds it from then on.  (That takes 5 us; a descriptor kept with each
  * file would be one more for every file that is kept open.) */
 static int
 direct_open(struct read_job *r)
@@ -213,7 +213,8 @@ bytes_read(const struct read_job *r)
 static void
 refused(struct io_file *f, enum reason why, int err)
 {
-	f->no_direct = true;
+	if (err == -EINVAL || err == -EOPNOTSUPP) /* others pass, like want of descriptors */
+		f->no_direct = true;
 	linux_aio_say(why, err);
 }
 
