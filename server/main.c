@@ -34,7 +34,7 @@ print_features(void)
 	for (n = 0; n < NELEM(f) && io_engines[n] != NULL; n++)
 		f[n] = (struct options_feature){io_engines[n]->name, io_engines[n]->doc, true};
 	options_features(&out, "Event handlers", f, n);
-	for (n = 0; n < NELEM(f) && file_backends[n] != NULL; n++)
+	for (n = 0; n + 1 < NELEM(f) && file_backends[n] != NULL; n++)
 		f[n] = (struct options_feature){file_backends[n]->name, file_backends[n]->doc, true};
 #ifndef HAVE_LIBURING
 	f[n++] = (struct options_feature){"io-uring", "built without liburing: gthread-aio takes its place", false};
