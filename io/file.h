@@ -50,6 +50,7 @@ struct file_backend {
 	void (*send)(struct io *, void *state, struct io_op *);
 	void (*look)(struct io *, void *state, struct io_op *); /* OPEN, STAT; NULL: threads of the stat pool do it */
 	void (*flush)(struct io *, void *state); /* before the loop waits; NULL: nothing to do */
+	bool (*leave)(struct io *, void *state); /* as io_leave(); NULL: true */
 	void (*drop)(struct io *, void *state, struct io_sock *); /* puts sock->kept away; NULL: never sets it */
 };
 #define FILE_COUNTS(name) {offsetof(struct counters, name##_async), offsetof(struct counters, name##_sync)}

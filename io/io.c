@@ -115,6 +115,12 @@ io_run(struct io *io)
 	io->calls->run(io);
 }
 
+bool
+io_leave(struct io *io)
+{
+	return (io->backend == NULL || io->backend->leave == NULL || io->backend->leave(io, io->backend_state));
+}
+
 void
 io_wake(struct io *io)
 {

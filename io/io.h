@@ -141,6 +141,10 @@ void io_submit(struct io *, struct io_op *);
 void io_cancel(struct io *, struct io_op *); /* a wish: done() still comes */
 void io_withdraw(struct io *, struct io_op *); /* the same, unless somebody is at it already: it waits for its turn */
 void io_run(struct io *);                    /* one round: wait, then callbacks */
+/* The thread that ran the loop is about to end; files may fail with -EAGAIN from now on.  False: it must not, nor be joined: the
+ * kernel works for it on a device that hangs, and would hold it until that answers.  It may sleep, and dies with the
+ * process.  Blocks for a tenth of a second at most. */
+bool io_leave(struct io *);
 void io_wake(struct io *);                   /* any thread: makes io_run() return soon */
 bool io_busy(const struct io *);             /* ops in flight */
 uint64_t io_now(const struct io *);          /* CLOCK_MONOTONIC ns, read once a round */

@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -388,6 +389,7 @@ worker_main(void *arg)
 {
 	struct worker *w = arg;
 	char name[16];
+	bool held;
 
 	snprintf(name, sizeof(name), "worker-%u", w->conf.index);
 	pthread_setname_np(pthread_self(), name);
@@ -398,7 +400,11 @@ worker_main(void *arg)
 		io_run(w->io);
 		note(w);
 	}
-	__atomic_store_n(&w->ended, 1, __ATOMIC_RELEASE);
+	held = !io_leave(w->io);
+	w->held = held;
+	__atomic_store_n(&w->ended, 1, __ATOMIC_RELEASE); /* *w is not ours any more */
+	while (held)
+		pause();
 	return (NULL);
 }
 
@@ -440,6 +446,18 @@ anything_parked(const struct worker *w)
 	return (w->nconns != 0);
 }
 
+/* Whether it can be joined is known when it has ended, which it was told to. */
+static void
+thread_end(struct worker *w)
+{
+	while (!worker_ended(w))
+		usleep(1000);
+	if (w->held)
+		pthread_detach(w->thread);
+	else
+		pthread_join(w->thread, NULL);
+}
+
 void
 worker_free(struct worker *w)
 {
@@ -447,7 +465,7 @@ worker_free(struct worker *w)
 	size_t i;
 
 	if (w->running)
-		pthread_join(w->thread, NULL);
+		thread_end(w);
 	w->mode = WORKER_STOP;
 	obey(w);
 	if (w->pause_timed)

@@ -60,6 +60,7 @@ struct worker {
 	struct tally *tally; /* what it counts */
 	pthread_t thread;
 	bool running;
+	bool held;                  /* its thread can neither end nor be joined: see io_leave() */
 	int mode;                   /* enum worker_mode, atomic: set by the main thread */
 	int ended;                  /* atomic */
 };

@@ -49,7 +49,8 @@ struct uring {
 	struct io_watch watch;
 	struct io *io;
 	struct uring *next_left;
-	bool closing;
+	bool leaving; /* no more requests */
+	bool closing; /* jobs have no port to go to */
 	struct io_uring ring;
 };
 
@@ -59,8 +60,11 @@ struct uring {
 static struct io_uring_sqe *
 next_request(struct uring *u)
 {
-	struct io_uring_sqe *sqe = io_uring_get_sqe(&u->ring);
+	struct io_uring_sqe *sqe;
 
+	if (u->leaving)
+		return (NULL);
+	sqe = io_uring_get_sqe(&u->ring);
 	if (sqe != NULL)
 		return (sqe);
 	io_uring_submit(&u->ring);
@@ -478,11 +482,25 @@ interrupt_all(struct uring *u)
 		io_uring_prep_cancel64(sqe, 0, IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
 		io_uring_sqe_set_data64(sqe, 0);
 	}
+	u->leaving = true;
 	io_uring_submit(&u->ring);
 	while (running(u) != 0 && clock_mono_ns() < until) {
 		if (io_uring_wait_cqe_timeout(&u->ring, &cqe, &ts) == 0)
 			results(u);
 	}
+}
+
+/* A thread that ends waits for its workers in exit(2), uninterruptibly, and whoever joins it waits with it.  They are
+ * interrupted there too, but a file system may heed nothing less than SIGKILL (NFS, most of FUSE), which comes with
+ * the end of the process. */
+static bool
+uring_leave(struct io *io, void *state)
+{
+	struct uring *u = state;
+
+	if (running(u) != 0)
+		interrupt_all(u);
+	return (running(u) == 0);
 }
 
 static void
@@ -494,7 +512,7 @@ uring_close(struct io *io, void *state)
 	put_waiting_away(u, &u->meta);
 	put_waiting_away(u, &u->data);
 	results(u);
-	if (running(u) != 0)
+	if (running(u) != 0 && !u->leaving)
 		interrupt_all(u);
 	if (running(u) != 0) {
 		u->next_left = __atomic_exchange_n(&left_behind, u, __ATOMIC_ACQ_REL);
@@ -516,4 +534,5 @@ const struct file_backend file_io_uring = {
 	.instead = &file_gthread_aio,
 	.open = uring_open, .close = uring_close,
 	.read = uring_read, .send = uring_send, .look = uring_look, .flush = uring_flush,
+	.leave = uring_leave,
 };

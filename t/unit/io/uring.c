@@ -280,6 +280,7 @@ test_stuck(void)
 	/* Both were interrupted: there is a place for the third. */
 	g_assert_cmpint(write(wr, "hello", 5), ==, 5);
 	g_assert_cmpint(wait_for(&w[2]), ==, 5);
+	g_assert_true(io_leave(io));
 	io_file_put(f);
 	close(wr);
 	loop_down();
@@ -370,6 +371,8 @@ test_free_while_hung(void)
 	w.op.deadline_ms = 50;
 	g_assert_cmpint(wait_op(&w), ==, -ETIMEDOUT);
 	begin = clock_mono_ns();
+	g_assert_false(io_leave(io));
+	g_assert_cmpint(look(root, "f", IO_BENEATH, IO_OPEN), ==, -EAGAIN);
 	loop_down();
 	g_assert_cmpuint(clock_mono_ns() - begin, <, NS_PER_S);
 	io_root_close(root);
