@@ -34,6 +34,7 @@
 
 #define SUBMIT_MAX 256u     /* requests collected before the kernel must take them */
 #define WORKERS_MAX 1024u
+#define SPARE 4u            /* times as many jobs when several devices want some */
 #define PART (128u << 10)   /* what most file systems read at a time */
 #define PARTS_MAX (IO_CHUNK_MAX / PART)
 #define REAP 64u            /* results looked at in one go */
@@ -273,6 +274,8 @@ push_data(struct io *io, struct io_job *j)
 {
 	struct uring *u = io->backend_state;
 
+	if (u->data.queue.total == 0)
+		return (io_push_read(io, j));
 	j->abandoned = abandoned;
 	return (io_async_push(&u->data, j));
 }
@@ -374,10 +377,16 @@ parts_of(const struct io_conf *conf)
 	return (((conf->chunk > IO_WINDOW ? conf->chunk : IO_WINDOW) + PART - 1) / PART);
 }
 
-static unsigned
-reads_of(const struct io_conf *conf, unsigned looks)
+/* As with threads: unless bounded one device may have all, and others some more then. */
+static struct io_async_conf
+places(const struct io_conf *conf, unsigned jobs, unsigned most)
 {
-	return (lesser(conf->read_jobs != 0 ? conf->read_jobs : 1, (WORKERS_MAX - looks) / parts_of(conf)));
+	unsigned each = conf->per_device != 0 ? lesser(conf->per_device, jobs) : jobs;
+	unsigned total = lesser(conf->per_device != 0 ? jobs : SPARE * jobs, most);
+
+	return ((struct io_async_conf){
+	    .per_device = lesser(each, total), .total = total, .max_waiting = conf->max_queue, .stuck_ms = conf->stuck_ms,
+	});
 }
 
 static int
@@ -405,24 +414,12 @@ ring_open(struct uring *u, unsigned workers, const char **why)
 	return (err);
 }
 
-static void
-queues_open(struct uring *u, const struct io_conf *conf, unsigned looks, unsigned reads)
-{
-	unsigned each = conf->per_device != 0 ? conf->per_device : UINT32_MAX;
-	struct io_async_conf qc = {.max_waiting = conf->max_queue, .stuck_ms = conf->stuck_ms};
-
-	qc.total = looks;
-	qc.per_device = lesser(each, looks);
-	io_async_init(&u->meta, &qc, meta_start);
-	qc.total = reads;
-	qc.per_device = lesser(each, reads);
-	io_async_init(&u->data, &qc, data_start);
-}
-
 static int
 uring_open(struct io *io, const struct io_conf *conf, void **state, const char **why)
 {
-	unsigned looks = lesser(conf->stat_jobs, WORKERS_MAX / 2), reads = reads_of(conf, looks);
+	unsigned parts = parts_of(conf);
+	struct io_async_conf looks = places(conf, conf->stat_jobs, WORKERS_MAX / 2);
+	struct io_async_conf reads = places(conf, conf->read_jobs, (WORKERS_MAX - looks.total) / parts);
 	struct uring *u = calloc(1, sizeof(*u));
 	int err;
 
@@ -431,8 +428,9 @@ uring_open(struct io *io, const struct io_conf *conf, void **state, const char *
 		return (-ENOMEM);
 	u->io = io;
 	u->watch.ready = ring_ready;
-	queues_open(u, conf, looks, reads);
-	err = ring_open(u, looks + reads * parts_of(conf), why);
+	io_async_init(&u->meta, &looks, meta_start);
+	io_async_init(&u->data, &reads, data_start);
+	err = ring_open(u, looks.total + reads.total * parts, why);
 	if (err != 0) {
 		free(u);
 		return (err);
