@@ -116,10 +116,11 @@ sub breaks {
 
 # ---------------------------------------------------------------- a disk that never answers
 
+# Two of each kind; reads of the kernel are divided between two workers, and one may get all the clients.
 my $few = <<'CONF';
 server.max-stat-threads = 2
 server.max-read-threads = 2
-server.max-read-jobs = 2
+server.max-read-jobs = 4
 server.max-open-idle = 1
 CONF
 
