@@ -118,6 +118,7 @@ sub breaks {
 
 # Two of each kind; reads of the kernel are divided between two workers, and one may get all the clients.
 my $few = <<'CONF';
+server.max-worker = 1
 server.max-stat-threads = 2
 server.max-read-threads = 2
 server.max-read-jobs = 4
