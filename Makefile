@@ -38,7 +38,7 @@ below_proxy-core := proxy-core io base
 below_server     := server proxy-core io base
 below_fcgi-stat-accel := fcgi-stat-accel base
 
-left_out := %/main.c $(if $(URING),,%/uring.c)
+left_out := %/main.c $(if $(URING),,%/uring.c %/uring_setup.c)
 src_of = $(filter-out $(left_out),$(sort $(wildcard $1/*.c $1/*/*.c)))
 obj_of = $(patsubst %.c,$B/obj/%.o,$(call src_of,$1))
 lib_of = $(patsubst %,$B/lib/%.a,$(below_$1))

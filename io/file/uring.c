@@ -26,17 +26,12 @@
  * Re-checks of files in demand go to their own threads: the kernel takes requests first come, first served.
  */
 #include <errno.h>
-#include <liburing.h>
 #include <stdlib.h>
-#include "io/async.h"
 #include "io/engine.h"
+#include "io/file/uring_setup.h"
 #include "io/open.h"
 
-#define SUBMIT_MAX 256u     /* requests collected before the kernel must take them */
-#define WORKERS_MAX 1024u
-#define SPARE 4u            /* times as many jobs when several devices want some */
-#define PART (128u << 10)   /* what most file systems read at a time */
-#define PARTS_MAX (IO_CHUNK_MAX / PART)
+#define PARTS_MAX (IO_CHUNK_MAX / URING_PART)
 #define REAP 64u            /* results looked at in one go */
 #define CLOSE_WAIT_NS (100 * NS_PER_MS)
 
@@ -216,16 +211,16 @@ uring_look(struct io *io, void *state, struct io_op *op)
 static uint32_t
 part_len(const struct io_job *j, unsigned part)
 {
-	uint32_t left = j->len - part * PART;
+	uint32_t left = j->len - part * URING_PART;
 
-	return (left < PART ? left : PART);
+	return (left < URING_PART ? left : URING_PART);
 }
 
 /* j->res: how far the window is whole.  A part that failed ends it there; only the first has nothing before it. */
 static void
 part_read(struct io_job *j, unsigned part, int res)
 {
-	int64_t whole = res < 0 && part == 0 ? res : part * (int64_t)PART + (res > 0 ? res : 0);
+	int64_t whole = res < 0 && part == 0 ? res : part * (int64_t)URING_PART + (res > 0 ? res : 0);
 
 	if ((res < 0 || (uint32_t)res < part_len(j, part)) && whole < j->res)
 		j->res = whole;
@@ -235,7 +230,7 @@ static void
 part_start(struct uring *u, struct io_job *j, unsigned part)
 {
 	struct io_uring_sqe *sqe = next_request(u);
-	uint64_t at = part * (uint64_t)PART;
+	uint64_t at = part * (uint64_t)URING_PART;
 
 	if (sqe == NULL) {
 		part_read(j, part, -EAGAIN);
@@ -252,7 +247,7 @@ data_start(struct io_async *a, struct io_job *j)
 	unsigned part;
 
 	j->res = j->len;
-	for (part = 0; part * PART < j->len; part++)
+	for (part = 0; part * URING_PART < j->len; part++)
 		part_start(u, j, part);
 	if (j->flying == 0)
 		job_ends(u, j, j->res);
@@ -331,118 +326,33 @@ ring_ready(struct io_watch *w)
 
 /* ---------------------------------------------------------------- the beginning */
 
-static const char *
-why_not(int err)
-{
-	switch (err) {
-	case -EPERM:
-	case -EACCES:
-		return ("io_uring is forbidden here, by sysctl kernel.io_uring_disabled or a seccomp filter (containers have one)");
-	case -ENOSYS:
-		return ("this kernel has no io_uring, or a seccomp filter hides it");
-	case -ENOMEM:
-		return ("no memory for an io_uring, or more than may be locked (ulimit -l)");
-	case -EMFILE:
-	case -ENFILE:
-		return ("no descriptor left for an io_uring");
-	default:
-		return ("the kernel refused an io_uring");
-	}
-}
-
-static bool
-kernel_can(struct io_uring *ring)
-{
-	static const int ops[] = {IORING_OP_OPENAT2, IORING_OP_STATX, IORING_OP_READ, IORING_OP_ASYNC_CANCEL};
-	struct io_uring_probe *p = io_uring_get_probe_ring(ring);
-	bool can = p != NULL && (ring->features & IORING_FEAT_NODROP) != 0;
-	size_t i;
-
-	for (i = 0; can && i < NELEM(ops); i++)
-		can = io_uring_opcode_supported(p, ops[i]) != 0;
-	io_uring_free_probe(p);
-	return (can);
-}
-
-static unsigned
-lesser(unsigned a, unsigned b)
-{
-	return (a < b ? a : b);
-}
-
-/* A window is at least IO_WINDOW, and each of its parts needs a worker. */
-static unsigned
-parts_of(const struct io_conf *conf)
-{
-	return (((conf->chunk > IO_WINDOW ? conf->chunk : IO_WINDOW) + PART - 1) / PART);
-}
-
-/* As with threads: unless bounded one device may have all, and others some more then. */
-static struct io_async_conf
-places(const struct io_conf *conf, unsigned jobs, unsigned most)
-{
-	unsigned each = conf->per_device != 0 ? lesser(conf->per_device, jobs) : jobs;
-	unsigned total = lesser(conf->per_device != 0 ? jobs : SPARE * jobs, most);
-
-	return ((struct io_async_conf){
-	    .per_device = lesser(each, total), .total = total, .max_waiting = conf->max_queue, .stuck_ms = conf->stuck_ms,
-	});
-}
-
-static int
-ring_open(struct uring *u, unsigned workers, const char **why)
-{
-	/* Every request in flight has room for its result and for that of its cancel. */
-	struct io_uring_params p = {.flags = IORING_SETUP_CQSIZE | IORING_SETUP_CLAMP, .cq_entries = 2 * workers + SUBMIT_MAX};
-	unsigned limit[2] = {workers, workers}; /* both classes */
-	int err = io_uring_queue_init_params(SUBMIT_MAX, &u->ring, &p);
-
-	if (err != 0) {
-		*why = why_not(err);
-		return (err);
-	}
-	err = 0;
-	if (!kernel_can(&u->ring)) {
-		*why = "this kernel's io_uring cannot look names up and read (Linux 5.6 can)";
-		err = -ENOSYS;
-	} else if (io_uring_register_iowq_max_workers(&u->ring, limit) != 0) {
-		*why = "this kernel's io_uring has too few workers to keep reads apart from look-ups (Linux 5.15 has more)";
-		err = -ENOSYS;
-	}
-	if (err != 0)
-		io_uring_queue_exit(&u->ring);
-	return (err);
-}
-
 static int
 uring_open(struct io *io, const struct io_conf *conf, void **state, const char **why)
 {
-	unsigned parts = parts_of(conf);
-	struct io_async_conf looks = places(conf, conf->stat_jobs, WORKERS_MAX / 2);
-	struct io_async_conf reads = places(conf, conf->read_jobs, (WORKERS_MAX - looks.total) / parts);
 	struct uring *u = calloc(1, sizeof(*u));
+	struct io_async_conf looks, reads;
 	int err;
 
-	*why = why_not(-ENOMEM);
-	if (u == NULL)
+	if (u == NULL) {
+		*why = uring_why(-ENOMEM);
 		return (-ENOMEM);
+	}
 	u->io = io;
 	u->watch.ready = ring_ready;
-	io_async_init(&u->meta, &looks, meta_start);
-	io_async_init(&u->data, &reads, data_start);
-	err = ring_open(u, looks.total + reads.total * parts, why);
+	err = uring_setup(&u->ring, conf, &looks, &reads, why);
 	if (err != 0) {
 		free(u);
 		return (err);
 	}
+	io_async_init(&u->meta, &looks, meta_start);
+	io_async_init(&u->data, &reads, data_start);
 	err = io->calls->watch(io, u->ring.ring_fd, &u->watch);
 	if (err != 0) {
-		*why = why_not(err);
+		*why = uring_why(err);
 		io_uring_queue_exit(&u->ring);
 		free(u);
 		return (err);
 	}
-	*why = NULL;
 	*state = u;
 	return (0);
 }
