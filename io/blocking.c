@@ -316,8 +316,15 @@ run_here(struct io_job *j)
 	job_put(j);
 }
 
-int
-io_job_push(struct io *io, struct io_job *j, enum io_lane lane)
+/* Threads that nobody waits for, and that this one would not make wait. */
+static bool
+lane_idle(const struct pool_lane *ln)
+{
+	return (ln->queue.waiting == 0 && ln->queue.running < ln->queue.per_device);
+}
+
+static int
+push(struct io *io, struct io_job *j, enum io_lane lane, bool only_idle)
 {
 	struct io_pools *ps = io->pools;
 	struct pool_lane *ln;
@@ -326,6 +333,8 @@ io_job_push(struct io *io, struct io_job *j, enum io_lane lane)
 	if (ps == NULL)
 		return (-EAGAIN);
 	ln = &ps->lane[lane];
+	if (only_idle && ln->queue.per_device == 0)
+		return (-EAGAIN);
 	j->lane = lane;
 	if (j->finish != NULL)
 		io_port_ref(j->port);
@@ -334,13 +343,25 @@ io_job_push(struct io *io, struct io_job *j, enum io_lane lane)
 		return (0);
 	}
 	pthread_mutex_lock(&ps->lock);
-	err = queue_push(&ln->queue, j);
+	err = only_idle && !lane_idle(ln) ? -EAGAIN : queue_push(&ln->queue, j);
 	if (err == 0)
 		lane_wake(ln);
 	pthread_mutex_unlock(&ps->lock);
 	if (err != 0 && j->finish != NULL)
 		io_port_unref(j->port);
 	return (err);
+}
+
+int
+io_job_push(struct io *io, struct io_job *j, enum io_lane lane)
+{
+	return (push(io, j, lane, false));
+}
+
+int
+io_push_spare(struct io *io, struct io_job *j)
+{
+	return (push(io, j, LANE_READ, true));
 }
 
 bool

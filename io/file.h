@@ -13,6 +13,8 @@
 #include "base/counter.h"
 #include "io/io.h"
 
+#define IO_AHEAD 4u /* windows of a file that may be on their way */
+
 struct io_file {
 	int fd;
 	uint32_t refs;
@@ -23,7 +25,7 @@ struct io_file {
 	uint64_t dev;         /* engine: st_dev, 0: not asked yet */
 	struct io *io;
 	struct io_proof *proof; /* engine: which windows are known to be in memory */
-	struct io_job *ahead;   /* engine: the read of its next window */
+	struct io_job *ahead[IO_AHEAD]; /* engine: reads of its next windows */
 };
 
 struct io_file *io_file_new(struct io *, int fd, uint64_t size); /* NULL: no memory, fd closed */

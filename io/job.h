@@ -65,6 +65,11 @@ int io_job_push(struct io *, struct io_job *, enum io_lane);
 /* Puts a job where it will be done: 0, or -errno and it is still the caller's. */
 typedef int io_push_fn(struct io *, struct io_job *);
 int io_push_read(struct io *, struct io_job *); /* into the read pool */
+int io_push_spare(struct io *, struct io_job *); /* the same, if a thread has nothing to do; else -EAGAIN */
+struct io_reader {     /* who brings windows in */
+	io_push_fn *push;
+	io_push_fn *spare; /* for windows further ahead than the next; NULL: none are read */
+};
 /* Pushes it for op, which waits then; if that fails the op ends and the job is freed. */
 void io_job_start(struct io_op *, struct io_job *, enum io_lane);
 void io_job_start_by(struct io_op *, struct io_job *, io_push_fn *);
@@ -97,7 +102,7 @@ uint64_t io_file_dev(struct io_file *);      /* the same, asked once */
 void io_read_pool(struct io_op *);
 void io_read_cached(struct io_op *, io_push_fn *);
 /* SEND_FILE, for backends: from the loop, after a job has brought in what is not known to be in memory. */
-void io_send_warm(struct io *, struct io_op *, io_push_fn *);
+void io_send_warm(struct io *, struct io_op *, const struct io_reader *);
 /* SEND_FILE: a thread reads and sends, at most io_chunk() bytes.  async: how that is counted. */
 void io_send_pool(struct io_op *, bool async);
 /* In a thread.  Bytes (fewer at the end of the file) or -errno.  The kernel is told to start on `ahead`

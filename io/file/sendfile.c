@@ -39,14 +39,47 @@ warm_run(struct io_job *j)
 	j->res = io_read_window(j->file->fd, j->buf, j->len, j->off, 0);
 }
 
+static struct io_job **
+ahead_find(struct io_file *f, const struct io_job *j)
+{
+	unsigned i;
+
+	for (i = 0; i < IO_AHEAD; i++) {
+		if (f->ahead[i] == j)
+			return (&f->ahead[i]);
+	}
+	return (NULL);
+}
+
+static void
+ahead_forget(const struct io_job *j)
+{
+	struct io_job **place = ahead_find(j->file, j);
+
+	if (place != NULL)
+		*place = NULL;
+}
+
+/* The read that will bring this byte. */
+static struct io_job *
+ahead_of(const struct io_file *f, uint64_t off)
+{
+	unsigned i;
+
+	for (i = 0; i < IO_AHEAD; i++) {
+		if (f->ahead[i] != NULL && f->ahead[i]->off <= off && off < f->ahead[i]->off + f->ahead[i]->len)
+			return (f->ahead[i]);
+	}
+	return (NULL);
+}
+
 static void
 warm_finish(struct io_job *j)
 {
 	struct io *io = io_port_loop(j->port);
 	struct io_op *op = j->op;
 
-	if (j->file->ahead == j)
-		j->file->ahead = NULL;
+	ahead_forget(j);
 	if (j->res > 0)
 		io_file_proved(j->file, j->off, (uint64_t)j->res);
 	if (op != NULL && j->res < 0) {
@@ -93,15 +126,13 @@ bring_in(struct io *io, struct io_job *j, io_push_fn *push)
 
 /* Fire and forget; if there is no memory or no place in the queue the window is read when its turn comes. */
 static void
-read_ahead(struct io *io, const struct io_op *op, uint64_t off, io_push_fn *push)
+read_window_ahead(struct io *io, const struct io_op *op, uint64_t off, uint64_t len, io_push_fn *push)
 {
 	struct io_file *f = op->file.file;
-	uint64_t len = IO_WINDOW - off % IO_WINDOW;
-	struct io_job *j;
+	struct io_job **place = ahead_find(f, NULL), *j;
 
-	if (f->ahead != NULL || off >= f->size)
+	if (place == NULL || ahead_of(f, off) != NULL)
 		return;
-	len = len < f->size - off ? len : f->size - off;
 	/* All of it: a window that is there in part is best read at once. */
 	if (io_file_resident(f, off, len) == len)
 		return;
@@ -114,20 +145,36 @@ read_ahead(struct io *io, const struct io_op *op, uint64_t off, io_push_fn *push
 		return;
 	}
 	io_count_read(io, true);
-	f->ahead = j;
+	*place = j;
+}
+
+/* The next window; and those behind it if there are threads with nothing to do. */
+static void
+read_ahead(struct io *io, const struct io_op *op, uint64_t off, uint64_t end, const struct io_reader *reader)
+{
+	uint64_t size = op->file.file->size, next;
+	io_push_fn *push = reader->push;
+	unsigned i;
+
+	for (i = 0; i < IO_AHEAD && off < size && off < end && push != NULL; i++, off = next) {
+		next = (off / IO_WINDOW + 1) * IO_WINDOW;
+		next = next < size ? next : size;
+		read_window_ahead(io, op, off, next - off, push);
+		push = reader->spare;
+	}
 }
 
 /* The window that is being read ahead is the one wanted now: wait for that. */
 static bool
 join_ahead(struct io_op *op)
 {
-	struct io_job *j = op->file.file->ahead;
+	struct io_job *j = ahead_of(op->file.file, op->file.off);
 
-	if (j == NULL || op->file.off < j->off || op->file.off >= j->off + j->len)
+	if (j == NULL)
 		return (false);
 	if (op->file.off + op->file.len > j->off + j->len)
 		op->file.len = (uint32_t)(j->off + j->len - op->file.off);
-	op->file.file->ahead = NULL; /* the next one may be read ahead now */
+	ahead_forget(j); /* another one may be read ahead now */
 	op->at.submit = clock_mono_ns();
 	op->job = j;
 	op->state = OP_JOB;
@@ -160,29 +207,38 @@ warm_first(struct io *io, struct io_op *op, io_push_fn *push)
 
 /* At submit, and again when the socket of a parked op has room. */
 void
-io_send_warm(struct io *io, struct io_op *op, io_push_fn *push)
+io_send_warm(struct io *io, struct io_op *op, const struct io_reader *reader)
 {
 	struct io_file *f = op->file.file;
 	uint64_t off = op->file.off, len = op->file.len, n;
+	uint64_t end = len < IO_SEND_FILE_MAX ? off + len : f->size; /* of the longest op: more will be wanted */
 
 	n = io_file_resident(f, off, len);
 	if (n == 0) {
-		warm_first(io, op, push);
+		warm_first(io, op, reader->push);
 		n = IO_WINDOW - off % IO_WINDOW;
 	} else if ((op->sock->hints & SOCK_WRITABLE) != 0 && send_now(op, n)) {
 		io_count_read(io, false);
 	} else {
 		io->calls->park(io, op);
 	}
-	/* More is wanted than that (or perhaps than one op may ask for): have it ready by then. */
-	if (n < len || len >= IO_SEND_FILE_MAX)
-		read_ahead(io, op, off + n, push);
+	read_ahead(io, op, off + n, end, reader); /* more is wanted than that: have it ready by then */
 }
 
 static void
 sendfile_send(struct io *io, void *state, struct io_op *op)
 {
-	io_send_warm(io, op, io_push_read);
+	static const struct io_reader reader = {.push = io_push_read};
+
+	io_send_warm(io, op, &reader);
+}
+
+static void
+adaptive_send(struct io *io, void *state, struct io_op *op)
+{
+	static const struct io_reader reader = {.push = io_push_read, .spare = io_push_spare};
+
+	io_send_warm(io, op, &reader);
 }
 
 static void
@@ -197,4 +253,12 @@ const struct file_backend file_linux_sendfile = {
 	.tag = "network_linux_sendfile.c.78:",
 	.send_file = true, .counts = FILE_COUNTS(linux_sendfile),
 	.read = sendfile_read, .send = sendfile_send,
+};
+
+const struct file_backend file_adaptive = {
+	.name = "adaptive",
+	.doc = "the same, and reads up to 1 MiB ahead with threads that have nothing else to do",
+	.tag = "network_adaptive.c.78:",
+	.send_file = true, .counts = FILE_COUNTS(adaptive),
+	.read = sendfile_read, .send = adaptive_send,
 };

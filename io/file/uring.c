@@ -284,7 +284,9 @@ uring_read(struct io *io, void *state, struct io_op *op)
 static void
 uring_send(struct io *io, void *state, struct io_op *op)
 {
-	io_send_warm(io, op, push_data);
+	static const struct io_reader reader = {.push = push_data};
+
+	io_send_warm(io, op, &reader);
 }
 
 /* ---------------------------------------------------------------- out of the ring */

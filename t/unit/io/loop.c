@@ -617,7 +617,7 @@ test_backend_names(void)
 	g_assert_cmpstr(file_backend_by_name("gthread-sendfile", &note)->name, ==, "gthread-sendfile");
 	g_assert_cmpstr(file_backend_by_name("linux-aio", &note)->name, ==, "linux-aio-sendfile");
 	g_assert_null(file_backend_by_name("win32-send", &note));
-	g_assert_cmpstr(file_backends[0]->name, ==, "linux-sendfile");
+	g_assert_cmpstr(file_backends[0]->name, ==, "adaptive");
 	g_assert_cmpstr(file_backend_by_name("gthread-aio", &note)->tag, ==, "network_gthread_aio.c.78:");
 }
 
