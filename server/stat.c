@@ -325,6 +325,14 @@ entry_memory(struct stat_entry *e, size_t bytes)
 	return (true);
 }
 
+static void
+entry_keep(struct stat_entry *e, const char *bytes)
+{
+	memcpy(e->memory + e->head.n, bytes, e->size);
+	e->bytes = e->memory + e->head.n;
+	e->cache->nbytes += e->hashed ? e->size : 0;
+}
+
 /* All there is of a small file. */
 static void
 entry_bytes(struct stat_entry *e, const char *bytes, uint64_t n)
@@ -339,9 +347,7 @@ entry_bytes(struct stat_entry *e, const char *bytes, uint64_t n)
 		entry_ready(e, -ENOMEM);
 	} else {
 		if (whole) {
-			memcpy(e->memory + e->head.n, bytes, e->size);
-			e->bytes = e->memory + e->head.n;
-			e->cache->nbytes += e->hashed ? e->size : 0;
+			entry_keep(e, bytes);
 			entry_let_go(e);
 		}
 		entry_ready(e, 0);
@@ -476,6 +482,34 @@ entry_replace(struct stat_entry *e)
 	load_start(now);
 }
 
+/* The same file with a new head: nothing is asked of the disk, so nobody waits.  False: no memory. */
+static bool
+entry_renew(struct stat_entry *e)
+{
+	struct stat_cache *sc = e->cache;
+	struct stat_entry *now = entry_new(sc, e->scope, e->path, e->hash);
+
+	if (now == NULL)
+		return (false);
+	now->stx = e->stx;
+	now->size = e->size;
+	now->open = e->open;
+	now->checked_ns = e->checked_ns;
+	if (!entry_memory(now, e->bytes != NULL ? e->size : 0)) {
+		stat_put(now);
+		return (false);
+	}
+	entry_detach(e);
+	entry_hash(now);
+	if (e->bytes != NULL)
+		entry_keep(now, e->bytes);
+	if (e->file != NULL)
+		entry_hold(now, io_file_ref(e->file));
+	move_waiters(now, e);
+	entry_ready(now, 0);
+	return (true);
+}
+
 /* A tag that was weak because the file was fresh may be strong now. */
 static bool
 head_has_aged(const struct stat_entry *e, const struct io *io)
@@ -524,8 +558,13 @@ recheck_done(struct io_op *op)
 	    (e->err != 0 && e->err == op->res);
 
 	e->rechecking = false;
-	if (same && !head_has_aged(e, e->cache->io)) {
+	if (same)
 		e->checked_ns = op->at.start != 0 ? op->at.start : op->at.submit;
+	if (same && e->hashed && head_has_aged(e, e->cache->io) && entry_renew(e)) {
+		stat_put(e);
+		return;
+	}
+	if (same) {
 		entry_touch(e);
 		tell_waiters(e, e);
 		if (e->trusted && e->in_demand && entry_age(e) >= e->cache->fresh_ns)
