@@ -1,0 +1,157 @@
+/* server/stat_check.c -- re-checking: does the name still stand for that file? */
+#include "server/stat_impl.h"
+
+#include "base/clock.h"
+
+static bool
+same_time(struct statx_timestamp a, struct statx_timestamp b)
+{
+	return (a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec);
+}
+
+static bool
+same_file(const struct statx *a, const struct statx *b)
+{
+	return (a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&
+	    a->stx_dev_minor == b->stx_dev_minor && a->stx_size == b->stx_size &&
+	    (a->stx_mode & S_IFMT) == (b->stx_mode & S_IFMT) && same_time(a->stx_mtime, b->stx_mtime) &&
+	    same_time(a->stx_ctime, b->stx_ctime));
+}
+
+/* What the name stands for now takes the place of e; those who wait for e wait for that. */
+static void
+entry_replace(struct stat_entry *e)
+{
+	struct stat_cache *sc = e->cache;
+	struct stat_entry *now;
+
+	if (!e->hashed && list_empty(&e->waiters))
+		return;
+	entry_detach(e);
+	now = entry_find(sc, e->scope, e->path, e->hash);
+	if (now != NULL && now->stage == ST_LOADING) {
+		entry_move_waiters(now, e);
+		return;
+	}
+	if (now != NULL)
+		entry_detach(now);
+	now = entry_new(sc, e->scope, e->path, e->hash);
+	if (now == NULL) {
+		entry_tell(e, sc->no_memory);
+		return;
+	}
+	entry_hash(now);
+	entry_move_waiters(now, e);
+	entry_load(now);
+}
+
+/* The same file with a new head: nothing is asked of the disk, so nobody waits.  False: no memory. */
+static bool
+entry_renew(struct stat_entry *e)
+{
+	struct stat_cache *sc = e->cache;
+	struct stat_entry *now = entry_new(sc, e->scope, e->path, e->hash);
+
+	if (now == NULL)
+		return (false);
+	now->stx = e->stx;
+	now->size = e->size;
+	now->open = e->open;
+	now->checked_ns = e->checked_ns;
+	if (!entry_memory(now, e->bytes != NULL ? e->size : 0)) {
+		stat_put(now);
+		return (false);
+	}
+	entry_detach(e);
+	entry_hash(now);
+	if (e->bytes != NULL)
+		entry_keep(now, e->bytes);
+	if (e->file != NULL)
+		entry_hold(now, io_file_ref(e->file));
+	entry_move_waiters(now, e);
+	entry_ready(now, 0);
+	return (true);
+}
+
+/* A tag that was weak because the file was fresh may be strong now. */
+static bool
+head_has_aged(const struct stat_entry *e, const struct io *io)
+{
+	return (e->head.n != 0 && e->stx.stx_mtime.tv_sec < (int64_t)io_wall_s(io) - 2 &&
+	    memmem(e->head.p, e->head.n, "ETag: W/", 8) != NULL);
+}
+
+/* The check itself failed (queue full, too slow, a broken disk): that is no news about the file. */
+static void
+recheck_failed(struct stat_entry *e, int err)
+{
+	struct stat_entry *answer;
+
+	if (err_is_shortage(err))
+		cache_shed_descriptors(e->cache);
+	if (e->trusted)
+		e->checked_ns = io_now(e->cache->io); /* not true, but asked again as often as if it were */
+	if (list_empty(&e->waiters))
+		return;
+	answer = entry_new(e->cache, e->scope, e->path, e->hash);
+	if (answer == NULL) {
+		entry_tell(e, e->cache->no_memory);
+		return;
+	}
+	answer->stage = ST_READY;
+	answer->err = err;
+	entry_tell(e, answer);
+	stat_put(answer);
+}
+
+uint64_t
+entry_age(const struct stat_entry *e)
+{
+	uint64_t now = io_now(e->cache->io);
+
+	return (now > e->checked_ns ? now - e->checked_ns : 0); /* a thread may have checked it after this round began */
+}
+
+static void
+recheck_done(struct io_op *op)
+{
+	struct stat_entry *e = entry_of_op(op);
+	bool lasting = op->res == 0 || err_is_lasting((int)op->res);
+	bool same = (e->err == 0 && op->res == 0 && same_file(&e->stx, &e->again)) ||
+	    (e->err != 0 && e->err == op->res);
+
+	e->rechecking = false;
+	if (same)
+		e->checked_ns = op->at.start != 0 ? op->at.start : op->at.submit;
+	if (same && e->hashed && head_has_aged(e, e->cache->io) && entry_renew(e)) {
+		stat_put(e);
+		return;
+	}
+	if (same) {
+		entry_touch(e);
+		entry_tell(e, e);
+		if (e->trusted && e->in_demand && entry_age(e) >= e->cache->fresh_ns)
+			entry_recheck(e, true); /* it took long: the next one has begun in time only if it begins now */
+	} else if (lasting) {
+		entry_replace(e);
+	} else {
+		recheck_failed(e, (int)op->res);
+	}
+	stat_put(e);
+}
+
+void
+entry_recheck(struct stat_entry *e, bool trusted)
+{
+	e->rechecking = true;
+	e->trusted = trusted;
+	e->in_demand = false;
+	count(e->cache->counters, stat_rechecks);
+	io_op_init(&e->op, IO_STAT, recheck_done);
+	e->op.urgent = true;
+	e->op.open.root = e->scope->root;
+	e->op.open.path = e->path.p;
+	e->op.open.resolve = e->scope->resolve;
+	e->op.open.stx = &e->again;
+	entry_submit(e);
+}
