@@ -8,7 +8,8 @@
  * An answer never rests on a check that began more than STAT_FRESH_MS ago.  A name in demand is checked again when
  * half of that has passed, while it is still being served, so requests for hot files do not wait.  The exception: that
  * check has not come back in time, or failed.  Then nobody can know better, and what is in memory is
- * served on until a check says something else; a disk that hangs does not take its hot files with it.
+ * served on until a check says something else; a disk that hangs does not take its hot files with it.  A file that was not
+ * in demand waits for its check first, for STAT_PATIENCE_MS at most.
  * Absences and refusals are entries too (err set), kept in a list of their own so that a storm of
  * unknown names cannot push files out.
  *
@@ -28,6 +29,7 @@
 
 #define STAT_FRESH_MS 1000u
 #define STAT_RECHECK_MS 500u
+#define STAT_PATIENCE_MS 1000u
 
 struct stat_cache;
 

@@ -1,6 +1,8 @@
 /* server/stat_check.c -- re-checking: does the name still stand for that file? */
 #include "server/stat_impl.h"
 
+#include <errno.h>
+
 #include "base/clock.h"
 
 static bool
@@ -81,18 +83,32 @@ head_has_aged(const struct stat_entry *e, const struct io *io)
 	    memmem(e->head.p, e->head.n, "ETag: W/", 8) != NULL);
 }
 
-/* The check itself failed (queue full, too slow, a broken disk): that is no news about the file. */
+/* The disk says nothing at all. */
+static bool
+is_silence(int err)
+{
+	return (err == -ETIMEDOUT || err == -EAGAIN);
+}
+
+/* The check itself failed (queue full, too slow, a broken disk): that is no news about the file.  Who waits for it is served
+ * from memory if the disk is silent; what else went wrong is told. */
 static void
 recheck_failed(struct stat_entry *e, int err)
 {
+	bool serves = e->err == 0 && e->cache->lim.cache && is_silence(err);
 	struct stat_entry *answer;
 
 	if (err_is_shortage(err))
 		cache_shed_descriptors(e->cache);
-	if (e->trusted)
+	if (e->trusted || serves)
 		e->checked_ns = io_now(e->cache->io); /* not true, but asked again as often as if it were */
 	if (list_empty(&e->waiters))
 		return;
+	if (serves) {
+		count(e->cache->counters, stat_overdue);
+		entry_tell(e, e);
+		return;
+	}
 	answer = entry_new(e->cache, e->scope, e->path, e->hash);
 	if (answer == NULL) {
 		entry_tell(e, e->cache->no_memory);
@@ -140,6 +156,13 @@ recheck_done(struct io_op *op)
 	stat_put(e);
 }
 
+/* How long a request waits for the check of a file that is in memory. */
+static uint32_t
+patience(const struct stat_cache *sc)
+{
+	return (sc->lim.cache && sc->lim.open_ms > STAT_PATIENCE_MS ? STAT_PATIENCE_MS : sc->lim.open_ms);
+}
+
 void
 entry_recheck(struct stat_entry *e, bool trusted)
 {
@@ -153,5 +176,5 @@ entry_recheck(struct stat_entry *e, bool trusted)
 	e->op.open.path = e->path.p;
 	e->op.open.resolve = e->scope->resolve;
 	e->op.open.stx = &e->again;
-	entry_submit(e);
+	entry_submit(e, trusted || e->err != 0 ? e->cache->lim.open_ms : patience(e->cache));
 }

@@ -46,7 +46,7 @@ void entry_ready(struct stat_entry *, int err);                  /* loaded, or n
 
 /* stat_load.c */
 void entry_load(struct stat_entry *);
-void entry_submit(struct stat_entry *);            /* its op, with a reference */
+void entry_submit(struct stat_entry *, uint32_t deadline_ms); /* its op, with a reference */
 struct stat_entry *entry_of_op(struct io_op *);    /* it is back; the caller puts the reference of the op last */
 bool entry_memory(struct stat_entry *, size_t bytes); /* head, and room for bytes; false: no memory */
 void entry_keep(struct stat_entry *, const char *bytes);

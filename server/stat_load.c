@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 void
-entry_submit(struct stat_entry *e)
+entry_submit(struct stat_entry *e, uint32_t deadline_ms)
 {
 	list_add_tail(&e->cache->busy, &e->busy);
 	stat_ref(e);
-	e->op.deadline_ms = e->cache->lim.open_ms;
+	e->op.deadline_ms = deadline_ms;
 	e->op.client = e->client;
 	io_submit(e->cache->io, &e->op);
 }
@@ -127,7 +127,7 @@ opened_file(struct stat_entry *e, int fd)
 		e->op.file.file = e->file;
 		e->op.file.off = 0;
 		e->op.file.len = (uint32_t)e->size;
-		entry_submit(e);
+		entry_submit(e, e->cache->lim.open_ms);
 		return;
 	}
 	entry_ready(e, entry_memory(e, 0) ? 0 : -ENOMEM);
@@ -165,5 +165,5 @@ entry_load(struct stat_entry *e)
 	e->op.open.path = e->path.p;
 	e->op.open.resolve = e->scope->resolve;
 	e->op.open.stx = &e->stx;
-	entry_submit(e);
+	entry_submit(e, e->cache->lim.open_ms);
 }

@@ -344,11 +344,13 @@ test_gone_is_replaced(void)
 	down();
 }
 
-/* The queue is full, the disk too slow: those who wait hear it, the file is what it was. */
+/* Those who wait are served if the disk is silent, else they hear what went wrong; the file is what it was. */
 static void
 test_recheck_fails(void)
 {
-	static const int errs[] = {-EAGAIN, -ETIMEDOUT, -EIO, -ENOMEM, -EMFILE};
+	static const struct {
+		int err, told;
+	} errs[] = {{-EAGAIN, 0}, {-ETIMEDOUT, 0}, {-EIO, -EIO}, {-ENOMEM, -ENOMEM}, {-EMFILE, -EMFILE}};
 	struct look a, b;
 	size_t i;
 
@@ -358,16 +360,17 @@ test_recheck_fails(void)
 		sim_advance_ms(io, 600);
 		ask(&a, "file");
 		put(&a);
-		fails(IO_STAT, errs[i]); /* nobody waits */
+		fails(IO_STAT, errs[i].err); /* nobody waits */
 		g_assert_true(is_known("file"));
 		g_assert_cmpuint(sim_count(io, IO_STAT), ==, 0); /* ... and it is not asked again at once */
 		sim_advance_ms(io, 1000);
 		ask(&a, "file");
 		ask(&b, "file");
-		fails(IO_STAT, errs[i]);
-		g_assert_cmpint(a.e->err, ==, errs[i]);
+		fails(IO_STAT, errs[i].err);
+		g_assert_cmpint(a.e->err, ==, errs[i].told);
 		put(&a);
 		put(&b);
+		sim_advance_ms(io, 1000);
 		ask(&a, "file");
 		stat_says(5, 1000);
 		g_assert_cmpint(a.e->err, ==, 0);
@@ -442,8 +445,20 @@ test_recheck_deadline(void)
 
 	up(&usual);
 	know("file", "bytes");
-	sim_advance_ms(io, 1000);
+	sim_advance_ms(io, 5000);
 	ask(&a, "file");
+	sim_advance_ms(io, 900);
+	g_assert_cmpint(a.answers, ==, 0);
+	sim_advance_ms(io, 200); /* patience is over: it is in memory */
+	g_assert_cmpmem(a.e->bytes, a.e->size, "bytes", 5);
+	put(&a);
+	g_assert_true(is_known("file"));
+	g_assert_cmpuint(counters.stat_overdue, ==, 1);
+	ask(&a, "absent");
+	fails(IO_OPEN, -ENOENT);
+	put(&a);
+	sim_advance_ms(io, 5000);
+	ask(&a, "absent"); /* there may be a file by now: no answer from memory */
 	sim_advance_ms(io, 30000);
 	g_assert_cmpint(a.e->err, ==, -ETIMEDOUT);
 	put(&a);
