@@ -422,7 +422,7 @@ static const struct {
 	{"linux-aio", "linux-aio-sendfile", "\"linux-aio\" is \"linux-aio-sendfile\" here"},
 	{"aio", "gthread-aio", "\"aio\" is \"gthread-aio\" here"},
 #ifndef HAVE_LIBURING
-	{"io-uring", "gthread-aio", "io-uring is not built in, for want of liburing; gthread-aio reads in threads"},
+	{"io-uring", "adaptive", "io-uring is not built in, for want of liburing; adaptive reads in threads"},
 #endif
 };
 

@@ -37,7 +37,7 @@ print_features(void)
 	for (n = 0; n + 1 < NELEM(f) && file_backends[n] != NULL; n++)
 		f[n] = (struct options_feature){file_backends[n]->name, file_backends[n]->doc, true};
 #ifndef HAVE_LIBURING
-	f[n++] = (struct options_feature){"io-uring", "built without liburing: gthread-aio takes its place", false};
+	f[n++] = (struct options_feature){"io-uring", "built without liburing: adaptive takes its place", false};
 #endif
 	options_features(&out, "Network backends", f, n);
 	return (put_out(&out));

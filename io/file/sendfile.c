@@ -257,7 +257,7 @@ const struct file_backend file_linux_sendfile = {
 
 const struct file_backend file_adaptive = {
 	.name = "adaptive",
-	.doc = "the same, and reads up to 1 MiB ahead with threads that have nothing else to do",
+	.doc = "sendfile(2) of what is in memory; the read pool brings in what is not, up to 1 MiB ahead while it has nothing else to do",
 	.tag = "network_adaptive.c.78:",
 	.send_file = true, .counts = FILE_COUNTS(adaptive),
 	.read = sendfile_read, .send = adaptive_send,

@@ -434,14 +434,14 @@ uring_close(struct io *io, void *state)
 	free(u);
 }
 
-extern const struct file_backend file_gthread_aio;
+extern const struct file_backend file_adaptive;
 
 const struct file_backend file_io_uring = {
 	.name = "io-uring",
 	.doc = "the kernel's own workers, by io_uring(7), look names up and bring in what is not in memory; then sendfile(2)",
 	.tag = "network_io_uring.c.78:",
 	.send_file = true, .counts = FILE_COUNTS(io_uring),
-	.instead = &file_gthread_aio,
+	.instead = &file_adaptive,
 	.open = uring_open, .close = uring_close,
 	.read = uring_read, .send = uring_send, .look = uring_look, .flush = uring_flush,
 	.leave = uring_leave,

@@ -395,7 +395,7 @@ forbidden(void)
 	g_assert_cmpint(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), ==, 0);
 	g_assert_cmpint(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog), ==, 0);
 	loop_up(backend, 2, 8);
-	g_assert_cmpstr(io_backend(io)->name, ==, "gthread-aio");
+	g_assert_cmpstr(io_backend(io)->name, ==, "adaptive");
 	g_assert_nonnull(strstr(io_fallback_why(io), "forbidden"));
 	opens(AT_FDCWD, "/etc/passwd", 0, S_IFREG);
 	loop_down();
