@@ -1,6 +1,7 @@
 /* server/manual.c -- what the tables of directives and options say, as manual pages. */
 #include <errno.h>
 #include "base/manpage.h"
+#include "io/file.h"
 #include "server/config.h"
 #include "server/manual.h"
 #include "server/options.h"
@@ -86,6 +87,33 @@ facts(struct manpage *p, const struct directive *d)
 	buf_free(&b);
 }
 
+static void
+choice(struct manpage *p, const char *name, const char *doc)
+{
+	struct buf b;
+
+	buf_init(&b, 0);
+	buf_printf(&b, "\"%s\": %s.", name, doc);
+	buf_char(&b, '\0');
+	manpage_said(p, b.p);
+	buf_free(&b);
+}
+
+/* Values that are the names of another table. */
+static void
+choices(struct manpage *p, const struct directive *d)
+{
+	const struct file_backend *const *b;
+	const struct io_engine *const *e;
+
+	if (strcmp(d->name, "server.network-backend") == 0)
+		for (b = file_backends; *b != NULL; b++)
+			choice(p, (*b)->name, (*b)->doc);
+	if (strcmp(d->name, "server.event-handler") == 0)
+		for (e = io_engines; *e != NULL; e++)
+			choice(p, (*e)->name, (*e)->doc);
+}
+
 static bool
 is_active(const struct directive *d)
 {
@@ -131,6 +159,7 @@ page_conf(struct manpage *p)
 			continue;
 		manpage_item(p, d->name);
 		manpage_said(p, d->prose);
+		choices(p, d);
 		facts(p, d);
 	}
 	manpage_heading(p, "SETTINGS KNOWN FROM ELSEWHERE");

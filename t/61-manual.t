@@ -22,6 +22,9 @@ is $rc, 0, 'accel-server.conf as text';
 is_deeply [grep { $text !~ /^    \Q$_\E$/m } sort keys %row], [], '... names every directive';
 is_deeply [grep { length > 80 } split /\n/, $text], [], '... in lines that fit a terminal';
 unlike $text, qr/\\fB|^\.TP/m, '... without roff';
+my ($choice) = $text =~ /^    server\.network-backend$(.*?)^    server\./ms;
+is_deeply [$choice =~ /^ +"([a-z-]+)": /mg], [qx{$program -V} =~ /^Network backends:\n(.*)/ms ? $1 =~ /^  \+ (\S+)/mg : ()],
+    '... and every way of files that -V lists';
 
 ($rc, my $roff) = page('roff');
 is $rc, 0, 'the same as roff';
