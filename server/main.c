@@ -22,6 +22,21 @@ put_out(struct buf *out)
 	return (ok ? 0 : EX_IOERR);
 }
 
+/* Started for a moment, for a loop of its own. */
+static struct options_feature
+backend_feature(const struct file_backend *b)
+{
+	const struct io_conf conf = {.backend = b, .stat_jobs = 1, .read_jobs = 1};
+	const char *why;
+	struct io *io;
+	int err = 0;
+
+	io = io_new(&conf, &err);
+	why = io != NULL ? io_fallback_why(io) : "no descriptor or memory for a loop";
+	io_free(io);
+	return ((struct options_feature){b->name, why != NULL ? why : b->doc, why == NULL});
+}
+
 static int
 print_features(void)
 {
@@ -35,7 +50,7 @@ print_features(void)
 		f[n] = (struct options_feature){io_engines[n]->name, io_engines[n]->doc, true};
 	options_features(&out, "Event handlers", f, n);
 	for (n = 0; n + 1 < NELEM(f) && file_backends[n] != NULL; n++)
-		f[n] = (struct options_feature){file_backends[n]->name, file_backends[n]->doc, true};
+		f[n] = backend_feature(file_backends[n]);
 #ifndef HAVE_LIBURING
 	f[n++] = (struct options_feature){"io-uring", "built without liburing: adaptive takes its place", false};
 #endif

@@ -188,5 +188,10 @@ like $out, qr/^\s+-f, --config=FILE\s+\w/m, '... shows the options on standard o
 like "$rc $out", qr{^0 accel-server/\d+\.\d+\.\d+$}, '-v';
 ($rc, $out, $err) = run('-V');
 like $out, qr/^  \+ linux-sysepoll .*^  \+ linux-sendfile /ms, '-V marks what works';
+SKIP: {
+	skip 'io-uring is not built in', 1 unless $out =~ /^  \+ io-uring /m;
+	my $refuse = $program =~ s/accel-server\z/refuse/r;
+	like qx{$refuse io_uring_setup=EPERM -- $program -V}, qr/^  - io-uring +io_uring is forbidden here/m, '... and says why something does not';
+}
 
 done_testing;
