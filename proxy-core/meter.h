@@ -18,7 +18,7 @@ struct meter {
 	unsigned connecting, idle, busy; /* sockets */
 	unsigned waiting;         /* requests without a socket */
 	unsigned down;            /* pools that found it out of reach and pause */
-	unsigned pools;           /* that count here; 0: not configured any more */
+	unsigned pools;           /* that count here; 0: not configured any more, or not asked for yet */
 	struct meter *next;
 };
 
