@@ -1,4 +1,7 @@
 # Several disks below one document root, and a link from one place into another: when one of them hangs, it alone does.
+#
+# A file is hot in the worker that was asked for it; so who asks for hot files keeps his connection: a new one might be
+# another worker's, which has to open the file and cannot while its disk hangs.
 use strict;
 use warnings;
 use FindBin;
@@ -65,6 +68,7 @@ server.network-backend = "$backend"
 server.max-stat-threads = 1
 server.max-read-threads = 1
 server.max-open-idle = 1
+server.max-keep-alive-requests = 1000000
 status.status-url = "/status"
 CONF
 		is_deeply [got($srv, "$at/cold1", '/link/cold1', "$there/cold1")], [right('cold', 1), right('deep', 1), right('cold', 1)], 'each is served, and the link, too';
