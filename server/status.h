@@ -16,6 +16,7 @@
 #include "server/request.h"
 #include "server/tally.h"
 
+/* What its tally has counted, also for the worker that had it before a reload.  Tallies that nobody has now are in the sums only. */
 struct status_worker {
 	uint64_t connections, requests, bytes_sent;
 	double requests_5s, bytes_5s; /* per second */
