@@ -48,7 +48,7 @@ use constant PATIENCE => 30;    # seconds until a test gives up; sanitizers are 
 
 my %live;                       # weak: END stops what a test left behind
 
-# The backends of server.network-backend that this program was built with.
+# The backends of server.network-backend that this program has and this kernel lets work.
 sub backends {
 	my ($list) = (join '', qx{"@{[ program('accel-server') ]}" -V}) =~ /^Network backends:\n((?: .*\n)+)/m or die "accel-server -V lists no backends\n";
 	return $list =~ /^  \+ (\S+)/mg;
@@ -303,7 +303,6 @@ sub parse {
 	return \%r;
 }
 
-# A whole chunked body, or undef.
 # [ content type, range, bytes ] of each part of a multipart reply, or undef if it is not well formed.
 sub parts {
 	my ($r) = @_;
@@ -320,6 +319,7 @@ sub parts {
 	return \@part;
 }
 
+# A whole chunked body, or undef.
 sub unchunk {
 	my ($in) = @_;
 	my $out = '';
