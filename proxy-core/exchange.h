@@ -17,6 +17,7 @@
 #include "base/counter.h"
 #include "base/text.h"
 #include "io/io.h"
+#include "proxy-core/meter.h"
 
 struct proxy_field {
 	struct text name, value;
@@ -76,6 +77,8 @@ struct exchange;
 /* Looks addresses up and checks the protocol: start-up only, blocks.  0 or -errno with *err (errsize bytes) saying what
  * is wrong and what to do. */
 int upstream_check(const struct proxy_conf *, char *err, size_t errsize);
+/* After that check: a meter for each pool there will be (NULL: no memory), for status pages to show before the first request. */
+void upstream_meters(const struct proxy_conf *, void (*take)(struct meter *, void *arg), void *arg);
 /* After upstream_check(). */
 struct upstream *upstream_new(struct io *, struct counters *, const struct proxy_conf *, int *err);
 void upstream_free(struct upstream *); /* no exchange may be running; closes idle sockets (io_run() until done) */

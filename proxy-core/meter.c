@@ -35,7 +35,7 @@ meter_get(unsigned block, const char *name)
 		m = meter_new(block, name);
 	pthread_mutex_unlock(&making);
 	if (m != NULL)
-		meter_add(m, pools, 1);
+		meter_add(m, users, 1);
 	return (m);
 }
 
@@ -43,7 +43,7 @@ void
 meter_put(struct meter *m)
 {
 	if (m != NULL)
-		meter_add(m, pools, -1u);
+		meter_add(m, users, -1u);
 }
 
 struct meter *

@@ -1,6 +1,6 @@
 /* proxy-core/meter.h -- what all pools of the process have done with one backend of one block, for status pages.
  *
- * A meter is made by the first pool that wants it and never freed: it keeps counting through a reload, and may be read
+ * A meter is made by the first that wants it and never freed: it keeps counting through a reload, and may be read
  * without a lock.  There are as many as backends were ever configured.
  *
  * Thread   any.  The counts are atomic; a request to an application takes six of them.
@@ -18,7 +18,7 @@ struct meter {
 	unsigned connecting, idle, busy; /* sockets */
 	unsigned waiting;         /* requests without a socket */
 	unsigned down;            /* pools that found it out of reach and pause */
-	unsigned pools;           /* that count here; 0: not configured any more, or not asked for yet */
+	unsigned users;           /* pools and configurations; 0: not configured any more */
 	struct meter *next;
 };
 

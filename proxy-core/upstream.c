@@ -70,6 +70,23 @@ upstream_check(const struct proxy_conf *c, char *err, size_t errsize)
 	return (rc);
 }
 
+void
+upstream_meters(const struct proxy_conf *c, void (*take)(struct meter *, void *arg), void *arg)
+{
+	struct address a[ADDRESS_MAX];
+	size_t i;
+	int k, n;
+
+	for (i = 0; i < c->nbackends; i++) {
+		n = address_list(c->backends[i], a, NELEM(a));
+		if (n > 1 && !c->split_hostnames)
+			take(meter_get(c->number, c->backends[i]), arg);
+		else
+			for (k = 0; k < n; k++)
+				take(meter_get(c->number, a[k].name), arg);
+	}
+}
+
 /* ---------------------------------------------------------------- life */
 
 static void

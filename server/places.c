@@ -9,6 +9,7 @@
 #include "base/must.h"
 #include "io/io.h"
 #include "proxy-core/exchange.h"
+#include "proxy-core/meter.h"
 #include "server/reply.h"
 
 #define PAGE_MAX (64u << 10) /* an error page of the administrator's */
@@ -19,6 +20,7 @@ struct places {
 	GHashTable *logs;     /* -> struct logfile, which is not ours */
 	GHashTable *pages;    /* -> struct page[PAGES] */
 	GHashTable *mimes;    /* by the rows of the map -> struct mime */
+	GPtrArray *meters;    /* of all backends: status pages show them from the start */
 };
 
 struct walk {
@@ -152,12 +154,22 @@ mime_load(struct walk *k, const struct conf_map *assign)
 	return (true);
 }
 
+static void
+meter_keep(struct meter *m, void *arg)
+{
+	struct places *p = arg;
+
+	if (m != NULL)
+		g_ptr_array_add(p->meters, m);
+}
+
 static bool
 upstream_ok(struct walk *k, const struct conf *c)
 {
 	/* The protocol may stand in a block beside that of the backends. */
 	const char *protocol = is_set(c->proxy_protocol) ? c->proxy_protocol : k->protocol;
-	struct proxy_conf pc = {.protocol = protocol, .balancer = c->proxy_balancer, .nbackends = c->proxy_backends.n};
+	struct proxy_conf pc = {.protocol = protocol, .balancer = c->proxy_balancer, .nbackends = c->proxy_backends.n,
+	    .split_hostnames = c->proxy_split, .number = (unsigned)c->proxy_number};
 	const char **backends;
 	char why[256];
 	size_t i;
@@ -171,7 +183,9 @@ upstream_ok(struct walk *k, const struct conf *c)
 		backends[i] = c->proxy_backends.v[i].p;
 	pc.backends = backends;
 	ok = upstream_check(&pc, why, sizeof(why)) == 0;
-	if (!ok)
+	if (ok)
+		upstream_meters(&pc, meter_keep, k->p);
+	else
 		snprintf(k->err, k->errsize, "proxy-core.backends: %s", why); /* which one is said in it */
 	g_free(backends);
 	return (ok);
@@ -217,6 +231,7 @@ places_new(const struct config *config, places_log_fn *open_log, void *arg, char
 	p->logs = g_hash_table_new(g_str_hash, g_str_equal);
 	p->pages = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pages_free);
 	p->mimes = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)mime_free);
+	p->meters = g_ptr_array_new_with_free_func((GDestroyNotify)meter_put);
 	k.upstreams = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	ok = config_each(config, survey, &k) && config_each(config, visit, &k);
 	g_hash_table_destroy(k.upstreams);
@@ -235,6 +250,7 @@ places_free(struct places *p)
 	g_hash_table_destroy(p->logs);
 	g_hash_table_destroy(p->pages);
 	g_hash_table_destroy(p->mimes);
+	g_ptr_array_free(p->meters, TRUE);
 	free(p);
 }
 

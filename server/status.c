@@ -133,7 +133,7 @@ backends_take(struct status *s)
 	if (s->backend == NULL)
 		return (false);
 	for (m = first; m != NULL; m = m->next)
-		if (meter_read(m, pools) != 0)
+		if (meter_read(m, users) != 0)
 			backend_take(&s->backend[s->nbackends++], m);
 	qsort(s->backend, s->nbackends, sizeof(*s->backend), by_block_and_name);
 	return (true);

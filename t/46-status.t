@@ -228,8 +228,11 @@ subtest 'names that bite' => sub {
 };
 
 subtest 'a reload sets nothing back' => sub {
-	my $srv = Test::Server->start(conf => $urls);
+	my $dead = qq{\$HTTP["url"] =^ "/dead/" {\nproxy-core.protocol = "fastcgi"\nproxy-core.backends = ( "unix:/nowhere/a" )\n}\n};
+	my $srv = Test::Server->start(conf => $urls . $dead);
+	is_deeply [map { $_->{name} } @{ json($srv)->{backends} }], ['unix:/nowhere/a'], 'an application is shown before it is asked';
 	$srv->get('/none') for 1 .. 20;
+	$srv->get('/dead/x');
 	my $before = json($srv);
 	$srv->signal('USR1');
 	$srv->wait_log(qr/ev=reloaded/);
@@ -238,6 +241,8 @@ subtest 'a reload sets nothing back' => sub {
 	cmp_ok $after->{requests}{read}, '>', $before->{requests}{read}, 'requests go on from where they were';
 	cmp_ok $after->{uptime_seconds}, '>=', $before->{uptime_seconds}, 'so does the time';
 	is scalar @{ $after->{workers} }, 2, 'two workers';
+	is_deeply [map { [@$_{qw(name failed)}] } @{ $after->{backends} }], [['unix:/nowhere/a', $before->{backends}[0]{failed}]],
+	    'the application is still there, with what it did';
 	cmp_ok $after->{stages}{total}{count}, '>=', 20, 'and what histograms hold';
 };
 
