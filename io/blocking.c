@@ -29,6 +29,7 @@ struct io_pools {
 	pthread_mutex_t lock;
 	pthread_cond_t gone;
 	bool stop;
+	bool left_behind; /* by io_pools_free(): the last thread puts all away */
 	unsigned alive;   /* threads */
 	unsigned nthread; /* started */
 	struct pool_lane lane[LANES];
@@ -38,6 +39,7 @@ struct io_pools {
 /* ---------------------------------------------------------------- a thread */
 
 static int thread_start(struct pool_lane *);
+static void pools_put_away(struct io_pools *);
 
 /* A job may run: somebody idle is told.  If all threads are at work on something the job's device gets a new one. */
 static void
@@ -109,6 +111,7 @@ pool_thread(void *arg)
 	struct io_pools *ps = a.lane->pools;
 	struct io_job *j;
 	char name[16];
+	bool last;
 
 	free(arg);
 	snprintf(name, sizeof(name), "%s-%u", a.lane->name, a.nr);
@@ -127,7 +130,10 @@ pool_thread(void *arg)
 	}
 	if (--ps->alive == 0)
 		pthread_cond_signal(&ps->gone);
+	last = ps->alive == 0 && ps->left_behind;
 	pthread_mutex_unlock(&ps->lock);
+	if (last)
+		pools_put_away(ps);
 	return (NULL);
 }
 
@@ -241,7 +247,18 @@ io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 	return (0);
 }
 
-/* True when all threads have left. */
+/* Threads are stuck in the kernel and will still look at *ps. */
+static void
+leave_behind_locked(struct io_pools *ps)
+{
+	unsigned i;
+
+	for (i = 0; i < ps->nthread; i++)
+		pthread_detach(ps->thread[i]);
+	ps->left_behind = true;
+}
+
+/* True when all threads have left; else *ps is theirs. */
 static bool
 pools_wait(struct io_pools *ps, unsigned wait_ms)
 {
@@ -257,6 +274,8 @@ pools_wait(struct io_pools *ps, unsigned wait_ms)
 	while (ps->alive > 0 && pthread_cond_timedwait(&ps->gone, &ps->lock, &ts) == 0)
 		;
 	left = ps->alive == 0;
+	if (!left)
+		leave_behind_locked(ps);
 	pthread_mutex_unlock(&ps->lock);
 	return (left);
 }
@@ -277,28 +296,28 @@ lane_empty(struct pool_lane *ln)
 	pthread_cond_destroy(&ln->more);
 }
 
-void
-io_pools_free(struct io_pools *ps, unsigned wait_ms)
+static void
+pools_put_away(struct io_pools *ps)
 {
-	bool left;
 	unsigned i;
 
-	if (ps == NULL)
-		return;
-	left = pools_wait(ps, wait_ms);
-	for (i = 0; i < ps->nthread; i++) {
-		if (left)
-			pthread_join(ps->thread[i], NULL);
-		else
-			pthread_detach(ps->thread[i]);
-	}
-	if (!left)
-		return; /* a thread is stuck in the kernel and will still look at *ps */
 	for (i = 0; i < LANES; i++)
 		lane_empty(&ps->lane[i]);
 	pthread_cond_destroy(&ps->gone);
 	pthread_mutex_destroy(&ps->lock);
 	free(ps);
+}
+
+void
+io_pools_free(struct io_pools *ps, unsigned wait_ms)
+{
+	unsigned i;
+
+	if (ps == NULL || !pools_wait(ps, wait_ms))
+		return;
+	for (i = 0; i < ps->nthread; i++)
+		pthread_join(ps->thread[i], NULL);
+	pools_put_away(ps);
 }
 
 /* ---------------------------------------------------------------- jobs for them */

@@ -28,7 +28,8 @@ struct io_pools_conf {
 };
 
 int io_pools_new(const struct io_pools_conf *, struct io_pools **);
-/* Threads end when their running job returns; waits at most wait_ms for them, then leaves them behind. */
+/* Threads end when their running job returns; waits at most wait_ms for them.  If a disk holds some for longer, the last of
+ * them puts away what is left, the jobs that still wait included. */
 void io_pools_free(struct io_pools *, unsigned wait_ms);
 
 /* For those who watch; any thread.  The number of rows written, at most max. */

@@ -177,16 +177,25 @@ gate_enter(enum io_lane lane)
 	gate_enter_dev(lane, 0);
 }
 
-static void G_GNUC_UNUSED
-gate_leave(void)
+/* Returns how many were inside. */
+static int G_GNUC_UNUSED
+gate_open(void)
 {
-	int want = gate.finished;
+	int inside;
 
 	pthread_mutex_lock(&gate.lock);
-	want += gate.inside;
+	inside = gate.inside;
 	gate.open = true;
 	pthread_cond_broadcast(&gate.cond);
 	pthread_mutex_unlock(&gate.lock);
+	return (inside);
+}
+
+static void G_GNUC_UNUSED
+gate_leave(void)
+{
+	int want = gate.finished + gate_open();
+
 	while (gate.finished < want)
 		io_run(io);
 }

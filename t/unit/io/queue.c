@@ -1,5 +1,6 @@
 /* t/unit/io/queue.c -- which job goes next: devices in turn, clients in turn, limits kept. */
 #include <errno.h>
+#include <poll.h>
 #include "io/queue.h"
 #include "t/unit/io/io_test.h"
 
@@ -248,6 +249,27 @@ waiting_is_withdrawn(void)
 	loop_down();
 }
 
+/* The pools end while a thread is stuck: when it comes back it puts away what had to wait for its device, here a
+ * descriptor that was to be closed. */
+static void
+what_is_left_behind_is_put_away(void)
+{
+	struct pollfd p = {.events = POLLIN};
+	int fds[2];
+
+	g_assert_cmpint(pipe(fds), ==, 0);
+	loop_up(NULL, 1, 100);
+	gate_enter_dev(LANE_STAT, 1);
+	io_file_close_job(io, fds[1], 1);
+	io_free(io);
+	io_pools_free(pools, 1);
+	g_assert_cmpint(fcntl(fds[1], F_GETFD), >=, 0); /* it still waits */
+	g_assert_cmpint(gate_open(), ==, 1);
+	p.fd = fds[0];
+	g_assert_cmpint(poll(&p, 1, 10000), ==, 1); /* hung up: the other end is closed */
+	close(fds[0]);
+}
+
 /* No threads: the work is done here, the callback still comes later. */
 static void
 no_threads_means_here(void)
@@ -277,6 +299,7 @@ main(int argc, char **argv)
 	g_test_add_func("/pools/hung-device-takes-its-own-threads", hung_device_takes_its_own_threads);
 	g_test_add_func("/pools/a-job-may-move", a_job_may_move);
 	g_test_add_func("/pools/waiting-is-withdrawn", waiting_is_withdrawn);
+	g_test_add_func("/pools/what-is-left-behind-is-put-away", what_is_left_behind_is_put_away);
 	g_test_add_func("/pools/no-threads-means-here", no_threads_means_here);
 	return (g_test_run());
 }
