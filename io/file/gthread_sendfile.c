@@ -26,6 +26,16 @@ struct send_job {
 	bool full;         /* out: the socket took all it has room for */
 };
 
+/* At once and here: while it is open the socket lives on, in the epoll set too, though its owner has closed it.  A thread
+ * for closing files would get to it when the disk answers again. */
+static void
+duplicate_close(struct send_job *s)
+{
+	if (s->job.fd >= 0)
+		close(s->job.fd);
+	s->job.fd = -1;
+}
+
 static void
 send_run(struct io_job *j)
 {
@@ -42,8 +52,7 @@ send_run(struct io_job *j)
 	} while ((n > 0 && got < j->len) || (n < 0 && errno == EINTR));
 	s->full = n < 0 && errno == EAGAIN;
 	j->res = n < 0 && got == 0 ? -errno : (int64_t)got;
-	close(j->fd);
-	j->fd = -1;
+	duplicate_close(s);
 }
 
 static void
@@ -53,9 +62,7 @@ send_finish(struct io_job *j)
 	struct io *io = io_port_loop(j->port);
 	struct io_op *op = j->op;
 
-	if (j->fd >= 0)
-		close(j->fd); /* it did not run; a duplicate, so nothing waits */
-	j->fd = -1;
+	duplicate_close(s); /* still open if it did not run */
 	if (j->res > 0)
 		io_count_read(io, s->async);
 	if (op != NULL) {
@@ -105,6 +112,7 @@ io_send_pool(struct io_op *op, bool async)
 {
 	struct io *io = op->io;
 	struct send_job *s;
+	int err;
 
 	if ((op->sock->hints & SOCK_WRITABLE) == 0) {
 		io->calls->park(io, op);
@@ -113,14 +121,17 @@ io_send_pool(struct io_op *op, bool async)
 	s = send_job(op, async);
 	if (s == NULL) {
 		io_complete(op, -ENOMEM);
-	} else if (s->job.fd < 0) {
-		io_job_refused(op, &s->job, -EMFILE);
-	} else {
-		io_job_start(op, &s->job, LANE_READ);
-		/* An edge that comes while the thread fills the socket must not be lost: it sets this again. */
-		if (op->state == OP_JOB)
-			op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
+		return;
 	}
+	io_job_wait(op, &s->job);
+	err = s->job.fd < 0 ? -EMFILE : io_job_push(io, &s->job, LANE_READ);
+	if (err != 0) {
+		duplicate_close(s);
+		io_job_refused(op, &s->job, err);
+		return;
+	}
+	/* An edge that comes while the thread fills the socket must not be lost: it sets this again. */
+	op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
 }
 
 static void

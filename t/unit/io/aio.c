@@ -422,6 +422,40 @@ test_stuck_sender(void)
 	g_free(path);
 }
 
+/* The queue of a disk is full: the duplicate that was made for the thread goes at once, not when that disk answers. */
+static void
+test_refused_sender(void)
+{
+	char *path = file_make(dir, "refused", SIZE), byte;
+	struct waiter w[2];
+	struct io_sock s[2];
+	struct io_file *f;
+	int peer[2], i;
+
+	loop_up(&file_gthread_sendfile, 1, 1);
+	f = file_of(path, SIZE);
+	gate_enter_dev(LANE_STAT, io_file_dev(f)); /* whoever closes files of that disk */
+	gate_enter_dev(LANE_READ, io_file_dev(f));
+	for (i = 0; i < 2; i++) { /* one waits, one is too many */
+		pair(&s[i], &peer[i]);
+		wait_init(&w[i], IO_SEND_FILE, &s[i]);
+		w[i].op.file.file = f;
+		w[i].op.file.len = SIZE;
+		wait_submit(&w[i]);
+	}
+	g_assert_cmpint(wait_for(&w[1]), ==, -EAGAIN);
+	sock_close(&s[1]);
+	g_assert_cmpint(recv(peer[1], &byte, 1, MSG_DONTWAIT), ==, 0);
+	gate_leave();
+	g_assert_cmpint(wait_for(&w[0]), >, 0);
+	sock_close(&s[0]);
+	close(peer[0]);
+	close(peer[1]);
+	io_file_put(f);
+	loop_down();
+	g_free(path);
+}
+
 /* A thread waits for disks only: while a client does not read, others get their files from the one there is. */
 static void
 test_slow_client_holds_no_thread(void)
@@ -534,6 +568,7 @@ main(int argc, char **argv)
 	g_test_add_func("/linux-aio/kept-window", test_kept_window);
 	g_test_add_func("/linux-aio/pages-in-flight", test_pages_in_flight);
 	g_test_add_func("/gthread-sendfile/stuck-sender", test_stuck_sender);
+	g_test_add_func("/gthread-sendfile/refused-sender", test_refused_sender);
 	g_test_add_func("/gthread-sendfile/slow-client", test_slow_client_holds_no_thread);
 	g_test_add_func("/posix-aio/waits", test_posix_waits);
 	res = g_test_run();
