@@ -140,12 +140,13 @@ read_window_ahead(struct io *io, const struct io_op *op, uint64_t off, uint64_t 
 	if (j == NULL)
 		return;
 	j->client = op->client;
+	*place = j; /* before it is pushed: a ring that takes nothing ends it at once, and it leaves its place then */
 	if (bring_in(io, j, push) != 0) {
+		*place = NULL;
 		io_job_free(io, j);
 		return;
 	}
 	io_count_read(io, true);
-	*place = j;
 }
 
 /* The next window; and those behind it if there are threads with nothing to do. */

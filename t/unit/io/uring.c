@@ -307,6 +307,38 @@ test_free_while_reading(void)
 	close(wr);
 }
 
+/* The loop is about to end: the ring takes no more reads, neither the one that is waited for nor the one ahead of it. */
+static void
+test_no_room(void)
+{
+	struct io_file *f;
+	struct io_sock s;
+	struct waiter w;
+	int wr, p[2], i;
+
+	up(2, 8);
+	f = hanging_file(&wr);
+	read_init(&w, f);
+	w.op.deadline_ms = 1;
+	g_assert_cmpint(wait_op(&w), ==, -ETIMEDOUT);
+	g_assert_true(io_leave(io)); /* interrupts it */
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==, 0);
+	io_sock_init(&s, p[0]);
+	for (i = 0; i < 2; i++) {
+		wait_init(&w, IO_SEND_FILE, &s);
+		w.op.file.file = f;
+		w.op.file.len = 1 << 20;
+		g_assert_cmpint(wait_op(&w), ==, -EAGAIN);
+	}
+	for (i = 0; i < (int)IO_AHEAD; i++)
+		g_assert_null(f->ahead[i]);
+	sock_close(&s);
+	close(p[1]);
+	io_file_put(f);
+	close(wr);
+	loop_down();
+}
+
 static struct rig {
 	GPid pid;
 	char *mnt;
@@ -425,6 +457,7 @@ main(int argc, char **argv)
 	g_test_add_func("/uring/many-at-once", test_many_at_once);
 	g_test_add_func("/uring/reads", test_reads);
 	g_test_add_func("/uring/stuck", test_stuck);
+	g_test_add_func("/uring/no-room", test_no_room);
 	g_test_add_func("/uring/free-while-reading", test_free_while_reading);
 	g_test_add_func("/uring/free-while-hung", test_free_while_hung);
 	res = g_test_run();
