@@ -73,6 +73,21 @@ ahead_of(const struct io_file *f, uint64_t off)
 	return (NULL);
 }
 
+/* No byte behind those that were read: where the disk failed it would fail again, and keep the loop waiting. */
+static void
+send_read(struct io *io, struct io_op *op, const struct io_job *j)
+{
+	uint64_t end = j->off + (uint64_t)j->res, room = end - op->file.off;
+
+	op->at.handed = clock_mono_ns();
+	if (op->file.off >= end && op->file.off == j->off)
+		io_complete(op, 0); /* the end of the file */
+	else if (op->file.off >= end)
+		io->backend->send(io, io->backend_state, op); /* not what it had joined this read for: one of its own */
+	else if ((op->sock->hints & SOCK_WRITABLE) == 0 || !send_now(op, op->file.len < room ? op->file.len : room))
+		io->calls->park(io, op);
+}
+
 static void
 warm_finish(struct io_job *j)
 {
@@ -82,14 +97,10 @@ warm_finish(struct io_job *j)
 	ahead_forget(j);
 	if (j->res > 0)
 		io_file_proved(j->file, j->off, (uint64_t)j->res);
-	if (op != NULL && j->res < 0) {
+	if (op != NULL && j->res < 0)
 		io_complete(op, j->res);
-	} else if (op != NULL) {
-		op->at.handed = clock_mono_ns();
-		if ((op->sock->hints & SOCK_WRITABLE) == 0 ||
-		    !send_now(op, op->file.len < j->len ? op->file.len : j->len))
-			io->calls->park(io, op);
-	}
+	else if (op != NULL)
+		send_read(io, op, j);
 	io_job_free(io, j);
 }
 
@@ -176,11 +187,8 @@ join_ahead(struct io_op *op)
 	if (op->file.off + op->file.len > j->off + j->len)
 		op->file.len = (uint32_t)(j->off + j->len - op->file.off);
 	ahead_forget(j); /* another one may be read ahead now */
-	op->at.submit = clock_mono_ns();
-	op->job = j;
-	op->state = OP_JOB;
 	j->op = op;
-	io_arm(op);
+	io_job_wait(op, j);
 	return (true);
 }
 

@@ -1,16 +1,48 @@
-/* t/unit/io/reread.c -- a file system that cannot say what is in memory (FUSE, NFS): hot files do not wait behind cold ones. */
+/* t/unit/io/reread.c -- windows that threads bring in for sendfile(2), on a file system that cannot say what is in memory
+ * (FUSE, NFS): hot files do not wait behind cold ones, and the loop stays away from what could not be read. */
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include "t/unit/io/io_test.h"
 
-#define SIZE (300u << 10)
+#define SIZE (600u << 10)
+
+static off_t bad_from = SIZE; /* where the disk fails */
+static off_t touched;         /* how far the loop has asked for bytes */
+
+ssize_t
+pread(int fd, void *buf, size_t len, off_t off)
+{
+	if (off >= bad_from) {
+		errno = EIO;
+		return (-1);
+	}
+	return (syscall(SYS_pread64, fd, buf, off + (off_t)len > bad_from ? (size_t)(bad_from - off) : len, off));
+}
+
+ssize_t
+sendfile(int out, int in, off_t *off, size_t len)
+{
+	if (*off + (off_t)len > touched)
+		touched = *off + (off_t)len;
+	return (syscall(SYS_sendfile, out, in, off, len));
+}
 
 static struct io_file *file;
 static struct io_sock sock;
 static int peer;
 
+static void
+take(int64_t n)
+{
+	static char sink[SIZE];
+
+	if (n > 0)
+		g_assert_cmpint(recv(peer, sink, (size_t)n, MSG_WAITALL), ==, n);
+}
+
 static int64_t
 send_some(uint64_t off, uint32_t len)
 {
-	static char sink[SIZE];
 	struct waiter w;
 	int64_t n;
 
@@ -19,8 +51,7 @@ send_some(uint64_t off, uint32_t len)
 	w.op.file.off = off;
 	w.op.file.len = len;
 	n = wait_op(&w);
-	if (n > 0)
-		g_assert_cmpint(recv(peer, sink, (size_t)n, MSG_WAITALL), ==, n);
+	take(n);
 	return (n);
 }
 
@@ -33,10 +64,9 @@ sending(void)
 }
 
 static void
-hot_windows_have_their_own_thread(void)
+up(void)
 {
 	char *dir = g_dir_make_tmp("reread-XXXXXX", NULL), *path = file_make(dir, "f", SIZE);
-	struct io_lane_stats v[LANES];
 	int p[2];
 
 	loop_up(sending(), 1, 100);
@@ -46,6 +76,28 @@ hot_windows_have_their_own_thread(void)
 	peer = p[1];
 	file = io_file_new(io, open(path, O_RDONLY | O_CLOEXEC), SIZE);
 	file->no_nowait = true;
+	g_unlink(path);
+	g_rmdir(dir);
+	g_free(path);
+	g_free(dir);
+}
+
+static void
+down(void)
+{
+	sock_close(&sock);
+	close(peer);
+	io_file_put(file);
+	run_ms(1);
+	loop_down();
+}
+
+static void
+hot_windows_have_their_own_thread(void)
+{
+	struct io_lane_stats v[LANES];
+
+	up();
 	g_assert_cmpint(send_some(0, 50000), ==, 50000); /* a reader reads it */
 	run_ms(1100);                                    /* ... which counts for a second */
 	gate_enter(LANE_READ);
@@ -55,15 +107,44 @@ hot_windows_have_their_own_thread(void)
 	g_assert_cmpuint(v[LANE_REREAD].jobs, ==, 1);
 	g_assert_cmpint(io_file_read_lane(file, 60000, 100), ==, LANE_READ); /* never read before */
 	gate_leave();
-	sock_close(&sock);
-	close(peer);
-	io_file_put(file);
-	run_ms(1);
-	loop_down();
-	g_unlink(path);
-	g_rmdir(dir);
-	g_free(path);
-	g_free(dir);
+	down();
+}
+
+/* A bad block in mid-window.  What lies before it is sent; it, and what lies behind it in the same window, is not touched
+ * by the loop, which would wait for the disk to fail once more. */
+static void
+loop_stays_away_from_bad_blocks(void)
+{
+	enum { BAD = 300 << 10, BEHIND = 400 << 10 };
+	struct waiter w[2];
+	struct io_sock other;
+	int p[2];
+
+	up();
+	bad_from = BAD;
+	touched = 0;
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, p), ==, 0);
+	io_sock_init(&other, p[0]);
+	wait_init(&w[0], IO_SEND_FILE, &sock);
+	wait_init(&w[1], IO_SEND_FILE, &other); /* joins the read ahead of the first */
+	w[0].op.file.file = w[1].op.file.file = file;
+	w[0].op.file.len = SIZE;
+	w[1].op.file.off = BEHIND;
+	w[1].op.file.len = 1000;
+	gate_enter(LANE_READ);
+	wait_submit(&w[0]);
+	wait_submit(&w[1]);
+	gate_leave();
+	g_assert_cmpint(wait_for(&w[0]), >, 0);
+	take(w[0].res);
+	g_assert_cmpint(wait_for(&w[1]), ==, -EIO);
+	g_assert_cmpint(send_some(BAD - 5000, 10000), ==, 5000);
+	g_assert_cmpint(send_some(BAD, 10000), ==, -EIO);
+	g_assert_cmpint(touched, ==, BAD);
+	bad_from = SIZE;
+	sock_close(&other);
+	close(p[1]);
+	down();
 }
 
 int
@@ -71,5 +152,6 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/reread/hot-windows-have-their-own-thread", hot_windows_have_their_own_thread);
+	g_test_add_func("/reread/loop-stays-away-from-bad-blocks", loop_stays_away_from_bad_blocks);
 	return (g_test_run());
 }
