@@ -7,6 +7,8 @@
 #include "io/engine.h"
 #include "io/job.h"
 
+#define PAGE 4096u
+
 #define L(name) extern const struct io_engine io_engine_##name;
 #include "io/loops.def"
 #undef L
@@ -76,7 +78,7 @@ io_backend_open(struct io *io, const struct io_conf *conf)
 		io->chunk = conf->chunk > IO_CHUNK_MIN ? conf->chunk : IO_CHUNK_MIN;
 	else if (b->chunk != 0)
 		io->chunk = b->chunk;
-	io->window = io->chunk > IO_WINDOW ? io->chunk : IO_WINDOW;
+	io->window = io->chunk > IO_WINDOW ? (io->chunk + PAGE - 1) / PAGE * PAGE : IO_WINDOW;
 	return (0);
 }
 
@@ -428,7 +430,7 @@ io_window_get(struct io *io)
 {
 	char *p = spare_pop(&io->windows, &io->nwindows);
 
-	return (p != NULL ? p : aligned_alloc(4096, io->window));
+	return (p != NULL ? p : aligned_alloc(PAGE, io->window));
 }
 
 void
