@@ -14,7 +14,7 @@
 #define THREADS_MAX 1024u
 #define STACK_SIZE (256u << 10)
 #define SPARE 4u     /* times as many threads when several devices want some */
-#define KEEPERS 8u /* threads that keep hot files hot: one per device, of so many devices at a time */
+#define KEEPERS 8u   /* threads that keep hot files hot: one per device, of so many devices at a time */
 
 struct pool_lane {
 	struct io_pools *pools;
@@ -183,7 +183,7 @@ lane_init(struct io_pools *ps, enum io_lane nr, const char *name, unsigned per_d
 	queue_init(&ln->queue, per_device, total, conf->max_queue, conf->stuck_ms);
 }
 
-/* threads 0 (work on the loop): one is there all the same, for closing and for other loops' leftovers. */
+/* threads 0: there are none, jobs are done where they are pushed. */
 static void
 pool_init(struct io_pools *ps, enum io_lane nr, const char *name, unsigned threads, const struct io_pools_conf *conf)
 {

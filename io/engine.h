@@ -5,7 +5,7 @@
  *                                                one lent buffer is enough for all sockets)
  *                                      OP_PARKED waits for its socket
  *                                      OP_TIMER  waits for its deadline only
- *                                      OP_JOB    a thread works for it; sees the job, never the op
+ *                                      OP_JOB    a thread or the kernel works for it; sees the job, never the op
  *
  * Every way out leads through io_complete(), and every callback is called by io_dispatch().
  */

@@ -58,8 +58,8 @@ struct file_backend {
 #define FILE_COUNTS(name) {offsetof(struct counters, name##_async), offsetof(struct counters, name##_sync)}
 
 extern const struct file_backend *const file_backends[]; /* NULL at the end */
-/* Old names ("gthread-aio", "linux-aio-sendfile" ...) find the backend that took their place; *note
- * says so when it is not the one named.  NULL: unknown. */
+/* Other names of old configurations ("write", "linux-aio" ...) find the backend that is meant; *note says so then.
+ * NULL: unknown. */
 const struct file_backend *file_backend_by_name(const char *name, const char **note);
 const struct file_backend *io_backend(const struct io *); /* the one at work */
 const char *io_fallback_why(const struct io *);           /* why it is not the one asked for; NULL: it is */

@@ -69,7 +69,7 @@ union io_addr {
 };
 
 struct io_stamps {
-	uint64_t submit, start, end; /* queued; a thread (or the loop) took it; result was there */
+	uint64_t submit, start, end; /* queued; a thread or the kernel (or the loop) took it; result was there */
 	uint64_t opened;             /* OPEN that brought bytes along: when it was open; else 0 */
 	uint64_t handed;             /* SEND_FILE whose bytes a thread had to read: when sending began */
 };
@@ -87,7 +87,7 @@ struct io_op {
 	enum io_kind kind : 8;
 	uint8_t urgent : 1; /* OPEN, STAT: in the lane for re-checks, which cold look-ups cannot fill */
 	uint8_t more : 1;   /* SEND, SEND_FILE: further bytes follow at once (MSG_MORE) */
-	uint8_t threaded : 1; /* out: a thread was needed */
+	uint8_t threaded : 1; /* out: a thread was needed, or one of the kernel's */
 	uint8_t state;      /* engine */
 	uint32_t deadline_ms;
 	uint32_t client;    /* who wants it: waiting jobs of different clients take turns (0 is one like any other) */

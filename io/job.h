@@ -1,6 +1,6 @@
 /* io/job.h -- inside io/ only: work that may take long, on its way to a thread or the kernel and back.
  *
- *   loop                              thread
+ *   loop                              thread (or the kernel, see io/async.h: then no port)
  *   io_job_push() --> queue       --> run()        touches the job only
  *   finish()      <-- port        <--              the op may be gone by then: job->op is NULL
  *
