@@ -6,17 +6,23 @@
 #include "io/async.h"
 #include "io/engine.h"
 
-#define SPARE 4u /* times as many reads when several devices want some */
+#define SPARE 4u /* times as many jobs when several devices want some */
 #define SETTLE_NS (200 * NS_PER_MS) /* what a disk that works needs; one that does not is not waited for */
 
-struct io_async_conf
-io_async_reads(const struct io_conf *conf)
+static unsigned
+lesser(unsigned a, unsigned b)
 {
+	return (a < b ? a : b);
+}
+
+struct io_async_conf
+io_async_places(const struct io_conf *conf, unsigned jobs, unsigned most)
+{
+	unsigned each = conf->per_device != 0 ? lesser(conf->per_device, jobs) : jobs;
+	unsigned total = lesser(conf->per_device != 0 ? jobs : SPARE * jobs, most);
+
 	return ((struct io_async_conf){
-	    .per_device = conf->per_device != 0 && conf->per_device < conf->read_jobs ? conf->per_device : conf->read_jobs,
-	    .total = SPARE * conf->read_jobs,
-	    .max_waiting = conf->max_queue,
-	    .stuck_ms = conf->stuck_ms,
+	    .per_device = lesser(each, total), .total = total, .max_waiting = conf->max_queue, .stuck_ms = conf->stuck_ms,
 	});
 }
 

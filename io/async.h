@@ -25,9 +25,9 @@ struct io_async_conf {
 	unsigned max_waiting, stuck_ms;
 };
 
-/* For reads: as the pools do it, a device may keep read_jobs busy unless per_device is set, and several together four
- * times as many: one that hangs takes nothing from the others. */
-struct io_async_conf io_async_reads(const struct io_conf *);
+/* As the pools do it: unless conf->per_device is set one device may have all of jobs, and several together four times as
+ * many, so that one that hangs takes nothing from the others.  In no case more than most. */
+struct io_async_conf io_async_places(const struct io_conf *, unsigned jobs, unsigned most);
 
 void io_async_init(struct io_async *, const struct io_async_conf *, void (*start)(struct io_async *, struct io_job *));
 /* When the loop ends: a short time for those that nobody waits for any more to come back, as fd (an eventfd that is

@@ -18,6 +18,7 @@
  * The system calls are made directly: libaio's io_submit() and io_cancel() have the names of ours.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
@@ -254,7 +255,7 @@ state_free(struct linux_aio *la)
 static int
 linux_open(struct io *io, const struct io_conf *conf, void **state, const char **why)
 {
-	const struct io_async_conf ac = io_async_reads(conf);
+	const struct io_async_conf ac = io_async_places(conf, conf->read_jobs, UINT_MAX);
 	struct linux_aio *la = calloc(1, sizeof(*la));
 	uint32_t chunk = conf->chunk != 0 ? conf->chunk : CHUNK;
 	int err;

@@ -15,6 +15,7 @@
  */
 #include <aio.h>
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -322,7 +323,7 @@ static int
 posix_open(struct io *io, const struct io_conf *conf, void **state, const char **why)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const struct io_async_conf ac = io_async_reads(conf);
+	const struct io_async_conf ac = io_async_places(conf, conf->read_jobs, UINT_MAX);
 	struct posix_aio *p;
 	int err;
 

@@ -5,7 +5,6 @@
 
 #define SUBMIT_MAX 256u  /* requests collected before the kernel must take them */
 #define WORKERS_MAX 1024u
-#define SPARE 4u         /* times as many jobs when several devices want some */
 
 const char *
 uring_why(int err)
@@ -40,29 +39,11 @@ kernel_can(struct io_uring *ring)
 	return (can);
 }
 
-static unsigned
-lesser(unsigned a, unsigned b)
-{
-	return (a < b ? a : b);
-}
-
 /* A window is at least IO_WINDOW, and each of its parts needs a worker. */
 static unsigned
 parts_of(const struct io_conf *conf)
 {
 	return (((conf->chunk > IO_WINDOW ? conf->chunk : IO_WINDOW) + URING_PART - 1) / URING_PART);
-}
-
-/* As with threads: unless bounded one device may have all, and others some more then. */
-static struct io_async_conf
-places(const struct io_conf *conf, unsigned jobs, unsigned most)
-{
-	unsigned each = conf->per_device != 0 ? lesser(conf->per_device, jobs) : jobs;
-	unsigned total = lesser(conf->per_device != 0 ? jobs : SPARE * jobs, most);
-
-	return ((struct io_async_conf){
-	    .per_device = lesser(each, total), .total = total, .max_waiting = conf->max_queue, .stuck_ms = conf->stuck_ms,
-	});
 }
 
 static int
@@ -96,7 +77,7 @@ uring_setup(struct io_uring *ring, const struct io_conf *conf, struct io_async_c
 {
 	unsigned parts = parts_of(conf);
 
-	*looks = places(conf, conf->stat_jobs, WORKERS_MAX / 2);
-	*reads = places(conf, conf->read_jobs, (WORKERS_MAX - looks->total) / parts);
+	*looks = io_async_places(conf, conf->stat_jobs, WORKERS_MAX / 2);
+	*reads = io_async_places(conf, conf->read_jobs, (WORKERS_MAX - looks->total) / parts);
 	return (ring_open(ring, looks->total + reads->total * parts, why));
 }
