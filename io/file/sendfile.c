@@ -1,11 +1,12 @@
-/* io/file/sendfile.c -- linux-sendfile: sendfile(2) from the loop, but only what is in memory.
+/* io/file/sendfile.c -- linux-sendfile, adaptive: sendfile(2) from the loop, but only what is in memory.
  *
  *   known resident ----------------------------------> sendfile on the loop
  *   not known ---> a thread reads the window --------> sendfile on the loop
  *                  (into a scratch buffer: it is the page cache that counts)
  *
  * sendfile(2) has no NOWAIT, and a socket that is full does not help: it reads before it looks at the
- * socket.  While one window is sent the next is read ahead, one per file.
+ * socket.  While one window is sent the next is read ahead; with adaptive also those behind it, up to IO_AHEAD of a file,
+ * by threads that would have nothing to do.
  */
 #include <errno.h>
 #include <sys/sendfile.h>
