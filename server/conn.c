@@ -357,8 +357,10 @@ sender_ended(struct sender *s, int err)
 	count_add(&c->w->tally->counters, bytes_sent, s->sent);
 	if (err == -ENODATA)
 		count(&c->w->tally->counters, file_shrunk);
-	else if (err != 0)
+	else if (err != 0 && finish_is_clients(err))
 		count(&c->w->tally->counters, client_gone);
+	else if (err != 0)
+		count(&c->w->tally->counters, file_failed);
 	if (conn_ended_while_waiting(c))
 		return;
 	if (sent != NULL) {

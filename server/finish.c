@@ -188,6 +188,12 @@ finish_log(struct request *r, bool batched)
 	r->status = 0;
 }
 
+bool
+finish_is_clients(int err)
+{
+	return (err == -EPIPE || err == -ECONNRESET || err == -ECANCELED || err == -ETIMEDOUT);
+}
+
 void
 finish_broken(struct request *r, int err)
 {
@@ -197,6 +203,6 @@ finish_broken(struct request *r, int err)
 	else if (err == -ETIMEDOUT)
 		log_event(LOG_INFO, conn_id(r), "client.stalled", LF_TEXT("path", request_path(r)),
 		    LF_STR("then", "closed after server.max-write-idle without progress"));
-	else if (err != -EPIPE && err != -ECONNRESET && err != -ECANCELED)
+	else if (!finish_is_clients(err))
 		log_event(LOG_ERROR, conn_id(r), "send.failed", LF_TEXT("path", request_path(r)), LF_ERR("error", err));
 }

@@ -9,6 +9,7 @@
 bool finish_may_batch(const struct request *);
 bool finish_needs_head(const struct request *); /* will finish_log() look at the request head? */
 void finish_log(struct request *, bool batched);
-void finish_broken(struct request *, int err); /* the client left, or the file shrank: a log line says so */
+bool finish_is_clients(int err);                 /* the end of a reply was the client's doing, or ours: not the file's */
+void finish_broken(struct request *, int err); /* the client left, or the file could not be read: a log line says so */
 
 #endif

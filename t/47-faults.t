@@ -122,6 +122,10 @@ sub breaks {
 	serves($srv, 'repaired: all is served', (map { ("$at/large$_" => $large) } 1 .. 11), map { ("$at/cold$_" => 50_000) } 1 .. 3);
 	hot_was_served($hot);
 	is $srv->stop, '', 'the end is clean';
+	my %count = $srv->log =~ /ev=counters (.*)/ ? $1 =~ /(\w+)=(\d+)/g : ();
+	my $cut = grep { $_ eq 'cut' } @verdict;
+	cmp_ok $count{file_failed} // 0, '>=', $cut, 'counted as failures of the disk';
+	is $count{client_gone} // 0, 0, '... not as clients who left';
 }
 
 # ---------------------------------------------------------------- a disk that never answers
