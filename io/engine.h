@@ -18,6 +18,8 @@
 #include "io/file.h"
 #include "io/io.h"
 
+#define PAGE 4096ull
+
 enum { OP_IDLE, OP_READY, OP_TRY, OP_PARKED, OP_TIMER, OP_JOB };
 
 /* io_sock.hints */

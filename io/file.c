@@ -14,7 +14,6 @@
 #define SYS_cachestat 451 /* Linux 6.5; younger than the headers of Debian 12 */
 #endif
 
-#define PAGE 4096ull
 #define KERNEL_READ (128ull << 10)
 #define PROOF_NS NS_PER_S /* how long a proof counts: a wrong guess costs one window */
 #define PROOFS 64u        /* windows remembered per file: 16 MiB, then they replace each other */

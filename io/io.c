@@ -7,8 +7,6 @@
 #include "io/engine.h"
 #include "io/job.h"
 
-#define PAGE 4096u
-
 #define L(name) extern const struct io_engine io_engine_##name;
 #include "io/loops.def"
 #undef L

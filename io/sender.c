@@ -10,7 +10,6 @@
 #include "io/engine.h"
 #include "io/sender.h"
 
-#define PAGE 4096u
 #define LONG_RANGE (60u << 10)
 
 enum {

@@ -12,8 +12,6 @@
 #include "io/engine.h"
 #include "io/shm.h"
 
-#define PAGE 4096ull
-
 enum reason { R_NONE, R_FOREIGN, R_REFUSED, R_MEMORY, REASONS };
 
 struct linux_aio {
