@@ -7,6 +7,7 @@
 #include "io/queue.h"
 
 #define ROWS 64u
+#define DEVICES_KEPT 64u
 
 struct io_device {
 	struct list link;    /* of all devices */
@@ -41,6 +42,24 @@ queue_fini(struct io_queue *q)
 		free(list_entry(l, struct io_device, link));
 }
 
+/* Automounts and snapshots come and go: one that has nothing to do makes room. */
+static void
+device_forget_one(struct io_queue *q)
+{
+	struct io_device *d;
+	struct list *l;
+
+	for (l = q->devices.next; l != &q->devices; l = l->next) {
+		d = list_entry(l, struct io_device, link);
+		if (d->waiting != 0 || d->nrunning != 0)
+			continue;
+		list_del(&d->link);
+		free(d);
+		q->ndevices--;
+		return;
+	}
+}
+
 static struct io_device *
 device_new(struct io_queue *q, uint64_t dev)
 {
@@ -49,6 +68,9 @@ device_new(struct io_queue *q, uint64_t dev)
 
 	if (d == NULL)
 		return (NULL);
+	if (q->ndevices >= DEVICES_KEPT)
+		device_forget_one(q);
+	q->ndevices++;
 	d->dev = dev;
 	list_init(&d->turn);
 	list_init(&d->running);

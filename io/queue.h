@@ -23,7 +23,8 @@ struct io_device;
 struct io_queue {
 	unsigned per_device, total, max_waiting, stuck_ms;
 	unsigned running, waiting;
-	struct list devices; /* all that were ever seen: few */
+	struct list devices; /* those with jobs, and some that had */
+	unsigned ndevices;
 	struct list turn;    /* those with a job that may run */
 };
 

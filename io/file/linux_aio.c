@@ -223,18 +223,18 @@ context_open(struct linux_aio *la, struct io *io, unsigned jobs, const char **wh
 
 	la->eventfd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (la->eventfd < 0) {
-		*why = "linux-aio-sendfile: no descriptor for a loop";
+		*why = "no descriptor for a loop";
 		return (-errno);
 	}
 	if (syscall(SYS_io_setup, jobs, &la->ctx) < 0) {
-		*why = errno == EAGAIN ? "linux-aio-sendfile: all slots of /proc/sys/fs/aio-max-nr are taken" :
-		    "linux-aio-sendfile: this kernel lets us have no aio";
+		*why = errno == EAGAIN ? "all slots of /proc/sys/fs/aio-max-nr are taken" :
+		    "this kernel lets us have no aio";
 		return (-errno);
 	}
 	la->watch.ready = linux_aio_reads_back;
 	err = io->calls->watch(io, la->eventfd, &la->watch);
 	if (err != 0)
-		*why = "linux-aio-sendfile: the loop takes no more descriptors";
+		*why = "the loop takes no more descriptors";
 	return (err);
 }
 
@@ -261,7 +261,7 @@ linux_open(struct io *io, const struct io_conf *conf, void **state, const char *
 	int err;
 
 	if (la == NULL) {
-		*why = "linux-aio-sendfile: no memory for a loop";
+		*why = "no memory for a loop";
 		return (-ENOMEM);
 	}
 	la->io = io;

@@ -328,12 +328,12 @@ posix_open(struct io *io, const struct io_conf *conf, void **state, const char *
 	int err;
 
 	if (LIBRARY_ERR != 0) {
-		*why = "posix-aio: not with this C library";
+		*why = "not with this C library";
 		return (LIBRARY_ERR);
 	}
 	p = calloc(1, sizeof(*p));
 	if (p == NULL) {
-		*why = "posix-aio: no memory for a loop";
+		*why = "no memory for a loop";
 		return (-ENOMEM);
 	}
 	pthread_once(&once, library_init);
@@ -345,7 +345,7 @@ posix_open(struct io *io, const struct io_conf *conf, void **state, const char *
 	io_async_init(&p->async, &ac, read_start);
 	err = state_open(p, io, ac.total);
 	if (err != 0) {
-		*why = "posix-aio: no memory, thread or descriptor for a loop's reaper";
+		*why = "no memory, thread or descriptor for a loop's reaper";
 		state_free(p);
 		return (err);
 	}

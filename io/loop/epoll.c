@@ -439,6 +439,7 @@ epoll_free(struct io *io)
 
 	if (io->port != NULL)
 		io_port_close(io->port);
+	io->port = NULL;
 	io_fini(io);
 	if (lp->wakefd >= 0)
 		close(lp->wakefd);

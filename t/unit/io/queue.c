@@ -149,6 +149,30 @@ bounds_are_per_device(void)
 	queue_fini(&q);
 }
 
+/* A device that has nothing to do is forgotten when there are many; one that has never is. */
+static void
+devices_come_and_go(void)
+{
+	struct io_job *busy, *j;
+	uint64_t dev;
+
+	queue_init(&q, 1, 10, 2, 0);
+	busy = push(1000, 0, 1);
+	g_assert_cmpint(take(), ==, 1);
+	for (dev = 1; dev < 500; dev++) {
+		j = push(dev, 0, 2);
+		g_assert_cmpint(take(), ==, 2);
+		ran(j);
+	}
+	g_assert_cmpuint(q.ndevices, <=, 64);
+	j = push(1000, 0, 3);
+	g_assert_cmpint(take(), ==, 0); /* still the same, and busy */
+	ran(busy);
+	g_assert_cmpint(take(), ==, 3);
+	ran(j);
+	queue_fini(&q);
+}
+
 /* Nobody waits behind jobs that have all been at it for longer than anyone may wait. */
 static void
 stuck_is_refused(void)
@@ -295,6 +319,7 @@ main(int argc, char **argv)
 	g_test_add_func("/queue/clients-take-turns", clients_take_turns);
 	g_test_add_func("/queue/devices-take-turns", devices_take_turns);
 	g_test_add_func("/queue/bounds-are-per-device", bounds_are_per_device);
+	g_test_add_func("/queue/devices-come-and-go", devices_come_and_go);
 	g_test_add_func("/queue/stuck-is-refused", stuck_is_refused);
 	g_test_add_func("/pools/hung-device-takes-its-own-threads", hung_device_takes_its_own_threads);
 	g_test_add_func("/pools/a-job-may-move", a_job_may_move);
