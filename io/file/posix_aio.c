@@ -328,7 +328,7 @@ posix_open(struct io *io, const struct io_conf *conf, void **state, const char *
 	int err;
 
 	if (LIBRARY_ERR != 0) {
-		*why = "not with this C library";
+		*why = "not under ThreadSanitizer, which does not survive the threads of the C library";
 		return (LIBRARY_ERR);
 	}
 	p = calloc(1, sizeof(*p));
