@@ -130,9 +130,12 @@ guard_mount(const char *mountpoint)
 	(void)!write(pipe_fd, &minor, sizeof(minor));
 }
 
+/* An aborted connection answers whoever asked after we stopped to listen; a plain unmount would leave them waiting, and with
+ * them a thread of ours that tells the kernel to forget: then nobody could end. */
 void
-guard_stop(void)
+guard_clear(void)
 {
-	kill(guard, SIGKILL);
-	waitpid(guard, NULL, 0);
+	kill(guard, SIGHUP);
+	while (waitpid(guard, NULL, 0) < 0 && errno == EINTR)
+		;
 }

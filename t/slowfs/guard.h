@@ -1,4 +1,4 @@
-/* guard.h -- a process that clears the mount away when slowfs itself cannot, because it was killed.
+/* guard.h -- a process that clears the mount away at the end of slowfs, also when that was killed.
  *
  * Most often its end is enough: the device is closed, and whoever waits gets an error.  But a thread that is
  * in the kernel to make it forget waits for locks of those who wait for us, holds the device open, and
@@ -9,6 +9,6 @@
 
 int  guard_start(void);			/* before there are threads and a mount; 0 or -errno */
 void guard_mount(const char *mountpoint);	/* it is mounted: this is what to guard */
-void guard_stop(void);			/* it is not any more */
+void guard_clear(void);			/* now; waits until it is done */
 
 #endif

@@ -338,8 +338,8 @@ main(int argc, char **argv)
 		return (complain("cannot start a thread", -err, 71));
 	}
 	serve(se, sigfd);
-	fuse_session_unmount(se);
-	guard_stop();
+	guard_clear();
+	fuse_session_unmount(se);	/* should the guard not have been able to */
 	control_close();
 	counters_print("done");
 	_exit(0);			/* sleeping spindles have nobody left to answer */
