@@ -262,7 +262,7 @@ conn_probe(struct conn *c)
 	if (path.n != 0 && path.p[path.n - 1] == '/')
 		path.n--;
 	r->wait.done = probed;
-	r->wait.client = conn_client(r);
+	r->wait.client = r->sender.client;
 	e = stat_lookup(c->w->stats, &r->site->docroot, path, peek ? NULL : &r->wait);
 	if (e != NULL)
 		return (found(c, e));

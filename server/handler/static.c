@@ -41,7 +41,7 @@ look(struct request *r, struct text path, bool peek)
 
 	r->lookup = path;
 	r->wait.done = waited;
-	r->wait.client = conn_client(r);
+	r->wait.client = r->sender.client;
 	r->wait.data = wants_all(r);
 	e = stat_lookup(r->worker->stats, r->scope, path, peek ? NULL : &r->wait);
 	if (e == NULL)
