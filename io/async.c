@@ -6,24 +6,15 @@
 #include "io/async.h"
 #include "io/engine.h"
 
-#define SPARE 4u /* times as many jobs when several devices want some */
 #define SETTLE_NS (200 * NS_PER_MS) /* what a disk that works needs; one that does not is not waited for */
-
-static unsigned
-lesser(unsigned a, unsigned b)
-{
-	return (a < b ? a : b);
-}
 
 struct io_async_conf
 io_async_places(const struct io_conf *conf, unsigned jobs, unsigned most)
 {
-	unsigned each = conf->per_device != 0 ? lesser(conf->per_device, jobs) : jobs;
-	unsigned total = lesser(conf->per_device != 0 ? jobs : SPARE * jobs, most);
+	struct io_async_conf ac = {.max_waiting = conf->max_queue, .stuck_ms = conf->stuck_ms};
 
-	return ((struct io_async_conf){
-	    .per_device = lesser(each, total), .total = total, .max_waiting = conf->max_queue, .stuck_ms = conf->stuck_ms,
-	});
+	queue_places(conf->per_device, jobs, most, &ac.per_device, &ac.total);
+	return (ac);
 }
 
 void

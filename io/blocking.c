@@ -13,7 +13,6 @@
 
 #define THREADS_MAX 1024u
 #define STACK_SIZE (256u << 10)
-#define SPARE 4u     /* times as many threads when several devices want some */
 #define KEEPERS 8u   /* threads that keep hot files hot: one per device, of so many devices at a time */
 
 struct pool_lane {
@@ -187,12 +186,10 @@ lane_init(struct io_pools *ps, enum io_lane nr, const char *name, unsigned per_d
 static void
 pool_init(struct io_pools *ps, enum io_lane nr, const char *name, unsigned threads, const struct io_pools_conf *conf)
 {
-	unsigned total = threads * SPARE < THREADS_MAX ? threads * SPARE : THREADS_MAX;
+	unsigned each, total;
 
-	if (conf->per_device == 0)
-		lane_init(ps, nr, name, threads, total, conf);
-	else
-		lane_init(ps, nr, name, conf->per_device < threads ? conf->per_device : threads, threads, conf);
+	queue_places(conf->per_device, threads, THREADS_MAX, &each, &total);
+	lane_init(ps, nr, name, each, total, conf);
 }
 
 static int
@@ -217,7 +214,7 @@ int
 io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 {
 	unsigned nstat = at_most_max(conf->stat_threads), nread = at_most_max(conf->read_threads);
-	struct io_pools *ps = calloc(1, sizeof(*ps) + (SPARE * (nstat + nread) + 2 * KEEPERS) * sizeof(pthread_t));
+	struct io_pools *ps = calloc(1, sizeof(*ps) + (QUEUE_SPARE * (nstat + nread) + 2 * KEEPERS) * sizeof(pthread_t));
 	pthread_condattr_t mono;
 	int err;
 

@@ -20,6 +20,8 @@
 
 struct io_device;
 
+#define QUEUE_SPARE 4u /* times as many places in all when one device may have what is configured */
+
 struct io_queue {
 	unsigned per_device, total, max_waiting, stuck_ms;
 	unsigned running, waiting;
@@ -30,6 +32,17 @@ struct io_queue {
 
 /* stuck_ms 0: never */
 void queue_init(struct io_queue *, unsigned per_device, unsigned total, unsigned max_waiting, unsigned stuck_ms);
+
+/* What is configured, as places: one device may have per_device of `jobs`; 0: all of them, and others get some more then. */
+static inline void
+queue_places(unsigned per_device, unsigned jobs, unsigned most, unsigned *each, unsigned *total)
+{
+	*total = per_device != 0 ? jobs : QUEUE_SPARE * jobs;
+	*total = *total < most ? *total : most;
+	*each = per_device != 0 && per_device < jobs ? per_device : jobs;
+	*each = *each < *total ? *each : *total;
+}
+
 void queue_fini(struct io_queue *); /* nothing waits or runs in it */
 
 /* 0; -EAGAIN: max_waiting wait for j->dev already, or it is stuck (a job nobody waits for is never refused: it
