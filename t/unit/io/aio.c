@@ -38,37 +38,16 @@ fstatfs(int fd, struct statfs *fs)
 	return (res);
 }
 
-static void
-wait_at_gate(void)
-{
-	pthread_mutex_lock(&gate.lock);
-	gate.inside++;
-	pthread_cond_broadcast(&gate.cond);
-	while (!gate.open)
-		pthread_cond_wait(&gate.cond, &gate.lock);
-	gate.inside--;
-	pthread_mutex_unlock(&gate.lock);
-}
-
 /* The disk hangs in the middle of the call. */
 ssize_t
 sendfile(int out, int in, off_t *off, size_t len)
 {
 	if (__atomic_load_n(&sendfile_waits, __ATOMIC_ACQUIRE))
-		wait_at_gate();
+		gate_wait();
 	return (syscall(SYS_sendfile, out, in, off, len));
 }
 
 /* ---------------------------------------------------------------- one range, whole */
-
-static struct io_file *
-file_of(const char *path, uint64_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	g_assert_cmpint(fd, >=, 0);
-	return (io_file_new(io, fd, size));
-}
 
 static void
 pair(struct io_sock *s, int *peer)
@@ -131,7 +110,7 @@ send_by_linux_aio(const char *where, uint64_t *async, uint64_t *sync)
 	g_assert_true(g_file_get_contents(path, &bytes, NULL, NULL));
 	loop_up(&file_linux_aio_sendfile, 2, 64);
 	g_assert_true(io_backend(io) == &file_linux_aio_sendfile);
-	f = file_of(path, SIZE);
+	f = file_open(path, SIZE);
 	send_range(f, bytes, 0, SIZE);
 	send_range(f, bytes, 4095, 10000);
 	*async = io_counters(io)->linux_aio_async;
@@ -234,7 +213,7 @@ test_refused(void)
 	g_assert_cmpuint(len, >, 100000);
 	fs_type = EXT4_SUPER_MAGIC;
 	loop_up(&file_linux_aio_sendfile, 2, 64);
-	f = file_of("/proc/kallsyms", 100000);
+	f = file_open("/proc/kallsyms", 100000);
 	send_range(f, bytes, 0, 100000);
 	g_assert_true(f->no_direct);
 	g_assert_cmpuint(io_counters(io)->linux_aio_async, ==, 0);
@@ -257,7 +236,7 @@ test_many(void)
 	unsigned i;
 
 	loop_up(&file_linux_aio_sendfile, 2, 64);
-	f = file_of(path, 64 << 10);
+	f = file_open(path, 64 << 10);
 	for (i = 0; i < NELEM(w); i++) {
 		pair(&s[i], &peer[i]);
 		wait_init(&w[i], IO_SEND_FILE, &s[i]);
@@ -289,7 +268,7 @@ test_kept_window(void)
 	struct waiter w;
 
 	loop_up(&file_linux_aio_sendfile, 2, 64);
-	f = file_of(path, 4 << 20);
+	f = file_open(path, 4 << 20);
 	pair(&s, &peer);
 	setsockopt(s.fd, SOL_SOCKET, SO_SNDBUF, &little, sizeof(little));
 	wait_init(&w, IO_SEND_FILE, &s);
@@ -381,7 +360,7 @@ test_stuck_sender(void)
 	struct waiter w, r;
 
 	loop_up(&file_gthread_sendfile, 1, 64);
-	f = file_of(path, 1 << 20);
+	f = file_open(path, 1 << 20);
 	pair(old, &peer);
 	number = old->fd;
 	wait_init(&r, IO_RECV, old); /* has it registered */
@@ -433,7 +412,7 @@ test_refused_sender(void)
 	int peer[2], i;
 
 	loop_up(&file_gthread_sendfile, 1, 1);
-	f = file_of(path, SIZE);
+	f = file_open(path, SIZE);
 	gate_enter_dev(LANE_STAT, io_file_dev(f)); /* whoever closes files of that disk */
 	gate_enter_dev(LANE_READ, io_file_dev(f));
 	for (i = 0; i < 2; i++) { /* one waits, one is too many */
@@ -468,7 +447,7 @@ test_slow_client_holds_no_thread(void)
 
 	g_assert_true(g_file_get_contents(path, &bytes, NULL, NULL));
 	loop_up(&file_gthread_sendfile, 1, 64);
-	f = file_of(path, SIZE);
+	f = file_open(path, SIZE);
 	pair(&s, &peer);
 	wait_init(&w, IO_SEND_FILE, &s);
 	w.op.file.file = f;
@@ -516,7 +495,7 @@ posix_waits(void)
 	g_assert_cmpint(write(q[1], "ready", 5), ==, 5);
 	f = io_file_new(io, p[0], 100);
 	g = io_file_new(io, q[0], 100);
-	h = file_of(path, 5000);
+	h = file_open(path, 5000);
 	read_init(&hung, f, 0, 50);
 	wait_submit(&hung);
 	read_init(&w, g, 0, 100);
@@ -554,9 +533,6 @@ test_posix_waits(void)
 int
 main(int argc, char **argv)
 {
-	char *cmd;
-	int res;
-
 	g_test_init(&argc, &argv, NULL);
 	dir = g_dir_make_tmp("io-aio-XXXXXX", NULL);
 	g_test_add_func("/linux-aio/direct", test_direct);
@@ -571,11 +547,5 @@ main(int argc, char **argv)
 	g_test_add_func("/gthread-sendfile/refused-sender", test_refused_sender);
 	g_test_add_func("/gthread-sendfile/slow-client", test_slow_client_holds_no_thread);
 	g_test_add_func("/posix-aio/waits", test_posix_waits);
-	res = g_test_run();
-	cmd = g_strdup_printf("rm -rf '%s'", dir);
-	if (system(cmd) != 0)
-		res = 1;
-	g_free(cmd);
-	g_free(dir);
-	return (res);
+	return (run_in(dir));
 }

@@ -131,7 +131,7 @@ static struct gate {
 } gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0, 0};
 
 static void
-gate_run(struct io_job *j)
+gate_wait(void)
 {
 	pthread_mutex_lock(&gate.lock);
 	gate.inside++;
@@ -140,6 +140,12 @@ gate_run(struct io_job *j)
 		pthread_cond_wait(&gate.cond, &gate.lock);
 	gate.inside--;
 	pthread_mutex_unlock(&gate.lock);
+}
+
+static void
+gate_run(struct io_job *j)
+{
+	gate_wait();
 	j->res = 1;
 }
 
@@ -231,6 +237,29 @@ file_make(const char *dir, const char *name, uint64_t size)
 	g_assert_true(g_file_set_contents(path, bytes, (gssize)size, NULL));
 	g_free(bytes);
 	return (path);
+}
+
+static G_GNUC_UNUSED struct io_file *
+file_open(const char *path, uint64_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+
+	g_assert_cmpint(fd, >=, 0);
+	return (io_file_new(io, fd, size));
+}
+
+/* The last line of a main() whose tests made files in dir, which goes. */
+static int G_GNUC_UNUSED
+run_in(char *dir)
+{
+	char *cmd = g_strdup_printf("rm -rf '%s'", dir);
+	int res = g_test_run();
+
+	if (system(cmd) != 0)
+		res = 1;
+	g_free(cmd);
+	g_free(dir);
+	return (res);
 }
 
 #endif

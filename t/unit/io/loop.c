@@ -624,9 +624,6 @@ test_backend_names(void)
 int
 main(int argc, char **argv)
 {
-	char *cmd;
-	int res;
-
 	g_test_init(&argc, &argv, NULL);
 	dir = g_dir_make_tmp("io-loop-XXXXXX", NULL);
 	g_test_add_func("/loop/recv", test_recv);
@@ -646,11 +643,5 @@ main(int argc, char **argv)
 	g_test_add_func("/read/each-backend", test_read);
 	g_test_add_func("/read/cancel-queued", test_read_cancel);
 	g_test_add_func("/backend/names", test_backend_names);
-	res = g_test_run();
-	cmd = g_strdup_printf("rm -rf '%s'", dir);
-	if (system(cmd) != 0)
-		res = 1;
-	g_free(cmd);
-	g_free(dir);
-	return (res);
+	return (run_in(dir));
 }

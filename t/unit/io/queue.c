@@ -21,6 +21,19 @@ count_finish(struct io_job *j)
 	io_job_free(io_port_loop(j->port), j);
 }
 
+/* Into the pools; count_finish() tells of its end. */
+static void
+push_counting(uint64_t dev, void (*run)(struct io_job *), enum io_lane lane)
+{
+	struct io_job *j = io_job_new(io, NULL, NULL);
+
+	counted = 0;
+	j->dev = dev;
+	j->run = run;
+	j->finish = count_finish;
+	g_assert_cmpint(io_job_push(io, j, lane), ==, 0);
+}
+
 static void
 move_run(struct io_job *j)
 {
@@ -205,18 +218,13 @@ stuck_is_refused(void)
 static void
 hung_device_takes_its_own_threads(void)
 {
-	struct io_job *j;
 	struct io_lane_stats lanes[LANES];
 	int i;
 
 	loop_up_sharing(NULL, 2, 100);
 	for (i = 0; i < 2; i++)
 		gate_enter_dev(LANE_STAT, 1);
-	j = io_job_new(io, NULL, NULL);
-	j->dev = 2;
-	j->run = count_run;
-	j->finish = count_finish;
-	g_assert_cmpint(io_job_push(io, j, LANE_STAT), ==, 0);
+	push_counting(2, count_run, LANE_STAT);
 	while (counted == 0)
 		io_run(io);
 	g_assert_cmpuint(io_pools_lanes(pools, lanes, LANES), ==, LANES);
@@ -232,15 +240,8 @@ hung_device_takes_its_own_threads(void)
 static void
 a_job_may_move(void)
 {
-	struct io_job *j;
-
-	counted = 0;
 	loop_up(NULL, 1, 100);
-	j = io_job_new(io, NULL, NULL);
-	j->dev = 1;
-	j->run = move_run;
-	j->finish = count_finish;
-	g_assert_cmpint(io_job_push(io, j, LANE_STAT), ==, 0);
+	push_counting(1, move_run, LANE_STAT);
 	while (counted == 0)
 		io_run(io);
 	g_assert_cmpuint(counted, ==, 1);
@@ -298,14 +299,8 @@ what_is_left_behind_is_put_away(void)
 static void
 no_threads_means_here(void)
 {
-	struct io_job *j;
-
-	counted = 0;
 	loop_up(NULL, 0, 100);
-	j = io_job_new(io, NULL, NULL);
-	j->run = count_run;
-	j->finish = count_finish;
-	g_assert_cmpint(io_job_push(io, j, LANE_READ), ==, 0);
+	push_counting(0, count_run, LANE_READ);
 	g_assert_cmpuint(counted, ==, 0);
 	while (counted == 0)
 		io_run(io);

@@ -101,15 +101,6 @@ client_free(struct client *c)
 
 /* ---------------------------------------------------------------- a reply */
 
-static struct io_file *
-file_open(const char *path, uint64_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	g_assert_cmpint(fd, >=, 0);
-	return (io_file_new(io, fd, size));
-}
-
 static void
 reply_start(struct io_file *f, uint64_t off, uint64_t len)
 {
@@ -550,8 +541,8 @@ run_one(const void *arg)
 int
 main(int argc, char **argv)
 {
-	char *cmd, *name;
-	int i, k, res;
+	char *name;
+	int i, k;
 
 	g_test_init(&argc, &argv, NULL);
 	dir = g_dir_make_tmp("io-transfer-XXXXXX", NULL);
@@ -562,11 +553,5 @@ main(int argc, char **argv)
 			g_free(name);
 		}
 	}
-	res = g_test_run();
-	cmd = g_strdup_printf("rm -rf '%s'", dir);
-	if (system(cmd) != 0)
-		res = 1;
-	g_free(cmd);
-	g_free(dir);
-	return (res);
+	return (run_in(dir));
 }

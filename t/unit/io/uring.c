@@ -443,8 +443,6 @@ int
 main(int argc, char **argv)
 {
 	const char *note;
-	char *cmd;
-	int res;
 
 	g_test_init(&argc, &argv, NULL);
 	dir = g_dir_make_tmp("io-uring-XXXXXX", NULL);
@@ -460,11 +458,5 @@ main(int argc, char **argv)
 	g_test_add_func("/uring/no-room", test_no_room);
 	g_test_add_func("/uring/free-while-reading", test_free_while_reading);
 	g_test_add_func("/uring/free-while-hung", test_free_while_hung);
-	res = g_test_run();
-	cmd = g_strdup_printf("rm -rf '%s'", dir);
-	if (system(cmd) != 0)
-		res = 1;
-	g_free(cmd);
-	g_free(dir);
-	return (res);
+	return (run_in(dir));
 }
