@@ -1,0 +1,23 @@
+/* fcgi-stat-accel/stats.h -- what is counted, for the status page and the log.
+ *
+ * Thread   the loop's: one writer, and the page is made by the same thread.
+ */
+#ifndef FCGI_STAT_ACCEL_STATS_H
+#define FCGI_STAT_ACCEL_STATS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include "base/histogram.h"
+
+struct stats {
+#define C(name, dotted, doc) uint64_t name;
+#include "fcgi-stat-accel/stats.def"
+#undef C
+	unsigned conns, conns_max;	/* open now, and how many may be */
+	unsigned waiting;		/* requests that wait for their file */
+	struct histogram queue, stat, read, total;	/* ns: for a thread, open(), reading, request to answer */
+};
+
+#define STATS_COUNT(s, name) ((s)->name++)
+
+#endif
