@@ -5,9 +5,9 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/timing.h"
 #include "server/accesslog.h"
 #include "server/conn.h"
-#include "server/timing.h"
 #include "server/worker.h"
 
 bool

@@ -17,7 +17,7 @@
 #include "base/counter.h"
 #include "base/histogram.h"
 #include "base/rate.h"
-#include "server/timing.h"
+#include "base/timing.h"
 
 /* What a connection waits for: PHASE(name, letter on status pages, "what it is doing") */
 #define PHASES(P)                                                      \

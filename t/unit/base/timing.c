@@ -1,7 +1,7 @@
 /* The timing line, byte for byte: scripts older than this program read it. */
 #include <glib.h>
 #include "base/buf.h"
-#include "server/timing.h"
+#include "base/timing.h"
 
 static const struct timing sample = {
 	.tag = "network_gthread_aio.c.78:", .id = "c17.3", .status = 200, .hot = false, .bytes = 102400,

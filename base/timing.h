@@ -1,4 +1,4 @@
-/* server/timing.h -- the line about one file sent: where its time went.
+/* base/timing.h -- the line about one file sent: where its time went.
  *
  * Pure.  The first thirteen words are those of 2007, so scripts that pick words 4, 6, 9 and 12 keep
  * working; key=value in microseconds follow.
@@ -8,8 +8,8 @@
  *
  * Units    nanoseconds in, whole milliseconds and microseconds out, rounded down.
  */
-#ifndef SERVER_TIMING_H
-#define SERVER_TIMING_H
+#ifndef BASE_TIMING_H
+#define BASE_TIMING_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
-/* server/timing.c -- struct timing as the classic line, and as JSON. */
+/* base/timing.c -- struct timing as the classic line, and as JSON. */
 #include "base/clock.h"
 #include "base/must.h"
-#include "server/timing.h"
+#include "base/timing.h"
 
 #define NS_PER_US 1000u
 
