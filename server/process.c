@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/listen.h"
+#include "io/notify.h"
 #include "base/counter.h"
 #include "server/conn.h"
 #include "server/process_impl.h"
@@ -53,7 +54,7 @@ reload(struct process *ps)
 
 	buf_init(&err, 0);
 	buf_init(&warn, 0);
-	process_notify("RELOADING=1");
+	notify_manager("RELOADING=1");
 	config = config_load(ps->opt->file, &err, &warn);
 	log_lines(LOG_WARN, "config.warning", buf_as_text(&warn));
 	if (config == NULL) {
@@ -65,7 +66,7 @@ reload(struct process *ps)
 		old->retired_ns = clock_mono_ns();
 		log_event(LOG_INFO, NULL, "reloaded", LF_STR("file", ps->opt->file));
 	}
-	process_notify("READY=1");
+	notify_manager("READY=1");
 	buf_free(&err);
 	buf_free(&warn);
 }
@@ -143,7 +144,7 @@ stop(struct process *ps, const char *why, bool now)
 		now = true; /* asked twice */
 	if (!ps->draining)
 		log_event(LOG_INFO, NULL, "stopping", LF_STR("by", why), LF_STR("how", now ? "now" : "after the running replies"));
-	process_notify("STOPPING=1");
+	notify_manager("STOPPING=1");
 	ps->draining = true;
 	ps->stopping = ps->stopping || now;
 	tell_all(ps, now ? WORKER_STOP : WORKER_DRAIN);
@@ -260,7 +261,7 @@ say_ready(struct process *ps)
 	for (i = 0; i < ps->listeners.n; i++)
 		log_event(LOG_INFO, NULL, "listening", LF_STR("address", ps->listeners.v[i].name),
 		    LF_U64("workers", newest(ps)->nworkers));
-	process_notify("READY=1");
+	notify_manager("READY=1");
 }
 
 /* -1: the connection is standard input, as inetd passes it; one request, then the end. */

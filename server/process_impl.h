@@ -65,7 +65,6 @@ void process_unlisten(struct process *, const struct listeners *);
 unsigned process_descriptors(const struct conf *);          /* the limit, raised as far as it goes */
 int process_become(const struct conf *);
 int process_pidfile(const struct conf *);
-void process_notify(const char *state);                     /* NOTIFY_SOCKET */
 
 /* Takes config and sockets; 0: its workers run (with -1: exist), it is the newest.  -errno: logged, all is undone. */
 int generation_start(struct process *, struct config *, const struct listeners *, unsigned fds);

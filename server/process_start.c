@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -184,25 +183,4 @@ process_pidfile(const struct conf *c)
 		return (-EIO);
 	}
 	return (0);
-}
-
-void
-process_notify(const char *state)
-{
-	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	size_t n;
-	int fd;
-
-	if (path == NULL || (n = strlen(path)) >= sizeof(un.sun_path) || n == 0)
-		return;
-	memcpy(un.sun_path, path, n);
-	if (un.sun_path[0] == '@')
-		un.sun_path[0] = '\0';
-	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0)
-		return;
-	(void)sendto(fd, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&un,
-	    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
-	close(fd);
 }
