@@ -18,6 +18,19 @@ struct stats {
 	struct histogram queue, stat, read, total;	/* ns: for a thread, open(), reading, request to answer */
 };
 
+/* All of them, for those who print; .name NULL at the end. */
+struct stats_info {
+	const char *name, *dotted, *doc;
+	size_t offset;
+};
+extern const struct stats_info stats_infos[];
+
+static inline uint64_t
+stats_get(const struct stats *s, const struct stats_info *si)
+{
+	return (*(const uint64_t *)((const char *)s + si->offset));
+}
+
 #define STATS_COUNT(s, name) ((s)->name++)
 
 #endif
