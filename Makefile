@@ -36,7 +36,7 @@ below_base       := base
 below_io         := io base
 below_proxy-core := proxy-core io base
 below_server     := server proxy-core io base
-below_fcgi-stat-accel := fcgi-stat-accel base
+below_fcgi-stat-accel := fcgi-stat-accel io base
 
 left_out := %/main.c $(if $(URING),,%/uring.c %/uring_setup.c)
 src_of = $(filter-out $(left_out),$(sort $(wildcard $1/*.c $1/*/*.c)))
@@ -70,7 +70,7 @@ endef
 LIBS_io              = $(URING_LIBS)
 LIBS_proxy-core      = $(LIBS_io)
 LIBS_server          = $(LIBS_io)
-LIBS_fcgi-stat-accel = -lfcgi
+LIBS_fcgi-stat-accel = -lfcgi $(URING_LIBS)
 $(foreach l,$(LAYERS),$(eval $(call layer_rules,$l)))
 
 $B/bin/accel-server: $B/obj/server/main.o $(call lib_of,server)

@@ -19,8 +19,8 @@ struct sandbox_conf {
 	const char *socket;		/* to be removed at the end; NULL: none */
 };
 
-/* The version of Landlock's interface, 1 or more.  -ENOSYS, -EOPNOTSUPP: this kernel has none; -ENOENT: no roots; or what
- * went wrong with one of the paths.  Nothing is confined then. */
+/* The version of Landlock's interface, 1 or more.  0: no roots.  -ENOSYS, -EOPNOTSUPP: this kernel has none; or what
+ * went wrong with one of the paths.  Nothing is confined but in the first case. */
 int  sandbox_enter(const struct sandbox_conf *);
 
 void sandbox_log(int entered);		/* what came of it, as one line */

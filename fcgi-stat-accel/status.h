@@ -24,7 +24,7 @@ struct status {
 	const struct stats *stats;
 	struct io_pools *pools;
 	uint64_t started_ns;		/* CLOCK_MONOTONIC */
-	int	 sandbox;		/* as sandbox_enter() returned it; 0: not wanted */
+	int	 sandbox;		/* as sandbox_enter() returned it; 0 for --no-sandbox */
 };
 
 /* True when it was one of our own paths: reply then has the whole answer.  Head and body; no body for HEAD. */

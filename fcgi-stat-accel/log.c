@@ -1,0 +1,43 @@
+/* fcgi-stat-accel/log.c -- base/log.h puts its lines into a file of io/logfile.h. */
+
+#include "base/log.h"
+#include "fcgi-stat-accel/log.h"
+#include "io/logfile.h"
+
+static struct logfile *logfile;		/* as the sink of base/log.h, one for the process */
+
+static void
+sink(void *file, struct text line)
+{
+	logfile_line(file, line);
+}
+
+int
+accel_log_open(const char *path)
+{
+	int err = logfile_open(path, &logfile);
+
+	if (err == 0)
+		log_set_sink(sink, logfile);
+	return (err);
+}
+
+void
+accel_log_reopen(void)
+{
+	int err = logfile_reopen(logfile);
+
+	if (err != 0)
+		log_event(LOG_ERROR, NULL, "log.reopen", LF_ERR("error", err),
+		    LF_STR("then", "writing to the old file"));
+	else
+		log_event(LOG_INFO, NULL, "log.reopened", LF_STR("by", "HUP"));
+}
+
+void
+accel_log_close(void)
+{
+	log_set_sink(NULL, NULL);
+	logfile_close(logfile);
+	logfile = NULL;
+}
