@@ -2,93 +2,7 @@
 
 #include <errno.h>
 #include <string.h>
-
-/* Empty counts as missing: servers pass variables they could not fill as empty ones. */
-static const char *
-param(char **params, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (; *params != NULL; params++)
-		if (strncmp(*params, name, n) == 0 && (*params)[n] == '=')
-			return ((*params)[n + 1] != '\0' ? *params + n + 1 : NULL);
-	return (NULL);
-}
-
-static void
-append_url_part(GString *path, const char *part)
-{
-	if (part == NULL)
-		return;
-	if (*part != '/')
-		g_string_append_c(path, '/');
-	g_string_append(path, part);
-}
-
-/* The root without the slashes at its end, then the name the server gave the handler. */
-static void
-document_path(char **params, GString *path)
-{
-	const char *root = param(params, "DOCUMENT_ROOT"), *name = param(params, "SCRIPT_NAME");
-
-	if (root == NULL)
-		return;
-	g_string_assign(path, root);
-	while (path->len > 0 && path->str[path->len - 1] == '/')
-		g_string_truncate(path, path->len - 1);
-	append_url_part(path, name);
-}
-
-/* lighttpd 1.4 splits the URL of a "/prefix/" handler: SCRIPT_FILENAME is then root +
- * SCRIPT_NAME and lacks the end, which is in PATH_INFO.  A SCRIPT_FILENAME that differs is
- * complete. */
-static void
-choose_path(char **params, GString *path)
-{
-	const char *warm = param(params, "WARM_PATH"), *file = param(params, "SCRIPT_FILENAME");
-
-	g_string_truncate(path, 0);
-	if (warm != NULL) {
-		g_string_assign(path, warm);
-		return;
-	}
-	document_path(params, path);
-	if (file != NULL && (path->len == 0 || strcmp(file, path->str) != 0))
-		g_string_assign(path, file);
-	else if (path->len > 0)
-		append_url_part(path, param(params, "PATH_INFO"));
-}
-
-static bool
-is_control(char c)
-{
-	return ((unsigned char)c < 0x20 || c == 0x7f);
-}
-
-/* Raw, a control character would split the header, and a reader trims blanks at the end. */
-static bool
-fits_raw(const GString *path)
-{
-	for (size_t i = 0; i < path->len; i++)
-		if (is_control(path->str[i]))
-			return (false);
-	return (path->str[path->len - 1] != ' ');
-}
-
-int
-accel_path(const struct accel_conf *conf, char **params, GString *path)
-{
-	choose_path(params, path);
-	if (path->str[0] != '/')
-		return (-EPERM);
-	if (path->str[path->len - 1] == '/')
-		return (-EISDIR);
-	if (conf->raw && !fits_raw(path))
-		return (-EPERM);
-	return (0);
-}
-
-/* ---------------------------------------------------------------- reply */
+#include <time.h>
 
 static int
 status_of(int err)
@@ -108,7 +22,7 @@ status_of(int err)
 	case ENOTDIR:
 	case ENAMETOOLONG:
 		return (404);
-	case EAGAIN:			/* a lease is being broken, or renames raced openat2 */
+	case EAGAIN:			/* a full queue, a device that hangs, a lease being broken */
 	case EMFILE:
 	case ENFILE:
 	case ENOMEM:
@@ -122,7 +36,6 @@ static const char *
 reason_of(int status)
 {
 	switch (status) {
-	case 200: return ("OK");
 	case 403: return ("Forbidden");
 	case 404: return ("Not Found");
 	case 503: return ("Service Unavailable");
@@ -131,37 +44,136 @@ reason_of(int status)
 }
 
 static void
-append_encoded(GString *out, const char *path)
+count_error(struct stats *stats, int status)
 {
-	for (; *path != '\0'; path++)
-		if (g_ascii_isalnum(*path) || strchr("-._~/", *path) != NULL)
-			g_string_append_c(out, *path);
-		else
-			g_string_append_printf(out, "%%%02X", (unsigned char)*path);
+	switch (status) {
+	case 403: STATS_COUNT(stats, forbidden); break;
+	case 404: STATS_COUNT(stats, not_found); break;
+	case 503: STATS_COUNT(stats, unavailable); break;
+	default:  STATS_COUNT(stats, failed); break;
+	}
 }
+
+/* ---------------------------------------------------------------- the name in the header */
+
+static void
+append_encoded(GString *out, const char *name)
+{
+	for (; *name != '\0'; name++)
+		if (g_ascii_isalnum(*name) || strchr("-._~/", *name) != NULL)
+			g_string_append_c(out, *name);
+		else
+			g_string_append_printf(out, "%%%02X", (unsigned char)*name);
+}
+
+static void
+append_name(const struct accel_conf *conf, const char *name, GString *out)
+{
+	if (conf->raw)
+		g_string_append(out, name);
+	else
+		append_encoded(out, name);
+}
+
+/* Whole segments only: /srv/www does not fit /srv/wwwroot. */
+static bool
+map_fits(const struct accel_map *m, const char *path)
+{
+	size_t n = strlen(m->from);
+
+	if (strncmp(path, m->from, n) != 0)
+		return (false);
+	return (path[n] == '/' || path[n] == '\0' || (n > 0 && m->from[n - 1] == '/'));
+}
+
+static const struct accel_map *
+map_of(const struct accel_map *maps, const char *path)
+{
+	const struct accel_map *best = NULL;
+
+	for (; maps->from != NULL; maps++)
+		if (map_fits(maps, path) && (best == NULL || strlen(maps->from) > strlen(best->from)))
+			best = maps;
+	return (best);
+}
+
+/* False: no --map knows it, so the server has no URI for it.  What a map says is sent as it is: it may be a whole URL. */
+static bool
+append_file(const struct accel_conf *conf, const char *path, GString *out)
+{
+	const struct accel_map *m;
+
+	if (conf->maps == NULL) {
+		append_name(conf, path, out);
+		return (true);
+	}
+	m = map_of(conf->maps, path);
+	if (m == NULL)
+		return (false);
+	g_string_append(out, m->to);
+	append_name(conf, path + strlen(m->from), out);
+	return (true);
+}
+
+/* ---------------------------------------------------------------- validators */
+
+static void
+append_date(GString *out, const char *name, time_t when)
+{
+	char date[64];
+	struct tm tm;
+
+	if (gmtime_r(&when, &tm) == NULL)
+		return;
+	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	g_string_append_printf(out, "%s: %s\r\n", name, date);
+}
+
+/* That of accel-server: size and time of change, so the same file on two machines has the same tag; weak while the second of
+ * the change may not be over, as the file may change once more within it. */
+static void
+append_etag(GString *out, const struct statx *stx)
+{
+	uint64_t mtime_ns = (uint64_t)stx->stx_mtime.tv_sec * 1000000000u + stx->stx_mtime.tv_nsec;
+	bool fresh = stx->stx_mtime.tv_sec > time(NULL) - 2;
+
+	g_string_append_printf(out, "ETag: %s\"%llx-%llx\"\r\n", fresh ? "W/" : "",
+	    (unsigned long long)stx->stx_size, (unsigned long long)mtime_ns);
+}
+
+static void
+append_validators(const struct accel_conf *conf, const struct statx *stx, GString *out)
+{
+	if (conf->etag)
+		append_etag(out, stx);
+	if (conf->last_modified)
+		append_date(out, "Last-Modified", (time_t)stx->stx_mtime.tv_sec);
+	if (conf->expires >= 0) {
+		append_date(out, "Expires", time(NULL) + conf->expires);
+		g_string_append_printf(out, "Cache-Control: max-age=%ld\r\n", conf->expires);
+	}
+}
+
+/* ---------------------------------------------------------------- replies */
 
 static bool
 param_is(char **params, const char *name, const char *value)
 {
-	const char *found = param(params, name);
+	const char *found = accel_param(params, name);
 
 	return (found != NULL && strcmp(found, value) == 0);
 }
 
-/* To an authorizer 200 means "go on"; the server then opens the file by its own name. */
-static void
-reply_file(const struct accel_conf *conf, char **params, const char *path, GString *reply)
+static bool
+is_authorizer(char **params)
 {
-	g_string_append(reply, "Status: 200 OK\r\n");
-	if (!param_is(params, "FCGI_ROLE", "AUTHORIZER")) {
-		g_string_append_printf(reply, "%s: ", conf->header);
-		if (conf->raw)
-			g_string_append(reply, path);
-		else
-			append_encoded(reply, path);
-		g_string_append(reply, "\r\n");
-	}
-	g_string_append(reply, "\r\n");
+	return (param_is(params, "FCGI_ROLE", "AUTHORIZER"));
+}
+
+bool
+accel_is_auth(const struct accel_conf *conf, char **params)
+{
+	return (conf->mode == MODE_AUTH || is_authorizer(params));
 }
 
 /* Says nothing of the path: where files lie is nobody's business. */
@@ -179,16 +191,61 @@ reply_error(char **params, int status, GString *reply)
 		g_string_append_printf(reply, "%d %s\n", status, reason);
 }
 
-void
-accel_reply(const struct accel_conf *conf, char **params, const char *path, int result,
-    GString *reply)
+/* An authorizer says yes by 200 (FastCGI, 6.3); nginx's auth_request takes any 2xx and wants no body. */
+static void
+reply_go_on(char **params, GString *reply)
 {
-	int status = status_of(-result);
+	g_string_append(reply, is_authorizer(params) ? "Status: 200 OK\r\n\r\n" : "Status: 204 No Content\r\n\r\n");
+}
 
-	if (status == 200)
-		reply_file(conf, params, path, reply);
-	else
-		reply_error(params, status, reply);
+/* False: no URI. */
+static bool
+reply_file(const struct accel_conf *conf, const char *path, const struct warm_found *found, GString *reply)
+{
+	GString *name = g_string_new(path);
+	size_t start = reply->len;
+	bool known;
+
+	if (found->index != NULL) {
+		if (name->str[name->len - 1] != '/')
+			g_string_append_c(name, '/');
+		g_string_append(name, found->index);
+	}
+	g_string_append_printf(reply, "Status: 200 OK\r\n%s: ", conf->header);
+	known = append_file(conf, name->str, reply);
+	g_string_append(reply, "\r\n");
+	append_validators(conf, &found->stx, reply);
+	g_string_append(reply, "\r\n");
+	if (!known)
+		g_string_truncate(reply, start);
+	g_string_free(name, TRUE);
+	return (known);
+}
+
+static bool
+goes_on(const struct accel_conf *conf, char **params, int status)
+{
+	return (accel_is_auth(conf, params) && !(status == 503 && conf->late_503));
+}
+
+void
+accel_reply(const struct accel_conf *conf, char **params, const char *path, const struct warm_found *found,
+    struct stats *stats, GString *reply)
+{
+	int status = status_of(-found->err);
+
+	if (goes_on(conf, params, status)) {
+		STATS_COUNT(stats, go_on);
+		reply_go_on(params, reply);
+		return;
+	}
+	if (status == 200 && reply_file(conf, path, found, reply)) {
+		STATS_COUNT(stats, files);
+		return;
+	}
+	status = status == 200 ? 403 : status;
+	count_error(stats, status);
+	reply_error(params, status, reply);
 }
 
 bool

@@ -12,197 +12,24 @@
 #include <unistd.h>
 
 #include "fcgi-stat-accel/listen.h"
-#include "fcgi-stat-accel/manual.h"
+#include "fcgi-stat-accel/options.h"
 #include "fcgi-stat-accel/serve.h"
 #include "fcgi-stat-accel/touch.h"
 #include "fcgi-stat-accel/work.h"
 
-#define THREADS_DEFAULT	  20
-#define THREADS_MAX	  1024
-#define READAHEAD_DEFAULT (128 * 1024)
 #define READAHEAD_MAX	  (1024 * 1024 * 1024)
 #define CONNS_MAX	  65536
 #define FDS_OF_A_THREAD	  3		/* its pair of sockets, and the file */
 #define FDS_OF_OURS	  32
 
-static struct {
-	char	*threads, *readahead, *address, *header, *encode, *manual, **roots;
-	gboolean allow_any, version;
-	char   **rest;
-} opt;
-
-static gboolean
-on_manual(const char *name, const char *page, void *data, GError **error)
-{
-	g_free(opt.manual);
-	opt.manual = g_strdup(page != NULL ? page : "text");
-	return (TRUE);
-}
-
-static const GOptionEntry entries[] = {
-	{ "threads", 't', 0, G_OPTION_ARG_STRING, &opt.threads,
-	    "Threads that touch files (else FCGI_STAT_THREADS, PHP_FCGI_CHILDREN, 20)", "N" },
-	{ "listen", 'l', 0, G_OPTION_ARG_STRING, &opt.address,
-	    "Listen here; without it on LISTEN_FDS, else on descriptor 0",
-	    "unix:PATH|HOST:PORT" },
-	{ "allow-any", 0, 0, G_OPTION_ARG_NONE, &opt.allow_any,
-	    "Listen on a wildcard address without FCGI_WEB_SERVER_ADDRS", NULL },
-	{ "root", 'r', 0, G_OPTION_ARG_FILENAME_ARRAY, &opt.roots,
-	    "Only files below DIR, no link may leave it; may be repeated", "DIR" },
-	{ "header", 'H', 0, G_OPTION_ARG_STRING, &opt.header,
-	    "Header that names the file (default X-LIGHTTPD-send-file)", "NAME" },
-	{ "encode", 'e', 0, G_OPTION_ARG_STRING, &opt.encode,
-	    "How the name stands in it (default percent)", "percent|raw" },
-	{ "readahead", 'R', 0, G_OPTION_ARG_STRING, &opt.readahead,
-	    "Bytes to read from the start of each file (default 131072)", "BYTES" },
-	{ "manual", 0, G_OPTION_FLAG_OPTIONAL_ARG, G_OPTION_ARG_CALLBACK, (void *)on_manual,
-	    "Print the manual page, as text or for man(1)", "text|roff" },
-	{ "version", 'V', 0, G_OPTION_ARG_NONE, &opt.version, "Print the version", NULL },
-	{ G_OPTION_REMAINING, 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING_ARRAY, &opt.rest,
-	    NULL, NULL },
-	{ NULL }
-};
-
-static const char description[] =
-    "A web server asks by FastCGI for SCRIPT_FILENAME (WARM_PATH overrides it; DOCUMENT_ROOT +\n"
-    "SCRIPT_NAME + PATH_INFO stand in).  The file is opened and its start is read in a thread\n"
-    "that may wait for the disk; the answer tells the server to send it, without a wait.\n"
-    "\n"
-    "    spawn-fcgi -s /run/stat-accel.sock -C 20 -- /usr/local/bin/fcgi-stat-accel --root /srv/www\n"
-    "    fcgi-stat-accel --listen unix:/run/stat-accel.sock --threads 8\n"
-    "\n"
-    "TERM, INT and USR1 finish what is running, then end; a second signal ends at once.\n"
-    "--manual tells the rest: environment, exit status, examples.\n";
-
-static void complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
-
-static void
-complain(const char *format, ...)
-{
-	va_list args;
-	char *text;
-
-	va_start(args, format);
-	text = g_strdup_vprintf(format, args);
-	va_end(args);
-	g_printerr("fcgi-stat-accel: %s\n", text);
-	g_free(text);
-}
-
-/* ---------------------------------------------------------------- options */
-
-/* Digits only, between min and max. */
-static bool
-read_number(const char *text, guint64 min, guint64 max, guint64 *n)
-{
-	return (g_ascii_string_to_unsigned(text, 10, min, max, n, NULL));
-}
-
-/* A wrong value in the environment may have been meant for something else: say so and go on. */
-static bool
-threads_from(const char *variable, guint64 *n)
-{
-	const char *text = g_getenv(variable);
-
-	if (text == NULL)
-		return (false);
-	if (read_number(text, 1, THREADS_MAX, n))
-		return (true);
-	complain("%s=\"%s\" is not a number from 1 to %d; ignored", variable, text, THREADS_MAX);
-	return (false);
-}
-
-static bool
-choose_threads(unsigned *threads)
-{
-	guint64 n = THREADS_DEFAULT;
-
-	if (opt.threads != NULL && !read_number(opt.threads, 1, THREADS_MAX, &n)) {
-		complain("--threads %s: a number from 1 to %d, please", opt.threads, THREADS_MAX);
-		return (false);
-	}
-	if (opt.threads == NULL && !threads_from("FCGI_STAT_THREADS", &n))
-		threads_from("PHP_FCGI_CHILDREN", &n);
-	*threads = (unsigned)n;
-	return (true);
-}
-
-static bool
-choose_header(struct accel_conf *conf)
-{
-	conf->header = opt.header != NULL ? opt.header : "X-LIGHTTPD-send-file";
-	conf->raw = opt.encode != NULL && strcmp(opt.encode, "raw") == 0;
-	if (!accel_header_valid(conf->header)) {
-		complain("--header \"%s\": not the name of a header", conf->header);
-		return (false);
-	}
-	if (opt.encode != NULL && !conf->raw && strcmp(opt.encode, "percent") != 0) {
-		complain("--encode %s: percent or raw, please", opt.encode);
-		return (false);
-	}
-	return (true);
-}
-
-static bool
-choose_readahead(size_t *readahead)
-{
-	guint64 n = READAHEAD_DEFAULT;
-
-	if (opt.readahead != NULL && !read_number(opt.readahead, 0, READAHEAD_MAX, &n)) {
-		complain("--readahead %s: bytes from 0 to %d, please", opt.readahead,
-		    READAHEAD_MAX);
-		return (false);
-	}
-	*readahead = n;
-	return (true);
-}
-
-static int
-parse_options(int *argc, char ***argv)
-{
-	GOptionContext *context = g_option_context_new("- touch files before a web server does");
-	GError *error = NULL;
-	int code = 0;
-
-	g_option_context_add_main_entries(context, entries, NULL);
-	g_option_context_set_description(context, description);
-	if (!g_option_context_parse(context, argc, argv, &error)) {
-		complain("%s (--help lists the options)", error->message);
-		g_error_free(error);
-		code = EX_USAGE;
-	} else if (opt.rest != NULL) {
-		complain("%s: no argument is expected (--help lists the options)", opt.rest[0]);
-		code = EX_USAGE;
-	}
-	g_option_context_free(context);
-	return (code);
-}
-
-static void
-free_options(void)
-{
-	g_free(opt.threads);
-	g_free(opt.readahead);
-	g_free(opt.address);
-	g_free(opt.header);
-	g_free(opt.encode);
-	g_free(opt.manual);
-	g_strfreev(opt.roots);
-	g_strfreev(opt.rest);
-}
-
 /* ---------------------------------------------------------------- what it needs to run */
 
 static int
-add_roots(struct touch *t)
+add_roots(const struct options *o, struct touch *t)
 {
 	int err;
 
-	for (char **dir = opt.roots; dir != NULL && *dir != NULL; dir++) {
-		if ((*dir)[0] != '/') {
-			complain("--root %s: an absolute path, please", *dir);
-			return (EX_USAGE);
-		}
+	for (const char *const *dir = o->warm.roots; dir != NULL && *dir != NULL; dir++) {
 		err = touch_add_root(t, *dir);
 		if (err == -ENOSYS) {
 			complain("--root needs openat2(2): Linux 5.6 or newer");
@@ -249,12 +76,12 @@ catch_signals(void)
 }
 
 static int
-open_listener(struct listener **listener)
+open_listener(const struct options *o, struct listener **listener)
 {
 	const struct listen_conf conf = {
-		.address = opt.address,
+		.address = o->listen,
 		.peers = g_getenv("FCGI_WEB_SERVER_ADDRS"),
-		.allow_any = opt.allow_any,
+		.allow_any = o->allow_any,
 	};
 	char *why = NULL;
 	int code;
@@ -299,67 +126,34 @@ serve(struct work_conf *conf, struct listener **listener)
 }
 
 static int
-run(struct touch *t, unsigned threads)
+run(const struct options *o, struct touch *t)
 {
-	struct work_conf conf = { .threads = threads, .touch = t };
+	struct stats stats = { 0 };
+	struct work_conf conf = { .threads = o->threads, .accel = &o->accel, .touch = t, .stats = &stats };
 	struct listener *listener = NULL;
 	int code;
 
-	if (!choose_header(&conf.accel))
-		return (EX_USAGE);
-	code = add_roots(t);
+	code = add_roots(o, t);
 	if (code == 0)
-		code = open_listener(&listener);
+		code = open_listener(o, &listener);
 	if (code == 0)
 		code = serve(&conf, &listener);
 	listen_stop(&listener);
 	return (code);
 }
 
-static int
-configure_and_run(void)
-{
-	struct touch *t;
-	unsigned threads;
-	size_t readahead;
-	int code;
-
-	if (!choose_threads(&threads) || !choose_readahead(&readahead))
-		return (EX_USAGE);
-	touch_new(readahead, &t);
-	code = run(t, threads);
-	touch_free(&t);
-	return (code);
-}
-
-static int
-print_manual(void)
-{
-	struct buf page;
-	int code = 0;
-
-	buf_init(&page, 0);
-	if (manual_print(opt.manual, entries, &page) == 0)
-		fwrite(page.p, 1, page.n, stdout);
-	else {
-		complain("--manual=%s: text or roff, please", opt.manual);
-		code = EX_USAGE;
-	}
-	buf_free(&page);
-	return (code);
-}
-
 int
 main(int argc, char **argv)
 {
-	int code = parse_options(&argc, &argv);
+	struct options o;
+	struct touch *t;
+	int code = options_read(argc, argv, &o);
 
-	if (code == 0 && opt.version)
-		g_print("fcgi-stat-accel " STAT_ACCEL_VERSION "\n");
-	else if (code == 0 && opt.manual != NULL)
-		code = print_manual();
-	else if (code == 0)
-		code = configure_and_run();
-	free_options();
+	if (code == OPTIONS_RUN) {
+		touch_new(o.warm.how == WARM_READ ? MIN(o.warm.before, READAHEAD_MAX) : 0, &t);
+		code = run(&o, t);
+		touch_free(&t);
+	}
+	options_free();
 	return (code);
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/manpage.h"
+#include "fcgi-stat-accel/dialect.h"
 
 struct said {
 	const char *term, *prose;
@@ -35,18 +36,33 @@ static const struct said statuses[] = {
 static const struct said signals[] = {
 	{ "TERM, INT, QUIT, USR1", "Stop listening, answer the requests that are running, then stop; "
 	    "after a second and a half it stops in any case. A second one stops at once." },
-	{ "HUP", "Ignored: there is no log to open anew." },
+	{ "HUP", "Open the log anew." },
+	{ "USR2", "Write the statistics to the log." },
 	{ NULL },
 };
 
 static const char *const with_spawn_fcgi[] = {
 	"spawn-fcgi -s /run/stat-accel.sock -- /usr/local/bin/fcgi-stat-accel \\",
-	"    --threads 20 --root /srv/www",
+	"    --mode=auth --root /srv/www",
 	NULL,
 };
 
 static const char *const by_itself[] = {
-	"fcgi-stat-accel --listen unix:/run/stat-accel.sock --threads 8",
+	"fcgi-stat-accel --listen unix:/run/stat-accel.sock --for=nginx --map /srv/www=/protected",
+	NULL,
+};
+
+static const char *const with_nginx[] = {
+	"location / {",
+	"    set $warm_path $document_root$uri;",
+	"    auth_request /warm;",
+	"}",
+	"location = /warm {",
+	"    internal;",
+	"    fastcgi_pass unix:/run/stat-accel.sock;",
+	"    fastcgi_pass_request_body off;",
+	"    fastcgi_param WARM_PATH $warm_path;",
+	"}",
 	NULL,
 };
 
@@ -106,28 +122,59 @@ head(struct manpage *p)
 {
 	manpage_title(p, "fcgi-stat-accel", "1");
 	manpage_heading(p, "NAME");
-	manpage_para(p, "fcgi-stat-accel - touch files before a web server does");
+	manpage_para(p, "fcgi-stat-accel - make files warm before a web server opens them");
 	manpage_heading(p, "SYNOPSIS");
 	manpage_para(p, "fcgi-stat-accel [OPTION]...");
+	manpage_para(p, "fcgi-stat-accel --check nginx|lighttpd|apache CONFIG");
 	manpage_heading(p, "DESCRIPTION");
-	manpage_para(p, "A web server asks by FastCGI for a file: SCRIPT_FILENAME, or WARM_PATH, which "
-	    "overrides it, or DOCUMENT_ROOT, SCRIPT_NAME and PATH_INFO put together. The file is "
-	    "opened and its start is read in a thread that may wait for the disk. The answer names "
-	    "the file in a header, by which the server sends it, without a wait.");
+	manpage_para(p, "A web server with an event loop sleeps in open(2) and sendfile(2) when a file is not in memory, and all "
+	    "its clients wait. Asked by FastCGI first, fcgi-stat-accel opens the file and reads it in a thread that may wait for "
+	    "the disk, then answers; the server finds everything in memory.");
+	manpage_para(p, "In mode auth the answer is \"go on\": 200 to a FastCGI authorizer (lighttpd, Apache), 204 to nginx's "
+	    "auth_request, and 2xx for a missing file too, since it is the server's to report. The server then sends the file as it "
+	    "always does, with its own types, tags and ranges. In mode sendfile the answer names the file in a header, in the way "
+	    "that --for says.");
+	manpage_para(p, "A file that the kernel has in memory is answered at once, without a thread (ext4, xfs, btrfs, tmpfs, "
+	    "overlay; others cannot tell without a wait). Requests for the same file wait for one look-up. When a disk hangs, its "
+	    "threads hang with it and nobody else's: its requests are answered at --deadline, and at once when all its threads are "
+	    "stuck.");
+	manpage_para(p, "The file is named by WARM_PATH, else SCRIPT_FILENAME, else DOCUMENT_ROOT, SCRIPT_NAME and PATH_INFO put "
+	    "together. HTTP_RANGE, if the server passes it, says where in the file reading begins.");
+}
+
+static void
+servers(struct manpage *p)
+{
+	struct buf b;
+
+	buf_init(&b, 0);
+	manpage_heading(p, "SERVERS");
+	manpage_para(p, "What --for knows:");
+	for (const struct dialect *d = dialects; d->name != NULL; d++) {
+		manpage_item(p, d->name);
+		b.n = 0;
+		buf_printf(&b, "%s, %s%s: %s.", d->header, d->raw ? "raw" : "percent-encoded",
+		    d->utf8 ? ", UTF-8 only" : "", d->doc);
+		buf_char(&b, '\0');
+		manpage_said(p, b.p);
+	}
+	buf_free(&b);
 }
 
 static void
 examples(struct manpage *p)
 {
 	manpage_heading(p, "EXAMPLES");
-	manpage_para(p, "Started by spawn-fcgi, which wants the whole path of it, with 20 threads and for one directory:");
+	manpage_para(p, "Started by spawn-fcgi, which wants the whole path of it, for one directory:");
 	manpage_example(p, with_spawn_fcgi);
-	manpage_para(p, "Without it:");
+	manpage_para(p, "Without it, for X-Accel-Redirect:");
 	manpage_example(p, by_itself);
+	manpage_para(p, "nginx, which asks before it sends a file, in mode auth:");
+	manpage_example(p, with_nginx);
 	manpage_para(p, "lighttpd 1.4, which asks before it sends a file:");
 	manpage_example(p, with_lighttpd);
 	manpage_heading(p, "SEE ALSO");
-	manpage_para(p, "spawn-fcgi(1), accel-server(8)");
+	manpage_para(p, "spawn-fcgi(1), accel-warm(1), accel-check(1), accel-graph(1), accel-server(8)");
 }
 
 int
@@ -139,6 +186,7 @@ manual_print(const char *page, const GOptionEntry *table, struct buf *out)
 		return (-EINVAL);
 	head(&p);
 	options(&p, table);
+	servers(&p);
 	section(&p, "ENVIRONMENT", environment);
 	section(&p, "EXIT STATUS", statuses);
 	section(&p, "SIGNALS", signals);

@@ -12,7 +12,7 @@ enum { KEEP_CONN = 1 };
 
 /* What accel.c reads.  The rest (cookies, user agents) is checked and left behind. */
 static const char *const names[] = {
-	"REQUEST_METHOD", "SCRIPT_FILENAME", "WARM_PATH", "DOCUMENT_ROOT", "SCRIPT_NAME",
+	"REQUEST_METHOD", "QUERY_STRING", "HTTP_RANGE", "SCRIPT_FILENAME", "WARM_PATH", "DOCUMENT_ROOT", "SCRIPT_NAME",
 	"PATH_INFO",
 };
 

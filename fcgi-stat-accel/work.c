@@ -12,7 +12,7 @@
 #define NO_LISTENER (-1)		/* accept() fails at once, so FCGX_Accept_r cannot wait */
 #define REPLY_CHUNK 16384
 
-struct list {
+struct jobs {
 	struct job *first, **end;
 };
 
@@ -32,19 +32,19 @@ struct work {
 
 	pthread_mutex_t lock;		/* of all below */
 	pthread_cond_t	more;
-	struct list	todo, done;
+	struct jobs	todo, done;
 	bool		stop;
 };
 
 static void
-list_init(struct list *l)
+jobs_init(struct jobs *l)
 {
 	l->first = NULL;
 	l->end = &l->first;
 }
 
 static void
-list_append(struct list *l, struct job *j)
+jobs_append(struct jobs *l, struct job *j)
 {
 	j->next = NULL;
 	*l->end = j;
@@ -52,7 +52,7 @@ list_append(struct list *l, struct job *j)
 }
 
 static struct job *
-list_shift(struct list *l)
+jobs_shift(struct jobs *l)
 {
 	struct job *j = l->first;
 
@@ -115,13 +115,14 @@ answer_request(struct hand *h)
 {
 	const struct work_conf *conf = h->work->conf;
 	char **params = h->request.envp;
-	int result;
+	struct warm_found found = { 0 };
+	uint64_t from;
 
-	result = accel_path(&conf->accel, params, h->path);
-	if (result == 0)
-		result = touch_file(conf->touch, h->path->str);
+	found.err = accel_path(conf->accel, params, h->path, &from);
+	if (found.err == 0)
+		found.err = touch_file(conf->touch, h->path->str);
 	g_string_truncate(h->reply, 0);
-	accel_reply(&conf->accel, params, h->path->str, result, h->reply);
+	accel_reply(conf->accel, params, h->path->str, &found, conf->stats, h->reply);
 	FCGX_PutStr(h->reply->str, (int)h->reply->len, h->request.out);
 }
 
@@ -162,7 +163,7 @@ next_job(struct work *w)
 	while (w->todo.first == NULL && !w->stop)
 		pthread_cond_wait(&w->more, &w->lock);
 	if (w->todo.first != NULL)
-		j = list_shift(&w->todo);
+		j = jobs_shift(&w->todo);
 	pthread_mutex_unlock(&w->lock);
 	return (j);
 }
@@ -176,7 +177,7 @@ give_back(struct work *w, struct job *j)
 
 	pthread_mutex_lock(&w->lock);
 	first = w->done.first == NULL;
-	list_append(&w->done, j);
+	jobs_append(&w->done, j);
 	pthread_mutex_unlock(&w->lock);
 	if (first && write(w->event, &one, sizeof(one)) < 0)
 		g_error("eventfd: %s", g_strerror(errno));	/* cannot happen */
@@ -231,8 +232,8 @@ work_start(const struct work_conf *conf, struct work **wp)
 	w->hands = g_new0(struct hand, conf->threads);
 	pthread_mutex_init(&w->lock, NULL);
 	pthread_cond_init(&w->more, NULL);
-	list_init(&w->todo);
-	list_init(&w->done);
+	jobs_init(&w->todo);
+	jobs_init(&w->done);
 	w->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (w->event < 0 || FCGX_Init() != 0)
 		err = -errno;
@@ -275,7 +276,7 @@ void
 work_submit(struct work *w, struct job *j)
 {
 	pthread_mutex_lock(&w->lock);
-	list_append(&w->todo, j);
+	jobs_append(&w->todo, j);
 	pthread_cond_signal(&w->more);
 	pthread_mutex_unlock(&w->lock);
 }
@@ -296,7 +297,7 @@ work_done(struct work *w)
 		g_error("eventfd: %s", g_strerror(errno));	/* cannot happen */
 	pthread_mutex_lock(&w->lock);
 	j = w->done.first;
-	list_init(&w->done);
+	jobs_init(&w->done);
 	pthread_mutex_unlock(&w->lock);
 	return (j);
 }

@@ -22,8 +22,9 @@ struct job {
 
 struct work_conf {
 	unsigned	   threads;
-	struct accel_conf  accel;
+	const struct accel_conf *accel;
 	const struct touch *touch;
+	struct stats	  *stats;
 };
 
 /* Exactly conf->threads threads, or none and -errno.  *conf must outlive them. */

@@ -35,7 +35,7 @@ sub is_refused {
 subtest 'an answer for each kind of file' => sub {
 	my $app = Test::Fcgi->start;
 	my $r = $app->get("$dir/www/file");
-	is $r->{bytes}, "Status: 200 OK\r\nX-LIGHTTPD-send-file: $dir/www/file\r\n\r\n", 'a file';
+	is $r->{bytes}, "Status: 200 OK\r\nX-Sendfile: $dir/www/file\r\n\r\n", 'a file';
 	is $app->get("$dir/www/inner")->{status}, 200, 'a link to it';
 	is_refused($app->get("$dir/www/none"), 404, 'no such file');
 	is_refused($app->get("$dir/www/file/x"), 404, 'below a file');
@@ -43,7 +43,8 @@ subtest 'an answer for each kind of file' => sub {
 	is_refused($app->get('/' . 'n/' x 3000 . 'n'), 404, 'a path too long');
 	is_refused($app->get('/' . 'n/' x 32_000 . 'n'), 404, 'as long as a request can be');
 	is_refused($app->get("$dir/www/sub"), 403, 'a directory');
-	is_refused($app->get("$dir/www/file/"), 403, 'a slash at the end');
+	is_refused($app->get("$dir/www/sub/"), 403, 'a directory by its slash');
+	like $app->get("$dir/www/file/")->{status}, qr/^40[34]$/, 'a slash behind a file';
 	is_refused($app->get("$dir/www/fifo"), 403, 'a fifo');
 	is_refused($app->get("$dir/www/socket"), 403, 'a socket');
 	is_refused($app->get('/dev/null'), 403, 'a device');
@@ -76,7 +77,7 @@ subtest 'where the path comes from' => sub {
 	my $app = Test::Fcgi->start;
 	my @root = (DOCUMENT_ROOT => $dir);
 	my $file = "$dir/www/file";
-	my $of = sub { ($app->ask(@_)->{header}{'x-lighttpd-send-file'} // 'none') };
+	my $of = sub { ($app->ask(@_)->{header}{'x-sendfile'} // 'none') };
 	is $of->(@root, SCRIPT_NAME => '/www', PATH_INFO => '/file'), $file, 'root + name + info';
 	is $of->(@root, SCRIPT_NAME => '/www/file'), $file, 'without info';
 	is $of->(@root, SCRIPT_NAME => '/www', PATH_INFO => '/file', SCRIPT_FILENAME => "$dir/www"), $file,
@@ -85,6 +86,10 @@ subtest 'where the path comes from' => sub {
 	is $of->(SCRIPT_FILENAME => $file, SCRIPT_NAME => '/x', @root), $file, 'SCRIPT_FILENAME is complete';
 	is $of->(SCRIPT_FILENAME => $file, SCRIPT_FILENAME => '/nope'), $file, 'the first one counts';
 	is $of->(SCRIPT_FILENAME => 'www/file'), 'none', 'not a relative one';
+	is $of->(SCRIPT_FILENAME => "proxy:fcgi://localhost:9000$file"), $file, 'as mod_proxy_fcgi writes it';
+	$app = Test::Fcgi->start('--path-from', 'MY_FILE,DOCUMENT');
+	is $of->(SCRIPT_FILENAME => '/nope', @root, SCRIPT_NAME => '/www/file'), $file, '--path-from: the next one';
+	is $of->(SCRIPT_FILENAME => $file), 'none', '--path-from: no other';
 };
 
 subtest 'names that try to be headers' => sub {
@@ -92,27 +97,72 @@ subtest 'names that try to be headers' => sub {
 	(my $encoded = $name) =~ s/([^A-Za-z0-9._~\/-])/sprintf '%%%02X', ord $1/ge;
 	put("$dir/www/$name", 'x');
 	put("$dir/www/100% \xc3\xa4", 'x');
+	put("$dir/www/\xff.gif", 'x');
 	my $app = Test::Fcgi->start;
 	my $r = $app->get("$dir/www/$name");
-	is_deeply $r->{names}, ['Status', 'X-LIGHTTPD-send-file'], 'one header, encoded';
-	is $r->{header}{'x-lighttpd-send-file'}, "$dir/www/$encoded", 'and it names that file';
+	is_deeply $r->{names}, ['Status', 'X-Sendfile'], 'one header, encoded';
+	is $r->{header}{'x-sendfile'}, "$dir/www/$encoded", 'and it names that file';
+	is_refused($app->get("$dir/www/\xff.gif"), 403, 'lighttpd takes UTF-8 only');
 	is_refused($app->get("$dir/www/no\r\nX-Sendfile: /etc/passwd"), 404, 'no such name');
 
 	$app = Test::Fcgi->start('--encode=raw', '--header', 'X-Sendfile');
 	is_refused($app->get("$dir/www/$name"), 403, 'raw');
 	is $app->get("$dir/www/100% \xc3\xa4")->{header}{'x-sendfile'}, "$dir/www/100% \xc3\xa4", 'raw is raw';
-	$app = Test::Fcgi->start('--header=X-Accel-Redirect');
-	is $app->get("$dir/www/100% \xc3\xa4")->{header}{'x-accel-redirect'}, "$dir/www/100%25%20%C3%A4",
-	    'nginx decodes X-Accel-Redirect';
 };
 
-subtest 'an authorizer is told to go on' => sub {
-	my $app = Test::Fcgi->start;
-	for my $case (['file', 200], ['none', 404]) {
-		my $c = $app->connect;
-		$c->send(begin(1, role => 2), params(1, SCRIPT_FILENAME => "$dir/www/$case->[0]"));
-		is $c->reply->{status}, $case->[1], "$case->[0], without a body stream";
+# The same name, as each server reads it.
+subtest 'every dialect' => sub {
+	my $name = "100% \xc3\xa4?\@#+";
+	put("$dir/www/$name", 'x');
+	put("$dir/www/%41", 'x');
+	put("$dir/www/\xff", 'x');
+	my $percent = '100%25%20%C3%A4%3F%40%23%2B';
+	my @cases = (
+		['lighttpd', 'X-Sendfile', "$dir/www/$percent", "$dir/www/%2541"],
+		['lighttpd-2007', 'X-LIGHTTPD-send-file', "$dir/www/$name", "$dir/www/%41", "$dir/www/\xff"],
+		['nginx', 'X-Accel-Redirect', "$dir/www/$percent", "$dir/www/%2541", "$dir/www/%FF"],
+		['apache', 'X-Sendfile', "$dir/www/$name", "$dir/www/%41", "$dir/www/\xff"],
+		['litespeed', 'X-LiteSpeed-Location', "$dir/www/$percent", "$dir/www/%2541", "$dir/www/%FF"],
+		['h2o', 'X-Reproxy-URL', "$dir/www/$percent", "$dir/www/%2541", "$dir/www/%FF"],
+		['caddy', 'X-Accel-Redirect', "$dir/www/$percent", "$dir/www/%2541", "$dir/www/%FF"],
+		['accel-server', 'X-LIGHTTPD-send-file', "$dir/www/$percent", "$dir/www/%2541", "$dir/www/%FF"],
+	);
+	for my $case (@cases) {
+		my ($for, $header, @want) = @$case;
+		my $app = Test::Fcgi->start("--for=$for");
+		for my $file ($name, '%41', "\xff") {
+			my $want = shift @want or next;
+			my $r = $app->get("$dir/www/$file");
+			is_deeply $r->{names}, ['Status', $header], "$for: the header";
+			is $r->{header}{ lc $header }, $want, "$for: its value";
+		}
 	}
+	my ($code, $out) = run('--manual');
+	is_deeply [grep { $out !~ /^    \Q$_->[0]\E$/m } @cases], [], 'the manual lists them';
+};
+
+subtest 'single options override --for' => sub {
+	my $app = Test::Fcgi->start('--for=nginx', '--header=X-Other', '--encode=raw', '--map', "$dir/www=/protected",
+	    '--map', "$dir/www/sub/=http://127.0.0.1:81/s%20b/");
+	put("$dir/www/sub/a b", 'x');
+	put("$dir/wwwroot", 'x');
+	is $app->get("$dir/www/file")->{header}{'x-other'}, '/protected/file', 'header, encoding and map';
+	is $app->get("$dir/www/sub/a b")->{header}{'x-other'}, 'http://127.0.0.1:81/s%20b/a b', 'the longest map, its URI as it is';
+	is_refused($app->get("$dir/wwwroot"), 403, 'whole segments only');
+	is_refused($app->get("$dir/outside"), 403, 'what no map knows');
+};
+
+subtest 'an authorizer is told to go on, whatever there is' => sub {
+	my %app = (sendfile => Test::Fcgi->start, auth => Test::Fcgi->start('--mode=auth'));
+	for my $file ('file', 'none', 'sub', 'fifo', "\xff") {
+		for my $mode (sort keys %app) {
+			my $c = $app{$mode}->connect;
+			$c->send(begin(1, role => 2), params(1, SCRIPT_FILENAME => "$dir/www/$file"));
+			is $c->reply->{bytes}, "Status: 200 OK\r\n\r\n", "$file, --mode=$mode, without a body stream";
+		}
+		is $app{auth}->get("$dir/www/$file")->{bytes}, "Status: 204 No Content\r\n\r\n", "$file, asked as a responder";
+	}
+	is $app{auth}->ask->{status}, 204, 'no path at all';
 };
 
 subtest '--root confines' => sub {
@@ -224,7 +274,25 @@ subtest 'messages and exit codes' => sub {
 		[['argument'], 64, qr/argument/],
 		[['--header', "X\r\nY: z"], 64, qr/--header/],
 		[['--encode', 'base64'], 64, qr/percent or raw/],
-		[['--readahead', '-5'], 64, qr/--readahead/],
+		[['--readahead', '5'], 64, qr/readahead/],
+		[['--mode', 'both'], 64, qr/sendfile or auth/],
+		[['--for', 'iis'], 64, qr/--manual/],
+		[['--map', '/a'], 64, qr/--map/],
+		[['--map', 'a=/b'], 64, qr/--map/],
+		[['--map', '/a/=/b'], 64, qr/slash/],
+		[['--map', "/a=/b\r\nX: y"], 64, qr/--map/],
+		[['--warm', 'read'], 64, qr/read:BYTES/],
+		[['--warm', 'read:-5'], 64, qr/read:BYTES/],
+		[['--warm', 'read:1t'], 64, qr/read:BYTES/],
+		[['--warm', 'read:99999999999g'], 64, qr/read:BYTES/],
+		[['--warm=stat', '--behind=1m'], 64, qr/--behind/],
+		[['--behind', 'some'], 64, qr/--behind/],
+		[['--expires', '-1'], 64, qr/--expires/],
+		[['--deadline', '1s'], 64, qr/--deadline/],
+		[['--late', '504'], 64, qr/go-on or 503/],
+		[['--timing=xml'], 64, qr/line or json/],
+		[['--status-path', 'status'], 64, qr/--status-path/],
+		[['--check', 'nginx'], 64, qr/one file/],
 		[['--root', 'relative'], 64, qr/absolute/],
 		[['--root', "$dir/none"], 78, qr/No such file/],
 		[['--root', "$dir/www/file"], 78, qr/Not a directory/],
@@ -249,7 +317,7 @@ subtest 'messages and exit codes' => sub {
 	for my $flag (qw(--help -h)) {
 		my ($code, $out, $err) = run($flag);
 		is "$code$err", '0', $flag;
-		like $out, qr/--threads.*--listen.*--root.*spawn-fcgi/s, "$flag lists the options";
+		like $out, qr/--threads.*--root.*--listen.*spawn-fcgi/s, "$flag lists the options";
 	}
 };
 

@@ -145,7 +145,7 @@ subtest 'requests in a row, and a peer that does not read' => sub {
 	still_good("beside $n requests whose answers nobody reads");
 	$greedy->{sock}->blocking(1);
 	my $r = $greedy->reply;
-	is length $r->{header}{'x-lighttpd-send-file'}, length($dir) + 18 * 604 + 5, 'a long answer is whole';
+	is length $r->{header}{'x-sendfile'}, length($dir) + 18 * 604 + 5, 'a long answer is whole';
 };
 
 subtest 'peers that vanish' => sub {
@@ -181,7 +181,7 @@ subtest 'without descriptors' => sub {
 
 subtest 'the end: what runs is finished' => sub {
 	for my $signal (qw(TERM INT USR1)) {
-		my $one = Test::Fcgi->start('-t', 2, '--readahead', 64 << 20);
+		my $one = Test::Fcgi->start('-t', 2, '--warm=read:64m');
 		open my $h, '>', "$dir/sparse" or die;
 		truncate $h, 64 << 20;                  # takes a while to read
 		my @c = map { my $c = $one->connect; $c->send(request(1, 1, SCRIPT_FILENAME => "$dir/sparse")); $c }

@@ -40,7 +40,7 @@ subtest 'cold files wait together' => sub {
 
 subtest 'the start of a file is warm when the answer comes' => sub {
 	my $slow = Test::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 0, read_ms => 400);
-	my $app = Test::Fcgi->start('-t', 1, '--readahead', 131072);
+	my $app = Test::Fcgi->start('-t', 1, '--warm=read:128k');
 	$app->get($slow->dir . '/cold1');
 	cmp_ok $slow->counts->{reads}, '>', 0, 'it was read from the disk';
 	my $start = time;

@@ -250,7 +250,7 @@ sub drive {
 			next unless grep { $_->[0] == T_END } @got;
 			my ($path, $status) = @{ $c->{wanted} };
 			my $good = $c->{bytes} =~ /^Status: $status /
-			    && ($status != 200 || index($c->{bytes}, "X-LIGHTTPD-send-file: $path\r\n") > 0);
+			    && ($status != 200 || index($c->{bytes}, "X-Sendfile: $path\r\n") > 0);
 			$good ? $r{answered}++ : push @{ $r{errors} }, $c->{bytes};
 			$c->{bytes} = '';
 			push @waiting, $c->{client};

@@ -5,9 +5,10 @@
 
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
-static const struct accel_conf percent = { .header = "X-LIGHTTPD-send-file" };
-static const struct accel_conf raw = { .header = "X-Sendfile", .raw = true };
+static const struct accel_conf percent = { .header = "X-LIGHTTPD-send-file", .expires = -1 };
+static const struct accel_conf raw = { .header = "X-Sendfile", .raw = true, .expires = -1 };
 
 #define PARAMS(...) ((char *[]) { __VA_ARGS__ __VA_OPT__(,) NULL })
 
@@ -15,20 +16,33 @@ static void
 check_path(const struct accel_conf *conf, char **params, int err, const char *want)
 {
 	GString *path = g_string_new("left over");
+	uint64_t from;
 
-	g_assert_cmpint(accel_path(conf, params, path), ==, err);
+	g_assert_cmpint(accel_path(conf, params, path, &from), ==, err);
 	if (want != NULL)
 		g_assert_cmpstr(path->str, ==, want);
 	g_string_free(path, TRUE);
 }
 
 static char *
-reply(const struct accel_conf *conf, char **params, const char *path, int result)
+reply_found(const struct accel_conf *conf, char **params, const char *path, const struct warm_found *found)
 {
+	struct stats *stats = g_new0(struct stats, 1);
 	GString *out = g_string_new(NULL);
 
-	accel_reply(conf, params, path, result, out);
+	accel_reply(conf, params, path, found, stats, out);
+	g_assert_cmpuint(stats->files + stats->go_on + stats->forbidden + stats->not_found + stats->unavailable +
+	    stats->failed, ==, 1);
+	g_free(stats);
 	return (g_string_free(out, FALSE));
+}
+
+static char *
+reply(const struct accel_conf *conf, char **params, const char *path, int result)
+{
+	const struct warm_found found = { .err = result };
+
+	return (reply_found(conf, params, path, &found));
 }
 
 static void
@@ -44,6 +58,9 @@ test_path_order(void)
 	    "/d/s");
 	check_path(&percent, PARAMS("DOCUMENT_ROOT=/", "SCRIPT_NAME=/s"), 0, "/s");
 	check_path(&percent, PARAMS("SCRIPT_FILENAME=/a=b"), 0, "/a=b");
+	check_path(&percent, PARAMS("SCRIPT_FILENAME=/a/"), 0, "/a/");
+	check_path(&percent, PARAMS("DOCUMENT_ROOT=/d", "SCRIPT_NAME=/"), 0, "/d/");
+	check_path(&percent, PARAMS("SCRIPT_FILENAME=proxy:fcgi://h:1/a"), 0, "/a");
 }
 
 static void
@@ -58,6 +75,43 @@ test_path_of_a_split_url(void)
 }
 
 static void
+test_path_from(void)
+{
+	const char *const mine[] = { "MINE", "DOCUMENT", NULL };
+	const struct accel_conf conf = { .header = "X-Sendfile", .path_from = mine };
+	const char **names = accel_variables(&conf);
+
+	check_path(&conf, PARAMS("WARM_PATH=/w", "MINE=/m"), 0, "/m");
+	check_path(&conf, PARAMS("WARM_PATH=/w", "MINE=", "DOCUMENT_ROOT=/d", "PATH_INFO=/p"), 0, "/d/p");
+	check_path(&conf, PARAMS("WARM_PATH=/w", "SCRIPT_FILENAME=/s"), -EPERM, NULL);
+	g_assert_true(g_strv_contains(names, "MINE"));
+	g_assert_true(g_strv_contains(names, "HTTP_RANGE"));
+	g_free(names);
+}
+
+static void
+test_range(void)
+{
+	static const struct { const char *range; uint64_t from; } table[] = {
+		{ "bytes=0-", 0 }, { "bytes=500-999", 500 }, { "bytes=9223372036854775807-", INT64_MAX },
+		{ "bytes=1048576-1048577, 5-", 1048576 },
+		{ "bytes=-500", 0 }, { "bytes=", 0 }, { "bytes=5", 0 }, { "bytes=5 -", 0 }, { "bytes= 5-", 0 },
+		{ "bytes=18446744073709551616-", 0 }, { "bytes=9223372036854775808-", 0 }, { "lines=5-", 0 },
+	};
+
+	for (guint i = 0; i < G_N_ELEMENTS(table); i++) {
+		char *range = g_strconcat("HTTP_RANGE=", table[i].range, NULL);
+		GString *path = g_string_new(NULL);
+		uint64_t from = 1;
+
+		g_assert_cmpint(accel_path(&percent, PARAMS("WARM_PATH=/w", range), path, &from), ==, 0);
+		g_assert_cmpuint(from, ==, table[i].from);
+		g_string_free(path, TRUE);
+		g_free(range);
+	}
+}
+
+static void
 test_path_refused(void)
 {
 	check_path(&percent, PARAMS(), -EPERM, NULL);
@@ -65,8 +119,7 @@ test_path_refused(void)
 	check_path(&percent, PARAMS("SCRIPT_FILENAMES=/a"), -EPERM, NULL);
 	check_path(&percent, PARAMS("SCRIPT_FILENAME=a/b"), -EPERM, NULL);
 	check_path(&percent, PARAMS("SCRIPT_NAME=/s", "PATH_INFO=/p"), -EPERM, NULL);
-	check_path(&percent, PARAMS("SCRIPT_FILENAME=/a/"), -EISDIR, NULL);
-	check_path(&percent, PARAMS("DOCUMENT_ROOT=/d", "SCRIPT_NAME=/"), -EISDIR, NULL);
+	check_path(&percent, PARAMS("SCRIPT_FILENAME=proxy:fcgi:"), -EPERM, NULL);
 }
 
 static void
@@ -152,9 +205,82 @@ test_head_has_the_same_head(void)
 }
 
 static void
-test_authorizer_is_told_to_go_on(void)
+check_answer(const struct accel_conf *conf, char **params, int result, const char *want)
 {
-	check_reply(&percent, PARAMS("FCGI_ROLE=AUTHORIZER"), "/f", "Status: 200 OK\r\n\r\n");
+	char *got = reply(conf, params, "/f", result);
+
+	g_assert_true(g_str_has_prefix(got, want));
+	g_free(got);
+}
+
+/* Whatever there is: it is the server's to report. */
+static void
+test_auth_is_told_to_go_on(void)
+{
+	const struct accel_conf auth = { .mode = MODE_AUTH }, strict = { .mode = MODE_AUTH, .late_503 = true };
+	const int all[] = { 0, -ENOENT, -EACCES, -EIO, -ETIMEDOUT, -EAGAIN };
+	const char *go_on = "Status: 200 OK\r\n\r\n", *go_on_204 = "Status: 204 No Content\r\n\r\n";
+
+	for (guint i = 0; i < G_N_ELEMENTS(all); i++) {
+		bool late = all[i] == -ETIMEDOUT || all[i] == -EAGAIN;
+
+		check_answer(&percent, PARAMS("FCGI_ROLE=AUTHORIZER"), all[i], go_on);
+		check_answer(&auth, PARAMS("FCGI_ROLE=AUTHORIZER"), all[i], go_on);
+		check_answer(&auth, PARAMS("FCGI_ROLE=RESPONDER"), all[i], go_on_204);
+		check_answer(&auth, PARAMS(), all[i], go_on_204);
+		check_answer(&strict, PARAMS("FCGI_ROLE=AUTHORIZER"), all[i], late ? "Status: 503" : go_on);
+	}
+}
+
+static void
+test_maps(void)
+{
+	const struct accel_map maps[] = { { "/srv", "/all" }, { "/srv/w w", "http://h/%20" }, { "/data/", "/d/" }, { NULL } };
+	const struct accel_conf conf = { .header = "X", .maps = maps, .expires = -1 };
+
+	check_reply(&conf, PARAMS(), "/srv/a b", "Status: 200 OK\r\nX: /all/a%20b\r\n\r\n");
+	check_reply(&conf, PARAMS(), "/srv/w w/a?", "Status: 200 OK\r\nX: http://h/%20/a%3F\r\n\r\n");
+	check_reply(&conf, PARAMS(), "/srv/w wx", "Status: 200 OK\r\nX: /all/w%20wx\r\n\r\n");
+	check_reply(&conf, PARAMS(), "/data/x", "Status: 200 OK\r\nX: /d/x\r\n\r\n");
+	check_answer(&conf, PARAMS(), 0, "Status: 403");	/* "/f": no map knows it */
+}
+
+static void
+test_index_is_named(void)
+{
+	const struct warm_found found = { .index = "i.html" };
+	char *got = reply_found(&percent, PARAMS(), "/d", &found), *slash = reply_found(&percent, PARAMS(), "/d/", &found);
+
+	g_assert_cmpstr(got, ==, "Status: 200 OK\r\nX-LIGHTTPD-send-file: /d/i.html\r\n\r\n");
+	g_assert_cmpstr(got, ==, slash);
+	g_free(got);
+	g_free(slash);
+}
+
+static void
+test_validators(void)
+{
+	const struct accel_conf conf = { .header = "X", .etag = true, .last_modified = true, .expires = -1 };
+	struct warm_found found = { .stx = { .stx_size = 1000, .stx_mtime = { .tv_sec = 1000000000, .tv_nsec = 1 } } };
+	char *old = reply_found(&conf, PARAMS(), "/f", &found), *fresh;
+
+	g_assert_cmpstr(old, ==, "Status: 200 OK\r\nX: /f\r\nETag: \"3e8-de0b6b3a7640001\"\r\n"
+	    "Last-Modified: Sun, 09 Sep 2001 01:46:40 GMT\r\n\r\n");
+	found.stx.stx_mtime.tv_sec = time(NULL);	/* may change once more in this second */
+	fresh = reply_found(&conf, PARAMS(), "/f", &found);
+	g_assert_nonnull(strstr(fresh, "\r\nETag: W/\"3e8-"));
+	g_free(old);
+	g_free(fresh);
+}
+
+static void
+test_only_utf8(void)
+{
+	const struct accel_conf conf = { .header = "X-Sendfile", .utf8 = true };
+
+	check_path(&conf, PARAMS("WARM_PATH=/\xc3\xa4"), 0, "/\xc3\xa4");
+	check_path(&conf, PARAMS("WARM_PATH=/\xff"), -EPERM, NULL);
+	check_path(&conf, PARAMS("WARM_PATH=/\xff", "FCGI_ROLE=AUTHORIZER"), 0, "/\xff");	/* it stands in no header */
 }
 
 static void
@@ -173,12 +299,18 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/accel/path/order", test_path_order);
 	g_test_add_func("/accel/path/split-url", test_path_of_a_split_url);
+	g_test_add_func("/accel/path/from", test_path_from);
+	g_test_add_func("/accel/path/range", test_range);
+	g_test_add_func("/accel/path/only-utf8", test_only_utf8);
 	g_test_add_func("/accel/path/refused", test_path_refused);
 	g_test_add_func("/accel/path/raw-refuses-what-splits", test_raw_refuses_what_splits);
 	g_test_add_func("/accel/reply/status-of-each-errno", test_status_of_each_errno);
 	g_test_add_func("/accel/reply/nasty-names-are-encoded", test_nasty_names_are_encoded);
 	g_test_add_func("/accel/reply/head-has-the-same-head", test_head_has_the_same_head);
-	g_test_add_func("/accel/reply/authorizer", test_authorizer_is_told_to_go_on);
+	g_test_add_func("/accel/reply/auth", test_auth_is_told_to_go_on);
+	g_test_add_func("/accel/reply/maps", test_maps);
+	g_test_add_func("/accel/reply/index", test_index_is_named);
+	g_test_add_func("/accel/reply/validators", test_validators);
 	g_test_add_func("/accel/header-names", test_header_names);
 	return (g_test_run());
 }

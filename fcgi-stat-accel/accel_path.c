@@ -1,0 +1,162 @@
+#include "fcgi-stat-accel/accel.h"
+
+#include <errno.h>
+#include <string.h>
+
+/* Empty counts as missing: servers pass variables they could not fill as empty ones. */
+const char *
+accel_param(char **params, const char *name)
+{
+	size_t n = strlen(name);
+
+	for (; *params != NULL; params++)
+		if (strncmp(*params, name, n) == 0 && (*params)[n] == '=')
+			return ((*params)[n + 1] != '\0' ? *params + n + 1 : NULL);
+	return (NULL);
+}
+
+const char **
+accel_variables(const struct accel_conf *conf)
+{
+	static const char *const always[] = {
+		"REQUEST_METHOD", "QUERY_STRING", "HTTP_RANGE",
+		"WARM_PATH", "SCRIPT_FILENAME", "DOCUMENT_ROOT", "SCRIPT_NAME", "PATH_INFO",
+	};
+	GPtrArray *all = g_ptr_array_new();
+
+	for (size_t i = 0; i < G_N_ELEMENTS(always); i++)
+		g_ptr_array_add(all, (gpointer)always[i]);
+	for (const char *const *p = conf->path_from; p != NULL && *p != NULL; p++)
+		g_ptr_array_add(all, (gpointer)*p);
+	g_ptr_array_add(all, NULL);
+	return ((const char **)g_ptr_array_free(all, FALSE));
+}
+
+/* ---------------------------------------------------------------- where the path comes from */
+
+static void
+append_url_part(GString *path, const char *part)
+{
+	if (part == NULL)
+		return;
+	if (*part != '/')
+		g_string_append_c(path, '/');
+	g_string_append(path, part);
+}
+
+/* The root without the slashes at its end, then the name the server gave the handler. */
+static void
+document_path(char **params, GString *path)
+{
+	const char *root = accel_param(params, "DOCUMENT_ROOT");
+
+	if (root == NULL)
+		return;
+	g_string_assign(path, root);
+	while (path->len > 0 && path->str[path->len - 1] == '/')
+		g_string_truncate(path, path->len - 1);
+	append_url_part(path, accel_param(params, "SCRIPT_NAME"));
+}
+
+/* Apache's mod_proxy_fcgi prefixes the address of the application: "proxy:fcgi://localhost:9000/srv/a". */
+static const char *
+without_proxy(const char *file)
+{
+	const char *slash;
+
+	if (!g_str_has_prefix(file, "proxy:"))
+		return (file);
+	slash = strstr(file, "://");
+	slash = slash != NULL ? strchr(slash + 3, '/') : NULL;
+	return (slash != NULL ? slash : file);
+}
+
+/* lighttpd 1.4 splits the URL of a "/prefix/" handler: SCRIPT_FILENAME is then root + SCRIPT_NAME and lacks
+ * the end, which is in PATH_INFO.  A SCRIPT_FILENAME that differs is complete. */
+static void
+usual_path(char **params, GString *path)
+{
+	const char *warm = accel_param(params, "WARM_PATH"), *file = accel_param(params, "SCRIPT_FILENAME");
+
+	if (warm != NULL) {
+		g_string_assign(path, warm);
+		return;
+	}
+	document_path(params, path);
+	if (file != NULL && (path->len == 0 || strcmp(file, path->str) != 0))
+		g_string_assign(path, without_proxy(file));
+	else if (path->len > 0)
+		append_url_part(path, accel_param(params, "PATH_INFO"));
+}
+
+static void
+path_from(const char *const *names, char **params, GString *path)
+{
+	const char *value;
+
+	for (; *names != NULL && path->len == 0; names++) {
+		value = accel_param(params, *names);
+		if (strcmp(*names, "DOCUMENT") == 0) {
+			document_path(params, path);
+			if (path->len > 0)
+				append_url_part(path, accel_param(params, "PATH_INFO"));
+		} else if (value != NULL)
+			g_string_assign(path, without_proxy(value));
+	}
+}
+
+/* ---------------------------------------------------------------- may it stand in the header? */
+
+static bool
+is_control(char c)
+{
+	return ((unsigned char)c < 0x20 || c == 0x7f);
+}
+
+/* Raw, a control character would split the header, and a reader trims blanks at the end. */
+static bool
+fits_raw(const GString *path)
+{
+	for (size_t i = 0; i < path->len; i++)
+		if (is_control(path->str[i]))
+			return (false);
+	return (path->str[path->len - 1] != ' ');
+}
+
+static bool
+fits(const struct accel_conf *conf, const GString *path)
+{
+	if (conf->utf8 && !g_utf8_validate(path->str, (gssize)path->len, NULL))
+		return (false);
+	return (!conf->raw || fits_raw(path));
+}
+
+/* ---------------------------------------------------------------- a range */
+
+/* "bytes=500-999, ..." begins at 500.  The last N bytes (-N) begin who knows where, and so does what is no range. */
+static uint64_t
+range_start(const char *range)
+{
+	guint64 from;
+	char *end;
+
+	if (range == NULL || !g_str_has_prefix(range, "bytes=") || !g_ascii_isdigit(range[6]))
+		return (0);
+	errno = 0;
+	from = g_ascii_strtoull(range + 6, &end, 10);
+	return (errno == 0 && *end == '-' && from <= G_MAXINT64 ? from : 0);
+}
+
+int
+accel_path(const struct accel_conf *conf, char **params, GString *path, uint64_t *from)
+{
+	g_string_truncate(path, 0);
+	*from = range_start(accel_param(params, "HTTP_RANGE"));
+	if (conf->path_from != NULL)
+		path_from(conf->path_from, params, path);
+	else
+		usual_path(params, path);
+	if (path->str[0] != '/')
+		return (-EPERM);
+	return (accel_is_auth(conf, params) || fits(conf, path) ? 0 : -EPERM);
+}

@@ -1,0 +1,38 @@
+/* fcgi-stat-accel/options.h -- the command line and the environment, as the parts of the program want them.
+ *
+ * Owner    everything in struct options belongs to options.c until options_free().
+ */
+#ifndef FCGI_STAT_ACCEL_OPTIONS_H
+#define FCGI_STAT_ACCEL_OPTIONS_H
+
+#include <glib.h>
+#include <stdbool.h>
+
+#include "fcgi-stat-accel/accel.h"
+#include "fcgi-stat-accel/warm.h"
+
+#define OPTIONS_RUN (-1)
+
+enum options_timing { TIMING_OFF, TIMING_LINE, TIMING_JSON };
+
+struct options {
+	struct accel_conf accel;
+	struct warm_conf  warm;
+	unsigned threads;		/* that open files, and as many that read on */
+	unsigned per_device, queue;	/* as in io_pools_conf; per_device 0: not limited */
+	const char *listen;		/* NULL: an inherited socket */
+	bool	    allow_any;		/* a wildcard address may be listened on */
+	const char *const *peer_users;	/* who may connect to a unix socket, beside root and ourselves; NULL: who can */
+	bool	    sandbox;
+	const char *log;		/* NULL: standard error */
+	enum options_timing timing;
+};
+
+/* OPTIONS_RUN, or the exit status: after --help, --version, --manual and --check, or a mistake, which has been told. */
+int  options_read(int argc, char **argv, struct options *);
+void options_free(void);
+
+/* One line on standard error, with the program's name before it. */
+void complain(const char *format, ...) G_GNUC_PRINTF(1, 2);
+
+#endif

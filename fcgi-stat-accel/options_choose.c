@@ -1,0 +1,340 @@
+#include <string.h>
+
+#include "fcgi-stat-accel/dialect.h"
+#include "fcgi-stat-accel/options_text.h"
+
+#define THREADS_DEFAULT	  20
+#define THREADS_MAX	  1024
+#define QUEUE_DEFAULT	  4096
+#define DEADLINE_DEFAULT  10000
+#define REMEMBER_DEFAULT  1000
+#define MS_MAX		  (24 * 3600 * 1000)
+#define BYTES_MAX	  (1ull << 50)
+#define EXPIRES_MAX	  (10L * 365 * 24 * 3600)
+/* A file that is sent before it is in memory stalls a server whose sendfile() waits; so most files come whole. */
+#define WARM_DEFAULT	  (16ull << 20)
+#define BEHIND_DEFAULT	  (64ull << 20)
+
+static const struct options_text *opt;
+
+/* What options are made of, for options_choose_free(). */
+static struct {
+	GArray	  *maps;		/* struct accel_map */
+	GPtrArray *ends;		/* the strings of these */
+	char	 **path_from, **index, **siblings, **peer_users;
+} made;
+
+/* ---------------------------------------------------------------- numbers */
+
+/* Digits only, between min and max. */
+static bool
+read_number(const char *text, guint64 min, guint64 max, guint64 *n)
+{
+	return (g_ascii_string_to_unsigned(text, 10, min, max, n, NULL));
+}
+
+static bool
+number_option(const char *name, const char *text, guint64 max, unsigned *value)
+{
+	guint64 n;
+
+	if (text == NULL)
+		return (true);
+	if (!read_number(text, 0, max, &n)) {
+		complain("--%s %s: a number from 0 to %" G_GUINT64_FORMAT ", please", name, text, max);
+		return (false);
+	}
+	*value = (unsigned)n;
+	return (true);
+}
+
+/* "4096", "64k", "16m", "1g" */
+static bool
+read_bytes(const char *text, uint64_t *bytes)
+{
+	static const char units[] = "kmg";
+	size_t n = strlen(text);
+	const char *unit = n > 1 ? strchr(units, g_ascii_tolower(text[n - 1])) : NULL;
+	unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
+	char *digits = g_strndup(text, unit != NULL ? n - 1 : n);
+	guint64 value;
+	bool good = read_number(digits, 0, BYTES_MAX >> shift, &value);
+
+	g_free(digits);
+	if (good)
+		*bytes = value << shift;
+	return (good);
+}
+
+/* A wrong value in the environment may have been meant for something else: say so and go on. */
+static bool
+threads_from(const char *variable, guint64 *n)
+{
+	const char *text = g_getenv(variable);
+
+	if (text == NULL)
+		return (false);
+	if (read_number(text, 1, THREADS_MAX, n))
+		return (true);
+	complain("%s=\"%s\" is not a number from 1 to %d; ignored", variable, text, THREADS_MAX);
+	return (false);
+}
+
+static bool
+choose_threads(unsigned *threads)
+{
+	guint64 n = THREADS_DEFAULT;
+
+	if (opt->threads != NULL && !read_number(opt->threads, 1, THREADS_MAX, &n)) {
+		complain("--threads %s: a number from 1 to %d, please", opt->threads, THREADS_MAX);
+		return (false);
+	}
+	if (opt->threads == NULL && !threads_from("FCGI_STAT_THREADS", &n))
+		threads_from("PHP_FCGI_CHILDREN", &n);
+	*threads = (unsigned)n;
+	return (true);
+}
+
+/* ---------------------------------------------------------------- how to answer */
+
+/* Which of two words it is; NULL is the first. */
+static bool
+choose_word(const char *name, const char *text, const char *first, const char *second, bool *is_second)
+{
+	*is_second = text != NULL && strcmp(text, second) == 0;
+	if (text == NULL || *is_second || strcmp(text, first) == 0)
+		return (true);
+	complain("--%s %s: %s or %s, please", name, text, first, second);
+	return (false);
+}
+
+static bool
+choose_header(struct accel_conf *conf)
+{
+	const struct dialect *d = dialect_of(opt->dialect != NULL ? opt->dialect : "lighttpd");
+
+	if (d == NULL) {
+		complain("--for %s: no such server (--manual lists them)", opt->dialect);
+		return (false);
+	}
+	conf->header = opt->header != NULL ? opt->header : d->header;
+	if (!accel_header_valid(conf->header)) {
+		complain("--header \"%s\": not the name of a header", conf->header);
+		return (false);
+	}
+	conf->utf8 = d->utf8;
+	conf->raw = d->raw;
+	return (opt->encode == NULL || choose_word("encode", opt->encode, "percent", "raw", &conf->raw));
+}
+
+/* What is sent as it is must not end the header; and whole segments are replaced. */
+static bool
+map_is_good(const char *from, const char *to)
+{
+	if (from[0] != '/' || g_str_has_suffix(from, "/") != g_str_has_suffix(to, "/"))
+		return (false);
+	for (; *to != '\0'; to++)
+		if (g_ascii_iscntrl(*to) || *to == ' ')
+			return (false);
+	return (true);
+}
+
+static bool
+add_map(const char *text)
+{
+	char **ends = g_strsplit(text, "=", 2);
+	struct accel_map m = { ends[0], ends[1] };
+
+	g_ptr_array_add(made.ends, ends);
+	if (m.to == NULL || !map_is_good(m.from, m.to)) {
+		complain("--map %s: /PATH=/URI, please, both with a slash at the end or both without", text);
+		return (false);
+	}
+	g_array_append_val(made.maps, m);
+	return (true);
+}
+
+static bool
+choose_maps(struct accel_conf *conf)
+{
+	if (opt->maps == NULL)
+		return (true);
+	made.maps = g_array_new(TRUE, TRUE, sizeof(struct accel_map));
+	made.ends = g_ptr_array_new_with_free_func((GDestroyNotify)g_strfreev);
+	for (char **m = opt->maps; *m != NULL; m++)
+		if (!add_map(*m))
+			return (false);
+	conf->maps = (const struct accel_map *)made.maps->data;
+	return (true);
+}
+
+/* "a,b" without blanks around; NULL when there is none. */
+static const char *const *
+split(const char *text, char ***list)
+{
+	if (text == NULL || *text == '\0')
+		return (NULL);
+	*list = g_strsplit(text, ",", -1);
+	for (char **p = *list; *p != NULL; p++)
+		g_strstrip(*p);
+	return ((const char *const *)*list);
+}
+
+static bool
+choose_expires(long *expires)
+{
+	guint64 n;
+
+	*expires = -1;
+	if (opt->expires == NULL)
+		return (true);
+	if (!read_number(opt->expires, 0, EXPIRES_MAX, &n)) {
+		complain("--expires %s: seconds from 0 to %ld, please", opt->expires, EXPIRES_MAX);
+		return (false);
+	}
+	*expires = (long)n;
+	return (true);
+}
+
+static bool
+is_url_path(const char *name, const char *text)
+{
+	if (text == NULL || text[0] == '/')
+		return (true);
+	complain("--%s %s: a path that begins with /, please", name, text);
+	return (false);
+}
+
+static bool
+choose_answer(struct accel_conf *conf)
+{
+	bool is_auth;
+
+	if (!choose_word("mode", opt->mode, "sendfile", "auth", &is_auth) ||
+	    !choose_word("late", opt->late, "go-on", "503", &conf->late_503) ||
+	    !choose_header(conf) || !choose_maps(conf) || !choose_expires(&conf->expires) ||
+	    !is_url_path("status-path", opt->status_path) || !is_url_path("ping-path", opt->ping_path))
+		return (false);
+	conf->mode = is_auth ? MODE_AUTH : MODE_SENDFILE;
+	conf->path_from = split(opt->path_from, &made.path_from);
+	conf->status_path = opt->status_path;
+	conf->ping_path = opt->ping_path;
+	conf->etag = opt->etag;
+	conf->last_modified = opt->last_modified;
+	return (true);
+}
+
+/* ---------------------------------------------------------------- what to warm */
+
+static bool
+choose_before(struct warm_conf *conf)
+{
+	const char *how = opt->warm;
+
+	conf->how = WARM_READ;
+	conf->before = WARM_DEFAULT;
+	if (how == NULL)
+		return (true);
+	if (strcmp(how, "stat") == 0)
+		conf->how = WARM_STAT;
+	else if (strcmp(how, "open") == 0)
+		conf->how = WARM_OPEN;
+	else if (strcmp(how, "read:all") == 0)
+		conf->before = WARM_ALL;
+	else if (!g_str_has_prefix(how, "read:") || !read_bytes(how + strlen("read:"), &conf->before)) {
+		complain("--warm %s: stat, open, read:BYTES (read:128k, read:16m) or read:all, please", how);
+		return (false);
+	}
+	return (true);
+}
+
+/* Who asks for no bytes before the answer gets none behind it, unless told so. */
+static bool
+choose_behind(struct warm_conf *conf)
+{
+	const char *text = opt->behind;
+
+	conf->behind = conf->how == WARM_READ ? BEHIND_DEFAULT : 0;
+	if (text == NULL)
+		return (true);
+	if (strcmp(text, "all") == 0)
+		conf->behind = WARM_ALL;
+	else if (strcmp(text, "none") == 0)
+		conf->behind = 0;
+	else if (!read_bytes(text, &conf->behind)) {
+		complain("--behind %s: BYTES (64m), all or none, please", text);
+		return (false);
+	}
+	if (conf->behind != 0 && conf->how == WARM_STAT) {
+		complain("--behind %s: with --warm=stat no file is opened to be read", text);
+		return (false);
+	}
+	return (true);
+}
+
+static bool
+choose_roots(struct warm_conf *conf)
+{
+	for (char **dir = opt->roots; dir != NULL && *dir != NULL; dir++)
+		if ((*dir)[0] != '/') {
+			complain("--root %s: an absolute path, please", *dir);
+			return (false);
+		}
+	conf->roots = (const char *const *)opt->roots;
+	return (true);
+}
+
+static bool
+choose_warm(struct warm_conf *conf)
+{
+	conf->deadline_ms = DEADLINE_DEFAULT;
+	conf->remember_ms = REMEMBER_DEFAULT;
+	conf->index = split(opt->index, &made.index);
+	conf->siblings = split(opt->siblings, &made.siblings);
+	return (choose_before(conf) && choose_behind(conf) && choose_roots(conf) &&
+	    number_option("deadline", opt->deadline, MS_MAX, &conf->deadline_ms) &&
+	    number_option("remember", opt->remember, MS_MAX, &conf->remember_ms) &&
+	    number_option("slow-ms", opt->slow, MS_MAX, &conf->slow_ms));
+}
+
+static bool
+choose_timing(enum options_timing *timing)
+{
+	bool json;
+
+	*timing = TIMING_OFF;
+	if (opt->timing == NULL)
+		return (true);
+	if (!choose_word("timing", opt->timing, "line", "json", &json))
+		return (false);
+	*timing = json ? TIMING_JSON : TIMING_LINE;
+	return (true);
+}
+
+bool
+options_choose(const struct options_text *text, struct options *o)
+{
+	opt = text;
+	o->queue = QUEUE_DEFAULT;
+	o->listen = opt->address;
+	o->allow_any = opt->allow_any;
+	o->peer_users = split(opt->peer_users, &made.peer_users);
+	o->sandbox = !opt->no_sandbox;
+	o->log = opt->log;
+	return (choose_threads(&o->threads) && number_option("per-device", opt->per_device, THREADS_MAX, &o->per_device) &&
+	    number_option("queue", opt->queue, 1 << 20, &o->queue) && choose_answer(&o->accel) && choose_warm(&o->warm) &&
+	    choose_timing(&o->timing));
+}
+
+void
+options_choose_free(void)
+{
+	g_clear_pointer(&made.path_from, g_strfreev);
+	g_clear_pointer(&made.index, g_strfreev);
+	g_clear_pointer(&made.siblings, g_strfreev);
+	g_clear_pointer(&made.peer_users, g_strfreev);
+	g_clear_pointer(&made.ends, g_ptr_array_unref);
+	if (made.maps != NULL)
+		g_array_free(made.maps, TRUE);
+	made.maps = NULL;
+}
