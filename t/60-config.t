@@ -40,7 +40,7 @@ my $root = qq{server.document-root = "$dir"\n};
 
 # ---------------------------------------------------------------- shipped examples
 
-for my $file (glob "$FindBin::Bin/../examples/*.conf") {
+for my $file (glob "$FindBin::Bin/../examples/accel-server/*.conf") {
 	my ($rc, $out, $err) = run('-t', '-f', $file);
 	is "$rc $out$err", "0 Syntax OK\n", 'example ' . $file =~ s{.*/}{}r;
 }
