@@ -1,0 +1,276 @@
+package Test::Site;
+
+=head1 NAME
+
+Test::Site - a web server as examples/ sets it up, with its fcgi-stat-accel, asked over HTTP
+
+=head1 SYNOPSIS
+
+    my $www  = Test::Site->tree;                        # files for every test: see Test::Site::Checks
+    my $site = Test::Site->start('nginx', 'auth.conf', root => $www);
+    my $r = $site->get('/one.txt', Range => 'bytes=0-0');
+    print $r->{status}, $r->{header}{'content-type'}, $r->{body};
+    print $site->asked;                                 # requests that reached the accelerator
+    print $site->complaints;                            # the server's error log
+
+=head1 HOW AN EXAMPLE BECOMES A TEST
+
+The file in examples/ is used as it is, and so is the command in its first comment, which starts the
+accelerator. Only these words are replaced, wherever they stand:
+
+    /srv/www                  the tree of the test
+    /run/ /var/log/NAME/      its own directory
+    /var/lib/NAME/            the same
+    /usr/local/bin/           the directory of the program under test
+    8080 8081 8082 9000       free ports of 127.0.0.1
+
+What cannot be said by a replacement: the server is told on its command line to stay in the foreground (so is
+spawn-fcgi, with -n) and, nginx, where its error log is before it has read where it is; nginx gets directories for
+temporary files in front of "http {"'s first line. Started by root, everything runs as www-data, as in the file;
+by others, lines and options that change the user are left out, since they cannot work.
+
+The accelerator gets C<--status-path=/stat-accel-status> in addition, if the command has none: this is how
+C<asked> knows that a test did not pass without it.
+
+=head1 OPTIONS OF start
+
+C<root>; C<command> which of the commands in the comment: a pattern, default the first; C<options> more options of
+the accelerator; C<edit> a function that changes the text of the configuration; C<text> a configuration in place of
+a file; C<accel =E<gt> $site> uses the accelerator of another one.
+
+=cut
+
+use strict;
+use warnings;
+use parent 'Test::Peer';
+use Cwd ();
+use File::Basename qw(dirname);
+use File::Copy ();
+use File::Path qw(make_path);
+use File::Temp ();
+use List::Util qw(sum);
+use Test::Fcgi ();
+use Test::More ();
+use Time::HiRes qw(time);
+
+my $examples = Cwd::abs_path(dirname(__FILE__) . '/../../../examples');
+my $status_path = '/stat-accel-status';
+
+# How each server is started with a configuration of ours, and stays in the foreground.
+my %argv = (
+	nginx    => sub { ('nginx', '-p', $_[0]{dir}, '-e', "$_[0]{dir}/error.log", '-g', 'daemon off;', '-c', $_[1]) },
+	lighttpd => sub { ('lighttpd', '-D', '-f', $_[1]) },
+	apache   => sub { ('apache2', '-D', 'FOREGROUND', '-f', $_[1]) },
+	h2o      => sub { ('h2o', '-c', $_[1]) },
+	caddy    => sub { ('caddy', 'run', '--adapter', 'caddyfile', '--config', $_[1]) },
+	haproxy  => sub { ('haproxy', '-db', '-f', $_[1]) },
+);
+# What only root may do.
+my %of_root = (
+	nginx => qr/^user .*\n/m, lighttpd => qr/^server\.(?:user|group)name .*\n/m, apache => qr/^(?:User|Group) .*\n/m,
+	h2o => qr/^user: .*\n/m, haproxy => qr/^\s*(?:user|group) .*\n/m, caddy => qr/(?!)/,
+);
+
+sub missing {
+	my ($class, $kind) = @_;
+	my ($program) = $argv{$kind}->({ dir => '' }, '');
+	return "$program is not installed" unless Test::Peer::_in_path($program);
+	return 'fcgi-stat-accel has no --mode' unless (Test::Fcgi::run('--help'))[1] =~ /--mode/;
+	return;
+}
+
+# The fenced block of that language in the server's README.
+sub block {
+	my ($class, $kind, $language) = @_;
+	my ($block) = Test::Fcgi::slurp("$examples/$kind/README.md") =~ /^```$language\n(.*?)^```/ms;
+	return $block // die "$examples/$kind/README.md: no $language\n";
+}
+
+sub start {
+	my ($class, $kind, $file, %arg) = @_;
+	my $self = bless { %arg, name => "$kind with $file", kind => $kind, owner => $$ }, $class;
+	$self->{root} = Cwd::abs_path($arg{root});
+	$self->{dir} = File::Temp->newdir("site-$kind-XXXXXX", TMPDIR => 1);
+	chmod 0755, "$self->{dir}";
+	my $example = $arg{text} // Test::Fcgi::slurp("$examples/$kind/$file") || die "$examples/$kind/$file: $!";
+	$self->{ports} = $arg{accel} ? { %{ $arg{accel}{ports} } } : {};
+	$self->{ports}{$_} = Test::Peer::_free_port() for qw(8080 8081 8082), $arg{accel} ? () : 9000;
+	$self->{port} = $self->{ports}{8080};
+	$self->_start_accel($example) unless $arg{accel};
+	$self->_write_conf($example);
+	$self->_run_server;
+	return $self;
+}
+
+# ---------------------------------------------------------------- the accelerator
+
+# Commands in the first comment: lines that are indented there, ended by a backslash if they go on.
+sub commands {
+	my ($text) = @_;
+	my ($head) = $text =~ /\A((?:#.*\n)+)/ or die "an example begins with a comment\n";
+	$head =~ s/^# ?//mg;
+	$head =~ s/\\\n\s*//g;
+	return grep { /fcgi-stat-accel/ } $head =~ /^  +(\S.*)$/mg;
+}
+
+sub _start_accel {
+	my ($self, $example) = @_;
+	my $want = $self->{command} // qr/./;
+	my ($line) = grep { /$want/ } commands($example) or die "$self->{name}: no command\n";
+	my @cmd = split ' ', $self->_replaced($line);
+	my ($program) = grep { $cmd[$_] =~ /fcgi-stat-accel$/ } 0 .. $#cmd;
+	my @spawn = splice @cmd, 0, $program;
+	if (@spawn) {
+		splice @spawn, 1, 0, '-n';
+		@spawn = _without_user(@spawn) if $> != 0;
+	}
+	elsif ($> == 0) {
+		@spawn = ('setpriv', '--reuid=www-data', '--regid=www-data', '--clear-groups');
+	}
+	unless (grep { /^--status-path/ } @cmd) { push @cmd, "--status-path=$status_path" }
+	my $app = bless { %$self, name => 'fcgi-stat-accel', kind => 'stat-accel' }, ref $self;
+	delete $app->{lifeline};
+	$app->{dir} = File::Temp->newdir('site-accel-XXXXXX', TMPDIR => 1);     # its own output
+	$app->{address} = "$self->{dir}/run/stat-accel.sock";
+	$app->{address} = "127.0.0.1:$self->{ports}{9000}" if $line =~ /9000/;
+	$app->_spawn(@spawn, @cmd, @{ $self->{options} // [] });
+	$self->{app} = $app;
+	Test::Fcgi::until_true(sub { $app->{sock} = $app->_connect or !$app->alive }, 20);
+	die "$line: does not answer\n" . $app->said unless delete $app->{sock};
+}
+
+sub _without_user {
+	my @cmd = @_;
+	for (my $i = 0; $i < @cmd; $i++) {
+		splice @cmd, $i--, 2 if $cmd[$i] =~ /^-[ugUG]$/;
+	}
+	return @cmd;
+}
+
+sub _connect {
+	my ($app) = @_;
+	return IO::Socket::UNIX->new(Peer => $app->{address}) if $app->{address} =~ m{^/};
+	return IO::Socket::INET->new(PeerAddr => $app->{address});
+}
+
+# Answers the accelerator has given until now, its status page not counted.
+sub asked {
+	my ($self) = @_;
+	my $app = $self->{app} // $self->{accel}{app};
+	my $c = Test::Fcgi::Conn->new($app->_connect // die "the accelerator is gone: $!\n");
+	$c->send(Test::Fcgi::request(1, 0, REQUEST_METHOD => 'GET', SCRIPT_NAME => $status_path));
+	my $page = $c->reply->{body};
+	my @count = $page =~ /\baccel\.answers\.[\w-]+\W+(\d+)/g or die "no counts on the status page: $page\n";
+	return sum @count;
+}
+
+# ---------------------------------------------------------------- the server
+
+sub _replaced {
+	my ($self, $text) = @_;
+	my $bin = $self->_programs;
+	$text =~ s{/srv/www}{$self->{root}}g;
+	$text =~ s{/usr/local/bin/}{$bin/}g;
+	$text =~ s{/run/}{$self->{dir}/run/}g;
+	$text =~ s{/var/(?:log|lib)/\w+}{$self->{dir}}g;
+	$text =~ s{\b(8080|8081|8082|9000)\b}{$self->{ports}{$1}}g;
+	return $text;
+}
+
+# Where www-data finds the program, wherever it was built.
+sub _programs {
+	my ($self) = @_;
+	my $bin = "$self->{dir}/bin";
+	return $bin if -d $bin;
+	make_path($bin, "$self->{dir}/run");
+	File::Copy::copy(Test::Fcgi::program(), "$bin/fcgi-stat-accel") or die Test::Fcgi::program() . ": $!";
+	chmod 0755, "$bin/fcgi-stat-accel";
+	chown +(getpwnam 'www-data')[2, 3], "$self->{dir}/run" if $> == 0;
+	return $bin;
+}
+
+sub _write_conf {
+	my ($self, $text) = @_;
+	$text = $self->_replaced($text);
+	$text =~ s/$of_root{$self->{kind}}//g if $> != 0;
+	if ($self->{kind} eq 'nginx') {
+		my @temp = map { "${_}_temp_path $self->{dir}/temp;" } qw(client_body proxy fastcgi uwsgi scgi);
+		$text =~ s/^http \{\n/http { @temp\n/m or die "$self->{name}: no http block\n";
+	}
+	$text = $self->{edit}->($text) if $self->{edit};
+	$text =~ s{\Q$self->{accel}{dir}\E}{$self->{accel}{dir}}g if $self->{accel};
+	Test::Fcgi::put("$self->{dir}/conf", $text);
+}
+
+sub _run_server {
+	my ($self) = @_;
+	my ($program, @arg) = $argv{ $self->{kind} }->($self, "$self->{dir}/conf");
+	@ENV{qw(HOME XDG_CONFIG_HOME XDG_DATA_HOME)} = ("$self->{dir}") x 3;
+	$self->_spawn(Test::Peer::_in_path($program), @arg);
+	$self->_wait_for_port(time + 20);
+}
+
+# How many answers were files.
+sub served { $_[0]{served} }
+
+# Names of all headers that any client got.
+sub seen { my ($self) = @_; return sort keys %{ $self->{seen} } }
+
+# Its error log without the lines that fit one of these patterns.
+sub complaints {
+	my ($self, @expected) = @_;
+	return join "\n", grep { my $line = $_; length && !grep { $line =~ $_ } @expected } split /\n/, $self->said;
+}
+
+sub stop_accel { my ($self) = @_; (delete $self->{app})->stop }
+
+sub stop {
+	my ($self) = @_;
+	$self->SUPER::stop;
+	my $app = delete $self->{app} or return;
+	$app->stop;
+	Test::More::fail("$app->{name} ends in peace: " . $app->said) if $app->said =~ /Sanitizer|runtime error/;
+}
+
+# ---------------------------------------------------------------- the client
+
+# get(TARGET, Name => 'value'...): {status, head, header => {...}, body}
+sub get  { my $self = shift; return $self->ask('GET', @_) }
+sub head { my $self = shift; return $self->ask('HEAD', @_) }
+
+sub ask {
+	my ($self, $method, $target, @headers) = @_;
+	my $sock = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Timeout => 20)
+	    or die "$self->{name}: $!\n";
+	my $head = "$method $target HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
+	while (my ($name, $value) = splice @headers, 0, 2) { $head .= "$name: $value\r\n" }
+	print $sock "$head\r\n";
+	my $bytes = '';
+	1 while sysread $sock, $bytes, 1 << 18, length $bytes;
+	my $r = _parse($bytes);
+	$self->{seen}{$_}++ for keys %{ $r->{header} };
+	$self->{served}++ if $r->{status} =~ /^(?:20[06]|304)$/;
+	$r->{body} = _unchunked($r->{body}) if ($r->{header}{'transfer-encoding'} // '') eq 'chunked';
+	return $r;
+}
+
+sub _parse {
+	my ($bytes) = @_;
+	my ($head, $body) = split /\r\n\r\n/, $bytes, 2;
+	my ($line, @lines) = split /\r\n/, $head // '';
+	my %r = (status => ($line // '') =~ m{^HTTP/1\.1 (\d+)} ? $1 : 0, head => $head, body => $body // '');
+	for (@lines) { $r{header}{lc $1} = $2 if /^([^:]+):\s*(.*)$/ }
+	return \%r;
+}
+
+sub _unchunked {
+	my ($in) = @_;
+	my $out = '';
+	while ($in =~ /\G([0-9a-f]+)[^\r]*\r\n/gci && hex $1) {
+		$out .= substr $in, pos $in, hex $1;
+		pos($in) += 2 + hex $1;
+	}
+	return $out;
+}
+
+1;

@@ -1,0 +1,175 @@
+package Test::Site::Checks;
+
+# What every server must do with every example of examples/: the same questions, and what differs is said by the test
+# as an argument.  Each check is one subtest.
+#
+#   my $www = tree();
+#   my $site = Test::Site->start('nginx', 'auth.conf', root => $www);
+#   check_files($site);  check_names($site, "new\nline.txt" => 400);  check_end($site);
+
+use strict;
+use warnings;
+use Exporter 'import';
+use Test::Fcgi qw(put temp_tree);
+use Test::More;
+
+our @EXPORT = qw(tree check_files check_absent check_ranges check_conditions check_directories check_names check_end);
+
+# Bytes of a file: no two kilobytes are the same, so that a range from elsewhere is seen.
+sub bytes_of {
+	my ($size) = @_;
+	my $bytes = join '', map { sprintf '%-1023d%s', $_, "\n" } 0 .. $size / 1024;
+	return substr $bytes, 0, $size;
+}
+
+my %size = ('one.txt' => 1, '100k.bin' => 100_000, '10m.bin' => 10_000_000);
+my %bytes = map { $_ => bytes_of($size{$_}) } keys %size;
+
+# Names that have gone wrong somewhere: each file holds its own name, so that a neighbour's is seen.
+our @NAMES = ('a space.txt', 'end ', '100%.txt', '%41.txt', 'A.txt', '%2541.txt', 'what?.txt', 'a#b.txt', 'a@b.txt', 'plus+.txt',
+	'a:b;c&d=e,f.txt', q{"quotes'.txt}, 'back\\slash.txt', '<[{$`|^~*!}]>.txt', "\xc3\xa4\xe2\x82\xac.txt", "\xff\xfe.txt",
+	"tab\t.txt", "new\nline.txt", "return\r\nX-Evil: 1.txt", "del\x7f.txt");
+
+sub tree {
+	my $dir = temp_tree();
+	mkdir "$dir/$_" for qw(www www/names www/dir www/bare www/hot);
+	put("$dir/www/$_", $bytes{$_}) for keys %size;
+	put("$dir/www/names/$_", "I am $_") for @NAMES;
+	put("$dir/www/dir/index.html", "index of dir\n");
+	put("$dir/www/hot/one.txt", 'h');
+	put("$dir/www/closed.txt", "secret\n");
+	chmod 0, "$dir/www/closed.txt";
+	put("$dir/outside.txt", "outside\n");
+	symlink '../outside.txt', "$dir/www/escape.txt";
+	return $dir;                    # the root is below it, so that there is an outside
+}
+
+sub encoded { return $_[0] =~ s/([^A-Za-z0-9._~\/-])/sprintf '%%%02X', ord $1/ger }
+
+sub readable { return $_[0] =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ger }
+
+sub check_files {
+	my ($site) = @_;
+	subtest "$site->{name}: files" => sub {
+		for my $file (sort keys %size) {
+			my $r = $site->get("/$file");
+			is $r->{status}, 200, $file;
+			is $r->{header}{'content-length'}, $size{$file}, '... its length';
+			ok $r->{body} eq $bytes{$file}, '... its bytes';
+			ok $r->{header}{'last-modified'}, '... has a date';
+			my $h = $site->head("/$file");
+			is "$h->{status} $h->{header}{'content-length'} [$h->{body}]", "200 $size{$file} []", '... HEAD';
+		}
+		like $site->get('/one.txt')->{header}{'content-type'}, qr{^text/plain}, 'a type by its extension';
+	};
+}
+
+# check_absent($site, body => qr/whose page/, escape => 200 or 403)
+sub check_absent {
+	my ($site, %want) = @_;
+	subtest "$site->{name}: what cannot be had" => sub {
+		for (['/none.txt', 404], ['/one.txt/x', 404], ['/none/none.txt', 404], ['/closed.txt', 403],
+			['/escape.txt', $want{escape}]) {
+			my ($url, $status) = @$_;
+			my $r = $site->get($url);
+			is $r->{status}, $status, $url;
+			like $r->{body}, $want{body}, '... says who must say it' if $status != 200;
+			unlike $r->{body} . $r->{head}, qr/\Q$site->{root}\E|secret/, '... and not where files lie';
+			is $site->head($url)->{status}, $status, '... HEAD';
+		}
+	};
+}
+
+# check_ranges($site, multi => 0 when the server sends one part or all instead of several)
+sub check_ranges {
+	my ($site, %how) = @_;
+	subtest "$site->{name}: ranges" => sub {
+		my $all = $bytes{'10m.bin'};
+		for (['0-0', 0, 1], ['5000000-5000999', 5_000_000, 1000], ['9999000-', 9_999_000, 1000], ['-1000', 9_999_000, 1000],
+			['9999999-20000000', 9_999_999, 1]) {
+			my ($range, $from, $n) = @$_;
+			my $r = $site->get('/10m.bin', Range => "bytes=$range");
+			is $r->{status}, 206, $range;
+			is $r->{header}{'content-range'}, sprintf('bytes %d-%d/10000000', $from, $from + $n - 1), '... which one';
+			ok $r->{body} eq substr($all, $from, $n), '... its bytes';
+		}
+		my $r = $site->get('/10m.bin', Range => 'bytes=10000000-');
+		is $r->{status}, 416, 'behind the end';
+		$r = $site->get('/100k.bin', Range => 'bytes=0-9,50000-50009');
+		if ($how{multi} // 1) {
+			is $r->{status}, 206, 'two at once';
+			like $r->{header}{'content-type'}, qr{^multipart/byteranges; *boundary=}, '... in parts';
+			my @parts = $r->{body} =~ /Content-Range: bytes (\S+)\r\n(?:\S.*\r\n)*\r\n(.{10})/gis;
+			is_deeply \@parts, ['0-9/100000', substr($all, 0, 10), '50000-50009/100000', substr($all, 50_000, 10)],
+			    '... each with its bytes';
+		}
+		else {
+			is $r->{status}, 200, 'two at once: all of the file instead';
+			ok $r->{body} eq $bytes{'100k.bin'}, '... its bytes';
+		}
+	};
+}
+
+# check_conditions($site, etag => 0 when the server makes none)
+sub check_conditions {
+	my ($site, %how) = @_;
+	subtest "$site->{name}: conditions" => sub {
+		my $r = $site->get('/100k.bin');
+		my ($date, $etag) = @{ $r->{header} }{qw(last-modified etag)};
+		ok defined $etag == ($how{etag} // 1), 'an ETag, or none as expected';
+		my @same = (['If-Modified-Since' => $date], defined $etag ? ['If-None-Match' => $etag] : ());
+		for (@same) {
+			my $again = $site->get('/100k.bin', @$_);
+			is "$again->{status} [$again->{body}]", '304 []', "$_->[0]: not changed";
+		}
+		is $site->get('/100k.bin', 'If-Modified-Since' => 'Sat, 01 Jan 2000 00:00:00 GMT')->{status}, 200, 'an older one';
+		return unless defined $etag;
+		is $site->get('/100k.bin', 'If-None-Match' => '"other"')->{status}, 200, 'another one';
+		is $site->get('/100k.bin', 'If-Range' => '"other"', Range => 'bytes=0-9')->{status}, 200, 'If-Range of another one: all of it';
+	};
+}
+
+# check_directories($site, slash => 301 or what /dir gives, bare => status of a directory without an index file)
+sub check_directories {
+	my ($site, %want) = @_;
+	subtest "$site->{name}: directories" => sub {
+		my $r = $site->get('/dir/');
+		is "$r->{status} $r->{body}", "200 index of dir\n", 'its index file';
+		like $r->{header}{'content-type'}, qr{^text/html}, '... with its type';
+		$r = $site->get('/dir');
+		is $r->{status}, $want{slash}, 'without the slash';
+		like $r->{header}{location}, qr{^(?:http://[^/]+)?/dir/$}, '... where to go' if $want{slash} =~ /^3/;
+		is $site->get('/bare/')->{status}, $want{bare}, 'without an index file';
+	};
+}
+
+# check_names($site, NAME => STATUS...): those that the server does not serve, and what it says.
+sub check_names {
+	my ($site, %not) = @_;
+	subtest "$site->{name}: names" => sub {
+		for my $name (@NAMES) {
+			my $r = $site->get('/names/' . encoded($name));
+			my $status = delete $not{$name} // 200;
+			is $r->{status}, $status, readable($name);
+			is $r->{body}, "I am $name", '... and no other' if $status == 200;
+			unlike $r->{body}, qr/I am/, '... nor a neighbour' if $status != 200;
+			unlike $r->{head}, qr/^X-Evil/m, '... is no header';
+		}
+		is_deeply [sort keys %not], [], 'no other is expected to fail';
+	};
+}
+
+# check_end($site, exempt => N files that were not asked for, log => [patterns of lines that may be there]): last, since it looks back.
+sub check_end {
+	my ($site, %want) = @_;
+	subtest "$site->{name}: looking back" => sub {
+		cmp_ok $site->asked, '>=', $site->served - ($want{exempt} // 0), 'the accelerator was asked for every file';
+		is_deeply [grep { /sendfile|send-file|accel|reproxy|litespeed-location/i } $site->seen], [],
+		    'no client saw a header that names a file';
+		is $site->complaints(@{ $want{log} // [] }), '', 'the error log has nothing unexpected';
+		my $app = $site->{app} // $site->{accel}{app};
+		unlike $app->said, qr/level=(?:err|alert|crit)|Sanitizer/, 'nor has the accelerator';
+	};
+}
+
+1;
