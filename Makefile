@@ -49,7 +49,7 @@ RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c
 	    $(patsubst t/tools/%.c,$B/bin/%,$(wildcard t/tools/*.c))
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wildcard t/unit/*/*.c))))
 
-.PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle run install clean help lint deps fuzz man
+.PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle demo run install clean help lint deps fuzz man
 all: $(PROGRAMS)
 rigs: $(RIGS)
 units: $(UNITS)
@@ -109,6 +109,11 @@ run:
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@scripts/run-demo
 
+demo:
+	@scripts/install-deps demo
+	@$(MAKE) --no-print-directory -j$(JOBS) all $B/bin/slowfs $B/bin/hload
+	@B=$B scripts/demo $(ARGS)
+
 # `make bench-cold ARGS=--quick`
 bench bench-cold bench-sweep bench-backends bench-idle: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) all rigs
@@ -152,6 +157,7 @@ clean:
 help:
 	@echo 'make            build accel-server and fcgi-stat-accel in build/bin/'
 	@echo 'make run        install what is missing, build, serve a sample directory (DOCROOT=DIR PORT=N)'
+	@echo 'make demo       a slow disk, stock nginx and lighttpd, without and with fcgi-stat-accel; a minute, a table, a chart'
 	@echo 'make check      install what is missing, build, run every test'
 	@echo 'make asan tsan  the same tests under AddressSanitizer+UBSan, under ThreadSanitizer'
 	@echo 'make bench      files in memory: compare with nginx, lighttpd, Apache and a floor program'

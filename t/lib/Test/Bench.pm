@@ -47,7 +47,7 @@ sub new {
 	chmod 0755, "$self->{dir}";             # Apache does not serve as root
 	_prepare_namespace();
 	$self->_pin;
-	print map { "# $_\n" } $self->_machine;
+	print map { "# $_\n" } $opt{silent} ? () : $self->_machine;
 	return $self;
 }
 

@@ -26,6 +26,11 @@ C<aio threads>; C<threads> for accel's stat and read pools and for stat-accel; C
 C<read_threads> for one of these pools; C<via_stat_accel> makes accel ask a stat-accel of its own
 first; C<port>.
 
+C<front> puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
+authorizer) and served when the file is warm; its CPU time counts. C<exempt> is a path, or a list of them, that goes
+past it; C<keepalive> how many connections nginx keeps to it; C<stat_accel_args> are more words for its command line.
+C<< Test::Peer->front_lines($kind, $socket, $root) >> are the lines that a user adds to a configuration, as a list.
+
 A keeper process between caller and server sees the caller's end through a pipe, and ends the server
 by its process id, so that nothing is left over however the caller dies.
 
@@ -55,7 +60,8 @@ my %argv = (
 	apache   => sub { ('-D', 'FOREGROUND', '-f', "$_[0]{dir}/conf") },
 	accel    => sub { ('-D', '-f', "$_[0]{dir}/conf") },
 	floor    => sub { ('--port', $_[0]{port}, $_[0]{root}) },
-	'stat-accel' => sub { ('--listen', 'unix:' . $_[0]->socket, '-t', $_[0]{threads} // 20, '--root', $_[0]{root}) },
+	'stat-accel' => sub { ('--listen', 'unix:' . $_[0]->socket, '-t', $_[0]{threads} // 20, '--root', $_[0]{root},
+		@{ $_[0]{stat_accel_args} // [] }) },
 );
 
 sub _in_path {
@@ -84,7 +90,7 @@ sub start {
 	$self->{dir} = File::Temp->newdir("$kind-XXXXXX", TMPDIR => 1);
 	$self->{port} //= _free_port();
 	$self->{stat_accel} = $class->start('stat-accel', %arg, name => "stat-accel of $self->{name}",
-		via_stat_accel => 0) if $arg{via_stat_accel};
+		via_stat_accel => 0, front => 0) if $arg{via_stat_accel} || $arg{front};
 	if ($conf{$kind}) {
 		open my $fh, '>', "$self->{dir}/conf" or die "$self->{dir}/conf: $!";
 		print $fh $conf{$kind}->($self), $arg{conf} // '';
@@ -173,6 +179,7 @@ sub said {
 	return $text;
 }
 
+sub stat_accel { return $_[0]{stat_accel} }
 sub name { return $_[0]{name} }
 sub kind { return $_[0]{kind} }
 sub port { return $_[0]{port} }
@@ -254,6 +261,7 @@ sub _conf_nginx {
 	my ($s) = @_;
 	my $user = $> == 0 ? 'user root root;' : '';
 	my $aio = $s->{aio} ? 'aio threads;' : '';
+	my ($kept, $front) = $s->{front} ? _front_nginx($s) : ('', '');
 	my $temp = join "\n", map { "\t$_ $s->{dir};" } qw(client_body_temp_path proxy_temp_path
 	    fastcgi_temp_path uwsgi_temp_path scgi_temp_path);
 	return <<"CONF";
@@ -277,16 +285,66 @@ http {
 	open_file_cache max=10000 inactive=60s;
 	open_file_cache_errors on;
 $temp
+	$kept
 	server {
 		listen 127.0.0.1:$s->{port} backlog=8192;
 		root $s->{root};
+$front
 	}
 }
 CONF
 }
 
+# The first two lines belong into the location that serves the files.
+my %front_lines = (
+	nginx => <<'LINES',
+auth_request /_warm;
+set $warm_path $request_filename;
+location = /_warm {
+	internal; fastcgi_pass unix:SOCKET; fastcgi_pass_request_body off;
+	fastcgi_param WARM_PATH $warm_path;
+}
+LINES
+	lighttpd => <<'LINES',
+server.modules += ( "mod_fastcgi" )
+fastcgi.server = ( "/" => ((
+	"socket" => "SOCKET",
+	"mode" => "authorizer", "docroot" => "ROOT",
+	"check-local" => "disable"
+)) )
+LINES
+);
+
+sub front_lines {
+	my ($class, $kind, $socket, $root) = @_;
+	my %is = (SOCKET => $socket, ROOT => $root);
+	return split /\n/, $front_lines{$kind} =~ s/(SOCKET|ROOT)/$is{$1}/gr;
+}
+
+sub _exempt { my ($s) = @_; return ref $s->{exempt} ? @{ $s->{exempt} } : $s->{exempt} // () }
+
+sub _front_nginx {
+	my ($s) = @_;
+	my @line = __PACKAGE__->front_lines('nginx', $s->{stat_accel}->socket, $s->{root});
+	my $kept = '';
+	if ($s->{keepalive}) {
+		$kept = "upstream stat_accel { server unix:@{[ $s->{stat_accel}->socket ]}; keepalive $s->{keepalive}; "
+		    . "keepalive_requests 1000000000; }";
+		s/fastcgi_pass unix:[^;]*/fastcgi_keep_conn on; fastcgi_pass stat_accel/ for @line;
+	}
+	return ($kept, join "\n", "location / { @line[0, 1] }", @line[2 .. $#line], map { "location = $_ { }" } _exempt($s));
+}
+
+sub _front_lighttpd {
+	my ($s) = @_;
+	my ($modules, @line) = __PACKAGE__->front_lines('lighttpd', $s->{stat_accel}->socket, $s->{root});
+	my ($open, $close) = $s->{exempt} ? ('$HTTP["url"] !~ "^(' . join('|', map { quotemeta } _exempt($s)) . ')$" {', '}') : ('', '');
+	return join "\n", $modules, $open, @line, $close, '';
+}
+
 sub _conf_lighttpd {
 	my ($s) = @_;
+	my $front = $s->{front} ? _front_lighttpd($s) : '';
 	return <<"CONF";
 server.document-root = "$s->{root}"
 server.bind = "127.0.0.1"
@@ -302,6 +360,7 @@ server.listen-backlog = 8192
 server.max-keep-alive-requests = 65535
 server.max-keep-alive-idle = 3600
 mimetype.assign = ( "" => "application/octet-stream" )
+$front
 CONF
 }
 

@@ -1,0 +1,94 @@
+package Test::Demo;
+
+=head1 NAME
+
+Test::Demo - one visitor of a hot page beside 16 who read cold files, without and with fcgi-stat-accel
+
+=head1 SYNOPSIS
+
+    my $demo = Test::Demo->new(seconds => 3, servers => ['nginx'], spindles => [2, 16]);
+    my $rows = $demo->run(sub { my ($done, $of, $doing) = @_; ... });
+    # [{ server => 'nginx', spindles => 2, before => { p50 => 1.1, p99 => 9.8, worst => 20, mb => 4.6, ... }, after => ... }, ...]
+
+=head1 DESCRIPTION
+
+    16 cold clients  -----.                          .--> root/slow/...  slowfs, 8 ms for each look-up and read
+                           >--->  nginx, lighttpd --<
+     1 hot client    -----'            |             `--> root/1k.bin    in memory
+     100/s by the clock                `- after: asks fcgi-stat-accel about each cold name first
+
+Each measurement has a mount and a server of its own. The hot client does not wait for an answer before it asks
+again, as visitors do not wait for each other: a server that stands still for a second cannot hide it. Milliseconds
+and MB (10^6 bytes).
+
+=cut
+
+use v5.36;
+use Time::HiRes qw(sleep);
+use Test::Bench;
+use Test::Bench::Rig;
+use Test::Peer;
+
+use constant { COLD_CLIENTS => 16, HOT_RATE => 100, HOT_CONNECTIONS => 64, HOT => '/1k.bin', MS => 8, FILE => 102_400,
+	ALONE => 0.25, HEAD_START => 0.1, THREADS => 32 };
+
+# In the order of the table.
+my @servers = (
+	{ name => 'nginx', kind => 'nginx' },
+	{ name => 'nginx, aio threads', kind => 'nginx', aio => 1 },
+	{ name => 'lighttpd', kind => 'lighttpd' },
+);
+
+sub server_kinds { return map { $_->{kind} } @servers }
+
+sub new ($class, %opt) {
+	my $bench = Test::Bench->new(rounds => 1, seconds => $opt{seconds}, silent => 1);
+	my %asked = map { $_ => 1 } @{ $opt{servers} };
+	return bless { bench => $bench, rig => Test::Bench::Rig->new($bench), spindles => $opt{spindles},
+		servers => [grep { $asked{ $_->{kind} } } @servers] }, $class;
+}
+
+sub abandon ($self) { return $self->{bench}->abandon }
+
+# MB/s that so many disks can give: 1.5 look-ups and one read for each file, nobody ever idle.
+sub disk_mb ($spindles) { return $spindles * FILE / 1e6 / (2.5 * MS / 1000) }
+
+# The rows of the table. $tell->(measurements done, in all, what is being measured) before each.
+sub run ($self, $tell) {
+	my (@rows, $done);
+	my $all = 2 * @{ $self->{servers} } * @{ $self->{spindles} };
+	for my $spindles (@{ $self->{spindles} }) {
+		for my $server (@{ $self->{servers} }) {
+			my %row = (server => $server->{name}, spindles => $spindles, disk_mb => disk_mb($spindles));
+			for my $when (qw(before after)) {
+				$tell->($done++ // 0, $all, "$server->{name}, $spindles spindles, " . ($when eq 'before' ? 'as it is' : 'with fcgi-stat-accel'));
+				$row{$when} = $self->_measure({ %$server, $when eq 'after' ? (front => 1, threads => THREADS, exempt => HOT) : () }, $spindles);
+			}
+			push @rows, \%row;
+		}
+	}
+	$tell->($all, $all, '');
+	return \@rows;
+}
+
+sub _measure ($self, $kind, $spindles) {
+	my %disk = (spindles => $spindles, lookup_ms => MS, read_ms => MS, jitter => 20);
+	return $self->{rig}->with_server($kind, \%disk, sub ($srv) {
+		my $seconds = $self->{bench}->opt('seconds');
+		my $alone = $self->_hot($srv, $seconds * ALONE);
+		my $cold = $self->{bench}->load_begin(-c => COLD_CLIENTS, -u => $self->{rig}->list('small'),
+			-d => $seconds * (1 + HEAD_START), -t => 60, $srv->url . '/');
+		sleep $seconds * HEAD_START;
+		my $hot = $self->_hot($srv, $seconds);
+		my $done = $self->{bench}->load_end($cold);
+		return { alone_p99 => $alone->{latency_us}{p99} / 1000, p50 => $hot->{latency_us}{p50} / 1000,
+			p99 => $hot->{latency_us}{p99} / 1000, worst => $hot->{latency_us}{max} / 1000, mb => $done->{mb_per_s},
+			files => $done->{answered}, asked => $hot->{answered}, errors => $hot->{errors}{all} + $done->{errors}{all} };
+	});
+}
+
+sub _hot ($self, $srv, $seconds) {
+	return $self->{bench}->load(-c => HOT_CONNECTIONS, '--rate', HOT_RATE, -d => $seconds, -t => 60, $srv->url . HOT);
+}
+
+1;
