@@ -61,7 +61,7 @@ my %argv = (
 	accel    => sub { ('-D', '-f', "$_[0]{dir}/conf") },
 	floor    => sub { ('--port', $_[0]{port}, $_[0]{root}) },
 	'stat-accel' => sub { ('--listen', 'unix:' . $_[0]->socket, '-t', $_[0]{threads} // 20, '--root', $_[0]{root},
-		@{ $_[0]{stat_accel_args} // [] }) },
+		$_[0]{auth} ? '--mode=auth' : (), @{ $_[0]{stat_accel_args} // [] }) },
 );
 
 sub _in_path {
@@ -90,7 +90,7 @@ sub start {
 	$self->{dir} = File::Temp->newdir("$kind-XXXXXX", TMPDIR => 1);
 	$self->{port} //= _free_port();
 	$self->{stat_accel} = $class->start('stat-accel', %arg, name => "stat-accel of $self->{name}",
-		via_stat_accel => 0, front => 0) if $arg{via_stat_accel} || $arg{front};
+		via_stat_accel => 0, front => 0, auth => $arg{front}) if $arg{via_stat_accel} || $arg{front};
 	if ($conf{$kind}) {
 		open my $fh, '>', "$self->{dir}/conf" or die "$self->{dir}/conf: $!";
 		print $fh $conf{$kind}->($self), $arg{conf} // '';
