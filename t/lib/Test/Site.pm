@@ -75,7 +75,8 @@ sub missing {
 	my ($class, $kind) = @_;
 	my ($program) = $argv{$kind}->({ dir => '' }, '');
 	return "$program is not installed" unless Test::Peer::_in_path($program);
-	return 'fcgi-stat-accel has no --mode' unless (Test::Fcgi::run('--help'))[1] =~ /--mode/;
+	my $app = Test::Fcgi->start("--status-path=$status_path");
+	return 'fcgi-stat-accel has no status page' unless $app->ask(SCRIPT_NAME => $status_path)->{bytes} =~ /accel\.answers/;
 	return;
 }
 
@@ -185,7 +186,7 @@ sub _programs {
 	make_path($bin, "$self->{dir}/run");
 	File::Copy::copy(Test::Fcgi::program(), "$bin/fcgi-stat-accel") or die Test::Fcgi::program() . ": $!";
 	chmod 0755, "$bin/fcgi-stat-accel";
-	chown +(getpwnam 'www-data')[2, 3], "$self->{dir}/run" if $> == 0;
+	if ($> == 0) { chown +(getpwnam 'www-data')[2, 3], "$self->{dir}", "$self->{dir}/run" }
 	return $bin;
 }
 
