@@ -45,12 +45,13 @@ lib_of = $(patsubst %,$B/lib/%.a,$(below_$1))
 
 PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel
 SCRIPTS  := $(wildcard scripts/accel-*)
+LIBRARY  := $(patsubst scripts/lib/%,%,$(wildcard scripts/lib/Accel/*.pm scripts/lib/Accel/*/*.pm))
 RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c)) \
 	    $(patsubst t/tools/%.c,$B/bin/%,$(wildcard t/tools/*.c))
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wildcard t/unit/*/*.c))))
 
 .PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle demo run install clean help lint deps fuzz man
-all: $(PROGRAMS)
+all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS)
 units: $(UNITS)
 
@@ -79,6 +80,10 @@ $B/bin/accel-server: $B/obj/server/main.o $(call lib_of,server)
 $B/bin/fcgi-stat-accel: $B/obj/fcgi-stat-accel/main.o $(call lib_of,fcgi-stat-accel)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(LIBS_fcgi-stat-accel) $(PKG_LIBS)
+# fcgi-stat-accel --check looks for it beside itself.
+$B/bin/accel-check: scripts/accel-check
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)ln -sf $(abspath $<) $@
 $B/bin/slowfs: $(wildcard t/slowfs/*.[ch])
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $(filter %.c,$^) $(FUSE_FLAGS)
@@ -144,6 +149,7 @@ $B/man/%.1: scripts/%
 
 install: all man
 	install -D -m 755 -t $(DESTDIR)$(prefix)/bin $(PROGRAMS) $(SCRIPTS)
+	for f in $(LIBRARY); do install -D -m 644 scripts/lib/$$f $(DESTDIR)$(prefix)/share/stat-accel/perl/$$f; done
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man1 $(filter %.1,$(MAN))
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man5 $(filter %.5,$(MAN))
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 $(filter %.8,$(MAN))

@@ -1,0 +1,251 @@
+package Accel::Check::Nginx;
+# What in an nginx configuration still makes a worker wait for a disk.
+#
+# The order of a request, as strace shows it: set, rewrite and "if (-f ...)" | allow, auth_basic, auth_request |
+# try_files | index, gzip_static, the file itself.  So all that stands right of auth_request finds a warm name, and
+# "if (-f ...)" does not.  A subrequest skips the middle step.
+use v5.36;
+
+use Accel::Check            qw(within mounted_on slow_kind);
+use Accel::Check::NginxFile ();
+use Accel::Check::NginxAuth ();
+
+my $HANDLER = qr/^(?:
+	(?:proxy|fastcgi|uwsgi|scgi|grpc|memcached|redis2?|postgres|drizzle|upload|srcache|passenger)_pass
+	| perl | stub_status | empty_gif | js_content | (?:content|rewrite)_by_lua(?:_block|_file)? | echo\w* | api | status
+	| nchan_\w+ | push_stream_\w+ | vhost_traffic_status_display | passenger_enabled | unit_pass | zip
+)\z/x;
+
+# ---------------------------------------------------------------- reading the tree
+
+sub kids ($node, $name) { return grep { $_->{name} eq $name } @{ $node->{kids} // [] } }
+sub own  ($node, $name) { return (kids($node, $name))[-1] }
+
+# A directive in this block or the nearest one around it.
+sub effective ($node, @names) {
+	for (; $node; $node = $node->{parent}) {
+		for my $kid (reverse @{ $node->{kids} // [] }) {
+			return $kid if grep { $kid->{name} eq $_ } @names;
+		}
+	}
+	return;
+}
+
+sub value ($node, $name, $default = '') {
+	my $found = effective($node, $name);
+	return $found ? $found->{args}[0] // '' : $default;
+}
+
+sub around ($node, $name) {
+	for ($node = $node->{parent}; $node; $node = $node->{parent}) { return $node if $node->{name} eq $name }
+	return;
+}
+
+sub servers ($node) {
+	return map { $_->{name} eq 'server' && $_->{kids} ? $_ : $_->{name} eq 'http' ? servers($_) : () } @{ $node->{kids} };
+}
+
+sub locations ($node) {
+	return map { ($_, locations($_)) } grep { $_->{kids} } kids($node, 'location');
+}
+
+sub server_name ($server) {
+	my ($name) = map { @{ $_->{args} } } kids($server, 'server_name');
+	my ($port) = map { $_->{args}[0] } kids($server, 'listen');
+	return 'server ' . ($name // $port // '(no name)');
+}
+
+sub where ($node) {
+	return server_name($node) if $node->{name} eq 'server';
+	my $server = around($node, 'server') or return $node->{name};
+	return server_name($server) . ", location @{ $node->{args} }";
+}
+
+# The directory below which a location finds its files, without variables at its end; undef when none is named.
+sub root_of ($node) {
+	my $d = effective($node, 'root', 'alias') or return;
+	my $dir = $d->{args}[0] // return;
+	$dir =~ s/\$.*//s;
+	return $dir =~ m{^/} ? $dir : undef;
+}
+
+sub is_internal ($loc) { return !!own($loc, 'internal') || ($loc->{args}[0] // '') =~ /^@/ }
+
+# Does this block answer with files?  Handlers, return and rewrite are not inherited from the blocks around.
+sub serves ($node) {
+	return 0 if grep { $_->{name} =~ $HANDLER && !$_->{kids} || $_->{name} =~ /_by_lua_block\z/ } @{ $node->{kids} };
+	return 0 if own($node, 'return');
+	return 0 if grep { ($_->{args}[0] // '') =~ /^(?:\^|\.\*|\^?\/?\(?\.\*\)?\$?)\z/ && ($_->{args}[2] // '') ne 'break' } kids($node, 'rewrite');
+	return 0 if !kids($node, 'allow') && grep { ($_->{args}[0] // '') eq 'all' } kids($node, 'deny');
+	return 1;
+}
+
+# Blocks of a server that answer with files: its locations, and the server itself for what no location matches.
+sub file_blocks ($server) {
+	return if own($server, 'return') || !serves($server);
+	my @locs = locations($server);
+	my $whole = grep { join(' ', @{ $_->{args} }) =~ m{^(?:\^~ )?/\z} } @locs;
+	return ((grep { serves($_) } @locs), $whole || !effective($server, 'root') ? () : $server);
+}
+
+# ---------------------------------------------------------------- the check
+
+sub check ($opt, $file) {
+	my $tree = Accel::Check::NginxFile::read_tree($opt->{state} = {}, $file);
+	my $report = $opt->{report};
+	for my $server (servers($tree)) {
+		my @blocks = file_blocks($server);
+		$report->root(root_of($_), where($_)) for @blocks;
+		Accel::Check::NginxAuth::check_server($opt, $server, \@blocks);
+		check_early($report, $_) for $server, locations($server);
+		for my $block (@blocks) {
+			next if is_internal($block) && !root_of($block);
+			check_reads($report, $block);
+			check_names($report, $block);
+			check_mount($opt, $block);
+		}
+		check_error_pages($opt, $server);
+	}
+	check_caches($opt, $tree);
+	return;
+}
+
+# "if (-f ...)" asks the disk in the rewrite step.
+sub check_early ($report, $block) {
+	for my $if (kids($block, 'if')) {
+		my $cond = join ' ', @{ $if->{args} };
+		next unless $cond =~ /^\(\s*(!?)(-[fdex])\s/;
+		my ($not, $test) = ($1, $2);
+		$report->finding('if-file', 'blocks', $if, where($block),
+			"\"$test\" asks the disk before auth_request runs, so nothing has made the name warm yet",
+			$not && $block->{name} eq 'location' && !own($block, 'try_files') ? else_location($if, $block)
+			: { advice => 'try_files asks the same question after auth_request, when the answer is in memory.' });
+	}
+	return;
+}
+
+# if (!-f $request_filename) { BODY }  says what  try_files $uri @name; location @name { BODY }  says.
+sub else_location ($if, $block) {
+	my $name = "\@not_a_file_$if->{line}";
+	my $body = join '', map { "\t\t" . join(' ', $_->{name}, map { /[\s;{}]/ ? "\"$_\"" : $_ } @{ $_->{args} }) . ";\n" }
+		grep { !$_->{kids} && $_->{name} ne 'break' } @{ $if->{kids} };
+	return ({ replace => $if, to => $if->{close}, in => 'instead of these lines', text => "try_files \$uri $name;\n" },
+		{ after => around($block, 'server'), in => 'in the server block', text => "location $name {\n" . $body =~ s/^\t//gmr . "}\n" });
+}
+
+# Reading and sending.
+sub check_reads ($report, $block) {
+	my $aio = effective($block, 'aio');
+	my $how = $aio ? $aio->{args}[0] // '' : 'off';
+	if ($how !~ /^threads/) {
+		my $verb = value($block, 'sendfile', 'off') eq 'on' ? 'sendfile()' : 'read()';
+		my $at = $aio // around($block, 'http') // around($block, 'server') // $block;
+		$report->finding('aio', 'blocks', $at, where($block),
+			$how eq 'on' ? 'aio on works with directio alone on Linux; for all else ' . "$verb runs in the event loop and waits for the disk"
+			: "$verb runs in the event loop: what the accelerator has not read ahead, it waits for; threads take it away",
+			$aio ? { replace => $aio, in => 'instead of this line', text => "aio threads;\n" }
+			: { after => $at, in => "in the $at->{name} block", text => "aio threads;\n" });
+	}
+	if (my $d = effective($block, 'directio')) {
+		$report->finding('directio', 'blocks', $d, where($block),
+			'files of this size are read past the page cache, so nothing that was made warm helps them',
+			{ replace => $d, in => 'instead of this line', text => "directio off;\n" }) if ($d->{args}[0] // '') ne 'off';
+	}
+	return;
+}
+
+# Names beside the one that was asked for.
+sub check_names ($report, $block) {
+	if (my $d = effective($block, 'autoindex')) {
+		$report->finding('autoindex', 'blocks', $d, where($block),
+			'a listing calls stat() for every name in the directory, in the event loop; no accelerator can know them all',
+			{ replace => $d, in => 'instead of this line', text => "autoindex off;\n" }) if ($d->{args}[0] // '') eq 'on';
+	}
+	for my $name (qw(ssi add_before_body add_after_body)) {
+		my $d = effective($block, $name) or next;
+		next if ($d->{args}[0] // '') =~ /^(?:off|)\z/;
+		$report->finding('subrequest', 'blocks', $d, where($block),
+			"what $name includes is a subrequest, and auth_request is skipped in these: its files are opened cold",
+			{ replace => $d, in => 'instead of this line', text => $name eq 'ssi' ? "ssi off;\n" : "# $name was here\n" });
+	}
+	for (['gzip_static', '.gz'], ['brotli_static', '.br'], ['zstd_static', '.zst']) {
+		my ($name, $suffix) = @$_;
+		my $d = effective($block, $name) or next;
+		$report->note('siblings', $d, where($block), "$name opens FILE$suffix first: start fcgi-stat-accel with --siblings=$suffix")
+			if ($d->{args}[0] // '') ne 'off';
+	}
+	if (my $try = own($block, 'try_files')) {
+		my @more = @{ $try->{args} };
+		pop @more;
+		@more = grep { !m{^\$(?:uri|document_uri)/?\z} } @more;
+		my @ends = map { m{^\$(?:uri|document_uri)(\.\w+)\z} ? $1 : () } @more;
+		$report->note('try-files', $try, where($block), "@more asks for names that were not made warm"
+			. (@ends ? ': start fcgi-stat-accel with --siblings=' . join(',', @ends) : '')) if @more;
+	}
+	my $index = effective($block, 'index');
+	my @names = $index ? grep { !m{^/|\$} } @{ $index->{args} } : 'index.html';
+	$report->note('index', $index // $block, where($block), "a request for a directory looks for these names in it: start "
+		. 'fcgi-stat-accel with --index=' . join(',', @names)) if @names;
+	return;
+}
+
+# What depends on where the files lie.
+sub check_mount ($opt, $block) {
+	my $report = $opt->{report};
+	my $root = root_of($block) or return;
+	my $mount = mounted_on($opt, $root) or return;
+	my $kind = $mount->{kind};
+	if ($kind =~ /^(?:network|fuse)\z/) {
+		my $d = effective($block, 'open_file_cache');
+		$report->finding('open-file-cache', 'breaks', $d, where($block),
+			"open_file_cache keeps descriptors and sizes of files on $mount->{type} for " . value($block, 'open_file_cache_valid', '60s')
+			. ': a file replaced on another host is answered with ESTALE or its old length',
+			{ replace => $d, in => 'instead of this line', text => "open_file_cache off;\n" }) if $d && ($d->{args}[0] // '') ne 'off';
+		$d = effective($block, 'disable_symlinks');
+		$report->finding('disable-symlinks', 'blocks', $d, where($block),
+			"disable_symlinks opens each directory of the path by itself, and on $mount->{type} each of them can go to the server again",
+			{ replace => $d, in => 'instead of this line', text => "disable_symlinks off;\n" }) if $d && ($d->{args}[0] // '') ne 'off';
+	}
+	my $log = effective($block, 'access_log') // return;
+	my ($name, @rest) = @{ $log->{args} };
+	return if !slow_kind($kind) || ($name // '') !~ m{^/[^\$]*\z} || grep { /^(?:buffer|gzip)/ } @rest;
+	my $disk = mounted_on($opt, $name);
+	return if !$disk || $disk->{point} ne $mount->{point};
+	my $why = "a line is written for every request, in the event loop, to the same $mount->{type} as the files";
+	my $line = join(' ', 'access_log', $name, @rest ? @rest : 'combined', 'buffer=64k', 'flush=5s') . ";\n";
+	# A local disk takes the line into memory first.
+	if ($kind eq 'rotating') { $report->note('access-log', $log, where($block), "$why: buffer=64k flush=5s writes less often") }
+	else { $report->finding('access-log', 'blocks', $log, where($block), $why, { replace => $log, in => 'instead of this line', text => $line }) }
+	return;
+}
+
+# A page of error_page is a file like others; with "internal" and without auth_request nothing makes it warm.
+sub check_error_pages ($opt, $server) {
+	for my $loc (grep { own($_, 'internal') && serves($_) && ($_->{args}[0] // '') eq '=' } locations($server)) {
+		my $uri = $loc->{args}[1] // next;
+		my ($page) = grep { ($_->{args}[-1] // '') eq $uri } map { kids($_, 'error_page') } $server, locations($server);
+		next if !$page || value($loc, 'auth_request', 'off') ne 'off';
+		my $mount = mounted_on($opt, root_of($loc) // next) or next;
+		next unless slow_kind($mount->{kind});
+		$opt->{report}->finding('error-page', 'blocks', $page, where($loc),
+			"each error opens a file on $mount->{type} in the event loop; its root belongs on a disk that is always warm",
+			{ advice => "Copy $uri to a local disk and give this location a root there." });
+	}
+	return;
+}
+
+# Answers kept by proxy_cache are files too.
+sub check_caches ($opt, $tree) {
+	for my $http ($tree, kids($tree, 'http')) {
+		for my $d (grep { $_->{name} =~ /^(?:proxy|fastcgi|uwsgi|scgi)_cache_path\z/ } @{ $http->{kids} }) {
+			my $mount = mounted_on($opt, $d->{args}[0] // next) or next;
+			next unless slow_kind($mount->{kind});
+			$opt->{report}->finding('cache-path', 'blocks', $d, $d->{name},
+				"files of this cache lie on $mount->{type} and are opened in the event loop; the accelerator does not see them",
+				{ advice => 'Move the cache to a local disk or to memory.' });
+		}
+	}
+	return;
+}
+
+1;

@@ -1,0 +1,291 @@
+package Accel::Check::NginxAuth;
+# How an nginx server reaches the accelerator: auth_request, or X-Accel-Redirect from a fastcgi_pass.
+use v5.36;
+
+use Accel::Check qw(within);
+
+*kids = \&Accel::Check::Nginx::kids;
+*own = \&Accel::Check::Nginx::own;
+*effective = \&Accel::Check::Nginx::effective;
+*value = \&Accel::Check::Nginx::value;
+*where = \&Accel::Check::Nginx::where;
+*around = \&Accel::Check::Nginx::around;
+*root_of = \&Accel::Check::Nginx::root_of;
+*locations = \&Accel::Check::Nginx::locations;
+*is_internal = \&Accel::Check::Nginx::is_internal;
+*serves = \&Accel::Check::Nginx::serves;
+
+my $PASS = qr/^(?:proxy|fastcgi|uwsgi|scgi|grpc)_pass\z/;
+
+sub check_server ($opt, $server, $blocks) {
+	my $report = $opt->{report};
+	my @responders = responders($opt, $server);
+	my %looked_at;
+	for my $block (@$blocks) {
+		next if is_internal($block);
+		my $auth = effective($block, 'auth_request');
+		if ($auth && ($auth->{args}[0] // 'off') ne 'off') {
+			my $target = find_location($server, $auth->{args}[0]);
+			check_target($opt, $server, $auth, $target) unless $looked_at{ $auth->{file} . ':' . $auth->{line} }++;
+			check_path($report, $server, $block, $target) if $target && is_ours($target);
+			check_satisfy($report, $block);
+		} elsif (my ($r) = grep { same_files($_, $block) } @responders) {
+			$report->finding('accel-internal', 'breaks', $block, where($block),
+				'X-Accel-Redirect leads here, and so does any client that asks for it: past the accelerator, and cold',
+				{ after => $block, in => 'in this location', text => "internal;\n" });
+		} else {
+			add_auth($opt, $server, $block);
+		}
+	}
+	for my $loc (@responders) {
+		check_responder($opt, $server, $loc);
+		check_keepalive($report, $loc);
+	}
+	return;
+}
+
+sub pass_of ($loc) { return (grep { $_->{name} =~ $PASS } @{ $loc->{kids} })[0] }
+
+# Variables of a fastcgi location; a block with one of its own inherits none.
+sub params ($loc) {
+	for (my $node = $loc; $node; $node = $node->{parent}) {
+		my @own = kids($node, 'fastcgi_param') or next;
+		return { map { ($_->{args}[0] // '') => [$_->{args}[1] // '', $_] } @own };
+	}
+	return {};
+}
+
+# ---------------------------------------------------------------- auth_request
+
+# The location that answers an URI: "=" first, then the longest prefix unless a regular expression matches.
+sub find_location ($server, $uri) {
+	$uri =~ s/\?.*//s;
+	return if $uri =~ /\$/;
+	my ($best, $regex);
+	for my $loc (locations($server)) {
+		my ($op, $name) = @{ $loc->{args} } == 2 ? @{ $loc->{args} } : ('', $loc->{args}[0] // next);
+		($op, $name) = ($1, $2) if $op eq '' && $name =~ /^(=|~\*?|\^~)(.+)\z/s;
+		if ($op eq '=') {
+			return $loc if $name eq $uri;
+		} elsif ($op =~ /^~/) {
+			my $re = eval { no warnings; $op eq '~*' ? qr/$name/i : qr/$name/ } or next;
+			$regex //= $loc if $uri =~ $re;
+		} elsif ($name !~ /^@/ && index($uri, $name) == 0) {
+			$best = [$loc, $name, $op] if !$best || length $name > length $best->[1];
+		}
+	}
+	return $best->[0] if $best && ($best->[2] eq '^~' || !$regex);
+	return $regex // ($best ? $best->[0] : undef);
+}
+
+# Does this location speak to an application that is told of a file?
+sub is_ours ($loc) {
+	my $pass = pass_of($loc) or return 0;
+	return 0 if $pass->{name} ne 'fastcgi_pass';
+	my $params = params($loc);
+	my ($script) = @{ $params->{SCRIPT_FILENAME} // [''] };
+	return !!$params->{WARM_PATH} || $script eq '' || $script =~ /\$/;
+}
+
+sub check_target ($opt, $server, $auth, $target) {
+	my ($report, $uri, $place) = ($opt->{report}, $auth->{args}[0], where($auth->{parent}));
+	return if $uri =~ /\$/;
+	my $wrong = sub ($id, $at, $why) {
+		$report->finding($id, 'breaks', $at, $place, $why, warm_location($opt, $server, $auth));
+	};
+	return $wrong->('auth-404', $auth, "no location for $uri: nginx looks for a file of that name, and its 404 becomes a 500 for the client")
+		unless $target;
+	my $pass = pass_of($target);
+	if (!$pass) {
+		my $return = own($target, 'return') // return $wrong->('auth-404', $auth,
+			"the location for $uri (line $target->{line}) answers with files: a 404 from auth_request becomes a 500 for the client");
+		return $wrong->('auth-404', $auth, "the location for $uri returns $return->{args}[0], which becomes "
+			. ($return->{args}[0] =~ /^40[13]\z/ ? 'the answer' : 'a 500') . ' for every client') if ($return->{args}[0] // '') !~ /^2/;
+		return $wrong->('auth-other', $auth, "the location for $uri answers by itself: nobody opens the file before nginx does");
+	}
+	if (!is_ours($target)) {
+		$report->finding('auth-other', 'blocks', $auth, $place,
+			"auth_request asks $pass->{args}[0] for permission, which opens no file, and there is one auth_request per location: "
+			. 'the file is opened cold. Let an X-Accel-Redirect from fcgi-stat-accel --for=nginx follow it',
+			{ advice => 'Keep auth_request; send the requests it allows to fcgi-stat-accel with fastcgi_pass, and serve from an internal location.' });
+		return;
+	}
+	if (my $try = own($target, 'try_files')) {
+		$report->finding('auth-try-files', 'blocks', $try, where($target),
+			'try_files asks the disk for the name of the subrequest, in the event loop, before the accelerator is asked',
+			{ replace => $try, in => 'instead of this line', text => "# no try_files here\n" });
+	}
+	$report->finding('auth-internal', 'breaks', $target, where($target),
+		'clients can ask for this URI themselves and learn which files are there',
+		{ after => $target, in => 'in this location', text => "internal;\n" }) unless own($target, 'internal');
+	my $body = $pass->{name} =~ s/_pass\z/_pass_request_body/r;
+	$report->finding('auth-body', 'breaks', $target, where($target),
+		'the subrequest announces the body of a POST that it does not carry',
+		{ after => $target, in => 'in this location', text => "$body off;\n" }) if value($target, $body, 'on') ne 'off';
+	check_keepalive($report, $target);
+	return;
+}
+
+# Which file is the accelerator told of?
+sub check_path ($report, $server, $block, $target) {
+	my $params = params($target);
+	my ($name) = grep { $params->{$_} } qw(SCRIPT_FILENAME WARM_PATH);
+	if (!$name) {
+		$report->finding('auth-path', 'breaks', $target, where($target),
+			'no fastcgi_param WARM_PATH: the accelerator sees the URI of the subrequest and opens the wrong file',
+			{ after => $target, in => 'in this location', text => "fastcgi_param WARM_PATH \$warm_path;\n" });
+		return;
+	}
+	my ($value, $param) = @{ $params->{$name} };
+	if ($value =~ /\$\{?(uri|document_uri|request_filename|fastcgi_script_name|request_uri)\b/) {
+		my $why = $1 eq 'request_uri' ? 'is percent-encoded and has the query at its end'
+			: 'is that of the subrequest here, not of the file that was asked for';
+		$report->finding('auth-uri', 'blocks', $param, where($target), "\$$1 $why: the accelerator opens another file",
+			$param->{parent} == $target
+			? { replace => $param, in => 'instead of this line', text => "fastcgi_param WARM_PATH \$warm_path;\n" }
+			: { after => $target, in => 'in this location', text => "fastcgi_param WARM_PATH \$warm_path;\n" });
+		$value = '$warm_path';
+	}
+	my ($var) = $value =~ /\A\$\{?(\w+)\}?\z/ or return;
+	check_set($report, $server, $block, $var);
+	return;
+}
+
+# "set" is not inherited by a location inside; one in the server block is run before the location is known.
+sub check_set ($report, $server, $block, $var) {
+	my $want = (effective($block, 'root', 'alias') // {})->{name} // 'root';
+	my $text = "set \$$var " . ($want eq 'alias' ? '$request_filename' : '$document_root$uri') . ";\n";
+	my ($set) = grep { ($_->{args}[0] // '') eq "\$$var" } kids($block, 'set');
+	if (!$set) {
+		my ($outer) = grep { ($_->{args}[0] // '') eq "\$$var" } kids($server, 'set');
+		return if !$outer && defined_elsewhere($server, $var);
+		my ($mine, $theirs) = map { effective($_, 'root', 'alias') } $block, $server;
+		return if $outer && ($mine // 0) == ($theirs // 0);
+		my $why = $outer ? "\$$var of the server block (line $outer->{line}) is made with the root of the server, not with that of this location"
+			: "\$$var is empty here: a location does not inherit \"set\" from another one";
+		$report->finding('warm-path', 'blocks', $block, where($block), "$why; the accelerator opens nothing",
+			{ after => $block, in => 'in this location', text => $text });
+		return;
+	}
+	my $value = $set->{args}[1] // '';
+	$report->finding('warm-path', 'blocks', $set, where($block), 'with alias the name of the file is $request_filename; this names another one',
+		{ replace => $set, in => 'instead of this line', text => $text }) if $want eq 'alias' && $value =~ /\$(?:document_)?uri\b/;
+	my ($late) = grep { $_->{line} > $set->{line} && ($_->{args}[2] // '') eq 'break' } kids($block, 'rewrite');
+	$report->finding('warm-path', 'blocks', $set, where($block), "the rewrite in line $late->{line} comes later and changes the name",
+		{ advice => "Write the \"set\" below the rewrite." }) if $late && $value !~ /\$request_uri/;
+	return;
+}
+
+sub defined_elsewhere ($server, $var) {
+	my $http = around($server, 'http') // $server->{parent};
+	return grep { $_->{name} =~ /^(?:map|geo|split_clients|perl_set|js_set|set_by_lua\w*)\z/ && grep { $_ eq "\$$var" } @{ $_->{args} } }
+		@{ $http->{kids} };
+}
+
+sub check_satisfy ($report, $block) {
+	my $d = effective($block, 'satisfy') or return;
+	return unless ($d->{args}[0] // '') eq 'any' && (effective($block, 'allow') || effective($block, 'auth_basic'));
+	$report->finding('satisfy', 'blocks', $d, where($block),
+		'with "any", allow and auth_basic come first and auth_request is skipped when they agree: the file is opened cold',
+		{ replace => $d, in => 'instead of this line', text => "satisfy all;\n" });
+	return;
+}
+
+# ---------------------------------------------------------------- what to add
+
+sub add_auth ($opt, $server, $block) {
+	my $alias = (effective($block, 'root', 'alias') // {})->{name} // '';
+	my $lines = 'set $warm_path ' . ($alias eq 'alias' ? '$request_filename' : '$document_root$uri') . ";\nauth_request /.warm;\n";
+	my $off = own($block, 'auth_request');
+	$opt->{report}->finding('no-auth-request', 'blocks', $block, where($block),
+		'open() of a file that is not in memory stops the worker and all its clients; "aio threads" does not cover it '
+		. '(16 cold files on a disk of 200 ms: a hot one waits 3.2 s, with or without)',
+		$block->{name} eq 'server'
+		? { after => $block, in => 'in the server block', text => "location / {\n" . $lines =~ s/^/\t/gmr . "}\n" }
+		: { $off ? (replace => $off, in => 'instead of this line') : (after => $block, in => 'in this location'), text => $lines },
+		warm_location($opt, $server, undef));
+	return;
+}
+
+# The location to ask, unless the server has one that will do.
+sub warm_location ($opt, $server, $auth) {
+	my $uri = $auth ? $auth->{args}[0] : '/.warm';
+	my $there = find_location($server, $uri);
+	return if $there && is_ours($there);
+	my @parts;
+	if ($auth && $there && "@{ $there->{args} }" eq "= $uri") {    # in the way: ask somewhere else
+		($uri = "$uri.warm", push @parts, { replace => $auth, in => 'instead of this line', text => "auth_request $uri;\n" });
+	}
+	my $address = $opt->{socket} =~ m{^/} ? "unix:$opt->{socket}" : $opt->{socket};
+	push @parts, { after => $server, in => 'in the server block', text => <<~"EOT" };
+		location = $uri {
+			internal;
+			fastcgi_pass $address;
+			fastcgi_pass_request_body off;
+			fastcgi_param REQUEST_METHOD \$request_method;
+			fastcgi_param WARM_PATH \$warm_path;
+		}
+		EOT
+	return @parts;
+}
+
+# ---------------------------------------------------------------- X-Accel-Redirect
+
+# Locations outside of auth_request that pass to the accelerator, known by its socket or by a name like it.
+sub responders ($opt, $server) {
+	my %asked = map { ($_->{args}[0] // '') => 1 } map { kids($_, 'auth_request') } $server, locations($server);
+	my %target = map { my $l = find_location($server, $_); $l ? ($l => 1) : () } grep { /^\// } keys %asked;
+	return grep {
+		my $pass = pass_of($_);
+		$pass && $pass->{name} eq 'fastcgi_pass' && !$target{$_}
+			&& (($pass->{args}[0] // '') =~ /accel|warm/i || ($pass->{args}[0] // '') =~ /\Q$opt->{socket}\E\z/)
+	} locations($server);
+}
+
+sub same_files ($responder, $block) {
+	my ($a, $b) = map { root_of($_) } $responder, $block;
+	return $block->{name} eq 'location' && defined $a && defined $b && within($b, $a);
+}
+
+sub check_responder ($opt, $server, $loc) {
+	my $report = $opt->{report};
+	my $params = params($loc);
+	my $prefix = $loc->{args}[-1] // '/';
+	$report->finding('accel-path', 'breaks', $loc, where($loc), 'no fastcgi_param names a file: the accelerator answers 403',
+		{ after => $loc, in => 'in this location', text => "fastcgi_param REQUEST_METHOD \$request_method;\nfastcgi_param SCRIPT_FILENAME \$document_root\$uri;\n" })
+		unless $params->{SCRIPT_FILENAME} || $params->{WARM_PATH} || $params->{DOCUMENT_ROOT} && $params->{SCRIPT_NAME};
+	my $ignored = effective($loc, 'fastcgi_ignore_headers');
+	$report->finding('accel-ignored', 'breaks', $ignored, where($loc), 'the header that names the file is ignored: clients get an empty answer',
+		{ replace => $ignored, in => 'instead of this line', text => "# X-Accel-Redirect must not be ignored\n" })
+		if $ignored && grep { lc eq 'x-accel-redirect' } @{ $ignored->{args} };
+	my @targets = grep { is_internal($_) && serves($_) || serves($_) && same_files($loc, $_) } locations($server);
+	my $root = root_of($loc) // $opt->{root} // '/srv/www';
+	$report->finding('accel-target', 'breaks', $loc, where($loc), 'X-Accel-Redirect has nowhere to lead: no internal location serves files',
+		{ after => $server, in => "in the server block; start fcgi-stat-accel with --for=nginx --map $root=/.files",
+			text => "location /.files/ {\n\tinternal;\n\talias " . $root =~ s{/*\z}{/}r . ";\n}\n" }) unless @targets;
+	return;
+}
+
+# ---------------------------------------------------------------- connections
+
+sub check_keepalive ($report, $loc) {
+	my $pass = pass_of($loc);
+	return unless $pass->{name} eq 'fastcgi_pass';
+	my $name = $pass->{args}[0] // '';
+	my $http = around($loc, 'http') // around($loc, 'server')->{parent};
+	my ($up) = grep { ($_->{args}[0] // '') eq $name } kids($http, 'upstream');
+	my $pool = $up ? own($up, 'keepalive') : undef;
+	my $keep = value($loc, 'fastcgi_keep_conn', 'off') eq 'on';
+	if ($pool && !$keep) {
+		$report->finding('keepalive', 'wastes', $pool, where($loc), 'the pool stays empty: FastCGI closes each connection unless fastcgi_keep_conn is on',
+			{ after => $loc, in => "in the location that passes to $name", text => "fastcgi_keep_conn on;\n" });
+	} elsif ($up && $keep && !$pool) {
+		$report->finding('keepalive', 'wastes', $up, where($loc), 'fastcgi_keep_conn is on, but before nginx 1.29.7 an upstream keeps no connection unless told how many',
+			{ before_end => $up, in => 'in the upstream block, below its servers', text => "keepalive 16;\n" });
+	} elsif (!$pool) {
+		$report->note('keepalive', $pass, where($loc), 'each request makes a connection; an upstream with keepalive and fastcgi_keep_conn on saves it');
+	}
+	return;
+}
+
+1;

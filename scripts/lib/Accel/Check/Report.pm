@@ -1,0 +1,157 @@
+package Accel::Check::Report;
+# Collects what the checks find and prints it, for people or as JSON.
+#
+# A finding is { id, severity, file, line, where => [...], why, snippets => [...] }; severity is
+#     blocks   a disk can stop the event loop (or take a thread) here
+#     breaks   requests get a wrong answer, or get past the accelerator
+#     wastes   costs more than it has to
+# and a snippet says where its text goes: { after | before_end | replace => { file, line [, to] }, in, text }, or only
+# { advice } where there is nothing to paste.  Notes are facts that a configuration cannot tell right from wrong; they do
+# not count.
+use v5.36;
+
+use JSON::PP     ();
+use Accel::Check qw(mounted_on);
+
+my %RANK = (blocks => 0, breaks => 1, wastes => 2);
+
+# What helps on a file system; the key is the kind of mounted_on().
+my %MOUNT = (
+	network  => 'each name that is not in memory is a round trip, and a server that hangs holds the caller: warm with --warm=read:16m '
+	    . '(on NFS open() asks the server even when the name is known, unless mounted with nocto), keep --deadline on',
+	fuse     => 'each name is a call to another process, seldom kept long: --warm=read:16m, a low --remember, and --per-device '
+	    . 'at what that process does at once',
+	rotating => 'each name and each file is a seek: --threads two per disk, vm.vfs_cache_pressure below 100 keeps more names in memory',
+	overlay  => 'a name is looked for in each layer; what the layers lie on decides, see their disks',
+	solid    => 'a name that is not in memory costs about 0.1 ms: there is little to gain here',
+	memory   => 'all in memory: there is nothing to gain here',
+	local    => 'a local disk of unknown kind: --timing tells what a cold name costs',
+);
+
+sub new ($class, %opt) { return bless { opt => $opt{opt}, findings => [], notes => [], roots => {}, seen => {} }, $class }
+
+sub finding ($self, $id, $severity, $node, $where, $why, @snippets) {
+	my $key = join "\0", $id, @$node{qw(file line)}, $why =~ s/\d+//gr;
+	if (my $old = $self->{by_key}{$key}) {
+		push @{ $old->{where} }, $where unless grep { $_ eq $where } @{ $old->{where} };
+		return;
+	}
+	my $found = { id => $id, severity => $severity, file => $node->{file}, line => $node->{line}, where => [$where], why => $why,
+		snippets => [map { placed($_) } @snippets] };
+	$self->{by_key}{$key} = $found;
+	push @{ $self->{findings} }, $found;
+	return;
+}
+
+sub placed ($snippet) {
+	my %s = %$snippet;
+	for my $how (qw(after before_end replace)) {
+		my $node = $s{$how} or next;
+		my $line = $how eq 'after' ? $node->{open} // $node->{line} : $how eq 'before_end' ? $node->{close} : $node->{line};
+		$s{$how} = { file => $node->{file}, line => $line };
+		$s{$how}{to} = delete $s{to} // $node->{to} // $line if $how eq 'replace';
+	}
+	return \%s;
+}
+
+sub note ($self, $id, $node, $where, $why) {
+	my $key = "$id\0$why";
+	if (my $old = $self->{by_note}{$key}) {
+		push @{ $old->{where} }, $where unless grep { $_ eq $where } @{ $old->{where} };
+		return;
+	}
+	push @{ $self->{notes} }, $self->{by_note}{$key} = { id => $id, file => $node->{file}, line => $node->{line}, where => [$where], why => $why };
+	return;
+}
+
+# Files are served from here.
+sub root ($self, $dir, $where) {
+	return unless defined $dir;
+	$dir =~ s{(?<=.)/+\z}{};
+	push @{ $self->{roots}{$dir} }, $where unless grep { $_ eq $where } @{ $self->{roots}{$dir} // [] };
+	return;
+}
+
+sub mounts ($self) {
+	my @found;
+	for my $dir (sort keys %{ $self->{roots} }) {
+		my $m = mounted_on($self->{opt}, $dir) or next;
+		push @found, { root => $dir, where => $self->{roots}{$dir}, mount => $m->{point}, type => $m->{type}, kind => $m->{kind}, advice => $MOUNT{ $m->{kind} } };
+	}
+	return @found;
+}
+
+sub sorted ($self) {
+	my $nr = 0;
+	my %order = map { $_ => $nr++ } @{ $self->{opt}{state}{files} // [] };
+	# What two findings ask for is asked for once.
+	my @all = sort { $order{ $a->{file} } <=> $order{ $b->{file} } || $a->{line} <=> $b->{line} || $RANK{ $a->{severity} } <=> $RANK{ $b->{severity} } }
+		@{ $self->{findings} };
+	my %seen;
+	for my $f (@all) {
+		for my $s (@{ $f->{snippets} }) {
+			my ($at) = map { $s->{$_} ? "$_ $s->{$_}{file}:$s->{$_}{line}" : () } qw(after before_end replace);
+			$s->{as_above} = JSON::PP::true if defined $at && $seen{"$at\0$s->{text}"}++;
+		}
+	}
+	return @all;
+}
+
+sub json ($self, $server, $file) {
+	return JSON::PP->new->canonical->pretty->encode({
+		server => $server, config => $file, files => $self->{opt}{state}{files}, findings => [$self->sorted],
+		notes => $self->{notes}, mounts => [$self->mounts],
+	});
+}
+
+# ---------------------------------------------------------------- for people
+
+sub clean ($text) { return $text =~ s/[^\x20-\x7e\x80-\xff]/?/gr }    # a name must not move the cursor
+
+sub wrapped ($indent, $text) {
+	my ($line, @out) = ('');
+	for my $word (split ' ', clean($text)) {
+		if (length $line && length("$indent$line $word") > 110) { push @out, "$indent$line\n"; $line = '' }
+		$line .= length $line ? " $word" : $word;
+	}
+	return join '', @out, "$indent$line\n";
+}
+
+# A word of a configuration keeps its small letter.
+sub sentence ($why) { return ($why =~ /^[a-z]+(?:[,:]? |\z)/ ? ucfirst $why : $why) . '.' }
+
+sub places ($list) {
+	my @all = @$list;
+	return join('; ', @all <= 5 ? @all : (@all[0 .. 3], (@all - 4) . ' more'));
+}
+
+sub text ($self) {
+	my $out = '';
+	my @all = $self->sorted;
+	for my $f (@all) {
+		$out .= clean("$f->{file}:$f->{line}: $f->{severity}: $f->{id}: " . places($f->{where})) . "\n" . wrapped('    ', sentence($f->{why}));
+		for my $s (@{ $f->{snippets} }) {
+			if ($s->{advice}) { $out .= wrapped('    ', $s->{advice}); next }
+			my ($at) = map { $s->{$_} // () } qw(after before_end replace);
+			$out .= clean("    Write $s->{in} ($at->{file}:$at->{line})" . ($s->{as_above} ? ', as above.' : ':')) . "\n";
+			$out .= join '', map { '        ' . s/\t/    /gr . "\n" } split /\n/, $s->{text} unless $s->{as_above};
+		}
+		$out .= "\n";
+	}
+	if (my @mounts = $self->mounts) {
+		$out .= "Where the files lie:\n";
+		$out .= wrapped('    ', "$_->{root} ($_->{type}, $_->{kind}): $_->{advice}.") for @mounts;
+		$out .= "\n";
+	}
+	if (@{ $self->{notes} }) {
+		$out .= "Good to know:\n";
+		$out .= wrapped('    ', "$_->{file}:$_->{line}: " . places($_->{where}) . ": $_->{why}.") for @{ $self->{notes} };
+		$out .= "\n";
+	}
+	my %n;
+	$n{ $_->{severity} }++ for @all;
+	return $out . (@all ? @all . ' ' . (@all == 1 ? 'finding' : 'findings') . ': ' . join(', ', map { $n{$_} ? "$n{$_} $_" : () } qw(blocks breaks wastes))
+		: 'nothing left that blocks') . "\n";
+}
+
+1;
