@@ -14,6 +14,7 @@
 #ifndef IO_BLOCKING_H
 #define IO_BLOCKING_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,7 @@ struct io_device_stats {
 	unsigned major, minor; /* both UINT_MAX: mounted somewhere below a root, and not known where */
 	unsigned busy, queued;
 	uint64_t oldest_ns, refused;
+	bool stuck; /* every job for it is refused: its threads have hung for stuck_ms */
 };
 size_t io_pools_lanes(struct io_pools *, struct io_lane_stats *, size_t max);
 size_t io_pools_devices(struct io_pools *, struct io_device_stats *, size_t max);

@@ -296,6 +296,7 @@ queue_devices(const struct io_queue *q, struct io_device_stats *v, size_t n, siz
 		s->busy += d->nrunning;
 		s->queued += d->waiting;
 		s->refused += d->refused;
+		s->stuck = s->stuck || device_stuck(q, d, now);
 		s->oldest_ns = oldest > s->oldest_ns ? oldest : s->oldest_ns;
 	}
 	return (n);

@@ -1,8 +1,6 @@
 /* server/status.c -- see status.h */
 #include "server/status.h"
 
-#include <limits.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -141,29 +139,19 @@ backends_take(struct status *s)
 
 /* ---- threads that wait for disks */
 
-const char *
-status_device_name(const struct io_device_stats *d, char name[STATUS_DEVICE_NAME])
-{
-	if (d->major == UINT_MAX)
-		return ("unknown");
-	snprintf(name, STATUS_DEVICE_NAME, "%u:%u", d->major, d->minor);
-	return (name);
-}
-
 static void
 threads_take(struct status *s, struct io_pools *pools)
 {
 	size_t i;
 
-	if (pools == NULL)
-		return; /* a simulated loop has none */
-	s->nlanes = io_pools_lanes(pools, s->lane, STATUS_LANES);
-	for (i = 0; i < s->nlanes; i++) {
-		s->disk_jobs += s->lane[i].busy + s->lane[i].queued;
-		if (s->lane[i].oldest_ns > s->disk_oldest_ns)
-			s->disk_oldest_ns = s->lane[i].oldest_ns;
+	io_pools_status_take(&s->threads, pools);
+	for (i = 0; i < s->threads.nlanes; i++) {
+		const struct io_lane_stats *l = &s->threads.lane[i];
+
+		s->disk_jobs += l->busy + l->queued;
+		if (l->oldest_ns > s->disk_oldest_ns)
+			s->disk_oldest_ns = l->oldest_ns;
 	}
-	s->ndevices = io_pools_devices(pools, s->device, STATUS_DEVICES);
 }
 
 /* ---- all of it */

@@ -12,7 +12,7 @@
 #define SERVER_STATUS_H
 
 #include "base/buf.h"
-#include "io/blocking.h"
+#include "io/pools_status.h"
 #include "server/request.h"
 #include "server/tally.h"
 
@@ -30,9 +30,6 @@ struct status_backend {
 	unsigned idle, waiting, down; /* down: workers that leave it alone for a while */
 };
 
-#define STATUS_LANES 8u
-#define STATUS_DEVICES 64u
-
 struct status {
 	struct text host, address;    /* as the client called us; the listening socket */
 	uint64_t now_s, started_s, uptime_s; /* wall clock; whole seconds */
@@ -44,15 +41,11 @@ struct status {
 	struct histogram stage[NSTAGES];
 	struct status_worker *worker;
 	struct status_backend *backend; /* by block, then name */
-	struct io_lane_stats lane[STATUS_LANES];
-	struct io_device_stats device[STATUS_DEVICES];
+	struct io_pools_status threads;
 	unsigned disk_jobs;           /* waiting or running, in all lanes */
 	uint64_t disk_oldest_ns;
-	size_t nworkers, nbackends, nlanes, ndevices;
+	size_t nworkers, nbackends;
 };
-
-#define STATUS_DEVICE_NAME 24u /* "8:1" and NUL */
-const char *status_device_name(const struct io_device_stats *, char name[STATUS_DEVICE_NAME]);
 
 struct status *status_new(struct request *); /* NULL: no memory */
 void status_free(struct status *);

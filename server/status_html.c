@@ -284,8 +284,8 @@ lanes(struct buf *out, const struct status *s)
 	size_t i;
 
 	table_begin(out, "Threads that wait for disks", columns);
-	for (i = 0; i < s->nlanes; i++) {
-		const struct io_lane_stats *l = &s->lane[i];
+	for (i = 0; i < s->threads.nlanes; i++) {
+		const struct io_lane_stats *l = &s->threads.lane[i];
 
 		buf_printf(out, "<tr><td>%s</td>", l->name);
 		cell(out, INTEGER, l->threads, "threads/%s/threads", l->name);
@@ -302,16 +302,16 @@ static void
 devices(struct buf *out, const struct status *s)
 {
 	static const char *const columns[] = {"device", "threads", "queued", "refused", "oldest job", NULL};
-	char name[STATUS_DEVICE_NAME];
+	char name[IO_DEVICE_NAME];
 	size_t i;
 
-	if (s->ndevices == 0)
+	if (s->threads.ndevices == 0)
 		return;
 	table_begin(out, "Devices they wait for", columns);
-	for (i = 0; i < s->ndevices; i++) {
-		const struct io_device_stats *d = &s->device[i];
+	for (i = 0; i < s->threads.ndevices; i++) {
+		const struct io_device_stats *d = &s->threads.device[i];
 
-		buf_printf(out, "<tr><td>%s</td>", status_device_name(d, name));
+		buf_printf(out, "<tr><td>%s</td>", io_device_name(d, name));
 		cell(out, INTEGER, d->busy, "devices/%zu/busy", i);
 		cell(out, INTEGER, d->queued, "devices/%zu/queued", i);
 		cell(out, TROUBLE, (double)d->refused, "devices/%zu/refused", i);
@@ -391,7 +391,7 @@ status_html(struct buf *out, const struct status *s)
 {
 	head(out, s);
 	banner(out, s);
-	buf_printf(out, "<main data-rows=\"%zu,%zu,%zu\">\n", s->nworkers, s->nbackends, s->ndevices);
+	buf_printf(out, "<main data-rows=\"%zu,%zu,%zu\">\n", s->nworkers, s->nbackends, s->threads.ndevices);
 	tiles(out, s);
 	connections(out, s);
 	stages(out, s);

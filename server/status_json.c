@@ -47,26 +47,9 @@ stages(struct buf *out, const struct status *s)
 static void
 threads(struct buf *out, const struct status *s)
 {
-	char name[STATUS_DEVICE_NAME];
-	size_t i;
-
 	buf_printf(out, "\"disk\":{\"jobs\":%u,\"oldest_ns\":%" PRIu64 "},\n", s->disk_jobs, s->disk_oldest_ns);
-	buf_str(out, "\"threads\":{");
-	for (i = 0; i < s->nlanes; i++) {
-		const struct io_lane_stats *l = &s->lane[i];
-
-		buf_printf(out, "%s\"%s\":{\"threads\":%u,\"busy\":%u,\"queued\":%u,\"jobs\":%" PRIu64 ",\"oldest_ns\":%" PRIu64 "}",
-		    i != 0 ? ",\n" : "", l->name, l->threads, l->busy, l->queued, l->jobs, l->oldest_ns);
-	}
-	buf_str(out, "},\n\"devices\":[");
-	for (i = 0; i < s->ndevices; i++) {
-		const struct io_device_stats *d = &s->device[i];
-
-		buf_printf(out, "%s{\"device\":\"%s\",\"busy\":%u,\"queued\":%u", i != 0 ? ",\n" : "",
-		    status_device_name(d, name), d->busy, d->queued);
-		buf_printf(out, ",\"oldest_ns\":%" PRIu64 ",\"refused\":%" PRIu64 "}", d->oldest_ns, d->refused);
-	}
-	buf_str(out, "],\n");
+	io_pools_status_json(out, &s->threads);
+	buf_str(out, ",\n");
 }
 
 static void

@@ -94,29 +94,9 @@ stage_lines(GPtrArray *lines, const struct status *s)
 }
 
 static void
-thread_lines(GPtrArray *lines, const struct status *s)
+thread_line(void *lines, const char *name, uint64_t v)
 {
-	char device[STATUS_DEVICE_NAME];
-	size_t i;
-
-	for (i = 0; i < s->nlanes; i++) {
-		const struct io_lane_stats *l = &s->lane[i];
-
-		line(lines, l->threads, "server.threads.%s.threads", l->name);
-		line(lines, l->busy, "server.threads.%s.busy", l->name);
-		line(lines, l->queued, "server.threads.%s.queued", l->name);
-		line(lines, l->jobs, "server.threads.%s.jobs", l->name);
-		line(lines, l->oldest_ns / 1000, "server.threads.%s.oldest-us", l->name);
-	}
-	for (i = 0; i < s->ndevices; i++) {
-		const struct io_device_stats *d = &s->device[i];
-		const char *name = status_device_name(d, device);
-
-		line(lines, d->busy, "server.devices.%s.busy", name);
-		line(lines, d->queued, "server.devices.%s.queued", name);
-		line(lines, d->refused, "server.devices.%s.refused", name);
-		line(lines, d->oldest_ns / 1000, "server.devices.%s.oldest-us", name);
-	}
+	line(lines, v, "server.%s", name);
 }
 
 /* The names are those of 1.5, quotes and all. */
@@ -167,7 +147,7 @@ status_statistics(struct buf *out, const struct status *s)
 	counter_lines(lines, s);
 	gauge_lines(lines, s);
 	stage_lines(lines, s);
-	thread_lines(lines, s);
+	io_pools_status_each(&s->threads, thread_line, lines);
 	backend_lines(lines, s);
 	g_ptr_array_sort(lines, by_name);
 	for (i = 0; i < lines->len; i++)

@@ -161,11 +161,11 @@ sample(void)
 	s.nworkers = 1;
 	s.backend = backend;
 	s.nbackends = 2;
-	s.lane[0] = (struct io_lane_stats){.name = "stat", .threads = 4, .busy = 1, .queued = 2, .oldest_ns = 1500000};
-	s.nlanes = 1;
-	s.device[0] = (struct io_device_stats){.major = 8, .minor = 1, .refused = 4};
-	s.device[1] = (struct io_device_stats){.major = UINT_MAX, .minor = UINT_MAX};
-	s.ndevices = 2;
+	s.threads.lane[0] = (struct io_lane_stats){.name = "stat", .threads = 4, .busy = 1, .queued = 2, .oldest_ns = 1500000};
+	s.threads.nlanes = 1;
+	s.threads.device[0] = (struct io_device_stats){.major = 8, .minor = 1, .refused = 4};
+	s.threads.device[1] = (struct io_device_stats){.major = UINT_MAX, .minor = UINT_MAX};
+	s.threads.ndevices = 2;
 	histogram_add(&s.stage[stage_total], 3000);
 	histogram_add(&s.stage[stage_stat], 20 * NS_PER_MS);
 	return (&s);

@@ -1,0 +1,92 @@
+/* base/prometheus.c -- see prometheus.h */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/must.h"
+#include "base/prometheus.h"
+
+void
+prom_name(const struct prom *p, const char *name)
+{
+	buf_printf(p->out, "%s_%s", p->prefix, name);
+}
+
+void
+prom_family(const struct prom *p, const char *name, const char *type, const char *help)
+{
+	buf_str(p->out, "# HELP ");
+	prom_name(p, name);
+	buf_printf(p->out, " %s\n# TYPE ", help);
+	prom_name(p, name);
+	buf_printf(p->out, " %s\n", type);
+}
+
+/* Backslash, quote and line end are escaped; what is no UTF-8 would make the whole page unreadable, so of other bytes
+ * only ASCII stays. */
+void
+prom_label(const struct prom *p, const char *label, const char *value)
+{
+	buf_printf(p->out, "%s=\"", label);
+	for (; *value != '\0'; value++) {
+		if (*value == '\\' || *value == '"')
+			buf_char(p->out, '\\');
+		if (*value == '\n')
+			buf_str(p->out, "\\n");
+		else
+			buf_char(p->out, *value > ' ' && *value < 127 ? *value : '?');
+	}
+	buf_char(p->out, '"');
+}
+
+void
+prom_gauge(const struct prom *p, const char *name, const char *help, uint64_t v)
+{
+	prom_family(p, name, "gauge", help);
+	prom_name(p, name);
+	buf_printf(p->out, " %" PRIu64 "\n", v);
+}
+
+void
+prom_counter(const struct prom *p, const char *dotted, const char *help, uint64_t v)
+{
+	char name[64], *c;
+
+	snprintf(name, sizeof(name), "%s_total", dotted);
+	for (c = name; *c != '\0'; c++)
+		if (*c == '.' || *c == '-')
+			*c = '_';
+	prom_family(p, name, "counter", help);
+	prom_name(p, name);
+	buf_printf(p->out, " %" PRIu64 "\n", v);
+}
+
+static const uint64_t bounds_us[] = {
+	10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000,
+	1000000, 2500000, 5000000, 10000000, 25000000, 50000000, 100000000,
+};
+
+static void
+histogram_row(const struct prom *p, const char *name, const char *part, const char *label, const char *value)
+{
+	prom_name(p, name);
+	buf_printf(p->out, "_%s{", part);
+	prom_label(p, label, value);
+}
+
+void
+prom_histogram(const struct prom *p, const char *name, const char *label, const char *value, const struct histogram *h)
+{
+	uint64_t count = histogram_count(h);
+	unsigned i;
+
+	for (i = 0; i < NELEM(bounds_us); i++) {
+		histogram_row(p, name, "bucket", label, value);
+		buf_printf(p->out, ",le=\"%g\"} %" PRIu64 "\n", (double)bounds_us[i] / 1e6, histogram_up_to(h, bounds_us[i] * 1000));
+	}
+	histogram_row(p, name, "bucket", label, value);
+	buf_printf(p->out, ",le=\"+Inf\"} %" PRIu64 "\n", count);
+	histogram_row(p, name, "sum", label, value);
+	buf_printf(p->out, "} %.9f\n", (double)h->sum_ns / 1e9);
+	histogram_row(p, name, "count", label, value);
+	buf_printf(p->out, "} %" PRIu64 "\n", count);
+}
