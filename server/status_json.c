@@ -33,13 +33,8 @@ stages(struct buf *out, const struct status *s)
 
 	buf_str(out, "\"stages\":{");
 	for (i = 0; i < NSTAGES; i++) {
-		const struct histogram *h = &s->stage[i];
-
-		buf_printf(out, "%s\"%s\":{\"count\":%" PRIu64 ",\"sum_ns\":%" PRIu64, i != 0 ? ",\n" : "",
-		    stage_infos[i].name, histogram_count(h), h->sum_ns);
-		buf_printf(out, ",\"p50_ns\":%" PRIu64 ",\"p90_ns\":%" PRIu64 ",\"p99_ns\":%" PRIu64,
-		    histogram_percentile(h, 0.5), histogram_percentile(h, 0.9), histogram_percentile(h, 0.99));
-		buf_printf(out, ",\"p999_ns\":%" PRIu64 ",\"max_ns\":%" PRIu64 "}", histogram_percentile(h, 0.999), h->max_ns);
+		buf_printf(out, "%s\"%s\":", i != 0 ? ",\n" : "", stage_infos[i].name);
+		histogram_json(out, &s->stage[i]);
 	}
 	buf_str(out, "},\n");
 }
