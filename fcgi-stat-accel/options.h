@@ -9,11 +9,10 @@
 #include <stdbool.h>
 
 #include "fcgi-stat-accel/accel.h"
+#include "fcgi-stat-accel/timing.h"
 #include "fcgi-stat-accel/warm.h"
 
 #define OPTIONS_RUN (-1)
-
-enum options_timing { TIMING_OFF, TIMING_LINE, TIMING_JSON };
 
 struct options {
 	struct accel_conf accel;
@@ -25,7 +24,7 @@ struct options {
 	const char *const *peer_users;	/* who may connect to a unix socket, beside root and ourselves; NULL: who can */
 	bool	    sandbox;
 	const char *log;		/* NULL: standard error */
-	enum options_timing timing;
+	enum timing_format timing;
 };
 
 /* OPTIONS_RUN, or the exit status: after --help, --version, --manual and --check, or a mistake, which has been told. */

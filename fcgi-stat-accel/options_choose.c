@@ -298,7 +298,7 @@ choose_warm(struct warm_conf *conf)
 }
 
 static bool
-choose_timing(enum options_timing *timing)
+choose_timing(enum timing_format *timing)
 {
 	bool json;
 

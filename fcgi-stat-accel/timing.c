@@ -32,7 +32,7 @@ timing_note(enum timing_format format, const struct timing_request *r)
 	};
 	struct buf line;
 
-	if (format == TIMING_NONE)
+	if (format == TIMING_OFF)
 		return;
 	buf_init(&line, 0);
 	(format == TIMING_JSON ? timing_json : timing_line)(&line, &t);

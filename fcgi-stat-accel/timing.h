@@ -15,7 +15,7 @@
 #include <glib.h>
 #include "fcgi-stat-accel/warm.h"
 
-enum timing_format { TIMING_NONE, TIMING_LINE, TIMING_JSON };
+enum timing_format { TIMING_OFF, TIMING_LINE, TIMING_JSON };
 
 struct timing_request {
 	const char *id;			/* "c17.3": connection, request */
@@ -25,7 +25,7 @@ struct timing_request {
 	uint64_t    total_ns;
 };
 
-/* Writes the line to the log; nothing when the format is TIMING_NONE. */
+/* Writes the line to the log; nothing when the format is TIMING_OFF. */
 void timing_note(enum timing_format, const struct timing_request *);
 
 #endif

@@ -82,7 +82,7 @@ a_file_that_is_not_there(void)
 static void
 only_when_asked(void)
 {
-	note(TIMING_NONE, &cold, "Status: 200 OK\r\n\r\n");
+	note(TIMING_OFF, &cold, "Status: 200 OK\r\n\r\n");
 	g_assert_cmpstr(logged->str, ==, "");
 	g_string_free(logged, TRUE);
 }

@@ -1,0 +1,220 @@
+/* The page about the process: which requests get it, in which form, and that no counter is missing in any. */
+#include <glib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "fcgi-stat-accel/status.h"
+#include "io/blocking.h"
+
+static struct stats stats;
+static struct status status;
+static GString *page;
+
+static void
+up(void)
+{
+	const struct io_pools_conf conf = { .stat_threads = 2, .read_threads = 3, .max_queue = 10 };
+
+	stats = (struct stats){ .conns = 5, .conns_max = 100, .waiting = 2, .files = 41, .behind_skipped = 43 };
+	for (int i = 0; i < 100; i++)
+		histogram_add(&stats.total, i < 97 ? NS_PER_MS : NS_PER_S);
+	status = (struct status){
+		.status_path = "/accel-status", .ping_path = "/accel-ping", .mode = "auth", .stats = &stats,
+		.started_ns = clock_mono_ns() - 12 * NS_PER_S, .sandbox = -38,
+	};
+	g_assert_cmpint(io_pools_new(&conf, &status.pools), ==, 0);
+	page = g_string_new(NULL);
+}
+
+static void
+down(void)
+{
+	g_string_free(page, TRUE);
+	io_pools_free(status.pools, 1000);
+}
+
+static bool
+ask(const char *method, const char *name, const char *query)
+{
+	char *params[] = { g_strconcat("REQUEST_METHOD=", method, NULL), g_strconcat("QUERY_STRING=", query, NULL),
+		g_strconcat("SCRIPT_NAME=", name, NULL), NULL };
+	bool answered;
+
+	g_string_truncate(page, 0);
+	answered = status_answer(&status, params, page);
+	for (int i = 0; params[i] != NULL; i++)
+		g_free(params[i]);
+	return (answered);
+}
+
+static void
+has(const char *what)
+{
+	if (strstr(page->str, what) == NULL)
+		g_error("no \"%s\" in: %s", what, page->str);
+}
+
+static const char *
+body(void)
+{
+	return (strstr(page->str, "\r\n\r\n") + 4);
+}
+
+/* The whole answer. */
+static void
+is(const char *type, const char *want)
+{
+	char *all = g_strdup_printf("Status: 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n\r\n%s", type,
+	    strlen(want), want);
+
+	g_assert_cmpstr(page->str, ==, all);
+	g_free(all);
+}
+
+static void
+only_its_own_paths(void)
+{
+	g_assert_true(ask("GET", "/accel-status", ""));
+	g_assert_true(ask("GET", "/accel-ping", ""));
+	g_assert_false(ask("GET", "/accel-status/", ""));
+	g_assert_false(ask("GET", "/accel", ""));
+	g_assert_false(ask("GET", "", ""));
+	g_assert_cmpstr(page->str, ==, "");
+	status.status_path = status.ping_path = NULL;
+	g_assert_false(ask("GET", "/accel-status", ""));
+	g_assert_false(ask("GET", "/accel-ping", ""));
+	g_assert_cmpstr(page->str, ==, "");
+}
+
+static void
+ping(void)
+{
+	ask("GET", "/accel-ping", "");
+	is("text/plain; charset=utf-8", "pong\n");
+	ask("GET", "/accel-ping", "json");
+	is("application/json", "{\"ok\":true}\n");
+	ask("GET", "/accel-ping", "jsonx&xjson");
+	is("text/plain; charset=utf-8", "pong\n");
+}
+
+static void
+head_has_no_body(void)
+{
+	char *length;
+
+	ask("GET", "/accel-ping", "json");
+	g_assert_cmpstr(body(), !=, "");
+	ask("HEAD", "/accel-ping", "json");
+	g_assert_cmpstr(body(), ==, "");
+	has("Content-Length: 12\r\n");
+	ask("GET", "/accel-status", "");
+	length = g_strdup_printf("Content-Length: %zu\r\n", strlen(body()));
+	has(length);
+	g_free(length);
+	ask("HEAD", "/accel-status", "");
+	g_assert_cmpstr(body(), ==, "");
+}
+
+static void
+lines(void)
+{
+	ask("GET", "/accel-status", "full");
+	has("Content-Type: text/plain; charset=utf-8\r\n");
+	has("\r\n\r\naccel.version: " STAT_ACCEL_VERSION "\naccel.mode: auth\naccel.uptime-s: 12\n");
+	has("\naccel.sandbox.landlock-abi: 0\n");
+	has("\naccel.connections.open: 5\n");
+	has("\naccel.connections.limit: 100\n");
+	has("\naccel.requests.waiting: 2\n");
+	has("\naccel.stage.total.count: 100\n");
+	has("\naccel.stage.total.p99-us: 995000\n");
+	has("\naccel.stage.total.max-us: 1000000\n");
+	has("\naccel.stage.stat-queue.count: 0\n");
+	has("\naccel.threads.stat.busy: 0\n");
+	has("\naccel.threads.read.oldest-us: 0\n");
+	has("\naccel.devices-stuck: 0\n");
+	for (const struct stats_info *si = stats_infos; si->name != NULL; si++) {
+		char *line = g_strdup_printf("\n%s: %d\n", si->dotted, strcmp(si->name, "files") == 0 ? 41 : strcmp(si->name, "behind_skipped") == 0 ? 43 : 0);
+
+		has(line);
+		g_free(line);
+	}
+}
+
+static void
+json(void)
+{
+	ask("GET", "/accel-status", "a=b&json");
+	has("Content-Type: application/json\r\n");
+	has("{\"version\":\"" STAT_ACCEL_VERSION "\",\"mode\":\"auth\",\"uptime_seconds\":12,\"landlock_abi\":0,\n");
+	has("\"connections\":{\"open\":5,\"limit\":100},\n\"requests\":{\"waiting\":2},\n");
+	has("\"total\":{\"count\":100,\"sum_ns\":3097000000,");
+	has("\"stat\":{\"threads\":2,\"busy\":0,");
+	has("\"devices\":[],\n\"devices_stuck\":0,\n");
+	has("\"accel.answers.file\":41");
+	has("\"accel.files.behind-skipped\":43,");
+}
+
+static void
+metrics(void)
+{
+	ask("GET", "/accel-status", "prometheus");
+	has("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
+	has("\nfcgi_stat_accel_build_info{version=\"" STAT_ACCEL_VERSION "\",mode=\"auth\"} 1\n");
+	has("\nfcgi_stat_accel_connections 5\n");
+	has("\n# TYPE fcgi_stat_accel_answers_file_total counter\nfcgi_stat_accel_answers_file_total 41\n");
+	has("\nfcgi_stat_accel_files_behind_skipped_total 43\n");
+	has("\nfcgi_stat_accel_stage_seconds_bucket{stage=\"total\",le=\"0.0025\"} 97\n");
+	has("\nfcgi_stat_accel_stage_seconds_count{stage=\"total\"} 100\n");
+	has("\nfcgi_stat_accel_threads{lane=\"read\"} 3\n");
+	ask("GET", "/accel-status", "metrics");
+	has("\nfcgi_stat_accel_connections 5\n");
+}
+
+static void
+keep(void *arg, struct text line)
+{
+	g_string_append_len(page, line.p, (gssize)line.n);
+}
+
+static void
+to_the_log(void)
+{
+	log_set_sink(keep, NULL);
+	status_log(&status);
+	log_set_sink(NULL, NULL);
+	has(" ev=accel.stats mode=auth uptime-s=12 connections=5 connections-limit=100 waiting=2\n");
+	has(" ev=accel.connections accepted=0 refused=0 ");
+	has(" ev=accel.answers file=41 ");
+	has(" behind-skipped=43\n");
+	has(" ev=accel.stage name=total count=100 p50-us=");
+	has(" ev=accel.threads name=stat threads=2 busy=0 ");
+	for (const struct stats_info *si = stats_infos; si->name != NULL; si++) {
+		char *field = g_strdup_printf(" %s=", strrchr(si->dotted, '.') + 1);
+
+		has(field);
+		g_free(field);
+	}
+}
+
+static void
+test(gconstpointer fn)
+{
+	up();
+	((void (*)(void))fn)();
+	down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_data_func("/status/only-its-own-paths", (gconstpointer)only_its_own_paths, test);
+	g_test_add_data_func("/status/ping", (gconstpointer)ping, test);
+	g_test_add_data_func("/status/head-has-no-body", (gconstpointer)head_has_no_body, test);
+	g_test_add_data_func("/status/lines", (gconstpointer)lines, test);
+	g_test_add_data_func("/status/json", (gconstpointer)json, test);
+	g_test_add_data_func("/status/metrics", (gconstpointer)metrics, test);
+	g_test_add_data_func("/status/to-the-log", (gconstpointer)to_the_log, test);
+	return (g_test_run());
+}
