@@ -220,6 +220,39 @@ subtest 'one sentence of advice follows from the numbers' => sub {
 	like table(ours(read => 5_000_000))->{advice}, qr/\(1 of 1 took over 4 s\)/, 'those who gave up are mentioned';
 };
 
+subtest 'fcgi-stat-accel: its charts and its advice' => sub {
+	my @accel = (tag => 'network_fcgi_stat_accel.c.78:');
+	my %line  = (
+		line => sub (%arg) { ours(@accel, %arg) },
+		json => sub (%arg) { json_line(%arg) =~ s/"gthread-aio"/"network_fcgi_stat_accel.c.78"/r },
+	);
+	my %case = (
+		'stat-queue' => qr/raise fcgi-stat-accel --threads/,
+		'stat'       => qr/inodes in memory.*fcgi-stat-accel --threads = one per disk/,
+		'read'       => qr/lower fcgi-stat-accel --threads.*--warm=read/,
+	);
+	for my $format (sort keys %line) {
+		for my $stage (sort keys %case) {
+			my $advice = table(map { $line{$format}->(stat => 9_000, $stage => $_ * 10_000) } 1 .. 200)->{advice};
+			like $advice, qr/^The longest stage is $stage with a p99 of 1980 ms: /, "$format: $stage is named";
+			like $advice, $case{$stage}, "$format: $stage: what to change";
+			unlike $advice, qr/server\.max|[.] \S/, "$format: $stage: one sentence, about the right program";
+		}
+		my @late = map { $line{$format}->(stat => 1_000) =~ s/(total-us\D+)\d+/${1}10000000/r } 1 .. 9;
+		like table(@late)->{advice}, qr/^The p99 is 10000 ms \(of only 9 requests\) \(9 of 9 took over 4 s\): .*--deadline/,
+		    "$format: those that were given up";
+	}
+	my @most = map { ours(@accel, 'stat-queue' => 50_000) } 1 .. 3;
+	like table(@most, map { ours('stat-queue' => 50_000) } 1 .. 2)->{advice}, qr/fcgi-stat-accel/, 'most lines decide';
+	like table(@most, map { ours('stat-queue' => 50_000) } 1 .. 3)->{advice}, qr/server\.max-stat-threads/, 'half of them do not';
+
+	my ($status, $out, $err) = graph(spew('accel.log', ours(@accel, 'stat-queue' => 40_000, stat => 7_000, read => 5_000, hot => 0)));
+	is $status, $gnuplot ? 0 : 69, 'charts: status' or diag $err;
+	is_deeply [rows('accel.data')], ['0.000000 40 12 0'], 'waited for a thread, then opened and read by it';
+	like $out, qr/^stat +7 +7/m, 'the table shows both apart';
+	ok -s 'accel-read-queue-wait.png', 'the chart of waiting' if $gnuplot;
+};
+
 subtest 'input: several logs, standard input, gzip' => sub {
 	require IO::Compress::Gzip;
 	spew('one.log', @CLASSIC);
