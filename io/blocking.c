@@ -381,6 +381,17 @@ io_push_spare(struct io *io, struct io_job *j)
 }
 
 bool
+io_job_waits(struct io_pools *ps, const struct io_job *j)
+{
+	bool waits;
+
+	pthread_mutex_lock(&ps->lock);
+	waits = j->waits;
+	pthread_mutex_unlock(&ps->lock);
+	return (waits);
+}
+
+bool
 io_job_pull(struct io_pools *ps, struct io_job *j)
 {
 	bool mine;

@@ -1,20 +1,12 @@
 /* io/file.c -- open files: their references, what is known to be in memory, and reading windows. */
 #include <errno.h>
 #include <fcntl.h>
-#include <pthread.h>
 #include <stdlib.h>
-#include <sys/sendfile.h>
-#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "io/engine.h"
 #include "io/job.h"
 
-#ifndef SYS_cachestat
-#define SYS_cachestat 451 /* Linux 6.5; younger than the headers of Debian 12 */
-#endif
-
-#define KERNEL_READ (128ull << 10)
 #define PROOF_NS NS_PER_S /* how long a proof counts: a wrong guess costs one window */
 #define PROOFS 64u        /* windows remembered per file: 16 MiB, then they replace each other */
 
@@ -158,53 +150,25 @@ io_file_proved(struct io_file *f, uint64_t off, uint64_t len)
 	}
 }
 
-/* 1: all of it is in the cache (or on its way there), 0: not, -ENOSYS: this kernel cannot say. */
-static int
-cachestat_full(int fd, uint64_t off, uint64_t len)
-{
-	struct { uint64_t off, len; } range = {off, len};
-	struct { uint64_t cached, dirty, writeback, evicted, recently; } cs;
-	uint64_t pages = (off + len - 1) / PAGE - off / PAGE + 1;
-
-	if (syscall(SYS_cachestat, fd, &range, &cs, 0) < 0)
-		return (-errno);
-	return (cs.cached >= pages);
-}
-
-/* A look that does not wait. */
-static bool
-bytes_cached(struct io_file *f, char *buf, uint64_t off, size_t len)
-{
-	struct iovec iov = {buf, len};
-	ssize_t n;
-
-	n = preadv2(f->fd, &iov, 1, (off_t)off, RWF_NOWAIT);
-	if (n < 0 && errno == EOPNOTSUPP)
-		f->no_nowait = true; /* FUSE, NFS: only what a thread has read is known */
-	return (n == (ssize_t)len);
-}
-
+/* For kernels without cachestat(2). */
 static bool
 copy_cached(struct io_file *f, uint64_t from, uint64_t to)
 {
-	char *buf = io_window_get(f->io);
-	bool all = buf != NULL && bytes_cached(f, buf, from, to - from);
+	struct iovec iov = {io_window_get(f->io), to - from};
+	bool all = iov.iov_base != NULL && preadv2(f->fd, &iov, 1, (off_t)from, RWF_NOWAIT) == (ssize_t)iov.iov_len;
 
-	io_give_back(f->io, buf);
+	io_give_back(f->io, iov.iov_base);
 	return (all);
 }
 
-/* The ends are looked at because cachestat(2) counts pages that are still being read. */
 static bool
 window_cached(struct io_file *f, uint64_t from, uint64_t to)
 {
-	char c = 0;
-	int full;
+	int is = f->no_nowait ? 0 : io_range_cached(f->fd, from, to);
 
-	if (f->no_nowait || !bytes_cached(f, &c, to - 1, 1) || !bytes_cached(f, &c, from, 1))
-		return (false);
-	full = cachestat_full(f->fd, from, to - from);
-	return (full == -ENOSYS ? copy_cached(f, from, to) : full == 1);
+	if (is == -EOPNOTSUPP)
+		f->no_nowait = true; /* FUSE, NFS: only what a thread has read is known */
+	return (is == -ENOSYS ? copy_cached(f, from, to) : is == 1);
 }
 
 /* Where the proven part that begins at off ends, within its window; off itself if nothing is known. */
@@ -251,20 +215,10 @@ io_file_read_lane(struct io_file *f, uint64_t off, uint64_t len)
 	const struct io_proof *p = proof_of(f, off);
 	bool was = p != NULL && p->at_ns != 0 && p->from <= off && off + len <= p->to;
 
-	return (was && cachestat_full(f->fd, off, len) == 1 ? LANE_REREAD : LANE_READ);
+	return (was && io_pages_counted(f->fd, off, len) == 1 ? LANE_REREAD : LANE_READ);
 }
 
 /* ---------------------------------------------------------------- reading */
-
-/* The kernel reads at most a read-ahead size (128 KiB, as a rule) per request it is made to see; told of
- * all of them at once it has them in flight together.  Measured on FUSE with 8 ms per request and
- * disks to spare: a window takes 8 ms instead of 16. */
-void
-io_will_need(int fd, uint64_t off, uint64_t end)
-{
-	for (; off < end; off += KERNEL_READ)
-		posix_fadvise(fd, (off_t)off, KERNEL_READ, POSIX_FADV_WILLNEED);
-}
 
 int64_t
 io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead)
@@ -272,37 +226,13 @@ io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead)
 	uint32_t got = 0;
 	ssize_t n;
 
-	io_will_need(fd, off + KERNEL_READ, off + len + ahead);
+	io_will_need(fd, off + IO_KERNEL_READ, off + len + ahead);
 	do {
 		n = pread(fd, buf + got, len - got, (off_t)(off + got));
 		if (n > 0)
 			got += (uint32_t)n;
 	} while ((n > 0 && got < len) || (n < 0 && errno == EINTR));
 	return (n < 0 && got == 0 ? -errno : (int64_t)got);
-}
-
-static int dev_null = -1;
-
-static void
-open_dev_null(void)
-{
-	dev_null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-}
-
-/* sendfile(2) waits until a page is there and then gives it to nobody: no buffer is needed. */
-int64_t
-io_warm_window(int fd, uint32_t len, uint64_t off)
-{
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	off_t at = (off_t)off, end = (off_t)(off + len);
-	ssize_t n;
-
-	pthread_once(&once, open_dev_null);
-	io_will_need(fd, off, off + len); /* all of it: sendfile asks for 64 KiB at a time */
-	do
-		n = sendfile(dev_null, fd, &at, (size_t)(end - at));
-	while ((n > 0 && at < end) || (n < 0 && errno == EINTR));
-	return (n < 0 && at == (off_t)off ? -errno : at - (off_t)off);
 }
 
 static void

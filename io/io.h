@@ -45,9 +45,11 @@ enum io_kind {
 	IO_RECV,       /* res: bytes in recv.buf (> 0), 0 at end of stream */
 	IO_SEND,       /* res: bytes accepted (> 0), perhaps fewer than asked */
 	IO_SEND_FILE,  /* res: bytes accepted (> 0, perhaps fewer), 0 when the file ends before the range does */
-	IO_OPEN,       /* res: new fd (regular file or directory; else -EACCES closed again), *open.stx filled */
+	IO_OPEN,       /* res: new fd (regular file or directory; else -EACCES closed again), *open.stx filled as far as
+	                * anything is known, stx_mode 0: nothing is */
 	IO_STAT,       /* res: 0, *open.stx filled: openat2(O_PATH) and statx, nothing stays open */
 	IO_READ,       /* res: bytes in op->buf (perhaps fewer than asked), 0 at end of file; len <= io_chunk() */
+	IO_WARM,       /* res: bytes of the file that are in memory now (fewer at its end), 0 behind the end */
 	IO_CLOSE,      /* res: 0; sock->fd is -1 then.  No other op of this sock may be in flight */
 	IO_TIMER,      /* res: -ETIMEDOUT after deadline_ms (that is its success) */
 };
@@ -78,8 +80,10 @@ struct io_stamps {
 struct io_first {
 	uint32_t keep; /* in: a file of at most so many bytes is read whole; not more than IO_WINDOW */
 	bool warm;     /* in: of a longer one the first window is brought into memory */
+	uint64_t shut; /* in: a directory, and a file of at most so many bytes that could be read as asked above, is closed again: res 0 */
 	char *bytes;   /* out: from malloc, yours; NULL: there are none (yet: an engine need not do this) */
 	uint32_t n;    /* out: of bytes; or of the file, from its beginning, known to be in memory */
+	bool closed;   /* out: as asked by shut (an engine need not do this either) */
 };
 
 struct io_op {
@@ -87,6 +91,7 @@ struct io_op {
 	enum io_kind kind : 8;
 	uint8_t urgent : 1; /* OPEN, STAT: in the lane for re-checks, which cold look-ups cannot fill */
 	uint8_t more : 1;   /* SEND, SEND_FILE: further bytes follow at once (MSG_MORE) */
+	uint8_t spare : 1;  /* WARM: only by a thread that has nothing to do, else -EAGAIN */
 	uint8_t threaded : 1; /* out: a thread was needed, or one of the kernel's */
 	uint8_t state;      /* engine */
 	uint32_t deadline_ms;
@@ -140,6 +145,7 @@ void io_free(struct io *); /* nothing may be in flight but jobs whose ops have e
 void io_submit(struct io *, struct io_op *);
 void io_cancel(struct io *, struct io_op *); /* a wish: done() still comes */
 void io_withdraw(struct io *, struct io_op *); /* the same, unless somebody is at it already: it waits for its turn */
+bool io_queued(struct io *, const struct io_op *); /* no thread has taken it yet; for logs, takes a lock */
 void io_run(struct io *);                    /* one round: wait, then callbacks */
 /* The thread that ran the loop is about to end; files may fail with -EAGAIN from now on.  False: it must not, nor be joined: the
  * kernel works for it on a device that hangs, and would hold it until that answers.  It may sleep, and dies with the

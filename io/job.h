@@ -80,6 +80,7 @@ void io_job_free(struct io *, struct io_job *); /* with its file reference, buff
 void io_job_wait(struct io_op *, struct io_job *);             /* op waits for it from now on */
 void io_job_refused(struct io_op *, struct io_job *, int err); /* ... no longer: it ends, the job is freed */
 void io_job_finish(struct io_job *);                           /* stamps, then finish() */
+bool io_job_waits(struct io_pools *, const struct io_job *);   /* in its queue */
 bool io_job_pull(struct io_pools *, struct io_job *);          /* true: it was still waiting and is yours again */
 
 struct io_port *io_port_new(struct io *, int wakefd);
@@ -111,6 +112,12 @@ int64_t io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t a
 /* The same without the bytes: they are in memory then. */
 int64_t io_warm_window(int fd, uint32_t len, uint64_t off);
 void io_will_need(int fd, uint64_t off, uint64_t end); /* in a thread: the kernel starts on all of it */
+#define IO_KERNEL_READ (128ull << 10) /* ... in pieces of this size */
+void io_start_warm(struct io_op *); /* IO_WARM */
+
+/* What the page cache holds; neither waits.  1: all of it, 0: not, -errno. */
+int io_pages_counted(int fd, uint64_t off, uint64_t len); /* those that are still being read count.  -ENOSYS: Linux before 6.5 */
+int io_range_cached(int fd, uint64_t from, uint64_t to);  /* all can be had now.  -EOPNOTSUPP: it cannot be known of FUSE, NFS */
 
 /* Bytes from off on, at most len, that may be sent without waiting for a disk; 0: ask a thread.  Asks
  * the kernel once per window and second. */

@@ -25,6 +25,7 @@ enum open_next {
 
 const char *io_open_path(const struct io_job *);
 enum open_next io_open_failed(struct io_job *, int err); /* what openat2 said: -errno */
+int io_open_error(int err); /* a socket, or a device without driver: -EACCES as all that is not a file */
 /* err: of statx, 0 or -errno.  j->res is set; true: so is j->fd. */
 bool io_open_seen(struct io_job *, int fd, int err);
 

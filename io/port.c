@@ -243,6 +243,12 @@ io_job_start_by(struct io_op *op, struct io_job *j, io_push_fn *push)
 		io_job_refused(op, j, err);
 }
 
+bool
+io_queued(struct io *io, const struct io_op *op)
+{
+	return (op->state == OP_JOB && io->pools != NULL && io_job_waits(io->pools, op->job));
+}
+
 /* True: it was waiting for its turn, and is put away now. */
 static bool
 job_pull(struct io_pools *ps, struct io_job *j)

@@ -331,6 +331,9 @@ epoll_start(struct io *io, struct io_op *op)
 	case IO_READ:
 		io->backend->read(io, io->backend_state, op);
 		break;
+	case IO_WARM:
+		io_start_warm(op);
+		break;
 	case IO_OPEN:
 	case IO_STAT:
 		if (io->backend != NULL && io->backend->look != NULL)

@@ -1,0 +1,29 @@
+/* io/hot.h -- files that the kernel has in memory, answered without a thread.
+ *
+ * "In memory" is believed of local disk file systems only.  On NFS, FUSE, Ceph, 9p and SMB a name can be cached and open() still
+ * sleep (measured: 12-14 ms through RESOLVE_CACHED).
+ *
+ * Units    bytes.
+ * Thread   the loop's; never waits.
+ */
+#ifndef IO_HOT_H
+#define IO_HOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+
+struct io_hot {
+	int root;             /* beneath which path is looked up, as in IO_OPEN */
+	const char *path;
+	uint64_t resolve;
+	bool look;            /* as IO_STAT: it need not be readable */
+	uint64_t from, bytes; /* of a regular file, as far as it goes: to be in memory too */
+};
+
+/* What is in this directory may be looked up here.  At start-up: blocks. */
+bool io_hot_root(int root);
+/* 0 with *stx filled, nothing stays open; an error that a thread would find too (-ENOENT); -EAGAIN: ask a thread. */
+int io_open_hot(const struct io_hot *, struct statx *);
+
+#endif
