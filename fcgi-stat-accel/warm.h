@@ -53,7 +53,9 @@ struct warm_wait {
 	uint32_t     client;		/* who asks: waiting requests of different clients take turns */
 	uint64_t     from;		/* first byte that will be sent (of a range); 0 */
 	struct warm_found found;
-	struct list  link;		/* warm.c's */
+	/* warm.c's */
+	struct list  link, arrived;
+	uint64_t     since_ns;
 	void	    *entry;
 };
 
