@@ -120,7 +120,7 @@ demo:
 	@B=$B scripts/demo $(ARGS)
 
 # `make bench-cold ARGS=--quick`
-bench bench-cold bench-sweep bench-backends bench-idle: deps
+bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) all rigs
 	@B=$B scripts/bench $(patsubst bench-%,--%,$(filter bench-%,$@)) $(ARGS)
 
@@ -167,8 +167,9 @@ help:
 	@echo 'make check      install what is missing, build, run every test'
 	@echo 'make asan tsan  the same tests under AddressSanitizer+UBSan, under ThreadSanitizer'
 	@echo 'make bench      files in memory: compare with nginx, lighttpd, Apache and a floor program'
-	@echo 'make bench-cold bench-sweep bench-backends bench-idle'
-	@echo '                slow disks; sizes of thread pools; each file backend; idle connections (ARGS=--quick)'
+	@echo 'make bench-cold bench-sweep bench-backends bench-idle bench-fcgi'
+	@echo '                slow disks; sizes of thread pools; each file backend; idle connections;'
+	@echo '                fcgi-stat-accel beside a plain libfcgi program (ARGS=--quick)'
 	@echo 'make fuzz       parsers on changed input, SECONDS=N each (default 5)'
 	@echo 'make lint       static checks: layers, C, shell, Perl'
 	@echo 'make man        manual pages in build/man/'

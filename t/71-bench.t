@@ -92,6 +92,16 @@ subtest 'backends in memory' => sub {
 	like $said, qr/^Least CPU per request: 1k: linux-sendfile$/m, 'the best of one';
 };
 
+subtest 'fcgi-stat-accel and the textbook' => sub {
+	my ($said, $r) = bench('--fcgi', '--case', 'none-close', '--case', 'beyond');
+	my $of = $r->{fcgi}{'none-close'};
+	cmp_ok $of->{"$_ x 100"}{cpu}, '>', 0, "$_ was measured" for qw(ours textbook textbook-m);
+	is $of->{"$_ x 100"}{errors}, 0, "$_ without errors" for qw(ours textbook textbook-m);
+	is $r->{fcgi}{beyond}{textbook}{never}, 196, 'a thread for each connection: the others starve';
+	is $r->{fcgi}{beyond}{ours}{never}, 0, 'ours answers all';
+	like $said, qr/^  none-close: CPU per request, ours x 100 \/ textbook /m, 'an aim';
+};
+
 subtest 'cold' => sub {
 	my ($ok, $why) = Test::Slowfs->usable;
 	plan skip_all => $why unless $ok;

@@ -248,9 +248,14 @@ sub load {
 # is repeated, and the quietest counts.
 sub measure {
 	my ($self, $srv, $path, @load) = @_;
+	return $self->quietest(sub { $self->_measure_once($srv, $path, @load) });
+}
+
+sub quietest {
+	my ($self, $measure) = @_;
 	my $best;
 	for (1 .. $tries) {
-		my $run = $self->_measure_once($srv, $path, @load);
+		my $run = $measure->();
 		$best = $run if !$best || $run->{others} < $best->{others};
 		last if $best->{others} <= $quiet;
 	}

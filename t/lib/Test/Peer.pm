@@ -14,8 +14,8 @@ Test::Peer - other servers, and ours, side by side for tests and benchmarks
 =head1 DESCRIPTION
 
 Kinds: C<nginx>, C<lighttpd> (1.4), C<apache> (2.4, event MPM: one process, 400 threads), C<accel>
-(accel-server), C<floor> (t/bench/floor.c), and C<stat-accel> (fcgi-stat-accel, on a unix socket,
-C<< $peer->socket >>). Each is configured for speed, one worker, no access log, keep-alive without
+(accel-server), C<floor> (t/bench/floor.c), and on a unix socket, C<< $peer->socket >>, C<stat-accel> (fcgi-stat-accel) and
+C<textbook> (t/bench/textbook.c; C<mutex> for its C<-m>). Each is configured for speed, one worker, no access log, keep-alive without
 end, on a free port of 127.0.0.1. Started by root, apache serves as www-data: the document root must be
 open to it. C<start> returns when the port answers and dies with the server's own words when it does
 not; C<< Test::Peer->missing($kind) >> says what is not installed, or nothing.
@@ -52,6 +52,7 @@ my %program = (
 	accel    => sub { _built('accel-server') },
 	floor    => sub { _built('floor') },
 	'stat-accel' => sub { _built('fcgi-stat-accel') },
+	textbook => sub { _built('textbook') },
 );
 my %conf = (nginx => \&_conf_nginx, lighttpd => \&_conf_lighttpd, apache => \&_conf_apache, accel => \&_conf_accel);
 my %argv = (
@@ -62,6 +63,7 @@ my %argv = (
 	floor    => sub { ('--port', $_[0]{port}, $_[0]{root}) },
 	'stat-accel' => sub { ('--listen', 'unix:' . $_[0]->socket, '-t', $_[0]{threads} // 20, '--root', $_[0]{root},
 		$_[0]{auth} ? '--mode=auth' : (), @{ $_[0]{stat_accel_args} // [] }) },
+	textbook => sub { ('-s', $_[0]->socket, '-t', $_[0]{threads} // 20, '-r', 131_072, $_[0]{mutex} ? '-m' : ()) },
 );
 
 sub _in_path {
@@ -156,7 +158,7 @@ sub _keep {
 sub _wait_for_port {
 	my ($self, $deadline) = @_;
 	while (time < $deadline) {
-		return if $self->{kind} eq 'stat-accel'
+		return if $self->{kind} =~ /^(stat-accel|textbook)$/
 		    ? IO::Socket::UNIX->new(Peer => $self->socket)
 		    : IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port});
 		last unless $self->alive;

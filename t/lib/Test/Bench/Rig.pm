@@ -78,6 +78,20 @@ sub _link {
 # The file with the names of this kind, "small" or "large".
 sub list { return $_[0]{bench}->dir . "/$_[1].list" }
 
+# A file with the first so many names of the small ones, as paths.
+sub absolute_list {
+	my ($self, $files) = @_;
+	my $list = $self->{bench}->dir . '/absolute.list';
+	open my $in, '<', $self->list('small') or die $self->list('small') . ": $!";
+	open my $out, '>', $list or die "$list: $!";
+	while (defined(my $name = <$in>)) {
+		last if $. > $files;
+		print $out $self->{root}, $name;
+	}
+	close $out or die "$list: $!";
+	return $list;
+}
+
 sub mount_disk {
 	my ($self, $disk) = @_;
 	return $self->{bench}{disk} = Test::Slowfs->start(source => $self->{disk}, at => $self->{mount}, %$disk);
@@ -117,14 +131,7 @@ sub plain {
 	my ($self, $disk, $files) = @_;
 	my $others = $self->{bench}->others_begin;
 	my $slow = $self->mount_disk($disk);
-	my $list = $self->{bench}->dir . '/plain.list';
-	open my $in, '<', $self->list('small') or die $self->list('small') . ": $!";
-	open my $out, '>', $list or die "$list: $!";
-	while (defined(my $name = <$in>)) {
-		last if $. > $files;
-		print $out $self->{root}, $name;
-	}
-	close $out or die "$list: $!";
+	my $list = $self->absolute_list($files);
 	my $seconds = $patience * ideal_seconds($disk, $files);
 	my $bench = $self->{bench};
 	my $plain = $bench->begin($bench->on_server_core, $bench->bin . '/plain', -j => 64, -d => $seconds, $list);
