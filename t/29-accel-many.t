@@ -1,0 +1,64 @@
+#!/usr/bin/perl
+# Thousands of kept connections and four threads: each connection is answered, again and again, and so is the next one.
+
+use strict;
+use warnings;
+use Test::More;
+use IPC::Open2 ();
+use Test::Fcgi qw(put temp_tree program);
+
+# Sanitizers cost a factor; what they look for shows in fewer requests.
+my $slow = program() =~ m{/[at]san/};
+my $descriptors = `sh -c 'ulimit -Hn'`;
+my $most = $descriptors eq "unlimited\n" || $descriptors > 10_500 ? 10_000 : 2_000;
+my $connections = $slow ? 2_000 : $most;
+plan skip_all => "only $descriptors descriptors" if $descriptors ne "unlimited\n" && $descriptors < 2_500;
+
+my $tree = temp_tree();
+my @files = map { put("$tree/$_", 'x' x ($_ * 100)) } 1 .. 50;
+my $paths = put("$tree/paths", join '', map({ "$_\n" } @files), map { "$tree/none$_ 404\n" } 1 .. 10);
+my $app = Test::Fcgi->start('-t', 4, '-H', 'X-Sendfile');
+
+sub fload { return ("$Test::Fcgi::B/bin/fload", '--expect', 'X-Sendfile', '-t', 60, @_, -u => $paths, "unix:$app->{socket}") }
+
+# Its last line as a hash.
+sub load {
+	my (@args) = @_;
+	open my $fh, '-|', fload(@args) or die "fload: $!";
+	my %r = (join '', <$fh>) =~ /(\w+)=([\d.]+)/g;
+	close $fh;
+	$r{exit} = $? >> 8;
+	return \%r;
+}
+
+sub all_answered {
+	my ($what, $requests, @args) = @_;
+	my $r = load(-n => $requests, @args);
+	is "$r->{answered} $r->{errors} $r->{exit}", "$requests 0 0", $what
+	    or diag join ' ', map { "$_=$r->{$_}" } sort keys %$r;
+	is $r->{never}, 0, '... on every connection';
+	return $r;
+}
+
+subtest "$connections kept connections" => sub {
+	my $pid = IPC::Open2::open2(my $said, my $order, fload('--idle', -c => $connections));
+	is scalar <$said>, "held=$connections answered=$connections errors=0\n", 'all are answered';
+	is $app->get($files[0])->{status}, 200, 'so is one more beside them';
+	syswrite $order, "again\n";
+	is scalar <$said>, sprintf("held=%d answered=%d errors=0\n", $connections, 2 * $connections), 'all once more, none was closed';
+	close $order;
+	like scalar <$said>, qr/ errors=0 .* connects=$connections never=0 least=2 /, 'each of them twice';
+	waitpid $pid, 0;
+	is $?, 0, 'without errors';
+};
+
+subtest '200 connections' => sub {
+	my $requests = $slow ? 2_000 : 20_000;
+	all_answered('kept', $requests, -c => 200);
+	my $r = all_answered('a connection per request', $requests / 4, -c => 200, '--close');
+	cmp_ok $r->{connects}, '>=', $requests / 4, '... one for each';
+};
+
+is $app->stop, 0, 'a clean end';
+is $app->log_text, '', 'a silent one';
+done_testing;
