@@ -87,11 +87,13 @@ $B/bin/accel-check: scripts/accel-check
 $B/bin/slowfs: $(wildcard t/slowfs/*.[ch])
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $(filter %.c,$^) $(FUSE_FLAGS)
-$B/bin/fload: $(wildcard t/bench/fload/*.[ch]) base/histogram.c
+RIG_FLAGS = -O2 -g
+$B/bin/fload: $(wildcard t/bench/fload/*.[ch]) $B/lib/base.a
+$B/bin/fload: RIG_FLAGS = $(CFLAGS_V)
 $B/bin/textbook: RIG_LIBS = -lfcgi
 $B/bin/%: t/bench/%.c
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. -O2 -g -pthread -o $@ $(filter %.c,$^) $(RIG_LIBS)
+	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. $(RIG_FLAGS) -pthread -o $@ $(filter %.c %.a,$^) $(RIG_LIBS)
 $B/bin/%: t/tools/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -o $@ $<
