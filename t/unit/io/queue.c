@@ -186,6 +186,15 @@ devices_come_and_go(void)
 	queue_fini(&q);
 }
 
+static bool
+says_stuck(void)
+{
+	struct io_device_stats st[2];
+
+	g_assert_cmpuint(queue_devices(&q, st, 0, 2), ==, 1);
+	return (st[0].stuck);
+}
+
 /* Nobody waits behind jobs that have all been at it for longer than anyone may wait. */
 static void
 stuck_is_refused(void)
@@ -200,10 +209,13 @@ stuck_is_refused(void)
 	g_assert_cmpint(take(), ==, 2);
 	c = push(1, 0, 3); /* the second place may be free soon */
 	g_assert_nonnull(c);
+	g_assert_false(says_stuck());
 	b->start -= 2000 * NS_PER_MS;
+	g_assert_true(says_stuck());
 	g_assert_null(push(1, 0, 4));
 	g_assert_cmpint((int64_t)(clock_mono_ns() - queue_oldest_ns(&q)), >=, 0);
 	ran(a);
+	g_assert_false(says_stuck());
 	g_assert_cmpint(take(), ==, 3);
 	a = push(1, 0, 5);
 	g_assert_nonnull(a);
