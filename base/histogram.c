@@ -1,6 +1,4 @@
 /* base/histogram.c -- see histogram.h */
-#include <inttypes.h>
-
 #include "base/histogram.h"
 
 #define LAST (HISTOGRAM_BUCKETS - 1)
@@ -118,14 +116,4 @@ histogram_percentile(const struct histogram *h, double p)
 			return (middle(i) < max ? middle(i) : max);
 	}
 	return (max);
-}
-
-void
-histogram_json(struct buf *out, const struct histogram *h)
-{
-	buf_printf(out, "{\"count\":%" PRIu64 ",\"sum_ns\":%" PRIu64, histogram_count(h), get(&h->sum_ns));
-	buf_printf(out, ",\"p50_ns\":%" PRIu64 ",\"p90_ns\":%" PRIu64 ",\"p95_ns\":%" PRIu64, histogram_percentile(h, 0.5),
-	    histogram_percentile(h, 0.9), histogram_percentile(h, 0.95));
-	buf_printf(out, ",\"p99_ns\":%" PRIu64 ",\"p999_ns\":%" PRIu64 ",\"max_ns\":%" PRIu64 "}", histogram_percentile(h, 0.99),
-	    histogram_percentile(h, 0.999), get(&h->max_ns));
 }

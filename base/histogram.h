@@ -13,7 +13,6 @@
 #define BASE_HISTOGRAM_H
 
 #include <stdint.h>
-#include "base/buf.h"
 
 #define HISTOGRAM_MIN_NS 10000ull
 #define HISTOGRAM_MAX_NS 100000000000ull
@@ -32,7 +31,6 @@ uint64_t histogram_count(const struct histogram *);
 uint64_t histogram_up_to(const struct histogram *, uint64_t ns); /* values <= ns; exact when ns is a bucket's bound */
 /* The value below which the share p (0 to 1) of all lie; never more than the largest; 0 when there is none. */
 uint64_t histogram_percentile(const struct histogram *, double p);
-void histogram_json(struct buf *, const struct histogram *); /* {"count":...,"p50_ns":...,"max_ns":...} */
 uint64_t histogram_bound(unsigned bucket); /* its largest value; UINT64_MAX for the last */
 
 #endif

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "base/histogram_json.h"
 #include "base/log.h"
 #include "base/prometheus.h"
 #include "base/text.h"

@@ -1,6 +1,7 @@
 /* server/status_json.c -- status as JSON: everything, with names that stay and units in them. */
 #include <inttypes.h>
 
+#include "base/histogram_json.h"
 #include "server/status.h"
 
 static void
