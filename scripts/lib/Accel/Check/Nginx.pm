@@ -137,14 +137,18 @@ sub else_location ($if, $block) {
 sub check_reads ($report, $block) {
 	my $aio = effective($block, 'aio');
 	my $how = $aio ? $aio->{args}[0] // '' : 'off';
+	my $asks = effective($block, 'auth_request');
 	if ($how !~ /^threads/) {
 		my $verb = value($block, 'sendfile', 'off') eq 'on' ? 'sendfile()' : 'read()';
 		my $at = $aio // around($block, 'http') // around($block, 'server') // $block;
-		$report->finding('aio', 'blocks', $at, where($block),
-			$how eq 'on' ? 'aio on works with directio alone on Linux; for all else ' . "$verb runs in the event loop and waits for the disk"
-			: "$verb runs in the event loop: what the accelerator has not read ahead, it waits for; threads take it away",
-			$aio ? { replace => $aio, in => 'instead of this line', text => "aio threads;\n" }
-			: { after => $at, in => "in the $at->{name} block", text => "aio threads;\n" });
+		my $why = ($how eq 'on' ? 'aio on does nothing without directio: ' : '') . "$verb runs in the event loop and waits for the disk";
+		if ($asks) {
+			$report->note('aio', $at, where($block), "$why for what fcgi-stat-accel has not read ahead (--warm, --behind); aio threads takes that away, "
+				. 'and sends every hot file through the same threads') if $asks->{args}[0] ne 'off';
+		} else {
+			$report->finding('aio', 'blocks', $at, where($block), $why, $aio ? { replace => $aio, in => 'instead of this line', text => "aio threads;\n" }
+				: { after => $at, in => "in the $at->{name} block", text => "aio threads;\n" });
+		}
 	}
 	if (my $d = effective($block, 'directio')) {
 		$report->finding('directio', 'blocks', $d, where($block),

@@ -20,16 +20,19 @@ my $PASS = qr/^(?:proxy|fastcgi|uwsgi|scgi|grpc)_pass\z/;
 sub check_server ($opt, $server, $blocks) {
 	my $report = $opt->{report};
 	my @responders = responders($opt, $server);
+	my ($target) = grep { own($_, 'internal') && serves($_) && root_of($_) && ($_->{args}[0] // '') ne '=' } locations($server);
 	my %looked_at;
 	for my $block (@$blocks) {
 		next if is_internal($block);
 		my $auth = effective($block, 'auth_request');
 		if ($auth && ($auth->{args}[0] // 'off') ne 'off') {
-			my $target = find_location($server, $auth->{args}[0]);
-			check_target($opt, $server, $auth, $target) unless $looked_at{ $auth->{file} . ':' . $auth->{line} }++;
-			check_path($report, $server, $block, $target) if $target && is_ours($target);
+			my $asked = find_location($server, $auth->{args}[0]);
+			check_target($opt, $server, $auth, $asked) unless $looked_at{ $auth->{file} . ':' . $auth->{line} }++;
+			check_path($report, $server, $block, $asked) if $asked && is_ours($asked);
 			check_satisfy($report, $block);
-		} elsif (my ($r) = grep { same_files($_, $block) } @responders) {
+		} elsif (own($block, 'auth_request')) {
+			$report->note('exempt', $auth, where($block), 'auth_request off: its files are opened cold, as is right for what is always in memory');
+		} elsif (!$target && (my ($r) = grep { same_files($_, $block) } @responders)) {
 			$report->finding('accel-internal', 'breaks', $block, where($block),
 				'X-Accel-Redirect leads here, and so does any client that asks for it: past the accelerator, and cold',
 				{ after => $block, in => 'in this location', text => "internal;\n" });
@@ -122,6 +125,8 @@ sub check_target ($opt, $server, $auth, $target) {
 	$report->finding('auth-body', 'breaks', $target, where($target),
 		'the subrequest announces the body of a POST that it does not carry',
 		{ after => $target, in => 'in this location', text => "$body off;\n" }) if value($target, $body, 'on') ne 'off';
+	$report->note('auth-fallback', $target, where($target), 'without error_page 502 503 504 = @name, where a location @name returns 204, '
+		. 'every request is a 500 while the accelerator is not there') unless grep { "@{ $_->{args} }" =~ /50[24]/ } kids($target, 'error_page');
 	check_keepalive($report, $target);
 	return;
 }
@@ -185,8 +190,8 @@ sub defined_elsewhere ($server, $var) {
 sub check_satisfy ($report, $block) {
 	my $d = effective($block, 'satisfy') or return;
 	return unless ($d->{args}[0] // '') eq 'any' && (effective($block, 'allow') || effective($block, 'auth_basic'));
-	$report->finding('satisfy', 'blocks', $d, where($block),
-		'with "any", allow and auth_basic come first and auth_request is skipped when they agree: the file is opened cold',
+	$report->finding('satisfy', 'breaks', $d, where($block),
+		'with "any" the 204 of the accelerator is a permission: it lets in whom allow and auth_basic turned away',
 		{ replace => $d, in => 'instead of this line', text => "satisfy all;\n" });
 	return;
 }
@@ -195,7 +200,7 @@ sub check_satisfy ($report, $block) {
 
 sub add_auth ($opt, $server, $block) {
 	my $alias = (effective($block, 'root', 'alias') // {})->{name} // '';
-	my $lines = 'set $warm_path ' . ($alias eq 'alias' ? '$request_filename' : '$document_root$uri') . ";\nauth_request /.warm;\n";
+	my $lines = 'set $warm_path ' . ($alias eq 'alias' ? '$request_filename' : '$document_root$uri') . ";\nauth_request /stat-accel;\n";
 	my $off = own($block, 'auth_request');
 	$opt->{report}->finding('no-auth-request', 'blocks', $block, where($block),
 		'open() of a file that is not in memory stops the worker and all its clients; "aio threads" does not cover it '
@@ -209,12 +214,12 @@ sub add_auth ($opt, $server, $block) {
 
 # The location to ask, unless the server has one that will do.
 sub warm_location ($opt, $server, $auth) {
-	my $uri = $auth ? $auth->{args}[0] : '/.warm';
+	my $uri = $auth ? $auth->{args}[0] : '/stat-accel';
 	my $there = find_location($server, $uri);
 	return if $there && is_ours($there);
 	my @parts;
 	if ($auth && $there && "@{ $there->{args} }" eq "= $uri") {    # in the way: ask somewhere else
-		($uri = "$uri.warm", push @parts, { replace => $auth, in => 'instead of this line', text => "auth_request $uri;\n" });
+		($uri = "$uri-stat-accel", push @parts, { replace => $auth, in => 'instead of this line', text => "auth_request $uri;\n" });
 	}
 	my $address = $opt->{socket} =~ m{^/} ? "unix:$opt->{socket}" : $opt->{socket};
 	push @parts, { after => $server, in => 'in the server block', text => <<~"EOT" };
@@ -222,8 +227,12 @@ sub warm_location ($opt, $server, $auth) {
 			internal;
 			fastcgi_pass $address;
 			fastcgi_pass_request_body off;
-			fastcgi_param REQUEST_METHOD \$request_method;
 			fastcgi_param WARM_PATH \$warm_path;
+			fastcgi_connect_timeout 1s;
+			error_page 502 503 504 = \@stat_accel_gone;
+		}
+		location \@stat_accel_gone {
+			return 204;
 		}
 		EOT
 	return @parts;
@@ -250,7 +259,6 @@ sub same_files ($responder, $block) {
 sub check_responder ($opt, $server, $loc) {
 	my $report = $opt->{report};
 	my $params = params($loc);
-	my $prefix = $loc->{args}[-1] // '/';
 	$report->finding('accel-path', 'breaks', $loc, where($loc), 'no fastcgi_param names a file: the accelerator answers 403',
 		{ after => $loc, in => 'in this location', text => "fastcgi_param REQUEST_METHOD \$request_method;\nfastcgi_param SCRIPT_FILENAME \$document_root\$uri;\n" })
 		unless $params->{SCRIPT_FILENAME} || $params->{WARM_PATH} || $params->{DOCUMENT_ROOT} && $params->{SCRIPT_NAME};
@@ -258,11 +266,11 @@ sub check_responder ($opt, $server, $loc) {
 	$report->finding('accel-ignored', 'breaks', $ignored, where($loc), 'the header that names the file is ignored: clients get an empty answer',
 		{ replace => $ignored, in => 'instead of this line', text => "# X-Accel-Redirect must not be ignored\n" })
 		if $ignored && grep { lc eq 'x-accel-redirect' } @{ $ignored->{args} };
-	my @targets = grep { is_internal($_) && serves($_) || serves($_) && same_files($loc, $_) } locations($server);
 	my $root = root_of($loc) // $opt->{root} // '/srv/www';
 	$report->finding('accel-target', 'breaks', $loc, where($loc), 'X-Accel-Redirect has nowhere to lead: no internal location serves files',
 		{ after => $server, in => "in the server block; start fcgi-stat-accel with --for=nginx --map $root=/.files",
-			text => "location /.files/ {\n\tinternal;\n\talias " . $root =~ s{/*\z}{/}r . ";\n}\n" }) unless @targets;
+			text => "location /.files/ {\n\tinternal;\n\talias " . $root =~ s{/*\z}{/}r . ";\n}\n" })
+		unless grep { serves($_) && (is_internal($_) || same_files($loc, $_)) } locations($server);
 	return;
 }
 
