@@ -142,9 +142,9 @@ sub check_reads ($report, $block) {
 		my $verb = value($block, 'sendfile', 'off') eq 'on' ? 'sendfile()' : 'read()';
 		my $at = $aio // around($block, 'http') // around($block, 'server') // $block;
 		my $why = ($how eq 'on' ? 'aio on does nothing without directio: ' : '') . "$verb runs in the event loop and waits for the disk";
-		if ($asks) {
+		if ($asks || is_internal($block)) {
 			$report->note('aio', $at, where($block), "$why for what fcgi-stat-accel has not read ahead (--warm, --behind); aio threads takes that away, "
-				. 'and sends every hot file through the same threads') if $asks->{args}[0] ne 'off';
+				. 'and sends every hot file through the same threads') if !$asks || $asks->{args}[0] ne 'off';
 		} else {
 			$report->finding('aio', 'blocks', $at, where($block), $why, $aio ? { replace => $aio, in => 'instead of this line', text => "aio threads;\n" }
 				: { after => $at, in => "in the $at->{name} block", text => "aio threads;\n" });

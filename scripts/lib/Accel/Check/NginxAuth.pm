@@ -30,7 +30,7 @@ sub check_server ($opt, $server, $blocks) {
 			check_target($opt, $server, $auth, $asked) unless $looked_at{ $auth->{file} . ':' . $auth->{line} }++;
 			check_path($report, $server, $block, $asked) if $asked && is_ours($asked);
 			check_satisfy($report, $block);
-		} elsif (own($block, 'auth_request')) {
+		} elsif ($auth) {
 			$report->note('exempt', $auth, where($block), 'auth_request off: its files are opened cold, as is right for what is always in memory');
 		} elsif (!$target && (my ($r) = grep { same_files($_, $block) } @responders)) {
 			$report->finding('accel-internal', 'breaks', $block, where($block),

@@ -133,7 +133,8 @@ sub text ($self) {
 		for my $s (@{ $f->{snippets} }) {
 			if ($s->{advice}) { $out .= wrapped('    ', $s->{advice}); next }
 			my ($at) = map { $s->{$_} // () } qw(after before_end replace);
-			$out .= clean("    Write $s->{in} ($at->{file}:$at->{line})" . ($s->{as_above} ? ', as above.' : ':')) . "\n";
+			my $place = $at->{line} ? "$at->{file}:$at->{line}" : "at the top of $at->{file}";
+			$out .= clean("    Write $s->{in} ($place)" . ($s->{as_above} ? ', as above.' : ':')) . "\n";
 			$out .= join '', map { '        ' . s/\t/    /gr . "\n" } split /\n/, $s->{text} unless $s->{as_above};
 		}
 		$out .= "\n";
