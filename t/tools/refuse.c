@@ -28,7 +28,7 @@ struct named {
 
 static const struct named calls[] = {
 	{"io_uring_setup", SYS_io_uring_setup}, {"io_setup", SYS_io_setup}, {"io_submit", SYS_io_submit},
-	{"memfd_create", SYS_memfd_create}, {"ftruncate", SYS_ftruncate}, {"fallocate", SYS_fallocate},
+	{"mount", SYS_mount}, {"memfd_create", SYS_memfd_create}, {"ftruncate", SYS_ftruncate}, {"fallocate", SYS_fallocate},
 	{NULL, 0},
 };
 

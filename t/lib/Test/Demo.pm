@@ -18,8 +18,8 @@ Test::Demo - one visitor of a hot page beside 16 who read cold files, without an
      100/s by the clock                `- after: asks fcgi-stat-accel about each cold name first
 
 Each measurement has a mount and a server of its own. The hot client does not wait for an answer before it asks
-again, as visitors do not wait for each other: a server that stands still for a second cannot hide it. Milliseconds
-and MB (10^6 bytes).
+again, as visitors do not wait for each other: a server that stands still for a second cannot hide it. What is
+unanswered at the end counts with its age. Milliseconds and MB (10^6 bytes).
 
 =cut
 
@@ -83,7 +83,7 @@ sub _measure ($self, $kind, $spindles) {
 		my $done = $self->{bench}->load_end($cold);
 		return { alone_p99 => $alone->{latency_us}{p99} / 1000, p50 => $hot->{latency_us}{p50} / 1000,
 			p99 => $hot->{latency_us}{p99} / 1000, worst => $hot->{latency_us}{max} / 1000, mb => $done->{mb_per_s},
-			files => $done->{answered}, asked => $hot->{answered}, errors => $hot->{errors}{all} + $done->{errors}{all} };
+			asked => $hot->{answered} + $hot->{unanswered}, answered => $hot->{answered}, files => $done->{answered}, errors => $hot->{errors}{all} + $done->{errors}{all} };
 	});
 }
 

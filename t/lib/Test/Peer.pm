@@ -300,12 +300,12 @@ CONF
 # The first two lines belong into the location that serves the files.
 my %front_lines = (
 	nginx => <<'LINES',
-auth_request /_warm;
-set $warm_path $request_filename;
-location = /_warm {
-	internal; fastcgi_pass unix:SOCKET; fastcgi_pass_request_body off;
-	fastcgi_param WARM_PATH $warm_path;
-}
+set $warm_path $document_root$uri;
+auth_request /stat-accel;
+location = /stat-accel { internal;
+	fastcgi_pass unix:SOCKET;
+	fastcgi_pass_request_body off;
+	fastcgi_param WARM_PATH $warm_path; }
 LINES
 	lighttpd => <<'LINES',
 server.modules += ( "mod_fastcgi" )

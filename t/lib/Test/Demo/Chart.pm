@@ -29,20 +29,30 @@ my @when = (['before', 'as it is'], ['after', 'with fcgi-stat-accel']);
 # Three digits are enough for the eye.
 sub figure ($x) { return $x >= 100 ? sprintf '%.0f', $x : $x >= 10 ? sprintf '%.1f', $x : sprintf '%.2f', $x }
 
+# A latency. Where more requests than the quantile leaves out had no answer at all, the true one is longer.
+my %left_out = (p50 => 0.5, p99 => 0.01, worst => 0.01);
+
+sub latency ($m, $what) {
+	my $open = $m->{asked} && 1 - $m->{answered} / $m->{asked} > $left_out{$what};
+	return ($open ? '>' : '') . figure($m->{$what});
+}
+
+sub answered ($m) { return $m->{asked} ? sprintf '%.0f %%', 100 * $m->{answered} / $m->{asked} : '-' }
+
 sub spindles ($rows) { return uniq map { $_->{spindles} } @$rows }
 
 sub rows_of ($rows, $spindles) { return grep { $_->{spindles} == $spindles } @$rows }
 
 sub table ($rows) {
-	my $form = "  %-18s %-8s %9s   %8s %8s %8s   %9s %8s\n";
-	my $text = sprintf($form, '', '', 'p99 alone', 'p50', 'p99', 'worst', 'cold MB/s', 'of disk');
+	my $form = "  %-18s %-7s %9s %7s %7s %7s %8s   %9s %7s\n";
+	my $text = sprintf($form, '', '', 'p99 alone', 'p50', 'p99', 'worst', 'answered', 'cold MB/s', 'of disk');
 	for my $n (spindles($rows)) {
 		$text .= "$n spindles\n";
 		for my $row (rows_of($rows, $n)) {
 			for my $when (map { $_->[0] } @when) {
 				my $m = $row->{$when};
-				$text .= sprintf $form, $when eq 'before' ? $row->{server} : '', $when, (map { figure($m->{$_}) } qw(alone_p99 p50 p99 worst)),
-				    sprintf('%.1f', $m->{mb}), sprintf('%.0f %%', 100 * $m->{mb} / $row->{disk_mb});
+				$text .= sprintf $form, $when eq 'before' ? $row->{server} : '', $when, figure($m->{alone_p99}), (map { latency($m, $_) } qw(p50 p99 worst)),
+				    answered($m), sprintf('%.1f', $m->{mb}), sprintf('%.0f %%', 100 * $m->{mb} / $row->{disk_mb});
 			}
 		}
 	}
@@ -68,9 +78,9 @@ sub bars ($rows, %opt) {
 		$text .= "$n spindles\n";
 		for my $row (rows_of($rows, $n)) {
 			for my $when (map { $_->[0] } @when) {
-				my $ms = $row->{$when}{p99};
+				my $m = $row->{$when};
 				$text .= sprintf '  %-' . NAMES . "s%-7s%s %s\n", $when eq 'before' ? $row->{server} : '', $when,
-				    bar($when, max(1, int 0.5 + $room * $at->($ms)), %opt), figure($ms);
+				    bar($when, max(1, int 0.5 + $room * $at->($m->{p99})), %opt), latency($m, 'p99');
 			}
 		}
 	}
@@ -165,7 +175,7 @@ svg text{fill:currentColor}rect.before{fill:var(--b)}rect.after{fill:var(--a)}li
 $story<h2>How long hot requests take</h2>
 <p>p99 in ms, on a scale of powers of ten; <span class=before>before</span> and <span class=after>after</span>. The thin line is the worst request.</p>
 $charts<h2>The figures</h2>
-<table><tr><th>server<th><th>p99 alone<th>p50<th>p99<th>worst ms<th>cold MB/s<th>of disk
+<table><tr><th>server<th><th>p99 alone<th>p50<th>p99<th>worst ms<th>answered<th>cold MB/s<th>of disk
 $body</table>
 <h2>What was added to the configuration</h2>
 $lines</html>
@@ -173,12 +183,12 @@ END
 }
 
 sub html_rows ($rows, $n) {
-	my $text = "<tr><th colspan=8>$n spindles\n";
+	my $text = "<tr><th colspan=9>$n spindles\n";
 	for my $row (rows_of($rows, $n)) {
 		for my $when (map { $_->[0] } @when) {
 			my $m = $row->{$when};
 			$text .= join '<td>', "<tr class=$when>", $when eq 'before' ? escaped($row->{server}) : '', $when,
-			    (map { figure($m->{$_}) } qw(alone_p99 p50 p99 worst)), sprintf('%.1f', $m->{mb}), sprintf("%.0f %%\n", 100 * $m->{mb} / $row->{disk_mb});
+			    figure($m->{alone_p99}), (map { escaped(latency($m, $_)) } qw(p50 p99 worst)), answered($m), sprintf('%.1f', $m->{mb}), sprintf("%.0f %%\n", 100 * $m->{mb} / $row->{disk_mb});
 		}
 	}
 	return $text;
@@ -201,7 +211,7 @@ sub drawing ($rows, $n) {
 			my ($p99, $worst) = @{ $rows[$i]{$when} }{qw(p99 worst)};
 			my ($long, $thin) = map { max 2, $room * $at->($_) } $p99, $worst;
 			$svg .= sprintf qq{<rect class=%s x="$left" y="%d" width="%.0f" height="15"/><rect class=%s x="$left" y="%d" width="%.0f" height="1.5"/>}
-			    . qq{<text x="%.0f" y="%d">%s</text>\n}, $when, $y, $long, $when, $y + 7, $thin, $left + $thin + 6, $y + 12, figure($p99);
+			    . qq{<text x="%.0f" y="%d">%s</text>\n}, $when, $y, $long, $when, $y + 7, $thin, $left + $thin + 6, $y + 12, escaped(latency($rows[$i]{$when}, 'p99'));
 			$y += 17;
 		}
 	}
