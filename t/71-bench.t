@@ -10,6 +10,7 @@ use Test::Bench qw(median spread medians);
 use Test::Bench::Backends;
 use Test::Bench::Rig;
 use Test::Bench::Sweep;
+use Test::Peer;
 use Test::Slowfs;
 
 my $script = "$FindBin::Bin/../scripts/bench";
@@ -111,6 +112,22 @@ subtest 'cold' => sub {
 	cmp_ok $r->{through}{'16-spindles'}{'linux-sendfile'}{mb}, '>', 2 * $r->{through}{'2-spindles'}{'linux-sendfile'}{mb}, 'more disks, more bytes';
 	cmp_ok $r->{through}{'16-spindles'}{rig}{cpu}, '>', 0, 'CPU time of the rig';
 	is scalar @{ $r->{aims} }, 2, 'the aims that need no peer';
+};
+
+subtest 'the accelerator' => sub {
+	my ($ok, $why) = Test::Slowfs->usable;
+	plan skip_all => $why unless $ok;
+	plan skip_all => 'lighttpd is not installed' if Test::Peer->missing('lighttpd');
+	my (undef, $r) = bench('--accel', map({ ('--case', $_) } qw(1x100k-16 cold-100k-16 hot-1k)),
+		map { ('--server', $_) } 'lighttpd', 'lighttpd+accel');
+	my ($alone, $with, $rig) = @{ $r->{accel}{'cold-100k-16'} }{'lighttpd', 'lighttpd+accel', 'the rig'};
+	cmp_ok $with->{mb}, '>', 3 * $alone->{mb}, 'more arrives';
+	is $with->{errors}, 0, 'without errors';
+	cmp_ok $with->{reads}, '<', 1.5 * $rig->{reads}, 'nothing is read twice';
+	cmp_ok $with->{accel_cpu}, '>', 0, 'the CPU time of the accelerator';
+	cmp_ok $with->{cpu}, '>', $with->{accel_cpu}, '... counts in';
+	cmp_ok $r->{accel}{'hot-1k'}{'lighttpd+accel exempt'}{cpu}, '<', $r->{accel}{'hot-1k'}{'lighttpd+accel'}{cpu}, 'exempt is cheaper';
+	is scalar @{ $r->{aims} }, 3, 'an aim for each figure that has one';
 };
 
 done_testing;

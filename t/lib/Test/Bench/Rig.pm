@@ -75,14 +75,17 @@ sub _link {
 	link "$self->{root}/$size.bin", "$self->{disk}/$name" or die "$self->{disk}/$name: $!";
 }
 
+# What a server serves.
+sub root { return $_[0]{root} }
+
 # The file with the names of this kind, "small" or "large".
 sub list { return $_[0]{bench}->dir . "/$_[1].list" }
 
 # A file with the first so many names of the small ones, as paths.
 sub absolute_list {
-	my ($self, $files) = @_;
+	my ($self, $files, $kind) = @_;
 	my $list = $self->{bench}->dir . '/absolute.list';
-	open my $in, '<', $self->list('small') or die $self->list('small') . ": $!";
+	open my $in, '<', $self->list($kind // 'small') or die "$list: $!";
 	open my $out, '>', $list or die "$list: $!";
 	while (defined(my $name = <$in>)) {
 		last if $. > $files;
@@ -111,47 +114,66 @@ sub with_server {
 	return $result;
 }
 
-# MB/s, requests/s, latencies in us, and us of CPU per request, for so many cold files of 100 kB.
+# MB/s, requests/s, latencies in us, and us of CPU per request (of accel_cpu those of the accelerator in front), for so many
+# cold files, of 100 kB unless list is "large". What the disk was asked for comes as look-ups, opens and reads for each file.
 sub fetch_each_once {
 	my ($self, $kind, $disk, %arg) = @_;
+	my $list = $arg{list} // 'small';
 	return $self->with_server($kind, $disk, sub {
 		my ($srv) = @_;
-		my $cpu = $srv->cpu;
-		my $r = $self->{bench}->load(-c => $arg{connections}, -u => $self->list('small'), -n => $arg{files},
-			-d => $patience * ideal_seconds($disk, $arg{files}), -t => 60, $srv->url . '/');
+		my $front = $srv->stat_accel;
+		my ($cpu, $accel, $asked) = ($srv->cpu, $front ? $front->cpu : 0, $self->{bench}{disk}->state);
+		my $r = $self->{bench}->load(-c => $arg{connections}, -u => $self->list($list), -n => $arg{files},
+			-d => $patience * ideal_seconds($disk, $arg{files}, $list), -t => 60, $srv->url . '/');
 		$cpu = $srv->cpu - $cpu;
+		$accel = $front->cpu - $accel if $front;
+		my $each = sub { return $r->{answered} ? $_[0] / $r->{answered} : undef };
 		return { mb => $r->{mb_per_s}, rps => $r->{rps}, errors => $r->{errors}{all},
 			p50 => $r->{latency_us}{p50}, p99 => $r->{latency_us}{p99},
-			cpu => $r->{answered} ? 1e6 * $cpu / $r->{answered} : undef };
+			cpu => $each->(1e6 * $cpu), accel_cpu => $each->(1e6 * $accel), $self->_asked($asked, $each) };
 	});
+}
+
+# What the disk was asked since then.
+sub _asked {
+	my ($self, $before, $each) = @_;
+	my $now = $self->{bench}{disk}->state;
+	return map { $_ => $each->($now->{$_} - $before->{$_}) } qw(lookups opens reads);
 }
 
 # MB/s, files/s and us of CPU per file of 64 threads that just open and read (t/bench/plain.c): what the disk can do.
 sub plain {
-	my ($self, $disk, $files) = @_;
+	my ($self, $disk, $files, $kind) = @_;
 	my $others = $self->{bench}->others_begin;
 	my $slow = $self->mount_disk($disk);
-	my $list = $self->absolute_list($files);
-	my $seconds = $patience * ideal_seconds($disk, $files);
+	my $list = $self->absolute_list($files, $kind);
+	my $seconds = $patience * ideal_seconds($disk, $files, $kind);
 	my $bench = $self->{bench};
 	my $plain = $bench->begin($bench->on_server_core, $bench->bin . '/plain', -j => 64, -d => $seconds, $list);
 	my %said = $bench->end($plain) =~ /(\w+)=([\d.]+)/g;
+	my %asked = $self->_asked({ lookups => 0, opens => 0, reads => 0 }, sub { return $said{files} ? $_[0] / $said{files} : undef });
 	$others = $bench->others_end($others, Test::Peer::process_cpu($slow->pid));
 	$slow->stop;
-	return { others => $others, mb => $said{mb_per_s}, rps => $said{files_per_s}, cpu => $said{cpu_us} };
+	return { others => $others, mb => $said{mb_per_s}, rps => $said{files_per_s}, cpu => $said{cpu_us}, %asked };
 }
 
-# Three look-ups and two reads of up to 128 KiB for two files, all spindles busy all the time.
+# All spindles busy all the time. Two files of 100 kB take three look-ups and two reads of up to 128 KiB; one of 10 MB,
+# alone in its directory for as long as it is asked for, two look-ups and 80 reads.
+my %work = (small => [1.5, 1], large => [2, 80]);
+
 sub ideal_seconds {
-	my ($disk, $files) = @_;
-	return $files * (1.5 * $disk->{lookup_ms} + $disk->{read_ms}) / 1000 / $disk->{spindles};
+	my ($disk, $files, $kind) = @_;
+	my ($lookups, $reads) = @{ $work{ $kind // 'small' } };
+	return $files * ($lookups * $disk->{lookup_ms} + $reads * $disk->{read_ms}) / 1000 / $disk->{spindles};
 }
 
-# So many files keep the disk busy for about this time: whole directories, no more than there are names.
+# So many files keep the disk busy for about this time: no more than there are names, small ones in whole directories, large
+# ones enough for 16 clients.
 sub files_for {
-	my ($disk, $seconds) = @_;
-	my $n = 2 * $apart * int($seconds / ideal_seconds($disk, 2 * $apart) + 0.5);
-	return $n < 2 * $apart ? 2 * $apart : $n > $names{small}[0] ? $names{small}[0] : $n;
+	my ($disk, $seconds, $kind) = @_;
+	my ($least, $most) = ($kind // 'small') eq 'small' ? (2 * $apart, $names{small}[0]) : (16, $names{large}[0]);
+	my $n = $least * int($seconds / ideal_seconds($disk, $least, $kind) + 0.5);
+	return $n < $least ? $least : $n > $most ? $most : $n;
 }
 
 1;
