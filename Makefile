@@ -43,7 +43,7 @@ src_of = $(filter-out $(left_out),$(sort $(wildcard $1/*.c $1/*/*.c)))
 obj_of = $(patsubst %.c,$B/obj/%.o,$(call src_of,$1))
 lib_of = $(patsubst %,$B/lib/%.a,$(below_$1))
 
-PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel
+PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel $B/bin/accel-warm
 SCRIPTS  := $(wildcard scripts/accel-*)
 LIBRARY  := $(patsubst scripts/lib/%,%,$(wildcard scripts/lib/Accel/*.pm scripts/lib/Accel/*/*.pm))
 RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c)) \
@@ -84,6 +84,9 @@ $B/bin/fcgi-stat-accel: $B/obj/fcgi-stat-accel/main.o $(call lib_of,fcgi-stat-ac
 $B/bin/accel-check: scripts/accel-check
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)ln -sf $(abspath $<) $@
+$B/bin/accel-warm: $B/obj/fcgi-stat-accel/walk/main.o $(call lib_of,fcgi-stat-accel)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(PKG_LIBS)
 $B/bin/slowfs: $(wildcard t/slowfs/*.[ch])
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $(filter %.c,$^) $(FUSE_FLAGS)
@@ -133,7 +136,7 @@ fuzz: deps
 	@t/fuzz/run $(SECONDS)
 
 # Manual pages come from the tables that the parsers read.
-MAN := $B/man/accel-server.8 $B/man/accel-server.conf.5 $B/man/fcgi-stat-accel.1 \
+MAN := $B/man/accel-server.8 $B/man/accel-server.conf.5 $B/man/fcgi-stat-accel.1 $B/man/accel-warm.1 \
        $(patsubst scripts/%,$B/man/%.1,$(SCRIPTS))
 man: $(MAN)
 $B/man/accel-server.8: $B/bin/accel-server
@@ -143,6 +146,9 @@ $B/man/accel-server.conf.5: $B/bin/accel-server
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)$< --manual=roff >$@
 $B/man/fcgi-stat-accel.1: $B/bin/fcgi-stat-accel
+	@mkdir -p $(@D)
+	$(call say,MAN,$@)$< --manual=roff >$@
+$B/man/accel-warm.1: $B/bin/accel-warm
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)$< --manual=roff >$@
 $B/man/%.1: scripts/%
@@ -163,7 +169,7 @@ clean:
 	rm -rf build
 
 help:
-	@echo 'make            build accel-server and fcgi-stat-accel in build/bin/'
+	@echo 'make            build accel-server, fcgi-stat-accel and accel-warm in build/bin/'
 	@echo 'make run        install what is missing, build, serve a sample directory (DOCROOT=DIR PORT=N)'
 	@echo 'make demo       a slow disk, stock nginx and lighttpd, without and with fcgi-stat-accel; a minute, a table, a chart'
 	@echo 'make check      install what is missing, build, run every test'

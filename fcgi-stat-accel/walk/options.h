@@ -1,0 +1,19 @@
+/* fcgi-stat-accel/walk/options.h -- the command line of accel-warm. */
+#ifndef FCGI_STAT_ACCEL_WALK_OPTIONS_H
+#define FCGI_STAT_ACCEL_WALK_OPTIONS_H
+
+#include "fcgi-stat-accel/walk/conf.h"
+
+#define WALK_OPTIONS_RUN (-1)
+
+/* WALK_OPTIONS_RUN, or the exit status: after --help, --version and --manual, or a mistake, which has been told.  What is in
+ * *conf lives until walk_options_free(). */
+int  walk_options_read(int argc, char **argv, struct walk_conf *conf);
+void walk_options_free(void);
+
+/* "4096", "64k", "16m", "1g" */
+bool walk_options_bytes(const char *text, uint64_t *n);
+/* "stat", "open", "read:BYTES", "read:all" */
+bool walk_options_warm(const char *text, enum warm_how *how, uint64_t *before);
+
+#endif

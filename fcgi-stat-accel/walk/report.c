@@ -1,0 +1,75 @@
+#include "fcgi-stat-accel/walk/report.h"
+
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of standard error and all below */
+static bool	shown;		/* the cursor stands behind a status line */
+static unsigned told;
+
+static void
+put_line(const char *text)
+{
+	pthread_mutex_lock(&lock);
+	fprintf(stderr, "%saccel-warm: %s\n", shown ? "\r\033[K" : "", text);
+	shown = false;
+	pthread_mutex_unlock(&lock);
+}
+
+void
+walk_say(const char *format, ...)
+{
+	va_list args;
+	char *text;
+
+	va_start(args, format);
+	text = g_strdup_vprintf(format, args);
+	va_end(args);
+	put_line(text);
+	g_free(text);
+}
+
+void
+walk_quote(const char *path, GString *out)
+{
+	bool utf8 = g_utf8_validate(path, -1, NULL);
+
+	for (const guchar *p = (const guchar *)path; *p != '\0'; p++) {
+		if (g_ascii_iscntrl(*p) || *p == '"' || *p == '\\' || (*p >= 0x80 && !utf8))
+			g_string_append_printf(out, "\\x%02x", *p);
+		else
+			g_string_append_c(out, (gchar)*p);
+	}
+}
+
+void
+walk_trouble(const struct walk_dir *d, const char *name, const char *why)
+{
+	unsigned nth = __atomic_add_fetch(&told, 1, __ATOMIC_RELAXED);
+	GString *path, *text;
+
+	if (nth > WALK_TOLD_MAX)
+		return;
+	path = g_string_new(NULL);
+	text = g_string_new("\"");
+	walk_dir_path(d, name, path);
+	walk_quote(path->str, text);
+	g_string_append_printf(text, "\": %s", why);
+	put_line(text->str);
+	if (nth == WALK_TOLD_MAX)
+		put_line("more of these are counted, not listed");
+	g_string_free(path, TRUE);
+	g_string_free(text, TRUE);
+}
+
+void
+walk_status_line(const char *text)
+{
+	pthread_mutex_lock(&lock);
+	if (text != NULL || shown)
+		fprintf(stderr, "\r%s\033[K", text != NULL ? text : "");
+	shown = text != NULL;
+	pthread_mutex_unlock(&lock);
+}
