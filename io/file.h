@@ -33,6 +33,8 @@ struct io_file *io_file_ref(struct io_file *);
 void io_file_put(struct io_file *); /* NULL is fine */
 /* These bytes have just been read, so they are in memory: counts for a second. */
 void io_file_proved(struct io_file *, uint64_t off, uint64_t len);
+/* Its page cache holds all these bytes, or is getting them: a hint, never waits. */
+bool io_file_counted(const struct io_file *, uint64_t off, uint64_t len);
 
 /* A backend is a table at the end of its file; backends.def lists them.
  *

@@ -18,10 +18,12 @@ struct io_hot {
 	const char *path;
 	uint64_t resolve;
 	bool look;            /* as IO_STAT: it need not be readable */
-	uint64_t from, bytes; /* of a regular file, as far as it goes: to be in memory too */
+	uint64_t from, bytes; /* of a regular file, as far as it goes: to be in memory too; more than IO_HOT_MAX: -EAGAIN */
 };
 
-/* What is in this directory may be looked up here.  At start-up: blocks. */
+#define IO_HOT_MAX (16u << 20)
+
+/* What is in this directory may be looked up here, and what is mounted below it if that is a local file system too. */
 bool io_hot_root(int root);
 /* 0 with *stx filled, nothing stays open; an error that a thread would find too (-ENOENT); -EAGAIN: ask a thread. */
 int io_open_hot(const struct io_hot *, struct statx *);

@@ -7,10 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include "io/io.h"
 #include "io/mounts.h"
 
 struct mount {
-	uint64_t dev;
+	uint64_t dev, id;
+	bool local;
 	size_t len;
 	char *point;
 };
@@ -39,39 +41,71 @@ unescape(char *s)
 	*to = '\0';
 }
 
+/* A disk of this machine, or its memory: what is in the page cache can be had without asking anybody.  (overlay has its
+ * directories on one of those, as a rule.) */
+static bool
+is_local(const char *type)
+{
+	static const char *const types[] = {"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "ramfs", "overlay"};
+	size_t i;
+
+	for (i = 0; i < NELEM(types); i++) {
+		if (strcmp(type, types[i]) == 0)
+			return (true);
+	}
+	return (false);
+}
+
+/* Takes the point. */
 static void
-add(unsigned maj, unsigned min, char *point)
+add(struct mount m)
 {
 	struct mount *more;
 
 	if (mounts.n == mounts.cap) {
 		more = realloc(mounts.v, (mounts.cap * 2 + 16) * sizeof(*more));
 		if (more == NULL) {
-			free(point);
+			free(m.point);
 			return;
 		}
 		mounts.v = more;
 		mounts.cap = mounts.cap * 2 + 16;
 	}
-	unescape(point);
-	mounts.v[mounts.n++] = (struct mount){makedev(maj, min), strlen(point), point};
+	unescape(m.point);
+	m.len = strlen(m.point);
+	mounts.v[mounts.n++] = m;
+}
+
+/* 36 35 98:0 /root /mount/point rw,noatime shared:1 - ext4 /dev/sda1 rw */
+static void
+read_line(const char *line)
+{
+	const char *rest = strstr(line, " - ");
+	struct mount m = {.len = 0};
+	unsigned id, maj, min;
+	char type[16] = "";
+
+	if (sscanf(line, "%u %*u %u:%u %*s %ms", &id, &maj, &min, &m.point) != 4)
+		return;
+	if (rest != NULL)
+		(void)sscanf(rest, " - %15s", type);
+	m.id = id;
+	m.dev = makedev(maj, min);
+	m.local = is_local(type);
+	add(m);
 }
 
 static void
 read_table(void)
 {
-	char *line = NULL, *point;
-	unsigned maj, min;
+	char *line = NULL;
 	size_t size = 0;
 
 	while (mounts.n > 0)
 		free(mounts.v[--mounts.n].point);
 	rewind(mounts.table);
-	while (getline(&line, &size, mounts.table) > 0) {
-		/* 36 35 98:0 /root /mount/point ... */
-		if (sscanf(line, "%*u %*u %u:%u %*s %ms", &maj, &min, &point) == 3)
-			add(maj, min, point);
-	}
+	while (getline(&line, &size, mounts.table) > 0)
+		read_line(line);
 	free(line);
 }
 
@@ -117,4 +151,20 @@ mounts_dev_below(const char *root, const char *path)
 	}
 	pthread_mutex_unlock(&mounts.lock);
 	return (dev);
+}
+
+bool
+mounts_local(uint64_t id)
+{
+	bool local = false;
+	size_t i;
+
+	pthread_mutex_lock(&mounts.lock);
+	keep_current();
+	for (i = 0; i < mounts.n; i++) {
+		if (mounts.v[i].id == id)
+			local = mounts.v[i].local;
+	}
+	pthread_mutex_unlock(&mounts.lock);
+	return (local);
 }
