@@ -12,7 +12,9 @@
 
 #define PAGE 4096
 
-/* Windows of a file that are on their way at a time. */
+/* Windows of a file that are on their way at a time.  Measured with 16 spindles of 8 ms for 128 KiB (plain threads: 251 MB/s), files of
+ * 10 MB: one client gets 30, 57, 96, 151 MB/s with 1, 2, 4, 8 of them, sixteen clients 251 with each.  The kernel makes two
+ * requests of each, so these are all 16 spindles; more would only make others wait. */
 #define WINDOWS 8
 
 struct window {
@@ -82,7 +84,7 @@ read_over(struct file_read *rd)
 
 	if (rd->last_ns != 0)
 		f->read_ns = rd->last_ns - (f->op.at.opened != 0 ? f->op.at.opened : f->op.at.end);
-	f->cut |= rd->at < rd->end;
+	f->cut |= f->err == 0 && rd->at < rd->end;
 	if (f->err == 0 && rd->at < end && (!rd->stop || rd->late))
 		behind_add(&f->warm->behind, rd->file, rd->at, end, f->client);
 	else
@@ -266,9 +268,10 @@ file_begin(struct warm_file *f)
 
 	f->err = -EXDEV;
 	f->root = 0;
-	r = roots_next(&f->warm->roots, f->path, &f->root, &tail);
-	if (r != NULL)
+	while (f->err == -EXDEV && (r = roots_next(&f->warm->roots, f->path, &f->root, &tail)) != NULL) {
 		f->err = try_hot(f, r, tail);
+		f->root += f->err == -EXDEV;
+	}
 	f->hot = f->err != -EAGAIN;
 	return (f->hot || !open_below(f));
 }
