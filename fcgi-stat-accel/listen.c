@@ -6,6 +6,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -17,17 +18,11 @@
 #define BACKLOG		1024		/* as spawn-fcgi */
 #define FIRST_PASSED_FD 3		/* sd_listen_fds(3) */
 
-union address {
-	struct sockaddr		any;
-	struct sockaddr_un	un;
-	struct sockaddr_in	in;
-	struct sockaddr_in6	in6;
-	struct sockaddr_storage storage;
-};
-
 struct listener {
 	int	       fd;
-	char	     **peers;		/* NULL: everyone */
+	char	     **peers;		/* by TCP; NULL: everyone */
+	uid_t	      *users;		/* by unix socket; NULL: everyone */
+	size_t	       n_users;
 	char	      *path;		/* of a unix socket made here, else NULL */
 	struct stat    made;		/* so that a successor's socket is not removed */
 };
@@ -240,23 +235,23 @@ listen_inherited(struct listener *l, char **why)
 static bool
 is_wildcard(int fd)
 {
-	union address a;
+	union io_addr a;
 	socklen_t len = sizeof(a);
 
-	if (getsockname(fd, &a.any, &len) < 0)
+	if (getsockname(fd, &a.sa, &len) < 0)
 		return (false);
-	if (a.any.sa_family == AF_INET)
+	if (a.family == AF_INET)
 		return (a.in.sin_addr.s_addr == htonl(INADDR_ANY));
-	return (a.any.sa_family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a.in6.sin6_addr));
+	return (a.family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a.in6.sin6_addr));
 }
 
 /* As text, since the list is text; an IPv4 peer of an IPv6 socket as IPv4. */
 static bool
-peer_text(const union address *a, char *text, socklen_t size)
+peer_text(const union io_addr *a, char *text, socklen_t size)
 {
 	const struct in6_addr *six = &a->in6.sin6_addr;
 
-	if (a->any.sa_family == AF_INET)
+	if (a->family == AF_INET)
 		return (inet_ntop(AF_INET, &a->in.sin_addr, text, size) != NULL);
 	if (IN6_IS_ADDR_V4MAPPED(six))
 		return (inet_ntop(AF_INET, &six->s6_addr[12], text, size) != NULL);
@@ -264,20 +259,64 @@ peer_text(const union address *a, char *text, socklen_t size)
 }
 
 static bool
-is_tcp(const union address *a)
-{
-	return (a->any.sa_family == AF_INET || a->any.sa_family == AF_INET6);
-}
-
-static bool
-is_welcome(const struct listener *l, const union address *a)
+is_listed_peer(const struct listener *l, const union io_addr *a)
 {
 	char text[INET6_ADDRSTRLEN];
 
-	if (l->peers == NULL || !is_tcp(a))
-		return (true);
 	return (peer_text(a, text, sizeof(text)) &&
 	    g_strv_contains((const char *const *)l->peers, text));
+}
+
+/* Who connected, whoever has the socket by now: the kernel noted it then. */
+static bool
+is_listed_user(const struct listener *l, int fd)
+{
+	struct ucred who;
+	socklen_t len = sizeof(who);
+
+	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) < 0)
+		return (false);
+	if (who.uid == 0 || who.uid == geteuid())
+		return (true);
+	for (size_t i = 0; i < l->n_users; i++)
+		if (l->users[i] == who.uid)
+			return (true);
+	return (false);
+}
+
+bool
+listen_welcome(const struct listener *l, int fd, const union io_addr *peer)
+{
+	if (peer->family == AF_INET || peer->family == AF_INET6)
+		return (l->peers == NULL || is_listed_peer(l, peer));
+	return (l->users == NULL || is_listed_user(l, fd));
+}
+
+static int
+find_user(const char *name, uid_t *uid)
+{
+	const struct passwd *pw = getpwnam(name);
+	guint64 n;
+
+	if (pw != NULL)
+		*uid = pw->pw_uid;
+	else if (g_ascii_string_to_unsigned(name, 10, 0, (uid_t)-2, &n, NULL))
+		*uid = (uid_t)n;
+	else
+		return (-ENOENT);
+	return (0);
+}
+
+static int
+find_users(struct listener *l, const char *const *names, char **why)
+{
+	if (names == NULL)
+		return (0);
+	l->users = g_new(uid_t, g_strv_length((char **)names) + 1);
+	for (; *names != NULL; names++)
+		if (find_user(*names, &l->users[l->n_users++]) != 0)
+			return (fail(EX_NOUSER, why, "--peer-user %s: there is no such user", *names));
+	return (0);
 }
 
 static char **
@@ -298,8 +337,12 @@ split_peers(const char *list)
 static int
 listen_prepare(struct listener *l, const struct listen_conf *conf, char **why)
 {
+	const int on = 1;
 	int code;
 
+	code = find_users(l, conf->users, why);
+	if (code != 0)
+		return (code);
 	if (conf->address != NULL)
 		code = listen_address(l, conf->address, why);
 	else
@@ -313,6 +356,7 @@ listen_prepare(struct listener *l, const struct listen_conf *conf, char **why)
 		    "--allow-any."));
 	if (fcntl(l->fd, F_SETFL, fcntl(l->fd, F_GETFL) | O_NONBLOCK) < 0)
 		return (fail(EX_OSERR, why, "fcntl: %s", g_strerror(errno)));
+	setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));	/* inherited by what it accepts; a unix socket refuses */
 	return (0);
 }
 
@@ -354,6 +398,7 @@ listen_stop(struct listener **lp)
 	if (l->fd >= 0)
 		close(l->fd);
 	g_strfreev(l->peers);
+	g_free(l->users);
 	g_free(l->path);
 	g_free(l);
 	*lp = NULL;
@@ -363,24 +408,4 @@ int
 listen_fd(const struct listener *l)
 {
 	return (l->fd);
-}
-
-int
-listen_accept(const struct listener *l)
-{
-	const int on = 1;
-	union address a = { .any.sa_family = AF_UNSPEC };
-	socklen_t len = sizeof(a);
-	int fd;
-
-	fd = accept4(l->fd, &a.any, &len, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0)
-		return (-errno);
-	if (!is_welcome(l, &a)) {
-		close(fd);
-		return (-EACCES);
-	}
-	if (is_tcp(&a))
-		setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	return (fd);
 }

@@ -9,11 +9,14 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "io/io.h"
+
 struct listener;
 
 struct listen_conf {
 	const char *address;		/* "unix:PATH" or "HOST:PORT"; NULL: inherited */
 	const char *peers;		/* may connect by TCP, with commas; NULL: all */
+	const char *const *users;	/* may connect to a unix socket, as root and we may; names or numbers, NULL at the end; NULL: all */
 	bool	    allow_any;		/* a wildcard address without peers is meant so */
 };
 
@@ -25,8 +28,7 @@ void listen_stop(struct listener **);
 
 int  listen_fd(const struct listener *);
 
-/* A new connection, non-blocking, or -errno; -EAGAIN when there is none, -EACCES when the peer was
- * not welcome (and is closed already). */
-int  listen_accept(const struct listener *);
+/* May who is at the other end of this connection ask us?  Peer is its address, as accept(2) gave it. */
+bool listen_welcome(const struct listener *, int fd, const union io_addr *peer);
 
 #endif

@@ -1,46 +1,73 @@
-/* fcgi-stat-accel/main.c -- options, limits and signals; then threads and the loop. */
+/* fcgi-stat-accel/main.c -- options, then the socket, threads and the loop; at the end the same backwards. */
 
 #include <errno.h>
 #include <glib.h>
-#include <signal.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/resource.h>
-#include <sys/signalfd.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "fcgi-stat-accel/listen.h"
 #include "fcgi-stat-accel/options.h"
 #include "fcgi-stat-accel/serve.h"
-#include "fcgi-stat-accel/touch.h"
-#include "fcgi-stat-accel/work.h"
+#include "fcgi-stat-accel/signals.h"
+#include "fcgi-stat-accel/warm.h"
+#include "io/blocking.h"
+#include "io/file.h"
+#include "io/io.h"
 
-#define READAHEAD_MAX	  (1024 * 1024 * 1024)
-#define CONNS_MAX	  65536
-#define FDS_OF_A_THREAD	  3		/* its pair of sockets, and the file */
-#define FDS_OF_OURS	  32
+#define CONNS_MAX	65536
+#define FDS_OF_A_THREAD 2		/* a file that it opens, and one that it reads */
+#define FDS_OF_OURS	64		/* those of roots and files in a hurry included */
+#define STUCK_MS	30000		/* a device that holds every thread for so long hangs: no more wait for it */
+#define FAREWELL_MS	100		/* for threads to end; who hangs in the kernel is left there */
 
-/* ---------------------------------------------------------------- what it needs to run */
+/* All that runs: made from the top, freed from the bottom. */
+struct program {
+	const struct options *opt;
+	struct stats	 stats;
+	struct listener *listener;
+	struct io_pools *pools;
+	struct io	*io;
+	struct warm	*warm;
+	int		 signal_fd;
+};
 
+/* Before anything else is opened: a wrong root is the most likely mistake. */
 static int
-add_roots(const struct options *o, struct touch *t)
+check_roots(const char *const *root)
 {
-	int err;
+	int fd, err;
 
-	for (const char *const *dir = o->warm.roots; dir != NULL && *dir != NULL; dir++) {
-		err = touch_add_root(t, *dir);
-		if (err == -ENOSYS) {
-			complain("--root needs openat2(2): Linux 5.6 or newer");
-			return (EX_OSERR);
+	for (; root != NULL && *root != NULL; root++) {
+		err = io_root_open(*root, &fd);
+		if (err == 0) {
+			io_root_close(fd);
+			continue;
 		}
-		if (err != 0) {
-			complain("--root %s: %s", *dir, g_strerror(-err));
-			return (err == -EACCES || err == -EPERM ? EX_NOPERM : EX_CONFIG);
-		}
+		complain("--root %s: %s", *root, g_strerror(-err));
+		return (err == -EACCES || err == -EPERM ? EX_NOPERM : EX_CONFIG);
 	}
 	return (0);
+}
+
+static int
+open_listener(struct program *p)
+{
+	const struct listen_conf conf = {
+		.address = p->opt->listen,
+		.peers = g_getenv("FCGI_WEB_SERVER_ADDRS"),
+		.users = p->opt->peer_users,
+		.allow_any = p->opt->allow_any,
+	};
+	char *why = NULL;
+	int code;
+
+	code = listen_start(&conf, &p->listener, &why);
+	if (code != 0)
+		complain("%s", why);
+	g_free(why);
+	return (code);
 }
 
 /* So many that a thread never finds the last descriptor taken by a connection. */
@@ -58,87 +85,94 @@ choose_max_conns(unsigned threads)
 	return (r.rlim_cur > ours ? (unsigned)MIN(r.rlim_cur - ours, CONNS_MAX) : 1);
 }
 
-/* Blocked before there are threads, so that each inherits it and only the loop hears of them. */
 static int
-catch_signals(void)
+start_loop(struct program *p)
 {
-	sigset_t set;
-
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGQUIT);
-	sigaddset(&set, SIGUSR1);
-	sigprocmask(SIG_BLOCK, &set, NULL);
-	signal(SIGPIPE, SIG_IGN);
-	signal(SIGHUP, SIG_IGN);	/* there is no log to reopen */
-	return (signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-static int
-open_listener(const struct options *o, struct listener **listener)
-{
-	const struct listen_conf conf = {
-		.address = o->listen,
-		.peers = g_getenv("FCGI_WEB_SERVER_ADDRS"),
-		.allow_any = o->allow_any,
+	const struct io_pools_conf pools = {
+		.stat_threads = p->opt->threads, .read_threads = p->opt->threads,
+		.per_device = p->opt->per_device, .max_queue = p->opt->queue, .stuck_ms = STUCK_MS,
 	};
-	char *why = NULL;
-	int code;
+	struct io_conf conf = { .backend = file_backends[0] };
+	int err = io_pools_new(&pools, &p->pools);
 
-	code = listen_start(&conf, listener, &why);
-	if (code != 0)
-		complain("%s", why);
-	g_free(why);
-	return (code);
-}
-
-static int
-serve(struct work_conf *conf, struct listener **listener)
-{
-	struct serve_conf sc = {
-		.threads = conf->threads,
-		.max_conns = choose_max_conns(conf->threads),
-		.signal_fd = catch_signals(),
-	};
-	struct work *work;
-	int err;
-
-	if (sc.signal_fd < 0) {
-		complain("signalfd: %s", g_strerror(errno));
-		return (EX_OSERR);
-	}
-	err = work_start(conf, &work);
 	if (err != 0) {
-		complain("cannot start %u threads: %s", conf->threads, g_strerror(-err));
+		complain("cannot start %u threads: %s", p->opt->threads, g_strerror(-err));
 		return (EX_OSERR);
 	}
-	err = serve_run(&sc, listener, work);
+	conf.pools = p->pools;
+	p->io = io_new(&conf, &err);
+	if (err == 0)
+		err = signals_open(&p->signal_fd);
+	if (err == 0)
+		return (0);
+	complain("cannot start the loop: %s", g_strerror(-err));
+	return (EX_OSERR);
+}
+
+static int
+start_warm(struct program *p)
+{
+	const char *root = NULL;
+	int err = warm_new(&p->opt->warm, p->io, &p->stats, &p->warm, &root);
+
+	if (err == 0)
+		return (0);
+	if (err == -ENOSYS)
+		complain("--root needs openat2(2): Linux 5.6 or newer");
+	else
+		complain("cannot look at files%s%s: %s", root != NULL ? " below " : "", root != NULL ? root : "",
+		    g_strerror(-err));
+	return (EX_OSERR);
+}
+
+static int
+serve(struct program *p)
+{
+	const struct serve_conf conf = {
+		.io = p->io, .warm = p->warm, .stats = &p->stats, .accel = &p->opt->accel,
+		.max_conns = choose_max_conns(p->opt->threads), .signal_fd = p->signal_fd,
+	};
+	int err = serve_run(&conf, &p->listener);
+
 	if (err == -EBUSY) {
 		complain("ended while a thread was still waiting for a file");
 		_exit(0);		/* it may wait for ever */
 	}
 	if (err != 0)
-		complain("epoll: %s", g_strerror(-err));
-	work_stop(&work);
-	close(sc.signal_fd);
+		complain("cannot serve: %s", g_strerror(-err));
 	return (err != 0 ? EX_OSERR : 0);
 }
 
-static int
-run(const struct options *o, struct touch *t)
+static void
+stop(struct program *p)
 {
-	struct stats stats = { 0 };
-	struct work_conf conf = { .threads = o->threads, .accel = &o->accel, .touch = t, .stats = &stats };
-	struct listener *listener = NULL;
-	int code;
+	listen_stop(&p->listener);
+	if (p->signal_fd >= 0)
+		signals_close(p->signal_fd);
+	if (p->warm != NULL)
+		warm_free(&p->warm);
+	while (p->io != NULL && io_busy(p->io))
+		io_run(p->io);
+	io_free(p->io);
+	if (p->pools != NULL)
+		io_pools_free(p->pools, FAREWELL_MS);
+}
 
-	code = add_roots(o, t);
+static int
+run(const struct options *o)
+{
+	struct program p = { .opt = o, .signal_fd = -1 };
+	int code = check_roots(o->warm.roots);
+
 	if (code == 0)
-		code = open_listener(o, &listener);
+		code = open_listener(&p);
 	if (code == 0)
-		code = serve(&conf, &listener);
-	listen_stop(&listener);
+		code = start_loop(&p);
+	if (code == 0)
+		code = start_warm(&p);
+	if (code == 0)
+		code = serve(&p);
+	stop(&p);
 	return (code);
 }
 
@@ -146,14 +180,10 @@ int
 main(int argc, char **argv)
 {
 	struct options o;
-	struct touch *t;
 	int code = options_read(argc, argv, &o);
 
-	if (code == OPTIONS_RUN) {
-		touch_new(o.warm.how == WARM_READ ? MIN(o.warm.before, READAHEAD_MAX) : 0, &t);
-		code = run(&o, t);
-		touch_free(&t);
-	}
+	if (code == OPTIONS_RUN)
+		code = run(&o);
 	options_free();
 	return (code);
 }

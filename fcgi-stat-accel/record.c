@@ -10,11 +10,7 @@ enum { REQUEST_COMPLETE, CANT_MPX_CONN, OVERLOADED, UNKNOWN_ROLE };
 enum { RESPONDER = 1, AUTHORIZER, FILTER };
 enum { KEEP_CONN = 1 };
 
-/* What accel.c reads.  The rest (cookies, user agents) is checked and left behind. */
-static const char *const names[] = {
-	"REQUEST_METHOD", "QUERY_STRING", "HTTP_RANGE", "SCRIPT_FILENAME", "WARM_PATH", "DOCUMENT_ROOT", "SCRIPT_NAME",
-	"PATH_INFO",
-};
+enum { INTO_NOTHING, INTO_BEGIN, INTO_VALUES, INTO_PARAMS };
 
 struct pair {
 	const uint8_t *name, *value;
@@ -22,18 +18,24 @@ struct pair {
 };
 
 void
-record_init(struct record *r, unsigned max_requests)
+record_init(struct record *r, const struct record_conf *conf)
 {
 	memset(r, 0, sizeof(*r));
-	r->max_requests = max_requests;
+	r->conf = conf;
+}
+
+static void
+drop_string(GString **s)
+{
+	if (*s != NULL)
+		g_string_free(*s, TRUE);
+	*s = NULL;
 }
 
 static void
 drop_request(struct record *r)
 {
-	if (r->params != NULL)
-		g_string_free(r->params, TRUE);
-	r->params = NULL;
+	drop_string(&r->params);
 	r->active = false;
 }
 
@@ -41,14 +43,15 @@ void
 record_free(struct record *r)
 {
 	drop_request(r);
+	drop_string(&r->values);
 }
 
 bool
 record_idle(const struct record *r)
 {
 	/* A body that nobody will read may take as long as it likes. */
-	return (!r->active && (r->head_len == 0 || (r->head_len == RECORD_HEAD &&
-	    r->into == INTO_NOTHING)));
+	return (!r->active && !r->held && (r->head_len == 0 ||
+	    (r->head_len == RECORD_HEAD && r->into == INTO_NOTHING)));
 }
 
 static unsigned
@@ -123,14 +126,16 @@ pairs_whole(const uint8_t *p, size_t n)
 static bool
 pair_is(const struct pair *pair, const char *name)
 {
-	return (pair->name_len == strlen(name) && memcmp(pair->name, name, pair->name_len) == 0);
+	return (text_eq((struct text){ (const char *)pair->name, pair->name_len }, text_of(name)));
 }
 
 static bool
-pair_in_use(const struct pair *pair)
+pair_in_use(const struct record_conf *conf, const struct pair *pair)
 {
-	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
-		if (pair_is(pair, names[i]))
+	const struct text name = { (const char *)pair->name, pair->name_len };
+
+	for (size_t i = 0; i < conf->n_names; i++)
+		if (text_eq(conf->names[i], name))
 			return (true);
 	return (false);
 }
@@ -157,42 +162,58 @@ put_pair(GString *out, const struct pair *pair)
 
 /* A NUL would end the name early when it becomes a C string: another file than the one that was
  * asked for.  Then no name at all is passed on, which is answered with 403. */
-static GString *
-pairs_in_use(const GString *params)
+static void
+put_pairs_in_use(const struct record_conf *conf, const GString *params, GString *out)
 {
 	const uint8_t *p = (const uint8_t *)params->str, *end = p + params->len;
-	GString *out = g_string_sized_new(512);
+	const size_t before = out->len;
 	struct pair pair;
 
 	while (p < end && read_pair(&p, end, &pair)) {
-		if (!pair_in_use(&pair))
+		if (!pair_in_use(conf, &pair))
 			continue;
 		if (memchr(pair.value, '\0', pair.value_len) != NULL) {
-			g_string_truncate(out, 0);
+			g_string_truncate(out, before);
 			break;
 		}
 		put_pair(out, &pair);
 	}
-	return (out);
+}
+
+static void
+put_params(const struct record *r, GString *out)
+{
+	const size_t head = out->len;
+	size_t len;
+
+	put_head(out, PARAMS, r->id, 0);
+	put_pairs_in_use(r->conf, r->params, out);
+	len = out->len - head - RECORD_HEAD;
+	if (len == 0)				/* an empty record ends the stream: one is enough */
+		return;
+	out->str[head + 4] = (char)(len >> 8);
+	out->str[head + 5] = (char)len;
+	put_head(out, PARAMS, r->id, 0);
 }
 
 GString *
 record_take(struct record *r)
 {
 	const uint8_t begin[8] = { 0, r->role, KEEP_CONN };
-	GString *pairs = pairs_in_use(r->params);
-	GString *out = g_string_sized_new(4 * RECORD_HEAD + pairs->len);
+	GString *out = g_string_sized_new(512);
 
 	put_head(out, BEGIN_REQUEST, r->id, sizeof(begin));
 	g_string_append_len(out, (const char *)begin, sizeof(begin));
-	if (pairs->len > 0) {			/* an empty record would end the stream */
-		put_head(out, PARAMS, r->id, pairs->len);
-		g_string_append_len(out, pairs->str, pairs->len);
-	}
-	put_head(out, PARAMS, r->id, 0);
-	g_string_free(pairs, TRUE);
+	put_params(r, out);
 	drop_request(r);
+	r->running = true;
 	return (out);
+}
+
+void
+record_answered(struct record *r)
+{
+	r->running = false;
 }
 
 /* ---------------------------------------------------------------- one whole record */
@@ -200,8 +221,8 @@ record_take(struct record *r)
 static enum record_result
 end_begin(struct record *r, GString *reply)
 {
-	unsigned id = head_id(r), role = r->small[0] << 8 | r->small[1];
-	bool keep = r->small[2] & KEEP_CONN;
+	unsigned id = head_id(r), role = r->begin[0] << 8 | r->begin[1];
+	bool keep = r->begin[2] & KEEP_CONN;
 
 	if (r->active && id == r->id)
 		return (RECORD_BAD);
@@ -213,8 +234,8 @@ end_begin(struct record *r, GString *reply)
 		put_end(reply, id, UNKNOWN_ROLE);
 		return (keep ? RECORD_MORE : RECORD_CLOSE);
 	}
-	r->id = id;
-	r->role = role;
+	r->id = (uint16_t)id;
+	r->role = (uint8_t)role;
 	r->keep = keep;
 	r->active = true;
 	r->params = g_string_sized_new(1024);
@@ -224,11 +245,12 @@ end_begin(struct record *r, GString *reply)
 static enum record_result
 end_abort(struct record *r, GString *reply)
 {
-	if (!r->active || head_id(r) != r->id)
+	if ((!r->active && !r->running) || head_id(r) != r->id)
 		return (RECORD_MORE);
 	put_end(reply, r->id, REQUEST_COMPLETE);
 	drop_request(r);
-	return (r->keep ? RECORD_MORE : RECORD_CLOSE);
+	r->running = false;
+	return (RECORD_ABORT);
 }
 
 /* The request is complete when its names are: a body is of no use here, and authorizers send
@@ -253,34 +275,50 @@ put_value(GString *out, const char *name, const char *value)
 	put_pair(out, &pair);
 }
 
-/* libfcgi says 1/1/0 whatever the number of threads; ours is the truth. */
-static enum record_result
-end_get_values(struct record *r, GString *reply)
+static void
+put_number(GString *out, const char *name, unsigned n)
 {
-	const uint8_t *p = r->small, *end = p + r->small_len;
+	char number[16];
+
+	g_snprintf(number, sizeof(number), "%u", n);
+	put_value(out, name, number);
+}
+
+/* libfcgi says 1/1/0 whatever the application can do; ours is the truth. */
+static enum record_result
+answer_values(const struct record *r, GString *reply)
+{
+	const uint8_t *p = (const uint8_t *)r->values->str, *end = p + r->values->len;
 	size_t head = reply->len, len;
 	bool conns = false, reqs = false, mpxs = false;
 	struct pair pair;
-	char number[16];
 
-	if (!pairs_whole(p, r->small_len))
+	if (!pairs_whole(p, r->values->len))
 		return (RECORD_BAD);
 	while (p < end && read_pair(&p, end, &pair)) {
 		conns |= pair_is(&pair, "FCGI_MAX_CONNS");
 		reqs |= pair_is(&pair, "FCGI_MAX_REQS");
 		mpxs |= pair_is(&pair, "FCGI_MPXS_CONNS");
 	}
-	g_snprintf(number, sizeof(number), "%u", r->max_requests);
 	put_head(reply, GET_VALUES_RESULT, 0, 0);
 	if (conns)
-		put_value(reply, "FCGI_MAX_CONNS", number);
+		put_number(reply, "FCGI_MAX_CONNS", r->conf->max_conns);
 	if (reqs)
-		put_value(reply, "FCGI_MAX_REQS", number);
+		put_number(reply, "FCGI_MAX_REQS", r->conf->max_reqs);
 	if (mpxs)
 		put_value(reply, "FCGI_MPXS_CONNS", "0");
 	len = reply->len - head - RECORD_HEAD;
-	reply->str[head + 5] = (char)len;	/* at most 61 bytes */
+	reply->str[head + 5] = (char)len;	/* at most 69 bytes */
 	return (RECORD_MORE);
+}
+
+static enum record_result
+end_get_values(struct record *r, GString *reply)
+{
+	enum record_result result = answer_values(r, reply);
+
+	drop_string(&r->values);
+	return (result);
 }
 
 static enum record_result
@@ -319,22 +357,23 @@ read_head(struct record *r)
 {
 	unsigned type = r->head[1], id = head_id(r);
 
-	r->left = r->head[4] << 8 | r->head[5];
+	r->left = (uint16_t)(r->head[4] << 8 | r->head[5]);
 	r->padding = r->head[6];
 	r->into = INTO_NOTHING;
-	r->small_len = 0;
 	if (r->head[0] != 1)
 		return (false);
 	if (id == 0 && type == GET_VALUES) {
-		r->into = INTO_SMALL;
-		return (r->left <= RECORD_SMALL_MAX);
+		r->into = INTO_VALUES;
+		r->values = g_string_sized_new(r->left);
+		return (r->left <= RECORD_VALUES_MAX);
 	}
 	if (id == 0)
 		return (type > UNKNOWN_TYPE);
 	switch (type) {
 	case BEGIN_REQUEST:
-		r->into = INTO_SMALL;
-		return (r->left == 8);
+		r->into = INTO_BEGIN;
+		r->begin_len = 0;
+		return (r->left == sizeof(r->begin));
 	case PARAMS:
 		if (!r->active || id != r->id)
 			return (true);
@@ -351,9 +390,9 @@ read_head(struct record *r)
 static size_t
 take_head(struct record *r, const uint8_t *p, size_t n)
 {
-	n = MIN(n, RECORD_HEAD - r->head_len);
+	n = MIN(n, RECORD_HEAD - (size_t)r->head_len);
 	memcpy(r->head + r->head_len, p, n);
-	r->head_len += n;
+	r->head_len += (uint8_t)n;
 	return (n);
 }
 
@@ -363,11 +402,13 @@ take_content(struct record *r, const uint8_t *p, size_t n)
 	n = MIN(n, r->left);
 	if (r->into == INTO_PARAMS)
 		g_string_append_len(r->params, (const char *)p, n);
-	if (r->into == INTO_SMALL) {
-		memcpy(r->small + r->small_len, p, n);
-		r->small_len += n;
+	if (r->into == INTO_VALUES)
+		g_string_append_len(r->values, (const char *)p, n);
+	if (r->into == INTO_BEGIN) {
+		memcpy(r->begin + r->begin_len, p, n);
+		r->begin_len += (uint8_t)n;
 	}
-	r->left -= n;
+	r->left -= (uint16_t)n;
 	return (n);
 }
 
@@ -375,40 +416,49 @@ static size_t
 take_padding(struct record *r, size_t n)
 {
 	n = MIN(n, r->padding);
-	r->padding -= n;
+	r->padding -= (uint8_t)n;
 	return (n);
 }
 
-/* Takes some bytes of one record, at least one; *whole when the record ends with them. */
+/* One request at a time: the next one waits until this one is answered. */
 static bool
-take(struct record *r, const uint8_t *p, size_t n, size_t *used, bool *whole)
+is_next_request(const struct record *r)
 {
-	if (r->head_len < RECORD_HEAD) {
-		*used += take_head(r, p, n);
-		if (r->head_len < RECORD_HEAD)
-			return (true);
-		if (!read_head(r))
-			return (false);
-	} else if (r->left > 0)
-		*used += take_content(r, p, n);
-	else
-		*used += take_padding(r, n);
-	*whole = r->left == 0 && r->padding == 0;
-	return (true);
+	return (r->running && r->head[0] == 1 && r->head[1] == BEGIN_REQUEST);
+}
+
+/* Takes some bytes of one record. */
+static enum record_result
+take(struct record *r, const uint8_t *p, size_t n, size_t *used)
+{
+	if (r->head_len == RECORD_HEAD && !r->held) {
+		*used += r->left > 0 ? take_content(r, p, n) : take_padding(r, n);
+		return (RECORD_MORE);
+	}
+	*used += take_head(r, p, n);
+	if (r->head_len < RECORD_HEAD)
+		return (RECORD_MORE);
+	r->held = is_next_request(r);
+	if (r->held)
+		return (RECORD_HOLD);
+	return (read_head(r) ? RECORD_MORE : RECORD_BAD);
+}
+
+static bool
+is_whole(const struct record *r)
+{
+	return (r->head_len == RECORD_HEAD && r->left == 0 && r->padding == 0);
 }
 
 enum record_result
 record_feed(struct record *r, const uint8_t *p, size_t n, size_t *used, GString *reply)
 {
 	enum record_result result = RECORD_MORE;
-	bool whole;
 
 	*used = 0;
 	while (*used < n && result == RECORD_MORE) {
-		whole = false;
-		if (!take(r, p + *used, n - *used, used, &whole))
-			return (RECORD_BAD);
-		if (whole)
+		result = take(r, p + *used, n - *used, used);
+		if (result == RECORD_MORE && is_whole(r))
 			result = end_record(r, reply);
 	}
 	return (result);

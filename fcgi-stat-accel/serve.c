@@ -1,578 +1,314 @@
 #include "fcgi-stat-accel/serve.h"
 
 #include <errno.h>
-#include <stdint.h>
-#include <string.h>
-#include <sys/epoll.h>
-#include <sys/queue.h>
-#include <sys/signalfd.h>
-#include <sys/socket.h>
-#include <time.h>
+#include <signal.h>
 #include <unistd.h>
 
-#include "fcgi-stat-accel/record.h"
+#include "base/clock.h"
+#include "fcgi-stat-accel/conn.h"
 
-#define INPUT_MAX   (64 * 1024)		/* one receive; also bounds what one reply can grow to */
-#define EVENTS_MAX  256
-#define ACCEPT_MAX  64			/* in a row; then others have their turn */
-#define REST_MAX    1024		/* as long as the backlog is */
-#define DRAIN_MS    1500		/* "ends within two seconds" */
-#define PAUSE_MS    100			/* no descriptors: look again after this */
-
-/* Each is a queue ordered by the time of entry, so deadlines cost a look at its head.  A state is
- * entered with nothing armed. */
-#define CONN_STATES(S)						\
-	S(quiet,  0,	 "kept, nothing asked")			\
-	S(read,	  10000, "the rest of a request is missing")	\
-	S(answer, 0,	 "a thread has it")			\
-	S(write,  10000, "the peer does not take its answer")	\
-	S(linger, 1000,	 "answered; the peer closes first")
-
-enum state {
-#define S(name, limit, doc) ST_##name,
-	CONN_STATES(S)
-#undef S
-	STATES
-};
-
-static const int limit_ms[STATES] = {
-#define S(name, limit, doc) limit,
-	CONN_STATES(S)
-#undef S
-};
-
-struct conn {
-	TAILQ_ENTRY(conn) link;
-	int	      fd;
-	enum state    state;
-	bool	      last;		/* close after what is in out */
-	int64_t	      since;		/* ms: when the state was entered */
-	struct record record;
-	GString	     *out;		/* NULL when there is nothing to send */
-	size_t	      sent;
-	GBytes	     *rest;		/* received behind the request that is being answered */
-	struct job    job;
-};
-
-TAILQ_HEAD(queue, conn);
+#define DRAIN_MS 1500u			/* "ends within two seconds" */
+#define LEAVE_MS 300u			/* of that, for answers to those who were told to come again */
+#define PAUSE_MS 100u			/* no descriptors: look again after this */
+#define LOOK_MS	 1u			/* between two looks at what has come; not 0: that would be the same round */
+#define STILL	 2u			/* looks in a row that saw nothing: all that came before the signal is here */
 
 struct serve {
 	const struct serve_conf *conf;
+	struct conns	 all;
+	struct text	*names;
 	struct listener **listener;
-	struct work	 *work;
-	int		  epoll;
-	int64_t		  now;		/* ms, CLOCK_MONOTONIC */
-	struct queue	  in[STATES], gone;
-	unsigned	  conns;
-	bool		  accepting, draining;
-	int64_t		  resume_at, drain_end;
-	uint8_t		  input[INPUT_MAX];
+
+	struct io_sock	 door;		/* the listening socket */
+	union io_addr	 peer;
+	struct io_op	 accept;
+	struct io_op	 pause;		/* timer: accepting goes on */
+
+	struct io_sock	 signals;
+	struct io_op	 signal;
+
+	struct io_op	 look, end;	/* timers while draining */
+	uint64_t	 events;	/* at the last look */
+	unsigned	 still;
+	unsigned	 given_up;
+	bool		 accepting, pausing, listening, leaving;
+	unsigned	 ops;		/* of ours in flight */
 };
 
-/* What an event is about, when it is not a connection. */
-static char on_listener, on_work, on_signal;
-
-static void conn_receive(struct serve *, struct conn *);
-static void conn_feed(struct serve *, struct conn *, const uint8_t *, size_t);
-
-static int64_t
-clock_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ((int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000);
-}
-
-static int
-watch(struct serve *s, int op, int fd, uint32_t events, void *what)
-{
-	struct epoll_event ev = { .events = events, .data.ptr = what };
-
-	return (epoll_ctl(s->epoll, op, fd, &ev));
-}
-
-/* ---------------------------------------------------------------- a connection */
+static void accept_next(struct serve *);
 
 static void
-conn_enter(struct serve *s, struct conn *c, enum state state)
+submit(struct serve *s, struct io_op *op)
 {
-	TAILQ_REMOVE(&s->in[c->state], c, link);
-	TAILQ_INSERT_TAIL(&s->in[state], c, link);
-	c->state = state;
-	c->since = s->now;
-}
-
-/* Once: until it fires and somebody asks again, the kernel says nothing of this connection. */
-static void
-conn_arm(struct serve *s, struct conn *c, uint32_t events)
-{
-	watch(s, EPOLL_CTL_MOD, c->fd, events | EPOLLONESHOT, c);
-}
-
-/* Freed after the batch of events, which may still name it. */
-static void
-conn_close(struct serve *s, struct conn *c)
-{
-	TAILQ_REMOVE(&s->in[c->state], c, link);
-	TAILQ_INSERT_TAIL(&s->gone, c, link);
-	close(c->fd);
-	c->fd = -1;
-	s->conns--;
+	s->ops++;
+	io_submit(s->conf->io, op);
 }
 
 static void
-conn_free(struct conn *c)
+start_timer(struct serve *s, struct io_op *op, unsigned ms, void (*done)(struct io_op *))
 {
-	record_free(&c->record);
-	if (c->out != NULL)
-		g_string_free(c->out, TRUE);
-	g_clear_pointer(&c->rest, g_bytes_unref);
-	g_free(c);
-}
-
-static void
-conn_new(struct serve *s, int fd)
-{
-	struct conn *c = g_new0(struct conn, 1);
-
-	c->fd = fd;
-	c->state = ST_quiet;
-	c->since = s->now;
-	record_init(&c->record, s->conf->threads);
-	TAILQ_INSERT_TAIL(&s->in[ST_quiet], c, link);
-	s->conns++;
-	if (watch(s, EPOLL_CTL_ADD, fd, EPOLLIN | EPOLLONESHOT, c) < 0)
-		conn_close(s, c);
-}
-
-/* More is needed: from a peer that owes the rest of a request, or may be silent for as long as
- * it likes. */
-static void
-conn_wait(struct serve *s, struct conn *c)
-{
-	bool idle = record_idle(&c->record);
-
-	if (idle && s->draining) {
-		conn_close(s, c);
-		return;
-	}
-	if (idle || c->state != ST_read)	/* dripping does not move the deadline */
-		conn_enter(s, c, idle ? ST_quiet : ST_read);
-	conn_arm(s, c, EPOLLIN);
-}
-
-/* The peer may still be sending a body.  Closing with unread bytes would be a reset, which
- * overtakes our answer. */
-static void
-conn_linger(struct serve *s, struct conn *c)
-{
-	shutdown(c->fd, SHUT_WR);
-	conn_enter(s, c, ST_linger);
-	conn_arm(s, c, EPOLLIN);
-}
-
-static void
-conn_discard(struct serve *s, struct conn *c)
-{
-	ssize_t n = recv(c->fd, s->input, sizeof(s->input), 0);
-
-	if (n > 0 || (n < 0 && (errno == EAGAIN || errno == EINTR)))
-		conn_arm(s, c, EPOLLIN);
-	else
-		conn_close(s, c);
-}
-
-/* All is sent: what came in behind the request is next, then the socket. */
-static void
-conn_next(struct serve *s, struct conn *c)
-{
-	GBytes *rest = c->rest;
-	const uint8_t *p;
-	size_t n;
-
-	g_string_free(c->out, TRUE);
-	c->out = NULL;
-	c->sent = 0;
-	if (c->last) {
-		conn_linger(s, c);
-		return;
-	}
-	if (rest == NULL) {
-		conn_wait(s, c);
-		return;
-	}
-	c->rest = NULL;
-	p = g_bytes_get_data(rest, &n);
-	conn_feed(s, c, p, n);
-	g_bytes_unref(rest);
-}
-
-static void
-conn_send(struct serve *s, struct conn *c)
-{
-	ssize_t n = send(c->fd, c->out->str + c->sent, c->out->len - c->sent, MSG_NOSIGNAL);
-
-	if (n < 0 && errno != EAGAIN && errno != EINTR) {
-		conn_close(s, c);
-		return;
-	}
-	c->sent += MAX(n, 0);
-	if (c->sent == c->out->len) {
-		conn_next(s, c);
-		return;
-	}
-	if (c->state != ST_write || n > 0)	/* progress moves the deadline */
-		conn_enter(s, c, ST_write);
-	conn_arm(s, c, EPOLLOUT);
-}
-
-static void
-conn_submit(struct serve *s, struct conn *c)
-{
-	c->last = !c->record.keep || s->draining;
-	c->job.bytes = record_take(&c->record);
-	conn_enter(s, c, ST_answer);
-	work_submit(s->work, &c->job);
-}
-
-static void
-conn_answered(struct serve *s, struct conn *c)
-{
-	GString *answer = c->job.bytes;
-
-	c->job.bytes = NULL;
-	c->last |= s->draining;
-	if (answer->len == 0) {
-		g_string_free(answer, TRUE);
-		conn_close(s, c);
-		return;
-	}
-	if (c->out == NULL)
-		c->out = answer;
-	else {
-		g_string_append_len(c->out, answer->str, answer->len);
-		g_string_free(answer, TRUE);
-	}
-	conn_send(s, c);
-}
-
-static void
-conn_keep_rest(struct conn *c, const uint8_t *p, size_t n)
-{
-	if (n > 0)
-		c->rest = g_bytes_new(p, n);
-}
-
-/* Replies that need no file wait in out until a request behind them is answered, or the bytes
- * end. */
-static void
-conn_feed(struct serve *s, struct conn *c, const uint8_t *p, size_t n)
-{
-	enum record_result result;
-	size_t used;
-
-	if (c->out == NULL)
-		c->out = g_string_new(NULL);
-	result = record_feed(&c->record, p, n, &used, c->out);
-	switch (result) {
-	case RECORD_REQUEST:
-		conn_keep_rest(c, p + used, n - used);
-		conn_submit(s, c);
-		return;
-	case RECORD_BAD:
-		conn_close(s, c);
-		return;
-	case RECORD_CLOSE:
-		c->last = true;
-		break;
-	case RECORD_MORE:
-		break;
-	}
-	if (c->out->len > 0)
-		conn_send(s, c);
-	else
-		conn_next(s, c);
-}
-
-/* Once per event: who floods us has its next turn after all the others. */
-static void
-conn_receive(struct serve *s, struct conn *c)
-{
-	ssize_t n = recv(c->fd, s->input, sizeof(s->input), 0);
-
-	if (n > 0)
-		conn_feed(s, c, s->input, n);
-	else if (n < 0 && (errno == EAGAIN || errno == EINTR))
-		conn_wait(s, c);
-	else
-		conn_close(s, c);
-}
-
-static void
-conn_event(struct serve *s, struct conn *c)
-{
-	switch (c->state) {
-	case ST_quiet:
-	case ST_read:
-		conn_receive(s, c);
-		break;
-	case ST_write:
-		conn_send(s, c);
-		break;
-	case ST_linger:
-		conn_discard(s, c);
-		break;
-	case ST_answer:
-	case STATES:
-		break;
-	}
+	io_op_init(op, IO_TIMER, done);
+	op->deadline_ms = ms;
+	submit(s, op);
 }
 
 /* ---------------------------------------------------------------- new connections */
 
 static void
-accept_pause(struct serve *s)
+pause_ended(struct io_op *op)
 {
-	if (!s->accepting)
-		return;
-	watch(s, EPOLL_CTL_DEL, listen_fd(*s->listener), 0, NULL);
-	s->accepting = false;
-}
+	struct serve *s = container_of(op, struct serve, pause);
 
-/* EPOLLEXCLUSIVE: spawn-fcgi -F gives one socket to several processes; one of them wakes. */
-static void
-accept_resume(struct serve *s)
-{
-	if (s->accepting || *s->listener == NULL)
-		return;
-	s->accepting = watch(s, EPOLL_CTL_ADD, listen_fd(*s->listener), EPOLLIN | EPOLLEXCLUSIVE,
-	    &on_listener) == 0;
-	s->resume_at = 0;
-}
-
-/* A web server opens a kept connection again when it needs it; a new one has a request to ask. */
-static bool
-make_room(struct serve *s)
-{
-	struct conn *c = TAILQ_FIRST(&s->in[ST_quiet]);
-
-	if (c == NULL)
-		return (false);
-	conn_close(s, c);
-	return (true);
+	s->ops--;
+	s->pausing = false;
+	accept_next(s);
 }
 
 static void
 accept_later(struct serve *s)
 {
-	accept_pause(s);
-	s->resume_at = s->now + PAUSE_MS;
+	s->pausing = true;
+	start_timer(s, &s->pause, PAUSE_MS, pause_ended);
 }
 
-/* False when it is enough for now. */
-static bool
-accept_one(struct serve *s)
+/* A web server opens a kept connection again when it needs it; a new one has a request to ask.  When its descriptor is
+ * free, see conn_gone(). */
+static void
+make_room(struct serve *s)
 {
-	int fd;
-
-	if (s->conns >= s->conf->max_conns && !make_room(s)) {
+	if (conns_make_room(&s->all))
+		STATS_COUNT(s->conf->stats, crowded_out);
+	else
 		accept_later(s);
-		return (false);
-	}
-	fd = listen_accept(*s->listener);
-	if (fd >= 0)
-		conn_new(s, fd);
-	else if (fd == -EMFILE || fd == -ENFILE || fd == -ENOBUFS || fd == -ENOMEM) {
-		if (!make_room(s))
-			accept_later(s);
-		return (false);
-	}
-	return (fd != -EAGAIN);
 }
 
 static void
-accept_some(struct serve *s)
+take_conn(struct serve *s, int fd)
 {
-	for (int i = 0; i < ACCEPT_MAX && s->accepting && accept_one(s); i++)
-		;
+	bool welcome = listen_welcome(*s->listener, fd, &s->peer);
+
+	if (welcome)
+		STATS_COUNT(s->conf->stats, accepted);
+	else
+		STATS_COUNT(s->conf->stats, refused);
+	conn_open(&s->all, fd, welcome);
+}
+
+static void
+accepted(struct io_op *op)
+{
+	struct serve *s = container_of(op, struct serve, accept);
+
+	s->ops--;
+	s->accepting = false;
+	if (op->res >= 0)
+		take_conn(s, (int)op->res);
+	if (!s->listening)
+		listen_stop(s->listener);
+	else if (op->res >= 0)
+		accept_next(s);
+	else if (op->res == -EMFILE || op->res == -ENFILE || op->res == -ENOBUFS || op->res == -ENOMEM)
+		make_room(s);
+	else
+		accept_later(s);
+}
+
+static void
+accept_next(struct serve *s)
+{
+	if (!s->listening || s->accepting || s->pausing)
+		return;
+	if (s->conf->stats->conns >= s->conf->max_conns) {
+		make_room(s);
+		return;
+	}
+	s->accepting = true;
+	submit(s, &s->accept);
+}
+
+static void
+conn_gone(struct conns *all)
+{
+	accept_next(container_of(all, struct serve, all));
+}
+
+static void
+stop_listening(struct serve *s)
+{
+	if (!s->listening)
+		return;
+	s->listening = false;
+	if (s->accepting)
+		io_cancel(s->conf->io, &s->accept);
+	else
+		listen_stop(s->listener);
+	if (s->pausing)
+		io_cancel(s->conf->io, &s->pause);
 }
 
 /* ---------------------------------------------------------------- the end */
 
-/* Who connected before the signal is still served: with the listener, those nobody accepted are
- * reset. */
+/* Who connected before the signal is still served, and a kept connection may hold a request that came just before it.  So
+ * nothing is closed before the kernel has nothing more to tell: with the listener, those nobody accepted are reset. */
 static void
-accept_rest(struct serve *s)
+looked(struct io_op *op)
 {
-	for (int i = 0; i < REST_MAX && s->accepting && accept_one(s); i++)
-		;
+	struct serve *s = container_of(op, struct serve, look);
+
+	s->ops--;
+	s->still = s->events == s->all.events ? s->still + 1 : 0;
+	s->events = s->all.events;
+	if (s->still < STILL && !s->leaving)
+		start_timer(s, &s->look, LOOK_MS, looked);
+	else {
+		stop_listening(s);
+		conns_leave(&s->all);
+	}
 }
 
-/* A kept connection may hold a request that came just before the signal: one last look at each. */
+/* Time is up. */
 static void
-drain_quiet(struct serve *s)
+left(struct io_op *op)
 {
-	struct conn *c;
+	struct serve *s = container_of(op, struct serve, end);
 
-	while ((c = TAILQ_FIRST(&s->in[ST_quiet])) != NULL)
-		conn_receive(s, c);	/* none stays: see conn_wait() */
+	s->ops--;
+	if (op->res == -ECANCELED)
+		return;
+	stop_listening(s);
+	conns_close(&s->all);
+}
+
+static void
+give_up(struct io_op *op)
+{
+	struct serve *s = container_of(op, struct serve, end);
+
+	s->ops--;
+	if (op->res == -ECANCELED)
+		return;
+	s->leaving = true;
+	s->given_up = conns_give_up(&s->all);
+	start_timer(s, &s->end, LEAVE_MS, left);
 }
 
 static void
 drain(struct serve *s)
 {
-	s->draining = true;
-	s->drain_end = s->now + DRAIN_MS;
-	accept_rest(s);
-	accept_pause(s);
-	s->resume_at = 0;
-	listen_stop(s->listener);
-	drain_quiet(s);
+	s->all.draining = true;
+	s->events = s->all.events;
+	start_timer(s, &s->look, LOOK_MS, looked);
+	start_timer(s, &s->end, DRAIN_MS - LEAVE_MS, give_up);
 }
 
 static void
-take_signal(struct serve *s)
+take_signal(struct serve *s, int number)
 {
-	struct signalfd_siginfo info;
-
-	if (read(s->conf->signal_fd, &info, sizeof(info)) != sizeof(info))
+	if (number == SIGHUP || number == SIGUSR2)
 		return;
-	if (s->draining)
-		_exit(128 + (int)info.ssi_signo);	/* asked twice: at once */
+	if (s->all.draining)
+		_exit(128 + number);		/* asked twice: at once */
 	drain(s);
 }
 
-static bool
-finished(const struct serve *s)
+static void
+signalled(struct io_op *op)
 {
-	return (s->draining && (s->conns == 0 || s->now >= s->drain_end));
+	struct serve *s = container_of(op, struct serve, signal);
+
+	s->ops--;
+	for (int64_t i = 0; i < op->res; i++)
+		take_signal(s, op->recv.buf[i]);
+	if (op->res > 0)
+		submit(s, op);
 }
 
 /* ---------------------------------------------------------------- the loop */
 
 static void
-take_answers(struct serve *s)
+name_variables(struct serve *s)
 {
-	struct job *j, *next;
+	const char **names = accel_variables(s->conf->accel);
+	size_t n = g_strv_length((char **)names);
 
-	for (j = work_done(s->work); j != NULL; j = next) {
-		next = j->next;
-		conn_answered(s, (struct conn *)((char *)j - offsetof(struct conn, job)));
-	}
-}
-
-static void
-expire(struct serve *s)
-{
-	struct conn *c;
-
-	for (int i = 0; i < STATES; i++)
-		while (limit_ms[i] > 0 && (c = TAILQ_FIRST(&s->in[i])) != NULL &&
-		    s->now - c->since >= limit_ms[i])
-			conn_close(s, c);
-	if (s->resume_at != 0 && s->now >= s->resume_at)
-		accept_resume(s);
-}
-
-static void
-free_gone(struct serve *s)
-{
-	struct conn *c;
-
-	while ((c = TAILQ_FIRST(&s->gone)) != NULL) {
-		TAILQ_REMOVE(&s->gone, c, link);
-		conn_free(c);
-	}
-}
-
-/* ms until something is due, -1 when nothing is. */
-static int
-next_due(const struct serve *s)
-{
-	int64_t due = INT64_MAX;
-	struct conn *c;
-
-	for (int i = 0; i < STATES; i++)
-		if (limit_ms[i] > 0 && (c = TAILQ_FIRST(&s->in[i])) != NULL)
-			due = MIN(due, c->since + limit_ms[i]);
-	if (s->resume_at != 0)
-		due = MIN(due, s->resume_at);
-	if (s->draining)
-		due = MIN(due, s->drain_end);
-	return (due == INT64_MAX ? -1 : (int)MAX(due - s->now, 0));
-}
-
-static void
-take_event(struct serve *s, void *what)
-{
-	if (what == &on_listener)
-		accept_some(s);
-	else if (what == &on_work)
-		take_answers(s);
-	else if (what == &on_signal)
-		take_signal(s);
-	else if (((struct conn *)what)->fd >= 0)	/* not closed earlier in this batch */
-		conn_event(s, what);
-}
-
-static void
-turn(struct serve *s)
-{
-	struct epoll_event ev[EVENTS_MAX];
-	int n = epoll_wait(s->epoll, ev, EVENTS_MAX, next_due(s));
-
-	s->now = clock_ms();
-	for (int i = 0; i < n; i++)
-		take_event(s, ev[i].data.ptr);
-	expire(s);
-	free_gone(s);
-}
-
-/* Connections whose job is with a thread are left to the end of the process. */
-static int
-close_all(struct serve *s)
-{
-	struct conn *c;
-
-	for (int i = 0; i < STATES; i++)
-		while (i != ST_answer && (c = TAILQ_FIRST(&s->in[i])) != NULL)
-			conn_close(s, c);
-	free_gone(s);
-	close(s->epoll);
-	return (s->conns == 0 ? 0 : -EBUSY);
+	s->names = g_new(struct text, n);
+	for (size_t i = 0; i < n; i++)
+		s->names[i] = text_of(names[i]);
+	g_free(names);
+	s->all.record = (struct record_conf){
+		.names = s->names, .n_names = n,
+		.max_conns = s->conf->max_conns,
+		.max_reqs = s->conf->max_conns,	/* one on each: a request holds nothing that runs out earlier */
+	};
 }
 
 static int
 serve_open(struct serve *s)
 {
-	for (int i = 0; i < STATES; i++)
-		TAILQ_INIT(&s->in[i]);
-	TAILQ_INIT(&s->gone);
-	s->now = clock_ms();
-	s->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (s->epoll < 0 || watch(s, EPOLL_CTL_ADD, work_fd(s->work), EPOLLIN, &on_work) < 0 ||
-	    watch(s, EPOLL_CTL_ADD, s->conf->signal_fd, EPOLLIN, &on_signal) < 0)
-		return (-errno);
-	accept_resume(s);
-	return (s->accepting ? 0 : -errno);
+	s->all.io = s->conf->io;
+	s->all.warm = s->conf->warm;
+	s->all.stats = s->conf->stats;
+	s->all.accel = s->conf->accel;
+	s->all.gone = conn_gone;
+	name_variables(s);
+	conns_init(&s->all);
+	return (request_reader_new(&s->all.reader));
+}
+
+static void
+serve_begin(struct serve *s)
+{
+	s->conf->stats->conns_max = s->conf->max_conns;
+	io_sock_init(&s->signals, s->conf->signal_fd);
+	io_op_init(&s->signal, IO_RECV, signalled);
+	s->signal.sock = &s->signals;
+	submit(s, &s->signal);
+	io_sock_init(&s->door, listen_fd(*s->listener));
+	io_op_init(&s->accept, IO_ACCEPT, accepted);
+	s->accept.sock = &s->door;
+	s->accept.accept.peer = &s->peer;
+	s->listening = true;
+	accept_next(s);
+}
+
+static bool
+finished(const struct serve *s)
+{
+	return (s->all.draining && !s->listening && s->conf->stats->conns == 0);
+}
+
+/* What is left are timers, and the signals. */
+static void
+serve_end(struct serve *s)
+{
+	s->leaving = true;
+	io_cancel(s->conf->io, &s->end);
+	io_cancel(s->conf->io, &s->signal);
+	while (s->ops > 0)
+		io_run(s->conf->io);
+}
+
+static void
+serve_close(struct serve *s)
+{
+	request_reader_free(&s->all.reader);
+	conns_free(&s->all);
+	g_free(s->names);
 }
 
 int
-serve_run(const struct serve_conf *conf, struct listener **listener, struct work *work)
+serve_run(const struct serve_conf *conf, struct listener **listener)
 {
-	struct serve *s = g_new0(struct serve, 1);
-	int err;
+	struct serve s = { .conf = conf, .listener = listener };
+	int err = serve_open(&s);
 
-	s->conf = conf;
-	s->listener = listener;
-	s->work = work;
-	err = serve_open(s);
-	while (err == 0 && !finished(s))
-		turn(s);
-	if (err == 0)
-		err = close_all(s);
-	if (err != -EBUSY)		/* else a thread writes to a job in there */
-		g_free(s);
+	if (err == 0) {
+		serve_begin(&s);
+		while (!finished(&s))
+			io_run(conf->io);
+		serve_end(&s);
+		err = s.given_up > 0 ? -EBUSY : 0;
+	}
+	serve_close(&s);
 	return (err);
 }

@@ -1,25 +1,28 @@
-/* fcgi-stat-accel/serve.h -- the loop: connections of web servers in, whole requests to the
- * threads.
+/* fcgi-stat-accel/serve.h -- takes connections and signals; runs the loop until it has been told to end.
  *
- * A kept connection costs a descriptor and a few hundred bytes until a whole request lies here;
- * a thread is taken only then.  So 200 kept connections live on 3 threads, and half a request
- * holds nobody.
+ * A kept connection costs a descriptor and a few hundred bytes, a request no thread: ten thousand of them live on one
+ * loop, and the threads that may sleep are those that open files (warm.h).
  */
 #ifndef FCGI_STAT_ACCEL_SERVE_H
 #define FCGI_STAT_ACCEL_SERVE_H
 
+#include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/listen.h"
-#include "fcgi-stat-accel/work.h"
+#include "fcgi-stat-accel/stats.h"
+#include "fcgi-stat-accel/warm.h"
 
 struct serve_conf {
-	unsigned threads;		/* as told to GET_VALUES */
+	struct io   *io;
+	struct warm *warm;
+	struct stats *stats;
+	const struct accel_conf *accel;
 	unsigned max_conns;		/* beyond it the one that is silent for longest is closed */
-	int	 signal_fd;		/* signalfd(2): the first one drains, the second one ends */
+	int	 signal_fd;		/* signals_open() */
 };
 
-/* Takes the listener (NULL afterwards: new connections are for others).  Returns after a drain:
- * 0 when every request that was running has been answered, -EBUSY when some thread still has
- * one; or -errno when it could not begin. */
-int serve_run(const struct serve_conf *, struct listener **, struct work *);
+/* Takes the listener (NULL afterwards: new connections are for others).  Returns after a drain: 0 when every request has
+ * been answered from its file, -EBUSY when some were told that it took too long; or -errno when it could not begin.
+ * Nothing of this file is in flight then. */
+int serve_run(const struct serve_conf *, struct listener **);
 
 #endif

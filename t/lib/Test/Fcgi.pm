@@ -261,14 +261,14 @@ sub drive {
 	return \%r;
 }
 
-# Names of its threads that touch files.
+# Names of its threads that open files.
 sub threads {
 	my ($self) = @_;
 	my @names;
 	for my $file (glob "/proc/$self->{pid}/task/*/comm") {
 		open my $h, '<', $file or next;
 		chomp(my $name = <$h> // '');
-		push @names, $name if $name =~ /^touch-/;
+		push @names, $name if $name =~ /^stat-/;
 	}
 	return @names;
 }

@@ -4,8 +4,17 @@
 
 #include <string.h>
 
-/* A transcript of what record_feed() says: R request (id, k for keep, bytes), C close, B bad, ?
- * when the peer owes us more; then | and the reply in hex. */
+static const struct text names[] = {
+	{ "SCRIPT_FILENAME", 15 }, { "WARM_PATH", 9 },
+};
+static const struct record_conf conf = {
+	.names = names, .n_names = G_N_ELEMENTS(names), .max_conns = 1000, .max_reqs = 20,
+};
+
+static bool answer_at_once = true;		/* else when the next request begins */
+
+/* A transcript of what record_feed() says: R request (id, k for keep, bytes), H the next one is held back, A abort,
+ * C close, B bad, ? when the peer owes us more; then | and the reply in hex. */
 static void
 note_request(GString *log, struct record *r)
 {
@@ -17,6 +26,8 @@ note_request(GString *log, struct record *r)
 		g_string_append_printf(log, "%02x", (uint8_t)bytes->str[i]);
 	g_string_append(log, "]");
 	g_string_free(bytes, TRUE);
+	if (answer_at_once)
+		record_answered(r);
 }
 
 /* False when the connection would be closed. */
@@ -29,6 +40,11 @@ feed(struct record *r, const uint8_t *p, size_t n, GString *log, GString *reply)
 		switch (record_feed(r, p, n, &used, reply)) {
 		case RECORD_MORE:    g_assert_cmpuint(used, ==, n); break;
 		case RECORD_REQUEST: note_request(log, r); break;
+		case RECORD_HOLD:
+			g_string_append_c(log, 'H');
+			record_answered(r);
+			break;
+		case RECORD_ABORT:   g_string_append_c(log, 'A'); break;
 		case RECORD_CLOSE:   g_string_append_c(log, 'C'); return (false);
 		case RECORD_BAD:     g_string_append_c(log, 'B'); return (false);
 		}
@@ -58,7 +74,7 @@ transcript(const GString *in, size_t step, size_t split)
 	struct record r;
 	bool open = true;
 
-	record_init(&r, 20);
+	record_init(&r, &conf);
 	if (step == 0)
 		open = feed(&r, p, split, log, reply) &&
 		    feed(&r, p + split, in->len - split, log, reply);
@@ -285,7 +301,7 @@ test_a_long_path_fits(void)
 	g_assert_cmpuint(pair->len, ==, RECORD_PARAMS_MAX);
 	rec(s, 4, 1, pair->str, pair->len);
 	REC(s, 4, 1, "");
-	record_init(&r, 1);
+	record_init(&r, &conf);
 	g_assert_cmpint(record_feed(&r, (uint8_t *)s->str, s->len, &used, NULL), ==,
 	    RECORD_REQUEST);
 	g_string_free(pair, TRUE);
@@ -304,8 +320,8 @@ test_management(void)
 	REC(s, 9, 0, "\x0e\x00" "FCGI_MAX_CONNS" "\x0d\x00" "FCGI_MAX_REQS"
 	    "\x0f\x00" "FCGI_MPXS_CONNS"
 	    "\x05\x00" "OTHER");
-	check(s, "|010a000000350000"
-	    "0e02464347495f4d41585f434f4e4e533230"
+	check(s, "|010a000000370000"
+	    "0e04464347495f4d41585f434f4e4e5331303030"
 	    "0d02464347495f4d41585f524551533230"
 	    "0f01464347495f4d5058535f434f4e4e5330");
 	s = g_string_new(NULL);
@@ -333,14 +349,44 @@ test_abort(void)
 	GString *s = new_begun();
 
 	REC(s, 2, 1, "");
-	check(s, "|0103000100080000" "0000000000000000");
-	s = g_string_new(NULL);
-	begin(s, 1, 1, 0);
-	REC(s, 2, 1, "");
-	check(s, "C|0103000100080000" "0000000000000000");
+	check(s, "A|0103000100080000" "0000000000000000");
 	s = g_string_new(NULL);
 	REC(s, 2, 7, "");			/* nothing of that number runs */
 	check(s, "|");
+}
+
+/* While its file is looked up. */
+static void
+test_abort_of_what_was_taken(void)
+{
+	GString *s = new_begun();
+
+	REC(s, 4, 1, "");
+	REC(s, 5, 1, "half a body");
+	REC(s, 2, 1, "");
+	REC(s, 2, 1, "");			/* once is enough */
+	begin(s, 2, 1, 1);
+	REC(s, 4, 2, "");
+	answer_at_once = false;
+	check(s, NONE_X "A" "R2k[0101000200080000" "0001010000000000" "0104000200000000]"
+	    "|0103000100080000" "0000000000000000");
+	answer_at_once = true;
+}
+
+static void
+test_the_next_request_is_held_back(void)
+{
+	GString *s = new_begun();
+
+	REC(s, 4, 1, "");
+	REC(s, 5, 1, "");
+	REC(s, 4, 1, "late names");		/* of no interest */
+	REC(s, 77, 0, "");			/* answered all the same */
+	begin(s, 1, 1, 1);
+	REC(s, 4, 1, "");
+	answer_at_once = false;
+	check(s, NONE_X "H" NONE_X "|010b000000080000" "4d00000000000000");
+	answer_at_once = true;
 }
 
 static void
@@ -445,6 +491,8 @@ main(int argc, char **argv)
 	g_test_add_func("/record/management", test_management);
 	g_test_add_func("/record/management-within-a-request", test_management_within_a_request);
 	g_test_add_func("/record/abort", test_abort);
+	g_test_add_func("/record/abort-of-what-was-taken", test_abort_of_what_was_taken);
+	g_test_add_func("/record/next-request-is-held-back", test_the_next_request_is_held_back);
 	g_test_add_func("/record/no-multiplexing", test_no_multiplexing);
 	g_test_add_func("/record/unknown-role", test_unknown_role);
 	g_test_add_func("/record/what-ends-the-connection", test_what_ends_the_connection);

@@ -1,0 +1,421 @@
+#include "fcgi-stat-accel/conn_impl.h"
+
+#include <errno.h>
+
+#define REQUEST_MS 10000u		/* for a whole request, from its first byte */
+#define WRITE_MS   10000u		/* without progress */
+#define LINGER_MS  1000u		/* for the peer to close after our FIN */
+#define OUT_MAX	   (16u << 10)		/* of answers to requests in a row; then others have their turn */
+
+void
+conn_move(struct conn *c, struct list *where)
+{
+	list_del(&c->link);
+	list_add_tail(where, &c->link);
+}
+
+struct turn *
+conn_turn(struct conn *c)
+{
+	if (c->turn == NULL) {
+		c->turn = g_new0(struct turn, 1);
+		c->turn->conn = c;
+	}
+	return (c->turn);
+}
+
+static void
+drop_string(GString **s)
+{
+	if (*s != NULL)
+		g_string_free(*s, TRUE);
+	*s = NULL;
+}
+
+static void
+turn_free(struct conn *c)
+{
+	struct turn *t = c->turn;
+
+	if (t == NULL)
+		return;
+	must(t->request == NULL && t->sending == NULL);
+	drop_string(&t->next);
+	drop_string(&t->rest);
+	g_free(t);
+	c->turn = NULL;
+}
+
+bool
+conn_waits(const struct conn *c)
+{
+	return (c->turn != NULL && c->turn->request != NULL);
+}
+
+static bool
+is_sending(const struct conn *c)
+{
+	return (c->turn != NULL && c->turn->sending != NULL);
+}
+
+/* ---------------------------------------------------------------- the end of one */
+
+static void
+closed(struct io_op *op)
+{
+	struct conn *c = container_of(op, struct conn, op);
+	struct conns *all = c->all;
+
+	record_free(&c->record);
+	g_free(c);
+	all->stats->conns--;
+	all->gone(all);
+}
+
+/* Once nothing of it is the engine's any more. */
+static void
+conn_reap(struct conn *c)
+{
+	if (c->receiving || is_sending(c))
+		return;
+	turn_free(c);
+	io_op_init(&c->op, IO_CLOSE, closed);
+	c->op.sock = &c->sock;
+	io_submit(c->all->io, &c->op);
+}
+
+void
+conn_close(struct conn *c)
+{
+	must(!c->closing);
+	c->closing = true;
+	list_del(&c->link);
+	if (conn_waits(c)) {
+		conn_forget_request(c);
+		STATS_COUNT(c->all->stats, aborted);
+	}
+	if (c->receiving)
+		io_cancel(c->all->io, &c->op);
+	if (is_sending(c))
+		io_cancel(c->all->io, &c->turn->send);
+	conn_reap(c);
+}
+
+/* ---------------------------------------------------------------- receiving */
+
+static uint32_t
+time_left(const struct conn *c, uint32_t limit_ms)
+{
+	uint64_t gone = (io_now(c->all->io) - c->since_ns) / NS_PER_MS;
+
+	return (gone < limit_ms ? limit_ms - (uint32_t)gone : 1);
+}
+
+/* 0: as long as it likes.  Dripping does not move a deadline. */
+static uint32_t
+patience(const struct conn *c)
+{
+	if (!c->owed)
+		return (0);
+	return (time_left(c, c->lingering ? LINGER_MS : REQUEST_MS));
+}
+
+/* One that began under another rule is called back, and comes here again. */
+static void
+conn_receive(struct conn *c)
+{
+	uint32_t ms = patience(c);
+
+	if (!c->receiving) {
+		c->op.deadline_ms = ms;
+		c->receiving = true;
+		io_submit(c->all->io, &c->op);
+	} else if ((c->op.deadline_ms == 0) != (ms == 0))
+		io_cancel(c->all->io, &c->op);
+}
+
+static void
+owe(struct conn *c, bool owed)
+{
+	if (owed && !c->owed)
+		c->since_ns = io_now(c->all->io);
+	c->owed = owed;
+}
+
+/* Nothing is under way: the peer owes the rest of a request, or may be silent for as long as it likes. */
+static void
+conn_wait(struct conn *c)
+{
+	bool idle = record_idle(&c->record);
+
+	if (idle && c->all->leaving) {
+		conn_close(c);
+		return;
+	}
+	conn_move(c, idle ? &c->all->quiet : &c->all->busy);
+	owe(c, !idle);
+	conn_receive(c);
+}
+
+/* The peer may still be sending a body.  Closing with unread bytes would be a reset, which overtakes our answer. */
+static void
+conn_linger(struct conn *c)
+{
+	turn_free(c);
+	io_sock_shutdown(&c->sock);
+	c->lingering = true;
+	c->owed = false;
+	owe(c, true);
+	conn_move(c, &c->all->busy);
+	conn_receive(c);
+}
+
+/* ---------------------------------------------------------------- sending */
+
+static void
+send_more(struct turn *t)
+{
+	t->iov.iov_base = t->sending->str + t->sent;
+	t->iov.iov_len = t->sending->len - t->sent;
+	io_submit(t->conn->all->io, &t->send);
+}
+
+static void
+sent(struct io_op *op)
+{
+	struct turn *t = container_of(op, struct turn, send);
+	struct conn *c = t->conn;
+
+	t->sent += op->res > 0 ? (size_t)op->res : 0;
+	if (!c->closing && op->res > 0 && t->sent < t->sending->len) {
+		send_more(t);			/* progress: the deadline begins anew */
+		return;
+	}
+	drop_string(&t->sending);
+	if (op->res == -ETIMEDOUT)
+		STATS_COUNT(c->all->stats, too_slow);
+	if (c->closing)
+		conn_reap(c);
+	else if (op->res < 0)
+		conn_close(c);
+	else
+		conn_go_on(c);
+}
+
+static void
+start_sending(struct turn *t, GString *bytes)
+{
+	t->sending = bytes;
+	t->sent = 0;
+	io_op_init(&t->send, IO_SEND, sent);
+	t->send.sock = &t->conn->sock;
+	t->send.deadline_ms = WRITE_MS;
+	t->send.send.iov = &t->iov;
+	t->send.send.n = 1;
+	send_more(t);
+}
+
+/* What is in out goes out, behind what is on its way already. */
+void
+conn_put(struct conn *c)
+{
+	const GString *out = c->all->out;
+	struct turn *t;
+
+	if (out->len == 0)
+		return;
+	t = conn_turn(c);
+	if (t->sending == NULL)
+		start_sending(t, g_string_new_len(out->str, (gssize)out->len));
+	else if (t->next == NULL)
+		t->next = g_string_new_len(out->str, (gssize)out->len);
+	else
+		g_string_append_len(t->next, out->str, (gssize)out->len);
+}
+
+/* ---------------------------------------------------------------- bytes to requests */
+
+/* False: the connection cannot go on. */
+static bool
+take_result(struct conn *c, enum record_result result)
+{
+	switch (result) {
+	case RECORD_REQUEST:
+		return (conn_take_request(c));
+	case RECORD_ABORT:
+		conn_abort_request(c);
+		break;
+	case RECORD_CLOSE:
+		c->last = true;
+		break;
+	case RECORD_BAD:
+		STATS_COUNT(c->all->stats, malformed);
+		c->last = true;			/* answers to what came before it go out */
+		return (c->all->out->len > 0 || is_sending(c));
+	case RECORD_MORE:
+	case RECORD_HOLD:
+		break;
+	}
+	return (true);
+}
+
+static void
+keep_rest(struct conn *c, const uint8_t *p, size_t n)
+{
+	must(conn_turn(c)->rest == NULL && !c->receiving);
+	c->turn->rest = g_string_new_len((const char *)p, (gssize)n);
+}
+
+/* All answers to what is in these bytes leave in one send. */
+static void
+conn_feed(struct conn *c, const uint8_t *p, size_t n)
+{
+	enum record_result result = RECORD_MORE;
+	GString *out = c->all->out;
+	size_t used;
+
+	g_string_truncate(out, 0);
+	while (n > 0 && !c->last && result != RECORD_HOLD && out->len < OUT_MAX) {
+		result = record_feed(&c->record, p, n, &used, out);
+		p += used;
+		n -= used;
+		if (!take_result(c, result)) {
+			conn_close(c);
+			return;
+		}
+	}
+	if (result == RECORD_HOLD || (n > 0 && !c->last))
+		keep_rest(c, p, n);
+	conn_put(c);
+	conn_go_on(c);
+}
+
+static void
+feed_rest(struct conn *c)
+{
+	GString *rest = c->turn->rest;
+
+	c->turn->rest = NULL;
+	conn_feed(c, (const uint8_t *)rest->str, rest->len);
+	g_string_free(rest, TRUE);
+}
+
+/* While a file is looked up the connection is listened to: the peer may abort, or go. */
+void
+conn_go_on(struct conn *c)
+{
+	struct turn *t = c->turn;
+
+	if (t != NULL && t->sending == NULL && t->next != NULL) {
+		start_sending(t, t->next);
+		t->next = NULL;
+	}
+	if (conn_waits(c)) {
+		c->owed = false;
+		if (t->rest == NULL)
+			conn_receive(c);
+		return;
+	}
+	if (is_sending(c))
+		return;
+	if (c->last)
+		conn_linger(c);
+	else if (t != NULL && t->rest != NULL)
+		feed_rest(c);
+	else {
+		turn_free(c);
+		conn_wait(c);
+	}
+}
+
+static void
+received(struct io_op *op)
+{
+	struct conn *c = container_of(op, struct conn, op);
+
+	c->receiving = false;
+	if (c->closing) {
+		conn_reap(c);
+		return;
+	}
+	if (op->res == -ETIMEDOUT && !c->lingering)
+		STATS_COUNT(c->all->stats, too_slow);
+	if (op->res > 0) {
+		c->all->events++;
+		conn_move(c, &c->all->busy);	/* it is not the one to make room */
+	}
+	if (op->res == 0 && is_sending(c) && !conn_waits(c))
+		c->last = true;			/* it has said its last word, and reads on */
+	else if (op->res > 0 && !c->lingering && !c->last)
+		conn_feed(c, (const uint8_t *)op->recv.buf, (size_t)op->res);
+	else if (op->res > 0 || op->res == -ECANCELED)
+		c->lingering ? conn_receive(c) : conn_go_on(c);
+	else
+		conn_close(c);
+}
+
+/* ---------------------------------------------------------------- all of them */
+
+void
+conns_init(struct conns *all)
+{
+	list_init(&all->quiet);
+	list_init(&all->busy);
+	all->path = g_string_new(NULL);
+	all->reply = g_string_new(NULL);
+	all->out = g_string_new(NULL);
+}
+
+void
+conns_free(struct conns *all)
+{
+	must(all->stats->conns == 0);
+	g_string_free(all->path, TRUE);
+	g_string_free(all->reply, TRUE);
+	g_string_free(all->out, TRUE);
+}
+
+void
+conn_open(struct conns *all, int fd, bool welcome)
+{
+	struct conn *c = g_new0(struct conn, 1);
+
+	c->all = all;
+	c->id = ++all->ids;
+	list_init(&c->link);
+	record_init(&c->record, &all->record);
+	io_sock_init(&c->sock, fd);
+	io_op_init(&c->op, IO_RECV, received);
+	c->op.sock = &c->sock;
+	all->stats->conns++;
+	all->events++;
+	if (welcome)
+		conn_wait(c);
+	else
+		conn_close(c);
+}
+
+bool
+conns_make_room(struct conns *all)
+{
+	if (list_empty(&all->quiet))
+		return (false);
+	conn_close(list_entry(all->quiet.next, struct conn, link));
+	return (true);
+}
+
+void
+conns_leave(struct conns *all)
+{
+	all->leaving = true;
+	while (conns_make_room(all))
+		;
+}
+
+void
+conns_close(struct conns *all)
+{
+	conns_leave(all);
+	while (!list_empty(&all->busy))
+		conn_close(list_entry(all->busy.next, struct conn, link));
+}

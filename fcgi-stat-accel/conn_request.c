@@ -1,0 +1,117 @@
+#include "fcgi-stat-accel/conn_impl.h"
+
+#include <errno.h>
+
+/* Its answer is due, or nobody wants it any more. */
+static void
+stop_waiting(struct conn *c)
+{
+	g_string_free(c->turn->request, TRUE);
+	c->turn->request = NULL;
+	c->all->stats->waiting--;
+}
+
+/* Its variables lie with the reader.  False: the connection cannot go on. */
+static bool
+answer(struct conn *c, char **params, const struct warm_found *found, uint64_t began_ns)
+{
+	struct conns *all = c->all;
+
+	g_string_truncate(all->reply, 0);
+	accel_reply(all->accel, params, all->path->str, found, all->stats, all->reply);
+	histogram_add(&all->stats->total, io_now(all->io) - began_ns);
+	record_answered(&c->record);
+	c->last |= !c->record.keep || all->draining;
+	return (request_answer(all->reader, all->reply, all->out));
+}
+
+/* Read once more: a request that waits keeps its bytes and nothing of libfcgi. */
+static void
+file_found(struct warm_wait *w)
+{
+	struct turn *t = container_of(w, struct turn, wait);
+	struct conn *c = t->conn;
+	struct conns *all = c->all;
+	char **params = request_read(all->reader, t->request);
+	uint64_t from;
+
+	stop_waiting(c);
+	g_string_truncate(all->out, 0);
+	if (params != NULL)
+		accel_path(all->accel, params, all->path, &from);	/* as the first time */
+	if (params != NULL && answer(c, params, &w->found, t->began_ns)) {
+		conn_put(c);
+		conn_go_on(c);
+	} else
+		conn_close(c);
+}
+
+static void
+wait_for_file(struct conn *c, GString *request)
+{
+	request_drop(c->all->reader);
+	c->turn->request = request;
+	c->turn->began_ns = io_now(c->all->io);
+	c->all->stats->waiting++;
+	conn_move(c, &c->all->busy);
+}
+
+bool
+conn_take_request(struct conn *c)
+{
+	struct conns *all = c->all;
+	GString *request = record_take(&c->record);
+	char **params = request_read(all->reader, request);
+	struct warm_wait *w = &conn_turn(c)->wait;
+	bool good;
+
+	STATS_COUNT(all->stats, requests);
+	*w = (struct warm_wait){ .done = file_found, .client = c->id };
+	if (params == NULL) {
+		g_string_free(request, TRUE);
+		return (false);
+	}
+	w->found.err = accel_path(all->accel, params, all->path, &w->from);
+	if (w->found.err == 0 && !warm_file(all->warm, all->path->str, w)) {
+		wait_for_file(c, request);
+		return (true);
+	}
+	good = answer(c, params, &w->found, io_now(all->io));
+	g_string_free(request, TRUE);
+	return (good);
+}
+
+void
+conn_forget_request(struct conn *c)
+{
+	warm_cancel(&c->turn->wait);
+	stop_waiting(c);
+}
+
+void
+conn_abort_request(struct conn *c)
+{
+	STATS_COUNT(c->all->stats, aborted);
+	if (conn_waits(c))
+		conn_forget_request(c);
+	c->last |= !c->record.keep;
+}
+
+unsigned
+conns_give_up(struct conns *all)
+{
+	struct list *l, *next;
+	struct conn *c;
+	unsigned n = 0;
+
+	list_foreach_safe (l, next, &all->busy) {
+		c = list_entry(l, struct conn, link);
+		if (!conn_waits(c))
+			continue;
+		warm_cancel(&c->turn->wait);
+		c->turn->wait.found = (struct warm_found){ .err = -ETIMEDOUT };
+		file_found(&c->turn->wait);
+		n++;
+	}
+	return (n);
+}
