@@ -211,7 +211,7 @@ reply_file(const struct accel_conf *conf, const char *path, const struct warm_fo
 			g_string_append_c(name, '/');
 		g_string_append(name, found->index);
 	}
-	g_string_append_printf(reply, "Status: 200 OK\r\n%s: ", conf->header);
+	g_string_append_printf(reply, "Status: %s\r\n%s: ", conf->status_307 ? "307 Temporary Redirect" : "200 OK", conf->header);
 	known = append_file(conf, name->str, reply);
 	g_string_append(reply, "\r\n");
 	append_validators(conf, &found->stx, reply);

@@ -23,6 +23,7 @@ struct accel_conf {
 	const char *header;		/* name of the "send this file" header */
 	bool	    raw;		/* the name as it is; percent-encoded otherwise */
 	bool	    utf8;		/* the server takes nothing else */
+	bool	    status_307;		/* instead of 200, where the file is named */
 	const struct accel_map *maps;	/* .from NULL at the end; the longest that fits counts; NULL: the path itself */
 	const char *const *path_from;	/* variables in this order, see below; NULL: the usual one; NULL at the end */
 	const char *status_path, *ping_path;	/* NULL: none */

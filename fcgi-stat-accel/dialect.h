@@ -9,6 +9,7 @@ struct dialect {
 	const char *header;
 	bool	    raw;		/* the name as it is; percent-encoded otherwise */
 	bool	    utf8;		/* names that are not UTF-8 are not sent */
+	bool	    status_307;		/* of the answer; after a 200 h2o would GET the file, also for HEAD */
 	const char *doc;
 };
 

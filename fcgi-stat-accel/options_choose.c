@@ -123,6 +123,7 @@ choose_header(struct accel_conf *conf)
 		return (false);
 	}
 	conf->utf8 = d->utf8;
+	conf->status_307 = d->status_307;
 	conf->raw = d->raw;
 	return (opt->encode == NULL || choose_word("encode", opt->encode, "percent", "raw", &conf->raw));
 }

@@ -135,6 +135,7 @@ subtest 'every dialect' => sub {
 			my $r = $app->get("$dir/www/$file");
 			is_deeply $r->{names}, ['Status', $header], "$for: the header";
 			is $r->{header}{ lc $header }, $want, "$for: its value";
+			is $r->{status}, $for eq 'h2o' ? 307 : 200, "$for: the status";
 		}
 	}
 	my ($code, $out) = run('--manual');
