@@ -25,7 +25,8 @@ subtest 'auth.conf' => sub {
 	my $expected = qr/open\(\) ".*" failed \((?:2|13|20): |directory index of ".*" is forbidden/;
 	check_end($site, exempt => 1, log => [$expected]);
 
-	$site->stop_accel;
+	check_order($site, 'Status: 204 No Content');
+
 	is $site->get('/one.txt')->{status}, 200, 'without the accelerator nginx still serves';
 	is $site->complaints($expected, qr/connect\(\) to unix:.* failed .* subrequest: "\/stat-accel"/), '', '... and says why it was slower';
 };
@@ -43,12 +44,14 @@ subtest 'accel-redirect.conf' => sub {
 	is $site->asked, $asked, '... and the accelerator is not asked';
 	is $site->get('/protected/one.txt')->{status}, 404, 'nobody asks for the internal name from outside';
 	check_end($site, exempt => 1);
+	check_order($site, "X-Accel-Redirect: /protected/late.txt");
 };
 
 subtest 'the six lines of the README' => sub {
 	my $lines = Test::Site->block('nginx', 'nginx');
+	my $command = Test::Site->command('nginx', qr/--listen/);
 	my $site = Test::Site->start('nginx', 'six lines', root => "$tree/www", text => <<"CONF");
-#     /usr/local/bin/fcgi-stat-accel --listen unix:/run/stat-accel.sock --mode=auth --root=/srv/www
+#     $command
 error_log /var/log/nginx/error.log;
 pid /run/nginx.pid;
 user www-data;

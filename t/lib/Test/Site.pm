@@ -36,7 +36,7 @@ C<asked> knows that a test did not pass without it.
 
 C<root>; C<command> which of the commands in the comment: a pattern, default the first; C<options> more options of
 the accelerator; C<edit> a function that changes the text of the configuration; C<text> a configuration in place of
-a file; C<accel =E<gt> $site> uses the accelerator of another one.
+a file; C<ports =E<gt> {8081 =E<gt> 40001}> the port for one in the file.
 
 =cut
 
@@ -48,6 +48,7 @@ use File::Basename qw(dirname);
 use File::Copy ();
 use File::Path qw(make_path);
 use File::Temp ();
+use IO::Select;
 use List::Util qw(sum);
 use Test::Fcgi ();
 use Test::More ();
@@ -65,6 +66,7 @@ my %argv = (
 	caddy    => sub { ('caddy', 'run', '--adapter', 'caddyfile', '--config', $_[1]) },
 	haproxy  => sub { ('haproxy', '-db', '-f', $_[1]) },
 );
+my @as_www_data = qw(setpriv --reuid=www-data --regid=www-data --clear-groups);
 # What only root may do.
 my %of_root = (
 	nginx => qr/^user .*\n/m, lighttpd => qr/^server\.(?:user|group)name .*\n/m, apache => qr/^(?:User|Group) .*\n/m,
@@ -75,6 +77,7 @@ sub missing {
 	my ($class, $kind) = @_;
 	my ($program) = $argv{$kind}->({ dir => '' }, '');
 	return "$program is not installed" unless Test::Peer::_in_path($program);
+	return if $ENV{SITE_FAKE};
 	my $app = Test::Fcgi->start("--status-path=$status_path");
 	return 'fcgi-stat-accel has no status page' unless $app->ask(SCRIPT_NAME => $status_path)->{bytes} =~ /accel\.answers/;
 	return;
@@ -87,6 +90,13 @@ sub block {
 	return $block // die "$examples/$kind/README.md: no $language\n";
 }
 
+# The command in the README that fits.
+sub command {
+	my ($class, $kind, $pattern) = @_;
+	my ($line) = grep { /$pattern/ } Test::Fcgi::slurp("$examples/$kind/README.md") =~ /^    (\S.*fcgi-stat-accel.*)$/mg;
+	return $line // die "$examples/$kind/README.md: no command\n";
+}
+
 sub start {
 	my ($class, $kind, $file, %arg) = @_;
 	my $self = bless { %arg, name => "$kind with $file", kind => $kind, owner => $$ }, $class;
@@ -94,10 +104,10 @@ sub start {
 	$self->{dir} = File::Temp->newdir("site-$kind-XXXXXX", TMPDIR => 1);
 	chmod 0755, "$self->{dir}";
 	my $example = $arg{text} // Test::Fcgi::slurp("$examples/$kind/$file") || die "$examples/$kind/$file: $!";
-	$self->{ports} = $arg{accel} ? { %{ $arg{accel}{ports} } } : {};
-	$self->{ports}{$_} = Test::Peer::_free_port() for qw(8080 8081 8082), $arg{accel} ? () : 9000;
+	$self->{ports} = { (map { $_ => Test::Peer::_free_port() } qw(8080 9000)), %{ $arg{ports} // {} } };
 	$self->{port} = $self->{ports}{8080};
-	$self->_start_accel($example) unless $arg{accel};
+	$self->_programs;
+	$self->_start_accel($example) unless $kind eq 'haproxy';        # it is in front of others that have one
 	$self->_write_conf($example);
 	$self->_run_server;
 	return $self;
@@ -121,12 +131,13 @@ sub _start_accel {
 	my @cmd = split ' ', $self->_replaced($line);
 	my ($program) = grep { $cmd[$_] =~ /fcgi-stat-accel$/ } 0 .. $#cmd;
 	my @spawn = splice @cmd, 0, $program;
-	if (@spawn) {
-		splice @spawn, 1, 0, '-n';
+	if (my ($at) = grep { $spawn[$_] eq 'spawn-fcgi' } 0 .. $#spawn) {
+		splice @spawn, $at + 1, 0, '-n';
 		@spawn = _without_user(@spawn) if $> != 0;
+		unshift @spawn, 'env';          # there may be NAME=value in front
 	}
 	elsif ($> == 0) {
-		@spawn = ('setpriv', '--reuid=www-data', '--regid=www-data', '--clear-groups');
+		@spawn = @as_www_data;
 	}
 	unless (grep { /^--status-path/ } @cmd) { push @cmd, "--status-path=$status_path" }
 	my $app = bless { %$self, name => 'fcgi-stat-accel', kind => 'stat-accel' }, ref $self;
@@ -157,7 +168,7 @@ sub _connect {
 # Answers the accelerator has given until now, its status page not counted.
 sub asked {
 	my ($self) = @_;
-	my $app = $self->{app} // $self->{accel}{app};
+	my $app = $self->{app};
 	my $c = Test::Fcgi::Conn->new($app->_connect // die "the accelerator is gone: $!\n");
 	$c->send(Test::Fcgi::request(1, 0, REQUEST_METHOD => 'GET', SCRIPT_NAME => $status_path));
 	my $page = $c->reply->{body};
@@ -165,13 +176,39 @@ sub asked {
 	return sum @count;
 }
 
+# The test takes the accelerator's place for one request: what the server asks, and what it makes of the answer.
+#   my ($params, $r) = $site->answer_as_accel($bytes, sub { before the answer }, TARGET, headers)
+sub answer_as_accel {
+	my ($self, $answer, $before, @request) = @_;
+	my $address = $self->{app}{address};
+	$self->stop_accel;
+	unlink $address;
+	my $listening = $address =~ m{^/} ? IO::Socket::UNIX->new(Local => $address, Listen => 1)
+	    : IO::Socket::INET->new(LocalAddr => $address, Listen => 1, ReuseAddr => 1);
+	die "$address: $!\n" unless $listening;
+	chmod 0777, $address;
+	my $client = $self->_send('GET', @request);
+	IO::Select->new($listening)->can_read(20) or die "$self->{name}: asks nobody\n";
+	my $c = Test::Fcgi::Conn->new(scalar $listening->accept);
+	my $params = '';
+	while (my $record = $c->record) {
+		my ($type, $id, $content) = @$record;
+		$params .= $content if $type == Test::Fcgi::T_PARAMS;
+		last if $type == Test::Fcgi::T_PARAMS && $content eq '';
+	}
+	$before->();
+	$c->send(Test::Fcgi::record(Test::Fcgi::T_STDOUT, 1, $answer), Test::Fcgi::record(Test::Fcgi::T_STDOUT, 1, ''),
+	    Test::Fcgi::record(Test::Fcgi::T_END, 1, "\0" x 8));
+	undef $c;
+	return ($params, $self->_reply($client));
+}
+
 # ---------------------------------------------------------------- the server
 
 sub _replaced {
 	my ($self, $text) = @_;
-	my $bin = $self->_programs;
 	$text =~ s{/srv/www}{$self->{root}}g;
-	$text =~ s{/usr/local/bin/}{$bin/}g;
+	$text =~ s{/usr/local/bin/}{$self->{dir}/bin/}g;
 	$text =~ s{/run/}{$self->{dir}/run/}g;
 	$text =~ s{/var/(?:log|lib)/\w+}{$self->{dir}}g;
 	$text =~ s{\b(8080|8081|8082|9000)\b}{$self->{ports}{$1}}g;
@@ -182,12 +219,10 @@ sub _replaced {
 sub _programs {
 	my ($self) = @_;
 	my $bin = "$self->{dir}/bin";
-	return $bin if -d $bin;
 	make_path($bin, "$self->{dir}/run");
 	File::Copy::copy(Test::Fcgi::program(), "$bin/fcgi-stat-accel") or die Test::Fcgi::program() . ": $!";
 	chmod 0755, "$bin/fcgi-stat-accel";
 	if ($> == 0) { chown +(getpwnam 'www-data')[2, 3], "$self->{dir}", "$self->{dir}/run" }
-	return $bin;
 }
 
 sub _write_conf {
@@ -199,15 +234,15 @@ sub _write_conf {
 		$text =~ s/^http \{\n/http { @temp\n/m or die "$self->{name}: no http block\n";
 	}
 	$text = $self->{edit}->($text) if $self->{edit};
-	$text =~ s{\Q$self->{accel}{dir}\E}{$self->{accel}{dir}}g if $self->{accel};
 	Test::Fcgi::put("$self->{dir}/conf", $text);
 }
 
 sub _run_server {
 	my ($self) = @_;
 	my ($program, @arg) = $argv{ $self->{kind} }->($self, "$self->{dir}/conf");
-	@ENV{qw(HOME XDG_CONFIG_HOME XDG_DATA_HOME)} = ("$self->{dir}") x 3;
-	$self->_spawn(Test::Peer::_in_path($program), @arg);
+	my @as = $> == 0 && $self->{kind} eq 'caddy' ? @as_www_data : ();       # has no directive for that
+	local @ENV{qw(HOME XDG_CONFIG_HOME XDG_DATA_HOME)} = ("$self->{dir}") x 3;
+	$self->_spawn(@as, Test::Peer::_in_path($program), @arg);
 	$self->_wait_for_port(time + 20);
 }
 
@@ -223,7 +258,7 @@ sub complaints {
 	return join "\n", grep { my $line = $_; length && !grep { $line =~ $_ } @expected } split /\n/, $self->said;
 }
 
-sub stop_accel { my ($self) = @_; (delete $self->{app})->stop }
+sub stop_accel { my ($self) = @_; $self->{app}->stop }
 
 sub stop {
 	my ($self) = @_;
@@ -239,13 +274,20 @@ sub stop {
 sub get  { my $self = shift; return $self->ask('GET', @_) }
 sub head { my $self = shift; return $self->ask('HEAD', @_) }
 
-sub ask {
+sub ask { my $self = shift; return $self->_reply($self->_send(@_)) }
+
+sub _send {
 	my ($self, $method, $target, @headers) = @_;
 	my $sock = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Timeout => 20)
 	    or die "$self->{name}: $!\n";
 	my $head = "$method $target HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
 	while (my ($name, $value) = splice @headers, 0, 2) { $head .= "$name: $value\r\n" }
-	print $sock "$head\r\n";
+	syswrite $sock, "$head\r\n";
+	return $sock;
+}
+
+sub _reply {
+	my ($self, $sock) = @_;
 	my $bytes = '';
 	1 while sysread $sock, $bytes, 1 << 18, length $bytes;
 	my $r = _parse($bytes);
