@@ -1,0 +1,95 @@
+# lighttpd 1.4 as examples/lighttpd sets it up: authorizer, X-Sendfile by unix socket and TCP, and the lines of its README.
+use strict;
+use warnings;
+use Test::More;
+use Test::Site;
+use Test::Site::Checks;
+
+if (my $why = Test::Site->missing('lighttpd')) { plan skip_all => $why }
+
+my $tree = tree();
+# What lighttpd refuses before anybody is asked (server.http-parseopts): bytes that are no UTF-8, control characters.
+my %refused = map { $_ => 400 } "\xff\xfe.txt", "tab\t.txt", "new\nline.txt", "return\r\nX-Evil: 1.txt", "del\x7f.txt";
+my $started = qr/server started|server stopped/;
+
+subtest 'auth.conf' => sub {
+	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www");
+	check_files($site);
+	# --root says what is made warm, not what lighttpd serves; and /x is path info to it.
+	check_absent($site, body => qr/<\?xml/, escape => 200, below => 200);
+	check_ranges($site);
+	check_conditions($site);
+	check_directories($site, slash => 301, bare => 403);
+	check_names($site, %refused);
+	my $asked = $site->asked;
+	is $site->get('/hot/one.txt')->{body}, 'h', 'what is exempt is served';
+	is $site->asked, $asked, '... and the accelerator is not asked';
+	check_end($site, exempt => 1, log => [$started]);
+	check_order($site, 'Status: 200 OK');
+};
+
+for my $file ('x-sendfile.conf', 'x-sendfile-tcp.conf') {
+	subtest $file => sub {
+		my $site = Test::Site->start('lighttpd', $file, root => "$tree/www");
+		check_files($site);
+		check_absent($site, body => qr/^40[34] \w/, escape => 403);
+		check_ranges($site);
+		check_conditions($site);
+		check_directories($site, slash => 200, bare => 403);
+		check_names($site, %refused);
+		my $asked = $site->asked;
+		is $site->get('/hot/one.txt')->{body}, 'h', 'what is exempt is served';
+		is $site->asked, $asked, '... and the accelerator is not asked';
+		check_end($site, exempt => 1, log => [$started]);
+		check_order($site, "X-Sendfile: $site->{root}/late.txt");
+	};
+}
+
+subtest 'what is no UTF-8, with a lighttpd that lets it pass' => sub {
+	my $site = Test::Site->start('lighttpd', 'x-sendfile.conf', root => "$tree/www",
+		edit => sub { $_[0] . qq{server.http-parseopts = ( "url-invalid-utf8-reject" => "disable" )\n} });
+	my $r = $site->get('/names/%FF%FE.txt');
+	is $r->{status}, 403, 'the accelerator refuses what X-Sendfile cannot say';
+	is $site->complaints($started), '', '... so that lighttpd does not make a 502 of it';
+};
+
+subtest 'lighttpd starts the accelerator itself' => sub {
+	my $own;
+	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www", edit => sub {
+		my ($text) = @_;
+		my ($dir) = $text =~ m{"(/\S+)/run/stat-accel\.sock"};
+		$own = "$dir/run/own.sock";
+		$text =~ s{"/\S+/stat-accel\.sock",}{"$own", "max-procs" => 1,
+		    "bin-path" => "$dir/bin/fcgi-stat-accel --mode=auth --root=$tree/www --status-path=/stat-accel-status",};
+		return $text;
+	});
+	$site->{app}{address} = "$own-0";       # lighttpd's way to number them
+	is $site->get('/one.txt')->{body}, '0', 'a file';
+	is $site->asked, 1, '... which its own one was asked for';
+};
+
+subtest 'without the accelerator' => sub {
+	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www");
+	$site->stop_accel;
+	is $site->get('/one.txt')->{status}, 503, 'there is no site';
+	is $site->get('/hot/one.txt')->{status}, 200, '... but for what is exempt';
+};
+
+subtest 'the lines of the README' => sub {
+	my $lines = Test::Site->block('lighttpd', 'lighttpd');
+	my $command = Test::Site->command('lighttpd', qr/--listen/);
+	my $site = Test::Site->start('lighttpd', 'four lines', root => "$tree/www", text => <<"CONF");
+#     $command
+server.port = 8080
+server.document-root = "/srv/www"
+server.errorlog = "/var/log/lighttpd/error.log"
+server.username = "www-data"
+server.modules = ( )
+$lines
+CONF
+	is $site->get('/names/%2541.txt')->{body}, 'I am %41.txt', 'a file';
+	is $site->asked, 1, '... which the accelerator was asked for';
+	is scalar(my @l = split /\n/, $lines), 4, 'four they are';
+};
+
+done_testing;
