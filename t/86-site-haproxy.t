@@ -1,0 +1,42 @@
+# HAProxy as examples/haproxy sets it up, in front of two nginx that each have an accelerator.
+use strict;
+use warnings;
+use Test::More;
+use Test::Site;
+use Test::Site::Checks;
+
+if (my $why = Test::Site->missing('haproxy') || Test::Site->missing('nginx')) { plan skip_all => $why }
+
+my $tree = tree();
+my @node = map { Test::Site->start('nginx', 'auth.conf', root => "$tree/www") } 1, 2;
+my $site = Test::Site->start('haproxy', 'haproxy.cfg', root => "$tree/www",
+	ports => { 8081 => $node[0]->port, 8082 => $node[1]->port });
+check_files($site);
+check_ranges($site);
+check_conditions($site);
+check_names($site);
+
+subtest 'a file belongs to one server' => sub {
+	my @url = map { '/names/' . Test::Site::Checks::encoded($_) } @Test::Site::Checks::NAMES;
+	my @share = (0, 0);
+	for my $url (@url) {
+		my @before = map { $_->asked } @node;
+		$site->get($url) for 1 .. 3;
+		my @n = map { $node[$_]->asked - $before[$_] } 0, 1;
+		is_deeply [sort { $a <=> $b } @n], [0, 3], Test::Site::Checks::readable($url);
+		$share[ $n[0] ? 0 : 1 ]++;
+	}
+	ok $share[0] && $share[1], "each has some: @share";
+};
+
+subtest 'one server is gone' => sub {
+	$node[1]->stop;
+	is $site->get("/names/$_")->{status}, 200, $_ for 'A.txt', 'a@b.txt', '100%25.txt', '%2541.txt', 'plus+.txt', 'a%20space.txt';
+};
+
+subtest 'the lines of the README' => sub {
+	my $text = Test::Fcgi::slurp("$site->{dir}/conf");
+	like $text, qr/^\s*\Q$_\E$/m, $_ for split /\n/, Test::Site->block('haproxy', 'haproxy');
+};
+
+done_testing;
