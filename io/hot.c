@@ -81,13 +81,22 @@ io_hot_root(int root)
 	return (is_local(root));
 }
 
+/* tmpfs cannot say what can be had now, but nothing is ever on its way there. */
+static bool
+range_there(int fd, uint64_t from, uint64_t to)
+{
+	int is = io_range_cached(fd, from, to);
+
+	return ((is == -EOPNOTSUPP ? io_pages_counted(fd, from, to - from) : is) == 1);
+}
+
 /* cachestat(2) takes 30 ns a page: 0.1 ms for the most that is asked for. */
 static bool
 bytes_cached(const struct io_hot *h, int fd, uint64_t size)
 {
 	uint64_t left = size > h->from ? size - h->from : 0, n = left < h->bytes ? left : h->bytes;
 
-	return (n == 0 || (n <= IO_HOT_MAX && io_range_cached(fd, h->from, h->from + n) == 1));
+	return (n == 0 || (n <= IO_HOT_MAX && range_there(fd, h->from, h->from + n)));
 }
 
 static int
@@ -102,7 +111,7 @@ open_cached(const struct io_hot *h, uint64_t flags, uint64_t resolve)
 	return (fd < 0 ? -errno : fd);
 }
 
-/* The path leaves the root's file system.  O_PATH asks no file system for anything, so it tells where the path ends
+/* The path may leave the root's file system.  O_PATH asks no file system for anything, so it tells where the path ends
  * before that is really opened; -EXDEV now means that it leaves the root. */
 static int
 open_beyond(const struct io_hot *h, uint64_t flags)
@@ -123,7 +132,7 @@ io_open_hot(const struct io_hot *h, struct statx *stx)
 	uint64_t flags = h->look ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY;
 	int fd = open_cached(h, flags, RESOLVE_NO_XDEV), err = 0;
 
-	if (fd == -EXDEV)
+	if (fd == -EXDEV || fd == -EAGAIN) /* a mount is -EAGAIN too, to the quick walk */
 		fd = open_beyond(h, flags);
 	if (fd == -EINTR || fd == -EINVAL || fd == -ENOSYS) /* Linux before 5.12 */
 		return (-EAGAIN);

@@ -1,0 +1,294 @@
+/* t/unit/io/hot.c -- what is in memory is answered on the loop, what is not is brought there by a thread. */
+#include <stdarg.h>
+#include <sys/syscall.h>
+#include "io/hot.h"
+#include "t/unit/io/io_test.h"
+
+#define SIZE (600u << 10)
+
+static char *dir;
+static bool no_dev_null;
+
+/* As in a chroot(2). */
+int
+open(const char *path, int flags, ...)
+{
+	va_list ap;
+	mode_t mode;
+
+	va_start(ap, flags);
+	mode = (flags & O_CREAT) != 0 ? va_arg(ap, mode_t) : 0;
+	va_end(ap);
+	if (no_dev_null && strcmp(path, "/dev/null") == 0) {
+		errno = ENOENT;
+		return (-1);
+	}
+	return ((int)syscall(SYS_openat, AT_FDCWD, path, flags, mode));
+}
+
+static int
+root_of(const char *path)
+{
+	int fd = -1;
+
+	g_assert_cmpint(io_root_open(path, &fd), ==, 0);
+	return (fd);
+}
+
+static int
+hot(int root, const char *path, uint64_t resolve, uint64_t from, uint64_t bytes)
+{
+	struct io_hot h = {.root = root, .path = path, .resolve = resolve, .from = from, .bytes = bytes};
+	struct statx stx;
+
+	return (io_open_hot(&h, &stx));
+}
+
+/* ---------------------------------------------------------------- names */
+
+static void
+test_names(void)
+{
+	int root = root_of(dir), fds;
+	char *path = file_make(dir, "f", SIZE), *link = g_build_filename(dir, "out", NULL);
+	struct io_hot h = {.root = root, .path = "f", .resolve = IO_BENEATH};
+	struct statx stx;
+
+	g_assert_cmpint(symlink("/dev", link), ==, 0);
+	g_assert_true(io_hot_root(root));
+	fds = fd_count();
+	g_assert_cmpint(io_open_hot(&h, &stx), ==, 0);
+	g_assert_cmpuint(stx.stx_size, ==, SIZE);
+	h.path = "";
+	g_assert_cmpint(io_open_hot(&h, &stx), ==, 0);
+	g_assert_true(S_ISDIR(stx.stx_mode));
+	g_assert_cmpint(faccessat(root, "none", F_OK, 0), ==, -1); /* the kernel knows that it is not there */
+	g_assert_cmpint(hot(root, "none", IO_BENEATH, 0, 0), ==, -ENOENT);
+	g_assert_cmpint(hot(root, "out/null", IO_BENEATH, 0, 0), ==, -EXDEV);
+	g_assert_cmpint(hot(root, "../f", IO_BENEATH, 0, 0), !=, 0);
+	g_assert_cmpint(hot(root, "out", IO_NO_SYMLINKS, 0, 0), ==, -ELOOP);
+	g_assert_cmpint(fd_count(), ==, fds);
+	close(root);
+	g_unlink(link);
+	g_free(link);
+	g_free(path);
+}
+
+/* proc is no disk, even when the path begins on one. */
+static void
+test_mounts(void)
+{
+	int root = root_of("/"), proc = root_of("/proc");
+
+	g_assert_false(io_hot_root(proc));
+	g_assert_cmpint(access("/proc/version", R_OK), ==, 0);
+	if (!io_hot_root(root)) {
+		g_test_skip("/ is not on a local file system");
+	} else {
+		g_assert_cmpint(hot(root, "proc/version", 0, 0, 0), ==, -EAGAIN);
+		g_assert_cmpint(hot(root, "proc/version", IO_BENEATH, 0, 0), ==, -EAGAIN);
+	}
+	close(root);
+	close(proc);
+}
+
+static void
+test_mounted_memory(void)
+{
+	int root = root_of("/"), shm = open("/dev/shm", O_PATH | O_CLOEXEC);
+	char name[] = "/dev/shm/hot-XXXXXX";
+	int fd = -1;
+
+	if (shm < 0 || !io_hot_root(shm) || !io_hot_root(root) || (fd = g_mkstemp(name)) < 0) {
+		g_test_skip("no local file system in /dev/shm");
+	} else {
+		g_assert_cmpint(write(fd, "x", 1), ==, 1);
+		g_assert_cmpint(hot(root, name + 1, 0, 0, 1), ==, 0);
+		close(fd);
+		g_unlink(name);
+	}
+	close(shm);
+	close(root);
+}
+
+/* ---------------------------------------------------------------- bytes */
+
+static void
+make_cold(int fd)
+{
+	g_assert_cmpint(fdatasync(fd), ==, 0);
+	g_assert_cmpint(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), ==, 0);
+}
+
+static void
+test_bytes(void)
+{
+	int root = root_of(dir), fd;
+	char *path = file_make(dir, "b", SIZE), c;
+
+	fd = open(path, O_RDWR | O_CLOEXEC);
+	g_assert_cmpint(hot(root, "b", IO_BENEATH, 0, SIZE), ==, 0);
+	g_assert_cmpint(hot(root, "b", IO_BENEATH, 0, UINT64_MAX), ==, 0); /* as far as it goes */
+	make_cold(fd);
+	if (hot(root, "b", IO_BENEATH, 0, SIZE) == 0) {
+		g_test_skip("its pages cannot be dropped here");
+	} else {
+		g_assert_cmpint(hot(root, "b", IO_BENEATH, 0, SIZE), ==, -EAGAIN);
+		g_assert_cmpint(hot(root, "b", IO_BENEATH, 0, 0), ==, 0);
+		g_assert_cmpint(hot(root, "b", IO_BENEATH, SIZE, 100), ==, 0); /* nothing there */
+		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+		g_assert_cmpint(pread(fd, &c, 1, 300 << 10), ==, 1);
+		g_assert_cmpint(hot(root, "b", IO_BENEATH, 300 << 10, 4096), ==, 0);
+		g_assert_cmpint(hot(root, "b", IO_BENEATH, 300 << 10, 8192), ==, -EAGAIN);
+	}
+	g_assert_cmpint(ftruncate(fd, IO_HOT_MAX + 1), ==, 0);
+	g_assert_cmpint(hot(root, "b", IO_BENEATH, 0, UINT64_MAX), ==, -EAGAIN);
+	close(fd);
+	close(root);
+	g_free(path);
+}
+
+/* ---------------------------------------------------------------- IO_WARM */
+
+static int64_t
+warm(struct io_file *f, uint64_t off, uint32_t len, bool spare)
+{
+	struct waiter w;
+
+	wait_init(&w, IO_WARM, NULL);
+	w.op.file.file = f;
+	w.op.file.off = off;
+	w.op.file.len = len;
+	w.op.spare = spare;
+	return (wait_op(&w));
+}
+
+static void
+test_warm(void)
+{
+	char *path = file_make(dir, "w", SIZE);
+	struct io_file *f;
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+
+	make_cold(fd);
+	close(fd);
+	loop_up(file_backends[0], 1, 8);
+	f = file_open(path, SIZE);
+	g_assert_cmpint(warm(f, 0, IO_WINDOW, false), ==, IO_WINDOW);
+	g_assert_true(io_file_counted(f, 0, IO_WINDOW));
+	g_assert_cmpint(warm(f, 2 * IO_WINDOW, IO_WINDOW, false), ==, SIZE - 2 * IO_WINDOW);
+	g_assert_cmpint(warm(f, SIZE, IO_WINDOW, false), ==, 0);
+	g_assert_cmpint(warm(f, IO_WINDOW, IO_WINDOW, true), ==, IO_WINDOW);
+	g_assert_true(io_file_counted(f, 0, SIZE));
+	gate_enter_dev(LANE_READ, io_file_dev(f));
+	g_assert_cmpint(warm(f, 0, IO_WINDOW, true), ==, -EAGAIN); /* the thread has something to do */
+	gate_leave();
+	io_file_put(f);
+	run_ms(1);
+	loop_down();
+	g_free(path);
+}
+
+static void
+test_warm_in_chroot(void)
+{
+	if (!g_test_subprocess()) {
+		g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+		g_test_trap_assert_passed();
+		return;
+	}
+	no_dev_null = true;
+	test_warm();
+}
+
+/* ---------------------------------------------------------------- open, and closed again */
+
+static struct io_first first;
+static struct statx stx;
+
+static int64_t
+open_first(int root, const char *path, uint64_t shut)
+{
+	struct waiter w;
+
+	first = (struct io_first){.warm = true, .shut = shut};
+	wait_init(&w, IO_OPEN, NULL);
+	w.op.open.root = root;
+	w.op.open.path = path;
+	w.op.open.resolve = IO_BENEATH;
+	w.op.open.stx = &stx;
+	w.op.open.first = &first;
+	return (wait_op(&w));
+}
+
+static void
+test_shut(void)
+{
+	char *path = file_make(dir, "s", SIZE), *fifo = g_build_filename(dir, "fifo", NULL);
+	int root = root_of(dir), fds;
+	int64_t fd;
+
+	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
+	loop_up(file_backends[0], 1, 8);
+	fds = fd_count();
+	g_assert_cmpint(open_first(root, "s", SIZE), ==, 0);
+	g_assert_true(first.closed);
+	g_assert_cmpuint(first.n, ==, IO_WINDOW);
+	g_assert_cmpuint(stx.stx_size, ==, SIZE);
+	g_assert_cmpint(open_first(root, "", 1), ==, 0);
+	g_assert_true(first.closed);
+	g_assert_true(S_ISDIR(stx.stx_mode));
+	g_assert_cmpint(open_first(root, "fifo", 1), ==, -EACCES);
+	g_assert_true(S_ISFIFO(stx.stx_mode));
+	g_assert_cmpint(open_first(root, "none", 1), ==, -ENOENT);
+	g_assert_cmpuint(stx.stx_mode, ==, 0);
+	g_assert_cmpint(fd_count(), ==, fds);
+	fd = open_first(root, "s", SIZE - 1); /* longer than that */
+	g_assert_cmpint(fd, >, 0);
+	g_assert_false(first.closed);
+	close((int)fd);
+	fd = open_first(root, "s", 0);
+	g_assert_cmpint(fd, >, 0);
+	close((int)fd);
+	loop_down();
+	close(root);
+	g_free(fifo);
+	g_free(path);
+}
+
+static void
+test_queued(void)
+{
+	int root = root_of(dir);
+	struct waiter w;
+
+	loop_up(file_backends[0], 1, 8);
+	gate_enter_dev(LANE_STAT, io_dev_of(root));
+	wait_init(&w, IO_STAT, NULL);
+	w.op.open.root = root;
+	w.op.open.path = "";
+	w.op.open.stx = &stx;
+	wait_submit(&w);
+	g_assert_true(io_queued(io, &w.op));
+	gate_leave();
+	g_assert_cmpint(wait_for(&w), ==, 0);
+	g_assert_false(io_queued(io, &w.op));
+	loop_down();
+	close(root);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	dir = g_dir_make_tmp("hot-XXXXXX", NULL);
+	g_test_add_func("/hot/names", test_names);
+	g_test_add_func("/hot/mounts", test_mounts);
+	g_test_add_func("/hot/mounted-memory", test_mounted_memory);
+	g_test_add_func("/hot/bytes", test_bytes);
+	g_test_add_func("/hot/warm", test_warm);
+	g_test_add_func("/hot/warm-in-chroot", test_warm_in_chroot);
+	g_test_add_func("/hot/shut", test_shut);
+	g_test_add_func("/hot/queued", test_queued);
+	return (run_in(dir));
+}
