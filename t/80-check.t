@@ -400,4 +400,177 @@ subtest 'lighttpd: includes' => sub {
 	ok !-e "$dir/was-run", 'and not run';
 };
 
+# ---------------------------------------------------------------- Apache
+
+my $SO = '/usr/lib/apache2/modules';
+
+sub load (@names) { return join '', map { "LoadModule ${_}_module $SO/mod_$_.so\n" } @names }
+
+sub apache ($rest, $mpm = 'mpm_event') {
+	return "ServerRoot \@DIR\@\nServerName a.example\nListen 127.0.0.1:8080\nPidFile \@DIR\@/pid\nErrorLog \@DIR\@/err\nDefaultRuntimeDir \@DIR\@\n"
+		. load($mpm, 'authz_core', 'dir', 'mime') . "TypesConfig /dev/null\n$rest";
+}
+
+my $PROXY = load(qw(proxy proxy_fcgi xsendfile)) . <<'EOT';
+DocumentRoot @DIR@/www
+ProxyPass / unix:/run/stat-accel.sock|fcgi://localhost/ enablereuse=on
+XSendFile On
+XSendFilePath @DIR@/www
+EOT
+my $AUTHNZ = load(qw(authn_core authz_user authnz_fcgi)) . <<'EOT';
+DocumentRoot "@DIR@/www"
+AuthnzFcgiDefineProvider authn stat-accel fcgi://127.0.0.1:9000/
+<Directory @DIR@/www>
+	AuthnzFcgiCheckAuthnProvider stat-accel RequireBasicAuth Off \
+		UserExpr "%{reqenv:ACCEL_USER}" DefaultUser warm
+	Require valid-user
+</Directory>
+EOT
+
+broken apache => 'X-Sendfile as it should be', apache($PROXY);
+broken apache => 'an authorizer as it should be', apache($AUTHNZ);
+broken apache => 'files without accelerator', apache("#! no-accel\nDocumentRoot \"\@DIR\@/www\"\n");
+broken apache => 'files without accelerator, TCP', apache("#! no-accel\nDocumentRoot \"\@DIR\@/www\"\n"), '--socket=127.0.0.1:9000';
+broken apache => 'virtual hosts', apache(load(qw(proxy proxy_fcgi xsendfile)) . <<'EOT');
+DocumentRoot @DIR@/nfs
+<VirtualHost 127.0.0.1:8080>
+	ServerName b.example
+	#! no-accel
+	DocumentRoot @DIR@/www
+</VirtualHost>
+<VirtualHost 127.0.0.1:8080>
+	DocumentRoot @DIR@/www
+	ProxyPass / unix:/run/stat-accel.sock|fcgi://localhost/
+	XSendFile On
+	XSendFilePath @DIR@/www
+</VirtualHost>
+EOT
+broken apache => 'X-Sendfile that nobody takes', apache($PROXY =~ s/^XSend.*\n//gmr =~ s/^ProxyPass/#! xsendfile xsendfile-path\nProxyPass/mr);
+broken apache => 'X-Sendfile without a path', apache($PROXY =~ s/^XSendFilePath.*\n//gmr =~ s/^ProxyPass/#! xsendfile-path\nProxyPass/mr);
+broken apache => 'SetHandler', apache($PROXY =~ s/^ProxyPass.*/#! set-handler\nSetHandler "proxy:unix:\/run\/stat-accel.sock|fcgi:\/\/localhost\/"/mr);
+broken apache => 'a provider that nobody asks', apache($AUTHNZ =~ s/^<Directory.*//msr =~ s/^Authnz/#! authnz-unused\nAuthnz/mr);
+broken apache => 'a provider without a user', apache($AUTHNZ =~ s/^\s+AuthnzFcgiCheck.*?\n.*?\n//mr =~ s/^\s+Require.*/\t#! authnz-user\n\tRequire stat-accel/mr =~ s/authn stat/authz stat/r);
+broken apache => 'a provider that wants a password', apache($AUTHNZ =~ s/RequireBasicAuth.*?\n.*?\n/\\\n\t\tAuthoritative On\n/r =~ s/^(\tAuthnz)/\t#! authnz-password\n$1/mr);
+broken apache => 'directories', apache("$AUTHNZ" . load(qw(autoindex negotiation)) . <<'EOT');
+<Directory />
+	Options None
+	AllowOverride None
+</Directory>
+<Directory @DIR@/www>
+	#! symlinks autoindex
+	Options Indexes SymLinksIfOwnerMatch
+	#! allow-override
+	allowoverride FileInfo
+</Directory>
+<Directory @DIR@/www/img>
+	#! multiviews
+	Options -Indexes +MultiViews +FollowSymLinks
+	AllowOverride None
+</Directory>
+EOT
+broken apache => 'directories that no proxied request looks at', apache($PROXY . "<Directory />\n\tOptions None\n\tAllowOverride All\n</Directory>\n");
+broken apache => 'files on NFS', apache($AUTHNZ =~ s{/www}{/nfs}gr =~ s/^DocumentRoot/#! mmap\nDocumentRoot/mr . "#! sendfile\nEnableSendfile on\n");
+broken apache => 'files on NFS, proxied', apache($PROXY =~ s{/www}{/nfs}gr =~ s/^DocumentRoot/#! mmap\nDocumentRoot/mr . "<Directory \@DIR\@/nfs>\n\tEnableMMAP off\n</Directory>\n");
+broken apache => 'EnableSendfile on a local disk', apache("${PROXY}EnableSendfile on\n");
+broken apache => 'prefork', apache($PROXY, 'mpm_prefork') =~ s/^LoadModule/#! mpm\nLoadModule/mr;
+broken apache => 'connections and names', apache("$PROXY#! keepalive\nKeepAlive Off\n#! hostname-lookups\nHostnameLookups On\n");
+
+subtest 'apache: includes, conditions, variables' => sub {
+	write_file('envvars', "# shell\nexport SUFFIX=\nexport SITE_DIR=$dir/sub\$SUFFIX\n");
+	write_file('sub/a.conf', "DocumentRoot $dir/www\n");
+	write_file('more/deep/b.conf', "<IfModule mod_proxy.c>\nKeepAlive Off\n</IfModule>\n<IfModule !mod_proxy.c>\nHostnameLookups On\n</IfModule>\n<IfDefine NOT>\nAllowOverride All\n</IfDefine>\n");
+	my $file = write_file('apache.conf', "ServerRoot $dir\n" . load('mpm_event') . "Include \${SITE_DIR}/*.conf\nInclude more\nIncludeOptional none/*.conf\nDefine X y\n<IfDefine X>\nKeepAlive Off\n</IfDefine>\n");
+	my (undef, $report) = report(apache => $file);
+	is_deeply [sort map { "$_->{id} " . $_->{file} =~ s/^\Q$dir\E\///r . " $_->{line}" } @{ $report->{findings} }],
+		['hostname-lookups more/deep/b.conf 5', 'keepalive apache.conf 8', 'no-accel sub/a.conf 1'], 'as the server reads them';
+	unlink "$dir/envvars";
+	my (undef, $again) = report(apache => $file, '-D', "SITE_DIR=$dir/sub");
+	is scalar @{ $again->{findings} }, 3, 'a variable can be given';
+};
+
+# ---------------------------------------------------------------- what is no configuration
+
+my %LOOP = (nginx => "include loop.conf;\n", lighttpd => "include \"loop.conf\"\n", apache => "Include loop.conf\n");
+
+for my $server (sort keys %LOOP) {
+	my $refused = sub ($what, $text, $why, $line) {
+		my $file = ref $text ? $$text : write_file("loop.conf", $text);
+		my $before = time;
+		my ($status, $said) = run($check, $server, $file);
+		is $status, 66, "$server: $what is refused" or diag $said;
+		like $said, qr/\Aaccel-check: \Q$file\E(?::$line)?: .*$why.*\n\z/, 'in one line that says where';
+		cmp_ok time - $before, '<', 10, 'and at once';
+	};
+	my $open = $server eq 'apache' ? "DocumentRoot /a\nAlias \"/b\n" : $server eq 'nginx' ? "worker_processes 1;\nuser \"a;\n" : "server.port = 1\nserver.tag = \"a\n";
+	$refused->('a quote that does not end', $open, 'quote', 2);
+	$refused->('a loop', "\n$LOOP{$server}", 'includes itself', 2);
+	$refused->('a binary', "\n\n\x7fELF\0\1", 'zero byte', 3);
+	$refused->('10 MB', "# a\n" x 2_600_000, 'larger than', 1);
+	$refused->('nothing', \"$dir/not-there", 'No such file', '');
+	$refused->('a directory', \"$dir/www", 'directory', '');
+	$refused->('an include that is not there', $LOOP{$server} =~ s/loop/gone/r, 'gone.conf', 1);
+	my $deep = $server eq 'nginx' ? "a {\n" x 9999 : $server eq 'apache' ? "<A>\n" x 9999 : "\$HTTP[\"url\"] == \"\" {\n" x 9999;
+	$refused->('a block in a block in a block', $deep, '.', qr/\d+/);
+	my ($status, $said) = run($check, $server, write_file('loop.conf', $server eq 'apache' ? "# a\n" x 1_500_000 : "# a\n" x 1_500_000));
+	like $status, qr/^[01]\z/, "$server: 6 MB are read" or diag $said;
+}
+
+for my $case (['{', 'unexpected'], ["a;\n}", 'unexpected "}"', 2], ["http {\n", 'not closed'], ['a', 'not ended'], ["a_by_lua_block {\n'", 'does not end']) {
+	my ($text, $why, $line) = @$case;
+	my (undef, $said) = run($check, 'nginx', write_file('nginx.conf', $text));
+	like $said, qr/^accel-check: \Q$dir\E\/nginx.conf:@{[$line \/\/ 1]}: .*\Q$why\E/, 'nginx: ' . $text =~ s/\n/\\n/gr;
+}
+for my $case (['a = ', 'missing'], ["a = (\n1\n", 'list'], ['$HTTP["x"] {', 'comparison'], ['} else', 'not expected'], ['a = 1 )', 'not expected'], ['a ! 1', 'cannot be read']) {
+	my ($text, $why) = @$case;
+	my (undef, $said) = run($check, 'lighttpd', write_file('lighttpd.conf', $text));
+	like $said, qr/^accel-check: \Q$dir\E\/lighttpd.conf:\d+: .*\Q$why\E/, 'lighttpd: ' . $text =~ s/\n/\\n/gr;
+}
+for my $case (["<A>\n", 'not closed'], ["</A>\n", 'without'], ["<A\n", "'>'"], ["<A>\n</B>\n", 'without <B>']) {
+	my ($text, $why) = @$case;
+	my (undef, $said) = run($check, 'apache', write_file('apache.conf', $text));
+	like $said, qr/^accel-check: \Q$dir\E\/apache.conf:\d+: .*\Q$why\E/, 'apache: ' . $text =~ s/\n/\\n/gr;
+}
+
+# ---------------------------------------------------------------- usage and text
+
+for my $args ([], ['nginx'], ['caddy', 'x'], ['--socket=a b', 'nginx', 'x'], ['--root=www', 'nginx', 'x'], ['--nonsense', 'nginx', 'x']) {
+	my ($status, $said) = run($check, @$args);
+	is $status, 64, "usage: @$args";
+	like $said, qr/\Aaccel-check: .*--help.*\n\z/, 'in one line';
+}
+
+subtest 'text for people' => sub {
+	my $file = write_file('nginx.conf', nginx("\t\tlocation \"/\e[2J\" {\n\t\t}\n\t\tlocation / {\n\t\t}\n") =~ s/\@DIR\@\/www/$dir\/nfs/r =~ s/\@DIR\@/$dir/gr);
+	my ($status, $said) = run($check, @COMMON, '--socket', '127.0.0.1:9000', 'nginx', $file);
+	is $status, 1, 'findings';
+	like $said, qr/^\Q$file\E:19: blocks: no-auth-request: server a\.example, location \/\n/m, 'file, line, kind, place';
+	like $said, qr/^ +auth_request \/stat-accel;\n/m, 'what to add';
+	is scalar(() = $said =~ /fastcgi_pass 127\.0\.0\.1:9000;/g), 1, 'once, with the address that was given';
+	like $said, qr/ as above\./, 'and a word where it is wanted again';
+	like $said, qr/^ +\Q$dir\E\/nfs \(nfs4, network\): /m, 'where the files lie';
+	like $said, qr/^2 findings: 2 blocks\n\z/m, 'how many';
+	unlike $said, qr/\e/, 'no control characters of the configuration';
+	is scalar(grep { length > 110 && !/:\d+: / } split /\n/, $said), 0, 'no long lines';
+};
+
+subtest 'kinds of disks' => sub {
+	my %KIND = (www => 'solid', nfs => 'network', fuse => 'fuse', 'disk one' => 'rotating', mem => 'memory');
+	for my $name (sort keys %KIND) {
+		my $text = nginx("\t\tlocation / {\n$ASK\t\t}\n$ASKED") =~ s{root \S+;}{root "\@DIR\@/$name/";}r;
+		my (undef, $report) = report(nginx => write_file('nginx.conf', $text =~ s/\@DIR\@/$dir/gr));
+		is_deeply [map { "$_->{root} $_->{kind}" } @{ $report->{mounts} }], ["$dir/$name $KIND{$name}"], $name;
+	}
+};
+
+# ---------------------------------------------------------------- our own examples
+
+my $examples = abs_path("$FindBin::Bin/../examples");
+for my $server (qw(lighttpd apache)) {
+	for my $file (glob "$examples/$server/*.conf") {
+		my ($status, $report) = report($server, $file);
+		is_deeply found($report), [], "nothing is found in examples/$server/" . $file =~ s{.*/}{}r or diag explain $report->{findings};
+		is $status, 0, 'and the exit status says so';
+	}
+}
+
 done_testing;

@@ -90,6 +90,7 @@ sub check_scopes ($opt, $tree, @scopes) {
 			check_hosts($opt, $fcgi, $scope, \@accels, @scopes);
 		}
 		next if @accels || only_proxies($scope);
+		next if !$fcgi && exempts($opt, $scope);
 		my $node = $fcgi // own($scope, 'server.document-root') // ($scope == $tree ? undef : next);
 		if ($fcgi && !@{ ref $fcgi->{value} ? $fcgi->{value} : [] }) {
 			$report->note('exempt', $fcgi, where($scope), 'an empty fastcgi.server: its files are opened cold, as is right for what is always in memory');
@@ -102,6 +103,13 @@ sub check_scopes ($opt, $tree, @scopes) {
 		add_accel($opt, $scope, $node, $fcgi);
 	}
 	return $used;
+}
+
+# $HTTP["url"] !~ "^/hot/" { fastcgi.server = ... }: the accelerator is asked for all but some.
+sub exempts ($opt, $scope) {
+	my ($most) = grep { $_->{name} eq 'block' && $_->{cond} =~ /^\$HTTP\["url"\] !/ && own($_, 'fastcgi.server') && accels($opt, $_) } @{ $scope->{kids} };
+	$opt->{report}->note('exempt', $most, where($scope), 'what this condition leaves out is opened cold, as is right for what is always in memory') if $most;
+	return !!$most;
 }
 
 sub add_accel ($opt, $scope, $node, $fcgi) {

@@ -7,7 +7,7 @@ use v5.36;
 use File::Basename qw(dirname);
 use Accel::Check   qw(slurp unreadable include_files);
 
-use constant MAX_NESTED => 100;
+use constant MAX_NESTED => 50;
 
 sub read_tree ($opt, $file) {
 	my $state = $opt->{state} //= {};
