@@ -20,6 +20,8 @@
 #include "fcgi-stat-accel/record.h"
 #include "fcgi-stat-accel/request.h"
 #include "fcgi-stat-accel/stats.h"
+#include "fcgi-stat-accel/status.h"
+#include "fcgi-stat-accel/timing.h"
 #include "fcgi-stat-accel/warm.h"
 #include "io/io.h"
 
@@ -29,6 +31,8 @@ struct conns {
 	struct warm *warm;
 	struct stats *stats;
 	const struct accel_conf *accel;
+	const struct status *status;
+	enum timing_format timing;
 	struct request_reader	*reader;
 	struct record_conf	 record;
 	void  (*gone)(struct conns *);	/* one has been closed: its descriptor is free again */

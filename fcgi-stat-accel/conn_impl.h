@@ -23,7 +23,7 @@ struct conn {
 	struct list   link;		/* quiet or busy */
 	struct turn  *turn;		/* NULL: none */
 	uint64_t      since_ns;		/* owed: since when */
-	uint32_t      id;
+	uint32_t      id, requests;
 	bool	      receiving : 1;	/* op is in flight */
 	bool	      owed : 1;		/* the rest of a request, or the end of the connection */
 	bool	      last : 1;		/* no more requests: FIN after what is being sent */

@@ -1,6 +1,7 @@
 #include "fcgi-stat-accel/conn_impl.h"
 
 #include <errno.h>
+#include <stdio.h>
 
 /* Its answer is due, or nobody wants it any more. */
 static void
@@ -8,21 +9,44 @@ stop_waiting(struct conn *c)
 {
 	g_string_free(c->turn->request, TRUE);
 	c->turn->request = NULL;
-	c->all->stats->waiting--;
 }
 
-/* Its variables lie with the reader.  False: the connection cannot go on. */
+static void
+note_timing(const struct conn *c, const struct warm_found *found, uint64_t total_ns)
+{
+	char id[32];
+	const struct timing_request r = {
+		.id = id, .path = c->all->path->str, .found = found, .reply = c->all->reply, .total_ns = total_ns,
+	};
+
+	if (c->all->timing == TIMING_OFF)
+		return;
+	snprintf(id, sizeof(id), "c%u.%u", c->id, c->requests);
+	timing_note(c->all->timing, &r);
+}
+
+/* Its variables lie with the reader, its answer in all->reply.  False: the connection cannot go on. */
+static bool
+send_reply(struct conn *c)
+{
+	struct conns *all = c->all;
+
+	record_answered(&c->record);
+	c->last |= !c->record.keep || all->draining;
+	return (request_answer(all->reader, all->reply, all->out));
+}
+
 static bool
 answer(struct conn *c, char **params, const struct warm_found *found, uint64_t began_ns)
 {
 	struct conns *all = c->all;
+	uint64_t total_ns = io_now(all->io) - began_ns;
 
 	g_string_truncate(all->reply, 0);
 	accel_reply(all->accel, params, all->path->str, found, all->stats, all->reply);
-	histogram_add(&all->stats->total, io_now(all->io) - began_ns);
-	record_answered(&c->record);
-	c->last |= !c->record.keep || all->draining;
-	return (request_answer(all->reader, all->reply, all->out));
+	histogram_add(&all->stats->total, total_ns);
+	note_timing(c, found, total_ns);
+	return (send_reply(c));
 }
 
 /* Read once more: a request that waits keeps its bytes and nothing of libfcgi. */
@@ -46,13 +70,19 @@ file_found(struct warm_wait *w)
 		conn_close(c);
 }
 
+static bool
+answer_status(struct conn *c, char **params)
+{
+	g_string_truncate(c->all->reply, 0);
+	return (status_answer(c->all->status, params, c->all->reply));
+}
+
 static void
 wait_for_file(struct conn *c, GString *request)
 {
 	request_drop(c->all->reader);
 	c->turn->request = request;
 	c->turn->began_ns = io_now(c->all->io);
-	c->all->stats->waiting++;
 	conn_move(c, &c->all->busy);
 }
 
@@ -70,6 +100,12 @@ conn_take_request(struct conn *c)
 	if (params == NULL) {
 		g_string_free(request, TRUE);
 		return (false);
+	}
+	c->requests++;
+	if (answer_status(c, params)) {
+		good = send_reply(c);
+		g_string_free(request, TRUE);
+		return (good);
 	}
 	w->found.err = accel_path(all->accel, params, all->path, &w->from);
 	if (w->found.err == 0 && !warm_file(all->warm, all->path->str, w)) {

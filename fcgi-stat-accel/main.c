@@ -3,18 +3,24 @@
 #include <errno.h>
 #include <glib.h>
 #include <stdbool.h>
+#include <string.h>
 #include <sys/resource.h>
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "fcgi-stat-accel/listen.h"
+#include "fcgi-stat-accel/log.h"
 #include "fcgi-stat-accel/options.h"
+#include "fcgi-stat-accel/sandbox.h"
 #include "fcgi-stat-accel/serve.h"
 #include "fcgi-stat-accel/signals.h"
+#include "fcgi-stat-accel/status.h"
 #include "fcgi-stat-accel/warm.h"
 #include "io/blocking.h"
 #include "io/file.h"
 #include "io/io.h"
+#include "io/notify.h"
 
 #define CONNS_MAX	65536
 #define FDS_OF_A_THREAD 2		/* a file that it opens, and one that it reads */
@@ -26,6 +32,7 @@
 struct program {
 	const struct options *opt;
 	struct stats	 stats;
+	struct status	 status;
 	struct listener *listener;
 	struct io_pools *pools;
 	struct io	*io;
@@ -68,6 +75,34 @@ open_listener(struct program *p)
 		complain("%s", why);
 	g_free(why);
 	return (code);
+}
+
+/* Before there are threads, which inherit it, and after all that lies elsewhere has been opened. */
+static void
+enter_sandbox(struct program *p)
+{
+	const char *listen = p->opt->listen;
+	const struct sandbox_conf conf = {
+		.roots = p->opt->warm.roots, .log = p->opt->log,
+		.socket = listen != NULL && g_str_has_prefix(listen, "unix:") ? listen + strlen("unix:") : NULL,
+	};
+
+	if (p->opt->sandbox)
+		p->status.sandbox = sandbox_enter(&conf);
+}
+
+static int
+open_log(struct program *p)
+{
+	int err = accel_log_open(p->opt->log);
+
+	if (err != 0) {
+		complain("--log %s: %s", p->opt->log != NULL ? p->opt->log : "", g_strerror(-err));
+		return (EX_CANTCREAT);
+	}
+	if (p->opt->sandbox)
+		sandbox_log(p->status.sandbox);
+	return (0);
 }
 
 /* So many that a thread never finds the last descriptor taken by a connection. */
@@ -125,17 +160,35 @@ start_warm(struct program *p)
 	return (EX_OSERR);
 }
 
+static void
+describe(struct program *p)
+{
+	const struct accel_conf *a = &p->opt->accel;
+
+	p->status.status_path = a->status_path;
+	p->status.ping_path = a->ping_path;
+	p->status.mode = a->mode == MODE_AUTH ? "auth" : "sendfile";
+	p->status.stats = &p->stats;
+	p->status.pools = p->pools;
+	p->status.started_ns = clock_mono_ns();
+}
+
 static int
 serve(struct program *p)
 {
 	const struct serve_conf conf = {
 		.io = p->io, .warm = p->warm, .stats = &p->stats, .accel = &p->opt->accel,
+		.status = &p->status, .timing = p->opt->timing,
 		.max_conns = choose_max_conns(p->opt->threads), .signal_fd = p->signal_fd,
 	};
-	int err = serve_run(&conf, &p->listener);
+	int err;
 
+	describe(p);
+	notify_manager("READY=1");
+	err = serve_run(&conf, &p->listener);
 	if (err == -EBUSY) {
 		complain("ended while a thread was still waiting for a file");
+		accel_log_close();
 		_exit(0);		/* it may wait for ever */
 	}
 	if (err != 0)
@@ -156,6 +209,7 @@ stop(struct program *p)
 	io_free(p->io);
 	if (p->pools != NULL)
 		io_pools_free(p->pools, FAREWELL_MS);
+	accel_log_close();
 }
 
 static int
@@ -166,6 +220,10 @@ run(const struct options *o)
 
 	if (code == 0)
 		code = open_listener(&p);
+	if (code == 0) {
+		enter_sandbox(&p);
+		code = open_log(&p);
+	}
 	if (code == 0)
 		code = start_loop(&p);
 	if (code == 0)

@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "fcgi-stat-accel/conn.h"
+#include "fcgi-stat-accel/log.h"
+#include "io/notify.h"
 
 #define DRAIN_MS 1500u			/* "ends within two seconds" */
 #define LEAVE_MS 300u			/* of that, for answers to those who were told to come again */
@@ -195,6 +197,7 @@ give_up(struct io_op *op)
 static void
 drain(struct serve *s)
 {
+	notify_manager("STOPPING=1");
 	s->all.draining = true;
 	s->events = s->all.events;
 	start_timer(s, &s->look, LOOK_MS, looked);
@@ -204,11 +207,14 @@ drain(struct serve *s)
 static void
 take_signal(struct serve *s, int number)
 {
-	if (number == SIGHUP || number == SIGUSR2)
-		return;
-	if (s->all.draining)
+	if (number == SIGHUP)
+		accel_log_reopen();
+	else if (number == SIGUSR2)
+		status_log(s->conf->status);
+	else if (s->all.draining)
 		_exit(128 + number);		/* asked twice: at once */
-	drain(s);
+	else
+		drain(s);
 }
 
 static void
@@ -249,6 +255,8 @@ serve_open(struct serve *s)
 	s->all.warm = s->conf->warm;
 	s->all.stats = s->conf->stats;
 	s->all.accel = s->conf->accel;
+	s->all.status = s->conf->status;
+	s->all.timing = s->conf->timing;
 	s->all.gone = conn_gone;
 	name_variables(s);
 	conns_init(&s->all);

@@ -9,6 +9,8 @@
 #include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/listen.h"
 #include "fcgi-stat-accel/stats.h"
+#include "fcgi-stat-accel/status.h"
+#include "fcgi-stat-accel/timing.h"
 #include "fcgi-stat-accel/warm.h"
 
 struct serve_conf {
@@ -16,6 +18,8 @@ struct serve_conf {
 	struct warm *warm;
 	struct stats *stats;
 	const struct accel_conf *accel;
+	const struct status *status;	/* answered like a file; to the log on USR2 */
+	enum timing_format timing;
 	unsigned max_conns;		/* beyond it the one that is silent for longest is closed */
 	int	 signal_fd;		/* signals_open() */
 };
