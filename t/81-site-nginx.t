@@ -70,6 +70,8 @@ CONF
 	is $site->get('/none')->{status}, 404, 'none';
 	is $site->asked, 2, '... and here as well';
 	is $site->ask('POST', '/one.txt', 'Content-Length' => 0)->{status}, 405, 'POST is nothing for files';
+	$site->stop_accel;
+	is $site->get('/one.txt')->{status}, 500, 'without the accelerator it takes three more lines to serve';
 	my @code = grep { /\S/ && !/^\s*}/ && !/^location \/ / } split /\n/, $lines;
 	is scalar @code, 6, 'six they are';
 };

@@ -68,6 +68,13 @@ subtest 'lighttpd starts the accelerator itself' => sub {
 	is $site->asked, 1, '... which its own one was asked for';
 };
 
+subtest 'with check-local left out' => sub {
+	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www", edit => sub { $_[0] =~ s/"check-local" => "disable"//r });
+	is $site->get('/one.txt')->{body}, '0', 'all seems well';
+	is $site->get('/none.txt')->{status}, 404, '... but what is not there';
+	is $site->asked, 1, '... it looks for before it asks';
+};
+
 subtest 'without the accelerator' => sub {
 	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www");
 	$site->stop_accel;
