@@ -21,6 +21,7 @@ accel_variables(const struct accel_conf *conf)
 	static const char *const always[] = {
 		"REQUEST_METHOD", "QUERY_STRING", "HTTP_RANGE",
 		"WARM_PATH", "SCRIPT_FILENAME", "DOCUMENT_ROOT", "SCRIPT_NAME", "PATH_INFO",
+		"REMOTE_ADDR",			/* whose turn it is, see conn_request.c */
 	};
 	GPtrArray *all = g_ptr_array_new();
 

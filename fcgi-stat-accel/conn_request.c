@@ -70,13 +70,6 @@ file_found(struct warm_wait *w)
 		conn_close(c);
 }
 
-static bool
-answer_status(struct conn *c, char **params)
-{
-	g_string_truncate(c->all->reply, 0);
-	return (status_answer(c->all->status, params, c->all->reply));
-}
-
 static void
 wait_for_file(struct conn *c, GString *request)
 {
@@ -86,34 +79,45 @@ wait_for_file(struct conn *c, GString *request)
 	conn_move(c, &c->all->busy);
 }
 
+/* Who shares connections with others shares none of their turns: one's cold files do not hold up another's. */
+static uint32_t
+client_of(const struct conn *c, char **params)
+{
+	const char *address = accel_param(params, "REMOTE_ADDR");
+
+	return (address != NULL ? (uint32_t)text_hash(text_of(address)) : c->id);
+}
+
+/* In all->out, or *waits is set.  False: the connection cannot go on. */
+static bool
+answer_now(struct conn *c, char **params, bool *waits)
+{
+	struct conns *all = c->all;
+	struct warm_wait *w = &conn_turn(c)->wait;
+
+	g_string_truncate(all->reply, 0);
+	if (status_answer(all->status, params, all->reply))
+		return (send_reply(c));
+	*w = (struct warm_wait){ .done = file_found, .client = client_of(c, params) };
+	w->found.err = accel_path(all->accel, params, all->path, &w->from);
+	*waits = w->found.err == 0 && !warm_file(all->warm, all->path->str, w);
+	return (*waits || answer(c, params, &w->found, io_now(all->io)));
+}
+
 bool
 conn_take_request(struct conn *c)
 {
-	struct conns *all = c->all;
 	GString *request = record_take(&c->record);
-	char **params = request_read(all->reader, request);
-	struct warm_wait *w = &conn_turn(c)->wait;
-	bool good;
+	char **params = request_read(c->all->reader, request);
+	bool waits = false, good;
 
-	STATS_COUNT(all->stats, requests);
-	*w = (struct warm_wait){ .done = file_found, .client = c->id };
-	if (params == NULL) {
-		g_string_free(request, TRUE);
-		return (false);
-	}
+	STATS_COUNT(c->all->stats, requests);
 	c->requests++;
-	if (answer_status(c, params)) {
-		good = send_reply(c);
-		g_string_free(request, TRUE);
-		return (good);
-	}
-	w->found.err = accel_path(all->accel, params, all->path, &w->from);
-	if (w->found.err == 0 && !warm_file(all->warm, all->path->str, w)) {
+	good = params != NULL && answer_now(c, params, &waits);
+	if (waits)
 		wait_for_file(c, request);
-		return (true);
-	}
-	good = answer(c, params, &w->found, io_now(all->io));
-	g_string_free(request, TRUE);
+	else
+		g_string_free(request, TRUE);
 	return (good);
 }
 
