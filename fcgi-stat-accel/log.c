@@ -22,16 +22,17 @@ accel_log_open(const char *path)
 	return (err);
 }
 
+static void
+reopen_failed(void *arg, int err)
+{
+	log_event(LOG_ERROR, NULL, "log.failed", LF_ERR("error", err), LF_STR("then", "writing to the old file"));
+}
+
 void
 accel_log_reopen(void)
 {
-	int err = logfile_reopen(logfile);
-
-	if (err != 0)
-		log_event(LOG_ERROR, NULL, "log.reopen", LF_ERR("error", err),
-		    LF_STR("then", "writing to the old file"));
-	else
-		log_event(LOG_INFO, NULL, "log.reopened", LF_STR("by", "HUP"));
+	logfile_reopen(logfile, reopen_failed, NULL);
+	log_event(LOG_INFO, NULL, "log.reopen", LF_STR("by", "HUP"));
 }
 
 void

@@ -21,7 +21,9 @@ struct logfile {
 	size_t npending;
 	char *out;            /* the thread's */
 	int fd;               /* the thread's */
-	int next_fd;          /* after reopen, -1: none */
+	bool reopen;
+	void (*failed)(void *, int); /* of the last reopen */
+	void *failed_arg;
 	uint64_t dropped, told; /* lines; how many of them the log has been told about */
 	bool stop, done;
 };
@@ -33,7 +35,7 @@ log_open_fd(const char *path)
 
 	if (path == NULL)
 		return (STDERR_FILENO);
-	/* A fifo that nobody reads is refused (ENXIO); without O_NONBLOCK the main thread would wait for a reader. */
+	/* A fifo that nobody reads is refused (ENXIO); without O_NONBLOCK the caller would wait for a reader. */
 	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
 	if (fd < 0)
 		return (-errno);
@@ -43,16 +45,25 @@ log_open_fd(const char *path)
 
 /* ---------------------------------------------------------------- the thread */
 
+/* The lock is given up meanwhile: a directory may hang like any other.  True: it is another file now. */
 static bool
-take_next_fd(struct logfile *lf)
+reopen_locked(struct logfile *lf)
 {
-	if (lf->next_fd < 0)
-		return (false);
-	if (lf->fd != STDERR_FILENO)
+	void (*failed)(void *, int) = lf->failed;
+	void *arg = lf->failed_arg;
+	int fd;
+
+	lf->reopen = false;
+	pthread_mutex_unlock(&lf->lock);
+	fd = log_open_fd(lf->path);
+	if (fd < 0) {
+		failed(arg, fd);
+	} else {
 		close(lf->fd);
-	lf->fd = lf->next_fd;
-	lf->next_fd = -1;
-	return (true);
+		lf->fd = fd;
+	}
+	pthread_mutex_lock(&lf->lock);
+	return (fd >= 0);
 }
 
 /* Waits a second, until told to stop, or for another file.  True: try again. */
@@ -64,9 +75,9 @@ wait_retry(struct logfile *lf, bool *moved)
 	bool again;
 
 	pthread_mutex_lock(&lf->lock);
-	while (!lf->stop && lf->next_fd < 0 && pthread_cond_timedwait(&lf->more, &lf->lock, &ts) == 0)
+	while (!lf->stop && !lf->reopen && pthread_cond_timedwait(&lf->more, &lf->lock, &ts) == 0)
 		;
-	*moved = take_next_fd(lf);
+	*moved = lf->reopen && reopen_locked(lf);
 	again = !lf->stop || *moved;
 	pthread_mutex_unlock(&lf->lock);
 	return (again);
@@ -127,7 +138,8 @@ log_thread(void *arg)
 	pthread_setname_np(pthread_self(), "log");
 	pthread_mutex_lock(&lf->lock);
 	for (;;) {
-		take_next_fd(lf);
+		while (lf->reopen)
+			reopen_locked(lf);
 		if (lf->npending == 0 && lf->dropped == lf->told) {
 			if (lf->stop)
 				break;
@@ -194,7 +206,6 @@ logfile_open(const char *path, struct logfile **out)
 
 	if (lf == NULL)
 		return (-ENOMEM);
-	lf->next_fd = -1;
 	lf->fd = log_open_fd(path);
 	lf->path = path != NULL ? strdup(path) : NULL;
 	lf->pending = malloc(LOGFILE_PENDING);
@@ -229,23 +240,17 @@ logfile_line(struct logfile *lf, struct text line)
 	pthread_mutex_unlock(&lf->lock);
 }
 
-int
-logfile_reopen(struct logfile *lf)
+void
+logfile_reopen(struct logfile *lf, void (*failed)(void *, int), void *arg)
 {
-	int fd;
-
 	if (lf->path == NULL)
-		return (0);
-	fd = log_open_fd(lf->path);
-	if (fd < 0)
-		return (fd); /* the old file goes on */
+		return;
 	pthread_mutex_lock(&lf->lock);
-	if (lf->next_fd >= 0)
-		close(lf->next_fd);
-	lf->next_fd = fd;
+	lf->reopen = true;
+	lf->failed = failed;
+	lf->failed_arg = arg;
 	pthread_cond_signal(&lf->more);
 	pthread_mutex_unlock(&lf->lock);
-	return (0);
 }
 
 void

@@ -2,7 +2,7 @@
  *
  * Bounds   LOGFILE_PENDING bytes wait; more lines are dropped and counted, and the count is logged when the
  *          disk takes lines again (tried once a second).  Lines are whole or absent.
- * Thread   logfile_line() any; open, reopen and close the main thread.
+ * Thread   logfile_line() and logfile_reopen() any; open and close the main thread.
  */
 #ifndef IO_LOGFILE_H
 #define IO_LOGFILE_H
@@ -15,7 +15,9 @@ struct logfile;
 
 int logfile_open(const char *path, struct logfile **); /* NULL path: stderr.  0 or -errno */
 void logfile_line(struct logfile *, struct text line); /* '\n' included; never waits */
-int logfile_reopen(struct logfile *);                  /* after rotation (HUP) */
+/* After rotation (HUP): its thread opens the path again, and writes to the new file from then on.  If it cannot, the old one
+ * goes on, and failed(arg, -errno) is called by that thread. */
+void logfile_reopen(struct logfile *, void (*failed)(void *arg, int err), void *arg);
 void logfile_close(struct logfile *);                  /* writes what waits, at most a second */
 uint64_t logfile_dropped(const struct logfile *);
 

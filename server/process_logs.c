@@ -56,22 +56,30 @@ process_accesslog(void *arg, const char *path)
 	return (f != NULL ? f->log : NULL);
 }
 
+static void
+errorlog_failed(void *arg, int err)
+{
+	log_event(LOG_ERROR, NULL, "errorlog.reopen", LF_ERR("error", err), LF_STR("then", "writing to the old file"));
+}
+
+static void
+accesslog_failed(void *path, int err)
+{
+	log_event(LOG_ERROR, NULL, "accesslog.reopen", LF_STR("path", path), LF_ERR("error", err),
+	    LF_STR("then", "writing to the old file"));
+}
+
 void
 process_reopen_logs(struct process *ps)
 {
 	struct list *l, *tmp;
-	int err = logfile_reopen(ps->errorlog);
 
-	if (err != 0)
-		log_event(LOG_ERROR, NULL, "errorlog.reopen", LF_ERR("error", err), LF_STR("then", "writing to the old file"));
+	logfile_reopen(ps->errorlog, errorlog_failed, NULL);
 	pthread_mutex_lock(&ps->lock);
 	list_foreach_safe(l, tmp, &ps->access_files) {
 		struct access_file *f = list_entry(l, struct access_file, link);
 
-		err = logfile_reopen(f->log);
-		if (err != 0)
-			log_event(LOG_ERROR, NULL, "accesslog.reopen", LF_STR("path", f->path), LF_ERR("error", err),
-			    LF_STR("then", "writing to the old file"));
+		logfile_reopen(f->log, accesslog_failed, f->path);
 	}
 	pthread_mutex_unlock(&ps->lock);
 	log_event(LOG_INFO, NULL, "logs.reopened", LF_STR("by", "HUP"));

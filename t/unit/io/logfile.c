@@ -59,6 +59,18 @@ test_writers(void)
 }
 
 static void
+must_not_fail(void *arg, int err)
+{
+	g_assert_not_reached();
+}
+
+static void
+note_error(void *to, int err)
+{
+	*(int *)to = err;
+}
+
+static void
 test_reopen(void)
 {
 	char *old = g_strconcat(path, ".1", NULL), *text;
@@ -73,7 +85,7 @@ test_reopen(void)
 	}
 	g_free(text);
 	g_assert_cmpint(g_rename(path, old), ==, 0);
-	g_assert_cmpint(logfile_reopen(lf), ==, 0);
+	logfile_reopen(lf, must_not_fail, NULL);
 	logfile_line(lf, TEXT("after\n"));
 	logfile_close(lf);
 	text = contents(old);
@@ -139,9 +151,11 @@ test_full_reopen(void)
 	logfile_line(lf, TEXT("kept\n"));
 	g_usleep(100000); /* most likely it has been tried by then; the test holds either way */
 	g_unlink(path);
-	g_assert_cmpint(logfile_reopen(lf), ==, 0);
+	logfile_reopen(lf, must_not_fail, NULL);
+	for (i = 0; i < 5000 && !g_file_test(path, G_FILE_TEST_EXISTS); i++)
+		g_usleep(1000);
 	text = contents(path);
-	for (i = 0; i < 5000 && text[0] == '\0'; i++) {
+	for (; i < 5000 && text[0] == '\0'; i++) {
 		g_free(text);
 		g_usleep(1000);
 		text = contents(path);
@@ -164,8 +178,35 @@ test_errors(void)
 	g_free(fifo);
 	g_assert_cmpint(logfile_open("/nowhere/at/all", &lf), ==, -ENOENT);
 	g_assert_cmpint(logfile_open(NULL, &lf), ==, 0);
-	g_assert_cmpint(logfile_reopen(lf), ==, 0);
+	logfile_reopen(lf, NULL, NULL);
 	logfile_close(lf);
+}
+
+/* The directory is gone: the old file goes on, and who asked is told. */
+static void
+test_reopen_fails(void)
+{
+	char *gone = g_build_filename(dir, "gone", NULL), *there = g_build_filename(gone, "log", NULL);
+	char *moved = g_build_filename(dir, "moved", NULL), *now = g_build_filename(moved, "log", NULL), *text;
+	struct logfile *lf;
+	int err = 0;
+
+	g_assert_cmpint(g_mkdir(gone, 0755), ==, 0);
+	g_assert_cmpint(logfile_open(there, &lf), ==, 0);
+	g_assert_cmpint(g_rename(gone, moved), ==, 0);
+	logfile_reopen(lf, note_error, &err);
+	logfile_line(lf, TEXT("after\n"));
+	logfile_close(lf);
+	g_assert_cmpint(err, ==, -ENOENT);
+	g_assert_true(g_file_get_contents(now, &text, NULL, NULL));
+	g_assert_cmpstr(text, ==, "after\n");
+	g_free(text);
+	g_unlink(now);
+	g_rmdir(moved);
+	g_free(gone);
+	g_free(there);
+	g_free(moved);
+	g_free(now);
 }
 
 int
@@ -179,6 +220,7 @@ main(int argc, char **argv)
 	path = g_build_filename(dir, "log", NULL);
 	g_test_add_func("/logfile/writers", test_writers);
 	g_test_add_func("/logfile/reopen", test_reopen);
+	g_test_add_func("/logfile/reopen-fails", test_reopen_fails);
 	g_test_add_func("/logfile/full", test_full);
 	g_test_add_func("/logfile/full-reopen", test_full_reopen);
 	g_test_add_func("/logfile/errors", test_errors);
