@@ -1,0 +1,157 @@
+#!/usr/bin/perl
+# What fcgi-stat-accel says of a file is true when it says so: who opens and reads it then asks no disk any more.  All is told
+# by what the disk was asked for, nothing by the clock.
+
+use strict;
+use warnings;
+use Test::More;
+use Test::Fcgi qw(put temp_tree request until_true);
+use Test::Slowfs;
+
+my ($usable, $why) = Test::Slowfs->usable;
+plan skip_all => $why unless $usable;
+
+my $K = 1024;
+my $tree = temp_tree();
+put("$tree/$_", 'x' x (3000 * $K)) for qw(long longer other range late);
+put("$tree/short$_", 'x' x (100 * $K)) for 1 .. 9;
+put("$tree/css", 'x' x 1000);
+put("$tree/css.gz", 'x' x 500);
+mkdir "$tree/dir" or die $!;
+mkdir "$tree/bare" or die $!;
+put("$tree/dir/second.html", 'x' x 100);
+put("$tree/outside", 'x');
+mkdir "$tree/root" or die $!;
+put("$tree/root/file", 'x' x 1000);
+symlink '../outside', "$tree/root/escape" or die $!;
+
+my ($slow, $app);
+
+sub up {
+	my (@options) = @_;
+	$slow = Test::Slowfs->start(source => "$tree", spindles => 8, lookup_ms => 5, read_ms => 5);
+	$app = Test::Fcgi->start('-t', 4, @options);
+}
+
+sub down {
+	is $app->stop, 0, 'it ends with 0';
+	unlike $app->log_text, qr/level=(error|alert)/, 'without an error in its log';
+	$slow->stop;
+}
+
+sub path { return $slow->dir . "/$_[0]" }
+sub status { my ($name, @more) = @_; return $app->ask(REQUEST_METHOD => 'GET', SCRIPT_FILENAME => path($name), @more)->{status} }
+
+# What the disk is asked for by this.
+sub disk(&) {
+	my ($code) = @_;
+	my $before = $slow->counts;
+	$code->();
+	my $after = $slow->counts;
+	return { map { $_ => $after->{$_} - $before->{$_} } qw(lookups reads) };
+}
+
+sub slurp {
+	my ($name, $from, $len) = @_;
+	open my $h, '<:raw', path($name) or return undef;
+	sysseek $h, $from // 0, 0;
+	my $bytes = '';
+	1 while ($len // 1e9) > length $bytes and sysread $h, $bytes, 64 * $K, length $bytes;
+	return length $bytes;
+}
+
+sub is_warm {
+	my ($what, $code) = @_;
+	is_deeply &disk($code), { lookups => 0, reads => 0 }, $what;
+}
+
+subtest 'a file is in memory when the answer comes' => sub {
+	up('--warm=read:16m', '--behind=none');
+	is status('long'), 200, 'a long file';
+	is_warm('is there, to its end', sub { is slurp('long'), 3000 * $K, 'all bytes' });
+	is status("short$_"), 200, "short file $_" for 1 .. 3;
+	is_warm('they are there', sub { slurp("short$_") for 1 .. 3 });
+	down();
+};
+
+subtest 'no more is read than was asked for' => sub {
+	up('--warm=stat');
+	is disk { is status('long'), 200, 'stat' }->{reads}, 0, 'reads nothing';
+	is_warm('the name is there', sub { stat path('long') });
+	down();
+	up('--warm=open');
+	is disk { is status('long'), 200, 'open' }->{reads}, 0, 'reads nothing';
+	down();
+	up('--warm=read:256k', '--behind=none');
+	is disk { is status('long'), 200, 'read:256k' }->{reads}, 2, 'reads two blocks of 128 KiB';
+	is_warm('which are there', sub { slurp('long', 0, 256 * $K) });
+	down();
+};
+
+subtest 'a range is warmed where it begins' => sub {
+	up('--warm=read:256k', '--behind=none');
+	is status('range', HTTP_RANGE => 'bytes=2000000-'), 200, 'a range';
+	is_warm('is there', sub {
+		open my $h, '<:raw', path('range') or die $!;
+		sysseek $h, 2_000_000, 0;
+		sysread $h, my $buf, 200 * $K;
+	});
+	down();
+};
+
+subtest 'the rest comes behind the answer' => sub {
+	up('--warm=read:256k', '--behind=all');
+	is status('longer'), 200, 'answered';
+	ok until_true(sub { $slow->counts->{reads} >= 3000 / 128 }), 'all of it is read, though nobody asks';
+	is_warm('it is there', sub { slurp('longer') });
+	down();
+	up('--warm=read:256k', '--behind=512k');
+	is status('longer'), 200, 'answered';
+	ok until_true(sub { $slow->counts->{reads} >= 6 }), '512 KiB more';
+	is status('other', SERVER_NAME => 'x'), 200, 'another file';
+	ok until_true(sub { $slow->counts->{reads} >= 12 }), '512 KiB more of that';
+	is $slow->counts->{reads}, 12, 'and that was all';
+	down();
+};
+
+subtest 'who asks for the same waits for the same' => sub {
+	up('--warm=read:1m', '--remember=60000');
+	my $asked = disk {
+		$slow->hang;
+		my @c = map { my $c = $app->connect; $c->send(request(1, 0, SCRIPT_FILENAME => path($_))); $c } ('short4', 'none') x 10;
+		ok $slow->wait_hanging(2), 'they hang';
+		is $slow->hanging, 2, 'as two look-ups';
+		$slow->go;
+		is_deeply [map { $_->reply->{status} } @c], [(200, 404) x 10], 'one answer for ten';
+	};
+	is $asked->{lookups}, 2, 'the disk was asked for two names';
+	is disk { is status('none'), 404, 'what is not there' }->{lookups}, 0, 'is remembered';
+	$slow->forget;
+	is disk { is status('none'), 404, 'and so it is' }->{lookups}, 0, 'when the kernel has forgotten it';
+	is disk { is status('short4'), 200, 'as is a file' }->{lookups}, 0, 'that was found';
+	down();
+};
+
+subtest 'index files and siblings' => sub {
+	up('--index=first.html,second.html', '--siblings=.gz,.br', '--warm=read:64k');
+	is status('dir/'), 200, 'a directory with an index';
+	is_warm('which is there', sub { slurp('dir/second.html') });
+	is status('dir'), 200, 'without its slash';
+	is status('bare/'), 403, 'a directory without one';
+	is status('nodir/'), 404, 'no directory';
+	is status('css'), 200, 'a file with a sibling';
+	is_warm('both are there, and what is not there is known', sub { slurp($_) for qw(css css.gz css.br) });
+	down();
+};
+
+subtest 'roots' => sub {
+	$slow = Test::Slowfs->start(source => "$tree", spindles => 8, lookup_ms => 5, read_ms => 5);
+	$app = Test::Fcgi->start('-t', 4, '--root', $slow->dir . '/root');
+	is status('root/file'), 200, 'below the root';
+	is status('root/escape'), 403, 'a link that leaves it';
+	is status('outside'), 403, 'beside it';
+	is status('root/none'), 404, 'not there';
+	down();
+};
+
+done_testing;

@@ -1,0 +1,167 @@
+#!/usr/bin/perl
+# A mount stops answering: who asks for it gets 503 at the deadline, everybody else is served as if nothing were, a bounded
+# number of threads is stuck, and when the mount is back so is everything.
+
+use strict;
+use warnings;
+use IO::Select;
+use Test::More;
+use Time::HiRes qw(time);
+use Test::Fcgi qw(put temp_tree request until_true);
+use Test::Slowfs;
+
+my ($usable, $why) = Test::Slowfs->usable;
+plan skip_all => $why unless $usable;
+
+my $THREADS = 4;
+my $DEADLINE = 1;       # second
+my $tree = temp_tree();
+put("$tree/f$_", 'x' x 1000) for 1 .. 200;
+put("$tree/big$_", 'x' x 1_000_000) for 1 .. 4;
+my $hot = put("$tree/hot", 'x');
+
+my ($sick, $well, $app);
+
+sub up {
+	my (@options) = @_;
+	$sick = Test::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1);
+	$well = Test::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1);
+	$app = Test::Fcgi->start('-t', $THREADS, '--deadline', 1000 * $DEADLINE, '--remember', 60_000, @options);
+}
+
+sub down {
+	$sick->go;
+	is $app->stop, 0, 'it ends with 0';
+	$_->stop for $sick, $well;
+}
+
+sub ask_all {
+	my (@paths) = @_;
+	return map { my $c = $app->connect; $c->send(request(1, 0, REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $_)); $c } @paths;
+}
+
+# Seconds of the slowest, each asked for alone on one kept connection.
+sub worst {
+	my (@paths) = @_;
+	my $c = $app->connect;
+	my ($worst, $wrong) = (0, 0);
+	for my $path (@paths) {
+		my $start = time;
+		$c->send(request(1, 1, REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $path));
+		my $r = $c->reply;
+		my $took = time - $start;
+		$worst = $took if $took > $worst;
+		$wrong++ unless $r && $r->{status} == 200;
+	}
+	return ($worst, $wrong);
+}
+
+# A busy machine may hold up one round; what waits for the mount would hold up all.
+sub not_held_up {
+	my ($what, @paths) = @_;
+	my ($best, $wrong) = (9, 0);
+	for (1 .. 5) {
+		my ($took, $bad) = worst(@paths);
+		$best = $took if $took < $best;
+		$wrong += $bad;
+	}
+	is $wrong, 0, "$what: all are answered";
+	cmp_ok $best, '<', 0.005, "$what: the slowest of a round in under 5 ms";
+	diag sprintf '%s beside a hung mount: worst of %d requests %.2f ms', $what, scalar @paths, $best * 1000;
+}
+
+sub answered { my @ready = IO::Select->new(map { $_->{sock} } @_)->can_read(0); return scalar @ready }
+
+subtest 'a mount hangs' => sub {
+	up();
+	my @kept = map { $sick->dir . "/f$_" } 1 .. 20;
+	is $app->get($_)->{status}, 200, "$_ is known" for @kept[0, 1];
+	worst(@kept);
+	my @beside = map { $well->dir . "/f$_" } 1 .. 20;
+	worst(@beside, $hot);
+	my $tasks = $app->tasks;
+
+	$sick->hang;
+	my $since = time;
+	my @hung = ask_all(map { $sick->dir . "/f$_" } 101 .. 140);
+	ok $sick->wait_hanging($THREADS), 'as many look-ups hang as there are threads';
+	not_held_up('files on a local disk', ($hot) x 40);
+	not_held_up('files of another mount', @beside, map { $well->dir . '/f' . (40 + $_) } 1 .. 20);
+	not_held_up('remembered files of the mount itself', @kept);
+	is $sick->hanging, $THREADS, 'it is not asked for more';
+	cmp_ok $app->tasks - $tasks, '<=', 2 * $THREADS, 'others got as many threads once more, for opening and for reading'
+	    or diag $app->tasks . " tasks, $tasks before";
+	is answered(@hung), 0, 'nobody was told anything yet' if time - $since < $DEADLINE * 0.8;
+
+	my @replies = map { $_->reply } @hung;
+	my $took = time - $since;
+	is scalar(grep { $_->{status} == 503 } @replies), 40, 'all forty get 503';
+	is scalar(grep { ($_->{header}{'retry-after'} // '') =~ /^\d+$/ } @replies), 40, '... and when to come again';
+	cmp_ok $took, '>=', $DEADLINE * 0.9, 'not before the deadline';
+	cmp_ok $took, '<', $DEADLINE + 2, 'and then at once';
+
+	@hung = ask_all(map { $sick->dir . "/f$_" } 141 .. 150);
+	is scalar(grep { $_->reply->{status} == 503 } @hung), 10, 'so do those who come later';
+	is $sick->hanging, $THREADS, 'without another look-up';
+
+	$sick->go;
+	is scalar(grep { $_->reply->{status} == 200 } ask_all(map { $sick->dir . "/f$_" } 101 .. 160)), 60, 'the mount is back, and all is well';
+	@hung = ();
+	down();
+};
+
+subtest 'who asks for the same name hangs once' => sub {
+	up();
+	$sick->hang;
+	my @c = ask_all(($sick->dir . '/none') x 20);
+	ok $sick->wait_hanging(1), 'it hangs';
+	not_held_up('files of another mount', map { $well->dir . "/f$_" } (1 .. 20) x 2);
+	is $sick->hanging, 1, 'once';
+	is scalar(grep { $_->reply->{status} == 503 } @c), 20, 'twenty get 503';
+	@c = ask_all(($sick->dir . '/none') x 20);
+	$sick->go;
+	is scalar(grep { $_->reply->{status} == 404 } @c), 20, 'twenty who ask again get what comes of the first look-up';
+	is $sick->counts->{lookups}, 1, 'the mount was asked once';
+	@c = ();
+	down();
+};
+
+subtest 'only reading hangs' => sub {
+	up('--warm=read:1m');
+	$sick->hang_after(300_000);
+	my @c = ask_all(map { $sick->dir . "/big$_" } 1 .. 4);
+	ok $sick->wait_hanging(1), 'the disk hangs in the middle of a file';
+	not_held_up('files of another mount', map { $well->dir . "/f$_" } 1 .. 20);
+	is scalar(grep { $_->reply->{status} == 503 } @c), 4, 'their deadline holds';
+	$sick->go;
+	is $app->get($sick->dir . '/big1')->{status}, 200, 'and then it is well again';
+	@c = ();
+	down();
+};
+
+subtest 'an authorizer goes on, or refuses' => sub {
+	up('--mode=auth');
+	$sick->hang;
+	my ($c) = ask_all($sick->dir . '/f1');
+	ok $sick->wait_hanging(1), 'it hangs';
+	is $c->reply->{status}, 204, 'the server may go on';
+	undef $c;
+	down();
+	up('--mode=auth', '--late=503');
+	$sick->hang;
+	($c) = ask_all($sick->dir . '/f1');
+	is $c->reply->{status}, 503, 'or not';
+	undef $c;
+	down();
+};
+
+subtest 'the log says what was slow, and where' => sub {
+	up('--slow-ms=100');
+	$sick->hang;
+	is $app->get($sick->dir . '/f1')->{status}, 503, 'a hung file';
+	my $path = $sick->dir . '/f1';
+	like $app->log_text, qr/ev=file\.slow path="?\Q$path\E"? stage=stat ms=1\d\d\d error=/, 'its path, the stage and how long';
+	down();
+};
+
+done_testing;
