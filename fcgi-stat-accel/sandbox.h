@@ -2,6 +2,7 @@
  *
  *   roots            files and directories may be read; whatever is mounted below them, now or later, is of them
  *   /proc            may be read: the table of mounts
+ *   /dev/null        may be written: pages are read into it
  *   log's directory  files may be made and written: rotation
  *   socket's         files may be removed: at the end
  *

@@ -122,10 +122,12 @@ static int reads_root(void)	{ return (open_below(root, "file", O_RDONLY)); }
 static int reads_by_link(void)	{ return (open_below(linked, "file", O_RDONLY)); }
 static int lists_root(void)	{ return (open_below(root, "mnt", O_RDONLY | O_DIRECTORY)); }
 static int reads_mounts(void)	{ return (open_below("/proc/self", "mountinfo", O_RDONLY)); }
+static int writes_null(void)	{ return (open_below("/dev", "null", O_WRONLY)); }
 static int reads_outside(void)	{ return (open_below(dir, "outside/file", O_RDONLY)); }
 static int reads_passwd(void)	{ return (open_below("/etc", "passwd", O_RDONLY)); }
 static int lists_outside(void)	{ return (open_below(dir, "outside", O_RDONLY | O_DIRECTORY)); }
 static int reads_log(void)	{ return (open_below(dir, "log/log", O_RDONLY)); }
+static int reads_null(void)	{ return (open_below("/dev", "null", O_RDONLY)); }
 static int writes_root(void)	{ return (open_below(root, "file", O_WRONLY)); }
 static int empties_root(void)	{ return (open_below(root, "file", O_WRONLY | O_TRUNC)); }
 static int makes_in_root(void)	{ return (open_below(root, "new", O_WRONLY | O_CREAT)); }
@@ -185,6 +187,7 @@ reads_what_it_serves(void)
 	g_assert_cmpint(child(reads_by_link), ==, 0);
 	g_assert_cmpint(child(lists_root), ==, 0);
 	g_assert_cmpint(child(reads_mounts), ==, 0);
+	g_assert_cmpint(child(writes_null), ==, 0);	/* into which it reads */
 	g_assert_cmpint(child(names_outside), ==, 0);
 }
 
@@ -197,6 +200,7 @@ reads_nothing_else(void)
 	g_assert_cmpint(child(reads_outside), ==, EACCES);
 	g_assert_cmpint(child(reads_passwd), ==, EACCES);
 	g_assert_cmpint(child(lists_outside), ==, EACCES);
+	g_assert_cmpint(child(reads_null), ==, EACCES);
 	g_assert_cmpint(child(makes_log), ==, 0);
 	g_assert_cmpint(child(reads_log), ==, EACCES);
 }
