@@ -12,7 +12,7 @@
  *     answers them when their deadline comes.
  *   - It reads only what record.c wrote.  The lengths on which it aborts cannot come by.
  *   - Nothing of libfcgi outlives a call into this file: one FCGX_Request serves all connections.  A request that has
- *     to wait for its file is dropped, and read again (1 us) when the file is there, from the same few hundred
+ *     to wait for its file is dropped, and read again (2 us) when the file is there, from the same few hundred
  *     bytes; the streams of an FCGX_Request would be 17 KiB for each that waits.
  *
  * A request costs three system calls here: lseek, read, write; both files are mapped for our side of them.

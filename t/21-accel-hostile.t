@@ -5,8 +5,9 @@ use strict;
 use warnings;
 use Test::More;
 use List::Util qw(sum);
+use POSIX ();
 use Time::HiRes qw(time);
-use Test::Fcgi qw(record begin params pairs request finish put temp_tree until_true parse_records
+use Test::Fcgi qw(record begin params pairs request finish put run temp_tree until_true parse_records
     T_ABORT T_END T_PARAMS T_STDIN T_STDOUT T_GET_VALUES T_GET_VALUES_RESULT T_UNKNOWN_TYPE);
 
 my $tree = temp_tree();
@@ -181,6 +182,36 @@ subtest 'without descriptors' => sub {
 	cmp_ok $ticks->() - $before, '<', 20, 'without spinning';
 	system 'prlimit', "--nofile=$old:", '--pid', $app->{pid};
 	is $_->reply->{status}, 200, 'answered when there are some again' for @new;
+};
+
+subtest 'who may connect to a unix socket' => sub {
+	plan skip_all => 'needs root, to be somebody else' if $> != 0;
+	my ($uid, $other) = map { scalar getpwnam $_ } qw(nobody daemon);
+	my $as = sub {                          # the status that somebody is answered with
+		my ($one, $user) = @_;
+		pipe my $rd, my $wr or die;
+		if (!(my $pid = fork)) {
+			$> = $user;
+			my $r = $one->get($file);
+			syswrite $wr, $r ? $r->{status} : 'none';
+			POSIX::_exit(0);
+		}
+		wait;
+		close $wr;
+		return scalar <$rd>;
+	};
+	for my $name ('nobody', $uid) {
+		my $one = Test::Fcgi->start('-t', 1, '--peer-user', "bin,$name");
+		chmod 0666, $one->{socket};
+		chmod 0755, $one->{dir};
+		is $as->($one, $uid), 200, "--peer-user $name: he";
+		is $as->($one, $other), 'none', 'not somebody else';
+		is $one->get($file)->{status}, 200, 'but root';
+	}
+	my ($code, undef, $err) = run('--peer-user', 'nobody-of-that-name', '--listen', "unix:$dir/never");
+	is $code, 67, 'a user whom nobody knows';
+	like $err, qr/nobody-of-that-name/, 'is named';
+	ok !-e "$dir/never", 'before anything is listened on';
 };
 
 subtest 'the end: what runs is finished' => sub {

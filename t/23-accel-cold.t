@@ -5,7 +5,7 @@ use strict;
 use warnings;
 use Test::More;
 use Time::HiRes qw(time);
-use Test::Fcgi qw(put temp_tree request);
+use Test::Fcgi qw(put temp_tree request record until_true T_ABORT T_END);
 use Test::Slowfs;
 
 my ($usable, $why) = Test::Slowfs->usable;
@@ -35,6 +35,25 @@ subtest 'cold files wait together' => sub {
 	is $app->get($slow->dir . '/cold1')->{status}, 200, 'once more';
 	cmp_ok time - $start, '<', 0.3, 'it is warm';
 	$app->stop;
+	$slow->stop;
+};
+
+subtest 'a request is given up while its file is looked up' => sub {
+	my $slow = Test::Slowfs->start(source => "$tree", spindles => 1, lookup_ms => 1000, read_ms => 0);
+	my $app = Test::Fcgi->start('-t', 1, '--status-path=/status');
+	my $c = $app->connect;
+	my $start = time;
+	$c->send(request(1, 1, SCRIPT_FILENAME => $slow->dir . '/cold1'), record(T_ABORT, 1, ''));
+	is_deeply $c->record, [T_END, 1, "\0" x 8], 'an abort is confirmed';
+	$c->send(request(2, 1, SCRIPT_FILENAME => $hot));
+	is $c->reply->{status}, 200, 'and the connection goes on';
+	cmp_ok time - $start, '<', 0.7, 'without a wait for the disk';
+	($c) = ask_all($app, $slow->dir . '/cold2');
+	my $counted = sub { $app->ask(SCRIPT_NAME => '/status')->{body} =~ /requests\.aborted: (\d+)/ ? $1 : -1 };
+	is $counted->(), 1, 'one was aborted';
+	close $c->{sock};
+	ok until_true(sub { $counted->() == 2 }), 'a peer that goes is one, too';
+	is $app->stop, 0, 'it ends with 0';
 	$slow->stop;
 };
 
