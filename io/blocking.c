@@ -40,19 +40,31 @@ struct io_pools {
 static int thread_start(struct pool_lane *);
 static void pools_put_away(struct io_pools *);
 
-/* A job may run: somebody idle is told.  If all threads are at work on something the job's device gets a new one. */
-static void
-lane_wake(struct pool_lane *ln)
+/* A job may run: true if somebody idle is to be told.  If all threads are at work on something the job's device gets a new
+ * one. */
+static bool
+lane_wants(struct pool_lane *ln)
 {
 	if (list_empty(&ln->queue.turn))
-		return;
-	if (ln->idle > 0)
-		pthread_cond_signal(&ln->more);
-	else if (ln->threads <= ln->queue.running && ln->threads < ln->queue.total && !ln->pools->stop)
+		return (false);
+	if (ln->idle == 0 && ln->threads <= ln->queue.running && ln->threads < ln->queue.total && !ln->pools->stop)
 		(void)thread_start(ln); /* if it cannot, those that are there come to it */
+	return (ln->idle > 0);
 }
 
-/* It found that it belongs to another device: into that one's line.  False: it has its result. */
+/* Lets the lock go, and only then tells: whoever wakes up wants it first of all. */
+static void
+lane_unlock(struct pool_lane *ln)
+{
+	bool tell = lane_wants(ln);
+
+	pthread_mutex_unlock(&ln->pools->lock);
+	if (tell)
+		pthread_cond_signal(&ln->more);
+}
+
+/* It found that it belongs to another device: into that one's line.  False: it has its result.  Nobody is woken: this thread
+ * takes the next job in a moment. */
 static bool
 job_moves(struct pool_lane *ln, struct io_job *j)
 {
@@ -62,12 +74,9 @@ job_moves(struct pool_lane *ln, struct io_job *j)
 		return (false);
 	j->moves = false;
 	err = queue_push(&ln->queue, j);
-	if (err == 0) {
-		lane_wake(ln);
-		return (true);
-	}
-	j->res = err;
-	return (false);
+	if (err != 0)
+		j->res = err;
+	return (err == 0);
 }
 
 static void
@@ -86,7 +95,7 @@ job_run(struct pool_lane *ln, struct io_job *j)
 	struct io_pools *ps = ln->pools;
 
 	ln->jobs++;
-	pthread_mutex_unlock(&ps->lock);
+	lane_unlock(ln);		/* there may be a next one */
 	j->run(j);
 	j->end = clock_mono_ns();
 	pthread_mutex_lock(&ps->lock);
@@ -119,7 +128,6 @@ pool_thread(void *arg)
 	while (!ps->stop) {
 		j = queue_take(&a.lane->queue);
 		if (j != NULL) {
-			lane_wake(a.lane); /* for the next one, if there is */
 			job_run(a.lane, j);
 			continue;
 		}
@@ -360,9 +368,7 @@ push(struct io *io, struct io_job *j, enum io_lane lane, bool only_idle)
 	}
 	pthread_mutex_lock(&ps->lock);
 	err = only_idle && !lane_idle(ln) ? -EAGAIN : queue_push(&ln->queue, j);
-	if (err == 0)
-		lane_wake(ln);
-	pthread_mutex_unlock(&ps->lock);
+	lane_unlock(ln);
 	if (err != 0 && j->finish != NULL)
 		io_port_unref(j->port);
 	return (err);
