@@ -116,7 +116,7 @@ void io_will_need(int fd, uint64_t off, uint64_t end); /* in a thread: the kerne
 void io_start_warm(struct io_op *); /* IO_WARM */
 
 /* What the page cache holds; neither waits.  1: all of it, 0: not, -errno. */
-int io_pages_counted(int fd, uint64_t off, uint64_t len); /* those that are still being read count.  -ENOSYS: Linux before 6.5 */
+int io_pages_counted(int fd, uint64_t off, uint64_t len); /* those that are still being read count.  -ENOSYS: Linux before 6.5, or not for us */
 int io_range_cached(int fd, uint64_t from, uint64_t to);  /* all can be had now.  -EOPNOTSUPP: it cannot be known of FUSE, NFS */
 
 /* Bytes from off on, at most len, that may be sent without waiting for a disk; 0: ask a thread.  Asks
