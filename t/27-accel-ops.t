@@ -230,4 +230,36 @@ subtest 'example units' => sub {
 	}
 };
 
+# Names in a set of systemd's, sets within it opened up.
+sub set {
+	my ($name) = @_;
+	return map { /^\s+(@\S+)/ ? set($1) : /^\s+(\w+)/ ? $1 : () } `systemd-analyze syscall-filter --no-pager $name`;
+}
+
+subtest 'the service may make every system call that the program makes' => sub {
+	for my $tool (qw(strace systemd-analyze)) {
+		plan skip_all => "no $tool" unless in_path($tool);
+	}
+	plan skip_all => 'a sanitizer makes calls of its own' if Test::Fcgi::program() =~ /[at]san/;
+	my ($wanted, $unwanted) = slurp("$top/examples/systemd/fcgi-stat-accel.service") =~ /^SystemCallFilter=([^~\n]+)\nSystemCallFilter=~([^\n]+)$/m;
+	my %may = map { $_ => 1 } map { /^@/ ? set($_) : $_ } split / /, $wanted;
+	delete @may{ map { set($_) } split / /, $unwanted };
+	cmp_ok scalar keys %may, '>', 100, 'systemd knows the sets';
+
+	my ($socket, $trace) = ("$dir/run/traced", "$dir/trace");
+	my $app = Test::Fcgi->start({ own => 1, socket => $socket, under => ['strace', '-f', '-qq', '-o', $trace] },
+		'--listen=unix:@SOCKET@', "--root=$dir/www", "--log=$dir/log/traced", '--timing', '--warm=read:all', '--status-path=/st');
+	is $app->get("$dir/www/$_")->{status}, /none/ ? 404 : 200, $_ for qw(file other none);
+	page($app, '/st');
+	my ($pid) = slurp($trace) =~ /\A(\d+) /;
+	kill $_, $pid for qw(HUP USR2);
+	logged("$dir/log/traced", qr/ev=accel\.threads/, 'HUP and USR2');
+	kill 'TERM', $pid;
+	is Test::Fcgi::finish($app->{pid}), 0, 'it ends with 0';
+	my %made = map { $_ => 1 } slurp($trace) =~ /^\d+ +(?:<\.\.\. )?([a-z]\w+)(?:\(| resumed)/mg;
+	ok $made{openat2} && $made{accept4}, 'they have been seen';
+	delete @made{qw(cachestat syscall_0x1c3)};    # systemd 252 has no name for it, and io/hot.c does without
+	is_deeply [grep { !$may{$_} } sort keys %made], [], 'none is forbidden';
+};
+
 done_testing;

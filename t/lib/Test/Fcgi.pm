@@ -151,6 +151,7 @@ sub finish {
 #   spawn   options for spawn-fcgi
 #   own     without spawn-fcgi, for --listen; '@SOCKET@' in @options is where we look for it
 #   socket  the path of the socket, where the test cares
+#   under   before the command: strace and its options
 #   passed  this listening socket goes in as descriptor 3, with LISTEN_FDS
 sub start {
 	my ($class, @options) = @_;
@@ -190,7 +191,7 @@ sub _exec {
 	}
 	my @spawn = ('spawn-fcgi', '-n', '-s', $self->{socket}, @{ $how->{spawn} || [] }, '--');
 	@spawn = () if $how->{own} || $how->{passed};
-	exec @spawn, program(), @options or POSIX::_exit(127);
+	exec @{ $how->{under} || [] }, @spawn, program(), @options or POSIX::_exit(127);
 }
 
 # Its wait status if it has ended.
