@@ -9,8 +9,7 @@ if (my $why = Test::Site->missing('haproxy') || Test::Site->missing('nginx')) { 
 
 my $tree = tree();
 my @node = map { Test::Site->start('nginx', 'auth.conf', root => "$tree/www") } 1, 2;
-my $site = Test::Site->start('haproxy', 'haproxy.cfg', root => "$tree/www",
-	ports => { 8081 => $node[0]->port, 8082 => $node[1]->port });
+my $site = Test::Site->start('haproxy', 'haproxy.cfg', root => "$tree/www", behind => \@node);
 check_files($site);
 check_ranges($site);
 check_conditions($site);

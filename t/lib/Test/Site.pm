@@ -29,14 +29,14 @@ spawn-fcgi, with -n) and, nginx, where its error log is before it has read where
 temporary files in front of "http {"'s first line. Started by root, everything runs as www-data, as in the file;
 by others, lines and options that change the user are left out, since they cannot work.
 
-The accelerator gets C<--status-path=/stat-accel-status> in addition, if the command has none: this is how
-C<asked> knows that a test did not pass without it.
+The accelerator gets C<--status-path=/stat-accel-status --timing=json> in addition: this is how C<asked> and C<warmed> know
+that a test did not pass without it, or with another file.
 
 =head1 OPTIONS OF start
 
 C<root>; C<command> which of the commands in the comment: a pattern, default the first; C<options> more options of
 the accelerator; C<edit> a function that changes the text of the configuration; C<text> a configuration in place of
-a file; C<ports =E<gt> {8081 =E<gt> 40001}> the port for one in the file.
+a file; C<behind =E<gt> [$site...]> those that 8081, 8082... stand for.
 
 =cut
 
@@ -49,6 +49,7 @@ use File::Copy ();
 use File::Path qw(make_path);
 use File::Temp ();
 use IO::Select;
+use JSON::PP ();
 use List::Util qw(sum);
 use Test::Fcgi ();
 use Test::More ();
@@ -76,10 +77,8 @@ my %of_root = (
 sub missing {
 	my ($class, $kind) = @_;
 	my ($program) = $argv{$kind}->({ dir => '' }, '');
-	return "$program is not installed" unless Test::Peer::_in_path($program);
-	my $app = Test::Fcgi->start("--status-path=$status_path");
-	return 'fcgi-stat-accel has no status page' unless $app->ask(SCRIPT_NAME => $status_path)->{bytes} =~ /accel\.answers/;
-	return;
+	return if Test::Peer::_in_path($program);
+	return "$program is not installed";
 }
 
 # The fenced block of that language in the server's README.
@@ -103,10 +102,11 @@ sub start {
 	$self->{dir} = File::Temp->newdir("site-$kind-XXXXXX", TMPDIR => 1);
 	chmod 0755, "$self->{dir}";
 	my $example = $arg{text} // Test::Fcgi::slurp("$examples/$kind/$file") || die "$examples/$kind/$file: $!";
-	$self->{ports} = { (map { $_ => Test::Peer::_free_port() } qw(8080 9000)), %{ $arg{ports} // {} } };
+	$self->{ports} = { map { $_ => Test::Peer::_free_port() } qw(8080 9000) };
+	$self->{ports}{ 8081 + $_ } = $arg{behind}[$_]->port for 0 .. $#{ $arg{behind} // [] };
 	$self->{port} = $self->{ports}{8080};
 	$self->_programs;
-	$self->_start_accel($example) unless $kind eq 'haproxy';        # it is in front of others that have one
+	$self->_start_accel($example) unless $arg{behind};      # these have one
 	$self->_write_conf($example);
 	$self->_run_server;
 	return $self;
@@ -138,7 +138,7 @@ sub _start_accel {
 	elsif ($> == 0) {
 		@spawn = @as_www_data;
 	}
-	unless (grep { /^--status-path/ } @cmd) { push @cmd, "--status-path=$status_path" }
+	push @cmd, "--status-path=$status_path", '--timing=json';
 	my $app = bless { %$self, name => 'fcgi-stat-accel', kind => 'stat-accel' }, ref $self;
 	delete $app->{lifeline};
 	$app->{dir} = File::Temp->newdir('site-accel-XXXXXX', TMPDIR => 1);     # its own output
@@ -164,15 +164,29 @@ sub _connect {
 	return IO::Socket::INET->new(PeerAddr => $app->{address});
 }
 
+# The accelerator, or those of the servers behind this one.
+sub apps { my ($self) = @_; return $self->{behind} ? map { $_->apps } @{ $self->{behind} } : $self->{app} // () }
+
 # Answers the accelerator has given until now, its status page not counted.
 sub asked {
 	my ($self) = @_;
-	my $app = $self->{app};
+	return sum map { $_->_answers } $self->apps;
+}
+
+sub _answers {
+	my ($app) = @_;
 	my $c = Test::Fcgi::Conn->new($app->_connect // die "the accelerator is gone: $!\n");
 	$c->send(Test::Fcgi::request(1, 0, REQUEST_METHOD => 'GET', SCRIPT_NAME => $status_path));
 	my $page = $c->reply->{body};
-	my @count = $page =~ /\baccel\.answers\.[\w-]+\W+(\d+)/g or die "no counts on the status page: $page\n";
+	my @count = $page =~ /^accel\.answers\.[\w-]+\W+(\d+)/gm or die "no counts on the status page: $page\n";
 	return sum @count;
+}
+
+# Path => size of the files it has made warm; what it was asked for and did not find is 0.
+sub warmed {
+	my ($self) = @_;
+	my @lines = map { grep { /^\{/ } split /\n/, $_->said } $self->apps;
+	return map { $_->{path} => $_->{bytes} } map { JSON::PP->new->decode($_) } @lines;
 }
 
 # The test takes the accelerator's place for one request: what the server asks, and what it makes of the answer.
@@ -198,7 +212,8 @@ sub answer_as_accel {
 	$before->();
 	$c->send(Test::Fcgi::record(Test::Fcgi::T_STDOUT, 1, $answer), Test::Fcgi::record(Test::Fcgi::T_STDOUT, 1, ''),
 	    Test::Fcgi::record(Test::Fcgi::T_END, 1, "\0" x 8));
-	undef $c;
+	shutdown $c->{sock}, 1;
+	1 while $c->more;                       # closed with something unread, it would reset the connection
 	return ($params, $self->_reply($client));
 }
 

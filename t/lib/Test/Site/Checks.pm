@@ -10,7 +10,7 @@ package Test::Site::Checks;
 use strict;
 use warnings;
 use Exporter 'import';
-use Test::Fcgi qw(put temp_tree);
+use Test::Fcgi qw(put temp_tree until_true);
 use Test::More;
 
 our @EXPORT = qw(tree check_files check_absent check_ranges check_conditions check_directories check_names check_end
@@ -63,7 +63,18 @@ sub check_files {
 		}
 		like $site->get('/one.txt')->{header}{'content-type'}, qr{^text/plain}, 'a type by its extension';
 		is $site->get($_)->{body}, $bytes{'one.txt'}, $_ for '/one.txt?a=b', '/dir/../one.txt', '//one.txt';
+		warmed_are($site, map { $_ => $size{$_} } keys %size);
 	};
+}
+
+# These files, and not others of the same name, are what the accelerator has made warm.
+sub warmed_are {
+	my ($site, %want) = @_;
+	my %got;
+	my $in_log = sub { "$site->{root}/$_[0]" =~ s/[\xfe\xff]/\xef\xbf\xbd/gr };       # U+FFFD for what is no UTF-8
+	until_true(sub { %got = $site->warmed; !grep { !defined $got{ $in_log->($_) } } keys %want }, 5);
+	my @wrong = grep { ($got{ $in_log->($_) } // -1) != $want{$_} } sort keys %want;
+	is_deeply [map { readable($_) } @wrong], [], 'these files are what was made warm';
 }
 
 # check_absent($site, body => qr/whose page/, escape => 200 or 403, below => what /one.txt/x gives, if not 404)
@@ -138,6 +149,8 @@ sub check_directories {
 		my $r = $site->get('/dir/');
 		is "$r->{status} $r->{body}", "200 index of dir\n", 'its index file';
 		like $r->{header}{'content-type'}, qr{^text/html}, '... with its type';
+		my %warm = $site->warmed;
+		ok grep({ ($warm{"$site->{root}/dir/$_"} // 0) == length $r->{body} } '', 'index.html'), '... was made warm';
 		$r = $site->get('/dir');
 		is $r->{status}, $want{slash}, 'without the slash';
 		like $r->{header}{location}, qr{^(?:http://[^/]+)?/dir/$}, '... where to go' if $want{slash} =~ /^3/;
@@ -149,15 +162,18 @@ sub check_directories {
 sub check_names {
 	my ($site, %not) = @_;
 	subtest "$site->{name}: names" => sub {
+		my %warm;
 		for my $name (@NAMES) {
 			my $r = $site->get('/names/' . encoded($name));
 			my $status = delete $not{$name} // 200;
 			is $r->{status}, $status, readable($name);
 			is $r->{body}, "I am $name", '... and no other' if $status == 200;
+			$warm{"names/$name"} = length "I am $name" if $status == 200;
 			unlike $r->{body}, qr/I am/, '... nor a neighbour' if $status != 200;
 			unlike $r->{head}, qr/^X-Evil/m, '... is no header';
 		}
 		is_deeply [sort keys %not], [], 'no other is expected to fail';
+		warmed_are($site, %warm);
 	};
 }
 
@@ -169,7 +185,7 @@ sub check_end {
 		is_deeply [grep { /sendfile|send-file|accel|reproxy|litespeed-location/i } $site->seen], [],
 		    'no client saw a header that names a file';
 		is $site->complaints(@{ $want{log} // [] }), '', 'the error log has nothing unexpected';
-		unlike $site->{app}->said, qr/level=(?:err|alert|crit)|Sanitizer/, 'nor has the accelerator';
+		unlike $_->said, qr/level=(?:err|alert|crit)|Sanitizer/, 'nor has the accelerator' for $site->apps;
 	};
 }
 
