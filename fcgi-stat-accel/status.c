@@ -123,9 +123,9 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 static bool
 is_path(char **params, const char *path)
 {
-	const char *name = accel_param(params, "SCRIPT_NAME");
+	const char *name = path != NULL ? accel_param(params, "SCRIPT_NAME") : NULL;
 
-	return (path != NULL && name != NULL && strcmp(name, path) == 0);
+	return (name != NULL && strcmp(name, path) == 0);
 }
 
 static bool

@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "fcgi-stat-accel/sandbox.h"
 
 #define UNEXPECTED 255			/* no errno */
@@ -334,6 +335,39 @@ test(gconstpointer fn)
 	down();
 }
 
+/* ---- what is told */
+
+static void
+keep(void *line, struct text t)
+{
+	g_string_append_len(line, t.p, (gssize)t.n);
+}
+
+static void
+tells(int entered, const char *what)
+{
+	GString *line = g_string_new(NULL);
+
+	log_set_sink(keep, line);
+	sandbox_log(entered);
+	log_set_sink(NULL, NULL);
+	g_assert_nonnull(strstr(line->str, what));
+	g_assert_true(strchr(line->str, '\n') == line->str + line->len - 1);
+	g_string_free(line, TRUE);
+}
+
+static void
+one_line_says_so(void)
+{
+	log_set_level(LOG_DEBUG);
+	tells(7, "level=info ev=sandbox.entered by=landlock abi=7\n");
+	tells(0, "level=debug ev=sandbox.none why=\"no --root was given\"\n");
+	tells(-ENOSYS, "level=info ev=sandbox.none why=\"this kernel has no Landlock\"\n");
+	tells(-EOPNOTSUPP, "level=info ev=sandbox.none why=\"this kernel has no Landlock\"\n");
+	tells(-EACCES, "level=warn ev=sandbox.failed error=\"Permission denied\" then=\"going on without\"\n");
+	log_set_level(LOG_INFO);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -346,5 +380,6 @@ main(int argc, char **argv)
 	g_test_add_data_func("/sandbox/mounts-below-the-root", (gconstpointer)mounts_below_the_root, test);
 	g_test_add_data_func("/sandbox/without-roots", (gconstpointer)without_roots, test);
 	g_test_add_data_func("/sandbox/names-that-lead-nowhere", (gconstpointer)names_that_lead_nowhere, test);
+	g_test_add_data_func("/sandbox/one-line-says-so", (gconstpointer)one_line_says_so, test);
 	return (g_test_run());
 }
