@@ -185,7 +185,7 @@ sub _answers {
 # Path => size of the files it has made warm; what it was asked for and did not find is 0.
 sub warmed {
 	my ($self) = @_;
-	my @lines = map { grep { /^\{/ } split /\n/, $_->said } $self->apps;
+	my @lines = map { grep { /^\{.*\}$/ } split /\n/, $_->said } $self->apps;
 	return map { $_->{path} => $_->{bytes} } map { JSON::PP->new->decode($_) } @lines;
 }
 
