@@ -60,7 +60,8 @@ static const GOptionEntry entries[] = {
 	TEXT_OPTION("remember", 0, remember, "How long an answer holds for others, also that there is no such file "
 	    "(default 1000)", "MS"),
 	TEXT_OPTION("slow-ms", 0, slow, "Log files that take longer", "MS"),
-	LIST_OPTION("root", 'r', roots, "Only files below DIR, no link may leave it; may be repeated", "DIR"),
+	LIST_OPTION("root", 'r', roots, "Only files below DIR, no link may leave it; may be repeated. DIR is opened "
+	    "at start: above a link that will point elsewhere after a deploy, name the directory that holds it", "DIR"),
 	TEXT_OPTION("listen", 'l', address, "Listen here; without it on LISTEN_FDS, else on descriptor 0",
 	    "unix:PATH|HOST:PORT"),
 	FLAG_OPTION("allow-any", 0, allow_any, "Listen on a wildcard address without FCGI_WEB_SERVER_ADDRS"),
@@ -126,23 +127,28 @@ print_manual(void)
 
 /* accel-check lies beside this program, or where the shell finds it. */
 static int
-check_configuration(void)
+run_check(const char *config)
 {
 	char *self = g_file_read_link("/proc/self/exe", NULL);
 	char *dir = g_path_get_dirname(self != NULL ? self : "");
 	char *beside = g_build_filename(dir, "accel-check", NULL);
 
-	if (opt.rest == NULL || opt.rest[1] != NULL) {
-		complain("--check %s CONFIG: one file, please", opt.check);
-		return (EX_USAGE);
-	}
-	execl(beside, "accel-check", opt.check, opt.rest[0], (char *)NULL);
-	execlp("accel-check", "accel-check", opt.check, opt.rest[0], (char *)NULL);
+	execl(beside, "accel-check", opt.check, config, (char *)NULL);
+	execlp("accel-check", "accel-check", opt.check, config, (char *)NULL);
 	complain("accel-check: %s (it is looked for in %s and in PATH)", g_strerror(errno), dir);
 	g_free(beside);
 	g_free(dir);
 	g_free(self);
 	return (EX_UNAVAILABLE);
+}
+
+static int
+check_configuration(void)
+{
+	if (opt.rest != NULL && opt.rest[1] == NULL)
+		return (run_check(opt.rest[0]));
+	complain("--check %s CONFIG: one file, please", opt.check);
+	return (EX_USAGE);
 }
 
 static int
