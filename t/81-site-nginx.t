@@ -47,6 +47,18 @@ subtest 'accel-redirect.conf' => sub {
 	check_order($site, "X-Accel-Redirect: /protected/late.txt");
 };
 
+subtest 'below an alias' => sub {
+	my $site = Test::Site->start('nginx', 'auth.conf', root => "$tree/www", edit => sub {
+		$_[0] =~ s{(?=location /hot/)}{location /alias/ {
+			alias $tree/www/names/;
+			set \$warm_path \$request_filename;
+			auth_request /stat-accel;
+		}\n}r;
+	});
+	is $site->get('/alias/%2541.txt')->{body}, 'I am %41.txt', 'a file';
+	Test::Site::Checks::warmed_are($site, 'names/%41.txt' => length 'I am %41.txt');
+};
+
 subtest 'the six lines of the README' => sub {
 	my $lines = Test::Site->block('nginx', 'nginx');
 	my $command = Test::Site->command('nginx', qr/--listen/);
@@ -71,7 +83,7 @@ CONF
 	is $site->asked, 2, '... and here as well';
 	is $site->ask('POST', '/one.txt', 'Content-Length' => 0)->{status}, 405, 'POST is nothing for files';
 	$site->stop_accel;
-	is $site->get('/one.txt')->{status}, 500, 'without the accelerator it takes three more lines to serve';
+	is $site->get('/one.txt')->{status}, 500, 'without the accelerator it takes more lines to serve';
 	my @code = grep { /\S/ && !/^\s*}/ && !/^location \/ / } split /\n/, $lines;
 	is scalar @code, 6, 'six they are';
 };

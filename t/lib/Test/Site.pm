@@ -6,11 +6,11 @@ Test::Site - a web server as examples/ sets it up, with its fcgi-stat-accel, ask
 
 =head1 SYNOPSIS
 
-    my $www  = Test::Site->tree;                        # files for every test: see Test::Site::Checks
-    my $site = Test::Site->start('nginx', 'auth.conf', root => $www);
+    my $site = Test::Site->start('nginx', 'auth.conf', root => $docroot);
     my $r = $site->get('/one.txt', Range => 'bytes=0-0');
     print $r->{status}, $r->{header}{'content-type'}, $r->{body};
-    print $site->asked;                                 # requests that reached the accelerator
+    print $site->asked;                                 # answers of the accelerator
+    my %size = $site->warmed;                           # files it was asked for
     print $site->complaints;                            # the server's error log
 
 =head1 HOW AN EXAMPLE BECOMES A TEST
@@ -26,7 +26,7 @@ accelerator. Only these words are replaced, wherever they stand:
 
 What cannot be said by a replacement: the server is told on its command line to stay in the foreground (so is
 spawn-fcgi, with -n) and, nginx, where its error log is before it has read where it is; nginx gets directories for
-temporary files in front of "http {"'s first line. Started by root, everything runs as www-data, as in the file;
+temporary files behind its "http {". Started by root, everything runs as www-data, as in the file;
 by others, lines and options that change the user are left out, since they cannot work.
 
 The accelerator gets C<--status-path=/stat-accel-status --timing=json> in addition: this is how C<asked> and C<warmed> know
@@ -34,8 +34,7 @@ that a test did not pass without it, or with another file.
 
 =head1 OPTIONS OF start
 
-C<root>; C<command> which of the commands in the comment: a pattern, default the first; C<options> more options of
-the accelerator; C<edit> a function that changes the text of the configuration; C<text> a configuration in place of
+C<root>; C<edit> a function that changes the text of the configuration; C<text> a configuration in place of
 a file; C<behind =E<gt> [$site...]> those that 8081, 8082... stand for.
 
 =cut
@@ -125,8 +124,7 @@ sub commands {
 
 sub _start_accel {
 	my ($self, $example) = @_;
-	my $want = $self->{command} // qr/./;
-	my ($line) = grep { /$want/ } commands($example) or die "$self->{name}: no command\n";
+	my ($line) = commands($example) or die "$self->{name}: no command\n";
 	my @cmd = split ' ', $self->_replaced($line);
 	my ($program) = grep { $cmd[$_] =~ /fcgi-stat-accel$/ } 0 .. $#cmd;
 	my @spawn = splice @cmd, 0, $program;
@@ -144,7 +142,7 @@ sub _start_accel {
 	$app->{dir} = File::Temp->newdir('site-accel-XXXXXX', TMPDIR => 1);     # its own output
 	$app->{address} = "$self->{dir}/run/stat-accel.sock";
 	$app->{address} = "127.0.0.1:$self->{ports}{9000}" if $line =~ /9000/;
-	$app->_spawn(@spawn, @cmd, @{ $self->{options} // [] });
+	$app->_spawn(@spawn, @cmd);
 	$self->{app} = $app;
 	Test::Fcgi::until_true(sub { $app->{sock} = $app->_connect or !$app->alive }, 20);
 	die "$line: does not answer\n" . $app->said unless delete $app->{sock};
