@@ -506,6 +506,12 @@ for my $server (sort keys %LOOP) {
 	$refused->('a loop', "\n$LOOP{$server}", 'includes itself', 2);
 	$refused->('a binary', "\n\n\x7fELF\0\1", 'zero byte', 3);
 	$refused->('10 MB', "# a\n" x 2_600_000, 'larger than', 1);
+	my $long = 'x' x 1_000_000;
+	my (undef, $read) = run($check, $server, write_file('loop.conf', $server eq 'nginx' ? "a \"$long\" '$long' $long;\nb \"" : $server eq 'apache' ? "A \"$long\"\nB \"" : "a = \"$long\"\nb = \""));
+	like $read, qr/\Aaccel-check: \S+:2: a quote.*\n\z/, "$server: a word of a million letters is no trouble";
+	my $grow = $server eq 'apache' ? "Define A0 aaaaaaaaaa\n" . join('', map { "Define A$_ \"" . "\${A@{[$_ - 1]}}" x 10 . "\"\n" } 1 .. 20)
+		: "var.a = \"aaaaaaaaaa\"\n" . "var.a = a + a + a + a + a + a + a + a + a + a\n" x 20;
+	$refused->('a value that doubles', $grow, 'grows', qr/[67]/) if $server ne 'nginx';    # nginx has no such thing
 	$refused->('nothing', \"$dir/not-there", 'No such file', '');
 	$refused->('a directory', \"$dir/www", 'directory', '');
 	$refused->('an include that is not there', $LOOP{$server} =~ s/loop/gone/r, 'gone.conf', 1);
@@ -549,6 +555,9 @@ subtest 'text for people' => sub {
 	like $said, qr/ as above\./, 'and a word where it is wanted again';
 	like $said, qr/^ +\Q$dir\E\/nfs \(nfs4, network\): /m, 'where the files lie';
 	like $said, qr/^2 findings: 2 blocks\n\z/m, 'how many';
+	my (undef, $json) = run($check, @COMMON, '--json', 'nginx', write_file('nginx.conf', "http { server { root /\xff; location /\xc3\xa4 { } } }\n"));
+	my $location = eval { JSON::PP->new->utf8->decode($json) };
+	is scalar @{ $location->{findings} // [] }, 3, 'JSON is UTF-8 whatever the configuration is' or diag $json;
 	unlike $said, qr/\e/, 'no control characters of the configuration';
 	is scalar(grep { length > 110 && !/:\d+: / } split /\n/, $said), 0, 'no long lines';
 };
@@ -565,7 +574,7 @@ subtest 'kinds of disks' => sub {
 # ---------------------------------------------------------------- our own examples
 
 my $examples = abs_path("$FindBin::Bin/../examples");
-for my $server (qw(lighttpd apache)) {
+for my $server (qw(nginx lighttpd apache)) {
 	for my $file (glob "$examples/$server/*.conf") {
 		my ($status, $report) = report($server, $file);
 		is_deeply found($report), [], "nothing is found in examples/$server/" . $file =~ s{.*/}{}r or diag explain $report->{findings};

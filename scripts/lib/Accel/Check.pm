@@ -16,6 +16,7 @@ use constant {
 	MAX_FILE  => 8 << 20,     # bytes: what is larger is no configuration
 	MAX_TOTAL => 32 << 20,    # bytes of all files together
 	MAX_DEPTH => 32,          # includes in includes
+	MAX_FILES => 10_000,
 };
 
 # Ends the run with a message that names a place; a blessed hash, so that a bug of ours is told apart.
@@ -38,6 +39,7 @@ sub slurp ($state, $file, $from = undef) {
 	unreadable($at, $nr, 'more than ' . (MAX_TOTAL >> 20) . ' MiB with everything it includes') if $state->{total} > MAX_TOTAL;
 	my $nul = index $text, "\0";
 	unreadable($file, 1 + (substr($text, 0, $nul) =~ tr/\n//), 'a zero byte: not a text file') if $nul >= 0;
+	unreadable($at, $nr, 'more than ' . MAX_FILES . ' files') if @{ $state->{files} // [] } >= MAX_FILES;
 	push @{ $state->{files} }, $file;
 	return ($text, $real);
 }

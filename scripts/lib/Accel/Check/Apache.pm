@@ -11,7 +11,16 @@ use Accel::Check::ApacheFile qw();
 
 my %MODULES = (proxy => [qw(proxy proxy_fcgi xsendfile)], authnz => [qw(authn_core authz_core authz_user authnz_fcgi)]);
 
-sub kids ($node, @names) { return grep { my $k = $_; grep { $k->{name} eq $_ } @names } @{ $node->{kids} // [] } }
+# name => directives of that name; a big configuration asks often.
+sub by_name ($node) {
+	return $node->{by_name} //= do {
+		my %by;
+		push @{ $by{ $_->{name} } }, $_ for @{ $node->{kids} // [] };
+		\%by;
+	};
+}
+
+sub kids ($node, @names) { my $by = by_name($node); return map { @{ $by->{$_} // [] } } @names }
 sub last_of ($node, @names) { my @all = kids($node, @names); return $all[-1] }
 sub arg ($node, $nr = 0) { return $node ? $node->{args}[$nr] // '' : '' }
 sub is_off ($node) { return lc arg($node) eq 'off' }
@@ -19,6 +28,11 @@ sub is_on ($node) { return lc arg($node) eq 'on' }
 
 # All nodes below, sections and what is in them.
 sub below ($node) { return map { ($_, $_->{kids} ? below($_) : ()) } @{ $node->{kids} // [] } }
+
+# What the main server says and every virtual host inherits.
+sub main_nodes ($tree) {
+	return @{ $tree->{main} //= [map { $_->{name} eq 'virtualhost' ? () : ($_, $_->{kids} ? below($_) : ()) } @{ $tree->{kids} }] };
+}
 
 sub where ($server) {
 	my ($name) = map { arg($_) } kids($server, 'servername');
@@ -109,7 +123,7 @@ sub is_ours ($opt, $url) { return $url =~ /fcgi:/ && ($url =~ /accel|warm/i || i
 
 # ProxyPass to the accelerator, for the whole server or a part of it; with mod_xsendfile on, any FastCGI application may be it.
 sub proxy_passes ($opt, $tree, $server) {
-	my $sends = grep { $_->{name} eq 'xsendfile' && is_on($_) } below($server), @{ $tree->{kids} };
+	my $sends = grep { is_on($_) } kids($tree, 'xsendfile'), grep { $_->{name} eq 'xsendfile' } below($server);
 	return grep { my $url = join ' ', @{ $_->{args} }; is_ours($opt, $url) || $sends && $url =~ /fcgi:/ }
 		map { kids($_, 'proxypass', 'proxypassmatch'), map { kids($_, 'proxypass', 'proxypassmatch') } kids($_, 'location', 'locationmatch') }
 		$server == $tree ? $tree : ($tree, $server);
@@ -117,7 +131,7 @@ sub proxy_passes ($opt, $tree, $server) {
 
 sub check_accel ($opt, $tree, $server, $dir, $at) {
 	my $report = $opt->{report};
-	my @nodes = $server == $tree ? below($tree) : (below($server), grep { $_->{name} ne 'virtualhost' } @{ $tree->{kids} }, map { below($_) } kids($tree, 'directory', 'location'));
+	my @nodes = $server == $tree ? below($tree) : (below($server), main_nodes($tree));
 	my %provider = map { arg($_, 1) => $_ } grep { $_->{name} eq 'authnzfcgidefineprovider' } @nodes;
 	my @asked = grep { $_->{name} eq 'authnzfcgicheckauthnprovider' && $provider{ arg($_) } } @nodes;
 	my @required = grep { $_->{name} eq 'require' && $provider{ arg($_) } } @nodes;
@@ -166,7 +180,7 @@ sub check_asked ($report, $server, $node) {
 
 sub check_sendfile ($opt, $tree, $server, $dir, $pass) {
 	my $report = $opt->{report};
-	my @nodes = (below($server), @{ $tree->{kids} });
+	my @nodes = (below($server), main_nodes($tree));
 	my @add = missing($opt, $tree, $server, 'xsendfile');
 	$report->finding('xsendfile', 'breaks', $pass, where($server), 'the accelerator answers with X-Sendfile, and XSendFile is not on: clients get an empty answer',
 		@add, { after => { %$pass, line => $pass->{to} }, in => 'below this line', text => "XSendFile On\n" }) unless grep { $_->{name} eq 'xsendfile' && is_on($_) } @nodes;

@@ -93,11 +93,12 @@ sub line ($state, $at, $text) {
 
 sub words ($state, $at, $text) {
 	$text =~ s/\$\{([\w.:-]+)\}/$state->{vars}{$1} \/\/ "\${$1}"/ge;
+	unreadable($at->{file}, $at->{line}, 'a value that grows without end') if length $text > 1_000_000;
 	my @words;
 	for ($text) {
 		while (!/\G\s*\z/gc) {
 			/\G\s+/gc;
-			if (/\G"((?:[^"\\]|\\.)*+)"/gcs || /\G'((?:[^'\\]|\\.)*+)'/gcs) { push @words, $1 =~ s/\\(["'\\])/$1/gr }
+			if (/\G"([^"\\]*+(?:\\.[^"\\]*+)*+)"/gcs || /\G'([^'\\]*+(?:\\.[^'\\]*+)*+)'/gcs) { push @words, $1 =~ s/\\(["'\\])/$1/gr }
 			elsif (/\G(["'])/gc) { unreadable($at->{file}, $at->{line}, 'a quote that is not closed') }
 			elsif (/\G(\S+)/gc)  { push @words, $1 }
 		}

@@ -30,7 +30,7 @@ sub check ($opt, $file) {
 }
 
 sub scopes ($block) { return ($block, map { $_->{name} eq 'block' ? scopes($_) : () } @{ $block->{kids} }) }
-sub own ($scope, $key) { return (grep { $_->{name} eq $key } @{ $scope->{kids} })[-1] }
+sub own ($scope, $key) { return $scope->{last}{$key} }
 sub around ($scope) { return $scope ? ($scope, around($scope->{parent})) : () }
 sub where ($scope) { return $scope->{parent} ? join(' { ', reverse map { $_->{cond} // () } around($scope)) : 'the whole server' }
 sub text_of ($value) { return defined $value && !ref $value ? $value : '' }
@@ -81,13 +81,18 @@ sub only_proxies ($scope) {
 # Looks at each scope that names files or applications; returns a fastcgi.server in use for the accelerator.
 sub check_scopes ($opt, $tree, @scopes) {
 	my $report = $opt->{report};
-	my ($used, %done);
+	my ($used, %done, %held);
+	for my $scope (@scopes) {    # the scopes in which each fastcgi.server holds
+		my $fcgi = setting($scope, 'fastcgi.server') or next;
+		push @{ $held{$fcgi} }, $scope;
+	}
+	my $somewhere = grep { own($_, 'fastcgi.server') && accels($opt, $_) } @scopes;
 	for my $scope (@scopes) {
 		my $fcgi = own($scope, 'fastcgi.server');
 		my @accels = accels($opt, $scope);
 		if ($fcgi && @accels) {
 			$used //= $fcgi;
-			check_hosts($opt, $fcgi, $scope, \@accels, @scopes);
+			check_hosts($opt, $fcgi, $scope, \@accels, @{ $held{$fcgi} });
 		}
 		next if @accels || only_proxies($scope);
 		next if !$fcgi && exempts($opt, $scope);
@@ -97,7 +102,7 @@ sub check_scopes ($opt, $tree, @scopes) {
 			next;
 		}
 		next if !$node && !@{ $tree->{kids} };
-		next if $scope != $tree && !$fcgi && !accels($opt, $tree) && !grep { accels($opt, $_) } @scopes;    # said for the whole server
+		next if $scope != $tree && !$fcgi && !$somewhere;    # said for the whole server
 		$node //= { file => $tree->{file}, line => 1 };
 		next if $done{"$node->{file}:$node->{line}"}++;
 		add_accel($opt, $scope, $node, $fcgi);
@@ -143,7 +148,7 @@ sub check_hosts ($opt, $node, $scope, $hosts, @scopes) {
 			. '(8 cold files on a disk of 200 ms: a hot one waits 1.4 s instead of 1 ms)', $set->('check-local', 'disable'))
 			if text_of($conf->{'check-local'}) !~ /^(?:disable|0)\z/i;
 		if (authorizes($conf)) {
-			my $other = other_root($opt, text_of($conf->{docroot}), $node, @scopes);
+			my $other = other_root(text_of($conf->{docroot}), @scopes);
 			$say->('docroot', 'breaks', "docroot takes the place of the name that lighttpd found, so $other is not looked at: the wrong file is served",
 				sub { @$list = grep { ($_->[0] // '') ne 'docroot' } @$list }) if $other;
 			$opt->{report}->note('docroot', $at, $place, 'without docroot the accelerator is told server.document-root and alias.url (lighttpd 1.4.69); older ones may need it')
@@ -165,10 +170,10 @@ sub check_hosts ($opt, $node, $scope, $hosts, @scopes) {
 	return;
 }
 
-# What a docroot would hide: the names that are found in another way, where this fastcgi.server holds.
-sub other_root ($opt, $docroot, $node, @scopes) {
+# What a docroot would hide: the names that are found in another way in these scopes.
+sub other_root ($docroot, @scopes) {
 	return unless length $docroot;
-	for my $scope (grep { (setting($_, 'fastcgi.server') // 0) == $node } @scopes) {
+	for my $scope (@scopes) {
 		for my $key (qw(alias.url simple-vhost.server-root evhost.path-pattern userdir.path)) {
 			my $found = setting($scope, $key);
 			return "$key of line $found->{line}" if $found && has_module($scope, 'mod_' . $key =~ s/[-.].*//r =~ s/^simple\z/simple_vhost/r);

@@ -35,7 +35,7 @@ sub tokens ($file, $text) {
 				$line++;
 				next;
 			}
-			if (/\G"((?:[^"\\]|\\.)*+)"/gcs) {
+			if (/\G"([^"\\]*+(?:\\.[^"\\]*+)*+)"/gcs) {
 				push @all, [string => $1 =~ s/\\"/"/gr, $line];
 				$line += ($1 =~ tr/\n//);
 				next;
@@ -111,9 +111,10 @@ sub statement ($in, $block, $depth) {
 	my $key = $word =~ /\./ ? $word : "var.$word";
 	if ($op->[1] eq '+=') {
 		my $old = value($block, $key);
-		$value = plus($old, $value) if defined $old;
+		$value = bounded($in, $line, plus($old, $value)) if defined $old;
 	}
-	push @{ $block->{kids} }, { name => $key, value => $value, file => $in->{file}, line => $line, to => $in->{tokens}[$in->{at} - 1][2], parent => $block };
+	push @{ $block->{kids} }, $block->{last}{$key} = { name => $key, value => $value, file => $in->{file}, line => $line,
+		to => $in->{tokens}[$in->{at} - 1][2], parent => $block };
 	return;
 }
 
@@ -163,8 +164,8 @@ sub expression ($in, $block, $depth) {
 	unreadable($in->{file}, peek($in)->[2], 'too many lists in each other') if $depth > MAX_NESTED;
 	my $value = operand($in, $block, $depth);
 	while (next_is($in, '+')) {
-		take($in);
-		$value = plus($value, operand($in, $block, $depth));
+		my $line = take($in)->[2];
+		$value = bounded($in, $line, plus($value, operand($in, $block, $depth)));
 	}
 	return $value;
 }
@@ -200,12 +201,19 @@ sub plus ($one, $two) {
 	return $one . $two;
 }
 
+# a = a + a, forty times, is a short file.
+sub bounded ($in, $line, $value) {
+	unreadable($in->{file}, $line, 'a value that grows without end') if ref $value ? @$value > 100_000 : length $value > 1_000_000;
+	return $value;
+}
+
 # ---------------------------------------------------------------- for the checks
 
 # The assignment that holds in a block: the last one in it, else that of the block around.
 sub setting ($block, $key) {
 	for (; $block; $block = $block->{parent}) {
-		for my $kid (reverse @{ $block->{kids} }) { return $kid if $kid->{name} eq $key }
+		my $found = $block->{last}{$key};
+		return $found if $found;
 	}
 	return;
 }

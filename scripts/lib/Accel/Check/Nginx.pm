@@ -18,14 +18,24 @@ my $HANDLER = qr/^(?:
 
 # ---------------------------------------------------------------- reading the tree
 
-sub kids ($node, $name) { return grep { $_->{name} eq $name } @{ $node->{kids} // [] } }
-sub own  ($node, $name) { return (kids($node, $name))[-1] }
+# name => directives of that name; a big configuration asks often.
+sub by_name ($node) {
+	return $node->{by_name} //= do {
+		my %by;
+		push @{ $by{ $_->{name} } }, $_ for @{ $node->{kids} // [] };
+		\%by;
+	};
+}
+
+sub kids ($node, $name) { return @{ by_name($node)->{$name} // [] } }
+sub own  ($node, $name) { my $all = by_name($node)->{$name}; return $all ? $all->[-1] : undef }
 
 # A directive in this block or the nearest one around it.
 sub effective ($node, @names) {
 	for (; $node; $node = $node->{parent}) {
-		for my $kid (reverse @{ $node->{kids} // [] }) {
-			return $kid if grep { $kid->{name} eq $_ } @names;
+		for my $name (@names) {
+			my $found = own($node, $name);
+			return $found if $found;
 		}
 	}
 	return;
@@ -42,7 +52,7 @@ sub around ($node, $name) {
 }
 
 sub servers ($node) {
-	return map { $_->{name} eq 'server' && $_->{kids} ? $_ : $_->{name} eq 'http' ? servers($_) : () } @{ $node->{kids} };
+	return (grep { $_->{kids} } kids($node, 'server')), map { servers($_) } kids($node, 'http');
 }
 
 sub locations ($node) {

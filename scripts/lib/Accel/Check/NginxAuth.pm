@@ -134,7 +134,7 @@ sub check_target ($opt, $server, $auth, $target) {
 # Which file is the accelerator told of?
 sub check_path ($report, $server, $block, $target) {
 	my $params = params($target);
-	my ($name) = grep { $params->{$_} } qw(SCRIPT_FILENAME WARM_PATH);
+	my ($name) = grep { $params->{$_} } qw(WARM_PATH SCRIPT_FILENAME);    # the order of fcgi-stat-accel
 	if (!$name) {
 		$report->finding('auth-path', 'breaks', $target, where($target),
 			'no fastcgi_param WARM_PATH: the accelerator sees the URI of the subrequest and opens the wrong file',
@@ -183,8 +183,7 @@ sub check_set ($report, $server, $block, $var) {
 
 sub defined_elsewhere ($server, $var) {
 	my $http = around($server, 'http') // $server->{parent};
-	return grep { $_->{name} =~ /^(?:map|geo|split_clients|perl_set|js_set|set_by_lua\w*)\z/ && grep { $_ eq "\$$var" } @{ $_->{args} } }
-		@{ $http->{kids} };
+	return grep { grep { $_ eq "\$$var" } @{ $_->{args} } } map { kids($http, $_) } qw(map geo split_clients perl_set js_set);
 }
 
 sub check_satisfy ($report, $block) {

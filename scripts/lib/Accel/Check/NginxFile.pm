@@ -49,9 +49,9 @@ sub read_into ($state, $block, $file, $from) {
 			} else {
 				$began = $line unless @words;
 				my $word;
-				if (/\G"((?:[^"\\]|\\.)*+)"/gcs || /\G'((?:[^'\\]|\\.)*+)'/gcs) { $word = $1 }
+				if (/\G"([^"\\]*+(?:\\.[^"\\]*+)*+)"/gcs || /\G'([^'\\]*+(?:\\.[^'\\]*+)*+)'/gcs) { $word = $1 }
 				elsif (/\G["']/gc) { unreadable($file, $at, 'a quote that is not closed') }
-				elsif (/\G((?:\\.|\$\{[^}\s]*\}|[^\s;{\\])(?:\\.|\$\{|[^\s;{\\])*+)/gcs) { $word = $1 }
+				elsif (/\G((?:[^\s;{\\\$]++|\\.|\$\{|\$)++)/gcs) { $word = $1 }
 				else { unreadable($file, $line, 'cannot be read') }
 				$line += ($word =~ tr/\n//);
 				push @words, $word =~ s/\\(["'\\])/$1/gr;
@@ -85,7 +85,7 @@ sub skip_code ($text, $file, $began) {
 	for ($$text) {
 		while ($depth) {
 			if    (/\G(?:[^{}"'\[\-]+|--\[(=*)\[.*?\]\1\]|--[^\n]*|\[(=*)\[.*?\]\2\]|[\[\-])/gcs) { next }
-			elsif (/\G"(?:[^"\\\n]|\\.)*"|\G'(?:[^'\\\n]|\\.)*'/gcs)                             { next }
+			elsif (/\G"[^"\\\n]*+(?:\\.[^"\\\n]*+)*+"|\G'[^'\\\n]*+(?:\\.[^'\\\n]*+)*+'/gcs)                             { next }
 			elsif (/\G\{/gc) { $depth++ }
 			elsif (/\G\}/gc) { $depth-- }
 			else             { unreadable($file, $began, 'code that does not end') }

@@ -31,15 +31,22 @@ my %MOUNT = (
 sub new ($class, %opt) { return bless { opt => $opt{opt}, findings => [], notes => [], roots => {}, seen => {} }, $class }
 
 sub finding ($self, $id, $severity, $node, $where, $why, @snippets) {
-	my $key = join "\0", $id, @$node{qw(file line)}, $why =~ s/\d+//gr;
+	my $key = join "\0", $id, @$node{qw(file line)}, $why =~ s/\d+//gr, @{ $node->{args} // [] };    # a line can hold two locations
 	if (my $old = $self->{by_key}{$key}) {
-		push @{ $old->{where} }, $where unless grep { $_ eq $where } @{ $old->{where} };
+		$self->also($old, $where);
 		return;
 	}
 	my $found = { id => $id, severity => $severity, file => $node->{file}, line => $node->{line}, where => [$where], why => $why,
 		snippets => [map { placed($_) } @snippets] };
 	$self->{by_key}{$key} = $found;
 	push @{ $self->{findings} }, $found;
+	return;
+}
+
+# The same at one more place; a configuration can have thousands.
+sub also ($self, $old, $where) {
+	my $known = $self->{known}{$old} //= { map { $_ => 1 } @{ $old->{where} } };
+	push @{ $old->{where} }, $where unless $known->{$where}++;
 	return;
 }
 
@@ -57,7 +64,7 @@ sub placed ($snippet) {
 sub note ($self, $id, $node, $where, $why) {
 	my $key = "$id\0$why";
 	if (my $old = $self->{by_note}{$key}) {
-		push @{ $old->{where} }, $where unless grep { $_ eq $where } @{ $old->{where} };
+		$self->also($old, $where);
 		return;
 	}
 	push @{ $self->{notes} }, $self->{by_note}{$key} = { id => $id, file => $node->{file}, line => $node->{line}, where => [$where], why => $why };
@@ -68,7 +75,7 @@ sub note ($self, $id, $node, $where, $why) {
 sub root ($self, $dir, $where) {
 	return unless defined $dir;
 	$dir =~ s{(?<=.)/+\z}{};
-	push @{ $self->{roots}{$dir} }, $where unless grep { $_ eq $where } @{ $self->{roots}{$dir} // [] };
+	push @{ $self->{roots}{$dir} }, $where unless $self->{at_root}{$dir}{$where}++;
 	return;
 }
 
@@ -98,15 +105,19 @@ sub sorted ($self) {
 }
 
 sub json ($self, $server, $file) {
-	return JSON::PP->new->canonical->pretty->encode({
+	my $text = JSON::PP->new->canonical->pretty->encode({
 		server => $server, config => $file, files => $self->{opt}{state}{files}, findings => [$self->sorted],
 		notes => $self->{notes}, mounts => [$self->mounts],
 	});
+	# The configuration was read as bytes: where they are UTF-8 they stay, else each is taken for a Latin-1 letter.
+	utf8::encode($text) unless utf8::decode(my $copy = $text);
+	return $text;
 }
 
 # ---------------------------------------------------------------- for people
 
-sub clean ($text) { return $text =~ s/[^\x20-\x7e\x80-\xff]/?/gr }    # a name must not move the cursor
+# A name must not move the cursor: no control characters, those of two bytes neither.
+sub clean ($text) { return $text =~ s/[^\x20-\x7e\x80-\xff]|\xc2[\x80-\x9f]/?/gr }
 
 sub wrapped ($indent, $text) {
 	my ($line, @out) = ('');
@@ -135,7 +146,7 @@ sub text ($self) {
 			my ($at) = map { $s->{$_} // () } qw(after before_end replace);
 			my $place = $at->{line} ? "$at->{file}:$at->{line}" : "at the top of $at->{file}";
 			$out .= clean("    Write $s->{in} ($place)" . ($s->{as_above} ? ', as above.' : ':')) . "\n";
-			$out .= join '', map { '        ' . s/\t/    /gr . "\n" } split /\n/, $s->{text} unless $s->{as_above};
+			$out .= join '', map { '        ' . clean(s/\t/    /gr) . "\n" } split /\n/, $s->{text} unless $s->{as_above};
 		}
 		$out .= "\n";
 	}
