@@ -30,7 +30,7 @@ enum warm_how { WARM_STAT, WARM_OPEN, WARM_READ };
 
 struct warm_conf {
 	enum warm_how how;
-	uint64_t before;		/* WARM_READ: bytes in memory before the answer; WARM_ALL */
+	uint64_t before;		/* WARM_READ: bytes in memory before the answer, a window (256 KiB) at least; WARM_ALL */
 	uint64_t behind;		/* bytes behind those that are read ahead after it; 0: none; WARM_ALL */
 	const char *const *roots;	/* files must lie below one of them; NULL at the end; NULL or empty: anywhere */
 	const char *const *index;	/* "index.html", ...; NULL at the end; NULL: a directory is -EISDIR */

@@ -310,9 +310,9 @@ file_cancel(struct warm_file *f)
 const char *
 file_stage(const struct warm_file *f)
 {
+	static const char *const stage[] = { [IO_WAITS] = "queue", [IO_RUNS] = "stat", [IO_READS] = "read" };
+
 	if (f->read != NULL)
 		return ("read");
-	if (!f->looking)
-		return (NULL);
-	return (io_queued(f->warm->io, &f->op) ? "queue" : "stat");
+	return (f->looking ? stage[io_phase(f->warm->io, &f->op)] : NULL);
 }

@@ -145,7 +145,9 @@ void io_free(struct io *); /* nothing may be in flight but jobs whose ops have e
 void io_submit(struct io *, struct io_op *);
 void io_cancel(struct io *, struct io_op *); /* a wish: done() still comes */
 void io_withdraw(struct io *, struct io_op *); /* the same, unless somebody is at it already: it waits for its turn */
-bool io_queued(struct io *, const struct io_op *); /* no thread has taken it yet; for logs, takes a lock */
+/* How far an op in flight is, for logs; takes a lock. */
+enum io_phase { IO_WAITS, IO_RUNS, IO_READS }; /* for a thread; in one; that OPEN has the file and reads its first bytes */
+enum io_phase io_phase(struct io *, const struct io_op *);
 void io_run(struct io *);                    /* one round: wait, then callbacks */
 /* The thread that ran the loop is about to end; files may fail with -EAGAIN from now on.  False: it must not, nor be joined: the
  * kernel works for it on a device that hangs, and would hold it until that answers.  It may sleep, and dies with the

@@ -124,7 +124,7 @@ read_first(struct io_job *j)
 
 	if (!S_ISREG(j->stx.stx_mode) || size == 0 || (j->stx.stx_size > f->keep && !f->warm))
 		return (true);
-	j->opened = clock_mono_ns();
+	__atomic_store_n(&j->opened, clock_mono_ns(), __ATOMIC_RELAXED); /* io_phase() looks */
 	if (j->stx.stx_size <= f->keep) {
 		f->bytes = malloc(size);
 		n = f->bytes != NULL ? io_read_window(j->fd, f->bytes, size, 0, 0) : -ENOMEM;

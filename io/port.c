@@ -243,10 +243,16 @@ io_job_start_by(struct io_op *op, struct io_job *j, io_push_fn *push)
 		io_job_refused(op, j, err);
 }
 
-bool
-io_queued(struct io *io, const struct io_op *op)
+enum io_phase
+io_phase(struct io *io, const struct io_op *op)
 {
-	return (op->state == OP_JOB && io->pools != NULL && io_job_waits(io->pools, op->job));
+	const struct io_job *j = op->job;
+
+	if (op->state != OP_JOB || io->pools == NULL)
+		return (IO_RUNS);
+	if (io_job_waits(io->pools, j))
+		return (IO_WAITS);
+	return (__atomic_load_n(&j->opened, __ATOMIC_RELAXED) != 0 ? IO_READS : IO_RUNS);
 }
 
 /* True: it was waiting for its turn, and is put away now. */

@@ -156,12 +156,16 @@ subtest 'an authorizer goes on, or refuses' => sub {
 };
 
 subtest 'the log says what was slow, and where' => sub {
-	up('--slow-ms=100');
-	$sick->hang;
-	is $app->get($sick->dir . '/f1')->{status}, 503, 'a hung file';
-	my $path = $sick->dir . '/f1';
-	like $app->log_text, qr/ev=file\.slow path="?\Q$path\E"? stage=stat ms=1\d\d\d error=/, 'its path, the stage and how long';
-	down();
+	for my $case (['f1', 'stat'], ['big1', 'read']) {
+		my ($name, $stage) = @$case;
+		up('--slow-ms=100', '--warm=read:1m');
+		my $path = $sick->dir . "/$name";
+		$stage eq 'stat' ? $sick->hang : $sick->hang_after(0);
+		is $app->get($path)->{status}, 503, "$stage hangs";
+		my $line = qr/ev=file\.slow path="?\Q$path\E"? stage=$stage ms=1\d\d\d error=/;
+		ok until_true(sub { $app->log_text =~ $line }), 'its path, the stage and how long' or diag $app->log_text;
+		down();
+	}
 };
 
 done_testing;

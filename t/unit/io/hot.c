@@ -259,7 +259,7 @@ test_shut(void)
 }
 
 static void
-test_queued(void)
+test_phase(void)
 {
 	int root = root_of(dir);
 	struct waiter w;
@@ -271,10 +271,10 @@ test_queued(void)
 	w.op.open.path = "";
 	w.op.open.stx = &stx;
 	wait_submit(&w);
-	g_assert_true(io_queued(io, &w.op));
+	g_assert_cmpint(io_phase(io, &w.op), ==, IO_WAITS);
 	gate_leave();
 	g_assert_cmpint(wait_for(&w), ==, 0);
-	g_assert_false(io_queued(io, &w.op));
+	g_assert_cmpint(io_phase(io, &w.op), ==, IO_RUNS);
 	loop_down();
 	close(root);
 }
@@ -325,6 +325,6 @@ main(int argc, char **argv)
 	g_test_add_func("/hot/warm", test_warm);
 	g_test_add_func("/hot/warm-in-chroot", test_warm_in_chroot);
 	g_test_add_func("/hot/shut", test_shut);
-	g_test_add_func("/hot/queued", test_queued);
+	g_test_add_func("/hot/phase", test_phase);
 	return (run_in(dir));
 }
