@@ -28,7 +28,7 @@ first; C<port>.
 
 C<front> puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
 authorizer) and served when the file is warm; its CPU time counts. C<exempt> is a path, or a list of them, that goes
-past it; C<keepalive> how many connections nginx keeps to it; C<stat_accel_args> are more words for its command line.
+past it; C<stat_accel_args> are more words for its command line.
 C<< Test::Peer->front_lines($kind, $socket, $root) >> are the lines that a user adds to a configuration, as a list.
 
 A keeper process between caller and server sees the caller's end through a pipe, and ends the server
@@ -263,7 +263,7 @@ sub _conf_nginx {
 	my ($s) = @_;
 	my $user = $> == 0 ? 'user root root;' : '';
 	my $aio = $s->{aio} ? 'aio threads;' : '';
-	my ($kept, $front) = $s->{front} ? _front_nginx($s) : ('', '');
+	my $front = $s->{front} ? _front_nginx($s) : '';
 	my $temp = join "\n", map { "\t$_ $s->{dir};" } qw(client_body_temp_path proxy_temp_path
 	    fastcgi_temp_path uwsgi_temp_path scgi_temp_path);
 	return <<"CONF";
@@ -287,7 +287,6 @@ http {
 	open_file_cache max=10000 inactive=60s;
 	open_file_cache_errors on;
 $temp
-	$kept
 	server {
 		listen 127.0.0.1:$s->{port} backlog=8192;
 		root $s->{root};
@@ -325,16 +324,12 @@ sub front_lines {
 
 sub _exempt { my ($s) = @_; return ref $s->{exempt} ? @{ $s->{exempt} } : $s->{exempt} // () }
 
+# No keepalive: nginx ends the request of an auth_request with its head, and closes the connection. strace counts a
+# connect(2) for each, whatever fastcgi_keep_conn and upstream say.
 sub _front_nginx {
 	my ($s) = @_;
 	my @line = __PACKAGE__->front_lines('nginx', $s->{stat_accel}->socket, $s->{root});
-	my $kept = '';
-	if ($s->{keepalive}) {
-		$kept = "upstream stat_accel { server unix:@{[ $s->{stat_accel}->socket ]}; keepalive $s->{keepalive}; "
-		    . "keepalive_requests 1000000000; }";
-		s/fastcgi_pass unix:[^;]*/fastcgi_keep_conn on; fastcgi_pass stat_accel/ for @line;
-	}
-	return ($kept, join "\n", "location / { @line[0, 1] }", @line[2 .. $#line], map { "location = $_ { }" } _exempt($s));
+	return join "\n", "location / { @line[0, 1] }", @line[2 .. $#line], map { "location = $_ { }" } _exempt($s);
 }
 
 sub _front_lighttpd {

@@ -25,8 +25,8 @@ my $threads = 32;
 my %disk = (lookup_ms => 8, read_ms => 8, jitter => 20);
 my @spindles = (2, 16);
 my @servers = (
-	{ kind => 'nginx', name => 'nginx', keepalive => 32 },
-	{ kind => 'nginx', name => 'nginx-aio', keepalive => 32, aio => 1 },
+	{ kind => 'nginx', name => 'nginx' },
+	{ kind => 'nginx', name => 'nginx-aio', aio => 1 },
 	{ kind => 'lighttpd', name => 'lighttpd' },
 );
 
