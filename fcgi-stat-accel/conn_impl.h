@@ -27,6 +27,7 @@ struct conn {
 	bool	      receiving : 1;	/* op is in flight */
 	bool	      owed : 1;		/* the rest of a request, or the end of the connection */
 	bool	      last : 1;		/* no more requests: FIN after what is being sent */
+	bool	      heard_all : 1;	/* and the peer sends no more */
 	bool	      lingering : 1;	/* FIN is sent */
 	bool	      closing : 1;
 	struct record record;

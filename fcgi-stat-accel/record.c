@@ -463,3 +463,10 @@ record_feed(struct record *r, const uint8_t *p, size_t n, size_t *used, GString 
 	}
 	return (result);
 }
+
+bool
+record_body_ends(const struct record *r, const uint8_t *p, size_t n)
+{
+	return (n >= RECORD_HEAD && p[0] == 1 && p[1] == STDIN && (p[2] << 8 | p[3]) == r->id &&
+	    p[4] == 0 && p[5] == 0 && n == (size_t)RECORD_HEAD + p[6]);
+}

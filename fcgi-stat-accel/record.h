@@ -70,4 +70,7 @@ bool record_idle(const struct record *);
 GString *record_take(struct record *);
 void record_answered(struct record *);
 
+/* These bytes behind a request that was taken are the end of its body, and nothing else: the peer has said all. */
+bool record_body_ends(const struct record *, const uint8_t *, size_t n);
+
 #endif

@@ -208,6 +208,21 @@ test_not_kept(void)
 {
 	setup();
 	ask(1, false, "/hot");
+	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);
+	send_all();
+	assert_closed();			/* the peer has said all: nothing to wait for */
+	teardown();
+}
+
+static void
+test_not_kept_with_a_body(void)
+{
+	GString *s = g_string_new(NULL);
+
+	setup();
+	put_request(s, 1, false, "/hot");
+	g_string_truncate(s, s->len - 8);	/* its STDIN is still to come */
+	receive(s);
 	assert_heard("1:200 ");
 	ask(2, true, "/hot");			/* not read any more */
 	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 0);
@@ -342,8 +357,9 @@ test_closed_in_every_state(void)
 	receive(s);				/* looked up, received from and sent to */
 	teardown();
 	setup();
-	ask(1, false, "/hot");
-	send_all();
+	ask(1, false, "/cold");
+	found(0);
+	send_all();				/* lingers */
 	teardown();
 	setup();
 	receive(g_string_new_len("\1\1", 2));
@@ -366,6 +382,7 @@ main(int argc, char **argv)
 	g_test_add_func("/conn/half-a-request-behind-a-cold-one", test_half_a_request_behind_a_cold_one);
 	g_test_add_func("/conn/slow-reader", test_slow_reader);
 	g_test_add_func("/conn/not-kept", test_not_kept);
+	g_test_add_func("/conn/not-kept-with-a-body", test_not_kept_with_a_body);
 	g_test_add_func("/conn/malformed", test_malformed);
 	g_test_add_func("/conn/no-longer-waited-for", test_no_longer_waited_for);
 	g_test_add_func("/conn/who-makes-room", test_who_makes_room);
