@@ -4,6 +4,7 @@
 use strict;
 use warnings;
 use Test::More;
+use IO::Socket::INET;
 use List::Util qw(sum);
 use POSIX ();
 use Time::HiRes qw(time);
@@ -230,6 +231,23 @@ subtest 'the end: what runs is finished' => sub {
 		is scalar(grep { $_ && $_->{status} == 200 } @replies), 6, "$signal: all six were answered";
 		ok $idle->closed, "$signal: idle ones are closed";
 		is $one->log_text, '', "$signal: nothing to complain of";
+	}
+};
+
+# It sleeps while they come, so that the signal is what it hears first.
+subtest 'the end: who came before the signal is answered' => sub {
+	my $tcp = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 200);
+	for my $how ({}, { passed => $tcp }) {
+		my $one = Test::Fcgi->start($how, '-t', 2);
+		my $by = $how->{passed} ? 'TCP' : 'unix';
+		my @kept = map { $one->connect } 1 .. 150;
+		kill 'STOP', $one->{pid};
+		my @new = map { $one->connect } 1 .. 150;
+		$_->send($good) for @new, @kept;
+		kill $_, $one->{pid} for 'TERM', 'CONT';
+		is scalar(grep { ($_->reply // {})->{status} } @kept), 150, "$by: on kept connections";
+		is scalar(grep { ($_->reply // {})->{status} } @new), 150, "$by: on those nobody had accepted yet";
+		is $one->stop, 0, "$by: it ends with 0";
 	}
 };
 
