@@ -406,9 +406,11 @@ my $SO = '/usr/lib/apache2/modules';
 
 sub load (@names) { return join '', map { "LoadModule ${_}_module $SO/mod_$_.so\n" } @names }
 
+my $NONE = "<Directory />\n\tAllowOverride None\n</Directory>\n";
+
 sub apache ($rest, $mpm = 'mpm_event') {
 	return "ServerRoot \@DIR\@\nServerName a.example\nListen 127.0.0.1:8080\nPidFile \@DIR\@/pid\nErrorLog \@DIR\@/err\nDefaultRuntimeDir \@DIR\@\n"
-		. load($mpm, 'authz_core', 'dir', 'mime') . "TypesConfig /dev/null\n$rest";
+		. load($mpm, 'authz_core', 'dir', 'mime') . "TypesConfig /dev/null\n$NONE$rest";
 }
 
 my $PROXY = load(qw(proxy proxy_fcgi xsendfile)) . <<'EOT';
@@ -468,6 +470,7 @@ broken apache => 'directories', apache("$AUTHNZ" . load(qw(autoindex negotiation
 	AllowOverride None
 </Directory>
 EOT
+broken apache => 'no AllowOverride at all', apache($AUTHNZ) =~ s/\Q$NONE\E//r =~ s/^DocumentRoot/#! allow-override\nDocumentRoot/mr;
 broken apache => 'directories that no proxied request looks at', apache($PROXY . "<Directory />\n\tOptions None\n\tAllowOverride All\n</Directory>\n");
 broken apache => 'files on NFS', apache($AUTHNZ =~ s{/www}{/nfs}gr =~ s/^DocumentRoot/#! mmap\nDocumentRoot/mr . "#! sendfile\nEnableSendfile on\n");
 broken apache => 'files on NFS, proxied', apache($PROXY =~ s{/www}{/nfs}gr =~ s/^DocumentRoot/#! mmap\nDocumentRoot/mr . "<Directory \@DIR\@/nfs>\n\tEnableMMAP off\n</Directory>\n");
@@ -479,10 +482,10 @@ subtest 'apache: includes, conditions, variables' => sub {
 	write_file('envvars', "# shell\nexport SUFFIX=\nexport SITE_DIR=$dir/sub\$SUFFIX\n");
 	write_file('sub/a.conf', "DocumentRoot $dir/www\n");
 	write_file('more/deep/b.conf', "<IfModule mod_proxy.c>\nKeepAlive Off\n</IfModule>\n<IfModule !mod_proxy.c>\nHostnameLookups On\n</IfModule>\n<IfDefine NOT>\nAllowOverride All\n</IfDefine>\n");
-	my $file = write_file('apache.conf', "ServerRoot $dir\n" . load('mpm_event') . "Include \${SITE_DIR}/*.conf\nInclude more\nIncludeOptional none/*.conf\nDefine X y\n<IfDefine X>\nKeepAlive Off\n</IfDefine>\n");
+	my $file = write_file('apache.conf', "ServerRoot $dir\n" . load('mpm_event') . "${NONE}Include \${SITE_DIR}/*.conf\nInclude more\nIncludeOptional none/*.conf\nDefine X y\n<IfDefine X>\nKeepAlive Off\n</IfDefine>\n");
 	my (undef, $report) = report(apache => $file);
 	is_deeply [sort map { "$_->{id} " . $_->{file} =~ s/^\Q$dir\E\///r . " $_->{line}" } @{ $report->{findings} }],
-		['hostname-lookups more/deep/b.conf 5', 'keepalive apache.conf 8', 'no-accel sub/a.conf 1'], 'as the server reads them';
+		['hostname-lookups more/deep/b.conf 5', 'keepalive apache.conf 11', 'no-accel sub/a.conf 1'], 'as the server reads them';
 	unlink "$dir/envvars";
 	my (undef, $again) = report(apache => $file, '-D', "SITE_DIR=$dir/sub");
 	is scalar @{ $again->{findings} }, 3, 'a variable can be given';

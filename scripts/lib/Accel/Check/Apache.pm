@@ -54,8 +54,8 @@ sub check ($opt, $file) {
 		my @dirs = directories($tree, $server, $dir);
 		$opt->{report}->root($_, where($server)) for @dirs;
 		check_accel($opt, $tree, $server, $dir, $root // $server);
-		my $whole = grep { arg($_) eq '/' } proxy_passes($opt, $tree, $server);
-		my $proxied = $whole && !grep { arg($_, 1) eq '!' } kids($tree, 'proxypass'), kids($server, 'proxypass');
+		# What "ProxyPass /hot/ !" takes out is in memory, or is no file.
+		my $proxied = grep { arg($_) eq '/' } proxy_passes($opt, $tree, $server);
 		check_directory($opt, $tree, $server, $_, $proxied) for @dirs, sections_in($tree, $server, @dirs);
 	}
 	return;
@@ -255,10 +255,7 @@ sub for_directory ($tree, $server, $dir, @names) {
 sub check_directory ($opt, $tree, $server, $dir, $proxied) {
 	my $report = $opt->{report};
 	my $place = where($server) . ", $dir";
-	my ($override) = $proxied ? () : reverse for_directory($tree, $server, $dir, 'allowoverride');
-	$report->finding('allow-override', 'blocks', $override, $place,
-		'.htaccess is looked for in each directory of the path, for each request, before anything is made warm',
-		{ replace => $override, in => 'instead of this line', text => "AllowOverride None\n" }) if $override && lc arg($override) ne 'none';
+	check_override($report, $tree, $server, $dir, $place) unless $proxied;
 	check_options($opt, $place, for_directory($tree, $server, $dir, 'options')) unless $proxied;
 
 	my $mount = mounted_on($opt, $dir) or return;
@@ -276,6 +273,17 @@ sub check_directory ($opt, $tree, $server, $dir, $proxied) {
 				at_end($opt, $tree, $server, $proxied ? "$name Off\n" : "<Directory \"$dir\">\n\t$name Off\n</Directory>\n"));
 		}
 	}
+	return;
+}
+
+# The manual calls None the default; strace of 2.4.71 without any AllowOverride shows open() of .htaccess in each directory.
+sub check_override ($report, $tree, $server, $dir, $place) {
+	my ($node) = reverse for_directory($tree, $server, $dir, 'allowoverride');
+	return if lc arg($node) eq 'none';
+	my $why = '.htaccess is looked for in each directory of the path, for each request, before anything is made warm';
+	return $report->finding('allow-override', 'blocks', $node, $place, $why, { replace => $node, in => 'instead of this line', text => "AllowOverride None\n" }) if $node;
+	$report->finding('allow-override', 'blocks', setting($tree, $server, 'documentroot') // $server, $place, "without AllowOverride $why",
+		{ after => { file => $tree->{file}, line => $tree->{last} }, in => 'at the end, outside of any VirtualHost', text => "<Directory />\n\tAllowOverride None\n</Directory>\n" });
 	return;
 }
 
