@@ -247,7 +247,7 @@ subtest 'the end: who came before the signal is answered' => sub {
 		kill $_, $one->{pid} for 'TERM', 'CONT';
 		is scalar(grep { ($_->reply // {})->{status} } @kept), 150, "$by: on kept connections";
 		is scalar(grep { ($_->reply // {})->{status} } @new), 150, "$by: on those nobody had accepted yet";
-		is $one->stop, 0, "$by: it ends with 0";
+		is finish($one->{pid}), 0, "$by: it ends with 0";
 	}
 };
 
