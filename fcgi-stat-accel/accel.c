@@ -222,6 +222,28 @@ reply_file(const struct accel_conf *conf, const char *path, const struct warm_fo
 	return (known);
 }
 
+/* Of a directory without a slash at its end, where the links of its index file would lead one level too high.  Two slashes
+ * in front would name another host. */
+static bool
+redirect(char **params, const char *path, const struct warm_found *found, GString *reply)
+{
+	const char *uri = accel_param(params, "REQUEST_URI");
+	size_t n = uri != NULL ? strcspn(uri, "?") : 0;
+
+	if (found->index == NULL || n == 0 || uri[0] != '/' || uri[n - 1] == '/' || g_str_has_suffix(path, "/"))
+		return (false);
+	while (uri[1] == '/') {
+		uri++;
+		n--;
+	}
+	for (const char *p = uri; *p != '\0'; p++)
+		if (g_ascii_iscntrl(*p) || *p == ' ' || *p == '\\')
+			return (false);
+	g_string_append_printf(reply, "Status: 301 Moved Permanently\r\nLocation: %.*s/%s\r\nContent-Length: 0\r\n\r\n",
+	    (int)n, uri, uri + n);
+	return (true);
+}
+
 static bool
 goes_on(const struct accel_conf *conf, char **params, int status)
 {
@@ -237,6 +259,10 @@ accel_reply(const struct accel_conf *conf, char **params, const char *path, cons
 	if (goes_on(conf, params, status)) {
 		STATS_COUNT(stats, go_on);
 		reply_go_on(params, reply);
+		return;
+	}
+	if (status == 200 && redirect(params, path, found, reply)) {
+		STATS_COUNT(stats, redirects);
 		return;
 	}
 	if (status == 200 && reply_file(conf, path, found, reply)) {

@@ -19,7 +19,7 @@ const char **
 accel_variables(const struct accel_conf *conf)
 {
 	static const char *const always[] = {
-		"REQUEST_METHOD", "QUERY_STRING", "HTTP_RANGE",
+		"REQUEST_METHOD", "REQUEST_URI", "QUERY_STRING", "HTTP_RANGE",
 		"WARM_PATH", "SCRIPT_FILENAME", "DOCUMENT_ROOT", "SCRIPT_NAME", "PATH_INFO",
 		"REMOTE_ADDR",			/* whose turn it is, see conn_request.c */
 	};

@@ -139,7 +139,8 @@ head(struct manpage *p)
 	    "threads hang with it and nobody else's: its requests are answered at --deadline, and at once when all its threads are "
 	    "stuck.");
 	manpage_para(p, "The file is named by WARM_PATH, else SCRIPT_FILENAME, else DOCUMENT_ROOT, SCRIPT_NAME and PATH_INFO put "
-	    "together. HTTP_RANGE, if the server passes it, says where in the file reading begins.");
+	    "together. HTTP_RANGE, if the server passes it, says where in the file reading begins. With REQUEST_URI, mode sendfile answers "
+	    "301 to the name of a directory that lacks the slash at its end.");
 }
 
 static void

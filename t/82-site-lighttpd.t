@@ -35,7 +35,7 @@ for my $file ('x-sendfile.conf', 'x-sendfile-tcp.conf') {
 		check_absent($site, body => qr/^40[34] \w/, escape => 403);
 		check_ranges($site);
 		check_conditions($site);
-		check_directories($site, slash => 200, bare => 403);
+		check_directories($site, slash => 301, bare => 403);
 		check_names($site, %refused);
 		my $asked = $site->asked;
 		is $site->get('/hot/one.txt')->{body}, 'h', 'what is exempt is served';

@@ -33,7 +33,7 @@ plan_xsendfile() and subtest 'x-sendfile.conf' => sub {
 	check_absent($site, body => qr/^40[34] \w/, escape => 403);
 	check_ranges($site);
 	check_conditions($site);
-	check_directories($site, slash => 200, bare => 403);
+	check_directories($site, slash => 301, bare => 403);
 	# mod_xsendfile 0.12 takes the header as it is: what cannot stand in a header cannot be sent.
 	check_names($site, map { $_ => 403 } 'end ', "tab\t.txt", "new\nline.txt", "return\r\nX-Evil: 1.txt", "del\x7f.txt");
 	my $asked = $site->asked;

@@ -15,7 +15,7 @@ subtest 'reproxy.conf' => sub {
 	check_absent($site, body => qr/^40[34] \w/, escape => 403);
 	check_ranges($site);
 	check_conditions($site, if_range => 206);       # h2o 2.2 does not look at If-Range, nor without us: see below
-	check_directories($site, slash => 200, bare => 403);
+	check_directories($site, slash => 301, bare => 403);
 	check_names($site);
 	my $asked = $site->asked;
 	is $site->get('/hot/one.txt')->{body}, 'h', 'what is exempt is served';

@@ -34,7 +34,7 @@ subtest 'x-accel.Caddyfile' => sub {
 	check_absent($site, body => qr/^40[34] \w/, escape => 403);
 	check_ranges($site);
 	check_conditions($site);
-	check_directories($site, slash => 308, bare => 403);
+	check_directories($site, slash => 301, bare => 403);
 	check_names($site);
 	my $asked = $site->asked;
 	is $site->get('/hot/one.txt')->{body}, 'h', 'what is exempt is served';

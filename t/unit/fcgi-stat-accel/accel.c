@@ -31,7 +31,7 @@ reply_found(const struct accel_conf *conf, char **params, const char *path, cons
 	GString *out = g_string_new(NULL);
 
 	accel_reply(conf, params, path, found, stats, out);
-	g_assert_cmpuint(stats->files + stats->go_on + stats->forbidden + stats->not_found + stats->unavailable +
+	g_assert_cmpuint(stats->files + stats->redirects + stats->go_on + stats->forbidden + stats->not_found + stats->unavailable +
 	    stats->failed, ==, 1);
 	g_free(stats);
 	return (g_string_free(out, FALSE));
@@ -258,6 +258,41 @@ test_index_is_named(void)
 }
 
 static void
+check_index(const char *uri, const char *path, const char *want)
+{
+	const struct warm_found found = { .index = "i.html" };
+	char *param = g_strconcat("REQUEST_URI=", uri, NULL);
+	char *got = reply_found(&percent, PARAMS(param), path, &found);
+
+	if (want != NULL) {
+		char *whole = g_strdup_printf("Status: 301 Moved Permanently\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", want);
+
+		g_assert_cmpstr(got, ==, whole);
+		g_free(whole);
+	} else
+		g_assert_true(g_str_has_prefix(got, "Status: 200 OK\r\n"));
+	g_free(param);
+	g_free(got);
+}
+
+static void
+test_directory_without_slash(void)
+{
+	check_index("/d", "/srv/d", "/d/");
+	check_index("/a%20b?x=/&y?", "/srv/a b", "/a%20b/?x=/&y?");
+	check_index("//evil.example/d", "/srv/d", "/evil.example/d/");	/* not another host */
+	check_index("///d", "/srv/d", "/d/");
+	check_index("/d/", "/srv/d", NULL);
+	check_index("/d/?x", "/srv/d", NULL);
+	check_index("/", "/srv", NULL);
+	check_index("/d", "/srv/d/", NULL);	/* the server has written a slash behind it */
+	check_index("/\\evil.example", "/srv/d", NULL);
+	check_index("/d\r\nX: y", "/srv/d", NULL);
+	check_index("http://h/d", "/srv/d", NULL);
+	check_index("", "/srv/d", NULL);
+}
+
+static void
 test_validators(void)
 {
 	const struct accel_conf conf = { .header = "X", .etag = true, .last_modified = true, .expires = -1 };
@@ -310,6 +345,7 @@ main(int argc, char **argv)
 	g_test_add_func("/accel/reply/auth", test_auth_is_told_to_go_on);
 	g_test_add_func("/accel/reply/maps", test_maps);
 	g_test_add_func("/accel/reply/index", test_index_is_named);
+	g_test_add_func("/accel/reply/directory-without-slash", test_directory_without_slash);
 	g_test_add_func("/accel/reply/validators", test_validators);
 	g_test_add_func("/accel/header-names", test_header_names);
 	return (g_test_run());
