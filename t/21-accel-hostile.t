@@ -236,11 +236,11 @@ subtest 'the end: what runs is finished' => sub {
 
 # It sleeps while they come, so that the signal is what it hears first.
 subtest 'the end: who came before the signal is answered' => sub {
-	my $tcp = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 200);
+	my $tcp = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1024);
 	for my $how ({}, { passed => $tcp }) {
 		my $one = Test::Fcgi->start($how, '-t', 2);
 		my $by = $how->{passed} ? 'TCP' : 'unix';
-		my @kept = map { $one->connect } 1 .. 150;
+		my @kept = map { my $c = $one->connect; $c->send($good); $c->reply; $c } 1 .. 150;
 		kill 'STOP', $one->{pid};
 		my @new = map { $one->connect } 1 .. 150;
 		$_->send($good) for @new, @kept;
