@@ -306,17 +306,16 @@ timer_done(struct io_op *op)
 {
 	struct warm *wm = container_of(op, struct warm, timer);
 
-	wm->timing = false;
-	if (op->res == -ECANCELED)
-		return;
-	while (!list_empty(&wm->waiting)) {
+	while (op->res != -ECANCELED && !list_empty(&wm->waiting)) {
 		struct warm_wait *w = list_entry(wm->waiting.next, struct warm_wait, arrived);
 
 		if (deadline_ns(wm, w) > io_now(wm->io))
 			break;
-		wait_late(wm, w);
+		wait_late(wm, w);	/* who may ask again at once: it is still our turn to set the timer */
 	}
-	timer_set(wm);
+	wm->timing = false;
+	if (op->res != -ECANCELED)
+		timer_set(wm);
 }
 
 static void

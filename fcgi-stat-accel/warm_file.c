@@ -29,7 +29,7 @@ struct file_read {
 	uint64_t at, end;		/* wanted before the answer, and not asked for yet */
 	uint64_t last_ns;		/* when the latest window came */
 	guint	 flying;
-	bool	 stop, late;		/* no more of them; nobody waited so long */
+	bool	 stop;			/* no more of them */
 	struct window window[WINDOWS];
 };
 
@@ -85,7 +85,7 @@ read_over(struct file_read *rd)
 	if (rd->last_ns != 0)
 		f->read_ns = rd->last_ns - (f->op.at.opened != 0 ? f->op.at.opened : f->op.at.end);
 	f->cut |= f->err == 0 && rd->at < rd->end;
-	if (f->err == 0 && rd->at < end && (!rd->stop || rd->late))
+	if (f->err == 0 && rd->at < end && (!f->left || f->late))
 		behind_add(&f->warm->behind, rd->file, rd->at, end, f->client);
 	else
 		io_file_put(rd->file);
@@ -170,6 +170,7 @@ read_begin(struct warm_file *f, int fd)
 	rd->owner = f;
 	rd->file = file;
 	rd->end = read_end(f);
+	rd->stop = f->left;
 	rd->at = MIN(f->from == 0 ? f->first.n : f->from, rd->end);
 	read_on(rd);
 }
@@ -283,12 +284,13 @@ file_leave(struct warm_file *f, bool late)
 {
 	struct file_read *rd = f->read;
 
+	f->left = true;
+	f->late = late;
 	if (f->looking)
 		io_withdraw(f->warm->io, &f->op);
 	if (rd == NULL)
 		return;
 	rd->stop = true;
-	rd->late = late;
 	for (guint i = 0; i < WINDOWS; i++) {
 		if (rd->window[i].busy)
 			io_withdraw(f->warm->io, &rd->window[i].op);
@@ -298,6 +300,7 @@ file_leave(struct warm_file *f, bool late)
 void
 file_cancel(struct warm_file *f)
 {
+	f->left = true;
 	if (f->looking)
 		io_cancel(f->warm->io, &f->op);
 	for (guint i = 0; f->read != NULL && i < WINDOWS; i++) {

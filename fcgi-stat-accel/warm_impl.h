@@ -122,6 +122,7 @@ struct warm_file {
 	struct io_first first;
 	struct file_read *read;
 	bool	       looking;		/* op is on its way */
+	bool	       left, late;	/* nobody waits for it; or nobody waited so long */
 };
 
 bool file_begin(struct warm_file *);		/* true: it is over already */

@@ -128,6 +128,7 @@ files_over(struct lookup *l)
 		e->found.hot &= l->file[i].hot;
 		e->cut |= l->file[i].cut;
 	}
+	e->cut |= f->err == -EISDIR && !e->held && list_empty(&e->waiters);	/* which file is meant, nobody wants to know now */
 	if (f->err == -EISDIR && !e->cut && !e->key.leaf && e->warm->conf->index != NULL) {
 		index_next(l);
 		return;

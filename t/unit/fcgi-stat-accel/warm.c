@@ -229,6 +229,32 @@ test_deadline(void)
 }
 
 static void
+late_asks(struct warm_wait *w)
+{
+	g_assert_cmpint(w->found.err, ==, -ETIMEDOUT);
+	g_assert_false(ask(&again, "/a"));
+}
+
+/* Two are late at the same moment, and the first asks again before the second is told. */
+static void
+test_asking_when_late(void)
+{
+	struct asker a, b;
+
+	up();
+	g_assert_false(ask(&a, "/a"));
+	a.w.done = late_asks;
+	g_assert_false(ask(&b, "/b"));
+	sim_advance_ms(io, 1020);
+	g_assert_cmpint(b.w.found.err, ==, -ETIMEDOUT);
+	g_assert_cmpuint(again.done, ==, 0);
+	sim_advance_ms(io, 1020);
+	g_assert_cmpuint(again.done, ==, 1);
+	g_assert_cmpuint(stats.late, ==, 3);
+	down();
+}
+
+static void
 test_no_deadline(void)
 {
 	struct asker a;
@@ -252,6 +278,11 @@ test_end(void)
 	conf.index = names;
 	up();
 	g_assert_false(ask(&a, "/a"));
+	g_assert_false(ask(&b, "/e"));
+	warm_cancel(&b.w);
+	sim_open(io, opening("e"), FD + 1, 0, 1, S_IFDIR | 0755);
+	sim_run(io);
+	g_assert_null(opening("e/index.html"));	/* nobody wants to know */
 	g_assert_false(ask(&b, "/d"));
 	sim_open(io, opening("d"), FD, 0, 1, S_IFDIR | 0755);
 	sim_run(io);
@@ -518,6 +549,12 @@ test_late_reading(void)
 	g_assert_false(ask(&a, "/a"));		/* it is not warm, whatever was found */
 	warm_cancel(&a.w);
 	opened("a", 20 * WINDOW, IO_WINDOW);
+	g_assert_cmpuint(sim_count(io, IO_WARM), ==, 1);	/* who is gone wants nothing */
+	g_assert_false(ask(&a, "/b"));
+	sim_advance_ms(io, 1020);
+	opened("b", 20 * WINDOW, IO_WINDOW);
+	g_assert_cmpuint(sim_count(io, IO_WARM), ==, 2);	/* who is late, when there is time */
+	g_assert_true(window_at(WINDOW)->spare);
 	down();
 }
 
@@ -590,6 +627,7 @@ main(int argc, char **argv)
 	g_test_add_func("/warm/asking-when-told", test_asking_when_told);
 	g_test_add_func("/warm/cancel", test_cancel);
 	g_test_add_func("/warm/deadline", test_deadline);
+	g_test_add_func("/warm/asking-when-late", test_asking_when_late);
 	g_test_add_func("/warm/no-deadline", test_no_deadline);
 	g_test_add_func("/warm/end", test_end);
 	g_test_add_func("/warm/index-late", test_index_late);
