@@ -1,6 +1,9 @@
 #include "fcgi-stat-accel/walk/batch.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/must.h"
 
 struct walk_batch *
 walk_batch_new(struct walk_dir *d)
@@ -9,8 +12,7 @@ walk_batch_new(struct walk_dir *d)
 
 	b->dir = walk_dir_ref(d);
 	walk_dir_use(d);
-	b->names = g_array_new(FALSE, FALSE, sizeof(struct walk_name));
-	b->text = g_string_new(NULL);
+	buf_init(&b->text, 0);
 	b->refs = 1;
 	return (b);
 }
@@ -31,22 +33,25 @@ walk_batch_unref(struct walk_batch **bp)
 	if (b == NULL || __atomic_sub_fetch(&b->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
 	walk_dir_unref(&b->dir);
-	g_array_free(b->names, TRUE);
-	g_string_free(b->text, TRUE);
+	g_free(b->names);
+	buf_free(&b->text);
 	g_free(b);
 }
 
 void
 walk_batch_add(struct walk_batch *b, const char *name, uint64_t ino, uint8_t type)
 {
-	struct walk_name n = { .ino = ino, .at = (uint32_t)b->text->len, .type = type };
-
-	g_string_append_len(b->text, name, (gssize)strlen(name) + 1);
-	g_array_append_val(b->names, n);
+	if (b->n == b->room) {
+		b->room = MAX(2 * b->room, 16);
+		b->names = g_renew(struct walk_name, b->names, b->room);
+	}
+	b->names[b->n++] = (struct walk_name){ .ino = ino, .at = (uint32_t)b->text.n, .type = type };
+	buf_add(&b->text, name, strlen(name) + 1);
+	must(!b->text.failed);			/* no memory: as g_renew() has it */
 }
 
 static gint
-by_inode(gconstpointer pa, gconstpointer pb, gpointer data)
+by_inode(const void *pa, const void *pb, void *data)
 {
 	const struct walk_name *a = pa, *b = pb;
 	const struct walk_batch *batch = data;
@@ -57,17 +62,18 @@ by_inode(gconstpointer pa, gconstpointer pb, gpointer data)
 }
 
 static void
-make_key(struct walk_batch *b)
+make_key(struct walk_batch *b, GChecksum *sum)
 {
-	GChecksum *sum = g_checksum_new(G_CHECKSUM_SHA256);
-	GString *path = g_string_new(NULL);
 	guint8 digest[32];
 	gsize n = sizeof(digest);
+	struct buf path;
 
-	walk_dir_path(b->dir, NULL, path);
-	g_checksum_update(sum, (const guchar *)path->str, (gssize)path->len + 1);
-	for (guint i = 0; i < b->names->len; i++) {
-		const struct walk_name *name = &g_array_index(b->names, struct walk_name, i);
+	buf_init(&path, 0);
+	walk_dir_path(b->dir, NULL, &path);
+	g_checksum_reset(sum);
+	g_checksum_update(sum, (const guchar *)path.p, (gssize)path.n);
+	for (unsigned i = 0; i < b->n; i++) {
+		const struct walk_name *name = &b->names[i];
 		const char *text = walk_batch_text(b, name);
 
 		g_checksum_update(sum, (const guchar *)&name->ino, sizeof(name->ino));
@@ -76,24 +82,23 @@ make_key(struct walk_batch *b)
 	g_checksum_get_digest(sum, digest, &n);
 	memcpy(b->key, digest, sizeof(b->key));
 	b->has_key = true;
-	g_checksum_free(sum);
-	g_string_free(path, TRUE);
+	buf_free(&path);
 }
 
 void
-walk_batch_seal(struct walk_batch *b, bool with_key)
+walk_batch_seal(struct walk_batch *b, GChecksum *sum)
 {
 	if (!b->listed)
-		g_array_sort_with_data(b->names, by_inode, b);
-	b->left = b->names->len;
-	if (with_key)
-		make_key(b);
+		qsort_r(b->names, b->n, sizeof(*b->names), by_inode, b);
+	b->left = b->n;
+	if (sum != NULL)
+		make_key(b, sum);
 }
 
 bool
 walk_batch_all_taken(const struct walk_batch *b)
 {
-	return (__atomic_load_n(&b->next, __ATOMIC_RELAXED) >= b->names->len);
+	return (__atomic_load_n(&b->next, __ATOMIC_RELAXED) >= b->n);
 }
 
 const struct walk_name *
@@ -104,7 +109,7 @@ walk_batch_next(struct walk_batch *b)
 	if (walk_batch_all_taken(b))		/* so that the number stays small */
 		return (NULL);
 	i = __atomic_fetch_add(&b->next, 1, __ATOMIC_RELAXED);
-	return (i < b->names->len ? &g_array_index(b->names, struct walk_name, i) : NULL);
+	return (i < b->n ? &b->names[i] : NULL);
 }
 
 bool

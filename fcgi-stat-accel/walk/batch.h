@@ -16,6 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/buf.h"
 #include "base/list.h"
 #include "fcgi-stat-accel/walk/dir.h"
 
@@ -30,8 +31,9 @@ struct walk_name {
 
 struct walk_batch {
 	struct walk_dir *dir;
-	GArray	*names;		/* struct walk_name */
-	GString *text;		/* each ends in a NUL */
+	struct walk_name *names;
+	unsigned n, room;
+	struct buf text;	/* of them; each ends in a NUL */
 	bool	 listed;	/* somebody wrote these names down: absence is an error, links are followed */
 	bool	 has_key;
 	uint8_t	 key[WALK_KEY_BYTES];
@@ -45,7 +47,8 @@ struct walk_batch *walk_batch_new(struct walk_dir *);	/* uses dir until walk_bat
 struct walk_batch *walk_batch_ref(struct walk_batch *);
 void walk_batch_unref(struct walk_batch **);
 void walk_batch_add(struct walk_batch *, const char *name, uint64_t ino, uint8_t type);
-void walk_batch_seal(struct walk_batch *, bool with_key);	/* no more are added */
+/* No more are added.  sum: what a key is made with, NULL for none. */
+void walk_batch_seal(struct walk_batch *, GChecksum *sum);
 
 /* The next name, or NULL: all have been taken. */
 const struct walk_name *walk_batch_next(struct walk_batch *);
@@ -55,7 +58,7 @@ bool walk_batch_finished(struct walk_batch *, bool good);	/* true: it was the la
 static inline const char *
 walk_batch_text(const struct walk_batch *b, const struct walk_name *n)
 {
-	return (b->text->str + n->at);
+	return (b->text.p + n->at);
 }
 
 #endif

@@ -1,6 +1,7 @@
 #include "fcgi-stat-accel/walk/dir.h"
 
 #include <fcntl.h>
+#include <glib.h>
 #include <unistd.h>
 
 #include "base/must.h"
@@ -71,33 +72,42 @@ walk_dir_unuse(struct walk_dir *d)
 	return (fd >= 0);
 }
 
+/* From the name upwards, so that each part is put before the others. */
 static void
-path_from(const struct walk_dir *d, const char *name, bool with_root, GString *path)
+path_from(const struct walk_dir *d, const char *name, bool with_root, struct buf *path)
 {
-	GPtrArray *parts = g_ptr_array_new();
+	const char **parts = NULL;
+	unsigned n = 0, room = 0;
 
-	if (name != NULL)
-		g_ptr_array_add(parts, (gpointer)name);
-	for (; d != NULL && (with_root || d->parent != NULL); d = d->parent)
-		g_ptr_array_add(parts, d->name);
-	for (guint i = parts->len; i-- > 0;) {
-		const char *part = g_ptr_array_index(parts, i);
-
-		g_string_append(path, part);
-		if (i > 0 && *part != '\0' && path->str[path->len - 1] != '/')
-			g_string_append_c(path, '/');
+	for (; name != NULL || d != NULL; n++) {
+		if (n == room) {
+			room = MAX(2 * room, 16);
+			parts = g_renew(const char *, parts, room);
+		}
+		parts[n] = name != NULL ? name : d->name;
+		if (name == NULL)
+			d = d->parent;
+		name = NULL;
+		if (d != NULL && d->parent == NULL && !with_root)
+			d = NULL;
 	}
-	g_ptr_array_free(parts, TRUE);
+	while (n-- > 0) {
+		buf_str(path, parts[n]);
+		if (n > 0 && path->n > 0 && path->p[path->n - 1] != '/')
+			buf_char(path, '/');
+	}
+	buf_char(path, '\0');
+	g_free(parts);
 }
 
 void
-walk_dir_path(const struct walk_dir *d, const char *name, GString *path)
+walk_dir_path(const struct walk_dir *d, const char *name, struct buf *path)
 {
 	path_from(d, name, true, path);
 }
 
 void
-walk_dir_path_below(const struct walk_dir *d, const char *name, GString *path)
+walk_dir_path_below(const struct walk_dir *d, const char *name, struct buf *path)
 {
 	path_from(d, name, false, path);
 }

@@ -9,10 +9,10 @@
 #ifndef FCGI_STAT_ACCEL_WALK_DIR_H
 #define FCGI_STAT_ACCEL_WALK_DIR_H
 
-#include <glib.h>
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "base/buf.h"
 #include "base/list.h"
 
 struct walk_dir {
@@ -33,9 +33,9 @@ void walk_dir_opened(struct walk_dir *, int fd, dev_t);
 void walk_dir_use(struct walk_dir *);
 bool walk_dir_unuse(struct walk_dir *);	/* true: that was the last one, its descriptor is closed */
 
-/* Appends the path of what is called name in it; NULL: of the directory itself. */
-void walk_dir_path(const struct walk_dir *, const char *name, GString *);
+/* Appends the path of what is called name in it, and a NUL; name NULL: of the directory itself. */
+void walk_dir_path(const struct walk_dir *, const char *name, struct buf *);
 /* The same without the root: what patterns are matched with. */
-void walk_dir_path_below(const struct walk_dir *, const char *name, GString *);
+void walk_dir_path_below(const struct walk_dir *, const char *name, struct buf *);
 
 #endif

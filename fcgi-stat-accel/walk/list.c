@@ -28,6 +28,7 @@ struct walk_list {
 	GString	 *rest;			/* an entry without its end yet */
 	bool	  skipping;		/* the rest of one that is too long */
 	GString	 *path;
+	GChecksum *sum;			/* as in walker.h */
 	pthread_t thread;
 };
 
@@ -99,7 +100,7 @@ static void
 flush(struct walk_list *l)
 {
 	if (l->batch != NULL)
-		walker_add_batch(&l->shared, &l->tally, &l->batch);
+		walker_add_batch(&l->shared, &l->tally, l->sum, &l->batch);
 	walk_queue_wait_room(l->shared.queue);
 }
 
@@ -127,7 +128,7 @@ entry(struct walk_list *l, const char *p, size_t n)
 		l->batch->listed = true;
 	}
 	walk_batch_add(l->batch, l->path->str, 0, DT_UNKNOWN);
-	if (l->batch->names->len == BATCH_MAX)
+	if (l->batch->n == BATCH_MAX)
 		flush(l);
 }
 
@@ -172,7 +173,7 @@ read_some(struct walk_list *l)
 	while (n < 0 && errno == EINTR);
 	if (n < 0) {
 		walk_count(&l->tally, errors, 1);
-		walk_say("%s: %s", l->shared.conf->list, g_strerror(errno));
+		walk_say("%s: %s", l->shared.conf->list, strerrordesc_np(errno));
 	}
 	if (n > 0) {
 		g_string_append_len(l->rest, buf, n);
@@ -235,6 +236,7 @@ walk_list_start(const struct walk_conf *conf, struct walk_queue *queue, struct w
 	walk_dir_opened(l->dir, at, 0);
 	l->rest = g_string_new(NULL);
 	l->path = g_string_new(NULL);
+	l->sum = state != NULL ? g_checksum_new(G_CHECKSUM_SHA256) : NULL;
 	walk_queue_hold(queue);
 	*bad = "a thread for the list";
 	err = pthread_create(&l->thread, NULL, list_main, l);
@@ -263,6 +265,7 @@ walk_list_join(struct walk_list **lp)
 	walk_dir_unref(&l->dir);
 	g_string_free(l->rest, TRUE);
 	g_string_free(l->path, TRUE);
+	g_clear_pointer(&l->sum, g_checksum_free);
 	if (l->fd != STDIN_FILENO)
 		close(l->fd);
 	g_free(l);

@@ -79,7 +79,7 @@ walk_queue_add_batch(struct walk_queue *q, struct walk_batch *b)
 {
 	pthread_mutex_lock(&q->lock);
 	list_add_tail(&q->batches, &b->link);
-	q->names += b->names->len;
+	q->names += b->n;
 	q->jobs++;
 	pthread_cond_broadcast(&q->more);
 	pthread_mutex_unlock(&q->lock);
@@ -138,7 +138,7 @@ static void
 drop_exhausted(struct walk_queue *q, struct walk_batch *b)
 {
 	list_del(&b->link);
-	q->names -= b->names->len;
+	q->names -= b->n;
 	if (q->names <= NAMES_FULL)
 		pthread_cond_broadcast(&q->room);
 	walk_batch_unref(&b);

@@ -32,15 +32,15 @@ walk_say(const char *format, ...)
 }
 
 void
-walk_quote(const char *path, GString *out)
+walk_quote(const char *path, struct buf *out)
 {
 	bool utf8 = g_utf8_validate(path, -1, NULL);
 
 	for (const guchar *p = (const guchar *)path; *p != '\0'; p++) {
 		if (g_ascii_iscntrl(*p) || *p == '"' || *p == '\\' || (*p >= 0x80 && !utf8))
-			g_string_append_printf(out, "\\x%02x", *p);
+			buf_printf(out, "\\x%02x", *p);
 		else
-			g_string_append_c(out, (gchar)*p);
+			buf_char(out, (char)*p);
 	}
 }
 
@@ -48,20 +48,20 @@ void
 walk_trouble(const struct walk_dir *d, const char *name, const char *why)
 {
 	unsigned nth = __atomic_add_fetch(&told, 1, __ATOMIC_RELAXED);
-	GString *path, *text;
+	struct buf path, text;
 
 	if (nth > WALK_TOLD_MAX)
 		return;
-	path = g_string_new(NULL);
-	text = g_string_new("\"");
-	walk_dir_path(d, name, path);
-	walk_quote(path->str, text);
-	g_string_append_printf(text, "\": %s", why);
-	put_line(text->str);
+	buf_init(&path, 0);
+	buf_init(&text, 0);
+	walk_dir_path(d, name, &path);
+	walk_quote(path.p, &text);
+	buf_char(&text, '\0');
+	walk_say("\"%s\": %s", text.p, why);
 	if (nth == WALK_TOLD_MAX)
 		put_line("more of these are counted, not listed");
-	g_string_free(path, TRUE);
-	g_string_free(text, TRUE);
+	buf_free(&path);
+	buf_free(&text);
 }
 
 void

@@ -11,6 +11,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "base/buf.h"
 #include "fcgi-stat-accel/walk/dir.h"
 #include "fcgi-stat-accel/walk/tally.h"
 
@@ -24,6 +25,6 @@ void walk_trouble(const struct walk_dir *, const char *name, const char *why);
 void walk_status_line(const char *text);
 
 /* A path for people: control bytes, quotes and what is not UTF-8 as \xHH. */
-void walk_quote(const char *path, GString *);
+void walk_quote(const char *path, struct buf *);
 
 #endif

@@ -15,24 +15,24 @@ struct scan {
 	struct walker	  *w;
 	struct walk_dir	  *dir;
 	struct walk_batch *batch;
-	GString		  *path;	/* of the name at hand, if a pattern wants it */
+	struct buf	   path;	/* of the name at hand, if a pattern wants it */
 };
 
 void
-walker_add_batch(struct walk_shared *s, struct walk_tally *t, struct walk_batch **bp)
+walker_add_batch(struct walk_shared *s, struct walk_tally *t, GChecksum *sum, struct walk_batch **bp)
 {
 	struct walk_batch *b = *bp;
 
 	*bp = NULL;
-	walk_batch_seal(b, s->state != NULL);
+	walk_batch_seal(b, sum);
 	if (b->has_key && walk_state_knows(s->state, b->key)) {
-		walk_count(t, resumed, b->names->len);
+		walk_count(t, resumed, b->n);
 		if (walk_dir_unuse(b->dir))
 			walk_queue_closed(s->queue);
 		walk_batch_unref(&b);
 		return;
 	}
-	walk_count(t, found, b->names->len);
+	walk_count(t, found, b->n);
 	walk_queue_add_batch(s->queue, b);
 }
 
@@ -41,7 +41,7 @@ static void
 flush(struct scan *s)
 {
 	if (s->batch != NULL)
-		walker_add_batch(s->w->shared, &s->w->tally, &s->batch);
+		walker_add_batch(s->w->shared, &s->w->tally, s->w->sum, &s->batch);
 	while (walk_queue_full(s->w->shared->queue) && walker_one_name(s->w))
 		;
 }
@@ -51,9 +51,9 @@ path_of(struct scan *s, const char *name)
 {
 	if (!walk_filter_needs_path(&s->w->shared->filter))
 		return (NULL);
-	g_string_truncate(s->path, 0);
-	walk_dir_path_below(s->dir, name, s->path);
-	return (s->path->str);
+	s->path.n = 0;
+	walk_dir_path_below(s->dir, name, &s->path);
+	return (s->path.p);
 }
 
 static void
@@ -75,7 +75,7 @@ found(struct scan *s, const struct dirent *de)
 	if (s->batch == NULL)
 		s->batch = walk_batch_new(s->dir);
 	walk_batch_add(s->batch, de->d_name, de->d_ino, de->d_type);
-	if (s->batch->names->len == WALK_BATCH_MAX)
+	if (s->batch->n == WALK_BATCH_MAX)
 		flush(s);
 }
 
@@ -177,7 +177,7 @@ not_opened(struct walker *w, struct walk_dir *d, int err)
 		b = walk_batch_new(here);
 		b->listed = true;
 		walk_batch_add(b, d->name, 0, DT_UNKNOWN);
-		walker_add_batch(w->shared, &w->tally, &b);
+		walker_add_batch(w->shared, &w->tally, w->sum, &b);
 		walk_dir_unuse(here);
 		walk_dir_unref(&here);
 	}
@@ -193,14 +193,16 @@ leave_parent(struct walker *w, struct walk_dir *d)
 static void
 read_opened(struct walker *w, struct walk_dir *d)
 {
-	struct scan s = { .w = w, .dir = d, .path = g_string_new(NULL) };
-	int err = read_entries(&s);
+	struct scan s = { .w = w, .dir = d };
+	int err;
 
+	buf_init(&s.path, 0);
+	err = read_entries(&s);
 	if (err != 0)
 		walker_failed(w, d, NULL, err);
 	else
 		walk_count(&w->tally, directories, 1);
-	g_string_free(s.path, TRUE);
+	buf_free(&s.path);
 }
 
 void

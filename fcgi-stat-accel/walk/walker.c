@@ -28,6 +28,7 @@ walker_init(struct walker *w, struct walk_shared *shared)
 	w->shared = shared;
 	w->chunk = chunk_size(shared->conf);
 	w->buf = shared->conf->how == WARM_READ ? g_malloc(w->chunk) : NULL;
+	w->sum = shared->state != NULL ? g_checksum_new(G_CHECKSUM_SHA256) : NULL;
 	pthread_mutex_init(&w->lock, NULL);
 }
 
@@ -35,6 +36,7 @@ void
 walker_fini(struct walker *w)
 {
 	g_free(w->buf);
+	g_clear_pointer(&w->sum, g_checksum_free);
 	pthread_mutex_destroy(&w->lock);
 }
 
@@ -79,7 +81,7 @@ void
 walker_failed(struct walker *w, const struct walk_dir *d, const char *name, int err)
 {
 	walk_count(&w->tally, errors, 1);
-	walk_trouble(d, name, g_strerror(-err));
+	walk_trouble(d, name, strerrordesc_np(-err));
 }
 
 /* ---------------------------------------------------------------- rates */
@@ -215,15 +217,15 @@ static bool
 is_included(const struct walker *w, const struct walk_batch *b, const char *name)
 {
 	const struct walk_filter *f = &w->shared->filter;
-	GString *path;
+	struct buf path;
 	bool is;
 
 	if (b->listed || f->include == NULL)
 		return (true);
-	path = g_string_new(NULL);
-	walk_dir_path_below(b->dir, name, path);
-	is = walk_filter_file(f, name, path->str);
-	g_string_free(path, TRUE);
+	buf_init(&path, 0);
+	walk_dir_path_below(b->dir, name, &path);
+	is = walk_filter_file(f, name, path.p);
+	buf_free(&path);
 	return (is);
 }
 

@@ -31,6 +31,7 @@ struct walker {
 	struct walk_batch  *batch;	/* in hand, or NULL */
 	void	*buf;			/* for what is read */
 	size_t	 chunk;			/* its size */
+	GChecksum *sum;			/* for keys; NULL: there is no state file */
 	pthread_mutex_t lock;		/* of what follows: where it is now */
 	uint64_t since_ns;		/* in a call that may sleep; 0: not */
 	const struct walk_dir *dir;
@@ -52,6 +53,6 @@ void walker_leave(struct walker *);
 void walker_failed(struct walker *, const struct walk_dir *, const char *name, int err);
 bool walker_one_name(struct walker *);		/* false: no batch has any */
 void walker_read_dir(struct walker *, struct walk_dir *);
-void walker_add_batch(struct walk_shared *, struct walk_tally *, struct walk_batch **);
+void walker_add_batch(struct walk_shared *, struct walk_tally *, GChecksum *, struct walk_batch **);
 
 #endif
