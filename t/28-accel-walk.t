@@ -50,6 +50,7 @@ subtest 'a tree' => sub {
 	my ($rc, $out) = warm("$dir");
 	like $out, qr/^3 files, 4 directories, 3.0 kB in \d+\.\d+ s: \d+ files\/s, .*; 1 links and other names; 0 errors\n\z/, 'the summary';
 	is_deeply [warm('-q', "$dir")], [0, '', ''], '--quiet';
+	is numbers('-j3', "$dir")->{files}, 3, '-j3';
 };
 
 

@@ -324,7 +324,7 @@ int
 main(int argc, char **argv)
 {
 	struct walk_conf conf;
-	int code = walk_options_read(argc, argv, &conf);
+	int code = walk_options_read(argv, &conf);
 
 	if (code == WALK_OPTIONS_RUN)
 		code = walk(&conf);

@@ -171,21 +171,37 @@ choose(struct walk_conf *conf)
 
 /* ---------------------------------------------------------------- the command line */
 
-static bool
-parse(int argc, char **argv)
+/* "-j16", as make(1) takes it, is not known to glib. */
+static void
+spell_out_threads(char **args)
 {
+	for (; *args != NULL && strcmp(*args, "--") != 0; args++)
+		if (g_str_has_prefix(*args, "-j") && g_ascii_isdigit((*args)[2])) {
+			char *whole = g_strconcat("--threads=", *args + 2, NULL);
+
+			g_free(*args);
+			*args = whole;
+		}
+}
+
+static bool
+parse(char **argv)
+{
+	char **args = g_strdupv(argv);
 	GOptionContext *context = g_option_context_new("PATH... | --list FILE - make files warm");
 	GError *error = NULL;
 	bool good;
 
 	g_option_context_add_main_entries(context, entries, NULL);
 	g_option_context_set_description(context, description);
-	good = g_option_context_parse(context, &argc, &argv, &error);
+	spell_out_threads(args);
+	good = g_option_context_parse_strv(context, &args, &error);
 	if (!good) {
 		walk_say("%s (--help lists the options)", error->message);
 		g_error_free(error);
 	}
 	g_option_context_free(context);
+	g_strfreev(args);
 	return (good);
 }
 
@@ -207,9 +223,9 @@ print_manual(void)
 }
 
 int
-walk_options_read(int argc, char **argv, struct walk_conf *conf)
+walk_options_read(char **argv, struct walk_conf *conf)
 {
-	if (!parse(argc, argv))
+	if (!parse(argv))
 		return (EX_USAGE);
 	if (opt.version) {
 		puts("accel-warm " STAT_ACCEL_VERSION);

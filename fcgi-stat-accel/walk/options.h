@@ -8,7 +8,7 @@
 
 /* WALK_OPTIONS_RUN, or the exit status: after --help, --version and --manual, or a mistake, which has been told.  What is in
  * *conf lives until walk_options_free(). */
-int  walk_options_read(int argc, char **argv, struct walk_conf *conf);
+int  walk_options_read(char **argv, struct walk_conf *conf);
 void walk_options_free(void);
 
 /* "4096", "64k", "16m", "1g" */
