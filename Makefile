@@ -50,7 +50,7 @@ RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c
 	    $(patsubst t/tools/%.c,$B/bin/%,$(wildcard t/tools/*.c))
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wildcard t/unit/*/*.c))))
 
-.PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel demo run install clean help lint deps fuzz man
+.PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-walk demo run install clean help lint deps fuzz man
 all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS)
 units: $(UNITS)
@@ -125,7 +125,7 @@ demo:
 	@B=$B scripts/demo $(ARGS)
 
 # `make bench-cold ARGS=--quick`
-bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel: deps
+bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-walk: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) all rigs
 	@B=$B scripts/bench $(patsubst bench-%,--%,$(filter bench-%,$@)) $(ARGS)
 
@@ -176,7 +176,7 @@ help:
 	@echo 'make asan tsan  the same tests under AddressSanitizer+UBSan, under ThreadSanitizer'
 	@echo 'make bench      files in memory: compare with nginx, lighttpd, Apache and a floor program'
 	@echo 'make bench-accel  fcgi-stat-accel in front of nginx and lighttpd: who waits, how much arrives, what it costs'
-	@echo 'make bench-cold bench-sweep bench-backends bench-idle bench-fcgi'
+	@echo 'make bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-walk'
 	@echo '                slow disks; sizes of thread pools; each file backend; idle connections;'
 	@echo '                fcgi-stat-accel beside a plain libfcgi program (ARGS=--quick)'
 	@echo 'make fuzz       parsers on changed input, SECONDS=N each (default 5)'
