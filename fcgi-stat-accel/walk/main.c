@@ -38,6 +38,7 @@ struct run {
 	struct walk_state *state;	/* NULL: none, or it is given up */
 	struct walk_crew  *crew;
 	struct walk_list  *list;	/* NULL: a tree */
+	size_t	 max_open;
 	int	 over_fd, signal_fd;
 	uint64_t start_ns, save_ns, verbose_ns;
 	bool	 bar, save_failed;
@@ -222,19 +223,30 @@ catch_signals(void)
 
 /* ---------------------------------------------------------------- start and end */
 
-/* How many directories may be open beside what the threads need. */
 static size_t
-choose_max_open(unsigned threads)
+raise_nofile(void)
 {
-	const rlim_t ours = FDS_OURS + (rlim_t)threads * 4 * FDS_EACH;
 	struct rlimit r;
 
 	if (getrlimit(RLIMIT_NOFILE, &r) < 0)
-		return (1);
+		return (FDS_OURS);
 	r.rlim_cur = MAX(r.rlim_cur, MIN(r.rlim_max, NOFILE_MAX));
 	setrlimit(RLIMIT_NOFILE, &r);
 	getrlimit(RLIMIT_NOFILE, &r);
-	return (r.rlim_cur > 2 * ours ? (size_t)(r.rlim_cur - ours) / 2 : 1);
+	return (MIN(r.rlim_cur, NOFILE_MAX));
+}
+
+/* Threads take at most half of the descriptors; what is left is for directories that are open beside. */
+static size_t
+share_nofile(struct walk_conf *conf)
+{
+	size_t n = raise_nofile(), left = n > FDS_OURS ? n - FDS_OURS : 0, most = MAX(left / 2 / FDS_EACH, 1);
+
+	if (conf->threads > most) {
+		walk_say("%u threads instead of %u: only %u files may be open (ulimit -n)", (unsigned)most, conf->threads, (unsigned)n);
+		conf->threads = (unsigned)most;
+	}
+	return (left / 2 + 1);
 }
 
 static int
@@ -243,7 +255,7 @@ add_work(struct run *r)
 	const char *bad;
 	int err;
 
-	r->queue = walk_queue_new(choose_max_open(r->conf->threads), r->over_fd);
+	r->queue = walk_queue_new(r->max_open, r->over_fd);
 	for (const char *const *root = r->conf->roots; root != NULL && *root != NULL; root++)
 		walk_queue_add_dir(r->queue, walk_dir_new(NULL, *root));
 	if (r->conf->list == NULL)
@@ -298,9 +310,9 @@ end(struct run *r)
 }
 
 static int
-walk(const struct walk_conf *conf)
+walk(struct walk_conf *conf)
 {
-	struct run r = { .conf = conf };
+	struct run r = { .conf = conf, .max_open = share_nofile(conf) };
 	int code = prepare(&r), signo, err;
 
 	if (code == 0)
