@@ -107,7 +107,7 @@ sub make_tree ($dir, $dirs, $files) {
 
 my ($rig, $no_rig) = Test::Slowfs->usable;
 
-# How many of these nobody has touched yet. Names, not pages: those may be pushed out again while others use the machine.
+# How many of these nobody has touched yet. Names, not pages: a page that was read once was seen to be read again now and then.
 sub still_cold ($slow, @files) {
 	my $before = $slow->counts->{lookups};
 	lstat $slow->dir . "/$_" or die "$_: $!" for @files;
