@@ -3,16 +3,20 @@
  *   io_job_push() --> queue of the lane --> thread: take, run, ran --> port of the job's loop
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
 #include "io/engine.h"
 #include "io/job.h"
 #include "io/queue.h"
 
 #define THREADS_MAX 1024u
 #define STACK_SIZE (256u << 10)
+#define FDS_SOON 16384u /* room for so many descriptors: 130 kB of the kernel's */
 #define KEEPERS 8u   /* threads that keep hot files hot: one per device, of so many devices at a time */
 
 struct pool_lane {
@@ -218,6 +222,21 @@ at_most_max(unsigned n)
 	return (n > THREADS_MAX ? THREADS_MAX : n);
 }
 
+/* The table of descriptors has its size before there are threads.  The kernel grows it when a 65th, a 129th ... one is opened,
+ * and where threads share it, it waits for a grace period of RCU first: measured 6 ms in accept(2), on the loop. */
+static void
+reserve_descriptors(void)
+{
+	struct rlimit rl;
+	int fd;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) != 0 || rl.rlim_cur == 0)
+		return;
+	fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, (int)(rl.rlim_cur < FDS_SOON ? rl.rlim_cur : FDS_SOON) - 1);
+	if (fd >= 0)
+		close(fd);
+}
+
 int
 io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 {
@@ -228,6 +247,7 @@ io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 
 	if (ps == NULL)
 		return (-ENOMEM);
+	reserve_descriptors();
 	pthread_mutex_init(&ps->lock, NULL);
 	pthread_condattr_init(&mono);
 	pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
