@@ -8,7 +8,7 @@
 #include "base/log.h"
 
 #define PAGE 4096
-#define KEPT_MAX 16384			/* answers; some 700 bytes each */
+#define KEPT_MAX (12u << 20)		/* bytes of answers: some 20,000, fewer when somebody asks for names of 64 KiB */
 
 /* ---------------------------------------------------------------- the table */
 
@@ -53,10 +53,16 @@ entry_free(struct warm_entry *e)
 	g_free(e);
 }
 
+static size_t
+kept_bytes(const struct warm_entry *e)
+{
+	return (sizeof(*e) + strlen(e->key.path));
+}
+
 static void
 kept_free(struct warm_entry *e)
 {
-	e->warm->nkept--;
+	e->warm->kept_bytes -= kept_bytes(e);
 	entry_free(e);
 }
 
@@ -98,10 +104,10 @@ entry_settle(struct warm_entry *e)
 		return;
 	}
 	list_add_tail(&wm->kept, &e->link);
-	wm->nkept++;
+	wm->kept_bytes += kept_bytes(e);
 	for (;;) {
 		oldest = list_entry(wm->kept.next, struct warm_entry, link);
-		if (oldest == e || (wm->nkept <= KEPT_MAX && is_fresh(oldest)))
+		if (oldest == e || (wm->kept_bytes <= KEPT_MAX && is_fresh(oldest)))
 			break;
 		kept_free(oldest);
 	}

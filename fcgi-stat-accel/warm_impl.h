@@ -59,7 +59,7 @@ struct warm {
 	struct warm_behind behind;
 	GHashTable	  *entries;	/* struct warm_key -> struct warm_entry */
 	struct list	   kept, loading;	/* entries; the oldest answers first */
-	guint		   nkept;
+	size_t		   kept_bytes;
 	struct list	   waiting;	/* struct warm_wait, in the order they came */
 	struct io_op	   timer;	/* for the first of them */
 	bool		   timing;
