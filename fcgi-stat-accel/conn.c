@@ -306,7 +306,8 @@ feed_rest(struct conn *c)
 	g_string_free(rest, TRUE);
 }
 
-/* While a file is looked up the connection is listened to: the peer may abort, or go. */
+/* While a file is looked up the connection is listened to: the peer may abort, or go.  But not while it does not read what
+ * it has been told, or this would pile up. */
 void
 conn_go_on(struct conn *c)
 {
@@ -318,7 +319,7 @@ conn_go_on(struct conn *c)
 	}
 	if (conn_waits(c)) {
 		c->owed = false;
-		if (t->rest == NULL)
+		if (t->rest == NULL && t->next == NULL)
 			conn_receive(c);
 		return;
 	}

@@ -145,6 +145,28 @@ test_values_while_looked_up(void)
 	teardown();
 }
 
+/* Who asks and asks while its file is looked up, and does not read: what it is told does not pile up. */
+static void
+test_values_that_are_not_read(void)
+{
+	GString *s;
+	unsigned n;
+
+	setup();
+	ask(1, true, "/cold");
+	for (n = 0; n < 10 && op_of(IO_RECV) != NULL; n++) {
+		s = g_string_new(NULL);
+		put_record(s, 9, 0, "", 0);
+		receive(s);
+	}
+	g_assert_cmpuint(n, ==, 2);		/* one is being sent, one comes behind it */
+	assert_heard("values values ");
+	g_assert_cmpuint(sim_count(io, IO_RECV), ==, 1);
+	found(0);
+	assert_heard("1:200 ");
+	teardown();
+}
+
 static void
 test_half_a_request(void)
 {
@@ -378,6 +400,7 @@ main(int argc, char **argv)
 	g_test_add_func("/conn/requests-in-a-row", test_requests_in_a_row);
 	g_test_add_func("/conn/many-take-turns", test_many_in_a_row_take_turns);
 	g_test_add_func("/conn/values-while-looked-up", test_values_while_looked_up);
+	g_test_add_func("/conn/values-that-are-not-read", test_values_that_are_not_read);
 	g_test_add_func("/conn/half-a-request", test_half_a_request);
 	g_test_add_func("/conn/half-a-request-behind-a-cold-one", test_half_a_request_behind_a_cold_one);
 	g_test_add_func("/conn/slow-reader", test_slow_reader);
