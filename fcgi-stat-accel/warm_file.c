@@ -48,7 +48,7 @@ wanted_before(const struct warm_file *f)
 static uint64_t
 wanted_behind(const struct warm_file *f)
 {
-	return (f->warm->conf->how == WARM_READ ? f->warm->conf->behind : 0);
+	return (f->warm->conf->how != WARM_STAT ? f->warm->conf->behind : 0);
 }
 
 static int
@@ -230,13 +230,12 @@ opened(struct io_op *op)
 static void
 ask_first(struct warm_file *f)
 {
-	bool read = wanted_before(f) != 0, long_ones = wanted_before(f) > IO_WINDOW || wanted_behind(f) != 0;
+	bool first = wanted_before(f) != 0 && f->from == 0;
+	bool more = wanted_behind(f) != 0 || wanted_before(f) > (first ? IO_WINDOW : 0);
 
-	f->first = (struct io_first){ .warm = read && f->from == 0, .shut = UINT64_MAX };
-	if (read && f->from != 0)
-		f->first.shut = f->from;
-	else if (read && long_ones)
-		f->first.shut = IO_WINDOW;
+	f->first = (struct io_first){ .warm = first, .shut = UINT64_MAX };
+	if (more)
+		f->first.shut = first ? IO_WINDOW : MAX(f->from, 1);	/* an empty file has nothing, 0 means never */
 }
 
 /* False: no root is left to try. */

@@ -112,6 +112,11 @@ subtest 'the rest comes behind the answer' => sub {
 	ok until_true(sub { $slow->counts->{reads} >= 12 }), '512 KiB more of that';
 	is $slow->counts->{reads}, 12, 'and that was all';
 	down();
+	up('--warm=open', '--behind=256k');
+	is status('longer'), 200, 'answered when it is open';
+	ok until_true(sub { $slow->counts->{reads} >= 2 }), 'the start comes behind that';
+	is_warm('it is there', sub { slurp('longer', 0, 256 * $K) });
+	down();
 };
 
 subtest 'who asks for the same waits for the same' => sub {

@@ -149,6 +149,27 @@ test_behind(void)
 	down();
 }
 
+/* Nothing of it before the answer. */
+static void
+test_only_behind(void)
+{
+	const enum warm_how hows[] = { WARM_OPEN, WARM_READ };
+	struct asker a;
+
+	for (guint i = 0; i < G_N_ELEMENTS(hows); i++) {
+		read_up(0, WINDOW);
+		conf.how = hows[i];
+		g_assert_false(ask(&a, "/a"));
+		g_assert_cmpuint(opening("a")->open.first->shut, <=, 1);	/* else the thread closes it */
+		opened("a", 100 * WINDOW, 0);
+		g_assert_cmpuint(a.done, ==, 1);
+		finish_window(0, IO_WINDOW);
+		g_assert_cmpuint(stats.bytes_behind, ==, WINDOW);
+		g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
+		down();
+	}
+}
+
 static void
 begin_many(guint n)
 {
@@ -234,6 +255,7 @@ main(int argc, char **argv)
 	g_test_add_func("/warm/range", test_range);
 	g_test_add_func("/warm/window-fails", test_window_fails);
 	g_test_add_func("/warm/behind", test_behind);
+	g_test_add_func("/warm/only-behind", test_only_behind);
 	g_test_add_func("/warm/behind-bounded", test_behind_bounded);
 	g_test_add_func("/warm/late-reading", test_late_reading);
 	g_test_add_func("/warm/behind-ends", test_behind_ends);	/* last: removes the file */
