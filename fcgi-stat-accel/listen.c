@@ -61,13 +61,17 @@ code_of(int err)
 
 /* ---------------------------------------------------------------- an address of our own */
 
-/* Left by a process that is gone: nobody answers there. */
+/* Left by a process that is gone: nobody answers there.  Of a file that is no socket connect(2) says the same. */
 static bool
 is_stale(const struct sockaddr_un *un)
 {
-	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	struct stat st;
 	bool stale;
+	int fd;
 
+	if (lstat(un->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return (false);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return (false);
 	stale = connect(fd, (const struct sockaddr *)un, sizeof(*un)) < 0 && errno == ECONNREFUSED;

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "io/listen.h"
@@ -91,14 +92,16 @@ address_of(const char *name, struct address *a)
 
 /* ---------------------------------------------------------------- opening */
 
-/* The file of a unix socket stays behind when its server dies; one that nobody listens on may go. */
+/* The file of a unix socket stays behind when its server dies; one that nobody listens on may go.  Of a
+ * file that is no socket connect(2) says the same. */
 static bool
 stale(const struct address *a)
 {
 	const struct sockaddr_un *un = (const struct sockaddr_un *)&a->ss;
+	struct stat st;
 	int fd, refused;
 
-	if (a->ss.ss_family != AF_UNIX)
+	if (a->ss.ss_family != AF_UNIX || lstat(un->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
 		return (false);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)

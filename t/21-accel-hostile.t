@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use Test::More;
 use IO::Socket::INET;
+use IO::Socket::UNIX;
 use List::Util qw(sum);
 use POSIX ();
 use Time::HiRes qw(time);
@@ -232,6 +233,21 @@ subtest 'the end: what runs is finished' => sub {
 		ok $idle->closed, "$signal: idle ones are closed";
 		is $one->log_text, '', "$signal: nothing to complain of";
 	}
+};
+
+subtest 'a path to listen on that is taken' => sub {
+	my $path = put("$dir/taken", 'precious');
+	my ($code, undef, $err) = run('--listen', "unix:$path");
+	is $code, 69, 'by a file: refused';
+	like $err, qr/\Q$path/, 'with its name';
+	is -s $path, 8, 'and the file is left alone';
+	unlink $path;
+	IO::Socket::UNIX->new(Type => SOCK_STREAM, Local => $path, Listen => 1)->close;
+	my $one = Test::Fcgi->start({ own => 1, socket => $path }, '-t', 1, '--listen', 'unix:@SOCKET@');
+	is $one->get($file)->{status}, 200, 'by a socket that nobody listens on: taken over';
+	($code) = run('--listen', "unix:$path");
+	is $code, 69, 'by a process that is alive: refused';
+	is $one->get($file)->{status}, 200, 'which goes on';
 };
 
 # It sleeps while they come, so that the signal is what it hears first.
