@@ -243,10 +243,7 @@ broken nginx => 'a listing', asking("\t\t\t#! autoindex\n\t\t\tautoindex on;\n")
 broken nginx => 'subrequests', asking("\t\t\t#! subrequest\n\t\t\tssi on;\n\t\t\t#! subrequest\n\t\t\tadd_after_body /foot.html;\n");
 
 my $KEEP = "\taio threads;\n\tupstream accel {\n\t\tserver unix:/run/stat-accel.sock;\n\t\tkeepalive 4;\n\t}\n";
-broken nginx => 'a pool that stays empty', nginx("\t\tlocation / {\n$ASK\t\t}\n" . $ASKED =~ s/unix:\S+/accel;/r, $KEEP =~ s/(\t\tkeepalive)/\t\t#! keepalive\n$1/r);
-broken nginx => 'connections that nobody keeps', nginx("\t\tlocation / {\n$ASK\t\t}\n" . $ASKED =~ s/unix:\S+/accel; fastcgi_keep_conn on;/r,
-	$KEEP =~ s/\t\tkeepalive.*\n//r =~ s/(\tupstream)/\t#! keepalive\n$1/r);
-broken nginx => 'a pool as it should be', nginx("\t\tlocation / {\n$ASK\t\t}\n" . $ASKED =~ s/unix:\S+/accel; fastcgi_keep_conn on;/r, $KEEP);
+broken nginx => 'an upstream by name; whether it keeps connections is all the same, nginx closes them', nginx("\t\tlocation / {\n$ASK\t\t}\n" . $ASKED =~ s/unix:\S+/accel; fastcgi_keep_conn on;/r, $KEEP);
 
 my $REDIRECT = <<'EOT';
 		location / {

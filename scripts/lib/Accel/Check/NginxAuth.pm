@@ -40,10 +40,7 @@ sub check_server ($opt, $server, $blocks) {
 			add_auth($opt, $server, $block);
 		}
 	}
-	for my $loc (@responders) {
-		check_responder($opt, $server, $loc);
-		check_keepalive($report, $loc);
-	}
+	check_responder($opt, $server, $_) for @responders;
 	return;
 }
 
@@ -127,7 +124,6 @@ sub check_target ($opt, $server, $auth, $target) {
 		{ after => $target, in => 'in this location', text => "$body off;\n" }) if value($target, $body, 'on') ne 'off';
 	$report->note('auth-fallback', $target, where($target), 'without error_page 502 503 504 = @name, where a location @name returns 204, '
 		. 'every request is a 500 while the accelerator is not there') unless grep { "@{ $_->{args} }" =~ /50[24]/ } kids($target, 'error_page');
-	check_keepalive($report, $target);
 	return;
 }
 
@@ -270,28 +266,6 @@ sub check_responder ($opt, $server, $loc) {
 		{ after => $server, in => "in the server block; start fcgi-stat-accel with --for=nginx --map $root=/.files",
 			text => "location /.files/ {\n\tinternal;\n\talias " . $root =~ s{/*\z}{/}r . ";\n}\n" })
 		unless grep { serves($_) && (is_internal($_) || same_files($loc, $_)) } locations($server);
-	return;
-}
-
-# ---------------------------------------------------------------- connections
-
-sub check_keepalive ($report, $loc) {
-	my $pass = pass_of($loc);
-	return unless $pass->{name} eq 'fastcgi_pass';
-	my $name = $pass->{args}[0] // '';
-	my $http = around($loc, 'http') // around($loc, 'server')->{parent};
-	my ($up) = grep { ($_->{args}[0] // '') eq $name } kids($http, 'upstream');
-	my $pool = $up ? own($up, 'keepalive') : undef;
-	my $keep = value($loc, 'fastcgi_keep_conn', 'off') eq 'on';
-	if ($pool && !$keep) {
-		$report->finding('keepalive', 'wastes', $pool, where($loc), 'the pool stays empty: FastCGI closes each connection unless fastcgi_keep_conn is on',
-			{ after => $loc, in => "in the location that passes to $name", text => "fastcgi_keep_conn on;\n" });
-	} elsif ($up && $keep && !$pool) {
-		$report->finding('keepalive', 'wastes', $up, where($loc), 'fastcgi_keep_conn is on, but before nginx 1.29.7 an upstream keeps no connection unless told how many',
-			{ before_end => $up, in => 'in the upstream block, below its servers', text => "keepalive 16;\n" });
-	} elsif (!$pool) {
-		$report->note('keepalive', $pass, where($loc), 'each request makes a connection; an upstream with keepalive and fastcgi_keep_conn on saves it');
-	}
 	return;
 }
 
