@@ -462,6 +462,21 @@ subtest 'a state file where it cannot be' => sub {
 	($rc) = warm('--state', "$dir/file", "$dir");
 	is $rc, 65, 'something else';
 	is slurp("$dir/file"), 'x', '... is not touched';
+	POSIX::mkfifo("$dir/fifo", 0600) or die $!;
+	open my $sparse, '>', "$dir/sparse" or die $!;
+	truncate $sparse, 2**40;
+	for my $other ("$dir/fifo", '/dev/zero', "$dir/sparse") {
+		($rc, $out, $err) = warm('--state', $other, "$dir/none");
+		is $rc, 65, "$other: nobody waits for it to end";
+		like $err, qr/: this is not a state file\n\z/, '... it is told';
+	}
+	symlink "$dir/file", "$dir/link" or die $!;
+	is((warm('--state', "$dir/link", "$dir"))[0], 73, 'a link that somebody has put there');
+	is slurp("$dir/file"), 'x', '... and where it leads';
+	put("$dir/bad", "accel-warm state 1\nwarm=\e[31m\n\n");
+	($rc, $out, $err) = warm('--state', "$dir/bad", "$dir");
+	is $rc, 65, 'that of another run';
+	like $err, qr/written for "warm=\\033\[31m"/, '... no terminal obeys it';
 };
 
 subtest 'no room for the state file' => sub {

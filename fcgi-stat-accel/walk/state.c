@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "fcgi-stat-accel/walk/batch.h"
@@ -13,7 +14,7 @@
 #define MAGIC	 "accel-warm state "
 #define KEY_LINE (2 * WALK_KEY_BYTES + 1)
 
-static const char in_use[] = "another run is using it";
+static const char in_use[] = "another run is using it", not_ours[] = "this is not a state file";
 
 struct walk_state {
 	char	   *path;
@@ -108,10 +109,21 @@ walk_state_head(const struct walk_conf *conf, const char *cwd, GString *s)
 	g_string_append_c(s, '\n');
 }
 
+/* Values are escaped already; what else there is, is escaped for the terminal. */
+static char *
+quote(const char *text, size_t n)
+{
+	char *part = g_strndup(text, n), *quoted = g_strescape(part, "\\\"");
+
+	g_free(part);
+	return (quoted);
+}
+
 /* The first line in which two heads differ, as "it has A, this run has B". */
 static char *
 difference(const char *theirs, const char *ours)
 {
+	char *why, *it, *now;
 	size_t a, b;
 
 	for (;;) {
@@ -122,7 +134,12 @@ difference(const char *theirs, const char *ours)
 		theirs += a + 1;
 		ours += b + 1;
 	}
-	return (g_strdup_printf("it was written for \"%.*s\", now it is \"%.*s\"", (int)a, theirs, (int)b, ours));
+	it = quote(theirs, a);
+	now = quote(ours, b);
+	why = g_strdup_printf("it was written for \"%s\", now it is \"%s\"", it, now);
+	g_free(it);
+	g_free(now);
+	return (why);
 }
 
 static bool
@@ -146,7 +163,7 @@ walk_state_parse(const char *text, gsize n, const char *head, GHashTable *keys, 
 	gsize at;
 
 	if (end == NULL || !g_str_has_prefix(text, MAGIC)) {
-		*why = g_strdup("this is not a state file");
+		*why = g_strdup(not_ours);
 		return (-EPROTO);
 	}
 	at = (gsize)(end - text) + 2;
@@ -217,27 +234,63 @@ create(struct walk_state *s, const char *head)
 	return (err);
 }
 
+/* A fifo would be waited for, a device has no end, and of what is no state file no more than its beginning is read. */
+static bool
+is_state_file(int fd, off_t *size)
+{
+	char magic[sizeof(MAGIC) - 1];
+	struct stat st;
+
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || pread(fd, magic, sizeof(magic), 0) != sizeof(magic))
+		return (false);
+	*size = st.st_size;
+	return (memcmp(magic, MAGIC, sizeof(magic)) == 0);
+}
+
+static int
+read_all(int fd, char *text, size_t n)
+{
+	ssize_t done;
+
+	for (size_t at = 0; at < n; at += (size_t)done) {
+		do
+			done = pread(fd, text + at, n - at, (off_t)at);
+		while (done < 0 && errno == EINTR);
+		if (done <= 0)
+			return (done < 0 ? -errno : -EIO);
+	}
+	return (0);
+}
+
+static int
+parse(struct walk_state *s, const char *head, size_t n, char **why)
+{
+	char *text = g_try_malloc(n + 1);
+	gssize end = text != NULL ? read_all(s->fd, text, n) : -ENOMEM;
+
+	if (end == 0) {
+		text[n] = '\0';
+		end = walk_state_parse(text, n, head, s->keys, why);
+	}
+	g_free(text);
+	s->end = end;
+	return (end < 0 ? (int)end : 0);
+}
+
 static int
 load(struct walk_state *s, const char *head, char **why)
 {
-	char *text = NULL;
-	GError *error = NULL;
-	gssize end = 0;
-	gsize n = 0;
+	off_t size;
 
+	if (!is_state_file(s->fd, &size)) {
+		*why = g_strdup(not_ours);
+		return (-EPROTO);
+	}
 	if (flock(s->fd, LOCK_EX | LOCK_NB) < 0) {
 		*why = g_strdup(in_use);
 		return (-EAGAIN);
 	}
-	if (!g_file_get_contents(s->path, &text, &n, &error)) {
-		*why = g_strdup(error->message);
-		g_error_free(error);
-		return (-EIO);
-	}
-	end = walk_state_parse(text, n, head, s->keys, why);
-	g_free(text);
-	s->end = end;
-	return (end < 0 ? (int)end : 0);
+	return (parse(s, head, (size_t)size, why));
 }
 
 static struct walk_state *
@@ -259,7 +312,7 @@ walk_state_open(const char *path, const char *head, struct walk_state **sp, char
 	struct walk_state *s = new_state(path);
 	int err;
 
-	s->fd = open(path, O_RDWR | O_NOFOLLOW | O_CLOEXEC);
+	s->fd = open(path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
 	if (s->fd >= 0)
 		err = load(s, head, why);
 	else if (errno == ENOENT)
