@@ -31,16 +31,27 @@ walk_say(const char *format, ...)
 	g_free(text);
 }
 
+/* What a terminal would obey: ESC, and U+009B which is another, and what turns the direction. */
+static bool
+is_plain(gunichar c)
+{
+	return (g_unichar_isprint(c) && c != '"' && c != '\\');
+}
+
 void
 walk_quote(const char *path, struct buf *out)
 {
-	bool utf8 = g_utf8_validate(path, -1, NULL);
+	const char *next;
+	gunichar c;
 
-	for (const guchar *p = (const guchar *)path; *p != '\0'; p++) {
-		if (g_ascii_iscntrl(*p) || *p == '"' || *p == '\\' || (*p >= 0x80 && !utf8))
-			buf_printf(out, "\\x%02x", *p);
+	for (; *path != '\0'; path = next) {
+		c = g_utf8_get_char_validated(path, -1);
+		next = c < 0x110000 ? g_utf8_next_char(path) : path + 1;
+		if (c < 0x110000 && is_plain(c))
+			buf_add(out, path, (size_t)(next - path));
 		else
-			buf_char(out, (char)*p);
+			for (; path < next; path++)
+				buf_printf(out, "\\x%02x", (guchar)*path);
 	}
 }
 

@@ -139,7 +139,8 @@ static void
 test_quote(void)
 {
 	check_quote("a b\n\033[m\"\\\303\244", "a b\\x0a\\x1b[m\\x22\\x5c\303\244");
-	check_quote("\303\244\377", "\\xc3\\xa4\\xff");
+	check_quote("\303\244\377", "\303\244\\xff");
+	check_quote("\302\23331m\342\200\256\302\240", "\\xc2\\x9b31m\\xe2\\x80\\xae\302\240");	/* CSI in one, right to left */
 }
 
 int
