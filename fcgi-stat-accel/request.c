@@ -112,11 +112,12 @@ request_reader_free(struct request_reader **rp)
 char **
 request_read(struct request_reader *r, const GString *bytes)
 {
-	if (bytes->len > IN_SIZE - RECORD_HEAD || !file_usable(&r->in))
+	size_t at = IN_SIZE - bytes->len;	/* the file ends where the request does: libfcgi asks for 8 KiB and gets no more than that */
+
+	if (bytes->len > IN_SIZE || !file_usable(&r->in))
 		return (NULL);
-	memcpy(r->in.map, bytes->str, bytes->len);
-	memset(r->in.map + bytes->len, 0, RECORD_HEAD);	/* what lies behind is no record */
-	if (lseek(r->in.fd, 0, SEEK_SET) < 0)
+	memcpy(r->in.map + at, bytes->str, bytes->len);
+	if (lseek(r->in.fd, (off_t)at, SEEK_SET) < 0)
 		return (NULL);
 	r->request.ipcFd = r->in.fd;
 	r->request.keepConnection = 1;	/* else FCGX_Accept_r would close it */
