@@ -31,10 +31,13 @@ key_equal(gconstpointer pa, gconstpointer pb)
 static struct warm_entry *
 entry_new(struct warm *wm, const struct warm_key *key, uint32_t client)
 {
-	struct warm_entry *e = g_new0(struct warm_entry, 1);
+	size_t n = strlen(key->path) + 1;
+	struct warm_entry *e = g_malloc(sizeof(*e) + n);
 
+	memset(e, 0, sizeof(*e));
+	memcpy(e->path, key->path, n);
 	e->key = *key;
-	e->key.path = g_strdup(key->path);
+	e->key.path = e->path;
 	e->warm = wm;
 	e->client = client;
 	e->begun_ns = io_now(wm->io);
@@ -49,7 +52,6 @@ entry_free(struct warm_entry *e)
 {
 	g_hash_table_remove(e->warm->entries, &e->key);
 	list_del(&e->link);
-	g_free(e->key.path);
 	g_free(e);
 }
 
@@ -269,7 +271,7 @@ bool
 entry_ask(struct warm *wm, const char *path, bool leaf, struct warm_wait *w)
 {
 	uint64_t from = wm->conf->how == WARM_READ ? w->from & ~(uint64_t)(PAGE - 1) : 0;
-	struct warm_key key = { .path = (char *)(uintptr_t)path, .from = from, .leaf = leaf };
+	struct warm_key key = { .path = path, .from = from, .leaf = leaf };
 	struct warm_entry *e = entry_find(wm, &key);
 
 	if (e == NULL)

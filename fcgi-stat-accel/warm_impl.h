@@ -68,7 +68,7 @@ struct warm {
 };
 
 struct warm_key {
-	char	*path;
+	const char *path;
 	uint64_t from;			/* on a page boundary */
 	bool	 leaf;			/* an index file: a directory will not do */
 };
@@ -87,6 +87,7 @@ struct warm_entry {
 	bool		  told;		/* the log was: it is slow */
 	bool		  cut;		/* broken off: found is not the truth */
 	struct lookup	 *lookup;	/* NULL: it has its answer */
+	char		  path[];	/* of key */
 };
 
 bool entry_ask(struct warm *, const char *path, bool leaf, struct warm_wait *w);	/* true: w->found is filled */
@@ -107,7 +108,7 @@ struct file_read;
 struct warm_file {
 	struct warm   *warm;
 	struct lookup *owner;
-	char	      *path;
+	const char    *path;
 	uint64_t       from;
 	uint32_t       client;
 	void	     (*done)(struct warm_file *);	/* when file_begin() was false */

@@ -24,8 +24,8 @@ lookup_end(struct lookup *l)
 {
 	struct warm_entry *e = l->entry;
 
-	for (guint i = 0; i < l->n; i++)
-		g_free(l->file[i].path);
+	for (guint i = 1; i < l->n; i++)
+		g_free((char *)(uintptr_t)l->file[i].path);
 	g_free(l);
 	e->lookup = NULL;
 	entry_answer(e);
@@ -160,7 +160,7 @@ begin_file(struct lookup *l, guint i)
 
 	l->file[i] = (struct warm_file){
 		.warm = e->warm, .owner = l, .from = e->key.from, .client = e->client, .done = file_done,
-		.path = g_strconcat(e->key.path, i > 0 ? e->warm->conf->siblings[i - 1] : NULL, NULL),
+		.path = i == 0 ? e->key.path : g_strconcat(e->key.path, e->warm->conf->siblings[i - 1], NULL),
 	};
 	return (file_begin(&l->file[i]));
 }
