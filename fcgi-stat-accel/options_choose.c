@@ -312,6 +312,17 @@ choose_timing(enum timing_format *timing)
 	return (true);
 }
 
+/* A variable of some script that was empty must not mean everybody. */
+static bool
+choose_peer_users(const char *const **users)
+{
+	*users = split(opt->peer_users, &made.peer_users);
+	if (opt->peer_users == NULL || *users != NULL)
+		return (true);
+	complain("--peer-user \"\": names or numbers of users, please");
+	return (false);
+}
+
 bool
 options_choose(const struct options_text *text, struct options *o)
 {
@@ -319,10 +330,10 @@ options_choose(const struct options_text *text, struct options *o)
 	o->queue = QUEUE_DEFAULT;
 	o->listen = opt->address;
 	o->allow_any = opt->allow_any;
-	o->peer_users = split(opt->peer_users, &made.peer_users);
 	o->sandbox = !opt->no_sandbox;
 	o->log = opt->log;
-	return (choose_threads(&o->threads) && number_option("per-device", opt->per_device, THREADS_MAX, &o->per_device) &&
+	return (choose_threads(&o->threads) && choose_peer_users(&o->peer_users) &&
+	    number_option("per-device", opt->per_device, THREADS_MAX, &o->per_device) &&
 	    number_option("queue", opt->queue, 1 << 20, &o->queue) && choose_answer(&o->accel) && choose_warm(&o->warm) &&
 	    choose_timing(&o->timing));
 }

@@ -304,6 +304,7 @@ subtest 'messages and exit codes' => sub {
 		[['--late', '504'], 64, qr/go-on or 503/],
 		[['--timing=xml'], 64, qr/line or json/],
 		[['--status-path', 'status'], 64, qr/--status-path/],
+		[['--peer-user', ''], 64, qr/--peer-user/],
 		[['--check', 'nginx'], 64, qr/one file/],
 		[['--root', 'relative'], 64, qr/absolute/],
 		[['--root', "$dir/none"], 78, qr/No such file/],
