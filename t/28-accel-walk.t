@@ -8,34 +8,8 @@ use JSON::PP ();
 use POSIX ();
 use Test::More;
 use Test::Slowfs;
+use Test::Walk;
 use Time::HiRes qw(time sleep);
-
-my $program = ($ENV{B} // 'build') . '/bin/accel-warm';
-
-# With these arguments: exit status, standard output, standard error.
-sub run_with ($in, @args) {
-	my ($stdin, $out, $err) = map { File::Temp->new } 1 .. 3;
-	print $stdin $in;
-	$stdin->flush;
-	my $rc = system 'sh', '-c', 'p=$1 i=$2 o=$3 e=$4; shift 4; exec "$p" "$@" <"$i" >"$o" 2>"$e"', 'sh', $program, "$stdin", "$out",
-	    "$err", @args;
-	return ($rc & 127 ? "signal $rc" : $rc >> 8, map { local $/; open my $fh, '<:raw', "$_" or die; scalar <$fh> // '' } $out, $err);
-}
-
-sub warm (@args) { return run_with('', @args) }
-
-# The numbers of a run that ends well.
-sub numbers (@args) {
-	my ($rc, $out, $err) = warm('--json', @args);
-	is "$rc $err", '0 ', "accel-warm @args" =~ s/[^ -~]/?/gr;
-	return JSON::PP::decode_json($out || '{}');
-}
-
-sub put ($path, $bytes) {
-	open my $fh, '>:raw', $path or die "$path: $!";
-	print $fh $bytes;
-	close $fh or die "$path: $!";
-}
 
 subtest 'a tree' => sub {
 	my $dir = File::Temp->newdir;
@@ -53,66 +27,7 @@ subtest 'a tree' => sub {
 	is numbers('-j3', "$dir")->{files}, 3, '-j3';
 };
 
-
-# Starts it; { pid, out, err }.
-sub start (@args) {
-	my $self = { out => File::Temp->new, err => File::Temp->new };
-	$self->{pid} = fork // die "fork: $!";
-	if (!$self->{pid}) {
-		POSIX::dup2(fileno $self->{out}, 1);
-		POSIX::dup2(fileno $self->{err}, 2);
-		{ no warnings; exec $program, '--json', @args }
-		POSIX::_exit(127);
-	}
-	return $self;
-}
-
-sub slurp ($path) {
-	open my $fh, '<:raw', $path or return '';
-	local $/;
-	return <$fh> // '';
-}
-
-sub said ($self) { return slurp("$self->{err}") }
-
-# Waits for its end: exit status, or "signal N"; what it counted.
-sub finish ($self, $seconds = 30) {
-	local $SIG{ALRM} = sub { kill KILL => $self->{pid} };
-	alarm $seconds;
-	waitpid $self->{pid}, 0;
-	alarm 0;
-	my $rc = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
-	return ($rc, eval { JSON::PP::decode_json(slurp("$self->{out}")) } // {});
-}
-
-# Until it is true; false after a while.
-sub wait_until ($code, $seconds = 20) {
-	my $deadline = time + $seconds;
-	until ($code->()) {
-		return 0 if time > $deadline;
-		sleep 0.02;
-	}
-	return 1;
-}
-
-sub keys_in ($state) { return scalar(() = slurp($state) =~ /^[0-9a-f]{32}$/mg) }
-
-# dirs directories of files files each.
-sub make_tree ($dir, $dirs, $files) {
-	for my $d (1 .. $dirs) {
-		mkdir "$dir/d$d" or die "d$d: $!";
-		put("$dir/d$d/f$_", "$d.$_\n") for 1 .. $files;
-	}
-}
-
 my ($rig, $no_rig) = Test::Slowfs->usable;
-
-# How many of these nobody has touched yet. Names, not pages: a page that was read once was seen to be read again now and then.
-sub still_cold ($slow, @files) {
-	my $before = $slow->counts->{lookups};
-	lstat $slow->dir . "/$_" or die "$_: $!" for @files;
-	return $slow->counts->{lookups} - $before;
-}
 
 subtest 'names with any bytes, and a deep tree' => sub {
 	my $dir = File::Temp->newdir;
@@ -322,53 +237,6 @@ subtest 'files that come and go' => sub {
 	note "$seen{vanished} vanished";
 };
 
-subtest 'a file that hangs' => sub {
-	plan skip_all => $no_rig unless $rig;
-	my $src = File::Temp->newdir;
-	make_tree("$src", 4, 20);
-	my $slow = Test::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 1, read_ms => 1);
-	$slow->hang('/d2/f3');
-	my $run = start('-j', '4', $slow->dir);
-	ok $slow->wait_hanging(1), 'a thread waits for it';
-	ok wait_until(sub { $slow->counts->{reads} == 79 }), 'the others go on';
-	ok wait_until(sub { said($run) =~ /no answer/ }), 'somebody notices';
-	like said($run), qr/\Aaccel-warm: ".*\/d2\/f3": no answer yet; going on elsewhere\n\z/, '... and says which file it is';
-	$slow->go;
-	my ($rc, $n) = finish($run);
-	is "$rc $n->{files} $n->{without_answer}", '0 80 0', 'when it is back all is done';
-
-	$slow->forget;
-	$slow->hang('/d2/f3');
-	$run = start('-j', '4', $slow->dir);
-	ok $slow->wait_hanging(1), 'it hangs again';
-	ok wait_until(sub { $slow->counts->{reads} == 80 + 79 }), 'the others are done';
-	my $t = time;
-	kill INT => $run->{pid};
-	($rc, $n) = finish($run);
-	is $rc, 130, 'Ctrl-C';
-	cmp_ok time - $t, '<', 2, '... works at once';
-	is "$n->{files} $n->{interrupted}", '79 1', '... with a summary';
-	$slow->stop;
-};
-
-subtest 'a mount that hangs' => sub {
-	plan skip_all => $no_rig unless $rig;
-	my ($src, $local) = map { File::Temp->newdir } 1 .. 2;
-	make_tree("$src", 1, 100);
-	make_tree("$local", 40, 20);
-	my $slow = Test::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 0, read_ms => 0);
-	$slow->hang('/d1/*');
-	my $run = start('-j', '4', '--rate', '400', "$local", $slow->dir);    # the last one is read first
-	ok $slow->wait_hanging(4), 'all threads are in it';
-	ok wait_until(sub { kill USR1 => $run->{pid}; said($run) =~ /^accel-warm: .* 800 of 900 /m }), 'other threads do what lies elsewhere'
-	    or diag said($run);
-	cmp_ok $slow->hanging, '<=', 8, '... and stay away';
-	$slow->go;
-	my ($rc, $n) = finish($run);
-	is "$rc $n->{files}", '0 900', 'when it is back all is done';
-	$slow->stop;
-};
-
 subtest 'killed, and gone on' => sub {
 	plan skip_all => $no_rig unless $rig;
 	my ($src, $run_dir) = map { File::Temp->newdir } 1 .. 2;
@@ -430,90 +298,6 @@ subtest 'killed, and gone on' => sub {
 	is $n->{resumed} + $n->{files}, 401, '... with which the next run is complete';
 	is still_cold($slow, @files), 0, '... every file is warm';
 	$slow->stop;
-};
-
-subtest 'a list, killed and gone on' => sub {
-	plan skip_all => $no_rig unless $rig;
-	my ($src, $run_dir) = map { File::Temp->newdir } 1 .. 2;
-	my $state = "$run_dir/state";
-	make_tree("$src", 1, 1000);
-	put("$run_dir/list", join '', map { "d1/f$_\n" } 1 .. 1000);
-	my $slow = Test::Slowfs->start(source => "$src", spindles => 8, lookup_ms => 0, read_ms => 0);
-	my @same = ('-j', '4', '--state', $state, '--list', "$run_dir/list", '--root', $slow->dir);
-	$slow->hang('/d1/f900');
-	my $run = start(@same);
-	ok wait_until(sub { keys_in($state) == 3 }), '768 entries are done, and 231 of a batch that is not' or diag slurp($state);
-	kill KILL => $run->{pid};
-	finish($run);
-	$slow->go;
-	my $n = numbers(@same);
-	is "$n->{resumed} $n->{files}", '768 232', 'the next run does the rest';
-	is still_cold($slow, map { "d1/f$_" } 1 .. 1000), 0, 'every file is warm after both';
-	cmp_ok $slow->counts->{reads}, '>=', 1000, '... and was read';
-	$slow->stop;
-};
-
-subtest 'a state file where it cannot be' => sub {
-	my $dir = File::Temp->newdir;
-	put("$dir/file", 'x');
-	my ($rc, $out, $err) = warm('--state', "$dir/none/state", "$dir");
-	is $rc, 73, 'no such directory';
-	like $err, qr/^accel-warm: state file \S+: No such file or directory\n\z/, '... is told';
-	($rc) = warm('--state', "$dir/file", "$dir");
-	is $rc, 65, 'something else';
-	is slurp("$dir/file"), 'x', '... is not touched';
-	POSIX::mkfifo("$dir/fifo", 0600) or die $!;
-	open my $sparse, '>', "$dir/sparse" or die $!;
-	truncate $sparse, 2**40;
-	for my $other ("$dir/fifo", '/dev/zero', "$dir/sparse") {
-		($rc, $out, $err) = warm('--state', $other, "$dir/none");
-		is $rc, 65, "$other: nobody waits for it to end";
-		like $err, qr/: this is not a state file\n\z/, '... it is told';
-	}
-	symlink "$dir/file", "$dir/link" or die $!;
-	is((warm('--state', "$dir/link", "$dir"))[0], 73, 'a link that somebody has put there');
-	is slurp("$dir/file"), 'x', '... and where it leads';
-	put("$dir/bad", "accel-warm state 1\nwarm=\e[31m\n\n");
-	($rc, $out, $err) = warm('--state', "$dir/bad", "$dir");
-	is $rc, 65, 'that of another run';
-	like $err, qr/written for "warm=\\033\[31m"/, '... no terminal obeys it';
-};
-
-subtest 'no room for the state file' => sub {
-	plan skip_all => $no_rig unless $rig;
-	my ($src, $disk) = map { File::Temp->newdir } 1 .. 2;
-	plan skip_all => 'a small file system cannot be mounted' if $> != 0 || system("mount -t tmpfs -o size=32k none $disk 2>/dev/null") != 0;
-	my $state = "$disk/state";
-	make_tree("$src", 600, 2);
-	my $slow = Test::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 0, read_ms => 0);
-	my @same = ('-j', '4', '--state', $state, $slow->dir);
-	$slow->hang("/d$_/f1") for 3, 300;
-	my $fill = sub { open my $fh, '>', "$disk/fill" or die; 1 while syswrite $fh, 'x' x 512 };
-
-	$fill->();
-	my ($rc, undef, $err) = warm(@same);
-	is $rc, 73, 'none from the start';
-	like $err, qr/No space left on device/, '... is told';
-	ok !-e $state && !-e "$state.new", '... and leaves nothing behind';
-
-	unlink "$disk/fill";
-	my $run = start(@same, '--rate', '100');
-	ok wait_until(sub { keys_in($state) >= 5 }), 'there was some';
-	my $saved = slurp($state);
-	$fill->();
-	ok wait_until(sub { said($run) =~ /No space left/ }), 'until the disk was full: it is told';
-	is substr(slurp($state), 0, length $saved), $saved, 'what was written is there';
-	my $before = keys_in($state);
-	unlink "$disk/fill";
-	ok wait_until(sub { keys_in($state) > $before + 20 }), 'when there is room again it goes on';
-	is slurp($state) =~ s/\A.*?\n\n//sr =~ s/^[0-9a-f]{32}\n//mgr, '', '... without a gap';
-	kill KILL => $run->{pid};
-	finish($run);
-	$slow->go;
-	my $n = numbers(@same);
-	is $n->{resumed} + $n->{files}, 1200, 'and the next run is complete';
-	$slow->stop;
-	system "umount $disk";
 };
 
 subtest 'how far it is' => sub {

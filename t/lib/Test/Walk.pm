@@ -1,0 +1,98 @@
+package Test::Walk;
+# Runs accel-warm: to its end, or in the background while something happens to it.
+use v5.36;
+use Exporter qw(import);
+use File::Temp;
+use JSON::PP ();
+use POSIX ();
+use Test::More;
+use Time::HiRes qw(time sleep);
+
+our @EXPORT = qw($program run_with warm numbers start said finish put slurp wait_until keys_in make_tree still_cold);
+
+our $program = ($ENV{B} // 'build') . '/bin/accel-warm';
+
+# With these arguments: exit status, standard output, standard error.
+sub run_with ($in, @args) {
+	my ($stdin, $out, $err) = map { File::Temp->new } 1 .. 3;
+	print $stdin $in;
+	$stdin->flush;
+	my $rc = system 'sh', '-c', 'p=$1 i=$2 o=$3 e=$4; shift 4; exec "$p" "$@" <"$i" >"$o" 2>"$e"', 'sh', $program, "$stdin", "$out",
+	    "$err", @args;
+	return ($rc & 127 ? "signal $rc" : $rc >> 8, map { local $/; open my $fh, '<:raw', "$_" or die; scalar <$fh> // '' } $out, $err);
+}
+
+sub warm (@args) { return run_with('', @args) }
+
+# The numbers of a run that ends well.
+sub numbers (@args) {
+	my ($rc, $out, $err) = warm('--json', @args);
+	is "$rc $err", '0 ', "accel-warm @args" =~ s/[^ -~]/?/gr;
+	return JSON::PP::decode_json($out || '{}');
+}
+
+sub put ($path, $bytes) {
+	open my $fh, '>:raw', $path or die "$path: $!";
+	print $fh $bytes;
+	close $fh or die "$path: $!";
+}
+
+# Starts it; { pid, out, err }.
+sub start (@args) {
+	my $self = { out => File::Temp->new, err => File::Temp->new };
+	$self->{pid} = fork // die "fork: $!";
+	if (!$self->{pid}) {
+		POSIX::dup2(fileno $self->{out}, 1);
+		POSIX::dup2(fileno $self->{err}, 2);
+		{ no warnings; exec $program, '--json', @args }
+		POSIX::_exit(127);
+	}
+	return $self;
+}
+
+sub slurp ($path) {
+	open my $fh, '<:raw', $path or return '';
+	local $/;
+	return <$fh> // '';
+}
+
+sub said ($self) { return slurp("$self->{err}") }
+
+# Waits for its end: exit status, or "signal N"; what it counted.
+sub finish ($self, $seconds = 30) {
+	local $SIG{ALRM} = sub { kill KILL => $self->{pid} };
+	alarm $seconds;
+	waitpid $self->{pid}, 0;
+	alarm 0;
+	my $rc = $? & 127 ? 'signal ' . ($? & 127) : $? >> 8;
+	return ($rc, eval { JSON::PP::decode_json(slurp("$self->{out}")) } // {});
+}
+
+# Until it is true; false after a while.
+sub wait_until ($code, $seconds = 20) {
+	my $deadline = time + $seconds;
+	until ($code->()) {
+		return 0 if time > $deadline;
+		sleep 0.02;
+	}
+	return 1;
+}
+
+sub keys_in ($state) { return scalar(() = slurp($state) =~ /^[0-9a-f]{32}$/mg) }
+
+# dirs directories of files files each.
+sub make_tree ($dir, $dirs, $files) {
+	for my $d (1 .. $dirs) {
+		mkdir "$dir/d$d" or die "d$d: $!";
+		put("$dir/d$d/f$_", "$d.$_\n") for 1 .. $files;
+	}
+}
+
+# How many of these nobody has touched yet. Names, not pages: a page that was read once was seen to be read again now and then.
+sub still_cold ($slow, @files) {
+	my $before = $slow->counts->{lookups};
+	lstat $slow->dir . "/$_" or die "$_: $!" for @files;
+	return $slow->counts->{lookups} - $before;
+}
+
+1;
