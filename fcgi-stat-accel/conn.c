@@ -4,6 +4,7 @@
 
 #define REQUEST_MS 10000u		/* for a whole request, from its first byte */
 #define WRITE_MS   10000u		/* without progress */
+#define NEW_MS	   100u			/* to say something before it may have to make room */
 #define LINGER_MS  1000u		/* for the peer to close after our FIN */
 #define OUT_MAX	   (16u << 10)		/* of answers to requests in a row; then others have their turn */
 
@@ -389,6 +390,7 @@ conn_open(struct conns *all, int fd, bool welcome)
 
 	c->all = all;
 	c->id = ++all->ids;
+	c->since_ns = io_now(all->io);
 	list_init(&c->link);
 	record_init(&c->record, &all->record);
 	io_sock_init(&c->sock, fd);
@@ -402,21 +404,35 @@ conn_open(struct conns *all, int fd, bool welcome)
 		conn_close(c);
 }
 
+/* Whoever connects has a request to ask, and most likely it lies there already. */
+static bool
+is_new(const struct conn *c)
+{
+	return (c->requests == 0 && io_now(c->all->io) - c->since_ns < NEW_MS * NS_PER_MS);
+}
+
 bool
 conns_make_room(struct conns *all)
 {
-	if (list_empty(&all->quiet))
-		return (false);
-	conn_close(list_entry(all->quiet.next, struct conn, link));
-	return (true);
+	struct list *l, *next;
+
+	list_foreach_safe (l, next, &all->quiet) {
+		struct conn *c = list_entry(l, struct conn, link);
+
+		if (is_new(c))
+			continue;
+		conn_close(c);
+		return (true);
+	}
+	return (false);
 }
 
 void
 conns_leave(struct conns *all)
 {
 	all->leaving = true;
-	while (conns_make_room(all))
-		;
+	while (!list_empty(&all->quiet))
+		conn_close(list_entry(all->quiet.next, struct conn, link));
 }
 
 void

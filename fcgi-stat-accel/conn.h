@@ -51,7 +51,7 @@ void conns_free(struct conns *);	/* all are closed */
 /* The descriptor is the connection's from now on; closed at once when its peer is not welcome. */
 void conn_open(struct conns *, int fd, bool welcome);
 
-bool conns_make_room(struct conns *);	/* closes the first quiet one; false: none is */
+bool conns_make_room(struct conns *);	/* closes the first quiet one that is not new; false: none is */
 void conns_leave(struct conns *);	/* closes all quiet ones, and who gets quiet from now on */
 unsigned conns_give_up(struct conns *);	/* who waits for a file is told that it took too long; how many */
 void conns_close(struct conns *);	/* all */

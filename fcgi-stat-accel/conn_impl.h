@@ -22,7 +22,7 @@ struct conn {
 	struct conns *all;
 	struct list   link;		/* quiet or busy */
 	struct turn  *turn;		/* NULL: none */
-	uint64_t      since_ns;		/* owed: since when */
+	uint64_t      since_ns;		/* it is there; owed: since when */
 	uint32_t      id, requests;
 	bool	      receiving : 1;	/* op is in flight */
 	bool	      owed : 1;		/* the rest of a request, or the end of the connection */

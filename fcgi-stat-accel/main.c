@@ -105,7 +105,8 @@ open_log(struct program *p)
 	return (0);
 }
 
-/* So many that a thread never finds the last descriptor taken by a connection. */
+/* So many that a thread never finds the last descriptor taken by a connection; where there are very few (ulimit -n 64) it may,
+ * and then the file is answered with 503. */
 static unsigned
 choose_max_conns(unsigned threads)
 {
@@ -117,7 +118,7 @@ choose_max_conns(unsigned threads)
 	r.rlim_cur = MAX(r.rlim_cur, MIN(r.rlim_max, CONNS_MAX + ours));
 	setrlimit(RLIMIT_NOFILE, &r);
 	getrlimit(RLIMIT_NOFILE, &r);
-	return (r.rlim_cur > ours ? (unsigned)MIN(r.rlim_cur - ours, CONNS_MAX) : 1);
+	return ((unsigned)CLAMP(r.rlim_cur > ours ? r.rlim_cur - ours : 0, MAX(r.rlim_cur / 4, 1), CONNS_MAX));
 }
 
 static int

@@ -186,6 +186,16 @@ subtest 'without descriptors' => sub {
 	is $_->reply->{status}, 200, 'answered when there are some again' for @new;
 };
 
+subtest 'fewer descriptors than peers' => sub {
+	for my $n (40, 64) {
+		my $one = Test::Fcgi->start({ own => 1, under => ['prlimit', "--nofile=$n:$n"] }, '-t', 2, '--listen', 'unix:@SOCKET@');
+		my @quiet = map { $one->connect } 1 .. 100;
+		my @asks = map { my $c = $one->connect; $c->send(request(1, $_ % 2, SCRIPT_FILENAME => $file)); $c } 1 .. 100;
+		is scalar(grep { ($_->reply // {})->{status} } @asks), 100, "ulimit -n $n: all who ask are answered";
+		is $one->stop, 0, 'it ends with 0';
+	}
+};
+
 subtest 'who may connect to a unix socket' => sub {
 	plan skip_all => 'needs root, to be somebody else' if $> != 0;
 	my ($uid, $other) = map { scalar getpwnam $_ } qw(nobody daemon);

@@ -303,6 +303,8 @@ test_who_makes_room(void)
 	conn_open(&all, FD + 1, true);
 	conn_open(&all, FD + 2, true);
 	sim_run(io);
+	g_assert_false(conns_make_room(&all));	/* they may have asked already */
+	sim_advance_ms(io, 100);
 	ask(1, true, "/hot");			/* FD is the oldest, but it was busy a moment ago */
 	send_all();
 	g_assert_true(conns_make_room(&all));
