@@ -239,7 +239,7 @@ int
 main(int argc, char **argv)
 {
 	struct options o;
-	int code = options_read(argc, argv, &o);
+	int code = options_read(argv, &o);
 
 	if (code == OPTIONS_RUN)
 		code = run(&o);

@@ -6,6 +6,7 @@
 
 #include "fcgi-stat-accel/manual.h"
 #include "fcgi-stat-accel/options_text.h"
+#include "fcgi-stat-accel/short_values.h"
 
 static struct options_text opt;
 
@@ -152,15 +153,16 @@ check_configuration(void)
 }
 
 static int
-parse(int *argc, char ***argv)
+parse(char **argv)
 {
+	char **words = short_values_apart(argv, entries);
 	GOptionContext *context = g_option_context_new("- make files warm before a web server opens them");
 	GError *error = NULL;
 	int code = 0;
 
 	g_option_context_add_main_entries(context, entries, NULL);
 	g_option_context_set_description(context, description);
-	if (!g_option_context_parse(context, argc, argv, &error)) {
+	if (!g_option_context_parse_strv(context, &words, &error)) {
 		complain("%s (--help lists the options)", error->message);
 		g_error_free(error);
 		code = EX_USAGE;
@@ -169,13 +171,14 @@ parse(int *argc, char ***argv)
 		code = EX_USAGE;
 	}
 	g_option_context_free(context);
+	g_strfreev(words);
 	return (code);
 }
 
 int
-options_read(int argc, char **argv, struct options *o)
+options_read(char **argv, struct options *o)
 {
-	int code = parse(&argc, &argv);
+	int code = parse(argv);
 
 	memset(o, 0, sizeof(*o));
 	if (code != 0)

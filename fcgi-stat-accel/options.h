@@ -28,7 +28,7 @@ struct options {
 };
 
 /* OPTIONS_RUN, or the exit status: after --help, --version, --manual and --check, or a mistake, which has been told. */
-int  options_read(int argc, char **argv, struct options *);
+int  options_read(char **argv, struct options *);
 void options_free(void);
 
 /* One line on standard error, with the program's name before it. */

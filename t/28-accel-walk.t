@@ -24,7 +24,8 @@ subtest 'a tree' => sub {
 	my ($rc, $out) = warm("$dir");
 	like $out, qr/^3 files, 4 directories, 3.0 kB in \d+\.\d+ s: \d+ files\/s, .*; 1 links and other names; 0 errors\n\z/, 'the summary';
 	is_deeply [warm('-q', "$dir")], [0, '', ''], '--quiet';
-	is numbers('-j3', "$dir")->{files}, 3, '-j3';
+	is numbers('-j3', '-wstat', "$dir")->{bytes}, 0, 'values in the same word';
+	like +(warm('-jx', "$dir"))[2], qr/^accel-warm: --threads x: a number/, '... wrong ones, too';
 };
 
 my ($rig, $no_rig) = Test::Slowfs->usable;

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "fcgi-stat-accel/short_values.h"
 #include "fcgi-stat-accel/walk/manual.h"
 #include "fcgi-stat-accel/walk/report.h"
 #include "fcgi-stat-accel/walk/touch.h"
@@ -171,30 +172,16 @@ choose(struct walk_conf *conf)
 
 /* ---------------------------------------------------------------- the command line */
 
-/* "-j16", as make(1) takes it, is not known to glib. */
-static void
-spell_out_threads(char **args)
-{
-	for (; *args != NULL && strcmp(*args, "--") != 0; args++)
-		if (g_str_has_prefix(*args, "-j") && g_ascii_isdigit((*args)[2])) {
-			char *whole = g_strconcat("--threads=", *args + 2, NULL);
-
-			g_free(*args);
-			*args = whole;
-		}
-}
-
 static bool
 parse(char **argv)
 {
-	char **args = g_strdupv(argv);
+	char **args = short_values_apart(argv, entries);
 	GOptionContext *context = g_option_context_new("PATH... | --list FILE - make files warm");
 	GError *error = NULL;
 	bool good;
 
 	g_option_context_add_main_entries(context, entries, NULL);
 	g_option_context_set_description(context, description);
-	spell_out_threads(args);
 	good = g_option_context_parse_strv(context, &args, &error);
 	if (!good) {
 		walk_say("%s (--help lists the options)", error->message);
