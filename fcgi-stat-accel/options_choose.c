@@ -6,6 +6,7 @@
 #define THREADS_DEFAULT	  20
 #define THREADS_MAX	  1024
 #define QUEUE_DEFAULT	  4096
+#define QUEUE_MAX	  (1 << 20)
 #define DEADLINE_DEFAULT  10000
 #define REMEMBER_DEFAULT  1000
 #define MS_MAX		  (24 * 3600 * 1000)
@@ -34,14 +35,14 @@ read_number(const char *text, guint64 min, guint64 max, guint64 *n)
 }
 
 static bool
-number_option(const char *name, const char *text, guint64 max, unsigned *value)
+number_option(const char *name, const char *text, guint64 min, guint64 max, unsigned *value)
 {
 	guint64 n;
 
 	if (text == NULL)
 		return (true);
-	if (!read_number(text, 0, max, &n)) {
-		complain("--%s %s: a number from 0 to %" G_GUINT64_FORMAT ", please", name, text, max);
+	if (!read_number(text, min, max, &n)) {
+		complain("--%s %s: a number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT ", please", name, text, min, max);
 		return (false);
 	}
 	*value = (unsigned)n;
@@ -293,9 +294,9 @@ choose_warm(struct warm_conf *conf)
 	conf->index = split(opt->index, &made.index);
 	conf->siblings = split(opt->siblings, &made.siblings);
 	return (choose_before(conf) && choose_behind(conf) && choose_roots(conf) &&
-	    number_option("deadline", opt->deadline, MS_MAX, &conf->deadline_ms) &&
-	    number_option("remember", opt->remember, MS_MAX, &conf->remember_ms) &&
-	    number_option("slow-ms", opt->slow, MS_MAX, &conf->slow_ms));
+	    number_option("deadline", opt->deadline, 0, MS_MAX, &conf->deadline_ms) &&
+	    number_option("remember", opt->remember, 0, MS_MAX, &conf->remember_ms) &&
+	    number_option("slow-ms", opt->slow, 0, MS_MAX, &conf->slow_ms));
 }
 
 static bool
@@ -333,8 +334,8 @@ options_choose(const struct options_text *text, struct options *o)
 	o->sandbox = !opt->no_sandbox;
 	o->log = opt->log;
 	return (choose_threads(&o->threads) && choose_peer_users(&o->peer_users) &&
-	    number_option("per-device", opt->per_device, THREADS_MAX, &o->per_device) &&
-	    number_option("queue", opt->queue, 1 << 20, &o->queue) && choose_answer(&o->accel) && choose_warm(&o->warm) &&
+	    number_option("per-device", opt->per_device, 0, THREADS_MAX, &o->per_device) &&
+	    number_option("queue", opt->queue, 1, QUEUE_MAX, &o->queue) && choose_answer(&o->accel) && choose_warm(&o->warm) &&
 	    choose_timing(&o->timing));
 }
 

@@ -301,6 +301,7 @@ subtest 'messages and exit codes' => sub {
 		[['--behind', 'some'], 64, qr/--behind/],
 		[['--expires', '-1'], 64, qr/--expires/],
 		[['--deadline', '1s'], 64, qr/--deadline/],
+		[['--queue', '0'], 64, qr/from 1 to/],        # what a thread takes at once has been in it, too
 		[['--late', '504'], 64, qr/go-on or 503/],
 		[['--timing=xml'], 64, qr/line or json/],
 		[['--status-path', 'status'], 64, qr/--status-path/],

@@ -126,6 +126,23 @@ subtest 'who asks for the same name hangs once' => sub {
 	down();
 };
 
+subtest 'a full queue refuses at once' => sub {
+	up('-t', 1, '--per-device=1', '--queue=2', '--deadline=0', '--status-path=/st');
+	my $mount = $sick->dir;
+	$sick->hang;
+	my @first = ask_all("$mount/f1");
+	ok $sick->wait_hanging(1), 'a thread has the first';
+	my @next = ask_all(map { "$mount/f$_" } 2, 3);
+	ok until_true(sub { $app->ask(SCRIPT_NAME => '/st')->{body} =~ /^accel\.threads\.stat\.queued: 2$/m }), 'two wait for it';
+	my ($late) = ask_all("$mount/f4");
+	my $r = $late->reply;
+	is $r->{status}, 503, 'the fourth need not';
+	is $r->{header}{'retry-after'}, 1, 'and may ask again';
+	$sick->go;
+	is_deeply [map { $_->reply->{status} } @first, @next], [(200) x 3], 'the others are answered, without a deadline';
+	down();
+};
+
 subtest 'only reading hangs' => sub {
 	up('--warm=read:1m');
 	$sick->hang_after(300_000);
