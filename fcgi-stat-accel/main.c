@@ -24,7 +24,7 @@
 
 #define CONNS_MAX	65536
 #define FDS_OF_A_THREAD 8		/* four of each kind may be at work when devices hang, each with a file and its way there */
-#define FDS_OF_OURS	64		/* those of roots and files in a hurry included */
+#define FDS_OF_OURS	128		/* 64 files that are read behind their answer, roots, and what is always open */
 #define STUCK_MS	30000		/* a device that holds every thread for so long hangs: no more wait for it */
 #define FAREWELL_MS	100		/* for threads to end; who hangs in the kernel is left there */
 

@@ -17,15 +17,17 @@ static const struct said environment[] = {
 	    "commas between them. Not set: all may, and a wildcard address needs --allow-any." },
 	{ "LISTEN_FDS, LISTEN_PID", "Descriptor 3 is a listening socket, see sd_listen_fds(3). "
 	    "Without them and --listen it is descriptor 0." },
+	{ "NOTIFY_SOCKET", "Where systemd is told that it is ready, and that it stops, see sd_notify(3)." },
 	{ NULL },
 };
 
 static const struct said statuses[] = {
 	{ "0", "Stopped as asked." },
 	{ "64", "The command line was not understood, or there is nothing to listen on." },
+	{ "67", "There is no such --peer-user." },
 	{ "69", "The address is in use, or not of this machine." },
 	{ "71", "The system refused something: threads, epoll, openat2." },
-	{ "73", "The socket could not be made where --listen wants it." },
+	{ "73", "The socket could not be made where --listen wants it, or the file of --log." },
 	{ "77", "A root may not be opened, or --listen may not have its address." },
 	{ "78", "A root is not there, descriptor 3 is no listening socket, or the socket is open to "
 	    "everyone without --allow-any." },

@@ -45,7 +45,7 @@ static const GOptionEntry entries[] = {
 	    "DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO (default WARM_PATH, SCRIPT_FILENAME, DOCUMENT)", "NAME,..."),
 	TEXT_OPTION("warm", 'w', warm, "What is done before the answer (default read:16m); read:BYTES reads the start "
 	    "of a file, or of the range that is asked for", "stat|open|read:BYTES|read:all"),
-	TEXT_OPTION("behind", 'b', behind, "Bytes read ahead after the answer (default 64m)", "BYTES|all|none"),
+	TEXT_OPTION("behind", 'b', behind, "Bytes read ahead after the answer (default 64m; none with open or stat)", "BYTES|all|none"),
 	TEXT_OPTION("index", 'i', index, "Files that stand for their directory", "NAME,..."),
 	TEXT_OPTION("siblings", 0, siblings, "Endings of files beside each file that are made warm with it", ".gz,.br,..."),
 	TEXT_OPTION("expires", 0, expires, "Send Expires and Cache-Control for so many seconds", "SECONDS"),
@@ -68,7 +68,8 @@ static const GOptionEntry entries[] = {
 	FLAG_OPTION("allow-any", 0, allow_any, "Listen on a wildcard address without FCGI_WEB_SERVER_ADDRS"),
 	TEXT_OPTION("peer-user", 0, peer_users, "Who may connect to a unix socket, beside root and the user it runs as",
 	    "USER,..."),
-	FLAG_OPTION("no-sandbox", 0, no_sandbox, "Do without Landlock"),
+	FLAG_OPTION("no-sandbox", 0, no_sandbox, "Do not confine itself to reading below its roots (Landlock); saves 1 us per file "
+	    "that is opened"),
 	TEXT_OPTION("status-path", 0, status_path, "A request with this SCRIPT_NAME gets the status; "
 	    "?json and ?metrics are for programs", "URL"),
 	TEXT_OPTION("ping-path", 0, ping_path, "A request with this SCRIPT_NAME gets \"pong\"", "URL"),

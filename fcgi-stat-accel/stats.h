@@ -15,7 +15,9 @@ struct stats {
 #undef C
 	unsigned conns, conns_max;	/* open now, and how many may be */
 	unsigned waiting;		/* requests that wait for their file */
-	struct histogram queue, stat, read, total;	/* ns: for a thread, open(), reading, request to answer */
+	/* ns: for a thread, open(), reading, request to answer.  By the loop's clock, which stands still for a round: a hot
+	 * request counts in total, as 0. */
+	struct histogram queue, stat, read, total;
 };
 
 /* All of them, for those who print; .name NULL at the end. */
