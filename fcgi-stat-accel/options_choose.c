@@ -2,6 +2,7 @@
 
 #include "fcgi-stat-accel/dialect.h"
 #include "fcgi-stat-accel/options_text.h"
+#include "fcgi-stat-accel/quantity.h"
 
 #define THREADS_DEFAULT	  20
 #define THREADS_MAX	  1024
@@ -47,24 +48,6 @@ number_option(const char *name, const char *text, guint64 min, guint64 max, unsi
 	}
 	*value = (unsigned)n;
 	return (true);
-}
-
-/* "4096", "64k", "16m", "1g" */
-static bool
-read_bytes(const char *text, uint64_t *bytes)
-{
-	static const char units[] = "kmg";
-	size_t n = strlen(text);
-	const char *unit = n > 1 ? strchr(units, g_ascii_tolower(text[n - 1])) : NULL;
-	unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
-	char *digits = g_strndup(text, unit != NULL ? n - 1 : n);
-	guint64 value;
-	bool good = read_number(digits, 0, BYTES_MAX >> shift, &value);
-
-	g_free(digits);
-	if (good)
-		*bytes = value << shift;
-	return (good);
 }
 
 /* A wrong value in the environment may have been meant for something else: say so and go on. */
@@ -243,7 +226,7 @@ choose_before(struct warm_conf *conf)
 		conf->how = WARM_OPEN;
 	else if (strcmp(how, "read:all") == 0)
 		conf->before = WARM_ALL;
-	else if (!g_str_has_prefix(how, "read:") || !read_bytes(how + strlen("read:"), &conf->before)) {
+	else if (!g_str_has_prefix(how, "read:") || !quantity_read(how + strlen("read:"), 0, BYTES_MAX, &conf->before)) {
 		complain("--warm %s: stat, open, read:BYTES (read:128k, read:16m) or read:all, please", how);
 		return (false);
 	}
@@ -263,7 +246,7 @@ choose_behind(struct warm_conf *conf)
 		conf->behind = WARM_ALL;
 	else if (strcmp(text, "none") == 0)
 		conf->behind = 0;
-	else if (!read_bytes(text, &conf->behind)) {
+	else if (!quantity_read(text, 0, BYTES_MAX, &conf->behind)) {
 		complain("--behind %s: BYTES (64m), all or none, please", text);
 		return (false);
 	}

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "fcgi-stat-accel/quantity.h"
 #include "fcgi-stat-accel/short_values.h"
 #include "fcgi-stat-accel/walk/manual.h"
 #include "fcgi-stat-accel/walk/report.h"
@@ -12,6 +13,7 @@
 
 #define THREADS_DEFAULT 32
 #define THREADS_MAX	1024
+#define NUMBER_MAX	(1ull << 50)	/* of bytes, and of files a second */
 /* What the kernel reads ahead on the first read of a file: a server that reads less has it, one that reads more has
  * the rest under way. */
 #define WARM_DEFAULT	"read:128k"
@@ -70,23 +72,6 @@ static const char description[] =
 /* ---------------------------------------------------------------- values */
 
 bool
-walk_options_bytes(const char *text, uint64_t *n)
-{
-	static const char units[] = "kmg";
-	size_t len = strlen(text);
-	const char *unit = len > 1 ? strchr(units, g_ascii_tolower(text[len - 1])) : NULL;
-	unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
-	char *digits = g_strndup(text, unit != NULL ? len - 1 : len);
-	guint64 value = 0;
-	bool good = g_ascii_string_to_unsigned(digits, 10, 1, (1ull << 50) >> shift, &value, NULL);
-
-	g_free(digits);
-	if (good)
-		*n = value << shift;
-	return (good);
-}
-
-bool
 walk_options_warm(const char *text, enum warm_how *how, uint64_t *before)
 {
 	*how = WARM_READ;
@@ -96,14 +81,14 @@ walk_options_warm(const char *text, enum warm_how *how, uint64_t *before)
 	else if (strcmp(text, "open") == 0)
 		*how = WARM_OPEN;
 	else if (strcmp(text, "read:all") != 0)
-		return (g_str_has_prefix(text, "read:") && walk_options_bytes(text + strlen("read:"), before));
+		return (g_str_has_prefix(text, "read:") && quantity_read(text + strlen("read:"), 1, NUMBER_MAX, before));
 	return (true);
 }
 
 static bool
 choose_rate(const char *name, const char *text, uint64_t *n)
 {
-	if (text == NULL || walk_options_bytes(text, n))
+	if (text == NULL || quantity_read(text, 1, NUMBER_MAX, n))
 		return (true);
 	walk_say("--%s %s: a number from 1 on, please, with k, m or g behind it or not", name, text);
 	return (false);

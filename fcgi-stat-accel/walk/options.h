@@ -11,8 +11,6 @@
 int  walk_options_read(char **argv, struct walk_conf *conf);
 void walk_options_free(void);
 
-/* "4096", "64k", "16m", "1g" */
-bool walk_options_bytes(const char *text, uint64_t *n);
 /* "stat", "open", "read:BYTES", "read:all" */
 bool walk_options_warm(const char *text, enum warm_how *how, uint64_t *before);
 

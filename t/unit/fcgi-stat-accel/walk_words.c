@@ -3,6 +3,7 @@
 #include <glib.h>
 #include <string.h>
 
+#include "fcgi-stat-accel/quantity.h"
 #include "fcgi-stat-accel/walk/list.h"
 #include "fcgi-stat-accel/walk/options.h"
 #include "fcgi-stat-accel/walk/progress.h"
@@ -23,7 +24,7 @@ test_bytes(void)
 	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
 		uint64_t n = 0;
 
-		g_assert_cmpint(walk_options_bytes(cases[i].text, &n), ==, cases[i].n != 0);
+		g_assert_cmpint(quantity_read(cases[i].text, 1, 1ull << 50, &n), ==, cases[i].n != 0);
 		g_assert_cmpuint(n, ==, cases[i].n);
 	}
 }

@@ -1,0 +1,21 @@
+#include "fcgi-stat-accel/quantity.h"
+
+#include <glib.h>
+#include <string.h>
+
+bool
+quantity_read(const char *text, uint64_t min, uint64_t max, uint64_t *n)
+{
+	static const char units[] = "kmg";
+	size_t len = strlen(text);
+	const char *unit = len > 1 ? strchr(units, g_ascii_tolower(text[len - 1])) : NULL;
+	unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
+	char *digits = g_strndup(text, unit != NULL ? len - 1 : len);
+	guint64 value;
+	bool good = g_ascii_string_to_unsigned(digits, 10, min, max >> shift, &value, NULL);
+
+	g_free(digits);
+	if (good)
+		*n = value << shift;
+	return (good);
+}
