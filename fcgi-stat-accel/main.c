@@ -21,6 +21,7 @@
 #include "io/file.h"
 #include "io/io.h"
 #include "io/notify.h"
+#include "io/std.h"
 
 #define CONNS_MAX	65536
 #define FDS_OF_A_THREAD 8		/* four of each kind may be at work when devices hang, each with a file and its way there */
@@ -239,8 +240,11 @@ int
 main(int argc, char **argv)
 {
 	struct options o;
-	int code = options_read(argv, &o);
+	int code;
 
+	if (io_std_open() != 0)
+		return (EX_OSERR);
+	code = options_read(argv, &o);
 	if (code == OPTIONS_RUN)
 		code = run(&o);
 	options_free();

@@ -7,6 +7,7 @@
 
 #include "io/file.h"
 #include "io/io.h"
+#include "io/std.h"
 #include "server/config.h"
 #include "server/manual.h"
 #include "server/options.h"
@@ -157,8 +158,11 @@ int
 main(int argc, char **argv)
 {
 	struct options opt;
-	int rc = options_parse(argc, argv, &opt);
+	int rc;
 
+	if (io_std_open() != 0)
+		return (EX_OSERR);
+	rc = options_parse(argc, argv, &opt);
 	if (rc != 0)
 		return (rc);
 	if (opt.version)

@@ -196,6 +196,13 @@ subtest 'fewer descriptors than peers' => sub {
 	}
 };
 
+subtest 'started with nothing open' => sub {
+	my $one = Test::Fcgi->start({ own => 1, under => ['sh', '-c', 'exec "$@" 0<&- 1>&- 2>&-', 'sh'] }, '-t', 2, '--timing', '--listen', 'unix:@SOCKET@');
+	is $one->get($file)->{status}, 200, 'it serves';
+	is readlink "/proc/$one->{pid}/fd/$_", '/dev/null', "descriptor $_ is nobody else's" for 0 .. 2;
+	is $one->stop, 0, 'it ends with 0';
+};
+
 subtest 'who may connect to a unix socket' => sub {
 	plan skip_all => 'needs root, to be somebody else' if $> != 0;
 	my ($uid, $other) = map { scalar getpwnam $_ } qw(nobody daemon);

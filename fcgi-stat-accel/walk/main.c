@@ -24,6 +24,7 @@
 #include "fcgi-stat-accel/walk/options.h"
 #include "fcgi-stat-accel/walk/progress.h"
 #include "fcgi-stat-accel/walk/report.h"
+#include "io/std.h"
 
 #define TICK_MS	   250
 #define SAVE_NS	   (2 * NS_PER_S)
@@ -336,8 +337,11 @@ int
 main(int argc, char **argv)
 {
 	struct walk_conf conf;
-	int code = walk_options_read(argv, &conf);
+	int code;
 
+	if (io_std_open() != 0)
+		return (EX_OSERR);
+	code = walk_options_read(argv, &conf);
 	if (code == WALK_OPTIONS_RUN)
 		code = walk(&conf);
 	walk_options_free();
