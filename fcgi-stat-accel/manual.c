@@ -3,14 +3,10 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/manpage.h"
 #include "fcgi-stat-accel/dialect.h"
+#include "fcgi-stat-accel/manual_part.h"
 
-struct said {
-	const char *term, *prose;
-};
-
-static const struct said environment[] = {
+static const struct manual_said environment[] = {
 	{ "FCGI_STAT_THREADS, PHP_FCGI_CHILDREN", "Number of threads if --threads is not given; the "
 	    "first that is set to a number from 1 to 1024 counts. spawn-fcgi -C sets the second." },
 	{ "FCGI_WEB_SERVER_ADDRS", "Addresses of the web servers that may connect by TCP, with "
@@ -21,7 +17,7 @@ static const struct said environment[] = {
 	{ NULL },
 };
 
-static const struct said statuses[] = {
+static const struct manual_said statuses[] = {
 	{ "0", "Stopped as asked." },
 	{ "64", "The command line was not understood, or there is nothing to listen on." },
 	{ "67", "There is no such --peer-user." },
@@ -35,7 +31,7 @@ static const struct said statuses[] = {
 	{ NULL },
 };
 
-static const struct said signals[] = {
+static const struct manual_said signals[] = {
 	{ "TERM, INT, QUIT, USR1", "Stop listening, answer the requests that are running, then stop; "
 	    "after a second and a half it stops in any case. A second one stops at once." },
 	{ "HUP", "Open the log anew." },
@@ -74,50 +70,6 @@ static const char *const with_lighttpd[] = {
 	"    \"check-local\" => \"disable\" )) )",
 	NULL,
 };
-
-/* "-t N, --threads=N" */
-static void
-option(struct manpage *p, const GOptionEntry *e)
-{
-	const char *arg = e->arg_description;
-	struct buf b;
-
-	buf_init(&b, 0);
-	if (e->short_name != '\0')
-		buf_printf(&b, "-%c%s%s, ", e->short_name, arg != NULL ? " " : "",
-		    arg != NULL ? arg : "");
-	buf_printf(&b, "--%s", e->long_name);
-	if (arg != NULL)
-		buf_printf(&b, e->flags & G_OPTION_FLAG_OPTIONAL_ARG ? "[=%s]" : "=%s", arg);
-	buf_char(&b, '\0');
-	manpage_item(p, b.p);
-	b.n = 0;
-	buf_printf(&b, "%s.", e->description);
-	buf_char(&b, '\0');
-	manpage_said(p, b.p);
-	buf_free(&b);
-}
-
-static void
-options(struct manpage *p, const GOptionEntry *e)
-{
-	manpage_heading(p, "OPTIONS");
-	for (; e->long_name != NULL; e++)
-		if (!(e->flags & G_OPTION_FLAG_HIDDEN))
-			option(p, e);
-	manpage_item(p, "-h, --help");		/* glib adds it to the table */
-	manpage_said(p, "Print the options.");
-}
-
-static void
-section(struct manpage *p, const char *heading, const struct said *s)
-{
-	manpage_heading(p, heading);
-	for (; s->term != NULL; s++) {
-		manpage_item(p, s->term);
-		manpage_said(p, s->prose);
-	}
-}
 
 static void
 head(struct manpage *p)
@@ -188,11 +140,11 @@ manual_print(const char *page, const GOptionEntry *table, struct buf *out)
 	if (!p.roff && strcmp(page, "text") != 0)
 		return (-EINVAL);
 	head(&p);
-	options(&p, table);
+	manual_options(&p, table);
 	servers(&p);
-	section(&p, "ENVIRONMENT", environment);
-	section(&p, "EXIT STATUS", statuses);
-	section(&p, "SIGNALS", signals);
+	manual_section(&p, "ENVIRONMENT", environment);
+	manual_section(&p, "EXIT STATUS", statuses);
+	manual_section(&p, "SIGNALS", signals);
 	examples(&p);
 	return (0);
 }

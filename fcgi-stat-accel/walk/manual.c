@@ -3,13 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/manpage.h"
+#include "fcgi-stat-accel/manual_part.h"
 
-struct said {
-	const char *term, *prose;
-};
-
-static const struct said statuses[] = {
+static const struct manual_said statuses[] = {
 	{ "0", "All files are warm. Those that vanished while it walked do not count." },
 	{ "1", "Some could not be made warm; standard error names the first twenty, the summary has their number. In a list a file "
 	    "that is not there is one of them." },
@@ -23,7 +19,7 @@ static const struct said statuses[] = {
 	{ NULL },
 };
 
-static const struct said signals[] = {
+static const struct manual_said signals[] = {
 	{ "INT, TERM, HUP", "Save the state, print the summary and end, at once: files that a disk has not answered for are not waited for." },
 	{ "USR1", "Tell on standard error how far it is." },
 	{ NULL },
@@ -48,49 +44,6 @@ static const char *const from_find[] = {
 	"find /srv/www -mtime -1 -print0 | accel-warm -0 -l -",
 	NULL,
 };
-
-/* "-t N, --threads=N" */
-static void
-option(struct manpage *p, const GOptionEntry *e)
-{
-	const char *arg = e->arg_description;
-	struct buf b;
-
-	buf_init(&b, 0);
-	if (e->short_name != '\0')
-		buf_printf(&b, "-%c%s%s, ", e->short_name, arg != NULL ? " " : "", arg != NULL ? arg : "");
-	buf_printf(&b, "--%s", e->long_name);
-	if (arg != NULL)
-		buf_printf(&b, e->flags & G_OPTION_FLAG_OPTIONAL_ARG ? "[=%s]" : "=%s", arg);
-	buf_char(&b, '\0');
-	manpage_item(p, b.p);
-	b.n = 0;
-	buf_printf(&b, "%s.", e->description);
-	buf_char(&b, '\0');
-	manpage_said(p, b.p);
-	buf_free(&b);
-}
-
-static void
-options(struct manpage *p, const GOptionEntry *e)
-{
-	manpage_heading(p, "OPTIONS");
-	for (; e->long_name != NULL; e++)
-		if (!(e->flags & G_OPTION_FLAG_HIDDEN))
-			option(p, e);
-	manpage_item(p, "-h, --help");		/* glib adds it to the table */
-	manpage_said(p, "Print the options.");
-}
-
-static void
-section(struct manpage *p, const char *heading, const struct said *s)
-{
-	manpage_heading(p, heading);
-	for (; s->term != NULL; s++) {
-		manpage_item(p, s->term);
-		manpage_said(p, s->prose);
-	}
-}
 
 static void
 head(struct manpage *p)
@@ -178,12 +131,12 @@ walk_manual_print(const char *page, const GOptionEntry *table, struct buf *out)
 	if (!p.roff && strcmp(page, "text") != 0)
 		return (-EINVAL);
 	head(&p);
-	options(&p, table);
+	manual_options(&p, table);
 	how_much(&p);
 	lists(&p);
 	resume(&p);
-	section(&p, "EXIT STATUS", statuses);
-	section(&p, "SIGNALS", signals);
+	manual_section(&p, "EXIT STATUS", statuses);
+	manual_section(&p, "SIGNALS", signals);
 	examples(&p);
 	return (0);
 }
