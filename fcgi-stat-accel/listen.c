@@ -228,7 +228,7 @@ listen_inherited(struct listener *l, char **why)
 	return (fail(EX_USAGE, why, "nothing to listen on: descriptor 0 is %s, "
 	    "not a listening socket.\n"
 	    "Start it with\n"
-	    "    spawn-fcgi -n -s /run/stat-accel.sock -- /usr/local/bin/fcgi-stat-accel\n"
+	    "    spawn-fcgi -n -s /run/stat-accel.sock -u www-data -U www-data -- /usr/local/bin/fcgi-stat-accel\n"
 	    "or let it listen by itself:\n"
 	    "    fcgi-stat-accel --listen unix:/run/stat-accel.sock\n"
 	    "See fcgi-stat-accel --help.", isatty(STDIN_FILENO) ? "a terminal" : "something else"));

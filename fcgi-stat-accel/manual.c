@@ -40,7 +40,7 @@ static const struct manual_said signals[] = {
 };
 
 static const char *const with_spawn_fcgi[] = {
-	"spawn-fcgi -s /run/stat-accel.sock -- /usr/local/bin/fcgi-stat-accel \\",
+	"spawn-fcgi -s /run/stat-accel.sock -u www-data -U www-data -- /usr/local/bin/fcgi-stat-accel \\",
 	"    --mode=auth --root /srv/www",
 	NULL,
 };

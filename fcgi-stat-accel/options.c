@@ -88,7 +88,7 @@ static const char description[] =
     "that may wait for the disk; then the answer names it in a header, or says \"go on\", and the server finds it\n"
     "in memory.\n"
     "\n"
-    "    spawn-fcgi -s /run/stat-accel.sock -- /usr/local/bin/fcgi-stat-accel --root /srv/www --mode=auth\n"
+    "    spawn-fcgi -s /run/stat-accel.sock -u www-data -U www-data -- /usr/local/bin/fcgi-stat-accel --root /srv/www --mode=auth\n"
     "    fcgi-stat-accel --listen unix:/run/stat-accel.sock --for=nginx --map /srv/www=/protected\n"
     "    fcgi-stat-accel --check nginx /etc/nginx/nginx.conf\n"
     "\n"
