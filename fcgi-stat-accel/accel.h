@@ -26,7 +26,6 @@ struct accel_conf {
 	bool	    status_307;		/* instead of 200, where the file is named */
 	const struct accel_map *maps;	/* .from NULL at the end; the longest that fits counts; NULL: the path itself */
 	const char *const *path_from;	/* variables in this order, see below; NULL: the usual one; NULL at the end */
-	const char *status_path, *ping_path;	/* NULL: none */
 	bool	    late_503;		/* an authorizer refuses what did not come in time */
 	bool	    etag, last_modified;
 	long	    expires;		/* seconds; -1: no header */

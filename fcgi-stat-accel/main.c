@@ -165,11 +165,9 @@ start_warm(struct program *p)
 static void
 describe(struct program *p)
 {
-	const struct accel_conf *a = &p->opt->accel;
-
-	p->status.status_path = a->status_path;
-	p->status.ping_path = a->ping_path;
-	p->status.mode = a->mode == MODE_AUTH ? "auth" : "sendfile";
+	p->status.status_path = p->opt->status_path;
+	p->status.ping_path = p->opt->ping_path;
+	p->status.mode = p->opt->accel.mode == MODE_AUTH ? "auth" : "sendfile";
 	p->status.stats = &p->stats;
 	p->status.pools = p->pools;
 	p->status.started_ns = clock_mono_ns();

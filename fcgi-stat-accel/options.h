@@ -23,6 +23,7 @@ struct options {
 	bool	    allow_any;		/* a wildcard address may be listened on */
 	const char *const *peer_users;	/* who may connect to a unix socket, beside root and ourselves; NULL: who can */
 	bool	    sandbox;
+	const char *status_path, *ping_path;	/* NULL: none */
 	const char *log;		/* NULL: standard error */
 	enum timing_format timing;
 };

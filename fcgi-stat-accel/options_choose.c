@@ -197,13 +197,10 @@ choose_answer(struct accel_conf *conf)
 
 	if (!choose_word("mode", opt->mode, "sendfile", "auth", &is_auth) ||
 	    !choose_word("late", opt->late, "go-on", "503", &conf->late_503) ||
-	    !choose_header(conf) || !choose_maps(conf) || !choose_expires(&conf->expires) ||
-	    !is_url_path("status-path", opt->status_path) || !is_url_path("ping-path", opt->ping_path))
+	    !choose_header(conf) || !choose_maps(conf) || !choose_expires(&conf->expires))
 		return (false);
 	conf->mode = is_auth ? MODE_AUTH : MODE_SENDFILE;
 	conf->path_from = split(opt->path_from, &made.path_from);
-	conf->status_path = opt->status_path;
-	conf->ping_path = opt->ping_path;
 	conf->etag = opt->etag;
 	conf->last_modified = opt->last_modified;
 	return (true);
@@ -315,11 +312,13 @@ options_choose(const struct options_text *text, struct options *o)
 	o->listen = opt->address;
 	o->allow_any = opt->allow_any;
 	o->sandbox = !opt->no_sandbox;
+	o->status_path = opt->status_path;
+	o->ping_path = opt->ping_path;
 	o->log = opt->log;
 	return (choose_threads(&o->threads) && choose_peer_users(&o->peer_users) &&
 	    number_option("per-device", opt->per_device, 0, THREADS_MAX, &o->per_device) &&
 	    number_option("queue", opt->queue, 1, QUEUE_MAX, &o->queue) && choose_answer(&o->accel) && choose_warm(&o->warm) &&
-	    choose_timing(&o->timing));
+	    choose_timing(&o->timing) && is_url_path("status-path", o->status_path) && is_url_path("ping-path", o->ping_path));
 }
 
 void
