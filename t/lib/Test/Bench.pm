@@ -323,7 +323,7 @@ sub median {
 sub spread {
 	my @s = sort { $a <=> $b } grep { defined } @_;
 	my $m = median(@s);
-	return $m ? 50 * ($s[-1] - $s[0]) / $m : 0;
+	return $m && $m > 0 ? 50 * ($s[-1] - $s[0]) / $m : 0;
 }
 
 # One hash out of many: the median for each key, but the sum of "errors".
