@@ -45,7 +45,7 @@ static const GOptionEntry entries[] = {
 	    "DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO (default WARM_PATH, SCRIPT_FILENAME, DOCUMENT)", "NAME,..."),
 	TEXT_OPTION("warm", 'w', warm, "What is done before the answer (default read:16m); read:BYTES reads the start "
 	    "of a file, or of the range that is asked for", "stat|open|read:BYTES|read:all"),
-	TEXT_OPTION("behind", 'b', behind, "Bytes read ahead after the answer (default 64m; none with open or stat)", "BYTES|all|none"),
+	TEXT_OPTION("behind", 'b', behind, "Bytes read ahead after the answer, holes too (default 64m; none with open or stat)", "BYTES|all|none"),
 	TEXT_OPTION("index", 'i', index, "Files that stand for their directory", "NAME,..."),
 	TEXT_OPTION("siblings", 0, siblings, "Endings of files beside each file that are made warm with it", ".gz,.br,..."),
 	TEXT_OPTION("expires", 0, expires, "Send Expires and Cache-Control for so many seconds", "SECONDS"),
@@ -54,7 +54,8 @@ static const GOptionEntry entries[] = {
 	TEXT_OPTION("threads", 't', threads, "Threads that open files, and as many that read on "
 	    "(else FCGI_STAT_THREADS, PHP_FCGI_CHILDREN, 20)", "N"),
 	TEXT_OPTION("per-device", 0, per_device, "Threads of each kind that one device may keep busy "
-	    "(default: all, while no other device needs one)", "N"),
+	    "(default: all, while no other device needs one). All devices together get four times --threads: with many mounts "
+	    "that may hang, set it low", "N"),
 	TEXT_OPTION("queue", 'q', queue, "Look-ups that may wait for a device, one more is answered 503 (default 4096)", "N"),
 	TEXT_OPTION("deadline", 'd', deadline, "Answer after so many ms in any case, 0 never (default 10000)", "MS"),
 	TEXT_OPTION("late", 0, late, "What an authorizer says at the deadline (default go-on)", "go-on|503"),
