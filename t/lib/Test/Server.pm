@@ -108,6 +108,8 @@ sub _conf {
 	);
 	$conf = join '', (map { $conf =~ /^\s*\Q$_\E\s*=/m ? () : "$_ = $default{$_}\n" } sort keys %default), $conf;
 	my %is = (DIR => $self->{dir}, RUN => $self->{run}, PORT => $self->{port});
+	# There before the server looks for it, which may be sooner than the test's first write().
+	make_path("$self->{dir}/$1") if $conf =~ m{^server\.document-root\s*=\s*"\@DIR\@/(www[^"]*)"}m;
 	return $conf =~ s/\@(DIR|RUN|PORT)\@/$is{$1}/gr;
 }
 
