@@ -49,7 +49,7 @@ static void pools_put_away(struct io_pools *);
 static bool
 lane_wants(struct pool_lane *ln)
 {
-	if (list_empty(&ln->queue.turn))
+	if (!queue_ready(&ln->queue))
 		return (false);
 	if (ln->idle == 0 && ln->threads <= ln->queue.running && ln->threads < ln->queue.total && !ln->pools->stop)
 		(void)thread_start(ln); /* if it cannot, those that are there come to it */

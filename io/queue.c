@@ -26,6 +26,8 @@ queue_init(struct io_queue *q, unsigned per_device, unsigned total, unsigned max
 	memset(q, 0, sizeof(*q));
 	q->per_device = per_device;
 	q->total = total;
+	q->last = per_device < total ? (total - per_device) / 2 : 0;
+	q->last = q->last < QUEUE_LAST ? q->last : QUEUE_LAST;
 	q->max_waiting = max_waiting;
 	q->stuck_ms = stuck_ms;
 	list_init(&q->devices);
@@ -169,15 +171,35 @@ device_next(struct io_device *d)
 	return (list_entry(d->row[row].next, struct io_job, link));
 }
 
+/* The last places are for devices that have none, one for each: however many others hang, whoever is well goes on. */
+static struct io_device *
+next_device(const struct io_queue *q)
+{
+	struct list *l;
+
+	for (l = q->turn.next; l != &q->turn && q->running < q->total; l = l->next) {
+		struct io_device *d = list_entry(l, struct io_device, turn);
+
+		if (q->running < q->total - q->last || d->nrunning == 0)
+			return (d);
+	}
+	return (NULL);
+}
+
+bool
+queue_ready(const struct io_queue *q)
+{
+	return (next_device(q) != NULL);
+}
+
 struct io_job *
 queue_take(struct io_queue *q)
 {
-	struct io_device *d;
+	struct io_device *d = next_device(q);
 	struct io_job *j;
 
-	if (q->running >= q->total || list_empty(&q->turn))
+	if (d == NULL)
 		return (NULL);
-	d = list_entry(q->turn.next, struct io_device, turn);
 	j = device_next(d);
 	leave_row(q, j);
 	j->start = clock_mono_ns();

@@ -7,7 +7,8 @@
  * Devices take turns, and so do the rows of a device (stochastic fair queueing): a disk that hangs holds up
  * its own jobs only, and a client with a thousand connections gets no more than its row's share.
  *
- * Bounds   per_device jobs of a device run at a time, total of all devices; max_waiting wait for a device.  Once all
+ * Bounds   per_device jobs of a device run at a time, total of all devices, of which the last few are kept for devices of
+ *          which nothing runs; max_waiting wait for a device.  Once all
  *          places of a device are taken and each job has run there for stuck_ms, nobody waits for it any more.
  * Owner    a job is the queue's from push until take; the caller has it while it runs.
  * Thread   none of its own: the caller locks, or has it to itself.
@@ -20,10 +21,12 @@
 
 struct io_device;
 
+#define QUEUE_LAST 16u /* at most, and never so many that one device alone could not have its share */
 #define QUEUE_SPARE 4u /* times as many places in all when one device may have what is configured */
 
 struct io_queue {
 	unsigned per_device, total, max_waiting, stuck_ms;
+	unsigned last;       /* of total: places for devices that have none */
 	unsigned running, waiting;
 	struct list devices; /* those with jobs, and some that had */
 	unsigned ndevices;
@@ -49,6 +52,7 @@ void queue_fini(struct io_queue *); /* nothing waits or runs in it */
  * gives something back); -ENOMEM.  The job is still yours then. */
 int queue_push(struct io_queue *, struct io_job *);
 struct io_job *queue_take(struct io_queue *);            /* NULL: none may run now */
+bool queue_ready(const struct io_queue *);               /* whether one may */
 void queue_ran(struct io_queue *, struct io_job *);      /* after take */
 void queue_pull(struct io_queue *, struct io_job *);     /* out of it, while it waits */
 struct io_job *queue_pop_any(struct io_queue *);         /* for the end: whatever waits, limits or not; NULL: nothing */

@@ -163,6 +163,43 @@ bounds_are_per_device(void)
 }
 
 /* A device that has nothing to do is forgotten when there are many; one that has never is. */
+/* Four devices hang with all their places; who is well finds one of the last, and only one. */
+static void
+last_places_are_for_the_well(void)
+{
+	struct io_job *j;
+	uint64_t dev;
+
+	queue_init(&q, 4, 16, 100, 0);  /* 10 places, and 6 for devices that have none */
+	for (dev = 1; dev <= 4; dev++)
+		for (int64_t i = 0; i < 4; i++)
+			g_assert_nonnull(push(dev, 0, (int64_t)(10 * dev)));
+	while ((j = queue_take(&q)) != NULL)
+		;
+	g_assert_cmpuint(q.running, ==, 10);
+	for (dev = 5; dev <= 10; dev++) {
+		g_assert_nonnull(push(dev, 0, (int64_t)(10 * dev)));
+		g_assert_nonnull(push(dev, 0, (int64_t)(10 * dev + 1)));
+		g_assert_true(queue_ready(&q));
+		g_assert_cmpint(take(), ==, 10 * dev);
+		g_assert_false(queue_ready(&q));
+	}
+	g_assert_nonnull(push(11, 0, 110));
+	g_assert_cmpint(take(), ==, 0);         /* 16 run: none is left */
+}
+
+/* Nothing is kept from a device that is alone. */
+static void
+one_device_has_all_its_places(void)
+{
+	queue_init(&q, 8, 8, 100, 0);
+	for (int64_t i = 1; i <= 9; i++)
+		g_assert_nonnull(push(1, 0, i));
+	for (int64_t i = 1; i <= 8; i++)
+		g_assert_cmpint(take(), ==, i);
+	g_assert_cmpint(take(), ==, 0);
+}
+
 static void
 devices_come_and_go(void)
 {
@@ -326,6 +363,8 @@ main(int argc, char **argv)
 	g_test_add_func("/queue/clients-take-turns", clients_take_turns);
 	g_test_add_func("/queue/devices-take-turns", devices_take_turns);
 	g_test_add_func("/queue/bounds-are-per-device", bounds_are_per_device);
+	g_test_add_func("/queue/last-places", last_places_are_for_the_well);
+	g_test_add_func("/queue/one-device", one_device_has_all_its_places);
 	g_test_add_func("/queue/devices-come-and-go", devices_come_and_go);
 	g_test_add_func("/queue/stuck-is-refused", stuck_is_refused);
 	g_test_add_func("/pools/hung-device-takes-its-own-threads", hung_device_takes_its_own_threads);
