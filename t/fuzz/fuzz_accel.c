@@ -25,6 +25,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("\202\3" AUTHORIZER "\1\4\0\7\0\16\0\0\11\3WARM_PATH/\303\244" "\1\4\0\7\0\0\0\0"),
 	SEED("\3\377" BEGIN "\1\4\0\1\0\105\0\0\15\4DOCUMENT_ROOT/srv\13\2SCRIPT_NAME/x\11\2PATH_INFO/y\12\12HTTP_RANGEbytes=123-" END),
 	SEED("\106\20" BEGIN "\1\4\0\1\0\54\0\0\16\4REQUEST_METHODHEAD\17\7SCRIPT_FILENAME/srv/?#" END),
+	SEED("\1\40" BEGIN "\1\4\0\1\0\36\0\0\11\2WARM_PATH/d\13\4REQUEST_URI//d?" END),
 	{NULL, 0},
 };
 
@@ -54,7 +55,7 @@ static bool
 is_ours(const struct accel_conf *conf, const char *line, size_t n)
 {
 	static const char *const known[] = {"Status", "Content-Type", "Content-Length", "Retry-After", "ETag", "Last-Modified",
-	    "Expires", "Cache-Control"};
+	    "Expires", "Cache-Control", "Location"};
 	size_t i;
 
 	for (i = 0; i < NELEM(known); i++)
