@@ -110,6 +110,24 @@ subtest 'a mount hangs' => sub {
 	down();
 };
 
+# Together they want more threads than there are.
+subtest 'several mounts hang' => sub {
+	up();
+	my @sick = ($sick, map { Test::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1) } 2 .. 6);
+	$_->hang for @sick;
+	my @hung = map { my $dir = $_->dir; ask_all(map { "$dir/f$_" } 101 .. 120) } @sick;
+	ok $_->wait_hanging(1), 'one hangs' for @sick;
+	my @got = map { $app->get($well->dir . "/f$_")->{status} } 1 .. 20;
+	is_deeply \@got, [(200) x 20], 'cold files of a mount that is well are served';
+	is $app->get("$tree/f$_")->{status}, 200, 'and those of the local disk' for 1 .. 3;
+	is scalar(grep { $_->reply->{status} == 503 } @hung), scalar @hung, 'who waits for the others gets 503';
+	$_->go for @sick;
+	is $app->get($_->dir . '/f1')->{status}, 200, 'the mount is back' for @sick;
+	@hung = ();
+	down();
+	$_->stop for @sick;
+};
+
 subtest 'who asks for the same name hangs once' => sub {
 	up();
 	$sick->hang;
