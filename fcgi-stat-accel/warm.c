@@ -78,20 +78,7 @@ is_fresh(const struct warm_entry *e)
 static bool
 is_lasting(int err)
 {
-	switch (-err) {
-	case 0:
-	case ENOENT:
-	case ENOTDIR:
-	case EISDIR:
-	case EACCES:
-	case EPERM:
-	case ELOOP:
-	case EXDEV:
-	case ENAMETOOLONG:
-		return (true);
-	default:
-		return (false);
-	}
+	return (err == 0 || err == -EISDIR || io_error_lasts(err));
 }
 
 /* It has its answer, all have been told: kept for others, or gone. */

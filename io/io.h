@@ -181,6 +181,9 @@ void io_root_close(int fd);
 #define IO_NO_SYMLINKS 0x04ull      /* RESOLVE_NO_SYMLINKS */
 #define IO_NOATIME (1ull << 63)     /* not a RESOLVE_ flag: O_NOATIME, and without it for files of other owners */
 
+/* Of what OPEN and STAT say, -errno: it is about the name, so that the next try would be told the same. */
+bool io_error_lasts(int err);
+
 /* All of a file, for pages and tables read at start-up; blocks.  0, -EFBIG when longer than max, -errno. */
 struct buf;
 int io_slurp(const char *path, size_t max, struct buf *into);

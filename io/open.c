@@ -239,6 +239,23 @@ io_start_open(struct io_op *op)
 		io_job_start(op, j, op->urgent ? LANE_URGENT : LANE_STAT);
 }
 
+bool
+io_error_lasts(int err)
+{
+	switch (-err) {
+	case ENOENT:
+	case ENOTDIR:
+	case EACCES:
+	case EPERM:
+	case ELOOP:
+	case EXDEV:
+	case ENAMETOOLONG:
+		return (true);
+	default:
+		return (false);
+	}
+}
+
 int
 io_slurp(const char *path, size_t max, struct buf *into)
 {

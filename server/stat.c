@@ -91,23 +91,6 @@ stat_cancel(struct stat_wait *w)
 /* ---- answers */
 
 bool
-err_is_lasting(int err)
-{
-	switch (-err) {
-	case ENOENT:
-	case ENOTDIR:
-	case EACCES:
-	case EPERM:
-	case ELOOP:
-	case EXDEV:
-	case ENAMETOOLONG:
-		return (true);
-	default:
-		return (false);
-	}
-}
-
-bool
 err_is_shortage(int err)
 {
 	return (err == -EMFILE || err == -ENFILE);
@@ -154,7 +137,7 @@ entry_ready(struct stat_entry *e, int err)
 	e->stage = ST_READY;
 	if (err_is_shortage(err))
 		cache_shed_descriptors(sc);
-	if (err == 0 || err_is_lasting(err)) {
+	if (err == 0 || io_error_lasts(err)) {
 		entry_touch(e);
 		cache_keep_bounds(sc);
 	} else {

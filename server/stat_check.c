@@ -132,7 +132,7 @@ static void
 recheck_done(struct io_op *op)
 {
 	struct stat_entry *e = entry_of_op(op);
-	bool lasting = op->res == 0 || err_is_lasting((int)op->res);
+	bool lasting = op->res == 0 || io_error_lasts((int)op->res);
 	bool same = (e->err == 0 && op->res == 0 && same_file(&e->stx, &e->again)) ||
 	    (e->err != 0 && e->err == op->res);
 

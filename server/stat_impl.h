@@ -37,7 +37,6 @@ void cache_keep_bounds(struct stat_cache *);
 void cache_shed_descriptors(struct stat_cache *); /* descriptors are short: lets go of half of ours */
 
 /* stat.c */
-bool err_is_lasting(int err);  /* says something about the name, not about us at this moment */
 bool err_is_shortage(int err); /* of descriptors */
 void entry_add_waiter(struct stat_entry *, struct stat_wait *);
 void entry_move_waiters(struct stat_entry *to, struct stat_entry *from);
