@@ -3,6 +3,7 @@
 #include "fcgi-stat-accel/dialect.h"
 #include "fcgi-stat-accel/options_text.h"
 #include "fcgi-stat-accel/quantity.h"
+#include "fcgi-stat-accel/warm_words.h"
 
 #define THREADS_DEFAULT	  20
 #define THREADS_MAX	  1024
@@ -211,23 +212,12 @@ choose_answer(struct accel_conf *conf)
 static bool
 choose_before(struct warm_conf *conf)
 {
-	const char *how = opt->warm;
-
 	conf->how = WARM_READ;
 	conf->before = WARM_DEFAULT;
-	if (how == NULL)
+	if (opt->warm == NULL || warm_words_read(opt->warm, &conf->how, &conf->before))
 		return (true);
-	if (strcmp(how, "stat") == 0)
-		conf->how = WARM_STAT;
-	else if (strcmp(how, "open") == 0)
-		conf->how = WARM_OPEN;
-	else if (strcmp(how, "read:all") == 0)
-		conf->before = WARM_ALL;
-	else if (!g_str_has_prefix(how, "read:") || !quantity_read(how + strlen("read:"), 0, BYTES_MAX, &conf->before)) {
-		complain("--warm %s: stat, open, read:BYTES (read:128k, read:16m) or read:all, please", how);
-		return (false);
-	}
-	return (true);
+	complain("--warm %s: " WARM_WORDS_PLEASE, opt->warm);
+	return (false);
 }
 
 /* Who asks for no bytes before the answer gets none behind it, unless told so. */

@@ -10,6 +10,7 @@
 #include "fcgi-stat-accel/walk/manual.h"
 #include "fcgi-stat-accel/walk/report.h"
 #include "fcgi-stat-accel/walk/touch.h"
+#include "fcgi-stat-accel/warm_words.h"
 
 #define THREADS_DEFAULT 32
 #define THREADS_MAX	1024
@@ -71,20 +72,6 @@ static const char description[] =
 
 /* ---------------------------------------------------------------- values */
 
-bool
-walk_options_warm(const char *text, enum warm_how *how, uint64_t *before)
-{
-	*how = WARM_READ;
-	*before = WARM_ALL;
-	if (strcmp(text, "stat") == 0)
-		*how = WARM_STAT;
-	else if (strcmp(text, "open") == 0)
-		*how = WARM_OPEN;
-	else if (strcmp(text, "read:all") != 0)
-		return (g_str_has_prefix(text, "read:") && quantity_read(text + strlen("read:"), 1, NUMBER_MAX, before));
-	return (true);
-}
-
 static bool
 choose_rate(const char *name, const char *text, uint64_t *n)
 {
@@ -112,9 +99,9 @@ choose_warm(struct walk_conf *conf)
 {
 	const char *text = opt.warm != NULL ? opt.warm : WARM_DEFAULT;
 
-	if (walk_options_warm(text, &conf->how, &conf->before))
+	if (warm_words_read(text, &conf->how, &conf->before) && conf->before > 0)
 		return (true);
-	walk_say("--warm %s: stat, open, read:BYTES (read:128k, read:16m) or read:all, please", text);
+	walk_say("--warm %s: " WARM_WORDS_PLEASE, text);
 	return (false);
 }
 

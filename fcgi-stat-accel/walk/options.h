@@ -11,7 +11,4 @@
 int  walk_options_read(char **argv, struct walk_conf *conf);
 void walk_options_free(void);
 
-/* "stat", "open", "read:BYTES", "read:all" */
-bool walk_options_warm(const char *text, enum warm_how *how, uint64_t *before);
-
 #endif

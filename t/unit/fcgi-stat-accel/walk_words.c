@@ -8,6 +8,7 @@
 #include "fcgi-stat-accel/walk/options.h"
 #include "fcgi-stat-accel/walk/progress.h"
 #include "fcgi-stat-accel/walk/report.h"
+#include "fcgi-stat-accel/warm_words.h"
 
 static void
 test_bytes(void)
@@ -35,13 +36,13 @@ test_warm(void)
 	enum warm_how how;
 	uint64_t n;
 
-	g_assert_true(walk_options_warm("stat", &how, &n) && how == WARM_STAT);
-	g_assert_true(walk_options_warm("open", &how, &n) && how == WARM_OPEN);
-	g_assert_true(walk_options_warm("read:all", &how, &n) && how == WARM_READ && n == WARM_ALL);
-	g_assert_true(walk_options_warm("read:16m", &how, &n) && how == WARM_READ && n == 16 << 20);
-	g_assert_false(walk_options_warm("read", &how, &n));
-	g_assert_false(walk_options_warm("read:", &how, &n));
-	g_assert_false(walk_options_warm("", &how, &n));
+	g_assert_true(warm_words_read("stat", &how, &n) && how == WARM_STAT);
+	g_assert_true(warm_words_read("open", &how, &n) && how == WARM_OPEN);
+	g_assert_true(warm_words_read("read:all", &how, &n) && how == WARM_READ && n == WARM_ALL);
+	g_assert_true(warm_words_read("read:16m", &how, &n) && how == WARM_READ && n == 16 << 20);
+	g_assert_false(warm_words_read("read", &how, &n));
+	g_assert_false(warm_words_read("read:", &how, &n));
+	g_assert_false(warm_words_read("", &how, &n));
 }
 
 static void
