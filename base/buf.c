@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "base/buf.h"
 #include "base/must.h"
+#include "base/utf8.h"
 
 #define BUF_FIRST 256           /* most heads and log lines fit, so one malloc() is enough */
 
@@ -129,21 +130,27 @@ buf_drop(struct buf *b, size_t n)
 
 /* ---------------------------------------------------------------- escapes */
 
-void
-buf_log_quoted(struct buf *b, struct text t)
+static void
+add_hex(struct buf *b, struct text t)
 {
-	size_t i, done = 0;
 	unsigned char c;
+	size_t i;
 
 	for (i = 0; i < t.n; i++) {
 		c = (unsigned char)t.p[i];
-		if (c >= 0x20 && c != 0x7f && c != '"' && c != '\\')
-			continue;
-		buf_add(b, t.p + done, i - done);
 		buf_add(b, (const char[]){'\\', 'x', hex_lower[c >> 4], hex_lower[c & 15]}, 4);
-		done = i + 1;
 	}
-	buf_add(b, t.p + done, t.n - done);
+}
+
+void
+buf_log_quoted(struct buf *b, struct text t)
+{
+	struct text odd;
+
+	while (t.n > 0) {
+		buf_text(b, utf8_quotable(&t, &odd));
+		add_hex(b, odd);
+	}
 }
 
 static const char *
@@ -159,8 +166,8 @@ html_entity(char c)
 	}
 }
 
-void
-buf_html(struct buf *b, struct text t)
+static void
+add_html(struct buf *b, struct text t)
 {
 	const char *entity;
 	size_t i, done = 0;
@@ -174,6 +181,17 @@ buf_html(struct buf *b, struct text t)
 		done = i + 1;
 	}
 	buf_add(b, t.p + done, t.n - done);
+}
+
+void
+buf_html(struct buf *b, struct text t)
+{
+	struct text odd;
+
+	while (t.n > 0) {
+		add_html(b, utf8_visible(&t, &odd));
+		add_hex(b, odd);
+	}
 }
 
 static bool
@@ -200,35 +218,6 @@ buf_urlenc(struct buf *b, struct text t)
 	buf_add(b, t.p + done, t.n - done);
 }
 
-/* Bytes of the well-formed UTF-8 sequence at s (Unicode table 3-7), or 0: no overlong forms, no
- * surrogates, nothing above U+10FFFF. */
-static size_t
-utf8_len(const unsigned char *s, size_t n)
-{
-	unsigned char lo = 0x80, hi = 0xbf;
-	size_t len, i;
-
-	if (s[0] < 0x80)
-		return (1);
-	if (s[0] < 0xc2 || s[0] > 0xf4)
-		return (0);
-	len = s[0] < 0xe0 ? 2 : s[0] < 0xf0 ? 3 : 4;
-	if (s[0] == 0xe0)
-		lo = 0xa0;
-	else if (s[0] == 0xed)
-		hi = 0x9f;
-	else if (s[0] == 0xf0)
-		lo = 0x90;
-	else if (s[0] == 0xf4)
-		hi = 0x8f;
-	if (n < len || s[1] < lo || s[1] > hi)
-		return (0);
-	for (i = 2; i < len; i++)
-		if ((s[i] & 0xc0) != 0x80)
-			return (0);
-	return (len);
-}
-
 static void
 json_char(struct buf *b, unsigned char c)
 {
@@ -239,29 +228,33 @@ json_char(struct buf *b, unsigned char c)
 	case '\r': buf_str(b, "\\r"); return;
 	case '\t': buf_str(b, "\\t"); return;
 	}
-	if (c < 0x20 || c == 0x7f)
-		buf_add(b, (const char[]){'\\', 'u', '0', '0', hex_lower[c >> 4], hex_lower[c & 15]}, 6);
+	buf_printf(b, "\\u%04x", c);
+}
+
+/* A character that nobody sees, or that misleads, by its number: all of them have four digits. */
+static void
+json_odd(struct buf *b, struct text odd)
+{
+	uint32_t c = utf8_char(odd);
+
+	if (odd.n == 1 && c != UTF8_NONE)
+		json_char(b, (unsigned char)c);
+	else if (c == UTF8_NONE)
+		buf_str(b, "\xef\xbf\xbd");
 	else
-		buf_char(b, (char)c);
+		buf_printf(b, "\\u%04x", c);
 }
 
 void
 buf_json(struct buf *b, struct text t)
 {
-	const unsigned char *s = (const unsigned char *)t.p;
-	size_t i, len;
+	struct text odd;
 
 	buf_char(b, '"');
-	for (i = 0; i < t.n; i += len) {
-		len = utf8_len(s + i, t.n - i);
-		if (len == 1)
-			json_char(b, s[i]);
-		else if (len > 1)
-			buf_add(b, s + i, len);
-		else {
-			buf_str(b, "\xef\xbf\xbd");
-			len = 1;
-		}
+	while (t.n > 0) {
+		buf_text(b, utf8_quotable(&t, &odd));
+		if (odd.n != 0)
+			json_odd(b, odd);
 	}
 	buf_char(b, '"');
 }

@@ -26,11 +26,11 @@ void buf_u64(struct buf *, uint64_t v);
 void buf_printf(struct buf *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_drop(struct buf *, size_t n); /* takes n bytes off the front */
 
-/* Escapes control characters, DEL, `"` and `\` as \xHH: safe in a log line between quotes. */
+/* What base/utf8.h calls odd, `"` and `\`, byte by byte as \xHH: safe in a log line between quotes. */
 void buf_log_quoted(struct buf *, struct text t);
-void buf_html(struct buf *, struct text t);     /* & < > " ' escaped */
+void buf_html(struct buf *, struct text t);     /* & < > " ' escaped; what is odd as \xHH */
 void buf_urlenc(struct buf *, struct text t);   /* all but unreserved and '/' as %XX */
-void buf_json(struct buf *, struct text t);     /* with the quotes; invalid UTF-8 as U+FFFD */
+void buf_json(struct buf *, struct text t);     /* with the quotes; what is odd as \uHHHH, invalid UTF-8 as U+FFFD */
 
 static inline struct text
 buf_as_text(const struct buf *b)

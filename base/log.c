@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/utf8.h"
 
 #define LOG_CUT "...\n"
 
@@ -36,7 +37,8 @@ line_add(struct line *l, const char *p, size_t n)
 	if (l->cut)
 		return;
 	if (n > room) {
-		n = room;
+		for (n = room; n > 0 && ((unsigned char)p[n] & 0xc0) == 0x80; n--)
+			; /* not within a character */
 		l->cut = true;
 	}
 	memcpy(l->b + l->n, p, n);
@@ -87,6 +89,7 @@ static void
 line_value(struct line *l, struct text t)
 {
 	static const char hex[] = "0123456789abcdef";
+	struct text odd;
 	unsigned char c;
 	size_t i;
 
@@ -95,12 +98,14 @@ line_value(struct line *l, struct text t)
 		return;
 	}
 	line_add(l, "\"", 1);
-	for (i = 0; i < t.n && !l->cut; i++) {
-		c = (unsigned char)t.p[i];
-		if (c < 0x20 || c == 0x7f || c == '"' || c == '\\')
+	while (t.n > 0 && !l->cut) {
+		struct text shown = utf8_quotable(&t, &odd);
+
+		line_add(l, shown.p, shown.n);
+		for (i = 0; i < odd.n; i++) {
+			c = (unsigned char)odd.p[i];
 			line_add(l, (const char[]){'\\', 'x', hex[c >> 4], hex[c & 15]}, 4);
-		else
-			line_add(l, t.p + i, 1);
+		}
 	}
 	line_add(l, "\"", 1);
 }

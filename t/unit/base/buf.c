@@ -66,6 +66,8 @@ test_printf(void)
 	buf_free(&b);
 }
 
+#define FFFD "\xef\xbf\xbd"
+
 static const struct {
 	struct text in;
 	const char *log, *html, *url, *json;
@@ -74,15 +76,15 @@ static const struct {
 	{TEXT("a/b-c_d.e~1"), "a/b-c_d.e~1", "a/b-c_d.e~1", "a/b-c_d.e~1", "\"a/b-c_d.e~1\""},
 	{TEXT("<a href=\"'&"), "<a href=\\x22'&", "&lt;a href=&quot;&#39;&amp;", "%3Ca%20href%3D%22%27%26",
 	    "\"<a href=\\\"'&\""},
-	{TEXT("\\\r\n\t\x7f\x1b"), "\\x5c\\x0d\\x0a\\x09\\x7f\\x1b", "\\\r\n\t\x7f\x1b", "%5C%0D%0A%09%7F%1B",
+	{TEXT("\\\r\n\t\x7f\x1b"), "\\x5c\\x0d\\x0a\\x09\\x7f\\x1b", "\\\\x0d\\x0a\\x09\\x7f\\x1b", "%5C%0D%0A%09%7F%1B",
 	    "\"\\\\\\r\\n\\t\\u007f\\u001b\""},
 	{TEXT("a\0b"), "a\\x00b", NULL, "a%00b", "\"a\\u0000b\""},
 	{TEXT("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"), "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80",
 	    "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "%C3%A4%E2%82%AC%F0%9F%98%80",
 	    "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\""},
+	{TEXT("a\xc2\x9b" "31m\x9b\xe2\x80\xae" "b"), "a\\xc2\\x9b31m\\x9b\\xe2\\x80\\xaeb",
+	    "a\\xc2\\x9b31m\\x9b\\xe2\\x80\\xaeb", "a%C2%9B31m%9B%E2%80%AEb", "\"a\\u009b31m" FFFD "\\u202eb\""},
 };
-
-#define FFFD "\xef\xbf\xbd"
 
 /* Bytes that are no UTF-8: cut short, overlong, a surrogate, above U+10FFFF. */
 static const struct {

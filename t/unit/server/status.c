@@ -259,7 +259,7 @@ html(void)
 	char *s = written(status_html);
 
 	has(s, "<b id=\"host_name\">&lt;i&gt;&quot;&amp;</b>");
-	has(s, "<td>a&quot;b\\c\nd&lt;e&gt;");
+	has(s, "<td>a&quot;b\\c\\x0ad&lt;e&gt;\\xff");
 	has(s, "id=\"requests\" data-k=\"requests/read\" data-f=\"n\">1</b><i id=\"requests_mult\">k</i>");
 	has(s, "id=\"traffic\" data-k=\"traffic/sent_bytes\" data-f=\"b\">20</b><i id=\"traffic_mult\">kB</i>");
 	has(s, "data-k=\"stages/total/max_ns\" data-f=\"t\">&lt;10</b><i>\302\265s</i>");
