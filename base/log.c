@@ -8,6 +8,7 @@
 #include "base/utf8.h"
 
 #define LOG_CUT "...\n"
+#define LOG_SITE_FIELDS 16     /* of a line with a limit, its count included */
 
 struct line {
 	size_t n;
@@ -225,14 +226,88 @@ log_set_sink(void (*fn)(void *, struct text), void *arg)
 	pthread_rwlock_unlock(&sink_lock);
 }
 
-bool
-log_allowed(uint64_t *last_ns, uint64_t now_ns)
-{
-	uint64_t last = __atomic_load_n(last_ns, __ATOMIC_RELAXED);
+/* ---------------------------------------------------------------- limits */
 
-	if (last != 0 && now_ns - last < NS_PER_S)
-		return (false);
-	/* Of several threads that come at the same time one wins. */
-	return (__atomic_compare_exchange_n(last_ns, &last, now_ns != 0 ? now_ns : 1, false, __ATOMIC_RELAXED,
-	    __ATOMIC_RELAXED));
+#define USED_BITS 16
+
+static struct log_site *sites;  /* atomic; grows at its front */
+static uint64_t all_suppressed;
+
+static void
+site_list(struct log_site *site, const char *ev)
+{
+	const char *none = NULL;
+
+	if (!__atomic_compare_exchange_n(&site->ev, &none, ev, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		return;
+	site->next = __atomic_load_n(&sites, __ATOMIC_RELAXED);
+	while (!__atomic_compare_exchange_n(&sites, &site->next, site, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		;
+}
+
+bool
+log_permit(struct log_site *site, const char *ev, unsigned per_second)
+{
+	uint64_t now_ms = clock_mono_ns() / NS_PER_MS + 1; /* 0: there was no line yet */
+	uint64_t used = __atomic_load_n(&site->used, __ATOMIC_RELAXED), next;
+
+	if (__atomic_load_n(&site->ev, __ATOMIC_RELAXED) == NULL)
+		site_list(site, ev);
+	do {
+		if (used == 0 || now_ms >= (used >> USED_BITS) + 1000)
+			next = now_ms << USED_BITS | 1; /* a second begins with its first line */
+		else
+			next = used + 1;
+		if ((next & ((1u << USED_BITS) - 1)) > per_second) {
+			__atomic_fetch_add(&site->suppressed, 1, __ATOMIC_RELAXED);
+			__atomic_fetch_add(&all_suppressed, 1, __ATOMIC_RELAXED);
+			return (false);
+		}
+	} while (!__atomic_compare_exchange_n(&site->used, &used, next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return (true);
+}
+
+void
+log_site_fields(struct log_site *site, enum log_level level, const char *id, const struct log_field *f, size_t n)
+{
+	struct log_field more[LOG_SITE_FIELDS];
+	uint64_t left_out = __atomic_exchange_n(&site->suppressed, 0, __ATOMIC_RELAXED);
+
+	if (left_out == 0 || n >= LOG_SITE_FIELDS) {
+		log_event_fields(level, id, site->ev, f, n);
+		return;
+	}
+	memcpy(more, f, n * sizeof(*f));
+	more[n] = LF_U64("suppressed", left_out);
+	log_event_fields(level, id, site->ev, more, n + 1);
+}
+
+uint64_t
+log_suppressed(void)
+{
+	return (__atomic_load_n(&all_suppressed, __ATOMIC_RELAXED));
+}
+
+void
+log_suppressed_flush(void)
+{
+	struct log_site *site;
+	uint64_t n;
+
+	for (site = __atomic_load_n(&sites, __ATOMIC_ACQUIRE); site != NULL; site = site->next) {
+		n = __atomic_exchange_n(&site->suppressed, 0, __ATOMIC_RELAXED);
+		if (n != 0)
+			log_event(LOG_WARN, NULL, "log.suppressed", LF_STR("of", site->ev), LF_U64("lines", n));
+	}
+}
+
+void
+log_limits_reset(void)
+{
+	struct log_site *site;
+
+	for (site = __atomic_load_n(&sites, __ATOMIC_ACQUIRE); site != NULL; site = site->next) {
+		__atomic_store_n(&site->used, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&site->suppressed, 0, __ATOMIC_RELAXED);
+	}
 }

@@ -37,13 +37,33 @@ struct log_field {
 	log_event_fields((level), (id), (ev), (const struct log_field[]){__VA_ARGS__},            \
 	    sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field))
 
+/* For what an outsider (a client, an application, a disk) can cause: at most per_second lines a second from this place in the
+ * program, in all threads.  The others are counted; the next line says suppressed=N. */
+#define log_limited(per_second, level, id, ev, ...)                                               \
+	do {                                                                                      \
+		static struct log_site site_;                                                     \
+		if (log_permit(&site_, (ev), (per_second)))                                       \
+			log_site_fields(&site_, (level), (id), (const struct log_field[]){__VA_ARGS__}, \
+			    sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field)); \
+	} while (0)
+
+struct log_site {           /* static, of log_limited() */
+	const char *ev;     /* NULL: not in the list of sites yet */
+	struct log_site *next;
+	uint64_t used;      /* when the second began, ms << 16 | lines in it */
+	uint64_t suppressed;
+};
+bool log_permit(struct log_site *, const char *ev, unsigned per_second);
+void log_site_fields(struct log_site *, enum log_level, const char *id, const struct log_field *, size_t n);
+uint64_t log_suppressed(void);    /* lines, since the start */
+void log_suppressed_flush(void);  /* a line ev=log.suppressed for each kind that has not told its count yet */
+void log_limits_reset(void);      /* every site may write again; for tests */
+
 /* id may be NULL. */
 void log_event_fields(enum log_level, const char *id, const char *ev, const struct log_field *, size_t n);
 void log_raw(struct text line); /* a finished line, newline included (timing lines) */
 void log_set_level(enum log_level lowest);
 /* line ends in '\n'.  NULL: back to stderr. */
 void log_set_sink(void (*sink)(void *arg, struct text line), void *arg);
-/* At most one line a second for each *last (monotonic ns of the last one); true: log it now. */
-bool log_allowed(uint64_t *last_ns, uint64_t now_ns);
 
 #endif

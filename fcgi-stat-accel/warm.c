@@ -128,13 +128,8 @@ note_slow(struct warm_entry *e, const char *stage, int err)
 		return;
 	e->told = true;
 	STATS_COUNT(wm->stats, slow);
-	if (!log_allowed(&wm->logged_ns, io_now(wm->io))) {
-		wm->not_logged++;
-		return;
-	}
-	log_event(LOG_WARN, NULL, "file.slow", LF_STR("path", e->key.path), LF_STR("stage", stage),
-	    LF_U64("ms", ns / NS_PER_MS), LF_ERR("error", err), LF_U64("left-out", wm->not_logged));
-	wm->not_logged = 0;
+	log_limited(1, LOG_WARN, NULL, "file.slow", LF_STR("path", e->key.path), LF_STR("stage", stage),
+	    LF_U64("ms", ns / NS_PER_MS), LF_ERR("error", err));
 }
 
 /* ---------------------------------------------------------------- waiting */

@@ -63,8 +63,6 @@ struct warm {
 	struct list	   waiting;	/* struct warm_wait, in the order they came */
 	struct io_op	   timer;	/* for the first of them */
 	bool		   timing;
-	uint64_t	   logged_ns;	/* when a slow file was last logged, */
-	guint		   not_logged;	/* and how many were not since */
 };
 
 struct warm_key {

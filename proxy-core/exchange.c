@@ -94,9 +94,9 @@ exchange_fail(struct exchange *x, int status)
 static void
 log_failure(struct exchange *x, int status, const char *why, const char *then)
 {
-	if (x->req == NULL || !upstream_line_allowed(x->u, &x->u->failures, "exchange.failed"))
+	if (x->req == NULL)
 		return;
-	log_event(LOG_WARN, x->req->id, "exchange.failed", LF_STR("backend", exchange_backend(x)),
+	log_limited(LINES_PER_SECOND, LOG_WARN, x->req->id, "exchange.failed", LF_STR("backend", exchange_backend(x)),
 	    LF_TEXT("url", x->req->target), LF_STR("error", why), LF_I64("status", status),
 	    LF_STR("then", then));
 }

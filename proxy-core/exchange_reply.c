@@ -11,9 +11,8 @@
 void
 note_flush(struct exchange *x)
 {
-	if (x->note.n > 0 && x->req != NULL &&
-	    upstream_line_allowed(x->u, &x->u->notes, "app.stderr"))
-		log_event(LOG_WARN, x->req->id, "app.stderr",
+	if (x->note.n > 0 && x->req != NULL)
+		log_limited(LINES_PER_SECOND, LOG_WARN, x->req->id, "app.stderr",
 		    LF_STR("backend", exchange_backend(x)), LF_TEXT("url", x->req->target),
 		    LF_TEXT("line", buf_as_text(&x->note)));
 	x->note.n = 0;

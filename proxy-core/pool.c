@@ -50,10 +50,9 @@ pool_set_down(struct pool *p, int err)
 	if (!p->down)
 		meter_add(p->meter, down, 1);
 	p->down = true;
-	if (log_allowed(&p->logged_ns, now))
-		log_event(LOG_WARN, NULL, "pool.down", LF_STR("backend", p->name),
-		    LF_ERR("error", err), LF_U64("pause_ms", p->pause_ms),
-		    LF_U64("waiters", p->nwaiters));
+	log_limited(10, LOG_WARN, NULL, "pool.down", LF_STR("backend", p->name),
+	    LF_ERR("error", err), LF_U64("pause_ms", p->pause_ms),
+	    LF_U64("waiters", p->nwaiters));
 	pool_fail_waiters(p, err);
 }
 
@@ -66,7 +65,7 @@ pool_set_up(struct pool *p)
 		return;
 	p->down = false;
 	meter_add(p->meter, down, -1u);
-	log_event(LOG_INFO, NULL, "pool.up", LF_STR("backend", p->name),
+	log_limited(10, LOG_INFO, NULL, "pool.up", LF_STR("backend", p->name),
 	    LF_U64("waiters", p->nwaiters));
 }
 
@@ -104,10 +103,9 @@ pool_connect_failed(struct pool *p, int err)
 {
 	if (only_waits(err)) {
 		p->retry_at_ns = io_now(p->io) + RETRY_MS * NS_PER_MS;
-		if (log_allowed(&p->logged_ns, io_now(p->io)))
-			log_event(LOG_WARN, NULL, "pool.full", LF_STR("backend", p->name),
-			    LF_ERR("error", err), LF_U64("waiters", p->nwaiters),
-			    LF_U64("sockets", pool_sockets(p)));
+		log_limited(1, LOG_WARN, NULL, "pool.full", LF_STR("backend", p->name),
+		    LF_ERR("error", err), LF_U64("waiters", p->nwaiters),
+		    LF_U64("sockets", pool_sockets(p)));
 	} else {
 		pool_failed(p);
 		if (++p->misses >= p->naddress)
@@ -415,7 +413,7 @@ pool_mind_stalls(struct pool *p, uint64_t now)
 		return;
 	count_add(p->counters, proxy_stalls, n);
 	if (first)
-		log_event(LOG_WARN, NULL, "pool.stalled", LF_STR("backend", p->name),
+		log_limited(10, LOG_WARN, NULL, "pool.stalled", LF_STR("backend", p->name),
 		    LF_U64("unanswered", n), LF_U64("answered", proven),
 		    LF_U64("max_pool_size", p->conf.max_sockets),
 		    LF_STR("advice",

@@ -55,7 +55,6 @@ struct pool {
 	uint64_t paused_until_ns, retry_at_ns;
 	uint64_t slowest_ns;     /* longest wait for a first byte, fading */
 	bool kept_seen;
-	uint64_t logged_ns;
 };
 
 void lease_set(struct lease *, enum lease_state); /* the one place a state changes */

@@ -378,22 +378,3 @@ upstream_retry_after_s(const struct upstream *u)
 	}
 	return (least > 1000 ? (least + 999) / 1000 : 1);
 }
-
-bool
-upstream_line_allowed(struct upstream *u, struct line_budget *b, const char *ev)
-{
-	uint64_t now = io_now(u->io);
-
-	if (now - b->since_ns >= NS_PER_S) {
-		if (b->lost > 0)
-			log_event(LOG_WARN, NULL, "log.lost", LF_STR("of", ev),
-			    LF_U64("lines", b->lost));
-		*b = (struct line_budget){.since_ns = now};
-	}
-	if (b->used == LINES_PER_SECOND) {
-		b->lost++;
-		return (false);
-	}
-	b->used++;
-	return (true);
-}

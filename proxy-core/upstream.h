@@ -8,12 +8,7 @@
 #include "proxy-core/pool.h"
 #include "proxy-core/proto.h"
 
-#define LINES_PER_SECOND 100 /* of each kind in the log, from one block in one worker */
-
-struct line_budget {
-	uint64_t since_ns; /* the second that is being counted */
-	unsigned used, lost;
-};
+#define LINES_PER_SECOND 100 /* in the log: stderr lines of applications; exchanges that failed */
 
 struct upstream {
 	struct io *io;
@@ -29,7 +24,6 @@ struct upstream {
 	struct io_op tick;
 	struct io_op kick;       /* a timer cancelled at once: a call in the next round */
 	bool ticking, kicked, dying;
-	struct line_budget notes, failures; /* stderr lines; exchanges that failed */
 };
 
 /* Called by the two timers; exchange.c. */
@@ -42,7 +36,5 @@ void upstream_soon(struct upstream *, struct list *soon); /* exchange_go_on() in
 /* Index of a pool whose bit in tried is not set, or BALANCE_NONE. */
 size_t upstream_pick(struct upstream *, struct text host, struct text path, uint64_t tried);
 unsigned upstream_retry_after_s(const struct upstream *);
-/* One more line of event ev may be logged; how many were not is said in a later second. */
-bool upstream_line_allowed(struct upstream *, struct line_budget *, const char *ev);
 
 #endif

@@ -91,7 +91,7 @@ conn_refuse(struct conn *c, int status, const char *why)
 	if (c->r->head.n == 0)
 		forget_head(c->r);
 	c->close_after = true;
-	log_event(LOG_INFO, conn_id(c->r), "request.refused", LF_U64("status", status), LF_STR("why", why));
+	log_limited(10, LOG_INFO, conn_id(c->r), "request.refused", LF_U64("status", status), LF_STR("why", why));
 	reply_error(c->r, status);
 	return (&st_send);
 }

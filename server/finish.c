@@ -198,11 +198,11 @@ void
 finish_broken(struct request *r, int err)
 {
 	if (err == -ENODATA)
-		log_event(LOG_ERROR, conn_id(r), "file.shrunk", LF_TEXT("path", request_path(r)),
+		log_limited(10, LOG_ERROR, conn_id(r), "file.shrunk", LF_TEXT("path", request_path(r)),
 		    LF_STR("then", "connection cut, nothing was padded"));
 	else if (err == -ETIMEDOUT)
-		log_event(LOG_INFO, conn_id(r), "client.stalled", LF_TEXT("path", request_path(r)),
+		log_limited(10, LOG_INFO, conn_id(r), "client.stalled", LF_TEXT("path", request_path(r)),
 		    LF_STR("then", "closed after server.max-write-idle without progress"));
 	else if (!finish_is_clients(err))
-		log_event(LOG_ERROR, conn_id(r), "send.failed", LF_TEXT("path", request_path(r)), LF_ERR("error", err));
+		log_limited(10, LOG_ERROR, conn_id(r), "send.failed", LF_TEXT("path", request_path(r)), LF_ERR("error", err));
 }

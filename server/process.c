@@ -106,6 +106,7 @@ log_counters(const struct process *ps)
 			f[n++] = LF_U64(ci->name, sum);
 	}
 	log_event_fields(LOG_INFO, NULL, "counters", f, n);
+	log_suppressed_flush();
 }
 
 static void
@@ -334,6 +335,7 @@ process_run(const struct options *opt, struct config *config)
 	if (pid_path != NULL && ps.has_pidfile)
 		(void)unlink(pid_path);
 	free(pid_path);
+	log_suppressed_flush();
 	log_event(LOG_INFO, NULL, "stopped", LF_STR("how", rc == 0 ? "cleanly" : "could not start"));
 	process_close_logs(&ps);
 	tallies_free(&ps.tallies);

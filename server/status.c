@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "proxy-core/meter.h"
 #include "server/conn.h"
 #include "server/worker.h"
@@ -87,6 +88,7 @@ workers_take(struct status *s, const struct tally *first)
 		return (false);
 	for (t = first; t != NULL; t = t->next)
 		tally_add(s, t, now_ns);
+	s->sum.log_suppressed = log_suppressed();
 	for (i = 0; i < NPHASES; i++)
 		s->connections += s->phase[i];
 	s->busy = s->connections - s->phase[phase_idle];

@@ -72,8 +72,7 @@ static void
 accept_pause(struct worker *w, const char *why)
 {
 	count(&w->tally->counters, accept_pauses);
-	if (log_allowed(&w->logged_full_ns, io_now(w->io)))
-		log_event(LOG_WARN, NULL, "accept.paused", LF_STR("why", why), LF_U64("connections", w->nconns));
+	log_limited(1, LOG_WARN, NULL, "accept.paused", LF_STR("why", why), LF_U64("connections", w->nconns));
 	w->paused = true;
 	if (!w->pause_timed && w->nconns < w->conf.max_conns) {
 		w->pause_timed = true;

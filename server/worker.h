@@ -50,7 +50,6 @@ struct worker {
 	struct accepting *accepting;
 	bool draining, stopping, paused, pause_timed;
 	struct io_op pause;         /* timer that resumes accepting; in flight while pause_timed */
-	uint64_t logged_full_ns;
 	uint64_t date_s;
 	char date[32];              /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 	struct page pages[PAGES];   /* prepared error replies by status */

@@ -112,7 +112,7 @@ static enum handled
 refuse(struct request *r, int status)
 {
 	if (r->extra != NULL)
-		log_event(LOG_WARN, conn_id(r), "sendfile.failed", LF_TEXT("path", r->lookup), LF_U64("status", status),
+		log_limited(10, LOG_WARN, conn_id(r), "sendfile.failed", LF_TEXT("path", r->lookup), LF_U64("status", status),
 		    LF_STR("do", "the application named a file that is missing, no file, or out of its root"));
 	if (status == 503)
 		reply_retry(r, 1);

@@ -128,16 +128,75 @@ test_threads(void)
 	g_assert_cmpint(lines, ==, THREADS * EACH);
 }
 
-static void
-test_allowed(void)
+static unsigned
+lines_of(const char *all, const char *part)
 {
-	uint64_t last = 0, now = 5;
+	unsigned n = 0;
 
-	g_assert_true(log_allowed(&last, now));
-	g_assert_false(log_allowed(&last, now));
-	g_assert_false(log_allowed(&last, now + NS_PER_S - 1));
-	g_assert_true(log_allowed(&last, now + NS_PER_S));
-	g_assert_false(log_allowed(&last, now + NS_PER_S + 1));
+	for (; (all = strstr(all, part)) != NULL; all++)
+		n++;
+	return (n);
+}
+
+/* Whatever comes above the limit is counted, and told once: by the next line, or when that is asked for. */
+static void
+test_limited(void)
+{
+	GString *got = g_string_new("");
+	uint64_t before = log_suppressed(), end = clock_mono_ns() + 1200 * NS_PER_MS;
+	unsigned tried = 0, told = 0, lines;
+	const char *at;
+
+	log_set_sink(keep_line, got);
+	for (; clock_mono_ns() < end; tried++) { /* so a second ends while lines come */
+		log_limited(3, LOG_WARN, "c1", "storm", LF_U64("n", tried));
+		g_usleep(1000);
+	}
+	log_limited(3, LOG_WARN, NULL, "other");
+	lines = lines_of(got->str, "ev=storm");
+	g_assert_cmpuint(lines, >=, 6);
+	g_assert_cmpuint(lines, <=, 9); /* in two seconds, three if the machine is slow */
+	g_assert_cmpuint(lines_of(got->str, "ev=other\n"), ==, 1);
+	g_assert_cmpuint(log_suppressed() - before, ==, tried - lines);
+	g_assert_cmpuint(lines_of(got->str, " suppressed="), >=, 1);
+	log_suppressed_flush();
+	for (at = got->str; (at = strstr(at, " suppressed=")) != NULL; at++)
+		told += (unsigned)strtoul(at + strlen(" suppressed="), NULL, 10);
+	for (at = got->str; (at = strstr(at, "ev=log.suppressed of=storm lines=")) != NULL; at++)
+		told += (unsigned)strtoul(at + strlen("ev=log.suppressed of=storm lines="), NULL, 10);
+	g_assert_cmpuint(told, ==, tried - lines);
+	g_string_truncate(got, 0);
+	log_suppressed_flush();
+	g_assert_cmpstr(got->str, ==, "");
+	log_set_sink(NULL, NULL);
+	g_string_free(got, TRUE);
+}
+
+static void *
+storm(void *arg)
+{
+	int i;
+
+	for (i = 0; i < EACH; i++)
+		log_limited(5, LOG_INFO, NULL, "tick.limited", LF_U64("i", i));
+	return (NULL);
+}
+
+static void
+test_limited_threads(void)
+{
+	uint64_t before = log_suppressed();
+	pthread_t t[THREADS];
+	int lines = 0, i;
+
+	log_set_sink(count_line, &lines);
+	for (i = 0; i < THREADS; i++)
+		g_assert_cmpint(pthread_create(&t[i], NULL, storm, NULL), ==, 0);
+	for (i = 0; i < THREADS; i++)
+		pthread_join(t[i], NULL);
+	log_set_sink(NULL, NULL);
+	g_assert_cmpint(lines, >=, 5);
+	g_assert_cmpuint((uint64_t)lines + log_suppressed() - before, ==, THREADS * EACH);
 }
 
 /* ---------------------------------------------------------------- must, counters, lists */
@@ -209,7 +268,8 @@ main(int argc, char **argv)
 	g_test_add_func("/log/level", test_level);
 	g_test_add_func("/log/long", test_long);
 	g_test_add_func("/log/threads", test_threads);
-	g_test_add_func("/log/allowed", test_allowed);
+	g_test_add_func("/log/limited", test_limited);
+	g_test_add_func("/log/limited-threads", test_limited_threads);
 	g_test_add_func("/must", test_must);
 	g_test_add_func("/counter", test_counter);
 	g_test_add_func("/list", test_list);

@@ -70,6 +70,7 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 	logged = g_string_new(NULL);
 	log_set_sink(log_collect, NULL);
 	log_set_level(LOG_DEBUG);
+	log_limits_reset();
 	dir = g_dir_make_tmp("simworker-XXXXXX", NULL);
 	file = g_build_filename(dir, "server.conf", NULL);
 	text = g_strdup_printf("server.document-root = \"%s\"\nserver.tag = \"\"\n%s", dir, lines);
