@@ -1,4 +1,4 @@
-/* base/clock.h -- monotonic nanoseconds for differences, wall clock only for dates and logs. */
+/* base/clock.h -- nanoseconds: monotonic for differences, wall clock for dates and logs, processor time. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -23,6 +23,16 @@ clock_wall_ns(void)
 	struct timespec ts;
 
 	clock_gettime(CLOCK_REALTIME, &ts);
+	return ((uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec);
+}
+
+/* Processor time of the calling thread; a system call. */
+static inline uint64_t
+clock_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &ts);
 	return ((uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec);
 }
 

@@ -4,10 +4,15 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/clock.h"
 #include "base/match.h"
 #include "base/must.h"
 
-#define MATCH_LIMIT 100000      /* steps; a hostile pattern and subject stop within milliseconds */
+/* PCRE2's own limit is no bound in time: it is counted anew at each byte where a match may start, and JIT does not count
+ * what it does in a loop.  Measured with /x.*y.*z/ and 64 kB of "x": 25 s.  So each item of a pattern calls back (20 to
+ * 60 ns more for a usual condition), and CPU_MAX_NS is what all of them may take together. */
+#define CPU_MAX_NS (4 * NS_PER_MS)
+#define CALLS_PER_LOOK 64u      /* at the clock; between two calls lie at most a few bytes of work for each byte of subject */
 #define JIT_STACK_MIN (32 * 1024)
 #define JIT_STACK_MAX (512 * 1024)
 #define HEAP_LIMIT_KIB 1024
@@ -22,6 +27,8 @@ struct scratch {
 	pcre2_match_data *data;
 	pcre2_match_context *context;
 	pcre2_jit_stack *stack;
+	unsigned calls;                 /* of this run */
+	uint64_t look_ns, cpu_ns;       /* when to ask for the processor time; what it was at the first look */
 };
 
 static __thread struct scratch *scratch;
@@ -55,6 +62,37 @@ scratch_start(void)
 	atexit(scratch_free_last);
 }
 
+/* ---------------------------------------------------------------- the limit */
+
+/* Processor time, because a busy machine must not refuse a request; it is a system call, so it is asked only when
+ * that much time has passed on the wall. */
+static bool
+time_is_spent(struct scratch *s)
+{
+	uint64_t now = clock_mono_ns(), used;
+
+	if (s->calls == CALLS_PER_LOOK) {
+		s->cpu_ns = clock_cpu_ns();
+		s->look_ns = now + CPU_MAX_NS;
+	}
+	if (now < s->look_ns)
+		return (false);
+	used = clock_cpu_ns() - s->cpu_ns;
+	s->look_ns = now + CPU_MAX_NS - (used < CPU_MAX_NS ? used : 0);
+	return (used >= CPU_MAX_NS);
+}
+
+static int
+called_back(pcre2_callout_block *block, void *arg)
+{
+	struct scratch *s = arg;
+
+	(void)block;
+	return (++s->calls % CALLS_PER_LOOK == 0 && time_is_spent(s) ? PCRE2_ERROR_CALLOUT : 0);
+}
+
+/* ---------------------------------------------------------------- scratch */
+
 static struct scratch *
 scratch_new(void)
 {
@@ -69,9 +107,8 @@ scratch_new(void)
 		scratch_free(s);
 		return (NULL);
 	}
-	pcre2_set_match_limit(s->context, MATCH_LIMIT);
-	pcre2_set_depth_limit(s->context, MATCH_LIMIT);
 	pcre2_set_heap_limit(s->context, HEAP_LIMIT_KIB);
+	pcre2_set_callout(s->context, called_back, s);
 	s->stack = pcre2_jit_stack_create(JIT_STACK_MIN, JIT_STACK_MAX, NULL);
 	if (s->stack != NULL)           /* without it JIT code runs on 32 KiB of the thread's own stack */
 		pcre2_jit_stack_assign(s->context, NULL, s->stack);
@@ -90,8 +127,8 @@ scratch_get(void)
 	return (scratch);
 }
 
-struct match *
-match_new(const char *pattern, char *err, size_t errsize)
+static struct match *
+compile(const char *pattern, uint32_t options, char *err, size_t errsize)
 {
 	PCRE2_UCHAR msg[128];
 	struct match *m;
@@ -103,7 +140,8 @@ match_new(const char *pattern, char *err, size_t errsize)
 		snprintf(err, errsize, "out of memory");
 		return (NULL);
 	}
-	m->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED, 0, &code, &at, NULL);
+	m->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
+	    PCRE2_AUTO_CALLOUT | PCRE2_DOTALL | options, &code, &at, NULL);
 	if (m->code == NULL) {
 		pcre2_get_error_message(code, msg, sizeof(msg));
 		snprintf(err, errsize, "%s at character %zu", (char *)msg, (size_t)at);
@@ -115,6 +153,18 @@ match_new(const char *pattern, char *err, size_t errsize)
 	return (m);
 }
 
+struct match *
+match_new(const char *pattern, char *err, size_t errsize)
+{
+	return (compile(pattern, 0, err, errsize));
+}
+
+struct match *
+match_new_caseless(const char *pattern, char *err, size_t errsize)
+{
+	return (compile(pattern, PCRE2_CASELESS, err, errsize));
+}
+
 void
 match_free(struct match *m)
 {
@@ -124,7 +174,7 @@ match_free(struct match *m)
 	free(m);
 }
 
-/* Captures set, or a number below zero for "no". */
+/* Captures set, or a PCRE2 error. */
 static int
 match_exec(const struct match *m, struct text subject, struct scratch **sp)
 {
@@ -135,19 +185,26 @@ match_exec(const struct match *m, struct text subject, struct scratch **sp)
 	if (s == NULL)
 		return (PCRE2_ERROR_NOMEMORY);
 	*sp = s;
+	s->calls = 0;
 	n = pcre2_match(m->code, (PCRE2_SPTR)p, subject.n, 0, 0, s->data, s->context);
 	return (n == 0 ? MATCH_CAPTURES : n);   /* 0: it has more groups than we keep */
 }
 
-bool
+static enum match_result
+result_of(int n)
+{
+	return (n > 0 ? MATCH_YES : n == PCRE2_ERROR_NOMATCH ? MATCH_NO : MATCH_FAILED);
+}
+
+enum match_result
 match_run(const struct match *m, struct text subject)
 {
 	struct scratch *s;
 
-	return (match_exec(m, subject, &s) > 0);
+	return (result_of(match_exec(m, subject, &s)));
 }
 
-bool
+enum match_result
 match_capture(const struct match *m, struct text subject, struct text cap[MATCH_CAPTURES])
 {
 	struct scratch *s;
@@ -156,7 +213,7 @@ match_capture(const struct match *m, struct text subject, struct text cap[MATCH_
 
 	n = match_exec(m, subject, &s);
 	if (n < 0)
-		return (false);
+		return (result_of(n));
 	v = pcre2_get_ovector_pointer(s->data);
 	for (i = 0; i < MATCH_CAPTURES; i++) {
 		cap[i] = TEXT_NONE;
@@ -165,5 +222,5 @@ match_capture(const struct match *m, struct text subject, struct text cap[MATCH_
 			cap[i] = (struct text){(subject.p != NULL ? subject.p : "") + v[2 * i],
 			    v[2 * i + 1] - v[2 * i]};
 	}
-	return (true);
+	return (MATCH_YES);
 }

@@ -85,6 +85,9 @@ void conf_view_free(struct conf_view *);
 /* Valid until conf_view_free().  NULL only when derive failed, memory is short, or more than 16384 different sets of
  * conditions have been met (which takes many independent conditions and a client that tries them all). */
 const struct conf *conf_view_match(struct conf_view *, const struct conf_input *);
+/* Behind a NULL of conf_view_match(): file and line of the condition whose regular expression reached a limit, so that
+ * nobody knows whether it holds.  NULL: another reason. */
+const char *conf_view_failed(const struct conf_view *, uint32_t *line);
 
 /* The table of directives, for --manual, man pages and tests. */
 struct directive {

@@ -249,14 +249,23 @@ equal(const struct cfg_cond *cond, struct text in)
 	return (text_eq(cond->value, in));
 }
 
+static enum cfg_state
+matches(const struct cfg_cond *cond, struct text in)
+{
+	enum match_result found = match_run(cond->re, in);
+
+	if (found == MATCH_FAILED)
+		return (CFG_FAILED);
+	return ((found == MATCH_YES) == (cond->op == CFG_RE) ? CFG_TRUE : CFG_FALSE);
+}
+
 static bool
 holds(const struct cfg_cond *cond, struct text in)
 {
 	switch (cond->op) {
 	case CFG_EQ:     return (equal(cond, in));
 	case CFG_NE:     return (!equal(cond, in));
-	case CFG_RE:     return (match_run(cond->re, in));
-	case CFG_NRE:    return (!match_run(cond->re, in));
+	case CFG_RE: case CFG_NRE: break;
 	case CFG_PREFIX: return (text_starts(in, cond->value));
 	case CFG_SUFFIX: return (text_ends(in, cond->value));
 	case CFG_ELSE:   return (true);
@@ -274,5 +283,7 @@ cfg_cond_eval(const struct cfg_cond *cond, const struct conf_input *in)
 	t = (const struct text *)(const void *)((const char *)in + cond->field->at);
 	if (t->p == NULL)
 		return (CFG_UNKNOWN);
+	if (cond->re != NULL)
+		return (matches(cond, *t));
 	return (holds(cond, *t) ? CFG_TRUE : CFG_FALSE);
 }

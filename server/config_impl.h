@@ -86,7 +86,7 @@ void cfg_value_describe(const struct cfg_value *, struct buf *); /* what an erro
 /* ---------------------------------------------------------------- conditions */
 
 enum cfg_op { CFG_EQ, CFG_NE, CFG_RE, CFG_NRE, CFG_PREFIX, CFG_SUFFIX, CFG_ELSE };
-enum cfg_state { CFG_FALSE, CFG_TRUE, CFG_UNKNOWN };
+enum cfg_state { CFG_FALSE, CFG_TRUE, CFG_UNKNOWN, CFG_FAILED /* a regular expression reached a limit */ };
 
 struct cfg_net {
 	uint8_t addr[16]; /* v4 as ::ffff:a.b.c.d */

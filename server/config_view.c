@@ -22,6 +22,7 @@ struct conf_view {
 	uint64_t *bits;         /* of the request being looked at */
 	uint8_t *state;         /* enum cfg_state of each block */
 	uint8_t *taken;         /* the same for it and those before it in its else chain */
+	const struct cfg_block *failed; /* its condition could not be decided for that request; NULL: all were */
 };
 
 static __thread size_t words_now;       /* glib's callbacks have no argument for it */
@@ -101,7 +102,7 @@ block_state(struct conf_view *v, const struct cfg_block *b, const struct conf_in
 	return (v->taken[b->ndx] = cfg_cond_eval(&b->cond, in));
 }
 
-static void
+static bool
 match_all(struct conf_view *v, const struct conf_input *in)
 {
 	const struct cfg_block *b;
@@ -109,12 +110,18 @@ match_all(struct conf_view *v, const struct conf_input *in)
 
 	memset(v->bits, 0, v->words * sizeof(uint64_t));
 	v->state[0] = CFG_TRUE;
+	v->failed = NULL;
 	for (i = 1; i < v->nblocks; i++) {
 		b = g_ptr_array_index(v->cfg->blocks, i);
 		v->state[i] = block_state(v, b, in);
+		if (v->state[i] == CFG_FAILED) {
+			v->failed = b;
+			return (false);
+		}
 		if (v->state[i] == CFG_TRUE && b->settings->len > 0)
 			v->bits[i / 64] |= 1ull << i % 64;
 	}
+	return (true);
 }
 
 /* ---------------------------------------------------------------- merging */
@@ -167,10 +174,20 @@ conf_view_match(struct conf_view *v, const struct conf_input *in)
 {
 	if (v->last != NULL && v->nblocks == 1)
 		return (&v->last->conf);
-	match_all(v, in);
+	if (!match_all(v, in))
+		return (NULL);
 	if (v->last == NULL || memcmp(v->last->bits, v->bits, v->words * sizeof(uint64_t)) != 0)
 		v->last = set_get(v);
 	return (v->last != NULL ? &v->last->conf : NULL);
+}
+
+const char *
+conf_view_failed(const struct conf_view *v, uint32_t *line)
+{
+	if (v->failed == NULL)
+		return (NULL);
+	*line = v->failed->pos.line;
+	return (v->failed->pos.file);
 }
 
 /* ---------------------------------------------------------------- all values */

@@ -31,7 +31,7 @@ static const struct {
 	{"var.NAME, env.NAME, var.PID, var.CWD", "Variables, the environment, the process number, the working "
 	    "directory."},
 	{"$FIELD[\"name\"] op \"value\" { ... } else $FIELD... { ... } else { ... }", "A block for requests for which "
-	    "the condition holds. op is == != =~ !~ (regular expression), =^ (begins with) or =$ (ends with). Later "
+	    "the condition holds. op is == != =~ !~ (regular expression; \".\" is any byte), =^ (begins with) or =$ (ends with). Later "
 	    "blocks win, setting by setting."},
 	{"include \"file\", include_shell \"command\"", "Reads a file (or all that match a pattern), or what a command "
 	    "prints, as if it stood there. Paths are relative to the directory of the main file."},

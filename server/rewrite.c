@@ -108,8 +108,14 @@ rewrite_value(const struct rewrite *rw, struct text name, struct text value, str
 	struct text cap[MATCH_CAPTURES];
 	size_t i;
 
-	for (i = 0; rw != NULL && i < rw->n; i++)
-		if (text_ieq(rw->rule[i].name, name) && match_capture(rw->rule[i].match, value, cap))
-			return (expand(rw->rule[i].replacement, cap, arena));
+	for (i = 0; rw != NULL && i < rw->n; i++) {
+		if (!text_ieq(rw->rule[i].name, name))
+			continue;
+		switch (match_capture(rw->rule[i].match, value, cap)) {
+		case MATCH_YES:    return (expand(rw->rule[i].replacement, cap, arena));
+		case MATCH_FAILED: return (TEXT_NONE);
+		case MATCH_NO:     break;
+		}
+	}
 	return (value);
 }

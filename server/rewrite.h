@@ -17,7 +17,8 @@ struct rewrite;
 
 struct rewrite *rewrite_new(const struct conf_map *, char *err, size_t errsize);
 void rewrite_free(struct rewrite *); /* NULL is fine */
-/* The value to use: as given, or rewritten in the arena (.p NULL: no memory left there).  rw NULL: as given. */
+/* The value to use: as given, or rewritten in the arena (.p NULL: no memory left there, or a
+ * regular expression reached a limit, see base/match.h).  rw NULL: as given. */
 struct text rewrite_value(const struct rewrite *rw, struct text name, struct text value, struct arena *);
 
 #endif
