@@ -2,6 +2,9 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <string.h>
+
+#include "base/client_addr.h"
 
 /* Its answer is due, or nobody wants it any more. */
 static void
@@ -83,9 +86,13 @@ wait_for_file(struct conn *c, GString *request)
 static uint32_t
 client_of(const struct conn *c, char **params)
 {
-	const char *address = accel_param(params, "REMOTE_ADDR");
+	const char *written = accel_param(params, "REMOTE_ADDR");
+	struct client_addr address;
 
-	return (address != NULL ? (uint32_t)text_hash(text_of(address)) : c->id);
+	if (written == NULL)
+		return (c->id);
+	address = client_addr_written(written);
+	return (address.host != 0 ? client_addr_key(address) : (uint32_t)text_hash(text_of(written)));
 }
 
 /* In all->out, or *waits is set.  False: the connection cannot go on. */

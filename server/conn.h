@@ -29,7 +29,7 @@ bool conn_keeps_alive(const struct request *);
 const char *conn_id(const struct request *); /* "c17.3"; valid until the next call in this thread */
 struct text conn_remote(const struct request *, char buf[64]);
 uint16_t conn_remote_port(const struct request *);
-uint32_t conn_client(const struct request *); /* whose turn it takes where requests wait for a disk */
+uint32_t conn_client(const struct request *); /* whose turn it takes where requests wait: client_addr_key() of its peer */
 struct text conn_listener(const struct request *); /* "127.0.0.1:8080" */
 void conn_show(const struct request *); /* count it as what it is doing now; it counts itself only when it waits */
 

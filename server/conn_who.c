@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <stdio.h>
 
+#include "base/client_addr.h"
 #include "server/conn_impl.h"
 
 const char *
@@ -29,22 +30,11 @@ conn_remote(const struct request *r, char buf[64])
 }
 
 /* By address, so that many connections of one client share its turn; behind a proxy, or on a unix socket, all of them do,
- * and those who wait are served in the order they came.  Of IPv6 the network counts, which is what a client is given. */
+ * and those who wait are served in the order they came. */
 uint32_t
 conn_client(const struct request *r)
 {
-	const union io_addr *a = &r->conn->peer;
-	uint32_t part[2];
-
-	if (a->family == AF_INET)
-		return (a->in.sin_addr.s_addr * 0x9e3779b1u >> 16);
-	if (a->family != AF_INET6)
-		return (0);
-	if (IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr))
-		memcpy(part, &a->in6.sin6_addr.s6_addr[8], sizeof(part));
-	else
-		memcpy(part, &a->in6.sin6_addr, sizeof(part));
-	return ((part[0] ^ part[1]) * 0x9e3779b1u >> 16);
+	return (client_addr_key(client_addr_of(&r->conn->peer.sa)));
 }
 
 uint16_t
