@@ -63,10 +63,13 @@ start_more(struct io_async *a)
 int
 io_async_push(struct io_async *a, struct io_job *j)
 {
+	struct io_job *displaced;
 	int err;
 
 	j->async = a;
-	err = queue_push(&a->queue, j);
+	err = queue_push(&a->queue, j, &displaced);
+	if (displaced != NULL)
+		io_job_finish(displaced);
 	if (err == 0)
 		start_more(a);
 	return (err);
@@ -96,16 +99,26 @@ io_async_done(struct io_async *a, struct io_job *j, int64_t res)
 void
 io_async_move(struct io_async *a, struct io_job *j)
 {
+	struct io_job *displaced;
 	int err;
 
 	queue_ran(&a->queue, j);
-	err = queue_push(&a->queue, j);
+	err = queue_push(&a->queue, j, &displaced);
+	if (displaced != NULL)
+		io_job_finish(displaced);
 	if (err != 0) {
 		j->res = err;
 		j->end = clock_mono_ns();
 		io_job_finish(j);
 	}
 	start_more(a);
+}
+
+void
+io_async_joined(struct io_async *a, struct io_job *j, uint32_t client)
+{
+	if (j->waits)
+		queue_join(&a->queue, j, client);
 }
 
 bool

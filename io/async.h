@@ -43,6 +43,7 @@ void io_async_start(struct io_async *, struct io_op *, struct io_job *);
 void io_async_done(struct io_async *, struct io_job *, int64_t res);
 /* It turned out to need another device (j->dev is new): waits there, starts again. */
 void io_async_move(struct io_async *, struct io_job *);
+void io_async_joined(struct io_async *, struct io_job *, uint32_t client); /* as io_job_joined() */
 bool io_async_pull(struct io_async *, struct io_job *); /* as io_job_pull() */
 
 #endif

@@ -70,14 +70,14 @@ lane_unlock(struct pool_lane *ln)
 /* It found that it belongs to another device: into that one's line.  False: it has its result.  Nobody is woken: this thread
  * takes the next job in a moment. */
 static bool
-job_moves(struct pool_lane *ln, struct io_job *j)
+job_moves(struct pool_lane *ln, struct io_job *j, struct io_job **displaced)
 {
 	int err;
 
 	if (!j->moves)
 		return (false);
 	j->moves = false;
-	err = queue_push(&ln->queue, j);
+	err = queue_push(&ln->queue, j, displaced);
 	if (err != 0)
 		j->res = err;
 	return (err == 0);
@@ -97,6 +97,8 @@ static void
 job_run(struct pool_lane *ln, struct io_job *j)
 {
 	struct io_pools *ps = ln->pools;
+	struct io_job *displaced = NULL;
+	bool moves;
 
 	ln->jobs++;
 	lane_unlock(ln);		/* there may be a next one */
@@ -104,10 +106,14 @@ job_run(struct pool_lane *ln, struct io_job *j)
 	j->end = clock_mono_ns();
 	pthread_mutex_lock(&ps->lock);
 	queue_ran(&ln->queue, j);
-	if (job_moves(ln, j))
+	moves = job_moves(ln, j, &displaced);
+	if (moves && displaced == NULL)
 		return;
 	pthread_mutex_unlock(&ps->lock);
-	job_put(j);
+	if (!moves)
+		job_put(j);
+	if (displaced != NULL)
+		job_put(displaced);
 	pthread_mutex_lock(&ps->lock);
 }
 
@@ -371,6 +377,7 @@ static int
 push(struct io *io, struct io_job *j, enum io_lane lane, bool only_idle)
 {
 	struct io_pools *ps = io->pools;
+	struct io_job *displaced = NULL;
 	struct pool_lane *ln;
 	int err;
 
@@ -387,8 +394,10 @@ push(struct io *io, struct io_job *j, enum io_lane lane, bool only_idle)
 		return (0);
 	}
 	pthread_mutex_lock(&ps->lock);
-	err = only_idle && !lane_idle(ln) ? -EAGAIN : queue_push(&ln->queue, j);
+	err = only_idle && !lane_idle(ln) ? -EAGAIN : queue_push(&ln->queue, j, &displaced);
 	lane_unlock(ln);
+	if (displaced != NULL)
+		job_put(displaced);
 	if (err != 0 && j->finish != NULL)
 		io_port_unref(j->port);
 	return (err);
@@ -430,6 +439,15 @@ io_job_pull(struct io_pools *ps, struct io_job *j)
 	if (mine)
 		io_port_unref(j->port);
 	return (mine);
+}
+
+void
+io_job_joined(struct io_pools *ps, struct io_job *j, uint32_t client)
+{
+	pthread_mutex_lock(&ps->lock);
+	if (j->waits)
+		queue_join(&ps->lane[j->lane].queue, j, client);
+	pthread_mutex_unlock(&ps->lock);
 }
 
 /* ---------------------------------------------------------------- for those who watch */

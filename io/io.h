@@ -145,6 +145,8 @@ void io_free(struct io *); /* nothing may be in flight but jobs whose ops have e
 void io_submit(struct io *, struct io_op *);
 void io_cancel(struct io *, struct io_op *); /* a wish: done() still comes */
 void io_withdraw(struct io *, struct io_op *); /* the same, unless somebody is at it already: it waits for its turn */
+/* One more client waits for the result: while it is queued, the op takes its turn with the one of the two that has fewer. */
+void io_join(struct io *, struct io_op *, uint32_t client);
 /* How far an op in flight is, for logs; takes a lock. */
 enum io_phase { IO_WAITS, IO_RUNS, IO_READS }; /* for a thread; in one; that OPEN has the file and reads its first bytes */
 enum io_phase io_phase(struct io *, const struct io_op *);

@@ -12,6 +12,7 @@
 #define IO_JOB_H
 
 #include <linux/openat2.h>
+#include "base/rows.h"
 #include "io/blocking.h"
 #include "io/io.h"
 
@@ -36,14 +37,14 @@ struct io_job {
 	char *buf;            /* a window of the loop's */
 	/* its place in a queue */
 	uint64_t dev;         /* st_dev: whose disk it needs */
-	uint32_t client;
 	bool moves;           /* run() found that it needs another device: dev is new, run() again */
 	bool waits;           /* in the queue; under its lock */
+	bool displaced;       /* it lost its place to a job of a client that has fewer */
 	enum io_lane lane;
 	struct io_async *async; /* the kernel does it, no thread */
 	uint8_t flying;         /* bit per request that the kernel has, of a ring's job */
 	struct io_device *device;
-	uint64_t pushed_ns;
+	struct rows_item turn;  /* of its client; since_ns: when it was pushed */
 	/* OPEN and STAT: io/open.h */
 	bool only_stat;
 	uint8_t tries;
@@ -81,6 +82,7 @@ void io_job_wait(struct io_op *, struct io_job *);             /* op waits for i
 void io_job_refused(struct io_op *, struct io_job *, int err); /* ... no longer: it ends, the job is freed */
 void io_job_finish(struct io_job *);                           /* stamps, then finish() */
 bool io_job_waits(struct io_pools *, const struct io_job *);   /* in its queue */
+void io_job_joined(struct io_pools *, struct io_job *, uint32_t client); /* queue_join() if it waits */
 bool io_job_pull(struct io_pools *, struct io_job *);          /* true: it was still waiting and is yours again */
 
 struct io_port *io_port_new(struct io *, int wakefd);

@@ -153,7 +153,7 @@ io_job_init(struct io_job *j, struct io *io, struct io_op *op)
 	list_init(&j->link);
 	j->port = io->port;
 	j->op = op;
-	j->client = op != NULL ? op->client : 0;
+	j->turn.client = op != NULL ? op->client : 0;
 	j->fd = -1;
 }
 
@@ -191,6 +191,8 @@ io_job_finish(struct io_job *j)
 	struct io_op *op = j->op;
 
 	if (op != NULL) {
+		if (j->displaced)
+			count(op->io->counters, queue_displaced);
 		op->job = NULL;
 		op->threaded = 1;
 		stamp(&op->at, j);
@@ -253,6 +255,19 @@ io_phase(struct io *io, const struct io_op *op)
 	if (io_job_waits(io->pools, j))
 		return (IO_WAITS);
 	return (__atomic_load_n(&j->opened, __ATOMIC_RELAXED) != 0 ? IO_READS : IO_RUNS);
+}
+
+void
+io_join(struct io *io, struct io_op *op, uint32_t client)
+{
+	struct io_job *j = op->job;
+
+	if (op->state != OP_JOB)
+		return;
+	if (j->async != NULL)
+		io_async_joined(j->async, j, client);
+	else
+		io_job_joined(io->pools, j, client);
 }
 
 /* True: it was waiting for its turn, and is put away now. */

@@ -6,7 +6,6 @@
 #include "base/must.h"
 #include "io/queue.h"
 
-#define ROWS 64u
 #define DEVICES_KEPT 64u
 
 struct io_device {
@@ -14,10 +13,8 @@ struct io_device {
 	struct list turn;    /* linked while it has a job that may run */
 	struct list running; /* jobs, oldest first */
 	uint64_t dev, refused;
-	unsigned nrunning, waiting;
-	unsigned next_row;
-	uint64_t filled; /* bit per row */
-	struct list row[ROWS];
+	unsigned nrunning;
+	struct rows rows;
 };
 
 void
@@ -34,6 +31,13 @@ queue_init(struct io_queue *q, unsigned per_device, unsigned total, unsigned max
 	list_init(&q->turn);
 }
 
+static void
+device_free(struct io_device *d)
+{
+	rows_fini(&d->rows);
+	free(d);
+}
+
 void
 queue_fini(struct io_queue *q)
 {
@@ -41,7 +45,7 @@ queue_fini(struct io_queue *q)
 
 	must(q->waiting == 0 && q->running == 0);
 	while ((l = list_pop(&q->devices)) != NULL)
-		free(list_entry(l, struct io_device, link));
+		device_free(list_entry(l, struct io_device, link));
 }
 
 /* Automounts and snapshots come and go: one that has nothing to do makes room. */
@@ -53,10 +57,10 @@ device_forget_one(struct io_queue *q)
 
 	for (l = q->devices.next; l != &q->devices; l = l->next) {
 		d = list_entry(l, struct io_device, link);
-		if (d->waiting != 0 || d->nrunning != 0)
+		if (d->rows.waiting != 0 || d->nrunning != 0)
 			continue;
 		list_del(&d->link);
-		free(d);
+		device_free(d);
 		q->ndevices--;
 		return;
 	}
@@ -66,18 +70,17 @@ static struct io_device *
 device_new(struct io_queue *q, uint64_t dev)
 {
 	struct io_device *d = calloc(1, sizeof(*d));
-	unsigned i;
 
-	if (d == NULL)
+	if (d == NULL || rows_init(&d->rows) != 0) {
+		free(d);
 		return (NULL);
+	}
 	if (q->ndevices >= DEVICES_KEPT)
 		device_forget_one(q);
 	q->ndevices++;
 	d->dev = dev;
 	list_init(&d->turn);
 	list_init(&d->running);
-	for (i = 0; i < ROWS; i++)
-		list_init(&d->row[i]);
 	list_add_tail(&q->devices, &d->link);
 	return (d);
 }
@@ -97,12 +100,18 @@ device_get(struct io_queue *q, uint64_t dev)
 static void
 device_turn(struct io_queue *q, struct io_device *d)
 {
-	bool may = d->waiting != 0 && d->nrunning < q->per_device;
+	bool may = d->rows.waiting != 0 && d->nrunning < q->per_device;
 
 	if (may && !list_linked(&d->turn))
 		list_add_tail(&q->turn, &d->turn);
 	else if (!may)
 		list_del(&d->turn);
+}
+
+static struct io_job *
+job_of(struct rows_item *i)
+{
+	return (i != NULL ? container_of(i, struct io_job, turn) : NULL);
 }
 
 /* Every place is taken, also the one taken last, and for longer than anybody would wait.  (A single file that hangs
@@ -115,60 +124,56 @@ device_stuck(const struct io_queue *q, const struct io_device *d, uint64_t now)
 	return (now > list_entry(d->running.prev, struct io_job, link)->start + q->stuck_ms * NS_PER_MS);
 }
 
+/* Makes room for a job of the client, if there is any to be made; *displaced lost its place. */
 static bool
-device_refuses(const struct io_queue *q, struct io_device *d, uint64_t now)
+device_has_room(struct io_queue *q, struct io_device *d, uint32_t client, struct io_job **displaced)
 {
-	if (d->waiting < q->max_waiting && !device_stuck(q, d, now))
+	struct io_job *j;
+
+	if (d->rows.waited_for < q->max_waiting)
+		return (true);
+	d->refused++; /* one of the two */
+	j = job_of(rows_victim(&d->rows, client));
+	if (j == NULL)
 		return (false);
-	d->refused++;
+	queue_pull(q, j);
+	j->res = -EAGAIN;
+	j->displaced = true;
+	*displaced = j;
 	return (true);
 }
 
 int
-queue_push(struct io_queue *q, struct io_job *j)
+queue_push(struct io_queue *q, struct io_job *j, struct io_job **displaced)
 {
 	struct io_device *d = device_get(q, j->dev);
-	unsigned row = j->client % ROWS;
 	uint64_t now = clock_mono_ns();
 
+	*displaced = NULL;
 	if (d == NULL)
 		return (-ENOMEM);
-	if (j->finish != NULL && device_refuses(q, d, now))
+	if (j->finish != NULL && device_stuck(q, d, now)) {
+		d->refused++;
 		return (-EAGAIN);
+	}
+	if (j->finish != NULL && !device_has_room(q, d, j->turn.client, displaced))
+		return (-EAGAIN);
+	j->turn.since_ns = now;
+	j->turn.put_away = j->finish == NULL;
+	if (rows_push(&d->rows, &j->turn, false) != 0)
+		return (-ENOMEM);
 	j->device = d;
 	j->waits = true;
-	j->pushed_ns = now;
-	list_add_tail(&d->row[row], &j->link);
-	d->filled |= 1ull << row;
-	d->waiting++;
 	q->waiting++;
 	device_turn(q, d);
 	return (0);
 }
 
-static void
-leave_row(struct io_queue *q, struct io_job *j)
+void
+queue_join(struct io_queue *q, struct io_job *j, uint32_t client)
 {
-	struct io_device *d = j->device;
-	unsigned row = j->client % ROWS;
-
-	list_del(&j->link);
-	if (list_empty(&d->row[row]))
-		d->filled &= ~(1ull << row);
-	j->waits = false;
-	d->waiting--;
-	q->waiting--;
-}
-
-/* The oldest job of the row whose turn it is. */
-static struct io_job *
-device_next(struct io_device *d)
-{
-	uint64_t from = d->filled & (~0ull << d->next_row);
-	unsigned row = (unsigned)__builtin_ctzll(from != 0 ? from : d->filled);
-
-	d->next_row = (row + 1) % ROWS;
-	return (list_entry(d->row[row].next, struct io_job, link));
+	must(j->waits);
+	rows_move(&j->device->rows, &j->turn, client);
 }
 
 /* The last places are for devices that have none, one for each: however many others hang, whoever is well goes on. */
@@ -200,8 +205,10 @@ queue_take(struct io_queue *q)
 
 	if (d == NULL)
 		return (NULL);
-	j = device_next(d);
-	leave_row(q, j);
+	j = job_of(rows_next(&d->rows));
+	rows_take(&d->rows, &j->turn);
+	j->waits = false;
+	q->waiting--;
 	j->start = clock_mono_ns();
 	list_add_tail(&d->running, &j->link);
 	d->nrunning++;
@@ -217,6 +224,7 @@ queue_ran(struct io_queue *q, struct io_job *j)
 	struct io_device *d = j->device;
 
 	list_del(&j->link);
+	rows_ran(&d->rows, &j->turn);
 	d->nrunning--;
 	q->running--;
 	device_turn(q, d);
@@ -226,7 +234,9 @@ void
 queue_pull(struct io_queue *q, struct io_job *j)
 {
 	must(j->waits);
-	leave_row(q, j);
+	rows_pull(&j->device->rows, &j->turn);
+	j->waits = false;
+	q->waiting--;
 	device_turn(q, j->device);
 }
 
@@ -239,9 +249,9 @@ queue_pop_any(struct io_queue *q)
 
 	for (l = q->devices.next; l != &q->devices; l = l->next) {
 		d = list_entry(l, struct io_device, link);
-		if (d->filled == 0)
+		j = job_of(rows_next(&d->rows));
+		if (j == NULL)
 			continue;
-		j = device_next(d);
 		queue_pull(q, j);
 		return (j);
 	}
@@ -251,24 +261,14 @@ queue_pop_any(struct io_queue *q)
 /* ---- for those who look */
 
 static uint64_t
-older(uint64_t a, const struct list *jobs)
-{
-	const struct io_job *j = list_entry(jobs->next, struct io_job, link);
-
-	if (list_empty(jobs))
-		return (a);
-	return (a == 0 || j->pushed_ns < a ? j->pushed_ns : a);
-}
-
-static uint64_t
 device_oldest(const struct io_device *d)
 {
-	uint64_t ns = older(0, &d->running);
-	unsigned i;
+	const struct io_job *runs = list_entry(d->running.next, struct io_job, link);
+	const struct rows_item *waits = rows_oldest(&d->rows);
 
-	for (i = 0; i < ROWS; i++)
-		ns = older(ns, &d->row[i]);
-	return (ns);
+	if (waits == NULL)
+		return (list_empty(&d->running) ? 0 : runs->turn.since_ns);
+	return (list_empty(&d->running) || waits->since_ns < runs->turn.since_ns ? waits->since_ns : runs->turn.since_ns);
 }
 
 uint64_t
@@ -316,7 +316,7 @@ queue_devices(const struct io_queue *q, struct io_device_stats *v, size_t n, siz
 		oldest = device_oldest(d);
 		oldest = oldest != 0 ? now - oldest : 0;
 		s->busy += d->nrunning;
-		s->queued += d->waiting;
+		s->queued += d->rows.waiting;
 		s->refused += d->refused;
 		s->stuck = s->stuck || device_stuck(q, d, now);
 		s->oldest_ns = oldest > s->oldest_ns ? oldest : s->oldest_ns;

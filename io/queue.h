@@ -1,15 +1,16 @@
 /* io/queue.h -- inside io/ only: which of the waiting jobs goes next.
  *
- *   job --> device (st_dev) --> row (one of 64, by client) --> oldest first
+ *   job --> device (st_dev) --> row of its client (base/rows.h) --> oldest first
  *
  *   queue_push(): waits      queue_take(): runs, its device has a place less      queue_ran(): gives it back
  *
- * Devices take turns, and so do the rows of a device (stochastic fair queueing): a disk that hangs holds up
- * its own jobs only, and a client with a thousand connections gets no more than its row's share.
+ * Devices take turns, and so do the clients of a device: a disk that hangs holds up its own jobs only, and a client with a
+ * thousand connections gets no more than its share.
  *
  * Bounds   per_device jobs of a device run at a time, total of all devices, of which the last few are kept for devices of
- *          which nothing runs; max_waiting wait for a device.  Once all
- *          places of a device are taken and each job has run there for stuck_ms, nobody waits for it any more.
+ *          which nothing runs; max_waiting wait for a device.  One more displaces the newest job of the longest row, or is
+ *          refused if its own row would be as long.  Once all places of a device are taken and each job has run there for
+ *          stuck_ms, nobody waits for it any more.
  * Owner    a job is the queue's from push until take; the caller has it while it runs.
  * Thread   none of its own: the caller locks, or has it to itself.
  */
@@ -49,8 +50,11 @@ queue_places(unsigned per_device, unsigned jobs, unsigned most, unsigned *each, 
 void queue_fini(struct io_queue *); /* nothing waits or runs in it */
 
 /* 0; -EAGAIN: max_waiting wait for j->dev already, or it is stuck (a job nobody waits for is never refused: it
- * gives something back); -ENOMEM.  The job is still yours then. */
-int queue_push(struct io_queue *, struct io_job *);
+ * gives something back); -ENOMEM.  The job is still yours then.  *displaced: NULL, or a job that waited and is yours now, to end
+ * with its res, -EAGAIN; also when the push fails. */
+int queue_push(struct io_queue *, struct io_job *, struct io_job **displaced);
+/* It waits, and this client wants it, too: goes to the row of the two that is shorter. */
+void queue_join(struct io_queue *, struct io_job *, uint32_t client);
 struct io_job *queue_take(struct io_queue *);            /* NULL: none may run now */
 bool queue_ready(const struct io_queue *);               /* whether one may */
 void queue_ran(struct io_queue *, struct io_job *);      /* after take */

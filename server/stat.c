@@ -35,8 +35,12 @@ lookup_ready(struct stat_cache *sc, struct stat_entry *e, struct stat_wait *w)
 		return (NULL);
 	count(sc->counters, stat_joins);
 	entry_add_waiter(e, w);
-	if (!e->rechecking)
+	if (e->rechecking) {
+		io_join(sc->io, &e->op, w->client);
+	} else {
+		e->client = w->client;
 		entry_recheck(e, false);
+	}
 	return (NULL);
 }
 
@@ -53,6 +57,7 @@ stat_lookup(struct stat_cache *sc, const struct stat_scope *scope, struct text p
 	if (e != NULL) {
 		count(sc->counters, stat_joins);
 		entry_add_waiter(e, w);
+		io_join(sc->io, &e->op, w->client);
 		return (NULL);
 	}
 	e = entry_new(sc, scope, path, hash);

@@ -101,11 +101,12 @@ send_kept(struct io *io, struct io_op *op)
 		linux_drop(io, r->la, op->sock);
 }
 
-/* None to be had, or none behind it: as io_submit() and pread() call that. */
+/* None to be had, or none behind it: as io_submit() and pread() call that.  (-EAGAIN without any: the read lost its place in
+ * the queue.) */
 static bool
 no_memory(const struct read_job *r, int64_t res)
 {
-	return (r->shm == NULL || res == -ENOMEM || res == -ENOSPC || res == -EFAULT);
+	return ((r->shm == NULL && res != -EAGAIN) || res == -ENOMEM || res == -ENOSPC || res == -EFAULT);
 }
 
 /* Nothing was read, or nobody wants it. */

@@ -171,7 +171,7 @@ fill_start(struct read_job *r)
 	io_job_init(&f->job, r->la->io, NULL);
 	f->job.run = fill_run;
 	f->job.dev = r->job.dev;
-	f->job.client = r->job.client;
+	f->job.turn.client = r->job.turn.client;
 	f->read = r;
 	r->no_direct = r->job.file->no_direct;
 	r->why = R_NONE;

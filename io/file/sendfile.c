@@ -151,7 +151,7 @@ read_window_ahead(struct io *io, const struct io_op *op, uint64_t off, uint64_t 
 	j = warm_job(io, f, off, len);
 	if (j == NULL)
 		return;
-	j->client = op->client;
+	j->turn.client = op->client;
 	*place = j; /* before it is pushed: a ring that takes nothing ends it at once, and it leaves its place then */
 	if (bring_in(io, j, push) != 0) {
 		*place = NULL;
@@ -206,7 +206,7 @@ warm_first(struct io *io, struct io_op *op, io_push_fn *push)
 		io_complete(op, -ENOMEM);
 		return;
 	}
-	j->client = op->client;
+	j->turn.client = op->client;
 	j->op = op;
 	io_count_read(io, true);
 	io_job_wait(op, j);

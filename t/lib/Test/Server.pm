@@ -342,15 +342,17 @@ package Test::Server::Conn;
 use strict;
 use warnings;
 use IO::Socket::INET ();
-use Socket qw(INADDR_LOOPBACK IPPROTO_TCP MSG_NOSIGNAL SOL_SOCKET SO_RCVBUF SO_LINGER TCP_NODELAY pack_sockaddr_in);
+use Socket qw(inet_aton INADDR_LOOPBACK IPPROTO_TCP MSG_NOSIGNAL SOL_SOCKET SO_RCVBUF SO_LINGER TCP_NODELAY pack_sockaddr_in);
 use Time::HiRes qw(time);
 
-# rcvbuf: a small receive buffer, so that a client that does not read stops the server soon.
+# rcvbuf: a small receive buffer, so that a client that does not read stops the server soon.  from: the client's address,
+# any of 127.0.0.0/8.
 sub new {
 	my ($class, $port, %opt) = @_;
 	my $sock = IO::Socket::INET->new(Proto => 'tcp') or die "socket: $!";
 	setsockopt $sock, SOL_SOCKET, SO_RCVBUF, $opt{rcvbuf} or die "SO_RCVBUF: $!" if $opt{rcvbuf};
 	setsockopt $sock, IPPROTO_TCP, TCP_NODELAY, 1 or die "TCP_NODELAY: $!";
+	bind $sock, pack_sockaddr_in(0, inet_aton($opt{from})) or die "bind $opt{from}: $!" if $opt{from};
 	CORE::connect($sock, pack_sockaddr_in($port, INADDR_LOOPBACK)) or die "connect: $!";
 	$sock->blocking(0);
 	return bless { sock => $sock, in => '', eof => 0 }, $class;

@@ -1,10 +1,9 @@
 /* t/unit/io/queue.c -- which job goes next: devices in turn, clients in turn, limits kept. */
 #include <errno.h>
 #include <poll.h>
-#include "io/queue.h"
 #include "t/unit/io/io_test.h"
+#include "t/unit/io/queue_test.h"
 
-static struct io_queue q;
 static unsigned counted;
 static uint64_t moved_to;
 
@@ -44,41 +43,12 @@ move_run(struct io_job *j)
 	j->moves = true;
 }
 
-static void
-never(struct io_job *j)
-{
-	g_assert_not_reached();
-}
-
-static struct io_job *
-push(uint64_t dev, uint32_t client, int64_t name)
-{
-	struct io_job *j = g_new0(struct io_job, 1);
-
-	j->dev = dev;
-	j->client = client;
-	j->res = name;
-	j->finish = never;
-	list_init(&j->link);
-	if (queue_push(&q, j) == 0)
-		return (j);
-	g_free(j);
-	return (NULL);
-}
-
 static int64_t
 take(void)
 {
 	struct io_job *j = queue_take(&q);
 
 	return (j != NULL ? j->res : 0);
-}
-
-static void
-ran(struct io_job *j)
-{
-	queue_ran(&q, j);
-	g_free(j);
 }
 
 /* One client's hundred jobs are not before the other's first. */
@@ -93,7 +63,7 @@ clients_take_turns(void)
 		j[i] = push(1, 7, 70 + i);
 	j[4] = push(1, 3, 30);
 	j[5] = push(1, 9, 90);
-	static const int64_t want[] = {30, 70, 90, 71, 72, 73};
+	static const int64_t want[] = {70, 30, 90, 71, 72, 73};
 	for (i = 0; i < 6; i++) {
 		running[i] = queue_take(&q);
 		g_assert_cmpint(running[i]->res, ==, want[i]);
@@ -142,7 +112,7 @@ bounds_are_per_device(void)
 	g_assert_null(push(1, 0, 3));
 	c = push(2, 0, 4);
 	list_init(&close.link);
-	g_assert_cmpint(queue_push(&q, &close), ==, 0); /* nobody waits for it: never refused */
+	g_assert_cmpint(queue_push(&q, &close, &displaced), ==, 0); /* nobody waits for it: never refused */
 	g_assert_cmpuint(q.waiting, ==, 4);
 	g_assert_cmpint(take(), ==, 1);
 	g_assert_cmpint(take(), ==, 4);
