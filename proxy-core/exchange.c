@@ -12,7 +12,7 @@
 static void
 exchange_destroy(struct exchange *x)
 {
-	must(x->lease == NULL && !list_linked(&x->wait.link));
+	must(x->lease == NULL && !x->wait.waits);
 	list_del(&x->soon);
 	upstream_leave(x->u, &x->link);
 	reply_head_free(&x->head);
@@ -157,6 +157,7 @@ exchange_get(struct exchange *x)
 	x->state = x_wait;
 	x->wait.got = exchange_got;
 	x->wait.unsafe = !x->req->safe;
+	x->wait.client = x->req->client;
 	pool_get(x->pool, &x->wait);
 }
 
@@ -415,7 +416,6 @@ exchange_start(struct upstream *u, const struct proxy_request *req,
 	x->times.start = io_now(u->io);
 	list_init(&x->link);
 	list_init(&x->soon);
-	list_init(&x->wait.link);
 	buf_init(&x->body, BODY_ROOM);
 	buf_init(&x->note, NOTE_MAX);
 	reply_head_init(&x->head);

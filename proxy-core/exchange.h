@@ -26,6 +26,7 @@ struct proxy_field {
 /* The request, in no protocol's words; codecs make CGI variables or headers of it. */
 struct proxy_request {
 	const char *id;         /* "c17.3", for log lines */
+	uint32_t client;        /* who asks, for a fair turn: a key of its address; 0: unknown */
 	struct text method, target, path, query; /* target as the client sent it; path decoded and clean */
 	struct text protocol;   /* "HTTP/1.1" */
 	struct text host, scheme;

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "proxy-core/pool_impl.h"
 #include "proxy-core/proto.h"
+#include "proxy-core/waiters.h"
 
 #define RETRY_MS 20           /* after a connect that only has to wait */
 #define OUT_MAX (PROTO_REQUEST_MAX + (128u << 10)) /* a request head, and a piece of its body */
@@ -12,19 +13,6 @@
 static void pool_feed(struct pool *);
 
 /* ---------------------------------------------------------------- connecting */
-
-static void
-pool_fail_waiters(struct pool *p, int err)
-{
-	unsigned n = p->nwaiters; /* got() may queue up again: not in this round */
-	struct pool_wait *w;
-
-	while (n-- > 0 && !list_empty(&p->waiters)) {
-		w = list_entry(p->waiters.next, struct pool_wait, link);
-		pool_unget(p, w);
-		w->got(w, NULL, err);
-	}
-}
 
 static uint64_t
 pool_next_pause(const struct pool *p)
@@ -52,8 +40,8 @@ pool_set_down(struct pool *p, int err)
 	p->down = true;
 	log_limited(10, LOG_WARN, NULL, "pool.down", LF_STR("backend", p->name),
 	    LF_ERR("error", err), LF_U64("pause_ms", p->pause_ms),
-	    LF_U64("waiters", p->nwaiters));
-	pool_fail_waiters(p, err);
+	    LF_U64("waiters", pool_waiting(p)));
+	waiters_fail(p, err);
 }
 
 static void
@@ -66,7 +54,7 @@ pool_set_up(struct pool *p)
 	p->down = false;
 	meter_add(p->meter, down, -1u);
 	log_limited(10, LOG_INFO, NULL, "pool.up", LF_STR("backend", p->name),
-	    LF_U64("waiters", p->nwaiters));
+	    LF_U64("waiters", pool_waiting(p)));
 }
 
 /* The application (or this process) is full, not gone. */
@@ -85,26 +73,13 @@ only_waits(int err)
 	return (false);
 }
 
-/* More wait than may: the last ones in go first. */
-static void
-pool_shed(struct pool *p)
-{
-	struct pool_wait *w;
-
-	while (p->nwaiters > p->nconnecting && p->nwaiters - p->nconnecting > p->conf.max_waiters) {
-		w = list_entry(p->waiters.prev, struct pool_wait, link);
-		pool_unget(p, w);
-		w->got(w, NULL, -EBUSY);
-	}
-}
-
 static void
 pool_connect_failed(struct pool *p, int err)
 {
 	if (only_waits(err)) {
 		p->retry_at_ns = io_now(p->io) + RETRY_MS * NS_PER_MS;
 		log_limited(1, LOG_WARN, NULL, "pool.full", LF_STR("backend", p->name),
-		    LF_ERR("error", err), LF_U64("waiters", p->nwaiters),
+		    LF_ERR("error", err), LF_U64("waiters", pool_waiting(p)),
 		    LF_U64("sockets", pool_sockets(p)));
 	} else {
 		pool_failed(p);
@@ -221,23 +196,22 @@ lease_give(struct lease *l, struct pool_wait *w)
 	l->asked = l->heard = false;
 	l->progress_ns = l->since_ns;
 	l->out.n = l->sent = 0;
-	pool_unget(p, w);
+	waiters_take(w, l);
 	if (p->conf.debug > 0)
 		log_event(LOG_INFO, NULL, "pool.lease", LF_STR("backend", p->name),
 		    LF_U64("served", l->served), LF_U64("busy", p->nbusy), LF_U64("idle", p->nidle),
-		    LF_U64("waiters", p->nwaiters));
+		    LF_U64("waiters", pool_waiting(p)));
 	w->got(w, l, 0);
 }
 
 static bool
 pool_feed_one(struct pool *p)
 {
-	struct pool_wait *w;
+	struct pool_wait *w = waiters_next(p);
 	struct lease *l;
 
-	if (list_empty(&p->waiters))
+	if (w == NULL)
 		return (false);
-	w = list_entry(p->waiters.next, struct pool_wait, link);
 	l = pool_take_idle(p, w);
 	if (l != NULL) {
 		lease_give(l, w);
@@ -245,7 +219,7 @@ pool_feed_one(struct pool *p)
 	}
 	pool_make_room(p, w);
 	/* Not one connect for each waiter and event: those on their way count. */
-	if (p->nconnecting >= p->nwaiters || !may_connect(p, io_now(p->io)))
+	if (p->nconnecting >= pool_waiting(p) || !may_connect(p, io_now(p->io)))
 		return (false);
 	if (pool_connect(p) == 0)
 		return (true);
@@ -262,30 +236,21 @@ pool_feed(struct pool *p)
 	while (pool_feed_one(p))
 		;
 	p->feeding = false;
-	pool_shed(p);
+	waiters_shed(p, p->newest);
 }
 
 void
 pool_get(struct pool *p, struct pool_wait *w)
 {
-	w->until_ns = io_now(p->io) + p->conf.wait_ms * NS_PER_MS;
-	if (w->fresh)
-		list_add_head(&p->waiters, &w->link);
-	else
-		list_add_tail(&p->waiters, &w->link);
-	p->nwaiters++;
-	meter_add(p->meter, waiting, 1);
-	pool_feed(p);
-}
+	const struct pool_wait *before = p->newest;
 
-void
-pool_unget(struct pool *p, struct pool_wait *w)
-{
-	if (!list_linked(&w->link))
+	if (waiters_push(p, w) != 0) {
+		w->got(w, NULL, -ENOMEM);
 		return;
-	list_del(&w->link);
-	p->nwaiters--;
-	meter_add(p->meter, waiting, -1u);
+	}
+	p->newest = w;
+	pool_feed(p);
+	p->newest = before;
 }
 
 void
@@ -300,6 +265,7 @@ pool_keep(struct lease **lp)
 		return;
 	}
 	*lp = NULL;
+	waiters_served(l);
 	meter_add(p->meter, requests, 1);
 	l->served++;
 	l->user = NULL;
@@ -321,6 +287,7 @@ pool_drop(struct lease **lp)
 
 	must(l->state == lease_busy);
 	*lp = NULL;
+	waiters_served(l);
 	meter_add(p->meter, requests, 1);
 	l->user = NULL;
 	lease_close(l);
@@ -339,32 +306,6 @@ pool_close_idle(struct pool *p, uint64_t since_before)
 		l = list_entry(i, struct lease, link);
 		if (l->since_ns <= since_before)
 			lease_close(l);
-	}
-}
-
-/* One that has waited too long, or NULL.  All wait equally long, so it is among the first. */
-static struct pool_wait *
-pool_late(const struct pool *p, uint64_t now)
-{
-	struct pool_wait *w;
-	struct list *i;
-
-	for (i = p->waiters.next; i != &p->waiters; i = i->next) {
-		w = list_entry(i, struct pool_wait, link);
-		if (now >= w->until_ns)
-			return (w);
-	}
-	return (NULL);
-}
-
-static void
-pool_expire(struct pool *p, uint64_t now)
-{
-	struct pool_wait *w;
-
-	while ((w = pool_late(p, now)) != NULL) {
-		pool_unget(p, w);
-		w->got(w, NULL, -ETIME);
 	}
 }
 
@@ -426,7 +367,7 @@ pool_mind_stalls(struct pool *p, uint64_t now)
 void
 pool_tick(struct pool *p, uint64_t now)
 {
-	pool_expire(p, now);
+	waiters_expire(p, now);
 	pool_mind_stalls(p, now);
 	if (app_crowded(p->app, now))
 		pool_close_idle(p, now);
@@ -444,7 +385,6 @@ pool_init_lists(struct pool *p)
 	list_init(&p->idle);
 	list_init(&p->busy);
 	list_init(&p->closing);
-	list_init(&p->waiters);
 }
 
 struct pool *
@@ -467,7 +407,7 @@ pool_new(struct io *io, struct counters *counters, const char *name, const struc
 	p->address = calloc(n, sizeof(*a));
 	p->app = app_get(name);
 	p->meter = meter_get(conf->number, name);
-	if (p->name == NULL || p->address == NULL || p->app == NULL || p->meter == NULL) {
+	if (rows_init(&p->waiters) != 0 || p->name == NULL || p->address == NULL || p->app == NULL || p->meter == NULL) {
 		pool_free(p);
 		return (NULL);
 	}
@@ -480,7 +420,8 @@ pool_free(struct pool *p)
 {
 	if (p == NULL)
 		return;
-	must(pool_sockets(p) == 0 && p->nwaiters == 0);
+	must(pool_sockets(p) == 0 && pool_waiting(p) == 0);
+	rows_fini(&p->waiters);
 	app_put(&p->app);
 	if (p->down)
 		meter_add(p->meter, down, -1u);
@@ -497,7 +438,7 @@ pool_close(struct pool *p)
 
 	p->closed = true;
 	pool_close_idle(p, UINT64_MAX);
-	if (p->nwaiters > 0)
+	if (pool_waiting(p) > 0)
 		return;
 	list_foreach_safe (i, next, &p->connecting)
 		lease_close(list_entry(i, struct lease, link));
@@ -518,7 +459,7 @@ pool_name(const struct pool *p)
 bool
 pool_active(const struct pool *p)
 {
-	return (pool_open(p) + p->nwaiters > 0);
+	return (pool_open(p) + pool_waiting(p) > 0);
 }
 
 unsigned
@@ -530,13 +471,13 @@ pool_sockets(const struct pool *p)
 unsigned
 pool_load(const struct pool *p)
 {
-	return (p->nbusy + p->nwaiters);
+	return (p->nbusy + pool_waiting(p));
 }
 
 bool
 pool_room(const struct pool *p, uint64_t now)
 {
-	return (p->nidle > p->nwaiters || (p->nwaiters <= p->nconnecting && may_connect(p, now)));
+	return (p->nidle > pool_waiting(p) || (pool_waiting(p) <= p->nconnecting && may_connect(p, now)));
 }
 
 unsigned

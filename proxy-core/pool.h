@@ -1,10 +1,10 @@
 /* proxy-core/pool.h -- the sockets to one application, and who waits for one.
  *
- *              pool_get()                         pool_keep()
- *   waiter -> [first come, first served] -> lease -----------> idle --> the next waiter
- *                                             | pool_drop()     | a byte or the end came: closed
- *                                             v                 v
- *                                           closed            closed
+ *              pool_get()                                pool_keep()
+ *   waiter -> [waiters.h: by client, in turn] -> lease -----------> idle --> the next waiter
+ *                                                    | pool_drop()     | a byte or the end came: closed
+ *                                                    v                 v
+ *                                                  closed            closed
  *
  * Sockets are opened when somebody needs them, never ahead: libfcgi gives a fresh one two seconds,
  * then hangs up.  A backend that cannot be reached is paused (disable_ms, doubling up to a minute),
@@ -28,6 +28,7 @@
 #include "base/buf.h"
 #include "base/counter.h"
 #include "base/list.h"
+#include "base/rows.h"
 #include "io/io.h"
 #include "proxy-core/address.h"
 
@@ -50,14 +51,16 @@ struct pool_conf {
 };
 
 struct pool_wait {
-	/* lease, or NULL with -EBUSY (queue full), -ETIME (waited too long), or why the backend
+	/* lease, or NULL with -EBUSY (queue full, or others need its place), -ETIME (waited too long), or why the backend
 	 * cannot be reached. */
 	void (*got)(struct pool_wait *, struct lease *, int err);
-	bool fresh;  /* no kept socket, the last one was stale; goes to the front */
+	uint32_t client; /* whose turn it is: its key; 0: nobody's */
+	bool fresh;  /* no kept socket, the last one was stale; goes before the others of its client */
 	bool unsafe; /* cannot be repeated: look at a kept socket twice before using it */
 	/* the pool's */
-	struct list link;
+	struct rows_item turn;
 	uint64_t until_ns;
+	bool waits;
 };
 
 struct lease_user {

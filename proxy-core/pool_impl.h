@@ -1,4 +1,4 @@
-/* proxy-core/pool_impl.h -- between pool.c and lease.c; nobody else includes it. */
+/* proxy-core/pool_impl.h -- between pool.c, lease.c and waiters.c; nobody else includes it. */
 #ifndef PROXY_CORE_POOL_IMPL_H
 #define PROXY_CORE_POOL_IMPL_H
 
@@ -33,6 +33,7 @@ struct lease {
 	struct iovec iov;
 	uint64_t since_ns;       /* idle, or busy, since */
 	uint64_t progress_ns;
+	struct rows_item turn;   /* busy: of the client that has it */
 	const struct lease_user *user;
 	void *arg;
 };
@@ -46,8 +47,10 @@ struct pool {
 	struct pool_conf conf;
 	struct app *app;
 	struct meter *meter;
-	struct list connecting, idle, busy, closing, waiters;
-	unsigned nconnecting, nidle, nbusy, nclosing, nwaiters;
+	struct list connecting, idle, busy, closing;
+	unsigned nconnecting, nidle, nbusy, nclosing;
+	struct rows waiters;     /* waiters.c */
+	const struct pool_wait *newest; /* while pool_get() runs */
 	bool feeding, closed;
 	bool down;
 	unsigned misses;         /* connects that failed in a row */
@@ -60,5 +63,7 @@ struct pool {
 void lease_set(struct lease *, enum lease_state); /* the one place a state changes */
 void lease_close(struct lease *);                 /* cancels what is in flight; gone when that is back */
 void lease_close_step(struct lease *);            /* something of a closing one has come back */
+
+unsigned pool_waiting(const struct pool *);
 
 #endif

@@ -509,6 +509,7 @@ fill(struct relay *rl)
 	memcpy(file, root.p, root.n);
 	memcpy(file + root.n, path.p, path.n);
 	q->id = id;
+	q->client = conn_client(r);
 	q->method = r->http.method;
 	q->target = r->http.target;
 	q->path = rewritten(r, TEXT("_scriptname"), path);

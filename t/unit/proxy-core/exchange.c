@@ -127,6 +127,8 @@ c_end(void *arg, int status, unsigned retry_after)
 
 static const struct exchange_sink sink = {c_head, c_body, c_room, c_end};
 
+static uint32_t asking; /* the key of the client */
+
 static void
 ask_with(struct client *c, const char *method, int64_t length)
 {
@@ -134,6 +136,7 @@ ask_with(struct client *c, const char *method, int64_t length)
 
 	c->req = a_request(method);
 	c->req.content_length = length;
+	c->req.client = asking;
 	c->body = b != NULL ? g_string_truncate(b, 0) : g_string_new(NULL);
 	c->heads = c->ends = c->end = 0;
 	g_assert_cmpint(exchange_start(up, &c->req, &sink, c, &c->x), ==, 0);
@@ -494,6 +497,46 @@ test_waiters(void)
 	g_assert_cmpstr(c[2].body->str, ==, "2");
 	g_assert_cmpstr(c[3].body->str, ==, "3");
 	for (i = 0; i < 6; i++)
+		client_free(&c[i]);
+	tear_down();
+}
+
+/* One client asks for more than may wait; the next comes from another. */
+static void
+test_waiters_by_client(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c[8] = {0};
+	int i;
+
+	conf.max_pool_size = 1;
+	conf.max_waiters = 5;
+	set_up(&conf);
+	asking = 1;
+	for (i = 0; i < 7; i++) /* one is connecting, so six may wait */
+		ask(&c[i], "GET");
+	ENDED(&c[6], 503);
+	g_assert_cmpuint(counters.proxy_displaced, ==, 0);
+	asking = 2;
+	ask(&c[7], "GET");
+	ENDED(&c[5], 503);
+	g_assert_cmpuint(counters.proxy_displaced, ==, 1);
+	asking = 0;
+	run_connect(0);
+	for (i = 0; i < 3; i++) {
+		run_send();
+		reply("\nx");
+	}
+	ENDED(&c[0], 0);
+	ENDED(&c[1], 0);
+	ENDED(&c[7], 0); /* before the third of the first client */
+	for (i = 2; i < 5; i++) {
+		g_assert_cmpint(c[i].ends, ==, 0);
+		run_send();
+		reply("\nx");
+		ENDED(&c[i], 0);
+	}
+	for (i = 0; i < 8; i++)
 		client_free(&c[i]);
 	tear_down();
 }
@@ -1220,6 +1263,7 @@ main(int argc, char **argv)
 	g_test_add_func("/exchange/a dead backend is probed by one connect", test_probe);
 	g_test_add_func("/exchange/a full backend is waited for", test_full);
 	g_test_add_func("/exchange/waiters: in turn, bounded, with a deadline", test_waiters);
+	g_test_add_func("/exchange/waiters: by client", test_waiters_by_client);
 	g_test_add_func("/exchange/no waiting when that is switched off", test_no_queue);
 	g_test_add_func("/exchange/a backend that hangs up", test_hang_up);
 	g_test_add_func("/exchange/a backend that talks nonsense is a 502", test_garbage);
