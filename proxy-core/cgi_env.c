@@ -14,6 +14,7 @@ struct env {
 	cgi_put *put;
 	void *arg;
 	struct buf joined; /* the value being put together */
+	struct fields fields;
 };
 
 static void
@@ -84,16 +85,14 @@ put_request(struct env *e)
 
 /* All values of one name, as one (RFC 9110, 5.3); cookies have a separator of their own. */
 static void
-join(struct env *e, struct text name, size_t from)
+join(struct env *e, size_t first)
 {
 	const struct proxy_request *r = e->req;
-	const char *sep = text_ieq(name, TEXT("Cookie")) ? "; " : ", ";
+	const char *sep = first < r->nheaders && text_ieq(r->headers[first].name, TEXT("Cookie")) ? "; " : ", ";
 	size_t i;
 
 	e->joined.n = 0;
-	for (i = from; i < r->nheaders; i++) {
-		if (!text_ieq(r->headers[i].name, name))
-			continue;
+	for (i = first; i < r->nheaders; i = fields_next(&e->fields, i)) {
 		if (e->joined.n > 0)
 			buf_str(&e->joined, sep);
 		buf_text(&e->joined, r->headers[i].value);
@@ -105,7 +104,7 @@ put_forwarded(struct env *e)
 {
 	const struct proxy_request *r = e->req;
 
-	join(e, TEXT("X-Forwarded-For"), 0);
+	join(e, fields_find(&e->fields, TEXT("X-Forwarded-For")));
 	if (e->joined.n > 0)
 		buf_str(&e->joined, ", ");
 	buf_text(&e->joined, r->remote_addr);
@@ -146,23 +145,12 @@ is_plain(struct text name)
 }
 
 static bool
-seen_before(const struct proxy_request *r, size_t i)
+passes(const struct env *e, size_t i)
 {
-	size_t j;
+	struct text name = e->req->headers[i].name;
 
-	for (j = 0; j < i; j++)
-		if (text_ieq(r->headers[j].name, r->headers[i].name))
-			return (true);
-	return (false);
-}
-
-static bool
-passes(const struct proxy_request *r, size_t i)
-{
-	struct text name = r->headers[i].name;
-
-	return (is_plain(name) && !is_ours(name) && !header_is_control(name) &&
-	    !header_is_hop(r->headers, r->nheaders, name) && !seen_before(r, i));
+	return (!e->fields.repeats[i] && is_plain(name) && !is_ours(name) && !header_is_control(name) &&
+	    !fields_is_hop(&e->fields, i));
 }
 
 static void
@@ -178,7 +166,7 @@ put_header(struct env *e, size_t i)
 		name[5 + k] = c == '-' ? '_' : c >= 'a' && c <= 'z' ? (char)(c - 0x20) : c;
 	}
 	name[5 + k] = '\0';
-	join(e, from, i);
+	join(e, i);
 	put_joined(e, name);
 }
 
@@ -190,7 +178,7 @@ put_headers(struct env *e)
 	size_t i;
 
 	for (i = 0; i < r->nheaders; i++) {
-		if (passes(r, i))
+		if (passes(e, i))
 			put_header(e, i);
 		if (!typed && text_ieq(r->headers[i].name, TEXT("Content-Type"))) {
 			put(e, "CONTENT_TYPE", r->headers[i].value);
@@ -205,7 +193,10 @@ cgi_env(const struct proxy_request *r, cgi_put *to, void *arg)
 	struct env e = {.req = r, .put = to, .arg = arg};
 	bool failed;
 
+	if (r->nheaders > FIELDS_MAX)
+		return (-E2BIG);
 	buf_init(&e.joined, 0);
+	fields_index(&e.fields, r->headers, r->nheaders);
 	put_server(&e);
 	put_request(&e);
 	put_headers(&e);

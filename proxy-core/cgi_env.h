@@ -13,6 +13,6 @@
 /* Texts are lent for the call. */
 typedef void cgi_put(void *arg, struct text name, struct text value);
 
-int cgi_env(const struct proxy_request *, cgi_put *, void *arg); /* 0 or -ENOMEM */
+int cgi_env(const struct proxy_request *, cgi_put *, void *arg); /* 0, -ENOMEM, or -E2BIG: more than FIELDS_MAX headers */
 
 #endif

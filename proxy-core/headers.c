@@ -70,34 +70,6 @@ header_is_control(struct text name)
 	return (false);
 }
 
-static bool
-listed(struct text list, struct text name)
-{
-	struct text member;
-
-	while (text_next(&list, ',', &member))
-		if (text_ieq(text_trim(member), name))
-			return (true);
-	return (false);
-}
-
-bool
-header_is_hop(const struct proxy_field *f, size_t n, struct text name)
-{
-	static const struct text names[] = {
-		TEXT("Connection"), TEXT("Keep-Alive"), TEXT("TE"), TEXT("Trailer"),
-		TEXT("Transfer-Encoding"), TEXT("Upgrade"), TEXT("Expect"),
-	};
-	size_t i;
-
-	if (name_in(names, NELEM(names), name) || starts_ieq(name, TEXT("Proxy-")))
-		return (true);
-	for (i = 0; i < n; i++)
-		if (text_ieq(f[i].name, TEXT("Connection")) && listed(f[i].value, name))
-			return (true);
-	return (false);
-}
-
 void
 reply_head_init(struct reply_head *h)
 {
@@ -208,9 +180,11 @@ head_sort(struct reply_head *h)
 	struct proxy_field *f;
 	size_t i, n = r->nheaders, kept = 0;
 	bool located = false, hop[REPLY_FIELDS_MAX];
+	struct fields index;
 
+	fields_index(&index, h->fields, n);
 	for (i = 0; i < n; i++) /* asked first: the pass below moves the fields */
-		hop[i] = header_is_hop(h->fields, n, h->fields[i].name);
+		hop[i] = fields_is_hop(&index, i);
 	for (i = 0; i < n && h->why == NULL; i++) {
 		f = &h->fields[i];
 		if (text_ieq(f->name, TEXT("Status")))

@@ -13,10 +13,10 @@
 #define PROXY_CORE_HEADERS_H
 
 #include "base/buf.h"
-#include "proxy-core/exchange.h"
+#include "proxy-core/fields.h"
 
 #define REPLY_HEAD_MAX (64u << 10)
-#define REPLY_FIELDS_MAX 256
+#define REPLY_FIELDS_MAX FIELDS_MAX
 
 enum head_result { HEAD_MORE, HEAD_DONE, HEAD_BAD };
 
@@ -38,7 +38,5 @@ bool header_is_token(struct text name);
 bool header_value_ok(struct text value);
 /* "Send this file", "ask that URL": between server and application only, in both directions. */
 bool header_is_control(struct text name);
-/* Ends at the next hop: a name of that kind, or one that a Connection field among f lists. */
-bool header_is_hop(const struct proxy_field *f, size_t n, struct text name);
 
 #endif
