@@ -36,6 +36,7 @@ enum {
 /* A descriptor of a backend's own (an eventfd, a ring): ready() on the loop at each edge of readability. */
 struct io_watch {
 	void (*ready)(struct io_watch *);
+	uint32_t slot; /* the engine's; 0: not watched */
 };
 
 struct io_calls {
@@ -45,6 +46,7 @@ struct io_calls {
 	void (*unpark)(struct io *, struct io_op *);
 	void (*close_file)(struct io *, int fd, uint64_t dev);
 	int (*watch)(struct io *, int fd, struct io_watch *); /* NULL: sim */
+	void (*unwatch)(struct io *, struct io_watch *);      /* before *watch is freed; nothing if it is not watched */
 	void (*run)(struct io *);
 	void (*wake)(struct io *);
 	void (*free)(struct io *);

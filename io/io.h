@@ -16,8 +16,8 @@
  * How an engine keeps hot requests cheap (linux-sysepoll): sockets are edge-triggered and registered
  * when they first park, so a request that is already there costs one recv and no epoll_ctl; a RECV
  * on a socket known to be drained parks without asking the kernel again; a SEND is tried at once and
- * parks on EAGAIN; callbacks run after the whole batch of events was read, so closing a socket never
- * meets a stale event.
+ * parks on EAGAIN; callbacks run after the whole batch of events was read.  Events carry a slot and a generation, so
+ * one about a socket that was closed meanwhile finds nothing.
  */
 #ifndef IO_IO_H
 #define IO_IO_H
@@ -58,6 +58,7 @@ enum io_kind {
 struct io_sock {
 	int fd;
 	uint8_t hints;         /* engine: registered, readable, writable, hung up */
+	uint32_t slot;         /* engine: while registered, what events about it carry */
 	struct io_op *rd, *wr; /* engine: ops parked on it */
 	void *kept;            /* file backend: read for it, and so far sent in part; gone with IO_CLOSE */
 };

@@ -244,6 +244,7 @@ state_free(struct linux_aio *la)
 {
 	pthread_mutex_lock(&la->lock); /* until the thread of the last read has rung */
 	pthread_mutex_unlock(&la->lock);
+	la->io->calls->unwatch(la->io, &la->watch);
 	if (la->ctx != 0)
 		syscall(SYS_io_destroy, la->ctx); /* nothing is in flight: it does not wait for a disk */
 	if (la->eventfd >= 0)

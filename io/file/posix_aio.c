@@ -293,6 +293,7 @@ reaper_start(struct posix_aio *p)
 static void
 state_free(struct posix_aio *p)
 {
+	p->io->calls->unwatch(p->io, &p->watch);
 	if (p->wakefd >= 0)
 		close(p->wakefd);
 	if (p->bellfd >= 0)

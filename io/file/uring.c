@@ -430,6 +430,7 @@ uring_close(struct io *io, void *state)
 	}
 	(void)io_async_fini(&u->meta);
 	(void)io_async_fini(&u->data);
+	io->calls->unwatch(io, &u->watch);
 	io_uring_queue_exit(&u->ring);
 	free(u);
 }

@@ -5,7 +5,8 @@
  * worth making, so a drained socket parks without asking the kernel again.
  *
  * A round: wait; turn all events into hints and ready ops; take finished jobs; deadlines; callbacks.
- * No callback runs while events are being read, so a socket closed by one never meets a stale event.
+ * No callback runs while events are being read.  The data of an event is the key of a slot (io/loop/slots.h), never a
+ * pointer: a copy of a closed socket, in a child or a thread, may report for as long as it exists.
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -16,6 +17,7 @@
 #include <unistd.h>
 #include "io/engine.h"
 #include "io/job.h"
+#include "io/loop/slots.h"
 
 #define EVENTS 512
 #define CALLBACKS 1024 /* before events are looked at again */
@@ -24,13 +26,13 @@
                         * answered while its structures are in the cache.  Measured, a connection per request:
                         * 20.8 us of CPU with one per round, 23.9 with up to 64 */
 #define RECV_SIZE (64u << 10)
-#define WATCH 1ull /* in the data of an event: the rest is a struct io_watch, not a struct io_sock */
 
 struct epoll_loop {
 	struct io io;
 	int epfd, wakefd;
 	struct io_watch wake;
 	unsigned accepts; /* left in this round */
+	struct slots slots;
 	struct epoll_event ev[EVENTS];
 };
 
@@ -46,28 +48,37 @@ static int
 sock_register(struct epoll_loop *lp, struct io_op *op)
 {
 	struct io_sock *s = op->sock;
-	struct epoll_event ev = {.data.ptr = s};
+	struct epoll_event ev;
+	int err;
 
 	if (s->hints & SOCK_REGISTERED)
 		return (0);
+	s->slot = slot_take(&lp->slots, s, false);
+	if (s->slot == 0)
+		return (-ENOMEM);
+	ev.data.u64 = slot_key(&lp->slots, s->slot);
 	/* Listeners are shared between loops: level-triggered, one loop woken per connection. */
 	ev.events = op->kind == IO_ACCEPT ? EPOLLIN | EPOLLEXCLUSIVE :
 	    EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 	if (epoll_ctl(lp->epfd, EPOLL_CTL_ADD, s->fd, &ev) < 0) {
-		/* The same descriptor in another io_sock (its owner moved): the new one counts. */
-		if (errno != EEXIST || op->kind == IO_ACCEPT ||
-		    epoll_ctl(lp->epfd, EPOLL_CTL_MOD, s->fd, &ev) < 0)
-			return (-errno);
+		err = -errno;
+		slot_give_back(&lp->slots, s->slot);
+		return (err);
 	}
 	s->hints |= op->kind == IO_ACCEPT ? SOCK_REGISTERED | SOCK_LISTENS : SOCK_REGISTERED;
 	return (0);
 }
 
-/* Nobody accepts now: stay registered and the level would spin. */
+/* close(2) takes a socket out of the epoll set unless a copy of it exists.  One that listens is level-triggered and would
+ * report in each round, and one that a thread has a copy of is known to stay: these are taken out explicitly. */
 static void
-leave_listener(struct epoll_loop *lp, struct io_sock *s)
+sock_unregister(struct epoll_loop *lp, struct io_sock *s)
 {
-	epoll_ctl(lp->epfd, EPOLL_CTL_DEL, s->fd, NULL);
+	if ((s->hints & SOCK_REGISTERED) == 0)
+		return;
+	if (s->hints & (SOCK_SHARED | SOCK_LISTENS))
+		epoll_ctl(lp->epfd, EPOLL_CTL_DEL, s->fd, NULL);
+	slot_give_back(&lp->slots, s->slot);
 	s->hints &= (uint8_t) ~(SOCK_REGISTERED | SOCK_LISTENS);
 }
 
@@ -97,8 +108,8 @@ static void
 epoll_unpark(struct io *io, struct io_op *op)
 {
 	*park_place(op) = NULL;
-	if (op->kind == IO_ACCEPT)
-		leave_listener(loop_of(io), op->sock);
+	if (op->kind == IO_ACCEPT) /* a listener that stays registered without an accept would spin */
+		sock_unregister(loop_of(io), op->sock);
 }
 
 /* ---------------------------------------------------------------- one attempt per kind */
@@ -137,7 +148,7 @@ try_accept(struct io *io, struct io_op *op)
 		len = sizeof(*op->accept.peer);
 		if (op->accept.peer != NULL)
 			memset(op->accept.peer, 0, len);
-		fd = accept4(op->sock->fd, &op->accept.peer->sa, op->accept.peer != NULL ? &len : NULL,
+		fd = accept4(op->sock->fd, (struct sockaddr *)op->accept.peer, op->accept.peer != NULL ? &len : NULL,
 		    SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0)
 			return (done_with(op, fd));
@@ -280,10 +291,9 @@ start_close(struct io *io, struct io_op *op)
 	must(s->rd == NULL && s->wr == NULL);
 	if (s->kept != NULL)
 		io->backend->drop(io, io->backend_state, s);
-	if ((s->hints & SOCK_SHARED) && (s->hints & SOCK_REGISTERED))
-		epoll_ctl(loop_of(io)->epfd, EPOLL_CTL_DEL, s->fd, NULL);
+	sock_unregister(loop_of(io), s);
 	if (s->fd >= 0)
-		close(s->fd); /* leaves the epoll set by itself */
+		close(s->fd);
 	s->fd = -1;
 	s->hints = 0;
 	io_complete(op, 0);
@@ -380,27 +390,29 @@ sock_event(struct epoll_loop *lp, struct io_sock *s, uint32_t ev)
 }
 
 static void
-watch_event(uintptr_t watch)
+watch_event(struct io_watch *w)
 {
-	struct io_watch *w = (struct io_watch *)watch;
-
 	w->ready(w);
 }
 
 static void
 loop_events(struct epoll_loop *lp, int n)
 {
+	const struct slot *slot;
 	struct io_sock *s;
 	int i;
 
 	for (i = 0; i < n; i++) {
-		if (lp->ev[i].data.u64 & WATCH) {
-			watch_event((uintptr_t)(lp->ev[i].data.u64 & ~WATCH));
+		slot = slot_find(&lp->slots, lp->ev[i].data.u64);
+		if (slot == NULL)
+			continue; /* of a copy of a socket that is closed */
+		if (slot->watch) {
+			watch_event(slot->what);
 			continue;
 		}
-		s = lp->ev[i].data.ptr;
+		s = slot->what;
 		if ((s->hints & SOCK_LISTENS) && s->rd == NULL)
-			leave_listener(lp, s);
+			sock_unregister(lp, s);
 		else
 			sock_event(lp, s, lp->ev[i].events);
 	}
@@ -448,21 +460,41 @@ epoll_free(struct io *io)
 		close(lp->wakefd);
 	if (lp->epfd >= 0)
 		close(lp->epfd);
+	slots_free(&lp->slots);
 	free(lp);
+}
+
+static void
+epoll_unwatch(struct io *io, struct io_watch *w)
+{
+	if (w->slot != 0)
+		slot_give_back(&loop_of(io)->slots, w->slot);
+	w->slot = 0;
 }
 
 /* Edge-triggered: each write to an eventfd is an event of its own, the count need not be read. */
 static int
 epoll_watch(struct io *io, int fd, struct io_watch *w)
 {
-	struct epoll_event ev = {.events = EPOLLIN | EPOLLET, .data.u64 = (uintptr_t)w | WATCH};
+	struct epoll_loop *lp = loop_of(io);
+	struct epoll_event ev = {.events = EPOLLIN | EPOLLET};
+	int err;
 
-	return (epoll_ctl(loop_of(io)->epfd, EPOLL_CTL_ADD, fd, &ev) < 0 ? -errno : 0);
+	w->slot = slot_take(&lp->slots, w, true);
+	if (w->slot == 0)
+		return (-ENOMEM);
+	ev.data.u64 = slot_key(&lp->slots, w->slot);
+	if (epoll_ctl(lp->epfd, EPOLL_CTL_ADD, fd, &ev) == 0)
+		return (0);
+	err = -errno;
+	epoll_unwatch(io, w);
+	return (err);
 }
 
 static const struct io_calls epoll_calls = {
 	.start = epoll_start, .try = epoll_try, .park = epoll_park, .unpark = epoll_unpark,
-	.close_file = io_file_close_job, .watch = epoll_watch, .run = epoll_run, .wake = epoll_wake, .free = epoll_free,
+	.close_file = io_file_close_job, .watch = epoll_watch, .unwatch = epoll_unwatch,
+	.run = epoll_run, .wake = epoll_wake, .free = epoll_free,
 };
 
 static void
