@@ -31,6 +31,7 @@ enum {
 	SOCK_LISTENS = 16, /* registered as a listener */
 	SOCK_SIM = 32,     /* no real descriptor behind it */
 	SOCK_SHARED = 64,  /* a thread may have a duplicate: close(2) does not take it out of the epoll set */
+	SOCK_BROKEN = 128, /* reset, or closed in both directions */
 };
 
 /* A descriptor of a backend's own (an eventfd, a ring): ready() on the loop at each edge of readability. */

@@ -43,6 +43,9 @@ enum io_kind {
 	IO_CONNECT,    /* res: 0; sock->fd is set from submit on, yours to IO_CLOSE even after failure.
 	                * -EAGAIN: the backlog of a unix socket is full */
 	IO_RECV,       /* res: bytes in recv.buf (> 0), 0 at end of stream */
+	IO_HANGUP,     /* res: 0 when the connection is reset, or closed in both directions; reads nothing.  Takes the place of
+	                * a RECV: no other of the two may be in flight */
+	IO_WRITABLE,   /* res: 0 when the socket has room; sends nothing.  Takes the place of a SEND */
 	IO_SEND,       /* res: bytes accepted (> 0), perhaps fewer than asked */
 	IO_SEND_FILE,  /* res: bytes accepted (> 0, perhaps fewer), 0 when the file ends before the range does */
 	IO_OPEN,       /* res: new fd (regular file or directory; else -EACCES closed again), *open.stx filled as far as

@@ -85,7 +85,8 @@ sock_unregister(struct epoll_loop *lp, struct io_sock *s)
 static struct io_op **
 park_place(struct io_op *op)
 {
-	return (op->kind == IO_RECV || op->kind == IO_ACCEPT ? &op->sock->rd : &op->sock->wr);
+	return (op->kind == IO_RECV || op->kind == IO_ACCEPT || op->kind == IO_HANGUP ? &op->sock->rd :
+	    &op->sock->wr);
 }
 
 static void
@@ -250,6 +251,9 @@ epoll_try(struct io *io, struct io_op *op)
 		return (try_send(io, op));
 	case IO_CONNECT:
 		return (try_connected(op));
+	case IO_HANGUP:
+	case IO_WRITABLE:
+		return (done_with(op, 0));
 	default:
 		must(op->kind == IO_SEND_FILE);
 		io->backend->send(io, io->backend_state, op);
@@ -329,6 +333,18 @@ epoll_start(struct io *io, struct io_op *op)
 		else
 			epoll_park(io, op);
 		break;
+	case IO_HANGUP:
+		if (op->sock->hints & SOCK_BROKEN)
+			io_complete(op, 0);
+		else
+			epoll_park(io, op);
+		break;
+	case IO_WRITABLE:
+		if (op->sock->hints & SOCK_WRITABLE)
+			io_complete(op, 0);
+		else
+			epoll_park(io, op);
+		break;
 	case IO_SEND:
 		start_send(io, op);
 		break;
@@ -377,13 +393,17 @@ unparked(struct io *io, struct io_op **place)
 static void
 sock_event(struct epoll_loop *lp, struct io_sock *s, uint32_t ev)
 {
+	uint8_t wants = s->rd != NULL && s->rd->kind == IO_HANGUP ? SOCK_BROKEN : SOCK_READABLE;
+
 	if (ev & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		s->hints |= SOCK_HUNG | SOCK_READABLE;
+	if (ev & (EPOLLHUP | EPOLLERR))
+		s->hints |= SOCK_BROKEN;
 	if (ev & EPOLLIN)
 		s->hints |= SOCK_READABLE;
 	if (ev & (EPOLLOUT | EPOLLHUP | EPOLLERR))
 		s->hints |= SOCK_WRITABLE;
-	if (s->hints & SOCK_READABLE)
+	if (s->hints & wants)
 		unparked(&lp->io, &s->rd);
 	if (s->hints & SOCK_WRITABLE)
 		unparked(&lp->io, &s->wr);
