@@ -31,7 +31,7 @@ conn_run(struct conn *c)
 		c->state = next; /* the one place a state changes */
 	c->in_run = false;
 	conn_phase_show(c);
-	if (c->closing && c->state != &st_close && !c->receiving && !c->sending)
+	if (c->closing && c->state != &st_close && !conn_in_flight(c))
 		conn_go(c, &st_close); /* somebody asked for the end meanwhile */
 }
 
@@ -43,11 +43,17 @@ conn_go(struct conn *c, const struct conn_state *st)
 }
 
 bool
+conn_in_flight(const struct conn *c)
+{
+	return (c->receiving || c->sending || c->watching);
+}
+
+bool
 conn_ended_while_waiting(struct conn *c)
 {
 	if (!c->closing)
 		return (false);
-	if (!c->receiving && !c->sending)
+	if (!conn_in_flight(c))
 		conn_go(c, &st_close);
 	return (true);
 }
@@ -270,6 +276,8 @@ conn_probe(struct conn *c)
 		return (defer(c));
 	if (!conn_settle(c))
 		conn_stop(c);
+	else
+		conn_watch(c);
 	return (WAIT);
 }
 
@@ -317,6 +325,8 @@ conn_handle(struct conn *c)
 	}
 	if (!conn_settle(c))
 		conn_stop(c); /* it may be receiving for the handler */
+	else
+		conn_watch(c);
 	return (WAIT);
 }
 
@@ -325,6 +335,7 @@ start_sender(struct conn *c)
 {
 	struct request *r = c->r;
 
+	conn_watch_end(c);
 	c->sending = true;
 	r->sender.exact = r->site != NULL && r->site->timing != TIMING_OFF;
 	sender_start(&r->sender, &r->body, (uint32_t)(1000 * r->conf->write_idle), sender_ended);
@@ -432,7 +443,7 @@ closed(struct io_op *op)
 const struct conn_state *
 conn_close(struct conn *c)
 {
-	must(!c->receiving && !c->sending);
+	must(!conn_in_flight(c));
 	c->closing = true;
 	c->op.kind = IO_CLOSE;
 	c->op.done = closed;
@@ -478,11 +489,11 @@ conn_stop(struct conn *c)
 		stat_cancel(&c->r->wait);
 	if (c->state == &st_handle && c->handler->stop != NULL)
 		c->handler->stop(c->r);
-	if (c->receiving)
+	if (c->receiving || c->watching)
 		io_cancel(c->w->io, &c->op);
 	if (c->sending)
 		sender_cancel(&c->r->sender);
-	if (!c->receiving && !c->sending && !c->in_run)
+	if (!conn_in_flight(c) && !c->in_run)
 		conn_go(c, &st_close);
 }
 

@@ -42,6 +42,7 @@ struct conn {
 	uint32_t dropped;      /* bytes read only to be thrown away */
 	int in_err;            /* how the last receive failed; 0: it did not */
 	bool receiving, sending; /* ops in flight */
+	bool watching;         /* op waits for a reset while the request is being looked up */
 	bool closing;          /* IO_CLOSE is on its way, or will be when those have ended */
 	bool close_after, cut;
 	bool deferred;         /* the request is parsed, but replies before it go out first */
@@ -73,12 +74,17 @@ CONN_STATES(S)
 
 void conn_run(struct conn *);
 void conn_go(struct conn *, const struct conn_state *);
+bool conn_in_flight(const struct conn *);
 bool conn_ended_while_waiting(struct conn *); /* stopped meanwhile: the end is under way, touch nothing */
 const struct conn_state *conn_refuse(struct conn *, int status, const char *why);
 
 void conn_phase_begin(struct conn *);
 void conn_phase_show(struct conn *); /* it waits */
 void conn_phase_end(struct conn *);
+
+/* While a look-up or an application is awaited: a client that resets its connection gives up what it waits for. */
+void conn_watch(struct conn *);
+void conn_watch_end(struct conn *); /* op is free again before anything that is submitted after this call comes back */
 
 /* The connection is about to wait: what it still needs of the lent buffer becomes its own. */
 bool conn_settle(struct conn *);

@@ -43,6 +43,7 @@ conn_want_bytes(struct conn *c, uint32_t deadline_ms)
 {
 	if (!conn_settle(c))
 		return (&st_close);
+	must(!c->watching);
 	c->receiving = true;
 	c->in_err = 0;
 	c->op.kind = IO_RECV;
@@ -247,4 +248,39 @@ conn_stop_input(struct request *r)
 {
 	if (r->conn->receiving)
 		io_cancel(r->conn->w->io, &r->conn->op);
+}
+
+/* ---- clients that go while they wait */
+
+static void
+reset(struct io_op *op)
+{
+	struct conn *c = container_of(op, struct conn, op);
+
+	c->watching = false;
+	if (conn_ended_while_waiting(c) || op->res != 0)
+		return;
+	count(&c->w->tally->counters, client_gone);
+	conn_stop(c);
+}
+
+/* Half a close is none: such a client may still read. */
+void
+conn_watch(struct conn *c)
+{
+	if (conn_in_flight(c) || c->closing || c->r->body_left != 0)
+		return;
+	c->watching = true;
+	c->op.kind = IO_HANGUP;
+	c->op.done = reset;
+	c->op.sock = &c->sock;
+	c->op.deadline_ms = 0;
+	io_submit(c->w->io, &c->op);
+}
+
+void
+conn_watch_end(struct conn *c)
+{
+	if (c->watching)
+		io_cancel(c->w->io, &c->op);
 }
