@@ -82,7 +82,7 @@ struct io {
 	uint32_t chunk, window;   /* bytes read at a time; in a buffer of windows */
 	struct io_pools *pools;
 	struct io_port *port; /* where threads put finished jobs; NULL: sim */
-	uint64_t now, wall_s;
+	uint64_t now, wall;   /* ns */
 	struct list ready;
 	uint64_t inflight;
 	char *lent;           /* to the callback that is running */

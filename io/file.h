@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include "base/counter.h"
 #include "io/io.h"
+#include "io/version.h"
 
 #define IO_AHEAD 4u /* windows of a file that may be on their way */
 
@@ -22,6 +23,9 @@ struct io_file {
 	uint64_t resident_ns; /* when all of it was last known to be in memory (files of one window), 0: unknown */
 	bool no_nowait;       /* its file system has no preadv2(RWF_NOWAIT) */
 	bool no_direct;       /* engine: O_DIRECT is refused, or not asynchronous there */
+	bool watched;         /* version is set: a change of it is noticed while the file is sent */
+	bool stale;           /* and was: opened anew for the next one who asks */
+	struct io_version version;
 	uint64_t dev;         /* engine: st_dev, 0: not asked yet */
 	struct io *io;
 	struct io_proof *proof; /* engine: which windows are known to be in memory */
@@ -31,6 +35,12 @@ struct io_file {
 struct io_file *io_file_new(struct io *, int fd, uint64_t size); /* NULL: no memory, fd closed */
 struct io_file *io_file_ref(struct io_file *);
 void io_file_put(struct io_file *); /* NULL is fine */
+void io_file_watch(struct io_file *, const struct statx *); /* what its promised length and tag were made of */
+/* 0: its contents are those watched, or it is not watched.  -ETXTBSY: others; -ENODATA: fewer.  As far as is known without
+ * waiting: on a file system of another machine that may be old news. */
+int io_file_look(struct io_file *);
+/* The clock that times it is this machine's; never waits. */
+bool io_file_is_local(const struct io_file *);
 /* These bytes have just been read, so they are in memory: counts for a second. */
 void io_file_proved(struct io_file *, uint64_t off, uint64_t len);
 /* Its page cache holds all these bytes, or is getting them: a hint, never waits. */

@@ -83,6 +83,12 @@ is_local(int fd)
 }
 
 bool
+io_file_is_local(const struct io_file *f)
+{
+	return (is_local(f->fd));
+}
+
+bool
 io_hot_root(int root)
 {
 	return (is_local(root));

@@ -142,7 +142,13 @@ io_now(const struct io *io)
 uint64_t
 io_wall_s(const struct io *io)
 {
-	return (io->wall_s);
+	return (io->wall / NS_PER_S);
+}
+
+uint64_t
+io_wall_ns(const struct io *io)
+{
+	return (io->wall);
 }
 
 struct counters *
@@ -311,7 +317,7 @@ io_tick(struct io *io)
 
 	io->now = clock_mono_ns();
 	clock_gettime(CLOCK_REALTIME_COARSE, &ts);
-	io->wall_s = (uint64_t)ts.tv_sec;
+	io->wall = (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
 }
 
 /* The slot is the first tick that lies wholly behind the deadline: late by at most a tick, never early. */

@@ -47,7 +47,8 @@ enum io_kind {
 	                * a RECV: no other of the two may be in flight */
 	IO_WRITABLE,   /* res: 0 when the socket has room; sends nothing.  Takes the place of a SEND */
 	IO_SEND,       /* res: bytes accepted (> 0), perhaps fewer than asked */
-	IO_SEND_FILE,  /* res: bytes accepted (> 0, perhaps fewer), 0 when the file ends before the range does */
+	IO_SEND_FILE,  /* res: bytes accepted (> 0, perhaps fewer), 0 when the file ends before the range does; with file.goes_on
+	                * -ETXTBSY when it is another version than before */
 	IO_OPEN,       /* res: new fd (regular file or directory; else -EACCES closed again), *open.stx filled as far as
 	                * anything is known, stx_mode 0: nothing is */
 	IO_STAT,       /* res: 0, *open.stx filled: openat2(O_PATH) and statx, nothing stays open */
@@ -87,6 +88,7 @@ struct io_first {
 	uint64_t shut; /* in: a directory, and a file of at most so many bytes that could be read as asked above, is closed again: res 0 */
 	char *bytes;   /* out: from malloc, yours; NULL: there are none (yet: an engine need not do this) */
 	uint32_t n;    /* out: of bytes; or of the file, from its beginning, known to be in memory */
+	bool changing; /* out: it changed each time it was read, so there are no bytes */
 	bool closed;   /* out: as asked by shut (an engine need not do this either) */
 };
 
@@ -107,7 +109,7 @@ struct io_op {
 		struct { const struct sockaddr *addr; socklen_t len; } connect;
 		struct { char *buf; } recv;                             /* out */
 		struct { const struct iovec *iov; int n; } send;
-		struct { struct io_file *file; uint64_t off; uint32_t len; } file;
+		struct { struct io_file *file; uint64_t off; uint32_t len; bool goes_on; /* bytes of it were sent before these */ } file;
 		struct { int root; const char *path; uint64_t resolve; struct statx *stx; struct io_first *first; } open;
 	};
 	char *buf;          /* READ: out, lent */
@@ -163,6 +165,7 @@ void io_wake(struct io *);                   /* any thread: makes io_run() retur
 bool io_busy(const struct io *);             /* ops in flight */
 uint64_t io_now(const struct io *);          /* CLOCK_MONOTONIC ns, read once a round */
 uint64_t io_wall_s(const struct io *);       /* wall clock seconds, read once a round */
+uint64_t io_wall_ns(const struct io *);      /* ... nanoseconds, of the clock that times files */
 
 /* What the loop counts (file_reads, file_inline) goes to its owner's counters once they are named. */
 struct counters;

@@ -15,7 +15,8 @@
 
 /* Not the access time: a read makes FUSE and network file systems forget it, and asking for it then is a
  * trip to the (busy) disk for something nobody wants to know. */
-#define IO_OPEN_FACTS (STATX_TYPE | STATX_MODE | STATX_INO | STATX_SIZE | STATX_MTIME | STATX_CTIME)
+#define IO_OPEN_FACTS (STATX_TYPE | STATX_MODE | STATX_INO | STATX_SIZE | STATX_MTIME | STATX_CTIME | \
+    STATX_NLINK | STATX_UID | STATX_GID)
 
 enum open_next {
 	OPEN_AGAIN,  /* j->how has changed, or it is worth another try */

@@ -110,6 +110,8 @@ sent(struct io_op *op)
 		times_of_send(s, op);
 	if (op->res > 0) {
 		s->sent += (uint64_t)op->res;
+		if (body_front(s->body)->file != NULL)
+			s->begun = body_front(s->body)->file;
 		body_sent(s->body, (uint64_t)op->res);
 		if (s->flags & S_WINDOW)
 			s->window_pos += (uint32_t)op->res;
@@ -174,6 +176,7 @@ send_file(struct sender *s, const struct body_piece *p)
 	s->op.file.file = p->file;
 	s->op.file.off = p->off;
 	s->op.file.len = (uint32_t)file_step(p);
+	s->op.file.goes_on = p->file == s->begun;
 	submit_send(s, IO_SEND_FILE, s->body->left > p->len);
 }
 
@@ -194,12 +197,15 @@ static void
 read_done(struct io_op *op)
 {
 	struct sender *s = container_of(op, struct sender, read);
+	int err;
 
 	s->flags &= (uint8_t)~S_READING;
 	if (s->flags & S_ENDING) {
 		sender_end(s, s->res);
 		return;
 	}
+	if (op->res > 0 && op->file.goes_on && (err = io_file_look(op->file.file)) != 0)
+		op->res = err; /* nothing of it was sent yet */
 	if (op->res > 0) {
 		s->ahead = io_keep(op);
 		s->ahead_len = (uint32_t)op->res;
@@ -241,6 +247,7 @@ read_ahead(struct sender *s)
 	s->read.file.file = p->file;
 	s->read.file.off = p->off + have;
 	s->read.file.len = (uint32_t)(p->len - have < io_chunk(s->io) ? p->len - have : io_chunk(s->io));
+	s->read.file.goes_on = have != 0 || p->file == s->begun;
 	s->read.deadline_ms = s->idle_ms;
 	s->flags |= S_READING;
 	io_submit(s->io, &s->read);
@@ -330,6 +337,7 @@ sender_start(struct sender *s, struct body *b, uint32_t idle_ms, void (*done)(st
 	s->idle_ms = idle_ms;
 	s->done = done;
 	s->sent = 0;
+	s->begun = NULL;
 	s->flags = 0;
 	if (s->times != NULL) {
 		*s->times = (struct sender_times){.write_start_wall = s->exact ? clock_wall_ns() : 0, .hot = true};

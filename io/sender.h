@@ -5,8 +5,9 @@
  *   file, backend has none       IO_READ of a window, the next one read ahead while this one is sent
  *
  * Result   done(s, 0) when the socket has accepted every byte; -errno otherwise: -ENODATA when a file became
- *          shorter than promised (cut the connection: nothing is padded), -ETIMEDOUT after idle_ms
- *          without progress, -ECANCELED.  Exactly once per sender_start(), never from inside it.
+ *          shorter than promised, -ETXTBSY when it was written to between two pieces (cut the connection: nothing is padded,
+ *          and two versions do not look like one), -ETIMEDOUT after idle_ms
+ *          without progress or when the receiver is idle_ms behind its rate, -ECANCELED.  Exactly once per sender_start(), never from inside it.
  * Owner    the sender and the body belong to the engine in between.
  */
 #ifndef IO_SENDER_H
@@ -30,6 +31,7 @@ struct sender {
 	uint64_t sent;              /* bytes since sender_start() */
 	struct sender_times *times; /* NULL: not wanted */
 	bool exact;                 /* ask the clock for them even while all is hot; else io_now() does until a thread was needed */
+	const struct io_file *begun; /* bytes of it went out last */
 	struct iovec iov[16];
 	struct io_op op;            /* send or send-file */
 	struct io_op read;          /* read of this or the next window */

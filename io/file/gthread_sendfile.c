@@ -22,6 +22,8 @@
 
 struct send_job {
 	struct io_job job; /* fd: the duplicate */
+	bool goes_on;      /* to be looked at before more of it is sent */
+	struct io_version version; /* what the file was when it was pushed: the loop's may change */
 	bool async;        /* how it is counted */
 	bool full;         /* out: the socket took all it has room for */
 };
@@ -36,6 +38,14 @@ duplicate_close(struct send_job *s)
 	s->job.fd = -1;
 }
 
+static int
+changed(const struct send_job *s)
+{
+	struct io_version now;
+
+	return (io_version_look(&s->version, s->job.file->fd, 0, &now));
+}
+
 static void
 send_run(struct io_job *j)
 {
@@ -44,6 +54,10 @@ send_run(struct io_job *j)
 	uint32_t got = 0;
 	ssize_t n;
 
+	if (s->goes_on && (j->res = changed(s)) != 0) {
+		duplicate_close(s);
+		return;
+	}
 	io_will_need(j->file->fd, j->off, j->off + j->len);
 	do {
 		n = sendfile(j->fd, j->file->fd, &off, j->len - got);
@@ -67,9 +81,10 @@ send_finish(struct io_job *j)
 		io_count_read(io, s->async);
 	if (op != NULL) {
 		op->at.handed = clock_mono_ns();
+		j->file->stale |= j->res == -ETXTBSY || j->res == -ENODATA;
 		if (!s->full)
 			op->sock->hints |= SOCK_WRITABLE;
-		if (j->res == -EAGAIN)
+		if (s->full && j->res == -EAGAIN)
 			io_send_pool(op, s->async);
 		else
 			io_complete(op, j->res);
@@ -102,6 +117,8 @@ send_job(struct io_op *op, bool async)
 	s->job.off = op->file.off;
 	s->job.len = op->file.len < chunk ? op->file.len : chunk;
 	s->job.fd = fcntl(op->sock->fd, F_DUPFD_CLOEXEC, 0);
+	s->goes_on = op->file.goes_on && op->file.file->watched;
+	s->version = op->file.file->version;
 	s->async = async;
 	s->full = false;
 	return (s);

@@ -132,9 +132,12 @@ read_finish(struct io_job *j)
 	struct read_job *r = container_of(j, struct read_job, job);
 	struct io *io = r->la->io;
 	struct io_op *op = j->op;
+	int err;
 
 	if (j->res > 0)
 		io_count_read(io, r->submitted);
+	if (op != NULL && j->res > 0 && op->file.goes_on && (err = io_file_look(j->file)) != 0)
+		j->res = err; /* what is in shared memory now stays as it is */
 	if (op == NULL || j->res <= 0) {
 		read_failed(r, op, j->res);
 		return;

@@ -19,8 +19,13 @@ static bool
 send_now(struct io_op *op, uint64_t len)
 {
 	off_t off = (off_t)op->file.off;
+	int err = op->file.goes_on ? io_file_look(op->file.file) : 0;
 	ssize_t n;
 
+	if (err != 0) {
+		io_complete(op, err);
+		return (true);
+	}
 	do
 		n = sendfile(op->sock->fd, op->file.file->fd, &off, len);
 	while (n < 0 && errno == EINTR);

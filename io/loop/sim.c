@@ -129,7 +129,7 @@ sim_create(const struct file_backend *backend)
 	io_init(&sim->io, &sim_calls, &conf);
 	must(io_backend_open(&sim->io, &conf) == 0);
 	sim->io.now = SIM_START_NS;
-	sim->io.wall_s = SIM_START_WALL;
+	sim->io.wall = SIM_START_WALL * NS_PER_S;
 	list_init(&sim->flight);
 	sim->next_fd = SIM_FIRST_FD;
 	return (&sim->io);
@@ -329,7 +329,7 @@ sim_advance_ms(struct io *io, uint64_t ms)
 	struct io_op *op;
 
 	io->now += ms * NS_PER_MS;
-	io->wall_s = SIM_START_WALL + (io->now - SIM_START_NS) / NS_PER_S;
+	io->wall = SIM_START_WALL * NS_PER_S + (io->now - SIM_START_NS);
 	list_foreach_safe (l, next, &sim->flight) {
 		op = list_entry(l, struct io_op, link);
 		if (op->expires_ns != 0 && op->expires_ns <= io->now)
