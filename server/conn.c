@@ -269,7 +269,7 @@ conn_probe(struct conn *c)
 		path.n--;
 	r->wait.done = probed;
 	r->wait.client = r->sender.client;
-	e = stat_lookup(c->w->stats, &r->site->docroot, path, peek ? NULL : &r->wait);
+	e = stat_lookup(c->w->stats, r->site->docroot, path, peek ? NULL : &r->wait);
 	if (e != NULL)
 		return (found(c, e));
 	if (peek)
@@ -368,6 +368,8 @@ sender_ended(struct sender *s, int err)
 	count_add(&c->w->tally->counters, bytes_sent, s->sent);
 	if (err == -ENODATA)
 		count(&c->w->tally->counters, file_shrunk);
+	else if (err == -ETXTBSY)
+		count(&c->w->tally->counters, file_changed);
 	else if (err != 0 && finish_is_clients(err))
 		count(&c->w->tally->counters, client_gone);
 	else if (err != 0)

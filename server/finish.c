@@ -194,12 +194,25 @@ finish_is_clients(int err)
 	return (err == -EPIPE || err == -ECONNRESET || err == -ECANCELED || err == -ETIMEDOUT);
 }
 
+/* One line a second: many clients may fetch a file that is written to all the time.  The counter has them all. */
+static void
+log_changed(struct request *r)
+{
+	struct worker *w = r->worker;
+
+	log_limited(1, LOG_WARN, conn_id(r), "file.changed", LF_TEXT("path", request_path(r)),
+	    LF_U64("changed", w->tally->counters.file_changed), LF_STR("then", "connection cut, two versions would look like one"),
+	    LF_STR("do", "replace files by rename, or set server.cut-changed-files = \"disable\" for those that grow"));
+}
+
 void
 finish_broken(struct request *r, int err)
 {
 	if (err == -ENODATA)
 		log_limited(10, LOG_ERROR, conn_id(r), "file.shrunk", LF_TEXT("path", request_path(r)),
 		    LF_STR("then", "connection cut, nothing was padded"));
+	else if (err == -ETXTBSY)
+		log_changed(r);
 	else if (err == -ETIMEDOUT)
 		log_limited(10, LOG_INFO, conn_id(r), "client.stalled", LF_TEXT("path", request_path(r)),
 		    LF_STR("then", "closed after server.max-write-idle without progress"));

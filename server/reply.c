@@ -11,6 +11,7 @@
 
 #include "base/must.h"
 #include "server/conn.h"
+#include "server/http_date.h"
 #include "server/page.h"
 #include "server/worker.h"
 
@@ -98,55 +99,63 @@ struct file_facts {
 };
 
 static void
-facts_of(struct file_facts *f, const struct site *site, struct text path, const struct statx *stx,
-    const struct reply_extra *x, uint64_t wall_s)
+facts_of(struct file_facts *f, const struct file_style *style, const struct stat_entry *e, const struct reply_extra *x,
+    uint64_t wall_s)
 {
-	f->etag = (struct text){f->etag_buf, etag_make(f->etag_buf, stx, site->etag_parts, wall_s)};
+	int64_t mtime = e->stx.stx_mtime.tv_sec;
+
+	f->etag = (struct text){f->etag_buf, etag_make(f->etag_buf, &e->stx, style->etag_parts, e->unsettled)};
 	if (x != NULL && x->etag.n != 0)
 		f->etag = x->etag;
-	f->v.mtime_s = stx->stx_mtime.tv_sec > 0 ? (uint64_t)stx->stx_mtime.tv_sec : 0;
+	f->v.mtime_s = mtime > 0 ? (uint64_t)mtime : 0;
+	f->v.date_is_weak = e->unsettled != 0 || f->v.mtime_s + 2 > wall_s;
 	http_date_put(f->date_buf, f->v.mtime_s);
 	f->last_modified = (struct text){f->date_buf, HTTP_DATE_LEN};
 	if (x != NULL && x->last_modified.n != 0) {
 		f->last_modified = x->last_modified;
+		f->v.date_is_weak = false; /* the application's business */
 		(void)http_date_parse(x->last_modified, &f->v.mtime_s);
+	} else if (f->etag.n == 0 && e->unsettled != 0) {
+		f->last_modified = TEXT_NONE; /* it would be the only name of contents that may change under it */
 	}
-	f->type = x != NULL && x->content_type.n != 0 ? x->content_type : mime_type(site->mime, path);
+	f->type = x != NULL && x->content_type.n != 0 ? x->content_type : mime_type(style->mime, e->path);
 	f->v.etag = f->etag;
 }
 
 static char *
 put_validators(char *p, const struct file_facts *f)
 {
-	p = put_line(p, TEXT("Last-Modified: "), f->last_modified);
+	if (f->last_modified.n != 0)
+		p = put_line(p, TEXT("Last-Modified: "), f->last_modified);
 	if (f->etag.n != 0)
 		p = put_line(p, TEXT("ETag: "), f->etag);
 	return (p);
 }
 
 static bool
-facts_fit(const struct file_facts *f, const struct site *site)
+facts_fit(const struct file_facts *f, const struct file_style *style)
 {
-	return (f->etag.n + f->last_modified.n + f->type.n + site->tag_line.n < STAT_HEAD_MAX - 256);
+	return (f->etag.n + f->last_modified.n + f->type.n + style->tag_line.n < STAT_HEAD_MAX - 256);
 }
 
 size_t
-reply_prepare(const struct stat_scope *scope, struct text path, const struct statx *stx, char *head)
+reply_prepare(const struct stat_entry *e, char *head)
 {
-	const struct site *site = scope->owner;
+	const struct file_scope *fs = container_of(e->scope, const struct file_scope, scope);
+	const struct file_style *style = &fs->style;
 	struct file_facts f;
 	char *p = head;
 
-	facts_of(&f, site, path, stx, NULL, io_wall_s(site->worker->io));
-	if (!facts_fit(&f, site))
+	facts_of(&f, style, e, NULL, io_wall_s(fs->io));
+	if (!facts_fit(&f, style))
 		return (0); /* replies are then built one by one */
 	p = put_status(p, 200);
 	p = put_line(p, TEXT("Content-Type: "), f.type);
-	p = put_u64_line(p, TEXT("Content-Length: "), stx->stx_size);
+	p = put_u64_line(p, TEXT("Content-Length: "), e->size);
 	p = put_validators(p, &f);
-	if (site->conf->range_requests)
+	if (style->ranges)
 		p = put(p, TEXT("Accept-Ranges: bytes\r\n"));
-	p = put(p, site->tag_line);
+	p = put(p, style->tag_line);
 	return ((size_t)(p - head));
 }
 
@@ -206,7 +215,7 @@ send_304(struct request *r, const struct file_facts *f, const struct reply_extra
 		return (false);
 	p = put_status(start, 304);
 	p = put_validators(p, f);
-	p = put(p, r->site->tag_line);
+	p = put(p, r->site->style.tag_line);
 	body_wrote(&r->body, (size_t)(p - start));
 	return (end_head(r, x));
 }
@@ -241,7 +250,7 @@ file_head(struct request *r, int status, const struct file_facts *f, struct text
 	p = put_validators(p, f);
 	if (r->conf->range_requests && status < 300)
 		p = put(p, TEXT("Accept-Ranges: bytes\r\n"));
-	p = put(p, r->site->tag_line);
+	p = put(p, r->site->style.tag_line);
 	body_wrote(&r->body, (size_t)(p - start));
 	return (end_head(r, x));
 }
@@ -259,7 +268,7 @@ send_416(struct request *r, uint64_t size)
 	p = put(p, TEXT("Content-Range: bytes */"));
 	p += text_put_u64(p, size);
 	p = put(p, TEXT("\r\nContent-Length: 0\r\n"));
-	p = put(p, r->site->tag_line);
+	p = put(p, r->site->style.tag_line);
 	p = put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
 	return (true);
@@ -325,8 +334,8 @@ send_selected(struct request *r, struct stat_entry *e, const struct reply_extra 
 	struct file_facts f;
 	int n = 0, status = 0;
 
-	facts_of(&f, r->site, e->path, &e->stx, x, io_wall_s(r->worker->io));
-	if (!facts_fit(&f, r->site)) {
+	facts_of(&f, &r->site->style, e, x, io_wall_s(r->worker->io));
+	if (!facts_fit(&f, &r->site->style)) {
 		reply_error(r, 502);
 		return (true);
 	}
@@ -420,12 +429,12 @@ send_error(struct request *r, int status, struct text lines)
 	char *start, *p;
 
 	r->status = status;
-	start = body_room(&r->body, page->head.n + lines.n + r->site->tag_line.n + END_MAX);
+	start = body_room(&r->body, page->head.n + lines.n + r->site->style.tag_line.n + END_MAX);
 	if (start == NULL) {
 		out_of_memory(r);
 		return;
 	}
-	p = put(put(put(start, page->head), lines), r->site->tag_line);
+	p = put(put(put(start, page->head), lines), r->site->style.tag_line);
 	p = put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
 	if (r->http.verb == HTTP_HEAD)
@@ -467,7 +476,7 @@ reply_options(struct request *r, const char *allow, int status)
 		return;
 	}
 	p = put(put_status(start, 200), (struct text){line, n});
-	p = put(put(p, TEXT("Content-Length: 0\r\n")), r->site->tag_line);
+	p = put(put(p, TEXT("Content-Length: 0\r\n")), r->site->style.tag_line);
 	p = put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
 }
@@ -495,7 +504,7 @@ reply_redirect(struct request *r, int status, struct text path, struct text quer
 		p = put_line(p, TEXT("Location: "), buf_as_text(&to));
 		p = put(p, TEXT("Content-Type: text/html; charset=utf-8\r\n"));
 		p = put_u64_line(p, TEXT("Content-Length: "), page.n);
-		p = put_end(put(p, r->site->tag_line), r);
+		p = put_end(put(p, r->site->style.tag_line), r);
 		body_wrote(&r->body, (size_t)(p - start));
 		if (r->http.verb != HTTP_HEAD) {
 			r->body_bytes = page.n;
@@ -522,7 +531,7 @@ reply_stream_head(struct request *r, int status, struct text lines, int64_t leng
 	else if (length >= 0)
 		p = put_u64_line(p, TEXT("Content-Length: "), (uint64_t)length);
 	ok = body_copy(&r->body, (struct text){head, (size_t)(p - head)}) && body_copy(&r->body, lines) &&
-	    body_copy(&r->body, r->site->tag_line);
+	    body_copy(&r->body, r->site->style.tag_line);
 	p = put_end(head, r);
 	if (!ok || !body_copy(&r->body, (struct text){head, (size_t)(p - head)}))
 		out_of_memory(r);

@@ -35,7 +35,7 @@ struct request {
 	bool cold;             /* waited for the file system */
 	/* static lookup */
 	struct stat_wait wait;
-	const struct stat_scope *scope; /* of the look-up that is on its way */
+	struct stat_scope *scope; /* of the look-up that is on its way */
 	struct text lookup;             /* path below it; in the arena */
 	unsigned index_try;             /* index file names tried so far */
 	const struct reply_extra *extra;

@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/places.h"
-#include "server/reply.h"
 #include "server/rewrite.h"
 #include "server/worker.h"
 
@@ -20,15 +19,13 @@ without_slashes(struct text dir)
 }
 
 static int
-scope_make(struct site *s, struct stat_scope *sc, const struct place_dir *dir)
+scope_make(struct site *s, struct stat_scope **sc, const struct place_dir *dir)
 {
+	uint64_t resolve = IO_BENEATH | (s->conf->follow_symlink ? 0 : IO_NO_SYMLINKS) | (s->conf->noatime ? IO_NOATIME : 0);
+
 	if (dir == NULL)
 		return (-ENOENT);
-	sc->root = dir->root;
-	sc->id = ++s->worker->scope_ids;
-	sc->resolve = IO_BENEATH | (s->conf->follow_symlink ? 0 : IO_NO_SYMLINKS) | (s->conf->noatime ? IO_NOATIME : 0);
-	sc->prepare = reply_prepare;
-	sc->owner = s;
+	*sc = scope_get(&s->worker->scopes, s->worker->io, dir->root, resolve, &s->style);
 	return (0);
 }
 
@@ -71,17 +68,19 @@ tables_make(struct site *s)
 {
 	struct buf tag;
 
-	s->etag_parts = (s->conf->etag_inode ? ETAG_INODE : 0) | (s->conf->etag_mtime ? ETAG_MTIME : 0) |
-	    (s->conf->etag_size ? ETAG_SIZE : 0);
-	s->mime = places_mime(s->worker->conf.places, &s->conf->mime_assign);
-	if (s->mime == NULL)
+	s->style.etag_parts = (s->conf->etag_inode ? ETAG_INODE : 0) | (s->conf->etag_mtime ? ETAG_MTIME : 0) |
+	    (s->conf->etag_size ? ETAG_SIZE : 0) | (s->conf->etag_ctime ? ETAG_CTIME : 0);
+	s->style.mime = places_mime(s->worker->conf.places, &s->conf->mime_assign);
+	if (s->style.mime == NULL)
 		return (-EINVAL);
 	s->pages = places_pages(s->worker->conf.places, s->conf->error_prefix);
 	s->access = places_log(s->worker->conf.places, s->conf->accesslog);
 	buf_init(&tag, 512);
 	if (s->conf->server_tag != NULL && s->conf->server_tag[0] != '\0')
 		buf_printf(&tag, "Server: %s\r\n", s->conf->server_tag);
-	s->tag_line = tag.n != 0 && !tag.failed ? buf_as_text(&tag) : (struct text){"", 0};
+	s->style.ranges = s->conf->range_requests;
+	s->style.watched = s->conf->cut_changed;
+	s->style.tag_line = tag.n != 0 && !tag.failed ? buf_as_text(&tag) : (struct text){"", 0};
 	return (0);
 }
 
@@ -208,10 +207,15 @@ site_new(struct worker *w, const struct conf *conf, struct site **sp)
 void
 site_free(struct site *s)
 {
+	size_t i;
+
+	stat_scope_put(s->docroot);
+	for (i = 0; i < s->nsend_roots; i++)
+		stat_scope_put(s->send_roots[i].scope);
 	free(s->send_roots);
 	rewrite_free(s->rewrite_request);
 	rewrite_free(s->rewrite_response);
-	if (s->tag_line.n != 0)
-		free((char *)s->tag_line.p);
+	if (s->style.tag_line.n != 0)
+		free((char *)s->style.tag_line.p);
 	free(s);
 }

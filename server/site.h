@@ -10,15 +10,14 @@
 
 #include "proxy-core/exchange.h"
 #include "server/config.h"
-#include "server/mime.h"
-#include "server/stat.h"
+#include "server/scope.h"
 
 struct worker;
 
 struct send_root { /* below which X-Sendfile may point */
 	struct text dir;   /* as configured, no trailing slash */
 	struct text real;  /* the same without symbolic links; of the places */
-	struct stat_scope scope;
+	struct stat_scope *scope;
 };
 
 struct page { /* an error reply that never changes: head up to what put_end() adds, and body */
@@ -31,17 +30,15 @@ enum timing_mode { TIMING_OFF, TIMING_LINE, TIMING_JSON };
 struct site {
 	const struct conf *conf;
 	struct worker *worker;
-	struct stat_scope docroot;
+	struct stat_scope *docroot;
 	struct text docroot_dir; /* no trailing slash */
-	const struct mime *mime;
-	unsigned etag_parts;
+	struct file_style style;
 	struct send_root *send_roots;
 	size_t nsend_roots;
 	struct upstream *upstream; /* NULL: not proxied */
 	struct rewrite *rewrite_request, *rewrite_response;
 	struct logfile *access;    /* NULL: none */
 	enum timing_mode timing;
-	struct text tag_line;      /* "Server: x\r\n" or empty */
 	const struct page *pages;  /* by status: those of server.errorfile-prefix; NULL: none */
 };
 

@@ -17,17 +17,29 @@ hit(struct stat_cache *sc, struct stat_entry *e)
 	return (stat_ref(e));
 }
 
+/* The head that was prepared and the bytes that a descriptor gives now belong together.  A look that never waits, once a round of
+ * the loop; bytes in memory need none. */
+static bool
+is_stale(struct stat_cache *sc, struct stat_entry *e)
+{
+	if (e->file == NULL || e->file->stale || e->looked_ns == io_now(sc->io))
+		return (e->file != NULL && e->file->stale);
+	e->looked_ns = io_now(sc->io);
+	return (io_file_look(e->file) != 0);
+}
+
 static struct stat_entry *
 lookup_ready(struct stat_cache *sc, struct stat_entry *e, struct stat_wait *w)
 {
 	uint64_t age = entry_age(e);
+	bool stale = is_stale(sc, e);
 
-	if (age < sc->fresh_ns) {
-		if (age > STAT_RECHECK_MS * NS_PER_MS && !e->rechecking)
+	if (age < sc->fresh_ns && !stale) {
+		if (age > e->recheck_ms * NS_PER_MS && !e->rechecking)
 			entry_recheck(e, true);
 		return (hit(sc, e));
 	}
-	if (e->rechecking && e->trusted) {
+	if (e->rechecking && e->trusted && !stale) {
 		count(sc->counters, stat_overdue);
 		return (hit(sc, e));
 	}
@@ -45,7 +57,7 @@ lookup_ready(struct stat_cache *sc, struct stat_entry *e, struct stat_wait *w)
 }
 
 struct stat_entry *
-stat_lookup(struct stat_cache *sc, const struct stat_scope *scope, struct text path, struct stat_wait *w)
+stat_lookup(struct stat_cache *sc, struct stat_scope *scope, struct text path, struct stat_wait *w)
 {
 	uint64_t hash = scope_hash(scope, path);
 	struct stat_entry *e = entry_find(sc, scope, path, hash);
@@ -142,6 +154,8 @@ entry_ready(struct stat_entry *e, int err)
 	e->stage = ST_READY;
 	if (err_is_shortage(err))
 		cache_shed_descriptors(sc);
+	if (e->replaces != NULL && !entry_take_over(e))
+		return;
 	if (err == 0 || io_error_lasts(err)) {
 		entry_touch(e);
 		cache_keep_bounds(sc);

@@ -10,6 +10,8 @@
  * check has not come back in time, or failed.  Then nobody can know better, and what is in memory is
  * served on until a check says something else; a disk that hangs does not take its hot files with it.  A file that was not
  * in demand waits for its check first, for STAT_PATIENCE_MS at most.
+ * Contents read so soon after a change that the file's times might not tell of another one (io/version.h) are not believed
+ * beyond the next check, which reads them again; what was read before serves until that is done.
  * Absences and refusals are entries too (err set), kept in a list of their own so that a storm of
  * unknown names cannot push files out.
  *
@@ -29,18 +31,24 @@
 
 #define STAT_FRESH_MS 1000u
 #define STAT_RECHECK_MS 500u
+#define STAT_SETTLE_MS 50u /* the same for a file that settles within ticks of the kernel */
 #define STAT_PATIENCE_MS 1000u
 
 struct stat_cache;
+struct stat_entry;
 
-/* A place that paths are looked up beneath; entries of different scopes never meet. */
+/* A place that paths are looked up beneath; entries of different scopes never meet.  Counted by those who look
+ * things up in it and by its entries: an entry may outlive the site it was made for. */
 struct stat_scope {
 	uint32_t id;      /* unique in the worker */
 	int root;         /* descriptor of the directory */
 	uint64_t resolve; /* IO_BENEATH, IO_NO_SYMLINKS */
+	bool watched;     /* files that change while they are sent are noticed */
+	bool by_date;     /* clients tell contents apart by whole seconds, having no tags: a file settles as late as that */
 	/* Writes what every 200 for this file starts with to head[STAT_HEAD_MAX]; returns its length. */
-	size_t (*prepare)(const struct stat_scope *, struct text path, const struct statx *, char *head);
-	void *owner;
+	size_t (*prepare)(const struct stat_entry *, char *head);
+	void (*free)(struct stat_scope *); /* nobody counts on it any more; NULL: it is not freed */
+	uint32_t refs;
 };
 
 #define STAT_HEAD_MAX 1024
@@ -52,14 +60,20 @@ struct stat_entry {
 	const char *bytes;    /* all of it, size bytes; NULL: not kept (or empty file) */
 	uint64_t size;
 	struct statx stx;
+	uint64_t unsettled;   /* 0: other contents will have other times.  Else when they were looked at, wall clock ns */
 	struct text head;     /* prepared; .n 0 for directories and errors */
 	struct io_stamps open; /* of the op that opened it */
 	/* the cache's */
 	struct text path;
-	const struct stat_scope *scope;
+	struct stat_scope *scope;
 	struct stat_cache *cache;
 	struct stat_entry *chain;
+	struct stat_entry *replaces; /* being loaded to take the place of this one, which serves until then; counted */
 	uint64_t hash, checked_ns;
+	uint64_t looked_ns; /* round of the loop in which its file was looked at last */
+	uint32_t recheck_ms; /* it is checked again when the last check is so old */
+	uint64_t seen_ns, seen_wall; /* since when its times are as they are, as far as we saw */
+	uint64_t asked_wall; /* the clock that times files, before it was opened */
 	uint32_t refs, client;
 	uint8_t stage; /* loading, ready */
 	bool hashed, rechecking;
@@ -95,9 +109,11 @@ unsigned stat_cache_entries(const struct stat_cache *);
 
 /* An entry at once, or NULL: then w->done() brings it later.  w NULL: only what is known now, starts nothing.
  * path: clean, NUL behind it is not needed, without the leading slash. */
-struct stat_entry *stat_lookup(struct stat_cache *, const struct stat_scope *, struct text path, struct stat_wait *w);
+struct stat_entry *stat_lookup(struct stat_cache *, struct stat_scope *, struct text path, struct stat_wait *w);
 void stat_cancel(struct stat_wait *); /* also when it waits for nothing; a look-up nobody waits for leaves the queue */
 void stat_put(struct stat_entry *);
 struct stat_entry *stat_ref(struct stat_entry *);
+struct stat_scope *stat_scope_ref(struct stat_scope *);
+void stat_scope_put(struct stat_scope *); /* NULL is fine */
 
 #endif

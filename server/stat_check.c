@@ -11,13 +11,24 @@ same_time(struct statx_timestamp a, struct statx_timestamp b)
 	return (a.tv_sec == b.tv_sec && a.tv_nsec == b.tv_nsec);
 }
 
-static bool
-same_file(const struct statx *a, const struct statx *b)
+bool
+entry_same_file(const struct statx *a, const struct statx *b)
 {
 	return (a->stx_ino == b->stx_ino && a->stx_dev_major == b->stx_dev_major &&
 	    a->stx_dev_minor == b->stx_dev_minor && a->stx_size == b->stx_size &&
 	    (a->stx_mode & S_IFMT) == (b->stx_mode & S_IFMT) && same_time(a->stx_mtime, b->stx_mtime) &&
 	    same_time(a->stx_ctime, b->stx_ctime));
+}
+
+/* The new entry knows how the file looked before, and since when. */
+static void
+entry_inherit(struct stat_entry *now, const struct stat_entry *e)
+{
+	now->again = e->stx;
+	now->seen_ns = e->err == 0 ? e->seen_ns : 0;
+	now->seen_wall = e->seen_wall;
+	now->client = e->client;
+	now->data = e->data;
 }
 
 /* What the name stands for now takes the place of e; those who wait for e wait for that. */
@@ -42,45 +53,45 @@ entry_replace(struct stat_entry *e)
 		entry_tell(e, sc->no_memory);
 		return;
 	}
+	entry_inherit(now, e);
 	entry_hash(now);
 	entry_move_waiters(now, e);
 	entry_load(now);
 }
 
-/* The same file with a new head: nothing is asked of the disk, so nobody waits.  False: no memory. */
-static bool
-entry_renew(struct stat_entry *e)
+/* Read too soon after a change to be believed: it is read again, and serves until that is done. */
+static void
+entry_reload(struct stat_entry *e)
 {
-	struct stat_cache *sc = e->cache;
-	struct stat_entry *now = entry_new(sc, e->scope, e->path, e->hash);
+	struct stat_entry *now = entry_new(e->cache, e->scope, e->path, e->hash);
 
 	if (now == NULL)
-		return (false);
-	now->stx = e->stx;
-	now->size = e->size;
-	now->open = e->open;
-	now->checked_ns = e->checked_ns;
-	if (!entry_memory(now, e->bytes != NULL ? e->size : 0)) {
-		stat_put(now);
-		return (false);
-	}
-	entry_detach(e);
-	entry_hash(now);
-	if (e->bytes != NULL)
-		entry_keep(now, e->bytes);
-	if (e->file != NULL)
-		entry_hold(now, io_file_ref(e->file));
-	entry_move_waiters(now, e);
-	entry_ready(now, 0);
-	return (true);
+		return;
+	entry_inherit(now, e);
+	now->replaces = stat_ref(e);
+	e->rechecking = true;
+	entry_load(now);
 }
 
-/* A tag that was weak because the file was fresh may be strong now. */
-static bool
-head_has_aged(const struct stat_entry *e, const struct io *io)
+bool
+entry_take_over(struct stat_entry *e)
 {
-	return (e->head.n != 0 && e->stx.stx_mtime.tv_sec < (int64_t)io_wall_s(io) - 2 &&
-	    memmem(e->head.p, e->head.n, "ETag: W/", 8) != NULL);
+	struct stat_entry *old = e->replaces;
+	bool better = (e->err == 0 || io_error_lasts(e->err)) && old->hashed;
+
+	e->replaces = NULL;
+	old->rechecking = false;
+	if (better) {
+		entry_detach(old);
+		entry_hash(e);
+	} else {
+		old->checked_ns = io_now(old->cache->io); /* not true, but asked again as often as if it were */
+	}
+	entry_tell(old, better ? e : old);
+	stat_put(old);
+	if (!better)
+		stat_put(e);
+	return (better);
 }
 
 /* The disk says nothing at all. */
@@ -133,17 +144,19 @@ recheck_done(struct io_op *op)
 {
 	struct stat_entry *e = entry_of_op(op);
 	bool lasting = op->res == 0 || io_error_lasts((int)op->res);
-	bool same = (e->err == 0 && op->res == 0 && same_file(&e->stx, &e->again)) ||
+	bool same = (e->err == 0 && op->res == 0 && entry_same_file(&e->stx, &e->again)) ||
 	    (e->err != 0 && e->err == op->res);
 
 	e->rechecking = false;
-	if (same)
+	if (same && e->file != NULL)
+		e->file->stale = false;
+	if (same && e->unsettled == 0)
 		e->checked_ns = op->at.start != 0 ? op->at.start : op->at.submit;
-	if (same && e->hashed && head_has_aged(e, e->cache->io) && entry_renew(e)) {
-		stat_put(e);
-		return;
-	}
-	if (same) {
+	if (same && e->unsettled != 0 && e->trusted && e->hashed) {
+		entry_reload(e);
+	} else if (same && e->unsettled != 0) {
+		entry_replace(e);
+	} else if (same) {
 		entry_touch(e);
 		entry_tell(e, e);
 		if (e->trusted && e->in_demand && entry_age(e) >= e->cache->fresh_ns)

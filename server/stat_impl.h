@@ -29,7 +29,7 @@ struct stat_cache {
 /* stat_table.c */
 uint64_t scope_hash(const struct stat_scope *, struct text path);
 struct stat_entry *entry_find(struct stat_cache *, const struct stat_scope *, struct text path, uint64_t hash);
-struct stat_entry *entry_new(struct stat_cache *, const struct stat_scope *, struct text path, uint64_t hash);
+struct stat_entry *entry_new(struct stat_cache *, struct stat_scope *, struct text path, uint64_t hash);
 void entry_hash(struct stat_entry *);   /* into the table, with the reference of the caller */
 void entry_detach(struct stat_entry *); /* out of it: nobody finds it any more; those who hold it go on */
 void entry_touch(struct stat_entry *);  /* used, or checked, now: the last to be evicted */
@@ -52,6 +52,8 @@ void entry_keep(struct stat_entry *, const char *bytes);
 void entry_hold(struct stat_entry *, struct io_file *);
 
 /* stat_check.c */
+bool entry_same_file(const struct statx *, const struct statx *); /* the same inode with the same size and times */
+bool entry_take_over(struct stat_entry *); /* of the one it replaces, now that it is loaded; false: that one stays */
 void entry_recheck(struct stat_entry *, bool trusted);
 uint64_t entry_age(const struct stat_entry *); /* ns since its check began */
 

@@ -46,7 +46,7 @@ entry_memory(struct stat_entry *e, size_t bytes)
 	size_t n = 0;
 
 	if (e->scope->prepare != NULL)
-		n = e->scope->prepare(e->scope, e->path, &e->stx, head);
+		n = e->scope->prepare(e, head);
 	e->memory = malloc(n + bytes + 1);
 	if (e->memory == NULL)
 		return (false);
@@ -67,10 +67,12 @@ entry_keep(struct stat_entry *e, const char *bytes)
 static void
 entry_bytes(struct stat_entry *e, const char *bytes, uint64_t n)
 {
-	bool whole = n == e->size;
+	bool whole = n == e->size && !e->first.changing;
 
+	if (!whole && e->unsettled == 0)
+		e->unsettled = io_wall_ns(e->cache->io);
 	if (!whole && e->tries++ < 2) {
-		/* It shrank between statx and read: look again. */
+		/* It changed between statx and read: look again. */
 		entry_let_go(e);
 		entry_load(e);
 	} else if (!entry_memory(e, whole ? e->size : 0)) {
@@ -91,8 +93,10 @@ read_done(struct io_op *op)
 
 	if (op->res < 0)
 		entry_ready(e, (int)op->res);
-	else
+	else {
+		e->first.changing = io_file_look(e->file) != 0;
 		entry_bytes(e, op->buf, (uint64_t)op->res);
+	}
 	stat_put(e);
 }
 
@@ -103,6 +107,48 @@ kept_size(const struct stat_cache *sc)
 	uint64_t max = sc->lim.max_file < IO_WINDOW ? sc->lim.max_file : IO_WINDOW;
 
 	return (sc->lim.cache ? (uint32_t)max : 0);
+}
+
+static uint64_t
+since(uint64_t from, uint64_t to)
+{
+	return (to > from ? to - from : 0);
+}
+
+/* For how long its times have been the same, by both clocks: that of files stands still while the processor that moves it does. */
+static uint64_t
+watched_ns(struct stat_entry *e)
+{
+	struct io *io = e->cache->io;
+	uint64_t mono, wall;
+
+	if (e->seen_ns == 0 || !entry_same_file(&e->again, &e->stx)) {
+		e->seen_ns = e->open.end != 0 ? e->open.end : io_now(io);
+		e->seen_wall = io_wall_ns(io);
+		return (0);
+	}
+	mono = since(e->seen_ns, e->checked_ns);
+	wall = since(e->seen_wall, e->asked_wall);
+	return (mono < wall ? mono : wall);
+}
+
+/* Are its contents sure to keep the times they have? */
+static void
+note_version(struct stat_entry *e)
+{
+	struct stat_cache *sc = e->cache;
+	struct io_version v = io_version_of(&e->stx);
+	uint64_t watched = watched_ns(e);
+
+	if (e->scope->by_date)
+		v.mtime_ns = v.ctime_ns = 0;
+	e->unsettled = 0;
+	e->recheck_ms = STAT_RECHECK_MS;
+	if (io_version_settled(&v, e->asked_wall, watched, io_version_is_old(&v, e->asked_wall) || io_file_is_local(e->file)))
+		return;
+	e->unsettled = io_wall_ns(sc->io) - since(e->checked_ns, io_now(sc->io));
+	e->recheck_ms = v.mtime_ns != 0 && v.ctime_ns != 0 ? STAT_SETTLE_MS : STAT_RECHECK_MS;
+	count(sc->counters, stat_unsettled);
 }
 
 static void
@@ -117,6 +163,13 @@ opened_file(struct stat_entry *e, int fd)
 		return;
 	}
 	entry_hold(e, f);
+	if (e->scope->watched)
+		io_file_watch(f, &e->stx);
+	note_version(e);
+	if (e->first.changing) {
+		entry_bytes(e, NULL, 0);
+		return;
+	}
 	if (e->first.bytes != NULL) {
 		entry_bytes(e, e->first.bytes, e->first.n);
 		return;
@@ -159,6 +212,7 @@ void
 entry_load(struct stat_entry *e)
 {
 	io_op_init(&e->op, IO_OPEN, open_done);
+	e->asked_wall = io_wall_ns(e->cache->io);
 	e->first = (struct io_first){.keep = kept_size(e->cache), .warm = e->data};
 	e->op.open.first = &e->first;
 	e->op.open.root = e->scope->root;

@@ -29,7 +29,7 @@ entry_find(struct stat_cache *sc, const struct stat_scope *scope, struct text pa
 }
 
 struct stat_entry *
-entry_new(struct stat_cache *sc, const struct stat_scope *scope, struct text path, uint64_t hash)
+entry_new(struct stat_cache *sc, struct stat_scope *scope, struct text path, uint64_t hash)
 {
 	struct stat_entry *e;
 	char *copy;
@@ -40,10 +40,11 @@ entry_new(struct stat_cache *sc, const struct stat_scope *scope, struct text pat
 	copy = (char *)(e + 1);
 	memcpy(copy, path.p, path.n);
 	e->path = (struct text){copy, path.n};
-	e->scope = scope;
+	e->scope = scope != NULL ? stat_scope_ref(scope) : NULL;
 	e->cache = sc;
 	e->hash = hash;
 	e->refs = 1;
+	e->recheck_ms = STAT_RECHECK_MS;
 	list_init(&e->lru);
 	list_init(&e->waiters);
 	list_init(&e->busy);
@@ -58,6 +59,8 @@ entry_hash(struct stat_entry *e)
 	e->chain = *slot;
 	*slot = e;
 	e->hashed = true;
+	e->cache->nfds += e->file != NULL;
+	e->cache->nbytes += e->bytes != NULL ? e->size : 0;
 }
 
 /* Out of the table: nobody finds it any more; those who hold it go on. */
@@ -99,8 +102,26 @@ stat_put(struct stat_entry *e)
 		return;
 	must(!e->hashed && list_empty(&e->waiters) && !list_linked(&e->busy));
 	io_file_put(e->file);
+	stat_scope_put(e->scope);
 	free(e->memory);
 	free(e);
+}
+
+struct stat_scope *
+stat_scope_ref(struct stat_scope *scope)
+{
+	scope->refs++;
+	return (scope);
+}
+
+void
+stat_scope_put(struct stat_scope *scope)
+{
+	if (scope == NULL)
+		return;
+	must(scope->refs > 0);
+	if (--scope->refs == 0 && scope->free != NULL)
+		scope->free(scope);
 }
 
 /* ---- bounds */

@@ -1,221 +1,9 @@
 /* server/validate.c -- which version of a file a client means, and which part of it. */
 #include <errno.h>
+#include "base/range.h"
 #include "base/must.h"
+#include "server/http_date.h"
 #include "server/validate.h"
-
-#define DATE_MAX 253402300799u  /* 9999-12-31 23:59:59: the form has four digits for the year */
-
-/* ---------------------------------------------------------------- dates */
-
-static const char weekdays[7][10] = {
-	"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
-};
-static const char months[12][4] = {
-	"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-};
-
-struct date {
-	unsigned year, month, day, hour, minute, second;        /* month and day from 1 */
-};
-
-static bool
-leap(unsigned y)
-{
-	return (y % 4 == 0 && (y % 100 != 0 || y % 400 == 0));
-}
-
-static unsigned
-month_days(unsigned y, unsigned m)
-{
-	static const uint8_t days[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-
-	return (m == 2 && leap(y) ? 29 : days[m - 1]);
-}
-
-/* Days from 1970-01-01 to January 1st of y. */
-static uint64_t
-year_start(unsigned y)
-{
-	uint64_t before = y - 1;
-
-	return ((uint64_t)(y - 1970) * 365 + (before / 4 - before / 100 + before / 400) -
-	    (1969 / 4 - 1969 / 100 + 1969 / 400));
-}
-
-static void
-date_split(uint64_t days, struct date *d)
-{
-	d->year = 1970 + (unsigned)(days / 366);        /* never too late, at most some years early */
-	while (year_start(d->year + 1) <= days)
-		d->year++;
-	days -= year_start(d->year);
-	for (d->month = 1; days >= month_days(d->year, d->month); d->month++)
-		days -= month_days(d->year, d->month);
-	d->day = (unsigned)days + 1;
-}
-
-static char *
-put_digits(char *p, unsigned v, int width)
-{
-	int i;
-
-	for (i = width - 1; i >= 0; i--, v /= 10)
-		p[i] = (char)('0' + v % 10);
-	return (p + width);
-}
-
-static char *
-put_str(char *p, const char *s, size_t n)
-{
-	memcpy(p, s, n);
-	return (p + n);
-}
-
-void
-http_date_put(char dst[HTTP_DATE_LEN + 1], uint64_t unix_s)
-{
-	struct date d;
-	unsigned sec;
-	char *p = dst;
-
-	if (unix_s > DATE_MAX)
-		unix_s = DATE_MAX;
-	date_split(unix_s / 86400, &d);
-	sec = (unsigned)(unix_s % 86400);
-	p = put_str(p, weekdays[(unix_s / 86400 + 4) % 7], 3);  /* 1970-01-01 was a Thursday */
-	p = put_str(p, ", ", 2);
-	p = put_digits(p, d.day, 2);
-	p = put_str(p, " ", 1);
-	p = put_str(p, months[d.month - 1], 3);
-	p = put_str(p, " ", 1);
-	p = put_digits(p, d.year, 4);
-	p = put_str(p, " ", 1);
-	p = put_digits(p, sec / 3600, 2);
-	p = put_str(p, ":", 1);
-	p = put_digits(p, sec / 60 % 60, 2);
-	p = put_str(p, ":", 1);
-	p = put_digits(p, sec % 60, 2);
-	put_str(p, " GMT", 5);
-}
-
-static bool
-take(struct text *t, const char *s, size_t n)
-{
-	if (!text_starts(*t, (struct text){s, n}))
-		return (false);
-	t->p += n;
-	t->n -= n;
-	return (true);
-}
-
-static bool
-take_digits(struct text *t, size_t width, unsigned *out)
-{
-	uint64_t v;
-
-	if (t->n < width || text_u64((struct text){t->p, width}, &v) != 0)
-		return (false);
-	t->p += width;
-	t->n -= width;
-	*out = (unsigned)v;
-	return (true);
-}
-
-static bool
-take_weekday(struct text *t, bool whole)
-{
-	size_t i;
-
-	for (i = 0; i < NELEM(weekdays); i++)
-		if (take(t, weekdays[i], whole ? strlen(weekdays[i]) : 3))
-			return (true);
-	return (false);
-}
-
-static bool
-take_month(struct text *t, unsigned *month)
-{
-	unsigned i;
-
-	for (i = 0; i < NELEM(months); i++)
-		if (take(t, months[i], 3)) {
-			*month = i + 1;
-			return (true);
-		}
-	return (false);
-}
-
-/* RFC 9110 5.6.7 wants a two-digit year to lie at most 50 years ahead; a fixed turn at 1970 agrees
- * with that and needs no clock. */
-static bool
-take_short_year(struct text *t, unsigned *year)
-{
-	if (!take_digits(t, 2, year))
-		return (false);
-	*year += *year < 70 ? 2000 : 1900;
-	return (true);
-}
-
-static bool
-take_part(struct text *t, char part, struct date *d)
-{
-	switch (part) {
-	case 'w': return (take_weekday(t, false));
-	case 'W': return (take_weekday(t, true));
-	case 'd': return (take_digits(t, 2, &d->day));
-	case 'e': return (take(t, " ", 1) ? take_digits(t, 1, &d->day) : take_digits(t, 2, &d->day));
-	case 'm': return (take_month(t, &d->month));
-	case 'Y': return (take_digits(t, 4, &d->year));
-	case 'y': return (take_short_year(t, &d->year));
-	case 'h': return (take_digits(t, 2, &d->hour));
-	case 'i': return (take_digits(t, 2, &d->minute));
-	case 's': return (take_digits(t, 2, &d->second));
-	default:  return (take(t, &part, 1));
-	}
-}
-
-static bool
-date_valid(const struct date *d)
-{
-	return (d->year >= 1970 && d->day >= 1 && d->day <= month_days(d->year, d->month) && d->hour < 24 &&
-	    d->minute < 60 && d->second <= 60);         /* 60: a leap second */
-}
-
-static uint64_t
-date_join(const struct date *d)
-{
-	uint64_t days = year_start(d->year) + d->day - 1;
-	unsigned m;
-
-	for (m = 1; m < d->month; m++)
-		days += month_days(d->year, m);
-	return (days * 86400 + d->hour * 3600 + d->minute * 60 + d->second);
-}
-
-int
-http_date_parse(struct text t, uint64_t *unix_s)
-{
-	static const char *const forms[] = {
-		"w, d m Y h:i:s GMT",           /* Sun, 06 Nov 1994 08:49:37 GMT */
-		"W, d-m-y h:i:s GMT",           /* Sunday, 06-Nov-94 08:49:37 GMT */
-		"w m e h:i:s Y",                /* Sun Nov  6 08:49:37 1994 */
-	};
-	struct date d = {0};
-	struct text rest;
-	const char *f;
-	size_t i;
-
-	for (i = 0; i < NELEM(forms); i++) {
-		rest = t;
-		for (f = forms[i]; *f != '\0' && take_part(&rest, *f, &d); f++)
-			;
-		if (*f == '\0' && rest.n == 0 && date_valid(&d)) {
-			*unix_s = date_join(&d);
-			return (0);
-		}
-	}
-	return (-EINVAL);
-}
 
 /* ---------------------------------------------------------------- entity tags */
 
@@ -232,38 +20,46 @@ put_hex(char *dst, uint64_t v)
 	return (n);
 }
 
-/* now_wall_s has lost its fraction, so only from two whole seconds on is a second sure to have passed. */
-static bool
-fresh(const struct statx *sx, uint64_t now_wall_s)
+static uint64_t
+time_ns(struct statx_timestamp t)
 {
-	return (sx->stx_mtime.tv_sec > (int64_t)now_wall_s - 2);
+	return ((uint64_t)t.tv_sec * 1000000000u + t.tv_nsec);
+}
+
+/* "1f-3e8-de0b6b3a7640001" without its quotes. */
+static size_t
+put_parts(char *dst, const uint64_t *v, unsigned use, unsigned nparts)
+{
+	size_t n = 0;
+	unsigned i;
+
+	for (i = 0; i < nparts; i++) {
+		if ((use & 1u << i) == 0)
+			continue;
+		if (n != 0)
+			dst[n++] = '-';
+		n += put_hex(dst + n, v[i]);
+	}
+	return (n);
 }
 
 size_t
-etag_make(char dst[ETAG_MAX], const struct statx *sx, unsigned parts, uint64_t now_wall_s)
+etag_make(char dst[ETAG_MAX], const struct statx *sx, unsigned parts, uint64_t unsettled)
 {
-	uint64_t mtime_ns = (uint64_t)sx->stx_mtime.tv_sec * 1000000000u + sx->stx_mtime.tv_nsec;
+	const uint64_t v[] = {sx->stx_ino, sx->stx_size, time_ns(sx->stx_mtime), time_ns(sx->stx_ctime), unsettled};
+	unsigned use = (parts & ETAG_INODE ? 1 : 0) | (parts & ETAG_SIZE ? 2 : 0) | (parts & ETAG_MTIME ? 4 : 0) |
+	    (parts & ETAG_CTIME ? 8 : 0);
 	size_t n = 0;
 
-	if ((parts & (ETAG_INODE | ETAG_MTIME | ETAG_SIZE)) == 0)
+	if (use == 0)
 		return (0);
-	if (fresh(sx, now_wall_s)) {
+	if (unsettled != 0) {
+		use |= 16;
 		dst[n++] = 'W';
 		dst[n++] = '/';
 	}
 	dst[n++] = '"';
-	if (parts & ETAG_INODE) {
-		n += put_hex(dst + n, sx->stx_ino);
-		dst[n++] = '-';
-	}
-	if (parts & ETAG_SIZE) {
-		n += put_hex(dst + n, sx->stx_size);
-		dst[n++] = '-';
-	}
-	if (parts & ETAG_MTIME)
-		n += put_hex(dst + n, mtime_ns);
-	else
-		n--;                            /* the last '-' separates nothing */
+	n += put_parts(dst + n, v, use, NELEM(v));
 	dst[n++] = '"';
 	return (n);
 }
@@ -373,6 +169,13 @@ unchanged_since(struct text date, uint64_t mtime_s)
 	return (mtime_s != 0 && http_date_parse(date, &t) == 0 && mtime_s <= t);
 }
 
+/* From which second on there were no other contents.  0: the file has no date. */
+static uint64_t
+surely_since(const struct validators *v)
+{
+	return (v->mtime_s != 0 ? v->mtime_s + v->date_is_weak : 0);
+}
+
 /* If-Match, or without it If-Unmodified-Since: may the request be done at all? */
 static bool
 may_be_done(const struct http_request *r, const struct validators *v)
@@ -380,7 +183,7 @@ may_be_done(const struct http_request *r, const struct validators *v)
 	if (r->known[HH_IF_MATCH].p != NULL)
 		return (any_tags_hold(r, HH_IF_MATCH, TEXT("if-match"), v->etag, same_strong));
 	if (r->known[HH_IF_UNMODIFIED_SINCE].p != NULL)
-		return (!changed_since(r->known[HH_IF_UNMODIFIED_SINCE], v->mtime_s));
+		return (!changed_since(r->known[HH_IF_UNMODIFIED_SINCE], surely_since(v)));
 	return (true);
 }
 
@@ -399,7 +202,7 @@ conditions_check(const struct http_request *r, const struct validators *v)
 		return (reads ? 304 : 412);
 	}
 	if (reads && r->known[HH_IF_MODIFIED_SINCE].p != NULL &&
-	    unchanged_since(r->known[HH_IF_MODIFIED_SINCE], v->mtime_s))
+	    unchanged_since(r->known[HH_IF_MODIFIED_SINCE], surely_since(v)))
 		return (304);
 	return (0);
 }
@@ -407,7 +210,7 @@ conditions_check(const struct http_request *r, const struct validators *v)
 /* ---------------------------------------------------------------- ranges */
 
 /* Does the client hold a part of this very version?  A date says so only if it is the same to the
- * second, and the file had that second to itself: its tag is weak while it has not. */
+ * second, and that second is over. */
 static bool
 if_range_holds(struct text want, const struct validators *v)
 {
@@ -415,29 +218,14 @@ if_range_holds(struct text want, const struct validators *v)
 
 	if (want.n > 0 && (want.p[0] == '"' || is_weak(want)))
 		return (v->etag.n > 0 && same_strong(want, v->etag));
-	return (v->mtime_s != 0 && !is_weak(v->etag) && http_date_parse(want, &t) == 0 && t == v->mtime_s);
-}
-
-/* A number too large for us is as good as infinite: no file has that many bytes. */
-static bool
-range_number(struct text t, uint64_t *out)
-{
-	int err = text_u64(t, out);
-
-	if (err == -ERANGE)
-		*out = UINT64_MAX;
-	return (err != -EINVAL);
+	return (v->mtime_s != 0 && !v->date_is_weak && http_date_parse(want, &t) == 0 && t == v->mtime_s);
 }
 
 enum range_kind { RANGE_BAD, RANGE_NONE, RANGE_ALL, RANGE_SOME };       /* NONE: cannot be satisfied */
 
 static enum range_kind
-suffix_range(struct text digits, uint64_t size, struct byte_range *out)
+suffix_range(uint64_t n, uint64_t size, struct byte_range *out)
 {
-	uint64_t n;
-
-	if (!range_number(digits, &n))
-		return (RANGE_BAD);
 	if (n == 0)
 		return (RANGE_NONE);
 	if (size == 0)                  /* satisfiable says RFC 9110 14.1.2, but no Content-Range can say it */
@@ -450,20 +238,15 @@ suffix_range(struct text digits, uint64_t size, struct byte_range *out)
 static enum range_kind
 one_range(struct text spec, uint64_t size, struct byte_range *out)
 {
-	struct text first;
-	uint64_t from, last = UINT64_MAX;
+	struct range_part p;
 
-	if (!text_next(&spec, '-', &first) || spec.p == NULL)
+	if (!range_read(spec, &p))
 		return (RANGE_BAD);
-	if (first.n == 0)
-		return (suffix_range(spec, size, out));
-	if (!range_number(first, &from) || (spec.n > 0 && !range_number(spec, &last)) || last < from)
-		return (RANGE_BAD);
-	if (from >= size)
+	if (p.from == RANGE_TAIL)
+		return (suffix_range(p.to, size, out));
+	if (p.from >= size)
 		return (RANGE_NONE);
-	if (last > size - 1)
-		last = size - 1;
-	*out = (struct byte_range){from, last - from + 1};
+	*out = (struct byte_range){p.from, (p.to < size ? p.to : size) - p.from};
 	return (RANGE_SOME);
 }
 

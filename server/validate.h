@@ -1,4 +1,4 @@
-/* server/validate.h -- entity tags, dates, conditions, ranges (RFC 9110 sections 8.8, 13, 14).  Pure. */
+/* server/validate.h -- entity tags, conditions, ranges (RFC 9110 sections 8.8, 13, 14).  Pure. */
 #ifndef SERVER_VALIDATE_H
 #define SERVER_VALIDATE_H
 
@@ -8,22 +8,20 @@
 #include "base/text.h"
 #include "server/http1.h"
 
-#define ETAG_MAX 64
-#define HTTP_DATE_LEN 29
+#define ETAG_MAX 96 /* W/, quotes, five numbers of 16 digits */
 #define RANGES_MAX 16
 
-enum { ETAG_INODE = 1, ETAG_MTIME = 2, ETAG_SIZE = 4 }; /* etag.use-inode ... ; inode off: the same tag on every machine */
+enum { ETAG_INODE = 1, ETAG_MTIME = 2, ETAG_SIZE = 4, ETAG_CTIME = 8 }; /* etag.use-inode ... */
 
-/* Quoted strong tag from size and nanosecond mtime (and inode); returns its length, 0 when parts is 0.
- * A file changed less than a second before it was read gets a weak one (W/"..."): two contents within one
- * tick of the file system's clock must not share a strong tag. */
-size_t etag_make(char dst[ETAG_MAX], const struct statx *, unsigned parts, uint64_t now_wall_s);
-void http_date_put(char dst[HTTP_DATE_LEN + 1], uint64_t unix_s); /* "Sun, 06 Nov 1994 08:49:37 GMT" */
-int http_date_parse(struct text, uint64_t *unix_s);               /* the three forms; -EINVAL */
+/* Quoted strong tag from size and times in nanoseconds (and inode); returns its length, 0 when parts is 0.
+ * unsettled 0: no other contents will ever have these times.  Else a weak tag (W/"...") that ends with this number, which says when
+ * they were looked at: it must not match the strong tag of the contents that stay, as weak tags are compared without their W/. */
+size_t etag_make(char dst[ETAG_MAX], const struct statx *, unsigned parts, uint64_t unsettled);
 
 struct validators {
 	struct text etag;   /* with quotes; .n 0: none */
 	uint64_t mtime_s;   /* 0: none */
+	bool date_is_weak;  /* other contents may have the same date: that second is not over, or they are not settled */
 };
 
 /* 0: send it; 304; 412.  In the order of RFC 9110 13.2.2. */

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn.h"
+#include "server/http_date.h"
 #include "server/reply.h"
 
 #define KEEP_REQUESTS 256u     /* recycled requests */
@@ -302,6 +303,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	w->conn_ids = wc->index - w->conf.nworkers + 1; /* the first id is index + 1 */
 	buf_init(&w->line, LINE_MAX_BYTES);
 	list_init(&w->conns);
+	list_init(&w->scopes.list);
 	list_init(&w->requests);
 	io_op_init(&w->pause, IO_TIMER, pause_over);
 	w->tally = tally_take(wc->tallies);

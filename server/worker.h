@@ -43,7 +43,7 @@ struct worker {
 	bool plain;                 /* no conditions: global is all there is */
 	bool physical;              /* some condition asks $PHYSICAL */
 	struct stat_cache *stats;
-	uint32_t scope_ids;
+	struct scopes scopes;       /* of its sites */
 	struct list conns, requests; /* connections; recycled requests */
 	unsigned nconns, nrequests;
 	uint32_t conn_ids;

@@ -53,6 +53,14 @@ for my $backend (@backends) {
 	same $r->{body}, "\0" x 99_995 . '0123456789' . "\0" x 99_995, "$backend: a range across 4 GiB";
 }
 
+sub poke {      # writes in place
+	my ($path, $at, $bytes) = @_;
+	open my $fh, -e $path ? '+<' : '>', $path or die "$path: $!";
+	seek $fh, $at, 0;
+	print $fh $bytes;
+	close $fh or die $!;
+}
+
 # ---------------------------------------------------------------- one server for the rest
 
 my $out = File::Temp->newdir;           # beside the document root
@@ -62,6 +70,7 @@ mimetype.assign = ( ".tar.gz" => "application/x-tgz", ".txt" => "text/plain; cha
 static-file.exclude-extensions = ( ".fcgi" )
 CONF
 $srv->write('hello.txt', "hi\n");
+$srv->settle('hello.txt');
 $srv->write('dir/index.html', '<p>index');
 $srv->write('a b%c/index.html', '<p>odd name');
 mkdir $srv->path('empty');
@@ -193,6 +202,26 @@ subtest 'stat-cache-engine = "disable" asks the file system each time' => sub {
 	}
 };
 
+subtest 'conditions that do not change how a file is sent share what is known of it' => sub {
+	my $srv = Test::Server->start(conf => <<'CONF');
+server.max-worker = 1
+status.statistics-url = "/counters"
+$HTTP["user-agent"] =~ "a" { server.max-write-idle = 100 }
+$HTTP["user-agent"] =~ "b" { server.max-read-idle = 100 }
+$HTTP["user-agent"] =~ "c" { proxy-core.debug = 1 }
+$HTTP["user-agent"] =~ "x" { etag.use-inode = "enable" }
+CONF
+	$srv->write('large', 'x' x 100_000);
+	my $counter = sub { $srv->fetch('/counters')->{body} =~ /^\Q$_[0]\E: (\d+)$/m ? $1 : die "no $_[0]" };
+	my %tag;
+	$tag{$_} = $srv->fetch('/large', 'User-Agent' => $_)->{header}{etag} for qw(- a b c ab ac bc abc);
+	is $counter->('server.cache.misses'), 1, 'eight sets of conditions, one look-up';
+	$tag{$_} = $srv->fetch('/large', 'User-Agent' => $_)->{header}{etag} for qw(x ax);
+	is $counter->('server.cache.misses'), 2, 'another form of tag needs a look-up of its own, once';
+	isnt $tag{x}, $tag{a}, '... and has its own tag';
+	is $tag{ax}, $tag{x}, '... for all sets with that form';
+};
+
 # A page boundary: truncation would clear the rest of a partial page that is already queued in the socket.
 for my $backend (@backends) {
 	subtest "$backend: a file that changes while it is sent" => sub {
@@ -222,6 +251,51 @@ for my $backend (@backends) {
 		is $srv->fetch('/cut', Range => 'bytes=0-9')->{body}, 'x' x 10, 'the server goes on';
 	};
 }
+
+# The client pauses, so that no backend has sent more than the buffers hold when the file is written to.
+subtest 'a file that is written to while it is sent' => sub {
+	my ($n, $past) = (12 << 20, 1_600_000_000);
+	my %change = (
+		'overwritten in place'                     => [sub { poke($_[0], $n - 100, 'NEW') }, 0],
+		'overwritten, and its time set back'       => [sub { poke($_[0], $n - 100, 'NEW'); utime $past, $past, $_[0] or die $! }, 0],
+		'overwritten between two ranges'           => [sub { poke($_[0], $n - 100, 'NEW') }, 0, "Range: bytes=0-10485759,-4096\r\n"],
+		'longer than before'                       => [sub { poke($_[0], $n, 'NEW') }, 0],
+		'replaced by rename'                       => [sub { poke("$_[0].2", 0, 'NEW'); rename "$_[0].2", $_[0] or die $! }, 1],
+		'of another mode'                          => [sub { chmod 0600, $_[0] or die $! }, 1],
+		'overwritten, where that is allowed'       => [sub { poke($_[0], $n - 100, 'NEW') }, 1],
+	);
+	for my $backend (Test::Server::backends()) {
+		my $srv = Test::Server->start(conf => <<"CONF");
+server.max-worker = 1
+server.network-backend = "$backend"
+status.statistics-url = "/counters"
+\$HTTP["url"] =~ "allowed" { server.cut-changed-files = "disable" }
+CONF
+		my $cuts = 0;
+		for my $what ($backend =~ /^(?:adaptive|writev|gthread-sendfile)$/ ? sort keys %change : ('overwritten in place', 'replaced by rename')) {
+			my ($change, $whole, $lines) = (@{ $change{$what} }, '');
+			my $name = $what =~ s/\W+/-/gr;
+			open my $fh, '>', $srv->path($name) or die $!;
+			print $fh 'x' x $n;
+			close $fh or die $!;
+			utime $past, $past, $srv->path($name) or die $!;
+			my $c = $srv->connect(rcvbuf => 65536);
+			$c->send("GET /$name HTTP/1.1\r\nHost: x\r\n$lines\r\n");
+			my $begin = $c->take(65536);
+			like $begin, qr/\A\S+ 20[06]/, "$backend: $what: begun";
+			$change->($srv->path($name));
+			my $left = index($begin, "\r\n\r\n") + 4 - length $begin;
+			$left += $1 if $begin =~ /^Content-Length: (\d+)/m;
+			my $got = length $c->take($left);
+			ok $whole ? $got == $left : $got < $left, '... and ' . ($whole ? 'sent whole' : 'cut') or diag "$got of $left bytes";
+			$cuts += !$whole;
+			is $srv->fetch("/$name", Range => 'bytes=-5')->{status}, 206, '... and the next one is served' unless $whole;
+			unlink $srv->path($name);
+		}
+		like $srv->fetch('/counters')->{body}, qr/^server\.io\.changed: $cuts$/m, "$backend: cuts are counted";
+		is scalar(() = $srv->wait_lines(1, qr/ev=file\.changed/)), 1, '... and logged, once a second' if $backend eq 'adaptive';
+	}
+};
 
 subtest 'a file that is in memory only in parts travels in large steps all the same' => sub {
 	for my $backend (@backends) {

@@ -44,6 +44,7 @@ my $srv = Test::Server->start(conf => '');
 sub put { my ($name, $bytes) = @_; utime $past, $past, $srv->write($name, $bytes) or die $! }
 
 put('abc', $abc);
+$srv->settle('abc');
 put('empty', '');
 for my $case (@table) {
 	my ($range, $status, $body, $label) = @$case;

@@ -12,6 +12,7 @@ my ($older, $date, $newer) = map { "Sun, 13 Sep 2020 12:26:$_ GMT" } 39, 40, 41;
 sub put {
 	my ($srv, $name, $bytes, $when) = @_;
 	utime $when // $past, $when // $past, $srv->write($name, $bytes) or die $!;
+	$srv->settle($name);
 }
 
 my $srv = Test::Server->start(conf => '');

@@ -65,7 +65,7 @@ $srv->fetch("/$_")->{status} == 200 or BAIL_OUT('it does not serve') for qw(1k 1
 # name, path, requests, options, system calls allowed for each request
 for my $case (
 	['1 kB, kept connections: a receive and a send', '/1k', 10_000, ['-c', 50], 2.1],
-	['100 kB, kept connections: a receive, a send, a sendfile', '/100k', 10_000, ['-c', 10], 3.1],
+	['100 kB, kept connections: a receive, a look, a send, a sendfile', '/100k', 10_000, ['-c', 10], 4.1],
 	['1 kB, sixteen requests in a packet: their share of both', '/1k', 16_000, ['-c', 10, '-p', 16], 0.3],
 	['1 kB, a connection for each', '/1k', 2000, ['-c', 10, '--close'], undef],
 ) {

@@ -22,7 +22,7 @@ extern const struct handler handler_static, handler_proxy, handler_status;
 bool status_is_at(const struct request *); /* its path is one of those that status.* name */
 
 /* Looks lookup up beneath scope and replies with it as a file (extra: what an application said). */
-enum handled static_send(struct request *, const struct stat_scope *, struct text lookup, const struct reply_extra *, bool peek);
+enum handled static_send(struct request *, struct stat_scope *, struct text lookup, const struct reply_extra *, bool peek);
 void static_stop(struct request *);
 
 #endif

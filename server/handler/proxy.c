@@ -173,7 +173,7 @@ static bool
 made_here(const struct request *r, struct text name)
 {
 	return (text_ieq(name, TEXT("content-length")) || text_ieq(name, TEXT("date")) ||
-	    (text_ieq(name, TEXT("server")) && r->site->tag_line.n != 0));
+	    (text_ieq(name, TEXT("server")) && r->site->style.tag_line.n != 0));
 }
 
 /* The application's fields as header lines (.p NULL: no memory); file: without those that it takes. */
@@ -203,7 +203,7 @@ reply_lines(struct request *r, const struct proxy_reply *p, struct reply_extra *
 }
 
 /* Which root a path lies in; *rest is what follows it, without slashes: applications join "/www/" and "/file". */
-static const struct stat_scope *
+static struct stat_scope *
 root_of(const struct site *s, struct text path, struct text *rest)
 {
 	size_t i, k;
@@ -221,7 +221,7 @@ root_of(const struct site *s, struct text path, struct text *rest)
 				*rest = (struct text){path.p + d.n, path.n - d.n};
 				while (rest->n != 0 && rest->p[0] == '/')
 					rest->p++, rest->n--;
-				return (&root->scope);
+				return (root->scope);
 			}
 		}
 	}
@@ -246,7 +246,7 @@ answer_error(struct relay *rl, int status)
 	answer_otherwise(rl, HANDLED_REPLY);
 }
 
-static const struct stat_scope *
+static struct stat_scope *
 resolve_path(struct request *r, struct text path, struct text *rest)
 {
 	char *p;
@@ -261,7 +261,7 @@ resolve_path(struct request *r, struct text path, struct text *rest)
 }
 
 /* X-Accel-Redirect: a URI path below the document root. */
-static const struct stat_scope *
+static struct stat_scope *
 resolve_uri(struct request *r, struct text uri, struct text *rest)
 {
 	const char *query = memchr(uri.p, '?', uri.n);
@@ -273,14 +273,14 @@ resolve_uri(struct request *r, struct text uri, struct text *rest)
 	if (p == NULL || (n = urlpath_clean(uri, p)) < 1)
 		return (NULL);
 	*rest = (struct text){p + 1, (size_t)n - 1};
-	return (&r->site->docroot);
+	return (r->site->docroot);
 }
 
 static void
 send_file(struct relay *rl, const struct proxy_reply *p)
 {
 	struct request *r = rl->r;
-	const struct stat_scope *scope;
+	struct stat_scope *scope;
 	struct text rest;
 
 	count(&r->worker->tally->counters, sendfile_headers);

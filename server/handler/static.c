@@ -145,7 +145,7 @@ static_answer(struct request *r, struct stat_entry *e, bool peek)
 }
 
 enum handled
-static_send(struct request *r, const struct stat_scope *scope, struct text lookup,
+static_send(struct request *r, struct stat_scope *scope, struct text lookup,
     const struct reply_extra *x, bool peek)
 {
 	r->scope = scope;
@@ -176,7 +176,7 @@ static_start(struct request *r, bool peek)
 		reply_options(r, "GET, HEAD, OPTIONS", 405);
 		return (HANDLED_REPLY);
 	}
-	r->scope = &r->site->docroot;
+	r->scope = r->site->docroot;
 	r->extra = NULL;
 	r->index_try = 0;
 	if (path.p[path.n - 1] == '/')

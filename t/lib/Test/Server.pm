@@ -214,6 +214,14 @@ sub write {
 	return $path;
 }
 
+# Until the server will believe these files, which have just been written: then they have strong tags.
+sub settle {
+	my ($self, @name) = @_;
+	for my $path (map { $self->path($_) } @name) {
+		eventually(sub { time - (Time::HiRes::stat($path))[10] > 0.05 }) or die "$path is of the future\n";
+	}
+}
+
 sub log {
 	my ($self, $name) = @_;
 	return _slurp("$self->{run}/$name") if defined $name;

@@ -491,40 +491,6 @@ test_evicted_in_recheck(void)
 	down();
 }
 
-/* A weak tag becomes strong when the file has aged, once; a date in the future changes nothing. */
-static void
-test_aged_tag(void)
-{
-	int64_t now;
-	struct look l;
-
-	up(&usual);
-	now = (int64_t)io_wall_s(io);
-	ask(&l, "young");
-	open_says(1, now, 0);
-	read_says("x");
-	g_assert_cmpmem(l.e->head.p, l.e->head.n, "ETag: W/\"1\"", 11);
-	put(&l);
-	know_large("large");
-	sim_advance_ms(io, 4000);
-	ask(&l, "young");
-	stat_says(1, now); /* nothing is read again */
-	g_assert_cmpmem(l.e->head.p, l.e->head.n, "ETag: \"1\"", 9);
-	g_assert_cmpmem(l.e->bytes, l.e->size, "x", 1);
-	put(&l);
-	g_assert_true(is_known("young"));
-	ask(&l, "future");
-	open_says(1, now + 1000000, 0);
-	read_says("x");
-	put(&l);
-	sim_advance_ms(io, 1000);
-	ask(&l, "future");
-	stat_says(1, now + 1000000);
-	put(&l);
-	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 0);
-	down();
-}
-
 static void
 test_disabled(void)
 {
@@ -567,7 +533,6 @@ main(int argc, char **argv)
 	g_test_add_func("/stat/recheck-slow", test_recheck_slow);
 	g_test_add_func("/stat/recheck-deadline", test_recheck_deadline);
 	g_test_add_func("/stat/evicted-in-recheck", test_evicted_in_recheck);
-	g_test_add_func("/stat/aged-tag", test_aged_tag);
 	g_test_add_func("/stat/disabled", test_disabled);
 	return (g_test_run());
 }
