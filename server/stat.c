@@ -212,6 +212,7 @@ stat_cache_free(struct stat_cache *sc)
 	struct list *l, *tmp;
 	size_t i;
 
+	cache_untime_idle(sc);
 	while (!list_empty(&sc->busy)) {
 		/* Again each round: what came back in spite of it may have started the next step. */
 		list_foreach_safe(l, tmp, &sc->busy)

@@ -101,6 +101,7 @@ struct stat_limits {
 	uint64_t bytes, max_file; /* contents in all; of one file */
 	bool cache;               /* false: server.stat-cache-engine = "disable" */
 	uint32_t open_ms;         /* deadline of a look-up */
+	uint32_t idle_ms;         /* an open file that nobody asked for is closed then; 0: never */
 };
 
 struct stat_cache *stat_cache_new(struct io *, struct counters *, const struct stat_limits *);

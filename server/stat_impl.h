@@ -3,6 +3,7 @@
  *   stat.c        those who ask, and what they are told
  *   stat_load.c   an unknown name: open, then the bytes of a small file
  *   stat_check.c  a name in demand: still the same file?
+ *   stat_idle.c   open files that nobody asks for
  *   stat_table.c  entries, the table they are found in, and its bounds
  */
 #ifndef SERVER_STAT_IMPL_H
@@ -23,6 +24,8 @@ struct stat_cache {
 	struct list busy;               /* entries with an op in flight */
 	unsigned nfiles, nabsent, nfds; /* of what is in the table: nfiles counts open and kept */
 	uint64_t nbytes;
+	struct io_op idle;              /* timer; in flight while idle_timed */
+	bool idle_timed;
 	struct stat_entry *no_memory;   /* the answer when none can be made */
 };
 
@@ -50,6 +53,10 @@ struct stat_entry *entry_of_op(struct io_op *);    /* it is back; the caller put
 bool entry_memory(struct stat_entry *, size_t bytes); /* head, and room for bytes; false: no memory */
 void entry_keep(struct stat_entry *, const char *bytes);
 void entry_hold(struct stat_entry *, struct io_file *);
+
+/* stat_idle.c */
+void cache_time_idle(struct stat_cache *, uint32_t ms); /* looks for idle files then, if it does not already */
+void cache_untime_idle(struct stat_cache *);
 
 /* stat_check.c */
 bool entry_same_file(const struct statx *, const struct statx *); /* the same inode with the same size and times */

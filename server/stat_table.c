@@ -192,4 +192,6 @@ entry_touch(struct stat_entry *e)
 	}
 	list_del(&e->lru);
 	list_add_tail(lru_of(e), &e->lru);
+	if (e->file != NULL)
+		cache_time_idle(sc, sc->lim.idle_ms);
 }

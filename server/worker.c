@@ -265,6 +265,7 @@ cache_make(struct worker *w)
 		.max_file = c->max_cached_size,
 		.cache = c->stat_engine == NULL || strcmp(c->stat_engine, "disable") != 0,
 		.open_ms = (uint32_t)(1000 * c->open_timeout),
+		.idle_ms = (uint32_t)(1000 * c->cache_idle),
 	};
 
 	w->stats = stat_cache_new(w->io, &w->tally->counters, &lim);
