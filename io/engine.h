@@ -66,6 +66,8 @@ struct io_wheel {
 
 #define IO_SPARE_WINDOWS 16u  /* of io->window bytes, kept for reuse per loop */
 #define IO_SPARE_CHUNKS 256u  /* of IO_CHUNK bytes */
+#define IO_HELD_MAX (32u << 20)   /* io->held beyond which a sender whose socket is full keeps none */
+#define IO_HELD_CHUNK (128u << 10) /* and what is read at a time then: about what a socket takes */
 #define IO_SEND_FILE_MAX (8 * IO_WINDOW) /* 2 MiB: half a millisecond of the loop at memory speed */
 
 struct io_spare {
@@ -88,6 +90,7 @@ struct io {
 	char *lent;           /* to the callback that is running */
 	struct io_spare *windows, *chunks;
 	unsigned nwindows, nchunks;
+	uint64_t held;        /* bytes of windows that senders have */
 	struct counters *counters, own_counters;
 	struct io_wheel wheel;
 };

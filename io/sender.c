@@ -19,6 +19,7 @@ enum {
 	S_ENDING = 8,    /* s->res is final; what is in flight is being waited for */
 	S_WINDOW = 16,   /* s->op sends from the window */
 	S_CORKED = 32,   /* the socket holds partial segments back */
+	S_UNWANTED = 64, /* s->read brings what follows a window that was given back */
 };
 
 static void sender_next(struct sender *);
@@ -46,11 +47,20 @@ stamp(const struct sender *s)
 /* ---------------------------------------------------------------- the end */
 
 static void
+window_free(struct sender *s, char **window)
+{
+	if (*window == NULL)
+		return;
+	s->io->held -= s->io->window;
+	io_give_back(s->io, *window);
+	*window = NULL;
+}
+
+static void
 windows_free(struct sender *s)
 {
-	io_give_back(s->io, s->window);
-	io_give_back(s->io, s->ahead);
-	s->window = s->ahead = NULL;
+	window_free(s, &s->window);
+	window_free(s, &s->ahead);
 }
 
 static void
@@ -100,12 +110,36 @@ times_of_send(struct sender *s, const struct io_op *op)
 		s->times->write += now - s->send_start;
 }
 
+/* Waiting makes debts, and bytes pay them: at no time does one byte a minute hold what belongs to a reply. */
+static void
+rate_note(struct sender *s, const struct io_op *op)
+{
+	uint64_t paid;
+
+	if (s->rate == 0)
+		return;
+	paid = op->res > 0 ? (uint64_t)op->res * NS_PER_S / s->rate : 0;
+	s->debt_ns += io_now(s->io) - s->asked_ns;
+	s->debt_ns = s->debt_ns > paid ? s->debt_ns - paid : 0;
+}
+
+static uint32_t
+patience_ms(const struct sender *s)
+{
+	uint64_t debt_ms = s->debt_ns / NS_PER_MS;
+
+	if (s->idle_ms == 0)
+		return (0);
+	return (debt_ms < s->idle_ms ? s->idle_ms - (uint32_t)debt_ms : 1);
+}
+
 static void
 sent(struct io_op *op)
 {
 	struct sender *s = container_of(op, struct sender, op);
 
 	s->flags &= (uint8_t)~S_SENDING;
+	rate_note(s, op);
 	if (s->times != NULL && op->kind != IO_TIMER)
 		times_of_send(s, op);
 	if (op->res > 0) {
@@ -116,7 +150,7 @@ sent(struct io_op *op)
 		if (s->flags & S_WINDOW)
 			s->window_pos += (uint32_t)op->res;
 		s->flags &= (uint8_t)~S_WINDOW;
-	} else if (op->kind != IO_TIMER) {
+	} else if (op->kind != IO_TIMER && (op->kind != IO_WRITABLE || op->res < 0)) {
 		sender_end(s, op->res < 0 ? (int)op->res : -ENODATA);
 		return;
 	}
@@ -131,7 +165,8 @@ submit_send(struct sender *s, enum io_kind kind, bool more)
 	s->op.sock = s->sock;
 	s->op.client = s->client;
 	s->op.more = more;
-	s->op.deadline_ms = s->idle_ms;
+	s->op.deadline_ms = patience_ms(s);
+	s->asked_ns = io_now(s->io);
 	s->flags |= S_SENDING;
 	s->send_start = stamp(s);
 	io_submit(s->io, &s->op);
@@ -193,6 +228,13 @@ times_of_read(struct sender *s, const struct io_op *op)
 	s->ahead_end = op->at.end;
 }
 
+/* Its client is slow, and such clients hold enough: what it has is read again when there is room for it. */
+static bool
+keeps_none(const struct sender *s)
+{
+	return (s->io->held > IO_HELD_MAX && (s->sock->hints & SOCK_WRITABLE) == 0);
+}
+
 static void
 read_done(struct io_op *op)
 {
@@ -204,10 +246,17 @@ read_done(struct io_op *op)
 		sender_end(s, s->res);
 		return;
 	}
+	if ((s->flags & S_UNWANTED) || ((s->flags & S_SENDING) && keeps_none(s))) {
+		s->flags &= (uint8_t)~S_UNWANTED;
+		if ((s->flags & S_SENDING) == 0)
+			sender_next(s); /* there is room by now: what is due is read again */
+		return;
+	}
 	if (op->res > 0 && op->file.goes_on && (err = io_file_look(op->file.file)) != 0)
 		op->res = err; /* nothing of it was sent yet */
 	if (op->res > 0) {
 		s->ahead = io_keep(op);
+		s->io->held += s->io->window;
 		s->ahead_len = (uint32_t)op->res;
 		if (s->times != NULL)
 			times_of_read(s, op);
@@ -239,14 +288,19 @@ read_ahead(struct sender *s)
 {
 	struct body_piece *p = next_file(s->body);
 	uint32_t have = s->window != NULL ? s->window_len - s->window_pos : 0;
+	uint32_t chunk = io_chunk(s->io);
 
+	if (s->io->held > IO_HELD_MAX && chunk > IO_HELD_CHUNK)
+		chunk = IO_HELD_CHUNK;
+	if (have != 0 && s->io->held > IO_HELD_MAX)
+		return;
 	if (p == NULL || p->len <= have || s->ahead != NULL || (s->flags & S_READING))
 		return;
 	s->read.done = read_done;
 	s->read.client = s->client;
 	s->read.file.file = p->file;
 	s->read.file.off = p->off + have;
-	s->read.file.len = (uint32_t)(p->len - have < io_chunk(s->io) ? p->len - have : io_chunk(s->io));
+	s->read.file.len = (uint32_t)(p->len - have < chunk ? p->len - have : chunk);
 	s->read.file.goes_on = have != 0 || p->file == s->begun;
 	s->read.deadline_ms = s->idle_ms;
 	s->flags |= S_READING;
@@ -258,7 +312,7 @@ window_take(struct sender *s)
 {
 	uint64_t now, since;
 
-	io_give_back(s->io, s->window);
+	window_free(s, &s->window);
 	s->window = s->ahead;
 	s->window_len = s->ahead_len;
 	s->window_pos = 0;
@@ -278,6 +332,13 @@ send_window(struct sender *s, const struct body_piece *p)
 
 	if (s->window == NULL || s->window_pos == s->window_len)
 		window_take(s);
+	if (s->window != NULL && keeps_none(s)) {
+		windows_free(s);
+		if (s->flags & S_READING)
+			s->flags |= S_UNWANTED;
+		submit_send(s, IO_WRITABLE, false);
+		return;
+	}
 	read_ahead(s);
 	if (s->window == NULL)
 		return; /* read_done() goes on */
@@ -320,6 +381,7 @@ first_step(struct sender *s)
 		s->op.kind = IO_TIMER;
 		s->op.done = sent;
 		s->op.deadline_ms = 0;
+		s->asked_ns = io_now(s->io);
 		s->flags |= S_SENDING;
 		io_submit(s->io, &s->op);
 		return;

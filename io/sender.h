@@ -27,6 +27,9 @@ struct sender {
 	struct io_sock *sock;
 	struct body *body;
 	uint32_t idle_ms;
+	uint32_t rate;              /* bytes a second that a client owes in the long run; 0: any progress is enough */
+	uint64_t debt_ns;           /* how far behind that rate it is; the owner zeroes it for a new client */
+	uint64_t asked_ns;          /* when the op in flight was submitted */
 	uint32_t client;            /* see io_op */
 	uint64_t sent;              /* bytes since sender_start() */
 	struct sender_times *times; /* NULL: not wanted */

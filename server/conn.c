@@ -170,6 +170,7 @@ take_request(struct conn *c)
 	c->r->sender.sock = &c->sock;
 	c->r->sender.times = &c->r->times;
 	c->r->sender.client = conn_client(c->r);
+	c->r->sender.debt_ns = 0;
 	return (true);
 }
 
@@ -338,6 +339,7 @@ start_sender(struct conn *c)
 	conn_watch_end(c);
 	c->sending = true;
 	r->sender.exact = r->site != NULL && r->site->timing != TIMING_OFF;
+	r->sender.rate = (uint32_t)r->conf->min_write_rate;
 	sender_start(&r->sender, &r->body, (uint32_t)(1000 * r->conf->write_idle), sender_ended);
 }
 

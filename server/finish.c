@@ -215,7 +215,7 @@ finish_broken(struct request *r, int err)
 		log_changed(r);
 	else if (err == -ETIMEDOUT)
 		log_limited(10, LOG_INFO, conn_id(r), "client.stalled", LF_TEXT("path", request_path(r)),
-		    LF_STR("then", "closed after server.max-write-idle without progress"));
+		    LF_STR("then", "closed: slower than server.min-write-rate, or silent, for server.max-write-idle"));
 	else if (!finish_is_clients(err))
 		log_limited(10, LOG_ERROR, conn_id(r), "send.failed", LF_TEXT("path", request_path(r)), LF_ERR("error", err));
 }

@@ -27,7 +27,7 @@
 #include "io/file/linux_aio.h"
 
 #define CHUNK (1u << 20)
-#define WINDOWS 256u /* per loop, in flight or kept for clients that are slow to take them */
+#define WINDOWS 96u /* per loop, in flight or kept for clients that are slow to take them; none left: the read pool sends */
 
 struct free_job {
 	struct io_job job;

@@ -251,7 +251,7 @@ test_stalled_reader(void)
 {
 	struct io_sock *s;
 
-	up("server.max-write-idle = 10");
+	up("server.max-write-idle = 10\nserver.min-write-rate = 0");
 	s = client_at(SENDING);
 	sim_advance_ms(io, 9000);
 	sim_send(io, sim_find(io, IO_SEND, s), 1); /* progress */
