@@ -129,23 +129,25 @@ append_date(GString *out, const char *name, time_t when)
 	g_string_append_printf(out, "%s: %s\r\n", name, date);
 }
 
-/* That of accel-server: size and time of change, so the same file on two machines has the same tag; weak while the second of
- * the change may not be over, as the file may change once more within it. */
+/* That of accel-server: size and time of change, so the same file on two machines has the same tag.  None while one more change
+ * could leave the same times: a weak tag of these contents would match the tag of those. */
 static void
-append_etag(GString *out, const struct statx *stx)
+append_etag(GString *out, const struct warm_found *found)
 {
+	const struct statx *stx = &found->stx;
 	uint64_t mtime_ns = (uint64_t)stx->stx_mtime.tv_sec * 1000000000u + stx->stx_mtime.tv_nsec;
-	bool fresh = stx->stx_mtime.tv_sec > time(NULL) - 2;
 
-	g_string_append_printf(out, "ETag: %s\"%llx-%llx\"\r\n", fresh ? "W/" : "",
-	    (unsigned long long)stx->stx_size, (unsigned long long)mtime_ns);
+	if (found->settled)
+		g_string_append_printf(out, "ETag: \"%llx-%llx\"\r\n", (unsigned long long)stx->stx_size, (unsigned long long)mtime_ns);
 }
 
 static void
-append_validators(const struct accel_conf *conf, const struct statx *stx, GString *out)
+append_validators(const struct accel_conf *conf, const struct warm_found *found, GString *out)
 {
+	const struct statx *stx = &found->stx;
+
 	if (conf->etag)
-		append_etag(out, stx);
+		append_etag(out, found);
 	if (conf->last_modified)
 		append_date(out, "Last-Modified", (time_t)stx->stx_mtime.tv_sec);
 	if (conf->expires >= 0) {
@@ -214,7 +216,7 @@ reply_file(const struct accel_conf *conf, const char *path, const struct warm_fo
 	g_string_append_printf(reply, "Status: %s\r\n%s: ", conf->status_307 ? "307 Temporary Redirect" : "200 OK", conf->header);
 	known = append_file(conf, name->str, reply);
 	g_string_append(reply, "\r\n");
-	append_validators(conf, &found->stx, reply);
+	append_validators(conf, found, reply);
 	g_string_append(reply, "\r\n");
 	if (!known)
 		g_string_truncate(reply, start);

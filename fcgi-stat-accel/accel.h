@@ -32,9 +32,9 @@ struct accel_conf {
 };
 
 /* The file that is asked for: WARM_PATH, else SCRIPT_FILENAME, else DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO, which path_from
- * calls DOCUMENT; and in *from the first byte of the range that is asked for, 0 without one.  -EPERM when there is none,
- * when it is not absolute, or when the header of this conf cannot hold it. */
-int accel_path(const struct accel_conf *, char **params, GString *path, uint64_t *from);
+ * calls DOCUMENT; and in *want the bytes that will be sent.  -EPERM when there is none, when it is not absolute, or when the header
+ * of this conf cannot hold it. */
+int accel_path(const struct accel_conf *, char **params, GString *path, struct range_set *want);
 
 /* Appends head and body for what was found, or for found->err of accel_path(); counts the answer. */
 void accel_reply(const struct accel_conf *, char **params, const char *path, const struct warm_found *,

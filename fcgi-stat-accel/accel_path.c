@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "fcgi-stat-accel/want.h"
+
 /* Empty counts as missing: servers pass variables they could not fill as empty ones. */
 const char *
 accel_param(char **params, const char *name)
@@ -19,7 +21,7 @@ const char **
 accel_variables(const struct accel_conf *conf)
 {
 	static const char *const always[] = {
-		"REQUEST_METHOD", "REQUEST_URI", "QUERY_STRING", "HTTP_RANGE",
+		"REQUEST_METHOD", "REQUEST_URI", "QUERY_STRING", "HTTP_RANGE", "HTTP_IF_RANGE",
 		"WARM_PATH", "SCRIPT_FILENAME", "DOCUMENT_ROOT", "SCRIPT_NAME", "PATH_INFO",
 		"REMOTE_ADDR",			/* whose turn it is, see conn_request.c */
 	};
@@ -132,27 +134,11 @@ fits(const struct accel_conf *conf, const GString *path)
 	return (!conf->raw || fits_raw(path));
 }
 
-/* ---------------------------------------------------------------- a range */
-
-/* "bytes=500-999, ..." begins at 500.  The last N bytes (-N) begin who knows where, and so does what is no range. */
-static uint64_t
-range_start(const char *range)
-{
-	guint64 from;
-	char *end;
-
-	if (range == NULL || !g_str_has_prefix(range, "bytes=") || !g_ascii_isdigit(range[6]))
-		return (0);
-	errno = 0;
-	from = g_ascii_strtoull(range + 6, &end, 10);
-	return (errno == 0 && *end == '-' && from <= G_MAXINT64 ? from : 0);
-}
-
 int
-accel_path(const struct accel_conf *conf, char **params, GString *path, uint64_t *from)
+accel_path(const struct accel_conf *conf, char **params, GString *path, struct range_set *want)
 {
 	g_string_truncate(path, 0);
-	*from = range_start(accel_param(params, "HTTP_RANGE"));
+	want_of(params, want);
 	if (conf->path_from != NULL)
 		path_from(conf->path_from, params, path);
 	else

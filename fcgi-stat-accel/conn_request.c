@@ -60,12 +60,12 @@ file_found(struct warm_wait *w)
 	struct conn *c = t->conn;
 	struct conns *all = c->all;
 	char **params = request_read(all->reader, t->request);
-	uint64_t from;
+	struct range_set want;
 
 	stop_waiting(c);
 	g_string_truncate(all->out, 0);
 	if (params != NULL)
-		accel_path(all->accel, params, all->path, &from);	/* as the first time */
+		accel_path(all->accel, params, all->path, &want);	/* as the first time */
 	if (params != NULL && answer(c, params, &w->found, t->began_ns)) {
 		conn_put(c);
 		conn_go_on(c);
@@ -106,7 +106,7 @@ answer_now(struct conn *c, char **params, bool *waits)
 	if (status_answer(all->status, params, all->reply))
 		return (send_reply(c));
 	*w = (struct warm_wait){ .done = file_found, .client = client_of(c, params) };
-	w->found.err = accel_path(all->accel, params, all->path, &w->from);
+	w->found.err = accel_path(all->accel, params, all->path, &w->want);
 	*waits = w->found.err == 0 && !warm_file(all->warm, all->path->str, w);
 	return (*waits || answer(c, params, &w->found, io_now(all->io)));
 }

@@ -60,6 +60,7 @@ static const char *const with_nginx[] = {
 	"    fastcgi_pass unix:/run/stat-accel.sock;",
 	"    fastcgi_pass_request_body off;",
 	"    fastcgi_param WARM_PATH $warm_path;",
+	"    fastcgi_param REQUEST_METHOD $request_method;",
 	"}",
 	NULL,
 };
@@ -93,7 +94,9 @@ head(struct manpage *p)
 	    "threads hang with it and nobody else's: its requests are answered at --deadline, and at once when all its threads are "
 	    "stuck.");
 	manpage_para(p, "The file is named by WARM_PATH, else SCRIPT_FILENAME, else DOCUMENT_ROOT, SCRIPT_NAME and PATH_INFO put "
-	    "together. HTTP_RANGE, if the server passes it, says where in the file reading begins. With REQUEST_URI, mode sendfile answers "
+	    "together. What is read follows the request: with REQUEST_METHOD HEAD nothing, "
+	    "with HTTP_RANGE the ranges (of more than four the first four), with HTTP_IF_RANGE beside it the whole file, each up to --warm and "
+	    "--behind; so pass these variables. With REQUEST_URI, mode sendfile answers "
 	    "301 to the name of a directory that lacks the slash at its end.");
 }
 

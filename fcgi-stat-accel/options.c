@@ -44,7 +44,7 @@ static const GOptionEntry entries[] = {
 	TEXT_OPTION("path-from", 0, path_from, "Variables that name the file, first one set wins; DOCUMENT means "
 	    "DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO (default WARM_PATH, SCRIPT_FILENAME, DOCUMENT)", "NAME,..."),
 	TEXT_OPTION("warm", 'w', warm, "What is done before the answer (default read:16m); read:BYTES reads the start "
-	    "of a file, or of the range that is asked for", "stat|open|read:BYTES|read:all"),
+	    "of a file, or of the ranges that are asked for; nothing for HEAD", "stat|open|read:BYTES|read:all"),
 	TEXT_OPTION("behind", 'b', behind, "Bytes read ahead after the answer, holes too (default 64m; none with open or stat)", "BYTES|all|none"),
 	TEXT_OPTION("index", 'i', index, "Files that stand for their directory", "NAME,..."),
 	TEXT_OPTION("siblings", 0, siblings, "Endings of files beside each file that are made warm with it", ".gz,.br,..."),

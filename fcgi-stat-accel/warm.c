@@ -7,7 +7,6 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define PAGE 4096
 #define KEPT_MAX (12u << 20)		/* bytes of answers: some 20,000, fewer when somebody asks for names of 64 KiB */
 
 /* ---------------------------------------------------------------- the table */
@@ -17,7 +16,11 @@ key_hash(gconstpointer p)
 {
 	const struct warm_key *k = p;
 
-	return ((guint)text_hash(text_of(k->path)) ^ (guint)(k->from / PAGE) * 2654435761u ^ k->leaf);
+	guint h = (guint)text_hash(text_of(k->path)) ^ k->leaf;
+
+	for (guint i = 0; i < k->want.n; i++)
+		h = (h ^ (guint)(k->want.part[i].from >> 12) ^ (guint)(k->want.part[i].to >> 12)) * 2654435761u;
+	return (h);
 }
 
 static gboolean
@@ -25,7 +28,7 @@ key_equal(gconstpointer pa, gconstpointer pb)
 {
 	const struct warm_key *a = pa, *b = pb;
 
-	return (a->from == b->from && a->leaf == b->leaf && strcmp(a->path, b->path) == 0);
+	return (range_set_equal(&a->want, &b->want) && a->leaf == b->leaf && strcmp(a->path, b->path) == 0);
 }
 
 static struct warm_entry *
@@ -249,13 +252,22 @@ entry_load(struct warm_entry *e, struct warm_wait *w)
 	return (answered);
 }
 
+/* Else all requests for a file are equal. */
+static bool
+reads_bytes(const struct warm_conf *conf)
+{
+	return ((conf->how == WARM_READ && conf->before != 0) || (conf->how != WARM_STAT && conf->behind != 0));
+}
+
 bool
 entry_ask(struct warm *wm, const char *path, bool leaf, struct warm_wait *w)
 {
-	uint64_t from = wm->conf->how == WARM_READ ? w->from & ~(uint64_t)(PAGE - 1) : 0;
-	struct warm_key key = { .path = path, .from = from, .leaf = leaf };
-	struct warm_entry *e = entry_find(wm, &key);
+	struct warm_key key = { .path = path, .leaf = leaf };
+	struct warm_entry *e;
 
+	if (reads_bytes(wm->conf))
+		key.want = w->want;
+	e = entry_find(wm, &key);
 	if (e == NULL)
 		return (entry_load(entry_new(wm, &key, w->client), w));
 	if (e->lookup != NULL) {

@@ -19,6 +19,7 @@
 #include <stdint.h>
 #include <sys/stat.h>
 #include "base/list.h"
+#include "base/range.h"
 #include "fcgi-stat-accel/stats.h"
 
 struct io;
@@ -45,13 +46,14 @@ struct warm_found {
 	bool	     hot;		/* no thread was needed */
 	const char  *index;		/* which index file was meant, of conf.index; NULL: path is the file itself */
 	struct statx stx;		/* err == 0: of the file */
+	bool	     settled;		/* other contents will have other times (io/version.h) */
 	uint64_t     queue_ns, stat_ns, read_ns;	/* waited for a thread, opened, read; 0 when hot */
 };
 
 struct warm_wait {
 	void (*done)(struct warm_wait *);	/* found is filled; never from inside warm_file() or warm_cancel() */
 	uint32_t     client;		/* who asks: waiting requests of different clients take turns */
-	uint64_t     from;		/* first byte that will be sent (of a range); 0 */
+	struct range_set want;		/* the bytes that will be sent, in whole pages; none: nothing is read */
 	struct warm_found found;
 	/* warm.c's */
 	struct list  link, arrived;

@@ -20,13 +20,16 @@
 struct window {
 	struct io_op op;
 	struct file_read *read;
+	uint64_t at;			/* as in file_read */
 	bool busy;
 };
 
 struct file_read {
 	struct warm_file *owner;
 	struct io_file	 *file;
-	uint64_t at, end;		/* wanted before the answer, and not asked for yet */
+	struct range_part part[RANGE_PARTS];	/* of the file, wanted before the answer and behind it */
+	guint	 n;
+	uint64_t at, end;		/* counted in the bytes of these: not asked for yet; wanted before the answer */
 	uint64_t last_ns;		/* when the latest window came */
 	guint	 flying;
 	bool	 stop;			/* no more of them */
@@ -42,13 +45,13 @@ plus(uint64_t a, uint64_t b)
 static uint64_t
 wanted_before(const struct warm_file *f)
 {
-	return (f->warm->conf->how == WARM_READ ? f->warm->conf->before : 0);
+	return (f->warm->conf->how == WARM_READ && f->want->n != 0 ? f->warm->conf->before : 0);
 }
 
 static uint64_t
 wanted_behind(const struct warm_file *f)
 {
-	return (f->warm->conf->how != WARM_STAT ? f->warm->conf->behind : 0);
+	return (f->warm->conf->how != WARM_STAT && f->want->n != 0 ? f->warm->conf->behind : 0);
 }
 
 static int
@@ -67,34 +70,62 @@ try_hot(struct warm_file *f, const struct warm_root *r, const char *tail)
 	struct io_hot ask = {
 		.root = r->fd, .path = tail, .resolve = f->warm->roots.resolve,
 		.look = f->warm->conf->how == WARM_STAT,
-		.from = f->from, .bytes = plus(wanted_before(f), wanted_behind(f)),
+		.want = f->want, .bytes = plus(wanted_before(f), wanted_behind(f)),
 	};
 	int err = r->hot ? io_open_hot(&ask, &f->stx) : -EAGAIN;
 
+	f->own_clock = r->hot;
 	return (err == 0 ? only_regular(&f->stx) : err);
 }
 
 /* ---------------------------------------------------------------- reading */
 
+/* What has not been asked for. */
+static void
+read_rest_behind(struct file_read *rd)
+{
+	struct warm_file *f = rd->owner;
+	uint64_t skip = rd->at, len;
+
+	for (guint i = 0; i < rd->n; i++) {
+		len = rd->part[i].to - rd->part[i].from;
+		if (skip < len)
+			behind_add(&f->warm->behind, io_file_ref(rd->file), rd->part[i].from + skip, rd->part[i].to, f->client);
+		skip -= MIN(skip, len);
+	}
+}
+
 static void
 read_over(struct file_read *rd)
 {
 	struct warm_file *f = rd->owner;
-	uint64_t end = MIN(plus(rd->end, wanted_behind(f)), f->stx.stx_size);
 
 	if (rd->last_ns != 0)
 		f->read_ns = rd->last_ns - (f->op.at.opened != 0 ? f->op.at.opened : f->op.at.end);
 	f->cut |= f->err == 0 && rd->at < rd->end;
-	if (f->err == 0 && rd->at < end && (!f->left || f->late))
-		behind_add(&f->warm->behind, rd->file, rd->at, end, f->client);
-	else
-		io_file_put(rd->file);
+	if (f->err == 0 && (!f->left || f->late))
+		read_rest_behind(rd);
+	io_file_put(rd->file);
 	f->read = NULL;
 	g_free(rd);
 	f->done(f);
 }
 
 static void window_done(struct io_op *);
+
+/* No window crosses the end of a part. */
+static uint64_t
+next_bytes(const struct file_read *rd, uint32_t *len)
+{
+	const struct range_part *p = rd->part;
+	uint64_t at = rd->at, off;
+
+	for (; at >= p->to - p->from; p++)
+		at -= p->to - p->from;
+	off = p->from + at;
+	*len = (uint32_t)MIN(MIN(rd->end - rd->at, p->to - off), IO_WINDOW - off % IO_WINDOW);
+	return (off);
+}
 
 static void
 window_begin(struct file_read *rd, struct window *w)
@@ -104,8 +135,8 @@ window_begin(struct file_read *rd, struct window *w)
 	io_op_init(&w->op, IO_WARM, window_done);
 	w->op.client = rd->owner->client;
 	w->op.file.file = rd->file;
-	w->op.file.off = rd->at;
-	w->op.file.len = (uint32_t)MIN(rd->end - rd->at, IO_WINDOW - rd->at % IO_WINDOW);
+	w->at = rd->at;
+	w->op.file.off = next_bytes(rd, &w->op.file.len);
 	rd->at += w->op.file.len;
 	rd->flying++;
 	io_submit(rd->owner->warm->io, &w->op);
@@ -136,22 +167,33 @@ window_done(struct io_op *op)
 		rd->last_ns = MAX(rd->last_ns, op->at.end);
 	}
 	if (op->res == -ECANCELED)
-		rd->at = MIN(rd->at, op->file.off);
+		rd->at = MIN(rd->at, w->at);
 	else if (op->res < 0 && f->err == 0)
 		f->err = (int)op->res;
-	else if (op->res < op->file.len)
-		rd->end = MIN(rd->end, op->file.off + (uint64_t)op->res);	/* shorter than it was */
+	else if (op->res < op->file.len) {		/* shorter than it was: nothing is behind that */
+		rd->end = MIN(rd->end, w->at + (uint64_t)op->res);
+		rd->n = 0;
+	}
 	rd->stop |= op->res < 0;
 	read_on(rd);
 }
 
-/* From the first page of a range that does not begin on one. */
-static uint64_t
-read_end(const struct warm_file *f)
+/* A range begins on a page, so that its first bytes may be none that are wanted: one page more. */
+static void
+choose_bytes(struct file_read *rd)
 {
-	uint64_t end = plus(plus(f->from, wanted_before(f)), f->from != 0 ? PAGE : 0);
+	const struct warm_file *f = rd->owner;
+	uint64_t before = wanted_before(f), sum = 0;
 
-	return (MIN(end, f->stx.stx_size));
+	rd->n = range_resolve(f->want, f->stx.stx_size, UINT64_MAX, rd->part);
+	if (rd->n != 0 && rd->part[0].from != 0)
+		before = plus(before, PAGE);
+	rd->n = range_resolve(f->want, f->stx.stx_size, plus(before, wanted_behind(f)), rd->part);
+	for (guint i = 0; i < rd->n; i++)
+		sum += rd->part[i].to - rd->part[i].from;
+	rd->end = MIN(before, sum);
+	if (rd->n != 0 && rd->part[0].from == 0)
+		rd->at = MIN(f->first.n, MIN(rd->part[0].to, rd->end));
 }
 
 static void
@@ -169,9 +211,8 @@ read_begin(struct warm_file *f, int fd)
 	f->read = rd = g_new0(struct file_read, 1);
 	rd->owner = f;
 	rd->file = file;
-	rd->end = read_end(f);
+	choose_bytes(rd);
 	rd->stop = f->left;
-	rd->at = MIN(f->from == 0 ? f->first.n : f->from, rd->end);
 	read_on(rd);
 }
 
@@ -226,16 +267,30 @@ opened(struct io_op *op)
 		read_begin(f, (int)op->res);
 }
 
+/* The first that is known to be wanted; of the last bytes none is known. */
+static uint64_t
+first_byte(const struct range_set *want)
+{
+	uint64_t first = want->n != 0 ? RANGE_TAIL : 0;
+
+	for (guint i = 0; i < want->n; i++)
+		first = want->part[i].from == RANGE_TAIL ? MIN(first, 1) : MIN(first, want->part[i].from);
+	return (first);
+}
+
 /* A thread reads the first window on its way, and closes what nobody wants more of. */
 static void
 ask_first(struct warm_file *f)
 {
-	bool first = wanted_before(f) != 0 && f->from == 0;
-	bool more = wanted_behind(f) != 0 || wanted_before(f) > (first ? IO_WINDOW : 0);
+	uint64_t start = first_byte(f->want);
+	bool first = wanted_before(f) != 0 && start == 0;
+	bool more = plus(wanted_before(f), wanted_behind(f)) > (first ? IO_WINDOW : 0);
 
+	if (first && f->want->n == 1 && f->want->part[0].to <= IO_WINDOW)
+		more = false;
 	f->first = (struct io_first){ .warm = first, .shut = UINT64_MAX };
 	if (more)
-		f->first.shut = first ? IO_WINDOW : MAX(f->from, 1);	/* an empty file has nothing, 0 means never */
+		f->first.shut = first ? IO_WINDOW : CLAMP(start, 1, INT64_MAX);	/* an empty file has nothing, 0 means never */
 }
 
 /* False: no root is left to try. */
@@ -247,6 +302,7 @@ open_below(struct warm_file *f)
 
 	if (r == NULL)
 		return (false);
+	f->own_clock = r->hot;
 	ask_first(f);
 	io_op_init(&f->op, f->warm->conf->how == WARM_STAT ? IO_STAT : IO_OPEN, opened);
 	f->op.client = f->client;
@@ -266,6 +322,7 @@ file_begin(struct warm_file *f)
 	const struct warm_root *r;
 	const char *tail;
 
+	f->asked_wall = io_wall_ns(f->warm->io);
 	f->err = -EXDEV;
 	f->root = 0;
 	while (f->err == -EXDEV && (r = roots_next(&f->warm->roots, f->path, &f->root, &tail)) != NULL) {

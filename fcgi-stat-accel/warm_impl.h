@@ -67,7 +67,7 @@ struct warm {
 
 struct warm_key {
 	const char *path;
-	uint64_t from;			/* on a page boundary */
+	struct range_set want;
 	bool	 leaf;			/* an index file: a directory will not do */
 };
 
@@ -107,13 +107,14 @@ struct warm_file {
 	struct warm   *warm;
 	struct lookup *owner;
 	const char    *path;
-	uint64_t       from;
+	const struct range_set *want;
 	uint32_t       client;
 	void	     (*done)(struct warm_file *);	/* when file_begin() was false */
 	/* out */
 	int	       err;
-	bool	       hot, cut;
+	bool	       hot, cut, own_clock;	/* own_clock: this machine times the files of its root */
 	struct statx   stx;
+	uint64_t       asked_wall;	/* the clock that times files, before it was looked at */
 	uint64_t       queue_ns, stat_ns, read_ns;
 	/* warm_file.c's */
 	guint	       root;		/* number of the one that is tried */

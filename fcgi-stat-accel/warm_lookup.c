@@ -65,7 +65,7 @@ index_ask(struct lookup *l)
 	const char *slash = g_str_has_suffix(e->key.path, "/") ? "" : "/";
 	char *path = g_strconcat(e->key.path, slash, e->warm->conf->index[l->index], NULL);
 
-	l->inner = (struct warm_wait){ .done = index_done, .client = e->client, .from = e->key.from };
+	l->inner = (struct warm_wait){ .done = index_done, .client = e->client, .want = e->key.want };
 	l->asking = !entry_ask(e->warm, path, true, &l->inner);
 	g_free(path);
 	return (!l->asking);
@@ -116,13 +116,21 @@ count_found(struct lookup *l)
 		histogram_add(&s->read, f->read_ns);
 }
 
+static bool
+is_settled(const struct warm_file *f)
+{
+	struct io_version v = io_version_of(&f->stx);
+
+	return (io_version_settled(&v, f->asked_wall, 0, f->own_clock));
+}
+
 static void
 files_over(struct lookup *l)
 {
 	struct warm_entry *e = l->entry;
 	const struct warm_file *f = &l->file[0];
 
-	e->found = (struct warm_found){ .err = f->err, .hot = true, .stx = f->stx,
+	e->found = (struct warm_found){ .err = f->err, .hot = true, .stx = f->stx, .settled = f->err == 0 && is_settled(f),
 	    .queue_ns = f->queue_ns, .stat_ns = f->stat_ns, .read_ns = f->read_ns };
 	for (guint i = 0; i < l->n; i++) {
 		e->found.hot &= l->file[i].hot;
@@ -159,7 +167,7 @@ begin_file(struct lookup *l, guint i)
 	const struct warm_entry *e = l->entry;
 
 	l->file[i] = (struct warm_file){
-		.warm = e->warm, .owner = l, .from = e->key.from, .client = e->client, .done = file_done,
+		.warm = e->warm, .owner = l, .want = &e->key.want, .client = e->client, .done = file_done,
 		.path = i == 0 ? e->key.path : g_strconcat(e->key.path, e->warm->conf->siblings[i - 1], NULL),
 	};
 	return (file_begin(&l->file[i]));

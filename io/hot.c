@@ -127,9 +127,16 @@ range_there(int fd, uint64_t from, uint64_t to)
 static bool
 bytes_cached(const struct io_hot *h, int fd, uint64_t size)
 {
-	uint64_t left = size > h->from ? size - h->from : 0, n = left < h->bytes ? left : h->bytes;
+	struct range_part part[RANGE_PARTS];
+	unsigned i, n = h->want != NULL ? range_resolve(h->want, size, h->bytes, part) : 0;
+	uint64_t sum = 0;
 
-	return (n == 0 || (n <= IO_HOT_MAX && range_there(fd, h->from, h->from + n)));
+	for (i = 0; i < n; i++) {
+		sum += part[i].to - part[i].from;
+		if (sum > IO_HOT_MAX || !range_there(fd, part[i].from, part[i].to))
+			return (false);
+	}
+	return (true);
 }
 
 static int
@@ -188,7 +195,7 @@ void
 io_will_need(int fd, uint64_t off, uint64_t end)
 {
 	for (; off < end; off += IO_KERNEL_READ)
-		posix_fadvise(fd, (off_t)off, IO_KERNEL_READ, POSIX_FADV_WILLNEED);
+		posix_fadvise(fd, (off_t)off, (off_t)(end - off < IO_KERNEL_READ ? end - off : IO_KERNEL_READ), POSIX_FADV_WILLNEED);
 }
 
 static int dev_null = -1;

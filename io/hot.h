@@ -12,13 +12,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
+#include "base/range.h"
 
 struct io_hot {
 	int root;             /* beneath which path is looked up, as in IO_OPEN */
 	const char *path;
 	uint64_t resolve;
 	bool look;            /* as IO_STAT: it need not be readable */
-	uint64_t from, bytes; /* of a regular file, as far as it goes: to be in memory too; more than IO_HOT_MAX: -EAGAIN */
+	const struct range_set *want; /* of a regular file: to be in memory too; NULL: nothing of it */
+	uint64_t bytes;       /* the first of these; if they are more than IO_HOT_MAX: -EAGAIN */
 };
 
 #define IO_HOT_MAX (16u << 20)

@@ -99,6 +99,20 @@ subtest 'a range is warmed where it begins' => sub {
 	down();
 };
 
+# 3000 KiB are 24 blocks of the disk.  The default reads all of them, before the answer or behind it.
+subtest 'what will not be sent is not read' => sub {
+	up();
+	is disk { is $app->ask(REQUEST_METHOD => 'HEAD', SCRIPT_FILENAME => path('long'))->{status}, 200, 'HEAD' }->{reads}, 0, 'reads nothing';
+	is disk { is status('long', HTTP_RANGE => 'bytes=1000000-1000000'), 200, 'one byte' }->{reads}, 1, 'reads the block it is in';
+	is disk { is status('longer', HTTP_RANGE => 'bytes=-1'), 200, 'the last byte' }->{reads}, 1, 'reads the block it is in';
+	cmp_ok disk { is status('other', HTTP_RANGE => 'bytes=0-0,1000000-1000000,-1'), 200, 'three bytes' }->{reads}, '<=', 4,
+	    'reads the first window and two blocks';
+	my $so_far = $slow->counts->{reads};
+	is status('late', HTTP_RANGE => 'bytes=0-0', HTTP_IF_RANGE => '"tag"'), 200, 'one byte of a version that may be gone';
+	is $slow->counts->{reads} - $so_far, 24, 'reads the whole file, and nothing has been read behind the others';
+	down();
+};
+
 subtest 'the rest comes behind the answer' => sub {
 	up('--warm=read:256k', '--behind=all');
 	is status('longer'), 200, 'answered';

@@ -114,13 +114,13 @@ answer(struct setup *s, const GString *request)
 	struct warm_found found = {.err = s->err, .index = s->index};
 	size_t before = s->out->len;
 	char **params = request_read(s->reader, request), **p;
-	uint64_t from;
+	struct range_set want;
 	int err;
 
 	must(params != NULL);
 	for (p = params; *p != NULL; p++)
 		must(strchr(*p, '=') != NULL);
-	err = accel_path(&s->accel, params, s->path, &from);
+	err = accel_path(&s->accel, params, s->path, &want);
 	must(err <= 0 && (err < 0 || (s->path->str[0] == '/' && strlen(s->path->str) == s->path->len)));
 	if (err != 0)
 		found = (struct warm_found){.err = err};

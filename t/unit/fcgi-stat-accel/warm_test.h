@@ -99,7 +99,7 @@ asker_done(struct warm_wait *w)
 static bool G_GNUC_UNUSED
 ask_from(struct asker *a, const char *path, uint64_t from)
 {
-	*a = (struct asker){ .w = { .done = asker_done, .from = from } };
+	*a = (struct asker){ .w = { .done = asker_done, .want = { 1, { { from & ~4095ull, UINT64_MAX } } } } };
 	return (warm_file(wm, path, &a->w));
 }
 

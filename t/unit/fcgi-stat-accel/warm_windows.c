@@ -98,6 +98,65 @@ test_range(void)
 	down();
 }
 
+static bool
+ask_parts(struct asker *a, const char *path, struct range_set want)
+{
+	*a = (struct asker){ .w = { .done = asker_done, .want = want } };
+	return (warm_file(wm, path, &a->w));
+}
+
+/* Nothing of it will be sent: it is opened, and closed by the thread. */
+static void
+test_no_bytes(void)
+{
+	struct asker a;
+
+	read_up(16 * WINDOW, 64 * WINDOW);
+	g_assert_false(ask_parts(&a, "/a", (struct range_set){ 0 }));
+	g_assert_cmpint(opening("a")->open.first->warm, ==, 0);
+	g_assert_cmpuint(opening("a")->open.first->shut, ==, UINT64_MAX);
+	opened("a", 100 * WINDOW, 0);
+	g_assert_cmpuint(a.done, ==, 1);
+	g_assert_cmpuint(sim_count(io, IO_WARM), ==, 0);
+	g_assert_cmpuint(stats.bytes_before + stats.bytes_behind, ==, 0);
+	down();
+}
+
+/* The last page and two in the middle: three reads, nothing behind them. */
+static void
+test_parts(void)
+{
+	struct asker a, b;
+
+	read_up(16 * WINDOW, 64 * WINDOW);
+	g_assert_false(ask_parts(&a, "/a", (struct range_set){ 3, { { RANGE_TAIL, 4096 }, { 8 * WINDOW - 4096, 8 * WINDOW + 4096 }, { 8192, 12288 } } }));
+	opened("a", 100 * WINDOW, 0);
+	g_assert_cmpuint(sim_count(io, IO_WARM), ==, 4);
+	finish_window(8192, 4096);
+	finish_window(8 * WINDOW - 4096, 4096);
+	finish_window(8 * WINDOW, 4096);
+	g_assert_cmpuint(a.done, ==, 0);
+	finish_window(100 * WINDOW - 4096, 4096);
+	g_assert_cmpuint(a.done, ==, 1);
+	g_assert_cmpuint(stats.bytes_before, ==, 4 * 4096);
+	g_assert_cmpuint(sim_count(io, IO_WARM), ==, 0);
+	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
+
+	/* More than --warm: the rest behind the answer, up to the end of the part. */
+	g_assert_false(ask_parts(&b, "/b", (struct range_set){ 2, { { WINDOW, 2 * WINDOW }, { 20 * WINDOW, 40 * WINDOW } } }));
+	opened("b", 100 * WINDOW, 0);
+	finish_window(WINDOW, IO_WINDOW);
+	for (guint i = 20; i < 35; i++)
+		finish_window(i * WINDOW, IO_WINDOW);
+	finish_window(35 * WINDOW, 4096);	/* --warm counts from the first byte, not from its page */
+	g_assert_cmpuint(b.done, ==, 1);
+	finish_window(35 * WINDOW + 4096, WINDOW - 4096);
+	for (guint i = 36; i < 40; i++)
+		finish_window(i * WINDOW, IO_WINDOW);
+	g_assert_cmpuint(sim_count(io, IO_WARM), ==, 0);
+	down();
+}
+
 static void
 test_window_fails(void)
 {
@@ -253,6 +312,8 @@ main(int argc, char **argv)
 	g_assert_cmpint(ftruncate(real_fd, 100 * WINDOW), ==, 0);
 	g_test_add_func("/warm/windows", test_windows);
 	g_test_add_func("/warm/range", test_range);
+	g_test_add_func("/warm/no-bytes", test_no_bytes);
+	g_test_add_func("/warm/parts", test_parts);
 	g_test_add_func("/warm/window-fails", test_window_fails);
 	g_test_add_func("/warm/behind", test_behind);
 	g_test_add_func("/warm/only-behind", test_only_behind);

@@ -40,7 +40,8 @@ root_of(const char *path)
 static int
 hot(int root, const char *path, uint64_t resolve, uint64_t from, uint64_t bytes)
 {
-	struct io_hot h = {.root = root, .path = path, .resolve = resolve, .from = from, .bytes = bytes};
+	const struct range_set want = {1, {{from, UINT64_MAX}}};
+	struct io_hot h = {.root = root, .path = path, .resolve = resolve, .want = &want, .bytes = bytes};
 	struct statx stx;
 
 	return (io_open_hot(&h, &stx));

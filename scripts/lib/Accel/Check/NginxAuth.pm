@@ -223,6 +223,7 @@ sub warm_location ($opt, $server, $auth) {
 			fastcgi_pass $address;
 			fastcgi_pass_request_body off;
 			fastcgi_param WARM_PATH \$warm_path;
+			fastcgi_param REQUEST_METHOD \$request_method;
 			fastcgi_connect_timeout 1s;
 			error_page 502 503 504 = \@stat_accel_gone;
 		}
