@@ -23,15 +23,15 @@ accel_log_open(const char *path)
 }
 
 static void
-reopen_failed(void *arg, int err)
+reopen_failed(const char *path, int err)
 {
-	log_event(LOG_ERROR, NULL, "log.failed", LF_ERR("error", err), LF_STR("then", "writing to the old file"));
+	log_event(LOG_ERROR, NULL, "log.failed", LF_STR("path", path), LF_ERR("error", err), LF_STR("then", "writing to the old file"));
 }
 
 void
 accel_log_reopen(void)
 {
-	logfile_reopen(logfile, reopen_failed, NULL);
+	logfile_reopen(logfile, reopen_failed);
 	log_event(LOG_INFO, NULL, "log.reopen", LF_STR("by", "HUP"));
 }
 

@@ -9,10 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "io/listen.h"
+#include "io/listen_unix.h"
 
 #define FIRST_INHERITED 3
 
@@ -22,19 +22,6 @@ struct address {
 };
 
 /* ---------------------------------------------------------------- names */
-
-static int
-unix_address(const char *path, struct address *a)
-{
-	struct sockaddr_un *un = (struct sockaddr_un *)&a->ss;
-
-	if (path[0] == '\0' || strlen(path) >= sizeof(un->sun_path))
-		return (-EINVAL);
-	un->sun_family = AF_UNIX;
-	strcpy(un->sun_path, path);
-	a->len = sizeof(*un);
-	return (0);
-}
 
 /* "[::1]" or "host" before the last colon; empty: any IPv4 address. */
 static int
@@ -79,37 +66,16 @@ inet_address(const char *name, struct address *a)
 	return (0);
 }
 
-static int
-address_of(const char *name, struct address *a)
+/* NULL: not the name of a unix socket. */
+static const char *
+unix_path(const char *name)
 {
-	memset(a, 0, sizeof(*a));
 	if (name[0] == '/')
-		return (unix_address(name, a));
-	if (strncmp(name, "unix:", 5) == 0)
-		return (unix_address(name + 5, a));
-	return (inet_address(name, a));
+		return (name);
+	return (strncmp(name, "unix:", 5) == 0 ? name + 5 : NULL);
 }
 
 /* ---------------------------------------------------------------- opening */
-
-/* The file of a unix socket stays behind when its server dies; one that nobody listens on may go.  Of a
- * file that is no socket connect(2) says the same. */
-static bool
-stale(const struct address *a)
-{
-	const struct sockaddr_un *un = (const struct sockaddr_un *)&a->ss;
-	struct stat st;
-	int fd, refused;
-
-	if (a->ss.ss_family != AF_UNIX || lstat(un->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return (false);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return (false);
-	refused = connect(fd, (const struct sockaddr *)&a->ss, a->len) < 0 && errno == ECONNREFUSED;
-	close(fd);
-	return (refused && unlink(un->sun_path) == 0);
-}
 
 static void
 set_options(int fd, sa_family_t family)
@@ -127,25 +93,22 @@ set_options(int fd, sa_family_t family)
 static int
 bind_listen(int fd, const struct address *a, const struct listen_conf *lc)
 {
-	const struct sockaddr *sa = (const struct sockaddr *)&a->ss;
-
 	set_options(fd, a->ss.ss_family);
-	if (lc->congestion != NULL && a->ss.ss_family != AF_UNIX &&
+	if (lc->congestion != NULL &&
 	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, lc->congestion, (socklen_t)strlen(lc->congestion)) < 0)
 		return (-errno);
-	if (bind(fd, sa, a->len) < 0 &&
-	    !(errno == EADDRINUSE && stale(a) && bind(fd, sa, a->len) == 0))
+	if (bind(fd, (const struct sockaddr *)&a->ss, a->len) < 0 || listen(fd, lc->backlog) < 0)
 		return (-errno);
-	return (listen(fd, lc->backlog) < 0 ? -errno : 0);
+	return (0);
 }
 
-int
-listen_open(const struct listen_conf *lc, int *fdp)
+static int
+listen_inet(const struct listen_conf *lc, int *fdp)
 {
-	struct address a;
+	struct address a = {.len = 0};
 	int fd, err;
 
-	err = address_of(lc->name, &a);
+	err = inet_address(lc->name, &a);
 	if (err != 0)
 		return (err);
 	fd = socket(a.ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -158,6 +121,24 @@ listen_open(const struct listen_conf *lc, int *fdp)
 	}
 	*fdp = fd;
 	return (0);
+}
+
+int
+listen_open(const struct listen_conf *lc, int *fdp)
+{
+	struct listen_unix_conf uc = {
+		.path = unix_path(lc->name), .backlog = lc->backlog, .mode = LISTEN_MODE_UMASK, .uid = (uid_t)-1, .gid = (gid_t)-1,
+	};
+
+	if (uc.path == NULL)
+		return (listen_inet(lc, fdp));
+	if (lc->set_owner) {
+		uc.uid = lc->uid;
+		uc.gid = lc->gid;
+	}
+	if (lc->set_mode)
+		uc.mode = lc->mode;
+	return (listen_unix(&uc, fdp));
 }
 
 void

@@ -5,7 +5,9 @@
 #ifndef IO_LISTEN_H
 #define IO_LISTEN_H
 
+#include <stdbool.h>
 #include <sys/socket.h>
+#include <sys/types.h>
 
 #define LISTEN_NAME_MAX 128
 
@@ -13,6 +15,10 @@ struct listen_conf {
 	const char *name;       /* "127.0.0.1:8080", "[::1]:80", ":80", "unix:/path" or "/path" */
 	int backlog;
 	const char *congestion; /* TCP_CONGESTION, NULL: the system's */
+	bool set_mode, set_owner; /* of the file of a unix socket; unset: as umask and user say */
+	mode_t mode;
+	uid_t uid;
+	gid_t gid;
 };
 
 int listen_open(const struct listen_conf *, int *fdp); /* 0, or -errno (-EINVAL: name cannot be read) */

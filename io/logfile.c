@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/must.h"
 #include "io/logfile.h"
+#include "io/safe_open.h"
 
 #define RETRY_NS NS_PER_S /* a full disk is asked again once a second */
 
@@ -17,30 +18,35 @@ struct logfile {
 	pthread_cond_t more, ended;
 	pthread_t thread;
 	char *path;           /* NULL: stderr */
+	logfile_opener *open; /* NULL: the system */
+	void *open_arg;
 	char *pending;        /* LOGFILE_PENDING bytes, filled by callers */
 	size_t npending;
 	char *out;            /* the thread's */
 	int fd;               /* the thread's */
 	bool reopen;
-	void (*failed)(void *, int); /* of the last reopen */
-	void *failed_arg;
+	void (*failed)(const char *, int); /* of the last reopen */
 	uint64_t dropped, told; /* lines; how many of them the log has been told about */
 	bool stop, done;
 };
 
-static int
-log_open_fd(const char *path)
+int
+logfile_open_fd(const char *path)
 {
-	int fd;
-
-	if (path == NULL)
-		return (STDERR_FILENO);
 	/* A fifo that nobody reads is refused (ENXIO); without O_NONBLOCK the caller would wait for a reader. */
-	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0644);
-	if (fd < 0)
-		return (-errno);
-	(void)fcntl(fd, F_SETFL, O_APPEND); /* our thread may wait */
+	int fd = safe_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0644);
+
+	if (fd >= 0)
+		(void)fcntl(fd, F_SETFL, O_APPEND); /* our thread may wait */
 	return (fd);
+}
+
+static int
+log_open(const struct logfile *lf)
+{
+	if (lf->path == NULL)
+		return (STDERR_FILENO);
+	return (lf->open != NULL ? lf->open(lf->open_arg, lf->path) : logfile_open_fd(lf->path));
 }
 
 /* ---------------------------------------------------------------- the thread */
@@ -49,15 +55,14 @@ log_open_fd(const char *path)
 static bool
 reopen_locked(struct logfile *lf)
 {
-	void (*failed)(void *, int) = lf->failed;
-	void *arg = lf->failed_arg;
+	void (*failed)(const char *, int) = lf->failed;
 	int fd;
 
 	lf->reopen = false;
 	pthread_mutex_unlock(&lf->lock);
-	fd = log_open_fd(lf->path);
+	fd = log_open(lf);
 	if (fd < 0) {
-		failed(arg, fd);
+		failed(lf->path, fd);
 	} else {
 		close(lf->fd);
 		lf->fd = fd;
@@ -201,18 +206,26 @@ start_thread(struct logfile *lf)
 int
 logfile_open(const char *path, struct logfile **out)
 {
+	return (logfile_open_by(path, NULL, NULL, out));
+}
+
+int
+logfile_open_by(const char *path, logfile_opener *open, void *arg, struct logfile **out)
+{
 	struct logfile *lf = calloc(1, sizeof(*lf));
 	int err;
 
 	if (lf == NULL)
 		return (-ENOMEM);
-	lf->fd = log_open_fd(path);
+	lf->open = open;
+	lf->open_arg = arg;
 	lf->path = path != NULL ? strdup(path) : NULL;
+	lf->fd = path != NULL && lf->path == NULL ? -ENOMEM : log_open(lf);
 	lf->pending = malloc(LOGFILE_PENDING);
 	lf->out = malloc(LOGFILE_PENDING);
 	if (lf->fd < 0)
 		err = lf->fd;
-	else if (lf->pending == NULL || lf->out == NULL || (path != NULL && lf->path == NULL))
+	else if (lf->pending == NULL || lf->out == NULL)
 		err = -ENOMEM;
 	else
 		err = start_thread(lf);
@@ -241,14 +254,13 @@ logfile_line(struct logfile *lf, struct text line)
 }
 
 void
-logfile_reopen(struct logfile *lf, void (*failed)(void *, int), void *arg)
+logfile_reopen(struct logfile *lf, void (*failed)(const char *, int))
 {
 	if (lf->path == NULL)
 		return;
 	pthread_mutex_lock(&lf->lock);
 	lf->reopen = true;
 	lf->failed = failed;
-	lf->failed_arg = arg;
 	pthread_cond_signal(&lf->more);
 	pthread_mutex_unlock(&lf->lock);
 }

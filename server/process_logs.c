@@ -57,13 +57,13 @@ process_accesslog(void *arg, const char *path)
 }
 
 static void
-errorlog_failed(void *arg, int err)
+errorlog_failed(const char *path, int err)
 {
-	log_event(LOG_ERROR, NULL, "errorlog.reopen", LF_ERR("error", err), LF_STR("then", "writing to the old file"));
+	log_event(LOG_ERROR, NULL, "errorlog.reopen", LF_STR("path", path), LF_ERR("error", err), LF_STR("then", "writing to the old file"));
 }
 
 static void
-accesslog_failed(void *path, int err)
+accesslog_failed(const char *path, int err)
 {
 	log_event(LOG_ERROR, NULL, "accesslog.reopen", LF_STR("path", path), LF_ERR("error", err),
 	    LF_STR("then", "writing to the old file"));
@@ -74,12 +74,12 @@ process_reopen_logs(struct process *ps)
 {
 	struct list *l, *tmp;
 
-	logfile_reopen(ps->errorlog, errorlog_failed, NULL);
+	logfile_reopen(ps->errorlog, errorlog_failed);
 	pthread_mutex_lock(&ps->lock);
 	list_foreach_safe(l, tmp, &ps->access_files) {
 		struct access_file *f = list_entry(l, struct access_file, link);
 
-		logfile_reopen(f->log, accesslog_failed, f->path);
+		logfile_reopen(f->log, accesslog_failed);
 	}
 	pthread_mutex_unlock(&ps->lock);
 	log_event(LOG_INFO, NULL, "logs.reopened", LF_STR("by", "HUP"));

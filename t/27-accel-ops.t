@@ -168,7 +168,7 @@ subtest 'the sandbox' => sub {
 		skip "this kernel has no Landlock ($!)", 5 if $abi < 1;
 		($wrote, $text, $served, $shown) = writes_elsewhere();
 		ok !$wrote, 'with: it cannot';
-		like $text, qr/ev=log\.failed error="Permission denied"/, 'which it tells the old log';
+		like $text, qr/ev=log\.failed path=\S+ error="Permission denied"/, 'which it tells the old log';
 		is $served, 200, 'and it serves on';
 		is $shown, $abi, 'the status names the version';
 		like $text, qr/ev=sandbox\.entered by=landlock/, 'the log, too';
