@@ -27,6 +27,7 @@ LDFLAGS_V      = $(CFLAGS_$(VARIANT)) -pie -pthread -Wl,-z,relro,-z,now $(LDFLAG
 PKG_CFLAGS   = $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 PKG_LIBS     = $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 URING_LIBS   = $(if $(URING),$(shell pkg-config --libs liburing))
+SECCOMP_LIBS = $(shell pkg-config --libs libseccomp 2>/dev/null)
 FUSE_FLAGS   = $(shell pkg-config --cflags --libs fuse3 2>/dev/null)
 
 # ---------------------------------------------------------------- layers
@@ -68,10 +69,10 @@ $B/unit/$1/%: $B/obj/t/unit/$1/%.o $(call lib_of,$1)
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)$$(CC) $$(LDFLAGS_V) -o $$@ $$^ $$(LIBS_$1) $$(PKG_LIBS)
 endef
-LIBS_io              = $(URING_LIBS)
+LIBS_io              = $(URING_LIBS) $(SECCOMP_LIBS)
 LIBS_proxy-core      = $(LIBS_io)
 LIBS_server          = $(LIBS_io)
-LIBS_fcgi-stat-accel = -lfcgi $(URING_LIBS)
+LIBS_fcgi-stat-accel = -lfcgi $(LIBS_io)
 $(foreach l,$(LAYERS),$(eval $(call layer_rules,$l)))
 
 $B/bin/accel-server: $B/obj/server/main.o $(call lib_of,server)

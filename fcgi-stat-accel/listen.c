@@ -6,14 +6,15 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
-#include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sysexits.h>
 #include <unistd.h>
+
+#include "fcgi-stat-accel/keeper.h"
+#include "io/listen_unix.h"
 
 #define BACKLOG		1024		/* as spawn-fcgi */
 #define FIRST_PASSED_FD 3		/* sd_listen_fds(3) */
@@ -25,6 +26,7 @@ struct listener {
 	size_t	       n_users;
 	char	      *path;		/* of a unix socket made here, else NULL */
 	struct stat    made;		/* so that a successor's socket is not removed */
+	int	       keeper;		/* its end removes the socket; -1: listen_stop() does */
 };
 
 static int
@@ -61,58 +63,25 @@ code_of(int err)
 
 /* ---------------------------------------------------------------- an address of our own */
 
-/* Left by a process that is gone: nobody answers there.  Of a file that is no socket connect(2) says the same. */
-static bool
-is_stale(const struct sockaddr_un *un)
-{
-	struct stat st;
-	bool stale;
-	int fd;
-
-	if (lstat(un->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
-		return (false);
-	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return (false);
-	stale = connect(fd, (const struct sockaddr *)un, sizeof(*un)) < 0 && errno == ECONNREFUSED;
-	close(fd);
-	return (stale);
-}
-
-/* Owner and group may connect, as with spawn-fcgi. */
+/* Owner and group may connect, as with spawn-fcgi.  What root makes for another user, that user cannot remove later. */
 static int
-bind_unix(int fd, const struct sockaddr_un *un)
+listen_path(struct listener *l, const char *path, const struct user *owner)
 {
-	mode_t mask = umask(0117);
-	int err = 0;
+	bool given = owner != NULL && geteuid() == 0;
+	const struct listen_unix_conf conf = {
+		.path = path, .backlog = BACKLOG, .mode = 0660,
+		.uid = given ? owner->uid : (uid_t)-1, .gid = given ? owner->gid : (gid_t)-1,
+	};
+	int err = listen_unix(&conf, &l->fd);
 
-	if (bind(fd, (const struct sockaddr *)un, sizeof(*un)) < 0)
-		err = -errno;
-	umask(mask);
-	return (err);
-}
-
-static int
-listen_unix(struct listener *l, const char *path)
-{
-	struct sockaddr_un un = { .sun_family = AF_UNIX };
-	int err;
-
-	if (*path == '\0' || strlen(path) >= sizeof(un.sun_path))
-		return (-ENAMETOOLONG);
-	strcpy(un.sun_path, path);
-	l->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (l->fd < 0)
-		return (-errno);
-	err = bind_unix(l->fd, &un);
-	if (err == -EADDRINUSE && is_stale(&un) && unlink(path) == 0)
-		err = bind_unix(l->fd, &un);
 	if (err != 0)
-		return (err);
+		return (err == -EINVAL ? -ENAMETOOLONG : err);
 	l->path = g_strdup(path);
-	if (stat(path, &l->made) < 0 || listen(l->fd, BACKLOG) < 0)
+	if (lstat(path, &l->made) < 0)
 		return (-errno);
-	return (0);
+	if (given)
+		l->keeper = keeper_start(l->path, &l->made);
+	return (given ? MIN(l->keeper, 0) : 0);
 }
 
 static int
@@ -177,13 +146,14 @@ listen_host_port(struct listener *l, const char *address, char **why)
 }
 
 static int
-listen_address(struct listener *l, const char *address, char **why)
+listen_address(struct listener *l, const struct listen_conf *conf, char **why)
 {
+	const char *address = conf->address;
 	int err;
 
 	if (!g_str_has_prefix(address, "unix:"))
 		return (listen_host_port(l, address, why));
-	err = listen_unix(l, address + strlen("unix:"));
+	err = listen_path(l, address + strlen("unix:"), conf->owner);
 	if (err != 0)
 		return (fail(code_of(-err), why, "--listen %s: %s", address, g_strerror(-err)));
 	return (0);
@@ -297,28 +267,13 @@ listen_welcome(const struct listener *l, int fd, const union io_addr *peer)
 }
 
 static int
-find_user(const char *name, uid_t *uid)
-{
-	const struct passwd *pw = getpwnam(name);
-	guint64 n;
-
-	if (pw != NULL)
-		*uid = pw->pw_uid;
-	else if (g_ascii_string_to_unsigned(name, 10, 0, (uid_t)-2, &n, NULL))
-		*uid = (uid_t)n;
-	else
-		return (-ENOENT);
-	return (0);
-}
-
-static int
 find_users(struct listener *l, const char *const *names, char **why)
 {
 	if (names == NULL)
 		return (0);
 	l->users = g_new(uid_t, g_strv_length((char **)names) + 1);
 	for (; *names != NULL; names++)
-		if (find_user(*names, &l->users[l->n_users++]) != 0)
+		if (user_number(*names, &l->users[l->n_users++]) != 0)
 			return (fail(EX_NOUSER, why, "--peer-user %s: there is no such user", *names));
 	return (0);
 }
@@ -348,7 +303,7 @@ listen_prepare(struct listener *l, const struct listen_conf *conf, char **why)
 	if (code != 0)
 		return (code);
 	if (conf->address != NULL)
-		code = listen_address(l, conf->address, why);
+		code = listen_address(l, conf, why);
 	else
 		code = listen_inherited(l, why);
 	if (code != 0)
@@ -370,7 +325,7 @@ listen_start(const struct listen_conf *conf, struct listener **lp, char **why)
 	struct listener *l = g_new0(struct listener, 1);
 	int code;
 
-	l->fd = -1;
+	l->fd = l->keeper = -1;
 	l->peers = split_peers(conf->peers);
 	code = listen_prepare(l, conf, why);
 	if (code != 0)
@@ -380,16 +335,6 @@ listen_start(const struct listen_conf *conf, struct listener **lp, char **why)
 	return (code);
 }
 
-static void
-remove_path(const struct listener *l)
-{
-	struct stat now;
-
-	if (stat(l->path, &now) == 0 && now.st_ino == l->made.st_ino &&
-	    now.st_dev == l->made.st_dev)
-		unlink(l->path);
-}
-
 void
 listen_stop(struct listener **lp)
 {
@@ -397,8 +342,10 @@ listen_stop(struct listener **lp)
 
 	if (l == NULL)
 		return;
-	if (l->path != NULL)
-		remove_path(l);
+	if (l->keeper >= 0)
+		close(l->keeper);
+	else if (l->path != NULL)
+		keeper_remove(l->path, &l->made);
 	if (l->fd >= 0)
 		close(l->fd);
 	g_strfreev(l->peers);

@@ -9,6 +9,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
+#include "fcgi-stat-accel/user.h"
 #include "io/io.h"
 
 struct listener;
@@ -17,6 +18,7 @@ struct listen_conf {
 	const char *address;		/* "unix:PATH" or "HOST:PORT"; NULL: inherited */
 	const char *peers;		/* may connect by TCP, with commas; NULL: all */
 	const char *const *users;	/* may connect to a unix socket, as root and we may; names or numbers, NULL at the end; NULL: all */
+	const struct user *owner;	/* of a unix socket made here, for whom root makes it; NULL: who starts us */
 	bool	    allow_any;		/* a wildcard address without peers is meant so */
 };
 

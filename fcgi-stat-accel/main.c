@@ -12,15 +12,16 @@
 #include "fcgi-stat-accel/listen.h"
 #include "fcgi-stat-accel/log.h"
 #include "fcgi-stat-accel/options.h"
-#include "fcgi-stat-accel/sandbox.h"
 #include "fcgi-stat-accel/serve.h"
 #include "fcgi-stat-accel/signals.h"
 #include "fcgi-stat-accel/status.h"
+#include "fcgi-stat-accel/user.h"
 #include "fcgi-stat-accel/warm.h"
 #include "io/blocking.h"
 #include "io/file.h"
 #include "io/io.h"
 #include "io/notify.h"
+#include "io/sandbox.h"
 #include "io/std.h"
 
 #define CONNS_MAX	65536
@@ -67,6 +68,7 @@ open_listener(struct program *p)
 		.peers = g_getenv("FCGI_WEB_SERVER_ADDRS"),
 		.users = p->opt->peer_users,
 		.allow_any = p->opt->allow_any,
+		.owner = p->opt->user.name != NULL ? &p->opt->user : NULL,
 	};
 	char *why = NULL;
 	int code;
@@ -78,18 +80,74 @@ open_listener(struct program *p)
 	return (code);
 }
 
+static int
+drop_root(struct program *p)
+{
+	int err = p->opt->user.name != NULL ? user_become(&p->opt->user) : 0;
+
+	if (err == 0)
+		return (0);
+	complain("--user %s: %s", p->opt->user.name, g_strerror(-err));
+	return (EX_NOPERM);
+}
+
+static int
+open_signals(struct program *p)
+{
+	int err = signals_open(&p->signal_fd);
+
+	if (err == 0)
+		return (0);
+	complain("cannot take signals: %s", g_strerror(-err));
+	return (EX_OSERR);
+}
+
+static bool
+has_roots(const struct options *o)
+{
+	return (o->warm.roots != NULL && o->warm.roots[0] != NULL);
+}
+
+static struct sandbox_path *
+sandbox_paths(const struct options *o)
+{
+	GArray *v = g_array_new(TRUE, TRUE, sizeof(struct sandbox_path));
+	const struct sandbox_path null = { "/dev/null", SANDBOX_WRITE | SANDBOX_OPTIONAL };	/* a chroot(2) may lack it */
+	const struct sandbox_path log = { o->log, SANDBOX_APPEND | SANDBOX_BESIDE | SANDBOX_OPTIONAL };
+	struct sandbox_path p = { NULL, SANDBOX_READ };
+
+	for (const char *const *root = o->warm.roots; *root != NULL; root++) {
+		p.path = *root;
+		g_array_append_val(v, p);
+	}
+	g_array_append_val(v, null);
+	if (o->log != NULL)
+		g_array_append_val(v, log);
+	p = (struct sandbox_path){ NULL, SANDBOX_REMOVE | SANDBOX_BESIDE };
+	if (o->user.name == NULL && o->listen != NULL && g_str_has_prefix(o->listen, "unix:")) {
+		p.path = o->listen + strlen("unix:");
+		g_array_append_val(v, p);
+	}
+	return ((struct sandbox_path *)g_array_free(v, FALSE));
+}
+
 /* Before there are threads, which inherit it, and after all that lies elsewhere has been opened. */
-static void
+static int
 enter_sandbox(struct program *p)
 {
-	const char *listen = p->opt->listen;
-	const struct sandbox_conf conf = {
-		.roots = p->opt->warm.roots, .log = p->opt->log,
-		.socket = listen != NULL && g_str_has_prefix(listen, "unix:") ? listen + strlen("unix:") : NULL,
-	};
+	struct sandbox_path *paths;
+	char why[512];
+	int err;
 
-	if (p->opt->sandbox)
-		p->status.sandbox = sandbox_enter(&conf);
+	if (!p->opt->sandbox)
+		return (0);
+	notify_open();
+	paths = has_roots(p->opt) ? sandbox_paths(p->opt) : NULL;
+	err = sandbox_enter(SANDBOX_ACCELERATOR, paths, &p->status.sandbox, why, sizeof(why));
+	g_free(paths);
+	if (err != 0)
+		complain("the sandbox cannot be entered: %s\n--no-sandbox starts without it", why);
+	return (err != 0 ? EX_OSERR : 0);
 }
 
 static int
@@ -98,11 +156,12 @@ open_log(struct program *p)
 	int err = accel_log_open(p->opt->log);
 
 	if (err != 0) {
-		complain("--log %s: %s", p->opt->log != NULL ? p->opt->log : "", g_strerror(-err));
+		complain("--log %s: %s%s", p->opt->log != NULL ? p->opt->log : "", g_strerror(-err),
+		    p->opt->user.name != NULL && err == -EACCES ? "; the user of --user must be able to write to its directory" : "");
 		return (EX_CANTCREAT);
 	}
 	if (p->opt->sandbox)
-		sandbox_log(p->status.sandbox);
+		sandbox_log(&p->status.sandbox, has_roots(p->opt));
 	return (0);
 }
 
@@ -138,8 +197,6 @@ start_loop(struct program *p)
 	}
 	conf.pools = p->pools;
 	p->io = io_new(&conf, &err);
-	if (err == 0)
-		err = signals_open(&p->signal_fd);
 	if (err == 0)
 		return (0);
 	complain("cannot start the loop: %s", g_strerror(-err));
@@ -220,10 +277,14 @@ run(const struct options *o)
 
 	if (code == 0)
 		code = open_listener(&p);
-	if (code == 0) {
-		enter_sandbox(&p);
+	if (code == 0)
+		code = open_signals(&p);
+	if (code == 0)
+		code = drop_root(&p);
+	if (code == 0)
+		code = enter_sandbox(&p);
+	if (code == 0)
 		code = open_log(&p);
-	}
 	if (code == 0)
 		code = start_loop(&p);
 	if (code == 0)

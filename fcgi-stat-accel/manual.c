@@ -20,11 +20,11 @@ static const struct manual_said environment[] = {
 static const struct manual_said statuses[] = {
 	{ "0", "Stopped as asked." },
 	{ "64", "The command line was not understood, or there is nothing to listen on." },
-	{ "67", "There is no such --peer-user." },
+	{ "67", "There is no such --peer-user, or --user." },
 	{ "69", "The address is in use, or not of this machine." },
-	{ "71", "The system refused something: threads, epoll, openat2." },
+	{ "71", "The system refused something: threads, epoll, openat2, the sandbox." },
 	{ "73", "The socket could not be made where --listen wants it, or the file of --log." },
-	{ "77", "A root may not be opened, or --listen may not have its address." },
+	{ "77", "A root may not be opened, --listen may not have its address, or --user is not for us to become." },
 	{ "78", "A root is not there, descriptor 3 is no listening socket, or the socket is open to "
 	    "everyone without --allow-any." },
 	{ "128 + N", "Signal N came a second time." },
@@ -101,6 +101,21 @@ head(struct manpage *p)
 }
 
 static void
+sandbox(struct manpage *p)
+{
+	manpage_heading(p, "SANDBOX");
+	manpage_para(p, "After the socket is open the process confines itself for good. With --root, Landlock leaves it the roots to read, the "
+	    "directory of --log to write and that of a unix socket to remove it from; all other names, /proc among them, fail "
+	    "with EACCES. With or without --root, a seccomp filter allows the system calls that the program makes; it can make no "
+	    "socket, connect nowhere and map nothing to execute. A call that only an intruder makes (execve, fork, ptrace, mount, setuid, bpf "
+	    "and their like) kills the process, and the kernel logs it: \"journalctl -k -g type=1326\" shows the line, syscall= has the "
+	    "number. Other calls fail with ENOSYS.");
+	manpage_para(p, "A sandbox that cannot be entered stops the start. A kernel that has no Landlock or no seccomp at all gets one line in the "
+	    "log (ev=sandbox.partial). Started by root, use --user: it drops root for good, and the socket belongs to that user. A child of root "
+	    "stays, which removes the socket at the end and does nothing else.");
+}
+
+static void
 servers(struct manpage *p)
 {
 	struct buf b;
@@ -145,6 +160,7 @@ manual_print(const char *page, const GOptionEntry *table, struct buf *out)
 	head(&p);
 	manual_options(&p, table);
 	servers(&p);
+	sandbox(&p);
 	manual_section(&p, "ENVIRONMENT", environment);
 	manual_section(&p, "EXIT STATUS", statuses);
 	manual_section(&p, "SIGNALS", signals);

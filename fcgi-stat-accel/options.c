@@ -69,8 +69,10 @@ static const GOptionEntry entries[] = {
 	FLAG_OPTION("allow-any", 0, allow_any, "Listen on a wildcard address without FCGI_WEB_SERVER_ADDRS"),
 	TEXT_OPTION("peer-user", 0, peer_users, "Who may connect to a unix socket, beside root and the user it runs as",
 	    "USER,..."),
-	FLAG_OPTION("no-sandbox", 0, no_sandbox, "Do not confine itself to reading below its roots (Landlock); saves 1 us per file "
-	    "that is opened"),
+	TEXT_OPTION("user", 'u', user, "Become this user after the socket is open; root's only. The socket is this user's, the log is "
+	    "opened by this user", "NAME[:GROUP]"),
+	FLAG_OPTION("no-sandbox", 0, no_sandbox, "Start without the sandbox: Landlock, which leaves the roots to read and the directory of the log "
+	    "to write, and a filter of system calls"),
 	TEXT_OPTION("status-path", 0, status_path, "A request with this SCRIPT_NAME gets the status; "
 	    "?json and ?metrics are for programs", "URL"),
 	TEXT_OPTION("ping-path", 0, ping_path, "A request with this SCRIPT_NAME gets \"pong\"", "URL"),
@@ -193,7 +195,7 @@ options_read(char **argv, struct options *o)
 		return (print_manual());
 	if (opt.check != NULL)
 		return (check_configuration());
-	return (options_choose(&opt, o) ? OPTIONS_RUN : EX_USAGE);
+	return (options_choose(&opt, o));
 }
 
 void

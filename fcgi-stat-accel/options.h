@@ -10,6 +10,7 @@
 
 #include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/timing.h"
+#include "fcgi-stat-accel/user.h"
 #include "fcgi-stat-accel/warm.h"
 
 #define OPTIONS_RUN (-1)
@@ -22,6 +23,7 @@ struct options {
 	const char *listen;		/* NULL: an inherited socket */
 	bool	    allow_any;		/* a wildcard address may be listened on */
 	const char *const *peer_users;	/* who may connect to a unix socket, beside root and ourselves; NULL: who can */
+	struct user user;		/* to become; .name NULL: none */
 	bool	    sandbox;
 	const char *status_path, *ping_path;	/* NULL: none */
 	const char *log;		/* NULL: standard error */

@@ -1,4 +1,5 @@
 #include <string.h>
+#include <sysexits.h>
 
 #include "fcgi-stat-accel/dialect.h"
 #include "fcgi-stat-accel/options_text.h"
@@ -294,7 +295,16 @@ choose_peer_users(const char *const **users)
 	return (false);
 }
 
-bool
+static int
+choose_user(struct user *u)
+{
+	if (opt->user == NULL || user_read(opt->user, u) == 0)
+		return (OPTIONS_RUN);
+	complain("--user %s: there is no such user or group", opt->user);
+	return (EX_NOUSER);
+}
+
+int
 options_choose(const struct options_text *text, struct options *o)
 {
 	opt = text;
@@ -305,10 +315,12 @@ options_choose(const struct options_text *text, struct options *o)
 	o->status_path = opt->status_path;
 	o->ping_path = opt->ping_path;
 	o->log = opt->log;
-	return (choose_threads(&o->threads) && choose_peer_users(&o->peer_users) &&
+	if (!(choose_threads(&o->threads) && choose_peer_users(&o->peer_users) &&
 	    number_option("per-device", opt->per_device, 0, THREADS_MAX, &o->per_device) &&
 	    number_option("queue", opt->queue, 1, QUEUE_MAX, &o->queue) && choose_answer(&o->accel) && choose_warm(&o->warm) &&
-	    choose_timing(&o->timing) && is_url_path("status-path", o->status_path) && is_url_path("ping-path", o->ping_path));
+	    choose_timing(&o->timing) && is_url_path("status-path", o->status_path) && is_url_path("ping-path", o->ping_path)))
+		return (EX_USAGE);
+	return (choose_user(&o->user));
 }
 
 void

@@ -8,13 +8,13 @@
 struct options_text {
 	char	*mode, *dialect, *header, *encode, *path_from, *warm, *behind, *index, *siblings, *expires;
 	char	*threads, *per_device, *queue, *deadline, *late, *remember, *slow;
-	char	*address, *peer_users, *status_path, *ping_path, *log, *timing, *check, *manual;
+	char	*address, *peer_users, *user, *status_path, *ping_path, *log, *timing, *check, *manual;
 	char   **maps, **roots, **rest;
 	gboolean etag, last_modified, allow_any, no_sandbox, version;
 };
 
-/* False: a value is wrong, which has been told.  *options points into *text. */
-bool options_choose(const struct options_text *text, struct options *);
+/* OPTIONS_RUN, or the exit status: a value is wrong, which has been told.  *options points into *text. */
+int  options_choose(const struct options_text *text, struct options *);
 void options_choose_free(void);
 
 #endif

@@ -59,7 +59,8 @@ as_text(struct buf *out, const struct status *s, const struct io_pools_status *p
 
 	buf_printf(out, "accel.version: %s\naccel.mode: %s\n", STAT_ACCEL_VERSION, s->mode);
 	text_line(out, "uptime-s", uptime_s(s));
-	text_line(out, "sandbox.landlock-abi", (uint64_t)MAX(s->sandbox, 0));
+	text_line(out, "sandbox.landlock-abi", (uint64_t)s->sandbox.landlock);
+	text_line(out, "sandbox.seccomp", s->sandbox.seccomp);
 	text_line(out, "connections.open", st->conns);
 	text_line(out, "connections.limit", st->conns_max);
 	text_line(out, "requests.waiting", st->waiting);
@@ -78,8 +79,8 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
 {
 	const struct stats *st = s->stats;
 
-	buf_printf(out, "{\"version\":\"%s\",\"mode\":\"%s\",\"uptime_seconds\":%" PRIu64 ",\"landlock_abi\":%d,\n",
-	    STAT_ACCEL_VERSION, s->mode, uptime_s(s), MAX(s->sandbox, 0));
+	buf_printf(out, "{\"version\":\"%s\",\"mode\":\"%s\",\"uptime_seconds\":%" PRIu64 ",\"landlock_abi\":%d,\"seccomp\":%d,\n",
+	    STAT_ACCEL_VERSION, s->mode, uptime_s(s), s->sandbox.landlock, s->sandbox.seccomp);
 	buf_printf(out, "\"connections\":{\"open\":%u,\"limit\":%u},\n\"requests\":{\"waiting\":%u},\n\"stages\":{", st->conns,
 	    st->conns_max, st->waiting);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++) {
@@ -106,7 +107,8 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 	prom_name(&p, "build_info");
 	buf_printf(out, "{version=\"%s\",mode=\"%s\"} 1\n", STAT_ACCEL_VERSION, s->mode);
 	prom_gauge(&p, "uptime_seconds", "Since it was started.", uptime_s(s));
-	prom_gauge(&p, "landlock_abi", "Version of the sandbox; 0: none.", (uint64_t)MAX(s->sandbox, 0));
+	prom_gauge(&p, "landlock_abi", "Version of the sandbox; 0: none.", (uint64_t)s->sandbox.landlock);
+	prom_gauge(&p, "seccomp", "1: system calls are filtered.", s->sandbox.seccomp);
 	prom_gauge(&p, "connections", "Connections of web servers that are open.", st->conns);
 	prom_gauge(&p, "connections_limit", "How many may be.", st->conns_max);
 	prom_gauge(&p, "requests_waiting", "Requests that wait for their file.", st->waiting);

@@ -15,6 +15,7 @@
 #include <glib.h>
 #include <stdbool.h>
 #include "fcgi-stat-accel/stats.h"
+#include "io/sandbox.h"
 
 struct io_pools;
 
@@ -24,7 +25,7 @@ struct status {
 	const struct stats *stats;
 	struct io_pools *pools;
 	uint64_t started_ns;		/* CLOCK_MONOTONIC */
-	int	 sandbox;		/* as sandbox_enter() returned it; 0 for --no-sandbox */
+	struct sandbox sandbox;		/* what was entered; zeros for --no-sandbox */
 };
 
 /* True when it was one of our own paths: reply then has the whole answer.  Head and body; no body for HEAD. */

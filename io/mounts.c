@@ -110,19 +110,34 @@ read_table(void)
 }
 
 static void
+open_table(void)
+{
+	mounts.table = fopen("/proc/self/mountinfo", "re");
+	if (mounts.table != NULL)
+		read_table();
+}
+
+static void
 keep_current(void)
 {
 	struct pollfd p = {.events = POLLPRI};
 
 	if (mounts.table == NULL) {
-		mounts.table = fopen("/proc/self/mountinfo", "re");
-		if (mounts.table != NULL)
-			read_table();
+		open_table();
 		return;
 	}
 	p.fd = fileno(mounts.table);
 	if (poll(&p, 1, 0) > 0)
 		read_table();
+}
+
+void
+mounts_open(void)
+{
+	pthread_mutex_lock(&mounts.lock);
+	if (mounts.table == NULL)
+		open_table();
+	pthread_mutex_unlock(&mounts.lock);
 }
 
 /* The path is the mount point or lies below it. */

@@ -10,6 +10,8 @@
 
 #define MOUNTS_UNKNOWN UINT64_MAX
 
+void mounts_open(void); /* now, because a sandbox closes /proc later */
+
 /* st_dev of what is mounted deepest on the way to path, below (not at) the directory `root`; MOUNTS_UNKNOWN: nothing
  * is, so the way leads through a symbolic link.  Both absolute and without symbolic links as far as known. */
 uint64_t mounts_dev_below(const char *root, const char *path);

@@ -5,6 +5,7 @@
 #ifndef IO_NOTIFY_H
 #define IO_NOTIFY_H
 
+void notify_open(void);                 /* the socket for it; before a sandbox that allows no new one */
 void notify_manager(const char *state); /* "READY=1"; nothing happens when nobody asked for it */
 
 #endif

@@ -171,7 +171,7 @@ subtest 'the sandbox' => sub {
 		like $text, qr/ev=log\.failed path=\S+ error="Permission denied"/, 'which it tells the old log';
 		is $served, 200, 'and it serves on';
 		is $shown, $abi, 'the status names the version';
-		like $text, qr/ev=sandbox\.entered by=landlock/, 'the log, too';
+		like $text, qr/ev=sandbox\.entered names=landlock abi=$abi calls=seccomp/, 'the log, too';
 	}
 };
 

@@ -21,7 +21,7 @@ up(void)
 		histogram_add(&stats.total, i < 97 ? NS_PER_MS : NS_PER_S);
 	status = (struct status){
 		.status_path = "/accel-status", .ping_path = "/accel-ping", .mode = "auth", .stats = &stats,
-		.started_ns = clock_mono_ns() - 12 * NS_PER_S, .sandbox = -38,
+		.started_ns = clock_mono_ns() - 12 * NS_PER_S, .sandbox = { 0, true },
 	};
 	g_assert_cmpint(io_pools_new(&conf, &status.pools), ==, 0);
 	page = g_string_new(NULL);
@@ -123,6 +123,7 @@ lines(void)
 	has("Content-Type: text/plain; charset=utf-8\r\n");
 	has("\r\n\r\naccel.version: " STAT_ACCEL_VERSION "\naccel.mode: auth\naccel.uptime-s: 12\n");
 	has("\naccel.sandbox.landlock-abi: 0\n");
+	has("\naccel.sandbox.seccomp: 1\n");
 	has("\naccel.connections.open: 5\n");
 	has("\naccel.connections.limit: 100\n");
 	has("\naccel.requests.waiting: 2\n");
@@ -146,7 +147,7 @@ json(void)
 {
 	ask("GET", "/accel-status", "a=b&json");
 	has("Content-Type: application/json\r\n");
-	has("{\"version\":\"" STAT_ACCEL_VERSION "\",\"mode\":\"auth\",\"uptime_seconds\":12,\"landlock_abi\":0,\n");
+	has("{\"version\":\"" STAT_ACCEL_VERSION "\",\"mode\":\"auth\",\"uptime_seconds\":12,\"landlock_abi\":0,\"seccomp\":1,\n");
 	has("\"connections\":{\"open\":5,\"limit\":100},\n\"requests\":{\"waiting\":2},\n");
 	has("\"total\":{\"count\":100,\"sum_ns\":3097000000,");
 	has("\"stat\":{\"threads\":2,\"busy\":0,");

@@ -1,0 +1,83 @@
+#include "fcgi-stat-accel/user.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <grp.h>
+#include <pwd.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool
+read_id(const char *text, guint64 *n)
+{
+	return (g_ascii_string_to_unsigned(text, 10, 0, (uid_t)-2, n, NULL));
+}
+
+int
+user_number(const char *name, uid_t *uid)
+{
+	const struct passwd *pw = getpwnam(name);
+	guint64 n;
+
+	if (pw != NULL)
+		*uid = pw->pw_uid;
+	else if (read_id(name, &n))
+		*uid = (uid_t)n;
+	else
+		return (-ENOENT);
+	return (0);
+}
+
+static int
+group_number(const char *name, gid_t *gid)
+{
+	const struct group *gr = getgrnam(name);
+	guint64 n;
+
+	if (gr != NULL)
+		*gid = gr->gr_gid;
+	else if (read_id(name, &n))
+		*gid = (gid_t)n;
+	else
+		return (-ENOENT);
+	return (0);
+}
+
+/* A number without an entry in the table of users has no group of its own. */
+static int
+own_group(uid_t uid, gid_t *gid)
+{
+	const struct passwd *pw = getpwuid(uid);
+
+	if (pw == NULL)
+		return (-ENOENT);
+	*gid = pw->pw_gid;
+	return (0);
+}
+
+int
+user_read(const char *text, struct user *u)
+{
+	char **part = g_strsplit(text, ":", 2);
+	int err = user_number(part[0] != NULL ? part[0] : "", &u->uid);
+
+	if (err == 0)
+		err = part[1] != NULL ? group_number(part[1], &u->gid) : own_group(u->uid, &u->gid);
+	g_strfreev(part);
+	u->name = text;
+	return (err);
+}
+
+int
+user_become(const struct user *u)
+{
+	const struct passwd *pw = getpwuid(u->uid);
+
+	if (geteuid() != 0)
+		return (geteuid() == u->uid ? 0 : -EPERM);
+	if ((pw != NULL ? initgroups(pw->pw_name, u->gid) : setgroups(0, NULL)) != 0)
+		return (-errno);
+	if (setresgid(u->gid, u->gid, u->gid) != 0 || setresuid(u->uid, u->uid, u->uid) != 0)
+		return (-errno);
+	return (0);
+}
