@@ -114,16 +114,21 @@ choose_header(struct accel_conf *conf)
 	return (opt->encode == NULL || choose_word("encode", opt->encode, "percent", "raw", &conf->raw));
 }
 
-/* What is sent as it is must not end the header; and whole segments are replaced. */
+/* A line end in what becomes a part of the header would begin another one. */
+static bool
+has_control(const char *text)
+{
+	while (*text != '\0' && !g_ascii_iscntrl(*text))
+		text++;
+	return (*text != '\0');
+}
+
+/* Whole segments are replaced, and the URI is sent as it is. */
 static bool
 map_is_good(const char *from, const char *to)
 {
-	if (from[0] != '/' || g_str_has_suffix(from, "/") != g_str_has_suffix(to, "/"))
-		return (false);
-	for (; *to != '\0'; to++)
-		if (g_ascii_iscntrl(*to) || *to == ' ')
-			return (false);
-	return (true);
+	return (from[0] == '/' && g_str_has_suffix(from, "/") == g_str_has_suffix(to, "/") && !has_control(to) &&
+	    strchr(to, ' ') == NULL);
 }
 
 static bool
@@ -258,13 +263,22 @@ choose_roots(struct warm_conf *conf)
 }
 
 static bool
+choose_index(const char *const **names)
+{
+	*names = split(opt->index, &made.index);
+	if (opt->index == NULL || !has_control(opt->index))
+		return (true);
+	complain("--index: expected names of files without control characters, as \"index.html,index.htm\"");
+	return (false);
+}
+
+static bool
 choose_warm(struct warm_conf *conf)
 {
 	conf->deadline_ms = DEADLINE_DEFAULT;
 	conf->remember_ms = REMEMBER_DEFAULT;
-	conf->index = split(opt->index, &made.index);
 	conf->siblings = split(opt->siblings, &made.siblings);
-	return (choose_before(conf) && choose_behind(conf) && choose_roots(conf) &&
+	return (choose_index(&conf->index) && choose_before(conf) && choose_behind(conf) && choose_roots(conf) &&
 	    number_option("deadline", opt->deadline, 0, MS_MAX, &conf->deadline_ms) &&
 	    number_option("remember", opt->remember, 0, MS_MAX, &conf->remember_ms) &&
 	    number_option("slow-ms", opt->slow, 0, MS_MAX, &conf->slow_ms));

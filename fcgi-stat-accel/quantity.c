@@ -12,10 +12,14 @@ quantity_read(const char *text, uint64_t min, uint64_t max, uint64_t *n)
 	unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
 	char *digits = g_strndup(text, unit != NULL ? len - 1 : len);
 	guint64 value;
-	bool good = g_ascii_string_to_unsigned(digits, 10, min, max >> shift, &value, NULL);
+	bool good;
 
+	/* glib takes a vertical tab in front of a number. */
+	good = g_ascii_isdigit(text[0]) &&
+	    g_ascii_string_to_unsigned(digits, 10, 0, UINT64_MAX >> shift, &value, NULL);
 	g_free(digits);
-	if (good)
-		*n = value << shift;
-	return (good);
+	if (!good || value << shift < min || value << shift > max)
+		return (false);
+	*n = value << shift;
+	return (true);
 }

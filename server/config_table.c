@@ -1,6 +1,7 @@
 /* server/config_table.c -- directives.def against the blocks: names, types, limits, places. */
 #include <stddef.h>
 #include <stdio.h>
+#include "base/utf8.h"
 #include "server/config_impl.h"
 
 enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT_NOP, DT_OLD, DT_GONE };
@@ -103,6 +104,25 @@ is_one_of(struct text words, struct text t)
 	return (false);
 }
 
+/* The value stands in headers and logs: a line end in it would begin another header. */
+static bool
+is_fit(struct check *k, struct text t)
+{
+	struct text rest = t, odd;
+	struct buf found;
+
+	if (strcmp(directives[k->d].max, "text") != 0 || t.n == 0)
+		return (true);
+	(void)utf8_visible(&rest, &odd);
+	if (odd.n == 0)
+		return (true);
+	buf_init(&found, 0);
+	cfg_value_describe(cfg_value_str(k->cfg, t), &found);
+	cfg_error(k->cfg, k->e->value_pos, "%s expects printable text on one line, found %.*s", k->e->key.p, (int)found.n, found.p);
+	buf_free(&found);
+	return (false);
+}
+
 static bool
 to_str(struct check *k, const struct cfg_value *v, const char **out)
 {
@@ -118,7 +138,7 @@ to_str(struct check *k, const struct cfg_value *v, const char **out)
 		return (mismatch(k, wanted));
 	}
 	*out = t.n == 0 && d->def[0] == '\0' ? NULL : t.p;
-	return (true);
+	return (is_fit(k, t));
 }
 
 static bool
@@ -135,6 +155,8 @@ to_list(struct check *k, const struct cfg_value *v, struct conf_list *out)
 		if (v->items[i].value->kind == CFG_LIST || v->items[i].key.p != NULL)
 			return (mismatch(k, wanted));
 		out->v[i] = cfg_value_text(k->cfg, v->items[i].value);
+		if (!is_fit(k, out->v[i]))
+			return (false);
 	}
 	return (true);
 }
@@ -157,8 +179,12 @@ to_map(struct check *k, const struct cfg_value *v, struct conf_map *out, bool of
 		if (v->items[i].key.p == NULL || (w->kind == CFG_LIST) != of_maps)
 			return (mismatch(k, wanted));
 		out->v[i].key = v->items[i].key;
+		if (!is_fit(k, out->v[i].key))
+			return (false);
 		if (!of_maps) {
 			out->v[i].value = cfg_value_text(k->cfg, w);
+			if (!is_fit(k, out->v[i].value))
+				return (false);
 			continue;
 		}
 		inner = cfg_get(k->cfg, sizeof(*inner));

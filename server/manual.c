@@ -77,6 +77,8 @@ facts(struct manpage *p, const struct directive *d)
 		buf_printf(&b, " from %s to %s%s%s", d->min, d->max, d->unit[0] != '\0' ? " " : "", d->unit);
 	else if (d->min[0] != '\0')
 		buf_printf(&b, ", one of: %s", d->min);
+	else if (strcmp(d->max, "text") == 0)
+		buf_str(&b, ", printable text on one line");
 	if (d->def[0] != '\0')
 		buf_printf(&b, "; default %s", d->def);
 	if (d->scope[0] == 'G')

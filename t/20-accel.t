@@ -295,6 +295,7 @@ subtest 'messages and exit codes' => sub {
 		[['--map', 'a=/b'], 64, qr/--map/],
 		[['--map', '/a/=/b'], 64, qr/slash/],
 		[['--map', "/a=/b\r\nX: y"], 64, qr/--map/],
+		[['--index', "a.html,b\r\nX: y"], 64, qr/--index: .*control characters/],
 		[['--warm', 'read'], 64, qr/read:BYTES/],
 		[['--warm', 'read:-5'], 64, qr/read:BYTES/],
 		[['--warm', 'read:1t'], 64, qr/read:BYTES/],

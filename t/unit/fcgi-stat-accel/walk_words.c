@@ -19,7 +19,7 @@ test_bytes(void)
 	} cases[] = {
 		{ "1", 1 }, { "4096", 4096 }, { "64k", 65536 }, { "2M", 2 << 20 }, { "1g", 1 << 30 }, { "1048576g", 1ull << 50 },
 		{ "", 0 }, { "0", 0 }, { "k", 0 }, { "-1", 0 }, { "+1", 0 }, { "1.5m", 0 }, { "1t", 0 }, { "1kk", 0 }, { " 1", 0 },
-		{ "1048577g", 0 }, { "99999999999999999999", 0 },
+		{ "1048577g", 0 }, { "\v4096", 0 }, { "99999999999999999999", 0 },
 	};
 
 	for (unsigned i = 0; i < G_N_ELEMENTS(cases); i++) {
@@ -28,6 +28,19 @@ test_bytes(void)
 		g_assert_cmpint(quantity_read(cases[i].text, 1, 1ull << 50, &n), ==, cases[i].n != 0);
 		g_assert_cmpuint(n, ==, cases[i].n);
 	}
+}
+
+/* The bounds are about bytes, also where the text has a unit. */
+static void
+test_bounds(void)
+{
+	uint64_t n = 0;
+
+	g_assert_true(quantity_read("4k", 4096, 8192, &n) && n == 4096);
+	g_assert_true(quantity_read("8k", 4096, 8192, &n) && n == 8192);
+	g_assert_false(quantity_read("3k", 4096, 8192, &n));
+	g_assert_false(quantity_read("9k", 4096, 8192, &n));
+	g_assert_false(quantity_read("4096m", 1, 1024, &n));
 }
 
 static void
@@ -151,6 +164,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/options/bytes", test_bytes);
 	g_test_add_func("/options/warm", test_warm);
+	g_test_add_func("/bounds", test_bounds);
 	g_test_add_func("/list/entries", test_entries);
 	g_test_add_func("/progress/line", test_line);
 	g_test_add_func("/progress/summary", test_summary);

@@ -121,9 +121,9 @@ expressions(void)
 static void
 strings_span_lines(void)
 {
-	struct config *c = good(ROOT "server.tag = \"a\nb\"\r\nserver.name = \"n\"");
+	struct config *c = good(ROOT "server.errorfile-prefix = \"a\nb\"\r\nserver.name = \"n\"");
 
-	g_assert_cmpstr(config_global(c)->server_tag, ==, "a\nb");
+	g_assert_cmpstr(config_global(c)->error_prefix, ==, "a\nb");
 	g_assert_cmpstr(config_global(c)->server_name, ==, "n");
 	config_free(c);
 }
@@ -190,6 +190,7 @@ types(void)
 	bad(ROOT "server.port = \"8o\"", "t.conf:2:15: ", "found \"8o\"");
 	bad(ROOT "server.max-read-idle = 0", "t.conf:2:24: ", "from 1 to 86400 s");
 	bad(ROOT "server.tag = ( \"a\" )", "t.conf:2:14: ", "expects a string, found a list");
+	bad(ROOT "server.tag = \"a\nX-Evil: 1\"", "t.conf:2:14: ", "expects printable text on one line, found \"a\\x0aX-Evil: 1\"");
 	bad(ROOT "index-file.names = \"a\"", "t.conf:2:20: ", "( \"a\", \"b\" )");
 	bad(ROOT "index-file.names = ( ( \"a\" ) )", "t.conf:2:20: ", "list of strings");
 	bad(ROOT "mimetype.assign = ( \"a\" )", "t.conf:2:19: ", "( \"a\" => \"b\" )");
