@@ -100,3 +100,35 @@ urlpath_clean(struct text path, char *dst)
 		dst[n] = '\0';
 	return (n);
 }
+
+static bool
+is_unreserved(int c)
+{
+	return ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c != 0 && strchr("-._~", c) != NULL));
+}
+
+size_t
+urlpath_plain(struct text t, char *dst)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	size_t i = 0, n = 0;
+	int hi, lo;
+
+	while (i < t.n) {
+		hi = t.p[i] == '%' && t.n - i > 2 ? text_hex_digit(t.p[i + 1]) : -1;
+		lo = hi >= 0 ? text_hex_digit(t.p[i + 2]) : -1;
+		if (lo < 0) {
+			dst[n++] = t.p[i++];
+			continue;
+		}
+		if (is_unreserved(hi << 4 | lo))
+			dst[n++] = (char)(hi << 4 | lo);
+		else {
+			dst[n++] = '%';
+			dst[n++] = hex[hi];
+			dst[n++] = hex[lo];
+		}
+		i += 3;
+	}
+	return (n);
+}

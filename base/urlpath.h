@@ -17,4 +17,8 @@ int urlpath_clean(struct text path, char *dst);
 /* Percent-decodes t to dst (t.n + 1 bytes).  Length, or -EINVAL for a bad escape or a NUL. */
 int urlpath_decode(struct text t, char *dst);
 
+/* t with escapes of letters, digits and "-._~" decoded (RFC 3986, 6.2.2) and the others in upper case; what is no
+ * escape stays.  dst holds t.n bytes.  Returns the length. */
+size_t urlpath_plain(struct text t, char *dst);
+
 #endif

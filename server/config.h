@@ -5,7 +5,7 @@
  *          conf_view_new() -> struct conf_view   (one worker)  -- request --> const struct conf *
  *
  * A condition holds or not; the set of those that hold picks a merged struct conf, built the first time that set is met
- * and kept.  Without conditions there is one conf and nothing is matched.
+ * and kept among the most recent ones.  Without conditions there is one conf and nothing is matched.
  *
  * Errors   config_load() writes "FILE:LINE:COLUMN: what is wrong; what to do" lines to *err and returns NULL;
  *          warnings (unknown keys, with the nearest known name) go to *warn.
@@ -82,9 +82,12 @@ void config_print(const struct config *, struct buf *out); /* -p: what was under
  * the request gets 500); undo() frees it. */
 struct conf_view *conf_view_new(const struct config *, int (*derive)(struct conf *, void *arg), void (*undo)(struct conf *, void *arg), void *arg);
 void conf_view_free(struct conf_view *);
-/* Valid until conf_view_free().  NULL only when derive failed, memory is short, or more than 16384 different sets of
- * conditions have been met (which takes many independent conditions and a client that tries them all). */
+/* Valid until the next call, unless it is held.  Of 4096 different sets the one unused for longest makes room.
+ * NULL: derive failed, memory is short, or a condition could not be decided. */
 const struct conf *conf_view_match(struct conf_view *, const struct conf_input *);
+void conf_hold(const struct conf *);
+void conf_release(struct conf_view *, const struct conf *); /* before conf_view_free() */
+unsigned conf_view_sets(const struct conf_view *);         /* kept, and held */
 /* Behind a NULL of conf_view_match(): file and line of the condition whose regular expression reached a limit, so that
  * nobody knows whether it holds.  NULL: another reason. */
 const char *conf_view_failed(const struct conf_view *, uint32_t *line);

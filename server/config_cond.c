@@ -1,6 +1,7 @@
 /* server/config_cond.c -- `$FIELD["name"] op "value"`: what can be asked, and whether it holds. */
 #include <arpa/inet.h>
 #include "server/config_impl.h"
+#include "server/http1_host.h"
 
 #define INPUT(f) offsetof(struct conf_input, f)
 
@@ -199,7 +200,8 @@ compile_re(struct config *cfg, struct cfg_pos pos, struct cfg_cond *cond)
 {
 	char why[256];
 
-	cond->re = match_new(cond->value.p, why, sizeof(why));
+	/* Hosts come in lower case, and a rule for "Admin" must hold as well. */
+	cond->re = (cond->field->at == INPUT(host) ? match_new_caseless : match_new)(cond->value.p, why, sizeof(why));
 	return (cond->re != NULL || cfg_error(cfg, pos, "this is no regular expression: %s", why));
 }
 
@@ -214,6 +216,40 @@ compile_net(struct config *cfg, struct cfg_pos pos, struct cfg_cond *cond)
 	    "\"10.0.0.0/8\" or \"2001:db8::/32\""));
 }
 
+/* A name that is compared with hosts has the form that they have, see http1_host.h.  A port stays as it is written: it
+ * decides whether ports are compared at all. */
+static bool
+compile_host(struct config *cfg, struct cfg_cond *cond)
+{
+	struct text host, port, normal;
+	char store[HTTP_HOST_MAX];
+	struct buf b;
+
+	split_port(cond->value, &host, &port);
+	normal = http1_host(host, store);
+	if (normal.p == NULL)
+		return (true);          /* what no client can send */
+	buf_init(&b, 0);
+	buf_text(&b, normal);
+	if (port.p != NULL) {
+		buf_char(&b, ':');
+		buf_text(&b, port);
+	}
+	cond->value = cfg_value_str(cfg, buf_as_text(&b))->str;
+	buf_free(&b);
+	return (true);
+}
+
+/* The beginning or the end of a host. */
+static void
+compile_part(struct config *cfg, struct cfg_cond *cond)
+{
+	char *p = g_ascii_strdown(cond->value.p, (gssize)cond->value.n);
+
+	cond->value = cfg_value_str(cfg, (struct text){p, cond->value.n})->str;
+	g_free(p);
+}
+
 bool
 cfg_cond_compile(struct config *cfg, struct cfg_pos pos, struct cfg_cond *cond)
 {
@@ -221,6 +257,11 @@ cfg_cond_compile(struct config *cfg, struct cfg_pos pos, struct cfg_cond *cond)
 		return (compile_re(cfg, pos, cond));
 	if ((cond->op == CFG_EQ || cond->op == CFG_NE) && cond->field->at == INPUT(remoteip))
 		return (compile_net(cfg, pos, cond));
+	if (cond->field->at != INPUT(host))
+		return (true);
+	if (cond->op == CFG_EQ || cond->op == CFG_NE)
+		return (compile_host(cfg, cond));
+	compile_part(cfg, cond);
 	return (true);
 }
 

@@ -22,7 +22,7 @@
 #define CFG_NEST_MAX 32u            /* blocks in blocks, lists in lists */
 #define CFG_INCLUDE_MAX 16u
 #define CFG_BLOCKS_MAX 10000u
-#define CFG_SETS_MAX 16384u         /* merged confs of one view: clients choose which conditions hold */
+#define CFG_SETS_MAX 4096u          /* merged confs that one view keeps: clients choose which conditions hold */
 
 struct cfg_pos {
 	const char *file;

@@ -1,13 +1,21 @@
 /* server/config_view.c -- which conditions hold for a request, and the struct conf that follows.
  *
+ * Clients choose which conditions hold.  So there is a limit to the sets that are kept: the one unused for longest makes
+ * room, and is built anew when it is asked for again.
+ *
  * Only blocks that set something are bits of the set; those that merely hold others are not, so that the
  * number of sets stays small.
  */
 #include <stdlib.h>
+#include "base/list.h"
+#include "base/must.h"
 #include "server/config_impl.h"
 
 struct set {
 	struct conf conf;
+	uint32_t refs;          /* requests that hold it */
+	bool known;             /* in the table; evicted while requests held it otherwise */
+	struct list lru;        /* the one used last in front */
 	uint64_t bits[];
 };
 
@@ -17,7 +25,9 @@ struct conf_view {
 	void (*undo)(struct conf *, void *arg);
 	void *arg;
 	size_t nblocks, words;
-	GHashTable *sets;       /* bits -> struct set */
+	GHashTable *sets;       /* bits -> struct set, those that are known */
+	struct list lru;
+	unsigned alive;         /* those, and the evicted ones that requests still hold */
 	struct set *last;       /* most requests are like the one before */
 	uint64_t *bits;         /* of the request being looked at */
 	uint8_t *state;         /* enum cfg_state of each block */
@@ -52,10 +62,17 @@ conf_view_new(const struct config *cfg, int (*derive)(struct conf *, void *arg),
 	v->nblocks = cfg->blocks->len;
 	v->words = (v->nblocks + 63) / 64;
 	v->sets = g_hash_table_new(bits_hash, bits_same);
+	list_init(&v->lru);
 	v->bits = g_new0(uint64_t, v->words);
 	v->state = g_new0(uint8_t, v->nblocks);
 	v->taken = g_new0(uint8_t, v->nblocks);
 	return (v);
+}
+
+static struct set *
+set_of(const struct conf *conf)
+{
+	return ((struct set *)(void *)((char *)(uintptr_t)conf - offsetof(struct set, conf)));
 }
 
 static void
@@ -63,21 +80,54 @@ set_free(struct conf_view *v, struct set *s)
 {
 	if (v->undo != NULL)
 		v->undo(&s->conf, v->arg);
+	v->alive--;
 	free(s);
+}
+
+/* Out of the table.  Requests that hold it go on with it; the last of them frees it. */
+static void
+set_evict(struct conf_view *v, struct set *s)
+{
+	words_now = v->words;
+	g_hash_table_remove(v->sets, s->bits);
+	list_del(&s->lru);
+	s->known = false;
+	if (v->last == s)
+		v->last = NULL;
+	if (s->refs == 0)
+		set_free(v, s);
+}
+
+void
+conf_hold(const struct conf *conf)
+{
+	set_of(conf)->refs++;
+}
+
+void
+conf_release(struct conf_view *v, const struct conf *conf)
+{
+	struct set *s = set_of(conf);
+
+	must(s->refs > 0);
+	if (--s->refs == 0 && !s->known)
+		set_free(v, s);
+}
+
+unsigned
+conf_view_sets(const struct conf_view *v)
+{
+	return (v->alive);
 }
 
 void
 conf_view_free(struct conf_view *v)
 {
-	GHashTableIter it;
-	gpointer s;
-
 	if (v == NULL)
 		return;
-	g_hash_table_iter_init(&it, v->sets);
-	while (g_hash_table_iter_next(&it, NULL, &s))
-		set_free(v, s);
-	words_now = v->words;
+	while (!list_empty(&v->lru))
+		set_evict(v, list_entry(v->lru.next, struct set, lru));
+	must(v->alive == 0);
 	g_hash_table_destroy(v->sets);
 	g_free(v->bits);
 	g_free(v->state);
@@ -144,6 +194,8 @@ set_new(struct conf_view *v)
 		return (NULL);
 	memcpy(s->bits, v->bits, v->words * sizeof(uint64_t));
 	s->conf = v->cfg->global;
+	s->refs = 0;
+	s->known = true;
 	for (i = 1; i < v->nblocks; i++)
 		if (bit(v, i))
 			cfg_table_apply(g_ptr_array_index(v->cfg->blocks, i), &s->conf);
@@ -151,6 +203,7 @@ set_new(struct conf_view *v)
 		free(s);
 		return (NULL);
 	}
+	v->alive++;
 	return (s);
 }
 
@@ -161,11 +214,16 @@ set_get(struct conf_view *v)
 
 	words_now = v->words;
 	s = g_hash_table_lookup(v->sets, v->bits);
-	if (s != NULL)
-		return (s);
-	if (g_hash_table_size(v->sets) >= CFG_SETS_MAX || (s = set_new(v)) == NULL)
-		return (NULL);
-	g_hash_table_insert(v->sets, s->bits, s);
+	if (s == NULL) {
+		if ((s = set_new(v)) == NULL)
+			return (NULL);
+		if (g_hash_table_size(v->sets) >= CFG_SETS_MAX)
+			set_evict(v, list_entry(v->lru.prev, struct set, lru));
+		words_now = v->words;
+		g_hash_table_insert(v->sets, s->bits, s);
+	} else
+		list_del(&s->lru);
+	list_add_head(&v->lru, &s->lru);
 	return (s);
 }
 

@@ -92,8 +92,7 @@ const struct conn_state *
 conn_refuse(struct conn *c, int status, const char *why)
 {
 	count(&c->w->tally->counters, bad_requests);
-	c->r->conf = c->w->global;
-	c->r->site = c->w->global->derived;
+	request_use(c->r, c->w->global);
 	if (c->r->head.n == 0)
 		forget_head(c->r);
 	c->close_after = true;
@@ -226,16 +225,17 @@ const struct conn_state *
 conn_route(struct conn *c)
 {
 	struct request *r = c->r;
+	const char *why;
 	int status;
 
 	c->deferred = false;
-	status = route(r, &c->handler);
+	status = route(r, &c->handler, &why);
 	if (status == 0 && c->w->draining)
 		c->close_after = true;
 	if (r->conf != NULL && (!r->http.keep_alive || c->nreq >= r->conf->keepalive_requests))
 		c->close_after = true;
 	if (status != 0)
-		return (conn_refuse(c, status, status == 500 ? "no memory, or what applies to it is unusable" : "its path leaves the root, or cannot be decoded"));
+		return (conn_refuse(c, status, why));
 	return (c->w->physical ? &st_probe : routed(c));
 }
 
@@ -243,10 +243,13 @@ static const struct conn_state *
 found(struct conn *c, struct stat_entry *e)
 {
 	bool exists = e->err == 0;
+	const char *why;
+	int status;
 
 	stat_put(e);
-	if (exists && route_existing(c->r, &c->handler) != 0)
-		return (conn_refuse(c, 500, "no memory, or what applies to it is unusable"));
+	status = exists ? route_existing(c->r, &c->handler, &why) : 0;
+	if (status != 0)
+		return (conn_refuse(c, status, why));
 	return (routed(c));
 }
 

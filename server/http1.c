@@ -83,6 +83,17 @@ name_known(struct text name)
 	return (HH_N);
 }
 
+const char *
+http1_name(enum http_known id)
+{
+	size_t i;
+
+	for (i = 0; i < 2 * NELEM(names); i++)
+		if (names[i / 2][i % 2].s != NULL && names[i / 2][i % 2].id == id)
+			return (names[i / 2][i % 2].s);
+	return ("");
+}
+
 /* ---------------------------------------------------------------- where we are */
 
 struct head {
@@ -91,7 +102,6 @@ struct head {
 	int status;
 	const char *why;
 	bool close, keep;       /* seen in Connection */
-	uint32_t twice;         /* bit HH_x: that field came more than once */
 };
 
 #define TWICE_IS_NONE (1u << HH_RANGE | 1u << HH_IF_MODIFIED_SINCE | 1u << HH_IF_UNMODIFIED_SINCE)
@@ -231,8 +241,8 @@ absolute_form(struct head *h)
 		return (bad(h, 400, "target is neither a path nor http://"));
 	for (p = t.p + scheme; p < end && *p != '/' && *p != '?'; p++)
 		;
-	r->host = (struct text){t.p + scheme, (size_t)(p - t.p) - scheme};
-	if (!http1_authority_valid(r->host))
+	r->host = http1_host((struct text){t.p + scheme, (size_t)(p - t.p) - scheme}, r->host_store);
+	if (r->host.p == NULL)
 		return (bad(h, 400, "malformed host in the target"));
 	if (p < end && *p == '?')       /* legal, never seen, and "/?query" is no slice of the input */
 		return (bad(h, 400, "no path in the target"));
@@ -287,10 +297,15 @@ take_connection(struct head *h, struct text v)
 static enum parse
 take_host(struct head *h, struct text v)
 {
-	if (v.n > 0 && !http1_authority_valid(v))
+	char unused[HTTP_HOST_MAX] = "";
+	struct http_request *r = h->r;
+	bool absolute = r->host.p != NULL;      /* its authority wins */
+
+	if (v.n > 0 && (v = http1_host(v, absolute ? unused : r->host_store)).p == NULL)
 		return (bad(h, 400, "malformed Host"));
-	if (h->r->host.p == NULL)       /* that of an absolute-form wins */
-		h->r->host = v;
+	if (!absolute)
+		r->host = v;
+	r->known[HH_HOST] = r->headers[r->nheaders - 1].value = r->host;
 	return (PARSE_DONE);
 }
 
@@ -340,7 +355,7 @@ take_again(struct head *h, unsigned id)
 		return (bad(h, 400, "two Content-Length fields"));
 	if (id == HH_TRANSFER_ENCODING)
 		return (bad(h, 400, "two Transfer-Encoding fields"));
-	h->twice |= 1u << id;
+	h->r->repeated |= 1u << id;
 	return (PARSE_DONE);
 }
 
@@ -427,12 +442,12 @@ finish(struct head *h)
 	if (r->minor > 0 && r->known[HH_HOST].p == NULL)
 		return (bad(h, 400, "no Host"));
 	r->keep_alive = !h->close && (r->minor > 0 || h->keep);
-	if (h->twice == 0)
+	if (r->repeated == 0)
 		return (PARSE_DONE);
-	if (h->twice & 1u << HH_IF_RANGE)
-		h->twice |= 1u << HH_RANGE;
+	if (r->repeated & 1u << HH_IF_RANGE)
+		r->repeated |= 1u << HH_RANGE;
 	for (id = 0; id < HH_N; id++)
-		if (h->twice & TWICE_IS_NONE & 1u << id)
+		if (r->repeated & TWICE_IS_NONE & 1u << id)
 			r->known[id] = TEXT_NONE;
 	return (PARSE_DONE);
 }

@@ -1,7 +1,7 @@
 /* server/http1.h -- HTTP/1.1 request heads in, reply heads out (RFC 9110, RFC 9112).
  *
  * Pure: bytes to result, no socket, no global; any split of the bytes gives one answer.
- * Owner    every text in struct http_request is a slice of the input; it lives as long as that does.
+ * Owner    every text in struct http_request is a slice of the input, or of the struct; it lives as long as both do.
  * One reading of a request: what RFC 9112 does not allow is refused, and the caller closes the connection.
  */
 #ifndef SERVER_HTTP1_H
@@ -10,6 +10,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/text.h"
+#include "server/http1_host.h"
 
 #define HTTP_MAX_HEADERS 100
 
@@ -33,7 +34,7 @@ struct http_request {
 	struct text target;  /* as sent; of an absolute-form only the path and query ("/" if none); "*" for OPTIONS */
 	struct text path;    /* target up to '?', still encoded */
 	struct text query;   /* behind '?', or none */
-	struct text host;    /* authority of an absolute-form, else Host; may hold a port; validated */
+	struct text host;    /* authority of an absolute-form, else Host, in normal form; the Host field has the same value */
 	uint8_t minor;       /* HTTP/1.minor */
 	bool keep_alive;
 	bool expect_continue;
@@ -43,7 +44,9 @@ struct http_request {
 	/* .p NULL: absent.  Of a repeated list header the first line; see nheaders for all.  A repeated Range, If-Range
 	 * or date condition cannot be one value: Range (for the first two) or the condition is absent then. */
 	struct text known[HH_N];
+	uint32_t repeated;   /* bit HH_x: that field came more than once */
 	struct http_header headers[HTTP_MAX_HEADERS];
+	char host_store[HTTP_HOST_MAX]; /* of a host that was not in normal form */
 };
 
 enum parse { PARSE_MORE, PARSE_DONE, PARSE_BAD };
@@ -65,6 +68,7 @@ struct http1_chunked {
 };
 enum parse http1_chunked(struct http1_chunked *, struct text *in, struct text *data);
 
+const char *http1_name(enum http_known); /* "user-agent" */
 const char *http1_reason(int status); /* "Not Found" */
 
 #endif

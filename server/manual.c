@@ -44,13 +44,15 @@ static const struct {
 } conditions[] = {
 	{"$SERVER[\"socket\"]", "Address and port the client connected to. == also listens there; \":80\" stands for "
 	    "every address."},
-	{"$HTTP[\"host\"]", "Host of the request. == ignores a port that stands on one side only."},
-	{"$HTTP[\"url\"]", "Decoded path without the query."},
-	{"$HTTP[\"querystring\"], $HTTP[\"query-string\"]", "What follows the question mark."},
+	{"$HTTP[\"host\"]", "Host of the request, in lower case, without a dot at its end and without the port 80. == ignores a port that stands on "
+	    "one side only; regular expressions ignore case."},
+	{"$HTTP[\"url\"]", "Path without the query, decoded once, without \".\", \"..\" and double slashes. A %00, a %2F and a backslash are refused. "
+	    "Case, dots and bytes above 127 count as they are, as in names of files."},
+	{"$HTTP[\"querystring\"], $HTTP[\"query-string\"]", "What follows the question mark. Escapes of letters, digits and -._~ are decoded, the others stay."},
 	{"$HTTP[\"remoteip\"], $HTTP[\"remote-ip\"]", "Address of the client. == and != take networks: \"10.0.0.0/8\"."},
 	{"$HTTP[\"scheme\"], $HTTP[\"request-method\"]", "\"http\"; GET, HEAD ..."},
 	{"$HTTP[\"referer\"], $HTTP[\"useragent\"], $HTTP[\"user-agent\"], $HTTP[\"cookie\"]", "Request headers; one "
-	    "that was not sent is empty."},
+	    "that was not sent is empty, one that came in several lines is joined with commas (cookies: semicolons)."},
 	{"$PHYSICAL[\"path\"], $PHYSICAL[\"existing-path\"]", "File name of the request, before and after it was found "
 	    "to exist."},
 };

@@ -11,6 +11,7 @@
 #include "proxy-core/exchange.h"
 #include "proxy-core/meter.h"
 #include "server/reply.h"
+#include "server/rewrite.h"
 
 #define PAGE_MAX (64u << 10) /* an error page of the administrator's */
 
@@ -20,6 +21,7 @@ struct places {
 	GHashTable *logs;     /* -> struct logfile, which is not ours */
 	GHashTable *pages;    /* -> struct page[PAGES] */
 	GHashTable *mimes;    /* by the rows of the map -> struct mime */
+	GHashTable *rewrites; /* by the rows of the map -> struct rewrite */
 	GPtrArray *meters;    /* of all backends: status pages show them from the start */
 };
 
@@ -154,6 +156,24 @@ mime_load(struct walk *k, const struct conf_map *assign)
 	return (true);
 }
 
+/* Compiled once, not for each set of conditions: clients choose how often sets are made. */
+static bool
+rewrite_load(struct walk *k, const char *directive, const struct conf_map *map)
+{
+	struct rewrite *rw;
+	char why[256];
+
+	if (map->n == 0 || g_hash_table_contains(k->p->rewrites, map->v))
+		return (true);
+	rw = rewrite_new(map, why, sizeof(why));
+	if (rw == NULL) {
+		snprintf(k->err, k->errsize, "%s: %s", directive, why);
+		return (false);
+	}
+	g_hash_table_insert(k->p->rewrites, map->v, rw);
+	return (true);
+}
+
 static void
 meter_keep(struct meter *m, void *arg)
 {
@@ -215,8 +235,22 @@ visit(const struct conf *c, void *arg)
 	for (i = 0; k->sends && i < c->proxy_x_sendfile_root.n; i++)
 		if (!dir_open(k, "proxy-core.x-sendfile-docroot", c->proxy_x_sendfile_root.v[i].p))
 			return (false);
+	if (!rewrite_load(k, "proxy-core.rewrite-request", &c->proxy_rewrite_request) ||
+	    !rewrite_load(k, "proxy-core.rewrite-response", &c->proxy_rewrite_response))
+		return (false);
 	pages_load(k, c->error_prefix);
 	return (mime_load(k, &c->mime_assign) && log_open(k, c->accesslog) && upstream_ok(k, c));
+}
+
+static void
+tables_make(struct places *p)
+{
+	p->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dir_free);
+	p->logs = g_hash_table_new(g_str_hash, g_str_equal);
+	p->pages = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pages_free);
+	p->mimes = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)mime_free);
+	p->rewrites = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)rewrite_free);
+	p->meters = g_ptr_array_new_with_free_func((GDestroyNotify)meter_put);
 }
 
 struct places *
@@ -227,11 +261,7 @@ places_new(const struct config *config, places_log_fn *open_log, void *arg, char
 	bool ok;
 
 	must(p != NULL);
-	p->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dir_free);
-	p->logs = g_hash_table_new(g_str_hash, g_str_equal);
-	p->pages = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pages_free);
-	p->mimes = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)mime_free);
-	p->meters = g_ptr_array_new_with_free_func((GDestroyNotify)meter_put);
+	tables_make(p);
 	k.upstreams = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	ok = config_each(config, survey, &k) && config_each(config, visit, &k);
 	g_hash_table_destroy(k.upstreams);
@@ -250,6 +280,7 @@ places_free(struct places *p)
 	g_hash_table_destroy(p->logs);
 	g_hash_table_destroy(p->pages);
 	g_hash_table_destroy(p->mimes);
+	g_hash_table_destroy(p->rewrites);
 	g_ptr_array_free(p->meters, TRUE);
 	free(p);
 }
@@ -278,4 +309,10 @@ const struct mime *
 places_mime(const struct places *p, const struct conf_map *assign)
 {
 	return (g_hash_table_lookup(p->mimes, mime_key(assign)));
+}
+
+const struct rewrite *
+places_rewrite(const struct places *p, const struct conf_map *map)
+{
+	return (map->n != 0 ? g_hash_table_lookup(p->rewrites, map->v) : NULL);
 }

@@ -33,5 +33,6 @@ const struct place_dir *places_dir(const struct places *, const char *dir);
 struct logfile *places_log(const struct places *, const char *path);
 const struct page *places_pages(const struct places *, const char *prefix); /* PAGES of them, by status */
 const struct mime *places_mime(const struct places *, const struct conf_map *assign);
+const struct rewrite *places_rewrite(const struct places *, const struct conf_map *);
 
 #endif

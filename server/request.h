@@ -58,6 +58,9 @@ struct request {
 /* Copies what the request points at into its arena: call before waiting for anything. */
 bool request_keep(struct request *);
 
+/* Holds these values for the request instead of those before; NULL: none. */
+void request_use(struct request *, const struct conf *);
+
 static inline struct text
 request_path(const struct request *r)
 {

@@ -2,10 +2,77 @@
 #include "server/route.h"
 
 #include <errno.h>
+#include <limits.h>
+#include <stdio.h>
 
+#include "base/log.h"
 #include "base/urlpath.h"
 #include "server/conn.h"
 #include "server/worker.h"
+
+/* ---------------------------------------------------------------- values */
+
+static int
+derive(struct conf *conf, void *arg)
+{
+	struct site *s;
+	int err = site_new(arg, conf, &s);
+
+	if (err == 0)
+		conf->derived = s;
+	return (err);
+}
+
+static void
+undo(struct conf *conf, void *arg)
+{
+	struct worker *w = arg;
+
+	if (!w->stopping)
+		count(&w->tally->counters, sets_evicted);
+	if (conf->derived != NULL)
+		site_free(conf->derived);
+	conf->derived = NULL;
+}
+
+int
+route_start(struct worker *w)
+{
+	static const struct conf_input nothing;
+
+	w->view = conf_view_new(w->conf.config, derive, undo, w);
+	if (w->view == NULL)
+		return (-ENOMEM);
+	w->plain = !config_has_conditions(w->conf.config);
+	w->physical = config_uses_physical(w->conf.config);
+	w->global = conf_view_match(w->view, &nothing);
+	if (w->global == NULL)
+		return (-EINVAL);
+	conf_hold(w->global);
+	return (0);
+}
+
+void
+route_end(struct worker *w)
+{
+	if (w->global != NULL)
+		conf_release(w->view, w->global);
+	w->global = NULL;
+	conf_view_free(w->view);
+}
+
+void
+request_use(struct request *r, const struct conf *conf)
+{
+	if (conf != NULL)
+		conf_hold(conf);
+	if (r->conf != NULL)
+		conf_release(r->worker->view, r->conf);
+	r->conf = conf;
+	r->site = conf != NULL ? conf->derived : NULL;
+}
+
+/* ---------------------------------------------------------------- conditions */
 
 static struct text
 or_empty(struct text t)
@@ -13,33 +80,106 @@ or_empty(struct text t)
 	return (t.p != NULL ? t : (struct text){"", 0});
 }
 
-static bool
-match(struct request *r, struct conf_input *in)
+void
+route_undecided(struct request *r, const char *what, struct text where)
 {
-	r->conf = conf_view_match(r->worker->view, in);
-	if (r->conf == NULL)
-		return (false);
-	r->site = r->conf->derived;
-	return (r->site != NULL);
+	struct worker *w = r->worker;
+
+	count(&w->tally->counters, match_failed);
+	log_limited(1, LOG_ERROR, conn_id(r), "match.failed", LF_STR("in", what), LF_TEXT("at", where),
+	    LF_STR("why", "the regular expression took too long or too much memory for this request, which is refused"),
+	    LF_STR("do", "write a pattern without repetitions within repetitions"));
 }
 
-static struct conf_input
-input_of(struct request *r, char remote[64])
+static const char no_memory[] = "no memory";
+
+static const char *
+condition_failed(struct request *r)
+{
+	char where[PATH_MAX + 16];
+	uint32_t line;
+	const char *file = conf_view_failed(r->worker->view, &line);
+
+	if (file == NULL)
+		return ("no memory, or the settings for it cannot be used");
+	snprintf(where, sizeof(where), "%s:%u", file, line);
+	route_undecided(r, "condition", text_of(where));
+	return ("a condition could not be decided, see match.failed");
+}
+
+/* NULL, or why the request gets 500. */
+static const char *
+match(struct request *r, struct conf_input *in)
+{
+	const struct conf *conf = conf_view_match(r->worker->view, in);
+
+	if (conf == NULL)
+		return (condition_failed(r));
+	request_use(r, conf);
+	return (NULL);
+}
+
+/* All lines of a field as one, like applications get them (RFC 9110, 5.3): a rule that looks for something finds it in
+ * whichever line it stands.  .p NULL: no memory. */
+static struct text
+joined(struct request *r, enum http_known id)
 {
 	const struct http_request *h = &r->http;
+	const char *name = http1_name(id), *sep = id == HH_COOKIE ? "; " : ", ";
+	struct text all = TEXT_NONE;
+	struct buf b;
+	size_t i;
 
-	return ((struct conf_input){
+	buf_init(&b, 0);
+	for (i = 0; i < h->nheaders; i++) {
+		if (!text_ieq(h->headers[i].name, text_of(name)))
+			continue;
+		if (b.n != 0)
+			buf_str(&b, sep);
+		buf_text(&b, h->headers[i].value);
+	}
+	if (!b.failed)
+		all = arena_text(&r->arena, (struct text){b.n != 0 ? b.p : "", b.n});
+	buf_free(&b);
+	return (all);
+}
+
+static struct text
+field(struct request *r, enum http_known id)
+{
+	return ((r->http.repeated & 1u << id) != 0 ? joined(r, id) : or_empty(r->http.known[id]));
+}
+
+/* Escapes that need not be there are decoded: "%61" is another spelling of "a". */
+static struct text
+query(struct request *r)
+{
+	struct text q = or_empty(r->http.query);
+	char *p;
+
+	if (memchr(q.p, '%', q.n) == NULL)
+		return (q);
+	p = arena_get(&r->arena, q.n);
+	return (p != NULL ? (struct text){p, urlpath_plain(q, p)} : TEXT_NONE);
+}
+
+/* False: no memory.  A condition must not go without what it asks about. */
+static bool
+input_of(struct request *r, struct conf_input *in, char remote[64])
+{
+	*in = (struct conf_input){
 	    .socket = conn_listener(r),
 	    .scheme = TEXT("http"),
-	    .host = or_empty(h->host),
+	    .host = or_empty(r->http.host),
 	    .url = request_path(r),
-	    .query = or_empty(h->query),
-	    .referer = or_empty(h->known[HH_REFERER]),
-	    .useragent = or_empty(h->known[HH_USER_AGENT]),
-	    .cookie = or_empty(h->known[HH_COOKIE]),
+	    .query = query(r),
+	    .referer = field(r, HH_REFERER),
+	    .useragent = field(r, HH_USER_AGENT),
+	    .cookie = field(r, HH_COOKIE),
 	    .remoteip = conn_remote(r, remote),
-	    .method = h->method,
-	});
+	    .method = r->http.method,
+	};
+	return (in->query.p != NULL && in->referer.p != NULL && in->useragent.p != NULL && in->cookie.p != NULL);
 }
 
 /* Document root and path together; .p NULL: no memory. */
@@ -56,19 +196,21 @@ physical(struct request *r)
 	return ((struct text){p, root.n + path.n});
 }
 
-/* $PHYSICAL["path"] is known once the document root is. */
-static bool
+/* NULL, or why the request gets 500.  $PHYSICAL["path"] is known once the document root is. */
+static const char *
 match_all(struct request *r)
 {
 	char remote[64];
-	struct conf_input in = input_of(r, remote);
+	struct conf_input in;
+	const char *why;
 
-	if (!match(r, &in))
-		return (false);
-	if (!r->worker->physical)
-		return (true);
+	if (!input_of(r, &in, remote))
+		return (no_memory);
+	why = match(r, &in);
+	if (why != NULL || !r->worker->physical)
+		return (why);
 	in.path = physical(r);
-	return (in.path.p != NULL && match(r, &in));
+	return (in.path.p != NULL ? match(r, &in) : no_memory);
 }
 
 static const struct handler *
@@ -80,25 +222,29 @@ handler_of(const struct request *r)
 }
 
 int
-route_existing(struct request *r, const struct handler **handler)
+route_existing(struct request *r, const struct handler **handler, const char **why)
 {
 	char remote[64];
-	struct conf_input in = input_of(r, remote);
+	struct conf_input in;
 
+	*why = no_memory;
+	if (!input_of(r, &in, remote))
+		return (500);
 	in.path = in.existing_path = physical(r);
-	if (in.path.p == NULL || !match(r, &in))
+	if (in.path.p != NULL)
+		*why = match(r, &in);
+	if (*why != NULL)
 		return (500);
 	*handler = handler_of(r);
 	return (0);
 }
 
-int
-route(struct request *r, const struct handler **handler)
+/* 0, 400 or 500 */
+static int
+clean_path(struct request *r)
 {
 	int n;
 
-	r->conf = r->worker->global;
-	r->site = r->conf->derived;
 	r->path = arena_get(&r->arena, r->http.path.n + 1);
 	if (r->path == NULL)
 		return (500);
@@ -111,8 +257,25 @@ route(struct request *r, const struct handler **handler)
 			return (400);
 	}
 	r->path_len = (size_t)n;
-	if (!r->worker->plain && !match_all(r))
-		return (500);
+	return (0);
+}
+
+int
+route(struct request *r, const struct handler **handler, const char **why)
+{
+	int status;
+
+	request_use(r, r->worker->global);
+	status = clean_path(r);
+	if (status != 0) {
+		*why = status == 500 ? no_memory : "its path leaves the root, or cannot be decoded";
+		return (status);
+	}
+	if (!r->worker->plain) {
+		*why = match_all(r);
+		if (*why != NULL)
+			return (500);
+	}
 	*handler = handler_of(r);
 	return (0);
 }

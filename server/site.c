@@ -7,7 +7,6 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/places.h"
-#include "server/rewrite.h"
 #include "server/worker.h"
 
 static struct text
@@ -159,23 +158,6 @@ upstream_get(struct site *s)
 	return (err);
 }
 
-static int
-rewrites_make(struct site *s)
-{
-	const struct conf *c = s->conf;
-	char why[256];
-
-	if (c->proxy_rewrite_request.n != 0 &&
-	    (s->rewrite_request = rewrite_new(&c->proxy_rewrite_request, why, sizeof(why))) == NULL)
-		log_event(LOG_ERROR, NULL, "rewrite.unusable", LF_STR("directive", "proxy-core.rewrite-request"), LF_STR("why", why));
-	else if (c->proxy_rewrite_response.n != 0 &&
-	    (s->rewrite_response = rewrite_new(&c->proxy_rewrite_response, why, sizeof(why))) == NULL)
-		log_event(LOG_ERROR, NULL, "rewrite.unusable", LF_STR("directive", "proxy-core.rewrite-response"), LF_STR("why", why));
-	else
-		return (0);
-	return (-EINVAL);
-}
-
 int
 site_new(struct worker *w, const struct conf *conf, struct site **sp)
 {
@@ -186,14 +168,14 @@ site_new(struct worker *w, const struct conf *conf, struct site **sp)
 	s->worker = w;
 	s->conf = conf;
 	s->timing = timing_of(conf);
+	s->rewrite_request = places_rewrite(w->conf.places, &conf->proxy_rewrite_request);
+	s->rewrite_response = places_rewrite(w->conf.places, &conf->proxy_rewrite_response);
 	s->docroot_dir = without_slashes(text_of(conf->document_root));
 	err = tables_make(s);
 	if (err == 0)
 		err = scope_make(s, &s->docroot, places_dir(w->conf.places, conf->document_root));
 	if (err == 0)
 		err = send_roots_make(s);
-	if (err == 0)
-		err = rewrites_make(s);
 	if (err == 0)
 		err = upstream_get(s);
 	if (err != 0) {
@@ -213,8 +195,6 @@ site_free(struct site *s)
 	for (i = 0; i < s->nsend_roots; i++)
 		stat_scope_put(s->send_roots[i].scope);
 	free(s->send_roots);
-	rewrite_free(s->rewrite_request);
-	rewrite_free(s->rewrite_response);
 	if (s->style.tag_line.n != 0)
 		free((char *)s->style.tag_line.p);
 	free(s);

@@ -2,7 +2,7 @@
  *
  * Nothing is opened or read here, because a request waits: server/places.h has done it.
  *
- * Owner    the worker's conf_view; lives as long as the worker.
+ * Owner    the worker's conf_view; lives until its set of conditions has made room for another and no request holds it.
  * Thread   the worker's; built at start for the global values, on first use for the values of conditions.
  */
 #ifndef SERVER_SITE_H
@@ -36,7 +36,7 @@ struct site {
 	struct send_root *send_roots;
 	size_t nsend_roots;
 	struct upstream *upstream; /* NULL: not proxied */
-	struct rewrite *rewrite_request, *rewrite_response;
+	const struct rewrite *rewrite_request, *rewrite_response;
 	struct logfile *access;    /* NULL: none */
 	enum timing_mode timing;
 	const struct page *pages;  /* by status: those of server.errorfile-prefix; NULL: none */

@@ -66,6 +66,7 @@ tally_add(struct status *s, const struct tally *t, uint64_t now_ns)
 	for (i = 0; i < NSTAGES; i++)
 		histogram_merge(&s->stage[i], &t->stage[i]);
 	s->cached += tally_get(t->cached);
+	s->sets += tally_get(t->sets);
 	s->requests_5s += rate_read(&t->requests, now_ns);
 	s->bytes_5s += rate_read(&t->bytes, now_ns);
 	if (tally_used(t))

@@ -37,6 +37,7 @@ struct status {
 	uint64_t phase[NPHASES];
 	uint64_t connections, connections_limit, busy;
 	uint64_t cached, cached_limit;
+	uint64_t sets; /* of conditions */
 	double requests_5s, bytes_5s; /* per second, over five */
 	struct histogram stage[NSTAGES];
 	struct status_worker *worker;

@@ -177,7 +177,9 @@ tiles(struct buf *out, const struct status *s)
 	live(out, NULL, "cache/entries", COUNT, (double)s->cached);
 	buf_str(out, " of ");
 	live(out, NULL, "cache/entries_limit", COUNT, (double)s->cached_limit);
-	buf_str(out, " names known</p></section>\n");
+	buf_str(out, " names known, ");
+	live(out, NULL, "conditions/sets", COUNT, (double)s->sets);
+	buf_str(out, " sets of conditions</p></section>\n");
 	tile_begin(out, "Waiting for disks", NULL);
 	live(out, NULL, "disk/jobs", INTEGER, s->disk_jobs);
 	buf_str(out, "</div><p>the oldest for ");

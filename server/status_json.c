@@ -107,6 +107,7 @@ status_json(struct buf *out, const struct status *s)
 	connections(out, s);
 	buf_printf(out, "\"cache\":{\"entries\":%" PRIu64 ",\"entries_limit\":%" PRIu64 ",\"hit_ratio\":%.6f},\n", s->cached,
 	    s->cached_limit, status_hit_ratio(s));
+	buf_printf(out, "\"conditions\":{\"sets\":%" PRIu64 "},\n", s->sets);
 	stages(out, s);
 	threads(out, s);
 	backends(out, s);

@@ -116,6 +116,7 @@ status_metrics(struct buf *out, const struct status *s)
 	connections(p, s);
 	prom_gauge(p, "cache_entries", "Names in the open-file caches.", s->cached);
 	prom_gauge(p, "cache_entries_limit", "Names they may hold.", s->cached_limit);
+	prom_gauge(p, "condition_sets", "Sets of conditions whose values are kept.", s->sets);
 	counters(p, s);
 	io_counters_of_backends(p, s);
 	stages(p, s);

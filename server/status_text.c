@@ -73,6 +73,7 @@ gauge_lines(GPtrArray *lines, const struct status *s)
 		line(lines, s->phase[i], "server.connections.in.%s", phase_infos[i].name);
 	line(lines, s->cached, "server.cache.entries");
 	line(lines, s->cached_limit, "server.cache.entries-limit");
+	line(lines, s->sets, "server.conditions.sets");
 	line(lines, (uint64_t)s->requests_5s, "server.requests.per-s");
 	line(lines, (uint64_t)s->bytes_5s, "server.bytes-sent.per-s");
 }

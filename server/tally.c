@@ -57,6 +57,7 @@ void
 tally_return(struct tally *t)
 {
 	tally_set(t->cached, 0);
+	tally_set(t->sets, 0);
 	tally_set(t->used, false);
 }
 

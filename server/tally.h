@@ -39,6 +39,7 @@ struct tally {
 	struct counters counters;
 	uint64_t phase[NPHASES];    /* connections */
 	uint64_t cached;            /* entries of the open-file cache */
+	uint64_t sets;              /* sets of conditions whose values are kept */
 	struct rate requests, bytes;
 	struct histogram stage[NSTAGES];
 	bool used;                  /* a worker counts here */

@@ -13,6 +13,7 @@
 #include "server/conn.h"
 #include "server/http_date.h"
 #include "server/reply.h"
+#include "server/route.h"
 
 #define KEEP_REQUESTS 256u     /* recycled requests */
 #define REQUEST_MEMORY (256u << 10) /* arena of one request: heads, paths, fields for applications */
@@ -177,6 +178,7 @@ worker_request_back(struct request *r)
 	body_clear(&r->body);
 	arena_reset(&r->arena);
 	buf_free(&r->upload);
+	request_use(r, NULL);
 	r->conn = NULL;
 	r->relay = NULL;
 	if (w->nrequests >= KEEP_REQUESTS) {
@@ -220,39 +222,6 @@ worker_date(struct worker *w)
 }
 
 /* ---- life */
-
-static int
-derive(struct conf *conf, void *arg)
-{
-	struct site *s;
-	int err = site_new(arg, conf, &s);
-
-	if (err == 0)
-		conf->derived = s;
-	return (err);
-}
-
-static void
-undo(struct conf *conf, void *arg)
-{
-	if (conf->derived != NULL)
-		site_free(conf->derived);
-	conf->derived = NULL;
-}
-
-static int
-view_make(struct worker *w)
-{
-	static const struct conf_input nothing;
-
-	w->view = conf_view_new(w->conf.config, derive, undo, w);
-	if (w->view == NULL)
-		return (-ENOMEM);
-	w->plain = !config_has_conditions(w->conf.config);
-	w->physical = config_uses_physical(w->conf.config);
-	w->global = conf_view_match(w->view, &nothing);
-	return (w->global != NULL && w->global->derived != NULL ? 0 : -EINVAL);
-}
 
 static int
 cache_make(struct worker *w)
@@ -319,7 +288,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	if (err == 0)
 		err = cache_make(w);
 	if (err == 0)
-		err = view_make(w);
+		err = route_start(w);
 	if (err == 0)
 		accept_all(w);
 	*wp = w;
@@ -376,6 +345,7 @@ note(struct worker *w)
 	rate_note(&t->requests, io_now(w->io), t->counters.requests);
 	rate_note(&t->bytes, io_now(w->io), t->counters.bytes_sent);
 	tally_set(t->cached, stat_cache_entries(w->stats));
+	tally_set(t->sets, conf_view_sets(w->view));
 }
 
 void
@@ -480,8 +450,7 @@ worker_free(struct worker *w)
 	free(w->upstreams);
 	if (w->stats != NULL)
 		stat_cache_free(w->stats);
-	if (w->view != NULL)
-		conf_view_free(w->view);
+	route_end(w);
 	while ((l = list_pop(&w->requests)) != NULL)
 		free(list_entry(l, struct request, link));
 	for (i = 0; i < PAGES; i++)

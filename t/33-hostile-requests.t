@@ -85,7 +85,7 @@ my @syntax = (
 	['no Host',                     "GET / HTTP/1.1\r\n\r\n", 400],
 	['two Hosts',                   get('/', 'Host: x'), 400],
 	(map { ["Host \"$_\"", "GET / HTTP/1.1\r\nHost: $_\r\n\r\n", 400] }
-	    'a b', 'a/b', 'u@h', '[::1', '[::1]x', '[x]', 'x:99999', 'x:abc', 'x:80:80', ':80', 'a%zz', "a\tb", '<script>'),
+	    'a b', 'a/b', 'u@h', '[::1', '[::1]x', '[x]', 'x:99999', 'x:abc', 'x:80:80', ':80', 'a%zz', 'a%41', 'x:0', '.', 'a..b', '.a', 'a..', '[::1%lo]', '[]', '[::1].', 'a' x 300, "a\tb", '<script>'),
 	['HTTP/0.9',                    "GET /hello.txt\r\n\r\n", 400],
 	['two blanks',                  "GET  / HTTP/1.1\r\nHost: x\r\n\r\n", 400],
 	['two blanks before the version', "GET /  HTTP/1.1\r\nHost: x\r\n\r\n", 400],

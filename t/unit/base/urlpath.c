@@ -97,11 +97,28 @@ test_decode(void)
 	g_assert_cmpint(urlpath_decode(TEXT("%00"), dst), ==, -EINVAL);
 }
 
+static void
+test_plain(void)
+{
+	static const char *const cases[][2] = {
+		{"", ""}, {"a=b", "a=b"}, {"%61=%7e%2D%5f%2E", "a=~-_."}, {"%2f%3d%00%ff", "%2F%3D%00%FF"}, {"%", "%"}, {"%6", "%6"},
+		{"%zz%6", "%zz%6"}, {"%2561", "%2561"}, {"%%361", "%61"},
+	};
+	char dst[64];
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(cases); i++) {
+		dst[urlpath_plain(text_of(cases[i][0]), dst)] = '\0';
+		g_assert_cmpstr(dst, ==, cases[i][1]);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/urlpath/clean", test_clean);
 	g_test_add_func("/urlpath/decode", test_decode);
+	g_test_add_func("/urlpath/plain", test_plain);
 	return (g_test_run());
 }

@@ -244,11 +244,11 @@ else_chains(void)
 {
 	struct site *s = site(ROOT "$HTTP[\"url\"] =^ \"/a\" {\n server.name = \"a\"\n}\n"
 	    "else $HTTP[\"url\"] =^ \"/b\" {\n server.name = \"b\"\n} else if $HTTP[\"url\"] =^ \"/c\" { server.name = \"c\" }\n\n"
-	    "elsif $HTTP[\"url\"] =~ \".\" { server.name = \"d\" } elseif $HTTP[\"url\"] == \"\" { server.name = \"e\" }\n"
+	    "elsif $HTTP[\"url\"] =~ \"[a-z]\" { server.name = \"d\" } elseif $HTTP[\"url\"] == \"\" { server.name = \"e\" }\n"
 	    "else\n{\n server.name = \"f\"\n}\n");
 	struct conf_input in = request();
 	static const char *const cases[][2] = {
-		{"/a", "a"}, {"/b", "b"}, {"/c", "c"}, {"/x", "d"}, {"", "e"}, {"\n", "f"},
+		{"/a", "a"}, {"/b", "b"}, {"/c", "c"}, {"/x", "d"}, {"", "e"}, {"/1", "f"},
 	};
 	size_t i;
 
@@ -401,34 +401,75 @@ a_failed_derive_is_null_and_tried_again(void)
 	site_free(s);
 }
 
-/* Sixteen independent conditions, all of whose sets a client tries. */
-static void
-sets_are_bounded(void)
+static struct site *
+site_of_letters(unsigned n)
 {
 	GString *text = g_string_new(ROOT);
-	struct conf_input in = request();
 	struct site *s;
-	char url[17] = {0};
-	unsigned i, b, built = 0, refused = 0;
+	unsigned b;
 
-	for (b = 0; b < 16; b++)
+	for (b = 0; b < n; b++)
 		g_string_append_printf(text, "$HTTP[\"url\"] =~ \"%c\" { server.tag = \"%u\" }\n", 'a' + b, b);
 	s = site(text->str);
-	for (i = 0; i < CFG_SETS_MAX + 100; i++) {
-		for (b = 0; b < 16; b++)
-			url[b] = (char)(i >> b & 1 ? 'a' + b : '-');
-		in.url = text_of(url);
-		if (conf_view_match(s->view, &in) != NULL)
-			built++;
-		else
-			refused++;
-	}
-	g_assert_cmpuint(built, ==, CFG_SETS_MAX);
-	g_assert_cmpuint(refused, ==, 100);
-	in.url = TEXT("----------------");
-	g_assert_nonnull(conf_view_match(s->view, &in));
-	site_free(s);
 	g_string_free(text, TRUE);
+	return (s);
+}
+
+static const struct conf *
+match_letters(struct site *s, unsigned bits)
+{
+	struct conf_input in = request();
+	char url[17] = {0};
+	unsigned b;
+
+	for (b = 0; b < 16; b++)
+		url[b] = (char)(bits >> b & 1 ? 'a' + b : '-');
+	in.url = text_of(url);
+	return (conf_view_match(s->view, &in));
+}
+
+/* Sixteen independent conditions, all of whose sets a client tries. */
+static void
+sets_make_room_for_others(void)
+{
+	struct site *s = site_of_letters(16);
+	const struct conf *first = match_letters(s, 0), *used = match_letters(s, 1);
+	unsigned i, built;
+
+	conf_hold(first);
+	for (i = 2; i < 3 * CFG_SETS_MAX; i++) {
+		g_assert_nonnull(match_letters(s, i));
+		g_assert_true(i % 1000 != 0 || match_letters(s, 1) == used);
+	}
+	g_assert_cmpint(s->undone, ==, 2 * (int)CFG_SETS_MAX - 1);
+	g_assert_cmpuint(conf_view_sets(s->view), ==, CFG_SETS_MAX + 1);
+	g_assert_true(first->derived == s);     /* held: evicted, but not freed */
+	g_assert_true(match_letters(s, 1) == used);     /* the one in use stays */
+	built = (unsigned)s->derived;
+	g_assert_true(match_letters(s, 0) != first);
+	g_assert_cmpint(s->derived, ==, built + 1);
+	conf_release(s->view, first);
+	g_assert_cmpuint(conf_view_sets(s->view), ==, CFG_SETS_MAX);
+	site_free(s);
+}
+
+static void
+a_condition_that_fails_is_named(void)
+{
+	struct site *s = site(ROOT "$HTTP[\"host\"] == \"x\" {\n}\nelse $HTTP[\"url\"] !~ \"^(a+)+$\" { server.tag = \"a\" }");
+	struct conf_input in = request();
+	g_autofree char *url = g_strnfill(5000, 'a');
+	uint32_t line = 0;
+
+	url[4999] = '!';
+	in.url = text_of(url);
+	g_assert_null(conf_view_match(s->view, &in));
+	g_assert_cmpstr(conf_view_failed(s->view, &line), ==, "t.conf");
+	g_assert_cmpuint(line, ==, 5);
+	in.host = TEXT("x");            /* the one before it holds: it is not asked */
+	g_assert_nonnull(conf_view_match(s->view, &in));
+	g_assert_null(conf_view_failed(s->view, &line));
+	site_free(s);
 }
 
 static void
@@ -483,7 +524,8 @@ main(int argc, char **argv)
 	g_test_add_func("/config-view/each-set-is-built-once", each_set_is_built_once);
 	g_test_add_func("/config-view/without-conditions-there-is-one", without_conditions_there_is_one);
 	g_test_add_func("/config-view/a-failed-derive-is-null-and-tried-again", a_failed_derive_is_null_and_tried_again);
-	g_test_add_func("/config-view/sets-are-bounded", sets_are_bounded);
+	g_test_add_func("/config-view/sets-make-room-for-others", sets_make_room_for_others);
+	g_test_add_func("/config-view/a-condition-that-fails-is-named", a_condition_that_fails_is_named);
 	g_test_add_func("/config-view/more-blocks-than-bits-in-a-word", more_blocks_than_bits_in_a_word);
 	g_test_add_func("/config-view/physical-conditions-are-announced", physical_conditions_are_announced);
 	return (g_test_run());

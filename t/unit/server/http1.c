@@ -107,6 +107,27 @@ check_rows(gconstpointer rows)
 #define GET "GET / HTTP/1.1\r\n"
 #define HOST "Host: h\r\n"
 
+/* Applications read the field: it says the same as the host that conditions see. */
+static void
+test_host_field(void)
+{
+	static const char *const heads[] = {
+		GET "X: y\r\nHost: WWW.Example.ORG.:80\r\n\r\n",
+		"GET http://www.Example.org:80/ HTTP/1.1\r\nX: y\r\nHost: other\r\n\r\n",
+	};
+	struct http_request r;
+	const char *why;
+	size_t i, used;
+	int status;
+
+	for (i = 0; i < G_N_ELEMENTS(heads); i++) {
+		g_assert_cmpint(http1_head(text_of(heads[i]), MAX_HEAD, &r, &used, &status, &why), ==, PARSE_DONE);
+		g_assert_true(text_eq(r.host, TEXT("www.example.org")));
+		g_assert_true(text_eq(r.headers[1].value, r.host));
+		g_assert_true(text_eq(r.known[HH_HOST], r.host));
+	}
+}
+
 static const struct row good[] = {
 	ROW("GET / HTTP/1.1\r\nHost: localhost:8080\r\n\r\n",
 	    "GET / path=/ query= host=localhost:8080 1.1 keep cl=-1 n=1"),
@@ -122,9 +143,12 @@ static const struct row good[] = {
 	ROW(GET HOST "Connection: keep-alive, close\r\n\r\n", "GET / path=/ query= host=h 1.1 close cl=-1 n=2"),
 	ROW(GET "Host: \r\n\r\n", "GET / path=/ query= host= 1.1 keep cl=-1 n=1"),
 	ROW(GET "Host:\r\n\r\n", "GET / path=/ query= host= 1.1 keep cl=-1 n=1"),
-	ROW(GET "Host: [::1]:80\r\n\r\n", "GET / path=/ query= host=[::1]:80 1.1 keep cl=-1 n=1"),
-	ROW(GET "Host: a_b-c.%41:\r\n\r\n", "GET / path=/ query= host=a_b-c.%41: 1.1 keep cl=-1 n=1"),
-	ROW("GET HTTP://other:81/p?q HTTP/1.1\r\n" HOST "\r\n",
+	ROW(GET "Host: [::1]:80\r\n\r\n", "GET / path=/ query= host=[::1] 1.1 keep cl=-1 n=1"),
+	ROW(GET "Host: [2001:DB8:0:0::1]:08080\r\n\r\n", "GET / path=/ query= host=[2001:db8::1]:8080 1.1 keep cl=-1 n=1"),
+	ROW(GET "Host: a_b-C.d:\r\n\r\n", "GET / path=/ query= host=a_b-c.d 1.1 keep cl=-1 n=1"),
+	ROW(GET "Host: WWW.Example.ORG.:80\r\n\r\n", "GET / path=/ query= host=www.example.org 1.1 keep cl=-1 n=1"),
+	ROW(GET "Host: 127.0.0.1.:81\r\n\r\n", "GET / path=/ query= host=127.0.0.1:81 1.1 keep cl=-1 n=1"),
+	ROW("GET HTTP://Other.:81/p?q HTTP/1.1\r\n" HOST "\r\n",
 	    "GET /p?q path=/p query=q host=other:81 1.1 keep cl=-1 n=1"),
 	ROW("GET https://other HTTP/1.1\r\n" HOST "\r\n", "GET / path=/ query= host=other 1.1 keep cl=-1 n=1"),
 	ROW("OPTIONS http://other HTTP/1.1\r\n" HOST "\r\n",
@@ -543,5 +567,6 @@ main(int argc, char **argv)
 	g_test_add_func("/http1/chunked", test_chunked);
 	g_test_add_func("/http1/chunked-limits", test_chunked_limits);
 	g_test_add_func("/http1/reason", test_reason);
+	g_test_add_func("/http1/host-field", test_host_field);
 	return (g_test_run());
 }
