@@ -8,7 +8,7 @@
  * and kept among the most recent ones.  Without conditions there is one conf and nothing is matched.
  *
  * Errors   config_load() writes "FILE:LINE:COLUMN: what is wrong; what to do" lines to *err and returns NULL;
- *          warnings (unknown keys, with the nearest known name) go to *warn.
+ *          warnings (settings without effect) go to *warn.
  * Thread   config_load() at start-up and reload, may block; a view belongs to one thread.
  */
 #ifndef SERVER_CONFIG_H
@@ -44,7 +44,6 @@ struct conf {
 #define CONF_FIELD_ALIAS(f)
 #define CONF_FIELD_NOP(f)
 #define CONF_FIELD_OLD(f)
-#define CONF_FIELD_GONE(f)
 #define D(field, name, type, def, min, max, unit, scope, prose) CONF_FIELD_##type(field)
 #include "server/directives.def"
 #undef D
@@ -97,5 +96,13 @@ struct directive {
 	const char *name, *type, *def, *min, *max, *unit, *scope, *prose;
 };
 extern const struct directive directives[]; /* ends with a NULL name */
+
+/* Settings of lighttpd that are not built here: foreign.def. */
+struct foreign {
+	const char *name; /* or what it begins with */
+	enum { FOREIGN_REFUSED, FOREIGN_IGNORED } kind;
+	const char *why, *instead;
+};
+extern const struct foreign foreigns[]; /* ends with a NULL name */
 
 #endif

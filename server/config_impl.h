@@ -188,6 +188,8 @@ bool cfg_parse(struct config *, struct cfg_source *);
 
 /* ---------------------------------------------------------------- the table */
 
+/* A key that is no directive: an error, or a warning.  names: of all directives, NULL behind them. */
+void cfg_foreign(struct config *, const struct cfg_entry *, const char *const *names);
 bool cfg_table_check(struct config *); /* fills settings of each block and cfg->global */
 void cfg_table_defaults(struct config *, struct conf *);
 void cfg_table_apply(const struct cfg_block *, struct conf *);

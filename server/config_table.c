@@ -4,7 +4,7 @@
 #include "base/utf8.h"
 #include "server/config_impl.h"
 
-enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT_NOP, DT_OLD, DT_GONE };
+enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT_NOP, DT_OLD };
 
 /* Rows without a field point at the start; nobody copies to there, their size is 0. */
 #define AT_BOOL(f) offsetof(struct conf, f), sizeof(bool)
@@ -16,7 +16,6 @@ enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT
 #define AT_ALIAS(f) 0, 0
 #define AT_NOP(f) 0, 0
 #define AT_OLD(f) 0, 0
-#define AT_GONE(f) 0, 0
 
 static const struct {
 	enum dir_type type;
@@ -205,24 +204,13 @@ convert(struct check *k, const struct cfg_value *v, void *out)
 	case DT_LIST: return (to_list(k, v, out));
 	case DT_MAP:  return (to_map(k, v, out, false));
 	case DT_MAPS: return (to_map(k, v, out, true));
-	case DT_ALIAS: case DT_NOP: case DT_OLD: case DT_GONE:
+	case DT_ALIAS: case DT_NOP: case DT_OLD:
 		break;
 	}
 	return (true);
 }
 
 /* ---------------------------------------------------------------- entries */
-
-static void
-unknown(struct check *k)
-{
-	const char *near = text_nearest(k->e->key.p, k->names);
-
-	if (near != NULL)
-		cfg_warn(k->cfg, k->e->pos, "unknown setting %s has no effect; did you mean %s?", k->e->key.p, near);
-	else
-		cfg_warn(k->cfg, k->e->pos, "unknown setting %s has no effect", k->e->key.p);
-}
 
 static void
 warn_old(struct check *k)
@@ -286,7 +274,7 @@ check_entry(struct check *k)
 	if (text_starts(k->e->key, TEXT("var.")))
 		return;
 	if ((i = find(k, k->e->key)) == 0) {
-		unknown(k);
+		cfg_foreign(k->cfg, k->e, k->names);
 		return;
 	}
 	k->d = i - 1;
@@ -295,9 +283,6 @@ check_entry(struct check *k)
 		break;
 	case DT_OLD:
 		warn_old(k);
-		break;
-	case DT_GONE:
-		cfg_error(k->cfg, k->e->pos, "%s cannot be used here. %s", k->e->key.p, directives[k->d].prose);
 		break;
 	case DT_ALIAS:
 		if (resolve_alias(k))

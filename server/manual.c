@@ -121,7 +121,7 @@ choices(struct manpage *p, const struct directive *d)
 static bool
 is_active(const struct directive *d)
 {
-	return (strcmp(d->type, "OLD") != 0 && strcmp(d->type, "GONE") != 0 && strcmp(d->type, "NOP") != 0 &&
+	return (strcmp(d->type, "OLD") != 0 && strcmp(d->type, "NOP") != 0 &&
 	    strcmp(d->type, "ALIAS") != 0);
 }
 
@@ -131,9 +131,22 @@ other(struct manpage *p, const struct directive *d)
 	manpage_item(p, d->name);
 	if (strcmp(d->type, "ALIAS") == 0)
 		manpage_said(p, "Another name of the following.");
-	manpage_said(p, strcmp(d->type, "ALIAS") == 0 ? d->def : strcmp(d->type, "GONE") == 0 ? "Refused." :
-	    "Accepted, without effect.");
+	manpage_said(p, strcmp(d->type, "ALIAS") == 0 ? d->def : "Accepted, without effect.");
 	manpage_said(p, d->prose);
+}
+
+static void
+foreign(struct manpage *p)
+{
+	const struct foreign *f;
+
+	for (f = foreigns; f->name != NULL; f++) {
+		manpage_item(p, f->name);
+		manpage_said(p, f->kind == FOREIGN_REFUSED ? "Refused:" : "Accepted with a warning:");
+		manpage_said(p, f->why);
+		if (f->instead[0] != '\0')
+			manpage_said(p, f->instead);
+	}
 }
 
 static void
@@ -170,6 +183,11 @@ page_conf(struct manpage *p)
 	for (d = directives; d->name != NULL; d++)
 		if (!is_active(d))
 			other(p, d);
+	manpage_heading(p, "SETTINGS OF OTHER SERVERS");
+	manpage_para(p, "A name that ends with a dot or a dash stands for all that begin with it. Those that protect, run something or "
+	    "change which bytes a URL gives stop the start and a reload, unless their value is \"disable\". So does a name that "
+	    "stands nowhere in this manual.");
+	foreign(p);
 	manpage_heading(p, "SEE ALSO");
 	manpage_para(p, "accel-server(8)");
 }

@@ -95,15 +95,17 @@ answer_dir(struct request *r, bool peek)
 	return (HANDLED_REPLY);
 }
 
+/* In any case: where the file system does not tell ".PHP" from ".php", both are the same file.  For files that an application
+ * names too: one that only looks files up, like fcgi-stat-accel, names whatever was asked for. */
 static bool
 is_excluded(const struct request *r)
 {
+	const struct conf_list *ends = &r->conf->exclude_extensions;
+	struct text t = r->lookup;
 	size_t i;
 
-	if (r->extra != NULL)
-		return (false);
-	for (i = 0; i < r->conf->exclude_extensions.n; i++)
-		if (text_ends(r->lookup, r->conf->exclude_extensions.v[i]))
+	for (i = 0; i < ends->n; i++)
+		if (t.n >= ends->v[i].n && text_ieq((struct text){t.p + t.n - ends->v[i].n, ends->v[i].n}, ends->v[i]))
 			return (true);
 	return (false);
 }

@@ -239,12 +239,51 @@ what_is_missing_or_misplaced(void)
 }
 
 static void
-unknown_keys_warn(void)
+unknown_keys_are_refused(void)
 {
-	config_free(good(ROOT "\n server.max-read-thread = 4\nserver.modules = ( \"mod_x\" )\nnothing.like-it = 1"));
+	bad(ROOT "\n server.max-read-thread = 4", "t.conf:3:2: ", "unknown setting server.max-read-thread; did you mean server.max-read-threads?");
+	bad(ROOT "nothing.like-it = 1", "t.conf:2:1: ", "unknown setting nothing.like-it; remove it (--manual lists all settings)");
+	bad(ROOT "$HTTP[\"url\"] =^ \"/\" { static-file.exclude-extension = ( \".php\" ) }", "t.conf:2:23: ", "static-file.exclude-extensions?");
+	config_free(good(ROOT "var.whatever = 4\nserver.modules = ( \"mod_x\" )"));
+	g_assert_cmpstr(str(&warn), ==, "");
+}
+
+static void
+foreign_keys(void)
+{
+	config_free(good(ROOT "compress.filetype = ( \"text/html\" )\nssl.engine = \"disable\"\nserver.http-parseopts = ( )"));
 	g_assert_cmpstr(str(&warn), ==,
-	    "t.conf:3:2: unknown setting server.max-read-thread has no effect; did you mean server.max-read-threads?\n"
-	    "t.conf:5:1: unknown setting nothing.like-it has no effect\n");
+	    "t.conf:2:1: compress.filetype has no effect here. Replies are not compressed.\n"
+	    "t.conf:3:1: ssl.engine is not built; \"disable\" is all it can be\n"
+	    "t.conf:4:1: server.http-parseopts has no effect here. Requests are always read strictly.\n");
+	bad(ROOT "ssl.engine = \"enable\"", "t.conf:2:1: ", "ssl.engine cannot be used here. The socket would speak plain text. Remove it");
+	bad(ROOT "server.defer-accepts = 1", "t.conf:2:1: ", "unknown setting");
+}
+
+/* Each row is reached, and none hides a directive. */
+static void
+every_foreign_row(void)
+{
+	const struct foreign *f;
+	const struct directive *d;
+	char text[256];
+
+	for (f = foreigns; f->name != NULL; f++) {
+		size_t n = strlen(f->name);
+
+		g_snprintf(text, sizeof(text), ROOT "%s%s = 1\n", f->name, strchr(".-", f->name[n - 1]) != NULL ? "x" : "");
+		if (f->kind == FOREIGN_REFUSED) {
+			bad(text, "t.conf:2:1: ", f->why);
+			bad(text, "t.conf:2:1: ", f->instead);
+		} else {
+			config_free(good(text));
+			g_assert_nonnull(strstr(str(&warn), f->why));
+			g_assert_cmpstr(f->instead, ==, "");
+			for (d = directives; d->name != NULL; d++)
+				g_assert_true(strcmp(d->type, "OLD") == 0 || strchr(".-", f->name[n - 1]) == NULL ||
+				    strncmp(d->name, f->name, n) != 0 || g_str_has_prefix(f->name, "debug."));
+		}
+	}
 }
 
 static void
@@ -547,7 +586,9 @@ main(int argc, char **argv)
 	g_test_add_func("/config/types", types);
 	g_test_add_func("/config/syntax-errors-name-their-place", syntax_errors_name_their_place);
 	g_test_add_func("/config/what-is-missing-or-misplaced", what_is_missing_or_misplaced);
-	g_test_add_func("/config/unknown-keys-warn", unknown_keys_warn);
+	g_test_add_func("/config/unknown-keys-are-refused", unknown_keys_are_refused);
+	g_test_add_func("/config/foreign-keys", foreign_keys);
+	g_test_add_func("/config/every-foreign-row", every_foreign_row);
 	g_test_add_func("/config/old-keys-warn-once", old_keys_warn_once);
 	g_test_add_func("/config/an-alias-fills-in", an_alias_fills_in);
 	g_test_add_func("/config/everything-is-bounded", everything_is_bounded);

@@ -45,6 +45,21 @@ test_send_file(void)
 	down();
 }
 
+/* An application that only looks files up names whatever was asked for. */
+static void
+test_send_file_excluded(void)
+{
+	struct io_sock *s;
+
+	up(APP "static-file.exclude-extensions = ( \"A\" )\n");
+	s = send_file(GET("/app"), "X-Sendfile: %s/a\r\n\r\n");
+	heard_statuses(s, "403");
+	g_assert_false(heard_has(s, "AAAA"));
+	s = send_file(GET("/app"), "X-Sendfile: %s/b\r\n\r\n");
+	heard_statuses(s, "200");
+	down();
+}
+
 static void
 test_send_file_refused(void)
 {
@@ -112,6 +127,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/send-file/sends", test_send_file);
+	g_test_add_func("/send-file/excluded", test_send_file_excluded);
 	g_test_add_func("/send-file/refused", test_send_file_refused);
 	g_test_add_func("/send-file/before-body", test_send_file_before_body);
 	g_test_add_func("/send-file/many-headers", test_send_file_many_headers);
