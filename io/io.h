@@ -193,10 +193,6 @@ void io_root_close(int fd);
 /* Of what OPEN and STAT say, -errno: it is about the name, so that the next try would be told the same. */
 bool io_error_lasts(int err);
 
-/* All of a file, for pages and tables read at start-up; blocks.  0, -EFBIG when longer than max, -errno. */
-struct buf;
-int io_slurp(const char *path, size_t max, struct buf *into);
-
 static inline void
 io_op_init(struct io_op *op, enum io_kind kind, void (*done)(struct io_op *))
 {

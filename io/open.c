@@ -288,28 +288,6 @@ io_error_lasts(int err)
 }
 
 int
-io_slurp(const char *path, size_t max, struct buf *into)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), err = 0;
-	char part[4096];
-	ssize_t n = 0;
-
-	if (fd < 0)
-		return (-errno);
-	while (err == 0 && (n = read(fd, part, sizeof(part))) > 0) {
-		buf_add(into, part, (size_t)n);
-		if (into->n > max)
-			err = -EFBIG;
-	}
-	if (n < 0)
-		err = -errno;
-	if (into->failed)
-		err = -ENOMEM;
-	close(fd);
-	return (err);
-}
-
-int
 io_root_open(const char *dir, int *fdp)
 {
 	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC);

@@ -144,26 +144,51 @@ known_find(const char *spec)
 	return (NULL);
 }
 
-static int
-known_put(const char *spec, const struct addrinfo *ai, uint16_t port)
+static struct known *
+known_make(const char *spec)
+{
+	struct known *k = known_find(spec);
+
+	if (k != NULL)
+		return (k);
+	k = calloc(1, sizeof(*k));
+	if (k == NULL || (k->spec = strdup(spec)) == NULL) {
+		free(k);
+		return (NULL);
+	}
+	k->next = known;
+	known = k;
+	return (k);
+}
+
+int
+address_learn(const char *spec, const struct address *v, size_t n)
 {
 	struct known *k;
-	struct address *a;
 
-	k = known_find(spec);
-	if (k == NULL) {
-		k = calloc(1, sizeof(*k));
-		if (k == NULL || (k->spec = strdup(spec)) == NULL) {
-			free(k);
-			return (-ENOMEM);
-		}
-		k->next = known;
-		known = k;
+	if (n > ADDRESS_MAX)
+		return (-EINVAL);
+	pthread_mutex_lock(&known_lock);
+	k = known_make(spec);
+	if (k != NULL) {
+		memcpy(k->v, v, n * sizeof(*v));
+		k->n = n;
 	}
-	for (k->n = 0; ai != NULL && k->n < ADDRESS_MAX; ai = ai->ai_next) {
+	pthread_mutex_unlock(&known_lock);
+	return (k != NULL ? 0 : -ENOMEM);
+}
+
+/* Addresses of the resolver, with a port and a name for logs; how many. */
+static size_t
+addresses_of(const struct addrinfo *ai, uint16_t port, struct address v[ADDRESS_MAX])
+{
+	struct address *a;
+	size_t n;
+
+	for (n = 0; ai != NULL && n < ADDRESS_MAX; ai = ai->ai_next) {
 		if (ai->ai_addrlen > sizeof(a->in6))
 			continue;
-		a = &k->v[k->n++];
+		a = &v[n++];
 		memset(a, 0, sizeof(*a));
 		memcpy(&a->sa, ai->ai_addr, ai->ai_addrlen);
 		a->len = ai->ai_addrlen;
@@ -173,16 +198,18 @@ known_put(const char *spec, const struct addrinfo *ai, uint16_t port)
 			a->in.sin_port = htons(port);
 		name_inet(a);
 	}
-	return (0);
+	return (n);
 }
 
 static int
 lookup_name(const char *spec, char *err, size_t errsize)
 {
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *ai;
+	struct address v[ADDRESS_MAX];
 	struct text host;
 	uint16_t port;
 	char *name;
+	size_t n;
 	int rc;
 
 	rc = split_port(text_of(spec), &host, &port);
@@ -199,11 +226,9 @@ lookup_name(const char *spec, char *err, size_t errsize)
 		    gai_strerror(rc));
 		return (-EHOSTUNREACH);
 	}
-	pthread_mutex_lock(&known_lock);
-	rc = known_put(spec, ai, port);
-	pthread_mutex_unlock(&known_lock);
+	n = addresses_of(ai, port, v);
 	freeaddrinfo(ai);
-	return (rc);
+	return (address_learn(spec, v, n));
 }
 
 int

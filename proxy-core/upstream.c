@@ -54,7 +54,6 @@ check_balancer(const struct proxy_conf *c, char *err, size_t errsize)
 int
 upstream_check(const struct proxy_conf *c, char *err, size_t errsize)
 {
-	size_t i;
 	int rc;
 
 	rc = check_protocol(c, err, errsize);
@@ -65,8 +64,6 @@ upstream_check(const struct proxy_conf *c, char *err, size_t errsize)
 		    c->nbackends, ADDRESS_MAX);
 		rc = -EINVAL;
 	}
-	for (i = 0; i < c->nbackends && rc == 0; i++)
-		rc = address_lookup(c->backends[i], err, errsize);
 	return (rc);
 }
 

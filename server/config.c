@@ -1,5 +1,6 @@
 /* server/config.c -- load, check, free; and where to listen. */
 #include <stdio.h>
+#include <stdlib.h>
 #include "server/config_impl.h"
 
 static struct config *
@@ -38,6 +39,7 @@ config_free(struct config *cfg)
 	g_hash_table_destroy(cfg->block_names);
 	g_ptr_array_free(cfg->listens, TRUE);
 	g_free(cfg->dir);
+	sources_free(cfg->sources);
 	arena_reset(&cfg->mem);
 	g_free(cfg);
 }
@@ -46,6 +48,25 @@ const struct conf *
 config_global(const struct config *cfg)
 {
 	return (&cfg->global);
+}
+
+struct sources *
+config_sources(const struct config *cfg)
+{
+	return (cfg->sources);
+}
+
+void
+config_forget_sources(struct config *cfg)
+{
+	sources_free(cfg->sources);
+	cfg->sources = NULL;
+}
+
+size_t
+config_memory(const struct config *cfg)
+{
+	return (cfg->mem.used);
 }
 
 bool
@@ -193,6 +214,20 @@ find_physical(struct config *cfg)
 	}
 }
 
+/* Ignoring a mistake here would leave a socket open to everybody, or to nobody. */
+static bool
+check_perms(struct config *cfg)
+{
+	const struct cfg_entry *e = cfg_entry_find(cfg_block_root(cfg), TEXT("server.socket-perms"));
+	const char *s = cfg->global.socket_perms;
+
+	if (e == NULL || s == NULL || s[0] == '\0')
+		return (true);
+	if (strspn(s, "01234567") == strlen(s) && strtoul(s, NULL, 8) <= 0777)
+		return (true);
+	return (cfg_error(cfg, e->value_pos, "server.socket-perms: expected a mode in octal such as \"0660\", found \"%.40s\"", s));
+}
+
 static bool
 understand(struct config *cfg, struct cfg_source *src)
 {
@@ -206,7 +241,7 @@ understand(struct config *cfg, struct cfg_source *src)
 		return (cfg_error(cfg, (struct cfg_pos){src->name, 1, 1}, "server.document-root is not set; add "
 		    "server.document-root = \"/path\""));
 	find_physical(cfg);
-	return (find_listens(cfg));
+	return (check_perms(cfg) && find_listens(cfg));
 }
 
 static struct config *
@@ -220,14 +255,17 @@ finish(struct config *cfg, bool ok)
 }
 
 struct config *
-config_load(const char *file, struct buf *err, struct buf *warn)
+config_load(const char *file, struct sources *sources, struct buf *err, struct buf *warn)
 {
 	struct config *cfg = config_new(err, warn);
 	struct cfg_source src;
 	bool ok;
 
+	cfg->sources = sources;
 	cfg->dir = g_path_get_dirname(file);
 	ok = cfg_source_file(cfg, (struct cfg_pos){NULL, 1, 1}, file, NULL, &src) && understand(cfg, &src);
+	if (ok && sources_refused(sources)) /* then the record lacks what comes after the configuration */
+		ok = cfg_error(cfg, (struct cfg_pos){src.name, 1, 1}, "the helper process could not read it; give it more memory");
 	cfg_source_free(&src);
 	return (finish(cfg, ok));
 }

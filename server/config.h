@@ -63,10 +63,15 @@ struct conf_input {
 };
 
 struct config;
+struct sources;
 struct conf_view;
 
-struct config *config_load(const char *file, struct buf *err, struct buf *warn);
+/* Takes the sources (NULL: the system is asked), which answer until config_forget_sources(). */
+struct config *config_load(const char *file, struct sources *, struct buf *err, struct buf *warn);
 void config_free(struct config *);
+struct sources *config_sources(const struct config *);
+void config_forget_sources(struct config *); /* gives their memory back once all is read */
+size_t config_memory(const struct config *);
 const struct conf *config_global(const struct config *); /* values outside of any condition */
 /* Addresses to listen on: server.bind/server.port and each $SERVER["socket"] == "...".  i-th or NULL. */
 const char *config_listen(const struct config *, size_t i);

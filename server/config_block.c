@@ -12,17 +12,40 @@ cfg_get(struct config *cfg, size_t n)
 {
 	void *p = arena_get(&cfg->mem, n > 0 ? n : 1);
 
-	must(p != NULL);        /* cfg_grows() has kept us far below what a machine has */
+	must(p != NULL);        /* cfg_grows() has proved that it is there */
 	return (memset(p, 0, n));
+}
+
+/* Whether that much could be had now. */
+static bool
+is_spare(size_t n)
+{
+	void *volatile p = malloc(n);   /* volatile: or the compiler leaves both calls out */
+
+	free(p);
+	return (p != NULL);
+}
+
+/* glib ends the process when memory is short, and a reload must not.  So what the containers may take beside the
+ * arena until the next look is proved to be there beforehand; each MiB of arena looks anew. */
+static bool
+has_spare(struct config *cfg, size_t n)
+{
+	if (cfg->sandboxed || cfg->mem.used + n < cfg->proved)
+		return (true);
+	if (!is_spare(CFG_SPARE + 2 * n))
+		return (false);
+	cfg->proved = cfg->mem.used + n + CFG_SPARE_EACH;
+	return (true);
 }
 
 bool
 cfg_grows(struct config *cfg, struct cfg_pos pos, size_t n)
 {
-	if (n < CFG_MEMORY_MAX && cfg->mem.used < CFG_MEMORY_MAX - n)
-		return (true);
-	return (cfg_error(cfg, pos, "the values grow beyond %u MiB; look for a variable that is added to itself",
-	    CFG_MEMORY_MAX >> 20));
+	if (n >= CFG_MEMORY_MAX || cfg->mem.used >= CFG_MEMORY_MAX - n)
+		return (cfg_error(cfg, pos, "the values grow beyond %u MiB; look for a variable that is added to itself",
+		    CFG_MEMORY_MAX >> 20));
+	return (has_spare(cfg, n) || cfg_error(cfg, pos, "memory is short; %u MiB are needed to go on", CFG_SPARE >> 20));
 }
 
 static void

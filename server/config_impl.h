@@ -13,10 +13,12 @@
 #include "base/arena.h"
 #include "base/match.h"
 #include "server/config.h"
+#include "server/sources.h"
 
-#define CFG_FILE_MAX (1u << 20)     /* bytes of one file, or of one command's output */
 #define CFG_TOTAL_MAX (16u << 20)   /* bytes of all files together */
 #define CFG_MEMORY_MAX (64u << 20)  /* what they may grow to: `var.a += var.a` doubles */
+#define CFG_SPARE (33u << 20)       /* free memory that is proved for each (more than 32 MiB: malloc() keeps its habits) ... */
+#define CFG_SPARE_EACH (1u << 20)   /* ... bytes of values */
 #define CFG_STRING_MAX (1u << 20)
 #define CFG_ITEMS_MAX 100000u       /* members of a list, nested ones included */
 #define CFG_NEST_MAX 32u            /* blocks in blocks, lists in lists */
@@ -145,9 +147,11 @@ struct config {
 	GPtrArray *listens;     /* char * */
 	struct buf *err, *warn;
 	size_t bytes;           /* read so far */
+	size_t proved;          /* bytes of mem up to which memory is known to be there */
 	unsigned errors, warnings;
 	uint32_t nproxies;      /* blocks that wrote proxy-core.backends */
-	bool sandboxed;         /* no include, no include_shell, no env: for fuzzing */
+	bool sandboxed;         /* no include, no include_shell, no env, no look at free memory: for fuzzing */
+	struct sources *sources;/* NULL: the system */
 	char *dir;              /* of the main file: what includes are relative to */
 	struct conf global;
 	bool uses_physical;

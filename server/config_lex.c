@@ -114,8 +114,10 @@ lex_string(struct cfg_lexer *lx, struct cfg_token *tok)
 			i++;
 	if (i >= t.n)
 		return (cfg_error(lx->cfg, tok->pos, "this string has no end; close it with \""));
-	if (i > CFG_STRING_MAX || !cfg_grows(lx->cfg, tok->pos, i))
-		return (cfg_error(lx->cfg, tok->pos, "this string is too long"));
+	if (i > CFG_STRING_MAX)
+		return (cfg_error(lx->cfg, tok->pos, "this string is longer than %u bytes", CFG_STRING_MAX));
+	if (!cfg_grows(lx->cfg, tok->pos, i))
+		return (false);
 	t = take(lx, i + 1);
 	out = cfg_get(lx->cfg, i);
 	for (i = 1; i < t.n - 1; i++) {

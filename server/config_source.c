@@ -1,34 +1,8 @@
-/* server/config_source.c -- where configuration text comes from: files, patterns, commands.
- *
- * At start-up and reload only; may block.  stdio, because no event loop runs here.
- */
+/* server/config_source.c -- where configuration text comes from: files, patterns, commands, all by way of sources.h. */
 #include <errno.h>
-#include <glob.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include "server/config_impl.h"
-
-/* Reads to the end into src->bytes.  0 or -errno; -EFBIG beyond the bounds. */
-static int
-read_all(struct config *cfg, FILE *f, struct cfg_source *src)
-{
-	struct buf b;
-	char piece[16384];
-	size_t n;
-	int err = 0;
-
-	buf_init(&b, CFG_FILE_MAX);
-	while ((n = fread(piece, 1, sizeof(piece), f)) > 0 && !b.failed)
-		buf_add(&b, piece, n);
-	if (ferror(f))
-		err = errno != 0 ? -errno : -EIO;
-	cfg->bytes += b.n;
-	if (b.failed || cfg->bytes > CFG_TOTAL_MAX)
-		err = -EFBIG;
-	src->bytes = buf_as_text(&b);   /* given away; cfg_source_free() frees it */
-	return (err);
-}
 
 static const char *
 read_error(int err)
@@ -67,53 +41,40 @@ lasting(struct config *cfg, const char *s)
 	return (cfg_value_str(cfg, text_of(s))->str.p); /* positions point to it as long as cfg lives */
 }
 
+/* Takes an answer; false: reported. */
+static bool
+take(struct config *cfg, struct cfg_pos pos, struct source *is, struct cfg_source *src, const char *what)
+{
+	src->real = is->extra;
+	src->bytes = is->bytes;
+	cfg->bytes += is->bytes.n;
+	if (cfg->bytes > CFG_TOTAL_MAX)
+		is->err = -EFBIG;
+	if (is->err == -ECHILD && is->extra != NULL)
+		return (source_error(cfg, pos, what, is->extra));
+	return (is->err == 0 || source_error(cfg, pos, what, read_error(is->err)));
+}
+
 bool
 cfg_source_file(struct config *cfg, struct cfg_pos pos, const char *path, struct cfg_source *outer,
     struct cfg_source *src)
 {
-	FILE *f;
-	int err;
+	bool is_stdin = strcmp(path, "-") == 0 && outer == NULL;
+	struct source is;
 
 	*src = (struct cfg_source){.name = lasting(cfg, path), .outer = outer};
-	errno = 0;
-	f = strcmp(path, "-") == 0 && outer == NULL ? stdin : fopen(path, "re");
-	if (f == NULL)
-		return (source_error(cfg, pos, path, g_strerror(errno)));
-	if (f != stdin)
-		src->real = realpath(path, NULL);
-	if (!nesting_ok(cfg, pos, src))
-		err = 0;
-	else if ((err = read_all(cfg, f, src)) != 0)
-		source_error(cfg, pos, path, read_error(err));
-	if (f != stdin)
-		fclose(f);
-	return (err == 0 && cfg->errors == 0);
+	is = sources_get(cfg->sources, is_stdin ? SOURCE_STDIN : SOURCE_FILE, path, NULL);
+	return (take(cfg, pos, &is, src, path) && nesting_ok(cfg, pos, src));
 }
 
 /* ---------------------------------------------------------------- include_shell */
-
-static bool
-shell_start(struct config *cfg, const char *command, GPid *pid, FILE **out, GError **err)
-{
-	char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)command, NULL};
-	int fd;
-
-	if (!g_spawn_async_with_pipes(cfg->dir, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, pid, NULL, &fd,
-	    NULL, err))
-		return (false);
-	*out = fdopen(fd, "r");
-	return (*out != NULL);
-}
 
 bool
 cfg_source_shell(struct config *cfg, struct cfg_pos pos, const char *command, struct cfg_source *outer,
     struct cfg_source *src)
 {
 	char *name = g_strdup_printf("output of `%s`", command);
-	GError *err = NULL;
-	FILE *f = NULL;
-	GPid pid = 0;
-	int status = 0, res;
+	struct source is;
 
 	*src = (struct cfg_source){.name = lasting(cfg, name), .outer = outer};
 	g_free(name);
@@ -121,21 +82,12 @@ cfg_source_shell(struct config *cfg, struct cfg_pos pos, const char *command, st
 		return (cfg_error(cfg, pos, "include_shell is off here"));
 	if (!nesting_ok(cfg, pos, src))
 		return (false);
-	if (!shell_start(cfg, command, &pid, &f, &err)) {
-		source_error(cfg, pos, src->name, err != NULL ? err->message : "no descriptor");
-		g_clear_error(&err);
+	is = sources_get(cfg->sources, SOURCE_SHELL, command, cfg->dir);
+	if (!take(cfg, pos, &is, src, src->name))
 		return (false);
-	}
-	res = read_all(cfg, f, src);
-	fclose(f);                      /* one that still writes gets SIGPIPE */
-	while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
-		;
-	g_spawn_close_pid(pid);
-	if (res != 0)
-		return (source_error(cfg, pos, src->name, read_error(res)));
-	if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+	if (!WIFEXITED(is.status) || WEXITSTATUS(is.status) != 0)
 		return (cfg_error(cfg, pos, "the command `%s` failed with status %d", command,
-		    WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status)));
+		    WIFEXITED(is.status) ? WEXITSTATUS(is.status) : 128 + WTERMSIG(is.status)));
 	return (true);
 }
 
@@ -155,32 +107,45 @@ is_pattern(const char *s)
 }
 
 /* Nothing may match a pattern: an empty conf.d is no mistake. */
+static char **
+matches(struct config *cfg, struct cfg_pos pos, const char *pattern)
+{
+	struct source is = sources_get(cfg->sources, SOURCE_GLOB, pattern, NULL);
+	GPtrArray *paths = g_ptr_array_new();
+	const char *p;
+	size_t at;
+
+	for (at = 0; is.err == 0 && at < is.bytes.n; at += strlen(p) + 1) {
+		p = is.bytes.p + at;
+		g_ptr_array_add(paths, g_strdup(p));
+	}
+	g_ptr_array_add(paths, NULL);
+	if (is.err != 0) {
+		source_free(&is);
+		g_ptr_array_free(paths, TRUE);
+		cfg_error(cfg, pos, "cannot read the directory of %s", pattern);
+		return (NULL);
+	}
+	source_free(&is);
+	return ((char **)g_ptr_array_free(paths, FALSE));
+}
+
 char **
 cfg_source_paths(struct config *cfg, struct cfg_pos pos, const char *pattern)
 {
-	char *full, **paths = NULL;
-	glob_t g;
-	int res;
+	char *full, **paths;
 
 	if (cfg->sandboxed) {
 		cfg_error(cfg, pos, "include is off here");
 		return (NULL);
 	}
 	full = pattern[0] == '/' || cfg->dir == NULL ? g_strdup(pattern) : g_build_filename(cfg->dir, pattern, NULL);
-	if (!is_pattern(pattern)) {
+	if (is_pattern(pattern)) {
+		paths = matches(cfg, pos, full);
+		g_free(full);
+	} else {
 		paths = g_new0(char *, 2);
 		paths[0] = full;
-		return (paths);
 	}
-	res = glob(full, 0, NULL, &g);
-	if (res == 0)
-		paths = g_strdupv(g.gl_pathv);
-	else if (res == GLOB_NOMATCH)
-		paths = g_new0(char *, 1);
-	else
-		cfg_error(cfg, pos, "cannot read the directory of %s", full);
-	if (res == 0)
-		globfree(&g);
-	g_free(full);
 	return (paths);
 }

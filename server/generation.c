@@ -178,6 +178,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	g->workers = calloc(g->nworkers, sizeof(struct worker *));
 	must(g->workers != NULL);
 	err = places_make(ps, g);
+	config_forget_sources(config);
 	if (err == 0)
 		err = io_pools_new(&pc, &g->pools);
 	if (err == 0)
@@ -185,6 +186,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	if (err != 0) {
 		log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", err));
 		generation_free(g);
+		process_drop_accesslogs(ps);
 		process_unlisten(ps, ls);
 		return (err);
 	}

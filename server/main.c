@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include "io/io.h"
 #include "io/std.h"
 #include "server/config.h"
+#include "server/helper.h"
 #include "server/manual.h"
 #include "server/options.h"
 #include "server/places.h"
@@ -73,14 +75,15 @@ print_manual(const char *page)
 	return (put_out(&out));
 }
 
+/* Takes the sources. */
 static int
-load(const struct options *opt, struct config **cp)
+load(const struct options *opt, struct sources *sources, struct config **cp)
 {
 	struct buf err, warn;
 
 	buf_init(&err, 0);
 	buf_init(&warn, 0);
-	*cp = config_load(opt->file, &err, &warn);
+	*cp = config_load(opt->file, sources, &err, &warn);
 	fprintf(stderr, "%.*s%.*s", (int)warn.n, warn.n != 0 ? warn.p : "", (int)err.n, err.n != 0 ? err.p : "");
 	buf_free(&err);
 	buf_free(&warn);
@@ -136,6 +139,32 @@ examine(const struct options *opt, struct config *config)
 	return (rc);
 }
 
+/* The same way as at a reload. */
+static int
+serve(const struct options *opt)
+{
+	struct config *config = NULL;
+	struct sources *sources;
+	struct helper *helper;
+	char why[1024];
+	int rc = helper_start(opt->file, &helper);
+
+	if (rc != 0) {
+		fprintf(stderr, "accel-server: cannot start the helper process: %s\n", strerror(-rc));
+		return (EX_OSERR);
+	}
+	sources = helper_load(helper, why, sizeof(why));
+	if (sources == NULL) {
+		fprintf(stderr, "accel-server: %s was not read: %s\n", opt->file, why);
+		rc = EX_CONFIG;
+	} else
+		rc = load(opt, sources, &config);
+	if (rc == 0)
+		rc = process_run(opt, config, helper);
+	helper_free(helper);
+	return (rc);
+}
+
 static int
 with_config(const struct options *opt)
 {
@@ -146,12 +175,12 @@ with_config(const struct options *opt)
 		fprintf(stderr, "accel-server: no configuration; use -f FILE (see --help)\n");
 		return (EX_USAGE);
 	}
-	rc = load(opt, &config);
+	if (!opt->print && opt->test == 0 && !opt->one)
+		return (serve(opt));
+	rc = load(opt, NULL, &config);
 	if (rc != 0)
 		return (rc);
-	if (opt->print || opt->test != 0)
-		return (examine(opt, config));
-	return (process_run(opt, config));
+	return (opt->print || opt->test != 0 ? examine(opt, config) : process_run(opt, config, NULL));
 }
 
 int

@@ -95,21 +95,16 @@ learn_line(struct mime *m, struct text line)
 	}
 }
 
-static bool
-learn_file(struct mime *m, const char *file)
+static void
+learn_types(struct mime *m, struct text types)
 {
-	struct text rest, line;
-	gchar *bytes;
-	gsize n;
+	char *bytes = g_strndup(types.p, types.n);
+	struct text rest = {bytes, types.n}, line;
 
-	if (file == NULL || !g_file_get_contents(file, &bytes, &n, NULL))
-		return (false);
 	g_strdelimit(bytes, "\t\r\f\v", ' ');
-	rest = (struct text){bytes, n};
 	while (text_next(&rest, '\n', &line))
 		learn_line(m, line);
 	g_free(bytes);
-	return (true);
 }
 
 static void
@@ -150,7 +145,7 @@ wrong(const struct conf_pair *pair)
 }
 
 struct mime *
-mime_new(const struct conf_map *assign, const char *types_file, char *err, size_t errsize)
+mime_new(const struct conf_map *assign, struct text types, char *err, size_t errsize)
 {
 	struct mime *m;
 	const char *why;
@@ -170,7 +165,9 @@ mime_new(const struct conf_map *assign, const char *types_file, char *err, size_
 	m->fallback = TEXT("application/octet-stream");
 	for (i = 0; i < assign->n; i++)
 		assign_pair(m, &assign->v[i]);
-	if (!m->stop && !learn_file(m, types_file))
+	if (!m->stop && types.p != NULL)
+		learn_types(m, types);
+	else if (!m->stop)
 		learn_builtin(m);
 	return (m);
 }

@@ -9,7 +9,7 @@
  *
  * Owner    mime_new() copies what it needs; a type lives as long as the struct mime.
  * Errors   mime_new() returns NULL and writes one sentence to *err (errsize bytes).
- * Thread   mime_new() at start-up or reload, reads types_file and may block; read-only afterwards.
+ * Thread   any; read-only after mime_new().
  */
 #ifndef SERVER_MIME_H
 #define SERVER_MIME_H
@@ -22,8 +22,8 @@
 
 struct mime;
 
-/* types_file may be NULL or absent: then a table of the common types stands in for it. */
-struct mime *mime_new(const struct conf_map *assign, const char *types_file, char *err, size_t errsize);
+/* types: the text of a mime.types file; without one a table of the common types stands in for it. */
+struct mime *mime_new(const struct conf_map *assign, struct text types, char *err, size_t errsize);
 void mime_free(struct mime *);
 struct text mime_type(const struct mime *, struct text path); /* never empty; NUL behind it */
 

@@ -8,10 +8,12 @@
 
 #include "base/must.h"
 #include "io/io.h"
+#include "proxy-core/address.h"
 #include "proxy-core/exchange.h"
 #include "proxy-core/meter.h"
 #include "server/reply.h"
 #include "server/rewrite.h"
+#include "server/sources.h"
 
 #define PAGE_MAX (64u << 10) /* an error page of the administrator's */
 
@@ -30,6 +32,7 @@ struct walk {
 	GHashTable *upstreams;    /* those checked: "BLOCK PROTOCOL" */
 	bool sends;               /* some block allows X-Sendfile */
 	const char *protocol;     /* of some block */
+	struct sources *sources;
 	places_log_fn *open_log;
 	void *arg;
 	char *err;
@@ -118,7 +121,7 @@ pages_load(struct walk *k, const char *prefix)
 {
 	struct page *v;
 	char path[PATH_MAX];
-	struct buf html;
+	struct source page;
 	int status, n;
 
 	if (!is_set(prefix) || g_hash_table_contains(k->p->pages, prefix))
@@ -127,10 +130,12 @@ pages_load(struct walk *k, const char *prefix)
 	must(v != NULL);
 	for (status = 400; status < PAGES; status++) {
 		n = snprintf(path, sizeof(path), "%s%d.html", prefix, status);
-		buf_init(&html, 0);
-		if (n < (int)sizeof(path) && io_slurp(path, PAGE_MAX, &html) == 0)
-			page_make(&v[status], status, buf_as_text(&html));
-		buf_free(&html);
+		if (n >= (int)sizeof(path))
+			break;
+		page = sources_get(k->sources, SOURCE_FILE, path, NULL);
+		if (page.err == 0 && page.bytes.n <= PAGE_MAX)
+			page_make(&v[status], status, page.bytes);
+		source_free(&page);
 	}
 	g_hash_table_insert(k->p->pages, (char *)prefix, v);
 }
@@ -145,11 +150,14 @@ mime_key(const struct conf_map *assign)
 static bool
 mime_load(struct walk *k, const struct conf_map *assign)
 {
+	struct source types;
 	struct mime *m;
 
 	if (g_hash_table_contains(k->p->mimes, mime_key(assign)))
 		return (true);
-	m = mime_new(assign, MIME_SYSTEM_FILE, k->err, k->errsize);
+	types = sources_get(k->sources, SOURCE_FILE, MIME_SYSTEM_FILE, NULL);
+	m = mime_new(assign, types.err == 0 ? types.bytes : TEXT_NONE, k->err, k->errsize);
+	source_free(&types);
 	if (m == NULL)
 		return (false);
 	g_hash_table_insert(k->p->mimes, (void *)mime_key(assign), m);
@@ -183,6 +191,37 @@ meter_keep(struct meter *m, void *arg)
 		g_ptr_array_add(p->meters, m);
 }
 
+/* A host is looked up once, and its addresses are kept by proxy-core/address.h.  What is no name needs no source. */
+static bool
+host_known(struct walk *k, const char *spec)
+{
+	struct address a;
+	struct source is;
+	int err;
+
+	if (address_parse(spec, &a) == 0)
+		return (true);
+	is = sources_get(k->sources, SOURCE_HOST, spec, NULL);
+	err = is.err;
+	if (err == 0)
+		err = address_learn(spec, (const struct address *)(const void *)is.bytes.p, is.bytes.n / sizeof(struct address));
+	if (err != 0)
+		snprintf(k->err, k->errsize, "proxy-core.backends: %s", is.extra != NULL ? is.extra : strerror(-err));
+	source_free(&is);
+	return (err == 0);
+}
+
+static bool
+hosts_known(struct walk *k, const struct conf_list *backends)
+{
+	size_t i;
+
+	for (i = 0; i < backends->n; i++)
+		if (!host_known(k, backends->v[i].p))
+			return (false);
+	return (true);
+}
+
 static bool
 upstream_ok(struct walk *k, const struct conf *c)
 {
@@ -191,7 +230,7 @@ upstream_ok(struct walk *k, const struct conf *c)
 	struct proxy_conf pc = {.protocol = protocol, .balancer = c->proxy_balancer, .nbackends = c->proxy_backends.n,
 	    .split_hostnames = c->proxy_split, .number = (unsigned)c->proxy_number};
 	const char **backends;
-	char why[256];
+	char why[256] = "";
 	size_t i;
 	bool ok;
 
@@ -203,9 +242,9 @@ upstream_ok(struct walk *k, const struct conf *c)
 		backends[i] = c->proxy_backends.v[i].p;
 	pc.backends = backends;
 	ok = upstream_check(&pc, why, sizeof(why)) == 0;
-	if (ok)
+	if (ok && (ok = hosts_known(k, &c->proxy_backends)))
 		upstream_meters(&pc, meter_keep, k->p);
-	else
+	else if (why[0] != '\0')
 		snprintf(k->err, k->errsize, "proxy-core.backends: %s", why); /* which one is said in it */
 	g_free(backends);
 	return (ok);
@@ -242,6 +281,17 @@ visit(const struct conf *c, void *arg)
 	return (mime_load(k, &c->mime_assign) && log_open(k, c->accesslog) && upstream_ok(k, c));
 }
 
+/* What is not there shows when it is used. */
+static bool
+fetch(const struct conf *c, void *arg)
+{
+	struct walk *k = arg;
+
+	pages_load(k, c->error_prefix);
+	(void)(mime_load(k, &c->mime_assign) && hosts_known(k, &c->proxy_backends));
+	return (true);
+}
+
 static void
 tables_make(struct places *p)
 {
@@ -253,11 +303,25 @@ tables_make(struct places *p)
 	p->meters = g_ptr_array_new_with_free_func((GDestroyNotify)meter_put);
 }
 
+void
+places_fetch(const struct config *config)
+{
+	struct places *p = calloc(1, sizeof(*p));
+	char err[512];
+	struct walk k = {.p = p, .sources = config_sources(config), .err = err, .errsize = sizeof(err)};
+
+	must(p != NULL);
+	tables_make(p);
+	config_each(config, fetch, &k);
+	places_free(p);
+}
+
 struct places *
 places_new(const struct config *config, places_log_fn *open_log, void *arg, char *err, size_t errsize)
 {
 	struct places *p = calloc(1, sizeof(*p));
-	struct walk k = {.p = p, .open_log = open_log, .arg = arg, .err = err, .errsize = errsize};
+	struct walk k = {.p = p, .sources = config_sources(config), .open_log = open_log, .arg = arg, .err = err,
+	    .errsize = errsize};
 	bool ok;
 
 	must(p != NULL);

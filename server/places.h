@@ -26,6 +26,8 @@ typedef struct logfile *places_log_fn(void *arg, const char *path); /* NULL: unu
 
 /* open_log NULL: access logs are left alone (-tt, which must not create files). */
 struct places *places_new(const struct config *, places_log_fn *open_log, void *arg, char *err, size_t errsize);
+/* Asks the configuration's sources what places_new() will ask them, so that a record has it; opens nothing. */
+void places_fetch(const struct config *);
 void places_free(struct places *);
 
 /* Each NULL when the configuration does not name it. */

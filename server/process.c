@@ -1,7 +1,6 @@
 /* server/process.c -- see process.h
  *
- * A generation is one configuration with its workers and pools.  A reload starts the next one on the same listening
- * sockets and drains the one before, so no connection is refused or dropped.
+ * A generation is one configuration with its workers and pools; process_reload.c starts the next one.
  */
 #include "server/process.h"
 
@@ -32,43 +31,6 @@ static struct generation *
 newest(struct process *ps)
 {
 	return (list_entry(ps->generations.prev, struct generation, link));
-}
-
-static void
-log_lines(enum log_level level, const char *ev, struct text all)
-{
-	struct text line;
-
-	while (text_next(&all, '\n', &line))
-		if (line.n != 0)
-			log_event(level, NULL, ev, LF_TEXT("what", line));
-}
-
-static void
-reload(struct process *ps)
-{
-	struct generation *old = newest(ps);
-	struct listeners now;
-	struct buf err, warn;
-	struct config *config;
-
-	buf_init(&err, 0);
-	buf_init(&warn, 0);
-	notify_manager("RELOADING=1");
-	config = config_load(ps->opt->file, &err, &warn);
-	log_lines(LOG_WARN, "config.warning", buf_as_text(&warn));
-	if (config == NULL) {
-		log_lines(LOG_ERROR, "reload.refused", buf_as_text(&err));
-	} else if (process_listen(ps, config, &now) != 0) {
-		config_free(config);
-	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) == 0) {
-		generation_tell(old, WORKER_DRAIN);
-		old->retired_ns = clock_mono_ns();
-		log_event(LOG_INFO, NULL, "reloaded", LF_STR("file", ps->opt->file));
-	}
-	notify_manager("READY=1");
-	buf_free(&err);
-	buf_free(&warn);
 }
 
 /* Sockets that the newest generation does without refuse clients.  Not at once: its workers must have stopped
@@ -124,6 +86,7 @@ reap(struct process *ps)
 		process_unlisten(ps, &g->listeners);
 		log_counters(ps);
 		generation_free(g);
+		process_drop_accesslogs(ps);
 	}
 }
 
@@ -148,6 +111,7 @@ stop(struct process *ps, const char *why, bool now)
 	notify_manager("STOPPING=1");
 	ps->draining = true;
 	ps->stopping = ps->stopping || now;
+	process_reload_stop(ps);
 	tell_all(ps, now ? WORKER_STOP : WORKER_DRAIN);
 }
 
@@ -167,14 +131,23 @@ take_signal(struct process *ps)
 		stop(ps, si.ssi_signo == SIGINT ? "INT" : "QUIT", false);
 		break;
 	case SIGHUP:
-		process_reopen_logs(ps);
-		log_counters(ps);
+		ps->reopen = true; /* watch() does it: what waits for the helper may hold the table of logs */
 		break;
 	case SIGUSR1:
 		if (!ps->draining)
-			reload(ps);
+			process_reload(ps);
 		break;
 	}
+}
+
+/* While an answer of the helper is waited for. */
+static bool
+interrupted(void *arg)
+{
+	struct process *ps = arg;
+
+	take_signal(ps);
+	return (ps->draining);
 }
 
 static int
@@ -194,16 +167,28 @@ signals_open(void)
 }
 
 static void
+reopen_logs(struct process *ps)
+{
+	ps->reopen = false;
+	process_reopen_logs(ps);
+	log_counters(ps);
+}
+
+static void
 watch(struct process *ps)
 {
-	struct pollfd p[2] = {{.fd = ps->signals, .events = POLLIN}, {.fd = ps->opt->until_eof ? 0 : -1, .events = POLLIN}};
+	struct pollfd p[4] = {{.fd = ps->signals, .events = POLLIN}, {.fd = ps->opt->until_eof ? 0 : -1, .events = POLLIN},
+	    {.events = POLLIN}, {.fd = helper_fd(ps->helper), .events = POLLIN}};
 	uint64_t stop_by = 0;
 	char junk[256];
 
 	while (!list_empty(&ps->generations)) {
 		bool waiting = ps->draining || ps->generations.next != ps->generations.prev;
 
-		if (poll(p, 2, waiting ? POLL_MS : -1) < 0 && errno != EINTR)
+		if (ps->reopen)
+			reopen_logs(ps);
+		p[2].fd = ps->load.fd;
+		if (poll(p, NELEM(p), waiting ? POLL_MS : p[2].fd >= 0 ? 1000 : -1) < 0 && errno != EINTR)
 			break;
 		if (p[0].revents != 0)
 			take_signal(ps);
@@ -211,6 +196,12 @@ watch(struct process *ps)
 			p[1].fd = -1;
 			stop(ps, "end of standard input", true);
 		}
+		if (p[3].revents != 0) {
+			p[3].fd = -1;
+			log_event(LOG_ERROR, NULL, "helper.ended", LF_STR("then", "serving goes on; reloads and HUP fail"),
+			    LF_STR("do", "restart the server"));
+		}
+		process_reload_more(ps);
 		reap(ps);
 		if (ps->stopping && stop_by == 0)
 			stop_by = clock_mono_ns() + STOP_MS * NS_PER_MS;
@@ -234,10 +225,10 @@ prepare(struct process *ps, const struct config *config, struct listeners *now)
 		log_event(LOG_ERROR, NULL, "listen.nothing", LF_STR("do", "set server.port"));
 		return (EX_CONFIG);
 	}
-	if (process_pidfile(c) != 0)
+	if (process_pidfile(ps, c) != 0)
 		return (EX_CANTCREAT);
 	ps->has_pidfile = true;
-	return (process_become(c) == 0 ? 0 : EX_NOPERM);
+	return (0);
 }
 
 static int
@@ -301,19 +292,26 @@ run(struct process *ps, struct config *config)
 {
 	int rc = start(ps, config);
 
-	if (rc != 0) {
-		fprintf(stderr, "accel-server: not started; the error log says why\n");
+	if (rc != 0)
 		return (rc);
-	}
 	say_ready(ps);
 	watch(ps);
 	return (0);
 }
 
-int
-process_run(const struct options *opt, struct config *config)
+/* Before there are threads, which inherit it.  Logs, ports and the pid file come from the helper. */
+static int
+confine(struct process *ps, const struct config *config)
 {
-	struct process ps = {.opt = opt, .lock = PTHREAD_MUTEX_INITIALIZER};
+	if (process_become(config_global(config)) != 0)
+		return (EX_NOPERM);
+	return (0);
+}
+
+int
+process_run(const struct options *opt, struct config *config, struct helper *helper)
+{
+	struct process ps = {.opt = opt, .helper = helper, .load.fd = -1};
 	const char *pidfile = config_global(config)->pid_file;
 	char *pid_path = pidfile != NULL && pidfile[0] != '\0' ? strdup(pidfile) : NULL;
 	int rc;
@@ -322,18 +320,28 @@ process_run(const struct options *opt, struct config *config)
 	list_init(&ps.generations);
 	list_init(&ps.access_files);
 	ps.signals = signals_open();
+	if (helper != NULL)
+		helper_interrupted_by(helper, ps.signals, interrupted, &ps);
+	process_early_lines(&ps);
+	rc = opt->one ? 0 : confine(&ps, config);
 	if (process_errorlog(&ps, config_global(config)) != 0) {
 		config_free(config);
 		free(pid_path);
 		return (EX_CANTCREAT);
 	}
-	rc = opt->one ? run_one(&ps, config) : run(&ps, config);
+	if (rc == 0)
+		rc = opt->one ? run_one(&ps, config) : run(&ps, config);
+	else
+		config_free(config);
+	if (rc != 0 && !opt->one)
+		fprintf(stderr, "accel-server: not started; the error log says why\n");
+	process_reload_stop(&ps);
 	if (!list_empty(&ps.generations)) {
 		process_close_logs(&ps); /* a thread is stuck in the kernel: leave without it */
 		_exit(rc);
 	}
 	if (pid_path != NULL && ps.has_pidfile)
-		(void)unlink(pid_path);
+		(void)helper_unpid(helper, pid_path);
 	free(pid_path);
 	log_suppressed_flush();
 	log_event(LOG_INFO, NULL, "stopped", LF_STR("how", rc == 0 ? "cleanly" : "could not start"));

@@ -9,7 +9,9 @@
 #include "server/config.h"
 #include "server/options.h"
 
-/* Serves until a signal ends it; takes the configuration.  Returns the exit status (sysexits). */
-int process_run(const struct options *, struct config *);
+struct helper;
+
+/* Serves until a signal ends it; takes the configuration.  Returns the exit status (sysexits).  helper: NULL with -1 only. */
+int process_run(const struct options *, struct config *, struct helper *);
 
 #endif

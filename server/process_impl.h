@@ -1,6 +1,7 @@
 /* server/process_impl.h -- between process.c, process_*.c and generation.c; nobody else includes it.
  *
  *   process.c        the main thread: signals, reload, the end
+ *   process_reload.c the configuration is read again while the server goes on
  *   process_start.c  sockets, limits, user, pid file, word to the service manager
  *   process_logs.c   error log and access logs
  *   generation.c     one configuration with its workers and pools
@@ -9,6 +10,7 @@
 #define SERVER_PROCESS_IMPL_H
 
 #include "io/logfile.h"
+#include "server/helper.h"
 #include "server/process.h"
 #include "server/worker.h"
 
@@ -43,17 +45,24 @@ struct process {
 	bool inherited;
 	struct list generations;      /* newest last; the others drain */
 	struct logfile *errorlog;
+	struct buf early;             /* lines logged before it is open */
 	struct tallies tallies;
-	pthread_mutex_t lock;         /* access_files */
-	struct list access_files;
+	struct list access_files;     /* those that some generation names */
 	int signals;
+	struct helper *helper;
+	struct helper_load load;      /* a reload that has begun; fd -1: none */
+	bool reload_again;            /* asked for meanwhile */
+	bool reopen;                  /* HUP came */
 	bool draining, stopping;
 	bool has_pidfile;             /* it is ours to remove */
 };
 
+/* Lines wait for the error log from here on: its thread comes after the sandbox. */
+void process_early_lines(struct process *);
 /* 0 or -errno, said on stderr (the log is not open yet) or logged. */
 int process_errorlog(struct process *, const struct conf *);
-struct logfile *process_accesslog(void *process, const char *path); /* any thread; NULL: unusable, logged */
+struct logfile *process_accesslog(void *process, const char *path); /* NULL: unusable, logged */
+void process_drop_accesslogs(struct process *);             /* closes those that no generation names; at most 1 s each */
 void process_reopen_logs(struct process *);
 void process_close_logs(struct process *);
 
@@ -64,7 +73,12 @@ int process_listen(struct process *, const struct config *, struct listeners *no
 void process_unlisten(struct process *, const struct listeners *);
 unsigned process_descriptors(const struct conf *);          /* the limit, raised as far as it goes */
 int process_become(const struct conf *);
-int process_pidfile(const struct conf *);
+int process_pidfile(struct process *, const struct conf *);
+
+void process_reload(struct process *);                      /* begins; one at a time */
+void process_reload_more(struct process *);                 /* the helper has something to say */
+void process_reload_stop(struct process *);
+
 
 /* Takes config and sockets; 0: its workers run (with -1: exist), it is the newest.  -errno: logged, all is undone. */
 int generation_start(struct process *, struct config *, const struct listeners *, unsigned fds);

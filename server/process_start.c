@@ -43,19 +43,16 @@ listener_find(const struct listeners *ls, const char *name)
 }
 
 static int
-listener_open(const struct conf *c, const char *name, struct listener *l)
+listener_open(struct process *ps, const char *name, struct listener *l)
 {
-	struct listen_conf lc = {
-		.name = name, .backlog = (int)c->backlog,
-		.congestion = c->congestion != NULL && c->congestion[0] != '\0' ? c->congestion : NULL,
-	};
-	int err = listen_open(&lc, &l->fd);
+	int err = helper_listen(ps->helper, name, &l->fd);
 
 	if (err != 0) {
 		log_event(LOG_ERROR, NULL, "listen.failed", LF_STR("address", name), LF_ERR("error", err),
 		    LF_STR("do", err == -EADDRINUSE ? "another program listens there: stop it or change server.port"
 		        : err == -EACCES ? "ports below 1024 need root or CAP_NET_BIND_SERVICE"
-		                         : "see server.bind, server.port and $SERVER[\"socket\"]"));
+		        : err == -EPIPE ? "restart the server: its helper process has ended"
+		                        : "see server.bind, server.port and $SERVER[\"socket\"]"));
 		return (err);
 	}
 	snprintf(l->name, sizeof(l->name), "%s", name);
@@ -83,7 +80,7 @@ process_listen(struct process *ps, const struct config *config, struct listeners
 			now->v[now->n++] = *old;
 			continue;
 		}
-		err = listener_open(config_global(config), name, &now->v[now->n]);
+		err = listener_open(ps, name, &now->v[now->n]);
 		if (err != 0) {
 			process_unlisten(ps, now);
 			return (err);
@@ -139,10 +136,21 @@ process_descriptors(const struct conf *c)
 }
 
 static int
-unknown(const char *what, const char *name, const char *mend)
+unknown(const char *what, const char *name, const char *what_to_do)
 {
-	log_event(LOG_ERROR, NULL, "user.unknown", LF_STR(what, name), LF_STR("do", mend));
+	log_event(LOG_ERROR, NULL, "user.unknown", LF_STR(what, name), LF_STR("do", what_to_do));
 	return (-ENOENT);
+}
+
+/* pw may be NULL: the user stays, without the groups it had. */
+static int
+become(const struct passwd *pw, gid_t gid)
+{
+	if (setgid(gid) != 0)
+		return (-errno);
+	if (pw == NULL)
+		return (setgroups(1, &gid) == 0 ? 0 : -errno);
+	return (initgroups(pw->pw_name, gid) == 0 && setuid(pw->pw_uid) == 0 ? 0 : -errno);
 }
 
 int
@@ -151,36 +159,36 @@ process_become(const struct conf *c)
 	const char *name;
 	struct group *gr = NULL;
 	struct passwd *pw = NULL;
+	int err = 0;
 
 	name = c->groupname;
 	if (name != NULL && name[0] != '\0' && (gr = getgrnam(name)) == NULL)
-		return (unknown("group", name, "mend server.groupname"));
+		return (unknown("group", name, "correct server.groupname"));
 	name = c->username;
 	if (name != NULL && name[0] != '\0' && (pw = getpwnam(name)) == NULL)
-		return (unknown("user", name, "mend server.username"));
-	if ((gr == NULL && pw == NULL) || geteuid() != 0)
+		return (unknown("user", name, "correct server.username"));
+	if (geteuid() != 0)
 		return (0);
-	if (setgid(gr != NULL ? gr->gr_gid : pw->pw_gid) != 0)
-		goto failed;
-	if (pw != NULL && (initgroups(pw->pw_name, gr != NULL ? gr->gr_gid : pw->pw_gid) != 0 || setuid(pw->pw_uid) != 0))
-		goto failed;
+	if (gr != NULL || pw != NULL)
+		err = become(pw, gr != NULL ? gr->gr_gid : pw->pw_gid);
+	if (err != 0) {
+		log_event(LOG_ERROR, NULL, "user.failed", LF_ERR("error", err));
+		return (-EPERM);
+	}
+	if (geteuid() == 0)
+		log_event(LOG_WARN, NULL, "running.as-root", LF_STR("do", "set server.username, for example to \"www-data\""));
 	return (0);
-failed:
-	log_event(LOG_ERROR, NULL, "user.failed", LF_ERR("error", -errno));
-	return (-EPERM);
 }
 
 int
-process_pidfile(const struct conf *c)
+process_pidfile(struct process *ps, const struct conf *c)
 {
-	FILE *f;
+	int err;
 
 	if (c->pid_file == NULL || c->pid_file[0] == '\0')
 		return (0);
-	f = fopen(c->pid_file, "we");
-	if (f == NULL || fprintf(f, "%d\n", (int)getpid()) < 0 || fclose(f) != 0) {
-		log_event(LOG_ERROR, NULL, "pidfile.failed", LF_STR("path", c->pid_file), LF_ERR("error", -errno));
-		return (-EIO);
-	}
-	return (0);
+	err = helper_pidfile(ps->helper, c->pid_file);
+	if (err != 0)
+		log_event(LOG_ERROR, NULL, "pidfile.failed", LF_STR("path", c->pid_file), LF_ERR("error", err));
+	return (err);
 }

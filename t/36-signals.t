@@ -86,6 +86,28 @@ subtest 'HUP opens the logs anew' => sub {
 	unlike $srv->log('access.old'), qr/after/, '... and the old one no more';
 };
 
+subtest 'an access log that a reload drops is closed' => sub {
+	my $srv = Test::Server->start(conf => qq{accesslog.filename = "\@RUN\@/one.log"\n});
+	big($srv);
+	my $is_open = sub { my $log = $srv->run . "/$_[0].log"; scalar grep { (readlink // '') eq $log } glob '/proc/' . $srv->pid . '/fd/*' };
+	my $use = sub {
+		my ($name, $mark) = @_;
+		my $conf = $srv->run . '/server.conf';
+		Test::Server::_put($conf, Test::Server::_slurp($conf) =~ s/(?:one|two)(?=\.log")/$name/r);
+		$srv->signal('USR1');
+		return Test::Server::eventually(sub { $srv->fetch("/a?$mark"); ($srv->log("$name.log") // '') =~ /$mark/ });
+	};
+	my ($download) = downloads($srv, 1);
+	ok $use->(two => 'second'), 'another log is named';
+	is $is_open->('one'), 1, 'a download from before still needs the first';
+	$download->rest;
+	ok Test::Server::eventually(sub { !$is_open->('one') }), 'it is closed when that has ended';
+	like $srv->log('one.log'), qr{/big}, '... and has its line';
+	is $is_open->('two'), 1, 'the other one stays open';
+	ok $use->(one => 'third'), 'the first is named again';
+	like $srv->log('one.log'), qr{/big.*third}s, '... and goes on behind what it has';
+};
+
 subtest 'USR1 reloads without losing anybody' => sub {
 	my $srv = Test::Server->start(conf => qq{server.tag = "one"\n});
 	big($srv);

@@ -4,6 +4,8 @@ use Test::More;
 use File::Temp ();
 use FindBin    ();
 use IO::Socket::INET ();
+use lib "$FindBin::Bin/lib";
+use Test::Server;
 
 my $program = ($ENV{B} // 'build') . '/bin/accel-server';
 my $dir = File::Temp->newdir;
@@ -173,6 +175,37 @@ $HTTP["url"] =~ "^/b/" { proxy-core.protocol = "fastcgi" }
 END
 ($rc, undef, $err) = run('-tt', '-f', $file);
 is "$rc $err", '0 ', 'a protocol may stand in a block beside that of the backends';
+
+# ---------------------------------------------------------------- a reload for which memory is short
+
+SKIP: {
+	skip 'a sanitizer needs more than any limit of memory', 6 if $program =~ /asan|tsan/;
+	skip 'prlimit64 is numbered differently here', 6 unless qx{uname -m} eq "x86_64\n";
+	my $large = join '', 'var.a = "' . 'x' x 200_000 . qq{"\n}, (map { "var.b$_ = var.a + var.a\n" } 1 .. 90),
+		(map { qq{\$HTTP["url"] == "/$_" { server.name = "x$_"\n server.tag = "y$_" }\n} } 1 .. 3000);
+	for my $spare (10, 20, 30) {    # MiB; the file needs some 40
+		my $srv = Test::Server->start(conf => '', env => { MALLOC_ARENA_MAX => 1 });
+		$srv->write('x', 'x');
+		my ($before, $pages) = (0, 0);
+		Test::Server::eventually(sub {  # all threads are there
+			($before, $pages) = ($pages, split ' ', slurp('/proc/' . $srv->pid . '/statm'));
+			select undef, undef, undef, 0.05;
+			return $before == $pages;
+		});
+		my $limit = sub {
+			my $what = pack 'Qq', $_[0], -1;
+			syscall(302, $srv->pid + 0, 9, $what, 0) == 0 or die "prlimit64: $!";    # RLIMIT_AS
+		};
+		$limit->(4096 * $pages + ($spare << 20));
+		open my $fh, '>>', $srv->run . '/server.conf' or die $!;
+		print $fh $large;
+		close $fh or die $!;
+		$srv->signal('USR1');
+		like $srv->wait_log(qr/ev=reload\.refused|must\.failed|GLib-ERROR|ev=reloaded/), qr/ev=reload\.refused.*(?:memory is short|not enough memory)/, "a reload with $spare MiB of memory left is refused";
+		$limit->(1 << 40);
+		is eval { $srv->fetch('/x')->{status} }, 200, '... and the old configuration serves on';
+	}
+}
 
 # ---------------------------------------------------------------- the command line
 

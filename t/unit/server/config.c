@@ -384,7 +384,7 @@ load_file(struct files *f, const char *name)
 
 	buf_free(&err);
 	buf_free(&warn);
-	c = config_load(path, &err, &warn);
+	c = config_load(path, NULL, &err, &warn);
 	g_free(path);
 	return (c);
 }

@@ -8,11 +8,16 @@ static struct mime *
 make(struct conf_pair *pairs, size_t n, const char *types_file)
 {
 	struct conf_map assign = {n, pairs};
+	struct text types = TEXT_NONE;
+	char err[256], *bytes = NULL;
 	struct mime *m;
-	char err[256];
+	gsize size;
 
-	m = mime_new(&assign, types_file, err, sizeof(err));
+	if (types_file != NULL && g_file_get_contents(types_file, &bytes, &size, NULL))
+		types = (struct text){bytes, size};
+	m = mime_new(&assign, types, err, sizeof(err));
 	g_assert_nonnull(m);
+	g_free(bytes);
 	return (m);
 }
 
@@ -120,9 +125,9 @@ refused_values(void)
 	struct conf_pair empty = {.key = TEXT(".x"), .value = TEXT("")};
 	char err[256];
 
-	g_assert_null(mime_new(&(struct conf_map){1, &split}, NULL, err, sizeof(err)));
+	g_assert_null(mime_new(&(struct conf_map){1, &split}, TEXT_NONE, err, sizeof(err)));
 	g_assert_nonnull(strstr(err, "\".x\" holds a control character"));
-	g_assert_null(mime_new(&(struct conf_map){1, &empty}, NULL, err, sizeof(err)));
+	g_assert_null(mime_new(&(struct conf_map){1, &empty}, TEXT_NONE, err, sizeof(err)));
 	g_assert_nonnull(strstr(err, "is empty"));
 	mime_free(NULL);
 }

@@ -75,7 +75,7 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 	file = g_build_filename(dir, "server.conf", NULL);
 	text = g_strdup_printf("server.document-root = \"%s\"\nserver.tag = \"\"\n%s", dir, lines);
 	g_assert_true(g_file_set_contents(file, text, -1, NULL));
-	config = config_load(file, &err, &warn);
+	config = config_load(file, NULL, &err, &warn);
 	if (config == NULL)
 		g_test_message("%.*s", (int)err.n, err.p);
 	g_assert_nonnull(config);

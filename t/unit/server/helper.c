@@ -1,0 +1,242 @@
+/* What the helper process is asked and refuses; a record and its replay. */
+#include <errno.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include "base/must.h"
+#include "server/config.h"
+#include "server/helper.h"
+#include "server/helper_wire.h"
+
+static char *dir;
+
+static char *
+put(const char *name, const char *text)
+{
+	char *path = g_build_filename(dir, name, NULL);
+
+	g_assert_true(g_file_set_contents(path, text, -1, NULL));
+	return (path);
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static void
+requests(void)
+{
+	static char bytes[HELPER_NAME_MAX + 2];
+	struct helper_request r;
+	size_t n;
+
+	n = helper_request_make(HELPER_LOG, "/a/b", bytes);
+	g_assert_cmpuint(n, ==, 5);
+	g_assert_cmpint(helper_request_parse(bytes, n, &r), ==, 0);
+	g_assert_cmpint(r.kind, ==, HELPER_LOG);
+	g_assert_cmpstr(r.name, ==, "/a/b");
+	g_assert_cmpint(helper_request_parse(bytes, 1, &r), ==, -EINVAL); /* a log without a name */
+	g_assert_cmpint(helper_request_parse(bytes, 0, &r), ==, -EINVAL);
+	bytes[0] = HELPER_LOAD;
+	g_assert_cmpint(helper_request_parse(bytes, 1, &r), ==, 0);
+	g_assert_cmpint(helper_request_parse(bytes, 5, &r), ==, -EINVAL); /* a load with one */
+	bytes[0] = HELPER_KINDS;
+	g_assert_cmpint(helper_request_parse(bytes, 5, &r), ==, -EINVAL);
+	bytes[0] = -1;
+	g_assert_cmpint(helper_request_parse(bytes, 5, &r), ==, -EINVAL);
+	bytes[0] = HELPER_LOG;
+	bytes[2] = '\0';
+	g_assert_cmpint(helper_request_parse(bytes, 5, &r), ==, -EINVAL);
+	memset(bytes + 1, 'x', HELPER_NAME_MAX);
+	g_assert_cmpint(helper_request_parse(bytes, HELPER_NAME_MAX, &r), ==, 0);
+	g_assert_cmpint(helper_request_parse(bytes, HELPER_NAME_MAX + 1, &r), ==, -EINVAL);
+	g_assert_cmpuint(helper_request_make(HELPER_LOG, bytes + 1, bytes), ==, 0);
+}
+
+static int32_t
+answer_to(struct helper *h, const void *p, size_t n)
+{
+	struct pollfd pfd = {.events = POLLIN};
+	int32_t res = 0;
+	int pair[2], fd;
+
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), ==, 0);
+	g_assert_cmpint(helper_send(helper_fd(h), p, n, pair[1]), ==, 0);
+	close(pair[1]);
+	pfd.fd = pair[0];
+	g_assert_cmpint(poll(&pfd, 1, 20000), ==, 1);
+	g_assert_cmpint(helper_recv(pair[0], &res, sizeof(res), &fd), ==, sizeof(res));
+	g_assert_cmpint(fd, ==, -1);
+	close(pair[0]);
+	return (res);
+}
+
+static void
+only_what_is_named(void)
+{
+	char *log = g_build_filename(dir, "named.log", NULL), *other = g_build_filename(dir, "other.log", NULL);
+	char *text = g_strdup_printf("server.document-root = \"%s\"\nserver.errorlog = \"%s\"\n", dir, log);
+	char *file = put("helper.conf", text), why[512], big[4096];
+	struct sources *record;
+	struct helper *h;
+	int fd;
+
+	g_assert_cmpint(helper_start(file, &h), ==, 0);
+	g_assert_cmpint(helper_open_log(h, log), ==, -EPERM); /* nothing was read yet */
+	record = helper_load(h, why, sizeof(why));
+	g_assert_nonnull(record);
+	sources_free(record);
+	fd = helper_open_log(h, log);
+	g_assert_cmpint(fd, >=, 0);
+	g_assert_cmpint(write(fd, "x", 1), ==, 1);
+	close(fd);
+
+	g_assert_cmpint(helper_open_log(h, other), ==, -EPERM);
+	g_assert_false(g_file_test(other, G_FILE_TEST_EXISTS));
+	g_assert_cmpint(helper_open_log(h, "/etc/passwd"), ==, -EPERM);
+	g_assert_cmpint(helper_listen(h, "127.0.0.1:1", &fd), ==, -EPERM);
+	g_assert_cmpint(helper_listen(h, log, &fd), ==, -EPERM); /* a name of another kind */
+	g_assert_cmpint(helper_pidfile(h, log), ==, -EPERM);
+	g_assert_cmpint(helper_unpid(h, log), ==, -EPERM);
+	memset(big, 'x', sizeof(big));
+	g_assert_cmpint(answer_to(h, big, sizeof(big)), ==, -EINVAL);
+	g_assert_cmpint(answer_to(h, "garbage", 7), ==, -EINVAL);
+	g_assert_cmpint(answer_to(h, "\x02/a\0b", 5), ==, -EINVAL);
+	g_assert_cmpint(helper_send(helper_fd(h), "\x01", 1, -1), ==, 0); /* nowhere to answer to */
+	fd = helper_open_log(h, log);
+	g_assert_cmpint(fd, >=, 0); /* it goes on after all that */
+	close(fd);
+	helper_free(h);
+	g_unlink(file);
+	g_unlink(log);
+	g_free(log);
+	g_free(other);
+	g_free(text);
+	g_free(file);
+}
+
+/* ---------------------------------------------------------------- replay */
+
+/* All bytes that a recording run of config_load() writes. */
+static GByteArray *
+record_of(const char *file)
+{
+	struct buf err, warn;
+	GByteArray *all = g_byte_array_new();
+	struct config *c;
+	FILE *f = tmpfile();
+	char piece[4096];
+	size_t n;
+
+	g_assert_nonnull(f);
+	buf_init(&err, 0);
+	buf_init(&warn, 0);
+	c = config_load(file, sources_record(fileno(f)), &err, &warn);
+	if (c != NULL)
+		sources_end(config_sources(c), 1);
+	config_free(c);
+	rewind(f);
+	while ((n = fread(piece, 1, sizeof(piece), f)) > 0)
+		g_byte_array_append(all, (const guint8 *)piece, (guint)n);
+	fclose(f);
+	buf_free(&err);
+	buf_free(&warn);
+	return (all);
+}
+
+/* What is printed of it, or the messages. */
+static char *
+outcome(const char *file, struct sources *sources)
+{
+	struct buf err, warn;
+	struct config *c;
+	char *s;
+
+	buf_init(&err, 0);
+	buf_init(&warn, 0);
+	c = config_load(file, sources, &err, &warn);
+	if (c != NULL)
+		config_print(c, &err);
+	buf_add(&err, warn.p, warn.n);
+	s = g_strndup(err.p, err.n);
+	config_free(c);
+	buf_free(&err);
+	buf_free(&warn);
+	return (s);
+}
+
+static void
+same_as_direct(const char *text)
+{
+	char *file = put("replay.conf", text), *part = put("part-1.inc", "server.tag = \"x\"\n"), *direct, *replayed;
+	GByteArray *record = record_of(file);
+	struct sources *s = sources_replay();
+	guint i;
+
+	direct = outcome(file, NULL);
+	for (i = 0; i < record->len; i++) /* byte by byte */
+		g_assert_cmpint(sources_feed(s, record->data + i, 1), ==, 0);
+	g_unlink(file);
+	g_unlink(part);
+	replayed = outcome(file, s);
+	g_assert_cmpstr(replayed, ==, direct);
+	g_byte_array_free(record, TRUE);
+	g_free(file);
+	g_free(part);
+	g_free(direct);
+	g_free(replayed);
+}
+
+static void
+replays(void)
+{
+	same_as_direct("server.document-root = \"/srv\"\ninclude \"part-*.inc\"\ninclude_shell \"echo server.port = 81\"\n");
+	same_as_direct("server.document-root = \"/srv\"\ninclude \"none-*.inc\"\n");
+	same_as_direct("server.document-root = \"/srv\"\ninclude \"none.inc\"\n");
+	same_as_direct("server.document-root = \"/srv\"\ninclude_shell \"echo; echo oops\"\n");
+	same_as_direct("server.document-root = \"/srv\"\ninclude_shell \"exit 3\"\n");
+	same_as_direct("server.document-root = \"/srv\"\ninclude \"replay.conf\"\n");
+	same_as_direct("server.port = 1\n");
+}
+
+static void
+broken_records(void)
+{
+	static const uint32_t bad[][2] = {{99, 4}, {0, 0}, {0, 1u << 30}};
+	struct sources *s;
+	char item[128];
+	struct source is;
+	size_t i;
+
+	for (i = 0; i < NELEM(bad); i++) {
+		s = sources_replay();
+		g_assert_cmpint(sources_feed(s, bad[i], sizeof(bad[i])), ==, -EPROTO);
+		sources_free(s);
+	}
+	s = sources_replay();
+	g_assert_cmpint(sources_feed(s, item, sources_put_failure(item, sizeof(item), "it died")), ==, 0);
+	g_assert_cmpstr(sources_failure(s), ==, "it died");
+	g_assert_false(sources_whole(s));
+	is = sources_get(s, SOURCE_FILE, "/etc/passwd", NULL);
+	g_assert_cmpint(is.err, ==, -ENODATA); /* a replay never asks the system */
+	g_assert_cmpint(sources_feed(s, "x", 1), ==, -EPROTO);
+	sources_free(s);
+}
+
+int
+main(int argc, char **argv)
+{
+	int res;
+
+	g_test_init(&argc, &argv, NULL);
+	dir = g_dir_make_tmp("helper-XXXXXX", NULL);
+	g_test_add_func("/helper/requests are short and whole", requests);
+	g_test_add_func("/helper/only what the configuration names is opened", only_what_is_named);
+	g_test_add_func("/helper/a replay gives what the system gave", replays);
+	g_test_add_func("/helper/broken records are refused", broken_records);
+	res = g_test_run();
+	g_rmdir(dir);
+	g_free(dir);
+	return (res);
+}
