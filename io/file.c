@@ -105,7 +105,7 @@ proofs(const struct io_file *f)
 {
 	uint64_t n = (f->size + IO_WINDOW - 1) / IO_WINDOW;
 
-	return (n < PROOFS ? n > 0 ? (unsigned)n : 1 : PROOFS);
+	return (n < PROOFS && !f->grows ? n > 0 ? (unsigned)n : 1 : PROOFS);
 }
 
 static struct io_proof *

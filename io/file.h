@@ -22,6 +22,7 @@ struct io_file {
 	uint64_t size;        /* when it was opened: the length that was promised to clients */
 	uint64_t resident_ns; /* when all of it was last known to be in memory (files of one window), 0: unknown */
 	bool no_nowait;       /* its file system has no preadv2(RWF_NOWAIT) */
+	bool grows;           /* io_file_temp(): size is what has been written so far */
 	bool no_direct;       /* engine: O_DIRECT is refused, or not asynchronous there */
 	bool watched;         /* version is set: a change of it is noticed while the file is sent */
 	bool stale;           /* and was: opened anew for the next one who asks */
@@ -33,6 +34,8 @@ struct io_file {
 };
 
 struct io_file *io_file_new(struct io *, int fd, uint64_t size); /* NULL: no memory, fd closed */
+/* A temporary file, from IO_TEMP: empty, and longer after each IO_WRITE. */
+struct io_file *io_file_temp(struct io *, int fd); /* NULL: no memory, fd closed */
 struct io_file *io_file_ref(struct io_file *);
 void io_file_put(struct io_file *); /* NULL is fine */
 void io_file_watch(struct io_file *, const struct statx *); /* what its promised length and tag were made of */

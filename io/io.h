@@ -54,6 +54,8 @@ enum io_kind {
 	IO_STAT,       /* res: 0, *open.stx filled: openat2(O_PATH) and statx, nothing stays open */
 	IO_READ,       /* res: bytes in op->buf (perhaps fewer than asked), 0 at end of file; len <= io_chunk() */
 	IO_WARM,       /* res: bytes of the file that are in memory now (fewer at its end), 0 behind the end */
+	IO_TEMP,       /* res: new fd, for reading and writing, of a file without a name below temp.root; the caller owns it */
+	IO_WRITE,      /* res: bytes written (> 0, perhaps fewer).  The bytes are copied by io_submit() */
 	IO_CLOSE,      /* res: 0; sock->fd is -1 then.  No other op of this sock may be in flight */
 	IO_TIMER,      /* res: -ETIMEDOUT after deadline_ms (that is its success) */
 };
@@ -110,6 +112,8 @@ struct io_op {
 		struct { char *buf; } recv;                             /* out */
 		struct { const struct iovec *iov; int n; } send;
 		struct { struct io_file *file; uint64_t off; uint32_t len; bool goes_on; /* bytes of it were sent before these */ } file;
+		struct { int root; } temp;                              /* of io_root_open() */
+		struct { struct io_file *file; uint64_t off; const char *p; uint32_t len; } write;
 		struct { int root; const char *path; uint64_t resolve; struct statx *stx; struct io_first *first; } open;
 	};
 	char *buf;          /* READ: out, lent */

@@ -116,6 +116,8 @@ int64_t io_warm_window(int fd, uint32_t len, uint64_t off);
 void io_will_need(int fd, uint64_t off, uint64_t end); /* in a thread: the kernel starts on all of it */
 #define IO_KERNEL_READ (128ull << 10) /* ... in pieces of this size */
 void io_start_warm(struct io_op *); /* IO_WARM */
+void io_start_temp(struct io_op *);  /* IO_TEMP */
+void io_start_write(struct io_op *); /* IO_WRITE */
 
 /* What the page cache holds; neither waits.  1: all of it, 0: not, -errno. */
 int io_pages_counted(int fd, uint64_t off, uint64_t len); /* those that are still being read count.  -ENOSYS: Linux before 6.5, or not for us */

@@ -360,6 +360,12 @@ epoll_start(struct io *io, struct io_op *op)
 	case IO_WARM:
 		io_start_warm(op);
 		break;
+	case IO_TEMP:
+		io_start_temp(op);
+		break;
+	case IO_WRITE:
+		io_start_write(op);
+		break;
 	case IO_OPEN:
 	case IO_STAT:
 		if (io->backend != NULL && io->backend->look != NULL)
