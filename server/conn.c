@@ -97,7 +97,10 @@ conn_refuse(struct conn *c, int status, const char *why)
 		forget_head(c->r);
 	c->close_after = true;
 	log_limited(10, LOG_INFO, conn_id(c->r), "request.refused", LF_U64("status", status), LF_STR("why", why));
-	reply_error(c->r, status);
+	if (status == 503)
+		reply_retry(c->r, 1);
+	else
+		reply_error(c->r, status);
 	return (&st_send);
 }
 
@@ -132,7 +135,7 @@ begin_request(struct conn *c, size_t used)
 	r->started_ns = io_now(c->w->io);
 	c->dropped = 0;
 	c->continued = false;
-	c->waited_ns = c->got_bytes = 0;
+	c->debt_ns = 0;
 	r->body_left = r->http.chunked ? -1 : r->http.content_length > 0 ? r->http.content_length : 0;
 	count(&c->w->tally->counters, requests);
 	return (&st_route);
@@ -152,8 +155,7 @@ request_renew(struct request *r)
 	r->relay = NULL;
 	r->proxy_queue_ns = r->proxy_ns = 0;
 	r->extra = NULL;
-	buf_free(&r->upload);
-	buf_init(&r->upload, 0);
+	request_drop_spools(r);
 	memset(&r->chunked, 0, sizeof(r->chunked));
 	r->head_kept = true; /* nothing to keep yet */
 	r->head = TEXT_NONE;
@@ -291,13 +293,15 @@ routed(struct conn *c)
 {
 	struct request *r = c->r;
 
+	if (c->handler->reads_body && conn_upload_too_long(r))
+		return (&st_handle);
 	if (c->handler->reads_body && r->body_left != 0 && wants_continue(c)) {
 		c->continued = true;
 		return (body_copy(&r->body, TEXT("HTTP/1.1 100 Continue\r\n\r\n")) ? defer(c) : &st_close);
 	}
-	if (c->handler->reads_body && r->body_left == -1)
+	if (c->handler->reads_body && r->body_left != 0)
 		return (body_empty(&r->body) ? &st_upload : defer(c));
-	if (!c->handler->reads_body && r->body_left != 0)
+	if (r->body_left != 0)
 		return (body_empty(&r->body) ? &st_skip_body : defer(c));
 	return (&st_handle);
 }
@@ -492,6 +496,8 @@ conn_stop(struct conn *c)
 	if (c->closing)
 		return;
 	c->closing = true;
+	if (c->r != NULL)
+		request_drop_spools(c->r);
 	if (c->state == &st_probe)
 		stat_cancel(&c->r->wait);
 	if (c->state == &st_handle && c->handler->stop != NULL)

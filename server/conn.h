@@ -33,12 +33,7 @@ uint32_t conn_client(const struct request *); /* whose turn it takes where reque
 struct text conn_listener(const struct request *); /* "127.0.0.1:8080" */
 void conn_show(const struct request *); /* count it as what it is doing now; it counts itself only when it waits */
 
-/* Request body, for proxy.c: bytes already here (up to the body's end), taking n of them, asking for more. */
-struct text conn_input(struct request *);
-void conn_input_taken(struct request *, size_t n);
-void conn_want_input(struct request *, void (*got)(struct request *, int err)); /* err 0: conn_input() has some; -errno */
-bool conn_wants_input(const struct request *);
-void conn_stop_input(struct request *);      /* a wish: got() still comes, with -ECANCELED */
+bool conn_upload_too_long(const struct request *); /* its Content-Length is above the limit: nothing of the body was read */
 /* Sends what is in r->body; sent(r, err) comes later. */
 void conn_send_body(struct request *, void (*sent)(struct request *, int err));
 

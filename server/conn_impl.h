@@ -12,8 +12,8 @@
 #include "server/handler/handler.h"
 #include "server/worker.h"
 
+#define BODY_RATE 1024u       /* bytes a second that a request body comes at, in the long run */
 #define SKIP_MAX (1u << 20)   /* request body read and dropped to keep a connection */
-#define UPLOAD_MAX (1u << 20) /* chunked body collected for an application */
 
 struct conn_state {
 	const char *name, *doc;
@@ -32,10 +32,8 @@ struct conn {
 	const char *listener;
 	struct text in;        /* not consumed yet: in the lent buffer or in own */
 	struct buf own;
-	uint64_t waited_ns;    /* for this request's body, and the bytes that came */
-	uint64_t got_bytes;
+	uint64_t debt_ns;      /* how far this request's body is behind BODY_RATE */
 	uint64_t head_ns;      /* first byte of the head that is being collected; of a goodbye: when it was said */
-	void (*got)(struct request *, int err);
 	void (*sent)(struct request *, int err);
 	union io_addr peer;
 	uint32_t id, nreq;
@@ -57,7 +55,7 @@ struct conn {
 	S(route, handle, "finding who answers")                                                 \
 	S(probe, handle, "looking whether the path exists, for $PHYSICAL conditions")           \
 	S(skip_body, body, "reading and dropping a request body that nobody wants")             \
-	S(upload, body, "collecting a chunked request body for an application")                 \
+	S(upload, body, "collecting a request body for an application")                         \
 	S(handle, handle, "waiting for the handler")                                            \
 	S(send, write, "writing replies to the client")                                         \
 	S(finish, write, "logging; then the next request, idle, or the end")                    \

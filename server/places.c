@@ -31,6 +31,7 @@ struct walk {
 	struct places *p;
 	GHashTable *upstreams;    /* those checked: "BLOCK PROTOCOL" */
 	bool sends;               /* some block allows X-Sendfile */
+	bool proxies;             /* some block has backends */
 	const char *protocol;     /* of some block */
 	struct sources *sources;
 	places_log_fn *open_log;
@@ -258,6 +259,7 @@ survey(const struct conf *c, void *arg)
 	struct walk *k = arg;
 
 	k->sends = k->sends || c->proxy_x_sendfile;
+	k->proxies = k->proxies || c->proxy_backends.n != 0;
 	if (is_set(c->proxy_protocol))
 		k->protocol = c->proxy_protocol;
 	return (true);
@@ -277,6 +279,9 @@ visit(const struct conf *c, void *arg)
 	if (!rewrite_load(k, "proxy-core.rewrite-request", &c->proxy_rewrite_request) ||
 	    !rewrite_load(k, "proxy-core.rewrite-response", &c->proxy_rewrite_response))
 		return (false);
+	for (i = 0; k->proxies && i < c->upload_dirs.n; i++)
+		if (!dir_open(k, "server.upload-dirs", c->upload_dirs.v[i].p))
+			return (false);
 	pages_load(k, c->error_prefix);
 	return (mime_load(k, &c->mime_assign) && log_open(k, c->accesslog) && upstream_ok(k, c));
 }

@@ -15,7 +15,8 @@
 #include "server/validate.h"
 
 struct conn;
-struct relay; /* handler/proxy.c */
+struct relay; /* handler/proxy_impl.h */
+struct spool;
 
 #define REQUEST_ARENA 2048
 
@@ -43,7 +44,8 @@ struct request {
 	/* request body */
 	int64_t body_left;              /* -1: chunked */
 	struct http1_chunked chunked;
-	struct buf upload;              /* chunked bodies for applications, collected */
+	struct spool *upload;           /* body for an application; NULL: none */
+	struct spool *kept;             /* reply of an application that its client has not read yet; NULL: none */
 	struct relay *relay;            /* in the arena; NULL: not proxied */
 	uint64_t proxy_queue_ns, proxy_ns;
 	/* reply */
@@ -60,6 +62,7 @@ bool request_keep(struct request *);
 
 /* Holds these values for the request instead of those before; NULL: none. */
 void request_use(struct request *, const struct conf *);
+void request_drop_spools(struct request *); /* bodies that wait; nothing of them comes back any more */
 
 static inline struct text
 request_path(const struct request *r)

@@ -177,7 +177,7 @@ worker_request_back(struct request *r)
 	stat_cancel(&r->wait);
 	body_clear(&r->body);
 	arena_reset(&r->arena);
-	buf_free(&r->upload);
+	request_drop_spools(r);
 	request_use(r, NULL);
 	r->conn = NULL;
 	r->relay = NULL;

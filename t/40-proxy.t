@@ -7,209 +7,18 @@ use warnings;
 use Digest::MD5 qw(md5_hex);
 use File::Temp ();
 use IO::Socket::UNIX ();
+use JSON::PP ();
 use POSIX ();
 use Socket qw(SOCK_STREAM);
 use Test::More;
 use Time::HiRes qw(time sleep);
 
+use Test::App;
 use Test::Server;
-
-# ---------------------------------------------------------------- an application: a process for each connection
-
-package App;
-
-use constant { BEGIN_ => 1, END_ => 3, PARAMS => 4, STDIN_ => 5, STDOUT_ => 6, STDERR_ => 7 };
-
-sub start {
-	my ($class, %arg) = @_;
-	my $self = bless { dir => $arg{dir} // File::Temp->newdir('accel-app-XXXXXX', TMPDIR => 1), owner => $$ }, $class;
-	$self->up;
-	return $self;
-}
-
-sub socket { return "$_[0]{dir}/app.sock" }
-sub file   { my ($self, $name) = @_; return "$self->{dir}/$name" }
-
-sub up {
-	my ($self) = @_;
-	unlink $self->socket;
-	my $listen = IO::Socket::UNIX->new(Local => $self->socket, Listen => 128) or die "listen: $!";
-	defined($self->{pid} = fork) or die "fork: $!";
-	return if $self->{pid};
-	POSIX::setpgid(0, 0);
-	$SIG{CHLD} = 'IGNORE';
-	$SIG{ALRM} = 'DEFAULT';
-	alarm 300;                              # never an orphan
-	while (my $c = $listen->accept) {
-		$self->note('connections');
-		my $pid = fork // next;
-		next if $pid;
-		close $listen;
-		alarm 300;
-		$SIG{PIPE} = 'IGNORE';
-		eval { 1 while $self->serve($c) };
-		POSIX::_exit(0);
-	}
-	POSIX::_exit(0);
-}
-
-sub down {
-	my ($self) = @_;
-	my $pid = delete $self->{pid} or return;
-	kill 'KILL', -$pid;
-	kill 'KILL', $pid;
-	waitpid $pid, 0;
-}
-
-sub DESTROY { my ($self) = @_; local ($?, $!); $self->down if $$ == $self->{owner} }
-
-# Counts in a file: one byte each.
-sub note {
-	my ($self, $what, $text) = @_;
-	open my $fh, '>>', $self->file($what) or return;
-	syswrite $fh, $text // '.';
-}
-
-sub noted { my ($self, $what) = @_; return Test::Server::_slurp($self->file($what)) }
-
-sub _read {
-	my ($c, $n) = @_;
-	my $got = '';
-	while (length $got < $n) { sysread($c, $got, $n - length $got, length $got) or die "gone\n" }
-	return $got;
-}
-
-sub _record { my ($type, $id, $content) = @_; return pack('CCnnCC', 1, $type, $id, length $content, 0, 0) . $content }
-
-sub _send {
-	my ($c, $bytes) = @_;
-	my $at = 0;
-	while ($at < length $bytes) { $at += syswrite($c, $bytes, length($bytes) - $at, $at) // die "gone\n" }
-}
-
-sub out { my ($c, $bytes) = @_; _send($c, join '', map { _record(STDOUT_, 1, $_) } unpack '(a60000)*', $bytes) }
-sub err { my ($c, $bytes) = @_; _send($c, _record(STDERR_, 1, $bytes)) }
-sub end { my ($c, $status) = @_; _send($c, _record(END_, 1, pack 'NCx3', 0, $status // 0)) }
-
-sub _params {
-	my ($s) = @_;
-	my %p;
-	while (length $s) {
-		my @n = map {
-			my $n = unpack 'C', $s;
-			if ($n < 128) { substr $s, 0, 1, '' } else { $n = unpack('N', substr $s, 0, 4, '') & 0x7fffffff }
-			$n;
-		} 1, 2;
-		my $name = substr $s, 0, $n[0], '';
-		die "$name twice\n" if exists $p{$name};
-		$p{$name} = substr $s, 0, $n[1], '';
-	}
-	return \%p;
-}
-
-# One request: false when the connection is to be closed.
-sub serve {
-	my ($self, $c) = @_;
-	my ($params, $keep, $p, $body) = ('', 0, undef, '');
-	while (1) {
-		my (undef, $type, undef, $len, $pad) = unpack 'CCnnC', _read($c, 8);
-		my $content = _read($c, $len);
-		_read($c, $pad);
-		if ($type == BEGIN_) { $keep = (unpack 'nC', $content)[1] & 1 }
-		if ($type == PARAMS) { $params .= $content }
-		if ($type == PARAMS && $len == 0) {
-			$p = _params($params);
-			my $early = $self->can("early_" . _what($p));
-			return $early->($self, $c, $p) if $early;
-		}
-		next if $type != STDIN_;
-		last if $len == 0;
-		$body .= $content;
-	}
-	my $do = $self->can('do_' . _what($p)) // \&do_none;
-	my $go_on = $do->($self, $c, $p, $body);
-	return $keep && $go_on;
-}
-
-sub _what { my ($p) = @_; return $p->{SCRIPT_NAME} =~ m{/app/(\w+)} ? $1 : 'none' }
-
-sub do_none { out($_[1], "Status: 404 Not Found\r\n\r\nnone"); end($_[1]); return 1 }
-
-sub do_env {
-	my ($self, $c, $p) = @_;
-	out($c, "Content-Type: text/plain\r\n\r\n" . join '', map { "$_=$p->{$_}\n" } sort keys %$p);
-	end($c);
-	return 1;
-}
-
-sub do_head {           # the query is the head: \n as |
-	my ($self, $c, $p) = @_;
-	my $head = $p->{QUERY_STRING} =~ s/%([0-9a-f]{2})/chr hex $1/gier;
-	out($c, $head =~ s/\|/\r\n/gr . "\r\n\r\nbody");
-	end($c);
-	return 1;
-}
-
-sub do_upload {
-	my ($self, $c, $p, $body) = @_;
-	out($c, "\r\n" . length($body) . ' ' . Digest::MD5::md5_hex($body));
-	end($c);
-	return 1;
-}
-
-sub early_refuse { my ($self, $c) = @_; out($c, "Status: 413 x\r\n\r\ntoo much"); end($c); return 0 }
-
-sub do_steps {          # each step when the test says so
-	my ($self, $c) = @_;
-	out($c, "\r\none ");
-	Test::Server::eventually(sub { -e $self->file('go') });
-	out($c, "two ");
-	out($c, "three");
-	end($c);
-	return 1;
-}
-
-sub do_big {
-	my ($self, $c, $p) = @_;
-	my ($n, $piece) = ($p->{QUERY_STRING}, join '', map { chr($_ % 251) } 1 .. 50000);
-	out($c, "Content-Length: " . $n * 50000 . "\r\n\r\n");
-	for (1 .. $n) { out($c, $piece); $self->note('written', 'x') if $p->{SCRIPT_NAME} =~ /count/ }
-	end($c);
-	return 1;
-}
-
-sub do_stderr {
-	my ($self, $c) = @_;
-	err($c, "PHP Notice: first\nsecond \x1b[31m");
-	out($c, "\r\nok");
-	err($c, "line\n");
-	end($c);
-	return 1;
-}
-
-sub do_garbage { _send($_[1], "HTTP/1.1 200 OK\r\n\r\n"); return 0 }
-sub do_hangup  { return 0 }
-sub do_nohead  { end($_[1]); return 1 }
-sub do_cuthead { out($_[1], "Content-Type: te"); return 0 }
-sub do_cut     { out($_[1], "\r\nhalf of it"); return 0 }
-sub do_cutlen  { out($_[1], "Content-Length: 100\r\n\r\nhalf of it"); end($_[1]); return 1 }
-sub do_full    { end($_[1], 2); return 1 }
-sub do_silent  { Test::Server::eventually(sub { 0 }, 20); return 0 }
-sub do_halfclose { out($_[1], "\r\nbye"); end($_[1]); shutdown $_[1], 1; Test::Server::eventually(sub { 0 }, 1); return 0 }
-
-sub do_once {           # keeps the socket, and closes it when the next request comes
-	my ($self, $c) = @_;
-	out($c, "\r\nonce");
-	end($c);
-	_read($c, 8);
-	return 0;
-}
-
-package main;
 
 # ---------------------------------------------------------------- the server in front
 
-my $app = App->start;
+my $app = Test::App->start;
 my $sock = $app->socket;
 
 sub conf {
@@ -243,6 +52,17 @@ subtest 'what an application is told' => sub {
 	is $env{HTTP_X_FORWARDED_FOR}, '10.1.2.3, 127.0.0.1', 'the client is added to HTTP_X_FORWARDED_FOR';
 	is $env{HTTP_PROXY}, undef, 'never HTTP_PROXY';
 	unlike $r->{body}, qr/evil/, 'nothing a client made up';
+};
+
+subtest 'the authority of an absolute-form is the host' => sub {
+	for ("GET http://Other.example:81/app/env?q HTTP/1.1\r\nHost: x\r\nX-Host: y\r\nConnection: close\r\n\r\n",
+		"GET http://Other.example:81/app/env?q HTTP/1.0\r\n\r\n") {
+		my %env = map { split /=/, $_, 2 } split /\n/, Test::Server::parse($srv->request($_))->{body};
+		is $env{HTTP_HOST}, 'other.example:81', 'HTTP_HOST';
+		is $env{HTTP_X_HOST}, 'other.example:81', 'HTTP_X_HOST';
+		is $env{SERVER_NAME}, 'other.example', 'SERVER_NAME';
+		is $env{REQUEST_URI}, '/app/env?q', 'REQUEST_URI is the path';
+	}
 };
 
 subtest 'proxy-core.rewrite-request and rewrite-response' => sub {
@@ -300,6 +120,7 @@ subtest 'replies are streamed' => sub {
 };
 
 subtest 'a client that does not read stops the application' => sub {
+	my $srv = Test::Server->start(conf => conf('max-reply-spool' => 1024));
 	my $c = $srv->connect(rcvbuf => 4096);
 	$c->send("GET /app/big/count?4000 HTTP/1.1\r\nHost: x\r\n\r\n");
 	my ($was, $same) = (-1, 0);
@@ -327,8 +148,8 @@ subtest 'request bodies' => sub {
 	ok !$c->_wait(0, time + 0.2), 'half of one is waited for';
 	$c->send('56789');
 	is $c->reply->{body}, '10 ' . md5_hex('0123456789'), 'and then answered';
-	is Test::Server::parse($srv->request("POST /app/refuse HTTP/1.1\r\nHost: x\r\nContent-Length: 10000000\r\n\r\n"
-		. 'x' x 100000))->{status}, 413, 'an application that does not want it may say so early';
+	is Test::Server::parse($srv->request("POST /app/refuse HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+		. "Content-Length: 1000000\r\n\r\n" . 'x' x 1000000))->{status}, 413, 'an application may answer before it has read the body';
 };
 
 subtest 'stderr goes to the error log' => sub {
@@ -413,6 +234,37 @@ subtest 'deadlines' => sub {
 	my $r = $second->reply;
 	ok $r->{status} == 503 || $r->{status} == 200, "who waits for its socket is told or served ($r->{status})";
 	$first->reply;
+};
+
+subtest 'a client that asks for more than there are places' => sub {
+	my $s = Test::Server->start(conf => qq{status.statistics-url = "/counters"\n}
+		. conf('max-pool-size' => 1, 'max-waiters' => 100, 'wait-timeout' => 30));
+	my $ask = sub { my $c = $s->connect(from => $_[0]); $c->send("GET /app/turn HTTP/1.1\r\nHost: x\r\n\r\n"); return $c };
+	my @many = map { $ask->('127.0.0.2') } 1 .. 300;
+	is $_->reply->{status}, 503, 'what does not fit is refused' for $many[-1];
+	my @few = map { $ask->('127.0.0.1') } 1 .. 3;
+	is $many[100]->reply->{status}, 503, 'its newest request makes room for another client';
+	open my $gate, '>', $app->file('gate') or die "gate: $!";
+	is $_->reply->{status}, 200, 'which is answered' for @few;
+	my $turns = $app->noted('turns');
+	is substr($turns, 0, 10) =~ tr/1//, 3, '... soon: the clients take turns' or diag $turns;
+	is scalar(grep { $_->reply->{status} == 200 } @many[0 .. 97]), 98, 'the requests that came first stay';
+	like $s->fetch('/counters')->{body}, qr/^proxy-core\.displaced: 3$/m, 'counted';
+};
+
+subtest 'a client that resets its connection gives up its place' => sub {
+	my $s = Test::Server->start(conf => qq{status.status-url = "/status"\n} . conf('max-pool-size' => 1, 'wait-timeout' => 60));
+	my $places = sub { my ($b) = @{ JSON::PP::decode_json($s->fetch('/status?json')->{body})->{backends} }; return "$b->{waiting} of $b->{load}" };
+	my $ask = sub { my $c = $s->connect; $c->send("GET /app/$_[0] HTTP/1.1\r\nHost: x\r\n\r\n"); return $c };
+	my $thinks = $ask->('silent');
+	ok Test::Server::eventually(sub { $places->() eq '0 of 1' }), 'the application thinks' or diag $places->();
+	my @c = map { $ask->('env') } 1 .. 10;
+	ok Test::Server::eventually(sub { $places->() eq '10 of 11' }), 'ten requests wait for its socket' or diag $places->();
+	$_->abort for @c[1 .. 9];
+	ok Test::Server::eventually(sub { $places->() eq '1 of 2' }), 'those of clients that have left do not' or diag $places->();
+	$thinks->abort;
+	is +($c[0]->reply // {})->{status}, 200, 'the client of the request in progress leaves: the next one is served';
+	ok Test::Server::eventually(sub { $places->() eq '0 of 0' }), 'and no place is taken' or diag $places->();
 };
 
 subtest 'an application that dies and comes back' => sub {

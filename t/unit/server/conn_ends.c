@@ -267,6 +267,59 @@ test_stalled_reader(void)
 	down();
 }
 
+/* A byte now and then is no progress: each second of waiting is to be paid with server.min-write-rate bytes. */
+static void
+test_dripping_reader(void)
+{
+	struct io_sock *s;
+	int i;
+
+	up("server.max-write-idle = 10\nserver.min-write-rate = 100");
+	s = client();
+	say(s, GET("/m"));
+	disk();
+	for (i = 0; i < 10; i++) {
+		g_assert_false(is_closed(0));
+		sim_advance_ms(io, 1000);
+		sim_send(io, sim_find(io, IO_SEND, s), 100); /* what it owes */
+		sim_run(io);
+	}
+	for (i = 0; i < 9; i++) {
+		g_assert_false(is_closed(0));
+		sim_advance_ms(io, 1000);
+		sim_send(io, sim_find(io, IO_SEND, s), 1);
+		sim_run(io);
+	}
+	sim_advance_ms(io, 1100);
+	g_assert_true(is_closed(0));
+	g_assert_nonnull(strstr(logged->str, "ev=client.stalled"));
+	down();
+}
+
+/* The same for a body: what came fast earns nothing for later. */
+static void
+test_dripping_body(void)
+{
+	char *much = g_malloc0(65536);
+	struct io_sock *s;
+	int i;
+
+	up("server.max-read-idle = 10");
+	s = client();
+	say(s, "POST /a HTTP/1.1\r\n" HOST "Content-Length: 100000\r\n\r\n");
+	say_n(s, much, 65536);
+	for (i = 0; i < 9; i++) {
+		sim_advance_ms(io, 1000);
+		say(s, "x");
+	}
+	g_assert_true(listens(s));
+	sim_advance_ms(io, 1100);
+	take(s, SIZE_MAX);
+	heard_statuses(s, "408");
+	g_free(much);
+	down();
+}
+
 /* The disk hangs: the client hears so when its time is up, and the worker holds nothing of it. */
 static void
 test_hung_disk(void)
@@ -453,6 +506,8 @@ main(int argc, char **argv)
 	g_test_add_func("/conn/deadline/silent", test_silent);
 	g_test_add_func("/conn/deadline/silent-body", test_silent_body);
 	g_test_add_func("/conn/deadline/stalled-reader", test_stalled_reader);
+	g_test_add_func("/conn/deadline/dripping-reader", test_dripping_reader);
+	g_test_add_func("/conn/deadline/dripping-body", test_dripping_body);
 	g_test_add_func("/conn/deadline/hung-disk", test_hung_disk);
 	g_test_add_func("/conn/body-too-long-to-skip", test_body_too_long_to_skip);
 	g_test_add_func("/conn/idle-holds-nothing", test_idle_holds_nothing);

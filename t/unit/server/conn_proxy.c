@@ -99,34 +99,36 @@ test_app_any_split(void)
 
 /* ---------------------------------------------------------------- request bodies */
 
+/* The application is asked when the body is there, and nothing is received while a piece is being written. */
 static void
-test_body_back_pressure(void)
+test_body_spooled(void)
 {
 	char *much = g_malloc0(65536);
 	struct io_sock *s, *b;
 	uint64_t sent = 0;
-	int i;
 
 	up(APP);
 	s = client();
 	say(s, POST("1000000"));
-	for (i = 0; i < 20 && listens(s); i++, sent += 65536)
-		say_n(s, much, 65536);
-	g_assert_cmpuint(
-	    sent, <=, 4 * 65536); /* the application takes nothing yet, so nothing is received */
-	b = app();
-	for (i = 0; i < 100 && sent < 1000000; i++) {
-		take(b, 10000);
-		while (sent < 1000000 && listens(s)) {
-			say_n(s, much, 1000000 - sent < 65536 ? 1000000 - sent : 65536);
-			sent += 65536;
+	while (sent < 1000000) {
+		g_assert_null(sim_find(io, IO_CONNECT, NULL));
+		if (!listens(s)) {
+			g_assert_cmpuint(disk(), !=, 0);
+			continue;
 		}
+		say_n(s, much, 1000000 - sent < 65536 ? 1000000 - sent : 65536);
+		sent += 65536;
 	}
-	take(b, SIZE_MAX);
+	g_assert_cmpuint(temps, ==, 1);
+	b = app();
+	while (take(b, 10000) + disk() != 0)
+		;
 	g_assert_cmpuint(sim_sent(io, b).n, >, 1000000);
+	g_assert_cmpuint(sim_sent(io, b).n, <, 1001000);
 	app_ends(b, "Content-Length: 2\r\n\r\nok");
 	take(s, SIZE_MAX);
 	heard_statuses(s, "200");
+	g_assert_cmpint(sim_closed(io, FIRST_TEMP), ==, 1);
 	say(s, GET("/none"));
 	disk();
 	take(s, SIZE_MAX);
@@ -135,6 +137,7 @@ test_body_back_pressure(void)
 	down();
 }
 
+/* The reply may begin before the application has read the body; the next request is answered behind it. */
 static void
 test_reply_before_body(void)
 {
@@ -142,21 +145,52 @@ test_reply_before_body(void)
 
 	up(APP);
 	s = client();
-	say(s, POST("1000") "abc");
+	say(s, POST("3") "ab");
+	g_assert_null(sim_find(io, IO_CONNECT, NULL));
+	say(s, "c" GET("/none"));
 	b = app();
-	take(b, SIZE_MAX);
-	g_assert_true(listens(s));
 	app_ends(b, "Status: 403\r\nContent-Length: 2\r\n\r\nno");
-	take(s, SIZE_MAX);
-	g_assert_true(heard_has(s, "Connection: close\r\n"));
-	g_assert_true(heard_has(s, "\r\n\r\nno"));
-	heard_statuses(s, "403");
-	say(s, GET("/a")); /* the rest of the body, for all we know */
-	g_assert_cmpuint(take(s, SIZE_MAX), ==, 0);
-	g_assert_null(disk_op());
-	sim_advance_ms(io, 4000);
-	g_assert_true(is_closed(0));
+	while (take(s, SIZE_MAX) + disk() != 0)
+		;
+	heard_statuses(s, "403 404");
 	down();
+}
+
+/* Every op on the way of an upload or a kept reply fails once, or its client leaves while it is under way. */
+static void
+test_disk_fails(void)
+{
+	static const struct { enum io_kind kind; int err; const char *status; } t[] = {
+		{IO_TEMP, -EACCES, "500"}, {IO_TEMP, -ENOSPC, "507"}, {IO_WRITE, -ENOSPC, "507"},
+		{IO_WRITE, -EIO, "500"}, {IO_TEMP, 0, NULL}, {IO_WRITE, 0, NULL},
+	};
+	char *much = g_malloc0(65536);
+	struct io_sock *s;
+	struct io_op *op;
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(t); i++) {
+		up(APP);
+		s = client();
+		say(s, POST("1000000"));
+		while ((op = sim_find(io, t[i].kind, NULL)) == NULL)
+			if (listens(s))
+				say_n(s, much, 65536);
+			else
+				g_assert_cmpuint(disk(), !=, 0);
+		if (t[i].status == NULL) {
+			conn_stop(last_conn());
+			sim_run(io);
+			g_assert_true(is_closed(0));
+		} else {
+			sim_finish(io, op, t[i].err);
+			sim_run(io);
+			take(s, SIZE_MAX);
+			heard_statuses(s, t[i].status);
+		}
+		down();
+	}
+	g_free(much);
 }
 
 /* A chunked body is collected; the requests behind it are requests, and wait for the disk like
@@ -283,7 +317,7 @@ client_at(enum place place, struct io_sock **b)
 
 	say(s, place == BODY ? POST("100000") "abc" : GET("/app"));
 	*b = NULL;
-	if (place == CONNECTING)
+	if (place == CONNECTING || place == BODY)
 		return (s);
 	*b = app();
 	if (place == ASKING)
@@ -308,17 +342,15 @@ test_client_leaves(void)
 	g_assert_true(is_closed(0));
 	g_assert_cmpuint(sim_closed(io, fd), ==, 1); /* what it still says is for nobody */
 	s = client_at(BODY, &b);
-	fd = b->fd;
 	leave(s, 0);
 	g_assert_true(is_closed(1));
-	g_assert_cmpuint(sim_closed(io, fd), ==, 1);
 	s = client_at(BODY, &b);
-	fd = b->fd;
 	sim_advance_ms(io, 60000); /* says nothing for a minute */
 	take(s, SIZE_MAX);
+	heard_statuses(s, "408");
 	sim_advance_ms(io, 4000);
 	g_assert_true(is_closed(2));
-	g_assert_cmpuint(sim_closed(io, fd), ==, 1);
+	g_assert_null(sim_find(io, IO_CONNECT, NULL)); /* the application has not heard of them */
 	down();
 }
 
@@ -343,13 +375,55 @@ test_stop_in_every_state(void)
 
 /* ---------------------------------------------------------------- slow clients */
 
+/* The application says all it has to say, and its socket is free before the client has read anything. */
+static void
+test_slow_client_is_kept(void)
+{
+	struct io_sock *s, *b;
+	size_t n = 0;
+	int i;
+
+	up(APP);
+	s = client();
+	say(s, GET("/app"));
+	b = app();
+	take(b, SIZE_MAX);
+	app_says(b, "Content-Length: 2000000\r\n\r\n");
+	for (i = 0; i < 20; i++) {
+		disk();
+		sim_advance_ms(io, 2);
+		g_assert_true(listens(b));
+		app_sends(b, 100000);
+	}
+	disk();
+	sim_advance_ms(io, 2);
+	put_end(&said, 0);
+	app_flush(b);
+	say(client(), GET("/app"));
+	g_assert_nonnull(sim_find(io, IO_SEND, b)); /* it is asked the next thing on the same socket */
+	do
+		n += take_temp(s);
+	while (take(s, SIZE_MAX) + disk() != 0 || sim_find(io, IO_SEND_FILE, s) != NULL);
+	n += sim_sent(io, s).n;
+	g_assert_cmpuint(n, >, 2000000);
+	g_assert_cmpuint(n, <, 2000400);
+	g_assert_cmpuint(sim_closed(io, FIRST_TEMP), ==, 1);
+	sim_sent_clear(io, s);
+	say(s, GET("/none"));
+	disk();
+	take(s, SIZE_MAX);
+	heard_statuses(s, "404");
+	down();
+}
+
+/* Beyond proxy-core.max-reply-spool the application waits for the client. */
 static void
 test_slow_client_pauses(void)
 {
 	struct io_sock *s, *b;
 	int i;
 
-	up(APP);
+	up("proxy-core.max-reply-spool = 0\n" APP);
 	s = client();
 	say(s, GET("/app"));
 	b = app();
@@ -365,17 +439,72 @@ test_slow_client_pauses(void)
 		g_assert_true(listens(b));
 		app_sends(b, 100000);
 	}
+	take(s, SIZE_MAX);
+	sim_advance_ms(io, 2);
 	put_end(&said, 0);
 	app_flush(b);
 	take(s, SIZE_MAX);
 	g_assert_cmpuint(sim_sent(io, s).n, >, 2000000);
 	g_assert_cmpuint(sim_sent(io, s).n, <, 2000400);
-	sim_sent_clear(io, s);
-	say(s, GET("/none"));
-	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "404");
+	g_assert_cmpuint(temps, ==, 0);
 	down();
+}
+
+/* A chunked reply that is cut anywhere between what is sent, kept in memory and written. */
+static void
+test_slow_client_chunked(void)
+{
+	struct io_sock *s, *b;
+	struct text got;
+	int i;
+
+	up(APP);
+	s = client();
+	say(s, GET("/app"));
+	b = app();
+	take(b, SIZE_MAX);
+	app_says(b, "A: b\r\n\r\n");
+	for (i = 0; i < 30; i++) {
+		disk();
+		sim_advance_ms(io, 2);
+		app_sends(b, 10007);
+	}
+	disk();
+	sim_advance_ms(io, 2);
+	put_end(&said, 0);
+	app_flush(b);
+	while (take(s, SIZE_MAX) + take_temp(s) + disk() != 0)
+		;
+	got = sim_sent(io, s);
+	g_assert_cmpmem(got.p + got.n - 5, 5, "0\r\n\r\n", 5);
+	down();
+}
+
+/* The client leaves while a piece of its reply is being written. */
+static void
+test_kept_and_stopped(void)
+{
+	static const enum io_kind at[] = {IO_TEMP, IO_WRITE};
+	struct io_sock *s, *b;
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(at); i++) {
+		up(APP);
+		s = client();
+		say(s, GET("/app"));
+		b = app();
+		take(b, SIZE_MAX);
+		app_says(b, "A: b\r\n\r\n");
+		while (sim_find(io, at[i], NULL) == NULL)
+			if (listens(b))
+				app_sends(b, 60000);
+			else
+				disk();
+		conn_stop(last_conn());
+		sim_run(io);
+		g_assert_true(is_closed(0));
+		down();
+	}
 }
 
 int
@@ -384,7 +513,8 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/proxy/framing", test_framing);
 	g_test_add_func("/proxy/app-any-split", test_app_any_split);
-	g_test_add_func("/proxy/body/back-pressure", test_body_back_pressure);
+	g_test_add_func("/proxy/body/spooled", test_body_spooled);
+	g_test_add_func("/proxy/body/disk-fails", test_disk_fails);
 	g_test_add_func("/proxy/body/reply-before-it", test_reply_before_body);
 	g_test_add_func("/proxy/body/chunked-then-cold", test_chunked_then_cold);
 	g_test_add_func("/proxy/body/chunked-then-expect", test_chunked_then_expect);
@@ -392,6 +522,9 @@ main(int argc, char **argv)
 	g_test_add_func("/proxy/app-dies", test_app_dies);
 	g_test_add_func("/proxy/client-leaves", test_client_leaves);
 	g_test_add_func("/proxy/stop-in-every-state", test_stop_in_every_state);
-	g_test_add_func("/proxy/slow-client-pauses", test_slow_client_pauses);
+	g_test_add_func("/proxy/slow-client/kept", test_slow_client_is_kept);
+	g_test_add_func("/proxy/slow-client/pauses", test_slow_client_pauses);
+	g_test_add_func("/proxy/slow-client/chunked", test_slow_client_chunked);
+	g_test_add_func("/proxy/slow-client/stopped", test_kept_and_stopped);
 	return (g_test_run());
 }

@@ -25,6 +25,8 @@
 #define LISTEN_FD 400
 #define FIRST_CLIENT 600
 #define FIRST_FILE 5000
+#define FIRST_TEMP 9000
+#define TEMPS 64
 
 static struct io *io;
 static struct worker *w;
@@ -34,7 +36,8 @@ static struct tallies tallies;
 static char *dir;
 static GString *logged;
 static struct logfile *access_file;
-static unsigned clients, files;
+static unsigned clients, files, temps;
+static struct buf temp[TEMPS]; /* what was written to temporary files */
 static char m_bytes[3001]; /* of a file that is too long to be copied beside its head */
 
 static void
@@ -94,7 +97,7 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 	tallies_init(&tallies);
 	io = sim_new();
 	sim_auto_close(io, true);
-	clients = files = 0;
+	clients = files = temps = 0;
 	g_assert_cmpint(worker_new(&wc, io, &w), ==, 0);
 }
 
@@ -116,6 +119,10 @@ down(void)
 	g_assert_cmpuint(w->nconns, ==, 0);
 	for (i = 0; i < clients; i++)
 		g_assert_cmpuint(sim_closed(io, FIRST_CLIENT + (int)i), ==, 1);
+	for (i = 0; i < temps; i++) {
+		g_assert_cmpuint(sim_closed(io, FIRST_TEMP + (int)i), ==, 1);
+		buf_free(&temp[i]);
+	}
 	worker_free(w); /* with the loop, which asserts that nothing is in flight */
 	tallies_free(&tallies);
 	places_free(places);
@@ -275,6 +282,39 @@ bytes_of(const struct io_op *read)
 	return (disk_files[n % G_N_ELEMENTS(disk_files)].bytes);
 }
 
+static bool
+is_temp(const struct io_file *f)
+{
+	return (f->fd >= FIRST_TEMP && f->fd < FIRST_TEMP + TEMPS);
+}
+
+static void
+temp_opens(struct io_op *op)
+{
+	g_assert_cmpuint(temps, <, TEMPS);
+	buf_init(&temp[temps], 0);
+	sim_finish(io, op, FIRST_TEMP + (int)temps++);
+}
+
+static void
+temp_writes(struct io_op *op)
+{
+	struct buf *b = &temp[op->write.file->fd - FIRST_TEMP];
+
+	g_assert_cmpuint(op->write.off, ==, b->n);
+	buf_add(b, op->write.p, op->write.len);
+	sim_finish(io, op, op->write.len);
+}
+
+static struct text
+temp_bytes(const struct io_op *op)
+{
+	const struct buf *b = &temp[op->file.file->fd - FIRST_TEMP];
+
+	g_assert_cmpuint(op->file.off + op->file.len, <=, b->n);
+	return ((struct text){b->p + op->file.off, op->file.len});
+}
+
 /* The answer of the disk to one op; sim_run() is the caller's. */
 static void
 disk_answers(struct io_op *op)
@@ -282,6 +322,18 @@ disk_answers(struct io_op *op)
 	const struct on_disk *f;
 	int fd;
 
+	if (op->kind == IO_TEMP) {
+		temp_opens(op);
+		return;
+	}
+	if (op->kind == IO_WRITE) {
+		temp_writes(op);
+		return;
+	}
+	if (op->kind == IO_READ && is_temp(op->file.file)) {
+		sim_read(io, op, temp_bytes(op));
+		return;
+	}
 	if (op->kind == IO_READ) {
 		sim_read(io, op, text_of(bytes_of(op)));
 		return;
@@ -302,7 +354,25 @@ disk_op(void)
 	struct io_op *op = sim_find(io, IO_OPEN, NULL);
 
 	op = op != NULL ? op : sim_find(io, IO_STAT, NULL);
+	op = op != NULL ? op : sim_find(io, IO_TEMP, NULL);
+	op = op != NULL ? op : sim_find(io, IO_WRITE, NULL);
 	return (op != NULL ? op : sim_find(io, IO_READ, NULL));
+}
+
+/* The socket takes what is sent to it from a temporary file; returns the bytes. */
+static size_t G_GNUC_UNUSED
+take_temp(struct io_sock *s)
+{
+	struct io_op *op = sim_find(io, IO_SEND_FILE, s);
+	size_t n = op != NULL ? op->file.len : 0;
+
+	if (n != 0) {
+		g_assert_true(is_temp(op->file.file));
+		(void)temp_bytes(op);
+		sim_finish(io, op, (int64_t)n);
+		sim_run(io);
+	}
+	return (n);
 }
 
 /* Answers until nothing is asked any more; returns how often. */

@@ -1,0 +1,127 @@
+/* server/handler/proxy_request.c -- the request as an application gets it. */
+#include "base/must.h"
+#include "server/conn.h"
+#include "server/handler/proxy_impl.h"
+#include "server/rewrite.h"
+#include "server/route.h"
+
+static struct text
+host_only(struct text host)
+{
+	const char *end;
+
+	if (host.n != 0 && host.p[0] == '[')
+		end = memchr(host.p, ']', host.n) != NULL ? (const char *)memchr(host.p, ']', host.n) + 1 : NULL;
+	else
+		end = memchr(host.p, ':', host.n);
+	if (end != NULL)
+		host.n = (size_t)(end - host.p);
+	return (host);
+}
+
+/* What cannot be rewritten is not sent as it is: a rewrite may be there to protect. */
+static struct text
+rewritten(struct relay *rl, struct text name, struct text value)
+{
+	struct request *r = rl->r;
+	struct text t = rewrite_value(r->site->rewrite_request, name, value, &r->arena);
+
+	if (t.p == NULL && value.p != NULL) {
+		route_undecided(r, "proxy-core.rewrite-request", name);
+		rl->unusable = true;
+	}
+	return (t);
+}
+
+static bool
+fill_headers(struct relay *rl, struct proxy_request *q)
+{
+	struct request *r = rl->r;
+	struct proxy_field *f = arena_get(&r->arena, (r->http.nheaders + 1u) * sizeof(*f));
+	size_t i;
+
+	if (f == NULL)
+		return (false);
+	for (i = 0; i < r->http.nheaders; i++) {
+		struct text name = r->http.headers[i].name;
+
+		f[i] = (struct proxy_field){name, rewritten(rl, name, r->http.headers[i].value)};
+	}
+	/* The parser has put the authority of an absolute-form into Host; HTTP/1.0 may have no such field. */
+	if (r->http.known[HH_HOST].p == NULL && r->http.host.p != NULL)
+		f[i++] = (struct proxy_field){TEXT("Host"), rewritten(rl, TEXT("Host"), r->http.host)};
+	q->headers = f;
+	q->nheaders = i;
+	return (true);
+}
+
+/* "127.0.0.1:8080", "[::1]:80" or "unix:/path" */
+static void
+fill_server(struct request *r, struct proxy_request *q)
+{
+	struct text name = conn_listener(r);
+	const char *colon = memrchr(name.p, ':', name.n);
+	uint64_t port = 0;
+
+	if (colon != NULL && text_u64((struct text){colon + 1, name.n - (size_t)(colon + 1 - name.p)}, &port) == 0)
+		name.n = (size_t)(colon - name.p);
+	q->server_addr = name;
+	q->server_port = (uint16_t)port;
+}
+
+/* None unless proxy-core.rewrite-request makes one of the path. */
+static struct text
+path_info(struct relay *rl, struct text path)
+{
+	struct text t = rewritten(rl, TEXT("_pathinfo"), path);
+
+	return (t.p != path.p ? t : (struct text){"", 0});
+}
+
+static struct text
+redirect_uri(struct relay *rl)
+{
+	struct text t = rewritten(rl, TEXT("_uri"), rl->r->http.target);
+
+	return (t.p != rl->r->http.target.p ? t : (struct text){"", 0});
+}
+
+bool
+proxy_fill(struct relay *rl)
+{
+	struct request *r = rl->r;
+	struct proxy_request *q = &rl->req;
+	struct text root = rewritten(rl, TEXT("_docroot"), r->site->docroot_dir), path = request_path(r);
+	char *remote = arena_get(&r->arena, 64), *file, *id;
+
+	if (root.p == NULL)
+		return (false);
+	/* A trailing slash stays: the application must be able to tell a directory. */
+	file = arena_get(&r->arena, root.n + path.n + 1);
+	id = arena_str(&r->arena, text_of(conn_id(r)));
+	if (remote == NULL || file == NULL || id == NULL || !fill_headers(rl, q))
+		return (false);
+	memcpy(file, root.p, root.n);
+	memcpy(file + root.n, path.p, path.n);
+	q->id = id;
+	q->client = conn_client(r);
+	q->method = r->http.method;
+	q->target = r->http.target;
+	q->path = rewritten(rl, TEXT("_scriptname"), path);
+	q->query = r->http.query.p != NULL ? r->http.query : (struct text){"", 0};
+	q->protocol = r->http.minor == 0 ? TEXT("HTTP/1.0") : TEXT("HTTP/1.1");
+	q->host = r->http.host.p != NULL ? r->http.host : (struct text){"", 0};
+	q->scheme = TEXT("http");
+	q->docroot = root;
+	q->script_filename = (struct text){file, root.n + path.n};
+	q->redirect_uri = redirect_uri(rl);
+	q->path_info = r->site->rewrite_request != NULL ? path_info(rl, path) : (struct text){"", 0};
+	q->remote_addr = conn_remote(r, remote);
+	q->remote_port = conn_remote_port(r);
+	q->server_name = q->host.n != 0 ? host_only(q->host)
+	    : r->conf->server_name != NULL ? text_of(r->conf->server_name) : (struct text){"", 0};
+	fill_server(r, q);
+	q->content_length = r->upload != NULL ? (int64_t)spool_added(r->upload) : 0;
+	q->safe = q->content_length == 0 && (r->http.verb == HTTP_GET || r->http.verb == HTTP_HEAD || r->http.verb == HTTP_OPTIONS);
+	return (!rl->unusable);
+}

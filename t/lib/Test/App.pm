@@ -1,0 +1,226 @@
+package Test::App;
+
+=head1 NAME
+
+Test::App - a small FastCGI application with a process for each connection
+
+=head1 SYNOPSIS
+
+    my $app = Test::App->start;
+    # proxy-core.backends = ( "unix:@{[ $app->socket ]}" )
+
+=head1 DESCRIPTION
+
+A request for C</app/NAME...> is answered by C<do_NAME>, when its body is there, or by C<early_NAME>, before. C<note> and
+C<noted> tell the test what happened.
+
+=cut
+
+use strict;
+use warnings;
+use Digest::MD5 ();
+use File::Temp ();
+use IO::Socket::UNIX ();
+use POSIX ();
+
+use Test::Server ();
+
+
+use constant { BEGIN_ => 1, END_ => 3, PARAMS => 4, STDIN_ => 5, STDOUT_ => 6, STDERR_ => 7 };
+
+sub start {
+	my ($class, %arg) = @_;
+	my $self = bless { dir => $arg{dir} // File::Temp->newdir('accel-app-XXXXXX', TMPDIR => 1), owner => $$ }, $class;
+	$self->up;
+	return $self;
+}
+
+sub socket { return "$_[0]{dir}/app.sock" }
+sub file   { my ($self, $name) = @_; return "$self->{dir}/$name" }
+
+sub up {
+	my ($self) = @_;
+	unlink $self->socket;
+	my $listen = IO::Socket::UNIX->new(Local => $self->socket, Listen => 128) or die "listen: $!";
+	defined($self->{pid} = fork) or die "fork: $!";
+	return if $self->{pid};
+	POSIX::setpgid(0, 0);
+	$SIG{CHLD} = 'IGNORE';
+	$SIG{ALRM} = 'DEFAULT';
+	alarm 300;                              # never an orphan
+	while (my $c = $listen->accept) {
+		$self->note('connections');
+		my $pid = fork // next;
+		next if $pid;
+		close $listen;
+		alarm 300;
+		$SIG{PIPE} = 'IGNORE';
+		eval { 1 while $self->serve($c) };
+		POSIX::_exit(0);
+	}
+	POSIX::_exit(0);
+}
+
+sub down {
+	my ($self) = @_;
+	my $pid = delete $self->{pid} or return;
+	kill 'KILL', -$pid;
+	kill 'KILL', $pid;
+	waitpid $pid, 0;
+}
+
+sub DESTROY { my ($self) = @_; local ($?, $!); $self->down if $$ == $self->{owner} }
+
+# Counts in a file: one byte each.
+sub note {
+	my ($self, $what, $text) = @_;
+	open my $fh, '>>', $self->file($what) or return;
+	syswrite $fh, $text // '.';
+}
+
+sub noted { my ($self, $what) = @_; return Test::Server::_slurp($self->file($what)) }
+
+sub _read {
+	my ($c, $n) = @_;
+	my $got = '';
+	while (length $got < $n) { sysread($c, $got, $n - length $got, length $got) or die "gone\n" }
+	return $got;
+}
+
+sub _record { my ($type, $id, $content) = @_; return pack('CCnnCC', 1, $type, $id, length $content, 0, 0) . $content }
+
+sub _send {
+	my ($c, $bytes) = @_;
+	my $at = 0;
+	while ($at < length $bytes) { $at += syswrite($c, $bytes, length($bytes) - $at, $at) // die "gone\n" }
+}
+
+sub out { my ($c, $bytes) = @_; _send($c, join '', map { _record(STDOUT_, 1, $_) } unpack '(a60000)*', $bytes) }
+sub err { my ($c, $bytes) = @_; _send($c, _record(STDERR_, 1, $bytes)) }
+sub end { my ($c, $status) = @_; _send($c, _record(END_, 1, pack 'NCx3', 0, $status // 0)) }
+
+sub _params {
+	my ($s) = @_;
+	my %p;
+	while (length $s) {
+		my @n = map {
+			my $n = unpack 'C', $s;
+			if ($n < 128) { substr $s, 0, 1, '' } else { $n = unpack('N', substr $s, 0, 4, '') & 0x7fffffff }
+			$n;
+		} 1, 2;
+		my $name = substr $s, 0, $n[0], '';
+		die "$name twice\n" if exists $p{$name};
+		$p{$name} = substr $s, 0, $n[1], '';
+	}
+	return \%p;
+}
+
+# One request: false when the connection is to be closed.
+sub serve {
+	my ($self, $c) = @_;
+	my ($params, $keep, $p, $body) = ('', 0, undef, '');
+	while (1) {
+		my (undef, $type, undef, $len, $pad) = unpack 'CCnnC', _read($c, 8);
+		my $content = _read($c, $len);
+		_read($c, $pad);
+		if ($type == BEGIN_) { $keep = (unpack 'nC', $content)[1] & 1 }
+		if ($type == PARAMS) { $params .= $content }
+		if ($type == PARAMS && $len == 0) {
+			$p = _params($params);
+			my $early = $self->can("early_" . _what($p));
+			return $early->($self, $c, $p) if $early;
+		}
+		next if $type != STDIN_;
+		last if $len == 0;
+		$body .= $content;
+	}
+	my $do = $self->can('do_' . _what($p)) // \&do_none;
+	my $go_on = $do->($self, $c, $p, $body);
+	return $keep && $go_on;
+}
+
+sub _what { my ($p) = @_; return $p->{SCRIPT_NAME} =~ m{/app/(\w+)} ? $1 : 'none' }
+
+sub do_none { out($_[1], "Status: 404 Not Found\r\n\r\nnone"); end($_[1]); return 1 }
+
+sub do_env {
+	my ($self, $c, $p) = @_;
+	out($c, "Content-Type: text/plain\r\n\r\n" . join '', map { "$_=$p->{$_}\n" } sort keys %$p);
+	end($c);
+	return 1;
+}
+
+sub do_head {           # the query is the head: \n as |
+	my ($self, $c, $p) = @_;
+	my $head = $p->{QUERY_STRING} =~ s/%([0-9a-f]{2})/chr hex $1/gier;
+	out($c, $head =~ s/\|/\r\n/gr . "\r\n\r\nbody");
+	end($c);
+	return 1;
+}
+
+sub do_upload {
+	my ($self, $c, $p, $body) = @_;
+	out($c, "X-Length: " . ($p->{CONTENT_LENGTH} // '') . "\r\n\r\n" . length($body) . ' ' . Digest::MD5::md5_hex($body));
+	end($c);
+	return 1;
+}
+
+sub early_refuse { my ($self, $c) = @_; out($c, "Status: 413 x\r\n\r\ntoo much"); end($c); return 0 }
+
+sub do_steps {          # each step when the test says so
+	my ($self, $c) = @_;
+	out($c, "\r\none ");
+	Test::Server::eventually(sub { -e $self->file('go') });
+	out($c, "two ");
+	out($c, "three");
+	end($c);
+	return 1;
+}
+
+sub do_big {
+	my ($self, $c, $p) = @_;
+	my ($n, $piece) = ($p->{QUERY_STRING}, join '', map { chr($_ % 251) } 1 .. 50000);
+	out($c, "Content-Length: " . $n * 50000 . "\r\n\r\n");
+	for (1 .. $n) { out($c, $piece); $self->note('written', 'x') if $p->{SCRIPT_NAME} =~ /count/ }
+	end($c);
+	$self->note('ended');
+	return 1;
+}
+
+sub do_stderr {
+	my ($self, $c) = @_;
+	err($c, "PHP Notice: first\nsecond \x1b[31m");
+	out($c, "\r\nok");
+	err($c, "line\n");
+	end($c);
+	return 1;
+}
+
+sub do_garbage { _send($_[1], "HTTP/1.1 200 OK\r\n\r\n"); return 0 }
+sub do_hangup  { return 0 }
+sub do_nohead  { end($_[1]); return 1 }
+sub do_cuthead { out($_[1], "Content-Type: te"); return 0 }
+sub do_cut     { out($_[1], "\r\nhalf of it"); return 0 }
+sub do_cutlen  { out($_[1], "Content-Length: 100\r\n\r\nhalf of it"); end($_[1]); return 1 }
+sub do_full    { end($_[1], 2); return 1 }
+sub do_silent  { Test::Server::eventually(sub { 0 }, 20); return 0 }
+sub do_halfclose { out($_[1], "\r\nbye"); end($_[1]); shutdown $_[1], 1; Test::Server::eventually(sub { 0 }, 1); return 0 }
+
+sub do_turn {           # when the test says so; notes whose turn it was: the last digit of the address
+	my ($self, $c, $p) = @_;
+	Test::Server::eventually(sub { -e $self->file('gate') });
+	$self->note('turns', substr $p->{REMOTE_ADDR}, -1);
+	out($c, "\r\nturn");
+	end($c);
+	return 1;
+}
+
+sub do_once {           # keeps the socket, and closes it when the next request comes
+	my ($self, $c) = @_;
+	out($c, "\r\nonce");
+	end($c);
+	_read($c, 8);
+	return 0;
+}
+
+1;
