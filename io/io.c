@@ -478,6 +478,21 @@ io_sock_init(struct io_sock *s, int fd)
 }
 
 void
+io_sock_reset(int fd)
+{
+	struct linger now = {.l_onoff = 1};
+
+	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
+	close(fd);
+}
+
+void
+io_sock_close(int fd)
+{
+	close(fd);
+}
+
+void
 io_sock_shutdown(struct io_sock *s)
 {
 	if (s->fd >= 0 && (s->hints & SOCK_SIM) == 0)

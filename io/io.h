@@ -181,6 +181,8 @@ char *io_keep(struct io_op *);               /* inside done() of RECV or READ */
 void io_give_back(struct io *, char *buf);
 
 void io_sock_init(struct io_sock *, int fd); /* fd -1: to be made by IO_CONNECT */
+void io_sock_reset(int fd);                  /* closes a socket that no io_sock has, with RST: nothing of it stays in the kernel */
+void io_sock_close(int fd);                  /* the same with FIN, unless another descriptor has the socket */
 void io_sock_shutdown(struct io_sock *);     /* no more sending: FIN */
 void io_sock_cork(struct io_sock *, bool on); /* TCP_CORK: partial segments wait (at most 200 ms) until off */
 bool io_sock_alive(const struct io_sock *);  /* a cheap look (MSG_PEEK): false when the peer has closed or sent */

@@ -9,6 +9,7 @@
 #include "server/finish.h"
 #include "server/reply.h"
 #include "server/route.h"
+#include "server/worker_accept.h"
 
 #define BATCH_BYTES (64u << 10)      /* replies collected for one send */
 #define BATCH_PIECES (BODY_PIECES - 34) /* and one more in sixteen ranges must fit behind them */
@@ -59,154 +60,6 @@ conn_ended_while_waiting(struct conn *c)
 }
 
 /* ---- the states */
-
-static const struct conn_state *
-idle(struct conn *c)
-{
-	uint64_t ms;
-
-	if (c->r != NULL) {
-		worker_request_back(c->r);
-		c->r = NULL;
-	}
-	if (c->w->draining && c->nreq != 0)
-		return (&st_close);
-	ms = 1000 * (c->nreq != 0 ? c->w->global->keepalive_idle : c->w->global->read_idle);
-	return (conn_want_bytes(c, (uint32_t)(ms != 0 ? ms : 1)));
-}
-
-/* Of a head that is not one the log gets its line; nothing else of it may be believed, or outlives its buffer. */
-static void
-forget_head(struct request *r)
-{
-	struct text line = r->http.line;
-
-	memset(&r->http, 0, offsetof(struct http_request, headers));
-	if (line.p != NULL)
-		r->http.line = arena_text(&r->arena, line);
-	r->http.verb = HTTP_GET;
-	r->http.keep_alive = true; /* it did not say that nothing more will come */
-}
-
-const struct conn_state *
-conn_refuse(struct conn *c, int status, const char *why)
-{
-	count(&c->w->tally->counters, bad_requests);
-	request_use(c->r, c->w->global);
-	if (c->r->head.n == 0)
-		forget_head(c->r);
-	c->close_after = true;
-	log_limited(10, LOG_INFO, conn_id(c->r), "request.refused", LF_U64("status", status), LF_STR("why", why));
-	if (status == 503)
-		reply_retry(c->r, 1);
-	else
-		reply_error(c->r, status);
-	return (&st_send);
-}
-
-static const struct conn_state *
-more_head(struct conn *c)
-{
-	uint64_t now = io_now(c->w->io), limit, spent;
-
-	if (!body_empty(&c->r->body))
-		return (&st_send);
-	if (c->head_ns == 0)
-		c->head_ns = now;
-	limit = 1000 * c->w->global->read_idle;
-	spent = (now - c->head_ns) / NS_PER_MS;
-	if (spent >= limit)
-		return (conn_refuse(c, 408, "the head took longer than server.max-read-idle"));
-	c->r->http.line = TEXT_NONE; /* was a slice of what moves now */
-	return (conn_want_bytes(c, (uint32_t)(limit - spent)));
-}
-
-static const struct conn_state *
-begin_request(struct conn *c, size_t used)
-{
-	struct request *r = c->r;
-
-	r->head = (struct text){c->in.p, used};
-	r->head_kept = false;
-	c->in.p += used;
-	c->in.n -= used;
-	c->head_ns = 0;
-	c->nreq++;
-	r->started_ns = io_now(c->w->io);
-	c->dropped = 0;
-	c->continued = false;
-	c->debt_ns = 0;
-	r->body_left = r->http.chunked ? -1 : r->http.content_length > 0 ? r->http.content_length : 0;
-	count(&c->w->tally->counters, requests);
-	return (&st_route);
-}
-
-/* A new head: forget all of the last request but the replies that wait to be sent. */
-static void
-request_renew(struct request *r)
-{
-	arena_reset(&r->arena);
-	r->path = NULL;
-	r->path_len = 0;
-	r->status = 0;
-	r->body_bytes = 0;
-	r->body_left = 0;
-	r->cold = false;
-	r->relay = NULL;
-	r->proxy_queue_ns = r->proxy_ns = 0;
-	r->extra = NULL;
-	request_drop_spools(r);
-	memset(&r->chunked, 0, sizeof(r->chunked));
-	r->head_kept = true; /* nothing to keep yet */
-	r->head = TEXT_NONE;
-}
-
-static bool
-take_request(struct conn *c)
-{
-	c->r = worker_request(c->w);
-	if (c->r == NULL)
-		return (false);
-	c->r->conn = c;
-	c->r->sender.sock = &c->sock;
-	c->r->sender.times = &c->r->times;
-	c->r->sender.client = conn_client(c->r);
-	c->r->sender.debt_ns = 0;
-	return (true);
-}
-
-static const struct conn_state *
-input_ended(struct conn *c)
-{
-	if (c->r != NULL && c->in_err == -ETIMEDOUT)
-		return (conn_refuse(c, 408, "the head took longer than server.max-read-idle"));
-	return (&st_close); /* gone, or idle for too long */
-}
-
-const struct conn_state *
-conn_read_head(struct conn *c)
-{
-	int status = 400;
-	const char *why = "";
-	size_t used;
-
-	if (c->in_err != 0)
-		return (input_ended(c));
-	if (c->in.n == 0 && (c->r == NULL || body_empty(&c->r->body)))
-		return (idle(c));
-	if (c->r == NULL && !take_request(c))
-		return (&st_close);
-	request_renew(c->r);
-	switch (http1_head(c->in, c->w->global->max_head, &c->r->http, &used, &status, &why)) {
-	case PARSE_DONE:
-		return (begin_request(c, used));
-	case PARSE_BAD:
-		return (conn_refuse(c, status, why));
-	case PARSE_MORE:
-		break;
-	}
-	return (more_head(c));
-}
 
 static const struct conn_state *
 defer(struct conn *c)
@@ -446,9 +299,12 @@ closed(struct io_op *op)
 	buf_free(&c->own);
 	list_del(&c->link);
 	w->nconns--;
+	w->nleaving -= c->leaving;
 	conn_phase_end(c);
+	if (c->counted != NULL)
+		clients_give(w->conf.clients, &c->counted);
 	free(c);
-	worker_conn_gone(w);
+	accept_conn_gone(w);
 }
 
 const struct conn_state *
@@ -465,17 +321,39 @@ conn_close(struct conn *c)
 
 /* ---- life */
 
-void
-conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listener)
+/* False: the address has server.max-connections-per-address already. */
+static bool
+is_admitted(struct worker *w, const union io_addr *peer, struct client **counted)
 {
-	struct conn *c = calloc(1, sizeof(*c));
+	struct client_addr addr = client_addr_of(&peer->sa);
+	unsigned max = (unsigned)w->global->max_per_address;
+	char name[CLIENT_ADDR_MAX];
 
+	*counted = NULL;
+	if (w->conf.clients == NULL || clients_take(w->conf.clients, addr, max, counted) != -EUSERS)
+		return (true);
+	count(&w->tally->counters, address_full);
+	log_limited(1, LOG_WARN, NULL, "connection.refused", LF_STR("address", client_addr_name(addr, name)),
+	    LF_U64("connections", max), LF_STR("why", "server.max-connections-per-address is reached"));
+	return (false);
+}
+
+void
+conn_begin(struct worker *w, int fd, const union io_addr *peer, const char *listener, struct client *counted, uint32_t nreq)
+{
+	struct conn *c;
+
+	c = accept_make_room(w, client_addr_of(&peer->sa)) ? calloc(1, sizeof(*c)) : NULL;
 	if (c == NULL) {
-		io_file_put(io_file_new(w->io, fd, 0)); /* closes it */
+		if (counted != NULL)
+			clients_give(w->conf.clients, &counted);
+		io_sock_reset(fd);
 		return;
 	}
 	c->w = w;
+	c->counted = counted;
 	c->id = w->conn_ids += w->conf.nworkers; /* no two workers give the same */
+	c->nreq = nreq;
 	c->peer = *peer;
 	c->listener = listener;
 	c->state = &st_read_head;
@@ -486,8 +364,20 @@ conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listen
 	list_add_tail(&w->conns, &c->link);
 	w->nconns++;
 	conn_phase_begin(c);
-	count(&w->tally->counters, accepts);
 	conn_run(c);
+}
+
+void
+conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listener)
+{
+	struct client *counted;
+
+	if (!is_admitted(w, peer, &counted)) {
+		io_sock_reset(fd);
+		return;
+	}
+	count(&w->tally->counters, accepts);
+	conn_begin(w, fd, peer, listener, counted, 0);
 }
 
 void
@@ -511,18 +401,32 @@ conn_stop(struct conn *c)
 }
 
 void
-conn_drain(struct conn *c)
+conn_make_room(struct conn *c, const char *why)
 {
-	if (c->state == &st_read_head && c->in.n == 0 && c->nreq != 0)
-		conn_stop(c);
-	else
-		c->close_after = true;
+	static const char *const kinds[] = {
+		[ROOM_NONE] = "ending", [ROOM_BUSY] = "busy", [ROOM_IDLE] = "idle", [ROOM_SILENT] = "silent", [ROOM_HEAD] = "in its request head",
+	};
+	struct worker *w = c->w;
+	char name[CLIENT_ADDR_MAX];
+
+	log_limited(1, LOG_WARN, NULL, "connection.made-room", LF_STR("why", why), LF_STR("closed", kinds[c->room.kind]),
+	    LF_STR("address", client_addr_name(client_addr_of(&c->peer.sa), name)), LF_U64("connections", w->nconns));
+	c->leaving = true;
+	w->nleaving++;
+	conn_stop(c);
+	conn_phase_show(c);
 }
 
 struct conn *
 conn_of_link(struct list *l)
 {
 	return (list_entry(l, struct conn, link));
+}
+
+struct conn *
+conn_of_member(struct room_member *m)
+{
+	return (container_of(m, struct conn, room));
 }
 
 /* ---- for handlers */

@@ -6,19 +6,22 @@
  *      ^   |                                   |
  *      +---+ hot small replies of pipelined requests collect in one body, sent together
  *
- * Bounds   an idle connection holds no buffer and no struct request.
+ * Bounds   an idle connection holds no buffer and no struct request; one that has sent a part of a head holds that part.
  */
 #ifndef SERVER_CONN_H
 #define SERVER_CONN_H
 
 #include "server/request.h"
 
+struct room_member;
 struct worker;
 
-/* fd is a connected socket, taken; closed when memory is short. */
+/* fd is a connected socket, taken; reset when memory is short, or its address has too many already. */
 void conn_new(struct worker *, int fd, const union io_addr *peer, const char *listener);
 void conn_stop(struct conn *);  /* ends now, whatever it does */
 void conn_drain(struct conn *); /* ends now if idle, else after its reply */
+void conn_make_room(struct conn *, const char *why); /* ends now, logged: others need its place */
+struct conn *conn_of_member(struct room_member *); /* of worker.room */
 struct conn *conn_of_link(struct list *); /* member of worker.conns */
 
 /* For handlers. */

@@ -1,9 +1,12 @@
 /* server/conn_impl.h -- between the conn*.c files; nobody else includes it.
  *
- *   conn.c        the states but two, life and death
- *   conn_input.c  what the client sends: buffers, and request bodies that are dropped or collected
+ *   conn.c        the states but those below, life and death
+ *   conn_head.c   collecting a request head; refusing it
+ *   conn_input.c  what the client sends, and the buffers it lies in
+ *   conn_body.c   request bodies that are dropped or collected
  *   conn_who.c    who is at the other end
- *   conn_phase.c  how many wait for what
+ *   conn_drain.c  idle connections end with their generation
+ *   conn_phase.c  how many wait for what, and who can make room
  */
 #ifndef SERVER_CONN_IMPL_H
 #define SERVER_CONN_IMPL_H
@@ -29,6 +32,8 @@ struct conn {
 	struct request *r;     /* NULL: idle */
 	const struct handler *handler;
 	struct list link;
+	struct room_member room;
+	struct client *counted; /* its address, in clients.h */
 	const char *listener;
 	struct text in;        /* not consumed yet: in the lent buffer or in own */
 	struct buf own;
@@ -37,11 +42,13 @@ struct conn {
 	void (*sent)(struct request *, int err);
 	union io_addr peer;
 	uint32_t id, nreq;
+	uint32_t parsed;       /* bytes of an unfinished head that the parser has seen */
 	uint32_t dropped;      /* bytes read only to be thrown away */
 	int in_err;            /* how the last receive failed; 0: it did not */
 	bool receiving, sending; /* ops in flight */
 	bool watching;         /* op waits for a reset while the request is being looked up */
 	bool closing;          /* IO_CLOSE is on its way, or will be when those have ended */
+	bool leaving;          /* closing to make room: counted in worker.nleaving */
 	bool close_after, cut;
 	bool deferred;         /* the request is parsed, but replies before it go out first */
 	bool continued;        /* 100 Continue was sent for this request */
@@ -72,6 +79,8 @@ CONN_STATES(S)
 
 void conn_run(struct conn *);
 void conn_go(struct conn *, const struct conn_state *);
+/* A connection from here on.  Takes fd and the place among the connections of its address. */
+void conn_begin(struct worker *, int fd, const union io_addr *peer, const char *listener, struct client *, uint32_t nreq);
 bool conn_in_flight(const struct conn *);
 bool conn_ended_while_waiting(struct conn *); /* stopped meanwhile: the end is under way, touch nothing */
 const struct conn_state *conn_refuse(struct conn *, int status, const char *why);

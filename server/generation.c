@@ -65,7 +65,9 @@ worker_conf_of(struct generation *g, unsigned fds, const struct file_backend *ba
 	    .max_conns = (conns + g->nworkers - 1) / g->nworkers,
 	    .max_fds = fds / 5 / g->nworkers + 1,
 	    .nworkers = g->nworkers,
+	    .max_head_bytes = c->max_heads / g->nworkers,
 	    .tallies = g->tallies,
+	    .clients = g->clients,
 	});
 }
 
@@ -173,6 +175,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	list_init(&g->link);
 	g->config = config;
 	g->tallies = &ps->tallies;
+	g->clients = ps->clients;
 	g->listeners = *ls;
 	g->nworkers = worker_count(c);
 	g->workers = calloc(g->nworkers, sizeof(struct worker *));

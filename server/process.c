@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/must.h"
 #include "io/listen.h"
 #include "io/notify.h"
 #include "base/counter.h"
@@ -329,6 +330,8 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		free(pid_path);
 		return (EX_CANTCREAT);
 	}
+	ps.clients = clients_new();
+	must(ps.clients != NULL);
 	if (rc == 0)
 		rc = opt->one ? run_one(&ps, config) : run(&ps, config);
 	else
@@ -347,6 +350,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	log_event(LOG_INFO, NULL, "stopped", LF_STR("how", rc == 0 ? "cleanly" : "could not start"));
 	process_close_logs(&ps);
 	tallies_free(&ps.tallies);
+	clients_free(ps.clients);
 	close(ps.signals);
 	return (rc);
 }

@@ -31,6 +31,7 @@ struct generation {
 	unsigned nworkers;
 	struct tallies *tallies;      /* of the process */
 	uint64_t retired_ns;          /* when it was told to drain for a newer one; 0: was not */
+	struct clients *clients;      /* of the process */
 };
 
 struct access_file {
@@ -47,6 +48,7 @@ struct process {
 	struct logfile *errorlog;
 	struct buf early;             /* lines logged before it is open */
 	struct tallies tallies;
+	struct clients *clients;
 	struct list access_files;     /* those that some generation names */
 	int signals;
 	struct helper *helper;

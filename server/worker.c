@@ -14,134 +14,11 @@
 #include "server/http_date.h"
 #include "server/reply.h"
 #include "server/route.h"
+#include "server/worker_accept.h"
 
 #define KEEP_REQUESTS 256u     /* recycled requests */
 #define REQUEST_MEMORY (256u << 10) /* arena of one request: heads, paths, fields for applications */
 #define LINE_MAX_BYTES (512u << 10) /* of a log: the longest head, each byte of it escaped as four, fits */
-#define PAUSE_MS 500u          /* accepting is tried again after this, or when a connection ends */
-
-struct accepting {
-	struct io_sock sock;
-	struct io_op op;
-	struct worker *w;
-	union io_addr peer;
-	const char *name;
-	bool parked; /* an accept is in flight */
-};
-
-/* ---- accepting */
-
-static void
-accept_submit(struct accepting *a)
-{
-	a->parked = true;
-	a->op.accept.peer = &a->peer;
-	io_submit(a->w->io, &a->op);
-}
-
-static void
-accept_all(struct worker *w)
-{
-	size_t i;
-
-	for (i = 0; i < w->conf.nlisteners; i++)
-		if (!w->accepting[i].parked && !w->draining)
-			accept_submit(&w->accepting[i]);
-}
-
-static void
-accept_resume(struct worker *w)
-{
-	if (!w->paused)
-		return;
-	w->paused = false;
-	accept_all(w);
-}
-
-static void
-pause_over(struct io_op *op)
-{
-	struct worker *w = container_of(op, struct worker, pause);
-
-	w->pause_timed = false;
-	if (w->nconns < w->conf.max_conns)
-		accept_resume(w);
-}
-
-/* No descriptor, or no place: listen again when a connection has ended, or (nobody tells us of a descriptor
- * that others gave back) after a while.  Never spins. */
-static void
-accept_pause(struct worker *w, const char *why)
-{
-	count(&w->tally->counters, accept_pauses);
-	log_limited(1, LOG_WARN, NULL, "accept.paused", LF_STR("why", why), LF_U64("connections", w->nconns));
-	w->paused = true;
-	if (!w->pause_timed && w->nconns < w->conf.max_conns) {
-		w->pause_timed = true;
-		w->pause.deadline_ms = PAUSE_MS;
-		io_submit(w->io, &w->pause);
-	}
-}
-
-/* It concerns one client: the next accept may well succeed.  Any other failure would come back at once. */
-static bool
-is_about_client(int64_t err)
-{
-	switch (-err) {
-	case ECONNABORTED:
-	case EPROTO:
-	case EPERM:
-	case ENETDOWN:
-	case ENETUNREACH:
-	case EHOSTDOWN:
-	case EHOSTUNREACH:
-	case ENONET:
-		return (true);
-	default:
-		return (false);
-	}
-}
-
-static const char *
-accept_failure(int64_t err)
-{
-	switch (-err) {
-	case EMFILE:
-	case ENFILE:
-		return ("no descriptors are left; raise server.max-fds or lower server.max-connections");
-	case ENOBUFS:
-	case ENOMEM:
-		return ("the system has no memory for sockets");
-	default:
-		return ("accepting failed");
-	}
-}
-
-static void
-accepted(struct io_op *op)
-{
-	struct accepting *a = container_of(op, struct accepting, op);
-	struct worker *w = a->w;
-
-	a->parked = false;
-	if (op->res >= 0)
-		conn_new(w, (int)op->res, &a->peer, a->name);
-	if (w->draining)
-		return;
-	if (op->res < 0 && !is_about_client(op->res))
-		accept_pause(w, accept_failure(op->res));
-	else if (w->nconns >= w->conf.max_conns)
-		accept_pause(w, "server.max-connections is reached");
-	else
-		accept_submit(a);
-}
-
-void
-worker_conn_gone(struct worker *w)
-{
-	if (w->paused && w->nconns < w->conf.max_conns)
-		accept_resume(w);
-}
 
 /* ---- requests and the date */
 
@@ -241,26 +118,6 @@ cache_make(struct worker *w)
 	return (w->stats != NULL ? 0 : -ENOMEM);
 }
 
-static int
-listen_make(struct worker *w)
-{
-	size_t i;
-
-	w->accepting = calloc(w->conf.nlisteners + 1, sizeof(*w->accepting));
-	if (w->accepting == NULL)
-		return (-ENOMEM);
-	for (i = 0; i < w->conf.nlisteners; i++) {
-		struct accepting *a = &w->accepting[i];
-
-		a->w = w;
-		a->name = w->conf.listeners[i].name;
-		io_sock_init(&a->sock, w->conf.listeners[i].fd);
-		io_op_init(&a->op, IO_ACCEPT, accepted);
-		a->op.sock = &a->sock;
-	}
-	return (0);
-}
-
 int
 worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 {
@@ -275,7 +132,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	list_init(&w->conns);
 	list_init(&w->scopes.list);
 	list_init(&w->requests);
-	io_op_init(&w->pause, IO_TIMER, pause_over);
+	room_init(&w->room);
 	w->tally = tally_take(wc->tallies);
 	w->io = io != NULL ? io : io_new(&wc->io, &err);
 	if (w->io == NULL) {
@@ -284,7 +141,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 		return (err);
 	}
 	io_count_into(w->io, &w->tally->counters);
-	err = listen_make(w);
+	err = accept_new(w);
 	if (err == 0)
 		err = cache_make(w);
 	if (err == 0)
@@ -314,10 +171,8 @@ begin_drain(struct worker *w)
 	size_t i;
 
 	w->draining = true;
-	for (i = 0; i < w->conf.nlisteners; i++)
-		if (w->accepting[i].parked)
-			io_cancel(w->io, &w->accepting[i].op);
 	each_conn(w, conn_drain);
+	accept_stop(w);
 	for (i = 0; i < w->nupstreams; i++)
 		if (w->upstreams[i] != NULL)
 			upstream_close_idle(w->upstreams[i]);
@@ -407,17 +262,6 @@ worker_ended(const struct worker *w)
 	return (__atomic_load_n(&w->ended, __ATOMIC_ACQUIRE) != 0);
 }
 
-static bool
-anything_parked(const struct worker *w)
-{
-	size_t i;
-
-	for (i = 0; w->accepting != NULL && i < w->conf.nlisteners; i++)
-		if (w->accepting[i].parked)
-			return (true);
-	return (w->nconns != 0);
-}
-
 /* Whether it can be joined is known when it has ended, which it was told to. */
 static void
 thread_end(struct worker *w)
@@ -440,9 +284,7 @@ worker_free(struct worker *w)
 		thread_end(w);
 	w->mode = WORKER_STOP;
 	obey(w);
-	if (w->pause_timed)
-		io_cancel(w->io, &w->pause);
-	while (anything_parked(w))
+	while (accept_parked(w) || w->nconns != 0)
 		io_run(w->io);
 	for (i = 0; i < w->nupstreams; i++)
 		if (w->upstreams[i] != NULL)

@@ -9,8 +9,10 @@
 #include "io/io.h"
 #include "io/listen.h"
 #include "server/config.h"
+#include "server/clients.h"
 #include "server/places.h"
 #include "server/request.h"
+#include "server/room.h"
 #include "server/site.h"
 #include "server/tally.h"
 
@@ -28,10 +30,13 @@ struct worker_conf {
 	unsigned max_conns;  /* of this worker */
 	unsigned max_fds;    /* descriptors its cache may hold */
 	unsigned index, nworkers;
+	uint64_t max_head_bytes; /* of unfinished request heads */
 	struct tallies *tallies; /* of the process */
+	struct clients *clients; /* of the process; NULL: connections are not counted by address */
 };
 
 enum worker_mode { WORKER_RUN, WORKER_DRAIN, WORKER_STOP };
+#define WORKER_RECENT 4u
 
 struct accepting; /* a listener in this worker's loop */
 
@@ -46,6 +51,12 @@ struct worker {
 	struct scopes scopes;       /* of its sites */
 	struct list conns, requests; /* connections; recycled requests */
 	unsigned nconns, nrequests;
+	unsigned nleaving;          /* of nconns: sent away to make room, not closed yet */
+	struct room room;
+	struct {
+		struct client_addr addr;
+		uint64_t seen_ns;   /* 0: none */
+	} recent[WORKER_RECENT];    /* different addresses that connected last */
 	uint32_t conn_ids;
 	struct accepting *accepting;
 	bool draining, stopping, paused, pause_timed;
@@ -74,7 +85,6 @@ void worker_round(struct worker *);                  /* one turn of the loop (th
 
 struct request *worker_request(struct worker *);     /* NULL: no memory */
 void worker_request_back(struct request *);
-void worker_conn_gone(struct worker *);              /* a descriptor is free again */
 const char *worker_date(struct worker *);
 
 #endif

@@ -173,26 +173,25 @@ subtest 'a reload changes sockets only if it succeeds' => sub {
 	unlike $srv->log, qr/ev=accept/, 'nobody complains about a socket that went';
 };
 
-subtest 'out of descriptors: no spin, and it recovers' => sub {
+subtest 'out of descriptors: idle connections make room, without a spin' => sub {
 	my $limit = 64;
-	my $srv = Test::Server->start(nofile => $limit, conf => "server.max-worker = 1\nserver.max-keep-alive-idle = 60\n");
+	my $srv = Test::Server->start(nofile => $limit, conf => "server.max-worker = 1\nserver.max-connections = 1000\nserver.max-keep-alive-idle = 60\n");
 	$srv->write('a', 'A');
 	is $srv->fetch('/a')->{body}, 'A', 'it serves with so few';
-	my @c = map { $srv->connect } 1 .. 2 * $limit;
-	$_->send(req('/a')) for @c;
-	my $first = $c[0]->reply;
-	is $first && $first->{body}, 'A', 'the first client is served';
-	cmp_ok $srv->descriptors, '<=', $limit, 'within the limit';
+	my @c;
+	for (1 .. 2 * $limit) {
+		push @c, $srv->connect;
+		$c[-1]->send(req('/a'));
+	}
+	my $answered = grep { my $r = $_->reply; $r && $r->{body} eq 'A' } @c[-20 .. -1];
+	is $answered, 20, 'those that came last are served while the others stay connected';
+	cmp_ok $srv->descriptors, '<=', $limit + 4, 'within the limit'; # and what it inherited above it
 	my ($cpu, $t) = ($srv->cpu, time);
-	my $held = $c[-1]->take(1, 1);          # a second in which nothing can be done
+	ok !$c[-1]->closed(1), 'the one that was busy last stays';
 	cmp_ok $srv->cpu - $cpu, '<', 0.3 * $slow, 'waiting costs next to nothing' or diag time - $t;
 	is $srv->wait_exit(0), undef, 'it lives';
-	is $held, '', 'the last client waits';
-	$_->abort for splice @c, 0, -20;
-	my $answered = grep { my $r = $_->reply; $r && $r->{body} eq 'A' } @c;
-	is $answered, 20, 'when the others leave, those who waited are served';
 	undef @c;
-	is $srv->fetch('/a')->{body}, 'A', 'and so are new ones';
+	is $srv->fetch('/a')->{body}, 'A', 'and new ones are served';
 	my $lines = () = $srv->log =~ /descriptor|EMFILE|Too many open files/gi;
 	cmp_ok $lines, '<', 20, 'the log is not flooded';
 };

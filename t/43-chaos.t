@@ -19,7 +19,12 @@ my $transfers = $sanitizer ? 3000 : 10_000;
 my @backends  = qw(gthread-aio linux-sendfile writev);
 my $can_spawn = grep { -x "$_/spawn-fcgi" } split /:/, $ENV{PATH};
 # Freed memory is kept back by the sanitizer to catch those who still use it: less of it, or it looks like a leak.
-my %env = (ASAN_OPTIONS => join ':', grep { length } $ENV{ASAN_OPTIONS} // '', 'quarantine_size_mb=8');
+# Windows of files go back to the system when they are freed, so what stays is a leak: in the heap of the C library they
+# would stay as long as anything lies behind them, up to two for each client that was ever there at the same time.
+my %env = (
+	ASAN_OPTIONS => join(':', grep { length } $ENV{ASAN_OPTIONS} // '', 'quarantine_size_mb=8'),
+	MALLOC_MMAP_THRESHOLD_ => 128 << 10,
+);
 
 # ---------------------------------------------------------------- files
 
@@ -121,7 +126,7 @@ sub vanish {
 		$app_rss //= rss($app->pid) if $app;
 	}
 	is $srv->fetch("/direct/$_")->{body}, pattern($_), "$_ bytes are served as before" for $size[1], $size[4];
-	cmp_ok $rss[2] - $rss[0], '<', 8 * $slow, 'memory does not grow' or diag "MiB: @rss";
+	cmp_ok $rss[2] - $rss[0], '<', 4 * $slow, 'memory does not grow' or diag "MiB: @rss";
 	if ($app) {
 		ok Test::Server::eventually(sub { descriptors($app->pid) <= $app_before + 20 }), 'descriptors of fcgi-stat-accel are back';
 		cmp_ok rss($app->pid) - $app_rss, '<', 8 * $slow, 'nor does its memory grow';
@@ -285,16 +290,24 @@ subtest 'descriptors run out: nobody spins, all comes back' => sub {
 	my $r = load_ends($load);
 	is $r->{answered}, int 3000 / $slow, 'far more clients than descriptors: each is answered';
 	is $r->{errors}{all} - $r->{errors}{status}, 0, '... with the right bytes or a refusal' or diag explain $r->{errors};
-	my @c = map { $srv->connect } 1 .. 2 * $limit;
-	$_->send(req('/direct/1')) for @c;
-	is +($c[0]->reply // {})->{status}, 200, 'the first of those who stay is served';
-	Test::Server::eventually(sub { $srv->descriptors >= $limit - 30 }, 5);
+	my @kept = map { my $c = $srv->connect; $c->send(req('/direct/1')); $c } 1 .. 2 * $limit;
+	my $served = 0;
+	for (@kept) { (($_->reply // {})->{status} // 0) == 200 ? $served++ : last }
+	is $served, 2 * $limit, 'more clients stay than there are descriptors: each has had its reply';
+	# Downloads that nobody reads: these are busy, and all of one client, so none of them makes room for another.
+	open my $fh, '>', "$www/stalled" or die "stalled: $!";
+	truncate $fh, 64 << 20 or die "truncate: $!";
+	close $fh;
+	my @c = map { my $c = $srv->connect(rcvbuf => 4096); $c->send(req('/stalled')); $c } 1 .. 2 * $limit;
+	like $c[0]->take(12), qr/ 200/, 'the first of those that are busy is served';
+	ok Test::Server::eventually(sub { grep({ $_->closed(0) } @kept) == @kept }), 'all that were idle have made room';
+	$srv->wait_log(qr/ev=accept\.paused/);
 	my ($cpu, $held) = $srv->cpu;
 	$held = $c[-1]->take(1, 1);             # a second in which nothing can be done
 	is $held, '', 'the last one waits';
 	cmp_ok $srv->cpu - $cpu, '<', 0.3 * $slow, '... at no cost';
 	$_->abort for splice @c, 0, -20;
-	is scalar(grep { my $r = $_->reply; $r && $r->{status} == 200 } @c), 20, 'when the others leave, those who waited are served';
+	is scalar(grep { $_->take(12) =~ / 200/ } @c), 20, 'when the others leave, those who waited are served';
 	$_->abort for splice @c;
 	ok Test::Server::eventually(sub { $srv->descriptors <= $before + @size + 20 }), 'descriptors are back' or diag $srv->descriptors;
 	is $srv->fetch($path)->{status}, 200, 'and so is everything else';

@@ -387,8 +387,12 @@ test_idle_holds_nothing(void)
 	for (i = 0; i < 50; i++)
 		client_at(KEPT);
 	g_assert_cmpuint(w->nrequests, ==, kept);
-	say(s, "GET");
+	say(s, "GET"); /* a part of a head is kept as it came */
+	g_assert_cmpuint(w->nrequests, ==, kept);
+	g_assert_cmpuint(w->room.bytes, ==, 256);
+	say(s, " /a HTTP/1.1\r\n" HOST "\r\n");
 	g_assert_cmpuint(w->nrequests, ==, kept - 1);
+	g_assert_cmpuint(w->room.bytes, ==, 0);
 	down();
 }
 
@@ -413,87 +417,6 @@ test_input_is_bounded(void)
 	down();
 }
 
-/* ---------------------------------------------------------------- accepting */
-
-static void
-accept_says(int fd_or_err)
-{
-	sim_finish(io, sim_find(io, IO_ACCEPT, NULL), fd_or_err);
-	sim_run(io);
-}
-
-static void
-accept_client(void)
-{
-	accept_says(FIRST_CLIENT + (int)clients++);
-}
-
-static void
-test_accept_shortage(void)
-{
-	static const int errs[] = {-EMFILE, -ENFILE, -ENOBUFS, -ENOMEM, -EINVAL};
-	size_t i;
-
-	for (i = 0; i < G_N_ELEMENTS(errs); i++) {
-		up_with("", 1, 1000);
-		accept_client();
-		accept_says(errs[i]);
-		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
-		g_assert_nonnull(strstr(logged->str, "ev=accept.paused"));
-		sim_advance_ms(io, 499);
-		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
-		sim_advance_ms(io, 1);
-		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
-		accept_says(errs[i]);
-		conn_stop(last_conn());
-		sim_run(io);
-		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1); /* a descriptor is free again */
-		sim_advance_ms(io, 500);
-		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
-		g_assert_cmpuint(w->tally->counters.accept_pauses, ==, 2);
-		down();
-	}
-}
-
-static void
-test_accept_one_client_fails(void)
-{
-	static const int errs[] = {-ECONNABORTED, -EPROTO, -EPERM};
-	size_t i;
-
-	up_with("", 1, 1000);
-	for (i = 0; i < G_N_ELEMENTS(errs); i++) {
-		accept_says(errs[i]);
-		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
-	}
-	g_assert_cmpuint(w->tally->counters.accept_pauses, ==, 0);
-	down();
-}
-
-static void
-test_accept_limit(void)
-{
-	unsigned i;
-
-	up_with("", 2, 3);
-	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 2);
-	for (i = 0; i < 3; i++)
-		accept_client();
-	for (i = 0; i < 100; i++) {
-		if (sim_count(io, IO_ACCEPT) != 0)
-			accept_client(); /* the other listener's was waiting already */
-		sim_advance_ms(io, 50);
-	}
-	g_assert_cmpuint(w->nconns, ==, 4); /* however long it takes */
-	conn_stop(last_conn());
-	sim_run(io);
-	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
-	conn_stop(last_conn());
-	sim_run(io);
-	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 2);
-	down();
-}
-
 int
 main(int argc, char **argv)
 {
@@ -512,8 +435,5 @@ main(int argc, char **argv)
 	g_test_add_func("/conn/body-too-long-to-skip", test_body_too_long_to_skip);
 	g_test_add_func("/conn/idle-holds-nothing", test_idle_holds_nothing);
 	g_test_add_func("/conn/input-is-bounded", test_input_is_bounded);
-	g_test_add_func("/accept/shortage", test_accept_shortage);
-	g_test_add_func("/accept/one-client-fails", test_accept_one_client_fails);
-	g_test_add_func("/accept/limit", test_accept_limit);
 	return (g_test_run());
 }

@@ -63,7 +63,7 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 {
 	struct worker_conf wc = {
 		.listeners = listeners, .nlisteners = nlisteners, .max_conns = max_conns,
-		.max_fds = 50, .tallies = &tallies,
+		.max_fds = 50, .max_head_bytes = 1 << 20, .tallies = &tallies,
 	};
 	struct buf err, warn;
 	char *file, *text, why[256];
