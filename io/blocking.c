@@ -32,6 +32,8 @@ struct io_pools {
 	pthread_mutex_t lock;
 	pthread_cond_t gone;
 	bool stop;
+	bool shrinks;     /* idle threads end */
+	unsigned shares;  /* who calls io_pools_free(); the main thread's */
 	bool left_behind; /* by io_pools_free(): the last thread puts all away */
 	unsigned alive;   /* threads */
 	unsigned nthread; /* started */
@@ -117,6 +119,19 @@ job_run(struct pool_lane *ln, struct io_job *j)
 	pthread_mutex_lock(&ps->lock);
 }
 
+/* This thread ends, and nobody joins it. */
+static void
+thread_forget(struct io_pools *ps, struct pool_lane *ln)
+{
+	unsigned i;
+
+	for (i = 0; !pthread_equal(ps->thread[i], pthread_self()); i++)
+		must(i + 1 < ps->nthread);
+	ps->thread[i] = ps->thread[--ps->nthread];
+	ln->threads--;
+	pthread_detach(pthread_self());
+}
+
 struct thread_arg {
 	struct pool_lane *lane;
 	unsigned nr;
@@ -140,6 +155,10 @@ pool_thread(void *arg)
 		if (j != NULL) {
 			job_run(a.lane, j);
 			continue;
+		}
+		if (ps->shrinks && a.lane->threads > 1) {
+			thread_forget(ps, a.lane);
+			break;
 		}
 		a.lane->idle++;
 		pthread_cond_wait(&a.lane->more, &ps->lock);
@@ -253,6 +272,7 @@ io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 
 	if (ps == NULL)
 		return (-ENOMEM);
+	ps->shares = 1;
 	reserve_descriptors();
 	pthread_mutex_init(&ps->lock, NULL);
 	pthread_condattr_init(&mono);
@@ -339,12 +359,31 @@ pools_put_away(struct io_pools *ps)
 	free(ps);
 }
 
+struct io_pools *
+io_pools_share(struct io_pools *ps)
+{
+	ps->shares++;
+	return (ps);
+}
+
+void
+io_pools_shrink(struct io_pools *ps)
+{
+	unsigned i;
+
+	pthread_mutex_lock(&ps->lock);
+	ps->shrinks = true;
+	for (i = 0; i < LANES; i++)
+		pthread_cond_broadcast(&ps->lane[i].more);
+	pthread_mutex_unlock(&ps->lock);
+}
+
 void
 io_pools_free(struct io_pools *ps, unsigned wait_ms)
 {
 	unsigned i;
 
-	if (ps == NULL || !pools_wait(ps, wait_ms))
+	if (ps == NULL || --ps->shares > 0 || !pools_wait(ps, wait_ms))
 		return;
 	for (i = 0; i < ps->nthread; i++)
 		pthread_join(ps->thread[i], NULL);

@@ -20,7 +20,7 @@
 
 struct io_pools;
 
-struct io_pools_conf {
+struct io_pools_conf { /* no padding: equal ones are equal bytes */
 	unsigned stat_threads; /* ..1024; 0: files are opened on the loop, which waits for the disk then */
 	unsigned read_threads; /* ..1024; 0: the same for reading */
 	unsigned per_device;   /* threads of each pool that one device may keep busy; 0: see above */
@@ -29,6 +29,9 @@ struct io_pools_conf {
 };
 
 int io_pools_new(const struct io_pools_conf *, struct io_pools **);
+struct io_pools *io_pools_share(struct io_pools *); /* one more io_pools_free() is needed to end them */
+/* Those that use them are about to go: idle threads end, but for one of each kind; new ones start when jobs need them. */
+void io_pools_shrink(struct io_pools *);
 /* Threads end when their running job returns; waits at most wait_ms for them.  If a disk holds some for longer, the last of
  * them puts away what is left, the jobs that still wait included. */
 void io_pools_free(struct io_pools *, unsigned wait_ms);

@@ -1,5 +1,6 @@
 /* io/io.c -- what all engines share: the life of an op, deadlines, lent buffers. */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/tcp.h>
 #include <stdlib.h>
 #include <string.h>
@@ -506,6 +507,20 @@ io_sock_cork(struct io_sock *s, bool on)
 
 	if (s->fd >= 0 && (s->hints & SOCK_SIM) == 0)
 		(void)setsockopt(s->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value)); /* a unix socket has none */
+}
+
+int
+io_sock_dup(struct io_sock *s)
+{
+	int fd;
+
+	if (s->fd < 0 || (s->hints & SOCK_SIM))
+		return (-EBADF);
+	fd = fcntl(s->fd, F_DUPFD_CLOEXEC, 3);
+	if (fd < 0)
+		return (-errno);
+	s->hints |= SOCK_SHARED;
+	return (fd);
 }
 
 bool

@@ -185,6 +185,8 @@ void io_sock_reset(int fd);                  /* closes a socket that no io_sock 
 void io_sock_close(int fd);                  /* the same with FIN, unless another descriptor has the socket */
 void io_sock_shutdown(struct io_sock *);     /* no more sending: FIN */
 void io_sock_cork(struct io_sock *, bool on); /* TCP_CORK: partial segments wait (at most 200 ms) until off */
+/* A second descriptor of the connection, for another loop: yours.  This one is to be closed.  -errno */
+int io_sock_dup(struct io_sock *);
 bool io_sock_alive(const struct io_sock *);  /* a cheap look (MSG_PEEK): false when the peer has closed or sent */
 
 /* A directory that paths are opened beneath; at start-up, blocks.  Path "" is the root itself.

@@ -31,6 +31,9 @@ struct cfg_pos {
 	uint32_t line, column; /* from 1 */
 };
 
+/* server.feature-flags: false, reported, if a known key has an impossible value; unknown keys are warned of. */
+bool cfg_features_check(struct config *, struct cfg_pos, const struct conf_map *);
+
 /* ---------------------------------------------------------------- tokens */
 
 enum cfg_token_kind {

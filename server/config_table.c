@@ -257,6 +257,8 @@ set_field(struct check *k)
 	data = cfg_get(k->cfg, shapes[k->d].size);
 	if (!convert(k, k->e->value, data))
 		return (false);
+	if (strcmp(directives[k->d].name, "server.feature-flags") == 0 && !cfg_features_check(k->cfg, k->e->value_pos, data))
+		return (false);
 	s = (struct cfg_setting){(uint16_t)k->d, data};
 	g_array_append_val(k->block->settings, s);
 	if (strcmp(directives[k->d].name, "proxy-core.backends") == 0 && !k->block->has_backends) {

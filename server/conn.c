@@ -85,7 +85,7 @@ conn_route(struct conn *c)
 
 	c->deferred = false;
 	status = route(r, &c->handler, &why);
-	if (status == 0 && c->w->draining)
+	if (status == 0 && c->w->draining && !conn_moves(c->w))
 		c->close_after = true;
 	if (r->conf != NULL && (!r->http.keep_alive || c->nreq >= r->conf->keepalive_requests))
 		c->close_after = true;

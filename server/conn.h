@@ -13,13 +13,16 @@
 
 #include "server/request.h"
 
+struct moved;
 struct room_member;
 struct worker;
 
 /* fd is a connected socket, taken; reset when memory is short, or its address has too many already. */
 void conn_new(struct worker *, int fd, const union io_addr *peer, const char *listener);
+void conn_adopt(struct worker *, struct moved *);  /* an idle connection of an older generation; its descriptor is taken */
 void conn_stop(struct conn *);  /* ends now, whatever it does */
-void conn_drain(struct conn *); /* ends now if idle, else after its reply */
+/* An idle connection moves to the next generation; without one it ends.  A busy one does so after its reply.  May be repeated. */
+void conn_drain(struct conn *);
 void conn_make_room(struct conn *, const char *why); /* ends now, logged: others need its place */
 struct conn *conn_of_member(struct room_member *); /* of worker.room */
 struct conn *conn_of_link(struct list *); /* member of worker.conns */

@@ -24,7 +24,7 @@ idle(struct conn *c)
 
 	if (c->r != NULL)
 		drop_request(c);
-	if (c->w->draining && c->nreq != 0)
+	if (c->w->draining && (conn_hand_over(c) || c->nreq != 0))
 		return (&st_close);
 	ms = 1000 * (c->nreq != 0 ? c->w->global->keepalive_idle : c->w->global->read_idle);
 	return (conn_want_bytes(c, (uint32_t)(ms != 0 ? ms : 1)));

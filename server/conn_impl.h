@@ -5,7 +5,7 @@
  *   conn_input.c  what the client sends, and the buffers it lies in
  *   conn_body.c   request bodies that are dropped or collected
  *   conn_who.c    who is at the other end
- *   conn_drain.c  idle connections end with their generation
+ *   conn_drain.c  idle connections move to the next generation
  *   conn_phase.c  how many wait for what, and who can make room
  */
 #ifndef SERVER_CONN_IMPL_H
@@ -81,6 +81,8 @@ void conn_run(struct conn *);
 void conn_go(struct conn *, const struct conn_state *);
 /* A connection from here on.  Takes fd and the place among the connections of its address. */
 void conn_begin(struct worker *, int fd, const union io_addr *peer, const char *listener, struct client *, uint32_t nreq);
+bool conn_moves(const struct worker *);  /* it drains, and another generation takes its idle connections */
+bool conn_hand_over(struct conn *);      /* idle: the next generation goes on with it, and this end of it is to be closed */
 bool conn_in_flight(const struct conn *);
 bool conn_ended_while_waiting(struct conn *); /* stopped meanwhile: the end is under way, touch nothing */
 const struct conn_state *conn_refuse(struct conn *, int status, const char *why);

@@ -2,6 +2,7 @@
 #include <errno.h>
 #include <sched.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/must.h"
@@ -68,6 +69,7 @@ worker_conf_of(struct generation *g, unsigned fds, const struct file_backend *ba
 	    .max_head_bytes = c->max_heads / g->nworkers,
 	    .tallies = g->tallies,
 	    .clients = g->clients,
+	    .handover = g->handover,
 	});
 }
 
@@ -95,6 +97,22 @@ generation_tell(struct generation *g, enum worker_mode mode)
 	for (i = 0; i < g->nworkers; i++)
 		if (g->workers[i] != NULL)
 			worker_tell(g->workers[i], mode);
+}
+
+void
+generation_adopts(struct process *ps, struct generation *g)
+{
+	struct io **loops = calloc(g->nworkers, sizeof(*loops));
+	unsigned i;
+
+	if (loops == NULL) {
+		handover_close(ps->handover);
+		return;
+	}
+	for (i = 0; i < g->nworkers; i++)
+		loops[i] = g->workers[i]->io;
+	(void)handover_open(ps->handover, loops, g->nworkers, g->listeners.v, g->listeners.n);
+	free(loops);
 }
 
 bool
@@ -159,11 +177,27 @@ places_make(struct process *ps, struct generation *g)
 	return (-EINVAL);
 }
 
+/* Those of the newest generation, if they are what this one asks for; else theirs shrink while it drains. */
+static int
+pools_make(struct process *ps, struct generation *g)
+{
+	struct generation *last;
+
+	if (list_empty(&ps->generations))
+		return (io_pools_new(&g->pools_conf, &g->pools));
+	last = list_entry(ps->generations.prev, struct generation, link);
+	if (memcmp(&last->pools_conf, &g->pools_conf, sizeof(g->pools_conf)) != 0)
+		return (io_pools_new(&g->pools_conf, &g->pools));
+	g->pools = io_pools_share(last->pools);
+	return (0);
+}
+
 int
 generation_start(struct process *ps, struct config *config, const struct listeners *ls, unsigned fds)
 {
 	const struct conf *c = config_global(config);
 	struct generation *g = calloc(1, sizeof(*g));
+	const struct generation *last;
 	struct io_pools_conf pc = {
 		.stat_threads = (unsigned)c->stat_threads, .read_threads = (unsigned)c->read_threads,
 		.per_device = (unsigned)c->threads_per_device, .max_queue = (unsigned)c->max_queue,
@@ -176,14 +210,16 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	g->config = config;
 	g->tallies = &ps->tallies;
 	g->clients = ps->clients;
+	g->handover = ps->handover;
 	g->listeners = *ls;
+	g->pools_conf = pc;
 	g->nworkers = worker_count(c);
 	g->workers = calloc(g->nworkers, sizeof(struct worker *));
 	must(g->workers != NULL);
 	err = places_make(ps, g);
 	config_forget_sources(config);
 	if (err == 0)
-		err = io_pools_new(&pc, &g->pools);
+		err = pools_make(ps, g);
 	if (err == 0)
 		err = workers_make(ps, g, fds);
 	if (err != 0) {
@@ -193,6 +229,9 @@ generation_start(struct process *ps, struct config *config, const struct listene
 		process_unlisten(ps, ls);
 		return (err);
 	}
+	last = list_empty(&ps->generations) ? NULL : list_entry(ps->generations.prev, struct generation, link);
+	if (last != NULL && last->pools != g->pools)
+		io_pools_shrink(last->pools);
 	list_add_tail(&ps->generations, &g->link);
 	ps->listeners = *ls;
 	return (0);

@@ -113,7 +113,10 @@ stop(struct process *ps, const char *why, bool now)
 	ps->draining = true;
 	ps->stopping = ps->stopping || now;
 	process_reload_stop(ps);
+	handover_close(ps->handover);
 	tell_all(ps, now ? WORKER_STOP : WORKER_DRAIN);
+	if (!list_empty(&ps->generations)) /* empty while the first one starts */
+		process_drain(ps, newest(ps));
 }
 
 static void
@@ -197,6 +200,7 @@ watch(struct process *ps)
 			p[1].fd = -1;
 			stop(ps, "end of standard input", true);
 		}
+		process_drain_mind(ps);
 		if (p[3].revents != 0) {
 			p[3].fd = -1;
 			log_event(LOG_ERROR, NULL, "helper.ended", LF_STR("then", "serving goes on; reloads and HUP fail"),
@@ -271,8 +275,8 @@ serve_one(struct process *ps)
 		fprintf(stderr, "accel-server: -1 needs a connected socket as standard input, as inetd passes it\n");
 		return (EX_USAGE);
 	}
+	g->workers[0]->draining = true; /* no second request */
 	conn_new(g->workers[0], fd, &peer, "stdin");
-	worker_tell(g->workers[0], WORKER_DRAIN); /* no second request */
 	while (g->workers[0]->nconns != 0)
 		worker_round(g->workers[0]);
 	return (0);
@@ -332,6 +336,8 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	}
 	ps.clients = clients_new();
 	must(ps.clients != NULL);
+	ps.handover = handover_new(ps.clients);
+	must(ps.handover != NULL);
 	if (rc == 0)
 		rc = opt->one ? run_one(&ps, config) : run(&ps, config);
 	else
@@ -350,6 +356,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	log_event(LOG_INFO, NULL, "stopped", LF_STR("how", rc == 0 ? "cleanly" : "could not start"));
 	process_close_logs(&ps);
 	tallies_free(&ps.tallies);
+	handover_free(ps.handover);
 	clients_free(ps.clients);
 	close(ps.signals);
 	return (rc);

@@ -1,6 +1,7 @@
 /* server/process_impl.h -- between process.c, process_*.c and generation.c; nobody else includes it.
  *
  *   process.c        the main thread: signals, reload, the end
+ *   process_drain.c  generations that let their running replies end, and for how long
  *   process_reload.c the configuration is read again while the server goes on
  *   process_start.c  sockets, limits, user, pid file, word to the service manager
  *   process_logs.c   error log and access logs
@@ -9,6 +10,7 @@
 #ifndef SERVER_PROCESS_IMPL_H
 #define SERVER_PROCESS_IMPL_H
 
+#include "io/blocking.h"
 #include "io/logfile.h"
 #include "server/helper.h"
 #include "server/process.h"
@@ -30,8 +32,11 @@ struct generation {
 	struct worker **workers;
 	unsigned nworkers;
 	struct tallies *tallies;      /* of the process */
-	uint64_t retired_ns;          /* when it was told to drain for a newer one; 0: was not */
 	struct clients *clients;      /* of the process */
+	struct handover *handover;    /* of the process */
+	uint64_t retired_ns;          /* when its drain began; 0: it has not */
+	bool hushed, cut;             /* WORKER_HUSH, WORKER_CUT were sent */
+	struct io_pools_conf pools_conf;
 };
 
 struct access_file {
@@ -48,6 +53,7 @@ struct process {
 	struct logfile *errorlog;
 	struct buf early;             /* lines logged before it is open */
 	struct tallies tallies;
+	struct handover *handover;    /* of idle connections, at a reload */
 	struct clients *clients;
 	struct list access_files;     /* those that some generation names */
 	int signals;
@@ -81,9 +87,14 @@ void process_reload(struct process *);                      /* begins; one at a 
 void process_reload_more(struct process *);                 /* the helper has something to say */
 void process_reload_stop(struct process *);
 
+/* Bounds   server.graceful-shutdown-timeout, and four generations beside the newest; then connections are cut. */
+void process_drain(struct process *, struct generation *);
+void process_drain_mind(struct process *); /* while any drains: from time to time */
 
 /* Takes config and sockets; 0: its workers run (with -1: exist), it is the newest.  -errno: logged, all is undone. */
 int generation_start(struct process *, struct config *, const struct listeners *, unsigned fds);
+/* Idle connections of older generations come to this one. */
+void generation_adopts(struct process *, struct generation *);
 void generation_tell(struct generation *, enum worker_mode);
 bool generation_ended(const struct generation *);
 void generation_free(struct generation *);

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <string.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "io/notify.h"
 #include "server/process_impl.h"
@@ -40,8 +39,8 @@ use(struct process *ps, struct sources *sources)
 	} else if (process_listen(ps, config, &now) != 0) {
 		config_free(config);
 	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) == 0) {
-		generation_tell(old, WORKER_DRAIN);
-		old->retired_ns = clock_mono_ns();
+		generation_adopts(ps, list_entry(ps->generations.prev, struct generation, link));
+		process_drain(ps, old);
 		log_event(LOG_INFO, NULL, "reloaded", LF_STR("file", ps->opt->file));
 	}
 	buf_free(&err);

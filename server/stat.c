@@ -167,6 +167,14 @@ entry_ready(struct stat_entry *e, int err)
 
 /* ---- the cache */
 
+void
+stat_cache_shrink(struct stat_cache *sc)
+{
+	sc->lim.entries = sc->lim.fds = 0;
+	sc->lim.bytes = 0;
+	cache_keep_bounds(sc);
+}
+
 unsigned
 stat_cache_entries(const struct stat_cache *sc)
 {

@@ -106,6 +106,7 @@ struct stat_limits {
 
 struct stat_cache *stat_cache_new(struct io *, struct counters *, const struct stat_limits *);
 void stat_cache_free(struct stat_cache *); /* after all entries were put; cancels what is on its way and runs the loop until it is back */
+void stat_cache_shrink(struct stat_cache *); /* for the end of a generation: from now on nothing is kept that nobody holds */
 unsigned stat_cache_entries(const struct stat_cache *);
 
 /* An entry at once, or NULL: then w->done() brings it later.  w NULL: only what is known now, starts nothing.

@@ -17,6 +17,7 @@
 #include "server/worker_accept.h"
 
 #define KEEP_REQUESTS 256u     /* recycled requests */
+#define MOVES 32u              /* connections that leave for, or come from, another generation in one round: some 0.3 ms */
 #define REQUEST_MEMORY (256u << 10) /* arena of one request: heads, paths, fields for applications */
 #define LINE_MAX_BYTES (512u << 10) /* of a log: the longest head, each byte of it escaped as four, fits */
 
@@ -171,11 +172,43 @@ begin_drain(struct worker *w)
 	size_t i;
 
 	w->draining = true;
-	each_conn(w, conn_drain);
 	accept_stop(w);
+	w->to_drain = w->nconns;
+	stat_cache_shrink(w->stats);
 	for (i = 0; i < w->nupstreams; i++)
 		if (w->upstreams[i] != NULL)
 			upstream_close_idle(w->upstreams[i]);
+}
+
+static void
+adopt(struct worker *w)
+{
+	struct moved *m = NULL;
+	unsigned n;
+
+	for (n = 0; n < MOVES && w->conf.handover != NULL && (m = handover_take(w->conf.handover, w->io)) != NULL; n++) {
+		conn_adopt(w, m);
+		free(m);
+	}
+	if (m != NULL)
+		io_wake(w->io); /* there may be more */
+}
+
+/* Those at the beginning of the list, which go to its end. */
+static void
+drain_some(struct worker *w)
+{
+	struct list *l;
+	unsigned n;
+
+	for (n = 0; n < MOVES && w->to_drain > 0 && !list_empty(&w->conns); n++) {
+		w->to_drain--;
+		l = list_pop(&w->conns);
+		list_add_tail(&w->conns, l);
+		conn_drain(conn_of_link(l));
+	}
+	if (w->to_drain > 0)
+		io_wake(w->io);
 }
 
 static void
@@ -183,10 +216,18 @@ obey(struct worker *w)
 {
 	int mode = __atomic_load_n(&w->mode, __ATOMIC_ACQUIRE);
 
+	adopt(w);
 	if (mode >= WORKER_DRAIN && !w->draining)
 		begin_drain(w);
-	if (mode == WORKER_STOP && !w->stopping) {
+	if (mode >= WORKER_HUSH && !w->hushed) {
+		w->hushed = true;
+		w->to_drain = w->nconns;
+	}
+	drain_some(w);
+	if (mode >= WORKER_CUT && !w->stopping) {
 		w->stopping = true;
+		if (mode == WORKER_CUT)
+			count_add(&w->tally->counters, drain_cut, w->nconns);
 		each_conn(w, conn_stop);
 	}
 }
@@ -252,7 +293,8 @@ worker_start(struct worker *w)
 void
 worker_tell(struct worker *w, enum worker_mode mode)
 {
-	__atomic_store_n(&w->mode, (int)mode, __ATOMIC_RELEASE);
+	if (__atomic_load_n(&w->mode, __ATOMIC_RELAXED) < (int)mode)
+		__atomic_store_n(&w->mode, (int)mode, __ATOMIC_RELEASE);
 	io_wake(w->io);
 }
 

@@ -10,6 +10,7 @@
 #include "io/listen.h"
 #include "server/config.h"
 #include "server/clients.h"
+#include "server/handover.h"
 #include "server/places.h"
 #include "server/request.h"
 #include "server/room.h"
@@ -33,9 +34,13 @@ struct worker_conf {
 	uint64_t max_head_bytes; /* of unfinished request heads */
 	struct tallies *tallies; /* of the process */
 	struct clients *clients; /* of the process; NULL: connections are not counted by address */
+	struct handover *handover; /* of the process; NULL: idle connections end with their generation */
 };
 
-enum worker_mode { WORKER_RUN, WORKER_DRAIN, WORKER_STOP };
+/* Each includes those before it.  HUSH: connections that have been silent since before DRAIN go.  CUT and STOP end all, CUT
+ * counts them. */
+enum worker_mode { WORKER_RUN, WORKER_DRAIN, WORKER_HUSH, WORKER_CUT, WORKER_STOP };
+
 #define WORKER_RECENT 4u
 
 struct accepting; /* a listener in this worker's loop */
@@ -51,6 +56,7 @@ struct worker {
 	struct scopes scopes;       /* of its sites */
 	struct list conns, requests; /* connections; recycled requests */
 	unsigned nconns, nrequests;
+	unsigned to_drain;          /* connections of the list that do not know of the drain */
 	unsigned nleaving;          /* of nconns: sent away to make room, not closed yet */
 	struct room room;
 	struct {
@@ -59,7 +65,7 @@ struct worker {
 	} recent[WORKER_RECENT];    /* different addresses that connected last */
 	uint32_t conn_ids;
 	struct accepting *accepting;
-	bool draining, stopping, paused, pause_timed;
+	bool draining, hushed, stopping, paused, pause_timed;
 	struct io_op pause;         /* timer that resumes accepting; in flight while pause_timed */
 	uint64_t date_s;
 	char date[32];              /* "Sun, 06 Nov 1994 08:49:37 GMT" */
@@ -78,7 +84,7 @@ struct worker {
 /* The worker with its loop; io NULL: one is made as conf says (tests bring a sim).  -errno, logged. */
 int worker_new(const struct worker_conf *, struct io *io, struct worker **);
 int worker_start(struct worker *);                   /* its thread */
-void worker_tell(struct worker *, enum worker_mode); /* any thread */
+void worker_tell(struct worker *, enum worker_mode); /* the main thread; never back to an earlier one */
 bool worker_ended(const struct worker *);
 void worker_free(struct worker *);                   /* joins the thread */
 void worker_round(struct worker *);                  /* one turn of the loop (the thread does this; tests too) */
