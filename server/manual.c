@@ -248,6 +248,11 @@ page_program(struct manpage *p)
 		manpage_item(p, signals[i].term);
 		manpage_said(p, signals[i].prose);
 	}
+	manpage_heading(p, "SANDBOX");
+	manpage_para(p, "Before its first thread starts, the server confines itself for good: Landlock leaves it the directories that the configuration "
+	    "names, seccomp the system calls that it makes. A call that only an intruder makes kills it with SIGSYS, and the kernel logs the number of the "
+	    "call: journalctl -k -g type=1326. Logs, the pid file, ports and the configuration are opened by a helper process. "
+	    "A reload that names a root out of reach is refused. See server.sandbox and server.sandbox-paths in accel-server.conf(5).");
 	manpage_heading(p, "EXIT STATUS");
 	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
 		manpage_item(p, statuses[i].term);

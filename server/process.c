@@ -310,7 +310,7 @@ confine(struct process *ps, const struct config *config)
 {
 	if (process_become(config_global(config)) != 0)
 		return (EX_NOPERM);
-	return (0);
+	return (process_sandbox(ps, config) == 0 ? 0 : EX_CONFIG);
 }
 
 int

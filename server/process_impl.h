@@ -4,6 +4,7 @@
  *   process_drain.c  generations that let their running replies end, and for how long
  *   process_reload.c the configuration is read again while the server goes on
  *   process_start.c  sockets, limits, user, pid file, word to the service manager
+ *   process_sandbox.c  what it may open, for good
  *   process_logs.c   error log and access logs
  *   generation.c     one configuration with its workers and pools
  */
@@ -12,6 +13,7 @@
 
 #include "io/blocking.h"
 #include "io/logfile.h"
+#include "io/sandbox.h"
 #include "server/helper.h"
 #include "server/process.h"
 #include "server/worker.h"
@@ -62,6 +64,7 @@ struct process {
 	bool reload_again;            /* asked for meanwhile */
 	bool reopen;                  /* HUP came */
 	bool draining, stopping;
+	struct sandbox sandbox;       /* what was entered */
 	bool has_pidfile;             /* it is ours to remove */
 };
 
@@ -81,6 +84,10 @@ int process_listen(struct process *, const struct config *, struct listeners *no
 void process_unlisten(struct process *, const struct listeners *);
 unsigned process_descriptors(const struct conf *);          /* the limit, raised as far as it goes */
 int process_become(const struct conf *);
+/* Before there are threads.  0, also where the kernel has none; -errno: logged. */
+int process_sandbox(struct process *, const struct config *);
+/* False: the configuration names a directory that the sandbox closes; *why says which. */
+bool process_sandbox_reaches(const struct process *, const struct config *, char *why, size_t size);
 int process_pidfile(struct process *, const struct conf *);
 
 void process_reload(struct process *);                      /* begins; one at a time */

@@ -29,6 +29,7 @@ use(struct process *ps, struct sources *sources)
 	struct listeners now;
 	struct buf err, warn;
 	struct config *config;
+	char why[1024];
 
 	buf_init(&err, 0);
 	buf_init(&warn, 0);
@@ -36,6 +37,9 @@ use(struct process *ps, struct sources *sources)
 	log_lines(LOG_WARN, "config.warning", buf_as_text(&warn));
 	if (config == NULL) {
 		log_lines(LOG_ERROR, "reload.refused", buf_as_text(&err));
+	} else if (!process_sandbox_reaches(ps, config, why, sizeof(why))) {
+		log_event(LOG_ERROR, NULL, "reload.refused", LF_STR("what", why), LF_STR("then", "the one before goes on"));
+		config_free(config);
 	} else if (process_listen(ps, config, &now) != 0) {
 		config_free(config);
 	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) == 0) {
