@@ -51,9 +51,10 @@ RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c
 	    $(patsubst t/tools/%.c,$B/bin/%,$(wildcard t/tools/*.c))
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wildcard t/unit/*/*.c))))
 
-.PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-walk demo run install clean help lint deps fuzz man
+FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
+
 all: $(PROGRAMS) $B/bin/accel-check
-rigs: $(RIGS)
+rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
 
 $B/obj/%.o: %.c
@@ -102,6 +103,12 @@ $B/bin/%: t/tools/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -o $@ $<
 
+# Each fuzz target with its own driver, so that make check holds their seeds; t/fuzz/run builds them with sanitizers.
+.PRECIOUS: $B/obj/t/fuzz/%.o
+$B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $(call lib_of,fcgi-stat-accel) $(call lib_of,server)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $(filter %.o,$^) $B/lib/fcgi-stat-accel.a $(call lib_of,server) $(LIBS_fcgi-stat-accel) $(PKG_LIBS)
+
 -include $(shell find $B/obj -name '*.d' 2>/dev/null)
 
 # ---------------------------------------------------------------- targets
@@ -134,7 +141,8 @@ lint: deps
 	@scripts/lint
 
 fuzz: deps
-	@t/fuzz/run $(SECONDS)
+	@scripts/install-deps fuzz || echo 'make fuzz: no clang; the driver of t/fuzz runs the targets'
+	@FUZZER=auto nice t/fuzz/run $(SECONDS)
 
 # Manual pages come from the tables that the parsers read.
 MAN := $B/man/accel-server.8 $B/man/accel-server.conf.5 $B/man/fcgi-stat-accel.1 $B/man/accel-warm.1 \
@@ -180,7 +188,7 @@ help:
 	@echo 'make bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-walk'
 	@echo '                slow disks; sizes of thread pools; each file backend; idle connections;'
 	@echo '                fcgi-stat-accel beside a plain libfcgi program (ARGS=--quick)'
-	@echo 'make fuzz       parsers on changed input, SECONDS=N each (default 5)'
+	@echo 'make fuzz       parsers on changed input, SECONDS=N each (default 5), two at a time'
 	@echo 'make lint       static checks: layers, C, shell, Perl'
 	@echo 'make man        manual pages in build/man/'
 	@echo 'make install    programs, scripts and manual pages below $$(DESTDIR)$$(prefix)/'

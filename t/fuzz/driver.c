@@ -1,11 +1,13 @@
 /* t/fuzz/driver.c -- runs a target without clang: mutates its seeds for some seconds.
  *
- *	fuzz_request [SECONDS [SEED]]
+ *	fuzz_request [SECONDS [SEED [DIR]]]        SEED "-": another one each time; DIR: files that are seeds, too
  *
+ * Each seed runs once as it is, so a file of DIR also holds a bug that was fixed.
  * Blind, so no match for libFuzzer on the same targets; but it needs a compiler only, and five
  * seconds of it in every test run find what a careless change breaks.  The bytes that made a target
  * abort() go to stderr as a C string.
  */
+#include <dirent.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,6 +19,7 @@
 
 #define INPUT_MAX 4096
 #define CLOCK_EVERY 256         /* inputs between two looks at the clock */
+#define FILES_MAX 1024
 
 struct input {
 	size_t n;
@@ -25,6 +28,8 @@ struct input {
 
 static struct input now;        /* what the target is at, for the handler */
 static uint64_t state;
+static struct fuzz_seed seeds[FILES_MAX];  /* those of the target, then the files of DIR */
+static size_t nseeds;
 
 /* What parsers trip over. */
 static const struct fuzz_seed words[] = {
@@ -47,23 +52,58 @@ dice(uint64_t sides)
 	return ((state * 0x2545f4914f6cdd1du >> 16) % sides);
 }
 
-static size_t
-count_seeds(void)
-{
-	size_t n = 0;
-
-	while (fuzz_seeds != NULL && fuzz_seeds[n].p != NULL)
-		n++;
-	return (n);
-}
-
 static const struct fuzz_seed *
 any_seed(void)
 {
 	static const struct fuzz_seed nothing = SEED("");
-	size_t n = count_seeds();
 
-	return (n > 0 ? &fuzz_seeds[dice(n)] : &nothing);
+	return (nseeds > 0 ? &seeds[dice(nseeds)] : &nothing);
+}
+
+static void
+take_own_seeds(void)
+{
+	const struct fuzz_seed *s;
+
+	for (s = fuzz_seeds; s != NULL && s->p != NULL && nseeds < FILES_MAX; s++)
+		seeds[nseeds++] = *s;
+}
+
+/* What is longer than an input is cut. */
+static void
+take_file(const char *path)
+{
+	char *p = malloc(INPUT_MAX);
+	FILE *f = fopen(path, "r");
+
+	must(p != NULL);
+	if (f == NULL) {
+		perror(path);
+		exit(66);
+	}
+	seeds[nseeds].n = fread(p, 1, INPUT_MAX, f);
+	seeds[nseeds++].p = p;
+	fclose(f);
+}
+
+static void
+take_files(const char *dir)
+{
+	char path[4096];
+	struct dirent **names;
+	int i, n = scandir(dir, &names, NULL, alphasort);
+
+	if (n < 0) {
+		perror(dir);
+		exit(66);
+	}
+	for (i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%s", dir, names[i]->d_name);
+		if (names[i]->d_name[0] != '.' && nseeds < FILES_MAX)
+			take_file(path);
+		free(names[i]);
+	}
+	free(names);
 }
 
 /* Makes room for n bytes at `at`, as far as there is any; returns how many. */
@@ -167,13 +207,18 @@ on_abort(int sig)
 }
 
 static void
+load(const struct fuzz_seed *s)
+{
+	now.n = s->n < INPUT_MAX ? s->n : INPUT_MAX;
+	memcpy(now.p, s->p, now.n);
+}
+
+static void
 run_mutant(void)
 {
-	const struct fuzz_seed *s = any_seed();
 	uint64_t times = dice(8);
 
-	now.n = s->n;
-	memcpy(now.p, s->p, s->n);
+	load(any_seed());
 	while (times-- > 0)
 		mutate(&now);
 	run(&now);
@@ -183,12 +228,20 @@ int
 main(int argc, char **argv)
 {
 	uint64_t seconds = argc > 1 ? strtoull(argv[1], NULL, 10) : 5;
-	uint64_t seed = argc > 2 ? strtoull(argv[2], NULL, 10) : clock_wall_ns();
+	uint64_t seed = argc > 2 && strcmp(argv[2], "-") != 0 ? strtoull(argv[2], NULL, 10) : clock_wall_ns();
 	uint64_t end = clock_mono_ns() + seconds * NS_PER_S, runs = 0;
+	size_t i;
 
 	signal(SIGABRT, on_abort);
 	state = seed | 1;
 	printf("# %s: seed %llu\n", argv[0], (unsigned long long)seed);
+	take_own_seeds();
+	if (argc > 3)
+		take_files(argv[3]);
+	for (i = 0; i < nseeds; i++) {
+		load(&seeds[i]);
+		run(&now);
+	}
 	do {
 		run_mutant();
 		runs++;

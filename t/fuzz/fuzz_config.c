@@ -52,7 +52,7 @@ print_twice(const struct config *cfg)
 	again = config_load_text("printed", buf_as_text(&one), true, &err, &warn);
 	if (again == NULL)
 		fprintf(stderr, "%.*s\n%.*s\n", (int)err.n, err.p, (int)one.n, one.p);
-	must(again != NULL || one.n > CFG_FILE_MAX);
+	must(again != NULL || one.n > SOURCES_FILE_MAX);
 	if (again != NULL) {
 		config_print(again, &two);
 		must(text_eq(buf_as_text(&one), buf_as_text(&two)));

@@ -62,6 +62,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	}
 	len = urlpath_decode(in, dst);
 	must(len == -EINVAL || (len >= 0 && (size_t)len <= n && strlen(dst) == (size_t)len));
+	must(urlpath_plain(in, dst) <= n);
 	free(dst);
 	return (0);
 }

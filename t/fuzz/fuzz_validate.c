@@ -3,6 +3,7 @@
  * Input: lines "R..." Range, "I..." If-Range, "M..." If-Match, "N..." If-None-Match, "S..."
  * If-Modified-Since, "U..." If-Unmodified-Since, "Z" and digits: the size of the file. */
 #include "base/must.h"
+#include "server/http_date.h"
 #include "server/validate.h"
 #include "t/fuzz/fuzz.h"
 
