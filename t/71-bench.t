@@ -51,6 +51,13 @@ subtest 'advice' => sub {
 };
 
 # What a sum of figures hides: Test::Bench::Rig says that another name is cold in every respect.
+subtest 'another build beside ours' => sub {
+	is system("$script --beside /nonexistent 2>/dev/null") >> 8, 2, 'a directory without a build is an error';
+	my ($said, $r) = bench('--beside', $ENV{B} // 'build', '--case', '1k', '--server', 'accel', '--server', 'beside');
+	ok $r->{hot}{'1k'}{$_}{rps} > 0, "$_ is measured" for qw(accel beside);
+	like $said, qr/^  beside +\d+ /m, 'a row of the table';
+};
+
 subtest 'each name is cold' => sub {
 	my ($ok, $why) = Test::Slowfs->usable;
 	plan skip_all => $why unless $ok;

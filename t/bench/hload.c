@@ -68,7 +68,7 @@ static struct {
 	uint64_t seed;
 	const char *list, *check, *method;
 	char headers[4096];
-	struct sockaddr_in addr;
+	struct sockaddr_in addr, from;	/* from: the source address, if its family is set */
 	char host[64];
 } opt = { .conns = 1, .pipeline = 1, .timeout = 10, .seed = 1, .method = "GET" };
 
@@ -297,6 +297,11 @@ conn_connect(struct conn *c)
 		return (-errno);
 	setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
 	cnt.connects++;
+	if (opt.from.sin_family != 0) {
+		setsockopt(c->fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
+		if (bind(c->fd, (struct sockaddr *)&opt.from, sizeof(opt.from)) < 0)
+			return (-errno);
+	}
 	if (connect(c->fd, (struct sockaddr *)&opt.addr, sizeof(opt.addr)) < 0) {
 		if (errno != EINPROGRESS)
 			return (-errno);
@@ -865,6 +870,7 @@ usage(FILE *to)
 	    "      --random         ... at random; --seed N for another order\n"
 	    "  -t, --timeout S      for one request (10)\n"
 	    "  -H, --header LINE    added to each request; may be repeated\n"
+	    "      --from ADDRESS   source address, 127.x.x.x\n"
 	    "      --head           HEAD instead of GET\n"
 	    "      --status N       the status expected; else any 2xx\n"
 	    "      --check DIR      compares each body with the file DIR/PATH\n"
@@ -978,14 +984,14 @@ list_read(const char *name)
 static void
 options(int argc, char **argv)
 {
-	enum { CLOSE = 256, RANDOM, SEED, HEADM, STATUS, CHECK, ABORT, HOLD, JSON };
+	enum { CLOSE = 256, RANDOM, SEED, HEADM, STATUS, CHECK, ABORT, HOLD, JSON, FROM };
 	static const struct option longs[] = {
 		{ "connections", 1, NULL, 'c' }, { "seconds", 1, NULL, 'd' }, { "requests", 1, NULL, 'n' },
 		{ "rate", 1, NULL, 'r' }, { "pipeline", 1, NULL, 'p' }, { "close", 0, NULL, CLOSE },
 		{ "urls", 1, NULL, 'u' }, { "random", 0, NULL, RANDOM }, { "seed", 1, NULL, SEED },
 		{ "timeout", 1, NULL, 't' }, { "header", 1, NULL, 'H' }, { "head", 0, NULL, HEADM },
 		{ "status", 1, NULL, STATUS }, { "check", 1, NULL, CHECK }, { "abort", 1, NULL, ABORT },
-		{ "hold", 0, NULL, HOLD }, { "json", 0, NULL, JSON }, { "help", 0, NULL, 'h' },
+		{ "hold", 0, NULL, HOLD }, { "json", 0, NULL, JSON }, { "from", 1, NULL, FROM }, { "help", 0, NULL, 'h' },
 		{ "version", 0, NULL, 'V' }, { NULL, 0, NULL, 0 },
 	};
 	size_t used;
@@ -1013,6 +1019,11 @@ options(int argc, char **argv)
 		case ABORT: opt.abort_pct = number("--abort", optarg, 0, 100); break;
 		case HOLD: opt.hold = true; break;
 		case JSON: opt.json = true; break;
+		case FROM:
+			opt.from.sin_family = AF_INET;
+			if (inet_pton(AF_INET, optarg, &opt.from.sin_addr) != 1)
+				die("--from", "not an address");
+			break;
 		case 'h': usage(stdout); exit(0);
 		case 'V': puts("hload " STAT_ACCEL_VERSION); exit(0);
 		default: usage(stderr); exit(64);

@@ -200,6 +200,13 @@ sub wanted {
 	return @want;
 }
 
+# The accel-server of another build, as --beside names it.
+sub other_build {
+	my ($self) = @_;
+	my $dir = $self->opt('beside') // return;
+	return { kind => 'accel', name => 'beside', program => "$dir/bin/accel-server" };
+}
+
 sub server {
 	my ($self, $k, $root) = @_;
 	return Test::Peer->start($k->{kind}, %$k, root => $root, $self->{pinned} ? (cpu => 1) : ());

@@ -24,7 +24,7 @@ Options: C<root> the document root; C<cpu> the core to stay on; C<conf> lines ad
 configuration; C<name> what to call it; C<backend> accel's server.network-backend; C<aio> nginx's
 C<aio threads>; C<threads> for accel's stat and read pools and for stat-accel; C<stat_threads> and
 C<read_threads> for one of these pools; C<via_stat_accel> makes accel ask a stat-accel of its own
-first; C<port>.
+first; C<port>; C<program>, another build of this kind.
 
 C<front> puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
 authorizer) and served when the file is warm; its CPU time counts. C<exempt> is a path, or a list of them, that goes
@@ -98,16 +98,20 @@ sub start {
 		print $fh $conf{$kind}->($self), $arg{conf} // '';
 		close $fh or die "$self->{dir}/conf: $!";
 	}
-	my @cmd = ($program{$kind}->(), $argv{$kind}->($self));
+	my @cmd = ($self->{program} // $program{$kind}->(), $argv{$kind}->($self));
 	unshift @cmd, 'taskset', '-c', $self->{cpu} if defined $self->{cpu};
 	$self->_spawn(@cmd);
 	$self->_wait_for_port(time + 20);
 	return $self;
 }
 
+# Below the ports that the kernel gives to clients, or one of them takes it before the server does.
 sub _free_port {
-	my $s = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "listen: $!";
-	return $s->sockport;
+	for (1 .. 100) {
+		my $port = 10_000 + int rand 22_000;
+		return $port if IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => $port, Listen => 1);
+	}
+	die "no port is free: $!\n";
 }
 
 sub _spawn {

@@ -6,7 +6,8 @@ Test::Bench::Hot - files in memory: accel-server beside other servers and a floo
 
 =head1 DESCRIPTION
 
-C<run($bench)> prints a table for each case and the aims. The floor (t/bench/floor.c) receives and sends
+C<run($bench)> prints a table for each case and the aims. With C<--beside DIR> the accel-server of another build is one more
+row. The floor (t/bench/floor.c) receives and sends
 a prepared answer without looking at the request: what is left of a server when it costs nothing.
 
 =cut
@@ -41,7 +42,7 @@ my @kinds = map { { kind => $_, name => $_ } } qw(accel nginx lighttpd apache fl
 sub run {
 	my ($bench) = @_;
 	my $root = $bench->files;
-	my @servers = map { $bench->server($_, $root) } $bench->wanted(@kinds);
+	my @servers = map { $bench->server($_, $root) } $bench->wanted(@kinds, $bench->other_build);
 	my @chosen = chosen($bench->opt('case'), @cases);
 	for my $case (@chosen) {
 		my @able = able($bench, $case, $root, grep { !$case->{not}{ $_->kind } } @servers);
