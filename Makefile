@@ -53,6 +53,7 @@ UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wi
 
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
+.PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-walk bench-hostile demo run install clean help lint deps fuzz man
 all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
@@ -93,6 +94,7 @@ $B/bin/slowfs: $(wildcard t/slowfs/*.[ch])
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $(filter %.c,$^) $(FUSE_FLAGS)
 RIG_FLAGS = -O2 -g
+$B/bin/hostile: $(wildcard t/bench/hostile/*.[ch])
 $B/bin/fload: $(wildcard t/bench/fload/*.[ch]) $B/lib/base.a
 $B/bin/fload: RIG_FLAGS = $(CFLAGS_V)
 $B/bin/textbook: RIG_LIBS = -lfcgi
@@ -133,8 +135,8 @@ demo:
 	@B=$B scripts/demo $(ARGS)
 
 # `make bench-cold ARGS=--quick`
-bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-walk: deps
-	@$(MAKE) --no-print-directory -j$(JOBS) all rigs
+bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-walk bench-hostile: deps
+	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs
 	@B=$B scripts/bench $(patsubst bench-%,--%,$(filter bench-%,$@)) $(ARGS)
 
 lint: deps
@@ -185,6 +187,7 @@ help:
 	@echo 'make asan tsan  the same tests under AddressSanitizer+UBSan, under ThreadSanitizer'
 	@echo 'make bench      files in memory: compare with nginx, lighttpd, Apache and a floor program'
 	@echo 'make bench-accel  fcgi-stat-accel in front of nginx and lighttpd: who waits, how much arrives, what it costs'
+	@echo 'make bench-hostile  attacks of every kind beside a victim (ARGS=--seconds=1800; VARIANT=asan)'
 	@echo 'make bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-walk'
 	@echo '                slow disks; sizes of thread pools; each file backend; idle connections;'
 	@echo '                fcgi-stat-accel beside a plain libfcgi program (ARGS=--quick)'

@@ -1,0 +1,306 @@
+package Test::Bench::Hostile;
+
+=head1 NAME
+
+Test::Bench::Hostile - every attack at once against one server, and what a victim sees of it
+
+=head1 DESCRIPTION
+
+C<run($bench)> goes through cycles: the victim alone for a quarter of the time, beside all attacks for the rest. Reloads (USR1, with an
+include_shell in the configuration) and log rotations (mv and HUP) go on all the time. The victim asks for hot files and, at the same
+time, for cold ones on a slow disk.
+
+The bounds: the p99 of hot files beside the attacks is at most twice that of the same run alone. Cold look-ups take turns by client
+address, so with C<n> clients a victim's fair share of the time alone is C<n> times as long; its p99 is at most twice that. No wrong byte, no
+failed request, one process, descriptors, threads and memory as flat as a line, and a line in the access log for each reply.
+
+=cut
+
+use strict;
+use warnings;
+use JSON::PP ();
+use List::Util qw(max min sum0);
+use POSIX ();
+use Test::Bench qw(median);
+use Test::Hostile;
+use Test::Server;
+use Time::HiRes qw(time sleep);
+
+# What holds connections, memory, descriptors, places in queues and sockets of applications comes without end.  What costs processor
+# time alone has a pause: that is the one thing the server does not share out by client (doc/LIMITS.md).
+my @attacks = (
+	'slow-read,conns=100', 'slow-app,conns=20', 'no-read,conns=50', 'slow-head,conns=200', 'slow-body,conns=20', 'slow-chunks,conns=20',
+	'stop-body,conns=20', 'silent,conns=600', 'half-head,conns=1000', 'connect-reset,conns=20,rate=200', 'cold-reset,conns=20,rate=50',
+	'cold,conns=50,pause=50', 'absent,conns=10,pause=20', 'absent,conns=250,pause=500,from=127.0.1.1-250', 'ranges,conns=5,pause=1000',
+	'agents,conns=10,pause=50', 'big-head,conns=10,pause=50,rate=50', 'bad-chunks,conns=10,rate=50,pause=50', 'noise,conns=10,rate=50',
+	'one-each,conns=20,rate=200',
+);
+my $cold_clients = 2;                           # who keeps the slow disk busy: the attacker's address and the victim
+my @growth = (descriptors => 400, threads => 64, rss => 64); # room for it; MiB for rss
+
+my $stop;
+
+sub run {
+	my ($bench) = @_;
+	my $why = Test::Hostile::missing(app => 1, slow => 1);
+	die "bench: $why\n" if $why;
+	local @SIG{qw(INT TERM)} = (sub { $stop = 1 }) x 2;
+	my $self = bless { bench => $bench, samples => [], rotated => 0, reloads => 0, lines => 0, begun => time }, __PACKAGE__;
+	$self->start;
+	$self->{world}->base_line;
+	my $end = time + $bench->opt('seconds');
+	my $beside = max 3, min 45, $bench->opt('seconds') / 4;
+	$self->cycle($beside / 3, $beside, $end) while !$stop && time < $end;
+	$self->finish;
+}
+
+sub start {
+	my ($self) = @_;
+	my $agents = join '', map { qq{\$HTTP["useragent"] =~ "a$_ " { server.name = "a$_" }\n} } 0 .. 14;
+	my $user = $> == 0 && getpwnam 'www-data' ? qq{server.username = "www-data"\nserver.groupname = "www-data"\n} : '';
+	$self->{bench}->note('not started by root: the server does not change its user') unless $user;
+	$self->{world} = Test::Hostile->new(app => 1, slow => 1, conf => qq{include_shell "echo server.max-keep-alive-idle = 5"\nserver.max-worker = 1\n$user$agents},
+		server => { under => [$self->{bench}->on_server_core, 'env'], unchecked => 1 });
+	$self->{pid} = $self->server->pid;
+}
+
+# The attacks with these names, all when none is named.
+sub asked {
+	my ($names) = @_;
+	return @attacks unless $names;
+	my @asked = grep { my ($name) = /^([\w-]+)/; grep { $_ eq $name } @$names } @attacks;
+	return @asked if @asked;
+	my %known = map { /^([\w-]+)/ => 1 } @attacks;
+	die 'bench: no such attack; there are: ' . join(' ', sort keys %known) . "\n";
+}
+
+sub server { return $_[0]{world}->server }
+
+# ---------------------------------------------------------------- measuring
+
+sub cycle {
+	my ($self, $alone, $beside, $end) = @_;
+	$self->{world}->slow->forget;           # the files of the cycle before are cold again
+	$self->sample(0, min $alone, $end - time) unless $stop;
+	return if $stop || time >= $end;
+	my $attack = $self->{world}->attack(\($beside + 60), asked($self->{bench}->opt('case')));
+	my $until = min $end, time + $beside;
+	$self->sample(1, max 1, min 5, $until - time) while !$stop && time < $until;
+	push @{ $self->{did} }, $self->ended($attack, 'INT') // ();
+	return;
+}
+
+# A report; nothing when Ctrl-C has ended the program, too.
+sub ended {
+	my ($self, @kid) = @_;
+	my $report = eval { $self->{world}->end(@kid) };
+	die $@ if !$report && !$stop;
+	return $report;
+}
+
+# One sample: the victim for some seconds, and what the server has in the middle of it.
+sub sample {
+	my ($self, $attacked, $seconds) = @_;
+	my $world = $self->{world};
+	my @kinds = qw(hot cold);
+	my %kid = map { $_ => $world->_victim_begin($_, max 0.5, $seconds) } @kinds;
+	my ($cpu, $begun) = ($self->server->cpu, time);
+	$self->storm($seconds);
+	my $busy = 100 * ($self->server->cpu - $cpu) / (time - $begun);
+	my %s = (at => time - $self->{begun}, attacked => $attacked, busy => $busy, descriptors => $self->server->descriptors, rss => $world->rss,
+		threads => scalar(() = glob "/proc/$self->{pid}/task/*"), alive => defined $self->server->wait_exit(0) ? 0 : 1);
+	for my $kind (@kinds) {
+		my $r = $self->ended($kid{$kind}) // return;
+		$s{$kind} = { p50 => $r->{latency_us}{p50} / 1000, p99 => $r->{latency_us}{p99} / 1000, max => $r->{latency_us}{max} / 1000,
+			requests => $r->{requests}, failed => $r->{errors}{all} + $r->{unanswered}, wrong => $r->{errors}{wrong}, errors => { %{ $r->{errors} }, unanswered => $r->{unanswered} }, mb => $r->{mb_per_s} };
+	}
+	push @{ $self->{samples} }, \%s;
+	$self->print_sample(\%s);
+	$stop = 1 unless $s{alive};
+	return;
+}
+
+# Reloads and rotations for so many seconds.
+sub storm {
+	my ($self, $seconds) = @_;
+	my $end = time + $seconds;
+	for (my $i = 0; !$stop && time < $end; $i++) {
+		$self->server->signal('USR1');
+		$self->{reloads}++;
+		$self->rotate if $i % 3 == 0;
+		sleep max 0, min 0.7, $end - time;
+	}
+	return;
+}
+
+# The file before the last one is complete: its lines are counted, and it goes.
+sub rotate {
+	my ($self) = @_;
+	my ($log, $n) = ($self->{world}->access_log, $self->{rotated});
+	return unless -e $log;
+	rename $log, "$log.$n" or die "rename: $!";
+	$self->server->signal('HUP');
+	$self->{rotated}++;
+	$self->count_lines("$log." . ($n - 4)) if $n >= 4;
+	return;
+}
+
+sub count_lines {
+	my ($self, $file) = @_;
+	open my $fh, '<', $file or return;
+	$self->{lines}++ while <$fh>;
+	unlink $file;
+	return;
+}
+
+# ---------------------------------------------------------------- the report
+
+my $form = "%6s %-7s %5s %9s %9s %9s %9s %9s %9s %7s %6s %6s %7s\n";
+
+sub print_sample {
+	my ($self, $s) = @_;
+	printf $form, 's', 'victim', 'CPU %', 'hot p50', 'hot p99', 'hot max', 'cold p50', 'cold p99', 'cold MB/s', 'failed', 'fds', 'thr', 'RSS MiB' if @{ $self->{samples} } == 1;
+	printf $form, sprintf('%.0f', $s->{at}), $s->{attacked} ? 'beside' : 'alone', sprintf('%.0f', $s->{busy}), map({ sprintf '%.2f', $_ } @{ $s->{hot} }{qw(p50 p99 max)}, @{ $s->{cold} }{qw(p50 p99 mb)}),
+	    $s->{hot}{failed} + $s->{cold}{failed}, $s->{descriptors}, $s->{threads}, sprintf '%.0f', $s->{rss};
+}
+
+sub of { my ($self, $attacked, $kind, $what) = @_; return map { $_->{$kind}{$what} } grep { $_->{attacked} == $attacked } @{ $self->{samples} } }
+
+# Prints whether a bound was kept, and keeps it for the JSON.
+sub bound {
+	my ($self, $what, $is, $most) = @_;
+	my $kept = $is <= $most;
+	printf "  %-72s %10.2f  at most %10.2f  %s\n", $what, $is, $most, $kept ? 'kept' : 'MISSED';
+	push @{ $self->{bench}->result->{bounds} }, { what => $what, is => $is, most => $most, kept => $kept ? JSON::PP::true() : JSON::PP::false() };
+	return;
+}
+
+sub finish {
+	my ($self) = @_;
+	my $bench = $self->{bench};
+	my @samples = @{ $self->{samples} };
+	$self->{replies} = $self->replies if @samples && $samples[-1]{alive};
+	$self->end_server;
+	print map { "# $_\n" } grep { defined } (split /\n/, $self->{log})[-20 .. -1] if @samples && !$samples[-1]{alive};
+	return print "nothing was measured\n" unless (grep { $_->{attacked} } @samples) && grep { !$_->{attacked} } @samples;
+	printf "\n%d reloads, %d log rotations, %d replies, %d lines in the access log, %.0f s\n", @$self{qw(reloads rotated replies lines)}, time - $self->{begun};
+	$self->print_attacks;
+	print "\nBounds (medians of the samples; ms)\n";
+	my %alone = map { $_ => median($self->of(0, $_, 'p99')) } qw(hot cold);
+	$self->bound('hot files: p99 beside the attacks, twice that alone', median($self->of(1, 'hot', 'p99')), 2 * $alone{hot});
+	$self->bound("cold files: p99 beside the attacks, twice the fair share of $cold_clients clients", median($self->of(1, 'cold', 'p99')), 2 * $cold_clients * $alone{cold});
+	$self->bound('cold files: MB/s missing of what was asked for', max(0, median($self->of(0, 'cold', 'mb')) - median($self->of(1, 'cold', 'mb'))),
+		median($self->of(0, 'cold', 'mb')) / $cold_clients);
+	for my $what (qw(wrong failed)) {
+		$self->bound("requests of the victim: $what", sum0(map { $self->of($_->[0], $_->[1], $what) } [0, 'hot'], [0, 'cold'], [1, 'hot'], [1, 'cold']), 0);
+	}
+	$self->print_errors;
+	$self->bound('deaths of the server', $samples[-1]{alive} ? 0 : 1, 0);
+	$self->bound('sanitizer reports and alerts in the log', scalar(() = $self->{log} =~ /Sanitizer|level=alert/g), 0);
+	my @beside = grep { $_->{attacked} } @samples;
+	my $third = max 1, int @beside / 3;
+	for (my $i = 0; $i < @growth; $i += 2) {
+		my ($what, $room) = @growth[$i, $i + 1];
+		$self->bound("$what: the last third of the time above the first third",
+			median(map { $_->{$what} } @beside[-$third .. -1]) - max(map { $_->{$what} } @beside[0 .. $third - 1]), $room);
+	}
+	$self->bound('replies without a line in the access log, or lines without a reply', abs(($self->{replies} // 0) - $self->{lines}), 0);
+	$bench->result->{samples} = \@samples;
+	$bench->result->{attacks} = $self->{did};
+	$self->charts;
+	return;
+}
+
+# Replies so far once all clients have left, with the one that tells.
+sub replies {
+	my ($self) = @_;
+	my $n = -1;
+	Test::Server::eventually(sub {
+		my $now = $self->{world}->counters->{'server.requests.replied'};
+		my $same = $now == $n + 1;
+		$n = $now;
+		sleep 0.3 unless $same;
+		return $same;
+	}, 15);
+	return $n + 1;
+}
+
+# INT: what runs ends whole, and the logs are written out.
+sub end_server {
+	my ($self) = @_;
+	my $server = $self->server;
+	my ($status) = $server->term('INT');
+	$self->bound_note($status);
+	my $log = $self->{world}->access_log;
+	$self->count_lines($_) for glob("$log.*"), $log;
+	$self->{log} = $server->log;
+	return;
+}
+
+sub bound_note {
+	my ($self, $status) = @_;
+	$self->{bench}->note('the server did not end within ' . Test::Server::PATIENCE() . ' s of INT') unless defined $status;
+	$self->{bench}->note(sprintf 'the server ended with wait status 0x%x', $status) if $status;
+	return;
+}
+
+# What kinds of failure they were.
+sub print_errors {
+	my ($self) = @_;
+	my %sum;
+	for my $errors (map { ($_->{hot}{errors}, $_->{cold}{errors}) } @{ $self->{samples} }) {
+		$sum{$_} += $errors->{$_} for grep { $_ ne 'all' && $errors->{$_} } keys %$errors;
+	}
+	print '    that is ', join(', ', map { "$_ $sum{$_}" } sort keys %sum), "\n" if %sum;
+	return;
+}
+
+sub print_attacks {
+	my ($self) = @_;
+	my %sum;
+	for my $run (map { @{ $_->{attacks} } } @{ $self->{did} // [] }) {
+		my $s = $sum{ $run->{attack} } //= {};
+		$s->{$_} += $run->{$_} for qw(connections failed requests sent received closed broken);
+		$s->{$_} += $run->{answers}{$_} for qw(2xx 3xx 4xx 5xx);
+	}
+	my @of = qw(connections failed requests 2xx 4xx 5xx closed broken sent received);
+	my $row = '%-14s' . ' %11s' x @of . "\n";
+	print "\n";
+	printf $row, 'attack', @of;
+	printf $row, $_, @{ $sum{$_} }{@of} for sort keys %sum;
+	return;
+}
+
+# ---------------------------------------------------------------- charts
+
+sub charts {
+	my ($self) = @_;
+	my ($gnuplot) = grep { -x } map { "$_/gnuplot" } split /:/, $ENV{PATH};
+	return $self->{bench}->note('no chart: gnuplot is not installed') unless $gnuplot;
+	my $dir = $self->{bench}->opt('charts');
+	mkdir $dir if defined $dir;
+	$self->draw($gnuplot, "set terminal dumb mono noenhanced size 110,24\n", 0);
+	$self->draw($gnuplot, "set terminal png size 1200,900\nset output '$dir/hostile.png'\n", 1) if defined $dir;
+	return;
+}
+
+# All panels as one picture; as text the first only.
+sub draw {
+	my ($self, $gnuplot, $terminal, $all) = @_;
+	my $data = join '', map { sprintf "%g %s %s %g %g %g\n", $_->{at}, $_->{attacked} ? ("nan $_->{hot}{p99}") : ("$_->{hot}{p99} nan"),
+		$_->{attacked} ? ("nan $_->{cold}{p99}") : ("$_->{cold}{p99} nan"), @$_{qw(rss descriptors threads)} } @{ $self->{samples} };
+	my @panel = (["set logscale y; set ylabel 'ms'; set title 'p99 of the victim'", '1:2 title "hot, alone"', '1:3 title "hot, beside attacks"', '1:4 title "cold, alone"', '1:5 title "cold, beside attacks"'],
+		["unset logscale y; set ylabel 'MiB'; set title 'memory of the server'", '1:6 title "RSS"'],
+		["set ylabel ''; set title 'descriptors and threads of the server'", '1:7 title "descriptors"', '1:8 title "threads"']);
+	@panel = $panel[0] unless $all;
+	open my $to, '|-', $gnuplot, '-' or die "gnuplot: $!\n";
+	print $to $terminal, "\$d << EOD\n${data}EOD\nset xlabel 's'\nset grid\nset key outside bottom horizontal\n", $all ? "set multiplot layout 3,1\n" : '';
+	for my $panel (@panel) {
+		my ($set, @lines) = @$panel;
+		print $to "$set\nplot ", join(', ', map { "\$d using $_ with points" } @lines), "\n";
+	}
+	close $to or $self->{bench}->note('gnuplot failed');
+	return;
+}
+
+1;
