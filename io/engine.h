@@ -45,6 +45,7 @@ struct io_calls {
 	bool (*try)(struct io *, struct io_op *);    /* true: op->res is there; false: moved on or parked */
 	void (*park)(struct io *, struct io_op *);   /* until its socket is ready; then try() again */
 	void (*unpark)(struct io *, struct io_op *);
+	void (*ignore)(struct io *, struct io_sock *);         /* io_sock_ignore(); NULL: sim */
 	void (*close_file)(struct io *, int fd, uint64_t dev);
 	int (*watch)(struct io *, int fd, struct io_watch *); /* NULL: sim */
 	void (*unwatch)(struct io *, struct io_watch *);      /* before *watch is freed; nothing if it is not watched */

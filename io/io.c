@@ -501,6 +501,13 @@ io_sock_shutdown(struct io_sock *s)
 }
 
 void
+io_sock_ignore(struct io *io, struct io_sock *s)
+{
+	if (io->calls->ignore != NULL)
+		io->calls->ignore(io, s);
+}
+
+void
 io_sock_cork(struct io_sock *s, bool on)
 {
 	int value = on;

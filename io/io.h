@@ -185,6 +185,9 @@ void io_sock_reset(int fd);                  /* closes a socket that no io_sock 
 void io_sock_close(int fd);                  /* the same with FIN, unless another descriptor has the socket */
 void io_sock_shutdown(struct io_sock *);     /* no more sending: FIN */
 void io_sock_cork(struct io_sock *, bool on); /* TCP_CORK: partial segments wait (at most 200 ms) until off */
+/* Of a listening socket with no accept in flight: connections wake another loop that shares the socket, not this one.  The next
+ * IO_ACCEPT listens again. */
+void io_sock_ignore(struct io *, struct io_sock *);
 /* A second descriptor of the connection, for another loop: yours.  This one is to be closed.  -errno */
 int io_sock_dup(struct io_sock *);
 bool io_sock_alive(const struct io_sock *);  /* a cheap look (MSG_PEEK): false when the peer has closed or sent */

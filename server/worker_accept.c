@@ -236,13 +236,15 @@ accepted(struct io_op *op)
 	if (op->res >= 0)
 		conn_new(w, (int)op->res, &a->peer, a->name);
 	if (w->draining)
-		return;
-	if (op->res < 0 && !is_about_client(op->res))
+		; /* nothing more is accepted */
+	else if (op->res < 0 && !is_about_client(op->res))
 		no_descriptor(w, op->res);
 	else if (is_closed(w))
 		accept_pause(w, "server.max-connections is reached, and every connection is busy");
 	else
 		accept_submit(a);
+	if (!a->parked)
+		io_sock_ignore(w->io, &a->sock);
 }
 
 void

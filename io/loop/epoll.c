@@ -82,6 +82,14 @@ sock_unregister(struct epoll_loop *lp, struct io_sock *s)
 	s->hints &= (uint8_t) ~(SOCK_REGISTERED | SOCK_LISTENS);
 }
 
+/* The kernel wakes one loop for a connection (EPOLLEXCLUSIVE).  A loop that would not accept it must not be the one. */
+static void
+epoll_ignore(struct io *io, struct io_sock *s)
+{
+	must(s->rd == NULL);
+	sock_unregister(loop_of(io), s);
+}
+
 static struct io_op **
 park_place(struct io_op *op)
 {
@@ -518,7 +526,7 @@ epoll_watch(struct io *io, int fd, struct io_watch *w)
 }
 
 static const struct io_calls epoll_calls = {
-	.start = epoll_start, .try = epoll_try, .park = epoll_park, .unpark = epoll_unpark,
+	.start = epoll_start, .try = epoll_try, .park = epoll_park, .unpark = epoll_unpark, .ignore = epoll_ignore,
 	.close_file = io_file_close_job, .watch = epoll_watch, .unwatch = epoll_unwatch,
 	.run = epoll_run, .wake = epoll_wake, .free = epoll_free,
 };
