@@ -14,7 +14,8 @@ my ($usable, $why) = Test::Slowfs->usable;
 plan skip_all => $why unless $usable;
 
 my $THREADS = 4;
-my $DEADLINE = 1;       # second
+my $DEADLINE = 2;       # seconds; what waits for a mount that hangs takes as long
+my $SOON = 10;          # ... and what takes longer is never answered
 my $tree = temp_tree();
 put("$tree/f$_", 'x' x 1000) for 1 .. 200;
 put("$tree/big$_", 'x' x 1_000_000) for 1 .. 4;
@@ -56,17 +57,18 @@ sub worst {
 	return ($worst, $wrong);
 }
 
-# A busy machine may hold up one round; what waits for the mount would hold up all.
+# A busy machine may hold up one round.  What waits for the mount would hold up all, until the deadline.
 sub not_held_up {
 	my ($what, @paths) = @_;
-	my ($best, $wrong) = (9, 0);
+	my ($best, $wrong) = ($SOON, 0);
 	for (1 .. 5) {
 		my ($took, $bad) = worst(@paths);
 		$best = $took if $took < $best;
 		$wrong += $bad;
+		last if $best < $DEADLINE / 20;
 	}
 	is $wrong, 0, "$what: all are answered";
-	cmp_ok $best, '<', 0.005, "$what: the slowest of a round in under 5 ms";
+	cmp_ok $best, '<', $DEADLINE / 20, "$what: the slowest of a round in a twentieth of the deadline";
 	diag sprintf '%s beside a hung mount: worst of %d requests %.2f ms', $what, scalar @paths, $best * 1000;
 }
 
@@ -98,7 +100,7 @@ subtest 'a mount hangs' => sub {
 	is scalar(grep { $_->{status} == 503 } @replies), 40, 'all forty get 503';
 	is scalar(grep { ($_->{header}{'retry-after'} // '') =~ /^\d+$/ } @replies), 40, '... and when to come again';
 	cmp_ok $took, '>=', $DEADLINE * 0.9, 'not before the deadline';
-	cmp_ok $took, '<', $DEADLINE + 2, 'and then at once';
+	cmp_ok $took, '<', $DEADLINE + $SOON, 'and then at once';
 
 	@hung = ask_all(map { $sick->dir . "/f$_" } 141 .. 150);
 	is scalar(grep { $_->reply->{status} == 503 } @hung), 10, 'so do those who come later';
@@ -197,7 +199,7 @@ subtest 'the log says what was slow, and where' => sub {
 		my $path = $sick->dir . "/$name";
 		$stage eq 'stat' ? $sick->hang : $sick->hang_after(0);
 		is $app->get($path)->{status}, 503, "$stage hangs";
-		my $line = qr/ev=file\.slow path="?\Q$path\E"? stage=$stage ms=1\d\d\d error=/;
+		my $line = qr/ev=file\.slow path="?\Q$path\E"? stage=$stage ms=[1-9]\d{3,} error=/;
 		ok until_true(sub { $app->log_text =~ $line }), 'its path, the stage and how long' or diag $app->log_text;
 		down();
 	}

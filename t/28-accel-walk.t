@@ -187,12 +187,12 @@ subtest 'a slow disk: everything is warm, and was asked for once' => sub {
 	my $src = File::Temp->newdir;
 	make_tree("$src", 8, 50);
 	my @files = map { my $d = $_; map { "d$d/f$_" } 1 .. 50 } 1 .. 8;
-	my $slow = Test::Slowfs->start(source => "$src", spindles => 16, lookup_ms => 4, read_ms => 4);
+	my $slow = Test::Slowfs->start(source => "$src", spindles => 16, lookup_ms => 10, read_ms => 10);
 	my $n = numbers($slow->dir);
 	is $n->{files}, 400, 'all files';
 	is_deeply [@{ $slow->counts }{qw(lookups reads)}], [408, 400], 'one look-up a name, one read a file';
 	is still_cold($slow, @files), 0, 'nothing is cold';
-	cmp_ok $n->{seconds}, '<', 408 * 0.004, 'it had many requests under way';
+	cmp_ok $n->{seconds}, '<', (408 + 400) * 0.010 / 2, 'it had many requests under way';
 	$slow->forget;
 	numbers('--warm=stat', $slow->dir);
 	is $slow->counts->{reads}, 400, '--warm=stat leaves what is in files';

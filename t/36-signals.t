@@ -37,7 +37,7 @@ subtest 'TERM stops within two seconds, under load' => sub {
 	my @idle = map { $srv->connect } 1 .. 20;
 	my ($status, $seconds) = $srv->term;
 	is $status, 0, 'exit status 0';
-	cmp_ok $seconds, '<', 2 * $slow, 'in time';
+	cmp_ok $seconds, '<', Test::Server::SOON, 'in time';
 	my $whole = grep { length $_->rest > 32 << 20 } @c;
 	is $whole, 0, 'running downloads were cut';
 };
@@ -70,7 +70,7 @@ subtest 'INT twice stops now' => sub {
 	ok $idle->closed, 'the first was seen';
 	my ($status, $seconds) = $srv->term('INT');
 	is $status, 0, 'exit status 0';
-	cmp_ok $seconds, '<', 2 * $slow, 'in time';
+	cmp_ok $seconds, '<', Test::Server::SOON, 'in time';
 };
 
 subtest 'HUP opens the logs anew' => sub {

@@ -27,7 +27,7 @@ use constant { T_BEGIN => 1, T_ABORT => 2, T_END => 3, T_PARAMS => 4, T_STDIN =>
 	T_GET_VALUES => 9, T_GET_VALUES_RESULT => 10, T_UNKNOWN_TYPE => 11 };
 
 our $B = $ENV{B} // 'build';
-our $patience = 30;             # seconds until a test calls something lost; never slept through
+our $patience = 60;             # seconds until a test calls something lost; never slept through
 my %running;                    # pid => 1, those of this process
 
 sub program { "$B/bin/fcgi-stat-accel" }

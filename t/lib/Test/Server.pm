@@ -44,7 +44,8 @@ use POSIX qw(dup dup2 :sys_wait_h);
 use Scalar::Util qw(weaken);
 use Time::HiRes qw(time);
 
-use constant PATIENCE => 30;    # seconds until a test gives up; sanitizers are slow
+use constant PATIENCE => 60;    # seconds until a test gives up; sanitizers are slow
+use constant SOON => 10;        # what happens "at once" has happened on a slow machine, too; what waits for a timeout has not
 
 my %live;                       # weak: END stops what a test left behind
 

@@ -59,7 +59,7 @@ sub slurp ($path) {
 sub said ($self) { return slurp("$self->{err}") }
 
 # Waits for its end: exit status, or "signal N"; what it counted.
-sub finish ($self, $seconds = 30) {
+sub finish ($self, $seconds = 60) {
 	local $SIG{ALRM} = sub { kill KILL => $self->{pid} };
 	alarm $seconds;
 	waitpid $self->{pid}, 0;
@@ -69,7 +69,7 @@ sub finish ($self, $seconds = 30) {
 }
 
 # Until it is true; false after a while.
-sub wait_until ($code, $seconds = 20) {
+sub wait_until ($code, $seconds = 60) {
 	my $deadline = time + $seconds;
 	until ($code->()) {
 		return 0 if time > $deadline;
