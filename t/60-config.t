@@ -186,11 +186,13 @@ SKIP: {
 	for my $spare (10, 20, 30) {    # MiB; the file needs some 40
 		my $srv = Test::Server->start(conf => '', env => { MALLOC_ARENA_MAX => 1 });
 		$srv->write('x', 'x');
-		my ($before, $pages) = (0, 0);
+		$srv->fetch('/x');
+		my ($before, $pages, $same) = (0, 0, 0);
 		Test::Server::eventually(sub {  # all threads are there
 			($before, $pages) = ($pages, split ' ', slurp('/proc/' . $srv->pid . '/statm'));
 			select undef, undef, undef, 0.05;
-			return $before == $pages;
+			$same = $before == $pages ? $same + 1 : 0;
+			return $same == 3;
 		});
 		my $limit = sub {
 			my $what = pack 'Qq', $_[0], -1;

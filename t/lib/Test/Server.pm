@@ -84,7 +84,11 @@ sub start {
 	@cmd = ('sh', '-c', 'ulimit -n "$1" && shift && exec "$@"', 'sh', $arg{nofile}, @cmd) if $arg{nofile};
 
 	pipe my $rd, $self->{lifeline} or die "pipe: $!";
+	# A signal that comes before the server listens to signals waits for that: the mask goes through fork and exec.
+	my $later = POSIX::SigSet->new($arg{under} ? () : map { POSIX->can("SIG$_")->() } qw(TERM INT QUIT HUP USR1));
+	POSIX::sigprocmask(POSIX::SIG_BLOCK(), $later, my $mask = POSIX::SigSet->new);
 	defined($self->{pid} = fork) or die "fork: $!";
+	POSIX::sigprocmask(POSIX::SIG_SETMASK(), $mask) if $self->{pid};
 	if (!$self->{pid}) {
 		close $self->{lifeline};
 		open my $err, '>>', "$self->{run}/stderr" or POSIX::_exit(126);
