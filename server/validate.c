@@ -284,8 +284,6 @@ add_joined(struct byte_range *out, int n, struct byte_range r)
 			at = i;
 		i = 0;                          /* having grown, it may touch one that it did not */
 	}
-	if (at > n)
-		at = n;
 	memmove(&out[at + 1], &out[at], (size_t)(n - at) * sizeof(*out));
 	out[at] = r;
 	return (n + 1);
