@@ -161,13 +161,25 @@ known_make(const char *spec)
 	return (k);
 }
 
+static bool
+is_inet(const struct address *a)
+{
+	if (memchr(a->name, '\0', sizeof(a->name)) == NULL)
+		return (false);
+	return ((a->len == sizeof(a->in) && a->sa.sa_family == AF_INET) || (a->len == sizeof(a->in6) && a->sa.sa_family == AF_INET6));
+}
+
 int
 address_learn(const char *spec, const struct address *v, size_t n)
 {
 	struct known *k;
+	size_t i;
 
-	if (n > ADDRESS_MAX)
+	if (n == 0 || n > ADDRESS_MAX)
 		return (-EINVAL);
+	for (i = 0; i < n; i++)
+		if (!is_inet(&v[i]))
+			return (-EINVAL);
 	pthread_mutex_lock(&known_lock);
 	k = known_make(spec);
 	if (k != NULL) {

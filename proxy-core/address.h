@@ -34,7 +34,8 @@ int address_parse(const char *spec, struct address *);
 /* 0 or -errno with *err saying what is wrong and what to do. */
 int address_lookup(const char *spec, char *err, size_t errsize);
 
-/* The same with an answer that another process got from the resolver.  0, -EINVAL or -ENOMEM. */
+/* The same with an answer that another process got from the resolver.  0, -EINVAL (none, too many, or one that the resolver
+ * cannot have given) or -ENOMEM. */
 int address_learn(const char *spec, const struct address *v, size_t n);
 
 /* The addresses of spec, at most max of them: how many, or -errno.  Never blocks: a name must have

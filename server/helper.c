@@ -140,7 +140,7 @@ static int
 result(struct helper *h, enum helper_kind kind, const char *name, int *fdp)
 {
 	int reply = ask(h, kind, name, SOCK_SEQPACKET), err;
-	int32_t res = 0;
+	char bytes[sizeof(int32_t)];
 	ssize_t n;
 
 	*fdp = -1;
@@ -148,10 +148,24 @@ result(struct helper *h, enum helper_kind kind, const char *name, int *fdp)
 		return (reply);
 	err = wait_for(h, reply, clock_mono_ns() + (HELPER_ANSWER_MS + LATE_MS) * NS_PER_MS);
 	if (err == 0) {
-		n = helper_recv(reply, &res, sizeof(res), fdp);
-		err = n == (ssize_t)sizeof(res) ? res : n < 0 && n != -ECONNRESET ? (int)n : -EPIPE;
+		n = helper_recv(reply, bytes, sizeof(bytes), fdp);
+		if (n > 0)
+			err = helper_result_parse(bytes, (size_t)n);
+		else
+			err = n == 0 || n == -ECONNRESET ? -EPIPE : (int)n;
 	}
 	close(reply);
+	return (err);
+}
+
+/* Of what opens nothing: a descriptor that comes all the same is closed. */
+static int
+done(struct helper *h, enum helper_kind kind, const char *name)
+{
+	int fd, err = result(h, kind, name, &fd);
+
+	if (fd >= 0)
+		close(fd);
 	return (err);
 }
 
@@ -194,17 +208,13 @@ helper_listen(struct helper *h, const char *address, int *fdp)
 int
 helper_pidfile(struct helper *h, const char *path)
 {
-	int fd;
-
-	return (result(h, HELPER_PIDFILE, path, &fd));
+	return (done(h, HELPER_PIDFILE, path));
 }
 
 int
 helper_unpid(struct helper *h, const char *path)
 {
-	int fd;
-
-	return (result(h, HELPER_UNPID, path, &fd));
+	return (done(h, HELPER_UNPID, path));
 }
 
 /* ---------------------------------------------------------------- the configuration */

@@ -88,9 +88,12 @@ static void
 names_take(struct helper_state *h, struct child *c)
 {
 	struct helper_name n;
+	char bytes[sizeof(n) + 1]; /* one more: a longer message does not pass for one of the right length */
+	ssize_t len;
 
-	while (c->names >= 0 && recv(c->names, &n, sizeof(n), MSG_DONTWAIT) == (ssize_t)sizeof(n)) {
-		n.name[sizeof(n.name) - 1] = '\0';
+	while (c->names >= 0 && (len = recv(c->names, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
+		if (helper_name_parse(bytes, (size_t)len, &n) != 0)
+			continue;
 		if (n.kind == HELPER_LOAD) {
 			h->load_ms = n.timeout_ms;
 			names_adopt(h, c);

@@ -34,6 +34,43 @@ helper_request_parse(const char *p, size_t n, struct helper_request *r)
 	return (0);
 }
 
+static bool
+is_string(const char *s, size_t size)
+{
+	return (memchr(s, '\0', size) != NULL);
+}
+
+int
+helper_name_parse(const void *p, size_t n, struct helper_name *to)
+{
+	if (n != sizeof(*to))
+		return (-EPROTO);
+	memcpy(to, p, sizeof(*to));
+	if (!is_string(to->name, sizeof(to->name)) || !is_string(to->congestion, sizeof(to->congestion)))
+		return (-EPROTO);
+	switch (to->kind) {
+	case HELPER_LOG:
+	case HELPER_LISTEN:
+	case HELPER_PIDFILE:
+		return (to->name[0] != '\0' ? 0 : -EPROTO);
+	case HELPER_LOAD:
+		return (to->timeout_ms > 0 && to->timeout_ms <= HELPER_LOAD_MAX_MS ? 0 : -EPROTO);
+	default:
+		return (-EPROTO);
+	}
+}
+
+int
+helper_result_parse(const void *p, size_t n)
+{
+	int32_t res;
+
+	if (n != sizeof(res))
+		return (-EPROTO);
+	memcpy(&res, p, sizeof(res));
+	return (res <= 0 && res >= -ERRNO_MAX ? res : -EPROTO);
+}
+
 int
 helper_send(int sock, const void *p, size_t n, int fd)
 {

@@ -4,7 +4,7 @@
  *   helper --names----> itself     from the child that read the configuration: what may be asked for from then on
  *   helper --answer---> server     on the descriptor of the request: a result with an open file, or a record (sources.h)
  *
- * helper_request_parse() is pure.  The others are calls on sockets.
+ * Each side checks what it reads: the other one may have been taken over.  The functions whose names end in _parse are pure.
  */
 #ifndef SERVER_HELPER_WIRE_H
 #define SERVER_HELPER_WIRE_H
@@ -15,7 +15,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define HELPER_NAME_MAX 1024 /* bytes of a path or an address, with its NUL */
+#define ERRNO_MAX 4095             /* no call of the system has another -errno */
+#define HELPER_NAME_MAX 1024       /* bytes of a path or an address, with its NUL */
+#define HELPER_LOAD_MAX_MS 3600000 /* the most that server.reload-timeout can be */
 
 enum helper_kind {
 	HELPER_LOAD = 1, /* read the configuration; no name */
@@ -37,7 +39,7 @@ struct helper_name {
 	uint32_t timeout_ms; /* of the end: for the next load */
 	int32_t backlog;
 	char congestion[16]; /* empty: the system's */
-	bool set_mode, set_owner;
+	uint8_t set_mode, set_owner; /* 0: no; no bool, because any byte may come */
 	mode_t mode;
 	uid_t uid;
 	gid_t gid;
@@ -46,6 +48,11 @@ struct helper_name {
 
 size_t helper_request_make(enum helper_kind, const char *name, char dst[HELPER_NAME_MAX + 1]); /* 0: too long */
 int helper_request_parse(const char *p, size_t n, struct helper_request *);                   /* 0 or -EINVAL */
+
+/* 0, or -EPROTO: *to is not to be used. */
+int helper_name_parse(const void *p, size_t n, struct helper_name *to);
+/* The result in an answer: 0 or -errno as the helper says; -EPROTO: this is no result. */
+int helper_result_parse(const void *p, size_t n);
 
 /* One message, with a descriptor unless fd < 0; never waits.  0 or -errno. */
 int helper_send(int sock, const void *p, size_t n, int fd);

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "base/must.h"
+#include "server/helper_wire.h"
 #include "server/sources.h"
 
 #define KIND_END SOURCE_KINDS
@@ -182,7 +183,7 @@ take_answer(const struct sources *s, size_t *at, struct item *it)
 	if (!have(s, at, sizeof(it->a)))
 		return (0);
 	memcpy(&it->a, s->in.p + it->bytes - sizeof(it->a), sizeof(it->a));
-	if (it->a.kind != KIND_ANSWER || it->a.nbytes > SOURCES_FILE_MAX || it->a.nextra > EXTRA_MAX)
+	if (it->a.kind != KIND_ANSWER || it->a.err > 0 || it->a.err < -ERRNO_MAX || it->a.nbytes > SOURCES_FILE_MAX || it->a.nextra > EXTRA_MAX)
 		return (-EPROTO);
 	it->extra = it->bytes + it->a.nbytes;
 	if (!have(s, at, (size_t)it->a.nbytes + it->a.nextra))
@@ -280,10 +281,11 @@ sources_waits_for(const struct sources *s, struct buf *out)
 		[SOURCE_FILE] = "the file ", [SOURCE_SHELL] = "the command ", [SOURCE_GLOB] = "the files of ",
 		[SOURCE_HOST] = "the addresses of ", [SOURCE_STDIN] = "",
 	};
-	const char *key = s->in.p + s->parsed + sizeof(s->asked);
+	const char *key;
 
 	if (s->asked.nkey == 0)
 		return;
+	key = s->in.p + s->parsed + sizeof(s->asked);
 	buf_str(out, before[s->asked.kind]);
 	buf_char(out, '"');
 	buf_log_quoted(out, (struct text){key, MIN(strlen(key), 200)});

@@ -43,6 +43,33 @@ test_forms(void)
 	}
 }
 
+/* What another process says it got from the resolver. */
+static void
+test_learn(void)
+{
+	struct address good, bad, v[ADDRESS_MAX + 1];
+	size_t i;
+
+	g_assert_cmpint(address_parse("192.0.2.1:80", &good), ==, 0);
+	g_assert_cmpint(address_learn("learnt:80", &good, 1), ==, 0);
+	g_assert_cmpint(address_list("learnt:80", v, ADDRESS_MAX), ==, 1);
+	g_assert_cmpstr(v[0].name, ==, "192.0.2.1:80");
+	g_assert_cmpint(address_learn("learnt:80", NULL, 0), ==, -EINVAL);
+	for (i = 0; i <= ADDRESS_MAX; i++)
+		v[i] = good;
+	g_assert_cmpint(address_learn("learnt:80", v, ADDRESS_MAX), ==, 0);
+	g_assert_cmpint(address_learn("learnt:80", v, ADDRESS_MAX + 1), ==, -EINVAL);
+	bad = good;
+	bad.len = 4000;
+	g_assert_cmpint(address_learn("learnt:80", &bad, 1), ==, -EINVAL);
+	bad = good;
+	bad.sa.sa_family = AF_UNIX;
+	g_assert_cmpint(address_learn("learnt:80", &bad, 1), ==, -EINVAL);
+	bad = good;
+	memset(bad.name, 'x', sizeof(bad.name));
+	g_assert_cmpint(address_learn("learnt:80", &bad, 1), ==, -EINVAL);
+}
+
 static void
 test_unix_length(void)
 {
@@ -86,6 +113,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/address/every form", test_forms);
 	g_test_add_func("/address/a unix path fits or is refused", test_unix_length);
+	g_test_add_func("/address/only what a resolver can give is learnt", test_learn);
 	g_test_add_func("/address/names are looked up once, at start", test_names);
 	return (g_test_run());
 }

@@ -54,6 +54,42 @@ requests(void)
 	g_assert_cmpuint(helper_request_make(HELPER_LOG, bytes + 1, bytes), ==, 0);
 }
 
+static void
+names(void)
+{
+	struct helper_name good = {.kind = HELPER_LISTEN, .congestion = "cubic", .name = ":80"}, n, bad;
+
+	g_assert_cmpint(helper_name_parse(&good, sizeof(good), &n), ==, 0);
+	g_assert_cmpstr(n.name, ==, ":80");
+	g_assert_cmpint(helper_name_parse(&good, sizeof(good) - 1, &n), ==, -EPROTO);
+	bad = good;
+	memset(bad.congestion, 'x', sizeof(bad.congestion)); /* without an end */
+	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
+	bad = good;
+	memset(bad.name, 'x', sizeof(bad.name));
+	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
+	bad = good;
+	bad.kind = HELPER_UNPID; /* asked for, never allowed by name */
+	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
+	bad = (struct helper_name){.kind = HELPER_LOAD, .timeout_ms = HELPER_LOAD_MAX_MS};
+	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, 0);
+	bad.timeout_ms++;
+	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
+}
+
+/* A number above 0 would pass for a descriptor. */
+static void
+results(void)
+{
+	static const int32_t v[][2] = {{0, 0}, {-EPERM, -EPERM}, {-ERRNO_MAX, -ERRNO_MAX}, {5, -EPROTO}, {INT32_MIN, -EPROTO}};
+	size_t i;
+
+	for (i = 0; i < NELEM(v); i++)
+		g_assert_cmpint(helper_result_parse(&v[i][0], sizeof(v[i][0])), ==, v[i][1]);
+	g_assert_cmpint(helper_result_parse(&v[0][0], 3), ==, -EPROTO);
+	g_assert_cmpint(helper_result_parse(&v[0][0], 5), ==, -EPROTO);
+}
+
 static int32_t
 answer_to(struct helper *h, const void *p, size_t n)
 {
@@ -224,6 +260,39 @@ broken_records(void)
 	sources_free(s);
 }
 
+/* An answer with this number in the place of an error. */
+static int
+feed_error(int32_t err)
+{
+	const struct {
+		uint32_t kind, nkey;
+		char key[4];
+		uint32_t answer;
+		int32_t err, status;
+		uint32_t nbytes, nextra;
+	} record = {SOURCE_FILE, 4, "key", SOURCE_KINDS + 2, err, 0, 0, 0};
+	struct sources *s = sources_replay();
+	int res = sources_feed(s, &record, sizeof(record));
+
+	sources_free(s);
+	return (res);
+}
+
+static void
+broken_errors(void)
+{
+	struct sources *s = sources_replay();
+	struct buf b;
+
+	buf_init(&b, 0);
+	sources_waits_for(s, &b); /* the helper ended before its first byte */
+	g_assert_cmpuint(b.n, ==, 0);
+	sources_free(s);
+	g_assert_cmpint(feed_error(-ENOENT), ==, 0);
+	g_assert_cmpint(feed_error(ENOENT), ==, -EPROTO);
+	g_assert_cmpint(feed_error(INT32_MIN), ==, -EPROTO);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -232,9 +301,12 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	dir = g_dir_make_tmp("helper-XXXXXX", NULL);
 	g_test_add_func("/helper/requests are short and whole", requests);
+	g_test_add_func("/helper/names are whole", names);
+	g_test_add_func("/helper/results are errors or none", results);
 	g_test_add_func("/helper/only what the configuration names is opened", only_what_is_named);
 	g_test_add_func("/helper/a replay gives what the system gave", replays);
 	g_test_add_func("/helper/broken records are refused", broken_records);
+	g_test_add_func("/helper/errors that are none are refused", broken_errors);
 	res = g_test_run();
 	g_rmdir(dir);
 	g_free(dir);
