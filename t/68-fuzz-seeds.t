@@ -8,7 +8,7 @@ use Test::Server;
 
 chdir "$FindBin::Bin/.." or die "chdir: $!";
 my @name = map { m{/fuzz_(\w+)\.c\z} } glob 't/fuzz/fuzz_*.c';
-cmp_ok scalar @name, '>=', 11, 'targets';
+cmp_ok scalar @name, '>=', 13, 'targets';
 for my $name (@name) {
 	my $program = Test::Server::build_dir() . "/fuzz/$name";
 	ok -d "t/fuzz/corpus/$name", "$name has a corpus";

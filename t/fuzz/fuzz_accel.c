@@ -2,11 +2,15 @@
  * path, an answer for a file that may be there or not, libfcgi again.  What comes out is sound FastCGI, and its head has no line
  * that we did not mean to write.
  *
- * The first byte of the input chooses the dialect and the mode, the second what is found. */
+ * The first byte of the input chooses the dialect and the mode, the second what is found, and what goes wrong beside it: no
+ * descriptor is left, or no room in a file.  Then one request fails, and the next one is answered again. */
 #include <errno.h>
 #include <glib.h>
+#include <signal.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include "base/must.h"
 #include "base/text.h"
 #include "fcgi-stat-accel/accel.h"
@@ -17,6 +21,7 @@
 
 #define BEGIN "\1\1\0\1\0\10\0\0\0\1\1\0\0\0\0\0"
 #define AUTHORIZER "\1\1\0\7\0\10\0\0\0\2\0\0\0\0\0\0"
+#define PATH "\1\4\0\1\0\25\0\0\17\4SCRIPT_FILENAME/a/b" END
 #define END "\1\4\0\1\0\0\0\0"
 
 const struct fuzz_seed fuzz_seeds[] = {
@@ -25,9 +30,20 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("\202\3" AUTHORIZER "\1\4\0\7\0\16\0\0\11\3WARM_PATH/\303\244" "\1\4\0\7\0\0\0\0"),
 	SEED("\3\377" BEGIN "\1\4\0\1\0\105\0\0\15\4DOCUMENT_ROOT/srv\13\2SCRIPT_NAME/x\11\2PATH_INFO/y\12\12HTTP_RANGEbytes=123-" END),
 	SEED("\106\20" BEGIN "\1\4\0\1\0\54\0\0\16\4REQUEST_METHODHEAD\17\7SCRIPT_FILENAME/srv/?#" END),
+	SEED("\1\20" BEGIN PATH),
+	SEED("\30\10" BEGIN PATH),
+	SEED("\1\11" BEGIN PATH),
+	SEED("\1\12" BEGIN PATH),
+	SEED("\1\13" BEGIN PATH),
+	SEED("\1\14" BEGIN PATH),
+	SEED("\1\16" BEGIN "\1\4\0\1\0\105\0\0\15\4DOCUMENT_ROOT/srv\13\2SCRIPT_NAME/x\11\2PATH_INFO/y\12\12HTTP_RANGEbytes=123-" END),
+	SEED("\1\16" BEGIN "\1\4\0\1\0\23\0\0\1\20X" "proxy:fcgi://h/a" END),
+	SEED("\30\17" BEGIN PATH),
 	SEED("\1\40" BEGIN "\1\4\0\1\0\36\0\0\11\2WARM_PATH/d\13\4REQUEST_URI//d?" END),
 	{NULL, 0},
 };
+
+enum fault { NO_FAULT, NO_DESCRIPTOR, NO_ROOM, LARGE_ANSWER, CUT_REQUEST, LARGE_REQUEST };
 
 static const struct accel_map maps[] = {{"/srv", "/files"}, {"/", ""}, {NULL, NULL}};
 
@@ -41,7 +57,12 @@ struct setup {
 	struct stats stats;
 	int err;
 	const char *index;
+	int64_t mtime_s;
+	enum fault fault;
+	bool twice;                     /* the request waits for its file, and is read again then */
 };
+
+static const char *const path_from[] = {"X", "DOCUMENT", "SCRIPT_FILENAME", NULL};
 
 static unsigned
 u16(const uint8_t *p)
@@ -106,18 +127,156 @@ check_out(const struct setup *s, size_t from, unsigned id)
 	must(len == 8 && memcmp(p + 8, complete, 8) == 0 && p + 8 + len + p[6] == end && seen == s->reply->len);
 }
 
+/* ---------------------------------------------------------------- what goes wrong */
+
+static void
+limit(int resource, rlim_t n)
+{
+	struct rlimit l;
+
+	must(getrlimit(resource, &l) == 0);
+	l.rlim_cur = n < l.rlim_max ? n : l.rlim_max;
+	must(setrlimit(resource, &l) == 0);
+}
+
+static rlim_t
+limit_of(int resource)
+{
+	struct rlimit l;
+
+	must(getrlimit(resource, &l) == 0);
+	return (l.rlim_cur);
+}
+
+/* None is made without descriptors or room, and then one is. */
+static void
+no_reader(struct setup *s, int resource, int err)
+{
+	rlim_t before = limit_of(resource);
+	struct request_reader *none = NULL;
+
+	limit(resource, 0);
+	must(request_reader_new(&none) == err && none == NULL);
+	limit(resource, before);
+	request_reader_free(&s->reader);
+	must(request_reader_new(&s->reader) == 0);
+}
+
+/* The answer cannot be written, nor a new file made for the next one; out stays as it was. */
+static void
+no_room(struct setup *s, const GString *request)
+{
+	rlim_t before = limit_of(RLIMIT_FSIZE), files = limit_of(RLIMIT_NOFILE);
+	gsize len = s->out->len;
+
+	must(request_read(s->reader, request) != NULL);
+	g_string_assign(s->reply, "Status: 204 No Content\r\n\r\n");
+	limit(RLIMIT_FSIZE, 0);
+	must(!request_answer(s->reader, s->reply, s->out) && s->out->len == len);
+	limit(RLIMIT_FSIZE, before);
+	must(request_read(s->reader, request) != NULL);
+	limit(RLIMIT_NOFILE, 0);
+	must(!request_answer(s->reader, s->reply, s->out) && s->out->len == len);
+	limit(RLIMIT_NOFILE, files);
+}
+
+static void
+large_answer(struct setup *s, const GString *request)
+{
+	gsize len = s->out->len;
+
+	must(request_read(s->reader, request) != NULL);
+	g_string_set_size(s->reply, 1024 * 1024);
+	memset(s->reply->str, 'x', s->reply->len);
+	must(!request_answer(s->reader, s->reply, s->out) && s->out->len == len);
+}
+
+/* Cut anywhere: libfcgi says no, or reads what is there. */
+static void
+cut_request(struct setup *s, const GString *request)
+{
+	GString *part = g_string_new(NULL);
+	gsize n;
+
+	for (n = 0; n < request->len; n += 1 + request->len / 64) {
+		g_string_truncate(part, 0);
+		g_string_append_len(part, request->str, (gssize)n);
+		if (request_read(s->reader, part) != NULL)
+			request_drop(s->reader);
+	}
+	g_string_free(part, TRUE);
+}
+
+static void
+large_request(struct setup *s)
+{
+	GString *large = g_string_new(NULL);
+
+	g_string_set_size(large, 128 * 1024 + 1);
+	memset(large->str, 0, large->len);
+	must(request_read(s->reader, large) == NULL);
+	g_string_free(large, TRUE);
+}
+
+static void
+go_wrong(struct setup *s, const GString *request)
+{
+	switch (s->fault) {
+	case NO_FAULT:
+		break;
+	case NO_DESCRIPTOR:
+		no_reader(s, RLIMIT_NOFILE, -EMFILE);
+		break;
+	case NO_ROOM:
+		no_reader(s, RLIMIT_FSIZE, -EFBIG);
+		no_room(s, request);
+		break;
+	case LARGE_ANSWER:
+		large_answer(s, request);
+		break;
+	case CUT_REQUEST:
+		cut_request(s, request);
+		break;
+	case LARGE_REQUEST:
+		large_request(s);
+		break;
+	}
+}
+
 /* ---------------------------------------------------------------- what is asked */
+
+static char **
+read_params(struct setup *s, const GString *request)
+{
+	char **params = request_read(s->reader, request), *first, *second;
+
+	must(params != NULL);
+	if (!s->twice)
+		return (params);
+	first = g_strjoinv("\n", params);
+	request_drop(s->reader);
+	params = request_read(s->reader, request);
+	must(params != NULL);
+	second = g_strjoinv("\n", params);
+	must(strcmp(first, second) == 0);
+	g_free(first);
+	g_free(second);
+	return (params);
+}
 
 static void
 answer(struct setup *s, const GString *request)
 {
-	struct warm_found found = {.err = s->err, .index = s->index};
-	size_t before = s->out->len;
-	char **params = request_read(s->reader, request), **p;
+	struct warm_found found = {.err = s->err, .index = s->index, .settled = s->twice};
 	struct range_set want;
+	char **params, **p;
+	size_t before;
 	int err;
 
-	must(params != NULL);
+	go_wrong(s, request);
+	before = s->out->len;
+	params = read_params(s, request);
+	found.stx.stx_mtime.tv_sec = s->mtime_s;
 	for (p = params; *p != NULL; p++)
 		must(strchr(*p, '=') != NULL);
 	err = accel_path(&s->accel, params, s->path, &want);
@@ -163,6 +322,7 @@ setup_once(struct setup *s)
 	size_t i;
 
 	s->accel.expires = -1;
+	s->accel.path_from = path_from;
 	s->variables = accel_variables(&s->accel);
 	for (i = 0; s->variables[i] != NULL; i++)
 		;
@@ -171,6 +331,7 @@ setup_once(struct setup *s)
 	for (i = 0; i < s->record.n_names; i++)
 		s->names[i] = (struct text){s->variables[i], strlen(s->variables[i])};
 	must(request_reader_new(&s->reader) == 0);
+	must(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);      /* no room in a file shall be an error of write(2) */
 	s->path = g_string_new(NULL);
 	s->reply = g_string_new(NULL);
 	s->out = g_string_new(NULL);
@@ -193,6 +354,11 @@ choose(struct setup *s, unsigned how, unsigned what)
 		.last_modified = how & 0x08,
 		.expires = what & 0x80 ? 60 : -1,
 	};
+	if ((what & 0x48) == 0x08 && (what & 7) == 6)
+		s->accel.path_from = path_from;
+	s->fault = (what & 0x48) == 0x08 && (what & 7) <= LARGE_REQUEST ? (enum fault)(what & 7) : NO_FAULT;
+	s->mtime_s = (what & 0x48) == 0x08 && (what & 7) == 7 ? INT64_MAX : 784111777;
+	s->twice = what & 0x10;
 	s->err = what & 0x40 ? errs[what % NELEM(errs)] : 0;
 	s->index = what & 0x20 ? "index.html" : NULL;
 	g_string_truncate(s->out, 0);

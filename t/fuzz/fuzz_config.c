@@ -1,8 +1,14 @@
-/* t/fuzz/fuzz_config.c -- any bytes as a configuration: loaded, printed, loaded again, matched. */
+/* t/fuzz/fuzz_config.c -- any bytes as a configuration: loaded, printed, loaded again, matched, its rewrites done.
+ *
+ * A comment "#host=..." is what a client sends, see requests[]. */
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include "base/arena.h"
 #include "base/must.h"
 #include "server/config_impl.h"
+#include "server/rewrite.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {
@@ -14,8 +20,98 @@ const struct fuzz_seed fuzz_seeds[] = {
 	     " index-file.names += ( \"i\" ) }\nelse { global { server.tag = \"\\\"\"\n } }\n"),
 	SEED("mimetype.assign = ( \".a\" => \"b/c\", \"\" => \"d/e\" )\nproxy-core.rewrite-request = "
 	     "( \"_uri\" => ( \"^/a\" => \"/b\" ) )\n$PHYSICAL[\"path\"] =^ \"/s\" { etag.use-size = \"disable\" }"),
+	SEED("#url=/x/y\n$HTTP[\"url\"] =~ \"^/x/\" { server.tag = \"a\" }\n$HTTP[\"url\"] !~ \"y\" { server.tag = \"b\" }\n"),
+	SEED("#host=www.example.org:80\n$HTTP[\"host\"] =^ \"WWW.\" { server.tag = \"a\" }\n"
+	     "else $HTTP[\"host\"] == \"Example.org:80\" { server.tag = \"b\" }\n"),
+	SEED("#remoteip=10.2.3.4\n$HTTP[\"remoteip\"] == \"10.0.0.0/12\" { server.tag = \"a\" }\n"
+	     "$HTTP[\"remoteip\"] == \"[2001:db8::]/33\" { server.tag = \"b\" }\n"),
+	SEED("#socket=0.0.0.0:80\n$SERVER[\"socket\"] == \":80\" { server.tag = \"a\" }\n"
+	     "$SERVER[\"socket\"] == \"unix:/run/x\" { server.tag = \"b\" }\n$SERVER[\"socket\"] == \"[::1]:81\" { server.tag = \"c\" }\n"),
+	SEED("#url=/old/a\nproxy-core.rewrite-request = ( \"_uri\" => ( \"^/old/(.*)\" => \"/new/$1$$$x\" ) )\n"),
+	SEED("proxy-core.rewrite-response = ( \"Location\" => ( \"(\" => \"\" ) )\n"),
+	SEED("proxy-core.rewrite-response = ( \"Location\" => ( \"a\" => \"\", \"b\" => \"\" ) )\n"),
+	SEED("#url=/a\n#method=GET\n$HTTP[\"url\"] == \"/b\" { server.tag = \"a\" }\nelse $HTTP[\"request-method\"] =^ \"G\" { server.tag = \"b\" }\n"
+	     "else { server.tag = \"c\" }\n"),
+	SEED("#url=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n$HTTP[\"url\"] =~ \"^(a+)+$\" { server.tag = \"a\" }\n"),
+	SEED("server.event-handler = \"x\"\nserver.modules = ( \"mod_a\" )\nserver.max-fds = 3\nssl.engine = \"disable\"\n"),
 	{NULL, 0},
 };
+
+#define ASKED(field) {"#" #field "=", offsetof(struct conf_input, field)}
+
+static const struct {
+	const char *key;
+	size_t at;
+} requests[] = {
+	ASKED(socket), ASKED(scheme), ASKED(host), ASKED(url), ASKED(query), ASKED(referer), ASKED(useragent), ASKED(cookie),
+	ASKED(remoteip), ASKED(method), ASKED(path),
+};
+
+static struct conf_input
+input_of(struct text text)
+{
+	struct conf_input in = {.url = TEXT("/"), .host = TEXT("")};
+	struct text line;
+	size_t i;
+
+	while (text_next(&text, '\n', &line))
+		for (i = 0; i < NELEM(requests); i++)
+			if (text_starts(line, text_of(requests[i].key)))
+				*(struct text *)(void *)((char *)&in + requests[i].at) = (struct text){line.p + strlen(requests[i].key), line.n - strlen(requests[i].key)};
+	return (in);
+}
+
+/* What is not rewritten stays where it is. */
+static void
+rewrite_some(const struct conf_map *map, const struct conf_input *in)
+{
+	char err[256] = "";
+	struct rewrite *rw = rewrite_new(map, err, sizeof(err));
+	struct arena arena;
+	struct text to;
+	size_t i;
+
+	must((rw == NULL) == (err[0] != '\0'));
+	arena_init(&arena, NULL, 0, 65536);
+	for (i = 0; rw != NULL && i < map->n; i++) {
+		to = rewrite_value(rw, map->v[i].key, in->url, &arena);
+		must(to.p == NULL || to.p == in->url.p || to.p[to.n] == '\0');
+	}
+	must(text_eq(rewrite_value(rw, TEXT("no such name, no"), in->url, &arena), in->url));
+	arena_reset(&arena);
+	rewrite_free(rw);
+}
+
+static bool
+rewrite_both(const struct conf *c, void *in)
+{
+	rewrite_some(&c->proxy_rewrite_request, in);
+	rewrite_some(&c->proxy_rewrite_response, in);
+	return (true);
+}
+
+/* NULL: a condition could not be decided, and it is said which.  That depends on processor time, so two runs may differ in it. */
+static const struct conf *
+match(struct conf_view *v, const struct conf_input *in)
+{
+	const struct conf *c = conf_view_match(v, in);
+	uint32_t line = 0;
+
+	must(c != NULL || (conf_view_failed(v, &line) != NULL && line > 0));
+	return (c);
+}
+
+static void
+match_asked(const struct config *cfg, struct text text)
+{
+	struct conf_view *v = conf_view_new(cfg, NULL, NULL, NULL);
+	struct conf_input in = input_of(text);
+	const struct conf *first = match(v, &in), *second = match(v, &in);
+
+	must(first == NULL || second == NULL || first == second);
+	conf_view_free(v);
+	config_each(cfg, rewrite_both, &in);
+}
 
 static void
 match_some(const struct config *cfg)
@@ -81,6 +177,7 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	must((cfg == NULL) == (err.n > 0));
 	if (cfg != NULL) {
 		match_some(cfg);
+		match_asked(cfg, buf_as_text(&text));
 		print_twice(cfg);
 	}
 	config_free(cfg);

@@ -1,4 +1,5 @@
-/* t/fuzz/fuzz_mime.c -- any bytes as /etc/mime.types, then as a path: a type comes out that may stand in a header. */
+/* t/fuzz/fuzz_mime.c -- any bytes as /etc/mime.types, as rows "suffix=type" of mimetype.assign, then as a path: a type comes
+ * out that may stand in a header, and one that may not is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,13 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("text/html html htm\nimage/jpeg\tjpeg jpg jpe\n# comment\n"),
 	SEED("application/x-tar\ntext/plain txt asc # more\n\n  image/png png\r\n"),
 	SEED("a/b .x\nbad line\na/b/c d\n/x y\na/ z\ntext/x X\0y\n"),
+	SEED("=text/x\n.c=text/x-c\n=text/y\n"),
+	SEED(".b=\n"),
+	SEED(".b=a\1b\n"),
 	{NULL, 0},
 };
+
+#define ROWS_MAX 16
 
 static struct conf_pair pairs[] = {
 	{.key = TEXT("README"), .value = TEXT("text/plain")}, {.key = TEXT(".tar.gz"), .value = TEXT("application/x-tgz")},
@@ -26,6 +32,19 @@ check_type(struct text t)
 	must(t.n > 0 && t.p[t.n] == '\0');
 	for (i = 0; i < t.n; i++)
 		must((unsigned char)t.p[i] >= 0x20 && t.p[i] != 0x7f);
+}
+
+/* The rows "suffix=type" of the input. */
+static struct conf_map
+rows_of(struct text in, struct conf_pair rows[ROWS_MAX])
+{
+	struct conf_map map = {.v = rows};
+	struct text line, key;
+
+	while (map.n < ROWS_MAX && text_next(&in, '\n', &line))
+		if (text_next(&line, '=', &key) && line.p != NULL)
+			rows[map.n++] = (struct conf_pair){.key = key, .value = line};
+	return (map);
 }
 
 static void
@@ -52,9 +71,12 @@ int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	struct text in = {(const char *)p, n};
+	struct conf_pair rows[ROWS_MAX];
+	struct conf_map own = rows_of(in, rows);
 
 	check_with(&none, in, in);
 	check_with(&assigned, in, in);
+	check_with(&own, in, in);
 	check_with(&assigned, (struct text){NULL, 0}, in);
 	return (0);
 }

@@ -24,6 +24,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	    "If-Range: \"a\"\r\nX:\ty \xe4 \r\n\r\n"),
 	SEED("GET http://WWW.Example.ORG.:080/x HTTP/1.1\r\nHost: [2001:DB8::0:1]:81\r\n\r\n"),
 	SEED("GET / HTTP/1.1\r\nHost: A.b-C.:443\r\nCookie: a\r\nCookie: b\r\n\r\n"),
+	SEED("CONNECT h:80 HTTP/1.1\r\nHost: h:80\r\n\r\n"),
 	{NULL, 0},
 };
 

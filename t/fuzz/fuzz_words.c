@@ -1,11 +1,21 @@
-/* t/fuzz/fuzz_words.c -- any words of a command line of fcgi-stat-accel and accel-warm: quantities and --warm.
+/* t/fuzz/fuzz_words.c -- what people and other programs write for fcgi-stat-accel and accel-warm: words of a command line
+ * (quantities and --warm), addresses of clients, entries of a --list, a --state file.
  *
- * One word a line.  What is accepted lies in its bounds. */
+ * One word, address or entry a line; the whole is a state file, too, and the keys of one.  What is accepted lies in its bounds. */
+#include <arpa/inet.h>
+#include <errno.h>
+#include <glib.h>
+#include <limits.h>
+#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/client_addr.h"
 #include "base/must.h"
 #include "base/text.h"
 #include "fcgi-stat-accel/quantity.h"
+#include "fcgi-stat-accel/walk/batch.h"
+#include "fcgi-stat-accel/walk/list.h"
+#include "fcgi-stat-accel/walk/state.h"
 #include "fcgi-stat-accel/warm_words.h"
 #include "t/fuzz/fuzz.h"
 
@@ -13,6 +23,10 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("0\n4096\n64k\n16M\n1g\nread:all\nread:128k\nopen\nstat"),
 	SEED("18446744073709551615\n18446744073709551616\n9223372036854775807k\n-1\n+1\n 1\n1 \n0x10\n1e3"),
 	SEED("read:\nread:k\nread:1024g\nread:99999999999g\nlighttpd\nnginx"),
+	SEED("192.0.2.1\n::ffff:192.0.2.1\n2001:db8::7\n1.2.3\n::1%lo\n/a/../b\nhttp://h/%61?q#f\r\nhttp://h\n/%2e%2e/x\n//\na\0b"),
+	SEED("accel-warm state 1\nwarm=open\npath=/srv\n\n00112233445566778899aabbccddeeff\n0011"),
+	SEED("accel-warm state 1\nwarm=stat\n\n"),
+	SEED("00112233445566778899aabbccddeeff\nFFEEDDCCBBAA99887766554433221100\n00112233445566778899aabbccddeefg\n"),
 	{NULL, 0},
 };
 
@@ -35,17 +49,120 @@ check_word(const char *word)
 		must(how == WARM_STAT || how == WARM_OPEN || (how == WARM_READ && strncmp(word, "read:", 5) == 0));
 }
 
+/* As accept(2) would give it; the family is none that we know when the word is no address. */
+static struct client_addr
+accepted(const char *word)
+{
+	union {
+		struct sockaddr sa;
+		struct sockaddr_in in;
+		struct sockaddr_in6 in6;
+	} a = {.sa = {.sa_family = AF_UNIX}};
+
+	if (inet_pton(AF_INET, word, &a.in.sin_addr) == 1)
+		a.sa.sa_family = AF_INET;
+	else if (inet_pton(AF_INET6, word, &a.in6.sin6_addr) == 1)
+		a.sa.sa_family = AF_INET6;
+	return (client_addr_of(&a.sa));
+}
+
+/* The name of an address is read as the same client. */
+static void
+check_address(const char *word)
+{
+	struct client_addr a = client_addr_written(word), again;
+	char name[CLIENT_ADDR_MAX], *slash;
+
+	must(client_addr_same(a, accepted(word)));
+	must(strlen(client_addr_name(a, name)) < sizeof(name));
+	must((a.host == 0) == (client_addr_key(a) == 0));
+	if (a.host == 0)
+		return;
+	slash = strchr(name, '/');
+	if (slash != NULL)
+		*slash = '\0';
+	again = client_addr_written(name);
+	must(client_addr_same(a, again) && client_addr_key(a) == client_addr_key(again));
+}
+
+/* Below a root it has no slash in front; an URL has no ".." either. */
+static void
+check_entry(struct text line, bool urls, const char *below)
+{
+	struct walk_conf conf = {.urls = urls, .below = below};
+	GString *path = g_string_new("rest of the last one");
+	int err = walk_list_entry(&conf, line.p, line.n, path);
+
+	must(err == 0 || err == -EINVAL || (err == -ENOENT && line.n <= 1));
+	if (err == 0) {
+		must(path->len > 0 && strlen(path->str) == path->len && path->len <= line.n && path->len < PATH_MAX);
+		must(below == NULL || path->str[0] != '/');
+		must(!urls || (strcmp(path->str, "..") != 0 && strstr(path->str, "/../") == NULL && !g_str_has_prefix(path->str, "../")));
+	}
+	g_string_free(path, TRUE);
+}
+
+static void
+check_line(struct text line)
+{
+	char *word = strndup(line.p, line.n);
+
+	must(word != NULL);
+	check_word(word);
+	check_address(word);
+	check_entry(line, false, NULL);
+	check_entry(line, false, "/srv");
+	check_entry(line, true, "/srv");
+	free(word);
+}
+
+/* The head of this run, or one of another; whole lines with keys, and no more of them than there are lines. */
+static void
+check_state(const char *text, size_t n, const char *head, bool head_is_good)
+{
+	GHashTable *keys = walk_state_keys();
+	char *why = NULL;
+	gssize end = walk_state_parse(text, n, head, keys, &why);
+
+	must(end == -EPROTO || end == -EBUSY || (end > 0 && (size_t)end <= n));
+	must((end < 0) == (why != NULL) && (end > 0 || !head_is_good));
+	if (end > 0) {
+		must(memcmp(text, head, strlen(head)) == 0 && text[end - 1] == '\n');
+		must(((size_t)end - strlen(head)) % (2 * WALK_KEY_BYTES + 1) == 0);
+		must(g_hash_table_size(keys) <= ((size_t)end - strlen(head)) / (2 * WALK_KEY_BYTES + 1));
+	} else {
+		must(g_hash_table_size(keys) == 0);
+		must(g_utf8_validate(why, -1, NULL) && strpbrk(why, "\n\33") == NULL);
+	}
+	g_hash_table_destroy(keys);
+	g_free(why);
+}
+
+static void
+check_states(struct text in)
+{
+	static const char *const roots[] = {"/srv", NULL};
+	struct walk_conf conf = {.how = WARM_OPEN, .roots = roots};
+	GString *head = g_string_new(NULL), *with_head;
+
+	walk_state_head(&conf, "/", head);
+	with_head = g_string_new(head->str);
+	g_string_append_len(with_head, in.p, (gssize)in.n);
+	check_state(with_head->str, with_head->len, head->str, true);
+	g_string_truncate(with_head, 0);
+	g_string_append_len(with_head, in.p, (gssize)in.n);
+	check_state(with_head->str, with_head->len, head->str, false);
+	g_string_free(with_head, TRUE);
+	g_string_free(head, TRUE);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	struct text in = {(const char *)p, n}, line;
-	char *word;
 
-	while (text_next(&in, '\n', &line)) {
-		word = strndup(line.p, line.n);
-		must(word != NULL);
-		check_word(word);
-		free(word);
-	}
+	check_states(in);
+	while (text_next(&in, '\n', &line))
+		check_line(line);
 	return (0);
 }
