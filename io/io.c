@@ -225,6 +225,7 @@ io_submit(struct io *io, struct io_op *op)
 void
 io_cancel(struct io *io, struct io_op *op)
 {
+	io->follows = 0; /* what is submitted after this call is called back after *op */
 	io_finish_early(op, -ECANCELED);
 }
 
@@ -261,6 +262,24 @@ io_complete(struct io_op *op, int64_t res)
 	io_ready(op->io, op, OP_READY);
 }
 
+void
+io_complete_next(struct io_op *op, int64_t res)
+{
+	op->res = res;
+	list_del(&op->timer);
+	list_del(&op->link);
+	io_follow(op->io, op);
+}
+
+/* One that only goes on with what it sends has had its turn. */
+static void
+begin_turn(struct io *io, const struct io_op *op)
+{
+	if (io->following != op)
+		io->follows = op->kind == IO_SEND || op->kind == IO_SEND_FILE ? 0 : IO_FOLLOWS;
+	io->following = NULL;
+}
+
 /* The only place that calls back. */
 static void
 op_done(struct io *io, struct io_op *op)
@@ -269,6 +288,7 @@ op_done(struct io *io, struct io_op *op)
 
 	list_del(&op->timer);
 	op->state = OP_IDLE;
+	begin_turn(io, op);
 	if (op->at.start == 0)
 		op->at.start = op->at.end = io->now;
 	lent = op->kind == IO_RECV ? op->recv.buf : op->kind == IO_READ ? op->buf : NULL;

@@ -18,6 +18,9 @@
  * on a socket known to be drained parks without asking the kernel again; a SEND is tried at once and
  * parks on EAGAIN; callbacks run after the whole batch of events was read.  Events carry a slot and a generation, so
  * one about a socket that was closed meanwhile finds nothing.
+ *
+ * Callbacks come in the order of their results, but a send that succeeded within io_submit() is called back next
+ * (io_follow() in io/engine.h).  An op that was cancelled comes back before one that is submitted after io_cancel().
  */
 #ifndef IO_IO_H
 #define IO_IO_H

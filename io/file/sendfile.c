@@ -35,7 +35,7 @@ send_now(struct io_op *op, uint64_t len)
 		op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
 		return (false);
 	}
-	io_complete(op, n < 0 ? -errno : n);
+	io_complete_next(op, n < 0 ? -errno : n);
 	return (true);
 }
 

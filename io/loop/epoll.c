@@ -327,7 +327,7 @@ start_send(struct io *io, struct io_op *op)
 	if ((op->sock->hints & SOCK_WRITABLE) == 0)
 		epoll_park(io, op);
 	else if (try_send(io, op))
-		io_ready(io, op, OP_READY);
+		io_follow(io, op);
 }
 
 static void
