@@ -300,15 +300,15 @@ op_done(struct io *io, struct io_op *op)
 	io->lent = NULL;
 }
 
-/* What a callback counts for: one, and one more per 8 KiB it moved.  A round of 1024 thus moves at most
+/* What a callback counts for: one, and one more per 4 KiB it moved.  A round of 2048 thus moves at most
  * some 8 MiB (about a millisecond) before events are looked at again; fast readers of large files could
- * otherwise stay on the ready list for 1024 windows while a small request waits. */
+ * otherwise stay on the ready list for 2048 windows while a small request waits. */
 static unsigned
 op_cost(const struct io_op *op)
 {
 	bool moved = (op->kind == IO_SEND || op->kind == IO_SEND_FILE) && op->res > 0;
 
-	return (moved ? 1 + (unsigned)(op->res >> 13) : 1);
+	return (moved ? 1 + (unsigned)(op->res >> 12) : 1);
 }
 
 void

@@ -4,7 +4,7 @@
  * both directions, when it first has to wait; after that the hints in io_sock say whether a call is
  * worth making, so a drained socket parks without asking the kernel again.
  *
- * A round: wait; turn all events into hints and ready ops; take finished jobs; deadlines; callbacks.
+ * A round: wait; turn all events into hints and ready ops; take finished jobs; deadlines; callbacks; listeners.
  * No callback runs while events are being read.  The data of an event is the key of a slot (io/loop/slots.h), never a
  * pointer: a copy of a closed socket, in a child or a thread, may report for as long as it exists.
  */
@@ -20,7 +20,7 @@
 #include "io/loop/slots.h"
 
 #define EVENTS 512
-#define CALLBACKS 1024 /* before events are looked at again */
+#define CALLBACKS 2048 /* before events are looked at again: a receive and a reply of up to 10 kB for each event */
 #define ACCEPTS 64     /* per round: a flood of connections must not hold up the served ones */
 #define ACCEPT_SHARE 4 /* one accept, and one more for so many events: a connection that is accepted alone is
                         * answered while its structures are in the cache.  Measured, a connection per request:
@@ -32,6 +32,9 @@ struct epoll_loop {
 	int epfd, wakefd;
 	struct io_watch wake;
 	unsigned accepts; /* left in this round */
+	bool rest;        /* the round before left callbacks for this one */
+	bool newcomer;    /* accepted in such a round: it is looked at next */
+	struct list listening; /* accepts that are parked */
 	struct slots slots;
 	struct epoll_event ev[EVENTS];
 };
@@ -109,6 +112,10 @@ epoll_park(struct io *io, struct io_op *op)
 	}
 	must(*park_place(op) == NULL);
 	*park_place(op) = op;
+	if (op->kind == IO_ACCEPT) {
+		op->sock->hints &= (uint8_t)~SOCK_READABLE; /* level-triggered: what is left is reported in the next round */
+		list_add_tail(&loop_of(io)->listening, &op->link);
+	}
 	op->state = OP_PARKED;
 	io_arm(op);
 }
@@ -117,6 +124,7 @@ static void
 epoll_unpark(struct io *io, struct io_op *op)
 {
 	*park_place(op) = NULL;
+	list_del(&op->link);
 	if (op->kind == IO_ACCEPT) /* a listener that stays registered without an accept would spin */
 		sock_unregister(loop_of(io), op->sock);
 }
@@ -159,16 +167,16 @@ try_accept(struct io *io, struct io_op *op)
 			memset(op->accept.peer, 0, len);
 		fd = accept4(op->sock->fd, (struct sockaddr *)op->accept.peer, op->accept.peer != NULL ? &len : NULL,
 		    SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd >= 0)
+		if (fd >= 0) {
+			lp->newcomer = lp->rest;
 			return (done_with(op, fd));
-		if (errno == EAGAIN) {
-			op->sock->hints &= (uint8_t)~SOCK_READABLE;
-			break;
 		}
+		if (errno == EAGAIN)
+			break;
 		if (!accept_again(errno))
 			return (done_with(op, -errno));
 	}
-	return (parked(io, op)); /* level-triggered: what is left is reported in the next round */
+	return (parked(io, op));
 }
 
 static bool
@@ -250,6 +258,7 @@ try_connected(struct io_op *op)
 static bool
 epoll_try(struct io *io, struct io_op *op)
 {
+	loop_of(io)->newcomer = false;
 	switch (op->kind) {
 	case IO_ACCEPT:
 		return (try_accept(io, op));
@@ -331,15 +340,37 @@ start_send(struct io *io, struct io_op *op)
 }
 
 static void
+start_accept(struct io *io, struct io_op *op)
+{
+	if ((op->sock->hints & SOCK_READABLE) == 0 || loop_of(io)->rest)
+		epoll_park(io, op);
+	else
+		io_ready(io, op, OP_TRY);
+}
+
+static void
+start_recv(struct io *io, struct io_op *op)
+{
+	struct epoll_loop *lp = loop_of(io);
+
+	if ((op->sock->hints & SOCK_READABLE) == 0)
+		epoll_park(io, op);
+	else if (lp->newcomer)
+		io_ready_first(io, op, OP_TRY);
+	else
+		io_ready(io, op, OP_TRY);
+	lp->newcomer = false;
+}
+
+static void
 epoll_start(struct io *io, struct io_op *op)
 {
 	switch (op->kind) {
 	case IO_ACCEPT:
+		start_accept(io, op);
+		break;
 	case IO_RECV:
-		if (op->sock->hints & SOCK_READABLE)
-			io_ready(io, op, OP_TRY);
-		else
-			epoll_park(io, op);
+		start_recv(io, op);
 		break;
 	case IO_HANGUP:
 		if (op->sock->hints & SOCK_BROKEN)
@@ -447,6 +478,8 @@ loop_events(struct epoll_loop *lp, int n)
 		s = slot->what;
 		if ((s->hints & SOCK_LISTENS) && s->rd == NULL)
 			sock_unregister(lp, s);
+		else if (s->hints & SOCK_LISTENS)
+			s->hints |= SOCK_READABLE; /* see wake_listeners() */
 		else
 			sock_event(lp, s, lp->ev[i].events);
 	}
@@ -460,18 +493,53 @@ accepts_of(int events)
 	return (n < ACCEPTS ? n : ACCEPTS);
 }
 
+/* A new connection must not wait for several times as long as all that are busy take.  The kernel reports listeners in turn with
+ * sockets, so after a full batch each is asked.  They come last, so that each newcomer is looked at before the next is accepted
+ * (a full house closes connections that have said nothing), but do not wait behind what is left for the next round: that one
+ * begins with one newcomer, and no more, for what it asks for may be large.  Measured, new connections beside 4000 busy ones:
+ * p99 of 480 ms before, 54 to 101 ms since, 178 to 616 ms of lighttpd (on a machine with other work). */
+static void
+wake_listeners(struct epoll_loop *lp, bool full_batch)
+{
+	struct list *l, *next;
+	struct io_op *op;
+
+	list_foreach_safe (l, next, &lp->listening) {
+		op = list_entry(l, struct io_op, link);
+		if (full_batch)
+			op->sock->hints |= SOCK_READABLE;
+		if ((op->sock->hints & SOCK_READABLE) == 0)
+			continue;
+		list_del(l);
+		op->sock->rd = NULL;
+		if (lp->rest) {
+			lp->accepts = 1;
+			io_ready_first(&lp->io, op, OP_TRY);
+			break; /* it is parked behind the others next time */
+		}
+		io_ready(&lp->io, op, OP_TRY);
+	}
+}
+
 static void
 epoll_run(struct io *io)
 {
 	struct epoll_loop *lp = loop_of(io);
 	int n;
 
+	lp->rest = !list_empty(&io->ready);
 	io_flush(io);
 	n = epoll_wait(lp->epfd, lp->ev, EVENTS, list_empty(&io->ready) ? io_timeout_ms(io) : 0);
 	io_tick(io);
 	lp->accepts = accepts_of(n);
 	loop_events(lp, n);
 	io_expire(io);
+	if (lp->rest)
+		wake_listeners(lp, n == EVENTS);
+	io_dispatch(io, CALLBACKS);
+	if (lp->rest || !list_empty(&io->ready))
+		return;
+	wake_listeners(lp, n == EVENTS);
 	io_dispatch(io, CALLBACKS);
 }
 
@@ -560,6 +628,7 @@ epoll_create_loop(const struct io_conf *conf, int *err)
 	}
 	signal(SIGPIPE, SIG_IGN); /* sendfile(2) knows no MSG_NOSIGNAL */
 	lp->epfd = lp->wakefd = -1;
+	list_init(&lp->listening);
 	io_init(&lp->io, &epoll_calls, conf);
 	*err = loop_open(lp);
 	if (*err == 0)

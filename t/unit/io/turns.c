@@ -1,5 +1,10 @@
-/* t/unit/io/turns.c -- in which order the epoll loop calls back. */
+/* t/unit/io/turns.c -- in which order the epoll loop calls back, and what accepting gets of a busy round. */
+#include <sys/resource.h>
+#include "io/listen.h"
 #include "t/unit/io/io_test.h"
+
+#define BUSY 600    /* more than the loop takes from the kernel in a round */
+#define NEWCOMERS 100
 
 /* ---------------------------------------------------------------- a send that is done is called back next */
 
@@ -145,6 +150,171 @@ test_cancelled_before_sent(void)
 	loop_down();
 }
 
+/* ---------------------------------------------------------------- accepting beside busy connections */
+
+static struct io_sock busy[BUSY];
+static int busy_peer[BUSY];
+static struct waiter busy_recv[BUSY], busy_send[BUSY];
+static char reply[32 << 10];
+static struct iovec reply_iov = {reply, sizeof(reply)};
+static bool busy_reply;
+static unsigned served;
+
+static int client[NEWCOMERS], listener_fd;
+static struct io_sock listener, newcomer[NEWCOMERS];
+static struct waiter newcomer_recv[NEWCOMERS];
+static struct io_op acc;
+static unsigned accepted, welcomed, served_before_welcome;
+
+static void
+busy_done(struct io_op *op)
+{
+	struct waiter *w = container_of(op, struct waiter, op);
+
+	g_assert_cmpint(op->res, ==, 1);
+	served++;
+	if (busy_reply)
+		io_submit(io, &busy_send[w - busy_recv].op);
+}
+
+static void
+newcomer_done(struct io_op *op)
+{
+	g_assert_cmpint(op->res, ==, 1);
+	if (welcomed++ == 0)
+		served_before_welcome = served;
+}
+
+static void
+accept_done(struct io_op *op)
+{
+	struct waiter *w = &newcomer_recv[accepted];
+
+	if (op->res == -ECANCELED)
+		return;
+	g_assert_cmpint(op->res, >=, 0);
+	g_assert_cmpuint(accepted, ==, welcomed); /* the one before has been looked at */
+	io_sock_init(&newcomer[accepted], (int)op->res);
+	wait_init(w, IO_RECV, &newcomer[accepted]);
+	w->op.done = newcomer_done;
+	accepted++;
+	io_submit(io, &w->op);
+	io_submit(io, op);
+}
+
+static void
+busy_one(int i)
+{
+	int p[2];
+
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==, 0);
+	io_sock_init(&busy[i], p[0]);
+	busy_peer[i] = p[1];
+	wait_init(&busy_recv[i], IO_RECV, &busy[i]);
+	busy_recv[i].op.done = busy_done;
+	wait_init(&busy_send[i], IO_SEND, &busy[i]);
+	busy_send[i].op.send.iov = &reply_iov;
+	busy_send[i].op.send.n = 1;
+	io_submit(io, &busy_recv[i].op);
+}
+
+static void
+busy_up(bool replies)
+{
+	struct listen_conf lc = {.name = "127.0.0.1:0", .backlog = NEWCOMERS};
+	struct rlimit rl;
+	int i;
+
+	g_assert_cmpint(getrlimit(RLIMIT_NOFILE, &rl), ==, 0);
+	rl.rlim_cur = rl.rlim_max;
+	g_assert_cmpint(setrlimit(RLIMIT_NOFILE, &rl), ==, 0);
+	loop_up(file_backends[0], 1, 8);
+	busy_reply = replies;
+	served = accepted = welcomed = 0;
+	for (i = 0; i < BUSY; i++)
+		busy_one(i);
+	g_assert_cmpint(listen_open(&lc, &listener_fd), ==, 0);
+	io_sock_init(&listener, listener_fd);
+	io_op_init(&acc, IO_ACCEPT, accept_done);
+	acc.sock = &listener;
+	io_submit(io, &acc);
+	io_wake(io);
+	io_run(io); /* each was tried, and waits */
+	g_assert_cmpuint(served + accepted, ==, 0);
+	for (i = 0; i < BUSY; i++)
+		g_assert_cmpint(write(busy_peer[i], "x", 1), ==, 1);
+}
+
+static void
+busy_down(void)
+{
+	int i;
+
+	while (served < BUSY || welcomed < NEWCOMERS)
+		io_run(io);
+	io_cancel(io, &acc);
+	while (io_busy(io)) {
+		io_wake(io);
+		io_run(io);
+	}
+	for (i = 0; i < NEWCOMERS; i++) {
+		close(client[i]);
+		sock_close(&newcomer[i]);
+	}
+	for (i = 0; i < BUSY; i++) {
+		close(busy_peer[i]);
+		sock_close(&busy[i]);
+	}
+	listen_close(listener_fd);
+	loop_down();
+}
+
+static void
+newcomers_connect(void)
+{
+	struct sockaddr_in in;
+	socklen_t len = sizeof(in);
+	int i;
+
+	g_assert_cmpint(getsockname(listener_fd, (struct sockaddr *)&in, &len), ==, 0);
+	for (i = 0; i < NEWCOMERS; i++) {
+		client[i] = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+		g_assert_cmpint(connect(client[i], (struct sockaddr *)&in, len), ==, 0);
+		g_assert_cmpint(write(client[i], "x", 1), ==, 1);
+	}
+}
+
+/* The kernel would report the listener last, in the second round. */
+static void
+test_accept_in_full_batch(void)
+{
+	busy_up(false);
+	newcomers_connect();
+	io_run(io);
+	g_assert_cmpuint(served, <, BUSY);
+	g_assert_cmpuint(welcomed, >=, 16);
+	g_assert_cmpuint(welcomed, <, NEWCOMERS); /* a flood has its share and no more */
+	busy_down();
+}
+
+/* A round ends before all that is ready had its turn. */
+static void
+test_accept_before_rest(void)
+{
+	unsigned before;
+
+	busy_up(true);
+	io_run(io);
+	g_assert_cmpuint(served, <, BUSY / 2);
+	newcomers_connect();
+	before = served;
+	io_run(io);
+	g_assert_cmpuint(welcomed, ==, 1);
+	g_assert_cmpuint(served_before_welcome, ==, before);
+	g_assert_cmpuint(served, >, before); /* and the others go on */
+	busy_down();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -152,5 +322,7 @@ main(int argc, char **argv)
 	g_test_add_func("/turns/send-follows", test_send_follows);
 	g_test_add_func("/turns/sends-take-turns", test_sends_take_turns);
 	g_test_add_func("/turns/cancelled-before-sent", test_cancelled_before_sent);
+	g_test_add_func("/turns/accept-in-full-batch", test_accept_in_full_batch);
+	g_test_add_func("/turns/accept-before-rest", test_accept_before_rest);
 	return (g_test_run());
 }
