@@ -70,6 +70,7 @@ struct io_wheel {
 #define IO_HELD_MAX (32u << 20)   /* io->held beyond which a sender whose socket is full keeps none */
 #define IO_HELD_CHUNK (128u << 10) /* and what is read at a time then: about what a socket takes */
 #define IO_FOLLOWS 2 /* a head and a file */
+#define IO_CROWD 128 /* events of a round that take a connection out of the processor's cache before its turn comes again */
 #define IO_SEND_FILE_MAX (8 * IO_WINDOW) /* 2 MiB: half a millisecond of the loop at memory speed */
 
 struct io_spare {
@@ -91,6 +92,7 @@ struct io {
 	uint64_t inflight;
 	char *lent;           /* to the callback that is running */
 	uint8_t follows;      /* left in the turn of a connection that is running: see io_follow() */
+	bool crowded;         /* the engine's: this round has IO_CROWD events or more */
 	const struct io_op *following; /* comes back in the same turn, before all others */
 	struct io_spare *windows, *chunks;
 	unsigned nwindows, nchunks;
@@ -136,11 +138,14 @@ io_ready_first(struct io *io, struct io_op *op, uint8_t state)
 
 /* A send that succeeded while it was submitted is called back next: up to 512 other requests would otherwise take its connection
  * out of the processor's cache in between.  Only IO_FOLLOWS times until another connection has its turn, so that pipelined
- * requests do not keep the loop. */
+ * requests do not keep the loop.  A head and its file stay apart while the cache holds all connections of a round: measured with
+ * 100 connections, a range of 10 kB costs 5 % less so, 100 kB 3 % (sendfile(2) beside sendfile(2)). */
 static inline void
 io_follow(struct io *io, struct io_op *op)
 {
-	if (io->follows == 0) {
+	bool whole = op->kind == IO_SEND && !op->more;
+
+	if (io->follows == 0 || !(io->crowded || whole)) {
 		io_ready(io, op, OP_READY);
 		return;
 	}

@@ -532,6 +532,7 @@ epoll_run(struct io *io)
 	n = epoll_wait(lp->epfd, lp->ev, EVENTS, list_empty(&io->ready) ? io_timeout_ms(io) : 0);
 	io_tick(io);
 	lp->accepts = accepts_of(n);
+	io->crowded = n >= IO_CROWD;
 	loop_events(lp, n);
 	io_expire(io);
 	if (lp->rest)
