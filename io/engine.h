@@ -71,7 +71,8 @@ struct io_wheel {
 #define IO_HELD_CHUNK (128u << 10) /* and what is read at a time then: about what a socket takes */
 #define IO_FOLLOWS 2 /* a head and a file */
 #define IO_CROWD 128 /* events of a round that take a connection out of the processor's cache before its turn comes again */
-#define IO_SEND_FILE_MAX (8 * IO_WINDOW) /* 2 MiB: half a millisecond of the loop at memory speed */
+#define IO_LONG_SEND (128u << 10) /* takes longer than a request for a small file */
+#define IO_SEND_FILE_MAX (2 * IO_WINDOW) /* 512 KiB: a tenth of a millisecond of the loop at memory speed */
 
 struct io_spare {
 	struct io_spare *next;
@@ -97,6 +98,7 @@ struct io {
 	struct io_spare *windows, *chunks;
 	unsigned nwindows, nchunks;
 	uint64_t held;        /* bytes of windows that senders have */
+	uint64_t moved;       /* bytes of long sends in this round */
 	struct counters *counters, own_counters;
 	struct io_wheel wheel;
 };

@@ -35,6 +35,8 @@ send_now(struct io_op *op, uint64_t len)
 		op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
 		return (false);
 	}
+	if (n > 0 && op->file.len > IO_LONG_SEND)
+		op->io->moved += (uint64_t)n;
 	io_complete_next(op, n < 0 ? -errno : n);
 	return (true);
 }

@@ -1,0 +1,133 @@
+/* t/unit/io/long_sends.c -- a short request does not wait behind the long sends of others. */
+#include <sys/socket.h>
+#include "io/file.h"
+#include "t/unit/io/io_test.h"
+
+#define SENDERS 64
+#define LENGTH (160u << 10) /* fits into the buffer of a unix socket */
+
+struct long_send {
+	struct io_sock sock;
+	struct waiter w;
+	struct iovec iov;
+	int peer;
+};
+
+static char bytes[LENGTH];
+static struct long_send senders[SENDERS];
+
+static void
+pair(struct io_sock *s, int *peer)
+{
+	int p[2], room = 2 * LENGTH;
+
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==, 0);
+	g_assert_cmpint(setsockopt(p[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), ==, 0);
+	io_sock_init(s, p[0]);
+	*peer = p[1];
+}
+
+static void
+senders_open(void)
+{
+	struct long_send *l;
+
+	for (l = senders; l < senders + SENDERS; l++) {
+		pair(&l->sock, &l->peer);
+		l->sock.hints |= SOCK_WRITABLE;
+		wait_init(&l->w, IO_SEND, &l->sock);
+		l->iov = (struct iovec){.iov_base = bytes, .iov_len = LENGTH};
+		l->w.op.send.iov = &l->iov;
+		l->w.op.send.n = 1;
+	}
+}
+
+static void
+senders_close(void)
+{
+	struct long_send *l;
+
+	for (l = senders; l < senders + SENDERS; l++) {
+		sock_close(&l->sock);
+		close(l->peer);
+	}
+}
+
+static unsigned
+senders_done(void)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < SENDERS; i++)
+		n += senders[i].w.done;
+	return (n);
+}
+
+static void
+all_submit(void)
+{
+	unsigned i;
+
+	for (i = 0; i < SENDERS; i++)
+		wait_submit(&senders[i].w);
+}
+
+/* What arrives after the long sends were asked for is received while most of them wait, and each of them gets its turn. */
+static void
+test_short_first(void)
+{
+	struct io_sock s;
+	struct waiter w;
+	unsigned i;
+	int peer;
+
+	loop_up(file_backends[0], 1, 8);
+	senders_open();
+	pair(&s, &peer);
+	wait_init(&w, IO_RECV, &s);
+	wait_submit(&w);
+	while ((s.hints & SOCK_REGISTERED) == 0)
+		io_run(io);
+	all_submit();
+	g_assert_cmpint(write(peer, "x", 1), ==, 1);
+	io_run(io);
+	g_assert_true(w.done);
+	g_assert_cmpuint(senders_done(), <, SENDERS / 2);
+	for (i = 0; i < SENDERS && senders_done() < SENDERS; i++)
+		io_run(io);
+	for (i = 0; i < SENDERS; i++)
+		g_assert_cmpint(senders[i].w.res, >, 0);
+	close(peer);
+	sock_close(&s);
+	senders_close();
+	loop_down();
+}
+
+/* One that waits for its turn can be cancelled as any other. */
+static void
+test_cancel(void)
+{
+	struct long_send *last = &senders[SENDERS - 1];
+	unsigned i;
+	char c;
+
+	loop_up(file_backends[0], 1, 8);
+	senders_open();
+	all_submit();
+	io_cancel(io, &last->w.op);
+	g_assert_cmpint(wait_for(&last->w), ==, -ECANCELED);
+	g_assert_cmpint(recv(last->peer, &c, 1, MSG_DONTWAIT), ==, -1);
+	for (i = 0; i < SENDERS - 1; i++)
+		g_assert_cmpint(wait_for(&senders[i].w), ==, LENGTH);
+	senders_close();
+	loop_down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/long-sends/short-first", test_short_first);
+	g_test_add_func("/long-sends/cancel", test_cancel);
+	return (g_test_run());
+}
