@@ -211,6 +211,37 @@ test_reopen_fails(void)
 	g_free(now);
 }
 
+static int
+packet_open(void *arg, const char *name)
+{
+	return (*(int *)arg);
+}
+
+/* Lines that come one by one leave together: the thread does not wake for each.  A pipe of packets shows each write(2). */
+static void
+test_gathers(void)
+{
+	enum { LINES = 200, GAP_US = 500 };
+	struct logfile *lf;
+	char buf[LINES * 16];
+	int p[2], i, writes = 0;
+	ssize_t n;
+
+	g_assert_cmpint(pipe2(p, O_DIRECT | O_CLOEXEC), ==, 0);
+	g_assert_cmpint(fcntl(p[1], F_SETPIPE_SZ, LINES << 12), >=, LINES << 12); /* a page for each packet */
+	g_assert_cmpint(logfile_open_by(path, packet_open, &p[1], &lf), ==, 0);
+	for (i = 0; i < LINES; i++) {
+		logfile_line(lf, (struct text){"a line\n", 7});
+		g_usleep(GAP_US);
+	}
+	logfile_close(lf); /* and the pipe */
+	while ((n = read(p[0], buf, sizeof(buf))) > 0)
+		writes++;
+	g_assert_cmpint(writes, >, 0);
+	g_assert_cmpint(writes, <, LINES / 2);
+	close(p[0]);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -226,6 +257,7 @@ main(int argc, char **argv)
 	g_test_add_func("/logfile/full", test_full);
 	g_test_add_func("/logfile/full-reopen", test_full_reopen);
 	g_test_add_func("/logfile/errors", test_errors);
+	g_test_add_func("/logfile/gathers", test_gathers);
 	res = g_test_run();
 	fifo = g_build_filename(dir, "fifo", NULL);
 	g_unlink(fifo);
