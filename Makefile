@@ -32,12 +32,14 @@ FUSE_FLAGS   = $(shell pkg-config --cflags --libs fuse3 2>/dev/null)
 
 # ---------------------------------------------------------------- layers
 # What a layer may link: itself and those below.
-LAYERS           := base io proxy-core server fcgi-stat-accel
+LAYERS           := base wire io proxy-core server fcgi-stat-accel accel-warm
 below_base       := base
-below_io         := io base
-below_proxy-core := proxy-core io base
-below_server     := server proxy-core io base
-below_fcgi-stat-accel := fcgi-stat-accel io base
+below_wire       := wire base
+below_io         := io wire base
+below_proxy-core := proxy-core io wire base
+below_server     := server proxy-core io wire base
+below_fcgi-stat-accel := fcgi-stat-accel io wire base
+below_accel-warm := accel-warm fcgi-stat-accel io wire base
 
 left_out := %/main.c $(if $(URING),,%/uring.c %/uring_setup.c)
 src_of = $(filter-out $(left_out),$(sort $(wildcard $1/*.c $1/*/*.c)))
@@ -75,6 +77,7 @@ LIBS_io              = $(URING_LIBS) $(SECCOMP_LIBS)
 LIBS_proxy-core      = $(LIBS_io)
 LIBS_server          = $(LIBS_io)
 LIBS_fcgi-stat-accel = -lfcgi $(LIBS_io)
+LIBS_accel-warm      = $(LIBS_fcgi-stat-accel)
 $(foreach l,$(LAYERS),$(eval $(call layer_rules,$l)))
 
 $B/bin/accel-server: $B/obj/server/main.o $(call lib_of,server)
@@ -87,7 +90,7 @@ $B/bin/fcgi-stat-accel: $B/obj/fcgi-stat-accel/main.o $(call lib_of,fcgi-stat-ac
 $B/bin/accel-check: scripts/accel-check
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)ln -sf $(abspath $<) $@
-$B/bin/accel-warm: $B/obj/fcgi-stat-accel/walk/main.o $(call lib_of,fcgi-stat-accel)
+$B/bin/accel-warm: $B/obj/accel-warm/main.o $(call lib_of,accel-warm)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(PKG_LIBS)
 $B/bin/slowfs: $(wildcard t/slowfs/*.[ch])
@@ -107,9 +110,9 @@ $B/bin/%: t/tools/%.c
 
 # Each fuzz target with its own driver, so that make check holds their seeds; t/fuzz/run builds them with sanitizers.
 .PRECIOUS: $B/obj/t/fuzz/%.o
-$B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $(call lib_of,fcgi-stat-accel) $(call lib_of,server)
+$B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $(call lib_of,accel-warm) $(call lib_of,server)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $(filter %.o,$^) $B/lib/fcgi-stat-accel.a $(call lib_of,server) $(LIBS_fcgi-stat-accel) $(PKG_LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $(filter %.o,$^) $B/lib/accel-warm.a $B/lib/fcgi-stat-accel.a $(call lib_of,server) $(LIBS_fcgi-stat-accel) $(PKG_LIBS)
 
 -include $(shell find $B/obj -name '*.d' 2>/dev/null)
 

@@ -10,7 +10,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "fcgi-stat-accel/warm.h"
+#include "fcgi-stat-accel/warm/warm.h"
 
 enum accel_mode { MODE_SENDFILE, MODE_AUTH };
 

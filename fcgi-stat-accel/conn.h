@@ -17,12 +17,12 @@
 
 #include "base/list.h"
 #include "fcgi-stat-accel/accel.h"
-#include "fcgi-stat-accel/record.h"
+#include "wire/fcgi_record.h"
 #include "fcgi-stat-accel/request.h"
 #include "fcgi-stat-accel/stats.h"
 #include "fcgi-stat-accel/status.h"
 #include "fcgi-stat-accel/timing.h"
-#include "fcgi-stat-accel/warm.h"
+#include "fcgi-stat-accel/warm/warm.h"
 #include "io/io.h"
 
 /* What they share.  serve.c makes it. */

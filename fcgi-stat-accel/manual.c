@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "fcgi-stat-accel/dialect.h"
-#include "fcgi-stat-accel/manual_part.h"
+#include "base/manual_part.h"
 
 static const struct manual_said environment[] = {
 	{ "FCGI_STAT_THREADS, PHP_FCGI_CHILDREN", "Number of threads if --threads is not given; the "

@@ -6,7 +6,7 @@
 
 #include "fcgi-stat-accel/manual.h"
 #include "fcgi-stat-accel/options_text.h"
-#include "fcgi-stat-accel/short_values.h"
+#include "base/short_values.h"
 
 static struct options_text opt;
 

@@ -11,7 +11,7 @@
 #include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/timing.h"
 #include "fcgi-stat-accel/user.h"
-#include "fcgi-stat-accel/warm.h"
+#include "fcgi-stat-accel/warm/warm.h"
 
 #define OPTIONS_RUN (-1)
 

@@ -3,8 +3,8 @@
 
 #include "fcgi-stat-accel/dialect.h"
 #include "fcgi-stat-accel/options_text.h"
-#include "fcgi-stat-accel/quantity.h"
-#include "fcgi-stat-accel/warm_words.h"
+#include "base/quantity.h"
+#include "fcgi-stat-accel/warm/words.h"
 
 #define THREADS_DEFAULT	  20
 #define THREADS_MAX	  1024

@@ -11,7 +11,7 @@
 #include "fcgi-stat-accel/stats.h"
 #include "fcgi-stat-accel/status.h"
 #include "fcgi-stat-accel/timing.h"
-#include "fcgi-stat-accel/warm.h"
+#include "fcgi-stat-accel/warm/warm.h"
 
 struct serve_conf {
 	struct io   *io;

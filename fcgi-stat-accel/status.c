@@ -10,7 +10,7 @@
 #include "base/text.h"
 #include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/status.h"
-#include "io/pools_status.h"
+#include "io/disk/pools_status.h"
 
 static const struct stage {
 	const char *name;		/* those of base/timing.h */

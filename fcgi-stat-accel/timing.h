@@ -13,7 +13,7 @@
 #define FCGI_STAT_ACCEL_TIMING_H
 
 #include <glib.h>
-#include "fcgi-stat-accel/warm.h"
+#include "fcgi-stat-accel/warm/warm.h"
 
 enum timing_format { TIMING_OFF, TIMING_LINE, TIMING_JSON };
 

@@ -2,7 +2,7 @@
 #ifndef FCGI_STAT_ACCEL_WANT_H
 #define FCGI_STAT_ACCEL_WANT_H
 
-#include "base/range.h"
+#include "wire/range.h"
 
 /* None for HEAD; those of HTTP_RANGE for a GET without HTTP_IF_RANGE (which may make it the whole file); else all of them.  In whole
  * pages, so that neighbours share an answer. */

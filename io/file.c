@@ -5,7 +5,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 #include "io/engine.h"
-#include "io/job.h"
+#include "io/disk/job.h"
 
 #define PROOF_NS NS_PER_S /* how long a proof counts: a wrong guess costs one window */
 #define PROOFS 64u        /* windows remembered per file: 16 MiB, then they replace each other */

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 #include "io/engine.h"
-#include "io/job.h"
+#include "io/disk/job.h"
 
 #define L(name) extern const struct io_engine io_engine_##name;
 #include "io/loops.def"

@@ -38,7 +38,7 @@
 struct io;
 struct io_op;
 struct io_file;  /* io/file.h: an open regular file, counted */
-struct io_pools; /* io/blocking.h: the "stat" and "read" pools of the process */
+struct io_pools; /* io/disk/pools.h: the "stat" and "read" pools of the process */
 struct file_backend;
 
 enum io_kind {

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "io/mounts.h"
+#include "io/disk/mounts.h"
 #include "io/sandbox.h"
 #include "io/sandbox_impl.h"
 

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include "base/clock.h"
 #include "io/file.h"
-#include "io/open.h"
+#include "io/disk/open.h"
 
 #define TICKS_NS (20 * NS_PER_MS)
 #define COARSE_NS (2 * NS_PER_S)

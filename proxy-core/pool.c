@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proxy-core/pool_impl.h"
-#include "proxy-core/proto.h"
+#include "wire/codec.h"
 #include "proxy-core/waiters.h"
 
 #define RETRY_MS 20           /* after a connect that only has to wait */

@@ -6,7 +6,7 @@
 #include "proxy-core/balance.h"
 #include "proxy-core/exchange.h"
 #include "proxy-core/pool.h"
-#include "proxy-core/proto.h"
+#include "wire/codec.h"
 
 #define LINES_PER_SECOND 100 /* in the log: stderr lines of applications; exchanges that failed */
 

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/timing.h"
 #include "server/accesslog.h"
-#include "server/conn.h"
+#include "server/conn/conn.h"
 #include "server/worker.h"
 
 bool

@@ -9,12 +9,12 @@
 #include "io/file.h"
 #include "io/io.h"
 #include "io/std.h"
-#include "server/config.h"
-#include "server/helper.h"
+#include "server/config/config.h"
+#include "server/helper/helper.h"
 #include "server/manual.h"
 #include "server/options.h"
-#include "server/places.h"
-#include "server/process.h"
+#include "server/config/places.h"
+#include "server/process/process.h"
 
 static int
 put_out(struct buf *out)

@@ -2,7 +2,7 @@
 #include <errno.h>
 #include "base/manpage.h"
 #include "io/file.h"
-#include "server/config.h"
+#include "server/config/config.h"
 #include "server/manual.h"
 #include "server/options.h"
 

@@ -1,6 +1,6 @@
 /* server/page.c -- one layout, one sentence for each status. */
 #include "base/must.h"
-#include "server/http1.h"
+#include "wire/http1.h"
 #include "server/page.h"
 
 /* System font and the reader's own choice of light or dark: readable everywhere, nothing to fetch. */

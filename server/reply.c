@@ -10,8 +10,8 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "server/conn.h"
-#include "server/http_date.h"
+#include "server/conn/conn.h"
+#include "wire/http_date.h"
 #include "server/page.h"
 #include "server/worker.h"
 

@@ -9,10 +9,10 @@
 #include "base/buf.h"
 #include "io/body.h"
 #include "io/sender.h"
-#include "server/http1.h"
-#include "server/site.h"
-#include "server/stat.h"
-#include "server/validate.h"
+#include "wire/http1.h"
+#include "server/config/site.h"
+#include "server/files/stat.h"
+#include "wire/validate.h"
 
 struct conn;
 struct relay; /* handler/proxy_impl.h */

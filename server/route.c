@@ -6,8 +6,8 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "base/urlpath.h"
-#include "server/conn.h"
+#include "wire/urlpath.h"
+#include "server/conn/conn.h"
 #include "server/worker.h"
 
 /* ---------------------------------------------------------------- values */

@@ -8,7 +8,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/must.h"
-#include "server/share.h"
+#include "server/process/share.h"
 #include "server/worker.h"
 
 #define SPOOL_FILES 8u            /* directories that are tried */

@@ -8,14 +8,14 @@
 #include <pthread.h>
 #include "io/io.h"
 #include "io/listen.h"
-#include "server/config.h"
-#include "server/clients.h"
-#include "server/handover.h"
-#include "server/places.h"
+#include "server/config/config.h"
+#include "server/conn/clients.h"
+#include "server/conn/handover.h"
+#include "server/config/places.h"
 #include "server/request.h"
-#include "server/room.h"
-#include "server/site.h"
-#include "server/tally.h"
+#include "server/conn/room.h"
+#include "server/config/site.h"
+#include "server/status/tally.h"
 
 struct listener { /* shared by the workers of a generation, which owns it */
 	int fd;

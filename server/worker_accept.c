@@ -6,7 +6,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/conn.h"
+#include "server/conn/conn.h"
 
 #define PAUSE_MS 500u          /* accepting is tried again after this, or when a connection ends */
 #define LEAVING_MAX 16u        /* busy connections are cut while fewer are on their way out */

@@ -258,7 +258,7 @@ subtest 'the service may make every system call that the program makes' => sub {
 	is Test::Fcgi::finish($app->{pid}), 0, 'it ends with 0';
 	my %made = map { $_ => 1 } slurp($trace) =~ /^\d+ +(?:<\.\.\. )?([a-z]\w+)(?:\(| resumed)/mg;
 	ok $made{openat2} && $made{accept4}, 'they have been seen';
-	delete @made{qw(cachestat syscall_0x1c3)};    # systemd 252 has no name for it, and io/hot.c does without
+	delete @made{qw(cachestat syscall_0x1c3)};    # systemd 252 has no name for it, and io/disk/hot.c does without
 	is_deeply [grep { !$may{$_} } sort keys %made], [], 'none is forbidden';
 };
 

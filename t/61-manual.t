@@ -13,7 +13,7 @@ sub page ($name) {
 	return ($?, $text);
 }
 
-open my $fh, '<', "$FindBin::Bin/../server/directives.def" or die $!;
+open my $fh, '<', "$FindBin::Bin/../server/config/directives.def" or die $!;
 my %row = do { local $/; <$fh> =~ /^D\(\w+,\s*"([^"]+)",\s*([A-Z]+),/mg };
 cmp_ok scalar keys %row, '>', 50, 'directives.def was read';
 

@@ -86,9 +86,9 @@ subtest 'endings that are excluded stay in the house' => sub {
 };
 
 my $manual = qx{$program --manual=text};
-open my $fh, '<', "$FindBin::Bin/../server/foreign.def" or die $!;
+open my $fh, '<', "$FindBin::Bin/../server/config/refused.def" or die $!;
 my @rows = map { /^F\([A-Z]+, "([^"]+)"/ ? $1 : () } <$fh>;
-cmp_ok scalar @rows, '>', 50, 'foreign.def was read';
+cmp_ok scalar @rows, '>', 50, 'server/config/refused.def was read';
 is_deeply [grep { $manual !~ /^    \Q$_\E$/m } @rows], [], 'the manual names every row';
 
 done_testing;

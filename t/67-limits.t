@@ -12,9 +12,9 @@ my $root = "$FindBin::Bin/..";
 sub slurp { my ($file) = @_; return Test::Server::_slurp("$root/$file") }
 sub names { my ($file, $re) = @_; return map { $_ => 1 } slurp($file) =~ /$re/mg }
 
-my %directive = names('server/directives.def', qr/^D\(\w+, "([^"]+)", (?!NOP|OLD|GONE|ALIAS)/m);
+my %directive = names('server/config/directives.def', qr/^D\(\w+, "([^"]+)", (?!NOP|OLD|GONE|ALIAS)/m);
 my %counter = (names('base/counters.def', qr/^C\(\w+, "([^"]+)"/m), names('fcgi-stat-accel/stats.def', qr/^C\(\w+, "([^"]+)"/m));
-my $source = join '', map { slurp($_ =~ s{^\Q$root\E/}{}r) } glob "$root/{base,io,proxy-core,server,fcgi-stat-accel}/{,*/}*.[ch]";
+my $source = join '', map { slurp($_ =~ s{^\Q$root\E/}{}r) } glob "$root/{base,wire,io,proxy-core,server,fcgi-stat-accel,accel-warm}/{,*/}*.[ch]";
 my %seen;
 
 subtest 'the tables' => sub {

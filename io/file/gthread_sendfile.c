@@ -18,7 +18,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 #include "io/engine.h"
-#include "io/job.h"
+#include "io/disk/job.h"
 
 struct send_job {
 	struct io_job job; /* fd: the duplicate */

@@ -8,7 +8,7 @@
 
 #include <linux/aio_abi.h>
 #include <pthread.h>
-#include "io/async.h"
+#include "io/disk/async.h"
 #include "io/engine.h"
 #include "io/shm.h"
 

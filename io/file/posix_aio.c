@@ -22,7 +22,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "base/log.h"
-#include "io/async.h"
+#include "io/disk/async.h"
 #include "io/engine.h"
 
 /* The library starts them one by one as they are needed and keeps them for a second; our queues are the limit. */

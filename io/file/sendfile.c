@@ -12,7 +12,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 #include "io/engine.h"
-#include "io/job.h"
+#include "io/disk/job.h"
 
 /* True: the op has its result.  False: the socket is full. */
 static bool

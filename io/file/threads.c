@@ -1,6 +1,6 @@
 /* io/file/threads.c -- gthread-aio: every window is read in the read pool, then sent from memory. */
 #include "io/engine.h"
-#include "io/job.h"
+#include "io/disk/job.h"
 
 static void
 threads_read(struct io *io, void *state, struct io_op *op)

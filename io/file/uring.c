@@ -1,6 +1,6 @@
 /* io/file/uring.c -- io-uring: the kernel looks names up and reads; the loop sends what is in memory then.
  *
- *   OPEN, STAT --> queue "meta" --.                        .--> openat2, then statx: as in io/open.c
+ *   OPEN, STAT --> queue "meta" --.                        .--> openat2, then statx: as in io/disk/open.c
  *                                  >-- ring -- workers ---<
  *   cold window -> queue "data" --'   one call a round     `--> read, 128 KiB each at the same time
  *   hot window --> sendfile(2) from the loop, as with linux-sendfile
@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include "io/engine.h"
 #include "io/file/uring_setup.h"
-#include "io/open.h"
+#include "io/disk/open.h"
 
 #define PARTS_MAX (IO_CHUNK_MAX / URING_PART)
 #define REAP 64u            /* results looked at in one go */

@@ -3,7 +3,7 @@
 #define IO_FILE_URING_SETUP_H
 
 #include <liburing.h>
-#include "io/async.h"
+#include "io/disk/async.h"
 
 #define URING_PART (128u << 10) /* what most file systems read at a time; a window is read in such parts */
 

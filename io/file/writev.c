@@ -1,6 +1,6 @@
 /* io/file/writev.c -- what is in memory is copied on the loop, the rest in the read pool; then sent. */
 #include "io/engine.h"
-#include "io/job.h"
+#include "io/disk/job.h"
 
 static void
 writev_read(struct io *io, void *state, struct io_op *op)

@@ -16,7 +16,7 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 #include "io/engine.h"
-#include "io/job.h"
+#include "io/disk/job.h"
 #include "io/loop/slots.h"
 
 #define EVENTS 512

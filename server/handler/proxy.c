@@ -1,13 +1,13 @@
 /* server/handler/proxy.c -- one request handed to an application; see proxy_impl.h
  *
- *   client --> r->upload (conn_upload.c: the whole body) --exchange_body()--> application --> proxy_reply.c
+ *   client --> r->upload (server/conn/body.c: the whole body) --exchange_body()--> application --> proxy_reply.c
  *
  * The application's socket is asked for when the body is complete, and it is free again when the reply is.
  */
 #include <errno.h>
 
 #include "base/log.h"
-#include "server/conn.h"
+#include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 
 /* ---- the request body */

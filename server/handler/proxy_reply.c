@@ -10,10 +10,10 @@
 
 #include "base/log.h"
 #include "base/must.h"
-#include "base/urlpath.h"
-#include "server/conn.h"
+#include "wire/urlpath.h"
+#include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
-#include "server/rewrite.h"
+#include "server/config/rewrite.h"
 #include "server/route.h"
 
 #define BODY_MAX (64u << 10)    /* waiting in r->body */

@@ -1,8 +1,8 @@
 /* server/handler/proxy_request.c -- the request as an application gets it. */
 #include "base/must.h"
-#include "server/conn.h"
+#include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
-#include "server/rewrite.h"
+#include "server/config/rewrite.h"
 #include "server/route.h"
 
 static struct text

@@ -3,7 +3,7 @@
 #include <limits.h>
 
 #include "base/log.h"
-#include "server/conn.h"
+#include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/reply.h"
 #include "server/worker.h"

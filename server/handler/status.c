@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "server/conn.h"
+#include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/reply.h"
-#include "server/status.h"
+#include "server/status/status.h"
 #include "server/worker.h"
 
 #define PAGE_MAX (4u << 20) /* a letter for each connection is what may be much */

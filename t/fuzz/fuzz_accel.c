@@ -15,7 +15,7 @@
 #include "base/text.h"
 #include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/dialect.h"
-#include "fcgi-stat-accel/record.h"
+#include "wire/fcgi_record.h"
 #include "fcgi-stat-accel/request.h"
 #include "t/fuzz/fuzz.h"
 

@@ -1,7 +1,7 @@
 /* t/fuzz/fuzz_chunked.c -- any bytes as a chunked body: however they are cut, the same body, the same end. */
 #include "base/buf.h"
 #include "base/must.h"
-#include "server/http1.h"
+#include "wire/http1.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {

@@ -7,8 +7,8 @@
 #include <string.h>
 #include "base/arena.h"
 #include "base/must.h"
-#include "server/config_impl.h"
-#include "server/rewrite.h"
+#include "server/config/impl.h"
+#include "server/config/rewrite.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include "base/buf.h"
 #include "base/must.h"
-#include "proxy-core/proto.h"
+#include "wire/codec.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {

@@ -9,11 +9,11 @@
 #include <string.h>
 #include "base/buf.h"
 #include "base/must.h"
-#include "base/urlpath.h"
-#include "proxy-core/fields.h"
-#include "proxy-core/proto.h"
+#include "wire/urlpath.h"
+#include "wire/fields.h"
+#include "wire/codec.h"
 #include "server/accesslog.h"
-#include "server/http1.h"
+#include "wire/http1.h"
 #include "t/fuzz/fuzz.h"
 
 #define MAX_HEAD 4096

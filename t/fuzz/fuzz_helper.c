@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include "base/must.h"
 #include "proxy-core/address.h"
-#include "server/config.h"
-#include "server/helper_wire.h"
-#include "server/sources.h"
+#include "server/config/config.h"
+#include "server/helper/wire.h"
+#include "server/config/record.h"
 #include "t/fuzz/fuzz.h"
 
 #define ALL_CUTS 300            /* shorter records are cut at every byte */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include "base/must.h"
 #include "base/text.h"
-#include "fcgi-stat-accel/record.h"
+#include "wire/fcgi_record.h"
 #include "t/fuzz/fuzz.h"
 
 #define BEGIN "\1\1\0\1\0\10\0\0\0\1\1\0\0\0\0\0"

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include "base/buf.h"
 #include "base/must.h"
-#include "base/urlpath.h"
+#include "wire/urlpath.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {

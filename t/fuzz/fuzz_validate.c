@@ -6,9 +6,9 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/must.h"
-#include "base/range.h"
-#include "server/http_date.h"
-#include "server/validate.h"
+#include "wire/range.h"
+#include "wire/http_date.h"
+#include "wire/validate.h"
 #include "t/fuzz/fuzz.h"
 
 #define ETAG "\"v1\""

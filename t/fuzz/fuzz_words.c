@@ -12,11 +12,11 @@
 #include "base/client_addr.h"
 #include "base/must.h"
 #include "base/text.h"
-#include "fcgi-stat-accel/quantity.h"
-#include "fcgi-stat-accel/walk/batch.h"
-#include "fcgi-stat-accel/walk/list.h"
-#include "fcgi-stat-accel/walk/state.h"
-#include "fcgi-stat-accel/warm_words.h"
+#include "base/quantity.h"
+#include "accel-warm/batch.h"
+#include "accel-warm/list.h"
+#include "accel-warm/state.h"
+#include "fcgi-stat-accel/warm/words.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {

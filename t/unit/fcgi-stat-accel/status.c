@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "fcgi-stat-accel/status.h"
-#include "io/blocking.h"
+#include "io/disk/pools.h"
 
 static struct stats stats;
 static struct status status;

@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "fcgi-stat-accel/warm.h"
-#include "io/blocking.h"
+#include "fcgi-stat-accel/warm/warm.h"
+#include "io/disk/pools.h"
 #include "io/file.h"
 #include "io/io.h"
 

@@ -2,8 +2,8 @@
 #include <stdarg.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include "io/hot.h"
-#include "io/job.h"
+#include "io/disk/hot.h"
+#include "io/disk/job.h"
 #include "t/unit/io/io_test.h"
 
 #define SIZE (600u << 10)

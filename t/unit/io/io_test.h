@@ -10,9 +10,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "io/blocking.h"
+#include "io/disk/pools.h"
 #include "io/engine.h"
-#include "io/job.h"
+#include "io/disk/job.h"
 
 static struct io *io;
 static struct io_pools *pools;

@@ -3,7 +3,7 @@
 #define T_UNIT_IO_QUEUE_TEST_H
 
 #include <glib.h>
-#include "io/queue.h"
+#include "io/disk/queue.h"
 
 static struct io_queue q;
 static struct io_job *displaced; /* by the last push() */

@@ -125,7 +125,7 @@ test_sends_take_turns(void)
 	loop_down();
 }
 
-/* server/conn.c relies on it: an op that was cancelled is free again when a later one comes back. */
+/* server/conn/conn.c relies on it: an op that was cancelled is free again when a later one comes back. */
 static void
 test_cancelled_before_sent(void)
 {

@@ -2,7 +2,8 @@
  * and delay. */
 #include <errno.h>
 #include "io/loop/sim.h"
-#include "t/unit/proxy-core/proxy_test.h"
+#include "proxy-core/exchange.h"
+#include "t/unit/wire/wire_test.h"
 
 static struct io *io;
 static struct counters counters;

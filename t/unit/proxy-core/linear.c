@@ -1,7 +1,8 @@
 /* t/unit/proxy-core/linear.c -- what clients and applications send costs as much as it is long. */
-#include "proxy-core/cgi_env.h"
+#include "wire/cgi_env.h"
 #include "t/unit/linear.h"
-#include "t/unit/proxy-core/proxy_test.h"
+#include "proxy-core/exchange.h"
+#include "t/unit/wire/wire_test.h"
 
 /* n fields, and n * 100 bytes of names that Connection lists. */
 static GString *

@@ -7,7 +7,8 @@
 #include <errno.h>
 #include "io/loop/sim.h"
 #include "proxy-core/app.h"
-#include "t/unit/proxy-core/proxy_test.h"
+#include "proxy-core/exchange.h"
+#include "t/unit/wire/wire_test.h"
 
 #define MAX_CLIENTS 200
 #define MAX_SOCKETS 400

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/must.h"
-#include "server/config_impl.h"
+#include "server/config/impl.h"
 
 #define ROOT "server.document-root = \"/srv\"\n"
 

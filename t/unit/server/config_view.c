@@ -1,7 +1,7 @@
 /* From a request to its struct conf: which conditions hold, and which block wins. */
 #include <glib.h>
 #include "base/must.h"
-#include "server/config_impl.h"
+#include "server/config/impl.h"
 
 #define ROOT "server.document-root = \"/srv\"\nserver.name = \"none\"\n"
 

@@ -7,9 +7,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 #include "base/must.h"
-#include "server/config.h"
-#include "server/helper.h"
-#include "server/helper_wire.h"
+#include "server/config/config.h"
+#include "server/helper/helper.h"
+#include "server/helper/wire.h"
 
 static char *dir;
 

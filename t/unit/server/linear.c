@@ -1,8 +1,8 @@
 /* t/unit/server/linear.c -- what a client sends costs as much as it is long. */
-#include "base/urlpath.h"
+#include "wire/urlpath.h"
 #include "server/accesslog.h"
-#include "server/mime.h"
-#include "server/validate.h"
+#include "server/config/mime.h"
+#include "wire/validate.h"
 #include "t/unit/linear.h"
 
 /* n times a piece, between two others. */

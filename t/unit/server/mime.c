@@ -2,7 +2,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 #include "base/must.h"
-#include "server/mime.h"
+#include "server/config/mime.h"
 
 static struct mime *
 make(struct conf_pair *pairs, size_t n, const char *types_file)

@@ -1,6 +1,6 @@
 /* t/unit/server/share.c -- how much of a shared resource one client may hold. */
 #include <glib.h>
-#include "server/share.h"
+#include "server/process/share.h"
 
 static struct share s;
 

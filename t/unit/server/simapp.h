@@ -3,7 +3,7 @@
 #ifndef SIMAPP_H
 #define SIMAPP_H
 
-#include "t/unit/proxy-core/proxy_test.h"
+#include "t/unit/wire/wire_test.h"
 #include "t/unit/server/simworker.h"
 
 #define APP                                                                                        \

@@ -16,8 +16,8 @@
 #include "base/log.h"
 #include "io/engine.h"
 #include "io/loop/sim.h"
-#include "server/config.h"
-#include "server/conn.h"
+#include "server/config/config.h"
+#include "server/conn/conn.h"
 #include "server/worker.h"
 
 #define HOST "Host: a\r\n"

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "io/engine.h"
 #include "io/loop/sim.h"
-#include "server/stat.h"
+#include "server/files/stat.h"
 
 static struct io *io;
 static struct counters counters;

@@ -1,6 +1,6 @@
 /* What workers count, and how it is written down: connections by state, stages, tallies handed on, names that bite. */
 #include "t/unit/server/simworker.h"
-#include "server/status.h"
+#include "server/status/status.h"
 
 /* ---- tallies */
 

@@ -1,0 +1,231 @@
+/* accel-warm/scan.c -- a directory is opened and read: names into batches, directories into the queue. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "accel-warm/met.h"
+#include "accel-warm/report.h"
+#include "accel-warm/touch.h"
+#include "accel-warm/walker.h"
+
+/* A reader, and what it has in hand. */
+struct scan {
+	struct walker	  *w;
+	struct walk_dir	  *dir;
+	struct walk_batch *batch;
+	struct buf	   path;	/* of the name at hand, if a pattern wants it */
+};
+
+void
+walker_add_batch(struct walk_shared *s, struct walk_tally *t, GChecksum *sum, struct walk_batch **bp)
+{
+	struct walk_batch *b = *bp;
+
+	*bp = NULL;
+	walk_batch_seal(b, sum);
+	if (b->has_key && walk_state_knows(s->state, b->key)) {
+		walk_count(t, resumed, b->n);
+		if (walk_dir_unuse(b->dir))
+			walk_queue_closed(s->queue);
+		walk_batch_unref(&b);
+		return;
+	}
+	walk_count(t, found, b->n);
+	walk_queue_add_batch(s->queue, b);
+}
+
+/* Ahead of all others: it helps them, so that names do not pile up. */
+static void
+flush(struct scan *s)
+{
+	if (s->batch != NULL)
+		walker_add_batch(s->w->shared, &s->w->tally, s->w->sum, &s->batch);
+	while (walk_queue_full(s->w->shared->queue) && walker_one_name(s->w))
+		;
+}
+
+static const char *
+path_of(struct scan *s, const char *name)
+{
+	if (!walk_filter_needs_path(&s->w->shared->filter))
+		return (NULL);
+	s->path.n = 0;
+	walk_dir_path_below(s->dir, name, &s->path);
+	return (s->path.p);
+}
+
+static void
+found(struct scan *s, const struct dirent *de)
+{
+	struct walk_shared *sh = s->w->shared;
+	const bool is_dir = de->d_type == DT_DIR;
+	const char *path = path_of(s, de->d_name);
+
+	/* What may be a directory is not excluded for not being included. */
+	if (!(de->d_type == DT_REG ? walk_filter_file : walk_filter_dir)(&sh->filter, de->d_name, path)) {
+		walk_count(&s->w->tally, excluded, 1);
+		return;
+	}
+	if (is_dir) {
+		walk_queue_add_dir(sh->queue, walk_dir_new(s->dir, de->d_name));
+		return;
+	}
+	if (s->batch == NULL)
+		s->batch = walk_batch_new(s->dir);
+	walk_batch_add(s->batch, de->d_name, de->d_ino, de->d_type);
+	if (s->batch->n == WALK_BATCH_MAX)
+		flush(s);
+}
+
+static bool
+is_dot(const char *name)
+{
+	return (name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0')));
+}
+
+static const struct dirent *
+next_entry(struct scan *s, DIR *stream)
+{
+	const struct dirent *de;
+
+	do {
+		walker_enter(s->w, s->dir, NULL, s->dir->dev);
+		errno = 0;
+		de = readdir(stream);
+		walker_leave(s->w);
+	} while (de != NULL && is_dot(de->d_name));
+	return (de);
+}
+
+/* The stream has a descriptor of its own: it goes when the directory is read, the other one when its names are done. */
+static int
+read_entries(struct scan *s)
+{
+	int fd = fcntl(s->dir->fd, F_DUPFD_CLOEXEC, 0), err;
+	DIR *stream = fd >= 0 ? fdopendir(fd) : NULL;
+	const struct dirent *de;
+
+	if (stream == NULL) {
+		err = -errno;
+		if (fd >= 0)
+			close(fd);
+		return (err);
+	}
+	while ((de = next_entry(s, stream)) != NULL)
+		found(s, de);
+	err = -errno;
+	closedir(stream);
+	flush(s);
+	return (err);
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static int
+open_dir(struct walker *w, struct walk_dir *d)
+{
+	const struct walk_conf *conf = w->shared->conf;
+	const int at = d->parent != NULL ? d->parent->fd : AT_FDCWD;
+	const bool follow = conf->follow || d->parent == NULL;
+	int fd;
+
+	walker_enter(w, d, NULL, d->parent != NULL ? d->parent->dev : 0);
+	fd = walk_touch_dir(at, d->name, follow, d->parent != NULL);
+	walker_leave(w);
+	if (fd != -EXDEV && fd != -ENOSYS)
+		return (fd);
+	if (conf->one_fs)
+		return (-EXDEV);
+	walker_enter(w, d, NULL, 0);		/* what is mounted there may hang: that is not its parent's fault */
+	fd = walk_touch_dir(at, d->name, follow, false);
+	walker_leave(w);
+	return (fd);
+}
+
+/* With links only: a directory is walked once, however many lead to it. */
+static bool
+is_met(struct walk_shared *s, dev_t dev, ino_t ino)
+{
+	bool fresh;
+
+	if (s->met == NULL)
+		return (false);
+	pthread_mutex_lock(&s->lock);
+	fresh = walk_met_add(s->met, dev, ino);
+	pthread_mutex_unlock(&s->lock);
+	return (!fresh);
+}
+
+/* A root may be a file; what was a directory a moment ago may be gone. */
+static void
+not_opened(struct walker *w, struct walk_dir *d, int err)
+{
+	struct walk_batch *b;
+
+	if (err == -EXDEV)
+		walk_count(&w->tally, elsewhere, 1);
+	else if (d->parent != NULL && (err == -ENOENT || err == -ENOTDIR || err == -ELOOP))
+		walk_count(&w->tally, vanished, 1);
+	else if (err != -ENOTDIR)
+		walker_failed(w, d, NULL, err);
+	else {
+		struct walk_dir *here = walk_dir_new(NULL, "");
+
+		walk_dir_opened(here, AT_FDCWD, 0);
+		b = walk_batch_new(here);
+		b->listed = true;
+		walk_batch_add(b, d->name, 0, DT_UNKNOWN);
+		walker_add_batch(w->shared, &w->tally, w->sum, &b);
+		walk_dir_unuse(here);
+		walk_dir_unref(&here);
+	}
+}
+
+static void
+leave_parent(struct walker *w, struct walk_dir *d)
+{
+	if (d->parent != NULL && walk_dir_unuse(d->parent))
+		walk_queue_closed(w->shared->queue);
+}
+
+static void
+read_opened(struct walker *w, struct walk_dir *d)
+{
+	struct scan s = { .w = w, .dir = d };
+	int err;
+
+	buf_init(&s.path, 0);
+	err = read_entries(&s);
+	if (err != 0)
+		walker_failed(w, d, NULL, err);
+	else
+		walk_count(&w->tally, directories, 1);
+	buf_free(&s.path);
+}
+
+void
+walker_read_dir(struct walker *w, struct walk_dir *d)
+{
+	int fd = open_dir(w, d);
+	dev_t dev = 0;
+	ino_t ino = 0;
+
+	if (fd >= 0) {
+		walk_queue_opened(w->shared->queue);
+		walk_touch_identity(fd, &dev, &ino);
+	}
+	leave_parent(w, d);
+	walk_dir_opened(d, fd < 0 ? -1 : fd, dev);
+	if (fd < 0)
+		not_opened(w, d, fd);
+	else if (is_met(w->shared, dev, ino))
+		walk_count(&w->tally, again, 1);
+	else
+		read_opened(w, d);
+	if (walk_dir_unuse(d))
+		walk_queue_closed(w->shared->queue);
+	walk_dir_unref(&d);
+	walk_queue_done_source(w->shared->queue);
+}

@@ -1,0 +1,335 @@
+#include "accel-warm/walker.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "accel-warm/report.h"
+#include "accel-warm/touch.h"
+
+#define CHUNK_MIN 4096
+#define CHUNK_MAX (128 * 1024)		/* the kernel's read-ahead, and one request to most disks */
+
+/* All threads may read a chunk before anybody knows how much it was: together at most a tenth of a second's worth. */
+static size_t
+chunk_size(const struct walk_conf *conf)
+{
+	uint64_t share = conf->bytes_per_s / conf->threads / 10;
+
+	return (conf->bytes_per_s == 0 ? CHUNK_MAX : (size_t)CLAMP(share, CHUNK_MIN, CHUNK_MAX));
+}
+
+void
+walker_init(struct walker *w, struct walk_shared *shared)
+{
+	w->shared = shared;
+	w->chunk = chunk_size(shared->conf);
+	w->buf = shared->conf->how == WARM_READ ? g_malloc(w->chunk) : NULL;
+	w->sum = shared->state != NULL ? g_checksum_new(G_CHECKSUM_SHA256) : NULL;
+	pthread_mutex_init(&w->lock, NULL);
+}
+
+void
+walker_fini(struct walker *w)
+{
+	g_free(w->buf);
+	g_clear_pointer(&w->sum, g_checksum_free);
+	pthread_mutex_destroy(&w->lock);
+}
+
+/* ---------------------------------------------------------------- where it is */
+
+void
+walker_enter(struct walker *w, const struct walk_dir *d, const char *name, dev_t dev)
+{
+	pthread_mutex_lock(&w->lock);
+	w->since_ns = clock_mono_ns();
+	w->dir = d;
+	w->name = name;
+	w->dev = dev;
+	pthread_mutex_unlock(&w->lock);
+}
+
+void
+walker_leave(struct walker *w)
+{
+	pthread_mutex_lock(&w->lock);
+	w->since_ns = 0;
+	w->told = false;
+	pthread_mutex_unlock(&w->lock);
+}
+
+bool
+walker_hangs(struct walker *w, uint64_t before_ns, dev_t *dev)
+{
+	bool hangs;
+
+	pthread_mutex_lock(&w->lock);
+	hangs = w->since_ns != 0 && w->since_ns < before_ns;
+	if (hangs && !w->told)
+		walk_trouble(w->dir, w->name, "no answer yet; going on elsewhere");
+	w->told |= hangs;
+	*dev = w->dev;
+	pthread_mutex_unlock(&w->lock);
+	return (hangs);
+}
+
+void
+walker_failed(struct walker *w, const struct walk_dir *d, const char *name, int err)
+{
+	walk_count(&w->tally, errors, 1);
+	walk_trouble(d, name, strerrordesc_np(-err));
+}
+
+/* ---------------------------------------------------------------- rates */
+
+static uint64_t
+wait_for(struct walk_shared *s, struct walk_bucket *b, uint64_t n)
+{
+	uint64_t now = clock_mono_ns(), wait;
+
+	pthread_mutex_lock(&s->lock);
+	wait = walk_bucket_wait(b, now);
+	walk_bucket_take(b, n, now);
+	pthread_mutex_unlock(&s->lock);
+	return (wait);
+}
+
+static void
+sleep_ns(uint64_t ns)
+{
+	struct timespec ts = { .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
+
+	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
+		;
+}
+
+static void
+pace_file(struct walk_shared *s)
+{
+	if (s->files.per_s != 0)
+		sleep_ns(wait_for(s, &s->files, 1));
+}
+
+/* How many bytes a read brings is known behind it: first all that is owed is paid off, then they are added. */
+static void
+pace_bytes(struct walk_shared *s)
+{
+	uint64_t wait;
+
+	while (s->bytes.per_s != 0 && (wait = wait_for(s, &s->bytes, 0)) > 0)
+		sleep_ns(wait);
+}
+
+/* ---------------------------------------------------------------- one name */
+
+static int
+read_file(struct walker *w, const struct walk_batch *b, const char *name, int fd)
+{
+	const uint64_t want = w->shared->conf->before;
+	uint64_t at;
+	ssize_t n = 1;
+
+	for (at = 0; at < want && n > 0; at += (uint64_t)n) {
+		size_t ask = (size_t)MIN(want - at, w->chunk);
+
+		pace_bytes(w->shared);
+		walker_enter(w, b->dir, name, b->dir->dev);
+		n = walk_touch_read(fd, w->buf, ask, (off_t)at);
+		walker_leave(w);
+		if (n < 0)
+			return ((int)n);
+		walk_count(&w->tally, bytes, (uint64_t)n);
+		if (w->shared->bytes.per_s != 0)
+			wait_for(w->shared, &w->shared->bytes, (uint64_t)n);
+		if ((size_t)n < ask)
+			break;			/* its end, without asking for it again */
+	}
+	return (0);
+}
+
+static int
+touch_file(struct walker *w, const struct walk_batch *b, const char *name, bool follow)
+{
+	const enum warm_how how = w->shared->conf->how;
+	uint8_t type;
+	int fd, err;
+
+	walker_enter(w, b->dir, name, b->dir->dev);
+	fd = how == WARM_STAT ? walk_touch_stat(b->dir->fd, name, follow, &type) : walk_touch_open(b->dir->fd, name, follow);
+	walker_leave(w);
+	if (fd < 0)
+		return (fd);
+	err = how == WARM_READ ? read_file(w, b, name, fd) : 0;
+	if (how != WARM_STAT)
+		close(fd);
+	if (err == 0)
+		walk_count(&w->tally, files, 1);
+	return (err);
+}
+
+/* What does not lie in a directory that was read: what it is must be asked first. */
+static int
+find_type(struct walker *w, const struct walk_batch *b, const char *name, bool follow, uint8_t *type)
+{
+	int err;
+
+	walker_enter(w, b->dir, name, b->dir->dev);
+	err = walk_touch_stat(b->dir->fd, name, follow, type);
+	walker_leave(w);
+	return (err);
+}
+
+/* A directory that stands in a list is not walked: find(1) lists what lies in it, too. */
+static int
+read_listed_dir(struct walker *w, const struct walk_batch *b, const char *name)
+{
+	DIR *stream;
+	int fd;
+
+	walker_enter(w, b->dir, name, b->dir->dev);
+	fd = walk_touch_dir(b->dir->fd, name, true, false);
+	stream = fd >= 0 ? fdopendir(fd) : NULL;
+	while (stream != NULL && readdir(stream) != NULL)
+		;
+	walker_leave(w);
+	if (stream == NULL)
+		return (fd < 0 ? fd : -ENOMEM);
+	closedir(stream);
+	walk_count(&w->tally, directories, 1);
+	return (0);
+}
+
+static int
+touch_dir(struct walker *w, const struct walk_batch *b, const char *name)
+{
+	if (b->listed)
+		return (read_listed_dir(w, b, name));
+	walk_queue_add_dir(w->shared->queue, walk_dir_new(b->dir, name));
+	return (0);
+}
+
+/* Links and what had no type were let through by their reader. */
+static bool
+is_included(const struct walker *w, const struct walk_batch *b, const char *name)
+{
+	const struct walk_filter *f = &w->shared->filter;
+	struct buf path;
+	bool is;
+
+	if (b->listed || f->include == NULL)
+		return (true);
+	buf_init(&path, 0);
+	walk_dir_path_below(b->dir, name, &path);
+	is = walk_filter_file(f, name, path.p);
+	buf_free(&path);
+	return (is);
+}
+
+static int
+touch(struct walker *w, const struct walk_batch *b, const struct walk_name *n)
+{
+	const bool follow = b->listed || w->shared->conf->follow;
+	const char *name = walk_batch_text(b, n);
+	uint8_t type = n->type;
+	int err;
+
+	if (type != DT_REG) {
+		err = find_type(w, b, name, follow, &type);
+		if ((err == -ENOENT || err == -ELOOP) && n->type == DT_LNK)
+			err = find_type(w, b, name, false, &type);	/* it leads nowhere, but it is there */
+		if (err != 0)
+			return (err);
+	}
+	if (type == DT_REG && n->type != DT_REG && !is_included(w, b, name)) {
+		walk_count(&w->tally, excluded, 1);
+		return (0);
+	}
+	if (type == DT_REG)
+		return (touch_file(w, b, name, follow));
+	if (type == DT_DIR)
+		return (touch_dir(w, b, name));
+	walk_count(&w->tally, others, 1);
+	return (0);
+}
+
+/* Gone, or something else by now: somebody deploys while we walk. */
+static bool
+has_vanished(const struct walk_batch *b, int err)
+{
+	return (!b->listed && (err == -ENOENT || err == -ELOOP || err == -ENOTDIR));
+}
+
+static void
+finish(struct walker *w, struct walk_batch *b, bool good)
+{
+	struct walk_shared *s = w->shared;
+
+	walk_count(&w->tally, finished, 1);
+	if (!walk_batch_finished(b, good))
+		return;
+	if (b->has_key && !b->failed)
+		walk_state_note(s->state, b->key);
+	if (walk_dir_unuse(b->dir))
+		walk_queue_closed(s->queue);
+	walk_queue_done_batch(s->queue);
+}
+
+static void
+do_name(struct walker *w, const struct walk_name *n)
+{
+	struct walk_batch *b = w->batch;
+	int err;
+
+	pace_file(w->shared);
+	err = touch(w, b, n);
+	if (err != 0 && has_vanished(b, err))
+		walk_count(&w->tally, vanished, 1);
+	else if (err != 0)
+		walker_failed(w, b->dir, walk_batch_text(b, n), err);
+	finish(w, b, err == 0 || has_vanished(b, err));
+}
+
+bool
+walker_one_name(struct walker *w)
+{
+	const struct walk_name *n = NULL;
+
+	while (n == NULL) {
+		if (w->batch == NULL)
+			w->batch = walk_queue_take_batch(w->shared->queue);
+		if (w->batch == NULL)
+			return (false);
+		n = walk_batch_next(w->batch);
+		if (n == NULL)
+			walk_batch_unref(&w->batch);
+	}
+	do_name(w, n);
+	return (true);
+}
+
+static void
+do_batch(struct walker *w)
+{
+	const struct walk_name *n;
+
+	while (!walk_queue_hangs(w->shared->queue, w->batch->dir->dev) && (n = walk_batch_next(w->batch)) != NULL)
+		do_name(w, n);
+	walk_batch_unref(&w->batch);
+}
+
+void
+walker_run(struct walker *w)
+{
+	struct walk_dir *d;
+
+	while (walk_queue_take(w->shared->queue, &d, &w->batch)) {
+		if (d != NULL)
+			walker_read_dir(w, d);
+		if (w->batch != NULL)		/* taken, or left over from where it helped */
+			do_batch(w);
+	}
+}

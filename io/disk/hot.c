@@ -1,0 +1,270 @@
+/* io/disk/hot.c -- what is in memory, and how it gets there. */
+#include "io/disk/hot.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+#include "io/engine.h"
+#include "io/disk/job.h"
+#include "io/disk/mounts.h"
+#include "io/disk/open.h"
+
+#ifndef SYS_cachestat
+#define SYS_cachestat 451 /* Linux 6.5; younger than the headers of Debian 12 */
+#endif
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20 /* Linux 5.12 */
+#endif
+
+#define COPY_MAX (1u << 20)
+
+/* ---------------------------------------------------------------- looking */
+
+/* EPERM: newer kernels tell only who may write the file (seen with 6.18), and a filter of system calls may say it. */
+int
+io_pages_counted(int fd, uint64_t off, uint64_t len)
+{
+	struct { uint64_t off, len; } range = {off, len};
+	struct { uint64_t cached, dirty, writeback, evicted, recently; } cs;
+	uint64_t pages = (off + len - 1) / PAGE - off / PAGE + 1;
+
+	if (syscall(SYS_cachestat, fd, &range, &cs, 0) < 0)
+		return (errno == EPERM ? -ENOSYS : -errno);
+	return (cs.cached >= pages);
+}
+
+bool
+io_file_counted(const struct io_file *f, uint64_t off, uint64_t len)
+{
+	return (io_pages_counted(f->fd, off, len) == 1);
+}
+
+/* At most a page.  1: it can be read without waiting, 0: not, -EOPNOTSUPP: this file system cannot say. */
+static int
+bytes_readable(int fd, uint64_t off, size_t len)
+{
+	char buf[PAGE];
+	struct iovec iov = {buf, len};
+	ssize_t n = preadv2(fd, &iov, 1, (off_t)off, RWF_NOWAIT);
+
+	if (n < 0 && errno == EOPNOTSUPP)
+		return (-EOPNOTSUPP);
+	return (n == (ssize_t)len);
+}
+
+/* The ends are looked at because cachestat(2) counts pages that are still being read.  Of a small file there is no more than
+ * its ends: one call in place of three, 1 us less. */
+int
+io_range_cached(int fd, uint64_t from, uint64_t to)
+{
+	int is;
+
+	if (to - from <= PAGE)
+		return (bytes_readable(fd, from, to - from));
+	is = bytes_readable(fd, to - 1, 1);
+	if (is == 1)
+		is = bytes_readable(fd, from, 1);
+	return (is == 1 ? io_pages_counted(fd, from, to - from) : is);
+}
+
+/* On a local file system?  What is known of the descriptor is asked for without waiting. */
+static bool
+is_local(int fd)
+{
+	struct statx stx;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &stx) < 0 || (stx.stx_mask & STATX_MNT_ID) == 0)
+		return (false);
+	return (mounts_local(stx.stx_mnt_id));
+}
+
+bool
+io_file_is_local(const struct io_file *f)
+{
+	return (is_local(f->fd));
+}
+
+bool
+io_hot_root(int root)
+{
+	return (is_local(root));
+}
+
+/* Where the kernel does not count pages for us: what can be copied without waiting is there.  0.1 ms a MiB. */
+static bool
+range_copied(int fd, uint64_t from, uint64_t to)
+{
+	char buf[64 << 10];
+	struct iovec iov = {buf, sizeof(buf)};
+	ssize_t n;
+
+	if (to - from > COPY_MAX)
+		return (false);
+	for (; from < to; from += (uint64_t)n) {
+		n = preadv2(fd, &iov, 1, (off_t)from, RWF_NOWAIT);
+		if (n <= 0)
+			return (false);
+	}
+	return (true);
+}
+
+/* tmpfs cannot say what can be had now, but nothing is ever on its way there. */
+static bool
+range_there(int fd, uint64_t from, uint64_t to)
+{
+	int is = io_range_cached(fd, from, to);
+
+	if (is == -ENOSYS)
+		return (range_copied(fd, from, to));
+	return ((is == -EOPNOTSUPP ? io_pages_counted(fd, from, to - from) : is) == 1);
+}
+
+/* cachestat(2) takes 30 ns a page: 0.1 ms for the most that is asked for. */
+static bool
+bytes_cached(const struct io_hot *h, int fd, uint64_t size)
+{
+	struct range_part part[RANGE_PARTS];
+	unsigned i, n = h->want != NULL ? range_resolve(h->want, size, h->bytes, part) : 0;
+	uint64_t sum = 0;
+
+	for (i = 0; i < n; i++) {
+		sum += part[i].to - part[i].from;
+		if (sum > IO_HOT_MAX || !range_there(fd, part[i].from, part[i].to))
+			return (false);
+	}
+	return (true);
+}
+
+static int
+open_cached(const struct io_hot *h, uint64_t flags, uint64_t resolve)
+{
+	struct open_how how = {
+		.flags = O_CLOEXEC | flags,
+		.resolve = h->resolve | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED | resolve,
+	};
+	int fd = (int)syscall(SYS_openat2, h->root, h->path[0] != '\0' ? h->path : ".", &how, sizeof(how));
+
+	return (fd < 0 ? -errno : fd);
+}
+
+/* The path may leave the root's file system.  O_PATH asks no file system for anything, so it tells where the path ends
+ * before that is really opened; -EXDEV now means that it leaves the root. */
+static int
+open_beyond(const struct io_hot *h, uint64_t flags)
+{
+	int fd = open_cached(h, O_PATH, 0);
+	bool local;
+
+	if (fd < 0)
+		return (fd);
+	local = is_local(fd);
+	close(fd);
+	return (local ? open_cached(h, flags, 0) : -EAGAIN);
+}
+
+int
+io_open_hot(const struct io_hot *h, struct statx *stx)
+{
+	uint64_t flags = h->look ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY;
+	int fd = open_cached(h, flags, RESOLVE_NO_XDEV), err = 0;
+
+	if (fd == -EXDEV || fd == -EAGAIN) /* a mount is -EAGAIN too, to the quick walk */
+		fd = open_beyond(h, flags);
+	if (fd == -EINTR || fd == -EINVAL || fd == -ENOSYS) /* Linux before 5.12 */
+		return (-EAGAIN);
+	if (fd < 0)
+		return (io_open_error(fd));
+	if (statx(fd, "", AT_EMPTY_PATH, IO_OPEN_FACTS, stx) < 0)
+		err = -errno;
+	else if (S_ISREG(stx->stx_mode) && !bytes_cached(h, fd, stx->stx_size))
+		err = -EAGAIN;
+	close(fd); /* does not wait on these file systems */
+	return (err);
+}
+
+/* ---------------------------------------------------------------- bringing in */
+
+/* The kernel reads at most a read-ahead size (128 KiB, as a rule) per request it is made to see; told of
+ * all of them at once it has them in flight together.  Measured on FUSE with 8 ms per request and
+ * disks to spare: a window takes 8 ms instead of 16. */
+void
+io_will_need(int fd, uint64_t off, uint64_t end)
+{
+	for (; off < end; off += IO_KERNEL_READ)
+		posix_fadvise(fd, (off_t)off, (off_t)(end - off < IO_KERNEL_READ ? end - off : IO_KERNEL_READ), POSIX_FADV_WILLNEED);
+}
+
+static int dev_null = -1;
+
+static void
+open_dev_null(void)
+{
+	dev_null = open("/dev/null", O_WRONLY | O_CLOEXEC);
+}
+
+/* sendfile(2) waits until a page is there and then gives it to nobody: no buffer is needed.  In a chroot(2) without /dev/null
+ * there is one. */
+static ssize_t
+touch(int fd, off_t *at, size_t len)
+{
+	char buf[64 << 10];
+	ssize_t n;
+
+	if (dev_null >= 0)
+		return (sendfile(dev_null, fd, at, len));
+	n = pread(fd, buf, len < sizeof(buf) ? len : sizeof(buf), *at);
+	*at += n > 0 ? n : 0;
+	return (n);
+}
+
+int64_t
+io_warm_window(int fd, uint32_t len, uint64_t off)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+	off_t at = (off_t)off, end = (off_t)(off + len);
+	ssize_t n;
+
+	pthread_once(&once, open_dev_null);
+	io_will_need(fd, off, off + len); /* all of it: sendfile asks for 64 KiB at a time */
+	do
+		n = touch(fd, &at, (size_t)(end - at));
+	while ((n > 0 && at < end) || (n < 0 && errno == EINTR));
+	return (n < 0 && at == (off_t)off ? -errno : at - (off_t)off);
+}
+
+static void
+warm_run(struct io_job *j)
+{
+	j->res = io_warm_window(j->file->fd, j->len, j->off);
+}
+
+static void
+warm_finish(struct io_job *j)
+{
+	if (j->op != NULL)
+		io_complete(j->op, j->res);
+	io_job_free(io_port_loop(j->port), j);
+}
+
+void
+io_start_warm(struct io_op *op)
+{
+	struct io_job *j = io_job_new(op->io, op, NULL);
+
+	if (j == NULL) {
+		io_complete(op, -ENOMEM);
+		return;
+	}
+	j->run = warm_run;
+	j->finish = warm_finish;
+	j->file = io_file_ref(op->file.file);
+	j->dev = io_file_dev(op->file.file);
+	j->off = op->file.off;
+	j->len = op->file.len;
+	io_count_read(op->io, true);
+	io_job_start_by(op, j, op->spare ? io_push_spare : io_push_read);
+}

@@ -1,0 +1,185 @@
+/* io/disk/mounts.c -- see mounts.h */
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/sysmacros.h>
+#include "io/io.h"
+#include "io/disk/mounts.h"
+
+struct mount {
+	uint64_t dev, id;
+	bool local;
+	size_t len;
+	char *point;
+};
+
+static struct {
+	pthread_mutex_t lock;
+	FILE *table;
+	struct mount *v;
+	size_t n, cap;
+} mounts = {.lock = PTHREAD_MUTEX_INITIALIZER};
+
+/* "\040" for a space, and the like. */
+static void
+unescape(char *s)
+{
+	char *to = s;
+
+	for (; *s != '\0'; s++, to++) {
+		if (s[0] == '\\' && s[1] >= '0' && s[1] <= '3' && s[2] != '\0' && s[3] != '\0') {
+			*to = (char)((s[1] - '0') * 64 + (s[2] - '0') * 8 + (s[3] - '0'));
+			s += 3;
+		} else {
+			*to = *s;
+		}
+	}
+	*to = '\0';
+}
+
+/* A disk of this machine, or its memory: what is in the page cache can be had without asking anybody.  (overlay has its
+ * directories on one of those, as a rule.) */
+static bool
+is_local(const char *type)
+{
+	static const char *const types[] = {"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "ramfs", "overlay"};
+	size_t i;
+
+	for (i = 0; i < NELEM(types); i++) {
+		if (strcmp(type, types[i]) == 0)
+			return (true);
+	}
+	return (false);
+}
+
+/* Takes the point. */
+static void
+add(struct mount m)
+{
+	struct mount *more;
+
+	if (mounts.n == mounts.cap) {
+		more = realloc(mounts.v, (mounts.cap * 2 + 16) * sizeof(*more));
+		if (more == NULL) {
+			free(m.point);
+			return;
+		}
+		mounts.v = more;
+		mounts.cap = mounts.cap * 2 + 16;
+	}
+	unescape(m.point);
+	m.len = strlen(m.point);
+	mounts.v[mounts.n++] = m;
+}
+
+/* 36 35 98:0 /root /mount/point rw,noatime shared:1 - ext4 /dev/sda1 rw */
+static void
+read_line(const char *line)
+{
+	const char *rest = strstr(line, " - ");
+	struct mount m = {.len = 0};
+	unsigned id, maj, min;
+	char type[16] = "";
+
+	if (sscanf(line, "%u %*u %u:%u %*s %ms", &id, &maj, &min, &m.point) != 4)
+		return;
+	if (rest != NULL)
+		(void)sscanf(rest, " - %15s", type);
+	m.id = id;
+	m.dev = makedev(maj, min);
+	m.local = is_local(type);
+	add(m);
+}
+
+static void
+read_table(void)
+{
+	char *line = NULL;
+	size_t size = 0;
+
+	while (mounts.n > 0)
+		free(mounts.v[--mounts.n].point);
+	rewind(mounts.table);
+	while (getline(&line, &size, mounts.table) > 0)
+		read_line(line);
+	free(line);
+}
+
+static void
+open_table(void)
+{
+	mounts.table = fopen("/proc/self/mountinfo", "re");
+	if (mounts.table != NULL)
+		read_table();
+}
+
+static void
+keep_current(void)
+{
+	struct pollfd p = {.events = POLLPRI};
+
+	if (mounts.table == NULL) {
+		open_table();
+		return;
+	}
+	p.fd = fileno(mounts.table);
+	if (poll(&p, 1, 0) > 0)
+		read_table();
+}
+
+void
+mounts_open(void)
+{
+	pthread_mutex_lock(&mounts.lock);
+	if (mounts.table == NULL)
+		open_table();
+	pthread_mutex_unlock(&mounts.lock);
+}
+
+/* The path is the mount point or lies below it. */
+static bool
+is_below(const char *path, const struct mount *m)
+{
+	return (strncmp(path, m->point, m->len) == 0 && (path[m->len] == '/' || path[m->len] == '\0'));
+}
+
+uint64_t
+mounts_dev_below(const char *root, const char *path)
+{
+	size_t i, best = strcmp(root, "/") == 0 ? 0 : strlen(root);
+	uint64_t dev = MOUNTS_UNKNOWN;
+
+	pthread_mutex_lock(&mounts.lock);
+	keep_current();
+	for (i = 0; i < mounts.n; i++) {
+		/* The last of equal ones hides the others. */
+		if (mounts.v[i].len > best || (mounts.v[i].len == best && dev != MOUNTS_UNKNOWN)) {
+			if (!is_below(path, &mounts.v[i]))
+				continue;
+			best = mounts.v[i].len;
+			dev = mounts.v[i].dev;
+		}
+	}
+	pthread_mutex_unlock(&mounts.lock);
+	return (dev);
+}
+
+bool
+mounts_local(uint64_t id)
+{
+	bool local = false;
+	size_t i;
+
+	pthread_mutex_lock(&mounts.lock);
+	keep_current();
+	for (i = 0; i < mounts.n; i++) {
+		if (mounts.v[i].id == id)
+			local = mounts.v[i].local;
+	}
+	pthread_mutex_unlock(&mounts.lock);
+	return (local);
+}

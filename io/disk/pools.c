@@ -1,0 +1,546 @@
+/* io/disk/pools.c -- the pools of threads; see pools.h.
+ *
+ *   io_job_push() --> queue of the lane --> thread: take, run, ran --> port of the job's loop
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <semaphore.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+#include "io/engine.h"
+#include "io/disk/job.h"
+#include "io/disk/queue.h"
+
+#define THREADS_MAX 1024u
+#define STACK_SIZE (256u << 10)
+#define FDS_SOON 16384u /* room for so many descriptors: 130 kB of the kernel's */
+#define KEEPERS 8u   /* threads that keep hot files hot: one per device, of so many devices at a time */
+
+struct pool_lane {
+	struct io_pools *pools;
+	const char *name;
+	sem_t more;       /* a post for each thread that is no longer idle.  Not a condition: glibc's signal may wait for a thread
+	                   * that was woken before, measured 3.6 ms on a loop */
+	struct io_queue queue;
+	unsigned idle, threads;
+	uint64_t jobs;
+};
+
+struct io_pools {
+	pthread_mutex_t lock;
+	pthread_cond_t gone;
+	bool stop;
+	bool shrinks;     /* idle threads end */
+	unsigned shares;  /* who calls io_pools_free(); the main thread's */
+	bool left_behind; /* by io_pools_free(): the last thread puts all away */
+	unsigned alive;   /* threads */
+	unsigned nthread; /* started */
+	struct pool_lane lane[LANES];
+	pthread_t thread[];
+};
+
+/* ---------------------------------------------------------------- a thread */
+
+static int thread_start(struct pool_lane *);
+static void pools_put_away(struct io_pools *);
+
+/* A job may run: true if an idle thread is to be woken, which is not idle from now on.  If all threads are at work on something the
+ * job's device gets a new one. */
+static bool
+lane_wants(struct pool_lane *ln)
+{
+	if (!queue_ready(&ln->queue))
+		return (false);
+	if (ln->idle == 0 && ln->threads <= ln->queue.running && ln->threads < ln->queue.total && !ln->pools->stop)
+		(void)thread_start(ln); /* if it cannot, those that are there come to it */
+	if (ln->idle == 0)
+		return (false);
+	ln->idle--;
+	return (true);
+}
+
+static void
+lane_wake_all(struct pool_lane *ln)
+{
+	for (; ln->idle > 0; ln->idle--)
+		sem_post(&ln->more);
+}
+
+/* With the lock, which is let go meanwhile. */
+static void
+lane_wait(struct pool_lane *ln)
+{
+	ln->idle++;
+	pthread_mutex_unlock(&ln->pools->lock);
+	while (sem_wait(&ln->more) != 0)
+		;
+	pthread_mutex_lock(&ln->pools->lock);
+}
+
+/* Lets the lock go, and only then tells: whoever wakes up wants it first of all. */
+static void
+lane_unlock(struct pool_lane *ln)
+{
+	bool tell = lane_wants(ln);
+
+	pthread_mutex_unlock(&ln->pools->lock);
+	if (tell)
+		sem_post(&ln->more);
+}
+
+/* It found that it belongs to another device: into that one's line.  False: it has its result.  Nobody is woken: this thread
+ * takes the next job in a moment. */
+static bool
+job_moves(struct pool_lane *ln, struct io_job *j, struct io_job **displaced)
+{
+	int err;
+
+	if (!j->moves)
+		return (false);
+	j->moves = false;
+	err = queue_push(&ln->queue, j, displaced);
+	if (err != 0)
+		j->res = err;
+	return (err == 0);
+}
+
+static void
+job_put(struct io_job *j)
+{
+	if (j->finish != NULL)
+		io_port_put(j->port, j);
+	else
+		free(j);
+}
+
+/* With the lock, which is let go meanwhile. */
+static void
+job_run(struct pool_lane *ln, struct io_job *j)
+{
+	struct io_pools *ps = ln->pools;
+	struct io_job *displaced = NULL;
+	bool moves;
+
+	ln->jobs++;
+	lane_unlock(ln);		/* there may be a next one */
+	j->run(j);
+	j->end = clock_mono_ns();
+	pthread_mutex_lock(&ps->lock);
+	queue_ran(&ln->queue, j);
+	moves = job_moves(ln, j, &displaced);
+	if (moves && displaced == NULL)
+		return;
+	pthread_mutex_unlock(&ps->lock);
+	if (!moves)
+		job_put(j);
+	if (displaced != NULL)
+		job_put(displaced);
+	pthread_mutex_lock(&ps->lock);
+}
+
+/* This thread ends, and nobody joins it. */
+static void
+thread_forget(struct io_pools *ps, struct pool_lane *ln)
+{
+	unsigned i;
+
+	for (i = 0; !pthread_equal(ps->thread[i], pthread_self()); i++)
+		must(i + 1 < ps->nthread);
+	ps->thread[i] = ps->thread[--ps->nthread];
+	ln->threads--;
+	pthread_detach(pthread_self());
+}
+
+struct thread_arg {
+	struct pool_lane *lane;
+	unsigned nr;
+};
+
+static void *
+pool_thread(void *arg)
+{
+	struct thread_arg a = *(struct thread_arg *)arg;
+	struct io_pools *ps = a.lane->pools;
+	struct io_job *j;
+	char name[16];
+	bool last;
+
+	free(arg);
+	snprintf(name, sizeof(name), "%s-%u", a.lane->name, a.nr);
+	pthread_setname_np(pthread_self(), name);
+	pthread_mutex_lock(&ps->lock);
+	while (!ps->stop) {
+		j = queue_take(&a.lane->queue);
+		if (j != NULL) {
+			job_run(a.lane, j);
+			continue;
+		}
+		if (ps->shrinks && a.lane->threads > 1) {
+			thread_forget(ps, a.lane);
+			break;
+		}
+		lane_wait(a.lane);
+	}
+	if (--ps->alive == 0)
+		pthread_cond_signal(&ps->gone);
+	last = ps->alive == 0 && ps->left_behind;
+	pthread_mutex_unlock(&ps->lock);
+	if (last)
+		pools_put_away(ps);
+	return (NULL);
+}
+
+/* With the lock: the thread begins by waiting for it. */
+static int
+thread_start(struct pool_lane *ln)
+{
+	struct io_pools *ps = ln->pools;
+	struct thread_arg *a = malloc(sizeof(*a));
+	pthread_attr_t attr;
+	sigset_t all, old;
+	int err;
+
+	if (a == NULL)
+		return (-ENOMEM);
+	*a = (struct thread_arg){ln, ln->threads};
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
+	pthread_attr_init(&attr);
+	pthread_attr_setstacksize(&attr, STACK_SIZE);
+	err = pthread_create(&ps->thread[ps->nthread], &attr, pool_thread, a);
+	if (err == EINVAL) /* thread-local storage counts as stack: somebody links much of it */
+		err = pthread_create(&ps->thread[ps->nthread], NULL, pool_thread, a);
+	pthread_attr_destroy(&attr);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	if (err != 0) {
+		free(a);
+		return (-err);
+	}
+	ps->nthread++;
+	ps->alive++;
+	ln->threads++;
+	return (0);
+}
+
+/* ---------------------------------------------------------------- pools */
+
+static void
+lane_init(struct io_pools *ps, enum io_lane nr, const char *name, unsigned per_device, unsigned total,
+    const struct io_pools_conf *conf)
+{
+	struct pool_lane *ln = &ps->lane[nr];
+
+	ln->pools = ps;
+	ln->name = name;
+	sem_init(&ln->more, 0, 0);
+	queue_init(&ln->queue, per_device, total, conf->max_queue, conf->stuck_ms);
+}
+
+/* threads 0: there are none, jobs are done where they are pushed. */
+static void
+pool_init(struct io_pools *ps, enum io_lane nr, const char *name, unsigned threads, const struct io_pools_conf *conf)
+{
+	unsigned each, total;
+
+	queue_places(conf->per_device, threads, THREADS_MAX, &each, &total);
+	lane_init(ps, nr, name, each, total, conf);
+}
+
+static int
+lane_start(struct io_pools *ps, enum io_lane nr, unsigned threads)
+{
+	int err = 0;
+
+	pthread_mutex_lock(&ps->lock);
+	while (err == 0 && ps->lane[nr].threads < threads)
+		err = thread_start(&ps->lane[nr]);
+	pthread_mutex_unlock(&ps->lock);
+	return (err);
+}
+
+static unsigned
+at_most_max(unsigned n)
+{
+	return (n > THREADS_MAX ? THREADS_MAX : n);
+}
+
+/* The table of descriptors has its size before there are threads.  The kernel grows it when a 65th, a 129th ... one is opened,
+ * and where threads share it, it waits for a grace period of RCU first: measured 6 ms in accept(2), on the loop. */
+static void
+reserve_descriptors(void)
+{
+	struct rlimit rl;
+	int fd;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) != 0 || rl.rlim_cur == 0)
+		return;
+	fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, (int)(rl.rlim_cur < FDS_SOON ? rl.rlim_cur : FDS_SOON) - 1);
+	if (fd >= 0)
+		close(fd);
+}
+
+int
+io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
+{
+	unsigned nstat = at_most_max(conf->stat_threads), nread = at_most_max(conf->read_threads);
+	struct io_pools *ps = calloc(1, sizeof(*ps) + (QUEUE_SPARE * (nstat + nread) + 2 * KEEPERS) * sizeof(pthread_t));
+	pthread_condattr_t mono;
+	int err;
+
+	if (ps == NULL)
+		return (-ENOMEM);
+	ps->shares = 1;
+	reserve_descriptors();
+	pthread_mutex_init(&ps->lock, NULL);
+	pthread_condattr_init(&mono);
+	pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
+	pthread_cond_init(&ps->gone, &mono);
+	pthread_condattr_destroy(&mono);
+	pool_init(ps, LANE_STAT, "stat", nstat, conf);
+	lane_init(ps, LANE_URGENT, "recheck", nstat != 0, KEEPERS, conf);
+	pool_init(ps, LANE_READ, "read", nread, conf);
+	lane_init(ps, LANE_REREAD, "reread", nread != 0, KEEPERS, conf);
+	err = lane_start(ps, LANE_STAT, nstat);
+	if (err == 0)
+		err = lane_start(ps, LANE_URGENT, nstat != 0);
+	if (err == 0)
+		err = lane_start(ps, LANE_READ, nread);
+	if (err == 0)
+		err = lane_start(ps, LANE_REREAD, nread != 0);
+	if (err != 0) {
+		io_pools_free(ps, 1000);
+		return (err);
+	}
+	*out = ps;
+	return (0);
+}
+
+/* Threads are stuck in the kernel and will still look at *ps. */
+static void
+leave_behind_locked(struct io_pools *ps)
+{
+	unsigned i;
+
+	for (i = 0; i < ps->nthread; i++)
+		pthread_detach(ps->thread[i]);
+	ps->left_behind = true;
+}
+
+/* True when all threads have left; else *ps is theirs. */
+static bool
+pools_wait(struct io_pools *ps, unsigned wait_ms)
+{
+	uint64_t until = clock_mono_ns() + wait_ms * NS_PER_MS;
+	struct timespec ts = {.tv_sec = (time_t)(until / NS_PER_S), .tv_nsec = (long)(until % NS_PER_S)};
+	bool left;
+	unsigned i;
+
+	pthread_mutex_lock(&ps->lock);
+	ps->stop = true;
+	for (i = 0; i < LANES; i++)
+		lane_wake_all(&ps->lane[i]);
+	while (ps->alive > 0 && pthread_cond_timedwait(&ps->gone, &ps->lock, &ts) == 0)
+		;
+	left = ps->alive == 0;
+	if (!left)
+		leave_behind_locked(ps);
+	pthread_mutex_unlock(&ps->lock);
+	return (left);
+}
+
+/* Jobs nobody took: closes are done here, everything else is put away unrun. */
+static void
+lane_empty(struct pool_lane *ln)
+{
+	struct io_job *j;
+
+	while ((j = queue_pop_any(&ln->queue)) != NULL) {
+		j->res = -ECANCELED;
+		if (j->finish == NULL)
+			j->run(j);
+		job_put(j);
+	}
+	queue_fini(&ln->queue);
+	sem_destroy(&ln->more);
+}
+
+static void
+pools_put_away(struct io_pools *ps)
+{
+	unsigned i;
+
+	for (i = 0; i < LANES; i++)
+		lane_empty(&ps->lane[i]);
+	pthread_cond_destroy(&ps->gone);
+	pthread_mutex_destroy(&ps->lock);
+	free(ps);
+}
+
+struct io_pools *
+io_pools_share(struct io_pools *ps)
+{
+	ps->shares++;
+	return (ps);
+}
+
+void
+io_pools_shrink(struct io_pools *ps)
+{
+	unsigned i;
+
+	pthread_mutex_lock(&ps->lock);
+	ps->shrinks = true;
+	for (i = 0; i < LANES; i++)
+		lane_wake_all(&ps->lane[i]);
+	pthread_mutex_unlock(&ps->lock);
+}
+
+void
+io_pools_free(struct io_pools *ps, unsigned wait_ms)
+{
+	unsigned i;
+
+	if (ps == NULL || --ps->shares > 0 || !pools_wait(ps, wait_ms))
+		return;
+	for (i = 0; i < ps->nthread; i++)
+		pthread_join(ps->thread[i], NULL);
+	pools_put_away(ps);
+}
+
+/* ---------------------------------------------------------------- jobs for them */
+
+/* The pool has no threads: the caller waits for the disk, as was asked for. */
+static void
+run_here(struct io_job *j)
+{
+	j->start = clock_mono_ns();
+	do {
+		j->moves = false;
+		j->run(j);
+	} while (j->moves);
+	j->end = clock_mono_ns();
+	job_put(j);
+}
+
+/* Threads that nobody waits for, and that this one would not make wait. */
+static bool
+lane_idle(const struct pool_lane *ln)
+{
+	return (ln->queue.waiting == 0 && ln->queue.running < ln->queue.per_device);
+}
+
+static int
+push(struct io *io, struct io_job *j, enum io_lane lane, bool only_idle)
+{
+	struct io_pools *ps = io->pools;
+	struct io_job *displaced = NULL;
+	struct pool_lane *ln;
+	int err;
+
+	if (ps == NULL)
+		return (-EAGAIN);
+	ln = &ps->lane[lane];
+	if (only_idle && ln->queue.per_device == 0)
+		return (-EAGAIN);
+	j->lane = lane;
+	if (j->finish != NULL)
+		io_port_ref(j->port);
+	if (ln->queue.per_device == 0) {
+		run_here(j);
+		return (0);
+	}
+	pthread_mutex_lock(&ps->lock);
+	err = only_idle && !lane_idle(ln) ? -EAGAIN : queue_push(&ln->queue, j, &displaced);
+	lane_unlock(ln);
+	if (displaced != NULL)
+		job_put(displaced);
+	if (err != 0 && j->finish != NULL)
+		io_port_unref(j->port);
+	return (err);
+}
+
+int
+io_job_push(struct io *io, struct io_job *j, enum io_lane lane)
+{
+	return (push(io, j, lane, false));
+}
+
+int
+io_push_spare(struct io *io, struct io_job *j)
+{
+	return (push(io, j, LANE_READ, true));
+}
+
+bool
+io_job_waits(struct io_pools *ps, const struct io_job *j)
+{
+	bool waits;
+
+	pthread_mutex_lock(&ps->lock);
+	waits = j->waits;
+	pthread_mutex_unlock(&ps->lock);
+	return (waits);
+}
+
+bool
+io_job_pull(struct io_pools *ps, struct io_job *j)
+{
+	bool mine;
+
+	pthread_mutex_lock(&ps->lock);
+	mine = j->waits;
+	if (mine)
+		queue_pull(&ps->lane[j->lane].queue, j);
+	pthread_mutex_unlock(&ps->lock);
+	if (mine)
+		io_port_unref(j->port);
+	return (mine);
+}
+
+void
+io_job_joined(struct io_pools *ps, struct io_job *j, uint32_t client)
+{
+	pthread_mutex_lock(&ps->lock);
+	if (j->waits)
+		queue_join(&ps->lane[j->lane].queue, j, client);
+	pthread_mutex_unlock(&ps->lock);
+}
+
+/* ---------------------------------------------------------------- for those who watch */
+
+size_t
+io_pools_lanes(struct io_pools *ps, struct io_lane_stats *v, size_t max)
+{
+	uint64_t now = clock_mono_ns(), oldest;
+	const struct pool_lane *ln;
+	size_t n;
+
+	pthread_mutex_lock(&ps->lock);
+	for (n = 0; n < LANES && n < max; n++) {
+		ln = &ps->lane[n];
+		oldest = queue_oldest_ns(&ln->queue);
+		v[n] = (struct io_lane_stats){
+			.name = ln->name, .threads = ln->threads, .busy = ln->queue.running, .queued = ln->queue.waiting,
+			.jobs = ln->jobs, .oldest_ns = oldest != 0 && now > oldest ? now - oldest : 0,
+		};
+	}
+	pthread_mutex_unlock(&ps->lock);
+	return (n);
+}
+
+size_t
+io_pools_devices(struct io_pools *ps, struct io_device_stats *v, size_t max)
+{
+	size_t n = 0;
+	unsigned i;
+
+	pthread_mutex_lock(&ps->lock);
+	for (i = 0; i < LANES; i++)
+		n = queue_devices(&ps->lane[i].queue, v, n, max);
+	pthread_mutex_unlock(&ps->lock);
+	return (n);
+}

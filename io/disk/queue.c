@@ -1,0 +1,325 @@
+/* io/disk/queue.c -- see queue.h */
+#include <errno.h>
+#include <stdlib.h>
+#include <sys/sysmacros.h>
+#include "base/clock.h"
+#include "base/must.h"
+#include "io/disk/queue.h"
+
+#define DEVICES_KEPT 64u
+
+struct io_device {
+	struct list link;    /* of all devices */
+	struct list turn;    /* linked while it has a job that may run */
+	struct list running; /* jobs, oldest first */
+	uint64_t dev, refused;
+	unsigned nrunning;
+	struct rows rows;
+};
+
+void
+queue_init(struct io_queue *q, unsigned per_device, unsigned total, unsigned max_waiting, unsigned stuck_ms)
+{
+	memset(q, 0, sizeof(*q));
+	q->per_device = per_device;
+	q->total = total;
+	q->last = per_device < total ? (total - per_device) / 2 : 0;
+	q->last = q->last < QUEUE_LAST ? q->last : QUEUE_LAST;
+	q->max_waiting = max_waiting;
+	q->stuck_ms = stuck_ms;
+	list_init(&q->devices);
+	list_init(&q->turn);
+}
+
+static void
+device_free(struct io_device *d)
+{
+	rows_fini(&d->rows);
+	free(d);
+}
+
+void
+queue_fini(struct io_queue *q)
+{
+	struct list *l;
+
+	must(q->waiting == 0 && q->running == 0);
+	while ((l = list_pop(&q->devices)) != NULL)
+		device_free(list_entry(l, struct io_device, link));
+}
+
+/* Automounts and snapshots come and go: one that has nothing to do makes room. */
+static void
+device_forget_one(struct io_queue *q)
+{
+	struct io_device *d;
+	struct list *l;
+
+	for (l = q->devices.next; l != &q->devices; l = l->next) {
+		d = list_entry(l, struct io_device, link);
+		if (d->rows.waiting != 0 || d->nrunning != 0)
+			continue;
+		list_del(&d->link);
+		device_free(d);
+		q->ndevices--;
+		return;
+	}
+}
+
+static struct io_device *
+device_new(struct io_queue *q, uint64_t dev)
+{
+	struct io_device *d = calloc(1, sizeof(*d));
+
+	if (d == NULL || rows_init(&d->rows) != 0) {
+		free(d);
+		return (NULL);
+	}
+	if (q->ndevices >= DEVICES_KEPT)
+		device_forget_one(q);
+	q->ndevices++;
+	d->dev = dev;
+	list_init(&d->turn);
+	list_init(&d->running);
+	list_add_tail(&q->devices, &d->link);
+	return (d);
+}
+
+static struct io_device *
+device_get(struct io_queue *q, uint64_t dev)
+{
+	struct list *l;
+
+	for (l = q->devices.next; l != &q->devices; l = l->next) {
+		if (list_entry(l, struct io_device, link)->dev == dev)
+			return (list_entry(l, struct io_device, link));
+	}
+	return (device_new(q, dev));
+}
+
+static void
+device_turn(struct io_queue *q, struct io_device *d)
+{
+	bool may = d->rows.waiting != 0 && d->nrunning < q->per_device;
+
+	if (may && !list_linked(&d->turn))
+		list_add_tail(&q->turn, &d->turn);
+	else if (!may)
+		list_del(&d->turn);
+}
+
+static struct io_job *
+job_of(struct rows_item *i)
+{
+	return (i != NULL ? container_of(i, struct io_job, turn) : NULL);
+}
+
+/* Every place is taken, also the one taken last, and for longer than anybody would wait.  (A single file that hangs
+ * keeps one place, and the others go on: whoever queues for them has a chance.) */
+static bool
+device_stuck(const struct io_queue *q, const struct io_device *d, uint64_t now)
+{
+	if (q->stuck_ms == 0 || d->nrunning < q->per_device)
+		return (false);
+	return (now > list_entry(d->running.prev, struct io_job, link)->start + q->stuck_ms * NS_PER_MS);
+}
+
+/* Makes room for a job of the client, if there is any to be made; *displaced lost its place. */
+static bool
+device_has_room(struct io_queue *q, struct io_device *d, uint32_t client, struct io_job **displaced)
+{
+	struct io_job *j;
+
+	if (d->rows.waited_for < q->max_waiting)
+		return (true);
+	d->refused++; /* one of the two */
+	j = job_of(rows_victim(&d->rows, client));
+	if (j == NULL)
+		return (false);
+	queue_pull(q, j);
+	j->res = -EAGAIN;
+	j->displaced = true;
+	*displaced = j;
+	return (true);
+}
+
+int
+queue_push(struct io_queue *q, struct io_job *j, struct io_job **displaced)
+{
+	struct io_device *d = device_get(q, j->dev);
+	uint64_t now = clock_mono_ns();
+
+	*displaced = NULL;
+	if (d == NULL)
+		return (-ENOMEM);
+	if (j->finish != NULL && device_stuck(q, d, now)) {
+		d->refused++;
+		return (-EAGAIN);
+	}
+	if (j->finish != NULL && !device_has_room(q, d, j->turn.client, displaced))
+		return (-EAGAIN);
+	j->turn.since_ns = now;
+	j->turn.put_away = j->finish == NULL;
+	if (rows_push(&d->rows, &j->turn, false) != 0)
+		return (-ENOMEM);
+	j->device = d;
+	j->waits = true;
+	q->waiting++;
+	device_turn(q, d);
+	return (0);
+}
+
+void
+queue_join(struct io_queue *q, struct io_job *j, uint32_t client)
+{
+	must(j->waits);
+	rows_move(&j->device->rows, &j->turn, client);
+}
+
+/* The last places are for devices that have none, one for each: however many others hang, whoever is well goes on. */
+static struct io_device *
+next_device(const struct io_queue *q)
+{
+	struct list *l;
+
+	for (l = q->turn.next; l != &q->turn && q->running < q->total; l = l->next) {
+		struct io_device *d = list_entry(l, struct io_device, turn);
+
+		if (q->running < q->total - q->last || d->nrunning == 0)
+			return (d);
+	}
+	return (NULL);
+}
+
+bool
+queue_ready(const struct io_queue *q)
+{
+	return (next_device(q) != NULL);
+}
+
+struct io_job *
+queue_take(struct io_queue *q)
+{
+	struct io_device *d = next_device(q);
+	struct io_job *j;
+
+	if (d == NULL)
+		return (NULL);
+	j = job_of(rows_next(&d->rows));
+	rows_take(&d->rows, &j->turn);
+	j->waits = false;
+	q->waiting--;
+	j->start = clock_mono_ns();
+	list_add_tail(&d->running, &j->link);
+	d->nrunning++;
+	q->running++;
+	list_del(&d->turn); /* to the end of the line */
+	device_turn(q, d);
+	return (j);
+}
+
+void
+queue_ran(struct io_queue *q, struct io_job *j)
+{
+	struct io_device *d = j->device;
+
+	list_del(&j->link);
+	rows_ran(&d->rows, &j->turn);
+	d->nrunning--;
+	q->running--;
+	device_turn(q, d);
+}
+
+void
+queue_pull(struct io_queue *q, struct io_job *j)
+{
+	must(j->waits);
+	rows_pull(&j->device->rows, &j->turn);
+	j->waits = false;
+	q->waiting--;
+	device_turn(q, j->device);
+}
+
+struct io_job *
+queue_pop_any(struct io_queue *q)
+{
+	struct io_device *d;
+	struct io_job *j;
+	struct list *l;
+
+	for (l = q->devices.next; l != &q->devices; l = l->next) {
+		d = list_entry(l, struct io_device, link);
+		j = job_of(rows_next(&d->rows));
+		if (j == NULL)
+			continue;
+		queue_pull(q, j);
+		return (j);
+	}
+	return (NULL);
+}
+
+/* ---- for those who look */
+
+static uint64_t
+device_oldest(const struct io_device *d)
+{
+	const struct io_job *runs = list_entry(d->running.next, struct io_job, link);
+	const struct rows_item *waits = rows_oldest(&d->rows);
+
+	if (waits == NULL)
+		return (list_empty(&d->running) ? 0 : runs->turn.since_ns);
+	return (list_empty(&d->running) || waits->since_ns < runs->turn.since_ns ? waits->since_ns : runs->turn.since_ns);
+}
+
+uint64_t
+queue_oldest_ns(const struct io_queue *q)
+{
+	uint64_t ns = 0, of;
+	const struct list *l;
+
+	for (l = q->devices.next; l != &q->devices; l = l->next) {
+		of = device_oldest(list_entry(l, struct io_device, link));
+		if (of != 0 && (ns == 0 || of < ns))
+			ns = of;
+	}
+	return (ns);
+}
+
+static struct io_device_stats *
+stats_of(struct io_device_stats *v, size_t *n, size_t max, uint64_t dev)
+{
+	size_t i;
+
+	for (i = 0; i < *n; i++) {
+		if (v[i].major == major(dev) && v[i].minor == minor(dev))
+			return (&v[i]);
+	}
+	if (*n == max)
+		return (NULL);
+	v[*n] = (struct io_device_stats){.major = major(dev), .minor = minor(dev)};
+	return (&v[(*n)++]);
+}
+
+size_t
+queue_devices(const struct io_queue *q, struct io_device_stats *v, size_t n, size_t max)
+{
+	const struct io_device *d;
+	struct io_device_stats *s;
+	const struct list *l;
+	uint64_t oldest, now = clock_mono_ns();
+
+	for (l = q->devices.next; l != &q->devices; l = l->next) {
+		d = list_entry(l, struct io_device, link);
+		s = stats_of(v, &n, max, d->dev);
+		if (s == NULL)
+			continue;
+		oldest = device_oldest(d);
+		oldest = oldest != 0 ? now - oldest : 0;
+		s->busy += d->nrunning;
+		s->queued += d->rows.waiting;
+		s->refused += d->refused;
+		s->stuck = s->stuck || device_stuck(q, d, now);
+		s->oldest_ns = oldest > s->oldest_ns ? oldest : s->oldest_ns;
+	}
+	return (n);
+}

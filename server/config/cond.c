@@ -1,0 +1,330 @@
+/* server/config/cond.c -- `$FIELD["name"] op "value"`: what can be asked, and whether it holds. */
+#include <arpa/inet.h>
+#include "server/config/impl.h"
+#include "wire/http1_host.h"
+
+#define INPUT(f) offsetof(struct conf_input, f)
+
+struct cfg_field {
+	const char *group, *name;
+	size_t at;              /* in struct conf_input */
+};
+
+/* Of two names for one thing the first is the one that is printed. */
+static const struct cfg_field fields[] = {
+	{"SERVER", "socket", INPUT(socket)},
+	{"HTTP", "scheme", INPUT(scheme)},
+	{"HTTP", "host", INPUT(host)},
+	{"HTTP", "url", INPUT(url)},
+	{"HTTP", "querystring", INPUT(query)},
+	{"HTTP", "query-string", INPUT(query)},
+	{"HTTP", "referer", INPUT(referer)},
+	{"HTTP", "useragent", INPUT(useragent)},
+	{"HTTP", "user-agent", INPUT(useragent)},
+	{"HTTP", "cookie", INPUT(cookie)},
+	{"HTTP", "remoteip", INPUT(remoteip)},
+	{"HTTP", "remote-ip", INPUT(remoteip)},
+	{"HTTP", "request-method", INPUT(method)},
+	{"PHYSICAL", "path", INPUT(path)},
+	{"PHYSICAL", "existing-path", INPUT(existing_path)},
+};
+
+static const char *const ops[] = {
+	[CFG_EQ] = "==", [CFG_NE] = "!=", [CFG_RE] = "=~", [CFG_NRE] = "!~",
+	[CFG_PREFIX] = "=^", [CFG_SUFFIX] = "=$", [CFG_ELSE] = "",
+};
+
+const struct cfg_field *
+cfg_field_find(struct text group, struct text name)
+{
+	size_t i, j;
+
+	for (i = 0; i < G_N_ELEMENTS(fields); i++)
+		if (text_eq(group, text_of(fields[i].group)) && text_eq(name, text_of(fields[i].name)))
+			break;
+	if (i == G_N_ELEMENTS(fields))
+		return (NULL);
+	for (j = 0; fields[j].at != fields[i].at; j++)
+		;
+	return (&fields[j]);
+}
+
+void
+cfg_field_names(struct buf *out)
+{
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(fields); i++)
+		buf_printf(out, "%s$%s[\"%s\"]", i > 0 ? ", " : "", fields[i].group, fields[i].name);
+}
+
+bool
+cfg_field_is_physical(const struct cfg_field *f)
+{
+	return (f != NULL && (f->at == INPUT(path) || f->at == INPUT(existing_path)));
+}
+
+bool
+cfg_field_is_socket(const struct cfg_field *f)
+{
+	return (f != NULL && f->at == INPUT(socket));
+}
+
+/* ---------------------------------------------------------------- networks */
+
+static bool
+net_addr(struct text t, struct cfg_net *net)
+{
+	char s[INET6_ADDRSTRLEN];
+	const char *zone = t.n > 0 ? memchr(t.p, '%', t.n) : NULL;
+
+	if (zone != NULL)
+		t.n = (size_t)(zone - t.p);     /* fe80::1%eth0 */
+	if (t.n == 0 || t.n >= sizeof(s))
+		return (false);
+	memcpy(s, t.p, t.n);
+	s[t.n] = '\0';
+	net->bits = 128;
+	if (inet_pton(AF_INET6, s, net->addr) == 1)
+		return (true);
+	memset(net->addr, 0, 10);
+	memset(net->addr + 10, 0xff, 2);
+	return (inet_pton(AF_INET, s, net->addr + 12) == 1);
+}
+
+/* "10.0.0.0/8", "2001:db8::/32", "10.1.2.3"; brackets around v6 are allowed. */
+static bool
+net_parse(struct text t, struct cfg_net *net)
+{
+	const char *slash = memchr(t.p, '/', t.n);
+	struct text addr = {t.p, slash != NULL ? (size_t)(slash - t.p) : t.n};
+	uint64_t bits;
+	bool v4;
+
+	if (addr.n > 1 && addr.p[0] == '[' && addr.p[addr.n - 1] == ']')
+		addr = (struct text){addr.p + 1, addr.n - 2};
+	if (!net_addr(addr, net))
+		return (false);
+	if (slash == NULL)
+		return (true);
+	v4 = memchr(addr.p, ':', addr.n) == NULL;
+	if (text_u64((struct text){slash + 1, t.n - (size_t)(slash + 1 - t.p)}, &bits) != 0 ||
+	    bits > (v4 ? 32 : 128))
+		return (false);
+	net->bits = (uint8_t)(v4 ? bits + 96 : bits);
+	return (true);
+}
+
+static bool
+net_has(const struct cfg_net *net, struct text input)
+{
+	struct cfg_net in;
+	unsigned whole = net->bits / 8, rest = net->bits % 8;
+
+	if (!net_addr(input, &in) || memcmp(net->addr, in.addr, whole) != 0)
+		return (false);
+	return (rest == 0 || ((net->addr[whole] ^ in.addr[whole]) & (0xff00u >> rest) & 0xff) == 0);
+}
+
+/* ---------------------------------------------------------------- hosts and sockets */
+
+/* Splits "host:port"; port .p NULL when there is none.  A bare v6 address has no port. */
+static void
+split_port(struct text t, struct text *host, struct text *port)
+{
+	size_t i = t.n;
+
+	*host = t;
+	*port = TEXT_NONE;
+	while (i > 0 && t.p[i - 1] >= '0' && t.p[i - 1] <= '9')
+		i--;
+	if (i == 0 || t.p[i - 1] != ':')
+		return;
+	if (t.p[0] != '[' && memchr(t.p, ':', i - 1) != NULL)
+		return;
+	if (t.p[0] == '[' && (i < 2 || t.p[i - 2] != ']'))
+		return;
+	*host = (struct text){t.p, i - 1};
+	*port = (struct text){t.p + i, t.n - i};
+}
+
+/* A port on one side only is not looked at: browsers send it for some ports and not for others. */
+static bool
+host_same(struct text a, struct text b)
+{
+	struct text host_a, port_a, host_b, port_b;
+
+	split_port(a, &host_a, &port_a);
+	split_port(b, &host_b, &port_b);
+	return (text_ieq(host_a, host_b) && (port_a.p == NULL || port_b.p == NULL || text_eq(port_a, port_b)));
+}
+
+static bool
+any_address(struct text host)
+{
+	return (host.n == 0 || text_eq(host, TEXT("*")));
+}
+
+static bool
+wildcard(struct text host)
+{
+	return (any_address(host) || text_eq(host, TEXT("0.0.0.0")) || text_eq(host, TEXT("[::]")));
+}
+
+static struct text
+unix_path(struct text t)
+{
+	return (text_starts(t, TEXT("unix:")) ? (struct text){t.p + 5, t.n - 5} : t);
+}
+
+bool
+cfg_socket_same(struct text conf, struct text actual)
+{
+	struct text host_a, port_a, host_b, port_b;
+
+	if (text_eq(unix_path(conf), unix_path(actual)))
+		return (true);
+	split_port(conf, &host_a, &port_a);
+	split_port(actual, &host_b, &port_b);
+	if (port_a.p == NULL || !text_eq(port_a, port_b))
+		return (false);
+	if (any_address(host_a) || any_address(host_b))
+		return (wildcard(host_a) && wildcard(host_b));
+	return (text_ieq(host_a, host_b));
+}
+
+/* ---------------------------------------------------------------- compiling */
+
+static bool
+compile_re(struct config *cfg, struct cfg_pos pos, struct cfg_cond *cond)
+{
+	char why[256];
+
+	/* Hosts come in lower case, and a rule for "Admin" must hold as well. */
+	cond->re = (cond->field->at == INPUT(host) ? match_new_caseless : match_new)(cond->value.p, why, sizeof(why));
+	return (cond->re != NULL || cfg_error(cfg, pos, "this is no regular expression: %s", why));
+}
+
+/* Other comparisons with an address (a prefix, say) are plain text. */
+static bool
+compile_net(struct config *cfg, struct cfg_pos pos, struct cfg_cond *cond)
+{
+	if (cond->value.n == 0)
+		return (true);
+	cond->is_net = net_parse(cond->value, &cond->net);
+	return (cond->is_net || cfg_error(cfg, pos, "this is no address; expected one like \"192.0.2.7\", "
+	    "\"10.0.0.0/8\" or \"2001:db8::/32\""));
+}
+
+/* A name that is compared with hosts has the form that they have, see http1_host.h.  A port stays as it is written: it
+ * decides whether ports are compared at all. */
+static bool
+compile_host(struct config *cfg, struct cfg_cond *cond)
+{
+	struct text host, port, normal;
+	char store[HTTP_HOST_MAX];
+	struct buf b;
+
+	split_port(cond->value, &host, &port);
+	normal = http1_host(host, store);
+	if (normal.p == NULL)
+		return (true);          /* what no client can send */
+	buf_init(&b, 0);
+	buf_text(&b, normal);
+	if (port.p != NULL) {
+		buf_char(&b, ':');
+		buf_text(&b, port);
+	}
+	cond->value = cfg_value_str(cfg, buf_as_text(&b))->str;
+	buf_free(&b);
+	return (true);
+}
+
+/* The beginning or the end of a host. */
+static void
+compile_part(struct config *cfg, struct cfg_cond *cond)
+{
+	char *p = g_ascii_strdown(cond->value.p, (gssize)cond->value.n);
+
+	cond->value = cfg_value_str(cfg, (struct text){p, cond->value.n})->str;
+	g_free(p);
+}
+
+bool
+cfg_cond_compile(struct config *cfg, struct cfg_pos pos, struct cfg_cond *cond)
+{
+	if (cond->op == CFG_RE || cond->op == CFG_NRE)
+		return (compile_re(cfg, pos, cond));
+	if ((cond->op == CFG_EQ || cond->op == CFG_NE) && cond->field->at == INPUT(remoteip))
+		return (compile_net(cfg, pos, cond));
+	if (cond->field->at != INPUT(host))
+		return (true);
+	if (cond->op == CFG_EQ || cond->op == CFG_NE)
+		return (compile_host(cfg, cond));
+	compile_part(cfg, cond);
+	return (true);
+}
+
+void
+cfg_cond_print(const struct cfg_cond *cond, struct buf *out)
+{
+	struct cfg_value v = {.kind = CFG_STR, .str = cond->value};
+
+	if (cond->field == NULL)
+		return;
+	buf_printf(out, "$%s[\"%s\"] %s ", cond->field->group, cond->field->name, ops[cond->op]);
+	cfg_value_print(&v, out);
+}
+
+/* ---------------------------------------------------------------- asking */
+
+static bool
+equal(const struct cfg_cond *cond, struct text in)
+{
+	if (cond->is_net)
+		return (net_has(&cond->net, in));
+	if (cond->field->at == INPUT(host))
+		return (host_same(cond->value, in));
+	if (cond->field->at == INPUT(socket))
+		return (cfg_socket_same(cond->value, in));
+	return (text_eq(cond->value, in));
+}
+
+static enum cfg_state
+matches(const struct cfg_cond *cond, struct text in)
+{
+	enum match_result found = match_run(cond->re, in);
+
+	if (found == MATCH_FAILED)
+		return (CFG_FAILED);
+	return ((found == MATCH_YES) == (cond->op == CFG_RE) ? CFG_TRUE : CFG_FALSE);
+}
+
+static bool
+holds(const struct cfg_cond *cond, struct text in)
+{
+	switch (cond->op) {
+	case CFG_EQ:     return (equal(cond, in));
+	case CFG_NE:     return (!equal(cond, in));
+	case CFG_RE: case CFG_NRE: break;
+	case CFG_PREFIX: return (text_starts(in, cond->value));
+	case CFG_SUFFIX: return (text_ends(in, cond->value));
+	case CFG_ELSE:   return (true);
+	}
+	return (false);
+}
+
+enum cfg_state
+cfg_cond_eval(const struct cfg_cond *cond, const struct conf_input *in)
+{
+	const struct text *t;
+
+	if (cond->op == CFG_ELSE)
+		return (CFG_TRUE);
+	t = (const struct text *)(const void *)((const char *)in + cond->field->at);
+	if (t->p == NULL)
+		return (CFG_UNKNOWN);
+	if (cond->re != NULL)
+		return (matches(cond, *t));
+	return (holds(cond, *t) ? CFG_TRUE : CFG_FALSE);
+}

@@ -1,0 +1,281 @@
+/* server/config/config.c -- load, check, free; and where to listen. */
+#include <stdio.h>
+#include <stdlib.h>
+#include "server/config/impl.h"
+
+static struct config *
+config_new(struct buf *err, struct buf *warn)
+{
+	struct config *cfg = g_new0(struct config, 1);
+	struct cfg_cond none = {.op = CFG_ELSE};
+
+	/* Single values are checked against CFG_MEMORY_MAX before they are made; this is beyond reach. */
+	arena_init(&cfg->mem, NULL, 0, 4ul * CFG_MEMORY_MAX);
+	cfg->blocks = g_ptr_array_new();
+	cfg->block_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
+	cfg->listens = g_ptr_array_new_with_free_func(g_free);
+	cfg->err = err;
+	cfg->warn = warn;
+	cfg_block_open(cfg, (struct cfg_pos){"", 1, 1}, NULL, NULL, &none);
+	return (cfg);
+}
+
+void
+config_free(struct config *cfg)
+{
+	struct cfg_block *b;
+	guint i;
+
+	if (cfg == NULL)
+		return;
+	for (i = 0; i < cfg->blocks->len; i++) {
+		b = g_ptr_array_index(cfg->blocks, i);
+		match_free(b->cond.re);
+		g_ptr_array_free(b->entries, TRUE);
+		g_hash_table_destroy(b->by_key);
+		g_array_free(b->settings, TRUE);
+	}
+	g_ptr_array_free(cfg->blocks, TRUE);
+	g_hash_table_destroy(cfg->block_names);
+	g_ptr_array_free(cfg->listens, TRUE);
+	g_free(cfg->dir);
+	sources_free(cfg->sources);
+	arena_reset(&cfg->mem);
+	g_free(cfg);
+}
+
+const struct conf *
+config_global(const struct config *cfg)
+{
+	return (&cfg->global);
+}
+
+struct sources *
+config_sources(const struct config *cfg)
+{
+	return (cfg->sources);
+}
+
+void
+config_forget_sources(struct config *cfg)
+{
+	sources_free(cfg->sources);
+	cfg->sources = NULL;
+}
+
+size_t
+config_memory(const struct config *cfg)
+{
+	return (cfg->mem.used);
+}
+
+bool
+config_uses_physical(const struct config *cfg)
+{
+	return (cfg->uses_physical);
+}
+
+bool
+config_has_conditions(const struct config *cfg)
+{
+	return (cfg->blocks->len > 1);
+}
+
+/* ---------------------------------------------------------------- where to listen */
+
+const char *
+config_listen(const struct config *cfg, size_t i)
+{
+	return (i < cfg->listens->len ? g_ptr_array_index(cfg->listens, i) : NULL);
+}
+
+/* ":80" and "0.0.0.0:80" are one socket, "[::]:80" is another. */
+static bool
+same_listen(const char *a, const char *b)
+{
+	static const char any[] = "0.0.0.0";
+
+	if (strncmp(a, any, strlen(any)) == 0)
+		a += strlen(any);
+	if (strncmp(b, any, strlen(any)) == 0)
+		b += strlen(any);
+	return (strcmp(a, b) == 0);
+}
+
+/* A port that can be, or a path; nothing that would break a line of a log. */
+static bool
+is_address(const char *addr)
+{
+	const char *colon = strrchr(addr, ':'), *c;
+	uint64_t port;
+
+	for (c = addr; *c != '\0'; c++)
+		if ((unsigned char)*c <= ' ' || *c == 127)
+			return (false);
+	if (addr[0] == '/' || g_str_has_prefix(addr, "unix:"))
+		return (true);
+	return (colon != NULL && text_u64(text_of(colon + 1), &port) == 0 && port <= 65535);
+}
+
+/* Takes addr. */
+static bool
+add_listen(struct config *cfg, struct cfg_pos pos, char *addr)
+{
+	bool ok = is_address(addr);
+	guint i;
+
+	if (!ok)
+		cfg_error(cfg, pos, "cannot listen on \"%.80s\"; expected one like \":80\", \"127.0.0.1:8080\", "
+		    "\"[::]:80\" or \"/run/x.sock\"", addr);
+	for (i = 0; ok && i < cfg->listens->len; i++)
+		ok = !same_listen(g_ptr_array_index(cfg->listens, i), addr);
+	if (ok)
+		g_ptr_array_add(cfg->listens, addr);
+	else
+		g_free(addr);
+	return (cfg->errors == 0);
+}
+
+static char *
+default_address(const struct conf *c)
+{
+	const char *bind = c->bind != NULL ? c->bind : "";
+	bool bare_v6 = bind[0] != '[' && strchr(bind, ':') != NULL;
+
+	if (bind[0] == '/' || g_str_has_prefix(bind, "unix:"))
+		return (g_strdup(bind));
+	return (g_strdup_printf("%s%s%s:%" G_GUINT64_FORMAT, bare_v6 ? "[" : "", bind, bare_v6 ? "]" : "", c->port));
+}
+
+/* An address without a port takes server.port. */
+static char *
+block_address(const struct config *cfg, struct text t)
+{
+	struct conf c = cfg->global;
+	const char *colon = strrchr(t.p, ':');
+
+	if (t.n == 0 || t.p[0] == '/' || text_starts(t, TEXT("unix:")) || (colon != NULL && strchr(colon, ']') == NULL))
+		return (g_strdup(t.p));
+	c.bind = t.p;
+	return (default_address(&c));
+}
+
+/* The condition compares with the whole address too, or it would never hold. */
+static bool
+add_block_listen(struct config *cfg, struct cfg_block *b)
+{
+	char *addr;
+
+	if (b->cond.op != CFG_EQ && b->cond.op != CFG_NE)
+		return (true);
+	addr = block_address(cfg, b->cond.value);
+	b->cond.value = cfg_value_str(cfg, text_of(addr))->str;
+	if (b->cond.op == CFG_EQ)
+		return (add_listen(cfg, b->pos, addr));
+	g_free(addr);
+	return (true);
+}
+
+/* lighttpd 1.5 opens port 80 even for a file that names other sockets only; who is not root could not
+ * start such a file. */
+static bool
+find_listens(struct config *cfg)
+{
+	const struct cfg_entry *bind = cfg_entry_find(cfg_block_root(cfg), TEXT("server.bind"));
+	const struct cfg_entry *port = cfg_entry_find(cfg_block_root(cfg), TEXT("server.port"));
+	const struct cfg_entry *e = bind != NULL ? bind : port;
+	struct cfg_block *b;
+	bool ok = true;
+	guint i;
+
+	if (e != NULL)
+		ok = add_listen(cfg, e->value_pos, default_address(&cfg->global));
+	for (i = 1; ok && i < cfg->blocks->len; i++) {
+		b = g_ptr_array_index(cfg->blocks, i);
+		if (cfg_field_is_socket(b->cond.field))
+			ok = add_block_listen(cfg, b);
+	}
+	if (ok && cfg->listens->len == 0)
+		ok = add_listen(cfg, (struct cfg_pos){"directives.def", 1, 1}, default_address(&cfg->global));
+	return (ok);
+}
+
+/* ---------------------------------------------------------------- loading */
+
+static void
+find_physical(struct config *cfg)
+{
+	const struct cfg_block *b;
+	guint i;
+
+	for (i = 1; i < cfg->blocks->len; i++) {
+		b = g_ptr_array_index(cfg->blocks, i);
+		cfg->uses_physical |= cfg_field_is_physical(b->cond.field);
+	}
+}
+
+/* Ignoring a mistake here would leave a socket open to everybody, or to nobody. */
+static bool
+check_perms(struct config *cfg)
+{
+	const struct cfg_entry *e = cfg_entry_find(cfg_block_root(cfg), TEXT("server.socket-perms"));
+	const char *s = cfg->global.socket_perms;
+
+	if (e == NULL || s == NULL || s[0] == '\0')
+		return (true);
+	if (strspn(s, "01234567") == strlen(s) && strtoul(s, NULL, 8) <= 0777)
+		return (true);
+	return (cfg_error(cfg, e->value_pos, "server.socket-perms: expected a mode in octal such as \"0660\", found \"%.40s\"", s));
+}
+
+static bool
+understand(struct config *cfg, struct cfg_source *src)
+{
+	if (!cfg_parse(cfg, src))
+		return (false);
+	cfg_table_defaults(cfg, &cfg->global);
+	if (!cfg_table_check(cfg))
+		return (false);
+	cfg_table_apply(cfg_block_root(cfg), &cfg->global);
+	if (cfg->global.document_root == NULL)
+		return (cfg_error(cfg, (struct cfg_pos){src->name, 1, 1}, "server.document-root is not set; add "
+		    "server.document-root = \"/path\""));
+	find_physical(cfg);
+	return (check_perms(cfg) && find_listens(cfg));
+}
+
+static struct config *
+finish(struct config *cfg, bool ok)
+{
+	cfg->err = cfg->warn = NULL;    /* the caller's, and gone soon */
+	if (ok)
+		return (cfg);
+	config_free(cfg);
+	return (NULL);
+}
+
+struct config *
+config_load(const char *file, struct sources *sources, struct buf *err, struct buf *warn)
+{
+	struct config *cfg = config_new(err, warn);
+	struct cfg_source src;
+	bool ok;
+
+	cfg->sources = sources;
+	cfg->dir = g_path_get_dirname(file);
+	ok = cfg_source_file(cfg, (struct cfg_pos){NULL, 1, 1}, file, NULL, &src) && understand(cfg, &src);
+	if (ok && sources_refused(sources)) /* then the record lacks what comes after the configuration */
+		ok = cfg_error(cfg, (struct cfg_pos){src.name, 1, 1}, "the helper process could not read it; give it more memory");
+	cfg_source_free(&src);
+	return (finish(cfg, ok));
+}
+
+struct config *
+config_load_text(const char *name, struct text text, bool sandboxed, struct buf *err, struct buf *warn)
+{
+	struct config *cfg = config_new(err, warn);
+	struct cfg_source src = {.name = name, .bytes = text};
+
+	cfg->sandboxed = sandboxed;
+	return (finish(cfg, understand(cfg, &src)));
+}

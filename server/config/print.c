@@ -1,0 +1,127 @@
+/* server/config/print.c -- the blocks as text that loads again with the same meaning.
+ *
+ * Blocks come in the order of their first appearance, since the later one wins.  A block that got a child
+ * after its neighbour was opened is therefore opened again: written twice, a condition is one block.
+ */
+#include "server/config/impl.h"
+
+struct printer {
+	struct buf *out;
+	struct cfg_block *at;   /* the innermost block that is open */
+	unsigned depth;
+};
+
+static void
+indent(struct printer *p)
+{
+	unsigned i;
+
+	for (i = 0; i < p->depth; i++)
+		buf_char(p->out, '\t');
+}
+
+static void
+close_to(struct printer *p, const struct cfg_block *around)
+{
+	while (p->at != around) {
+		p->at = p->at->parent;
+		p->depth--;
+		indent(p);
+		buf_str(p->out, "}\n");
+	}
+}
+
+static bool
+is_around(const struct cfg_block *b, const struct cfg_block *inner)
+{
+	while (inner != NULL && inner != b)
+		inner = inner->parent;
+	return (inner != NULL);
+}
+
+/* `$A {` or `$A { } else $B {`: the chain before it names it. */
+static void
+open_head(struct printer *p, const struct cfg_block *b)
+{
+	if (b->prev != NULL) {
+		open_head(p, b->prev);
+		buf_str(p->out, "} else ");
+	} else
+		indent(p);
+	cfg_cond_print(&b->cond, p->out);
+	buf_str(p->out, b->cond.field != NULL ? " { " : "{ ");
+}
+
+static void
+opened(struct printer *p, struct cfg_block *b)
+{
+	buf_printf(p->out, "# %u\n", b->ndx);
+	p->at = b;
+	p->depth++;
+}
+
+/* The block it is the else of is still open: no need to name the chain again. */
+static void
+open_else(struct printer *p, struct cfg_block *b)
+{
+	close_to(p, b->prev);
+	p->depth--;
+	indent(p);
+	buf_str(p->out, "} else ");
+	cfg_cond_print(&b->cond, p->out);
+	buf_str(p->out, b->cond.field != NULL ? " { " : "{ ");
+	opened(p, b);
+}
+
+static void
+open_block(struct printer *p, struct cfg_block *b)
+{
+	struct cfg_block *around = p->at;
+
+	if (b->prev != NULL && is_around(b->prev, p->at)) {
+		open_else(p, b);
+		return;
+	}
+	while (!is_around(around, b))
+		around = around->parent;
+	close_to(p, around);
+	if (b == around)
+		return;
+	open_block(p, b->parent);
+	open_head(p, b);
+	opened(p, b);
+}
+
+static void
+print_entries(struct printer *p, const struct cfg_block *b)
+{
+	const struct cfg_entry *e;
+	guint i;
+
+	for (i = 0; i < b->entries->len; i++) {
+		e = g_ptr_array_index(b->entries, i);
+		indent(p);
+		buf_text(p->out, e->key);
+		buf_str(p->out, " = ");
+		cfg_value_print(e->value, p->out);
+		buf_char(p->out, '\n');
+	}
+}
+
+void
+config_print(const struct config *cfg, struct buf *out)
+{
+	struct printer p = {.out = out, .at = g_ptr_array_index(cfg->blocks, 0)};
+	struct cfg_block *b, *root = p.at;
+	const char *addr;
+	guint i;
+
+	for (i = 0; (addr = config_listen(cfg, i)) != NULL; i++)
+		buf_printf(out, "# listens on %s\n", addr);
+	for (i = 0; i < cfg->blocks->len; i++) {
+		b = g_ptr_array_index(cfg->blocks, i);
+		open_block(&p, b);
+		print_entries(&p, b);
+	}
+	close_to(&p, root);
+}

@@ -1,0 +1,367 @@
+/* server/config/table.c -- directives.def against the blocks: names, types, limits, places. */
+#include <stddef.h>
+#include <stdio.h>
+#include "base/utf8.h"
+#include "server/config/impl.h"
+
+enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT_NOP, DT_OLD };
+
+/* Rows without a field point at the start; nobody copies to there, their size is 0. */
+#define AT_BOOL(f) offsetof(struct conf, f), sizeof(bool)
+#define AT_UINT(f) offsetof(struct conf, f), sizeof(uint64_t)
+#define AT_STR(f) offsetof(struct conf, f), sizeof(char *)
+#define AT_LIST(f) offsetof(struct conf, f), sizeof(struct conf_list)
+#define AT_MAP(f) offsetof(struct conf, f), sizeof(struct conf_map)
+#define AT_MAPS(f) offsetof(struct conf, f), sizeof(struct conf_map)
+#define AT_ALIAS(f) 0, 0
+#define AT_NOP(f) 0, 0
+#define AT_OLD(f) 0, 0
+
+static const struct {
+	enum dir_type type;
+	size_t at, size;
+} shapes[] = {
+#define D(field, name, type, def, min, max, unit, scope, prose) {DT_##type, AT_##type(field)},
+#include "server/config/directives.def"
+#undef D
+};
+
+const struct directive directives[] = {
+#define D(field, name, type, def, min, max, unit, scope, prose) {name, #type, def, min, max, unit, #scope, prose},
+#include "server/config/directives.def"
+#undef D
+	{NULL},
+};
+
+#define NDIRECTIVES G_N_ELEMENTS(shapes)
+
+struct check {
+	struct config *cfg;
+	GHashTable *by_name;                    /* name -> index + 1 */
+	const char *names[NDIRECTIVES + 1];     /* for the nearest one */
+	bool warned[NDIRECTIVES];
+	struct cfg_block *block;
+	const struct cfg_entry *e;
+	unsigned d;                             /* the directive; of an alias the one it stands for */
+};
+
+/* ---------------------------------------------------------------- values to fields */
+
+static bool
+mismatch(struct check *k, const char *wanted)
+{
+	struct buf found;
+
+	buf_init(&found, 512);
+	cfg_value_describe(k->e->value, &found);
+	cfg_error(k->cfg, k->e->value_pos, "%s expects %s, found %.*s", k->e->key.p, wanted, (int)found.n, found.p);
+	buf_free(&found);
+	return (false);
+}
+
+static bool
+to_bool(struct check *k, const struct cfg_value *v, bool *out)
+{
+	if (v->kind != CFG_STR || (!text_eq(v->str, TEXT("enable")) && !text_eq(v->str, TEXT("disable"))))
+		return (mismatch(k, "\"enable\" or \"disable\""));
+	*out = text_eq(v->str, TEXT("enable"));
+	return (true);
+}
+
+static uint64_t
+limit(const char *s, uint64_t otherwise)
+{
+	uint64_t v;
+
+	return (text_u64(text_of(s), &v) == 0 ? v : otherwise);
+}
+
+static bool
+to_uint(struct check *k, const struct cfg_value *v, uint64_t *out)
+{
+	const struct directive *d = &directives[k->d];
+	char wanted[160];
+
+	if (v->kind == CFG_INT)
+		*out = v->num;
+	if ((v->kind == CFG_INT || (v->kind == CFG_STR && text_u64(v->str, out) == 0)) &&
+	    *out >= limit(d->min, 0) && *out <= limit(d->max, INT64_MAX))
+		return (true);
+	snprintf(wanted, sizeof(wanted), "a number from %s to %s%s%s", d->min, d->max, d->unit[0] != '\0' ? " " : "",
+	    d->unit);
+	return (mismatch(k, wanted));
+}
+
+static bool
+is_one_of(struct text words, struct text t)
+{
+	struct text w;
+
+	while (text_next(&words, ' ', &w))
+		if (text_eq(w, t))
+			return (true);
+	return (false);
+}
+
+/* The value stands in headers and logs: a line end in it would begin another header. */
+static bool
+is_fit(struct check *k, struct text t)
+{
+	struct text rest = t, odd;
+	struct buf found;
+
+	if (strcmp(directives[k->d].max, "text") != 0 || t.n == 0)
+		return (true);
+	(void)utf8_visible(&rest, &odd);
+	if (odd.n == 0)
+		return (true);
+	buf_init(&found, 0);
+	cfg_value_describe(cfg_value_str(k->cfg, t), &found);
+	cfg_error(k->cfg, k->e->value_pos, "%s expects printable text on one line, found %.*s", k->e->key.p, (int)found.n, found.p);
+	buf_free(&found);
+	return (false);
+}
+
+static bool
+to_str(struct check *k, const struct cfg_value *v, const char **out)
+{
+	const struct directive *d = &directives[k->d];
+	struct text t;
+	char wanted[160];
+
+	if (v->kind == CFG_LIST)
+		return (mismatch(k, "a string"));
+	t = cfg_value_text(k->cfg, v);
+	if (d->min[0] != '\0' && !is_one_of(text_of(d->min), t)) {
+		snprintf(wanted, sizeof(wanted), "one of: %s", d->min);
+		return (mismatch(k, wanted));
+	}
+	*out = t.n == 0 && d->def[0] == '\0' ? NULL : t.p;
+	return (is_fit(k, t));
+}
+
+static bool
+to_list(struct check *k, const struct cfg_value *v, struct conf_list *out)
+{
+	static const char wanted[] = "a list of strings like ( \"a\", \"b\" )";
+	uint32_t i;
+
+	if (v->kind != CFG_LIST)
+		return (mismatch(k, wanted));
+	out->n = v->n;
+	out->v = cfg_get(k->cfg, v->n * sizeof(*out->v));
+	for (i = 0; i < v->n; i++) {
+		if (v->items[i].value->kind == CFG_LIST || v->items[i].key.p != NULL)
+			return (mismatch(k, wanted));
+		out->v[i] = cfg_value_text(k->cfg, v->items[i].value);
+		if (!is_fit(k, out->v[i]))
+			return (false);
+	}
+	return (true);
+}
+
+static bool
+to_map(struct check *k, const struct cfg_value *v, struct conf_map *out, bool of_maps)
+{
+	const char *wanted = of_maps ? "a list like ( \"NAME\" => ( \"a\" => \"b\" ) )" :
+	    "a list like ( \"a\" => \"b\" )";
+	const struct cfg_value *w;
+	struct conf_map *inner;
+	uint32_t i;
+
+	if (v->kind != CFG_LIST)
+		return (mismatch(k, wanted));
+	out->n = v->n;
+	out->v = cfg_get(k->cfg, v->n * sizeof(*out->v));
+	for (i = 0; i < v->n; i++) {
+		w = v->items[i].value;
+		if (v->items[i].key.p == NULL || (w->kind == CFG_LIST) != of_maps)
+			return (mismatch(k, wanted));
+		out->v[i].key = v->items[i].key;
+		if (!is_fit(k, out->v[i].key))
+			return (false);
+		if (!of_maps) {
+			out->v[i].value = cfg_value_text(k->cfg, w);
+			if (!is_fit(k, out->v[i].value))
+				return (false);
+			continue;
+		}
+		inner = cfg_get(k->cfg, sizeof(*inner));
+		if (!to_map(k, w, inner, false))
+			return (false);
+		out->v[i].map = inner;
+	}
+	return (true);
+}
+
+static bool
+convert(struct check *k, const struct cfg_value *v, void *out)
+{
+	switch (shapes[k->d].type) {
+	case DT_BOOL: return (to_bool(k, v, out));
+	case DT_UINT: return (to_uint(k, v, out));
+	case DT_STR:  return (to_str(k, v, out));
+	case DT_LIST: return (to_list(k, v, out));
+	case DT_MAP:  return (to_map(k, v, out, false));
+	case DT_MAPS: return (to_map(k, v, out, true));
+	case DT_ALIAS: case DT_NOP: case DT_OLD:
+		break;
+	}
+	return (true);
+}
+
+/* ---------------------------------------------------------------- entries */
+
+static void
+warn_old(struct check *k)
+{
+	if (k->warned[k->d])
+		return;
+	k->warned[k->d] = true;
+	cfg_warn(k->cfg, k->e->pos, "%s has no effect yet: %s", k->e->key.p, directives[k->d].prose);
+}
+
+static unsigned
+find(struct check *k, struct text name)
+{
+	return (GPOINTER_TO_UINT(g_hash_table_lookup(k->by_name, name.p)));
+}
+
+/* The name in use wins over an alias beside it. */
+static bool
+resolve_alias(struct check *k)
+{
+	struct text now = text_of(directives[k->d].def);
+
+	if (cfg_entry_find(k->block, now) != NULL) {
+		cfg_warn(k->cfg, k->e->pos, "%s is another name of %s, which is set as well and counts", k->e->key.p,
+		    now.p);
+		return (false);
+	}
+	cfg_warn(k->cfg, k->e->pos, "%s is an old name; write %s", k->e->key.p, now.p);
+	k->d = find(k, now) - 1;
+	return (true);
+}
+
+static bool
+set_field(struct check *k)
+{
+	struct cfg_setting s;
+	void *data;
+
+	if (directives[k->d].scope[0] == 'G' && k->block->ndx != 0)
+		return (cfg_error(k->cfg, k->e->pos, "%s is for the whole server; move it out of the conditional "
+		    "block", k->e->key.p));
+	if (!cfg_grows(k->cfg, k->e->pos, shapes[k->d].size + (size_t)k->e->value->weight * sizeof(struct conf_pair)))
+		return (false);
+	data = cfg_get(k->cfg, shapes[k->d].size);
+	if (!convert(k, k->e->value, data))
+		return (false);
+	if (strcmp(directives[k->d].name, "server.feature-flags") == 0 && !cfg_features_check(k->cfg, k->e->value_pos, data))
+		return (false);
+	s = (struct cfg_setting){(uint16_t)k->d, data};
+	g_array_append_val(k->block->settings, s);
+	if (strcmp(directives[k->d].name, "proxy-core.backends") == 0 && !k->block->has_backends) {
+		k->block->has_backends = true;
+		k->block->proxy_number = k->cfg->nproxies++;
+	}
+	return (true);
+}
+
+static void
+check_entry(struct check *k)
+{
+	unsigned i;
+
+	if (text_starts(k->e->key, TEXT("var.")))
+		return;
+	if ((i = find(k, k->e->key)) == 0) {
+		cfg_foreign(k->cfg, k->e, k->names);
+		return;
+	}
+	k->d = i - 1;
+	switch (shapes[k->d].type) {
+	case DT_NOP:
+		break;
+	case DT_OLD:
+		warn_old(k);
+		break;
+	case DT_ALIAS:
+		if (resolve_alias(k))
+			set_field(k);
+		break;
+	default:
+		set_field(k);
+	}
+}
+
+bool
+cfg_table_check(struct config *cfg)
+{
+	struct check k = {.cfg = cfg, .by_name = g_hash_table_new(g_str_hash, g_str_equal)};
+	unsigned i, j;
+
+	for (i = 0; i < NDIRECTIVES; i++) {
+		k.names[i] = directives[i].name;
+		g_hash_table_insert(k.by_name, (gpointer)directives[i].name, GUINT_TO_POINTER(i + 1));
+	}
+	for (i = 0; i < cfg->blocks->len; i++) {
+		k.block = g_ptr_array_index(cfg->blocks, i);
+		for (j = 0; j < k.block->entries->len; j++) {
+			k.e = g_ptr_array_index(k.block->entries, j);
+			check_entry(&k);
+		}
+	}
+	g_hash_table_destroy(k.by_name);
+	return (cfg->errors == 0);
+}
+
+/* ---------------------------------------------------------------- defaults, applying */
+
+/* Members of a LIST stand with spaces between them; a MAP has no default. */
+static const struct cfg_value *
+default_list(struct config *cfg, struct text words)
+{
+	struct cfg_item items[8] = {{.key = TEXT_NONE}};
+	struct text w;
+	size_t n = 0;
+
+	while (words.n > 0 && n < G_N_ELEMENTS(items) && text_next(&words, ' ', &w))
+		items[n++] = (struct cfg_item){TEXT_NONE, cfg_value_str(cfg, w)};
+	return (cfg_value_list(cfg, (struct cfg_pos){"directives.def", 1, 1}, items, n));
+}
+
+void
+cfg_table_defaults(struct config *cfg, struct conf *out)
+{
+	struct cfg_entry e = {.pos = {"directives.def", 1, 1}, .value_pos = {"directives.def", 1, 1}};
+	struct check k = {.cfg = cfg, .e = &e};
+
+	memset(out, 0, sizeof(*out));
+	out->proxy_block = out->proxy_number = -1;
+	for (k.d = 0; k.d < NDIRECTIVES; k.d++) {
+		e.key = text_of(directives[k.d].name);
+		if (shapes[k.d].type >= DT_LIST)
+			e.value = default_list(cfg, text_of(directives[k.d].def));
+		else
+			e.value = cfg_value_str(cfg, text_of(directives[k.d].def));
+		if (shapes[k.d].size > 0)
+			convert(&k, e.value, (char *)out + shapes[k.d].at);
+	}
+}
+
+void
+cfg_table_apply(const struct cfg_block *b, struct conf *out)
+{
+	const struct cfg_setting *s;
+	guint i;
+
+	for (i = 0; i < b->settings->len; i++) {
+		s = &g_array_index(b->settings, struct cfg_setting, i);
+		memcpy((char *)out + shapes[s->directive].at, s->data, shapes[s->directive].size);
+	}
+	if (b->has_backends) {
+		out->proxy_block = (int)b->ndx;
+		out->proxy_number = (int)b->proxy_number;
+	}
+}

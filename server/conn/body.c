@@ -1,0 +1,195 @@
+/* server/conn/body.c -- request bodies: dropped, or collected for an application.
+ *
+ *   client --> eat_body() --> r->upload (spool.h: memory, then a file) --whole--> handler
+ *
+ * Nothing is received while a piece of the body is being written, so an upload holds one piece in memory at a time.
+ */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "server/conn/impl.h"
+#include "server/reply.h"
+#include "server/spool.h"
+
+#define UPLOAD_MEMORY (64u << 10)
+
+/* A client may pause for server.max-read-idle, but not after every byte: waiting for it makes debts, and bytes pay them at
+ * BODY_RATE.  Bytes that came fast earn nothing for later. */
+static uint32_t
+body_ms(const struct conn *c)
+{
+	uint64_t idle = 1000 * c->r->conf->read_idle, debt = c->debt_ns / NS_PER_MS;
+
+	return (debt < idle ? (uint32_t)(idle - debt) : 1); /* over: the next receive ends at once */
+}
+
+/* False: no memory. */
+static bool
+eaten(struct conn *c, struct spool *into, struct text data)
+{
+	if (into != NULL)
+		return (spool_add(into, data));
+	c->dropped += (uint32_t)data.n;
+	return (true);
+}
+
+/* -EAGAIN: more must come; 0: the body is complete; -EPROTO: it is malformed; -ENOMEM. */
+static int
+eat_chunked(struct conn *c, struct spool *into)
+{
+	struct text data;
+	enum parse s;
+
+	do {
+		s = http1_chunked(&c->r->chunked, &c->in, &data);
+		if (s == PARSE_BAD)
+			return (-EPROTO);
+		if (!eaten(c, into, data))
+			return (-ENOMEM);
+		if (s == PARSE_DONE)
+			return (0);
+	} while (c->in.n != 0); /* all that was received, also while a write is under way: one write for many small chunks */
+	return (-EAGAIN);
+}
+
+static int
+eat_body(struct conn *c, struct spool *into)
+{
+	struct request *r = c->r;
+	struct text data = c->in;
+	int err;
+
+	if (r->body_left < 0) {
+		err = eat_chunked(c, into);
+		if (err == 0)
+			r->body_left = 0;
+		return (err);
+	}
+	if (data.n > (uint64_t)r->body_left)
+		data.n = (size_t)r->body_left;
+	if (!eaten(c, into, data))
+		return (-ENOMEM);
+	c->in.p += data.n;
+	c->in.n -= data.n;
+	r->body_left -= (int64_t)data.n;
+	return (r->body_left == 0 ? 0 : -EAGAIN);
+}
+
+static const struct conn_state *
+body_failed(struct conn *c, int status, const char *why)
+{
+	c->dropped = 0;
+	spool_drop(&c->r->upload);
+	return (conn_refuse(c, status, why));
+}
+
+static const struct conn_state *
+no_body_came(struct conn *c)
+{
+	return (c->in_err == -ETIMEDOUT ? body_failed(c, 408, "the request body came too slowly") : &st_close);
+}
+
+const struct conn_state *
+conn_skip_body(struct conn *c)
+{
+	struct request *r = c->r;
+	int err;
+
+	if (r->http.expect_continue || r->body_left > SKIP_MAX || c->dropped > SKIP_MAX) {
+		/* The final answer instead of 100; what comes after it is not read as a request. */
+		c->close_after = true;
+		c->dropped = 0;
+		return (&st_handle);
+	}
+	if (c->in_err != 0)
+		return (no_body_came(c));
+	err = eat_body(c, NULL);
+	if (err == -EAGAIN)
+		return (conn_want_bytes(c, body_ms(c)));
+	if (err != 0)
+		return (body_failed(c, 400, "malformed chunked body"));
+	c->dropped = 0;
+	return (&st_handle);
+}
+
+/* ---- collected for an application */
+
+static uint64_t
+upload_max(const struct request *r)
+{
+	uint64_t longest = spool_longest(r->worker), max = r->conf->max_request_kb << 10;
+
+	if (longest < UPLOAD_MEMORY)
+		longest = UPLOAD_MEMORY;
+	return (max != 0 && max < longest ? max : longest);
+}
+
+bool
+conn_upload_too_long(const struct request *r)
+{
+	return (r->body_left > 0 && (uint64_t)r->body_left > upload_max(r));
+}
+
+/* The piece has been written: the next one. */
+static void
+upload_moved(void *arg)
+{
+	conn_run(arg);
+}
+
+static bool
+upload_begin(struct conn *c)
+{
+	struct request *r = c->r;
+	bool is_short = r->body_left >= 0 && (uint64_t)r->body_left < UPLOAD_MEMORY;
+	struct spool_conf sc = {.id = conn_id(r), .client = r->sender.client, .max = UINT64_MAX,
+	    .memory = is_short ? (uint64_t)r->body_left : UPLOAD_MEMORY};
+
+	r->upload = spool_new(c->w, &sc);
+	if (r->upload == NULL)
+		return (false);
+	spool_listen(r->upload, upload_moved, c);
+	return (true);
+}
+
+static const struct conn_state *
+upload_failed(struct conn *c, int err)
+{
+	switch (err) {
+	case -EPROTO:
+		return (body_failed(c, 400, "malformed chunked body"));
+	case -EFBIG:
+		return (body_failed(c, 413, "body longer than server.max-request-size"));
+	case -EDQUOT:
+		return (body_failed(c, 503, "no room left below server.max-spool-size"));
+	case -ENOSPC:
+		return (body_failed(c, 507, "the directories of server.upload-dirs are full"));
+	default:
+		return (body_failed(c, 500, "the body cannot be stored"));
+	}
+}
+
+const struct conn_state *
+conn_upload(struct conn *c)
+{
+	struct request *r = c->r;
+	int err = 0;
+
+	if (c->in_err != 0)
+		return (no_body_came(c));
+	if (r->upload == NULL && !upload_begin(c))
+		return (upload_failed(c, -ENOMEM));
+	if (!spool_full(r->upload))
+		err = eat_body(c, r->upload);
+	if (spool_added(r->upload) > upload_max(r))
+		return (upload_failed(c, -EFBIG));
+	if (err == 0 && r->body_left == 0)
+		return (&st_handle); /* what cannot be written any more stays in memory */
+	if (err != 0 && err != -EAGAIN)
+		return (upload_failed(c, err));
+	if (spool_error(r->upload) != 0)
+		return (upload_failed(c, spool_error(r->upload)));
+	if (!spool_full(r->upload))
+		return (conn_want_bytes(c, body_ms(c)));
+	return (conn_settle(c) ? WAIT : &st_close);
+}

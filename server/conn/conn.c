@@ -1,0 +1,469 @@
+/* server/conn/conn.c -- see conn.h */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/must.h"
+#include "server/conn/impl.h"
+#include "server/finish.h"
+#include "server/reply.h"
+#include "server/route.h"
+#include "server/worker_accept.h"
+
+#define BATCH_BYTES (64u << 10)      /* replies collected for one send */
+#define BATCH_PIECES (BODY_PIECES - 34) /* and one more in sixteen ranges must fit behind them */
+#define LINGER_MS 2000u              /* after a refusal: time for the client to read it */
+
+#define S(n, p, d) const struct conn_state st_##n = {#n, d, phase_##p, conn_##n};
+CONN_STATES(S)
+#undef S
+
+static void sender_ended(struct sender *, int);
+
+void
+conn_run(struct conn *c)
+{
+	const struct conn_state *next;
+
+	must(!c->in_run);
+	c->in_run = true;
+	while ((next = c->state->run(c)) != WAIT)
+		c->state = next; /* the one place a state changes */
+	c->in_run = false;
+	conn_phase_show(c);
+	if (c->closing && c->state != &st_close && !conn_in_flight(c))
+		conn_go(c, &st_close); /* somebody asked for the end meanwhile */
+}
+
+void
+conn_go(struct conn *c, const struct conn_state *st)
+{
+	c->state = st;
+	conn_run(c);
+}
+
+bool
+conn_in_flight(const struct conn *c)
+{
+	return (c->receiving || c->sending || c->watching);
+}
+
+bool
+conn_ended_while_waiting(struct conn *c)
+{
+	if (!c->closing)
+		return (false);
+	if (!conn_in_flight(c))
+		conn_go(c, &st_close);
+	return (true);
+}
+
+/* ---- the states */
+
+static const struct conn_state *
+defer(struct conn *c)
+{
+	c->deferred = true;
+	return (&st_send);
+}
+
+static bool
+wants_continue(const struct conn *c)
+{
+	return (c->r->http.expect_continue && c->r->http.minor != 0 && c->in.n == 0 && !c->continued);
+}
+
+static const struct conn_state *routed(struct conn *);
+
+const struct conn_state *
+conn_route(struct conn *c)
+{
+	struct request *r = c->r;
+	const char *why;
+	int status;
+
+	c->deferred = false;
+	status = route(r, &c->handler, &why);
+	if (status == 0 && c->w->draining && !conn_moves(c->w))
+		c->close_after = true;
+	if (r->conf != NULL && (!r->http.keep_alive || c->nreq >= r->conf->keepalive_requests))
+		c->close_after = true;
+	if (status != 0)
+		return (conn_refuse(c, status, why));
+	return (c->w->physical ? &st_probe : routed(c));
+}
+
+static const struct conn_state *
+found(struct conn *c, struct stat_entry *e)
+{
+	bool exists = e->err == 0;
+	const char *why;
+	int status;
+
+	stat_put(e);
+	status = exists ? route_existing(c->r, &c->handler, &why) : 0;
+	if (status != 0)
+		return (conn_refuse(c, status, why));
+	return (routed(c));
+}
+
+static void
+probed(struct stat_wait *w, struct stat_entry *e)
+{
+	struct conn *c = container_of(w, struct request, wait)->conn;
+
+	conn_go(c, found(c, e));
+}
+
+const struct conn_state *
+conn_probe(struct conn *c)
+{
+	struct request *r = c->r;
+	struct text path = {r->path + 1, r->path_len - 1};
+	bool peek = !body_empty(&r->body);
+	struct stat_entry *e;
+
+	if (path.n != 0 && path.p[path.n - 1] == '/')
+		path.n--;
+	r->wait.done = probed;
+	r->wait.client = r->sender.client;
+	e = stat_lookup(c->w->stats, r->site->docroot, path, peek ? NULL : &r->wait);
+	if (e != NULL)
+		return (found(c, e));
+	if (peek)
+		return (defer(c));
+	if (!conn_settle(c))
+		conn_stop(c);
+	else
+		conn_watch(c);
+	return (WAIT);
+}
+
+/* Who answers is known: what has to be done with the body first? */
+static const struct conn_state *
+routed(struct conn *c)
+{
+	struct request *r = c->r;
+
+	if (c->handler->reads_body && conn_upload_too_long(r))
+		return (&st_handle);
+	if (c->handler->reads_body && r->body_left != 0 && wants_continue(c)) {
+		c->continued = true;
+		return (body_copy(&r->body, TEXT("HTTP/1.1 100 Continue\r\n\r\n")) ? defer(c) : &st_close);
+	}
+	if (c->handler->reads_body && r->body_left != 0)
+		return (body_empty(&r->body) ? &st_upload : defer(c));
+	if (r->body_left != 0)
+		return (body_empty(&r->body) ? &st_skip_body : defer(c));
+	return (&st_handle);
+}
+
+static const struct conn_state *
+answered(struct conn *c)
+{
+	/* Further heads may be here already: answer them too, then send once. */
+	if (c->in.n != 0 && !c->close_after && c->r->body.left < BATCH_BYTES && c->r->body.n <= BATCH_PIECES &&
+	    finish_may_batch(c->r)) {
+		finish_log(c->r, true);
+		return (&st_read_head);
+	}
+	return (&st_send);
+}
+
+const struct conn_state *
+conn_handle(struct conn *c)
+{
+	bool peek = !body_empty(&c->r->body);
+
+	switch (c->handler->start(c->r, peek)) {
+	case HANDLED_REPLY:
+		return (answered(c));
+	case HANDLED_NOT_NOW:
+		return (defer(c));
+	case HANDLED_LATER:
+		break;
+	}
+	if (!conn_settle(c))
+		conn_stop(c); /* it may be receiving for the handler */
+	else
+		conn_watch(c);
+	return (WAIT);
+}
+
+static void
+start_sender(struct conn *c)
+{
+	struct request *r = c->r;
+
+	conn_watch_end(c);
+	c->sending = true;
+	r->sender.exact = r->site != NULL && r->site->timing != TIMING_OFF;
+	r->sender.rate = (uint32_t)r->conf->min_write_rate;
+	sender_start(&r->sender, &r->body, (uint32_t)(1000 * r->conf->write_idle), sender_ended);
+}
+
+const struct conn_state *
+conn_send(struct conn *c)
+{
+	if (body_empty(&c->r->body))
+		return (&st_finish);
+	start_sender(c);
+	c->state = &st_finish; /* entered by sender_ended() */
+	/* A head that is needed no more is not copied: most requests are over but for this send. */
+	if (!c->deferred && !finish_needs_head(c->r))
+		c->r->head = TEXT_NONE;
+	if (!conn_settle(c))
+		conn_stop(c);
+	return (WAIT);
+}
+
+static void
+sender_ended(struct sender *s, int err)
+{
+	struct request *r = container_of(s, struct request, sender);
+	struct conn *c = r->conn;
+	void (*sent)(struct request *, int) = c->sent;
+
+	c->sending = false;
+	c->sent = NULL;
+	count_add(&c->w->tally->counters, bytes_sent, s->sent);
+	if (err == -ENODATA)
+		count(&c->w->tally->counters, file_shrunk);
+	else if (err == -ETXTBSY)
+		count(&c->w->tally->counters, file_changed);
+	else if (err != 0 && finish_is_clients(err))
+		count(&c->w->tally->counters, client_gone);
+	else if (err != 0)
+		count(&c->w->tally->counters, file_failed);
+	if (conn_ended_while_waiting(c))
+		return;
+	if (sent != NULL) {
+		sent(r, err);
+		return;
+	}
+	if (err != 0) {
+		finish_broken(r, err);
+		c->cut = true;
+	}
+	conn_run(c);
+}
+
+const struct conn_state *
+conn_finish(struct conn *c)
+{
+	struct request *r = c->r;
+
+	if (c->cut)
+		return (&st_close);
+	if (c->deferred)
+		return (&st_route);
+	finish_log(r, false);
+	if (r->body_left != 0)
+		c->close_after = true;
+	if (!c->close_after)
+		return (&st_read_head);
+	/* Unread input would make close() a reset that destroys the reply on its way; only a client that
+	 * announced the end itself sends no more. */
+	return (r->http.keep_alive || r->body_left != 0 || c->in.n != 0 ? &st_linger : &st_close);
+}
+
+const struct conn_state *
+conn_linger(struct conn *c)
+{
+	if (c->r != NULL) {
+		worker_request_back(c->r);
+		c->r = NULL;
+		io_sock_shutdown(&c->sock);
+		c->dropped = 0;
+		c->head_ns = io_now(c->w->io);
+	} else {
+		if (c->in_err != 0)
+			return (&st_close);
+		c->dropped += (uint32_t)c->in.n;
+	}
+	c->in = TEXT_NONE;
+	if (c->dropped > SKIP_MAX || io_now(c->w->io) - c->head_ns > LINGER_MS * NS_PER_MS)
+		return (&st_close);
+	return (conn_want_bytes(c, LINGER_MS));
+}
+
+static void
+closed(struct io_op *op)
+{
+	struct conn *c = container_of(op, struct conn, op);
+	struct worker *w = c->w;
+
+	if (c->r != NULL)
+		worker_request_back(c->r);
+	buf_free(&c->own);
+	list_del(&c->link);
+	w->nconns--;
+	w->nleaving -= c->leaving;
+	conn_phase_end(c);
+	if (c->counted != NULL)
+		clients_give(w->conf.clients, &c->counted);
+	free(c);
+	accept_conn_gone(w);
+}
+
+const struct conn_state *
+conn_close(struct conn *c)
+{
+	must(!conn_in_flight(c));
+	c->closing = true;
+	c->op.kind = IO_CLOSE;
+	c->op.done = closed;
+	c->op.deadline_ms = 0;
+	io_submit(c->w->io, &c->op);
+	return (WAIT);
+}
+
+/* ---- life */
+
+/* False: the address has server.max-connections-per-address already. */
+static bool
+is_admitted(struct worker *w, const union io_addr *peer, struct client **counted)
+{
+	struct client_addr addr = client_addr_of(&peer->sa);
+	unsigned max = (unsigned)w->global->max_per_address;
+	char name[CLIENT_ADDR_MAX];
+
+	*counted = NULL;
+	if (w->conf.clients == NULL || clients_take(w->conf.clients, addr, max, counted) != -EUSERS)
+		return (true);
+	count(&w->tally->counters, address_full);
+	log_limited(1, LOG_WARN, NULL, "connection.refused", LF_STR("address", client_addr_name(addr, name)),
+	    LF_U64("connections", max), LF_STR("why", "server.max-connections-per-address is reached"));
+	return (false);
+}
+
+void
+conn_begin(struct worker *w, int fd, const union io_addr *peer, const char *listener, struct client *counted, uint32_t nreq)
+{
+	struct conn *c;
+
+	c = accept_make_room(w, client_addr_of(&peer->sa)) ? calloc(1, sizeof(*c)) : NULL;
+	if (c == NULL) {
+		if (counted != NULL)
+			clients_give(w->conf.clients, &counted);
+		io_sock_reset(fd);
+		return;
+	}
+	c->w = w;
+	c->counted = counted;
+	c->id = w->conn_ids += w->conf.nworkers; /* no two workers give the same */
+	c->nreq = nreq;
+	c->peer = *peer;
+	c->listener = listener;
+	c->state = &st_read_head;
+	io_sock_init(&c->sock, fd);
+	io_op_init(&c->op, IO_RECV, NULL);
+	c->op.sock = &c->sock;
+	list_init(&c->link);
+	list_add_tail(&w->conns, &c->link);
+	w->nconns++;
+	conn_phase_begin(c);
+	conn_run(c);
+}
+
+void
+conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listener)
+{
+	struct client *counted;
+
+	if (!is_admitted(w, peer, &counted)) {
+		io_sock_reset(fd);
+		return;
+	}
+	count(&w->tally->counters, accepts);
+	conn_begin(w, fd, peer, listener, counted, 0);
+}
+
+void
+conn_stop(struct conn *c)
+{
+	if (c->closing)
+		return;
+	c->closing = true;
+	if (c->r != NULL)
+		request_drop_spools(c->r);
+	if (c->state == &st_probe)
+		stat_cancel(&c->r->wait);
+	if (c->state == &st_handle && c->handler->stop != NULL)
+		c->handler->stop(c->r);
+	if (c->receiving || c->watching)
+		io_cancel(c->w->io, &c->op);
+	if (c->sending)
+		sender_cancel(&c->r->sender);
+	if (!conn_in_flight(c) && !c->in_run)
+		conn_go(c, &st_close);
+}
+
+void
+conn_make_room(struct conn *c, const char *why)
+{
+	static const char *const kinds[] = {
+		[ROOM_NONE] = "ending", [ROOM_BUSY] = "busy", [ROOM_IDLE] = "idle", [ROOM_SILENT] = "silent", [ROOM_HEAD] = "in its request head",
+	};
+	struct worker *w = c->w;
+	char name[CLIENT_ADDR_MAX];
+
+	log_limited(1, LOG_WARN, NULL, "connection.made-room", LF_STR("why", why), LF_STR("closed", kinds[c->room.kind]),
+	    LF_STR("address", client_addr_name(client_addr_of(&c->peer.sa), name)), LF_U64("connections", w->nconns));
+	c->leaving = true;
+	w->nleaving++;
+	conn_stop(c);
+	conn_phase_show(c);
+}
+
+struct conn *
+conn_of_link(struct list *l)
+{
+	return (list_entry(l, struct conn, link));
+}
+
+struct conn *
+conn_of_member(struct room_member *m)
+{
+	return (container_of(m, struct conn, room));
+}
+
+/* ---- for handlers */
+
+void
+conn_replied(struct request *r)
+{
+	struct conn *c = r->conn;
+
+	must(c->state == &st_handle);
+	conn_go(c, answered(c));
+}
+
+void
+conn_cut(struct request *r)
+{
+	conn_stop(r->conn);
+}
+
+void
+conn_close_after(struct request *r)
+{
+	r->conn->close_after = true;
+}
+
+bool
+conn_keeps_alive(const struct request *r)
+{
+	return (!r->conn->close_after);
+}
+
+void
+conn_send_body(struct request *r, void (*sent)(struct request *, int err))
+{
+	struct conn *c = r->conn;
+
+	must(!c->sending);
+	c->sent = sent;
+	start_sender(c);
+}

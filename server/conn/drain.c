@@ -1,0 +1,56 @@
+/* server/conn/drain.c -- connections when their generation ends: idle ones move to the next, busy ones after their reply. */
+#include "base/clock.h"
+#include "server/conn/impl.h"
+#include "server/conn/handover.h"
+
+#define FRESH_MS 1000u /* from accept until a drain takes it for silent */
+
+/* Just accepted: its first request may be on its way. */
+static bool
+is_fresh(const struct conn *c)
+{
+	return (c->nreq == 0 && io_now(c->w->io) - c->op.at.submit < FRESH_MS * NS_PER_MS);
+}
+
+bool
+conn_moves(const struct worker *w)
+{
+	return (w->draining && handover_is_open(w->conf.handover));
+}
+
+bool
+conn_hand_over(struct conn *c)
+{
+	struct moved m = {.nreq = c->nreq, .peer = c->peer, .counted = c->counted, .listener = c->listener};
+
+	if (!conn_moves(c->w) || c->close_after)
+		return (false);
+	m.fd = io_sock_dup(&c->sock);
+	if (m.fd < 0)
+		return (false);
+	if (!handover_give(c->w->conf.handover, &m)) {
+		io_sock_close(m.fd);
+		return (false);
+	}
+	c->counted = NULL;
+	return (true);
+}
+
+/* Without a next generation: of a connection that is silent to us the kernel may hold a request, and that one is answered. */
+void
+conn_drain(struct conn *c)
+{
+	bool idle = c->state == &st_read_head && c->r == NULL && c->in.n == 0 && !c->closing;
+
+	if (idle && (conn_hand_over(c) || (!is_fresh(c) && io_sock_alive(&c->sock))))
+		conn_stop(c);
+	else if (!conn_moves(c->w))
+		c->close_after = true;
+}
+
+void
+conn_adopt(struct worker *w, struct moved *m)
+{
+	count(&w->tally->counters, adopted);
+	conn_begin(w, m->fd, &m->peer, m->listener, m->counted, m->nreq);
+}

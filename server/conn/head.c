@@ -1,0 +1,184 @@
+/* server/conn/head.c -- collecting a request head.
+ *
+ * A connection that waits for the rest of its head holds the bytes that came, and nothing else: its struct request goes
+ * back to the worker, and the head is parsed from its beginning when more has come.
+ */
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/conn/impl.h"
+#include "server/reply.h"
+
+static void
+drop_request(struct conn *c)
+{
+	worker_request_back(c->r);
+	c->r = NULL;
+}
+
+static const struct conn_state *
+idle(struct conn *c)
+{
+	uint64_t ms;
+
+	if (c->r != NULL)
+		drop_request(c);
+	if (c->w->draining && (conn_hand_over(c) || c->nreq != 0))
+		return (&st_close);
+	ms = 1000 * (c->nreq != 0 ? c->w->global->keepalive_idle : c->w->global->read_idle);
+	return (conn_want_bytes(c, (uint32_t)(ms != 0 ? ms : 1)));
+}
+
+/* A malformed head is logged by its first line only; the rest of it is not believed and does not outlive its buffer. */
+static void
+forget_head(struct request *r)
+{
+	struct text line = r->http.line;
+
+	memset(&r->http, 0, offsetof(struct http_request, headers));
+	if (line.p != NULL)
+		r->http.line = arena_text(&r->arena, line);
+	r->http.verb = HTTP_GET;
+	r->http.keep_alive = true; /* it did not say that nothing more will come */
+}
+
+const struct conn_state *
+conn_refuse(struct conn *c, int status, const char *why)
+{
+	count(&c->w->tally->counters, bad_requests);
+	request_use(c->r, c->w->global);
+	if (c->r->head.n == 0)
+		forget_head(c->r);
+	c->close_after = true;
+	log_limited(10, LOG_INFO, conn_id(c->r), "request.refused", LF_U64("status", status), LF_STR("why", why));
+	if (status == 503)
+		reply_retry(c->r, 1);
+	else
+		reply_error(c->r, status);
+	return (&st_send);
+}
+
+static const struct conn_state *
+begin_request(struct conn *c, size_t used)
+{
+	struct request *r = c->r;
+
+	r->head = (struct text){c->in.p, used};
+	r->head_kept = false;
+	c->in.p += used;
+	c->in.n -= used;
+	c->head_ns = 0;
+	c->nreq++;
+	r->started_ns = io_now(c->w->io);
+	c->dropped = 0;
+	c->continued = false;
+	c->debt_ns = 0;
+	r->body_left = r->http.chunked ? -1 : r->http.content_length > 0 ? r->http.content_length : 0;
+	count(&c->w->tally->counters, requests);
+	return (&st_route);
+}
+
+/* A new head: forget all of the last request but the replies that wait to be sent. */
+static void
+request_renew(struct request *r)
+{
+	arena_reset(&r->arena);
+	r->path = NULL;
+	r->path_len = 0;
+	r->status = 0;
+	r->body_bytes = 0;
+	r->body_left = 0;
+	r->cold = false;
+	r->relay = NULL;
+	r->proxy_queue_ns = r->proxy_ns = 0;
+	r->extra = NULL;
+	request_drop_spools(r);
+	memset(&r->chunked, 0, sizeof(r->chunked));
+	r->head_kept = true; /* nothing to keep yet */
+	r->head = TEXT_NONE;
+}
+
+static bool
+take_request(struct conn *c)
+{
+	c->r = worker_request(c->w);
+	if (c->r == NULL)
+		return (false);
+	c->r->conn = c;
+	c->r->sender.sock = &c->sock;
+	c->r->sender.times = &c->r->times;
+	c->r->sender.client = conn_client(c->r);
+	c->r->sender.debt_ns = 0;
+	return (true);
+}
+
+static const struct conn_state *
+too_slow(struct conn *c)
+{
+	if (c->r == NULL && !take_request(c))
+		return (&st_close);
+	request_renew(c->r);
+	memset(&c->r->http, 0, offsetof(struct http_request, headers));
+	return (conn_refuse(c, 408, "the head took longer than server.max-read-idle"));
+}
+
+static const struct conn_state *
+more_head(struct conn *c)
+{
+	uint64_t now = io_now(c->w->io), limit, spent;
+
+	if (c->head_ns == 0)
+		c->head_ns = now;
+	limit = 1000 * c->w->global->read_idle;
+	spent = (now - c->head_ns) / NS_PER_MS;
+	if (spent >= limit)
+		return (too_slow(c));
+	if (c->r != NULL)
+		drop_request(c);
+	return (conn_want_bytes(c, (uint32_t)(limit - spent)));
+}
+
+/* Parsing costs what the head has so far, so a head that comes in many pieces is parsed when a line ended, or when it grew by
+ * a sixty-fourth: each byte is looked at 64 times, and once for each line, at most. */
+static bool
+is_worth_parsing(const struct conn *c)
+{
+	size_t fresh = c->in.n - c->parsed;
+
+	return (c->parsed == 0 || fresh >= c->in.n / 64 || c->in.n >= c->w->global->max_head ||
+	    memchr(c->in.p + c->parsed, '\n', fresh) != NULL);
+}
+
+const struct conn_state *
+conn_read_head(struct conn *c)
+{
+	int status = 400;
+	const char *why = "";
+	size_t used;
+
+	if (c->in_err == -ETIMEDOUT && c->in.n != 0)
+		return (too_slow(c));
+	if (c->in_err != 0)
+		return (&st_close); /* gone, or idle for too long */
+	if (c->in.n == 0 && (c->r == NULL || body_empty(&c->r->body)))
+		return (idle(c));
+	if (c->r == NULL && !is_worth_parsing(c))
+		return (more_head(c));
+	if (c->r == NULL && !take_request(c))
+		return (&st_close);
+	request_renew(c->r);
+	switch (http1_head(c->in, c->w->global->max_head, &c->r->http, &used, &status, &why)) {
+	case PARSE_DONE:
+		c->parsed = 0;
+		return (begin_request(c, used));
+	case PARSE_BAD:
+		return (conn_refuse(c, status, why));
+	case PARSE_MORE:
+		break;
+	}
+	if (!body_empty(&c->r->body))
+		return (&st_send);
+	c->parsed = (uint32_t)c->in.n;
+	return (more_head(c));
+}

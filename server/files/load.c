@@ -1,0 +1,223 @@
+/* server/files/load.c -- loading: open, then the bytes of a small file */
+#include "server/files/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+void
+entry_submit(struct stat_entry *e, uint32_t deadline_ms)
+{
+	list_add_tail(&e->cache->busy, &e->busy);
+	stat_ref(e);
+	e->op.deadline_ms = deadline_ms;
+	e->op.client = e->client;
+	io_submit(e->cache->io, &e->op);
+}
+
+/* The caller still holds the reference of the op and puts it last. */
+struct stat_entry *
+entry_of_op(struct io_op *op)
+{
+	struct stat_entry *e = container_of(op, struct stat_entry, op);
+
+	list_del(&e->busy);
+	return (e);
+}
+
+void
+entry_hold(struct stat_entry *e, struct io_file *f)
+{
+	e->file = f;
+	e->cache->nfds += e->hashed;
+}
+
+static void
+entry_let_go(struct stat_entry *e)
+{
+	io_file_put(e->file);
+	e->file = NULL;
+	e->cache->nfds -= e->hashed;
+}
+
+bool
+entry_memory(struct stat_entry *e, size_t bytes)
+{
+	char head[STAT_HEAD_MAX];
+	size_t n = 0;
+
+	if (e->scope->prepare != NULL)
+		n = e->scope->prepare(e, head);
+	e->memory = malloc(n + bytes + 1);
+	if (e->memory == NULL)
+		return (false);
+	memcpy(e->memory, head, n);
+	e->head = (struct text){e->memory, n};
+	return (true);
+}
+
+void
+entry_keep(struct stat_entry *e, const char *bytes)
+{
+	memcpy(e->memory + e->head.n, bytes, e->size);
+	e->bytes = e->memory + e->head.n;
+	e->cache->nbytes += e->hashed ? e->size : 0;
+}
+
+/* All there is of a small file. */
+static void
+entry_bytes(struct stat_entry *e, const char *bytes, uint64_t n)
+{
+	bool whole = n == e->size && !e->first.changing;
+
+	if (!whole && e->unsettled == 0)
+		e->unsettled = io_wall_ns(e->cache->io);
+	if (!whole && e->tries++ < 2) {
+		/* It changed between statx and read: look again. */
+		entry_let_go(e);
+		entry_load(e);
+	} else if (!entry_memory(e, whole ? e->size : 0)) {
+		entry_ready(e, -ENOMEM);
+	} else {
+		if (whole) {
+			entry_keep(e, bytes);
+			entry_let_go(e);
+		}
+		entry_ready(e, 0);
+	}
+}
+
+static void
+read_done(struct io_op *op)
+{
+	struct stat_entry *e = entry_of_op(op);
+
+	if (op->res < 0)
+		entry_ready(e, (int)op->res);
+	else {
+		e->first.changing = io_file_look(e->file) != 0;
+		entry_bytes(e, op->buf, (uint64_t)op->res);
+	}
+	stat_put(e);
+}
+
+/* Files up to this size are kept with their bytes. */
+static uint32_t
+kept_size(const struct stat_cache *sc)
+{
+	uint64_t max = sc->lim.max_file < IO_WINDOW ? sc->lim.max_file : IO_WINDOW;
+
+	return (sc->lim.cache ? (uint32_t)max : 0);
+}
+
+static uint64_t
+since(uint64_t from, uint64_t to)
+{
+	return (to > from ? to - from : 0);
+}
+
+/* For how long its times have been the same, by both clocks: that of files stands still while the processor that moves it does. */
+static uint64_t
+watched_ns(struct stat_entry *e)
+{
+	struct io *io = e->cache->io;
+	uint64_t mono, wall;
+
+	if (e->seen_ns == 0 || !entry_same_file(&e->again, &e->stx)) {
+		e->seen_ns = e->open.end != 0 ? e->open.end : io_now(io);
+		e->seen_wall = io_wall_ns(io);
+		return (0);
+	}
+	mono = since(e->seen_ns, e->checked_ns);
+	wall = since(e->seen_wall, e->asked_wall);
+	return (mono < wall ? mono : wall);
+}
+
+/* Are its contents sure to keep the times they have? */
+static void
+note_version(struct stat_entry *e)
+{
+	struct stat_cache *sc = e->cache;
+	struct io_version v = io_version_of(&e->stx);
+	uint64_t watched = watched_ns(e);
+
+	if (e->scope->by_date)
+		v.mtime_ns = v.ctime_ns = 0;
+	e->unsettled = 0;
+	e->recheck_ms = STAT_RECHECK_MS;
+	if (io_version_settled(&v, e->asked_wall, watched, io_version_is_old(&v, e->asked_wall) || io_file_is_local(e->file)))
+		return;
+	e->unsettled = io_wall_ns(sc->io) - since(e->checked_ns, io_now(sc->io));
+	e->recheck_ms = v.mtime_ns != 0 && v.ctime_ns != 0 ? STAT_SETTLE_MS : STAT_RECHECK_MS;
+	count(sc->counters, stat_unsettled);
+}
+
+static void
+opened_file(struct stat_entry *e, int fd)
+{
+	struct io_file *f;
+
+	e->size = e->stx.stx_size;
+	f = io_file_new(e->cache->io, fd, e->size);
+	if (f == NULL) {
+		entry_ready(e, -ENOMEM);
+		return;
+	}
+	entry_hold(e, f);
+	if (e->scope->watched)
+		io_file_watch(f, &e->stx);
+	note_version(e);
+	if (e->first.changing) {
+		entry_bytes(e, NULL, 0);
+		return;
+	}
+	if (e->first.bytes != NULL) {
+		entry_bytes(e, e->first.bytes, e->first.n);
+		return;
+	}
+	io_file_proved(f, 0, e->first.n);
+	if (e->size != 0 && e->size <= kept_size(e->cache)) {
+		io_op_init(&e->op, IO_READ, read_done);
+		e->op.file.file = e->file;
+		e->op.file.off = 0;
+		e->op.file.len = (uint32_t)e->size;
+		entry_submit(e, e->cache->lim.open_ms);
+		return;
+	}
+	entry_ready(e, entry_memory(e, 0) ? 0 : -ENOMEM);
+}
+
+static void
+open_done(struct io_op *op)
+{
+	struct stat_entry *e = entry_of_op(op);
+	char *bytes = e->first.bytes;
+	int fd = (int)op->res;
+
+	e->open = op->at;
+	e->checked_ns = op->at.start != 0 ? op->at.start : op->at.submit;
+	if (op->res < 0) {
+		entry_ready(e, (int)op->res);
+	} else if (S_ISDIR(e->stx.stx_mode)) {
+		e->is_dir = true;
+		io_file_put(io_file_new(e->cache->io, fd, 0)); /* closes it off the loop */
+		entry_ready(e, 0);
+	} else {
+		opened_file(e, fd);
+	}
+	free(bytes);
+	stat_put(e);
+}
+
+void
+entry_load(struct stat_entry *e)
+{
+	io_op_init(&e->op, IO_OPEN, open_done);
+	e->asked_wall = io_wall_ns(e->cache->io);
+	e->first = (struct io_first){.keep = kept_size(e->cache), .warm = e->data};
+	e->op.open.first = &e->first;
+	e->op.open.root = e->scope->root;
+	e->op.open.path = e->path.p;
+	e->op.open.resolve = e->scope->resolve;
+	e->op.open.stx = &e->stx;
+	entry_submit(e, e->cache->lim.open_ms);
+}

@@ -1,0 +1,314 @@
+/* server/helper/helper.c -- the server's side of the helper process; see helper.h */
+#include "server/helper/helper.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/must.h"
+#include "server/helper/impl.h"
+
+#define LATE_MS 2000u        /* the helper ends what takes too long; after this it has not even done that */
+#define BUSY_MS 5u           /* until a helper that has too much to do is asked again */
+#define LOAD_LATE_MS 3700000 /* more than server.reload-timeout can be */
+
+struct helper {
+	int fd;
+	int wake;            /* for the main thread; -1: none */
+	bool (*interrupted)(void *arg);
+	void *arg;
+};
+
+/* ---------------------------------------------------------------- start */
+
+/* Standard descriptors, and that of a configuration given as /dev/fd/N, as shells write <(command). */
+static void
+close_others(int pair, const char *file)
+{
+	const char *number = file != NULL && strncmp(file, "/dev/fd/", 8) == 0 ? file + 8 : "-1";
+	int keep = atoi(number), fd;
+
+	for (fd = 3; fd <= pair || fd <= keep; fd++)
+		if (fd != pair && fd != keep)
+			close(fd);
+	(void)syscall(SYS_close_range, (unsigned)fd, ~0u, 0u);
+}
+
+int
+helper_start(const char *file, struct helper **hp)
+{
+	struct helper *h = calloc(1, sizeof(*h));
+	pid_t server = getpid(), pid;
+	int pair[2], err;
+
+	if (h == NULL)
+		return (-ENOMEM);
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 || (pid = fork()) < 0) {
+		err = -errno;
+		free(h);
+		return (err);
+	}
+	if (pid == 0) {
+		free(h);
+		close_others(pair[1], file);
+		unsetenv("LISTEN_FDS");
+		unsetenv("LISTEN_PID");
+		unsetenv("LISTEN_FDNAMES");
+		helper_process(pair[1], server, file);
+	}
+	close(pair[1]);
+	h->fd = pair[0];
+	h->wake = -1;
+	*hp = h;
+	return (0);
+}
+
+void
+helper_free(struct helper *h)
+{
+	if (h == NULL)
+		return;
+	close(h->fd);
+	free(h);
+}
+
+int
+helper_fd(const struct helper *h)
+{
+	return (h->fd);
+}
+
+void
+helper_interrupted_by(struct helper *h, int fd, bool (*interrupted)(void *arg), void *arg)
+{
+	h->wake = fd;
+	h->interrupted = interrupted;
+	h->arg = arg;
+}
+
+/* ---------------------------------------------------------------- asking */
+
+/* The descriptor on which the answer comes, or -errno. */
+static int
+ask(struct helper *h, enum helper_kind kind, const char *name, int type)
+{
+	char bytes[HELPER_NAME_MAX + 1];
+	size_t n = helper_request_make(kind, name, bytes);
+	int pair[2], err;
+
+	if (n == 0)
+		return (-ENAMETOOLONG);
+	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) != 0)
+		return (-errno);
+	err = helper_send(h->fd, bytes, n, pair[1]);
+	close(pair[1]);
+	if (err == 0)
+		return (pair[0]);
+	close(pair[0]);
+	return (err == -ECONNRESET || err == -ENOTCONN ? -EPIPE : err);
+}
+
+/* Until fd is readable.  0, -ETIMEDOUT, -ECANCELED */
+static int
+wait_for(struct helper *h, int fd, uint64_t until_ns)
+{
+	bool wakes = h->wake >= 0 && getpid() == (pid_t)syscall(SYS_gettid);
+	struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = wakes ? h->wake : -1, .events = POLLIN}};
+	uint64_t now;
+
+	for (;;) {
+		now = clock_mono_ns();
+		if (now >= until_ns)
+			return (-ETIMEDOUT);
+		(void)poll(p, 2, (int)((until_ns - now) / NS_PER_MS) + 1);
+		if (p[0].revents != 0)
+			return (0);
+		if (p[1].revents != 0 && h->interrupted(h->arg))
+			return (-ECANCELED);
+	}
+}
+
+/* The descriptor that comes with the answer, -1 in *fdp if none. */
+static int
+result(struct helper *h, enum helper_kind kind, const char *name, int *fdp)
+{
+	int reply = ask(h, kind, name, SOCK_SEQPACKET), err;
+	char bytes[sizeof(int32_t)];
+	ssize_t n;
+
+	*fdp = -1;
+	if (reply < 0)
+		return (reply);
+	err = wait_for(h, reply, clock_mono_ns() + (HELPER_ANSWER_MS + LATE_MS) * NS_PER_MS);
+	if (err == 0) {
+		n = helper_recv(reply, bytes, sizeof(bytes), fdp);
+		if (n > 0)
+			err = helper_result_parse(bytes, (size_t)n);
+		else
+			err = n == 0 || n == -ECONNRESET ? -EPIPE : (int)n;
+	}
+	close(reply);
+	return (err);
+}
+
+/* Of what opens nothing: a descriptor that comes all the same is closed. */
+static int
+done(struct helper *h, enum helper_kind kind, const char *name)
+{
+	int fd, err = result(h, kind, name, &fd);
+
+	if (fd >= 0)
+		close(fd);
+	return (err);
+}
+
+static int
+opened(struct helper *h, enum helper_kind kind, const char *name)
+{
+	int fd, err = result(h, kind, name, &fd);
+
+	if (err == 0)
+		return (fd >= 0 ? fd : -EPROTO);
+	if (fd >= 0)
+		close(fd);
+	return (err);
+}
+
+/* At HUP each log has a thread that asks: those that find the helper busy ask again. */
+int
+helper_open_log(void *helper, const char *path)
+{
+	uint64_t until = clock_mono_ns() + HELPER_ANSWER_MS * NS_PER_MS, now;
+	int fd;
+
+	while ((fd = opened(helper, HELPER_LOG, path)) == -EAGAIN && (now = clock_mono_ns()) < until)
+		if (wait_for(helper, -1, now + BUSY_MS * NS_PER_MS) == -ECANCELED)
+			return (-ECANCELED);
+	return (fd);
+}
+
+int
+helper_listen(struct helper *h, const char *address, int *fdp)
+{
+	int fd = opened(h, HELPER_LISTEN, address);
+
+	if (fd < 0)
+		return (fd);
+	*fdp = fd;
+	return (0);
+}
+
+int
+helper_pidfile(struct helper *h, const char *path)
+{
+	return (done(h, HELPER_PIDFILE, path));
+}
+
+int
+helper_unpid(struct helper *h, const char *path)
+{
+	return (done(h, HELPER_UNPID, path));
+}
+
+/* ---------------------------------------------------------------- the configuration */
+
+int
+helper_load_start(struct helper *h, struct helper_load *load)
+{
+	int fd = ask(h, HELPER_LOAD, "", SOCK_STREAM);
+
+	*load = (struct helper_load){.fd = -1};
+	if (fd < 0)
+		return (fd);
+	load->fd = fd;
+	load->sources = sources_replay();
+	load->until_ns = clock_mono_ns() + LOAD_LATE_MS * NS_PER_MS;
+	return (0);
+}
+
+void
+helper_load_stop(struct helper_load *load)
+{
+	if (load->fd >= 0)
+		close(load->fd);
+	load->fd = -1;
+	sources_free(load->sources);
+	load->sources = NULL;
+}
+
+/* Room for what the child needed, so that the parser of the server will not run out of it. */
+static bool
+memory_there(uint64_t n)
+{
+	void *volatile p = malloc(n + n / 2 + (1u << 20)); /* volatile: or the compiler leaves the call out */
+	bool there = p != NULL;
+
+	free(p);
+	return (there);
+}
+
+static bool
+failed(struct helper_load *load, const char *what, char *why, size_t size)
+{
+	struct buf waits;
+
+	buf_init(&waits, 0);
+	sources_waits_for(load->sources, &waits);
+	snprintf(why, size, "%s%.*s%s", waits.n > 0 ? "reading " : "", (int)waits.n, waits.n > 0 ? waits.p : "",
+	    waits.n > 0 ? ": " : "");
+	snprintf(why + strlen(why), size - strlen(why), "%s", what);
+	buf_free(&waits);
+	helper_load_stop(load);
+	return (true);
+}
+
+bool
+helper_load_more(struct helper_load *load, char *why, size_t size)
+{
+	char bytes[65536];
+	ssize_t n;
+	int err;
+
+	why[0] = '\0';
+	while ((n = recv(load->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
+		err = sources_feed(load->sources, bytes, (size_t)n);
+		if (err != 0)
+			return (failed(load, err == -ENOMEM ? "memory is short" : strerror(-err), why, size));
+		if (sources_failure(load->sources) != NULL)
+			return (failed(load, sources_failure(load->sources), why, size));
+	}
+	if (sources_whole(load->sources)) {
+		if (!memory_there(sources_memory(load->sources)))
+			return (failed(load, "memory is short", why, size));
+		close(load->fd);
+		load->fd = -1;
+		return (true);
+	}
+	if (n == 0 || (errno != EAGAIN && errno != EINTR))
+		return (failed(load, "the record ended early; if the helper process was killed, restart the server", why, size));
+	return (clock_mono_ns() < load->until_ns ? false : failed(load, "the helper process does not answer", why, size));
+}
+
+struct sources *
+helper_load(struct helper *h, char *why, size_t size)
+{
+	struct helper_load load;
+	int err = helper_load_start(h, &load);
+
+	if (err != 0) {
+		snprintf(why, size, "the helper process: %s", strerror(-err));
+		return (NULL);
+	}
+	while (wait_for(h, load.fd, load.until_ns) != -ECANCELED)
+		if (helper_load_more(&load, why, size))
+			return (load.sources);
+	failed(&load, "interrupted", why, size);
+	return (NULL);
+}

@@ -1,0 +1,372 @@
+/* server/helper/process.c -- the helper process: checks requests and forks a child for each.  See helper.h.
+ *
+ * It calls nothing that can hang: the server's next request is served while a directory of logs or a resolver hangs.
+ */
+#include <errno.h>
+#include <glib.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "server/helper/impl.h"
+
+#define HELPER_NICE 10 /* it, and what it starts, give way to serving: with a reload every 0.7 s on one busy core, a load takes
+                        * about ten times as long as alone */
+
+struct child {
+	pid_t pid;             /* and process group */
+	enum helper_kind kind;
+	int reply;             /* for a last word when it dies without one */
+	int names;             /* from it; -1: none */
+	GPtrArray *pending;    /* names of a list that has not ended */
+	uint64_t until_ns;
+	bool late;             /* killed */
+	char pidfile[HELPER_NAME_MAX]; /* that it writes */
+};
+
+struct helper_state {
+	int pair, signals;
+	pid_t server;
+	const char *file;
+	struct child v[HELPER_CHILDREN_MAX];
+	size_t n;
+	GPtrArray *names;      /* struct helper_name, oldest first */
+	uint32_t load_ms;
+	char pidfile[HELPER_NAME_MAX]; /* there, to be removed at the end; or empty */
+};
+
+/* ---------------------------------------------------------------- names */
+
+static struct helper_name *
+name_find(const struct helper_state *h, enum helper_kind kind, const char *name)
+{
+	struct helper_name *n;
+	guint i;
+
+	for (i = 0; i < h->names->len; i++) {
+		n = g_ptr_array_index(h->names, i);
+		if (n->kind == kind && strcmp(n->name, name) == 0)
+			return (n);
+	}
+	return (NULL);
+}
+
+/* Names of earlier configurations stay: generations that drain have their logs open, and HUP opens them again. */
+static void
+name_adopt(struct helper_state *h, struct helper_name *n)
+{
+	struct helper_name *old = name_find(h, n->kind, n->name);
+
+	if (old != NULL)
+		g_ptr_array_remove(h->names, old);
+	else if (h->names->len == HELPER_NAMES_MAX)
+		g_ptr_array_remove_index(h->names, 0);
+	g_ptr_array_add(h->names, n);
+}
+
+static void
+names_adopt(struct helper_state *h, struct child *c)
+{
+	guint i;
+
+	for (i = 0; i < c->pending->len; i++)
+		name_adopt(h, g_ptr_array_index(c->pending, i));
+	g_ptr_array_set_free_func(c->pending, NULL);
+	g_ptr_array_set_size(c->pending, 0);
+	g_ptr_array_set_free_func(c->pending, g_free);
+}
+
+static void
+names_take(struct helper_state *h, struct child *c)
+{
+	struct helper_name n;
+	char bytes[sizeof(n) + 1]; /* one more: a longer message does not pass for one of the right length */
+	ssize_t len;
+
+	while (c->names >= 0 && (len = recv(c->names, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
+		if (helper_name_parse(bytes, (size_t)len, &n) != 0)
+			continue;
+		if (n.kind == HELPER_LOAD) {
+			h->load_ms = n.timeout_ms;
+			names_adopt(h, c);
+		} else if (c->pending->len < HELPER_NAMES_MAX)
+			g_ptr_array_add(c->pending, g_memdup2(&n, sizeof(n)));
+	}
+}
+
+static void
+names_take_all(struct helper_state *h)
+{
+	size_t i;
+
+	for (i = 0; i < h->n; i++)
+		names_take(h, &h->v[i]);
+}
+
+/* ---------------------------------------------------------------- children */
+
+/* In the child: signals as a program expects them, and its end with that of the helper. */
+static void
+child_begin(const struct helper_state *h, pid_t helper)
+{
+	static const int sigs[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE, SIGCHLD};
+	sigset_t none;
+	size_t i;
+
+	setpgid(0, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	if (getppid() != helper)
+		_exit(1);
+	for (i = 0; i < G_N_ELEMENTS(sigs); i++)
+		signal(sigs[i], SIG_DFL);
+	sigemptyset(&none);
+	sigprocmask(SIG_SETMASK, &none, NULL);
+	close(h->pair);
+	close(h->signals);
+}
+
+static void
+child_run(const struct helper_state *h, pid_t helper, const struct helper_request *r, int reply, int names)
+{
+	size_t i;
+
+	child_begin(h, helper);
+	for (i = 0; i < h->n; i++) {
+		close(h->v[i].reply);
+		if (h->v[i].names >= 0)
+			close(h->v[i].names);
+	}
+	if (r->kind == HELPER_LOAD)
+		_exit(helper_work_load(h->file, reply, names));
+	_exit(helper_work_open(r, name_find(h, r->kind, r->name), h->server, reply));
+}
+
+/* What an opening that failed answers. */
+static void
+refuse(int reply, int32_t err)
+{
+	(void)helper_send(reply, &err, sizeof(err), -1);
+}
+
+/* What a load that failed answers, in place of the rest of its record. */
+static void
+refuse_load(int reply, const char *why)
+{
+	char item[256];
+
+	(void)helper_send(reply, item, sources_put_failure(item, sizeof(item), why), -1);
+}
+
+/* Takes reply. */
+static void
+child_start(struct helper_state *h, const struct helper_request *r, int reply)
+{
+	bool load = r->kind == HELPER_LOAD;
+	pid_t helper = getpid();
+	int names[2] = {-1, -1};
+	struct child *c;
+	pid_t pid;
+
+	if (h->n == HELPER_CHILDREN_MAX || (load && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, names) != 0) ||
+	    (pid = fork()) < 0) {
+		if (load)
+			refuse_load(reply, "the helper process has too much to do");
+		else
+			refuse(reply, -EAGAIN);
+		if (names[0] >= 0) {
+			close(names[0]);
+			close(names[1]);
+		}
+		close(reply);
+		return;
+	}
+	if (pid == 0)
+		child_run(h, helper, r, reply, names[1]);
+	setpgid(pid, pid); /* by the one that is first */
+	if (names[1] >= 0)
+		close(names[1]);
+	c = &h->v[h->n++];
+	*c = (struct child){.pid = pid, .kind = r->kind, .reply = reply, .names = names[0], .pending = g_ptr_array_new_with_free_func(g_free),
+	    .until_ns = clock_mono_ns() + (load ? h->load_ms : HELPER_ANSWER_MS) * NS_PER_MS};
+	if (r->kind == HELPER_PIDFILE)
+		memcpy(c->pidfile, r->name, sizeof(c->pidfile));
+	if (r->kind == HELPER_UNPID)
+		h->pidfile[0] = '\0';
+}
+
+/* The child died or was too late: the server gets an answer all the same. */
+static void
+last_word(const struct helper_state *h, const struct child *c, int status)
+{
+	char why[128];
+
+	if (WIFEXITED(status) && (WEXITSTATUS(status) == 0 || WEXITSTATUS(status) == 2))
+		return;
+	if (c->kind != HELPER_LOAD) {
+		refuse(c->reply, c->late ? -ETIMEDOUT : -EIO);
+		return;
+	}
+	if (c->late)
+		snprintf(why, sizeof(why), "it took longer than %u s (server.reload-timeout)", h->load_ms / 1000);
+	else if (WIFSIGNALED(status))
+		snprintf(why, sizeof(why), "its reader was ended by signal %d%s", WTERMSIG(status),
+		    WTERMSIG(status) == SIGABRT || WTERMSIG(status) == SIGTRAP ? " (no memory?)" : "");
+	else
+		snprintf(why, sizeof(why), "its reader ended with status %d", WEXITSTATUS(status));
+	refuse_load(c->reply, why);
+}
+
+static void
+child_end(struct helper_state *h, size_t i, int status)
+{
+	struct child *c = &h->v[i];
+
+	names_take(h, c);
+	last_word(h, c, status);
+	if (c->pidfile[0] != '\0' && WIFEXITED(status) && WEXITSTATUS(status) == 0)
+		memcpy(h->pidfile, c->pidfile, sizeof(h->pidfile));
+	close(c->reply);
+	if (c->names >= 0)
+		close(c->names);
+	g_ptr_array_free(c->pending, TRUE);
+	h->v[i] = h->v[--h->n];
+}
+
+static void
+reap(struct helper_state *h)
+{
+	struct signalfd_siginfo si;
+	int status;
+	size_t i;
+
+	while (read(h->signals, &si, sizeof(si)) > 0)
+		;
+	for (i = h->n; i-- > 0;)
+		if (waitpid(h->v[i].pid, &status, WNOHANG) == h->v[i].pid)
+			child_end(h, i, status);
+}
+
+static void
+child_kill(struct child *c)
+{
+	c->late = true;
+	c->until_ns = UINT64_MAX;
+	kill(-c->pid, SIGKILL);
+	kill(c->pid, SIGKILL);
+}
+
+/* Ends those that are late; the time until the next one is, for poll(2). */
+static int
+kill_late(struct helper_state *h)
+{
+	uint64_t now = clock_mono_ns(), next = UINT64_MAX;
+	size_t i;
+
+	for (i = 0; i < h->n; i++) {
+		if (h->v[i].until_ns <= now)
+			child_kill(&h->v[i]);
+		next = MIN(next, h->v[i].until_ns);
+	}
+	return (next == UINT64_MAX ? -1 : (int)((next - now) / NS_PER_MS) + 1);
+}
+
+/* ---------------------------------------------------------------- requests */
+
+static bool
+is_named(const struct helper_state *h, const struct helper_request *r)
+{
+	enum helper_kind kind = r->kind == HELPER_UNPID ? HELPER_PIDFILE : r->kind;
+
+	return (kind == HELPER_LOAD || name_find(h, kind, r->name) != NULL);
+}
+
+/* False: the server has ended. */
+static bool
+take_request(struct helper_state *h)
+{
+	struct helper_request r;
+	char bytes[HELPER_NAME_MAX + 1];
+	int reply;
+	ssize_t n = helper_recv(h->pair, bytes, sizeof(bytes), &reply);
+
+	if (n == 0 || (n < 0 && n != -EINVAL && n != -EMSGSIZE && n != -EAGAIN && n != -EINTR))
+		return (false);
+	if (reply < 0)
+		return (true); /* there is nobody to answer to */
+	names_take_all(h);
+	if (n < 0 || helper_request_parse(bytes, (size_t)n, &r) != 0)
+		refuse(reply, -EINVAL);
+	else if (!is_named(h, &r))
+		refuse(reply, -EPERM);
+	else {
+		child_start(h, &r, reply);
+		return (true);
+	}
+	close(reply);
+	return (true);
+}
+
+/* What ends the server, or asks it for something, is no business of the helper. */
+static int
+signals_open(void)
+{
+	static const int sigs[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE};
+	sigset_t set;
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(sigs); i++)
+		signal(sigs[i], SIG_IGN);
+	signal(SIGCHLD, SIG_DFL);
+	sigemptyset(&set);
+	sigaddset(&set, SIGCHLD);
+	sigprocmask(SIG_BLOCK, &set, NULL);
+	return (signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+static _Noreturn void
+end(struct helper_state *h)
+{
+	size_t i;
+
+	for (i = 0; i < h->n; i++)
+		child_kill(&h->v[i]);
+	if (h->pidfile[0] != '\0')
+		(void)helper_work_unpid(h->pidfile, h->server);
+	_exit(0);
+}
+
+_Noreturn void
+helper_process(int pair, pid_t server, const char *file)
+{
+	static struct helper_state h;
+	struct pollfd p[2 + HELPER_CHILDREN_MAX];
+	size_t i, n;
+
+	h = (struct helper_state){.pair = pair, .server = server, .file = file, .load_ms = HELPER_LOAD_MS, .signals = signals_open()};
+	h.names = g_ptr_array_new_with_free_func(g_free);
+	prctl(PR_SET_NAME, "accel-helper");
+	(void)setpriority(PRIO_PROCESS, 0, HELPER_NICE);
+	for (;;) {
+		p[0] = (struct pollfd){.fd = h.pair, .events = POLLIN};
+		p[1] = (struct pollfd){.fd = h.signals, .events = POLLIN};
+		n = h.n;
+		for (i = 0; i < n; i++)
+			p[2 + i] = (struct pollfd){.fd = h.v[i].late ? -1 : h.v[i].names, .events = POLLIN};
+		if (poll(p, 2 + n, kill_late(&h)) < 0 && errno != EINTR)
+			end(&h);
+		names_take_all(&h);
+		if (p[1].revents != 0)
+			reap(&h);
+		if (p[0].revents != 0 && !take_request(&h))
+			end(&h);
+	}
+}

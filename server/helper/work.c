@@ -1,0 +1,188 @@
+/* server/helper/work.c -- what the children of the helper do, each for one request; may block.  See helper.h. */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "io/listen.h"
+#include "io/logfile.h"
+#include "io/safe_open.h"
+#include "server/config/config.h"
+#include "server/helper/impl.h"
+#include "server/config/places.h"
+
+/* ---------------------------------------------------------------- reading the configuration */
+
+static bool
+is_set(const char *s)
+{
+	return (s != NULL && s[0] != '\0');
+}
+
+/* Waits while the helper is busy. */
+static void
+tell(int names, struct helper_name *n, enum helper_kind kind, const char *name)
+{
+	n->kind = kind;
+	if (strlen(name) >= sizeof(n->name))
+		return; /* a request for it is refused */
+	memset(n->name, 0, sizeof(n->name));
+	memcpy(n->name, name, strlen(name));
+	if (send(names, n, sizeof(*n), MSG_NOSIGNAL) < 0)
+		_exit(1);
+}
+
+static bool
+tell_log(const struct conf *c, void *names)
+{
+	struct helper_name n = {0};
+
+	if (is_set(c->accesslog))
+		tell(*(int *)names, &n, HELPER_LOG, c->accesslog);
+	return (true);
+}
+
+/* A socket file belongs to the user that the server becomes, and is therefore root's until it is bound. */
+static void
+owner_of(const struct conf *c, struct helper_name *n)
+{
+	const struct passwd *pw = is_set(c->username) ? getpwnam(c->username) : NULL;
+	const struct group *gr = is_set(c->groupname) ? getgrnam(c->groupname) : NULL;
+
+	n->uid = pw != NULL ? pw->pw_uid : (uid_t)-1;
+	n->gid = gr != NULL ? gr->gr_gid : pw != NULL ? pw->pw_gid : (gid_t)-1;
+	n->set_owner = geteuid() == 0 && (pw != NULL || gr != NULL);
+}
+
+static void
+tell_listens(const struct config *config, int names)
+{
+	const struct conf *c = config_global(config);
+	struct helper_name n = {.backlog = (int32_t)c->backlog};
+	const char *name;
+	size_t i;
+
+	owner_of(c, &n);
+	if (is_set(c->socket_perms)) {
+		n.set_mode = true;
+		n.mode = (mode_t)strtoul(c->socket_perms, NULL, 8);
+	}
+	if (is_set(c->congestion))
+		snprintf(n.congestion, sizeof(n.congestion), "%s", c->congestion);
+	for (i = 0; (name = config_listen(config, i)) != NULL; i++)
+		tell(names, &n, HELPER_LISTEN, name);
+}
+
+static void
+tell_names(const struct config *config, int names)
+{
+	const struct conf *c = config_global(config);
+	struct helper_name n = {.timeout_ms = (uint32_t)c->reload_timeout * 1000};
+
+	if (is_set(c->errorlog))
+		tell(names, &n, HELPER_LOG, c->errorlog);
+	if (is_set(c->pid_file))
+		tell(names, &n, HELPER_PIDFILE, c->pid_file);
+	config_each(config, tell_log, &names);
+	tell_listens(config, names);
+	tell(names, &n, HELPER_LOAD, "");
+}
+
+int
+helper_work_load(const char *file, int reply, int names)
+{
+	struct sources *sources = sources_record(reply);
+	struct config *config;
+	struct buf err, warn;
+	uint64_t memory = 0;
+
+	buf_init(&err, 0);
+	buf_init(&warn, 0);
+	config = config_load(file, sources, &err, &warn);
+	if (config == NULL) {
+		sources = sources_record(reply); /* the one before went with it; the mistake is found again in the replay */
+	} else {
+		places_fetch(config);
+		tell_names(config, names);
+		memory = config_memory(config) + 1;
+	}
+	sources_end(sources, memory);
+	return (0);
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static int
+open_socket(const struct helper_name *n, int *fdp)
+{
+	struct listen_conf lc = {
+		.name = n->name, .backlog = n->backlog, .congestion = n->congestion[0] != '\0' ? n->congestion : NULL,
+		.set_mode = n->set_mode, .set_owner = n->set_owner, .mode = n->mode, .uid = n->uid, .gid = n->gid,
+	};
+
+	return (listen_open(&lc, fdp));
+}
+
+static int
+write_pid(const char *path, pid_t server)
+{
+	char line[32];
+	int n = snprintf(line, sizeof(line), "%d\n", (int)server);
+	int fd = safe_open(path, O_WRONLY | O_CREAT, 0644), err = 0;
+
+	if (fd < 0)
+		return (fd);
+	if ((ftruncate(fd, 0) != 0 && errno != EINVAL) || write(fd, line, (size_t)n) != n)
+		err = -errno;
+	close(fd);
+	return (err);
+}
+
+int
+helper_work_unpid(const char *path, pid_t server)
+{
+	int fd = safe_open(path, O_RDONLY, 0);
+	char line[32] = "";
+	ssize_t n;
+
+	if (fd < 0)
+		return (fd);
+	n = read(fd, line, sizeof(line) - 1);
+	close(fd);
+	if (n <= 0 || strtol(line, NULL, 10) != (long)server)
+		return (-ESTALE); /* a successor's */
+	return (safe_unlink(path));
+}
+
+int
+helper_work_open(const struct helper_request *r, const struct helper_name *n, pid_t server, int reply)
+{
+	int32_t err = 0;
+	int fd = -1;
+
+	switch (r->kind) {
+	case HELPER_LOG:
+		fd = logfile_open_fd(r->name);
+		err = fd < 0 ? fd : 0;
+		break;
+	case HELPER_LISTEN:
+		err = open_socket(n, &fd);
+		break;
+	case HELPER_PIDFILE:
+		err = write_pid(r->name, server);
+		break;
+	case HELPER_UNPID:
+		err = helper_work_unpid(r->name, server);
+		break;
+	case HELPER_LOAD:
+	case HELPER_KINDS:
+		err = -EINVAL;
+		break;
+	}
+	return (helper_send(reply, &err, sizeof(err), err == 0 ? fd : -1) == 0 && err == 0 ? 0 : 2);
+}

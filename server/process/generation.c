@@ -1,0 +1,238 @@
+/* server/process/generation.c -- one configuration with its workers and pools; see process.c. */
+#include <errno.h>
+#include <sched.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/must.h"
+#include "io/disk/pools.h"
+#include "io/file.h"
+#include "server/process/impl.h"
+
+#define OWN_FDS 16u /* logs, sockets, loops, roots */
+
+static unsigned
+worker_count(const struct conf *c)
+{
+	cpu_set_t set;
+
+	if (c->max_worker != 0)
+		return ((unsigned)c->max_worker);
+	return (sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1);
+}
+
+/* Unless told: two thirds of the descriptors less those that we need to live are for connections, a fifth is for open
+ * files, the rest for applications and look-ups.  Clients that took all of them would make every re-check of a
+ * file fail, and get 503 for what is in memory. */
+static unsigned
+connections_of(unsigned fds)
+{
+	return (fds > 2 * OWN_FDS ? fds - fds / 3 - OWN_FDS : fds / 4 + 1);
+}
+
+/* What the kernel does for a loop at a time: each worker has a loop, and all of them together what is configured. */
+static struct io_conf
+io_conf_of(const struct generation *g, const struct file_backend *backend)
+{
+	const struct conf *c = config_global(g->config);
+	unsigned n = g->nworkers;
+
+	return ((struct io_conf){
+	    .engine = c->event_handler,
+	    .pools = g->pools,
+	    .backend = backend,
+	    .chunk = (uint32_t)c->network_chunk,
+	    .stat_jobs = ((unsigned)c->stat_threads + n - 1) / n,
+	    .read_jobs = ((unsigned)c->read_jobs + n - 1) / n,
+	    .per_device = ((unsigned)c->threads_per_device + n - 1) / n,
+	    .max_queue = (unsigned)c->max_queue,
+	    .stuck_ms = 1000 * (unsigned)c->open_timeout,
+	});
+}
+
+static struct worker_conf
+worker_conf_of(struct generation *g, unsigned fds, const struct file_backend *backend)
+{
+	const struct conf *c = config_global(g->config);
+	unsigned conns = c->max_connections != 0 ? (unsigned)c->max_connections : connections_of(fds);
+
+	return ((struct worker_conf){
+	    .config = g->config,
+	    .places = g->places,
+	    .listeners = g->listeners.v,
+	    .nlisteners = g->listeners.n,
+	    .io = io_conf_of(g, backend),
+	    .max_conns = (conns + g->nworkers - 1) / g->nworkers,
+	    .max_fds = fds / 5 / g->nworkers + 1,
+	    .nworkers = g->nworkers,
+	    .max_head_bytes = c->max_heads / g->nworkers,
+	    .tallies = g->tallies,
+	    .clients = g->clients,
+	    .handover = g->handover,
+	});
+}
+
+void
+generation_free(struct generation *g)
+{
+	unsigned i;
+
+	for (i = 0; g->workers != NULL && i < g->nworkers; i++)
+		if (g->workers[i] != NULL)
+			worker_free(g->workers[i]);
+	if (g->pools != NULL)
+		io_pools_free(g->pools, 500);
+	places_free(g->places);
+	config_free(g->config);
+	free(g->workers);
+	free(g);
+}
+
+void
+generation_tell(struct generation *g, enum worker_mode mode)
+{
+	unsigned i;
+
+	for (i = 0; i < g->nworkers; i++)
+		if (g->workers[i] != NULL)
+			worker_tell(g->workers[i], mode);
+}
+
+void
+generation_adopts(struct process *ps, struct generation *g)
+{
+	struct io **loops = calloc(g->nworkers, sizeof(*loops));
+	unsigned i;
+
+	if (loops == NULL) {
+		handover_close(ps->handover);
+		return;
+	}
+	for (i = 0; i < g->nworkers; i++)
+		loops[i] = g->workers[i]->io;
+	(void)handover_open(ps->handover, loops, g->nworkers, g->listeners.v, g->listeners.n);
+	free(loops);
+}
+
+bool
+generation_ended(const struct generation *g)
+{
+	unsigned i;
+
+	for (i = 0; i < g->nworkers; i++)
+		if (g->workers[i] != NULL && g->workers[i]->running && !worker_ended(g->workers[i]))
+			return (false);
+	return (true);
+}
+
+static int
+workers_make(struct process *ps, struct generation *g, unsigned fds)
+{
+	const struct conf *c = config_global(g->config);
+	const char *note = NULL;
+	const struct file_backend *backend = file_backend_by_name(c->network_backend, &note);
+	struct worker_conf wc;
+	unsigned i;
+	int err = 0;
+
+	if (backend == NULL) {
+		log_event(LOG_ERROR, NULL, "backend.unknown", LF_STR("name", c->network_backend),
+		    LF_STR("do", "accel-server -V lists what server.network-backend may be"));
+		return (-EINVAL);
+	}
+	if (note != NULL)
+		log_event(LOG_WARN, NULL, "backend.replaced", LF_STR("asked", c->network_backend),
+		    LF_STR("used", backend->name), LF_STR("why", note));
+	if (io_engine_by_name(c->event_handler) == NULL) {
+		log_event(LOG_ERROR, NULL, "engine.unknown", LF_STR("name", c->event_handler),
+		    LF_STR("do", "accel-server -V lists what server.event-handler may be"));
+		return (-EINVAL);
+	}
+	wc = worker_conf_of(g, fds, backend);
+	for (i = 0; i < g->nworkers && err == 0; i++) {
+		wc.index = i;
+		err = worker_new(&wc, NULL, &g->workers[i]);
+	}
+	if (err == 0 && io_fallback_why(g->workers[0]->io) != NULL)
+		log_event(LOG_WARN, NULL, "backend.fallback", LF_STR("asked", backend->name),
+		    LF_STR("used", io_backend(g->workers[0]->io)->name),
+		    LF_STR("why", io_fallback_why(g->workers[0]->io)));
+	for (i = 0; i < g->nworkers && err == 0 && !ps->opt->one; i++)
+		err = worker_start(g->workers[i]);
+	if (err != 0)
+		generation_tell(g, WORKER_STOP);
+	return (err);
+}
+
+static int
+places_make(struct process *ps, struct generation *g)
+{
+	char why[512];
+
+	g->places = places_new(g->config, process_accesslog, ps, why, sizeof(why));
+	if (g->places != NULL)
+		return (0);
+	log_event(LOG_ERROR, NULL, "config.unusable", LF_STR("why", why));
+	return (-EINVAL);
+}
+
+/* Those of the newest generation, if they are what this one asks for; else theirs shrink while it drains. */
+static int
+pools_make(struct process *ps, struct generation *g)
+{
+	struct generation *last;
+
+	if (list_empty(&ps->generations))
+		return (io_pools_new(&g->pools_conf, &g->pools));
+	last = list_entry(ps->generations.prev, struct generation, link);
+	if (memcmp(&last->pools_conf, &g->pools_conf, sizeof(g->pools_conf)) != 0)
+		return (io_pools_new(&g->pools_conf, &g->pools));
+	g->pools = io_pools_share(last->pools);
+	return (0);
+}
+
+int
+generation_start(struct process *ps, struct config *config, const struct listeners *ls, unsigned fds)
+{
+	const struct conf *c = config_global(config);
+	struct generation *g = calloc(1, sizeof(*g));
+	const struct generation *last;
+	struct io_pools_conf pc = {
+		.stat_threads = (unsigned)c->stat_threads, .read_threads = (unsigned)c->read_threads,
+		.per_device = (unsigned)c->threads_per_device, .max_queue = (unsigned)c->max_queue,
+		.stuck_ms = 1000 * (unsigned)c->open_timeout,
+	};
+	int err;
+
+	must(g != NULL);
+	list_init(&g->link);
+	g->config = config;
+	g->tallies = &ps->tallies;
+	g->clients = ps->clients;
+	g->handover = ps->handover;
+	g->listeners = *ls;
+	g->pools_conf = pc;
+	g->nworkers = worker_count(c);
+	g->workers = calloc(g->nworkers, sizeof(struct worker *));
+	must(g->workers != NULL);
+	err = places_make(ps, g);
+	config_forget_sources(config);
+	if (err == 0)
+		err = pools_make(ps, g);
+	if (err == 0)
+		err = workers_make(ps, g, fds);
+	if (err != 0) {
+		log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", err));
+		generation_free(g);
+		process_drop_accesslogs(ps);
+		process_unlisten(ps, ls);
+		return (err);
+	}
+	last = list_empty(&ps->generations) ? NULL : list_entry(ps->generations.prev, struct generation, link);
+	if (last != NULL && last->pools != g->pools)
+		io_pools_shrink(last->pools);
+	list_add_tail(&ps->generations, &g->link);
+	ps->listeners = *ls;
+	return (0);
+}

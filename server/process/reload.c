@@ -1,0 +1,109 @@
+/* server/process/reload.c -- reads the configuration again while the server goes on.
+ *
+ * The helper process reads it, and the main thread waits for it in the same poll(2) as for signals.  A reload starts the next
+ * generation on the same listening sockets and drains the one before, so no connection is refused or dropped.
+ */
+#include <errno.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "io/notify.h"
+#include "server/process/impl.h"
+#include "server/config/record.h"
+
+static void
+log_lines(enum log_level level, const char *ev, struct text all)
+{
+	struct text line;
+
+	while (text_next(&all, '\n', &line))
+		if (line.n != 0)
+			log_event(level, NULL, ev, LF_TEXT("what", line));
+}
+
+/* Takes the sources. */
+static void
+use(struct process *ps, struct sources *sources)
+{
+	struct generation *old = list_entry(ps->generations.prev, struct generation, link);
+	struct listeners now;
+	struct buf err, warn;
+	struct config *config;
+	char why[1024];
+
+	buf_init(&err, 0);
+	buf_init(&warn, 0);
+	config = config_load(ps->opt->file, sources, &err, &warn);
+	log_lines(LOG_WARN, "config.warning", buf_as_text(&warn));
+	if (config == NULL) {
+		log_lines(LOG_ERROR, "reload.refused", buf_as_text(&err));
+	} else if (!process_sandbox_reaches(ps, config, why, sizeof(why))) {
+		log_event(LOG_ERROR, NULL, "reload.refused", LF_STR("what", why), LF_STR("then", "the one before goes on"));
+		config_free(config);
+	} else if (process_listen(ps, config, &now) != 0) {
+		config_free(config);
+	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) == 0) {
+		generation_adopts(ps, list_entry(ps->generations.prev, struct generation, link));
+		process_drain(ps, old);
+		log_event(LOG_INFO, NULL, "reloaded", LF_STR("file", ps->opt->file));
+	}
+	buf_free(&err);
+	buf_free(&warn);
+}
+
+static void
+end(struct process *ps)
+{
+	notify_manager("READY=1");
+	if (!ps->reload_again || ps->draining)
+		return;
+	ps->reload_again = false;
+	process_reload(ps);
+}
+
+static void
+refuse(struct process *ps, const char *why)
+{
+	log_event(LOG_ERROR, NULL, "reload.refused", LF_STR("what", "the configuration was not read"), LF_STR("why", why),
+	    LF_STR("then", "the one before goes on"));
+	end(ps);
+}
+
+void
+process_reload(struct process *ps)
+{
+	int err;
+
+	if (ps->load.fd >= 0) {
+		ps->reload_again = true;
+		return;
+	}
+	notify_manager("RELOADING=1");
+	err = helper_load_start(ps->helper, &ps->load);
+	if (err != 0)
+		refuse(ps, err == -EPIPE ? "the helper process has ended; restart the server" : strerror(-err));
+}
+
+void
+process_reload_more(struct process *ps)
+{
+	struct sources *sources;
+	char why[1024];
+
+	if (ps->load.fd < 0 || !helper_load_more(&ps->load, why, sizeof(why)))
+		return;
+	sources = ps->load.sources;
+	ps->load.sources = NULL;
+	if (sources == NULL) {
+		refuse(ps, why);
+		return;
+	}
+	use(ps, sources);
+	end(ps);
+}
+
+void
+process_reload_stop(struct process *ps)
+{
+	helper_load_stop(&ps->load);
+}

@@ -1,0 +1,194 @@
+/* server/process/start.c -- what is done once, or again at a reload: sockets, limits, user, pid file. */
+#include <errno.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "io/listen.h"
+#include "server/process/impl.h"
+
+int
+process_inherit(struct process *ps)
+{
+	int i, n = listen_inherited();
+
+	for (i = 0; i < n && ps->listeners.n < MAX_LISTENERS; i++) {
+		struct listener *l = &ps->listeners.v[ps->listeners.n];
+
+		l->fd = 3 + i;
+		if (listen_name(l->fd, l->name) != 0) {
+			fprintf(stderr, "accel-server: LISTEN_FDS: descriptor %d is no listening socket\n", l->fd);
+			return (-EINVAL);
+		}
+		ps->listeners.n++;
+	}
+	ps->inherited = n > 0;
+	return (0);
+}
+
+static const struct listener *
+listener_find(const struct listeners *ls, const char *name)
+{
+	size_t i;
+
+	for (i = 0; i < ls->n; i++)
+		if (strcmp(ls->v[i].name, name) == 0)
+			return (&ls->v[i]);
+	return (NULL);
+}
+
+static int
+listener_open(struct process *ps, const char *name, struct listener *l)
+{
+	int err = helper_listen(ps->helper, name, &l->fd);
+
+	if (err != 0) {
+		log_event(LOG_ERROR, NULL, "listen.failed", LF_STR("address", name), LF_ERR("error", err),
+		    LF_STR("do", err == -EADDRINUSE ? "another program listens there: stop it or change server.port"
+		        : err == -EACCES ? "ports below 1024 need root or CAP_NET_BIND_SERVICE"
+		        : err == -EPIPE ? "restart the server: its helper process has ended"
+		                        : "see server.bind, server.port and $SERVER[\"socket\"]"));
+		return (err);
+	}
+	snprintf(l->name, sizeof(l->name), "%s", name);
+	return (0);
+}
+
+int
+process_listen(struct process *ps, const struct config *config, struct listeners *now)
+{
+	const struct listener *old;
+	const char *name;
+	size_t i;
+	int err;
+
+	if (ps->inherited) {
+		*now = ps->listeners;
+		return (0);
+	}
+	now->n = 0;
+	for (i = 0; (name = config_listen(config, i)) != NULL; i++) {
+		if (now->n == MAX_LISTENERS || listener_find(now, name) != NULL)
+			continue;
+		old = listener_find(&ps->listeners, name);
+		if (old != NULL) {
+			now->v[now->n++] = *old;
+			continue;
+		}
+		err = listener_open(ps, name, &now->v[now->n]);
+		if (err != 0) {
+			process_unlisten(ps, now);
+			return (err);
+		}
+		now->n++;
+	}
+	return (0);
+}
+
+static bool
+listener_used(const struct process *ps, int fd)
+{
+	const struct generation *g;
+	const struct list *l;
+	size_t i;
+
+	for (l = ps->generations.next; l != &ps->generations; l = l->next) {
+		g = list_entry(l, struct generation, link);
+		for (i = 0; i < g->listeners.n; i++)
+			if (g->listeners.v[i].fd == fd)
+				return (true);
+	}
+	return (false);
+}
+
+void
+process_unlisten(struct process *ps, const struct listeners *ls)
+{
+	size_t i;
+
+	for (i = 0; i < ls->n && !ps->inherited; i++)
+		if (!listener_used(ps, ls->v[i].fd))
+			listen_close(ls->v[i].fd);
+}
+
+unsigned
+process_descriptors(const struct conf *c)
+{
+	struct rlimit rl;
+
+	if (getrlimit(RLIMIT_NOFILE, &rl) != 0)
+		return (1024);
+	if (c->max_fds > rl.rlim_max) {
+		struct rlimit more = {c->max_fds, c->max_fds};
+
+		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
+			rl = more;
+	}
+	rl.rlim_cur = c->max_fds != 0 && c->max_fds < rl.rlim_max ? c->max_fds : rl.rlim_max;
+	(void)setrlimit(RLIMIT_NOFILE, &rl);
+	(void)getrlimit(RLIMIT_NOFILE, &rl);
+	return (rl.rlim_cur > 1000000 ? 1000000u : (unsigned)rl.rlim_cur);
+}
+
+static int
+unknown(const char *what, const char *name, const char *what_to_do)
+{
+	log_event(LOG_ERROR, NULL, "user.unknown", LF_STR(what, name), LF_STR("do", what_to_do));
+	return (-ENOENT);
+}
+
+/* pw may be NULL: the user stays, without the groups it had. */
+static int
+become(const struct passwd *pw, gid_t gid)
+{
+	if (setgid(gid) != 0)
+		return (-errno);
+	if (pw == NULL)
+		return (setgroups(1, &gid) == 0 ? 0 : -errno);
+	return (initgroups(pw->pw_name, gid) == 0 && setuid(pw->pw_uid) == 0 ? 0 : -errno);
+}
+
+int
+process_become(const struct conf *c)
+{
+	const char *name;
+	struct group *gr = NULL;
+	struct passwd *pw = NULL;
+	int err = 0;
+
+	name = c->groupname;
+	if (name != NULL && name[0] != '\0' && (gr = getgrnam(name)) == NULL)
+		return (unknown("group", name, "correct server.groupname"));
+	name = c->username;
+	if (name != NULL && name[0] != '\0' && (pw = getpwnam(name)) == NULL)
+		return (unknown("user", name, "correct server.username"));
+	if (geteuid() != 0)
+		return (0);
+	if (gr != NULL || pw != NULL)
+		err = become(pw, gr != NULL ? gr->gr_gid : pw->pw_gid);
+	if (err != 0) {
+		log_event(LOG_ERROR, NULL, "user.failed", LF_ERR("error", err));
+		return (-EPERM);
+	}
+	if (geteuid() == 0)
+		log_event(LOG_WARN, NULL, "running.as-root", LF_STR("do", "set server.username, for example to \"www-data\""));
+	return (0);
+}
+
+int
+process_pidfile(struct process *ps, const struct conf *c)
+{
+	int err;
+
+	if (c->pid_file == NULL || c->pid_file[0] == '\0')
+		return (0);
+	err = helper_pidfile(ps->helper, c->pid_file);
+	if (err != 0)
+		log_event(LOG_ERROR, NULL, "pidfile.failed", LF_STR("path", c->pid_file), LF_ERR("error", err));
+	return (err);
+}

@@ -1,0 +1,125 @@
+/* server/status/metrics.c -- status for Prometheus: text format 0.0.4.
+ *
+ *   server.cache.hits               accel_cache_hits_total
+ *   server.io.linux-aio.async-read  accel_io_reads_total{backend="linux-aio",mode="async"}
+ *   stages                          accel_stage_seconds, a histogram with label stage
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include "server/status/status.h"
+
+/* ---- counters */
+
+static const char *
+without_server(const char *dotted)
+{
+	return (strncmp(dotted, "server.", 7) == 0 ? dotted + 7 : dotted);
+}
+
+/* "io.linux-aio.async-read" is one of a family; *mode is what follows the backend. */
+static const char *
+io_mode(const char *name)
+{
+	return (strncmp(name, "io.", 3) == 0 ? strchr(name + 3, '.') : NULL);
+}
+
+static void
+counters(const struct prom *p, const struct status *s)
+{
+	const struct counter_info *ci;
+
+	for (ci = counter_infos; ci->name != NULL; ci++)
+		if (io_mode(without_server(ci->dotted)) == NULL)
+			prom_counter(p, without_server(ci->dotted), ci->doc, counter_get(&s->sum, ci));
+}
+
+static void
+io_counters_of_backends(const struct prom *p, const struct status *s)
+{
+	const struct counter_info *ci;
+
+	prom_family(p, "io_reads_total", "counter", "windows of files: async, brought in off the loop; sync, served on it or by a fallback");
+	for (ci = counter_infos; ci->name != NULL; ci++) {
+		const char *name = without_server(ci->dotted), *mode = io_mode(name);
+
+		if (mode != NULL)
+			buf_printf(p->out, "accel_io_reads_total{backend=\"%.*s\",mode=\"%.*s\"} %" PRIu64 "\n", (int)(mode - name - 3),
+			    name + 3, (int)strcspn(mode + 1, "-"), mode + 1, counter_get(&s->sum, ci));
+	}
+}
+
+/* ---- histograms */
+
+static void
+stages(const struct prom *p, const struct status *s)
+{
+	unsigned i;
+
+	prom_family(p, "stage_seconds", "histogram", "Where the time of requests went; total is of all requests, the others of those that were not hot.");
+	for (i = 0; i < NSTAGES; i++)
+		prom_histogram(p, "stage_seconds", "stage", stage_infos[i].name, &s->stage[i]);
+}
+
+/* ---- applications */
+
+static void
+backend_row(const struct prom *p, const char *name, const struct status_backend *b, uint64_t v)
+{
+	prom_name(p, name);
+	buf_printf(p->out, "{block=\"%u\",", b->block);
+	prom_label(p, "backend", b->name);
+	buf_printf(p->out, "} %" PRIu64 "\n", v);
+}
+
+static void
+backends(const struct prom *p, const struct status *s)
+{
+#define BACKENDS(name, type, help, field)                                            \
+	do {                                                                         \
+		size_t i;                                                            \
+		if (s->nbackends != 0)                                               \
+			prom_family(p, name, type, help);                            \
+		for (i = 0; i < s->nbackends; i++)                                   \
+			backend_row(p, name, &s->backend[i], s->backend[i].field);   \
+	} while (0)
+	BACKENDS("backend_requests_total", "counter", "Requests that had a socket of this backend and are over.", requests);
+	BACKENDS("backend_failed_total", "counter", "Connects that failed, replies that broke off, were malformed or late.", failed);
+	BACKENDS("backend_load", "gauge", "Requests in progress or waiting.", load);
+	BACKENDS("backend_waiting", "gauge", "Requests waiting for a socket.", waiting);
+	BACKENDS("backend_sockets", "gauge", "Open sockets.", pool_size);
+	BACKENDS("backend_sockets_idle", "gauge", "Open sockets without a request.", idle);
+	BACKENDS("backend_down", "gauge", "Workers that could not reach it and leave it alone for a while.", down);
+#undef BACKENDS
+}
+
+static void
+connections(const struct prom *p, const struct status *s)
+{
+	unsigned i;
+
+	prom_family(p, "connections", "gauge", "Connections of clients, by what they are doing.");
+	for (i = 0; i < NPHASES; i++)
+		buf_printf(p->out, "accel_connections{state=\"%s\"} %" PRIu64 "\n", phase_infos[i].name, s->phase[i]);
+	prom_gauge(p, "connections_limit", "Connections that are accepted at a time.", s->connections_limit);
+}
+
+void
+status_metrics(struct buf *out, const struct status *s)
+{
+	const struct prom prefixed = {out, "accel"}, *p = &prefixed;
+
+	prom_family(p, "build_info", "gauge", "The version, as a label.");
+	buf_str(out, "accel_build_info{version=\"" STAT_ACCEL_VERSION "\"} 1\n");
+	prom_gauge(p, "start_time_seconds", "When the server was started, since 1970.", s->started_s);
+	prom_gauge(p, "workers", "Threads with an event loop.", s->nworkers);
+	connections(p, s);
+	prom_gauge(p, "cache_entries", "Names in the open-file caches.", s->cached);
+	prom_gauge(p, "cache_entries_limit", "Names they may hold.", s->cached_limit);
+	prom_gauge(p, "condition_sets", "Sets of conditions whose values are kept.", s->sets);
+	counters(p, s);
+	io_counters_of_backends(p, s);
+	stages(p, s);
+	io_pools_status_metrics(p, &s->threads);
+	backends(p, s);
+}

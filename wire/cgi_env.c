@@ -1,0 +1,208 @@
+#include <errno.h>
+#include "base/buf.h"
+#include "base/must.h"
+#include "wire/cgi_env.h"
+#include "wire/headers.h"
+
+#ifndef STAT_ACCEL_VERSION
+#define STAT_ACCEL_VERSION "0"
+#endif
+
+#define NAME_MAX_BYTES 256
+
+struct env {
+	const struct proxy_request *req;
+	cgi_put *put;
+	void *arg;
+	struct buf joined; /* the value being put together */
+	struct fields fields;
+};
+
+static void
+put(struct env *e, const char *name, struct text value)
+{
+	e->put(e->arg, text_of(name), value);
+}
+
+static void
+put_number(struct env *e, const char *name, uint64_t v)
+{
+	char digits[20];
+
+	put(e, name, (struct text){digits, text_put_u64(digits, v)});
+}
+
+static void
+put_joined(struct env *e, const char *name)
+{
+	if (!e->joined.failed)
+		put(e, name, buf_as_text(&e->joined));
+}
+
+static void
+put_server(struct env *e)
+{
+	const struct proxy_request *r = e->req;
+
+	put(e, "GATEWAY_INTERFACE", TEXT("CGI/1.1"));
+	put(e, "SERVER_SOFTWARE", TEXT("stat-accel/" STAT_ACCEL_VERSION));
+	put(e, "SERVER_NAME", r->server_name);
+	put(e, "SERVER_ADDR", r->server_addr);
+	put_number(e, "SERVER_PORT", r->server_port);
+	put(e, "SERVER_PROTOCOL", r->protocol);
+	put(e, "REMOTE_ADDR", r->remote_addr);
+	put_number(e, "REMOTE_PORT", r->remote_port);
+	put(e, "REDIRECT_STATUS", TEXT("200")); /* php-cgi refuses to work without */
+	if (text_eq(r->scheme, TEXT("https")))
+		put(e, "HTTPS", TEXT("on"));
+}
+
+static void
+put_request(struct env *e)
+{
+	const struct proxy_request *r = e->req;
+	struct text script = r->path;
+
+	if (r->path_info.n > 0 && text_ends(script, r->path_info))
+		script.n -= r->path_info.n;
+	put(e, "REQUEST_METHOD", r->method);
+	put(e, "REQUEST_URI", r->target);
+	if (r->redirect_uri.n != 0)
+		put(e, "REDIRECT_URI", r->redirect_uri);
+	put(e, "QUERY_STRING", r->query);
+	put(e, "DOCUMENT_ROOT", r->docroot);
+	put(e, "SCRIPT_NAME", script);
+	put(e, "SCRIPT_FILENAME", r->script_filename);
+	put(e, "PATH_INFO", r->path_info);
+	if (r->path_info.n > 0) {
+		e->joined.n = 0;
+		buf_text(&e->joined, r->docroot);
+		buf_text(&e->joined, r->path_info);
+		put_joined(e, "PATH_TRANSLATED");
+	}
+	if (r->content_length > 0)
+		put_number(e, "CONTENT_LENGTH", (uint64_t)r->content_length);
+}
+
+/* All values of one name, as one (RFC 9110, 5.3); cookies have a separator of their own. */
+static void
+join(struct env *e, size_t first)
+{
+	const struct proxy_request *r = e->req;
+	const char *sep = first < r->nheaders && text_ieq(r->headers[first].name, TEXT("Cookie")) ? "; " : ", ";
+	size_t i;
+
+	e->joined.n = 0;
+	for (i = first; i < r->nheaders; i = fields_next(&e->fields, i)) {
+		if (e->joined.n > 0)
+			buf_str(&e->joined, sep);
+		buf_text(&e->joined, r->headers[i].value);
+	}
+}
+
+static void
+put_forwarded(struct env *e)
+{
+	const struct proxy_request *r = e->req;
+
+	join(e, fields_find(&e->fields, TEXT("X-Forwarded-For")));
+	if (e->joined.n > 0)
+		buf_str(&e->joined, ", ");
+	buf_text(&e->joined, r->remote_addr);
+	put_joined(e, "HTTP_X_FORWARDED_FOR");
+	put(e, "HTTP_X_FORWARDED_PROTO", r->scheme);
+	put(e, "HTTP_X_HOST", r->host);
+}
+
+/* Written by this file from what the server knows; what the client says of it does not count. */
+static bool
+is_ours(struct text name)
+{
+	static const char *const names[] = {
+		"Content-Length", "Content-Type", "X-Forwarded-For", "X-Forwarded-Proto", "X-Host",
+		"Proxy",
+	};
+	size_t i;
+
+	for (i = 0; i < NELEM(names); i++)
+		if (text_ieq(name, text_of(names[i])))
+			return (true);
+	return (false);
+}
+
+static bool
+is_plain(struct text name)
+{
+	size_t i;
+	char c;
+
+	for (i = 0; i < name.n; i++) {
+		c = name.p[i];
+		if (c != '-' && !(c >= '0' && c <= '9') &&
+		    !((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
+			return (false);
+	}
+	return (name.n > 0 && name.n <= NAME_MAX_BYTES);
+}
+
+static bool
+passes(const struct env *e, size_t i)
+{
+	struct text name = e->req->headers[i].name;
+
+	return (!e->fields.repeats[i] && is_plain(name) && !is_ours(name) && !header_is_control(name) &&
+	    !fields_is_hop(&e->fields, i));
+}
+
+static void
+put_header(struct env *e, size_t i)
+{
+	char name[5 + NAME_MAX_BYTES + 1] = "HTTP_";
+	struct text from = e->req->headers[i].name;
+	size_t k;
+	char c;
+
+	for (k = 0; k < from.n; k++) {
+		c = from.p[k];
+		name[5 + k] = c == '-' ? '_' : c >= 'a' && c <= 'z' ? (char)(c - 0x20) : c;
+	}
+	name[5 + k] = '\0';
+	join(e, i);
+	put_joined(e, name);
+}
+
+static void
+put_headers(struct env *e)
+{
+	const struct proxy_request *r = e->req;
+	bool typed = false;
+	size_t i;
+
+	for (i = 0; i < r->nheaders; i++) {
+		if (passes(e, i))
+			put_header(e, i);
+		if (!typed && text_ieq(r->headers[i].name, TEXT("Content-Type"))) {
+			put(e, "CONTENT_TYPE", r->headers[i].value);
+			typed = true;
+		}
+	}
+}
+
+int
+cgi_env(const struct proxy_request *r, cgi_put *to, void *arg)
+{
+	struct env e = {.req = r, .put = to, .arg = arg};
+	bool failed;
+
+	if (r->nheaders > FIELDS_MAX)
+		return (-E2BIG);
+	buf_init(&e.joined, 0);
+	fields_index(&e.fields, r->headers, r->nheaders);
+	put_server(&e);
+	put_request(&e);
+	put_headers(&e);
+	put_forwarded(&e);
+	failed = e.joined.failed;
+	buf_free(&e.joined);
+	return (failed ? -ENOMEM : 0);
+}

@@ -1,0 +1,112 @@
+/* wire/fields.c -- see fields.h */
+#include "base/must.h"
+#include "wire/fields.h"
+
+#define SLOTS NELEM(((struct fields *)NULL)->slot)
+
+static unsigned char
+lower(char c)
+{
+	return ((unsigned char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c));
+}
+
+static size_t
+slot_of(struct text name)
+{
+	static __thread uint64_t seed;
+	uint64_t h;
+	size_t i;
+
+	if (seed == 0)
+		seed = text_hash(TEXT("fields")) | 1;
+	for (h = seed, i = 0; i < name.n; i++)
+		h = (h ^ lower(name.p[i])) * 0x9e3779b97f4a7c15ull;
+	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15ull;
+	return (h >> 40 & (SLOTS - 1));
+}
+
+/* Where the name stands, or would stand.  Three quarters of the slots are free at least, so the walk is short. */
+static uint16_t *
+place(const struct fields *f, struct text name)
+{
+	size_t i = slot_of(name);
+
+	while (f->slot[i] != 0 && !text_ieq(f->v[f->slot[i] - 1].name, name))
+		i = (i + 1) % SLOTS;
+	return ((uint16_t *)&f->slot[i]);
+}
+
+static void
+name_hops(struct fields *f)
+{
+	struct text list, member;
+	size_t i, k;
+
+	for (i = fields_find(f, TEXT("Connection")); i < f->n; i = fields_next(f, i)) {
+		list = f->v[i].value;
+		while (text_next(&list, ',', &member)) {
+			k = fields_find(f, text_trim(member));
+			if (k < f->n)
+				f->named[k] = true;
+		}
+	}
+}
+
+void
+fields_index(struct fields *f, const struct proxy_field *v, size_t n)
+{
+	uint16_t last[FIELDS_MAX], *p;
+	size_t i;
+
+	must(n <= FIELDS_MAX);
+	memset(f, 0, sizeof(*f));
+	f->v = v;
+	f->n = n;
+	for (i = 0; i < n; i++) {
+		p = place(f, v[i].name);
+		if (*p == 0) {
+			*p = (uint16_t)(i + 1);
+			last[i] = (uint16_t)i;
+			continue;
+		}
+		f->repeats[i] = true;
+		f->next[last[*p - 1]] = (uint16_t)(i + 1);
+		last[*p - 1] = (uint16_t)i;
+	}
+	name_hops(f);
+}
+
+size_t
+fields_find(const struct fields *f, struct text name)
+{
+	const uint16_t *p = place(f, name);
+
+	return (*p != 0 ? *p - 1u : f->n);
+}
+
+size_t
+fields_next(const struct fields *f, size_t i)
+{
+	return (f->next[i] != 0 ? f->next[i] - 1u : f->n);
+}
+
+static bool
+is_hop_name(struct text name)
+{
+	static const struct text names[] = {
+		TEXT("Connection"), TEXT("Keep-Alive"), TEXT("TE"), TEXT("Trailer"),
+		TEXT("Transfer-Encoding"), TEXT("Upgrade"), TEXT("Expect"),
+	};
+	size_t i;
+
+	for (i = 0; i < NELEM(names); i++)
+		if (text_ieq(names[i], name))
+			return (true);
+	return (name.n >= 6 && text_ieq((struct text){name.p, 6}, TEXT("Proxy-")));
+}
+
+bool
+fields_is_hop(const struct fields *f, size_t i)
+{
+	return (is_hop_name(f->v[i].name) || f->named[fields_find(f, f->v[i].name)]);
+}

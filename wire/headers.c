@@ -1,0 +1,256 @@
+#include <errno.h>
+#include <stdlib.h>
+#include "base/must.h"
+#include "wire/headers.h"
+
+static bool
+name_in(const struct text *v, size_t n, struct text name)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (text_ieq(v[i], name))
+			return (true);
+	return (false);
+}
+
+static bool
+starts_ieq(struct text t, struct text prefix)
+{
+	return (t.n >= prefix.n && text_ieq((struct text){t.p, prefix.n}, prefix));
+}
+
+static bool
+is_tchar(unsigned char c)
+{
+	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
+		return (true);
+	return (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+}
+
+bool
+header_is_token(struct text name)
+{
+	size_t i;
+
+	for (i = 0; i < name.n; i++)
+		if (!is_tchar((unsigned char)name.p[i]))
+			return (false);
+	return (name.n > 0);
+}
+
+bool
+header_value_ok(struct text value)
+{
+	unsigned char c;
+	size_t i;
+
+	for (i = 0; i < value.n; i++) {
+		c = (unsigned char)value.p[i];
+		if ((c < 0x20 && c != '\t') || c == 0x7f)
+			return (false);
+	}
+	return (true);
+}
+
+bool
+header_is_control(struct text name)
+{
+	static const struct text prefixes[] = {
+		TEXT("X-Sendfile"), TEXT("X-LIGHTTPD-"), TEXT("X-Accel-"), TEXT("X-Reproxy-"),
+		TEXT("X-Rewrite-"), TEXT("X-LiteSpeed-Location"),
+	};
+	size_t i;
+
+	if (name.n == 0 || (name.p[0] | 0x20) != 'x')
+		return (false);
+	for (i = 0; i < NELEM(prefixes); i++)
+		if (starts_ieq(name, prefixes[i]))
+			return (true);
+	return (false);
+}
+
+void
+reply_head_init(struct reply_head *h)
+{
+	memset(h, 0, sizeof(*h));
+	buf_init(&h->raw, REPLY_HEAD_MAX);
+}
+
+void
+reply_head_free(struct reply_head *h)
+{
+	buf_free(&h->raw);
+	free(h->fields);
+	reply_head_init(h);
+}
+
+static bool
+refuse(struct reply_head *h, const char *why)
+{
+	h->why = why;
+	return (false);
+}
+
+static bool
+fields_reserve(struct reply_head *h)
+{
+	size_t cap = h->cap > 0 ? h->cap * 2 : 16;
+	struct proxy_field *v;
+
+	if (h->reply.nheaders < h->cap)
+		return (true);
+	if (cap > REPLY_FIELDS_MAX)
+		return (false);
+	v = realloc(h->fields, cap * sizeof(*v));
+	if (v == NULL)
+		return (false);
+	h->fields = v;
+	h->cap = cap;
+	return (true);
+}
+
+static bool
+head_line(struct reply_head *h, struct text line)
+{
+	struct proxy_field f;
+	const char *colon;
+
+	colon = memchr(line.p, ':', line.n);
+	if (colon == NULL)
+		return (refuse(h, "a line of the head has no colon"));
+	f.name = (struct text){line.p, (size_t)(colon - line.p)};
+	f.value = text_trim((struct text){colon + 1, line.n - f.name.n - 1});
+	if (!header_is_token(f.name))
+		return (refuse(h, "a header name is no token"));
+	if (!header_value_ok(f.value))
+		return (refuse(h, "a header value holds a control character"));
+	if (!fields_reserve(h))
+		return (refuse(h, "too many header fields"));
+	h->fields[h->reply.nheaders++] = f;
+	return (true);
+}
+
+static bool
+take_status(struct reply_head *h, struct text v)
+{
+	struct proxy_reply *r = &h->reply;
+	uint64_t n;
+
+	if (r->status != 0)
+		return (refuse(h, "two Status fields"));
+	/* 1xx is no final answer, and there is no way to send a second one. */
+	if (v.n < 3 || (v.n > 3 && v.p[3] != ' ') || text_u64((struct text){v.p, 3}, &n) < 0 ||
+	    n < 200 || n > 599)
+		return (refuse(h, "Status is no number from 200 to 599"));
+	r->status = (int)n;
+	return (true);
+}
+
+static bool
+take_length(struct reply_head *h, struct text v)
+{
+	struct proxy_reply *r = &h->reply;
+	uint64_t n;
+
+	if (r->content_length >= 0)
+		return (refuse(h, "two Content-Length fields"));
+	if (text_u64(v, &n) < 0 || n > INT64_MAX)
+		return (refuse(h, "Content-Length is no number"));
+	r->content_length = (int64_t)n;
+	return (true);
+}
+
+static void
+take_control(struct proxy_reply *r, const struct proxy_field *f)
+{
+	static const struct text send_file[] = {TEXT("X-Sendfile"), TEXT("X-LIGHTTPD-send-file")};
+
+	if (name_in(send_file, NELEM(send_file), f->name) && r->send_file.p == NULL)
+		r->send_file = f->value;
+	else if (text_ieq(f->name, TEXT("X-Accel-Redirect")) && r->send_uri.p == NULL)
+		r->send_uri = f->value;
+}
+
+/* All fields are there: takes out what is not for the client, and keeps the rest in its order. */
+static enum head_result
+head_sort(struct reply_head *h)
+{
+	struct proxy_reply *r = &h->reply;
+	struct proxy_field *f;
+	size_t i, n = r->nheaders, kept = 0;
+	bool located = false, hop[REPLY_FIELDS_MAX];
+	struct fields index;
+
+	fields_index(&index, h->fields, n);
+	for (i = 0; i < n; i++) /* asked first: the pass below moves the fields */
+		hop[i] = fields_is_hop(&index, i);
+	for (i = 0; i < n && h->why == NULL; i++) {
+		f = &h->fields[i];
+		if (text_ieq(f->name, TEXT("Status")))
+			take_status(h, f->value);
+		else if (text_ieq(f->name, TEXT("Content-Length")))
+			take_length(h, f->value);
+		else if (header_is_control(f->name))
+			take_control(r, f);
+		else if (!hop[i]) {
+			located = located || text_ieq(f->name, TEXT("Location"));
+			h->fields[kept++] = *f;
+		}
+	}
+	if (r->status == 0)
+		r->status = located ? 302 : 200;
+	r->headers = h->fields;
+	r->nheaders = kept;
+	return (h->why == NULL ? HEAD_DONE : HEAD_BAD);
+}
+
+static enum head_result
+head_parse(struct reply_head *h)
+{
+	struct text rest = buf_as_text(&h->raw), line;
+
+	h->reply = (struct proxy_reply){.content_length = -1};
+	rest.n--; /* the last newline ends the last line; none follows it */
+	while (text_next(&rest, '\n', &line)) {
+		if (line.n > 0 && line.p[line.n - 1] == '\r')
+			line.n--;
+		if (line.n > 0 && !head_line(h, line))
+			return (HEAD_BAD);
+	}
+	return (head_sort(h));
+}
+
+/* The line that has just been completed is the empty one that ends the head. */
+static bool
+line_is_empty(const struct reply_head *h)
+{
+	size_t n = h->raw.n - h->line;
+
+	return (n == 1 || (n == 2 && h->raw.p[h->line] == '\r'));
+}
+
+enum head_result
+reply_head_feed(struct reply_head *h, struct text *in)
+{
+	const char *nl;
+	size_t n;
+
+	while (in->n > 0) {
+		nl = memchr(in->p, '\n', in->n);
+		n = nl != NULL ? (size_t)(nl - in->p) + 1 : in->n;
+		buf_add(&h->raw, in->p, n);
+		if (h->raw.failed) {
+			h->why = "the head is longer than 64 KiB";
+			return (HEAD_BAD);
+		}
+		in->p += n;
+		in->n -= n;
+		if (nl == NULL)
+			break;
+		if (line_is_empty(h))
+			return (head_parse(h));
+		h->line = h->raw.n;
+	}
+	return (HEAD_MORE);
+}

@@ -1,0 +1,134 @@
+/* wire/urlpath.c -- one decoding, then segments are taken away while they are copied. */
+#include <errno.h>
+#include "wire/urlpath.h"
+
+/* Bytes that stand for themselves and end nothing; most of a path is runs of these. */
+static const bool plain[256] = {
+	[1 ... '%' - 1] = true, ['%' + 1 ... '/' - 1] = true, ['/' + 1 ... '\\' - 1] = true, ['\\' + 1 ... 255] = true,
+};
+
+/* The byte at t.p[*i]; *i moves behind it.  -EINVAL: bad escape or NUL. */
+static int
+next_byte(struct text t, size_t *i)
+{
+	int hi, lo, c;
+
+	c = (unsigned char)t.p[(*i)++];
+	if (c == '%') {
+		if (t.n - *i < 2)
+			return (-EINVAL);
+		hi = text_hex_digit(t.p[*i]);
+		lo = text_hex_digit(t.p[*i + 1]);
+		if (hi < 0 || lo < 0)
+			return (-EINVAL);
+		*i += 2;
+		c = hi << 4 | lo;
+	}
+	return (c != 0 ? c : -EINVAL);
+}
+
+int
+urlpath_decode(struct text t, char *dst)
+{
+	size_t i = 0;
+	int n = 0, c;
+
+	if (t.n > INT32_MAX)
+		return (-EINVAL);
+	while (i < t.n) {
+		c = next_byte(t, &i);
+		if (c < 0)
+			return (c);
+		dst[n++] = (char)c;
+	}
+	dst[n] = '\0';
+	return (n);
+}
+
+/* Judges the segment dst[start..n), the byte before it being '/'.  Returns where writing goes on:
+ * n for a name, start for "." or nothing, the parent's start for "..", or -EPERM above the root. */
+static int
+end_segment(const char *dst, int start, int n)
+{
+	if (n - start == 1 && dst[start] == '.')
+		return (start);
+	if (n - start != 2 || dst[start] != '.' || dst[start + 1] != '.')
+		return (n);
+	if (start == 1)
+		return (-EPERM);
+	for (start--; dst[start - 1] != '/'; start--)
+		;
+	return (start);
+}
+
+/* dst is always "/", or ends a name; start is where the present segment began.  A segment that goes
+ * away leaves the '/' before it, which is also what keeps the slash of "/a/." and "/a/b/..". */
+int
+urlpath_clean(struct text path, char *dst)
+{
+	int n = 0, start = 1, c;
+	bool raw_slash;
+	size_t i = 0;
+
+	if (path.n == 0 || path.n > INT32_MAX || path.p[0] != '/')
+		return (-EINVAL);
+	dst[n++] = path.p[i++];
+	while (i < path.n) {
+		if (plain[(unsigned char)path.p[i]]) {
+			dst[n++] = path.p[i++];
+			continue;
+		}
+		raw_slash = path.p[i] == '/';
+		c = next_byte(path, &i);
+		if (c < 0)
+			return (c);
+		if (c == '\\' || (c == '/' && !raw_slash))
+			return (-EPERM);
+		if (c != '/') {
+			dst[n++] = (char)c;
+			continue;
+		}
+		n = end_segment(dst, start, n);
+		if (n < 0)
+			return (n);
+		if (dst[n - 1] != '/')
+			dst[n++] = '/';
+		start = n;
+	}
+	n = end_segment(dst, start, n);
+	if (n >= 0)
+		dst[n] = '\0';
+	return (n);
+}
+
+static bool
+is_unreserved(int c)
+{
+	return ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c != 0 && strchr("-._~", c) != NULL));
+}
+
+size_t
+urlpath_plain(struct text t, char *dst)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	size_t i = 0, n = 0;
+	int hi, lo;
+
+	while (i < t.n) {
+		hi = t.p[i] == '%' && t.n - i > 2 ? text_hex_digit(t.p[i + 1]) : -1;
+		lo = hi >= 0 ? text_hex_digit(t.p[i + 2]) : -1;
+		if (lo < 0) {
+			dst[n++] = t.p[i++];
+			continue;
+		}
+		if (is_unreserved(hi << 4 | lo))
+			dst[n++] = (char)(hi << 4 | lo);
+		else {
+			dst[n++] = '%';
+			dst[n++] = hex[hi];
+			dst[n++] = hex[lo];
+		}
+		i += 3;
+	}
+	return (n);
+}
