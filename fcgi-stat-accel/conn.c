@@ -80,9 +80,9 @@ conn_reap(struct conn *c)
 	if (c->receiving || is_sending(c))
 		return;
 	turn_free(c);
-	io_op_init(&c->op, IO_CLOSE, closed);
+	op_init(&c->op, IO_CLOSE, closed);
 	c->op.sock = &c->sock;
-	io_submit(c->all->io, &c->op);
+	op_submit(c->all->io, &c->op);
 }
 
 void
@@ -96,9 +96,9 @@ conn_close(struct conn *c)
 		STATS_COUNT(c->all->stats, aborted);
 	}
 	if (c->receiving)
-		io_cancel(c->all->io, &c->op);
+		op_cancel(c->all->io, &c->op);
 	if (is_sending(c))
-		io_cancel(c->all->io, &c->turn->send);
+		op_cancel(c->all->io, &c->turn->send);
 	conn_reap(c);
 }
 
@@ -130,9 +130,9 @@ conn_receive(struct conn *c)
 	if (!c->receiving) {
 		c->op.deadline_ms = ms;
 		c->receiving = true;
-		io_submit(c->all->io, &c->op);
+		op_submit(c->all->io, &c->op);
 	} else if ((c->op.deadline_ms == 0) != (ms == 0))
-		io_cancel(c->all->io, &c->op);
+		op_cancel(c->all->io, &c->op);
 }
 
 static void
@@ -183,7 +183,7 @@ send_more(struct turn *t)
 {
 	t->iov.iov_base = t->sending->str + t->sent;
 	t->iov.iov_len = t->sending->len - t->sent;
-	io_submit(t->conn->all->io, &t->send);
+	op_submit(t->conn->all->io, &t->send);
 }
 
 static void
@@ -213,7 +213,7 @@ start_sending(struct turn *t, GString *bytes)
 {
 	t->sending = bytes;
 	t->sent = 0;
-	io_op_init(&t->send, IO_SEND, sent);
+	op_init(&t->send, IO_SEND, sent);
 	t->send.sock = &t->conn->sock;
 	t->send.deadline_ms = WRITE_MS;
 	t->send.send.iov = &t->iov;
@@ -394,7 +394,7 @@ conn_open(struct conns *all, int fd, bool welcome)
 	list_init(&c->link);
 	record_init(&c->record, &all->record);
 	io_sock_init(&c->sock, fd);
-	io_op_init(&c->op, IO_RECV, received);
+	op_init(&c->op, IO_RECV, received);
 	c->op.sock = &c->sock;
 	all->stats->conns++;
 	all->events++;

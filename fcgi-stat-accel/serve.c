@@ -43,13 +43,13 @@ static void
 submit(struct serve *s, struct io_op *op)
 {
 	s->ops++;
-	io_submit(s->conf->io, op);
+	op_submit(s->conf->io, op);
 }
 
 static void
 start_timer(struct serve *s, struct io_op *op, unsigned ms, void (*done)(struct io_op *))
 {
-	io_op_init(op, IO_TIMER, done);
+	op_init(op, IO_TIMER, done);
 	op->deadline_ms = ms;
 	submit(s, op);
 }
@@ -141,11 +141,11 @@ stop_listening(struct serve *s)
 		return;
 	s->listening = false;
 	if (s->accepting)
-		io_cancel(s->conf->io, &s->accept);
+		op_cancel(s->conf->io, &s->accept);
 	else
 		listen_stop(s->listener);
 	if (s->pausing)
-		io_cancel(s->conf->io, &s->pause);
+		op_cancel(s->conf->io, &s->pause);
 }
 
 /* ---------------------------------------------------------------- the end */
@@ -268,11 +268,11 @@ serve_begin(struct serve *s)
 {
 	s->conf->stats->conns_max = s->conf->max_conns;
 	io_sock_init(&s->signals, s->conf->signal_fd);
-	io_op_init(&s->signal, IO_RECV, signalled);
+	op_init(&s->signal, IO_RECV, signalled);
 	s->signal.sock = &s->signals;
 	submit(s, &s->signal);
 	io_sock_init(&s->door, listen_fd(*s->listener));
-	io_op_init(&s->accept, IO_ACCEPT, accepted);
+	op_init(&s->accept, IO_ACCEPT, accepted);
 	s->accept.sock = &s->door;
 	s->accept.accept.peer = &s->peer;
 	s->listening = true;
@@ -290,8 +290,8 @@ static void
 serve_end(struct serve *s)
 {
 	s->leaving = true;
-	io_cancel(s->conf->io, &s->end);
-	io_cancel(s->conf->io, &s->signal);
+	op_cancel(s->conf->io, &s->end);
+	op_cancel(s->conf->io, &s->signal);
 	while (s->ops > 0)
 		io_run(s->conf->io);
 }

@@ -1,6 +1,6 @@
 /* io/engine.h -- inside io/ only: what a loop, a file backend and the pools share.
  *
- *   io_submit() --> calls->start() --> OP_READY  the result is there; done() is due
+ *   op_submit() --> calls->start() --> OP_READY  the result is there; done() is due
  *                                      OP_TRY    to be tried when its turn comes (RECV, ACCEPT: so that
  *                                                one lent buffer is enough for all sockets)
  *                                      OP_PARKED waits for its socket

@@ -204,7 +204,7 @@ io_count_read(struct io *io, bool async)
 /* ---------------------------------------------------------------- the life of an op */
 
 void
-io_submit(struct io *io, struct io_op *op)
+op_submit(struct io *io, struct io_op *op)
 {
 	must(op->state == OP_IDLE && op->done != NULL);
 	op->io = io;
@@ -223,14 +223,14 @@ io_submit(struct io *io, struct io_op *op)
 }
 
 void
-io_cancel(struct io *io, struct io_op *op)
+op_cancel(struct io *io, struct io_op *op)
 {
 	io->follows = 0; /* what is submitted after this call is called back after *op */
 	io_finish_early(op, -ECANCELED);
 }
 
 void
-io_withdraw(struct io *io, struct io_op *op)
+op_withdraw(struct io *io, struct io_op *op)
 {
 	if (op->state == OP_JOB && io_job_withdraw(op))
 		io_complete(op, -ECANCELED);

@@ -1,7 +1,7 @@
 /* io/io.h -- the one contract between those who wait and those who decide.
  *
- * io_submit() starts *op and returns.  op->done(op) then runs exactly once, later, from io_run():
- * after success, failure, deadline or cancel, and never from inside io_submit() or io_cancel().
+ * op_submit() starts *op and returns.  op->done(op) then runs exactly once, later, from io_run():
+ * after success, failure, deadline or cancel, and never from inside op_submit() or op_cancel().
  *
  *   Result   op->res: what the kind below says; -errno on failure, -ETIMEDOUT, -ECANCELED.
  *   Owner    between the two calls *op and all it points to belong to the engine.  Buffers of RECV and
@@ -19,8 +19,8 @@
  * parks on EAGAIN; callbacks run after the whole batch of events was read.  Events carry a slot and a generation, so
  * one about a socket that was closed meanwhile finds nothing.
  *
- * Callbacks come in the order of their results, but a send that succeeded within io_submit() is called back next
- * (io_follow() in io/engine.h).  An op that was cancelled comes back before one that is submitted after io_cancel().
+ * Callbacks come in the order of their results, but a send that succeeded within op_submit() is called back next
+ * (io_follow() in io/engine.h).  An op that was cancelled comes back before one that is submitted after op_cancel().
  */
 #ifndef IO_IO_H
 #define IO_IO_H
@@ -58,7 +58,7 @@ enum io_kind {
 	IO_READ,       /* res: bytes in op->buf (perhaps fewer than asked), 0 at end of file; len <= io_chunk() */
 	IO_WARM,       /* res: bytes of the file that are in memory now (fewer at its end), 0 behind the end */
 	IO_TEMP,       /* res: new fd, for reading and writing, of a file without a name below temp.root; the caller owns it */
-	IO_WRITE,      /* res: bytes written (> 0, perhaps fewer).  The bytes are copied by io_submit() */
+	IO_WRITE,      /* res: bytes written (> 0, perhaps fewer).  The bytes are copied by op_submit() */
 	IO_CLOSE,      /* res: 0; sock->fd is -1 then.  No other op of this sock may be in flight */
 	IO_TIMER,      /* res: -ETIMEDOUT after deadline_ms (that is its success) */
 };
@@ -155,9 +155,9 @@ const struct io_engine *io_engine_by_name(const char *name); /* NULL: unknown */
 struct io *io_new(const struct io_conf *, int *err);
 void io_free(struct io *); /* nothing may be in flight but jobs whose ops have ended */
 
-void io_submit(struct io *, struct io_op *);
-void io_cancel(struct io *, struct io_op *); /* a wish: done() still comes */
-void io_withdraw(struct io *, struct io_op *); /* the same, unless somebody is at it already: it waits for its turn */
+void op_submit(struct io *, struct io_op *);
+void op_cancel(struct io *, struct io_op *); /* a wish: done() still comes */
+void op_withdraw(struct io *, struct io_op *); /* the same, unless somebody is at it already: it waits for its turn */
 /* One more client waits for the result: while it is queued, the op takes its turn with the one of the two that has fewer. */
 void io_join(struct io *, struct io_op *, uint32_t client);
 /* How far an op in flight is, for logs; takes a lock. */
@@ -208,7 +208,7 @@ void io_root_close(int fd);
 bool io_error_lasts(int err);
 
 static inline void
-io_op_init(struct io_op *op, enum io_kind kind, void (*done)(struct io_op *))
+op_init(struct io_op *op, enum io_kind kind, void (*done)(struct io_op *))
 {
 	memset(op, 0, sizeof(*op));
 	op->kind = kind;

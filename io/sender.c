@@ -30,8 +30,8 @@ sender_init(struct sender *s, struct io *io, struct io_sock *sock)
 	memset(s, 0, sizeof(*s));
 	s->io = io;
 	s->sock = sock;
-	io_op_init(&s->op, IO_SEND, NULL);
-	io_op_init(&s->read, IO_READ, NULL);
+	op_init(&s->op, IO_SEND, NULL);
+	op_init(&s->read, IO_READ, NULL);
 }
 
 /* A hot reply would ask the clock four times: it gets the time of the loop.  Beside a wait for a disk a look at the clock
@@ -71,9 +71,9 @@ sender_end(struct sender *s, int res)
 		s->res = res;
 	}
 	if (s->flags & S_SENDING)
-		io_cancel(s->io, &s->op);
+		op_cancel(s->io, &s->op);
 	if (s->flags & S_READING)
-		io_cancel(s->io, &s->read);
+		op_cancel(s->io, &s->read);
 	if (s->flags & (S_SENDING | S_READING))
 		return; /* their callbacks come here again */
 	windows_free(s);
@@ -169,7 +169,7 @@ submit_send(struct sender *s, enum io_kind kind, bool more)
 	s->asked_ns = io_now(s->io);
 	s->flags |= S_SENDING;
 	s->send_start = stamp(s);
-	io_submit(s->io, &s->op);
+	op_submit(s->io, &s->op);
 }
 
 static void
@@ -304,7 +304,7 @@ read_ahead(struct sender *s)
 	s->read.file.goes_on = have != 0 || p->file == s->begun;
 	s->read.deadline_ms = s->idle_ms;
 	s->flags |= S_READING;
-	io_submit(s->io, &s->read);
+	op_submit(s->io, &s->read);
 }
 
 static void
@@ -383,7 +383,7 @@ first_step(struct sender *s)
 		s->op.deadline_ms = 0;
 		s->asked_ns = io_now(s->io);
 		s->flags |= S_SENDING;
-		io_submit(s->io, &s->op);
+		op_submit(s->io, &s->op);
 		return;
 	}
 	sender_next(s);
@@ -415,7 +415,7 @@ sender_cancel(struct sender *s)
 		return;
 	s->flags |= S_CANCELLED;
 	if (s->flags & S_SENDING)
-		io_cancel(s->io, &s->op);
+		op_cancel(s->io, &s->op);
 	if (s->flags & S_READING)
-		io_cancel(s->io, &s->read);
+		op_cancel(s->io, &s->read);
 }

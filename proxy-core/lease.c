@@ -106,10 +106,10 @@ lease_close_step(struct lease *l)
 		lease_free(l);
 		return;
 	}
-	io_op_init(&l->ctl, IO_CLOSE, lease_closed);
+	op_init(&l->ctl, IO_CLOSE, lease_closed);
 	l->ctl.sock = &l->sock;
 	l->ctl_busy = true;
-	io_submit(l->pool->io, &l->ctl);
+	op_submit(l->pool->io, &l->ctl);
 }
 
 void
@@ -119,11 +119,11 @@ lease_close(struct lease *l)
 
 	lease_set(l, lease_closing);
 	if (l->rd_busy)
-		io_cancel(io, &l->rd);
+		op_cancel(io, &l->rd);
 	if (l->wr_busy)
-		io_cancel(io, &l->wr);
+		op_cancel(io, &l->wr);
 	if (l->ctl_busy)
-		io_cancel(io, &l->ctl);
+		op_cancel(io, &l->ctl);
 	lease_close_step(l);
 }
 
@@ -173,10 +173,10 @@ lease_recv(struct lease *l)
 {
 	if (l->rd_busy)
 		return;
-	io_op_init(&l->rd, IO_RECV, lease_rd_done);
+	op_init(&l->rd, IO_RECV, lease_rd_done);
 	l->rd.sock = &l->sock;
 	l->rd_busy = true;
-	io_submit(l->pool->io, &l->rd);
+	op_submit(l->pool->io, &l->rd);
 }
 
 static void
@@ -209,12 +209,12 @@ static void
 lease_submit_send(struct lease *l)
 {
 	l->iov = (struct iovec){l->out.p + l->sent, l->out.n - l->sent};
-	io_op_init(&l->wr, IO_SEND, lease_wr_done);
+	op_init(&l->wr, IO_SEND, lease_wr_done);
 	l->wr.sock = &l->sock;
 	l->wr.send.iov = &l->iov;
 	l->wr.send.n = 1;
 	l->wr_busy = true;
-	io_submit(l->pool->io, &l->wr);
+	op_submit(l->pool->io, &l->wr);
 }
 
 void

@@ -131,14 +131,14 @@ pool_connect(struct pool *p)
 	list_init(&l->link);
 	io_sock_init(&l->sock, -1);
 	buf_init(&l->out, OUT_MAX);
-	io_op_init(&l->ctl, IO_CONNECT, lease_connected);
+	op_init(&l->ctl, IO_CONNECT, lease_connected);
 	l->ctl.sock = &l->sock;
 	l->ctl.connect.addr = &a->sa;
 	l->ctl.connect.len = a->len;
 	l->ctl.deadline_ms = p->conf.connect_ms;
 	l->ctl_busy = true;
 	lease_set(l, lease_connecting);
-	io_submit(p->io, &l->ctl);
+	op_submit(p->io, &l->ctl);
 	return (0);
 }
 

@@ -201,7 +201,7 @@ upstream_free(struct upstream *u)
 	upstream_close_idle(u);
 	u->dying = true;
 	if (u->ticking)
-		io_cancel(u->io, &u->tick);
+		op_cancel(u->io, &u->tick);
 	upstream_maybe_end(u);
 }
 
@@ -270,9 +270,9 @@ tick_start(struct upstream *u)
 	if (u->ticking)
 		return;
 	u->ticking = true;
-	io_op_init(&u->tick, IO_TIMER, tick_done);
+	op_init(&u->tick, IO_TIMER, tick_done);
 	u->tick.deadline_ms = u->nexchanges > 0 ? POOL_TICK_MS : POOL_STALL_MS;
-	io_submit(u->io, &u->tick);
+	op_submit(u->io, &u->tick);
 }
 
 static void
@@ -297,10 +297,10 @@ upstream_soon(struct upstream *u, struct list *soon)
 	if (u->kicked)
 		return;
 	u->kicked = true;
-	io_op_init(&u->kick, IO_TIMER, kick_done);
+	op_init(&u->kick, IO_TIMER, kick_done);
 	u->kick.deadline_ms = 1;
-	io_submit(u->io, &u->kick);
-	io_cancel(u->io, &u->kick);
+	op_submit(u->io, &u->kick);
+	op_cancel(u->io, &u->kick);
 }
 
 /* ---------------------------------------------------------------- for exchanges */

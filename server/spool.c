@@ -61,7 +61,7 @@ spool_new(struct worker *w, const struct spool_conf *conf)
 	s->need_file = true;
 	snprintf(s->id, sizeof(s->id), "%s", conf->id);
 	buf_init(&s->mem, 0);
-	io_op_init(&s->op, IO_WRITE, NULL);
+	op_init(&s->op, IO_WRITE, NULL);
 	if (share_take(&memory_share, conf->client, conf->memory, w->global->max_spool_memory << 10))
 		s->memory = conf->memory;
 	return (s);
@@ -103,7 +103,7 @@ spool_drop(struct spool **sp)
 	s->moved = NULL;
 	s->dropped = true;
 	if (s->busy)
-		io_cancel(s->w->io, &s->op);
+		op_cancel(s->w->io, &s->op);
 	else
 		spool_free(s);
 }
@@ -142,7 +142,7 @@ submit(struct spool *s, enum io_kind kind, void (*done)(struct io_op *))
 	s->op.done = done;
 	s->op.client = s->conf.client;
 	s->op.deadline_ms = (uint32_t)(1000 * s->w->global->open_timeout);
-	io_submit(s->w->io, &s->op);
+	op_submit(s->w->io, &s->op);
 }
 
 void

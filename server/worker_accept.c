@@ -135,7 +135,7 @@ accept_submit(struct accepting *a)
 {
 	a->parked = true;
 	a->op.accept.peer = &a->peer;
-	io_submit(a->w->io, &a->op);
+	op_submit(a->w->io, &a->op);
 }
 
 void
@@ -177,7 +177,7 @@ accept_pause(struct worker *w, const char *why)
 	if (!w->pause_timed && !is_busy(w)) {
 		w->pause_timed = true;
 		w->pause.deadline_ms = PAUSE_MS;
-		io_submit(w->io, &w->pause);
+		op_submit(w->io, &w->pause);
 	}
 }
 
@@ -273,7 +273,7 @@ accept_new(struct worker *w)
 {
 	size_t i;
 
-	io_op_init(&w->pause, IO_TIMER, pause_over);
+	op_init(&w->pause, IO_TIMER, pause_over);
 	w->accepting = calloc(w->conf.nlisteners + 1, sizeof(*w->accepting));
 	if (w->accepting == NULL)
 		return (-ENOMEM);
@@ -283,7 +283,7 @@ accept_new(struct worker *w)
 		a->w = w;
 		a->name = w->conf.listeners[i].name;
 		io_sock_init(&a->sock, w->conf.listeners[i].fd);
-		io_op_init(&a->op, IO_ACCEPT, accepted);
+		op_init(&a->op, IO_ACCEPT, accepted);
 		a->op.sock = &a->sock;
 	}
 	return (0);
@@ -296,9 +296,9 @@ accept_stop(struct worker *w)
 
 	for (i = 0; w->accepting != NULL && i < w->conf.nlisteners; i++)
 		if (w->accepting[i].parked)
-			io_cancel(w->io, &w->accepting[i].op);
+			op_cancel(w->io, &w->accepting[i].op);
 	if (w->pause_timed)
-		io_cancel(w->io, &w->pause);
+		op_cancel(w->io, &w->pause);
 }
 
 bool

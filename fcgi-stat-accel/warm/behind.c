@@ -70,9 +70,9 @@ behind_pause(struct warm_behind *b)
 	if (b->paused)
 		return;
 	b->paused = true;
-	io_op_init(&b->pause, IO_TIMER, pause_done);
+	op_init(&b->pause, IO_TIMER, pause_done);
 	b->pause.deadline_ms = PAUSE_MS;
-	io_submit(b->io, &b->pause);
+	op_submit(b->io, &b->pause);
 }
 
 static void
@@ -118,7 +118,7 @@ window_begin(struct ahead *a)
 	a->op.file.file = a->file;
 	a->op.file.off = a->at;
 	a->op.file.len = window_len(a);
-	io_submit(a->behind->io, &a->op);
+	op_submit(a->behind->io, &a->op);
 }
 
 static void
@@ -150,7 +150,7 @@ behind_add(struct warm_behind *b, struct io_file *file, uint64_t at, uint64_t en
 	a->file = file;
 	a->at = at;
 	a->end = end;
-	io_op_init(&a->op, IO_WARM, window_done);
+	op_init(&a->op, IO_WARM, window_done);
 	a->op.spare = 1;
 	a->op.client = client;
 	list_add_tail(&b->turn, &a->link);
@@ -166,9 +166,9 @@ behind_cancel(struct warm_behind *b)
 	list_foreach_safe(l, tmp, &b->turn)
 		ahead_free(list_entry(l, struct ahead, link));
 	list_foreach_safe(l, tmp, &b->flying)
-		io_cancel(b->io, &list_entry(l, struct ahead, link)->op);
+		op_cancel(b->io, &list_entry(l, struct ahead, link)->op);
 	if (b->paused)
-		io_cancel(b->io, &b->pause);
+		op_cancel(b->io, &b->pause);
 }
 
 bool

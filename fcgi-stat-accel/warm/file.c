@@ -132,14 +132,14 @@ window_begin(struct file_read *rd, struct window *w)
 {
 	w->busy = true;
 	w->read = rd;
-	io_op_init(&w->op, IO_WARM, window_done);
+	op_init(&w->op, IO_WARM, window_done);
 	w->op.client = rd->owner->client;
 	w->op.file.file = rd->file;
 	w->at = rd->at;
 	w->op.file.off = next_bytes(rd, &w->op.file.len);
 	rd->at += w->op.file.len;
 	rd->flying++;
-	io_submit(rd->owner->warm->io, &w->op);
+	op_submit(rd->owner->warm->io, &w->op);
 }
 
 static void
@@ -304,7 +304,7 @@ open_below(struct warm_file *f)
 		return (false);
 	f->own_clock = r->hot;
 	ask_first(f);
-	io_op_init(&f->op, f->warm->conf->how == WARM_STAT ? IO_STAT : IO_OPEN, opened);
+	op_init(&f->op, f->warm->conf->how == WARM_STAT ? IO_STAT : IO_OPEN, opened);
 	f->op.client = f->client;
 	f->op.open.root = r->fd;
 	f->op.open.path = tail;
@@ -312,7 +312,7 @@ open_below(struct warm_file *f)
 	f->op.open.stx = &f->stx;
 	f->op.open.first = f->op.kind == IO_OPEN ? &f->first : NULL;
 	f->looking = true;
-	io_submit(f->warm->io, &f->op);
+	op_submit(f->warm->io, &f->op);
 	return (true);
 }
 
@@ -343,13 +343,13 @@ file_leave(struct warm_file *f, bool late)
 	f->left = true;
 	f->late = late;
 	if (f->looking)
-		io_withdraw(f->warm->io, &f->op);
+		op_withdraw(f->warm->io, &f->op);
 	if (rd == NULL)
 		return;
 	rd->stop = true;
 	for (guint i = 0; i < WINDOWS; i++) {
 		if (rd->window[i].busy)
-			io_withdraw(f->warm->io, &rd->window[i].op);
+			op_withdraw(f->warm->io, &rd->window[i].op);
 	}
 }
 
@@ -358,11 +358,11 @@ file_cancel(struct warm_file *f)
 {
 	f->left = true;
 	if (f->looking)
-		io_cancel(f->warm->io, &f->op);
+		op_cancel(f->warm->io, &f->op);
 	for (guint i = 0; f->read != NULL && i < WINDOWS; i++) {
 		f->read->stop = true;
 		if (f->read->window[i].busy)
-			io_cancel(f->warm->io, &f->read->window[i].op);
+			op_cancel(f->warm->io, &f->read->window[i].op);
 	}
 }
 

@@ -330,9 +330,9 @@ timer_set(struct warm *wm)
 		return;
 	left = deadline_ns(wm, w) - io_now(wm->io);
 	wm->timing = true;
-	io_op_init(&wm->timer, IO_TIMER, timer_done);
+	op_init(&wm->timer, IO_TIMER, timer_done);
 	wm->timer.deadline_ms = (uint32_t)((left + NS_PER_MS - 1) / NS_PER_MS);
-	io_submit(wm->io, &wm->timer);
+	op_submit(wm->io, &wm->timer);
 }
 
 /* ---------------------------------------------------------------- for others */
@@ -389,7 +389,7 @@ cancel_all(struct warm *wm)
 		lookup_cancel(list_entry(l, struct warm_entry, link)->lookup);
 	behind_cancel(&wm->behind);
 	if (wm->timing)
-		io_cancel(wm->io, &wm->timer);
+		op_cancel(wm->io, &wm->timer);
 }
 
 void

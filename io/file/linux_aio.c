@@ -1,12 +1,12 @@
 /* io/file/linux_aio.c -- linux-aio-sendfile: the disk writes into shared memory, which sendfile(2) sends.
  *
  *   loop                       read pool                               kernel
- *   queue --> shm_get() -----> shm_renew(), io_submit(O_DIRECT) -----> disk --> shared memory
+ *   queue --> shm_get() -----> shm_renew(), op_submit(O_DIRECT) -----> disk --> shared memory
  *                              pread(2) of the ends                      |
  *                  <-- eventfd -----'                    <-- eventfd ----'
  *   sendfile(2) from shared memory, in as many calls as the socket wants; sock->kept meanwhile
  *
- * io_submit() takes the pages of the buffer (690 us for fresh ones of 1 MiB) and sleeps if the map of the file's blocks
+ * op_submit() takes the pages of the buffer (690 us for fresh ones of 1 MiB) and sleeps if the map of the file's blocks
  * is not in memory: so it is a thread's.  O_DIRECT wants whole pages: what lies before the first and behind the last is
  * read through the ordinary descriptor.
  *
@@ -15,7 +15,7 @@
  * requests have (exit_aio), and a daemon that hangs never ends them.  No shared memory: that window is the read pool's
  * to send.
  *
- * The system calls are made directly: libaio's io_submit() and io_cancel() have the names of ours.
+ * The system calls are made directly: libaio's op_submit() and op_cancel() have the names of ours.
  */
 #include <errno.h>
 #include <limits.h>
@@ -101,7 +101,7 @@ send_kept(struct io *io, struct io_op *op)
 		linux_drop(io, r->la, op->sock);
 }
 
-/* None to be had, or none behind it: as io_submit() and pread() call that.  (-EAGAIN without any: the read lost its place in
+/* None to be had, or none behind it: as op_submit() and pread() call that.  (-EAGAIN without any: the read lost its place in
  * the queue.) */
 static bool
 no_memory(const struct read_job *r, int64_t res)

@@ -1,6 +1,6 @@
 /* io/file/linux_aio_read.c -- windows come into shared memory: by the kernel, or by a thread where it cannot.
  *
- *   start --> thread: shm_renew(), io_submit() --> disk --> eventfd ---.
+ *   start --> thread: shm_renew(), op_submit() --> disk --> eventfd ---.
  *                     pread(2) of both ends -----> eventfd ------------+--> the loop: both are back
  *
  * A thread that comes back needs no port (its job has no finish()): what is in flight when the loop ends is waited for

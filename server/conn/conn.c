@@ -315,7 +315,7 @@ conn_close(struct conn *c)
 	c->op.kind = IO_CLOSE;
 	c->op.done = closed;
 	c->op.deadline_ms = 0;
-	io_submit(c->w->io, &c->op);
+	op_submit(c->w->io, &c->op);
 	return (WAIT);
 }
 
@@ -358,7 +358,7 @@ conn_begin(struct worker *w, int fd, const union io_addr *peer, const char *list
 	c->listener = listener;
 	c->state = &st_read_head;
 	io_sock_init(&c->sock, fd);
-	io_op_init(&c->op, IO_RECV, NULL);
+	op_init(&c->op, IO_RECV, NULL);
 	c->op.sock = &c->sock;
 	list_init(&c->link);
 	list_add_tail(&w->conns, &c->link);
@@ -393,7 +393,7 @@ conn_stop(struct conn *c)
 	if (c->state == &st_handle && c->handler->stop != NULL)
 		c->handler->stop(c->r);
 	if (c->receiving || c->watching)
-		io_cancel(c->w->io, &c->op);
+		op_cancel(c->w->io, &c->op);
 	if (c->sending)
 		sender_cancel(&c->r->sender);
 	if (!conn_in_flight(c) && !c->in_run)

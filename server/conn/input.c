@@ -48,7 +48,7 @@ conn_want_bytes(struct conn *c, uint32_t deadline_ms)
 	c->op.done = received;
 	c->op.sock = &c->sock;
 	c->op.deadline_ms = deadline_ms;
-	io_submit(c->w->io, &c->op);
+	op_submit(c->w->io, &c->op);
 	return (WAIT);
 }
 
@@ -106,12 +106,12 @@ conn_watch(struct conn *c)
 	c->op.done = reset;
 	c->op.sock = &c->sock;
 	c->op.deadline_ms = 0;
-	io_submit(c->w->io, &c->op);
+	op_submit(c->w->io, &c->op);
 }
 
 void
 conn_watch_end(struct conn *c)
 {
 	if (c->watching)
-		io_cancel(c->w->io, &c->op);
+		op_cancel(c->w->io, &c->op);
 }

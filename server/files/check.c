@@ -183,7 +183,7 @@ entry_recheck(struct stat_entry *e, bool trusted)
 	e->trusted = trusted;
 	e->in_demand = false;
 	count(e->cache->counters, stat_rechecks);
-	io_op_init(&e->op, IO_STAT, recheck_done);
+	op_init(&e->op, IO_STAT, recheck_done);
 	e->op.urgent = true;
 	e->op.open.root = e->scope->root;
 	e->op.open.path = e->path.p;

@@ -62,16 +62,16 @@ cache_time_idle(struct stat_cache *sc, uint32_t ms)
 	if (sc->lim.idle_ms == 0 || sc->idle_timed)
 		return;
 	sc->idle_timed = true;
-	io_op_init(&sc->idle, IO_TIMER, sweep);
+	op_init(&sc->idle, IO_TIMER, sweep);
 	sc->idle.deadline_ms = ms;
-	io_submit(sc->io, &sc->idle);
+	op_submit(sc->io, &sc->idle);
 }
 
 void
 cache_untime_idle(struct stat_cache *sc)
 {
 	while (sc->idle_timed) {
-		io_cancel(sc->io, &sc->idle);
+		op_cancel(sc->io, &sc->idle);
 		io_run(sc->io);
 	}
 }

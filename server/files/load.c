@@ -11,7 +11,7 @@ entry_submit(struct stat_entry *e, uint32_t deadline_ms)
 	stat_ref(e);
 	e->op.deadline_ms = deadline_ms;
 	e->op.client = e->client;
-	io_submit(e->cache->io, &e->op);
+	op_submit(e->cache->io, &e->op);
 }
 
 /* The caller still holds the reference of the op and puts it last. */
@@ -176,7 +176,7 @@ opened_file(struct stat_entry *e, int fd)
 	}
 	io_file_proved(f, 0, e->first.n);
 	if (e->size != 0 && e->size <= kept_size(e->cache)) {
-		io_op_init(&e->op, IO_READ, read_done);
+		op_init(&e->op, IO_READ, read_done);
 		e->op.file.file = e->file;
 		e->op.file.off = 0;
 		e->op.file.len = (uint32_t)e->size;
@@ -211,7 +211,7 @@ open_done(struct io_op *op)
 void
 entry_load(struct stat_entry *e)
 {
-	io_op_init(&e->op, IO_OPEN, open_done);
+	op_init(&e->op, IO_OPEN, open_done);
 	e->asked_wall = io_wall_ns(e->cache->io);
 	e->first = (struct io_first){.keep = kept_size(e->cache), .warm = e->data};
 	e->op.open.first = &e->first;

@@ -90,7 +90,7 @@ static void
 leave_queue(struct stat_entry *e)
 {
 	if (e->stage == ST_LOADING && list_empty(&e->waiters))
-		io_withdraw(e->cache->io, &e->op);
+		op_withdraw(e->cache->io, &e->op);
 }
 
 void
@@ -224,7 +224,7 @@ stat_cache_free(struct stat_cache *sc)
 	while (!list_empty(&sc->busy)) {
 		/* Again each round: what came back in spite of it may have started the next step. */
 		list_foreach_safe(l, tmp, &sc->busy)
-			io_cancel(sc->io, &list_entry(l, struct stat_entry, busy)->op);
+			op_cancel(sc->io, &list_entry(l, struct stat_entry, busy)->op);
 		io_run(sc->io);
 	}
 	for (i = 0; i <= sc->mask; i++)

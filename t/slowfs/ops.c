@@ -164,7 +164,7 @@ op_init(void *userdata, struct fuse_conn_info *conn)
 		conn->want |= FUSE_CAP_PARALLEL_DIROPS;
 	if (conn->capable & FUSE_CAP_ASYNC_READ)
 		conn->want |= FUSE_CAP_ASYNC_READ;
-	/* With it a direct read is split into requests that are served in parallel, and io_submit() returns. */
+	/* With it a direct read is split into requests that are served in parallel, and op_submit() returns. */
 	conn->want &= ~FUSE_CAP_ASYNC_DIO;
 	if (opt.async_dio)
 		conn->want |= conn->capable & FUSE_CAP_ASYNC_DIO;

@@ -245,7 +245,7 @@ test_many(void)
 		wait_submit(&w[i]);
 	}
 	for (i = 0; i < NELEM(w); i += 4)
-		io_cancel(io, &w[i].op);
+		op_cancel(io, &w[i].op);
 	for (i = 0; i < NELEM(w); i++) {
 		g_assert_cmpint(wait_for(&w[i]), ==, i % 4 == 0 ? -ECANCELED : 64 << 10);
 		sock_close(&s[i]);
@@ -366,7 +366,7 @@ test_stuck_sender(void)
 	wait_init(&r, IO_RECV, old); /* has it registered */
 	wait_submit(&r);
 	run_ms(1);
-	io_cancel(io, &r.op);
+	op_cancel(io, &r.op);
 	g_assert_cmpint(wait_for(&r), ==, -ECANCELED);
 
 	gate.open = false;
@@ -458,7 +458,7 @@ test_slow_client_holds_no_thread(void)
 	} while (w.done);
 	send_range(f, bytes, 0, SIZE);
 	g_assert_false(w.done);
-	io_cancel(io, &w.op);
+	op_cancel(io, &w.op);
 	g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
 	sock_close(&s);
 	close(peer);

@@ -74,7 +74,7 @@ static void G_GNUC_UNUSED
 wait_init(struct waiter *w, enum io_kind kind, struct io_sock *s)
 {
 	memset(w, 0, sizeof(*w));
-	io_op_init(&w->op, kind, waiter_done);
+	op_init(&w->op, kind, waiter_done);
 	w->op.sock = s;
 }
 
@@ -82,7 +82,7 @@ static void G_GNUC_UNUSED
 wait_submit(struct waiter *w)
 {
 	w->done = false;
-	io_submit(io, &w->op);
+	op_submit(io, &w->op);
 	g_assert_false(w->done);
 }
 

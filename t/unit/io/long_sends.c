@@ -114,7 +114,7 @@ test_cancel(void)
 	loop_up(file_backends[0], 1, 8);
 	senders_open();
 	all_submit();
-	io_cancel(io, &last->w.op);
+	op_cancel(io, &last->w.op);
 	g_assert_cmpint(wait_for(&last->w), ==, -ECANCELED);
 	g_assert_cmpint(recv(last->peer, &c, 1, MSG_DONTWAIT), ==, -1);
 	for (i = 0; i < SENDERS - 1; i++)

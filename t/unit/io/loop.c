@@ -53,7 +53,7 @@ test_recv(void)
 	g_assert_cmpint(wait_op(&w), ==, 3); /* there already: not even registered */
 	g_assert_cmpint(s.hints & SOCK_REGISTERED, ==, 0);
 	wait_submit(&w);
-	io_cancel(io, &w.op); /* parked */
+	op_cancel(io, &w.op); /* parked */
 	g_assert_false(w.done);
 	g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
 	wait_submit(&w);
@@ -84,8 +84,8 @@ test_recv_cancel_ready(void)
 	wait_init(&w, IO_RECV, &s);
 	put(peer, "x");
 	wait_submit(&w);
-	io_cancel(io, &w.op); /* waiting for its turn */
-	io_cancel(io, &w.op);
+	op_cancel(io, &w.op); /* waiting for its turn */
+	op_cancel(io, &w.op);
 	g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
 	g_assert_cmpint(wait_op(&w), ==, 1); /* the byte was not lost */
 	close(peer);
@@ -195,7 +195,7 @@ test_accept_connect(void)
 		sock_close(&cs);
 	}
 	wait_submit(&acc);
-	io_cancel(io, &acc.op);
+	op_cancel(io, &acc.op);
 	g_assert_cmpint(wait_for(&acc), ==, -ECANCELED);
 	/* Connections that nobody accepts must not make the loop spin. */
 	io_sock_init(&cs, -1);
@@ -299,7 +299,7 @@ test_timers(void)
 		t[i].op.done = order_done;
 		wait_submit(&t[i]);
 	}
-	io_cancel(io, &t[2].op);
+	op_cancel(io, &t[2].op);
 	for (i = 0; i < 5; i++)
 		wait_for(&t[i]);
 	g_assert_cmpuint(order, ==, 31245);
@@ -311,7 +311,7 @@ test_timers(void)
 	wait_submit(&t[0]);
 	run_ms(30);
 	g_assert_false(t[0].done);
-	io_cancel(io, &t[0].op);
+	op_cancel(io, &t[0].op);
 	wait_for(&t[0]);
 	loop_down();
 }
@@ -438,7 +438,7 @@ test_open_queued(void)
 		wait_submit(&w[i]);
 	g_assert_cmpint(wait_op(&w[3]), ==, -EAGAIN);
 	g_assert_cmpint(wait_for(&w[0]), ==, -ETIMEDOUT);
-	io_cancel(io, &w[1].op);
+	op_cancel(io, &w[1].op);
 	g_assert_cmpint(wait_for(&w[1]), ==, -ECANCELED);
 	open_op(&late, file); /* those two gave their places back */
 	wait_submit(&late);
@@ -488,7 +488,7 @@ test_open_cancel_running(void)
 		wait_submit(&w);
 		if (i % 2 != 0)
 			g_usleep((unsigned)(i % 40));
-		io_cancel(io, &w.op);
+		op_cancel(io, &w.op);
 		wait_for(&w);
 		if (w.res >= 0)
 			close((int)w.res);
@@ -516,7 +516,7 @@ test_free_while_running(void)
 		f = io_file_new(io, open(file, O_RDONLY | O_CLOEXEC), 10);
 		open_op(&w, file);
 		wait_submit(&w);
-		io_cancel(io, &w.op);
+		op_cancel(io, &w.op);
 		wait_for(&w);
 		if (w.res >= 0)
 			close((int)w.res);
@@ -524,7 +524,7 @@ test_free_while_running(void)
 		w.op.file.file = f;
 		w.op.file.len = 10;
 		wait_submit(&w);
-		io_cancel(io, &w.op);
+		op_cancel(io, &w.op);
 		wait_for(&w);
 		io_file_put(f);
 		loop_down();
@@ -596,7 +596,7 @@ test_read_cancel(void)
 	w.op.file.len = 3000;
 	wait_submit(&w);
 	g_assert_cmpuint(f->refs, ==, 2); /* the engine's own */
-	io_cancel(io, &w.op);
+	op_cancel(io, &w.op);
 	g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
 	g_assert_cmpuint(f->refs, ==, 1);
 	gate_leave();

@@ -303,10 +303,10 @@ waiting_is_withdrawn(void)
 	w.op.open.stx = &stx;
 	gate_enter(LANE_STAT);
 	wait_submit(&w);
-	io_withdraw(io, &w.op);
+	op_withdraw(io, &w.op);
 	g_assert_false(w.done);
 	g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
-	io_withdraw(io, &w.op); /* too late: nothing happens */
+	op_withdraw(io, &w.op); /* too late: nothing happens */
 	gate_leave();
 	io_root_close(root);
 	loop_down();

@@ -40,7 +40,7 @@ sharer_up(struct sharer *s, int fd)
 	*s = (struct sharer){.io = loop_new()};
 	io_sock_init(&s->listener, fd);
 	wait_init(&s->accept, IO_ACCEPT, &s->listener);
-	io_submit(s->io, &s->accept.op);
+	op_submit(s->io, &s->accept.op);
 	round_of(s);
 	g_assert_false(s->accept.done);
 	g_assert_cmpint(s->listener.hints & SOCK_REGISTERED, !=, 0);
@@ -50,7 +50,7 @@ static void
 sharer_down(struct sharer *s)
 {
 	if (io_busy(s->io)) {
-		io_cancel(s->io, &s->accept.op);
+		op_cancel(s->io, &s->accept.op);
 		round_of(s);
 	}
 	g_assert_false(io_busy(s->io));
@@ -139,7 +139,7 @@ test_leaves_it_to_the_other(void)
 	stop(&full);
 
 	/* It listens again with its next accept. */
-	io_submit(full.io, &full.accept.op);
+	op_submit(full.io, &full.accept.op);
 	round_of(&full);
 	g_assert_cmpint(full.listener.hints & SOCK_REGISTERED, !=, 0);
 	close((int)other.accept.res);

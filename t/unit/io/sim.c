@@ -40,9 +40,9 @@ test_recv(void)
 
 	setup();
 	io_sock_init(&s, 7);
-	io_op_init(&op, IO_RECV, keep);
+	op_init(&op, IO_RECV, keep);
 	op.sock = &s;
-	io_submit(io, &op);
+	op_submit(io, &op);
 	g_assert_true(io_busy(io));
 	sim_run(io);
 	g_assert_cmpint(calls, ==, 0);
@@ -54,7 +54,7 @@ test_recv(void)
 	io_give_back(io, kept);
 	op.done = note; /* again, ended by its deadline: nothing is lent twice */
 	op.deadline_ms = 50;
-	io_submit(io, &op);
+	op_submit(io, &op);
 	sim_advance_ms(io, 49);
 	g_assert_cmpint(calls, ==, 1);
 	sim_advance_ms(io, 1);
@@ -73,11 +73,11 @@ test_send_record(void)
 
 	setup();
 	io_sock_init(&s, 7);
-	io_op_init(&op, IO_SEND, note);
+	op_init(&op, IO_SEND, note);
 	op.sock = &s;
 	op.send.iov = iov;
 	op.send.n = 2;
-	io_submit(io, &op);
+	op_submit(io, &op);
 	g_assert_cmpuint(sim_send(io, sim_nth(io, 0), 5), ==, 5);
 	sim_run(io);
 	g_assert_cmpint(last, ==, 5);
@@ -97,29 +97,29 @@ test_connect_close_cancel(void)
 
 	setup();
 	io_sock_init(&s, -1);
-	io_op_init(&op, IO_CONNECT, note);
+	op_init(&op, IO_CONNECT, note);
 	op.sock = &s;
 	op.connect.addr = (struct sockaddr *)&in;
 	op.connect.len = sizeof(in);
-	io_submit(io, &op);
+	op_submit(io, &op);
 	fd = s.fd;
 	g_assert_cmpint(fd, >, 0);
-	io_cancel(io, &op);
+	op_cancel(io, &op);
 	g_assert_cmpint(calls, ==, 0);
 	sim_run(io);
 	g_assert_cmpint(last, ==, -ECANCELED);
 	g_assert_true(io_sock_alive(&s));
 	sim_hang_up(&s);
 	g_assert_false(io_sock_alive(&s));
-	io_op_init(&op, IO_CLOSE, note);
+	op_init(&op, IO_CLOSE, note);
 	op.sock = &s;
-	io_submit(io, &op);
+	op_submit(io, &op);
 	g_assert_cmpint(s.fd, ==, -1);
 	g_assert_cmpuint(sim_closed(io, fd), ==, 1);
 	sim_finish(io, sim_find(io, IO_CLOSE, NULL), 0);
-	io_op_init(&timer, IO_TIMER, note);
+	op_init(&timer, IO_TIMER, note);
 	timer.deadline_ms = 10;
-	io_submit(io, &timer);
+	op_submit(io, &timer);
 	sim_advance_ms(io, 10);
 	g_assert_cmpint(calls, ==, 3);
 	g_assert_cmpint(last, ==, -ETIMEDOUT);
@@ -134,10 +134,10 @@ test_open_and_file(void)
 	struct io_op op;
 
 	setup();
-	io_op_init(&op, IO_OPEN, note);
+	op_init(&op, IO_OPEN, note);
 	op.open.path = "x";
 	op.open.stx = &stx;
-	io_submit(io, &op);
+	op_submit(io, &op);
 	sim_open(io, &op, 55, 1234, 99, 0644);
 	sim_run(io);
 	g_assert_cmpint(last, ==, 55);

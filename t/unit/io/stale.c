@@ -59,7 +59,7 @@ owner_new(int fd)
 static void
 owner_free(struct owner *o)
 {
-	io_cancel(io, &o->w.op);
+	op_cancel(io, &o->w.op);
 	g_assert_cmpint(wait_for(&o->w), ==, -ECANCELED);
 	sock_close(&o->sock);
 	memset(o, 0xff, sizeof(*o)); /* without a sanitizer, a stale pointer shows as a crash */
@@ -152,7 +152,7 @@ closed_listener_does_not_spin(void)
 	io_wake(io);
 	io_run(io);
 	c = child_start();
-	io_cancel(io, &acc.op);
+	op_cancel(io, &acc.op);
 	wait_for(&acc);
 	sock_close(&s);
 	g_assert_cmpint(connect(client, (struct sockaddr *)&in, len), ==, 0); /* the child's copy still listens */

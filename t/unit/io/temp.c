@@ -120,12 +120,12 @@ test_cancelled(void)
 	g_assert_cmpint(io_root_open(dir, &root), ==, 0);
 	f = io_file_temp(io, (int)temp_open(root));
 	append_submit(&w, f, piece);
-	io_cancel(io, &w.op);
+	op_cancel(io, &w.op);
 	g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
 	wait_init(&w, IO_TEMP, NULL);
 	w.op.temp.root = root;
 	wait_submit(&w);
-	io_cancel(io, &w.op);
+	op_cancel(io, &w.op);
 	g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
 	io_file_put(f);
 	io_root_close(root);

@@ -32,7 +32,7 @@ send_next(struct client *c)
 	if (c->sends == 0)
 		return;
 	c->sends--;
-	io_submit(io, &c->send);
+	op_submit(io, &c->send);
 }
 
 static void
@@ -53,7 +53,7 @@ received(struct io_op *op)
 	g_assert_cmpint(op->res, ==, 1);
 	tell('r', c->name);
 	if (c->hangup.done != NULL)
-		io_cancel(io, &c->hangup);
+		op_cancel(io, &c->hangup);
 	send_next(c);
 }
 
@@ -72,13 +72,13 @@ client_up(struct client *c, char name, unsigned sends)
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==, 0);
 	*c = (struct client){.name = name, .sends = sends, .peer = p[1], .iov = {"x", 1}};
 	io_sock_init(&c->sock, p[0]);
-	io_op_init(&c->recv, IO_RECV, received);
-	io_op_init(&c->send, IO_SEND, sent);
+	op_init(&c->recv, IO_RECV, received);
+	op_init(&c->send, IO_SEND, sent);
 	c->recv.sock = c->send.sock = &c->sock;
 	c->send.send.iov = &c->iov;
 	c->send.send.n = 1;
 	g_assert_cmpint(write(c->peer, "x", 1), ==, 1);
-	io_submit(io, &c->recv);
+	op_submit(io, &c->recv);
 }
 
 static void
@@ -138,9 +138,9 @@ test_cancelled_before_sent(void)
 	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==, 0);
 	io_sock_init(&other, p[0]);
 	client_up(&a, 'a', 1);
-	io_op_init(&a.hangup, IO_HANGUP, hung_up);
+	op_init(&a.hangup, IO_HANGUP, hung_up);
 	a.hangup.sock = &other;
-	io_submit(io, &a.hangup);
+	op_submit(io, &a.hangup);
 	io_run(io);
 	g_assert_cmpstr(story->str, ==, "rahasa");
 	close(p[1]);
@@ -174,7 +174,7 @@ busy_done(struct io_op *op)
 	g_assert_cmpint(op->res, ==, 1);
 	served++;
 	if (busy_reply)
-		io_submit(io, &busy_send[w - busy_recv].op);
+		op_submit(io, &busy_send[w - busy_recv].op);
 }
 
 static void
@@ -198,8 +198,8 @@ accept_done(struct io_op *op)
 	wait_init(w, IO_RECV, &newcomer[accepted]);
 	w->op.done = newcomer_done;
 	accepted++;
-	io_submit(io, &w->op);
-	io_submit(io, op);
+	op_submit(io, &w->op);
+	op_submit(io, op);
 }
 
 static void
@@ -215,7 +215,7 @@ busy_one(int i)
 	wait_init(&busy_send[i], IO_SEND, &busy[i]);
 	busy_send[i].op.send.iov = &reply_iov;
 	busy_send[i].op.send.n = 1;
-	io_submit(io, &busy_recv[i].op);
+	op_submit(io, &busy_recv[i].op);
 }
 
 static void
@@ -235,9 +235,9 @@ busy_up(bool replies)
 		busy_one(i);
 	g_assert_cmpint(listen_open(&lc, &listener_fd), ==, 0);
 	io_sock_init(&listener, listener_fd);
-	io_op_init(&acc, IO_ACCEPT, accept_done);
+	op_init(&acc, IO_ACCEPT, accept_done);
 	acc.sock = &listener;
-	io_submit(io, &acc);
+	op_submit(io, &acc);
 	io_wake(io);
 	io_run(io); /* each was tried, and waits */
 	g_assert_cmpuint(served + accepted, ==, 0);
@@ -252,7 +252,7 @@ busy_down(void)
 
 	while (served < BUSY || welcomed < NEWCOMERS)
 		io_run(io);
-	io_cancel(io, &acc);
+	op_cancel(io, &acc);
 	while (io_busy(io)) {
 		io_wake(io);
 		io_run(io);

@@ -275,7 +275,7 @@ test_stuck(void)
 	opens(AT_FDCWD, path, 0, S_IFREG); /* look-ups have places of their own */
 	g_assert_false(w[0].done);
 	g_assert_cmpint(wait_for(&w[0]), ==, -ETIMEDOUT);
-	io_cancel(io, &w[1].op);
+	op_cancel(io, &w[1].op);
 	g_assert_cmpint(wait_for(&w[1]), ==, -ECANCELED);
 	/* Both were interrupted: there is a place for the third. */
 	g_assert_cmpint(write(wr, "hello", 5), ==, 5);
