@@ -122,7 +122,7 @@ deps:
 
 check: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs units
-	B=$B prove -j$(JOBS) -It/lib $(UNITS) t/*.t
+	B=$B prove -j$(JOBS) -It/lib $(UNITS) t/*/*.t
 
 asan tsan:
 	@$(MAKE) --no-print-directory VARIANT=$@ check

@@ -27,7 +27,7 @@ as in the hashed trees of caches and image stores, a cold file takes 1.5 look-up
 
 Each name of the same size is a hard link to one file on the real disk. That is enough, since slowfs has a
 node for each path, and the kernel keeps names, attributes and pages for each node: another name is
-cold in all of them. t/71-bench.t counts it.
+cold in all of them. t/scripts/bench.t counts it.
 
 Every measurement gets a mount and a server of its own: nothing is warm, nothing is left in a queue.
 A fixed number of files is fetched, not a fixed time: servers that look up 64 names before they read

@@ -1,0 +1,265 @@
+#!/usr/bin/perl
+# fcgi-stat-accel in operation: status and ping, log and its rotation, timing lines, the sandbox, systemd.
+
+use strict;
+use warnings;
+use Test::More;
+use Cwd qw(abs_path);
+use FindBin ();
+use IO::Socket::INET;
+use IO::Socket::UNIX;
+use JSON::PP ();
+use Socket qw(SOCK_DGRAM);
+use Test::Slowfs;
+use Test::Fcgi qw(begin params put request temp_tree until_true);
+
+my $tree = temp_tree();
+my $dir = "$tree";
+mkdir "$dir/$_" for qw(www log run elsewhere);
+put("$dir/www/file", 'x' x 1000);
+put("$dir/www/other", 'x');
+my $top = abs_path("$FindBin::Bin/../..");
+
+sub slurp { local $/; open my $h, '<', $_[0] or return ''; return scalar(<$h>) // '' }
+sub in_path { my ($name) = @_; return grep { -x "$_/$name" } split /:/, $ENV{PATH} }
+
+# The answer to a request for one of its own pages.
+sub page {
+	my ($app, $name, $query, $method) = @_;
+	return $app->ask(REQUEST_METHOD => $method // 'GET', SCRIPT_NAME => $name, QUERY_STRING => $query // '');
+}
+
+sub numbers { my ($app) = @_; return JSON::PP::decode_json(page($app, '/st', 'json')->{body}) }
+
+# Waits until a line of the log matches; what has been logged until then.
+sub logged {
+	my ($file, $line, $what) = @_;
+	ok until_true(sub { slurp($file) =~ $line }), $what or diag slurp($file);
+	return slurp($file);
+}
+
+subtest 'status and ping' => sub {
+	my $app = Test::Fcgi->start('--status-path=/st', '--ping-path=/up', '--mode=auth');
+	is page($app, '/up')->{bytes}, "Status: 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 5\r\n"
+	    . "Cache-Control: no-store\r\n\r\npong\n", 'ping';
+	is page($app, '/up', 'json')->{body}, "{\"ok\":true}\n", 'as JSON';
+	is page($app, '/up', '', 'HEAD')->{body}, '', 'HEAD has no body';
+	is $app->get("$dir/www/file")->{status}, 204, 'a file in between';
+	is $app->get("$dir/www/none")->{status}, 204, 'and none';
+	my $n = numbers($app);
+	is $n->{mode}, 'auth', 'its mode';
+	is $n->{counters}{'accel.answers.go-on'}, 2, 'two answers';
+	is $n->{counters}{'accel.requests.read'}, 6, 'six requests, its own included';
+	is $n->{connections}{open}, 1, 'this connection';
+	is $n->{requests}{waiting}, 0, 'nobody waits';
+	is $n->{stages}{total}{count}, 2, 'the time of each file';
+	cmp_ok $n->{threads}{stat}{threads}, '>', 0, 'its threads';
+	my $text = page($app, '/st')->{body};
+	like $text, qr/^accel\.answers\.go-on: 2$/m, 'as text';
+	is scalar(grep { !/^accel\.[\w.:-]+: \S+$/ } split /\n/, $text), 0, 'a name and a value in each line';
+	is $app->ask(SCRIPT_NAME => '/st/x', SCRIPT_FILENAME => "$dir/www/file")->{status}, 204, 'only that path';
+	my $c = $app->connect;
+	$c->send(begin(1, role => 2), params(1, SCRIPT_NAME => '/up'));
+	is $c->reply->{body}, "pong\n", 'an authorizer gets it, too';
+	is $app->stop, 0, 'it ends with 0';
+};
+
+subtest 'a disk that hangs is to be seen' => sub {
+	my ($usable, $why) = Test::Slowfs->usable;
+	plan skip_all => $why unless $usable;
+	my $slow = Test::Slowfs->start(source => "$dir/www", spindles => 1, lookup_ms => 0, read_ms => 0);
+	my $app = Test::Fcgi->start('--status-path=/st', '--threads=2', '--deadline=0');
+	$slow->hang;
+	my $c = $app->connect;
+	$c->send(request(1, 0, SCRIPT_FILENAME => $slow->dir . '/file'));
+	ok $slow->wait_hanging(1), 'a look-up hangs';
+	my $n = numbers($app);
+	is $n->{requests}{waiting}, 1, 'one request waits';
+	is $n->{threads}{stat}{busy}, 1, 'one thread hangs';
+	is scalar(grep { $_->{busy} == 1 && $_->{oldest_ns} > 0 } @{ $n->{devices} }), 1, 'on one device';
+	is $n->{devices_stuck}, 0, 'which is not given up yet';
+	$slow->go;
+	is $c->reply->{status}, 200, 'it goes on';
+	is numbers($app)->{requests}{waiting}, 0, 'nobody waits any more';
+	$app->stop;
+	$slow->stop;
+};
+
+subtest 'promtool' => sub {
+	plan skip_all => 'no promtool' unless in_path('promtool');
+	my $app = Test::Fcgi->start('--status-path=/st');
+	$app->get("$dir/www/file");
+	my $r = page($app, '/st', 'metrics');
+	is $r->{header}{'content-type'}, 'text/plain; version=0.0.4; charset=utf-8', 'its type';
+	put("$dir/metrics", $r->{body});
+	is `promtool check metrics <'$dir/metrics' 2>&1`, '', 'promtool has nothing to say';
+	is $?, 0, 'and is content';
+};
+
+subtest 'the log is opened anew on HUP, and told all numbers on USR2' => sub {
+	my $log = "$dir/log/accel";
+	my $app = Test::Fcgi->start("--log=$log", "--root=$dir/www", '--status-path=/st');
+	is $app->get("$dir/www/file")->{status}, 200, 'a file';
+	kill 'USR2', $app->{pid};
+	my $text = logged($log, qr/ev=accel\.stage name=total/, 'USR2: the numbers');
+	like $text, qr/ev=accel\.stats mode=sendfile uptime-s=\d+ connections=\d+ /, 'a line about all';
+	like $text, qr/ev=accel\.answers file=1 /, 'a line for each group';
+	rename $log, "$log.1" or die "rename: $!";
+	kill 'HUP', $app->{pid};
+	logged($log, qr/ev=log\.reopen by=HUP/, 'HUP: a new file');
+	kill 'USR2', $app->{pid};
+	logged($log, qr/ev=accel\.stats/, 'what follows is there');
+	unlike slurp("$log.1"), qr/ev=log\.reopen/, 'and not in the old one';
+	is $app->get("$dir/www/file")->{status}, 200, 'it serves on';
+	is $app->stop, 0, 'it ends with 0';
+	is $app->log_text, '', 'nothing on standard error';
+	my ($code, undef, $err) = Test::Fcgi::run("--log=$dir/none/log", '--listen', "unix:$dir/run/x");
+	is $code, 73, 'a log that cannot be made: exit status';
+	like $err, qr/--log .*No such file/, 'and why';
+};
+
+subtest 'timing lines, and what accel-graph makes of them' => sub {
+	for my $format (['--timing'], ['--timing=json']) {
+		my $log = "$dir/log/timing$format->[0]";
+		my $app = Test::Fcgi->start(@$format, "--log=$log", '--status-path=/st', '--remember=0');
+		is $app->get("$dir/www/$_")->{status}, /none/ ? 404 : 200, $_ for qw(file other none);
+		page($app, '/st');
+		is $app->stop, 0, 'it ends with 0';
+		my @lines = grep { /write-start/ } split /\n/, slurp($log);
+		is scalar @lines, 3, "@$format: a line for each file, none for the status" or diag slurp($log);
+		like $lines[2], qr/status\W+404\b.*path\W+\Q$dir\E\/www\/none"/, 'the one that is not there';
+		is scalar(() = "@lines" =~ /id\W+(c\d+\.\d+)\b/g), 3, 'each has an id';
+		my $out = `$^X '$top/scripts/accel-graph' --no-charts --json '$log' 2>&1`;
+		is $?, 0, 'accel-graph reads it' or diag $out;
+		my $sum = JSON::PP::decode_json($out);
+		is $sum->{requests}, 3, 'all three';
+		is $sum->{rejected}, 0, 'none rejected';
+		like $sum->{advice}, qr/\A[A-Z][^\n]+\.\z/, 'one sentence of advice';
+	}
+};
+
+# ---------------------------------------------------------------- sandbox
+
+# 444: landlock_create_ruleset; asks for the version only.
+my $abi = syscall 444, 0, 0, 1;
+
+# Landlock is not to be seen in /proc, so it is seen by what it forbids: a log whose directory now is another one.
+sub writes_elsewhere {
+	my (@options) = @_;
+	my $log = "$dir/log/sandbox";
+	my $app = Test::Fcgi->start("--log=$log", "--root=$dir/www", '--status-path=/st', @options);
+	rename "$dir/log", "$dir/log.moved" or die "rename: $!";
+	symlink 'elsewhere', "$dir/log" or die "symlink: $!";
+	kill 'HUP', $app->{pid};
+	my $text = '';
+	until_true(sub { $text = slurp("$dir/log.moved/sandbox") . slurp("$dir/elsewhere/sandbox"); $text =~ /ev=log\.failed/ || -e "$dir/elsewhere/sandbox" });
+	my $wrote = -e "$dir/elsewhere/sandbox";
+	unlink "$dir/log", "$dir/elsewhere/sandbox";
+	rename "$dir/log.moved", "$dir/log" or die "rename: $!";
+	my $served = $app->get("$dir/www/file")->{status};
+	return ($wrote, $text, $served, numbers($app)->{landlock_abi});
+}
+
+subtest 'the sandbox' => sub {
+	my ($wrote, $text, $served, $shown) = writes_elsewhere('--no-sandbox');
+	ok $wrote, 'without: it can write where it likes';
+	is $shown, 0, 'and the status says so';
+	SKIP: {
+		skip "this kernel has no Landlock ($!)", 5 if $abi < 1;
+		($wrote, $text, $served, $shown) = writes_elsewhere();
+		ok !$wrote, 'with: it cannot';
+		like $text, qr/ev=log\.failed path=\S+ error="Permission denied"/, 'which it tells the old log';
+		is $served, 200, 'and it serves on';
+		is $shown, $abi, 'the status names the version';
+		like $text, qr/ev=sandbox\.entered names=landlock abi=$abi calls=seccomp/, 'the log, too';
+	}
+};
+
+subtest 'a root that is a link, a socket that is removed' => sub {
+	symlink 'www', "$dir/current";
+	my $socket = "$dir/run/sock";
+	my $app = Test::Fcgi->start({ own => 1, socket => $socket }, '--listen=unix:@SOCKET@', "--root=$dir/current", '--status-path=/st');
+	is numbers($app)->{landlock_abi}, $abi < 1 ? 0 : $abi, 'confined, where there is Landlock';
+	is $app->get("$dir/current/file")->{status}, 200, 'by the name of the link';
+	is $app->get("$dir/www/other")->{status}, 200, 'by that of the directory';
+	is $app->stop, 0, 'it ends with 0';
+	ok !-e $socket, 'and its socket with it';
+};
+
+# ---------------------------------------------------------------- systemd
+
+subtest 'readiness is told to the manager' => sub {
+	my $manager = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => "$dir/run/notify") or die "notify: $!";
+	my $sock = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
+	my $app = Test::Fcgi->start({ passed => $sock, env => { NOTIFY_SOCKET => "$dir/run/notify" } }, "--root=$dir/www");
+	alarm 30;
+	$manager->recv(my $said, 100);
+	is $said, 'READY=1', 'when it listens';
+	is $app->stop, 0, 'it ends with 0';
+	$manager->recv($said, 100);
+	is $said, 'STOPPING=1', 'when it ends';
+	alarm 0;
+};
+
+# The example units, with the program that was built.
+sub units {
+	mkdir "$dir/units";
+	my $program = abs_path(Test::Fcgi::program());
+	for my $unit (glob "$top/examples/systemd/fcgi-stat-accel.*") {
+		my $text = slurp($unit) =~ s{/usr/local/bin/fcgi-stat-accel}{$program}r;
+		put("$dir/units/" . ($unit =~ s{.*/}{}r), $text);
+	}
+	return glob "$dir/units/*";
+}
+
+subtest 'example units' => sub {
+	my @units = units();
+	is scalar @units, 2, 'a socket and a service';
+	my ($exec) = slurp("$dir/units/fcgi-stat-accel.service") =~ /^ExecStart=(.*)$/m;
+	my ($program, @options) = split / /, $exec;
+	my $sock = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
+	my $app = Test::Fcgi->start({ passed => $sock }, map { s{/srv/www}{$dir/www}r } @options);
+	is $app->get("$dir/www/file")->{status}, 204, 'its command line works';
+	is page($app, '/accel-status')->{status}, 200, 'with its status page';
+	SKIP: {
+		skip 'no systemd-analyze', 3 unless in_path('systemd-analyze');
+		is `systemd-analyze verify --man=no @units 2>&1`, '', 'systemd-analyze verify has nothing to say';
+		is $?, 0, 'and is content';
+		my $out = `systemd-analyze security --offline=true --no-pager --threshold=10 $dir/units/fcgi-stat-accel.service 2>&1`;
+		is $?, 0, 'exposure of at most 1.0' or diag $out;
+	}
+};
+
+# Names in a set of systemd's, sets within it opened up.
+sub set {
+	my ($name) = @_;
+	return map { /^\s+(@\S+)/ ? set($1) : /^\s+(\w+)/ ? $1 : () } `systemd-analyze syscall-filter --no-pager $name`;
+}
+
+subtest 'the service may make every system call that the program makes' => sub {
+	for my $tool (qw(strace systemd-analyze)) {
+		plan skip_all => "no $tool" unless in_path($tool);
+	}
+	plan skip_all => 'a sanitizer makes calls of its own' if Test::Fcgi::program() =~ /[at]san/;
+	my ($wanted, $unwanted) = slurp("$top/examples/systemd/fcgi-stat-accel.service") =~ /^SystemCallFilter=([^~\n]+)\nSystemCallFilter=~([^\n]+)$/m;
+	my %may = map { $_ => 1 } map { /^@/ ? set($_) : $_ } split / /, $wanted;
+	delete @may{ map { set($_) } split / /, $unwanted };
+	cmp_ok scalar keys %may, '>', 100, 'systemd knows the sets';
+
+	my ($socket, $trace) = ("$dir/run/traced", "$dir/trace");
+	my $app = Test::Fcgi->start({ own => 1, socket => $socket, under => ['strace', '-f', '-qq', '-o', $trace] },
+		'--listen=unix:@SOCKET@', "--root=$dir/www", "--log=$dir/log/traced", '--timing', '--warm=read:all', '--status-path=/st');
+	is $app->get("$dir/www/$_")->{status}, /none/ ? 404 : 200, $_ for qw(file other none);
+	page($app, '/st');
+	my ($pid) = slurp($trace) =~ /\A(\d+) /;
+	kill $_, $pid for qw(HUP USR2);
+	logged("$dir/log/traced", qr/ev=accel\.threads/, 'HUP and USR2');
+	kill 'TERM', $pid;
+	is Test::Fcgi::finish($app->{pid}), 0, 'it ends with 0';
+	my %made = map { $_ => 1 } slurp($trace) =~ /^\d+ +(?:<\.\.\. )?([a-z]\w+)(?:\(| resumed)/mg;
+	ok $made{openat2} && $made{accept4}, 'they have been seen';
+	delete @made{qw(cachestat syscall_0x1c3)};    # systemd 252 has no name for it, and io/disk/hot.c does without
+	is_deeply [grep { !$may{$_} } sort keys %made], [], 'none is forbidden';
+};
+
+done_testing;

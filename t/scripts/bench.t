@@ -1,0 +1,140 @@
+# The benchmarks: what they conclude from figures, what their slow disk is, and that they run at all.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../lib";
+use File::Temp ();
+use JSON::PP   ();
+use Test::More;
+use Test::Bench qw(median spread medians);
+use Test::Bench::Backends;
+use Test::Bench::Rig;
+use Test::Bench::Sweep;
+use Test::Peer;
+use Test::Slowfs;
+
+my $script = "$FindBin::Bin/../../scripts/bench";
+
+subtest 'figures' => sub {
+	is median(3, 1, 2), 2, 'the middle one';
+	is median(4, 1, 2, 3), 2.5, 'between the middle two';
+	is median(), undef, 'of nothing';
+	is spread(90, 100, 110), 10, 'half of the range in percent of the median';
+	is_deeply medians({ a => 1, errors => 1 }, { a => 5, errors => 2 }, { a => 3, errors => 0 }), { a => 3, errors => 3 },
+	    'key by key, but errors add up';
+};
+
+subtest 'backends' => sub {
+	my $said = "x/1\n\nNetwork backends:\n  + one     fine\n  - two     not here: one takes its place\n  + three   fine\n\nElse:\n  + four    no\n";
+	is_deeply [Test::Bench::parse_backends($said)], [['one', 'three'], [['two', 'not here: one takes its place']]],
+	    'what -V has and has not';
+	is Test::Bench::Backends::best({ a => { cpu => 5 }, b => { cpu => 5.1 }, c => { cpu => 7 } }), 'a (within 3 %: b)',
+	    'the cheapest, and what cannot be told from it';
+	is Test::Bench::Backends::calls_in("  60.00    0.1   3   300        recv\n------\n100.00    0.2   2   500   12 total\n"), 500,
+	    'calls in a table of strace';
+};
+
+subtest 'advice' => sub {
+	my @flat = map { { stat => $_->[0], read => $_->[1], mb => $_->[2], p99 => 1000 * $_->[3] } } [2, 4, 9.8, 700], [4, 16, 10, 800],
+	    [1, 16, 5, 1500];
+	like Test::Bench::Sweep::advice(2, @flat), qr/^Within 3 % of the best \(10\.0 MB\/s by 4 stat and 16 read threads\) are 2 stat with 4 read; 4 stat with 16 read; .* 98 % of the best, with a p99 of 700 ms against 800 ms: the rule of 2007 still holds\.$/,
+	    'the rule is as good as the best';
+	is join('; ', Test::Bench::Sweep::pairs(map { { stat => $_->[0], read => $_->[1] } } [4, 2], [1, 8], [4, 16], [2, 2], [2, 16])),
+	    '1 stat with 8 read; 2, 4 stat with 2, 16 read', 'what goes with the same stands together';
+	$flat[0]{mb} = 9;
+	like Test::Bench::Sweep::advice(2, @flat), qr/ 90 % of the best, .* the rule of 2007 no longer holds\.$/, 'it is not';
+	shift @flat;
+	unlike Test::Bench::Sweep::advice(2, @flat), qr/rule/, 'not measured, nothing said';
+	my @series = Test::Bench::Sweep::line_series({ stat => 4, read => 16 }, @flat);
+	like Test::Bench::Sweep::table({ title => 'MB/s', value => sub { $_[0]{mb} } }, @series),
+	    qr/MB\/s +1 +4 +16\n +stat threads, read = 16 +5\.0 +10\.0 +-\n +read threads, stat = 4 +- +- +10\.0\n/, 'a table';
+};
+
+# What a sum of figures hides: Test::Bench::Rig says that another name is cold in every respect.
+subtest 'another build beside ours' => sub {
+	is system("$script --beside /nonexistent 2>/dev/null") >> 8, 2, 'a directory without a build is an error';
+	my ($said, $r) = bench('--beside', $ENV{B} // 'build', '--case', '1k', '--server', 'accel', '--server', 'beside');
+	ok $r->{hot}{'1k'}{$_}{rps} > 0, "$_ is measured" for qw(accel beside);
+	like $said, qr/^  beside +\d+ /m, 'a row of the table';
+};
+
+subtest 'each name is cold' => sub {
+	my ($ok, $why) = Test::Slowfs->usable;
+	plan skip_all => $why unless $ok;
+	my $dir = File::Temp->newdir;
+	open my $fh, '>', "$dir/one" or die "$dir/one: $!";
+	print $fh 'x' x 100_000;
+	close $fh or die "$dir/one: $!";
+	link "$dir/one", "$dir/two" or die "$dir/two: $!";
+	my $slow = Test::Slowfs->start(source => "$dir", lookup_ms => 0, read_ms => 0);
+	my $read = sub { open my $in, '<', $slow->dir . "/$_[0]" or die "$_[0]: $!"; local $/; length scalar <$in> };
+	is $read->('one'), 100_000, 'one name';
+	my $first = $slow->counts;
+	is $read->('one'), 100_000, 'the same again';
+	my $again = $slow->counts;
+	is $again->{reads}, $first->{reads}, 'reads nothing';
+	is $read->('two'), 100_000, 'another name of the same file';
+	my $other = $slow->counts;
+	is $other->{lookups}, $again->{lookups} + 1, 'is looked up';
+	is $other->{reads}, 2 * $first->{reads}, 'and read as often as the first';
+};
+
+# scripts/bench with these arguments: what it printed and its JSON.
+sub bench {
+	my (@args) = @_;
+	my $json = File::Temp->new;
+	open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', 'sh', $^X, $script, '--rounds', 1, '--seconds', 0.2, '--json', "$json",
+	    @args or die "bench: $!";
+	my $said = do { local $/; <$fh> };
+	close $fh;
+	is $?, 0, "bench @args" or diag $said;
+	return ($said, eval { JSON::PP::decode_json(do { local $/; <$json> }) } // {});
+}
+
+subtest 'backends in memory' => sub {
+	my ($said, $r) = bench('--backends', '--server', 'linux-sendfile', '--case', '1k');
+	my $m = $r->{backends}{'1k'}{'linux-sendfile'};
+	cmp_ok $m->{rps}, '>', 0, 'it answered';
+	cmp_ok $m->{cpu}, '>', 0, 'which took CPU time';
+	is $m->{errors}, 0, 'without errors';
+	like $said, qr/^Least CPU per request: 1k: linux-sendfile$/m, 'the best of one';
+};
+
+subtest 'fcgi-stat-accel and the textbook' => sub {
+	my ($said, $r) = bench('--fcgi', '--case', 'none-close', '--case', 'beyond');
+	my $of = $r->{fcgi}{'none-close'};
+	cmp_ok $of->{"$_ x 100"}{cpu}, '>', 0, "$_ was measured" for qw(ours textbook textbook-m);
+	is $of->{"$_ x 100"}{errors}, 0, "$_ without errors" for qw(ours textbook textbook-m);
+	is $r->{fcgi}{beyond}{textbook}{never}, 196, 'a thread for each connection: the others starve';
+	is $r->{fcgi}{beyond}{ours}{never}, 0, 'ours answers all';
+	like $said, qr/^  none-close: CPU per request, ours x 100 \/ textbook /m, 'an aim';
+};
+
+subtest 'cold' => sub {
+	my ($ok, $why) = Test::Slowfs->usable;
+	plan skip_all => $why unless $ok;
+	my (undef, $r) = bench('--cold', '--server', 'linux-sendfile', map { ('--case', $_) } qw(1x100k 2-spindles 16-spindles));
+	my $m = $r->{beside}{'1x100k'}{'linux-sendfile'};
+	cmp_ok $m->{served}, '>', 100, 'hot requests are answered';
+	cmp_ok $r->{through}{'16-spindles'}{'linux-sendfile'}{mb}, '>', 2 * $r->{through}{'2-spindles'}{'linux-sendfile'}{mb}, 'more disks, more bytes';
+	cmp_ok $r->{through}{'16-spindles'}{rig}{cpu}, '>', 0, 'CPU time of the rig';
+	is scalar @{ $r->{aims} }, 2, 'the aims that need no peer';
+};
+
+subtest 'the accelerator' => sub {
+	my ($ok, $why) = Test::Slowfs->usable;
+	plan skip_all => $why unless $ok;
+	plan skip_all => 'lighttpd is not installed' if Test::Peer->missing('lighttpd');
+	my (undef, $r) = bench('--accel', map({ ('--case', $_) } qw(1x100k-16 cold-100k-16 hot-1k)),
+		map { ('--server', $_) } 'lighttpd', 'lighttpd+accel');
+	my ($alone, $with, $rig) = @{ $r->{accel}{'cold-100k-16'} }{'lighttpd', 'lighttpd+accel', 'the rig'};
+	cmp_ok $with->{mb}, '>', 3 * $alone->{mb}, 'more arrives';
+	is $with->{errors}, 0, 'without errors';
+	cmp_ok $with->{reads}, '<', 1.5 * $rig->{reads}, 'nothing is read twice';
+	cmp_ok $with->{accel_cpu}, '>', 0, 'the CPU time of the accelerator';
+	cmp_ok $with->{cpu}, '>', $with->{accel_cpu}, '... counts in';
+	cmp_ok $r->{accel}{'hot-1k'}{'lighttpd+accel exempt'}{cpu}, '<', $r->{accel}{'hot-1k'}{'lighttpd+accel'}{cpu}, 'exempt is cheaper';
+	is scalar @{ $r->{aims} }, 3, 'an aim for each figure that has one';
+};
+
+done_testing;

@@ -1,0 +1,124 @@
+# Every script explains itself, and what its SYNOPSIS promises works.
+use v5.36;
+use Test::More;
+use Cwd qw(abs_path);
+use File::Basename qw(basename);
+use File::Temp  ();
+use FindBin     ();
+use Pod::Checker ();
+
+my $scripts = abs_path("$FindBin::Bin/../../scripts");
+
+# name => prepares the directory in which the examples of its SYNOPSIS run.  A script without an entry
+# has its examples left alone: they need a server, or a disk to fill.
+my %EXAMPLE_DIR = (
+	'accel-graph' => sub () {
+		require IO::Compress::Gzip;
+		my $line = 'network_gthread_aio.c.78: (trace) write-start: 1173101341.%06d read-queue-wait: %d ms read-time: 0 ms write-time: 21 ms';
+		my $text = join '', map { sprintf "$line\n", $_, 600 + $_ } 1 .. 20;
+		spew('error.log', $text);
+		IO::Compress::Gzip::gzip(\$text, 'error.log.1.gz') or die 'gzip failed';
+		return find_program('gnuplot') ? '' : 'gnuplot is not installed';
+	},
+);
+
+sub spew ($file, $text) {
+	open my $fh, '>:raw', $file or die "$file: $!";
+	print $fh $text;
+	close $fh or die "$file: $!";
+	return;
+}
+
+sub slurp ($file) {
+	open my $fh, '<:raw', $file or die "$file: $!";
+	local $/ = undef;
+	return <$fh> // '';
+}
+
+sub find_program ($name) { return (grep { -x } map { "$_/$name" } split /:/, $ENV{PATH})[0] }
+
+# Runs a shell command without a terminal.  Returns its exit status and all it printed.
+sub run ($command) {
+	my $text = qx{exec </dev/null 2>&1; $command};
+	return ($?, $text);
+}
+
+sub quoted ($word) { return "'" . $word =~ s/'/'\\''/gr . "'" }
+
+sub pod_errors ($file) {
+	open my $out, '>', \my $text or die;
+	my $checker = Pod::Checker->new(-warnings => 1);
+	$checker->parse_from_file($file, $out);
+	return ($checker->num_errors + $checker->num_warnings, $text // '');
+}
+
+# The commands of a SYNOPSIS: its indented lines, a backslash at the end joins the next.
+sub synopsis ($pod) {
+	my ($section) = $pod =~ /^=head1\s+SYNOPSIS\n(.*?)(?=^=head1|^=cut|\z)/ms or return;
+	my $verbatim = join "\n", $section =~ /^[ \t]+(\S.*)$/mg;
+	return grep { !/^#/ } split /\n/, $verbatim =~ s/ *\\\n\s*/ /gr;
+}
+
+for my $file (sort grep { -f } glob "$scripts/*") {
+	my $name = basename($file);
+	next if $name =~ /^\.|~$/;
+	subtest $name => sub {
+		my $text = slurp($file);
+		my ($interpreter) = $text =~ m{\A#!\s*(?:/usr/bin/env\s+)?(\S+)};
+		ok $interpreter, 'says who runs it' or return;
+		ok -x $file, 'is executable';
+		my $self = quoted($file);
+
+		if ($interpreter =~ /\b(?:ba|da)?sh$/) {
+			my ($status, $said) = run("$interpreter -n $self");
+			is $status, 0, 'is correct shell' or diag $said;
+		} elsif ($interpreter =~ /\bperl$/) {
+			my ($status, $said) = run(quoted($^X) . " -I" . quoted("$FindBin::Bin/../lib") . " -c $self");
+			is $status, 0, 'is correct Perl' or diag $said;
+			like $text, qr/^use (?:strict|v5\.(?:1[2-9]|[2-9]\d))\b/m, 'is strict';
+			like $text, qr/^=head1 SYNOPSIS$/m, 'has a SYNOPSIS';
+		}
+		return unless $text =~ /^=head1 /m;
+
+		my ($errors, $report) = pod_errors($file);
+		is $errors, 0, 'POD without errors or warnings' or diag $report;
+		like $text, qr/^=head1 NAME\n\n\Q$name\E - \S/m, 'names itself and says what for';
+
+		my ($status, $said) = run("$self --help");
+		is $status, 0, '--help succeeds' or diag $said;
+		like $said, qr/usage|synopsis/i, '--help shows how it is used';
+		like $said, qr/\b\Q$name\E\b/, '--help names it';
+		($status, $said) = run("$self --no-such-option");
+		isnt $status, 0, 'an unknown option is an error';
+		like $said, qr/no-such-option/, 'and is named';
+
+		my @examples = synopsis($text);
+		ok scalar(@examples), 'SYNOPSIS has examples';
+		like $said = (run("$self --help"))[1], qr/\Q$examples[0]\E/, '--help shows them' if @examples;
+		my $prepare = $EXAMPLE_DIR{$name} or return;
+
+		subtest 'SYNOPSIS' => sub {
+			my $dir = File::Temp->newdir;
+			chdir $dir or die "chdir: $!";
+			my $missing = $prepare->();
+			plan skip_all => $missing if $missing;
+			local $ENV{PATH} = "$scripts:$ENV{PATH}";
+			for my $example (@examples) {
+				my ($exit, $printed) = run($example);
+				is $exit, 0, $example or diag $printed;
+			}
+			chdir '/';
+		};
+	};
+}
+
+subtest 'the checks of this test notice' => sub {
+	my $dir = File::Temp->newdir;
+	spew("$dir/bad", "=head1 NAME\n\n=over\n\n=head1 X\n\n=cut\n");
+	cmp_ok((pod_errors("$dir/bad"))[0], '>', 0, 'broken POD');
+	is_deeply [synopsis("=head1 SYNOPSIS\n\n  a --b \\\n    c\n  # not this\n  d\n\n=head1 X\n\n  e\n")], ['a --b c', 'd'], 'the examples of a SYNOPSIS';
+	my ($status) = run('exit 3');
+	is $status >> 8, 3, 'a failing command';
+};
+
+done_testing;
