@@ -255,7 +255,7 @@ SKIP: {
 }
 
 # In the middle of work: no memory to share with the kernel.
-for my $case (['memfd_create', 'ENOMEM'], ['ftruncate', 'ENOSPC'], ['fallocate', 'ENOSPC'], ['op_submit', 'EAGAIN']) {
+for my $case (['memfd_create', 'ENOMEM'], ['ftruncate', 'ENOSPC'], ['fallocate', 'ENOSPC'], ['io_submit', 'EAGAIN']) {
 	SKIP: {
 		skip 'linux-aio-sendfile is not built in', 1 unless grep { $_ eq 'linux-aio-sendfile' } @backends;
 		subtest "linux-aio-sendfile: $case->[0] gives $case->[1]" => sub {

@@ -27,7 +27,7 @@ struct named {
 };
 
 static const struct named calls[] = {
-	{"io_uring_setup", SYS_io_uring_setup}, {"io_setup", SYS_io_setup}, {"op_submit", SYS_io_submit},
+	{"io_uring_setup", SYS_io_uring_setup}, {"io_setup", SYS_io_setup}, {"io_submit", SYS_io_submit},
 	{"mount", SYS_mount}, {"memfd_create", SYS_memfd_create}, {"ftruncate", SYS_ftruncate}, {"fallocate", SYS_fallocate},
 	{NULL, 0},
 };

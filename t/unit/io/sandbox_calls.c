@@ -4,6 +4,7 @@
 #include <glib.h>
 #include <pthread.h>
 #include <sched.h>
+#include <seccomp.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -73,6 +74,8 @@ TRY(dumps_no_more, prctl(PR_SET_DUMPABLE, 1, 0, 0, 0))
 TRY(names_thread, prctl(PR_SET_NAME, "x", 0, 0, 0))
 TRY(sets_up_ring, syscall(SYS_io_uring_setup, 0, NULL))
 TRY(sets_up_aio, syscall(SYS_io_setup, 0, NULL))
+TRY(submits_aio, syscall(SYS_io_submit, 0, 0, NULL))
+TRY(asks_aio, syscall(SYS_io_getevents, 0, 0, 0, NULL, NULL))
 
 static int
 forks(void)
@@ -178,7 +181,8 @@ static const struct try tries[] = {
 	T(changes_mode, ENOSYS, ENOSYS), T(links, ENOSYS, ENOSYS), T(renames, ENOSYS, ENOSYS), T_SAN(asks_tty, ENOSYS, ENOSYS),
 	T(clone3_fails, ENOSYS, ENOSYS), T(unknown_call, ENOSYS, ENOSYS), T_SAN(kills_others, ENOSYS, ENOSYS),
 	T_SAN(signals_others, ENOSYS, ENOSYS), T_SAN(dumps_no_more, ENOSYS, ENOSYS), T(names_thread, 0, 0),
-	T(sets_up_ring, ENOSYS, ENOSYS), T(sets_up_aio, EFAULT, ENOSYS), T(aborts, -SIGABRT, -SIGABRT), T(works, 0, 0),
+	T(sets_up_ring, ENOSYS, ENOSYS), T(sets_up_aio, EFAULT, ENOSYS), T(submits_aio, EINVAL, ENOSYS),
+	T(asks_aio, EINVAL, ENOSYS), T(aborts, -SIGABRT, -SIGABRT), T(works, 0, 0),
 };
 
 static bool
@@ -213,6 +217,27 @@ ring(void)
 		g_assert_cmpint(outcome(SANDBOX_SERVER | SANDBOX_URING, sets_up_ring), !=, ENOSYS);
 }
 
+/* A name that libseccomp does not know would make no rule. */
+static void
+names(void)
+{
+	static const char *const name[] = {
+#define C(name, programs) #name,
+#define N(name, number, programs)
+#define K(name) #name,
+#include "io/sandbox_calls.def"
+#undef C
+#undef N
+#undef K
+	};
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(name); i++) {
+		if (seccomp_syscall_resolve_name(name[i]) == __NR_SCMP_ERROR)
+			g_test_fail_printf("no system call has the name %s", name[i]);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -224,5 +249,6 @@ main(int argc, char **argv)
 		g_free(path);
 	}
 	g_test_add_func("/sandbox-calls/ring", ring);
+	g_test_add_func("/sandbox-calls/names", names);
 	return (g_test_run());
 }
