@@ -81,6 +81,8 @@ subtest 'rotation while a reload opens logs' => sub {
 	rename $_, "$_.1" or die "$_: $!" for glob "$run/h*.log";
 	ok hup($srv), 'HUP';
 	ok Test::Server::eventually(sub { 300 == (() = glob "$run/h*.log") }), '... opens 300 logs anew';
+	my $fds = '/proc/' . $srv->pid . '/fd';
+	ok Test::Server::eventually(sub { !grep { (readlink $_ // '') =~ /log\.1\z/ } glob "$fds/*" }), '... and lets go of the old ones';
 	unlike $srv->log('error.log'), qr/\.reopen |accesslog\.unusable/, 'each of them';
 };
 
