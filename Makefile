@@ -73,7 +73,7 @@ $B/unit/$1/%: $B/obj/t/unit/$1/%.o $(call lib_of,$1)
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)$$(CC) $$(LDFLAGS_V) -o $$@ $$^ $$(LIBS_$1) $$(PKG_LIBS)
 endef
-LIBS_io              = $(URING_LIBS) $(SECCOMP_LIBS)
+LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS)
 LIBS_proxy-core      = $(LIBS_io)
 LIBS_server          = $(LIBS_io)
 LIBS_fcgi-stat-accel = -lfcgi $(LIBS_io)

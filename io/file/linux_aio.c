@@ -1,12 +1,12 @@
 /* io/file/linux_aio.c -- linux-aio-sendfile: the disk writes into shared memory, which sendfile(2) sends.
  *
  *   loop                       read pool                               kernel
- *   queue --> shm_get() -----> shm_renew(), op_submit(O_DIRECT) -----> disk --> shared memory
+ *   queue --> shm_get() -----> shm_renew(), io_submit(O_DIRECT) -----> disk --> shared memory
  *                              pread(2) of the ends                      |
  *                  <-- eventfd -----'                    <-- eventfd ----'
  *   sendfile(2) from shared memory, in as many calls as the socket wants; sock->kept meanwhile
  *
- * op_submit() takes the pages of the buffer (690 us for fresh ones of 1 MiB) and sleeps if the map of the file's blocks
+ * io_submit() takes the pages of the buffer (690 us for fresh ones of 1 MiB) and sleeps if the map of the file's blocks
  * is not in memory: so it is a thread's.  O_DIRECT wants whole pages: what lies before the first and behind the last is
  * read through the ordinary descriptor.
  *
@@ -15,14 +15,13 @@
  * requests have (exit_aio), and a daemon that hangs never ends them.  No shared memory: that window is the read pool's
  * to send.
  *
- * The system calls are made directly: libaio's op_submit() and op_cancel() have the names of ours.
+ * libaio makes the system calls.
  */
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
 #include <sys/sendfile.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 #include "io/file/linux_aio.h"
 
@@ -101,7 +100,7 @@ send_kept(struct io *io, struct io_op *op)
 		linux_drop(io, r->la, op->sock);
 }
 
-/* None to be had, or none behind it: as op_submit() and pread() call that.  (-EAGAIN without any: the read lost its place in
+/* None to be had, or none behind it: as io_submit() and pread() call that.  (-EAGAIN without any: the read lost its place in
  * the queue.) */
 static bool
 no_memory(const struct read_job *r, int64_t res)
@@ -230,10 +229,11 @@ context_open(struct linux_aio *la, struct io *io, unsigned jobs, const char **wh
 		*why = "no descriptor for a loop";
 		return (-errno);
 	}
-	if (syscall(SYS_io_setup, jobs, &la->ctx) < 0) {
-		*why = errno == EAGAIN ? "all slots of /proc/sys/fs/aio-max-nr are taken" :
+	err = io_setup((int)jobs, &la->ctx);
+	if (err != 0) {
+		*why = err == -EAGAIN ? "all slots of /proc/sys/fs/aio-max-nr are taken" :
 		    "this kernel lets us have no aio";
-		return (-errno);
+		return (err);
 	}
 	la->watch.ready = linux_aio_reads_back;
 	err = io->calls->watch(io, la->eventfd, &la->watch);
@@ -248,8 +248,8 @@ state_free(struct linux_aio *la)
 	pthread_mutex_lock(&la->lock); /* until the thread of the last read has rung */
 	pthread_mutex_unlock(&la->lock);
 	la->io->calls->unwatch(la->io, &la->watch);
-	if (la->ctx != 0)
-		syscall(SYS_io_destroy, la->ctx); /* nothing is in flight: it does not wait for a disk */
+	if (la->ctx != NULL)
+		io_destroy(la->ctx); /* nothing is in flight: it does not wait for a disk */
 	if (la->eventfd >= 0)
 		close(la->eventfd);
 	shm_pool_free(&la->shm);

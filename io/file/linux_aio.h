@@ -6,7 +6,7 @@
 #ifndef IO_FILE_LINUX_AIO_H
 #define IO_FILE_LINUX_AIO_H
 
-#include <linux/aio_abi.h>
+#include <libaio.h>
 #include <pthread.h>
 #include "io/disk/async.h"
 #include "io/engine.h"
@@ -19,7 +19,7 @@ struct linux_aio {
 	struct io_async async;
 	struct io_watch watch;
 	struct shm_pool shm;
-	aio_context_t ctx;
+	io_context_t ctx;
 	int eventfd;
 	pthread_mutex_t lock;
 	struct list filled; /* under it */

@@ -1,6 +1,6 @@
 /* io/file/linux_aio_read.c -- windows come into shared memory: by the kernel, or by a thread where it cannot.
  *
- *   start --> thread: shm_renew(), op_submit() --> disk --> eventfd ---.
+ *   start --> thread: shm_renew(), io_submit() --> disk --> eventfd ---.
  *                     pread(2) of both ends -----> eventfd ------------+--> the loop: both are back
  *
  * A thread that comes back needs no port (its job has no finish()): what is in flight when the loop ends is waited for
@@ -11,7 +11,6 @@
 #include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <unistd.h>
 #include "base/log.h"
@@ -94,20 +93,17 @@ submit(struct read_job *r)
 {
 	uint64_t from = direct_from(r), to = direct_to(r);
 	struct iocb *cb = &r->cb;
-	long n;
-	int fd;
+	int fd, n;
 
 	if (r->no_direct || from >= to || (fd = direct_open(r)) < 0)
 		return (false);
-	*cb = (struct iocb){
-		.aio_lio_opcode = IOCB_CMD_PREAD, .aio_fildes = (uint32_t)fd, .aio_data = (uintptr_t)r,
-		.aio_buf = (uintptr_t)place_of(r, from), .aio_nbytes = to - from, .aio_offset = (int64_t)from,
-		.aio_flags = IOCB_FLAG_RESFD, .aio_resfd = (uint32_t)r->la->eventfd,
-	};
-	n = syscall(SYS_io_submit, r->la->ctx, 1, &cb);
+	io_prep_pread(cb, fd, place_of(r, from), to - from, (long long)from);
+	io_set_eventfd(cb, r->la->eventfd);
+	cb->data = r;
+	n = io_submit(r->la->ctx, 1, &cb);
 	if (n != 1) {
 		r->why = R_REFUSED;
-		r->err = -errno;
+		r->err = n;
 	}
 	close(fd);
 	return (n == 1);
@@ -261,12 +257,12 @@ kernel_back(struct linux_aio *la)
 	struct timespec none = {0};
 	struct io_event ev[EVENTS];
 	struct read_job *r;
-	long i, n;
+	int i, n;
 
-	while ((n = syscall(SYS_io_getevents, la->ctx, 0, EVENTS, ev, &none)) > 0) {
+	while ((n = io_getevents(la->ctx, 0, EVENTS, ev, &none)) > 0) {
 		for (i = 0; i < n; i++) {
-			r = (struct read_job *)(uintptr_t)ev[i].data;
-			r->direct = ev[i].res;
+			r = ev[i].data;
+			r->direct = (long)ev[i].res;
 			part_back(r);
 		}
 	}

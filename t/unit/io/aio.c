@@ -1,6 +1,6 @@
 /* t/unit/io/aio.c -- gthread-sendfile, posix-aio and linux-aio-sendfile where something is missing or stuck.  (What they do
  * when all is well is transfer.c's.) */
-#include <linux/aio_abi.h>
+#include <libaio.h>
 #include <linux/magic.h>
 #include <sys/mman.h>
 #include <sys/sendfile.h>
@@ -151,20 +151,20 @@ test_direct(void)
 static void
 test_no_slots(void)
 {
-	aio_context_t ctx[64];
+	io_context_t ctx[64];
 	unsigned n = 0, slots;
 	const char *why;
 
 	for (slots = 1 << 16; slots > 0 && n < NELEM(ctx); slots = slots / 2) {
-		ctx[n] = 0;
-		while (n < NELEM(ctx) && syscall(SYS_io_setup, slots, &ctx[n]) == 0) {
+		ctx[n] = NULL;
+		while (n < NELEM(ctx) && io_setup((int)slots, &ctx[n]) == 0) {
 			if (++n < NELEM(ctx))
-				ctx[n] = 0;
+				ctx[n] = NULL;
 		}
 	}
 	loop_up(&file_linux_aio_sendfile, 1, 64);
 	while (n > 0)
-		syscall(SYS_io_destroy, ctx[--n]);
+		io_destroy(ctx[--n]);
 	why = io_fallback_why(io);
 	g_assert_true(io_backend(io) == &file_gthread_sendfile);
 	g_assert_nonnull(why);
