@@ -13,6 +13,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "fcgi-stat-accel/keeper.h"
 #include "io/listen_unix.h"
 
@@ -75,7 +76,7 @@ listen_path(struct listener *l, const char *path, const struct user *owner)
 	int err = listen_unix(&conf, &l->fd);
 
 	if (err != 0)
-		return (err == -EINVAL ? -ENAMETOOLONG : err);
+		return (err);
 	l->path = g_strdup(path);
 	if (lstat(path, &l->made) < 0)
 		return (-errno);
@@ -125,22 +126,13 @@ listen_tcp(struct listener *l, const char *host, const char *port, char **why)
 	return (0);
 }
 
-/* "HOST:PORT", "[::1]:PORT", ":PORT" and "*:PORT" */
 static int
-listen_host_port(struct listener *l, const char *address, char **why)
+listen_host_port(struct listener *l, const struct address_parts *a, char **why)
 {
-	const char *colon = strrchr(address, ':');
-	char *host;
-	int code;
+	struct text bare = text_eq(a->host, TEXT("*")) ? TEXT("") : address_bare(a->host);
+	char *host = g_strndup(bare.p, bare.n);
+	int code = listen_tcp(l, host, a->port.p, why);
 
-	if (colon == NULL || colon[1] == '\0')
-		return (fail(EX_USAGE, why, "--listen %s: unix:PATH or HOST:PORT, please",
-		    address));
-	if (address[0] == '[' && colon > address + 1 && colon[-1] == ']')
-		host = g_strndup(address + 1, colon - address - 2);
-	else
-		host = g_strndup(address, colon - address);
-	code = listen_tcp(l, strcmp(host, "*") == 0 ? "" : host, colon + 1, why);
 	g_free(host);
 	return (code);
 }
@@ -148,14 +140,18 @@ listen_host_port(struct listener *l, const char *address, char **why)
 static int
 listen_address(struct listener *l, const struct listen_conf *conf, char **why)
 {
-	const char *address = conf->address;
-	int err;
+	struct address_parts parts;
+	const char *expected;
+	int err = address_read_port(text_of(conf->address), &parts, &expected);
 
-	if (!g_str_has_prefix(address, "unix:"))
-		return (listen_host_port(l, address, why));
-	err = listen_path(l, address + strlen("unix:"), conf->owner);
 	if (err != 0)
-		return (fail(code_of(-err), why, "--listen %s: %s", address, g_strerror(-err)));
+		return (fail(EX_USAGE, why, "--listen %s: expected %s; an address is unix:PATH, HOST:PORT or [V6]:PORT", conf->address,
+		    expected));
+	if (parts.path.p == NULL)
+		return (listen_host_port(l, &parts, why));
+	err = listen_path(l, parts.path.p, conf->owner);
+	if (err != 0)
+		return (fail(code_of(-err), why, "--listen %s: %s", conf->address, g_strerror(-err)));
 	return (0);
 }
 

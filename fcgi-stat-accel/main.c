@@ -8,6 +8,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "fcgi-stat-accel/listen.h"
 #include "fcgi-stat-accel/log.h"
@@ -124,10 +125,9 @@ sandbox_paths(const struct options *o)
 	if (o->log != NULL)
 		g_array_append_val(v, log);
 	p = (struct sandbox_path){ NULL, SANDBOX_REMOVE | SANDBOX_BESIDE };
-	if (o->user.name == NULL && o->listen != NULL && g_str_has_prefix(o->listen, "unix:")) {
-		p.path = o->listen + strlen("unix:");
+	p.path = o->user.name == NULL && o->listen != NULL ? address_path(text_of(o->listen)).p : NULL;
+	if (p.path != NULL)
 		g_array_append_val(v, p);
-	}
 	return ((struct sandbox_path *)g_array_free(v, FALSE));
 }
 

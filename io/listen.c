@@ -11,6 +11,7 @@
 #include <string.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/address.h"
 #include "io/listen.h"
 #include "io/listen_unix.h"
 
@@ -21,58 +22,27 @@ struct address {
 	socklen_t len;
 };
 
-/* ---------------------------------------------------------------- names */
-
-/* "[::1]" or "host" before the last colon; empty: any IPv4 address. */
+/* An empty host is any IPv4 address. */
 static int
-split_host(const char *name, char *host, size_t size, const char **port)
-{
-	const char *colon = strrchr(name, ':'), *p = name;
-	size_t n;
-
-	if (colon == NULL || colon[1] == '\0')
-		return (-EINVAL);
-	n = (size_t)(colon - name);
-	if (n >= 2 && name[0] == '[' && name[n - 1] == ']') {
-		p = name + 1;
-		n -= 2;
-	} else if (memchr(name, ':', n) != NULL) {
-		return (-EINVAL); /* v6 without brackets: where would its port begin */
-	}
-	if (n >= size)
-		return (-EINVAL);
-	memcpy(host, p, n);
-	host[n] = '\0';
-	*port = colon + 1;
-	return (0);
-}
-
-static int
-inet_address(const char *name, struct address *a)
+inet_address(const struct address_parts *parts, struct address *a)
 {
 	struct addrinfo hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *ai;
-	char host[256];
-	const char *port;
+	struct text bare = address_is_any(parts->host) ? TEXT("0.0.0.0") : address_bare(parts->host);
+	char *host, port[8];
 	int err;
 
-	err = split_host(name, host, sizeof(host), &port);
+	host = strndup(bare.p, bare.n);
+	if (host == NULL)
+		return (-ENOMEM);
+	snprintf(port, sizeof(port), "%u", parts->port_number);
+	err = getaddrinfo(host, port, &hint, &ai);
+	free(host);
 	if (err != 0)
-		return (err);
-	if (getaddrinfo(host[0] != '\0' ? host : "0.0.0.0", port, &hint, &ai) != 0)
 		return (-EINVAL);
 	memcpy(&a->ss, ai->ai_addr, ai->ai_addrlen);
 	a->len = ai->ai_addrlen;
 	freeaddrinfo(ai);
 	return (0);
-}
-
-/* NULL: not the name of a unix socket. */
-static const char *
-unix_path(const char *name)
-{
-	if (name[0] == '/')
-		return (name);
-	return (strncmp(name, "unix:", 5) == 0 ? name + 5 : NULL);
 }
 
 /* ---------------------------------------------------------------- opening */
@@ -103,12 +73,12 @@ bind_listen(int fd, const struct address *a, const struct listen_conf *lc)
 }
 
 static int
-listen_inet(const struct listen_conf *lc, int *fdp)
+listen_inet(const struct listen_conf *lc, const struct address_parts *parts, int *fdp)
 {
 	struct address a = {.len = 0};
 	int fd, err;
 
-	err = inet_address(lc->name, &a);
+	err = inet_address(parts, &a);
 	if (err != 0)
 		return (err);
 	fd = socket(a.ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -126,12 +96,16 @@ listen_inet(const struct listen_conf *lc, int *fdp)
 int
 listen_open(const struct listen_conf *lc, int *fdp)
 {
-	struct listen_unix_conf uc = {
-		.path = unix_path(lc->name), .backlog = lc->backlog, .mode = LISTEN_MODE_UMASK, .uid = (uid_t)-1, .gid = (gid_t)-1,
-	};
+	struct listen_unix_conf uc = {.backlog = lc->backlog, .mode = LISTEN_MODE_UMASK, .uid = (uid_t)-1, .gid = (gid_t)-1};
+	struct address_parts parts;
+	const char *expected;
+	int err = address_read_port(text_of(lc->name), &parts, &expected);
 
-	if (uc.path == NULL)
-		return (listen_inet(lc, fdp));
+	if (err != 0)
+		return (err);
+	if (parts.path.p == NULL)
+		return (listen_inet(lc, &parts, fdp));
+	uc.path = parts.path.p;
 	if (lc->set_owner) {
 		uc.uid = lc->uid;
 		uc.gid = lc->gid;

@@ -12,7 +12,7 @@
 #define LISTEN_NAME_MAX 128
 
 struct listen_conf {
-	const char *name;       /* "127.0.0.1:8080", "[::1]:80", ":80", "unix:/path" or "/path" */
+	const char *name;       /* as in base/address.h, with a port */
 	int backlog;
 	const char *congestion; /* TCP_CONGESTION, NULL: the system's */
 	bool set_mode, set_owner; /* of the file of a unix socket; unset: as umask and user say */

@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include "base/text.h"
+#include "base/address.h"
 #include "proxy-core/address.h"
 
 #define DEFAULT_PORT 80
@@ -20,60 +20,30 @@ struct known {
 static struct known *known;
 static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
-static int
-parse_unix(struct text path, struct address *a)
+static void
+fill_unix(struct text path, struct address *a)
 {
-	if (path.n == 0)
-		return (-EINVAL);
-	if (path.n >= sizeof(a->un.sun_path))
-		return (-ENAMETOOLONG);
 	a->un.sun_family = AF_UNIX;
 	memcpy(a->un.sun_path, path.p, path.n);
 	a->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + path.n + 1);
 	snprintf(a->name, sizeof(a->name), "unix:%s", a->un.sun_path);
-	return (0);
 }
 
+/* 0, or -errno with *expected; a missing port is 80. */
 static int
-parse_port(struct text t, uint16_t *port)
+read_backend(const char *spec, struct address_parts *a, const char **expected)
 {
-	uint64_t v;
+	int err = address_read(text_of(spec), a, expected);
 
-	if (text_u64(t, &v) < 0 || v == 0 || v > UINT16_MAX)
-		return (-EINVAL);
-	*port = (uint16_t)v;
-	return (0);
-}
-
-/* "host", "host:port", "[v6]" or "[v6]:port" into its two parts, brackets taken off. */
-static int
-split_port(struct text t, struct text *host, uint16_t *port)
-{
-	const char *colon, *close;
-
-	*port = DEFAULT_PORT;
-	if (t.n > 0 && t.p[0] == '[') {
-		close = memchr(t.p, ']', t.n);
-		if (close == NULL)
-			return (-EINVAL);
-		*host = (struct text){t.p + 1, (size_t)(close - t.p - 1)};
-		t.n -= (size_t)(close + 1 - t.p);
-		t.p = close + 1;
-		if (t.n == 0)
-			return (0);
-		if (t.p[0] != ':')
-			return (-EINVAL);
-		return (parse_port((struct text){t.p + 1, t.n - 1}, port));
-	}
-	*host = t;
-	colon = t.n > 0 ? memchr(t.p, ':', t.n) : NULL;
-	if (colon == NULL)
-		return (t.n > 0 ? 0 : -EINVAL);
-	host->n = (size_t)(colon - t.p);
-	if (host->n == 0)
-		return (-EINVAL);
-	/* A second colon is an IPv6 address without brackets: refused, as no port number. */
-	return (parse_port((struct text){colon + 1, t.n - host->n - 1}, port));
+	if (err != 0 || a->path.p != NULL)
+		return (err);
+	if (a->host.n == 0)
+		*expected = "a host";
+	else if (a->port.p != NULL && a->port_number == 0)
+		*expected = "a port of 1 to 65535";
+	else if (a->port.p == NULL)
+		a->port_number = DEFAULT_PORT;
+	return (*expected != NULL ? -EINVAL : 0);
 }
 
 static void
@@ -114,23 +84,27 @@ parse_inet(struct text host, uint16_t port, struct address *a)
 	return (0);
 }
 
+static int
+parse(const char *spec, struct address *a, const char **expected)
+{
+	struct address_parts parts;
+	int err = read_backend(spec, &parts, expected);
+
+	memset(a, 0, sizeof(*a));
+	if (err != 0)
+		return (err);
+	if (parts.path.p == NULL)
+		return (parse_inet(address_bare(parts.host), parts.port_number, a));
+	fill_unix(parts.path, a);
+	return (0);
+}
+
 int
 address_parse(const char *spec, struct address *a)
 {
-	struct text t = text_of(spec), host;
-	uint16_t port;
-	int err;
+	const char *expected;
 
-	memset(a, 0, sizeof(*a));
-	if (text_starts(t, TEXT("unix:")))
-		return (parse_unix((struct text){t.p + 5, t.n - 5}, a));
-	err = split_port(t, &host, &port);
-	if (err < 0)
-		return (err);
-	err = parse_inet(host, port, a);
-	if (err == -ENOENT && spec[0] == '[')
-		return (-EINVAL); /* only addresses stand in brackets */
-	return (err);
+	return (parse(spec, a, &expected));
 }
 
 static struct known *
@@ -218,27 +192,25 @@ lookup_name(const char *spec, char *err, size_t errsize)
 {
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *ai;
 	struct address v[ADDRESS_MAX];
-	struct text host;
-	uint16_t port;
+	struct address_parts parts;
+	const char *expected;
 	char *name;
 	size_t n;
 	int rc;
 
-	rc = split_port(text_of(spec), &host, &port);
+	rc = read_backend(spec, &parts, &expected);
 	if (rc < 0)
 		return (rc);
-	name = strndup(host.p, host.n);
+	name = strndup(parts.host.p, parts.host.n);
 	if (name == NULL)
 		return (-ENOMEM);
 	rc = getaddrinfo(name, NULL, &hints, &ai);
 	free(name);
 	if (rc != 0) {
-		snprintf(err, errsize,
-		    "\"%s\": %s; write the address in numbers, or mend the look-up", spec,
-		    gai_strerror(rc));
+		snprintf(err, errsize, "\"%s\": %s; the address in numbers needs no look-up", spec, gai_strerror(rc));
 		return (-EHOSTUNREACH);
 	}
-	n = addresses_of(ai, port, v);
+	n = addresses_of(ai, parts.port_number, v);
 	freeaddrinfo(ai);
 	return (address_learn(spec, v, n));
 }
@@ -246,25 +218,14 @@ lookup_name(const char *spec, char *err, size_t errsize)
 int
 address_lookup(const char *spec, char *err, size_t errsize)
 {
+	const char *expected;
 	struct address a;
 	int rc;
 
-	rc = address_parse(spec, &a);
-	switch (rc) {
-	case -EINVAL:
-		snprintf(err, errsize,
-		    "\"%s\" is no address; write unix:/path, host:port, a.b.c.d:port or [v6]:port",
-		    spec);
-		return (rc);
-	case -ENAMETOOLONG:
-		snprintf(err, errsize,
-		    "\"%s\" is too long for a unix socket (%zu bytes at most); use a shorter path",
-		    spec, sizeof(a.un.sun_path) - 1);
-		return (rc);
-	case -ENOENT:
-		return (lookup_name(spec, err, errsize));
-	}
-	return (rc);
+	rc = parse(spec, &a, &expected);
+	if (expected != NULL)
+		snprintf(err, errsize, "\"%s\": expected %s; an address is unix:/path, host:port, a.b.c.d:port or [v6]:port", spec, expected);
+	return (rc == -ENOENT ? lookup_name(spec, err, errsize) : rc);
 }
 
 int

@@ -1,6 +1,6 @@
 /* proxy-core/address.h -- where an application listens.
  *
- *   unix:/path   host   host:port   a.b.c.d:port   [v6]   [v6]:port        a missing port is 80
+ * Written as in base/address.h; a missing port is 80.
  *
  * address_lookup() may ask the resolver and so blocks: start-up only.  It remembers what it found,
  * and workers take that from address_list().

@@ -1,5 +1,6 @@
 /* server/config/cond.c -- `$FIELD["name"] op "value"`: what can be asked, and whether it holds. */
 #include <arpa/inet.h>
+#include "base/address.h"
 #include "server/config/impl.h"
 #include "wire/http1_host.h"
 
@@ -101,8 +102,7 @@ net_parse(struct text t, struct cfg_net *net)
 	uint64_t bits;
 	bool v4;
 
-	if (addr.n > 1 && addr.p[0] == '[' && addr.p[addr.n - 1] == ']')
-		addr = (struct text){addr.p + 1, addr.n - 2};
+	addr = address_bare(addr);
 	if (!net_addr(addr, net))
 		return (false);
 	if (slash == NULL)
@@ -128,24 +128,14 @@ net_has(const struct cfg_net *net, struct text input)
 
 /* ---------------------------------------------------------------- hosts and sockets */
 
-/* Splits "host:port"; port .p NULL when there is none.  A bare v6 address has no port. */
+/* What cannot be cut is a host as a whole: a condition may name anything. */
 static void
 split_port(struct text t, struct text *host, struct text *port)
 {
-	size_t i = t.n;
-
+	if (address_cut(t, host, port))
+		return;
 	*host = t;
 	*port = TEXT_NONE;
-	while (i > 0 && t.p[i - 1] >= '0' && t.p[i - 1] <= '9')
-		i--;
-	if (i == 0 || t.p[i - 1] != ':')
-		return;
-	if (t.p[0] != '[' && memchr(t.p, ':', i - 1) != NULL)
-		return;
-	if (t.p[0] == '[' && (i < 2 || t.p[i - 2] != ']'))
-		return;
-	*host = (struct text){t.p, i - 1};
-	*port = (struct text){t.p + i, t.n - i};
 }
 
 /* A port on one side only is not looked at: browsers send it for some ports and not for others. */
@@ -160,37 +150,22 @@ host_same(struct text a, struct text b)
 }
 
 static bool
-any_address(struct text host)
+names_none(struct text host)
 {
 	return (host.n == 0 || text_eq(host, TEXT("*")));
 }
 
-static bool
-wildcard(struct text host)
-{
-	return (any_address(host) || text_eq(host, TEXT("0.0.0.0")) || text_eq(host, TEXT("[::]")));
-}
-
-static struct text
-unix_path(struct text t)
-{
-	return (text_starts(t, TEXT("unix:")) ? (struct text){t.p + 5, t.n - 5} : t);
-}
-
+/* ":80" is every socket of that port that takes all addresses, "[::]:80" too. */
 bool
 cfg_socket_same(struct text conf, struct text actual)
 {
-	struct text host_a, port_a, host_b, port_b;
+	struct text host_c, port_c, host_a, port_a;
 
-	if (text_eq(unix_path(conf), unix_path(actual)))
+	if (address_same(conf, actual))
 		return (true);
-	split_port(conf, &host_a, &port_a);
-	split_port(actual, &host_b, &port_b);
-	if (port_a.p == NULL || !text_eq(port_a, port_b))
+	if (!address_cut(conf, &host_c, &port_c) || !address_cut(actual, &host_a, &port_a) || !text_eq(port_c, port_a))
 		return (false);
-	if (any_address(host_a) || any_address(host_b))
-		return (wildcard(host_a) && wildcard(host_b));
-	return (text_ieq(host_a, host_b));
+	return ((names_none(host_c) && text_eq(host_a, TEXT("[::]"))) || (names_none(host_a) && text_eq(host_c, TEXT("[::]"))));
 }
 
 /* ---------------------------------------------------------------- compiling */

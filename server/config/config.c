@@ -1,6 +1,7 @@
 /* server/config/config.c -- load, check, free; and where to listen. */
 #include <stdio.h>
 #include <stdlib.h>
+#include "base/address.h"
 #include "server/config/impl.h"
 
 static struct config *
@@ -89,46 +90,31 @@ config_listen(const struct config *cfg, size_t i)
 	return (i < cfg->listens->len ? g_ptr_array_index(cfg->listens, i) : NULL);
 }
 
-/* ":80" and "0.0.0.0:80" are one socket, "[::]:80" is another. */
-static bool
-same_listen(const char *a, const char *b)
+/* NULL: one can listen on it.  A space would break a line of a log. */
+static const char *
+fault_of_listen(const char *addr)
 {
-	static const char any[] = "0.0.0.0";
+	struct address_parts a;
+	const char *expected;
 
-	if (strncmp(a, any, strlen(any)) == 0)
-		a += strlen(any);
-	if (strncmp(b, any, strlen(any)) == 0)
-		b += strlen(any);
-	return (strcmp(a, b) == 0);
-}
-
-/* A port that can be, or a path; nothing that would break a line of a log. */
-static bool
-is_address(const char *addr)
-{
-	const char *colon = strrchr(addr, ':'), *c;
-	uint64_t port;
-
-	for (c = addr; *c != '\0'; c++)
-		if ((unsigned char)*c <= ' ' || *c == 127)
-			return (false);
-	if (addr[0] == '/' || g_str_has_prefix(addr, "unix:"))
-		return (true);
-	return (colon != NULL && text_u64(text_of(colon + 1), &port) == 0 && port <= 65535);
+	if (address_read_port(text_of(addr), &a, &expected) == 0 && strchr(addr, ' ') != NULL)
+		return ("a path without spaces");
+	return (expected);
 }
 
 /* Takes addr. */
 static bool
 add_listen(struct config *cfg, struct cfg_pos pos, char *addr)
 {
-	bool ok = is_address(addr);
+	const char *fault = fault_of_listen(addr);
+	bool ok = fault == NULL;
 	guint i;
 
 	if (!ok)
-		cfg_error(cfg, pos, "cannot listen on \"%.80s\"; expected one like \":80\", \"127.0.0.1:8080\", "
-		    "\"[::]:80\" or \"/run/x.sock\"", addr);
+		cfg_error(cfg, pos, "cannot listen on \"%.80s\": expected %s; an address is one like \":80\", \"127.0.0.1:8080\", "
+		    "\"[::]:80\" or \"/run/x.sock\"", addr, fault);
 	for (i = 0; ok && i < cfg->listens->len; i++)
-		ok = !same_listen(g_ptr_array_index(cfg->listens, i), addr);
+		ok = !address_same(text_of(g_ptr_array_index(cfg->listens, i)), text_of(addr));
 	if (ok)
 		g_ptr_array_add(cfg->listens, addr);
 	else
@@ -142,7 +128,7 @@ default_address(const struct conf *c)
 	const char *bind = c->bind != NULL ? c->bind : "";
 	bool bare_v6 = bind[0] != '[' && strchr(bind, ':') != NULL;
 
-	if (bind[0] == '/' || g_str_has_prefix(bind, "unix:"))
+	if (address_path(text_of(bind)).p != NULL)
 		return (g_strdup(bind));
 	return (g_strdup_printf("%s%s%s:%" G_GUINT64_FORMAT, bare_v6 ? "[" : "", bind, bare_v6 ? "]" : "", c->port));
 }
@@ -152,9 +138,9 @@ static char *
 block_address(const struct config *cfg, struct text t)
 {
 	struct conf c = cfg->global;
-	const char *colon = strrchr(t.p, ':');
+	struct text host, port;
 
-	if (t.n == 0 || t.p[0] == '/' || text_starts(t, TEXT("unix:")) || (colon != NULL && strchr(colon, ']') == NULL))
+	if (t.n == 0 || address_path(t).p != NULL || !address_cut(t, &host, &port) || port.p != NULL)
 		return (g_strdup(t.p));
 	c.bind = t.p;
 	return (default_address(&c));

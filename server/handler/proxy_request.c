@@ -1,4 +1,5 @@
 /* server/handler/proxy_request.c -- the request as an application gets it. */
+#include "base/address.h"
 #include "base/must.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
@@ -6,17 +7,11 @@
 #include "server/route.h"
 
 static struct text
-host_only(struct text host)
+host_only(struct text t)
 {
-	const char *end;
+	struct text host, port;
 
-	if (host.n != 0 && host.p[0] == '[')
-		end = memchr(host.p, ']', host.n) != NULL ? (const char *)memchr(host.p, ']', host.n) + 1 : NULL;
-	else
-		end = memchr(host.p, ':', host.n);
-	if (end != NULL)
-		host.n = (size_t)(end - host.p);
-	return (host);
+	return (address_cut(t, &host, &port) ? host : t);
 }
 
 /* What cannot be rewritten is not sent as it is: a rewrite may be there to protect. */
@@ -55,18 +50,17 @@ fill_headers(struct relay *rl, struct proxy_request *q)
 	return (true);
 }
 
-/* "127.0.0.1:8080", "[::1]:80" or "unix:/path" */
+/* "127.0.0.1" and 8080, or "unix:/path" and 0 */
 static void
 fill_server(struct request *r, struct proxy_request *q)
 {
 	struct text name = conn_listener(r);
-	const char *colon = memrchr(name.p, ':', name.n);
-	uint64_t port = 0;
+	struct address_parts a;
+	const char *expected;
+	bool has_host = address_read(name, &a, &expected) == 0 && a.path.p == NULL;
 
-	if (colon != NULL && text_u64((struct text){colon + 1, name.n - (size_t)(colon + 1 - name.p)}, &port) == 0)
-		name.n = (size_t)(colon - name.p);
-	q->server_addr = name;
-	q->server_port = (uint16_t)port;
+	q->server_addr = has_host ? a.host : name;
+	q->server_port = a.port_number;
 }
 
 /* None unless proxy-core.rewrite-request makes one of the path. */

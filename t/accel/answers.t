@@ -313,7 +313,10 @@ subtest 'messages and exit codes' => sub {
 		[['--root', 'relative'], 64, qr/absolute/],
 		[['--root', "$dir/none"], 78, qr/No such file/],
 		[['--root', "$dir/www/file"], 78, qr/Not a directory/],
-		[['--listen', 'nowhere'], 64, qr/HOST:PORT/],
+		[['--listen', 'nowhere'], 64, qr/--listen nowhere: expected a port after the host; an address is unix:PATH, HOST:PORT/],
+		[['--listen', '::1:9000'], 64, qr/expected an IPv6 address in brackets/],
+		[['--listen', 'localhost:http'], 64, qr/expected a port of 0 to 65535/],
+		[['--listen', 'unix:' . 'x' x 108], 64, qr/expected a path of at most 107 bytes/],
 		[['--listen', "unix:$dir/none/sock"], 73, qr/No such file/],
 		[['--listen', '192.0.2.1:0'], 69, qr/192\.0\.2\.1/],
 	);

@@ -149,7 +149,7 @@ for my $case (
 	['a directory of X-Sendfile', qq{proxy-core.allow-x-sendfile = "enable" proxy-core.x-sendfile-docroot = ( "$dir/none" )},
 		qr{proxy-core\.x-sendfile-docroot "DIR/none": No such file}],
 	['a backend', 'proxy-core.protocol = "fastcgi" proxy-core.backends = ( "no-such-host.invalid:1" )',
-		qr{proxy-core\.backends: "no-such-host\.invalid:1": .*mend the look-up}],
+		qr{proxy-core\.backends: "no-such-host\.invalid:1": .*; the address in numbers needs no look-up}],
 	['a protocol', 'proxy-core.backends = ( "127.0.0.1:1" )', qr{proxy-core\.protocol is not set}],
 ) {
 	my ($what, $lines, $want) = @$case;

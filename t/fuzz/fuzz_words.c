@@ -1,5 +1,5 @@
 /* t/fuzz/fuzz_words.c -- what people and other programs write for fcgi-stat-accel and accel-warm: words of a command line
- * (quantities and --warm), addresses of clients, entries of a --list, a --state file.
+ * (quantities and --warm), addresses of clients and of sockets, entries of a --list, a --state file.
  *
  * One word, address or entry a line; the whole is a state file, too, and the keys of one.  What is accepted lies in its bounds. */
 #include <arpa/inet.h>
@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
+#include "base/address.h"
 #include "base/client_addr.h"
 #include "base/must.h"
 #include "base/text.h"
@@ -27,6 +28,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("accel-warm state 1\nwarm=open\npath=/srv\n\n00112233445566778899aabbccddeeff\n0011"),
 	SEED("accel-warm state 1\nwarm=stat\n\n"),
 	SEED("00112233445566778899aabbccddeeff\nFFEEDDCCBBAA99887766554433221100\n00112233445566778899aabbccddeefg\n"),
+	SEED("unix:/run/a\n/run/a\nunix:\nlocalhost:80\n[::1]:80\n[fe80::1%lo]:1\n:80\n*:65536\n::1\n[::1\n[::1]x:1\na:1:2\n[]:0"),
 	{NULL, 0},
 };
 
@@ -85,6 +87,27 @@ check_address(const char *word)
 	must(client_addr_same(a, again) && client_addr_key(a) == client_addr_key(again));
 }
 
+/* The pieces lie in the text and make it up again; what is refused says why, and an address is the same as itself. */
+static void
+check_socket(struct text line)
+{
+	struct text host, port;
+	struct address_parts a;
+	const char *expected;
+	int err = address_read(line, &a, &expected);
+
+	must((err == 0) == (expected == NULL) && (err == 0 || err == -EINVAL || err == -ENAMETOOLONG));
+	if (err == 0) {
+		must(address_same(line, line));
+		must((a.path.p == NULL) != (a.host.p == NULL) && a.path.n <= ADDRESS_PATH_MAX);
+		must(a.port.p == NULL ? a.port_number == 0 : a.port.n > 0 && a.port.p + a.port.n == line.p + line.n);
+	}
+	if (!address_cut(line, &host, &port))
+		return;
+	must(host.p == line.p && host.n + (port.p != NULL ? port.n + 1 : 0) == line.n);
+	must(address_bare(host).n == host.n || address_bare(host).n + 2 == host.n);
+}
+
 /* Below a root it has no slash in front; an URL has no ".." either. */
 static void
 check_entry(struct text line, bool urls, const char *below)
@@ -110,6 +133,7 @@ check_line(struct text line)
 	must(word != NULL);
 	check_word(word);
 	check_address(word);
+	check_socket(line);
 	check_entry(line, false, NULL);
 	check_entry(line, false, "/srv");
 	check_entry(line, true, "/srv");

@@ -13,6 +13,7 @@ test_forms(void)
 		const char *name;
 	} v[] = {
 		{"unix:/run/app.sock", 0, "unix:/run/app.sock"},
+		{"/run/app.sock", 0, "unix:/run/app.sock"},
 		{"127.0.0.1:9000", 0, "127.0.0.1:9000"},
 		{"127.0.0.1", 0, "127.0.0.1:80"},
 		{"[::1]", 0, "[::1]:80"},
@@ -104,7 +105,12 @@ test_names(void)
 	    address_lookup("localhost:7", err, sizeof(err)), ==, 0); /* a reload asks again */
 	g_assert_cmpint(address_list("localhost:7", v, ADDRESS_MAX), ==, n);
 	g_assert_cmpint(address_lookup("nowhere:x", err, sizeof(err)), ==, -EINVAL);
-	g_assert_nonnull(strstr(err, "unix:/path"));
+	g_assert_cmpstr(err, ==, "\"nowhere:x\": expected a port of 0 to 65535 after the host; "
+	    "an address is unix:/path, host:port, a.b.c.d:port or [v6]:port");
+	g_assert_cmpint(address_lookup(":80", err, sizeof(err)), ==, -EINVAL);
+	g_assert_nonnull(strstr(err, "\":80\": expected a host; "));
+	g_assert_cmpint(address_lookup("nowhere:0", err, sizeof(err)), ==, -EINVAL);
+	g_assert_nonnull(strstr(err, "\"nowhere:0\": expected a port of 1 to 65535; "));
 }
 
 int

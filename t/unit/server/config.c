@@ -234,8 +234,10 @@ what_is_missing_or_misplaced(void)
 	bad("server.document-root = \"\"", "t.conf:1:1: ", "not set");
 	bad(ROOT "$HTTP[\"host\"] == \"x\" {\n server.port = 1 }", "t.conf:3:2: ", "for the whole server");
 	bad(ROOT "url.access-deny = ( \"~\" )", "t.conf:2:1: ", "static-file.exclude-extensions");
-	bad(ROOT "$SERVER[\"socket\"] == \"a:99999\" { }", "t.conf:2:1: ", "cannot listen on");
-	bad(ROOT "server.bind = \"a b\"", "t.conf:2:15: ", "cannot listen on");
+	bad(ROOT "$SERVER[\"socket\"] == \"a:99999\" { }", "t.conf:2:1: ", "cannot listen on \"a:99999\": expected a port of 0 to 65535 after the host");
+	bad(ROOT "$SERVER[\"socket\"] == \"::1\" { }", "t.conf:2:1: ", "cannot listen on \"::1\": expected an IPv6 address in brackets");
+	bad(ROOT "server.bind = \"a b\"", "t.conf:2:15: ", "cannot listen on \"a b:80\": expected a host without spaces");
+	bad(ROOT "server.bind = \"/run/a b\"", "t.conf:2:15: ", "cannot listen on \"/run/a b\": expected a path without spaces");
 }
 
 static void
@@ -496,6 +498,7 @@ addresses(void)
 	listens(ROOT "$SERVER[\"socket\"] == \":1025\" { }", ":1025");
 	listens(ROOT "server.port = 1\n$SERVER[\"socket\"] == \":1025\" { }", ":1 :1025");
 	listens(ROOT "server.port = 80\n$SERVER[\"socket\"] == \"0.0.0.0:80\" { }\n$SERVER[\"socket\"] == \"[::]:80\" { }", ":80 [::]:80");
+	listens(ROOT "server.port = 80\n$SERVER[\"socket\"] == \"*:80\" { }", ":80");
 	listens(ROOT "server.port = 81\n$SERVER[\"socket\"] == \"127.0.0.1\" { }", ":81 127.0.0.1:81");
 	listens(ROOT "$SERVER[\"socket\"] =~ \":1$\" { }\n$SERVER[\"socket\"] != \":2\" { }", ":80");
 	listens(ROOT "$HTTP[\"url\"] == \"/\" { $SERVER[\"socket\"] == \"unix:/a\" { } }", "unix:/a");

@@ -1,0 +1,38 @@
+/* base/address.h -- an address as people write it, taken to pieces.  Nothing is looked up, allocated or opened.
+ *
+ *   unix:PATH   /PATH   HOST   HOST:PORT   a.b.c.d:PORT   [V6]   [V6]:PORT   :PORT   *:PORT
+ *
+ * Each piece is a slice of the text.  Any thread.
+ */
+#ifndef BASE_ADDRESS_H
+#define BASE_ADDRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/text.h"
+
+#define ADDRESS_PATH_MAX 107 /* bytes in the name of a unix socket, as in unix(7) */
+
+struct address_parts {
+	struct text path; /* of a unix socket; .p is NULL for a host */
+	struct text host; /* as it is written, with its brackets; empty in ":80" */
+	struct text port; /* .p is NULL when there is none */
+	uint16_t port_number;
+};
+
+/* 0, or -EINVAL or -ENAMETOOLONG, and *expected is a constant text for a message: "a port of 0 to 65535 after the colon". */
+int address_read(struct text t, struct address_parts *, const char **expected);
+
+/* The same for a socket to listen on: a host needs a port. */
+int address_read_port(struct text t, struct address_parts *, const char **expected);
+
+/* Only where host and port meet: false for a second colon without brackets, and for a port that is no number.  The port may
+ * be empty ("host:"); .p is NULL when there is no colon. */
+bool address_cut(struct text t, struct text *host, struct text *port);
+
+struct text address_path(struct text t); /* of "unix:PATH" or "/PATH"; .p is NULL for a host */
+struct text address_bare(struct text host); /* without brackets */
+bool address_is_any(struct text host); /* "", "*" or "0.0.0.0" */
+bool address_same(struct text a, struct text b); /* one socket to listen on: ":80" is "0.0.0.0:80", and not "[::]:80" */
+
+#endif
