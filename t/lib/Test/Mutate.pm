@@ -1,0 +1,154 @@
+# Test::Mutate - one-line changes of C sources, and the tests that should notice each of them.  t/tools/mutate applies them.
+package Test::Mutate;
+use v5.36;
+use Exporter qw(import);
+
+our @EXPORT_OK = qw(changes sample areas area_of tests_of);
+
+# ---------------------------------------------------------------- changes
+
+# kind => finds edits in a line: sub (line with comments and strings blanked) returns [offset, length, sub (old) { new }]...
+my %FIND = (
+	'condition negated'      => \&find_conditions,
+	'comparison off by one'  => \&find_comparisons,
+	'error swallowed'        => \&find_errors,
+	'call dropped'           => \&find_calls,
+	'limit doubled'          => \&find_limits,
+	'flag dropped'           => \&find_flags,
+);
+my @KINDS = sort keys %FIND;
+
+# A dropped free() is a leak, which only the sanitizers see.  must() is for what cannot happen.
+my $NOT_DROPPED = qr/^(?:if|for|while|switch|return|sizeof|must|free|g_free)$/;
+my %NEXT        = ('<' => '<=', '<=' => '<', '>' => '>=', '>=' => '>');
+my $LIMIT       = qr/(?:MAX|MIN|LIMIT|SIZE|ROOM|BYTES|MS|SECONDS)/;    # how the name of a limit in an enum ends
+my $BALANCED    = qr/(\((?:[^()]++|(?-1))*+\))/;
+
+# Of the text of a source file: one hash for each possible change, with file, line, kind, before, after.
+sub changes ($file, $text) {
+	my @line = split /\n/, $text, -1;
+	my @code = split /\n/, blanked($text), -1;
+	my @kind = $file =~ /\.h\z/ ? ('limit doubled') : @KINDS;
+	my @found;
+	for my $i (0 .. $#line) {
+		for my $kind (@kind) {
+			next if $code[$i] =~ /^\s*#/ && $kind ne 'limit doubled';
+			for my $edit ($FIND{$kind}->($code[$i])) {
+				my ($at, $length, $new) = @$edit;
+				my $after = $line[$i];
+				substr $after, $at, $length, $new->(substr $after, $at, $length);
+				push @found, { file => $file, line => $i + 1, kind => $kind, before => $line[$i], after => $after };
+			}
+		}
+	}
+	return @found;
+}
+
+# C with comments, strings and character constants blanked; every column stays where it is.
+sub blanked ($text) {
+	return $text =~ s{(/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)+')}{$1 =~ s/[^\n\t]/ /gr}gser;
+}
+
+sub find_conditions ($code) {
+	my @edit;
+	while ($code =~ /\b(?:if|while) $BALANCED/g) {
+		next if $1 =~ /^\((?:0|1|true)\)$/;
+		push @edit, [$-[1], $+[1] - $-[1], sub ($old) { "(!$old)" }];
+	}
+	return @edit;
+}
+
+sub find_comparisons ($code) {
+	my @edit;
+	push @edit, [$-[1], $+[1] - $-[1], sub ($old) { $NEXT{$old} }] while $code =~ / ([<>]=?) /g;
+	return @edit;
+}
+
+sub find_errors ($code) {
+	return [$-[1], $+[1] - $-[1], sub ($old) { $old eq 'false' ? 'true' : '0' }]
+	    if $code =~ /\breturn \((-E[A-Z0-9]+|-errno|-?err(?:or)?|EX_(?!OK)[A-Z]+|false)\);/;
+	return;
+}
+
+sub find_calls ($code) {
+	my ($name) = $code =~ /^\t+(?:\(void\))?([a-z_]\w*)$BALANCED;\s*$/ or return;
+	return if $name =~ $NOT_DROPPED;
+	my ($from) = $code =~ /^(\t+)/;
+	return [length $from, length($code =~ s/\s+$//r) - length $from, sub ($old) { ';' }];
+}
+
+sub find_limits ($code) {
+	$code =~ /^\s*#\s*define\s+[A-Z]\w*\s+([\d(][\d\s*()+uUlL]*?)\s*$/ || $code =~ /^\s+[A-Z][A-Z0-9_]*$LIMIT = (\d+),/ or return;
+	my @at = ($-[1], $+[1] - $-[1]);
+	return $1 =~ /[1-9]/ ? [@at, sub ($old) { "(2 * $old)" }] : ();
+}
+
+sub find_flags ($code) {
+	my @edit;
+	push @edit, [$-[0], $+[0] - $-[0], sub ($old) { '' }] while $code =~ / \| [A-Z][A-Z0-9_]+\b(?!\()/g;
+	push @edit, [$-[0], $+[0] - $-[0], sub ($old) { '' }] while $code =~ /(?<!\| )\b[A-Z][A-Z0-9_]+ \| (?=[A-Z])/g;
+	return @edit;
+}
+
+# N changes, the kinds in turn, at most one of each line.  The same seed and the same changes give the same sample, and a
+# smaller N is its beginning.
+sub sample ($n, $seed, @change) {
+	my (%of, %taken, @sample);
+	push @{ $of{ $_->{kind} } }, $_ for @change;
+	srand $seed;
+	for my $kind (sort keys %of) {
+		my $list = $of{$kind};
+		for my $i (reverse 1 .. $#$list) {
+			my $j = int rand $i + 1;
+			@$list[$i, $j] = @$list[$j, $i];
+		}
+	}
+	while (@sample < $n && %of) {
+		for my $kind (sort keys %of) {
+			my $list = $of{$kind};
+			shift @$list while @$list && $taken{"$list->[0]{file}:$list->[0]{line}"};
+			delete $of{$kind}, next if !@$list;
+			last if @sample == $n;
+			my $change = shift @$list;
+			$taken{"$change->{file}:$change->{line}"} = 1;
+			push @sample, $change;
+		}
+	}
+	return @sample;
+}
+
+# ---------------------------------------------------------------- areas
+
+# Longest prefix of the file => its tests in t/, the quick ones first.  Unit tests need no line here: those of the layer
+# come first, then those of the layers above.
+my %AREA = (
+	'accel-warm/'      => [qw(28-accel-walk 28-accel-walk-state 28-accel-walk-hang)],
+	'base/'            => [qw(68-fuzz-seeds 64-log-hygiene 27-accel-ops 38-accesslog 37-timing 46-status)],
+	'fcgi-stat-accel/' => [qw(24-accel-manual 20-accel 27-accel-ops 21-accel-hostile 25-accel-warm 53-sandbox 26-accel-hang)],
+	'io/'              => [qw(30-files 34-connections 36-signals 52-rotation 53-sandbox 60-config 46-status)],
+	'io/disk/'         => [qw(30-files 46-status 48-devices 54-fairness 42-hot-neighbour 47-faults)],
+	'io/file/'         => [qw(30-files 49-stalled 47-faults 39-backends)],
+	'io/loop/'         => [qw(30-files 34-connections 36-signals 63-connections-full)],
+	'proxy-core/'      => [qw(40-proxy 41-chain 59-uploads 58-slow-clients)],
+	'server/'          => [qw(30-files 31-ranges 32-conditions 33-hostile-requests 34-connections 38-accesslog 60-config 61-manual 36-signals)],
+	'server/config/'   => [qw(60-config 61-manual 62-physical 65-conditions-hostile 66-refused-settings 45-formats 51-helper)],
+	'server/conn/'     => [qw(34-connections 33-hostile-requests 36-signals 59-uploads 63-connections-full 55-draining)],
+	'server/files/'    => [qw(30-files 32-conditions 57-idle-files 56-settled 42-hot-neighbour)],
+	'server/handler/'  => [qw(30-files 31-ranges 32-conditions 40-proxy 41-chain 46-status)],
+	'server/helper/'   => [qw(51-helper 36-signals 52-rotation)],
+	'server/process/'  => [qw(36-signals 51-helper 53-sandbox 52-rotation 55-draining)],
+	'server/status/'   => [qw(46-status 64-log-hygiene)],
+	'wire/'            => [qw(68-fuzz-seeds 31-ranges 32-conditions 33-hostile-requests 40-proxy 20-accel)],
+);
+
+# The area of a file: a key of %AREA, or '' for none.
+sub area_of ($file) {
+	return (sort { length $b <=> length $a } grep { index($file, $_) == 0 } keys %AREA, '')[0];
+}
+
+# The tests in t/ of an area.
+sub tests_of ($area) { return map { "t/$_.t" } @{ $AREA{$area} // [] } }
+
+sub areas () { return sort keys %AREA }
+
+1;
