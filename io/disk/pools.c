@@ -13,35 +13,12 @@
 #include <unistd.h>
 #include "io/engine.h"
 #include "io/disk/job.h"
-#include "io/disk/queue.h"
+#include "io/disk/pools_impl.h"
 
 #define THREADS_MAX 1024u
 #define STACK_SIZE (256u << 10)
 #define FDS_SOON 16384u /* room for so many descriptors: 130 kB of the kernel's */
 #define KEEPERS 8u   /* threads that keep hot files hot: one per device, of so many devices at a time */
-
-struct pool_lane {
-	struct io_pools *pools;
-	const char *name;
-	sem_t more;       /* a post for each thread that is no longer idle.  Not a condition: glibc's signal may wait for a thread
-	                   * that was woken before, measured 3.6 ms on a loop */
-	struct io_queue queue;
-	unsigned idle, threads;
-	uint64_t jobs;
-};
-
-struct io_pools {
-	pthread_mutex_t lock;
-	pthread_cond_t gone;
-	bool stop;
-	bool shrinks;     /* idle threads end */
-	unsigned shares;  /* who calls io_pools_free(); the main thread's */
-	bool left_behind; /* by io_pools_free(): the last thread puts all away */
-	unsigned alive;   /* threads */
-	unsigned nthread; /* started */
-	struct pool_lane lane[LANES];
-	pthread_t thread[];
-};
 
 /* ---------------------------------------------------------------- a thread */
 
@@ -82,8 +59,8 @@ lane_wait(struct pool_lane *ln)
 }
 
 /* Lets the lock go, and only then tells: whoever wakes up wants it first of all. */
-static void
-lane_unlock(struct pool_lane *ln)
+void
+io_lane_unlock(struct pool_lane *ln)
 {
 	bool tell = lane_wants(ln);
 
@@ -108,8 +85,8 @@ job_moves(struct pool_lane *ln, struct io_job *j, struct io_job **displaced)
 	return (err == 0);
 }
 
-static void
-job_put(struct io_job *j)
+void
+io_job_put(struct io_job *j)
 {
 	if (j->finish != NULL)
 		io_port_put(j->port, j);
@@ -126,7 +103,7 @@ job_run(struct pool_lane *ln, struct io_job *j)
 	bool moves;
 
 	ln->jobs++;
-	lane_unlock(ln);		/* there may be a next one */
+	io_lane_unlock(ln);		/* there may be a next one */
 	j->run(j);
 	j->end = clock_mono_ns();
 	pthread_mutex_lock(&ps->lock);
@@ -136,9 +113,9 @@ job_run(struct pool_lane *ln, struct io_job *j)
 		return;
 	pthread_mutex_unlock(&ps->lock);
 	if (!moves)
-		job_put(j);
+		io_job_put(j);
 	if (displaced != NULL)
-		job_put(displaced);
+		io_job_put(displaced);
 	pthread_mutex_lock(&ps->lock);
 }
 
@@ -362,7 +339,7 @@ lane_empty(struct pool_lane *ln)
 		j->res = -ECANCELED;
 		if (j->finish == NULL)
 			j->run(j);
-		job_put(j);
+		io_job_put(j);
 	}
 	queue_fini(&ln->queue);
 	sem_destroy(&ln->more);
@@ -409,138 +386,4 @@ io_pools_free(struct io_pools *ps, unsigned wait_ms)
 	for (i = 0; i < ps->nthread; i++)
 		pthread_join(ps->thread[i], NULL);
 	pools_put_away(ps);
-}
-
-/* ---------------------------------------------------------------- jobs for them */
-
-/* The pool has no threads: the caller waits for the disk, as was asked for. */
-static void
-run_here(struct io_job *j)
-{
-	j->start = clock_mono_ns();
-	do {
-		j->moves = false;
-		j->run(j);
-	} while (j->moves);
-	j->end = clock_mono_ns();
-	job_put(j);
-}
-
-/* Threads that nobody waits for, and that this one would not make wait. */
-static bool
-lane_idle(const struct pool_lane *ln)
-{
-	return (ln->queue.waiting == 0 && ln->queue.running < ln->queue.per_device);
-}
-
-static int
-push(struct io *io, struct io_job *j, enum io_lane lane, bool only_idle)
-{
-	struct io_pools *ps = io->pools;
-	struct io_job *displaced = NULL;
-	struct pool_lane *ln;
-	int err;
-
-	if (ps == NULL)
-		return (-EAGAIN);
-	ln = &ps->lane[lane];
-	if (only_idle && ln->queue.per_device == 0)
-		return (-EAGAIN);
-	j->lane = lane;
-	if (j->finish != NULL)
-		io_port_ref(j->port);
-	if (ln->queue.per_device == 0) {
-		run_here(j);
-		return (0);
-	}
-	pthread_mutex_lock(&ps->lock);
-	err = only_idle && !lane_idle(ln) ? -EAGAIN : queue_push(&ln->queue, j, &displaced);
-	lane_unlock(ln);
-	if (displaced != NULL)
-		job_put(displaced);
-	if (err != 0 && j->finish != NULL)
-		io_port_unref(j->port);
-	return (err);
-}
-
-int
-io_job_push(struct io *io, struct io_job *j, enum io_lane lane)
-{
-	return (push(io, j, lane, false));
-}
-
-int
-io_push_spare(struct io *io, struct io_job *j)
-{
-	return (push(io, j, LANE_READ, true));
-}
-
-bool
-io_job_waits(struct io_pools *ps, const struct io_job *j)
-{
-	bool waits;
-
-	pthread_mutex_lock(&ps->lock);
-	waits = j->waits;
-	pthread_mutex_unlock(&ps->lock);
-	return (waits);
-}
-
-bool
-io_job_pull(struct io_pools *ps, struct io_job *j)
-{
-	bool mine;
-
-	pthread_mutex_lock(&ps->lock);
-	mine = j->waits;
-	if (mine)
-		queue_pull(&ps->lane[j->lane].queue, j);
-	pthread_mutex_unlock(&ps->lock);
-	if (mine)
-		io_port_unref(j->port);
-	return (mine);
-}
-
-void
-io_job_joined(struct io_pools *ps, struct io_job *j, uint32_t client)
-{
-	pthread_mutex_lock(&ps->lock);
-	if (j->waits)
-		queue_join(&ps->lane[j->lane].queue, j, client);
-	pthread_mutex_unlock(&ps->lock);
-}
-
-/* ---------------------------------------------------------------- for those who watch */
-
-size_t
-io_pools_lanes(struct io_pools *ps, struct io_lane_stats *v, size_t max)
-{
-	uint64_t now = clock_mono_ns(), oldest;
-	const struct pool_lane *ln;
-	size_t n;
-
-	pthread_mutex_lock(&ps->lock);
-	for (n = 0; n < LANES && n < max; n++) {
-		ln = &ps->lane[n];
-		oldest = queue_oldest_ns(&ln->queue);
-		v[n] = (struct io_lane_stats){
-			.name = ln->name, .threads = ln->threads, .busy = ln->queue.running, .queued = ln->queue.waiting,
-			.jobs = ln->jobs, .oldest_ns = oldest != 0 && now > oldest ? now - oldest : 0,
-		};
-	}
-	pthread_mutex_unlock(&ps->lock);
-	return (n);
-}
-
-size_t
-io_pools_devices(struct io_pools *ps, struct io_device_stats *v, size_t max)
-{
-	size_t n = 0;
-	unsigned i;
-
-	pthread_mutex_lock(&ps->lock);
-	for (i = 0; i < LANES; i++)
-		n = queue_devices(&ps->lane[i].queue, v, n, max);
-	pthread_mutex_unlock(&ps->lock);
-	return (n);
 }
