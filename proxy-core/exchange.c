@@ -283,6 +283,14 @@ exchange_sent(void *arg, int err)
 
 static const struct lease_user exchange_uses = {.on_recv = exchange_recv, .on_sent = exchange_sent};
 
+static const char *
+request_error(int err)
+{
+	if (err == -E2BIG)
+		return ("the request is too large for a backend");
+	return (err == -EINVAL ? "the protocol cannot carry this request" : "out of memory");
+}
+
 static void
 exchange_ask(struct exchange *x)
 {
@@ -291,14 +299,13 @@ exchange_ask(struct exchange *x)
 
 	x->state = x_head;
 	x->progress_ns = io_now(u->io);
-	x->keep = lease_will_keep(x->lease);
+	x->keep = !u->proto->once && lease_will_keep(x->lease);
 	x->end_framed = x->send_failed = false;
 	memset(x->codec, 0, u->proto->size);
 	lease_use(x->lease, &exchange_uses, x);
 	err = u->proto->request(x->codec, x->req, x->keep, lease_out(x->lease));
 	if (err < 0) {
-		exchange_broken(x, 502, err,
-		    err == -E2BIG ? "the request is too large for a backend" : "out of memory");
+		exchange_broken(x, 502, err, request_error(err));
 		return;
 	}
 	exchange_push(x);

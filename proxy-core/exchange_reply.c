@@ -151,15 +151,13 @@ exchange_parse(struct exchange *x, struct text *in)
 	}
 }
 
-/* The caller paused.  A copy: what the engine lends is large, and slow clients are many. */
+/* The caller paused.  A copy: what the engine lends is large, and slow clients are many.  Nothing is
+ * held, too: the codec may have an event left that needs no input. */
 static void
 exchange_hold(struct exchange *x, struct text in)
 {
-	char *copy;
+	char *copy = malloc(in.n + 1);
 
-	if (in.n == 0)
-		return;
-	copy = malloc(in.n);
 	if (copy == NULL) {
 		exchange_broken(x, 502, -ENOMEM, "out of memory");
 		return;
@@ -170,17 +168,22 @@ exchange_hold(struct exchange *x, struct text in)
 	x->rest = (struct text){copy, in.n};
 }
 
+/* Nothing more comes.  0: the stream ended, which the codec judges; -errno: it broke. */
 static void
 exchange_lost(struct exchange *x, int err)
 {
+	struct proto_event ev = {.why = "the backend hung up without a reply"};
+
 	if (x->state == x_head && exchange_repeat(x))
 		return;
-	if (err == 0)
-		exchange_broken(x, 502, -ECONNRESET,
-		    lease_heard(x->lease) ? "the backend hung up within its reply"
-					  : "the backend hung up without a reply");
+	if (err < 0)
+		ev.why = "receiving from the backend failed";
+	else if (lease_heard(x->lease))
+		x->u->proto->eof(x->codec, &ev);
+	if (ev.kind == PROTO_END)
+		on_complete(x, false, 0);
 	else
-		exchange_broken(x, 502, err, "receiving from the backend failed");
+		exchange_broken(x, 502, err < 0 ? err : -ECONNRESET, ev.why);
 }
 
 void
@@ -218,7 +221,7 @@ exchange_unhold(struct exchange *x)
 	x->held = NULL; /* ours now: the caller may forget the exchange while he reads it */
 	x->rest = TEXT_NONE;
 	exchange_parse(x, &in);
-	if (x->lease == l && in.n > 0 && !may_parse(x)) {
+	if (x->lease == l && !may_parse(x)) {
 		x->held = held;
 		x->rest = in;
 		return;

@@ -314,9 +314,17 @@ fcgi_reply(void *state, struct reply_head *h, struct text *in, struct proto_even
 	}
 }
 
+/* END_REQUEST ends a reply, the stream does not. */
+static void
+fcgi_eof(void *state, struct proto_event *ev)
+{
+	*ev = (struct proto_event){0};
+	bad(ev, "the backend hung up within its reply");
+}
+
 const struct proto proto_fastcgi = {
 	.name = "fastcgi", .doc = "FastCGI 1.0, role responder",
 	.size = sizeof(struct fcgi),
 	.request = fcgi_request, .body = fcgi_body, .body_end = fcgi_body_end,
-	.reply = fcgi_reply,
+	.reply = fcgi_reply, .eof = fcgi_eof,
 };
