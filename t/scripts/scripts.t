@@ -59,7 +59,7 @@ sub synopsis ($pod) {
 	return grep { !/^#/ } split /\n/, $verbatim =~ s/ *\\\n\s*/ /gr;
 }
 
-for my $file ((sort grep { -f } glob "$scripts/*"), "$FindBin::Bin/tools/mutate") {
+for my $file ((sort grep { -f } glob "$scripts/*"), abs_path("$FindBin::Bin/../tools/mutate")) {
 	my $name = basename($file);
 	next if $name =~ /^\.|~$/;
 	subtest $name => sub {

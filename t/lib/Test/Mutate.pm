@@ -122,32 +122,33 @@ sub sample ($n, $seed, @change) {
 # Longest prefix of the file => its tests in t/, the quick ones first.  Unit tests need no line here: those of the layer
 # come first, then those of the layers above.
 my %AREA = (
-	'accel-warm/'      => [qw(28-accel-walk 28-accel-walk-state 28-accel-walk-hang)],
-	'base/'            => [qw(68-fuzz-seeds 64-log-hygiene 27-accel-ops 38-accesslog 37-timing 46-status)],
-	'fcgi-stat-accel/' => [qw(24-accel-manual 20-accel 27-accel-ops 21-accel-hostile 25-accel-warm 53-sandbox 26-accel-hang)],
-	'io/'              => [qw(30-files 34-connections 36-signals 52-rotation 53-sandbox 60-config 46-status)],
-	'io/disk/'         => [qw(30-files 46-status 48-devices 54-fairness 42-hot-neighbour 47-faults)],
-	'io/file/'         => [qw(30-files 49-stalled 47-faults 39-backends)],
-	'io/loop/'         => [qw(30-files 34-connections 36-signals 63-connections-full)],
-	'proxy-core/'      => [qw(40-proxy 41-chain 59-uploads 58-slow-clients)],
-	'server/'          => [qw(30-files 31-ranges 32-conditions 33-hostile-requests 34-connections 38-accesslog 60-config 61-manual 36-signals)],
-	'server/config/'   => [qw(60-config 61-manual 62-physical 65-conditions-hostile 66-refused-settings 45-formats 51-helper)],
-	'server/conn/'     => [qw(34-connections 33-hostile-requests 36-signals 59-uploads 63-connections-full 55-draining)],
-	'server/files/'    => [qw(30-files 32-conditions 57-idle-files 56-settled 42-hot-neighbour)],
-	'server/handler/'  => [qw(30-files 31-ranges 32-conditions 40-proxy 41-chain 46-status)],
-	'server/helper/'   => [qw(51-helper 36-signals 52-rotation)],
-	'server/process/'  => [qw(36-signals 51-helper 53-sandbox 52-rotation 55-draining)],
-	'server/status/'   => [qw(46-status 64-log-hygiene)],
-	'wire/'            => [qw(68-fuzz-seeds 31-ranges 32-conditions 33-hostile-requests 40-proxy 20-accel)],
+	''                 => [qw(server/files server/connections proxy/proxy accel/answers)],    # layers without a line
+	'accel-warm/'      => [qw(warm/walk warm/state warm/hang)],
+	'base/'            => [qw(scripts/fuzz-seeds server/log-hygiene accel/ops server/accesslog server/timing server/status)],
+	'fcgi-stat-accel/' => [qw(accel/manual accel/answers accel/ops accel/hostile accel/warms server/sandbox accel/hang)],
+	'io/'              => [qw(server/files server/connections server/signals server/rotation server/sandbox config/config server/status)],
+	'io/disk/'         => [qw(server/files server/status server/devices server/fairness server/hot-neighbour server/faults)],
+	'io/file/'         => [qw(server/files server/stalled server/faults server/backends)],
+	'io/loop/'         => [qw(server/files server/connections server/signals server/connections-full)],
+	'proxy-core/'      => [qw(proxy/proxy proxy/chain proxy/uploads proxy/slow-clients)],
+	'server/'          => [qw(server/files server/ranges server/conditions server/hostile-requests server/connections server/accesslog config/config config/manual server/signals)],
+	'server/config/'   => [qw(config/config config/manual server/physical config/conditions-hostile config/refused-settings config/formats server/helper)],
+	'server/conn/'     => [qw(server/connections server/hostile-requests server/signals proxy/uploads server/connections-full server/draining)],
+	'server/files/'    => [qw(server/files server/conditions server/idle-files server/settled server/hot-neighbour)],
+	'server/handler/'  => [qw(server/files server/ranges server/conditions proxy/proxy proxy/chain server/status)],
+	'server/helper/'   => [qw(server/helper server/signals server/rotation)],
+	'server/process/'  => [qw(server/signals server/helper server/sandbox server/rotation server/draining)],
+	'server/status/'   => [qw(server/status server/log-hygiene)],
+	'wire/'            => [qw(scripts/fuzz-seeds server/ranges server/conditions server/hostile-requests proxy/proxy accel/answers)],
 );
 
-# The area of a file: a key of %AREA, or '' for none.
+# The area of a file: a key of %AREA.
 sub area_of ($file) {
-	return (sort { length $b <=> length $a } grep { index($file, $_) == 0 } keys %AREA, '')[0];
+	return (sort { length $b <=> length $a } grep { index($file, $_) == 0 } keys %AREA)[0];
 }
 
 # The tests in t/ of an area.
-sub tests_of ($area) { return map { "t/$_.t" } @{ $AREA{$area} // [] } }
+sub tests_of ($area) { return map { "t/$_.t" } @{ $AREA{$area} } }
 
 sub areas () { return sort keys %AREA }
 
