@@ -7,36 +7,28 @@
 
 /* ---------------------------------------------------------------- start-up */
 
-static const char *
-nearest(const char *word, const char *const *names, size_t n)
+/* "fastcgi, scgi" */
+static void
+list_protocols(char *dst, size_t size)
 {
-	const char *v[16];
-	size_t i;
+	size_t i, n = 0;
 
-	for (i = 0; i < n && i < NELEM(v) - 1; i++)
-		v[i] = names[i];
-	v[i] = NULL;
-	return (text_nearest(word, v));
+	for (i = 0; protos[i] != NULL && n < size; i++)
+		n += (size_t)snprintf(dst + n, size - n, "%s%s", i > 0 ? ", " : "", protos[i]->name);
 }
 
 static int
 check_protocol(const struct proxy_conf *c, char *err, size_t errsize)
 {
-	const char *names[16], *near;
-	size_t n;
+	char known[100];
 
 	if (c->protocol != NULL && proto_find(c->protocol) != NULL)
 		return (0);
-	for (n = 0; n < NELEM(names) && protos[n] != NULL; n++)
-		names[n] = protos[n]->name;
-	if (c->protocol == NULL || *c->protocol == '\0') {
-		snprintf(err, errsize,
-		    "proxy-core.protocol is not set; write proxy-core.protocol = \"%s\"", names[0]);
-		return (-EINVAL);
-	}
-	near = nearest(c->protocol, names, n);
-	snprintf(err, errsize, "proxy-core.protocol \"%s\" is unknown; use \"%s\"", c->protocol,
-	    near != NULL ? near : names[0]);
+	list_protocols(known, sizeof(known));
+	if (c->protocol == NULL || *c->protocol == '\0')
+		snprintf(err, errsize, "proxy-core.protocol is not set; expected one of: %s", known);
+	else
+		snprintf(err, errsize, "proxy-core.protocol: expected one of: %s; got \"%s\"", known, c->protocol);
 	return (-EINVAL);
 }
 

@@ -27,6 +27,12 @@ my %choice = map { $_ => 1 } $choice =~ /^ +"([a-z-]+)": /mg;
 my ($backends) = qx{$program -V} =~ /^Network backends:\n(.*)/ms;
 is_deeply [grep { !$choice{$_} } $backends =~ /^  \+ (\S+)/mg], [], '... and every way of files that works here';
 
+open $fh, '<', "$FindBin::Bin/../../wire/codecs.def" or die $!;
+my @codec = do { local $/; <$fh> =~ /^P\((\w+)\)$/mg };
+cmp_ok scalar @codec, '>', 1, 'codecs.def was read';
+my ($protocols) = $text =~ /^    proxy-core\.protocol$(.*?)^    proxy-core\./ms;
+is_deeply [grep { $protocols !~ /^ +"$_": /m } @codec], [], '... and every protocol to applications';
+
 ($rc, my $roff) = page('roff');
 is $rc, 0, 'the same as roff';
 is_deeply [grep { my $n = s/-/\\-/gr; $roff !~ /^\\fB\Q$n\E\\fR$/m } sort keys %row], [], '... names every directive';

@@ -596,6 +596,140 @@ test_hang_up(void)
 	tear_down();
 }
 
+/* ---------------------------------------------------------------- a protocol whose replies end with the stream */
+
+static struct proxy_conf
+a_scgi_conf(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+
+	conf.protocol = "scgi";
+	return (conf);
+}
+
+static void
+test_end_of_stream(void)
+{
+	struct proxy_conf conf = a_scgi_conf();
+	struct client c = {0};
+
+	set_up(&conf);
+	asked(&c, "GET");
+	run_recv(TEXT("Status: 404 x\n\nhel"));
+	run_recv(TEXT("lo"));
+	g_assert_cmpint(c.ends, ==, 0);
+	run_lost(0);
+	ENDED(&c, 0);
+	g_assert_cmpint(c.status, ==, 404);
+	g_assert_cmpstr(c.body->str, ==, "hello");
+	g_assert_cmpuint(open_sockets(), ==, 0); /* whatever max-keep-alive-requests says */
+	ask(&c, "GET");
+	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 1);
+	run_connect(0);
+	run_send();
+	run_recv(TEXT("Content-Length: 2\n\nab"));
+	ENDED(&c, 0); /* promised, and all there */
+	g_assert_cmpuint(open_sockets(), ==, 0);
+	asked(&c, "HEAD");
+	run_recv(TEXT("Content-Length: 2\n\n"));
+	run_lost(0);
+	ENDED(&c, 0); /* no body was owed */
+	client_free(&c);
+	tear_down();
+}
+
+static void
+test_end_too_early(void)
+{
+	struct proxy_conf conf = a_scgi_conf();
+	struct client c = {0};
+
+	set_up(&conf);
+	asked(&c, "GET");
+	run_lost(0);
+	ENDED(&c, 502);
+	g_assert_nonnull(strstr(logged->str, "hung up without a reply"));
+	asked(&c, "GET");
+	run_recv(TEXT("Content-Type: te"));
+	run_lost(0);
+	ENDED(&c, 502);
+	g_assert_nonnull(strstr(logged->str, "ended within its head"));
+	asked(&c, "GET");
+	run_recv(TEXT("Content-Length: 3\n\nab"));
+	run_lost(0);
+	ENDED(&c, -EPROTO);
+	g_assert_nonnull(strstr(logged->str, "shorter than its Content-Length"));
+	asked(&c, "GET");
+	run_recv(TEXT("\nab"));
+	run_lost(-ECONNRESET); /* a reset is no end */
+	ENDED(&c, -ECONNRESET);
+	client_free(&c);
+	tear_down();
+}
+
+/* The reply was complete when the caller paused, and nothing more comes that could tell. */
+static void
+test_end_while_paused(void)
+{
+	struct proxy_conf conf = a_scgi_conf();
+	struct client c = {.pause_at_body = true};
+
+	set_up(&conf);
+	asked(&c, "GET");
+	run_recv(TEXT("Content-Length: 2\n\nab"));
+	g_assert_cmpint(c.ends, ==, 0);
+	exchange_resume(c.x);
+	sim_run(io);
+	ENDED(&c, 0);
+	c.pause_at_body = false;
+	c.pause_at_head = true;
+	asked(&c, "GET");
+	run_recv(TEXT("Content-Length: 0\n\n"));
+	g_assert_cmpint(c.ends, ==, 0);
+	exchange_resume(c.x);
+	sim_run(io);
+	ENDED(&c, 0);
+	client_free(&c);
+	tear_down();
+}
+
+/* There is no socket to keep, so the rest of a reply is not read. */
+static void
+test_end_unwanted(void)
+{
+	struct proxy_conf conf = a_scgi_conf();
+	struct client c = {.forget_at_head = true, .drain = true};
+
+	set_up(&conf);
+	asked(&c, "GET");
+	run_recv(TEXT("X-Sendfile: /a\n\n"));
+	g_assert_cmpstr(c.send_file, ==, "/a");
+	g_assert_cmpint(c.ends, ==, 0);
+	g_assert_cmpuint(open_sockets(), ==, 0);
+	client_free(&c);
+	tear_down();
+}
+
+static void
+test_unsayable(void)
+{
+	struct proxy_conf conf = a_scgi_conf();
+	struct client c = {0};
+	struct proxy_field f = {TEXT("X-A"), TEXT("a\0b")};
+
+	set_up(&conf);
+	c.req = a_request("GET");
+	c.req.headers = &f;
+	c.req.nheaders = 1;
+	g_assert_cmpint(exchange_start(up, &c.req, &sink, &c, &c.x), ==, 0);
+	sim_run(io);
+	run_connect(0);
+	ENDED(&c, 502);
+	g_assert_nonnull(strstr(logged->str, "the protocol cannot carry this request"));
+	client_free(&c);
+	tear_down();
+}
+
 static void
 test_garbage(void)
 {
@@ -1267,6 +1401,11 @@ main(int argc, char **argv)
 	g_test_add_func("/exchange/waiters: by client", test_waiters_by_client);
 	g_test_add_func("/exchange/no waiting when that is switched off", test_no_queue);
 	g_test_add_func("/exchange/a backend that hangs up", test_hang_up);
+	g_test_add_func("/exchange/scgi: the stream ends the reply", test_end_of_stream);
+	g_test_add_func("/exchange/scgi: the stream ends too early", test_end_too_early);
+	g_test_add_func("/exchange/scgi: complete while the client pauses", test_end_while_paused);
+	g_test_add_func("/exchange/scgi: nobody wants the rest", test_end_unwanted);
+	g_test_add_func("/exchange/scgi: a value with a NUL", test_unsayable);
 	g_test_add_func("/exchange/a backend that talks nonsense is a 502", test_garbage);
 	g_test_add_func("/exchange/Content-Length is kept to", test_lengths);
 	g_test_add_func("/exchange/a silent backend", test_silence);
