@@ -13,6 +13,15 @@ read_number(struct text t, uint64_t *out)
 }
 
 bool
+range_bytes(struct text header, struct text *set)
+{
+	struct text unit;
+
+	*set = header;
+	return (text_next(set, '=', &unit) && text_ieq(unit, TEXT("bytes")) && set->n > 0 && set->p[0] != ' ' && set->p[0] != '\t');
+}
+
+bool
 range_read(struct text spec, struct range_part *p)
 {
 	struct text first;
@@ -34,12 +43,12 @@ bool
 range_set_read(struct text header, struct range_set *set)
 {
 	struct range_part p;
-	struct text unit, spec;
+	struct text specs, spec;
 
 	set->n = 0;
-	if (!text_next(&header, '=', &unit) || header.p == NULL || !text_ieq(text_trim(unit), TEXT("bytes")))
+	if (!range_bytes(header, &specs))
 		return (false);
-	while (text_next(&header, ',', &spec)) {
+	while (text_next(&specs, ',', &spec)) {
 		spec = text_trim(spec);
 		if (spec.n == 0)
 			continue;

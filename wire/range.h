@@ -21,6 +21,8 @@ struct range_set {
 	struct range_part part[RANGE_PARTS];
 };
 
+/* "bytes=SET": its set.  False: another unit, or a space on a side of the "=", where RFC 9110, 14.1 allows none. */
+bool range_bytes(struct text header, struct text *set);
 /* "5-9", "5-", "-9"; false: malformed. */
 bool range_read(struct text spec, struct range_part *);
 /* "bytes=5-9, -5": its parts; of more than RANGE_PARTS the first.  False: malformed, or not of bytes. */

@@ -324,13 +324,13 @@ int
 ranges_select(const struct http_request *r, const struct validators *v, uint64_t size,
     struct byte_range out[RANGES_MAX])
 {
-	struct text set = r->known[HH_RANGE], unit;
+	struct text set;
 
-	if (set.p == NULL || r->verb != HTTP_GET)       /* RFC 9110 14.2: defined for GET only */
+	if (r->known[HH_RANGE].p == NULL || r->verb != HTTP_GET)       /* RFC 9110 14.2: defined for GET only */
 		return (0);
 	if (r->known[HH_IF_RANGE].p != NULL && !if_range_holds(r->known[HH_IF_RANGE], v))
 		return (0);
-	if (!text_next(&set, '=', &unit) || set.p == NULL || !text_ieq(text_trim(unit), TEXT("bytes")))
+	if (!range_bytes(r->known[HH_RANGE], &set))
 		return (0);
 	return (range_set(set, size, out));
 }

@@ -24,7 +24,8 @@ my @table = (
 	['bytes=24-99999999999999999999999', 206, 'yz', 'bytes 24-25/26'],
 	['bytes=-99999999999999999999999',   206, $abc, 'bytes 0-25/26'],
 	['BYTES=0-1',      206, 'ab',      'bytes 0-1/26'],
-	['bytes= 0-1 ',    206, 'ab',      'bytes 0-1/26'],
+	['bytes=0-1 ',     206, 'ab',      'bytes 0-1/26'],
+	['bytes=0-1 , 2-3', 206, 'abcd',   'bytes 0-3/26'],
 	['bytes=0-1,',     206, 'ab',      'bytes 0-1/26'],
 	['bytes=0-5,3-8',  206, 'abcdefghi', 'bytes 0-8/26'],
 	['bytes=0-1,2-3',  206, 'abcd',    'bytes 0-3/26'],
@@ -36,7 +37,7 @@ my @table = (
 	['bytes=18446744073709551616-18446744073709551617', 416, '', 'bytes */26'],
 	['bytes=30-31,40-41', 416, '',     'bytes */26'],
 	map({ [$_, 200, $abc, undef] } 'bytes=5-4', 'bytes=', 'bytes=-', 'bytes=a-b', 'bytes=0-1-2', 'bytes=+0-1',
-	    'bytes=0x0-1', 'bytes', '0-4', 'lines=0-1', 'bytes=0-1;2-3', 'bytes=0-1,x', 'bytes 0-4', 'bytes=0 - 4', 'bytes=0-,0-,0-',
+	    'bytes=0x0-1', 'bytes', '0-4', 'lines=0-1', 'bytes=0-1;2-3', 'bytes=0-1,x', 'bytes 0-4', 'bytes=0 - 4', 'bytes = 0-1', 'bytes =0-1', 'bytes= 0-1', "bytes=\t0-1", 'bytes=0-,0-,0-',
 	    'bytes=0-25,0-25', 'bytes=' . join(',', map { $_ . '-' . $_ } map { 2 * $_ % 26 } 0 .. 17)),
 );
 

@@ -48,7 +48,7 @@ static void
 test_refused(void)
 {
 	static const char *const bad[] = { "", "bytes", "bytes=", "bytes=,", "bytes=-", "bytes=5", "bytes=9-5", "bytes=a-5", "bytes=5-b",
-		"bytes=5 -6", "lines=5-6", "bytes=0-0,x" };
+		"bytes=5 -6", "lines=5-6", "bytes=0-0,x", "bytes =0-1", "bytes= 0-1", "bytes = 0-1", "bytes\t=0-1", "bytes=\t0-1", " bytes=0-1" };
 	struct range_set set;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
