@@ -80,7 +80,7 @@ put_request(struct env *e)
 		buf_text(&e->joined, r->path_info);
 		put_joined(e, "PATH_TRANSLATED");
 	}
-	if (r->content_length > 0)
+	if (r->content_length >= 0)
 		put_number(e, "CONTENT_LENGTH", (uint64_t)r->content_length);
 }
 

@@ -25,7 +25,7 @@ struct proxy_request {
 	struct text redirect_uri; /* the target as a rewrite made it; .n 0: not rewritten */
 	struct text remote_addr, server_addr, server_name;
 	uint16_t remote_port, server_port;
-	int64_t content_length; /* of the body to come; 0: none */
+	int64_t content_length; /* of the body to come; -1: none, 0: one of no bytes */
 	const struct proxy_field *headers; /* the client's; the codec drops those that may not pass (cgi_env.h) */
 	size_t nheaders;
 	bool safe;              /* may be repeated on another socket: GET, HEAD, OPTIONS without body */

@@ -80,6 +80,21 @@ redirect_uri(struct relay *rl)
 	return (t.p != rl->r->http.target.p ? t : (struct text){"", 0});
 }
 
+static bool
+only_reads(const struct request *r)
+{
+	return (r->http.verb == HTTP_GET || r->http.verb == HTTP_HEAD || r->http.verb == HTTP_OPTIONS);
+}
+
+/* A POST without Content-Length has a body of no bytes (RFC 9112, 6.3); a GET without has none. */
+static int64_t
+body_length(const struct request *r)
+{
+	if (r->upload != NULL)
+		return ((int64_t)spool_added(r->upload));
+	return (r->http.content_length == 0 || !only_reads(r) ? 0 : -1);
+}
+
 bool
 proxy_fill(struct relay *rl)
 {
@@ -115,7 +130,7 @@ proxy_fill(struct relay *rl)
 	q->server_name = q->host.n != 0 ? host_only(q->host)
 	    : r->conf->server_name != NULL ? text_of(r->conf->server_name) : (struct text){"", 0};
 	fill_server(r, q);
-	q->content_length = r->upload != NULL ? (int64_t)spool_added(r->upload) : 0;
-	q->safe = q->content_length == 0 && (r->http.verb == HTTP_GET || r->http.verb == HTTP_HEAD || r->http.verb == HTTP_OPTIONS);
+	q->content_length = body_length(r);
+	q->safe = q->content_length <= 0 && only_reads(r);
 	return (!rl->unusable);
 }

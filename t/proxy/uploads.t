@@ -69,8 +69,15 @@ subtest 'bodies of all sizes, with both framings' => sub {
 			is $r->{header}{'x-length'}, $n, 'and the application knows how many';
 		}
 	}
-	$c->send(post('', 'chunked'));
-	is $c->reply->{body}, '0 ' . md5_hex(''), 'an empty chunked body';
+	my $none = "POST /app/upload HTTP/1.1\r\nHost: x\r\n\r\n";
+	for my $case (['chunked', post('', 'chunked')], ['length', post('', 'length')], ['no framing', $none]) {
+		$c->send($case->[1]);
+		my $r = $c->reply;
+		is $r->{body}, '0 ' . md5_hex(''), "an empty body, $case->[0]";
+		is $r->{header}{'x-length'}, 0, 'and the application knows that it is empty';
+	}
+	$c->send("GET /app/env HTTP/1.1\r\nHost: x\r\n\r\n");
+	unlike $c->reply->{body}, qr/^CONTENT_LENGTH=/m, 'a GET has no body';
 	cmp_ok counter($srv, 'bytes-written'), '>', 6_000_000, 'the large ones went through a temporary file';
 	ok all_closed($srv), 'which is closed afterwards';
 	is_deeply [glob $srv->run . '/.accel*'], [], 'and had no name';

@@ -89,6 +89,9 @@ test_more(void)
 	HAS("HTTP_CONTENT_TYPE", NULL);
 	HAS("CONTENT_LENGTH", "5");
 	HAS("HTTP_CONTENT_LENGTH", NULL);
+	r.content_length = 0;
+	collect(&r);
+	HAS("CONTENT_LENGTH", "0");
 	HAS("HTTP_COOKIE", "a=1; b=2");
 	HAS("HTTP_ACCEPT", "x, y");
 	HAS("HTTP_X_FORWARDED_FOR", "10.0.0.1, 10.0.0.2, 192.0.2.7");

@@ -52,6 +52,7 @@ a_request(const char *method)
 	return ((struct proxy_request){
 		.id = "c1.1",
 		.method = text_of(method),
+		.content_length = -1,
 		.target = TEXT("/a%20b?x=1"),
 		.path = TEXT("/a b"),
 		.query = TEXT("x=1"),
