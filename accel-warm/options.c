@@ -77,7 +77,7 @@ choose_rate(const char *name, const char *text, uint64_t *n)
 {
 	if (text == NULL || quantity_read(text, 1, NUMBER_MAX, n))
 		return (true);
-	walk_say("--%s %s: a number from 1 on, please, with k, m or g behind it or not", name, text);
+	walk_say("--%s: expected a number of at least 1, with or without k, m or g behind it, got \"%s\"", name, text);
 	return (false);
 }
 
@@ -87,7 +87,7 @@ choose_threads(unsigned *threads)
 	guint64 n = THREADS_DEFAULT;
 
 	if (opt.threads != NULL && !g_ascii_string_to_unsigned(opt.threads, 10, 1, THREADS_MAX, &n, NULL)) {
-		walk_say("--threads %s: a number from 1 to %d, please", opt.threads, THREADS_MAX);
+		walk_say("--threads: expected 1 to %d, got \"%s\"", THREADS_MAX, opt.threads);
 		return (false);
 	}
 	*threads = (unsigned)n;
@@ -101,7 +101,7 @@ choose_warm(struct walk_conf *conf)
 
 	if (warm_words_read(text, &conf->how, &conf->before) && conf->before > 0)
 		return (true);
-	walk_say("--warm %s: " WARM_WORDS_PLEASE, text);
+	walk_say("--warm: expected " WARM_WORDS ", got \"%s\"", text);
 	return (false);
 }
 
@@ -110,7 +110,7 @@ static const char *
 contradiction(void)
 {
 	if (opt.rest == NULL && opt.list == NULL)
-		return ("what is to be made warm? PATH or --list FILE, please");
+		return ("expected PATH or --list FILE, got none");
 	if (opt.rest != NULL && opt.list != NULL)
 		return ("PATH or --list, not both");
 	if (opt.list == NULL && (opt.below != NULL || opt.nul || opt.urls))
@@ -174,7 +174,7 @@ print_manual(void)
 	if (walk_manual_print(opt.manual, entries, &page) == 0)
 		fwrite(page.p, 1, page.n, stdout);
 	else {
-		walk_say("--manual=%s: text or roff, please", opt.manual);
+		walk_say("--manual: expected text or roff, got \"%s\"", opt.manual);
 		code = EX_USAGE;
 	}
 	buf_free(&page);

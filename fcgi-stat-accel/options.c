@@ -123,7 +123,7 @@ print_manual(void)
 	if (manual_print(opt.manual, entries, &page) == 0)
 		fwrite(page.p, 1, page.n, stdout);
 	else {
-		complain("--manual=%s: text or roff, please", opt.manual);
+		complain("--manual: expected text or roff, got \"%s\"", opt.manual);
 		code = EX_USAGE;
 	}
 	buf_free(&page);
@@ -152,7 +152,7 @@ check_configuration(void)
 {
 	if (opt.rest != NULL && opt.rest[1] == NULL)
 		return (run_check(opt.rest[0]));
-	complain("--check %s CONFIG: one file, please", opt.check);
+	complain("--check %s: expected one file of configuration", opt.check);
 	return (EX_USAGE);
 }
 

@@ -45,7 +45,7 @@ number_option(const char *name, const char *text, guint64 min, guint64 max, unsi
 	if (text == NULL)
 		return (true);
 	if (!read_number(text, min, max, &n)) {
-		complain("--%s %s: a number from %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT ", please", name, text, min, max);
+		complain("--%s: expected %" G_GUINT64_FORMAT " to %" G_GUINT64_FORMAT ", got \"%s\"", name, min, max, text);
 		return (false);
 	}
 	*value = (unsigned)n;
@@ -72,7 +72,7 @@ choose_threads(unsigned *threads)
 	guint64 n = THREADS_DEFAULT;
 
 	if (opt->threads != NULL && !read_number(opt->threads, 1, THREADS_MAX, &n)) {
-		complain("--threads %s: a number from 1 to %d, please", opt->threads, THREADS_MAX);
+		complain("--threads: expected 1 to %d, got \"%s\"", THREADS_MAX, opt->threads);
 		return (false);
 	}
 	if (opt->threads == NULL && !threads_from("FCGI_STAT_THREADS", &n))
@@ -90,7 +90,7 @@ choose_word(const char *name, const char *text, const char *first, const char *s
 	*is_second = text != NULL && strcmp(text, second) == 0;
 	if (text == NULL || *is_second || strcmp(text, first) == 0)
 		return (true);
-	complain("--%s %s: %s or %s, please", name, text, first, second);
+	complain("--%s: expected %s or %s, got \"%s\"", name, first, second, text);
 	return (false);
 }
 
@@ -139,7 +139,7 @@ add_map(const char *text)
 
 	g_ptr_array_add(made.ends, ends);
 	if (m.to == NULL || !map_is_good(m.from, m.to)) {
-		complain("--map %s: /PATH=/URI, please, both with a slash at the end or both without", text);
+		complain("--map: expected /PATH=/URI, both with a slash at the end or both without, got \"%s\"", text);
 		return (false);
 	}
 	g_array_append_val(made.maps, m);
@@ -181,7 +181,7 @@ choose_expires(long *expires)
 	if (opt->expires == NULL)
 		return (true);
 	if (!read_number(opt->expires, 0, EXPIRES_MAX, &n)) {
-		complain("--expires %s: seconds from 0 to %ld, please", opt->expires, EXPIRES_MAX);
+		complain("--expires: expected 0 to %ld seconds, got \"%s\"", EXPIRES_MAX, opt->expires);
 		return (false);
 	}
 	*expires = (long)n;
@@ -193,7 +193,7 @@ is_url_path(const char *name, const char *text)
 {
 	if (text == NULL || text[0] == '/')
 		return (true);
-	complain("--%s %s: a path that begins with /, please", name, text);
+	complain("--%s: expected a path that begins with /, got \"%s\"", name, text);
 	return (false);
 }
 
@@ -222,11 +222,11 @@ choose_before(struct warm_conf *conf)
 	conf->before = WARM_DEFAULT;
 	if (opt->warm == NULL || warm_words_read(opt->warm, &conf->how, &conf->before))
 		return (true);
-	complain("--warm %s: " WARM_WORDS_PLEASE, opt->warm);
+	complain("--warm: expected " WARM_WORDS ", got \"%s\"", opt->warm);
 	return (false);
 }
 
-/* Who asks for no bytes before the answer gets none behind it, unless told so. */
+/* Who asks for no bytes before the answer gets none behind it, unless --behind is given. */
 static bool
 choose_behind(struct warm_conf *conf)
 {
@@ -240,7 +240,7 @@ choose_behind(struct warm_conf *conf)
 	else if (strcmp(text, "none") == 0)
 		conf->behind = 0;
 	else if (!quantity_read(text, 0, BYTES_MAX, &conf->behind)) {
-		complain("--behind %s: BYTES (64m), all or none, please", text);
+		complain("--behind: expected BYTES (64m), all or none, got \"%s\"", text);
 		return (false);
 	}
 	if (conf->behind != 0 && conf->how == WARM_STAT) {
@@ -255,7 +255,7 @@ choose_roots(struct warm_conf *conf)
 {
 	for (char **dir = opt->roots; dir != NULL && *dir != NULL; dir++)
 		if ((*dir)[0] != '/') {
-			complain("--root %s: an absolute path, please", *dir);
+			complain("--root: expected an absolute path, got \"%s\"", *dir);
 			return (false);
 		}
 	conf->roots = (const char *const *)opt->roots;
@@ -305,7 +305,7 @@ choose_peer_users(const char *const **users)
 	*users = split(opt->peer_users, &made.peer_users);
 	if (opt->peer_users == NULL || *users != NULL)
 		return (true);
-	complain("--peer-user \"\": names or numbers of users, please");
+	complain("--peer-user: expected names or numbers of users, got \"\"");
 	return (false);
 }
 

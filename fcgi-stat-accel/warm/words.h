@@ -7,7 +7,7 @@
 
 #include "fcgi-stat-accel/warm/warm.h"
 
-#define WARM_WORDS_PLEASE "stat, open, read:BYTES (read:128k, read:16m) or read:all, please"
+#define WARM_WORDS "stat, open, read:BYTES (read:128k, read:16m) or read:all"
 
 /* *before is WARM_ALL with read:all, and means nothing with stat and open.  False: none of these. */
 bool warm_words_read(const char *text, enum warm_how *how, uint64_t *before);

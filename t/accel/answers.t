@@ -280,9 +280,9 @@ subtest 'messages and exit codes' => sub {
 	my @cases = (
 		[[], 64, qr/descriptor 0 is something else, not a listening socket.*spawn-fcgi.*--listen/s],
 		[[{ stdin => '/dev/ptmx' }], 64, qr/descriptor 0 is a terminal/],
-		[['--threads', '0'], 64, qr/--threads 0/],
-		[['--threads', '3x'], 64, qr/--threads 3x/],
-		[['-t', '-1'], 64, qr/--threads -1/],
+		[['--threads', '0'], 64, qr/--threads: expected 1 to 1024, got "0"/],
+		[['--threads', '3x'], 64, qr/--threads: expected 1 to 1024, got "3x"/],
+		[['-t', '-1'], 64, qr/--threads: expected 1 to 1024, got "-1"/],
 		[['--threads', '99999999999999999999'], 64, qr/1 to 1024/],
 		[['--nonsense'], 64, qr/nonsense.*--help/],
 		[['argument'], 64, qr/argument/],
@@ -304,7 +304,7 @@ subtest 'messages and exit codes' => sub {
 		[['--behind', 'some'], 64, qr/--behind/],
 		[['--expires', '-1'], 64, qr/--expires/],
 		[['--deadline', '1s'], 64, qr/--deadline/],
-		[['--queue', '0'], 64, qr/from 1 to/],        # what a thread takes at once has been in it, too
+		[['--queue', '0'], 64, qr/--queue: expected 1 to/],      # what a thread takes at once has been in it, too
 		[['--late', '504'], 64, qr/go-on or 503/],
 		[['--timing=xml'], 64, qr/line or json/],
 		[['--status-path', 'status'], 64, qr/--status-path/],
@@ -326,7 +326,7 @@ subtest 'messages and exit codes' => sub {
 		my $what = join ' ', map { ref ? 'alone' : $_ } @$args;
 		is $code, $want, "'$what' ends with $want";
 		like $err, $message, "'$what' says why";
-		like $err, qr/^fcgi-stat-accel: /, "'$what' says who" ;
+		is scalar(() = $err =~ /^fcgi-stat-accel: /mg), 1, "'$what' says who, and nothing comes after it";
 		is $out, '', "'$what' on stderr";
 	}
 	for my $flag (qw(--version -V)) {

@@ -34,7 +34,7 @@ is_deeply [grep { my $n = s/-/\\-/gr; $roff !~ /^\\fB.*\Q$n\E(?!\w|\\-)/m } @opt
 is_deeply [grep { !/^\.(?:TH|SH|PP|TP|nf|fi|br)\b/ } $roff =~ /^[.'].*/mg], [], '... knows the requests it uses';
 
 is +(system "$program --manual=nonsense 2>/dev/null") >> 8, 64, 'an unknown page is a mistake';
-like scalar qx{$program -t4x -r/srv 2>&1}, qr/: --threads 4x: a number/, 'a value in the same word as its option';
+like scalar qx{$program -t4x -r/srv 2>&1}, qr/: --threads: expected 1 to 1024, got "4x"/, 'a value in the same word as its option';
 
 SKIP: {
 	my ($groff) = grep { -x } map { "$_/groff" } split /:/, $ENV{PATH};

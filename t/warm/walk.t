@@ -25,7 +25,7 @@ subtest 'a tree' => sub {
 	like $out, qr/^3 files, 4 directories, 3.0 kB in \d+\.\d+ s: \d+ files\/s, .*; 1 links and other names; 0 errors\n\z/, 'the summary';
 	is_deeply [warm('-q', "$dir")], [0, '', ''], '--quiet';
 	is numbers('-j3', '-wstat', "$dir")->{bytes}, 0, 'values in the same word';
-	like +(warm('-jx', "$dir"))[2], qr/^accel-warm: --threads x: a number/, '... wrong ones, too';
+	like +(warm('-jx', "$dir"))[2], qr/^accel-warm: --threads: expected 1 to \d+, got "x"$/m, '... wrong ones, too';
 };
 
 my ($rig, $no_rig) = Test::Slowfs->usable;

@@ -63,6 +63,10 @@ test_printf(void)
 	buf_printf(&b, "%0700d", 1);            /* longer than the buffer it tries first */
 	g_assert_cmpuint(b.n, ==, 703);
 	g_assert_cmpint(b.p[702], ==, '1');
+	buf_drop(&b, b.n);
+	buf_printf(&b, "%0512d", 1);            /* one byte more than it holds, with its NUL */
+	g_assert_cmpuint(b.n, ==, 512);
+	g_assert_cmpint(b.p[511], ==, '1');
 	buf_free(&b);
 }
 
