@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# proxy-core in front of small FastCGI applications: what they are told, what comes back, and what a client is told
+# proxy-core in front of small FastCGI applications (proxy.t scgi: SCGI applications): what they are told, what comes back, and what a client is told
 # when they are gone, slow, full or mad.
 
 use strict;
@@ -18,12 +18,14 @@ use Test::Server;
 
 # ---------------------------------------------------------------- the server in front
 
-my $app = Test::App->start;
+my $protocol = shift // 'fastcgi';
+my $scgi = $protocol eq 'scgi';
+my $app = Test::App->start(protocol => $protocol);
 my $sock = $app->socket;
 
 sub conf {
 	my (%set) = @_;
-	my %all = ('protocol' => '"fastcgi"', 'backends' => qq{( "unix:$sock" )}, 'max-pool-size' => 4,
+	my %all = ('protocol' => qq{"$protocol"}, 'backends' => qq{( "unix:$sock" )}, 'max-pool-size' => 4,
 		'max-keep-alive-requests' => 100, 'allow-x-sendfile' => '"enable"', 'read-timeout' => 60, %set);
 	return qq{server.document-root = "\@DIR\@"\nserver.max-worker = 1\n}
 	    . qq<\$HTTP["url"] =~ "^/app" {\n> . join('', map { "  proxy-core.$_ = $all{$_}\n" } sort keys %all) . "}\n";
@@ -51,6 +53,7 @@ subtest 'what an application is told' => sub {
 	is $env{HTTP_USER_AGENT}, 'test', 'HTTP_USER_AGENT';
 	is $env{HTTP_X_FORWARDED_FOR}, '10.1.2.3, 127.0.0.1', 'the client is added to HTTP_X_FORWARDED_FOR';
 	is $env{HTTP_PROXY}, undef, 'never HTTP_PROXY';
+	is $env{CONTENT_LENGTH}, $scgi ? 0 : undef, 'CONTENT_LENGTH without a body: SCGI only';
 	unlike $r->{body}, qr/evil/, 'nothing a client made up';
 };
 
@@ -93,7 +96,23 @@ subtest 'sockets are kept' => sub {
 	is $srv->fetch('/app/env')->{status}, 200, 'is not noticed by the next request';
 	is $srv->fetch('/app/halfclose')->{body}, 'bye', 'one that is half closed';
 	is $srv->fetch('/app/env')->{status}, 200, 'is not used again';
-};
+} unless $scgi;
+
+subtest 'each request has a socket of its own' => sub {
+	my $before = length $app->noted('connections');
+	my $c = $srv->connect;
+	for (1 .. 20) {
+		$c->send("GET /app/env HTTP/1.1\r\nHost: x\r\n\r\n");
+		$c->reply->{status} == 200 or fail "request $_";
+	}
+	is length($app->noted('connections')) - $before, 20, '20 requests, 20 sockets';
+	is $srv->fetch('/app/halfclose')->{body}, 'bye', 'an application that closes its half only has ended its reply';
+	$c->send("GET /app/lingers HTTP/1.1\r\nHost: x\r\n\r\nGET /app/env HTTP/1.1\r\nHost: x\r\n\r\n");
+	my $t = time;
+	is $c->reply->{body}, 'bye', 'a promised body is complete with its last byte';
+	is $c->reply->{status}, 200, '... so the next reply';
+	cmp_ok time - $t, '<', Test::Server::SOON, '... does not wait for the end of the connection';
+} if $scgi;
 
 subtest 'replies' => sub {
 	my $r = $srv->fetch('/app/head?Status:%20404%20Gone%20fishing|X-A:%20b|Set-Cookie:%201|Set-Cookie:%202');
@@ -150,6 +169,9 @@ subtest 'request bodies' => sub {
 	is $c->reply->{body}, '10 ' . md5_hex('0123456789'), 'and then answered';
 	is Test::Server::parse($srv->request("POST /app/refuse HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 		. "Content-Length: 1000000\r\n\r\n" . 'x' x 1000000))->{status}, 413, 'an application may answer before it has read the body';
+	$c = $srv->connect;
+	$c->send("POST /app/vanish HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" . 'x' x 1000000);
+	ok $c->reply->{cut}, 'a reply without a length, ended by a reset, was not whole';
 };
 
 subtest 'stderr goes to the error log' => sub {
@@ -157,10 +179,10 @@ subtest 'stderr goes to the error log' => sub {
 	my $log = $srv->wait_log(qr/second/);
 	like $log, qr{ev=app\.stderr .*backend=\Qunix:$sock\E .*url="?/app/stderr.*PHP Notice: first}, 'with backend and URL';
 	like $log, qr/second \\x1b\[31mline/, 'by line, escaped';
-};
+} unless $scgi;
 
 subtest 'an application that is broken' => sub {
-	for (['garbage', 502], ['hangup', 502], ['nohead', 502], ['cuthead', 502], ['full', 503],
+	for (['garbage', 502], ['hangup', 502], ['nohead', 502], ['cuthead', 502], $scgi ? () : ['full', 503],
 		['head?Bad%20name:%201', 502], ['head?Content-Length:%201|Content-Length:%201', 502],
 		['head?A:%20x%01', 502], ['head?Status:%20abc', 502]) {
 		my $r = $srv->fetch("/app/$_->[0]");
@@ -168,7 +190,8 @@ subtest 'an application that is broken' => sub {
 		like $r->{header}{'retry-after'}, qr/^[1-9]/, 'with Retry-After' if $_->[1] == 503;
 	}
 	unlike $srv->get('/app/head?Location:%20/x%0dSet-Cookie:%20evil'), qr/Set-Cookie/, 'it cannot split a reply';
-	for my $what (qw(cut cutlen)) {
+	like $srv->wait_log(qr/ended within its head/), qr/url="?\/app\/cuthead/, 'the log says what happened' if $scgi;
+	for my $what ($scgi ? () : 'cut', 'cutlen') {
 		my $c = $srv->connect;
 		$c->send("GET /app/$what HTTP/1.1\r\nHost: x\r\n\r\n");
 		ok $c->reply->{cut}, "$what: a reply that breaks off can be told from a whole one";
@@ -219,7 +242,7 @@ subtest 'proxy-core.debug' => sub {
 	$s->fetch('/app/env') for 1, 2;
 	like $s->wait_log(qr/pool\.lease.*served=1/), qr/ev=pool\.lease backend=unix:\S+ served=0 busy=1 /,
 		'a line for each socket that a request gets';
-};
+} unless $scgi;
 
 subtest 'deadlines' => sub {
 	my $s = Test::Server->start(conf => conf('read-timeout' => 1, 'wait-timeout' => 1, 'max-pool-size' => 1));
@@ -308,6 +331,6 @@ subtest 'an application that cannot serve all kept sockets' => sub {
 	like $s->wait_log(qr/pool\.stalled/), qr/ev=pool\.stalled .*advice=/, 'and the log says what to do';
 	kill 'KILL', $pid;
 	waitpid $pid, 0;
-};
+} unless $scgi;
 
 done_testing;

@@ -2,17 +2,18 @@ package Test::App;
 
 =head1 NAME
 
-Test::App - a small FastCGI application with a process for each connection
+Test::App - a small FastCGI or SCGI application with a process for each connection
 
 =head1 SYNOPSIS
 
-    my $app = Test::App->start;
+    my $app = Test::App->start;         # or start(protocol => 'scgi')
     # proxy-core.backends = ( "unix:@{[ $app->socket ]}" )
 
 =head1 DESCRIPTION
 
 A request for C</app/NAME...> is answered by C<do_NAME>, when its body is there, or by C<early_NAME>, before. C<note> and
-C<noted> tell the test what happened.
+C<noted> tell the test what happened. The functions below do not know the protocol: C<out>, C<err> and C<end> do, and SCGI
+has no C<err> and no C<end> but the end of the connection.
 
 =cut
 
@@ -28,9 +29,11 @@ use Test::Server ();
 
 use constant { BEGIN_ => 1, END_ => 3, PARAMS => 4, STDIN_ => 5, STDOUT_ => 6, STDERR_ => 7 };
 
+my $scgi;       # what this process speaks
+
 sub start {
 	my ($class, %arg) = @_;
-	my $self = bless { dir => $arg{dir} // File::Temp->newdir('accel-app-XXXXXX', TMPDIR => 1), owner => $$ }, $class;
+	my $self = bless { protocol => $arg{protocol} // 'fastcgi', dir => $arg{dir} // File::Temp->newdir('accel-app-XXXXXX', TMPDIR => 1), owner => $$ }, $class;
 	$self->up;
 	return $self;
 }
@@ -95,9 +98,9 @@ sub _send {
 	while ($at < length $bytes) { $at += syswrite($c, $bytes, length($bytes) - $at, $at) // die "gone\n" }
 }
 
-sub out { my ($c, $bytes) = @_; _send($c, join '', map { _record(STDOUT_, 1, $_) } unpack '(a60000)*', $bytes) }
-sub err { my ($c, $bytes) = @_; _send($c, _record(STDERR_, 1, $bytes)) }
-sub end { my ($c, $status) = @_; _send($c, _record(END_, 1, pack 'NCx3', 0, $status // 0)) }
+sub out { my ($c, $bytes) = @_; _send($c, $scgi ? $bytes : join '', map { _record(STDOUT_, 1, $_) } unpack '(a60000)*', $bytes) }
+sub err { my ($c, $bytes) = @_; _send($c, _record(STDERR_, 1, $bytes)) if !$scgi }
+sub end { my ($c, $status) = @_; _send($c, _record(END_, 1, pack 'NCx3', 0, $status // 0)) if !$scgi }
 
 sub _params {
 	my ($s) = @_;
@@ -115,9 +118,41 @@ sub _params {
 	return \%p;
 }
 
+# The variables of an SCGI request; dies of what the specification does not allow.
+sub _netstring {
+	my ($c) = @_;
+	my ($n, $digit) = ('');
+	$n .= $digit while ($digit = _read($c, 1)) ne ':';
+	die "length $n\n" if $n !~ /\A[1-9][0-9]*\z/;
+	my $head = _read($c, $n);
+	die "no comma\n" if _read($c, 1) ne ',';
+	die "CONTENT_LENGTH is not first\n" if $head !~ /\ACONTENT_LENGTH\0[0-9]+\0/;
+	my @all = $head =~ /\G([^\0]*)\0/gc;
+	die "not in pairs\n" if @all % 2 || (pos($head) // 0) != length $head;
+	my %p;
+	while (my ($name, $value) = splice @all, 0, 2) {
+		die "$name twice\n" if $name eq '' || exists $p{$name};
+		$p{$name} = $value;
+	}
+	die "SCGI is not 1\n" if ($p{SCGI} // '') ne '1';
+	return \%p;
+}
+
+sub _serve_scgi {
+	my ($self, $c) = @_;
+	my $p = _netstring($c);
+	my $early = $self->can('early_' . _what($p));
+	return $early->($self, $c, $p) if $early;
+	my $do = $self->can('do_' . _what($p)) // \&do_none;
+	$do->($self, $c, $p, _read($c, $p->{CONTENT_LENGTH}));
+	return 0;
+}
+
 # One request: false when the connection is to be closed.
 sub serve {
 	my ($self, $c) = @_;
+	$scgi = $self->{protocol} eq 'scgi';
+	return $self->_serve_scgi($c) if $scgi;
 	my ($params, $keep, $p, $body) = ('', 0, undef, '');
 	while (1) {
 		my (undef, $type, undef, $len, $pad) = unpack 'CCnnC', _read($c, 8);
@@ -165,7 +200,8 @@ sub do_upload {
 	return 1;
 }
 
-sub early_refuse { my ($self, $c) = @_; out($c, "Status: 413 x\r\n\r\ntoo much"); end($c); return 0 }
+sub early_refuse { my ($self, $c) = @_; out($c, "Status: 413 x\r\nContent-Length: 8\r\n\r\ntoo much"); end($c); return 0 }
+sub early_vanish { my ($self, $c) = @_; out($c, "\r\nhalf of it"); return 0 }
 
 sub do_steps {          # each step when the test says so
 	my ($self, $c) = @_;
@@ -205,6 +241,8 @@ sub do_cutlen  { out($_[1], "Content-Length: 100\r\n\r\nhalf of it"); end($_[1])
 sub do_full    { end($_[1], 2); return 1 }
 sub do_silent  { Test::Server::eventually(sub { 0 }, 20); return 0 }
 sub do_halfclose { out($_[1], "\r\nbye"); end($_[1]); shutdown $_[1], 1; Test::Server::eventually(sub { 0 }, 1); return 0 }
+
+sub do_lingers { out($_[1], "Content-Length: 3\r\n\r\nbye"); end($_[1]); Test::Server::eventually(sub { 0 }, 20); return 0 }
 
 sub do_turn {           # when the test says so; notes whose turn it was: the last digit of the address
 	my ($self, $c, $p) = @_;
