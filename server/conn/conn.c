@@ -261,6 +261,7 @@ conn_finish(struct conn *c)
 	finish_log(r, false);
 	if (r->body_left != 0)
 		c->close_after = true;
+	c->idle_s = (uint32_t)r->conf->keepalive_idle;
 	if (!c->close_after)
 		return (&st_read_head);
 	/* Unread input would make close() a reset that destroys the reply on its way; only a client that
@@ -354,6 +355,7 @@ conn_begin(struct worker *w, int fd, const union io_addr *peer, const char *list
 	c->counted = counted;
 	c->id = w->conn_ids += w->conf.nworkers; /* no two workers give the same */
 	c->nreq = nreq;
+	c->idle_s = (uint32_t)(nreq != 0 ? w->global->keepalive_idle : w->global->read_idle);
 	c->peer = *peer;
 	c->listener = listener;
 	c->state = &st_read_head;

@@ -20,14 +20,11 @@ drop_request(struct conn *c)
 static const struct conn_state *
 idle(struct conn *c)
 {
-	uint64_t ms;
-
 	if (c->r != NULL)
 		drop_request(c);
 	if (c->w->draining && (conn_hand_over(c) || c->nreq != 0))
 		return (&st_close);
-	ms = 1000 * (c->nreq != 0 ? c->w->global->keepalive_idle : c->w->global->read_idle);
-	return (conn_want_bytes(c, (uint32_t)(ms != 0 ? ms : 1)));
+	return (conn_want_bytes(c, c->idle_s != 0 ? 1000 * c->idle_s : 1));
 }
 
 /* A malformed head is logged by its first line only; the rest of it is not believed and does not outlive its buffer. */

@@ -44,6 +44,7 @@ struct conn {
 	uint32_t id, nreq;
 	uint32_t parsed;       /* bytes of an unfinished head that the parser has seen */
 	uint32_t dropped;      /* bytes read only to be thrown away */
+	uint32_t idle_s;       /* how long it may be idle, by the settings of its last request */
 	int in_err;            /* how the last receive failed; 0: it did not */
 	bool receiving, sending; /* ops in flight */
 	bool watching;         /* op waits for a reset while the request is being looked up */

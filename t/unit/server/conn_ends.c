@@ -228,6 +228,31 @@ test_silent(void)
 	down();
 }
 
+/* A condition is about requests: the last one says how long the connection may be idle. */
+static void
+test_silent_by_condition(void)
+{
+	struct io_sock *s;
+
+	up("server.max-keep-alive-idle = 3\n$HTTP[\"url\"] == \"/a\" { server.max-keep-alive-idle = 7 }");
+	s = client_at(KEPT);
+	sim_advance_ms(io, 6999);
+	g_assert_false(is_closed(0));
+	say(s, GET("/other"));
+	disk();
+	take(s, SIZE_MAX);
+	sim_advance_ms(io, 2999);
+	g_assert_false(is_closed(0));
+	sim_advance_ms(io, 1);
+	g_assert_true(is_closed(0));
+	client_at(KEPT);
+	sim_advance_ms(io, 6999);
+	g_assert_false(is_closed(1));
+	sim_advance_ms(io, 1);
+	g_assert_true(is_closed(1));
+	down();
+}
+
 static void
 test_silent_body(void)
 {
@@ -427,6 +452,7 @@ main(int argc, char **argv)
 	g_test_add_func("/conn/stop/drain", test_drain);
 	g_test_add_func("/conn/deadline/dripping-head", test_dripping_head);
 	g_test_add_func("/conn/deadline/silent", test_silent);
+	g_test_add_func("/conn/deadline/silent-by-condition", test_silent_by_condition);
 	g_test_add_func("/conn/deadline/silent-body", test_silent_body);
 	g_test_add_func("/conn/deadline/stalled-reader", test_stalled_reader);
 	g_test_add_func("/conn/deadline/dripping-reader", test_dripping_reader);
