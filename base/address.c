@@ -124,49 +124,49 @@ fault_of_host(struct text t, struct address_parts *a)
 	uint64_t port = 0;
 
 	if (t.n == 0)
-		return ("an address");
+		return ("expected an address");
 	if (memchr(t.p, ' ', t.n) != NULL)
-		return ("a host without spaces");
+		return ("expected a host without spaces");
 	if (!address_cut(t, &a->host, &a->port)) {
 		if (host_end(t) == NULL)
-			return ("\"]\" after an IPv6 address");
+			return ("expected \"]\" after an IPv6 address");
 		if (t.p[0] != '[' && memchr(a->port.p, ':', a->port.n) != NULL)
-			return ("an IPv6 address in brackets, as in [::1]:80");
-		return ("a port of 0 to 65535 after the host");
+			return ("expected an IPv6 address in brackets, as in [::1]:80");
+		return ("expected a port of 0 to 65535 after the host");
 	}
 	if (a->port.p != NULL && (text_u64(a->port, &port) != 0 || port > UINT16_MAX))
-		return ("a port of 0 to 65535 after the host");
+		return ("expected a port of 0 to 65535 after the host");
 	if (a->host.n > 0 && a->host.p[0] == '[' && !is_v6(a->host))
-		return ("an IPv6 address between the brackets");
+		return ("expected an IPv6 address between the brackets");
 	a->port_number = (uint16_t)port;
 	return (NULL);
 }
 
 int
-address_read(struct text t, struct address_parts *a, const char **expected)
+address_read(struct text t, struct address_parts *a, const char **fault)
 {
 	*a = (struct address_parts){.path = address_path(t)};
-	*expected = NULL;
+	*fault = NULL;
 	if (has_control(t))
-		*expected = "an address without control characters";
+		*fault = "expected an address without control characters";
 	else if (a->path.p == NULL)
-		*expected = fault_of_host(t, a);
+		*fault = fault_of_host(t, a);
 	else if (a->path.n == 0)
-		*expected = "a path after unix:";
+		*fault = "expected a path after unix:";
 	else if (a->path.n > ADDRESS_PATH_MAX)
-		*expected = "a path of at most 107 bytes, as unix sockets have";
-	if (*expected == NULL)
+		*fault = "expected a path of at most 107 bytes, as unix sockets have";
+	if (*fault == NULL)
 		return (0);
 	return (a->path.n > ADDRESS_PATH_MAX ? -ENAMETOOLONG : -EINVAL);
 }
 
 int
-address_read_port(struct text t, struct address_parts *a, const char **expected)
+address_read_port(struct text t, struct address_parts *a, const char **fault)
 {
-	int err = address_read(t, a, expected);
+	int err = address_read(t, a, fault);
 
 	if (err != 0 || a->path.p != NULL || a->port.p != NULL)
 		return (err);
-	*expected = "a port after the host";
+	*fault = "expected a port after the host";
 	return (-EINVAL);
 }

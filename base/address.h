@@ -20,11 +20,11 @@ struct address_parts {
 	uint16_t port_number;
 };
 
-/* 0, or -EINVAL or -ENAMETOOLONG, and *expected is a constant text for a message: "a port of 0 to 65535 after the colon". */
-int address_read(struct text t, struct address_parts *, const char **expected);
+/* 0, or -EINVAL or -ENAMETOOLONG, and *fault is a constant text for a message: "expected a port of 0 to 65535 after the host". */
+int address_read(struct text t, struct address_parts *, const char **fault);
 
 /* The same for a socket to listen on: a host needs a port. */
-int address_read_port(struct text t, struct address_parts *, const char **expected);
+int address_read_port(struct text t, struct address_parts *, const char **fault);
 
 /* Only where host and port meet: false for a second colon without brackets, and for a port that is no number.  The port may
  * be empty ("host:"); .p is NULL when there is no colon. */

@@ -10,7 +10,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
-#include "fcgi-stat-accel/listen.h"
+#include "fcgi-stat-accel/listener.h"
 #include "fcgi-stat-accel/log.h"
 #include "fcgi-stat-accel/options.h"
 #include "fcgi-stat-accel/serve.h"
@@ -64,7 +64,7 @@ check_roots(const char *const *root)
 static int
 open_listener(struct program *p)
 {
-	const struct listen_conf conf = {
+	const struct listener_conf conf = {
 		.address = p->opt->listen,
 		.peers = g_getenv("FCGI_WEB_SERVER_ADDRS"),
 		.users = p->opt->peer_users,
@@ -74,7 +74,7 @@ open_listener(struct program *p)
 	char *why = NULL;
 	int code;
 
-	code = listen_start(&conf, &p->listener, &why);
+	code = listener_start(&conf, &p->listener, &why);
 	if (code != 0)
 		complain("%s", why);
 	g_free(why);
@@ -256,7 +256,7 @@ serve(struct program *p)
 static void
 stop(struct program *p)
 {
-	listen_stop(&p->listener);
+	listener_stop(&p->listener);
 	if (p->signal_fd >= 0)
 		signals_close(p->signal_fd);
 	if (p->warm != NULL)

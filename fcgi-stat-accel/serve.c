@@ -87,7 +87,7 @@ make_room(struct serve *s)
 static void
 take_conn(struct serve *s, int fd)
 {
-	bool welcome = listen_welcome(*s->listener, fd, &s->peer);
+	bool welcome = listener_welcome(*s->listener, fd, &s->peer);
 
 	if (welcome)
 		STATS_COUNT(s->conf->stats, accepted);
@@ -106,7 +106,7 @@ accepted(struct io_op *op)
 	if (op->res >= 0)
 		take_conn(s, (int)op->res);
 	if (!s->listening)
-		listen_stop(s->listener);
+		listener_stop(s->listener);
 	else if (op->res >= 0)
 		accept_next(s);
 	else if (op->res == -EMFILE || op->res == -ENFILE || op->res == -ENOBUFS || op->res == -ENOMEM)
@@ -143,7 +143,7 @@ stop_listening(struct serve *s)
 	if (s->accepting)
 		op_cancel(s->conf->io, &s->accept);
 	else
-		listen_stop(s->listener);
+		listener_stop(s->listener);
 	if (s->pausing)
 		op_cancel(s->conf->io, &s->pause);
 }
@@ -271,7 +271,7 @@ serve_begin(struct serve *s)
 	op_init(&s->signal, IO_RECV, signalled);
 	s->signal.sock = &s->signals;
 	submit(s, &s->signal);
-	io_sock_init(&s->door, listen_fd(*s->listener));
+	io_sock_init(&s->door, listener_fd(*s->listener));
 	op_init(&s->accept, IO_ACCEPT, accepted);
 	s->accept.sock = &s->door;
 	s->accept.accept.peer = &s->peer;

@@ -7,7 +7,7 @@
 #define FCGI_STAT_ACCEL_SERVE_H
 
 #include "fcgi-stat-accel/accel.h"
-#include "fcgi-stat-accel/listen.h"
+#include "fcgi-stat-accel/listener.h"
 #include "fcgi-stat-accel/stats.h"
 #include "fcgi-stat-accel/status.h"
 #include "fcgi-stat-accel/timing.h"

@@ -15,104 +15,102 @@
 #include "io/listen.h"
 #include "io/listen_unix.h"
 
-#define FIRST_INHERITED 3
-
-struct address {
-	struct sockaddr_storage ss;
-	socklen_t len;
-};
-
-/* An empty host is any IPv4 address. */
-static int
-inet_address(const struct address_parts *parts, struct address *a)
-{
-	struct addrinfo hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV}, *ai;
-	struct text bare = address_is_any(parts->host) ? TEXT("0.0.0.0") : address_bare(parts->host);
-	char *host, port[8];
-	int err;
-
-	host = strndup(bare.p, bare.n);
-	if (host == NULL)
-		return (-ENOMEM);
-	snprintf(port, sizeof(port), "%u", parts->port_number);
-	err = getaddrinfo(host, port, &hint, &ai);
-	free(host);
-	if (err != 0)
-		return (-EINVAL);
-	memcpy(&a->ss, ai->ai_addr, ai->ai_addrlen);
-	a->len = ai->ai_addrlen;
-	freeaddrinfo(ai);
-	return (0);
-}
-
 /* ---------------------------------------------------------------- opening */
 
+/* A unix socket refuses. */
 static void
-set_options(int fd, sa_family_t family)
+set_nodelay(int fd)
 {
 	int on = 1;
+
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+}
+
+static void
+set_options(int fd, sa_family_t family, bool both)
+{
+	int on = 1, v6_only = !both;
 
 	if (family != AF_INET && family != AF_INET6)
 		return;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+	set_nodelay(fd);
 	if (family == AF_INET6) /* so that 0.0.0.0:80 and [::]:80 can be had side by side */
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on));
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
 }
 
 static int
-bind_listen(int fd, const struct address *a, const struct listen_conf *lc)
+bind_listen(int fd, const struct addrinfo *ai, const struct listen_conf *lc)
 {
-	set_options(fd, a->ss.ss_family);
+	set_options(fd, (sa_family_t)ai->ai_family, lc->both);
 	if (lc->congestion != NULL &&
 	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, lc->congestion, (socklen_t)strlen(lc->congestion)) < 0)
 		return (-errno);
-	if (bind(fd, (const struct sockaddr *)&a->ss, a->len) < 0 || listen(fd, lc->backlog) < 0)
+	if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, lc->backlog) < 0)
 		return (-errno);
 	return (0);
 }
 
 static int
-listen_inet(const struct listen_conf *lc, const struct address_parts *parts, int *fdp)
+listen_one(const struct listen_conf *lc, const struct addrinfo *ai, int *fdp)
 {
-	struct address a = {.len = 0};
-	int fd, err;
+	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int err = fd < 0 ? -errno : bind_listen(fd, ai, lc);
 
-	err = inet_address(parts, &a);
-	if (err != 0)
-		return (err);
-	fd = socket(a.ss.ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd < 0)
-		return (-errno);
-	err = bind_listen(fd, &a, lc);
-	if (err != 0) {
+	if (err == 0)
+		*fdp = fd;
+	else if (fd >= 0)
 		close(fd);
-		return (err);
+	return (err);
+}
+
+/* 0, or what getaddrinfo(3) says. */
+static int
+look_up(const struct listen_conf *lc, const struct address_parts *a, struct addrinfo **list)
+{
+	struct addrinfo hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	struct text bare = address_bare(a->host);
+	bool none = bare.n == 0 || text_eq(bare, TEXT("*"));
+	char *host = !none ? strndup(bare.p, bare.n) : strdup("0.0.0.0"), port[8];
+	int rc;
+
+	if (host == NULL)
+		return (EAI_MEMORY);
+	if (none && lc->both)
+		hint.ai_flags |= AI_ADDRCONFIG;
+	snprintf(port, sizeof(port), "%u", a->port_number);
+	rc = getaddrinfo(none && lc->both ? NULL : host, port, &hint, list);
+	free(host);
+	return (rc);
+}
+
+/* A name may have addresses that this machine does not: "localhost" is ::1 where there is no IPv6. */
+static int
+listen_inet(const struct listen_conf *lc, const struct address_parts *a, int *fdp, const char **why)
+{
+	const struct addrinfo *ai;
+	struct addrinfo *list;
+	int err = -EADDRNOTAVAIL, rc = look_up(lc, a, &list);
+
+	if (rc != 0) {
+		*why = gai_strerror(rc);
+		return (-EADDRNOTAVAIL);
 	}
-	*fdp = fd;
-	return (0);
+	for (ai = list; ai != NULL && (err == -EADDRNOTAVAIL || err == -EAFNOSUPPORT); ai = ai->ai_next)
+		err = listen_one(lc, ai, fdp);
+	freeaddrinfo(list);
+	return (err);
 }
 
 int
-listen_open(const struct listen_conf *lc, int *fdp)
+listen_open(const struct listen_conf *lc, int *fdp, const char **why)
 {
-	struct listen_unix_conf uc = {.backlog = lc->backlog, .mode = LISTEN_MODE_UMASK, .uid = (uid_t)-1, .gid = (gid_t)-1};
-	struct address_parts parts;
-	const char *expected;
-	int err = address_read_port(text_of(lc->name), &parts, &expected);
+	struct address_parts a;
+	int err = address_read_port(text_of(lc->name), &a, why);
 
 	if (err != 0)
 		return (err);
-	if (parts.path.p == NULL)
-		return (listen_inet(lc, &parts, fdp));
-	uc.path = parts.path.p;
-	if (lc->set_owner) {
-		uc.uid = lc->uid;
-		uc.gid = lc->gid;
-	}
-	if (lc->set_mode)
-		uc.mode = lc->mode;
-	return (listen_unix(&uc, fdp));
+	return (a.path.p != NULL ? listen_unix(lc, a.path.p, fdp) : listen_inet(lc, &a, fdp, why));
 }
 
 void
@@ -142,26 +140,31 @@ meant_for_us(void)
 }
 
 int
+listen_adopt(int fd)
+{
+	char name[LISTEN_NAME_MAX];
+	int err = listen_name(fd, name);
+
+	if (err != 0)
+		return (err);
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
+	if (fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK) < 0)
+		return (-errno);
+	set_nodelay(fd);
+	return (0);
+}
+
+int
 listen_inherited(void)
 {
 	const char *s = getenv("LISTEN_FDS");
 	int i, n = s != NULL && meant_for_us() ? atoi(s) : 0;
-	char name[LISTEN_NAME_MAX];
-	struct sockaddr_storage ss;
-	socklen_t len;
 
 	unsetenv("LISTEN_FDS");
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDNAMES");
-	for (i = 0; i < n; i++) {
-		len = sizeof(ss);
-		if (listen_name(FIRST_INHERITED + i, name) < 0 ||
-		    getsockname(FIRST_INHERITED + i, (struct sockaddr *)&ss, &len) < 0)
-			continue; /* the caller asks for its name and complains */
-		fcntl(FIRST_INHERITED + i, F_SETFD, FD_CLOEXEC);
-		fcntl(FIRST_INHERITED + i, F_SETFL, fcntl(FIRST_INHERITED + i, F_GETFL) | O_NONBLOCK);
-		set_options(FIRST_INHERITED + i, ss.ss_family);
-	}
+	for (i = 0; i < n; i++)
+		listen_adopt(LISTEN_FIRST + i); /* the caller asks for its name and complains */
 	return (n > 0 ? n : 0);
 }
 

@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
+#include "base/must.h"
 #include "io/listen_unix.h"
 
 #define LOCK_TRIES 200 /* of 10 ms: a starter holds the lock for microseconds, a user who means harm for ever */
@@ -60,14 +61,14 @@ is_stale(const struct sockaddr_un *un)
 
 /* By descriptor: in a directory of another user the name may be something else by now. */
 static int
-give_away(const struct listen_unix_conf *c)
+give_away(const char *path, const struct listen_conf *c)
 {
 	struct stat st;
 	int fd, err = 0;
 
-	if (c->uid == (uid_t)-1 && c->gid == (gid_t)-1)
+	if (!c->set_owner)
 		return (0);
-	fd = open(c->path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0 || fstat(fd, &st) != 0)
 		err = -errno;
 	else if (!S_ISSOCK(st.st_mode))
@@ -80,43 +81,42 @@ give_away(const struct listen_unix_conf *c)
 }
 
 static int
-bind_file(int fd, const struct sockaddr_un *un, mode_t mode)
+bind_file(int fd, const struct sockaddr_un *un, const struct listen_conf *c)
 {
-	mode_t mask = mode != LISTEN_MODE_UMASK ? umask(0777 & ~mode) : 0;
+	mode_t mask = c->set_mode ? umask(0777 & ~c->mode) : 0;
 	int err = bind(fd, (const struct sockaddr *)un, sizeof(*un)) < 0 ? -errno : 0;
 
-	if (mode != LISTEN_MODE_UMASK)
+	if (c->set_mode)
 		umask(mask);
 	return (err);
 }
 
 static int
-bind_locked(int fd, const struct sockaddr_un *un, const struct listen_unix_conf *c)
+bind_locked(int fd, const struct sockaddr_un *un, const struct listen_conf *c)
 {
-	int err = bind_file(fd, un, c->mode);
+	int err = bind_file(fd, un, c);
 
 	if (err == -EADDRINUSE && is_stale(un))
-		err = unlink(un->sun_path) == 0 ? bind_file(fd, un, c->mode) : -errno;
+		err = unlink(un->sun_path) == 0 ? bind_file(fd, un, c) : -errno;
 	if (err == 0)
-		err = give_away(c);
+		err = give_away(un->sun_path, c);
 	if (err == 0 && listen(fd, c->backlog) < 0)
 		err = -errno;
 	return (err);
 }
 
 int
-listen_unix(const struct listen_unix_conf *c, int *fdp)
+listen_unix(const struct listen_conf *c, const char *path, int *fdp)
 {
 	struct sockaddr_un un = {.sun_family = AF_UNIX};
 	int fd, lock, err;
 
-	if (c->path[0] == '\0' || strlen(c->path) >= sizeof(un.sun_path))
-		return (-EINVAL);
-	strcpy(un.sun_path, c->path);
+	must(strlen(path) < sizeof(un.sun_path));
+	strcpy(un.sun_path, path);
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return (-errno);
-	err = lock_directory(c->path, &lock);
+	err = lock_directory(path, &lock);
 	if (err == 0)
 		err = bind_locked(fd, &un, c);
 	if (lock >= 0)

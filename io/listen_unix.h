@@ -1,4 +1,4 @@
-/* io/listen_unix.h -- listening unix sockets: the file, its mode and owner, and starters that race for it.  May block.
+/* io/listen_unix.h -- listening unix sockets, for io/listen.c: the file, its mode and owner, and starters that race for it.  May block.
  *
  * The file of a server that died is taken away.  Two starters that find such a file at the same time take turns by a lock on
  * its directory, so neither can remove the living socket of the other: the second one gets -EADDRINUSE.
@@ -6,18 +6,9 @@
 #ifndef IO_LISTEN_UNIX_H
 #define IO_LISTEN_UNIX_H
 
-#include <sys/types.h>
+#include "io/listen.h"
 
-#define LISTEN_MODE_UMASK ((mode_t)-1)
-
-struct listen_unix_conf {
-	const char *path;
-	int backlog;
-	mode_t mode; /* of the file; LISTEN_MODE_UMASK: as the umask says */
-	uid_t uid;   /* (uid_t)-1: unchanged */
-	gid_t gid;
-};
-
-int listen_unix(const struct listen_unix_conf *, int *fdp); /* 0 or -errno; fd is O_CLOEXEC and O_NONBLOCK */
+/* Path is a string of at most ADDRESS_PATH_MAX bytes.  0 or -errno; fd is O_CLOEXEC and O_NONBLOCK. */
+int listen_unix(const struct listen_conf *, const char *path, int *fdp);
 
 #endif

@@ -29,21 +29,21 @@ fill_unix(struct text path, struct address *a)
 	snprintf(a->name, sizeof(a->name), "unix:%s", a->un.sun_path);
 }
 
-/* 0, or -errno with *expected; a missing port is 80. */
+/* 0, or -errno with *fault; a missing port is 80. */
 static int
-read_backend(const char *spec, struct address_parts *a, const char **expected)
+read_backend(const char *spec, struct address_parts *a, const char **fault)
 {
-	int err = address_read(text_of(spec), a, expected);
+	int err = address_read(text_of(spec), a, fault);
 
 	if (err != 0 || a->path.p != NULL)
 		return (err);
 	if (a->host.n == 0)
-		*expected = "a host";
+		*fault = "expected a host";
 	else if (a->port.p != NULL && a->port_number == 0)
-		*expected = "a port of 1 to 65535";
+		*fault = "expected a port of 1 to 65535";
 	else if (a->port.p == NULL)
 		a->port_number = DEFAULT_PORT;
-	return (*expected != NULL ? -EINVAL : 0);
+	return (*fault != NULL ? -EINVAL : 0);
 }
 
 static void
@@ -85,10 +85,10 @@ parse_inet(struct text host, uint16_t port, struct address *a)
 }
 
 static int
-parse(const char *spec, struct address *a, const char **expected)
+parse(const char *spec, struct address *a, const char **fault)
 {
 	struct address_parts parts;
-	int err = read_backend(spec, &parts, expected);
+	int err = read_backend(spec, &parts, fault);
 
 	memset(a, 0, sizeof(*a));
 	if (err != 0)
@@ -102,9 +102,9 @@ parse(const char *spec, struct address *a, const char **expected)
 int
 address_parse(const char *spec, struct address *a)
 {
-	const char *expected;
+	const char *fault;
 
-	return (parse(spec, a, &expected));
+	return (parse(spec, a, &fault));
 }
 
 static struct known *
@@ -193,15 +193,17 @@ lookup_name(const char *spec, char *err, size_t errsize)
 	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *ai;
 	struct address v[ADDRESS_MAX];
 	struct address_parts parts;
-	const char *expected;
+	const char *fault;
+	struct text host;
 	char *name;
 	size_t n;
 	int rc;
 
-	rc = read_backend(spec, &parts, &expected);
+	rc = read_backend(spec, &parts, &fault);
 	if (rc < 0)
 		return (rc);
-	name = strndup(parts.host.p, parts.host.n);
+	host = address_bare(parts.host);
+	name = strndup(host.p, host.n);
 	if (name == NULL)
 		return (-ENOMEM);
 	rc = getaddrinfo(name, NULL, &hints, &ai);
@@ -218,13 +220,13 @@ lookup_name(const char *spec, char *err, size_t errsize)
 int
 address_lookup(const char *spec, char *err, size_t errsize)
 {
-	const char *expected;
+	const char *fault;
 	struct address a;
 	int rc;
 
-	rc = parse(spec, &a, &expected);
-	if (expected != NULL)
-		snprintf(err, errsize, "\"%s\": expected %s; an address is unix:/path, host:port, a.b.c.d:port or [v6]:port", spec, expected);
+	rc = parse(spec, &a, &fault);
+	if (fault != NULL)
+		snprintf(err, errsize, "\"%s\": %s; an address is unix:/path, host:port, a.b.c.d:port or [v6]:port", spec, fault);
 	return (rc == -ENOENT ? lookup_name(spec, err, errsize) : rc);
 }
 

@@ -95,11 +95,11 @@ static const char *
 fault_of_listen(const char *addr)
 {
 	struct address_parts a;
-	const char *expected;
+	const char *fault;
 
-	if (address_read_port(text_of(addr), &a, &expected) == 0 && strchr(addr, ' ') != NULL)
-		return ("a path without spaces");
-	return (expected);
+	if (address_read_port(text_of(addr), &a, &fault) == 0 && strchr(addr, ' ') != NULL)
+		return ("expected a path without spaces");
+	return (fault);
 }
 
 /* Takes addr. */
@@ -111,7 +111,7 @@ add_listen(struct config *cfg, struct cfg_pos pos, char *addr)
 	guint i;
 
 	if (!ok)
-		cfg_error(cfg, pos, "cannot listen on \"%.80s\": expected %s; an address is one like \":80\", \"127.0.0.1:8080\", "
+		cfg_error(cfg, pos, "cannot listen on \"%.80s\": %s; an address is one like \":80\", \"127.0.0.1:8080\", "
 		    "\"[::]:80\" or \"/run/x.sock\"", addr, fault);
 	for (i = 0; ok && i < cfg->listens->len; i++)
 		ok = !address_same(text_of(g_ptr_array_index(cfg->listens, i)), text_of(addr));

@@ -56,8 +56,8 @@ fill_server(struct request *r, struct proxy_request *q)
 {
 	struct text name = conn_listener(r);
 	struct address_parts a;
-	const char *expected;
-	bool has_host = address_read(name, &a, &expected) == 0 && a.path.p == NULL;
+	const char *fault;
+	bool has_host = address_read(name, &a, &fault) == 0 && a.path.p == NULL;
 
 	q->server_addr = has_host ? a.host : name;
 	q->server_port = a.port_number;

@@ -124,8 +124,9 @@ open_socket(const struct helper_name *n, int *fdp)
 		.name = n->name, .backlog = n->backlog, .congestion = n->congestion[0] != '\0' ? n->congestion : NULL,
 		.set_mode = n->set_mode, .set_owner = n->set_owner, .mode = n->mode, .uid = n->uid, .gid = n->gid,
 	};
+	const char *why;
 
-	return (listen_open(&lc, fdp));
+	return (listen_open(&lc, fdp, &why));
 }
 
 static int

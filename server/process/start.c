@@ -20,7 +20,7 @@ process_inherit(struct process *ps)
 	for (i = 0; i < n && ps->listeners.n < MAX_LISTENERS; i++) {
 		struct listener *l = &ps->listeners.v[ps->listeners.n];
 
-		l->fd = 3 + i;
+		l->fd = LISTEN_FIRST + i;
 		if (listen_name(l->fd, l->name) != 0) {
 			fprintf(stderr, "accel-server: LISTEN_FDS: descriptor %d is no listening socket\n", l->fd);
 			return (-EINVAL);

@@ -232,6 +232,11 @@ subtest 'where it listens' => sub {
 	my $path = $app->{socket};
 	$app->stop;
 	ok !-e $path, 'the socket is gone with it';
+	$app = Test::Fcgi->start({ own => 1 }, '--listen', '@SOCKET@');
+	is $app->get("$dir/www/file")->{status}, 200, '--listen PATH is a unix socket, too';
+	$path = $app->{socket};
+	$app->stop;
+	ok !-e $path, 'which goes with it';
 	$path = "$dir/left";
 	IO::Socket::UNIX->new(Local => $path, Listen => 1)->close;
 	ok -S $path, 'a socket that a crash left behind';

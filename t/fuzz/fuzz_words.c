@@ -93,10 +93,10 @@ check_socket(struct text line)
 {
 	struct text host, port;
 	struct address_parts a;
-	const char *expected;
-	int err = address_read(line, &a, &expected);
+	const char *fault;
+	int err = address_read(line, &a, &fault);
 
-	must((err == 0) == (expected == NULL) && (err == 0 || err == -EINVAL || err == -ENAMETOOLONG));
+	must((err == 0) == (fault == NULL) && (err == 0 || err == -EINVAL || err == -ENAMETOOLONG));
 	if (err == 0) {
 		must(address_same(line, line));
 		must((a.path.p == NULL) != (a.host.p == NULL) && a.path.n <= ADDRESS_PATH_MAX);

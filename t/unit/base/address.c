@@ -37,13 +37,13 @@ what_can_be_read(void)
 		{"*:80", NULL, "*", 80},
 	};
 	struct address_parts a;
-	const char *expected;
+	const char *fault;
 	size_t i;
 
 	for (i = 0; i < NELEM(v); i++) {
 		g_test_message("%s", v[i].spec);
-		g_assert_cmpint(address_read(text_of(v[i].spec), &a, &expected), ==, 0);
-		g_assert_null(expected);
+		g_assert_cmpint(address_read(text_of(v[i].spec), &a, &fault), ==, 0);
+		g_assert_null(fault);
 		eq(a.path, v[i].path);
 		eq(a.host, v[i].host);
 		g_assert_true((a.port.p == NULL) == (v[i].port == NO_PORT));
@@ -52,39 +52,39 @@ what_can_be_read(void)
 }
 
 static void
-what_cannot_says_what_was_expected(void)
+what_cannot_says_why(void)
 {
 	static const struct {
 		const char *spec;
 		int err;
-		const char *expected;
+		const char *fault;
 	} v[] = {
-		{"", -EINVAL, "an address"},
-		{"unix:", -EINVAL, "a path after unix:"},
-		{"localhost:", -EINVAL, "a port of 0 to 65535 after the host"},
-		{"localhost:65536", -EINVAL, "a port of 0 to 65535 after the host"},
-		{"localhost:80x", -EINVAL, "a port of 0 to 65535 after the host"},
-		{"localhost:-1", -EINVAL, "a port of 0 to 65535 after the host"},
-		{"[::1]80", -EINVAL, "a port of 0 to 65535 after the host"},
-		{"[::1]x:80", -EINVAL, "a port of 0 to 65535 after the host"},
-		{"[::1]:", -EINVAL, "a port of 0 to 65535 after the host"},
-		{"[::1", -EINVAL, "\"]\" after an IPv6 address"},
-		{"::1", -EINVAL, "an IPv6 address in brackets, as in [::1]:80"},
-		{"a:b:80", -EINVAL, "an IPv6 address in brackets, as in [::1]:80"},
-		{"[localhost]:80", -EINVAL, "an IPv6 address between the brackets"},
-		{"[]:80", -EINVAL, "an IPv6 address between the brackets"},
-		{"a b:80", -EINVAL, "a host without spaces"},
-		{"a\n:80", -EINVAL, "an address without control characters"},
-		{"/run/a\177", -EINVAL, "an address without control characters"},
+		{"", -EINVAL, "expected an address"},
+		{"unix:", -EINVAL, "expected a path after unix:"},
+		{"localhost:", -EINVAL, "expected a port of 0 to 65535 after the host"},
+		{"localhost:65536", -EINVAL, "expected a port of 0 to 65535 after the host"},
+		{"localhost:80x", -EINVAL, "expected a port of 0 to 65535 after the host"},
+		{"localhost:-1", -EINVAL, "expected a port of 0 to 65535 after the host"},
+		{"[::1]80", -EINVAL, "expected a port of 0 to 65535 after the host"},
+		{"[::1]x:80", -EINVAL, "expected a port of 0 to 65535 after the host"},
+		{"[::1]:", -EINVAL, "expected a port of 0 to 65535 after the host"},
+		{"[::1", -EINVAL, "expected \"]\" after an IPv6 address"},
+		{"::1", -EINVAL, "expected an IPv6 address in brackets, as in [::1]:80"},
+		{"a:b:80", -EINVAL, "expected an IPv6 address in brackets, as in [::1]:80"},
+		{"[localhost]:80", -EINVAL, "expected an IPv6 address between the brackets"},
+		{"[]:80", -EINVAL, "expected an IPv6 address between the brackets"},
+		{"a b:80", -EINVAL, "expected a host without spaces"},
+		{"a\n:80", -EINVAL, "expected an address without control characters"},
+		{"/run/a\177", -EINVAL, "expected an address without control characters"},
 	};
 	struct address_parts a;
-	const char *expected;
+	const char *fault;
 	size_t i;
 
 	for (i = 0; i < NELEM(v); i++) {
 		g_test_message("%s", v[i].spec);
-		g_assert_cmpint(address_read(text_of(v[i].spec), &a, &expected), ==, v[i].err);
-		g_assert_cmpstr(expected, ==, v[i].expected);
+		g_assert_cmpint(address_read(text_of(v[i].spec), &a, &fault), ==, v[i].err);
+		g_assert_cmpstr(fault, ==, v[i].fault);
 	}
 }
 
@@ -93,14 +93,14 @@ a_path_fits_or_is_refused(void)
 {
 	char spec[128] = "unix:/";
 	struct address_parts a;
-	const char *expected;
+	const char *fault;
 
 	memset(spec + 6, 'x', ADDRESS_PATH_MAX - 1);
-	g_assert_cmpint(address_read(text_of(spec), &a, &expected), ==, 0);
+	g_assert_cmpint(address_read(text_of(spec), &a, &fault), ==, 0);
 	g_assert_cmpuint(a.path.n, ==, ADDRESS_PATH_MAX);
 	spec[5 + ADDRESS_PATH_MAX] = 'x';
-	g_assert_cmpint(address_read(text_of(spec), &a, &expected), ==, -ENAMETOOLONG);
-	g_assert_cmpstr(expected, ==, "a path of at most 107 bytes, as unix sockets have");
+	g_assert_cmpint(address_read(text_of(spec), &a, &fault), ==, -ENAMETOOLONG);
+	g_assert_cmpstr(fault, ==, "expected a path of at most 107 bytes, as unix sockets have");
 }
 
 /* Where nothing needs to be an address: the name of a host in a request. */
@@ -133,15 +133,15 @@ static void
 to_listen_takes_a_port(void)
 {
 	struct address_parts a;
-	const char *expected;
+	const char *fault;
 
-	g_assert_cmpint(address_read_port(TEXT("localhost"), &a, &expected), ==, -EINVAL);
-	g_assert_cmpstr(expected, ==, "a port after the host");
-	g_assert_cmpint(address_read_port(TEXT("unix:"), &a, &expected), ==, -EINVAL);
-	g_assert_cmpstr(expected, ==, "a path after unix:");
-	g_assert_cmpint(address_read_port(TEXT(":0"), &a, &expected), ==, 0);
-	g_assert_cmpint(address_read_port(TEXT("/run/a"), &a, &expected), ==, 0);
-	g_assert_null(expected);
+	g_assert_cmpint(address_read_port(TEXT("localhost"), &a, &fault), ==, -EINVAL);
+	g_assert_cmpstr(fault, ==, "expected a port after the host");
+	g_assert_cmpint(address_read_port(TEXT("unix:"), &a, &fault), ==, -EINVAL);
+	g_assert_cmpstr(fault, ==, "expected a path after unix:");
+	g_assert_cmpint(address_read_port(TEXT(":0"), &a, &fault), ==, 0);
+	g_assert_cmpint(address_read_port(TEXT("/run/a"), &a, &fault), ==, 0);
+	g_assert_null(fault);
 }
 
 static void
@@ -182,7 +182,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/address/what can be read", what_can_be_read);
-	g_test_add_func("/address/what cannot says what was expected", what_cannot_says_what_was_expected);
+	g_test_add_func("/address/what cannot says what was expected", what_cannot_says_why);
 	g_test_add_func("/address/a path fits or is refused", a_path_fits_or_is_refused);
 	g_test_add_func("/address/host and port meet at the colon", host_and_port_meet_at_the_colon);
 	g_test_add_func("/address/to listen takes a port", to_listen_takes_a_port);

@@ -156,6 +156,7 @@ static void
 test_accept_connect(void)
 {
 	struct listen_conf lc = {.name = "127.0.0.1:0", .backlog = 100};
+	const char *why;
 	struct sockaddr_in in;
 	socklen_t len = sizeof(in);
 	struct io_sock ls, cs, as;
@@ -165,7 +166,7 @@ test_accept_connect(void)
 	int fd, on = 0, i;
 
 	loop_up(file_backends[0], 1, 8);
-	g_assert_cmpint(listen_open(&lc, &fd), ==, 0);
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
 	g_assert_cmpint(listen_name(fd, name), ==, 0);
 	g_assert_true(g_str_has_prefix(name, "127.0.0.1:"));
 	g_assert_cmpint(getsockname(fd, (struct sockaddr *)&in, &len), ==, 0);
@@ -222,23 +223,100 @@ test_listen_unix_and_names(void)
 {
 	char *path = g_build_filename(dir, "s.sock", NULL), *name = g_strconcat("unix:", path, NULL);
 	struct listen_conf lc = {.name = name, .backlog = 10};
+	const char *why;
 	char out[LISTEN_NAME_MAX];
 	int fd, fd2;
 
-	g_assert_cmpint(listen_open(&lc, &fd), ==, 0);
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
 	g_assert_cmpint(listen_name(fd, out), ==, 0);
 	g_assert_cmpstr(out, ==, name);
-	g_assert_cmpint(listen_open(&lc, &fd2), ==, -EADDRINUSE);
+	g_assert_cmpint(listen_open(&lc, &fd2, &why), ==, -EADDRINUSE);
 	listen_close(fd);
-	g_assert_cmpint(listen_open(&lc, &fd), ==, 0); /* what a dead server left behind */
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0); /* what a dead server left behind */
 	listen_close(fd);
-	lc.name = "no port";
-	g_assert_cmpint(listen_open(&lc, &fd), ==, -EINVAL);
+	g_assert_null(why);
+	lc.name = "noport";
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, -EINVAL);
+	g_assert_cmpstr(why, ==, "expected a port after the host");
 	lc.name = "::1:80";
-	g_assert_cmpint(listen_open(&lc, &fd), ==, -EINVAL);
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, -EINVAL);
+	g_assert_cmpstr(why, ==, "expected an IPv6 address in brackets, as in [::1]:80");
+	lc.name = "[fe80::1%nosuchlink]:0"; /* fails without a question to a server */
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, -EADDRNOTAVAIL);
+	g_assert_nonnull(why);
 	g_assert_cmpint(listen_name(0, out), <, 0);
 	g_free(path);
 	g_free(name);
+}
+
+static int
+option(int fd, int level, int name)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	g_assert_cmpint(getsockopt(fd, level, name, &value, &len), ==, 0);
+	return (value);
+}
+
+static void
+test_listen_v6(void)
+{
+	struct listen_conf lc = {.name = "[::]:0", .backlog = 10};
+	const char *why;
+	int fd, err = listen_open(&lc, &fd, &why);
+
+	if (err != 0) {
+		g_assert_cmpint(access("/proc/net/if_inet6", F_OK), !=, 0);
+		g_test_skip("no IPv6 here");
+		return;
+	}
+	g_assert_cmpint(option(fd, IPPROTO_IPV6, IPV6_V6ONLY), ==, 1);
+	g_assert_cmpint(option(fd, IPPROTO_TCP, TCP_NODELAY), ==, 1);
+	listen_close(fd);
+	lc.both = true;
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
+	g_assert_cmpint(option(fd, IPPROTO_IPV6, IPV6_V6ONLY), ==, 0);
+	listen_close(fd);
+}
+
+/* Any address is IPv4, however it is written. */
+static void
+test_listen_any(void)
+{
+	static const char *const any[] = {":0", "*:0", "0.0.0.0:0"};
+	struct listen_conf lc = {.backlog = 10};
+	char out[LISTEN_NAME_MAX];
+	const char *why;
+	size_t i;
+	int fd;
+
+	for (i = 0; i < G_N_ELEMENTS(any); i++) {
+		lc.name = any[i];
+		g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
+		g_assert_cmpint(listen_name(fd, out), ==, 0);
+		g_assert_true(g_str_has_prefix(out, "0.0.0.0:"));
+		listen_close(fd);
+	}
+}
+
+/* Mode and owner are as asked for, whatever the umask; the file of a living socket stays. */
+static void
+test_listen_unix_mode(void)
+{
+	char *path = g_build_filename(dir, "m.sock", NULL);
+	struct listen_conf lc = {.name = path, .backlog = 10, .set_mode = true, .mode = 0620, .set_owner = true, .uid = getuid(), .gid = (gid_t)-1};
+	mode_t mask = umask(0777);
+	const char *why;
+	struct stat st;
+	int fd;
+
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
+	umask(mask);
+	g_assert_cmpint(stat(path, &st), ==, 0);
+	g_assert_cmpint(st.st_mode & 07777, ==, 0620);
+	listen_close(fd);
+	g_free(path);
 }
 
 /* Run in a child, whose descriptor 3 is a listening socket. */
@@ -247,6 +325,7 @@ test_listen_inherited(void)
 {
 	char pid[32], name[LISTEN_NAME_MAX];
 	struct listen_conf lc = {.name = "127.0.0.1:0", .backlog = 10};
+	const char *why;
 	int fd;
 
 	if (!g_test_subprocess()) {
@@ -254,7 +333,7 @@ test_listen_inherited(void)
 		g_test_trap_assert_passed();
 		return;
 	}
-	g_assert_cmpint(listen_open(&lc, &fd), ==, 0);
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
 	if (fd != 3) {
 		dup2(fd, 3);
 		close(fd);
@@ -270,6 +349,8 @@ test_listen_inherited(void)
 	g_assert_cmpint(listen_name(3, name), ==, 0);
 	g_assert_cmpint(fcntl(3, F_GETFL) & O_NONBLOCK, !=, 0);
 	g_assert_cmpint(fcntl(3, F_GETFD) & FD_CLOEXEC, !=, 0);
+	g_assert_cmpint(option(3, IPPROTO_TCP, TCP_NODELAY), ==, 1);
+	g_assert_cmpint(listen_adopt(-1), ==, -EBADF);
 }
 
 /* ---------------------------------------------------------------- time */
@@ -634,6 +715,9 @@ main(int argc, char **argv)
 	g_test_add_func("/loop/timers", test_timers);
 	g_test_add_func("/loop/wake", test_wake);
 	g_test_add_func("/listen/unix-and-names", test_listen_unix_and_names);
+	g_test_add_func("/listen/v6", test_listen_v6);
+	g_test_add_func("/listen/any-address", test_listen_any);
+	g_test_add_func("/listen/unix-mode", test_listen_unix_mode);
 	g_test_add_func("/listen/inherited", test_listen_inherited);
 	g_test_add_func("/open/kinds-and-containment", test_open);
 	g_test_add_func("/open/queued-deadline-cancel-limit", test_open_queued);

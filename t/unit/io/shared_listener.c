@@ -111,13 +111,14 @@ static void
 test_leaves_it_to_the_other(void)
 {
 	struct listen_conf lc = {.name = "127.0.0.1:0", .backlog = 100};
+	const char *why;
 	struct sharer full, other;
 	int fd, client[2];
 
 	alarm(PATIENCE_S); /* without the answer the last join waits for ever */
 	g_assert_cmpint(io_pools_new(&(struct io_pools_conf){.stat_threads = 1, .read_threads = 1, .per_device = 1, .max_queue = 8},
 	    &pools), ==, 0);
-	g_assert_cmpint(listen_open(&lc, &fd), ==, 0);
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
 	sharer_up(&full, fd);
 	sharer_up(&other, fd);
 	client[0] = connect_to(fd);

@@ -222,6 +222,7 @@ static void
 busy_up(bool replies)
 {
 	struct listen_conf lc = {.name = "127.0.0.1:0", .backlog = NEWCOMERS};
+	const char *why;
 	struct rlimit rl;
 	int i;
 
@@ -233,7 +234,7 @@ busy_up(bool replies)
 	served = accepted = welcomed = 0;
 	for (i = 0; i < BUSY; i++)
 		busy_one(i);
-	g_assert_cmpint(listen_open(&lc, &listener_fd), ==, 0);
+	g_assert_cmpint(listen_open(&lc, &listener_fd, &why), ==, 0);
 	io_sock_init(&listener, listener_fd);
 	op_init(&acc, IO_ACCEPT, accept_done);
 	acc.sock = &listener;

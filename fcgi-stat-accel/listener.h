@@ -1,10 +1,10 @@
-/* fcgi-stat-accel/listen.h -- where requests come from: one listening socket and who may use it.
+/* fcgi-stat-accel/listener.h -- where requests come from: one listening socket and who may use it.
  *
  * Found in this order: an address given, the first of LISTEN_FDS, descriptor 0 (spawn-fcgi, or a
  * web server that starts its applications itself).
  */
-#ifndef FCGI_STAT_ACCEL_LISTEN_H
-#define FCGI_STAT_ACCEL_LISTEN_H
+#ifndef FCGI_STAT_ACCEL_LISTENER_H
+#define FCGI_STAT_ACCEL_LISTENER_H
 
 #include <glib.h>
 #include <stdbool.h>
@@ -14,7 +14,7 @@
 
 struct listener;
 
-struct listen_conf {
+struct listener_conf {
 	const char *address;		/* "unix:PATH" or "HOST:PORT"; NULL: inherited */
 	const char *peers;		/* may connect by TCP, with commas; NULL: all */
 	const char *const *users;	/* may connect to a unix socket, as root and we may; names or numbers, NULL at the end; NULL: all */
@@ -23,14 +23,14 @@ struct listen_conf {
 };
 
 /* 0, or the exit code of sysexits.h with *why set (yours). */
-int  listen_start(const struct listen_conf *, struct listener **lp, char **why);
+int  listener_start(const struct listener_conf *, struct listener **lp, char **why);
 
 /* Closes it; a unix socket made here is removed. */
-void listen_stop(struct listener **);
+void listener_stop(struct listener **);
 
-int  listen_fd(const struct listener *);
+int  listener_fd(const struct listener *);
 
 /* May who is at the other end of this connection ask us?  Peer is its address, as accept(2) gave it. */
-bool listen_welcome(const struct listener *, int fd, const union io_addr *peer);
+bool listener_welcome(const struct listener *, int fd, const union io_addr *peer);
 
 #endif

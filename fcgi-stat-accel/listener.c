@@ -1,13 +1,8 @@
-#include "fcgi-stat-accel/listen.h"
+#include "fcgi-stat-accel/listener.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sysexits.h>
@@ -15,10 +10,9 @@
 
 #include "base/address.h"
 #include "fcgi-stat-accel/keeper.h"
-#include "io/listen_unix.h"
+#include "io/listen.h"
 
 #define BACKLOG		1024		/* as spawn-fcgi */
-#define FIRST_PASSED_FD 3		/* sd_listen_fds(3) */
 
 struct listener {
 	int	       fd;
@@ -27,7 +21,7 @@ struct listener {
 	size_t	       n_users;
 	char	      *path;		/* of a unix socket made here, else NULL */
 	struct stat    made;		/* so that a successor's socket is not removed */
-	int	       keeper;		/* its end removes the socket; -1: listen_stop() does */
+	int	       keeper;		/* its end removes the socket; -1: listener_stop() does */
 };
 
 static int
@@ -62,21 +56,12 @@ code_of(int err)
 	return (EX_OSERR);
 }
 
-/* ---------------------------------------------------------------- an address of our own */
+/* ---------------------------------------------------------------- the socket */
 
-/* Owner and group may connect, as with spawn-fcgi.  What root makes for another user, that user cannot remove later. */
+/* What root makes for another user, that user cannot remove later. */
 static int
-listen_path(struct listener *l, const char *path, const struct user *owner)
+keep_path(struct listener *l, const char *path, bool given)
 {
-	bool given = owner != NULL && geteuid() == 0;
-	const struct listen_unix_conf conf = {
-		.path = path, .backlog = BACKLOG, .mode = 0660,
-		.uid = given ? owner->uid : (uid_t)-1, .gid = given ? owner->gid : (gid_t)-1,
-	};
-	int err = listen_unix(&conf, &l->fd);
-
-	if (err != 0)
-		return (err);
 	l->path = g_strdup(path);
 	if (lstat(path, &l->made) < 0)
 		return (-errno);
@@ -85,112 +70,41 @@ listen_path(struct listener *l, const char *path, const struct user *owner)
 	return (given ? MIN(l->keeper, 0) : 0);
 }
 
+/* Owner and group may connect to a unix socket, as with spawn-fcgi. */
 static int
-listen_one(struct listener *l, const struct addrinfo *ai)
+listen_address(struct listener *l, const struct listener_conf *conf, char **why)
 {
-	const int on = 1;
-	int err;
-
-	l->fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-	if (l->fd < 0)
-		return (-errno);
-	setsockopt(l->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(l->fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(l->fd, BACKLOG) < 0) {
-		err = -errno;			/* close() may change errno */
-		close(l->fd);
-		l->fd = -1;
-		return (err);
-	}
-	return (0);
-}
-
-static int
-listen_tcp(struct listener *l, const char *host, const char *port, char **why)
-{
-	const struct addrinfo hints = {
-		.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_ADDRCONFIG,
+	bool given = conf->owner != NULL && geteuid() == 0;
+	const struct listen_conf lc = {
+		.name = conf->address, .backlog = BACKLOG, .both = true, .set_mode = true, .mode = 0660, .set_owner = given,
+		.uid = given ? conf->owner->uid : (uid_t)-1, .gid = given ? conf->owner->gid : (gid_t)-1,
 	};
-	struct addrinfo *list;
-	int err;
+	const char *path = address_path(text_of(conf->address)).p, *text;
+	int err = listen_open(&lc, &l->fd, &text);
 
-	err = getaddrinfo(*host != '\0' ? host : NULL, port, &hints, &list);
-	if (err != 0)
-		return (fail(EX_USAGE, why, "--listen %s:%s: %s", host, port, gai_strerror(err)));
-	err = -EADDRNOTAVAIL;
-	for (const struct addrinfo *ai = list; ai != NULL && err != 0; ai = ai->ai_next)
-		err = listen_one(l, ai);
-	freeaddrinfo(list);
-	if (err != 0)
-		return (fail(code_of(-err), why, "--listen %s:%s: %s", host, port,
-		    g_strerror(-err)));
-	return (0);
-}
-
-static int
-listen_host_port(struct listener *l, const struct address_parts *a, char **why)
-{
-	struct text bare = text_eq(a->host, TEXT("*")) ? TEXT("") : address_bare(a->host);
-	char *host = g_strndup(bare.p, bare.n);
-	int code = listen_tcp(l, host, a->port.p, why);
-
-	g_free(host);
-	return (code);
-}
-
-static int
-listen_address(struct listener *l, const struct listen_conf *conf, char **why)
-{
-	struct address_parts parts;
-	const char *expected;
-	int err = address_read_port(text_of(conf->address), &parts, &expected);
-
-	if (err != 0)
-		return (fail(EX_USAGE, why, "--listen %s: expected %s; an address is unix:PATH, HOST:PORT or [V6]:PORT", conf->address,
-		    expected));
-	if (parts.path.p == NULL)
-		return (listen_host_port(l, &parts, why));
-	err = listen_path(l, parts.path.p, conf->owner);
-	if (err != 0)
+	if (err == 0 && path != NULL)
+		err = keep_path(l, path, given);
+	if (err == 0)
+		return (0);
+	if (text == NULL)
 		return (fail(code_of(-err), why, "--listen %s: %s", conf->address, g_strerror(-err)));
-	return (0);
+	return (fail(EX_USAGE, why, "--listen %s: %s; an address is unix:PATH, HOST:PORT or [V6]:PORT", conf->address, text));
 }
 
-/* ---------------------------------------------------------------- an inherited socket */
-
-static bool
-is_listening(int fd)
-{
-	int value = 0;
-	socklen_t len = sizeof(value);
-
-	return (getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &value, &len) == 0 && value != 0);
-}
-
-/* LISTEN_PID says for whom the descriptors are: variables are inherited further than meant. */
-static bool
-fds_were_passed(void)
-{
-	const char *pid = g_getenv("LISTEN_PID"), *fds = g_getenv("LISTEN_FDS");
-
-	return (pid != NULL && fds != NULL && strtol(pid, NULL, 10) == getpid() &&
-	    strtol(fds, NULL, 10) > 0);
-}
-
+/* From the service manager, or descriptor 0. */
 static int
-listen_inherited(struct listener *l, char **why)
+take_inherited(struct listener *l, char **why)
 {
-	if (fds_were_passed()) {
-		l->fd = FIRST_PASSED_FD;
-		if (is_listening(l->fd))
-			return (0);
-		l->fd = -1;
-		return (fail(EX_CONFIG, why, "LISTEN_FDS is set, but descriptor %d is no listening "
-		    "socket (with systemd: Accept=no)", FIRST_PASSED_FD));
-	}
-	if (is_listening(STDIN_FILENO)) {
-		l->fd = STDIN_FILENO;
+	bool passed = listen_inherited() > 0;
+	int fd = passed ? LISTEN_FIRST : STDIN_FILENO;
+
+	if (listen_adopt(fd) == 0) {
+		l->fd = fd;
 		return (0);
 	}
+	if (passed)
+		return (fail(EX_CONFIG, why, "LISTEN_FDS is set, but descriptor %d is no listening "
+		    "socket (with systemd: Accept=no)", fd));
 	return (fail(EX_USAGE, why, "nothing to listen on: descriptor 0 is %s, "
 	    "not a listening socket.\n"
 	    "Start it with\n"
@@ -203,16 +117,14 @@ listen_inherited(struct listener *l, char **why)
 /* ---------------------------------------------------------------- who may connect */
 
 static bool
-is_wildcard(int fd)
+takes_every_address(int fd)
 {
-	union io_addr a;
-	socklen_t len = sizeof(a);
+	char name[LISTEN_NAME_MAX];
+	struct text host, port;
 
-	if (getsockname(fd, &a.sa, &len) < 0)
+	if (listen_name(fd, name) != 0 || !address_cut(text_of(name), &host, &port))
 		return (false);
-	if (a.family == AF_INET)
-		return (a.in.sin_addr.s_addr == htonl(INADDR_ANY));
-	return (a.family == AF_INET6 && IN6_IS_ADDR_UNSPECIFIED(&a.in6.sin6_addr));
+	return (address_is_any(host) || text_eq(host, TEXT("[::]")));
 }
 
 /* As text, since the list is text; an IPv4 peer of an IPv6 socket as IPv4. */
@@ -255,7 +167,7 @@ is_listed_user(const struct listener *l, int fd)
 }
 
 bool
-listen_welcome(const struct listener *l, int fd, const union io_addr *peer)
+listener_welcome(const struct listener *l, int fd, const union io_addr *peer)
 {
 	if (peer->family == AF_INET || peer->family == AF_INET6)
 		return (l->peers == NULL || is_listed_peer(l, peer));
@@ -290,9 +202,8 @@ split_peers(const char *list)
 /* ---------------------------------------------------------------- outside */
 
 static int
-listen_prepare(struct listener *l, const struct listen_conf *conf, char **why)
+listener_prepare(struct listener *l, const struct listener_conf *conf, char **why)
 {
-	const int on = 1;
 	int code;
 
 	code = find_users(l, conf->users, why);
@@ -301,38 +212,35 @@ listen_prepare(struct listener *l, const struct listen_conf *conf, char **why)
 	if (conf->address != NULL)
 		code = listen_address(l, conf, why);
 	else
-		code = listen_inherited(l, why);
+		code = take_inherited(l, why);
 	if (code != 0)
 		return (code);
-	if (is_wildcard(l->fd) && l->peers == NULL && !conf->allow_any)
+	if (takes_every_address(l->fd) && l->peers == NULL && !conf->allow_any)
 		return (fail(EX_CONFIG, why, "the socket takes connections from everywhere, and "
 		    "whoever connects can ask which files exist.\nBind 127.0.0.1 or a unix "
 		    "socket, list the web servers in FCGI_WEB_SERVER_ADDRS,\nor say "
 		    "--allow-any."));
-	if (fcntl(l->fd, F_SETFL, fcntl(l->fd, F_GETFL) | O_NONBLOCK) < 0)
-		return (fail(EX_OSERR, why, "fcntl: %s", g_strerror(errno)));
-	setsockopt(l->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));	/* inherited by what it accepts; a unix socket refuses */
 	return (0);
 }
 
 int
-listen_start(const struct listen_conf *conf, struct listener **lp, char **why)
+listener_start(const struct listener_conf *conf, struct listener **lp, char **why)
 {
 	struct listener *l = g_new0(struct listener, 1);
 	int code;
 
 	l->fd = l->keeper = -1;
 	l->peers = split_peers(conf->peers);
-	code = listen_prepare(l, conf, why);
+	code = listener_prepare(l, conf, why);
 	if (code != 0)
-		listen_stop(&l);
+		listener_stop(&l);
 	else
 		*lp = l;
 	return (code);
 }
 
 void
-listen_stop(struct listener **lp)
+listener_stop(struct listener **lp)
 {
 	struct listener *l = *lp;
 
@@ -352,7 +260,7 @@ listen_stop(struct listener **lp)
 }
 
 int
-listen_fd(const struct listener *l)
+listener_fd(const struct listener *l)
 {
 	return (l->fd);
 }
