@@ -34,7 +34,7 @@ struct walk_batch {
 	struct walk_name *names;
 	unsigned n, room;
 	struct buf text;	/* of them; each ends in a NUL */
-	bool	 listed;	/* somebody wrote these names down: absence is an error, links are followed */
+	bool	 listed;	/* the names come from a list: absence is an error, links are followed */
 	bool	 has_key;
 	uint8_t	 key[WALK_KEY_BYTES];
 	unsigned next, left;	/* to be handed out; not finished */

@@ -1,4 +1,4 @@
-/* accel-warm/dir.h -- a directory of the walk: its name, and a descriptor as long as somebody needs it.
+/* accel-warm/dir.h -- a directory of the walk: its name, and a descriptor as long as it is in use.
  *
  * What lies in it is opened relative to the descriptor, so no path is walked twice and none is too long.  Who needs
  * the descriptor: its reader, the names found in it, and the directories found in it until they are open themselves.

@@ -1,7 +1,7 @@
 /* accel-warm/list.h -- paths from a file or from standard input, one per line or with a NUL behind each.
  *
  * A thread of its own reads them, since find(1) at the other end of a pipe may take its time.  What cannot be a path (too
- * long, a NUL in a line, an URL that leaves its root) is told and counted.
+ * long, a NUL in a line, an URL that leaves its root) is reported and counted.
  */
 #ifndef ACCEL_WARM_LIST_H
 #define ACCEL_WARM_LIST_H

@@ -47,7 +47,7 @@ struct run {
 	unsigned stuck;
 };
 
-/* ---------------------------------------------------------------- what is told */
+/* ---------------------------------------------------------------- what is reported */
 
 /* The part of a list that is not read yet is as long as the other part. */
 static uint64_t

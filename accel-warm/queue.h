@@ -35,7 +35,7 @@ void walk_queue_add_batch(struct walk_queue *, struct walk_batch *);
 bool walk_queue_take(struct walk_queue *, struct walk_dir **, struct walk_batch **);
 struct walk_batch *walk_queue_take_batch(struct walk_queue *);	/* does not wait; NULL: none */
 
-/* Every directory and batch is one job.  A source is what may still find names: a directory, or whoever holds one. */
+/* Every directory and batch is one job.  A source is what may still find names: a directory, or the holder of one. */
 void walk_queue_hold(struct walk_queue *);
 void walk_queue_done_source(struct walk_queue *);
 void walk_queue_done_batch(struct walk_queue *);

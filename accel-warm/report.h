@@ -1,4 +1,4 @@
-/* accel-warm/report.h -- what a person or a program is told: trouble as it comes, how far it is, the summary.
+/* accel-warm/report.h -- output for people and programs: trouble as it comes, how far it is, the summary.
  *
  * Everything goes to standard error but the summary, which is the program's result.  On a terminal the last line shows
  * how far it is; what is said meanwhile stands above it.

@@ -227,7 +227,7 @@ create(struct walk_state *s, const char *head)
 		err = -errno;
 	if (err == 0)
 		err = sync_directory(s->path);
-	else if (err != -EAGAIN)		/* that one belongs to somebody else */
+	else if (err != -EAGAIN)		/* that one belongs to another process */
 		unlink(fresh);
 	s->end = (off_t)strlen(head);
 	g_free(fresh);

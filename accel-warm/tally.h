@@ -1,6 +1,6 @@
 /* accel-warm/tally.h -- what was done: one row for each number of the summary, in this order.
  *
- * Every thread has its own, with one writer, and whoever watches adds them up.
+ * Every thread has its own, with one writer, and the thread that watches adds them up.
  */
 #ifndef ACCEL_WARM_TALLY_H
 #define ACCEL_WARM_TALLY_H

@@ -256,7 +256,7 @@ touch(struct walker *w, const struct walk_batch *b, const struct walk_name *n)
 	return (0);
 }
 
-/* Gone, or something else by now: somebody deploys while we walk. */
+/* Gone, or something else by now: the tree changes during the walk. */
 static bool
 has_vanished(const struct walk_batch *b, int err)
 {

@@ -44,7 +44,7 @@ void walker_init(struct walker *, struct walk_shared *);
 void walker_fini(struct walker *);
 void walker_run(struct walker *);	/* until there is nothing to do, or one thread too many */
 
-/* For whoever watches: true when it is in a call since before_ns or longer; then *dev is where.  Tells people once. */
+/* For the thread that watches: true when it is in a call since before_ns or longer; then *dev is where.  Tells people once. */
 bool walker_hangs(struct walker *, uint64_t before_ns, dev_t *dev);
 
 /* inside: */

@@ -1,6 +1,6 @@
 /* base/buf.h -- a growable run of bytes with an upper bound.
  *
- * Owner    whoever holds the struct; buf_free() gives the memory back and leaves it empty.
+ * Owner    the holder of the struct; buf_free() gives the memory back and leaves it empty.
  * Errors   the first append that would pass the bound, or finds no memory, sets .failed; from then
  *          on appends do nothing, so a builder checks once at its end.
  */

@@ -17,7 +17,7 @@ struct line {
 };
 
 /* Read-locked around every call of the sink: once log_set_sink() is back, nobody uses the old one,
- * and whoever registered it may free what it points to. */
+ * and the caller that registered it may free what it points to. */
 static pthread_rwlock_t sink_lock = PTHREAD_RWLOCK_INITIALIZER;
 static void (*sink)(void *, struct text);
 static void *sink_arg;

@@ -1,4 +1,4 @@
-/* base/log.h -- one line per event, key=value, to whoever is registered as the sink.
+/* base/log.h -- one line per event, key=value, to the registered sink.
  *
  *   ts=1173101341.237616 level=warn ev=exchange.failed id=c17.3 backend=unix:/run/a.sock error="..."
  *

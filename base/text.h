@@ -1,4 +1,4 @@
-/* base/text.h -- bytes with a length: slices of buffers that somebody else owns, and small parsers.
+/* base/text.h -- bytes with a length: slices of buffers of another owner, and small parsers.
  *
  * Nothing here allocates, locks or knows the locale.  A text may hold NUL bytes.
  */

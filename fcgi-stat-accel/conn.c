@@ -307,8 +307,8 @@ feed_rest(struct conn *c)
 	g_string_free(rest, TRUE);
 }
 
-/* While a file is looked up the connection is listened to: the peer may abort, or go.  But not while it does not read what
- * it has been told, or this would pile up. */
+/* While a file is looked up the connection is listened to: the peer may abort, or go.  But not while it does not read its
+ * answers, or these would pile up. */
 void
 conn_go_on(struct conn *c)
 {
@@ -404,7 +404,7 @@ conn_open(struct conns *all, int fd, bool welcome)
 		conn_close(c);
 }
 
-/* Whoever connects has a request to ask, and most likely it lies there already. */
+/* A new connection has a request, which most likely lies there already. */
 static bool
 is_new(const struct conn *c)
 {

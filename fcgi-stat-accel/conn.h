@@ -53,7 +53,7 @@ void conn_open(struct conns *, int fd, bool welcome);
 
 bool conns_make_room(struct conns *);	/* closes the first quiet one that is not new; false: none is */
 void conns_leave(struct conns *);	/* closes all quiet ones, and who gets quiet from now on */
-unsigned conns_give_up(struct conns *);	/* who waits for a file is told that it took too long; how many */
+unsigned conns_give_up(struct conns *);	/* answers all that wait for a file: it took too long; returns how many */
 void conns_close(struct conns *);	/* all */
 
 #endif

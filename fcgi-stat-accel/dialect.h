@@ -1,4 +1,4 @@
-/* fcgi-stat-accel/dialect.h -- how each web server wants to be told which file to send; the rows are in dialects.def. */
+/* fcgi-stat-accel/dialect.h -- how each web server expects the name of the file to send; the rows are in dialects.def. */
 #ifndef FCGI_STAT_ACCEL_DIALECT_H
 #define FCGI_STAT_ACCEL_DIALECT_H
 

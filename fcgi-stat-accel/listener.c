@@ -149,7 +149,7 @@ is_listed_peer(const struct listener *l, const union io_addr *a)
 	    g_strv_contains((const char *const *)l->peers, text));
 }
 
-/* Who connected, whoever has the socket by now: the kernel noted it then. */
+/* The user that connected; the kernel notes it then, so a socket that is handed on changes nothing. */
 static bool
 is_listed_user(const struct listener *l, int fd)
 {
@@ -217,7 +217,7 @@ listener_prepare(struct listener *l, const struct listener_conf *conf, char **wh
 		return (code);
 	if (takes_every_address(l->fd) && l->peers == NULL && !conf->allow_any)
 		return (fail(EX_CONFIG, why, "the socket takes connections from everywhere, and "
-		    "whoever connects can ask which files exist.\nBind 127.0.0.1 or a unix "
+		    "every client that connects can ask which files exist.\nBind 127.0.0.1 or a unix "
 		    "socket, list the web servers in FCGI_WEB_SERVER_ADDRS,\nor say "
 		    "--allow-any."));
 	return (0);

@@ -13,7 +13,7 @@ static const struct manual_said environment[] = {
 	    "commas between them. Not set: all may, and a wildcard address needs --allow-any." },
 	{ "LISTEN_FDS, LISTEN_PID", "Descriptor 3 is a listening socket, see sd_listen_fds(3). "
 	    "Without them and --listen it is descriptor 0." },
-	{ "NOTIFY_SOCKET", "Where systemd is told that it is ready, and that it stops, see sd_notify(3)." },
+	{ "NOTIFY_SOCKET", "Socket of systemd for the messages \"ready\" and \"stopping\", see sd_notify(3)." },
 	{ NULL },
 };
 

@@ -36,7 +36,7 @@ on_manual(const char *name, const char *page, void *data, GError **error)
 static const GOptionEntry entries[] = {
 	TEXT_OPTION("mode", 0, mode, "Answer with the name of the file (default), or \"go on\" as an authorizer does",
 	    "sendfile|auth"),
-	TEXT_OPTION("for", 0, dialect, "How this server wants to be told the name (default lighttpd); "
+	TEXT_OPTION("for", 0, dialect, "How this server expects the name (default lighttpd); "
 	    "--manual lists them", "SERVER"),
 	TEXT_OPTION("header", 'H', header, "Header that names the file, instead of the server's", "NAME"),
 	TEXT_OPTION("encode", 'e', encode, "How the name stands in it, instead of the server's way", "percent|raw"),

@@ -30,7 +30,7 @@ struct options {
 	enum timing_format timing;
 };
 
-/* OPTIONS_RUN, or the exit status: after --help, --version, --manual and --check, or a mistake, which has been told. */
+/* OPTIONS_RUN, or the exit status: after --help, --version, --manual and --check, or a mistake, which has been reported. */
 int  options_read(char **argv, struct options *);
 void options_free(void);
 

@@ -13,7 +13,7 @@ struct options_text {
 	gboolean etag, last_modified, allow_any, no_sandbox, version;
 };
 
-/* OPTIONS_RUN, or the exit status: a value is wrong, which has been told.  *options points into *text. */
+/* OPTIONS_RUN, or the exit status: a value is wrong, which has been reported.  *options points into *text. */
 int  options_choose(const struct options_text *text, struct options *);
 void options_choose_free(void);
 

@@ -10,7 +10,7 @@
 #include "io/notify.h"
 
 #define DRAIN_MS 1500u			/* "ends within two seconds" */
-#define LEAVE_MS 300u			/* of that, for answers to those who were told to come again */
+#define LEAVE_MS 300u			/* of that, for answers that say: try again */
 #define PAUSE_MS 100u			/* no descriptors: look again after this */
 #define LOOK_MS	 1u			/* between two looks at what has come; not 0: that would be the same round */
 #define STILL	 2u			/* looks in a row that saw nothing: all that came before the signal is here */

@@ -1,4 +1,4 @@
-/* fcgi-stat-accel/serve.h -- takes connections and signals; runs the loop until it has been told to end.
+/* fcgi-stat-accel/serve.h -- takes connections and signals; runs the loop until a signal ends it.
  *
  * A kept connection costs a descriptor and a few hundred bytes, a request no thread: ten thousand of them live on one
  * loop, and the threads that may sleep are those that open files (warm.h).
@@ -25,7 +25,7 @@ struct serve_conf {
 };
 
 /* Takes the listener (NULL afterwards: new connections are for others).  Returns after a drain: 0 when every request has
- * been answered from its file, -EBUSY when some were told that it took too long; or -errno when it could not begin.
+ * been answered from its file, -EBUSY when the answer to some was that it took too long; or -errno when it could not begin.
  * Nothing of this file is in flight then. */
 int serve_run(const struct serve_conf *, struct listener **);
 

@@ -157,7 +157,7 @@ void io_free(struct io *); /* nothing may be in flight but jobs whose ops have e
 
 void op_submit(struct io *, struct io_op *);
 void op_cancel(struct io *, struct io_op *); /* a wish: done() still comes */
-void op_withdraw(struct io *, struct io_op *); /* the same, unless somebody is at it already: it waits for its turn */
+void op_withdraw(struct io *, struct io_op *); /* cancels the op only if it is still queued */
 /* One more client waits for the result: while it is queued, the op takes its turn with the one of the two that has fewer. */
 void io_join(struct io *, struct io_op *, uint32_t client);
 /* How far an op in flight is, for logs; takes a lock. */
@@ -204,7 +204,7 @@ void io_root_close(int fd);
 #define IO_NO_SYMLINKS 0x04ull      /* RESOLVE_NO_SYMLINKS */
 #define IO_NOATIME (1ull << 63)     /* not a RESOLVE_ flag: O_NOATIME, and without it for files of other owners */
 
-/* Of what OPEN and STAT say, -errno: it is about the name, so that the next try would be told the same. */
+/* err is -errno of OPEN or STAT.  True if a retry would fail the same way. */
 bool io_error_lasts(int err);
 
 static inline void

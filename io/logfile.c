@@ -28,7 +28,7 @@ struct logfile {
 	int fd;               /* the thread's */
 	bool reopen;
 	void (*failed)(const char *, int); /* of the last reopen */
-	uint64_t dropped, told; /* lines; how many of them the log has been told about */
+	uint64_t dropped, told; /* lines; how many of them the log has a line about */
 	bool stop, done;
 };
 

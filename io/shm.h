@@ -5,7 +5,7 @@
  *
  * sendfile(2) queues pages, not copies: when it returns, the socket (on loopback even the receiver) still refers to
  * them, and nothing tells when it no longer does.  So a window is never written to again: shm_renew() throws its pages
- * out of the file, whoever refers to them keeps them, and what is written next gets fresh ones.  Each window is a file
+ * out of the file, a socket that refers to them keeps them, and what is written next gets fresh ones.  Each window is a file
  * of its own and is renewed as a whole, because a huge page of which only a part is thrown out is not replaced but
  * zeroed in place.
  *

@@ -1,7 +1,7 @@
 /* proxy-core/app.h -- what all pools of the process know about one application.
  *
  * A threaded application made with libfcgi binds a thread to each kept socket.  Once as many
- * sockets are kept as it has threads, whoever connects next waits in the listen queue until a kept
+ * sockets are kept as it has threads, the next connection waits in the listen queue until a kept
  * socket is closed - and it need not be the same worker, nor the same block of the configuration,
  * that keeps them.  No number of one pool can cure that.  So the pool that notices (pool.h says
  * how) calls the application crowded for a while: all pools then close their idle sockets and keep

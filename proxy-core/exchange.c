@@ -178,7 +178,7 @@ exchange_next(struct exchange *x)
 	exchange_get(x);
 }
 
-/* Nothing of the request is lost: it can be said once more to somebody else. */
+/* Nothing of the request is lost: it can be sent once more, to another backend. */
 static bool
 can_say_again(const struct exchange *x)
 {

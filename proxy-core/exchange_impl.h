@@ -32,7 +32,7 @@ struct exchange {
 	struct pool *pool;
 	struct lease *lease;
 	uint64_t tried;          /* bit for each pool */
-	int failure;             /* what the client is told if no other backend is left */
+	int failure;             /* status for the client if no other backend is left */
 	bool refused, repeated;  /* each happens once */
 
 	/* to the application */

@@ -6,7 +6,7 @@
  *                                                    v                 v
  *                                                  closed            closed
  *
- * Sockets are opened when somebody needs them, never ahead: libfcgi gives a fresh one two seconds,
+ * Sockets are opened when a request needs them, never ahead: libfcgi gives a fresh one two seconds,
  * then hangs up.  A backend that cannot be reached is paused (disable_ms, doubling up to a minute),
  * then one connect at a time tries whether it is back.  A full listen queue (EAGAIN) or a lack of
  * descriptors is no failure: waiters wait.

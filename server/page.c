@@ -18,7 +18,7 @@ static const struct {
 	{400, "Your browser sent a request that this server cannot read. Reload the page; if a "
 	      "program sent it, correct it."},
 	{401, "This page needs a login. Sign in and try again."},
-	{403, "You may not see this. If you should, ask whoever runs this site to allow it."},
+	{403, "You may not see this. If you should, ask the owner of this site to allow it."},
 	{404, "There is nothing at this address. Check its spelling, or start from the <a "
 	      "href=\"/\">front page</a>."},
 	{405, "This address cannot be used in that way. Open it with a plain link instead."},
@@ -37,7 +37,7 @@ static const struct {
 	{431, "The headers of the request are too long. Delete the cookies of this site and "
 	      "try again."},
 	{500, "Something went wrong in the server. Try again later; if it stays like this, "
-	      "tell whoever runs this site."},
+	      "tell the owner of this site."},
 	{501, "The server does not know how to do that. Send the request in another way."},
 	{502, "The application behind this server gave an answer that makes no sense. Try "
 	      "again in a moment."},

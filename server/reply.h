@@ -23,7 +23,7 @@ void reply_error(struct request *, int status);
 void reply_retry(struct request *, unsigned after_s);            /* 503 with Retry-After */
 void reply_redirect(struct request *, int status, struct text path, struct text query); /* path decoded; encoded again here */
 void reply_options(struct request *, const char *allow, int status); /* 200 to OPTIONS, 405 to other methods */
-/* Head of a streamed reply: lines as in reply_extra; length -1 with chunked says how the end is told. */
+/* Head of a streamed reply: lines as in reply_extra; length -1 with chunked says how the end is marked. */
 void reply_stream_head(struct request *, int status, struct text lines, int64_t length, bool chunked);
 void page_make(struct page *, int status, struct text html); /* from an HTML body, copied */
 void page_free(struct page *);

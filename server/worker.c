@@ -304,7 +304,7 @@ worker_ended(const struct worker *w)
 	return (__atomic_load_n(&w->ended, __ATOMIC_ACQUIRE) != 0);
 }
 
-/* Whether it can be joined is known when it has ended, which it was told to. */
+/* The stop has been asked for.  The thread can be joined once it has ended. */
 static void
 thread_end(struct worker *w)
 {

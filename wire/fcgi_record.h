@@ -37,7 +37,7 @@ enum record_result {
 struct record_conf {
 	const struct text *names;	/* variables that are passed on; the rest is checked and left behind */
 	size_t	 n_names;
-	unsigned max_conns, max_reqs;	/* what GET_VALUES is told */
+	unsigned max_conns, max_reqs;	/* the answer to GET_VALUES */
 };
 
 /* An idle connection has one of these: nothing is in here that only a request needs. */

@@ -5,7 +5,7 @@
  *   Content-Length: 12               taken out; one number, or the reply is refused
  *   X-Sendfile: /srv/file            taken out, allowed or not
  *
- * An application is an adversary: it may spoil its own reply, never the framing of somebody else's.
+ * An application is an adversary: it may spoil its own reply, never the framing of another reply.
  * So names are tokens, values hold no control character but HTAB, lines are not folded, and
  * everything is bounded.
  */

@@ -1,6 +1,6 @@
 /* wire/message.h -- a request to an application and the head of its reply, in no protocol's words.
  *
- * Owner    whoever fills one in; texts are slices of its memory.
+ * Owner    the code that fills one in; texts are slices of its memory.
  */
 #ifndef WIRE_MESSAGE_H
 #define WIRE_MESSAGE_H

@@ -81,7 +81,7 @@ struct warm_entry {
 	struct warm_found found;
 	uint64_t	  begun_ns, answered_ns;
 	uint32_t	  client;
-	bool		  held;		/* somebody looks at it: not to be freed */
+	bool		  held;		/* in use: not to be freed */
 	bool		  told;		/* the log was: it is slow */
 	bool		  cut;		/* broken off: found is not the truth */
 	struct lookup	 *lookup;	/* NULL: it has its answer */

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 
-#define KEPT_MAX (12u << 20)		/* bytes of answers: some 20,000, fewer when somebody asks for names of 64 KiB */
+#define KEPT_MAX (12u << 20)		/* bytes of answers: some 20,000, fewer with names of 64 KiB */
 
 /* ---------------------------------------------------------------- the table */
 
@@ -84,7 +84,7 @@ is_lasting(int err)
 	return (err == 0 || err == -EISDIR || io_error_lasts(err));
 }
 
-/* It has its answer, all have been told: kept for others, or gone. */
+/* It has its answer, and all that waited have it, too: kept for others, or gone. */
 static void
 entry_settle(struct warm_entry *e)
 {

@@ -2,7 +2,7 @@
  *
  *   warm_file() --> known a moment ago? --------------------------------> true, w->found is filled
  *        |    `---> in memory, says a local file system (no thread)? ---> true
- *        |    `---> somebody asked already?  wait with them --.
+ *        |    `---> asked before?  wait with those -----------.
  *        `--------> a thread opens it, reads what is wanted --+-> w->done(w), once
  *                                           w->deadline passes -'
  * After the answer the rest of a longer file is read ahead, a little at a time.

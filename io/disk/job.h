@@ -108,7 +108,7 @@ void io_read_cached(struct io_op *, io_push_fn *);
 void io_send_warm(struct io *, struct io_op *, const struct io_reader *);
 /* SEND_FILE: a thread reads and sends, at most io_chunk() bytes.  async: how that is counted. */
 void io_send_pool(struct io_op *, bool async);
-/* In a thread.  Bytes (fewer at the end of the file) or -errno.  The kernel is told to start on `ahead`
+/* In a thread.  Bytes (fewer at the end of the file) or -errno.  The kernel starts on `ahead`
  * bytes behind them. */
 int64_t io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead);
 /* The same without the bytes: they are in memory then. */

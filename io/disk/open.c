@@ -83,7 +83,7 @@ io_open_failed(struct io_job *j, int err)
 {
 	if (err == -EINTR || (err == -EAGAIN && ++j->tries < RENAME_RACES))
 		return (OPEN_AGAIN);
-	if (err == -EPERM && (j->how.flags & O_NOATIME)) { /* somebody else's file */
+	if (err == -EPERM && (j->how.flags & O_NOATIME)) { /* another user's file */
 		j->how.flags &= ~(uint64_t)O_NOATIME;
 		return (OPEN_AGAIN);
 	}

@@ -58,7 +58,7 @@ lane_wait(struct pool_lane *ln)
 	pthread_mutex_lock(&ln->pools->lock);
 }
 
-/* Lets the lock go, and only then tells: whoever wakes up wants it first of all. */
+/* Lets the lock go, and only then tells: a thread that wakes up takes it first. */
 void
 io_lane_unlock(struct pool_lane *ln)
 {
@@ -189,7 +189,7 @@ thread_start(struct pool_lane *ln)
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	err = pthread_create(&ps->thread[ps->nthread], &attr, pool_thread, a);
-	if (err == EINVAL) /* thread-local storage counts as stack: somebody links much of it */
+	if (err == EINVAL) /* thread-local storage counts as stack, and a library may have much of it */
 		err = pthread_create(&ps->thread[ps->nthread], NULL, pool_thread, a);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);

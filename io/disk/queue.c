@@ -115,7 +115,7 @@ job_of(struct rows_item *i)
 }
 
 /* Every place is taken, also the one taken last, and for longer than anybody would wait.  (A single file that hangs
- * keeps one place, and the others go on: whoever queues for them has a chance.) */
+ * keeps one place, and the others go on: jobs that queue for them have a chance.) */
 static bool
 device_stuck(const struct io_queue *q, const struct io_device *d, uint64_t now)
 {
@@ -176,7 +176,7 @@ queue_join(struct io_queue *q, struct io_job *j, uint32_t client)
 	rows_move(&j->device->rows, &j->turn, client);
 }
 
-/* The last places are for devices that have none, one for each: however many others hang, whoever is well goes on. */
+/* The last places are reserved for devices that have none, one for each: a hung device cannot starve the rest. */
 static struct io_device *
 next_device(const struct io_queue *q)
 {

@@ -9,7 +9,7 @@
  * The socket does not block, so a thread waits for disks only, never for a client.
  *
  * A thread may be stuck in the disk when its client's deadline comes, and the connection is closed meanwhile: the
- * duplicate keeps the socket alive and its number from being given to somebody else.  It is shut down then: what the
+ * duplicate keeps the socket alive and its number from being given to another connection.  It is shut down then: what the
  * disk brings too late goes nowhere.
  */
 #include <errno.h>

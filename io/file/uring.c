@@ -400,7 +400,7 @@ interrupt_all(struct uring *u)
 	}
 }
 
-/* A thread that ends waits for its workers in exit(2), uninterruptibly, and whoever joins it waits with it.  They are
+/* A thread that ends waits for its workers in exit(2), uninterruptibly, and a thread that joins it waits with it.  They are
  * interrupted there too, but a file system may heed nothing less than SIGKILL (NFS, most of FUSE), which comes with
  * the end of the process. */
 static bool

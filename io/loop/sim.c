@@ -1,4 +1,4 @@
-/* io/loop/sim.c -- the loop of the tests: nothing happens until somebody says so. */
+/* io/loop/sim.c -- the loop of the tests: nothing happens until the test says so. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

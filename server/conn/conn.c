@@ -33,7 +33,7 @@ conn_run(struct conn *c)
 	c->in_run = false;
 	conn_phase_show(c);
 	if (c->closing && c->state != &st_close && !conn_in_flight(c))
-		conn_go(c, &st_close); /* somebody asked for the end meanwhile */
+		conn_go(c, &st_close); /* its end was asked for meanwhile */
 }
 
 void

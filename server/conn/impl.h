@@ -76,7 +76,7 @@ CONN_STATES(S)
 #define S(n, p, d) extern const struct conn_state st_##n;
 CONN_STATES(S)
 #undef S
-#define WAIT NULL /* a state has submitted something, or somebody else has: its callback goes on */
+#define WAIT NULL /* a state has submitted something, or another owner has: its callback goes on */
 
 void conn_run(struct conn *);
 void conn_go(struct conn *, const struct conn_state *);

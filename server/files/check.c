@@ -102,7 +102,7 @@ is_silence(int err)
 }
 
 /* The check itself failed (queue full, too slow, a broken disk): that is no news about the file.  Who waits for it is served
- * from memory if the disk is silent; what else went wrong is told. */
+ * from memory if the disk is silent; other errors are passed on. */
 static void
 recheck_failed(struct stat_entry *e, int err)
 {

@@ -1,6 +1,6 @@
 /* server/files/impl.h -- between the stat*.c files; nobody else includes it.
  *
- *   stat.c        those who ask, and what they are told
+ *   stat.c        look-ups and their answers
  *   load.c   an unknown name: open, then the bytes of a small file
  *   check.c  a name in demand: still the same file?
  *   idle.c   open files that nobody asks for

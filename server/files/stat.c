@@ -1,4 +1,4 @@
-/* server/files/stat.c -- those who ask, and what they are told */
+/* server/files/stat.c -- look-ups and their answers */
 #include "server/files/impl.h"
 
 #include <errno.h>

@@ -78,7 +78,7 @@ struct stat_entry {
 	uint8_t stage; /* loading, ready */
 	bool hashed, rechecking;
 	bool trusted;   /* served while the check lasts, since that began in time */
-	bool data;      /* somebody wants the bytes */
+	bool data;      /* the bytes are wanted */
 	bool in_demand; /* asked for since the check began */
 	uint8_t tries;
 	struct list lru, waiters, busy;

@@ -2,7 +2,7 @@
  *
  * Rule     a client holds at most half of what the other clients leave.  One client alone gets a half, two get a third each:
  *          there is always room for the next one.
- * Clients  are told apart by conn_client(), in SHARE_ROWS rows; two clients in one row share it.
+ * Clients  differ by conn_client(), in SHARE_ROWS rows; two clients in one row share it.
  * Thread   any; relaxed atomics, so two takers at the limit may both be refused.
  */
 #ifndef SERVER_PROCESS_SHARE_H

@@ -1,6 +1,6 @@
 /* server/status/tally.h -- what a worker counts, where others can read it.
  *
- *   process:  tallies --> tally --> tally --> tally         read by whoever answers a status page
+ *   process:  tallies --> tally --> tally --> tally         read by the worker that answers a status page
  *                          ^         ^
  *                       worker 0  worker 1                  each the only writer of its own
  *

@@ -19,7 +19,7 @@ use constant {
 	MAX_FILES => 10_000,
 };
 
-# Ends the run with a message that names a place; a blessed hash, so that a bug of ours is told apart.
+# Ends the run with a message that names a place; a blessed hash, so that a bug of ours looks different.
 sub unreadable ($file, $line, $why) { die bless { file => $file, line => $line, why => $why }, 'Accel::Check::Unreadable' }
 
 # The text of a file.  $from = { file, line, stack } is the include that asks for it, if one does.

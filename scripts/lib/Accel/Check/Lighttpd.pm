@@ -132,14 +132,14 @@ sub add_accel ($opt, $scope, $node, $fcgi) {
 	return;
 }
 
-# One setting after the other; the text to write is the whole assignment with all of it mended.
+# One setting after the other; the text to write is the whole assignment with all of it corrected.
 sub check_hosts ($opt, $node, $scope, $hosts, @scopes) {
 	my @todo;
 	for my $host (@$hosts) {
 		my ($conf, $list) = @$host{qw(conf list)};
 		my $at = { file => $node->{file}, line => $host->{line} || $node->{line} };
 		my $place = "fastcgi.server \"$host->{key}\"" . ($scope->{cond} ? ', ' . where($scope) : '');
-		my $say = sub ($id, $severity, $why, $mend) { push @todo, [$id, $severity, $at, $place, $why]; $mend->() if $mend };
+		my $say = sub ($id, $severity, $why, $correct) { push @todo, [$id, $severity, $at, $place, $why]; $correct->() if $correct };
 		my $set = sub ($key, $value) { sub { @$list = ((grep { ($_->[0] // '') ne $key } @$list), [$key, $value]) } };
 
 		$say->('mode', 'breaks', 'neither mode "authorizer" nor x-sendfile: clients get the header instead of the file', $set->('x-sendfile', 'enable'))
@@ -151,7 +151,7 @@ sub check_hosts ($opt, $node, $scope, $hosts, @scopes) {
 			my $other = other_root(text_of($conf->{docroot}), @scopes);
 			$say->('docroot', 'breaks', "docroot takes the place of the name that lighttpd found, so $other is not looked at: the wrong file is served",
 				sub { @$list = grep { ($_->[0] // '') ne 'docroot' } @$list }) if $other;
-			$opt->{report}->note('docroot', $at, $place, 'without docroot the accelerator is told server.document-root and alias.url (lighttpd 1.4.69); older ones may need it')
+			$opt->{report}->note('docroot', $at, $place, 'without docroot lighttpd 1.4.69 sends server.document-root and alias.url to the accelerator; older ones may need it')
 				unless exists $conf->{docroot};
 		} elsif (!exists $conf->{'x-sendfile-docroot'}) {
 			my $root = root_of($opt, $scope);
@@ -215,7 +215,7 @@ sub check_server ($opt, $tree, $used) {
 	my @slow = grep { $_ && $_->{kind} =~ /^(?:network|fuse)\z/ } map { mounted_on($opt, $_) } sort keys %{ $report->{roots} };
 	if (my $d = setting($tree, 'server.stat-cache-engine')) {
 		my $engine = text_of($d->{value});
-		$report->finding('stat-cache', 'breaks', $d, 'the whole server', "\"$engine\" is told of changes by the kernel, which does not hear of those "
+		$report->finding('stat-cache', 'breaks', $d, 'the whole server', "\"$engine\" hears of changes from the kernel, which does not hear of those "
 			. "another host makes on $slow[0]{type}: names and sizes are up to 16 s old",
 			{ replace => $d, in => 'instead of this line', text => "server.stat-cache-engine = \"simple\"\n" }) if @slow && $engine =~ /^(?:fam|inotify)\z/;
 		$report->note('stat-cache', $d, 'the whole server', 'without the stat cache each step of a request calls stat() again; "simple" does it once a second')

@@ -78,7 +78,7 @@ sub find_location ($server, $uri) {
 	return $regex // ($best ? $best->[0] : undef);
 }
 
-# Does this location speak to an application that is told of a file?
+# Does this location speak to an application that gets the name of a file?
 sub is_ours ($loc) {
 	my $pass = pass_of($loc) or return 0;
 	return 0 if $pass->{name} ne 'fastcgi_pass';
