@@ -323,7 +323,7 @@ everything_is_bounded(void)
 	g_string_assign(s, ROOT "a = ( 1 )\n");
 	for (i = 0; i < 40; i++)
 		g_string_append(s, "a += ( a, a )\n");
-	bad(s->str, "t.conf:", "members");
+	bad(s->str, "t.conf:", "more than 100000 members");
 	g_string_assign(s, ROOT "a = ");
 	for (i = 0; i < 100000; i++)
 		g_string_append_c(s, '(');
