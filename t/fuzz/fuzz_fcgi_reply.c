@@ -1,10 +1,6 @@
-/* t/fuzz/fuzz_fcgi_reply.c -- any bytes from a FastCGI application: cut anywhere, they mean the
- * same. */
-#include <stdlib.h>
-#include "base/buf.h"
-#include "base/must.h"
-#include "wire/codec.h"
+/* t/fuzz/fuzz_fcgi_reply.c -- any bytes from a FastCGI application. */
 #include "t/fuzz/fuzz.h"
+#include "t/fuzz/reply.h"
 
 const struct fuzz_seed fuzz_seeds[] = {
 	SEED("\1\6\0\1\0\25\3\0Status: 404 x\r\n\r\nbodypad\1\3\0\1\0\10\0\0\0\0\0\0\0\0\0\0"),
@@ -17,125 +13,11 @@ const struct fuzz_seed fuzz_seeds[] = {
 	{NULL, 0},
 };
 
-/* What an exchange would see. */
-struct seen {
-	struct buf body, note, head;
-	enum proto_kind end;
-	bool more;
-};
-
-static void
-see_head(struct seen *s, const struct proxy_reply *r)
-{
-	size_t i;
-
-	must(s->head.n == 0 && r->status >= 200 && r->status <= 599 && r->content_length >= -1);
-	buf_printf(&s->head, "%d %lld\n", r->status, (long long)r->content_length);
-	for (i = 0; i < r->nheaders; i++) {
-		must(header_is_token(r->headers[i].name) && header_value_ok(r->headers[i].value));
-		must(!header_is_control(r->headers[i].name));
-		buf_text(&s->head, r->headers[i].name);
-		buf_char(&s->head, ':');
-		buf_text(&s->head, r->headers[i].value);
-		buf_char(&s->head, '\n');
-	}
-	buf_text(&s->head, r->send_file);
-	buf_text(&s->head, r->send_uri);
-}
-
-static bool
-see(struct seen *s, const struct proto_event *ev, const struct reply_head *h)
-{
-	switch (ev->kind) {
-	case PROTO_MORE:
-		return (false);
-	case PROTO_HEAD:
-		see_head(s, &h->reply);
-		return (true);
-	case PROTO_BODY:
-		must(s->head.n > 0 && ev->bytes.n > 0);
-		buf_text(&s->body, ev->bytes);
-		return (true);
-	case PROTO_NOTE:
-		must(ev->bytes.n > 0);
-		buf_text(&s->note, ev->bytes);
-		return (true);
-	case PROTO_REFUSED:
-	case PROTO_BAD:
-		must(ev->why != NULL);
-		break;
-	case PROTO_END:
-		must(s->head.n > 0);
-		break;
-	}
-	s->end = ev->kind;
-	s->more = false;
-	return (false);
-}
-
-/* The bytes in pieces of step; each in memory of its own, so that reading on is noticed. */
-static void
-run(struct seen *s, struct text all, size_t step)
-{
-	extern const struct proto proto_fastcgi;
-	void *state = calloc(1, proto_fastcgi.size);
-	struct proto_event ev;
-	struct reply_head h;
-	struct text in;
-	char *piece;
-
-	must(state != NULL);
-	reply_head_init(&h);
-	s->more = true;
-	while (all.n > 0 && s->more) {
-		in.n = step < all.n ? step : all.n;
-		in.p = piece = malloc(in.n);
-		must(piece != NULL);
-		memcpy(piece, all.p, in.n);
-		all.p += in.n;
-		all.n -= in.n;
-		do
-			proto_fastcgi.reply(state, &h, &in, &ev);
-		while (see(s, &ev, &h));
-		must(!s->more || in.n == 0);
-		free(piece);
-	}
-	reply_head_free(&h);
-	free(state);
-}
-
-static void
-same(const struct seen *a, const struct seen *b)
-{
-	must(a->more == b->more && a->end == b->end);
-	must(text_eq(buf_as_text(&a->head), buf_as_text(&b->head)));
-	must(text_eq(buf_as_text(&a->body), buf_as_text(&b->body)));
-	must(text_eq(buf_as_text(&a->note), buf_as_text(&b->note)));
-}
-
-static void
-seen_free(struct seen *s)
-{
-	buf_free(&s->head);
-	buf_free(&s->body);
-	buf_free(&s->note);
-}
-
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	static const size_t steps[] = {1, 3, 11};
-	struct text all = {(const char *)p, n};
-	struct seen whole = {0}, cut;
-	size_t i;
+	extern const struct proto proto_fastcgi;
 
-	run(&whole, all, n > 0 ? n : 1);
-	for (i = 0; i < NELEM(steps); i++) {
-		cut = (struct seen){0};
-		run(&cut, all, steps[i]);
-		same(&whole, &cut);
-		seen_free(&cut);
-	}
-	seen_free(&whole);
+	fuzz_reply(&proto_fastcgi, (struct text){(const char *)p, n});
 	return (0);
 }

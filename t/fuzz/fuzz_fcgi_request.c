@@ -1,6 +1,7 @@
-/* t/fuzz/fuzz_fcgi_request.c -- any bytes as a request that goes on to a FastCGI application, and into the access log.
+/* t/fuzz/fuzz_fcgi_request.c -- any bytes as a request that goes on to a FastCGI and to an SCGI application, and into the
+ * access log.
  *
- * What has to hold: records that a second reader takes apart give each variable once; what a client sends becomes HTTP_* and
+ * What has to hold: records, and a netstring, that a second reader takes apart give each variable once; what a client sends becomes HTTP_* and
  * nothing else, joined from all its lines; the body arrives as it was; a log line stays one line with three quoted fields.
  *
  * The first byte: flags.  The second: how often the fields, and the body, are repeated, for what is larger than a record. */
@@ -189,6 +190,32 @@ take_pairs(struct got *g)
 	}
 }
 
+/* LENGTH ":", a NUL behind each name and each value, "," and the body. */
+static void
+take_netstring(struct got *g, struct text in)
+{
+	struct text length = {in.p, 0}, name, value;
+	uint64_t n = 0;
+
+	while (length.n < in.n && in.p[length.n] != ':')
+		length.n++;
+	must(text_u64(length, &n) == 0 && length.p[0] != '0' && in.n > length.n + 1 + n);
+	in.p += length.n + 1;
+	in.n -= length.n + 1;
+	buf_text(&g->params, take_text(&in, n));
+	must(text_eq(take_text(&in, 1), TEXT(",")));
+	buf_text(&g->body, in);
+	in = buf_as_text(&g->params);
+	must(in.p[in.n - 1] == '\0');
+	in.n--; /* so that nothing stands behind the last value */
+	while (in.p != NULL) {
+		must(g->nvars < VARS_MAX && text_next(&in, '\0', &name) && text_next(&in, '\0', &value));
+		g->var[g->nvars++] = (struct proxy_field){name, value};
+	}
+	must(text_eq(g->var[0].name, TEXT("CONTENT_LENGTH")) && text_eq(g->var[1].name, TEXT("SCGI")));
+	must(text_eq(g->var[1].value, TEXT("1")));
+}
+
 static struct text
 variable(const struct got *g, const char *name)
 {
@@ -268,7 +295,7 @@ check_variable(const struct sent *s, const struct got *g, size_t i)
 }
 
 static void
-check_known(const struct sent *s, const struct got *g)
+check_known(const struct sent *s, const struct got *g, bool always)
 {
 	struct text length = variable(g, "CONTENT_LENGTH"), from = variable(g, "HTTP_X_FORWARDED_FOR");
 	struct text script = variable(g, "SCRIPT_NAME"), info = variable(g, "PATH_INFO"), target = variable(g, "REQUEST_URI");
@@ -276,56 +303,81 @@ check_known(const struct sent *s, const struct got *g)
 
 	must(text_eq(variable(g, "REQUEST_METHOD"), s->req.method) && text_eq(target, s->req.target));
 	must(text_ends(from, s->req.remote_addr));
-	must((length.p != NULL) == (s->req.content_length >= 0));
+	must((length.p != NULL) == (always || s->req.content_length >= 0));
 	must(length.p == NULL || (text_u64(length, &n) == 0 && n == s->body.n));
 	must(script.n + info.n == s->req.path.n && memcmp(script.p, s->req.path.p, script.n) == 0);
 	must((variable(g, "HTTPS").p != NULL) == text_eq(s->req.scheme, TEXT("https")));
 }
 
 static void
-check_sent(const struct sent *s, struct text in)
+check_got(const struct sent *s, struct got *g, bool always)
+{
+	size_t i;
+
+	for (i = 0; i < g->nvars; i++)
+		check_variable(s, g, i);
+	check_known(s, g, always);
+	must(text_eq(buf_as_text(&g->body), buf_as_text(&s->body)));
+	buf_free(&g->params);
+	buf_free(&g->body);
+}
+
+static void
+check_fastcgi(const struct sent *s, struct text in)
 {
 	static struct got g;
 	struct text begin;
-	size_t i;
 
-	g.nvars = 0;
-	g.params = g.body = (struct buf){0};
+	g = (struct got){.nvars = 0};
 	must(take_record(&in, &begin) == BEGIN && begin.n == 8);
 	must(begin.p[0] == 0 && begin.p[1] == 1 && begin.p[2] == s->keep);
 	take_stream(&in, PARAMS, &g.params);
 	take_pairs(&g);
-	for (i = 0; i < g.nvars; i++)
-		check_variable(s, &g, i);
-	check_known(s, &g);
 	take_stream(&in, STDIN, &g.body);
-	must(in.n == 0 && text_eq(buf_as_text(&g.body), buf_as_text(&s->body)));
-	buf_free(&g.params);
-	buf_free(&g.body);
+	must(in.n == 0);
+	check_got(s, &g, false);
 }
 
 static void
-check_request(const struct sent *s)
+check_scgi(const struct sent *s, struct text in)
 {
-	extern const struct proto proto_fastcgi;
-	void *state = calloc(1, proto_fastcgi.size);
+	static struct got g;
+
+	g = (struct got){.nvars = 0};
+	take_netstring(&g, in);
+	check_got(s, &g, true);
+}
+
+static void
+check_request(const struct sent *s, const struct proto *p, void (*check)(const struct sent *, struct text))
+{
+	void *state = calloc(1, p->size);
 	struct buf out;
 	int err;
 
 	must(state != NULL);
 	buf_init(&out, 0);
-	err = proto_fastcgi.request(state, &s->req, s->keep, &out);
+	err = p->request(state, &s->req, s->keep, &out);
 	must(err == 0 || err == -E2BIG);
 	must(s->req.nheaders <= FIELDS_MAX || err == -E2BIG);
 	if (err == 0) {
 		must(out.n <= PROTO_REQUEST_MAX);
 		if (s->body.n > 0)
-			proto_fastcgi.body(state, buf_as_text(&s->body), &out);
-		proto_fastcgi.body_end(state, &out);
-		check_sent(s, buf_as_text(&out));
+			p->body(state, buf_as_text(&s->body), &out);
+		p->body_end(state, &out);
+		check(s, buf_as_text(&out));
 	}
 	buf_free(&out);
 	free(state);
+}
+
+static void
+check_requests(const struct sent *s)
+{
+	extern const struct proto proto_fastcgi, proto_scgi;
+
+	check_request(s, &proto_fastcgi, check_fastcgi);
+	check_request(s, &proto_scgi, check_scgi);
 }
 
 /* ---------------------------------------------------------------- the access log */
@@ -369,7 +421,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	check_log(&s.http);
 	if (fill_path(&s)) {
 		fill(&s, (struct text){in.p + used, in.n - used}, p[0], p[1] + 1u);
-		check_request(&s);
+		check_requests(&s);
 	}
 	free(s.path);
 	free(s.fields);
