@@ -22,6 +22,8 @@ status_of(int err)
 	case ENOTDIR:
 	case ENAMETOOLONG:
 		return (404);
+	case E2BIG:
+		return (431);
 	case EAGAIN:			/* a full queue, a device that hangs, a lease being broken */
 	case EMFILE:
 	case ENFILE:
@@ -38,6 +40,7 @@ reason_of(int status)
 	switch (status) {
 	case 403: return ("Forbidden");
 	case 404: return ("Not Found");
+	case 431: return ("Request Header Fields Too Large");
 	case 503: return ("Service Unavailable");
 	}
 	return ("Internal Server Error");
@@ -49,6 +52,7 @@ count_error(struct stats *stats, int status)
 	switch (status) {
 	case 403: STATS_COUNT(stats, forbidden); break;
 	case 404: STATS_COUNT(stats, not_found); break;
+	case 431: STATS_COUNT(stats, too_long); break;
 	case 503: STATS_COUNT(stats, unavailable); break;
 	default:  STATS_COUNT(stats, failed); break;
 	}

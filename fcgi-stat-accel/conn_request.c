@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/client_addr.h"
+#include "base/log.h"
 
 /* Its answer is due, or nobody wants it any more. */
 static void
@@ -95,6 +96,16 @@ client_of(const struct conn *c, char **params)
 	return (address.host != 0 ? client_addr_key(address) : (uint32_t)text_hash(text_of(written)));
 }
 
+/* None of its variables is known, so it has no path. */
+static int
+refuse_too_long(struct conn *c)
+{
+	g_string_truncate(c->all->path, 0);
+	log_limited(1, LOG_WARN, NULL, "request.too-long", LF_U64("connection", c->id), LF_U64("variables-max", RECORD_PARAMS_MAX),
+	    LF_STR("then", "the answer is 431; an authorizer goes on"));
+	return (-E2BIG);
+}
+
 /* In all->out, or *waits is set.  False: the connection cannot go on. */
 static bool
 answer_now(struct conn *c, char **params, bool *waits)
@@ -106,7 +117,7 @@ answer_now(struct conn *c, char **params, bool *waits)
 	if (status_answer(all->status, params, all->reply))
 		return (send_reply(c));
 	*w = (struct warm_wait){ .done = file_found, .client = client_of(c, params) };
-	w->found.err = accel_path(all->accel, params, all->path, &w->want);
+	w->found.err = c->record.too_long ? refuse_too_long(c) : accel_path(all->accel, params, all->path, &w->want);
 	*waits = w->found.err == 0 && !warm_file(all->warm, all->path->str, w);
 	return (*waits || answer(c, params, &w->found, io_now(all->io)));
 }

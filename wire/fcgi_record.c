@@ -187,7 +187,8 @@ put_params(const struct record *r, GString *out)
 	size_t len;
 
 	put_head(out, PARAMS, r->id, 0);
-	put_pairs_in_use(r->conf, r->params, out);
+	if (!r->too_long)
+		put_pairs_in_use(r->conf, r->params, out);
 	len = out->len - head - RECORD_HEAD;
 	if (len == 0)				/* an empty record ends the stream: one is enough */
 		return;
@@ -238,6 +239,7 @@ end_begin(struct record *r, GString *reply)
 	r->role = (uint8_t)role;
 	r->keep = keep;
 	r->active = true;
+	r->too_long = false;
 	r->params = g_string_sized_new(1024);
 	return (RECORD_MORE);
 }
@@ -260,7 +262,7 @@ end_params(struct record *r, size_t content)
 {
 	if (r->into != INTO_PARAMS || content > 0)
 		return (RECORD_MORE);
-	if (!pairs_whole((const uint8_t *)r->params->str, r->params->len))
+	if (!r->too_long && !pairs_whole((const uint8_t *)r->params->str, r->params->len))
 		return (RECORD_BAD);
 	return (RECORD_REQUEST);
 }
@@ -378,7 +380,8 @@ read_head(struct record *r)
 		if (!r->active || id != r->id)
 			return (true);
 		r->into = INTO_PARAMS;
-		return (r->left <= RECORD_PARAMS_MAX - r->params->len);
+		r->too_long |= r->left > RECORD_PARAMS_MAX - r->params->len;
+		return (true);
 	case ABORT_REQUEST:
 	case STDIN:
 	case DATA:
@@ -400,7 +403,7 @@ static size_t
 take_content(struct record *r, const uint8_t *p, size_t n)
 {
 	n = MIN(n, r->left);
-	if (r->into == INTO_PARAMS)
+	if (r->into == INTO_PARAMS && !r->too_long)
 		g_string_append_len(r->params, (const char *)p, n);
 	if (r->into == INTO_VALUES)
 		g_string_append_len(r->values, (const char *)p, n);

@@ -53,6 +53,7 @@ struct record {
 	bool	 running : 1;		/* one has been taken and not been answered */
 	bool	 held : 1;		/* head is that of the request behind it */
 	bool	 keep : 1;		/* KEEP_CONN was set */
+	bool	 too_long : 1;		/* more than RECORD_PARAMS_MAX came: the request that is taken has no variables */
 };
 
 void record_init(struct record *, const struct record_conf *);

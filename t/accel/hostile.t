@@ -22,6 +22,8 @@ my $app = Test::Fcgi->start('-t', 3);
 my $half = $app->connect;
 $half->send(substr $good, 0, length($good) - 30);
 my $half_since = time;
+my $endless = $app->connect;
+$endless->send(begin(1), map { record(T_PARAMS, 1, "\0\0" x 30000) } 1 .. 10);
 
 sub still_good {
 	my ($what) = @_;
@@ -60,7 +62,6 @@ subtest 'bytes that are no FastCGI end the connection' => sub {
 		'a BEGIN of nothing' => record(1, 0, 'x' x 8),
 		'a BEGIN twice' => begin(1) . begin(1),
 		'an answer' => record(T_STDOUT, 1, 'x'),
-		'PARAMS without end' => begin(1) . join('', map { record(T_PARAMS, 1, "\0\0" x 30000) } 1 .. 3),
 	);
 	for my $what (sort keys %bytes) {
 		my $c = $app->connect;
@@ -68,6 +69,21 @@ subtest 'bytes that are no FastCGI end the connection' => sub {
 		ok $c->closed, $what;
 	}
 	still_good('after all');
+};
+
+subtest '1 MB of variables is answered' => sub {
+	my $big = Test::Fcgi->start('-t', 1);
+	my @cookie = map { ("HTTP_COOKIE_$_" => 'c' x 10_000) } 1 .. 100;
+	for my $case (['responder', 1, 431], ['authorizer', 2, 200]) {
+		my ($role, $number, $status) = @$case;
+		my $c = $big->connect;
+		$c->send(begin(1, keep => 1, role => $number), params(1, REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $file, @cookie));
+		is $c->reply->{status}, $status, "$role: $status";
+		$c->send($good);
+		is $c->reply->{status}, 200, "$role: the connection goes on";
+	}
+	is $big->stop, 0, 'it ends with 0';
+	like $big->log_text, qr/ev=request\.too-long /, 'the log says why';
 };
 
 subtest 'turned bytes never end the process' => sub {
@@ -308,6 +324,7 @@ subtest 'what is never finished is given up' => sub {
 	ok $half->closed, 'half a request: closed after ten seconds';
 	cmp_ok time - $half_since, '>', 5, 'but not before';
 	is $half->{buf}, '', 'and without an answer';
+	ok $endless->closed, 'variables without an end: closed after as long';
 	still_good('then');
 };
 
