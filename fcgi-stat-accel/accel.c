@@ -4,47 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-static int
-status_of(int err)
-{
-	switch (err) {
-	case 0:
-		return (200);
-	case EACCES:
-	case EPERM:
-	case ELOOP:
-	case EXDEV:			/* openat2: outside of the root */
-	case EISDIR:
-	case ENXIO:			/* a socket, or a device without driver */
-	case ENODEV:
-		return (403);
-	case ENOENT:
-	case ENOTDIR:
-	case ENAMETOOLONG:
-		return (404);
-	case E2BIG:
-		return (431);
-	case EAGAIN:			/* a full queue, a device that hangs, a lease being broken */
-	case EMFILE:
-	case ENFILE:
-	case ENOMEM:
-	case ETIMEDOUT:
-		return (503);
-	}
-	return (500);
-}
-
-static const char *
-reason_of(int status)
-{
-	switch (status) {
-	case 403: return ("Forbidden");
-	case 404: return ("Not Found");
-	case 431: return ("Request Header Fields Too Large");
-	case 503: return ("Service Unavailable");
-	}
-	return ("Internal Server Error");
-}
+#include "wire/http1.h"
+#include "wire/http_date.h"
+#include "wire/validate.h"
 
 static void
 count_error(struct stats *stats, int status)
@@ -122,14 +84,13 @@ append_file(const struct accel_conf *conf, const char *path, GString *out)
 /* ---------------------------------------------------------------- validators */
 
 static void
-append_date(GString *out, const char *name, time_t when)
+append_date(GString *out, const char *name, int64_t when)
 {
-	char date[64];
-	struct tm tm;
+	char date[HTTP_DATE_LEN + 1];
 
-	if (gmtime_r(&when, &tm) == NULL)
+	if (when < 0)
 		return;
-	strftime(date, sizeof(date), "%a, %d %b %Y %H:%M:%S GMT", &tm);
+	http_date_put(date, (uint64_t)when);
 	g_string_append_printf(out, "%s: %s\r\n", name, date);
 }
 
@@ -138,11 +99,11 @@ append_date(GString *out, const char *name, time_t when)
 static void
 append_etag(GString *out, const struct warm_found *found)
 {
-	const struct statx *stx = &found->stx;
-	uint64_t mtime_ns = (uint64_t)stx->stx_mtime.tv_sec * 1000000000u + stx->stx_mtime.tv_nsec;
+	char tag[ETAG_MAX];
+	size_t n = etag_make(tag, &found->stx, ETAG_SIZE | ETAG_MTIME, 0);
 
 	if (found->settled)
-		g_string_append_printf(out, "ETag: \"%llx-%llx\"\r\n", (unsigned long long)stx->stx_size, (unsigned long long)mtime_ns);
+		g_string_append_printf(out, "ETag: %.*s\r\n", (int)n, tag);
 }
 
 static void
@@ -153,7 +114,7 @@ append_validators(const struct accel_conf *conf, const struct warm_found *found,
 	if (conf->etag)
 		append_etag(out, found);
 	if (conf->last_modified)
-		append_date(out, "Last-Modified", (time_t)stx->stx_mtime.tv_sec);
+		append_date(out, "Last-Modified", stx->stx_mtime.tv_sec);
 	if (conf->expires >= 0) {
 		append_date(out, "Expires", time(NULL) + conf->expires);
 		g_string_append_printf(out, "Cache-Control: max-age=%ld\r\n", conf->expires);
@@ -186,7 +147,7 @@ accel_is_auth(const struct accel_conf *conf, char **params)
 static void
 reply_error(char **params, int status, GString *reply)
 {
-	const char *reason = reason_of(status);
+	const char *reason = http1_reason(status);
 
 	g_string_append_printf(reply, "Status: %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n"
 	    "Content-Length: %zu\r\n", status, reason, strlen(reason) + 5);
@@ -260,7 +221,7 @@ void
 accel_reply(const struct accel_conf *conf, char **params, const char *path, const struct warm_found *found,
     struct stats *stats, GString *reply)
 {
-	int status = status_of(-found->err);
+	int status = found->err == -E2BIG ? 431 : http1_status_of_errno(found->err); /* E2BIG: too many parameters */
 
 	if (goes_on(conf, params, status)) {
 		STATS_COUNT(stats, go_on);
@@ -278,15 +239,4 @@ accel_reply(const struct accel_conf *conf, char **params, const char *path, cons
 	status = status == 200 ? 403 : status;
 	count_error(stats, status);
 	reply_error(params, status, reply);
-}
-
-bool
-accel_header_valid(const char *name)
-{
-	if (*name == '\0')
-		return (false);
-	for (; *name != '\0'; name++)
-		if (!g_ascii_isalnum(*name) && strchr("!#$%&'*+-.^_`|~", *name) == NULL)
-			return (false);
-	return (true);
 }

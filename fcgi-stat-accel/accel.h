@@ -49,7 +49,4 @@ const char **accel_variables(const struct accel_conf *);
 /* The value of a variable; NULL when it is missing or empty. */
 const char *accel_param(char **params, const char *name);
 
-/* A header name that may be sent: a token of RFC 9110. */
-bool accel_header_valid(const char *name);
-
 #endif

@@ -5,6 +5,7 @@
 #include "fcgi-stat-accel/options_text.h"
 #include "base/quantity.h"
 #include "fcgi-stat-accel/warm/words.h"
+#include "wire/headers.h"
 
 #define THREADS_DEFAULT	  20
 #define THREADS_MAX	  1024
@@ -104,7 +105,7 @@ choose_header(struct accel_conf *conf)
 		return (false);
 	}
 	conf->header = opt->header != NULL ? opt->header : d->header;
-	if (!accel_header_valid(conf->header)) {
+	if (!header_is_token(text_of(conf->header))) {
 		complain("--header \"%s\": not the name of a header", conf->header);
 		return (false);
 	}

@@ -1,7 +1,6 @@
 /* server/reply.c -- replies that are not files, and the end of every head; see reply.h. */
 #include "server/reply_impl.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -198,28 +197,4 @@ reply_stream_head(struct request *r, int status, struct text lines, int64_t leng
 	p = reply_put_end(head, r);
 	if (!ok || !body_copy(&r->body, (struct text){head, (size_t)(p - head)}))
 		reply_no_memory(r);
-}
-
-int
-reply_status_of_errno(int err)
-{
-	switch (-err) {
-	case ENOENT:
-	case ENOTDIR:
-	case ENAMETOOLONG:
-		return (404);
-	case EACCES:
-	case EPERM:
-	case ELOOP:
-	case EXDEV:
-		return (403);
-	case EAGAIN:
-	case EMFILE:
-	case ENFILE:
-	case ENOMEM:
-	case ETIMEDOUT:
-		return (503);
-	default:
-		return (500);
-	}
 }

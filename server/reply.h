@@ -27,7 +27,6 @@ void reply_options(struct request *, const char *allow, int status); /* 200 to O
 void reply_stream_head(struct request *, int status, struct text lines, int64_t length, bool chunked);
 void page_make(struct page *, int status, struct text html); /* from an HTML body, copied */
 void page_free(struct page *);
-int reply_status_of_errno(int err);
 size_t reply_prepare(const struct stat_entry *, char *head);
 
 #endif

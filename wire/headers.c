@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "base/must.h"
 #include "wire/headers.h"
+#include "wire/http1_scan.h"
 
 static bool
 name_in(const struct text *v, size_t n, struct text name)
@@ -20,37 +21,16 @@ starts_ieq(struct text t, struct text prefix)
 	return (t.n >= prefix.n && text_ieq((struct text){t.p, prefix.n}, prefix));
 }
 
-static bool
-is_tchar(unsigned char c)
-{
-	if ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9'))
-		return (true);
-	return (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
-}
-
 bool
 header_is_token(struct text name)
 {
-	size_t i;
-
-	for (i = 0; i < name.n; i++)
-		if (!is_tchar((unsigned char)name.p[i]))
-			return (false);
-	return (name.n > 0);
+	return (name.n > 0 && skip(name.p, name.p + name.n, C_TOKEN) == name.p + name.n);
 }
 
 bool
 header_value_ok(struct text value)
 {
-	unsigned char c;
-	size_t i;
-
-	for (i = 0; i < value.n; i++) {
-		c = (unsigned char)value.p[i];
-		if ((c < 0x20 && c != '\t') || c == 0x7f)
-			return (false);
-	}
-	return (true);
+	return (skip_value(value.p, value.p + value.n) == value.p + value.n);
 }
 
 bool

@@ -70,5 +70,6 @@ enum parse http1_chunked(struct http1_chunked *, struct text *in, struct text *d
 
 const char *http1_name(enum http_known); /* "user-agent" */
 const char *http1_reason(int status); /* "Not Found" */
+int http1_status_of_errno(int err); /* of a file that could not be had: -errno; 0 is 200 */
 
 #endif

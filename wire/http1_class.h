@@ -1,4 +1,4 @@
-/* wire/http1_class.h -- what a byte may be part of; between the http1*.c files. */
+/* wire/http1_class.h -- what a byte may be part of; between the files of wire/. */
 #ifndef WIRE_HTTP1_CLASS_H
 #define WIRE_HTTP1_CLASS_H
 

@@ -1,4 +1,4 @@
-/* wire/http1_scan.h -- over a run of bytes of one class; between the http1*.c files. */
+/* wire/http1_scan.h -- over a run of bytes of one class; between the files of wire/. */
 #ifndef WIRE_HTTP1_SCAN_H
 #define WIRE_HTTP1_SCAN_H
 

@@ -140,7 +140,7 @@ static_answer(struct request *r, struct stat_entry *e, bool peek)
 	if (r->index_try != NO_INDEX && r->index_try != 0 && (err == -ENOENT || err == -ENOTDIR))
 		return (try_index(r, peek));
 	if (err != 0)
-		return (refuse(r, reply_status_of_errno(err)));
+		return (refuse(r, http1_status_of_errno(err)));
 	if (is_dir && r->index_try == 0)
 		return (answer_dir(r, peek));
 	return (refuse(r, 403));

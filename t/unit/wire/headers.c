@@ -163,6 +163,34 @@ test_bounds(void)
 	g_string_free(s, TRUE);
 }
 
+static void
+test_tokens(void)
+{
+	static const char *const bad[] = {"", "X Y", "X:", "X\r\nY", "X\xc3\xa4", "X\""};
+	size_t i;
+
+	g_assert_true(header_is_token(TEXT("X-Accel-Redirect")));
+	g_assert_true(header_is_token(TEXT("!#$%&'*+-.^_`|~09azAZ")));
+	g_assert_false(header_is_token(TEXT("X\0Y")));
+	for (i = 0; i < G_N_ELEMENTS(bad); i++)
+		g_assert_false(header_is_token(text_of(bad[i])));
+}
+
+/* By the byte: a long value is looked at sixteen bytes at a time. */
+static void
+test_bytes_of_a_value(void)
+{
+	char value[40];
+	unsigned c;
+
+	for (c = 0; c < 256; c++) {
+		memset(value, 'v', sizeof(value));
+		value[20] = (char)c;
+		g_assert_true(header_value_ok((struct text){value, sizeof(value)}) == (c == '\t' || (c >= ' ' && c != 127)));
+		g_assert_true(header_value_ok((struct text){value + 20, 1}) == (c == '\t' || (c >= ' ' && c != 127)));
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -170,5 +198,7 @@ main(int argc, char **argv)
 	g_test_add_func("/headers/each head, cut everywhere", test_heads);
 	g_test_add_func("/headers/a NUL is refused", test_nul);
 	g_test_add_func("/headers/length and number are bounded", test_bounds);
+	g_test_add_func("/headers/tokens", test_tokens);
+	g_test_add_func("/headers/bytes of a value", test_bytes_of_a_value);
 	return (g_test_run());
 }
