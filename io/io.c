@@ -8,44 +8,6 @@
 #include "io/engine.h"
 #include "io/disk/job.h"
 
-#define L(name) extern const struct io_engine io_engine_##name;
-#include "io/loops.def"
-#undef L
-
-const struct io_engine *const io_engines[] = {
-#define L(name) &io_engine_##name,
-#include "io/loops.def"
-#undef L
-	NULL,
-};
-
-const struct io_engine *
-io_engine_by_name(const char *name)
-{
-	const struct io_engine *const *e;
-
-	for (e = io_engines; *e != NULL && strcmp(name, (*e)->name) != 0; e++)
-		;
-	return (*e);
-}
-
-struct io *
-io_new(const struct io_conf *conf, int *err)
-{
-	const struct io_engine *const *e;
-	struct io *io;
-
-	*err = -ENOENT;
-	for (e = io_engines; *e != NULL; e++) {
-		if (conf->engine != NULL && strcmp(conf->engine, (*e)->name) != 0)
-			continue;
-		io = (*e)->create(conf, err);
-		if (io != NULL)
-			return (io);
-	}
-	return (NULL);
-}
-
 void
 io_init(struct io *io, const struct io_calls *calls, const struct io_conf *conf)
 {

@@ -13,7 +13,7 @@
  *   Zeroing  set kind, done and the fields of your kind; the rest is the engine's.  An op may be
  *            submitted again from inside its own done().
  *
- * How an engine keeps hot requests cheap (linux-sysepoll): sockets are edge-triggered and registered
+ * How an engine keeps hot requests cheap (io/loop/epoll.c): sockets are edge-triggered and registered
  * when they first park, so a request that is already there costs one recv and no epoll_ctl; a RECV
  * on a socket known to be drained parks without asking the kernel again; a SEND is tried at once and
  * parks on EAGAIN; callbacks run after the whole batch of events was read.  Events carry a slot and a generation, so
@@ -133,7 +133,6 @@ struct io_op {
 #define IO_CHUNK_MAX (1u << 20)
 
 struct io_conf {
-	const char *engine;           /* NULL: the first that works */
 	struct io_pools *pools;       /* NULL: no files */
 	const struct file_backend *backend;
 	uint32_t chunk;               /* bytes of a file read at a time, .. IO_CHUNK_MAX, less than IO_CHUNK_MIN is that; 0: as the backend likes it */
@@ -143,15 +142,7 @@ struct io_conf {
 	unsigned max_queue, stuck_ms; /* as in io_pools_conf */
 };
 
-struct io_engine {
-	const char *name; /* value of server.event-handler */
-	const char *doc;
-	struct io *(*create)(const struct io_conf *, int *err);
-};
-extern const struct io_engine *const io_engines[]; /* loops.def, NULL at the end */
-const struct io_engine *io_engine_by_name(const char *name); /* NULL: unknown */
-
-/* NULL with *err = -errno when there is no such engine or none works. */
+/* The loop of io/loop/epoll.c.  NULL: no descriptor or memory for it, and *err = -errno. */
 struct io *io_new(const struct io_conf *, int *err);
 void io_free(struct io *); /* nothing may be in flight but jobs whose ops have ended */
 

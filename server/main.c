@@ -49,9 +49,6 @@ print_features(void)
 
 	buf_init(&out, 0);
 	buf_printf(&out, "accel-server/%s\n\n", STAT_ACCEL_VERSION);
-	for (n = 0; n < NELEM(f) && io_engines[n] != NULL; n++)
-		f[n] = (struct options_feature){io_engines[n]->name, io_engines[n]->doc, true};
-	options_features(&out, "Event handlers", f, n);
 	for (n = 0; n + 1 < NELEM(f) && file_backends[n] != NULL; n++)
 		f[n] = backend_feature(file_backends[n]);
 #ifndef HAVE_LIBURING
@@ -116,10 +113,6 @@ preflight(const struct config *config)
 	places_free(places);
 	if (file_backend_by_name(c->network_backend, &note) == NULL) {
 		fprintf(stderr, "server.network-backend \"%s\" is unknown; accel-server -V lists them\n", c->network_backend);
-		return (EX_CONFIG);
-	}
-	if (io_engine_by_name(c->event_handler) == NULL) {
-		fprintf(stderr, "server.event-handler \"%s\" is unknown; accel-server -V lists them\n", c->event_handler);
 		return (EX_CONFIG);
 	}
 	return (0);

@@ -109,15 +109,11 @@ static void
 choices(struct manpage *p, const struct directive *d)
 {
 	const struct file_backend *const *b;
-	const struct io_engine *const *e;
 	const struct proto *const *c;
 
 	if (strcmp(d->name, "server.network-backend") == 0)
 		for (b = file_backends; *b != NULL; b++)
 			choice(p, (*b)->name, (*b)->doc);
-	if (strcmp(d->name, "server.event-handler") == 0)
-		for (e = io_engines; *e != NULL; e++)
-			choice(p, (*e)->name, (*e)->doc);
 	if (strcmp(d->name, "proxy-core.protocol") == 0)
 		for (c = protos; *c != NULL; c++)
 			choice(p, (*c)->name, (*c)->doc);

@@ -12,7 +12,7 @@ const struct options_doc options_docs[] = {
 	{'D', "foreground", NULL, "Stay in the foreground. This is the default."},
 	{'\0', "no-daemon", NULL, "Another name of --foreground."},
 	{'v', "version", NULL, "Print the version and exit."},
-	{'V', "features", NULL, "Print what works on this machine: event handlers and network backends."},
+	{'V', "features", NULL, "Print which network backends work on this machine."},
 	{'1', "one-shot", NULL, "Answer one request on standard input, then exit."},
 	{'\0', "until-eof", NULL, "Exit when standard input ends."},
 	{'\0', "manual", "PAGE", "Print a manual page: text, roff (of the configuration), program, program-roff."},

@@ -28,7 +28,7 @@ struct options {
 int options_parse(int argc, char **argv, struct options *);
 void options_free(struct options *);
 
-/* One line of -V: "+ linux-sysepoll   what it is". */
+/* One line of -V: "+ linux-sendfile   what it is". */
 struct options_feature {
 	const char *name, *doc;
 	bool works; /* on this kernel */

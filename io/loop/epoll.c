@@ -1,4 +1,4 @@
-/* io/loop/epoll.c -- linux-sysepoll: try first, park on EAGAIN.
+/* io/loop/epoll.c -- the loop, by epoll(7): try first, park on EAGAIN.
  *
  * A keep-alive request costs one recv and one send.  A socket is registered once, edge-triggered for
  * both directions, when it first has to wait; after that the hints in io_sock say whether a call is
@@ -218,8 +218,8 @@ loop_open(struct epoll_loop *lp)
 	return (lp->io.port != NULL ? epoll_watch(&lp->io, lp->wakefd, &lp->wake) : -ENOMEM);
 }
 
-static struct io *
-epoll_create_loop(const struct io_conf *conf, int *err)
+struct io *
+io_new(const struct io_conf *conf, int *err)
 {
 	struct epoll_loop *lp = calloc(1, sizeof(*lp));
 
@@ -241,9 +241,3 @@ epoll_create_loop(const struct io_conf *conf, int *err)
 	}
 	return (&lp->io);
 }
-
-const struct io_engine io_engine_epoll = {
-	.name = "linux-sysepoll",
-	.doc = "epoll(7), edge-triggered; files through the file backend",
-	.create = epoll_create_loop,
-};

@@ -1,4 +1,4 @@
-/* io/loop/epoll.h -- the two halves of linux-sysepoll: epoll.c has the round, epoll_ops.c what an op does in it. */
+/* io/loop/epoll.h -- the two halves of the loop: epoll.c has the round, epoll_ops.c what an op does in it. */
 #ifndef IO_LOOP_EPOLL_H
 #define IO_LOOP_EPOLL_H
 

@@ -39,7 +39,6 @@ io_conf_of(const struct generation *g, const struct file_backend *backend)
 	unsigned n = g->nworkers;
 
 	return ((struct io_conf){
-	    .engine = c->event_handler,
 	    .pools = g->pools,
 	    .backend = backend,
 	    .chunk = (uint32_t)c->network_chunk,
@@ -144,11 +143,6 @@ workers_make(struct process *ps, struct generation *g, unsigned fds)
 	if (note != NULL)
 		log_event(LOG_WARN, NULL, "backend.replaced", LF_STR("asked", c->network_backend),
 		    LF_STR("used", backend->name), LF_STR("why", note));
-	if (io_engine_by_name(c->event_handler) == NULL) {
-		log_event(LOG_ERROR, NULL, "engine.unknown", LF_STR("name", c->event_handler),
-		    LF_STR("do", "accel-server -V lists what server.event-handler may be"));
-		return (-EINVAL);
-	}
 	wc = worker_conf_of(g, fds, backend);
 	for (i = 0; i < g->nworkers && err == 0; i++) {
 		wc.index = i;

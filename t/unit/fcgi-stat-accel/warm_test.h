@@ -146,7 +146,7 @@ static void G_GNUC_UNUSED
 loop_up(guint threads)
 {
 	struct io_pools_conf pc = { .stat_threads = threads, .read_threads = threads, .per_device = threads, .max_queue = 100 };
-	struct io_conf ic = { .engine = "linux-sysepoll", .backend = file_backends[0] };
+	struct io_conf ic = { .backend = file_backends[0] };
 	int err = 0;
 
 	g_assert_cmpint(io_pools_new(&pc, &pools), ==, 0);

@@ -22,7 +22,7 @@ loop_up_with(const struct file_backend *backend, unsigned threads, unsigned per_
 {
 	struct io_pools_conf pc = {.stat_threads = threads, .read_threads = threads, .per_device = per_device,
 	    .max_queue = max_queue};
-	struct io_conf conf = {.engine = "linux-sysepoll", .backend = backend, .stat_jobs = threads, .read_jobs = threads,
+	struct io_conf conf = {.backend = backend, .stat_jobs = threads, .read_jobs = threads,
 	    .max_queue = max_queue};
 	int err = 0;
 

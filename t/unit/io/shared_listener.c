@@ -19,7 +19,7 @@ struct sharer { /* a loop and its accept */
 static struct io *
 loop_new(void)
 {
-	struct io_conf conf = {.engine = "linux-sysepoll", .backend = file_backends[0], .pools = pools};
+	struct io_conf conf = {.backend = file_backends[0], .pools = pools};
 	int err = 0;
 	struct io *made = io_new(&conf, &err);
 
