@@ -195,7 +195,7 @@ help:
 	@echo '                slow disks; sizes of thread pools; each file backend; idle connections;'
 	@echo '                fcgi-stat-accel beside a plain libfcgi program (ARGS=--quick)'
 	@echo 'make fuzz       parsers on changed input, SECONDS=N each (default 5), two at a time'
-	@echo 'make lint       static checks: layers, C, shell, Perl'
+	@echo 'make lint       static checks: layers, C, shell, Perl, English'
 	@echo 'make man        manual pages in build/man/'
 	@echo 'make install    programs, scripts and manual pages below $$(DESTDIR)$$(prefix)/'
 	@echo 'make clean      remove build/'
