@@ -182,8 +182,8 @@ find_around(const struct cfg_block *b, struct text key)
 	return (e);
 }
 
-void
-cfg_entry_add(struct config *cfg, struct cfg_block *b, struct cfg_entry entry)
+static void
+entry_add(struct config *cfg, struct cfg_block *b, struct cfg_entry entry)
 {
 	struct cfg_entry *e = cfg_get(cfg, sizeof(*e));
 
@@ -226,7 +226,7 @@ cfg_assign(struct config *cfg, struct cfg_block *b, enum cfg_token_kind op, stru
 	if (e.value == NULL)
 		return (false);
 	if (old == NULL)
-		cfg_entry_add(cfg, b, e);
+		entry_add(cfg, b, e);
 	else {
 		e.key = old->key;       /* the table's key: its bytes stay where they are */
 		*old = e;

@@ -156,8 +156,8 @@ names_none(struct text host)
 }
 
 /* ":80" is every socket of that port that takes all addresses, "[::]:80" too. */
-bool
-cfg_socket_same(struct text conf, struct text actual)
+static bool
+socket_same(struct text conf, struct text actual)
 {
 	struct text host_c, port_c, host_a, port_a;
 
@@ -261,7 +261,7 @@ equal(const struct cfg_cond *cond, struct text in)
 	if (cond->field->at == INPUT(host))
 		return (host_same(cond->value, in));
 	if (cond->field->at == INPUT(socket))
-		return (cfg_socket_same(cond->value, in));
+		return (socket_same(cond->value, in));
 	return (text_eq(cond->value, in));
 }
 

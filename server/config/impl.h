@@ -114,7 +114,6 @@ bool cfg_field_is_socket(const struct cfg_field *);
 bool cfg_cond_compile(struct config *, struct cfg_pos, struct cfg_cond *);
 void cfg_cond_print(const struct cfg_cond *, struct buf *);
 enum cfg_state cfg_cond_eval(const struct cfg_cond *, const struct conf_input *);
-bool cfg_socket_same(struct text conf, struct text actual); /* ":80" is every wildcard; others must be equal */
 
 /* ---------------------------------------------------------------- blocks */
 
@@ -171,7 +170,6 @@ struct cfg_block *cfg_block_root(struct config *);
 struct cfg_block *cfg_block_open(struct config *, struct cfg_pos, struct cfg_block *parent, struct cfg_block *prev,
     struct cfg_cond *);
 struct cfg_entry *cfg_entry_find(const struct cfg_block *, struct text key); /* this block only */
-void cfg_entry_add(struct config *, struct cfg_block *, struct cfg_entry);
 bool cfg_assign(struct config *, struct cfg_block *, enum cfg_token_kind op, struct cfg_entry);
 const struct cfg_value *cfg_lookup(struct config *, const struct cfg_block *, struct text key, struct cfg_pos);
 struct text cfg_full_key(struct config *, struct text key); /* without a dot: var.KEY */

@@ -37,9 +37,3 @@ share_give(struct share *s, uint32_t client, uint64_t n)
 	add(row_of(s, client), -n);
 	add(&s->used, -n);
 }
-
-uint64_t
-share_used(const struct share *s)
-{
-	return (__atomic_load_n(&s->used, __ATOMIC_RELAXED));
-}

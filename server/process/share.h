@@ -20,6 +20,5 @@ struct share {
 
 bool share_take(struct share *, uint32_t client, uint64_t n, uint64_t limit);
 void share_give(struct share *, uint32_t client, uint64_t n);
-uint64_t share_used(const struct share *);
 
 #endif
