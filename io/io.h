@@ -179,7 +179,7 @@ void io_sock_reset(int fd);                  /* closes a socket that no io_sock 
 void io_sock_close(int fd);                  /* the same with FIN, unless another descriptor has the socket */
 void io_sock_shutdown(struct io_sock *);     /* no more sending: FIN */
 void io_sock_cork(struct io_sock *, bool on); /* TCP_CORK: partial segments wait (at most 200 ms) until off */
-/* Of a listening socket with no accept in flight: connections wake another loop that shares the socket, not this one.  The next
+/* No accept of this listening socket may be in flight.  Connections then wake another loop that shares it, not this one; the next
  * IO_ACCEPT listens again. */
 void io_sock_ignore(struct io *, struct io_sock *);
 /* A second descriptor of the connection, for another loop: yours.  This one is to be closed.  -errno */

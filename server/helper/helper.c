@@ -158,7 +158,7 @@ result(struct helper *h, enum helper_kind kind, const char *name, int *fdp)
 	return (err);
 }
 
-/* Of what opens nothing: a descriptor that comes all the same is closed. */
+/* For requests that open nothing: a descriptor that comes all the same is closed. */
 static int
 done(struct helper *h, enum helper_kind kind, const char *name)
 {

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# proxy-core in front of small FastCGI applications (proxy.t scgi: SCGI applications): what they are told, what comes back, and what a client is told
+# proxy-core in front of small FastCGI applications (proxy.t scgi: SCGI applications): what they get, what comes back, and what a client gets
 # when they are gone, slow, full or mad.
 
 use strict;

@@ -1,4 +1,4 @@
-/* t/unit/wire/cgi_env.c -- what an application is told, and what a client cannot make it
+/* t/unit/wire/cgi_env.c -- what an application gets to know, and what a client cannot make it
  * believe. */
 #include "wire/cgi_env.h"
 #include "t/unit/wire/wire_test.h"
