@@ -60,12 +60,16 @@ sub slurp {
 	return length $bytes;
 }
 
+# A kernel that takes memory back all the time (DAMON's pageout) may take a page between the answer and the look: of files that a disk
+# that was not asked before sends in two reads or more, one may be read again.
 sub is_warm {
-	my ($what, $code) = @_;
-	is_deeply &disk($code), { lookups => 0, reads => 0 }, $what;
+	my ($what, $code, $again) = @_;
+	my $asked = disk { $code->() };
+	is $asked->{lookups}, 0, "$what: no look-up";
+	cmp_ok $asked->{reads}, '<=', $again // 0, "$what: no read";
 }
 
-# A kernel that takes memory back all the time (DAMON's pageout) may take a page between the answer and the look.
+# One of nine may be read again, as above.
 sub short_is_warm {
 	my ($n) = @_;
 	is status("short$n"), 200, "short file $n";
@@ -76,9 +80,9 @@ sub short_is_warm {
 subtest 'a file is in memory when the answer comes' => sub {
 	up('--warm=read:16m', '--behind=none');
 	is status('long'), 200, 'a long file';
-	is_warm('is there, to its end', sub { is slurp('long'), 3000 * $K, 'all bytes' });
+	is_warm('is there, to its end', sub { is slurp('long'), 3000 * $K, 'all bytes' }, 1);
 	my @warm = map { short_is_warm($_) } 1 .. 9;
-	cmp_ok scalar(grep { $_ } @warm), '>=', 7, 'they are there';
+	cmp_ok scalar(grep { $_ } @warm), '>=', 8, 'they are there';
 	down();
 };
 
@@ -92,7 +96,7 @@ subtest 'no more is read than was asked for' => sub {
 	down();
 	up('--warm=read:256k', '--behind=none');
 	is disk { is status('long'), 200, 'read:256k' }->{reads}, 2, 'reads two blocks of 128 KiB';
-	is_warm('which are there', sub { slurp('long', 0, 256 * $K) });
+	is_warm('which are there', sub { slurp('long', 0, 256 * $K) }, 1);
 	down();
 };
 
@@ -125,7 +129,7 @@ subtest 'the rest comes behind the answer' => sub {
 	up('--warm=read:256k', '--behind=all');
 	is status('longer'), 200, 'answered';
 	ok until_true(sub { $slow->counts->{reads} >= 3000 / 128 }), 'all of it is read, though nobody asks';
-	is_warm('it is there', sub { slurp('longer') });
+	is_warm('it is there', sub { slurp('longer') }, 1);
 	down();
 	up('--warm=read:256k', '--behind=512k');
 	is status('longer'), 200, 'answered';
@@ -137,7 +141,7 @@ subtest 'the rest comes behind the answer' => sub {
 	up('--warm=open', '--behind=256k');
 	is status('longer'), 200, 'answered when it is open';
 	ok until_true(sub { $slow->counts->{reads} >= 2 }), 'the start comes behind that';
-	is_warm('it is there', sub { slurp('longer', 0, 256 * $K) });
+	is_warm('it is there', sub { slurp('longer', 0, 256 * $K) }, 1);
 	down();
 };
 
