@@ -263,7 +263,7 @@ op_done(struct io *io, struct io_op *op)
 }
 
 /* What a callback counts for: one, and one more per 4 KiB it moved.  A round of 2048 thus moves at most
- * some 8 MiB (about a millisecond) before events are looked at again; fast readers of large files could
+ * some 8 MiB (2 to 3 milliseconds) before events are looked at again; many readers of 100 kB files could
  * otherwise stay on the ready list for 2048 windows while a small request waits. */
 static unsigned
 op_cost(const struct io_op *op)
