@@ -9,6 +9,7 @@ VERSION := 0.1.0
 # One short line per file; V=1 shows the commands.
 say      = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
 JOBS    := $(shell nproc 2>/dev/null || echo 2)
+TEST_JOBS := $(shell expr 2 \* $(JOBS)) # tests wait for two thirds of their time
 
 PKGS    := glib-2.0 libpcre2-8
 URING   := $(shell pkg-config --exists liburing 2>/dev/null && echo yes) # without it: no io-uring among the backends
@@ -32,14 +33,15 @@ FUSE_FLAGS   = $(shell pkg-config --cflags --libs fuse3 2>/dev/null)
 
 # ---------------------------------------------------------------- layers
 # What a layer may link: itself and those below.
-LAYERS           := base wire io proxy-core server fcgi-stat-accel accel-warm
+LAYERS           := base wire io files proxy-core server fcgi-stat-accel accel-warm
 below_base       := base
 below_wire       := wire base
 below_io         := io wire base
+below_files      := files io wire base
 below_proxy-core := proxy-core io wire base
-below_server     := server proxy-core io wire base
-below_fcgi-stat-accel := fcgi-stat-accel io wire base
-below_accel-warm := accel-warm fcgi-stat-accel io wire base
+below_server     := server proxy-core files io wire base
+below_fcgi-stat-accel := fcgi-stat-accel files io wire base
+below_accel-warm := accel-warm files io wire base
 
 left_out := %/main.c $(if $(URING),,%/uring.c %/uring_setup.c)
 src_of = $(filter-out $(left_out),$(sort $(wildcard $1/*.c $1/*/*.c)))
@@ -53,6 +55,10 @@ RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c
 	    $(patsubst t/tools/%.c,$B/bin/%,$(wildcard t/tools/*.c))
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wildcard t/unit/*/*.c))))
 
+# Without those of Perl programs under a sanitizer: it would see nothing new.
+PERL_TESTS := $(wildcard $(patsubst %,t/scripts/%*.t,bench check demo graph mutate))
+TESTS    := $(filter-out $(if $(filter release,$(VARIANT)),,$(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
+
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
 .PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-walk bench-hostile demo run install clean help lint deps fuzz man
@@ -60,6 +66,7 @@ all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
 
+.PRECIOUS: $B/obj/%.o
 $B/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. -MMD -MP $(CFLAGS_V) $(PKG_CFLAGS) -c -o $@ $<
@@ -74,10 +81,11 @@ $B/unit/$1/%: $B/obj/t/unit/$1/%.o $(call lib_of,$1)
 	$$(call say,LD,$$@)$$(CC) $$(LDFLAGS_V) -o $$@ $$^ $$(LIBS_$1) $$(PKG_LIBS)
 endef
 LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS)
+LIBS_files           = $(LIBS_io)
 LIBS_proxy-core      = $(LIBS_io)
 LIBS_server          = $(LIBS_io)
 LIBS_fcgi-stat-accel = -lfcgi $(LIBS_io)
-LIBS_accel-warm      = $(LIBS_fcgi-stat-accel)
+LIBS_accel-warm      = $(LIBS_io)
 $(foreach l,$(LAYERS),$(eval $(call layer_rules,$l)))
 
 $B/bin/accel-server: $B/obj/server/main.o $(call lib_of,server)
@@ -98,10 +106,11 @@ $B/bin/slowfs: $(wildcard t/slowfs/*.[ch])
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $(filter %.c,$^) $(FUSE_FLAGS)
 RIG_FLAGS = -O2 -g
 $B/bin/hostile: $(wildcard t/bench/hostile/*.[ch])
+$B/bin/hload: $(wildcard t/bench/hload/*.[ch])
 $B/bin/fload: $(wildcard t/bench/fload/*.[ch]) $B/lib/base.a
 $B/bin/fload: RIG_FLAGS = $(CFLAGS_V)
 $B/bin/textbook: RIG_LIBS = -lfcgi
-$B/bin/%: t/bench/%.c
+$B/bin/%: t/bench/%.c $(wildcard t/bench/*.h)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. $(RIG_FLAGS) -pthread -o $@ $(filter %.c %.a,$^) $(RIG_LIBS)
 $B/bin/%: t/tools/%.c
@@ -109,8 +118,7 @@ $B/bin/%: t/tools/%.c
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -o $@ $<
 
 # Each fuzz target with its own driver, so that make check holds their seeds; t/fuzz/run builds them with sanitizers.
-.PRECIOUS: $B/obj/t/fuzz/%.o
-$B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $(call lib_of,accel-warm) $(call lib_of,server)
+$B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-warm.a $B/lib/fcgi-stat-accel.a $(call lib_of,server)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $(filter %.o,$^) $B/lib/accel-warm.a $B/lib/fcgi-stat-accel.a $(call lib_of,server) $(LIBS_fcgi-stat-accel) $(PKG_LIBS)
 
@@ -122,7 +130,7 @@ deps:
 
 check: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs units
-	B=$B prove -j$(JOBS) -It/lib $(UNITS) t/*/*.t
+	B=$B prove -j$(TEST_JOBS) -It/lib $(UNITS) $(TESTS)
 
 asan tsan:
 	@$(MAKE) --no-print-directory VARIANT=$@ check
@@ -187,7 +195,7 @@ help:
 	@echo 'make run        install what is missing, build, serve a sample directory (DOCROOT=DIR PORT=N)'
 	@echo 'make demo       a slow disk, stock nginx and lighttpd, without and with fcgi-stat-accel; a minute, a table, a chart'
 	@echo 'make check      install what is missing, build, run every test'
-	@echo 'make asan tsan  the same tests under AddressSanitizer+UBSan, under ThreadSanitizer'
+	@echo 'make asan tsan  the same under AddressSanitizer+UBSan, under ThreadSanitizer, without the tests of Perl programs'
 	@echo 'make bench      files in memory: compare with nginx, lighttpd, Apache and a floor program'
 	@echo 'make bench-accel  fcgi-stat-accel in front of nginx and lighttpd: who waits, how much arrives, what it costs'
 	@echo 'make bench-hostile  attacks of every kind beside a victim (ARGS=--seconds=1800; VARIANT=asan)'
@@ -195,7 +203,7 @@ help:
 	@echo '                slow disks; sizes of thread pools; each file backend; idle connections;'
 	@echo '                fcgi-stat-accel beside a plain libfcgi program (ARGS=--quick)'
 	@echo 'make fuzz       parsers on changed input, SECONDS=N each (default 5), two at a time'
-	@echo 'make lint       static checks: layers, C, shell, Perl, English'
+	@echo 'make lint       static checks: layers, format, C, shell, Perl, English'
 	@echo 'make man        manual pages in build/man/'
 	@echo 'make install    programs, scripts and manual pages below $$(DESTDIR)$$(prefix)/'
 	@echo 'make clean      remove build/'

@@ -45,9 +45,10 @@ walk_batch_add(struct walk_batch *b, const char *name, uint64_t ino, uint8_t typ
 		b->room = MAX(2 * b->room, 16);
 		b->names = g_renew(struct walk_name, b->names, b->room);
 	}
-	b->names[b->n++] = (struct walk_name){ .ino = ino, .at = (uint32_t)b->text.n, .type = type };
+	b->names[b->n++] =
+	    (struct walk_name){ .ino = ino, .at = (uint32_t)b->text.n, .type = type };
 	buf_add(&b->text, name, strlen(name) + 1);
-	must(!b->text.failed);			/* no memory: as g_renew() has it */
+	must(!b->text.failed); /* g_renew() aborts without memory, too */
 }
 
 static gint
@@ -64,8 +65,6 @@ by_inode(const void *pa, const void *pb, void *data)
 static void
 make_key(struct walk_batch *b, GChecksum *sum)
 {
-	guint8 digest[32];
-	gsize n = sizeof(digest);
 	struct buf path;
 
 	buf_init(&path, 0);
@@ -79,9 +78,7 @@ make_key(struct walk_batch *b, GChecksum *sum)
 		g_checksum_update(sum, (const guchar *)&name->ino, sizeof(name->ino));
 		g_checksum_update(sum, (const guchar *)text, (gssize)strlen(text) + 1);
 	}
-	g_checksum_get_digest(sum, digest, &n);
-	memcpy(b->key, digest, sizeof(b->key));
-	b->has_key = true;
+	g_strlcpy(b->key, g_checksum_get_string(sum), sizeof(b->key));
 	buf_free(&path);
 }
 
@@ -106,7 +103,7 @@ walk_batch_next(struct walk_batch *b)
 {
 	unsigned i;
 
-	if (walk_batch_all_taken(b))		/* so that the number stays small */
+	if (walk_batch_all_taken(b)) /* so that their number stays small */
 		return (NULL);
 	i = __atomic_fetch_add(&b->next, 1, __ATOMIC_RELAXED);
 	return (i < b->n ? &b->names[i] : NULL);

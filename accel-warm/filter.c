@@ -45,5 +45,6 @@ walk_filter_dir(const struct walk_filter *f, const char *name, const char *path)
 bool
 walk_filter_file(const struct walk_filter *f, const char *name, const char *path)
 {
-	return (walk_filter_dir(f, name, path) && (f->include == NULL || any_matches(f->include, name, path)));
+	return (walk_filter_dir(f, name, path) &&
+		(f->include == NULL || any_matches(f->include, name, path)));
 }

@@ -14,25 +14,25 @@
 #include "accel-warm/report.h"
 #include "accel-warm/walker.h"
 
-#define CHUNK	  (64 * 1024)
-/* With a state file batches must come out the same in each run, so they end at this number and nowhere else. */
+#define CHUNK (64 * 1024)
+/* With a state file batches must be the same in each run, so they always end at this number. */
 #define BATCH_MAX 256
 
 struct walk_list {
-	struct walk_shared shared;	/* conf, queue and state of it */
-	struct walk_tally  tally;
-	struct walk_dir	  *dir;		/* what relative paths begin at */
+	struct walk_shared shared; /* conf, queue and state of it */
+	struct walk_counters counters;
+	struct walk_dir *dir; /* relative paths begin here */
 	struct walk_batch *batch;
-	int	  fd;
-	uint64_t  size, done;		/* bytes of a regular file; read so far */
-	GString	 *rest;			/* an entry without its end yet */
-	bool	  skipping;		/* the rest of one that is too long */
-	GString	 *path;
-	GChecksum *sum;			/* as in walker.h */
+	int fd;
+	uint64_t size, done; /* size of a regular file; bytes read so far */
+	GString *rest;       /* an entry without its end */
+	bool skipping;       /* skips the rest of an entry that is too long */
+	GString *path;
+	GChecksum *sum; /* see walker.h */
 	pthread_t thread;
 };
 
-/* ---------------------------------------------------------------- what an entry means */
+/* ---------------------------------------------------------------- entries */
 
 static struct text
 without_host(struct text t)
@@ -100,7 +100,7 @@ static void
 flush(struct walk_list *l)
 {
 	if (l->batch != NULL)
-		walker_add_batch(&l->shared, &l->tally, l->sum, &l->batch);
+		walker_add_batch(&l->shared, &l->counters, l->sum, &l->batch);
 	walk_queue_wait_room(l->shared.queue);
 }
 
@@ -109,8 +109,8 @@ refuse(struct walk_list *l, const char *entry, size_t n)
 {
 	char *text = g_strndup(entry, MIN(n, 200));
 
-	walk_count(&l->tally, errors, 1);
-	walk_trouble(l->dir, text, "this cannot be a path");
+	count_add(&l->counters, errors, 1);
+	walk_report_failure(l->dir, text, "not a path");
 	g_free(text);
 }
 
@@ -139,7 +139,8 @@ take_entries(struct walk_list *l)
 	const char *p = l->rest->str, *stop;
 	size_t left = l->rest->len;
 
-	for (; (stop = memchr(p, end, left)) != NULL; left -= (size_t)(stop - p) + 1, p = stop + 1) {
+	for (; (stop = memchr(p, end, left)) != NULL;
+	     left -= (size_t)(stop - p) + 1, p = stop + 1) {
 		if (!l->skipping)
 			entry(l, p, (size_t)(stop - p));
 		l->skipping = false;
@@ -153,7 +154,7 @@ take_entries(struct walk_list *l)
 	g_string_truncate(l->rest, 0);
 }
 
-/* Nothing more to read at once: what is there need not wait. */
+/* No more bytes are readable now, so the batch is not held back. */
 static bool
 would_wait(int fd)
 {
@@ -166,14 +167,11 @@ static ssize_t
 read_some(struct walk_list *l)
 {
 	char buf[CHUNK];
-	ssize_t n;
+	ssize_t n = TEMP_FAILURE_RETRY(read(l->fd, buf, sizeof(buf)));
 
-	do
-		n = read(l->fd, buf, sizeof(buf));
-	while (n < 0 && errno == EINTR);
 	if (n < 0) {
-		walk_count(&l->tally, errors, 1);
-		walk_say("%s: %s", l->shared.conf->list, strerrordesc_np(errno));
+		count_add(&l->counters, errors, 1);
+		walk_message("%s: %s", l->shared.conf->list, strerrordesc_np(errno));
 	}
 	if (n > 0) {
 		g_string_append_len(l->rest, buf, n);
@@ -196,7 +194,7 @@ list_main(void *arg)
 		entry(l, l->rest->str, l->rest->len);
 	flush(l);
 	walk_dir_unuse(l->dir);
-	walk_queue_done_source(l->shared.queue);
+	walk_queue_done(l->shared.queue, true);
 	return (NULL);
 }
 
@@ -214,7 +212,8 @@ open_list(const char *name, uint64_t *size)
 }
 
 int
-walk_list_start(const struct walk_conf *conf, struct walk_queue *queue, struct walk_state *state, struct walk_list **lp, const char **bad)
+walk_list_start(const struct walk_conf *conf, struct walk_queue *queue, struct walk_state *state,
+    struct walk_list **lp, const char **bad)
 {
 	struct walk_list *l;
 	uint64_t size = 0;
@@ -245,15 +244,16 @@ walk_list_start(const struct walk_conf *conf, struct walk_queue *queue, struct w
 }
 
 void
-walk_list_tally(const struct walk_list *l, struct walk_tally *sum)
+walk_list_counters(const struct walk_list *l, struct walk_counters *sum)
 {
-	walk_tally_add(sum, &l->tally);
+	walk_counters_add(sum, &l->counters);
 }
 
 double
 walk_list_part(const struct walk_list *l)
 {
-	return (l->size > 0 ? (double)__atomic_load_n(&l->done, __ATOMIC_RELAXED) / (double)l->size : 0);
+	return (l->size > 0 ? (double)__atomic_load_n(&l->done, __ATOMIC_RELAXED) / (double)l->size
+			    : 0);
 }
 
 void

@@ -1,15 +1,16 @@
-/* accel-warm/main.c -- accel-warm: starts the crew and the list, then waits, watches and tells.
+/* accel-warm/main.c -- accel-warm: starts the threads and the list, then waits and reports.
  *
- *	roots or list --> queue <--> crew          this thread: signals, who hangs, state file, progress bar
+ * 	roots or list --> queue <--> threads     this thread: signals, hung threads, state file,
+ * 	                                         progress bar
  *
- * The crew may hang in the kernel; this thread touches nothing but the state file and the terminal, so a signal always ends it.
+ * The threads may hang in the kernel.  This thread uses only the state file and the terminal, so a
+ * signal always ends it.
  */
 #include <errno.h>
 #include <glib.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/resource.h>
@@ -19,39 +20,39 @@
 
 #include "base/clock.h"
 #include "base/rate.h"
-#include "accel-warm/crew.h"
+#include "accel-warm/thread_group.h"
 #include "accel-warm/list.h"
 #include "accel-warm/options.h"
 #include "accel-warm/progress.h"
 #include "accel-warm/report.h"
-#include "io/std.h"
+#include "io/std_fds.h"
 
-#define TICK_MS	   250
-#define SAVE_NS	   (2 * NS_PER_S)
+#define TICK_MS    250
+#define SAVE_NS    (2 * NS_PER_S)
 #define VERBOSE_NS (10 * NS_PER_S)
 #define NOFILE_MAX 65536
-#define FDS_EACH   3			/* of a thread: a file, and a directory twice */
+#define FDS_EACH   3 /* per thread: a file, and a directory twice */
 #define FDS_OURS   32
 
 struct run {
 	const struct walk_conf *conf;
 	struct walk_queue *queue;
-	struct walk_state *state;	/* NULL: none, or it is given up */
-	struct walk_crew  *crew;
-	struct walk_list  *list;	/* NULL: a tree */
-	size_t	 max_open;
-	int	 over_fd, signal_fd;
+	struct walk_state *state; /* NULL: none, or given up */
+	struct thread_group *threads;
+	struct walk_list *list; /* NULL: a tree */
+	size_t max_open;
+	int over_fd, signal_fd;
 	uint64_t start_ns, save_ns, verbose_ns;
-	bool	 bar, save_failed;
+	bool bar, save_failed;
 	struct rate rate;
 	unsigned stuck;
 };
 
-/* ---------------------------------------------------------------- what is reported */
+/* ---------------------------------------------------------------- reports */
 
-/* The part of a list that is not read yet is as long as the other part. */
+/* Assumes that the unread part of a list has entries of the same length. */
 static uint64_t
-total(const struct run *r, const struct walk_tally *t)
+total(const struct run *r, const struct walk_counters *t)
 {
 	double part = r->list != NULL ? walk_list_part(r->list) : 0;
 
@@ -66,13 +67,14 @@ measure(struct run *r)
 	struct walk_progress p = { .stuck = r->stuck };
 	uint64_t now = clock_mono_ns();
 
-	walk_crew_tally(r->crew, &p.tally);
+	thread_group_counters(r->threads, &p.counters);
 	if (r->list != NULL)
-		walk_list_tally(r->list, &p.tally);
-	p.total = total(r, &p.tally);
+		walk_list_counters(r->list, &p.counters);
+	p.total = total(r, &p.counters);
 	p.seconds = (double)(now - r->start_ns) / NS_PER_S;
-	rate_note(&r->rate, now, p.tally.finished);
-	p.rate = p.seconds > RATE_SECONDS + 1 ? rate_read(&r->rate, now) : (double)p.tally.finished / MAX(p.seconds, 1e-6);
+	rate_note(&r->rate, now, p.counters.finished);
+	p.rate = p.seconds > RATE_SECONDS + 1 ? rate_read(&r->rate, now)
+					      : (double)p.counters.finished / MAX(p.seconds, 1e-6);
 	return (p);
 }
 
@@ -81,7 +83,8 @@ columns(void)
 {
 	struct winsize size;
 
-	return (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u : 79);
+	return (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 1 ? size.ws_col - 1u
+										: 79);
 }
 
 static void
@@ -92,7 +95,7 @@ tell(struct run *r, bool in_a_line)
 
 	walk_progress_line(&p, in_a_line ? 0 : columns(), s);
 	if (in_a_line)
-		walk_say("%s", s->str);
+		walk_message("%s", s->str);
 	else
 		walk_status_line(s->str);
 	g_string_free(s, TRUE);
@@ -112,12 +115,6 @@ summary(struct run *r, bool interrupted)
 	g_string_free(s, TRUE);
 }
 
-static bool
-had_errors(struct run *r)
-{
-	return (measure(r).tally.errors > 0);
-}
-
 /* ---------------------------------------------------------------- state */
 
 static int
@@ -130,18 +127,21 @@ open_state(struct run *r)
 	walk_state_head(r->conf, cwd, head);
 	err = walk_state_open(r->conf->state, head->str, &r->state, &why);
 	if (err == -EBUSY)
-		walk_say("state file %s: %s; give the same options as then, or remove it to begin anew", r->conf->state, why);
+		walk_message("state file %s: %s; use the options of that run, or remove the file",
+		    r->conf->state, why);
 	else if (err != 0)
-		walk_say("state file %s: %s", r->conf->state, why);
+		walk_message("state file %s: %s", r->conf->state, why);
 	g_string_free(head, TRUE);
 	g_free(cwd);
 	g_free(why);
 	if (err == 0)
 		return (0);
-	return (err == -EBUSY || err == -EPROTO ? EX_DATAERR : err == -EAGAIN ? EX_TEMPFAIL : EX_CANTCREAT);
+	return (err == -EBUSY || err == -EPROTO ? EX_DATAERR
+		: err == -EAGAIN                ? EX_TEMPFAIL
+						: EX_CANTCREAT);
 }
 
-/* Warming goes on without it: what cannot be written now may find room later. */
+/* After an error the run goes on, and the next save tries again: the disk may have space then. */
 static void
 save(struct run *r)
 {
@@ -151,9 +151,10 @@ save(struct run *r)
 		return;
 	err = walk_state_save(r->state);
 	if (err != 0 && !r->save_failed)
-		walk_say("state file %s: %s; it keeps what it has, the rest is tried again", r->conf->state, g_strerror(-err));
+		walk_message("state file %s: %s; its old contents stay, the next save tries again",
+		    r->conf->state, g_strerror(-err));
 	else if (err == 0 && r->save_failed)
-		walk_say("state file %s: written again", r->conf->state);
+		walk_message("state file %s: written again", r->conf->state);
 	r->save_failed = err != 0;
 }
 
@@ -164,7 +165,7 @@ tick(struct run *r)
 {
 	uint64_t now = clock_mono_ns();
 
-	r->stuck = walk_crew_tick(r->crew);
+	r->stuck = thread_group_tick(r->threads);
 	if (now >= r->save_ns) {
 		save(r);
 		r->save_ns = now + SAVE_NS;
@@ -177,7 +178,7 @@ tick(struct run *r)
 	}
 }
 
-/* The signal that ends us, or 0. */
+/* The signal that ends the program, or 0. */
 static int
 take_signal(struct run *r)
 {
@@ -191,16 +192,17 @@ take_signal(struct run *r)
 	return (0);
 }
 
-/* 0 when all is done, or the signal that came before. */
+/* Waits for the end of the work or a signal.  0, or the signal. */
 static int
 watch(struct run *r)
 {
-	struct pollfd fds[] = { { .fd = r->over_fd, .events = POLLIN }, { .fd = r->signal_fd, .events = POLLIN } };
+	struct pollfd fds[] = { { .fd = r->over_fd, .events = POLLIN },
+		{ .fd = r->signal_fd, .events = POLLIN } };
 	int signo = 0;
 
 	while (signo == 0 && !(fds[0].revents & POLLIN)) {
 		if (poll(fds, G_N_ELEMENTS(fds), TICK_MS) < 0)
-			continue;		/* revents are as they were */
+			continue; /* revents are unchanged */
 		if (fds[1].revents & POLLIN)
 			signo = take_signal(r);
 		tick(r);
@@ -237,14 +239,17 @@ raise_nofile(void)
 	return (MIN(r.rlim_cur, NOFILE_MAX));
 }
 
-/* Threads take at most half of the descriptors; what is left is for directories that are open beside. */
+/* Threads take at most half of the descriptors; the rest is for open directories. */
 static size_t
 share_nofile(struct walk_conf *conf)
 {
-	size_t n = raise_nofile(), left = n > FDS_OURS ? n - FDS_OURS : 0, most = MAX(left / 2 / FDS_EACH, 1);
+	size_t n = raise_nofile(), left = n > FDS_OURS ? n - FDS_OURS : 0,
+	       most = MAX(left / 2 / FDS_EACH, 1);
 
 	if (conf->threads > most) {
-		walk_say("%u threads instead of %u: only %u files may be open (ulimit -n)", (unsigned)most, conf->threads, (unsigned)n);
+		walk_message("using %u threads instead of %u: only %u files may be open (ulimit "
+			     "-n)",
+		    (unsigned)most, conf->threads, (unsigned)n);
 		conf->threads = (unsigned)most;
 	}
 	return (left / 2 + 1);
@@ -264,7 +269,7 @@ add_work(struct run *r)
 	err = walk_list_start(r->conf, r->queue, r->state, &r->list, &bad);
 	if (err == 0)
 		return (0);
-	walk_say("%s: %s", bad, g_strerror(-err));
+	walk_message("%s: %s", bad, g_strerror(-err));
 	walk_queue_free(&r->queue);
 	return (EX_NOINPUT);
 }
@@ -275,7 +280,7 @@ prepare(struct run *r)
 	r->over_fd = eventfd(0, EFD_CLOEXEC);
 	r->signal_fd = catch_signals();
 	if (r->over_fd < 0 || r->signal_fd < 0) {
-		walk_say("eventfd, signalfd: %s", g_strerror(errno));
+		walk_message("eventfd, signalfd: %s", g_strerror(errno));
 		return (EX_OSERR);
 	}
 	r->start_ns = clock_mono_ns();
@@ -285,7 +290,7 @@ prepare(struct run *r)
 	return (r->conf->state != NULL ? open_state(r) : 0);
 }
 
-/* Threads may hang for ever, so nothing is waited for and nothing is freed. */
+/* Threads may hang for ever, so it waits for nothing and frees nothing. */
 static void
 end_at_once(struct run *r, int signo)
 {
@@ -297,10 +302,10 @@ end_at_once(struct run *r, int signo)
 static int
 end(struct run *r)
 {
-	int code = had_errors(r) ? 1 : 0;
+	int code = measure(r).counters.errors > 0 ? 1 : 0;
 
 	summary(r, false);
-	walk_crew_join(&r->crew);
+	thread_group_join(&r->threads);
 	if (r->list != NULL)
 		walk_list_join(&r->list);
 	walk_queue_free(&r->queue);
@@ -322,10 +327,10 @@ walk(struct walk_conf *conf)
 		walk_state_close(&r.state);
 		return (code);
 	}
-	err = walk_crew_start(conf, r.queue, r.state, &r.crew);
+	err = thread_group_start(conf, r.queue, r.state, &r.threads);
 	if (err != 0) {
-		walk_say("cannot start a thread: %s", g_strerror(-err));
-		_exit(EX_OSERR);	/* one may be reading the list */
+		walk_message("cannot start a thread: %s", g_strerror(-err));
+		_exit(EX_OSERR); /* a thread may be reading the list */
 	}
 	signo = watch(&r);
 	if (signo != 0)
@@ -339,11 +344,10 @@ main(int argc, char **argv)
 	struct walk_conf conf;
 	int code;
 
-	if (io_std_open() != 0)
+	if (io_open_std_fds() != 0)
 		return (EX_OSERR);
 	code = walk_options_read(argv, &conf);
-	if (code == WALK_OPTIONS_RUN)
+	if (code == OPTIONS_RUN)
 		code = walk(&conf);
-	walk_options_free();
 	return (code);
 }

@@ -3,12 +3,13 @@
 #define ACCEL_WARM_OPTIONS_H
 
 #include "accel-warm/conf.h"
+#include "base/option.h"
 
-#define WALK_OPTIONS_RUN (-1)
+extern const struct command walk_command;
+void walk_manual(struct manpage *);
 
-/* WALK_OPTIONS_RUN, or the exit status: after --help, --version and --manual, or a mistake, which has been reported.  What is in
- * *conf lives until walk_options_free(). */
-int  walk_options_read(char **argv, struct walk_conf *conf);
-void walk_options_free(void);
+/* OPTIONS_RUN, or the exit status after --help, --version, --manual or a mistake, which has been
+ * reported. */
+int walk_options_read(char **argv, struct walk_conf *conf);
 
 #endif

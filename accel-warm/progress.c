@@ -1,7 +1,5 @@
 #include "accel-warm/progress.h"
 
-#include <string.h>
-
 #define BAR_MIN 10
 #define BAR_MAX 40
 
@@ -24,7 +22,8 @@ duration(GString *s, double seconds)
 	uint64_t n = (uint64_t)(seconds + 0.5);
 
 	if (n >= 3600)
-		g_string_append_printf(s, "%" G_GUINT64_FORMAT ":%02u:%02u", n / 3600, (unsigned)(n / 60 % 60), (unsigned)(n % 60));
+		g_string_append_printf(s, "%" G_GUINT64_FORMAT ":%02u:%02u", n / 3600,
+		    (unsigned)(n / 60 % 60), (unsigned)(n % 60));
 	else
 		g_string_append_printf(s, "%u:%02u", (unsigned)(n / 60), (unsigned)(n % 60));
 }
@@ -41,33 +40,36 @@ bar(GString *s, unsigned width, double part)
 }
 
 static void
-count(GString *s, const struct walk_progress *p, double part)
+put_count(GString *s, const struct walk_progress *p, double part)
 {
-	const uint64_t done = p->tally.finished;
+	const uint64_t done = p->counters.finished;
 
 	if (p->total > 0)
-		g_string_append_printf(s, "%3u %%  %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT, (unsigned)(part * 100), done, p->total);
+		g_string_append_printf(s, "%3u %%  %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT,
+		    (unsigned)(part * 100), done, p->total);
 	else
-		g_string_append_printf(s, "%" G_GUINT64_FORMAT " done, %" G_GUINT64_FORMAT " found so far", done, p->tally.found);
+		g_string_append_printf(s,
+		    "%" G_GUINT64_FORMAT " done, %" G_GUINT64_FORMAT " found so far", done,
+		    p->counters.found);
 }
 
 static void
 words(GString *s, const struct walk_progress *p, double part)
 {
-	const uint64_t done = p->tally.finished;
+	const uint64_t done = p->counters.finished;
 
-	count(s, p, part);
+	put_count(s, p, part);
 	g_string_append_printf(s, "  %.0f/s", p->rate);
-	if (p->tally.bytes > 0) {
+	if (p->counters.bytes > 0) {
 		g_string_append(s, "  ");
-		bytes(s, (double)p->tally.bytes);
+		bytes(s, (double)p->counters.bytes);
 	}
 	if (p->total > done && p->rate > 0) {
 		g_string_append(s, "  ETA ");
 		duration(s, (double)(p->total - done) / p->rate);
 	}
-	if (p->tally.errors > 0)
-		g_string_append_printf(s, "  %" G_GUINT64_FORMAT " errors", p->tally.errors);
+	if (p->counters.errors > 0)
+		g_string_append_printf(s, "  %" G_GUINT64_FORMAT " errors", p->counters.errors);
 	if (p->stuck > 0)
 		g_string_append_printf(s, "  %u without answer", p->stuck);
 }
@@ -75,7 +77,7 @@ words(GString *s, const struct walk_progress *p, double part)
 void
 walk_progress_line(const struct walk_progress *p, unsigned width, GString *s)
 {
-	double part = p->total > 0 ? MIN((double)p->tally.finished / (double)p->total, 1) : 0;
+	double part = p->total > 0 ? MIN((double)p->counters.finished / (double)p->total, 1) : 0;
 	GString *text = g_string_new(NULL);
 
 	words(text, p, part);
@@ -97,16 +99,18 @@ if_any(GString *s, uint64_t n, const char *what)
 void
 walk_progress_summary(const struct walk_progress *p, bool interrupted, GString *s)
 {
-	const struct walk_tally *t = &p->tally;
+	const struct walk_counters *t = &p->counters;
 	const double seconds = MAX(p->seconds, 1e-6);
 
-	g_string_append_printf(s, "%s%" G_GUINT64_FORMAT " files, %" G_GUINT64_FORMAT " directories", interrupted ? "interrupted: " : "",
-	    t->files, t->directories);
+	g_string_append_printf(s,
+	    "%s%" G_GUINT64_FORMAT " files, %" G_GUINT64_FORMAT " directories",
+	    interrupted ? "interrupted: " : "", t->files, t->directories);
 	if (t->bytes > 0) {
 		g_string_append(s, ", ");
 		bytes(s, (double)t->bytes);
 	}
-	g_string_append_printf(s, " in %.*f s: %.0f files/s", p->seconds < 10 ? 2 : 0, p->seconds, (double)t->files / seconds);
+	g_string_append_printf(s, " in %.*f s: %.0f files/s", p->seconds < 10 ? 2 : 0, p->seconds,
+	    (double)t->files / seconds);
 	if (t->bytes > 0) {
 		g_string_append(s, ", ");
 		bytes(s, (double)t->bytes / seconds);
@@ -128,11 +132,14 @@ walk_progress_json(const struct walk_progress *p, bool interrupted, GString *s)
 	char number[G_ASCII_DTOSTR_BUF_SIZE];
 
 	g_string_append_c(s, '{');
-#define T(name) g_string_append_printf(s, "\"" #name "\":%" G_GUINT64_FORMAT ",", p->tally.name);
-	WALK_TALLY(T)
+#define T(name) g_string_append_printf(s, "\"" #name "\":%" G_GUINT64_FORMAT ",", p->counters.name);
+	WALK_COUNTERS(T)
 #undef T
-	g_string_append_printf(s, "\"seconds\":%s,", g_ascii_formatd(number, sizeof(number), "%.6f", p->seconds));
+	g_string_append_printf(s, "\"seconds\":%s,",
+	    g_ascii_formatd(number, sizeof(number), "%.6f", p->seconds));
 	g_string_append_printf(s, "\"files_per_second\":%s,",
-	    g_ascii_formatd(number, sizeof(number), "%.1f", (double)p->tally.files / MAX(p->seconds, 1e-6)));
-	g_string_append_printf(s, "\"without_answer\":%u,\"interrupted\":%s}\n", p->stuck, interrupted ? "true" : "false");
+	    g_ascii_formatd(number, sizeof(number), "%.1f",
+		(double)p->counters.files / MAX(p->seconds, 1e-6)));
+	g_string_append_printf(s, "\"without_answer\":%u,\"interrupted\":%s}\n", p->stuck,
+	    interrupted ? "true" : "false");
 }

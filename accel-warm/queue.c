@@ -7,21 +7,22 @@
 
 #include "base/must.h"
 
-/* Names that are read ahead: with these the number of files is known early in most trees.  About 40 bytes each. */
+/* Names that are read ahead.  In most trees the number of files is then known early.  About 40
+ * bytes each. */
 #define NAMES_AHEAD (256 * 1024)
 #define NAMES_FULL  (2 * NAMES_AHEAD)
 
 struct walk_queue {
 	pthread_mutex_t lock;
-	pthread_cond_t	more, room;
-	struct list	dirs, batches;
-	size_t		names;		/* of batches that are not exhausted */
-	size_t		jobs, sources;	/* not done; those of them that may find more names */
-	size_t		open, max_open;
-	unsigned	surplus;
-	GArray	       *hanging;	/* dev_t */
-	unsigned	any_hangs;	/* atomic: its length, to be asked without the lock */
-	int		over_fd;
+	pthread_cond_t more, room;
+	struct list dirs, batches;
+	size_t names;          /* names in the batches that are not exhausted */
+	size_t jobs, sources;  /* unfinished jobs; those of them that may find more names */
+	size_t open, max_open; /* open directories, atomic; about so many at most */
+	unsigned surplus;
+	GArray *hanging;    /* dev_t */
+	unsigned any_hangs; /* its length; atomic, read without the lock */
+	int over_fd;
 };
 
 struct walk_queue *
@@ -47,7 +48,7 @@ walk_queue_free(struct walk_queue **qp)
 	struct list *l;
 
 	must(list_empty(&q->dirs));
-	while ((l = list_pop(&q->batches)) != NULL) {	/* exhausted ones */
+	while ((l = list_pop(&q->batches)) != NULL) { /* exhausted batches */
 		struct walk_batch *b = list_entry(l, struct walk_batch, link);
 
 		walk_batch_unref(&b);
@@ -94,36 +95,23 @@ walk_queue_hold(struct walk_queue *q)
 	pthread_mutex_unlock(&q->lock);
 }
 
-static void
-one_less(struct walk_queue *q)
+void
+walk_queue_done(struct walk_queue *q, bool is_source)
 {
 	const uint64_t one = 1;
 
+	pthread_mutex_lock(&q->lock);
 	must(q->jobs > 0);
-	if (--q->jobs > 0)
-		return;
-	pthread_cond_broadcast(&q->more);
-	(void)!write(q->over_fd, &one, sizeof(one));
-}
-
-void
-walk_queue_done_source(struct walk_queue *q)
-{
-	pthread_mutex_lock(&q->lock);
-	q->sources--;
-	one_less(q);
+	q->sources -= is_source;
+	if (--q->jobs == 0) {
+		pthread_cond_broadcast(&q->more);
+		(void)!write(q->over_fd, &one, sizeof(one));
+	}
 	pthread_mutex_unlock(&q->lock);
 }
 
-void
-walk_queue_done_batch(struct walk_queue *q)
-{
-	pthread_mutex_lock(&q->lock);
-	one_less(q);
-	pthread_mutex_unlock(&q->lock);
-}
-
-/* ---------------------------------------------------------------- what to do next; the lock is held */
+/* ---------------------------------------------------------------- what to do next; the lock is
+ * held */
 
 static bool
 hangs(const struct walk_queue *q, dev_t dev)
@@ -147,11 +135,9 @@ drop_exhausted(struct walk_queue *q, struct walk_batch *b)
 static struct walk_batch *
 first_batch(struct walk_queue *q)
 {
-	struct list *l, *next;
+	struct walk_batch *b;
 
-	list_foreach_safe(l, next, &q->batches) {
-		struct walk_batch *b = list_entry(l, struct walk_batch, link);
-
+	list_each(b, &q->batches, link) {
 		if (walk_batch_all_taken(b))
 			drop_exhausted(q, b);
 		else if (!hangs(q, b->dir->dev))
@@ -160,15 +146,13 @@ first_batch(struct walk_queue *q)
 	return (NULL);
 }
 
-/* A directory is opened on its parent's device, or on one that hangs nobody yet. */
+/* Returns a directory whose parent's device does not hang. */
 static struct walk_dir *
 first_dir(struct walk_queue *q)
 {
-	struct list *l, *next;
+	struct walk_dir *d;
 
-	list_foreach_safe(l, next, &q->dirs) {
-		struct walk_dir *d = list_entry(l, struct walk_dir, link);
-
+	list_each(d, &q->dirs, link) {
 		if (d->parent == NULL || !hangs(q, d->parent->dev)) {
 			list_del(&d->link);
 			return (d);
@@ -180,7 +164,8 @@ first_dir(struct walk_queue *q)
 static bool
 choose(struct walk_queue *q, struct walk_dir **d, struct walk_batch **b)
 {
-	bool read_on = q->names < NAMES_AHEAD && q->open < q->max_open;
+	bool read_on =
+	    q->names < NAMES_AHEAD && __atomic_load_n(&q->open, __ATOMIC_RELAXED) < q->max_open;
 
 	*d = read_on ? first_dir(q) : NULL;
 	*b = *d == NULL ? first_batch(q) : NULL;
@@ -219,17 +204,14 @@ walk_queue_take_batch(struct walk_queue *q)
 void
 walk_queue_opened(struct walk_queue *q)
 {
-	pthread_mutex_lock(&q->lock);
-	q->open++;
-	pthread_mutex_unlock(&q->lock);
+	__atomic_add_fetch(&q->open, 1, __ATOMIC_RELAXED);
 }
 
 void
-walk_queue_closed(struct walk_queue *q)
+walk_queue_unuse(struct walk_queue *q, struct walk_dir *d)
 {
-	pthread_mutex_lock(&q->lock);
-	q->open--;
-	pthread_mutex_unlock(&q->lock);
+	if (walk_dir_unuse(d))
+		__atomic_sub_fetch(&q->open, 1, __ATOMIC_RELAXED);
 }
 
 bool
@@ -269,7 +251,7 @@ void
 walk_queue_steer(struct walk_queue *q, const dev_t *hanging, size_t n, unsigned surplus)
 {
 	pthread_mutex_lock(&q->lock);
-	if (surplus > 0 || n < q->hanging->len)
+	if (surplus > 0 || q->hanging->len > 0)
 		pthread_cond_broadcast(&q->more);
 	g_array_set_size(q->hanging, 0);
 	g_array_append_vals(q->hanging, hanging, (guint)n);

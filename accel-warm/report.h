@@ -1,7 +1,7 @@
-/* accel-warm/report.h -- output for people and programs: trouble as it comes, how far it is, the summary.
+/* accel-warm/report.h -- output for people and programs: failures, progress, the summary.
  *
- * Everything goes to standard error but the summary, which is the program's result.  On a terminal the last line shows
- * how far it is; what is said meanwhile stands above it.
+ * The summary is the program's result and goes to standard output, everything else to standard
+ * error.  On a terminal the last line shows the progress; messages scroll above it.
  *
  * Thread   any.
  */
@@ -9,22 +9,17 @@
 #define ACCEL_WARM_REPORT_H
 
 #include <glib.h>
-#include <stdbool.h>
 
-#include "base/buf.h"
 #include "accel-warm/dir.h"
-#include "accel-warm/tally.h"
+#include "accel-warm/counters.h"
 
 /* "accel-warm: ..." */
-void walk_say(const char *format, ...) G_GNUC_PRINTF(1, 2);
-/* "accel-warm: PATH: why"; after WALK_TOLD_MAX of them only the summary counts. */
-void walk_trouble(const struct walk_dir *, const char *name, const char *why);
-#define WALK_TOLD_MAX 20
+void walk_message(const char *format, ...) G_GNUC_PRINTF(1, 2);
+/* "accel-warm: PATH: why"; after WALK_FAILURES_SHOWN messages only the summary counts them. */
+void walk_report_failure(const struct walk_dir *, const char *name, const char *why);
+#define WALK_FAILURES_SHOWN 20
 
-/* Without line breaks; NULL: none any more.  A terminal only. */
+/* Without line breaks; NULL: removes the line.  On a terminal only. */
 void walk_status_line(const char *text);
-
-/* A path for people: control bytes, quotes and what is not UTF-8 as \xHH. */
-void walk_quote(const char *path, struct buf *);
 
 #endif

@@ -1,47 +1,48 @@
-/* accel-warm/scan.c -- a directory is opened and read: names into batches, directories into the queue. */
+/* accel-warm/scan.c -- opens and reads a directory: its names go into batches, its directories into
+ * the queue.
+ */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "accel-warm/met.h"
 #include "accel-warm/report.h"
 #include "accel-warm/touch.h"
 #include "accel-warm/walker.h"
 
-/* A reader, and what it has in hand. */
+/* The reading of one directory. */
 struct scan {
-	struct walker	  *w;
-	struct walk_dir	  *dir;
+	struct walker *w;
+	struct walk_dir *dir;
 	struct walk_batch *batch;
-	struct buf	   path;	/* of the name at hand, if a pattern wants it */
+	struct buf path; /* of the current name, if a pattern needs it */
 };
 
 void
-walker_add_batch(struct walk_shared *s, struct walk_tally *t, GChecksum *sum, struct walk_batch **bp)
+walker_add_batch(struct walk_shared *s, struct walk_counters *t, GChecksum *sum,
+    struct walk_batch **bp)
 {
 	struct walk_batch *b = *bp;
 
 	*bp = NULL;
 	walk_batch_seal(b, sum);
-	if (b->has_key && walk_state_knows(s->state, b->key)) {
-		walk_count(t, resumed, b->n);
-		if (walk_dir_unuse(b->dir))
-			walk_queue_closed(s->queue);
+	if (b->key[0] != '\0' && walk_state_knows(s->state, b->key)) {
+		count_add(t, resumed, b->n);
+		walk_queue_unuse(s->queue, b->dir);
 		walk_batch_unref(&b);
 		return;
 	}
-	walk_count(t, found, b->n);
+	count_add(t, found, b->n);
 	walk_queue_add_batch(s->queue, b);
 }
 
-/* Ahead of all others: it helps them, so that names do not pile up. */
+/* Adds the batch.  While the queue is full, the reader touches names itself. */
 static void
 flush(struct scan *s)
 {
 	if (s->batch != NULL)
-		walker_add_batch(s->w->shared, &s->w->tally, s->w->sum, &s->batch);
+		walker_add_batch(s->w->shared, &s->w->counters, s->w->sum, &s->batch);
 	while (walk_queue_full(s->w->shared->queue) && walker_one_name(s->w))
 		;
 }
@@ -63,9 +64,10 @@ found(struct scan *s, const struct dirent *de)
 	const bool is_dir = de->d_type == DT_DIR;
 	const char *path = path_of(s, de->d_name);
 
-	/* What may be a directory is not excluded for not being included. */
-	if (!(de->d_type == DT_REG ? walk_filter_file : walk_filter_dir)(&sh->filter, de->d_name, path)) {
-		walk_count(&s->w->tally, excluded, 1);
+	/* --include does not exclude names that may be directories */
+	if (!(de->d_type == DT_REG ? walk_filter_file : walk_filter_dir)(&sh->filter, de->d_name,
+		path)) {
+		count_add(&s->w->counters, excluded, 1);
 		return;
 	}
 	if (is_dir) {
@@ -79,12 +81,6 @@ found(struct scan *s, const struct dirent *de)
 		flush(s);
 }
 
-static bool
-is_dot(const char *name)
-{
-	return (name[0] == '.' && (name[1] == '\0' || (name[1] == '.' && name[2] == '\0')));
-}
-
 static const struct dirent *
 next_entry(struct scan *s, DIR *stream)
 {
@@ -95,11 +91,12 @@ next_entry(struct scan *s, DIR *stream)
 		errno = 0;
 		de = readdir(stream);
 		walker_leave(s->w);
-	} while (de != NULL && is_dot(de->d_name));
+	} while (de != NULL && (strcmp(de->d_name, ".") == 0 || strcmp(de->d_name, "..") == 0));
 	return (de);
 }
 
-/* The stream has a descriptor of its own: it goes when the directory is read, the other one when its names are done. */
+/* The stream has its own descriptor.  It is closed when the directory is read, the other one
+ * when its names are done. */
 static int
 read_entries(struct scan *s)
 {
@@ -138,36 +135,38 @@ open_dir(struct walker *w, struct walk_dir *d)
 		return (fd);
 	if (conf->one_fs)
 		return (-EXDEV);
-	walker_enter(w, d, NULL, 0);		/* what is mounted there may hang: that is not its parent's fault */
+	/* A file system mounted there may hang, and its parent's device is not at fault. */
+	walker_enter(w, d, NULL, 0);
 	fd = walk_touch_dir(at, d->name, follow, false);
 	walker_leave(w);
 	return (fd);
 }
 
-/* With links only: a directory is walked once, however many lead to it. */
+/* With links only: a directory is read once, however many names lead to it. */
 static bool
-is_met(struct walk_shared *s, dev_t dev, ino_t ino)
+is_seen(struct walk_shared *s, dev_t dev, ino_t ino)
 {
+	const uint64_t id[] = { dev, ino };
 	bool fresh;
 
-	if (s->met == NULL)
+	if (s->seen_inodes == NULL)
 		return (false);
 	pthread_mutex_lock(&s->lock);
-	fresh = walk_met_add(s->met, dev, ino);
+	fresh = g_hash_table_add(s->seen_inodes, g_bytes_new(id, sizeof(id)));
 	pthread_mutex_unlock(&s->lock);
 	return (!fresh);
 }
 
-/* A root may be a file; what was a directory a moment ago may be gone. */
+/* A root may be a file.  A directory may be gone since it was found. */
 static void
 not_opened(struct walker *w, struct walk_dir *d, int err)
 {
 	struct walk_batch *b;
 
 	if (err == -EXDEV)
-		walk_count(&w->tally, elsewhere, 1);
+		count_add(&w->counters, elsewhere, 1);
 	else if (d->parent != NULL && (err == -ENOENT || err == -ENOTDIR || err == -ELOOP))
-		walk_count(&w->tally, vanished, 1);
+		count_add(&w->counters, vanished, 1);
 	else if (err != -ENOTDIR)
 		walker_failed(w, d, NULL, err);
 	else {
@@ -177,17 +176,10 @@ not_opened(struct walker *w, struct walk_dir *d, int err)
 		b = walk_batch_new(here);
 		b->listed = true;
 		walk_batch_add(b, d->name, 0, DT_UNKNOWN);
-		walker_add_batch(w->shared, &w->tally, w->sum, &b);
+		walker_add_batch(w->shared, &w->counters, w->sum, &b);
 		walk_dir_unuse(here);
 		walk_dir_unref(&here);
 	}
-}
-
-static void
-leave_parent(struct walker *w, struct walk_dir *d)
-{
-	if (d->parent != NULL && walk_dir_unuse(d->parent))
-		walk_queue_closed(w->shared->queue);
 }
 
 static void
@@ -201,7 +193,7 @@ read_opened(struct walker *w, struct walk_dir *d)
 	if (err != 0)
 		walker_failed(w, d, NULL, err);
 	else
-		walk_count(&w->tally, directories, 1);
+		count_add(&w->counters, directories, 1);
 	buf_free(&s.path);
 }
 
@@ -216,16 +208,16 @@ walker_read_dir(struct walker *w, struct walk_dir *d)
 		walk_queue_opened(w->shared->queue);
 		walk_touch_identity(fd, &dev, &ino);
 	}
-	leave_parent(w, d);
+	if (d->parent != NULL)
+		walk_queue_unuse(w->shared->queue, d->parent);
 	walk_dir_opened(d, fd < 0 ? -1 : fd, dev);
 	if (fd < 0)
 		not_opened(w, d, fd);
-	else if (is_met(w->shared, dev, ino))
-		walk_count(&w->tally, again, 1);
+	else if (is_seen(w->shared, dev, ino))
+		count_add(&w->counters, again, 1);
 	else
 		read_opened(w, d);
-	if (walk_dir_unuse(d))
-		walk_queue_closed(w->shared->queue);
+	walk_queue_unuse(w->shared->queue, d);
 	walk_dir_unref(&d);
-	walk_queue_done_source(w->shared->queue);
+	walk_queue_done(w->shared->queue, true);
 }

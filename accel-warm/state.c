@@ -11,43 +11,20 @@
 
 #include "accel-warm/batch.h"
 
-#define MAGIC	 "accel-warm state "
-#define KEY_LINE (2 * WALK_KEY_BYTES + 1)
+#define MAGIC    "accel-warm state "
+#define KEY_LINE (WALK_KEY_CHARS + 1)
 
 static const char in_use[] = "another run is using it", not_ours[] = "this is not a state file";
 
 struct walk_state {
-	char	   *path;
-	int	    fd;
-	off_t	    end;		/* of what is good in it */
-	GHashTable *keys;		/* of earlier runs; does not change */
-	GString	   *unsaved;		/* the one who saves has it */
-	pthread_mutex_t lock;		/* of noted */
-	GString	   *noted;
+	char *path;
+	int fd;
+	off_t end;            /* end of its last whole line */
+	GHashTable *keys;     /* of earlier runs; does not change */
+	GString *unsaved;     /* belongs to the thread that saves */
+	pthread_mutex_t lock; /* of noted */
+	GString *noted;
 };
-
-/* ---------------------------------------------------------------- keys of earlier runs */
-
-static guint
-key_hash(gconstpointer key)
-{
-	guint h;
-
-	memcpy(&h, key, sizeof(h));		/* any bytes of it are as good as others */
-	return (h);
-}
-
-static gboolean
-key_equal(gconstpointer a, gconstpointer b)
-{
-	return (memcmp(a, b, WALK_KEY_BYTES) == 0);
-}
-
-GHashTable *
-walk_state_keys(void)
-{
-	return (g_hash_table_new_full(key_hash, key_equal, g_free, NULL));
-}
 
 /* ---------------------------------------------------------------- text */
 
@@ -82,7 +59,10 @@ warm_line(GString *s, const struct walk_conf *conf)
 	if (conf->how == WARM_READ && conf->before != WARM_ALL)
 		g_string_append_printf(s, "warm=read:%" G_GUINT64_FORMAT "\n", conf->before);
 	else
-		line(s, "warm", conf->how == WARM_STAT ? "stat" : conf->how == WARM_OPEN ? "open" : "read:all");
+		line(s, "warm",
+		    conf->how == WARM_STAT   ? "stat"
+		    : conf->how == WARM_OPEN ? "open"
+					     : "read:all");
 }
 
 void
@@ -109,7 +89,7 @@ walk_state_head(const struct walk_conf *conf, const char *cwd, GString *s)
 	g_string_append_c(s, '\n');
 }
 
-/* Values are escaped already; what else there is, is escaped for the terminal. */
+/* Values are escaped already; other bytes are escaped for the terminal. */
 static char *
 quote(const char *text, size_t n)
 {
@@ -142,24 +122,17 @@ difference(const char *theirs, const char *ours)
 	return (why);
 }
 
+/* text ends with a NUL. */
 static bool
-read_key(const char *text, uint8_t *key)
+is_key_line(const char *text)
 {
-	for (int i = 0; i < WALK_KEY_BYTES; i++) {
-		int high = g_ascii_xdigit_value(text[2 * i]), low = g_ascii_xdigit_value(text[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return (false);
-		key[i] = (uint8_t)(high << 4 | low);
-	}
-	return (text[2 * WALK_KEY_BYTES] == '\n');
+	return (strspn(text, "0123456789abcdef") == WALK_KEY_CHARS && text[WALK_KEY_CHARS] == '\n');
 }
 
 gssize
 walk_state_parse(const char *text, gsize n, const char *head, GHashTable *keys, char **why)
 {
 	const char *end = g_strstr_len(text, (gssize)n, "\n\n");
-	uint8_t key[WALK_KEY_BYTES];
 	gsize at;
 
 	if (end == NULL || !g_str_has_prefix(text, MAGIC)) {
@@ -171,8 +144,8 @@ walk_state_parse(const char *text, gsize n, const char *head, GHashTable *keys, 
 		*why = difference(text, head);
 		return (-EBUSY);
 	}
-	for (; n - at >= KEY_LINE && read_key(text + at, key); at += KEY_LINE)
-		g_hash_table_add(keys, g_memdup2(key, sizeof(key)));
+	for (; n - at >= KEY_LINE && is_key_line(text + at); at += KEY_LINE)
+		g_hash_table_add(keys, g_strndup(text + at, WALK_KEY_CHARS));
 	return ((gssize)at);
 }
 
@@ -184,9 +157,7 @@ write_all(int fd, const char *p, size_t n, off_t at)
 	ssize_t done;
 
 	for (; n > 0; p += done, n -= (size_t)done, at += done) {
-		do
-			done = pwrite(fd, p, n, at);
-		while (done < 0 && errno == EINTR);
+		done = TEMP_FAILURE_RETRY(pwrite(fd, p, n, at));
 		if (done <= 0)
 			return (done < 0 ? -errno : -ENOSPC);
 	}
@@ -199,7 +170,7 @@ fill(int fd, const char *text)
 	return (ftruncate(fd, 0) < 0 ? -errno : write_all(fd, text, strlen(text), 0));
 }
 
-/* A rename is on the disk when its directory is. */
+/* fsync of the directory: it makes the rename durable. */
 static int
 sync_directory(const char *path)
 {
@@ -227,21 +198,23 @@ create(struct walk_state *s, const char *head)
 		err = -errno;
 	if (err == 0)
 		err = sync_directory(s->path);
-	else if (err != -EAGAIN)		/* that one belongs to another process */
+	else if (err != -EAGAIN) /* the file belongs to another process */
 		unlink(fresh);
 	s->end = (off_t)strlen(head);
 	g_free(fresh);
 	return (err);
 }
 
-/* A fifo would be waited for, a device has no end, and of what is no state file no more than its beginning is read. */
+/* Only regular files: a fifo would block, a device has no end.  Of a file that is not a state
+ * file only the beginning is read. */
 static bool
 is_state_file(int fd, off_t *size)
 {
 	char magic[sizeof(MAGIC) - 1];
 	struct stat st;
 
-	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) || pread(fd, magic, sizeof(magic), 0) != sizeof(magic))
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode) ||
+	    pread(fd, magic, sizeof(magic), 0) != sizeof(magic))
 		return (false);
 	*size = st.st_size;
 	return (memcmp(magic, MAGIC, sizeof(magic)) == 0);
@@ -253,9 +226,7 @@ read_all(int fd, char *text, size_t n)
 	ssize_t done;
 
 	for (size_t at = 0; at < n; at += (size_t)done) {
-		do
-			done = pread(fd, text + at, n - at, (off_t)at);
-		while (done < 0 && errno == EINTR);
+		done = TEMP_FAILURE_RETRY(pread(fd, text + at, n - at, (off_t)at));
 		if (done <= 0)
 			return (done < 0 ? -errno : -EIO);
 	}
@@ -299,7 +270,7 @@ new_state(const char *path)
 	struct walk_state *s = g_new0(struct walk_state, 1);
 
 	s->path = g_strdup(path);
-	s->keys = walk_state_keys();
+	s->keys = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	s->unsaved = g_string_new(NULL);
 	s->noted = g_string_new(NULL);
 	pthread_mutex_init(&s->lock, NULL);
@@ -354,30 +325,19 @@ walk_state_remove(struct walk_state **sp)
 	walk_state_close(sp);
 }
 
-/* ---------------------------------------------------------------- what is finished */
+/* ---------------------------------------------------------------- finished batches */
 
 bool
-walk_state_knows(const struct walk_state *s, const uint8_t *key)
+walk_state_knows(const struct walk_state *s, const char *key)
 {
 	return (g_hash_table_contains(s->keys, key));
 }
 
-unsigned
-walk_state_known(const struct walk_state *s)
-{
-	return (g_hash_table_size(s->keys));
-}
-
 void
-walk_state_note(struct walk_state *s, const uint8_t *key)
+walk_state_note(struct walk_state *s, const char *key)
 {
-	char hex[KEY_LINE + 1];
-
-	for (int i = 0; i < WALK_KEY_BYTES; i++)
-		snprintf(hex + 2 * i, 3, "%02x", key[i]);
-	hex[KEY_LINE - 1] = '\n';
 	pthread_mutex_lock(&s->lock);
-	g_string_append_len(s->noted, hex, KEY_LINE);
+	g_string_append_printf(s->noted, "%s\n", key);
 	pthread_mutex_unlock(&s->lock);
 }
 

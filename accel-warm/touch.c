@@ -10,11 +10,12 @@
 /* As in io/disk/open.h: without the access time. */
 #define FACTS (STATX_TYPE | STATX_MODE | STATX_INO | STATX_SIZE | STATX_MTIME | STATX_CTIME)
 
-/* A fifo must not hold the thread, a terminal must not become ours. */
+/* A fifo must not block the thread; a terminal must not become the controlling terminal. */
 #define FLAGS (O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC)
 
-/* Reading a million files would write a million inodes.  Only their owner may ask for this: after the first refusal
- * nobody tries again. */
+/* Reading a million files would write a million inodes.  Only the owner of a file may use
+ * O_NOATIME:
+ * after the first refusal it is not used any more. */
 static unsigned noatime = O_NOATIME;
 
 int
@@ -34,9 +35,8 @@ open_how(int dir, const char *name, int flags, uint64_t resolve)
 	struct open_how how = { .flags = (uint64_t)flags, .resolve = resolve };
 	long fd;
 
-	do
-		fd = resolve == 0 ? openat(dir, name, flags) : syscall(SYS_openat2, dir, name, &how, sizeof(how));
-	while (fd < 0 && errno == EINTR);
+	fd = TEMP_FAILURE_RETRY(resolve == 0 ? openat(dir, name, flags)
+					     : syscall(SYS_openat2, dir, name, &how, sizeof(how)));
 	return (fd < 0 ? -errno : (int)fd);
 }
 
@@ -61,18 +61,16 @@ walk_touch_open(int dir, const char *name, bool follow)
 ssize_t
 walk_touch_read(int fd, void *buf, size_t n, off_t at)
 {
-	ssize_t got;
+	ssize_t got = TEMP_FAILURE_RETRY(pread(fd, buf, n, at));
 
-	do
-		got = pread(fd, buf, n, at);
-	while (got < 0 && errno == EINTR);
 	return (got < 0 ? -errno : got);
 }
 
 int
 walk_touch_dir(int dir, const char *name, bool follow, bool stay)
 {
-	return (open_quietly(dir, name, FLAGS | O_DIRECTORY | (follow ? 0 : O_NOFOLLOW), stay ? RESOLVE_NO_XDEV : 0));
+	return (open_quietly(dir, name, FLAGS | O_DIRECTORY | (follow ? 0 : O_NOFOLLOW),
+	    stay ? RESOLVE_NO_XDEV : 0));
 }
 
 int

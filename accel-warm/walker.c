@@ -3,7 +3,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -11,9 +10,10 @@
 #include "accel-warm/touch.h"
 
 #define CHUNK_MIN 4096
-#define CHUNK_MAX (128 * 1024)		/* the kernel's read-ahead, and one request to most disks */
+#define CHUNK_MAX (128 * 1024) /* the kernel's read-ahead, and one request to most disks */
 
-/* All threads may read a chunk before anybody knows how much it was: together at most a tenth of a second's worth. */
+/* All threads may read a chunk before its size is known: together at most a tenth of a second of
+ * the limit. */
 static size_t
 chunk_size(const struct walk_conf *conf)
 {
@@ -40,7 +40,7 @@ walker_fini(struct walker *w)
 	pthread_mutex_destroy(&w->lock);
 }
 
-/* ---------------------------------------------------------------- where it is */
+/* ---------------------------------------------------------------- position */
 
 void
 walker_enter(struct walker *w, const struct walk_dir *d, const char *name, dev_t dev)
@@ -70,7 +70,7 @@ walker_hangs(struct walker *w, uint64_t before_ns, dev_t *dev)
 	pthread_mutex_lock(&w->lock);
 	hangs = w->since_ns != 0 && w->since_ns < before_ns;
 	if (hangs && !w->told)
-		walk_trouble(w->dir, w->name, "no answer yet; going on elsewhere");
+		walk_report_failure(w->dir, w->name, "no answer yet; continuing with other files");
 	w->told |= hangs;
 	*dev = w->dev;
 	pthread_mutex_unlock(&w->lock);
@@ -80,20 +80,20 @@ walker_hangs(struct walker *w, uint64_t before_ns, dev_t *dev)
 void
 walker_failed(struct walker *w, const struct walk_dir *d, const char *name, int err)
 {
-	walk_count(&w->tally, errors, 1);
-	walk_trouble(d, name, strerrordesc_np(-err));
+	count_add(&w->counters, errors, 1);
+	walk_report_failure(d, name, strerrordesc_np(-err));
 }
 
 /* ---------------------------------------------------------------- rates */
 
 static uint64_t
-wait_for(struct walk_shared *s, struct walk_bucket *b, uint64_t n)
+wait_for(struct walk_shared *s, struct token_bucket *b, uint64_t n)
 {
 	uint64_t now = clock_mono_ns(), wait;
 
 	pthread_mutex_lock(&s->lock);
-	wait = walk_bucket_wait(b, now);
-	walk_bucket_take(b, n, now);
+	wait = token_bucket_wait(b, now);
+	token_bucket_take(b, n, now);
 	pthread_mutex_unlock(&s->lock);
 	return (wait);
 }
@@ -101,10 +101,7 @@ wait_for(struct walk_shared *s, struct walk_bucket *b, uint64_t n)
 static void
 sleep_ns(uint64_t ns)
 {
-	struct timespec ts = { .tv_sec = (time_t)(ns / NS_PER_S), .tv_nsec = (long)(ns % NS_PER_S) };
-
-	while (nanosleep(&ts, &ts) < 0 && errno == EINTR)
-		;
+	g_usleep((gulong)((ns + 999) / 1000));
 }
 
 static void
@@ -114,7 +111,7 @@ pace_file(struct walk_shared *s)
 		sleep_ns(wait_for(s, &s->files, 1));
 }
 
-/* How many bytes a read brings is known behind it: first all that is owed is paid off, then they are added. */
+/* The size of a read is known after it: waits until earlier bytes are paid for, then adds these. */
 static void
 pace_bytes(struct walk_shared *s)
 {
@@ -142,11 +139,11 @@ read_file(struct walker *w, const struct walk_batch *b, const char *name, int fd
 		walker_leave(w);
 		if (n < 0)
 			return ((int)n);
-		walk_count(&w->tally, bytes, (uint64_t)n);
+		count_add(&w->counters, bytes, (uint64_t)n);
 		if (w->shared->bytes.per_s != 0)
 			wait_for(w->shared, &w->shared->bytes, (uint64_t)n);
 		if ((size_t)n < ask)
-			break;			/* its end, without asking for it again */
+			break; /* end of file; a second read is not needed */
 	}
 	return (0);
 }
@@ -159,7 +156,8 @@ touch_file(struct walker *w, const struct walk_batch *b, const char *name, bool 
 	int fd, err;
 
 	walker_enter(w, b->dir, name, b->dir->dev);
-	fd = how == WARM_STAT ? walk_touch_stat(b->dir->fd, name, follow, &type) : walk_touch_open(b->dir->fd, name, follow);
+	fd = how == WARM_STAT ? walk_touch_stat(b->dir->fd, name, follow, &type)
+			      : walk_touch_open(b->dir->fd, name, follow);
 	walker_leave(w);
 	if (fd < 0)
 		return (fd);
@@ -167,13 +165,14 @@ touch_file(struct walker *w, const struct walk_batch *b, const char *name, bool 
 	if (how != WARM_STAT)
 		close(fd);
 	if (err == 0)
-		walk_count(&w->tally, files, 1);
+		count_add(&w->counters, files, 1);
 	return (err);
 }
 
-/* What does not lie in a directory that was read: what it is must be asked first. */
+/* A name that was not read from a directory: finds its type first. */
 static int
-find_type(struct walker *w, const struct walk_batch *b, const char *name, bool follow, uint8_t *type)
+find_type(struct walker *w, const struct walk_batch *b, const char *name, bool follow,
+    uint8_t *type)
 {
 	int err;
 
@@ -183,7 +182,7 @@ find_type(struct walker *w, const struct walk_batch *b, const char *name, bool f
 	return (err);
 }
 
-/* A directory that stands in a list is not walked: find(1) lists what lies in it, too. */
+/* A directory in a list is read but not walked: find(1) lists its contents, too. */
 static int
 read_listed_dir(struct walker *w, const struct walk_batch *b, const char *name)
 {
@@ -199,7 +198,7 @@ read_listed_dir(struct walker *w, const struct walk_batch *b, const char *name)
 	if (stream == NULL)
 		return (fd < 0 ? fd : -ENOMEM);
 	closedir(stream);
-	walk_count(&w->tally, directories, 1);
+	count_add(&w->counters, directories, 1);
 	return (0);
 }
 
@@ -212,7 +211,7 @@ touch_dir(struct walker *w, const struct walk_batch *b, const char *name)
 	return (0);
 }
 
-/* Links and what had no type were let through by their reader. */
+/* Links, and names without a type, that the reader passed on. */
 static bool
 is_included(const struct walker *w, const struct walk_batch *b, const char *name)
 {
@@ -240,23 +239,24 @@ touch(struct walker *w, const struct walk_batch *b, const struct walk_name *n)
 	if (type != DT_REG) {
 		err = find_type(w, b, name, follow, &type);
 		if ((err == -ENOENT || err == -ELOOP) && n->type == DT_LNK)
-			err = find_type(w, b, name, false, &type);	/* it leads nowhere, but it is there */
+			/* the link leads nowhere, but exists */
+			err = find_type(w, b, name, false, &type);
 		if (err != 0)
 			return (err);
 	}
 	if (type == DT_REG && n->type != DT_REG && !is_included(w, b, name)) {
-		walk_count(&w->tally, excluded, 1);
+		count_add(&w->counters, excluded, 1);
 		return (0);
 	}
 	if (type == DT_REG)
 		return (touch_file(w, b, name, follow));
 	if (type == DT_DIR)
 		return (touch_dir(w, b, name));
-	walk_count(&w->tally, others, 1);
+	count_add(&w->counters, others, 1);
 	return (0);
 }
 
-/* Gone, or something else by now: the tree changes during the walk. */
+/* The name is gone or something else now: the tree changes during the walk. */
 static bool
 has_vanished(const struct walk_batch *b, int err)
 {
@@ -268,14 +268,13 @@ finish(struct walker *w, struct walk_batch *b, bool good)
 {
 	struct walk_shared *s = w->shared;
 
-	walk_count(&w->tally, finished, 1);
+	count_add(&w->counters, finished, 1);
 	if (!walk_batch_finished(b, good))
 		return;
-	if (b->has_key && !b->failed)
+	if (b->key[0] != '\0' && !b->failed)
 		walk_state_note(s->state, b->key);
-	if (walk_dir_unuse(b->dir))
-		walk_queue_closed(s->queue);
-	walk_queue_done_batch(s->queue);
+	walk_queue_unuse(s->queue, b->dir);
+	walk_queue_done(s->queue, false);
 }
 
 static void
@@ -287,7 +286,7 @@ do_name(struct walker *w, const struct walk_name *n)
 	pace_file(w->shared);
 	err = touch(w, b, n);
 	if (err != 0 && has_vanished(b, err))
-		walk_count(&w->tally, vanished, 1);
+		count_add(&w->counters, vanished, 1);
 	else if (err != 0)
 		walker_failed(w, b->dir, walk_batch_text(b, n), err);
 	finish(w, b, err == 0 || has_vanished(b, err));
@@ -316,7 +315,8 @@ do_batch(struct walker *w)
 {
 	const struct walk_name *n;
 
-	while (!walk_queue_hangs(w->shared->queue, w->batch->dir->dev) && (n = walk_batch_next(w->batch)) != NULL)
+	while (!walk_queue_hangs(w->shared->queue, w->batch->dir->dev) &&
+	       (n = walk_batch_next(w->batch)) != NULL)
 		do_name(w, n);
 	walk_batch_unref(&w->batch);
 }
@@ -329,7 +329,7 @@ walker_run(struct walker *w)
 	while (walk_queue_take(w->shared->queue, &d, &w->batch)) {
 		if (d != NULL)
 			walker_read_dir(w, d);
-		if (w->batch != NULL)		/* taken, or left over from where it helped */
+		if (w->batch != NULL) /* a batch of this job, or left over from helping */
 			do_batch(w);
 	}
 }

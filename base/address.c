@@ -7,13 +7,13 @@
 static struct text
 before(struct text t, const char *end)
 {
-	return ((struct text){t.p, (size_t)(end - t.p)});
+	return ((struct text){ t.p, (size_t)(end - t.p) });
 }
 
 static struct text
 from(struct text t, const char *start)
 {
-	return ((struct text){start, t.n - (size_t)(start - t.p)});
+	return ((struct text){ start, t.n - (size_t)(start - t.p) });
 }
 
 static bool
@@ -27,7 +27,7 @@ is_digits(struct text t)
 	return (true);
 }
 
-/* Behind the host: NULL when a bracket stays open. */
+/* The text behind the host; NULL if a bracket is not closed. */
 static const char *
 host_end(struct text t)
 {
@@ -65,7 +65,7 @@ struct text
 address_bare(struct text host)
 {
 	if (host.n > 1 && host.p[0] == '[' && host.p[host.n - 1] == ']')
-		return ((struct text){host.p + 1, host.n - 2});
+		return ((struct text){ host.p + 1, host.n - 2 });
 	return (host);
 }
 
@@ -82,25 +82,15 @@ address_same(struct text a, struct text b)
 
 	if (path.p != NULL)
 		return (text_eq(path, address_path(b)));
-	if (!address_cut(a, &host_a, &port_a) || !address_cut(b, &host_b, &port_b) || !text_eq(port_a, port_b))
+	if (!address_cut(a, &host_a, &port_a) || !address_cut(b, &host_b, &port_b) ||
+	    !text_eq(port_a, port_b))
 		return (false);
 	return (text_ieq(host_a, host_b) || (address_is_any(host_a) && address_is_any(host_b)));
 }
 
-/* ---------------------------------------------------------------- what can be an address */
+/* ---------------------------------------------------------------- address syntax */
 
-static bool
-has_control(struct text t)
-{
-	size_t i;
-
-	for (i = 0; i < t.n; i++)
-		if ((unsigned char)t.p[i] < ' ' || t.p[i] == 127)
-			return (true);
-	return (false);
-}
-
-/* In brackets; a zone ("fe80::1%eth0") is left to the resolver. */
+/* A host in brackets; the resolver checks a zone ("fe80::1%eth0"). */
 static bool
 is_v6(struct text host)
 {
@@ -145,9 +135,9 @@ fault_of_host(struct text t, struct address_parts *a)
 int
 address_read(struct text t, struct address_parts *a, const char **fault)
 {
-	*a = (struct address_parts){.path = address_path(t)};
+	*a = (struct address_parts){ .path = address_path(t) };
 	*fault = NULL;
-	if (has_control(t))
+	if (text_has_control(t))
 		*fault = "expected an address without control characters";
 	else if (a->path.p == NULL)
 		*fault = fault_of_host(t, a);

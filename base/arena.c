@@ -1,8 +1,8 @@
-/* base/arena.c -- one request's memory: a lent block first, then blocks from malloc(). */
+/* base/arena.c -- memory of one request: a lent block first, then blocks from malloc(). */
 #include <stdlib.h>
 #include "base/arena.h"
 
-#define ALIGN 16
+#define ALIGN      16
 #define BLOCK_SIZE 4096
 
 struct arena_block {
@@ -31,7 +31,7 @@ arena_use_lent(struct arena *a)
 void
 arena_init(struct arena *a, void *lent, size_t lent_size, size_t max)
 {
-	*a = (struct arena){.lent = lent, .lent_size = lent_size, .max = max};
+	*a = (struct arena){ .lent = lent, .lent_size = lent_size, .max = max };
 	arena_use_lent(a);
 }
 
@@ -103,5 +103,5 @@ arena_text(struct arena *a, struct text t)
 {
 	char *p = arena_str(a, t);
 
-	return ((struct text){p, p != NULL ? t.n : 0});
+	return ((struct text){ p, p != NULL ? t.n : 0 });
 }

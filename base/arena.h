@@ -1,7 +1,7 @@
-/* base/arena.h -- memory that lives as long as one request and is freed in one go.
+/* base/arena.h -- memory that lives as long as one request and is freed at once.
  *
- * The first block may be lent by the caller (a slab), so that small requests allocate nothing.
- * Bounds   max bytes in all (0: none); a request above that, or one for which there is no memory, gets NULL.
+ * The caller may lend the first block (a slab), so that small requests allocate nothing.
+ * Bounds   max bytes in all (0: no bound); get functions return NULL above that, or without memory.
  * Thread   one at a time.
  */
 #ifndef BASE_ARENA_H
@@ -11,17 +11,18 @@
 
 struct arena_block;
 struct arena {
-	char *p, *end;             /* free part of the current block */
-	struct arena_block *more;  /* blocks from malloc, newest first */
+	char *p, *end;            /* free part of the current block */
+	struct arena_block *more; /* blocks from malloc, newest first */
 	size_t used, max;
 	char *lent;
 	size_t lent_size;
 };
 
 void arena_init(struct arena *, void *lent, size_t lent_size, size_t max);
-void arena_reset(struct arena *); /* frees all but the lent block */
+void arena_reset(struct arena *);          /* frees all blocks except the lent one */
 void *arena_get(struct arena *, size_t n); /* aligned to 16, not cleared */
-struct text arena_text(struct arena *, struct text t); /* a copy, with a NUL behind it; .p NULL if full */
+/* a copy, with a NUL behind it; .p NULL: full */
+struct text arena_text(struct arena *, struct text t);
 char *arena_str(struct arena *, struct text t);
 
 #endif

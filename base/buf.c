@@ -1,4 +1,4 @@
-/* base/buf.c -- the growable run of bytes, and the escapes that write into it. */
+/* base/buf.c -- the growable buffer, and the escapes that write to it. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -6,7 +6,7 @@
 #include "base/must.h"
 #include "base/utf8.h"
 
-#define BUF_FIRST 256           /* most heads and log lines fit, so one malloc() is enough */
+#define BUF_FIRST 256 /* most heads and log lines fit, so that one malloc() is enough */
 
 static const char hex_lower[] = "0123456789abcdef";
 static const char hex_upper[] = "0123456789ABCDEF";
@@ -14,7 +14,7 @@ static const char hex_upper[] = "0123456789ABCDEF";
 void
 buf_init(struct buf *b, size_t max)
 {
-	*b = (struct buf){.max = max};
+	*b = (struct buf){ .max = max };
 }
 
 void
@@ -42,7 +42,7 @@ buf_grow(struct buf *b, size_t need)
 	return (true);
 }
 
-bool
+static bool
 buf_reserve(struct buf *b, size_t more)
 {
 	size_t need;
@@ -138,7 +138,7 @@ add_hex(struct buf *b, struct text t)
 
 	for (i = 0; i < t.n; i++) {
 		c = (unsigned char)t.p[i];
-		buf_add(b, (const char[]){'\\', 'x', hex_lower[c >> 4], hex_lower[c & 15]}, 4);
+		buf_add(b, (const char[]){ '\\', 'x', hex_lower[c >> 4], hex_lower[c & 15] }, 4);
 	}
 }
 
@@ -157,12 +157,12 @@ static const char *
 html_entity(char c)
 {
 	switch (c) {
-	case '&':  return ("&amp;");
-	case '<':  return ("&lt;");
-	case '>':  return ("&gt;");
-	case '"':  return ("&quot;");
+	case '&': return ("&amp;");
+	case '<': return ("&lt;");
+	case '>': return ("&gt;");
+	case '"': return ("&quot;");
 	case '\'': return ("&#39;");
-	default:   return (NULL);
+	default: return (NULL);
 	}
 }
 
@@ -198,7 +198,7 @@ static bool
 url_plain(char c)
 {
 	return ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	    c == '-' || c == '.' || c == '_' || c == '~' || c == '/');
+		c == '-' || c == '.' || c == '_' || c == '~' || c == '/');
 }
 
 void
@@ -212,37 +212,27 @@ buf_urlenc(struct buf *b, struct text t)
 		if (url_plain((char)c))
 			continue;
 		buf_add(b, t.p + done, i - done);
-		buf_add(b, (const char[]){'%', hex_upper[c >> 4], hex_upper[c & 15]}, 3);
+		buf_add(b, (const char[]){ '%', hex_upper[c >> 4], hex_upper[c & 15] }, 3);
 		done = i + 1;
 	}
 	buf_add(b, t.p + done, t.n - done);
 }
 
-static void
-json_char(struct buf *b, unsigned char c)
-{
-	switch (c) {
-	case '"':  buf_str(b, "\\\""); return;
-	case '\\': buf_str(b, "\\\\"); return;
-	case '\n': buf_str(b, "\\n"); return;
-	case '\r': buf_str(b, "\\r"); return;
-	case '\t': buf_str(b, "\\t"); return;
-	}
-	buf_printf(b, "\\u%04x", c);
-}
-
-/* A character that nobody sees, or that misleads, by its number: all of them have four digits. */
+/* An invisible or misleading character as its number: all of them have four digits. */
 static void
 json_odd(struct buf *b, struct text odd)
 {
 	uint32_t c = utf8_char(odd);
 
-	if (odd.n == 1 && c != UTF8_NONE)
-		json_char(b, (unsigned char)c);
-	else if (c == UTF8_NONE)
-		buf_str(b, "\xef\xbf\xbd");
-	else
-		buf_printf(b, "\\u%04x", c);
+	switch (c) {
+	case '"': buf_str(b, "\\\""); break;
+	case '\\': buf_str(b, "\\\\"); break;
+	case '\n': buf_str(b, "\\n"); break;
+	case '\r': buf_str(b, "\\r"); break;
+	case '\t': buf_str(b, "\\t"); break;
+	case UTF8_NONE: buf_str(b, "\xef\xbf\xbd"); break;
+	default: buf_printf(b, "\\u%04x", c);
+	}
 }
 
 void

@@ -14,7 +14,7 @@
 static struct client_addr
 of_v4(uint32_t network_order)
 {
-	return ((struct client_addr){0, V4_MAPPED | ntohl(network_order)});
+	return ((struct client_addr){ 0, V4_MAPPED | ntohl(network_order) });
 }
 
 static struct client_addr
@@ -24,7 +24,7 @@ of_v6(const struct in6_addr *a)
 
 	if (IN6_IS_ADDR_V4MAPPED(a))
 		return (of_v4((uint32_t)load32(bytes + 12)));
-	return ((struct client_addr){be64toh(load64(bytes)), 1});
+	return ((struct client_addr){ be64toh(load64(bytes)), 1 });
 }
 
 struct client_addr
@@ -36,7 +36,7 @@ client_addr_of(const struct sockaddr *sa)
 		return (of_v4(((const struct sockaddr_in *)a)->sin_addr.s_addr));
 	if (sa->sa_family == AF_INET6)
 		return (of_v6(&((const struct sockaddr_in6 *)a)->sin6_addr));
-	return ((struct client_addr){0, 0});
+	return ((struct client_addr){ 0, 0 });
 }
 
 struct client_addr
@@ -49,7 +49,7 @@ client_addr_written(const char *s)
 		return (of_v4(v4.s_addr));
 	if (inet_pton(AF_INET6, s, &v6) == 1)
 		return (of_v6(&v6));
-	return ((struct client_addr){0, 0});
+	return ((struct client_addr){ 0, 0 });
 }
 
 bool
@@ -61,7 +61,7 @@ client_addr_same(struct client_addr a, struct client_addr b)
 uint64_t
 client_addr_hash(struct client_addr a)
 {
-	return (text_hash((struct text){(const char *)&a, sizeof(a)}));
+	return (text_hash((struct text){ (const char *)&a, sizeof(a) }));
 }
 
 uint32_t
@@ -77,7 +77,7 @@ client_addr_key(struct client_addr a)
 const char *
 client_addr_name(struct client_addr a, char buf[CLIENT_ADDR_MAX])
 {
-	uint64_t v6[2] = {htobe64(a.net), 0};
+	uint64_t v6[2] = { htobe64(a.net), 0 };
 	uint32_t v4 = htonl((uint32_t)a.host);
 
 	if (a.host == 0)
@@ -86,4 +86,21 @@ client_addr_name(struct client_addr a, char buf[CLIENT_ADDR_MAX])
 		return (inet_ntop(AF_INET, &v4, buf, CLIENT_ADDR_MAX));
 	must(inet_ntop(AF_INET6, v6, buf, CLIENT_ADDR_MAX) != NULL);
 	return (strcat(buf, "/64"));
+}
+
+const char *
+client_addr_text(const struct sockaddr *sa, char buf[CLIENT_ADDR_MAX])
+{
+	const void *a = sa;
+	const struct in6_addr *v6 = &((const struct sockaddr_in6 *)a)->sin6_addr;
+
+	if (sa->sa_family == AF_INET)
+		a = &((const struct sockaddr_in *)a)->sin_addr;
+	else if (sa->sa_family != AF_INET6)
+		return ("unix");
+	else if (IN6_IS_ADDR_V4MAPPED(v6))
+		a = &v6->s6_addr[12];
+	else
+		return (inet_ntop(AF_INET6, v6, buf, CLIENT_ADDR_MAX));
+	return (inet_ntop(AF_INET, a, buf, CLIENT_ADDR_MAX));
 }

@@ -1,4 +1,4 @@
-/* base/client_addr.h -- which client an address belongs to: what is counted, limited and takes turns as one.
+/* base/client_addr.h -- the client of an address: the unit of counts, limits and turns.
  *
  *   192.0.2.1, ::ffff:192.0.2.1    the address
  *   2001:db8:1:2::7                2001:db8:1:2::/64, the network of one customer
@@ -19,12 +19,15 @@ struct client_addr {
 };
 
 struct client_addr client_addr_of(const struct sockaddr *);
-struct client_addr client_addr_written(const char *); /* "192.0.2.1", "2001:db8::7"; unknown when it is no address */
+/* "192.0.2.1", "2001:db8::7"; unknown if it is not an address */
+struct client_addr client_addr_written(const char *);
 bool client_addr_same(struct client_addr, struct client_addr);
 uint64_t client_addr_hash(struct client_addr);
 uint32_t client_addr_key(struct client_addr); /* for rows and shares; 0: unknown */
 #define CLIENT_ADDR_MAX 64
-/* As a log shows it: "192.0.2.1", "2001:db8::/64", "unix". */
+/* As in logs: "192.0.2.1", "2001:db8::/64", "unix". */
 const char *client_addr_name(struct client_addr, char buf[CLIENT_ADDR_MAX]);
+/* The whole address: "192.0.2.1", also of ::ffff:192.0.2.1; "2001:db8::7"; "unix". */
+const char *client_addr_text(const struct sockaddr *, char buf[CLIENT_ADDR_MAX]);
 
 #endif

@@ -1,4 +1,5 @@
-/* base/clock.h -- nanoseconds: monotonic for differences, wall clock for dates and logs, processor time. */
+/* base/clock.h -- nanoseconds: monotonic for differences, wall clock for dates and logs, processor
+ * time. */
 #ifndef BASE_CLOCK_H
 #define BASE_CLOCK_H
 
@@ -6,7 +7,7 @@
 #include <time.h>
 
 #define NS_PER_MS 1000000ull
-#define NS_PER_S 1000000000ull
+#define NS_PER_S  1000000000ull
 
 static inline uint64_t
 clock_mono_ns(void)
@@ -24,6 +25,13 @@ clock_wall_ns(void)
 
 	clock_gettime(CLOCK_REALTIME, &ts);
 	return ((uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec);
+}
+
+/* 0 if a stamp is unknown (0), or the clocks of two threads disagree. */
+static inline uint64_t
+clock_between(uint64_t from, uint64_t to)
+{
+	return (from != 0 && to > from ? to - from : 0);
 }
 
 /* Processor time of the calling thread; a system call. */

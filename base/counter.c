@@ -1,16 +1,57 @@
-/* base/counter.c -- the table of counters as data, for the status page and the manual. */
-#include <stddef.h>
+/* base/counter.c -- the counters as a table, for status pages and the manual. */
+#include <inttypes.h>
+
 #include "base/counter.h"
 
-const struct counter_info counter_infos[] = {
-#define C(name, dotted, doc) {#name, dotted, doc, offsetof(struct counters, name)},
+#define ROW(name, dotted, doc) { #name, dotted, doc, offsetof(struct counters, name) },
+#define NO_ROW(name, dotted, doc)
+
+const struct counter_info server_counter_infos[] = {
+#define C ROW
+#define A NO_ROW
 #include "base/counters.def"
+#undef A
 #undef C
-	{NULL, NULL, NULL, 0},
+	{ NULL },
+};
+
+const struct counter_info accel_counter_infos[] = {
+#define C NO_ROW
+#define A ROW
+#include "base/counters.def"
+#undef A
+#undef C
+	{ NULL },
 };
 
 uint64_t
 counter_get(const struct counters *c, const struct counter_info *info)
 {
-	return (__atomic_load_n((const uint64_t *)((const char *)c + info->offset), __ATOMIC_RELAXED));
+	return (
+	    __atomic_load_n((const uint64_t *)((const char *)c + info->offset), __ATOMIC_RELAXED));
+}
+
+void
+counters_add(struct counters *sum, const struct counters *c, const struct counter_info *info)
+{
+	for (; info->name != NULL; info++)
+		*(uint64_t *)((char *)sum + info->offset) += counter_get(c, info);
+}
+
+void
+counters_each(const struct counters *c, const struct counter_info *info,
+    void (*each)(void *arg, const char *dotted, uint64_t v), void *arg)
+{
+	for (; info->name != NULL; info++)
+		each(arg, info->dotted, counter_get(c, info));
+}
+
+void
+counters_json(struct buf *out, const struct counters *c, const struct counter_info *info)
+{
+	const char *before = "\"counters\":{";
+
+	for (; info->name != NULL; info++, before = ",\n")
+		buf_printf(out, "%s\"%s\":%" PRIu64, before, info->dotted, counter_get(c, info));
+	buf_char(out, '}');
 }

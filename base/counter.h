@@ -1,23 +1,26 @@
-/* base/counter.h -- event counts of one thread; a reader adds the threads up.
+/* base/counter.h -- event counts of one thread; a reader adds up the threads.
  *
- * Thread   written by the owner only, with relaxed atomics, so that others may read at any time.
+ * Thread   only the owner writes, with relaxed atomics, so that others may read at any time.
  */
 #ifndef BASE_COUNTER_H
 #define BASE_COUNTER_H
 
-#include <stdint.h>
+#include "base/buf.h"
 
 struct counters {
 #define C(name, dotted, doc) uint64_t name;
+#define A                    C
 #include "base/counters.def"
+#undef A
 #undef C
 };
 
-#define count_add(c, name, v) \
-	__atomic_store_n(&(c)->name, __atomic_load_n(&(c)->name, __ATOMIC_RELAXED) + (v), __ATOMIC_RELAXED)
+#define count_add(c, name, v)                                                             \
+	__atomic_store_n(&(c)->name, __atomic_load_n(&(c)->name, __ATOMIC_RELAXED) + (v), \
+	    __ATOMIC_RELAXED)
 #define count(c, name) count_add(c, name, 1)
 
-/* The one at this offset (offsetof). */
+/* The counter at this offset (offsetof). */
 static inline void
 count_at(struct counters *c, uint32_t offset)
 {
@@ -28,12 +31,19 @@ count_at(struct counters *c, uint32_t offset)
 
 struct counter_info {
 	const char *name;   /* in logs */
-	const char *dotted; /* on status pages; other programs read it, so it stays */
+	const char *dotted; /* on status pages; other programs read it, so it is stable */
 	const char *doc;
 	uint32_t offset;
 };
-extern const struct counter_info counter_infos[]; /* ends with a NULL name */
+/* The rows of each program; the last name is NULL. */
+extern const struct counter_info server_counter_infos[], accel_counter_infos[];
 
 uint64_t counter_get(const struct counters *, const struct counter_info *);
+void counters_add(struct counters *sum, const struct counters *, const struct counter_info *);
+
+void counters_each(const struct counters *, const struct counter_info *,
+    void (*each)(void *arg, const char *dotted, uint64_t v), void *arg);
+/* "counters":{...} */
+void counters_json(struct buf *, const struct counters *, const struct counter_info *);
 
 #endif

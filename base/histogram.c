@@ -1,10 +1,13 @@
 /* base/histogram.c -- see histogram.h */
+#include <inttypes.h>
+
 #include "base/histogram.h"
+#include "base/must.h"
 
 #define LAST (HISTOGRAM_BUCKETS - 1)
 
-/* Width of the buckets of each decade. */
-static const uint64_t width[] = {1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000};
+/* Bucket width of each decade. */
+static const uint64_t width[] = { 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000 };
 
 static unsigned
 bucket_of(uint64_t ns)
@@ -12,7 +15,7 @@ bucket_of(uint64_t ns)
 	unsigned d;
 
 	if (ns <= HISTOGRAM_MIN_NS)
-		return (0); /* hot requests leave here */
+		return (0); /* most values are of hot requests and end here */
 	if (ns > HISTOGRAM_MAX_NS)
 		return (LAST);
 	for (d = 0; ns > 100 * width[d]; d++)
@@ -20,8 +23,9 @@ bucket_of(uint64_t ns)
 	return ((unsigned)(1 + HISTOGRAM_PER_DECADE * d + (ns - 1) / width[d] - 10));
 }
 
-uint64_t
-histogram_bound(unsigned bucket)
+/* Largest value of a bucket. */
+static uint64_t
+bound_of(unsigned bucket)
 {
 	unsigned i = bucket - 1;
 
@@ -68,7 +72,8 @@ histogram_merge(struct histogram *into, const struct histogram *from)
 		into->n[i] += get(&from->n[i]);
 }
 
-/* The sum of the buckets, not a number of its own: a reader never sees the two disagree. */
+/* The sum of the buckets, not a separate number, so that a reader never sees two different
+ * counts. */
 uint64_t
 histogram_count(const struct histogram *h)
 {
@@ -86,7 +91,7 @@ histogram_up_to(const struct histogram *h, uint64_t ns)
 	unsigned i, end = bucket_of(ns);
 	uint64_t sum = 0;
 
-	if (histogram_bound(end) <= ns)
+	if (bound_of(end) <= ns)
 		end++;
 	for (i = 0; i < end; i++)
 		sum += get(&h->n[i]);
@@ -96,7 +101,7 @@ histogram_up_to(const struct histogram *h, uint64_t ns)
 static uint64_t
 middle(unsigned bucket)
 {
-	return (bucket == 0 ? HISTOGRAM_MIN_NS / 2 : (histogram_bound(bucket - 1) + histogram_bound(bucket)) / 2);
+	return (bucket == 0 ? HISTOGRAM_MIN_NS / 2 : (bound_of(bucket - 1) + bound_of(bucket)) / 2);
 }
 
 uint64_t
@@ -116,4 +121,22 @@ histogram_percentile(const struct histogram *h, double p)
 			return (middle(i) < max ? middle(i) : max);
 	}
 	return (max);
+}
+
+void
+histogram_json(struct buf *out, const struct histogram *h)
+{
+	static const struct {
+		const char *name;
+		double p;
+	} all[] = { { "p50", 0.5 }, { "p90", 0.9 }, { "p95", 0.95 }, { "p99", 0.99 },
+		{ "p999", 0.999 } };
+	size_t i;
+
+	buf_printf(out, "{\"count\":%" PRIu64 ",\"sum_ns\":%" PRIu64, histogram_count(h),
+	    h->sum_ns);
+	for (i = 0; i < NELEM(all); i++)
+		buf_printf(out, ",\"%s_ns\":%" PRIu64, all[i].name,
+		    histogram_percentile(h, all[i].p));
+	buf_printf(out, ",\"max_ns\":%" PRIu64 "}", h->max_ns);
 }

@@ -1,7 +1,7 @@
-/* base/list.h -- doubly linked list whose links live in the members.
+/* base/list.h -- doubly linked list; the links are in the members.
  *
- * A head is a link that points at itself when empty.  A member that is in no list has been through
- * list_init() or list_del(), so list_linked() tells the truth and list_del() may be repeated.
+ * The head of an empty list points at itself.  A member outside of all lists has been through
+ * list_init() or list_del().  So list_linked() is right, and list_del() may be repeated.
  */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
@@ -58,7 +58,7 @@ list_del(struct list *l)
 	l->next = l->prev = l;
 }
 
-/* First member taken out of the list, or NULL. */
+/* Removes and returns the first member, or NULL. */
 static inline struct list *
 list_pop(struct list *head)
 {
@@ -70,7 +70,7 @@ list_pop(struct list *head)
 	return (l);
 }
 
-/* All of *from behind the members of *to; *from is empty then. */
+/* Moves all members of *from behind those of *to. */
 static inline void
 list_splice_tail(struct list *to, struct list *from)
 {
@@ -84,7 +84,10 @@ list_splice_tail(struct list *to, struct list *from)
 }
 
 #define list_entry(l, type, field) container_of(l, type, field)
-#define list_foreach_safe(l, tmp, head) \
-	for ((l) = (head)->next, (tmp) = (l)->next; (l) != (head); (l) = (tmp), (tmp) = (l)->next)
+/* Visits the members in order; the body may remove the current one. */
+#define list_each(p, head, field)                                                                  \
+	for (struct list *at_ = (head)->next, *next_;                                              \
+	     at_ != (head) && ((p) = list_entry(at_, __typeof__(*(p)), field), next_ = at_->next); \
+	     at_ = next_)
 
 #endif

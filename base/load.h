@@ -1,4 +1,4 @@
-/* base/load.h -- numbers from bytes that need not be aligned, in the machine's own order. */
+/* base/load.h -- reads numbers from unaligned bytes, in native byte order. */
 #ifndef BASE_LOAD_H
 #define BASE_LOAD_H
 

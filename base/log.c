@@ -7,8 +7,8 @@
 #include "base/log.h"
 #include "base/utf8.h"
 
-#define LOG_CUT "...\n"
-#define LOG_SITE_FIELDS 16     /* of a line with a limit, its count included */
+#define LOG_CUT         "...\n"
+#define LOG_SITE_FIELDS 16 /* of a limited line, its count included */
 
 struct line {
 	size_t n;
@@ -16,20 +16,22 @@ struct line {
 	char b[LOG_LINE_MAX];
 };
 
-/* Read-locked around every call of the sink: once log_set_sink() is back, nobody uses the old one,
- * and the caller that registered it may free what it points to. */
+/* Read-locked around each call of the sink.  When log_set_sink() returns, no thread uses the old
+ * sink, and its owner may free it. */
 static pthread_rwlock_t sink_lock = PTHREAD_RWLOCK_INITIALIZER;
 static void (*sink)(void *, struct text);
 static void *sink_arg;
-static int lowest = LOG_INFO;
 
 static const char *const level_names[] = {
-	[LOG_DEBUG] = "debug", [LOG_INFO] = "info", [LOG_WARN] = "warn", [LOG_ERROR] = "error", [LOG_ALERT] = "alert",
+	[LOG_INFO] = "info",
+	[LOG_WARN] = "warn",
+	[LOG_ERROR] = "error",
+	[LOG_ALERT] = "alert",
 };
 
 /* ---------------------------------------------------------------- the line */
 
-/* Room for the cut mark is never given away, so a cut line still ends as one. */
+/* Space for the cut mark is reserved, so that a cut line still ends with it. */
 static void
 line_add(struct line *l, const char *p, size_t n)
 {
@@ -39,7 +41,7 @@ line_add(struct line *l, const char *p, size_t n)
 		return;
 	if (n > room) {
 		for (n = room; n > 0 && ((unsigned char)p[n] & 0xc0) == 0x80; n--)
-			; /* not within a character */
+			; /* not inside a character */
 		l->cut = true;
 	}
 	memcpy(l->b + l->n, p, n);
@@ -72,7 +74,7 @@ static bool
 plain_char(char c)
 {
 	return ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-	    (c != '\0' && strchr("./:_-+@", c) != NULL));
+		(c != '\0' && strchr("./:_-+@", c) != NULL));
 }
 
 static bool
@@ -105,7 +107,7 @@ line_value(struct line *l, struct text t)
 		line_add(l, shown.p, shown.n);
 		for (i = 0; i < odd.n; i++) {
 			c = (unsigned char)odd.p[i];
-			line_add(l, (const char[]){'\\', 'x', hex[c >> 4], hex[c & 15]}, 4);
+			line_add(l, (const char[]){ '\\', 'x', hex[c >> 4], hex[c & 15] }, 4);
 		}
 	}
 	line_add(l, "\"", 1);
@@ -137,11 +139,11 @@ line_field(struct line *l, const struct log_field *f)
 	line_str(l, f->key);
 	line_add(l, "=", 1);
 	switch (f->kind) {
-	case LF_KIND_STR:  line_value(l, text_of(f->s)); break;
+	case LF_KIND_STR: line_value(l, text_of(f->s)); break;
 	case LF_KIND_TEXT: line_value(l, f->t); break;
-	case LF_KIND_U64:  line_u64(l, f->u); break;
-	case LF_KIND_I64:  line_i64(l, f->i); break;
-	case LF_KIND_ERR:  line_errno(l, f->i); break;
+	case LF_KIND_U64: line_u64(l, f->u); break;
+	case LF_KIND_I64: line_i64(l, f->i); break;
+	case LF_KIND_ERR: line_errno(l, f->i); break;
 	}
 }
 
@@ -166,16 +168,15 @@ to_stderr(struct text line)
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
-			return;         /* nobody is left to tell */
-		line.p += n;
-		line.n -= (size_t)n;
+			return; /* stderr is the last resort */
+		text_take(&line, (size_t)n);
 	}
 }
 
 void
 log_raw(struct text line)
 {
-	int saved = errno;              /* callers log in the middle of handling an error */
+	int saved = errno; /* callers log while they handle an error */
 
 	pthread_rwlock_rdlock(&sink_lock);
 	if (sink != NULL)
@@ -187,13 +188,12 @@ log_raw(struct text line)
 }
 
 void
-log_event_fields(enum log_level level, const char *id, const char *ev, const struct log_field *f, size_t n)
+log_event_fields(enum log_level level, const char *id, const char *ev, const struct log_field *f,
+    size_t n)
 {
 	struct line l;
 	size_t i;
 
-	if ((int)level < __atomic_load_n(&lowest, __ATOMIC_RELAXED))
-		return;
 	l.n = 0;
 	l.cut = false;
 	line_stamp(&l);
@@ -208,13 +208,7 @@ log_event_fields(enum log_level level, const char *id, const char *ev, const str
 	for (i = 0; i < n; i++)
 		line_field(&l, &f[i]);
 	line_end(&l);
-	log_raw((struct text){l.b, l.n});
-}
-
-void
-log_set_level(enum log_level level)
-{
-	__atomic_store_n(&lowest, (int)level, __ATOMIC_RELAXED);
+	log_raw((struct text){ l.b, l.n });
 }
 
 void
@@ -230,7 +224,7 @@ log_set_sink(void (*fn)(void *, struct text), void *arg)
 
 #define USED_BITS 16
 
-static struct log_site *sites;  /* atomic; grows at its front */
+static struct log_site *sites; /* atomic; grows at its front */
 static uint64_t all_suppressed;
 
 static void
@@ -238,17 +232,19 @@ site_list(struct log_site *site, const char *ev)
 {
 	const char *none = NULL;
 
-	if (!__atomic_compare_exchange_n(&site->ev, &none, ev, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+	if (!__atomic_compare_exchange_n(&site->ev, &none, ev, false, __ATOMIC_RELAXED,
+		__ATOMIC_RELAXED))
 		return;
 	site->next = __atomic_load_n(&sites, __ATOMIC_RELAXED);
-	while (!__atomic_compare_exchange_n(&sites, &site->next, site, true, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+	while (!__atomic_compare_exchange_n(&sites, &site->next, site, true, __ATOMIC_RELEASE,
+	    __ATOMIC_RELAXED))
 		;
 }
 
 bool
 log_permit(struct log_site *site, const char *ev, unsigned per_second)
 {
-	uint64_t now_ms = clock_mono_ns() / NS_PER_MS + 1; /* 0: there was no line yet */
+	uint64_t now_ms = clock_mono_ns() / NS_PER_MS + 1; /* 0: no line yet */
 	uint64_t used = __atomic_load_n(&site->used, __ATOMIC_RELAXED), next;
 
 	if (__atomic_load_n(&site->ev, __ATOMIC_RELAXED) == NULL)
@@ -263,12 +259,14 @@ log_permit(struct log_site *site, const char *ev, unsigned per_second)
 			__atomic_fetch_add(&all_suppressed, 1, __ATOMIC_RELAXED);
 			return (false);
 		}
-	} while (!__atomic_compare_exchange_n(&site->used, &used, next, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	} while (!__atomic_compare_exchange_n(&site->used, &used, next, true, __ATOMIC_RELAXED,
+	    __ATOMIC_RELAXED));
 	return (true);
 }
 
 void
-log_site_fields(struct log_site *site, enum log_level level, const char *id, const struct log_field *f, size_t n)
+log_site_fields(struct log_site *site, enum log_level level, const char *id,
+    const struct log_field *f, size_t n)
 {
 	struct log_field more[LOG_SITE_FIELDS];
 	uint64_t left_out = __atomic_exchange_n(&site->suppressed, 0, __ATOMIC_RELAXED);
@@ -295,19 +293,10 @@ log_suppressed_flush(void)
 	uint64_t n;
 
 	for (site = __atomic_load_n(&sites, __ATOMIC_ACQUIRE); site != NULL; site = site->next) {
+		__atomic_store_n(&site->used, 0, __ATOMIC_RELAXED);
 		n = __atomic_exchange_n(&site->suppressed, 0, __ATOMIC_RELAXED);
 		if (n != 0)
-			log_event(LOG_WARN, NULL, "log.suppressed", LF_STR("of", site->ev), LF_U64("lines", n));
-	}
-}
-
-void
-log_limits_reset(void)
-{
-	struct log_site *site;
-
-	for (site = __atomic_load_n(&sites, __ATOMIC_ACQUIRE); site != NULL; site = site->next) {
-		__atomic_store_n(&site->used, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&site->suppressed, 0, __ATOMIC_RELAXED);
+			log_event(LOG_WARN, NULL, "log.suppressed", LF_STR("of", site->ev),
+			    LF_U64("lines", n));
 	}
 }

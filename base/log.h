@@ -1,10 +1,12 @@
 /* base/log.h -- one line per event, key=value, to the registered sink.
  *
- *   ts=1173101341.237616 level=warn ev=exchange.failed id=c17.3 backend=unix:/run/a.sock error="..."
+ *   ts=1173101341.237616 level=warn ev=exchange.failed id=c17.3 backend=unix:/run/a.sock ...
  *
- * base never waits: the sink (io/logfile.h in the server) takes a finished line and must not block.
- * Until one is set, lines go to stderr.
- * Thread   any.  A line is formatted on the caller's stack, at most LOG_LINE_MAX bytes, cut with "...".
+ * base/ never waits: the sink (io/logfile.h in the server) takes a finished line and must not
+ * block.
+ * Without a sink, lines go to stderr.
+ * Thread   any.  A line is formatted on the caller's stack, at most LOG_LINE_MAX bytes, cut with
+ *          "...".
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
@@ -13,7 +15,7 @@
 
 #define LOG_LINE_MAX 4096
 
-enum log_level { LOG_DEBUG, LOG_INFO, LOG_WARN, LOG_ERROR, LOG_ALERT };
+enum log_level { LOG_INFO, LOG_WARN, LOG_ERROR, LOG_ALERT };
 
 struct log_field {
 	const char *key;
@@ -26,44 +28,50 @@ struct log_field {
 	};
 };
 
-#define LF_STR(k, v) ((struct log_field){.key = (k), .kind = LF_KIND_STR, .s = (v)})
-#define LF_TEXT(k, v) ((struct log_field){.key = (k), .kind = LF_KIND_TEXT, .t = (v)})
-#define LF_U64(k, v) ((struct log_field){.key = (k), .kind = LF_KIND_U64, .u = (uint64_t)(v)})
-#define LF_I64(k, v) ((struct log_field){.key = (k), .kind = LF_KIND_I64, .i = (v)})
-#define LF_ERR(k, v) ((struct log_field){.key = (k), .kind = LF_KIND_ERR, .i = (v)}) /* -errno */
+#define LF_STR(k, v)  ((struct log_field){ .key = (k), .kind = LF_KIND_STR, .s = (v) })
+#define LF_TEXT(k, v) ((struct log_field){ .key = (k), .kind = LF_KIND_TEXT, .t = (v) })
+#define LF_U64(k, v)  ((struct log_field){ .key = (k), .kind = LF_KIND_U64, .u = (uint64_t)(v) })
+#define LF_I64(k, v)  ((struct log_field){ .key = (k), .kind = LF_KIND_I64, .i = (v) })
+/* v: -errno */
+#define LF_ERR(k, v) ((struct log_field){ .key = (k), .kind = LF_KIND_ERR, .i = (v) })
 
-/* Values that hold anything but letters, digits and ./:_-+@ are quoted and escaped. */
-#define log_event(level, id, ev, ...)                                                             \
-	log_event_fields((level), (id), (ev), (const struct log_field[]){__VA_ARGS__},            \
-	    sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field))
+/* Values with bytes other than letters, digits and ./:_-+@ are quoted and escaped. */
+#define log_event(level, id, ev, ...)                                                    \
+	log_event_fields((level), (id), (ev), (const struct log_field[]){ __VA_ARGS__ }, \
+	    sizeof((const struct log_field[]){ __VA_ARGS__ }) / sizeof(struct log_field))
 
-/* For what an outsider (a client, an application, a disk) can cause: at most per_second lines a second from this place in the
- * program, in all threads.  The others are counted; the next line says suppressed=N. */
-#define log_limited(per_second, level, id, ev, ...)                                               \
-	do {                                                                                      \
-		static struct log_site site_;                                                     \
-		if (log_permit(&site_, (ev), (per_second)))                                       \
-			log_site_fields(&site_, (level), (id), (const struct log_field[]){__VA_ARGS__}, \
-			    sizeof((const struct log_field[]){__VA_ARGS__}) / sizeof(struct log_field)); \
+/* For events that an outsider (a client, an application, a disk) can cause: at most per_second
+ * lines a second from this place in the program, in all threads.  The others are counted, and the
+ * next line says suppressed=N. */
+#define log_limited(per_second, level, id, ev, ...)                             \
+	do {                                                                    \
+		static struct log_site site_;                                   \
+		if (log_permit(&site_, (ev), (per_second)))                     \
+			log_site_fields(&site_, (level), (id),                  \
+			    (const struct log_field[]){ __VA_ARGS__ },          \
+			    sizeof((const struct log_field[]){ __VA_ARGS__ }) / \
+				sizeof(struct log_field));                      \
 	} while (0)
 
-struct log_site {           /* static, of log_limited() */
-	const char *ev;     /* NULL: not in the list of sites yet */
+struct log_site {       /* static, one for each log_limited() */
+	const char *ev; /* NULL: not in the list of sites yet */
 	struct log_site *next;
-	uint64_t used;      /* when the second began, ms << 16 | lines in it */
+	uint64_t used; /* start of the second, ms << 16 | lines in it */
 	uint64_t suppressed;
 };
 bool log_permit(struct log_site *, const char *ev, unsigned per_second);
-void log_site_fields(struct log_site *, enum log_level, const char *id, const struct log_field *, size_t n);
-uint64_t log_suppressed(void);    /* lines, since the start */
-void log_suppressed_flush(void);  /* a line ev=log.suppressed for each kind that has not told its count yet */
-void log_limits_reset(void);      /* every site may write again; for tests */
+void log_site_fields(struct log_site *, enum log_level, const char *id, const struct log_field *,
+    size_t n);
+uint64_t log_suppressed(void); /* suppressed lines since the start */
+/* Logs ev=log.suppressed for each kind with a count that was not logged yet.  A new second
+ * begins for each. */
+void log_suppressed_flush(void);
 
 /* id may be NULL. */
-void log_event_fields(enum log_level, const char *id, const char *ev, const struct log_field *, size_t n);
-void log_raw(struct text line); /* a finished line, newline included (timing lines) */
-void log_set_level(enum log_level lowest);
-/* line ends in '\n'.  NULL: back to stderr. */
+void log_event_fields(enum log_level, const char *id, const char *ev, const struct log_field *,
+    size_t n);
+void log_raw(struct text line); /* a finished line with its newline (timing lines) */
+/* line ends with '\n'.  NULL: stderr. */
 void log_set_sink(void (*sink)(void *arg, struct text line), void *arg);
 
 #endif

@@ -1,12 +1,12 @@
-/* base/manpage.c -- one text, written as roff or as plain lines. */
+/* base/manpage.c -- writes one text as roff or as plain lines. */
 #include <string.h>
 
 #include "base/manpage.h"
 
 #define TEXT_WIDTH 78
-#define INDENT 8
+#define INDENT     8
 
-/* A backslash, and a dot or quote at the start of a line, mean something to roff. */
+/* roff gives a meaning to a backslash, and to a dot or quote at the start of a line. */
 static void
 roff_text(struct buf *out, const char *s)
 {
@@ -22,8 +22,8 @@ roff_text(struct buf *out, const char *s)
 	}
 }
 
-static void
-fill(struct buf *out, unsigned indent, const char *s)
+void
+manpage_fill(struct buf *out, unsigned indent, const char *s)
 {
 	size_t col = 0, n;
 
@@ -48,33 +48,34 @@ void
 manpage_title(struct manpage *p, const char *name, const char *section)
 {
 	if (p->roff)
-		buf_printf(p->out, ".TH %s %s \"\" \"stat-accel " STAT_ACCEL_VERSION "\"\n", name, section);
+		buf_printf(p->out, ".TH %s %s \"\" \"stat-accel " STAT_ACCEL_VERSION "\"\n", name,
+		    section);
 	else
 		buf_printf(p->out, "%s(%s)\n", name, section);
 }
 
-void
-manpage_heading(struct manpage *p, const char *s)
+static void
+heading(struct manpage *p, const char *s)
 {
 	buf_printf(p->out, p->roff ? ".SH %s\n" : "\n%s\n", s);
 }
 
-void
-manpage_para(struct manpage *p, const char *s)
+static void
+para(struct manpage *p, const char *s)
 {
 	if (p->roff) {
 		buf_str(p->out, ".PP\n");
 		roff_text(p->out, s);
 		buf_char(p->out, '\n');
 	} else
-		fill(p->out, INDENT, s);
+		manpage_fill(p->out, INDENT, s);
 }
 
 void
 manpage_item(struct manpage *p, const char *term)
 {
 	if (p->roff) {
-		buf_str(p->out, ".TP\n\\fB");   /* .B would take the quotes away */
+		buf_str(p->out, ".TP\n\\fB"); /* .B would remove the quotes */
 		roff_text(p->out, term);
 		buf_str(p->out, "\\fR\n");
 	} else
@@ -82,7 +83,7 @@ manpage_item(struct manpage *p, const char *term)
 }
 
 void
-manpage_said(struct manpage *p, const char *s)
+manpage_text(struct manpage *p, const char *s)
 {
 	if (*s == '\0')
 		return;
@@ -90,19 +91,53 @@ manpage_said(struct manpage *p, const char *s)
 		roff_text(p->out, s);
 		buf_str(p->out, "\n.br\n");
 	} else
-		fill(p->out, INDENT, s);
+		manpage_fill(p->out, INDENT, s);
 }
 
-void
-manpage_example(struct manpage *p, const char *const *lines)
+static void
+example_line(struct manpage *p, const char *s)
 {
-	buf_str(p->out, p->roff ? ".PP\n.nf\n" : "\n");
-	for (; *lines != NULL; lines++) {
-		if (p->roff)
-			roff_text(p->out, *lines);
-		else
-			buf_printf(p->out, "%*s%s", INDENT, "", *lines);
-		buf_char(p->out, '\n');
+	if (p->roff)
+		roff_text(p->out, s);
+	else
+		buf_printf(p->out, "%*s%s", INDENT, "", s);
+	buf_char(p->out, '\n');
+}
+
+static void
+example_edge(struct manpage *p, bool begins)
+{
+	buf_str(p->out, !p->roff ? "\n" : begins ? ".PP\n.nf\n" : ".fi\n");
+}
+
+/* The text ends with '\n', so the last line is empty and ends an example. */
+void
+manpage_marked(struct manpage *p, const char *text)
+{
+	struct text rest = text_of(text), line;
+	bool example = false, item = false;
+	struct buf b;
+
+	buf_init(&b, 0);
+	while (text_next(&rest, '\n', &line)) {
+		char mark = line.n != 0 && strchr("#=|", line.p[0]) != NULL ? line.p[0] : '\0';
+
+		b.n = 0;
+		buf_text(&b, line);
+		buf_char(&b, '\0');
+		if (example != (mark == '|'))
+			example_edge(p, example = !example);
+		item = mark == '=' || (mark == '\0' && item);
+		if (mark == '#')
+			heading(p, b.p + 2);
+		else if (mark == '=')
+			manpage_item(p, b.p + 2);
+		else if (mark == '|')
+			example_line(p, b.p + 2);
+		else if (item)
+			manpage_text(p, b.p);
+		else if (line.n != 0)
+			para(p, b.p);
 	}
-	buf_str(p->out, p->roff ? ".fi\n" : "\n");
+	buf_free(&b);
 }

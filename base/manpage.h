@@ -1,7 +1,6 @@
 /* base/manpage.h -- a manual page, as roff for man(1) or as plain lines for a terminal.
  *
- * Who writes a page calls these in the order in which it is read.  Texts are plain: nothing in them means something
- * to roff.  Errors stand in .out, see base/buf.h.
+ * Texts are plain: roff markup in them is escaped.  Errors: .out has them, see base/buf.h.
  */
 #ifndef BASE_MANPAGE_H
 #define BASE_MANPAGE_H
@@ -14,10 +13,22 @@ struct manpage {
 };
 
 void manpage_title(struct manpage *, const char *name, const char *section);
-void manpage_heading(struct manpage *, const char *); /* "OPTIONS" */
-void manpage_para(struct manpage *, const char *);
-void manpage_item(struct manpage *, const char *term);  /* what follows by manpage_said() explains it */
-void manpage_said(struct manpage *, const char *);      /* may be empty */
-void manpage_example(struct manpage *, const char *const *lines); /* as they stand; ends with NULL */
+
+/* Lines that end with '\n':
+ *
+ *	# HEADING
+ *	a paragraph
+ *	= term
+ *	what explains the term
+ *	| a line of an example
+ */
+void manpage_marked(struct manpage *, const char *);
+
+/* For pages made from tables. */
+void manpage_item(struct manpage *, const char *term);
+void manpage_text(struct manpage *, const char *); /* explains the item; may be empty */
+
+/* Appends plain lines of at most 78 columns, each behind indent spaces. */
+void manpage_fill(struct buf *, unsigned indent, const char *);
 
 #endif

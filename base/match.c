@@ -8,27 +8,31 @@
 #include "base/match.h"
 #include "base/must.h"
 
-/* PCRE2's own limit is no bound in time: it is counted anew at each byte where a match may start, and JIT does not count
- * what it does in a loop.  Measured with /x.*y.*z/ and 64 kB of "x": 25 s.  So each item of a pattern calls back (20 to
- * 60 ns more for a usual condition), and CPU_MAX_NS is what all of them may take together. */
+/* PCRE2's own limit does not bound the time: it starts again at each byte where a match may begin,
+ * and JIT does not count the work in a loop.  Measured with /x.*y.*z/ and 64 kB of "x": 25 s.  So
+ * each item of a pattern calls back (20 to 60 ns more for a usual condition), and all of them
+ * together may take CPU_MAX_NS. */
 #define CPU_MAX_NS (4 * NS_PER_MS)
-#define CALLS_PER_LOOK 64u      /* at the clock; between two calls lie at most a few bytes of work for each byte of subject */
-#define JIT_STACK_MIN (32 * 1024)
-#define JIT_STACK_MAX (512 * 1024)
+/* calls between two checks of the clock; between two calls there are at most a few bytes of work
+ * for each byte of subject */
+#define CALLS_PER_LOOK 64u
+#define JIT_STACK_MIN  (32 * 1024)
+#define JIT_STACK_MAX  (512 * 1024)
 #define HEAP_LIMIT_KIB 1024
 
 struct match {
 	pcre2_code *code;
 };
 
-/* What a run writes to.  One per thread, made at its first run and freed when the thread ends:
- * creating it for each run costs more than most matches. */
+/* Memory of a run.  One per thread, made at its first run and freed when the thread ends: making
+ * it for each run costs more than most matches. */
 struct scratch {
 	pcre2_match_data *data;
 	pcre2_match_context *context;
 	pcre2_jit_stack *stack;
-	unsigned calls;                 /* of this run */
-	uint64_t look_ns, cpu_ns;       /* when to ask for the processor time; what it was at the first look */
+	unsigned calls; /* of this run */
+	/* time of the next check; processor time at the first check */
+	uint64_t look_ns, cpu_ns;
 };
 
 static __thread struct scratch *scratch;
@@ -47,7 +51,7 @@ scratch_free(void *arg)
 	scratch = NULL;
 }
 
-/* A key's destructor does not run for the thread that leaves main(). */
+/* The destructor of a key does not run for the thread that leaves main(). */
 static void
 scratch_free_last(void)
 {
@@ -64,8 +68,8 @@ scratch_start(void)
 
 /* ---------------------------------------------------------------- the limit */
 
-/* Processor time, because a busy machine must not refuse a request; it is a system call, so it is asked only when
- * that much time has passed on the wall. */
+/* Processor time, because a busy machine must not refuse a request.  Reading it is a system
+ * call, so it is read only when as much wall clock time has passed. */
 static bool
 time_is_spent(struct scratch *s)
 {
@@ -110,7 +114,8 @@ scratch_new(void)
 	pcre2_set_heap_limit(s->context, HEAP_LIMIT_KIB);
 	pcre2_set_callout(s->context, called_back, s);
 	s->stack = pcre2_jit_stack_create(JIT_STACK_MIN, JIT_STACK_MAX, NULL);
-	if (s->stack != NULL)           /* without it JIT code runs on 32 KiB of the thread's own stack */
+	/* without it JIT code runs on 32 KiB of the thread's own stack */
+	if (s->stack != NULL)
 		pcre2_jit_stack_assign(s->context, NULL, s->stack);
 	return (s);
 }
@@ -127,8 +132,8 @@ scratch_get(void)
 	return (scratch);
 }
 
-static struct match *
-compile(const char *pattern, uint32_t options, char *err, size_t errsize)
+struct match *
+match_new(const char *pattern, bool caseless, char *err, size_t errsize)
 {
 	PCRE2_UCHAR msg[128];
 	struct match *m;
@@ -141,28 +146,16 @@ compile(const char *pattern, uint32_t options, char *err, size_t errsize)
 		return (NULL);
 	}
 	m->code = pcre2_compile((PCRE2_SPTR)pattern, PCRE2_ZERO_TERMINATED,
-	    PCRE2_AUTO_CALLOUT | PCRE2_DOTALL | options, &code, &at, NULL);
+	    PCRE2_AUTO_CALLOUT | PCRE2_DOTALL | (caseless ? PCRE2_CASELESS : 0), &code, &at, NULL);
 	if (m->code == NULL) {
 		pcre2_get_error_message(code, msg, sizeof(msg));
 		snprintf(err, errsize, "%s at character %zu", (char *)msg, (size_t)at);
 		free(m);
 		return (NULL);
 	}
-	/* Where memory may not be both written and run this fails, and the interpreter does the work. */
+	/* Fails where memory may not be writable and executable; the interpreter is used then. */
 	pcre2_jit_compile(m->code, PCRE2_JIT_COMPLETE);
 	return (m);
-}
-
-struct match *
-match_new(const char *pattern, char *err, size_t errsize)
-{
-	return (compile(pattern, 0, err, errsize));
-}
-
-struct match *
-match_new_caseless(const char *pattern, char *err, size_t errsize)
-{
-	return (compile(pattern, PCRE2_CASELESS, err, errsize));
 }
 
 void
@@ -174,7 +167,7 @@ match_free(struct match *m)
 	free(m);
 }
 
-/* Captures set, or a PCRE2 error. */
+/* Number of captures, or a PCRE2 error. */
 static int
 match_exec(const struct match *m, struct text subject, struct scratch **sp)
 {
@@ -187,7 +180,8 @@ match_exec(const struct match *m, struct text subject, struct scratch **sp)
 	*sp = s;
 	s->calls = 0;
 	n = pcre2_match(m->code, (PCRE2_SPTR)p, subject.n, 0, 0, s->data, s->context);
-	return (n == 0 ? MATCH_CAPTURES : n);   /* 0: it has more groups than we keep */
+	/* 0: the pattern has more groups than MATCH_CAPTURES */
+	return (n == 0 ? MATCH_CAPTURES : n);
 }
 
 static enum match_result
@@ -217,10 +211,10 @@ match_capture(const struct match *m, struct text subject, struct text cap[MATCH_
 	v = pcre2_get_ovector_pointer(s->data);
 	for (i = 0; i < MATCH_CAPTURES; i++) {
 		cap[i] = TEXT_NONE;
-		/* \K inside a lookahead can put the start behind the end. */
+		/* \K inside a lookahead can put the start behind the end */
 		if (i < n && v[2 * i] != PCRE2_UNSET && v[2 * i] <= v[2 * i + 1])
-			cap[i] = (struct text){(subject.p != NULL ? subject.p : "") + v[2 * i],
-			    v[2 * i + 1] - v[2 * i]};
+			cap[i] = (struct text){ (subject.p != NULL ? subject.p : "") + v[2 * i],
+				v[2 * i + 1] - v[2 * i] };
 	}
 	return (MATCH_YES);
 }

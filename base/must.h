@@ -1,6 +1,6 @@
-/* base/must.h -- for what cannot happen.  Stays on in production.
+/* base/must.h -- for conditions that cannot be false.  Stays on in production.
  *
- * What can happen (a full disk, a lying peer) is an error code, never a must().
+ * Errors that can happen (a full disk, a hostile peer) are error codes, never a must().
  */
 #ifndef BASE_MUST_H
 #define BASE_MUST_H
@@ -10,6 +10,6 @@ void must_failed(const char *expr, const char *file, int line) __attribute__((no
 #define must(e) (__builtin_expect(!(e), 0) ? must_failed(#e, __FILE__, __LINE__) : (void)0)
 
 #define container_of(p, type, field) ((type *)((char *)(p) - __builtin_offsetof(type, field)))
-#define NELEM(a) (sizeof(a) / sizeof((a)[0]))
+#define NELEM(a)                     (sizeof(a) / sizeof((a)[0]))
 
 #endif

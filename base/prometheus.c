@@ -21,8 +21,8 @@ prom_family(const struct prom *p, const char *name, const char *type, const char
 	buf_printf(p->out, " %s\n", type);
 }
 
-/* Backslash, quote and line end are escaped; what is no UTF-8 would make the whole page unreadable, so of other bytes
- * only ASCII stays. */
+/* Escapes backslash, quote and line break.  Invalid UTF-8 would make the whole page unreadable,
+ * so of other bytes only ASCII stays. */
 void
 prom_label(const struct prom *p, const char *label, const char *value)
 {
@@ -60,13 +60,9 @@ prom_counter(const struct prom *p, const char *dotted, const char *help, uint64_
 	buf_printf(p->out, " %" PRIu64 "\n", v);
 }
 
-static const uint64_t bounds_us[] = {
-	10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000,
-	1000000, 2500000, 5000000, 10000000, 25000000, 50000000, 100000000,
-};
-
 static void
-histogram_row(const struct prom *p, const char *name, const char *part, const char *label, const char *value)
+histogram_row(const struct prom *p, const char *name, const char *part, const char *label,
+    const char *value)
 {
 	prom_name(p, name);
 	buf_printf(p->out, "_%s{", part);
@@ -74,15 +70,19 @@ histogram_row(const struct prom *p, const char *name, const char *part, const ch
 }
 
 void
-prom_histogram(const struct prom *p, const char *name, const char *label, const char *value, const struct histogram *h)
+prom_histogram(const struct prom *p, const char *name, const char *label, const char *value,
+    const struct histogram *h)
 {
-	uint64_t count = histogram_count(h);
+	static const uint64_t steps[] = { 10, 25, 50 }; /* multiples of a unit, 1 us at first */
+	uint64_t count = histogram_count(h), unit;
 	unsigned i;
 
-	for (i = 0; i < NELEM(bounds_us); i++) {
-		histogram_row(p, name, "bucket", label, value);
-		buf_printf(p->out, ",le=\"%g\"} %" PRIu64 "\n", (double)bounds_us[i] / 1e6, histogram_up_to(h, bounds_us[i] * 1000));
-	}
+	for (unit = 1000; unit < HISTOGRAM_MAX_NS; unit *= 10)
+		for (i = 0; i < NELEM(steps) && unit * steps[i] <= HISTOGRAM_MAX_NS; i++) {
+			histogram_row(p, name, "bucket", label, value);
+			buf_printf(p->out, ",le=\"%g\"} %" PRIu64 "\n",
+			    (double)(unit * steps[i]) / 1e9, histogram_up_to(h, unit * steps[i]));
+		}
 	histogram_row(p, name, "bucket", label, value);
 	buf_printf(p->out, ",le=\"+Inf\"} %" PRIu64 "\n", count);
 	histogram_row(p, name, "sum", label, value);

@@ -2,7 +2,7 @@
  *
  *   prom_family()   # HELP prefix_name ...          once, before the rows
  *                   # TYPE prefix_name gauge
- *   prom_name()     prefix_name                     then {label="..."} and the value are the caller's
+ *   prom_name()     prefix_name                     the caller adds {label="..."} and the value
  *
  * Pure: appends to out.
  */
@@ -19,13 +19,16 @@ struct prom {
 
 void prom_family(const struct prom *, const char *name, const char *type, const char *help);
 void prom_name(const struct prom *, const char *name);
-void prom_label(const struct prom *, const char *label, const char *value); /* label="value", escaped */
+/* label="value", escaped */
+void prom_label(const struct prom *, const char *label, const char *value);
 
 /* Families with one row. */
 void prom_gauge(const struct prom *, const char *name, const char *help, uint64_t v);
-void prom_counter(const struct prom *, const char *dotted, const char *help, uint64_t v); /* a.b-c: prefix_a_b_c_total */
+/* a.b-c becomes prefix_a_b_c_total */
+void prom_counter(const struct prom *, const char *dotted, const char *help, uint64_t v);
 
 /* Rows of a family of histograms, in seconds. */
-void prom_histogram(const struct prom *, const char *name, const char *label, const char *value, const struct histogram *);
+void prom_histogram(const struct prom *, const char *name, const char *label, const char *value,
+    const struct histogram *);
 
 #endif

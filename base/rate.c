@@ -1,5 +1,4 @@
 /* base/rate.c -- see rate.h */
-#include "base/clock.h"
 #include "base/rate.h"
 
 void

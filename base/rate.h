@@ -1,9 +1,9 @@
-/* base/rate.h -- how fast a counter grew: per second, over the last five whole seconds.
+/* base/rate.h -- growth of a counter per second, over the last five whole seconds.
  *
- *   second:   ... 17   18   19   20   21   22 (going on)
+ *   second:   ... 17   18   19   20   21   22 (current)
  *   counted:  ...  4    0    9    2    0    7               at 22.4: (4 + 0 + 9 + 2 + 0) / 5
  *
- * Nothing ticks: an idle owner notes nothing, and a reader leaves out what is too old.
+ * There is no timer: an idle owner notes nothing, and a reader skips old slots.
  *
  * Units    now_ns is CLOCK_MONOTONIC.
  * Thread   rate_note(): one writer.  rate_read(): any.
@@ -11,13 +11,13 @@
 #ifndef BASE_RATE_H
 #define BASE_RATE_H
 
-#include <stdint.h>
+#include "base/clock.h"
 
 #define RATE_SECONDS 5u
-#define RATE_SLOTS 8u /* more than are read: the one that is being renewed is never among those */
+#define RATE_SLOTS   8u /* more than are read, so that the slot being reset is never read */
 
 struct rate {
-	uint64_t seen; /* the writer's: the counter at the last note */
+	uint64_t seen; /* of the writer: the counter at the last note */
 	struct {
 		uint64_t second, n;
 	} slot[RATE_SLOTS];
@@ -25,5 +25,26 @@ struct rate {
 
 void rate_note(struct rate *, uint64_t now_ns, uint64_t counter);
 double rate_read(const struct rate *, uint64_t now_ns);
+
+/* A client that is too slow.  Time adds to its debt, bytes (the result of an op) reduce
+ * the debt at `rate` a second.  There is no credit for a fast beginning.  So a client may pause for
+ * idle_ms in all, not after every byte. */
+static inline void
+debt_note(uint64_t *debt_ns, uint64_t passed_ns, int64_t bytes, uint32_t rate)
+{
+	uint64_t paid = bytes > 0 ? (uint64_t)bytes * NS_PER_S / rate : 0;
+
+	*debt_ns += passed_ns;
+	*debt_ns = *debt_ns > paid ? *debt_ns - paid : 0;
+}
+
+/* The deadline of the next op; if the debt is too large, it times out at once. */
+static inline uint32_t
+debt_patience_ms(uint64_t debt_ns, uint64_t idle_ms)
+{
+	uint64_t debt_ms = debt_ns / NS_PER_MS;
+
+	return (debt_ms < idle_ms ? (uint32_t)(idle_ms - debt_ms) : 1);
+}
 
 #endif

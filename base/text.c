@@ -1,4 +1,4 @@
-/* base/text.c -- slices: comparing, splitting, numbers, hashing. */
+/* base/text.c -- slices: compare, split, numbers, hash. */
 #include <errno.h>
 #include <sys/random.h>
 #include "base/clock.h"
@@ -6,13 +6,7 @@
 #include "base/must.h"
 #include "base/text.h"
 
-#define NEAREST_MAX 64          /* longer words are not typing mistakes of ours */
-
-static inline unsigned char
-fold(char c)
-{
-	return ((unsigned char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c));
-}
+#define NEAREST_MAX 64 /* longer words are not misspelled names */
 
 bool
 text_ieq(struct text a, struct text b)
@@ -22,9 +16,24 @@ text_ieq(struct text a, struct text b)
 	if (a.n != b.n)
 		return (false);
 	for (i = 0; i < a.n; i++)
-		if (fold(a.p[i]) != fold(b.p[i]))
+		if (byte_lower(a.p[i]) != byte_lower(b.p[i]))
 			return (false);
 	return (true);
+}
+
+bool
+text_istarts(struct text t, struct text prefix)
+{
+	return (text_ieq(text_take(&t, prefix.n), prefix));
+}
+
+bool
+text_is_one_of(struct text t, const struct text *names, size_t n)
+{
+	while (n > 0)
+		if (text_ieq(names[--n], t))
+			return (true);
+	return (false);
 }
 
 bool
@@ -37,16 +46,25 @@ bool
 text_ends(struct text t, struct text suffix)
 {
 	return (t.n >= suffix.n &&
-	    (suffix.n == 0 || memcmp(t.p + t.n - suffix.n, suffix.p, suffix.n) == 0));
+		(suffix.n == 0 || memcmp(t.p + t.n - suffix.n, suffix.p, suffix.n) == 0));
+}
+
+bool
+text_has_control(struct text t)
+{
+	size_t i;
+
+	for (i = 0; i < t.n; i++)
+		if ((unsigned char)t.p[i] < ' ' || t.p[i] == 127)
+			return (true);
+	return (false);
 }
 
 struct text
 text_trim(struct text t)
 {
-	while (t.n > 0 && (t.p[0] == ' ' || t.p[0] == '\t')) {
-		t.p++;
-		t.n--;
-	}
+	while (t.n > 0 && (t.p[0] == ' ' || t.p[0] == '\t'))
+		text_take(&t, 1);
 	while (t.n > 0 && (t.p[t.n - 1] == ' ' || t.p[t.n - 1] == '\t'))
 		t.n--;
 	return (t);
@@ -65,13 +83,24 @@ text_next(struct text *rest, char sep, struct text *member)
 		*rest = TEXT_NONE;
 		return (true);
 	}
-	*member = (struct text){rest->p, (size_t)(at - rest->p)};
+	*member = (struct text){ rest->p, (size_t)(at - rest->p) };
 	rest->n -= member->n + 1;
 	rest->p = at + 1;
 	return (true);
 }
 
 /* ---------------------------------------------------------------- numbers */
+
+int
+text_hex_digit(char c)
+{
+	if (c >= '0' && c <= '9')
+		return (c - '0');
+	c |= 0x20;
+	if (c >= 'a' && c <= 'f')
+		return (c - 'a' + 10);
+	return (-1);
+}
 
 int
 text_u64(struct text t, uint64_t *out)
@@ -96,38 +125,19 @@ text_u64(struct text t, uint64_t *out)
 	return (0);
 }
 
-int
-text_hex_digit(char c)
+bool
+text_size(struct text t, uint64_t min, uint64_t max, uint64_t *n)
 {
-	if (c >= '0' && c <= '9')
-		return (c - '0');
-	c |= 0x20;
-	if (c >= 'a' && c <= 'f')
-		return (c - 'a' + 10);
-	return (-1);
-}
+	static const char units[] = "kmg";
+	const char *unit = t.n > 1 ? strchr(units, byte_lower(t.p[t.n - 1])) : NULL;
+	unsigned shift = unit != NULL ? 10 * (unsigned)(unit - units + 1) : 0;
+	uint64_t value;
 
-int
-text_hex64(struct text t, uint64_t *out)
-{
-	uint64_t v = 0;
-	bool over = false;
-	size_t i;
-	int d;
-
-	if (t.n == 0)
-		return (-EINVAL);
-	for (i = 0; i < t.n; i++) {
-		d = text_hex_digit(t.p[i]);
-		if (d < 0)
-			return (-EINVAL);
-		over |= v >> 60 != 0;
-		v = v << 4 | (unsigned)d;
-	}
-	if (over)
-		return (-ERANGE);
-	*out = v;
-	return (0);
+	t.n -= unit != NULL;
+	if (text_u64(t, &value) != 0 || value > max >> shift || value << shift < min)
+		return (false);
+	*n = value << shift;
+	return (true);
 }
 
 size_t
@@ -152,9 +162,8 @@ text_put_u64(char *dst, uint64_t v)
 
 static uint64_t hash_seed, hash_secret;
 
-/* Before main(), so that the hot path asks no "seeded yet?". */
-static void __attribute__((constructor))
-hash_start(void)
+/* Runs before main(), so that the hot path needs no check. */
+static void __attribute__((constructor)) hash_start(void)
 {
 	uint64_t r[2];
 
@@ -163,7 +172,7 @@ hash_start(void)
 		r[1] = clock_mono_ns() * 0xbf58476d1ce4e5b9u ^ (uintptr_t)r;
 	}
 	hash_seed = r[0];
-	hash_secret = r[1] | 1;         /* never zero: a zero factor would erase the other */
+	hash_secret = r[1] | 1; /* never zero: a zero factor would cancel the other factor */
 }
 
 static inline uint64_t
@@ -183,7 +192,8 @@ text_hash(struct text t)
 
 	for (; n > 16; n -= 16, p += 16)
 		h = hash_mix(load64(p) ^ hash_secret, load64(p + 8) ^ h);
-	if (n >= 8) {                   /* the two loads may overlap; the length tells such texts apart */
+	/* the two loads may overlap; the length distinguishes such texts */
+	if (n >= 8) {
 		a = load64(p);
 		b = load64(p + n - 8);
 	} else if (n >= 4) {
@@ -207,7 +217,7 @@ min3(size_t a, size_t b, size_t c)
 	return (m < c ? m : c);
 }
 
-/* Levenshtein's distance, one row at a time. */
+/* Levenshtein distance, one row at a time. */
 static size_t
 edit_distance(const char *a, size_t an, const char *b, size_t bn)
 {
@@ -220,7 +230,8 @@ edit_distance(const char *a, size_t an, const char *b, size_t bn)
 		row[0] = i;
 		for (j = 1; j <= bn; j++) {
 			up = row[j];
-			row[j] = min3(up + 1, row[j - 1] + 1, diag + (fold(a[i - 1]) != fold(b[j - 1])));
+			row[j] = min3(up + 1, row[j - 1] + 1,
+			    diag + (byte_lower(a[i - 1]) != byte_lower(b[j - 1])));
 			diag = up;
 		}
 	}
@@ -235,7 +246,8 @@ text_nearest(const char *word, const char *const *names)
 
 	if (n > NEAREST_MAX)
 		return (NULL);
-	least = n / 3 + 2;              /* a third of the letters wrong, and one more, is no longer near */
+	/* at most a third of the letters, and one more, may be wrong */
+	least = n / 3 + 2;
 	for (; *names != NULL; names++) {
 		len = strlen(*names);
 		if (len > NEAREST_MAX)

@@ -1,6 +1,6 @@
-/* base/text.h -- bytes with a length: slices of buffers of another owner, and small parsers.
+/* base/text.h -- bytes with a length: slices of memory of another owner, and small parsers.
  *
- * Nothing here allocates, locks or knows the locale.  A text may hold NUL bytes.
+ * No function allocates, locks or uses the locale.  A text may contain NUL bytes.
  */
 #ifndef BASE_TEXT_H
 #define BASE_TEXT_H
@@ -15,13 +15,13 @@ struct text {
 	size_t n;
 };
 
-#define TEXT(lit) ((struct text){(lit), sizeof(lit) - 1})
-#define TEXT_NONE ((struct text){NULL, 0})
+#define TEXT(lit) ((struct text){ (lit), sizeof(lit) - 1 })
+#define TEXT_NONE ((struct text){ NULL, 0 })
 
 static inline struct text
 text_of(const char *s)
 {
-	return ((struct text){s, s != NULL ? strlen(s) : 0});
+	return ((struct text){ s, s != NULL ? strlen(s) : 0 });
 }
 
 static inline bool
@@ -30,26 +30,56 @@ text_eq(struct text a, struct text b)
 	return (a.n == b.n && (a.n == 0 || memcmp(a.p, b.p, a.n) == 0));
 }
 
-bool text_ieq(struct text a, struct text b); /* ASCII letters fold */
+/* Removes n bytes, or all if there are fewer, from the front and returns them. */
+static inline struct text
+text_take(struct text *t, size_t n)
+{
+	struct text taken = { t->p, n < t->n ? n : t->n };
+
+	t->p += taken.n;
+	t->n -= taken.n;
+	return (taken);
+}
+
+static inline unsigned char
+byte_lower(char c)
+{
+	return ((unsigned char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c));
+}
+
+static inline bool
+byte_is_digit(char c)
+{
+	return (c >= '0' && c <= '9');
+}
+
+bool text_ieq(struct text a, struct text b); /* ignores the case of ASCII letters */
+bool text_istarts(struct text t, struct text prefix);
+/* ignores the case of ASCII letters */
+bool text_is_one_of(struct text t, const struct text *names, size_t n);
 bool text_starts(struct text t, struct text prefix);
 bool text_ends(struct text t, struct text suffix);
+bool text_has_control(struct text t); /* bytes below SP, DEL */
 struct text text_trim(struct text t); /* without SP and HTAB at both ends */
 
-/* Splits off what stands before the first SEP; *rest is what follows it.  False when *rest is spent.
- * Empty members are returned too ("a,,b" gives three, "" one, TEXT_NONE none: that is what "spent" looks like). */
+/* Splits off the part before the first SEP; *rest is the part behind it.  False if *rest is used
+ * up.
+ * Empty members are returned, too: "a,,b" has three members, "" has one, TEXT_NONE has none (*rest
+ * is TEXT_NONE when it is used up). */
 bool text_next(struct text *rest, char sep, struct text *member);
 
-/* Decimal digits only, all of them: 0 or -EINVAL (anything else in it, or empty) or -ERANGE. */
+/* Decimal digits only, all of t: 0, -EINVAL (empty, or other bytes) or -ERANGE. */
 int text_u64(struct text t, uint64_t *out);
-int text_hex64(struct text t, uint64_t *out);
 int text_hex_digit(char c); /* 0..15, or -1 */
+/* "4096", "64k", "16M", "1g".  False: not a size, or not from min to max; *n is unchanged. */
+bool text_size(struct text t, uint64_t min, uint64_t max, uint64_t *n);
 
-/* Writes v in decimal, returns the number of bytes (at most 20); no NUL. */
+/* Writes v in decimal without a NUL; returns the number of bytes (at most 20). */
 size_t text_put_u64(char *dst, uint64_t v);
 
-uint64_t text_hash(struct text t); /* fast, seeded once per process against collision attacks */
+uint64_t text_hash(struct text t); /* fast; a secret per process prevents collision attacks */
 
-/* Nearest of NAMES (NULL-terminated) by edit distance, or NULL when none is near. */
+/* The nearest of names (NULL at the end) by edit distance, or NULL if none is near. */
 const char *text_nearest(const char *word, const char *const *names);
 
 #endif

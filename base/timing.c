@@ -1,12 +1,11 @@
 /* base/timing.c -- struct timing as the classic line, and as JSON. */
 #include "base/clock.h"
-#include "base/must.h"
 #include "base/timing.h"
 
 #define NS_PER_US 1000u
 
 const struct stage_info stage_infos[NSTAGES] = {
-#define S(field, name) {name, offsetof(struct timing, field##_ns)},
+#define S(field, name) { name, offsetof(struct timing, field##_ns) },
 	STAGES(S)
 #undef S
 };
@@ -24,8 +23,8 @@ write_start(struct buf *out, const struct timing *t)
 	buf_printf(out, ".%06u", (unsigned)(t->write_start_wall_ns % NS_PER_S / NS_PER_US));
 }
 
-/* Tag and numbers as in 2007.  Its write-time began when the thread had the bytes, so waking the
- * loop counts in. */
+/* Tag and numbers as in 2007.  The write-time of 2007 began when the thread had the bytes, so it
+ * includes waking the loop. */
 static void
 classic_words(struct buf *out, const struct timing *t)
 {
@@ -41,11 +40,23 @@ classic_words(struct buf *out, const struct timing *t)
 	buf_str(out, " ms");
 }
 
-void
-timing_line(struct buf *out, const struct timing *t)
+/* For each stage: text before its name, name, text behind it, microseconds. */
+static void
+put_stages(struct buf *out, const struct timing *t, const char *before, const char *after)
 {
 	unsigned i;
 
+	for (i = 0; i < NSTAGES; i++) {
+		buf_str(out, before);
+		buf_str(out, stage_infos[i].name);
+		buf_str(out, after);
+		buf_u64(out, timing_stage(t, i) / NS_PER_US);
+	}
+}
+
+void
+timing_line(struct buf *out, const struct timing *t)
+{
 	classic_words(out, t);
 	buf_str(out, " id=");
 	buf_str(out, t->id);
@@ -54,18 +65,13 @@ timing_line(struct buf *out, const struct timing *t)
 	buf_str(out, " bytes=");
 	buf_u64(out, t->bytes);
 	buf_str(out, t->hot ? " hot=1" : " hot=0");
-	for (i = 0; i < NSTAGES; i++) {
-		buf_char(out, ' ');
-		buf_str(out, stage_infos[i].name);
-		buf_str(out, "-us=");
-		buf_u64(out, timing_stage(t, i) / NS_PER_US);
-	}
+	put_stages(out, t, " ", "-us=");
 	buf_str(out, " path=\"");
 	buf_log_quoted(out, t->path);
 	buf_str(out, "\"\n");
 }
 
-/* The tag without the colon that ends it in the line. */
+/* The tag without the colon at its end. */
 static struct text
 backend_name(const char *tag)
 {
@@ -79,8 +85,6 @@ backend_name(const char *tag)
 void
 timing_json(struct buf *out, const struct timing *t)
 {
-	unsigned i;
-
 	buf_str(out, "{\"write-start\":");
 	write_start(out, t);
 	buf_str(out, ",\"backend\":");
@@ -92,12 +96,7 @@ timing_json(struct buf *out, const struct timing *t)
 	buf_str(out, ",\"bytes\":");
 	buf_u64(out, t->bytes);
 	buf_str(out, t->hot ? ",\"hot\":true" : ",\"hot\":false");
-	for (i = 0; i < NSTAGES; i++) {
-		buf_str(out, ",\"");
-		buf_str(out, stage_infos[i].name);
-		buf_str(out, "-us\":");
-		buf_u64(out, timing_stage(t, i) / NS_PER_US);
-	}
+	put_stages(out, t, ",\"", "-us\":");
 	buf_str(out, ",\"path\":");
 	buf_json(out, t->path);
 	buf_str(out, "}\n");

@@ -1,10 +1,11 @@
-/* base/timing.h -- the line about one file sent: where its time went.
+/* base/timing.h -- the timing line of one file: the time of each stage.
  *
- * Pure.  The first thirteen words are those of 2007, so scripts that pick words 4, 6, 9 and 12 keep
- * working; key=value in microseconds follow.
+ * Pure.  The first thirteen words are those of 2007, so that scripts that use words 4, 6, 9 and 12
+ * keep working; key=value in microseconds follow.
  *
- *   network_gthread_aio.c.78: (trace) write-start: 1173101341.237616 read-queue-wait: 680 ms read-time: 0 ms
- *   write-time: 21 ms id=c17.3 status=200 bytes=102400 hot=0 stat-queue-us=... path="..."      (one line)
+ *   network_gthread_aio.c.78: (trace) write-start: 1173101341.237616 read-queue-wait: 680 ms
+ *   read-time: 0 ms write-time: 21 ms id=c17.3 status=200 bytes=102400 hot=0 stat-queue-us=...
+ *   path="..."      (all on one line)
  *
  * Units    nanoseconds in, whole milliseconds and microseconds out, rounded down.
  */
@@ -17,45 +18,47 @@
 #include "base/buf.h"
 #include "base/text.h"
 
-/* Where the time of a request goes: STAGE(field, "name") */
-#define STAGES(S)                          \
-	S(stat_queue, "stat-queue")        \
-	S(stat, "stat")                    \
-	S(proxy_queue, "proxy-queue")      \
-	S(proxy, "proxy")                  \
-	S(read_queue, "read-queue")        \
-	S(read, "read")                    \
-	S(handover, "handover")            \
-	S(write, "write")                  \
+/* The stages of a request: STAGE(field, "name") */
+#define STAGES(S)                     \
+	S(stat_queue, "stat-queue")   \
+	S(stat, "stat")               \
+	S(proxy_queue, "proxy-queue") \
+	S(proxy, "proxy")             \
+	S(read_queue, "read-queue")   \
+	S(read, "read")               \
+	S(handover, "handover")       \
+	S(write, "write")             \
 	S(total, "total")
 
 enum stage {
 #define S(field, name) stage_##field,
 	STAGES(S)
 #undef S
-	NSTAGES
+	    NSTAGES
 };
 
 struct stage_info {
 	const char *name;
-	size_t offset; /* of its nanoseconds in struct timing */
+	size_t offset; /* offset of its nanoseconds in struct timing */
 };
 extern const struct stage_info stage_infos[NSTAGES];
 
 struct timing {
-	const char *tag;             /* of the file backend, "network_gthread_aio.c.78:" */
-	const char *id;              /* "c17.3" */
+	const char *tag; /* of the file backend, "network_gthread_aio.c.78:" */
+	const char *id;  /* "c17.3" */
 	int status;
-	bool hot;                    /* no thread was needed */
-	uint64_t bytes;              /* of the file, accepted by the socket */
+	bool hot;       /* no thread was needed */
+	uint64_t bytes; /* bytes of the file that the socket accepted */
 	uint64_t write_start_wall_ns;
 	uint64_t stat_queue_ns, stat_ns;
 	uint64_t proxy_queue_ns, proxy_ns;
 	uint64_t read_queue_ns, read_ns;
-	uint64_t handover_ns;        /* read by a thread until seen by the loop */
+	uint64_t handover_ns; /* from the end of the read in a thread until the loop sees it */
 	uint64_t write_ns, total_ns;
 	struct text path;
 };
+
+enum timing_format { TIMING_OFF, TIMING_LINE, TIMING_JSON };
 
 void timing_line(struct buf *out, const struct timing *);
 uint64_t timing_stage(const struct timing *, enum stage); /* ns */

@@ -1,7 +1,7 @@
 /* base/utf8.c -- see utf8.h */
 #include "base/utf8.h"
 
-/* Bytes of the well-formed UTF-8 sequence at s (Unicode table 3-7), or 0: no overlong forms, no
+/* Length of the well-formed UTF-8 sequence at s (Unicode table 3-7), or 0: no overlong forms, no
  * surrogates, nothing above U+10FFFF. */
 static size_t
 utf8_len(const unsigned char *s, size_t n)
@@ -33,7 +33,7 @@ utf8_len(const unsigned char *s, size_t n)
 static uint32_t
 decode(const unsigned char *s, size_t len)
 {
-	static const unsigned char mask[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
+	static const unsigned char mask[] = { 0, 0x7f, 0x1f, 0x0f, 0x07 };
 	uint32_t c = s[0] & mask[len];
 	size_t i;
 
@@ -54,7 +54,7 @@ static bool
 is_odd(uint32_t c)
 {
 	return (c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0x061c || c == 0x200e || c == 0x200f ||
-	    (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff);
+		(c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069) || c == 0xfeff);
 }
 
 static struct text
@@ -69,13 +69,12 @@ run(struct text *t, struct text *odd, bool quotes)
 		if (s[i] >= 0x20 && s[i] < 0x7f && s[i] != '"' && s[i] != '\\')
 			continue; /* most bytes, by far */
 		len = utf8_len(s + i, t->n - i);
-		if (len == 0 || is_odd(decode(s + i, len)) || (quotes && (s[i] == '"' || s[i] == '\\')))
+		if (len == 0 || is_odd(decode(s + i, len)) ||
+		    (quotes && (s[i] == '"' || s[i] == '\\')))
 			break;
 	}
-	shown = (struct text){t->p, i};
-	*odd = i < t->n ? (struct text){t->p + i, len != 0 ? len : 1} : TEXT_NONE;
-	t->p += i + odd->n;
-	t->n -= i + odd->n;
+	shown = text_take(t, i);
+	*odd = t->n > 0 ? text_take(t, len != 0 ? len : 1) : TEXT_NONE;
 	return (shown);
 }
 

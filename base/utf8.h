@@ -1,10 +1,15 @@
-/* base/utf8.h -- text of others in logs and on pages: what may be shown as it is, and what would mislead a reader.
+/* base/utf8.h -- foreign text in logs and on pages: characters that may be shown, and odd ones that
+ * would mislead a reader.
  *
- *   "caf\u00e9 \u202egpj.exe\x9b31m"   -->  shown: "caf\u00e9 "   odd: U+202E   shown: "gpj.exe"   odd: the byte 9b   ...
+ *   "caf\u00e9 \u202egpj.exe\x9b31m"
+ *      |        |     |      `- odd: the byte 9b
+ *      |        |     `- shown: "gpj.exe"
+ *      |        `- odd: U+202E
+ *      `- shown: "caf\u00e9 "
  *
- * Odd are: control characters (U+0000-1F, 7F, 80-9F), directional marks and overrides (U+061C, 200E, 200F, 202A-202E,
- * 2066-2069), line and paragraph separators (U+2028, 2029), the byte order mark (U+FEFF), and bytes that are no UTF-8.
- * Pure, linear.
+ * Odd are: control characters (U+0000-1F, 7F, 80-9F), directional marks and overrides (U+061C,
+ * 200E, 200F, 202A-202E, 2066-2069), line and paragraph separators (U+2028, 2029), the byte order
+ * mark (U+FEFF), and bytes that are not UTF-8.  Pure, linear.
  */
 #ifndef BASE_UTF8_H
 #define BASE_UTF8_H
@@ -13,12 +18,12 @@
 
 #define UTF8_NONE UINT32_MAX
 
-/* Takes a run that may be shown, and the odd character (or byte) behind it, off the front of *t: *odd is empty when the run
- * ends with the text.  Takes at least a byte of a text that is not empty. */
+/* Removes a run that may be shown, and the odd character (or byte) behind it, from the front of *t.
+ * *odd is empty if the run ends the text.  Removes at least a byte of a text that is not empty. */
 struct text utf8_visible(struct text *t, struct text *odd);
-/* The same where `"` and `\` are odd too. */
+/* Likewise, with `"` and `\` as odd characters. */
 struct text utf8_quotable(struct text *t, struct text *odd);
-/* The character that t is; UTF8_NONE: not one, well-formed. */
+/* The only character of t; UTF8_NONE: t is not one well-formed character. */
 uint32_t utf8_char(struct text t);
 
 #endif

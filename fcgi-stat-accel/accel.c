@@ -9,28 +9,18 @@
 #include "wire/validate.h"
 
 static void
-count_error(struct stats *stats, int status)
+count_error(struct accel_counters *counters, int status)
 {
 	switch (status) {
-	case 403: STATS_COUNT(stats, forbidden); break;
-	case 404: STATS_COUNT(stats, not_found); break;
-	case 431: STATS_COUNT(stats, too_long); break;
-	case 503: STATS_COUNT(stats, unavailable); break;
-	default:  STATS_COUNT(stats, failed); break;
+	case 403: count(&counters->events, accel_forbidden); break;
+	case 404: count(&counters->events, accel_not_found); break;
+	case 431: count(&counters->events, accel_too_long); break;
+	case 503: count(&counters->events, accel_unavailable); break;
+	default: count(&counters->events, accel_failed); break;
 	}
 }
 
 /* ---------------------------------------------------------------- the name in the header */
-
-static void
-append_encoded(GString *out, const char *name)
-{
-	for (; *name != '\0'; name++)
-		if (g_ascii_isalnum(*name) || strchr("-._~/", *name) != NULL)
-			g_string_append_c(out, *name);
-		else
-			g_string_append_printf(out, "%%%02X", (unsigned char)*name);
-}
 
 static void
 append_name(const struct accel_conf *conf, const char *name, GString *out)
@@ -38,10 +28,10 @@ append_name(const struct accel_conf *conf, const char *name, GString *out)
 	if (conf->raw)
 		g_string_append(out, name);
 	else
-		append_encoded(out, name);
+		g_string_append_uri_escaped(out, name, "/", FALSE);
 }
 
-/* Whole segments only: /srv/www does not fit /srv/wwwroot. */
+/* Whole segments only: /srv/www does not match /srv/wwwroot. */
 static bool
 map_fits(const struct accel_map *m, const char *path)
 {
@@ -58,12 +48,14 @@ map_of(const struct accel_map *maps, const char *path)
 	const struct accel_map *best = NULL;
 
 	for (; maps->from != NULL; maps++)
-		if (map_fits(maps, path) && (best == NULL || strlen(maps->from) > strlen(best->from)))
+		if (map_fits(maps, path) &&
+		    (best == NULL || strlen(maps->from) > strlen(best->from)))
 			best = maps;
 	return (best);
 }
 
-/* False: no --map knows it, so the server has no URI for it.  What a map says is sent as it is: it may be a whole URL. */
+/* False: no --map matches, so the server has no URI for the path.  The URI of a map is sent
+ * unchanged: it may be a whole URL. */
 static bool
 append_file(const struct accel_conf *conf, const char *path, GString *out)
 {
@@ -94,8 +86,9 @@ append_date(GString *out, const char *name, int64_t when)
 	g_string_append_printf(out, "%s: %s\r\n", name, date);
 }
 
-/* That of accel-server: size and time of change, so the same file on two machines has the same tag.  None while one more change
- * could leave the same times: a weak tag of these contents would match the tag of those. */
+/* The tag of accel-server: size and time of change, so a file on two machines has the same tag.
+ * No tag while one more change could leave the same times: a weak tag of the old contents would
+ * match the new contents. */
 static void
 append_etag(GString *out, const struct warm_found *found)
 {
@@ -117,7 +110,7 @@ append_validators(const struct accel_conf *conf, const struct warm_found *found,
 		append_date(out, "Last-Modified", stx->stx_mtime.tv_sec);
 	if (conf->expires >= 0) {
 		append_date(out, "Expires", time(NULL) + conf->expires);
-		g_string_append_printf(out, "Cache-Control: max-age=%ld\r\n", conf->expires);
+		g_string_append_printf(out, "Cache-Control: max-age=%d\r\n", conf->expires);
 	}
 }
 
@@ -143,14 +136,16 @@ accel_is_auth(const struct accel_conf *conf, char **params)
 	return (conf->mode == MODE_AUTH || is_authorizer(params));
 }
 
-/* Says nothing of the path: where files lie is nobody's business. */
+/* The path is not mentioned: clients need not know where files are. */
 static void
 reply_error(char **params, int status, GString *reply)
 {
 	const char *reason = http1_reason(status);
 
-	g_string_append_printf(reply, "Status: %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n"
-	    "Content-Length: %zu\r\n", status, reason, strlen(reason) + 5);
+	g_string_append_printf(reply,
+	    "Status: %d %s\r\nContent-Type: text/plain; charset=utf-8\r\n"
+	    "Content-Length: %zu\r\n",
+	    status, reason, strlen(reason) + 5);
 	if (status == 503)
 		g_string_append(reply, "Retry-After: 1\r\n");
 	g_string_append(reply, "\r\n");
@@ -158,16 +153,19 @@ reply_error(char **params, int status, GString *reply)
 		g_string_append_printf(reply, "%d %s\n", status, reason);
 }
 
-/* An authorizer says yes by 200 (FastCGI, 6.3); nginx's auth_request takes any 2xx and wants no body. */
+/* An authorizer allows by 200 (FastCGI, 6.3).  nginx's auth_request takes any 2xx and needs no
+ * body. */
 static void
 reply_go_on(char **params, GString *reply)
 {
-	g_string_append(reply, is_authorizer(params) ? "Status: 200 OK\r\n\r\n" : "Status: 204 No Content\r\n\r\n");
+	g_string_append(reply,
+	    is_authorizer(params) ? "Status: 200 OK\r\n\r\n" : "Status: 204 No Content\r\n\r\n");
 }
 
 /* False: no URI. */
 static bool
-reply_file(const struct accel_conf *conf, const char *path, const struct warm_found *found, GString *reply)
+reply_file(const struct accel_conf *conf, const char *path, const struct warm_found *found,
+    GString *reply)
 {
 	GString *name = g_string_new(path);
 	size_t start = reply->len;
@@ -178,7 +176,9 @@ reply_file(const struct accel_conf *conf, const char *path, const struct warm_fo
 			g_string_append_c(name, '/');
 		g_string_append(name, found->index);
 	}
-	g_string_append_printf(reply, "Status: %s\r\n%s: ", conf->status_307 ? "307 Temporary Redirect" : "200 OK", conf->header);
+	g_string_append_printf(reply,
+	    "Status: %s\r\n%s: ", conf->status_307 ? "307 Temporary Redirect" : "200 OK",
+	    conf->header);
 	known = append_file(conf, name->str, reply);
 	g_string_append(reply, "\r\n");
 	append_validators(conf, found, reply);
@@ -189,15 +189,16 @@ reply_file(const struct accel_conf *conf, const char *path, const struct warm_fo
 	return (known);
 }
 
-/* Of a directory without a slash at its end, where the links of its index file would lead one level too high.  Two slashes
- * in front would name another host. */
+/* For a directory without a slash at its end, where the links of its index file would lead one
+ * level too high.  Two slashes in front would name another host. */
 static bool
 redirect(char **params, const char *path, const struct warm_found *found, GString *reply)
 {
 	const char *uri = accel_param(params, "REQUEST_URI");
 	size_t n = uri != NULL ? strcspn(uri, "?") : 0;
 
-	if (found->index == NULL || n == 0 || uri[0] != '/' || uri[n - 1] == '/' || g_str_has_suffix(path, "/"))
+	if (found->index == NULL || n == 0 || uri[0] != '/' || uri[n - 1] == '/' ||
+	    g_str_has_suffix(path, "/"))
 		return (false);
 	while (uri[1] == '/') {
 		uri++;
@@ -206,7 +207,8 @@ redirect(char **params, const char *path, const struct warm_found *found, GStrin
 	for (const char *p = uri; *p != '\0'; p++)
 		if (g_ascii_iscntrl(*p) || *p == ' ' || *p == '\\')
 			return (false);
-	g_string_append_printf(reply, "Status: 301 Moved Permanently\r\nLocation: %.*s/%s\r\nContent-Length: 0\r\n\r\n",
+	g_string_append_printf(reply,
+	    "Status: 301 Moved Permanently\r\nLocation: %.*s/%s\r\nContent-Length: 0\r\n\r\n",
 	    (int)n, uri, uri + n);
 	return (true);
 }
@@ -218,25 +220,26 @@ goes_on(const struct accel_conf *conf, char **params, int status)
 }
 
 void
-accel_reply(const struct accel_conf *conf, char **params, const char *path, const struct warm_found *found,
-    struct stats *stats, GString *reply)
+accel_reply(const struct accel_conf *conf, char **params, const char *path,
+    const struct warm_found *found, struct accel_counters *counters, GString *reply)
 {
-	int status = found->err == -E2BIG ? 431 : http1_status_of_errno(found->err); /* E2BIG: too many parameters */
+	/* E2BIG: too many variables */
+	int status = found->err == -E2BIG ? 431 : http1_status_of_errno(found->err);
 
 	if (goes_on(conf, params, status)) {
-		STATS_COUNT(stats, go_on);
+		count(&counters->events, accel_go_on);
 		reply_go_on(params, reply);
 		return;
 	}
 	if (status == 200 && redirect(params, path, found, reply)) {
-		STATS_COUNT(stats, redirects);
+		count(&counters->events, accel_redirects);
 		return;
 	}
 	if (status == 200 && reply_file(conf, path, found, reply)) {
-		STATS_COUNT(stats, files);
+		count(&counters->events, accel_files);
 		return;
 	}
 	status = status == 200 ? 403 : status;
-	count_error(stats, status);
+	count_error(counters, status);
 	reply_error(params, status, reply);
 }

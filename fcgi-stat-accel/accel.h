@@ -1,8 +1,9 @@
-/* fcgi-stat-accel/accel.h -- from the names of a request to the path of a file (accel_path.c), and from what was found
- * to the head of a reply (accel.c).
+/* fcgi-stat-accel/accel.h -- from the variables of a request to the path of a file (accel_path.c),
+ * and from the facts about the file to the head of a reply (accel.c).
  *
- * Pure but for the clock of Expires: no file is touched here and nothing is sent.  params is what libfcgi calls envp:
- * NAME=VALUE strings with a NULL at the end.  Errors are -errno; accel_reply() turns them into a status.
+ * Pure except for the clock of Expires: nothing here touches a file or sends.  params is libfcgi's
+ * envp: NAME=VALUE strings with a NULL at the end.  Errors are -errno; accel_reply() turns them
+ * into a status.
  */
 #ifndef FCGI_STAT_ACCEL_ACCEL_H
 #define FCGI_STAT_ACCEL_ACCEL_H
@@ -10,43 +11,59 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "fcgi-stat-accel/warm/warm.h"
+#include "base/counter.h"
+#include "base/histogram.h"
+#include "files/warm/warm.h"
 
 enum accel_mode { MODE_SENDFILE, MODE_AUTH };
 
-struct accel_map {			/* --map FROM=TO: the beginning of a path, and of the URI it has */
+/* --map FROM=TO: the beginning of a path, and its URI */
+struct accel_map {
 	const char *from, *to;
 };
 
 struct accel_conf {
-	enum accel_mode mode;		/* the role AUTHORIZER is answered as in MODE_AUTH in any case */
-	const char *header;		/* name of the "send this file" header */
-	bool	    raw;		/* the name as it is; percent-encoded otherwise */
-	bool	    utf8;		/* the server takes nothing else */
-	bool	    status_307;		/* instead of 200, where the file is named */
-	const struct accel_map *maps;	/* .from NULL at the end; the longest that fits counts; NULL: the path itself */
-	const char *const *path_from;	/* variables in this order, see below; NULL: the usual one; NULL at the end */
-	bool	    late_503;		/* an authorizer refuses what did not come in time */
-	bool	    etag, last_modified;
-	long	    expires;		/* seconds; -1: no header */
+	/* requests with the role AUTHORIZER are always answered as in MODE_AUTH */
+	enum accel_mode mode;
+	const char *header; /* name of the "send this file" header */
+	bool raw;           /* sends the name unchanged; false: percent-encoded */
+	bool utf8;          /* the server takes only UTF-8 */
+	bool status_307;    /* replaces 200 if the answer names a file */
+	/* .from NULL at the end; the longest match wins; NULL: the path itself */
+	const struct accel_map *maps;
+	/* Variables in this order, see below; NULL at the end; NULL: the default. */
+	const char *const *path_from;
+	bool late_503; /* an authorizer refuses at the deadline */
+	bool etag, last_modified;
+	int expires; /* seconds; -1: no header */
 };
 
-/* The file that is asked for: WARM_PATH, else SCRIPT_FILENAME, else DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO, which path_from
- * calls DOCUMENT; and in *want the bytes that will be sent.  -EPERM when there is none, when it is not absolute, or when the header
- * of this conf cannot hold it. */
+/* For the status page and the log.  Written and read by the loop's thread only. */
+struct accel_counters {
+	struct counters events;
+	unsigned conns, conns_max; /* open connections, and their limit */
+	struct warm_stages warm;
+	/* Nanoseconds from request to answer.  The loop's clock stands still for a round, so a
+	 * hot request counts as 0. */
+	struct histogram total;
+};
+
+/* The requested file: WARM_PATH, else SCRIPT_FILENAME, else DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO
+ * (DOCUMENT in path_from).  *want: the bytes that will be sent.  -EPERM if there is no path, if it
+ * is not absolute, or if the header of this conf cannot contain it. */
 int accel_path(const struct accel_conf *, char **params, GString *path, struct range_set *want);
 
-/* Appends head and body for what was found, or for found->err of accel_path(); counts the answer. */
-void accel_reply(const struct accel_conf *, char **params, const char *path, const struct warm_found *,
-    struct stats *, GString *reply);
+/* Appends head and body for the facts, or for found->err of accel_path(); counts the answer. */
+void accel_reply(const struct accel_conf *, char **params, const char *path,
+    const struct warm_found *, struct accel_counters *, GString *reply);
 
-/* True: whether there is such a file is not told, "go on" is the answer. */
+/* True: the answer is "go on", and does not tell whether the file exists. */
 bool accel_is_auth(const struct accel_conf *, char **params);
 
-/* All variables that are read, for the guard to pass on; NULL at the end.  Free the array only. */
+/* All variables that are read, which the guard passes on; NULL at the end.  Free the array only. */
 const char **accel_variables(const struct accel_conf *);
 
-/* The value of a variable; NULL when it is missing or empty. */
+/* The value of a variable; NULL if it is missing or empty. */
 const char *accel_param(char **params, const char *name);
 
 #endif

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <string.h>
 
-#include "fcgi-stat-accel/want.h"
+#define PAGE 4096ull
 
-/* Empty counts as missing: servers pass variables they could not fill as empty ones. */
+/* Empty counts as missing: servers pass unset variables as empty ones. */
 const char *
 accel_param(char **params, const char *name)
 {
@@ -23,7 +23,7 @@ accel_variables(const struct accel_conf *conf)
 	static const char *const always[] = {
 		"REQUEST_METHOD", "REQUEST_URI", "QUERY_STRING", "HTTP_RANGE", "HTTP_IF_RANGE",
 		"WARM_PATH", "SCRIPT_FILENAME", "DOCUMENT_ROOT", "SCRIPT_NAME", "PATH_INFO",
-		"REMOTE_ADDR",			/* whose turn it is, see conn_request.c */
+		"REMOTE_ADDR", /* the client's row, see conn_request.c */
 	};
 	GPtrArray *all = g_ptr_array_new();
 
@@ -35,7 +35,7 @@ accel_variables(const struct accel_conf *conf)
 	return ((const char **)g_ptr_array_free(all, FALSE));
 }
 
-/* ---------------------------------------------------------------- where the path comes from */
+/* ---------------------------------------------------------------- variables with the path */
 
 static void
 append_url_part(GString *path, const char *part)
@@ -47,7 +47,7 @@ append_url_part(GString *path, const char *part)
 	g_string_append(path, part);
 }
 
-/* The root without the slashes at its end, then the name the server gave the handler. */
+/* The root without trailing slashes, then the name of the handler. */
 static void
 document_path(char **params, GString *path)
 {
@@ -61,7 +61,8 @@ document_path(char **params, GString *path)
 	append_url_part(path, accel_param(params, "SCRIPT_NAME"));
 }
 
-/* Apache's mod_proxy_fcgi prefixes the address of the application: "proxy:fcgi://localhost:9000/srv/a". */
+/* Apache's mod_proxy_fcgi prefixes the address of the application:
+ * "proxy:fcgi://localhost:9000/srv/a". */
 static const char *
 without_proxy(const char *file)
 {
@@ -74,12 +75,13 @@ without_proxy(const char *file)
 	return (slash != NULL ? slash : file);
 }
 
-/* lighttpd 1.4 splits the URL of a "/prefix/" handler: SCRIPT_FILENAME is then root + SCRIPT_NAME and lacks
- * the end, which is in PATH_INFO.  A SCRIPT_FILENAME that differs is complete. */
+/* lighttpd 1.4 splits the URL of a "/prefix/" handler: SCRIPT_FILENAME is then root + SCRIPT_NAME
+ * and lacks the end, which is in PATH_INFO.  A SCRIPT_FILENAME that differs is complete. */
 static void
 usual_path(char **params, GString *path)
 {
-	const char *warm = accel_param(params, "WARM_PATH"), *file = accel_param(params, "SCRIPT_FILENAME");
+	const char *warm = accel_param(params, "WARM_PATH"),
+		   *file = accel_param(params, "SCRIPT_FILENAME");
 
 	if (warm != NULL) {
 		g_string_assign(path, warm);
@@ -108,22 +110,14 @@ path_from(const char *const *names, char **params, GString *path)
 	}
 }
 
-/* ---------------------------------------------------------------- may it stand in the header? */
+/* ---------------------------------------------------------------- names in the header */
 
-static bool
-is_control(char c)
-{
-	return ((unsigned char)c < 0x20 || c == 0x7f);
-}
-
-/* Raw, a control character would split the header, and a reader trims blanks at the end. */
+/* An unencoded control character would split the header, and a reader trims blanks at the end. */
 static bool
 fits_raw(const GString *path)
 {
-	for (size_t i = 0; i < path->len; i++)
-		if (is_control(path->str[i]))
-			return (false);
-	return (path->str[path->len - 1] != ' ');
+	return (!text_has_control((struct text){ path->str, path->len }) &&
+		path->str[path->len - 1] != ' ');
 }
 
 static bool
@@ -134,11 +128,46 @@ fits(const struct accel_conf *conf, const GString *path)
 	return (!conf->raw || fits_raw(path));
 }
 
+/* ---------------------------------------------------------------- requested ranges */
+
+static const struct range_set all = { 1, { { 0, UINT64_MAX } } };
+
+static void
+whole_pages(struct range_part *p)
+{
+	if (p->from != RANGE_TAIL)
+		p->from &= ~(PAGE - 1);
+	p->to = p->to > UINT64_MAX - PAGE ? UINT64_MAX : (p->to + PAGE - 1) & ~(PAGE - 1);
+}
+
+/* HEAD: none.  GET with HTTP_RANGE and without HTTP_IF_RANGE: those of HTTP_RANGE.  Otherwise the
+ * whole file, which is also what the server may send with HTTP_IF_RANGE.  Ranges are rounded to
+ * whole pages, so that neighbours share an answer. */
+static void
+wanted_ranges(char **params, struct range_set *want)
+{
+	const char *method = accel_param(params, "REQUEST_METHOD"),
+		   *range = accel_param(params, "HTTP_RANGE");
+
+	*want = all;
+	if (method != NULL && strcmp(method, "HEAD") == 0) {
+		want->n = 0;
+		return;
+	}
+	if (range == NULL || accel_param(params, "HTTP_IF_RANGE") != NULL ||
+	    !range_set_read(text_of(range), want)) {
+		*want = all;
+		return;
+	}
+	for (unsigned i = 0; i < want->n; i++)
+		whole_pages(&want->part[i]);
+}
+
 int
 accel_path(const struct accel_conf *conf, char **params, GString *path, struct range_set *want)
 {
 	g_string_truncate(path, 0);
-	want_of(params, want);
+	wanted_ranges(params, want);
 	if (conf->path_from != NULL)
 		path_from(conf->path_from, params, path);
 	else

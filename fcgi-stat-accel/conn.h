@@ -1,8 +1,11 @@
-/* fcgi-stat-accel/conn.h -- the connections of web servers, each with at most one request under way.
+/* fcgi-stat-accel/conn.h -- the connections of web servers, each with at most one request in
+ * progress.
  *
  *   quiet --bytes--> collecting --whole request--> [looked up] --> answered --> sent --> quiet
- *                       |                             |                           `--> FIN, then closed by the peer
- *                       `- 10 s: closed               `- aborted, or the peer went: nobody waits any more
+ *                       |                             |                          |
+ *                       |                             |                          `--> FIN, then the
+ *                       `- 10 s: closed               |                               peer closes
+ *                                                     `- aborted, or the peer left: dropped
  *
  * A quiet connection is a descriptor and one struct conn: no buffer, no thread, nothing of libfcgi.
  *
@@ -19,41 +22,45 @@
 #include "fcgi-stat-accel/accel.h"
 #include "wire/fcgi_record.h"
 #include "fcgi-stat-accel/request.h"
-#include "fcgi-stat-accel/stats.h"
 #include "fcgi-stat-accel/status.h"
 #include "fcgi-stat-accel/timing.h"
-#include "fcgi-stat-accel/warm/warm.h"
+#include "files/warm/warm.h"
 #include "io/io.h"
 
-/* What they share.  serve.c makes it. */
+/* Shared by all connections.  serve.c makes it. */
 struct conns {
-	struct io   *io;
+	struct io *io;
 	struct warm *warm;
-	struct stats *stats;
+	struct accel_counters *counters;
 	const struct accel_conf *accel;
 	const struct status *status;
 	enum timing_format timing;
-	struct request_reader	*reader;
-	struct record_conf	 record;
-	void  (*gone)(struct conns *);	/* one has been closed: its descriptor is free again */
+	struct request_reader *reader;
+	struct record_conf record;
+	void (*gone)(struct conns *); /* one was closed: its descriptor is free */
 
-	GString	   *path, *reply, *out;	/* of the request that is being answered; kept between requests */
-	struct list quiet, busy;	/* quiet: the one that is silent for longest is first */
-	uint32_t    ids;
-	uint64_t    events;		/* grows with each receive: what is left to do, see serve.c */
-	bool	    draining;		/* each answer is the last one on its connection */
-	bool	    leaving;		/* and nobody may be quiet */
+	/* buffers of the current request; kept between requests */
+	GString *path, *reply, *out;
+	struct list quiet, busy; /* quiet: the longest silent one first */
+	uint32_t ids;
+	/* Grows with each receive; serve.c compares it while draining. */
+	uint64_t events;
+	bool draining; /* each answer is the last one on its connection */
+	bool leaving;  /* connections may not become quiet any more */
 };
 
-void conns_init(struct conns *);	/* the lower half */
-void conns_free(struct conns *);	/* all are closed */
+void conns_init(struct conns *); /* initializes the second half of struct conns */
+void conns_free(struct conns *); /* all connections must be closed */
 
-/* The descriptor is the connection's from now on; closed at once when its peer is not welcome. */
+/* Takes the descriptor; closes it at once if the peer is not welcome. */
 void conn_open(struct conns *, int fd, bool welcome);
 
-bool conns_make_room(struct conns *);	/* closes the first quiet one that is not new; false: none is */
-void conns_leave(struct conns *);	/* closes all quiet ones, and who gets quiet from now on */
-unsigned conns_give_up(struct conns *);	/* answers all that wait for a file: it took too long; returns how many */
-void conns_close(struct conns *);	/* all */
+/* closes the first quiet one that is not new; false: none */
+bool conns_make_room(struct conns *);
+/* closes all quiet ones, and each that becomes quiet from now on */
+void conns_leave(struct conns *);
+/* Answers all requests that wait for a file as late; returns their number. */
+unsigned conns_give_up(struct conns *);
+void conns_close(struct conns *); /* closes all */
 
 #endif

@@ -1,13 +1,11 @@
 #include "fcgi-stat-accel/conn_impl.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 
 #include "base/client_addr.h"
 #include "base/log.h"
 
-/* Its answer is due, or nobody wants it any more. */
+/* The answer is due, or nobody needs it any more. */
 static void
 stop_waiting(struct conn *c)
 {
@@ -15,21 +13,7 @@ stop_waiting(struct conn *c)
 	c->turn->request = NULL;
 }
 
-static void
-note_timing(const struct conn *c, const struct warm_found *found, uint64_t total_ns)
-{
-	char id[32];
-	const struct timing_request r = {
-		.id = id, .path = c->all->path->str, .found = found, .reply = c->all->reply, .total_ns = total_ns,
-	};
-
-	if (c->all->timing == TIMING_OFF)
-		return;
-	snprintf(id, sizeof(id), "c%u.%u", c->id, c->requests);
-	timing_note(c->all->timing, &r);
-}
-
-/* Its variables lie with the reader, its answer in all->reply.  False: the connection cannot go on. */
+/* The reader has its variables, all->reply its answer.  False: the connection must be closed. */
 static bool
 send_reply(struct conn *c)
 {
@@ -44,16 +28,23 @@ static bool
 answer(struct conn *c, char **params, const struct warm_found *found, uint64_t began_ns)
 {
 	struct conns *all = c->all;
-	uint64_t total_ns = io_now(all->io) - began_ns;
+	const struct timing_request timing = {
+		.conn = c->id,
+		.number = c->requests,
+		.path = all->path->str,
+		.found = found,
+		.reply = all->reply,
+		.total_ns = io_now(all->io) - began_ns,
+	};
 
 	g_string_truncate(all->reply, 0);
-	accel_reply(all->accel, params, all->path->str, found, all->stats, all->reply);
-	histogram_add(&all->stats->total, total_ns);
-	note_timing(c, found, total_ns);
+	accel_reply(all->accel, params, all->path->str, found, all->counters, all->reply);
+	histogram_add(&all->counters->total, timing.total_ns);
+	timing_note(all->timing, &timing);
 	return (send_reply(c));
 }
 
-/* Read once more: a request that waits keeps its bytes and nothing of libfcgi. */
+/* Reads it again: a waiting request keeps its bytes and nothing of libfcgi. */
 static void
 file_found(struct warm_wait *w)
 {
@@ -66,7 +57,8 @@ file_found(struct warm_wait *w)
 	stop_waiting(c);
 	g_string_truncate(all->out, 0);
 	if (params != NULL)
-		accel_path(all->accel, params, all->path, &want);	/* as the first time */
+		/* the same path as the first time */
+		accel_path(all->accel, params, all->path, &want);
 	if (params != NULL && answer(c, params, &w->found, t->began_ns)) {
 		conn_put(c);
 		conn_go_on(c);
@@ -83,7 +75,8 @@ wait_for_file(struct conn *c, GString *request)
 	conn_move(c, &c->all->busy);
 }
 
-/* Who shares connections with others shares none of their turns: one's cold files do not hold up another's. */
+/* Clients that share a connection have rows of their own: the cold files of one do not delay the
+ * others. */
 static uint32_t
 client_of(const struct conn *c, char **params)
 {
@@ -93,20 +86,22 @@ client_of(const struct conn *c, char **params)
 	if (written == NULL)
 		return (c->id);
 	address = client_addr_written(written);
-	return (address.host != 0 ? client_addr_key(address) : (uint32_t)text_hash(text_of(written)));
+	return (
+	    address.host != 0 ? client_addr_key(address) : (uint32_t)text_hash(text_of(written)));
 }
 
-/* None of its variables is known, so it has no path. */
+/* Its variables are unknown, so it has no path. */
 static int
 refuse_too_long(struct conn *c)
 {
 	g_string_truncate(c->all->path, 0);
-	log_limited(1, LOG_WARN, NULL, "request.too-long", LF_U64("connection", c->id), LF_U64("variables-max", RECORD_PARAMS_MAX),
+	log_limited(1, LOG_WARN, NULL, "request.too-long", LF_U64("connection", c->id),
+	    LF_U64("variables-max", RECORD_PARAMS_MAX),
 	    LF_STR("then", "the answer is 431; an authorizer goes on"));
 	return (-E2BIG);
 }
 
-/* In all->out, or *waits is set.  False: the connection cannot go on. */
+/* The answer is in all->out, or *waits is set.  False: the connection must be closed. */
 static bool
 answer_now(struct conn *c, char **params, bool *waits)
 {
@@ -116,8 +111,9 @@ answer_now(struct conn *c, char **params, bool *waits)
 	g_string_truncate(all->reply, 0);
 	if (status_answer(all->status, params, all->reply))
 		return (send_reply(c));
-	*w = (struct warm_wait){ .done = file_found, .client = client_of(c, params) };
-	w->found.err = c->record.too_long ? refuse_too_long(c) : accel_path(all->accel, params, all->path, &w->want);
+	*w = (struct warm_wait){ .wait.client = client_of(c, params), .done = file_found };
+	w->found.err = c->record.too_long ? refuse_too_long(c)
+					  : accel_path(all->accel, params, all->path, &w->want);
 	*waits = w->found.err == 0 && !warm_file(all->warm, all->path->str, w);
 	return (*waits || answer(c, params, &w->found, io_now(all->io)));
 }
@@ -129,7 +125,7 @@ conn_take_request(struct conn *c)
 	char **params = request_read(c->all->reader, request);
 	bool waits = false, good;
 
-	STATS_COUNT(c->all->stats, requests);
+	count(&c->all->counters->events, accel_requests);
 	c->requests++;
 	good = params != NULL && answer_now(c, params, &waits);
 	if (waits)
@@ -149,7 +145,7 @@ conn_forget_request(struct conn *c)
 void
 conn_abort_request(struct conn *c)
 {
-	STATS_COUNT(c->all->stats, aborted);
+	count(&c->all->counters->events, accel_aborted);
 	if (conn_waits(c))
 		conn_forget_request(c);
 	c->last |= !c->record.keep;
@@ -158,12 +154,10 @@ conn_abort_request(struct conn *c)
 unsigned
 conns_give_up(struct conns *all)
 {
-	struct list *l, *next;
 	struct conn *c;
 	unsigned n = 0;
 
-	list_foreach_safe (l, next, &all->busy) {
-		c = list_entry(l, struct conn, link);
+	list_each(c, &all->busy, link) {
 		if (!conn_waits(c))
 			continue;
 		warm_cancel(&c->turn->wait);

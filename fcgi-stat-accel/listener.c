@@ -1,31 +1,31 @@
 #include "fcgi-stat-accel/listener.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
-#include <netinet/in.h>
+#include <fcntl.h>
+#include <signal.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "base/address.h"
-#include "fcgi-stat-accel/keeper.h"
+#include "base/client_addr.h"
 #include "io/listen.h"
 
-#define BACKLOG		1024		/* as spawn-fcgi */
+#define BACKLOG 1024 /* the default of spawn-fcgi */
 
 struct listener {
-	int	       fd;
-	char	     **peers;		/* by TCP; NULL: everyone */
-	uid_t	      *users;		/* by unix socket; NULL: everyone */
-	size_t	       n_users;
-	char	      *path;		/* of a unix socket made here, else NULL */
-	struct stat    made;		/* so that a successor's socket is not removed */
-	int	       keeper;		/* its end removes the socket; -1: listener_stop() does */
+	int fd;
+	char **peers; /* by TCP; NULL: every address */
+	uid_t *users; /* by unix socket; NULL: every user */
+	size_t n_users;
+	char *path;       /* of a unix socket made here; otherwise NULL */
+	struct stat made; /* so that the socket of another process is not removed */
+	int keeper;       /* closing it removes the socket; -1: listener_stop() removes it */
 };
 
-static int
-fail(int code, char **why, const char *format, ...) G_GNUC_PRINTF(3, 4);
+static int fail(int code, char **why, const char *format, ...) G_GNUC_PRINTF(3, 4);
 
 static int
 fail(int code, char **why, const char *format, ...)
@@ -43,22 +43,74 @@ code_of(int err)
 {
 	switch (err) {
 	case EACCES:
-	case EPERM:
-		return (EX_NOPERM);
+	case EPERM: return (EX_NOPERM);
 	case EADDRINUSE:
-	case EADDRNOTAVAIL:
-		return (EX_UNAVAILABLE);
+	case EADDRNOTAVAIL: return (EX_UNAVAILABLE);
 	case ENOENT:
 	case ENOTDIR:
-	case EROFS:
-		return (EX_CANTCREAT);
+	case EROFS: return (EX_CANTCREAT);
 	}
 	return (EX_OSERR);
 }
 
+/* ---------------------------------------------------------------- the child that removes the file
+ *
+ * After --user this process may not write to the directory of a unix socket, so a child that stays
+ * root removes the socket after this process has ended, also after a crash or SIGKILL.  The child's
+ * only descriptor is one end of a pipe.  It blocks all signals and gets no data.  At the end of
+ * file on the pipe it removes the path if the same socket is still there. */
+
+static void
+remove_socket(const char *path, const struct stat *made)
+{
+	struct stat now;
+
+	if (lstat(path, &now) == 0 && now.st_ino == made->st_ino && now.st_dev == made->st_dev)
+		unlink(path);
+}
+
+/* All other descriptors are closed: the child would keep them open, the listening socket among
+ * them. */
+static void
+keep(int end, const char *path, const struct stat *made)
+{
+	sigset_t all;
+	char byte;
+
+	sigfillset(&all);
+	sigprocmask(SIG_SETMASK, &all, NULL);
+	(void)dup2(end, 0);
+	(void)syscall(SYS_close_range, 1, ~0u, 0);
+	(void)!chdir("/");
+	while (read(0, &byte, 1) < 0 && errno == EINTR)
+		;
+	remove_socket(path, made);
+	_exit(0);
+}
+
+/* Returns the other end of the pipe, to be left open until exit; or -errno. */
+static int
+start_cleaner(const char *path, const struct stat *made)
+{
+	int end[2];
+	pid_t pid;
+
+	if (pipe2(end, O_CLOEXEC) < 0)
+		return (-errno);
+	pid = fork();
+	if (pid == 0)
+		keep(end[0], path, made);
+	close(end[0]);
+	if (pid < 0) {
+		close(end[1]);
+		return (-EAGAIN);
+	}
+	return (end[1]);
+}
+
 /* ---------------------------------------------------------------- the socket */
 
-/* What root makes for another user, that user cannot remove later. */
+/* A user cannot remove a socket that root made for it in a directory of root. */
 static int
 keep_path(struct listener *l, const char *path, bool given)
 {
@@ -66,7 +118,7 @@ keep_path(struct listener *l, const char *path, bool given)
 	if (lstat(path, &l->made) < 0)
 		return (-errno);
 	if (given)
-		l->keeper = keeper_start(l->path, &l->made);
+		l->keeper = start_cleaner(l->path, &l->made);
 	return (given ? MIN(l->keeper, 0) : 0);
 }
 
@@ -76,8 +128,14 @@ listen_address(struct listener *l, const struct listener_conf *conf, char **why)
 {
 	bool given = conf->owner != NULL && geteuid() == 0;
 	const struct listen_conf lc = {
-		.name = conf->address, .backlog = BACKLOG, .both = true, .set_mode = true, .mode = 0660, .set_owner = given,
-		.uid = given ? conf->owner->uid : (uid_t)-1, .gid = given ? conf->owner->gid : (gid_t)-1,
+		.name = conf->address,
+		.backlog = BACKLOG,
+		.both = true,
+		.set_mode = true,
+		.mode = 0660,
+		.set_owner = given,
+		.uid = given ? conf->owner->uid : (uid_t)-1,
+		.gid = given ? conf->owner->gid : (gid_t)-1,
 	};
 	const char *path = address_path(text_of(conf->address)).p, *text;
 	int err = listen_open(&lc, &l->fd, &text);
@@ -87,11 +145,14 @@ listen_address(struct listener *l, const struct listener_conf *conf, char **why)
 	if (err == 0)
 		return (0);
 	if (text == NULL)
-		return (fail(code_of(-err), why, "--listen %s: %s", conf->address, g_strerror(-err)));
-	return (fail(EX_USAGE, why, "--listen %s: %s; an address is unix:PATH, HOST:PORT or [V6]:PORT", conf->address, text));
+		return (
+		    fail(code_of(-err), why, "--listen %s: %s", conf->address, g_strerror(-err)));
+	return (
+	    fail(EX_USAGE, why, "--listen %s: %s; an address is unix:PATH, HOST:PORT or [V6]:PORT",
+		conf->address, text));
 }
 
-/* From the service manager, or descriptor 0. */
+/* A socket of the service manager, or descriptor 0. */
 static int
 take_inherited(struct listener *l, char **why)
 {
@@ -103,18 +164,22 @@ take_inherited(struct listener *l, char **why)
 		return (0);
 	}
 	if (passed)
-		return (fail(EX_CONFIG, why, "LISTEN_FDS is set, but descriptor %d is no listening "
-		    "socket (with systemd: Accept=no)", fd));
-	return (fail(EX_USAGE, why, "nothing to listen on: descriptor 0 is %s, "
-	    "not a listening socket.\n"
+		return (fail(EX_CONFIG, why,
+		    "LISTEN_FDS is set, but descriptor %d is not a listening socket (with systemd: "
+		    "Accept=no)",
+		    fd));
+	return (fail(EX_USAGE, why,
+	    "nothing to listen on: descriptor 0 is %s, not a listening socket.\n"
 	    "Start it with\n"
-	    "    spawn-fcgi -n -s /run/stat-accel.sock -u www-data -U www-data -- /usr/local/bin/fcgi-stat-accel\n"
+	    "    spawn-fcgi -n -s /run/stat-accel.sock -u www-data -U www-data -- "
+	    "/usr/local/bin/fcgi-stat-accel\n"
 	    "or let it listen by itself:\n"
 	    "    fcgi-stat-accel --listen unix:/run/stat-accel.sock\n"
-	    "See fcgi-stat-accel --help.", isatty(STDIN_FILENO) ? "a terminal" : "something else"));
+	    "See fcgi-stat-accel --help.",
+	    isatty(STDIN_FILENO) ? "a terminal" : "something else"));
 }
 
-/* ---------------------------------------------------------------- who may connect */
+/* ---------------------------------------------------------------- permission to connect */
 
 static bool
 takes_every_address(int fd)
@@ -127,29 +192,17 @@ takes_every_address(int fd)
 	return (address_is_any(host) || text_eq(host, TEXT("[::]")));
 }
 
-/* As text, since the list is text; an IPv4 peer of an IPv6 socket as IPv4. */
-static bool
-peer_text(const union io_addr *a, char *text, socklen_t size)
-{
-	const struct in6_addr *six = &a->in6.sin6_addr;
-
-	if (a->family == AF_INET)
-		return (inet_ntop(AF_INET, &a->in.sin_addr, text, size) != NULL);
-	if (IN6_IS_ADDR_V4MAPPED(six))
-		return (inet_ntop(AF_INET, &six->s6_addr[12], text, size) != NULL);
-	return (inet_ntop(AF_INET6, six, text, size) != NULL);
-}
-
+/* Compares text, because the list is text; an IPv4 peer of an IPv6 socket as IPv4. */
 static bool
 is_listed_peer(const struct listener *l, const union io_addr *a)
 {
-	char text[INET6_ADDRSTRLEN];
+	char text[CLIENT_ADDR_MAX];
 
-	return (peer_text(a, text, sizeof(text)) &&
-	    g_strv_contains((const char *const *)l->peers, text));
+	return (g_strv_contains((const char *const *)l->peers, client_addr_text(&a->sa, text)));
 }
 
-/* The user that connected; the kernel notes it then, so a socket that is handed on changes nothing. */
+/* The user that connected.  The kernel notes it at connect(2), so passing on the socket changes
+ * nothing. */
 static bool
 is_listed_user(const struct listener *l, int fd)
 {
@@ -182,7 +235,8 @@ find_users(struct listener *l, const char *const *names, char **why)
 	l->users = g_new(uid_t, g_strv_length((char **)names) + 1);
 	for (; *names != NULL; names++)
 		if (user_number(*names, &l->users[l->n_users++]) != 0)
-			return (fail(EX_NOUSER, why, "--peer-user %s: there is no such user", *names));
+			return (fail(EX_NOUSER, why,
+			    "--peer-user: expected an existing user, got \"%s\"", *names));
 	return (0);
 }
 
@@ -216,10 +270,10 @@ listener_prepare(struct listener *l, const struct listener_conf *conf, char **wh
 	if (code != 0)
 		return (code);
 	if (takes_every_address(l->fd) && l->peers == NULL && !conf->allow_any)
-		return (fail(EX_CONFIG, why, "the socket takes connections from everywhere, and "
-		    "every client that connects can ask which files exist.\nBind 127.0.0.1 or a unix "
-		    "socket, list the web servers in FCGI_WEB_SERVER_ADDRS,\nor say "
-		    "--allow-any."));
+		return (fail(EX_CONFIG, why,
+		    "the socket takes connections from everywhere, and every client that connects "
+		    "can ask which files exist.\nBind 127.0.0.1 or a unix socket, list the web "
+		    "servers in FCGI_WEB_SERVER_ADDRS,\nor say --allow-any."));
 	return (0);
 }
 
@@ -249,7 +303,7 @@ listener_stop(struct listener **lp)
 	if (l->keeper >= 0)
 		close(l->keeper);
 	else if (l->path != NULL)
-		keeper_remove(l->path, &l->made);
+		remove_socket(l->path, &l->made);
 	if (l->fd >= 0)
 		close(l->fd);
 	g_strfreev(l->peers);

@@ -1,7 +1,7 @@
-/* fcgi-stat-accel/listener.h -- where requests come from: one listening socket and who may use it.
+/* fcgi-stat-accel/listener.h -- the listening socket, and who may connect to it.
  *
- * Found in this order: an address given, the first of LISTEN_FDS, descriptor 0 (spawn-fcgi, or a
- * web server that starts its applications itself).
+ * The socket is the first of: the given address, the first of LISTEN_FDS, descriptor 0 (spawn-fcgi,
+ * or a web server that starts its applications itself).
  */
 #ifndef FCGI_STAT_ACCEL_LISTENER_H
 #define FCGI_STAT_ACCEL_LISTENER_H
@@ -15,22 +15,25 @@
 struct listener;
 
 struct listener_conf {
-	const char *address;		/* "unix:PATH" or "HOST:PORT"; NULL: inherited */
-	const char *peers;		/* may connect by TCP, with commas; NULL: all */
-	const char *const *users;	/* may connect to a unix socket, as root and we may; names or numbers, NULL at the end; NULL: all */
-	const struct user *owner;	/* of a unix socket made here, for whom root makes it; NULL: who starts us */
-	bool	    allow_any;		/* a wildcard address without peers is meant so */
+	const char *address; /* "unix:PATH" or "HOST:PORT"; NULL: inherited */
+	const char *peers;   /* addresses that may connect by TCP, with commas; NULL: all */
+	/* Users that may connect to a unix socket, besides root and the user of this process;
+	 * names or numbers, NULL at the end; NULL: all. */
+	const char *const *users;
+	/* Owner of a unix socket that root makes; NULL: the user who starts the program. */
+	const struct user *owner;
+	bool allow_any; /* a wildcard address without peers is allowed */
 };
 
-/* 0, or the exit code of sysexits.h with *why set (yours). */
-int  listener_start(const struct listener_conf *, struct listener **lp, char **why);
+/* 0, or an exit status of sysexits.h and *why, to be freed by the caller. */
+int listener_start(const struct listener_conf *, struct listener **lp, char **why);
 
-/* Closes it; a unix socket made here is removed. */
+/* Closes it, and removes a unix socket made here. */
 void listener_stop(struct listener **);
 
-int  listener_fd(const struct listener *);
+int listener_fd(const struct listener *);
 
-/* May who is at the other end of this connection ask us?  Peer is its address, as accept(2) gave it. */
+/* True if the peer of this connection may send requests.  Its address is that from accept(2). */
 bool listener_welcome(const struct listener *, int fd, const union io_addr *peer);
 
 #endif

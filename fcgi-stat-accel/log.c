@@ -1,31 +1,26 @@
-/* fcgi-stat-accel/log.c -- base/log.h puts its lines into a file of io/logfile.h. */
+/* fcgi-stat-accel/log.c -- writes the lines of base/log.h to a file of io/logfile.h. */
 
 #include "base/log.h"
 #include "fcgi-stat-accel/log.h"
 #include "io/logfile.h"
 
-static struct logfile *logfile;		/* as the sink of base/log.h, one for the process */
-
-static void
-sink(void *file, struct text line)
-{
-	logfile_line(file, line);
-}
+static struct logfile *logfile; /* one for the process, like the sink of base/log.h */
 
 int
 accel_log_open(const char *path)
 {
-	int err = logfile_open(path, &logfile);
+	int err = logfile_open(path, NULL, NULL, &logfile);
 
 	if (err == 0)
-		log_set_sink(sink, logfile);
+		log_set_sink(logfile_line, logfile);
 	return (err);
 }
 
 static void
 reopen_failed(const char *path, int err)
 {
-	log_event(LOG_ERROR, NULL, "log.failed", LF_STR("path", path), LF_ERR("error", err), LF_STR("then", "writing to the old file"));
+	log_event(LOG_ERROR, NULL, "log.failed", LF_STR("path", path), LF_ERR("error", err),
+	    LF_STR("then", "writing to the old file"));
 }
 
 void

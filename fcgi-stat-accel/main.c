@@ -1,10 +1,13 @@
-/* fcgi-stat-accel/main.c -- options, then the socket, threads and the loop; at the end the same backwards. */
+/* fcgi-stat-accel/main.c -- options, then socket, threads and loop; the end frees them in reverse
+ * order.
+ */
 
 #include <errno.h>
 #include <glib.h>
+#include <signal.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sysexits.h>
 #include <unistd.h>
 
@@ -14,48 +17,53 @@
 #include "fcgi-stat-accel/log.h"
 #include "fcgi-stat-accel/options.h"
 #include "fcgi-stat-accel/serve.h"
-#include "fcgi-stat-accel/signals.h"
 #include "fcgi-stat-accel/status.h"
 #include "fcgi-stat-accel/user.h"
-#include "fcgi-stat-accel/warm/warm.h"
+#include "files/warm/warm.h"
 #include "io/disk/pools.h"
 #include "io/file.h"
 #include "io/io.h"
 #include "io/notify.h"
 #include "io/sandbox.h"
-#include "io/std.h"
+#include "io/std_fds.h"
 
-#define CONNS_MAX	65536
-#define FDS_OF_A_THREAD 8		/* four of each kind may be at work when devices hang, each with a file and its way there */
-#define FDS_OF_OURS	128		/* 64 files that are read behind their answer, roots, and what is always open */
-#define STUCK_MS	30000		/* a device that holds every thread for so long hangs: no more wait for it */
-#define FAREWELL_MS	100		/* for threads to end; who hangs in the kernel is left there */
+#define CONNS_MAX 65536
+/* Four threads of each kind may run when devices hang, each with a file and the directories on
+ * its path. */
+#define FDS_OF_A_THREAD 8
+/* 64 files that are read ahead, roots, and descriptors that are always open. */
+#define FDS_OF_OURS 128
+/* a device that holds all threads for so long hangs: no more requests wait for it */
+#define STUCK_MS 30000
+/* for threads to end; a thread that hangs in the kernel is left behind */
+#define FAREWELL_MS 100
 
-/* All that runs: made from the top, freed from the bottom. */
+/* Everything that runs: made from the top, freed from the bottom. */
 struct program {
 	const struct options *opt;
-	struct stats	 stats;
-	struct status	 status;
+	struct accel_counters counters;
+	struct status status;
 	struct listener *listener;
 	struct io_pools *pools;
-	struct io	*io;
-	struct warm	*warm;
-	int		 signal_fd;
+	struct io *io;
+	struct warm *warm;
+	int signal_fd;
 };
 
 /* Before anything else is opened: a wrong root is the most likely mistake. */
 static int
-check_roots(const char *const *root)
+check_roots(struct program *p)
 {
+	const char *const *root = p->opt->warm.roots;
 	int fd, err;
 
 	for (; root != NULL && *root != NULL; root++) {
 		err = io_root_open(*root, &fd);
 		if (err == 0) {
-			io_root_close(fd);
+			io_close_fd(fd);
 			continue;
 		}
-		complain("--root %s: %s", *root, g_strerror(-err));
+		print_error("--root %s: %s", *root, g_strerror(-err));
 		return (err == -EACCES || err == -EPERM ? EX_NOPERM : EX_CONFIG);
 	}
 	return (0);
@@ -76,7 +84,7 @@ open_listener(struct program *p)
 
 	code = listener_start(&conf, &p->listener, &why);
 	if (code != 0)
-		complain("%s", why);
+		print_error("%s", why);
 	g_free(why);
 	return (code);
 }
@@ -88,8 +96,62 @@ drop_root(struct program *p)
 
 	if (err == 0)
 		return (0);
-	complain("--user %s: %s", p->opt->user.name, g_strerror(-err));
+	print_error("--user %s: %s", p->opt->user.name, g_strerror(-err));
 	return (EX_NOPERM);
+}
+
+/* ---------------------------------------------------------------- signals
+ *
+ * The loop receives them as bytes on a socket, like any other input.  Later threads must block the
+ * signals, as the pools of io/ do. */
+
+static const int caught[] = { SIGTERM, SIGINT, SIGQUIT, SIGUSR1, SIGHUP, SIGUSR2 };
+static int near_end = -1;
+
+/* After a hundred unread signals one more makes no difference. */
+static void
+note(int number)
+{
+	const int saved = errno;
+	const unsigned char byte = (unsigned char)number;
+
+	(void)!send(near_end, &byte, 1, MSG_DONTWAIT | MSG_NOSIGNAL);
+	errno = saved;
+}
+
+static void
+catch_all(void (*handler)(int))
+{
+	struct sigaction sa = { .sa_handler = handler, .sa_flags = SA_RESTART };
+
+	sigfillset(&sa.sa_mask);
+	for (size_t i = 0; i < G_N_ELEMENTS(caught); i++)
+		sigaction(caught[i], &sa, NULL);
+}
+
+/* Each signal is one byte on *fdp, its number, from now on. */
+static int
+signals_open(int *fdp)
+{
+	int fd[2];
+
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, fd) < 0)
+		return (-errno);
+	near_end = fd[0];
+	*fdp = fd[1];
+	catch_all(note);
+	signal(SIGPIPE, SIG_IGN);
+	return (0);
+}
+
+/* The signals are ignored from now on. */
+static void
+signals_close(int fd)
+{
+	catch_all(SIG_IGN);
+	close(near_end);
+	close(fd);
+	near_end = -1;
 }
 
 static int
@@ -99,7 +161,7 @@ open_signals(struct program *p)
 
 	if (err == 0)
 		return (0);
-	complain("cannot take signals: %s", g_strerror(-err));
+	print_error("cannot receive signals: %s", g_strerror(-err));
 	return (EX_OSERR);
 }
 
@@ -113,8 +175,10 @@ static struct sandbox_path *
 sandbox_paths(const struct options *o)
 {
 	GArray *v = g_array_new(TRUE, TRUE, sizeof(struct sandbox_path));
-	const struct sandbox_path null = { "/dev/null", SANDBOX_WRITE | SANDBOX_OPTIONAL };	/* a chroot(2) may lack it */
-	const struct sandbox_path log = { o->log, SANDBOX_APPEND | SANDBOX_BESIDE | SANDBOX_OPTIONAL };
+	/* it may be missing after chroot(2) */
+	const struct sandbox_path null = { "/dev/null", SANDBOX_WRITE | SANDBOX_OPTIONAL };
+	const struct sandbox_path log = { o->log,
+		SANDBOX_APPEND | SANDBOX_BESIDE | SANDBOX_OPTIONAL };
 	struct sandbox_path p = { NULL, SANDBOX_READ };
 
 	for (const char *const *root = o->warm.roots; *root != NULL; root++) {
@@ -125,13 +189,15 @@ sandbox_paths(const struct options *o)
 	if (o->log != NULL)
 		g_array_append_val(v, log);
 	p = (struct sandbox_path){ NULL, SANDBOX_REMOVE | SANDBOX_BESIDE };
-	p.path = o->user.name == NULL && o->listen != NULL ? address_path(text_of(o->listen)).p : NULL;
+	p.path =
+	    o->user.name == NULL && o->listen != NULL ? address_path(text_of(o->listen)).p : NULL;
 	if (p.path != NULL)
 		g_array_append_val(v, p);
 	return ((struct sandbox_path *)g_array_free(v, FALSE));
 }
 
-/* Before there are threads, which inherit it, and after all that lies elsewhere has been opened. */
+/* Before there are threads, which inherit the sandbox, and after all files outside of it were
+ * opened. */
 static int
 enter_sandbox(struct program *p)
 {
@@ -146,7 +212,7 @@ enter_sandbox(struct program *p)
 	err = sandbox_enter(SANDBOX_ACCELERATOR, paths, &p->status.sandbox, why, sizeof(why));
 	g_free(paths);
 	if (err != 0)
-		complain("the sandbox cannot be entered: %s\n--no-sandbox starts without it", why);
+		print_error("cannot enter the sandbox: %s\n--no-sandbox starts without it", why);
 	return (err != 0 ? EX_OSERR : 0);
 }
 
@@ -156,8 +222,11 @@ open_log(struct program *p)
 	int err = accel_log_open(p->opt->log);
 
 	if (err != 0) {
-		complain("--log %s: %s%s", p->opt->log != NULL ? p->opt->log : "", g_strerror(-err),
-		    p->opt->user.name != NULL && err == -EACCES ? "; the user of --user must be able to write to its directory" : "");
+		print_error("--log %s: %s%s", p->opt->log != NULL ? p->opt->log : "",
+		    g_strerror(-err),
+		    p->opt->user.name != NULL && err == -EACCES
+			? "; the user of --user must be able to write to its directory"
+			: "");
 		return (EX_CANTCREAT);
 	}
 	if (p->opt->sandbox)
@@ -165,8 +234,8 @@ open_log(struct program *p)
 	return (0);
 }
 
-/* So many that a thread never finds the last descriptor taken by a connection; where there are very few (ulimit -n 64) it may,
- * and then the file is answered with 503. */
+/* The limit leaves enough descriptors for the threads.  With very few (ulimit -n 64) a thread
+ * may find none, and its file is answered with 503. */
 static unsigned
 choose_max_conns(unsigned threads)
 {
@@ -178,28 +247,32 @@ choose_max_conns(unsigned threads)
 	r.rlim_cur = MAX(r.rlim_cur, MIN(r.rlim_max, CONNS_MAX + ours));
 	setrlimit(RLIMIT_NOFILE, &r);
 	getrlimit(RLIMIT_NOFILE, &r);
-	return ((unsigned)CLAMP(r.rlim_cur > ours ? r.rlim_cur - ours : 0, MAX(r.rlim_cur / 4, 1), CONNS_MAX));
+	return ((unsigned)CLAMP(r.rlim_cur > ours ? r.rlim_cur - ours : 0, MAX(r.rlim_cur / 4, 1),
+	    CONNS_MAX));
 }
 
 static int
 start_loop(struct program *p)
 {
 	const struct io_pools_conf pools = {
-		.stat_threads = p->opt->threads, .read_threads = p->opt->threads,
-		.per_device = p->opt->per_device, .max_queue = p->opt->queue, .stuck_ms = STUCK_MS,
+		.stat_threads = p->opt->threads,
+		.read_threads = p->opt->threads,
+		.per_device = p->opt->per_device,
+		.max_queue = p->opt->queue,
+		.stuck_ms = STUCK_MS,
 	};
 	struct io_conf conf = { .backend = file_backends[0] };
 	int err = io_pools_new(&pools, &p->pools);
 
 	if (err != 0) {
-		complain("cannot start %u threads: %s", p->opt->threads, g_strerror(-err));
+		print_error("cannot start %u threads: %s", p->opt->threads, g_strerror(-err));
 		return (EX_OSERR);
 	}
 	conf.pools = p->pools;
 	p->io = io_new(&conf, &err);
 	if (err == 0)
 		return (0);
-	complain("cannot start the loop: %s", g_strerror(-err));
+	print_error("cannot start the loop: %s", g_strerror(-err));
 	return (EX_OSERR);
 }
 
@@ -207,15 +280,16 @@ static int
 start_warm(struct program *p)
 {
 	const char *root = NULL;
-	int err = warm_new(&p->opt->warm, p->io, &p->stats, &p->warm, &root);
+	int err =
+	    warm_new(&p->opt->warm, p->io, &p->counters.events, &p->counters.warm, &p->warm, &root);
 
 	if (err == 0)
 		return (0);
 	if (err == -ENOSYS)
-		complain("--root needs openat2(2): Linux 5.6 or newer");
+		print_error("--root needs openat2(2): Linux 5.6 or newer");
 	else
-		complain("cannot look at files%s%s: %s", root != NULL ? " below " : "", root != NULL ? root : "",
-		    g_strerror(-err));
+		print_error("cannot open files%s%s: %s", root != NULL ? " below " : "",
+		    root != NULL ? root : "", g_strerror(-err));
 	return (EX_OSERR);
 }
 
@@ -225,7 +299,7 @@ describe(struct program *p)
 	p->status.status_path = p->opt->status_path;
 	p->status.ping_path = p->opt->ping_path;
 	p->status.mode = p->opt->accel.mode == MODE_AUTH ? "auth" : "sendfile";
-	p->status.stats = &p->stats;
+	p->status.counters = &p->counters;
 	p->status.pools = p->pools;
 	p->status.started_ns = clock_mono_ns();
 }
@@ -234,9 +308,14 @@ static int
 serve(struct program *p)
 {
 	const struct serve_conf conf = {
-		.io = p->io, .warm = p->warm, .stats = &p->stats, .accel = &p->opt->accel,
-		.status = &p->status, .timing = p->opt->timing,
-		.max_conns = choose_max_conns(p->opt->threads), .signal_fd = p->signal_fd,
+		.conns = { .io = p->io,
+		    .warm = p->warm,
+		    .counters = &p->counters,
+		    .accel = &p->opt->accel,
+		    .status = &p->status,
+		    .timing = p->opt->timing },
+		.max_conns = choose_max_conns(p->opt->threads),
+		.signal_fd = p->signal_fd,
 	};
 	int err;
 
@@ -244,12 +323,12 @@ serve(struct program *p)
 	notify_manager("READY=1");
 	err = serve_run(&conf, &p->listener);
 	if (err == -EBUSY) {
-		complain("ended while a thread was still waiting for a file");
+		print_error("ended while a thread was still waiting for a file");
 		accel_log_close();
-		_exit(0);		/* it may wait for ever */
+		_exit(0); /* a thread may wait for ever */
 	}
 	if (err != 0)
-		complain("cannot serve: %s", g_strerror(-err));
+		print_error("cannot serve: %s", g_strerror(-err));
 	return (err != 0 ? EX_OSERR : 0);
 }
 
@@ -272,25 +351,13 @@ stop(struct program *p)
 static int
 run(const struct options *o)
 {
+	static int (*const steps[])(struct program *) = { check_roots, open_listener, open_signals,
+		drop_root, enter_sandbox, open_log, start_loop, start_warm, serve };
 	struct program p = { .opt = o, .signal_fd = -1 };
-	int code = check_roots(o->warm.roots);
+	int code = 0;
 
-	if (code == 0)
-		code = open_listener(&p);
-	if (code == 0)
-		code = open_signals(&p);
-	if (code == 0)
-		code = drop_root(&p);
-	if (code == 0)
-		code = enter_sandbox(&p);
-	if (code == 0)
-		code = open_log(&p);
-	if (code == 0)
-		code = start_loop(&p);
-	if (code == 0)
-		code = start_warm(&p);
-	if (code == 0)
-		code = serve(&p);
+	for (size_t i = 0; i < G_N_ELEMENTS(steps) && code == 0; i++)
+		code = steps[i](&p);
 	stop(&p);
 	return (code);
 }
@@ -301,11 +368,10 @@ main(int argc, char **argv)
 	struct options o;
 	int code;
 
-	if (io_std_open() != 0)
+	if (io_open_std_fds() != 0)
 		return (EX_OSERR);
 	code = options_read(argv, &o);
 	if (code == OPTIONS_RUN)
 		code = run(&o);
-	options_free();
 	return (code);
 }

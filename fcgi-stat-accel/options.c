@@ -4,133 +4,236 @@
 #include <sysexits.h>
 #include <unistd.h>
 
-#include "fcgi-stat-accel/manual.h"
-#include "fcgi-stat-accel/options_text.h"
-#include "base/short_values.h"
+#include "base/option.h"
+#include "fcgi-stat-accel/dialect.h"
+#include "fcgi-stat-accel/options.h"
+#include "files/warm/mode.h"
+#include "wire/headers.h"
 
-static struct options_text opt;
+#define THREADS_DEFAULT 20
+#define THREADS_MAX     1024
+#define QUEUE_MAX       (1 << 20)
+#define MS_MAX          (24 * 3600 * 1000)
+#define BYTES_MAX       (1ull << 50)
+#define EXPIRES_MAX     (10 * 365 * 24 * 3600)
+#define BEHIND_DEFAULT  (64ull << 20)
+#define BEHIND_UNSET    (UINT64_MAX - 1)
 
-/* --timing and --manual may stand alone. */
-static gboolean
-on_timing(const char *name, const char *value, void *data, GError **error)
+enum encoding { ENCODING_OF_SERVER, ENCODING_PERCENT, ENCODING_RAW };
+
+static struct given {
+	struct options o;
+	const struct dialect *dialect;
+	const char *header; /* NULL: the dialect's */
+	enum encoding encoding;
+	unsigned late_503, manual; /* manual: 1 as text, 2 as roff */
+	const char *user, *check;
+	GArray *maps; /* struct accel_map */
+	bool no_sandbox, version;
+} given;
+
+#define AT(field) offsetof(struct given, field)
+
+/* ---------------------------------------------------------------- values */
+
+static bool
+read_dialect(const char *text, void *at)
 {
-	g_free(opt.timing);
-	opt.timing = g_strdup(value != NULL ? value : "line");
-	return (TRUE);
+	const struct dialect *d = dialects;
+
+	while (d->name != NULL && strcmp(d->name, text) != 0)
+		d++;
+	*(const struct dialect **)at = d;
+	return (d->name != NULL);
 }
 
-static gboolean
-on_manual(const char *name, const char *page, void *data, GError **error)
+static bool
+is_header(const char *text, void *at)
 {
-	g_free(opt.manual);
-	opt.manual = g_strdup(page != NULL ? page : "text");
-	return (TRUE);
+	return (header_is_token(text_of(text)));
 }
 
-#define TEXT_OPTION(name, key, var, doc, arg) { name, key, 0, G_OPTION_ARG_STRING, &opt.var, doc, arg }
-#define LIST_OPTION(name, key, var, doc, arg) { name, key, 0, G_OPTION_ARG_FILENAME_ARRAY, &opt.var, doc, arg }
-#define FLAG_OPTION(name, key, var, doc)      { name, key, 0, G_OPTION_ARG_NONE, &opt.var, doc, NULL }
-#define CALL_OPTION(name, call, doc, arg)     \
-	{ name, 0, G_OPTION_FLAG_OPTIONAL_ARG, G_OPTION_ARG_CALLBACK, (void *)call, doc, arg }
+/* A line break in a header value would begin another header. */
+static bool
+has_no_control(const char *text, void *at)
+{
+	while (*text != '\0' && !g_ascii_iscntrl(*text))
+		text++;
+	return (*text == '\0');
+}
 
-static const GOptionEntry entries[] = {
-	TEXT_OPTION("mode", 0, mode, "Answer with the name of the file (default), or \"go on\" as an authorizer does",
-	    "sendfile|auth"),
-	TEXT_OPTION("for", 0, dialect, "How this server expects the name (default lighttpd); "
-	    "--manual lists them", "SERVER"),
-	TEXT_OPTION("header", 'H', header, "Header that names the file, instead of the server's", "NAME"),
-	TEXT_OPTION("encode", 'e', encode, "How the name stands in it, instead of the server's way", "percent|raw"),
-	LIST_OPTION("map", 'm', maps, "Files below FROM have URIs below TO; may be repeated", "FROM=TO"),
-	TEXT_OPTION("path-from", 0, path_from, "Variables that name the file, first one set wins; DOCUMENT means "
-	    "DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO (default WARM_PATH, SCRIPT_FILENAME, DOCUMENT)", "NAME,..."),
-	TEXT_OPTION("warm", 'w', warm, "What is done before the answer (default read:16m); read:BYTES reads the start "
-	    "of a file, or of the ranges that are asked for; nothing for HEAD", "stat|open|read:BYTES|read:all"),
-	TEXT_OPTION("behind", 'b', behind, "Bytes read ahead after the answer, holes too (default 64m; none with open or stat)", "BYTES|all|none"),
-	TEXT_OPTION("index", 'i', index, "Files that stand for their directory", "NAME,..."),
-	TEXT_OPTION("siblings", 0, siblings, "Endings of files beside each file that are made warm with it", ".gz,.br,..."),
-	TEXT_OPTION("expires", 0, expires, "Send Expires and Cache-Control for so many seconds", "SECONDS"),
-	FLAG_OPTION("etag", 0, etag, "Send an ETag"),
-	FLAG_OPTION("last-modified", 0, last_modified, "Send Last-Modified"),
-	TEXT_OPTION("threads", 't', threads, "Threads that open files, and as many that read on "
-	    "(else FCGI_STAT_THREADS, PHP_FCGI_CHILDREN, 20)", "N"),
-	TEXT_OPTION("per-device", 0, per_device, "Threads of each kind that one device may keep busy "
-	    "(default: all, while no other device needs one). All devices together get four times --threads: with many mounts "
-	    "that may hang, set it low", "N"),
-	TEXT_OPTION("queue", 'q', queue, "Look-ups that may wait for a device, one more is answered 503 (default 4096)", "N"),
-	TEXT_OPTION("deadline", 'd', deadline, "Answer after so many ms in any case, 0 never (default 10000)", "MS"),
-	TEXT_OPTION("late", 0, late, "What an authorizer says at the deadline (default go-on)", "go-on|503"),
-	TEXT_OPTION("remember", 0, remember, "How long an answer holds for others, also that there is no such file "
-	    "(default 1000)", "MS"),
-	TEXT_OPTION("slow-ms", 0, slow, "Log files that take longer", "MS"),
-	LIST_OPTION("root", 'r', roots, "Only files below DIR, no link may leave it; may be repeated. DIR is opened "
-	    "at start: above a link that will point elsewhere after a deploy, name the directory that holds it", "DIR"),
-	TEXT_OPTION("listen", 'l', address, "Listen here; without it on LISTEN_FDS, else on descriptor 0",
-	    "unix:PATH|HOST:PORT"),
-	FLAG_OPTION("allow-any", 0, allow_any, "Listen on a wildcard address without FCGI_WEB_SERVER_ADDRS"),
-	TEXT_OPTION("peer-user", 0, peer_users, "Who may connect to a unix socket, beside root and the user it runs as",
-	    "USER,..."),
-	TEXT_OPTION("user", 'u', user, "Become this user after the socket is open; root's only. The socket is this user's, the log is "
-	    "opened by this user", "NAME[:GROUP]"),
-	FLAG_OPTION("no-sandbox", 0, no_sandbox, "Start without the sandbox: Landlock, which leaves the roots to read and the directory of the log "
-	    "to write, and a filter of system calls"),
-	TEXT_OPTION("status-path", 0, status_path, "A request with this SCRIPT_NAME gets the status; "
-	    "?json and ?metrics are for programs", "URL"),
-	TEXT_OPTION("ping-path", 0, ping_path, "A request with this SCRIPT_NAME gets \"pong\"", "URL"),
-	TEXT_OPTION("log", 'L', log, "Write the log here; HUP opens it anew (default standard error)", "FILE"),
-	CALL_OPTION("timing", on_timing, "Log where the time of each request went, for accel-graph", "json"),
-	TEXT_OPTION("check", 0, check, "Name what blocks in CONFIG, a configuration of this server, and end",
-	    "nginx|lighttpd|apache CONFIG"),
-	CALL_OPTION("manual", on_manual, "Print the manual page, as text or for man(1)", "text|roff"),
-	FLAG_OPTION("version", 'V', version, "Print the version"),
-	{ G_OPTION_REMAINING, 0, G_OPTION_FLAG_HIDDEN, G_OPTION_ARG_STRING_ARRAY, &opt.rest, NULL, NULL },
-	{ NULL }
+/* Whole segments are replaced, and the URI is sent as it is. */
+static bool
+read_map(const char *text, void *at)
+{
+	const char *to = strchr(text, '=');
+	struct accel_map m;
+	char *from;
+
+	if (to == NULL)
+		return (false);
+	from = g_strndup(text, (size_t)(to - text));
+	m = (struct accel_map){ g_intern_string(from), g_intern_string(to + 1) };
+	g_free(from);
+	if (given.maps == NULL)
+		given.maps = g_array_new(TRUE, TRUE, sizeof(m));
+	g_array_append_val(given.maps, m);
+	return (m.from[0] == '/' && has_no_control(m.to, NULL) && strchr(m.to, ' ') == NULL &&
+		g_str_has_suffix(m.from, "/") == g_str_has_suffix(m.to, "/"));
+}
+
+static bool
+read_warm(const char *text, void *at)
+{
+	struct warm_conf *conf = at;
+
+	return (warm_mode_parse(text, &conf->how, &conf->before));
+}
+
+static bool
+read_behind(const char *text, void *at)
+{
+	uint64_t *behind = at;
+
+	if (strcmp(text, "all") == 0)
+		*behind = WARM_ALL;
+	else if (strcmp(text, "none") == 0)
+		*behind = 0;
+	else
+		return (text_size(text_of(text), 0, BYTES_MAX, behind));
+	return (true);
+}
+
+static bool
+is_absolute(const char *text, void *at)
+{
+	return (text[0] == '/');
+}
+
+/* An empty variable of a script must not allow every user. */
+static bool
+is_not_empty(const char *text, void *at)
+{
+	return (text[0] != '\0');
+}
+
+/* ---------------------------------------------------------------- the table */
+
+static const struct option rows[] = {
+	{ "mode", '\0', "sendfile|auth", OPTION_WORD, AT(o.accel.mode), .def = "sendfile",
+	    .prose = "Answer with the name of the file, or \"go on\" as an authorizer does." },
+	{ "for", '\0', "SERVER", OPTION_OWN, AT(dialect), .def = "lighttpd", .read = read_dialect,
+	    .expected = "the name of a server (--manual lists them)",
+	    .prose = "Server that gets the name of the file; --manual lists the servers and their "
+		     "headers." },
+	{ "header", 'H', "NAME", OPTION_TEXT, AT(header), .read = is_header,
+	    .expected = "the name of a header",
+	    .prose = "Header with the name of the file, instead of the server's." },
+	{ "encode", 'e', "percent|raw", OPTION_WORD, AT(encoding), ENCODING_PERCENT,
+	    .prose = "Encoding of the name in the header, instead of the server's." },
+	{ "map", 'm', "FROM=TO", OPTION_OWN, .read = read_map,
+	    .expected = "/PATH=/URI, both with a slash at the end or both without",
+	    .prose = "Files below FROM have URIs below TO; may be repeated." },
+	{ "path-from", '\0', "NAME,...", OPTION_NAMES, AT(o.accel.path_from),
+	    .prose = "Variables that may name the file; the first one that is set wins. DOCUMENT "
+		     "means DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO (default WARM_PATH, "
+		     "SCRIPT_FILENAME, DOCUMENT)." },
+	/* A server whose sendfile() waits stalls on bytes that are not in memory yet, so
+	 * most files are read whole. */
+	{ "warm", 'w', "stat|open|read:BYTES|read:all", OPTION_OWN, AT(o.warm), .def = "read:16m",
+	    .read = read_warm, .expected = WARM_MODES,
+	    .prose = "Work before the answer. read:BYTES reads the start of a file, or of the "
+		     "requested ranges; nothing for HEAD." },
+	{ "behind", 'b', "BYTES|all|none", OPTION_OWN, AT(o.warm.behind), .read = read_behind,
+	    .expected = "BYTES (64m), all or none",
+	    .prose = "Bytes read ahead after the answer, holes too (default 64m; none with open "
+		     "or stat)." },
+	{ "index", 'i', "NAME,...", OPTION_NAMES, AT(o.warm.index), .read = has_no_control,
+	    .expected = "names of files without control characters, as \"index.html,index.htm\"",
+	    .prose = "Names of the file that is sent for a directory." },
+	{ "siblings", '\0', ".gz,.br,...", OPTION_NAMES, AT(o.warm.siblings),
+	    .prose = "Endings of files that are made warm with each file." },
+	{ "expires", '\0', "SECONDS", OPTION_NUMBER, AT(o.accel.expires), 0, EXPIRES_MAX,
+	    .unit = "seconds", .prose = "Send Expires and Cache-Control for so many seconds." },
+	{ "etag", '\0', NULL, OPTION_FLAG, AT(o.accel.etag), .prose = "Send an ETag." },
+	{ "last-modified", '\0', NULL, OPTION_FLAG, AT(o.accel.last_modified),
+	    .prose = "Send Last-Modified." },
+	{ "threads", 't', "N", OPTION_NUMBER, AT(o.threads), 1, THREADS_MAX,
+	    .prose = "Threads that open files, and as many threads that read ahead (else "
+		     "FCGI_STAT_THREADS, PHP_FCGI_CHILDREN, 20)." },
+	{ "per-device", '\0', "N", OPTION_NUMBER, AT(o.per_device), 0, THREADS_MAX,
+	    .prose = "Threads of each kind that one device may keep busy (default: all, while no "
+		     "other device needs one). All devices together get four times --threads. Set "
+		     "it low with many mounts that may hang." },
+	{ "queue", 'q', "N", OPTION_NUMBER, AT(o.queue), 1, QUEUE_MAX, "4096",
+	    .prose = "Look-ups that may wait for a device. Further ones get 503." },
+	{ "deadline", 'd', "MS", OPTION_NUMBER, AT(o.warm.deadline_ms), 0, MS_MAX, "10000", "ms",
+	    .prose = "Answer after this time at the latest; 0 is no limit." },
+	{ "late", '\0', "go-on|503", OPTION_WORD, AT(late_503), .def = "go-on",
+	    .prose = "Answer of an authorizer at the deadline." },
+	{ "remember", '\0', "MS", OPTION_NUMBER, AT(o.warm.remember_ms), 0, MS_MAX, "1000", "ms",
+	    .prose = "Time that an answer is valid for other requests, also for a missing file." },
+	{ "slow-ms", '\0', "MS", OPTION_NUMBER, AT(o.warm.slow_ms), 0, MS_MAX, .unit = "ms",
+	    .prose = "Log files that take longer." },
+	{ "root", 'r', "DIR", OPTION_REPEAT, AT(o.warm.roots), .read = is_absolute,
+	    .expected = "an absolute path",
+	    .prose =
+		"Only files below DIR, and no link out of it; may be repeated. DIR is opened at "
+		"start. If a deploy changes a link, name the directory that holds the link." },
+	{ "listen", 'l', "unix:PATH|HOST:PORT", OPTION_TEXT, AT(o.listen),
+	    .prose = "Socket to listen on; default: LISTEN_FDS, else descriptor 0." },
+	{ "allow-any", '\0', NULL, OPTION_FLAG, AT(o.allow_any),
+	    .prose = "Listen on a wildcard address without FCGI_WEB_SERVER_ADDRS." },
+	{ "peer-user", '\0', "USER,...", OPTION_NAMES, AT(o.peer_users), .read = is_not_empty,
+	    .expected = "names or numbers of users",
+	    .prose = "Users that may connect to a unix socket, besides root and the user of this "
+		     "process." },
+	{ "user", 'u', "NAME[:GROUP]", OPTION_TEXT, AT(user),
+	    .prose = "Become this user after the socket is open; for root only. The socket belongs "
+		     "to this user, and this user opens the log." },
+	{ "no-sandbox", '\0', NULL, OPTION_FLAG, AT(no_sandbox),
+	    .prose = "Start without the sandbox. The sandbox is Landlock (roots: read; directory "
+		     "of the log: write) and a filter of system calls." },
+	{ "status-path", '\0', "URL", OPTION_TEXT, AT(o.status_path), .read = is_absolute,
+	    .expected = "a path that begins with /",
+	    .prose = "A request with this SCRIPT_NAME gets the status; programs use ?json and "
+		     "?metrics." },
+	{ "ping-path", '\0', "URL", OPTION_TEXT, AT(o.ping_path), .read = is_absolute,
+	    .expected = "a path that begins with /",
+	    .prose = "A request with this SCRIPT_NAME gets \"pong\"." },
+	{ "log", 'L', "FILE", OPTION_TEXT, AT(o.log),
+	    .prose = "File for the log; HUP reopens it (default standard error)." },
+	{ "timing", '\0', "line|json", OPTION_WORD, AT(o.timing), TIMING_LINE, .alone = "line",
+	    .prose = "Log where the time of each request went, for accel-graph." },
+	{ "check", '\0', "nginx|lighttpd|apache CONFIG", OPTION_TEXT, AT(check),
+	    .prose = "Name the settings that block in CONFIG, a configuration of this server, and "
+		     "exit." },
+	{ "manual", '\0', "text|roff", OPTION_WORD, AT(manual), 1, .alone = "text",
+	    .prose = "Print the manual page, as text or for man(1)." },
+	{ "version", 'V', NULL, OPTION_FLAG, AT(version), .prose = "Print the version." },
+	OPTION_HELP_ROW,
+	{ NULL },
 };
 
-static const char description[] =
-    "A web server asks by FastCGI for a file before it sends it.  The file is opened and read in a thread\n"
-    "that may wait for the disk; then the answer names it in a header, or says \"go on\", and the server finds it\n"
-    "in memory.\n"
-    "\n"
-    "    spawn-fcgi -s /run/stat-accel.sock -u www-data -U www-data -- /usr/local/bin/fcgi-stat-accel --root /srv/www --mode=auth\n"
-    "    fcgi-stat-accel --listen unix:/run/stat-accel.sock --for=nginx --map /srv/www=/protected\n"
-    "    fcgi-stat-accel --check nginx /etc/nginx/nginx.conf\n"
-    "\n"
-    "TERM, INT and USR1 finish what is running, then end; a second signal ends at once.\n"
-    "--manual tells the rest: servers, environment, exit status, examples.\n";
+const struct command accel_command = { "fcgi-stat-accel", "[OPTION]...",
+	"A web server sends a FastCGI request before it sends a file.  A thread that may wait for\n"
+	"the disk opens and reads the file.  The answer names the file in a header, or says\n"
+	"\"go on\".  The server then finds the file in memory.\n"
+	"\n"
+	"    spawn-fcgi -s /run/stat-accel.sock -u www-data -U www-data -- \\\n"
+	"        /usr/local/bin/fcgi-stat-accel --root /srv/www --mode=auth\n"
+	"    fcgi-stat-accel --listen unix:/run/stat-accel.sock --for=nginx \\\n"
+	"        --map /srv/www=/protected\n"
+	"    fcgi-stat-accel --check nginx /etc/nginx/nginx.conf\n"
+	"\n"
+	"TERM, INT and USR1 finish the running requests, then exit; a second signal exits at "
+	"once.\n"
+	"--manual has the rest: servers, environment, exit status, examples.\n",
+	rows };
 
-void
-complain(const char *format, ...)
-{
-	va_list args;
-	char *text;
+/* ---------------------------------------------------------------- --check, --manual */
 
-	va_start(args, format);
-	text = g_strdup_vprintf(format, args);
-	va_end(args);
-	g_printerr("fcgi-stat-accel: %s\n", text);
-	g_free(text);
-}
-
-/* ---------------------------------------------------------------- what ends at once */
-
-static int
-print_manual(void)
-{
-	struct buf page;
-	int code = 0;
-
-	buf_init(&page, 0);
-	if (manual_print(opt.manual, entries, &page) == 0)
-		fwrite(page.p, 1, page.n, stdout);
-	else {
-		complain("--manual: expected text or roff, got \"%s\"", opt.manual);
-		code = EX_USAGE;
-	}
-	buf_free(&page);
-	return (code);
-}
-
-/* accel-check lies beside this program, or where the shell finds it. */
+/* Looks for accel-check beside this program, then in PATH. */
 static int
 run_check(const char *config)
 {
@@ -138,9 +241,9 @@ run_check(const char *config)
 	char *dir = g_path_get_dirname(self != NULL ? self : "");
 	char *beside = g_build_filename(dir, "accel-check", NULL);
 
-	execl(beside, "accel-check", opt.check, config, (char *)NULL);
-	execlp("accel-check", "accel-check", opt.check, config, (char *)NULL);
-	complain("accel-check: %s (it is looked for in %s and in PATH)", g_strerror(errno), dir);
+	execl(beside, "accel-check", given.check, config, (char *)NULL);
+	execlp("accel-check", "accel-check", given.check, config, (char *)NULL);
+	print_error("accel-check: %s; expected it in %s or in PATH", g_strerror(errno), dir);
 	g_free(beside);
 	g_free(dir);
 	g_free(self);
@@ -148,66 +251,81 @@ run_check(const char *config)
 }
 
 static int
-check_configuration(void)
+check_configuration(const char *const *files)
 {
-	if (opt.rest != NULL && opt.rest[1] == NULL)
-		return (run_check(opt.rest[0]));
-	complain("--check %s: expected one file of configuration", opt.check);
-	return (EX_USAGE);
+	if (files != NULL && files[1] == NULL)
+		return (run_check(files[0]));
+	return (print_error("--check %s: expected one configuration file", given.check));
 }
 
-static int
-parse(char **argv)
-{
-	char **words = short_values_apart(argv, entries);
-	GOptionContext *context = g_option_context_new("- make files warm before a web server opens them");
-	GError *error = NULL;
-	int code = 0;
+/* ---------------------------------------------------------------- values together */
 
-	g_option_context_add_main_entries(context, entries, NULL);
-	g_option_context_set_description(context, description);
-	if (!g_option_context_parse_strv(context, &words, &error)) {
-		complain("%s (--help lists the options)", error->message);
-		g_error_free(error);
-		code = EX_USAGE;
-	} else if (opt.rest != NULL && opt.check == NULL) {
-		complain("%s: no argument is expected (--help lists the options)", opt.rest[0]);
-		code = EX_USAGE;
+/* Another program may use the variable, too: a wrong value is reported and ignored. */
+static bool
+threads_from(const char *variable, unsigned *threads)
+{
+	const char *text = g_getenv(variable);
+	uint64_t n;
+
+	if (text == NULL)
+		return (false);
+	if (text_u64(text_of(text), &n) != 0 || n < 1 || n > THREADS_MAX) {
+		print_error("%s: expected 1 to %d, got \"%s\"; ignored", variable, THREADS_MAX,
+		    text);
+		return (false);
 	}
-	g_option_context_free(context);
-	g_strfreev(words);
-	return (code);
+	*threads = (unsigned)n;
+	return (true);
+}
+
+static void
+combine(struct options *o)
+{
+	const struct dialect *d = given.dialect;
+
+	if (o->threads == 0 && !threads_from("FCGI_STAT_THREADS", &o->threads) &&
+	    !threads_from("PHP_FCGI_CHILDREN", &o->threads))
+		o->threads = THREADS_DEFAULT;
+	o->sandbox = !given.no_sandbox;
+	o->accel.header = given.header != NULL ? given.header : d->header;
+	o->accel.utf8 = d->utf8;
+	o->accel.status_307 = d->status_307;
+	o->accel.raw =
+	    given.encoding == ENCODING_OF_SERVER ? d->raw : given.encoding == ENCODING_RAW;
+	o->accel.late_503 = given.late_503;
+	o->accel.maps = given.maps != NULL ? (const struct accel_map *)given.maps->data : NULL;
+	if (o->warm.behind == BEHIND_UNSET)
+		o->warm.behind = o->warm.how == WARM_READ ? BEHIND_DEFAULT : 0;
 }
 
 int
 options_read(char **argv, struct options *o)
 {
-	int code = parse(argv);
+	const char *const *rest;
+	int code;
 
-	memset(o, 0, sizeof(*o));
-	if (code != 0)
+	given.o.accel.expires = -1;
+	given.o.warm.behind = BEHIND_UNSET;
+	code = options_parse(&accel_command, argv, &given, &rest);
+	if (code != OPTIONS_RUN)
 		return (code);
-	if (opt.version) {
-		g_print("fcgi-stat-accel " STAT_ACCEL_VERSION "\n");
-		return (0);
-	}
-	if (opt.manual != NULL)
-		return (print_manual());
-	if (opt.check != NULL)
-		return (check_configuration());
-	return (options_choose(&opt, o));
-}
-
-void
-options_free(void)
-{
-	for (const GOptionEntry *e = entries; e->long_name != NULL; e++) {
-		if (e->arg == G_OPTION_ARG_STRING)
-			g_clear_pointer((char **)e->arg_data, g_free);
-		else if (e->arg == G_OPTION_ARG_FILENAME_ARRAY || e->arg == G_OPTION_ARG_STRING_ARRAY)
-			g_clear_pointer((char ***)e->arg_data, g_strfreev);
-	}
-	g_clear_pointer(&opt.timing, g_free);
-	g_clear_pointer(&opt.manual, g_free);
-	options_choose_free();
+	if (given.version)
+		return (puts("fcgi-stat-accel " STAT_ACCEL_VERSION) < 0 ? EX_IOERR : 0);
+	if (given.manual != 0)
+		return (options_print(accel_manual, given.manual == 2));
+	if (given.check != NULL)
+		return (check_configuration(rest));
+	if (rest != NULL)
+		return (print_error("expected no argument, got \"%s\" (--help lists the options)",
+		    rest[0]));
+	combine(&given.o);
+	if (given.o.warm.behind != 0 && given.o.warm.how == WARM_STAT)
+		return (
+		    print_error("--behind needs --warm=open or read; --warm=stat opens no file"));
+	*o = given.o;
+	if (given.user == NULL || user_read(given.user, &o->user) == 0)
+		return (OPTIONS_RUN);
+	print_error("--user: expected NAME[:GROUP] of an existing user and group, got \"%s\"",
+	    given.user);
+	return (EX_NOUSER);
 }

@@ -9,24 +9,25 @@
 
 #include "wire/fcgi_record.h"
 
-#define NO_LISTENER (-1)		/* accept() fails at once, so FCGX_Accept_r cannot wait */
-#define IN_SIZE	    (128 * 1024)	/* of a request: four heads and RECORD_PARAMS_MAX */
-#define OUT_SIZE    (1024 * 1024)	/* of an answer: a status page, or a name of 64 KiB with %XX for each byte */
-#define OUT_TURN    (32 * 1024)		/* written on so far, then again from the start: that much stays in the cache */
-#define STREAM_ROOM 8192		/* libfcgi begins a record at least this often */
-#define END_REQUEST 3
+#define NO_LISTENER (-1)         /* accept() fails at once, so FCGX_Accept_r() cannot wait */
+#define IN_SIZE     (128 * 1024) /* of a request: four record heads and RECORD_PARAMS_MAX */
+/* Of an answer: a status page, or a name of 64 KiB with %XX for each byte. */
+#define OUT_SIZE (1024 * 1024)
+/* Bytes that are written before starting again at 0: so many stay in the processor's cache. */
+#define OUT_TURN    (32 * 1024)
+#define STREAM_ROOM 8192 /* libfcgi begins a record at least this often */
 
 struct file {
 	const char *name;
-	size_t	 size;
-	int	 fd;
-	uint8_t *map;			/* NULL: it is not open */
+	size_t size;
+	int fd;
+	uint8_t *map; /* NULL: not open */
 };
 
 struct request_reader {
 	FCGX_Request request;
-	struct file  in, out;
-	size_t	     at;		/* in out: where libfcgi writes next */
+	struct file in, out;
+	size_t at; /* out: where libfcgi writes next */
 };
 
 /* ---------------------------------------------------------------- files in memory */
@@ -56,8 +57,8 @@ file_close(struct file *f)
 	f->fd = -1;
 }
 
-/* After an error libfcgi closes its connection.  None is known to us; a number that may be another's by now would be worse
- * than a file made anew. */
+/* After an error libfcgi closes its descriptor.  Another thread may get the same number by now, so
+ * the file is made again. */
 static bool
 file_usable(struct file *f)
 {
@@ -112,7 +113,8 @@ request_reader_free(struct request_reader **rp)
 char **
 request_read(struct request_reader *r, const GString *bytes)
 {
-	size_t at = IN_SIZE - bytes->len;	/* the file ends where the request does: libfcgi asks for 8 KiB and gets no more than that */
+	/* The file ends with the request: libfcgi asks for 8 KiB and gets only the request. */
+	size_t at = IN_SIZE - bytes->len;
 
 	if (bytes->len > IN_SIZE || !file_usable(&r->in))
 		return (NULL);
@@ -120,7 +122,7 @@ request_read(struct request_reader *r, const GString *bytes)
 	if (lseek(r->in.fd, (off_t)at, SEEK_SET) < 0)
 		return (NULL);
 	r->request.ipcFd = r->in.fd;
-	r->request.keepConnection = 1;	/* else FCGX_Accept_r would close it */
+	r->request.keepConnection = 1; /* otherwise FCGX_Accept_r() would close it */
 	if (FCGX_Accept_r(&r->request) == 0)
 		return (r->request.envp);
 	if (r->request.ipcFd < 0)
@@ -134,16 +136,16 @@ request_drop(struct request_reader *r)
 	FCGX_Free(&r->request, 0);
 }
 
-/* From map + at on, up to the end of END_REQUEST; 0 when that is not there. */
+/* Bytes from map + at to the end of END_REQUEST; 0 if it is missing. */
 static size_t
 answer_length(const struct request_reader *r)
 {
 	const uint8_t *p;
 	size_t n = r->at;
 
-	while (n + RECORD_HEAD <= OUT_SIZE) {
+	while (n + FCGI_HEAD <= OUT_SIZE) {
 		p = r->out.map + n;
-		n += RECORD_HEAD + (size_t)(p[4] << 8 | p[5]) + p[6];
+		n += FCGI_HEAD + fcgi_content(p) + p[6];
 		if (p[1] == END_REQUEST)
 			return (n <= OUT_SIZE ? n - r->at : 0);
 	}
@@ -153,7 +155,7 @@ answer_length(const struct request_reader *r)
 static bool
 make_room(struct request_reader *r, size_t n)
 {
-	size_t most = n + (n / STREAM_ROOM + 4) * 2 * RECORD_HEAD;
+	size_t most = n + (n / STREAM_ROOM + 4) * 2 * FCGI_HEAD;
 
 	if (most > OUT_SIZE - OUT_TURN || !file_usable(&r->out))
 		return (false);

@@ -4,37 +4,37 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "fcgi-stat-accel/conn.h"
 #include "fcgi-stat-accel/log.h"
 #include "io/notify.h"
 
-#define DRAIN_MS 1500u			/* "ends within two seconds" */
-#define LEAVE_MS 300u			/* of that, for answers that say: try again */
-#define PAUSE_MS 100u			/* no descriptors: look again after this */
-#define LOOK_MS	 1u			/* between two looks at what has come; not 0: that would be the same round */
-#define STILL	 2u			/* looks in a row that saw nothing: all that came before the signal is here */
+#define DRAIN_MS 1500u /* the program ends within two seconds */
+#define LEAVE_MS 300u  /* of these, for "try again" answers */
+#define PAUSE_MS 100u  /* without descriptors: accept again after this time */
+/* between two checks for events; 0 would be the same round */
+#define LOOK_MS 1u
+/* checks in a row without an event: everything sent before the signal has been received */
+#define STILL 2u
 
 struct serve {
 	const struct serve_conf *conf;
-	struct conns	 all;
-	struct text	*names;
+	struct conns all;
+	struct text *names;
 	struct listener **listener;
 
-	struct io_sock	 door;		/* the listening socket */
-	union io_addr	 peer;
-	struct io_op	 accept;
-	struct io_op	 pause;		/* timer: accepting goes on */
+	struct io_sock door; /* the listening socket */
+	union io_addr peer;
+	struct io_op accept;
+	struct io_op pause; /* timer: resumes accepting */
 
-	struct io_sock	 signals;
-	struct io_op	 signal;
+	struct io_sock signals;
+	struct io_op signal;
 
-	struct io_op	 look, end;	/* timers while draining */
-	uint64_t	 events;	/* at the last look */
-	unsigned	 still;
-	unsigned	 given_up;
-	bool		 accepting, pausing, listening, leaving;
-	unsigned	 ops;		/* of ours in flight */
+	struct io_op look, end; /* timers while draining */
+	uint64_t events;        /* at the last check */
+	unsigned still;
+	unsigned given_up;
+	bool accepting, pausing, listening, leaving;
+	unsigned ops; /* own ops in flight */
 };
 
 static void accept_next(struct serve *);
@@ -43,7 +43,7 @@ static void
 submit(struct serve *s, struct io_op *op)
 {
 	s->ops++;
-	op_submit(s->conf->io, op);
+	op_submit(s->all.io, op);
 }
 
 static void
@@ -73,13 +73,13 @@ accept_later(struct serve *s)
 	start_timer(s, &s->pause, PAUSE_MS, pause_ended);
 }
 
-/* A web server opens a kept connection again when it needs it; a new one has a request to ask.  When its descriptor is
- * free, see conn_gone(). */
+/* A web server reopens a kept connection when it needs it, and a new connection has a request.
+ * conn_gone() goes on when the descriptor is free. */
 static void
 make_room(struct serve *s)
 {
 	if (conns_make_room(&s->all))
-		STATS_COUNT(s->conf->stats, crowded_out);
+		count(&s->all.counters->events, accel_crowded_out);
 	else
 		accept_later(s);
 }
@@ -90,9 +90,9 @@ take_conn(struct serve *s, int fd)
 	bool welcome = listener_welcome(*s->listener, fd, &s->peer);
 
 	if (welcome)
-		STATS_COUNT(s->conf->stats, accepted);
+		count(&s->all.counters->events, accel_accepted);
 	else
-		STATS_COUNT(s->conf->stats, refused);
+		count(&s->all.counters->events, accel_refused);
 	conn_open(&s->all, fd, welcome);
 }
 
@@ -109,7 +109,8 @@ accepted(struct io_op *op)
 		listener_stop(s->listener);
 	else if (op->res >= 0)
 		accept_next(s);
-	else if (op->res == -EMFILE || op->res == -ENFILE || op->res == -ENOBUFS || op->res == -ENOMEM)
+	else if (op->res == -EMFILE || op->res == -ENFILE || op->res == -ENOBUFS ||
+		 op->res == -ENOMEM)
 		make_room(s);
 	else
 		accept_later(s);
@@ -120,7 +121,7 @@ accept_next(struct serve *s)
 {
 	if (!s->listening || s->accepting || s->pausing)
 		return;
-	if (s->conf->stats->conns >= s->conf->max_conns) {
+	if (s->all.counters->conns >= s->conf->max_conns) {
 		make_room(s);
 		return;
 	}
@@ -141,17 +142,18 @@ stop_listening(struct serve *s)
 		return;
 	s->listening = false;
 	if (s->accepting)
-		op_cancel(s->conf->io, &s->accept);
+		op_cancel(s->all.io, &s->accept);
 	else
 		listener_stop(s->listener);
 	if (s->pausing)
-		op_cancel(s->conf->io, &s->pause);
+		op_cancel(s->all.io, &s->pause);
 }
 
 /* ---------------------------------------------------------------- the end */
 
-/* Who connected before the signal is still served, and a kept connection may hold a request that came just before it.  So
- * nothing is closed before the kernel has nothing more to tell: with the listener, those nobody accepted are reset. */
+/* Clients that connected before the signal are served, and a kept connection may hold a request
+ * from just before the signal.  So nothing is closed while the kernel still reports events.
+ * Closing the listener resets the connections that were not accepted. */
 static void
 looked(struct io_op *op)
 {
@@ -168,7 +170,7 @@ looked(struct io_op *op)
 	}
 }
 
-/* Time is up. */
+/* The time is up. */
 static void
 left(struct io_op *op)
 {
@@ -210,9 +212,9 @@ take_signal(struct serve *s, int number)
 	if (number == SIGHUP)
 		accel_log_reopen();
 	else if (number == SIGUSR2)
-		status_log(s->conf->status);
+		status_log(s->all.status);
 	else if (s->all.draining)
-		_exit(128 + number);		/* asked twice: at once */
+		_exit(128 + number); /* a second signal: exit at once */
 	else
 		drain(s);
 }
@@ -224,7 +226,7 @@ signalled(struct io_op *op)
 
 	s->ops--;
 	for (int64_t i = 0; i < op->res; i++)
-		take_signal(s, op->recv.buf[i]);
+		take_signal(s, op->buf[i]);
 	if (op->res > 0)
 		submit(s, op);
 }
@@ -234,7 +236,7 @@ signalled(struct io_op *op)
 static void
 name_variables(struct serve *s)
 {
-	const char **names = accel_variables(s->conf->accel);
+	const char **names = accel_variables(s->all.accel);
 	size_t n = g_strv_length((char **)names);
 
 	s->names = g_new(struct text, n);
@@ -242,21 +244,17 @@ name_variables(struct serve *s)
 		s->names[i] = text_of(names[i]);
 	g_free(names);
 	s->all.record = (struct record_conf){
-		.names = s->names, .n_names = n,
+		.names = s->names,
+		.n_names = n,
 		.max_conns = s->conf->max_conns,
-		.max_reqs = s->conf->max_conns,	/* one on each: a request holds nothing that runs out earlier */
+		/* one for each connection: a request needs no other limited resource */
+		.max_reqs = s->conf->max_conns,
 	};
 }
 
 static int
 serve_open(struct serve *s)
 {
-	s->all.io = s->conf->io;
-	s->all.warm = s->conf->warm;
-	s->all.stats = s->conf->stats;
-	s->all.accel = s->conf->accel;
-	s->all.status = s->conf->status;
-	s->all.timing = s->conf->timing;
 	s->all.gone = conn_gone;
 	name_variables(s);
 	conns_init(&s->all);
@@ -266,7 +264,7 @@ serve_open(struct serve *s)
 static void
 serve_begin(struct serve *s)
 {
-	s->conf->stats->conns_max = s->conf->max_conns;
+	s->all.counters->conns_max = s->conf->max_conns;
 	io_sock_init(&s->signals, s->conf->signal_fd);
 	op_init(&s->signal, IO_RECV, signalled);
 	s->signal.sock = &s->signals;
@@ -282,18 +280,18 @@ serve_begin(struct serve *s)
 static bool
 finished(const struct serve *s)
 {
-	return (s->all.draining && !s->listening && s->conf->stats->conns == 0);
+	return (s->all.draining && !s->listening && !s->accepting && s->all.counters->conns == 0);
 }
 
-/* What is left are timers, and the signals. */
+/* Only timers and signals are left. */
 static void
 serve_end(struct serve *s)
 {
 	s->leaving = true;
-	op_cancel(s->conf->io, &s->end);
-	op_cancel(s->conf->io, &s->signal);
+	op_cancel(s->all.io, &s->end);
+	op_cancel(s->all.io, &s->signal);
 	while (s->ops > 0)
-		io_run(s->conf->io);
+		io_run(s->all.io);
 }
 
 static void
@@ -307,13 +305,13 @@ serve_close(struct serve *s)
 int
 serve_run(const struct serve_conf *conf, struct listener **listener)
 {
-	struct serve s = { .conf = conf, .listener = listener };
+	struct serve s = { .conf = conf, .all = conf->conns, .listener = listener };
 	int err = serve_open(&s);
 
 	if (err == 0) {
 		serve_begin(&s);
 		while (!finished(&s))
-			io_run(conf->io);
+			io_run(s.all.io);
 		serve_end(&s);
 		err = s.given_up > 0 ? -EBUSY : 0;
 	}

@@ -1,32 +1,24 @@
-/* fcgi-stat-accel/serve.h -- takes connections and signals; runs the loop until a signal ends it.
+/* fcgi-stat-accel/serve.h -- accepts connections and signals; runs the loop until a signal ends it.
  *
- * A kept connection costs a descriptor and a few hundred bytes, a request no thread: ten thousand of them live on one
- * loop, and the threads that may sleep are those that open files (warm.h).
+ * A kept connection costs a descriptor and a few hundred bytes, a request costs no thread.  Ten
+ * thousand connections live on one loop.  The threads that may sleep are those that open files
+ * (files/warm/warm.h).
  */
 #ifndef FCGI_STAT_ACCEL_SERVE_H
 #define FCGI_STAT_ACCEL_SERVE_H
 
-#include "fcgi-stat-accel/accel.h"
+#include "fcgi-stat-accel/conn.h"
 #include "fcgi-stat-accel/listener.h"
-#include "fcgi-stat-accel/stats.h"
-#include "fcgi-stat-accel/status.h"
-#include "fcgi-stat-accel/timing.h"
-#include "fcgi-stat-accel/warm/warm.h"
 
 struct serve_conf {
-	struct io   *io;
-	struct warm *warm;
-	struct stats *stats;
-	const struct accel_conf *accel;
-	const struct status *status;	/* answered like a file; to the log on USR2 */
-	enum timing_format timing;
-	unsigned max_conns;		/* beyond it the one that is silent for longest is closed */
-	int	 signal_fd;		/* signals_open() */
+	struct conns conns; /* its upper half */
+	unsigned max_conns; /* beyond it the longest silent one is closed */
+	int signal_fd;      /* each signal is one byte, its number */
 };
 
-/* Takes the listener (NULL afterwards: new connections are for others).  Returns after a drain: 0 when every request has
- * been answered from its file, -EBUSY when the answer to some was that it took too long; or -errno when it could not begin.
- * Nothing of this file is in flight then. */
+/* Takes the listener (NULL afterwards, so that another process can accept).  Returns after a
+ * drain: 0 if every request was answered from its file, -EBUSY if some were answered as late; or
+ * -errno if it could not start.  No op of this file is in flight then. */
 int serve_run(const struct serve_conf *, struct listener **);
 
 #endif

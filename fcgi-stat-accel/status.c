@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "base/histogram_json.h"
 #include "base/log.h"
 #include "base/prometheus.h"
 #include "base/text.h"
@@ -13,19 +12,19 @@
 #include "io/disk/pools_status.h"
 
 static const struct stage {
-	const char *name;		/* those of base/timing.h */
-	size_t	    offset;
+	const char *name; /* as in base/timing.h */
+	size_t offset;
 } stages[] = {
-	{ "stat-queue", offsetof(struct stats, queue) },
-	{ "stat", offsetof(struct stats, stat) },
-	{ "read", offsetof(struct stats, read) },
-	{ "total", offsetof(struct stats, total) },
+	{ "stat-queue", offsetof(struct accel_counters, warm.queue) },
+	{ "stat", offsetof(struct accel_counters, warm.stat) },
+	{ "read", offsetof(struct accel_counters, warm.read) },
+	{ "total", offsetof(struct accel_counters, total) },
 };
 
 static const struct histogram *
 stage_of(const struct status *s, const struct stage *stage)
 {
-	return ((const struct histogram *)((const char *)s->stats + stage->offset));
+	return ((const struct histogram *)((const char *)s->counters + stage->offset));
 }
 
 static uint64_t
@@ -43,29 +42,37 @@ text_line(void *out, const char *name, uint64_t v)
 }
 
 static void
+counter_line(void *out, const char *dotted, uint64_t v)
+{
+	buf_printf(out, "%s: %" PRIu64 "\n", dotted, v);
+}
+
+static void
 text_stage(struct buf *out, const char *name, const struct histogram *h)
 {
 	buf_printf(out, "accel.stage.%s.count: %" PRIu64 "\n", name, histogram_count(h));
-	buf_printf(out, "accel.stage.%s.p50-us: %" PRIu64 "\n", name, histogram_percentile(h, 0.5) / 1000);
-	buf_printf(out, "accel.stage.%s.p95-us: %" PRIu64 "\n", name, histogram_percentile(h, 0.95) / 1000);
-	buf_printf(out, "accel.stage.%s.p99-us: %" PRIu64 "\n", name, histogram_percentile(h, 0.99) / 1000);
+	buf_printf(out, "accel.stage.%s.p50-us: %" PRIu64 "\n", name,
+	    histogram_percentile(h, 0.5) / 1000);
+	buf_printf(out, "accel.stage.%s.p95-us: %" PRIu64 "\n", name,
+	    histogram_percentile(h, 0.95) / 1000);
+	buf_printf(out, "accel.stage.%s.p99-us: %" PRIu64 "\n", name,
+	    histogram_percentile(h, 0.99) / 1000);
 	buf_printf(out, "accel.stage.%s.max-us: %" PRIu64 "\n", name, h->max_ns / 1000);
 }
 
 static void
 as_text(struct buf *out, const struct status *s, const struct io_pools_status *pools)
 {
-	const struct stats *st = s->stats;
+	const struct accel_counters *c = s->counters;
 
 	buf_printf(out, "accel.version: %s\naccel.mode: %s\n", STAT_ACCEL_VERSION, s->mode);
 	text_line(out, "uptime-s", uptime_s(s));
 	text_line(out, "sandbox.landlock-abi", (uint64_t)s->sandbox.landlock);
 	text_line(out, "sandbox.seccomp", s->sandbox.seccomp);
-	text_line(out, "connections.open", st->conns);
-	text_line(out, "connections.limit", st->conns_max);
-	text_line(out, "requests.waiting", st->waiting);
-	for (const struct stats_info *si = stats_infos; si->name != NULL; si++)
-		buf_printf(out, "%s: %" PRIu64 "\n", si->dotted, stats_get(st, si));
+	text_line(out, "connections.open", c->conns);
+	text_line(out, "connections.limit", c->conns_max);
+	text_line(out, "requests.waiting", c->warm.waiting);
+	counters_each(&c->events, accel_counter_infos, counter_line, out);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++)
 		text_stage(out, stages[i].name, stage_of(s, &stages[i]));
 	io_pools_status_each(pools, text_line, out);
@@ -77,22 +84,25 @@ as_text(struct buf *out, const struct status *s, const struct io_pools_status *p
 static void
 as_json(struct buf *out, const struct status *s, const struct io_pools_status *pools)
 {
-	const struct stats *st = s->stats;
+	const struct accel_counters *c = s->counters;
 
-	buf_printf(out, "{\"version\":\"%s\",\"mode\":\"%s\",\"uptime_seconds\":%" PRIu64 ",\"landlock_abi\":%d,\"seccomp\":%d,\n",
+	buf_printf(out,
+	    "{\"version\":\"%s\",\"mode\":\"%s\",\"uptime_seconds\":%" PRIu64
+	    ",\"landlock_abi\":%d,\"seccomp\":%d,\n",
 	    STAT_ACCEL_VERSION, s->mode, uptime_s(s), s->sandbox.landlock, s->sandbox.seccomp);
-	buf_printf(out, "\"connections\":{\"open\":%u,\"limit\":%u},\n\"requests\":{\"waiting\":%u},\n\"stages\":{", st->conns,
-	    st->conns_max, st->waiting);
+	buf_printf(out,
+	    "\"connections\":{\"open\":%u,\"limit\":%u},\n\"requests\":{\"waiting\":%u},"
+	    "\n\"stages\":{",
+	    c->conns, c->conns_max, c->warm.waiting);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++) {
 		buf_printf(out, "%s\"%s\":", i > 0 ? ",\n" : "", stages[i].name);
 		histogram_json(out, stage_of(s, &stages[i]));
 	}
 	buf_str(out, "},\n");
 	io_pools_status_json(out, pools);
-	buf_printf(out, ",\n\"devices_stuck\":%u,\n\"counters\":{", io_pools_status_stuck(pools));
-	for (const struct stats_info *si = stats_infos; si->name != NULL; si++)
-		buf_printf(out, "%s\"%s\":%" PRIu64, si > stats_infos ? ",\n" : "", si->dotted, stats_get(st, si));
-	buf_str(out, "}}\n");
+	buf_printf(out, ",\n\"devices_stuck\":%u,\n", io_pools_status_stuck(pools));
+	counters_json(out, &c->events, accel_counter_infos);
+	buf_str(out, "}\n");
 }
 
 /* ---------------------------------------------------------------- Prometheus */
@@ -101,22 +111,27 @@ static void
 as_metrics(struct buf *out, const struct status *s, const struct io_pools_status *pools)
 {
 	const struct prom p = { out, "fcgi_stat_accel" };
-	const struct stats *st = s->stats;
+	const struct accel_counters *c = s->counters;
 
 	prom_family(&p, "build_info", "gauge", "Version and mode, as labels.");
 	prom_name(&p, "build_info");
 	buf_printf(out, "{version=\"%s\",mode=\"%s\"} 1\n", STAT_ACCEL_VERSION, s->mode);
 	prom_gauge(&p, "uptime_seconds", "Since it was started.", uptime_s(s));
-	prom_gauge(&p, "landlock_abi", "Version of the sandbox; 0: none.", (uint64_t)s->sandbox.landlock);
+	prom_gauge(&p, "landlock_abi", "Version of the sandbox; 0: none.",
+	    (uint64_t)s->sandbox.landlock);
 	prom_gauge(&p, "seccomp", "1: system calls are filtered.", s->sandbox.seccomp);
-	prom_gauge(&p, "connections", "Connections of web servers that are open.", st->conns);
-	prom_gauge(&p, "connections_limit", "How many may be.", st->conns_max);
-	prom_gauge(&p, "requests_waiting", "Requests that wait for their file.", st->waiting);
-	for (const struct stats_info *si = stats_infos; si->name != NULL; si++)
-		prom_counter(&p, si->dotted + strlen("accel."), si->doc, stats_get(st, si));
-	prom_family(&p, "stage_seconds", "histogram", "Where the time of requests went; total is of all, the others of those that were not hot.");
+	prom_gauge(&p, "connections", "Connections of web servers that are open.", c->conns);
+	prom_gauge(&p, "connections_limit", "How many may be.", c->conns_max);
+	prom_gauge(&p, "requests_waiting", "Requests that wait for their file.", c->warm.waiting);
+	for (const struct counter_info *info = accel_counter_infos; info->name != NULL; info++)
+		prom_counter(&p, info->dotted + strlen("accel."), info->doc,
+		    counter_get(&c->events, info));
+	prom_family(&p, "stage_seconds", "histogram",
+	    "Where the time of requests went; total is of all, the others of those that were not "
+	    "hot.");
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++)
-		prom_histogram(&p, "stage_seconds", "stage", stages[i].name, stage_of(s, &stages[i]));
+		prom_histogram(&p, "stage_seconds", "stage", stages[i].name,
+		    stage_of(s, &stages[i]));
 	io_pools_status_metrics(&p, pools);
 }
 
@@ -141,13 +156,15 @@ query_has(char **params, const char *word)
 	return (false);
 }
 
-/* At every moment it is another one. */
+/* It changes all the time. */
 static void
 answer(char **params, const char *type, struct text body, GString *reply)
 {
 	const char *method = accel_param(params, "REQUEST_METHOD");
 
-	g_string_append_printf(reply, "Status: 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n\r\n",
+	g_string_append_printf(reply,
+	    "Status: 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: "
+	    "no-store\r\n\r\n",
 	    type, body.n);
 	if (method == NULL || strcmp(method, "HEAD") != 0)
 		g_string_append_len(reply, body.p, (gssize)body.n);
@@ -202,33 +219,38 @@ status_answer(const struct status *s, char **params, GString *reply)
 
 /* "accel.connections.accepted" is "accepted" of the group "accel.connections". */
 static size_t
-group_length(const struct stats_info *si)
+group_length(const struct counter_info *info)
 {
-	return ((size_t)(strrchr(si->dotted, '.') - si->dotted));
+	return ((size_t)(strrchr(info->dotted, '.') - info->dotted));
 }
 
-/* Logs the counters from si on that are of one group, and returns the first of the next. */
-static const struct stats_info *
-log_group(const struct stats *st, const struct stats_info *si)
+/* Logs the counters of one group, from info on; returns the first of the next group. */
+static const struct counter_info *
+log_group(const struct accel_counters *c, const struct counter_info *info)
 {
 	struct log_field f[GROUP_MAX];
-	size_t n = 0, length = group_length(si);
-	char *group = g_strndup(si->dotted, length);
+	size_t n = 0, length = group_length(info);
+	char *group = g_strndup(info->dotted, length);
 
-	for (; si->name != NULL && group_length(si) == length && strncmp(si->dotted, group, length) == 0; si++)
+	for (; info->name != NULL && group_length(info) == length &&
+	       strncmp(info->dotted, group, length) == 0;
+	     info++)
 		if (n < GROUP_MAX)
-			f[n++] = LF_U64(si->dotted + length + 1, stats_get(st, si));
+			f[n++] = LF_U64(info->dotted + length + 1, counter_get(&c->events, info));
 	log_event_fields(LOG_INFO, NULL, group, f, n);
 	g_free(group);
-	return (si);
+	return (info);
 }
 
 static void
 log_stage(const char *name, const struct histogram *h)
 {
-	log_event(LOG_INFO, NULL, "accel.stage", LF_STR("name", name), LF_U64("count", histogram_count(h)),
-	    LF_U64("p50-us", histogram_percentile(h, 0.5) / 1000), LF_U64("p95-us", histogram_percentile(h, 0.95) / 1000),
-	    LF_U64("p99-us", histogram_percentile(h, 0.99) / 1000), LF_U64("max-us", h->max_ns / 1000));
+	log_event(LOG_INFO, NULL, "accel.stage", LF_STR("name", name),
+	    LF_U64("count", histogram_count(h)),
+	    LF_U64("p50-us", histogram_percentile(h, 0.5) / 1000),
+	    LF_U64("p95-us", histogram_percentile(h, 0.95) / 1000),
+	    LF_U64("p99-us", histogram_percentile(h, 0.99) / 1000),
+	    LF_U64("max-us", h->max_ns / 1000));
 }
 
 static void
@@ -237,17 +259,19 @@ log_pools(const struct io_pools_status *pools)
 	char name[IO_DEVICE_NAME];
 
 	for (size_t i = 0; i < pools->nlanes; i++) {
-		const struct io_lane_stats *l = &pools->lane[i];
+		const struct io_lane_status *l = &pools->lane[i];
 
-		log_event(LOG_INFO, NULL, "accel.threads", LF_STR("name", l->name), LF_U64("threads", l->threads),
-		    LF_U64("busy", l->busy), LF_U64("queued", l->queued), LF_U64("jobs", l->jobs),
+		log_event(LOG_INFO, NULL, "accel.threads", LF_STR("name", l->name),
+		    LF_U64("threads", l->threads), LF_U64("busy", l->busy),
+		    LF_U64("queued", l->queued), LF_U64("jobs", l->jobs),
 		    LF_U64("oldest-us", l->oldest_ns / 1000));
 	}
 	for (size_t i = 0; i < pools->ndevices; i++) {
-		const struct io_device_stats *d = &pools->device[i];
+		const struct io_device_status *d = &pools->device[i];
 
-		log_event(LOG_INFO, NULL, "accel.device", LF_STR("name", io_device_name(d, name)), LF_U64("busy", d->busy),
-		    LF_U64("queued", d->queued), LF_U64("refused", d->refused), LF_U64("oldest-us", d->oldest_ns / 1000),
+		log_event(LOG_INFO, NULL, "accel.device", LF_STR("name", io_device_name(d, name)),
+		    LF_U64("busy", d->busy), LF_U64("queued", d->queued),
+		    LF_U64("refused", d->refused), LF_U64("oldest-us", d->oldest_ns / 1000),
 		    LF_U64("stuck", d->stuck));
 	}
 }
@@ -255,13 +279,14 @@ log_pools(const struct io_pools_status *pools)
 void
 status_log(const struct status *s)
 {
-	const struct stats *st = s->stats;
+	const struct accel_counters *c = s->counters;
 	struct io_pools_status pools;
 
-	log_event(LOG_INFO, NULL, "accel.stats", LF_STR("mode", s->mode), LF_U64("uptime-s", uptime_s(s)),
-	    LF_U64("connections", st->conns), LF_U64("connections-limit", st->conns_max), LF_U64("waiting", st->waiting));
-	for (const struct stats_info *si = stats_infos; si->name != NULL;)
-		si = log_group(st, si);
+	log_event(LOG_INFO, NULL, "accel.stats", LF_STR("mode", s->mode),
+	    LF_U64("uptime-s", uptime_s(s)), LF_U64("connections", c->conns),
+	    LF_U64("connections-limit", c->conns_max), LF_U64("waiting", c->warm.waiting));
+	for (const struct counter_info *info = accel_counter_infos; info->name != NULL;)
+		info = log_group(c, info);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++)
 		log_stage(stages[i].name, stage_of(s, &stages[i]));
 	io_pools_status_take(&pools, s->pools);

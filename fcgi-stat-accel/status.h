@@ -1,9 +1,10 @@
-/* fcgi-stat-accel/status.h -- the page about this process, and the ping.
+/* fcgi-stat-accel/status.h -- the status page of this process, and the ping.
  *
- * Matched against SCRIPT_NAME, as php-fpm does with pm.status_path, so any web server can pass it on.
+ * The path is compared with SCRIPT_NAME, like pm.status_path of php-fpm, so any web server can pass
+ * it on.
  *
  *   /status            name: value, one per line
- *   /status?json       everything, with names that stay
+ *   /status?json       all numbers, with stable names
  *   /status?metrics    for Prometheus (?prometheus too)
  *   /ping              "pong"; ?json: {"ok":true}
  *
@@ -14,24 +15,25 @@
 
 #include <glib.h>
 #include <stdbool.h>
-#include "fcgi-stat-accel/stats.h"
+#include "fcgi-stat-accel/accel.h"
 #include "io/sandbox.h"
 
 struct io_pools;
 
 struct status {
-	const char *status_path, *ping_path;	/* NULL: none */
-	const char *mode;		/* "sendfile", "auth" */
-	const struct stats *stats;
+	const char *status_path, *ping_path; /* NULL: none */
+	const char *mode;                    /* "sendfile", "auth" */
+	const struct accel_counters *counters;
 	struct io_pools *pools;
-	uint64_t started_ns;		/* CLOCK_MONOTONIC */
-	struct sandbox sandbox;		/* what was entered; zeros for --no-sandbox */
+	uint64_t started_ns;    /* CLOCK_MONOTONIC */
+	struct sandbox sandbox; /* the sandbox in force; zeros for --no-sandbox */
 };
 
-/* True when it was one of our own paths: reply then has the whole answer.  Head and body; no body for HEAD. */
+/* True if the path is one of these: reply then has the whole answer, head and body; no body for
+ * HEAD. */
 bool status_answer(const struct status *, char **params, GString *reply);
 
-/* The same numbers to the log, a line for each group (USR2). */
+/* Logs the same numbers, a line for each group (USR2). */
 void status_log(const struct status *);
 
 #endif

@@ -4,46 +4,37 @@
 #include <glib.h>
 #include <grp.h>
 #include <pwd.h>
-#include <string.h>
 #include <unistd.h>
 
-static bool
-read_id(const char *text, guint64 *n)
+/* The number that a table has for this name, else the name as a number. */
+static int
+number_of(const char *name, const id_t *known, id_t *id)
 {
-	return (g_ascii_string_to_unsigned(text, 10, 0, (uid_t)-2, n, NULL));
+	guint64 n;
+
+	if (known == NULL && !g_ascii_string_to_unsigned(name, 10, 0, (uid_t)-2, &n, NULL))
+		return (-ENOENT);
+	*id = known != NULL ? *known : (id_t)n;
+	return (0);
 }
 
 int
 user_number(const char *name, uid_t *uid)
 {
 	const struct passwd *pw = getpwnam(name);
-	guint64 n;
 
-	if (pw != NULL)
-		*uid = pw->pw_uid;
-	else if (read_id(name, &n))
-		*uid = (uid_t)n;
-	else
-		return (-ENOENT);
-	return (0);
+	return (number_of(name, pw != NULL ? &pw->pw_uid : NULL, uid));
 }
 
 static int
 group_number(const char *name, gid_t *gid)
 {
 	const struct group *gr = getgrnam(name);
-	guint64 n;
 
-	if (gr != NULL)
-		*gid = gr->gr_gid;
-	else if (read_id(name, &n))
-		*gid = (gid_t)n;
-	else
-		return (-ENOENT);
-	return (0);
+	return (number_of(name, gr != NULL ? &gr->gr_gid : NULL, gid));
 }
 
-/* A number without an entry in the table of users has no group of its own. */
+/* A number that is not in the user database has no group. */
 static int
 own_group(uid_t uid, gid_t *gid)
 {

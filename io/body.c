@@ -3,10 +3,10 @@
 #include "io/body.h"
 #include "io/engine.h"
 
-/* Freed when no piece points into it any more and nothing can be added. */
+/* Freed when no piece points into it and nothing can be added. */
 struct body_chunk {
 	struct io *io;
-	struct body_chunk *next; /* older ones of the same body */
+	struct body_chunk *next; /* older chunks of the same body */
 	uint32_t used, pieces;
 	char data[IO_CHUNK];
 };
@@ -29,7 +29,7 @@ piece_at(const struct body *b, unsigned i)
 _Static_assert(BODY_PIECES * sizeof(struct body_piece) <= sizeof(struct body_chunk),
     "a ring fits in a chunk");
 
-/* Only the newest chunk is written to: older ones go when their last piece does. */
+/* Only the newest chunk is written to; an older one is freed with its last piece. */
 static void
 chunk_release(void *owner)
 {
@@ -43,7 +43,7 @@ static void
 chunks_sweep(struct body *b)
 {
 	struct body_chunk **pp = &b->chunks, *c;
-	bool newest = b->n != 0; /* keep it for more, but an empty body holds nothing */
+	bool newest = b->n != 0; /* kept for more bytes, but an empty body holds nothing */
 
 	while ((c = *pp) != NULL) {
 		if (c->pieces != 0 || (newest && c == b->chunks)) {
@@ -89,7 +89,8 @@ ring_grow(struct body *b)
 		return (true);
 	if (b->n >= BODY_PIECES)
 		return (false);
-	p = io_chunk_get(b->io, sizeof(struct body_chunk)); /* sixteen pipelined answers: no malloc */
+	/* sixteen pipelined replies need no malloc */
+	p = io_chunk_get(b->io, sizeof(struct body_chunk));
 	if (p == NULL)
 		return (false);
 	for (i = 0; i < b->n; i++)
@@ -124,7 +125,7 @@ chunk_add(struct body *b)
 	return (true);
 }
 
-/* The bytes that come next would only lengthen the last piece. */
+/* True if the next bytes only extend the last piece. */
 static bool
 continues(const struct body *b)
 {
@@ -137,7 +138,7 @@ continues(const struct body *b)
 	return (last->owner == c && last->p + last->len == c->data + c->used);
 }
 
-/* body_wrote() cannot fail: the piece has its place before the bytes are there. */
+/* Reserves the piece first, so that body_wrote() cannot fail. */
 char *
 body_room(struct body *b, size_t n)
 {
@@ -169,7 +170,8 @@ body_wrote(struct body *b, size_t n)
 		return;
 	}
 	c->pieces++;
-	added = piece_add(b, (struct body_piece){.p = at, .len = n, .release = chunk_release, .owner = c});
+	added = piece_add(b,
+	    (struct body_piece){ .p = at, .len = n, .release = chunk_release, .owner = c });
 	must(added);
 }
 
@@ -185,10 +187,8 @@ body_copy(struct body *b, struct text t)
 		to = body_room(b, n);
 		if (to == NULL)
 			return (false);
-		memcpy(to, t.p, n);
+		memcpy(to, text_take(&t, n).p, n);
 		body_wrote(b, n);
-		t.p += n;
-		t.n -= n;
 	}
 	return (true);
 }
@@ -197,8 +197,10 @@ bool
 body_lend(struct body *b, struct text t, void (*release)(void *), void *owner)
 {
 	if (t.n != 0)
-		return (piece_add(b, (struct body_piece){
-		    .p = t.p, .len = t.n, .release = release, .owner = owner}));
+		return (piece_add(b, (struct body_piece){ .p = t.p,
+					 .len = t.n,
+					 .release = release,
+					 .owner = owner }));
 	if (release != NULL)
 		release(owner);
 	return (true);
@@ -209,7 +211,7 @@ body_file(struct body *b, struct io_file *f, uint64_t off, uint64_t len)
 {
 	if (len == 0)
 		return (true);
-	if (!piece_add(b, (struct body_piece){.file = f, .off = off, .len = len}))
+	if (!piece_add(b, (struct body_piece){ .file = f, .off = off, .len = len }))
 		return (false);
 	io_file_ref(f);
 	return (true);
@@ -225,7 +227,7 @@ body_iov(const struct body *b, struct iovec *iov, int max, bool *more)
 		p = piece_at(b, i);
 		if (p->file != NULL)
 			break;
-		iov[i] = (struct iovec){(char *)p->p, p->len};
+		iov[i] = (struct iovec){ (char *)p->p, p->len };
 	}
 	*more = i < b->n;
 	return ((int)i);

@@ -1,14 +1,15 @@
-/* io/body.h -- what is left to send to one socket: memory and ranges of files, in order.
+/* io/body.h -- the bytes left to send on one socket: memory and ranges of files, in order.
  *
  *   +------------+   +-------------------+   +-----------+
  *   | copied     |   | lent, with owner  |   | file      |
  *   | head bytes |   | cached small body |   | off, len  |
  *   +------------+   +-------------------+   +-----------+
  *
- * Owner    copied bytes live in chunks of the body (IO_CHUNK bytes, recycled per loop); lent bytes are released by
- *          calling release(owner) when sent or dropped; a file piece holds a reference.
- * Errors   false when memory is short or the body holds BODY_PIECES pieces already: nothing was taken then,
- *          what was to be lent is still the caller's.  An empty piece is released at once.
+ * Owner    copied bytes are in chunks of the body (IO_CHUNK bytes, recycled per loop); lent bytes
+ *          are released by release(owner) when they are sent or dropped; a file piece holds a
+ *          reference.
+ * Errors   false if memory is short or the body has BODY_PIECES pieces already.  Nothing was taken
+ *          then, and bytes to lend are still the caller's.  An empty piece is released at once.
  */
 #ifndef IO_BODY_H
 #define IO_BODY_H
@@ -16,13 +17,13 @@
 #include "io/file.h"
 #include "io/io.h"
 
-#define IO_CHUNK 16384u
+#define IO_CHUNK    16384u
 #define BODY_PIECES 64u /* a multipart reply of 16 ranges needs 33 */
 
 struct body_piece {
 	struct io_file *file; /* NULL: memory */
 	const char *p;        /* memory */
-	uint64_t off, len;    /* of the file; what is left */
+	uint64_t off, len;    /* offset in the file; bytes left */
 	void (*release)(void *owner);
 	void *owner;
 };
@@ -38,16 +39,17 @@ struct body {
 };
 
 void body_init(struct body *, struct io *);
-void body_clear(struct body *); /* releases everything; ready for use again */
+void body_clear(struct body *); /* releases everything; the body can be used again */
 bool body_copy(struct body *, struct text t);
-/* Room for n <= IO_CHUNK contiguous bytes at the end; write there, then body_wrote() how many. */
+/* Space for n <= IO_CHUNK contiguous bytes at the end.  Write there, then call body_wrote() with
+ * the number of bytes. */
 char *body_room(struct body *, size_t n);
 void body_wrote(struct body *, size_t n);
 bool body_lend(struct body *, struct text t, void (*release)(void *), void *owner);
 bool body_file(struct body *, struct io_file *, uint64_t off, uint64_t len);
 
-/* For the sender: the memory at the front as an iovec (at most max entries; *more: something follows),
- * and taking n sent bytes off the front. */
+/* For the sender: the memory at the front as an iovec (at most max entries; *more: bytes
+ * follow), and removing n sent bytes from the front. */
 int body_iov(const struct body *, struct iovec *iov, int max, bool *more);
 void body_sent(struct body *, uint64_t n);
 

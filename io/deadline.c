@@ -1,9 +1,11 @@
-/* io/deadline.c -- deadlines of ops: a wheel of ticks, a list for each, a bit for each that may have one. */
+/* io/deadline.c -- deadlines of ops: a wheel of ticks, a list for each tick, and a bit for each
+ * list that may have ops.
+ */
 #include <errno.h>
 #include "base/clock.h"
 #include "io/engine.h"
 
-/* The slot is the first tick that lies wholly behind the deadline: late by at most a tick, never early. */
+/* The slot is the first tick wholly behind the deadline: at most a tick late, never early. */
 void
 io_arm(struct io_op *op)
 {
@@ -25,17 +27,15 @@ static void
 expire_slot(struct io *io, unsigned slot)
 {
 	struct io_wheel *w = &io->wheel;
-	struct list *l, *next;
 	struct io_op *op;
 
 	if ((w->bits[slot / 64] & 1ull << (slot % 64)) == 0)
 		return;
-	list_foreach_safe (l, next, &w->slot[slot]) {
-		op = list_entry(l, struct io_op, timer);
+	list_each(op, &w->slot[slot], timer) {
 		if (op->expires_ns > io->now)
-			continue; /* in a later turn of the wheel */
-		list_del(l);
-		/* A result may be waiting on the socket: try first; park() arms again if there is none. */
+			continue; /* due in a later turn of the wheel */
+		list_del(&op->timer);
+		/* the socket may have a result: try first; park() arms again if there is none */
 		if (op->state != OP_TRY)
 			io_finish_early(op, -ETIMEDOUT);
 	}
@@ -52,7 +52,7 @@ io_expire(struct io *io)
 	if (tick <= w->tick)
 		return;
 	first = tick - w->tick >= WHEEL_SLOTS ? tick - WHEEL_SLOTS + 1 : w->tick + 1;
-	w->tick = tick; /* first: what is armed meanwhile belongs to the next tick */
+	w->tick = tick; /* first: ops that are armed meanwhile belong to the next tick */
 	for (; first <= tick; first++)
 		expire_slot(io, first % WHEEL_SLOTS);
 }

@@ -1,13 +1,14 @@
-/* io/engine.h -- inside io/ only: what a loop, a file backend and the pools share.
+/* io/engine.h -- inside io/ only: shared by the loops, the file backends and the pools.
  *
- *   op_submit() --> calls->start() --> OP_READY  the result is there; done() is due
- *                                      OP_TRY    to be tried when its turn comes (RECV, ACCEPT: so that
- *                                                one lent buffer is enough for all sockets)
- *                                      OP_PARKED waits for its socket
- *                                      OP_TIMER  waits for its deadline only
- *                                      OP_JOB    a thread or the kernel works for it; sees the job, never the op
+ *   op_submit() --> calls->start() --> OP_READY   it has its result; done() is due
+ *                                      OP_TRY     is tried when its turn comes (RECV, ACCEPT: one
+ *                                                 lent buffer is enough for all sockets)
+ *                                      OP_PARKED  waits for its socket
+ *                                      OP_TIMER   waits for its deadline only
+ *                                      OP_JOB     a thread or the kernel works on its job, and
+ *                                                 never uses the op
  *
- * Every way out leads through io_complete(), and every callback is called by io_dispatch().
+ * Every op ends through io_complete(), and io_dispatch() calls every callback.
  */
 #ifndef IO_ENGINE_H
 #define IO_ENGINE_H
@@ -20,21 +21,33 @@
 
 #define PAGE 4096ull
 
+/* Kinds of io/sender.c only, after those of io/io.h.
+ *
+ * SEND_FILE   res: bytes accepted (> 0, perhaps fewer), 0 if the file ends before the range does;
+ *             with file.goes_on -ETXTBSY if the version of the file is not the one sent before
+ * WRITABLE    res: 0 when the socket has room; sends nothing, replaces a SEND
+ */
+#define IO_SEND_FILE ((enum io_kind)(IO_TIMER + 1))
+#define IO_WRITABLE  ((enum io_kind)(IO_TIMER + 2))
+
 enum { OP_IDLE, OP_READY, OP_TRY, OP_PARKED, OP_TIMER, OP_JOB };
 
 /* io_sock.hints */
 enum {
 	SOCK_REGISTERED = 1,
-	SOCK_READABLE = 2, /* worth a recv: fresh, or an event said so and it was not drained since */
+	/* worth a recv: new, or an event came and the socket was not drained since */
+	SOCK_READABLE = 2,
 	SOCK_WRITABLE = 4,
-	SOCK_HUNG = 8,     /* peer closed: readable for ever */
+	SOCK_HUNG = 8,     /* the peer closed: readable for ever */
 	SOCK_LISTENS = 16, /* registered as a listener */
-	SOCK_SIM = 32,     /* no real descriptor behind it */
-	SOCK_SHARED = 64,  /* a thread may have a duplicate: close(2) does not take it out of the epoll set */
+	SOCK_SIM = 32,     /* no real descriptor */
+	/* A thread may have a duplicate: close(2) does not remove it from the epoll set. */
+	SOCK_SHARED = 64,
 	SOCK_BROKEN = 128, /* reset, or closed in both directions */
 };
 
-/* A descriptor of a backend's own (an eventfd, a ring): ready() on the loop at each edge of readability. */
+/* A descriptor of a backend (an eventfd, a ring): ready() runs on the loop at each edge of
+ * readability. */
 struct io_watch {
 	void (*ready)(struct io_watch *);
 	uint32_t slot; /* the engine's; 0: not watched */
@@ -42,86 +55,114 @@ struct io_watch {
 
 struct io_calls {
 	void (*start)(struct io *, struct io_op *);
-	bool (*try)(struct io *, struct io_op *);    /* true: op->res is there; false: moved on or parked */
-	void (*park)(struct io *, struct io_op *);   /* until its socket is ready; then try() again */
-	void (*unpark)(struct io *, struct io_op *);
-	void (*ignore)(struct io *, struct io_sock *);         /* io_sock_ignore(); NULL: sim */
+	/* true: op->res is set; false: moved on or parked */
+	bool (*try)(struct io *, struct io_op *);
+	/* until its socket is ready; then try() again */
+	void (*park)(struct io *, struct io_op *);
+	/* removes it from its socket; returns its result, res unless it has another */
+	int64_t (*unpark)(struct io *, struct io_op *, int64_t res);
+	void (*ignore)(struct io *, struct io_sock *); /* io_sock_ignore(); NULL: sim */
 	void (*close_file)(struct io *, int fd, uint64_t dev);
 	int (*watch)(struct io *, int fd, struct io_watch *); /* NULL: sim */
-	void (*unwatch)(struct io *, struct io_watch *);      /* before *watch is freed; nothing if it is not watched */
+	/* Before *watch is freed; no effect if it is not watched. */
+	void (*unwatch)(struct io *, struct io_watch *);
 	void (*run)(struct io *);
 	void (*wake)(struct io *);
 	void (*free)(struct io *);
 };
 
-/* Deadlines: a wheel of lists, one per tick.  Arming is a list_add, which happens once per parked op;
- * nothing is sorted.  2^23 ns = 8.4 ms; 4096 ticks = 34 s, longer ones are looked at once per turn. */
+/* Deadlines: a wheel of 4096 lists, one per tick of 8.4 ms (2^23 ns), 34 s in all.  A longer
+ * deadline is looked at once per turn.  Arming is a list_add_tail(), once for each parked op;
+ * nothing is sorted. */
 #define WHEEL_SHIFT 23
 #define WHEEL_SLOTS 4096u
 
 struct io_wheel {
-	uint64_t tick; /* the last one that was looked at */
-	uint64_t bits[WHEEL_SLOTS / 64]; /* set: perhaps not empty */
+	uint64_t tick;                   /* the last one that was checked */
+	uint64_t bits[WHEEL_SLOTS / 64]; /* bit set: perhaps not empty */
 	struct list slot[WHEEL_SLOTS];
 };
 
 #define IO_SPARE_WINDOWS 16u  /* of io->window bytes, kept for reuse per loop */
-#define IO_SPARE_CHUNKS 256u  /* of IO_CHUNK bytes */
-#define IO_HELD_MAX (32u << 20)   /* io->held beyond which a sender whose socket is full keeps none */
-#define IO_HELD_CHUNK (128u << 10) /* and what is read at a time then: about what a socket takes */
-#define IO_FOLLOWS 2 /* a head and a file */
-#define IO_CROWD 128 /* events of a round that take a connection out of the processor's cache before its turn comes again */
+#define IO_SPARE_CHUNKS  256u /* of IO_CHUNK bytes */
+/* above this io->held, a sender whose socket is full keeps no window */
+#define IO_HELD_MAX   (32u << 20)
+#define IO_HELD_CHUNK (128u << 10) /* bytes read at a time then: about as much as a socket takes */
+#define IO_FOLLOWS    2            /* a head and a file */
+/* Events of a round that push a connection out of the processor's cache before its next turn. */
+#define IO_CROWD     128
 #define IO_LONG_SEND (128u << 10) /* takes longer than a request for a small file */
-#define IO_SEND_FILE_MAX (2 * IO_WINDOW) /* 512 KiB: a tenth of a millisecond of the loop at memory speed */
+#define IO_CALLBACK  4096         /* a callback counts as so many bytes */
+/* 512 KiB: a tenth of a millisecond of the loop at memory speed */
+#define IO_SEND_FILE_MAX (2 * IO_WINDOW)
 
 struct io_spare {
 	struct io_spare *next;
 };
 
+struct io_async; /* io/disk/async.h */
 struct io_port;
 
 struct io {
 	const struct io_calls *calls;
 	const struct file_backend *backend;
 	void *backend_state;
-	const char *fallback_why; /* the backend asked for was not to be had */
+	/* Of the backend: the kernel looks names up and reads windows; NULL: a thread does. */
+	struct io_async *looks, *reads;
+	const char *fallback_why; /* why the requested backend is not used */
 	uint32_t chunk, window;   /* bytes read at a time; in a buffer of windows */
 	struct io_pools *pools;
 	struct io_port *port; /* where threads put finished jobs; NULL: sim */
 	uint64_t now, wall;   /* ns */
 	struct list ready;
 	uint64_t inflight;
-	char *lent;           /* to the callback that is running */
-	uint8_t follows;      /* left in the turn of a connection that is running: see io_follow() */
-	bool crowded;         /* the engine's: this round has IO_CROWD events or more */
-	const struct io_op *following; /* comes back in the same turn, before all others */
+	char *lent; /* lent to the current callback */
+	/* left in the turn of the current connection: see io_follow() */
+	uint8_t follows;
+	bool crowded;                  /* of the engine: this round has IO_CROWD events or more */
+	const struct io_op *following; /* called back in the same turn, before all others */
 	struct io_spare *windows, *chunks;
 	unsigned nwindows, nchunks;
-	uint64_t held;        /* bytes of windows that senders have */
-	uint64_t moved;       /* bytes of long sends in this round */
+	uint64_t held; /* bytes of windows that senders hold */
+	/* Bytes that the loop may send in this round, before it checks events again; a callback
+	 * counts as IO_CALLBACK.  Otherwise many readers of 100 kB files could have 2048 windows
+	 * sent while a small request waits.  Long sends have a part of it: see put_off() in
+	 * io/loop/epoll_ops.c.
+	 */
+	int64_t budget, long_budget;
 	struct counters *counters, own_counters;
 	struct io_wheel wheel;
 };
 
 /* For engines. */
 void io_init(struct io *, const struct io_calls *, const struct io_conf *);
-int io_backend_open(struct io *, const struct io_conf *); /* once watch() works; the backend's fallback if need be */
+/* After watch() works; opens the backend's fallback if necessary. */
+int io_backend_open(struct io *, const struct io_conf *);
 void io_fini(struct io *);
-void io_tick(struct io *);                 /* reads the clocks */
-void io_expire(struct io *);               /* ends ops whose deadline has come */
-int io_timeout_ms(struct io *);            /* until the next deadline, -1: none */
-void io_dispatch(struct io *, unsigned budget);
+void io_tick(struct io *);      /* reads the clocks */
+void io_expire(struct io *);    /* ends ops whose deadline has passed */
+int io_timeout_ms(struct io *); /* until the next deadline, -1: none */
+/* runs callbacks; see struct io */
+void io_dispatch(struct io *, int64_t budget);
 
 /* For engines and backends. */
-void io_complete(struct io_op *, int64_t res);          /* from any state: done() is due */
-void io_complete_next(struct io_op *, int64_t res);     /* the same for a send, by io_follow() */
-void io_finish_early(struct io_op *, int64_t res);      /* deadline or cancel: lets go of all it waits for */
-void io_flush(struct io *);                             /* before the loop waits: what the backend collected goes out */
-void io_count_read(struct io *, bool async);            /* a window was brought in off the loop, or served on it */
-void io_arm(struct io_op *);                            /* its deadline counts from now on; may be repeated */
-char *io_window_get(struct io *);                       /* io->window bytes on a page boundary, or NULL */
-void *io_chunk_get(struct io *, size_t size);           /* size is the same for all callers */
+void io_complete(struct io_op *, int64_t res);      /* from any state: done() is due */
+void io_complete_next(struct io_op *, int64_t res); /* likewise for a send, through io_follow() */
+/* deadline or cancel: removes the op from everything it waits for */
+void io_finish_early(struct io_op *, int64_t res);
+/* Before the loop waits: submits what the backend has collected. */
+void io_flush(struct io *);
+/* counts a window that was read off the loop, or served on it */
+void io_count_read(struct io *, bool async);
+/* its deadline runs from now on; may be called again */
+void io_arm(struct io_op *);
+/* io->window bytes on a page boundary, or NULL */
+char *io_window_get(struct io *);
+void *io_chunk_get(struct io *, size_t size); /* all callers use the same size */
 void io_chunk_put(struct io *, void *);
+
+/* A look by statx(2), with its flags: 0, -ETXTBSY or -ENODATA. */
+int io_version_look(const struct io_version *then, int fd, int flags, struct io_version *now);
 
 static inline void
 io_ready(struct io *io, struct io_op *op, uint8_t state)
@@ -130,7 +171,7 @@ io_ready(struct io *io, struct io_op *op, uint8_t state)
 	list_add_tail(&io->ready, &op->link);
 }
 
-/* Before all others that are ready. */
+/* Called back before all other ready ops. */
 static inline void
 io_ready_first(struct io *io, struct io_op *op, uint8_t state)
 {
@@ -138,10 +179,20 @@ io_ready_first(struct io *io, struct io_op *op, uint8_t state)
 	list_add_head(&io->ready, &op->link);
 }
 
-/* A send that succeeded while it was submitted is called back next: up to 512 other requests would otherwise take its connection
- * out of the processor's cache in between.  Only IO_FOLLOWS times until another connection has its turn, so that pipelined
- * requests do not keep the loop.  A head and its file stay apart while the cache holds all connections of a round: measured with
- * 100 connections, a range of 10 kB costs 5 % less so, 100 kB 3 % (sendfile(2) beside sendfile(2)). */
+/* The loop has sent n of len bytes. */
+static inline void
+io_moved(struct io *io, uint64_t len, uint64_t n)
+{
+	io->budget -= (int64_t)n;
+	if (len > IO_LONG_SEND)
+		io->long_budget -= (int64_t)n;
+}
+
+/* A send that succeeded in op_submit() is called back next; otherwise up to 512 other requests
+ * would push its connection out of the processor's cache.  Only IO_FOLLOWS times until another
+ * connection has its turn, so that pipelined requests do not occupy the loop.  A head with more to
+ * follow is called back next only in a crowded round (IO_CROWD).  With 100 connections the cache
+ * holds all, and heads first, then files, cost 5 % less for 10 kB, 3 % less for 100 kB. */
 static inline void
 io_follow(struct io *io, struct io_op *op)
 {

@@ -1,9 +1,7 @@
-/* io/io.c -- what all engines share: the life of an op, deadlines, lent buffers. */
+/* io/io.c -- shared by all engines: the life of an op, deadlines, lent buffers. */
 #include <errno.h>
 #include <fcntl.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "io/engine.h"
 #include "io/disk/job.h"
@@ -30,7 +28,7 @@ io_backend_open(struct io *io, const struct io_conf *conf)
 	const struct file_backend *b = conf->backend;
 	int err = 0;
 
-	while (b != NULL && b->open != NULL && (err = b->open(io, conf, &io->backend_state, &io->fallback_why)) != 0)
+	while (b != NULL && b->open != NULL && (err = b->open(io, conf, &io->fallback_why)) != 0)
 		b = b->instead;
 	if (b == NULL)
 		return (err);
@@ -58,7 +56,7 @@ void
 io_fini(struct io *io)
 {
 	if (io->backend != NULL && io->backend->close != NULL)
-		io->backend->close(io, io->backend_state);
+		io->backend->close(io);
 	spare_free(io->windows);
 	spare_free(io->chunks);
 }
@@ -81,7 +79,7 @@ io_run(struct io *io)
 bool
 io_leave(struct io *io)
 {
-	return (io->backend == NULL || io->backend->leave == NULL || io->backend->leave(io, io->backend_state));
+	return (io->backend == NULL || io->backend->leave == NULL || io->backend->leave(io));
 }
 
 void
@@ -114,12 +112,6 @@ io_wall_ns(const struct io *io)
 	return (io->wall);
 }
 
-struct counters *
-io_counters(struct io *io)
-{
-	return (io->counters);
-}
-
 void
 io_count_into(struct io *io, struct counters *c)
 {
@@ -148,7 +140,7 @@ void
 io_flush(struct io *io)
 {
 	if (io->backend != NULL && io->backend->flush != NULL)
-		io->backend->flush(io, io->backend_state);
+		io->backend->flush(io);
 }
 
 void
@@ -173,21 +165,26 @@ op_submit(struct io *io, struct io_op *op)
 	op->job = NULL;
 	op->res = 0;
 	op->threaded = 0;
-	op->buf = NULL;
-	if (op->kind == IO_RECV)
-		op->recv.buf = NULL; /* an op used again must not lend what it lent last time */
+	op->buf = NULL; /* a reused op must not lend its old buffer */
 	list_init(&op->link);
 	list_init(&op->timer);
-	op->at = (struct io_stamps){.submit = io->now};
+	op->at = (struct io_stamps){ .submit = io->now };
 	op->expires_ns = op->deadline_ms != 0 ? io->now + op->deadline_ms * NS_PER_MS : 0;
 	io->inflight++;
 	io->calls->start(io, op);
 }
 
 void
+op_soon(struct io *io, struct io_op *op, void (*done)(struct io_op *))
+{
+	op_init(op, IO_TIMER, done);
+	op_submit(io, op);
+}
+
+void
 op_cancel(struct io *io, struct io_op *op)
 {
-	io->follows = 0; /* what is submitted after this call is called back after *op */
+	io->follows = 0; /* ops submitted after this call are called back after *op */
 	io_finish_early(op, -ECANCELED);
 }
 
@@ -203,14 +200,10 @@ io_finish_early(struct io_op *op, int64_t res)
 {
 	switch (op->state) {
 	case OP_IDLE:
-	case OP_READY:
-		return; /* too late: the result stands */
-	case OP_PARKED:
-		op->io->calls->unpark(op->io, op);
-		break;
-	case OP_JOB:
-		io_job_abandon(op);
-		break;
+	case OP_READY: return; /* too late: the result stays */
+	case OP_TRY:
+	case OP_PARKED: res = op->io->calls->unpark(op->io, op, res); break;
+	case OP_JOB: io_job_abandon(op); break;
 	}
 	io_complete(op, res);
 }
@@ -233,7 +226,7 @@ io_complete_next(struct io_op *op, int64_t res)
 	io_follow(op->io, op);
 }
 
-/* One that only goes on with what it sends has had its turn. */
+/* A connection that only continues its own send has had its turn. */
 static void
 begin_turn(struct io *io, const struct io_op *op)
 {
@@ -242,52 +235,35 @@ begin_turn(struct io *io, const struct io_op *op)
 	io->following = NULL;
 }
 
-/* The only place that calls back. */
+/* The only place that runs callbacks. */
 static void
 op_done(struct io *io, struct io_op *op)
 {
-	char *lent;
-
 	list_del(&op->timer);
 	op->state = OP_IDLE;
 	begin_turn(io, op);
 	if (op->at.start == 0)
 		op->at.start = op->at.end = io->now;
-	lent = op->kind == IO_RECV ? op->recv.buf : op->kind == IO_READ ? op->buf : NULL;
-	io->lent = lent;
+	io->lent = op->buf;
 	io->inflight--;
-	op->done(op); /* may free *op */
+	op->done(op); /* it may free *op */
 	if (io->lent != NULL)
 		io_give_back(io, io->lent);
 	io->lent = NULL;
 }
 
-/* What a callback counts for: one, and one more per 4 KiB it moved.  A round of 2048 thus moves at most
- * some 8 MiB (2 to 3 milliseconds) before events are looked at again; many readers of 100 kB files could
- * otherwise stay on the ready list for 2048 windows while a small request waits. */
-static unsigned
-op_cost(const struct io_op *op)
-{
-	bool moved = (op->kind == IO_SEND || op->kind == IO_SEND_FILE) && op->res > 0;
-
-	return (moved ? 1 + (unsigned)(op->res >> 12) : 1);
-}
-
 void
-io_dispatch(struct io *io, unsigned budget)
+io_dispatch(struct io *io, int64_t budget)
 {
-	unsigned cost;
 	struct io_op *op;
 	struct list *l;
 
-	while (budget > 0 && (l = list_pop(&io->ready)) != NULL) {
+	io->budget = budget;
+	while (io->budget > 0 && (l = list_pop(&io->ready)) != NULL) {
+		io->budget -= IO_CALLBACK;
 		op = list_entry(l, struct io_op, link);
-		cost = 1;
-		if (op->state == OP_READY || io->calls->try(io, op)) {
-			cost = op_cost(op);
+		if (op->state == OP_READY || io->calls->try(io, op))
 			op_done(io, op);
-		}
-		budget -= cost < budget ? cost : budget;
 	}
 }
 
@@ -349,7 +325,7 @@ io_keep(struct io_op *op)
 {
 	char *buf = op->io->lent;
 
-	must(buf != NULL && buf == (op->kind == IO_RECV ? op->recv.buf : op->buf));
+	must(buf != NULL && buf == op->buf);
 	op->io->lent = NULL;
 	return (buf);
 }
@@ -373,23 +349,29 @@ io_chunk_put(struct io *io, void *p)
 void
 io_sock_init(struct io_sock *s, int fd)
 {
-	/* A fresh socket is tried before it is registered: often the request is there already. */
-	*s = (struct io_sock){.fd = fd, .hints = SOCK_READABLE | SOCK_WRITABLE};
+	/* A new socket is tried before it is registered: often its request has arrived. */
+	*s = (struct io_sock){ .fd = fd, .hints = SOCK_READABLE | SOCK_WRITABLE };
 }
 
 void
 io_sock_reset(int fd)
 {
-	struct linger now = {.l_onoff = 1};
+	struct linger now = { .l_onoff = 1 };
 
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &now, sizeof(now));
 	close(fd);
 }
 
 void
-io_sock_close(int fd)
+io_close_fd(int fd)
 {
 	close(fd);
+}
+
+void
+io_close_later(struct io *io, int fd)
+{
+	io->calls->close_file(io, fd, io_dev_of(fd));
 }
 
 void
@@ -404,15 +386,6 @@ io_sock_ignore(struct io *io, struct io_sock *s)
 {
 	if (io->calls->ignore != NULL)
 		io->calls->ignore(io, s);
-}
-
-void
-io_sock_cork(struct io_sock *s, bool on)
-{
-	int value = on;
-
-	if (s->fd >= 0 && (s->hints & SOCK_SIM) == 0)
-		(void)setsockopt(s->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value)); /* a unix socket has none */
 }
 
 int

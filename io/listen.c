@@ -9,13 +9,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 #include "base/address.h"
+#include "base/must.h"
 #include "io/listen.h"
-#include "io/listen_unix.h"
 
-/* ---------------------------------------------------------------- opening */
+/* Of 10 ms: a starting program holds the lock for microseconds, a hostile user for ever. */
+#define LOCK_TRIES 200
+
+/* ---------------------------------------------------------------- TCP */
 
 /* A unix socket refuses. */
 static void
@@ -35,7 +40,7 @@ set_options(int fd, sa_family_t family, bool both)
 		return;
 	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
 	set_nodelay(fd);
-	if (family == AF_INET6) /* so that 0.0.0.0:80 and [::]:80 can be had side by side */
+	if (family == AF_INET6) /* so that 0.0.0.0:80 and [::]:80 can both be bound */
 		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, sizeof(v6_only));
 }
 
@@ -43,8 +48,8 @@ static int
 bind_listen(int fd, const struct addrinfo *ai, const struct listen_conf *lc)
 {
 	set_options(fd, (sa_family_t)ai->ai_family, lc->both);
-	if (lc->congestion != NULL &&
-	    setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, lc->congestion, (socklen_t)strlen(lc->congestion)) < 0)
+	if (lc->congestion != NULL && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, lc->congestion,
+					  (socklen_t)strlen(lc->congestion)) < 0)
 		return (-errno);
 	if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, lc->backlog) < 0)
 		return (-errno);
@@ -64,11 +69,12 @@ listen_one(const struct listen_conf *lc, const struct addrinfo *ai, int *fdp)
 	return (err);
 }
 
-/* 0, or what getaddrinfo(3) says. */
+/* 0, or an error of getaddrinfo(3). */
 static int
 look_up(const struct listen_conf *lc, const struct address_parts *a, struct addrinfo **list)
 {
-	struct addrinfo hint = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE | AI_NUMERICSERV};
+	struct addrinfo hint = { .ai_socktype = SOCK_STREAM,
+		.ai_flags = AI_PASSIVE | AI_NUMERICSERV };
 	struct text bare = address_bare(a->host);
 	bool none = bare.n == 0 || text_eq(bare, TEXT("*"));
 	char *host = !none ? strndup(bare.p, bare.n) : strdup("0.0.0.0"), port[8];
@@ -84,7 +90,7 @@ look_up(const struct listen_conf *lc, const struct address_parts *a, struct addr
 	return (rc);
 }
 
-/* A name may have addresses that this machine does not: "localhost" is ::1 where there is no IPv6. */
+/* A name may have addresses that this machine lacks: "localhost" is ::1 even without IPv6. */
 static int
 listen_inet(const struct listen_conf *lc, const struct address_parts *a, int *fdp, const char **why)
 {
@@ -96,11 +102,136 @@ listen_inet(const struct listen_conf *lc, const struct address_parts *a, int *fd
 		*why = gai_strerror(rc);
 		return (-EADDRNOTAVAIL);
 	}
-	for (ai = list; ai != NULL && (err == -EADDRNOTAVAIL || err == -EAFNOSUPPORT); ai = ai->ai_next)
+	for (ai = list; ai != NULL && (err == -EADDRNOTAVAIL || err == -EAFNOSUPPORT);
+	     ai = ai->ai_next)
 		err = listen_one(lc, ai, fdp);
 	freeaddrinfo(list);
 	return (err);
 }
+
+/* ---------------------------------------------------------------- unix sockets
+ *
+ * The file of a dead server is removed.  A lock on the directory makes two starting programs take
+ * turns, so that neither removes the living socket of the other: the second one gets -EADDRINUSE.
+ */
+
+/* A directory that cannot be locked (unreadable, or without locks) is used without a lock. */
+static int
+lock_directory(const char *path, int *lockp)
+{
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char *slash;
+	int tries;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash == dir)
+		slash[1] = '\0';
+	else if (slash != NULL)
+		*slash = '\0';
+	*lockp = open(slash != NULL ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (*lockp < 0)
+		return (0);
+	for (tries = 0; flock(*lockp, LOCK_EX | LOCK_NB) != 0; tries++) {
+		if (errno != EWOULDBLOCK)
+			return (0);
+		if (tries == LOCK_TRIES)
+			return (-EBUSY);
+		usleep(10000);
+	}
+	return (0);
+}
+
+/* connect(2) gives the same error for a dead socket and for another kind of file. */
+static bool
+is_stale(const struct sockaddr_un *un)
+{
+	struct stat st;
+	bool refused;
+	int fd;
+
+	if (lstat(un->sun_path, &st) < 0 || !S_ISSOCK(st.st_mode))
+		return (false);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return (false);
+	refused =
+	    connect(fd, (const struct sockaddr *)un, sizeof(*un)) < 0 && errno == ECONNREFUSED;
+	close(fd);
+	return (refused);
+}
+
+/* By descriptor: in a directory of another user the name may be another file by now. */
+static int
+give_away(const char *path, const struct listen_conf *c)
+{
+	struct stat st;
+	int fd, err = 0;
+
+	if (!c->set_owner)
+		return (0);
+	fd = open(path, O_PATH | O_NOFOLLOW | O_CLOEXEC);
+	if (fd < 0 || fstat(fd, &st) != 0)
+		err = -errno;
+	else if (!S_ISSOCK(st.st_mode))
+		err = -EADDRINUSE;
+	else if (fchownat(fd, "", c->uid, c->gid, AT_EMPTY_PATH) != 0)
+		err = -errno;
+	if (fd >= 0)
+		close(fd);
+	return (err);
+}
+
+static int
+bind_file(int fd, const struct sockaddr_un *un, const struct listen_conf *c)
+{
+	mode_t mask = c->set_mode ? umask(0777 & ~c->mode) : 0;
+	int err = bind(fd, (const struct sockaddr *)un, sizeof(*un)) < 0 ? -errno : 0;
+
+	if (c->set_mode)
+		umask(mask);
+	return (err);
+}
+
+static int
+bind_locked(int fd, const struct sockaddr_un *un, const struct listen_conf *c)
+{
+	int err = bind_file(fd, un, c);
+
+	if (err == -EADDRINUSE && is_stale(un))
+		err = unlink(un->sun_path) == 0 ? bind_file(fd, un, c) : -errno;
+	if (err == 0)
+		err = give_away(un->sun_path, c);
+	if (err == 0 && listen(fd, c->backlog) < 0)
+		err = -errno;
+	return (err);
+}
+
+/* Path has at most ADDRESS_PATH_MAX bytes. */
+static int
+listen_unix(const struct listen_conf *c, const char *path, int *fdp)
+{
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	int fd, lock, err;
+
+	must(strlen(path) < sizeof(un.sun_path));
+	strcpy(un.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd < 0)
+		return (-errno);
+	err = lock_directory(path, &lock);
+	if (err == 0)
+		err = bind_locked(fd, &un, c);
+	if (lock >= 0)
+		close(lock);
+	if (err != 0)
+		close(fd);
+	else
+		*fdp = fd;
+	return (err);
+}
+
+/* ---------------------------------------------------------------- any address */
 
 int
 listen_open(const struct listen_conf *lc, int *fdp, const char **why)
@@ -119,14 +250,9 @@ listen_refuse(int fd)
 	int client;
 
 	shutdown(fd, SHUT_RDWR);
-	while ((client = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0) /* a unix socket keeps those in its queue */
+	/* a unix socket keeps waiting connections in its queue */
+	while ((client = accept4(fd, NULL, NULL, SOCK_CLOEXEC)) >= 0)
 		close(client);
-}
-
-void
-listen_close(int fd)
-{
-	close(fd); /* the file of a unix socket stays: a successor may be bound to it already */
 }
 
 /* ---------------------------------------------------------------- inherited */
@@ -164,7 +290,8 @@ listen_inherited(void)
 	unsetenv("LISTEN_PID");
 	unsetenv("LISTEN_FDNAMES");
 	for (i = 0; i < n; i++)
-		listen_adopt(LISTEN_FIRST + i); /* the caller asks for its name and complains */
+		/* the caller reports the error after listen_name() */
+		listen_adopt(LISTEN_FIRST + i);
 	return (n > 0 ? n : 0);
 }
 
@@ -188,13 +315,15 @@ listen_name(int fd, char name[LISTEN_NAME_MAX])
 	if (getsockname(fd, (struct sockaddr *)&ss, &len) < 0)
 		return (-errno);
 	if (ss.ss_family == AF_INET)
-		snprintf(name, LISTEN_NAME_MAX, "%s:%u", inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host)),
-		    ntohs(in->sin_port));
+		snprintf(name, LISTEN_NAME_MAX, "%s:%u",
+		    inet_ntop(AF_INET, &in->sin_addr, host, sizeof(host)), ntohs(in->sin_port));
 	else if (ss.ss_family == AF_INET6)
 		snprintf(name, LISTEN_NAME_MAX, "[%s]:%u",
-		    inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host)), ntohs(in6->sin6_port));
+		    inet_ntop(AF_INET6, &in6->sin6_addr, host, sizeof(host)),
+		    ntohs(in6->sin6_port));
 	else if (ss.ss_family == AF_UNIX)
-		snprintf(name, LISTEN_NAME_MAX, "unix:%.*s", (int)sizeof(un->sun_path), un->sun_path);
+		snprintf(name, LISTEN_NAME_MAX, "unix:%.*s", (int)sizeof(un->sun_path),
+		    un->sun_path);
 	else
 		return (-EAFNOSUPPORT);
 	return (0);

@@ -1,6 +1,8 @@
-/* io/listen.h -- listening sockets: bound, or inherited through LISTEN_FDS.  At start-up; may block.
+/* io/listen.h -- listening sockets: bound, or inherited through LISTEN_FDS.  At start-up; may
+ * block.
  *
- * TCP_NODELAY is set on the listener, from which accepted sockets inherit it: no call per connection.
+ * TCP_NODELAY is set on the listener, from which accepted sockets inherit it: no call per
+ * connection.
  */
 #ifndef IO_LISTEN_H
 #define IO_LISTEN_H
@@ -10,30 +12,34 @@
 #include <sys/types.h>
 
 #define LISTEN_NAME_MAX 128
-#define LISTEN_FIRST 3 /* sd_listen_fds(3) */
+#define LISTEN_FIRST    3 /* see sd_listen_fds(3) */
 
 struct listen_conf {
-	const char *name;       /* as in base/address.h, with a port */
+	const char *name; /* as in base/address.h, with a port */
 	int backlog;
-	const char *congestion; /* TCP_CONGESTION, NULL: the system's */
-	bool both;              /* "[::]:80" takes IPv4 as well, and ":80" is IPv6 where there is no IPv4 */
-	bool set_mode, set_owner; /* of the file of a unix socket; unset: as umask and user say */
+	const char *congestion; /* TCP_CONGESTION; NULL: the system's default */
+	/* "[::]:80" takes IPv4 too, and ":80" is IPv6 on a machine without IPv4 */
+	bool both;
+	/* Of the file of a unix socket; false: given by umask and user. */
+	bool set_mode, set_owner;
 	mode_t mode;
-	uid_t uid;              /* (uid_t)-1: unchanged */
+	uid_t uid; /* (uid_t)-1: unchanged */
 	gid_t gid;
 };
 
-/* 0, or -errno: *why is a constant text that says more, or NULL.  -EINVAL and -ENAMETOOLONG: the name is no address; a host
- * without addresses is -EADDRNOTAVAIL. */
+/* 0, or -errno and *why, a constant text with more detail, or NULL.  -EINVAL and -ENAMETOOLONG: not
+ * an address. -EADDRNOTAVAIL: a host without addresses. io_close_fd() does not remove the file of
+ * a unix socket, because another process may be bound to it already. */
 int listen_open(const struct listen_conf *, int *fdp, const char **why);
-/* Sockets passed by the service manager: number, from LISTEN_FIRST on.  Clears the environment variables.  0: none.  One
- * that does not listen counts: listen_name() tells. */
+/* The number of sockets that the service manager passed, from LISTEN_FIRST on; 0: none.  Clears
+ * the environment variables.  Also counts one that does not listen: listen_name() detects it. */
 int listen_inherited(void);
-/* Makes an inherited socket like those of listen_open(); -errno if fd is no listening socket. */
+/* Sets up an inherited socket like those of listen_open(); -errno if fd is not a listening
+ * socket. */
 int listen_adopt(int fd);
-/* "ip:port" (v6 in brackets) or "unix:path" of a bound socket; -errno if fd is no listening socket. */
+/* "ip:port" (IPv6 in brackets) or "unix:path" of a bound socket; -errno if fd is not a listening
+ * socket. */
 int listen_name(int fd, char name[LISTEN_NAME_MAX]);
-void listen_refuse(int fd); /* new clients are refused from now on; accepting gives -EINVAL */
-void listen_close(int fd);
+void listen_refuse(int fd); /* new clients are refused from now on; accepting fails with -EINVAL */
 
 #endif

@@ -11,35 +11,37 @@
 #include "io/logfile.h"
 #include "io/safe_open.h"
 
-#define RETRY_NS NS_PER_S /* a full disk is asked again once a second */
-#define GATHER_US 5000u   /* lines of so long are written together: a thread that wakes for each line takes the processor from
-                           * a loop 2,600 times a second, 34 ms of each second */
+#define RETRY_NS NS_PER_S /* a full disk is tried again once a second */
+/* Lines of this time are written together: a thread that wakes for each line takes the processor
+ * from a loop 2,600 times a second, 34 ms of each second. */
+#define GATHER_US 5000u
 
 struct logfile {
 	pthread_mutex_t lock;
 	pthread_cond_t more, ended;
 	pthread_t thread;
 	char *path;           /* NULL: stderr */
-	logfile_opener *open; /* NULL: the system */
+	logfile_opener *open; /* NULL: open(2) */
 	void *open_arg;
-	char *pending;        /* LOGFILE_PENDING bytes, filled by callers */
+	char *pending; /* LOGFILE_PENDING bytes, filled by callers */
 	size_t npending;
-	char *out;            /* the thread's */
-	int fd;               /* the thread's */
+	char *out; /* of the thread */
+	int fd;    /* of the thread */
 	bool reopen;
 	void (*failed)(const char *, int); /* of the last reopen */
-	uint64_t dropped, told; /* lines; how many of them the log has a line about */
+	uint64_t dropped, told;            /* lines; how many of them have been logged */
 	bool stop, done;
 };
 
 int
 logfile_open_fd(const char *path)
 {
-	/* A fifo that nobody reads is refused (ENXIO); without O_NONBLOCK the caller would wait for a reader. */
+	/* A fifo without a reader is refused (ENXIO); without O_NONBLOCK the caller would wait
+	 * for a reader. */
 	int fd = safe_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0644);
 
 	if (fd >= 0)
-		(void)fcntl(fd, F_SETFL, O_APPEND); /* our thread may wait */
+		(void)fcntl(fd, F_SETFL, O_APPEND); /* the log's thread may wait */
 	return (fd);
 }
 
@@ -53,7 +55,7 @@ log_open(const struct logfile *lf)
 
 /* ---------------------------------------------------------------- the thread */
 
-/* The lock is given up meanwhile: a directory may hang like any other.  True: it is another file now. */
+/* Releases the lock meanwhile: a directory may hang, too.  True: the file is another one now. */
 static bool
 reopen_locked(struct logfile *lf)
 {
@@ -73,12 +75,13 @@ reopen_locked(struct logfile *lf)
 	return (fd >= 0);
 }
 
-/* Waits a second, until told to stop, or for another file.  True: try again. */
+/* Waits a second, or until the log is closed or reopened.  True: try again. */
 static bool
 wait_retry(struct logfile *lf, bool *moved)
 {
 	uint64_t until = clock_mono_ns() + RETRY_NS;
-	struct timespec ts = {.tv_sec = (time_t)(until / NS_PER_S), .tv_nsec = (long)(until % NS_PER_S)};
+	struct timespec ts = { .tv_sec = (time_t)(until / NS_PER_S),
+		.tv_nsec = (long)(until % NS_PER_S) };
 	bool again;
 
 	pthread_mutex_lock(&lf->lock);
@@ -90,7 +93,7 @@ wait_retry(struct logfile *lf, bool *moved)
 	return (again);
 }
 
-/* Behind the line that began in the file before. */
+/* The bytes behind the line that began in the old file. */
 static const char *
 next_line(const char *start, const char *p, const char *end)
 {
@@ -99,8 +102,9 @@ next_line(const char *start, const char *p, const char *end)
 	return (p);
 }
 
-/* A line whose beginning is on the disk is finished when the disk takes bytes again: whole or absent.  When the
- * file is another one by then (HUP is how a full disk is left), that line stays unfinished in the old one. */
+/* A line whose beginning is on the disk is finished when the disk takes bytes again, so that lines
+ * are whole or absent.  If the file was replaced meanwhile (HUP ends a full disk), that line stays
+ * incomplete in the old file. */
 static void
 write_all(struct logfile *lf, const char *start, size_t n)
 {
@@ -134,7 +138,7 @@ tell_dropped(struct logfile *lf, uint64_t lines)
 	write_all(lf, line, (size_t)n);
 }
 
-/* The lock is given up meanwhile.  Half a buffer is enough. */
+/* Releases the lock meanwhile.  Half a buffer is enough. */
 static void
 gather_locked(struct logfile *lf)
 {
@@ -218,13 +222,7 @@ start_thread(struct logfile *lf)
 }
 
 int
-logfile_open(const char *path, struct logfile **out)
-{
-	return (logfile_open_by(path, NULL, NULL, out));
-}
-
-int
-logfile_open_by(const char *path, logfile_opener *open, void *arg, struct logfile **out)
+logfile_open(const char *path, logfile_opener *open, void *arg, struct logfile **out)
 {
 	struct logfile *lf = calloc(1, sizeof(*lf));
 	int err;
@@ -252,15 +250,18 @@ logfile_open_by(const char *path, logfile_opener *open, void *arg, struct logfil
 }
 
 void
-logfile_line(struct logfile *lf, struct text line)
+logfile_line(void *logfile, struct text line)
 {
+	struct logfile *lf = logfile;
+
 	pthread_mutex_lock(&lf->lock);
 	if (lf->npending + line.n > LOGFILE_PENDING) {
 		lf->dropped++;
 	} else {
 		memcpy(lf->pending + lf->npending, line.p, line.n);
 		lf->npending += line.n;
-		/* The first one wakes the thread; what comes while it writes goes with its next turn. */
+		/* the first line wakes the thread; lines that come during a write go with the
+		 * next one */
 		if (lf->npending == line.n)
 			pthread_cond_signal(&lf->more);
 	}
@@ -283,7 +284,8 @@ void
 logfile_close(struct logfile *lf)
 {
 	uint64_t until = clock_mono_ns() + NS_PER_S;
-	struct timespec ts = {.tv_sec = (time_t)(until / NS_PER_S), .tv_nsec = (long)(until % NS_PER_S)};
+	struct timespec ts = { .tv_sec = (time_t)(until / NS_PER_S),
+		.tv_nsec = (long)(until % NS_PER_S) };
 	bool done;
 
 	if (lf == NULL)
@@ -304,16 +306,4 @@ logfile_close(struct logfile *lf)
 	pthread_cond_destroy(&lf->ended);
 	pthread_mutex_destroy(&lf->lock);
 	log_free(lf);
-}
-
-uint64_t
-logfile_dropped(const struct logfile *lf)
-{
-	struct logfile *l = (struct logfile *)(uintptr_t)lf;
-	uint64_t n;
-
-	pthread_mutex_lock(&l->lock);
-	n = l->dropped;
-	pthread_mutex_unlock(&l->lock);
-	return (n);
 }

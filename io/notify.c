@@ -4,7 +4,6 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <unistd.h>
 
 #include "io/notify.h"
 
@@ -21,7 +20,7 @@ void
 notify_manager(const char *state)
 {
 	const char *path = getenv("NOTIFY_SOCKET");
-	struct sockaddr_un un = {.sun_family = AF_UNIX};
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	size_t n;
 
 	if (path == NULL || (n = strlen(path)) >= sizeof(un.sun_path) || n == 0)

@@ -14,10 +14,11 @@
 #define LINKS_MAX 16
 
 struct walk {
-	char rest[PATH_MAX]; /* what is left to walk */
+	char rest[PATH_MAX]; /* rest of the path */
 	int dir;             /* O_PATH, or AT_FDCWD */
-	bool safe;           /* nobody but root can put another directory in the place of this one */
-	bool trusted;        /* and nobody else writes to it */
+	/* only root can replace this directory */
+	bool safe;
+	bool trusted; /* and no other user can write to it */
 	unsigned links;
 };
 
@@ -27,7 +28,7 @@ others_write(const struct stat *st)
 	return ((st->st_mode & S_IWOTH) != 0 || ((st->st_mode & S_IWGRP) != 0 && st->st_gid != 0));
 }
 
-/* Nobody takes a directory of root out of one that is sticky. */
+/* Nobody can move a directory of root out of a sticky directory. */
 static void
 enter(struct walk *w, int dir)
 {
@@ -43,7 +44,7 @@ enter(struct walk *w, int dir)
 	w->trusted = w->safe && !others_write(&st);
 }
 
-/* At the root or in the working directory, with path left to walk. */
+/* At the root or in the working directory, with a path left to walk. */
 static int
 begin(struct walk *w, const char *path)
 {
@@ -59,7 +60,7 @@ begin(struct walk *w, const char *path)
 	return (0);
 }
 
-/* Takes the next component; *last: nothing follows it.  -EISDIR: there is none. */
+/* Takes the next component; *last: it is the last one.  -EISDIR: there is none. */
 static int
 next_component(struct walk *w, char name[NAME_MAX + 1], bool *last)
 {
@@ -97,7 +98,7 @@ follow(struct walk *w, const char *name, const struct stat *link)
 	return (0);
 }
 
-/* The links of /proc/self/fd are no paths; the kernel follows them. */
+/* The links of /proc/self/fd are not paths; the kernel follows them. */
 static bool
 in_proc(const struct walk *w)
 {
@@ -106,7 +107,7 @@ in_proc(const struct walk *w)
 	return (w->trusted && fstatfs(w->dir, &fs) == 0 && fs.f_type == PROC_SUPER_MAGIC);
 }
 
-/* Up to the last component, which is no link then; it need not exist. */
+/* Walks up to the last component, which is not a link then and need not exist. */
 static int
 walk(struct walk *w, const char *path, char name[NAME_MAX + 1])
 {
@@ -114,7 +115,7 @@ walk(struct walk *w, const char *path, char name[NAME_MAX + 1])
 	bool last;
 	int fd, err;
 
-	*w = (struct walk){.dir = -1};
+	*w = (struct walk){ .dir = -1 };
 	err = begin(w, path);
 	while (err == 0 && (err = next_component(w, name, &last)) == 0) {
 		if (fstatat(w->dir, name, &st, AT_SYMLINK_NOFOLLOW) != 0)
@@ -154,7 +155,9 @@ check_file(const struct walk *w, const struct stat *dir, int fd)
 		return (0);
 	if (st.st_nlink > 1)
 		return (-EMLINK);
-	return ((dir->st_mode & S_ISVTX) != 0 && (dir->st_mode & S_IWOTH) != 0 && st.st_uid != 0 ? -EPERM : 0);
+	return ((dir->st_mode & S_ISVTX) != 0 && (dir->st_mode & S_IWOTH) != 0 && st.st_uid != 0
+		    ? -EPERM
+		    : 0);
 }
 
 static int
@@ -167,7 +170,8 @@ open_last(const struct walk *w, const char *name, int flags, mode_t mode)
 		return (-errno);
 	if ((dir.st_mode & S_IWOTH) != 0 && (dir.st_mode & S_ISVTX) == 0)
 		return (-EPERM);
-	fd = openat(w->dir, name, flags | O_CLOEXEC | O_NOCTTY | (in_proc(w) ? 0 : O_NOFOLLOW), mode);
+	fd = openat(w->dir, name, flags | O_CLOEXEC | O_NOCTTY | (in_proc(w) ? 0 : O_NOFOLLOW),
+	    mode);
 	if (fd < 0)
 		return (-errno);
 	err = check_file(w, &dir, fd);

@@ -1,21 +1,25 @@
-/* io/safe_open.h -- opens a file to write to on behalf of root: logs and pid files.  May block.
+/* io/safe_open.h -- opens a file for writing as root: logs and pid files.  May block.
  *
- * Root must not be led elsewhere by a user who may write to one of the directories on the way.  A directory is trusted
- * when it belongs to root, nobody else may write to it, and the same holds for those above it, which may also be sticky.
+ * A user who can write to a directory of the path must not redirect root.  A directory is trusted
+ * if it belongs to root and nobody else can write to it, and the same is true of those above it,
+ * which may also be sticky.
  *
- *   symbolic link    followed when root made it and its directory is trusted, as /dev/stdout is; otherwise -ELOOP
- *   last directory   -EPERM when everybody may write to it, unless it is sticky; then an existing file must be root's
- *   hard link        -EMLINK when the file has another name, unless its directory is trusted
+ *   symbolic link    followed if root made it and its directory is trusted, as /dev/stdout is;
+ *                    otherwise -ELOOP
+ *   last directory   -EPERM if everybody can write to it, unless it is sticky; then an existing
+ *                    file must belong to root
+ *   hard link        -EMLINK if the file has another name, unless its directory is trusted
  *   kind             regular file, fifo or character device; otherwise -EINVAL
  *
- * Of these rules only the last holds for other users: what they open is their own risk.
+ * For users other than root only the last rule applies.
  */
 #ifndef IO_SAFE_OPEN_H
 #define IO_SAFE_OPEN_H
 
 #include <sys/types.h>
 
-int safe_open(const char *path, int flags, mode_t mode); /* descriptor (O_CLOEXEC, O_NOCTTY) or -errno */
-int safe_unlink(const char *path);                        /* the same walk; 0 or -errno */
+/* descriptor (O_CLOEXEC, O_NOCTTY) or -errno */
+int safe_open(const char *path, int flags, mode_t mode);
+int safe_unlink(const char *path); /* with the same walk; 0 or -errno */
 
 #endif

@@ -1,7 +1,7 @@
-/* io/sandbox.c -- Landlock, and the order of things; the filter of calls is in sandbox_calls.c.
+/* io/sandbox.c -- Landlock, and the order of the steps; sandbox_calls.c has the filter of calls.
  *
- * Rights are asked for by number: the headers of Debian 12 are older than the kernels it runs on, and this interface only
- * grows.
+ * Rights are written as numbers: the headers of Debian 12 are older than the kernels it runs on,
+ * and this interface only grows.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -9,7 +9,6 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,27 +21,28 @@
 
 #ifndef SYS_landlock_create_ruleset /* the same on every architecture */
 #define SYS_landlock_create_ruleset 444
-#define SYS_landlock_add_rule 445
-#define SYS_landlock_restrict_self 446
+#define SYS_landlock_add_rule       445
+#define SYS_landlock_restrict_self  446
 #endif
 
-#define ASK_VERSION 1u /* LANDLOCK_CREATE_RULESET_VERSION */
-#define RULE_BENEATH 1 /* LANDLOCK_RULE_PATH_BENEATH */
+#define ASK_VERSION  1u /* LANDLOCK_CREATE_RULESET_VERSION */
+#define RULE_BENEATH 1  /* LANDLOCK_RULE_PATH_BENEATH */
 
 /* LANDLOCK_ACCESS_FS_* */
-#define WRITE_FILE (1ull << 1)
-#define READ_FILE (1ull << 2)
-#define READ_DIR (1ull << 3)
+#define WRITE_FILE  (1ull << 1)
+#define READ_FILE   (1ull << 2)
+#define READ_DIR    (1ull << 3)
 #define REMOVE_FILE (1ull << 5)
-#define MAKE_REG (1ull << 8)
-#define OF_ABI_1 ((1ull << 13) - 1)
-#define REFER (1ull << 13)     /* from 2 */
-#define TRUNCATE (1ull << 14)  /* from 3 */
-#define IOCTL_DEV (1ull << 15) /* from 5 */
-#define OF_FILES (WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV) /* all that a rule about a file may name */
+#define MAKE_REG    (1ull << 8)
+#define OF_ABI_1    ((1ull << 13) - 1)
+#define REFER       (1ull << 13) /* version 2 and newer */
+#define TRUNCATE    (1ull << 14) /* version 3 and newer */
+#define IOCTL_DEV   (1ull << 15) /* version 5 and newer */
+/* all rights that a rule about a file may have */
+#define OF_FILES (WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV)
 
-/* LANDLOCK_ACCESS_NET_*, from 4 */
-#define BIND_TCP (1ull << 0)
+/* LANDLOCK_ACCESS_NET_*, version 4 and newer */
+#define BIND_TCP    (1ull << 0)
 #define CONNECT_TCP (1ull << 1)
 
 struct ruleset {
@@ -65,7 +65,8 @@ abi_of_kernel(void)
 static uint64_t
 rights_known(int abi)
 {
-	return (OF_ABI_1 | (abi >= 2 ? REFER : 0) | (abi >= 3 ? TRUNCATE : 0) | (abi >= 5 ? IOCTL_DEV : 0));
+	return (OF_ABI_1 | (abi >= 2 ? REFER : 0) | (abi >= 3 ? TRUNCATE : 0) |
+		(abi >= 5 ? IOCTL_DEV : 0));
 }
 
 static int
@@ -75,7 +76,8 @@ ruleset_new(unsigned programs, int abi)
 		.fs = rights_known(abi),
 		.net = abi >= 4 && (programs & SANDBOX_ACCELERATOR) ? BIND_TCP | CONNECT_TCP : 0,
 	};
-	long fd = syscall(SYS_landlock_create_ruleset, &r, sizeof(r), 0); /* an old kernel takes a longer one, if the rest is 0 */
+	/* an old kernel takes a longer one if the rest is 0 */
+	long fd = syscall(SYS_landlock_create_ruleset, &r, sizeof(r), 0);
 
 	return (fd < 0 ? -errno : (int)fd);
 }
@@ -83,12 +85,15 @@ ruleset_new(unsigned programs, int abi)
 static uint64_t
 rights_of(unsigned rights)
 {
-	return ((rights & SANDBOX_READ ? READ_FILE | READ_DIR : 0) | (rights & SANDBOX_APPEND ? WRITE_FILE | MAKE_REG : 0) |
-	    (rights & SANDBOX_SPOOL ? WRITE_FILE | READ_FILE | MAKE_REG | REMOVE_FILE | TRUNCATE : 0) |
-	    (rights & SANDBOX_REMOVE ? REMOVE_FILE : 0) | (rights & SANDBOX_WRITE ? WRITE_FILE : 0));
+	return ((rights & SANDBOX_READ ? READ_FILE | READ_DIR : 0) |
+		(rights & SANDBOX_APPEND ? WRITE_FILE | MAKE_REG : 0) |
+		(rights & SANDBOX_SPOOL ? WRITE_FILE | READ_FILE | MAKE_REG | REMOVE_FILE | TRUNCATE
+					: 0) |
+		(rights & SANDBOX_REMOVE ? REMOVE_FILE : 0) |
+		(rights & SANDBOX_WRITE ? WRITE_FILE : 0));
 }
 
-/* Each directory once: a configuration names the same root in many blocks. */
+/* Adds each directory once: a configuration names the same root in many blocks. */
 static int
 remember(struct sandbox *s, const struct stat *st, unsigned rights)
 {
@@ -110,7 +115,8 @@ remember(struct sandbox *s, const struct stat *st, unsigned rights)
 static int
 allow(int ruleset, struct sandbox *s, const char *path, unsigned rights)
 {
-	struct beneath b = {.allowed = rights_of(rights) & rights_known(s->landlock), .dir = open(path, O_PATH | O_CLOEXEC)};
+	struct beneath b = { .allowed = rights_of(rights) & rights_known(s->landlock),
+		.dir = open(path, O_PATH | O_CLOEXEC) };
 	struct stat st;
 	int err = 0;
 
@@ -128,7 +134,7 @@ allow(int ruleset, struct sandbox *s, const char *path, unsigned rights)
 	return (err);
 }
 
-/* The directory of the name, and of what it leads to: /dev/stderr is a link. */
+/* The directory of the name, and of its target: /dev/stderr is a link. */
 static int
 allow_beside(int ruleset, struct sandbox *s, const struct sandbox_path *p)
 {
@@ -151,7 +157,8 @@ add_rules(int ruleset, struct sandbox *s, const struct sandbox_path *p, char *wh
 	int err = 0;
 
 	for (; err == 0 && p->path != NULL; p++) {
-		err = p->rights & SANDBOX_BESIDE ? allow_beside(ruleset, s, p) : allow(ruleset, s, p->path, p->rights);
+		err = p->rights & SANDBOX_BESIDE ? allow_beside(ruleset, s, p)
+						 : allow(ruleset, s, p->path, p->rights);
 		if (err == -ENOENT && (p->rights & SANDBOX_OPTIONAL))
 			err = 0;
 		if (err != 0)
@@ -160,7 +167,7 @@ add_rules(int ruleset, struct sandbox *s, const struct sandbox_path *p, char *wh
 	return (err);
 }
 
-/* A process that cannot gain privileges may confine itself. */
+/* Only a process without new privileges may confine itself. */
 static int
 restrict_self(int ruleset, char *why, size_t size)
 {
@@ -172,10 +179,11 @@ restrict_self(int ruleset, char *why, size_t size)
 }
 
 static int
-confine_names(unsigned programs, const struct sandbox_path *paths, struct sandbox *s, char *why, size_t size)
+confine_names(unsigned programs, const struct sandbox_path *paths, struct sandbox *s, char *why,
+    size_t size)
 {
-	static const struct sandbox_path sanitizers[] = {
-	    {"/proc", SANDBOX_READ}, {"/usr/lib", SANDBOX_READ}, {"/proc/self/exe", SANDBOX_READ}, {NULL}};
+	static const struct sandbox_path sanitizers[] = { { "/proc", SANDBOX_READ },
+		{ "/usr/lib", SANDBOX_READ }, { "/proc/self/exe", SANDBOX_READ }, { NULL } };
 	int ruleset, err, abi = abi_of_kernel();
 
 	if (abi == -ENOSYS || abi == -EOPNOTSUPP)
@@ -196,11 +204,12 @@ confine_names(unsigned programs, const struct sandbox_path *paths, struct sandbo
 }
 
 int
-sandbox_enter(unsigned programs, const struct sandbox_path *paths, struct sandbox *got, char *why, size_t size)
+sandbox_enter(unsigned programs, const struct sandbox_path *paths, struct sandbox *got, char *why,
+    size_t size)
 {
 	int err;
 
-	*got = (struct sandbox){0};
+	*got = (struct sandbox){ 0 };
 	mounts_open();
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
 		err = -errno;
@@ -224,20 +233,22 @@ is_listed(const struct sandbox *s, unsigned right, const struct stat *st)
 	size_t i;
 
 	for (i = 0; i < s->n; i++)
-		if ((s->dir[i].rights & right) && s->dir[i].dev == st->st_dev && s->dir[i].ino == st->st_ino)
+		if ((s->dir[i].rights & right) && s->dir[i].dev == st->st_dev &&
+		    s->dir[i].ino == st->st_ino)
 			return (true);
 	return (false);
 }
 
-/* Upwards, as the kernel goes; O_PATH needs no right of the sandbox. */
+/* Walks upwards, as the kernel does; O_PATH needs no right of the sandbox. */
 bool
 sandbox_allows(const struct sandbox *s, unsigned right, const char *dir)
 {
 	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), up;
-	struct stat st, below = {0};
+	struct stat st, below = { 0 };
 	bool found = s->landlock == 0 || fd < 0;
 
-	while (!found && fd >= 0 && fstat(fd, &st) == 0 && (st.st_ino != below.st_ino || st.st_dev != below.st_dev)) {
+	while (!found && fd >= 0 && fstat(fd, &st) == 0 &&
+	       (st.st_ino != below.st_ino || st.st_dev != below.st_dev)) {
 		found = is_listed(s, right, &st);
 		below = st;
 		up = openat(fd, "..", O_PATH | O_DIRECTORY | O_CLOEXEC);
@@ -252,11 +263,14 @@ sandbox_allows(const struct sandbox *s, unsigned right, const char *dir)
 void
 sandbox_log(const struct sandbox *s, bool wanted)
 {
-	const char *names = s->landlock > 0 ? "landlock" : wanted ? "this kernel has no Landlock" : "not confined";
+	const char *names = s->landlock > 0 ? "landlock"
+			    : wanted        ? "this kernel has no Landlock"
+					    : "not confined";
 	const char *calls = s->seccomp ? "seccomp" : "this kernel has no seccomp filters";
 	bool lacks = (wanted && s->landlock == 0) || !s->seccomp;
-	enum log_level level = lacks ? LOG_WARN : wanted ? LOG_INFO : LOG_DEBUG;
 
-	log_event(level, NULL, lacks ? "sandbox.partial" : "sandbox.entered", LF_STR("names", names),
-	    LF_I64("abi", s->landlock), LF_STR("calls", calls));
+	if (lacks || wanted)
+		log_event(lacks ? LOG_WARN : LOG_INFO, NULL,
+		    lacks ? "sandbox.partial" : "sandbox.entered", LF_STR("names", names),
+		    LF_I64("abi", s->landlock), LF_STR("calls", calls));
 }

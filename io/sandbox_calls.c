@@ -1,6 +1,7 @@
 /* io/sandbox_calls.c -- the filter of system calls, made by libseccomp from sandbox_calls.def.
  *
- * Hot calls are allowed whatever their arguments, so the kernel (5.11 and newer) answers for them from a bitmap.
+ * Hot calls are allowed with any arguments, so the kernel (5.11 and newer) decides them with a
+ * bitmap.
  */
 #include <errno.h>
 #include <seccomp.h>
@@ -14,31 +15,32 @@
 #include "io/sandbox.h"
 #include "io/sandbox_impl.h"
 
-#define S SANDBOX_SERVER
-#define A SANDBOX_ACCELERATOR
-#define U SANDBOX_URING
+#define S      SANDBOX_SERVER
+#define A      SANDBOX_ACCELERATOR
+#define U      SANDBOX_URING
 #define THREAD 0x10000 /* CLONE_THREAD */
 
 struct call {
 	const char *name;
-	int number;		/* where libseccomp does not know the name; -1: nowhere */
-	unsigned programs;	/* 0: kills */
+	int number;        /* if libseccomp does not know the name; -1: none */
+	unsigned programs; /* 0: kills the process */
 };
 
 static const struct call calls[] = {
-#define C(name, programs) {#name, -1, programs},
-#define N(name, number, programs) {#name, number, programs},
-#define K(name) {#name, -1, 0},
+#define C(name, programs)         { #name, -1, programs },
+#define N(name, number, programs) { #name, number, programs },
+#define K(name)                   { #name, -1, 0 },
 #include "io/sandbox_calls.def"
 #undef C
 #undef N
 #undef K
 };
 
-/* The threads and the search for leaks of a sanitizer, in its builds only. */
-static const char *const sanitizer_calls[] = {"ptrace", "clone", "fork", "wait4", "prctl", "kill", "tgkill", "mmap", "mprotect",
-    "personality", "readlink", "pipe", "pipe2", "sched_setaffinity", "process_vm_readv", "dup", "dup2", "dup3", "access", "getdents", "getdents64",
-    "getcwd", "ioctl", "mlock", "munlock", "socket"};
+/* The threads and the leak check of a sanitizer, in its builds only. */
+static const char *const sanitizer_calls[] = { "ptrace", "clone", "fork", "wait4", "prctl", "kill",
+	"tgkill", "mmap", "mprotect", "personality", "readlink", "pipe", "pipe2",
+	"sched_setaffinity", "process_vm_readv", "dup", "dup2", "dup3", "access", "getdents",
+	"getdents64", "getcwd", "ioctl", "mlock", "munlock", "socket" };
 
 static bool
 is_sanitizers(const char *name)
@@ -59,7 +61,7 @@ number_of(const char *name, int fallback)
 	return (nr != __NR_SCMP_ERROR ? nr : fallback);
 }
 
-/* A call that this architecture does not have needs no rule. */
+/* A call that this architecture lacks needs no rule. */
 static int
 rule(scmp_filter_ctx ctx, uint32_t action, const char *name, int fallback)
 {
@@ -88,10 +90,13 @@ add_rows(scmp_filter_ctx ctx, unsigned programs)
 static int
 when(scmp_filter_ctx ctx, uint32_t action, const char *name, struct scmp_arg_cmp cmp)
 {
-	return (is_sanitizers(name) ? 0 : seccomp_rule_add_array(ctx, action, number_of(name, -1), 1, &cmp));
+	return (is_sanitizers(name)
+		    ? 0
+		    : seccomp_rule_add_array(ctx, action, number_of(name, -1), 1, &cmp));
 }
 
-/* Names beside TCP and unix sockets.  Netlink is what the C library asks for the machine's addresses; it goes on without. */
+/* Families other than TCP and unix sockets.  The C library asks netlink for the machine's
+ * addresses, and works without. */
 static int
 add_socket(scmp_filter_ctx ctx, unsigned programs)
 {
@@ -102,14 +107,17 @@ add_socket(scmp_filter_ctx ctx, unsigned programs)
 		action = SCMP_ACT_KILL_PROCESS;
 		if (family == AF_NETLINK)
 			action = SCMP_ACT_ERRNO(EAFNOSUPPORT);
-		else if ((programs & S) && (family == AF_UNIX || family == AF_INET || family == AF_INET6))
+		else if ((programs & S) &&
+			 (family == AF_UNIX || family == AF_INET || family == AF_INET6))
 			action = SCMP_ACT_ALLOW;
 		err = when(ctx, action, "socket", SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)family));
 	}
-	return (err != 0 ? err : when(ctx, SCMP_ACT_KILL_PROCESS, "socket", SCMP_A0(SCMP_CMP_GT, AF_NETLINK)));
+	return (err != 0
+		    ? err
+		    : when(ctx, SCMP_ACT_KILL_PROCESS, "socket", SCMP_A0(SCMP_CMP_GT, AF_NETLINK)));
 }
 
-/* Regular expressions become machine code in accel-server; fcgi-stat-accel has none. */
+/* accel-server compiles regular expressions to machine code; fcgi-stat-accel has none. */
 static int
 add_mmap(scmp_filter_ctx ctx, unsigned programs)
 {
@@ -124,25 +132,29 @@ add_mmap(scmp_filter_ctx ctx, unsigned programs)
 	return (err != 0 ? err : when(ctx, SCMP_ACT_ALLOW, "mprotect", no_code));
 }
 
-/* clone3 hides its flags behind a pointer: it fails with ENOSYS, and the C library makes its threads by clone. */
+/* clone3 passes its flags by pointer.  It fails with ENOSYS, and the C library uses clone for
+ * its threads. */
 static int
 add_arguments(scmp_filter_ctx ctx, unsigned programs)
 {
 	int err = when(ctx, SCMP_ACT_ALLOW, "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, THREAD, THREAD));
 
 	if (err == 0)
-		err = when(ctx, SCMP_ACT_KILL_PROCESS, "clone", SCMP_A0(SCMP_CMP_MASKED_EQ, THREAD, 0));
+		err = when(ctx, SCMP_ACT_KILL_PROCESS, "clone",
+		    SCMP_A0(SCMP_CMP_MASKED_EQ, THREAD, 0));
 	if (err == 0)
 		err = when(ctx, SCMP_ACT_ALLOW, "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
 	if (err == 0)
-		err = when(ctx, SCMP_ACT_ALLOW, "tgkill", SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
+		err = when(ctx, SCMP_ACT_ALLOW, "tgkill",
+		    SCMP_A0(SCMP_CMP_EQ, (scmp_datum_t)getpid()));
 	if (err == 0)
 		err = add_socket(ctx, programs);
 	return (err == 0 ? add_mmap(ctx, programs) : err);
 }
 
-/* Kernels before 5.16 slow a filtered process down against speculative execution, which is meant for programs that run foreign code.
- * This filter asks for full speed.  Errors of the kernel come as they are. */
+/* Kernels before 5.16 slow down a filtered process against speculative execution, which protects
+ * programs that run foreign code.  This filter asks for full speed.  Returns errors of the kernel.
+ */
 static int
 set_attributes(scmp_filter_ctx ctx)
 {

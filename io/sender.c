@@ -1,25 +1,26 @@
-/* io/sender.c -- drains a body into a socket, one op at a time (and one read ahead).
+/* io/sender.c -- sends a body to a socket, one op at a time (and one read ahead).
  *
  *   sender_next() --> memory in front:          IO_SEND            --> sent()     --> sender_next()
  *                     file, backend sends:      IO_SEND_FILE       --> sent()     --> sender_next()
  *                     file, backend reads:      window, or IO_READ --> read_done()--> sender_next()
  */
 #include <errno.h>
+#include <netinet/tcp.h>
 #include <string.h>
-#include "base/clock.h"
+#include "base/rate.h"
 #include "io/engine.h"
 #include "io/sender.h"
 
 #define LONG_RANGE (60u << 10)
 
 enum {
-	S_SENDING = 1,   /* s->op in flight */
-	S_READING = 2,   /* s->read in flight */
+	S_SENDING = 1, /* s->op in flight */
+	S_READING = 2, /* s->read in flight */
 	S_CANCELLED = 4,
-	S_ENDING = 8,    /* s->res is final; what is in flight is being waited for */
+	S_ENDING = 8,    /* s->res is final; waits for the ops in flight */
 	S_WINDOW = 16,   /* s->op sends from the window */
-	S_CORKED = 32,   /* the socket holds partial segments back */
-	S_UNWANTED = 64, /* s->read brings what follows a window that was given back */
+	S_CORKED = 32,   /* the socket holds back partial segments */
+	S_UNWANTED = 64, /* s->read brings bytes behind a window that was given back */
 };
 
 static void sender_next(struct sender *);
@@ -34,8 +35,8 @@ sender_init(struct sender *s, struct io *io, struct io_sock *sock)
 	op_init(&s->read, IO_READ, NULL);
 }
 
-/* A hot reply would ask the clock four times: it gets the time of the loop.  Beside a wait for a disk a look at the clock
- * is nothing, and what a thread has stamped must not lie in the future. */
+/* A hot reply would read the clock four times, so it uses the time of the loop.  Beside a wait for
+ * a disk reading the clock costs nothing, and stamps of a thread must not be in the future. */
 static uint64_t
 stamp(const struct sender *s)
 {
@@ -63,6 +64,16 @@ windows_free(struct sender *s)
 	window_free(s, &s->ahead);
 }
 
+/* Partial segments wait (at most 200 ms) until off.  A unix socket has no such option. */
+static void
+sock_cork(struct io_sock *s, bool on)
+{
+	int value = on;
+
+	if (s->fd >= 0 && (s->hints & SOCK_SIM) == 0)
+		(void)setsockopt(s->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
+}
+
 static void
 sender_end(struct sender *s, int res)
 {
@@ -78,7 +89,7 @@ sender_end(struct sender *s, int res)
 		return; /* their callbacks come here again */
 	windows_free(s);
 	if (s->flags & S_CORKED)
-		io_sock_cork(s->sock, false);
+		sock_cork(s->sock, false);
 	s->flags = 0;
 	s->body = NULL;
 	s->done(s, s->res); /* may free *s */
@@ -86,9 +97,10 @@ sender_end(struct sender *s, int res)
 
 /* ---------------------------------------------------------------- sending */
 
-/* Time of a SEND_FILE that needed a thread, part by part. */
+/* Time of a SEND_FILE that needed a thread, by part. */
 static void
-times_of_thread(struct sender_times *t, const struct io_stamps *at, uint64_t send_start, uint64_t now)
+times_of_thread(struct sender_times *t, const struct io_stamps *at, uint64_t send_start,
+    uint64_t now)
 {
 	t->write += at->submit - send_start; /* the socket was full before that */
 	t->read_queue += at->start - at->submit;
@@ -110,36 +122,14 @@ times_of_send(struct sender *s, const struct io_op *op)
 		s->times->write += now - s->send_start;
 }
 
-/* Waiting makes debts, and bytes pay them: at no time does one byte a minute hold what belongs to a reply. */
-static void
-rate_note(struct sender *s, const struct io_op *op)
-{
-	uint64_t paid;
-
-	if (s->rate == 0)
-		return;
-	paid = op->res > 0 ? (uint64_t)op->res * NS_PER_S / s->rate : 0;
-	s->debt_ns += io_now(s->io) - s->asked_ns;
-	s->debt_ns = s->debt_ns > paid ? s->debt_ns - paid : 0;
-}
-
-static uint32_t
-patience_ms(const struct sender *s)
-{
-	uint64_t debt_ms = s->debt_ns / NS_PER_MS;
-
-	if (s->idle_ms == 0)
-		return (0);
-	return (debt_ms < s->idle_ms ? s->idle_ms - (uint32_t)debt_ms : 1);
-}
-
 static void
 sent(struct io_op *op)
 {
 	struct sender *s = container_of(op, struct sender, op);
 
 	s->flags &= (uint8_t)~S_SENDING;
-	rate_note(s, op);
+	if (s->rate != 0)
+		debt_note(&s->debt_ns, io_now(s->io) - s->asked_ns, op->res, s->rate);
 	if (s->times != NULL && op->kind != IO_TIMER)
 		times_of_send(s, op);
 	if (op->res > 0) {
@@ -165,7 +155,7 @@ submit_send(struct sender *s, enum io_kind kind, bool more)
 	s->op.sock = s->sock;
 	s->op.client = s->client;
 	s->op.more = more;
-	s->op.deadline_ms = patience_ms(s);
+	s->op.deadline_ms = s->idle_ms != 0 ? debt_patience_ms(s->debt_ns, s->idle_ms) : 0;
 	s->asked_ns = io_now(s->io);
 	s->flags |= S_SENDING;
 	s->send_start = stamp(s);
@@ -182,20 +172,22 @@ send_memory(struct sender *s)
 	submit_send(s, IO_SEND, more);
 }
 
-/* A file that takes several calls: without the cork each of them ends in a partial segment that is pushed at once,
- * whose acknowledgement then fights for the socket's lock with the next call.  Measured with 10 MB files: 1.07 ms of
- * CPU each without, 0.95 with; for less than one call the two setsockopt would cost more than they save. */
+/* A file that takes several calls.  Without the cork each call ends with a partial segment that
+ * is sent at once, whose acknowledgement then competes for the socket's lock with the next call.
+ * Measured with 10 MB files: 1.07 ms of CPU each without, 0.95 with.  For a single call the two
+ * setsockopt would cost more than they save. */
 static void
 cork(struct sender *s, const struct body_piece *p)
 {
 	if (p->len <= IO_SEND_FILE_MAX || (s->flags & S_CORKED))
 		return;
-	io_sock_cork(s->sock, true);
+	sock_cork(s->sock, true);
 	s->flags |= S_CORKED;
 }
 
-/* A long range that begins within a page: up to its end first.  One more call, but the pages behind it go out whole.
- * Measured, CPU of a range of 64 KiB at an odd offset: 32 us at once (as in other servers), 16 so; of 100 kB 32 and 22. */
+/* A long range that begins inside a page: first up to the end of that page.  This is one more call,
+ * but the following pages are sent whole.  Measured, CPU of a range of 64 KiB at an odd offset: 32
+ * us in one call (as other servers do), 16 so; of 100 kB 32 and 22. */
 static uint64_t
 file_step(const struct body_piece *p)
 {
@@ -228,7 +220,8 @@ times_of_read(struct sender *s, const struct io_op *op)
 	s->ahead_end = op->at.end;
 }
 
-/* Its client is slow, and such clients hold enough: what it has is read again when there is room for it. */
+/* The client is slow, and slow clients hold enough windows: this window is read again when the
+ * socket has room. */
 static bool
 keeps_none(const struct sender *s)
 {
@@ -249,11 +242,11 @@ read_done(struct io_op *op)
 	if ((s->flags & S_UNWANTED) || ((s->flags & S_SENDING) && keeps_none(s))) {
 		s->flags &= (uint8_t)~S_UNWANTED;
 		if ((s->flags & S_SENDING) == 0)
-			sender_next(s); /* there is room by now: what is due is read again */
+			sender_next(s); /* there is room now: reads the window again */
 		return;
 	}
 	if (op->res > 0 && op->file.goes_on && (err = io_file_look(op->file.file)) != 0)
-		op->res = err; /* nothing of it was sent yet */
+		op->res = err; /* no byte of it was sent yet */
 	if (op->res > 0) {
 		s->ahead = io_keep(op);
 		s->io->held += s->io->window;
@@ -262,14 +255,14 @@ read_done(struct io_op *op)
 			times_of_read(s, op);
 	}
 	if (s->flags & S_SENDING)
-		return; /* ahead of its time; a failure is met again when its turn comes */
+		return; /* read ahead; the error comes again when its turn comes */
 	if (op->res <= 0)
 		sender_end(s, op->res < 0 ? (int)op->res : -ENODATA);
 	else
 		sender_next(s);
 }
 
-/* The first file of the body: it may stand behind a head that is still being sent. */
+/* The first file of the body; it may be behind a head that is still being sent. */
 static struct body_piece *
 next_file(struct body *b)
 {
@@ -282,7 +275,7 @@ next_file(struct body *b)
 	return (NULL);
 }
 
-/* Reads what follows the window in hand, if nothing is read already. */
+/* Reads the bytes behind the current window, unless a read is in flight. */
 static void
 read_ahead(struct sender *s)
 {
@@ -320,7 +313,7 @@ window_take(struct sender *s)
 	if (s->times == NULL || s->window == NULL)
 		return;
 	now = stamp(s);
-	/* While the last window was still being sent this one did not wait for us. */
+	/* this window did not wait while the last one was still being sent */
 	since = s->ahead_end > s->idle_since ? s->ahead_end : s->idle_since;
 	s->times->handover += now > since ? now - since : 0;
 }
@@ -343,15 +336,16 @@ send_window(struct sender *s, const struct body_piece *p)
 	if (s->window == NULL)
 		return; /* read_done() goes on */
 	rest = s->window_len - s->window_pos;
-	s->iov[0] = (struct iovec){s->window + s->window_pos, rest};
+	s->iov[0] = (struct iovec){ s->window + s->window_pos, rest };
 	s->op.send.iov = s->iov;
 	s->op.send.n = 1;
 	s->flags |= S_WINDOW;
-	/* Corked only if what follows is at hand: a partial segment must not wait for a disk. */
+	/* corked only if the next bytes are available: a partial segment must not wait for a
+	 * disk */
 	submit_send(s, IO_SEND, rest < p->len ? s->ahead != NULL : s->body->left > p->len);
 }
 
-/* ---------------------------------------------------------------- what next */
+/* ---------------------------------------------------------------- next step */
 
 static void
 sender_next(struct sender *s)
@@ -377,13 +371,10 @@ first_step(struct sender *s)
 {
 	struct body_piece *p = body_front(s->body);
 
-	if (p == NULL) { /* done() must not come from here */
-		s->op.kind = IO_TIMER;
-		s->op.done = sent;
-		s->op.deadline_ms = 0;
+	if (p == NULL) { /* done() must not run inside this call */
 		s->asked_ns = io_now(s->io);
 		s->flags |= S_SENDING;
-		op_submit(s->io, &s->op);
+		op_soon(s->io, &s->op, sent);
 		return;
 	}
 	sender_next(s);
@@ -402,7 +393,9 @@ sender_start(struct sender *s, struct body *b, uint32_t idle_ms, void (*done)(st
 	s->begun = NULL;
 	s->flags = 0;
 	if (s->times != NULL) {
-		*s->times = (struct sender_times){.write_start_wall = s->exact ? clock_wall_ns() : 0, .hot = true};
+		*s->times =
+		    (struct sender_times){ .write_start_wall = s->exact ? clock_wall_ns() : 0,
+			    .hot = true };
 		s->idle_since = stamp(s);
 	}
 	first_step(s);

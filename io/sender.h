@@ -1,24 +1,25 @@
-/* io/sender.h -- drains a body into a socket through the loop's file backend; the only such loop.
+/* io/sender.h -- sends a body to a socket through the loop's file backend; the only such loop.
  *
- *   memory at the front          one IO_SEND with everything up to the next file (MSG_MORE if one follows)
- *   file, backend has .send      IO_SEND_FILE of up to 2 MiB; the socket is corked while a file takes several
- *   file, backend has none       IO_READ of a window, the next one read ahead while this one is sent
+ *   memory at the front       one IO_SEND up to the next file (MSG_MORE if a file follows)
+ *   file, backend has .send   IO_SEND_FILE of up to 512 KiB; the socket is corked between several
+ *   file, backend has none    IO_READ of a window; the next window is read while this one is sent
  *
- * Result   done(s, 0) when the socket has accepted every byte; -errno otherwise: -ENODATA when a file became
- *          shorter than promised, -ETXTBSY when it was written to between two pieces (cut the connection: nothing is padded,
- *          and two versions do not look like one), -ETIMEDOUT after idle_ms
- *          without progress or when the receiver is idle_ms behind its rate, -ECANCELED.  Exactly once per sender_start(), never from inside it.
- * Owner    the sender and the body belong to the engine in between.
+ * Result   done(s, 0) when the socket has accepted every byte; otherwise -errno: -ENODATA if a file
+ *          became shorter than promised, -ETXTBSY if it was written to between two pieces (cut the
+ *          connection: nothing is padded, and two versions do not look like one), -ETIMEDOUT after
+ *          idle_ms without progress or when the receiver is idle_ms behind its rate, -ECANCELED.
+ *          Exactly once per sender_start(), never from inside it.
+ * Owner    the sender and the body belong to the engine until done().
  */
 #ifndef IO_SENDER_H
 #define IO_SENDER_H
 
 #include "io/body.h"
 
-struct sender_times {          /* sums over all pieces, ns */
+struct sender_times {              /* sums over all pieces, ns */
 	uint64_t write_start_wall; /* wall clock, ns; 0 unless exact */
 	uint64_t read_queue, read, handover, write;
-	bool hot;                  /* no thread was needed */
+	bool hot; /* no thread was needed */
 };
 
 struct sender {
@@ -27,18 +28,22 @@ struct sender {
 	struct io_sock *sock;
 	struct body *body;
 	uint32_t idle_ms;
-	uint32_t rate;              /* bytes a second that a client owes in the long run; 0: any progress is enough */
-	uint64_t debt_ns;           /* how far behind that rate it is; the owner zeroes it for a new client */
+	/* Bytes a second that a client must take in the long run; 0: any progress is enough. */
+	uint32_t rate;
+	/* How far the client is behind that rate; the owner sets it to 0 for a new client. */
+	uint64_t debt_ns;
 	uint64_t asked_ns;          /* when the op in flight was submitted */
 	uint32_t client;            /* see io_op */
 	uint64_t sent;              /* bytes since sender_start() */
-	struct sender_times *times; /* NULL: not wanted */
-	bool exact;                 /* ask the clock for them even while all is hot; else io_now() does until a thread was needed */
-	const struct io_file *begun; /* bytes of it went out last */
+	struct sender_times *times; /* NULL: not needed */
+	/* Reads the clock even while everything is hot; otherwise io_now() is used until a
+	 * thread is needed. */
+	bool exact;
+	const struct io_file *begun; /* file whose bytes were sent last */
 	struct iovec iov[16];
-	struct io_op op;            /* send or send-file */
-	struct io_op read;          /* read of this or the next window */
-	/* windows read by a backend without .send */
+	struct io_op op;   /* send or send-file */
+	struct io_op read; /* read of this window or the next one */
+	/* Windows read for a backend without .send. */
 	char *window, *ahead;
 	uint32_t window_len, window_pos, ahead_len;
 	uint64_t send_start, idle_since, ahead_end; /* for *times */
@@ -47,7 +52,8 @@ struct sender {
 };
 
 void sender_init(struct sender *, struct io *, struct io_sock *);
-void sender_start(struct sender *, struct body *, uint32_t idle_ms, void (*done)(struct sender *, int));
+void sender_start(struct sender *, struct body *, uint32_t idle_ms,
+    void (*done)(struct sender *, int));
 void sender_cancel(struct sender *); /* a wish: done() still comes */
 
 #endif

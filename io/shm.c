@@ -7,7 +7,7 @@
 #include "base/must.h"
 #include "io/shm.h"
 
-#define SPARE 2u /* kept when nobody needs them, each with a descriptor and its pages */
+#define SPARE 2u /* unused windows that are kept, each with a descriptor and its pages */
 
 void
 shm_pool_init(struct shm_pool *p, uint32_t size, unsigned max)

@@ -1,16 +1,17 @@
 /* io/shm.h -- inside io/ only: windows in shared memory, which sendfile(2) can send.
  *
- *   shm_get() --> shm_renew() --> bytes come into ->map --> sendfile(->fd) --> shm_put()
+ *   shm_get() --> shm_renew() --> bytes are written to ->map --> sendfile(->fd) --> shm_put()
  *                 in a thread
  *
- * sendfile(2) queues pages, not copies: when it returns, the socket (on loopback even the receiver) still refers to
- * them, and nothing tells when it no longer does.  So a window is never written to again: shm_renew() throws its pages
- * out of the file, a socket that refers to them keeps them, and what is written next gets fresh ones.  Each window is a file
- * of its own and is renewed as a whole, because a huge page of which only a part is thrown out is not replaced but
- * zeroed in place.
+ * sendfile(2) queues pages, not copies.  When it returns, the socket (on loopback even the
+ * receiver) still refers to them, and nothing reports when it no longer does.  So a window is
+ * never written to again: shm_renew() removes its pages from the file, a socket that refers to
+ * them keeps them, and the next bytes get fresh pages.  Each window is a file of its own and is
+ * renewed as a whole, because a huge page that is removed in part is not replaced but zeroed in
+ * place.
  *
- * Measured, 1 MiB: 220 us to throw pages out (a new file costs the same and a descriptor, a mapping and their two
- * ends besides), 690 us for fresh ones: too much for a loop.
+ * Measured, 1 MiB: 220 us to remove pages (a new file costs the same, and a descriptor and a
+ * mapping besides), 690 us for fresh ones: too much for a loop.
  *
  * Units    size in bytes, a multiple of the page size.
  * Thread   the loop's; shm_renew() and shm_free() any, but one at a time.
@@ -36,11 +37,12 @@ struct shm_pool {
 };
 
 void shm_pool_init(struct shm_pool *, uint32_t size, unsigned max);
-void shm_pool_free(struct shm_pool *);      /* nobody uses any */
-/* 0; -ENOBUFS: max are out; -errno of the system, no memory first of all. */
+void shm_pool_free(struct shm_pool *); /* call it when no window is in use */
+/* 0; -ENOBUFS: max are in use; -errno of the system, mostly no memory. */
 int shm_get(struct shm_pool *, struct shm **);
-bool shm_put(struct shm_pool *, struct shm *); /* false: there are enough; yours to shm_free() */
-int shm_renew(struct shm *, uint32_t size);    /* 0 or -errno */
+/* false: there are enough spare ones; free it with shm_free() */
+bool shm_put(struct shm_pool *, struct shm *);
+int shm_renew(struct shm *, uint32_t size); /* 0 or -errno */
 void shm_free(struct shm *, uint32_t size);
 
 #endif

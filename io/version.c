@@ -3,33 +3,39 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/syscall.h>
 #include "base/clock.h"
-#include "io/file.h"
+#include "io/engine.h"
 #include "io/disk/open.h"
 
-#define TICKS_NS (20 * NS_PER_MS)
+#define TICKS_NS  (20 * NS_PER_MS)
 #define COARSE_NS (2 * NS_PER_S)
 
 struct io_version
 io_version_of(const struct statx *stx)
 {
 	return ((struct io_version){
-		.size = stx->stx_size,
-		.mtime_s = stx->stx_mtime.tv_sec, .mtime_ns = stx->stx_mtime.tv_nsec,
-		.ctime_s = stx->stx_ctime.tv_sec, .ctime_ns = stx->stx_ctime.tv_nsec,
-		.nlink = stx->stx_nlink, .mode = stx->stx_mode, .uid = stx->stx_uid, .gid = stx->stx_gid,
+	    .size = stx->stx_size,
+	    .mtime_s = stx->stx_mtime.tv_sec,
+	    .mtime_ns = stx->stx_mtime.tv_nsec,
+	    .ctime_s = stx->stx_ctime.tv_sec,
+	    .ctime_ns = stx->stx_ctime.tv_nsec,
+	    .nlink = stx->stx_nlink,
+	    .mode = stx->stx_mode,
+	    .uid = stx->stx_uid,
+	    .gid = stx->stx_gid,
 	});
 }
 
 bool
 io_version_holds(const struct io_version *then, const struct io_version *now)
 {
-	if (then->size != now->size || then->mtime_s != now->mtime_s || then->mtime_ns != now->mtime_ns)
+	if (then->size != now->size || then->mtime_s != now->mtime_s ||
+	    then->mtime_ns != now->mtime_ns)
 		return (false);
 	if (then->ctime_s == now->ctime_s && then->ctime_ns == now->ctime_ns)
 		return (true);
-	return (then->nlink != now->nlink || then->mode != now->mode || then->uid != now->uid || then->gid != now->gid);
+	return (then->nlink != now->nlink || then->mode != now->mode || then->uid != now->uid ||
+		then->gid != now->gid);
 }
 
 static uint64_t
@@ -38,7 +44,7 @@ tick_ns(uint32_t fraction)
 	return (fraction == 0 ? COARSE_NS : TICKS_NS);
 }
 
-/* More than `more` before `wall`; a time in the future is not. */
+/* True if t is more than `more` before `wall`; a time in the future is not. */
 static bool
 is_before(int64_t s, uint32_t ns, uint64_t wall, uint64_t more)
 {
@@ -46,7 +52,8 @@ is_before(int64_t s, uint32_t ns, uint64_t wall, uint64_t more)
 
 	if (s < 0)
 		return (true);
-	if (__builtin_mul_overflow((uint64_t)s, NS_PER_S, &at) || __builtin_add_overflow(at, ns + more, &at))
+	if (__builtin_mul_overflow((uint64_t)s, NS_PER_S, &at) ||
+	    __builtin_add_overflow(at, ns + more, &at))
 		return (false);
 	return (at < wall);
 }
@@ -55,7 +62,7 @@ static bool
 both_before(const struct io_version *v, uint64_t wall, uint64_t margin)
 {
 	return (is_before(v->mtime_s, v->mtime_ns, wall, tick_ns(v->mtime_ns) + margin) &&
-	    is_before(v->ctime_s, v->ctime_ns, wall, tick_ns(v->ctime_ns) + margin));
+		is_before(v->ctime_s, v->ctime_ns, wall, tick_ns(v->ctime_ns) + margin));
 }
 
 bool
@@ -81,7 +88,7 @@ io_file_watch(struct io_file *f, const struct statx *stx)
 	f->watched = true;
 }
 
-/* What cannot be asked is taken for unchanged: reading it will fail, or not. */
+/* A file that cannot be asked counts as unchanged: the read will show an error, if any. */
 int
 io_version_look(const struct io_version *then, int fd, int flags, struct io_version *now)
 {
@@ -106,7 +113,7 @@ io_file_look(struct io_file *f)
 		return (0);
 	err = io_version_look(&f->version, f->fd, AT_STATX_DONT_SYNC, &now);
 	if (err == 0)
-		f->version = now; /* another name, mode or owner is no news the next time */
+		f->version = now; /* a new name, mode or owner is known the next time */
 	else
 		f->stale = true;
 	return (err);

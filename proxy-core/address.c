@@ -1,7 +1,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>
-#include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +8,6 @@
 #include "proxy-core/address.h"
 
 #define DEFAULT_PORT 80
-
-/* What the resolver said, for all workers: they must not ask it themselves, since asking blocks. */
-struct known {
-	struct known *next;
-	char *spec;
-	size_t n;
-	struct address v[ADDRESS_MAX];
-};
-static struct known *known;
-static pthread_mutex_t known_lock = PTHREAD_MUTEX_INITIALIZER;
 
 static void
 fill_unix(struct text path, struct address *a)
@@ -85,54 +74,26 @@ parse_inet(struct text host, uint16_t port, struct address *a)
 }
 
 static int
-parse(const char *spec, struct address *a, const char **fault)
+parse(const char *spec, struct address_parts *parts, struct address *a, const char **fault)
 {
-	struct address_parts parts;
-	int err = read_backend(spec, &parts, fault);
+	int err = read_backend(spec, parts, fault);
 
 	memset(a, 0, sizeof(*a));
 	if (err != 0)
 		return (err);
-	if (parts.path.p == NULL)
-		return (parse_inet(address_bare(parts.host), parts.port_number, a));
-	fill_unix(parts.path, a);
+	if (parts->path.p == NULL)
+		return (parse_inet(address_bare(parts->host), parts->port_number, a));
+	fill_unix(parts->path, a);
 	return (0);
 }
 
 int
 address_parse(const char *spec, struct address *a)
 {
+	struct address_parts parts;
 	const char *fault;
 
-	return (parse(spec, a, &fault));
-}
-
-static struct known *
-known_find(const char *spec)
-{
-	struct known *k;
-
-	for (k = known; k != NULL; k = k->next)
-		if (strcmp(k->spec, spec) == 0)
-			return (k);
-	return (NULL);
-}
-
-static struct known *
-known_make(const char *spec)
-{
-	struct known *k = known_find(spec);
-
-	if (k != NULL)
-		return (k);
-	k = calloc(1, sizeof(*k));
-	if (k == NULL || (k->spec = strdup(spec)) == NULL) {
-		free(k);
-		return (NULL);
-	}
-	k->next = known;
-	known = k;
-	return (k);
+	return (parse(spec, &parts, a, &fault));
 }
 
 static bool
@@ -140,31 +101,22 @@ is_inet(const struct address *a)
 {
 	if (memchr(a->name, '\0', sizeof(a->name)) == NULL)
 		return (false);
-	return ((a->len == sizeof(a->in) && a->sa.sa_family == AF_INET) || (a->len == sizeof(a->in6) && a->sa.sa_family == AF_INET6));
+	return ((a->len == sizeof(a->in) && a->sa.sa_family == AF_INET) ||
+		(a->len == sizeof(a->in6) && a->sa.sa_family == AF_INET6));
 }
 
-int
-address_learn(const char *spec, const struct address *v, size_t n)
+bool
+address_are_inet(const struct address *v, size_t n)
 {
-	struct known *k;
 	size_t i;
 
-	if (n == 0 || n > ADDRESS_MAX)
-		return (-EINVAL);
 	for (i = 0; i < n; i++)
 		if (!is_inet(&v[i]))
-			return (-EINVAL);
-	pthread_mutex_lock(&known_lock);
-	k = known_make(spec);
-	if (k != NULL) {
-		memcpy(k->v, v, n * sizeof(*v));
-		k->n = n;
-	}
-	pthread_mutex_unlock(&known_lock);
-	return (k != NULL ? 0 : -ENOMEM);
+			return (false);
+	return (n > 0 && n <= ADDRESS_MAX);
 }
 
-/* Addresses of the resolver, with a port and a name for logs; how many. */
+/* Copies addresses of the resolver, with a port and a name for logs; returns their number. */
 static size_t
 addresses_of(const struct addrinfo *ai, uint16_t port, struct address v[ADDRESS_MAX])
 {
@@ -188,66 +140,43 @@ addresses_of(const struct addrinfo *ai, uint16_t port, struct address v[ADDRESS_
 }
 
 static int
-lookup_name(const char *spec, char *err, size_t errsize)
+lookup_name(const struct address_parts *parts, struct address v[ADDRESS_MAX])
 {
-	struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM}, *ai;
-	struct address v[ADDRESS_MAX];
-	struct address_parts parts;
-	const char *fault;
-	struct text host;
-	char *name;
+	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM }, *ai;
+	struct text host = address_bare(parts->host);
+	char *name = strndup(host.p, host.n);
 	size_t n;
 	int rc;
 
-	rc = read_backend(spec, &parts, &fault);
-	if (rc < 0)
-		return (rc);
-	host = address_bare(parts.host);
-	name = strndup(host.p, host.n);
 	if (name == NULL)
-		return (-ENOMEM);
+		return (EAI_MEMORY);
 	rc = getaddrinfo(name, NULL, &hints, &ai);
 	free(name);
-	if (rc != 0) {
-		snprintf(err, errsize, "\"%s\": %s; the address in numbers needs no look-up", spec, gai_strerror(rc));
-		return (-EHOSTUNREACH);
-	}
-	n = addresses_of(ai, parts.port_number, v);
+	if (rc != 0)
+		return (rc);
+	n = addresses_of(ai, parts->port_number, v);
 	freeaddrinfo(ai);
-	return (address_learn(spec, v, n));
+	return (n > 0 ? (int)n : EAI_NONAME);
 }
 
 int
-address_lookup(const char *spec, char *err, size_t errsize)
+address_lookup(const char *spec, struct address v[ADDRESS_MAX], char *err, size_t errsize)
 {
+	struct address_parts parts;
 	const char *fault;
-	struct address a;
-	int rc;
+	int n;
 
-	rc = parse(spec, &a, &fault);
+	n = parse(spec, &parts, &v[0], &fault);
 	if (fault != NULL)
-		snprintf(err, errsize, "\"%s\": %s; an address is unix:/path, host:port, a.b.c.d:port or [v6]:port", spec, fault);
-	return (rc == -ENOENT ? lookup_name(spec, err, errsize) : rc);
-}
-
-int
-address_list(const char *spec, struct address *v, size_t max)
-{
-	const struct known *k;
-	size_t n = 0;
-	int rc;
-
-	if (max == 0)
-		return (-E2BIG);
-	rc = address_parse(spec, &v[0]);
-	if (rc != -ENOENT)
-		return (rc < 0 ? rc : 1);
-	pthread_mutex_lock(&known_lock);
-	k = known_find(spec);
-	if (k != NULL) {
-		n = k->n < max ? k->n : max;
-		memcpy(v, k->v, n * sizeof(*v));
-	}
-	pthread_mutex_unlock(&known_lock);
-	return (n > 0 ? (int)n : -EHOSTUNREACH);
+		snprintf(err, errsize,
+		    "\"%s\": %s; an address is unix:/path, host:port, a.b.c.d:port or [v6]:port",
+		    spec, fault);
+	if (n != -ENOENT)
+		return (n == 0 ? 1 : n);
+	n = lookup_name(&parts, v);
+	if (n > 0)
+		return (n);
+	snprintf(err, errsize, "\"%s\": %s; the address in numbers needs no look-up", spec,
+	    gai_strerror(n));
+	return (-EHOSTUNREACH);
 }

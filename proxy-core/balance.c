@@ -1,54 +1,37 @@
 #include "proxy-core/balance.h"
 
-/* Each balancer sees candidates of the best state there is; the others have been put out. */
-
-/* Who comes next and has room; when nobody has, who comes next. */
+/* The next one with room; if none has room, the next one. */
 static size_t
-pick_round_robin(
-    const struct candidate *c, size_t n, size_t turn, struct text host, struct text path)
+pick_round_robin(const struct candidate *c, size_t n, size_t next, struct text host,
+    struct text path)
 {
-	size_t i, k, first = BALANCE_NONE;
+	size_t k;
 
-	for (k = 0; k < n; k++) {
-		i = (turn + k) % n;
-		if (c[i].state == BACKEND_OUT)
-			continue;
-		if (c[i].room)
-			return (i);
-		if (first == BALANCE_NONE)
-			first = i;
-	}
-	return (first);
+	for (k = 0; k < n; k++)
+		if (c[(next + k) % n].room)
+			return ((next + k) % n);
+	return (next);
 }
 
-/* Among equals the turn decides, or the first would get all the light traffic. */
+/* The turn decides among equals, or the first one would get all of a light load. */
 static size_t
-pick_sqf(const struct candidate *c, size_t n, size_t turn, struct text host, struct text path)
+pick_sqf(const struct candidate *c, size_t n, size_t next, struct text host, struct text path)
 {
-	size_t i, k, best = BALANCE_NONE;
+	size_t k, best = next;
 
-	for (k = 0; k < n; k++) {
-		i = (turn + k) % n;
-		if (c[i].state == BACKEND_OUT)
-			continue;
-		if (best == BALANCE_NONE || c[i].load < c[best].load)
-			best = i;
-	}
+	for (k = 1; k < n; k++)
+		if (c[(next + k) % n].load < c[best].load)
+			best = (next + k) % n;
 	return (best);
 }
 
 static size_t
-pick_static(const struct candidate *c, size_t n, size_t turn, struct text host, struct text path)
+pick_static(const struct candidate *c, size_t n, size_t next, struct text host, struct text path)
 {
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		if (c[i].state != BACKEND_OUT)
-			return (i);
-	return (BALANCE_NONE);
+	return (0);
 }
 
-/* FNV-1a: the same everywhere and in every run, or a restart would empty all caches behind us. */
+/* FNV-1a gives the same hash on all machines and in all runs, so caches behind it stay useful. */
 static uint64_t
 hash_more(uint64_t h, struct text t)
 {
@@ -59,7 +42,7 @@ hash_more(uint64_t h, struct text t)
 	return ((h ^ 0xff) * 0x100000001b3ull); /* "ab" + "c" is not "a" + "bc" */
 }
 
-/* FNV's upper bits depend little on the last bytes; the comparison below needs them to. */
+/* Mixes the last bytes into the upper bits, which decide the comparison below. */
 static uint64_t
 hash_end(uint64_t h)
 {
@@ -68,18 +51,16 @@ hash_end(uint64_t h)
 	return (h ^ h >> 33);
 }
 
-/* One hash over all three: adding hashes up would only turn a fixed ring with its uneven gaps. */
+/* One hash of all three.  A sum of hashes would only turn a fixed ring with uneven gaps. */
 static size_t
-pick_carp(const struct candidate *c, size_t n, size_t turn, struct text host, struct text path)
+pick_carp(const struct candidate *c, size_t n, size_t next, struct text host, struct text path)
 {
 	uint64_t url = hash_more(hash_more(0xcbf29ce484222325ull, host), path), h, highest = 0;
-	size_t i, best = BALANCE_NONE;
+	size_t i, best = 0;
 
 	for (i = 0; i < n; i++) {
-		if (c[i].state == BACKEND_OUT)
-			continue;
 		h = hash_end(hash_more(url, c[i].name));
-		if (best == BALANCE_NONE || h > highest) {
+		if (h > highest) {
 			highest = h;
 			best = i;
 		}
@@ -88,11 +69,11 @@ pick_carp(const struct candidate *c, size_t n, size_t turn, struct text host, st
 }
 
 const struct balancer balancers[] = {
-	{"round-robin", "one after the other, those with a free socket first", pick_round_robin},
-	{"sqf", "shortest queue first", pick_sqf},
-	{"carp", "hash of host and path: the same URL goes to the same backend", pick_carp},
-	{"static", "the first one that lives", pick_static},
-	{NULL, NULL, NULL},
+	{ "round-robin", "one after the other, those with a free socket first", pick_round_robin },
+	{ "sqf", "shortest queue first", pick_sqf },
+	{ "carp", "hash of host and path: the same URL goes to the same backend", pick_carp },
+	{ "static", "the first one that works", pick_static },
+	{ NULL, NULL, NULL },
 };
 
 const struct balancer *
@@ -110,10 +91,13 @@ size_t
 balance_pick(const struct balancer *b, const struct candidate *c, size_t n, size_t *turn,
     struct text host, struct text path)
 {
-	size_t i;
+	size_t next = 0;
 
-	i = b->pick(c, n, n > 0 ? *turn % n : 0, host, path);
-	if (i != BALANCE_NONE)
-		*turn = i + 1;
-	return (i);
+	if (n == 0)
+		return (BALANCE_NONE);
+	while (next < n && c[next].index < *turn)
+		next++;
+	next = b->pick(c, n, next % n, host, path);
+	*turn = c[next].index + 1;
+	return (c[next].index);
 }

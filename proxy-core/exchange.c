@@ -4,8 +4,9 @@
 #include "base/log.h"
 #include "proxy-core/exchange_impl.h"
 
-#define BODY_ROOM (64u << 10)  /* of the request's body, waiting for the socket */
-#define DRAIN_MS 1000
+#define BODY_ROOM  (64u << 10) /* of the request's body, waiting for the socket */
+#define ANSWER_MAX 4096        /* bytes of answers that wait for the socket */
+#define DRAIN_MS   1000
 
 /* ---------------------------------------------------------------- the end */
 
@@ -17,12 +18,13 @@ exchange_destroy(struct exchange *x)
 	upstream_leave(x->u, &x->link);
 	reply_head_free(&x->head);
 	buf_free(&x->body);
+	buf_free(&x->answer);
 	buf_free(&x->note);
 	free(x->held);
 	free(x);
 }
 
-/* Callbacks stand between these two: the caller may forget the exchange meanwhile. */
+/* A callback runs between these two, and may forget the exchange. */
 void
 exchange_enter(struct exchange *x)
 {
@@ -38,48 +40,32 @@ exchange_leave(struct exchange *x)
 		exchange_destroy(x);
 }
 
-static void
-held_free(struct exchange *x)
+void
+exchange_release(struct exchange *x, bool fit)
 {
 	free(x->held);
 	x->held = NULL;
 	x->rest = TEXT_NONE;
-}
-
-/* The socket goes back, fit for another request or not. */
-void
-exchange_part(struct exchange *x, bool fit)
-{
-	held_free(x);
-	if (x->lease == NULL)
-		return;
-	if (fit && x->keep)
-		pool_keep(&x->lease);
-	else
-		pool_drop(&x->lease);
+	if (x->lease != NULL)
+		pool_put(&x->lease, fit && x->keep);
 }
 
 void
 exchange_end(struct exchange *x, int status)
 {
-	struct exchange_sink sink = x->sink;
-	unsigned retry_after = status == 503 ? upstream_retry_after_s(x->u) : 0;
-
 	note_flush(x);
 	x->forgotten = true; /* on_end is the last call; exchange_leave() frees */
 	x->state = x_ended;
-	x->times.end = io_now(x->u->io);
 	if (status >= 500)
 		count(x->u->counters, proxy_failed);
-	if (sink.on_end != NULL)
-		sink.on_end(x->arg, status, retry_after);
+	x->sink.on_end(x->arg, status, status == 503 ? upstream_retry_after_s(x->u) : 0);
 }
 
-/* Before the head: the caller hears of it in the next round, never from inside his own call. */
+/* Before the head: on_end comes in the next round, never inside a call of the caller. */
 void
 exchange_fail(struct exchange *x, int status)
 {
-	exchange_part(x, false);
+	exchange_release(x, false);
 	if (x->forgotten)
 		return;
 	if (x->state == x_drain) {
@@ -88,7 +74,7 @@ exchange_fail(struct exchange *x, int status)
 	}
 	x->state = x_ended;
 	x->end_status = status;
-	upstream_soon(x->u, &x->soon);
+	upstream_next_round(x->u, &x->soon);
 }
 
 static void
@@ -96,33 +82,38 @@ log_failure(struct exchange *x, int status, const char *why, const char *then)
 {
 	if (x->req == NULL)
 		return;
-	log_limited(LINES_PER_SECOND, LOG_WARN, x->req->id, "exchange.failed", LF_STR("backend", exchange_backend(x)),
-	    LF_TEXT("url", x->req->target), LF_STR("error", why), LF_I64("status", status),
-	    LF_STR("then", then));
+	log_limited(LINES_PER_SECOND, LOG_WARN, x->req->id, "exchange.failed",
+	    LF_STR("backend", exchange_backend(x)), LF_TEXT("url", x->req->target),
+	    LF_STR("error", why), LF_I64("status", status), LF_STR("then", then));
 }
 
-/* 50x when the client has seen nothing of the reply, else the client's connection is cut. */
+static void
+exchange_refuse(struct exchange *x, int status, const char *why)
+{
+	log_failure(x, status, why, "error reply to the client");
+	exchange_fail(x, status);
+}
+
+/* 50x before the head of the reply, later a cut of the client's connection. */
 void
 exchange_broken(struct exchange *x, int status, int err, const char *why)
 {
 	if (x->pool != NULL)
 		pool_failed(x->pool);
 	if (x->state != x_body) {
-		if (x->state == x_head)
-			log_failure(x, status, why, "told the client");
-		exchange_fail(x, status);
+		exchange_refuse(x, status, why);
 		return;
 	}
 	log_failure(x, err, why, "cut the client's connection");
-	exchange_part(x, false);
+	exchange_release(x, false);
 	exchange_end(x, err);
 }
 
-/* ---------------------------------------------------------------- which backend */
+/* ---------------------------------------------------------------- choosing the backend */
 
 static void exchange_next(struct exchange *x);
 
-/* What to tell the client when this was the last backend. */
+/* The status of the reply if no other backend is left. */
 static int
 status_of(int err)
 {
@@ -143,11 +134,6 @@ exchange_got(struct pool_wait *w, struct lease *l, int err)
 		return;
 	}
 	x->failure = status_of(err);
-	if (err == -ETIME) { /* it has waited; it shall not wait once more elsewhere */
-		log_failure(x, 503, "no socket became free in time", "told the client");
-		exchange_fail(x, 503);
-		return;
-	}
 	exchange_next(x);
 }
 
@@ -158,6 +144,8 @@ exchange_get(struct exchange *x)
 	x->wait.got = exchange_got;
 	x->wait.unsafe = !x->req->safe;
 	x->wait.client = x->req->client;
+	x->wait.debug = x->conf.debug;
+	x->until_ns = io_now(x->u->io) + x->conf.wait_ms * NS_PER_MS;
 	pool_get(x->pool, &x->wait);
 }
 
@@ -168,41 +156,41 @@ exchange_next(struct exchange *x)
 
 	i = upstream_pick(x->u, x->req->host, x->req->path, x->tried);
 	if (i == BALANCE_NONE) {
-		log_failure(x, x->failure, "no backend left", "told the client");
-		exchange_fail(x, x->failure);
+		exchange_refuse(x, x->failure, "no backend left");
 		return;
 	}
+	_Static_assert(BACKENDS_MAX <= 64, "a bit for each");
 	x->tried |= 1ull << i;
 	x->wait.fresh = false;
 	x->pool = x->u->pools[i];
 	exchange_get(x);
 }
 
-/* Nothing of the request is lost: it can be sent once more, to another backend. */
+/* The whole request is still there, so another backend can get it. */
 static bool
-can_say_again(const struct exchange *x)
+can_resend(const struct exchange *x)
 {
 	return (x->req != NULL && !x->body_moved && x->state == x_head);
 }
 
 static void
-exchange_say_again(struct exchange *x)
+exchange_reset(struct exchange *x)
 {
 	count(x->u->counters, proxy_retries);
-	exchange_part(x, false);
+	exchange_release(x, false);
 	reply_head_free(&x->head);
-	x->times.sent = 0;
+	buf_free(&x->answer);
 	x->asked_ns = 0;
 }
 
-/* The kept socket had been closed behind our back; that says nothing about the backend. */
+/* The backend had closed this kept socket, which does not mean that the backend fails. */
 bool
 exchange_repeat(struct exchange *x)
 {
-	if (!can_say_again(x) || x->repeated || !x->req->safe || lease_served(x->lease) == 0 ||
+	if (!can_resend(x) || x->repeated || !x->req->safe || lease_served(x->lease) == 0 ||
 	    lease_heard(x->lease))
 		return (false);
-	exchange_say_again(x);
+	exchange_reset(x);
 	x->repeated = true;
 	x->wait.fresh = true;
 	exchange_get(x);
@@ -214,20 +202,39 @@ void
 exchange_refused(struct exchange *x, const char *why)
 {
 	x->failure = 503;
-	if (!can_say_again(x) || x->refused) {
+	if (!can_resend(x) || x->refused) {
 		exchange_broken(x, 503, -ECONNRESET, why);
 		return;
 	}
 	log_failure(x, 503, why, "next backend");
-	exchange_say_again(x);
+	exchange_reset(x);
 	x->refused = true;
 	exchange_next(x);
 }
 
 /* ---------------------------------------------------------------- to the application */
 
-/* Hands the socket whatever there is to send, if it is not sending. */
+/* Moves as much of the body as the codec has credit for, and the end behind all of it. */
 static void
+move_body(struct exchange *x, struct buf *out)
+{
+	const struct proto *p = x->u->proto;
+	size_t n = p->credit != NULL ? p->credit(x->codec) : SIZE_MAX;
+
+	if (n > x->body.n)
+		n = x->body.n;
+	if (n > 0) {
+		p->body(x->codec, (struct text){ x->body.p, n }, out);
+		buf_drop(&x->body, n);
+		x->body_moved = true;
+	}
+	if (x->body_left == 0 && x->body.n == 0 && !x->end_framed) {
+		p->body_end(x->codec, out);
+		x->end_framed = true;
+	}
+}
+
+void
 exchange_push(struct exchange *x)
 {
 	struct buf *out;
@@ -235,21 +242,15 @@ exchange_push(struct exchange *x)
 	if (x->lease == NULL || x->send_failed || lease_sending(x->lease))
 		return;
 	out = lease_out(x->lease);
-	if (x->body.n > 0) {
-		x->u->proto->body(x->codec, buf_as_text(&x->body), out);
-		x->body.n = 0;
-		x->body_moved = true;
-	}
-	if (x->body_left == 0 && !x->end_framed) {
-		x->u->proto->body_end(x->codec, out);
-		x->end_framed = true;
-	}
+	buf_text(out, buf_as_text(&x->answer));
+	x->answer.n = 0;
+	move_body(x, out);
 	if (!out->failed) {
 		if (out->n > 0)
 			lease_send(x->lease);
 		return;
 	}
-	x->send_failed = true; /* no memory: the caller hears of it in the next round, or cut */
+	x->send_failed = true;
 	if (x->state == x_head)
 		exchange_broken(x, 502, -ENOMEM, "out of memory");
 }
@@ -261,15 +262,16 @@ exchange_sent(void *arg, int err)
 
 	exchange_enter(x);
 	if (err < 0) {
-		/* It may have answered before it hung up: what was received decides. */
+		/* The backend may have answered before it hung up, so what is received decides. */
 		x->send_failed = true;
 		buf_free(&x->body);
 	} else {
 		x->progress_ns = io_now(x->u->io);
 		exchange_push(x);
 	}
-	if (x->lease != NULL && x->end_framed && !x->send_failed && !lease_sending(x->lease)) {
-		x->times.sent = x->asked_ns = io_now(x->u->io);
+	if (x->lease != NULL && x->end_framed && x->asked_ns == 0 && !x->send_failed &&
+	    !lease_sending(x->lease)) {
+		x->asked_ns = io_now(x->u->io);
 		lease_asked(x->lease);
 	}
 	if (x->want_room && (x->send_failed || x->body.n < BODY_ROOM)) {
@@ -280,8 +282,8 @@ exchange_sent(void *arg, int err)
 	exchange_leave(x);
 }
 
-
-static const struct lease_user exchange_uses = {.on_recv = exchange_recv, .on_sent = exchange_sent};
+static const struct lease_user exchange_uses = { .on_recv = exchange_recv,
+	.on_sent = exchange_sent };
 
 static const char *
 request_error(int err)
@@ -319,7 +321,7 @@ exchange_body(struct exchange *x, struct text bytes)
 	size_t room, n;
 
 	if (x->state == x_ended || x->send_failed || x->body_left == 0)
-		return (bytes.n); /* nobody wants it any more */
+		return (bytes.n); /* dropped */
 	room = BODY_ROOM - x->body.n;
 	n = bytes.n < room ? bytes.n : room;
 	if ((int64_t)n > x->body_left)
@@ -331,10 +333,10 @@ exchange_body(struct exchange *x, struct text bytes)
 	return (x->want_room ? n : bytes.n);
 }
 
-/* ---------------------------------------------------------------- paused, and going on */
+/* ---------------------------------------------------------------- pause and resume */
 
 void
-exchange_go_on(struct list *soon)
+exchange_next_round(struct list *soon)
 {
 	struct exchange *x = list_entry(soon, struct exchange, soon);
 
@@ -358,22 +360,23 @@ exchange_resume(struct exchange *x)
 	if (!x->paused)
 		return;
 	x->paused = false;
-	x->progress_ns = io_now(x->u->io); /* the silence was ours */
+	x->progress_ns = io_now(x->u->io); /* the pause was not of the backend */
 	if (x->state != x_body)
 		return;
 	if (x->held != NULL || x->busy)
-		upstream_soon(x->u, &x->soon);
+		upstream_next_round(x->u, &x->soon);
 	else
 		lease_recv(x->lease);
 }
 
 /* ---------------------------------------------------------------- time passes */
 
-/* The backend owes us something: an answer, more of it, or room for more of the request. */
+/* The backend owes an answer, more of it, or room for more of the request. */
 static bool
 backend_owes(const struct exchange *x)
 {
-	return (x->state == x_body || x->asked_ns > 0 || x->send_failed || lease_sending(x->lease));
+	return (x->state == x_body || x->asked_ns > 0 || x->send_failed ||
+		lease_sending(x->lease) || x->body.n > 0);
 }
 
 static bool
@@ -381,11 +384,19 @@ is_silent(const struct exchange *x, uint64_t now)
 {
 	uint64_t last = x->progress_ns;
 
-	if (x->u->read_ms == 0 || x->lease == NULL || !backend_owes(x))
+	if (x->conf.read_ms == 0 || x->lease == NULL || !backend_owes(x))
 		return (false);
 	if (lease_progress_ns(x->lease) > last)
 		last = lease_progress_ns(x->lease);
-	return (now > last && now - last >= x->u->read_ms * NS_PER_MS);
+	return (now > last && now - last >= x->conf.read_ms * NS_PER_MS);
+}
+
+/* The request does not wait once more at another backend. */
+static void
+exchange_wait_over(struct exchange *x)
+{
+	pool_unget(x->pool, &x->wait);
+	exchange_refuse(x, 503, "no socket became free in time");
 }
 
 void
@@ -394,8 +405,10 @@ exchange_tick(struct list *link, uint64_t now)
 	struct exchange *x = list_entry(link, struct exchange, link);
 
 	exchange_enter(x);
-	/* Bytes that do not complete a head are no progress: one that drips in ends, too. */
-	if (x->state == x_drain && now >= x->drain_until_ns)
+	/* Bytes that do not complete a head are no progress, so a dripping head ends, too. */
+	if (x->state == x_wait && now >= x->until_ns)
+		exchange_wait_over(x);
+	else if (x->state == x_drain && now >= x->until_ns)
 		exchange_fail(x, 0);
 	else if (x->state == x_head && is_silent(x, now))
 		exchange_broken(x, 504, -ETIMEDOUT, "no reply in time");
@@ -408,7 +421,8 @@ exchange_tick(struct list *link, uint64_t now)
 
 int
 exchange_start(struct upstream *u, const struct proxy_request *req,
-    const struct exchange_sink *sink, void *arg, struct exchange **xp)
+    const struct exchange_conf *conf, const struct exchange_sink *sink, void *arg,
+    struct exchange **xp)
 {
 	struct exchange *x = calloc(1, sizeof(*x) + u->proto->size);
 
@@ -416,6 +430,7 @@ exchange_start(struct upstream *u, const struct proxy_request *req,
 		return (-ENOMEM);
 	x->u = u;
 	x->req = req;
+	x->conf = *conf;
 	x->sink = *sink;
 	x->arg = arg;
 	x->failure = 503;
@@ -424,6 +439,7 @@ exchange_start(struct upstream *u, const struct proxy_request *req,
 	list_init(&x->link);
 	list_init(&x->soon);
 	buf_init(&x->body, BODY_ROOM);
+	buf_init(&x->answer, ANSWER_MAX);
 	buf_init(&x->note, NOTE_MAX);
 	reply_head_init(&x->head);
 	upstream_enter(u, &x->link);
@@ -431,17 +447,6 @@ exchange_start(struct upstream *u, const struct proxy_request *req,
 	*xp = x;
 	exchange_next(x);
 	return (0);
-}
-
-static void
-exchange_give_up(struct exchange *x)
-{
-	if (x->state == x_wait)
-		pool_unget(x->pool, &x->wait);
-	exchange_part(x, false);
-	x->forgotten = true;
-	if (!x->busy)
-		exchange_destroy(x);
 }
 
 void
@@ -454,14 +459,19 @@ exchange_forget(struct exchange **xp, bool drain)
 		return;
 	note_flush(x);
 	x->req = NULL;
-	x->sink = (struct exchange_sink){0};
-	if (!drain || x->lease == NULL || !x->keep || x->body_left > 0 || x->send_failed) {
-		exchange_give_up(x);
+	x->sink = (struct exchange_sink){ 0 };
+	if (drain && x->lease != NULL && x->keep && x->body_left == 0 && !x->send_failed) {
+		x->state = x_drain;
+		x->until_ns = io_now(x->u->io) + DRAIN_MS * NS_PER_MS;
+		upstream_next_round(x->u, &x->soon); /* it may have been paused */
 		return;
 	}
-	x->state = x_drain;
-	x->drain_until_ns = io_now(x->u->io) + DRAIN_MS * NS_PER_MS;
-	upstream_soon(x->u, &x->soon); /* it may have been paused */
+	if (x->state == x_wait)
+		pool_unget(x->pool, &x->wait);
+	exchange_release(x, false);
+	x->forgotten = true;
+	if (!x->busy)
+		exchange_destroy(x);
 }
 
 const struct proxy_times *

@@ -1,4 +1,5 @@
-/* proxy-core/exchange_reply.c -- what comes from the application: events of the codec, stderr, the end. */
+/* proxy-core/exchange_reply.c -- what an application sends: events of the codec, stderr,
+ * the end. */
 #include <errno.h>
 #include <stdlib.h>
 #include "base/log.h"
@@ -33,12 +34,19 @@ note_add(struct exchange *x, struct text bytes)
 
 /* ---------------------------------------------------------------- from the application */
 
-static bool
-reply_has_no_body(const struct exchange *x)
+/* What the head says of the body.  The caller relies on it and does not count. */
+static void
+body_expect(struct exchange *x)
 {
-	int status = x->head.reply.status;
+	struct proxy_reply *r = &x->head.reply;
 
-	return (text_eq(x->req->method, TEXT("HEAD")) || status == 204 || status == 304);
+	r->has_body = status_has_body(r->status) && !text_eq(x->req->method, TEXT("HEAD"));
+	if (!status_has_body(r->status)) {
+		r->content_length = -1;
+		r->send_file = r->send_uri = TEXT_NONE;
+	}
+	x->has_body = r->has_body;
+	x->reply_left = r->content_length;
 }
 
 static void
@@ -49,11 +57,9 @@ on_head(struct exchange *x)
 		reply_head_free(&x->head);
 		return;
 	}
-	x->bodyless = reply_has_no_body(x);
-	x->reply_left = x->head.reply.content_length;
+	body_expect(x);
 	x->state = x_body;
-	if (x->sink.on_head != NULL)
-		x->sink.on_head(x->arg, &x->head.reply);
+	x->sink.on_head(x->arg, &x->head.reply);
 	reply_head_free(&x->head);
 }
 
@@ -73,16 +79,16 @@ on_body(struct exchange *x, struct text bytes)
 		return;
 	}
 	x->progress_ns = io_now(x->u->io);
-	if (x->bodyless)
+	if (!x->has_body)
 		return;
-	/* More than announced: to the client it would be the start of another reply. */
+	/* Surplus bytes would be the start of another reply for the client. */
 	if (x->reply_left >= 0 && bytes.n > (uint64_t)x->reply_left) {
 		x->surplus = true;
 		bytes.n = (size_t)x->reply_left;
 	}
 	if (x->reply_left > 0)
 		x->reply_left -= (int64_t)bytes.n;
-	if (bytes.n > 0 && x->sink.on_body != NULL)
+	if (bytes.n > 0)
 		x->sink.on_body(x->arg, bytes);
 }
 
@@ -90,14 +96,14 @@ static void
 on_complete(struct exchange *x, bool reuse, size_t left)
 {
 	bool fit = reuse && left == 0 && x->end_framed && !x->send_failed && !x->surplus &&
-		   !lease_sending(x->lease);
+		   x->answer.n == 0 && !lease_sending(x->lease);
 	bool drained = x->state == x_drain;
 
-	if (!drained && !x->bodyless && x->reply_left > 0) {
+	if (!drained && x->has_body && x->reply_left > 0) {
 		exchange_broken(x, 502, -EPROTO, "the reply is shorter than its Content-Length");
 		return;
 	}
-	exchange_part(x, fit);
+	exchange_release(x, fit);
 	if (drained)
 		x->forgotten = true;
 	else
@@ -109,26 +115,14 @@ static bool
 exchange_event(struct exchange *x, const struct proto_event *ev, size_t left)
 {
 	switch (ev->kind) {
-	case PROTO_MORE:
-		return (false);
-	case PROTO_HEAD:
-		on_head(x);
-		return (true);
-	case PROTO_BODY:
-		on_body(x, ev->bytes);
-		return (true);
-	case PROTO_NOTE:
-		note_add(x, ev->bytes);
-		return (true);
-	case PROTO_END:
-		on_complete(x, ev->reuse, left);
-		return (false);
-	case PROTO_REFUSED:
-		exchange_refused(x, ev->why);
-		return (false);
-	case PROTO_BAD:
-		exchange_broken(x, 502, -EPROTO, ev->why);
-		return (false);
+	case PROTO_MORE: return (false);
+	case PROTO_INTERIM: reply_head_free(&x->head); return (true); /* not passed on */
+	case PROTO_HEAD: on_head(x); return (true);
+	case PROTO_BODY: on_body(x, ev->bytes); return (true);
+	case PROTO_NOTE: note_add(x, ev->bytes); return (true);
+	case PROTO_END: on_complete(x, ev->reuse, left); return (false);
+	case PROTO_REFUSED: exchange_refused(x, ev->why); return (false);
+	case PROTO_BAD: exchange_broken(x, 502, -EPROTO, ev->why); return (false);
 	}
 	return (false);
 }
@@ -145,14 +139,18 @@ exchange_parse(struct exchange *x, struct text *in)
 	struct proto_event ev;
 
 	while (may_parse(x)) {
-		x->u->proto->reply(x->codec, &x->head, in, &ev);
+		x->u->proto->reply(x->codec, &x->head, in, &x->answer, &ev);
 		if (!exchange_event(x, &ev, in->n))
 			break;
 	}
+	if (x->answer.failed && x->lease != NULL)
+		exchange_broken(x, 502, -EPROTO, "the backend asks and does not read");
+	if (x->answer.n > 0 || x->body.n > 0) /* more of it may go now */
+		exchange_push(x);
 }
 
-/* The caller paused.  A copy: what the engine lends is large, and slow clients are many.  Nothing is
- * held, too: the codec may have an event left that needs no input. */
+/* The caller paused.  Copies the rest, because lent buffers are large and slow clients are many.
+ * An empty rest is held, too: the codec may have an event that needs no input. */
 static void
 exchange_hold(struct exchange *x, struct text in)
 {
@@ -163,16 +161,15 @@ exchange_hold(struct exchange *x, struct text in)
 		return;
 	}
 	memcpy(copy, in.p, in.n);
-	free(x->held);
 	x->held = copy;
-	x->rest = (struct text){copy, in.n};
+	x->rest = (struct text){ copy, in.n };
 }
 
-/* Nothing more comes.  0: the stream ended, which the codec judges; -errno: it broke. */
+/* No more bytes come.  0: the stream ended, and the codec judges; -errno: it broke. */
 static void
 exchange_lost(struct exchange *x, int err)
 {
-	struct proto_event ev = {.why = "the backend hung up without a reply"};
+	struct proto_event ev = { .why = "the backend hung up without a reply" };
 
 	if (x->state == x_head && exchange_repeat(x))
 		return;
@@ -191,7 +188,7 @@ exchange_recv(void *arg, struct io_op *op)
 {
 	struct exchange *x = arg;
 	struct lease *l = x->lease;
-	struct text in = {op->recv.buf, op->res > 0 ? (size_t)op->res : 0};
+	struct text in = { op->buf, op->res > 0 ? (size_t)op->res : 0 };
 
 	exchange_enter(x);
 	must(x->held == NULL); /* nothing is received before that is parsed */
@@ -208,7 +205,7 @@ exchange_recv(void *arg, struct io_op *op)
 	exchange_leave(x);
 }
 
-/* The caller has room again: first what was held, then the socket. */
+/* The caller has room again: first the held bytes, then the socket. */
 void
 exchange_unhold(struct exchange *x)
 {
@@ -218,7 +215,7 @@ exchange_unhold(struct exchange *x)
 
 	if (l == NULL || !may_parse(x))
 		return;
-	x->held = NULL; /* ours now: the caller may forget the exchange while he reads it */
+	x->held = NULL; /* the caller may forget the exchange and still read these bytes */
 	x->rest = TEXT_NONE;
 	exchange_parse(x, &in);
 	if (x->lease == l && !may_parse(x)) {

@@ -1,82 +1,39 @@
-/* proxy-core/lease.c -- one socket to an application: its states, receiving, sending, closing; see pool.h. */
+/* proxy-core/lease.c -- one socket to an application: its states, receiving, sending, closing; see
+ * pool.h. */
 #include <stdlib.h>
 #include "base/must.h"
 #include "proxy-core/pool_impl.h"
 
-static struct list *
-lease_list(struct pool *p, enum lease_state s, unsigned **n)
-{
-	switch (s) {
-	case lease_connecting:
-		*n = &p->nconnecting;
-		return (&p->connecting);
-	case lease_idle:
-		*n = &p->nidle;
-		return (&p->idle);
-	case lease_busy:
-		*n = &p->nbusy;
-		return (&p->busy);
-	case lease_closing:
-		break;
-	}
-	*n = &p->nclosing;
-	return (&p->closing);
-}
-
-/* The same for all pools of the backend together. */
+/* In this pool, and in all pools of the backend together. */
 static void
-lease_meter(const struct lease *l, unsigned n)
+lease_count(const struct lease *l, unsigned n)
 {
-	struct meter *m = l->pool->meter;
-
-	switch (l->state) {
-	case lease_connecting:
-		meter_add(m, connecting, n);
-		break;
-	case lease_idle:
-		meter_add(m, idle, n);
-		break;
-	case lease_busy:
-		meter_add(m, busy, n);
-		break;
-	case lease_closing:
-		break;
-	}
+	l->pool->n[l->state] += n;
+	backend_add(l->pool->backend, sockets[l->state], n);
 }
 
 static void
 lease_out_of_list(struct lease *l)
 {
-	unsigned *n;
-
-	lease_list(l->pool, l->state, &n);
-	(*n)--;
-	lease_meter(l, -1u);
+	lease_count(l, -1u);
 	list_del(&l->link);
-	if (l->state == lease_idle)
-		app_idle_add(l->pool->app, -1);
 }
 
 /* The one place a state changes. */
 void
 lease_set(struct lease *l, enum lease_state s)
 {
-	struct list *head;
-	unsigned *n;
+	struct list *head = &l->pool->leases[s];
 
 	if (list_linked(&l->link))
 		lease_out_of_list(l);
 	l->state = s;
 	l->since_ns = io_now(l->pool->io);
-	head = lease_list(l->pool, s, &n);
-	(*n)++;
-	lease_meter(l, 1);
-	if (s == lease_idle) {
-		list_add_head(head, &l->link); /* used first, so that others may time out */
-		app_idle_add(l->pool->app, 1);
-	} else {
+	lease_count(l, 1);
+	if (s == LEASE_IDLE)
+		list_add_head(head, &l->link); /* taken first, so that the others time out */
+	else
 		list_add_tail(head, &l->link);
-	}
 }
 
 static void
@@ -87,8 +44,8 @@ lease_free(struct lease *l)
 	lease_out_of_list(l);
 	buf_free(&l->out);
 	free(l);
-	if (pool_sockets(p) == 0 && p->conf.emptied != NULL)
-		p->conf.emptied(p->conf.arg); /* may free the pool */
+	if (pool_sockets(p) == 0)
+		p->emptied(p->arg); /* may free the pool */
 }
 
 static void
@@ -117,7 +74,7 @@ lease_close(struct lease *l)
 {
 	struct io *io = l->pool->io;
 
-	lease_set(l, lease_closing);
+	lease_set(l, LEASE_CLOSING);
 	if (l->rd_busy)
 		op_cancel(io, &l->rd);
 	if (l->wr_busy)
@@ -127,7 +84,7 @@ lease_close(struct lease *l)
 	lease_close_step(l);
 }
 
-/* How long a request waits when a thread is there for it: measured where one surely is. */
+/* Measures the wait for a first byte on kept sockets, each of which has a thread. */
 static void
 lease_measure(struct lease *l)
 {
@@ -149,23 +106,18 @@ lease_rd_done(struct io_op *op)
 	struct lease *l = list_entry(op, struct lease, rd);
 
 	l->rd_busy = false;
-	switch (l->state) {
-	case lease_closing:
+	if (l->state == LEASE_CLOSING) {
 		lease_close_step(l);
-		return;
-	case lease_busy:
+	} else if (l->state != LEASE_BUSY) {
+		/* No request was sent, so these bytes do not belong to the next one. */
+		lease_close(l);
+	} else {
 		if (op->res > 0 && !l->heard) {
 			l->heard = true;
 			lease_measure(l);
 		}
 		l->user->on_recv(l->arg, op); /* may give the lease away */
-		return;
-	case lease_idle:
-	case lease_connecting:
-		break;
 	}
-	/* Nobody asked, so whatever it says is not for the next one either. */
-	lease_close(l);
 }
 
 void
@@ -179,8 +131,7 @@ lease_recv(struct lease *l)
 	op_submit(l->pool->io, &l->rd);
 }
 
-static void
-lease_submit_send(struct lease *l);
+static void lease_submit_send(struct lease *l);
 
 static void
 lease_wr_done(struct io_op *op)
@@ -189,7 +140,7 @@ lease_wr_done(struct io_op *op)
 	int err = op->res < 0 ? (int)op->res : 0;
 
 	l->wr_busy = false;
-	if (l->state == lease_closing) {
+	if (l->state == LEASE_CLOSING) {
 		lease_close_step(l);
 		return;
 	}
@@ -208,7 +159,7 @@ lease_wr_done(struct io_op *op)
 static void
 lease_submit_send(struct lease *l)
 {
-	l->iov = (struct iovec){l->out.p + l->sent, l->out.n - l->sent};
+	l->iov = (struct iovec){ l->out.p + l->sent, l->out.n - l->sent };
 	op_init(&l->wr, IO_SEND, lease_wr_done);
 	l->wr.sock = &l->sock;
 	l->wr.send.iov = &l->iov;
@@ -273,6 +224,6 @@ lease_will_keep(const struct lease *l)
 {
 	struct pool *p = l->pool;
 
-	return (!p->closed && l->served + 1 < p->conf.max_requests &&
-		!app_crowded(p->app, io_now(p->io)));
+	return (!p->closed && l->served + 1 < p->conf.max_keep_alive_requests &&
+		!backend_crowded(p->backend, io_now(p->io)));
 }

@@ -6,8 +6,8 @@
 #include "wire/codec.h"
 #include "proxy-core/waiters.h"
 
-#define RETRY_MS 20           /* after a connect that only has to wait */
-#define OUT_MAX (PROTO_REQUEST_MAX + (128u << 10)) /* a request head, and a piece of its body */
+#define RETRY_MS  20                                 /* after a connect that must wait */
+#define OUT_MAX   (PROTO_REQUEST_MAX + (128u << 10)) /* a request head, and a piece of its body */
 #define SPARE_BUF (16u << 10) /* a kept socket keeps a send buffer of at most this */
 
 static void pool_feed(struct pool *);
@@ -30,15 +30,15 @@ pool_set_down(struct pool *p, int err)
 	uint64_t now = io_now(p->io);
 
 	p->misses = 0;
-	/* Many connects may be refused at once: that is one failure, and one pause. */
+	/* many connects that fail at once count as one failure, with one pause */
 	if (!p->down || now >= p->paused_until_ns) {
 		p->pause_ms = pool_next_pause(p);
 		p->paused_until_ns = now + p->pause_ms * NS_PER_MS;
 	}
 	if (!p->down)
-		meter_add(p->meter, down, 1);
+		backend_add(p->backend, down, 1);
 	p->down = true;
-	log_limited(10, LOG_WARN, NULL, "pool.down", LF_STR("backend", p->name),
+	log_limited(10, LOG_WARN, NULL, "pool.down", LF_STR("backend", p->backend->name),
 	    LF_ERR("error", err), LF_U64("pause_ms", p->pause_ms),
 	    LF_U64("waiters", pool_waiting(p)));
 	waiters_fail(p, err);
@@ -52,23 +52,22 @@ pool_set_up(struct pool *p)
 	if (!p->down)
 		return;
 	p->down = false;
-	meter_add(p->meter, down, -1u);
-	log_limited(10, LOG_INFO, NULL, "pool.up", LF_STR("backend", p->name),
+	backend_add(p->backend, down, -1u);
+	log_limited(10, LOG_INFO, NULL, "pool.up", LF_STR("backend", p->backend->name),
 	    LF_U64("waiters", pool_waiting(p)));
 }
 
-/* The application (or this process) is full, not gone. */
+/* The application (or this process) is full, not down. */
 static bool
-only_waits(int err)
+is_temporary(int err)
 {
 	switch (err) {
-	case -EAGAIN:        /* unix socket: the listen queue is full */
+	case -EAGAIN: /* unix socket: the listen queue is full */
 	case -EMFILE:
 	case -ENFILE:
 	case -ENOBUFS:
 	case -ENOMEM:
-	case -EADDRNOTAVAIL: /* no local port left */
-		return (true);
+	case -EADDRNOTAVAIL: /* no local port left */ return (true);
 	}
 	return (false);
 }
@@ -76,9 +75,9 @@ only_waits(int err)
 static void
 pool_connect_failed(struct pool *p, int err)
 {
-	if (only_waits(err)) {
+	if (is_temporary(err)) {
 		p->retry_at_ns = io_now(p->io) + RETRY_MS * NS_PER_MS;
-		log_limited(1, LOG_WARN, NULL, "pool.full", LF_STR("backend", p->name),
+		log_limited(1, LOG_WARN, NULL, "pool.full", LF_STR("backend", p->backend->name),
 		    LF_ERR("error", err), LF_U64("waiters", pool_waiting(p)),
 		    LF_U64("sockets", pool_sockets(p)));
 	} else {
@@ -86,7 +85,7 @@ pool_connect_failed(struct pool *p, int err)
 		if (++p->misses >= p->naddress)
 			pool_set_down(p, err);
 	}
-	pool_feed(p); /* the name may have another address; those who may not wait go */
+	pool_feed(p); /* the name may have another address; waiters above the limit go */
 }
 
 static void
@@ -97,22 +96,22 @@ lease_connected(struct io_op *op)
 	int err = (int)op->res;
 
 	l->ctl_busy = false;
-	if (l->state == lease_closing) {
+	if (l->state == LEASE_CLOSING) {
 		lease_close_step(l);
 		return;
 	}
 	if (err < 0) {
-		lease_set(l, lease_closing); /* before anybody asks whether there is room */
+		lease_set(l, LEASE_CLOSING); /* it has no room any more */
 		pool_connect_failed(p, err);
 		lease_close_step(l);
 		return;
 	}
 	pool_set_up(p);
-	lease_set(l, lease_idle);
+	lease_set(l, LEASE_IDLE);
 	pool_feed(p);
-	if (l->state != lease_idle)
+	if (l->state != LEASE_IDLE)
 		return;
-	/* Whom it was for has found another.  A thread may be bound to it now. */
+	/* Its waiter got another socket.  A thread may be bound to this one now. */
 	if (lease_will_keep(l))
 		lease_recv(l);
 	else
@@ -137,17 +136,17 @@ pool_connect(struct pool *p)
 	l->ctl.connect.len = a->len;
 	l->ctl.deadline_ms = p->conf.connect_ms;
 	l->ctl_busy = true;
-	lease_set(l, lease_connecting);
+	lease_set(l, LEASE_CONNECTING);
 	op_submit(p->io, &l->ctl);
 	return (0);
 }
 
-/* ---------------------------------------------------------------- who gets what */
+/* ---------------------------------------------------------------- handing out sockets */
 
 static unsigned
 pool_open(const struct pool *p)
 {
-	return (p->nconnecting + p->nidle + p->nbusy);
+	return (p->n[LEASE_CONNECTING] + p->n[LEASE_IDLE] + p->n[LEASE_BUSY]);
 }
 
 static bool
@@ -155,20 +154,18 @@ may_connect(const struct pool *p, uint64_t now)
 {
 	if (now < p->paused_until_ns || now < p->retry_at_ns)
 		return (false);
-	if (p->down && p->nconnecting > 0)
-		return (false); /* one at a time tries whether it is back */
-	return (pool_open(p) < p->conf.max_sockets);
+	if (p->down && p->n[LEASE_CONNECTING] > 0)
+		return (false); /* one connect at a time tries whether it is back */
+	return (pool_open(p) < p->conf.max_pool_size);
 }
 
-/* An idle socket this waiter can use, or NULL. */
+/* An idle socket for this waiter, or NULL. */
 static struct lease *
 pool_take_idle(struct pool *p, const struct pool_wait *w)
 {
-	struct list *i, *next;
 	struct lease *l;
 
-	list_foreach_safe (i, next, &p->idle) {
-		l = list_entry(i, struct lease, link);
+	list_each(l, &p->leases[LEASE_IDLE], link) {
 		if (w->fresh && l->served > 0)
 			continue;
 		if (!w->unsafe || l->served == 0 || io_sock_alive(&l->sock))
@@ -178,13 +175,13 @@ pool_take_idle(struct pool *p, const struct pool_wait *w)
 	return (NULL);
 }
 
-/* The first waiter wants a fresh socket, the pool is full of kept ones: one makes room. */
+/* The first waiter needs a fresh socket, and the pool is full of kept ones: closes one. */
 static void
 pool_make_room(struct pool *p, const struct pool_wait *w)
 {
-	if (w->fresh && p->nconnecting == 0 && !list_empty(&p->idle) &&
-	    pool_open(p) >= p->conf.max_sockets)
-		lease_close(list_entry(p->idle.prev, struct lease, link));
+	if (w->fresh && p->n[LEASE_CONNECTING] == 0 && !list_empty(&p->leases[LEASE_IDLE]) &&
+	    pool_open(p) >= p->conf.max_pool_size)
+		lease_close(list_entry(p->leases[LEASE_IDLE].prev, struct lease, link));
 }
 
 static void
@@ -192,15 +189,15 @@ lease_give(struct lease *l, struct pool_wait *w)
 {
 	struct pool *p = l->pool;
 
-	lease_set(l, lease_busy);
+	lease_set(l, LEASE_BUSY);
 	l->asked = l->heard = false;
 	l->progress_ns = l->since_ns;
 	l->out.n = l->sent = 0;
 	waiters_take(w, l);
-	if (p->conf.debug > 0)
-		log_event(LOG_INFO, NULL, "pool.lease", LF_STR("backend", p->name),
-		    LF_U64("served", l->served), LF_U64("busy", p->nbusy), LF_U64("idle", p->nidle),
-		    LF_U64("waiters", pool_waiting(p)));
+	if (w->debug)
+		log_event(LOG_INFO, NULL, "pool.lease", LF_STR("backend", p->backend->name),
+		    LF_U64("served", l->served), LF_U64("busy", p->n[LEASE_BUSY]),
+		    LF_U64("idle", p->n[LEASE_IDLE]), LF_U64("waiters", pool_waiting(p)));
 	w->got(w, l, 0);
 }
 
@@ -218,20 +215,19 @@ pool_feed_one(struct pool *p)
 		return (true);
 	}
 	pool_make_room(p, w);
-	/* Not one connect for each waiter and event: those on their way count. */
-	if (p->nconnecting >= pool_waiting(p) || !may_connect(p, io_now(p->io)))
+	/* not one connect for each waiter and event: connects in flight count */
+	if (p->n[LEASE_CONNECTING] >= pool_waiting(p) || !may_connect(p, io_now(p->io)))
 		return (false);
-	if (pool_connect(p) == 0)
-		return (true);
-	p->retry_at_ns = io_now(p->io) + RETRY_MS * NS_PER_MS;
-	return (false);
+	if (pool_connect(p) != 0)
+		p->retry_at_ns = io_now(p->io) + RETRY_MS * NS_PER_MS;
+	return (true);
 }
 
 static void
 pool_feed(struct pool *p)
 {
 	if (p->feeding)
-		return; /* got() came back to us: the loop below goes on anyway */
+		return; /* got() called this function again; the loop below goes on anyway */
 	p->feeding = true;
 	while (pool_feed_one(p))
 		;
@@ -253,44 +249,34 @@ pool_get(struct pool *p, struct pool_wait *w)
 	p->newest = before;
 }
 
-void
-pool_keep(struct lease **lp)
+static void
+lease_keep(struct lease *l)
 {
-	struct lease *l = *lp;
-	struct pool *p = l->pool;
-
-	must(l->state == lease_busy);
-	if (!lease_will_keep(l) || l->wr_busy) {
-		pool_drop(lp);
-		return;
-	}
-	*lp = NULL;
-	waiters_served(l);
-	meter_add(p->meter, requests, 1);
 	l->served++;
-	l->user = NULL;
 	if (l->out.cap > SPARE_BUF) {
 		buf_free(&l->out);
 		buf_init(&l->out, OUT_MAX);
 	}
-	lease_set(l, lease_idle);
-	app_kept(p->app, l->since_ns);
+	lease_set(l, LEASE_IDLE);
+	backend_kept(l->pool->backend, l->since_ns);
 	lease_recv(l);
-	pool_feed(p);
 }
 
 void
-pool_drop(struct lease **lp)
+pool_put(struct lease **lp, bool fit)
 {
 	struct lease *l = *lp;
 	struct pool *p = l->pool;
 
-	must(l->state == lease_busy);
+	must(l->state == LEASE_BUSY);
 	*lp = NULL;
 	waiters_served(l);
-	meter_add(p->meter, requests, 1);
+	backend_add(p->backend, requests, 1);
 	l->user = NULL;
-	lease_close(l);
+	if (fit && lease_will_keep(l) && !l->wr_busy)
+		lease_keep(l);
+	else
+		lease_close(l);
 	pool_feed(p);
 }
 
@@ -299,14 +285,11 @@ pool_drop(struct lease **lp)
 static void
 pool_close_idle(struct pool *p, uint64_t since_before)
 {
-	struct list *i, *next;
 	struct lease *l;
 
-	list_foreach_safe (i, next, &p->idle) {
-		l = list_entry(i, struct lease, link);
+	list_each(l, &p->leases[LEASE_IDLE], link)
 		if (l->since_ns <= since_before)
 			lease_close(l);
-	}
 }
 
 static uint64_t
@@ -324,19 +307,18 @@ lease_stalls(const struct lease *l, uint64_t now)
 	const struct pool *p = l->pool;
 
 	return (l->served == 0 && !l->heard && (l->asked || l->wr_busy) &&
-		now - l->progress_ns > stall_ns(p) && app_keeps_since(p->app, l->progress_ns));
+		now - l->progress_ns > stall_ns(p) &&
+		backend_keeps_since(p->backend, l->progress_ns));
 }
 
 static unsigned
 pool_count_stalls(const struct pool *p, uint64_t now, unsigned *proven)
 {
-	const struct lease *l;
-	const struct list *i;
+	struct lease *l;
 	unsigned n = 0;
 
-	*proven = p->nidle;
-	for (i = p->busy.next; i != &p->busy; i = i->next) {
-		l = list_entry(i, struct lease, link);
+	*proven = p->n[LEASE_IDLE];
+	list_each(l, &p->leases[LEASE_BUSY], link) {
 		n += lease_stalls(l, now);
 		*proven += l->served > 0 || l->heard;
 	}
@@ -344,19 +326,19 @@ pool_count_stalls(const struct pool *p, uint64_t now, unsigned *proven)
 }
 
 static void
-pool_mind_stalls(struct pool *p, uint64_t now)
+pool_check_stalls(struct pool *p, uint64_t now)
 {
 	unsigned n, proven;
 	bool first;
 
 	n = pool_count_stalls(p, now, &proven);
-	if (n == 0 || !app_set_crowded(p->app, now, &first))
+	if (n == 0 || !backend_set_crowded(p->backend, now, &first))
 		return;
 	count_add(p->counters, proxy_stalls, n);
 	if (first)
-		log_limited(10, LOG_WARN, NULL, "pool.stalled", LF_STR("backend", p->name),
+		log_limited(10, LOG_WARN, NULL, "pool.stalled", LF_STR("backend", p->backend->name),
 		    LF_U64("unanswered", n), LF_U64("answered", proven),
-		    LF_U64("max_pool_size", p->conf.max_sockets),
+		    LF_U64("max_pool_size", p->conf.max_pool_size),
 		    LF_STR("advice",
 			"kept sockets bind the application's threads while fresh ones wait: lower "
 			"proxy-core.max-pool-size to its accept loops (workers share them), "
@@ -367,9 +349,8 @@ pool_mind_stalls(struct pool *p, uint64_t now)
 void
 pool_tick(struct pool *p, uint64_t now)
 {
-	waiters_expire(p, now);
-	pool_mind_stalls(p, now);
-	if (app_crowded(p->app, now))
+	pool_check_stalls(p, now);
+	if (backend_crowded(p->backend, now))
 		pool_close_idle(p, now);
 	else if (now > POOL_IDLE_MS * NS_PER_MS)
 		pool_close_idle(p, now - POOL_IDLE_MS * NS_PER_MS);
@@ -378,82 +359,67 @@ pool_tick(struct pool *p, uint64_t now)
 
 /* ---------------------------------------------------------------- the rest */
 
-static void
-pool_init_lists(struct pool *p)
-{
-	list_init(&p->connecting);
-	list_init(&p->idle);
-	list_init(&p->busy);
-	list_init(&p->closing);
-}
-
 struct pool *
-pool_new(struct io *io, struct counters *counters, const char *name, const struct address *a,
-    size_t n, const struct pool_conf *conf)
+pool_new(struct io *io, struct counters *counters, struct backend *b, const struct proxy_conf *conf,
+    void (*emptied)(void *arg), void *arg)
 {
 	struct pool *p = calloc(1, sizeof(*p));
+	size_t i;
 
-	must(n > 0);
 	if (p == NULL)
 		return (NULL);
-	pool_init_lists(p);
+	for (i = 0; i < LEASE_STATES; i++)
+		list_init(&p->leases[i]);
 	p->io = io;
 	p->counters = counters;
 	p->conf = *conf;
-	if (p->conf.max_sockets == 0)
-		p->conf.max_sockets = 1;
-	p->naddress = n;
-	p->name = strdup(name);
-	p->address = calloc(n, sizeof(*a));
-	p->app = app_get(name);
-	p->meter = meter_get(conf->number, name);
-	if (rows_init(&p->waiters) != 0 || p->name == NULL || p->address == NULL || p->app == NULL || p->meter == NULL) {
+	p->emptied = emptied;
+	p->arg = arg;
+	p->backend = b;
+	backend_use(b);
+	p->address = backend_addresses(b, &p->naddress);
+	if (fair_queue_init(&p->waiters) != 0 || p->address == NULL) {
 		pool_free(p);
 		return (NULL);
 	}
-	memcpy(p->address, a, n * sizeof(*a));
 	return (p);
 }
 
 void
 pool_free(struct pool *p)
 {
-	if (p == NULL)
-		return;
 	must(pool_sockets(p) == 0 && pool_waiting(p) == 0);
-	rows_fini(&p->waiters);
-	app_put(&p->app);
+	fair_queue_fini(&p->waiters);
 	if (p->down)
-		meter_add(p->meter, down, -1u);
-	meter_put(p->meter);
+		backend_add(p->backend, down, -1u);
+	backend_put(p->backend);
 	free(p->address);
-	free(p->name);
 	free(p);
 }
 
 void
 pool_close(struct pool *p)
 {
-	struct list *i, *next;
+	struct lease *l;
 
 	p->closed = true;
 	pool_close_idle(p, UINT64_MAX);
 	if (pool_waiting(p) > 0)
 		return;
-	list_foreach_safe (i, next, &p->connecting)
-		lease_close(list_entry(i, struct lease, link));
+	list_each(l, &p->leases[LEASE_CONNECTING], link)
+		lease_close(l);
 }
 
 void
 pool_failed(struct pool *p)
 {
-	meter_add(p->meter, failed, 1);
+	backend_add(p->backend, failed, 1);
 }
 
 const char *
 pool_name(const struct pool *p)
 {
-	return (p->name);
+	return (p->backend->name);
 }
 
 bool
@@ -465,19 +431,20 @@ pool_active(const struct pool *p)
 unsigned
 pool_sockets(const struct pool *p)
 {
-	return (pool_open(p) + p->nclosing);
+	return (pool_open(p) + p->n[LEASE_CLOSING]);
 }
 
 unsigned
 pool_load(const struct pool *p)
 {
-	return (p->nbusy + pool_waiting(p));
+	return (p->n[LEASE_BUSY] + pool_waiting(p));
 }
 
 bool
 pool_room(const struct pool *p, uint64_t now)
 {
-	return (p->nidle > pool_waiting(p) || (pool_waiting(p) <= p->nconnecting && may_connect(p, now)));
+	return (p->n[LEASE_IDLE] > pool_waiting(p) ||
+		(pool_waiting(p) <= p->n[LEASE_CONNECTING] && may_connect(p, now)));
 }
 
 unsigned
@@ -491,5 +458,5 @@ pool_pause_left_ms(const struct pool *p, uint64_t now)
 bool
 pool_probing(const struct pool *p)
 {
-	return (p->down && p->nconnecting > 0);
+	return (p->down && p->n[LEASE_CONNECTING] > 0);
 }

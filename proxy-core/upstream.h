@@ -15,24 +15,23 @@ struct upstream {
 	struct counters *counters;
 	const struct proto *proto;
 	const struct balancer *balancer;
-	unsigned read_ms;
 	size_t npools, turn;
-	struct pool *pools[ADDRESS_MAX];
-	struct list exchanges;   /* all of them, for the tick */
-	struct list soon;        /* those that go on in the next round */
+	struct pool *pools[BACKENDS_MAX];
+	struct list exchanges; /* all of them, for the tick */
+	struct list soon;      /* those with something to do in the next round */
 	unsigned nexchanges;
 	struct io_op tick;
-	struct io_op kick;       /* a timer cancelled at once: a call in the next round */
-	bool ticking, kicked, dying;
+	struct io_op round; /* a call in the next round */
+	bool ticking, round_due, dying;
 };
 
 /* Called by the two timers; exchange.c. */
 void exchange_tick(struct list *link, uint64_t now_ns);
-void exchange_go_on(struct list *soon);
+void exchange_next_round(struct list *soon);
 
 void upstream_enter(struct upstream *, struct list *exchange);
 void upstream_leave(struct upstream *, struct list *exchange);
-void upstream_soon(struct upstream *, struct list *soon); /* exchange_go_on() in the next round */
+void upstream_next_round(struct upstream *, struct list *soon);
 /* Index of a pool whose bit in tried is not set, or BALANCE_NONE. */
 size_t upstream_pick(struct upstream *, struct text host, struct text path, uint64_t tried);
 unsigned upstream_retry_after_s(const struct upstream *);

@@ -1,25 +1,26 @@
-/* proxy-core/waiters.h -- who waits for a socket of one application, in a row for each client; inside proxy-core/ only.
+/* proxy-core/waiters.h -- the requests that wait for a socket of one application, in a row for each
+ * client; inside proxy-core/ only.
  *
- *   pool_get() --> rows (base/rows.h) --waiters_next()--> whose client has the fewest busy sockets, oldest first
- *                    |
- *                    |- waiters_shed()     more than may: the newest of the client that has most waiting
- *                    `- waiters_expire()   the deadline, which comes in the order of arrival
+ *   pool_get() --> fair queue --waiters_next()--> the oldest waiter of the client
+ *                    |                          with the fewest busy sockets
+ *                    `- waiters_shed()     over the limit: the newest of the client with most
  *
- * Bounds   max_waiters, and those for whom a connect is on its way.
- * Thread   that of the worker.
+ * Bounds   max_waiters, and those for whom a connect is in flight.
+ * Thread   the worker's.
  */
 #ifndef PROXY_CORE_WAITERS_H
 #define PROXY_CORE_WAITERS_H
 
 #include "proxy-core/pool_impl.h"
 
-int waiters_push(struct pool *, struct pool_wait *);   /* -ENOMEM */
-struct pool_wait *waiters_next(const struct pool *);   /* NULL: none waits */
-void waiters_take(struct pool_wait *, struct lease *); /* its socket is the client's until waiters_served() */
+int waiters_push(struct pool *, struct pool_wait *); /* -ENOMEM */
+struct pool_wait *waiters_next(const struct pool *); /* NULL: none waits */
+/* the socket counts for the client until waiters_served() */
+void waiters_take(struct pool_wait *, struct lease *);
 void waiters_served(struct lease *);
-/* newest: the one that has just come, or NULL; others that go have been displaced. */
+/* newest: the waiter that has just come, or NULL; other waiters that are removed count as
+ * displaced. */
 void waiters_shed(struct pool *, const struct pool_wait *newest);
 void waiters_fail(struct pool *, int err);
-void waiters_expire(struct pool *, uint64_t now);
 
 #endif

@@ -1,42 +1,16 @@
 /* server/accesslog.c -- the combined log format. */
-#include <stdio.h>
-#include <time.h>
 #include "server/accesslog.h"
 
-#define DATE_MAX 64
-
-/* Months by hand: strftime() would ask the locale. */
-static const char month[12][4] = {
-	"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-};
-
-static size_t
-date_make(char dst[DATE_MAX], uint64_t wall_s)
+/* "Sun, 06 Nov 1994 08:49:37 GMT" as "06/Nov/1994:08:49:37 +0000". */
+static void
+put_date(struct buf *out, const char *date)
 {
-	time_t t = (time_t)wall_s;
-	struct tm tm;
+	char text[] = "dd/mmm/yyyy:hh:mm:ss +0000";
 
-	if (gmtime_r(&t, &tm) == NULL)
-		return ((size_t)snprintf(dst, DATE_MAX, "-"));
-	return ((size_t)snprintf(dst, DATE_MAX, "%02d/%s/%04d:%02d:%02d:%02d +0000", tm.tm_mday,
-	    month[tm.tm_mon], tm.tm_year + 1900, tm.tm_hour, tm.tm_min, tm.tm_sec));
-}
-
-/* Thousands of lines share a second, and gmtime_r() costs more than the rest of the line. */
-static struct text
-date_of(uint64_t wall_s)
-{
-	static __thread struct {
-		uint64_t wall_s;
-		size_t n;
-		char text[DATE_MAX];
-	} last;
-
-	if (last.n == 0 || last.wall_s != wall_s) {
-		last.n = date_make(last.text, wall_s);
-		last.wall_s = wall_s;
-	}
-	return ((struct text){last.text, last.n});
+	memcpy(text, date + 5, 20);
+	text[2] = text[6] = '/';
+	text[11] = ':';
+	buf_str(out, text);
 }
 
 static void
@@ -48,7 +22,7 @@ put(struct buf *out, struct text t)
 		buf_log_quoted(out, t);
 }
 
-/* A field that stands without quotes ends at a blank, so a blank in it is escaped too. */
+/* A field without quotes ends at a blank, so blanks in it are escaped, too. */
 static void
 put_bare(struct buf *out, struct text t)
 {
@@ -72,7 +46,7 @@ accesslog_line(struct buf *out, const struct access *a)
 	buf_str(out, " - ");
 	put_bare(out, a->user);
 	buf_str(out, " [");
-	buf_text(out, date_of(a->wall_s));
+	put_date(out, a->date);
 	buf_str(out, "] \"");
 	put(out, a->line);
 	buf_str(out, "\" ");

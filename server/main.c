@@ -1,35 +1,22 @@
 /* server/main.c -- accel-server: command line in, exit status out. */
-#include <errno.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sysexits.h>
-#include <unistd.h>
 
 #include "io/file.h"
 #include "io/io.h"
-#include "io/std.h"
+#include "io/std_fds.h"
 #include "server/config/config.h"
 #include "server/helper/helper.h"
-#include "server/manual.h"
 #include "server/options.h"
-#include "server/config/places.h"
+#include "server/config/resources.h"
 #include "server/process/process.h"
 
-static int
-put_out(struct buf *out)
+/* With a loop of its own, which ends with this function. */
+static void
+put_backend(struct buf *out, const struct file_backend *b)
 {
-	bool ok = !out->failed && fwrite(out->p, 1, out->n, stdout) == out->n && fflush(stdout) == 0;
-
-	buf_free(out);
-	return (ok ? 0 : EX_IOERR);
-}
-
-/* Started for a moment, for a loop of its own. */
-static struct options_feature
-backend_feature(const struct file_backend *b)
-{
-	const struct io_conf conf = {.backend = b, .stat_jobs = 1, .read_jobs = 1};
+	const struct io_conf conf = { .backend = b, .stat_jobs = 1, .read_jobs = 1 };
 	const char *why;
 	struct io *io;
 	int err = 0;
@@ -37,39 +24,25 @@ backend_feature(const struct file_backend *b)
 	io = io_new(&conf, &err);
 	why = io != NULL ? io_fallback_why(io) : "no descriptor or memory for a loop";
 	io_free(io);
-	return ((struct options_feature){b->name, why != NULL ? why : b->doc, why == NULL});
+	buf_printf(out, "  %c %-20s %s\n", why == NULL ? '+' : '-', b->name,
+	    why != NULL ? why : b->doc);
 }
 
 static int
 print_features(void)
 {
-	struct options_feature f[16];
+	const struct file_backend *const *b;
 	struct buf out;
-	size_t n;
 
 	buf_init(&out, 0);
-	buf_printf(&out, "accel-server/%s\n\n", STAT_ACCEL_VERSION);
-	for (n = 0; n + 1 < NELEM(f) && file_backends[n] != NULL; n++)
-		f[n] = backend_feature(file_backends[n]);
+	buf_str(&out, "accel-server/" STAT_ACCEL_VERSION "\n\nNetwork backends:\n");
+	for (b = file_backends; *b != NULL; b++)
+		put_backend(&out, *b);
 #ifndef HAVE_LIBURING
-	f[n++] = (struct options_feature){"io-uring", "built without liburing: adaptive takes its place", false};
+	buf_printf(&out, "  - %-20s built without liburing: adaptive takes its place\n",
+	    "io-uring");
 #endif
-	options_features(&out, "Network backends", f, n);
-	return (put_out(&out));
-}
-
-static int
-print_manual(const char *page)
-{
-	struct buf out;
-
-	buf_init(&out, 0);
-	if (manual_print(page, &out) != 0) {
-		fprintf(stderr, "accel-server: --manual=%s: no such page; text, roff, program or program-roff\n", page);
-		buf_free(&out);
-		return (EX_USAGE);
-	}
-	return (put_out(&out));
+	return (options_out(&out));
 }
 
 /* Takes the sources. */
@@ -81,7 +54,8 @@ load(const struct options *opt, struct sources *sources, struct config **cp)
 	buf_init(&err, 0);
 	buf_init(&warn, 0);
 	*cp = config_load(opt->file, sources, &err, &warn);
-	fprintf(stderr, "%.*s%.*s", (int)warn.n, warn.n != 0 ? warn.p : "", (int)err.n, err.n != 0 ? err.p : "");
+	fprintf(stderr, "%.*s%.*s", (int)warn.n, warn.n != 0 ? warn.p : "", (int)err.n,
+	    err.n != 0 ? err.p : "");
 	buf_free(&err);
 	buf_free(&warn);
 	return (*cp != NULL ? 0 : EX_CONFIG);
@@ -94,31 +68,33 @@ print_config(const struct config *config)
 
 	buf_init(&out, 0);
 	config_print(config, &out);
-	return (put_out(&out));
+	return (options_out(&out));
 }
 
-/* -tt: what only shows when the values are used. */
+/* -tt: finds errors that only show when the values are used. */
 static int
 preflight(const struct config *config)
 {
 	const struct conf *c = config_global(config);
 	char why[512];
-	struct places *places = places_new(config, NULL, NULL, why, sizeof(why));
+	struct resources *resources = resources_new(config, NULL, NULL, why, sizeof(why));
 	const char *note;
 
-	if (places == NULL) {
+	if (resources == NULL) {
 		fprintf(stderr, "%s\n", why);
 		return (EX_CONFIG);
 	}
-	places_free(places);
+	resources_free(resources);
 	if (file_backend_by_name(c->network_backend, &note) == NULL) {
-		fprintf(stderr, "server.network-backend \"%s\" is unknown; accel-server -V lists them\n", c->network_backend);
+		fprintf(stderr,
+		    "server.network-backend \"%s\" is unknown; accel-server -V lists them\n",
+		    c->network_backend);
 		return (EX_CONFIG);
 	}
 	return (0);
 }
 
-/* -t, -tt and -p: say what is thought of the file, and leave. */
+/* -t, -tt and -p: report on the file and exit. */
 static int
 examine(const struct options *opt, struct config *config)
 {
@@ -132,7 +108,7 @@ examine(const struct options *opt, struct config *config)
 	return (rc);
 }
 
-/* The same way as at a reload. */
+/* Loads in the same way as a reload. */
 static int
 serve(const struct options *opt)
 {
@@ -143,7 +119,8 @@ serve(const struct options *opt)
 	int rc = helper_start(opt->file, &helper);
 
 	if (rc != 0) {
-		fprintf(stderr, "accel-server: cannot start the helper process: %s\n", strerror(-rc));
+		fprintf(stderr, "accel-server: cannot start the helper process: %s\n",
+		    strerror(-rc));
 		return (EX_OSERR);
 	}
 	sources = helper_load(helper, why, sizeof(why));
@@ -173,7 +150,8 @@ with_config(const struct options *opt)
 	rc = load(opt, NULL, &config);
 	if (rc != 0)
 		return (rc);
-	return (opt->print || opt->test != 0 ? examine(opt, config) : process_run(opt, config, NULL));
+	return (
+	    opt->print || opt->test != 0 ? examine(opt, config) : process_run(opt, config, NULL));
 }
 
 int
@@ -182,19 +160,19 @@ main(int argc, char **argv)
 	struct options opt;
 	int rc;
 
-	if (io_std_open() != 0)
+	if (io_open_std_fds() != 0)
 		return (EX_OSERR);
-	rc = options_parse(argc, argv, &opt);
-	if (rc != 0)
+	rc = options_read(argv, &opt);
+	if (rc != OPTIONS_RUN)
 		return (rc);
 	if (opt.version)
 		rc = printf("accel-server/%s\n", STAT_ACCEL_VERSION) > 0 ? 0 : EX_IOERR;
 	else if (opt.features)
 		rc = print_features();
-	else if (opt.manual != NULL)
-		rc = print_manual(opt.manual);
+	else if (opt.manual != MANUAL_NONE)
+		rc = options_print(opt.manual < MANUAL_PROGRAM ? manual_conf : manual_program,
+		    opt.manual == MANUAL_CONF_ROFF || opt.manual == MANUAL_PROGRAM_ROFF);
 	else
 		rc = with_config(&opt);
-	options_free(&opt);
 	return (rc);
 }

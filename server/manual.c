@@ -1,62 +1,75 @@
-/* server/manual.c -- what the tables of directives and options say, as manual pages. */
-#include <errno.h>
-#include "base/manpage.h"
+/* server/manual.c -- makes manual pages of the tables of directives and options. */
 #include "io/file.h"
 #include "server/config/config.h"
-#include "server/manual.h"
 #include "server/options.h"
 #include "wire/codec.h"
 
 /* ---------------------------------------------------------------- accel-server.conf(5) */
 
-static const char *const block_of_2007[] = {
-	"server.document-root = \"/srv/www\"",
-	"server.port = 8080",
-	"$HTTP[\"url\"] =~ \"^/files/\" {",
-	"  proxy-core.protocol = \"fastcgi\"",
-	"  proxy-core.backends = ( \"unix:/run/stat-accel.sock\" )",
-	"  proxy-core.allow-x-sendfile = \"enable\"",
-	"  proxy-core.max-pool-size = 20",
-	"}",
-	NULL,
-};
+static const char language[] =
+    "# NAME\n"
+    "accel-server.conf - configuration of accel-server\n"
+    "# EXAMPLE\n"
+    "| server.document-root = \"/srv/www\"\n"
+    "| server.port = 8080\n"
+    "| $HTTP[\"url\"] =~ \"^/files/\" {\n"
+    "|   proxy-core.protocol = \"fastcgi\"\n"
+    "|   proxy-core.backends = ( \"unix:/run/stat-accel.sock\" )\n"
+    "|   proxy-core.allow-x-sendfile = \"enable\"\n"
+    "|   proxy-core.max-pool-size = 20\n"
+    "| }\n"
+    "# LANGUAGE\n"
+    "= key = value\n"
+    "Sets a key. A block sets a key at most once. A key without a dot is a variable, var.KEY.\n"
+    "= key += value\n"
+    "Adds to a key. In a conditional block it adds to a copy of the outer value.\n"
+    "= key := value\n"
+    "Replaces the value of a key, for example one of an included file.\n"
+    "= \"text\", 80, ( \"a\", \"b\" ), ( \"k\" => \"v\" )\n"
+    "Strings (only \\\" is an escape; they may span lines), numbers, lists, lists with keys. + "
+    "adds values.\n"
+    "= var.NAME, env.NAME, var.PID, var.CWD\n"
+    "Variables, the environment, the process number, the working directory.\n"
+    "= $FIELD[\"name\"] op \"value\" { ... } else $FIELD... { ... } else { ... }\n"
+    "A block for requests for which the condition is true. op is == != =~ !~ (regular expression; "
+    "\".\" is any byte), =^ (begins with) or =$ (ends with). Later blocks win, setting by "
+    "setting.\n"
+    "= include \"file\", include_shell \"command\"\n"
+    "Reads a file, all files of a pattern, or the output of a command at this place. Paths are "
+    "relative to the directory of the main file.\n"
+    "= global { ... }\n"
+    "Settings outside of all conditions.\n"
+    "= # comment\n"
+    "To the end of the line.\n"
+    "# CONDITIONS\n"
+    "= $SERVER[\"socket\"]\n"
+    "Address and port the client connected to. == also listens there; \":80\" means every "
+    "address.\n"
+    "= $HTTP[\"host\"]\n"
+    "Host of the request, in lower case, without a dot at its end and without the port 80. == "
+    "ignores a port that is on one side only; regular expressions ignore case.\n"
+    "= $HTTP[\"url\"]\n"
+    "Path without the query, decoded once, without \".\", \"..\" and double slashes. Requests "
+    "with %00, %2F or a backslash are refused. Case, dots and bytes above 127 are significant, as "
+    "in file names.\n"
+    "= $HTTP[\"querystring\"], $HTTP[\"query-string\"]\n"
+    "The part behind the question mark. Escapes of letters, digits and -._~ are decoded, other "
+    "escapes stay.\n"
+    "= $HTTP[\"remoteip\"], $HTTP[\"remote-ip\"]\n"
+    "Address of the client. == and != also take networks: \"10.0.0.0/8\".\n"
+    "= $HTTP[\"scheme\"], $HTTP[\"request-method\"]\n"
+    "\"http\"; GET, HEAD ...\n"
+    "= $HTTP[\"referer\"], $HTTP[\"useragent\"], $HTTP[\"user-agent\"], $HTTP[\"cookie\"]\n"
+    "Request headers. A missing header is empty. A header in several lines is joined with commas "
+    "(cookies: semicolons).\n"
+    "= $PHYSICAL[\"path\"], $PHYSICAL[\"existing-path\"]\n"
+    "File name of the request, before and after the file was found.\n";
 
-static const struct {
-	const char *term, *prose;
-} language[] = {
-	{"key = value", "Sets a key. A key is set once in a block; a key without a dot is a variable, var.KEY."},
-	{"key += value", "Adds to a key. Inside of a conditional block it adds to a copy of the outer value."},
-	{"key := value", "Replaces a value that was set before, in an included file for example."},
-	{"\"text\", 80, ( \"a\", \"b\" ), ( \"k\" => \"v\" )", "Strings (only \\\" is an escape; they may span lines), "
-	    "numbers, lists, lists with keys. Values are added with +."},
-	{"var.NAME, env.NAME, var.PID, var.CWD", "Variables, the environment, the process number, the working "
-	    "directory."},
-	{"$FIELD[\"name\"] op \"value\" { ... } else $FIELD... { ... } else { ... }", "A block for requests for which "
-	    "the condition holds. op is == != =~ !~ (regular expression; \".\" is any byte), =^ (begins with) or =$ (ends with). Later "
-	    "blocks win, setting by setting."},
-	{"include \"file\", include_shell \"command\"", "Reads a file (or all that match a pattern), or what a command "
-	    "prints, as if it stood there. Paths are relative to the directory of the main file."},
-	{"global { ... }", "Lines that count outside of every condition."},
-	{"# comment", "To the end of the line."},
-};
-
-static const struct {
-	const char *term, *prose;
-} conditions[] = {
-	{"$SERVER[\"socket\"]", "Address and port the client connected to. == also listens there; \":80\" stands for "
-	    "every address."},
-	{"$HTTP[\"host\"]", "Host of the request, in lower case, without a dot at its end and without the port 80. == ignores a port that stands on "
-	    "one side only; regular expressions ignore case."},
-	{"$HTTP[\"url\"]", "Path without the query, decoded once, without \".\", \"..\" and double slashes. A %00, a %2F and a backslash are refused. "
-	    "Case, dots and bytes above 127 count as they are, as in names of files."},
-	{"$HTTP[\"querystring\"], $HTTP[\"query-string\"]", "What follows the question mark. Escapes of letters, digits and -._~ are decoded, the others stay."},
-	{"$HTTP[\"remoteip\"], $HTTP[\"remote-ip\"]", "Address of the client. == and != take networks: \"10.0.0.0/8\"."},
-	{"$HTTP[\"scheme\"], $HTTP[\"request-method\"]", "\"http\"; GET, HEAD ..."},
-	{"$HTTP[\"referer\"], $HTTP[\"useragent\"], $HTTP[\"user-agent\"], $HTTP[\"cookie\"]", "Request headers; one "
-	    "that was not sent is empty, one that came in several lines is joined with commas (cookies: semicolons)."},
-	{"$PHYSICAL[\"path\"], $PHYSICAL[\"existing-path\"]", "File name of the request, before and after it was found "
-	    "to exist."},
-};
+static const char other_servers[] =
+    "# SETTINGS OF OTHER SERVERS\n"
+    "A name that ends with a dot or a dash stands for all names that begin with it. Settings that "
+    "protect, run something or change the bytes of a URL stop the start and a reload, unless "
+    "their value is \"disable\". So does a name that is not in this manual.\n";
 
 /* "number, default 80, 0 to 65535 connections" */
 static void
@@ -65,9 +78,12 @@ facts(struct manpage *p, const struct directive *d)
 	static const struct {
 		const char *type, *words;
 	} types[] = {
-		{"BOOL", "\"enable\" or \"disable\""}, {"UINT", "Number"}, {"STR", "String"},
-		{"LIST", "List of strings"}, {"MAP", "List \"key\" => \"value\""},
-		{"MAPS", "List \"key\" => ( \"a\" => \"b\" )"},
+		{ "BOOL", "\"enable\" or \"disable\"" },
+		{ "UINT", "Number" },
+		{ "STR", "String" },
+		{ "LIST", "List of strings" },
+		{ "MAP", "List \"key\" => \"value\"" },
+		{ "MAPS", "List \"key\" => ( \"a\" => \"b\" )" },
 	};
 	struct buf b;
 	size_t i;
@@ -77,7 +93,8 @@ facts(struct manpage *p, const struct directive *d)
 		if (strcmp(types[i].type, d->type) == 0)
 			buf_str(&b, types[i].words);
 	if (strcmp(d->type, "UINT") == 0)
-		buf_printf(&b, " from %s to %s%s%s", d->min, d->max, d->unit[0] != '\0' ? " " : "", d->unit);
+		buf_printf(&b, " from %s to %s%s%s", d->min, d->max, d->unit[0] != '\0' ? " " : "",
+		    d->unit);
 	else if (d->min[0] != '\0')
 		buf_printf(&b, ", one of: %s", d->min);
 	else if (strcmp(d->max, "text") == 0)
@@ -86,9 +103,12 @@ facts(struct manpage *p, const struct directive *d)
 		buf_printf(&b, "; default %s", d->def);
 	if (d->scope[0] == 'G')
 		buf_str(&b, "; outside of conditions only");
+	else if (d->scope[0] == 'P')
+		buf_str(&b, "; of the pool, so it stands in the block of proxy-core.backends or "
+			    "around it");
 	buf_str(&b, ".");
 	buf_char(&b, '\0');
-	manpage_said(p, b.p);
+	manpage_text(p, b.p);
 	buf_free(&b);
 }
 
@@ -100,11 +120,11 @@ choice(struct manpage *p, const char *name, const char *doc)
 	buf_init(&b, 0);
 	buf_printf(&b, "\"%s\": %s.", name, doc);
 	buf_char(&b, '\0');
-	manpage_said(p, b.p);
+	manpage_text(p, b.p);
 	buf_free(&b);
 }
 
-/* Values that are the names of another table. */
+/* Values that are the names in another table. */
 static void
 choices(struct manpage *p, const struct directive *d)
 {
@@ -123,7 +143,7 @@ static bool
 is_active(const struct directive *d)
 {
 	return (strcmp(d->type, "OLD") != 0 && strcmp(d->type, "NOP") != 0 &&
-	    strcmp(d->type, "ALIAS") != 0);
+		strcmp(d->type, "ALIAS") != 0);
 }
 
 static void
@@ -131,148 +151,96 @@ other(struct manpage *p, const struct directive *d)
 {
 	manpage_item(p, d->name);
 	if (strcmp(d->type, "ALIAS") == 0)
-		manpage_said(p, "Another name of the following.");
-	manpage_said(p, strcmp(d->type, "ALIAS") == 0 ? d->def : "Accepted, without effect.");
-	manpage_said(p, d->prose);
+		manpage_text(p, "Another name of the following.");
+	manpage_text(p, strcmp(d->type, "ALIAS") == 0 ? d->def : "Accepted, without effect.");
+	manpage_text(p, d->prose);
 }
 
 static void
-foreign(struct manpage *p)
+refused(struct manpage *p)
 {
-	const struct foreign *f;
+	const struct refused *f;
 
-	for (f = foreigns; f->name != NULL; f++) {
+	for (f = refused_settings; f->name != NULL; f++) {
 		manpage_item(p, f->name);
-		manpage_said(p, f->kind == FOREIGN_REFUSED ? "Refused:" : "Accepted with a warning:");
-		manpage_said(p, f->why);
+		manpage_text(p,
+		    f->kind == SETTING_REFUSED ? "Refused:" : "Accepted with a warning:");
+		manpage_text(p, f->why);
 		if (f->instead[0] != '\0')
-			manpage_said(p, f->instead);
+			manpage_text(p, f->instead);
 	}
 }
 
-static void
-page_conf(struct manpage *p)
+void
+manual_conf(struct manpage *p)
 {
 	const struct directive *d;
-	size_t i;
 
 	manpage_title(p, "accel-server.conf", "5");
-	manpage_heading(p, "NAME");
-	manpage_para(p, "accel-server.conf - configuration of accel-server");
-	manpage_heading(p, "EXAMPLE");
-	manpage_example(p, block_of_2007);
-	manpage_heading(p, "LANGUAGE");
-	for (i = 0; i < sizeof(language) / sizeof(language[0]); i++) {
-		manpage_item(p, language[i].term);
-		manpage_said(p, language[i].prose);
-	}
-	manpage_heading(p, "CONDITIONS");
-	for (i = 0; i < sizeof(conditions) / sizeof(conditions[0]); i++) {
-		manpage_item(p, conditions[i].term);
-		manpage_said(p, conditions[i].prose);
-	}
-	manpage_heading(p, "SETTINGS");
+	manpage_marked(p, language);
+	manpage_marked(p, "# SETTINGS\n");
 	for (d = directives; d->name != NULL; d++) {
 		if (!is_active(d))
 			continue;
 		manpage_item(p, d->name);
-		manpage_said(p, d->prose);
+		manpage_text(p, d->prose);
 		choices(p, d);
 		facts(p, d);
 	}
-	manpage_heading(p, "SETTINGS KNOWN FROM ELSEWHERE");
+	manpage_marked(p, "# SETTINGS WITHOUT EFFECT\n");
 	for (d = directives; d->name != NULL; d++)
 		if (!is_active(d))
 			other(p, d);
-	manpage_heading(p, "SETTINGS OF OTHER SERVERS");
-	manpage_para(p, "A name that ends with a dot or a dash stands for all that begin with it. Those that protect, run something or "
-	    "change which bytes a URL gives stop the start and a reload, unless their value is \"disable\". So does a name that "
-	    "stands nowhere in this manual.");
-	foreign(p);
-	manpage_heading(p, "SEE ALSO");
-	manpage_para(p, "accel-server(8)");
+	manpage_marked(p, other_servers);
+	refused(p);
+	manpage_marked(p, "# SEE ALSO\naccel-server(8)\n");
 }
 
 /* ---------------------------------------------------------------- accel-server(8) */
 
-static const struct {
-	const char *term, *prose;
-} signals[] = {
-	{"TERM", "Stop now."},
-	{"INT, QUIT", "Stop listening, finish the running replies, then stop; a second one stops now."},
-	{"USR1", "Load the configuration anew without losing a connection."},
-	{"HUP", "Open the log files anew."},
-};
+static const char synopsis[] = "# NAME\n"
+			       "accel-server - a web server that does not wait for the disk\n"
+			       "# SYNOPSIS\n"
+			       "accel-server [-tpDvVh1] [-m DIR] -f FILE\n";
 
-static const struct {
-	const char *term, *prose;
-} statuses[] = {
-	{"0", "Stopped as asked, or nothing was wrong."},
-	{"64", "The command line was not understood."},
-	{"69", "An address could not be listened on."},
-	{"73", "The error log or the pid file could not be made."},
-	{"77", "The user or group of the configuration could not be taken on."},
-	{"78", "The configuration was not understood, or names what is not there."},
-};
+static const char operation[] =
+    "# SIGNALS\n"
+    "= TERM\n"
+    "Stop now.\n"
+    "= INT, QUIT\n"
+    "Stop listening, finish the running replies, then stop. A second signal stops now.\n"
+    "= USR1\n"
+    "Reload the configuration without losing a connection.\n"
+    "= HUP\n"
+    "Reopen the log files.\n"
+    "# SANDBOX\n"
+    "Before its first thread starts, the server confines itself for good. Landlock leaves it the "
+    "directories that the configuration names, seccomp the system calls that it uses. A call that "
+    "only an intruder makes kills it with SIGSYS, and the kernel logs the number of the call: "
+    "journalctl -k -g type=1326. A helper process opens logs, the pid file, ports and the "
+    "configuration. A reload that names a root out of reach is refused. See server.sandbox and "
+    "server.sandbox-paths in accel-server.conf(5).\n"
+    "# EXIT STATUS\n"
+    "= 0\n"
+    "Stopped by a signal, or a check found no error.\n"
+    "= 64\n"
+    "The command line is wrong.\n"
+    "= 69\n"
+    "The server cannot listen on an address.\n"
+    "= 73\n"
+    "The error log or the pid file cannot be made.\n"
+    "= 77\n"
+    "The server cannot become the user or group of the configuration.\n"
+    "= 78\n"
+    "The configuration is wrong, or names a file that does not exist.\n"
+    "# SEE ALSO\n"
+    "accel-server.conf(5)\n";
 
-static void
-option(struct manpage *p, const struct options_doc *d)
+void
+manual_program(struct manpage *p)
 {
-	struct buf b;
-
-	buf_init(&b, 0);
-	if (d->letter != '\0')
-		buf_printf(&b, "-%c%s%s, ", d->letter, d->arg != NULL ? " " : "", d->arg != NULL ? d->arg : "");
-	buf_printf(&b, "--%s%s%s", d->name, d->arg != NULL ? "=" : "", d->arg != NULL ? d->arg : "");
-	buf_char(&b, '\0');
-	manpage_item(p, b.p);
-	manpage_said(p, d->prose);
-	buf_free(&b);
-}
-
-static void
-page_program(struct manpage *p)
-{
-	const struct options_doc *d;
-	size_t i;
-
 	manpage_title(p, "accel-server", "8");
-	manpage_heading(p, "NAME");
-	manpage_para(p, "accel-server - a web server that does not wait for the disk");
-	manpage_heading(p, "SYNOPSIS");
-	manpage_para(p, "accel-server [-tpDvVh1] [-m DIR] -f FILE");
-	manpage_heading(p, "OPTIONS");
-	for (d = options_docs; d->name != NULL; d++)
-		option(p, d);
-	manpage_heading(p, "SIGNALS");
-	for (i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-		manpage_item(p, signals[i].term);
-		manpage_said(p, signals[i].prose);
-	}
-	manpage_heading(p, "SANDBOX");
-	manpage_para(p, "Before its first thread starts, the server confines itself for good: Landlock leaves it the directories that the configuration "
-	    "names, seccomp the system calls that it makes. A call that only an intruder makes kills it with SIGSYS, and the kernel logs the number of the "
-	    "call: journalctl -k -g type=1326. Logs, the pid file, ports and the configuration are opened by a helper process. "
-	    "A reload that names a root out of reach is refused. See server.sandbox and server.sandbox-paths in accel-server.conf(5).");
-	manpage_heading(p, "EXIT STATUS");
-	for (i = 0; i < sizeof(statuses) / sizeof(statuses[0]); i++) {
-		manpage_item(p, statuses[i].term);
-		manpage_said(p, statuses[i].prose);
-	}
-	manpage_heading(p, "SEE ALSO");
-	manpage_para(p, "accel-server.conf(5)");
-}
-
-int
-manual_print(const char *page, struct buf *out)
-{
-	struct manpage p = {.out = out, .roff = strcmp(page, "roff") == 0 || strcmp(page, "program-roff") == 0};
-
-	if (strcmp(page, "text") == 0 || strcmp(page, "roff") == 0)
-		page_conf(&p);
-	else if (strcmp(page, "program") == 0 || strcmp(page, "program-roff") == 0)
-		page_program(&p);
-	else
-		return (-EINVAL);
-	return (0);
+	manpage_marked(p, synopsis);
+	options_manual(p, options_command.options);
+	manpage_marked(p, operation);
 }

@@ -1,4 +1,4 @@
-/* server/reply.c -- replies that are not files, and the end of every head; see reply.h. */
+/* server/reply.c -- replies other than files, and the end of every head; see reply.h. */
 #include "server/reply_impl.h"
 
 #include <stdio.h>
@@ -26,7 +26,8 @@ reply_put_end(char *p, struct request *r)
 void
 reply_no_memory(struct request *r)
 {
-	conn_close_after(r); /* whatever was written is cut: better than a wrong frame */
+	/* the connection is cut after a part of a reply: better than a wrong frame */
+	conn_close_after(r);
 	r->status = 500;
 }
 
@@ -52,7 +53,8 @@ page_make(struct page *page, int status, struct text html)
 	buf_init(&body, 0);
 	buf_init(&head, 0);
 	buf_text(&body, html);
-	buf_printf(&head, "HTTP/1.1 %d %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n",
+	buf_printf(&head,
+	    "HTTP/1.1 %d %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n",
 	    status, http1_reason(status), body.n);
 	must(!body.failed && !head.failed);
 	page->head = buf_as_text(&head);
@@ -66,7 +68,7 @@ page_free(struct page *page)
 	free((char *)page->body.p);
 }
 
-/* The administrator's page, else ours, made once per worker. */
+/* The administrator's page or the built-in one, made once per worker. */
 static const struct page *
 error_page(struct request *r, int status)
 {
@@ -78,7 +80,7 @@ error_page(struct request *r, int status)
 	if (page->head.p != NULL)
 		return (page);
 	buf_init(&html, 0);
-	page_error(&html, status, TEXT_NONE);
+	page_error(&html, status);
 	page_make(page, status, buf_as_text(&html));
 	buf_free(&html);
 	return (page);
@@ -91,7 +93,8 @@ send_error(struct request *r, int status, struct text lines)
 	char *start, *p;
 
 	r->status = status;
-	start = body_room(&r->body, page->head.n + lines.n + r->site->style.tag_line.n + REPLY_END_MAX);
+	start =
+	    body_room(&r->body, page->head.n + lines.n + r->site->style.tag_line.n + REPLY_END_MAX);
 	if (start == NULL) {
 		reply_no_memory(r);
 		return;
@@ -117,66 +120,48 @@ reply_retry(struct request *r, unsigned after_s)
 {
 	char line[48];
 
-	send_error(r, 503, (struct text){line, (size_t)snprintf(line, sizeof(line), "Retry-After: %u\r\n", after_s)});
+	send_error(r, 503,
+	    (struct text){ line,
+		(size_t)snprintf(line, sizeof(line), "Retry-After: %u\r\n", after_s) });
 }
 
 void
-reply_options(struct request *r, const char *allow, int status)
+reply_methods(struct request *r)
 {
-	char line[96];
-	size_t n = (size_t)snprintf(line, sizeof(line), "Allow: %s\r\n", allow);
-	char *start, *p;
+	struct text allow = TEXT("Allow: GET, HEAD, OPTIONS\r\n");
 
-	if (status != 200) {
-		send_error(r, status, (struct text){line, n});
-		return;
-	}
-	r->status = 200;
-	start = body_room(&r->body, REPLY_HEAD_MAX);
-	if (start == NULL) {
-		reply_no_memory(r);
-		return;
-	}
-	p = put(put_status(start, 200), (struct text){line, n});
-	p = put(put(p, TEXT("Content-Length: 0\r\n")), r->site->style.tag_line);
-	p = reply_put_end(p, r);
-	body_wrote(&r->body, (size_t)(p - start));
+	if (r->http.verb == HTTP_OPTIONS)
+		reply_stream_head(r, 200, allow, 0, false);
+	else
+		send_error(r, 405, allow);
 }
 
 void
 reply_redirect(struct request *r, int status, struct text path, struct text query)
 {
-	struct buf to, page;
-	char *start, *p;
-	size_t room;
+	static const struct text name = TEXT("Location: ");
+	struct buf lines, page;
 
-	buf_init(&to, 65536);
+	buf_init(&lines, IO_CHUNK - REPLY_OWN_HEAD_MAX);
 	buf_init(&page, 0);
-	buf_urlenc(&to, path);
+	buf_text(&lines, name);
+	buf_urlenc(&lines, path);
 	if (query.n != 0) {
-		buf_char(&to, '?');
-		buf_text(&to, query); /* validated with the request line: visible ASCII only */
+		buf_char(&lines, '?');
+		buf_text(&lines, query); /* validated with the request line: visible ASCII only */
 	}
-	page_redirect(&page, status, buf_as_text(&to));
-	r->status = status;
-	room = REPLY_HEAD_MAX + to.n;
-	start = !to.failed && !page.failed && room <= IO_CHUNK ? body_room(&r->body, room) : NULL;
-	if (start != NULL) {
-		p = put_status(start, status);
-		p = put_line(p, TEXT("Location: "), buf_as_text(&to));
-		p = put(p, TEXT("Content-Type: text/html; charset=utf-8\r\n"));
-		p = put_u64_line(p, TEXT("Content-Length: "), page.n);
-		p = reply_put_end(put(p, r->site->style.tag_line), r);
-		body_wrote(&r->body, (size_t)(p - start));
-		if (r->http.verb != HTTP_HEAD) {
-			r->body_bytes = page.n;
-			if (!body_copy(&r->body, buf_as_text(&page)))
-				reply_no_memory(r);
-		}
-	} else {
+	if (!lines.failed)
+		page_redirect(&page, status, (struct text){ lines.p + name.n, lines.n - name.n });
+	buf_str(&lines, "\r\nContent-Type: text/html; charset=utf-8\r\n");
+	if (lines.failed || page.failed)
 		reply_error(r, 414);
+	else {
+		reply_stream_head(r, status, buf_as_text(&lines), (int64_t)page.n, false);
+		r->body_bytes = r->http.verb == HTTP_HEAD ? 0 : page.n;
+		if (!body_copy(&r->body, (struct text){ page.p, r->body_bytes }))
+			reply_no_memory(r);
 	}
-	buf_free(&to);
+	buf_free(&lines);
 	buf_free(&page);
 }
 
@@ -192,9 +177,9 @@ reply_stream_head(struct request *r, int status, struct text lines, int64_t leng
 		p = put(p, TEXT("Transfer-Encoding: chunked\r\n"));
 	else if (length >= 0)
 		p = put_u64_line(p, TEXT("Content-Length: "), (uint64_t)length);
-	ok = body_copy(&r->body, (struct text){head, (size_t)(p - head)}) && body_copy(&r->body, lines) &&
-	    body_copy(&r->body, r->site->style.tag_line);
+	ok = body_copy(&r->body, (struct text){ head, (size_t)(p - head) }) &&
+	     body_copy(&r->body, lines) && body_copy(&r->body, r->site->style.tag_line);
 	p = reply_put_end(head, r);
-	if (!ok || !body_copy(&r->body, (struct text){head, (size_t)(p - head)}))
+	if (!ok || !body_copy(&r->body, (struct text){ head, (size_t)(p - head) }))
 		reply_no_memory(r);
 }

@@ -1,20 +1,19 @@
-/* server/reply_file.c -- a file as a reply: validators, conditions, ranges, several parts.  See reply.h.
+/* server/reply_file.c -- a file as a reply: validators, conditions, ranges, several parts.  See
+ * reply.h.
  *
- * The common reply (200, whole file) is a copy of what the cache prepared, plus the date.
+ * The common reply (200, whole file) is a copy of the head in the cache, plus the date.
  */
 #include "server/reply_impl.h"
 
-#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-#include "base/must.h"
 #include "server/conn/conn.h"
 #include "wire/http_date.h"
-#include "server/page.h"
 #include "server/worker.h"
 
-#define COPY_MAX 2048u /* up to here copying a body beside its head is cheaper than a second iovec */
+/* up to this size copying the body behind its head is cheaper than a second iovec */
+#define COPY_MAX 2048u
 
 struct file_facts {
 	char etag_buf[ETAG_MAX];
@@ -24,26 +23,30 @@ struct file_facts {
 };
 
 static void
-facts_of(struct file_facts *f, const struct file_style *style, const struct stat_entry *e, const struct reply_extra *x,
-    uint64_t wall_s)
+facts_of(struct file_facts *f, const struct reply_style *style, const struct file_entry *e,
+    const struct reply_extra *x, uint64_t wall_s)
 {
 	int64_t mtime = e->stx.stx_mtime.tv_sec;
 
-	f->etag = (struct text){f->etag_buf, etag_make(f->etag_buf, &e->stx, style->etag_parts, e->unsettled)};
+	f->etag = (struct text){ f->etag_buf,
+		etag_make(f->etag_buf, &e->stx, style->etag_parts, e->unsettled) };
 	if (x != NULL && x->etag.n != 0)
 		f->etag = x->etag;
 	f->v.mtime_s = mtime > 0 ? (uint64_t)mtime : 0;
 	f->v.date_is_weak = e->unsettled != 0 || f->v.mtime_s + 2 > wall_s;
 	http_date_put(f->date_buf, f->v.mtime_s);
-	f->last_modified = (struct text){f->date_buf, HTTP_DATE_LEN};
+	f->last_modified = (struct text){ f->date_buf, HTTP_DATE_LEN };
 	if (x != NULL && x->last_modified.n != 0) {
 		f->last_modified = x->last_modified;
-		f->v.date_is_weak = false; /* the application's business */
+		f->v.date_is_weak = false; /* the application decides about its date */
 		(void)http_date_parse(x->last_modified, &f->v.mtime_s);
 	} else if (f->etag.n == 0 && e->unsettled != 0) {
-		f->last_modified = TEXT_NONE; /* it would be the only name of contents that may change under it */
+		/* the date would be the only validator, and the contents may still change without
+		 * changing the date */
+		f->last_modified = TEXT_NONE;
 	}
-	f->type = x != NULL && x->content_type.n != 0 ? x->content_type : mime_type(style->mime, e->path);
+	f->type = x != NULL && x->content_type.n != 0 ? x->content_type
+						      : mime_type(style->mime, e->lk.path);
 	f->v.etag = f->etag;
 }
 
@@ -58,16 +61,17 @@ put_validators(char *p, const struct file_facts *f)
 }
 
 static bool
-facts_fit(const struct file_facts *f, const struct file_style *style)
+facts_fit(const struct file_facts *f, const struct reply_style *style)
 {
-	return (f->etag.n + f->last_modified.n + f->type.n + style->tag_line.n < STAT_HEAD_MAX - 256);
+	return (
+	    f->etag.n + f->last_modified.n + f->type.n + style->tag_line.n < FILE_HEAD_MAX - 256);
 }
 
 size_t
-reply_prepare(const struct stat_entry *e, char *head)
+reply_prepare(const struct file_entry *e, char *head)
 {
-	const struct file_scope *fs = container_of(e->scope, const struct file_scope, scope);
-	const struct file_style *style = &fs->style;
+	const struct reply_scope *fs = container_of(e->lk.scope, const struct reply_scope, scope);
+	const struct reply_style *style = &fs->style;
 	struct file_facts f;
 	char *p = head;
 
@@ -87,12 +91,12 @@ reply_prepare(const struct stat_entry *e, char *head)
 static void
 put_back(void *entry)
 {
-	stat_put(entry);
+	file_entry_put(entry);
 }
 
-/* len bytes of the file from off, behind what the body holds.  HEAD: nothing. */
+/* Adds len bytes of the file from off to the body.  HEAD: adds nothing. */
 static bool
-attach(struct request *r, struct stat_entry *e, uint64_t off, uint64_t len)
+attach(struct request *r, struct file_entry *e, uint64_t off, uint64_t len)
 {
 	struct text t;
 
@@ -101,23 +105,23 @@ attach(struct request *r, struct stat_entry *e, uint64_t off, uint64_t len)
 	r->body_bytes += len;
 	if (e->file != NULL)
 		return (body_file(&r->body, e->file, off, len));
-	t = (struct text){e->bytes + off, len};
+	t = (struct text){ e->bytes + off, len };
 	if (len <= COPY_MAX)
 		return (body_copy(&r->body, t));
-	return (body_lend(&r->body, t, put_back, stat_ref(e)));
+	return (body_lend(&r->body, t, put_back, file_entry_ref(e)));
 }
 
 static bool
 is_conditional(const struct http_request *h)
 {
 	return (h->known[HH_RANGE].p != NULL || h->known[HH_IF_NONE_MATCH].p != NULL ||
-	    h->known[HH_IF_MODIFIED_SINCE].p != NULL || h->known[HH_IF_MATCH].p != NULL ||
-	    h->known[HH_IF_UNMODIFIED_SINCE].p != NULL);
+		h->known[HH_IF_MODIFIED_SINCE].p != NULL || h->known[HH_IF_MATCH].p != NULL ||
+		h->known[HH_IF_UNMODIFIED_SINCE].p != NULL);
 }
 
 /* The hot path: a copy of the prepared head, the date, the bytes. */
 static bool
-send_prepared(struct request *r, struct stat_entry *e)
+send_prepared(struct request *r, struct file_entry *e)
 {
 	char *start, *p;
 
@@ -130,46 +134,33 @@ send_prepared(struct request *r, struct stat_entry *e)
 	return (attach(r, e, 0, e->size));
 }
 
-static bool
-send_304(struct request *r, const struct file_facts *f, const struct reply_extra *x)
-{
-	char *start, *p;
-
-	start = body_room(&r->body, REPLY_HEAD_MAX);
-	if (start == NULL)
-		return (false);
-	p = put_status(start, 304);
-	p = put_validators(p, f);
-	p = put(p, r->site->style.tag_line);
-	body_wrote(&r->body, (size_t)(p - start));
-	return (reply_end_head(r, x));
-}
-
 static char *
-put_content_range(char *p, struct byte_range g, uint64_t size)
+put_content_range(char *p, struct range_part g, uint64_t size)
 {
 	p = put(p, TEXT("Content-Range: bytes "));
-	p += text_put_u64(p, g.off);
+	p += text_put_u64(p, g.from);
 	*p++ = '-';
-	p += text_put_u64(p, g.off + g.len - 1);
+	p += text_put_u64(p, g.to - 1);
 	*p++ = '/';
 	p += text_put_u64(p, size);
 	return (put(p, CRLF));
 }
 
-/* Head of a reply with bytes of a file: status, type, length and, for one range, which it is. */
+/* Head of a reply with bytes of a file: status, type, length, and the range if there is one. */
 static bool
-file_head(struct request *r, int status, const struct file_facts *f, struct text type, uint64_t length,
-    const struct byte_range *one, uint64_t size, const struct reply_extra *x)
+file_head(struct request *r, int status, const struct file_facts *f, struct text type,
+    uint64_t length, const struct range_part *one, uint64_t size, const struct reply_extra *x)
 {
 	char *start, *p;
 
-	start = body_room(&r->body, REPLY_HEAD_MAX + type.n);
+	start = body_room(&r->body, REPLY_OWN_HEAD_MAX + type.n);
 	if (start == NULL)
 		return (false);
 	p = put_status(start, status);
-	p = put_line(p, TEXT("Content-Type: "), type);
-	p = put_u64_line(p, TEXT("Content-Length: "), length);
+	if (status != 304) {
+		p = put_line(p, TEXT("Content-Type: "), type);
+		p = put_u64_line(p, TEXT("Content-Length: "), length);
+	}
 	if (one != NULL)
 		p = put_content_range(p, *one, size);
 	p = put_validators(p, f);
@@ -180,28 +171,19 @@ file_head(struct request *r, int status, const struct file_facts *f, struct text
 	return (reply_end_head(r, x));
 }
 
-static bool
+static void
 send_416(struct request *r, uint64_t size)
 {
-	char *start, *p;
+	char line[64];
+	int n = snprintf(line, sizeof(line), "Content-Range: bytes */%" PRIu64 "\r\n", size);
 
-	r->status = 416;
-	start = body_room(&r->body, REPLY_HEAD_MAX);
-	if (start == NULL)
-		return (false);
-	p = put_status(start, 416);
-	p = put(p, TEXT("Content-Range: bytes */"));
-	p += text_put_u64(p, size);
-	p = put(p, TEXT("\r\nContent-Length: 0\r\n"));
-	p = put(p, r->site->style.tag_line);
-	p = reply_put_end(p, r);
-	body_wrote(&r->body, (size_t)(p - start));
-	return (true);
+	reply_stream_head(r, 416, (struct text){ line, (size_t)n }, 0, false);
 }
 
-/* "--B\r\n" type, range, empty line; the first without the line end before it. */
+/* "--B\r\n", type, range, empty line; the first one without the line break before it. */
 static size_t
-part_head(char *dst, struct text boundary, bool first, struct text type, struct byte_range g, uint64_t size)
+part_head(char *dst, struct text boundary, bool first, struct text type, struct range_part g,
+    uint64_t size)
 {
 	char *p = dst;
 
@@ -214,21 +196,24 @@ part_head(char *dst, struct text boundary, bool first, struct text type, struct 
 }
 
 static bool
-send_multipart(struct request *r, struct stat_entry *e, const struct file_facts *f,
-    const struct byte_range *g, int n, const struct reply_extra *x)
+send_multipart(struct request *r, struct file_entry *e, const struct file_facts *f,
+    const struct range_part *g, int n, const struct reply_extra *x)
 {
-	char head[STAT_HEAD_MAX], bound[24], ctype[64], last[64];
+	char head[FILE_HEAD_MAX], bound[24], ctype[64], last[64];
 	uint64_t length = 0;
 	struct text boundary;
 	size_t nlast;
 	int i;
 
-	/* The file's identity and the time make a boundary that its bytes cannot have been written to hold. */
+	/* The file's identity and the time make a boundary that the file cannot contain on
+	 * purpose. */
 	snprintf(bound, sizeof(bound), "%016llx",
-	    (unsigned long long)(text_hash(f->etag) ^ (io_now(r->worker->io) * 0x9e3779b97f4a7c15ull)));
+	    (unsigned long long)(text_hash(f->etag) ^
+				 (io_now(r->worker->io) * 0x9e3779b97f4a7c15ull)));
 	boundary = text_of(bound);
 	for (i = 0; i < n; i++)
-		length += part_head(head, boundary, i == 0, f->type, g[i], e->size) + g[i].len;
+		length +=
+		    part_head(head, boundary, i == 0, f->type, g[i], e->size) + g[i].to - g[i].from;
 	nlast = (size_t)snprintf(last, sizeof(last), "\r\n--%s--\r\n", bound);
 	length += nlast;
 	snprintf(ctype, sizeof(ctype), "multipart/byteranges; boundary=%s", bound);
@@ -239,13 +224,15 @@ send_multipart(struct request *r, struct stat_entry *e, const struct file_facts 
 	for (i = 0; i < n; i++) {
 		size_t len = part_head(head, boundary, i == 0, f->type, g[i], e->size);
 
-		if (!body_copy(&r->body, (struct text){head, len}) || !attach(r, e, g[i].off, g[i].len))
+		if (!body_copy(&r->body, (struct text){ head, len }) ||
+		    !attach(r, e, g[i].from, g[i].to - g[i].from))
 			return (false);
 	}
-	return (body_copy(&r->body, (struct text){last, nlast}));
+	return (body_copy(&r->body, (struct text){ last, nlast }));
 }
 
-/* 200, 206 and 416 say which part of a file is sent, and that is decided here. */
+/* True if the application's status is sent unchanged.  The server itself decides between 200, 206
+ * and 416. */
 static bool
 is_own_status(int status)
 {
@@ -253,9 +240,9 @@ is_own_status(int status)
 }
 
 static bool
-send_selected(struct request *r, struct stat_entry *e, const struct reply_extra *x)
+send_selected(struct request *r, struct file_entry *e, const struct reply_extra *x)
 {
-	struct byte_range g[RANGES_MAX];
+	struct range_part g[RANGES_MAX];
 	struct file_facts f;
 	int n = 0, status = 0;
 
@@ -266,32 +253,37 @@ send_selected(struct request *r, struct stat_entry *e, const struct reply_extra 
 	}
 	if (x != NULL && is_own_status(x->status)) {
 		r->status = x->status;
-		return (file_head(r, r->status, &f, f.type, e->size, NULL, 0, x) && attach(r, e, 0, e->size));
+		return (file_head(r, r->status, &f, f.type, e->size, NULL, 0, x) &&
+			attach(r, e, 0, e->size));
 	}
 	status = conditions_check(&r->http, &f.v);
 	if (status == 304) {
 		r->status = 304;
-		return (send_304(r, &f, x));
+		return (file_head(r, 304, &f, TEXT_NONE, 0, NULL, 0, x));
 	}
 	if (status == 412) {
 		reply_error(r, 412);
 		return (true);
 	}
-	if (r->conf->range_requests && r->http.known[HH_RANGE].p != NULL && r->http.verb == HTTP_GET)
+	if (r->conf->range_requests && r->http.known[HH_RANGE].p != NULL &&
+	    r->http.verb == HTTP_GET)
 		n = ranges_select(&r->http, &f.v, e->size, g);
-	if (n < 0)
-		return (send_416(r, e->size));
+	if (n < 0) {
+		send_416(r, e->size);
+		return (true);
+	}
 	r->status = n != 0 ? 206 : 200;
 	if (n == 0)
-		return (file_head(r, 200, &f, f.type, e->size, NULL, 0, x) && attach(r, e, 0, e->size));
+		return (
+		    file_head(r, 200, &f, f.type, e->size, NULL, 0, x) && attach(r, e, 0, e->size));
 	if (n == 1)
-		return (file_head(r, 206, &f, f.type, g[0].len, g, e->size, x) &&
-		    attach(r, e, g[0].off, g[0].len));
+		return (file_head(r, 206, &f, f.type, g[0].to - g[0].from, g, e->size, x) &&
+			attach(r, e, g[0].from, g[0].to - g[0].from));
 	return (send_multipart(r, e, &f, g, n, x));
 }
 
 void
-reply_file(struct request *r, struct stat_entry *e, const struct reply_extra *x)
+reply_file(struct request *r, struct file_entry *e, const struct reply_extra *x)
 {
 	bool ok;
 
@@ -302,5 +294,5 @@ reply_file(struct request *r, struct stat_entry *e, const struct reply_extra *x)
 		ok = send_selected(r, e, x);
 	if (!ok)
 		reply_no_memory(r);
-	stat_put(e);
+	file_entry_put(e);
 }

@@ -1,4 +1,6 @@
-/* server/reply_impl.h -- what the files of reply.h share: heads are written with put(), without formatted printing or allocation. */
+/* server/reply_impl.h -- shared by the files of reply.h: put() writes heads without formatted
+ * printing or allocation.
+ */
 #ifndef SERVER_REPLY_IMPL_H
 #define SERVER_REPLY_IMPL_H
 
@@ -7,9 +9,10 @@
 #include "server/reply.h"
 #include "wire/http1.h"
 
-#define REPLY_HEAD_MAX 1536u /* any head made here without lines from an application */
-#define REPLY_END_MAX 96u    /* of it, what put_end() writes */
-#define CRLF TEXT("\r\n")
+#define REPLY_OWN_HEAD_MAX \
+	1536u             /* longest head made by the server, without lines of an application */
+#define REPLY_END_MAX 96u /* the part of it that reply_put_end() writes */
+#define CRLF          TEXT("\r\n")
 
 static inline char *
 put(char *p, struct text t)
@@ -42,9 +45,10 @@ put_line(char *p, struct text name, struct text value)
 	return (put(put(put(p, name), value), CRLF));
 }
 
-/* Behind everything that can be prepared: the date, what becomes of the connection, the empty line. */
+/* Adds the parts that cannot be prepared: the date, Connection, the empty line. */
 char *reply_put_end(char *p, struct request *);
-/* What an application adds may be more than fits in one run of memory; then the end of the head.  False: no memory. */
+/* Adds the headers of an application, which may need more than one piece of memory, and ends the
+ * head.  False: no memory. */
 bool reply_end_head(struct request *, const struct reply_extra *);
 void reply_no_memory(struct request *);
 

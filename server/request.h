@@ -1,6 +1,7 @@
-/* server/request.h -- what a connection needs while it works on requests; an idle one has none.
+/* server/request.h -- the state of a connection while it works on requests; an idle connection has
+ * none.
  *
- * Owner    the connection; recycled by its worker.  Handlers fill the body and say so to conn.h.
+ * Owner    the connection; the worker recycles it.  Handlers fill the body and call conn/conn.h.
  */
 #ifndef SERVER_REQUEST_H
 #define SERVER_REQUEST_H
@@ -11,7 +12,7 @@
 #include "io/sender.h"
 #include "wire/http1.h"
 #include "server/config/site.h"
-#include "server/files/stat.h"
+#include "files/hold/hold.h"
 #include "wire/validate.h"
 
 struct conn;
@@ -26,48 +27,50 @@ struct request {
 	const struct conf *conf;
 	struct site *site;
 	struct http_request http;
-	struct text head;      /* the bytes http was parsed from */
-	bool head_kept;        /* they are in the arena, not in a lent buffer */
-	char *path;            /* decoded, clean, NUL behind it; in the arena */
+	struct text head; /* the bytes that http was parsed from */
+	bool head_kept;   /* these bytes are in the arena, not in a lent buffer */
+	char *path;       /* decoded and clean, with a NUL behind it; in the arena */
 	size_t path_len;
-	int status;            /* of the reply; 0: none yet */
-	uint64_t body_bytes;   /* of the reply, without head */
-	uint64_t started_ns;   /* head complete */
-	bool cold;             /* waited for the file system */
-	/* static lookup */
-	struct stat_wait wait;
-	struct stat_scope *scope; /* of the look-up that is on its way */
-	struct text lookup;             /* path below it; in the arena */
-	unsigned index_try;             /* index file names tried so far */
+	int status;          /* of the reply; 0: none yet */
+	uint64_t body_bytes; /* bytes of the reply without its head */
+	uint64_t started_ns; /* time at which the head was complete */
+	bool cold;           /* the request waited for the file system */
+	/* look-up of a file */
+	struct lookup_wait wait;
+	struct file_scope *scope; /* of the running look-up */
+	struct text lookup;       /* path below the scope; in the arena */
+	unsigned index_try;       /* index files tried so far */
 	const struct reply_extra *extra;
-	struct io_stamps open;          /* of the op that opened the file, when we waited for it */
+	struct io_stamps open; /* of the op that opened the file, if this request waited for it */
 	/* request body */
-	int64_t body_left;              /* -1: chunked */
+	int64_t body_left; /* -1: chunked */
 	struct http1_chunked chunked;
-	struct spool *upload;           /* body for an application; NULL: none */
-	struct spool *kept;             /* reply of an application that its client has not read yet; NULL: none */
-	struct relay *relay;            /* in the arena; NULL: not proxied */
+	struct spool *upload; /* body for an application; NULL: none */
+	/* Reply bytes of an application that the client has not read yet; NULL: none. */
+	struct spool *kept;
+	struct relay *relay; /* in the arena; NULL: not proxied */
 	uint64_t proxy_queue_ns, proxy_ns;
 	/* reply */
 	struct body body;
 	struct sender sender;
 	struct sender_times times;
 	struct arena arena;
-	struct list link;               /* worker's free list */
+	struct list link; /* in the worker's free list */
 	char lent[REQUEST_ARENA];
 };
 
-/* Copies what the request points at into its arena: call before waiting for anything. */
+/* Copies the head to the arena.  Call it before waiting for anything. */
 bool request_keep(struct request *);
 
-/* Holds these values for the request instead of those before; NULL: none. */
+/* Holds these values for the request, in place of the old ones; NULL: none. */
 void request_use(struct request *, const struct conf *);
-void request_drop_spools(struct request *); /* bodies that wait; nothing of them comes back any more */
+/* Drops waiting bodies; no callback comes any more. */
+void request_drop_spools(struct request *);
 
 static inline struct text
 request_path(const struct request *r)
 {
-	return ((struct text){r->path, r->path_len});
+	return ((struct text){ r->path, r->path_len });
 }
 
 #endif

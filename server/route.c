@@ -29,7 +29,7 @@ undo(struct conf *conf, void *arg)
 	struct worker *w = arg;
 
 	if (!w->stopping)
-		count(&w->tally->counters, sets_evicted);
+		count(&w->counters->events, sets_evicted);
 	if (conf->derived != NULL)
 		site_free(conf->derived);
 	conf->derived = NULL;
@@ -77,7 +77,7 @@ request_use(struct request *r, const struct conf *conf)
 static struct text
 or_empty(struct text t)
 {
-	return (t.p != NULL ? t : (struct text){"", 0});
+	return (t.p != NULL ? t : (struct text){ "", 0 });
 }
 
 void
@@ -85,9 +85,11 @@ route_undecided(struct request *r, const char *what, struct text where)
 {
 	struct worker *w = r->worker;
 
-	count(&w->tally->counters, match_failed);
-	log_limited(1, LOG_ERROR, conn_id(r), "match.failed", LF_STR("in", what), LF_TEXT("at", where),
-	    LF_STR("why", "the regular expression took too long or too much memory for this request, which is refused"),
+	count(&w->counters->events, match_failed);
+	log_limited(1, LOG_ERROR, conn_id(r), "match.failed", LF_STR("in", what),
+	    LF_TEXT("at", where),
+	    LF_STR("why", "the regular expression took too long or too much memory for this "
+			  "request, which is refused"),
 	    LF_STR("do", "write a pattern without repetitions within repetitions"));
 }
 
@@ -119,8 +121,8 @@ match(struct request *r, struct conf_input *in)
 	return (NULL);
 }
 
-/* All lines of a field as one, like applications get them (RFC 9110, 5.3): a rule that looks for something finds it in
- * whichever line it stands.  .p NULL: no memory. */
+/* Joins all lines of a field into one, as for applications (RFC 9110, 5.3): a condition then sees
+ * every line.  .p NULL: no memory. */
 static struct text
 joined(struct request *r, enum http_known id)
 {
@@ -139,7 +141,7 @@ joined(struct request *r, enum http_known id)
 		buf_text(&b, h->headers[i].value);
 	}
 	if (!b.failed)
-		all = arena_text(&r->arena, (struct text){b.n != 0 ? b.p : "", b.n});
+		all = arena_text(&r->arena, (struct text){ b.n != 0 ? b.p : "", b.n });
 	buf_free(&b);
 	return (all);
 }
@@ -150,7 +152,7 @@ field(struct request *r, enum http_known id)
 	return ((r->http.repeated & 1u << id) != 0 ? joined(r, id) : or_empty(r->http.known[id]));
 }
 
-/* Escapes that need not be there are decoded: "%61" is another spelling of "a". */
+/* Decodes unnecessary escapes: "%61" is another spelling of "a". */
 static struct text
 query(struct request *r)
 {
@@ -160,29 +162,30 @@ query(struct request *r)
 	if (memchr(q.p, '%', q.n) == NULL)
 		return (q);
 	p = arena_get(&r->arena, q.n);
-	return (p != NULL ? (struct text){p, urlpath_plain(q, p)} : TEXT_NONE);
+	return (p != NULL ? (struct text){ p, urlpath_plain(q, p) } : TEXT_NONE);
 }
 
-/* False: no memory.  A condition must not go without what it asks about. */
+/* False: no memory.  A condition must not be decided without its field. */
 static bool
 input_of(struct request *r, struct conf_input *in, char remote[64])
 {
 	*in = (struct conf_input){
-	    .socket = conn_listener(r),
-	    .scheme = TEXT("http"),
-	    .host = or_empty(r->http.host),
-	    .url = request_path(r),
-	    .query = query(r),
-	    .referer = field(r, HH_REFERER),
-	    .useragent = field(r, HH_USER_AGENT),
-	    .cookie = field(r, HH_COOKIE),
-	    .remoteip = conn_remote(r, remote),
-	    .method = r->http.method,
+		.socket = conn_listener(r),
+		.scheme = TEXT("http"),
+		.host = or_empty(r->http.host),
+		.url = request_path(r),
+		.query = query(r),
+		.referer = field(r, HH_REFERER),
+		.useragent = field(r, HH_USER_AGENT),
+		.cookie = field(r, HH_COOKIE),
+		.remoteip = conn_remote(r, remote),
+		.method = r->http.method,
 	};
-	return (in->query.p != NULL && in->referer.p != NULL && in->useragent.p != NULL && in->cookie.p != NULL);
+	return (in->query.p != NULL && in->referer.p != NULL && in->useragent.p != NULL &&
+		in->cookie.p != NULL);
 }
 
-/* Document root and path together; .p NULL: no memory. */
+/* Document root and path joined; .p NULL: no memory. */
 static struct text
 physical(struct request *r)
 {
@@ -193,23 +196,27 @@ physical(struct request *r)
 		return (TEXT_NONE);
 	memcpy(p, root.p, root.n);
 	memcpy(p + root.n, path.p, path.n);
-	return ((struct text){p, root.n + path.n});
+	return ((struct text){ p, root.n + path.n });
 }
 
-/* NULL, or why the request gets 500.  $PHYSICAL["path"] is known once the document root is. */
+/* NULL, or why the request gets 500.  $PHYSICAL["path"] is known once the document root is;
+ * exists: so is $PHYSICAL["existing-path"]. */
 static const char *
-match_all(struct request *r)
+match_all(struct request *r, bool exists)
 {
 	char remote[64];
 	struct conf_input in;
-	const char *why;
+	const char *why = NULL;
 
 	if (!input_of(r, &in, remote))
 		return (no_memory);
-	why = match(r, &in);
+	if (!exists)
+		why = match(r, &in);
 	if (why != NULL || !r->worker->physical)
 		return (why);
 	in.path = physical(r);
+	if (exists)
+		in.existing_path = in.path;
 	return (in.path.p != NULL ? match(r, &in) : no_memory);
 }
 
@@ -224,15 +231,7 @@ handler_of(const struct request *r)
 int
 route_existing(struct request *r, const struct handler **handler, const char **why)
 {
-	char remote[64];
-	struct conf_input in;
-
-	*why = no_memory;
-	if (!input_of(r, &in, remote))
-		return (500);
-	in.path = in.existing_path = physical(r);
-	if (in.path.p != NULL)
-		*why = match(r, &in);
+	*why = match_all(r, true);
 	if (*why != NULL)
 		return (500);
 	*handler = handler_of(r);
@@ -272,7 +271,7 @@ route(struct request *r, const struct handler **handler, const char **why)
 		return (status);
 	}
 	if (!r->worker->plain) {
-		*why = match_all(r);
+		*why = match_all(r, false);
 		if (*why != NULL)
 			return (500);
 	}

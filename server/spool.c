@@ -11,16 +11,16 @@
 #include "server/process/share.h"
 #include "server/worker.h"
 
-#define SPOOL_FILES 8u            /* directories that are tried */
+#define SPOOL_FILES 8u /* largest number of directories */
 #define FETCH_BYTES (64u << 10)
-#define WRITE_MAX (1u << 20)
+#define WRITE_MAX   (1u << 20)
 
-/* Of all workers, and of generations that drain beside the new one. */
+/* Shared by all workers, also those of draining generations. */
 static struct share memory_share, disk_share;
 
 struct part {
 	struct io_file *file;
-	uint64_t from, to; /* written, and not taken yet */
+	uint64_t from, to; /* written and not taken yet */
 };
 
 struct spool {
@@ -29,19 +29,20 @@ struct spool {
 	char id[32];
 	void (*moved)(void *arg);
 	void *arg;
-	struct io_op op;          /* IO_TEMP, IO_WRITE or IO_READ */
+	struct io_op op; /* IO_OPEN, IO_WRITE or IO_READ */
 	bool busy, dropped;
-	bool broken;              /* reading failed */
-	bool need_file;           /* there is none yet, or the last one can take no more */
+	bool broken;    /* a read has failed */
+	bool need_file; /* there is no file yet, or the last one is full or failed */
 	int err;
-	struct buf mem;           /* the newest bytes */
-	size_t mem_at;            /* those before are taken */
-	char *window;             /* fetched from the first part; NULL: nothing */
+	struct buf mem; /* the newest bytes */
+	size_t mem_at;  /* bytes before it are taken */
+	char *window;   /* bytes read from the first part; NULL: none */
 	struct text fetched;
 	struct part part[SPOOL_FILES];
-	unsigned first, nparts;   /* parts before the first one are taken; the last one is written to */
-	unsigned dir;             /* of server.upload-dirs: the next to be tried */
-	uint64_t memory, disk;    /* shares held */
+	/* Parts before the first one are taken; the last one is being written. */
+	unsigned first, nparts;
+	unsigned dir;          /* index in server.upload-dirs: the next one to try */
+	uint64_t memory, disk; /* held shares */
 	uint64_t added;
 };
 
@@ -62,7 +63,8 @@ spool_new(struct worker *w, const struct spool_conf *conf)
 	snprintf(s->id, sizeof(s->id), "%s", conf->id);
 	buf_init(&s->mem, 0);
 	op_init(&s->op, IO_WRITE, NULL);
-	if (share_take(&memory_share, conf->client, conf->memory, w->global->max_spool_memory << 10))
+	if (share_take(&memory_share, conf->client, conf->memory,
+		w->global->max_spool_memory << 10))
 		s->memory = conf->memory;
 	return (s);
 }
@@ -74,7 +76,7 @@ part_close(struct spool *s, struct part *p)
 		return;
 	io_file_put(p->file);
 	p->file = NULL;
-	count(&s->w->tally->counters, spool_closed);
+	count(&s->w->counters->events, spool_closed);
 }
 
 static void
@@ -115,15 +117,14 @@ spool_listen(struct spool *s, void (*moved)(void *), void *arg)
 	s->arg = arg;
 }
 
-/* An op has ended; true: go on. */
+/* An op has ended.  True: go on. */
 static bool
 op_over(struct spool *s)
 {
 	s->busy = false;
-	if (s->dropped)
-		spool_free(s);
-	else
+	if (!s->dropped)
 		return (true);
+	spool_free(s);
 	return (false);
 }
 
@@ -131,7 +132,7 @@ static void
 tell(struct spool *s)
 {
 	if (s->moved != NULL)
-		s->moved(s->arg); /* may drop it */
+		s->moved(s->arg); /* the callee may drop the spool */
 }
 
 static void
@@ -173,20 +174,23 @@ fail(struct spool *s, int err)
 {
 	s->err = err;
 	if (err == -EDQUOT || err == -ENOSPC)
-		count(&s->w->tally->counters, spool_refused);
+		count(&s->w->counters->events, spool_refused);
 	tell(s);
 }
 
-/* The directory that was tried last is of no use: the next one, or the end. */
+/* The current directory is unusable: takes the next one, or gives up. */
 static void
 dir_failed(struct spool *s, int err)
 {
 	bool last = s->dir >= ndirs(s);
 
-	log_limited(1, LOG_ERROR, s->id, "spool.failed", LF_STR("directory", s->dir != 0 ? dir_name(s, s->dir - 1) : ""),
-	    LF_ERR("error", err), LF_STR("then", last ? "refused" : "next of server.upload-dirs"),
-	    LF_STR("do", err == -ENOSPC || err == -EDQUOT ? "make room there, or name another one in server.upload-dirs"
-	        : "make it writable for server.username, or name another one in server.upload-dirs"));
+	log_limited(1, LOG_ERROR, s->id, "spool.failed",
+	    LF_STR("directory", s->dir != 0 ? dir_name(s, s->dir - 1) : ""), LF_ERR("error", err),
+	    LF_STR("then", last ? "refused" : "next of server.upload-dirs"),
+	    LF_STR("do", err == -ENOSPC || err == -EDQUOT
+			     ? "make room there, or name another one in server.upload-dirs"
+			     : "make it writable for server.username, or name another one in "
+			       "server.upload-dirs"));
 	s->need_file = true;
 	if (last)
 		fail(s, err == -EDQUOT ? -ENOSPC : err);
@@ -205,7 +209,7 @@ opened(struct io_op *op)
 		if (f != NULL) {
 			s->part[s->nparts++].file = f;
 			s->need_file = false;
-			count(&s->w->tally->counters, spool_opened);
+			count(&s->w->counters->events, spool_opened);
 		}
 	}
 	if (!op_over(s))
@@ -224,7 +228,7 @@ written(struct io_op *op)
 	if (op->res > 0) {
 		s->part[s->nparts - 1].to += (uint64_t)op->res;
 		s->mem_at += (size_t)op->res;
-		count_add(&s->w->tally->counters, spool_bytes, (uint64_t)op->res);
+		count_add(&s->w->counters->events, spool_bytes, (uint64_t)op->res);
 	}
 	if (!op_over(s))
 		return;
@@ -254,7 +258,7 @@ on_disk(const struct spool *s)
 	return (n);
 }
 
-/* Whether what lies in memory may go to disk: 0, or why not. */
+/* 0 if the bytes in memory may go to disk, or the reason against it. */
 static int
 may_write(struct spool *s)
 {
@@ -267,7 +271,8 @@ may_write(struct spool *s)
 	return (want <= s->disk || take_disk(s, want - s->disk) ? 0 : -EDQUOT);
 }
 
-/* Writes what lies in memory, piece by piece; a new file if there is none, or the last directory failed. */
+/* Writes the bytes in memory, piece by piece.  Opens a file if there is none or the last directory
+ * failed. */
 static void
 write_on(struct spool *s)
 {
@@ -280,8 +285,9 @@ write_on(struct spool *s)
 		return;
 	}
 	if (s->need_file) {
-		s->op.temp.root = places_dir(s->w->conf.places, dir_name(s, s->dir++))->root;
-		submit(s, IO_TEMP, opened);
+		memset(&s->op.open, 0, sizeof(s->op.open)); /* no path: a file without a name */
+		s->op.open.root = resources_root(s->w->conf.resources, dir_name(s, s->dir++))->fd;
+		submit(s, IO_OPEN, opened);
 		return;
 	}
 	p = &s->part[s->nparts - 1];
@@ -295,7 +301,7 @@ write_on(struct spool *s)
 bool
 spool_add(struct spool *s, struct text t)
 {
-	if (s->mem_at >= s->mem.n - s->mem_at) { /* cheap: moves less than was taken */
+	if (s->mem_at >= s->mem.n - s->mem_at) { /* cheap: it moves fewer bytes than were taken */
 		buf_drop(&s->mem, s->mem_at);
 		s->mem_at = 0;
 	}
@@ -307,7 +313,7 @@ spool_add(struct spool *s, struct text t)
 		return (true);
 	s->err = may_write(s);
 	if (s->err == -EDQUOT)
-		count(&s->w->tally->counters, spool_refused);
+		count(&s->w->counters->events, spool_refused);
 	if (s->err == 0)
 		write_on(s);
 	return (true);
@@ -362,12 +368,13 @@ spool_front(const struct spool *s)
 	const struct part *p = first_part(s);
 
 	if (s->fetched.n != 0)
-		return ((struct spool_bytes){.mem = s->fetched});
+		return ((struct spool_bytes){ .mem = s->fetched });
 	if (p != NULL && !(s->busy && s->op.kind == IO_READ))
-		return ((struct spool_bytes){.file = p->file, .off = p->from, .len = p->to - p->from});
+		return ((
+		    struct spool_bytes){ .file = p->file, .off = p->from, .len = p->to - p->from });
 	if (p != NULL || s->busy || s->mem.n == s->mem_at)
-		return ((struct spool_bytes){.mem = TEXT_NONE});
-	return ((struct spool_bytes){.mem = {s->mem.p + s->mem_at, s->mem.n - s->mem_at}});
+		return ((struct spool_bytes){ .mem = TEXT_NONE });
+	return ((struct spool_bytes){ .mem = { s->mem.p + s->mem_at, s->mem.n - s->mem_at } });
 }
 
 static void
@@ -386,8 +393,7 @@ spool_took(struct spool *s, uint64_t n)
 {
 	if (s->fetched.n != 0) {
 		must(n <= s->fetched.n);
-		s->fetched.p += n;
-		s->fetched.n -= n;
+		text_take(&s->fetched, n);
 		took_from_file(s, n);
 		if (s->fetched.n == 0) {
 			io_give_back(s->w->io, s->window);
@@ -408,7 +414,7 @@ fetched(struct io_op *op)
 
 	if (op->res > 0) {
 		s->window = io_keep(op);
-		s->fetched = (struct text){s->window, (size_t)op->res};
+		s->fetched = (struct text){ s->window, (size_t)op->res };
 	}
 	if (!op_over(s))
 		return;
@@ -423,7 +429,7 @@ spool_fetch(struct spool *s)
 	uint32_t most = io_chunk(s->w->io) < FETCH_BYTES ? io_chunk(s->w->io) : FETCH_BYTES;
 
 	if (s->busy)
-		return; /* moved() comes for what is on its way */
+		return; /* moved() comes when the op ends */
 	must(b.len != 0);
 	s->op.file.file = b.file;
 	s->op.file.off = b.off;

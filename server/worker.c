@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn/conn.h"
@@ -16,10 +15,13 @@
 #include "server/route.h"
 #include "server/worker_accept.h"
 
-#define KEEP_REQUESTS 256u     /* recycled requests */
-#define MOVES 32u              /* connections that leave for, or come from, another generation in one round: some 0.3 ms */
-#define REQUEST_MEMORY (256u << 10) /* arena of one request: heads, paths, fields for applications */
-#define LINE_MAX_BYTES (512u << 10) /* of a log: the longest head, each byte of it escaped as four, fits */
+#define KEEP_REQUESTS 256u /* recycled requests */
+/* Connections that move to or from another generation in one round: some 0.3 ms. */
+#define MOVES 32u
+/* Arena of one request: heads, paths, fields for applications. */
+#define REQUEST_MEMORY (256u << 10)
+/* of a log: the longest head fits, with each byte escaped as four */
+#define LINE_MAX_BYTES (512u << 10)
 
 /* ---- requests and the date */
 
@@ -40,9 +42,10 @@ worker_request(struct worker *w)
 	r->worker = w;
 	list_init(&r->link);
 	list_init(&r->wait.link);
-	r->wait.entry = NULL;
+	r->wait.lookup = NULL;
 	body_init(&r->body, w->io);
-	sender_init(&r->sender, w->io, NULL); /* the connection that takes it puts its socket in */
+	/* the connection that takes the request sets the socket */
+	sender_init(&r->sender, w->io, NULL);
 	arena_init(&r->arena, r->lent, sizeof(r->lent), REQUEST_MEMORY);
 	return (r);
 }
@@ -52,7 +55,7 @@ worker_request_back(struct request *r)
 {
 	struct worker *w = r->worker;
 
-	stat_cancel(&r->wait);
+	file_lookup_cancel(&r->wait);
 	body_clear(&r->body);
 	arena_reset(&r->arena);
 	request_drop_spools(r);
@@ -82,8 +85,9 @@ request_keep(struct request *r)
 		return (false);
 	r->head = copy;
 	r->head_kept = true;
-	/* The same bytes give the same answer; now its slices point into the copy. */
-	must(http1_head(copy, r->worker->global->max_head, &r->http, &used, &status, &why) == PARSE_DONE);
+	/* The same bytes give the same result; now the slices point into the copy. */
+	must(http1_head(copy, r->worker->global->max_head, &r->http, &used, &status, &why) ==
+	     PARSE_DONE);
 	return (true);
 }
 
@@ -105,7 +109,7 @@ static int
 cache_make(struct worker *w)
 {
 	const struct conf *c = config_global(w->conf.config);
-	struct stat_limits lim = {
+	struct file_limits lim = {
 		.entries = (uint32_t)c->max_cached_files,
 		.fds = w->conf.max_fds,
 		.bytes = c->max_cached_bytes,
@@ -115,8 +119,8 @@ cache_make(struct worker *w)
 		.idle_ms = (uint32_t)(1000 * c->cache_idle),
 	};
 
-	w->stats = stat_cache_new(w->io, &w->tally->counters, &lim);
-	return (w->stats != NULL ? 0 : -ENOMEM);
+	w->files = file_cache_new(w->io, &w->counters->events, &lim);
+	return (w->files != NULL ? 0 : -ENOMEM);
 }
 
 int
@@ -133,15 +137,15 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	list_init(&w->conns);
 	list_init(&w->scopes.list);
 	list_init(&w->requests);
-	room_init(&w->room);
-	w->tally = tally_take(wc->tallies);
+	eviction_init(&w->eviction);
+	w->counters = worker_counters_take(wc->counters_list);
 	w->io = io != NULL ? io : io_new(&wc->io, &err);
 	if (w->io == NULL) {
-		tally_return(w->tally);
+		worker_counters_return(w->counters);
 		free(w);
 		return (err);
 	}
-	io_count_into(w->io, &w->tally->counters);
+	io_count_into(w->io, &w->counters->events);
 	err = accept_new(w);
 	if (err == 0)
 		err = cache_make(w);
@@ -158,15 +162,6 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 }
 
 static void
-each_conn(struct worker *w, void (*fn)(struct conn *))
-{
-	struct list *l, *tmp;
-
-	list_foreach_safe(l, tmp, &w->conns)
-		fn(conn_of_link(l));
-}
-
-static void
 begin_drain(struct worker *w)
 {
 	size_t i;
@@ -174,7 +169,7 @@ begin_drain(struct worker *w)
 	w->draining = true;
 	accept_stop(w);
 	w->to_drain = w->nconns;
-	stat_cache_shrink(w->stats);
+	file_cache_shrink(w->files);
 	for (i = 0; i < w->nupstreams; i++)
 		if (w->upstreams[i] != NULL)
 			upstream_close_idle(w->upstreams[i]);
@@ -186,15 +181,17 @@ adopt(struct worker *w)
 	struct moved *m = NULL;
 	unsigned n;
 
-	for (n = 0; n < MOVES && w->conf.handover != NULL && (m = handover_take(w->conf.handover, w->io)) != NULL; n++) {
+	for (n = 0; n < MOVES && w->conf.handover != NULL &&
+		    (m = handover_take(w->conf.handover, w->io)) != NULL;
+	     n++) {
 		conn_adopt(w, m);
 		free(m);
 	}
 	if (m != NULL)
-		io_wake(w->io); /* there may be more */
+		io_wake(w->io); /* more connections may wait */
 }
 
-/* Those at the beginning of the list, which go to its end. */
+/* Takes connections from the front of the list and puts them at its end. */
 static void
 drain_some(struct worker *w)
 {
@@ -227,21 +224,21 @@ obey(struct worker *w)
 	if (mode >= WORKER_CUT && !w->stopping) {
 		w->stopping = true;
 		if (mode == WORKER_CUT)
-			count_add(&w->tally->counters, drain_cut, w->nconns);
-		each_conn(w, conn_stop);
+			count_add(&w->counters->events, drain_cut, w->nconns);
+		conn_stop_all(w);
 	}
 }
 
-/* Once a round, not once a request. */
+/* Done once a round, not once a request. */
 static void
-note(struct worker *w)
+counters_note(struct worker *w)
 {
-	struct tally *t = w->tally;
+	struct worker_counters *t = w->counters;
 
-	rate_note(&t->requests, io_now(w->io), t->counters.requests);
-	rate_note(&t->bytes, io_now(w->io), t->counters.bytes_sent);
-	tally_set(t->cached, stat_cache_entries(w->stats));
-	tally_set(t->sets, conf_view_sets(w->view));
+	rate_note(&t->requests, io_now(w->io), t->events.requests);
+	rate_note(&t->bytes, io_now(w->io), t->events.bytes_sent);
+	shared_set(t->cached, file_cache_entries(w->files));
+	shared_set(t->sets, conf_view_sets(w->view));
 }
 
 void
@@ -249,7 +246,7 @@ worker_round(struct worker *w)
 {
 	obey(w);
 	io_run(w->io);
-	note(w);
+	counters_note(w);
 }
 
 static void *
@@ -266,11 +263,11 @@ worker_main(void *arg)
 		if (w->draining && w->nconns == 0)
 			break;
 		io_run(w->io);
-		note(w);
+		counters_note(w);
 	}
 	held = !io_leave(w->io);
 	w->held = held;
-	__atomic_store_n(&w->ended, 1, __ATOMIC_RELEASE); /* *w is not ours any more */
+	__atomic_store_n(&w->ended, 1, __ATOMIC_RELEASE); /* from here on *w may be freed */
 	while (held)
 		pause();
 	return (NULL);
@@ -283,7 +280,7 @@ worker_start(struct worker *w)
 	int err;
 
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the main thread */
 	err = pthread_create(&w->thread, NULL, worker_main, w);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	w->running = err == 0;
@@ -304,7 +301,7 @@ worker_ended(const struct worker *w)
 	return (__atomic_load_n(&w->ended, __ATOMIC_ACQUIRE) != 0);
 }
 
-/* The stop has been asked for.  The thread can be joined once it has ended. */
+/* The stop was requested.  The thread can be joined when it has ended. */
 static void
 thread_end(struct worker *w)
 {
@@ -332,8 +329,8 @@ worker_free(struct worker *w)
 		if (w->upstreams[i] != NULL)
 			upstream_free(w->upstreams[i]);
 	free(w->upstreams);
-	if (w->stats != NULL)
-		stat_cache_free(w->stats);
+	if (w->files != NULL)
+		file_cache_free(w->files);
 	route_end(w);
 	while ((l = list_pop(&w->requests)) != NULL)
 		free(list_entry(l, struct request, link));
@@ -344,6 +341,6 @@ worker_free(struct worker *w)
 	io_free(w->io);
 	free(w->accepting);
 	buf_free(&w->line);
-	tally_return(w->tally);
+	worker_counters_return(w->counters);
 	free(w);
 }

@@ -8,9 +8,10 @@
 #include "base/log.h"
 #include "server/conn/conn.h"
 
-#define PAUSE_MS 500u          /* accepting is tried again after this, or when a connection ends */
-#define LEAVING_MAX 16u        /* busy connections are cut while fewer are on their way out */
-#define MIXED_MS 600000u       /* WORKER_RECENT addresses within this time: a server that clients reach directly */
+#define PAUSE_MS    500u /* accepting is tried again after this time, or when a connection closes */
+#define LEAVING_MAX 16u  /* busy connections are cut while fewer than this are closing */
+/* WORKER_RECENT addresses within this time: clients reach the server directly */
+#define MIXED_MS 600000u
 
 struct accepting {
 	struct io_sock sock;
@@ -23,48 +24,49 @@ struct accepting {
 
 /* ---- making room */
 
-/* Those that were sent away hold their descriptors for the rest of the round only. */
+/* Evicted connections hold their descriptors until the end of the round only. */
 static bool
 is_full(const struct worker *w)
 {
 	return (w->nconns - w->nleaving >= w->conf.max_conns);
 }
 
-/* Every place is taken by a connection that stays. */
+/* True if all places are taken by connections that stay. */
 static bool
 is_busy(const struct worker *w)
 {
-	return (w->nconns - w->nleaving - w->room.n >= w->conf.max_conns);
+	return (w->nconns - w->nleaving - w->eviction.n >= w->conf.max_conns);
 }
 
 static bool
 make_room(struct worker *w, const char *why)
 {
-	struct room_member *m = room_next(&w->room);
+	struct eviction_member *m = eviction_next(&w->eviction);
 
 	if (m == NULL)
 		return (false);
-	if (m->kind == ROOM_IDLE)
-		count(&w->tally->counters, room_idle);
+	if (m->kind == EVICT_IDLE)
+		count(&w->counters->events, room_idle);
 	else
-		count(&w->tally->counters, room_silent);
-	conn_make_room(conn_of_member(m), why);
+		count(&w->counters->events, room_silent);
+	conn_make_room(m, why);
 	return (true);
 }
 
 static void
 cut_busy(struct worker *w)
 {
-	struct room_member *m = w->nleaving < LEAVING_MAX ? room_next_busy(&w->room) : NULL;
+	struct eviction_member *m =
+	    w->nleaving < LEAVING_MAX ? eviction_next_busy(&w->eviction) : NULL;
 
 	if (m == NULL)
 		return;
-	count(&w->tally->counters, room_busy);
-	conn_make_room(conn_of_member(m), "one address has most connections, and another address needs a place");
+	count(&w->counters->events, room_busy);
+	conn_make_room(m, "one address has most connections, and another address needs a place");
 }
 
-/* Clients come from several addresses, so the address that has most is not a proxy through which all of them come (beside
- * it there may be one that watches over the server, and its administrator). */
+/* Clients come from several addresses, so the address with most connections is not a proxy for all
+ * of them.  (Beside a proxy there may be a monitoring host and the administrator.) */
 static bool
 is_mixed(const struct worker *w)
 {
@@ -77,7 +79,7 @@ is_mixed(const struct worker *w)
 	return (true);
 }
 
-/* In the place of the one not seen for longest. */
+/* Replaces the address not seen for longest. */
 static void
 note_address(struct worker *w, struct client_addr from)
 {
@@ -103,27 +105,30 @@ accept_make_room(struct worker *w, struct client_addr from)
 	note_address(w, from);
 	while (is_full(w) && make_room(w, "server.max-connections is reached"))
 		;
-	if (!is_full(w) || !room_has_majority(&w->room))
+	if (!is_full(w) || !eviction_has_majority(&w->eviction))
 		return (true);
-	if (!room_is_majority(&w->room, from)) {
+	if (!eviction_is_majority(&w->eviction, from)) {
 		cut_busy(w);
 		return (true);
 	}
 	if (!is_mixed(w))
 		return (true);
-	count(&w->tally->counters, room_refused);
-	log_limited(1, LOG_WARN, NULL, "connection.refused", LF_STR("address", client_addr_name(from, name)), LF_U64("connections", w->nconns),
-	    LF_STR("why", "server.max-connections is reached, and this address has more than half of them"));
+	count(&w->counters->events, room_refused);
+	log_limited(1, LOG_WARN, NULL, "connection.refused",
+	    LF_STR("address", client_addr_name(from, name)), LF_U64("connections", w->nconns),
+	    LF_STR("why",
+		"server.max-connections is reached, and this address has more than half of them"));
 	return (false);
 }
 
-/* A newcomer would find no place.  While one address has most, it is looked at all the same: it may be another's. */
+/* True if a new connection would find no place.  While one address has the majority, accepting goes
+ * on: the connection may come from another address. */
 static bool
 is_closed(const struct worker *w)
 {
 	if (!is_busy(w))
 		return (false);
-	if (!room_has_majority(&w->room) || w->nleaving >= LEAVING_MAX)
+	if (!eviction_has_majority(&w->eviction) || w->nleaving >= LEAVING_MAX)
 		return (true);
 	return (!is_mixed(w) && w->nconns - w->nleaving > w->conf.max_conns);
 }
@@ -148,7 +153,7 @@ accept_all(struct worker *w)
 			accept_submit(&w->accepting[i]);
 }
 
-static void
+void
 accept_resume(struct worker *w)
 {
 	if (!w->paused || is_closed(w))
@@ -166,13 +171,16 @@ pause_over(struct io_op *op)
 	accept_resume(w);
 }
 
-/* No descriptor, or no place, and every connection is busy: listen again when one has ended or is idle, or (a descriptor
- * that others give back makes no event) after a while.  Never spins. */
+/* No descriptor, or no place, and every connection is busy: stops accepting until one closes or
+ * becomes idle.  A timer tries again, because a descriptor that another thread frees makes no
+ * event.
+ * Never spins. */
 static void
 accept_pause(struct worker *w, const char *why)
 {
-	count(&w->tally->counters, accept_pauses);
-	log_limited(1, LOG_WARN, NULL, "accept.paused", LF_STR("why", why), LF_U64("connections", w->nconns));
+	count(&w->counters->events, accept_pauses);
+	log_limited(1, LOG_WARN, NULL, "accept.paused", LF_STR("why", why),
+	    LF_U64("connections", w->nconns));
 	w->paused = true;
 	if (!w->pause_timed && !is_busy(w)) {
 		w->pause_timed = true;
@@ -181,7 +189,8 @@ accept_pause(struct worker *w, const char *why)
 	}
 }
 
-/* It concerns one client: the next accept may well succeed.  Any other failure would come back at once. */
+/* The failure concerns one client: the next accept may succeed.  Any other failure would come back
+ * at once. */
 static bool
 is_about_client(int64_t err)
 {
@@ -193,10 +202,8 @@ is_about_client(int64_t err)
 	case ENETUNREACH:
 	case EHOSTDOWN:
 	case EHOSTUNREACH:
-	case ENONET:
-		return (true);
-	default:
-		return (false);
+	case ENONET: return (true);
+	default: return (false);
 	}
 }
 
@@ -210,13 +217,14 @@ static const char *
 accept_failure(int64_t err)
 {
 	if (is_about_descriptors(err))
-		return ("no descriptors are left; raise server.max-fds or lower server.max-connections");
+		return ("no descriptors are left; raise server.max-fds or lower "
+			"server.max-connections");
 	if (err == -ENOBUFS || err == -ENOMEM)
 		return ("the system has no memory for sockets");
 	return ("accepting failed");
 }
 
-/* One connection goes, and accepting goes on when it is closed (accept_conn_gone()). */
+/* Evicts one connection; accepting goes on when it is closed (accept_resume()). */
 static void
 no_descriptor(struct worker *w, int64_t err)
 {
@@ -236,7 +244,7 @@ accepted(struct io_op *op)
 	if (op->res >= 0)
 		conn_new(w, (int)op->res, &a->peer, a->name);
 	if (w->draining)
-		; /* nothing more is accepted */
+		; /* accept no more */
 	else if (op->res < 0 && !is_about_client(op->res))
 		no_descriptor(w, op->res);
 	else if (is_closed(w))
@@ -248,19 +256,14 @@ accepted(struct io_op *op)
 }
 
 void
-accept_conn_gone(struct worker *w)
+accept_evict_heads(struct worker *w)
 {
-	accept_resume(w);
-}
+	struct eviction_member *m;
 
-void
-accept_room_grew(struct worker *w)
-{
-	struct room_member *m;
-
-	while (w->room.bytes > w->conf.max_head_bytes && (m = room_next_head(&w->room)) != NULL) {
-		count(&w->tally->counters, room_heads);
-		conn_make_room(conn_of_member(m), "server.max-unfinished-heads is reached");
+	while (w->eviction.bytes > w->conf.max_head_bytes &&
+	       (m = eviction_next_head(&w->eviction)) != NULL) {
+		count(&w->counters->events, room_heads);
+		conn_make_room(m, "server.max-unfinished-heads is reached");
 	}
 	if (w->nleaving == 0)
 		accept_resume(w);

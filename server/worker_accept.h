@@ -1,13 +1,18 @@
-/* server/worker_accept.h -- accepting, and who makes room when the worker is full; between worker.c and conn*.c.
+/* server/worker_accept.h -- accepting, and making room in a full worker; between worker.c and
+ * server/conn/.
  *
- *   place left                           accept
- *   full, or no descriptor (EMFILE)      accept; for each that comes one that is idle, silent or without a whole head goes
- *   full, all busy, and one address      accept; one from another address takes the place of one of its connections.  Another one of
- *   has more than half of them           its own is reset if clients of WORKER_RECENT addresses came lately; else it may be a proxy's: as below
- *   the same, and all are busy           pause, until one ends or becomes idle (or 500 ms, for a descriptor)
+ *   place left                        accept
+ *   full, or no descriptor (EMFILE)   accept; each new connection replaces one that is idle, silent
+ *                                     or without a whole head
+ *   full, all busy, and one address   accept; a connection from another address replaces one of
+ *   has more than half of them        that address.  One more from the same address is reset if
+ *                                     clients of WORKER_RECENT addresses came lately.  Otherwise
+ *                                     the address may be a proxy's: as in the next line
+ *   full, all busy                    pause until a connection closes or becomes idle (or for
+ *                                     500 ms, if a descriptor is missing)
  *
- * Bounds   server.max-connections, and one more for each listener: its accept may be in flight when the last one that could
- *          make room becomes busy.
+ * Bounds   server.max-connections, and one more for each listener: its accept may be in flight when
+ *          the last evictable connection becomes busy.
  *
  * Thread   the worker's.
  */
@@ -16,14 +21,16 @@
 
 #include "server/worker.h"
 
-int accept_new(struct worker *);          /* listeners of its conf; none accepts yet */
+int accept_new(struct worker *); /* the listeners of its conf; none accepts yet */
 void accept_all(struct worker *);
-void accept_stop(struct worker *);        /* a wish */
+void accept_stop(struct worker *); /* a wish: running accepts may still end */
 bool accept_parked(const struct worker *);
 
-/* Another connection, from that address, is about to be added.  False: it is refused. */
+/* Another connection from that address is about to be added.  False: refuse it. */
 bool accept_make_room(struct worker *, struct client_addr from);
-void accept_conn_gone(struct worker *);   /* a descriptor is free again */
-void accept_room_grew(struct worker *);   /* a connection became one that can make room, or holds more memory */
+void accept_resume(struct worker *); /* a descriptor is free again */
+/* A connection became evictable, or its unfinished head grew: closes unfinished heads while all
+ * hold more than server.max-unfinished-heads; then accepting goes on. */
+void accept_evict_heads(struct worker *);
 
 #endif

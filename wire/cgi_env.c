@@ -14,7 +14,7 @@ struct env {
 	const struct proxy_request *req;
 	cgi_put *put;
 	void *arg;
-	struct buf joined; /* the value being put together */
+	struct buf joined; /* the value being joined */
 	struct fields fields;
 };
 
@@ -29,7 +29,7 @@ put_number(struct env *e, const char *name, uint64_t v)
 {
 	char digits[20];
 
-	put(e, name, (struct text){digits, text_put_u64(digits, v)});
+	put(e, name, (struct text){ digits, text_put_u64(digits, v) });
 }
 
 static void
@@ -52,7 +52,7 @@ put_server(struct env *e)
 	put(e, "SERVER_PROTOCOL", r->protocol);
 	put(e, "REMOTE_ADDR", r->remote_addr);
 	put_number(e, "REMOTE_PORT", r->remote_port);
-	put(e, "REDIRECT_STATUS", TEXT("200")); /* php-cgi refuses to work without */
+	put(e, "REDIRECT_STATUS", TEXT("200")); /* php-cgi requires it */
 	if (text_eq(r->scheme, TEXT("https")))
 		put(e, "HTTPS", TEXT("on"));
 }
@@ -84,12 +84,13 @@ put_request(struct env *e)
 		put_number(e, "CONTENT_LENGTH", (uint64_t)r->content_length);
 }
 
-/* All values of one name, as one (RFC 9110, 5.3); cookies have a separator of their own. */
+/* Joins all values of one name (RFC 9110, 5.3); cookies have another separator. */
 static void
 join(struct env *e, size_t first)
 {
 	const struct proxy_request *r = e->req;
-	const char *sep = first < r->nheaders && text_ieq(r->headers[first].name, TEXT("Cookie")) ? "; " : ", ";
+	const char *sep =
+	    first < r->nheaders && text_ieq(r->headers[first].name, TEXT("Cookie")) ? "; " : ", ";
 	size_t i;
 
 	e->joined.n = 0;
@@ -114,20 +115,14 @@ put_forwarded(struct env *e)
 	put(e, "HTTP_X_HOST", r->host);
 }
 
-/* Written by this file from what the server knows; what the client says of it does not count. */
+/* True for variables that this file writes: fields of the client with these names are dropped. */
 static bool
 is_ours(struct text name)
 {
-	static const char *const names[] = {
-		"Content-Length", "Content-Type", "X-Forwarded-For", "X-Forwarded-Proto", "X-Host",
-		"Proxy",
-	};
-	size_t i;
+	static const struct text names[] = { TEXT("Content-Length"), TEXT("Content-Type"),
+		TEXT("X-Forwarded-For"), TEXT("X-Forwarded-Proto"), TEXT("X-Host"), TEXT("Proxy") };
 
-	for (i = 0; i < NELEM(names); i++)
-		if (text_ieq(name, text_of(names[i])))
-			return (true);
-	return (false);
+	return (text_is_one_of(name, names, NELEM(names)));
 }
 
 static bool
@@ -150,8 +145,8 @@ passes(const struct env *e, size_t i)
 {
 	struct text name = e->req->headers[i].name;
 
-	return (!e->fields.repeats[i] && is_plain(name) && !is_ours(name) && !header_is_control(name) &&
-	    !fields_is_hop(&e->fields, i));
+	return (!e->fields.repeats[i] && is_plain(name) && !is_ours(name) &&
+		!header_is_control(name) && !fields_is_hop(&e->fields, i));
 }
 
 static void
@@ -191,7 +186,7 @@ put_headers(struct env *e)
 int
 cgi_env(const struct proxy_request *r, cgi_put *to, void *arg)
 {
-	struct env e = {.req = r, .put = to, .arg = arg};
+	struct env e = { .req = r, .put = to, .arg = arg };
 	bool failed;
 
 	if (r->nheaders > FIELDS_MAX)

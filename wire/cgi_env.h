@@ -1,18 +1,19 @@
 /* wire/cgi_env.h -- a request as CGI variables, for FastCGI and SCGI.
  *
- * put(arg, name, value) is called once for each name, never twice for one.  What a client sends
- * becomes HTTP_*, except: hop-by-hop fields and Proxy (HTTP_PROXY would redirect the application's
- * own requests), names that hold anything but letters, digits and '-' (X_Forwarded_For must not
- * pass for X-Forwarded-For), and control headers.
+ * put(arg, name, value) is called once for each name.  Fields of the client become HTTP_*, except:
+ * hop-by-hop fields and Proxy (HTTP_PROXY would redirect the application's own requests), names
+ * with bytes other than letters, digits and '-' (X_Forwarded_For must not pass for
+ * X-Forwarded-For), and control headers.
  */
 #ifndef WIRE_CGI_ENV_H
 #define WIRE_CGI_ENV_H
 
 #include "wire/message.h"
 
-/* Texts are lent for the call. */
+/* Texts are valid during the call. */
 typedef void cgi_put(void *arg, struct text name, struct text value);
 
-int cgi_env(const struct proxy_request *, cgi_put *, void *arg); /* 0, -ENOMEM, or -E2BIG: more than FIELDS_MAX headers */
+/* 0, -ENOMEM, or -E2BIG: more than FIELDS_MAX headers */
+int cgi_env(const struct proxy_request *, cgi_put *, void *arg);
 
 #endif

@@ -1,12 +1,19 @@
-/* wire/codec.h -- what a wire protocol is: bytes to events, events to bytes, nothing else.
+/* wire/codec.h -- the interface of a wire protocol: bytes to events, events to bytes, nothing else.
  *
- * Pure: no socket, no clock, no log.  Any cut of the same bytes gives the same events (BODY and
- * NOTE may come in other pieces).  An exchange owns one state of .size zeroed bytes; it holds no
- * memory of its own.
+ *   to the application     request, body, body_end, answers of reply --> out
+ *   from the application   in --> reply, eof --> INTERIM, HEAD, BODY, NOTE, END, REFUSED, BAD
  *
- * End of the stream: eof() follows the last byte.  It is called at most once, and only if the
- * stream had a byte and reply() gave no END, REFUSED or BAD.  An application that hangs up
- * without a byte, or resets the connection, fails in every protocol; no codec is asked.
+ * Pure: no socket, no clock, no log.  Any split of the same bytes gives the same events (BODY and
+ * NOTE may come in other pieces).  An exchange owns one state of .size zeroed bytes; the state
+ * holds no memory of its own.
+ *
+ * Heads    reply_head_feed() collects the fields as received.  The codec may read and drop some of
+ *          them (Transfer-Encoding) and set the status.  Then reply_head_sort() sorts them.
+ * Credit   body() gets at most credit() bytes.  reply() may have raised it, so the caller asks
+ *          again after each reply().
+ * End      eof() follows the last byte of the stream, at most once, and only if the stream had a
+ *          byte and reply() gave no END, REFUSED or BAD.  An application that closes without a
+ *          byte, or resets the connection, is a failure in every protocol.
  */
 #ifndef WIRE_CODEC_H
 #define WIRE_CODEC_H
@@ -19,15 +26,16 @@
 
 struct proto_event {
 	enum proto_kind {
-		PROTO_MORE,    /* the input is spent */
+		PROTO_MORE,    /* the input is used up */
+		PROTO_INTERIM, /* the reply_head is a 1xx; another head follows */
 		PROTO_HEAD,    /* the reply_head is complete */
-		PROTO_BODY,    /* bytes: of the reply's body, a slice of the input */
+		PROTO_BODY,    /* bytes: a part of the reply's body, a slice of the input */
 		PROTO_NOTE,    /* bytes: for the error log, a slice of the input */
 		PROTO_END,     /* the reply is complete; nothing follows */
-		PROTO_REFUSED, /* why: not executed, may be tried elsewhere */
-		PROTO_BAD,     /* why: not this protocol, or not this request */
+		PROTO_REFUSED, /* why: not executed, another backend may be tried */
+		PROTO_BAD,     /* why: a violation of the protocol */
 	} kind;
-	bool reuse;            /* END: the socket is fit for another request */
+	bool reuse; /* END: the socket can carry another request */
 	struct text bytes;
 	const char *why;
 };
@@ -36,19 +44,23 @@ struct proto {
 	const char *name; /* value of proxy-core.protocol */
 	const char *doc;  /* its line in the manual */
 	size_t size;
-	bool once;        /* a socket carries one request; keep is never asked for */
-	/* Appends the request without its body; keep: the application shall leave the socket open.
-	 * -E2BIG, -ENOMEM, or -EINVAL: a value holds what this protocol cannot carry. */
+	bool once; /* a socket carries one request; keep is always false */
+	/* Appends the request without its body.  keep: asks the application to leave the socket
+	 * open. -E2BIG, -ENOMEM, or -EINVAL: the protocol cannot carry a value. */
 	int (*request)(void *state, const struct proxy_request *, bool keep, struct buf *out);
-	void (*body)(void *state, struct text bytes, struct buf *out); /* a piece, not empty */
+	/* bytes of the body that may be sent; NULL: any number */
+	size_t (*credit)(const void *state);
+	void (*body)(void *state, struct text bytes, struct buf *out); /* bytes: not empty */
 	void (*body_end)(void *state, struct buf *out);
-	/* Takes bytes off *in up to and with the next event; to be called again, if need be with an
-	 * empty *in, until MORE, END, REFUSED or BAD. */
-	void (*reply)(void *state, struct reply_head *, struct text *in, struct proto_event *);
-	void (*eof)(void *state, struct proto_event *); /* END or BAD */
+	/* Removes bytes from *in up to and including the next event.  Called again, also with an
+	 * empty *in, until MORE, END, REFUSED or BAD. out: answers for the application.
+	 */
+	void (*reply)(void *state, struct reply_head *, struct text *in, struct buf *out,
+	    struct proto_event *);
+	void (*eof)(void *state, struct proto_event *); /* the event is END or BAD */
 };
 
-extern const struct proto *const protos[]; /* codecs.def, NULL at the end */
+extern const struct proto *const protos[]; /* from codecs.def; NULL at the end */
 const struct proto *proto_find(const char *name);
 
 #endif

@@ -2,57 +2,48 @@
  *
  *   to it     BEGIN  PARAMS... PARAMS(empty)  STDIN... STDIN(empty)
  *   from it   STDOUT... STDERR... END_REQUEST, in any mixture; STDOUT holds a reply in CGI style
- *
- *   record    version  type  id(2)  length(2)  padding  0   content(length)   (padding)
  */
 #include <errno.h>
 #include "base/must.h"
 #include "wire/cgi_env.h"
 #include "wire/codec.h"
+#include "wire/fcgi.h"
 
-enum { BEGIN = 1, END = 3, PARAMS = 4, STDIN = 5, STDOUT = 6, STDERR = 7 };
-enum { COMPLETE, CANNOT_MULTIPLEX, OVERLOADED, UNKNOWN_ROLE };
-
-#define VERSION 1
-#define RESPONDER 1
-#define KEEP_CONN 1
-#define HEADER 8
-#define OUR_ID 1 /* libfcgi cannot multiplex, so nobody does */
+#define OUR_ID      1 /* one request at a time, because libfcgi cannot multiplex */
 #define CONTENT_MAX 65535u
 
 struct fcgi {
-	unsigned char header[HEADER], end[8];
-	uint8_t nheader, nend; /* bytes of these two so far */
-	uint8_t padding;       /* still to come, as is content */
+	uint8_t header[FCGI_HEAD], end[8];
+	uint8_t nheader, nend; /* received bytes of these two */
+	uint8_t padding;       /* bytes left, like content */
 	uint16_t content;
-	bool in_head;          /* STDOUT was seen, its head is not complete */
+	bool in_head; /* STDOUT has begun, its head is not complete */
 	bool had_head;
 };
 
 static void
-put_header(struct buf *out, unsigned type, size_t content)
+put_header(struct buf *out, enum fcgi_type type, size_t content)
 {
-	const unsigned char h[HEADER] = {VERSION, (unsigned char)type, 0, OUR_ID,
-	    (unsigned char)(content >> 8), (unsigned char)content};
+	uint8_t h[FCGI_HEAD];
 
+	fcgi_head(h, type, OUR_ID, content);
 	buf_add(out, h, sizeof(h));
 }
 
-/* The PARAMS stream: pairs run on from record to record, each as full as it can be. */
+/* The PARAMS stream: pairs may cross the borders of records, and each record is full. */
 struct params {
 	struct buf *out;
-	size_t record; /* where the current record starts */
+	size_t record; /* start of the current record */
 };
 
 static void
 params_close(struct params *p)
 {
-	size_t content = p->out->n - p->record - HEADER;
+	size_t content = p->out->n - p->record - FCGI_HEAD;
 
 	if (p->out->failed)
 		return;
-	p->out->p[p->record + 4] = (char)(content >> 8);
-	p->out->p[p->record + 5] = (char)content;
+	fcgi_set_content(p->out->p + p->record, content);
 }
 
 static void
@@ -68,7 +59,7 @@ params_add(struct params *p, const char *s, size_t n)
 	size_t room;
 
 	while (n > 0 && !p->out->failed) {
-		room = CONTENT_MAX - (p->out->n - p->record - HEADER);
+		room = CONTENT_MAX - (p->out->n - p->record - FCGI_HEAD);
 		if (room == 0) {
 			params_close(p);
 			params_open(p);
@@ -84,12 +75,9 @@ params_add(struct params *p, const char *s, size_t n)
 static void
 params_length(struct params *p, size_t n)
 {
-	const char four[] = {(char)(0x80 | (n >> 24)), (char)(n >> 16), (char)(n >> 8), (char)n};
+	char b[4];
 
-	if (n < 128)
-		params_add(p, &four[3], 1);
-	else
-		params_add(p, four, sizeof(four));
+	params_add(p, b, fcgi_length(b, n));
 }
 
 static void
@@ -97,7 +85,7 @@ params_put(void *arg, struct text name, struct text value)
 {
 	struct params *p = arg;
 
-	/* Fails the whole request below; and such a length would not fit the format either. */
+	/* The request is too long in any case, and the format has no such length. */
 	if (name.n > PROTO_REQUEST_MAX || value.n > PROTO_REQUEST_MAX) {
 		p->out->failed = true;
 		return;
@@ -111,11 +99,11 @@ params_put(void *arg, struct text name, struct text value)
 static int
 fcgi_request(void *state, const struct proxy_request *r, bool keep, struct buf *out)
 {
-	const unsigned char begin[8] = {0, RESPONDER, keep ? KEEP_CONN : 0};
-	struct params p = {.out = out};
+	const unsigned char begin[8] = { 0, RESPONDER, keep ? KEEP_CONN : 0 };
+	struct params p = { .out = out };
 	int err;
 
-	put_header(out, BEGIN, sizeof(begin));
+	put_header(out, BEGIN_REQUEST, sizeof(begin));
 	buf_add(out, begin, sizeof(begin));
 	params_open(&p);
 	err = cgi_env(r, params_put, &p);
@@ -129,14 +117,12 @@ fcgi_request(void *state, const struct proxy_request *r, bool keep, struct buf *
 static void
 fcgi_body(void *state, struct text bytes, struct buf *out)
 {
-	size_t n;
+	struct text piece;
 
 	while (bytes.n > 0) {
-		n = bytes.n < CONTENT_MAX ? bytes.n : CONTENT_MAX;
-		put_header(out, STDIN, n);
-		buf_add(out, bytes.p, n);
-		bytes.p += n;
-		bytes.n -= n;
+		piece = text_take(&bytes, CONTENT_MAX);
+		put_header(out, STDIN, piece.n);
+		buf_text(out, piece);
 	}
 }
 
@@ -146,18 +132,15 @@ fcgi_body_end(void *state, struct buf *out)
 	put_header(out, STDIN, 0);
 }
 
-/* Fills have of want bytes from *in; true when they are all there. */
+/* Adds bytes from *in; true if there are want bytes. */
 static bool
-collect(unsigned char *dst, uint8_t *have, size_t want, struct text *in)
+collect(uint8_t *dst, uint8_t *have, size_t want, struct text *in)
 {
-	size_t n = want - *have;
+	struct text t = text_take(in, want - *have);
 
-	n = n < in->n ? n : in->n;
-	if (n > 0)
-		memcpy(dst + *have, in->p, n);
-	*have = (uint8_t)(*have + n);
-	in->p += n;
-	in->n -= n;
+	if (t.n > 0)
+		memcpy(dst + *have, t.p, t.n);
+	*have = (uint8_t)(*have + t.n);
 	return (*have == want);
 }
 
@@ -168,31 +151,29 @@ bad(struct proto_event *ev, const char *why)
 	ev->why = why;
 }
 
-/* A whole record header has come. */
+/* A record header is complete. */
 static void
 record_begin(struct fcgi *f, struct proto_event *ev)
 {
-	f->content = (uint16_t)(f->header[4] << 8 | f->header[5]);
+	f->content = fcgi_content(f->header);
 	f->padding = f->header[6];
 	f->nend = 0;
-	if (f->header[0] != VERSION)
-		bad(ev, "this is not FastCGI 1");
+	if (f->header[0] != FCGI_VERSION)
+		bad(ev, "expected FastCGI version 1");
 }
 
 static bool
 record_is_ours(const struct fcgi *f)
 {
-	return (f->header[2] == 0 && f->header[3] == OUR_ID);
+	return (fcgi_id(f->header) == OUR_ID);
 }
 
-/* The next n bytes of the record's content that have come. */
+/* Removes up to n received bytes of the record's content. */
 static struct text
 content_take(struct fcgi *f, struct text *in)
 {
-	struct text t = {in->p, in->n < f->content ? in->n : f->content};
+	struct text t = text_take(in, f->content);
 
-	in->p += t.n;
-	in->n -= t.n;
 	f->content = (uint16_t)(f->content - t.n);
 	return (t);
 }
@@ -204,18 +185,15 @@ stdout_head(struct fcgi *f, struct reply_head *h, struct text *in, struct proto_
 	const char *end = t.p + t.n;
 
 	f->in_head = true;
-	switch (reply_head_feed(h, &t)) {
-	case HEAD_MORE:
-		return;
-	case HEAD_BAD:
-		bad(ev, h->why);
-		return;
-	case HEAD_DONE:
-		break;
+	switch (reply_head_cgi(h, &t)) {
+	case HEAD_MORE: return;
+	case HEAD_BAD: bad(ev, h->why); return;
+	case HEAD_DONE: break;
 	}
 	f->in_head = false;
 	f->had_head = true;
-	f->content = (uint16_t)(f->content + t.n); /* what follows the head is body: put back */
+	/* bytes behind the head belong to the body: put them back */
+	f->content = (uint16_t)(f->content + t.n);
 	in->n += (size_t)(end - t.p);
 	in->p = t.p;
 	ev->kind = PROTO_HEAD;
@@ -232,30 +210,27 @@ end_request(struct fcgi *f, struct text *in, struct proto_event *ev)
 		return;
 	f->content = (uint16_t)(f->content - sizeof(f->end));
 	switch (f->end[4]) {
-	case COMPLETE:
+	case REQUEST_COMPLETE:
 		if (!f->had_head) {
 			bad(ev, f->in_head ? "the reply ended within its head"
 					   : "the reply has no head");
 			return;
 		}
 		ev->kind = PROTO_END;
-		/* Late padding is not worth waiting for, but then the socket is not clean. */
+		/* Without its padding the socket cannot be used again. */
 		ev->reuse = f->content == 0 && f->padding <= in->n;
-		in->p += ev->reuse ? f->padding : 0;
-		in->n -= ev->reuse ? f->padding : 0;
+		text_take(in, ev->reuse ? f->padding : 0);
 		return;
-	case CANNOT_MULTIPLEX:
+	case CANT_MPX_CONN:
 	case OVERLOADED:
 		if (f->had_head)
-			break; /* it has begun to answer: too late to refuse */
+			break; /* a refusal after its head */
 		ev->kind = PROTO_REFUSED;
 		ev->why = f->end[4] == OVERLOADED ? "overloaded" : "cannot multiplex";
 		return;
-	case UNKNOWN_ROLE:
-		bad(ev, "the application is no responder");
-		return;
+	case UNKNOWN_ROLE: bad(ev, "the application does not support the role responder"); return;
 	}
-	bad(ev, "END_REQUEST makes no sense");
+	bad(ev, "unexpected protocol status in END_REQUEST");
 }
 
 static void
@@ -263,7 +238,7 @@ record_content(struct fcgi *f, struct reply_head *h, struct text *in, struct pro
 {
 	unsigned type = record_is_ours(f) ? f->header[1] : 0;
 
-	if (type == END)
+	if (type == END_REQUEST)
 		end_request(f, in, ev);
 	else if (type == STDOUT && !f->had_head)
 		stdout_head(f, h, in, ev);
@@ -273,35 +248,32 @@ record_content(struct fcgi *f, struct reply_head *h, struct text *in, struct pro
 			ev->kind = PROTO_BODY;
 		else if (type == STDERR)
 			ev->kind = PROTO_NOTE;
-		/* else: another request's, or a management record nobody asked for: skipped */
+		/* otherwise: a record of another request or of management is skipped */
 	}
 }
 
 static void
 padding_skip(struct fcgi *f, struct text *in)
 {
-	uint8_t n = in->n < f->padding ? (uint8_t)in->n : f->padding;
-
-	in->p += n;
-	in->n -= n;
-	f->padding = (uint8_t)(f->padding - n);
+	f->padding = (uint8_t)(f->padding - text_take(in, f->padding).n);
 	if (f->padding == 0)
-		f->nheader = 0; /* the record is through */
+		f->nheader = 0; /* the record has ended */
 }
 
 static void
-fcgi_reply(void *state, struct reply_head *h, struct text *in, struct proto_event *ev)
+fcgi_reply(void *state, struct reply_head *h, struct text *in, struct buf *out,
+    struct proto_event *ev)
 {
 	struct fcgi *f = state;
 
-	*ev = (struct proto_event){.kind = PROTO_MORE};
+	*ev = (struct proto_event){ .kind = PROTO_MORE };
 	while (in->n > 0 && ev->kind == PROTO_MORE) {
-		if (f->nheader < HEADER) {
-			if (!collect(f->header, &f->nheader, HEADER, in))
+		if (f->nheader < FCGI_HEAD) {
+			if (!collect(f->header, &f->nheader, FCGI_HEAD, in))
 				return;
 			record_begin(f, ev);
 			if (ev->kind == PROTO_MORE && f->content == 0 && record_is_ours(f) &&
-			    f->header[1] == END)
+			    f->header[1] == END_REQUEST)
 				bad(ev, "END_REQUEST is too short");
 			if (f->content == 0)
 				padding_skip(f, in);
@@ -314,17 +286,21 @@ fcgi_reply(void *state, struct reply_head *h, struct text *in, struct proto_even
 	}
 }
 
-/* END_REQUEST ends a reply, the stream does not. */
+/* END_REQUEST ends a reply; the end of the stream does not. */
 static void
 fcgi_eof(void *state, struct proto_event *ev)
 {
-	*ev = (struct proto_event){0};
+	*ev = (struct proto_event){ 0 };
 	bad(ev, "the backend hung up within its reply");
 }
 
 const struct proto proto_fastcgi = {
-	.name = "fastcgi", .doc = "FastCGI 1.0, role responder",
+	.name = "fastcgi",
+	.doc = "FastCGI 1.0, role responder",
 	.size = sizeof(struct fcgi),
-	.request = fcgi_request, .body = fcgi_body, .body_end = fcgi_body_end,
-	.reply = fcgi_reply, .eof = fcgi_eof,
+	.request = fcgi_request,
+	.body = fcgi_body,
+	.body_end = fcgi_body_end,
+	.reply = fcgi_reply,
+	.eof = fcgi_eof,
 };

@@ -2,19 +2,10 @@
 
 #include <string.h>
 
-enum {
-	BEGIN_REQUEST = 1, ABORT_REQUEST, END_REQUEST, PARAMS, STDIN, STDOUT, STDERR, DATA,
-	GET_VALUES, GET_VALUES_RESULT, UNKNOWN_TYPE
-};
-enum { REQUEST_COMPLETE, CANT_MPX_CONN, OVERLOADED, UNKNOWN_ROLE };
-enum { RESPONDER = 1, AUTHORIZER, FILTER };
-enum { KEEP_CONN = 1 };
-
 enum { INTO_NOTHING, INTO_BEGIN, INTO_VALUES, INTO_PARAMS };
 
 struct pair {
-	const uint8_t *name, *value;
-	size_t	       name_len, value_len;
+	struct text name, value;
 };
 
 void
@@ -24,8 +15,8 @@ record_init(struct record *r, const struct record_conf *conf)
 	r->conf = conf;
 }
 
-static void
-drop_string(GString **s)
+void
+record_drop_string(GString **s)
 {
 	if (*s != NULL)
 		g_string_free(*s, TRUE);
@@ -35,7 +26,7 @@ drop_string(GString **s)
 static void
 drop_request(struct record *r)
 {
-	drop_string(&r->params);
+	record_drop_string(&r->params);
 	r->active = false;
 }
 
@@ -43,28 +34,23 @@ void
 record_free(struct record *r)
 {
 	drop_request(r);
-	drop_string(&r->values);
+	record_drop_string(&r->values);
 }
 
 bool
 record_idle(const struct record *r)
 {
-	/* A body that nobody will read may take as long as it likes. */
-	return (!r->active && !r->held && (r->head_len == 0 ||
-	    (r->head_len == RECORD_HEAD && r->into == INTO_NOTHING)));
-}
-
-static unsigned
-head_id(const struct record *r)
-{
-	return (r->head[2] << 8 | r->head[3]);
+	/* The rest of a request has a deadline; a body that nobody reads has none. */
+	return (!r->active && !r->held &&
+		(r->head_len == 0 || (r->head_len == FCGI_HEAD && r->into == INTO_NOTHING)));
 }
 
 static void
-put_head(GString *out, unsigned type, unsigned id, size_t len)
+put_head(GString *out, enum fcgi_type type, unsigned id, size_t len)
 {
-	const uint8_t h[RECORD_HEAD] = { 1, type, id >> 8, id, len >> 8, len, 0, 0 };
+	uint8_t h[FCGI_HEAD];
 
+	fcgi_head(h, type, id, len);
 	g_string_append_len(out, (const char *)h, sizeof(h));
 }
 
@@ -79,61 +65,56 @@ put_end(GString *out, unsigned id, uint8_t protocol_status)
 
 /* ---------------------------------------------------------------- name-value pairs */
 
-/* One length: a byte below 128, or four with the top bit set.  False when the bytes run out. */
+/* One length: a byte below 128, or four with the top bit set.  False: too few bytes. */
 static bool
-read_len(const uint8_t **p, const uint8_t *end, size_t *len)
+read_len(struct text *in, size_t *len)
 {
-	const uint8_t *b = *p;
+	const uint8_t *b = (const uint8_t *)in->p;
+	bool is_short = in->n > 0 && b[0] < 0x80;
 
-	if (b < end && b[0] < 0x80) {
-		*len = b[0];
-		*p += 1;
-		return (true);
-	}
-	if (end - b < 4)
+	if (!is_short && in->n < 4)
 		return (false);
-	*len = (size_t)(b[0] & 0x7f) << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
-	*p += 4;
+	*len = is_short
+		   ? b[0]
+		   : (size_t)(b[0] & 0x7f) << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
+	text_take(in, is_short ? 1 : 4);
 	return (true);
 }
 
-/* Both lengths are below 2^31, so their sum cannot overflow; it is compared with what is there. */
+/* Both lengths are below 2^31, so their sum cannot overflow; it is compared with the available
+ * bytes. */
 static bool
-read_pair(const uint8_t **p, const uint8_t *end, struct pair *pair)
+read_pair(struct text *in, struct pair *pair)
 {
-	if (!read_len(p, end, &pair->name_len) || !read_len(p, end, &pair->value_len))
+	size_t name, value;
+
+	if (!read_len(in, &name) || !read_len(in, &value) || (uint64_t)name + value > in->n)
 		return (false);
-	if ((uint64_t)pair->name_len + pair->value_len > (uint64_t)(end - *p))
-		return (false);
-	pair->name = *p;
-	pair->value = *p + pair->name_len;
-	*p = pair->value + pair->value_len;
+	pair->name = text_take(in, name);
+	pair->value = text_take(in, value);
 	return (true);
 }
 
-static bool
-pairs_whole(const uint8_t *p, size_t n)
+static struct text
+text_of_string(const GString *s)
 {
-	const uint8_t *end = p + n;
+	return ((struct text){ s->str, s->len });
+}
+
+static bool
+pairs_whole(struct text in)
+{
 	struct pair pair;
 
-	while (p < end)
-		if (!read_pair(&p, end, &pair))
+	while (in.n > 0)
+		if (!read_pair(&in, &pair))
 			return (false);
 	return (true);
 }
 
 static bool
-pair_is(const struct pair *pair, const char *name)
+is_in_use(const struct record_conf *conf, struct text name)
 {
-	return (text_eq((struct text){ (const char *)pair->name, pair->name_len }, text_of(name)));
-}
-
-static bool
-pair_in_use(const struct record_conf *conf, const struct pair *pair)
-{
-	const struct text name = { (const char *)pair->name, pair->name_len };
-
 	for (size_t i = 0; i < conf->n_names; i++)
 		if (text_eq(conf->names[i], name))
 			return (true);
@@ -143,36 +124,33 @@ pair_in_use(const struct record_conf *conf, const struct pair *pair)
 static void
 put_len(GString *out, size_t len)
 {
-	const uint8_t b[4] = { 0x80 | len >> 24, len >> 16, len >> 8, len };
+	char b[4];
 
-	if (len < 0x80)
-		g_string_append_c(out, (char)len);
-	else
-		g_string_append_len(out, (const char *)b, sizeof(b));
+	g_string_append_len(out, b, (gssize)fcgi_length(b, len));
 }
 
 static void
 put_pair(GString *out, const struct pair *pair)
 {
-	put_len(out, pair->name_len);
-	put_len(out, pair->value_len);
-	g_string_append_len(out, (const char *)pair->name, pair->name_len);
-	g_string_append_len(out, (const char *)pair->value, pair->value_len);
+	put_len(out, pair->name.n);
+	put_len(out, pair->value.n);
+	g_string_append_len(out, pair->name.p, (gssize)pair->name.n);
+	g_string_append_len(out, pair->value.p, (gssize)pair->value.n);
 }
 
-/* A NUL would end the name early when it becomes a C string: another file than the one that was
- * asked for.  Then no name at all is passed on, which is answered with 403. */
+/* As a C string, a value with a NUL would end early and name another file.  Then no variable is
+ * passed on, which is answered with 403. */
 static void
 put_pairs_in_use(const struct record_conf *conf, const GString *params, GString *out)
 {
-	const uint8_t *p = (const uint8_t *)params->str, *end = p + params->len;
+	struct text in = text_of_string(params);
 	const size_t before = out->len;
 	struct pair pair;
 
-	while (p < end && read_pair(&p, end, &pair)) {
-		if (!pair_in_use(conf, &pair))
+	while (in.n > 0 && read_pair(&in, &pair)) {
+		if (!is_in_use(conf, pair.name))
 			continue;
-		if (memchr(pair.value, '\0', pair.value_len) != NULL) {
+		if (pair.value.n > 0 && memchr(pair.value.p, '\0', pair.value.n) != NULL) {
 			g_string_truncate(out, before);
 			break;
 		}
@@ -189,11 +167,10 @@ put_params(const struct record *r, GString *out)
 	put_head(out, PARAMS, r->id, 0);
 	if (!r->too_long)
 		put_pairs_in_use(r->conf, r->params, out);
-	len = out->len - head - RECORD_HEAD;
-	if (len == 0)				/* an empty record ends the stream: one is enough */
+	len = out->len - head - FCGI_HEAD;
+	if (len == 0) /* an empty record ends the stream; one is enough */
 		return;
-	out->str[head + 4] = (char)(len >> 8);
-	out->str[head + 5] = (char)len;
+	fcgi_set_content(out->str + head, len);
 	put_head(out, PARAMS, r->id, 0);
 }
 
@@ -222,7 +199,7 @@ record_answered(struct record *r)
 static enum record_result
 end_begin(struct record *r, GString *reply)
 {
-	unsigned id = head_id(r), role = r->begin[0] << 8 | r->begin[1];
+	unsigned id = fcgi_id(r->head), role = r->begin[0] << 8 | r->begin[1];
 	bool keep = r->begin[2] & KEEP_CONN;
 
 	if (r->active && id == r->id)
@@ -247,7 +224,7 @@ end_begin(struct record *r, GString *reply)
 static enum record_result
 end_abort(struct record *r, GString *reply)
 {
-	if ((!r->active && !r->running) || head_id(r) != r->id)
+	if ((!r->active && !r->running) || fcgi_id(r->head) != r->id)
 		return (RECORD_MORE);
 	put_end(reply, r->id, REQUEST_COMPLETE);
 	drop_request(r);
@@ -255,14 +232,13 @@ end_abort(struct record *r, GString *reply)
 	return (RECORD_ABORT);
 }
 
-/* The request is complete when its names are: a body is of no use here, and authorizers send
- * none. */
+/* The request is complete with its variables: its body is not needed, and authorizers have none. */
 static enum record_result
 end_params(struct record *r, size_t content)
 {
 	if (r->into != INTO_PARAMS || content > 0)
 		return (RECORD_MORE);
-	if (!r->too_long && !pairs_whole((const uint8_t *)r->params->str, r->params->len))
+	if (!r->too_long && !pairs_whole(text_of_string(r->params)))
 		return (RECORD_BAD);
 	return (RECORD_REQUEST);
 }
@@ -270,9 +246,7 @@ end_params(struct record *r, size_t content)
 static void
 put_value(GString *out, const char *name, const char *value)
 {
-	const struct pair pair = {
-		(const uint8_t *)name, (const uint8_t *)value, strlen(name), strlen(value),
-	};
+	const struct pair pair = { text_of(name), text_of(value) };
 
 	put_pair(out, &pair);
 }
@@ -286,21 +260,21 @@ put_number(GString *out, const char *name, unsigned n)
 	put_value(out, name, number);
 }
 
-/* libfcgi says 1/1/0 whatever the application can do; ours is the truth. */
+/* libfcgi would always answer 1/1/0; this answer has the real limits. */
 static enum record_result
 answer_values(const struct record *r, GString *reply)
 {
-	const uint8_t *p = (const uint8_t *)r->values->str, *end = p + r->values->len;
+	struct text in = text_of_string(r->values);
 	size_t head = reply->len, len;
 	bool conns = false, reqs = false, mpxs = false;
 	struct pair pair;
 
-	if (!pairs_whole(p, r->values->len))
+	if (!pairs_whole(in))
 		return (RECORD_BAD);
-	while (p < end && read_pair(&p, end, &pair)) {
-		conns |= pair_is(&pair, "FCGI_MAX_CONNS");
-		reqs |= pair_is(&pair, "FCGI_MAX_REQS");
-		mpxs |= pair_is(&pair, "FCGI_MPXS_CONNS");
+	while (in.n > 0 && read_pair(&in, &pair)) {
+		conns |= text_eq(pair.name, TEXT("FCGI_MAX_CONNS"));
+		reqs |= text_eq(pair.name, TEXT("FCGI_MAX_REQS"));
+		mpxs |= text_eq(pair.name, TEXT("FCGI_MPXS_CONNS"));
 	}
 	put_head(reply, GET_VALUES_RESULT, 0, 0);
 	if (conns)
@@ -309,8 +283,8 @@ answer_values(const struct record *r, GString *reply)
 		put_number(reply, "FCGI_MAX_REQS", r->conf->max_reqs);
 	if (mpxs)
 		put_value(reply, "FCGI_MPXS_CONNS", "0");
-	len = reply->len - head - RECORD_HEAD;
-	reply->str[head + 5] = (char)len;	/* at most 69 bytes */
+	len = reply->len - head - FCGI_HEAD;
+	reply->str[head + 5] = (char)len; /* at most 69 bytes */
 	return (RECORD_MORE);
 }
 
@@ -319,7 +293,7 @@ end_get_values(struct record *r, GString *reply)
 {
 	enum record_result result = answer_values(r, reply);
 
-	drop_string(&r->values);
+	record_drop_string(&r->values);
 	return (result);
 }
 
@@ -339,30 +313,30 @@ end_record(struct record *r, GString *reply)
 	size_t content = r->head[4] << 8 | r->head[5];
 
 	r->head_len = 0;
-	if (head_id(r) == 0 && r->head[1] == GET_VALUES)
+	if (fcgi_id(r->head) == 0 && r->head[1] == GET_VALUES)
 		return (end_get_values(r, reply));
-	if (head_id(r) == 0)
+	if (fcgi_id(r->head) == 0)
 		return (end_unknown(r, reply));
 	switch (r->head[1]) {
 	case BEGIN_REQUEST: return (end_begin(r, reply));
 	case ABORT_REQUEST: return (end_abort(r, reply));
-	case PARAMS:	    return (end_params(r, content));
+	case PARAMS: return (end_params(r, content));
 	}
 	return (RECORD_MORE);
 }
 
 /* ---------------------------------------------------------------- bytes to records */
 
-/* The head says where the content goes.  False: no record of this kind may be here. */
+/* The header decides where the content goes.  False: this record is not allowed here. */
 static bool
 read_head(struct record *r)
 {
-	unsigned type = r->head[1], id = head_id(r);
+	unsigned type = r->head[1], id = fcgi_id(r->head);
 
-	r->left = (uint16_t)(r->head[4] << 8 | r->head[5]);
+	r->left = fcgi_content(r->head);
 	r->padding = r->head[6];
 	r->into = INTO_NOTHING;
-	if (r->head[0] != 1)
+	if (r->head[0] != FCGI_VERSION)
 		return (false);
 	if (id == 0 && type == GET_VALUES) {
 		r->into = INTO_VALUES;
@@ -384,43 +358,34 @@ read_head(struct record *r)
 		return (true);
 	case ABORT_REQUEST:
 	case STDIN:
-	case DATA:
-		return (true);
+	case DATA: return (true);
 	}
 	return (false);
 }
 
-static size_t
-take_head(struct record *r, const uint8_t *p, size_t n)
+static void
+take_head(struct record *r, struct text *in)
 {
-	n = MIN(n, RECORD_HEAD - (size_t)r->head_len);
-	memcpy(r->head + r->head_len, p, n);
-	r->head_len += (uint8_t)n;
-	return (n);
+	struct text t = text_take(in, FCGI_HEAD - (size_t)r->head_len);
+
+	memcpy(r->head + r->head_len, t.p, t.n);
+	r->head_len += (uint8_t)t.n;
 }
 
-static size_t
-take_content(struct record *r, const uint8_t *p, size_t n)
+static void
+take_content(struct record *r, struct text *in)
 {
-	n = MIN(n, r->left);
+	struct text t = text_take(in, r->left);
+
 	if (r->into == INTO_PARAMS && !r->too_long)
-		g_string_append_len(r->params, (const char *)p, n);
+		g_string_append_len(r->params, t.p, (gssize)t.n);
 	if (r->into == INTO_VALUES)
-		g_string_append_len(r->values, (const char *)p, n);
+		g_string_append_len(r->values, t.p, (gssize)t.n);
 	if (r->into == INTO_BEGIN) {
-		memcpy(r->begin + r->begin_len, p, n);
-		r->begin_len += (uint8_t)n;
+		memcpy(r->begin + r->begin_len, t.p, t.n);
+		r->begin_len += (uint8_t)t.n;
 	}
-	r->left -= (uint16_t)n;
-	return (n);
-}
-
-static size_t
-take_padding(struct record *r, size_t n)
-{
-	n = MIN(n, r->padding);
-	r->padding -= (uint8_t)n;
-	return (n);
+	r->left -= (uint16_t)t.n;
 }
 
 /* One request at a time: the next one waits until this one is answered. */
@@ -432,14 +397,17 @@ is_next_request(const struct record *r)
 
 /* Takes some bytes of one record. */
 static enum record_result
-take(struct record *r, const uint8_t *p, size_t n, size_t *used)
+take(struct record *r, struct text *in)
 {
-	if (r->head_len == RECORD_HEAD && !r->held) {
-		*used += r->left > 0 ? take_content(r, p, n) : take_padding(r, n);
+	if (r->head_len == FCGI_HEAD && !r->held) {
+		if (r->left > 0)
+			take_content(r, in);
+		else
+			r->padding -= (uint8_t)text_take(in, r->padding).n;
 		return (RECORD_MORE);
 	}
-	*used += take_head(r, p, n);
-	if (r->head_len < RECORD_HEAD)
+	take_head(r, in);
+	if (r->head_len < FCGI_HEAD)
 		return (RECORD_MORE);
 	r->held = is_next_request(r);
 	if (r->held)
@@ -450,17 +418,16 @@ take(struct record *r, const uint8_t *p, size_t n, size_t *used)
 static bool
 is_whole(const struct record *r)
 {
-	return (r->head_len == RECORD_HEAD && r->left == 0 && r->padding == 0);
+	return (r->head_len == FCGI_HEAD && r->left == 0 && r->padding == 0);
 }
 
 enum record_result
-record_feed(struct record *r, const uint8_t *p, size_t n, size_t *used, GString *reply)
+record_feed(struct record *r, struct text *in, GString *reply)
 {
 	enum record_result result = RECORD_MORE;
 
-	*used = 0;
-	while (*used < n && result == RECORD_MORE) {
-		result = take(r, p + *used, n - *used, used);
+	while (in->n > 0 && result == RECORD_MORE) {
+		result = take(r, in);
 		if (result == RECORD_MORE && is_whole(r))
 			result = end_record(r, reply);
 	}
@@ -468,8 +435,10 @@ record_feed(struct record *r, const uint8_t *p, size_t n, size_t *used, GString 
 }
 
 bool
-record_body_ends(const struct record *r, const uint8_t *p, size_t n)
+record_body_ends(const struct record *r, struct text t)
 {
-	return (n >= RECORD_HEAD && p[0] == 1 && p[1] == STDIN && (p[2] << 8 | p[3]) == r->id &&
-	    p[4] == 0 && p[5] == 0 && n == (size_t)RECORD_HEAD + p[6]);
+	const uint8_t *p = (const uint8_t *)t.p;
+
+	return (t.n >= FCGI_HEAD && p[0] == FCGI_VERSION && p[1] == STDIN && fcgi_id(p) == r->id &&
+		fcgi_content(p) == 0 && t.n == (size_t)FCGI_HEAD + p[6]);
 }

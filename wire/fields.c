@@ -4,12 +4,6 @@
 
 #define SLOTS NELEM(((struct fields *)NULL)->slot)
 
-static unsigned char
-lower(char c)
-{
-	return ((unsigned char)(c >= 'A' && c <= 'Z' ? c | 0x20 : c));
-}
-
 static size_t
 slot_of(struct text name)
 {
@@ -20,12 +14,13 @@ slot_of(struct text name)
 	if (seed == 0)
 		seed = text_hash(TEXT("fields")) | 1;
 	for (h = seed, i = 0; i < name.n; i++)
-		h = (h ^ lower(name.p[i])) * 0x9e3779b97f4a7c15ull;
+		h = (h ^ byte_lower(name.p[i])) * 0x9e3779b97f4a7c15ull;
 	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15ull;
 	return (h >> 40 & (SLOTS - 1));
 }
 
-/* Where the name stands, or would stand.  Three quarters of the slots are free at least, so the walk is short. */
+/* The slot of the name, or a free one for it.  At least three quarters of the slots are free, so
+ * the search is short. */
 static uint16_t *
 place(const struct fields *f, struct text name)
 {
@@ -93,16 +88,10 @@ fields_next(const struct fields *f, size_t i)
 static bool
 is_hop_name(struct text name)
 {
-	static const struct text names[] = {
-		TEXT("Connection"), TEXT("Keep-Alive"), TEXT("TE"), TEXT("Trailer"),
-		TEXT("Transfer-Encoding"), TEXT("Upgrade"), TEXT("Expect"),
-	};
-	size_t i;
+	static const struct text names[] = { TEXT("Connection"), TEXT("Keep-Alive"), TEXT("TE"),
+		TEXT("Trailer"), TEXT("Transfer-Encoding"), TEXT("Upgrade"), TEXT("Expect") };
 
-	for (i = 0; i < NELEM(names); i++)
-		if (text_ieq(names[i], name))
-			return (true);
-	return (name.n >= 6 && text_ieq((struct text){name.p, 6}, TEXT("Proxy-")));
+	return (text_is_one_of(name, names, NELEM(names)) || text_istarts(name, TEXT("Proxy-")));
 }
 
 bool

@@ -1,25 +1,7 @@
-#include <errno.h>
 #include <stdlib.h>
 #include "base/must.h"
 #include "wire/headers.h"
 #include "wire/http1_scan.h"
-
-static bool
-name_in(const struct text *v, size_t n, struct text name)
-{
-	size_t i;
-
-	for (i = 0; i < n; i++)
-		if (text_ieq(v[i], name))
-			return (true);
-	return (false);
-}
-
-static bool
-starts_ieq(struct text t, struct text prefix)
-{
-	return (t.n >= prefix.n && text_ieq((struct text){t.p, prefix.n}, prefix));
-}
 
 bool
 header_is_token(struct text name)
@@ -36,18 +18,23 @@ header_value_ok(struct text value)
 bool
 header_is_control(struct text name)
 {
-	static const struct text prefixes[] = {
-		TEXT("X-Sendfile"), TEXT("X-LIGHTTPD-"), TEXT("X-Accel-"), TEXT("X-Reproxy-"),
-		TEXT("X-Rewrite-"), TEXT("X-LiteSpeed-Location"),
-	};
+	static const struct text prefixes[] = { TEXT("X-Sendfile"), TEXT("X-LIGHTTPD-"),
+		TEXT("X-Accel-"), TEXT("X-Reproxy-"), TEXT("X-Rewrite-"),
+		TEXT("X-LiteSpeed-Location") };
 	size_t i;
 
 	if (name.n == 0 || (name.p[0] | 0x20) != 'x')
 		return (false);
 	for (i = 0; i < NELEM(prefixes); i++)
-		if (starts_ieq(name, prefixes[i]))
+		if (text_istarts(name, prefixes[i]))
 			return (true);
 	return (false);
+}
+
+bool
+status_has_body(int status)
+{
+	return (status >= 200 && status != 204 && status != 304);
 }
 
 void
@@ -78,7 +65,7 @@ fields_reserve(struct reply_head *h)
 	size_t cap = h->cap > 0 ? h->cap * 2 : 16;
 	struct proxy_field *v;
 
-	if (h->reply.nheaders < h->cap)
+	if (h->nfields < h->cap)
 		return (true);
 	if (cap > REPLY_FIELDS_MAX)
 		return (false);
@@ -99,15 +86,15 @@ head_line(struct reply_head *h, struct text line)
 	colon = memchr(line.p, ':', line.n);
 	if (colon == NULL)
 		return (refuse(h, "a line of the head has no colon"));
-	f.name = (struct text){line.p, (size_t)(colon - line.p)};
-	f.value = text_trim((struct text){colon + 1, line.n - f.name.n - 1});
+	f.name = (struct text){ line.p, (size_t)(colon - line.p) };
+	f.value = text_trim((struct text){ colon + 1, line.n - f.name.n - 1 });
 	if (!header_is_token(f.name))
-		return (refuse(h, "a header name is no token"));
+		return (refuse(h, "a header name is not a token"));
 	if (!header_value_ok(f.value))
 		return (refuse(h, "a header value holds a control character"));
 	if (!fields_reserve(h))
 		return (refuse(h, "too many header fields"));
-	h->fields[h->reply.nheaders++] = f;
+	h->fields[h->nfields++] = f;
 	return (true);
 }
 
@@ -119,10 +106,10 @@ take_status(struct reply_head *h, struct text v)
 
 	if (r->status != 0)
 		return (refuse(h, "two Status fields"));
-	/* 1xx is no final answer, and there is no way to send a second one. */
-	if (v.n < 3 || (v.n > 3 && v.p[3] != ' ') || text_u64((struct text){v.p, 3}, &n) < 0 ||
+	/* a 1xx needs a second head, which CGI does not have */
+	if (v.n < 3 || (v.n > 3 && v.p[3] != ' ') || text_u64((struct text){ v.p, 3 }, &n) < 0 ||
 	    n < 200 || n > 599)
-		return (refuse(h, "Status is no number from 200 to 599"));
+		return (refuse(h, "expected a Status from 200 to 599"));
 	r->status = (int)n;
 	return (true);
 }
@@ -136,7 +123,7 @@ take_length(struct reply_head *h, struct text v)
 	if (r->content_length >= 0)
 		return (refuse(h, "two Content-Length fields"));
 	if (text_u64(v, &n) < 0 || n > INT64_MAX)
-		return (refuse(h, "Content-Length is no number"));
+		return (refuse(h, "expected a number as Content-Length"));
 	r->content_length = (int64_t)n;
 	return (true);
 }
@@ -144,32 +131,32 @@ take_length(struct reply_head *h, struct text v)
 static void
 take_control(struct proxy_reply *r, const struct proxy_field *f)
 {
-	static const struct text send_file[] = {TEXT("X-Sendfile"), TEXT("X-LIGHTTPD-send-file")};
+	static const struct text send_file[] = { TEXT("X-Sendfile"), TEXT("X-LIGHTTPD-send-file") };
 
-	if (name_in(send_file, NELEM(send_file), f->name) && r->send_file.p == NULL)
+	if (text_is_one_of(f->name, send_file, NELEM(send_file)) && r->send_file.p == NULL)
 		r->send_file = f->value;
 	else if (text_ieq(f->name, TEXT("X-Accel-Redirect")) && r->send_uri.p == NULL)
 		r->send_uri = f->value;
 }
 
-/* All fields are there: takes out what is not for the client, and keeps the rest in its order. */
-static enum head_result
-head_sort(struct reply_head *h)
+enum head_result
+reply_head_sort(struct reply_head *h)
 {
 	struct proxy_reply *r = &h->reply;
 	struct proxy_field *f;
-	size_t i, n = r->nheaders, kept = 0;
-	bool located = false, hop[REPLY_FIELDS_MAX];
+	size_t i, n = h->nfields, kept = 0;
+	bool located = false, known = r->status != 0, hop[REPLY_FIELDS_MAX];
 	struct fields index;
 
 	fields_index(&index, h->fields, n);
-	for (i = 0; i < n; i++) /* asked first: the pass below moves the fields */
+	for (i = 0; i < n; i++) /* before the loop below moves the fields */
 		hop[i] = fields_is_hop(&index, i);
 	for (i = 0; i < n && h->why == NULL; i++) {
 		f = &h->fields[i];
-		if (text_ieq(f->name, TEXT("Status")))
-			take_status(h, f->value);
-		else if (text_ieq(f->name, TEXT("Content-Length")))
+		if (text_ieq(f->name, TEXT("Status"))) {
+			if (!known)
+				take_status(h, f->value);
+		} else if (text_ieq(f->name, TEXT("Content-Length")))
 			take_length(h, f->value);
 		else if (header_is_control(f->name))
 			take_control(r, f);
@@ -190,18 +177,18 @@ head_parse(struct reply_head *h)
 {
 	struct text rest = buf_as_text(&h->raw), line;
 
-	h->reply = (struct proxy_reply){.content_length = -1};
-	rest.n--; /* the last newline ends the last line; none follows it */
+	h->reply = (struct proxy_reply){ .content_length = -1 };
+	rest.n--; /* the last newline ends the last line */
 	while (text_next(&rest, '\n', &line)) {
 		if (line.n > 0 && line.p[line.n - 1] == '\r')
 			line.n--;
 		if (line.n > 0 && !head_line(h, line))
 			return (HEAD_BAD);
 	}
-	return (head_sort(h));
+	return (HEAD_DONE);
 }
 
-/* The line that has just been completed is the empty one that ends the head. */
+/* True if the last complete line is the empty one that ends the head. */
 static bool
 line_is_empty(const struct reply_head *h)
 {
@@ -214,18 +201,14 @@ enum head_result
 reply_head_feed(struct reply_head *h, struct text *in)
 {
 	const char *nl;
-	size_t n;
 
 	while (in->n > 0) {
 		nl = memchr(in->p, '\n', in->n);
-		n = nl != NULL ? (size_t)(nl - in->p) + 1 : in->n;
-		buf_add(&h->raw, in->p, n);
+		buf_text(&h->raw, text_take(in, nl != NULL ? (size_t)(nl - in->p) + 1 : in->n));
 		if (h->raw.failed) {
 			h->why = "the head is longer than 64 KiB";
 			return (HEAD_BAD);
 		}
-		in->p += n;
-		in->n -= n;
 		if (nl == NULL)
 			break;
 		if (line_is_empty(h))
@@ -233,4 +216,12 @@ reply_head_feed(struct reply_head *h, struct text *in)
 		h->line = h->raw.n;
 	}
 	return (HEAD_MORE);
+}
+
+enum head_result
+reply_head_cgi(struct reply_head *h, struct text *in)
+{
+	enum head_result res = reply_head_feed(h, in);
+
+	return (res == HEAD_DONE ? reply_head_sort(h) : res);
 }

@@ -1,4 +1,6 @@
-/* wire/http1_reason.c -- the status of an error, and the words behind a status (RFC 9110 section 15 and the registry). */
+/* wire/http1_reason.c -- the status of an error, and the reason phrase of a status (RFC 9110
+ * section 15 and the registry).
+ */
 #include <errno.h>
 
 #include "wire/http1.h"
@@ -58,7 +60,7 @@ http1_reason(int status)
 	case 504: return ("Gateway Timeout");
 	case 505: return ("HTTP Version Not Supported");
 	case 507: return ("Insufficient Storage");
-	default:  return ("Unknown");
+	default: return ("Unknown");
 	}
 }
 
@@ -66,26 +68,23 @@ int
 http1_status_of_errno(int err)
 {
 	switch (-err) {
-	case 0:
-		return (200);
+	case 0: return (200);
 	case ENOENT:
 	case ENOTDIR:
-	case ENAMETOOLONG:
-		return (404);
+	case ENAMETOOLONG: return (404);
 	case EACCES:
 	case EPERM:
 	case ELOOP:
-	case EXDEV:			/* openat2: outside of the root */
+	case EXDEV: /* openat2: outside of the root */
 	case EISDIR:
-	case ENXIO:			/* a socket, or a device without driver */
-	case ENODEV:
-		return (403);
-	case EAGAIN:			/* a full queue, a device that hangs, a lease being broken */
+	case ENXIO: /* a socket, or a device without driver */
+	case ENODEV: return (403);
+	/* a full queue, a device that hangs, a lease being broken */
+	case EAGAIN:
 	case EMFILE:
 	case ENFILE:
 	case ENOMEM:
-	case ETIMEDOUT:
-		return (503);
+	case ETIMEDOUT: return (503);
 	}
 	return (500);
 }

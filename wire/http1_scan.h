@@ -1,4 +1,4 @@
-/* wire/http1_scan.h -- over a run of bytes of one class; between the files of wire/. */
+/* wire/http1_scan.h -- skips a run of bytes of one class; shared by the files of wire/. */
 #ifndef WIRE_HTTP1_SCAN_H
 #define WIRE_HTTP1_SCAN_H
 
@@ -7,7 +7,7 @@
 #endif
 #include "wire/http1_class.h"
 
-/* First byte in [p, end) that is not of that class, or end. */
+/* First byte in [p, end) that is not of the class, or end. */
 static inline const char *
 skip(const char *p, const char *end, unsigned what)
 {
@@ -16,7 +16,7 @@ skip(const char *p, const char *end, unsigned what)
 	return (p);
 }
 
-/* The two long runs of a head, sixteen bytes a step.  Never reads behind end. */
+/* The two long runs of a head, sixteen bytes per step.  Never reads behind end. */
 #ifdef __SSE2__
 static inline const char *
 skip_target(const char *p, const char *end)
@@ -26,7 +26,7 @@ skip_target(const char *p, const char *end)
 
 	for (; end - p >= 16; p += 16) {
 		v = _mm_loadu_si128((const __m128i *)p);
-		/* The comparison is signed: bytes from 0x80 up are below zero, so below '!' too. */
+		/* the comparison is signed: bytes from 0x80 up are negative, so below '!' too */
 		bad = _mm_cmplt_epi8(v, _mm_set1_epi8('!'));
 		bad = _mm_or_si128(bad, _mm_cmpeq_epi8(v, _mm_set1_epi8(0x7f)));
 		bad = _mm_or_si128(bad, _mm_cmpeq_epi8(v, _mm_set1_epi8('#')));
@@ -45,7 +45,8 @@ skip_value(const char *p, const char *end)
 
 	for (; end - p >= 16; p += 16) {
 		v = _mm_loadu_si128((const __m128i *)p);
-		bad = _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(0x1f)), v);  /* unsigned v <= 0x1f */
+		/* unsigned v <= 0x1f */
+		bad = _mm_cmpeq_epi8(_mm_min_epu8(v, _mm_set1_epi8(0x1f)), v);
 		bad = _mm_andnot_si128(_mm_cmpeq_epi8(v, _mm_set1_epi8('\t')), bad);
 		bad = _mm_or_si128(bad, _mm_cmpeq_epi8(v, _mm_set1_epi8(0x7f)));
 		hit = (unsigned)_mm_movemask_epi8(bad);

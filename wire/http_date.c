@@ -4,17 +4,15 @@
 #include "base/must.h"
 #include "wire/http_date.h"
 
-#define DATE_MAX 253402300799u  /* 9999-12-31 23:59:59: the form has four digits for the year */
+#define DATE_MAX 253402300799u /* 9999-12-31 23:59:59: the year has four digits */
 
-static const char weekdays[7][10] = {
-	"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday",
-};
-static const char months[12][4] = {
-	"Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-};
+static const char weekdays[7][10] = { "Sunday", "Monday", "Tuesday", "Wednesday", "Thursday",
+	"Friday", "Saturday" };
+static const char months[12][4] = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep",
+	"Oct", "Nov", "Dec" };
 
 struct date {
-	unsigned year, month, day, hour, minute, second;        /* month and day from 1 */
+	unsigned year, month, day, hour, minute, second; /* month and day from 1 */
 };
 
 static bool
@@ -26,7 +24,7 @@ leap(unsigned y)
 static unsigned
 month_days(unsigned y, unsigned m)
 {
-	static const uint8_t days[12] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
+	static const uint8_t days[12] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 
 	return (m == 2 && leap(y) ? 29 : days[m - 1]);
 }
@@ -38,13 +36,14 @@ year_start(unsigned y)
 	uint64_t before = y - 1;
 
 	return ((uint64_t)(y - 1970) * 365 + (before / 4 - before / 100 + before / 400) -
-	    (1969 / 4 - 1969 / 100 + 1969 / 400));
+		(1969 / 4 - 1969 / 100 + 1969 / 400));
 }
 
 static void
 date_split(uint64_t days, struct date *d)
 {
-	d->year = 1970 + (unsigned)(days / 366);        /* never too late, at most some years early */
+	/* never too late, at most some years too early */
+	d->year = 1970 + (unsigned)(days / 366);
 	while (year_start(d->year + 1) <= days)
 		d->year++;
 	days -= year_start(d->year);
@@ -53,21 +52,13 @@ date_split(uint64_t days, struct date *d)
 	d->day = (unsigned)days + 1;
 }
 
-static char *
+static void
 put_digits(char *p, unsigned v, int width)
 {
-	int i;
-
-	for (i = width - 1; i >= 0; i--, v /= 10)
-		p[i] = (char)('0' + v % 10);
-	return (p + width);
-}
-
-static char *
-put_str(char *p, const char *s, size_t n)
-{
-	memcpy(p, s, n);
-	return (p + n);
+	while (width-- > 0) {
+		p[width] = (char)('0' + v % 10);
+		v /= 10;
+	}
 }
 
 void
@@ -75,35 +66,27 @@ http_date_put(char dst[HTTP_DATE_LEN + 1], uint64_t unix_s)
 {
 	struct date d;
 	unsigned sec;
-	char *p = dst;
 
 	if (unix_s > DATE_MAX)
 		unix_s = DATE_MAX;
 	date_split(unix_s / 86400, &d);
 	sec = (unsigned)(unix_s % 86400);
-	p = put_str(p, weekdays[(unix_s / 86400 + 4) % 7], 3);  /* 1970-01-01 was a Thursday */
-	p = put_str(p, ", ", 2);
-	p = put_digits(p, d.day, 2);
-	p = put_str(p, " ", 1);
-	p = put_str(p, months[d.month - 1], 3);
-	p = put_str(p, " ", 1);
-	p = put_digits(p, d.year, 4);
-	p = put_str(p, " ", 1);
-	p = put_digits(p, sec / 3600, 2);
-	p = put_str(p, ":", 1);
-	p = put_digits(p, sec / 60 % 60, 2);
-	p = put_str(p, ":", 1);
-	p = put_digits(p, sec % 60, 2);
-	put_str(p, " GMT", 5);
+	memcpy(dst, "Www, dd Mmm yyyy hh:mm:ss GMT", HTTP_DATE_LEN + 1);
+	memcpy(dst, weekdays[(unix_s / 86400 + 4) % 7], 3); /* 1970-01-01 was a Thursday */
+	put_digits(dst + 5, d.day, 2);
+	memcpy(dst + 8, months[d.month - 1], 3);
+	put_digits(dst + 12, d.year, 4);
+	put_digits(dst + 17, sec / 3600, 2);
+	put_digits(dst + 20, sec / 60 % 60, 2);
+	put_digits(dst + 23, sec % 60, 2);
 }
 
 static bool
 take(struct text *t, const char *s, size_t n)
 {
-	if (!text_starts(*t, (struct text){s, n}))
+	if (!text_starts(*t, (struct text){ s, n }))
 		return (false);
-	t->p += n;
-	t->n -= n;
+	text_take(t, n);
 	return (true);
 }
 
@@ -112,10 +95,8 @@ take_digits(struct text *t, size_t width, unsigned *out)
 {
 	uint64_t v;
 
-	if (t->n < width || text_u64((struct text){t->p, width}, &v) != 0)
+	if (t->n < width || text_u64(text_take(t, width), &v) != 0)
 		return (false);
-	t->p += width;
-	t->n -= width;
 	*out = (unsigned)v;
 	return (true);
 }
@@ -144,8 +125,8 @@ take_month(struct text *t, unsigned *month)
 	return (false);
 }
 
-/* RFC 9110 5.6.7 wants a two-digit year to lie at most 50 years ahead; a fixed turn at 1970 agrees
- * with that and needs no clock. */
+/* RFC 9110 5.6.7: a two-digit year is at most 50 years in the future.  The fixed limit 1970
+ * complies and needs no clock. */
 static bool
 take_short_year(struct text *t, unsigned *year)
 {
@@ -162,22 +143,23 @@ take_part(struct text *t, char part, struct date *d)
 	case 'w': return (take_weekday(t, false));
 	case 'W': return (take_weekday(t, true));
 	case 'd': return (take_digits(t, 2, &d->day));
-	case 'e': return (take(t, " ", 1) ? take_digits(t, 1, &d->day) : take_digits(t, 2, &d->day));
+	case 'e':
+		return (take(t, " ", 1) ? take_digits(t, 1, &d->day) : take_digits(t, 2, &d->day));
 	case 'm': return (take_month(t, &d->month));
 	case 'Y': return (take_digits(t, 4, &d->year));
 	case 'y': return (take_short_year(t, &d->year));
 	case 'h': return (take_digits(t, 2, &d->hour));
 	case 'i': return (take_digits(t, 2, &d->minute));
 	case 's': return (take_digits(t, 2, &d->second));
-	default:  return (take(t, &part, 1));
+	default: return (take(t, &part, 1));
 	}
 }
 
 static bool
 date_valid(const struct date *d)
 {
-	return (d->year >= 1970 && d->day >= 1 && d->day <= month_days(d->year, d->month) && d->hour < 24 &&
-	    d->minute < 60 && d->second <= 60);         /* 60: a leap second */
+	return (d->year >= 1970 && d->day >= 1 && d->day <= month_days(d->year, d->month) &&
+		d->hour < 24 && d->minute < 60 && d->second <= 60); /* 60: a leap second */
 }
 
 static uint64_t
@@ -195,11 +177,11 @@ int
 http_date_parse(struct text t, uint64_t *unix_s)
 {
 	static const char *const forms[] = {
-		"w, d m Y h:i:s GMT",           /* Sun, 06 Nov 1994 08:49:37 GMT */
-		"W, d-m-y h:i:s GMT",           /* Sunday, 06-Nov-94 08:49:37 GMT */
-		"w m e h:i:s Y",                /* Sun Nov  6 08:49:37 1994 */
+		"w, d m Y h:i:s GMT", /* Sun, 06 Nov 1994 08:49:37 GMT */
+		"W, d-m-y h:i:s GMT", /* Sunday, 06-Nov-94 08:49:37 GMT */
+		"w m e h:i:s Y",      /* Sun Nov  6 08:49:37 1994 */
 	};
-	struct date d = {0};
+	struct date d = { 0 };
 	struct text rest;
 	const char *f;
 	size_t i;

@@ -1,4 +1,4 @@
-/* wire/http_date.h -- dates of headers (RFC 9110, 5.6.7).  Pure; seconds since 1970, UTC. */
+/* wire/http_date.h -- dates in headers (RFC 9110, 5.6.7).  Pure; seconds since 1970, UTC. */
 #ifndef WIRE_HTTP_DATE_H
 #define WIRE_HTTP_DATE_H
 
@@ -6,7 +6,8 @@
 
 #define HTTP_DATE_LEN 29
 
-void http_date_put(char dst[HTTP_DATE_LEN + 1], uint64_t unix_s); /* "Sun, 06 Nov 1994 08:49:37 GMT" */
-int http_date_parse(struct text, uint64_t *unix_s);               /* the three forms; -EINVAL */
+/* "Sun, 06 Nov 1994 08:49:37 GMT" */
+void http_date_put(char dst[HTTP_DATE_LEN + 1], uint64_t unix_s);
+int http_date_parse(struct text, uint64_t *unix_s); /* accepts the three forms; -EINVAL */
 
 #endif

@@ -1,6 +1,7 @@
-/* wire/message.h -- a request to an application and the head of its reply, in no protocol's words.
+/* wire/message.h -- a request to an application and the head of its reply, independent of a
+ * protocol.
  *
- * Owner    the code that fills one in; texts are slices of its memory.
+ * Owner    the code that fills it in; texts are slices of its memory.
  */
 #ifndef WIRE_MESSAGE_H
 #define WIRE_MESSAGE_H
@@ -14,30 +15,35 @@ struct proxy_field {
 	struct text name, value;
 };
 
-/* The request, in no protocol's words; codecs make CGI variables or headers of it. */
+/* A request; codecs turn it into CGI variables or headers. */
 struct proxy_request {
-	const char *id;         /* "c17.3", for log lines */
-	uint32_t client;        /* who asks, for a fair turn: a key of its address; 0: unknown */
-	struct text method, target, path, query; /* target as the client sent it; path decoded and clean */
-	struct text protocol;   /* "HTTP/1.1" */
+	const char *id;  /* "c17.3", for log lines */
+	uint32_t client; /* key of its address, for the fair queue; 0: unknown */
+	/* target as the client sent it; path decoded and clean */
+	struct text method, target, path, query;
+	struct text protocol; /* "HTTP/1.1" */
 	struct text host, scheme;
 	struct text docroot, script_filename, path_info;
-	struct text redirect_uri; /* the target as a rewrite made it; .n 0: not rewritten */
+	struct text redirect_uri; /* the target after a rewrite; .n 0: not rewritten */
 	struct text remote_addr, server_addr, server_name;
 	uint16_t remote_port, server_port;
-	int64_t content_length; /* of the body to come; -1: none, 0: one of no bytes */
-	const struct proxy_field *headers; /* the client's; the codec drops those that may not pass (cgi_env.h) */
+	int64_t content_length; /* of the following body; -1: no body, 0: an empty body */
+	/* Of the client; the codec drops those that may not pass (cgi_env.h). */
+	const struct proxy_field *headers;
 	size_t nheaders;
-	bool safe;              /* may be repeated on another socket: GET, HEAD, OPTIONS without body */
+	/* May be repeated on another socket: GET, HEAD, OPTIONS without body. */
+	bool safe;
 };
 
 struct proxy_reply {
-	int status;             /* 200 when the application named none, 302 with a Location */
-	int64_t content_length; /* -1: not told */
-	const struct proxy_field *headers; /* end-to-end ones only; control headers are taken out, allowed or not */
+	int status;             /* if the application sends none: 200, or 302 with a Location */
+	int64_t content_length; /* -1: unknown */
+	bool has_body;          /* false: HEAD, 204 or 304 */
+	/* End-to-end fields only; control headers are removed, also if they are not allowed. */
+	const struct proxy_field *headers;
 	size_t nheaders;
-	struct text send_file;  /* X-Sendfile, X-LIGHTTPD-send-file: as written; .p NULL: none */
-	struct text send_uri;   /* X-Accel-Redirect */
+	struct text send_file; /* X-Sendfile, X-LIGHTTPD-send-file: unchanged; .p NULL: none */
+	struct text send_uri;  /* X-Accel-Redirect */
 };
 
 #endif

@@ -1,9 +1,10 @@
 /* SCGI: one request on each socket, which ends with the reply.
  *
- *   to it     LENGTH ":" NAME NUL VALUE NUL... "," body     CONTENT_LENGTH is first, SCGI=1 is there
- *   from it   a head in CGI style, then a body: Content-Length bytes, or all to the end of the stream
+ *   to it     LENGTH ":" NAME NUL VALUE NUL... "," body     CONTENT_LENGTH first, and SCGI=1
+ *   from it   a head in CGI style, then a body: Content-Length bytes, or all to the end of the
+ *             stream
  *
- * Without a Content-Length nobody can tell a reply that was cut from one that ended.
+ * Without Content-Length, a truncated reply looks like a complete one.
  */
 #include <errno.h>
 #include "wire/cgi_env.h"
@@ -11,14 +12,14 @@
 
 struct scgi {
 	bool had_head;
-	int64_t left; /* of the body; -1: to the end of the stream */
+	int64_t left; /* of the body; -1: until the end of the stream */
 };
 
 /* ---------------------------------------------------------------- to the application */
 
 struct pairs {
 	struct buf b;
-	bool broken; /* a value holds a NUL: what follows it would be read as another variable */
+	bool broken; /* a value has a NUL, which would begin another variable */
 };
 
 static void
@@ -35,43 +36,31 @@ pairs_add(struct pairs *p, struct text name, struct text value)
 static void
 pairs_put(void *arg, struct text name, struct text value)
 {
-	if (!text_eq(name, TEXT("CONTENT_LENGTH"))) /* stands first, even if it is 0 */
+	if (!text_eq(name, TEXT("CONTENT_LENGTH"))) /* always first, also if it is 0 */
 		pairs_add(arg, name, value);
-}
-
-static int
-pairs_fill(struct pairs *p, const struct proxy_request *r)
-{
-	uint64_t length = r->content_length > 0 ? (uint64_t)r->content_length : 0;
-	char digits[20];
-	int err;
-
-	pairs_add(p, TEXT("CONTENT_LENGTH"), (struct text){digits, text_put_u64(digits, length)});
-	pairs_add(p, TEXT("SCGI"), TEXT("1"));
-	err = cgi_env(r, pairs_put, p);
-	if (err == 0 && p->b.failed)
-		err = -E2BIG;
-	return (err == 0 && p->broken ? -EINVAL : err);
 }
 
 static int
 scgi_request(void *state, const struct proxy_request *r, bool keep, struct buf *out)
 {
-	struct pairs p = {.broken = false};
+	uint64_t length = r->content_length > 0 ? (uint64_t)r->content_length : 0;
+	struct pairs p = { .broken = false };
+	char digits[20];
 	int err;
 
 	buf_init(&p.b, PROTO_REQUEST_MAX);
-	err = pairs_fill(&p, r);
-	if (err == 0) {
-		buf_u64(out, p.b.n);
-		buf_char(out, ':');
-		buf_text(out, buf_as_text(&p.b));
-		buf_char(out, ',');
-		if (out->failed || out->n > PROTO_REQUEST_MAX)
-			err = -E2BIG;
-	}
+	pairs_add(&p, TEXT("CONTENT_LENGTH"),
+	    (struct text){ digits, text_put_u64(digits, length) });
+	pairs_add(&p, TEXT("SCGI"), TEXT("1"));
+	err = cgi_env(r, pairs_put, &p);
+	buf_u64(out, p.b.n);
+	buf_char(out, ':');
+	buf_text(out, buf_as_text(&p.b));
+	buf_char(out, ',');
+	if (err == 0 && (p.b.failed || out->failed || out->n > PROTO_REQUEST_MAX))
+		err = -E2BIG;
 	buf_free(&p.b);
-	return (err);
+	return (err == 0 && p.broken ? -EINVAL : err);
 }
 
 static void
@@ -80,7 +69,7 @@ scgi_body(void *state, struct text bytes, struct buf *out)
 	buf_text(out, bytes);
 }
 
-/* CONTENT_LENGTH told the end. */
+/* CONTENT_LENGTH marks the end of the body. */
 static void
 scgi_body_end(void *state, struct buf *out)
 {
@@ -91,12 +80,9 @@ scgi_body_end(void *state, struct buf *out)
 static void
 reply_head(struct scgi *s, struct reply_head *h, struct text *in, struct proto_event *ev)
 {
-	switch (reply_head_feed(h, in)) {
-	case HEAD_MORE:
-		break;
-	case HEAD_BAD:
-		*ev = (struct proto_event){.kind = PROTO_BAD, .why = h->why};
-		break;
+	switch (reply_head_cgi(h, in)) {
+	case HEAD_MORE: break;
+	case HEAD_BAD: *ev = (struct proto_event){ .kind = PROTO_BAD, .why = h->why }; break;
 	case HEAD_DONE:
 		s->had_head = true;
 		s->left = h->reply.content_length;
@@ -108,26 +94,23 @@ reply_head(struct scgi *s, struct reply_head *h, struct text *in, struct proto_e
 static void
 reply_body(struct scgi *s, struct text *in, struct proto_event *ev)
 {
-	ev->bytes = *in;
-	if (s->left >= 0 && (uint64_t)s->left < in->n)
-		ev->bytes.n = (size_t)s->left;
+	ev->bytes = text_take(in, s->left >= 0 ? (size_t)s->left : in->n);
 	if (s->left > 0)
 		s->left -= (int64_t)ev->bytes.n;
-	in->p += ev->bytes.n;
-	in->n -= ev->bytes.n;
 	ev->kind = PROTO_BODY;
 }
 
 static void
-scgi_reply(void *state, struct reply_head *h, struct text *in, struct proto_event *ev)
+scgi_reply(void *state, struct reply_head *h, struct text *in, struct buf *out,
+    struct proto_event *ev)
 {
 	struct scgi *s = state;
 
-	*ev = (struct proto_event){.kind = PROTO_MORE};
+	*ev = (struct proto_event){ .kind = PROTO_MORE };
 	if (!s->had_head)
 		reply_head(s, h, in, ev);
 	else if (s->left == 0)
-		ev->kind = PROTO_END; /* the socket is closed, with what may follow */
+		ev->kind = PROTO_END; /* bytes behind the body are dropped with the socket */
 	else if (in->n > 0)
 		reply_body(s, in, ev);
 }
@@ -137,14 +120,20 @@ scgi_eof(void *state, struct proto_event *ev)
 {
 	const struct scgi *s = state;
 
-	*ev = (struct proto_event){.kind = PROTO_END};
+	*ev = (struct proto_event){ .kind = PROTO_END };
 	if (!s->had_head)
-		*ev = (struct proto_event){.kind = PROTO_BAD, .why = "the reply ended within its head"};
+		*ev = (struct proto_event){ .kind = PROTO_BAD,
+			.why = "the reply ended within its head" };
 }
 
 const struct proto proto_scgi = {
-	.name = "scgi", .doc = "SCGI, a connection for each request",
-	.size = sizeof(struct scgi), .once = true,
-	.request = scgi_request, .body = scgi_body, .body_end = scgi_body_end,
-	.reply = scgi_reply, .eof = scgi_eof,
+	.name = "scgi",
+	.doc = "SCGI, a connection for each request",
+	.size = sizeof(struct scgi),
+	.once = true,
+	.request = scgi_request,
+	.body = scgi_body,
+	.body_end = scgi_body_end,
+	.reply = scgi_reply,
+	.eof = scgi_eof,
 };

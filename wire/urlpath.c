@@ -1,13 +1,16 @@
-/* wire/urlpath.c -- one decoding, then segments are taken away while they are copied. */
+/* wire/urlpath.c -- decodes a path once and removes segments while it copies. */
 #include <errno.h>
 #include "wire/urlpath.h"
 
-/* Bytes that stand for themselves and end nothing; most of a path is runs of these. */
+/* Bytes that need no decoding and end no segment; most of a path is runs of these. */
 static const bool plain[256] = {
-	[1 ... '%' - 1] = true, ['%' + 1 ... '/' - 1] = true, ['/' + 1 ... '\\' - 1] = true, ['\\' + 1 ... 255] = true,
+	[1 ... '%' - 1] = true,
+	['%' + 1 ... '/' - 1] = true,
+	['/' + 1 ... '\\' - 1] = true,
+	['\\' + 1 ... 255] = true,
 };
 
-/* The byte at t.p[*i]; *i moves behind it.  -EINVAL: bad escape or NUL. */
+/* Returns the byte at t.p[*i]; *i moves behind it.  -EINVAL: bad escape or NUL. */
 static int
 next_byte(struct text t, size_t *i)
 {
@@ -45,8 +48,8 @@ urlpath_decode(struct text t, char *dst)
 	return (n);
 }
 
-/* Judges the segment dst[start..n), the byte before it being '/'.  Returns where writing goes on:
- * n for a name, start for "." or nothing, the parent's start for "..", or -EPERM above the root. */
+/* Checks the segment dst[start..n), behind a '/'.  Returns where writing goes on: n for a name,
+ * start for "." or an empty one, the start of the parent for "..", or -EPERM above the root. */
 static int
 end_segment(const char *dst, int start, int n)
 {
@@ -61,8 +64,8 @@ end_segment(const char *dst, int start, int n)
 	return (start);
 }
 
-/* dst is always "/", or ends a name; start is where the present segment began.  A segment that goes
- * away leaves the '/' before it, which is also what keeps the slash of "/a/." and "/a/b/..". */
+/* dst is "/", or ends with a name; start is the start of the current segment.  The '/' before a
+ * removed segment stays, which also keeps the slash of "/a/." and "/a/b/..". */
 int
 urlpath_clean(struct text path, char *dst)
 {
@@ -104,7 +107,8 @@ urlpath_clean(struct text path, char *dst)
 static bool
 is_unreserved(int c)
 {
-	return ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c != 0 && strchr("-._~", c) != NULL));
+	return ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+		(c != 0 && strchr("-._~", c) != NULL));
 }
 
 size_t

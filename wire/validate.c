@@ -1,6 +1,4 @@
-/* wire/validate.c -- which version of a file a client means, and which part of it. */
-#include <errno.h>
-#include "wire/range.h"
+/* wire/validate.c -- the version of a file that a client means, and the part of it. */
 #include "base/must.h"
 #include "wire/http_date.h"
 #include "wire/validate.h"
@@ -46,9 +44,10 @@ put_parts(char *dst, const uint64_t *v, unsigned use, unsigned nparts)
 size_t
 etag_make(char dst[ETAG_MAX], const struct statx *sx, unsigned parts, uint64_t unsettled)
 {
-	const uint64_t v[] = {sx->stx_ino, sx->stx_size, time_ns(sx->stx_mtime), time_ns(sx->stx_ctime), unsettled};
-	unsigned use = (parts & ETAG_INODE ? 1 : 0) | (parts & ETAG_SIZE ? 2 : 0) | (parts & ETAG_MTIME ? 4 : 0) |
-	    (parts & ETAG_CTIME ? 8 : 0);
+	const uint64_t v[] = { sx->stx_ino, sx->stx_size, time_ns(sx->stx_mtime),
+		time_ns(sx->stx_ctime), unsettled };
+	unsigned use = (parts & ETAG_INODE ? 1 : 0) | (parts & ETAG_SIZE ? 2 : 0) |
+		       (parts & ETAG_MTIME ? 4 : 0) | (parts & ETAG_CTIME ? 8 : 0);
 	size_t n = 0;
 
 	if (use == 0)
@@ -73,7 +72,7 @@ is_weak(struct text tag)
 static struct text
 opaque(struct text tag)
 {
-	return (is_weak(tag) ? (struct text){tag.p + 2, tag.n - 2} : tag);
+	return (is_weak(tag) ? (struct text){ tag.p + 2, tag.n - 2 } : tag);
 }
 
 static bool
@@ -91,14 +90,12 @@ same_weak(struct text a, struct text b)
 static void
 skip_blank(struct text *t)
 {
-	while (t->n > 0 && (*t->p == ' ' || *t->p == '\t' || *t->p == ',')) {
-		t->p++;
-		t->n--;
-	}
+	while (t->n > 0 && (*t->p == ' ' || *t->p == '\t' || *t->p == ','))
+		text_take(t, 1);
 }
 
-/* Splits the next tag off *list; a comma inside quotes does not end it.  What has no quotes runs to
- * the next comma, and is like no tag of ours. */
+/* Splits the next tag off *list; a comma inside quotes does not end it.  A tag without quotes ends
+ * at the next comma, and matches no tag of this server. */
 static bool
 next_tag(struct text *list, struct text *tag)
 {
@@ -116,9 +113,7 @@ next_tag(struct text *list, struct text *tag)
 		end = memchr(list->p, ',', list->n);
 		end = end != NULL ? end : list->p + list->n;
 	}
-	*tag = (struct text){list->p, (size_t)(end - list->p)};
-	list->p = end;
-	list->n -= tag->n;
+	*tag = text_take(list, (size_t)(end - list->p));
 	return (true);
 }
 
@@ -128,14 +123,14 @@ tags_hold(struct text list, struct text etag, bool (*same)(struct text, struct t
 	struct text tag;
 
 	if (text_eq(text_trim(list), TEXT("*")))
-		return (true);                  /* the file exists, or nobody would have asked */
+		return (true); /* the file exists, or there would be no conditions to check */
 	while (next_tag(&list, &tag))
 		if (etag.n > 0 && same(tag, etag))
 			return (true);
 	return (false);
 }
 
-/* The list may be spread over several lines; known[] holds the first. */
+/* The list may be in several lines; known[] has the first. */
 static bool
 any_tags_hold(const struct http_request *r, enum http_known id, struct text name, struct text etag,
     bool (*same)(struct text, struct text))
@@ -145,14 +140,16 @@ any_tags_hold(const struct http_request *r, enum http_known id, struct text name
 	if (tags_hold(r->known[id], etag, same))
 		return (true);
 	for (i = 0; i < r->nheaders; i++)
-		if (text_ieq(r->headers[i].name, name) && tags_hold(r->headers[i].value, etag, same))
+		if (text_ieq(r->headers[i].name, name) &&
+		    tags_hold(r->headers[i].value, etag, same))
 			return (true);
 	return (false);
 }
 
 /* ---------------------------------------------------------------- conditions */
 
-/* A date that cannot be read, or a file without one: the condition is ignored, so "false" for both. */
+/* A malformed date, or a file without a date: the condition is ignored, so both results are
+ * false. */
 static bool
 changed_since(struct text date, uint64_t mtime_s)
 {
@@ -169,14 +166,14 @@ unchanged_since(struct text date, uint64_t mtime_s)
 	return (mtime_s != 0 && http_date_parse(date, &t) == 0 && mtime_s <= t);
 }
 
-/* From which second on there were no other contents.  0: the file has no date. */
+/* The second since which there were no other contents.  0: the file has no date. */
 static uint64_t
 surely_since(const struct validators *v)
 {
 	return (v->mtime_s != 0 ? v->mtime_s + v->date_is_weak : 0);
 }
 
-/* If-Match, or without it If-Unmodified-Since: may the request be done at all? */
+/* If-Match, or without it If-Unmodified-Since: true if the request may be served. */
 static bool
 may_be_done(const struct http_request *r, const struct validators *v)
 {
@@ -193,7 +190,7 @@ conditions_check(const struct http_request *r, const struct validators *v)
 	bool reads = r->verb == HTTP_GET || r->verb == HTTP_HEAD;
 
 	if (r->verb == HTTP_OPTIONS || r->verb == HTTP_TRACE || r->verb == HTTP_CONNECT)
-		return (0);                     /* RFC 9110 13.2.1: they select no representation */
+		return (0); /* RFC 9110 13.2.1: they select no representation */
 	if (!may_be_done(r, v))
 		return (412);
 	if (r->known[HH_IF_NONE_MATCH].p != NULL) {
@@ -209,8 +206,8 @@ conditions_check(const struct http_request *r, const struct validators *v)
 
 /* ---------------------------------------------------------------- ranges */
 
-/* Does the client hold a part of this very version?  A date says so only if it is the same to the
- * second, and that second is over. */
+/* True if the client holds a part of this very version.  A date proves it only if it is equal to
+ * the second, and that second has passed. */
 static bool
 if_range_holds(struct text want, const struct validators *v)
 {
@@ -218,115 +215,43 @@ if_range_holds(struct text want, const struct validators *v)
 
 	if (want.n > 0 && (want.p[0] == '"' || is_weak(want)))
 		return (v->etag.n > 0 && same_strong(want, v->etag));
-	return (v->mtime_s != 0 && !v->date_is_weak && http_date_parse(want, &t) == 0 && t == v->mtime_s);
+	return (v->mtime_s != 0 && !v->date_is_weak && http_date_parse(want, &t) == 0 &&
+		t == v->mtime_s);
 }
 
-enum range_kind { RANGE_BAD, RANGE_NONE, RANGE_ALL, RANGE_SOME };       /* NONE: cannot be satisfied */
-
-static enum range_kind
-suffix_range(uint64_t n, uint64_t size, struct byte_range *out)
+static int
+range_set(struct text set, uint64_t size, struct range_part out[RANGES_MAX])
 {
-	if (n == 0)
-		return (RANGE_NONE);
-	if (size == 0)                  /* satisfiable says RFC 9110 14.1.2, but no Content-Range can say it */
-		return (RANGE_ALL);
-	out->len = n < size ? n : size;
-	out->off = size - out->len;
-	return (RANGE_SOME);
-}
-
-static enum range_kind
-one_range(struct text spec, uint64_t size, struct byte_range *out)
-{
+	unsigned asked = 0, n = 0;
 	struct range_part p;
-
-	if (!range_read(spec, &p))
-		return (RANGE_BAD);
-	if (p.from == RANGE_TAIL)
-		return (suffix_range(p.to, size, out));
-	if (p.from >= size)
-		return (RANGE_NONE);
-	*out = (struct byte_range){p.from, (p.to < size ? p.to : size) - p.from};
-	return (RANGE_SOME);
-}
-
-static bool
-touch(const struct byte_range *a, const struct byte_range *b)
-{
-	return (a->off <= b->off + b->len && b->off <= a->off + a->len);
-}
-
-static struct byte_range
-join(const struct byte_range *a, const struct byte_range *b)
-{
-	uint64_t off = a->off < b->off ? a->off : b->off;
-	uint64_t a_end = a->off + a->len, b_end = b->off + b->len;
-
-	return ((struct byte_range){off, (a_end > b_end ? a_end : b_end) - off});
-}
-
-/* No two of the n in out touch; nor do they afterwards.  A joined one stands where its first member
- * stood, so the order asked for is kept. */
-static int
-add_joined(struct byte_range *out, int n, struct byte_range r)
-{
-	int at = n, i = 0;
-
-	while (i < n) {
-		if (!touch(&out[i], &r)) {
-			i++;
-			continue;
-		}
-		r = join(&out[i], &r);
-		n--;
-		memmove(&out[i], &out[i + 1], (size_t)(n - i) * sizeof(*out));
-		if (i < at)
-			at = i;
-		i = 0;                          /* having grown, it may touch one that it did not */
-	}
-	memmove(&out[at + 1], &out[at], (size_t)(n - at) * sizeof(*out));
-	out[at] = r;
-	return (n + 1);
-}
-
-static int
-range_set(struct text set, uint64_t size, struct byte_range out[RANGES_MAX])
-{
-	int asked = 0, n = 0;
-	struct byte_range r = {0, 0};
-	struct text spec;
 	uint64_t sum = 0;
+	int more;
 
-	while (text_next(&set, ',', &spec)) {
-		spec = text_trim(spec);
-		if (spec.n == 0)
-			continue;
+	while ((more = range_next(&set, &p)) == 1) {
 		if (++asked > RANGES_MAX)
 			return (0);
-		switch (one_range(spec, size, &r)) {
-		case RANGE_BAD:
-		case RANGE_ALL:
+		/* RFC 9110 14.1.2 calls it satisfiable, but no Content-Range can express it */
+		if (p.from == RANGE_TAIL && p.to > 0 && size == 0)
 			return (0);
-		case RANGE_NONE:
-			break;
-		case RANGE_SOME:
-			/* "0-,0-,0-": more bytes than the file has is an attack or a mistake */
-			if (__builtin_add_overflow(sum, r.len, &sum) || sum > size)
-				return (0);
-			n = add_joined(out, n, r);
-			break;
-		}
+		p = range_clip(p, size);
+		if (p.from >= p.to)
+			continue;
+		/* "0-,0-,0-": more bytes than the file has are an attack or a mistake */
+		if (__builtin_add_overflow(sum, p.to - p.from, &sum) || sum > size)
+			return (0);
+		n = range_join(out, n, p);
 	}
-	return (asked == 0 ? 0 : n == 0 ? -1 : n);
+	return (more != 0 || asked == 0 ? 0 : n == 0 ? -1 : (int)n);
 }
 
 int
 ranges_select(const struct http_request *r, const struct validators *v, uint64_t size,
-    struct byte_range out[RANGES_MAX])
+    struct range_part out[RANGES_MAX])
 {
 	struct text set;
 
-	if (r->known[HH_RANGE].p == NULL || r->verb != HTTP_GET)       /* RFC 9110 14.2: defined for GET only */
+	/* RFC 9110 14.2: defined for GET only */
+	if (r->known[HH_RANGE].p == NULL || r->verb != HTTP_GET)
 		return (0);
 	if (r->known[HH_IF_RANGE].p != NULL && !if_range_holds(r->known[HH_IF_RANGE], v))
 		return (0);

@@ -6,21 +6,17 @@
 #include "io/disk/async.h"
 #include "io/engine.h"
 
-#define SETTLE_NS (200 * NS_PER_MS) /* what a disk that works needs; one that does not is not waited for */
-
-struct io_async_conf
-io_async_places(const struct io_conf *conf, unsigned jobs, unsigned most)
-{
-	struct io_async_conf ac = {.max_waiting = conf->max_queue, .stuck_ms = conf->stuck_ms};
-
-	queue_places(conf->per_device, jobs, most, &ac.per_device, &ac.total);
-	return (ac);
-}
+/* enough for a disk that works; a hung disk is not waited for */
+#define SETTLE_NS (200 * NS_PER_MS)
 
 void
-io_async_init(struct io_async *a, const struct io_async_conf *conf, void (*start)(struct io_async *, struct io_job *))
+io_async_init(struct io_async *a, const struct io_conf *conf, unsigned jobs, unsigned most,
+    void (*start)(struct io_async *, struct io_job *))
 {
-	queue_init(&a->queue, conf->per_device, conf->total, conf->max_waiting, conf->stuck_ms);
+	unsigned each, total;
+
+	queue_places(conf->per_device, jobs, most, &each, &total);
+	queue_init(&a->queue, each, total, conf->max_queue, conf->stuck_ms);
 	a->start = start;
 	a->starting = false;
 }
@@ -28,11 +24,12 @@ io_async_init(struct io_async *a, const struct io_async_conf *conf, void (*start
 void
 io_async_settle(struct io_async *a, int fd, struct io_watch *w)
 {
-	struct pollfd p = {.fd = fd, .events = POLLIN};
+	struct pollfd p = { .fd = fd, .events = POLLIN };
 	uint64_t count, now, until = clock_mono_ns() + SETTLE_NS;
 
 	while (a->queue.running != 0 && (now = clock_mono_ns()) < until) {
-		if (poll(&p, 1, (int)((until - now) / NS_PER_MS) + 1) > 0 && read(fd, &count, sizeof(count)) > 0)
+		if (poll(&p, 1, (int)((until - now) / NS_PER_MS) + 1) > 0 &&
+		    read(fd, &count, sizeof(count)) > 0)
 			w->ready(w);
 	}
 }
@@ -46,7 +43,7 @@ io_async_fini(struct io_async *a)
 	return (0);
 }
 
-/* start() may end its job at once, which comes here again: one level is enough. */
+/* start() may end its job at once and call this again: one level is enough. */
 static void
 start_more(struct io_async *a)
 {
@@ -66,24 +63,13 @@ io_async_push(struct io_async *a, struct io_job *j)
 	struct io_job *displaced;
 	int err;
 
-	j->async = a;
+	j->queue = &a->queue;
 	err = queue_push(&a->queue, j, &displaced);
 	if (displaced != NULL)
 		io_job_finish(displaced);
 	if (err == 0)
 		start_more(a);
 	return (err);
-}
-
-void
-io_async_start(struct io_async *a, struct io_op *op, struct io_job *j)
-{
-	int err;
-
-	io_job_wait(op, j);
-	err = io_async_push(a, j);
-	if (err != 0)
-		io_job_refused(op, j, err);
 }
 
 void
@@ -99,33 +85,14 @@ io_async_done(struct io_async *a, struct io_job *j, int64_t res)
 void
 io_async_move(struct io_async *a, struct io_job *j)
 {
-	struct io_job *displaced;
 	int err;
 
 	queue_ran(&a->queue, j);
-	err = queue_push(&a->queue, j, &displaced);
-	if (displaced != NULL)
-		io_job_finish(displaced);
+	err = io_async_push(a, j);
 	if (err != 0) {
 		j->res = err;
 		j->end = clock_mono_ns();
 		io_job_finish(j);
 	}
 	start_more(a);
-}
-
-void
-io_async_joined(struct io_async *a, struct io_job *j, uint32_t client)
-{
-	if (j->waits)
-		queue_join(&a->queue, j, client);
-}
-
-bool
-io_async_pull(struct io_async *a, struct io_job *j)
-{
-	if (!j->waits)
-		return (false);
-	queue_pull(&a->queue, j);
-	return (true);
 }

@@ -1,10 +1,12 @@
-/* io/disk/async.h -- inside io/ only: jobs that the kernel does for one loop (a ring, aio), queued like those of threads.
+/* io/disk/async.h -- inside io/ only: jobs that the kernel does for one loop (a ring, aio), queued
+ * like those of threads.
  *
  *   io_async_push() --> queue --> start()  hands it to the kernel
  *                                   |
- *   finish()  <-- io_async_done() <-'  when the kernel says so, on the loop; the next one starts
+ *   finish()  <-- io_async_done() <-'  on the loop, at the kernel's completion; starts the next one
  *
- * Owner    as for jobs: what the kernel may still write to belongs to the job until io_async_done().
+ * Owner    as for jobs: memory that the kernel may write to belongs to the job until
+ *          io_async_done().
  * Thread   the loop's.
  */
 #ifndef IO_DISK_ASYNC_H
@@ -20,30 +22,21 @@ struct io_async {
 	bool starting;
 };
 
-struct io_async_conf {
-	unsigned per_device, total; /* jobs the kernel has at a time */
-	unsigned max_waiting, stuck_ms;
-};
-
-/* As the pools do it: unless conf->per_device is set one device may have all of jobs, and several together four times as
- * many, so that one that hangs takes nothing from the others.  In no case more than most. */
-struct io_async_conf io_async_places(const struct io_conf *, unsigned jobs, unsigned most);
-
-void io_async_init(struct io_async *, const struct io_async_conf *, void (*start)(struct io_async *, struct io_job *));
-/* When the loop ends: a short time for those that nobody waits for any more to come back, as fd (an eventfd that is
- * watched) tells.  Blocks. */
+/* `jobs` at a time, as in the pools: unless conf->per_device is set, one device may have all of
+ * them, and several devices together four times as many, so that a hung device takes nothing from
+ * the others.  Never more than most. */
+void io_async_init(struct io_async *, const struct io_conf *, unsigned jobs, unsigned most,
+    void (*start)(struct io_async *, struct io_job *));
+/* At the end of the loop: waits a short time for jobs whose ops have ended, as fd (a watched
+ * eventfd) reports.  Blocks. */
 void io_async_settle(struct io_async *, int fd, struct io_watch *);
-/* -EBUSY: the kernel still has some: leave alone what they point at, for ever. */
+/* -EBUSY: the kernel still has jobs; their memory must never be freed. */
 int io_async_fini(struct io_async *);
 
-/* 0, or -EAGAIN, -ENOMEM: the job is still yours. */
+/* For io_job_push(). */
 int io_async_push(struct io_async *, struct io_job *);
-/* Pushes it for op, which waits then; if that fails the op ends and the job is freed. */
-void io_async_start(struct io_async *, struct io_op *, struct io_job *);
 void io_async_done(struct io_async *, struct io_job *, int64_t res);
-/* It turned out to need another device (j->dev is new): waits there, starts again. */
+/* The job needs another device (j->dev is new): it waits there and starts again. */
 void io_async_move(struct io_async *, struct io_job *);
-void io_async_joined(struct io_async *, struct io_job *, uint32_t client); /* as io_job_joined() */
-bool io_async_pull(struct io_async *, struct io_job *); /* as io_job_pull() */
 
 #endif

@@ -1,4 +1,4 @@
-/* io/disk/hot.c -- what is in memory, and how it gets there. */
+/* io/disk/hot.c -- which bytes are in memory, and how to read others into it. */
 #include "io/disk/hot.h"
 
 #include <errno.h>
@@ -14,7 +14,7 @@
 #include "io/disk/open.h"
 
 #ifndef SYS_cachestat
-#define SYS_cachestat 451 /* Linux 6.5; younger than the headers of Debian 12 */
+#define SYS_cachestat 451 /* Linux 6.5; not in the headers of Debian 12 */
 #endif
 #ifndef RESOLVE_CACHED
 #define RESOLVE_CACHED 0x20 /* Linux 5.12 */
@@ -24,12 +24,17 @@
 
 /* ---------------------------------------------------------------- looking */
 
-/* EPERM: newer kernels tell only who may write the file (seen with 6.18), and a filter of system calls may say it. */
+/* EPERM: newer kernels answer only users who may write the file (seen with 6.18), and a filter
+ * of system calls may return it. */
 int
 io_pages_counted(int fd, uint64_t off, uint64_t len)
 {
-	struct { uint64_t off, len; } range = {off, len};
-	struct { uint64_t cached, dirty, writeback, evicted, recently; } cs;
+	struct {
+		uint64_t off, len;
+	} range = { off, len };
+	struct {
+		uint64_t cached, dirty, writeback, evicted, recently;
+	} cs;
 	uint64_t pages = (off + len - 1) / PAGE - off / PAGE + 1;
 
 	if (syscall(SYS_cachestat, fd, &range, &cs, 0) < 0)
@@ -43,12 +48,13 @@ io_file_counted(const struct io_file *f, uint64_t off, uint64_t len)
 	return (io_pages_counted(f->fd, off, len) == 1);
 }
 
-/* At most a page.  1: it can be read without waiting, 0: not, -EOPNOTSUPP: this file system cannot say. */
+/* At most a page.  1: readable without waiting, 0: not, -EOPNOTSUPP: this file system cannot
+ * tell. */
 static int
 bytes_readable(int fd, uint64_t off, size_t len)
 {
 	char buf[PAGE];
-	struct iovec iov = {buf, len};
+	struct iovec iov = { buf, len };
 	ssize_t n = preadv2(fd, &iov, 1, (off_t)off, RWF_NOWAIT);
 
 	if (n < 0 && errno == EOPNOTSUPP)
@@ -56,50 +62,13 @@ bytes_readable(int fd, uint64_t off, size_t len)
 	return (n == (ssize_t)len);
 }
 
-/* The ends are looked at because cachestat(2) counts pages that are still being read.  Of a small file there is no more than
- * its ends: one call in place of three, 1 us less. */
-int
-io_range_cached(int fd, uint64_t from, uint64_t to)
-{
-	int is;
-
-	if (to - from <= PAGE)
-		return (bytes_readable(fd, from, to - from));
-	is = bytes_readable(fd, to - 1, 1);
-	if (is == 1)
-		is = bytes_readable(fd, from, 1);
-	return (is == 1 ? io_pages_counted(fd, from, to - from) : is);
-}
-
-/* On a local file system?  What is known of the descriptor is asked for without waiting. */
-static bool
-is_local(int fd)
-{
-	struct statx stx;
-
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &stx) < 0 || (stx.stx_mask & STATX_MNT_ID) == 0)
-		return (false);
-	return (mounts_local(stx.stx_mnt_id));
-}
-
-bool
-io_file_is_local(const struct io_file *f)
-{
-	return (is_local(f->fd));
-}
-
-bool
-io_hot_root(int root)
-{
-	return (is_local(root));
-}
-
-/* Where the kernel does not count pages for us: what can be copied without waiting is there.  0.1 ms a MiB. */
+/* If the kernel does not count pages for this process: bytes that can be copied without waiting are
+ * in memory. 0.1 ms per MiB. */
 static bool
 range_copied(int fd, uint64_t from, uint64_t to)
 {
 	char buf[64 << 10];
-	struct iovec iov = {buf, sizeof(buf)};
+	struct iovec iov = { buf, sizeof(buf) };
 	ssize_t n;
 
 	if (to - from > COPY_MAX)
@@ -112,18 +81,44 @@ range_copied(int fd, uint64_t from, uint64_t to)
 	return (true);
 }
 
-/* tmpfs cannot say what can be had now, but nothing is ever on its way there. */
+/* The ends are checked because cachestat(2) also counts pages that are being read.  A small file is
+ * covered by its ends: one call instead of three, 1 us less. */
+int
+io_range_cached(int fd, uint64_t from, uint64_t to)
+{
+	int is;
+
+	if (to - from <= PAGE)
+		return (bytes_readable(fd, from, to - from));
+	is = bytes_readable(fd, to - 1, 1);
+	if (is == 1)
+		is = bytes_readable(fd, from, 1);
+	if (is == 1)
+		is = io_pages_counted(fd, from, to - from);
+	return (is == -ENOSYS ? range_copied(fd, from, to) : is);
+}
+
+bool
+io_fd_is_local(int fd)
+{
+	struct statx stx;
+
+	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &stx) < 0 ||
+	    (stx.stx_mask & STATX_MNT_ID) == 0)
+		return (false);
+	return (mounts_local(stx.stx_mnt_id));
+}
+
+/* tmpfs cannot tell which bytes are readable now, but its pages are never being read. */
 static bool
 range_there(int fd, uint64_t from, uint64_t to)
 {
 	int is = io_range_cached(fd, from, to);
 
-	if (is == -ENOSYS)
-		return (range_copied(fd, from, to));
 	return ((is == -EOPNOTSUPP ? io_pages_counted(fd, from, to - from) : is) == 1);
 }
 
-/* cachestat(2) takes 30 ns a page: 0.1 ms for the most that is asked for. */
+/* cachestat(2) takes 30 ns a page: 0.1 ms for the largest request. */
 static bool
 bytes_cached(const struct io_hot *h, int fd, uint64_t size)
 {
@@ -146,13 +141,14 @@ open_cached(const struct io_hot *h, uint64_t flags, uint64_t resolve)
 		.flags = O_CLOEXEC | flags,
 		.resolve = h->resolve | RESOLVE_NO_MAGICLINKS | RESOLVE_CACHED | resolve,
 	};
-	int fd = (int)syscall(SYS_openat2, h->root, h->path[0] != '\0' ? h->path : ".", &how, sizeof(how));
+	int fd = (int)syscall(SYS_openat2, h->root, h->path[0] != '\0' ? h->path : ".", &how,
+	    sizeof(how));
 
 	return (fd < 0 ? -errno : fd);
 }
 
-/* The path may leave the root's file system.  O_PATH asks no file system for anything, so it tells where the path ends
- * before that is really opened; -EXDEV now means that it leaves the root. */
+/* The path may leave the root's file system.  O_PATH does not ask a file system, so it finds the
+ * end of the path before that is really opened; -EXDEV now means that the path leaves the root. */
 static int
 open_beyond(const struct io_hot *h, uint64_t flags)
 {
@@ -161,7 +157,7 @@ open_beyond(const struct io_hot *h, uint64_t flags)
 
 	if (fd < 0)
 		return (fd);
-	local = is_local(fd);
+	local = io_fd_is_local(fd);
 	close(fd);
 	return (local ? open_cached(h, flags, 0) : -EAGAIN);
 }
@@ -172,7 +168,7 @@ io_open_hot(const struct io_hot *h, struct statx *stx)
 	uint64_t flags = h->look ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY;
 	int fd = open_cached(h, flags, RESOLVE_NO_XDEV), err = 0;
 
-	if (fd == -EXDEV || fd == -EAGAIN) /* a mount is -EAGAIN too, to the quick walk */
+	if (fd == -EXDEV || fd == -EAGAIN) /* the quick walk returns -EAGAIN for a mount, too */
 		fd = open_beyond(h, flags);
 	if (fd == -EINTR || fd == -EINVAL || fd == -ENOSYS) /* Linux before 5.12 */
 		return (-EAGAIN);
@@ -186,16 +182,18 @@ io_open_hot(const struct io_hot *h, struct statx *stx)
 	return (err);
 }
 
-/* ---------------------------------------------------------------- bringing in */
+/* ---------------------------------------------------------------- reading windows */
 
-/* The kernel reads at most a read-ahead size (128 KiB, as a rule) per request it is made to see; told of
- * all of them at once it has them in flight together.  Measured on FUSE with 8 ms per request and
- * disks to spare: a window takes 8 ms instead of 16. */
+/* The kernel reads at most a read-ahead size (128 KiB, usually) per request.  Announced at once,
+ * all requests are in flight together.  Measured on FUSE with 8 ms per request and idle disks: a
+ * window takes 8 ms instead of 16. */
 void
 io_will_need(int fd, uint64_t off, uint64_t end)
 {
 	for (; off < end; off += IO_KERNEL_READ)
-		posix_fadvise(fd, (off_t)off, (off_t)(end - off < IO_KERNEL_READ ? end - off : IO_KERNEL_READ), POSIX_FADV_WILLNEED);
+		posix_fadvise(fd, (off_t)off,
+		    (off_t)(end - off < IO_KERNEL_READ ? end - off : IO_KERNEL_READ),
+		    POSIX_FADV_WILLNEED);
 }
 
 static int dev_null = -1;
@@ -206,8 +204,8 @@ open_dev_null(void)
 	dev_null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 }
 
-/* sendfile(2) waits until a page is there and then gives it to nobody: no buffer is needed.  In a chroot(2) without /dev/null
- * there is one. */
+/* sendfile(2) to /dev/null waits until a page is in memory and copies it nowhere, so no buffer is
+ * needed.  In a chroot(2) without /dev/null there is one. */
 static ssize_t
 touch(int fd, off_t *at, size_t len)
 {
@@ -229,42 +227,29 @@ io_warm_window(int fd, uint32_t len, uint64_t off)
 	ssize_t n;
 
 	pthread_once(&once, open_dev_null);
-	io_will_need(fd, off, off + len); /* all of it: sendfile asks for 64 KiB at a time */
+	io_will_need(fd, off, off + len); /* all at once: sendfile asks for 64 KiB at a time */
 	do
 		n = touch(fd, &at, (size_t)(end - at));
 	while ((n > 0 && at < end) || (n < 0 && errno == EINTR));
 	return (n < 0 && at == (off_t)off ? -errno : at - (off_t)off);
 }
 
-static void
-warm_run(struct io_job *j)
+void
+io_warm_run(struct io_job *j)
 {
 	j->res = io_warm_window(j->file->fd, j->len, j->off);
-}
-
-static void
-warm_finish(struct io_job *j)
-{
-	if (j->op != NULL)
-		io_complete(j->op, j->res);
-	io_job_free(io_port_loop(j->port), j);
 }
 
 void
 io_start_warm(struct io_op *op)
 {
-	struct io_job *j = io_job_new(op->io, op, NULL);
+	struct io_job *j = io_job_for(op, NULL, io_warm_run, io_read_finish);
 
-	if (j == NULL) {
-		io_complete(op, -ENOMEM);
+	if (j == NULL)
 		return;
-	}
-	j->run = warm_run;
-	j->finish = warm_finish;
-	j->file = io_file_ref(op->file.file);
-	j->dev = io_file_dev(op->file.file);
-	j->off = op->file.off;
-	j->len = op->file.len;
+	io_job_set_file(j, op->file.file, op->file.off, op->file.len);
+	j->lane = LANE_READ;
+	j->spare = op->spare;
 	io_count_read(op->io, true);
-	io_job_start_by(op, j, op->spare ? io_push_spare : io_push_read);
+	io_job_start(op, j);
 }

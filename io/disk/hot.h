@@ -1,7 +1,7 @@
 /* io/disk/hot.h -- files that the kernel has in memory, answered without a thread.
  *
- * "In memory" is believed of local disk file systems only.  On NFS, FUSE, Ceph, 9p and SMB a name can be cached and open() still
- * sleep (measured: 12-14 ms through RESOLVE_CACHED).
+ * "In memory" is only believed of local disk file systems.  On NFS, FUSE, Ceph, 9p and SMB a name
+ * can be cached and open() still sleeps (measured: 12-14 ms through RESOLVE_CACHED).
  *
  * Units    bytes.
  * Thread   the loop's; never waits.
@@ -15,19 +15,19 @@
 #include "wire/range.h"
 
 struct io_hot {
-	int root;             /* beneath which path is looked up, as in IO_OPEN */
+	int root; /* directory of the path, as in IO_OPEN */
 	const char *path;
 	uint64_t resolve;
-	bool look;            /* as IO_STAT: it need not be readable */
-	const struct range_set *want; /* of a regular file: to be in memory too; NULL: nothing of it */
-	uint64_t bytes;       /* the first of these; if they are more than IO_HOT_MAX: -EAGAIN */
+	bool look; /* see only_stat of IO_OPEN: the file need not be readable */
+	/* Bytes of a regular file that must be in memory too; NULL: none. */
+	const struct range_set *want;
+	uint64_t bytes; /* at most the first so many of these; more than IO_HOT_MAX: -EAGAIN */
 };
 
 #define IO_HOT_MAX (16u << 20)
 
-/* What is in this directory may be looked up here, and what is mounted below it if that is a local file system too. */
-bool io_hot_root(int root);
-/* 0 with *stx filled, nothing stays open; an error that a thread would find too (-ENOENT); -EAGAIN: ask a thread. */
+/* Only for roots on a local file system (io_fd_is_local() in io/file.h).  0: *stx is filled, no
+ * descriptor stays open.  -EAGAIN: ask a thread.  Other -errno: a thread would get the same. */
 int io_open_hot(const struct io_hot *, struct statx *);
 
 #endif

@@ -1,10 +1,12 @@
-/* io/disk/jobs.c -- work for the pools: pushed, pulled back, joined, counted.  See job.h and pools.h. */
+/* io/disk/jobs.c -- jobs of the pools: push, pull back, join, count.  See job.h and pools.h. */
 #include <errno.h>
+#include <stdlib.h>
 #include "base/clock.h"
+#include "io/disk/async.h"
 #include "io/disk/pools_impl.h"
 #include "io/engine.h"
 
-/* The pool has no threads: the caller waits for the disk, as was asked for. */
+/* The pool has no threads: the caller waits for the disk, as configured. */
 static void
 run_here(struct io_job *j)
 {
@@ -17,7 +19,7 @@ run_here(struct io_job *j)
 	io_job_put(j);
 }
 
-/* Threads that nobody waits for, and that this one would not make wait. */
+/* True if there are idle threads, and the job would not delay another one. */
 static bool
 lane_idle(const struct pool_lane *ln)
 {
@@ -25,19 +27,19 @@ lane_idle(const struct pool_lane *ln)
 }
 
 static int
-push(struct io *io, struct io_job *j, enum io_lane lane, bool only_idle)
+push(struct io_job *j)
 {
-	struct io_pools *ps = io->pools;
+	struct io_pools *ps = j->io->pools;
 	struct io_job *displaced = NULL;
 	struct pool_lane *ln;
 	int err;
 
 	if (ps == NULL)
 		return (-EAGAIN);
-	ln = &ps->lane[lane];
-	if (only_idle && ln->queue.per_device == 0)
+	ln = &ps->lane[j->lane];
+	j->queue = &ln->queue; /* the thread that runs the job does not write it */
+	if (j->spare && ln->queue.per_device == 0)
 		return (-EAGAIN);
-	j->lane = lane;
 	if (j->finish != NULL)
 		io_port_ref(j->port);
 	if (ln->queue.per_device == 0) {
@@ -45,7 +47,7 @@ push(struct io *io, struct io_job *j, enum io_lane lane, bool only_idle)
 		return (0);
 	}
 	pthread_mutex_lock(&ps->lock);
-	err = only_idle && !lane_idle(ln) ? -EAGAIN : queue_push(&ln->queue, j, &displaced);
+	err = j->spare && !lane_idle(ln) ? -EAGAIN : queue_push(&ln->queue, j, &displaced);
 	io_lane_unlock(ln);
 	if (displaced != NULL)
 		io_job_put(displaced);
@@ -55,56 +57,24 @@ push(struct io *io, struct io_job *j, enum io_lane lane, bool only_idle)
 }
 
 int
-io_job_push(struct io *io, struct io_job *j, enum io_lane lane)
+io_job_push(struct io_job *j)
 {
-	return (push(io, j, lane, false));
+	int err = j->async != NULL ? io_async_push(j->async, j) : push(j);
+
+	if (err == 0)
+		return (0);
+	j->res = err;
+	if (j->finish != NULL)
+		io_job_finish(j);
+	else
+		free(j);
+	return (err);
 }
 
-int
-io_push_spare(struct io *io, struct io_job *j)
-{
-	return (push(io, j, LANE_READ, true));
-}
-
-bool
-io_job_waits(struct io_pools *ps, const struct io_job *j)
-{
-	bool waits;
-
-	pthread_mutex_lock(&ps->lock);
-	waits = j->waits;
-	pthread_mutex_unlock(&ps->lock);
-	return (waits);
-}
-
-bool
-io_job_pull(struct io_pools *ps, struct io_job *j)
-{
-	bool mine;
-
-	pthread_mutex_lock(&ps->lock);
-	mine = j->waits;
-	if (mine)
-		queue_pull(&ps->lane[j->lane].queue, j);
-	pthread_mutex_unlock(&ps->lock);
-	if (mine)
-		io_port_unref(j->port);
-	return (mine);
-}
-
-void
-io_job_joined(struct io_pools *ps, struct io_job *j, uint32_t client)
-{
-	pthread_mutex_lock(&ps->lock);
-	if (j->waits)
-		queue_join(&ps->lane[j->lane].queue, j, client);
-	pthread_mutex_unlock(&ps->lock);
-}
-
-/* ---------------------------------------------------------------- for those who watch */
+/* ---------------------------------------------------------------- status */
 
 size_t
-io_pools_lanes(struct io_pools *ps, struct io_lane_stats *v, size_t max)
+io_pools_lanes(struct io_pools *ps, struct io_lane_status *v, size_t max)
 {
 	uint64_t now = clock_mono_ns(), oldest;
 	const struct pool_lane *ln;
@@ -114,9 +84,13 @@ io_pools_lanes(struct io_pools *ps, struct io_lane_stats *v, size_t max)
 	for (n = 0; n < LANES && n < max; n++) {
 		ln = &ps->lane[n];
 		oldest = queue_oldest_ns(&ln->queue);
-		v[n] = (struct io_lane_stats){
-			.name = ln->name, .threads = ln->threads, .busy = ln->queue.running, .queued = ln->queue.waiting,
-			.jobs = ln->jobs, .oldest_ns = oldest != 0 && now > oldest ? now - oldest : 0,
+		v[n] = (struct io_lane_status){
+			.name = ln->name,
+			.threads = ln->threads,
+			.busy = ln->queue.running,
+			.queued = ln->queue.waiting,
+			.jobs = ln->jobs,
+			.oldest_ns = oldest != 0 && now > oldest ? now - oldest : 0,
 		};
 	}
 	pthread_mutex_unlock(&ps->lock);
@@ -124,7 +98,7 @@ io_pools_lanes(struct io_pools *ps, struct io_lane_stats *v, size_t max)
 }
 
 size_t
-io_pools_devices(struct io_pools *ps, struct io_device_stats *v, size_t max)
+io_pools_devices(struct io_pools *ps, struct io_device_status *v, size_t max)
 {
 	size_t n = 0;
 	unsigned i;

@@ -1,5 +1,4 @@
 /* io/disk/mounts.c -- see mounts.h */
-#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -22,9 +21,9 @@ static struct {
 	FILE *table;
 	struct mount *v;
 	size_t n, cap;
-} mounts = {.lock = PTHREAD_MUTEX_INITIALIZER};
+} mounts = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* "\040" for a space, and the like. */
+/* Decodes "\040" for a space, and similar escapes. */
 static void
 unescape(char *s)
 {
@@ -41,12 +40,13 @@ unescape(char *s)
 	*to = '\0';
 }
 
-/* A disk of this machine, or its memory: what is in the page cache can be had without asking anybody.  (overlay has its
- * directories on one of those, as a rule.) */
+/* True for a disk of this machine, or its memory: bytes in the page cache are available without
+ * asking another machine.  (overlay usually has its directories on such a disk.) */
 static bool
 is_local(const char *type)
 {
-	static const char *const types[] = {"ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs", "ramfs", "overlay"};
+	static const char *const types[] = { "ext2", "ext3", "ext4", "xfs", "btrfs", "tmpfs",
+		"ramfs", "overlay" };
 	size_t i;
 
 	for (i = 0; i < NELEM(types); i++) {
@@ -56,7 +56,7 @@ is_local(const char *type)
 	return (false);
 }
 
-/* Takes the point. */
+/* Takes the string. */
 static void
 add(struct mount m)
 {
@@ -81,7 +81,7 @@ static void
 read_line(const char *line)
 {
 	const char *rest = strstr(line, " - ");
-	struct mount m = {.len = 0};
+	struct mount m = { .len = 0 };
 	unsigned id, maj, min;
 	char type[16] = "";
 
@@ -120,7 +120,7 @@ open_table(void)
 static void
 keep_current(void)
 {
-	struct pollfd p = {.events = POLLPRI};
+	struct pollfd p = { .events = POLLPRI };
 
 	if (mounts.table == NULL) {
 		open_table();
@@ -140,11 +140,12 @@ mounts_open(void)
 	pthread_mutex_unlock(&mounts.lock);
 }
 
-/* The path is the mount point or lies below it. */
+/* The path is the mount point or below it. */
 static bool
 is_below(const char *path, const struct mount *m)
 {
-	return (strncmp(path, m->point, m->len) == 0 && (path[m->len] == '/' || path[m->len] == '\0'));
+	return (
+	    strncmp(path, m->point, m->len) == 0 && (path[m->len] == '/' || path[m->len] == '\0'));
 }
 
 uint64_t
@@ -156,7 +157,7 @@ mounts_dev_below(const char *root, const char *path)
 	pthread_mutex_lock(&mounts.lock);
 	keep_current();
 	for (i = 0; i < mounts.n; i++) {
-		/* The last of equal ones hides the others. */
+		/* The last of equal mount points hides the others. */
 		if (mounts.v[i].len > best || (mounts.v[i].len == best && dev != MOUNTS_UNKNOWN)) {
 			if (!is_below(path, &mounts.v[i]))
 				continue;

@@ -1,6 +1,8 @@
-/* io/disk/mounts.h -- inside io/ only: on which device a path lies, by the table of mounts, without touching the path.
+/* io/disk/mounts.h -- inside io/ only: the device of a path, from the table of mounts, without
+ * touching the path.
  *
- * Thread   any; takes a lock, reads /proc/self/mountinfo when the kernel says that it has changed.
+ * Thread   any; takes a lock, and reads /proc/self/mountinfo after the kernel has reported a
+ * change.
  */
 #ifndef IO_DISK_MOUNTS_H
 #define IO_DISK_MOUNTS_H
@@ -10,13 +12,15 @@
 
 #define MOUNTS_UNKNOWN UINT64_MAX
 
-void mounts_open(void); /* now, because a sandbox closes /proc later */
+void mounts_open(void); /* Opens the table now, because a sandbox closes /proc later. */
 
-/* st_dev of what is mounted deepest on the way to path, below (not at) the directory `root`; MOUNTS_UNKNOWN: nothing
- * is, so the way leads through a symbolic link.  Both absolute and without symbolic links as far as known. */
+/* st_dev of the deepest mount on the way to path, below (not at) the directory `root`;
+ * MOUNTS_UNKNOWN:
+ * there is none, so the path leads through a symbolic link.  Both are absolute, and without
+ * symbolic links as far as known. */
 uint64_t mounts_dev_below(const char *root, const char *path);
-/* The mount with this number (stx_mnt_id) is a file system of a local disk, or of memory: its files can be opened without
- * waiting when their names are cached. */
+/* True if the mount with this number (stx_mnt_id) is a file system of a local disk or of memory:
+ * its files open without waiting if their names are cached. */
 bool mounts_local(uint64_t id);
 
 #endif

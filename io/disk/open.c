@@ -1,7 +1,8 @@
-/* io/disk/open.c -- names become descriptors in the stat pool, beneath a root and without surprises.
+/* io/disk/open.c -- opens names in the stat pool, beneath a root.
  *
- * A thread of one device must not get stuck in another.  So a path is first walked with RESOLVE_NO_XDEV, which says
- * EXDEV where a mount begins and has not touched it then; the job moves to that mount's queue and is done from there.
+ * A thread of one device must not get stuck in another one.  So a path is first walked with
+ * RESOLVE_NO_XDEV, which returns EXDEV at a mount point without touching it.  The job then moves to
+ * the queue of that mount and goes on there.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -19,21 +20,20 @@
 _Static_assert(IO_BENEATH == RESOLVE_BENEATH, "the kernel's value");
 _Static_assert(IO_NO_SYMLINKS == RESOLVE_NO_SYMLINKS, "the kernel's value");
 
-#define READ_TRIES 3    /* of a file that changes while it is read */
-#define RENAME_RACES 16 /* openat2 says EAGAIN when a rename nearby made it unsure */
+#define READ_TRIES   3  /* for a file that changes while it is read */
+#define RENAME_RACES 16 /* openat2 returns EAGAIN if a rename nearby interfered */
 
-/* O_NONBLOCK: a FIFO or device must not hold the thread. */
+/* O_NONBLOCK: a FIFO or device must not block the thread. */
 static struct open_how
 how_to_open(const struct io_op *op)
 {
-	bool look = op->kind == IO_STAT;
-	uint64_t flags = O_CLOEXEC | (look ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	uint64_t flags = O_CLOEXEC | (op->only_stat ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY);
 
-	if ((op->open.resolve & IO_NOATIME) && !look)
+	if ((op->open.resolve & IO_NOATIME) && !op->only_stat)
 		flags |= O_NOATIME;
 	return ((struct open_how){
-		.flags = flags,
-		.resolve = (op->open.resolve & ~IO_NOATIME) | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+	    .flags = flags,
+	    .resolve = (op->open.resolve & ~IO_NOATIME) | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
 	});
 }
 
@@ -43,7 +43,7 @@ io_open_path(const struct io_job *j)
 	return (j->path[0] != '\0' ? j->path : ".");
 }
 
-/* Whose disk the path needs, now that it is known to leave the root's. */
+/* The device of a path that leaves the root's file system. */
 static uint64_t
 device_beyond(const struct io_job *j)
 {
@@ -55,12 +55,13 @@ device_beyond(const struct io_job *j)
 	if (n <= 0)
 		return (MOUNTS_UNKNOWN);
 	root[n] = '\0';
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s", n == 1 ? "" : root, j->path) >= sizeof(path))
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", n == 1 ? "" : root, j->path) >=
+	    sizeof(path))
 		return (MOUNTS_UNKNOWN);
 	return (mounts_dev_below(root, path));
 }
 
-/* -EXDEV of a path that leaves the root comes here too; the second walk says it again. */
+/* Also called for a path that leaves the root; its second walk returns -EXDEV again. */
 static enum open_next
 cross(struct io_job *j)
 {
@@ -83,7 +84,7 @@ io_open_failed(struct io_job *j, int err)
 {
 	if (err == -EINTR || (err == -EAGAIN && ++j->tries < RENAME_RACES))
 		return (OPEN_AGAIN);
-	if (err == -EPERM && (j->how.flags & O_NOATIME)) { /* another user's file */
+	if (err == -EPERM && (j->how.flags & O_NOATIME)) { /* a file of another user */
 		j->how.flags &= ~(uint64_t)O_NOATIME;
 		return (OPEN_AGAIN);
 	}
@@ -104,8 +105,8 @@ io_open_seen(struct io_job *j, int fd, int err)
 		j->res = -EACCES;
 		return (false);
 	}
-	/* We read whole windows and ask for the next one ourselves; pages the kernel reads ahead would be
-	 * counted by cachestat(2) while they are still on their way. */
+	/* The server reads whole windows and announces the next one itself.  cachestat(2) would
+	 * count pages that the kernel reads ahead while they are still being read. */
 	if (S_ISREG(j->stx.stx_mode))
 		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	j->fd = fd;
@@ -113,7 +114,7 @@ io_open_seen(struct io_job *j, int fd, int err)
 	return (true);
 }
 
-/* j->stx is what it is now; true: these are the contents it had before. */
+/* Updates j->stx; true: the file still has the contents it had before. */
 static bool
 still_holds(struct io_job *j)
 {
@@ -125,7 +126,8 @@ still_holds(struct io_job *j)
 	return (io_version_holds(&then, &now));
 }
 
-/* All of a small file.  Bytes of two versions are not kept, nor those of one beside the times of another. */
+/* Reads all of a small file.  Bytes of two versions are not kept, nor bytes of one version with the
+ * times of another. */
 static int64_t
 keep_first(struct io_job *j)
 {
@@ -148,9 +150,10 @@ keep_first(struct io_job *j)
 	return (0);
 }
 
-/* The bytes that will be wanted, while we are at it.  Measured with cold files from 16 disks: the way back to the loop and into
- * the read pool that this saves are 3 of 7.7 context switches and a sixth of the CPU at 100 kB, 5 of 9 and a quarter at 8 kB.
- * What cannot be read fails when it is read again.  False: that is so here. */
+/* Reads the bytes that will be needed.  Measured with cold files from 16 disks: this saves the way
+ * back to the loop and into the read pool, 3 of 7.7 context switches and a sixth of the CPU at 100
+ * kB, 5 of 9 and a quarter at 8 kB.  A read error is ignored, because the later read will get it,
+ * too.  False: there was one. */
 static bool
 read_first(struct io_job *j)
 {
@@ -160,7 +163,7 @@ read_first(struct io_job *j)
 
 	if (!S_ISREG(j->stx.stx_mode) || size == 0 || (j->stx.stx_size > f->keep && !f->warm))
 		return (true);
-	__atomic_store_n(&j->opened, clock_mono_ns(), __ATOMIC_RELAXED); /* io_phase() looks */
+	__atomic_store_n(&j->opened, clock_mono_ns(), __ATOMIC_RELAXED); /* io_phase() reads it */
 	n = j->stx.stx_size <= f->keep ? keep_first(j) : io_warm_window(j->fd, size, 0);
 	f->n = n > 0 ? (uint32_t)n : 0;
 	if (n < 0) {
@@ -170,7 +173,7 @@ read_first(struct io_job *j)
 	return (n >= 0);
 }
 
-/* Here and now rather than by a job of its own, which is another way to a thread. */
+/* Closes it here instead of with another job, which needs another trip to a thread. */
 static void
 shut(struct io_job *j)
 {
@@ -217,19 +220,17 @@ give_first(struct io_job *j)
 static void
 open_finish(struct io_job *j)
 {
-	struct io *io = j->op != NULL ? j->op->io : NULL;
-
-	if (io != NULL) {
+	if (j->op != NULL) {
 		*j->op->open.stx = j->stx;
 		if (j->res >= 0)
 			give_first(j);
-		j->fd = -1; /* the caller's now */
+		j->fd = -1; /* the caller owns it now */
 		io_complete(j->op, j->res);
 	}
-	io_job_free(io_port_loop(j->port), j);
+	io_job_free(j);
 }
 
-/* What is known of it already: never waits, not even for a network. */
+/* Uses known facts: never waits, not even for a network. */
 uint64_t
 io_dev_of(int fd)
 {
@@ -240,51 +241,24 @@ io_dev_of(int fd)
 	return (makedev(stx.stx_dev_major, stx.stx_dev_minor));
 }
 
-struct io_job *
-io_open_job(struct io_op *op)
-{
-	struct io_job *j = io_job_new(op->io, op, op->open.path);
-
-	if (j == NULL)
-		return (NULL);
-	j->run = open_run;
-	j->finish = open_finish;
-	j->only_stat = op->kind == IO_STAT;
-	j->root = op->open.root;
-	j->how = how_to_open(op);
-	if (op->open.first != NULL)
-		j->first = (struct io_first){.keep = op->open.first->keep, .warm = op->open.first->warm,
-		    .shut = op->open.first->shut};
-	j->dev = io_dev_of(op->open.root);
-	return (j);
-}
-
 void
 io_start_open(struct io_op *op)
 {
-	struct io_job *j = io_open_job(op);
+	struct io_job *j = io_job_for(op, op->open.path, open_run, open_finish);
 
 	if (j == NULL)
-		io_complete(op, -ENOMEM);
-	else
-		io_job_start(op, j, op->urgent ? LANE_URGENT : LANE_STAT);
-}
-
-bool
-io_error_lasts(int err)
-{
-	switch (-err) {
-	case ENOENT:
-	case ENOTDIR:
-	case EACCES:
-	case EPERM:
-	case ELOOP:
-	case EXDEV:
-	case ENAMETOOLONG:
-		return (true);
-	default:
-		return (false);
-	}
+		return;
+	j->lane = op->urgent ? LANE_URGENT : LANE_STAT;
+	j->async = op->urgent ? NULL : op->io->looks;
+	j->only_stat = op->only_stat;
+	j->root = op->open.root;
+	j->how = how_to_open(op);
+	if (op->open.first != NULL)
+		j->first = (struct io_first){ .keep = op->open.first->keep,
+			.warm = op->open.first->warm,
+			.shut = op->open.first->shut };
+	j->dev = io_dev_of(op->open.root);
+	io_job_start(op, j);
 }
 
 int
@@ -296,10 +270,4 @@ io_root_open(const char *dir, int *fdp)
 		return (-errno);
 	*fdp = fd;
 	return (0);
-}
-
-void
-io_root_close(int fd)
-{
-	close(fd);
 }

@@ -16,24 +16,26 @@
 #include "io/disk/pools_impl.h"
 
 #define THREADS_MAX 1024u
-#define STACK_SIZE (256u << 10)
-#define FDS_SOON 16384u /* room for so many descriptors: 130 kB of the kernel's */
-#define KEEPERS 8u   /* threads that keep hot files hot: one per device, of so many devices at a time */
+#define STACK_SIZE  (256u << 10)
+#define FDS_SOON    16384u /* Space for so many descriptors: 130 kB of the kernel's memory. */
+/* Threads that keep hot files hot: one per device, for so many devices at a time. */
+#define KEEPERS 8u
 
 /* ---------------------------------------------------------------- a thread */
 
 static int thread_start(struct pool_lane *);
 static void pools_put_away(struct io_pools *);
 
-/* A job may run: true if an idle thread is to be woken, which is not idle from now on.  If all threads are at work on something the
- * job's device gets a new one. */
+/* A job may run.  True: an idle thread must be woken, which counts as busy from now on.  If all
+ * threads are busy with something else, the job's device gets a new thread. */
 static bool
 lane_wants(struct pool_lane *ln)
 {
 	if (!queue_ready(&ln->queue))
 		return (false);
-	if (ln->idle == 0 && ln->threads <= ln->queue.running && ln->threads < ln->queue.total && !ln->pools->stop)
-		(void)thread_start(ln); /* if it cannot, those that are there come to it */
+	if (ln->idle == 0 && ln->threads <= ln->queue.running && ln->threads < ln->queue.total &&
+	    !ln->pools->stop)
+		(void)thread_start(ln); /* if that fails, the existing threads do the job later */
 	if (ln->idle == 0)
 		return (false);
 	ln->idle--;
@@ -47,7 +49,7 @@ lane_wake_all(struct pool_lane *ln)
 		sem_post(&ln->more);
 }
 
-/* With the lock, which is let go meanwhile. */
+/* Call it with the lock, which is released meanwhile. */
 static void
 lane_wait(struct pool_lane *ln)
 {
@@ -58,7 +60,7 @@ lane_wait(struct pool_lane *ln)
 	pthread_mutex_lock(&ln->pools->lock);
 }
 
-/* Lets the lock go, and only then tells: a thread that wakes up takes it first. */
+/* Releases the lock before it wakes a thread, because a woken thread takes the lock first. */
 void
 io_lane_unlock(struct pool_lane *ln)
 {
@@ -69,8 +71,8 @@ io_lane_unlock(struct pool_lane *ln)
 		sem_post(&ln->more);
 }
 
-/* It found that it belongs to another device: into that one's line.  False: it has its result.  Nobody is woken: this thread
- * takes the next job in a moment. */
+/* The job belongs to another device: moves it to that queue.  False: it has its result.  No thread
+ * is woken, because this thread takes the next job in a moment. */
 static bool
 job_moves(struct pool_lane *ln, struct io_job *j, struct io_job **displaced)
 {
@@ -94,7 +96,7 @@ io_job_put(struct io_job *j)
 		free(j);
 }
 
-/* With the lock, which is let go meanwhile. */
+/* Call it with the lock, which is released meanwhile. */
 static void
 job_run(struct pool_lane *ln, struct io_job *j)
 {
@@ -103,7 +105,7 @@ job_run(struct pool_lane *ln, struct io_job *j)
 	bool moves;
 
 	ln->jobs++;
-	io_lane_unlock(ln);		/* there may be a next one */
+	io_lane_unlock(ln); /* there may be another one */
 	j->run(j);
 	j->end = clock_mono_ns();
 	pthread_mutex_lock(&ps->lock);
@@ -171,7 +173,7 @@ pool_thread(void *arg)
 	return (NULL);
 }
 
-/* With the lock: the thread begins by waiting for it. */
+/* Call it with the lock: the thread begins by waiting for it. */
 static int
 thread_start(struct pool_lane *ln)
 {
@@ -183,13 +185,14 @@ thread_start(struct pool_lane *ln)
 
 	if (a == NULL)
 		return (-ENOMEM);
-	*a = (struct thread_arg){ln, ln->threads};
+	*a = (struct thread_arg){ ln, ln->threads };
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the main thread */
 	pthread_attr_init(&attr);
 	pthread_attr_setstacksize(&attr, STACK_SIZE);
 	err = pthread_create(&ps->thread[ps->nthread], &attr, pool_thread, a);
-	if (err == EINVAL) /* thread-local storage counts as stack, and a library may have much of it */
+	/* thread-local storage counts as stack, and a library may need much of it */
+	if (err == EINVAL)
 		err = pthread_create(&ps->thread[ps->nthread], NULL, pool_thread, a);
 	pthread_attr_destroy(&attr);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
@@ -205,36 +208,37 @@ thread_start(struct pool_lane *ln)
 
 /* ---------------------------------------------------------------- pools */
 
-static void
-lane_init(struct io_pools *ps, enum io_lane nr, const char *name, unsigned per_device, unsigned total,
-    const struct io_pools_conf *conf)
+static const struct {
+	const char *name;
+	bool reads; /* its threads read */
+	bool keeps; /* keeps hot files hot: one thread per device */
+} lanes[LANES] = {
+	[LANE_STAT] = { "stat", false, false },
+	[LANE_URGENT] = { "recheck", false, true },
+	[LANE_READ] = { "read", true, false },
+	[LANE_REREAD] = { "reread", true, true },
+};
+
+/* threads 0: jobs are done where they are pushed. */
+static int
+lane_new(struct io_pools *ps, enum io_lane nr, unsigned threads, const struct io_pools_conf *conf)
 {
 	struct pool_lane *ln = &ps->lane[nr];
-
-	ln->pools = ps;
-	ln->name = name;
-	sem_init(&ln->more, 0, 0);
-	queue_init(&ln->queue, per_device, total, conf->max_queue, conf->stuck_ms);
-}
-
-/* threads 0: there are none, jobs are done where they are pushed. */
-static void
-pool_init(struct io_pools *ps, enum io_lane nr, const char *name, unsigned threads, const struct io_pools_conf *conf)
-{
-	unsigned each, total;
-
-	queue_places(conf->per_device, threads, THREADS_MAX, &each, &total);
-	lane_init(ps, nr, name, each, total, conf);
-}
-
-static int
-lane_start(struct io_pools *ps, enum io_lane nr, unsigned threads)
-{
+	unsigned each = threads != 0, total = KEEPERS;
 	int err = 0;
 
+	if (lanes[nr].keeps)
+		threads = each;
+	else
+		queue_places(conf->per_device, threads, THREADS_MAX, &each, &total);
+	ln->pools = ps;
+	ln->name = lanes[nr].name;
+	sem_init(&ln->more, 0, 0);
+	queue_init(&ln->queue, each, total, conf->max_queue, conf->stuck_ms);
+	ln->queue.lock = &ps->lock;
 	pthread_mutex_lock(&ps->lock);
-	while (err == 0 && ps->lane[nr].threads < threads)
-		err = thread_start(&ps->lane[nr]);
+	while (err == 0 && ln->threads < threads)
+		err = thread_start(ln);
 	pthread_mutex_unlock(&ps->lock);
 	return (err);
 }
@@ -245,8 +249,9 @@ at_most_max(unsigned n)
 	return (n > THREADS_MAX ? THREADS_MAX : n);
 }
 
-/* The table of descriptors has its size before there are threads.  The kernel grows it when a 65th, a 129th ... one is opened,
- * and where threads share it, it waits for a grace period of RCU first: measured 6 ms in accept(2), on the loop. */
+/* Gives the table of descriptors its size before there are threads.  The kernel grows it at the
+ * 65th, 129th ... descriptor.  If threads share it, the kernel waits for a grace period of RCU
+ * first: measured 6 ms in accept(2), on the loop. */
 static void
 reserve_descriptors(void)
 {
@@ -255,7 +260,8 @@ reserve_descriptors(void)
 
 	if (getrlimit(RLIMIT_NOFILE, &rl) != 0 || rl.rlim_cur == 0)
 		return;
-	fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, (int)(rl.rlim_cur < FDS_SOON ? rl.rlim_cur : FDS_SOON) - 1);
+	fd = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC,
+	    (int)(rl.rlim_cur < FDS_SOON ? rl.rlim_cur : FDS_SOON) - 1);
 	if (fd >= 0)
 		close(fd);
 }
@@ -264,9 +270,11 @@ int
 io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 {
 	unsigned nstat = at_most_max(conf->stat_threads), nread = at_most_max(conf->read_threads);
-	struct io_pools *ps = calloc(1, sizeof(*ps) + (QUEUE_SPARE * (nstat + nread) + 2 * KEEPERS) * sizeof(pthread_t));
+	struct io_pools *ps = calloc(1,
+	    sizeof(*ps) + (QUEUE_SPARE * (nstat + nread) + 2 * KEEPERS) * sizeof(pthread_t));
 	pthread_condattr_t mono;
-	int err;
+	enum io_lane i;
+	int n, err = 0;
 
 	if (ps == NULL)
 		return (-ENOMEM);
@@ -277,17 +285,10 @@ io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 	pthread_condattr_setclock(&mono, CLOCK_MONOTONIC);
 	pthread_cond_init(&ps->gone, &mono);
 	pthread_condattr_destroy(&mono);
-	pool_init(ps, LANE_STAT, "stat", nstat, conf);
-	lane_init(ps, LANE_URGENT, "recheck", nstat != 0, KEEPERS, conf);
-	pool_init(ps, LANE_READ, "read", nread, conf);
-	lane_init(ps, LANE_REREAD, "reread", nread != 0, KEEPERS, conf);
-	err = lane_start(ps, LANE_STAT, nstat);
-	if (err == 0)
-		err = lane_start(ps, LANE_URGENT, nstat != 0);
-	if (err == 0)
-		err = lane_start(ps, LANE_READ, nread);
-	if (err == 0)
-		err = lane_start(ps, LANE_REREAD, nread != 0);
+	for (i = 0; i < LANES; i++) {
+		n = lane_new(ps, i, lanes[i].reads ? nread : nstat, conf);
+		err = err != 0 ? err : n;
+	}
 	if (err != 0) {
 		io_pools_free(ps, 1000);
 		return (err);
@@ -296,7 +297,7 @@ io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 	return (0);
 }
 
-/* Threads are stuck in the kernel and will still look at *ps. */
+/* Threads are stuck in the kernel and will still use *ps. */
 static void
 leave_behind_locked(struct io_pools *ps)
 {
@@ -307,12 +308,13 @@ leave_behind_locked(struct io_pools *ps)
 	ps->left_behind = true;
 }
 
-/* True when all threads have left; else *ps is theirs. */
+/* True if all threads have left; otherwise *ps belongs to them. */
 static bool
 pools_wait(struct io_pools *ps, unsigned wait_ms)
 {
 	uint64_t until = clock_mono_ns() + wait_ms * NS_PER_MS;
-	struct timespec ts = {.tv_sec = (time_t)(until / NS_PER_S), .tv_nsec = (long)(until % NS_PER_S)};
+	struct timespec ts = { .tv_sec = (time_t)(until / NS_PER_S),
+		.tv_nsec = (long)(until % NS_PER_S) };
 	bool left;
 	unsigned i;
 
@@ -329,7 +331,7 @@ pools_wait(struct io_pools *ps, unsigned wait_ms)
 	return (left);
 }
 
-/* Jobs nobody took: closes are done here, everything else is put away unrun. */
+/* Jobs that no thread took: closes are done here, the others are freed without running. */
 static void
 lane_empty(struct pool_lane *ln)
 {

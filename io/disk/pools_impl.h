@@ -1,4 +1,5 @@
-/* io/disk/pools_impl.h -- what the two halves share: pools.c has the threads, jobs.c gives them work. */
+/* io/disk/pools_impl.h -- shared by pools.c, which has the threads, and jobs.c, which gives them
+ * jobs. */
 #ifndef IO_DISK_POOLS_IMPL_H
 #define IO_DISK_POOLS_IMPL_H
 
@@ -11,8 +12,10 @@
 struct pool_lane {
 	struct io_pools *pools;
 	const char *name;
-	sem_t more;       /* a post for each thread that is no longer idle.  Not a condition: glibc's signal may wait for a thread
-	                   * that was woken before, measured 3.6 ms on a loop */
+	/* One post for each thread that is no longer idle.  Not a condition variable: signalling
+	 * one of glibc may wait for a thread that was woken before, measured 3.6 ms on a loop.
+	 */
+	sem_t more;
 	struct io_queue queue;
 	unsigned idle, threads;
 	uint64_t jobs;
@@ -23,15 +26,15 @@ struct io_pools {
 	pthread_cond_t gone;
 	bool stop;
 	bool shrinks;     /* idle threads end */
-	unsigned shares;  /* who calls io_pools_free(); the main thread's */
-	bool left_behind; /* by io_pools_free(): the last thread puts all away */
-	unsigned alive;   /* threads */
-	unsigned nthread; /* started */
+	unsigned shares;  /* users that call io_pools_free(); of the main thread */
+	bool left_behind; /* set by io_pools_free(): the last thread frees everything */
+	unsigned alive;   /* running threads */
+	unsigned nthread; /* started threads */
 	struct pool_lane lane[LANES];
 	pthread_t thread[];
 };
 
-void io_lane_unlock(struct pool_lane *); /* and wakes a thread, or starts one, when a job may run */
-void io_job_put(struct io_job *);        /* it is done: back to its loop, or freed */
+void io_lane_unlock(struct pool_lane *); /* also wakes a thread, or starts one, if a job may run */
+void io_job_put(struct io_job *);        /* it has run: goes back to its loop, or is freed */
 
 #endif

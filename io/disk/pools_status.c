@@ -24,7 +24,7 @@ io_pools_status_stuck(const struct io_pools_status *w)
 }
 
 const char *
-io_device_name(const struct io_device_stats *d, char name[IO_DEVICE_NAME])
+io_device_name(const struct io_device_status *d, char name[IO_DEVICE_NAME])
 {
 	if (d->major == UINT_MAX)
 		return ("unknown");
@@ -41,7 +41,7 @@ struct each {
 };
 
 static void
-one(const struct each *e, const char *what, uint64_t v)
+each_field(const struct each *e, const char *what, uint64_t v)
 {
 	char name[80];
 
@@ -50,31 +50,32 @@ one(const struct each *e, const char *what, uint64_t v)
 }
 
 void
-io_pools_status_each(const struct io_pools_status *w, void (*fn)(void *, const char *, uint64_t), void *arg)
+io_pools_status_each(const struct io_pools_status *w, void (*fn)(void *, const char *, uint64_t),
+    void *arg)
 {
-	struct each e = {.fn = fn, .arg = arg};
+	struct each e = { .fn = fn, .arg = arg };
 	char device[IO_DEVICE_NAME];
 	size_t i;
 
 	for (e.kind = "threads", i = 0; i < w->nlanes; i++) {
-		const struct io_lane_stats *l = &w->lane[i];
+		const struct io_lane_status *l = &w->lane[i];
 
 		e.of = l->name;
-		one(&e, "threads", l->threads);
-		one(&e, "busy", l->busy);
-		one(&e, "queued", l->queued);
-		one(&e, "jobs", l->jobs);
-		one(&e, "oldest-us", l->oldest_ns / 1000);
+		each_field(&e, "threads", l->threads);
+		each_field(&e, "busy", l->busy);
+		each_field(&e, "queued", l->queued);
+		each_field(&e, "jobs", l->jobs);
+		each_field(&e, "oldest-us", l->oldest_ns / 1000);
 	}
 	for (e.kind = "devices", i = 0; i < w->ndevices; i++) {
-		const struct io_device_stats *d = &w->device[i];
+		const struct io_device_status *d = &w->device[i];
 
 		e.of = io_device_name(d, device);
-		one(&e, "busy", d->busy);
-		one(&e, "queued", d->queued);
-		one(&e, "refused", d->refused);
-		one(&e, "oldest-us", d->oldest_ns / 1000);
-		one(&e, "stuck", d->stuck);
+		each_field(&e, "busy", d->busy);
+		each_field(&e, "queued", d->queued);
+		each_field(&e, "refused", d->refused);
+		each_field(&e, "oldest-us", d->oldest_ns / 1000);
+		each_field(&e, "stuck", d->stuck);
 	}
 }
 
@@ -88,19 +89,22 @@ io_pools_status_json(struct buf *out, const struct io_pools_status *w)
 
 	buf_str(out, "\"threads\":{");
 	for (i = 0; i < w->nlanes; i++) {
-		const struct io_lane_stats *l = &w->lane[i];
+		const struct io_lane_status *l = &w->lane[i];
 
-		buf_printf(out, "%s\"%s\":{\"threads\":%u,\"busy\":%u,\"queued\":%u,\"jobs\":%" PRIu64 ",\"oldest_ns\":%" PRIu64 "}",
-		    i != 0 ? ",\n" : "", l->name, l->threads, l->busy, l->queued, l->jobs, l->oldest_ns);
+		buf_printf(out,
+		    "%s\"%s\":{\"threads\":%u,\"busy\":%u,\"queued\":%u,\"jobs\":%" PRIu64
+		    ",\"oldest_ns\":%" PRIu64 "}",
+		    i != 0 ? ",\n" : "", l->name, l->threads, l->busy, l->queued, l->jobs,
+		    l->oldest_ns);
 	}
 	buf_str(out, "},\n\"devices\":[");
 	for (i = 0; i < w->ndevices; i++) {
-		const struct io_device_stats *d = &w->device[i];
+		const struct io_device_status *d = &w->device[i];
 
-		buf_printf(out, "%s{\"device\":\"%s\",\"busy\":%u,\"queued\":%u", i != 0 ? ",\n" : "", io_device_name(d, name),
-		    d->busy, d->queued);
-		buf_printf(out, ",\"oldest_ns\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"stuck\":%s}", d->oldest_ns, d->refused,
-		    d->stuck ? "true" : "false");
+		buf_printf(out, "%s{\"device\":\"%s\",\"busy\":%u,\"queued\":%u",
+		    i != 0 ? ",\n" : "", io_device_name(d, name), d->busy, d->queued);
+		buf_printf(out, ",\"oldest_ns\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"stuck\":%s}",
+		    d->oldest_ns, d->refused, d->stuck ? "true" : "false");
 	}
 	buf_str(out, "]");
 }
@@ -108,14 +112,14 @@ io_pools_status_json(struct buf *out, const struct io_pools_status *w)
 /* ---------------------------------------------------------------- Prometheus */
 
 static void
-lane_name(const struct prom *p, const char *name, const struct io_lane_stats *l)
+lane_name(const struct prom *p, const char *name, const struct io_lane_status *l)
 {
 	prom_name(p, name);
 	buf_printf(p->out, "{lane=\"%s\"}", l->name);
 }
 
 static void
-device_name(const struct prom *p, const char *name, const struct io_device_stats *d)
+device_name(const struct prom *p, const char *name, const struct io_device_status *d)
 {
 	char device[IO_DEVICE_NAME];
 
@@ -124,18 +128,20 @@ device_name(const struct prom *p, const char *name, const struct io_device_stats
 }
 
 /* A family with a row for each of n members of w->array. */
-#define ROWS(array, n, row, name, type, help, fmt, value)                             \
-	do {                                                                          \
-		size_t i;                                                             \
-		if ((n) != 0)                                                         \
-			prom_family(p, name, type, help);                             \
-		for (i = 0; i < (n); i++) {                                           \
-			row(p, name, &w->array[i]);                                   \
-			buf_printf(p->out, " " fmt "\n", w->array[i].value);          \
-		}                                                                     \
+#define ROWS(array, n, row, name, type, help, fmt, value)                    \
+	do {                                                                 \
+		size_t i;                                                    \
+		if ((n) != 0)                                                \
+			prom_family(p, name, type, help);                    \
+		for (i = 0; i < (n); i++) {                                  \
+			row(p, name, &w->array[i]);                          \
+			buf_printf(p->out, " " fmt "\n", w->array[i].value); \
+		}                                                            \
 	} while (0)
-#define LANES(name, type, help, fmt, value) ROWS(lane, w->nlanes, lane_name, name, type, help, fmt, value)
-#define DEVICES(name, type, help, fmt, value) ROWS(device, w->ndevices, device_name, name, type, help, fmt, value)
+#define LANES(name, type, help, fmt, value) \
+	ROWS(lane, w->nlanes, lane_name, name, type, help, fmt, value)
+#define DEVICES(name, type, help, fmt, value) \
+	ROWS(device, w->ndevices, device_name, name, type, help, fmt, value)
 
 void
 io_pools_status_metrics(const struct prom *p, const struct io_pools_status *w)
@@ -144,10 +150,15 @@ io_pools_status_metrics(const struct prom *p, const struct io_pools_status *w)
 	LANES("threads_busy", "gauge", "Those that do.", "%u", busy);
 	LANES("threads_queued", "gauge", "Jobs that wait for a thread.", "%u", queued);
 	LANES("threads_jobs_total", "counter", "Jobs that a thread has taken.", "%" PRIu64, jobs);
-	LANES("threads_oldest_job_seconds", "gauge", "Age of the oldest job, waiting or running.", "%.6f", oldest_ns / 1e9);
+	LANES("threads_oldest_job_seconds", "gauge", "Age of the oldest job, waiting or running.",
+	    "%.6f", oldest_ns / 1e9);
 	DEVICES("device_busy", "gauge", "Threads that wait for the device.", "%u", busy);
-	DEVICES("device_queued", "gauge", "Jobs for the device that wait for a thread.", "%u", queued);
-	DEVICES("device_refused_total", "counter", "Jobs refused because its queue was full or it hangs.", "%" PRIu64, refused);
-	DEVICES("device_oldest_job_seconds", "gauge", "Age of the oldest job for the device.", "%.6f", oldest_ns / 1e9);
-	DEVICES("device_stuck", "gauge", "1: all its threads hang, and nobody waits for it any more.", "%d", stuck);
+	DEVICES("device_queued", "gauge", "Jobs for the device that wait for a thread.", "%u",
+	    queued);
+	DEVICES("device_refused_total", "counter",
+	    "Jobs refused because its queue was full or it hangs.", "%" PRIu64, refused);
+	DEVICES("device_oldest_job_seconds", "gauge", "Age of the oldest job for the device.",
+	    "%.6f", oldest_ns / 1e9);
+	DEVICES("device_stuck", "gauge", "1: all its threads hang, and further jobs are refused.",
+	    "%d", stuck);
 }

@@ -1,20 +1,20 @@
-/* io/disk/port.c -- the ports through which finished jobs come back to their loops, and the jobs themselves. */
+/* io/disk/port.c -- ports, through which finished jobs return to their loops; and jobs. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
-#include "io/disk/async.h"
+#include "io/disk/queue.h"
 #include "io/engine.h"
 #include "io/disk/job.h"
 
-/* Outlives its loop for as long as a thread is stuck with one of its jobs. */
+/* Outlives its loop while a thread is stuck with one of its jobs. */
 struct io_port {
 	pthread_mutex_t lock;
 	struct list done;
-	struct io *io;   /* NULL: the loop has ended */
+	struct io *io; /* NULL: the loop has ended */
 	int wakefd;
-	bool woken;      /* a wake-up is on its way: no second write */
-	unsigned refs;   /* the loop and each job out there */
+	bool woken;    /* a wake-up is on its way: no second write */
+	unsigned refs; /* by the loop and each job in a thread */
 };
 
 struct io_port *
@@ -32,22 +32,22 @@ io_port_new(struct io *io, int wakefd)
 	return (p);
 }
 
-struct io *
-io_port_loop(const struct io_port *p)
+void
+io_ring(int eventfd)
 {
-	return (p->io);
+	uint64_t one = 1;
+
+	if (write(eventfd, &one, sizeof(one)) < 0)
+		must(errno == EAGAIN); /* the count is at its limit: still readable */
 }
 
 static void
 port_wake_locked(struct io_port *p)
 {
-	uint64_t one = 1;
-
 	if (p->woken || p->io == NULL)
 		return;
 	p->woken = true;
-	if (write(p->wakefd, &one, sizeof(one)) < 0)
-		must(errno == EAGAIN); /* the count is at its limit: readable all the same */
+	io_ring(p->wakefd);
 }
 
 void
@@ -70,8 +70,8 @@ port_unref_unlock(struct io_port *p)
 	free(p);
 }
 
-/* The loop has ended: its files have no thread any more that could own their reference counts, so
- * the port's lock guards them now. */
+/* The loop has ended, so no thread owns the reference counts of its files: the port's lock
+ * protects them now. */
 static void
 job_orphaned(struct io_job *j)
 {
@@ -139,7 +139,7 @@ io_port_close(struct io_port *p)
 	io_port_drain(p);
 	pthread_mutex_lock(&p->lock);
 	p->io = NULL;
-	while ((l = list_pop(&p->done)) != NULL) /* came in between */
+	while ((l = list_pop(&p->done)) != NULL) /* came meanwhile */
 		job_orphaned(list_entry(l, struct io_job, link));
 	port_unref_unlock(p);
 }
@@ -151,6 +151,7 @@ io_job_init(struct io_job *j, struct io *io, struct io_op *op)
 {
 	memset(j, 0, sizeof(*j));
 	list_init(&j->link);
+	j->io = io;
 	j->port = io->port;
 	j->op = op;
 	j->turn.client = op != NULL ? op->client : 0;
@@ -169,6 +170,30 @@ io_job_new(struct io *io, struct io_op *op, const char *path)
 	if (n != 0)
 		memcpy(j->path, path, n);
 	return (j);
+}
+
+struct io_job *
+io_job_for(struct io_op *op, const char *path, void (*run)(struct io_job *),
+    void (*finish)(struct io_job *))
+{
+	struct io_job *j = io_job_new(op->io, op, path);
+
+	if (j == NULL) {
+		io_complete(op, -ENOMEM);
+		return (NULL);
+	}
+	j->run = run;
+	j->finish = finish;
+	return (j);
+}
+
+void
+io_job_set_file(struct io_job *j, struct io_file *f, uint64_t off, uint32_t len)
+{
+	j->file = io_file_ref(f);
+	j->dev = io_file_dev(f);
+	j->off = off;
+	j->len = len;
 }
 
 static uint64_t
@@ -194,7 +219,7 @@ io_job_finish(struct io_job *j)
 		if (j->displaced)
 			count(op->io->counters, queue_displaced);
 		op->job = NULL;
-		op->threaded = 1;
+		op->threaded = j->start != 0;
 		stamp(&op->at, j);
 	}
 	j->finish(j);
@@ -203,46 +228,17 @@ io_job_finish(struct io_job *j)
 void
 io_job_wait(struct io_op *op, struct io_job *j)
 {
-	op->at.submit = clock_mono_ns(); /* cold: worth the exact time */
+	op->at.submit = clock_mono_ns(); /* cold: the exact time is worth a clock read */
 	op->job = j;
 	op->state = OP_JOB;
 	io_arm(op);
 }
 
 void
-io_job_refused(struct io_op *op, struct io_job *j, int err)
+io_job_start(struct io_op *op, struct io_job *j)
 {
-	op->job = NULL;
-	io_job_free(op->io, j);
-	io_complete(op, err);
-}
-
-void
-io_job_start(struct io_op *op, struct io_job *j, enum io_lane lane)
-{
-	int err;
-
 	io_job_wait(op, j);
-	err = io_job_push(op->io, j, lane);
-	if (err != 0)
-		io_job_refused(op, j, err);
-}
-
-int
-io_push_read(struct io *io, struct io_job *j)
-{
-	return (io_job_push(io, j, LANE_READ));
-}
-
-void
-io_job_start_by(struct io_op *op, struct io_job *j, io_push_fn *push)
-{
-	int err;
-
-	io_job_wait(op, j);
-	err = push(op->io, j);
-	if (err != 0)
-		io_job_refused(op, j, err);
+	(void)io_job_push(j); /* refused: finish() has ended the op */
 }
 
 enum io_phase
@@ -250,9 +246,9 @@ io_phase(struct io *io, const struct io_op *op)
 {
 	const struct io_job *j = op->job;
 
-	if (op->state != OP_JOB || io->pools == NULL)
+	if (op->state != OP_JOB)
 		return (IO_RUNS);
-	if (io_job_waits(io->pools, j))
+	if (queue_job_waits(j))
 		return (IO_WAITS);
 	return (__atomic_load_n(&j->opened, __ATOMIC_RELAXED) != 0 ? IO_READS : IO_RUNS);
 }
@@ -260,22 +256,18 @@ io_phase(struct io *io, const struct io_op *op)
 void
 io_join(struct io *io, struct io_op *op, uint32_t client)
 {
-	struct io_job *j = op->job;
-
-	if (op->state != OP_JOB)
-		return;
-	if (j->async != NULL)
-		io_async_joined(j->async, j, client);
-	else
-		io_job_joined(io->pools, j, client);
+	if (op->state == OP_JOB)
+		queue_job_join(op->job, client);
 }
 
-/* True: it was waiting for its turn, and is put away now. */
+/* True: it was waiting for its turn, and is freed now. */
 static bool
-job_pull(struct io_pools *ps, struct io_job *j)
+job_pull(struct io_job *j)
 {
-	if (!(j->async != NULL ? io_async_pull(j->async, j) : io_job_pull(ps, j)))
+	if (!queue_job_pull(j))
 		return (false);
+	if (j->async == NULL)
+		io_port_unref(j->port);
 	j->op = NULL;
 	j->res = -ECANCELED;
 	j->finish(j);
@@ -285,7 +277,7 @@ job_pull(struct io_pools *ps, struct io_job *j)
 bool
 io_job_withdraw(struct io_op *op)
 {
-	if (!job_pull(op->io->pools, op->job))
+	if (!job_pull(op->job))
 		return (false);
 	op->job = NULL;
 	return (true);
@@ -300,15 +292,15 @@ io_job_abandon(struct io_op *op)
 	j->op = NULL;
 	if (j->abandoned != NULL)
 		j->abandoned(op, j);
-	(void)job_pull(op->io->pools, j);
+	(void)job_pull(j);
 }
 
 void
-io_job_free(struct io *io, struct io_job *j)
+io_job_free(struct io_job *j)
 {
 	if (j->fd >= 0)
-		io_file_close_job(io, j->fd, j->dev);
-	io_give_back(io, j->buf);
+		io_file_close_job(j->io, j->fd, j->dev);
+	io_give_back(j->io, j->buf);
 	io_file_put(j->file);
 	free(j->first.bytes);
 	free(j);

@@ -9,16 +9,17 @@
 #define DEVICES_KEPT 64u
 
 struct io_device {
-	struct list link;    /* of all devices */
+	struct list link;    /* in the list of all devices */
 	struct list turn;    /* linked while it has a job that may run */
 	struct list running; /* jobs, oldest first */
 	uint64_t dev, refused;
 	unsigned nrunning;
-	struct rows rows;
+	struct fair_queue rows;
 };
 
 void
-queue_init(struct io_queue *q, unsigned per_device, unsigned total, unsigned max_waiting, unsigned stuck_ms)
+queue_init(struct io_queue *q, unsigned per_device, unsigned total, unsigned max_waiting,
+    unsigned stuck_ms)
 {
 	memset(q, 0, sizeof(*q));
 	q->per_device = per_device;
@@ -34,7 +35,7 @@ queue_init(struct io_queue *q, unsigned per_device, unsigned total, unsigned max
 static void
 device_free(struct io_device *d)
 {
-	rows_fini(&d->rows);
+	fair_queue_fini(&d->rows);
 	free(d);
 }
 
@@ -48,15 +49,13 @@ queue_fini(struct io_queue *q)
 		device_free(list_entry(l, struct io_device, link));
 }
 
-/* Automounts and snapshots come and go: one that has nothing to do makes room. */
+/* Automounts and snapshots come and go: frees a device without jobs. */
 static void
 device_forget_one(struct io_queue *q)
 {
 	struct io_device *d;
-	struct list *l;
 
-	for (l = q->devices.next; l != &q->devices; l = l->next) {
-		d = list_entry(l, struct io_device, link);
+	list_each(d, &q->devices, link) {
 		if (d->rows.waiting != 0 || d->nrunning != 0)
 			continue;
 		list_del(&d->link);
@@ -71,7 +70,7 @@ device_new(struct io_queue *q, uint64_t dev)
 {
 	struct io_device *d = calloc(1, sizeof(*d));
 
-	if (d == NULL || rows_init(&d->rows) != 0) {
+	if (d == NULL || fair_queue_init(&d->rows) != 0) {
 		free(d);
 		return (NULL);
 	}
@@ -88,12 +87,11 @@ device_new(struct io_queue *q, uint64_t dev)
 static struct io_device *
 device_get(struct io_queue *q, uint64_t dev)
 {
-	struct list *l;
+	struct io_device *d;
 
-	for (l = q->devices.next; l != &q->devices; l = l->next) {
-		if (list_entry(l, struct io_device, link)->dev == dev)
-			return (list_entry(l, struct io_device, link));
-	}
+	list_each(d, &q->devices, link)
+		if (d->dev == dev)
+			return (d);
 	return (device_new(q, dev));
 }
 
@@ -109,22 +107,23 @@ device_turn(struct io_queue *q, struct io_device *d)
 }
 
 static struct io_job *
-job_of(struct rows_item *i)
+job_of(struct fair_queue_item *i)
 {
 	return (i != NULL ? container_of(i, struct io_job, turn) : NULL);
 }
 
-/* Every place is taken, also the one taken last, and for longer than anybody would wait.  (A single file that hangs
- * keeps one place, and the others go on: jobs that queue for them have a chance.) */
+/* All places are taken, the last one too, for longer than anybody would wait.  (A single hung file
+ * takes one place, and the others go on, so waiting makes sense.) */
 static bool
 device_stuck(const struct io_queue *q, const struct io_device *d, uint64_t now)
 {
 	if (q->stuck_ms == 0 || d->nrunning < q->per_device)
 		return (false);
-	return (now > list_entry(d->running.prev, struct io_job, link)->start + q->stuck_ms * NS_PER_MS);
+	return (now >
+		list_entry(d->running.prev, struct io_job, link)->start + q->stuck_ms * NS_PER_MS);
 }
 
-/* Makes room for a job of the client, if there is any to be made; *displaced lost its place. */
+/* Makes room for a job of the client, if possible; *displaced lost its place. */
 static bool
 device_has_room(struct io_queue *q, struct io_device *d, uint32_t client, struct io_job **displaced)
 {
@@ -132,8 +131,8 @@ device_has_room(struct io_queue *q, struct io_device *d, uint32_t client, struct
 
 	if (d->rows.waited_for < q->max_waiting)
 		return (true);
-	d->refused++; /* one of the two */
-	j = job_of(rows_victim(&d->rows, client));
+	d->refused++; /* one of the two jobs */
+	j = job_of(fair_queue_victim(&d->rows, client));
 	if (j == NULL)
 		return (false);
 	queue_pull(q, j);
@@ -160,7 +159,7 @@ queue_push(struct io_queue *q, struct io_job *j, struct io_job **displaced)
 		return (-EAGAIN);
 	j->turn.since_ns = now;
 	j->turn.put_away = j->finish == NULL;
-	if (rows_push(&d->rows, &j->turn, false) != 0)
+	if (fair_queue_push(&d->rows, &j->turn, false) != 0)
 		return (-ENOMEM);
 	j->device = d;
 	j->waits = true;
@@ -173,21 +172,21 @@ void
 queue_join(struct io_queue *q, struct io_job *j, uint32_t client)
 {
 	must(j->waits);
-	rows_move(&j->device->rows, &j->turn, client);
+	fair_queue_move(&j->device->rows, &j->turn, client);
 }
 
-/* The last places are reserved for devices that have none, one for each: a hung device cannot starve the rest. */
+/* The last places are reserved for devices without a running job, one for each: a hung device
+ * cannot starve the rest. */
 static struct io_device *
 next_device(const struct io_queue *q)
 {
-	struct list *l;
+	struct io_device *d;
 
-	for (l = q->turn.next; l != &q->turn && q->running < q->total; l = l->next) {
-		struct io_device *d = list_entry(l, struct io_device, turn);
-
+	if (q->running >= q->total)
+		return (NULL);
+	list_each(d, &q->turn, turn)
 		if (q->running < q->total - q->last || d->nrunning == 0)
 			return (d);
-	}
 	return (NULL);
 }
 
@@ -205,8 +204,8 @@ queue_take(struct io_queue *q)
 
 	if (d == NULL)
 		return (NULL);
-	j = job_of(rows_next(&d->rows));
-	rows_take(&d->rows, &j->turn);
+	j = job_of(fair_queue_next(&d->rows));
+	fair_queue_take(&d->rows, &j->turn);
 	j->waits = false;
 	q->waiting--;
 	j->start = clock_mono_ns();
@@ -224,7 +223,7 @@ queue_ran(struct io_queue *q, struct io_job *j)
 	struct io_device *d = j->device;
 
 	list_del(&j->link);
-	rows_ran(&d->rows, &j->turn);
+	fair_queue_ran(&d->rows, &j->turn);
 	d->nrunning--;
 	q->running--;
 	device_turn(q, d);
@@ -234,7 +233,7 @@ void
 queue_pull(struct io_queue *q, struct io_job *j)
 {
 	must(j->waits);
-	rows_pull(&j->device->rows, &j->turn);
+	fair_queue_pull(&j->device->rows, &j->turn);
 	j->waits = false;
 	q->waiting--;
 	device_turn(q, j->device);
@@ -245,11 +244,9 @@ queue_pop_any(struct io_queue *q)
 {
 	struct io_device *d;
 	struct io_job *j;
-	struct list *l;
 
-	for (l = q->devices.next; l != &q->devices; l = l->next) {
-		d = list_entry(l, struct io_device, link);
-		j = job_of(rows_next(&d->rows));
+	list_each(d, &q->devices, link) {
+		j = job_of(fair_queue_next(&d->rows));
 		if (j == NULL)
 			continue;
 		queue_pull(q, j);
@@ -258,35 +255,86 @@ queue_pop_any(struct io_queue *q)
 	return (NULL);
 }
 
-/* ---- for those who look */
+/* ---- one job */
+
+static void
+lock(const struct io_job *j)
+{
+	if (j->queue != NULL && j->queue->lock != NULL)
+		pthread_mutex_lock(j->queue->lock);
+}
+
+static void
+unlock(const struct io_job *j)
+{
+	if (j->queue != NULL && j->queue->lock != NULL)
+		pthread_mutex_unlock(j->queue->lock);
+}
+
+bool
+queue_job_waits(const struct io_job *j)
+{
+	bool waits;
+
+	lock(j);
+	waits = j->waits;
+	unlock(j);
+	return (waits);
+}
+
+void
+queue_job_join(struct io_job *j, uint32_t client)
+{
+	lock(j);
+	if (j->waits)
+		queue_join(j->queue, j, client);
+	unlock(j);
+}
+
+bool
+queue_job_pull(struct io_job *j)
+{
+	bool mine;
+
+	lock(j);
+	mine = j->waits;
+	if (mine)
+		queue_pull(j->queue, j);
+	unlock(j);
+	return (mine);
+}
+
+/* ---- status */
 
 static uint64_t
 device_oldest(const struct io_device *d)
 {
 	const struct io_job *runs = list_entry(d->running.next, struct io_job, link);
-	const struct rows_item *waits = rows_oldest(&d->rows);
+	const struct fair_queue_item *waits = fair_queue_oldest(&d->rows);
 
 	if (waits == NULL)
 		return (list_empty(&d->running) ? 0 : runs->turn.since_ns);
-	return (list_empty(&d->running) || waits->since_ns < runs->turn.since_ns ? waits->since_ns : runs->turn.since_ns);
+	return (list_empty(&d->running) || waits->since_ns < runs->turn.since_ns
+		    ? waits->since_ns
+		    : runs->turn.since_ns);
 }
 
 uint64_t
 queue_oldest_ns(const struct io_queue *q)
 {
 	uint64_t ns = 0, of;
-	const struct list *l;
+	const struct io_device *d;
 
-	for (l = q->devices.next; l != &q->devices; l = l->next) {
-		of = device_oldest(list_entry(l, struct io_device, link));
+	list_each(d, &q->devices, link) {
+		of = device_oldest(d);
 		if (of != 0 && (ns == 0 || of < ns))
 			ns = of;
 	}
 	return (ns);
 }
 
-static struct io_device_stats *
-stats_of(struct io_device_stats *v, size_t *n, size_t max, uint64_t dev)
+static struct io_device_status *
+stats_of(struct io_device_status *v, size_t *n, size_t max, uint64_t dev)
 {
 	size_t i;
 
@@ -296,20 +344,18 @@ stats_of(struct io_device_stats *v, size_t *n, size_t max, uint64_t dev)
 	}
 	if (*n == max)
 		return (NULL);
-	v[*n] = (struct io_device_stats){.major = major(dev), .minor = minor(dev)};
+	v[*n] = (struct io_device_status){ .major = major(dev), .minor = minor(dev) };
 	return (&v[(*n)++]);
 }
 
 size_t
-queue_devices(const struct io_queue *q, struct io_device_stats *v, size_t n, size_t max)
+queue_devices(const struct io_queue *q, struct io_device_status *v, size_t n, size_t max)
 {
 	const struct io_device *d;
-	struct io_device_stats *s;
-	const struct list *l;
+	struct io_device_status *s;
 	uint64_t oldest, now = clock_mono_ns();
 
-	for (l = q->devices.next; l != &q->devices; l = l->next) {
-		d = list_entry(l, struct io_device, link);
+	list_each(d, &q->devices, link) {
 		s = stats_of(v, &n, max, d->dev);
 		if (s == NULL)
 			continue;

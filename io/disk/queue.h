@@ -1,43 +1,50 @@
-/* io/disk/queue.h -- inside io/ only: which of the waiting jobs goes next.
+/* io/disk/queue.h -- inside io/ only: the order of waiting jobs.
  *
- *   job --> device (st_dev) --> row of its client (base/rows.h) --> oldest first
+ *   job --> device (st_dev) --> row of its client (base/fair_queue.h) --> oldest first
  *
- *   queue_push(): waits      queue_take(): runs, its device has a place less      queue_ran(): gives it back
+ *   queue_push(): waits --> queue_take(): runs, holds a place of its device --> queue_ran(): done
  *
- * Devices take turns, and so do the clients of a device: a disk that hangs holds up its own jobs only, and a client with a
- * thousand connections gets no more than its share.
+ * Devices take turns, and so do the clients of a device.  So a hung disk delays only its own jobs,
+ * and a client with a thousand connections gets no more than its share.
  *
- * Bounds   per_device jobs of a device run at a time, total of all devices, of which the last few are kept for devices of
- *          which nothing runs; max_waiting wait for a device.  One more displaces the newest job of the longest row, or is
- *          refused if its own row would be as long.  Once all places of a device are taken and each job has run there for
- *          stuck_ms, nobody waits for it any more.
- * Owner    a job is the queue's from push until take; the caller has it while it runs.
- * Thread   none of its own: the caller locks, or has it to itself.
+ * Bounds   per_device jobs of a device run at a time, and total of all devices; the last few places
+ *          are reserved for devices with no running job. max_waiting jobs wait for a device.  One
+ *          more displaces the newest job of the longest row, or is refused if its own row would be
+ *          as long.  When all places of a device are taken and each job has run for stuck_ms,
+ *          further jobs are refused.
+ * Owner    the queue from push until take; the caller while the job runs.
+ * Thread   the caller locks, or is the only one.
  */
 #ifndef IO_DISK_QUEUE_H
 #define IO_DISK_QUEUE_H
 
+#include <pthread.h>
 #include "io/disk/pools.h"
 #include "io/disk/job.h"
 
 struct io_device;
 
-#define QUEUE_LAST 16u /* at most, and never so many that one device alone could not have its share */
-#define QUEUE_SPARE 4u /* times as many places in all when one device may have what is configured */
+/* Places reserved for devices without a running job; at most half of total - per_device. */
+#define QUEUE_LAST 16u
+/* per_device 0: the queue has QUEUE_SPARE * jobs places, and one device may use `jobs` of them. */
+#define QUEUE_SPARE 4u
 
 struct io_queue {
+	pthread_mutex_t *lock; /* NULL: one thread uses the queue */
 	unsigned per_device, total, max_waiting, stuck_ms;
-	unsigned last;       /* of total: places for devices that have none */
+	unsigned last; /* of total: places for devices without a running job */
 	unsigned running, waiting;
-	struct list devices; /* those with jobs, and some that had */
+	struct list devices; /* devices with jobs, and some without */
 	unsigned ndevices;
-	struct list turn;    /* those with a job that may run */
+	struct list turn; /* devices with a job that may run */
 };
 
 /* stuck_ms 0: never */
-void queue_init(struct io_queue *, unsigned per_device, unsigned total, unsigned max_waiting, unsigned stuck_ms);
+void queue_init(struct io_queue *, unsigned per_device, unsigned total, unsigned max_waiting,
+    unsigned stuck_ms);
 
-/* What is configured, as places: one device may have per_device of `jobs`; 0: all of them, and others get some more then. */
+/* Sets the places: one device may have per_device of `jobs`; 0: all of them, and other devices
+ * get more then. */
 static inline void
 queue_places(unsigned per_device, unsigned jobs, unsigned most, unsigned *each, unsigned *total)
 {
@@ -47,22 +54,29 @@ queue_places(unsigned per_device, unsigned jobs, unsigned most, unsigned *each, 
 	*each = *each < *total ? *each : *total;
 }
 
-void queue_fini(struct io_queue *); /* nothing waits or runs in it */
+void queue_fini(struct io_queue *); /* no job may wait or run */
 
-/* 0; -EAGAIN: max_waiting wait for j->dev already, or it is stuck (a job nobody waits for is never refused: it
- * gives something back); -ENOMEM.  The job is still yours then.  *displaced: NULL, or a job that waited and is yours now, to end
- * with its res, -EAGAIN; also when the push fails. */
+/* 0; -EAGAIN: max_waiting jobs wait for j->dev, or the device is stuck (a job with put_away is
+ * never refused); -ENOMEM.  After an error the job is still yours. *displaced: NULL, or a waiting
+ * job that is yours now, to be ended with its res, -EAGAIN; also if the push fails. */
 int queue_push(struct io_queue *, struct io_job *, struct io_job **displaced);
-/* It waits, and this client wants it, too: goes to the row of the two that is shorter. */
+/* Another client needs the waiting job: moves it to the shorter of the two rows. */
 void queue_join(struct io_queue *, struct io_job *, uint32_t client);
-struct io_job *queue_take(struct io_queue *);            /* NULL: none may run now */
-bool queue_ready(const struct io_queue *);               /* whether one may */
-void queue_ran(struct io_queue *, struct io_job *);      /* after take */
-void queue_pull(struct io_queue *, struct io_job *);     /* out of it, while it waits */
-struct io_job *queue_pop_any(struct io_queue *);         /* for the end: whatever waits, limits or not; NULL: nothing */
+struct io_job *queue_take(struct io_queue *);        /* NULL: none may run now */
+bool queue_ready(const struct io_queue *);           /* true if a job may run */
+void queue_ran(struct io_queue *, struct io_job *);  /* call it after take */
+void queue_pull(struct io_queue *, struct io_job *); /* removes a waiting job */
+/* For the end: any waiting job, without limits; NULL: none. */
+struct io_job *queue_pop_any(struct io_queue *);
 
-uint64_t queue_oldest_ns(const struct io_queue *);       /* when its oldest job was pushed, 0: empty */
-/* Adds its devices to the n of v (equal ones are summed); returns how many there are now. */
-size_t queue_devices(const struct io_queue *, struct io_device_stats *v, size_t n, size_t max);
+/* These take the lock.  A job that is in no queue, or runs, does not wait. */
+bool queue_job_waits(const struct io_job *);
+void queue_job_join(struct io_job *, uint32_t client); /* queue_join() if it waits */
+bool queue_job_pull(struct io_job *);                  /* true: it waited and is yours again */
+
+/* Time at which its oldest job was pushed; 0: empty. */
+uint64_t queue_oldest_ns(const struct io_queue *);
+/* Adds its devices to the n of v (sums equal ones); returns their new number. */
+size_t queue_devices(const struct io_queue *, struct io_device_status *v, size_t n, size_t max);
 
 #endif

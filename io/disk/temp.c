@@ -1,4 +1,5 @@
-/* io/disk/temp.c -- temporary files without a name: IO_TEMP opens one, IO_WRITE writes to it, both in threads.
+/* io/disk/temp.c -- temporary files without a name: IO_OPEN without a path makes one, IO_WRITE
+ * writes to it, both in threads.
  *
  * The file is gone when its descriptor is closed, also after a crash.
  */
@@ -15,7 +16,7 @@
 
 /* ---------------------------------------------------------------- opening */
 
-/* For file systems without O_TMPFILE: the name exists for the time of two system calls. */
+/* For file systems without O_TMPFILE: the name exists during two system calls. */
 static int
 open_and_unlink(int root)
 {
@@ -23,7 +24,8 @@ open_and_unlink(int root)
 	int fd = -EEXIST, i;
 
 	for (i = 0; i < NAME_TRIES && fd == -EEXIST; i++) {
-		snprintf(name, sizeof(name), ".accel-%d-%llx", (int)getpid(), (unsigned long long)clock_mono_ns());
+		snprintf(name, sizeof(name), ".accel-%d-%llx", (int)getpid(),
+		    (unsigned long long)clock_mono_ns());
 		fd = openat(root, name, OPEN_FLAGS | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
 		if (fd < 0)
 			fd = -errno;
@@ -57,26 +59,22 @@ static void
 temp_finish(struct io_job *j)
 {
 	if (j->op != NULL) {
-		j->fd = -1; /* the caller's now */
+		j->fd = -1; /* the caller owns it now */
 		io_complete(j->op, j->res);
 	}
-	io_job_free(io_port_loop(j->port), j);
+	io_job_free(j);
 }
 
 void
 io_start_temp(struct io_op *op)
 {
-	struct io_job *j = io_job_new(op->io, op, NULL);
+	struct io_job *j = io_job_for(op, NULL, temp_run, temp_finish);
 
-	if (j == NULL) {
-		io_complete(op, -ENOMEM);
+	if (j == NULL)
 		return;
-	}
-	j->run = temp_run;
-	j->finish = temp_finish;
-	j->root = op->temp.root;
-	j->dev = io_dev_of(op->temp.root);
-	io_job_start(op, j, LANE_STAT);
+	j->root = op->open.root;
+	j->dev = io_dev_of(op->open.root);
+	io_job_start(op, j);
 }
 
 struct io_file *
@@ -85,13 +83,14 @@ io_file_temp(struct io *io, int fd)
 	struct io_file *f = io_file_new(io, fd, 0);
 
 	if (f != NULL)
-		f->grows = f->no_direct = true; /* what O_DIRECT reads may not have been written out */
+		/* bytes may not be written out yet, and O_DIRECT would not read them */
+		f->grows = f->no_direct = true;
 	return (f);
 }
 
 /* ---------------------------------------------------------------- writing */
 
-/* The bytes lie behind the job, in the place of a path: whatever becomes of the job, they go with it. */
+/* The bytes are behind the job, in the place of a path, and are freed with it. */
 static void
 write_run(struct io_job *j)
 {
@@ -119,7 +118,7 @@ write_finish(struct io_job *j)
 		io_file_proved(j->file, j->off, (uint64_t)j->res);
 	if (j->op != NULL)
 		io_complete(j->op, j->res);
-	io_job_free(io_port_loop(j->port), j);
+	io_job_free(j);
 }
 
 void
@@ -135,9 +134,7 @@ io_start_write(struct io_op *op)
 	memcpy(j->path, op->write.p, op->write.len);
 	j->run = write_run;
 	j->finish = write_finish;
-	j->file = io_file_ref(op->write.file);
-	j->dev = io_file_dev(op->write.file);
-	j->off = op->write.off;
-	j->len = op->write.len;
-	io_job_start(op, j, LANE_READ);
+	j->lane = LANE_READ;
+	io_job_set_file(j, op->write.file, op->write.off, op->write.len);
+	io_job_start(op, j);
 }

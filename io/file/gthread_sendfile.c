@@ -3,14 +3,15 @@
  *   socket full? --yes--> parks on the loop -----.
  *        | no                                    |  there is room
  *        v                                       v
- *   read pool: sendfile(2) of a chunk, to a duplicate of the socket ---> loop: so many bytes are out
+ *   read pool: sendfile(2) of a chunk, to a duplicate of the socket ---> loop: counts the bytes
  *        '--- EAGAIN before the first byte: parks on the loop
  *
  * The socket does not block, so a thread waits for disks only, never for a client.
  *
- * A thread may be stuck in the disk when its client's deadline comes, and the connection is closed meanwhile: the
- * duplicate keeps the socket alive and its number from being given to another connection.  It is shut down then: what the
- * disk brings too late goes nowhere.
+ * A thread may be stuck in the disk at the client's deadline, and the connection is closed
+ * meanwhile.
+ * The duplicate keeps the socket alive, and its number from being given to another connection.  The
+ * socket is shut down then, so bytes that the disk returns too late go nowhere.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -21,15 +22,15 @@
 #include "io/disk/job.h"
 
 struct send_job {
-	struct io_job job; /* fd: the duplicate */
-	bool goes_on;      /* to be looked at before more of it is sent */
-	struct io_version version; /* what the file was when it was pushed: the loop's may change */
-	bool async;        /* how it is counted */
-	bool full;         /* out: the socket took all it has room for */
+	struct io_job job;         /* fd: the duplicate */
+	bool goes_on;              /* check the version before sending more */
+	struct io_version version; /* copied at push: the loop may change the file's */
+	bool async;                /* how it is counted */
+	bool full;                 /* out: the socket is full */
 };
 
-/* At once and here: while it is open the socket lives on, in the epoll set too, though its owner has closed it.  A thread
- * for closing files would get to it when the disk answers again. */
+/* Closed at once, on the loop: while it is open the socket lives on, in the epoll set too,
+ * though its owner has closed it.  A thread would close it only after the disk answers. */
 static void
 duplicate_close(struct send_job *s)
 {
@@ -73,12 +74,11 @@ static void
 send_finish(struct io_job *j)
 {
 	struct send_job *s = container_of(j, struct send_job, job);
-	struct io *io = io_port_loop(j->port);
 	struct io_op *op = j->op;
 
-	duplicate_close(s); /* still open if it did not run */
+	duplicate_close(s); /* still open if the job did not run */
 	if (j->res > 0)
-		io_count_read(io, s->async);
+		io_count_read(j->io, s->async);
 	if (op != NULL) {
 		op->at.handed = clock_mono_ns();
 		j->file->stale |= j->res == -ETXTBSY || j->res == -ENODATA;
@@ -89,10 +89,10 @@ send_finish(struct io_job *j)
 		else
 			io_complete(op, j->res);
 	}
-	io_job_free(io, j);
+	io_job_free(j);
 }
 
-/* Its connection will be closed: part of the range may be out and nobody knows how much. */
+/* Its connection is closed: an unknown part of the range may have been sent. */
 static void
 send_abandoned(struct io_op *op, struct io_job *j)
 {
@@ -112,10 +112,9 @@ send_job(struct io_op *op, bool async)
 	s->job.run = send_run;
 	s->job.finish = send_finish;
 	s->job.abandoned = send_abandoned;
-	s->job.file = io_file_ref(op->file.file);
-	s->job.dev = io_file_dev(op->file.file);
-	s->job.off = op->file.off;
-	s->job.len = op->file.len < chunk ? op->file.len : chunk;
+	s->job.lane = LANE_READ;
+	io_job_set_file(&s->job, op->file.file, op->file.off,
+	    op->file.len < chunk ? op->file.len : chunk);
 	s->job.fd = fcntl(op->sock->fd, F_DUPFD_CLOEXEC, 0);
 	s->goes_on = op->file.goes_on && op->file.file->watched;
 	s->version = op->file.file->version;
@@ -129,7 +128,6 @@ io_send_pool(struct io_op *op, bool async)
 {
 	struct io *io = op->io;
 	struct send_job *s;
-	int err;
 
 	if ((op->sock->hints & SOCK_WRITABLE) == 0) {
 		io->calls->park(io, op);
@@ -140,33 +138,29 @@ io_send_pool(struct io_op *op, bool async)
 		io_complete(op, -ENOMEM);
 		return;
 	}
-	io_job_wait(op, &s->job);
-	err = s->job.fd < 0 ? -EMFILE : io_job_push(io, &s->job, LANE_READ);
-	if (err != 0) {
-		duplicate_close(s);
-		io_job_refused(op, &s->job, err);
+	if (s->job.fd < 0) {
+		io_job_free(&s->job);
+		io_complete(op, -EMFILE);
 		return;
 	}
-	/* An edge that comes while the thread fills the socket must not be lost: it sets this again. */
+	/* An edge may come while the thread fills the socket; it sets this again. */
 	op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
+	io_job_start(op, &s->job);
 }
 
 static void
-gthread_send(struct io *io, void *state, struct io_op *op)
+gthread_send(struct io_op *op)
 {
 	io_send_pool(op, true);
-}
-
-static void
-gthread_read(struct io *io, void *state, struct io_op *op)
-{
-	io_read_pool(op);
 }
 
 const struct file_backend file_gthread_sendfile = {
 	.name = "gthread-sendfile",
 	.doc = "sendfile(2) in the read pool: the thread that reads also sends",
 	.tag = "network_gthread_sendfile.c.78:",
-	.send_file = true, .chunk = 512 << 10, .counts = FILE_COUNTS(gthread_sendfile),
-	.read = gthread_read, .send = gthread_send,
+	.send_file = true,
+	.chunk = 512 << 10,
+	.counts = FILE_COUNTS(gthread_sendfile),
+	.read = io_read_pool,
+	.send = gthread_send,
 };

@@ -1,4 +1,5 @@
-/* io/file/linux_aio.c -- linux-aio-sendfile: the disk writes into shared memory, which sendfile(2) sends.
+/* io/file/linux_aio.c -- linux-aio-sendfile: the disk writes into shared memory, which sendfile(2)
+ * sends.
  *
  *   loop                       read pool                               kernel
  *   queue --> shm_get() -----> shm_renew(), io_submit(O_DIRECT) -----> disk --> shared memory
@@ -6,14 +7,14 @@
  *                  <-- eventfd -----'                    <-- eventfd ----'
  *   sendfile(2) from shared memory, in as many calls as the socket wants; sock->kept meanwhile
  *
- * io_submit() takes the pages of the buffer (690 us for fresh ones of 1 MiB) and sleeps if the map of the file's blocks
- * is not in memory: so it is a thread's.  O_DIRECT wants whole pages: what lies before the first and behind the last is
- * read through the ordinary descriptor.
+ * io_submit() takes the pages of the buffer (690 us for fresh ones of 1 MiB), and sleeps if the
+ * block map of the file is not in memory: so a thread calls it.  O_DIRECT needs whole pages; bytes
+ * before the first and behind the last page are read through the ordinary descriptor.
  *
- * Only the file systems that linux_aio_read.c lists are known to have O_DIRECT and to be asynchronous with it.  Elsewhere, and where a
- * file refuses it, a thread reads all of the window.  FUSE is not listed because a process cannot end before its
- * requests have (exit_aio), and a daemon that hangs never ends them.  No shared memory: that window is the read pool's
- * to send.
+ * Only the file systems in linux_aio_read.c are known to have asynchronous O_DIRECT.  Elsewhere,
+ * and if a file refuses it, a thread reads the whole window.  FUSE is not listed, because a
+ * process cannot end before its requests (exit_aio), and a hung daemon never ends them.  Without
+ * shared memory the read pool sends the window.
  *
  * libaio makes the system calls.
  */
@@ -26,7 +27,8 @@
 #include "io/file/linux_aio.h"
 
 #define CHUNK (1u << 20)
-#define WINDOWS 96u /* per loop, in flight or kept for clients that are slow to take them; none left: the read pool sends */
+/* Per loop, in flight or kept for slow clients; when all are in use, the read pool sends. */
+#define WINDOWS 96u
 
 struct free_job {
 	struct io_job job;
@@ -42,7 +44,7 @@ free_run(struct io_job *j)
 	shm_free(f->shm, f->size);
 }
 
-/* In a thread if that can be had. */
+/* In a thread if possible. */
 static void
 window_free(struct linux_aio *la, struct shm *shm)
 {
@@ -53,9 +55,8 @@ window_free(struct linux_aio *la, struct shm *shm)
 		f->job.run = free_run;
 		f->shm = shm;
 		f->size = la->shm.size;
-		if (io_job_push(la->io, &f->job, LANE_STAT) == 0)
+		if (io_job_push(&f->job) == 0)
 			return;
-		free(f);
 	}
 	shm_free(shm, la->shm.size);
 }
@@ -65,11 +66,11 @@ read_free(struct read_job *r)
 {
 	if (r->shm != NULL && !shm_put(&r->la->shm, r->shm))
 		window_free(r->la, r->shm);
-	io_job_free(r->la->io, &r->job);
+	io_job_free(&r->job);
 }
 
 static void
-linux_drop(struct io *io, void *state, struct io_sock *s)
+linux_drop(struct io_sock *s)
 {
 	struct read_job *r = s->kept;
 
@@ -86,7 +87,8 @@ send_kept(struct io *io, struct io_op *op)
 	ssize_t n;
 
 	do
-		n = sendfile(op->sock->fd, r->shm->fd, &at, left < op->file.len ? left : op->file.len);
+		n = sendfile(op->sock->fd, r->shm->fd, &at,
+		    left < op->file.len ? left : op->file.len);
 	while (n < 0 && errno == EINTR);
 	if (n < 0 && errno == EAGAIN) {
 		op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
@@ -94,21 +96,24 @@ send_kept(struct io *io, struct io_op *op)
 		return;
 	}
 	io_complete(op, n < 0 ? -errno : n);
-	if (n > 0)
+	if (n > 0) {
+		io_moved(io, op->file.len, (uint64_t)n);
 		r->sent += (uint32_t)n;
+	}
 	if (r->sent == r->job.res)
-		linux_drop(io, r->la, op->sock);
+		linux_drop(op->sock);
 }
 
-/* None to be had, or none behind it: as io_submit() and pread() call that.  (-EAGAIN without any: the read lost its place in
- * the queue.) */
+/* True if there was no window, or no memory for it: io_submit() and pread() report that.  (-EAGAIN
+ * without a window: the read lost its place in the queue.) */
 static bool
 no_memory(const struct read_job *r, int64_t res)
 {
-	return ((r->shm == NULL && res != -EAGAIN) || res == -ENOMEM || res == -ENOSPC || res == -EFAULT);
+	return ((r->shm == NULL && res != -EAGAIN) || res == -ENOMEM || res == -ENOSPC ||
+		res == -EFAULT);
 }
 
-/* Nothing was read, or nobody wants it. */
+/* Nothing was read, or nobody needs it. */
 static void
 read_failed(struct read_job *r, struct io_op *op, int64_t res)
 {
@@ -121,7 +126,7 @@ read_failed(struct read_job *r, struct io_op *op, int64_t res)
 		io_complete(op, res);
 		return;
 	}
-	linux_aio_say(R_MEMORY, (int)res);
+	linux_aio_log_fallback(R_MEMORY, (int)res);
 	io_send_pool(op, false);
 }
 
@@ -136,7 +141,7 @@ read_finish(struct io_job *j)
 	if (j->res > 0)
 		io_count_read(io, r->submitted);
 	if (op != NULL && j->res > 0 && op->file.goes_on && (err = io_file_look(j->file)) != 0)
-		j->res = err; /* what is in shared memory now stays as it is */
+		j->res = err; /* the bytes in shared memory do not change any more */
 	if (op == NULL || j->res <= 0) {
 		read_failed(r, op, j->res);
 		return;
@@ -171,10 +176,8 @@ read_job(struct linux_aio *la, struct io_op *op)
 	io_job_init(&r->job, la->io, op);
 	list_init(&r->back);
 	r->job.finish = read_finish;
-	r->job.file = io_file_ref(op->file.file);
-	r->job.dev = io_file_dev(op->file.file);
-	r->job.off = op->file.off;
-	r->job.len = window_of(op);
+	r->job.async = &la->async;
+	io_job_set_file(&r->job, op->file.file, op->file.off, window_of(op));
 	r->la = la;
 	return (r);
 }
@@ -187,7 +190,7 @@ read_window(struct linux_aio *la, struct io_op *op)
 	if (r == NULL)
 		io_complete(op, -ENOMEM);
 	else
-		io_async_start(&la->async, op, &r->job);
+		io_job_start(op, &r->job);
 }
 
 static bool
@@ -197,24 +200,19 @@ continues(const struct read_job *r, const struct io_op *op)
 }
 
 static void
-linux_send(struct io *io, void *state, struct io_op *op)
+linux_send(struct io_op *op)
 {
 	struct io_sock *s = op->sock;
+	struct io *io = op->io;
 
 	if (s->kept != NULL && !continues(s->kept, op))
-		linux_drop(io, state, s);
+		linux_drop(s);
 	if ((s->hints & SOCK_WRITABLE) == 0)
 		io->calls->park(io, op);
 	else if (s->kept != NULL)
 		send_kept(io, op);
 	else
-		read_window(state, op);
-}
-
-static void
-linux_read(struct io *io, void *state, struct io_op *op)
-{
-	io_read_pool(op);
+		read_window(io->backend_state, op);
 }
 
 /* ---------------------------------------------------------------- open and close */
@@ -231,8 +229,8 @@ context_open(struct linux_aio *la, struct io *io, unsigned jobs, const char **wh
 	}
 	err = io_setup((int)jobs, &la->ctx);
 	if (err != 0) {
-		*why = err == -EAGAIN ? "all slots of /proc/sys/fs/aio-max-nr are taken" :
-		    "this kernel lets us have no aio";
+		*why = err == -EAGAIN ? "all slots of /proc/sys/fs/aio-max-nr are taken"
+				      : "this kernel lets us have no aio";
 		return (err);
 	}
 	la->watch.ready = linux_aio_reads_back;
@@ -245,11 +243,11 @@ context_open(struct linux_aio *la, struct io *io, unsigned jobs, const char **wh
 static void
 state_free(struct linux_aio *la)
 {
-	pthread_mutex_lock(&la->lock); /* until the thread of the last read has rung */
+	pthread_mutex_lock(&la->lock); /* until the thread of the last read has signalled */
 	pthread_mutex_unlock(&la->lock);
 	la->io->calls->unwatch(la->io, &la->watch);
 	if (la->ctx != NULL)
-		io_destroy(la->ctx); /* nothing is in flight: it does not wait for a disk */
+		io_destroy(la->ctx); /* nothing is in flight, so it does not wait for a disk */
 	if (la->eventfd >= 0)
 		close(la->eventfd);
 	shm_pool_free(&la->shm);
@@ -258,9 +256,8 @@ state_free(struct linux_aio *la)
 }
 
 static int
-linux_open(struct io *io, const struct io_conf *conf, void **state, const char **why)
+linux_open(struct io *io, const struct io_conf *conf, const char **why)
 {
-	const struct io_async_conf ac = io_async_places(conf, conf->read_jobs, UINT_MAX);
 	struct linux_aio *la = calloc(1, sizeof(*la));
 	uint32_t chunk = conf->chunk != 0 ? conf->chunk : CHUNK;
 	int err;
@@ -272,22 +269,24 @@ linux_open(struct io *io, const struct io_conf *conf, void **state, const char *
 	la->io = io;
 	list_init(&la->filled);
 	pthread_mutex_init(&la->lock, NULL);
-	shm_pool_init(&la->shm, (uint32_t)page_down((chunk > IO_CHUNK_MIN ? chunk : IO_CHUNK_MIN) + 2 * PAGE), WINDOWS);
-	io_async_init(&la->async, &ac, linux_aio_read_start);
-	err = context_open(la, io, ac.total, why);
+	shm_pool_init(&la->shm,
+	    (uint32_t)page_down((chunk > IO_CHUNK_MIN ? chunk : IO_CHUNK_MIN) + 2 * PAGE), WINDOWS);
+	io_async_init(&la->async, conf, conf->read_jobs, UINT_MAX, linux_aio_read_start);
+	err = context_open(la, io, la->async.queue.total, why);
 	if (err != 0) {
 		state_free(la);
 		return (err);
 	}
-	*state = la;
+	io->backend_state = la;
 	return (0);
 }
 
-/* What is in flight still writes to memory of ours, and io_destroy() would wait for it: left alone then. */
+/* Requests in flight still write to this memory, and io_destroy() would wait for them: leaves
+ * both behind. */
 static void
-linux_close(struct io *io, void *state)
+linux_close(struct io *io)
 {
-	struct linux_aio *la = state;
+	struct linux_aio *la = io->backend_state;
 
 	io_async_settle(&la->async, la->eventfd, &la->watch);
 	if (io_async_fini(&la->async) == 0)
@@ -298,9 +297,16 @@ extern const struct file_backend file_gthread_sendfile;
 
 const struct file_backend file_linux_aio_sendfile = {
 	.name = "linux-aio-sendfile",
-	.doc = "O_DIRECT reads by the kernel's aio into shared memory, then sendfile(2); bypasses the page cache, so files "
-	       "that are asked for again come from the disk again",
+	.doc = "O_DIRECT reads by the kernel's aio into shared memory, then sendfile(2); bypasses "
+	       "the page cache, so every request of a file reads the disk again",
 	.tag = "network_linux_aio.c.78:",
-	.send_file = true, .chunk = CHUNK, .counts = FILE_COUNTS(linux_aio), .instead = &file_gthread_sendfile,
-	.open = linux_open, .close = linux_close, .read = linux_read, .send = linux_send, .drop = linux_drop,
+	.send_file = true,
+	.chunk = CHUNK,
+	.counts = FILE_COUNTS(linux_aio),
+	.instead = &file_gthread_sendfile,
+	.open = linux_open,
+	.close = linux_close,
+	.read = io_read_pool,
+	.send = linux_send,
+	.drop = linux_drop,
 };

@@ -1,7 +1,7 @@
-/* io/file/linux_aio.h -- linux-aio-sendfile, for its own two files: linux_aio.c sends windows, linux_aio_read.c brings
- * them in.
+/* io/file/linux_aio.h -- linux-aio-sendfile, for its two files: linux_aio.c sends windows,
+ * linux_aio_read.c reads them.
  *
- * Thread   the loop's, but for what a read lends to the thread that fills it.
+ * Thread   the loop's, except what a read lends to its thread.
  */
 #ifndef IO_FILE_LINUX_AIO_H
 #define IO_FILE_LINUX_AIO_H
@@ -22,24 +22,24 @@ struct linux_aio {
 	io_context_t ctx;
 	int eventfd;
 	pthread_mutex_t lock;
-	struct list filled; /* under it */
+	struct list filled; /* protected by lock */
 };
 
-/* Byte off of the file is at off % PAGE of the shared memory, so that pages meet pages. */
+/* Byte off of the file is at off % PAGE of the shared memory, so that pages match. */
 struct read_job {
-	struct io_job job; /* off, len: what is wanted */
+	struct io_job job; /* off, len: the requested range */
 	struct linux_aio *la;
 	struct shm *shm;
 	uint32_t sent;
-	unsigned parts;    /* still out: the thread, the kernel */
-	int64_t direct;    /* the kernel's result */
-	/* the thread's until it is back */
+	unsigned parts; /* unfinished: the thread, the kernel */
+	int64_t direct; /* the kernel's result */
+	/* used by the thread until it is back */
 	struct list back;
 	struct iocb cb;
 	bool no_direct, submitted;
-	int64_t head, tail; /* read by the thread; head is everything when nothing was submitted */
+	int64_t head, tail; /* read by the thread; head is everything if nothing was submitted */
 	enum reason why;
-	int err;           /* with it: -errno, 0 */
+	int err; /* of these: -errno, or 0 */
 };
 
 static inline uint64_t
@@ -48,9 +48,9 @@ page_down(uint64_t off)
 	return (off & ~(PAGE - 1));
 }
 
-/* For io_async: r->job comes back by io_async_done(), with r->shm as far as there was memory. */
+/* For io_async: r->job ends through io_async_done(), with r->shm if there was memory. */
 void linux_aio_read_start(struct io_async *, struct io_job *);
-void linux_aio_reads_back(struct io_watch *); /* of la->eventfd */
-void linux_aio_say(enum reason, int err);     /* once: why it is done in another way */
+void linux_aio_reads_back(struct io_watch *);      /* of la->eventfd */
+void linux_aio_log_fallback(enum reason, int err); /* logs once why a fallback is used */
 
 #endif

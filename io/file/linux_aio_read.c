@@ -1,10 +1,11 @@
-/* io/file/linux_aio_read.c -- windows come into shared memory: by the kernel, or by a thread where it cannot.
+/* io/file/linux_aio_read.c -- reads windows into shared memory: by the kernel, or by a thread if
+ * the kernel cannot.
  *
  *   start --> thread: shm_renew(), io_submit() --> disk --> eventfd ---.
  *                     pread(2) of both ends -----> eventfd ------------+--> the loop: both are back
  *
- * A thread that comes back needs no port (its job has no finish()): what is in flight when the loop ends is waited for
- * a moment, and the port is closed by then.
+ * The thread needs no port (its job has no finish()).  At the end the loop waits a moment for
+ * requests in flight, when the port is closed already.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,7 @@ struct fill_job {
 	struct read_job *read;
 };
 
-/* What O_DIRECT reads of it: from..to, nothing if from >= to. */
+/* The part that O_DIRECT reads: from..to, nothing if from >= to. */
 static uint64_t
 direct_from(const struct read_job *r)
 {
@@ -47,24 +48,25 @@ place_of(const struct read_job *r, uint64_t off)
 }
 
 void
-linux_aio_say(enum reason why, int err)
+linux_aio_log_fallback(enum reason why, int err)
 {
 	static bool said[REASONS];
 	static const char *const text[REASONS] = {
 		[R_FOREIGN] = "a file system not known to read asynchronously with O_DIRECT",
-		[R_REFUSED] = "O_DIRECT is refused", [R_MEMORY] = "no shared memory, or all of it is kept for slow clients",
+		[R_REFUSED] = "O_DIRECT is refused",
+		[R_MEMORY] = "no shared memory, or slow clients hold all of it",
 	};
 
 	if (__atomic_exchange_n(&said[why], true, __ATOMIC_RELAXED))
 		return;
-	log_event(LOG_WARN, NULL, "linux-aio.instead", LF_STR("why", text[why]), LF_ERR("error", err),
-	    LF_STR("then", "the read pool"));
+	log_event(LOG_WARN, NULL, "linux-aio.fallback", LF_STR("why", text[why]),
+	    LF_ERR("error", err), LF_STR("then", "the read pool"));
 }
 
 /* ---------------------------------------------------------------- in a thread */
 
-/* The file once more, for one request, which holds it from then on.  (That takes 5 us; a descriptor kept with each
- * file would be one more for every file that is kept open.) */
+/* Opens the file again, for one request, which holds this descriptor.  (That takes 5 us.  A second
+ * descriptor for each file would double those of all open files.) */
 static int
 direct_open(struct read_job *r)
 {
@@ -72,7 +74,8 @@ direct_open(struct read_job *r)
 	struct statfs fs;
 	char path[32];
 
-	if (fstatfs(fd, &fs) < 0 || (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != XFS_SUPER_MAGIC)) {
+	if (fstatfs(fd, &fs) < 0 ||
+	    (fs.f_type != EXT4_SUPER_MAGIC && fs.f_type != XFS_SUPER_MAGIC)) {
 		r->why = R_FOREIGN;
 		r->err = -EOPNOTSUPP;
 		return (-1);
@@ -87,7 +90,7 @@ direct_open(struct read_job *r)
 	return (fd);
 }
 
-/* False: not to be had. */
+/* False: not possible. */
 static bool
 submit(struct read_job *r)
 {
@@ -133,15 +136,6 @@ fill(struct read_job *r)
 }
 
 static void
-ring_locked(struct linux_aio *la)
-{
-	uint64_t one = 1;
-
-	if (write(la->eventfd, &one, sizeof(one)) < 0)
-		must(errno == EAGAIN); /* the count is at its limit: readable all the same */
-}
-
-static void
 fill_run(struct io_job *j)
 {
 	struct read_job *r = container_of(j, struct fill_job, job)->read;
@@ -150,22 +144,22 @@ fill_run(struct io_job *j)
 	fill(r);
 	pthread_mutex_lock(&la->lock);
 	list_add_tail(&la->filled, &r->back);
-	ring_locked(la); /* with the lock: the loop may end as soon as it has this one */
+	io_ring(la->eventfd); /* with the lock: the loop may end as soon as it has this one */
 	pthread_mutex_unlock(&la->lock);
 }
 
-/* ---------------------------------------------------------------- a window comes in */
+/* ---------------------------------------------------------------- end of a read */
 
 static int
 fill_start(struct read_job *r)
 {
 	struct fill_job *f = malloc(sizeof(*f));
-	int err;
 
 	if (f == NULL)
 		return (-ENOMEM);
 	io_job_init(&f->job, r->la->io, NULL);
 	f->job.run = fill_run;
+	f->job.lane = LANE_READ;
 	f->job.dev = r->job.dev;
 	f->job.turn.client = r->job.turn.client;
 	f->read = r;
@@ -173,10 +167,7 @@ fill_start(struct read_job *r)
 	r->why = R_NONE;
 	r->err = 0;
 	r->parts = 2;
-	err = io_job_push(r->la->io, &f->job, LANE_READ);
-	if (err != 0)
-		free(f);
-	return (err);
+	return (io_job_push(&f->job));
 }
 
 void
@@ -209,9 +200,10 @@ bytes_read(const struct read_job *r)
 static void
 refused(struct io_file *f, enum reason why, int err)
 {
-	if (err == -EINVAL || err == -EOPNOTSUPP) /* others pass, like want of descriptors */
+	/* other errors pass, like a lack of descriptors */
+	if (err == -EINVAL || err == -EOPNOTSUPP)
 		f->no_direct = true;
-	linux_aio_say(why, err);
+	linux_aio_log_fallback(why, err);
 }
 
 static void
@@ -221,7 +213,7 @@ part_back(struct read_job *r)
 
 	if (--r->parts > 0)
 		return;
-	if (r->submitted && r->direct == -EINVAL) { /* some refuse only now */
+	if (r->submitted && r->direct == -EINVAL) { /* some file systems refuse only now */
 		refused(r->job.file, R_REFUSED, -EINVAL);
 		err = fill_start(r);
 		if (err != 0)
@@ -254,7 +246,7 @@ threads_back(struct linux_aio *la)
 static void
 kernel_back(struct linux_aio *la)
 {
-	struct timespec none = {0};
+	struct timespec none = { 0 };
 	struct io_event ev[EVENTS];
 	struct read_job *r;
 	int i, n;

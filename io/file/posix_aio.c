@@ -1,17 +1,18 @@
-/* io/file/posix_aio.c -- posix-aio: aio_read(3), whose threads are the C library's.
+/* io/file/posix_aio.c -- posix-aio: aio_read(3), with the threads of the C library.
  *
  *   loop                                 library                reaper, a thread of this loop
  *   queue --> aio_read() --------------> thread: pread(2)
  *         \-- EAGAIN: read pool          |
- *   <-- eventfd <------------------------+--------------------- aio_suspend() for all that are being read
+ *   <-- eventfd <------------------------+----- aio_suspend() for all requests in progress
  *   send from memory
  *
- * SIGEV_THREAD would need no reaper, but starts a thread for each result and unblocks all signals in it: a TERM that
- * arrives there does not reach the main thread and ends the process (glibc 2.36).  aio_suspend() does not hear of reads
- * that begin after it; so one request is always a read from an eventfd, the bell, which the loop rings then.
+ * SIGEV_THREAD would need no reaper, but starts a thread for each result and unblocks all signals
+ * in it: a TERM that arrives there does not reach the main thread and ends the process (glibc
+ * 2.36).  aio_suspend() does not notice reads that begin after it.  So one request is always a read
+ * of an eventfd, the bell, and the loop writes to the bell for new reads.
  *
- * glibc gives requests of one descriptor to one thread, one after the other: clients of different files are served
- * together, those of one cold file take turns.
+ * glibc gives requests of one descriptor to one thread, one after the other.  Clients of different
+ * files are served in parallel, clients of one cold file in turn.
  */
 #include <aio.h>
 #include <errno.h>
@@ -25,20 +26,21 @@
 #include "io/disk/async.h"
 #include "io/engine.h"
 
-/* The library starts them one by one as they are needed and keeps them for a second; our queues are the limit. */
+/* The library starts threads when they are needed and keeps them for a second; the queues of io/
+ * are the limit. */
 #define LIBRARY_THREADS 16384
-/* Its threads start each other, which the interceptors of ThreadSanitizer (gcc 12) do not survive. */
+/* Its threads start each other, which the interceptors of ThreadSanitizer (gcc 12) do not
+ * support. */
 #ifdef __SANITIZE_THREAD__
 #define LIBRARY_ERR (-ENOSYS)
 #else
 #define LIBRARY_ERR 0
 #endif
-#define NO_BELL_NS 10000000 /* how often to look around when there was no memory for the bell */
+#define NO_BELL_NS 10000000 /* interval of checks while there is no memory for the bell */
 
 struct aio_job {
 	struct io_job job;
-	struct io *io;
-	struct list reading; /* the reaper's */
+	struct list reading; /* of the reaper */
 	struct aiocb cb;
 };
 
@@ -48,10 +50,10 @@ struct posix_aio {
 	struct io_watch watch;
 	pthread_t reaper;
 	pthread_mutex_t lock;
-	/* under it */
+	/* Protected by lock. */
 	struct list reading, ended;
 	bool stop, belled;
-	/* the reaper's */
+	/* Of the reaper. */
 	int wakefd, bellfd;
 	struct aiocb bell;
 	uint64_t rung;
@@ -69,49 +71,42 @@ ended(const struct aiocb *cb)
 static bool
 bell_set(struct posix_aio *p)
 {
-	p->bell = (struct aiocb){.aio_fildes = p->bellfd, .aio_buf = &p->rung, .aio_nbytes = sizeof(p->rung)};
+	p->bell = (struct aiocb){ .aio_fildes = p->bellfd,
+		.aio_buf = &p->rung,
+		.aio_nbytes = sizeof(p->rung) };
 	p->bell.aio_sigevent.sigev_notify = SIGEV_NONE;
 	return (aio_read(&p->bell) == 0);
 }
 
-static void
-ring(int fd)
-{
-	uint64_t one = 1;
-
-	if (write(fd, &one, sizeof(one)) < 0)
-		must(errno == EAGAIN); /* the count is at its limit: readable all the same */
-}
-
-/* With the lock.  True: there are some for the loop. */
+/* Call it with the lock.  True: there are results for the loop. */
 static bool
 take_ended(struct posix_aio *p)
 {
-	struct list *l, *next;
+	struct aio_job *j;
 	bool any = false;
 
-	list_foreach_safe (l, next, &p->reading) {
-		if (!ended(&list_entry(l, struct aio_job, reading)->cb))
+	list_each(j, &p->reading, reading) {
+		if (!ended(&j->cb))
 			continue;
-		list_del(l);
-		list_add_tail(&p->ended, l);
+		list_del(&j->reading);
+		list_add_tail(&p->ended, &j->reading);
 		any = true;
 	}
 	return (any);
 }
 
-/* With the lock, which is let go meanwhile. */
+/* Call it with the lock, which is released meanwhile. */
 static void
 wait_for_some(struct posix_aio *p)
 {
-	const struct timespec soon = {.tv_nsec = NO_BELL_NS};
-	struct list *l;
+	const struct timespec soon = { .tv_nsec = NO_BELL_NS };
+	struct aio_job *j;
 	int n = 0;
 
 	if (p->belled)
 		p->wait[n++] = &p->bell;
-	for (l = p->reading.next; l != &p->reading; l = l->next)
-		p->wait[n++] = &list_entry(l, struct aio_job, reading)->cb;
+	list_each(j, &p->reading, reading)
+		p->wait[n++] = &j->cb;
 	pthread_mutex_unlock(&p->lock);
 	(void)aio_suspend(p->wait, n, p->belled ? NULL : &soon);
 	pthread_mutex_lock(&p->lock);
@@ -126,38 +121,23 @@ reaper_main(void *arg)
 	while (!p->stop) {
 		wait_for_some(p);
 		if (take_ended(p))
-			ring(p->wakefd);
+			io_ring(p->wakefd);
 		if (!p->belled || ended(&p->bell))
 			p->belled = bell_set(p);
 	}
 	pthread_mutex_unlock(&p->lock);
 	if (p->belled) {
-		ring(p->bellfd); /* it may have been set again after the last */
+		io_ring(p->bellfd); /* it may have been set again since */
 		while (!ended(&p->bell))
-			(void)aio_suspend((const struct aiocb *[]){&p->bell}, 1, NULL);
+			(void)aio_suspend((const struct aiocb *[]){ &p->bell }, 1, NULL);
 	}
 	return (NULL);
 }
 
 /* ---------------------------------------------------------------- a read */
 
-static void
-read_finish(struct io_job *j)
-{
-	struct io *io = container_of(j, struct aio_job, job)->io; /* the port may be closed already */
-
-	if (j->op != NULL) {
-		if (j->res > 0) {
-			j->op->buf = j->buf;
-			j->buf = NULL;
-		}
-		io_complete(j->op, j->res);
-	}
-	io_job_free(io, j);
-}
-
 static struct aio_job *
-read_job(struct io_op *op)
+read_job(struct io_op *op, struct io_async *async)
 {
 	struct aio_job *a = malloc(sizeof(*a));
 
@@ -165,44 +145,37 @@ read_job(struct io_op *op)
 		return (NULL);
 	io_job_init(&a->job, op->io, op);
 	list_init(&a->reading);
-	a->io = op->io;
-	a->job.file = io_file_ref(op->file.file);
-	a->job.dev = io_file_dev(op->file.file);
-	a->job.off = op->file.off;
-	a->job.len = op->file.len;
+	a->job.async = async;
+	a->job.finish = io_read_finish;
+	io_job_set_file(&a->job, op->file.file, op->file.off, op->file.len);
 	a->job.buf = io_window_get(op->io);
 	if (a->job.buf == NULL) {
-		io_job_free(op->io, &a->job);
+		io_job_free(&a->job);
 		return (NULL);
 	}
 	return (a);
 }
 
-static void
-pool_run(struct io_job *j)
-{
-	j->res = io_read_window(j->file->fd, j->buf, j->len, j->off, 0);
-}
-
-/* The library has no memory for one more request. */
+/* The library has no memory for another request. */
 static void
 pool_instead(struct io_job *j)
 {
 	static bool said;
-	struct io *io = container_of(j, struct aio_job, job)->io;
 	struct io_op *op = j->op;
 
 	if (!__atomic_exchange_n(&said, true, __ATOMIC_RELAXED))
-		log_event(LOG_WARN, NULL, "posix-aio.refused", LF_ERR("error", j->res), LF_STR("then", "the read pool"));
+		log_event(LOG_WARN, NULL, "posix-aio.refused", LF_ERR("error", j->res),
+		    LF_STR("then", "the read pool"));
 	if (op == NULL) {
-		io_job_free(io, j);
+		io_job_free(j);
 		return;
 	}
-	io_count_read(io, false);
+	io_count_read(j->io, false);
 	j->async = NULL;
-	j->run = pool_run;
-	j->finish = read_finish;
-	io_job_start(op, j, LANE_READ);
+	j->lane = LANE_READ;
+	j->run = io_read_run;
+	j->finish = io_read_finish;
+	io_job_start(op, j);
 }
 
 static void
@@ -211,7 +184,10 @@ read_start(struct io_async *async, struct io_job *j)
 	struct posix_aio *p = container_of(async, struct posix_aio, async);
 	struct aio_job *a = container_of(j, struct aio_job, job);
 
-	a->cb = (struct aiocb){.aio_fildes = j->file->fd, .aio_buf = j->buf, .aio_nbytes = j->len, .aio_offset = (off_t)j->off};
+	a->cb = (struct aiocb){ .aio_fildes = j->file->fd,
+		.aio_buf = j->buf,
+		.aio_nbytes = j->len,
+		.aio_offset = (off_t)j->off };
 	a->cb.aio_sigevent.sigev_notify = SIGEV_NONE;
 	if (aio_read(&a->cb) != 0) {
 		j->finish = pool_instead;
@@ -222,7 +198,7 @@ read_start(struct io_async *async, struct io_job *j)
 	pthread_mutex_lock(&p->lock);
 	list_add_tail(&p->reading, &a->reading);
 	pthread_mutex_unlock(&p->lock);
-	ring(p->bellfd);
+	io_ring(p->bellfd);
 }
 
 static void
@@ -245,18 +221,17 @@ reads_ended(struct io_watch *w)
 }
 
 static void
-posix_read(struct io *io, void *state, struct io_op *op)
+posix_read(struct io_op *op)
 {
-	struct posix_aio *p = state;
-	struct aio_job *a = read_job(op);
+	struct posix_aio *p = op->io->backend_state;
+	struct aio_job *a = read_job(op, &p->async);
 
-	must(op->file.len <= io->window);
+	must(op->file.len <= op->io->window);
 	if (a == NULL) {
 		io_complete(op, -ENOMEM);
 		return;
 	}
-	a->job.finish = read_finish;
-	io_async_start(&p->async, op, &a->job);
+	io_job_start(op, &a->job);
 }
 
 /* ---------------------------------------------------------------- open and close */
@@ -264,7 +239,7 @@ posix_read(struct io *io, void *state, struct io_op *op)
 static void
 library_init(void)
 {
-	const struct aioinit all = {.aio_threads = LIBRARY_THREADS, .aio_num = 1024};
+	const struct aioinit all = { .aio_threads = LIBRARY_THREADS, .aio_num = 1024 };
 
 	aio_init(&all);
 }
@@ -279,13 +254,13 @@ reaper_start(struct posix_aio *p)
 	if (!p->belled)
 		return (-errno);
 	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are the main thread's */
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the main thread */
 	err = pthread_create(&p->reaper, NULL, reaper_main, p);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	if (err != 0) { /* the library holds the bell */
-		ring(p->bellfd);
+		io_ring(p->bellfd);
 		while (!ended(&p->bell))
-			(void)aio_suspend((const struct aiocb *[]){&p->bell}, 1, NULL);
+			(void)aio_suspend((const struct aiocb *[]){ &p->bell }, 1, NULL);
 	}
 	return (-err);
 }
@@ -321,15 +296,15 @@ state_open(struct posix_aio *p, struct io *io, unsigned jobs)
 }
 
 static int
-posix_open(struct io *io, const struct io_conf *conf, void **state, const char **why)
+posix_open(struct io *io, const struct io_conf *conf, const char **why)
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
-	const struct io_async_conf ac = io_async_places(conf, conf->read_jobs, UINT_MAX);
 	struct posix_aio *p;
 	int err;
 
 	if (LIBRARY_ERR != 0) {
-		*why = "not under ThreadSanitizer, which does not survive the threads of the C library";
+		*why = "not under ThreadSanitizer, which does not survive the threads of the C "
+		       "library";
 		return (LIBRARY_ERR);
 	}
 	p = calloc(1, sizeof(*p));
@@ -343,27 +318,27 @@ posix_open(struct io *io, const struct io_conf *conf, void **state, const char *
 	list_init(&p->reading);
 	list_init(&p->ended);
 	pthread_mutex_init(&p->lock, NULL);
-	io_async_init(&p->async, &ac, read_start);
-	err = state_open(p, io, ac.total);
+	io_async_init(&p->async, conf, conf->read_jobs, UINT_MAX, read_start);
+	err = state_open(p, io, p->async.queue.total);
 	if (err != 0) {
 		*why = "no memory, thread or descriptor for a loop's reaper";
 		state_free(p);
 		return (err);
 	}
-	*state = p;
+	io->backend_state = p;
 	return (0);
 }
 
 static void
-posix_close(struct io *io, void *state)
+posix_close(struct io *io)
 {
-	struct posix_aio *p = state;
+	struct posix_aio *p = io->backend_state;
 
 	io_async_settle(&p->async, p->wakefd, &p->watch);
 	pthread_mutex_lock(&p->lock);
 	p->stop = true;
 	pthread_mutex_unlock(&p->lock);
-	ring(p->bellfd);
+	io_ring(p->bellfd);
 	pthread_join(p->reaper, NULL);
 	if (io_async_fini(&p->async) == 0)
 		state_free(p);
@@ -375,6 +350,10 @@ const struct file_backend file_posix_aio = {
 	.name = "posix-aio",
 	.doc = "aio_read(3), then writev(2); the C library reads one file for one client at a time",
 	.tag = "network_posix_aio.c.78:",
-	.chunk = 1 << 20, .counts = FILE_COUNTS(posix_aio), .instead = &file_gthread_aio,
-	.open = posix_open, .close = posix_close, .read = posix_read,
+	.chunk = 1 << 20,
+	.counts = FILE_COUNTS(posix_aio),
+	.instead = &file_gthread_aio,
+	.open = posix_open,
+	.close = posix_close,
+	.read = posix_read,
 };

@@ -1,16 +1,16 @@
-/* io/file/uring.c -- io-uring: the kernel looks names up and reads; the loop sends what is in memory then.
+/* io/file/uring.c -- io-uring: the kernel looks up names and reads; the loop sends bytes in memory.
  *
- *   OPEN, STAT --> queue "meta" --.                        .--> openat2, then statx: as in io/disk/open.c
- *                                  >-- ring -- workers ---<
- *   cold window -> queue "data" --'   one call a round     `--> read, 128 KiB each at the same time
+ *   OPEN, STAT --> queue "meta" --.                       .--> openat2, then statx: io/disk/open.h
+ *                                  >-- ring -- workers --<
+ *   cold window -> queue "data" --'   one call a round    `--> read, 128 KiB each at the same time
  *   hot window --> sendfile(2) from the loop, as with linux-sendfile
  *
- * Every request has IOSQE_ASYNC, so that a worker of the kernel's does it: tried first where they are submitted,
- * openat2 of a cached name sleeps on FUSE and NFS (17 ms of 20 were seen), and a read may have to fetch the map of
- * a file first.
+ * Every request has IOSQE_ASYNC, so that a worker of the kernel does it.  Without the flag the
+ * kernel tries it during the submit: openat2 of a cached name sleeps on FUSE and NFS (17 ms of 20
+ * were seen), and a read may have to fetch the block map of a file first.
  *
- * Workers belong to the thread that submits, not to the ring, so a second ring gains nothing.  Measured on Linux 6.18, 16
- * opens and then 16 reads of 200 ms, a limit of 4 workers for files:
+ * Workers belong to the thread that submits, not to the ring, so a second ring gains nothing.
+ * Measured on Linux 6.18, 16 opens and then 16 reads of 200 ms, a limit of 4 workers for files:
  *
  *   reads are submitted      the last open, the last read came after
  *   plain, same ring                   802 ms    801 ms
@@ -18,12 +18,15 @@
  *   IOSQE_ASYNC, same ring             810 ms    201 ms
  *   IOSQE_ASYNC, a ring of their own   802 ms    210 ms
  *
- * With the flag reads are done by the other class of workers (that of sockets), because their file has not been looked at
- * yet.  Lest things depend on that, each class may have as many workers as both queues may have requests in flight;
- * it is the queues that keep opens from starving reads.  The limits are noted in the ring and hold for whichever
- * thread submits: a loop may be made by another than runs it.  For the same reason no flag ties the ring to a thread.
+ * With the flag, the other class of workers (that of sockets) does the reads, because the kernel
+ * has not inspected their file yet.  So that nothing depends on this, each class may have as many
+ * workers as both queues may have requests in flight.  The queues keep opens from starving reads.
+ * The limits belong to the ring and apply to every thread that submits, because the thread that
+ * makes a loop need not be the one that runs it.  For the same reason no flag ties the ring to a
+ * thread.
  *
- * Re-checks of files in demand go to their own threads: the kernel takes requests first come, first served.
+ * Re-checks of files in demand go to their own threads: the kernel takes requests first come, first
+ * served.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -31,11 +34,11 @@
 #include "io/file/uring_setup.h"
 #include "io/disk/open.h"
 
-#define PARTS_MAX (IO_CHUNK_MAX / URING_PART)
-#define REAP 64u            /* results looked at in one go */
+#define PARTS_MAX     (IO_CHUNK_MAX / URING_PART)
+#define REAP          64u /* results taken at a time */
 #define CLOSE_WAIT_NS (100 * NS_PER_MS)
 
-/* In the low bits of user_data, the rest is the job: which part of a read, or which step of a look-up. */
+/* The low bits of user_data, beside the job: the part of a read, or the step of a look-up. */
 enum { STEP_OPEN, STEP_STATX };
 #define STEP_BITS 15ull
 _Static_assert(PARTS_MAX <= STEP_BITS && PARTS_MAX <= 8, "io_job.flying has eight bits");
@@ -46,13 +49,12 @@ struct uring {
 	struct io *io;
 	struct uring *next_left;
 	bool leaving; /* no more requests */
-	bool closing; /* jobs have no port to go to */
 	struct io_uring ring;
 };
 
 /* ---------------------------------------------------------------- into the ring */
 
-/* NULL: the kernel takes no more requests just now. */
+/* NULL: the kernel takes no more requests now. */
 static struct io_uring_sqe *
 next_request(struct uring *u)
 {
@@ -76,15 +78,17 @@ request(struct io_uring_sqe *sqe, struct io_job *j, unsigned step)
 }
 
 static void
-uring_flush(struct io *io, void *state)
+uring_flush(struct io *io)
 {
-	struct uring *u = state;
+	struct uring *u = io->backend_state;
 
 	if (io_uring_sq_ready(&u->ring) != 0 && io_uring_submit(&u->ring) < 0)
-		io_wake(io); /* no memory for them, or too many results to be fetched first: next round */
+		/* no memory, or too many unread results: next round */
+		io_wake(io);
 }
 
-/* A courtesy: what hangs is interrupted, what waits for a worker is not done.  The job ends as always, with its results. */
+/* Tries to cancel: a hung request is interrupted, a queued one is not done.  The job ends as usual,
+ * with its results. */
 static void
 abandoned(struct io_op *op, struct io_job *j)
 {
@@ -100,28 +104,26 @@ abandoned(struct io_op *op, struct io_job *j)
 	}
 }
 
-static void
-job_ends(struct uring *u, struct io_job *j, int64_t res)
-{
-	if (!u->closing) {
-		io_async_done(j->async, j, res);
-		return;
-	}
-	queue_ran(&j->async->queue, j);
-	io_job_free(u->io, j);
-}
-
 /* ---------------------------------------------------------------- look-ups */
+
+/* NULL: none, and the look-up has ended. */
+static struct io_uring_sqe *
+look_request(struct uring *u, struct io_job *j)
+{
+	struct io_uring_sqe *sqe = next_request(u);
+
+	if (sqe == NULL)
+		io_async_done(j->async, j, -EAGAIN);
+	return (sqe);
+}
 
 static void
 look_open(struct uring *u, struct io_job *j)
 {
-	struct io_uring_sqe *sqe = next_request(u);
+	struct io_uring_sqe *sqe = look_request(u, j);
 
-	if (sqe == NULL) {
-		job_ends(u, j, -EAGAIN);
+	if (sqe == NULL)
 		return;
-	}
 	io_uring_prep_openat2(sqe, j->root, io_open_path(j), &j->how);
 	request(sqe, j, STEP_OPEN);
 }
@@ -129,12 +131,10 @@ look_open(struct uring *u, struct io_job *j)
 static void
 look_statx(struct uring *u, struct io_job *j)
 {
-	struct io_uring_sqe *sqe = next_request(u);
+	struct io_uring_sqe *sqe = look_request(u, j);
 
-	if (sqe == NULL) {
-		job_ends(u, j, -EAGAIN);
+	if (sqe == NULL)
 		return;
-	}
 	io_uring_prep_statx(sqe, j->fd, "", AT_EMPTY_PATH, IO_OPEN_FACTS, &j->stx);
 	request(sqe, j, STEP_STATX);
 }
@@ -143,15 +143,9 @@ static void
 look_failed(struct uring *u, struct io_job *j, int err)
 {
 	switch (io_open_failed(j, err)) {
-	case OPEN_AGAIN:
-		look_open(u, j);
-		break;
-	case OPEN_MOVES:
-		io_async_move(&u->meta, j);
-		break;
-	case OPEN_FAILED:
-		job_ends(u, j, j->res);
-		break;
+	case OPEN_AGAIN: look_open(u, j); break;
+	case OPEN_MOVES: io_async_move(&u->meta, j); break;
+	case OPEN_FAILED: io_async_done(j->async, j, j->res); break;
 	}
 }
 
@@ -163,7 +157,7 @@ look_seen(struct uring *u, struct io_job *j, int err)
 	j->fd = -1;
 	if (!io_open_seen(j, fd, err))
 		u->io->calls->close_file(u->io, fd, j->dev);
-	job_ends(u, j, j->res);
+	io_async_done(j->async, j, j->res);
 }
 
 static void
@@ -172,7 +166,8 @@ look_result(struct uring *u, struct io_job *j, unsigned step, int res)
 	if (step == STEP_OPEN && res >= 0)
 		j->fd = res;
 	if (j->op == NULL)
-		job_ends(u, j, -ECANCELED); /* nobody waits: closed with the job */
+		/* nobody waits: the file is closed with the job */
+		io_async_done(j->async, j, -ECANCELED);
 	else if (step == STEP_STATX)
 		look_seen(u, j, res);
 	else if (res < 0)
@@ -184,26 +179,8 @@ look_result(struct uring *u, struct io_job *j, unsigned step, int res)
 static void
 meta_start(struct io_async *a, struct io_job *j)
 {
-	look_open(container_of(a, struct uring, meta), j);
-}
-
-static void
-uring_look(struct io *io, void *state, struct io_op *op)
-{
-	struct uring *u = state;
-	struct io_job *j;
-
-	if (op->urgent || u->meta.queue.total == 0) {
-		io_start_open(op);
-		return;
-	}
-	j = io_open_job(op);
-	if (j == NULL) {
-		io_complete(op, -ENOMEM);
-		return;
-	}
 	j->abandoned = abandoned;
-	io_async_start(&u->meta, op, j);
+	look_open(container_of(a, struct uring, meta), j);
 }
 
 /* ---------------------------------------------------------------- windows */
@@ -216,11 +193,13 @@ part_len(const struct io_job *j, unsigned part)
 	return (left < URING_PART ? left : URING_PART);
 }
 
-/* j->res: how far the window is whole.  A part that failed ends it there; only the first has nothing before it. */
+/* j->res: end of the whole part of the window.  A failed part ends it there; only a failed first
+ * part makes the read fail. */
 static void
 part_read(struct io_job *j, unsigned part, int res)
 {
-	int64_t whole = res < 0 && part == 0 ? res : part * (int64_t)URING_PART + (res > 0 ? res : 0);
+	int64_t whole =
+	    res < 0 && part == 0 ? res : part * (int64_t)URING_PART + (res > 0 ? res : 0);
 
 	if ((res < 0 || (uint32_t)res < part_len(j, part)) && whole < j->res)
 		j->res = whole;
@@ -246,11 +225,18 @@ data_start(struct io_async *a, struct io_job *j)
 	struct uring *u = container_of(a, struct uring, data);
 	unsigned part;
 
+	if (j->buf == NULL)
+		j->buf = io_window_get(u->io);
+	if (j->buf == NULL) {
+		io_async_done(j->async, j, -ENOMEM);
+		return;
+	}
+	j->abandoned = abandoned;
 	j->res = j->len;
 	for (part = 0; part * URING_PART < j->len; part++)
 		part_start(u, j, part);
 	if (j->flying == 0)
-		job_ends(u, j, j->res);
+		io_async_done(j->async, j, j->res);
 }
 
 static void
@@ -261,32 +247,7 @@ part_result(struct uring *u, struct io_job *j, unsigned part, int res)
 	else
 		part_read(j, part, res);
 	if (j->flying == 0)
-		job_ends(u, j, j->res);
-}
-
-static int
-push_data(struct io *io, struct io_job *j)
-{
-	struct uring *u = io->backend_state;
-
-	if (u->data.queue.total == 0)
-		return (io_push_read(io, j));
-	j->abandoned = abandoned;
-	return (io_async_push(&u->data, j));
-}
-
-static void
-uring_read(struct io *io, void *state, struct io_op *op)
-{
-	io_read_cached(op, push_data);
-}
-
-static void
-uring_send(struct io *io, void *state, struct io_op *op)
-{
-	static const struct io_reader reader = {.push = push_data};
-
-	io_send_warm(io, op, &reader);
+		io_async_done(j->async, j, j->res);
 }
 
 /* ---------------------------------------------------------------- out of the ring */
@@ -298,15 +259,15 @@ result(struct uring *u, uint64_t data, int res)
 	unsigned step = (unsigned)(data & STEP_BITS);
 
 	if (j == NULL)
-		return; /* of a cancel */
-	j->flying &= (uint8_t)~(1u << step);
+		return; /* result of a cancel */
+	j->flying &= (uint8_t) ~(1u << step);
 	if (j->async == &u->meta)
 		look_result(u, j, step, res);
 	else
 		part_result(u, j, step, res);
 }
 
-/* Also asks the kernel for those that found no room, should that ever happen. */
+/* Also submits requests that found no space, if that ever happens. */
 static void
 results(struct uring *u)
 {
@@ -329,10 +290,10 @@ ring_ready(struct io_watch *w)
 /* ---------------------------------------------------------------- the beginning */
 
 static int
-uring_open(struct io *io, const struct io_conf *conf, void **state, const char **why)
+uring_open(struct io *io, const struct io_conf *conf, const char **why)
 {
 	struct uring *u = calloc(1, sizeof(*u));
-	struct io_async_conf looks, reads;
+	unsigned parts = uring_parts(conf), looks, reads;
 	int err;
 
 	if (u == NULL) {
@@ -341,13 +302,16 @@ uring_open(struct io *io, const struct io_conf *conf, void **state, const char *
 	}
 	u->io = io;
 	u->watch.ready = ring_ready;
-	err = uring_setup(&u->ring, conf, &looks, &reads, why);
+	io_async_init(&u->meta, conf, conf->stat_jobs, URING_WORKERS_MAX / 2, meta_start);
+	looks = u->meta.queue.total;
+	io_async_init(&u->data, conf, conf->read_jobs, (URING_WORKERS_MAX - looks) / parts,
+	    data_start);
+	reads = u->data.queue.total;
+	err = uring_setup(&u->ring, looks + reads * parts, why);
 	if (err != 0) {
 		free(u);
 		return (err);
 	}
-	io_async_init(&u->meta, &looks, meta_start);
-	io_async_init(&u->data, &reads, data_start);
 	err = io->calls->watch(io, u->ring.ring_fd, &u->watch);
 	if (err != 0) {
 		*why = uring_why(err);
@@ -355,13 +319,16 @@ uring_open(struct io *io, const struct io_conf *conf, void **state, const char *
 		free(u);
 		return (err);
 	}
-	*state = u;
+	io->looks = looks != 0 ? &u->meta : NULL;
+	io->reads = reads != 0 ? &u->data : NULL;
+	io->backend_state = u;
 	return (0);
 }
 
 /* ---------------------------------------------------------------- the end */
 
-/* Rings with requests that hang: their workers may still write to what the jobs own.  A list, so that it is not lost. */
+/* Rings with hung requests: their workers may still write to memory of the jobs.  The list keeps
+ * them reachable. */
 static struct uring *left_behind;
 
 static unsigned
@@ -376,14 +343,14 @@ put_waiting_away(struct uring *u, struct io_async *a)
 	struct io_job *j;
 
 	while ((j = queue_pop_any(&a->queue)) != NULL)
-		io_job_free(u->io, j);
+		io_job_free(j);
 }
 
-/* Whatever can be interrupted ends at once. */
+/* Everything that can be interrupted ends at once. */
 static void
 interrupt_all(struct uring *u)
 {
-	struct __kernel_timespec ts = {.tv_nsec = CLOSE_WAIT_NS};
+	struct __kernel_timespec ts = { .tv_nsec = CLOSE_WAIT_NS };
 	uint64_t until = clock_mono_ns() + CLOSE_WAIT_NS;
 	struct io_uring_sqe *sqe = next_request(u);
 	struct io_uring_cqe *cqe;
@@ -400,13 +367,13 @@ interrupt_all(struct uring *u)
 	}
 }
 
-/* A thread that ends waits for its workers in exit(2), uninterruptibly, and a thread that joins it waits with it.  They are
- * interrupted there too, but a file system may heed nothing less than SIGKILL (NFS, most of FUSE), which comes with
- * the end of the process. */
+/* A thread that ends waits for its workers in exit(2), uninterruptibly, and a thread that joins it
+ * waits with it.  The workers are interrupted there too, but a file system may ignore all signals
+ * but SIGKILL (NFS, most of FUSE), which comes with the end of the process. */
 static bool
-uring_leave(struct io *io, void *state)
+uring_leave(struct io *io)
 {
-	struct uring *u = state;
+	struct uring *u = io->backend_state;
 
 	if (running(u) != 0)
 		interrupt_all(u);
@@ -414,11 +381,10 @@ uring_leave(struct io *io, void *state)
 }
 
 static void
-uring_close(struct io *io, void *state)
+uring_close(struct io *io)
 {
-	struct uring *u = state;
+	struct uring *u = io->backend_state;
 
-	u->closing = true;
 	put_waiting_away(u, &u->meta);
 	put_waiting_away(u, &u->data);
 	results(u);
@@ -439,11 +405,16 @@ extern const struct file_backend file_adaptive;
 
 const struct file_backend file_io_uring = {
 	.name = "io-uring",
-	.doc = "the kernel's own workers, by io_uring(7), look names up and bring in what is not in memory; then sendfile(2)",
+	.doc = "workers of the kernel, by io_uring(7), look up names and read bytes that are not "
+	       "in memory; then sendfile(2)",
 	.tag = "network_io_uring.c.78:",
-	.send_file = true, .counts = FILE_COUNTS(io_uring),
+	.send_file = true,
+	.counts = FILE_COUNTS(io_uring),
 	.instead = &file_adaptive,
-	.open = uring_open, .close = uring_close,
-	.read = uring_read, .send = uring_send, .look = uring_look, .flush = uring_flush,
+	.open = uring_open,
+	.close = uring_close,
+	.read = io_read_cached,
+	.send = io_send_warm,
+	.flush = uring_flush,
 	.leave = uring_leave,
 };

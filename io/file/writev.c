@@ -1,17 +1,14 @@
-/* io/file/writev.c -- what is in memory is copied on the loop, the rest in the read pool; then sent. */
+/* io/file/writev.c -- the loop copies bytes in memory, the read pool reads the others; then the
+ * loop sends them.
+ */
 #include "io/engine.h"
 #include "io/disk/job.h"
 
-static void
-writev_read(struct io *io, void *state, struct io_op *op)
-{
-	io_read_cached(op, io_push_read);
-}
-
 const struct file_backend file_writev = {
 	.name = "writev",
-	.doc = "preadv2(RWF_NOWAIT), or pread(2) in the read pool when that would wait; then writev(2)",
+	.doc = "preadv2(RWF_NOWAIT), or pread(2) in the read pool if that would wait; then "
+	       "writev(2)",
 	.tag = "network_writev.c.78:",
 	.counts = FILE_COUNTS(writev),
-	.read = writev_read,
+	.read = io_read_cached,
 };

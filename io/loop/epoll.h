@@ -1,4 +1,5 @@
-/* io/loop/epoll.h -- the two halves of the loop: epoll.c has the round, epoll_ops.c what an op does in it. */
+/* io/loop/epoll.h -- the two halves of the loop: epoll.c has the round, epoll_ops.c the ops in
+ * it. */
 #ifndef IO_LOOP_EPOLL_H
 #define IO_LOOP_EPOLL_H
 
@@ -12,12 +13,12 @@ struct epoll_loop {
 	struct io io;
 	int epfd, wakefd;
 	struct io_watch wake;
-	unsigned accepts; /* left in this round */
-	bool rest;        /* the round before left callbacks for this one */
-	bool newcomer;    /* accepted in such a round: it is looked at next */
-	struct list listening; /* accepts that are parked */
+	unsigned accepts;      /* left in this round */
+	bool rest;             /* the last round left callbacks for this one */
+	bool newcomer;         /* accepted in such a round: handled next */
+	struct list listening; /* parked accepts */
 	struct slots slots;
-	struct list bulk; /* long sends whose turn is in the next round */
+	struct list bulk; /* long sends that wait for the next round */
 	struct epoll_event ev[EVENTS];
 };
 
@@ -27,10 +28,11 @@ loop_of(struct io *io)
 	return (container_of(io, struct epoll_loop, io));
 }
 
-void epoll_start(struct io *, struct io_op *);  /* begins an op: its result, or parked, or ready to be tried */
-bool epoll_try(struct io *, struct io_op *);    /* one attempt; true: it has its result */
-void epoll_park(struct io *, struct io_op *);   /* waits for its socket */
-void epoll_unpark(struct io *, struct io_op *);
+/* Begins an op: sets its result, parks it, or makes it ready to be tried. */
+void epoll_start(struct io *, struct io_op *);
+bool epoll_try(struct io *, struct io_op *);  /* one attempt; true: it has its result */
+void epoll_park(struct io *, struct io_op *); /* waits for its socket */
+int64_t epoll_unpark(struct io *, struct io_op *, int64_t res);
 void epoll_ignore(struct io *, struct io_sock *);
 void sock_unregister(struct epoll_loop *, struct io_sock *);
 

@@ -1,4 +1,6 @@
-/* io/loop/epoll_ops.c -- what each kind of op does: begin, attempt, park until its socket has something.  See epoll.c. */
+/* io/loop/epoll_ops.c -- each kind of op: begin, attempt, park until its socket is ready.  See
+ * epoll.c.
+ */
 #include <errno.h>
 #include <netinet/tcp.h>
 #include <sys/epoll.h>
@@ -6,7 +8,6 @@
 #include "io/disk/job.h"
 #include "io/loop/epoll.h"
 
-#define ROUND_BYTES (1u << 20) /* of long sends before events are looked at again: 0.25 to 0.5 ms */
 #define RECV_SIZE (64u << 10)
 
 /* ---------------------------------------------------------------- parking */
@@ -24,9 +25,9 @@ sock_register(struct epoll_loop *lp, struct io_op *op)
 	if (s->slot == 0)
 		return (-ENOMEM);
 	ev.data.u64 = slot_key(&lp->slots, s->slot);
-	/* Listeners are shared between loops: level-triggered, one loop woken per connection. */
-	ev.events = op->kind == IO_ACCEPT ? EPOLLIN | EPOLLEXCLUSIVE :
-	    EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+	/* Listeners are shared by the loops: level-triggered, one loop is woken per connection. */
+	ev.events = op->kind == IO_ACCEPT ? EPOLLIN | EPOLLEXCLUSIVE
+					  : EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
 	if (epoll_ctl(lp->epfd, EPOLL_CTL_ADD, s->fd, &ev) < 0) {
 		err = -errno;
 		slot_give_back(&lp->slots, s->slot);
@@ -36,8 +37,9 @@ sock_register(struct epoll_loop *lp, struct io_op *op)
 	return (0);
 }
 
-/* close(2) takes a socket out of the epoll set unless a copy of it exists.  One that listens is level-triggered and would
- * report in each round, and one that a thread has a copy of is known to stay: these are taken out explicitly. */
+/* close(2) removes a socket from the epoll set unless a copy of it exists.  A listener is
+ * level-triggered and would report in each round, and a socket that a thread has a copy of would
+ * stay: these are removed explicitly. */
 void
 sock_unregister(struct epoll_loop *lp, struct io_sock *s)
 {
@@ -49,7 +51,8 @@ sock_unregister(struct epoll_loop *lp, struct io_sock *s)
 	s->hints &= (uint8_t) ~(SOCK_REGISTERED | SOCK_LISTENS);
 }
 
-/* The kernel wakes one loop for a connection (EPOLLEXCLUSIVE).  A loop that would not accept it must not be the one. */
+/* The kernel wakes one loop for a connection (EPOLLEXCLUSIVE).  It must not be a loop that does not
+ * accept. */
 void
 epoll_ignore(struct io *io, struct io_sock *s)
 {
@@ -60,8 +63,7 @@ epoll_ignore(struct io *io, struct io_sock *s)
 static struct io_op **
 park_place(struct io_op *op)
 {
-	return (op->kind == IO_RECV || op->kind == IO_ACCEPT || op->kind == IO_HANGUP ? &op->sock->rd :
-	    &op->sock->wr);
+	return (op->kind == IO_RECV || op->kind == IO_ACCEPT ? &op->sock->rd : &op->sock->wr);
 }
 
 void
@@ -77,20 +79,42 @@ epoll_park(struct io *io, struct io_op *op)
 	must(*park_place(op) == NULL);
 	*park_place(op) = op;
 	if (op->kind == IO_ACCEPT) {
-		op->sock->hints &= (uint8_t)~SOCK_READABLE; /* level-triggered: what is left is reported in the next round */
+		/* level-triggered: the rest is reported in the next round */
+		op->sock->hints &= (uint8_t)~SOCK_READABLE;
 		list_add_tail(&loop_of(io)->listening, &op->link);
 	}
 	op->state = OP_PARKED;
 	io_arm(op);
 }
 
-void
-epoll_unpark(struct io *io, struct io_op *op)
+static int
+accept_one(struct io_op *op)
 {
+	socklen_t len = sizeof(*op->accept.peer);
+	int fd;
+
+	if (op->accept.peer != NULL)
+		memset(op->accept.peer, 0, len);
+	fd = accept4(op->sock->fd, (struct sockaddr *)op->accept.peer,
+	    op->accept.peer != NULL ? &len : NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	return (fd >= 0 ? fd : -errno);
+}
+
+/* A registered listener without an accept would spin.  The kernel may have woken only this loop for
+ * a connection, and wakes another loop only for the next one, so the connection is accepted here.
+ */
+int64_t
+epoll_unpark(struct io *io, struct io_op *op, int64_t res)
+{
+	int fd;
+
 	*park_place(op) = NULL;
 	list_del(&op->link);
-	if (op->kind == IO_ACCEPT) /* a listener that stays registered without an accept would spin */
-		sock_unregister(loop_of(io), op->sock);
+	if ((op->sock->hints & SOCK_LISTENS) == 0)
+		return (res);
+	sock_unregister(loop_of(io), op->sock);
+	fd = accept_one(op);
+	return (fd >= 0 ? fd : res);
 }
 
 /* ---------------------------------------------------------------- one attempt per kind */
@@ -109,36 +133,30 @@ parked(struct io *io, struct io_op *op)
 	return (false);
 }
 
-/* What accept(2) passes on from a connection that died in the queue says nothing about the next one. */
+/* An error of accept(2) for a connection that died in the queue does not concern the next one. */
 static bool
 accept_again(int err)
 {
-	return (err == EINTR || err == ECONNABORTED || err == EPROTO || err == ENETDOWN || err == ENOPROTOOPT ||
-	    err == EHOSTDOWN || err == ENONET || err == EHOSTUNREACH || err == ENETUNREACH);
+	return (err == EINTR || err == ECONNABORTED || err == EPROTO || err == ENETDOWN ||
+		err == ENOPROTOOPT || err == EHOSTDOWN || err == ENONET || err == EHOSTUNREACH ||
+		err == ENETUNREACH);
 }
 
 static bool
 try_accept(struct io *io, struct io_op *op)
 {
 	struct epoll_loop *lp = loop_of(io);
-	socklen_t len;
 	int fd;
 
 	while (lp->accepts > 0) {
 		lp->accepts--;
-		len = sizeof(*op->accept.peer);
-		if (op->accept.peer != NULL)
-			memset(op->accept.peer, 0, len);
-		fd = accept4(op->sock->fd, (struct sockaddr *)op->accept.peer, op->accept.peer != NULL ? &len : NULL,
-		    SOCK_NONBLOCK | SOCK_CLOEXEC);
-		if (fd >= 0) {
-			lp->newcomer = lp->rest;
-			return (done_with(op, fd));
-		}
-		if (errno == EAGAIN)
+		fd = accept_one(op);
+		if (fd == -EAGAIN)
 			break;
-		if (!accept_again(errno))
-			return (done_with(op, -errno));
+		if (accept_again(-fd))
+			continue;
+		lp->newcomer = fd >= 0 && lp->rest;
+		return (done_with(op, fd));
 	}
 	return (parked(io, op));
 }
@@ -151,7 +169,8 @@ try_recv(struct io *io, struct io_op *op)
 	ssize_t n;
 	int err;
 
-	op->recv.buf = NULL;
+	if (op->only_hangup)
+		return (done_with(op, 0));
 	buf = io_window_get(io);
 	if (buf == NULL)
 		return (done_with(op, -ENOMEM));
@@ -165,13 +184,14 @@ try_recv(struct io *io, struct io_op *op)
 		return (done_with(op, -err));
 	if (n == 0)
 		return (done_with(op, 0));
-	/* Less than asked for: drained, and what comes next is a new edge.  (Not if the end of the
-	 * stream has been announced: that edge is past.) */
+	/* Fewer bytes than requested: drained, and the next bytes are a new edge.  (Not if the end
+	 * of the stream has been announced: that edge has passed.)
+	 */
 	if (n < (ssize_t)RECV_SIZE && (n < 0 || (s->hints & SOCK_HUNG) == 0))
 		s->hints &= (uint8_t)~SOCK_READABLE;
 	if (n < 0)
 		return (parked(io, op));
-	op->recv.buf = buf;
+	op->buf = buf;
 	return (done_with(op, n));
 }
 
@@ -189,41 +209,43 @@ iov_total(const struct iovec *iov, int n)
 static bool
 try_send(struct io *io, struct io_op *op)
 {
-	struct msghdr msg = {.msg_iov = (struct iovec *)op->send.iov, .msg_iovlen = (size_t)op->send.n};
+	struct msghdr msg = { .msg_iov = (struct iovec *)op->send.iov,
+		.msg_iovlen = (size_t)op->send.n };
 	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (op->more ? MSG_MORE : 0);
 	size_t total = iov_total(op->send.iov, op->send.n);
 	ssize_t n;
 
 	do
-		n = op->send.n == 1 ?
-		    send(op->sock->fd, op->send.iov->iov_base, op->send.iov->iov_len, flags) :
-		    sendmsg(op->sock->fd, &msg, flags);
+		n = op->send.n == 1
+			? send(op->sock->fd, op->send.iov->iov_base, op->send.iov->iov_len, flags)
+			: sendmsg(op->sock->fd, &msg, flags);
 	while (n < 0 && errno == EINTR);
 	if (n < 0 && errno != EAGAIN)
 		return (done_with(op, -errno));
-	/* A short count means the socket is full; its edge comes when there is room. */
+	/* a short count means that the socket is full; an edge comes when there is room */
 	if (n < 0 || (size_t)n < total)
 		op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
 	if (n < 0)
 		return (parked(io, op));
-	if (total > IO_LONG_SEND)
-		io->moved += (uint64_t)n;
+	io_moved(io, total, (uint64_t)n);
 	return (done_with(op, n));
 }
 
 static bool
 is_long(const struct io_op *op)
 {
-	return (op->kind == IO_SEND_FILE ? op->file.len > IO_LONG_SEND :
-	    op->kind == IO_SEND && iov_total(op->send.iov, op->send.n) > IO_LONG_SEND);
+	return (op->kind == IO_SEND_FILE
+		    ? op->file.len > IO_LONG_SEND
+		    : op->kind == IO_SEND && iov_total(op->send.iov, op->send.n) > IO_LONG_SEND);
 }
 
-/* Long sends wait for the next round when this one has moved its share: a request for a small file that came meanwhile goes first.
- * Beside 100 slow readers of a large file rounds took 4 to 6 ms without this. */
+/* Long sends wait for the next round when this round has sent their share, so that a request for
+ * a small file goes first.  Without this, rounds beside 100 slow readers of a large file took 4
+ * to 6 ms. */
 static bool
 put_off(struct io *io, struct io_op *op)
 {
-	if (io->moved < ROUND_BYTES || !is_long(op))
+	if (io->long_budget > 0 || !is_long(op))
 		return (false);
 	op->state = OP_TRY;
 	list_add_tail(&loop_of(io)->bulk, &op->link);
@@ -247,21 +269,15 @@ epoll_try(struct io *io, struct io_op *op)
 	loop_of(io)->newcomer = false;
 	if (put_off(io, op))
 		return (false);
-	switch (op->kind) {
-	case IO_ACCEPT:
-		return (try_accept(io, op));
-	case IO_RECV:
-		return (try_recv(io, op));
-	case IO_SEND:
-		return (try_send(io, op));
-	case IO_CONNECT:
-		return (try_connected(op));
-	case IO_HANGUP:
-	case IO_WRITABLE:
-		return (done_with(op, 0));
+	switch ((int)op->kind) {
+	case IO_ACCEPT: return (try_accept(io, op));
+	case IO_RECV: return (try_recv(io, op));
+	case IO_SEND: return (try_send(io, op));
+	case IO_CONNECT: return (try_connected(op));
+	case IO_WRITABLE: return (done_with(op, 0));
 	default:
 		must(op->kind == IO_SEND_FILE);
-		io->backend->send(io, io->backend_state, op);
+		io->backend->send(op);
 		return (false);
 	}
 }
@@ -299,7 +315,7 @@ start_close(struct io *io, struct io_op *op)
 
 	must(s->rd == NULL && s->wr == NULL);
 	if (s->kept != NULL)
-		io->backend->drop(io, io->backend_state, s);
+		io->backend->drop(s);
 	sock_unregister(loop_of(io), s);
 	if (s->fd >= 0)
 		close(s->fd);
@@ -341,7 +357,7 @@ start_recv(struct io *io, struct io_op *op)
 {
 	struct epoll_loop *lp = loop_of(io);
 
-	if ((op->sock->hints & SOCK_READABLE) == 0)
+	if ((op->sock->hints & (op->only_hangup ? SOCK_BROKEN : SOCK_READABLE)) == 0)
 		epoll_park(io, op);
 	else if (lp->newcomer)
 		io_ready_first(io, op, OP_TRY);
@@ -353,61 +369,37 @@ start_recv(struct io *io, struct io_op *op)
 void
 epoll_start(struct io *io, struct io_op *op)
 {
-	switch (op->kind) {
-	case IO_ACCEPT:
-		start_accept(io, op);
-		break;
-	case IO_RECV:
-		start_recv(io, op);
-		break;
-	case IO_HANGUP:
-		if (op->sock->hints & SOCK_BROKEN)
-			io_complete(op, 0);
-		else
-			epoll_park(io, op);
-		break;
+	switch ((int)op->kind) {
+	case IO_ACCEPT: start_accept(io, op); break;
+	case IO_RECV: start_recv(io, op); break;
 	case IO_WRITABLE:
 		if (op->sock->hints & SOCK_WRITABLE)
 			io_complete(op, 0);
 		else
 			epoll_park(io, op);
 		break;
-	case IO_SEND:
-		start_send(io, op);
-		break;
+	case IO_SEND: start_send(io, op); break;
 	case IO_SEND_FILE:
 		if (io->backend->send == NULL)
 			io_complete(op, -ENOSYS);
 		else if (!put_off(io, op))
-			io->backend->send(io, io->backend_state, op);
+			io->backend->send(op);
 		break;
 	case IO_READ:
-		io->backend->read(io, io->backend_state, op);
+		if (op->only_warm)
+			io_start_warm(op);
+		else
+			io->backend->read(op);
 		break;
-	case IO_WARM:
-		io_start_warm(op);
-		break;
-	case IO_TEMP:
-		io_start_temp(op);
-		break;
-	case IO_WRITE:
-		io_start_write(op);
-		break;
+	case IO_WRITE: io_start_write(op); break;
 	case IO_OPEN:
-	case IO_STAT:
-		if (io->backend != NULL && io->backend->look != NULL)
-			io->backend->look(io, io->backend_state, op);
+		if (op->open.path == NULL)
+			io_start_temp(op);
 		else
 			io_start_open(op);
 		break;
-	case IO_CONNECT:
-		start_connect(io, op);
-		break;
-	case IO_CLOSE:
-		start_close(io, op);
-		break;
-	case IO_TIMER:
-		start_timer(op);
-		break;
+	case IO_CONNECT: start_connect(io, op); break;
+	case IO_CLOSE: start_close(io, op); break;
+	case IO_TIMER: start_timer(op); break;
 	}
 }

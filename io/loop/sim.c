@@ -1,4 +1,4 @@
-/* io/loop/sim.c -- the loop of the tests: nothing happens until the test says so. */
+/* io/loop/sim.c -- the loop for tests: events happen only when the test causes them. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -6,11 +6,11 @@
 #include "io/engine.h"
 #include "io/loop/sim.h"
 
-#define SIM_START_NS (1000 * NS_PER_S)  /* CLOCK_MONOTONIC of the first moment */
-#define SIM_START_WALL 1173101341ull    /* and its wall clock */
-#define SIM_FIRST_FD 10000              /* for IO_CONNECT: no real descriptor is that high */
+#define SIM_START_NS   (1000 * NS_PER_S) /* CLOCK_MONOTONIC at the start */
+#define SIM_START_WALL 1173101341ull     /* wall clock at the start */
+#define SIM_FIRST_FD   10000             /* for IO_CONNECT: no real descriptor is so high */
 
-struct sim_record { /* what was sent on one socket */
+struct sim_record { /* bytes sent on one socket */
 	const struct io_sock *sock;
 	struct buf sent;
 };
@@ -68,10 +68,11 @@ sim_start(struct io *io, struct io_op *op)
 	}
 }
 
-static void
-sim_unpark(struct io *io, struct io_op *op)
+static int64_t
+sim_unpark(struct io *io, struct io_op *op, int64_t res)
 {
 	list_del(&op->link);
+	return (res);
 }
 
 static bool
@@ -84,7 +85,7 @@ sim_try(struct io *io, struct io_op *op)
 static void
 sim_round(struct io *io)
 {
-	io_dispatch(io, 1000);
+	io_dispatch(io, 1000 * IO_CALLBACK);
 }
 
 static void
@@ -107,22 +108,32 @@ sim_free(struct io *io)
 }
 
 static const struct io_calls sim_calls = {
-	.start = sim_start, .try = sim_try, .unpark = sim_unpark, .close_file = sim_close_fd,
-	.run = sim_round, .wake = sim_wake, .free = sim_free,
+	.start = sim_start,
+	.try = sim_try,
+	.unpark = sim_unpark,
+	.close_file = sim_close_fd,
+	.run = sim_round,
+	.wake = sim_wake,
+	.free = sim_free,
 };
 
 static const struct file_backend sim_backend = {
-	.name = "sim", .doc = "ends when the test says so", .tag = "network_sim.c.78:", .send_file = true,
+	.name = "sim",
+	.doc = "ends when the test says so",
+	.tag = "network_sim.c.78:",
+	.send_file = true,
 };
 
 static const struct file_backend sim_reader = {
-	.name = "sim-read", .doc = "the same, reading windows", .tag = "network_sim_read.c.78:",
+	.name = "sim-read",
+	.doc = "the same, reading windows",
+	.tag = "network_sim_read.c.78:",
 };
 
 static struct io *
 sim_create(const struct file_backend *backend)
 {
-	const struct io_conf conf = {.backend = backend};
+	const struct io_conf conf = { .backend = backend };
 	struct sim *sim = calloc(1, sizeof(*sim));
 
 	must(sim != NULL);
@@ -161,40 +172,51 @@ sim_hang_up(struct io_sock *s)
 
 /* ---------------------------------------------------------------- looking */
 
+int
+sim_kind(const struct io_op *op)
+{
+	if (op->kind == IO_OPEN && op->only_stat)
+		return (SIM_STAT);
+	if (op->kind == IO_OPEN && op->open.path == NULL)
+		return (SIM_TEMP);
+	if (op->kind == IO_RECV && op->only_hangup)
+		return (SIM_HANGUP);
+	return (op->kind == IO_READ && op->only_warm ? SIM_WARM : (int)op->kind);
+}
+
 struct io_op *
 sim_nth(struct io *io, unsigned n)
 {
 	struct sim *sim = sim_of(io);
-	struct list *l;
+	struct io_op *op;
 
-	for (l = sim->flight.next; l != &sim->flight; l = l->next) {
+	list_each(op, &sim->flight, link)
 		if (n-- == 0)
-			return (list_entry(l, struct io_op, link));
-	}
+			return (op);
 	return (NULL);
 }
 
 struct io_op *
-sim_find(struct io *io, enum io_kind kind, const struct io_sock *sock)
+sim_find(struct io *io, int kind, const struct io_sock *sock)
 {
 	struct io_op *op;
 	unsigned i;
 
 	for (i = 0; (op = sim_nth(io, i)) != NULL; i++) {
-		if (op->kind == kind && (sock == NULL || op->sock == sock))
+		if (sim_kind(op) == kind && (sock == NULL || op->sock == sock))
 			return (op);
 	}
 	return (NULL);
 }
 
 unsigned
-sim_count(struct io *io, enum io_kind kind)
+sim_count(struct io *io, int kind)
 {
 	struct io_op *op;
 	unsigned i, n = 0;
 
 	for (i = 0; (op = sim_nth(io, i)) != NULL; i++)
-		n += op->kind == kind;
+		n += sim_kind(op) == kind;
 	return (n);
 }
 
@@ -240,7 +262,7 @@ sim_closed(struct io *io, int fd)
 	return (n);
 }
 
-/* ---------------------------------------------------------------- making things happen */
+/* ---------------------------------------------------------------- events of the test */
 
 void
 sim_finish(struct io *io, struct io_op *op, int64_t res)
@@ -250,8 +272,6 @@ sim_finish(struct io *io, struct io_op *op, int64_t res)
 		op->sock->fd = (int)res;
 		res = 0;
 	}
-	if (op->kind == IO_RECV)
-		op->recv.buf = op->buf;
 	list_del(&op->link);
 	io_complete(op, res);
 }
@@ -285,7 +305,7 @@ sim_open(struct io *io, struct io_op *op, int fd, uint64_t size, int64_t mtime, 
 {
 	struct statx *stx;
 
-	must(op != NULL && (op->kind == IO_OPEN || op->kind == IO_STAT));
+	must(op != NULL && op->kind == IO_OPEN);
 	stx = op->open.stx;
 	memset(stx, 0, sizeof(*stx));
 	stx->stx_mask = STATX_BASIC_STATS;
@@ -293,7 +313,7 @@ sim_open(struct io *io, struct io_op *op, int fd, uint64_t size, int64_t mtime, 
 	stx->stx_mtime.tv_sec = mtime;
 	stx->stx_mode = (uint16_t)((mode & S_IFMT) != 0 ? mode : mode | S_IFREG);
 	stx->stx_nlink = 1;
-	sim_finish(io, op, op->kind == IO_OPEN ? fd : 0);
+	sim_finish(io, op, op->only_stat ? 0 : fd);
 }
 
 size_t
@@ -325,15 +345,12 @@ void
 sim_advance_ms(struct io *io, uint64_t ms)
 {
 	struct sim *sim = sim_of(io);
-	struct list *l, *next;
 	struct io_op *op;
 
 	io->now += ms * NS_PER_MS;
 	io->wall = SIM_START_WALL * NS_PER_S + (io->now - SIM_START_NS);
-	list_foreach_safe (l, next, &sim->flight) {
-		op = list_entry(l, struct io_op, link);
+	list_each(op, &sim->flight, link)
 		if (op->expires_ns != 0 && op->expires_ns <= io->now)
 			io_finish_early(op, -ETIMEDOUT);
-	}
 	sim_run(io);
 }

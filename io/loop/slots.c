@@ -14,7 +14,7 @@ slots_grow(struct slots *t)
 	if (v == NULL)
 		return (false);
 	if (t->n == 0)
-		v[t->n++] = (struct slot){0};
+		v[t->n++] = (struct slot){ 0 };
 	t->slot = v;
 	t->cap = cap;
 	return (true);
@@ -54,5 +54,5 @@ void
 slots_free(struct slots *t)
 {
 	free(t->slot);
-	*t = (struct slots){0};
+	*t = (struct slots){ 0 };
 }

@@ -1,11 +1,12 @@
-/* io/loop/slots.h -- what an event is about: a slot and a generation instead of a pointer.
+/* io/loop/slots.h -- the data of an event: a slot and a generation instead of a pointer.
  *
- *   slot_take(sock) --> key --> epoll data --> slot_find(key): the socket, or NULL once the slot was given back
+ *   slot_take(sock) --> key --> epoll data --> slot_find(key): the socket; NULL if the slot is free
  *
- * A descriptor that is closed while a copy of it exists (a forked child, a thread) stays in the epoll set and goes on
- * reporting.  Its key names a slot whose generation has changed, so the report finds nothing.
+ * A descriptor that is closed while a copy of it exists (a forked child, a thread) stays in the
+ * epoll set and reports events.  Its key names a slot whose generation has changed, so the event
+ * is ignored.
  *
- * Bounds   as many slots as sockets are registered at a time; a free slot is used again before the table grows.
+ * Bounds   as many slots as registered sockets; a free slot is used again before the table grows.
  * Thread   the loop's.
  */
 #ifndef IO_LOOP_SLOTS_H
@@ -16,15 +17,15 @@
 
 struct slot {
 	void *what;          /* NULL: free */
-	uint32_t generation; /* raised when the slot is given back */
+	uint32_t generation; /* increased when the slot is given back */
 	uint32_t next_free;
-	bool watch;          /* what is a struct io_watch, not a struct io_sock */
+	bool watch; /* what is a struct io_watch, not a struct io_sock */
 };
 
 struct slots {
-	struct slot *slot;   /* slot 0 is never used */
-	uint32_t n, cap;     /* slots ever used, slots allocated */
-	uint32_t free;       /* the first free one; 0: none */
+	struct slot *slot; /* slot 0 is never used */
+	uint32_t n, cap;   /* slots used so far; slots allocated */
+	uint32_t free;     /* the first free one; 0: none */
 };
 
 uint32_t slot_take(struct slots *, void *what, bool watch); /* 0: no memory */
@@ -37,7 +38,7 @@ slot_key(const struct slots *t, uint32_t slot)
 	return ((uint64_t)t->slot[slot].generation << 32 | slot);
 }
 
-/* NULL: the key is from before the slot was given back. */
+/* NULL: the slot was given back since. */
 static inline const struct slot *
 slot_find(const struct slots *t, uint64_t key)
 {

@@ -1,4 +1,4 @@
-/* server/config/block.c -- blocks and the values in them; memory and messages of a load. */
+/* server/config/block.c -- blocks and their values; memory and messages of a load. */
 #include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -12,22 +12,22 @@ cfg_get(struct config *cfg, size_t n)
 {
 	void *p = arena_get(&cfg->mem, n > 0 ? n : 1);
 
-	must(p != NULL);        /* cfg_grows() has proved that it is there */
+	must(p != NULL); /* cfg_grows() has checked that there is memory */
 	return (memset(p, 0, n));
 }
 
-/* Whether that much could be had now. */
+/* True if n bytes could be allocated now. */
 static bool
 is_spare(size_t n)
 {
-	void *volatile p = malloc(n);   /* volatile: or the compiler leaves both calls out */
+	void *volatile p = malloc(n); /* volatile: otherwise the compiler removes both calls */
 
 	free(p);
 	return (p != NULL);
 }
 
-/* glib ends the process when memory is short, and a reload must not.  So what the containers may take beside the
- * arena until the next look is proved to be there beforehand; each MiB of arena looks anew. */
+/* glib aborts the process when memory is short, and a reload must not.  So each MiB of arena checks
+ * that there is memory for what the containers may allocate until the next check. */
 static bool
 has_spare(struct config *cfg, size_t n)
 {
@@ -43,20 +43,22 @@ bool
 cfg_grows(struct config *cfg, struct cfg_pos pos, size_t n)
 {
 	if (n >= CFG_MEMORY_MAX || cfg->mem.used >= CFG_MEMORY_MAX - n)
-		return (cfg_error(cfg, pos, "the values grow beyond %u MiB; look for a variable that is added to itself",
+		return (cfg_error(cfg, pos,
+		    "the values need more than %u MiB; look for a variable that is added to itself",
 		    CFG_MEMORY_MAX >> 20));
-	return (has_spare(cfg, n) || cfg_error(cfg, pos, "memory is short; %u MiB are needed to go on", CFG_SPARE >> 20));
+	return (has_spare(cfg, n) ||
+		cfg_error(cfg, pos, "not enough memory: %u MiB must stay free", CFG_SPARE >> 20));
 }
 
 static void
-add_message(struct buf *out, struct cfg_pos pos, const char *label, const char *fmt, va_list ap)
+add_message(struct buf *out, struct cfg_pos pos, const char *fmt, va_list ap)
 {
 	char *msg = g_strdup_vprintf(fmt, ap), *c;
 
 	for (c = msg; *c != '\0'; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
-			*c = '?';       /* one line each, whatever bytes the file holds */
-	buf_printf(out, "%s:%u:%u: %s%s\n", pos.file, pos.line, pos.column, label, msg);
+			*c = '?'; /* one line each, whatever bytes the file has */
+	buf_printf(out, "%s:%u:%u: %s\n", pos.file, pos.line, pos.column, msg);
 	g_free(msg);
 }
 
@@ -67,7 +69,7 @@ cfg_error(struct config *cfg, struct cfg_pos pos, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	if (cfg->errors++ < 20)
-		add_message(cfg->err, pos, "", fmt, ap);
+		add_message(cfg->err, pos, fmt, ap);
 	va_end(ap);
 	return (false);
 }
@@ -79,23 +81,11 @@ cfg_warn(struct config *cfg, struct cfg_pos pos, const char *fmt, ...)
 
 	va_start(ap, fmt);
 	if (cfg->warnings++ < 100)
-		add_message(cfg->warn, pos, "", fmt, ap);
+		add_message(cfg->warn, pos, fmt, ap);
 	va_end(ap);
 }
 
 /* ---------------------------------------------------------------- blocks */
-
-static guint
-key_hash(gconstpointer p)
-{
-	return ((guint)text_hash(*(const struct text *)p));
-}
-
-static gboolean
-key_same(gconstpointer a, gconstpointer b)
-{
-	return (text_eq(*(const struct text *)a, *(const struct text *)b));
-}
 
 struct cfg_block *
 cfg_block_root(struct config *cfg)
@@ -103,15 +93,18 @@ cfg_block_root(struct config *cfg)
 	return (g_ptr_array_index(cfg->blocks, 0));
 }
 
-/* A condition written twice in one place is one block; behind another chain it is another one. */
+/* The same condition in the same place is the same block; behind another else chain it is
+ * another block. */
 static char *
-block_name(const struct cfg_block *parent, const struct cfg_block *prev, const struct cfg_cond *cond)
+block_name(const struct cfg_block *parent, const struct cfg_block *prev,
+    const struct cfg_cond *cond)
 {
 	struct buf b;
 	char *name;
 
 	buf_init(&b, 0);
-	buf_printf(&b, "%d %d ", parent != NULL ? (int)parent->ndx : -1, prev != NULL ? (int)prev->ndx : -1);
+	buf_printf(&b, "%d %d ", parent != NULL ? (int)parent->ndx : -1,
+	    prev != NULL ? (int)prev->ndx : -1);
 	cfg_cond_print(cond, &b);
 	buf_char(&b, '\0');
 	name = g_strdup(b.p);
@@ -120,8 +113,8 @@ block_name(const struct cfg_block *parent, const struct cfg_block *prev, const s
 }
 
 struct cfg_block *
-cfg_block_open(struct config *cfg, struct cfg_pos pos, struct cfg_block *parent, struct cfg_block *prev,
-    struct cfg_cond *cond)
+cfg_block_open(struct config *cfg, struct cfg_pos pos, struct cfg_block *parent,
+    struct cfg_block *prev, struct cfg_cond *cond)
 {
 	char *name = block_name(parent, prev, cond);
 	struct cfg_block *b;
@@ -141,9 +134,10 @@ cfg_block_open(struct config *cfg, struct cfg_pos pos, struct cfg_block *parent,
 	b->cond = *cond;
 	b->pos = pos;
 	b->entries = g_ptr_array_new();
-	b->by_key = g_hash_table_new(key_hash, key_same);
+	b->by_key = g_hash_table_new(cfg_text_hash, cfg_text_same);
 	b->settings = g_array_new(FALSE, FALSE, sizeof(struct cfg_setting));
 	g_ptr_array_add(cfg->blocks, b);
+	cfg->uses_physical |= cfg_field_is_physical(cond->field);
 	g_hash_table_insert(cfg->block_names, name, b);
 	return (b);
 }
@@ -153,17 +147,9 @@ cfg_block_open(struct config *cfg, struct cfg_pos pos, struct cfg_block *parent,
 struct text
 cfg_full_key(struct config *cfg, struct text key)
 {
-	struct text t = {NULL, key.n};
-	char *p;
+	bool is_bare = memchr(key.p, '.', key.n) == NULL;
 
-	if (memchr(key.p, '.', key.n) != NULL)
-		return (cfg_value_str(cfg, key)->str);
-	t.n += 4;
-	p = cfg_get(cfg, t.n + 1);
-	memcpy(p, "var.", 4);
-	memcpy(p + 4, key.p, key.n);
-	t.p = p;
-	return (t);
+	return (cfg_value_join(cfg, is_bare ? TEXT("var.") : TEXT_NONE, key)->str);
 }
 
 struct cfg_entry *
@@ -204,7 +190,8 @@ may_assign(struct config *cfg, const struct cfg_entry *e)
 	if (is_preset(e->key))
 		return (cfg_error(cfg, e->pos, "%s is preset and cannot be changed", e->key.p));
 	if (text_starts(e->key, TEXT("env.")))
-		return (cfg_error(cfg, e->pos, "%s belongs to the environment and cannot be changed here", e->key.p));
+		return (cfg_error(cfg, e->pos,
+		    "%s belongs to the environment and cannot be changed here", e->key.p));
 	return (true);
 }
 
@@ -217,7 +204,8 @@ cfg_assign(struct config *cfg, struct cfg_block *b, enum cfg_token_kind op, stru
 	if (!may_assign(cfg, &e) || !cfg_grows(cfg, e.pos, sizeof(e)))
 		return (false);
 	if (op == TOK_SET && old != NULL)
-		return (cfg_error(cfg, e.pos, "%s was set at %s:%u already; write += to add to it or := to replace it",
+		return (cfg_error(cfg, e.pos,
+		    "%s was set at %s:%u already; write += to add to it or := to replace it",
 		    e.key.p, old->pos.file, old->pos.line));
 	if (op == TOK_APPEND && base == NULL)
 		base = find_around(b->parent, e.key);
@@ -228,7 +216,7 @@ cfg_assign(struct config *cfg, struct cfg_block *b, enum cfg_token_kind op, stru
 	if (old == NULL)
 		entry_add(cfg, b, e);
 	else {
-		e.key = old->key;       /* the table's key: its bytes stay where they are */
+		e.key = old->key; /* the key of the table: its bytes must stay valid */
 		*old = e;
 	}
 	return (true);
@@ -280,6 +268,7 @@ cfg_lookup(struct config *cfg, const struct cfg_block *b, struct text name, stru
 	e = find_around(b, key);
 	if (e != NULL)
 		return (e->value);
-	cfg_error(cfg, pos, "%s has no value yet; set it above, or write text between quotes", key.p);
+	cfg_error(cfg, pos, "%s has no value yet; set it above, or put quotes around a string",
+	    key.p);
 	return (NULL);
 }

@@ -1,4 +1,6 @@
-/* server/config/cond.c -- `$FIELD["name"] op "value"`: what can be asked, and whether it holds. */
+/* server/config/cond.c -- `$FIELD["name"] op "value"`: the known fields, and whether a condition is
+ * true.
+ */
 #include <arpa/inet.h>
 #include "base/address.h"
 #include "server/config/impl.h"
@@ -8,31 +10,26 @@
 
 struct cfg_field {
 	const char *group, *name;
-	size_t at;              /* in struct conf_input */
+	size_t at; /* offset in struct conf_input */
 };
 
-/* Of two names for one thing the first is the one that is printed. */
+/* Of two names for one field the first is printed. */
 static const struct cfg_field fields[] = {
-	{"SERVER", "socket", INPUT(socket)},
-	{"HTTP", "scheme", INPUT(scheme)},
-	{"HTTP", "host", INPUT(host)},
-	{"HTTP", "url", INPUT(url)},
-	{"HTTP", "querystring", INPUT(query)},
-	{"HTTP", "query-string", INPUT(query)},
-	{"HTTP", "referer", INPUT(referer)},
-	{"HTTP", "useragent", INPUT(useragent)},
-	{"HTTP", "user-agent", INPUT(useragent)},
-	{"HTTP", "cookie", INPUT(cookie)},
-	{"HTTP", "remoteip", INPUT(remoteip)},
-	{"HTTP", "remote-ip", INPUT(remoteip)},
-	{"HTTP", "request-method", INPUT(method)},
-	{"PHYSICAL", "path", INPUT(path)},
-	{"PHYSICAL", "existing-path", INPUT(existing_path)},
-};
-
-static const char *const ops[] = {
-	[CFG_EQ] = "==", [CFG_NE] = "!=", [CFG_RE] = "=~", [CFG_NRE] = "!~",
-	[CFG_PREFIX] = "=^", [CFG_SUFFIX] = "=$", [CFG_ELSE] = "",
+	{ "SERVER", "socket", INPUT(socket) },
+	{ "HTTP", "scheme", INPUT(scheme) },
+	{ "HTTP", "host", INPUT(host) },
+	{ "HTTP", "url", INPUT(url) },
+	{ "HTTP", "querystring", INPUT(query) },
+	{ "HTTP", "query-string", INPUT(query) },
+	{ "HTTP", "referer", INPUT(referer) },
+	{ "HTTP", "useragent", INPUT(useragent) },
+	{ "HTTP", "user-agent", INPUT(useragent) },
+	{ "HTTP", "cookie", INPUT(cookie) },
+	{ "HTTP", "remoteip", INPUT(remoteip) },
+	{ "HTTP", "remote-ip", INPUT(remoteip) },
+	{ "HTTP", "request-method", INPUT(method) },
+	{ "PHYSICAL", "path", INPUT(path) },
+	{ "PHYSICAL", "existing-path", INPUT(existing_path) },
 };
 
 const struct cfg_field *
@@ -41,7 +38,8 @@ cfg_field_find(struct text group, struct text name)
 	size_t i, j;
 
 	for (i = 0; i < G_N_ELEMENTS(fields); i++)
-		if (text_eq(group, text_of(fields[i].group)) && text_eq(name, text_of(fields[i].name)))
+		if (text_eq(group, text_of(fields[i].group)) &&
+		    text_eq(name, text_of(fields[i].name)))
 			break;
 	if (i == G_N_ELEMENTS(fields))
 		return (NULL);
@@ -56,7 +54,8 @@ cfg_field_names(struct buf *out)
 	size_t i;
 
 	for (i = 0; i < G_N_ELEMENTS(fields); i++)
-		buf_printf(out, "%s$%s[\"%s\"]", i > 0 ? ", " : "", fields[i].group, fields[i].name);
+		buf_printf(out, "%s$%s[\"%s\"]", i > 0 ? ", " : "", fields[i].group,
+		    fields[i].name);
 }
 
 bool
@@ -80,7 +79,7 @@ net_addr(struct text t, struct cfg_net *net)
 	const char *zone = t.n > 0 ? memchr(t.p, '%', t.n) : NULL;
 
 	if (zone != NULL)
-		t.n = (size_t)(zone - t.p);     /* fe80::1%eth0 */
+		t.n = (size_t)(zone - t.p); /* fe80::1%eth0 */
 	if (t.n == 0 || t.n >= sizeof(s))
 		return (false);
 	memcpy(s, t.p, t.n);
@@ -98,7 +97,7 @@ static bool
 net_parse(struct text t, struct cfg_net *net)
 {
 	const char *slash = memchr(t.p, '/', t.n);
-	struct text addr = {t.p, slash != NULL ? (size_t)(slash - t.p) : t.n};
+	struct text addr = { t.p, slash != NULL ? (size_t)(slash - t.p) : t.n };
 	uint64_t bits;
 	bool v4;
 
@@ -108,7 +107,7 @@ net_parse(struct text t, struct cfg_net *net)
 	if (slash == NULL)
 		return (true);
 	v4 = memchr(addr.p, ':', addr.n) == NULL;
-	if (text_u64((struct text){slash + 1, t.n - (size_t)(slash + 1 - t.p)}, &bits) != 0 ||
+	if (text_u64((struct text){ slash + 1, t.n - (size_t)(slash + 1 - t.p) }, &bits) != 0 ||
 	    bits > (v4 ? 32 : 128))
 		return (false);
 	net->bits = (uint8_t)(v4 ? bits + 96 : bits);
@@ -128,7 +127,7 @@ net_has(const struct cfg_net *net, struct text input)
 
 /* ---------------------------------------------------------------- hosts and sockets */
 
-/* What cannot be cut is a host as a whole: a condition may name anything. */
+/* A value that cannot be split into host and port is a host: a condition may have any text. */
 static void
 split_port(struct text t, struct text *host, struct text *port)
 {
@@ -138,7 +137,7 @@ split_port(struct text t, struct text *host, struct text *port)
 	*port = TEXT_NONE;
 }
 
-/* A port on one side only is not looked at: browsers send it for some ports and not for others. */
+/* A port on one side only is ignored: browsers send some ports and not others. */
 static bool
 host_same(struct text a, struct text b)
 {
@@ -146,7 +145,8 @@ host_same(struct text a, struct text b)
 
 	split_port(a, &host_a, &port_a);
 	split_port(b, &host_b, &port_b);
-	return (text_ieq(host_a, host_b) && (port_a.p == NULL || port_b.p == NULL || text_eq(port_a, port_b)));
+	return (text_ieq(host_a, host_b) &&
+		(port_a.p == NULL || port_b.p == NULL || text_eq(port_a, port_b)));
 }
 
 static bool
@@ -155,7 +155,7 @@ names_none(struct text host)
 	return (host.n == 0 || text_eq(host, TEXT("*")));
 }
 
-/* ":80" is every socket of that port that takes all addresses, "[::]:80" too. */
+/* ":80" is every wildcard socket of that port, "[::]:80" too. */
 static bool
 socket_same(struct text conf, struct text actual)
 {
@@ -163,9 +163,11 @@ socket_same(struct text conf, struct text actual)
 
 	if (address_same(conf, actual))
 		return (true);
-	if (!address_cut(conf, &host_c, &port_c) || !address_cut(actual, &host_a, &port_a) || !text_eq(port_c, port_a))
+	if (!address_cut(conf, &host_c, &port_c) || !address_cut(actual, &host_a, &port_a) ||
+	    !text_eq(port_c, port_a))
 		return (false);
-	return ((names_none(host_c) && text_eq(host_a, TEXT("[::]"))) || (names_none(host_a) && text_eq(host_c, TEXT("[::]"))));
+	return ((names_none(host_c) && text_eq(host_a, TEXT("[::]"))) ||
+		(names_none(host_a) && text_eq(host_c, TEXT("[::]"))));
 }
 
 /* ---------------------------------------------------------------- compiling */
@@ -175,24 +177,25 @@ compile_re(struct config *cfg, struct cfg_pos pos, struct cfg_cond *cond)
 {
 	char why[256];
 
-	/* Hosts come in lower case, and a rule for "Admin" must hold as well. */
-	cond->re = (cond->field->at == INPUT(host) ? match_new_caseless : match_new)(cond->value.p, why, sizeof(why));
-	return (cond->re != NULL || cfg_error(cfg, pos, "this is no regular expression: %s", why));
+	/* hosts are in lower case here, and a condition with "Admin" must match as well */
+	cond->re = match_new(cond->value.p, cond->field->at == INPUT(host), why, sizeof(why));
+	return (cond->re != NULL || cfg_error(cfg, pos, "not a regular expression: %s", why));
 }
 
-/* Other comparisons with an address (a prefix, say) are plain text. */
+/* Other operators (a prefix, for example) compare the address as text. */
 static bool
 compile_net(struct config *cfg, struct cfg_pos pos, struct cfg_cond *cond)
 {
 	if (cond->value.n == 0)
 		return (true);
 	cond->is_net = net_parse(cond->value, &cond->net);
-	return (cond->is_net || cfg_error(cfg, pos, "this is no address; expected one like \"192.0.2.7\", "
-	    "\"10.0.0.0/8\" or \"2001:db8::/32\""));
+	return (cond->is_net || cfg_error(cfg, pos,
+				    "expected an address like \"192.0.2.7\", "
+				    "\"10.0.0.0/8\" or \"2001:db8::/32\""));
 }
 
-/* A name that is compared with hosts has the form that they have, see http1_host.h.  A port stays as it is written: it
- * decides whether ports are compared at all. */
+/* A value that is compared with hosts gets the form of hosts, see wire/http1_host.h.  Its port
+ * stays as it is written: it decides whether ports are compared at all. */
 static bool
 compile_host(struct config *cfg, struct cfg_cond *cond)
 {
@@ -203,7 +206,7 @@ compile_host(struct config *cfg, struct cfg_cond *cond)
 	split_port(cond->value, &host, &port);
 	normal = http1_host(host, store);
 	if (normal.p == NULL)
-		return (true);          /* what no client can send */
+		return (true); /* no client can send such a host */
 	buf_init(&b, 0);
 	buf_text(&b, normal);
 	if (port.p != NULL) {
@@ -221,20 +224,20 @@ compile_part(struct config *cfg, struct cfg_cond *cond)
 {
 	char *p = g_ascii_strdown(cond->value.p, (gssize)cond->value.n);
 
-	cond->value = cfg_value_str(cfg, (struct text){p, cond->value.n})->str;
+	cond->value = cfg_value_str(cfg, (struct text){ p, cond->value.n })->str;
 	g_free(p);
 }
 
 bool
 cfg_cond_compile(struct config *cfg, struct cfg_pos pos, struct cfg_cond *cond)
 {
-	if (cond->op == CFG_RE || cond->op == CFG_NRE)
+	if (cond->op == TOK_RE || cond->op == TOK_NRE)
 		return (compile_re(cfg, pos, cond));
-	if ((cond->op == CFG_EQ || cond->op == CFG_NE) && cond->field->at == INPUT(remoteip))
+	if ((cond->op == TOK_EQ || cond->op == TOK_NE) && cond->field->at == INPUT(remoteip))
 		return (compile_net(cfg, pos, cond));
 	if (cond->field->at != INPUT(host))
 		return (true);
-	if (cond->op == CFG_EQ || cond->op == CFG_NE)
+	if (cond->op == TOK_EQ || cond->op == TOK_NE)
 		return (compile_host(cfg, cond));
 	compile_part(cfg, cond);
 	return (true);
@@ -243,11 +246,12 @@ cfg_cond_compile(struct config *cfg, struct cfg_pos pos, struct cfg_cond *cond)
 void
 cfg_cond_print(const struct cfg_cond *cond, struct buf *out)
 {
-	struct cfg_value v = {.kind = CFG_STR, .str = cond->value};
+	struct cfg_value v = { .kind = CFG_STR, .str = cond->value };
 
 	if (cond->field == NULL)
 		return;
-	buf_printf(out, "$%s[\"%s\"] %s ", cond->field->group, cond->field->name, ops[cond->op]);
+	buf_printf(out, "$%s[\"%s\"] %s ", cond->field->group, cond->field->name,
+	    cfg_token_name(cond->op));
 	cfg_value_print(&v, out);
 }
 
@@ -272,21 +276,18 @@ matches(const struct cfg_cond *cond, struct text in)
 
 	if (found == MATCH_FAILED)
 		return (CFG_FAILED);
-	return ((found == MATCH_YES) == (cond->op == CFG_RE) ? CFG_TRUE : CFG_FALSE);
+	return ((found == MATCH_YES) == (cond->op == TOK_RE) ? CFG_TRUE : CFG_FALSE);
 }
 
 static bool
 holds(const struct cfg_cond *cond, struct text in)
 {
 	switch (cond->op) {
-	case CFG_EQ:     return (equal(cond, in));
-	case CFG_NE:     return (!equal(cond, in));
-	case CFG_RE: case CFG_NRE: break;
-	case CFG_PREFIX: return (text_starts(in, cond->value));
-	case CFG_SUFFIX: return (text_ends(in, cond->value));
-	case CFG_ELSE:   return (true);
+	case TOK_EQ: return (equal(cond, in));
+	case TOK_NE: return (!equal(cond, in));
+	case TOK_PREFIX: return (text_starts(in, cond->value));
+	default: return (text_ends(in, cond->value)); /* TOK_SUFFIX */
 	}
-	return (false);
 }
 
 enum cfg_state
@@ -294,7 +295,7 @@ cfg_cond_eval(const struct cfg_cond *cond, const struct conf_input *in)
 {
 	const struct text *t;
 
-	if (cond->op == CFG_ELSE)
+	if (cond->field == NULL)
 		return (CFG_TRUE);
 	t = (const struct text *)(const void *)((const char *)in + cond->field->at);
 	if (t->p == NULL)

@@ -1,5 +1,4 @@
-/* server/config/config.c -- load, check, free; and where to listen. */
-#include <stdio.h>
+/* server/config/config.c -- load, check, free; the addresses to listen on. */
 #include <stdlib.h>
 #include "base/address.h"
 #include "server/config/impl.h"
@@ -8,16 +7,17 @@ static struct config *
 config_new(struct buf *err, struct buf *warn)
 {
 	struct config *cfg = g_new0(struct config, 1);
-	struct cfg_cond none = {.op = CFG_ELSE};
+	struct cfg_cond none = { .field = NULL };
 
-	/* Single values are checked against CFG_MEMORY_MAX before they are made; this is beyond reach. */
+	/* Each value is checked against CFG_MEMORY_MAX before it is made, so this limit is never
+	 * reached. */
 	arena_init(&cfg->mem, NULL, 0, 4ul * CFG_MEMORY_MAX);
 	cfg->blocks = g_ptr_array_new();
 	cfg->block_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	cfg->listens = g_ptr_array_new_with_free_func(g_free);
 	cfg->err = err;
 	cfg->warn = warn;
-	cfg_block_open(cfg, (struct cfg_pos){"", 1, 1}, NULL, NULL, &none);
+	cfg_block_open(cfg, (struct cfg_pos){ "", 1, 1 }, NULL, NULL, &none);
 	return (cfg);
 }
 
@@ -82,7 +82,7 @@ config_has_conditions(const struct config *cfg)
 	return (cfg->blocks->len > 1);
 }
 
-/* ---------------------------------------------------------------- where to listen */
+/* ---------------------------------------------------------------- addresses to listen on */
 
 const char *
 config_listen(const struct config *cfg, size_t i)
@@ -90,7 +90,7 @@ config_listen(const struct config *cfg, size_t i)
 	return (i < cfg->listens->len ? g_ptr_array_index(cfg->listens, i) : NULL);
 }
 
-/* NULL: one can listen on it.  A space would break a line of a log. */
+/* NULL: the address is usable.  A space would break a log line. */
 static const char *
 fault_of_listen(const char *addr)
 {
@@ -111,8 +111,10 @@ add_listen(struct config *cfg, struct cfg_pos pos, char *addr)
 	guint i;
 
 	if (!ok)
-		cfg_error(cfg, pos, "cannot listen on \"%.80s\": %s; an address is one like \":80\", \"127.0.0.1:8080\", "
-		    "\"[::]:80\" or \"/run/x.sock\"", addr, fault);
+		cfg_error(cfg, pos,
+		    "cannot listen on \"%.80s\": %s; expected an address like \":80\", "
+		    "\"127.0.0.1:8080\", \"[::]:80\" or \"/run/x.sock\"",
+		    addr, fault);
 	for (i = 0; ok && i < cfg->listens->len; i++)
 		ok = !address_same(text_of(g_ptr_array_index(cfg->listens, i)), text_of(addr));
 	if (ok)
@@ -130,7 +132,8 @@ default_address(const struct conf *c)
 
 	if (address_path(text_of(bind)).p != NULL)
 		return (g_strdup(bind));
-	return (g_strdup_printf("%s%s%s:%" G_GUINT64_FORMAT, bare_v6 ? "[" : "", bind, bare_v6 ? "]" : "", c->port));
+	return (g_strdup_printf("%s%s%s:%" G_GUINT64_FORMAT, bare_v6 ? "[" : "", bind,
+	    bare_v6 ? "]" : "", c->port));
 }
 
 /* An address without a port takes server.port. */
@@ -140,30 +143,31 @@ block_address(const struct config *cfg, struct text t)
 	struct conf c = cfg->global;
 	struct text host, port;
 
-	if (t.n == 0 || address_path(t).p != NULL || !address_cut(t, &host, &port) || port.p != NULL)
+	if (t.n == 0 || address_path(t).p != NULL || !address_cut(t, &host, &port) ||
+	    port.p != NULL)
 		return (g_strdup(t.p));
 	c.bind = t.p;
 	return (default_address(&c));
 }
 
-/* The condition compares with the whole address too, or it would never hold. */
+/* The condition compares the whole address too, or it would never be true. */
 static bool
 add_block_listen(struct config *cfg, struct cfg_block *b)
 {
 	char *addr;
 
-	if (b->cond.op != CFG_EQ && b->cond.op != CFG_NE)
+	if (b->cond.op != TOK_EQ && b->cond.op != TOK_NE)
 		return (true);
 	addr = block_address(cfg, b->cond.value);
 	b->cond.value = cfg_value_str(cfg, text_of(addr))->str;
-	if (b->cond.op == CFG_EQ)
+	if (b->cond.op == TOK_EQ)
 		return (add_listen(cfg, b->pos, addr));
 	g_free(addr);
 	return (true);
 }
 
-/* lighttpd 1.5 opens port 80 even for a file that names other sockets only; who is not root could not
- * start such a file. */
+/* lighttpd 1.5 opens port 80 even for a file that names other sockets only.  A user other than root
+ * could not start with such a file. */
 static bool
 find_listens(struct config *cfg)
 {
@@ -182,36 +186,27 @@ find_listens(struct config *cfg)
 			ok = add_block_listen(cfg, b);
 	}
 	if (ok && cfg->listens->len == 0)
-		ok = add_listen(cfg, (struct cfg_pos){"directives.def", 1, 1}, default_address(&cfg->global));
+		ok = add_listen(cfg, (struct cfg_pos){ "directives.def", 1, 1 },
+		    default_address(&cfg->global));
 	return (ok);
 }
 
 /* ---------------------------------------------------------------- loading */
 
-static void
-find_physical(struct config *cfg)
-{
-	const struct cfg_block *b;
-	guint i;
-
-	for (i = 1; i < cfg->blocks->len; i++) {
-		b = g_ptr_array_index(cfg->blocks, i);
-		cfg->uses_physical |= cfg_field_is_physical(b->cond.field);
-	}
-}
-
-/* Ignoring a mistake here would leave a socket open to everybody, or to nobody. */
+/* After an ignored mistake a socket would be open to every user, or to none. */
 static bool
 check_perms(struct config *cfg)
 {
-	const struct cfg_entry *e = cfg_entry_find(cfg_block_root(cfg), TEXT("server.socket-perms"));
+	const struct cfg_entry *e =
+	    cfg_entry_find(cfg_block_root(cfg), TEXT("server.socket-perms"));
 	const char *s = cfg->global.socket_perms;
 
 	if (e == NULL || s == NULL || s[0] == '\0')
 		return (true);
 	if (strspn(s, "01234567") == strlen(s) && strtoul(s, NULL, 8) <= 0777)
 		return (true);
-	return (cfg_error(cfg, e->value_pos, "server.socket-perms: expected a mode in octal such as \"0660\", found \"%.40s\"", s));
+	return (cfg_error(cfg, e->value_pos,
+	    "server.socket-perms: expected a mode in octal such as \"0660\", got \"%.40s\"", s));
 }
 
 static bool
@@ -224,16 +219,15 @@ understand(struct config *cfg, struct cfg_source *src)
 		return (false);
 	cfg_table_apply(cfg_block_root(cfg), &cfg->global);
 	if (cfg->global.document_root == NULL)
-		return (cfg_error(cfg, (struct cfg_pos){src->name, 1, 1}, "server.document-root is not set; add "
-		    "server.document-root = \"/path\""));
-	find_physical(cfg);
+		return (cfg_error(cfg, (struct cfg_pos){ src->name, 1, 1 },
+		    "server.document-root is not set; add server.document-root = \"/path\""));
 	return (check_perms(cfg) && find_listens(cfg));
 }
 
 static struct config *
 finish(struct config *cfg, bool ok)
 {
-	cfg->err = cfg->warn = NULL;    /* the caller's, and gone soon */
+	cfg->err = cfg->warn = NULL; /* they belong to the caller */
 	if (ok)
 		return (cfg);
 	config_free(cfg);
@@ -249,18 +243,22 @@ config_load(const char *file, struct sources *sources, struct buf *err, struct b
 
 	cfg->sources = sources;
 	cfg->dir = g_path_get_dirname(file);
-	ok = cfg_source_file(cfg, (struct cfg_pos){NULL, 1, 1}, file, NULL, &src) && understand(cfg, &src);
-	if (ok && sources_refused(sources)) /* then the record lacks what comes after the configuration */
-		ok = cfg_error(cfg, (struct cfg_pos){src.name, 1, 1}, "the helper process could not read it; give it more memory");
+	ok = cfg_source_file(cfg, (struct cfg_pos){ NULL, 1, 1 }, file, NULL, &src) &&
+	     understand(cfg, &src);
+	/* the record then ends with the configuration, without the answers for resources_new() */
+	if (ok && sources_refused(sources))
+		ok = cfg_error(cfg, (struct cfg_pos){ src.name, 1, 1 },
+		    "the helper process could not read it; give it more memory");
 	cfg_source_free(&src);
 	return (finish(cfg, ok));
 }
 
 struct config *
-config_load_text(const char *name, struct text text, bool sandboxed, struct buf *err, struct buf *warn)
+config_load_text(const char *name, struct text text, bool sandboxed, struct buf *err,
+    struct buf *warn)
 {
 	struct config *cfg = config_new(err, warn);
-	struct cfg_source src = {.name = name, .bytes = text};
+	struct cfg_source src = { .name = name, .bytes = text };
 
 	cfg->sandboxed = sandboxed;
 	return (finish(cfg, understand(cfg, &src)));

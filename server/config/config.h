@@ -1,14 +1,16 @@
-/* server/config/config.h -- a configuration file in lighttpd's language, and what it says for one request.
+/* server/config/config.h -- a configuration file in lighttpd's language, and its values for one
+ * request.
  *
  *   file -> config_load() -> struct config   (all workers; immutable)
  *                                 |
  *          conf_view_new() -> struct conf_view   (one worker)  -- request --> const struct conf *
  *
- * A condition holds or not; the set of those that hold picks a merged struct conf, built the first time that set is met
- * and kept among the most recent ones.  Without conditions there is one conf and nothing is matched.
+ * The set of conditions that are true picks a merged struct conf.  It is built when the set first
+ * occurs, and the most recent ones are kept.  Without conditions there is one struct conf, and
+ * nothing is matched.
  *
- * Errors   config_load() writes "FILE:LINE:COLUMN: what is wrong; what to do" lines to *err and returns NULL;
- *          warnings (settings without effect) go to *warn.
+ * Errors   config_load() writes "FILE:LINE:COLUMN: what is wrong; what to do" lines to *err and
+ *          returns NULL; warnings (settings without effect) go to *warn.
  * Thread   config_load() at start-up and reload, may block; a view belongs to one thread.
  */
 #ifndef SERVER_CONFIG_CONFIG_H
@@ -21,7 +23,7 @@
 
 struct conf_list {
 	size_t n;
-	struct text *v; /* NUL behind each */
+	struct text *v; /* each with a NUL behind it */
 };
 
 struct conf_pair {
@@ -37,9 +39,9 @@ struct conf_map {
 struct conf {
 #define CONF_FIELD_BOOL(f) bool f;
 #define CONF_FIELD_UINT(f) uint64_t f;
-#define CONF_FIELD_STR(f) const char *f;
+#define CONF_FIELD_STR(f)  const char *f;
 #define CONF_FIELD_LIST(f) struct conf_list f;
-#define CONF_FIELD_MAP(f) struct conf_map f;
+#define CONF_FIELD_MAP(f)  struct conf_map f;
 #define CONF_FIELD_MAPS(f) struct conf_map f;
 #define CONF_FIELD_ALIAS(f)
 #define CONF_FIELD_NOP(f)
@@ -47,16 +49,20 @@ struct conf {
 #define D(field, name, type, def, min, max, unit, scope, prose) CONF_FIELD_##type(field)
 #include "server/config/directives.def"
 #undef D
-	/* Number of the block that wrote proxy-core.backends: requests of one block share its pools.  -1: none. */
+	/* Number of the block that set proxy-core.backends; its requests share its pools.  -1:
+	 * none. */
 	int proxy_block;
-	int proxy_number; /* the same, counting only blocks that wrote it */
-	void *derived; /* what the worker computed from it (root descriptor, mime table ...), by its derive() */
+	int proxy_number; /* its number among the blocks that set proxy-core.backends */
+	/* server.feature-flags: longest drain in seconds; 0: no limit */
+	uint64_t graceful_s;
+	/* made by the worker's derive(): root descriptor, mime table ... */
+	void *derived;
 };
 
-/* What conditions look at.  .p NULL: not known yet; then neither == nor != holds, nor an else behind it.  A header the
- * client did not send is known: TEXT(""). */
+/* The fields that conditions compare.  .p NULL: not known yet; then == and != are both false, and
+ * so is an else behind them.  A header that the client did not send is known: TEXT(""). */
 struct conf_input {
-	struct text socket;    /* "127.0.0.1:8080": the listening socket the client came through */
+	struct text socket; /* "127.0.0.1:8080": the listening socket of the connection */
 	struct text scheme, host, url, query, referer, useragent, cookie, remoteip, method;
 	struct text path;          /* $PHYSICAL["path"] */
 	struct text existing_path; /* $PHYSICAL["existing-path"] */
@@ -66,48 +72,55 @@ struct config;
 struct sources;
 struct conf_view;
 
-/* Takes the sources (NULL: the system is asked), which answer until config_forget_sources(). */
+/* Takes the sources, which answer until config_forget_sources().  NULL: asks the system. */
 struct config *config_load(const char *file, struct sources *, struct buf *err, struct buf *warn);
 void config_free(struct config *);
 struct sources *config_sources(const struct config *);
-void config_forget_sources(struct config *); /* gives their memory back once all is read */
+void config_forget_sources(struct config *); /* frees the sources when everything is read */
 size_t config_memory(const struct config *);
-const struct conf *config_global(const struct config *); /* values outside of any condition */
-/* Addresses to listen on: server.bind/server.port and each $SERVER["socket"] == "...".  i-th or NULL. */
+const struct conf *config_global(const struct config *); /* values outside of all conditions */
+/* The i-th address to listen on, or NULL: server.bind/server.port and each $SERVER["socket"] ==
+ * "...". */
 const char *config_listen(const struct config *, size_t i);
-bool config_has_conditions(const struct config *); /* without any, all requests share one struct conf */
-bool config_uses_physical(const struct config *); /* some condition asks $PHYSICAL: match twice */
-/* fn(values, arg) for the file and for each block that sets something, merged with the blocks around it but with none
- * beside it: each value that some request may get stands in one of them.  Until fn says false; then that is returned. */
+/* false: all requests share one struct conf */
+bool config_has_conditions(const struct config *);
+bool config_uses_physical(const struct config *); /* a condition uses $PHYSICAL: match twice */
+/* Calls fn(values, arg) for the file and for each block with settings, merged with its outer
+ * blocks but not with its neighbours.  Every value that a request may get is in one of these
+ * calls. Stops when fn returns false, and returns that. */
 bool config_each(const struct config *, bool (*fn)(const struct conf *, void *arg), void *arg);
-void config_print(const struct config *, struct buf *out); /* -p: what was understood, reloadable text */
+/* Values of one block (proxy_block), merged with its outer blocks: those of a pool. */
+void config_block(const struct config *, int block, struct conf *);
+/* -p: the configuration as text that can be loaded again */
+void config_print(const struct config *, struct buf *out);
 
-/* derive(conf, arg) runs once for each merged conf and sets conf->derived; its result 0 or -errno (logged by the caller,
- * the request gets 500); undo() frees it. */
-struct conf_view *conf_view_new(const struct config *, int (*derive)(struct conf *, void *arg), void (*undo)(struct conf *, void *arg), void *arg);
+/* derive(conf, arg) runs once for each merged conf and sets conf->derived.  It returns 0 or
+ * -errno (logged by the caller; the request gets 500).  undo() frees conf->derived. */
+struct conf_view *conf_view_new(const struct config *, int (*derive)(struct conf *, void *arg),
+    void (*undo)(struct conf *, void *arg), void *arg);
 void conf_view_free(struct conf_view *);
-/* Valid until the next call, unless it is held.  Of 4096 different sets the one unused for longest makes room.
- * NULL: derive failed, memory is short, or a condition could not be decided. */
+/* Valid until the next call, unless it is held.  Of 4096 sets the least recently used one is
+ * dropped.  NULL: derive failed, memory is short, or a condition could not be decided. */
 const struct conf *conf_view_match(struct conf_view *, const struct conf_input *);
 void conf_hold(const struct conf *);
-void conf_release(struct conf_view *, const struct conf *); /* before conf_view_free() */
-unsigned conf_view_sets(const struct conf_view *);         /* kept, and held */
-/* Behind a NULL of conf_view_match(): file and line of the condition whose regular expression reached a limit, so that
- * nobody knows whether it holds.  NULL: another reason. */
+void conf_release(struct conf_view *, const struct conf *); /* call it before conf_view_free() */
+unsigned conf_view_sets(const struct conf_view *);          /* sets that are kept or held */
+/* After conf_view_match() returned NULL: file and line of the condition whose regular expression
+ * reached a limit, so that its result is unknown.  NULL: another reason. */
 const char *conf_view_failed(const struct conf_view *, uint32_t *line);
 
-/* The table of directives, for --manual, man pages and tests. */
+/* The table of directives, for --manual, manual pages and tests. */
 struct directive {
 	const char *name, *type, *def, *min, *max, *unit, *scope, *prose;
 };
-extern const struct directive directives[]; /* ends with a NULL name */
+extern const struct directive directives[]; /* ends with name NULL */
 
-/* Settings of lighttpd that are not built here: refused.def. */
-struct foreign {
-	const char *name; /* or what it begins with */
-	enum { FOREIGN_REFUSED, FOREIGN_IGNORED } kind;
+/* Settings of lighttpd that accel-server does not have: refused.def. */
+struct refused {
+	const char *name; /* or a prefix */
+	enum { SETTING_REFUSED, SETTING_IGNORED } kind;
 	const char *why, *instead;
 };
-extern const struct foreign foreigns[]; /* ends with a NULL name */
+extern const struct refused refused_settings[]; /* ends with name NULL */
 
 #endif

@@ -1,10 +1,12 @@
-/* server/config/impl.h -- between the config_*.c files; nobody else includes it.
+/* server/config/impl.h -- shared by the files of server/config/; no other file includes it.
  *
- *   bytes --lex--> tokens --parse--> blocks of (key, value) --table--> settings --view--> struct conf
+ *   bytes --lex--> tokens --parse--> blocks of (key, value)
+ *                                       `--table--> settings --view--> struct conf
  *
- * The parser computes values while it reads, because an include may name a file by a variable.  All of it is
- * written into one arena, values are never changed after they were made and may be shared.
- * Errors   false (or NULL), with one line in cfg->err.  The text is untrusted: everything has a bound.
+ * The parser computes values while it reads, because an include may name a file by a variable.  All
+ * values are in one arena.  A value never changes after it was made, so values may be shared.
+ * Errors   false (or NULL), with one line in cfg->err.  The text is untrusted: everything has a
+ *          bound.
  */
 #ifndef SERVER_CONFIG_IMPL_H
 #define SERVER_CONFIG_IMPL_H
@@ -15,38 +17,63 @@
 #include "server/config/config.h"
 #include "server/config/record.h"
 
-#define CFG_TOTAL_MAX (16u << 20)   /* bytes of all files together */
-#define CFG_MEMORY_MAX (64u << 20)  /* what they may grow to: `var.a += var.a` doubles */
-#define CFG_SPARE (33u << 20)       /* free memory that is proved for each (more than 32 MiB: malloc() keeps its habits) ... */
-#define CFG_SPARE_EACH (1u << 20)   /* ... bytes of values */
-#define CFG_STRING_MAX (1u << 20)
-#define CFG_ITEMS_MAX 100000u       /* members of a list, nested ones included */
-#define CFG_NEST_MAX 32u            /* blocks in blocks, lists in lists */
+#define CFG_TOTAL_MAX  (16u << 20) /* bytes of all files together */
+#define CFG_MEMORY_MAX (64u << 20) /* limit of all values: `var.a += var.a` doubles a value */
+/* Free memory that is checked for each (more than 32 MiB: malloc() then uses mmap()) ... */
+#define CFG_SPARE       (33u << 20)
+#define CFG_SPARE_EACH  (1u << 20) /* ... so many bytes of values. */
+#define CFG_STRING_MAX  (1u << 20)
+#define CFG_ITEMS_MAX   100000u /* members of a list, nested ones included */
+#define CFG_NEST_MAX    32u     /* blocks in blocks, lists in lists */
 #define CFG_INCLUDE_MAX 16u
-#define CFG_BLOCKS_MAX 10000u
-#define CFG_SETS_MAX 4096u          /* merged confs that one view keeps: clients choose which conditions hold */
+#define CFG_BLOCKS_MAX  10000u
+/* Merged confs that one view keeps: clients choose which conditions are true. */
+#define CFG_SETS_MAX 4096u
 
 struct cfg_pos {
 	const char *file;
-	uint32_t line, column; /* from 1 */
+	uint32_t line, column; /* both from 1 */
 };
 
-/* server.feature-flags: false, reported, if a known key has an impossible value; unknown keys are warned of. */
+/* Sets cfg->global.graceful_s from server.feature-flags.  False: its value is impossible, and an
+ * error is reported.  Unknown keys get a warning. */
 bool cfg_features_check(struct config *, struct cfg_pos, const struct conf_map *);
 
 /* ---------------------------------------------------------------- tokens */
 
 enum cfg_token_kind {
-	TOK_END, TOK_EOL, TOK_KEY, TOK_STRING, TOK_INT, TOK_DOLLAR,
-	TOK_SET, TOK_APPEND, TOK_FORCE, TOK_ARROW, TOK_PLUS, TOK_COMMA,
-	TOK_EQ, TOK_NE, TOK_RE, TOK_NRE, TOK_PREFIX, TOK_SUFFIX,
-	TOK_PAREN_L, TOK_PAREN_R, TOK_BRACE_L, TOK_BRACE_R, TOK_BRACKET_L, TOK_BRACKET_R,
-	TOK_BAD /* the lexer has reported it */
+	TOK_END,
+	TOK_EOL,
+	TOK_KEY,
+	TOK_STRING,
+	TOK_INT,
+	TOK_BAD, /* the lexer has reported an error */
+	/* Marks; longer ones first, so that "=>" is not read as "=". */
+	TOK_FIRST_MARK,
+	TOK_APPEND = TOK_FIRST_MARK,
+	TOK_FORCE,
+	TOK_ARROW,
+	TOK_EQ, /* from here to TOK_SUFFIX: the operators of conditions */
+	TOK_NE,
+	TOK_RE,
+	TOK_NRE,
+	TOK_PREFIX,
+	TOK_SUFFIX,
+	TOK_SET,
+	TOK_PLUS,
+	TOK_COMMA,
+	TOK_PAREN_L,
+	TOK_PAREN_R,
+	TOK_BRACE_L,
+	TOK_BRACE_R,
+	TOK_BRACKET_L,
+	TOK_BRACKET_R,
+	TOK_DOLLAR
 };
 
 struct cfg_token {
 	enum cfg_token_kind kind;
-	struct text text; /* as written; of a string what it means, in the arena */
+	struct text text; /* as written; a string without quotes and escapes, in the arena */
 	uint64_t number;
 	struct cfg_pos pos;
 };
@@ -59,6 +86,7 @@ struct cfg_lexer {
 
 void cfg_lex_start(struct cfg_lexer *, struct config *, const char *file, struct text bytes);
 struct cfg_token cfg_lex(struct cfg_lexer *);
+/* Marks as they are written, the others in words. */
 const char *cfg_token_name(enum cfg_token_kind);
 
 /* ---------------------------------------------------------------- values */
@@ -72,34 +100,46 @@ struct cfg_item {
 
 struct cfg_value {
 	enum cfg_kind kind;
-	uint32_t n, weight;           /* LIST: members; with the nested ones */
-	struct text str;              /* STR; NUL behind it */
+	uint32_t n, weight;           /* LIST: members; members including nested ones */
+	struct text str;              /* STR; with a NUL behind it */
 	uint64_t num;                 /* INT */
 	const struct cfg_item *items; /* LIST */
 };
 
+guint cfg_text_hash(gconstpointer text); /* hash of a struct text, for GHashTable */
+gboolean cfg_text_same(gconstpointer, gconstpointer);
 const struct cfg_value *cfg_value_str(struct config *, struct text);
+/* Joins two strings. */
+const struct cfg_value *cfg_value_join(struct config *, struct text, struct text);
 const struct cfg_value *cfg_value_int(struct config *, uint64_t);
-/* Refuses equal keys. */
-const struct cfg_value *cfg_value_list(struct config *, struct cfg_pos, const struct cfg_item *, size_t n);
-const struct cfg_value *cfg_value_add(struct config *, struct cfg_pos, const struct cfg_value *, const struct cfg_value *);
-struct text cfg_value_text(struct config *, const struct cfg_value *); /* of STR and INT, NUL behind it */
+/* Refuses duplicate keys. */
+const struct cfg_value *cfg_value_list(struct config *, struct cfg_pos, const struct cfg_item *,
+    size_t n);
+const struct cfg_value *cfg_value_add(struct config *, struct cfg_pos, const struct cfg_value *,
+    const struct cfg_value *);
+/* of STR and INT, with a NUL behind it */
+struct text cfg_value_text(struct config *, const struct cfg_value *);
 const char *cfg_kind_name(enum cfg_kind);
 void cfg_value_print(const struct cfg_value *, struct buf *);
-void cfg_value_describe(const struct cfg_value *, struct buf *); /* what an error message says was found */
+/* Writes the value for an error message. */
+void cfg_value_describe(const struct cfg_value *, struct buf *);
 
 /* ---------------------------------------------------------------- conditions */
 
-enum cfg_op { CFG_EQ, CFG_NE, CFG_RE, CFG_NRE, CFG_PREFIX, CFG_SUFFIX, CFG_ELSE };
-enum cfg_state { CFG_FALSE, CFG_TRUE, CFG_UNKNOWN, CFG_FAILED /* a regular expression reached a limit */ };
+enum cfg_state {
+	CFG_FALSE,
+	CFG_TRUE,
+	CFG_UNKNOWN,
+	CFG_FAILED /* a regular expression reached a limit */
+};
 
 struct cfg_net {
-	uint8_t addr[16]; /* v4 as ::ffff:a.b.c.d */
+	uint8_t addr[16]; /* IPv4 as ::ffff:a.b.c.d */
 	uint8_t bits;     /* 0..128 */
 };
 
 struct cfg_cond {
-	enum cfg_op op;
+	enum cfg_token_kind op;
 	const struct cfg_field *field; /* NULL: a bare else */
 	struct text value;
 	struct match *re;
@@ -123,7 +163,7 @@ struct cfg_entry {
 	struct cfg_pos pos, value_pos;
 };
 
-/* A directive's value in the shape it has in struct conf. */
+/* The value of a directive, as struct conf stores it. */
 struct cfg_setting {
 	uint16_t directive;
 	const void *data;
@@ -131,75 +171,89 @@ struct cfg_setting {
 
 struct cfg_block {
 	uint32_t ndx;             /* order of first appearance; 0 is the file itself */
-	struct cfg_block *parent; /* the block around it */
-	struct cfg_block *prev;   /* the one it is the `else` of */
+	struct cfg_block *parent; /* the outer block */
+	struct cfg_block *prev;   /* the block before this `else` */
 	struct cfg_cond cond;
 	struct cfg_pos pos;
-	GPtrArray *entries;       /* struct cfg_entry, in the order of the file */
-	GHashTable *by_key;       /* the same, by struct text; NULL while there are none */
-	GArray *settings;         /* struct cfg_setting */
-	bool has_backends;        /* wrote proxy-core.backends */
-	uint32_t proxy_number;    /* among those that did */
+	GPtrArray *entries; /* struct cfg_entry, in the order of the file */
+	GHashTable *by_key; /* the same, by struct text; NULL while there are none */
+	GArray *settings;   /* struct cfg_setting */
+	/* proxy-core.backends, if the block sets it */
+	const struct cfg_entry *backends;
+	bool around_backends;  /* an inner block sets it */
+	uint32_t proxy_number; /* its number among the blocks that set it */
 };
 
 struct config {
 	struct arena mem;
-	GPtrArray *blocks;      /* struct cfg_block; [0] is the file itself */
-	GHashTable *block_names;/* condition text with parent and prev -> struct cfg_block */
-	GPtrArray *listens;     /* char * */
+	GPtrArray *blocks;       /* struct cfg_block; [0] is the file itself */
+	GHashTable *block_names; /* condition text with parent and prev -> struct cfg_block */
+	GPtrArray *listens;      /* char * */
 	struct buf *err, *warn;
-	size_t bytes;           /* read so far */
-	size_t proved;          /* bytes of mem up to which memory is known to be there */
+	size_t bytes;  /* bytes read so far */
+	size_t proved; /* up to so many bytes of mem, memory was checked */
 	unsigned errors, warnings;
-	uint32_t nproxies;      /* blocks that wrote proxy-core.backends */
-	bool sandboxed;         /* no include, no include_shell, no env, no look at free memory: for fuzzing */
-	struct sources *sources;/* NULL: the system */
-	char *dir;              /* of the main file: what includes are relative to */
+	uint32_t nproxies; /* blocks that set proxy-core.backends */
+	/* No include, no include_shell, no env, no check of free memory: for fuzzing. */
+	bool sandboxed;
+	struct sources *sources; /* NULL: ask the system */
+	char *dir;               /* of the main file: includes are relative to it */
 	struct conf global;
 	bool uses_physical;
 };
 
-void *cfg_get(struct config *, size_t n); /* cleared; from the arena */
-bool cfg_grows(struct config *, struct cfg_pos, size_t n); /* reports and returns false when n more are too many */
-/* Always false, so that a function can end with it. */
-bool cfg_error(struct config *, struct cfg_pos, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-void cfg_warn(struct config *, struct cfg_pos, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+void *cfg_get(struct config *, size_t n); /* from the arena, filled with zeros */
+/* reports an error and returns false if n more are too many */
+bool cfg_grows(struct config *, struct cfg_pos, size_t n);
+/* Always returns false, so that a function can end with it. */
+bool cfg_error(struct config *, struct cfg_pos, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
+void cfg_warn(struct config *, struct cfg_pos, const char *fmt, ...)
+    __attribute__((format(printf, 3, 4)));
 
 struct cfg_block *cfg_block_root(struct config *);
-/* The block of that condition below parent; made when it is new.  NULL: too many. */
-struct cfg_block *cfg_block_open(struct config *, struct cfg_pos, struct cfg_block *parent, struct cfg_block *prev,
-    struct cfg_cond *);
-struct cfg_entry *cfg_entry_find(const struct cfg_block *, struct text key); /* this block only */
+/* The block of this condition below parent; made if it is new.  NULL: too many blocks. */
+struct cfg_block *cfg_block_open(struct config *, struct cfg_pos, struct cfg_block *parent,
+    struct cfg_block *prev, struct cfg_cond *);
+/* of this block only */
+struct cfg_entry *cfg_entry_find(const struct cfg_block *, struct text key);
 bool cfg_assign(struct config *, struct cfg_block *, enum cfg_token_kind op, struct cfg_entry);
-const struct cfg_value *cfg_lookup(struct config *, const struct cfg_block *, struct text key, struct cfg_pos);
-struct text cfg_full_key(struct config *, struct text key); /* without a dot: var.KEY */
+const struct cfg_value *cfg_lookup(struct config *, const struct cfg_block *, struct text key,
+    struct cfg_pos);
+/* a name without a dot becomes var.KEY */
+struct text cfg_full_key(struct config *, struct text key);
 
 /* ---------------------------------------------------------------- files */
 
 struct cfg_source {
 	const char *name; /* for messages */
-	char *real;       /* resolved path, NULL for a command or given text */
+	char *real;       /* the resolved path; NULL for a command or given text */
 	struct text bytes;
 	struct cfg_source *outer;
 	unsigned depth;
 };
 
-bool cfg_source_file(struct config *, struct cfg_pos, const char *path, struct cfg_source *outer, struct cfg_source *);
-bool cfg_source_shell(struct config *, struct cfg_pos, const char *command, struct cfg_source *outer, struct cfg_source *);
+bool cfg_source_file(struct config *, struct cfg_pos, const char *path, struct cfg_source *outer,
+    struct cfg_source *);
+bool cfg_source_shell(struct config *, struct cfg_pos, const char *command,
+    struct cfg_source *outer, struct cfg_source *);
 void cfg_source_free(struct cfg_source *);
-char **cfg_source_paths(struct config *, struct cfg_pos, const char *pattern); /* g_strfreev(); NULL: reported */
+/* free it with g_strfreev(); NULL: reported */
+char **cfg_source_paths(struct config *, struct cfg_pos, const char *pattern);
 
 bool cfg_parse(struct config *, struct cfg_source *);
 
 /* ---------------------------------------------------------------- the table */
 
-/* A key that is no directive: an error, or a warning.  names: of all directives, NULL behind them. */
-void cfg_foreign(struct config *, const struct cfg_entry *, const char *const *names);
-bool cfg_table_check(struct config *); /* fills settings of each block and cfg->global */
+/* Reports a key that is not a directive, as an error or a warning.  names: of all directives, NULL
+ * at the end. */
+void cfg_refused(struct config *, const struct cfg_entry *, const char *const *names);
+bool cfg_table_check(struct config *); /* fills the settings of each block and cfg->global */
 void cfg_table_defaults(struct config *, struct conf *);
 void cfg_table_apply(const struct cfg_block *, struct conf *);
 
-/* Text in place of a file; sandboxed as above.  For tests. */
-struct config *config_load_text(const char *name, struct text, bool sandboxed, struct buf *err, struct buf *warn);
+/* Reads text instead of a file; sandboxed as above.  For tests. */
+struct config *config_load_text(const char *name, struct text, bool sandboxed, struct buf *err,
+    struct buf *warn);
 
 #endif

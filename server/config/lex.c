@@ -1,25 +1,32 @@
-/* server/config/lex.c -- bytes of a configuration file to tokens with their place. */
+/* server/config/lex.c -- turns bytes of a configuration file into tokens with their positions. */
 #include "server/config/impl.h"
 
 static const char *const token_names[] = {
-	[TOK_END] = "the end of the file", [TOK_EOL] = "the end of the line", [TOK_KEY] = "a name",
-	[TOK_STRING] = "a string", [TOK_INT] = "a number", [TOK_DOLLAR] = "\"$\"", [TOK_SET] = "\"=\"",
-	[TOK_APPEND] = "\"+=\"", [TOK_FORCE] = "\":=\"", [TOK_ARROW] = "\"=>\"", [TOK_PLUS] = "\"+\"",
-	[TOK_COMMA] = "\",\"", [TOK_EQ] = "\"==\"", [TOK_NE] = "\"!=\"", [TOK_RE] = "\"=~\"",
-	[TOK_NRE] = "\"!~\"", [TOK_PREFIX] = "\"=^\"", [TOK_SUFFIX] = "\"=$\"", [TOK_PAREN_L] = "\"(\"",
-	[TOK_PAREN_R] = "\")\"", [TOK_BRACE_L] = "\"{\"", [TOK_BRACE_R] = "\"}\"",
-	[TOK_BRACKET_L] = "\"[\"", [TOK_BRACKET_R] = "\"]\"", [TOK_BAD] = "something unreadable",
-};
-
-/* Longer ones first, so that "=>" is not read as "=". */
-static const struct {
-	char text[3];
-	enum cfg_token_kind kind;
-} marks[] = {
-	{"+=", TOK_APPEND}, {":=", TOK_FORCE}, {"=>", TOK_ARROW}, {"==", TOK_EQ}, {"!=", TOK_NE},
-	{"=~", TOK_RE}, {"!~", TOK_NRE}, {"=^", TOK_PREFIX}, {"=$", TOK_SUFFIX}, {"=", TOK_SET},
-	{"+", TOK_PLUS}, {",", TOK_COMMA}, {"(", TOK_PAREN_L}, {")", TOK_PAREN_R}, {"{", TOK_BRACE_L},
-	{"}", TOK_BRACE_R}, {"[", TOK_BRACKET_L}, {"]", TOK_BRACKET_R}, {"$", TOK_DOLLAR},
+	[TOK_END] = "the end of the file",
+	[TOK_EOL] = "the end of the line",
+	[TOK_KEY] = "a name",
+	[TOK_STRING] = "a string",
+	[TOK_INT] = "a number",
+	[TOK_BAD] = "something unreadable",
+	[TOK_APPEND] = "+=",
+	[TOK_FORCE] = ":=",
+	[TOK_ARROW] = "=>",
+	[TOK_EQ] = "==",
+	[TOK_NE] = "!=",
+	[TOK_RE] = "=~",
+	[TOK_NRE] = "!~",
+	[TOK_PREFIX] = "=^",
+	[TOK_SUFFIX] = "=$",
+	[TOK_SET] = "=",
+	[TOK_PLUS] = "+",
+	[TOK_COMMA] = ",",
+	[TOK_PAREN_L] = "(",
+	[TOK_PAREN_R] = ")",
+	[TOK_BRACE_L] = "{",
+	[TOK_BRACE_R] = "}",
+	[TOK_BRACKET_L] = "[",
+	[TOK_BRACKET_R] = "]",
+	[TOK_DOLLAR] = "$",
 };
 
 const char *
@@ -33,15 +40,10 @@ cfg_lex_start(struct cfg_lexer *lx, struct config *cfg, const char *file, struct
 {
 	lx->cfg = cfg;
 	lx->rest = bytes;
-	lx->pos = (struct cfg_pos){file, 1, 1};
-	if (text_starts(bytes, TEXT("\xef\xbb\xbf")))   /* the mark some editors put in front of UTF-8 */
-		lx->rest = (struct text){bytes.p + 3, bytes.n - 3};
-}
-
-static bool
-is_digit(char c)
-{
-	return (c >= '0' && c <= '9');
+	lx->pos = (struct cfg_pos){ file, 1, 1 };
+	/* the byte order mark that some editors write */
+	if (text_starts(bytes, TEXT("\xef\xbb\xbf")))
+		lx->rest = (struct text){ bytes.p + 3, bytes.n - 3 };
 }
 
 static bool
@@ -53,14 +55,14 @@ is_letter(char c)
 static bool
 is_key(char c)
 {
-	return (is_letter(c) || is_digit(c) || c == '.' || c == '-');
+	return (is_letter(c) || byte_is_digit(c) || c == '.' || c == '-');
 }
 
-/* Takes n bytes off the front; a column is a byte. */
+/* Takes n bytes off the front; one byte is one column. */
 static struct text
 take(struct cfg_lexer *lx, size_t n)
 {
-	struct text t = {lx->rest.p, n};
+	struct text t = text_take(&lx->rest, n);
 	size_t i;
 
 	for (i = 0; i < n; i++) {
@@ -70,8 +72,6 @@ take(struct cfg_lexer *lx, size_t n)
 		} else
 			lx->pos.column++;
 	}
-	lx->rest.p += n;
-	lx->rest.n -= n;
 	return (t);
 }
 
@@ -101,7 +101,7 @@ skip_blanks(struct cfg_lexer *lx)
 	}
 }
 
-/* Only \" is an escape; any other backslash is one, which regular expressions need. */
+/* Only \" is an escape.  Any other backslash stays, because regular expressions need it. */
 static bool
 lex_string(struct cfg_lexer *lx, struct cfg_token *tok)
 {
@@ -115,7 +115,8 @@ lex_string(struct cfg_lexer *lx, struct cfg_token *tok)
 	if (i >= t.n)
 		return (cfg_error(lx->cfg, tok->pos, "this string has no end; close it with \""));
 	if (i > CFG_STRING_MAX)
-		return (cfg_error(lx->cfg, tok->pos, "this string is longer than %u bytes", CFG_STRING_MAX));
+		return (cfg_error(lx->cfg, tok->pos, "this string is longer than %u bytes",
+		    CFG_STRING_MAX));
 	if (!cfg_grows(lx->cfg, tok->pos, i))
 		return (false);
 	t = take(lx, i + 1);
@@ -126,7 +127,7 @@ lex_string(struct cfg_lexer *lx, struct cfg_token *tok)
 		out[n++] = t.p[i];
 	}
 	tok->kind = TOK_STRING;
-	tok->text = (struct text){out, n};
+	tok->text = (struct text){ out, n };
 	if (memchr(out, '\0', n) != NULL)
 		return (cfg_error(lx->cfg, tok->pos, "this string holds a NUL byte; remove it"));
 	return (true);
@@ -136,12 +137,14 @@ static bool
 lex_number(struct cfg_lexer *lx, struct cfg_token *tok)
 {
 	tok->kind = TOK_INT;
-	tok->text = take(lx, run_of(lx->rest, is_digit));
+	tok->text = take(lx, run_of(lx->rest, byte_is_digit));
 	if (text_u64(tok->text, &tok->number) != 0 || tok->number > INT64_MAX)
 		return (cfg_error(lx->cfg, tok->pos, "this number is too large"));
 	if (lx->rest.n > 0 && is_key(lx->rest.p[0]))
-		return (cfg_error(lx->cfg, lx->pos, "found \"%c\" in a number; names start with a letter, "
-		    "and text stands between quotes", lx->rest.p[0]));
+		return (cfg_error(lx->cfg, lx->pos,
+		    "unexpected \"%c\" in a number; a name starts with a letter, "
+		    "and a string needs quotes",
+		    lx->rest.p[0]));
 	return (true);
 }
 
@@ -151,18 +154,18 @@ lex_mark(struct cfg_lexer *lx, struct cfg_token *tok)
 	unsigned char c = (unsigned char)lx->rest.p[0];
 	size_t i;
 
-	for (i = 0; i < G_N_ELEMENTS(marks); i++) {
-		if (text_starts(lx->rest, text_of(marks[i].text))) {
-			tok->kind = marks[i].kind;
-			tok->text = take(lx, strlen(marks[i].text));
+	for (i = TOK_FIRST_MARK; i < G_N_ELEMENTS(token_names); i++) {
+		if (text_starts(lx->rest, text_of(token_names[i]))) {
+			tok->kind = i;
+			tok->text = take(lx, strlen(token_names[i]));
 			return (true);
 		}
 	}
 	if (c > ' ' && c < 127)
-		return (cfg_error(lx->cfg, tok->pos, "found \"%c\", which means nothing here; text stands "
-		    "between double quotes", c));
-	return (cfg_error(lx->cfg, tok->pos, "found the byte 0x%02x, which means nothing here; text stands "
-	    "between double quotes", c));
+		return (cfg_error(lx->cfg, tok->pos,
+		    "unexpected \"%c\"; a string needs double quotes", c));
+	return (cfg_error(lx->cfg, tok->pos, "unexpected byte 0x%02x; a string needs double quotes",
+	    c));
 }
 
 static bool
@@ -177,7 +180,7 @@ lex_one(struct cfg_lexer *lx, struct cfg_token *tok)
 	}
 	if (c == '"')
 		return (lex_string(lx, tok));
-	if (is_digit(c))
+	if (byte_is_digit(c))
 		return (lex_number(lx, tok));
 	if (!is_letter(c))
 		return (lex_mark(lx, tok));
@@ -189,7 +192,7 @@ lex_one(struct cfg_lexer *lx, struct cfg_token *tok)
 struct cfg_token
 cfg_lex(struct cfg_lexer *lx)
 {
-	struct cfg_token tok = {.kind = TOK_END};
+	struct cfg_token tok = { .kind = TOK_END };
 
 	skip_blanks(lx);
 	tok.pos = lx->pos;

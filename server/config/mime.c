@@ -1,52 +1,65 @@
 /* server/config/mime.c -- assigned suffixes first, then one hash look-up by extension. */
 #include <glib.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include "server/config/mime.h"
 
-#define EXT_MAX 32              /* no registered extension is longer */
+#define EXT_MAX 32 /* no registered extension is longer */
 
 struct assigned {
 	struct text suffix, type;
 };
 
 struct mime {
-	GHashTable *by_ext;     /* lower-case extension => type */
+	GHashTable *by_ext; /* lower-case extension => type */
 	GStringChunk *strings;
-	struct text fallback;   /* when no suffix and no extension is known */
-	bool stop;              /* "" => type was given: nothing behind it is asked */
+	struct text fallback; /* type if no suffix and no extension matches */
+	bool stop;            /* a row "" => type exists: nothing behind it is asked */
 	size_t n;
 	struct assigned v[];
 };
 
-/* What a browser needs to show a page, for machines without mime.types. */
+/* The types a browser needs to show a page, for machines without mime.types. */
 static const char *const builtin[][2] = {
-	{"html", "text/html"}, {"htm", "text/html"}, {"css", "text/css"}, {"txt", "text/plain"},
-	{"md", "text/markdown"}, {"csv", "text/csv"}, {"xml", "text/xml"},
-	{"js", "text/javascript"}, {"mjs", "text/javascript"}, {"json", "application/json"},
-	{"wasm", "application/wasm"}, {"xhtml", "application/xhtml+xml"}, {"pdf", "application/pdf"},
-	{"png", "image/png"}, {"jpg", "image/jpeg"}, {"jpeg", "image/jpeg"}, {"gif", "image/gif"},
-	{"webp", "image/webp"}, {"avif", "image/avif"}, {"svg", "image/svg+xml"},
-	{"ico", "image/vnd.microsoft.icon"}, {"woff", "font/woff"}, {"woff2", "font/woff2"},
-	{"ttf", "font/ttf"}, {"mp3", "audio/mpeg"}, {"ogg", "audio/ogg"}, {"flac", "audio/flac"},
-	{"wav", "audio/x-wav"}, {"mp4", "video/mp4"}, {"webm", "video/webm"}, {"mpeg", "video/mpeg"},
-	{"zip", "application/zip"}, {"gz", "application/gzip"}, {"bz2", "application/x-bzip2"},
-	{"xz", "application/x-xz"}, {"tar", "application/x-tar"}, {"iso", "application/x-iso9660-image"},
+	{ "html", "text/html" },
+	{ "htm", "text/html" },
+	{ "css", "text/css" },
+	{ "txt", "text/plain" },
+	{ "md", "text/markdown" },
+	{ "csv", "text/csv" },
+	{ "xml", "text/xml" },
+	{ "js", "text/javascript" },
+	{ "mjs", "text/javascript" },
+	{ "json", "application/json" },
+	{ "wasm", "application/wasm" },
+	{ "xhtml", "application/xhtml+xml" },
+	{ "pdf", "application/pdf" },
+	{ "png", "image/png" },
+	{ "jpg", "image/jpeg" },
+	{ "jpeg", "image/jpeg" },
+	{ "gif", "image/gif" },
+	{ "webp", "image/webp" },
+	{ "avif", "image/avif" },
+	{ "svg", "image/svg+xml" },
+	{ "ico", "image/vnd.microsoft.icon" },
+	{ "woff", "font/woff" },
+	{ "woff2", "font/woff2" },
+	{ "ttf", "font/ttf" },
+	{ "mp3", "audio/mpeg" },
+	{ "ogg", "audio/ogg" },
+	{ "flac", "audio/flac" },
+	{ "wav", "audio/x-wav" },
+	{ "mp4", "video/mp4" },
+	{ "webm", "video/webm" },
+	{ "mpeg", "video/mpeg" },
+	{ "zip", "application/zip" },
+	{ "gz", "application/gzip" },
+	{ "bz2", "application/x-bzip2" },
+	{ "xz", "application/x-xz" },
+	{ "tar", "application/x-tar" },
+	{ "iso", "application/x-iso9660-image" },
 };
 
-/* A type goes into a reply head as it is, so a line break in it would be a header of its own. */
-static bool
-printable(struct text t)
-{
-	size_t i;
-
-	for (i = 0; i < t.n; i++)
-		if ((unsigned char)t.p[i] < 0x20 || t.p[i] == 0x7f)
-			return (false);
-	return (true);
-}
-
-/* t.n < EXT_MAX bytes and a NUL. */
+/* Writes t in lower case with a NUL; t.n < EXT_MAX. */
 static void
 lower(struct text t, char dst[EXT_MAX])
 {
@@ -65,11 +78,12 @@ learn(struct mime *m, struct text ext, const char *type)
 	if (ext.n == 0 || ext.n >= EXT_MAX)
 		return;
 	lower(ext, key);
-	if (!g_hash_table_contains(m->by_ext, key))     /* first line wins, as elsewhere */
-		g_hash_table_insert(m->by_ext, g_string_chunk_insert(m->strings, key), (void *)type);
+	if (!g_hash_table_contains(m->by_ext, key)) /* the first line wins */
+		g_hash_table_insert(m->by_ext, g_string_chunk_insert(m->strings, key),
+		    (void *)type);
 }
 
-/* Next word of a line whose words stand apart by any number of blanks. */
+/* Next word of a line; any number of blanks separates words. */
 static bool
 next_word(struct text *rest, struct text *word)
 {
@@ -79,14 +93,14 @@ next_word(struct text *rest, struct text *word)
 	return (false);
 }
 
-/* "type/subtype  ext ext ..."; a type without extensions and a comment teach nothing. */
+/* "type/subtype  ext ext ..."; a type without extensions and a comment add nothing. */
 static void
 learn_line(struct mime *m, struct text line)
 {
 	struct text type, ext;
 	const char *copy = NULL;
 
-	if (!next_word(&line, &type) || type.p[0] == '#' || !printable(type))
+	if (!next_word(&line, &type) || type.p[0] == '#' || text_has_control(type))
 		return;
 	while (next_word(&line, &ext)) {
 		if (copy == NULL)
@@ -99,7 +113,7 @@ static void
 learn_types(struct mime *m, struct text types)
 {
 	char *bytes = g_strndup(types.p, types.n);
-	struct text rest = {bytes, types.n}, line;
+	struct text rest = { bytes, types.n }, line;
 
 	g_strdelimit(bytes, "\t\r\f\v", ' ');
 	while (text_next(&rest, '\n', &line))
@@ -119,27 +133,28 @@ learn_builtin(struct mime *m)
 static struct text
 keep(struct mime *m, struct text t)
 {
-	return ((struct text){g_string_chunk_insert_len(m->strings, t.p, (gssize)t.n), t.n});
+	return ((struct text){ g_string_chunk_insert_len(m->strings, t.p, (gssize)t.n), t.n });
 }
 
 static void
 assign_pair(struct mime *m, const struct conf_pair *pair)
 {
 	if (pair->key.n != 0) {
-		m->v[m->n++] = (struct assigned){keep(m, pair->key), keep(m, pair->value)};
+		m->v[m->n++] = (struct assigned){ keep(m, pair->key), keep(m, pair->value) };
 	} else if (!m->stop) {
 		m->fallback = keep(m, pair->value);
 		m->stop = true;
 	}
 }
 
-/* What is wrong with a row of mimetype.assign, or NULL. */
+/* The mistake in a row of mimetype.assign, or NULL. */
 static const char *
 wrong(const struct conf_pair *pair)
 {
 	if (pair->value.n == 0)
 		return ("is empty; write a media type such as text/plain");
-	if (!printable(pair->value))
+	/* in a reply head a line break would begin another header */
+	if (text_has_control(pair->value))
 		return ("holds a control character; remove it");
 	return (NULL);
 }
@@ -185,10 +200,11 @@ mime_free(struct mime *m)
 static bool
 ends_with(struct text t, struct text suffix)
 {
-	return (t.n >= suffix.n && text_ieq((struct text){t.p + t.n - suffix.n, suffix.n}, suffix));
+	return (
+	    t.n >= suffix.n && text_ieq((struct text){ t.p + t.n - suffix.n, suffix.n }, suffix));
 }
 
-/* What follows the last dot of the last segment; .n 0 when there is none. */
+/* The part behind the last dot of the last segment; .n 0: none. */
 static struct text
 extension(struct text path)
 {
@@ -196,7 +212,7 @@ extension(struct text path)
 
 	for (i = path.n; i > 0 && path.p[i - 1] != '/'; i--)
 		if (path.p[i - 1] == '.')
-			return ((struct text){path.p + i, path.n - i});
+			return ((struct text){ path.p + i, path.n - i });
 	return (TEXT_NONE);
 }
 

@@ -1,11 +1,12 @@
-/* server/config/mime.h -- the media type of a file, by the end of its name.
+/* server/config/mime.h -- the MIME type of a file, from the end of its name.
  *
  *   mimetype.assign, suffixes in the order of the file     first match wins
  *   its "" => "..." row                                    the default, if there is one
  *   the system's mime.types, or a built-in table           by the last extension, any case
  *   application/octet-stream
  *
- * Asked only when a file enters the cache, so a miss may walk the assigned rows one by one.
+ * The type is looked up once, when a file enters the cache, so the assigned rows may be searched
+ * one by one.
  *
  * Owner    mime_new() copies what it needs; a type lives as long as the struct mime.
  * Errors   mime_new() returns NULL and writes one sentence to *err (errsize bytes).
@@ -22,9 +23,10 @@
 
 struct mime;
 
-/* types: the text of a mime.types file; without one a table of the common types stands in for it. */
+/* types: the text of a mime.types file; without it a table of common types is used. */
 struct mime *mime_new(const struct conf_map *assign, struct text types, char *err, size_t errsize);
 void mime_free(struct mime *);
-struct text mime_type(const struct mime *, struct text path); /* never empty; NUL behind it */
+/* never empty; with a NUL behind it */
+struct text mime_type(const struct mime *, struct text path);
 
 #endif

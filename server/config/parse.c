@@ -10,9 +10,9 @@
 struct parser {
 	struct config *cfg;
 	struct cfg_lexer lex;
-	struct cfg_token tok;           /* the one that is looked at */
+	struct cfg_token tok; /* the current token */
 	struct cfg_source *source;
-	struct cfg_block *block;        /* where keys go */
+	struct cfg_block *block; /* keys go to this block */
 	unsigned nest;
 };
 
@@ -38,7 +38,7 @@ is_word(const struct parser *p, const char *word)
 	return (p->tok.kind == TOK_KEY && text_eq(p->tok.text, text_of(word)));
 }
 
-/* "expected WHAT, found THIS".  What the lexer refused has been reported already. */
+/* "expected WHAT, got THIS".  The lexer has already reported its own errors. */
 static bool
 unexpected(struct parser *p, const char *wanted)
 {
@@ -47,13 +47,14 @@ unexpected(struct parser *p, const char *wanted)
 	if (p->tok.kind == TOK_BAD)
 		return (false);
 	buf_init(&found, 256);
-	buf_str(&found, cfg_token_name(p->tok.kind));
+	buf_printf(&found, p->tok.kind >= TOK_FIRST_MARK ? "\"%s\"" : "%s",
+	    cfg_token_name(p->tok.kind));
 	if (p->tok.kind == TOK_KEY || p->tok.kind == TOK_INT || p->tok.kind == TOK_STRING) {
 		buf_str(&found, " \"");
-		buf_log_quoted(&found, (struct text){p->tok.text.p, MIN(p->tok.text.n, 40)});
+		buf_log_quoted(&found, (struct text){ p->tok.text.p, MIN(p->tok.text.n, 40) });
 		buf_char(&found, '"');
 	}
-	cfg_error(p->cfg, p->tok.pos, "found %.*s; expected %s", (int)found.n, found.p, wanted);
+	cfg_error(p->cfg, p->tok.pos, "expected %s, got %.*s", wanted, (int)found.n, found.p);
 	buf_free(&found);
 	return (false);
 }
@@ -71,7 +72,8 @@ static bool
 deeper(struct parser *p)
 {
 	if (p->nest >= CFG_NEST_MAX)
-		return (cfg_error(p->cfg, p->tok.pos, "more than %u levels are nested here", CFG_NEST_MAX));
+		return (cfg_error(p->cfg, p->tok.pos, "more than %u levels are nested here",
+		    CFG_NEST_MAX));
 	p->nest++;
 	return (true);
 }
@@ -90,7 +92,8 @@ parse_item(struct parser *p, struct cfg_item *item)
 	skip_eols(p);
 	if (p->tok.kind == TOK_ARROW) {
 		if (v->kind == CFG_LIST)
-			return (cfg_error(p->cfg, pos, "a list cannot be a key; expected a string before \"=>\""));
+			return (cfg_error(p->cfg, pos,
+			    "a list cannot be a key; expected a string before \"=>\""));
 		item->key = cfg_value_text(p->cfg, v);
 		next(p);
 		skip_eols(p);
@@ -113,8 +116,10 @@ parse_items(struct parser *p, GArray *items)
 			return (false);
 		g_array_append_val(items, item);
 		if (items->len > CFG_ITEMS_MAX)
-			return (cfg_error(p->cfg, p->tok.pos, "this list has more than %u members", CFG_ITEMS_MAX));
-		if (p->tok.kind != TOK_PAREN_R && !expect(p, TOK_COMMA, "\",\" or \")\" in this list"))
+			return (cfg_error(p->cfg, p->tok.pos, "this list has more than %u members",
+			    CFG_ITEMS_MAX));
+		if (p->tok.kind != TOK_PAREN_R &&
+		    !expect(p, TOK_COMMA, "\",\" or \")\" in this list"))
 			return (false);
 		skip_eols(p);
 	}
@@ -146,19 +151,11 @@ parse_value(struct parser *p)
 	const struct cfg_value *v = NULL;
 
 	switch (p->tok.kind) {
-	case TOK_STRING:
-		v = cfg_value_str(p->cfg, p->tok.text);
-		break;
-	case TOK_INT:
-		v = cfg_value_int(p->cfg, p->tok.number);
-		break;
-	case TOK_KEY:
-		v = cfg_lookup(p->cfg, p->block, p->tok.text, p->tok.pos);
-		break;
-	case TOK_PAREN_L:
-		return (parse_list(p));
-	default:
-		unexpected(p, "a value: a string between quotes, a number, a list or a variable");
+	case TOK_STRING: v = cfg_value_str(p->cfg, p->tok.text); break;
+	case TOK_INT: v = cfg_value_int(p->cfg, p->tok.number); break;
+	case TOK_KEY: v = cfg_lookup(p->cfg, p->block, p->tok.text, p->tok.pos); break;
+	case TOK_PAREN_L: return (parse_list(p));
+	default: unexpected(p, "a value (a string in quotes, a number, a list or a variable)");
 	}
 	if (v != NULL)
 		next(p);
@@ -185,18 +182,11 @@ parse_expr(struct parser *p)
 /* ---------------------------------------------------------------- conditions */
 
 static bool
-parse_op(struct parser *p, enum cfg_op *op)
+parse_op(struct parser *p, enum cfg_token_kind *op)
 {
-	switch (p->tok.kind) {
-	case TOK_EQ:     *op = CFG_EQ; break;
-	case TOK_NE:     *op = CFG_NE; break;
-	case TOK_RE:     *op = CFG_RE; break;
-	case TOK_NRE:    *op = CFG_NRE; break;
-	case TOK_PREFIX: *op = CFG_PREFIX; break;
-	case TOK_SUFFIX: *op = CFG_SUFFIX; break;
-	default:
+	*op = p->tok.kind;
+	if (*op < TOK_EQ || *op > TOK_SUFFIX)
 		return (unexpected(p, "\"==\", \"!=\", \"=~\" or \"!~\""));
-	}
 	next(p);
 	return (true);
 }
@@ -209,11 +199,11 @@ parse_field(struct parser *p, const struct cfg_field **field)
 	struct text group;
 	struct buf known;
 
-	next(p);        /* the "$" */
+	next(p); /* the "$" */
 	group = p->tok.text;
 	if (!expect(p, TOK_KEY, "SERVER, HTTP or PHYSICAL behind \"$\"") ||
-	    !expect(p, TOK_BRACKET_L, "\"[\", as in $HTTP[\"host\"]") || (name = parse_expr(p)) == NULL ||
-	    !expect(p, TOK_BRACKET_R, "\"]\""))
+	    !expect(p, TOK_BRACKET_L, "\"[\", as in $HTTP[\"host\"]") ||
+	    (name = parse_expr(p)) == NULL || !expect(p, TOK_BRACKET_R, "\"]\""))
 		return (false);
 	*field = name->kind == CFG_STR ? cfg_field_find(group, name->str) : NULL;
 	if (*field != NULL)
@@ -222,8 +212,9 @@ parse_field(struct parser *p, const struct cfg_field **field)
 	cfg_field_names(&known);
 	if (name->kind != CFG_STR)
 		name = cfg_value_str(p->cfg, TEXT("..."));
-	cfg_error(p->cfg, pos, "unknown condition $%.*s[\"%.*s\"]; known are %.*s", (int)MIN(group.n, 40), group.p,
-	    (int)MIN(name->str.n, 40), name->str.p, (int)known.n, known.p);
+	cfg_error(p->cfg, pos, "unknown condition $%.*s[\"%.*s\"]; known are %.*s",
+	    (int)MIN(group.n, 40), group.p, (int)MIN(name->str.n, 40), name->str.p, (int)known.n,
+	    known.p);
 	buf_free(&known);
 	return (false);
 }
@@ -235,7 +226,7 @@ parse_cond(struct parser *p, struct cfg_cond *cond)
 	const struct cfg_value *v;
 	struct cfg_pos pos;
 
-	*cond = (struct cfg_cond){.op = CFG_ELSE};
+	*cond = (struct cfg_cond){ .field = NULL };
 	if (p->tok.kind != TOK_DOLLAR)
 		return (true);
 	if (!parse_field(p, &cond->field) || !parse_op(p, &cond->op))
@@ -244,7 +235,7 @@ parse_cond(struct parser *p, struct cfg_cond *cond)
 	if ((v = parse_expr(p)) == NULL)
 		return (false);
 	if (v->kind == CFG_LIST)
-		return (cfg_error(p->cfg, pos, "found a list; a condition compares with a string"));
+		return (cfg_error(p->cfg, pos, "expected a string in this condition, got a list"));
 	cond->value = cfg_value_text(p->cfg, v);
 	return (cfg_cond_compile(p->cfg, pos, cond));
 }
@@ -280,7 +271,7 @@ parse_block(struct parser *p, struct cfg_block **blockp)
 	return (*blockp != NULL && parse_braces(p, *blockp));
 }
 
-/* Steps over line ends and `else` when an else follows.  *conditional: it must have a condition. */
+/* Skips line breaks and `else` if an else follows.  *conditional: it must have a condition. */
 static bool
 parse_else(struct parser *p, bool *conditional)
 {
@@ -306,12 +297,13 @@ parse_chain(struct parser *p)
 	if (!parse_block(p, &block))
 		return (false);
 	while (parse_else(p, &conditional)) {
-		if (conditional ? p->tok.kind != TOK_DOLLAR :
-		    p->tok.kind != TOK_DOLLAR && p->tok.kind != TOK_BRACE_L)
-			return (unexpected(p, "a condition like $HTTP[\"host\"] == \"name\" behind \"else\""));
-		if (block->cond.op == CFG_ELSE)
-			return (cfg_error(p->cfg, p->tok.pos, "this block can never hold: the one before it is "
-			    "an \"else\" without a condition"));
+		if (conditional ? p->tok.kind != TOK_DOLLAR
+				: p->tok.kind != TOK_DOLLAR && p->tok.kind != TOK_BRACE_L)
+			return (unexpected(p,
+			    "a condition like $HTTP[\"host\"] == \"name\" behind \"else\""));
+		if (block->cond.field == NULL)
+			return (cfg_error(p->cfg, p->tok.pos,
+			    "this block can never apply: the \"else\" before it has no condition"));
 		if (!parse_block(p, &block))
 			return (false);
 	}
@@ -327,7 +319,7 @@ parse_global(struct parser *p)
 	return (parse_braces(p, cfg_block_root(p->cfg)));
 }
 
-/* A source is read with a lexer of its own; braces must balance inside of it. */
+/* Each source has its own lexer; its braces must balance. */
 static bool
 parse_source(struct parser *p, struct cfg_source *src)
 {
@@ -351,7 +343,8 @@ include_files(struct parser *p, struct cfg_pos pos, const char *pattern)
 	size_t i;
 
 	for (i = 0; ok && paths[i] != NULL; i++) {
-		ok = cfg_source_file(p->cfg, pos, paths[i], p->source, &src) && parse_source(p, &src);
+		ok = cfg_source_file(p->cfg, pos, paths[i], p->source, &src) &&
+		     parse_source(p, &src);
 		cfg_source_free(&src);
 	}
 	g_strfreev(paths);
@@ -381,15 +374,16 @@ parse_include(struct parser *p)
 	if ((v = parse_expr(p)) == NULL)
 		return (false);
 	if (v->kind != CFG_STR || v->str.n == 0)
-		return (cfg_error(p->cfg, pos, "found %s; expected %s", v->kind == CFG_STR ? "an empty string" :
-		    cfg_kind_name(v->kind), shell ? "a command" : "the name of a file"));
+		return (cfg_error(p->cfg, pos, "expected %s, got %s",
+		    shell ? "a command" : "the name of a file",
+		    v->kind == CFG_STR ? "an empty string" : cfg_kind_name(v->kind)));
 	return (shell ? include_output(p, pos, v->str.p) : include_files(p, pos, v->str.p));
 }
 
 static bool
 parse_assignment(struct parser *p)
 {
-	struct cfg_entry e = {.key = cfg_full_key(p->cfg, p->tok.text), .pos = p->tok.pos};
+	struct cfg_entry e = { .key = cfg_full_key(p->cfg, p->tok.text), .pos = p->tok.pos };
 	enum cfg_token_kind op;
 
 	next(p);
@@ -402,13 +396,13 @@ parse_assignment(struct parser *p)
 	return (e.value != NULL && cfg_assign(p->cfg, p->block, op, e));
 }
 
-/* *more: an end of line must follow before the next statement. */
+/* *more: a line break must follow before the next statement. */
 static bool
 parse_statement(struct parser *p, bool *more)
 {
 	*more = true;
 	if (p->tok.kind == TOK_DOLLAR) {
-		*more = false;          /* looking for an else has stepped over it */
+		*more = false; /* the search for an else has skipped it */
 		return (parse_chain(p));
 	}
 	if (is_word(p, "global"))
@@ -416,13 +410,14 @@ parse_statement(struct parser *p, bool *more)
 	if (is_word(p, "include") || is_word(p, "include_shell"))
 		return (parse_include(p));
 	if (is_word(p, "else") || is_word(p, "elsif") || is_word(p, "elseif"))
-		return (cfg_error(p->cfg, p->tok.pos, "found \"else\" without a conditional block before it"));
+		return (cfg_error(p->cfg, p->tok.pos,
+		    "\"else\" without a conditional block before it"));
 	if (p->tok.kind == TOK_KEY)
 		return (parse_assignment(p));
 	return (unexpected(p, "a setting, a condition or an include"));
 }
 
-/* Up to and with the token UNTIL: "}" or the end of the file. */
+/* Up to and including the token UNTIL: "}" or the end of the file. */
 static bool
 parse_lines(struct parser *p, enum cfg_token_kind until)
 {
@@ -435,12 +430,14 @@ parse_lines(struct parser *p, enum cfg_token_kind until)
 			return (true);
 		}
 		if (p->tok.kind == TOK_END)
-			return (cfg_error(p->cfg, p->tok.pos, "the file ends inside of a block; close it with \"}\""));
+			return (cfg_error(p->cfg, p->tok.pos,
+			    "the file ends inside of a block; close it with \"}\""));
 		if (p->tok.kind == TOK_BRACE_R)
-			return (cfg_error(p->cfg, p->tok.pos, "found \"}\" without a \"{\" before it"));
+			return (cfg_error(p->cfg, p->tok.pos, "\"}\" without a \"{\" before it"));
 		if (!parse_statement(p, &more))
 			return (false);
-		if (more && p->tok.kind != TOK_EOL && p->tok.kind != TOK_END && p->tok.kind != TOK_BRACE_R)
+		if (more && p->tok.kind != TOK_EOL && p->tok.kind != TOK_END &&
+		    p->tok.kind != TOK_BRACE_R)
 			return (unexpected(p, "the end of the line"));
 	}
 }
@@ -448,7 +445,7 @@ parse_lines(struct parser *p, enum cfg_token_kind until)
 bool
 cfg_parse(struct config *cfg, struct cfg_source *src)
 {
-	struct parser p = {.cfg = cfg, .block = cfg_block_root(cfg)};
+	struct parser p = { .cfg = cfg, .block = cfg_block_root(cfg) };
 
 	return (parse_source(&p, src));
 }

@@ -1,13 +1,14 @@
-/* server/config/print.c -- the blocks as text that loads again with the same meaning.
+/* server/config/print.c -- prints the blocks as text that loads again with the same meaning.
  *
- * Blocks come in the order of their first appearance, since the later one wins.  A block that got a child
- * after its neighbour was opened is therefore opened again: written twice, a condition is one block.
+ * Blocks are printed in the order of their first appearance, because later ones win.  A block that
+ * got a child after its neighbour was opened is therefore opened again: the same condition in the
+ * same place is the same block.
  */
 #include "server/config/impl.h"
 
 struct printer {
 	struct buf *out;
-	struct cfg_block *at;   /* the innermost block that is open */
+	struct cfg_block *at; /* the innermost open block */
 	unsigned depth;
 };
 
@@ -39,7 +40,7 @@ is_around(const struct cfg_block *b, const struct cfg_block *inner)
 	return (inner != NULL);
 }
 
-/* `$A {` or `$A { } else $B {`: the chain before it names it. */
+/* `$A {` or `$A { } else $B {`: the else chain identifies the block. */
 static void
 open_head(struct printer *p, const struct cfg_block *b)
 {
@@ -60,7 +61,7 @@ opened(struct printer *p, struct cfg_block *b)
 	p->depth++;
 }
 
-/* The block it is the else of is still open: no need to name the chain again. */
+/* The block before this else is still open: the chain is not printed again. */
 static void
 open_else(struct printer *p, struct cfg_block *b)
 {
@@ -111,7 +112,7 @@ print_entries(struct printer *p, const struct cfg_block *b)
 void
 config_print(const struct config *cfg, struct buf *out)
 {
-	struct printer p = {.out = out, .at = g_ptr_array_index(cfg->blocks, 0)};
+	struct printer p = { .out = out, .at = g_ptr_array_index(cfg->blocks, 0) };
 	struct cfg_block *b, *root = p.at;
 	const char *addr;
 	guint i;

@@ -1,9 +1,9 @@
 /* server/config/record.c -- records of questions and answers; see record.h
  *
  *   record     question answer ... question(END)
- *   question   kind, length; key with its NUL         written before the answer is looked for, so that a reader
- *   answer     err, status, lengths; bytes; extra     knows what a recorder that hangs waits for
- *   failure    in place of a question or an answer: the recorder died
+ *   question   kind, length; key with its NUL      written before the answer is looked for, so a
+ *   answer     err, status, lengths; bytes; extra  reader knows what a hung recorder waits for
+ *   failure    replaces a question or an answer: the recorder died
  */
 #include <errno.h>
 #include <glib.h>
@@ -15,35 +15,36 @@
 #include "server/helper/wire.h"
 #include "server/config/record.h"
 
-#define KIND_END SOURCE_KINDS
+#define KIND_END     SOURCE_KINDS
 #define KIND_FAILURE (SOURCE_KINDS + 1)
-#define KIND_ANSWER (SOURCE_KINDS + 2)
-#define KEY_MAX (1u << 20)
-#define EXTRA_MAX (1u << 16)
+#define KIND_ANSWER  (SOURCE_KINDS + 2)
+#define KEY_MAX      (1u << 20)
+#define EXTRA_MAX    (1u << 16)
 
 struct question {
 	uint32_t kind, nkey;
 };
 
 struct answer {
-	uint32_t kind;          /* KIND_ANSWER; KIND_FAILURE: what follows is a question that ends the record */
+	/* KIND_ANSWER, or KIND_FAILURE: the next question ends the record */
+	uint32_t kind;
 	int32_t err, status;
 	uint32_t nbytes, nextra;
 };
 
-struct item {                   /* offsets in the record */
+struct item { /* offsets in the record */
 	struct question q;
 	struct answer a;
 	size_t key, bytes, extra;
 };
 
 struct sources {
-	int fd;                 /* record: where to; -1 */
-	struct buf in;          /* replay */
+	int fd;        /* record: written to it; otherwise -1 */
+	struct buf in; /* replay: bytes of the record */
 	GArray *items;
-	size_t parsed;          /* bytes of in that are in items */
-	guint next;             /* where the search for an answer begins */
-	struct question asked;  /* nkey 0: no question is open */
+	size_t parsed;         /* bytes of in that have become items */
+	guint next;            /* the search for an answer begins here */
+	struct question asked; /* nkey 0: no open question */
 	uint64_t memory;
 	const char *failure;
 	bool whole;
@@ -54,7 +55,7 @@ source_free(struct source *s)
 {
 	free((char *)s->bytes.p);
 	free(s->extra);
-	*s = (struct source){0};
+	*s = (struct source){ 0 };
 }
 
 /* ---------------------------------------------------------------- record */
@@ -68,7 +69,7 @@ sources_record(int fd)
 	return (s);
 }
 
-/* The reader has gone: nobody wants the rest. */
+/* The reader has gone, so nobody needs the rest. */
 static void
 put(struct sources *s, const void *p, size_t n)
 {
@@ -87,7 +88,7 @@ put(struct sources *s, const void *p, size_t n)
 static void
 put_question(struct sources *s, uint32_t kind, const char *key)
 {
-	struct question q = {kind, (uint32_t)strlen(key) + 1};
+	struct question q = { kind, (uint32_t)strlen(key) + 1 };
 
 	put(s, &q, sizeof(q));
 	put(s, key, q.nkey);
@@ -97,7 +98,8 @@ static void
 put_answer(struct sources *s, const struct source *is)
 {
 	size_t extra = is->extra != NULL ? strlen(is->extra) + 1 : 0;
-	struct answer a = {KIND_ANSWER, is->err, is->status, (uint32_t)is->bytes.n, (uint32_t)MIN(extra, EXTRA_MAX)};
+	struct answer a = { KIND_ANSWER, is->err, is->status, (uint32_t)is->bytes.n,
+		(uint32_t)MIN(extra, EXTRA_MAX) };
 
 	put(s, &a, sizeof(a));
 	put(s, is->bytes.p, a.nbytes);
@@ -116,7 +118,7 @@ sources_end(struct sources *s, uint64_t memory)
 size_t
 sources_put_failure(char *dst, size_t size, const char *why)
 {
-	struct question q = {KIND_FAILURE, (uint32_t)strlen(why) + 1};
+	struct question q = { KIND_FAILURE, (uint32_t)strlen(why) + 1 };
 
 	must(size >= sizeof(q) + q.nkey);
 	memcpy(dst, &q, sizeof(q));
@@ -137,7 +139,7 @@ sources_replay(void)
 	return (s);
 }
 
-/* True when n more bytes are there; *at moves behind them. */
+/* True if n more bytes exist; *at moves behind them. */
 static bool
 have(const struct sources *s, size_t *at, size_t n)
 {
@@ -158,7 +160,8 @@ take_last(struct sources *s, const struct question *q, const char *key)
 	return (text_u64(text_of(key), &s->memory) == 0 ? 0 : -EPROTO);
 }
 
-/* 1: *q and the offset of its key are there, *at is behind them; 0: more bytes are needed; -EPROTO */
+/* 1: *q and the offset of its key are set, *at is behind them; 0: more bytes are needed;
+ * -EPROTO. */
 static int
 take_question(const struct sources *s, size_t *at, struct question *q, size_t *key)
 {
@@ -175,7 +178,7 @@ take_question(const struct sources *s, size_t *at, struct question *q, size_t *k
 	return (s->in.p[*at - 1] == '\0' ? 1 : -EPROTO);
 }
 
-/* The same for an answer: it->a with its offsets. */
+/* Likewise for an answer: it->a and its offsets. */
 static int
 take_answer(const struct sources *s, size_t *at, struct item *it)
 {
@@ -183,7 +186,8 @@ take_answer(const struct sources *s, size_t *at, struct item *it)
 	if (!have(s, at, sizeof(it->a)))
 		return (0);
 	memcpy(&it->a, s->in.p + it->bytes - sizeof(it->a), sizeof(it->a));
-	if (it->a.kind != KIND_ANSWER || it->a.err > 0 || it->a.err < -ERRNO_MAX || it->a.nbytes > SOURCES_FILE_MAX || it->a.nextra > EXTRA_MAX)
+	if (it->a.kind != KIND_ANSWER || it->a.err > 0 || it->a.err < -ERRNO_MAX ||
+	    it->a.nbytes > SOURCES_FILE_MAX || it->a.nextra > EXTRA_MAX)
 		return (-EPROTO);
 	it->extra = it->bytes + it->a.nbytes;
 	if (!have(s, at, (size_t)it->a.nbytes + it->a.nextra))
@@ -201,11 +205,11 @@ failure_follows(const struct sources *s, size_t at)
 	return (kind == KIND_FAILURE);
 }
 
-/* 1: an item was taken; 0: more bytes are needed; -EPROTO */
+/* 1: took an item; 0: more bytes are needed; -EPROTO. */
 static int
 take_item(struct sources *s)
 {
-	struct item it = {0};
+	struct item it = { 0 };
 	size_t at = s->parsed;
 	int res;
 
@@ -237,7 +241,7 @@ sources_feed(struct sources *s, const void *p, size_t n)
 	int res;
 
 	if (s->whole || s->failure != NULL)
-		return (-EPROTO); /* nothing follows the end */
+		return (-EPROTO); /* bytes behind the end */
 	if (n > SOURCES_RECORD_MAX - s->in.n)
 		return (-EFBIG);
 	buf_add(&s->in, p, n);
@@ -278,8 +282,11 @@ void
 sources_waits_for(const struct sources *s, struct buf *out)
 {
 	static const char *const before[SOURCE_KINDS] = {
-		[SOURCE_FILE] = "the file ", [SOURCE_SHELL] = "the command ", [SOURCE_GLOB] = "the files of ",
-		[SOURCE_HOST] = "the addresses of ", [SOURCE_STDIN] = "",
+		[SOURCE_FILE] = "the file ",
+		[SOURCE_SHELL] = "the command ",
+		[SOURCE_GLOB] = "the files of ",
+		[SOURCE_HOST] = "the addresses of ",
+		[SOURCE_STDIN] = "",
 	};
 	const char *key;
 
@@ -288,7 +295,7 @@ sources_waits_for(const struct sources *s, struct buf *out)
 	key = s->in.p + s->parsed + sizeof(s->asked);
 	buf_str(out, before[s->asked.kind]);
 	buf_char(out, '"');
-	buf_log_quoted(out, (struct text){key, MIN(strlen(key), 200)});
+	buf_log_quoted(out, (struct text){ key, MIN(strlen(key), 200) });
 	buf_char(out, '"');
 }
 
@@ -309,10 +316,11 @@ copy(const char *p, size_t n, int *err)
 static struct source
 answer_of(const struct sources *s, const struct item *it)
 {
-	struct source is = {.err = it->a.err, .status = it->a.status};
+	struct source is = { .err = it->a.err, .status = it->a.status };
 
 	if (it->a.nbytes > 0)
-		is.bytes = (struct text){copy(s->in.p + it->bytes, it->a.nbytes, &is.err), it->a.nbytes};
+		is.bytes =
+		    (struct text){ copy(s->in.p + it->bytes, it->a.nbytes, &is.err), it->a.nbytes };
 	if (it->a.nextra > 0)
 		is.extra = copy(s->in.p + it->extra, it->a.nextra - 1, &is.err);
 	if (is.bytes.p == NULL)
@@ -320,7 +328,7 @@ answer_of(const struct sources *s, const struct item *it)
 	return (is);
 }
 
-/* Questions come in the order of the record, so the first one looked at is nearly always the one. */
+/* Questions come in the order of the record, so the first item is nearly always the right one. */
 static struct source
 replayed(struct sources *s, enum source_kind kind, const char *key)
 {
@@ -335,7 +343,7 @@ replayed(struct sources *s, enum source_kind kind, const char *key)
 			return (answer_of(s, it));
 		}
 	}
-	return ((struct source){.err = -ENODATA});
+	return ((struct source){ .err = -ENODATA });
 }
 
 /* ---------------------------------------------------------------- all three */

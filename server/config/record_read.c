@@ -1,4 +1,6 @@
-/* server/config/record_read.c -- asks the system; may block.  stdio, because no event loop runs here. */
+/* server/config/record_read.c -- asks the system; may block.  It uses stdio, because no event loop
+ * runs here.
+ */
 #include <errno.h>
 #include <glib.h>
 #include <glob.h>
@@ -33,7 +35,7 @@ read_all(FILE *f, struct source *is)
 		add(is, &b, piece, n);
 	if (is->err == 0 && ferror(f))
 		is->err = errno != 0 ? -errno : -EIO;
-	is->bytes = buf_as_text(&b); /* given away; source_free() frees it */
+	is->bytes = buf_as_text(&b); /* source_free() frees it */
 }
 
 static void
@@ -55,13 +57,14 @@ read_file(const char *path, struct source *is)
 static void
 run_shell(const char *command, const char *dir, struct source *is)
 {
-	char *argv[] = {(char *)"/bin/sh", (char *)"-c", (char *)command, NULL};
+	char *argv[] = { (char *)"/bin/sh", (char *)"-c", (char *)command, NULL };
 	GError *err = NULL;
 	GPid pid;
 	FILE *f;
 	int fd;
 
-	if (!g_spawn_async_with_pipes(dir, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid, NULL, &fd, NULL, &err)) {
+	if (!g_spawn_async_with_pipes(dir, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, NULL, NULL, &pid,
+		NULL, &fd, NULL, &err)) {
 		is->err = -ECHILD;
 		is->extra = strdup(err->message);
 		g_clear_error(&err);
@@ -70,7 +73,7 @@ run_shell(const char *command, const char *dir, struct source *is)
 	f = fdopen(fd, "r");
 	if (f != NULL) {
 		read_all(f, is);
-		fclose(f); /* one that still writes gets SIGPIPE */
+		fclose(f); /* a command that still writes gets SIGPIPE */
 	} else {
 		is->err = -errno;
 		close(fd);
@@ -107,40 +110,29 @@ look_up(const char *spec, struct source *is)
 	struct buf b;
 	int n;
 
-	is->err = address_lookup(spec, why, sizeof(why));
-	if (is->err != 0) {
+	n = address_lookup(spec, v, why, sizeof(why));
+	if (n < 0) {
+		is->err = n;
 		is->extra = strdup(why);
 		return;
 	}
 	buf_init(&b, SOURCES_FILE_MAX);
-	n = address_list(spec, v, ADDRESS_MAX);
-	add(is, &b, v, n > 0 ? (size_t)n * sizeof(v[0]) : 0);
+	add(is, &b, v, (size_t)n * sizeof(v[0]));
 	is->bytes = buf_as_text(&b);
 }
 
 struct source
 source_read(enum source_kind kind, const char *key, const char *dir)
 {
-	struct source is = {0};
+	struct source is = { 0 };
 
 	switch (kind) {
-	case SOURCE_STDIN:
-		read_all(stdin, &is);
-		break;
-	case SOURCE_FILE:
-		read_file(key, &is);
-		break;
-	case SOURCE_SHELL:
-		run_shell(key, dir, &is);
-		break;
-	case SOURCE_GLOB:
-		match_pattern(key, &is);
-		break;
-	case SOURCE_HOST:
-		look_up(key, &is);
-		break;
-	case SOURCE_KINDS:
-		break;
+	case SOURCE_STDIN: read_all(stdin, &is); break;
+	case SOURCE_FILE: read_file(key, &is); break;
+	case SOURCE_SHELL: run_shell(key, dir, &is); break;
+	case SOURCE_GLOB: match_pattern(key, &is); break;
+	case SOURCE_HOST: look_up(key, &is); break;
+	case SOURCE_KINDS: break;
 	}
 	return (is);
 }

@@ -8,7 +8,7 @@
 #include "base/must.h"
 
 struct rule {
-	struct text name, replacement; /* the configuration's */
+	struct text name, replacement; /* owned by the configuration */
 	struct match *match;
 };
 
@@ -23,12 +23,13 @@ rule_make(struct rule *r, const struct conf_pair *p, char *err, size_t errsize)
 	char why[160];
 
 	if (p->map == NULL || p->map->n != 1) {
-		snprintf(err, errsize, "\"%s\" needs exactly one ( \"regex\" => \"replacement\" )", p->key.p);
+		snprintf(err, errsize, "\"%s\" needs exactly one ( \"regex\" => \"replacement\" )",
+		    p->key.p);
 		return (false);
 	}
 	r->name = p->key;
 	r->replacement = p->map->v[0].value;
-	r->match = match_new(p->map->v[0].key.p, why, sizeof(why));
+	r->match = match_new(p->map->v[0].key.p, false, why, sizeof(why));
 	if (r->match == NULL)
 		snprintf(err, errsize, "\"%s\": %s", p->map->v[0].key.p, why);
 	return (r->match != NULL);
@@ -61,23 +62,22 @@ rewrite_free(struct rewrite *rw)
 	free(rw);
 }
 
-/* One character or one $x of the replacement; *rest moves on. */
+/* Next character or $x of the replacement; *rest moves on. */
 static struct text
 next_part(struct text *rest, const struct text cap[MATCH_CAPTURES])
 {
-	struct text part = {rest->p, 1};
+	struct text part = text_take(rest, 1);
 
-	if (rest->p[0] == '$' && rest->n > 1) {
-		char c = rest->p[1];
+	if (part.p[0] == '$' && rest->n > 0) {
+		char c = rest->p[0];
 
-		if (c == '$' || (c >= '0' && c <= '9')) {
-			part = c == '$' ? (struct text){rest->p, 1} : cap[c - '0'];
-			rest->p++;
-			rest->n--;
+		if (c == '$')
+			return (text_take(rest, 1));
+		if (c >= '0' && c <= '9') {
+			text_take(rest, 1);
+			return (cap[c - '0']);
 		}
 	}
-	rest->p++;
-	rest->n--;
 	return (part);
 }
 
@@ -99,7 +99,7 @@ expand(struct text replacement, const struct text cap[MATCH_CAPTURES], struct ar
 			memcpy(p, part.p, part.n);
 	}
 	*p = '\0';
-	return ((struct text){dst, n});
+	return ((struct text){ dst, n });
 }
 
 struct text
@@ -112,9 +112,9 @@ rewrite_value(const struct rewrite *rw, struct text name, struct text value, str
 		if (!text_ieq(rw->rule[i].name, name))
 			continue;
 		switch (match_capture(rw->rule[i].match, value, cap)) {
-		case MATCH_YES:    return (expand(rw->rule[i].replacement, cap, arena));
+		case MATCH_YES: return (expand(rw->rule[i].replacement, cap, arena));
 		case MATCH_FAILED: return (TEXT_NONE);
-		case MATCH_NO:     break;
+		case MATCH_NO: break;
 		}
 	}
 	return (value);

@@ -1,48 +1,48 @@
-/* server/config/site.h -- what a worker makes of one merged struct conf: scopes, tables, pools.
+/* server/config/site.h -- made by a worker from one merged struct conf: scopes, tables, pools.
  *
- * Nothing is opened or read here, because a request waits: server/config/places.h has done it.
+ * Nothing is opened or read here, because a request waits.  server/config/resources.h has done it.
  *
- * Owner    the worker's conf_view; lives until its set of conditions has made room for another and no request holds it.
- * Thread   the worker's; built at start for the global values, on first use for the values of conditions.
+ * Owner    the worker's conf_view; lives until its set of conditions was dropped and no request
+ *          holds it.
+ * Thread   the worker's; made at start for the global values, on first use for the values of
+ *          conditions.
  */
 #ifndef SERVER_CONFIG_SITE_H
 #define SERVER_CONFIG_SITE_H
 
+#include "base/timing.h"
 #include "proxy-core/exchange.h"
 #include "server/config/config.h"
-#include "server/files/scope.h"
+#include "server/reply_scope.h"
 
 struct worker;
 
-struct send_root { /* below which X-Sendfile may point */
-	struct text dir;   /* as configured, no trailing slash */
-	struct text real;  /* the same without symbolic links; of the places */
-	struct stat_scope *scope;
+struct send_file_root { /* a root for X-Sendfile */
+	const struct root *root;
+	struct file_scope *scope;
 };
 
-struct page { /* an error reply that never changes: head up to what put_end() adds, and body */
+struct page { /* A constant error reply: the prepared part of the head, and the body. */
 	struct text head, body;
 };
 #define PAGES 600
 
-enum timing_mode { TIMING_OFF, TIMING_LINE, TIMING_JSON };
-
 struct site {
 	const struct conf *conf;
 	struct worker *worker;
-	struct stat_scope *docroot;
-	struct text docroot_dir; /* no trailing slash */
-	struct file_style style;
-	struct send_root *send_roots;
-	size_t nsend_roots;
+	struct file_scope *docroot;
+	struct text docroot_dir; /* without a trailing slash */
+	struct reply_style style;
+	struct send_file_root *send_file_roots;
+	size_t nsend_file_roots;
 	struct upstream *upstream; /* NULL: not proxied */
 	const struct rewrite *rewrite_request, *rewrite_response;
-	struct logfile *access;    /* NULL: none */
-	enum timing_mode timing;
-	const struct page *pages;  /* by status: those of server.errorfile-prefix; NULL: none */
+	struct logfile *access; /* NULL: none */
+	enum timing_format timing;
+	const struct page *pages; /* by status: those of server.errorfile-prefix; NULL: none */
 };
 
-int site_new(struct worker *, const struct conf *, struct site **); /* logs what is wrong; -errno */
+int site_new(struct worker *, const struct conf *, struct site **); /* logs the mistake; -errno */
 void site_free(struct site *);
 
 #endif

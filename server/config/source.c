@@ -1,4 +1,6 @@
-/* server/config/source.c -- where configuration text comes from: files, patterns, commands, all by way of record.h. */
+/* server/config/source.c -- reads configuration text: files, patterns, commands, all through
+ * record.h.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/wait.h>
@@ -10,12 +12,12 @@ read_error(int err)
 	return (err == -EFBIG ? "too large for a configuration" : g_strerror(-err));
 }
 
-/* "" as the place of the main file: it has none. */
+/* The position of the main file is "": no other file names it. */
 static bool
 source_error(struct config *cfg, struct cfg_pos pos, const char *what, const char *why)
 {
 	if (pos.file == NULL)
-		pos = (struct cfg_pos){what, 1, 1};
+		pos = (struct cfg_pos){ what, 1, 1 };
 	return (cfg_error(cfg, pos, "cannot read %s: %s", what, why));
 }
 
@@ -28,7 +30,8 @@ nesting_ok(struct config *cfg, struct cfg_pos pos, struct cfg_source *src)
 		return (true);
 	src->depth = src->outer->depth + 1;
 	if (src->depth > CFG_INCLUDE_MAX)
-		return (cfg_error(cfg, pos, "more than %u files include each other", CFG_INCLUDE_MAX));
+		return (
+		    cfg_error(cfg, pos, "more than %u files include each other", CFG_INCLUDE_MAX));
 	for (s = src->outer; s != NULL && src->real != NULL; s = s->outer)
 		if (s->real != NULL && strcmp(s->real, src->real) == 0)
 			return (cfg_error(cfg, pos, "%s includes itself", src->name));
@@ -38,12 +41,14 @@ nesting_ok(struct config *cfg, struct cfg_pos pos, struct cfg_source *src)
 static const char *
 lasting(struct config *cfg, const char *s)
 {
-	return (cfg_value_str(cfg, text_of(s))->str.p); /* positions point to it as long as cfg lives */
+	/* positions point to it as long as cfg lives */
+	return (cfg_value_str(cfg, text_of(s))->str.p);
 }
 
 /* Takes an answer; false: reported. */
 static bool
-take(struct config *cfg, struct cfg_pos pos, struct source *is, struct cfg_source *src, const char *what)
+take(struct config *cfg, struct cfg_pos pos, struct source *is, struct cfg_source *src,
+    const char *what)
 {
 	src->real = is->extra;
 	src->bytes = is->bytes;
@@ -62,7 +67,7 @@ cfg_source_file(struct config *cfg, struct cfg_pos pos, const char *path, struct
 	bool is_stdin = strcmp(path, "-") == 0 && outer == NULL;
 	struct source is;
 
-	*src = (struct cfg_source){.name = lasting(cfg, path), .outer = outer};
+	*src = (struct cfg_source){ .name = lasting(cfg, path), .outer = outer };
 	is = sources_get(cfg->sources, is_stdin ? SOURCE_STDIN : SOURCE_FILE, path, NULL);
 	return (take(cfg, pos, &is, src, path) && nesting_ok(cfg, pos, src));
 }
@@ -70,16 +75,16 @@ cfg_source_file(struct config *cfg, struct cfg_pos pos, const char *path, struct
 /* ---------------------------------------------------------------- include_shell */
 
 bool
-cfg_source_shell(struct config *cfg, struct cfg_pos pos, const char *command, struct cfg_source *outer,
-    struct cfg_source *src)
+cfg_source_shell(struct config *cfg, struct cfg_pos pos, const char *command,
+    struct cfg_source *outer, struct cfg_source *src)
 {
 	char *name = g_strdup_printf("output of `%s`", command);
 	struct source is;
 
-	*src = (struct cfg_source){.name = lasting(cfg, name), .outer = outer};
+	*src = (struct cfg_source){ .name = lasting(cfg, name), .outer = outer };
 	g_free(name);
 	if (cfg->sandboxed)
-		return (cfg_error(cfg, pos, "include_shell is off here"));
+		return (cfg_error(cfg, pos, "include_shell is disabled here"));
 	if (!nesting_ok(cfg, pos, src))
 		return (false);
 	is = sources_get(cfg->sources, SOURCE_SHELL, command, cfg->dir);
@@ -106,7 +111,7 @@ is_pattern(const char *s)
 	return (strpbrk(s, "*?[") != NULL);
 }
 
-/* Nothing may match a pattern: an empty conf.d is no mistake. */
+/* A pattern may match nothing: an empty conf.d is not a mistake. */
 static char **
 matches(struct config *cfg, struct cfg_pos pos, const char *pattern)
 {
@@ -136,10 +141,11 @@ cfg_source_paths(struct config *cfg, struct cfg_pos pos, const char *pattern)
 	char *full, **paths;
 
 	if (cfg->sandboxed) {
-		cfg_error(cfg, pos, "include is off here");
+		cfg_error(cfg, pos, "include is disabled here");
 		return (NULL);
 	}
-	full = pattern[0] == '/' || cfg->dir == NULL ? g_strdup(pattern) : g_build_filename(cfg->dir, pattern, NULL);
+	full = pattern[0] == '/' || cfg->dir == NULL ? g_strdup(pattern)
+						     : g_build_filename(cfg->dir, pattern, NULL);
 	if (is_pattern(pattern)) {
 		paths = matches(cfg, pos, full);
 		g_free(full);

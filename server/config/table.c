@@ -1,4 +1,5 @@
-/* server/config/table.c -- directives.def against the blocks: names, types, limits, places. */
+/* server/config/table.c -- checks the blocks against directives.def: names, types, limits,
+ * scope. */
 #include <stddef.h>
 #include <stdio.h>
 #include "base/utf8.h"
@@ -6,63 +7,75 @@
 
 enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT_NOP, DT_OLD };
 
-/* Rows without a field point at the start; nobody copies to there, their size is 0. */
-#define AT_BOOL(f) offsetof(struct conf, f), sizeof(bool)
-#define AT_UINT(f) offsetof(struct conf, f), sizeof(uint64_t)
-#define AT_STR(f) offsetof(struct conf, f), sizeof(char *)
-#define AT_LIST(f) offsetof(struct conf, f), sizeof(struct conf_list)
-#define AT_MAP(f) offsetof(struct conf, f), sizeof(struct conf_map)
-#define AT_MAPS(f) offsetof(struct conf, f), sizeof(struct conf_map)
+/* Rows without a field have offset 0 and size 0. */
+#define AT_BOOL(f)  offsetof(struct conf, f), sizeof(bool)
+#define AT_UINT(f)  offsetof(struct conf, f), sizeof(uint64_t)
+#define AT_STR(f)   offsetof(struct conf, f), sizeof(char *)
+#define AT_LIST(f)  offsetof(struct conf, f), sizeof(struct conf_list)
+#define AT_MAP(f)   offsetof(struct conf, f), sizeof(struct conf_map)
+#define AT_MAPS(f)  offsetof(struct conf, f), sizeof(struct conf_map)
 #define AT_ALIAS(f) 0, 0
-#define AT_NOP(f) 0, 0
-#define AT_OLD(f) 0, 0
+#define AT_NOP(f)   0, 0
+#define AT_OLD(f)   0, 0
 
 static const struct {
 	enum dir_type type;
 	size_t at, size;
 } shapes[] = {
-#define D(field, name, type, def, min, max, unit, scope, prose) {DT_##type, AT_##type(field)},
+#define D(field, name, type, def, min, max, unit, scope, prose) { DT_##type, AT_##type(field) },
 #include "server/config/directives.def"
 #undef D
 };
 
 const struct directive directives[] = {
-#define D(field, name, type, def, min, max, unit, scope, prose) {name, #type, def, min, max, unit, #scope, prose},
+#define D(field, name, type, def, min, max, unit, scope, prose) \
+	{ name, #type, def, min, max, unit, #scope, prose },
 #include "server/config/directives.def"
 #undef D
-	{NULL},
+	{ NULL },
 };
 
-#define NDIRECTIVES G_N_ELEMENTS(shapes)
+#define NDIRECTIVES        G_N_ELEMENTS(shapes)
+#define GRACEFUL_DEFAULT_S 300 /* default of server.graceful-shutdown-timeout */
 
 struct check {
 	struct config *cfg;
-	GHashTable *by_name;                    /* name -> index + 1 */
-	const char *names[NDIRECTIVES + 1];     /* for the nearest one */
+	GHashTable *by_name;                /* name -> index + 1 */
+	const char *names[NDIRECTIVES + 1]; /* to find the nearest name */
 	bool warned[NDIRECTIVES];
 	struct cfg_block *block;
 	const struct cfg_entry *e;
-	unsigned d;                             /* the directive; of an alias the one it stands for */
+	const struct cfg_entry *backends; /* the first proxy-core.backends; NULL: none */
+	/* The directive; for an alias the directive it stands for. */
+	unsigned d;
 };
 
 /* ---------------------------------------------------------------- values to fields */
 
 static bool
-mismatch(struct check *k, const char *wanted)
+mismatch_of(struct check *k, const struct cfg_value *v, const char *wanted)
 {
 	struct buf found;
 
 	buf_init(&found, 512);
-	cfg_value_describe(k->e->value, &found);
-	cfg_error(k->cfg, k->e->value_pos, "%s expects %s, found %.*s", k->e->key.p, wanted, (int)found.n, found.p);
+	cfg_value_describe(v, &found);
+	cfg_error(k->cfg, k->e->value_pos, "%s: expected %s, got %.*s", k->e->key.p, wanted,
+	    (int)found.n, found.p);
 	buf_free(&found);
 	return (false);
 }
 
 static bool
+mismatch(struct check *k, const char *wanted)
+{
+	return (mismatch_of(k, k->e->value, wanted));
+}
+
+static bool
 to_bool(struct check *k, const struct cfg_value *v, bool *out)
 {
-	if (v->kind != CFG_STR || (!text_eq(v->str, TEXT("enable")) && !text_eq(v->str, TEXT("disable"))))
+	if (v->kind != CFG_STR ||
+	    (!text_eq(v->str, TEXT("enable")) && !text_eq(v->str, TEXT("disable"))))
 		return (mismatch(k, "\"enable\" or \"disable\""));
 	*out = text_eq(v->str, TEXT("enable"));
 	return (true);
@@ -87,8 +100,8 @@ to_uint(struct check *k, const struct cfg_value *v, uint64_t *out)
 	if ((v->kind == CFG_INT || (v->kind == CFG_STR && text_u64(v->str, out) == 0)) &&
 	    *out >= limit(d->min, 0) && *out <= limit(d->max, INT64_MAX))
 		return (true);
-	snprintf(wanted, sizeof(wanted), "a number from %s to %s%s%s", d->min, d->max, d->unit[0] != '\0' ? " " : "",
-	    d->unit);
+	snprintf(wanted, sizeof(wanted), "a number from %s to %s%s%s", d->min, d->max,
+	    d->unit[0] != '\0' ? " " : "", d->unit);
 	return (mismatch(k, wanted));
 }
 
@@ -103,23 +116,17 @@ is_one_of(struct text words, struct text t)
 	return (false);
 }
 
-/* The value stands in headers and logs: a line end in it would begin another header. */
+/* The value goes to headers and logs, where a line break would begin another header. */
 static bool
 is_fit(struct check *k, struct text t)
 {
 	struct text rest = t, odd;
-	struct buf found;
 
 	if (strcmp(directives[k->d].max, "text") != 0 || t.n == 0)
 		return (true);
 	(void)utf8_visible(&rest, &odd);
-	if (odd.n == 0)
-		return (true);
-	buf_init(&found, 0);
-	cfg_value_describe(cfg_value_str(k->cfg, t), &found);
-	cfg_error(k->cfg, k->e->value_pos, "%s expects printable text on one line, found %.*s", k->e->key.p, (int)found.n, found.p);
-	buf_free(&found);
-	return (false);
+	return (
+	    odd.n == 0 || mismatch_of(k, cfg_value_str(k->cfg, t), "printable text on one line"));
 }
 
 static bool
@@ -163,8 +170,8 @@ to_list(struct check *k, const struct cfg_value *v, struct conf_list *out)
 static bool
 to_map(struct check *k, const struct cfg_value *v, struct conf_map *out, bool of_maps)
 {
-	const char *wanted = of_maps ? "a list like ( \"NAME\" => ( \"a\" => \"b\" ) )" :
-	    "a list like ( \"a\" => \"b\" )";
+	const char *wanted = of_maps ? "a list like ( \"NAME\" => ( \"a\" => \"b\" ) )"
+				     : "a list like ( \"a\" => \"b\" )";
 	const struct cfg_value *w;
 	struct conf_map *inner;
 	uint32_t i;
@@ -200,12 +207,13 @@ convert(struct check *k, const struct cfg_value *v, void *out)
 	switch (shapes[k->d].type) {
 	case DT_BOOL: return (to_bool(k, v, out));
 	case DT_UINT: return (to_uint(k, v, out));
-	case DT_STR:  return (to_str(k, v, out));
+	case DT_STR: return (to_str(k, v, out));
 	case DT_LIST: return (to_list(k, v, out));
-	case DT_MAP:  return (to_map(k, v, out, false));
+	case DT_MAP: return (to_map(k, v, out, false));
 	case DT_MAPS: return (to_map(k, v, out, true));
-	case DT_ALIAS: case DT_NOP: case DT_OLD:
-		break;
+	case DT_ALIAS:
+	case DT_NOP:
+	case DT_OLD: break;
 	}
 	return (true);
 }
@@ -218,7 +226,7 @@ warn_old(struct check *k)
 	if (k->warned[k->d])
 		return;
 	k->warned[k->d] = true;
-	cfg_warn(k->cfg, k->e->pos, "%s has no effect yet: %s", k->e->key.p, directives[k->d].prose);
+	cfg_warn(k->cfg, k->e->pos, "%s has no effect: %s", k->e->key.p, directives[k->d].prose);
 }
 
 static unsigned
@@ -227,14 +235,15 @@ find(struct check *k, struct text name)
 	return (GPOINTER_TO_UINT(g_hash_table_lookup(k->by_name, name.p)));
 }
 
-/* The name in use wins over an alias beside it. */
+/* The current name wins over an alias in the same block. */
 static bool
 resolve_alias(struct check *k)
 {
 	struct text now = text_of(directives[k->d].def);
 
 	if (cfg_entry_find(k->block, now) != NULL) {
-		cfg_warn(k->cfg, k->e->pos, "%s is another name of %s, which is set as well and counts", k->e->key.p,
+		cfg_warn(k->cfg, k->e->pos,
+		    "%s is another name of %s, which is also set and takes precedence", k->e->key.p,
 		    now.p);
 		return (false);
 	}
@@ -243,29 +252,35 @@ resolve_alias(struct check *k)
 	return (true);
 }
 
-static bool
+static void
 set_field(struct check *k)
 {
 	struct cfg_setting s;
 	void *data;
 
-	if (directives[k->d].scope[0] == 'G' && k->block->ndx != 0)
-		return (cfg_error(k->cfg, k->e->pos, "%s is for the whole server; move it out of the conditional "
-		    "block", k->e->key.p));
-	if (!cfg_grows(k->cfg, k->e->pos, shapes[k->d].size + (size_t)k->e->value->weight * sizeof(struct conf_pair)))
-		return (false);
+	if (directives[k->d].scope[0] == 'G' && k->block->ndx != 0) {
+		cfg_error(k->cfg, k->e->pos,
+		    "%s is for the whole server; move it out of the conditional block",
+		    k->e->key.p);
+		return;
+	}
+	if (!cfg_grows(k->cfg, k->e->pos,
+		shapes[k->d].size + (size_t)k->e->value->weight * sizeof(struct conf_pair)))
+		return;
 	data = cfg_get(k->cfg, shapes[k->d].size);
 	if (!convert(k, k->e->value, data))
-		return (false);
-	if (strcmp(directives[k->d].name, "server.feature-flags") == 0 && !cfg_features_check(k->cfg, k->e->value_pos, data))
-		return (false);
-	s = (struct cfg_setting){(uint16_t)k->d, data};
+		return;
+	if (strcmp(directives[k->d].name, "server.feature-flags") == 0 &&
+	    !cfg_features_check(k->cfg, k->e->value_pos, data))
+		return;
+	s = (struct cfg_setting){ (uint16_t)k->d, data };
 	g_array_append_val(k->block->settings, s);
-	if (strcmp(directives[k->d].name, "proxy-core.backends") == 0 && !k->block->has_backends) {
-		k->block->has_backends = true;
+	if (strcmp(directives[k->d].name, "proxy-core.backends") == 0 &&
+	    k->block->backends == NULL) {
+		k->block->backends = k->e;
+		k->backends = k->backends != NULL ? k->backends : k->e;
 		k->block->proxy_number = k->cfg->nproxies++;
 	}
-	return (true);
 }
 
 static void
@@ -276,34 +291,73 @@ check_entry(struct check *k)
 	if (text_starts(k->e->key, TEXT("var.")))
 		return;
 	if ((i = find(k, k->e->key)) == 0) {
-		cfg_foreign(k->cfg, k->e, k->names);
+		cfg_refused(k->cfg, k->e, k->names);
 		return;
 	}
 	k->d = i - 1;
 	switch (shapes[k->d].type) {
-	case DT_NOP:
-		break;
-	case DT_OLD:
-		warn_old(k);
-		break;
+	case DT_NOP: break;
+	case DT_OLD: warn_old(k); break;
 	case DT_ALIAS:
 		if (resolve_alias(k))
 			set_field(k);
 		break;
-	default:
-		set_field(k);
+	default: set_field(k);
+	}
+}
+
+/* ---------------------------------------------------------------- settings of pools */
+
+/* The backends that a pool setting in block b would change; NULL: b is the right place. */
+static const struct cfg_entry *
+backends_elsewhere(const struct check *k, const struct cfg_block *b)
+{
+	const struct cfg_block *around;
+
+	for (around = b; around != NULL; around = around->parent)
+		if (around->backends != NULL)
+			return (around != b ? around->backends : NULL);
+	return (b->around_backends ? NULL : k->backends);
+}
+
+/* A pool serves all requests of its block, so some of them cannot have another pool setting. */
+static void
+check_pool_settings(struct check *k)
+{
+	const struct cfg_entry *e, *elsewhere;
+	struct cfg_block *b;
+	unsigned i, j, d;
+
+	for (i = k->cfg->blocks->len; i-- > 1;) {
+		b = g_ptr_array_index(k->cfg->blocks, i);
+		b->parent->around_backends |= b->backends != NULL || b->around_backends;
+	}
+	for (i = 1; i < k->cfg->blocks->len; i++) {
+		b = g_ptr_array_index(k->cfg->blocks, i);
+		elsewhere = backends_elsewhere(k, b);
+		for (j = 0; elsewhere != NULL && j < b->entries->len; j++) {
+			e = g_ptr_array_index(b->entries, j);
+			d = find(k, e->key);
+			if (d != 0 && directives[d - 1].scope[0] == 'P')
+				cfg_error(k->cfg, e->pos,
+				    "%s is a setting of the pool and cannot hold in this block: "
+				    "the backends are those of %s:%u; write it there, or "
+				    "proxy-core.backends here for a pool of its own",
+				    e->key.p, elsewhere->pos.file, elsewhere->pos.line);
+		}
 	}
 }
 
 bool
 cfg_table_check(struct config *cfg)
 {
-	struct check k = {.cfg = cfg, .by_name = g_hash_table_new(g_str_hash, g_str_equal)};
+	struct check k = { .cfg = cfg, .by_name = g_hash_table_new(g_str_hash, g_str_equal) };
 	unsigned i, j;
 
 	for (i = 0; i < NDIRECTIVES; i++) {
 		k.names[i] = directives[i].name;
-		g_hash_table_insert(k.by_name, (gpointer)directives[i].name, GUINT_TO_POINTER(i + 1));
+		g_hash_table_insert(k.by_name, (gpointer)directives[i].name,
+		    GUINT_TO_POINTER(i + 1));
 	}
 	for (i = 0; i < cfg->blocks->len; i++) {
 		k.block = g_ptr_array_index(cfg->blocks, i);
@@ -312,33 +366,36 @@ cfg_table_check(struct config *cfg)
 			check_entry(&k);
 		}
 	}
+	check_pool_settings(&k);
 	g_hash_table_destroy(k.by_name);
 	return (cfg->errors == 0);
 }
 
 /* ---------------------------------------------------------------- defaults, applying */
 
-/* Members of a LIST stand with spaces between them; a MAP has no default. */
+/* Default of a LIST: words separated by spaces.  A MAP has no default. */
 static const struct cfg_value *
 default_list(struct config *cfg, struct text words)
 {
-	struct cfg_item items[8] = {{.key = TEXT_NONE}};
+	struct cfg_item items[8] = { { .key = TEXT_NONE } };
 	struct text w;
 	size_t n = 0;
 
 	while (words.n > 0 && n < G_N_ELEMENTS(items) && text_next(&words, ' ', &w))
-		items[n++] = (struct cfg_item){TEXT_NONE, cfg_value_str(cfg, w)};
-	return (cfg_value_list(cfg, (struct cfg_pos){"directives.def", 1, 1}, items, n));
+		items[n++] = (struct cfg_item){ TEXT_NONE, cfg_value_str(cfg, w) };
+	return (cfg_value_list(cfg, (struct cfg_pos){ "directives.def", 1, 1 }, items, n));
 }
 
 void
 cfg_table_defaults(struct config *cfg, struct conf *out)
 {
-	struct cfg_entry e = {.pos = {"directives.def", 1, 1}, .value_pos = {"directives.def", 1, 1}};
-	struct check k = {.cfg = cfg, .e = &e};
+	struct cfg_entry e = { .pos = { "directives.def", 1, 1 },
+		.value_pos = { "directives.def", 1, 1 } };
+	struct check k = { .cfg = cfg, .e = &e };
 
 	memset(out, 0, sizeof(*out));
 	out->proxy_block = out->proxy_number = -1;
+	out->graceful_s = GRACEFUL_DEFAULT_S;
 	for (k.d = 0; k.d < NDIRECTIVES; k.d++) {
 		e.key = text_of(directives[k.d].name);
 		if (shapes[k.d].type >= DT_LIST)
@@ -360,7 +417,7 @@ cfg_table_apply(const struct cfg_block *b, struct conf *out)
 		s = &g_array_index(b->settings, struct cfg_setting, i);
 		memcpy((char *)out + shapes[s->directive].at, s->data, shapes[s->directive].size);
 	}
-	if (b->has_backends) {
+	if (b->backends != NULL) {
 		out->proxy_block = (int)b->ndx;
 		out->proxy_number = (int)b->proxy_number;
 	}

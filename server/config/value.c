@@ -1,20 +1,28 @@
 /* server/config/value.c -- strings, numbers and lists of the configuration language. */
 #include "server/config/impl.h"
 
-#define DESCRIBED_MAX 40        /* bytes of a string that an error message shows */
+#define DESCRIBED_MAX 40 /* bytes of a string in an error message */
+
+const struct cfg_value *
+cfg_value_join(struct config *cfg, struct text s, struct text t)
+{
+	struct cfg_value *v = cfg_get(cfg, sizeof(*v));
+	char *p = cfg_get(cfg, s.n + t.n + 1);
+
+	if (s.n > 0)
+		memcpy(p, s.p, s.n);
+	if (t.n > 0)
+		memcpy(p + s.n, t.p, t.n);
+	v->kind = CFG_STR;
+	v->str = (struct text){ p, s.n + t.n };
+	v->weight = 1;
+	return (v);
+}
 
 const struct cfg_value *
 cfg_value_str(struct config *cfg, struct text t)
 {
-	struct cfg_value *v = cfg_get(cfg, sizeof(*v));
-	char *p = cfg_get(cfg, t.n + 1);
-
-	if (t.n > 0)
-		memcpy(p, t.p, t.n);
-	v->kind = CFG_STR;
-	v->str = (struct text){p, t.n};
-	v->weight = 1;
-	return (v);
+	return (cfg_value_join(cfg, t, TEXT_NONE));
 }
 
 const struct cfg_value *
@@ -35,8 +43,8 @@ cfg_value_text(struct config *cfg, const struct cfg_value *v)
 
 	if (v->kind == CFG_STR)
 		return (v->str);
-	p = cfg_get(cfg, 21);           /* digits of UINT64_MAX, and a NUL */
-	return ((struct text){p, text_put_u64(p, v->num)});
+	p = cfg_get(cfg, 21); /* digits of UINT64_MAX, and a NUL */
+	return ((struct text){ p, text_put_u64(p, v->num) });
 }
 
 const char *
@@ -47,14 +55,14 @@ cfg_kind_name(enum cfg_kind kind)
 
 /* ---------------------------------------------------------------- lists */
 
-static guint
-text_hash_of(gconstpointer p)
+guint
+cfg_text_hash(gconstpointer p)
 {
 	return ((guint)text_hash(*(const struct text *)p));
 }
 
-static gboolean
-text_same(gconstpointer a, gconstpointer b)
+gboolean
+cfg_text_same(gconstpointer a, gconstpointer b)
 {
 	return (text_eq(*(const struct text *)a, *(const struct text *)b));
 }
@@ -62,13 +70,14 @@ text_same(gconstpointer a, gconstpointer b)
 static bool
 keys_differ(struct config *cfg, struct cfg_pos pos, const struct cfg_item *items, size_t n)
 {
-	GHashTable *seen = g_hash_table_new(text_hash_of, text_same);
+	GHashTable *seen = g_hash_table_new(cfg_text_hash, cfg_text_same);
 	bool ok = true;
 	size_t i;
 
 	for (i = 0; ok && i < n; i++)
 		if (items[i].key.p != NULL && !g_hash_table_add(seen, (gpointer)&items[i].key))
-			ok = cfg_error(cfg, pos, "this list has the key \"%.*s\" twice; keep one of them",
+			ok = cfg_error(cfg, pos,
+			    "this list has the key \"%.*s\" twice; keep one of them",
 			    (int)MIN(items[i].key.n, DESCRIBED_MAX), items[i].key.p);
 	g_hash_table_destroy(seen);
 	return (ok);
@@ -104,7 +113,8 @@ cfg_value_list(struct config *cfg, struct cfg_pos pos, const struct cfg_item *it
 /* ---------------------------------------------------------------- adding */
 
 static const struct cfg_value *
-add_lists(struct config *cfg, struct cfg_pos pos, const struct cfg_value *a, const struct cfg_value *b)
+add_lists(struct config *cfg, struct cfg_pos pos, const struct cfg_value *a,
+    const struct cfg_value *b)
 {
 	struct cfg_item *both = g_new(struct cfg_item, (size_t)a->n + b->n + 1);
 	const struct cfg_value *v;
@@ -117,11 +127,10 @@ add_lists(struct config *cfg, struct cfg_pos pos, const struct cfg_value *a, con
 }
 
 static const struct cfg_value *
-add_strings(struct config *cfg, struct cfg_pos pos, const struct cfg_value *a, const struct cfg_value *b)
+add_strings(struct config *cfg, struct cfg_pos pos, const struct cfg_value *a,
+    const struct cfg_value *b)
 {
 	struct text s = cfg_value_text(cfg, a), t = cfg_value_text(cfg, b);
-	struct cfg_value *v;
-	char *p;
 
 	if (s.n + t.n > CFG_STRING_MAX) {
 		cfg_error(cfg, pos, "this string is longer than %u bytes", CFG_STRING_MAX);
@@ -129,23 +138,18 @@ add_strings(struct config *cfg, struct cfg_pos pos, const struct cfg_value *a, c
 	}
 	if (!cfg_grows(cfg, pos, s.n + t.n))
 		return (NULL);
-	v = cfg_get(cfg, sizeof(*v));
-	p = cfg_get(cfg, s.n + t.n + 1);
-	memcpy(p, s.p, s.n);
-	memcpy(p + s.n, t.p, t.n);
-	v->kind = CFG_STR;
-	v->str = (struct text){p, s.n + t.n};
-	v->weight = 1;
-	return (v);
+	return (cfg_value_join(cfg, s, t));
 }
 
 const struct cfg_value *
-cfg_value_add(struct config *cfg, struct cfg_pos pos, const struct cfg_value *a, const struct cfg_value *b)
+cfg_value_add(struct config *cfg, struct cfg_pos pos, const struct cfg_value *a,
+    const struct cfg_value *b)
 {
 	if (a->kind == CFG_LIST && b->kind == CFG_LIST)
 		return (add_lists(cfg, pos, a, b));
 	if (a->kind == CFG_LIST || b->kind == CFG_LIST) {
-		cfg_error(cfg, pos, "%s and %s cannot be added; a list grows by a list, like + ( \"x\" )",
+		cfg_error(cfg, pos,
+		    "%s and %s cannot be added; add a list to a list, as in + ( \"x\" )",
 		    cfg_kind_name(a->kind), cfg_kind_name(b->kind));
 		return (NULL);
 	}

@@ -1,10 +1,10 @@
-/* server/config/view.c -- which conditions hold for a request, and the struct conf that follows.
+/* server/config/view.c -- which conditions are true for a request, and the resulting struct conf.
  *
- * Clients choose which conditions hold.  So there is a limit to the sets that are kept: the one unused for longest makes
- * room, and is built anew when it is asked for again.
+ * Clients choose which conditions are true, so the number of kept sets is limited.  The least
+ * recently used set is dropped, and built again when it is needed.
  *
- * Only blocks that set something are bits of the set; those that merely hold others are not, so that the
- * number of sets stays small.
+ * Only blocks with settings are bits of the set.  Blocks that only contain other blocks are not, so
+ * the number of sets stays small.
  */
 #include <stdlib.h>
 #include "base/list.h"
@@ -13,9 +13,9 @@
 
 struct set {
 	struct conf conf;
-	uint32_t refs;          /* requests that hold it */
-	bool known;             /* in the table; evicted while requests held it otherwise */
-	struct list lru;        /* the one used last in front */
+	uint32_t refs;   /* requests that hold it */
+	bool known;      /* in the table; false: evicted while requests held it */
+	struct list lru; /* the most recently used one in front */
 	uint64_t bits[];
 };
 
@@ -25,22 +25,23 @@ struct conf_view {
 	void (*undo)(struct conf *, void *arg);
 	void *arg;
 	size_t nblocks, words;
-	GHashTable *sets;       /* bits -> struct set, those that are known */
+	GHashTable *sets; /* bits -> struct set, the known ones */
 	struct list lru;
-	unsigned alive;         /* those, and the evicted ones that requests still hold */
-	struct set *last;       /* most requests are like the one before */
-	uint64_t *bits;         /* of the request being looked at */
-	uint8_t *state;         /* enum cfg_state of each block */
-	uint8_t *taken;         /* the same for it and those before it in its else chain */
-	const struct cfg_block *failed; /* its condition could not be decided for that request; NULL: all were */
+	unsigned alive;   /* known sets, and evicted ones that requests still hold */
+	struct set *last; /* most requests have the set of the request before */
+	uint64_t *bits;   /* of the current request */
+	uint8_t *state;   /* enum cfg_state of each block */
+	uint8_t *taken;   /* the state of it and of the blocks before it in its else chain */
+	/* Its condition could not be decided for this request; NULL: all were. */
+	const struct cfg_block *failed;
 };
 
-static __thread size_t words_now;       /* glib's callbacks have no argument for it */
+static __thread size_t words_now; /* glib's callbacks have no argument for it */
 
 static guint
 bits_hash(gconstpointer p)
 {
-	return ((guint)text_hash((struct text){p, words_now * sizeof(uint64_t)}));
+	return ((guint)text_hash((struct text){ p, words_now * sizeof(uint64_t) }));
 }
 
 static gboolean
@@ -84,7 +85,7 @@ set_free(struct conf_view *v, struct set *s)
 	free(s);
 }
 
-/* Out of the table.  Requests that hold it go on with it; the last of them frees it. */
+/* Removes it from the table.  Requests that hold it keep it; the last of them frees it. */
 static void
 set_evict(struct conf_view *v, struct set *s)
 {
@@ -137,7 +138,7 @@ conf_view_free(struct conf_view *v)
 
 /* ---------------------------------------------------------------- matching */
 
-/* A block is asked only when the one around it holds and none before it in its chain does. */
+/* A block is evaluated only if its outer block is true and no block before it in its chain is. */
 static enum cfg_state
 block_state(struct conf_view *v, const struct cfg_block *b, const struct conf_input *in)
 {
@@ -259,6 +260,13 @@ apply_with_outer(const struct cfg_block *b, struct conf *out)
 	cfg_table_apply(b, out);
 }
 
+void
+config_block(const struct config *cfg, int block, struct conf *out)
+{
+	*out = cfg->global;
+	apply_with_outer(g_ptr_array_index(cfg->blocks, (guint)block), out);
+}
+
 bool
 config_each(const struct config *cfg, bool (*fn)(const struct conf *, void *arg), void *arg)
 {
@@ -270,8 +278,7 @@ config_each(const struct config *cfg, bool (*fn)(const struct conf *, void *arg)
 		b = g_ptr_array_index(cfg->blocks, i);
 		if (i > 0 && b->settings->len == 0)
 			continue;
-		conf = cfg->global;
-		apply_with_outer(b, &conf);
+		config_block(cfg, (int)i, &conf);
 		if (!fn(&conf, arg))
 			return (false);
 	}

@@ -1,26 +1,23 @@
-/* server/conn/body.c -- request bodies: dropped, or collected for an application.
+/* server/conn/body.c -- request bodies: read and dropped, or collected for an application.
  *
- *   client --> eat_body() --> r->upload (spool.h: memory, then a file) --whole--> handler
+ *   client --> eat_body() --> r->upload (server/spool.h: memory, then a file) --whole--> handler
  *
- * Nothing is received while a piece of the body is being written, so an upload holds one piece in memory at a time.
+ * Receiving pauses while a piece of the body is being written, so an upload holds one piece in
+ * memory at a time.
  */
 #include <errno.h>
 
-#include "base/clock.h"
+#include "base/rate.h"
 #include "server/conn/impl.h"
 #include "server/reply.h"
 #include "server/spool.h"
 
 #define UPLOAD_MEMORY (64u << 10)
 
-/* A client may pause for server.max-read-idle, but not after every byte: waiting for it makes debts, and bytes pay them at
- * BODY_RATE.  Bytes that came fast earn nothing for later. */
 static uint32_t
 body_ms(const struct conn *c)
 {
-	uint64_t idle = 1000 * c->r->conf->read_idle, debt = c->debt_ns / NS_PER_MS;
-
-	return (debt < idle ? (uint32_t)(idle - debt) : 1); /* over: the next receive ends at once */
+	return (debt_patience_ms(c->debt_ns, 1000 * c->r->conf->read_idle));
 }
 
 /* False: no memory. */
@@ -33,13 +30,14 @@ eaten(struct conn *c, struct spool *into, struct text data)
 	return (true);
 }
 
-/* -EAGAIN: more must come; 0: the body is complete; -EPROTO: it is malformed; -ENOMEM. */
+/* -EAGAIN: the body is incomplete; 0: complete; -EPROTO: malformed; -ENOMEM. */
 static int
 eat_chunked(struct conn *c, struct spool *into)
 {
 	struct text data;
 	enum parse s;
 
+	/* Takes all received bytes, also during a write: one write holds many small chunks. */
 	do {
 		s = http1_chunked(&c->r->chunked, &c->in, &data);
 		if (s == PARSE_BAD)
@@ -48,7 +46,7 @@ eat_chunked(struct conn *c, struct spool *into)
 			return (-ENOMEM);
 		if (s == PARSE_DONE)
 			return (0);
-	} while (c->in.n != 0); /* all that was received, also while a write is under way: one write for many small chunks */
+	} while (c->in.n != 0);
 	return (-EAGAIN);
 }
 
@@ -56,7 +54,7 @@ static int
 eat_body(struct conn *c, struct spool *into)
 {
 	struct request *r = c->r;
-	struct text data = c->in;
+	struct text data;
 	int err;
 
 	if (r->body_left < 0) {
@@ -65,12 +63,9 @@ eat_body(struct conn *c, struct spool *into)
 			r->body_left = 0;
 		return (err);
 	}
-	if (data.n > (uint64_t)r->body_left)
-		data.n = (size_t)r->body_left;
+	data = text_take(&c->in, (size_t)r->body_left);
 	if (!eaten(c, into, data))
 		return (-ENOMEM);
-	c->in.p += data.n;
-	c->in.n -= data.n;
 	r->body_left -= (int64_t)data.n;
 	return (r->body_left == 0 ? 0 : -EAGAIN);
 }
@@ -86,7 +81,8 @@ body_failed(struct conn *c, int status, const char *why)
 static const struct conn_state *
 no_body_came(struct conn *c)
 {
-	return (c->in_err == -ETIMEDOUT ? body_failed(c, 408, "the request body came too slowly") : &st_close);
+	return (c->in_err == -ETIMEDOUT ? body_failed(c, 408, "the request body came too slowly")
+					: &st_close);
 }
 
 const struct conn_state *
@@ -96,7 +92,7 @@ conn_skip_body(struct conn *c)
 	int err;
 
 	if (r->http.expect_continue || r->body_left > SKIP_MAX || c->dropped > SKIP_MAX) {
-		/* The final answer instead of 100; what comes after it is not read as a request. */
+		/* A final answer replaces 100 Continue; later bytes are not read as a request. */
 		c->close_after = true;
 		c->dropped = 0;
 		return (&st_handle);
@@ -130,7 +126,7 @@ conn_upload_too_long(const struct request *r)
 	return (r->body_left > 0 && (uint64_t)r->body_left > upload_max(r));
 }
 
-/* The piece has been written: the next one. */
+/* A piece has been written; goes on with the next one. */
 static void
 upload_moved(void *arg)
 {
@@ -142,8 +138,10 @@ upload_begin(struct conn *c)
 {
 	struct request *r = c->r;
 	bool is_short = r->body_left >= 0 && (uint64_t)r->body_left < UPLOAD_MEMORY;
-	struct spool_conf sc = {.id = conn_id(r), .client = r->sender.client, .max = UINT64_MAX,
-	    .memory = is_short ? (uint64_t)r->body_left : UPLOAD_MEMORY};
+	struct spool_conf sc = { .id = conn_id(r),
+		.client = r->sender.client,
+		.max = UINT64_MAX,
+		.memory = is_short ? (uint64_t)r->body_left : UPLOAD_MEMORY };
 
 	r->upload = spool_new(c->w, &sc);
 	if (r->upload == NULL)
@@ -156,16 +154,12 @@ static const struct conn_state *
 upload_failed(struct conn *c, int err)
 {
 	switch (err) {
-	case -EPROTO:
-		return (body_failed(c, 400, "malformed chunked body"));
-	case -EFBIG:
-		return (body_failed(c, 413, "body longer than server.max-request-size"));
-	case -EDQUOT:
-		return (body_failed(c, 503, "no room left below server.max-spool-size"));
+	case -EPROTO: return (body_failed(c, 400, "malformed chunked body"));
+	case -EFBIG: return (body_failed(c, 413, "body longer than server.max-request-size"));
+	case -EDQUOT: return (body_failed(c, 503, "server.max-spool-size is reached"));
 	case -ENOSPC:
 		return (body_failed(c, 507, "the directories of server.upload-dirs are full"));
-	default:
-		return (body_failed(c, 500, "the body cannot be stored"));
+	default: return (body_failed(c, 500, "the body cannot be stored"));
 	}
 }
 
@@ -184,7 +178,7 @@ conn_upload(struct conn *c)
 	if (spool_added(r->upload) > upload_max(r))
 		return (upload_failed(c, -EFBIG));
 	if (err == 0 && r->body_left == 0)
-		return (&st_handle); /* what cannot be written any more stays in memory */
+		return (&st_handle); /* bytes that cannot be written stay in memory */
 	if (err != 0 && err != -EAGAIN)
 		return (upload_failed(c, err));
 	if (spool_error(r->upload) != 0)

@@ -7,7 +7,7 @@
 
 #include "base/must.h"
 
-#define SHARDS 64u
+#define SHARDS  64u
 #define BUCKETS 256u /* of a shard: with 100,000 addresses a chain has six members on average */
 
 struct client {
@@ -57,7 +57,7 @@ shard_of(struct clients *cs, uint64_t hash)
 	return (&cs->shard[hash % SHARDS]);
 }
 
-/* Where the record of that address is, or where it would be put. */
+/* The place of the record of this address; *place is NULL if there is none. */
 static struct client **
 place(struct shard *s, uint64_t hash, struct client_addr a)
 {
@@ -120,19 +120,4 @@ clients_give(struct clients *cs, struct client **cp)
 		free(c);
 	}
 	pthread_mutex_unlock(&s->lock);
-}
-
-unsigned
-clients_count(struct clients *cs, struct client_addr a)
-{
-	uint64_t hash = client_addr_hash(a);
-	struct shard *s = shard_of(cs, hash);
-	struct client *c;
-	unsigned n;
-
-	pthread_mutex_lock(&s->lock);
-	c = *place(s, hash, a);
-	n = c != NULL ? c->n : 0;
-	pthread_mutex_unlock(&s->lock);
-	return (n);
 }

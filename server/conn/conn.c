@@ -6,16 +6,16 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn/impl.h"
-#include "server/finish.h"
+#include "server/reply_log.h"
 #include "server/reply.h"
 #include "server/route.h"
 #include "server/worker_accept.h"
 
-#define BATCH_BYTES (64u << 10)      /* replies collected for one send */
-#define BATCH_PIECES (BODY_PIECES - 34) /* and one more in sixteen ranges must fit behind them */
-#define LINGER_MS 2000u              /* after a refusal: time for the client to read it */
+#define BATCH_BYTES  (64u << 10)        /* replies collected for one send */
+#define BATCH_PIECES (BODY_PIECES - 34) /* another reply in sixteen ranges must fit behind them */
+#define LINGER_MS    2000u              /* after a refusal: time for the client to read it */
 
-#define S(n, p, d) const struct conn_state st_##n = {#n, d, phase_##p, conn_##n};
+#define S(n, p, d) const struct conn_state st_##n = { #n, d, phase_##p, conn_##n };
 CONN_STATES(S)
 #undef S
 
@@ -29,11 +29,11 @@ conn_run(struct conn *c)
 	must(!c->in_run);
 	c->in_run = true;
 	while ((next = c->state->run(c)) != WAIT)
-		c->state = next; /* the one place a state changes */
+		c->state = next; /* the one place where a state changes */
 	c->in_run = false;
 	conn_phase_show(c);
 	if (c->closing && c->state != &st_close && !conn_in_flight(c))
-		conn_go(c, &st_close); /* its end was asked for meanwhile */
+		conn_go(c, &st_close); /* conn_stop() was called meanwhile */
 }
 
 void
@@ -71,7 +71,8 @@ defer(struct conn *c)
 static bool
 wants_continue(const struct conn *c)
 {
-	return (c->r->http.expect_continue && c->r->http.minor != 0 && c->in.n == 0 && !c->continued);
+	return (
+	    c->r->http.expect_continue && c->r->http.minor != 0 && c->in.n == 0 && !c->continued);
 }
 
 static const struct conn_state *routed(struct conn *);
@@ -95,13 +96,13 @@ conn_route(struct conn *c)
 }
 
 static const struct conn_state *
-found(struct conn *c, struct stat_entry *e)
+found(struct conn *c, struct file_entry *e)
 {
 	bool exists = e->err == 0;
 	const char *why;
 	int status;
 
-	stat_put(e);
+	file_entry_put(e);
 	status = exists ? route_existing(c->r, &c->handler, &why) : 0;
 	if (status != 0)
 		return (conn_refuse(c, status, why));
@@ -109,26 +110,26 @@ found(struct conn *c, struct stat_entry *e)
 }
 
 static void
-probed(struct stat_wait *w, struct stat_entry *e)
+probed(struct lookup_wait *w, struct lookup *l)
 {
 	struct conn *c = container_of(w, struct request, wait)->conn;
 
-	conn_go(c, found(c, e));
+	conn_go(c, found(c, file_entry_of(l)));
 }
 
 const struct conn_state *
 conn_probe(struct conn *c)
 {
 	struct request *r = c->r;
-	struct text path = {r->path + 1, r->path_len - 1};
+	struct text path = { r->path + 1, r->path_len - 1 };
 	bool peek = !body_empty(&r->body);
-	struct stat_entry *e;
+	struct file_entry *e;
 
 	if (path.n != 0 && path.p[path.n - 1] == '/')
 		path.n--;
 	r->wait.done = probed;
 	r->wait.client = r->sender.client;
-	e = stat_lookup(c->w->stats, r->site->docroot, path, peek ? NULL : &r->wait);
+	e = file_lookup(c->w->files, r->site->docroot, path, peek ? NULL : &r->wait);
 	if (e != NULL)
 		return (found(c, e));
 	if (peek)
@@ -140,7 +141,7 @@ conn_probe(struct conn *c)
 	return (WAIT);
 }
 
-/* Who answers is known: what has to be done with the body first? */
+/* The handler is known.  Decides what happens to the body first. */
 static const struct conn_state *
 routed(struct conn *c)
 {
@@ -150,7 +151,8 @@ routed(struct conn *c)
 		return (&st_handle);
 	if (c->handler->reads_body && r->body_left != 0 && wants_continue(c)) {
 		c->continued = true;
-		return (body_copy(&r->body, TEXT("HTTP/1.1 100 Continue\r\n\r\n")) ? defer(c) : &st_close);
+		return (body_copy(&r->body, TEXT("HTTP/1.1 100 Continue\r\n\r\n")) ? defer(c)
+										   : &st_close);
 	}
 	if (c->handler->reads_body && r->body_left != 0)
 		return (body_empty(&r->body) ? &st_upload : defer(c));
@@ -162,10 +164,10 @@ routed(struct conn *c)
 static const struct conn_state *
 answered(struct conn *c)
 {
-	/* Further heads may be here already: answer them too, then send once. */
-	if (c->in.n != 0 && !c->close_after && c->r->body.left < BATCH_BYTES && c->r->body.n <= BATCH_PIECES &&
-	    finish_may_batch(c->r)) {
-		finish_log(c->r, true);
+	/* Further heads may be in the buffer: answer them too, then send once. */
+	if (c->in.n != 0 && !c->close_after && c->r->body.left < BATCH_BYTES &&
+	    c->r->body.n <= BATCH_PIECES && reply_log_may_batch(c->r)) {
+		reply_log(c->r, true);
 		return (&st_read_head);
 	}
 	return (&st_send);
@@ -177,15 +179,12 @@ conn_handle(struct conn *c)
 	bool peek = !body_empty(&c->r->body);
 
 	switch (c->handler->start(c->r, peek)) {
-	case HANDLED_REPLY:
-		return (answered(c));
-	case HANDLED_NOT_NOW:
-		return (defer(c));
-	case HANDLED_LATER:
-		break;
+	case HANDLED_REPLY: return (answered(c));
+	case HANDLED_NOT_NOW: return (defer(c));
+	case HANDLED_LATER: break;
 	}
 	if (!conn_settle(c))
-		conn_stop(c); /* it may be receiving for the handler */
+		conn_stop(c); /* the connection may be receiving for the handler */
 	else
 		conn_watch(c);
 	return (WAIT);
@@ -210,8 +209,9 @@ conn_send(struct conn *c)
 		return (&st_finish);
 	start_sender(c);
 	c->state = &st_finish; /* entered by sender_ended() */
-	/* A head that is needed no more is not copied: most requests are over but for this send. */
-	if (!c->deferred && !finish_needs_head(c->r))
+	/* A head that nobody reads any more is not copied: most requests are finished after this
+	 * send. */
+	if (!c->deferred && !reply_log_needs_head(c->r))
 		c->r->head = TEXT_NONE;
 	if (!conn_settle(c))
 		conn_stop(c);
@@ -227,15 +227,15 @@ sender_ended(struct sender *s, int err)
 
 	c->sending = false;
 	c->sent = NULL;
-	count_add(&c->w->tally->counters, bytes_sent, s->sent);
+	count_add(&c->w->counters->events, bytes_sent, s->sent);
 	if (err == -ENODATA)
-		count(&c->w->tally->counters, file_shrunk);
+		count(&c->w->counters->events, file_shrunk);
 	else if (err == -ETXTBSY)
-		count(&c->w->tally->counters, file_changed);
-	else if (err != 0 && finish_is_clients(err))
-		count(&c->w->tally->counters, client_gone);
+		count(&c->w->counters->events, file_changed);
+	else if (err != 0 && reply_error_is_clients(err))
+		count(&c->w->counters->events, client_gone);
 	else if (err != 0)
-		count(&c->w->tally->counters, file_failed);
+		count(&c->w->counters->events, file_failed);
 	if (conn_ended_while_waiting(c))
 		return;
 	if (sent != NULL) {
@@ -243,7 +243,7 @@ sender_ended(struct sender *s, int err)
 		return;
 	}
 	if (err != 0) {
-		finish_broken(r, err);
+		reply_log_broken(r, err);
 		c->cut = true;
 	}
 	conn_run(c);
@@ -258,14 +258,14 @@ conn_finish(struct conn *c)
 		return (&st_close);
 	if (c->deferred)
 		return (&st_route);
-	finish_log(r, false);
+	reply_log(r, false);
 	if (r->body_left != 0)
 		c->close_after = true;
 	c->idle_s = (uint32_t)r->conf->keepalive_idle;
 	if (!c->close_after)
 		return (&st_read_head);
-	/* Unread input would make close() a reset that destroys the reply on its way; only a client that
-	 * announced the end itself sends no more. */
+	/* With unread input close() sends a reset, which destroys the reply on its way.  Only a
+	 * client that announced its end sends no more. */
 	return (r->http.keep_alive || r->body_left != 0 || c->in.n != 0 ? &st_linger : &st_close);
 }
 
@@ -305,7 +305,7 @@ closed(struct io_op *op)
 	if (c->counted != NULL)
 		clients_give(w->conf.clients, &c->counted);
 	free(c);
-	accept_conn_gone(w);
+	accept_resume(w);
 }
 
 const struct conn_state *
@@ -333,14 +333,16 @@ is_admitted(struct worker *w, const union io_addr *peer, struct client **counted
 	*counted = NULL;
 	if (w->conf.clients == NULL || clients_take(w->conf.clients, addr, max, counted) != -EUSERS)
 		return (true);
-	count(&w->tally->counters, address_full);
-	log_limited(1, LOG_WARN, NULL, "connection.refused", LF_STR("address", client_addr_name(addr, name)),
-	    LF_U64("connections", max), LF_STR("why", "server.max-connections-per-address is reached"));
+	count(&w->counters->events, address_full);
+	log_limited(1, LOG_WARN, NULL, "connection.refused",
+	    LF_STR("address", client_addr_name(addr, name)), LF_U64("connections", max),
+	    LF_STR("why", "server.max-connections-per-address is reached"));
 	return (false);
 }
 
 void
-conn_begin(struct worker *w, int fd, const union io_addr *peer, const char *listener, struct client *counted, uint32_t nreq)
+conn_begin(struct worker *w, int fd, const union io_addr *peer, const char *listener,
+    struct client *counted, uint32_t nreq)
 {
 	struct conn *c;
 
@@ -353,7 +355,7 @@ conn_begin(struct worker *w, int fd, const union io_addr *peer, const char *list
 	}
 	c->w = w;
 	c->counted = counted;
-	c->id = w->conn_ids += w->conf.nworkers; /* no two workers give the same */
+	c->id = w->conn_ids += w->conf.nworkers; /* unique over all workers */
 	c->nreq = nreq;
 	c->idle_s = (uint32_t)(nreq != 0 ? w->global->keepalive_idle : w->global->read_idle);
 	c->peer = *peer;
@@ -378,7 +380,7 @@ conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listen
 		io_sock_reset(fd);
 		return;
 	}
-	count(&w->tally->counters, accepts);
+	count(&w->counters->events, accepts);
 	conn_begin(w, fd, peer, listener, counted, 0);
 }
 
@@ -391,7 +393,7 @@ conn_stop(struct conn *c)
 	if (c->r != NULL)
 		request_drop_spools(c->r);
 	if (c->state == &st_probe)
-		stat_cancel(&c->r->wait);
+		file_lookup_cancel(&c->r->wait);
 	if (c->state == &st_handle && c->handler->stop != NULL)
 		c->handler->stop(c->r);
 	if (c->receiving || c->watching)
@@ -403,32 +405,42 @@ conn_stop(struct conn *c)
 }
 
 void
-conn_make_room(struct conn *c, const char *why)
+conn_make_room(struct eviction_member *m, const char *why)
 {
 	static const char *const kinds[] = {
-		[ROOM_NONE] = "ending", [ROOM_BUSY] = "busy", [ROOM_IDLE] = "idle", [ROOM_SILENT] = "silent", [ROOM_HEAD] = "in its request head",
+		[EVICT_NONE] = "ending",
+		[EVICT_BUSY] = "busy",
+		[EVICT_IDLE] = "idle",
+		[EVICT_SILENT] = "silent",
+		[EVICT_HEAD] = "in its request head",
 	};
+	struct conn *c = container_of(m, struct conn, eviction);
 	struct worker *w = c->w;
 	char name[CLIENT_ADDR_MAX];
 
-	log_limited(1, LOG_WARN, NULL, "connection.made-room", LF_STR("why", why), LF_STR("closed", kinds[c->room.kind]),
-	    LF_STR("address", client_addr_name(client_addr_of(&c->peer.sa), name)), LF_U64("connections", w->nconns));
+	log_limited(1, LOG_WARN, NULL, "connection.made-room", LF_STR("why", why),
+	    LF_STR("closed", kinds[c->eviction.kind]),
+	    LF_STR("address", client_addr_name(client_addr_of(&c->peer.sa), name)),
+	    LF_U64("connections", w->nconns));
 	c->leaving = true;
 	w->nleaving++;
 	conn_stop(c);
 	conn_phase_show(c);
 }
 
+void
+conn_stop_all(struct worker *w)
+{
+	struct conn *c;
+
+	list_each(c, &w->conns, link)
+		conn_stop(c);
+}
+
 struct conn *
 conn_of_link(struct list *l)
 {
 	return (list_entry(l, struct conn, link));
-}
-
-struct conn *
-conn_of_member(struct room_member *m)
-{
-	return (container_of(m, struct conn, room));
 }
 
 /* ---- for handlers */
@@ -440,12 +452,6 @@ conn_replied(struct request *r)
 
 	must(c->state == &st_handle);
 	conn_go(c, answered(c));
-}
-
-void
-conn_cut(struct request *r)
-{
-	conn_stop(r->conn);
 }
 
 void

@@ -1,11 +1,13 @@
-/* server/conn/drain.c -- connections when their generation ends: idle ones move to the next, busy ones after their reply. */
+/* server/conn/drain.c -- connections when their generation ends: idle ones move to the next
+ * generation at once, busy ones after their reply.
+ */
 #include "base/clock.h"
 #include "server/conn/impl.h"
 #include "server/conn/handover.h"
 
-#define FRESH_MS 1000u /* from accept until a drain takes it for silent */
+#define FRESH_MS 1000u /* after accept: time for the first request to arrive */
 
-/* Just accepted: its first request may be on its way. */
+/* True just after accept: the first request may be on its way. */
 static bool
 is_fresh(const struct conn *c)
 {
@@ -21,7 +23,10 @@ conn_moves(const struct worker *w)
 bool
 conn_hand_over(struct conn *c)
 {
-	struct moved m = {.nreq = c->nreq, .peer = c->peer, .counted = c->counted, .listener = c->listener};
+	struct moved m = { .nreq = c->nreq,
+		.peer = c->peer,
+		.counted = c->counted,
+		.listener = c->listener };
 
 	if (!conn_moves(c->w) || c->close_after)
 		return (false);
@@ -29,14 +34,15 @@ conn_hand_over(struct conn *c)
 	if (m.fd < 0)
 		return (false);
 	if (!handover_give(c->w->conf.handover, &m)) {
-		io_sock_close(m.fd);
+		io_close_fd(m.fd);
 		return (false);
 	}
 	c->counted = NULL;
 	return (true);
 }
 
-/* Without a next generation: of a connection that is silent to us the kernel may hold a request, and that one is answered. */
+/* Without a next generation: the kernel may hold a request of a connection that looks silent.  That
+ * request is answered. */
 void
 conn_drain(struct conn *c)
 {
@@ -51,6 +57,6 @@ conn_drain(struct conn *c)
 void
 conn_adopt(struct worker *w, struct moved *m)
 {
-	count(&w->tally->counters, adopted);
+	count(&w->counters->events, adopted);
 	conn_begin(w, m->fd, &m->peer, m->listener, m->counted, m->nreq);
 }

@@ -20,8 +20,8 @@ struct handover {
 	unsigned ntakers, next;
 	const struct listener *listeners;
 	size_t nlisteners;
-	unsigned waiting;       /* in all rows; atomic: a worker looks at it once a round */
-	bool open;              /* atomic */
+	unsigned waiting; /* in all rows; atomic: a worker reads it once a round */
+	bool open;        /* atomic */
 };
 
 struct handover *
@@ -36,7 +36,8 @@ handover_new(struct clients *clients)
 	return (h);
 }
 
-/* The same name among the listeners of the takers: those of the giver may go before the connection does. */
+/* The same name in the list of the new generation: the old list may be freed before the connection
+ * ends. */
 static const char *
 listener_of(const struct handover *h, const char *name)
 {
@@ -51,7 +52,7 @@ listener_of(const struct handover *h, const char *name)
 static void
 give_up(struct handover *h, struct moved *m)
 {
-	io_sock_close(m->fd);
+	io_close_fd(m->fd);
 	if (m->counted != NULL)
 		clients_give(h->clients, &m->counted);
 	free(m);
@@ -67,7 +68,7 @@ append(struct handover *h, struct moved *m)
 	io_wake(t->io);
 }
 
-/* All that waits, in one list. */
+/* Moves all waiting connections to one list. */
 static void
 empty_rows(struct handover *h, struct list *all)
 {
@@ -88,8 +89,9 @@ takers_set(struct handover *h, struct taker *takers, unsigned n)
 	__atomic_store_n(&h->open, n != 0, __ATOMIC_RELEASE);
 }
 
-int
-handover_open(struct handover *h, struct io *const *ios, unsigned n, const struct listener *listeners, size_t nlisteners)
+void
+handover_open(struct handover *h, struct io *const *ios, unsigned n,
+    const struct listener *listeners, size_t nlisteners)
 {
 	struct taker *takers = calloc(n, sizeof(*takers));
 	struct list left, *l;
@@ -97,7 +99,7 @@ handover_open(struct handover *h, struct io *const *ios, unsigned n, const struc
 
 	if (takers == NULL) {
 		handover_close(h);
-		return (-ENOMEM);
+		return;
 	}
 	for (i = 0; i < n; i++) {
 		takers[i].io = ios[i];
@@ -118,7 +120,6 @@ handover_open(struct handover *h, struct io *const *ios, unsigned n, const struc
 			give_up(h, m);
 	}
 	pthread_mutex_unlock(&h->lock);
-	return (0);
 }
 
 void

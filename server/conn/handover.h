@@ -1,13 +1,15 @@
-/* server/conn/handover.h -- idle connections move from the workers of an old generation to those of the newest.
+/* server/conn/handover.h -- idle connections move from the workers of an old generation to those of
+ * the newest.
  *
- *   old worker: handover_give() --> row of a taker --> its loop wakes --> new worker: handover_take()
+ *   old worker: handover_give() --> row of a taker --> new worker wakes: handover_take()
  *
- * So a reload closes no idle connection: its next request is answered by the new configuration.
+ * So a reload closes no idle connection: the new configuration answers its next request.
  *
- * Bounds   what moves is a client connection already: their limits hold.
- * Owner    the process.  A struct moved belongs to the handover from give to take; its descriptor and its place among
- *          the connections of its address go with it.
- * Thread   open, close, free: the main thread.  The others: any.  One lock, taken only while connections move.
+ * Bounds   only client connections move, so their limits apply.
+ * Owner    the process.  A struct moved belongs to the handover from give to take, with its
+ *          descriptor and its place in the count of its address.
+ * Thread   open, close, free: the main thread.  The others: any.  One lock, taken only while
+ *          connections move.
  */
 #ifndef SERVER_CONN_HANDOVER_H
 #define SERVER_CONN_HANDOVER_H
@@ -21,24 +23,29 @@ struct handover;
 struct moved {
 	struct list link;
 	int fd;
-	uint32_t nreq;          /* requests it has made so far */
+	uint32_t nreq; /* requests on it so far */
 	union io_addr peer;
 	struct client *counted; /* NULL: not counted */
-	const char *listener;   /* given: a name; taken: the same name among the listeners of the takers */
+	/* Before take the name of its listener; afterwards the same name in the takers' list. */
+	const char *listener;
 };
 
 struct handover *handover_new(struct clients *); /* closed; NULL: no memory */
-void handover_free(struct handover *);           /* NULL is fine */
+void handover_free(struct handover *);           /* NULL is allowed */
 
-/* From now on connections go to these n loops, in turn, when they came in by one of these listeners.  What the takers before
- * have not taken goes to them, too.  All is the caller's and stays until the next call or handover_close().  -ENOMEM: closed. */
-int handover_open(struct handover *, struct io *const *takers, unsigned n, const struct listener *, size_t nlisteners);
-void handover_close(struct handover *); /* NULL is fine; nobody takes any more; what was not taken is closed */
+/* Connections that came in by one of these listeners go to these n loops in turn from now on, and
+ * so do those that earlier takers left.  All arguments stay valid until the next call or
+ * handover_close().  Without memory the handover is closed. */
+void handover_open(struct handover *, struct io *const *takers, unsigned n, const struct listener *,
+    size_t nlisteners);
+/* NULL is allowed; closes the connections that no loop has taken */
+void handover_close(struct handover *);
 
-bool handover_is_open(const struct handover *); /* NULL is fine: false */
-/* True: fd and counted have gone.  False: nobody takes a connection of that listener, or no memory; all is still yours. */
+bool handover_is_open(const struct handover *); /* NULL is allowed: false */
+/* True: takes fd and counted.  False: no taker has this listener, or no memory; everything is still
+ * yours. */
 bool handover_give(struct handover *, const struct moved *);
-/* The oldest that waits for this loop, yours to free(); NULL: none. */
+/* The oldest connection that waits for this loop, yours to free(); NULL: none. */
 struct moved *handover_take(struct handover *, const struct io *taker);
 
 #endif

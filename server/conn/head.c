@@ -1,7 +1,7 @@
-/* server/conn/head.c -- collecting a request head.
+/* server/conn/head.c -- collects a request head.
  *
- * A connection that waits for the rest of its head holds the bytes that came, and nothing else: its struct request goes
- * back to the worker, and the head is parsed from its beginning when more has come.
+ * A connection with an incomplete head holds its bytes and nothing else.  Its struct request goes
+ * back to the worker, and the head is parsed from its beginning when more bytes have come.
  */
 #include <errno.h>
 
@@ -27,7 +27,8 @@ idle(struct conn *c)
 	return (conn_want_bytes(c, c->idle_s != 0 ? 1000 * c->idle_s : 1));
 }
 
-/* A malformed head is logged by its first line only; the rest of it is not believed and does not outlive its buffer. */
+/* A malformed head is logged by its first line only.  The rest is not trusted, and does not outlive
+ * its buffer. */
 static void
 forget_head(struct request *r)
 {
@@ -37,18 +38,19 @@ forget_head(struct request *r)
 	if (line.p != NULL)
 		r->http.line = arena_text(&r->arena, line);
 	r->http.verb = HTTP_GET;
-	r->http.keep_alive = true; /* it did not say that nothing more will come */
+	r->http.keep_alive = true; /* the client has not announced that it will close */
 }
 
 const struct conn_state *
 conn_refuse(struct conn *c, int status, const char *why)
 {
-	count(&c->w->tally->counters, bad_requests);
+	count(&c->w->counters->events, bad_requests);
 	request_use(c->r, c->w->global);
 	if (c->r->head.n == 0)
 		forget_head(c->r);
 	c->close_after = true;
-	log_limited(10, LOG_INFO, conn_id(c->r), "request.refused", LF_U64("status", status), LF_STR("why", why));
+	log_limited(10, LOG_INFO, conn_id(c->r), "request.refused", LF_U64("status", status),
+	    LF_STR("why", why));
 	if (status == 503)
 		reply_retry(c->r, 1);
 	else
@@ -61,22 +63,22 @@ begin_request(struct conn *c, size_t used)
 {
 	struct request *r = c->r;
 
-	r->head = (struct text){c->in.p, used};
+	r->head = text_take(&c->in, used);
 	r->head_kept = false;
-	c->in.p += used;
-	c->in.n -= used;
 	c->head_ns = 0;
 	c->nreq++;
 	r->started_ns = io_now(c->w->io);
 	c->dropped = 0;
 	c->continued = false;
 	c->debt_ns = 0;
-	r->body_left = r->http.chunked ? -1 : r->http.content_length > 0 ? r->http.content_length : 0;
-	count(&c->w->tally->counters, requests);
+	r->body_left = r->http.chunked              ? -1
+		       : r->http.content_length > 0 ? r->http.content_length
+						    : 0;
+	count(&c->w->counters->events, requests);
 	return (&st_route);
 }
 
-/* A new head: forget all of the last request but the replies that wait to be sent. */
+/* A new head: resets everything of the last request except the replies that wait to be sent. */
 static void
 request_renew(struct request *r)
 {
@@ -105,7 +107,10 @@ take_request(struct conn *c)
 	c->r->conn = c;
 	c->r->sender.sock = &c->sock;
 	c->r->sender.times = &c->r->times;
-	c->r->sender.client = conn_client(c->r);
+	/* Requests wait in one row per address, so many connections of one client share its turn.
+	 * Behind a proxy, or on a unix socket, all clients share a row, and are served in the order
+	 * of arrival. */
+	c->r->sender.client = client_addr_key(client_addr_of(&c->peer.sa));
 	c->r->sender.debt_ns = 0;
 	return (true);
 }
@@ -136,15 +141,16 @@ more_head(struct conn *c)
 	return (conn_want_bytes(c, (uint32_t)(limit - spent)));
 }
 
-/* Parsing costs what the head has so far, so a head that comes in many pieces is parsed when a line ended, or when it grew by
- * a sixty-fourth: each byte is looked at 64 times, and once for each line, at most. */
+/* Parsing costs the length of the head so far.  So a head in many pieces is parsed when a line ends
+ * or when it has grown by a sixty-fourth: each byte is read at most 64 times, and once for each
+ * line. */
 static bool
 is_worth_parsing(const struct conn *c)
 {
 	size_t fresh = c->in.n - c->parsed;
 
 	return (c->parsed == 0 || fresh >= c->in.n / 64 || c->in.n >= c->w->global->max_head ||
-	    memchr(c->in.p + c->parsed, '\n', fresh) != NULL);
+		memchr(c->in.p + c->parsed, '\n', fresh) != NULL);
 }
 
 const struct conn_state *
@@ -157,7 +163,7 @@ conn_read_head(struct conn *c)
 	if (c->in_err == -ETIMEDOUT && c->in.n != 0)
 		return (too_slow(c));
 	if (c->in_err != 0)
-		return (&st_close); /* gone, or idle for too long */
+		return (&st_close); /* closed by the client, or idle for too long */
 	if (c->in.n == 0 && (c->r == NULL || body_empty(&c->r->body)))
 		return (idle(c));
 	if (c->r == NULL && !is_worth_parsing(c))
@@ -166,13 +172,9 @@ conn_read_head(struct conn *c)
 		return (&st_close);
 	request_renew(c->r);
 	switch (http1_head(c->in, c->w->global->max_head, &c->r->http, &used, &status, &why)) {
-	case PARSE_DONE:
-		c->parsed = 0;
-		return (begin_request(c, used));
-	case PARSE_BAD:
-		return (conn_refuse(c, status, why));
-	case PARSE_MORE:
-		break;
+	case PARSE_DONE: c->parsed = 0; return (begin_request(c, used));
+	case PARSE_BAD: return (conn_refuse(c, status, why));
+	case PARSE_MORE: break;
 	}
 	if (!body_empty(&c->r->body))
 		return (&st_send);

@@ -1,13 +1,13 @@
-/* server/conn/input.c -- what a client sends: buffers, and request bodies.
+/* server/conn/input.c -- input of a client: buffers and request bodies.
  *
- * Input is looked at where it was received: a slice of the loop's lent buffer.  Only what is left over
- * when the connection has to wait is copied (conn_settle()), so a hot request copies nothing and an idle
- * connection owns nothing.
+ * Input is read where it was received, as a slice of the loop's lent buffer.  Only the rest is
+ * copied when the connection has to wait (conn_settle()).  So a hot request copies nothing, and an
+ * idle connection owns no buffer.
  */
 #include <errno.h>
 
-#include "base/clock.h"
 #include "base/must.h"
+#include "base/rate.h"
 #include "server/conn/impl.h"
 
 static void received(struct io_op *);
@@ -45,6 +45,7 @@ conn_want_bytes(struct conn *c, uint32_t deadline_ms)
 	c->receiving = true;
 	c->in_err = 0;
 	c->op.kind = IO_RECV;
+	c->op.only_hangup = false;
 	c->op.done = received;
 	c->op.sock = &c->sock;
 	c->op.deadline_ms = deadline_ms;
@@ -55,17 +56,14 @@ conn_want_bytes(struct conn *c, uint32_t deadline_ms)
 static void
 take_bytes(struct conn *c, struct io_op *op)
 {
-	uint64_t paid = op->res > 0 ? (uint64_t)op->res * NS_PER_S / BODY_RATE : 0;
-
-	c->debt_ns += io_now(c->w->io) - op->at.submit;
-	c->debt_ns = c->debt_ns > paid ? c->debt_ns - paid : 0;
+	debt_note(&c->debt_ns, io_now(c->w->io) - op->at.submit, op->res, BODY_RATE);
 	if (op->res <= 0) {
 		c->in_err = op->res == 0 ? -ECONNRESET : (int)op->res;
 	} else if (c->in.n == 0) {
-		c->in = (struct text){op->recv.buf, (size_t)op->res};
+		c->in = (struct text){ op->buf, (size_t)op->res };
 	} else {
 		buf_drop(&c->own, (size_t)(c->in.p - c->own.p));
-		buf_add(&c->own, op->recv.buf, (size_t)op->res);
+		buf_add(&c->own, op->buf, (size_t)op->res);
 		c->in = buf_as_text(&c->own);
 		c->in_err = c->own.failed ? -ENOMEM : 0;
 	}
@@ -91,18 +89,19 @@ reset(struct io_op *op)
 	c->watching = false;
 	if (conn_ended_while_waiting(c) || op->res != 0)
 		return;
-	count(&c->w->tally->counters, client_gone);
+	count(&c->w->counters->events, client_gone);
 	conn_stop(c);
 }
 
-/* Half a close is none: such a client may still read. */
+/* Not a half close: such a client may still read. */
 void
 conn_watch(struct conn *c)
 {
 	if (conn_in_flight(c) || c->closing || c->r->body_left != 0)
 		return;
 	c->watching = true;
-	c->op.kind = IO_HANGUP;
+	c->op.kind = IO_RECV;
+	c->op.only_hangup = true;
 	c->op.done = reset;
 	c->op.sock = &c->sock;
 	c->op.deadline_ms = 0;

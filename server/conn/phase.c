@@ -1,50 +1,52 @@
-/* server/conn/phase.c -- how many connections wait for what, in the worker's tally, and which of them can make room.
+/* server/conn/phase.c -- counts connections by what they wait for, in the worker's counters, and
+ * keeps eviction.h up to date.
  *
- * Counted when a connection waits, not at each state: a hot request passes through most of them at once.
+ * A connection is counted when it waits, not at each state: a hot request passes through most
+ * states at once.
  */
 #include "server/conn/impl.h"
 #include "server/worker_accept.h"
 
 static void
-add(struct conn *c, uint64_t n)
+phase_add(struct conn *c, uint64_t n)
 {
-	uint64_t *v = &c->w->tally->phase[c->phase];
+	uint64_t *v = &c->w->counters->phase[c->phase];
 
-	tally_set(*v, *v + n);
+	shared_set(*v, *v + n);
 }
 
 void
 conn_phase_begin(struct conn *c)
 {
 	c->phase = phase_head;
-	add(c, 1);
-	room_join(&c->w->room, &c->room, client_addr_of(&c->peer.sa));
+	phase_add(c, 1);
+	eviction_join(&c->w->eviction, &c->eviction, client_addr_of(&c->peer.sa));
 }
 
-static enum room_kind
-room_kind_of(const struct conn *c)
+static enum eviction_kind
+eviction_kind_of(const struct conn *c)
 {
 	if (c->closing)
-		return (ROOM_NONE);
+		return (EVICT_NONE);
 	if (c->state == &st_linger)
-		return (ROOM_IDLE);
+		return (EVICT_IDLE);
 	if (c->state != &st_read_head || c->r != NULL)
-		return (ROOM_BUSY);
+		return (EVICT_BUSY);
 	if (c->in.n != 0)
-		return (ROOM_HEAD);
-	return (c->nreq != 0 ? ROOM_IDLE : ROOM_SILENT);
+		return (EVICT_HEAD);
+	return (c->nreq != 0 ? EVICT_IDLE : EVICT_SILENT);
 }
 
 static void
 show_room(struct conn *c)
 {
-	enum room_kind kind = room_kind_of(c);
+	enum eviction_kind kind = eviction_kind_of(c);
 
-	if (kind == c->room.kind && kind != ROOM_HEAD)
+	if (kind == c->eviction.kind && kind != EVICT_HEAD)
 		return;
-	room_set(&c->w->room, &c->room, kind, (uint32_t)c->own.cap);
-	if (kind == ROOM_HEAD || c->w->paused)
-		accept_room_grew(c->w);
+	eviction_set(&c->w->eviction, &c->eviction, kind, (uint32_t)c->own.cap);
+	if (kind == EVICT_HEAD || c->w->paused)
+		accept_evict_heads(c->w);
 }
 
 void
@@ -55,9 +57,9 @@ conn_phase_show(struct conn *c)
 	if (now == phase_head && c->r == NULL && c->in.n == 0 && c->nreq != 0)
 		now = phase_idle;
 	if (now != c->phase) {
-		add(c, (uint64_t)-1);
+		phase_add(c, (uint64_t)-1);
 		c->phase = now;
-		add(c, 1);
+		phase_add(c, 1);
 	}
 	show_room(c);
 }
@@ -65,12 +67,6 @@ conn_phase_show(struct conn *c)
 void
 conn_phase_end(struct conn *c)
 {
-	add(c, (uint64_t)-1);
-	room_leave(&c->w->room, &c->room);
-}
-
-void
-conn_show(const struct request *r)
-{
-	conn_phase_show(r->conn);
+	phase_add(c, (uint64_t)-1);
+	eviction_leave(&c->w->eviction, &c->eviction);
 }

@@ -1,10 +1,11 @@
-/* server/handler/proxy.c -- one request handed to an application; see proxy_impl.h
+/* server/handler/proxy.c -- hands a request to an application; see proxy_impl.h
  *
- *   client --> r->upload (server/conn/body.c: the whole body) --exchange_body()--> application --> proxy_reply.c
+ *   client --> r->upload (server/conn/body.c: the whole body) --exchange_body()--> application
+ *                                                                proxy_reply.c <------'
  *
- * The application's socket is asked for when the body is complete, and it is free again when the reply is.
+ * A socket of the application is leased when the body is complete, and returned when the reply is
+ * complete.
  */
-#include <errno.h>
 
 #include "base/log.h"
 #include "server/conn/conn.h"
@@ -15,15 +16,20 @@
 static void
 upload_failed(struct relay *rl)
 {
-	log_limited(1, LOG_ERROR, conn_id(rl->r), "spool.failed", LF_STR("why", "a temporary file cannot be read"),
-	    LF_STR("then", "refused"), LF_STR("do", "check the disks of server.upload-dirs"));
+	log_limited(1, LOG_ERROR, conn_id(rl->r), "spool.failed",
+	    LF_STR("why", "a temporary file cannot be read"),
+	    LF_STR("then", rl->has_head ? "cut the client's connection" : "refused"),
+	    LF_STR("do", "check the disks of server.upload-dirs"));
 	exchange_forget(&rl->ex, false);
-	proxy_answer_error(rl, 500);
+	if (rl->has_head)
+		conn_stop(rl->r->conn); /* another head would be a second reply */
+	else
+		proxy_answer_error(rl, 500);
 }
 
-/* Moves what has been collected to the application, as far as it has room. */
+/* Moves collected bytes to the application, as far as it has room. */
 static void
-feed(struct relay *rl)
+feed_body(struct relay *rl)
 {
 	struct spool *s = rl->r->upload;
 	struct spool_bytes b;
@@ -34,10 +40,10 @@ feed(struct relay *rl)
 		if (b.len != 0)
 			spool_fetch(s);
 		if (b.mem.n == 0)
-			return; /* upload_moved() comes */
+			return; /* upload_moved() goes on */
 		n = exchange_body(rl->ex, b.mem);
 		if (n == 0)
-			return; /* proxy_room() comes */
+			return; /* proxy_room() goes on */
 		spool_took(s, n);
 	}
 }
@@ -52,49 +58,50 @@ upload_moved(void *arg)
 	if (spool_broken(rl->r->upload))
 		upload_failed(rl);
 	else
-		feed(rl);
+		feed_body(rl);
 }
 
 void
 proxy_room(void *arg)
 {
-	feed(arg);
+	feed_body(arg);
 }
 
 /* ---- start and stop */
 
 static enum handled
-too_large(struct request *r)
+refuse(struct request *r, int status)
 {
-	conn_close_after(r);
-	reply_error(r, 413);
+	reply_error(r, status);
 	return (HANDLED_REPLY);
 }
 
 static enum handled
 proxy_start(struct request *r, bool peek)
 {
+	const struct exchange_conf conf = {
+		.wait_ms = (unsigned)(1000 * r->conf->proxy_wait_timeout),
+		.read_ms = (unsigned)(1000 * r->conf->proxy_read_timeout),
+		.debug = r->conf->proxy_debug != 0,
+	};
 	struct relay *rl;
 
 	if (peek)
 		return (HANDLED_NOT_NOW);
-	if (conn_upload_too_long(r))
-		return (too_large(r));
-	if (!request_keep(r) || (rl = arena_get(&r->arena, sizeof(*rl))) == NULL) {
-		reply_error(r, 500);
-		return (HANDLED_REPLY);
+	if (conn_upload_too_long(r)) {
+		conn_close_after(r);
+		return (refuse(r, 413));
 	}
-	memset(rl, 0, sizeof(*rl));
-	rl->r = r;
-	rl->left = -1;
-	if (!proxy_fill(rl) || exchange_start(r->site->upstream, &rl->req, &proxy_sink, rl, &rl->ex) != 0) {
-		reply_error(r, 500);
-		return (HANDLED_REPLY);
-	}
+	if (!request_keep(r) || (rl = arena_get(&r->arena, sizeof(*rl))) == NULL)
+		return (refuse(r, 500));
+	*rl = (struct relay){ .r = r };
+	if (!proxy_fill(rl) ||
+	    exchange_start(r->site->upstream, &rl->req, &conf, &proxy_sink, rl, &rl->ex) != 0)
+		return (refuse(r, 500));
 	r->relay = rl;
 	if (r->upload != NULL)
 		spool_listen(r->upload, upload_moved, rl);
-	feed(rl);
+	feed_body(rl);
 	return (HANDLED_LATER);
 }
 
@@ -109,5 +116,8 @@ proxy_stop(struct request *r)
 }
 
 const struct handler handler_proxy = {
-	.name = "proxy", .reads_body = true, .start = proxy_start, .stop = proxy_stop,
+	.name = "proxy",
+	.reads_body = true,
+	.start = proxy_start,
+	.stop = proxy_stop,
 };

@@ -1,4 +1,4 @@
-/* server/handler/proxy_request.c -- the request as an application gets it. */
+/* server/handler/proxy_request.c -- the request for an application. */
 #include "base/address.h"
 #include "base/must.h"
 #include "server/conn/conn.h"
@@ -14,7 +14,7 @@ host_only(struct text t)
 	return (address_cut(t, &host, &port) ? host : t);
 }
 
-/* What cannot be rewritten is not sent as it is: a rewrite may be there to protect. */
+/* If a rewrite fails, the original is not sent: the rewrite may be there to protect. */
 static struct text
 rewritten(struct relay *rl, struct text name, struct text value)
 {
@@ -40,11 +40,13 @@ fill_headers(struct relay *rl, struct proxy_request *q)
 	for (i = 0; i < r->http.nheaders; i++) {
 		struct text name = r->http.headers[i].name;
 
-		f[i] = (struct proxy_field){name, rewritten(rl, name, r->http.headers[i].value)};
+		f[i] = (struct proxy_field){ name, rewritten(rl, name, r->http.headers[i].value) };
 	}
-	/* The parser has put the authority of an absolute-form into Host; HTTP/1.0 may have no such field. */
+	/* The parser has put the authority of an absolute-form into Host; an HTTP/1.0 request may
+	 * have no such field. */
 	if (r->http.known[HH_HOST].p == NULL && r->http.host.p != NULL)
-		f[i++] = (struct proxy_field){TEXT("Host"), rewritten(rl, TEXT("Host"), r->http.host)};
+		f[i++] =
+		    (struct proxy_field){ TEXT("Host"), rewritten(rl, TEXT("Host"), r->http.host) };
 	q->headers = f;
 	q->nheaders = i;
 	return (true);
@@ -63,30 +65,24 @@ fill_server(struct request *r, struct proxy_request *q)
 	q->server_port = a.port_number;
 }
 
-/* None unless proxy-core.rewrite-request makes one of the path. */
+/* Empty unless proxy-core.rewrite-request makes a value of from. */
 static struct text
-path_info(struct relay *rl, struct text path)
+only_rewritten(struct relay *rl, struct text name, struct text from)
 {
-	struct text t = rewritten(rl, TEXT("_pathinfo"), path);
+	struct text t = rewritten(rl, name, from);
 
-	return (t.p != path.p ? t : (struct text){"", 0});
-}
-
-static struct text
-redirect_uri(struct relay *rl)
-{
-	struct text t = rewritten(rl, TEXT("_uri"), rl->r->http.target);
-
-	return (t.p != rl->r->http.target.p ? t : (struct text){"", 0});
+	return (t.p != from.p ? t : TEXT(""));
 }
 
 static bool
 only_reads(const struct request *r)
 {
-	return (r->http.verb == HTTP_GET || r->http.verb == HTTP_HEAD || r->http.verb == HTTP_OPTIONS);
+	return (
+	    r->http.verb == HTTP_GET || r->http.verb == HTTP_HEAD || r->http.verb == HTTP_OPTIONS);
 }
 
-/* A POST without Content-Length has a body of no bytes (RFC 9112, 6.3); a GET without has none. */
+/* A POST without Content-Length has a body of no bytes (RFC 9112, 6.3); a GET without it has no
+ * body. */
 static int64_t
 body_length(const struct request *r)
 {
@@ -100,12 +96,13 @@ proxy_fill(struct relay *rl)
 {
 	struct request *r = rl->r;
 	struct proxy_request *q = &rl->req;
-	struct text root = rewritten(rl, TEXT("_docroot"), r->site->docroot_dir), path = request_path(r);
+	struct text root = rewritten(rl, TEXT("_docroot"), r->site->docroot_dir),
+		    path = request_path(r);
 	char *remote = arena_get(&r->arena, 64), *file, *id;
 
 	if (root.p == NULL)
 		return (false);
-	/* A trailing slash stays: the application must be able to tell a directory. */
+	/* A trailing slash stays: it tells the application that this is a directory. */
 	file = arena_get(&r->arena, root.n + path.n + 1);
 	id = arena_str(&r->arena, text_of(conn_id(r)));
 	if (remote == NULL || file == NULL || id == NULL || !fill_headers(rl, q))
@@ -113,22 +110,23 @@ proxy_fill(struct relay *rl)
 	memcpy(file, root.p, root.n);
 	memcpy(file + root.n, path.p, path.n);
 	q->id = id;
-	q->client = conn_client(r);
+	q->client = r->sender.client;
 	q->method = r->http.method;
 	q->target = r->http.target;
 	q->path = rewritten(rl, TEXT("_scriptname"), path);
-	q->query = r->http.query.p != NULL ? r->http.query : (struct text){"", 0};
+	q->query = r->http.query.p != NULL ? r->http.query : TEXT("");
 	q->protocol = r->http.minor == 0 ? TEXT("HTTP/1.0") : TEXT("HTTP/1.1");
-	q->host = r->http.host.p != NULL ? r->http.host : (struct text){"", 0};
+	q->host = r->http.host.p != NULL ? r->http.host : TEXT("");
 	q->scheme = TEXT("http");
 	q->docroot = root;
-	q->script_filename = (struct text){file, root.n + path.n};
-	q->redirect_uri = redirect_uri(rl);
-	q->path_info = r->site->rewrite_request != NULL ? path_info(rl, path) : (struct text){"", 0};
+	q->script_filename = (struct text){ file, root.n + path.n };
+	q->redirect_uri = only_rewritten(rl, TEXT("_uri"), r->http.target);
+	q->path_info = only_rewritten(rl, TEXT("_pathinfo"), path);
 	q->remote_addr = conn_remote(r, remote);
 	q->remote_port = conn_remote_port(r);
-	q->server_name = q->host.n != 0 ? host_only(q->host)
-	    : r->conf->server_name != NULL ? text_of(r->conf->server_name) : (struct text){"", 0};
+	q->server_name = q->host.n != 0                 ? host_only(q->host)
+			 : r->conf->server_name != NULL ? text_of(r->conf->server_name)
+							: TEXT("");
 	fill_server(r, q);
 	q->content_length = body_length(r);
 	q->safe = q->content_length <= 0 && only_reads(r);

@@ -8,15 +8,17 @@
 #include "server/reply.h"
 #include "server/worker.h"
 
-#define NO_INDEX UINT_MAX /* index_try: all names were tried, the directory itself is being looked up */
+/* index_try: all names were tried, the directory itself is looked up */
+#define NO_INDEX UINT_MAX
 
-static enum handled static_answer(struct request *, struct stat_entry *, bool peek);
+static enum handled static_answer(struct request *, struct file_entry *, bool peek);
 static enum handled refuse(struct request *, int status);
 
 static void
-waited(struct stat_wait *w, struct stat_entry *e)
+waited(struct lookup_wait *w, struct lookup *l)
 {
 	struct request *r = container_of(w, struct request, wait);
+	struct file_entry *e = file_entry_of(l);
 
 	r->cold = true;
 	r->open = e->open;
@@ -24,32 +26,33 @@ waited(struct stat_wait *w, struct stat_entry *e)
 		conn_replied(r);
 }
 
-/* An answer from memory, or of a part further back, would not need the first bytes. */
+/* True if a reply without the first bytes of the file is possible: an answer from memory, or a
+ * range. */
 static bool
 wants_all(const struct request *r)
 {
 	const struct http_request *h = &r->http;
 
-	return (h->verb == HTTP_GET && h->known[HH_IF_NONE_MATCH].p == NULL && h->known[HH_IF_MODIFIED_SINCE].p == NULL &&
-	    h->known[HH_RANGE].p == NULL);
+	return (h->verb == HTTP_GET && h->known[HH_IF_NONE_MATCH].p == NULL &&
+		h->known[HH_IF_MODIFIED_SINCE].p == NULL && h->known[HH_RANGE].p == NULL);
 }
 
 static enum handled
 look(struct request *r, struct text path, bool peek)
 {
-	struct stat_entry *e;
+	struct file_entry *e;
 
 	r->lookup = path;
 	r->wait.done = waited;
 	r->wait.client = r->sender.client;
 	r->wait.data = wants_all(r);
-	e = stat_lookup(r->worker->stats, r->scope, path, peek ? NULL : &r->wait);
+	e = file_lookup(r->worker->files, r->scope, path, peek ? NULL : &r->wait);
 	if (e == NULL)
 		return (peek ? HANDLED_NOT_NOW : HANDLED_LATER);
 	return (static_answer(r, e, peek));
 }
 
-/* The next of index-file.names below the directory that was asked for. */
+/* Looks up the next of index-file.names below the requested directory. */
 static enum handled
 try_index(struct request *r, bool peek)
 {
@@ -57,21 +60,19 @@ try_index(struct request *r, bool peek)
 	char *p;
 
 	if (r->index_try >= r->conf->index_names.n) {
-		/* None is there; whether the directory is decides between 403 and 404. */
+		/* No index file exists; the directory itself decides between 403 and 404. */
 		r->index_try = NO_INDEX;
-		return (look(r, (struct text){path.p + 1, path.n > 1 ? path.n - 2 : 0}, peek));
+		return (look(r, (struct text){ path.p + 1, path.n > 1 ? path.n - 2 : 0 }, peek));
 	}
 	name = r->conf->index_names.v[r->index_try++];
 	while (name.n != 0 && name.p[0] == '/')
 		name.p++, name.n--;
 	p = arena_get(&r->arena, path.n + name.n + 1);
-	if (p == NULL) {
-		reply_error(r, 500);
-		return (HANDLED_REPLY);
-	}
+	if (p == NULL)
+		return (refuse(r, 500));
 	memcpy(p, path.p, path.n);
 	memcpy(p + path.n, name.p, name.n);
-	return (look(r, (struct text){p + 1, path.n + name.n - 1}, peek));
+	return (look(r, (struct text){ p + 1, path.n + name.n - 1 }, peek));
 }
 
 static enum handled
@@ -85,18 +86,17 @@ answer_dir(struct request *r, bool peek)
 	if (path.p[path.n - 1] == '/')
 		return (try_index(r, peek));
 	p = arena_get(&r->arena, path.n + 2);
-	if (p == NULL) {
-		reply_error(r, 500);
-		return (HANDLED_REPLY);
-	}
+	if (p == NULL)
+		return (refuse(r, 500));
 	memcpy(p, path.p, path.n);
 	p[path.n] = '/';
-	reply_redirect(r, 301, (struct text){p, path.n + 1}, r->http.query);
+	reply_redirect(r, 301, (struct text){ p, path.n + 1 }, r->http.query);
 	return (HANDLED_REPLY);
 }
 
-/* In any case: where the file system does not tell ".PHP" from ".php", both are the same file.  For files that an application
- * names too: one that only looks files up, like fcgi-stat-accel, names whatever was asked for. */
+/* Case does not matter: on some file systems ".PHP" and ".php" are one file.  It also applies to
+ * files that an application names: an application that only looks files up, like fcgi-stat-accel,
+ * names whatever the client asks for. */
 static bool
 is_excluded(const struct request *r)
 {
@@ -105,7 +105,8 @@ is_excluded(const struct request *r)
 	size_t i;
 
 	for (i = 0; i < ends->n; i++)
-		if (t.n >= ends->v[i].n && text_ieq((struct text){t.p + t.n - ends->v[i].n, ends->v[i].n}, ends->v[i]))
+		if (t.n >= ends->v[i].n &&
+		    text_ieq((struct text){ t.p + t.n - ends->v[i].n, ends->v[i].n }, ends->v[i]))
 			return (true);
 	return (false);
 }
@@ -114,8 +115,10 @@ static enum handled
 refuse(struct request *r, int status)
 {
 	if (r->extra != NULL)
-		log_limited(10, LOG_WARN, conn_id(r), "sendfile.failed", LF_TEXT("path", r->lookup), LF_U64("status", status),
-		    LF_STR("do", "the application named a file that is missing, no file, or out of its root"));
+		log_limited(10, LOG_WARN, conn_id(r), "sendfile.failed", LF_TEXT("path", r->lookup),
+		    LF_U64("status", status),
+		    LF_STR("do", "check the application: the file is missing, not a regular file, "
+				 "or not below a root"));
 	if (status == 503)
 		reply_retry(r, 1);
 	else
@@ -123,9 +126,9 @@ refuse(struct request *r, int status)
 	return (HANDLED_REPLY);
 }
 
-/* e is ours: handed on to reply_file() or put back. */
+/* Takes e: hands it to reply_file() or puts it back. */
 static enum handled
-static_answer(struct request *r, struct stat_entry *e, bool peek)
+static_answer(struct request *r, struct file_entry *e, bool peek)
 {
 	int err = e->err;
 	bool is_dir = e->is_dir;
@@ -134,7 +137,7 @@ static_answer(struct request *r, struct stat_entry *e, bool peek)
 		reply_file(r, e, r->extra);
 		return (HANDLED_REPLY);
 	}
-	stat_put(e);
+	file_entry_put(e);
 	if (r->index_try == NO_INDEX && err == 0)
 		return (refuse(r, is_dir ? 403 : 404));
 	if (r->index_try != NO_INDEX && r->index_try != 0 && (err == -ENOENT || err == -ENOTDIR))
@@ -147,7 +150,7 @@ static_answer(struct request *r, struct stat_entry *e, bool peek)
 }
 
 enum handled
-static_send(struct request *r, struct stat_scope *scope, struct text lookup,
+static_send(struct request *r, struct file_scope *scope, struct text lookup,
     const struct reply_extra *x, bool peek)
 {
 	r->scope = scope;
@@ -159,7 +162,7 @@ static_send(struct request *r, struct stat_scope *scope, struct text lookup,
 void
 static_stop(struct request *r)
 {
-	stat_cancel(&r->wait);
+	file_lookup_cancel(&r->wait);
 }
 
 static enum handled
@@ -167,25 +170,21 @@ static_start(struct request *r, bool peek)
 {
 	struct text path = request_path(r);
 
-	switch (r->http.verb) {
-	case HTTP_GET:
-	case HTTP_HEAD:
-		break;
-	case HTTP_OPTIONS:
-		reply_options(r, "GET, HEAD, OPTIONS", 200);
-		return (HANDLED_REPLY);
-	default:
-		reply_options(r, "GET, HEAD, OPTIONS", 405);
+	if (r->http.verb != HTTP_GET && r->http.verb != HTTP_HEAD) {
+		reply_methods(r);
 		return (HANDLED_REPLY);
 	}
+	if (path.p[path.n - 1] != '/')
+		return (static_send(r, r->site->docroot, (struct text){ path.p + 1, path.n - 1 },
+		    NULL, peek));
 	r->scope = r->site->docroot;
 	r->extra = NULL;
 	r->index_try = 0;
-	if (path.p[path.n - 1] == '/')
-		return (try_index(r, peek));
-	return (look(r, (struct text){path.p + 1, path.n - 1}, peek));
+	return (try_index(r, peek));
 }
 
 const struct handler handler_static = {
-	.name = "static", .start = static_start, .stop = static_stop,
+	.name = "static",
+	.start = static_start,
+	.stop = static_stop,
 };

@@ -1,4 +1,4 @@
-/* server/handler/status.c -- pages about the server itself, where the configuration puts them. */
+/* server/handler/status.c -- status pages at the URLs of the configuration. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,18 +8,18 @@
 #include "server/status/status.h"
 #include "server/worker.h"
 
-#define PAGE_MAX (4u << 20) /* a letter for each connection is what may be much */
+#define PAGE_MAX (4u << 20) /* one letter for each connection can be long */
 
 struct view {
 	const char *type;
 	void (*write)(struct buf *, const struct status *);
 };
 
-static const struct view html = {"text/html; charset=utf-8", status_html};
-static const struct view json = {"application/json", status_json};
-static const struct view automatic = {"text/plain; charset=utf-8", status_auto};
-static const struct view statistics = {"text/plain; charset=utf-8", status_statistics};
-static const struct view metrics = {"text/plain; version=0.0.4; charset=utf-8", status_metrics};
+static const struct view html = { "text/html; charset=utf-8", status_html };
+static const struct view json = { "application/json", status_json };
+static const struct view automatic = { "text/plain; charset=utf-8", status_auto };
+static const struct view statistics = { "text/plain; charset=utf-8", status_statistics };
+static const struct view metrics = { "text/plain; version=0.0.4; charset=utf-8", status_metrics };
 
 static bool
 is_at(const struct request *r, const char *url)
@@ -57,21 +57,24 @@ status_is_at(const struct request *r)
 	return (is_at(r, c->status_url) || is_at(r, c->statistics_url) || is_at(r, c->metrics_url));
 }
 
-/* The page allows itself its own style and script and asks nobody else. */
+/* The page may use its own style and script, and nothing from elsewhere. */
 static void
 send_page(struct request *r, const struct view *view, struct buf *page)
 {
 	char lines[400];
-	int n = snprintf(lines, sizeof(lines), "Content-Type: %s\r\nCache-Control: no-store\r\n"
-	    "X-Content-Type-Options: nosniff\r\nContent-Security-Policy: default-src 'none'; style-src 'unsafe-inline'; "
-	    "script-src 'unsafe-inline'; connect-src 'self'; img-src data:\r\n", view->type);
+	int n = snprintf(lines, sizeof(lines),
+	    "Content-Type: %s\r\nCache-Control: no-store\r\n"
+	    "X-Content-Type-Options: nosniff\r\nContent-Security-Policy: default-src 'none'; "
+	    "style-src 'unsafe-inline'; "
+	    "script-src 'unsafe-inline'; connect-src 'self'; img-src data:\r\n",
+	    view->type);
 
-	reply_stream_head(r, 200, (struct text){lines, (size_t)n}, (int64_t)page->n, false);
+	reply_stream_head(r, 200, (struct text){ lines, (size_t)n }, (int64_t)page->n, false);
 	if (r->http.verb == HTTP_HEAD)
 		return;
 	r->body_bytes = page->n;
 	if (body_lend(&r->body, buf_as_text(page), free, page->p))
-		*page = (struct buf){0}; /* the body's now */
+		*page = (struct buf){ 0 }; /* r->body owns it now */
 	else
 		conn_close_after(r);
 }
@@ -84,10 +87,10 @@ status_start(struct request *r, bool peek)
 	struct buf page;
 
 	if (r->http.verb != HTTP_GET && r->http.verb != HTTP_HEAD) {
-		reply_options(r, "GET, HEAD, OPTIONS", r->http.verb == HTTP_OPTIONS ? 200 : 405);
+		reply_methods(r);
 		return (HANDLED_REPLY);
 	}
-	conn_show(r); /* who asks is busy, too */
+	conn_phase_show(r->conn); /* this connection is busy, too */
 	s = status_new(r);
 	buf_init(&page, PAGE_MAX);
 	if (s != NULL) {
@@ -102,4 +105,4 @@ status_start(struct request *r, bool peek)
 	return (HANDLED_REPLY);
 }
 
-const struct handler handler_status = {.name = "status", .start = status_start};
+const struct handler handler_status = { .name = "status", .start = status_start };

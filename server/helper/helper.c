@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,20 +14,22 @@
 #include "base/must.h"
 #include "server/helper/impl.h"
 
-#define LATE_MS 2000u        /* the helper ends what takes too long; after this it has not even done that */
-#define BUSY_MS 5u           /* until a helper that has too much to do is asked again */
-#define LOAD_LATE_MS 3700000 /* more than server.reload-timeout can be */
+/* the helper ends slow requests; after this time the helper itself is late */
+#define LATE_MS      2000u
+#define BUSY_MS      5u      /* before a busy helper is asked again */
+#define LOAD_LATE_MS 3700000 /* longer than any server.reload-timeout */
 
 struct helper {
 	int fd;
-	int wake;            /* for the main thread; -1: none */
+	int wake; /* wakes the main thread; -1: none */
 	bool (*interrupted)(void *arg);
 	void *arg;
 };
 
 /* ---------------------------------------------------------------- start */
 
-/* Standard descriptors, and that of a configuration given as /dev/fd/N, as shells write <(command). */
+/* Standard descriptors, and the descriptor of a configuration given as /dev/fd/N, as shells write
+ * <(command). */
 static void
 close_others(int pair, const char *file)
 {
@@ -50,7 +51,8 @@ helper_start(const char *file, struct helper **hp)
 
 	if (h == NULL)
 		return (-ENOMEM);
-	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 || (pid = fork()) < 0) {
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 ||
+	    (pid = fork()) < 0) {
 		err = -errno;
 		free(h);
 		return (err);
@@ -95,7 +97,7 @@ helper_interrupted_by(struct helper *h, int fd, bool (*interrupted)(void *arg), 
 
 /* ---------------------------------------------------------------- asking */
 
-/* The descriptor on which the answer comes, or -errno. */
+/* Returns the descriptor for the answer, or -errno. */
 static int
 ask(struct helper *h, enum helper_kind kind, const char *name, int type)
 {
@@ -115,12 +117,13 @@ ask(struct helper *h, enum helper_kind kind, const char *name, int type)
 	return (err == -ECONNRESET || err == -ENOTCONN ? -EPIPE : err);
 }
 
-/* Until fd is readable.  0, -ETIMEDOUT, -ECANCELED */
+/* Waits until fd is readable.  0, -ETIMEDOUT, -ECANCELED. */
 static int
 wait_for(struct helper *h, int fd, uint64_t until_ns)
 {
 	bool wakes = h->wake >= 0 && getpid() == (pid_t)syscall(SYS_gettid);
-	struct pollfd p[2] = {{.fd = fd, .events = POLLIN}, {.fd = wakes ? h->wake : -1, .events = POLLIN}};
+	struct pollfd p[2] = { { .fd = fd, .events = POLLIN },
+		{ .fd = wakes ? h->wake : -1, .events = POLLIN } };
 	uint64_t now;
 
 	for (;;) {
@@ -135,22 +138,24 @@ wait_for(struct helper *h, int fd, uint64_t until_ns)
 	}
 }
 
-/* The descriptor that comes with the answer, -1 in *fdp if none. */
+/* *fdp: the descriptor of the answer, or -1. */
 static int
-result(struct helper *h, enum helper_kind kind, const char *name, int *fdp)
+result(struct helper *h, enum helper_kind kind, const char *name, int *fdp,
+    char why[HELPER_WHY_MAX])
 {
 	int reply = ask(h, kind, name, SOCK_SEQPACKET), err;
-	char bytes[sizeof(int32_t)];
+	char bytes[sizeof(int32_t) + HELPER_WHY_MAX];
 	ssize_t n;
 
 	*fdp = -1;
+	why[0] = '\0';
 	if (reply < 0)
 		return (reply);
 	err = wait_for(h, reply, clock_mono_ns() + (HELPER_ANSWER_MS + LATE_MS) * NS_PER_MS);
 	if (err == 0) {
 		n = helper_recv(reply, bytes, sizeof(bytes), fdp);
 		if (n > 0)
-			err = helper_result_parse(bytes, (size_t)n);
+			err = helper_result_parse(bytes, (size_t)n, why);
 		else
 			err = n == 0 || n == -ECONNRESET ? -EPIPE : (int)n;
 	}
@@ -158,11 +163,12 @@ result(struct helper *h, enum helper_kind kind, const char *name, int *fdp)
 	return (err);
 }
 
-/* For requests that open nothing: a descriptor that comes all the same is closed. */
+/* For requests that open nothing: closes an unexpected descriptor. */
 static int
 done(struct helper *h, enum helper_kind kind, const char *name)
 {
-	int fd, err = result(h, kind, name, &fd);
+	char why[HELPER_WHY_MAX];
+	int fd, err = result(h, kind, name, &fd, why);
 
 	if (fd >= 0)
 		close(fd);
@@ -170,9 +176,9 @@ done(struct helper *h, enum helper_kind kind, const char *name)
 }
 
 static int
-opened(struct helper *h, enum helper_kind kind, const char *name)
+opened(struct helper *h, enum helper_kind kind, const char *name, char why[HELPER_WHY_MAX])
 {
-	int fd, err = result(h, kind, name, &fd);
+	int fd, err = result(h, kind, name, &fd, why);
 
 	if (err == 0)
 		return (fd >= 0 ? fd : -EPROTO);
@@ -181,28 +187,25 @@ opened(struct helper *h, enum helper_kind kind, const char *name)
 	return (err);
 }
 
-/* At HUP each log has a thread that asks: those that find the helper busy ask again. */
+/* At HUP the thread of each log asks.  A thread that finds the helper busy asks again. */
 int
 helper_open_log(void *helper, const char *path)
 {
 	uint64_t until = clock_mono_ns() + HELPER_ANSWER_MS * NS_PER_MS, now;
+	char why[HELPER_WHY_MAX];
 	int fd;
 
-	while ((fd = opened(helper, HELPER_LOG, path)) == -EAGAIN && (now = clock_mono_ns()) < until)
+	while ((fd = opened(helper, HELPER_LOG, path, why)) == -EAGAIN &&
+	       (now = clock_mono_ns()) < until)
 		if (wait_for(helper, -1, now + BUSY_MS * NS_PER_MS) == -ECANCELED)
 			return (-ECANCELED);
 	return (fd);
 }
 
 int
-helper_listen(struct helper *h, const char *address, int *fdp)
+helper_listen(struct helper *h, const char *address, char why[HELPER_WHY_MAX])
 {
-	int fd = opened(h, HELPER_LISTEN, address);
-
-	if (fd < 0)
-		return (fd);
-	*fdp = fd;
-	return (0);
+	return (opened(h, HELPER_LISTEN, address, why));
 }
 
 int
@@ -212,9 +215,9 @@ helper_pidfile(struct helper *h, const char *path)
 }
 
 int
-helper_unpid(struct helper *h, const char *path)
+helper_remove_pidfile(struct helper *h, const char *path)
 {
-	return (done(h, HELPER_UNPID, path));
+	return (done(h, HELPER_REMOVE_PIDFILE, path));
 }
 
 /* ---------------------------------------------------------------- the configuration */
@@ -224,7 +227,7 @@ helper_load_start(struct helper *h, struct helper_load *load)
 {
 	int fd = ask(h, HELPER_LOAD, "", SOCK_STREAM);
 
-	*load = (struct helper_load){.fd = -1};
+	*load = (struct helper_load){ .fd = -1 };
 	if (fd < 0)
 		return (fd);
 	load->fd = fd;
@@ -243,11 +246,13 @@ helper_load_stop(struct helper_load *load)
 	load->sources = NULL;
 }
 
-/* Room for what the child needed, so that the parser of the server will not run out of it. */
+/* True if there is memory for as much as the child needed, so that the server's parser will not run
+ * out of it. */
 static bool
 memory_there(uint64_t n)
 {
-	void *volatile p = malloc(n + n / 2 + (1u << 20)); /* volatile: or the compiler leaves the call out */
+	/* volatile: otherwise the compiler removes the call */
+	void *volatile p = malloc(n + n / 2 + (1u << 20));
 	bool there = p != NULL;
 
 	free(p);
@@ -261,8 +266,8 @@ failed(struct helper_load *load, const char *what, char *why, size_t size)
 
 	buf_init(&waits, 0);
 	sources_waits_for(load->sources, &waits);
-	snprintf(why, size, "%s%.*s%s", waits.n > 0 ? "reading " : "", (int)waits.n, waits.n > 0 ? waits.p : "",
-	    waits.n > 0 ? ": " : "");
+	snprintf(why, size, "%s%.*s%s", waits.n > 0 ? "reading " : "", (int)waits.n,
+	    waits.n > 0 ? waits.p : "", waits.n > 0 ? ": " : "");
 	snprintf(why + strlen(why), size - strlen(why), "%s", what);
 	buf_free(&waits);
 	helper_load_stop(load);
@@ -280,20 +285,25 @@ helper_load_more(struct helper_load *load, char *why, size_t size)
 	while ((n = recv(load->fd, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
 		err = sources_feed(load->sources, bytes, (size_t)n);
 		if (err != 0)
-			return (failed(load, err == -ENOMEM ? "memory is short" : strerror(-err), why, size));
+			return (failed(load, err == -ENOMEM ? "not enough memory" : strerror(-err),
+			    why, size));
 		if (sources_failure(load->sources) != NULL)
 			return (failed(load, sources_failure(load->sources), why, size));
 	}
 	if (sources_whole(load->sources)) {
 		if (!memory_there(sources_memory(load->sources)))
-			return (failed(load, "memory is short", why, size));
+			return (failed(load, "not enough memory", why, size));
 		close(load->fd);
 		load->fd = -1;
 		return (true);
 	}
 	if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		return (failed(load, "the record ended early; if the helper process was killed, restart the server", why, size));
-	return (clock_mono_ns() < load->until_ns ? false : failed(load, "the helper process does not answer", why, size));
+		return (failed(load,
+		    "the record ended early; if the helper process was killed, restart the server",
+		    why, size));
+	return (clock_mono_ns() < load->until_ns
+		    ? false
+		    : failed(load, "the helper process does not answer", why, size));
 }
 
 struct sources *

@@ -1,13 +1,14 @@
-/* server/helper/process.c -- the helper process: checks requests and forks a child for each.  See helper.h.
+/* server/helper/process.c -- the helper process: checks requests and forks a child for each.  See
+ * helper.h.
  *
- * It calls nothing that can hang: the server's next request is served while a directory of logs or a resolver hangs.
+ * It makes no call that can hang: it serves the next request while a directory of logs or a
+ * resolver hangs.
  */
 #include <errno.h>
 #include <glib.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
@@ -19,18 +20,22 @@
 #include "base/clock.h"
 #include "server/helper/impl.h"
 
-#define HELPER_NICE 10 /* it, and what it starts, give way to serving: with a reload every 0.7 s on one busy core, a load takes
-                        * about ten times as long as alone */
+/* The server comes before the helper and its children.  With a reload every 0.7 s on one busy core,
+ * a load takes about ten times as long as alone. */
+#define HELPER_NICE 10
+
+/* Signals for the server; the helper ignores them. */
+static const int ignored[] = { SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE };
 
 struct child {
-	pid_t pid;             /* and process group */
+	pid_t pid; /* also its process group */
 	enum helper_kind kind;
-	int reply;             /* for a last word when it dies without one */
-	int names;             /* from it; -1: none */
-	GPtrArray *pending;    /* names of a list that has not ended */
+	int reply;          /* for an error if the child dies without an answer */
+	int names;          /* from the child; -1: none */
+	GPtrArray *pending; /* names of a list that is incomplete */
 	uint64_t until_ns;
-	bool late;             /* killed */
-	char pidfile[HELPER_NAME_MAX]; /* that it writes */
+	bool late;                     /* killed */
+	char pidfile[HELPER_NAME_MAX]; /* the pid file that the child writes */
 };
 
 struct helper_state {
@@ -39,9 +44,9 @@ struct helper_state {
 	const char *file;
 	struct child v[HELPER_CHILDREN_MAX];
 	size_t n;
-	GPtrArray *names;      /* struct helper_name, oldest first */
+	GPtrArray *names; /* struct helper_name, oldest first */
 	uint32_t load_ms;
-	char pidfile[HELPER_NAME_MAX]; /* there, to be removed at the end; or empty */
+	char pidfile[HELPER_NAME_MAX]; /* the pid file to remove at the end; or empty */
 };
 
 /* ---------------------------------------------------------------- names */
@@ -60,7 +65,8 @@ name_find(const struct helper_state *h, enum helper_kind kind, const char *name)
 	return (NULL);
 }
 
-/* Names of earlier configurations stay: generations that drain have their logs open, and HUP opens them again. */
+/* Names of earlier configurations stay: draining generations have their logs open, and HUP reopens
+ * them. */
 static void
 name_adopt(struct helper_state *h, struct helper_name *n)
 {
@@ -89,7 +95,8 @@ static void
 names_take(struct helper_state *h, struct child *c)
 {
 	struct helper_name n;
-	char bytes[sizeof(n) + 1]; /* one more: a longer message does not pass for one of the right length */
+	/* one byte more, so that a longer message has the wrong length */
+	char bytes[sizeof(n) + 1];
 	ssize_t len;
 
 	while (c->names >= 0 && (len = recv(c->names, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0) {
@@ -114,11 +121,10 @@ names_take_all(struct helper_state *h)
 
 /* ---------------------------------------------------------------- children */
 
-/* In the child: signals as a program expects them, and its end with that of the helper. */
+/* In the child: default signals, and SIGKILL when the helper dies. */
 static void
 child_begin(const struct helper_state *h, pid_t helper)
 {
-	static const int sigs[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE, SIGCHLD};
 	sigset_t none;
 	size_t i;
 
@@ -126,8 +132,8 @@ child_begin(const struct helper_state *h, pid_t helper)
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != helper)
 		_exit(1);
-	for (i = 0; i < G_N_ELEMENTS(sigs); i++)
-		signal(sigs[i], SIG_DFL);
+	for (i = 0; i < G_N_ELEMENTS(ignored); i++)
+		signal(ignored[i], SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	close(h->pair);
@@ -135,7 +141,8 @@ child_begin(const struct helper_state *h, pid_t helper)
 }
 
 static void
-child_run(const struct helper_state *h, pid_t helper, const struct helper_request *r, int reply, int names)
+child_run(const struct helper_state *h, pid_t helper, const struct helper_request *r, int reply,
+    int names)
 {
 	size_t i;
 
@@ -150,14 +157,14 @@ child_run(const struct helper_state *h, pid_t helper, const struct helper_reques
 	_exit(helper_work_open(r, name_find(h, r->kind, r->name), h->server, reply));
 }
 
-/* What an opening that failed answers. */
+/* The answer of a failed open. */
 static void
 refuse(int reply, int32_t err)
 {
 	(void)helper_send(reply, &err, sizeof(err), -1);
 }
 
-/* What a load that failed answers, in place of the rest of its record. */
+/* The answer of a failed load; it replaces the rest of its record. */
 static void
 refuse_load(int reply, const char *why)
 {
@@ -172,11 +179,12 @@ child_start(struct helper_state *h, const struct helper_request *r, int reply)
 {
 	bool load = r->kind == HELPER_LOAD;
 	pid_t helper = getpid();
-	int names[2] = {-1, -1};
+	int names[2] = { -1, -1 };
 	struct child *c;
 	pid_t pid;
 
-	if (h->n == HELPER_CHILDREN_MAX || (load && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, names) != 0) ||
+	if (h->n == HELPER_CHILDREN_MAX ||
+	    (load && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, names) != 0) ||
 	    (pid = fork()) < 0) {
 		if (load)
 			refuse_load(reply, "the helper process has too much to do");
@@ -191,19 +199,23 @@ child_start(struct helper_state *h, const struct helper_request *r, int reply)
 	}
 	if (pid == 0)
 		child_run(h, helper, r, reply, names[1]);
-	setpgid(pid, pid); /* by the one that is first */
+	setpgid(pid, pid); /* parent and child both call it; the first one has an effect */
 	if (names[1] >= 0)
 		close(names[1]);
 	c = &h->v[h->n++];
-	*c = (struct child){.pid = pid, .kind = r->kind, .reply = reply, .names = names[0], .pending = g_ptr_array_new_with_free_func(g_free),
-	    .until_ns = clock_mono_ns() + (load ? h->load_ms : HELPER_ANSWER_MS) * NS_PER_MS};
+	*c = (struct child){ .pid = pid,
+		.kind = r->kind,
+		.reply = reply,
+		.names = names[0],
+		.pending = g_ptr_array_new_with_free_func(g_free),
+		.until_ns = clock_mono_ns() + (load ? h->load_ms : HELPER_ANSWER_MS) * NS_PER_MS };
 	if (r->kind == HELPER_PIDFILE)
 		memcpy(c->pidfile, r->name, sizeof(c->pidfile));
-	if (r->kind == HELPER_UNPID)
+	if (r->kind == HELPER_REMOVE_PIDFILE)
 		h->pidfile[0] = '\0';
 }
 
-/* The child died or was too late: the server gets an answer all the same. */
+/* The child died or was late: answers in its place. */
 static void
 last_word(const struct helper_state *h, const struct child *c, int status)
 {
@@ -216,10 +228,12 @@ last_word(const struct helper_state *h, const struct child *c, int status)
 		return;
 	}
 	if (c->late)
-		snprintf(why, sizeof(why), "it took longer than %u s (server.reload-timeout)", h->load_ms / 1000);
+		snprintf(why, sizeof(why), "it took longer than %u s (server.reload-timeout)",
+		    h->load_ms / 1000);
 	else if (WIFSIGNALED(status))
 		snprintf(why, sizeof(why), "its reader was ended by signal %d%s", WTERMSIG(status),
-		    WTERMSIG(status) == SIGABRT || WTERMSIG(status) == SIGTRAP ? " (no memory?)" : "");
+		    WTERMSIG(status) == SIGABRT || WTERMSIG(status) == SIGTRAP ? " (no memory?)"
+									       : "");
 	else
 		snprintf(why, sizeof(why), "its reader ended with status %d", WEXITSTATUS(status));
 	refuse_load(c->reply, why);
@@ -264,7 +278,7 @@ child_kill(struct child *c)
 	kill(c->pid, SIGKILL);
 }
 
-/* Ends those that are late; the time until the next one is, for poll(2). */
+/* Kills late children; returns the time until the next deadline, for poll(2). */
 static int
 kill_late(struct helper_state *h)
 {
@@ -284,7 +298,7 @@ kill_late(struct helper_state *h)
 static bool
 is_named(const struct helper_state *h, const struct helper_request *r)
 {
-	enum helper_kind kind = r->kind == HELPER_UNPID ? HELPER_PIDFILE : r->kind;
+	enum helper_kind kind = r->kind == HELPER_REMOVE_PIDFILE ? HELPER_PIDFILE : r->kind;
 
 	return (kind == HELPER_LOAD || name_find(h, kind, r->name) != NULL);
 }
@@ -301,7 +315,7 @@ take_request(struct helper_state *h)
 	if (n == 0 || (n < 0 && n != -EINVAL && n != -EMSGSIZE && n != -EAGAIN && n != -EINTR))
 		return (false);
 	if (reply < 0)
-		return (true); /* there is nobody to answer to */
+		return (true); /* no descriptor to answer to */
 	names_take_all(h);
 	if (n < 0 || helper_request_parse(bytes, (size_t)n, &r) != 0)
 		refuse(reply, -EINVAL);
@@ -315,16 +329,14 @@ take_request(struct helper_state *h)
 	return (true);
 }
 
-/* What ends the server, or asks it for something, is no business of the helper. */
 static int
 signals_open(void)
 {
-	static const int sigs[] = {SIGTERM, SIGINT, SIGQUIT, SIGHUP, SIGUSR1, SIGUSR2, SIGPIPE};
 	sigset_t set;
 	size_t i;
 
-	for (i = 0; i < G_N_ELEMENTS(sigs); i++)
-		signal(sigs[i], SIG_IGN);
+	for (i = 0; i < G_N_ELEMENTS(ignored); i++)
+		signal(ignored[i], SIG_IGN);
 	signal(SIGCHLD, SIG_DFL);
 	sigemptyset(&set);
 	sigaddset(&set, SIGCHLD);
@@ -340,7 +352,7 @@ end(struct helper_state *h)
 	for (i = 0; i < h->n; i++)
 		child_kill(&h->v[i]);
 	if (h->pidfile[0] != '\0')
-		(void)helper_work_unpid(h->pidfile, h->server);
+		(void)helper_work_remove_pidfile(h->pidfile, h->server);
 	_exit(0);
 }
 
@@ -351,16 +363,21 @@ helper_process(int pair, pid_t server, const char *file)
 	struct pollfd p[2 + HELPER_CHILDREN_MAX];
 	size_t i, n;
 
-	h = (struct helper_state){.pair = pair, .server = server, .file = file, .load_ms = HELPER_LOAD_MS, .signals = signals_open()};
+	h = (struct helper_state){ .pair = pair,
+		.server = server,
+		.file = file,
+		.load_ms = HELPER_LOAD_MS,
+		.signals = signals_open() };
 	h.names = g_ptr_array_new_with_free_func(g_free);
 	prctl(PR_SET_NAME, "accel-helper");
 	(void)setpriority(PRIO_PROCESS, 0, HELPER_NICE);
 	for (;;) {
-		p[0] = (struct pollfd){.fd = h.pair, .events = POLLIN};
-		p[1] = (struct pollfd){.fd = h.signals, .events = POLLIN};
+		p[0] = (struct pollfd){ .fd = h.pair, .events = POLLIN };
+		p[1] = (struct pollfd){ .fd = h.signals, .events = POLLIN };
 		n = h.n;
 		for (i = 0; i < n; i++)
-			p[2 + i] = (struct pollfd){.fd = h.v[i].late ? -1 : h.v[i].names, .events = POLLIN};
+			p[2 + i] = (struct pollfd){ .fd = h.v[i].late ? -1 : h.v[i].names,
+				.events = POLLIN };
 		if (poll(p, 2 + n, kill_late(&h)) < 0 && errno != EINTR)
 			end(&h);
 		names_take_all(&h);

@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#define FDS_MAX 4 /* more are not delivered: the kernel sets MSG_CTRUNC */
+#define FDS_MAX 4 /* the kernel drops further ones and sets MSG_CTRUNC */
 
 size_t
 helper_request_make(enum helper_kind kind, const char *name, char dst[HELPER_NAME_MAX + 1])
@@ -46,28 +46,30 @@ helper_name_parse(const void *p, size_t n, struct helper_name *to)
 	if (n != sizeof(*to))
 		return (-EPROTO);
 	memcpy(to, p, sizeof(*to));
-	if (!is_string(to->name, sizeof(to->name)) || !is_string(to->congestion, sizeof(to->congestion)))
+	if (!is_string(to->name, sizeof(to->name)) ||
+	    !is_string(to->congestion, sizeof(to->congestion)))
 		return (-EPROTO);
 	switch (to->kind) {
 	case HELPER_LOG:
 	case HELPER_LISTEN:
-	case HELPER_PIDFILE:
-		return (to->name[0] != '\0' ? 0 : -EPROTO);
+	case HELPER_PIDFILE: return (to->name[0] != '\0' ? 0 : -EPROTO);
 	case HELPER_LOAD:
 		return (to->timeout_ms > 0 && to->timeout_ms <= HELPER_LOAD_MAX_MS ? 0 : -EPROTO);
-	default:
-		return (-EPROTO);
+	default: return (-EPROTO);
 	}
 }
 
 int
-helper_result_parse(const void *p, size_t n)
+helper_result_parse(const void *p, size_t n, char why[HELPER_WHY_MAX])
 {
 	int32_t res;
 
-	if (n != sizeof(res))
+	why[0] = '\0';
+	if (n < sizeof(res) || n - sizeof(res) >= HELPER_WHY_MAX)
 		return (-EPROTO);
 	memcpy(&res, p, sizeof(res));
+	memcpy(why, (const char *)p + sizeof(res), n - sizeof(res));
+	why[n - sizeof(res)] = '\0';
 	return (res <= 0 && res >= -ERRNO_MAX ? res : -EPROTO);
 }
 
@@ -77,9 +79,9 @@ helper_send(int sock, const void *p, size_t n, int fd)
 	union {
 		char room[CMSG_SPACE(sizeof(int))];
 		struct cmsghdr align;
-	} control = {{0}};
-	struct iovec iov = {(void *)(uintptr_t)p, n};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1};
+	} control = { { 0 } };
+	struct iovec iov = { (void *)(uintptr_t)p, n };
+	struct msghdr msg = { .msg_iov = &iov, .msg_iovlen = 1 };
 	struct cmsghdr *c;
 
 	if (fd >= 0) {
@@ -94,7 +96,7 @@ helper_send(int sock, const void *p, size_t n, int fd)
 	return (sendmsg(sock, &msg, MSG_NOSIGNAL | MSG_DONTWAIT) < 0 ? -errno : 0);
 }
 
-/* Keeps the first and closes the others; how many there were. */
+/* Keeps the first descriptor and closes the others; returns their number. */
 static size_t
 take_descriptors(struct msghdr *msg, int *fd)
 {
@@ -124,8 +126,11 @@ helper_recv(int sock, void *p, size_t size, int *fd)
 		char room[CMSG_SPACE(FDS_MAX * sizeof(int))];
 		struct cmsghdr align;
 	} control;
-	struct iovec iov = {p, size};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = sizeof(control.room)};
+	struct iovec iov = { p, size };
+	struct msghdr msg = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = sizeof(control.room) };
 	size_t fds;
 	ssize_t n;
 

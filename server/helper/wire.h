@@ -1,10 +1,14 @@
-/* server/helper/wire.h -- what server and helper process say to each other.
+/* server/helper/wire.h -- the messages between server and helper process.
  *
- *   server --request--> helper     one message of a SOCK_SEQPACKET pair: kind, name; and one descriptor to answer to
- *   helper --names----> itself     from the child that read the configuration: what may be asked for from then on
- *   helper --answer---> server     on the descriptor of the request: a result with an open file, or a record (server/config/record.h)
+ *   server --request--> helper     one message of a SOCK_SEQPACKET pair: kind, name, and the
+ *                                  descriptor that takes the answer
+ *   helper --names----> itself     from the child that read the configuration: all names that the
+ *                                  server may ask for from now on
+ *   helper --answer---> server     on the descriptor of the request: a result with an open file, or
+ *                                  a record (server/config/record.h)
  *
- * Each side checks what it reads: the other one may have been taken over.  The functions whose names end in _parse are pure.
+ * Each side checks what it reads, because an intruder may control the other side.  The functions
+ * whose names end in _parse are pure.
  */
 #ifndef SERVER_HELPER_WIRE_H
 #define SERVER_HELPER_WIRE_H
@@ -15,16 +19,17 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#define ERRNO_MAX 4095             /* no call of the system has another -errno */
-#define HELPER_NAME_MAX 1024       /* bytes of a path or an address, with its NUL */
-#define HELPER_LOAD_MAX_MS 3600000 /* the most that server.reload-timeout can be */
+#define ERRNO_MAX          4095    /* no system call has a larger errno */
+#define HELPER_NAME_MAX    1024    /* bytes of a path or an address, with its NUL */
+#define HELPER_WHY_MAX     128     /* bytes of a reason, with its NUL */
+#define HELPER_LOAD_MAX_MS 3600000 /* largest server.reload-timeout */
 
 enum helper_kind {
-	HELPER_LOAD = 1, /* read the configuration; no name */
-	HELPER_LOG,      /* open this log */
-	HELPER_LISTEN,   /* listen on this address */
-	HELPER_PIDFILE,  /* write the server's number into this file */
-	HELPER_UNPID,    /* remove that file */
+	HELPER_LOAD = 1,       /* read the configuration; no name */
+	HELPER_LOG,            /* open this log */
+	HELPER_LISTEN,         /* listen on this address */
+	HELPER_PIDFILE,        /* write the server's number into this file */
+	HELPER_REMOVE_PIDFILE, /* remove that file */
 	HELPER_KINDS
 };
 
@@ -33,31 +38,36 @@ struct helper_request {
 	char name[HELPER_NAME_MAX];
 };
 
-/* What the configuration names, with all that is needed to open it. */
+/* A name of the configuration, with everything that is needed to open it. */
 struct helper_name {
-	uint32_t kind;       /* HELPER_LOG, HELPER_LISTEN, HELPER_PIDFILE; HELPER_LOAD: the end of the list */
-	uint32_t timeout_ms; /* of the end: for the next load */
+	/* HELPER_LOG, HELPER_LISTEN, HELPER_PIDFILE; HELPER_LOAD: the end of the list */
+	uint32_t kind;
+	uint32_t timeout_ms; /* HELPER_LOAD: deadline of the next load */
 	int32_t backlog;
-	char congestion[16]; /* empty: the system's */
-	uint8_t set_mode, set_owner; /* 0: no; no bool, because any byte may come */
+	char congestion[16];         /* empty: the system's default */
+	uint8_t set_mode, set_owner; /* 0: no; not bool, because the byte may have any value */
 	mode_t mode;
 	uid_t uid;
 	gid_t gid;
 	char name[HELPER_NAME_MAX];
 };
 
-size_t helper_request_make(enum helper_kind, const char *name, char dst[HELPER_NAME_MAX + 1]); /* 0: too long */
-int helper_request_parse(const char *p, size_t n, struct helper_request *);                   /* 0 or -EINVAL */
+/* 0: too long */
+size_t helper_request_make(enum helper_kind, const char *name, char dst[HELPER_NAME_MAX + 1]);
+/* 0 or -EINVAL */
+int helper_request_parse(const char *p, size_t n, struct helper_request *);
 
-/* 0, or -EPROTO: *to is not to be used. */
+/* 0, or -EPROTO: do not use *to. */
 int helper_name_parse(const void *p, size_t n, struct helper_name *to);
-/* The result in an answer: 0 or -errno as the helper says; -EPROTO: this is no result. */
-int helper_result_parse(const void *p, size_t n);
+/* The result in an answer: 0 or -errno of the helper; -EPROTO: not a result.  why: what the helper
+ * says of the error beyond errno, or empty. */
+int helper_result_parse(const void *p, size_t n, char why[HELPER_WHY_MAX]);
 
-/* One message, with a descriptor unless fd < 0; never waits.  0 or -errno. */
+/* Sends one message, with a descriptor unless fd < 0; never waits.  0 or -errno. */
 int helper_send(int sock, const void *p, size_t n, int fd);
-/* One message without waiting: its length; 0 at the end; -errno; -EMSGSIZE when it is longer than size.  *fd: the
- * descriptor that came with it, -1: none.  More than one is -EINVAL, and all are closed. */
+/* Receives one message without waiting.  Returns its length; 0 at the end; -errno; -EMSGSIZE if the
+ * message is longer than size.  *fd: its descriptor, or -1.  More than one descriptor is -EINVAL,
+ * and all are closed. */
 ssize_t helper_recv(int sock, void *p, size_t size, int *fd);
 
 #endif

@@ -1,4 +1,6 @@
-/* server/helper/work.c -- what the children of the helper do, each for one request; may block.  See helper.h. */
+/* server/helper/work.c -- the work of the helper's children, one request each; may block.  See
+ * helper.h.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
@@ -14,15 +16,9 @@
 #include "io/safe_open.h"
 #include "server/config/config.h"
 #include "server/helper/impl.h"
-#include "server/config/places.h"
+#include "server/config/resources.h"
 
 /* ---------------------------------------------------------------- reading the configuration */
-
-static bool
-is_set(const char *s)
-{
-	return (s != NULL && s[0] != '\0');
-}
 
 /* Waits while the helper is busy. */
 static void
@@ -30,7 +26,7 @@ tell(int names, struct helper_name *n, enum helper_kind kind, const char *name)
 {
 	n->kind = kind;
 	if (strlen(name) >= sizeof(n->name))
-		return; /* a request for it is refused */
+		return; /* the helper then refuses requests for this name */
 	memset(n->name, 0, sizeof(n->name));
 	memcpy(n->name, name, strlen(name));
 	if (send(names, n, sizeof(*n), MSG_NOSIGNAL) < 0)
@@ -40,19 +36,19 @@ tell(int names, struct helper_name *n, enum helper_kind kind, const char *name)
 static bool
 tell_log(const struct conf *c, void *names)
 {
-	struct helper_name n = {0};
+	struct helper_name n = { 0 };
 
-	if (is_set(c->accesslog))
+	if (c->accesslog != NULL)
 		tell(*(int *)names, &n, HELPER_LOG, c->accesslog);
 	return (true);
 }
 
-/* A socket file belongs to the user that the server becomes, and is therefore root's until it is bound. */
+/* A socket file belongs to the user that the server becomes.  root owns it until it is bound. */
 static void
 owner_of(const struct conf *c, struct helper_name *n)
 {
-	const struct passwd *pw = is_set(c->username) ? getpwnam(c->username) : NULL;
-	const struct group *gr = is_set(c->groupname) ? getgrnam(c->groupname) : NULL;
+	const struct passwd *pw = c->username != NULL ? getpwnam(c->username) : NULL;
+	const struct group *gr = c->groupname != NULL ? getgrnam(c->groupname) : NULL;
 
 	n->uid = pw != NULL ? pw->pw_uid : (uid_t)-1;
 	n->gid = gr != NULL ? gr->gr_gid : pw != NULL ? pw->pw_gid : (gid_t)-1;
@@ -63,16 +59,16 @@ static void
 tell_listens(const struct config *config, int names)
 {
 	const struct conf *c = config_global(config);
-	struct helper_name n = {.backlog = (int32_t)c->backlog};
+	struct helper_name n = { .backlog = (int32_t)c->backlog };
 	const char *name;
 	size_t i;
 
 	owner_of(c, &n);
-	if (is_set(c->socket_perms)) {
+	if (c->socket_perms != NULL) {
 		n.set_mode = true;
 		n.mode = (mode_t)strtoul(c->socket_perms, NULL, 8);
 	}
-	if (is_set(c->congestion))
+	if (c->congestion != NULL)
 		snprintf(n.congestion, sizeof(n.congestion), "%s", c->congestion);
 	for (i = 0; (name = config_listen(config, i)) != NULL; i++)
 		tell(names, &n, HELPER_LISTEN, name);
@@ -82,11 +78,11 @@ static void
 tell_names(const struct config *config, int names)
 {
 	const struct conf *c = config_global(config);
-	struct helper_name n = {.timeout_ms = (uint32_t)c->reload_timeout * 1000};
+	struct helper_name n = { .timeout_ms = (uint32_t)c->reload_timeout * 1000 };
 
-	if (is_set(c->errorlog))
+	if (c->errorlog != NULL)
 		tell(names, &n, HELPER_LOG, c->errorlog);
-	if (is_set(c->pid_file))
+	if (c->pid_file != NULL)
 		tell(names, &n, HELPER_PIDFILE, c->pid_file);
 	config_each(config, tell_log, &names);
 	tell_listens(config, names);
@@ -105,9 +101,10 @@ helper_work_load(const char *file, int reply, int names)
 	buf_init(&warn, 0);
 	config = config_load(file, sources, &err, &warn);
 	if (config == NULL) {
-		sources = sources_record(reply); /* the one before went with it; the mistake is found again in the replay */
+		/* the old sources were freed; the replay finds the same error again */
+		sources = sources_record(reply);
 	} else {
-		places_fetch(config);
+		resources_fetch(config);
 		tell_names(config, names);
 		memory = config_memory(config) + 1;
 	}
@@ -118,15 +115,20 @@ helper_work_load(const char *file, int reply, int names)
 /* ---------------------------------------------------------------- opening */
 
 static int
-open_socket(const struct helper_name *n, int *fdp)
+open_socket(const struct helper_name *n, int *fdp, const char **why)
 {
 	struct listen_conf lc = {
-		.name = n->name, .backlog = n->backlog, .congestion = n->congestion[0] != '\0' ? n->congestion : NULL,
-		.set_mode = n->set_mode, .set_owner = n->set_owner, .mode = n->mode, .uid = n->uid, .gid = n->gid,
+		.name = n->name,
+		.backlog = n->backlog,
+		.congestion = n->congestion[0] != '\0' ? n->congestion : NULL,
+		.set_mode = n->set_mode,
+		.set_owner = n->set_owner,
+		.mode = n->mode,
+		.uid = n->uid,
+		.gid = n->gid,
 	};
-	const char *why;
 
-	return (listen_open(&lc, fdp, &why));
+	return (listen_open(&lc, fdp, why));
 }
 
 static int
@@ -145,7 +147,7 @@ write_pid(const char *path, pid_t server)
 }
 
 int
-helper_work_unpid(const char *path, pid_t server)
+helper_work_remove_pidfile(const char *path, pid_t server)
 {
 	int fd = safe_open(path, O_RDONLY, 0);
 	char line[32] = "";
@@ -156,13 +158,16 @@ helper_work_unpid(const char *path, pid_t server)
 	n = read(fd, line, sizeof(line) - 1);
 	close(fd);
 	if (n <= 0 || strtol(line, NULL, 10) != (long)server)
-		return (-ESTALE); /* a successor's */
+		return (-ESTALE); /* the file of another server */
 	return (safe_unlink(path));
 }
 
 int
-helper_work_open(const struct helper_request *r, const struct helper_name *n, pid_t server, int reply)
+helper_work_open(const struct helper_request *r, const struct helper_name *n, pid_t server,
+    int reply)
 {
+	char answer[sizeof(int32_t) + HELPER_WHY_MAX];
+	const char *why = NULL;
 	int32_t err = 0;
 	int fd = -1;
 
@@ -171,19 +176,16 @@ helper_work_open(const struct helper_request *r, const struct helper_name *n, pi
 		fd = logfile_open_fd(r->name);
 		err = fd < 0 ? fd : 0;
 		break;
-	case HELPER_LISTEN:
-		err = open_socket(n, &fd);
-		break;
-	case HELPER_PIDFILE:
-		err = write_pid(r->name, server);
-		break;
-	case HELPER_UNPID:
-		err = helper_work_unpid(r->name, server);
-		break;
+	case HELPER_LISTEN: err = open_socket(n, &fd, &why); break;
+	case HELPER_PIDFILE: err = write_pid(r->name, server); break;
+	case HELPER_REMOVE_PIDFILE: err = helper_work_remove_pidfile(r->name, server); break;
 	case HELPER_LOAD:
-	case HELPER_KINDS:
-		err = -EINVAL;
-		break;
+	case HELPER_KINDS: err = -EINVAL; break;
 	}
-	return (helper_send(reply, &err, sizeof(err), err == 0 ? fd : -1) == 0 && err == 0 ? 0 : 2);
+	memcpy(answer, &err, sizeof(err));
+	snprintf(answer + sizeof(err), HELPER_WHY_MAX, "%s", err != 0 && why != NULL ? why : "");
+	if (helper_send(reply, answer, sizeof(err) + strlen(answer + sizeof(err)),
+		err == 0 ? fd : -1) != 0)
+		return (2);
+	return (err == 0 ? 0 : 2);
 }

@@ -1,11 +1,12 @@
-/* server/process/drain.c -- old generations let their running replies end, but not for ever. */
+/* server/process/drain.c -- old generations finish their running replies, within a time limit. */
 #include "base/clock.h"
 #include "base/log.h"
-#include "server/config/features.h"
 #include "server/process/impl.h"
 
-#define OLD_MAX 4u     /* generations that drain beside the newest: each has threads, loops and caches */
-#define HUSH_MS 1200u  /* what was accepted when a drain began has sent its first bytes by then, or is silent */
+/* generations that drain beside the newest: each has threads, loops and caches */
+#define OLD_MAX 4u
+/* connections accepted before the drain have sent their first bytes by then, or are silent */
+#define HUSH_MS 1200u
 
 void
 process_drain(struct process *ps, struct generation *g)
@@ -13,7 +14,7 @@ process_drain(struct process *ps, struct generation *g)
 	if (g->retired_ns == 0)
 		g->retired_ns = clock_mono_ns();
 	generation_tell(g, WORKER_DRAIN);
-	process_drain_mind(ps);
+	process_drain_check(ps);
 }
 
 static void
@@ -24,7 +25,7 @@ cut(struct generation *g, const char *why)
 
 	for (i = 0; i < g->nworkers; i++)
 		for (p = 0; p < NPHASES && !worker_ended(g->workers[i]); p++)
-			n += tally_get(g->workers[i]->tally->phase[p]);
+			n += shared_get(g->workers[i]->counters->phase[p]);
 	g->cut = true;
 	log_event(LOG_WARN, NULL, "drain.cut", LF_STR("why", why), LF_U64("connections", n),
 	    LF_U64("seconds", (clock_mono_ns() - g->retired_ns) / NS_PER_S));
@@ -34,24 +35,22 @@ cut(struct generation *g, const char *why)
 static unsigned
 old_count(const struct process *ps)
 {
-	const struct list *l;
+	const struct generation *g;
 	unsigned n = 0;
 
-	for (l = ps->generations.next; l != &ps->generations && l->next != &ps->generations; l = l->next)
-		n += !list_entry(l, struct generation, link)->cut;
+	list_each(g, &ps->generations, link)
+		n += g != process_newest(ps) && !g->cut;
 	return (n);
 }
 
 void
-process_drain_mind(struct process *ps)
+process_drain_check(struct process *ps)
 {
-	struct generation *last = list_entry(ps->generations.prev, struct generation, link), *g;
-	uint64_t age, limit = features_graceful_s(config_global(last->config)) * NS_PER_S;
+	struct generation *last = process_newest(ps), *g;
+	uint64_t age, limit = config_global(last->config)->graceful_s * NS_PER_S;
 	unsigned old = old_count(ps);
-	struct list *l;
 
-	for (l = ps->generations.next; l != &ps->generations; l = l->next) {
-		g = list_entry(l, struct generation, link);
+	list_each(g, &ps->generations, link) {
 		if (g->retired_ns == 0 || g->cut)
 			continue;
 		age = clock_mono_ns() - g->retired_ns;

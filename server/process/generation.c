@@ -22,43 +22,47 @@ worker_count(const struct conf *c)
 	return (sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : 1);
 }
 
-/* Unless told: two thirds of the descriptors less those that we need to live are for connections, a fifth is for open
- * files, the rest for applications and look-ups.  Clients that took all of them would make every re-check of a
- * file fail, and get 503 for what is in memory. */
+/* The default: connections get two thirds of the descriptors that the server does not need itself,
+ * open files a fifth, applications and look-ups the rest.  If clients could take all descriptors,
+ * every re-check of a file would fail, and files in memory would get 503. */
 static unsigned
 connections_of(unsigned fds)
 {
 	return (fds > 2 * OWN_FDS ? fds - fds / 3 - OWN_FDS : fds / 4 + 1);
 }
 
-/* What the kernel does for a loop at a time: each worker has a loop, and all of them together what is configured. */
+/* Operations of a loop in the kernel at a time: the configured number, divided among the workers,
+ * because each has a loop. */
 static struct io_conf
 io_conf_of(const struct generation *g, const struct file_backend *backend)
 {
 	const struct conf *c = config_global(g->config);
+	const struct io_pools_conf *pc = &g->pools_conf;
 	unsigned n = g->nworkers;
 
 	return ((struct io_conf){
 	    .pools = g->pools,
 	    .backend = backend,
 	    .chunk = (uint32_t)c->network_chunk,
-	    .stat_jobs = ((unsigned)c->stat_threads + n - 1) / n,
+	    .stat_jobs = (pc->stat_threads + n - 1) / n,
 	    .read_jobs = ((unsigned)c->read_jobs + n - 1) / n,
-	    .per_device = ((unsigned)c->threads_per_device + n - 1) / n,
-	    .max_queue = (unsigned)c->max_queue,
-	    .stuck_ms = 1000 * (unsigned)c->open_timeout,
+	    .per_device = (pc->per_device + n - 1) / n,
+	    .max_queue = pc->max_queue,
+	    .stuck_ms = pc->stuck_ms,
 	});
 }
 
 static struct worker_conf
-worker_conf_of(struct generation *g, unsigned fds, const struct file_backend *backend)
+worker_conf_of(struct process *ps, struct generation *g, unsigned fds,
+    const struct file_backend *backend)
 {
 	const struct conf *c = config_global(g->config);
-	unsigned conns = c->max_connections != 0 ? (unsigned)c->max_connections : connections_of(fds);
+	unsigned conns =
+	    c->max_connections != 0 ? (unsigned)c->max_connections : connections_of(fds);
 
 	return ((struct worker_conf){
 	    .config = g->config,
-	    .places = g->places,
+	    .resources = g->resources,
 	    .listeners = g->listeners.v,
 	    .nlisteners = g->listeners.n,
 	    .io = io_conf_of(g, backend),
@@ -66,9 +70,9 @@ worker_conf_of(struct generation *g, unsigned fds, const struct file_backend *ba
 	    .max_fds = fds / 5 / g->nworkers + 1,
 	    .nworkers = g->nworkers,
 	    .max_head_bytes = c->max_heads / g->nworkers,
-	    .tallies = g->tallies,
-	    .clients = g->clients,
-	    .handover = g->handover,
+	    .counters_list = &ps->counters_list,
+	    .clients = ps->clients,
+	    .handover = ps->handover,
 	});
 }
 
@@ -82,7 +86,7 @@ generation_free(struct generation *g)
 			worker_free(g->workers[i]);
 	if (g->pools != NULL)
 		io_pools_free(g->pools, 500);
-	places_free(g->places);
+	resources_free(g->resources);
 	config_free(g->config);
 	free(g->workers);
 	free(g);
@@ -110,7 +114,7 @@ generation_adopts(struct process *ps, struct generation *g)
 	}
 	for (i = 0; i < g->nworkers; i++)
 		loops[i] = g->workers[i]->io;
-	(void)handover_open(ps->handover, loops, g->nworkers, g->listeners.v, g->listeners.n);
+	handover_open(ps->handover, loops, g->nworkers, g->listeners.v, g->listeners.n);
 	free(loops);
 }
 
@@ -143,7 +147,7 @@ workers_make(struct process *ps, struct generation *g, unsigned fds)
 	if (note != NULL)
 		log_event(LOG_WARN, NULL, "backend.replaced", LF_STR("asked", c->network_backend),
 		    LF_STR("used", backend->name), LF_STR("why", note));
-	wc = worker_conf_of(g, fds, backend);
+	wc = worker_conf_of(ps, g, fds, backend);
 	for (i = 0; i < g->nworkers && err == 0; i++) {
 		wc.index = i;
 		err = worker_new(&wc, NULL, &g->workers[i]);
@@ -160,41 +164,44 @@ workers_make(struct process *ps, struct generation *g, unsigned fds)
 }
 
 static int
-places_make(struct process *ps, struct generation *g)
+resources_make(struct process *ps, struct generation *g)
 {
 	char why[512];
 
-	g->places = places_new(g->config, process_accesslog, ps, why, sizeof(why));
-	if (g->places != NULL)
+	g->resources = resources_new(g->config, process_accesslog, ps, why, sizeof(why));
+	if (g->resources != NULL)
 		return (0);
+	if (ps->draining)
+		return (-ECANCELED);
 	log_event(LOG_ERROR, NULL, "config.unusable", LF_STR("why", why));
 	return (-EINVAL);
 }
 
-/* Those of the newest generation, if they are what this one asks for; else theirs shrink while it drains. */
+/* The pools of the newest generation if the settings are equal; otherwise those shrink while it
+ * drains. */
 static int
 pools_make(struct process *ps, struct generation *g)
 {
-	struct generation *last;
+	struct generation *last = process_newest(ps);
 
-	if (list_empty(&ps->generations))
-		return (io_pools_new(&g->pools_conf, &g->pools));
-	last = list_entry(ps->generations.prev, struct generation, link);
-	if (memcmp(&last->pools_conf, &g->pools_conf, sizeof(g->pools_conf)) != 0)
+	if (last == NULL || memcmp(&last->pools_conf, &g->pools_conf, sizeof(g->pools_conf)) != 0)
 		return (io_pools_new(&g->pools_conf, &g->pools));
 	g->pools = io_pools_share(last->pools);
 	return (0);
 }
 
 int
-generation_start(struct process *ps, struct config *config, const struct listeners *ls, unsigned fds)
+generation_start(struct process *ps, struct config *config, const struct listeners *ls,
+    unsigned fds)
 {
 	const struct conf *c = config_global(config);
 	struct generation *g = calloc(1, sizeof(*g));
-	const struct generation *last;
+	const struct generation *last = process_newest(ps);
 	struct io_pools_conf pc = {
-		.stat_threads = (unsigned)c->stat_threads, .read_threads = (unsigned)c->read_threads,
-		.per_device = (unsigned)c->threads_per_device, .max_queue = (unsigned)c->max_queue,
+		.stat_threads = (unsigned)c->stat_threads,
+		.read_threads = (unsigned)c->read_threads,
+		.per_device = (unsigned)c->threads_per_device,
+		.max_queue = (unsigned)c->max_queue,
 		.stuck_ms = 1000 * (unsigned)c->open_timeout,
 	};
 	int err;
@@ -202,28 +209,25 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	must(g != NULL);
 	list_init(&g->link);
 	g->config = config;
-	g->tallies = &ps->tallies;
-	g->clients = ps->clients;
-	g->handover = ps->handover;
 	g->listeners = *ls;
 	g->pools_conf = pc;
 	g->nworkers = worker_count(c);
 	g->workers = calloc(g->nworkers, sizeof(struct worker *));
 	must(g->workers != NULL);
-	err = places_make(ps, g);
+	err = resources_make(ps, g);
 	config_forget_sources(config);
 	if (err == 0)
 		err = pools_make(ps, g);
 	if (err == 0)
 		err = workers_make(ps, g, fds);
 	if (err != 0) {
-		log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", err));
+		if (err != -ECANCELED)
+			log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", err));
 		generation_free(g);
 		process_drop_accesslogs(ps);
 		process_unlisten(ps, ls);
 		return (err);
 	}
-	last = list_empty(&ps->generations) ? NULL : list_entry(ps->generations.prev, struct generation, link);
 	if (last != NULL && last->pools != g->pools)
 		io_pools_shrink(last->pools);
 	list_add_tail(&ps->generations, &g->link);

@@ -1,4 +1,4 @@
-/* server/process/logs.c -- the logs of the process: who opens them, HUP, the end. */
+/* server/process/logs.c -- the logs of the process: opening, HUP, closing. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,17 +10,11 @@
 
 #define EARLY_MAX (64u << 10)
 
-/* With the rights of the user who started the server; with -1 there is no helper. */
+/* Opens with the rights of the user who started the server; with -1 there is no helper. */
 static int
 log_open(struct process *ps, const char *path, struct logfile **log)
 {
-	return (logfile_open_by(path, ps->helper != NULL ? helper_open_log : NULL, ps->helper, log));
-}
-
-static void
-error_sink(void *arg, struct text line)
-{
-	logfile_line(arg, line);
+	return (logfile_open(path, ps->helper != NULL ? helper_open_log : NULL, ps->helper, log));
 }
 
 static void
@@ -49,15 +43,16 @@ late_lines(struct process *ps)
 int
 process_errorlog(struct process *ps, const struct conf *c)
 {
-	const char *path = c->errorlog != NULL && c->errorlog[0] != '\0' ? c->errorlog : NULL;
-	int err = log_open(ps, path, &ps->errorlog);
+	int err = log_open(ps, c->errorlog, &ps->errorlog);
 
 	if (err != 0) {
 		late_lines(ps);
-		fprintf(stderr, "accel-server: cannot open server.errorlog \"%s\": %s\n", path, strerror(-err));
+		if (err != -ECANCELED)
+			fprintf(stderr, "accel-server: cannot open server.errorlog \"%s\": %s\n",
+			    c->errorlog, strerror(-err));
 		return (err);
 	}
-	log_set_sink(error_sink, ps->errorlog);
+	log_set_sink(logfile_line, ps->errorlog);
 	late_lines(ps);
 	return (0);
 }
@@ -66,27 +61,25 @@ struct logfile *
 process_accesslog(void *arg, const char *path)
 {
 	struct process *ps = arg;
-	struct access_file *f = NULL;
-	struct list *l, *tmp;
+	struct access_file *f;
 	int err;
 
-	list_foreach_safe(l, tmp, &ps->access_files)
-		if (strcmp(list_entry(l, struct access_file, link)->path, path) == 0)
-			f = list_entry(l, struct access_file, link);
-	if (f == NULL) {
-		f = calloc(1, sizeof(*f) + strlen(path) + 1);
-		must(f != NULL);
-		strcpy(f->path, path);
-		err = log_open(ps, path, &f->log);
-		if (err == 0) {
-			list_add_tail(&ps->access_files, &f->link);
-		} else {
-			log_event(LOG_ERROR, NULL, "accesslog.unusable", LF_STR("path", path), LF_ERR("error", err));
-			free(f);
-			f = NULL;
-		}
+	list_each(f, &ps->access_files, link)
+		if (strcmp(f->path, path) == 0)
+			return (f->log);
+	f = calloc(1, sizeof(*f) + strlen(path) + 1);
+	must(f != NULL);
+	strcpy(f->path, path);
+	err = log_open(ps, path, &f->log);
+	if (err == 0) {
+		list_add_tail(&ps->access_files, &f->link);
+		return (f->log);
 	}
-	return (f != NULL ? f->log : NULL);
+	if (err != -ECANCELED)
+		log_event(LOG_ERROR, NULL, "accesslog.unusable", LF_STR("path", path),
+		    LF_ERR("error", err));
+	free(f);
+	return (NULL);
 }
 
 static void
@@ -100,10 +93,10 @@ accesslog_close(struct access_file *f)
 static bool
 is_named(struct process *ps, const char *path)
 {
-	struct list *l, *tmp;
+	struct generation *g;
 
-	list_foreach_safe(l, tmp, &ps->generations)
-		if (places_log(list_entry(l, struct generation, link)->places, path) != NULL)
+	list_each(g, &ps->generations, link)
+		if (resources_log(g->resources, path) != NULL)
 			return (true);
 	return (false);
 }
@@ -111,24 +104,25 @@ is_named(struct process *ps, const char *path)
 void
 process_drop_accesslogs(struct process *ps)
 {
-	struct list *l, *tmp;
+	struct access_file *f;
 
-	list_foreach_safe(l, tmp, &ps->access_files) {
-		struct access_file *f = list_entry(l, struct access_file, link);
-
+	list_each(f, &ps->access_files, link)
 		if (!is_named(ps, f->path))
 			accesslog_close(f);
-	}
 }
 
 static const char *
 what_to_do(int err)
 {
 	switch (err) {
-	case -EPIPE:  return ("restart the server: its helper process has ended");
-	case -ELOOP:  return ("name the file itself: root does not follow a link in a directory that others write to");
-	case -EMLINK: return ("remove the other name of the file, or let only root write to its directory");
-	case -EPERM:  return ("use a directory that not everybody may write to");
+	case -EPIPE: return ("restart the server: its helper process has ended");
+	case -ELOOP:
+		return ("name the file itself: root does not follow a link in a directory that "
+			"other users can write to");
+	case -EMLINK:
+		return (
+		    "remove the other name of the file, or let only root write to its directory");
+	case -EPERM: return ("use a directory that other users cannot write to");
 	}
 	return ("make the file and its directory writable for the user who started the server");
 }
@@ -136,8 +130,8 @@ what_to_do(int err)
 static void
 errorlog_failed(const char *path, int err)
 {
-	log_event(LOG_ERROR, NULL, "errorlog.reopen", LF_STR("path", path), LF_ERR("error", err), LF_STR("then", "writing to the old file"),
-	    LF_STR("do", what_to_do(err)));
+	log_event(LOG_ERROR, NULL, "errorlog.reopen", LF_STR("path", path), LF_ERR("error", err),
+	    LF_STR("then", "writing to the old file"), LF_STR("do", what_to_do(err)));
 }
 
 static void
@@ -150,21 +144,21 @@ accesslog_failed(const char *path, int err)
 void
 process_reopen_logs(struct process *ps)
 {
-	struct list *l, *tmp;
+	struct access_file *f;
 
 	logfile_reopen(ps->errorlog, errorlog_failed);
-	list_foreach_safe(l, tmp, &ps->access_files)
-		logfile_reopen(list_entry(l, struct access_file, link)->log, accesslog_failed);
+	list_each(f, &ps->access_files, link)
+		logfile_reopen(f->log, accesslog_failed);
 	log_event(LOG_INFO, NULL, "logs.reopened", LF_STR("by", "HUP"));
 }
 
 void
 process_close_logs(struct process *ps)
 {
-	struct list *l, *tmp;
+	struct access_file *f;
 
-	list_foreach_safe(l, tmp, &ps->access_files)
-		accesslog_close(list_entry(l, struct access_file, link));
+	list_each(f, &ps->access_files, link)
+		accesslog_close(f);
 	log_set_sink(NULL, NULL);
 	if (ps->errorlog != NULL)
 		logfile_close(ps->errorlog);

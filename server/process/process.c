@@ -24,18 +24,12 @@
 #include "server/conn/conn.h"
 #include "server/process/impl.h"
 
-#define STOP_MS 1500u    /* TERM: workers are waited for this long, then left */
-#define POLL_MS 50       /* how often draining generations are looked at */
+#define STOP_MS      1500u /* TERM: waits so long for workers, then leaves */
+#define POLL_MS      50    /* interval of the checks of draining generations */
 #define COUNTERS_MAX (sizeof(struct counters) / sizeof(uint64_t))
 
-static struct generation *
-newest(struct process *ps)
-{
-	return (list_entry(ps->generations.prev, struct generation, link));
-}
-
-/* Sockets that the newest generation does without refuse clients.  Not at once: its workers must have stopped
- * accepting, or they would log a failure. */
+/* Sockets that the newest generation does not use refuse clients.  They are not closed at once: its
+ * workers must stop accepting first, or they would log a failure. */
 static void
 refuse_dropped(struct process *ps, const struct generation *g)
 {
@@ -44,30 +38,30 @@ refuse_dropped(struct process *ps, const struct generation *g)
 	if (g->retired_ns == 0 || clock_mono_ns() - g->retired_ns < POLL_MS * NS_PER_MS)
 		return;
 	for (i = 0; i < g->listeners.n; i++) {
-		for (k = 0; k < ps->listeners.n && ps->listeners.v[k].fd != g->listeners.v[i].fd; k++)
+		for (k = 0; k < ps->listeners.n && ps->listeners.v[k].fd != g->listeners.v[i].fd;
+		     k++)
 			;
 		if (k == ps->listeners.n)
 			listen_refuse(g->listeners.v[i].fd);
 	}
 }
 
-/* What the workers have counted since the start, at HUP and when some of them have ended; zeros are left out. */
+/* The counters of the workers since the start, logged at HUP and when workers have ended; zeros are
+ * left out. */
 static void
 log_counters(const struct process *ps)
 {
 	struct log_field f[COUNTERS_MAX];
 	const struct counter_info *ci;
-	const struct tally *t;
+	const struct worker_counters *t;
+	struct counters sum = { 0 };
 	size_t n = 0;
 
-	for (ci = counter_infos; ci->name != NULL && n < COUNTERS_MAX; ci++) {
-		uint64_t sum = 0;
-
-		for (t = tally_first(&ps->tallies); t != NULL; t = t->next)
-			sum += counter_get(&t->counters, ci);
-		if (sum != 0)
-			f[n++] = LF_U64(ci->name, sum);
-	}
+	for (t = worker_counters_first(&ps->counters_list); t != NULL; t = t->next)
+		counters_add(&sum, &t->events, server_counter_infos);
+	for (ci = server_counter_infos; ci->name != NULL && n < COUNTERS_MAX; ci++)
+		if (counter_get(&sum, ci) != 0)
+			f[n++] = LF_U64(ci->name, counter_get(&sum, ci));
 	log_event_fields(LOG_INFO, NULL, "counters", f, n);
 	log_suppressed_flush();
 }
@@ -75,11 +69,9 @@ log_counters(const struct process *ps)
 static void
 reap(struct process *ps)
 {
-	struct list *l, *tmp;
+	struct generation *g;
 
-	list_foreach_safe(l, tmp, &ps->generations) {
-		struct generation *g = list_entry(l, struct generation, link);
-
+	list_each(g, &ps->generations, link) {
 		refuse_dropped(ps, g);
 		if (!generation_ended(g))
 			continue;
@@ -94,10 +86,10 @@ reap(struct process *ps)
 static void
 tell_all(struct process *ps, enum worker_mode mode)
 {
-	struct list *l, *tmp;
+	struct generation *g;
 
-	list_foreach_safe(l, tmp, &ps->generations)
-		generation_tell(list_entry(l, struct generation, link), mode);
+	list_each(g, &ps->generations, link)
+		generation_tell(g, mode);
 }
 
 /* ---- the main thread */
@@ -106,17 +98,18 @@ static void
 stop(struct process *ps, const char *why, bool now)
 {
 	if (!now && ps->draining)
-		now = true; /* asked twice */
+		now = true; /* requested twice */
 	if (!ps->draining)
-		log_event(LOG_INFO, NULL, "stopping", LF_STR("by", why), LF_STR("how", now ? "now" : "after the running replies"));
+		log_event(LOG_INFO, NULL, "stopping", LF_STR("by", why),
+		    LF_STR("how", now ? "now" : "after the running replies"));
 	notify_manager("STOPPING=1");
 	ps->draining = true;
 	ps->stopping = ps->stopping || now;
-	process_reload_stop(ps);
+	helper_load_stop(&ps->load);
 	handover_close(ps->handover);
 	tell_all(ps, now ? WORKER_STOP : WORKER_DRAIN);
 	if (!list_empty(&ps->generations)) /* empty while the first one starts */
-		process_drain(ps, newest(ps));
+		process_drain(ps, process_newest(ps));
 }
 
 static void
@@ -127,15 +120,12 @@ take_signal(struct process *ps)
 	if (read(ps->signals, &si, sizeof(si)) != (ssize_t)sizeof(si))
 		return;
 	switch (si.ssi_signo) {
-	case SIGTERM:
-		stop(ps, "TERM", true);
-		break;
+	case SIGTERM: stop(ps, "TERM", true); break;
 	case SIGINT:
-	case SIGQUIT:
-		stop(ps, si.ssi_signo == SIGINT ? "INT" : "QUIT", false);
-		break;
+	case SIGQUIT: stop(ps, si.ssi_signo == SIGINT ? "INT" : "QUIT", false); break;
 	case SIGHUP:
-		ps->reopen = true; /* watch() does it: what waits for the helper may hold the table of logs */
+		/* watch() does it: the code that waits for the helper may hold the table of logs */
+		ps->reopen = true;
 		break;
 	case SIGUSR1:
 		if (!ps->draining)
@@ -144,7 +134,7 @@ take_signal(struct process *ps)
 	}
 }
 
-/* While an answer of the helper is waited for. */
+/* While the main thread waits for an answer of the helper. */
 static bool
 interrupted(void *arg)
 {
@@ -181,8 +171,9 @@ reopen_logs(struct process *ps)
 static void
 watch(struct process *ps)
 {
-	struct pollfd p[4] = {{.fd = ps->signals, .events = POLLIN}, {.fd = ps->opt->until_eof ? 0 : -1, .events = POLLIN},
-	    {.events = POLLIN}, {.fd = helper_fd(ps->helper), .events = POLLIN}};
+	struct pollfd p[4] = { { .fd = ps->signals, .events = POLLIN },
+		{ .fd = ps->opt->until_eof ? 0 : -1, .events = POLLIN }, { .events = POLLIN },
+		{ .fd = helper_fd(ps->helper), .events = POLLIN } };
 	uint64_t stop_by = 0;
 	char junk[256];
 
@@ -192,7 +183,11 @@ watch(struct process *ps)
 		if (ps->reopen)
 			reopen_logs(ps);
 		p[2].fd = ps->load.fd;
-		if (poll(p, NELEM(p), waiting ? POLL_MS : p[2].fd >= 0 ? 1000 : -1) < 0 && errno != EINTR)
+		if (poll(p, NELEM(p),
+			waiting        ? POLL_MS
+			: p[2].fd >= 0 ? 1000
+				       : -1) < 0 &&
+		    errno != EINTR)
 			break;
 		if (p[0].revents != 0)
 			take_signal(ps);
@@ -200,10 +195,11 @@ watch(struct process *ps)
 			p[1].fd = -1;
 			stop(ps, "end of standard input", true);
 		}
-		process_drain_mind(ps);
+		process_drain_check(ps);
 		if (p[3].revents != 0) {
 			p[3].fd = -1;
-			log_event(LOG_ERROR, NULL, "helper.ended", LF_STR("then", "serving goes on; reloads and HUP fail"),
+			log_event(LOG_ERROR, NULL, "helper.ended",
+			    LF_STR("then", "serving continues; reloads and HUP fail"),
 			    LF_STR("do", "restart the server"));
 		}
 		process_reload_more(ps);
@@ -211,7 +207,8 @@ watch(struct process *ps)
 		if (ps->stopping && stop_by == 0)
 			stop_by = clock_mono_ns() + STOP_MS * NS_PER_MS;
 		if (ps->stopping && clock_mono_ns() > stop_by) {
-			log_event(LOG_WARN, NULL, "stop.impatient", LF_STR("why", "a worker did not end in time"));
+			log_event(LOG_WARN, NULL, "stop.timeout",
+			    LF_STR("why", "a worker did not end in time"));
 			break;
 		}
 	}
@@ -227,13 +224,10 @@ prepare(struct process *ps, const struct config *config, struct listeners *now)
 	if (process_listen(ps, config, now) != 0)
 		return (EX_UNAVAILABLE);
 	if (now->n == 0) {
-		log_event(LOG_ERROR, NULL, "listen.nothing", LF_STR("do", "set server.port"));
+		log_event(LOG_ERROR, NULL, "listen.none", LF_STR("do", "set server.port"));
 		return (EX_CONFIG);
 	}
-	if (process_pidfile(ps, c) != 0)
-		return (EX_CANTCREAT);
-	ps->has_pidfile = true;
-	return (0);
+	return (process_pidfile(ps, c) == 0 ? 0 : EX_CANTCREAT);
 }
 
 static int
@@ -257,22 +251,23 @@ say_ready(struct process *ps)
 
 	for (i = 0; i < ps->listeners.n; i++)
 		log_event(LOG_INFO, NULL, "listening", LF_STR("address", ps->listeners.v[i].name),
-		    LF_U64("workers", newest(ps)->nworkers));
+		    LF_U64("workers", process_newest(ps)->nworkers));
 	notify_manager("READY=1");
 }
 
-/* -1: the connection is standard input, as inetd passes it; one request, then the end. */
+/* -1: the connection is standard input, as inetd passes it; one request, then exit. */
 static int
 serve_one(struct process *ps)
 {
-	struct generation *g = newest(ps);
+	struct generation *g = process_newest(ps);
 	union io_addr peer;
 	socklen_t len = sizeof(peer);
 	int fd;
 
 	memset(&peer, 0, sizeof(peer));
 	if (getpeername(0, &peer.sa, &len) != 0 || (fd = fcntl(0, F_DUPFD_CLOEXEC, 3)) < 0) {
-		fprintf(stderr, "accel-server: -1 needs a connected socket as standard input, as inetd passes it\n");
+		fprintf(stderr, "accel-server: -1 needs a connected socket as standard input, as "
+				"inetd passes it\n");
 		return (EX_USAGE);
 	}
 	g->workers[0]->draining = true; /* no second request */
@@ -288,7 +283,7 @@ run_one(struct process *ps, struct config *config)
 	unsigned fds = process_descriptors(config_global(config));
 	int rc = generation_start(ps, config, &ps->listeners, fds) == 0 ? serve_one(ps) : EX_CONFIG;
 
-	reap(ps); /* its worker has no thread: ended from the start */
+	reap(ps); /* its worker has no thread: it has ended from the start */
 	return (rc);
 }
 
@@ -304,7 +299,8 @@ run(struct process *ps, struct config *config)
 	return (0);
 }
 
-/* Before there are threads, which inherit it.  Logs, ports and the pid file come from the helper. */
+/* Runs before there are threads, which inherit its settings.  The helper opens logs, ports and the
+ * pid file. */
 static int
 confine(struct process *ps, const struct config *config)
 {
@@ -316,12 +312,10 @@ confine(struct process *ps, const struct config *config)
 int
 process_run(const struct options *opt, struct config *config, struct helper *helper)
 {
-	struct process ps = {.opt = opt, .helper = helper, .load.fd = -1};
-	const char *pidfile = config_global(config)->pid_file;
-	char *pid_path = pidfile != NULL && pidfile[0] != '\0' ? strdup(pidfile) : NULL;
+	struct process ps = { .opt = opt, .helper = helper, .load.fd = -1 };
 	int rc;
 
-	tallies_init(&ps.tallies);
+	counters_list_init(&ps.counters_list);
 	list_init(&ps.generations);
 	list_init(&ps.access_files);
 	ps.signals = signals_open();
@@ -331,8 +325,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	rc = opt->one ? 0 : confine(&ps, config);
 	if (process_errorlog(&ps, config_global(config)) != 0) {
 		config_free(config);
-		free(pid_path);
-		return (EX_CANTCREAT);
+		return (ps.draining ? 0 : EX_CANTCREAT);
 	}
 	ps.clients = clients_new();
 	must(ps.clients != NULL);
@@ -342,20 +335,23 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		rc = opt->one ? run_one(&ps, config) : run(&ps, config);
 	else
 		config_free(config);
+	if (ps.draining)
+		rc = 0; /* a signal ended the start */
 	if (rc != 0 && !opt->one)
 		fprintf(stderr, "accel-server: not started; the error log says why\n");
-	process_reload_stop(&ps);
+	helper_load_stop(&ps.load);
 	if (!list_empty(&ps.generations)) {
-		process_close_logs(&ps); /* a thread is stuck in the kernel: leave without it */
+		process_close_logs(&ps); /* a thread is stuck in the kernel: exit without it */
 		_exit(rc);
 	}
-	if (pid_path != NULL && ps.has_pidfile)
-		(void)helper_unpid(helper, pid_path);
-	free(pid_path);
+	if (ps.pidfile != NULL)
+		(void)helper_remove_pidfile(helper, ps.pidfile);
+	free(ps.pidfile);
 	log_suppressed_flush();
-	log_event(LOG_INFO, NULL, "stopped", LF_STR("how", rc == 0 ? "cleanly" : "could not start"));
+	log_event(LOG_INFO, NULL, "stopped",
+	    LF_STR("how", rc == 0 ? "cleanly" : "could not start"));
 	process_close_logs(&ps);
-	tallies_free(&ps.tallies);
+	counters_list_free(&ps.counters_list);
 	handover_free(ps.handover);
 	clients_free(ps.clients);
 	close(ps.signals);

@@ -1,7 +1,10 @@
-/* server/process/process.h -- the process: sockets, logs, threads, signals.  The only part of the server that may block.
+/* server/process/process.h -- the process: sockets, logs, threads, signals.  Only this part of the
+ * server may block.
  *
- *   signal    TERM   stop now (at most 2 s)          INT, QUIT  stop after the running replies; again: now
- *             HUP    reopen the logs                 USR1       read the configuration again; nobody is dropped
+ *   signal    TERM        stop now (at most 2 s)
+ *             INT, QUIT   stop after the running replies; a second one stops now
+ *             HUP         reopen the logs
+ *             USR1        read the configuration again without dropping a connection
  */
 #ifndef SERVER_PROCESS_PROCESS_H
 #define SERVER_PROCESS_PROCESS_H
@@ -11,7 +14,8 @@
 
 struct helper;
 
-/* Serves until a signal ends it; takes the configuration.  Returns the exit status (sysexits).  helper: NULL with -1 only. */
+/* Takes the configuration and serves until a signal ends it.  Returns the exit status (sysexits).
+ * helper: NULL with -1 only. */
 int process_run(const struct options *, struct config *, struct helper *);
 
 #endif

@@ -1,7 +1,8 @@
-/* server/process/reload.c -- reads the configuration again while the server goes on.
+/* server/process/reload.c -- reads the configuration again while the server runs.
  *
- * The helper process reads it, and the main thread waits for it in the same poll(2) as for signals.  A reload starts the next
- * generation on the same listening sockets and drains the one before, so no connection is refused or dropped.
+ * The helper process reads it.  The main thread waits for it in the same poll(2) as for signals.  A
+ * reload starts the next generation on the same listening sockets and drains the old one, so no
+ * connection is refused or dropped.
  */
 #include <errno.h>
 #include <string.h>
@@ -23,9 +24,9 @@ log_lines(enum log_level level, const char *ev, struct text all)
 
 /* Takes the sources. */
 static void
-use(struct process *ps, struct sources *sources)
+reload_start_generation(struct process *ps, struct sources *sources)
 {
-	struct generation *old = list_entry(ps->generations.prev, struct generation, link);
+	struct generation *old = process_newest(ps);
 	struct listeners now;
 	struct buf err, warn;
 	struct config *config;
@@ -38,12 +39,14 @@ use(struct process *ps, struct sources *sources)
 	if (config == NULL) {
 		log_lines(LOG_ERROR, "reload.refused", buf_as_text(&err));
 	} else if (!process_sandbox_reaches(ps, config, why, sizeof(why))) {
-		log_event(LOG_ERROR, NULL, "reload.refused", LF_STR("what", why), LF_STR("then", "the one before goes on"));
+		log_event(LOG_ERROR, NULL, "reload.refused", LF_STR("what", why),
+		    LF_STR("then", "the old configuration stays in use"));
 		config_free(config);
 	} else if (process_listen(ps, config, &now) != 0) {
 		config_free(config);
-	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) == 0) {
-		generation_adopts(ps, list_entry(ps->generations.prev, struct generation, link));
+	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) ==
+		   0) {
+		generation_adopts(ps, process_newest(ps));
 		process_drain(ps, old);
 		log_event(LOG_INFO, NULL, "reloaded", LF_STR("file", ps->opt->file));
 	}
@@ -64,8 +67,9 @@ end(struct process *ps)
 static void
 refuse(struct process *ps, const char *why)
 {
-	log_event(LOG_ERROR, NULL, "reload.refused", LF_STR("what", "the configuration was not read"), LF_STR("why", why),
-	    LF_STR("then", "the one before goes on"));
+	log_event(LOG_ERROR, NULL, "reload.refused",
+	    LF_STR("what", "the configuration was not read"), LF_STR("why", why),
+	    LF_STR("then", "the old configuration stays in use"));
 	end(ps);
 }
 
@@ -81,7 +85,8 @@ process_reload(struct process *ps)
 	notify_manager("RELOADING=1");
 	err = helper_load_start(ps->helper, &ps->load);
 	if (err != 0)
-		refuse(ps, err == -EPIPE ? "the helper process has ended; restart the server" : strerror(-err));
+		refuse(ps, err == -EPIPE ? "the helper process has ended; restart the server"
+					 : strerror(-err));
 }
 
 void
@@ -98,12 +103,6 @@ process_reload_more(struct process *ps)
 		refuse(ps, why);
 		return;
 	}
-	use(ps, sources);
+	reload_start_generation(ps, sources);
 	end(ps);
-}
-
-void
-process_reload_stop(struct process *ps)
-{
-	helper_load_stop(&ps->load);
 }

@@ -1,7 +1,8 @@
-/* server/process/sandbox.c -- what the server may open once it is confined, and whether a reload stays within that. */
+/* server/process/sandbox.c -- the files that the confined server may open, and whether a reload
+ * stays within them.
+ */
 #include <glib.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
@@ -23,13 +24,13 @@ is_set(const char *s)
 static void
 add(GArray *paths, const char *path, unsigned rights)
 {
-	const struct sandbox_path p = {path, rights};
+	const struct sandbox_path p = { path, rights };
 
 	if (is_set(path))
 		g_array_append_val(paths, p);
 }
 
-/* Bodies are spooled for applications only: without one the server writes nothing. */
+/* Only bodies for applications are spooled: without an application the server writes nothing. */
 static bool
 finds_application(const struct conf *c, void *found)
 {
@@ -46,7 +47,7 @@ has_application(const struct config *config)
 	return (found);
 }
 
-/* A directory that does not exist is reported when it is opened. */
+/* A missing directory is reported when it is opened. */
 static bool
 add_named(const struct conf *c, void *arg)
 {
@@ -78,7 +79,7 @@ paths_of(const struct config *config)
 static unsigned
 programs_of(const struct conf *c)
 {
-	bool ring = is_set(c->network_backend) && strcmp(c->network_backend, "io-uring") == 0;
+	bool ring = strcmp(c->network_backend, "io-uring") == 0;
 
 	return (SANDBOX_SERVER | (ring ? SANDBOX_URING : 0));
 }
@@ -95,7 +96,8 @@ process_sandbox(struct process *ps, const struct config *config)
 		return (0);
 	notify_open();
 	paths = paths_of(config);
-	err = sandbox_enter(programs_of(c), (const struct sandbox_path *)(void *)paths->data, &ps->sandbox, why, sizeof(why));
+	err = sandbox_enter(programs_of(c), (const struct sandbox_path *)(void *)paths->data,
+	    &ps->sandbox, why, sizeof(why));
 	g_array_free(paths, TRUE);
 	if (err != 0) {
 		log_event(LOG_ERROR, NULL, "sandbox.failed", LF_STR("why", why),
@@ -111,8 +113,10 @@ reaches(const struct reach *r, const char *directive, const char *dir)
 {
 	if (!is_set(dir) || sandbox_allows(r->sandbox, SANDBOX_READ, dir))
 		return (true);
-	snprintf(r->why, r->size, "%s \"%s\": the running server may not read there (server.sandbox); restart it, or have the directory or its "
-	    "parent in server.sandbox-paths when it starts", directive, dir);
+	snprintf(r->why, r->size,
+	    "%s \"%s\": the running server may not read there (server.sandbox); restart it, or "
+	    "have the directory or its parent in server.sandbox-paths when it starts",
+	    directive, dir);
 	return (false);
 }
 
@@ -121,15 +125,19 @@ reaches_spool(const struct reach *r, const char *dir)
 {
 	if (sandbox_allows(r->sandbox, SANDBOX_SPOOL, dir))
 		return (true);
-	snprintf(r->why, r->size, "server.upload-dirs \"%s\": the running server may not write there (server.sandbox); restart it", dir);
+	snprintf(r->why, r->size,
+	    "server.upload-dirs \"%s\": the running server may not write there (server.sandbox); "
+	    "restart it",
+	    dir);
 	return (false);
 }
 
 static bool
 reaches_named(const struct conf *c, void *arg)
 {
-	char *pages = is_set(c->error_prefix) ? g_path_get_dirname(c->error_prefix) : NULL;
-	bool ok = reaches(arg, "server.document-root", c->document_root) && reaches(arg, "server.errorfile-prefix", pages);
+	char *pages = c->error_prefix != NULL ? g_path_get_dirname(c->error_prefix) : NULL;
+	bool ok = reaches(arg, "server.document-root", c->document_root) &&
+		  reaches(arg, "server.errorfile-prefix", pages);
 	size_t i;
 
 	for (i = 0; ok && i < c->proxy_x_sendfile_root.n; i++)
@@ -139,10 +147,11 @@ reaches_named(const struct conf *c, void *arg)
 }
 
 bool
-process_sandbox_reaches(const struct process *ps, const struct config *config, char *why, size_t size)
+process_sandbox_reaches(const struct process *ps, const struct config *config, char *why,
+    size_t size)
 {
 	const struct conf *c = config_global(config);
-	struct reach r = {&ps->sandbox, why, size};
+	struct reach r = { &ps->sandbox, why, size };
 	bool ok = config_each(config, reaches_named, &r);
 	size_t i;
 

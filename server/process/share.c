@@ -6,7 +6,8 @@
 static uint64_t *
 row_of(struct share *s, uint32_t client)
 {
-	return (&s->row[text_hash((struct text){(const char *)&client, sizeof(client)}) % SHARE_ROWS]);
+	return (&s->row[text_hash((struct text){ (const char *)&client, sizeof(client) }) %
+			SHARE_ROWS]);
 }
 
 static uint64_t

@@ -1,8 +1,8 @@
-/* server/process/share.h -- a resource of the whole process, and how much of it one client may hold.
+/* server/process/share.h -- a resource of the whole process, and the part that one client may hold.
  *
- * Rule     a client holds at most half of what the other clients leave.  One client alone gets a half, two get a third each:
- *          there is always room for the next one.
- * Clients  differ by conn_client(), in SHARE_ROWS rows; two clients in one row share it.
+ * Rule     a client holds at most half of what the other clients leave.  One client alone gets a
+ *          half, two get a third each, and there is always room for the next one.
+ * Clients  differ by client_addr_key(), in SHARE_ROWS rows; two clients in one row share it.
  * Thread   any; relaxed atomics, so two takers at the limit may both be refused.
  */
 #ifndef SERVER_PROCESS_SHARE_H

@@ -1,9 +1,10 @@
-/* server/process/start.c -- what is done once, or again at a reload: sockets, limits, user, pid file. */
+/* server/process/start.c -- done at the start, or again at a reload: sockets, limits, user, pid
+ * file.
+ */
 #include <errno.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -22,7 +23,9 @@ process_inherit(struct process *ps)
 
 		l->fd = LISTEN_FIRST + i;
 		if (listen_name(l->fd, l->name) != 0) {
-			fprintf(stderr, "accel-server: LISTEN_FDS: descriptor %d is no listening socket\n", l->fd);
+			fprintf(stderr,
+			    "accel-server: LISTEN_FDS: descriptor %d is not a listening socket\n",
+			    l->fd);
 			return (-EINVAL);
 		}
 		ps->listeners.n++;
@@ -45,18 +48,24 @@ listener_find(const struct listeners *ls, const char *name)
 static int
 listener_open(struct process *ps, const char *name, struct listener *l)
 {
-	int err = helper_listen(ps->helper, name, &l->fd);
+	char why[HELPER_WHY_MAX];
+	int err = helper_listen(ps->helper, name, why);
 
-	if (err != 0) {
-		log_event(LOG_ERROR, NULL, "listen.failed", LF_STR("address", name), LF_ERR("error", err),
-		    LF_STR("do", err == -EADDRINUSE ? "another program listens there: stop it or change server.port"
-		        : err == -EACCES ? "ports below 1024 need root or CAP_NET_BIND_SERVICE"
-		        : err == -EPIPE ? "restart the server: its helper process has ended"
-		                        : "see server.bind, server.port and $SERVER[\"socket\"]"));
-		return (err);
+	if (err >= 0) {
+		l->fd = err;
+		snprintf(l->name, sizeof(l->name), "%s", name);
+		return (0);
 	}
-	snprintf(l->name, sizeof(l->name), "%s", name);
-	return (0);
+	if (err != -ECANCELED)
+		log_event(LOG_ERROR, NULL, "listen.failed", LF_STR("address", name),
+		    why[0] != '\0' ? LF_STR("error", why) : LF_ERR("error", err),
+		    LF_STR("do",
+			err == -EADDRINUSE
+			    ? "another program listens there: stop it or change server.port"
+			: err == -EACCES ? "ports below 1024 need root or CAP_NET_BIND_SERVICE"
+			: err == -EPIPE  ? "restart the server: its helper process has ended"
+					 : "see server.bind, server.port and $SERVER[\"socket\"]"));
+	return (err);
 }
 
 int
@@ -94,15 +103,12 @@ static bool
 listener_used(const struct process *ps, int fd)
 {
 	const struct generation *g;
-	const struct list *l;
 	size_t i;
 
-	for (l = ps->generations.next; l != &ps->generations; l = l->next) {
-		g = list_entry(l, struct generation, link);
+	list_each(g, &ps->generations, link)
 		for (i = 0; i < g->listeners.n; i++)
 			if (g->listeners.v[i].fd == fd)
 				return (true);
-	}
 	return (false);
 }
 
@@ -113,7 +119,7 @@ process_unlisten(struct process *ps, const struct listeners *ls)
 
 	for (i = 0; i < ls->n && !ps->inherited; i++)
 		if (!listener_used(ps, ls->v[i].fd))
-			listen_close(ls->v[i].fd);
+			io_close_fd(ls->v[i].fd);
 }
 
 unsigned
@@ -124,7 +130,7 @@ process_descriptors(const struct conf *c)
 	if (getrlimit(RLIMIT_NOFILE, &rl) != 0)
 		return (1024);
 	if (c->max_fds > rl.rlim_max) {
-		struct rlimit more = {c->max_fds, c->max_fds};
+		struct rlimit more = { c->max_fds, c->max_fds };
 
 		if (setrlimit(RLIMIT_NOFILE, &more) == 0)
 			rl = more;
@@ -142,7 +148,7 @@ unknown(const char *what, const char *name, const char *what_to_do)
 	return (-ENOENT);
 }
 
-/* pw may be NULL: the user stays, without the groups it had. */
+/* pw may be NULL: the user stays, and loses its supplementary groups. */
 static int
 become(const struct passwd *pw, gid_t gid)
 {
@@ -156,17 +162,14 @@ become(const struct passwd *pw, gid_t gid)
 int
 process_become(const struct conf *c)
 {
-	const char *name;
-	struct group *gr = NULL;
-	struct passwd *pw = NULL;
+	struct group *gr = c->groupname != NULL ? getgrnam(c->groupname) : NULL;
+	struct passwd *pw = c->username != NULL ? getpwnam(c->username) : NULL;
 	int err = 0;
 
-	name = c->groupname;
-	if (name != NULL && name[0] != '\0' && (gr = getgrnam(name)) == NULL)
-		return (unknown("group", name, "correct server.groupname"));
-	name = c->username;
-	if (name != NULL && name[0] != '\0' && (pw = getpwnam(name)) == NULL)
-		return (unknown("user", name, "correct server.username"));
+	if (c->groupname != NULL && gr == NULL)
+		return (unknown("group", c->groupname, "correct server.groupname"));
+	if (c->username != NULL && pw == NULL)
+		return (unknown("user", c->username, "correct server.username"));
 	if (geteuid() != 0)
 		return (0);
 	if (gr != NULL || pw != NULL)
@@ -176,7 +179,8 @@ process_become(const struct conf *c)
 		return (-EPERM);
 	}
 	if (geteuid() == 0)
-		log_event(LOG_WARN, NULL, "running.as-root", LF_STR("do", "set server.username, for example to \"www-data\""));
+		log_event(LOG_WARN, NULL, "running.as-root",
+		    LF_STR("do", "set server.username, for example to \"www-data\""));
 	return (0);
 }
 
@@ -185,10 +189,13 @@ process_pidfile(struct process *ps, const struct conf *c)
 {
 	int err;
 
-	if (c->pid_file == NULL || c->pid_file[0] == '\0')
+	if (c->pid_file == NULL)
 		return (0);
 	err = helper_pidfile(ps->helper, c->pid_file);
-	if (err != 0)
-		log_event(LOG_ERROR, NULL, "pidfile.failed", LF_STR("path", c->pid_file), LF_ERR("error", err));
+	if (err == 0)
+		ps->pidfile = strdup(c->pid_file);
+	else if (err != -ECANCELED)
+		log_event(LOG_ERROR, NULL, "pidfile.failed", LF_STR("path", c->pid_file),
+		    LF_ERR("error", err));
 	return (err);
 }

@@ -1,5 +1,6 @@
-/* server/status/html.c -- status for people: one page, complete without its script, which keeps it up to date. */
-#include "server/status/html.h"
+/* server/status/html.c -- the status page for people.  It is complete without its script, which
+ * keeps it up to date.
+ */
 
 #include <inttypes.h>
 #include <math.h>
@@ -18,13 +19,13 @@ static const struct {
 	double unit, base;
 	const char *names[6];
 } kinds[] = {
-	[COUNT] = {'n', 1, 1000, {"", "k", "M", "G", "T"}},
-	[BYTES] = {'b', 1, 1024, {"B", "kB", "MB", "GB", "TB"}},
-	[TIME_NS] = {'t', 1e-3, 1000, {"\302\265s", "ms", "s"}},
-	[PERCENT] = {'p', 100, INFINITY, {"%"}},
-	[INTEGER] = {'i', 1, INFINITY, {""}},
-	[TROUBLE] = {'z', 1, 1000, {"", "k", "M", "G", "T"}}, /* red unless 0 */
-	[UPTIME] = {'u', 1, INFINITY, {""}},
+	[COUNT] = { 'n', 1, 1000, { "", "k", "M", "G", "T" } },
+	[BYTES] = { 'b', 1, 1024, { "B", "kB", "MB", "GB", "TB" } },
+	[TIME_NS] = { 't', 1e-3, 1000, { "\302\265s", "ms", "s" } },
+	[PERCENT] = { 'p', 100, INFINITY, { "%" } },
+	[INTEGER] = { 'i', 1, INFINITY, { "" } },
+	[TROUBLE] = { 'z', 1, 1000, { "", "k", "M", "G", "T" } }, /* red unless 0 */
+	[UPTIME] = { 'u', 1, INFINITY, { "" } },
 };
 
 static void
@@ -38,7 +39,8 @@ put_uptime(struct buf *out, uint64_t s)
 {
 	if (s >= 86400)
 		buf_printf(out, "%" PRIu64 " d ", s / 86400);
-	buf_printf(out, "%02u:%02u:%02u", (unsigned)(s / 3600 % 24), (unsigned)(s / 60 % 60), (unsigned)(s % 60));
+	buf_printf(out, "%02u:%02u:%02u", (unsigned)(s / 3600 % 24), (unsigned)(s / 60 % 60),
+	    (unsigned)(s % 60));
 }
 
 /* Returns the name of the unit. */
@@ -52,7 +54,7 @@ put_value(struct buf *out, enum kind kind, double v)
 		return ("");
 	}
 	if (kind == TIME_NS && v > 0 && v < (double)HISTOGRAM_MIN_NS) {
-		buf_str(out, "&lt;10"); /* not measured any finer */
+		buf_str(out, "&lt;10"); /* the smallest measured value */
 		return (name[0]);
 	}
 	if (kind == TIME_NS && v == 0) {
@@ -68,7 +70,7 @@ put_value(struct buf *out, enum kind kind, double v)
 	return (*name);
 }
 
-/* A number the script keeps up to date: key is its place in ?json.  id NULL: none. */
+/* A number that the script updates: key is its place in ?json.  id NULL: none. */
 static void
 live(struct buf *out, const char *id, const char *key, enum kind kind, double v)
 {
@@ -77,7 +79,8 @@ live(struct buf *out, const char *id, const char *key, enum kind kind, double v)
 	buf_str(out, "<b");
 	if (id != NULL)
 		buf_printf(out, " id=\"%s\"", id);
-	buf_printf(out, " data-k=\"%s\" data-f=\"%c\"%s>", key, kinds[kind].letter, kind == TROUBLE && v > 0 ? " class=\"bad\"" : "");
+	buf_printf(out, " data-k=\"%s\" data-f=\"%c\"%s>", key, kinds[kind].letter,
+	    kind == TROUBLE && v > 0 ? " class=\"bad\"" : "");
 	unit = put_value(out, kind, v);
 	buf_str(out, "</b><i");
 	if (id != NULL)
@@ -85,7 +88,8 @@ live(struct buf *out, const char *id, const char *key, enum kind kind, double v)
 	buf_printf(out, ">%s</i>", unit);
 }
 
-static void cell(struct buf *, enum kind, double v, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static void cell(struct buf *, enum kind, double v, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
 
 static void
 cell(struct buf *out, enum kind kind, double v, const char *fmt, ...)
@@ -107,8 +111,10 @@ static void
 head(struct buf *out, const struct status *s)
 {
 	buf_str(out, "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-	    "<meta name=\"viewport\" content=\"width=device-width\">\n<link rel=\"icon\" href=\"data:,\">\n"
-	    "<noscript><meta http-equiv=\"refresh\" content=\"5\"></noscript>\n<title>accel-server ");
+		     "<meta name=\"viewport\" content=\"width=device-width\">\n<link rel=\"icon\" "
+		     "href=\"data:,\">\n"
+		     "<noscript><meta http-equiv=\"refresh\" "
+		     "content=\"5\"></noscript>\n<title>accel-server ");
 	buf_html(out, s->host);
 	buf_str(out, "</title>\n<style>\n");
 	buf_str(out, status_css);
@@ -125,13 +131,16 @@ banner(struct buf *out, const struct status *s)
 	gmtime_r(&t, &tm);
 	strftime(date, sizeof(date), "%Y-%m-%d", &tm);
 	strftime(hour, sizeof(hour), "%H:%M:%S", &tm);
-	buf_str(out, "<header>\n<h1>accel-server<small>" STAT_ACCEL_VERSION "</small></h1>\n<p><b id=\"host_name\">");
+	buf_str(out, "<header>\n<h1>accel-server<small>" STAT_ACCEL_VERSION
+		     "</small></h1>\n<p><b id=\"host_name\">");
 	buf_html(out, s->host);
 	buf_str(out, "</b> at <span id=\"host_addr\">");
 	buf_html(out, s->address);
 	buf_str(out, "</span></p>\n<p>up ");
 	live(out, "uptime", "uptime_seconds", UPTIME, (double)s->uptime_s);
-	buf_printf(out, " since <span id=\"start_date\">%s</span> <span id=\"start_time\">%s</span> UTC</p>\n", date, hour);
+	buf_printf(out,
+	    " since <span id=\"start_date\">%s</span> <span id=\"start_time\">%s</span> UTC</p>\n",
+	    date, hour);
 	buf_str(out, "<p id=\"live\">as of now</p>\n</header>\n");
 }
 
@@ -140,8 +149,10 @@ tile_begin(struct buf *out, const char *title, const char *history)
 {
 	buf_printf(out, "<section><h2>%s</h2>", title);
 	if (history != NULL)
-		buf_printf(out, "<svg data-d=\"%s\" viewBox=\"0 0 100 40\" preserveAspectRatio=\"none\">"
-		    "<polygon fill=\"var(--a)\" points=\"\"/></svg>", history);
+		buf_printf(out,
+		    "<svg data-d=\"%s\" viewBox=\"0 0 100 40\" preserveAspectRatio=\"none\">"
+		    "<polygon fill=\"var(--a)\" points=\"\"/></svg>",
+		    history);
 	buf_str(out, "<div class=\"big\">");
 }
 
@@ -164,7 +175,8 @@ tiles(struct buf *out, const struct status *s)
 	buf_str(out, "</div><p>");
 	live(out, "traffic", "traffic/sent_bytes", BYTES, (double)c->bytes_sent);
 	buf_str(out, " in all, ");
-	live(out, "traffic_avg", "traffic/bytes_per_second", BYTES, status_average(s, c->bytes_sent));
+	live(out, "traffic_avg", "traffic/bytes_per_second", BYTES,
+	    status_average(s, c->bytes_sent));
 	buf_str(out, "/s on average</p></section>\n");
 	tile_begin(out, "99 of 100 answered in", NULL);
 	live(out, NULL, "stages/total/p99_ns", TIME_NS, (double)histogram_percentile(total, 0.99));
@@ -208,8 +220,10 @@ connections(struct buf *out, const struct status *s)
 	live(out, NULL, "connections/limit", INTEGER, (double)s->connections_limit);
 	buf_str(out, " open</small></h2>\n<div class=\"stack\">");
 	for (i = 0; i < NPHASES; i++)
-		buf_printf(out, "<i class=\"c%u\" style=\"flex-grow:%" PRIu64 "\" data-g=\"connections/by_state/%s\"></i>", i,
-		    s->phase[i], phase_infos[i].name);
+		buf_printf(out,
+		    "<i class=\"c%u\" style=\"flex-grow:%" PRIu64
+		    "\" data-g=\"connections/by_state/%s\"></i>",
+		    i, s->phase[i], phase_infos[i].name);
 	buf_str(out, "</div>\n<ul class=\"legend\">\n");
 	for (i = 0; i < NPHASES; i++) {
 		snprintf(key, sizeof(key), "connections/by_state/%s", phase_infos[i].name);
@@ -220,7 +234,7 @@ connections(struct buf *out, const struct status *s)
 	buf_str(out, "</ul></section>\n");
 }
 
-/* Per cent of the way from 10 us to 100 s, by decades. */
+/* Position between 10 us and 100 s in per cent, on a logarithmic scale. */
 static double
 place_of(uint64_t ns)
 {
@@ -232,7 +246,8 @@ place_of(uint64_t ns)
 static void
 stage_row(struct buf *out, unsigned i, const struct histogram *h)
 {
-	uint64_t p50 = histogram_percentile(h, 0.5), p99 = histogram_percentile(h, 0.99), count = histogram_count(h);
+	uint64_t p50 = histogram_percentile(h, 0.5), p99 = histogram_percentile(h, 0.99),
+		 count = histogram_count(h);
 	const char *name = stage_infos[i].name;
 
 	buf_printf(out, "<tr><td>%s</td>", name);
@@ -240,8 +255,11 @@ stage_row(struct buf *out, unsigned i, const struct histogram *h)
 	cell(out, TIME_NS, (double)p50, "stages/%s/p50_ns", name);
 	cell(out, TIME_NS, (double)p99, "stages/%s/p99_ns", name);
 	cell(out, TIME_NS, (double)h->max_ns, "stages/%s/max_ns", name);
-	buf_printf(out, "<td class=\"wide\"><div class=\"track%s\" data-s=\"stages/%s\">", count == 0 ? " none" : "", name);
-	buf_printf(out, "<i style=\"left:%.2f%%;width:%.2f%%\"></i><i style=\"left:%.2f%%\"></i><i style=\"left:%.2f%%\"></i>",
+	buf_printf(out, "<td class=\"wide\"><div class=\"track%s\" data-s=\"stages/%s\">",
+	    count == 0 ? " none" : "", name);
+	buf_printf(out,
+	    "<i style=\"left:%.2f%%;width:%.2f%%\"></i><i style=\"left:%.2f%%\"></i><i "
+	    "style=\"left:%.2f%%\"></i>",
 	    place_of(p50), place_of(p99) - place_of(p50), place_of(p50), place_of(h->max_ns));
 	buf_str(out, "</div></td></tr>\n");
 }
@@ -251,11 +269,14 @@ stages(struct buf *out, const struct status *s)
 {
 	unsigned i;
 
-	buf_str(out, "<section><h2>Where the time goes<small>total: every request; stages: those that were not hot</small></h2>\n"
-	    "<table><thead><tr><th>stage</th><th>requests</th><th>half within</th><th>99 % within</th><th>longest</th>"
-	    "<th class=\"wide\"><span class=\"axis\"><span>10 \302\265s</span><span>100 \302\265s</span><span>1 ms</span>"
-	    "<span>10 ms</span><span>100 ms</span><span>1 s</span><span>10 s</span></span></th></tr></thead>\n"
-	    "<tbody>\n");
+	buf_str(out, "<section><h2>Where the time goes<small>total: every request; stages: those "
+		     "that were not hot</small></h2>\n"
+		     "<table><thead><tr><th>stage</th><th>requests</th><th>half within</th><th>99 "
+		     "% within</th><th>longest</th><th class=\"wide\"><span "
+		     "class=\"axis\"><span>10 \302\265s</span><span>100 \302\265s</span><span>1 "
+		     "ms</span><span>10 ms</span><span>100 ms</span><span>1 s</span><span>10 "
+		     "s</span></span></th></tr></thead>\n"
+		     "<tbody>\n");
 	for (i = 0; i < NSTAGES; i++)
 		stage_row(out, i, &s->stage[i]);
 	buf_str(out, "</tbody></table></section>\n");
@@ -281,13 +302,13 @@ table_end(struct buf *out)
 static void
 lanes(struct buf *out, const struct status *s)
 {
-	static const char *const columns[] = {"for", "threads", "busy", "queued", "done", "oldest job",
-		NULL};
+	static const char *const columns[] = { "for", "threads", "busy", "queued", "done",
+		"oldest job", NULL };
 	size_t i;
 
 	table_begin(out, "Threads that wait for disks", columns);
 	for (i = 0; i < s->threads.nlanes; i++) {
-		const struct io_lane_stats *l = &s->threads.lane[i];
+		const struct io_lane_status *l = &s->threads.lane[i];
 
 		buf_printf(out, "<tr><td>%s</td>", l->name);
 		cell(out, INTEGER, l->threads, "threads/%s/threads", l->name);
@@ -303,7 +324,8 @@ lanes(struct buf *out, const struct status *s)
 static void
 devices(struct buf *out, const struct status *s)
 {
-	static const char *const columns[] = {"device", "threads", "queued", "refused", "oldest job", NULL};
+	static const char *const columns[] = { "device", "threads", "queued", "refused",
+		"oldest job", NULL };
 	char name[IO_DEVICE_NAME];
 	size_t i;
 
@@ -311,7 +333,7 @@ devices(struct buf *out, const struct status *s)
 		return;
 	table_begin(out, "Devices they wait for", columns);
 	for (i = 0; i < s->threads.ndevices; i++) {
-		const struct io_device_stats *d = &s->threads.device[i];
+		const struct io_device_status *d = &s->threads.device[i];
 
 		buf_printf(out, "<tr><td>%s</td>", io_device_name(d, name));
 		cell(out, INTEGER, d->busy, "devices/%zu/busy", i);
@@ -326,8 +348,8 @@ devices(struct buf *out, const struct status *s)
 static void
 backends(struct buf *out, const struct status *s)
 {
-	static const char *const columns[] = {"application", "requests", "failed", "in progress", "waiting", "sockets",
-		"idle", "down", NULL};
+	static const char *const columns[] = { "application", "requests", "failed", "in progress",
+		"waiting", "sockets", "idle", "down", NULL };
 	size_t i;
 
 	if (s->nbackends == 0)
@@ -354,7 +376,8 @@ backends(struct buf *out, const struct status *s)
 static void
 workers(struct buf *out, const struct status *s)
 {
-	static const char *const columns[] = {"worker", "connections", "requests", "per second", "sent", "per second", NULL};
+	static const char *const columns[] = { "worker", "connections", "requests", "per second",
+		"sent", "per second", NULL };
 	size_t i;
 
 	table_begin(out, "Workers", columns);
@@ -379,7 +402,7 @@ counters(struct buf *out, const struct status *s)
 	char key[80];
 
 	buf_str(out, "<section><details><summary>All counters</summary>\n<dl>\n");
-	for (ci = counter_infos; ci->name != NULL; ci++) {
+	for (ci = server_counter_infos; ci->name != NULL; ci++) {
 		snprintf(key, sizeof(key), "counters/%s", ci->dotted);
 		buf_printf(out, "<div><dt title=\"%s\">%s</dt><dd>", ci->doc, ci->dotted);
 		live(out, NULL, key, INTEGER, (double)counter_get(&s->sum, ci));
@@ -393,7 +416,8 @@ status_html(struct buf *out, const struct status *s)
 {
 	head(out, s);
 	banner(out, s);
-	buf_printf(out, "<main data-rows=\"%zu,%zu,%zu\">\n", s->nworkers, s->nbackends, s->threads.ndevices);
+	buf_printf(out, "<main data-rows=\"%zu,%zu,%zu\">\n", s->nworkers, s->nbackends,
+	    s->threads.ndevices);
 	tiles(out, s);
 	connections(out, s);
 	stages(out, s);

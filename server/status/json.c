@@ -1,7 +1,6 @@
-/* server/status/json.c -- status as JSON: everything, with names that stay and units in them. */
+/* server/status/json.c -- all numbers as JSON, with stable names that contain the unit. */
 #include <inttypes.h>
 
-#include "base/histogram_json.h"
 #include "server/status/status.h"
 
 static void
@@ -9,9 +8,13 @@ requests(struct buf *out, const struct status *s)
 {
 	const struct counters *c = &s->sum;
 
-	buf_printf(out, "\"requests\":{\"read\":%" PRIu64 ",\"replied\":%" PRIu64 ",\"per_second_5s\":%.1f,\"per_second\":%.3f},\n",
+	buf_printf(out,
+	    "\"requests\":{\"read\":%" PRIu64 ",\"replied\":%" PRIu64
+	    ",\"per_second_5s\":%.1f,\"per_second\":%.3f},\n",
 	    c->requests, c->replies, s->requests_5s, status_average(s, c->requests));
-	buf_printf(out, "\"traffic\":{\"sent_bytes\":%" PRIu64 ",\"bytes_per_second_5s\":%.1f,\"bytes_per_second\":%.3f},\n",
+	buf_printf(out,
+	    "\"traffic\":{\"sent_bytes\":%" PRIu64
+	    ",\"bytes_per_second_5s\":%.1f,\"bytes_per_second\":%.3f},\n",
 	    c->bytes_sent, s->bytes_5s, status_average(s, c->bytes_sent));
 }
 
@@ -20,10 +23,13 @@ connections(struct buf *out, const struct status *s)
 {
 	unsigned i;
 
-	buf_printf(out, "\"connections\":{\"open\":%" PRIu64 ",\"busy\":%" PRIu64 ",\"limit\":%" PRIu64 ",\"by_state\":{",
+	buf_printf(out,
+	    "\"connections\":{\"open\":%" PRIu64 ",\"busy\":%" PRIu64 ",\"limit\":%" PRIu64
+	    ",\"by_state\":{",
 	    s->connections, s->busy, s->connections_limit);
 	for (i = 0; i < NPHASES; i++)
-		buf_printf(out, "%s\"%s\":%" PRIu64, i != 0 ? "," : "", phase_infos[i].name, s->phase[i]);
+		buf_printf(out, "%s\"%s\":%" PRIu64, i != 0 ? "," : "", phase_infos[i].name,
+		    s->phase[i]);
 	buf_str(out, "}},\n");
 }
 
@@ -43,7 +49,8 @@ stages(struct buf *out, const struct status *s)
 static void
 threads(struct buf *out, const struct status *s)
 {
-	buf_printf(out, "\"disk\":{\"jobs\":%u,\"oldest_ns\":%" PRIu64 "},\n", s->disk_jobs, s->disk_oldest_ns);
+	buf_printf(out, "\"disk\":{\"jobs\":%u,\"oldest_ns\":%" PRIu64 "},\n", s->disk_jobs,
+	    s->disk_oldest_ns);
 	io_pools_status_json(out, &s->threads);
 	buf_str(out, ",\n");
 }
@@ -59,10 +66,12 @@ backends(struct buf *out, const struct status *s)
 
 		buf_printf(out, "%s{\"block\":%u,\"name\":", i != 0 ? ",\n" : "", b->block);
 		buf_json(out, text_of(b->name));
-		buf_printf(out, ",\"requests\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"load\":%u,\"waiting\":%u", b->requests,
-		    b->failed, b->load, b->waiting);
-		buf_printf(out, ",\"sockets\":%u,\"sockets_idle\":%u,\"workers_that_find_it_down\":%u}", b->pool_size,
-		    b->idle, b->down);
+		buf_printf(out,
+		    ",\"requests\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"load\":%u,\"waiting\":%u",
+		    b->requests, b->failed, b->load, b->waiting);
+		buf_printf(out,
+		    ",\"sockets\":%u,\"sockets_idle\":%u,\"workers_that_find_it_down\":%u}",
+		    b->pool_size, b->idle, b->down);
 	}
 	buf_str(out, "],\n");
 }
@@ -76,22 +85,14 @@ workers(struct buf *out, const struct status *s)
 	for (i = 0; i < s->nworkers; i++) {
 		const struct status_worker *w = &s->worker[i];
 
-		buf_printf(out, "%s{\"connections\":%" PRIu64 ",\"requests\":%" PRIu64 ",\"sent_bytes\":%" PRIu64,
+		buf_printf(out,
+		    "%s{\"connections\":%" PRIu64 ",\"requests\":%" PRIu64
+		    ",\"sent_bytes\":%" PRIu64,
 		    i != 0 ? ",\n" : "", w->connections, w->requests, w->bytes_sent);
-		buf_printf(out, ",\"requests_per_second_5s\":%.1f,\"bytes_per_second_5s\":%.1f}", w->requests_5s, w->bytes_5s);
+		buf_printf(out, ",\"requests_per_second_5s\":%.1f,\"bytes_per_second_5s\":%.1f}",
+		    w->requests_5s, w->bytes_5s);
 	}
 	buf_str(out, "],\n");
-}
-
-static void
-counters(struct buf *out, const struct status *s)
-{
-	const struct counter_info *ci;
-
-	buf_str(out, "\"counters\":{");
-	for (ci = counter_infos; ci->name != NULL; ci++)
-		buf_printf(out, "%s\"%s\":%" PRIu64, ci != counter_infos ? ",\n" : "", ci->dotted, counter_get(&s->sum, ci));
-	buf_str(out, "}");
 }
 
 void
@@ -101,17 +102,21 @@ status_json(struct buf *out, const struct status *s)
 	buf_json(out, s->host);
 	buf_str(out, ",\"address\":");
 	buf_json(out, s->address);
-	buf_printf(out, "},\n\"time_unix_seconds\":%" PRIu64 ",\"started_unix_seconds\":%" PRIu64 ",\"uptime_seconds\":%" PRIu64 ",\n",
+	buf_printf(out,
+	    "},\n\"time_unix_seconds\":%" PRIu64 ",\"started_unix_seconds\":%" PRIu64
+	    ",\"uptime_seconds\":%" PRIu64 ",\n",
 	    s->now_s, s->started_s, s->uptime_s);
 	requests(out, s);
 	connections(out, s);
-	buf_printf(out, "\"cache\":{\"entries\":%" PRIu64 ",\"entries_limit\":%" PRIu64 ",\"hit_ratio\":%.6f},\n", s->cached,
-	    s->cached_limit, status_hit_ratio(s));
+	buf_printf(out,
+	    "\"cache\":{\"entries\":%" PRIu64 ",\"entries_limit\":%" PRIu64
+	    ",\"hit_ratio\":%.6f},\n",
+	    s->cached, s->cached_limit, status_hit_ratio(s));
 	buf_printf(out, "\"conditions\":{\"sets\":%" PRIu64 "},\n", s->sets);
 	stages(out, s);
 	threads(out, s);
 	backends(out, s);
 	workers(out, s);
-	counters(out, s);
+	counters_json(out, &s->sum, server_counter_infos);
 	buf_str(out, "}\n");
 }

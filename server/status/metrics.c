@@ -17,7 +17,7 @@ without_server(const char *dotted)
 	return (strncmp(dotted, "server.", 7) == 0 ? dotted + 7 : dotted);
 }
 
-/* "io.linux-aio.async-read" is one of a family; *mode is what follows the backend. */
+/* "io.linux-aio.async-read" belongs to a family; *mode is the part behind the backend. */
 static const char *
 io_mode(const char *name)
 {
@@ -29,9 +29,10 @@ counters(const struct prom *p, const struct status *s)
 {
 	const struct counter_info *ci;
 
-	for (ci = counter_infos; ci->name != NULL; ci++)
+	for (ci = server_counter_infos; ci->name != NULL; ci++)
 		if (io_mode(without_server(ci->dotted)) == NULL)
-			prom_counter(p, without_server(ci->dotted), ci->doc, counter_get(&s->sum, ci));
+			prom_counter(p, without_server(ci->dotted), ci->doc,
+			    counter_get(&s->sum, ci));
 }
 
 static void
@@ -39,13 +40,17 @@ io_counters_of_backends(const struct prom *p, const struct status *s)
 {
 	const struct counter_info *ci;
 
-	prom_family(p, "io_reads_total", "counter", "windows of files: async, brought in off the loop; sync, served on it or by a fallback");
-	for (ci = counter_infos; ci->name != NULL; ci++) {
+	prom_family(p, "io_reads_total", "counter",
+	    "windows of files: async, brought in off the loop; sync, served on it or by a "
+	    "fallback");
+	for (ci = server_counter_infos; ci->name != NULL; ci++) {
 		const char *name = without_server(ci->dotted), *mode = io_mode(name);
 
 		if (mode != NULL)
-			buf_printf(p->out, "accel_io_reads_total{backend=\"%.*s\",mode=\"%.*s\"} %" PRIu64 "\n", (int)(mode - name - 3),
-			    name + 3, (int)strcspn(mode + 1, "-"), mode + 1, counter_get(&s->sum, ci));
+			buf_printf(p->out,
+			    "accel_io_reads_total{backend=\"%.*s\",mode=\"%.*s\"} %" PRIu64 "\n",
+			    (int)(mode - name - 3), name + 3, (int)strcspn(mode + 1, "-"), mode + 1,
+			    counter_get(&s->sum, ci));
 	}
 }
 
@@ -56,7 +61,9 @@ stages(const struct prom *p, const struct status *s)
 {
 	unsigned i;
 
-	prom_family(p, "stage_seconds", "histogram", "Where the time of requests went; total is of all requests, the others of those that were not hot.");
+	prom_family(p, "stage_seconds", "histogram",
+	    "Where the time of requests went; total is of all requests, the others of those that "
+	    "were not hot.");
 	for (i = 0; i < NSTAGES; i++)
 		prom_histogram(p, "stage_seconds", "stage", stage_infos[i].name, &s->stage[i]);
 }
@@ -75,21 +82,24 @@ backend_row(const struct prom *p, const char *name, const struct status_backend 
 static void
 backends(const struct prom *p, const struct status *s)
 {
-#define BACKENDS(name, type, help, field)                                            \
-	do {                                                                         \
-		size_t i;                                                            \
-		if (s->nbackends != 0)                                               \
-			prom_family(p, name, type, help);                            \
-		for (i = 0; i < s->nbackends; i++)                                   \
-			backend_row(p, name, &s->backend[i], s->backend[i].field);   \
+#define BACKENDS(name, type, help, field)                                          \
+	do {                                                                       \
+		size_t i;                                                          \
+		if (s->nbackends != 0)                                             \
+			prom_family(p, name, type, help);                          \
+		for (i = 0; i < s->nbackends; i++)                                 \
+			backend_row(p, name, &s->backend[i], s->backend[i].field); \
 	} while (0)
-	BACKENDS("backend_requests_total", "counter", "Requests that had a socket of this backend and are over.", requests);
-	BACKENDS("backend_failed_total", "counter", "Connects that failed, replies that broke off, were malformed or late.", failed);
+	BACKENDS("backend_requests_total", "counter",
+	    "Requests that had a socket of this backend and are over.", requests);
+	BACKENDS("backend_failed_total", "counter",
+	    "Connects that failed, replies that broke off, were malformed or late.", failed);
 	BACKENDS("backend_load", "gauge", "Requests in progress or waiting.", load);
 	BACKENDS("backend_waiting", "gauge", "Requests waiting for a socket.", waiting);
 	BACKENDS("backend_sockets", "gauge", "Open sockets.", pool_size);
 	BACKENDS("backend_sockets_idle", "gauge", "Open sockets without a request.", idle);
-	BACKENDS("backend_down", "gauge", "Workers that could not reach it and leave it alone for a while.", down);
+	BACKENDS("backend_down", "gauge",
+	    "Workers that could not reach it and leave it alone for a while.", down);
 #undef BACKENDS
 }
 
@@ -100,18 +110,21 @@ connections(const struct prom *p, const struct status *s)
 
 	prom_family(p, "connections", "gauge", "Connections of clients, by what they are doing.");
 	for (i = 0; i < NPHASES; i++)
-		buf_printf(p->out, "accel_connections{state=\"%s\"} %" PRIu64 "\n", phase_infos[i].name, s->phase[i]);
-	prom_gauge(p, "connections_limit", "Connections that are accepted at a time.", s->connections_limit);
+		buf_printf(p->out, "accel_connections{state=\"%s\"} %" PRIu64 "\n",
+		    phase_infos[i].name, s->phase[i]);
+	prom_gauge(p, "connections_limit", "Connections that are accepted at a time.",
+	    s->connections_limit);
 }
 
 void
 status_metrics(struct buf *out, const struct status *s)
 {
-	const struct prom prefixed = {out, "accel"}, *p = &prefixed;
+	const struct prom prefixed = { out, "accel" }, *p = &prefixed;
 
 	prom_family(p, "build_info", "gauge", "The version, as a label.");
 	buf_str(out, "accel_build_info{version=\"" STAT_ACCEL_VERSION "\"} 1\n");
-	prom_gauge(p, "start_time_seconds", "When the server was started, since 1970.", s->started_s);
+	prom_gauge(p, "start_time_seconds", "When the server was started, since 1970.",
+	    s->started_s);
 	prom_gauge(p, "workers", "Threads with an event loop.", s->nworkers);
 	connections(p, s);
 	prom_gauge(p, "cache_entries", "Names in the open-file caches.", s->cached);

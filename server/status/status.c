@@ -5,12 +5,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "proxy-core/meter.h"
+#include "proxy-core/backend.h"
 #include "server/conn/conn.h"
 #include "server/worker.h"
 
 const struct phase_info phase_infos[NPHASES] = {
-#define P(name, letter, doc) {#name, letter, doc},
+#define P(name, letter, doc) { #name, letter, doc },
 	PHASES(P)
 #undef P
 };
@@ -33,52 +33,43 @@ status_average(const struct status *s, uint64_t total)
 /* ---- workers */
 
 static void
-counters_sum(struct counters *sum, const struct counters *c)
-{
-	const struct counter_info *ci;
-
-	for (ci = counter_infos; ci->name != NULL; ci++)
-		*(uint64_t *)((char *)sum + ci->offset) += counter_get(c, ci);
-}
-
-static void
-worker_take(struct status *s, const struct tally *t, uint64_t now_ns)
+worker_take(struct status *s, const struct worker_counters *t, uint64_t now_ns)
 {
 	struct status_worker *w = &s->worker[s->nworkers++];
 	unsigned i;
 
 	for (i = 0; i < NPHASES; i++)
-		w->connections += tally_get(t->phase[i]);
-	w->requests = tally_get(t->counters.requests);
-	w->bytes_sent = tally_get(t->counters.bytes_sent);
+		w->connections += shared_get(t->phase[i]);
+	w->requests = shared_get(t->events.requests);
+	w->bytes_sent = shared_get(t->events.bytes_sent);
 	w->requests_5s = rate_read(&t->requests, now_ns);
 	w->bytes_5s = rate_read(&t->bytes, now_ns);
 }
 
 static void
-tally_add(struct status *s, const struct tally *t, uint64_t now_ns)
+worker_counters_add(struct status *s, const struct worker_counters *t, uint64_t now_ns)
 {
 	unsigned i;
 
-	counters_sum(&s->sum, &t->counters);
+	counters_add(&s->sum, &t->events, server_counter_infos);
 	for (i = 0; i < NPHASES; i++)
-		s->phase[i] += tally_get(t->phase[i]);
+		s->phase[i] += shared_get(t->phase[i]);
 	for (i = 0; i < NSTAGES; i++)
 		histogram_merge(&s->stage[i], &t->stage[i]);
-	s->cached += tally_get(t->cached);
-	s->sets += tally_get(t->sets);
+	s->cached += shared_get(t->cached);
+	s->sets += shared_get(t->sets);
 	s->requests_5s += rate_read(&t->requests, now_ns);
 	s->bytes_5s += rate_read(&t->bytes, now_ns);
-	if (tally_used(t))
+	if (shared_get(t->used))
 		worker_take(s, t, now_ns);
 }
 
-/* A worker that starts meanwhile puts itself in front of what is walked here. */
+/* A worker that starts meanwhile puts its tally in front of this walk. */
 static bool
-workers_take(struct status *s, const struct tally *first)
+workers_take(struct status *s, const struct worker_counters *first)
 {
 	uint64_t now_ns = clock_mono_ns();
-	const struct tally *t;
+	const struct worker_counters *t;
 	size_t n = 0;
 	unsigned i;
 
@@ -88,7 +79,7 @@ workers_take(struct status *s, const struct tally *first)
 	if (s->worker == NULL)
 		return (false);
 	for (t = first; t != NULL; t = t->next)
-		tally_add(s, t, now_ns);
+		worker_counters_add(s, t, now_ns);
 	s->sum.log_suppressed = log_suppressed();
 	for (i = 0; i < NPHASES; i++)
 		s->connections += s->phase[i];
@@ -109,33 +100,34 @@ by_block_and_name(const void *a, const void *b)
 }
 
 static void
-backend_take(struct status_backend *b, const struct meter *m)
+backend_take(struct status_backend *s, const struct backend *b)
 {
-	b->block = m->block;
-	b->name = m->name;
-	b->requests = meter_read(m, requests);
-	b->failed = meter_read(m, failed);
-	b->waiting = meter_read(m, waiting);
-	b->idle = meter_read(m, idle);
-	b->load = meter_read(m, busy) + b->waiting;
-	b->pool_size = meter_read(m, busy) + b->idle + meter_read(m, connecting);
-	b->down = meter_read(m, down);
+	s->block = b->block;
+	s->name = b->name;
+	s->requests = backend_read(b, requests);
+	s->failed = backend_read(b, failed);
+	s->waiting = backend_read(b, waiting);
+	s->idle = backend_read(b, sockets[LEASE_IDLE]);
+	s->load = backend_read(b, sockets[LEASE_BUSY]) + s->waiting;
+	s->pool_size = backend_read(b, sockets[LEASE_BUSY]) + s->idle +
+		       backend_read(b, sockets[LEASE_CONNECTING]);
+	s->down = backend_read(b, down);
 }
 
 static bool
 backends_take(struct status *s)
 {
-	const struct meter *first = meter_first(), *m;
+	const struct backend *first = backend_first(), *b;
 	size_t n = 0;
 
-	for (m = first; m != NULL; m = m->next)
+	for (b = first; b != NULL; b = b->next)
 		n++;
 	s->backend = calloc(n + 1, sizeof(*s->backend));
 	if (s->backend == NULL)
 		return (false);
-	for (m = first; m != NULL; m = m->next)
-		if (meter_read(m, users) != 0)
-			backend_take(&s->backend[s->nbackends++], m);
+	for (b = first; b != NULL; b = b->next)
+		if (backend_read(b, users) != 0)
+			backend_take(&s->backend[s->nbackends++], b);
 	qsort(s->backend, s->nbackends, sizeof(*s->backend), by_block_and_name);
 	return (true);
 }
@@ -149,7 +141,7 @@ threads_take(struct status *s, struct io_pools *pools)
 
 	io_pools_status_take(&s->threads, pools);
 	for (i = 0; i < s->threads.nlanes; i++) {
-		const struct io_lane_stats *l = &s->threads.lane[i];
+		const struct io_lane_status *l = &s->threads.lane[i];
 
 		s->disk_jobs += l->busy + l->queued;
 		if (l->oldest_ns > s->disk_oldest_ns)
@@ -163,12 +155,12 @@ struct status *
 status_new(struct request *r)
 {
 	const struct worker *w = r->worker;
-	const struct tallies *all = w->conf.tallies;
+	const struct counters_list *all = w->conf.counters_list;
 	struct status *s = calloc(1, sizeof(*s));
 
 	if (s == NULL)
 		return (NULL);
-	s->host = r->http.host.p != NULL ? r->http.host : (struct text){"", 0};
+	s->host = r->http.host.p != NULL ? r->http.host : (struct text){ "", 0 };
 	s->address = conn_listener(r);
 	s->now_s = clock_wall_ns() / NS_PER_S;
 	s->started_s = all->started_wall_s;
@@ -176,7 +168,7 @@ status_new(struct request *r)
 	s->connections_limit = (uint64_t)w->conf.max_conns * w->conf.nworkers;
 	s->cached_limit = w->global->max_cached_files * w->conf.nworkers;
 	threads_take(s, w->conf.io.pools);
-	if (!workers_take(s, tally_first(all)) || !backends_take(s)) {
+	if (!workers_take(s, worker_counters_first(all)) || !backends_take(s)) {
 		status_free(s);
 		return (NULL);
 	}

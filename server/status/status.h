@@ -1,12 +1,13 @@
-/* server/status/status.h -- one moment of the whole server, and the ways to write it down.
+/* server/status/status.h -- the numbers of the whole server at one moment, and their formats.
  *
- *   tallies, meters, pools --> status_new() --> struct status --> html, json, auto, statistics, metrics
+ *   counters_list, backends, pools --> status_new() --> struct status --> html, json, auto,
+ *                                                                 statistics, metrics
  *
- * Numbers of all workers together, those that drain after a reload included. They are read one after the other while the
- * workers go on, so two of them may differ by what happened in between.
+ * The numbers are sums over all workers, including those that drain after a reload.  They are read
+ * one after the other while the workers go on, so events in between can make two of them differ.
  *
  * Owner    the caller's until status_free(); texts point into the request.
- * Thread   a worker's; it waits for nobody, and nobody for it.
+ * Thread   a worker's; it waits for no other thread, and no other thread waits for it.
  */
 #ifndef SERVER_STATUS_STATUS_H
 #define SERVER_STATUS_STATUS_H
@@ -14,36 +15,37 @@
 #include "base/buf.h"
 #include "io/disk/pools_status.h"
 #include "server/request.h"
-#include "server/status/tally.h"
+#include "server/status/worker_counters.h"
 
-/* What its tally has counted, also for the worker that had it before a reload.  Tallies that nobody has now are in the sums only. */
+/* The worker's counters, with what they counted before a reload.  Counters without a worker are in
+ * the sums only. */
 struct status_worker {
 	uint64_t connections, requests, bytes_sent;
 	double requests_5s, bytes_5s; /* per second */
 };
 
 struct status_backend {
-	unsigned block;               /* 0: the first block that has backends */
+	unsigned block; /* 0: the first block that has backends */
 	const char *name;
 	uint64_t requests, failed;
 	unsigned load, pool_size;     /* requests in progress; open sockets */
-	unsigned idle, waiting, down; /* down: workers that leave it alone for a while */
+	unsigned idle, waiting, down; /* down: workers that do not use it for a while */
 };
 
 struct status {
-	struct text host, address;    /* as the client called us; the listening socket */
+	struct text host, address;           /* the Host of the request; the listening socket */
 	uint64_t now_s, started_s, uptime_s; /* wall clock; whole seconds */
 	struct counters sum;
 	uint64_t phase[NPHASES];
 	uint64_t connections, connections_limit, busy;
 	uint64_t cached, cached_limit;
-	uint64_t sets; /* of conditions */
-	double requests_5s, bytes_5s; /* per second, over five */
+	uint64_t sets;                /* sets of conditions */
+	double requests_5s, bytes_5s; /* per second, over five seconds */
 	struct histogram stage[NSTAGES];
 	struct status_worker *worker;
-	struct status_backend *backend; /* by block, then name */
+	struct status_backend *backend; /* sorted by block, then name */
 	struct io_pools_status threads;
-	unsigned disk_jobs;           /* waiting or running, in all lanes */
+	unsigned disk_jobs; /* waiting or running, in all lanes */
 	uint64_t disk_oldest_ns;
 	size_t nworkers, nbackends;
 };
@@ -51,16 +53,19 @@ struct status {
 struct status *status_new(struct request *); /* NULL: no memory */
 void status_free(struct status *);
 
-double status_hit_ratio(const struct status *); /* 0 to 1 */
+double status_hit_ratio(const struct status *);               /* 0 to 1 */
 double status_average(const struct status *, uint64_t total); /* per second of uptime */
+
+extern const char status_css[], status_js[]; /* page_assets.c */
 
 void status_html(struct buf *, const struct status *);
 void status_json(struct buf *, const struct status *);
-void status_auto(struct buf *, const struct status *);       /* as Apache's and lighttpd's ?auto */
+/* the format of ?auto of Apache and lighttpd */
+void status_auto(struct buf *, const struct status *);
 void status_statistics(struct buf *, const struct status *); /* name: integer */
 void status_metrics(struct buf *, const struct status *);    /* Prometheus text format 0.0.4 */
 
-/* Rows that all of them print. */
+/* Rows that all formats print. */
 struct phase_info {
 	const char *name;
 	char letter;

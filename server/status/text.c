@@ -1,4 +1,4 @@
-/* server/status/text.c -- status for programs that read lines: ?auto, and all numbers by name. */
+/* server/status/text.c -- numbers as lines for programs: ?auto, and all counters by name. */
 #include <glib.h>
 #include <inttypes.h>
 #include <stdarg.h>
@@ -52,12 +52,9 @@ line(GPtrArray *lines, uint64_t v, const char *fmt, ...)
 }
 
 static void
-counter_lines(GPtrArray *lines, const struct status *s)
+counter_line(void *lines, const char *name, uint64_t v)
 {
-	const struct counter_info *ci;
-
-	for (ci = counter_infos; ci->name != NULL; ci++)
-		line(lines, counter_get(&s->sum, ci), "%s", ci->dotted);
+	line(lines, v, "%s", name);
 }
 
 static void
@@ -100,7 +97,7 @@ thread_line(void *lines, const char *name, uint64_t v)
 	line(lines, v, "server.%s", name);
 }
 
-/* The names are those of 1.5, quotes and all. */
+/* The names are those of lighttpd 1.5, quotes included. */
 static void
 backend_lines(GPtrArray *lines, const struct status *s)
 {
@@ -128,7 +125,7 @@ backend_lines(GPtrArray *lines, const struct status *s)
 	}
 }
 
-/* Names hold colons, too: the last one is the end. */
+/* Names contain colons, too: the last colon ends the name. */
 static int
 by_name(const void *a, const void *b)
 {
@@ -145,7 +142,7 @@ status_statistics(struct buf *out, const struct status *s)
 	GPtrArray *lines = g_ptr_array_new_with_free_func(g_free);
 	unsigned i;
 
-	counter_lines(lines, s);
+	counters_each(&s->sum, server_counter_infos, counter_line, lines);
 	gauge_lines(lines, s);
 	stage_lines(lines, s);
 	io_pools_status_each(&s->threads, thread_line, lines);

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# fcgi-stat-accel as a web server sees it: which answer for which file, and who decides on the threads.
+# fcgi-stat-accel as a web server sees it: which answer for which file, and what sets the number of threads.
 
 use strict;
 use warnings;
@@ -8,7 +8,7 @@ use IO::Socket::INET;
 use POSIX ();
 use Socket;
 use Test::Server ();
-use Test::Fcgi qw(record begin params request run put temp_tree until_true T_STDIN);
+use Test::Fcgi qw(record begin params request run put temp_tree eventually T_STDIN);
 
 my $tree = temp_tree();
 my $dir = "$tree";
@@ -33,7 +33,7 @@ sub is_refused {
 	    "$what: no other header";
 }
 
-subtest 'an answer for each kind of file' => sub {
+subtest 'each kind of file has its status' => sub {
 	my $app = Test::Fcgi->start;
 	my $r = $app->get("$dir/www/file");
 	is $r->{bytes}, "Status: 200 OK\r\nX-Sendfile: $dir/www/file\r\n\r\n", 'a file';
@@ -54,10 +54,10 @@ subtest 'an answer for each kind of file' => sub {
 	is_refused($app->ask(), 403, 'no names at all');
 	is_refused($app->get("$dir/www/file\0.gif"), 403, 'a NUL');
 	is $app->stop >> 8, 0, 'it ends with 0';
-	is $app->log_text, '', 'and had nothing to complain of';
+	is $app->log_text, '', 'its log is empty';
 };
 
-subtest 'a file that may not be read' => sub {
+subtest 'an unreadable file is 403' => sub {
 	my @as = $> == 0 ? (spawn => ['-u', 'nobody']) : ();
 	my $app = eval { Test::Fcgi->start({@as}) } or plan skip_all => "cannot run as nobody: $@";
 	is_refused($app->get("$dir/www/closed"), 403, 'no permission');
@@ -74,7 +74,7 @@ subtest 'HEAD and GET have the same head' => sub {
 	}
 };
 
-subtest 'where the path comes from' => sub {
+subtest 'the path comes from the configured variable' => sub {
 	my $app = Test::Fcgi->start;
 	my @root = (DOCUMENT_ROOT => $dir);
 	my $file = "$dir/www/file";
@@ -94,7 +94,7 @@ subtest 'where the path comes from' => sub {
 	is $of->(SCRIPT_FILENAME => $file), 'none', '--path-from: no other';
 };
 
-subtest 'names that try to be headers' => sub {
+subtest 'a name cannot add a header' => sub {
 	my $name = "a\r\nSet-Cookie: x=1\r\n\r\n<b>\t%41 ?#\xc3\xa4\x7f";
 	(my $encoded = $name) =~ s/([^A-Za-z0-9._~\/-])/sprintf '%%%02X', ord $1/ge;
 	put("$dir/www/$name", 'x');
@@ -113,7 +113,7 @@ subtest 'names that try to be headers' => sub {
 };
 
 # The same name, as each server reads it.
-subtest 'every dialect' => sub {
+subtest 'each dialect has its header' => sub {
 	my $name = "100% \xc3\xa4?\@#+";
 	put("$dir/www/$name", 'x');
 	put("$dir/www/%41", 'x');
@@ -154,11 +154,11 @@ subtest 'single options override --for' => sub {
 	is_refused($app->get("$dir/outside"), 403, 'what no map knows');
 };
 
-subtest 'validators and cache headers' => sub {
+subtest 'validators and cache headers are set' => sub {
 	my $app = Test::Fcgi->start('--etag', '--last-modified', '--expires=3600');
 	utime 1_000_000_000, 1_000_000_000, "$dir/www/file";
 	my $r;		# its time of change is now: no tag for a moment
-	Test::Server::eventually(sub { $r = $app->get("$dir/www/file"); defined $r->{header}{etag} });
+	Test::Util::eventually(sub { $r = $app->get("$dir/www/file"); defined $r->{header}{etag} });
 	is $r->{header}{'last-modified'}, 'Sun, 09 Sep 2001 01:46:40 GMT', 'Last-Modified';
 	is $r->{header}{etag}, '"3e8-de0b6b3a7640000"', 'ETag: size and time of change';
 	is $r->{header}{'cache-control'}, 'max-age=3600', 'Cache-Control';
@@ -166,7 +166,7 @@ subtest 'validators and cache headers' => sub {
 	is_refused($app->get("$dir/www/none"), 404, 'none of them for an error');
 };
 
-subtest 'an authorizer is told to go on, whatever there is' => sub {
+subtest 'an authorizer gets "go on" for every path' => sub {
 	my %app = (sendfile => Test::Fcgi->start, auth => Test::Fcgi->start('--mode=auth'));
 	for my $file ('file', 'none', 'sub', 'fifo', "\xff") {
 		for my $mode (sort keys %app) {
@@ -179,7 +179,7 @@ subtest 'an authorizer is told to go on, whatever there is' => sub {
 	is $app{auth}->ask->{status}, 204, 'no path at all';
 };
 
-subtest '--root confines' => sub {
+subtest '--root confines the answers' => sub {
 	my $app = Test::Fcgi->start('--root', "$dir/www");
 	is $app->get("$dir/www/file")->{status}, 200, 'inside';
 	is $app->get("$dir/www/inner")->{status}, 200, 'a link inside';
@@ -203,7 +203,7 @@ subtest 'exactly N threads touch files' => sub {
 		[{%env}, [], 5, 'FCGI_STAT_THREADS before it'],
 		[{%env}, ['-t', 3], 3, '-t before both'],
 		[{%env}, ['--threads=1'], 1, 'one is enough'],
-		[{ %env, FCGI_STAT_THREADS => 'many' }, [], 4, 'garbage is passed over', qr/FCGI_STAT_THREADS="many"/],
+		[{ %env, FCGI_STAT_THREADS => 'many' }, [], 4, 'garbage is passed over', qr/FCGI_STAT_THREADS: expected 1 to 1024, got "many"/],
 		[{ %env, FCGI_STAT_THREADS => '0' }, [], 4, '0 too', qr/"0"/],
 		[{ FCGI_STAT_THREADS => '', PHP_FCGI_CHILDREN => '7x' }, [], 20, 'both', qr/"7x"/],
 	);
@@ -211,18 +211,18 @@ subtest 'exactly N threads touch files' => sub {
 		my ($env, $options, $n, $what, $log) = @$case;
 		my $app = Test::Fcgi->start({ env => $env }, @$options);
 		is $app->get("$dir/www/file")->{status}, 200, "$what: works";
-		ok until_true(sub { $app->threads == $n }), "$what: $n threads" or diag join ' ', $app->threads;
+		ok eventually(sub { $app->threads == $n }), "$what: $n threads" or diag join ' ', $app->threads;
 		like $app->log_text, $log // qr/^\z/, "$what: stderr";
 	}
 	my $app = Test::Fcgi->start({ spawn => ['-C', 6] });
-	ok until_true(sub { $app->threads == 6 }), 'spawn-fcgi -C 6';
+	ok eventually(sub { $app->threads == 6 }), 'spawn-fcgi -C 6';
 };
 
-subtest 'where it listens' => sub {
+subtest 'it listens on a descriptor or on --listen' => sub {
 	my $tcp = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
 	is(Test::Fcgi->start({ passed => $tcp })->get("$dir/www/file")->{status}, 200, 'LISTEN_FDS');
 	is(Test::Fcgi->start({ env => { LISTEN_FDS => 1, LISTEN_PID => 1 } })->get("$dir/www/file")->{status},
-	    200, 'LISTEN_FDS for somebody else: descriptor 0');
+	    200, 'LISTEN_FDS of another process is ignored: descriptor 0');
 	my $app = Test::Fcgi->start({ own => 1 }, '--listen', 'unix:@SOCKET@');
 	is $app->get("$dir/www/file")->{status}, 200, '--listen';
 	is +(stat $app->{socket})[2] & 0777, 0660, 'for owner and group';
@@ -256,21 +256,21 @@ sub port_of {
 	return;
 }
 
-subtest '--listen HOST:PORT' => sub {
+subtest '--listen HOST:PORT listens on TCP' => sub {
 	my $app = Test::Fcgi->start({ own => 1, nowait => 1 }, '--listen', '127.0.0.1:0');
 	my $port;
-	ok until_true(sub { $port = port_of($app->{pid}) }), 'it listens';
+	ok eventually(sub { $port = port_of($app->{pid}) }), 'it listens';
 	my $c = Test::Fcgi::Conn->new(IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $port));
 	$c->send(request(1, 0, SCRIPT_FILENAME => "$dir/www/file"));
 	is $c->reply->{status}, 200, 'and answers';
 };
 
-subtest 'who may connect by TCP' => sub {
+subtest 'TCP accepts its listed addresses only' => sub {
 	my $tcp = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
 	my $app = Test::Fcgi->start({ passed => $tcp, env => { FCGI_WEB_SERVER_ADDRS => '10.1.2.3' } });
-	ok $app->connect->closed, 'somebody who is not listed is not heard';
+	ok $app->connect->closed, 'an address that is not listed is refused';
 	$app = Test::Fcgi->start({ passed => $tcp, env => { FCGI_WEB_SERVER_ADDRS => '10.1.2.3, 127.0.0.1' } });
-	is $app->get("$dir/www/file")->{status}, 200, 'somebody who is';
+	is $app->get("$dir/www/file")->{status}, 200, 'a listed address is served';
 	my $any = IO::Socket::INET->new(LocalAddr => '0.0.0.0', Listen => 5);
 	is(Test::Fcgi->start({ passed => $any }, '--allow-any')->get("$dir/www/file")->{status}, 200,
 	    'everywhere, when asked to');
@@ -281,7 +281,7 @@ subtest 'who may connect by TCP' => sub {
 	}
 };
 
-subtest 'messages and exit codes' => sub {
+subtest 'each mistake has one message and its exit code' => sub {
 	my @cases = (
 		[[], 64, qr/descriptor 0 is something else, not a listening socket.*spawn-fcgi.*--listen/s],
 		[[{ stdin => '/dev/ptmx' }], 64, qr/descriptor 0 is a terminal/],
@@ -314,7 +314,7 @@ subtest 'messages and exit codes' => sub {
 		[['--timing=xml'], 64, qr/line or json/],
 		[['--status-path', 'status'], 64, qr/--status-path/],
 		[['--peer-user', ''], 64, qr/--peer-user/],
-		[['--check', 'nginx'], 64, qr/one file/],
+		[['--check', 'nginx'], 64, qr/one configuration file/],
 		[['--root', 'relative'], 64, qr/absolute/],
 		[['--root', "$dir/none"], 78, qr/No such file/],
 		[['--root', "$dir/www/file"], 78, qr/Not a directory/],
@@ -331,7 +331,7 @@ subtest 'messages and exit codes' => sub {
 		my $what = join ' ', map { ref ? 'alone' : $_ } @$args;
 		is $code, $want, "'$what' ends with $want";
 		like $err, $message, "'$what' says why";
-		is scalar(() = $err =~ /^fcgi-stat-accel: /mg), 1, "'$what' says who, and nothing comes after it";
+		is scalar(() = $err =~ /^fcgi-stat-accel: /mg), 1, "'$what' is one line of the program";
 		is $out, '', "'$what' on stderr";
 	}
 	for my $flag (qw(--version -V)) {

@@ -1,11 +1,11 @@
 #!/usr/bin/perl
-# Web servers that ask for cold files and do everything but wait in peace: they abort, leave, half close, ask for the next before the
+# Web servers ask for cold files and do not wait: they abort, leave, half close, ask for the next before the
 # first is answered, send bodies in between.  Answers that do come are right, in order, and each comes once.
 
 use strict;
 use warnings;
 use Test::More;
-use Test::Fcgi qw(record begin params request put temp_tree until_true program T_ABORT T_END T_STDIN T_STDOUT);
+use Test::Fcgi qw(record begin params request put temp_tree eventually program T_ABORT T_END T_STDIN T_STDOUT);
 use Test::Slowfs;
 
 my ($usable, $why) = Test::Slowfs->usable;
@@ -99,7 +99,7 @@ for my $c (@conns) {
 is $wrong, 0, 'every answer is the one that was due';
 cmp_ok $answered, '>', $turns / 10, "$answered of $asked were waited for";
 @conns = ();
-ok until_true(sub { fds() <= $fds }, 10), 'every descriptor is back' or diag fds() . " above $fds";
+ok eventually(sub { fds() <= $fds }, 10), 'every descriptor is back' or diag fds() . " above $fds";
 
 # The end, with some of everything under way.
 $slow->forget;

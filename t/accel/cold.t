@@ -1,11 +1,11 @@
 #!/usr/bin/perl
-# fcgi-stat-accel before a slow disk: cold files wait together and hold nobody, afterwards they are warm.
+# fcgi-stat-accel before a slow disk: cold files wait together, delay no other request, and are warm afterwards.
 
 use strict;
 use warnings;
 use POSIX ();
 use Test::More;
-use Test::Fcgi qw(put temp_tree request record until_true finish T_ABORT T_END);
+use Test::Fcgi qw(put temp_tree request record eventually finish T_ABORT T_END);
 use Test::Slowfs;
 
 my ($usable, $why) = Test::Slowfs->usable;
@@ -38,7 +38,7 @@ subtest 'cold files wait together' => sub {
 	$slow->stop;
 };
 
-subtest 'a request is given up while its file is looked up' => sub {
+subtest 'an aborted request does not wait for its look-up' => sub {
 	my $slow = Test::Slowfs->start(source => "$tree", spindles => 1, lookup_ms => 0, read_ms => 0);
 	my $app = Test::Fcgi->start('-t', 1, '--status-path=/status');
 	my $c = $app->connect;
@@ -51,7 +51,7 @@ subtest 'a request is given up while its file is looked up' => sub {
 	my $counted = sub { $app->ask(SCRIPT_NAME => '/status')->{body} =~ /requests\.aborted: (\d+)/ ? $1 : -1 };
 	is $counted->(), 1, 'one was aborted';
 	close $c->{sock};
-	ok until_true(sub { $counted->() == 2 }), 'a peer that goes is one, too';
+	ok eventually(sub { $counted->() == 2 }), 'a peer that goes is one, too';
 	$slow->go;
 	is $app->stop, 0, 'it ends with 0';
 	$slow->stop;
@@ -77,7 +77,7 @@ subtest 'the start of a file is warm when the answer comes' => sub {
 	$slow->stop;
 };
 
-subtest 'the end does not wait for a disk that hangs' => sub {
+subtest 'TERM does not wait for a disk that hangs' => sub {
 	my $slow = Test::Slowfs->start(source => "$tree", spindles => 1, lookup_ms => 3000, read_ms => 0);
 	my $app = Test::Fcgi->start('-t', 1);
 	my ($c) = ask_all($app, $slow->dir . '/cold1');     # read at the latest when it drains

@@ -1,13 +1,13 @@
 #!/usr/bin/perl
-# A mount stops answering: who asks for it gets 503 at the deadline, everybody else is served as if nothing were, a bounded
-# number of threads is stuck, and when the mount is back so is everything.
+# A mount hangs.  Requests of its files get 503 at the deadline, all others are served as before, a bounded number of threads
+# hangs.  When the mount is back, its files are served.
 
 use strict;
 use warnings;
 use IO::Select;
 use Test::More;
 use Time::HiRes qw(time);
-use Test::Fcgi qw(put temp_tree request until_true);
+use Test::Fcgi qw(put temp_tree request eventually);
 use Test::Slowfs;
 
 my ($usable, $why) = Test::Slowfs->usable;
@@ -74,7 +74,7 @@ sub not_held_up {
 
 sub answered { my @ready = IO::Select->new(map { $_->{sock} } @_)->can_read(0); return scalar @ready }
 
-subtest 'a mount hangs' => sub {
+subtest 'a hanging mount delays its own files only' => sub {
 	up();
 	my @kept = map { $sick->dir . "/f$_" } 1 .. 20;
 	is $app->get($_)->{status}, 200, "$_ is known" for @kept[0, 1];
@@ -93,7 +93,7 @@ subtest 'a mount hangs' => sub {
 	is $sick->hanging, $THREADS, 'it is not asked for more';
 	cmp_ok $app->tasks - $tasks, '<=', 2 * $THREADS, 'others got as many threads once more, for opening and for reading'
 	    or diag $app->tasks . " tasks, $tasks before";
-	is answered(@hung), 0, 'nobody was told anything yet' if time - $since < $DEADLINE * 0.8;
+	is answered(@hung), 0, 'no request has an answer yet' if time - $since < $DEADLINE * 0.8;
 
 	my @replies = map { $_->reply } @hung;
 	my $took = time - $since;
@@ -103,17 +103,17 @@ subtest 'a mount hangs' => sub {
 	cmp_ok $took, '<', $DEADLINE + $SOON, 'and then at once';
 
 	@hung = ask_all(map { $sick->dir . "/f$_" } 141 .. 150);
-	is scalar(grep { $_->reply->{status} == 503 } @hung), 10, 'so do those who come later';
+	is scalar(grep { $_->reply->{status} == 503 } @hung), 10, 'later requests get 503, too';
 	is $sick->hanging, $THREADS, 'without another look-up';
 
 	$sick->go;
-	is scalar(grep { $_->reply->{status} == 200 } ask_all(map { $sick->dir . "/f$_" } 101 .. 160)), 60, 'the mount is back, and all is well';
+	is scalar(grep { $_->reply->{status} == 200 } ask_all(map { $sick->dir . "/f$_" } 101 .. 160)), 60, 'the mount is back, and its files are served';
 	@hung = ();
 	down();
 };
 
 # Together they want more threads than there are.
-subtest 'several mounts hang' => sub {
+subtest 'several hanging mounts delay their own files only' => sub {
 	up();
 	my @sick = ($sick, map { Test::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1) } 2 .. 6);
 	$_->hang for @sick;
@@ -122,7 +122,7 @@ subtest 'several mounts hang' => sub {
 	my @got = map { $app->get($well->dir . "/f$_")->{status} } 1 .. 20;
 	is_deeply \@got, [(200) x 20], 'cold files of a mount that is well are served';
 	is $app->get("$tree/f$_")->{status}, 200, 'and those of the local disk' for 1 .. 3;
-	is scalar(grep { $_->reply->{status} == 503 } @hung), scalar @hung, 'who waits for the others gets 503';
+	is scalar(grep { $_->reply->{status} == 503 } @hung), scalar @hung, 'requests that wait for the others get 503';
 	$_->go for @sick;
 	is $app->get($_->dir . '/f1')->{status}, 200, 'the mount is back' for @sick;
 	@hung = ();
@@ -130,7 +130,7 @@ subtest 'several mounts hang' => sub {
 	$_->stop for @sick;
 };
 
-subtest 'who asks for the same name hangs once' => sub {
+subtest 'equal names hang in one look-up' => sub {
 	up();
 	$sick->hang;
 	my @c = ask_all(($sick->dir . '/none') x 20);
@@ -140,7 +140,7 @@ subtest 'who asks for the same name hangs once' => sub {
 	is scalar(grep { $_->reply->{status} == 503 } @c), 20, 'twenty get 503';
 	@c = ask_all(($sick->dir . '/none') x 20);
 	$sick->go;
-	is scalar(grep { $_->reply->{status} == 404 } @c), 20, 'twenty who ask again get what comes of the first look-up';
+	is scalar(grep { $_->reply->{status} == 404 } @c), 20, 'twenty new requests get the result of the first look-up';
 	is $sick->counts->{lookups}, 1, 'the mount was asked once';
 	@c = ();
 	down();
@@ -153,7 +153,7 @@ subtest 'a full queue refuses at once' => sub {
 	my @first = ask_all("$mount/f1");
 	ok $sick->wait_hanging(1), 'a thread has the first';
 	my @next = ask_all(map { "$mount/f$_" } 2, 3);
-	ok until_true(sub { $app->ask(SCRIPT_NAME => '/st')->{body} =~ /^accel\.threads\.stat\.queued: 2$/m }), 'two wait for it';
+	ok eventually(sub { $app->ask(SCRIPT_NAME => '/st')->{body} =~ /^accel\.threads\.stat\.queued: 2$/m }), 'two wait for it';
 	my ($late) = ask_all("$mount/f4");
 	my $r = $late->reply;
 	is $r->{status}, 503, 'the fourth need not';
@@ -163,7 +163,7 @@ subtest 'a full queue refuses at once' => sub {
 	down();
 };
 
-subtest 'only reading hangs' => sub {
+subtest 'a hanging read delays its own file only' => sub {
 	up('--warm=read:1m');
 	$sick->hang_after(300_000);
 	my @c = ask_all(map { $sick->dir . "/big$_" } 1 .. 4);
@@ -192,7 +192,7 @@ subtest 'an authorizer goes on, or refuses' => sub {
 	down();
 };
 
-subtest 'the log says what was slow, and where' => sub {
+subtest 'the log names the slow file and the stage' => sub {
 	for my $case (['f1', 'stat'], ['big1', 'read']) {
 		my ($name, $stage) = @$case;
 		up('--slow-ms=100', '--warm=read:1m');
@@ -200,7 +200,7 @@ subtest 'the log says what was slow, and where' => sub {
 		$stage eq 'stat' ? $sick->hang : $sick->hang_after(0);
 		is $app->get($path)->{status}, 503, "$stage hangs";
 		my $line = qr/ev=file\.slow path="?\Q$path\E"? stage=$stage ms=[1-9]\d{3,} error=/;
-		ok until_true(sub { $app->log_text =~ $line }), 'its path, the stage and how long' or diag $app->log_text;
+		ok eventually(sub { $app->log_text =~ $line }), 'its path, the stage and how long' or diag $app->log_text;
 		down();
 	}
 };

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# fcgi-stat-accel among peers that are wrong, slow, greedy or gone, and at its end.
+# fcgi-stat-accel serves good peers beside peers that are wrong, slow, greedy or gone, and ends cleanly.
 
 use strict;
 use warnings;
@@ -9,7 +9,7 @@ use IO::Socket::UNIX;
 use List::Util qw(sum);
 use POSIX ();
 use Time::HiRes qw(time);
-use Test::Fcgi qw(record begin params pairs request finish put run temp_tree until_true parse_records
+use Test::Fcgi qw(record begin params pairs request finish put run temp_tree eventually parse_records
     T_ABORT T_END T_PARAMS T_STDIN T_STDOUT T_GET_VALUES T_GET_VALUES_RESULT T_UNKNOWN_TYPE);
 
 my $tree = temp_tree();
@@ -34,7 +34,7 @@ sub still_good {
 sub fds { my @f = glob "/proc/$app->{pid}/fd/*"; return scalar @f }
 my $fds = fds();
 
-subtest 'lengths that lie do not end the process' => sub {
+subtest 'false lengths do not end the process' => sub {
 	my %pair = (
 		'two lengths of 2 GiB' => "\xff\xff\xff\xff\xff\xff\xff\xff",
 		'a name of 2 GiB - 2' => "\xff\xff\xff\xfe\x00",
@@ -52,7 +52,7 @@ subtest 'lengths that lie do not end the process' => sub {
 	still_good('after all');
 };
 
-subtest 'bytes that are no FastCGI end the connection' => sub {
+subtest 'bytes that are not FastCGI end the connection' => sub {
 	my %bytes = (
 		'HTTP' => "GET / HTTP/1.1\r\nHost: x\r\n\r\n",
 		'TLS' => "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
@@ -86,7 +86,7 @@ subtest '1 MB of variables is answered' => sub {
 	like $big->log_text, qr/ev=request\.too-long /, 'the log says why';
 };
 
-subtest 'turned bytes never end the process' => sub {
+subtest 'random changes of bytes do not end the process' => sub {
 	srand 42;
 	for (1 .. 400) {
 		my $bytes = $good . record(T_GET_VALUES, 0, pairs(FCGI_MAX_REQS => '')) . $good;
@@ -111,7 +111,7 @@ subtest 'half a request holds no thread' => sub {
 	}
 };
 
-subtest 'a body is nothing to wait for' => sub {
+subtest 'a request is answered without its body' => sub {
 	my $c = $app->connect;
 	$c->send(begin(1, keep => 1), params(1, SCRIPT_FILENAME => $file), record(T_STDIN, 1, 'b' x 60000));
 	is $c->reply->{status}, 200, 'answered before its end';
@@ -125,12 +125,12 @@ subtest 'a body is nothing to wait for' => sub {
 	ok $c->closed, 'then closed';
 };
 
-subtest 'FastCGI as the specification has it' => sub {
+subtest 'management records follow the specification' => sub {
 	my $c = $app->connect;
 	$c->send(record(T_GET_VALUES, 0, pairs(map { $_ => '' } qw(FCGI_MPXS_CONNS FCGI_MAX_REQS FCGI_MAX_CONNS ELSE))));
 	my $values = $c->record;
 	my ($conns) = $values->[2] =~ /FCGI_MAX_CONNS(\d+)/;
-	cmp_ok $conns, '>', 100, 'GET_VALUES: many connections, whatever the number of threads';
+	cmp_ok $conns, '>', 100, 'GET_VALUES promises many connections, regardless of the number of threads';
 	is_deeply $values, [T_GET_VALUES_RESULT, 0,
 	    pairs(FCGI_MAX_CONNS => $conns, FCGI_MAX_REQS => $conns, FCGI_MPXS_CONNS => 0)], 'and a request on each';
 	$c->send(record(123, 0, 'what'));
@@ -152,7 +152,7 @@ subtest 'FastCGI as the specification has it' => sub {
 	ok $c->closed, 'then it closes';
 };
 
-subtest 'requests in a row, and a peer that does not read' => sub {
+subtest 'requests in a row are answered, also to a peer that does not read' => sub {
 	my $c = $app->connect;
 	$c->send($good x 500);
 	is sum(map { $c->reply->{status} == 200 } 1 .. 500), 500, '500 at once';
@@ -164,22 +164,22 @@ subtest 'requests in a row, and a peer that does not read' => sub {
 	my $n = 0;
 	$greedy->{sock}->blocking(0);
 	$n++ while $n < 1000 && defined syswrite $greedy->{sock}, $ask;
-	still_good("beside $n requests whose answers nobody reads");
+	still_good("beside $n requests whose answers are not read");
 	$greedy->{sock}->blocking(1);
 	my $r = $greedy->reply;
 	is length $r->{header}{'x-sendfile'}, length($dir) + 18 * 604 + 5, 'a long answer is whole';
 };
 
-subtest 'peers that vanish' => sub {
+subtest 'peers that vanish leave nothing' => sub {
 	for my $i (1 .. 300) {
 		my $c = $app->connect;
 		$c->send(substr $good, 0, $i % 3 ? length $good : $i % length $good);
 	}
 	still_good('after 300 of them');
-	ok until_true(sub { fds() <= $fds }), 'every descriptor is back' or diag fds() . " above $fds";
+	ok eventually(sub { fds() <= $fds }), 'every descriptor is back' or diag fds() . " above $fds";
 };
 
-subtest 'without descriptors' => sub {
+subtest 'it serves again after running out of descriptors' => sub {
 	my $old = qx(prlimit --nofile --raw --noheadings --output SOFT --pid $app->{pid} 2>/dev/null);
 	plan skip_all => 'no prlimit(1)' unless $old && $old =~ /^(\d+)$/;
 	chomp $old;
@@ -194,7 +194,7 @@ subtest 'without descriptors' => sub {
 	is $r->{header}{'retry-after'}, 1, 'with Retry-After';
 	my @new = map { $app->connect } 1 .. 3;
 	$_->send($good) for @new;
-	my $ticks = sub { my @s = split ' ', Test::Fcgi::slurp("/proc/$app->{pid}/stat"); $s[13] + $s[14] };
+	my $ticks = sub { my @s = split ' ', Test::Util::slurp("/proc/$app->{pid}/stat"); $s[13] + $s[14] };
 	my $before = $ticks->();
 	ok !$new[0]->more(0.5), 'none for a connection: it waits';
 	cmp_ok $ticks->() - $before, '<', 20, 'without spinning';
@@ -202,27 +202,27 @@ subtest 'without descriptors' => sub {
 	is $_->reply->{status}, 200, 'answered when there are some again' for @new;
 };
 
-subtest 'fewer descriptors than peers' => sub {
+subtest 'more peers than descriptors are all answered' => sub {
 	for my $n (40, 64) {
 		my $one = Test::Fcgi->start({ own => 1, under => ['prlimit', "--nofile=$n:$n"] }, '-t', 2, '--listen', 'unix:@SOCKET@');
 		my @quiet = map { $one->connect } 1 .. 100;
 		my @asks = map { my $c = $one->connect; $c->send(request(1, $_ % 2, SCRIPT_FILENAME => $file)); $c } 1 .. 100;
-		is scalar(grep { ($_->reply // {})->{status} } @asks), 100, "ulimit -n $n: all who ask are answered";
+		is scalar(grep { ($_->reply // {})->{status} } @asks), 100, "ulimit -n $n: all requests are answered";
 		is $one->stop, 0, 'it ends with 0';
 	}
 };
 
-subtest 'started with nothing open' => sub {
+subtest 'it starts with descriptors 0 to 2 closed' => sub {
 	my $one = Test::Fcgi->start({ own => 1, under => ['sh', '-c', 'exec "$@" 0<&- 1>&- 2>&-', 'sh'] }, '-t', 2, '--timing', '--listen', 'unix:@SOCKET@');
 	is $one->get($file)->{status}, 200, 'it serves';
-	is readlink "/proc/$one->{pid}/fd/$_", '/dev/null', "descriptor $_ is nobody else's" for 0 .. 2;
+	is readlink "/proc/$one->{pid}/fd/$_", '/dev/null', "descriptor $_ is /dev/null" for 0 .. 2;
 	is $one->stop, 0, 'it ends with 0';
 };
 
-subtest 'who may connect to a unix socket' => sub {
-	plan skip_all => 'needs root, to be somebody else' if $> != 0;
+subtest 'a unix socket accepts its listed users only' => sub {
+	plan skip_all => 'needs root, to become another user' if $> != 0;
 	my ($uid, $other) = map { scalar getpwnam $_ } qw(nobody daemon);
-	my $as = sub {                          # the status that somebody is answered with
+	my $as = sub {                          # the status that a user gets
 		my ($one, $user) = @_;
 		pipe my $rd, my $wr or die;
 		if (!(my $pid = fork)) {
@@ -240,16 +240,16 @@ subtest 'who may connect to a unix socket' => sub {
 		chmod 0666, $one->{socket};
 		chmod 0755, $one->{dir};
 		is $as->($one, $uid), 200, "--peer-user $name: he";
-		is $as->($one, $other), 'none', 'not somebody else';
+		is $as->($one, $other), 'none', 'another user is refused';
 		is $one->get($file)->{status}, 200, 'but root';
 	}
 	my ($code, undef, $err) = run('--peer-user', 'nobody-of-that-name', '--listen', "unix:$dir/never");
-	is $code, 67, 'a user whom nobody knows';
-	like $err, qr/nobody-of-that-name/, 'is named';
+	is $code, 67, 'an unknown user is an error';
+	like $err, qr/nobody-of-that-name/, '... which names the user';
 	ok !-e "$dir/never", 'before anything is listened on';
 };
 
-subtest 'the end: what runs is finished' => sub {
+subtest 'TERM finishes running requests' => sub {
 	for my $signal (qw(TERM INT USR1)) {
 		my $one = Test::Fcgi->start('-t', 2, '--warm=read:64m');
 		open my $h, '>', "$dir/sparse" or die;
@@ -268,7 +268,7 @@ subtest 'the end: what runs is finished' => sub {
 	}
 };
 
-subtest 'a path to listen on that is taken' => sub {
+subtest 'a path to listen on that is taken is refused' => sub {
 	my $path = put("$dir/taken", 'precious');
 	my ($code, undef, $err) = run('--listen', "unix:$path");
 	is $code, 69, 'by a file: refused';
@@ -277,14 +277,14 @@ subtest 'a path to listen on that is taken' => sub {
 	unlink $path;
 	IO::Socket::UNIX->new(Type => SOCK_STREAM, Local => $path, Listen => 1)->close;
 	my $one = Test::Fcgi->start({ own => 1, socket => $path }, '-t', 1, '--listen', 'unix:@SOCKET@');
-	is $one->get($file)->{status}, 200, 'by a socket that nobody listens on: taken over';
+	is $one->get($file)->{status}, 200, 'a socket without listener is taken over';
 	($code) = run('--listen', "unix:$path");
 	is $code, 69, 'by a process that is alive: refused';
 	is $one->get($file)->{status}, 200, 'which goes on';
 };
 
 # It sleeps while they come, so that the signal is what it hears first.
-subtest 'the end: who came before the signal is answered' => sub {
+subtest 'requests from before the signal are answered' => sub {
 	my $tcp = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1024);
 	for my $how ({}, { passed => $tcp }) {
 		my $one = Test::Fcgi->start($how, '-t', 2);
@@ -295,12 +295,12 @@ subtest 'the end: who came before the signal is answered' => sub {
 		$_->send($good) for @new, @kept;
 		kill $_, $one->{pid} for 'TERM', 'CONT';
 		is scalar(grep { ($_->reply // {})->{status} } @kept), 150, "$by: on kept connections";
-		is scalar(grep { ($_->reply // {})->{status} } @new), 150, "$by: on those nobody had accepted yet";
+		is scalar(grep { ($_->reply // {})->{status} } @new), 150, "$by: connections that were not accepted yet are served";
 		is finish($one->{pid}), 0, "$by: it ends with 0";
 	}
 };
 
-subtest 'the end: half a request does not hold it' => sub {
+subtest 'TERM does not wait for half a request' => sub {
 	my $one = Test::Fcgi->start('-t', 2);
 	my $c = $one->connect;
 	$c->send(substr $good, 0, 20);
@@ -320,7 +320,7 @@ subtest 'the end: half a request does not hold it' => sub {
 	is finish($one->{pid}) >> 8, 128 + 2, 'a second signal: at once';
 };
 
-subtest 'what is never finished is given up' => sub {
+subtest 'half a request ends at the deadline' => sub {
 	ok $half->closed, 'half a request: closed after ten seconds';
 	cmp_ok time - $half_since, '>', 5, 'but not before';
 	is $half->{buf}, '', 'and without an answer';

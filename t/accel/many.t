@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Thousands of kept connections and four threads: each connection is answered, again and again, and so is the next one.
+# Thousands of kept connections share four threads.  Each is answered again and again, and so is a new one.
 
 use strict;
 use warnings;
@@ -40,7 +40,7 @@ sub all_answered {
 	return $r;
 }
 
-subtest "$connections kept connections" => sub {
+subtest "$connections kept connections are all answered" => sub {
 	my $pid = IPC::Open2::open2(my $said, my $order, fload('--idle', -c => $connections));
 	is scalar <$said>, "held=$connections answered=$connections errors=0\n", 'all are answered';
 	is $app->get($files[0])->{status}, 200, 'so is one more beside them';
@@ -52,7 +52,7 @@ subtest "$connections kept connections" => sub {
 	is $?, 0, 'without errors';
 };
 
-subtest '200 connections' => sub {
+subtest '200 connections are answered in turn' => sub {
 	my $requests = $slow ? 2_000 : 20_000;
 	all_answered('kept', $requests, -c => 200);
 	my $r = all_answered('a connection per request', $requests / 4, -c => 200, '--close');

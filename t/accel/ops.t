@@ -11,7 +11,8 @@ use IO::Socket::UNIX;
 use JSON::PP ();
 use Socket qw(SOCK_DGRAM);
 use Test::Slowfs;
-use Test::Fcgi qw(begin params put request temp_tree until_true);
+use Test::Fcgi qw(begin params put request temp_tree eventually);
+use Test::Util qw(find_program slurp);
 
 my $tree = temp_tree();
 my $dir = "$tree";
@@ -19,9 +20,6 @@ mkdir "$dir/$_" for qw(www log run elsewhere);
 put("$dir/www/file", 'x' x 1000);
 put("$dir/www/other", 'x');
 my $top = abs_path("$FindBin::Bin/../..");
-
-sub slurp { local $/; open my $h, '<', $_[0] or return ''; return scalar(<$h>) // '' }
-sub in_path { my ($name) = @_; return grep { -x "$_/$name" } split /:/, $ENV{PATH} }
 
 # The answer to a request for one of its own pages.
 sub page {
@@ -34,11 +32,11 @@ sub numbers { my ($app) = @_; return JSON::PP::decode_json(page($app, '/st', 'js
 # Waits until a line of the log matches; what has been logged until then.
 sub logged {
 	my ($file, $line, $what) = @_;
-	ok until_true(sub { slurp($file) =~ $line }), $what or diag slurp($file);
+	ok eventually(sub { slurp($file) =~ $line }), $what or diag slurp($file);
 	return slurp($file);
 }
 
-subtest 'status and ping' => sub {
+subtest 'the status page and ping answer' => sub {
 	my $app = Test::Fcgi->start('--status-path=/st', '--ping-path=/up', '--mode=auth');
 	is page($app, '/up')->{bytes}, "Status: 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 5\r\n"
 	    . "Cache-Control: no-store\r\n\r\npong\n", 'ping';
@@ -51,7 +49,7 @@ subtest 'status and ping' => sub {
 	is $n->{counters}{'accel.answers.go-on'}, 2, 'two answers';
 	is $n->{counters}{'accel.requests.read'}, 6, 'six requests, its own included';
 	is $n->{connections}{open}, 1, 'this connection';
-	is $n->{requests}{waiting}, 0, 'nobody waits';
+	is $n->{requests}{waiting}, 0, 'no request waits';
 	is $n->{stages}{total}{count}, 2, 'the time of each file';
 	cmp_ok $n->{threads}{stat}{threads}, '>', 0, 'its threads';
 	my $text = page($app, '/st')->{body};
@@ -64,7 +62,7 @@ subtest 'status and ping' => sub {
 	is $app->stop, 0, 'it ends with 0';
 };
 
-subtest 'a disk that hangs is to be seen' => sub {
+subtest 'the status page shows a disk that hangs' => sub {
 	my ($usable, $why) = Test::Slowfs->usable;
 	plan skip_all => $why unless $usable;
 	my $slow = Test::Slowfs->start(source => "$dir/www", spindles => 1, lookup_ms => 0, read_ms => 0);
@@ -80,13 +78,13 @@ subtest 'a disk that hangs is to be seen' => sub {
 	is $n->{devices_stuck}, 0, 'which is not given up yet';
 	$slow->go;
 	is $c->reply->{status}, 200, 'it goes on';
-	is numbers($app)->{requests}{waiting}, 0, 'nobody waits any more';
+	is numbers($app)->{requests}{waiting}, 0, 'no request waits any more';
 	$app->stop;
 	$slow->stop;
 };
 
-subtest 'promtool' => sub {
-	plan skip_all => 'no promtool' unless in_path('promtool');
+subtest 'promtool accepts the metrics page' => sub {
+	plan skip_all => 'no promtool' unless find_program('promtool');
 	my $app = Test::Fcgi->start('--status-path=/st');
 	$app->get("$dir/www/file");
 	my $r = page($app, '/st', 'metrics');
@@ -96,7 +94,7 @@ subtest 'promtool' => sub {
 	is $?, 0, 'and is content';
 };
 
-subtest 'the log is opened anew on HUP, and told all numbers on USR2' => sub {
+subtest 'HUP reopens the log, USR2 writes all numbers to it' => sub {
 	my $log = "$dir/log/accel";
 	my $app = Test::Fcgi->start("--log=$log", "--root=$dir/www", '--status-path=/st');
 	is $app->get("$dir/www/file")->{status}, 200, 'a file';
@@ -118,7 +116,7 @@ subtest 'the log is opened anew on HUP, and told all numbers on USR2' => sub {
 	like $err, qr/--log .*No such file/, 'and why';
 };
 
-subtest 'timing lines, and what accel-graph makes of them' => sub {
+subtest 'accel-graph reads the timing lines' => sub {
 	for my $format (['--timing'], ['--timing=json']) {
 		my $log = "$dir/log/timing$format->[0]";
 		my $app = Test::Fcgi->start(@$format, "--log=$log", '--status-path=/st', '--remember=0');
@@ -152,7 +150,7 @@ sub writes_elsewhere {
 	symlink 'elsewhere', "$dir/log" or die "symlink: $!";
 	kill 'HUP', $app->{pid};
 	my $text = '';
-	until_true(sub { $text = slurp("$dir/log.moved/sandbox") . slurp("$dir/elsewhere/sandbox"); $text =~ /ev=log\.failed/ || -e "$dir/elsewhere/sandbox" });
+	eventually(sub { $text = slurp("$dir/log.moved/sandbox") . slurp("$dir/elsewhere/sandbox"); $text =~ /ev=log\.failed/ || -e "$dir/elsewhere/sandbox" });
 	my $wrote = -e "$dir/elsewhere/sandbox";
 	unlink "$dir/log", "$dir/elsewhere/sandbox";
 	rename "$dir/log.moved", "$dir/log" or die "rename: $!";
@@ -160,7 +158,7 @@ sub writes_elsewhere {
 	return ($wrote, $text, $served, numbers($app)->{landlock_abi});
 }
 
-subtest 'the sandbox' => sub {
+subtest 'the sandbox confines every thread' => sub {
 	my ($wrote, $text, $served, $shown) = writes_elsewhere('--no-sandbox');
 	ok $wrote, 'without: it can write where it likes';
 	is $shown, 0, 'and the status says so';
@@ -175,10 +173,10 @@ subtest 'the sandbox' => sub {
 	}
 };
 
-subtest 'a root that is a link, a socket that is removed' => sub {
+subtest 'the sandbox allows a root that is a link, and removes the socket' => sub {
 	symlink 'www', "$dir/current";
 	my $socket = "$dir/run/sock";
-	my $app = Test::Fcgi->start({ own => 1, socket => $socket }, '--listen=unix:@SOCKET@', "--root=$dir/current", '--status-path=/st');
+	my $app = Test::Fcgi->start({ own => 1, socket => $socket }, '--listen=unix:@SOCKET@', "--root=$dir/current/", '--status-path=/st');
 	is numbers($app)->{landlock_abi}, $abi < 1 ? 0 : $abi, 'confined, where there is Landlock';
 	is $app->get("$dir/current/file")->{status}, 200, 'by the name of the link';
 	is $app->get("$dir/www/other")->{status}, 200, 'by that of the directory';
@@ -188,7 +186,7 @@ subtest 'a root that is a link, a socket that is removed' => sub {
 
 # ---------------------------------------------------------------- systemd
 
-subtest 'readiness is told to the manager' => sub {
+subtest 'the service manager gets READY=1' => sub {
 	my $manager = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => "$dir/run/notify") or die "notify: $!";
 	my $sock = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
 	my $app = Test::Fcgi->start({ passed => $sock, env => { NOTIFY_SOCKET => "$dir/run/notify" } }, "--root=$dir/www");
@@ -212,7 +210,7 @@ sub units {
 	return glob "$dir/units/*";
 }
 
-subtest 'example units' => sub {
+subtest 'systemd-analyze accepts the example units' => sub {
 	my @units = units();
 	is scalar @units, 2, 'a socket and a service';
 	my ($exec) = slurp("$dir/units/fcgi-stat-accel.service") =~ /^ExecStart=(.*)$/m;
@@ -222,7 +220,7 @@ subtest 'example units' => sub {
 	is $app->get("$dir/www/file")->{status}, 204, 'its command line works';
 	is page($app, '/accel-status')->{status}, 200, 'with its status page';
 	SKIP: {
-		skip 'no systemd-analyze', 3 unless in_path('systemd-analyze');
+		skip 'no systemd-analyze', 3 unless find_program('systemd-analyze');
 		is `systemd-analyze verify --man=no @units 2>&1`, '', 'systemd-analyze verify has nothing to say';
 		is $?, 0, 'and is content';
 		my $out = `systemd-analyze security --offline=true --no-pager --threshold=10 $dir/units/fcgi-stat-accel.service 2>&1`;
@@ -238,7 +236,7 @@ sub set {
 
 subtest 'the service may make every system call that the program makes' => sub {
 	for my $tool (qw(strace systemd-analyze)) {
-		plan skip_all => "no $tool" unless in_path($tool);
+		plan skip_all => "no $tool" unless find_program($tool);
 	}
 	plan skip_all => 'a sanitizer makes calls of its own' if Test::Fcgi::program() =~ /[at]san/;
 	my ($wanted, $unwanted) = slurp("$top/examples/systemd/fcgi-stat-accel.service") =~ /^SystemCallFilter=([^~\n]+)\nSystemCallFilter=~([^\n]+)$/m;

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Many clients over a pool of kept connections: no pool size and no number of threads may stall it.
+# Many clients share a pool of kept connections.  No pool size and no number of threads stalls it.
 
 use strict;
 use warnings;

@@ -1,13 +1,13 @@
 #!/usr/bin/perl
-# Peers that send without reading, break off in every state, half close, and keep on talking: nobody else notices, and what the
-# application holds for them is bounded.
+# Peers send without reading, break off in every state, half close, and keep on sending.  Other peers are served, and the
+# memory for them is bounded.
 
 use strict;
 use warnings;
 use Test::More;
 use IO::Select;
 use Socket qw(SOL_SOCKET SO_LINGER);
-use Test::Fcgi qw(record begin params pairs request put temp_tree until_true program
+use Test::Fcgi qw(record begin params pairs request put temp_tree eventually program
     T_BEGIN T_ABORT T_END T_PARAMS T_STDIN T_STDOUT T_GET_VALUES T_GET_VALUES_RESULT T_UNKNOWN_TYPE);
 
 use constant { T_DATA => 8, MB => 1 << 20 };
@@ -21,7 +21,7 @@ is $app->get($file)->{status}, 200, 'it serves';
 my $fds = fds();
 
 sub fds { my @f = glob "/proc/$app->{pid}/fd/*"; return scalar @f }
-sub memory { Test::Fcgi::slurp("/proc/$app->{pid}/statm") =~ /^\d+ (\d+)/; return $1 * 4096 }
+sub memory { Test::Util::slurp("/proc/$app->{pid}/statm") =~ /^\d+ (\d+)/; return $1 * 4096 }
 
 sub still_good {
 	my ($what) = @_;
@@ -29,7 +29,8 @@ sub still_good {
 	is $r && $r->{status}, 200, "$what: others are served";
 }
 
-# Sends $bytes again and again, reading nothing, until nobody takes more for so many seconds or $most is sent; how much was taken.
+# Sends $bytes again and again and reads nothing, until the peer takes no more for so many seconds or $most is sent.  Returns how
+# much was taken.
 sub flood {
 	my ($c, $bytes, $most, $seconds) = @_;
 	local $SIG{PIPE} = 'IGNORE';
@@ -45,7 +46,7 @@ sub flood {
 	return $taken;
 }
 
-subtest 'floods of what is answered, by peers that do not read' => sub {
+subtest 'peers that do not read hold bounded memory' => sub {
 	my %flood = (
 		GET_VALUES => record(T_GET_VALUES, 0, pairs(FCGI_MAX_CONNS => '', FCGI_MAX_REQS => '', FCGI_MPXS_CONNS => '')),
 		'unknown types' => record(200, 0, ''),
@@ -63,7 +64,7 @@ subtest 'floods of what is answered, by peers that do not read' => sub {
 	}
 };
 
-subtest 'floods of what is not answered' => sub {
+subtest 'floods of ignored records hold no memory' => sub {
 	my %flood = (
 		'a body without end' => record(T_STDIN, 1, 'b' x 65535, padding => 255),
 		'data without end' => record(T_DATA, 1, 'b' x 60000),
@@ -85,7 +86,7 @@ subtest 'floods of what is not answered' => sub {
 	}
 };
 
-subtest 'large records' => sub {
+subtest 'large records are taken whole' => sub {
 	my $c = $app->connect;
 	$c->send(map { record($_, 0, 'w' x 65535, padding => 255) } 12 .. 20);
 	is join(' ', map { my $r = $c->record; "$r->[0] " . ord $r->[2] } 12 .. 20), join(' ', map { "11 $_" } 12 .. 20), 'unknown types of 64 KiB';
@@ -110,7 +111,7 @@ subtest 'large records' => sub {
 };
 
 # What a request is cut into: after each byte something else happens.
-subtest 'the end in every state' => sub {
+subtest 'a connection may end in each state' => sub {
 	my $step = $sanitized ? 7 : 1;
 	my ($halves, $resets, $aborts) = (0, 0, 0);
 	for (my $n = 0; $n <= length $good; $n += $step) {
@@ -136,10 +137,10 @@ subtest 'the end in every state' => sub {
 		$aborts++ if $r->[0] == T_END && $r->[1] == 1 && $c->reply->{status} == 200;
 	}
 	is $aborts, @records, 'aborted after each record: its end, then the next request';
-	ok until_true(sub { fds() <= $fds }), 'every descriptor is back' or diag fds() . " above $fds";
+	ok eventually(sub { fds() <= $fds }), 'every descriptor is back' or diag fds() . " above $fds";
 };
 
-subtest 'a thousand halves' => sub {
+subtest 'a thousand half requests delay no other' => sub {
 	my $n = 1000;
 	plan skip_all => 'too few descriptors' if `sh -c 'ulimit -n'` !~ /unlimited/ && `sh -c 'ulimit -n'` < 2 * $n + 100;
 	my $half = length($good) - 20;
@@ -149,7 +150,7 @@ subtest 'a thousand halves' => sub {
 	my $answered = grep { my $r = $_->reply; $r && $r->{status} == 200 } @c;
 	is $answered, $n, 'each is answered when it is whole';
 	@c = ();
-	ok until_true(sub { fds() <= $fds }), 'every descriptor is back' or diag fds() . " above $fds";
+	ok eventually(sub { fds() <= $fds }), 'every descriptor is back' or diag fds() . " above $fds";
 };
 
 subtest 'requests in one burst are answered in order' => sub {

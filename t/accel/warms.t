@@ -1,11 +1,11 @@
 #!/usr/bin/perl
-# What fcgi-stat-accel says of a file is true when it says so: who opens and reads it then asks no disk any more.  All is told
-# by what the disk was asked for, nothing by the clock.
+# fcgi-stat-accel answers when a file is warm: from then on, opening and reading it needs no disk.  The test counts the
+# requests to the disk and uses no clock.
 
 use strict;
 use warnings;
 use Test::More;
-use Test::Fcgi qw(put temp_tree request until_true);
+use Test::Fcgi qw(put temp_tree request eventually);
 use Test::Slowfs;
 
 my ($usable, $why) = Test::Slowfs->usable;
@@ -86,7 +86,7 @@ subtest 'a file is in memory when the answer comes' => sub {
 	down();
 };
 
-subtest 'no more is read than was asked for' => sub {
+subtest 'only the requested part is read' => sub {
 	up('--warm=stat');
 	is disk { is status('long'), 200, 'stat' }->{reads}, 0, 'reads nothing';
 	is_warm('the name is there', sub { stat path('long') });
@@ -112,7 +112,7 @@ subtest 'a range is warmed where it begins' => sub {
 };
 
 # 3000 KiB are 24 blocks of the disk.  The default reads all of them, before the answer or behind it.
-subtest 'what will not be sent is not read' => sub {
+subtest 'windows that are not sent are not read' => sub {
 	up();
 	is disk { is $app->ask(REQUEST_METHOD => 'HEAD', SCRIPT_FILENAME => path('long'))->{status}, 200, 'HEAD' }->{reads}, 0, 'reads nothing';
 	is disk { is status('long', HTTP_RANGE => 'bytes=1000000-1000000'), 200, 'one byte' }->{reads}, 1, 'reads the block it is in';
@@ -125,27 +125,27 @@ subtest 'what will not be sent is not read' => sub {
 	down();
 };
 
-subtest 'the rest comes behind the answer' => sub {
+subtest 'the rest of a file is read after the answer' => sub {
 	up('--warm=read:256k', '--behind=all');
 	is status('longer'), 200, 'answered';
-	ok until_true(sub { $slow->counts->{reads} >= 3000 / 128 }), 'all of it is read, though nobody asks';
+	ok eventually(sub { $slow->counts->{reads} >= 3000 / 128 }), 'all of it is read without a further request';
 	is_warm('it is there', sub { slurp('longer') }, 1);
 	down();
 	up('--warm=read:256k', '--behind=512k');
 	is status('longer'), 200, 'answered';
-	ok until_true(sub { $slow->counts->{reads} >= 6 }), '512 KiB more';
+	ok eventually(sub { $slow->counts->{reads} >= 6 }), '512 KiB more';
 	is status('other', SERVER_NAME => 'x'), 200, 'another file';
-	ok until_true(sub { $slow->counts->{reads} >= 12 }), '512 KiB more of that';
+	ok eventually(sub { $slow->counts->{reads} >= 12 }), '512 KiB more of that';
 	is $slow->counts->{reads}, 12, 'and that was all';
 	down();
 	up('--warm=open', '--behind=256k');
 	is status('longer'), 200, 'answered when it is open';
-	ok until_true(sub { $slow->counts->{reads} >= 2 }), 'the start comes behind that';
+	ok eventually(sub { $slow->counts->{reads} >= 2 }), 'the start comes behind that';
 	is_warm('it is there', sub { slurp('longer', 0, 256 * $K) }, 1);
 	down();
 };
 
-subtest 'who asks for the same waits for the same' => sub {
+subtest 'equal requests wait for one read' => sub {
 	up('--warm=read:1m', '--remember=60000');
 	my $asked = disk {
 		$slow->hang;
@@ -163,7 +163,7 @@ subtest 'who asks for the same waits for the same' => sub {
 	down();
 };
 
-subtest 'index files and siblings' => sub {
+subtest 'index files and siblings are warmed' => sub {
 	up('--index=first.html,second.html', '--siblings=.gz,.br', '--warm=read:64k');
 	is status('dir/'), 200, 'a directory with an index';
 	is_warm('which is there', sub { slurp('dir/second.html') });
@@ -175,7 +175,7 @@ subtest 'index files and siblings' => sub {
 	down();
 };
 
-subtest 'roots' => sub {
+subtest 'files outside the roots are not read' => sub {
 	$slow = Test::Slowfs->start(source => "$tree", spindles => 8, lookup_ms => 5, read_ms => 5);
 	$app = Test::Fcgi->start('-t', 4, '--root', $slow->dir . '/root');
 	is status('root/file'), 200, 'below the root';

@@ -1,16 +1,17 @@
-/* fload -- asks a FastCGI application on this machine, as a web server would, and checks each answer.
+/* fload -- asks a FastCGI application on this machine, as a web server would, and checks each
+ * answer.
  *
  *   fload [options] unix:SOCKET|127.0.0.1:PORT [PATH]         `fload --help` lists them
  *
  * One thread, one epoll.  Connections wait in one queue and are asked in turn:
  *
- *     ready --> (connecting) --> asked --> answered --> ready             kept
- *       ^                                     `--> ending                 --close: until the application's FIN
- *       `---------------------------------------------'
+ *     ready --> (connecting) --> asked --> answered --> ready     kept
+ *       ^                                     `--> ending         --close: until the FIN of the
+ *       `---------------------------------------------'           application
  *
- * An answer counts when its records are sound, its id is the connection's, END_REQUEST says "complete", the status is the
- * expected one, and, with --expect, a header names the path that was asked for: an answer that went to the wrong
- * connection is an error.
+ * An answer counts when its records are sound, its id is the connection's, END_REQUEST says
+ * "complete", the status is the expected one, and, with --expect, a header names the path that was
+ * asked for: an answer that went to the wrong connection is an error.
  */
 #include <errno.h>
 #include <netinet/tcp.h>
@@ -29,17 +30,18 @@
 #include "t/bench/fload/options.h"
 #include "t/bench/fload/request.h"
 
-#define RETRY_NS	(2 * NS_PER_MS)		/* after a failed connect: no busy loop */
-#define SWEEP_NS	(20 * NS_PER_MS)	/* how often time-outs are looked for */
-#define IDLE_AT_ONCE	256			/* no listen queue is as long as --idle has connections */
+#define RETRY_NS (2 * NS_PER_MS)  /* after a failed connect: no busy loop */
+#define SWEEP_NS (20 * NS_PER_MS) /* how often time-outs are looked for */
+/* no listen queue is as long as --idle has connections */
+#define IDLE_AT_ONCE 256
 
 struct conn {
 	TAILQ_ENTRY(conn) link;
-	int fd;				/* -1: not connected */
+	int fd; /* -1: not connected */
 	uint16_t id;
 	bool asked, connecting, ending;
 	uint32_t events;
-	uint64_t at, retry_at;		/* ns: when it was asked; not before */
+	uint64_t at, retry_at; /* ns: when it was asked; not before */
 	size_t sent;
 	const struct request *request;
 	struct answer answer;
@@ -47,7 +49,7 @@ struct conn {
 };
 
 static struct {
-	uint64_t issued, over, answered, connects;	/* over: answered or failed */
+	uint64_t issued, over, answered, connects; /* over: answered or failed */
 	uint64_t connect, closed, malformed, status, wrong, timeout;
 } cnt;
 
@@ -55,7 +57,7 @@ static struct conn *conns;
 static TAILQ_HEAD(, conn) ready = TAILQ_HEAD_INITIALIZER(ready);
 static struct histogram latency;
 static uint64_t clock_ns, ends, rounds = 1;
-static bool let_go;			/* --idle: standard input has ended */
+static bool let_go; /* --idle: standard input has ended */
 static int ep;
 
 static uint64_t
@@ -97,7 +99,7 @@ conn_ready(struct conn *c)
 static void
 conn_fail(struct conn *c, uint64_t *kind)
 {
-	bool queued = !c->asked && !c->ending;	/* kept, and nothing was asked */
+	bool queued = !c->asked && !c->ending; /* kept, and nothing was asked */
 
 	++*kind;
 	cnt.over += c->asked;
@@ -214,7 +216,7 @@ answer_done(struct conn *c)
 static void
 conn_take(struct conn *c, const char *p, size_t n)
 {
-	enum answer_result result = ANSWER_BAD;		/* when nobody asked for these bytes */
+	enum answer_result result = ANSWER_BAD; /* bytes without a request */
 	size_t used = 0;
 
 	if (c->asked)
@@ -235,7 +237,7 @@ conn_readable(struct conn *c)
 		return;
 	if (n > 0)
 		conn_take(c, buf, (size_t)n);
-	else if (c->ending) {			/* answered, and closed as it was asked to */
+	else if (c->ending) { /* answered, and closed as it was asked to */
 		conn_close(c);
 		conn_ready(c);
 	} else
@@ -262,7 +264,8 @@ dispatch(void)
 {
 	struct conn *c;
 
-	while ((c = TAILQ_FIRST(&ready)) != NULL && c->retry_at <= clock_ns && (c->asked || may_issue())) {
+	while ((c = TAILQ_FIRST(&ready)) != NULL && c->retry_at <= clock_ns &&
+	       (c->asked || may_issue())) {
 		TAILQ_REMOVE(&ready, c, link);
 		conn_ask(c);
 	}
@@ -281,7 +284,7 @@ sweep(void)
 		if ((!c->asked && !c->ending) || clock_ns - c->at < (uint64_t)(opt.timeout * 1e9))
 			continue;
 		if (c->asked && c->fd < 0)
-			TAILQ_REMOVE(&ready, c, link);	/* its connect is still to be tried again */
+			TAILQ_REMOVE(&ready, c, link); /* its connect is still to be tried again */
 		conn_fail(c, &cnt.timeout);
 	}
 }
@@ -333,7 +336,8 @@ run(void)
 	}
 }
 
-/* Each connection is answered once, then all are silent until a line on standard input starts the next round. */
+/* Each connection is answered once, then all are silent until a line on standard input starts the
+ * next round. */
 static void
 run_idle(void)
 {
@@ -347,8 +351,8 @@ run_idle(void)
 		run();
 		for (held = 0, c = conns; c < conns + opt.conns; c++)
 			held += c->fd >= 0;
-		printf("held=%u answered=%llu errors=%llu\n", held, (unsigned long long)cnt.answered,
-		    (unsigned long long)errors());
+		printf("held=%u answered=%llu errors=%llu\n", held,
+		    (unsigned long long)cnt.answered, (unsigned long long)errors());
 		fflush(stdout);
 		while (!over() && cnt.over >= most())
 			handle_events(100);
@@ -358,25 +362,34 @@ run_idle(void)
 static void
 report(double seconds)
 {
-	static const struct { const char *name; double share; } ps[] = {
-		{ "p50", .5 }, { "p90", .9 }, { "p99", .99 }, { "p999", .999 },
+	static const struct {
+		const char *name;
+		double share;
+	} ps[] = {
+		{ "p50", .5 },
+		{ "p90", .9 },
+		{ "p99", .99 },
+		{ "p999", .999 },
 	};
 	uint64_t least = UINT64_MAX;
 	unsigned never = 0;
 	struct conn *c;
 	size_t i;
 
-#define U(x)	((unsigned long long)(x))
+#define U(x) ((unsigned long long)(x))
 	for (c = conns; c < conns + opt.conns; c++) {
 		never += c->answered == 0;
 		least = c->answered < least ? c->answered : least;
 	}
-	printf("requests=%llu answered=%llu unanswered=%llu errors=%llu connect=%llu closed=%llu malformed=%llu status=%llu "
-	    "wrong=%llu timeout=%llu connects=%llu never=%u least=%llu seconds=%.3f rps=%.1f", U(cnt.issued), U(cnt.answered),
-	    U(cnt.issued - cnt.over), U(errors()), U(cnt.connect), U(cnt.closed), U(cnt.malformed), U(cnt.status),
-	    U(cnt.wrong), U(cnt.timeout), U(cnt.connects), never, U(least), seconds, (double)cnt.answered / seconds);
+	printf("requests=%llu answered=%llu unanswered=%llu errors=%llu connect=%llu closed=%llu "
+	       "malformed=%llu status=%llu "
+	       "wrong=%llu timeout=%llu connects=%llu never=%u least=%llu seconds=%.3f rps=%.1f",
+	    U(cnt.issued), U(cnt.answered), U(cnt.issued - cnt.over), U(errors()), U(cnt.connect),
+	    U(cnt.closed), U(cnt.malformed), U(cnt.status), U(cnt.wrong), U(cnt.timeout),
+	    U(cnt.connects), never, U(least), seconds, (double)cnt.answered / seconds);
 	for (i = 0; i < sizeof(ps) / sizeof(ps[0]); i++)
-		printf(" %s_us=%llu", ps[i].name, U(histogram_percentile(&latency, ps[i].share) / 1000));
+		printf(" %s_us=%llu", ps[i].name,
+		    U(histogram_percentile(&latency, ps[i].share) / 1000));
 	printf(" max_us=%llu\n", U(latency.max_ns / 1000));
 }
 

@@ -24,36 +24,36 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define IN_MEMORY	(16 * 1024)	/* up to here head and body are one send */
-#define BATCH		16		/* answers kept side by side for pipelining */
+#define IN_MEMORY (16 * 1024) /* up to here head and body are one send */
+#define BATCH     16          /* answers kept side by side for pipelining */
 
 struct answer {
-	const char *url;		/* what the request starts with */
+	const char *url; /* what the request starts with */
 	const char *file;
 	size_t url_len;
-	char *bytes;			/* head, or head and body BATCH times */
-	size_t len;			/* of one */
-	int fd;				/* of a body to be sent by sendfile, or -1 */
+	char *bytes; /* head, or head and body BATCH times */
+	size_t len;  /* of one */
+	int fd;      /* of a body to be sent by sendfile, or -1 */
 	off_t size;
 };
 
 static struct answer answers[] = {
 	{ .url = "GET /1k", .file = "1k.bin" }, { .url = "GET /10k", .file = "10k.bin" },
 	{ .url = "GET /100k", .file = "100k.bin" }, { .url = "GET /10m", .file = "10m.bin" },
-	{ .url = "" },			/* the last matches everything: 404 */
+	{ .url = "" }, /* the last matches everything: 404 */
 };
-#define N_ANSWERS	(sizeof(answers) / sizeof(answers[0]))
+#define N_ANSWERS (sizeof(answers) / sizeof(answers[0]))
 
 struct conn {
 	int fd;
-	bool writing;			/* waits for room in the socket */
-	bool close;			/* after the answers due */
-	unsigned due;			/* answers not yet begun */
+	bool writing; /* waits for room in the socket */
+	bool close;   /* after the answers due */
+	unsigned due; /* answers not yet begun */
 	const struct answer *a;
-	const char *mem;		/* rest of what is sent from memory */
+	const char *mem; /* rest of what is sent from memory */
 	size_t mem_left;
 	off_t off, file_left;
-	size_t kept;			/* bytes of an incomplete request */
+	size_t kept; /* bytes of an incomplete request */
 	char keep[2048];
 };
 
@@ -99,7 +99,8 @@ answer_make(struct answer *a, const char *dir)
 		memcpy(a->bytes + (size_t)i * a->len, head, head_len);
 	if (a->len > head_len && a->fd >= 0) {
 		for (i = 0; i < copies; i++)
-			if (pread(a->fd, a->bytes + (size_t)i * a->len + head_len, (size_t)st.st_size, 0) != st.st_size)
+			if (pread(a->fd, a->bytes + (size_t)i * a->len + head_len,
+				(size_t)st.st_size, 0) != st.st_size)
 				die(path);
 		close(a->fd);
 		a->fd = -1;
@@ -150,7 +151,8 @@ conn_send(struct conn *c)
 
 	for (;;) {
 		if (c->mem_left > 0) {
-			n = send(c->fd, c->mem, c->mem_left, MSG_NOSIGNAL | (c->file_left > 0 ? MSG_MORE : 0));
+			n = send(c->fd, c->mem, c->mem_left,
+			    MSG_NOSIGNAL | (c->file_left > 0 ? MSG_MORE : 0));
 			if (n < 0)
 				return (errno == EAGAIN ? 0 : -1);
 			c->mem += n;
@@ -177,7 +179,8 @@ conn_parse(struct conn *c, const char *buf, size_t len)
 	while ((nl = memmem(p, (size_t)(end - p), "\r\n\r\n", 4)) != NULL) {
 		if (c->due++ == 0) {
 			for (i = 0; i < N_ANSWERS - 1; i++)
-				if (len > answers[i].url_len && memcmp(p, answers[i].url, answers[i].url_len) == 0)
+				if (len > answers[i].url_len &&
+				    memcmp(p, answers[i].url, answers[i].url_len) == 0)
 					break;
 			c->a = &answers[i];
 		}
@@ -241,8 +244,9 @@ accept_all(int lfd)
 static int
 listen_on(int port)
 {
-	struct sockaddr_in sa = { .sin_family = AF_INET, .sin_port = htons((uint16_t)port),
-	    .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	struct sockaddr_in sa = { .sin_family = AF_INET,
+		.sin_port = htons((uint16_t)port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
 	socklen_t len = sizeof(sa);
 	int fd, one = 1;
 
@@ -262,15 +266,19 @@ static void
 usage(FILE *to)
 {
 	fputs("usage: floor [--port N] DIR\n"
-	    "Answers /1k /10k /100k /10m with DIR/1k.bin ... on 127.0.0.1 without reading the request.\n"
-	    "Port 0, the default, takes a free one; the port is printed.\n", to);
+	      "Answers /1k /10k /100k /10m with DIR/1k.bin ... on 127.0.0.1 without reading the "
+	      "request.\n"
+	      "Port 0, the default, takes a free one; the port is printed.\n",
+	    to);
 }
 
 int
 main(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "port", 1, NULL, 'p' }, { "help", 0, NULL, 'h' }, { NULL, 0, NULL, 0 },
+		{ "port", 1, NULL, 'p' },
+		{ "help", 0, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
 	};
 	struct epoll_event evs[256], ev = { .events = EPOLLIN };
 	int c, i, n, lfd, port = 0;
@@ -286,12 +294,12 @@ main(int argc, char **argv)
 		usage(stderr);
 		return (64);
 	}
-	signal(SIGPIPE, SIG_IGN);		/* sendfile has no MSG_NOSIGNAL */
+	signal(SIGPIPE, SIG_IGN); /* sendfile has no MSG_NOSIGNAL */
 	for (i = 0; i < (int)N_ANSWERS; i++)
 		answer_make(&answers[i], argv[optind]);
 	lfd = listen_on(port);
 	ep = epoll_create1(EPOLL_CLOEXEC);
-	epoll_ctl(ep, EPOLL_CTL_ADD, lfd, &ev);	/* data.ptr NULL: the listener */
+	epoll_ctl(ep, EPOLL_CTL_ADD, lfd, &ev); /* data.ptr NULL: the listener */
 	for (;;) {
 		n = epoll_wait(ep, evs, 256, -1);
 		for (i = 0; i < n; i++) {

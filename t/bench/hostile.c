@@ -1,18 +1,13 @@
-/* hostile -- clients that try to take a server on this machine from the others; `hostile --help` lists what they do.
+/* hostile -- clients that try to take a server on this machine from the others; `hostile --help`
+ * lists what they do.
  *
- * For tests and benchmarks: loopback only, every number bounded.  t/bench/hostile/hostile.h says which file does what. */
+ * For tests and benchmarks: loopback only, every number bounded.  t/bench/hostile/hostile.h says
+ * which file does what. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include "t/bench/hostile/hostile.h"
-
-void
-die(const char *what, const char *why)
-{
-	fprintf(stderr, "hostile: %s: %s\n", what, why);
-	exit(64);
-}
 
 int
 main(int argc, char **argv)

@@ -4,8 +4,8 @@
  *
  * Reads file names, one a line, from LIST or standard input; THREADS threads take the next name,
  * open it, stat it and read it to its end.  Stops after the last name or after SECONDS.  Prints
- * files per second and MB per second (10^6 bytes): the mark no server can pass on the same disk; and
- * the CPU time of one file, most of it the kernel's, which a server pays too.
+ * files per second and MB per second (10^6 bytes): the mark no server can pass on the same disk;
+ * and the CPU time of one file, most of it the kernel's, which a server pays too.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define THREADS_MAX	1024
+#define THREADS_MAX 1024
 
 static char **names;
 static size_t n_names;
@@ -44,7 +44,7 @@ cpu_seconds(void)
 
 	getrusage(RUSAGE_SELF, &u);
 	return ((double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-	    (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
+		(double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e6);
 }
 
 static void
@@ -104,13 +104,15 @@ static void
 usage(FILE *to)
 {
 	fputs("usage: plain [-j THREADS] [-d SECONDS] [LIST]\n"
-	    "THREADS (1) threads read the files named in LIST, for at most SECONDS (60).\n", to);
+	      "THREADS (1) threads read the files named in LIST, for at most SECONDS (60).\n",
+	    to);
 }
 
 int
 main(int argc, char **argv)
 {
-	static const struct option long_options[] = {{"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+	static const struct option long_options[] = { { "help", no_argument, NULL, 'h' },
+		{ NULL, 0, NULL, 0 } };
 	pthread_t t[THREADS_MAX];
 	double start, seconds = 60;
 	int c, i, n = 1;
@@ -144,7 +146,8 @@ main(int argc, char **argv)
 	for (i = 0; i < n; i++)
 		pthread_join(t[i], NULL);
 	seconds = now() - start;
-	printf("files=%llu errors=%llu bytes=%llu seconds=%.3f files_per_s=%.1f mb_per_s=%.2f cpu_us=%.1f\n",
+	printf("files=%llu errors=%llu bytes=%llu seconds=%.3f files_per_s=%.1f mb_per_s=%.2f "
+	       "cpu_us=%.1f\n",
 	    files, errors, bytes, seconds, (double)files / seconds, (double)bytes / seconds / 1e6,
 	    files > 0 ? cpu_seconds() * 1e6 / (double)files : 0);
 	return (errors > 0);

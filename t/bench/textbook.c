@@ -1,10 +1,12 @@
-/* textbook -- fcgi-stat-accel as libfcgi's own example would have it: what the product is measured against.
+/* textbook -- fcgi-stat-accel as libfcgi's own example would have it: what the product is measured
+ * against.
  *
  *   textbook -s SOCKET [-t THREADS] [-r BYTES] [-H NAME] [-m]
  *
- * THREADS threads; each accepts, and answers whatever comes on its connection until that ends.  A kept connection holds its
- * thread: with more connections than threads, the rest wait for ever.  With -m they accept under a mutex, as libfcgi's
- * example does for systems whose accept() needs it; a thread that waits on its kept connection then holds up all others.
+ * THREADS threads; each accepts, and answers the requests of its connection until that ends.  A
+ * kept connection holds its thread: with more connections than threads, the rest wait for ever.
+ * With -m they accept under a mutex, as libfcgi's example does for systems whose accept() needs it;
+ * a thread that waits on its kept connection then holds up all others.
  */
 #include <errno.h>
 #include <fcgiapp.h>
@@ -17,7 +19,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define BACKLOG	1024
+#define BACKLOG 1024
 
 static int listener;
 static bool serialize;
@@ -94,7 +96,10 @@ main(int argc, char **argv)
 		case 'r': start_max = strtoul(optarg, NULL, 10); break;
 		case 'm': serialize = true; break;
 		case 'H': header = optarg; break;
-		default: socket = NULL; optind = argc; break;
+		default:
+			socket = NULL;
+			optind = argc;
+			break;
 		}
 	}
 	if (socket == NULL || threads < 1) {

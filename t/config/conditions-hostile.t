@@ -92,7 +92,7 @@ END
 	is status_of($srv, get($_, 'Host: x')), 400, "$_ is refused" for '/one.txt%00', '/%2fone.txt', '/%5cone.txt', '/../one.txt';
 };
 
-subtest 'a client that walks through all combinations of conditions takes nothing from others' => sub {
+subtest 'a client that uses all combinations of conditions delays no other' => sub {
 	my @letters = ('a' .. 'o');
 	my $srv = Test::Server->start(conf => join '', qq{server.document-root = "\@DIR\@/www"\n},
 		qq{status.statistics-url = "/statistics"\nserver.max-worker = 1\nserver.max-keep-alive-requests = 100000\n},

@@ -6,22 +6,12 @@ use FindBin    ();
 use IO::Socket::INET ();
 use lib "$FindBin::Bin/../lib";
 use Test::Server;
+use Test::Util qw(slurp);
 
 my $program = ($ENV{B} // 'build') . '/bin/accel-server';
 my $dir = File::Temp->newdir;
 
-sub put ($name, $text) {
-	open my $fh, '>:raw', "$dir/$name" or die "$dir/$name: $!";
-	print $fh $text;
-	close $fh or die "$dir/$name: $!";
-	return "$dir/$name";
-}
-
-sub slurp ($name) {
-	open my $fh, '<:raw', $name or die "$name: $!";
-	local $/;
-	return scalar(<$fh>) // q{};
-}
+sub put ($name, $text) { return Test::Util::put("$dir/$name", $text) }
 
 # Exit status, standard output, standard error; temporary directory written as DIR.
 sub run (@args) {
@@ -50,8 +40,8 @@ for my $file (glob "$FindBin::Bin/../../examples/accel-server/*.conf") {
 # ---------------------------------------------------------------- mistakes
 
 for my $case (
-	['a missing value', "server.port =\n", qr/^DIR\/x\.conf:2:14: found the end of the line; expected a value/],
-	['a wrong type', "server.port = ( 80 )\n", qr/^DIR\/x\.conf:2:15: server\.port expects a number from 0 to 65535, found a list$/m],
+	['a missing value', "server.port =\n", qr/^DIR\/x\.conf:2:14: expected a value .*, got the end of the line/],
+	['a wrong type', "server.port = ( 80 )\n", qr/^DIR\/x\.conf:2:15: server\.port: expected a number from 0 to 65535, got a list$/m],
 	['an open block', "\$HTTP[\"url\"] == \"/\" {\n", qr/^DIR\/x\.conf:3:1: the file ends inside of a block/],
 	['a key set twice', "server.port = 1\nserver.port = 2\n", qr/^DIR\/x\.conf:3:1: server\.port was set at DIR\/x\.conf:2 already/],
 	['a global key in a condition', "\$HTTP[\"url\"] == \"/\" { server.port = 1 }\n", qr/^DIR\/x\.conf:2:23: server\.port is for the whole server/],
@@ -77,7 +67,7 @@ for my $case (
 	is $err, "DIR/x.conf:2:1: unknown setting server.max-read-thread; did you mean server.max-read-threads?\n",
 	    '... named with its nearest neighbour';
 	($rc, $out, $err) = run('-t', '-f', put('x.conf', "${root}dir-listing.activate = \"enable\"\n"));
-	like "$rc $err", qr/^0 DIR\/x\.conf:2:1: dir-listing\.activate has no effect yet: /, 'an old one is none';
+	like "$rc $err", qr/^0 DIR\/x\.conf:2:1: dir-listing\.activate has no effect: /, 'an old one is none';
 	($rc, $out, $err) = run('-tt', '-f', put('x.conf', qq{server.document-root = "$dir/none"\n}));
 	is $rc, 78, '-tt wants a document root that exists';
 	for my $handler (qw(poll linux-sysepoll)) {
@@ -139,6 +129,10 @@ like $err, qr/listen\.failed/, '... which is said';
 is slurp($pid_file), "1\n", '... and the pid file of the server that runs stays';
 run('-1', '-f', $file);
 is slurp($pid_file), "1\n", '-1 removes none either';
+$file = put('nowhere.conf', $root . qq{server.bind = "no-such-host.invalid"\nserver.port = 8080\nserver.max-worker = 1\n});
+($rc, undef, $err) = run('-f', $file);
+isnt $rc, 0, 'a name without an address: no start';
+like $err, qr/ev=listen\.failed .* error="[^"]*(?:[Nn]ame|resolution)[^"]*"/, '... and the log has the words of the resolver';
 
 # ---------------------------------------------------------------- what a condition names must be there at the start
 
@@ -173,12 +167,67 @@ for my $case (
 	is $rc, 78, '... nothing is started';
 	like $err =~ s/\\x22/"/gr, $want, '... and the log names it';
 }
-$file = put('beside.conf', $root . <<'END');
-$HTTP["host"] == "a" { proxy-core.backends = ( "127.0.0.1:1" ) }
-$HTTP["url"] =~ "^/b/" { proxy-core.protocol = "fastcgi" }
+# ---------------------------------------------------------------- settings of a pool stand where its backends stand
+
+my $protocol = qq{proxy-core.protocol = "fastcgi"\n};
+my $own = 'proxy-core.backends = ( "127.0.0.1:1" )';
+for my $case (
+	['beside the block of the backends', 5, 3, <<"END"],
+\$HTTP["host"] == "a" { $own }
+\$HTTP["url"] =~ "^/b/" {
+	SETTING
+}
 END
-($rc, undef, $err) = run('-tt', '-f', $file);
-is "$rc $err", '0 ', 'a protocol may stand in a block beside that of the backends';
+	['inside of it', 6, 4, <<"END"],
+\$HTTP["host"] == "a" {
+	$own
+	\$HTTP["url"] =~ "^/b/" {
+		SETTING
+	}
+}
+END
+	['inside of it, around the block of others', 5, 3, <<"END"],
+$own
+\$HTTP["url"] =~ "^/b/" {
+	SETTING
+	\$HTTP["host"] == "a" { $own }
+}
+END
+	['in the else behind it', 6, 4, <<"END"],
+\$HTTP["url"] =~ "^/b/" {
+	$own
+} else {
+	SETTING
+}
+END
+) {
+	my ($what, $line, $backends, $lines) = @$case;
+	for my $setting ('protocol = "scgi"', 'balancer = "static"', 'max-pool-size = 3', 'max-keep-alive-requests = 3', 'split-hostnames = "disable"',
+		'disable-time = 3', 'max-backlog-size = 0', 'max-waiters = 3', 'connect-timeout = 3') {
+		my ($name) = $setting =~ /^(\S+)/;
+		$file = put('pool.conf', "$root$protocol" . $lines =~ s/SETTING/proxy-core.$setting/r);
+		($rc, undef, $err) = run('-t', '-f', $file);
+		is $rc, 78, "proxy-core.$name $what";
+		like $err, qr{^DIR/pool\.conf:$line:\d+: proxy-core\.$name is a setting of the pool .*: the backends are those of DIR/pool\.conf:$backends; write it there}m,
+			'... is refused, with what to write';
+	}
+	$file = put('pool.conf', "$root$protocol" . $lines =~ s/SETTING/proxy-core.read-timeout = 3\n\tproxy-core.debug = 1/r);
+	($rc, undef, $err) = run('-tt', '-f', $file);
+	is "$rc $err", '0 ', '... but a setting of the request is not';
+}
+for my $n (64, 65) {
+	my $list = join ', ', map { qq{"127.0.0.1:$_"} } 1 .. $n;
+	$file = put('many.conf', "$root${protocol}proxy-core.backends = ( $list )\n");
+	($rc, undef, $err) = run('-tt', '-f', $file);
+	is $rc, $n == 64 ? 0 : 78, "$n backends";
+	like $err, $n == 64 ? qr/^$/ : qr/proxy-core\.backends: more than 64 addresses; write fewer/, '... and what is possible';
+}
+for my $lines ("$own\nproxy-core.max-pool-size = 3\n", qq{\$HTTP["url"] =~ "^/b/" {\nproxy-core.max-pool-size = 3\n\$HTTP["host"] == "a" {\n$own\n}\n}\n},
+	qq{\$HTTP["url"] =~ "^/b/" {\nproxy-core.max-pool-size = 3\n}\n}, qq{\$HTTP["url"] =~ "^/b/" {\nproxy-core.max-pool-size = 3\n$own\n}\n}) {
+	$file = put('pool.conf', "$root$protocol$lines");
+	($rc, undef, $err) = run('-tt', '-f', $file);
+	is "$rc $err", '0 ', 'beside the backends, around them, and without any it stands well';
+}
 
 # ---------------------------------------------------------------- a reload for which memory is short
 
@@ -192,7 +241,7 @@ SKIP: {
 		$srv->write('x', 'x');
 		$srv->fetch('/x');
 		my ($before, $pages, $same) = (0, 0, 0);
-		Test::Server::eventually(sub {  # all threads are there
+		Test::Util::eventually(sub {  # all threads are there
 			($before, $pages) = ($pages, split ' ', slurp('/proc/' . $srv->pid . '/statm'));
 			select undef, undef, undef, 0.05;
 			$same = $before == $pages ? $same + 1 : 0;
@@ -207,7 +256,7 @@ SKIP: {
 		print $fh $large;
 		close $fh or die $!;
 		$srv->signal('USR1');
-		like $srv->wait_log(qr/ev=reload\.refused|must\.failed|GLib-ERROR|ev=reloaded/), qr/ev=reload\.refused.*(?:memory is short|not enough memory)/, "a reload with $spare MiB of memory left is refused";
+		like $srv->wait_log(qr/ev=reload\.refused|must\.failed|GLib-ERROR|ev=reloaded/), qr/ev=reload\.refused.*not enough memory/, "a reload with $spare MiB of memory left is refused";
 		$limit->(1 << 40);
 		is eval { $srv->fetch('/x')->{status} }, 200, '... and the old configuration serves on';
 	}
@@ -217,7 +266,7 @@ SKIP: {
 
 ($rc, my $out, $err) = run('--nothing');
 is "$rc $out", '64 ', 'an unknown option: status 64';
-like $err, qr/\A.*--nothing.*\n.*--help.*\n\z/, '... one line and a hint';
+like $err, qr/\A.*--nothing.*--help.*\n\z/, '... one line with a hint';
 ($rc, $out, $err) = run('-t');
 is "$rc $out", '64 ', 'no configuration file: status 64';
 ($rc, $out, $err) = run('-h');

@@ -1,5 +1,4 @@
-# What people wrote in 2007 is read as it is: their configuration files load and serve, the lines of their
-# logs become charts.
+# Files of 2007 work as they are: configurations load and serve, lines of logs become charts.
 use strict;
 use warnings;
 use FindBin;
@@ -7,21 +6,14 @@ use lib "$FindBin::Bin/../lib";
 use File::Temp ();
 use Test::More;
 use Test::Server;
+use Test::Util qw(put);
 
 my $www = File::Temp->newdir('accel-www-XXXXXX', TMPDIR => 1);
 my $dir = File::Temp->newdir('accel-formats-XXXXXX', TMPDIR => 1);
 my $body = join '', map { "line $_\n" } 1 .. 20_000;
 
-sub spew {
-	my ($path, $bytes) = @_;
-	open my $fh, '>:raw', $path or die "$path: $!";
-	print $fh $bytes;
-	close $fh or die "$path: $!";
-	return $path;
-}
-
 mkdir "$www/seek-bound" or die "mkdir: $!";
-spew("$www/$_", $body) for 'file.txt', 'seek-bound/file.txt';
+put("$www/$_", $body) for 'file.txt', 'seek-bound/file.txt';
 
 # ---------------------------------------------------------------- the files
 
@@ -65,7 +57,7 @@ END
 END
 );
 
-my @file = map { spew("$dir/$_", $conf{$_} // $log{$_}) } sort keys %conf, sort keys %log;
+my @file = map { put("$dir/$_", $conf{$_} // $log{$_}) } sort keys %conf, sort keys %log;
 # A collection beside the source tree, when there is one.
 push @file, grep { -f } glob "$FindBin::Bin/../../../shared/reference/formats/*.{conf,log}";
 
@@ -85,16 +77,16 @@ my $nr = 0;
 sub loads {
 	my ($file, $name) = @_;
 	my $main = "$dir/main" . ++$nr . '.conf';
-	spew($main, qq{include "$file"\nserver.document-root := "$www"\n});
+	put($main, qq{include "$file"\nserver.document-root := "$www"\n});
 	# One name of 2007 has another now; it works, and is mentioned.
 	for ('-t', '-tt') {
-		my $said = said(Test::Server::program('accel-server'), $_, '-f', $main);
+		my $said = said(Test::Util::program('accel-server'), $_, '-f', $main);
 		$said =~ s/^0 \K\S+: server.max-write-threads is an old name; write server.max-read-threads\n// if $name =~ /threaded/;
 		is $said, "0 Syntax OK\n", "$name: $_";
 	}
 
-	# Its log and its address belong to somebody else's machine, and are replaced too.
-	spew($main, <<"CONF");
+	# Its log and its address belong to another machine, so they are replaced, too.
+	put($main, <<"CONF");
 include "$file"
 server.document-root := "$www"
 server.errorlog := "$dir/error$nr.log"
@@ -108,7 +100,7 @@ CONF
 		ok $r->{body} eq $body, '... byte for byte';
 	}
 	is $srv->stop, '', '... and ends well';
-	unlike $srv->log . Test::Server::_slurp("$dir/error$nr.log"), qr/unknown setting|no effect/, '... with nothing it did not understand';
+	unlike $srv->log . Test::Util::slurp("$dir/error$nr.log"), qr/unknown setting|no effect/, '... with nothing it did not understand';
 }
 
 # ---------------------------------------------------------------- logs
@@ -118,15 +110,15 @@ sub charted {
 	my $to = File::Temp->newdir;
 	my $gnuplot = grep { -x "$_/gnuplot" } split /:/, $ENV{PATH};
 	my $said = said($^X, "$FindBin::Bin/../../scripts/accel-graph", '--svg', '--verbose', '--name', 'old', '--output', "$to", $file);
-	my @want = map { /write-start: (\S+) .*?: (\d+) ms .*?: (\d+) ms .*?: (\d+) ms/ ? [$1, $2, $3, $4] : () } split /\n/, Test::Server::_slurp($file);
+	my @want = map { /write-start: (\S+) .*?: (\d+) ms .*?: (\d+) ms .*?: (\d+) ms/ ? [$1, $2, $3, $4] : () } split /\n/, Test::Util::slurp($file);
 	my ($first) = sort { $a <=> $b } map { $_->[0] } @want;
 	my $rows = join '', map { sprintf "%.6f %d %d %d\n", $_->[0] - $first, @$_[1 .. 3] } sort { $a->[0] <=> $b->[0] } @want;
 	cmp_ok scalar @want, '>', 0, "$name: has lines";
-	is join('', map { "$_\n" } grep { !/^#/ } split /\n/, Test::Server::_slurp("$to/old.data")), $rows, "$name: each of its @{[ scalar @want ]} lines is a row of data" or diag $said;
+	is join('', map { "$_\n" } grep { !/^#/ } split /\n/, Test::Util::slurp("$to/old.data")), $rows, "$name: each of its @{[ scalar @want ]} lines is a row of data" or diag $said;
 	SKIP: {
 		skip "$name, charts: gnuplot is not installed", 2 unless $gnuplot;
 		like $said, qr/\A0 /, '... accel-graph ends with 0';
-		is scalar(grep { Test::Server::_slurp($_) =~ /<\/svg>/ } glob "$to/*.svg"), 4, '... and four charts are drawn';
+		is scalar(grep { Test::Util::slurp($_) =~ /<\/svg>/ } glob "$to/*.svg"), 4, '... and four charts are drawn';
 	}
 }
 

@@ -1,4 +1,4 @@
-# A setting that protects and is not built stops the start, -t and a reload: no file goes out that was not meant to.
+# A setting that protects and is not built in stops the start, -t and a reload, so no protected file goes out.
 use strict;
 use warnings;
 use FindBin;
@@ -7,7 +7,7 @@ use File::Temp ();
 use Test::More;
 use Test::Server;
 
-my $program = Test::Server::program('accel-server');
+my $program = Test::Util::program('accel-server');
 my $dir = File::Temp->newdir('accel-refused-XXXXXX', TMPDIR => 1);
 
 sub put {
@@ -65,7 +65,7 @@ like "$rc $said", qr/^78 DIR\/part\.inc:2:1: auth\.require/, 'in an included fil
 ($rc, $said) = check("auth.require = ()\n", '-D');
 is $rc, 78, 'the start is refused as well';
 
-subtest 'a reload keeps what is served' => sub {
+subtest 'a refused reload keeps the running configuration' => sub {
 	my $srv = Test::Server->start(conf => qq{static-file.exclude-extensions = ( ".php" )\n});
 	$srv->write('x.php', 'source');
 	is $srv->fetch('/x.php')->{status}, 403, 'before';
@@ -77,7 +77,7 @@ subtest 'a reload keeps what is served' => sub {
 	is $srv->fetch('/x.php')->{status}, 403, '... and the old configuration serves on';
 };
 
-subtest 'endings that are excluded stay in the house' => sub {
+subtest 'excluded suffixes are not served' => sub {
 	my $srv = Test::Server->start(conf => qq{static-file.exclude-extensions = ( ".php" )\nindex-file.names = ( "index.php" )\n});
 	$srv->write("$_.php", 'source') for 'x', 'index', 'sub/index';
 	$srv->write('y.PHP', 'source');

@@ -1,11 +1,11 @@
 /* t/fuzz/driver.c -- runs a target without clang: mutates its seeds for some seconds.
  *
- *	fuzz_request [SECONDS [SEED [DIR]]]        SEED "-": another one each time; DIR: files that are seeds, too
+ *	fuzz_request [SECONDS [SEED [DIR]]]     SEED "-": a new one each time; DIR: more seeds
  *
- * Each seed runs once as it is, so a file of DIR also holds a bug that was fixed.
- * Blind, so no match for libFuzzer on the same targets; but it needs a compiler only, and five
- * seconds of it in every test run find what a careless change breaks.  The bytes that made a target
- * abort() go to stderr as a C string.
+ * Each seed runs once as it is, so a file of DIR also holds a bug that was fixed. Blind, so no
+ * match for libFuzzer on the same targets; but it needs a compiler only, and five seconds of it in
+ * every test run find what a careless change breaks.  The bytes that made a target abort() go to
+ * stderr as a C string.
  */
 #include <dirent.h>
 #include <signal.h>
@@ -17,29 +17,67 @@
 #include "base/must.h"
 #include "t/fuzz/fuzz.h"
 
-#define INPUT_MAX 4096
-#define CLOCK_EVERY 256         /* inputs between two looks at the clock */
-#define FILES_MAX 1024
+#define INPUT_MAX   4096
+#define CLOCK_EVERY 256 /* inputs between two looks at the clock */
+#define FILES_MAX   1024
 
 struct input {
 	size_t n;
 	char p[INPUT_MAX];
 };
 
-static struct input now;        /* what the target is at, for the handler */
+static struct input now; /* what the target is at, for the handler */
 static uint64_t state;
-static struct fuzz_seed seeds[FILES_MAX];  /* those of the target, then the files of DIR */
+static struct fuzz_seed seeds[FILES_MAX]; /* those of the target, then the files of DIR */
 static size_t nseeds;
 
 /* What parsers trip over. */
 static const struct fuzz_seed words[] = {
-	SEED("\r\n"), SEED("\r"), SEED("\n"), SEED("\r\n\r\n"), SEED(" "), SEED("\t"), SEED(":"), SEED(","), SEED(";"),
-	SEED("="), SEED("-"), SEED("\""), SEED("W/"), SEED("*"), SEED("/"), SEED("//"), SEED("."), SEED(".."),
-	SEED("%2e"), SEED("%2F"), SEED("%00"), SEED("%"), SEED("\\"), SEED("?"), SEED("#"), SEED("\0"), SEED("\x7f"),
-	SEED("\x80"), SEED("\xff"), SEED("0"), SEED("1"), SEED("ffffffffffffffff"), SEED("7fffffffffffffff"),
-	SEED("18446744073709551615"), SEED("18446744073709551616"), SEED("9223372036854775807"), SEED("bytes="),
-	SEED("HTTP/1.1"), SEED("HTTP/1.0"), SEED("GET "), SEED("http://"), SEED("Host: h\r\n"),
-	SEED("Content-Length: 1\r\n"), SEED("Transfer-Encoding: chunked\r\n"), SEED("Connection: close\r\n"),
+	SEED("\r\n"),
+	SEED("\r"),
+	SEED("\n"),
+	SEED("\r\n\r\n"),
+	SEED(" "),
+	SEED("\t"),
+	SEED(":"),
+	SEED(","),
+	SEED(";"),
+	SEED("="),
+	SEED("-"),
+	SEED("\""),
+	SEED("W/"),
+	SEED("*"),
+	SEED("/"),
+	SEED("//"),
+	SEED("."),
+	SEED(".."),
+	SEED("%2e"),
+	SEED("%2F"),
+	SEED("%00"),
+	SEED("%"),
+	SEED("\\"),
+	SEED("?"),
+	SEED("#"),
+	SEED("\0"),
+	SEED("\x7f"),
+	SEED("\x80"),
+	SEED("\xff"),
+	SEED("0"),
+	SEED("1"),
+	SEED("ffffffffffffffff"),
+	SEED("7fffffffffffffff"),
+	SEED("18446744073709551615"),
+	SEED("18446744073709551616"),
+	SEED("9223372036854775807"),
+	SEED("bytes="),
+	SEED("HTTP/1.1"),
+	SEED("HTTP/1.0"),
+	SEED("GET "),
+	SEED("http://"),
+	SEED("Host: h\r\n"),
+	SEED("Content-Length: 1\r\n"),
+	SEED("Transfer-Encoding: chunked\r\n"),
+	SEED("Connection: close\r\n"),
 };
 
 /* xorshift64*: the same seed, the same inputs. */
@@ -158,18 +196,10 @@ mutate(struct input *in)
 		s = &words[dice(NELEM(words))];
 		insert(in, s->p, s->n);
 		break;
-	case 1:
-		in->p[dice(in->n)] ^= (char)(1 << dice(8));
-		break;
-	case 2:
-		in->p[dice(in->n)] = (char)dice(256);
-		break;
-	case 3:
-		erase(in);
-		break;
-	case 4:
-		repeat(in);
-		break;
+	case 1: in->p[dice(in->n)] ^= (char)(1 << dice(8)); break;
+	case 2: in->p[dice(in->n)] = (char)dice(256); break;
+	case 3: erase(in); break;
+	case 4: repeat(in); break;
 	default:
 		s = any_seed();
 		insert(in, s->p + s->n / 2, s->n - s->n / 2);
@@ -180,7 +210,8 @@ mutate(struct input *in)
 static void
 run(const struct input *in)
 {
-	uint8_t *exact = malloc(in->n > 0 ? in->n : 1);         /* no room behind it: the sanitizer sees over-reads */
+	/* no room behind it: the sanitizer sees over-reads */
+	uint8_t *exact = malloc(in->n > 0 ? in->n : 1);
 
 	must(exact != NULL);
 	memcpy(exact, in->p, in->n);
@@ -228,7 +259,8 @@ int
 main(int argc, char **argv)
 {
 	uint64_t seconds = argc > 1 ? strtoull(argv[1], NULL, 10) : 5;
-	uint64_t seed = argc > 2 && strcmp(argv[2], "-") != 0 ? strtoull(argv[2], NULL, 10) : clock_wall_ns();
+	uint64_t seed =
+	    argc > 2 && strcmp(argv[2], "-") != 0 ? strtoull(argv[2], NULL, 10) : clock_wall_ns();
 	uint64_t end = clock_mono_ns() + seconds * NS_PER_S, runs = 0;
 	size_t i;
 

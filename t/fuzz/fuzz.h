@@ -9,7 +9,10 @@ struct fuzz_seed {
 	const char *p;
 	size_t n;
 };
-#define SEED(lit) {lit, sizeof(lit) - 1}
+#define SEED(lit)                    \
+	{                            \
+		lit, sizeof(lit) - 1 \
+	}
 
 /* Ends with a NULL.  Weak: a target without seeds begins with nothing. */
 extern const struct fuzz_seed fuzz_seeds[] __attribute__((weak));

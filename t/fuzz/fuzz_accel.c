@@ -1,9 +1,10 @@
-/* t/fuzz/fuzz_accel.c -- the whole way of a request but for the disk: any bytes from a web server, records, real libfcgi, the
- * path, an answer for a file that may be there or not, libfcgi again.  What comes out is sound FastCGI, and its head has no line
- * that we did not mean to write.
+/* t/fuzz/fuzz_accel.c -- the whole way of a request but for the disk: any bytes from a web server,
+ * records, real libfcgi, the path, an answer for a file that may be there or not, libfcgi again.
+ * What comes out is sound FastCGI, and its head has no line that we did not mean to write.
  *
- * The first byte of the input chooses the dialect and the mode, the second what is found, and what goes wrong beside it: no
- * descriptor is left, or no room in a file.  Then one request fails, and the next one is answered again. */
+ * The first byte of the input chooses the dialect and the mode, the second what is found, and what
+ * goes wrong beside it: no descriptor is left, or no room in a file.  Then one request fails, and
+ * the next one is answered again. */
 #include <errno.h>
 #include <glib.h>
 #include <signal.h>
@@ -19,33 +20,40 @@
 #include "fcgi-stat-accel/request.h"
 #include "t/fuzz/fuzz.h"
 
-#define BEGIN "\1\1\0\1\0\10\0\0\0\1\1\0\0\0\0\0"
+#define BEGIN      "\1\1\0\1\0\10\0\0\0\1\1\0\0\0\0\0"
 #define AUTHORIZER "\1\1\0\7\0\10\0\0\0\2\0\0\0\0\0\0"
-#define PATH "\1\4\0\1\0\25\0\0\17\4SCRIPT_FILENAME/a/b" END
-#define END "\1\4\0\1\0\0\0\0"
+#define PATH       "\1\4\0\1\0\25\0\0\17\4SCRIPT_FILENAME/a/b" END
+#define END        "\1\4\0\1\0\0\0\0"
 
 const struct fuzz_seed fuzz_seeds[] = {
-	SEED("\0\0" BEGIN "\1\4\0\1\0\25\0\0\17\4SCRIPT_FILENAME/a/b" END BEGIN "\1\4\0\1\0\30\0\0\17\7SCRIPT_FILENAME/a \n%\r\xff" END),
-	SEED("\1\1" BEGIN "\1\4\0\1\0\14\0\0\11\1WARM_PATH/" END "\1\5\0\1\0\3\1\0abcd\1\2\0\1\0\0\0\0"),
-	SEED("\202\3" AUTHORIZER "\1\4\0\7\0\16\0\0\11\3WARM_PATH/\303\244" "\1\4\0\7\0\0\0\0"),
-	SEED("\3\377" BEGIN "\1\4\0\1\0\105\0\0\15\4DOCUMENT_ROOT/srv\13\2SCRIPT_NAME/x\11\2PATH_INFO/y\12\12HTTP_RANGEbytes=123-" END),
-	SEED("\106\20" BEGIN "\1\4\0\1\0\54\0\0\16\4REQUEST_METHODHEAD\17\7SCRIPT_FILENAME/srv/?#" END),
+	SEED("\0\0" BEGIN "\1\4\0\1\0\25\0\0\17\4SCRIPT_FILENAME/a/b" END BEGIN
+	     "\1\4\0\1\0\30\0\0\17\7SCRIPT_FILENAME/a \n%\r\xff" END),
+	SEED("\1\1" BEGIN "\1\4\0\1\0\14\0\0\11\1WARM_PATH/" END
+	     "\1\5\0\1\0\3\1\0abcd\1\2\0\1\0\0\0\0"),
+	SEED("\202\3" AUTHORIZER "\1\4\0\7\0\16\0\0\11\3WARM_PATH/\303\244"
+	     "\1\4\0\7\0\0\0\0"),
+	SEED("\3\377" BEGIN "\1\4\0\1\0\105\0\0\15\4DOCUMENT_ROOT/srv\13\2SCRIPT_NAME/"
+	     "x\11\2PATH_INFO/y\12\12HTTP_RANGEbytes=123-" END),
+	SEED("\106\20" BEGIN
+	     "\1\4\0\1\0\54\0\0\16\4REQUEST_METHODHEAD\17\7SCRIPT_FILENAME/srv/?#" END),
 	SEED("\1\20" BEGIN PATH),
 	SEED("\30\10" BEGIN PATH),
 	SEED("\1\11" BEGIN PATH),
 	SEED("\1\12" BEGIN PATH),
 	SEED("\1\13" BEGIN PATH),
 	SEED("\1\14" BEGIN PATH),
-	SEED("\1\16" BEGIN "\1\4\0\1\0\105\0\0\15\4DOCUMENT_ROOT/srv\13\2SCRIPT_NAME/x\11\2PATH_INFO/y\12\12HTTP_RANGEbytes=123-" END),
-	SEED("\1\16" BEGIN "\1\4\0\1\0\23\0\0\1\20X" "proxy:fcgi://h/a" END),
+	SEED("\1\16" BEGIN "\1\4\0\1\0\105\0\0\15\4DOCUMENT_ROOT/srv\13\2SCRIPT_NAME/"
+	     "x\11\2PATH_INFO/y\12\12HTTP_RANGEbytes=123-" END),
+	SEED("\1\16" BEGIN "\1\4\0\1\0\23\0\0\1\20X"
+	     "proxy:fcgi://h/a" END),
 	SEED("\30\17" BEGIN PATH),
 	SEED("\1\40" BEGIN "\1\4\0\1\0\36\0\0\11\2WARM_PATH/d\13\4REQUEST_URI//d?" END),
-	{NULL, 0},
+	{ NULL, 0 },
 };
 
 enum fault { NO_FAULT, NO_DESCRIPTOR, NO_ROOM, LARGE_ANSWER, CUT_REQUEST, LARGE_REQUEST };
 
-static const struct accel_map maps[] = {{"/srv", "/files"}, {"/", ""}, {NULL, NULL}};
+static const struct accel_map maps[] = { { "/srv", "/files" }, { "/", "" }, { NULL, NULL } };
 
 struct setup {
 	struct accel_conf accel;
@@ -54,15 +62,15 @@ struct setup {
 	const char **variables;
 	struct request_reader *reader;
 	GString *path, *reply, *out;
-	struct stats stats;
+	struct accel_counters counters;
 	int err;
 	const char *index;
 	int64_t mtime_s;
 	enum fault fault;
-	bool twice;                     /* the request waits for its file, and is read again then */
+	bool twice; /* the request waits for its file, and is read again then */
 };
 
-static const char *const path_from[] = {"X", "DOCUMENT", "SCRIPT_FILENAME", NULL};
+static const char *const path_from[] = { "X", "DOCUMENT", "SCRIPT_FILENAME", NULL };
 
 static unsigned
 u16(const uint8_t *p)
@@ -75,8 +83,8 @@ u16(const uint8_t *p)
 static bool
 is_ours(const struct accel_conf *conf, const char *line, size_t n)
 {
-	static const char *const known[] = {"Status", "Content-Type", "Content-Length", "Retry-After", "ETag", "Last-Modified",
-	    "Expires", "Cache-Control", "Location"};
+	static const char *const known[] = { "Status", "Content-Type", "Content-Length",
+		"Retry-After", "ETag", "Last-Modified", "Expires", "Cache-Control", "Location" };
 	size_t i;
 
 	for (i = 0; i < NELEM(known); i++)
@@ -85,7 +93,8 @@ is_ours(const struct accel_conf *conf, const char *line, size_t n)
 	return (n == strlen(conf->header) && memcmp(line, conf->header, n) == 0);
 }
 
-/* Lines that end in CR LF and have neither of them inside, an empty line, and a body only where Content-Length says so. */
+/* Lines that end in CR LF and have neither of them inside, an empty line, and a body only where
+ * Content-Length says so. */
 static void
 check_head(const struct setup *s)
 {
@@ -96,10 +105,12 @@ check_head(const struct setup *s)
 	while (end - p >= 2 && memcmp(p, "\r\n", 2) != 0) {
 		eol = memmem(p, (size_t)(end - p), "\r\n", 2);
 		must(eol != NULL);
-		must(memchr(p, '\0', (size_t)(eol - p)) == NULL && memchr(p, '\n', (size_t)(eol - p)) == NULL);
+		must(memchr(p, '\0', (size_t)(eol - p)) == NULL &&
+		     memchr(p, '\n', (size_t)(eol - p)) == NULL);
 		must(memchr(p, '\r', (size_t)(eol - p)) == NULL);
 		colon = memchr(p, ':', (size_t)(eol - p));
-		must(colon != NULL && colon[1] == ' ' && is_ours(&s->accel, p, (size_t)(colon - p)));
+		must(
+		    colon != NULL && colon[1] == ' ' && is_ours(&s->accel, p, (size_t)(colon - p)));
 		body |= strncmp(p, "Content-Length", (size_t)(colon - p)) == 0;
 		p = eol + 2;
 	}
@@ -110,7 +121,8 @@ check_head(const struct setup *s)
 static void
 check_out(const struct setup *s, size_t from, unsigned id)
 {
-	const uint8_t *p = (const uint8_t *)s->out->str + from, *end = (const uint8_t *)s->out->str + s->out->len;
+	const uint8_t *p = (const uint8_t *)s->out->str + from,
+		      *end = (const uint8_t *)s->out->str + s->out->len;
 	static const uint8_t complete[8];
 	size_t seen = 0, len;
 
@@ -120,11 +132,13 @@ check_out(const struct setup *s, size_t from, unsigned id)
 		must((size_t)(end - p) >= 8 + len + p[6]);
 		if (p[1] == 3)
 			break;
-		must(p[1] == 6 && len <= s->reply->len - seen && memcmp(p + 8, s->reply->str + seen, len) == 0);
+		must(p[1] == 6 && len <= s->reply->len - seen &&
+		     memcmp(p + 8, s->reply->str + seen, len) == 0);
 		seen += len;
 		p += 8 + len + p[6];
 	}
-	must(len == 8 && memcmp(p + 8, complete, 8) == 0 && p + 8 + len + p[6] == end && seen == s->reply->len);
+	must(len == 8 && memcmp(p + 8, complete, 8) == 0 && p + 8 + len + p[6] == end &&
+	     seen == s->reply->len);
 }
 
 /* ---------------------------------------------------------------- what goes wrong */
@@ -222,24 +236,15 @@ static void
 go_wrong(struct setup *s, const GString *request)
 {
 	switch (s->fault) {
-	case NO_FAULT:
-		break;
-	case NO_DESCRIPTOR:
-		no_reader(s, RLIMIT_NOFILE, -EMFILE);
-		break;
+	case NO_FAULT: break;
+	case NO_DESCRIPTOR: no_reader(s, RLIMIT_NOFILE, -EMFILE); break;
 	case NO_ROOM:
 		no_reader(s, RLIMIT_FSIZE, -EFBIG);
 		no_room(s, request);
 		break;
-	case LARGE_ANSWER:
-		large_answer(s, request);
-		break;
-	case CUT_REQUEST:
-		cut_request(s, request);
-		break;
-	case LARGE_REQUEST:
-		large_request(s);
-		break;
+	case LARGE_ANSWER: large_answer(s, request); break;
+	case CUT_REQUEST: cut_request(s, request); break;
+	case LARGE_REQUEST: large_request(s); break;
 	}
 }
 
@@ -267,7 +272,7 @@ read_params(struct setup *s, const GString *request)
 static void
 answer(struct setup *s, const GString *request)
 {
-	struct warm_found found = {.err = s->err, .index = s->index, .settled = s->twice};
+	struct warm_found found = { .err = s->err, .index = s->index, .settled = s->twice };
 	struct range_set want;
 	char **params, **p;
 	size_t before;
@@ -280,11 +285,12 @@ answer(struct setup *s, const GString *request)
 	for (p = params; *p != NULL; p++)
 		must(strchr(*p, '=') != NULL);
 	err = accel_path(&s->accel, params, s->path, &want);
-	must(err <= 0 && (err < 0 || (s->path->str[0] == '/' && strlen(s->path->str) == s->path->len)));
+	must(err <= 0 &&
+	     (err < 0 || (s->path->str[0] == '/' && strlen(s->path->str) == s->path->len)));
 	if (err != 0)
-		found = (struct warm_found){.err = err};
+		found = (struct warm_found){ .err = err };
 	g_string_truncate(s->reply, 0);
-	accel_reply(&s->accel, params, s->path->str, &found, &s->stats, s->reply);
+	accel_reply(&s->accel, params, s->path->str, &found, &s->counters, s->reply);
 	check_head(s);
 	must(request_answer(s->reader, s->reply, s->out));
 	must(s->out->len > before);
@@ -297,13 +303,11 @@ converse(struct setup *s, const uint8_t *p, size_t n)
 	enum record_result result = RECORD_MORE;
 	struct record r;
 	GString *request;
-	size_t used;
+	struct text in = { (const char *)p, n };
 
 	record_init(&r, &s->record);
-	while (n > 0 && result != RECORD_CLOSE && result != RECORD_BAD) {
-		result = record_feed(&r, p, n, &used, s->out);
-		p += used;
-		n -= used;
+	while (in.n > 0 && result != RECORD_CLOSE && result != RECORD_BAD) {
+		result = record_feed(&r, &in, s->out);
 		if (result != RECORD_REQUEST)
 			continue;
 		request = record_take(&r);
@@ -327,11 +331,13 @@ setup_once(struct setup *s)
 	for (i = 0; s->variables[i] != NULL; i++)
 		;
 	s->names = g_new(struct text, i);
-	s->record = (struct record_conf){.names = s->names, .n_names = i, .max_conns = 1, .max_reqs = 1};
+	s->record =
+	    (struct record_conf){ .names = s->names, .n_names = i, .max_conns = 1, .max_reqs = 1 };
 	for (i = 0; i < s->record.n_names; i++)
-		s->names[i] = (struct text){s->variables[i], strlen(s->variables[i])};
+		s->names[i] = (struct text){ s->variables[i], strlen(s->variables[i]) };
 	must(request_reader_new(&s->reader) == 0);
-	must(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);      /* no room in a file shall be an error of write(2) */
+	/* no room in a file shall be an error of write(2) */
+	must(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
 	s->path = g_string_new(NULL);
 	s->reply = g_string_new(NULL);
 	s->out = g_string_new(NULL);
@@ -340,7 +346,8 @@ setup_once(struct setup *s)
 static void
 choose(struct setup *s, unsigned how, unsigned what)
 {
-	static const int errs[] = {0, -ENOENT, -EACCES, -EIO, -ETIMEDOUT, -EAGAIN, -EXDEV, -ENOMEM};
+	static const int errs[] = { 0, -ENOENT, -EACCES, -EIO, -ETIMEDOUT, -EAGAIN, -EXDEV,
+		-ENOMEM };
 	const struct dialect *d = &dialects[how % 8];
 
 	s->accel = (struct accel_conf){
@@ -356,7 +363,8 @@ choose(struct setup *s, unsigned how, unsigned what)
 	};
 	if ((what & 0x48) == 0x08 && (what & 7) == 6)
 		s->accel.path_from = path_from;
-	s->fault = (what & 0x48) == 0x08 && (what & 7) <= LARGE_REQUEST ? (enum fault)(what & 7) : NO_FAULT;
+	s->fault = (what & 0x48) == 0x08 && (what & 7) <= LARGE_REQUEST ? (enum fault)(what & 7)
+									: NO_FAULT;
 	s->mtime_s = (what & 0x48) == 0x08 && (what & 7) == 7 ? INT64_MAX : 784111777;
 	s->twice = what & 0x10;
 	s->err = what & 0x40 ? errs[what % NELEM(errs)] : 0;

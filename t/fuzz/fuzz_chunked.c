@@ -1,4 +1,5 @@
-/* t/fuzz/fuzz_chunked.c -- any bytes as a chunked body: however they are cut, the same body, the same end. */
+/* t/fuzz/fuzz_chunked.c -- any bytes as a chunked body: however they are cut, the same body, the
+ * same end. */
 #include "base/buf.h"
 #include "base/must.h"
 #include "wire/http1.h"
@@ -9,7 +10,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("5\r\nhello\r\n00006;a=\"b\"\r\n world\r\n0\r\nA: b\r\nC:\r\n\r\nGET / HTTP/1.1\r\n"),
 	SEED("A ;x\r\n0123456789\r\n1\r\n\r\r\n0;\r\n\r\n"),
 	SEED("7fffffffffffffff\r\nabc"),
-	{NULL, 0},
+	{ NULL, 0 },
 };
 
 struct outcome {
@@ -22,14 +23,14 @@ struct outcome {
 static void
 decode(struct text in, size_t first, size_t step, struct outcome *o)
 {
-	struct http1_chunked c = {0};
+	struct http1_chunked c = { 0 };
 	struct text piece, data;
 	size_t at = 0, n;
 
 	buf_init(&o->body, 0);
 	o->s = PARSE_MORE;
 	for (n = first; at < in.n && o->s == PARSE_MORE; n = step) {
-		piece = (struct text){in.p + at, n < in.n - at ? n : in.n - at};
+		piece = (struct text){ in.p + at, n < in.n - at ? n : in.n - at };
 		do {
 			o->s = http1_chunked(&c, &piece, &data);
 			buf_text(&o->body, data);
@@ -61,7 +62,7 @@ compare(struct text in, size_t first, size_t step, const struct outcome *whole)
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	struct text in = {(const char *)p, n};
+	struct text in = { (const char *)p, n };
 	struct outcome whole;
 	size_t cut, step = n <= 300 ? 1 : n / 32;
 

@@ -1,4 +1,5 @@
-/* t/fuzz/fuzz_config.c -- any bytes as a configuration: loaded, printed, loaded again, matched, its rewrites done.
+/* t/fuzz/fuzz_config.c -- any bytes as a configuration: loaded, printed, loaded again, matched, its
+ * rewrites done.
  *
  * A comment "#host=..." is what a client sends, see requests[]. */
 #include <stddef.h>
@@ -16,48 +17,71 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("$SERVER[\"socket\"] == \":1025\" {\n  $HTTP[\"url\"] =~ \"^/x/\" {\n"
 	     "    proxy-core.backends = ( \"127.0.0.1:1029\" )\n  }\n}\n"),
 	SEED("var.a = \"x\" + 1\nb = ( \"a\", \"b\" => 3, ) # c\nb += ( a, ( var.PID ) )\n"),
-	SEED("$HTTP[\"host\"] == \"a:1\" {\n server.name = \"a\"\n}\nelse $HTTP[\"remoteip\"] != \"10.0.0.0/8\" {\n"
+	SEED("$HTTP[\"host\"] == \"a:1\" {\n server.name = \"a\"\n}\nelse $HTTP[\"remoteip\"] != "
+	     "\"10.0.0.0/8\" {\n"
 	     " index-file.names += ( \"i\" ) }\nelse { global { server.tag = \"\\\"\"\n } }\n"),
-	SEED("mimetype.assign = ( \".a\" => \"b/c\", \"\" => \"d/e\" )\nproxy-core.rewrite-request = "
-	     "( \"_uri\" => ( \"^/a\" => \"/b\" ) )\n$PHYSICAL[\"path\"] =^ \"/s\" { etag.use-size = \"disable\" }"),
-	SEED("#url=/x/y\n$HTTP[\"url\"] =~ \"^/x/\" { server.tag = \"a\" }\n$HTTP[\"url\"] !~ \"y\" { server.tag = \"b\" }\n"),
+	SEED("mimetype.assign = ( \".a\" => \"b/c\", \"\" => \"d/e\" )\nproxy-core.rewrite-request "
+	     "= ( \"_uri\" => ( \"^/a\" => \"/b\" ) )\n$PHYSICAL[\"path\"] =^ \"/s\" { "
+	     "etag.use-size = \"disable\" }"),
+	SEED("#url=/x/y\n$HTTP[\"url\"] =~ \"^/x/\" { server.tag = \"a\" }\n$HTTP[\"url\"] !~ "
+	     "\"y\" { server.tag = \"b\" }\n"),
 	SEED("#host=www.example.org:80\n$HTTP[\"host\"] =^ \"WWW.\" { server.tag = \"a\" }\n"
 	     "else $HTTP[\"host\"] == \"Example.org:80\" { server.tag = \"b\" }\n"),
 	SEED("#remoteip=10.2.3.4\n$HTTP[\"remoteip\"] == \"10.0.0.0/12\" { server.tag = \"a\" }\n"
 	     "$HTTP[\"remoteip\"] == \"[2001:db8::]/33\" { server.tag = \"b\" }\n"),
 	SEED("#socket=0.0.0.0:80\n$SERVER[\"socket\"] == \":80\" { server.tag = \"a\" }\n"
-	     "$SERVER[\"socket\"] == \"unix:/run/x\" { server.tag = \"b\" }\n$SERVER[\"socket\"] == \"[::1]:81\" { server.tag = \"c\" }\n"),
-	SEED("#url=/old/a\nproxy-core.rewrite-request = ( \"_uri\" => ( \"^/old/(.*)\" => \"/new/$1$$$x\" ) )\n"),
+	     "$SERVER[\"socket\"] == \"unix:/run/x\" { server.tag = \"b\" }\n$SERVER[\"socket\"] "
+	     "== \"[::1]:81\" { server.tag = \"c\" }\n"),
+	SEED("#url=/old/a\nproxy-core.rewrite-request = ( \"_uri\" => ( \"^/old/(.*)\" => "
+	     "\"/new/$1$$$x\" ) )\n"),
 	SEED("proxy-core.rewrite-response = ( \"Location\" => ( \"(\" => \"\" ) )\n"),
-	SEED("proxy-core.rewrite-response = ( \"Location\" => ( \"a\" => \"\", \"b\" => \"\" ) )\n"),
-	SEED("#url=/a\n#method=GET\n$HTTP[\"url\"] == \"/b\" { server.tag = \"a\" }\nelse $HTTP[\"request-method\"] =^ \"G\" { server.tag = \"b\" }\n"
+	SEED(
+	    "proxy-core.rewrite-response = ( \"Location\" => ( \"a\" => \"\", \"b\" => \"\" ) )\n"),
+	SEED("#url=/a\n#method=GET\n$HTTP[\"url\"] == \"/b\" { server.tag = \"a\" }\nelse "
+	     "$HTTP[\"request-method\"] =^ \"G\" { server.tag = \"b\" }\n"
 	     "else { server.tag = \"c\" }\n"),
-	SEED("#url=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n$HTTP[\"url\"] =~ \"^(a+)+$\" { server.tag = \"a\" }\n"),
-	SEED("server.event-handler = \"x\"\nserver.modules = ( \"mod_a\" )\nserver.max-fds = 3\nssl.engine = \"disable\"\n"),
-	{NULL, 0},
+	SEED("#url=aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaab\n$HTTP[\"url\"] =~ \"^(a+)+$\" { "
+	     "server.tag = \"a\" }\n"),
+	SEED("server.event-handler = \"x\"\nserver.modules = ( \"mod_a\" )\nserver.max-fds = "
+	     "3\nssl.engine = \"disable\"\n"),
+	{ NULL, 0 },
 };
 
-#define ASKED(field) {"#" #field "=", offsetof(struct conf_input, field)}
+#define ASKED(field)                                               \
+	{                                                          \
+		"#" #field "=", offsetof(struct conf_input, field) \
+	}
 
 static const struct {
 	const char *key;
 	size_t at;
 } requests[] = {
-	ASKED(socket), ASKED(scheme), ASKED(host), ASKED(url), ASKED(query), ASKED(referer), ASKED(useragent), ASKED(cookie),
-	ASKED(remoteip), ASKED(method), ASKED(path),
+	ASKED(socket),
+	ASKED(scheme),
+	ASKED(host),
+	ASKED(url),
+	ASKED(query),
+	ASKED(referer),
+	ASKED(useragent),
+	ASKED(cookie),
+	ASKED(remoteip),
+	ASKED(method),
+	ASKED(path),
 };
 
 static struct conf_input
 input_of(struct text text)
 {
-	struct conf_input in = {.url = TEXT("/"), .host = TEXT("")};
+	struct conf_input in = { .url = TEXT("/"), .host = TEXT("") };
 	struct text line;
 	size_t i;
 
 	while (text_next(&text, '\n', &line))
 		for (i = 0; i < NELEM(requests); i++)
 			if (text_starts(line, text_of(requests[i].key)))
-				*(struct text *)(void *)((char *)&in + requests[i].at) = (struct text){line.p + strlen(requests[i].key), line.n - strlen(requests[i].key)};
+				*(struct text *)(void *)((char *)&in + requests[i].at) =
+				    (struct text){ line.p + strlen(requests[i].key),
+					    line.n - strlen(requests[i].key) };
 	return (in);
 }
 
@@ -90,7 +114,8 @@ rewrite_both(const struct conf *c, void *in)
 	return (true);
 }
 
-/* NULL: a condition could not be decided, and it is said which.  That depends on processor time, so two runs may differ in it. */
+/* NULL: a condition could not be decided, and it is said which.  That depends on processor time, so
+ * two runs may differ in it. */
 static const struct conf *
 match(struct conf_view *v, const struct conf_input *in)
 {
@@ -117,7 +142,7 @@ static void
 match_some(const struct config *cfg)
 {
 	struct conf_view *v = conf_view_new(cfg, NULL, NULL, NULL);
-	struct conf_input in = {0};
+	struct conf_input in = { 0 };
 
 	must(conf_view_match(v, &in) != NULL);
 	in.socket = TEXT("127.0.0.1:80");

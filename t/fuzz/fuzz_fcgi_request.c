@@ -1,10 +1,12 @@
-/* t/fuzz/fuzz_fcgi_request.c -- any bytes as a request that goes on to a FastCGI and to an SCGI application, and into the
- * access log.
+/* t/fuzz/fuzz_fcgi_request.c -- any bytes as a request that goes on to a FastCGI and to an SCGI
+ * application, and into the access log.
  *
- * What has to hold: records, and a netstring, that a second reader takes apart give each variable once; what a client sends becomes HTTP_* and
- * nothing else, joined from all its lines; the body arrives as it was; a log line stays one line with three quoted fields.
+ * What has to hold: records, and a netstring, that a second reader takes apart give each variable
+ * once; what a client sends becomes HTTP_* and nothing else, joined from all its lines; the body
+ * arrives as it was; a log line stays one line with three quoted fields.
  *
- * The first byte: flags.  The second: how often the fields, and the body, are repeated, for what is larger than a record. */
+ * The first byte: flags.  The second: how often the fields, and the body, are repeated, for what is
+ * larger than a record. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,26 +19,34 @@
 #include "wire/http1.h"
 #include "t/fuzz/fuzz.h"
 
-#define MAX_HEAD 4096
+#define MAX_HEAD    4096
 #define CONTENT_MAX 65535u
-#define VARS_MAX (FIELDS_MAX + 64)
+#define VARS_MAX    (FIELDS_MAX + 64)
 
 enum { KEEP = 1, HTTPS = 2, PATH_INFO = 4, REDIRECTED = 8, EMPTY_BODY = 16 };
 enum { BEGIN = 1, PARAMS = 4, STDIN = 5 };
 
 const struct fuzz_seed fuzz_seeds[] = {
-	SEED("\0\0GET /a%20b/c.php?x=1 HTTP/1.1\r\nHost: h:80\r\nCookie: a=1\r\nAccept: x\r\ncookie: b=2\r\nACCEPT: y\r\n\r\n"),
-	SEED("\1\0GET / HTTP/1.0\r\nProxy: http://evil\r\nX_Forwarded_For: evil\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n"),
-	SEED("\7\0POST /app/info HTTP/1.1\r\nHost: h\r\nContent-Type: text/x\r\nContent-Length: 5\r\n\r\nhello"),
-	SEED("\16\0GET /x HTTP/1.1\r\nHost: h\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nTE: x\r\nX-Sendfile-Type: X-Accel-Redirect\r\n\r\n"),
-	SEED("\0\377GET / HTTP/1.0\r\nReferer: \"\\\"\r\nUser-Agent: \\x22 \x7f\xff\r\n\r\n0123456789"),
-	SEED("\1\372GET / HTTP/1.0\r\nA: 0123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890"
-	    "12345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
-	    "12345678901234567890123456789012345678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
-	    "\r\n\r\nxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-	    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
-	    "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
-	{NULL, 0},
+	SEED("\0\0GET /a%20b/c.php?x=1 HTTP/1.1\r\nHost: h:80\r\nCookie: a=1\r\nAccept: "
+	     "x\r\ncookie: b=2\r\nACCEPT: y\r\n\r\n"),
+	SEED("\1\0GET / HTTP/1.0\r\nProxy: http://evil\r\nX_Forwarded_For: "
+	     "evil\r\nX-Forwarded-For: 10.0.0.1\r\n\r\n"),
+	SEED("\7\0POST /app/info HTTP/1.1\r\nHost: h\r\nContent-Type: text/x\r\nContent-Length: "
+	     "5\r\n\r\nhello"),
+	SEED("\16\0GET /x HTTP/1.1\r\nHost: h\r\nConnection: close, X-Hop\r\nX-Hop: 1\r\nTE: "
+	     "x\r\nX-Sendfile-Type: X-Accel-Redirect\r\n\r\n"),
+	SEED("\0\377GET / HTTP/1.0\r\nReferer: \"\\\"\r\nUser-Agent: \\x22 "
+	     "\x7f\xff\r\n\r\n0123456789"),
+	SEED("\1\372GET / HTTP/1.0\r\nA: "
+	     "0123456789012345678901234567890123456789012345678901234567890123456789012345678901234"
+	     "5678901234567890123456789012345678901234567890123456789012345678901234567890123456789"
+	     "0123456789012345678901234567890123456789123456789012345678901234567890123456789012345"
+	     "67890123456789012345678901234567890123456789012345678901234567890123456789\r\n\r\nxxx"
+	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+	     "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"),
+	{ NULL, 0 },
 };
 
 struct sent {
@@ -65,7 +75,7 @@ fill_path(struct sent *s)
 	s->path = malloc(s->http.path.n + 1);
 	must(s->path != NULL);
 	n = urlpath_clean(s->http.path, s->path);
-	s->req.path = (struct text){s->path, n > 0 ? (size_t)n : 0};
+	s->req.path = (struct text){ s->path, n > 0 ? (size_t)n : 0 };
 	return (n > 0);
 }
 
@@ -77,7 +87,8 @@ fill_fields(struct sent *s, unsigned times)
 	s->fields = calloc(n * times + 1, sizeof(*s->fields));
 	must(s->fields != NULL);
 	for (i = 0; i < n * times; i++)
-		s->fields[i] = (struct proxy_field){s->http.headers[i % n].name, s->http.headers[i % n].value};
+		s->fields[i] = (struct proxy_field){ s->http.headers[i % n].name,
+			s->http.headers[i % n].value };
 	s->req.headers = s->fields;
 	s->req.nheaders = n * times;
 }
@@ -103,7 +114,7 @@ fill(struct sent *s, struct text body, unsigned flags, unsigned times)
 	q->docroot = TEXT("/srv");
 	q->script_filename = TEXT("/srv/x");
 	if ((flags & PATH_INFO) != 0 && slash != NULL)
-		q->path_info = (struct text){slash, q->path.n - (size_t)(slash - q->path.p)};
+		q->path_info = (struct text){ slash, q->path.n - (size_t)(slash - q->path.p) };
 	q->redirect_uri = (flags & REDIRECTED) != 0 ? q->target : TEXT("");
 	q->remote_addr = TEXT("192.0.2.7");
 	q->server_addr = TEXT("192.0.2.1");
@@ -167,7 +178,7 @@ take_length(struct text *in)
 static struct text
 take_text(struct text *in, size_t n)
 {
-	struct text t = {in->p, n};
+	struct text t = { in->p, n };
 
 	must(n <= in->n);
 	in->p += n;
@@ -194,7 +205,7 @@ take_pairs(struct got *g)
 static void
 take_netstring(struct got *g, struct text in)
 {
-	struct text length = {in.p, 0}, name, value;
+	struct text length = { in.p, 0 }, name, value;
 	uint64_t n = 0;
 
 	while (length.n < in.n && in.p[length.n] != ':')
@@ -209,10 +220,12 @@ take_netstring(struct got *g, struct text in)
 	must(in.p[in.n - 1] == '\0');
 	in.n--; /* so that nothing stands behind the last value */
 	while (in.p != NULL) {
-		must(g->nvars < VARS_MAX && text_next(&in, '\0', &name) && text_next(&in, '\0', &value));
-		g->var[g->nvars++] = (struct proxy_field){name, value};
+		must(g->nvars < VARS_MAX && text_next(&in, '\0', &name) &&
+		     text_next(&in, '\0', &value));
+		g->var[g->nvars++] = (struct proxy_field){ name, value };
 	}
-	must(text_eq(g->var[0].name, TEXT("CONTENT_LENGTH")) && text_eq(g->var[1].name, TEXT("SCGI")));
+	must(text_eq(g->var[0].name, TEXT("CONTENT_LENGTH")) &&
+	     text_eq(g->var[1].name, TEXT("SCGI")));
 	must(text_eq(g->var[1].value, TEXT("1")));
 }
 
@@ -227,7 +240,8 @@ variable(const struct got *g, const char *name)
 	return (TEXT_NONE);
 }
 
-/* ---------------------------------------------------------------- what an application may be told */
+/* ---------------------------------------------------------------- what an application may be
+ * told */
 
 /* A field's name as a variable; false: it holds what may not become one. */
 static bool
@@ -251,12 +265,12 @@ static void
 check_client_variable(const struct sent *s, struct text name, struct text value)
 {
 	const char *sep = text_eq(name, TEXT("HTTP_COOKIE")) ? "; " : ", ";
-	struct buf as, all = {0};
+	struct buf as, all = { 0 };
 	bool any = false;
 	size_t i;
 
 	for (i = 0; i < s->req.nheaders; i++) {
-		as = (struct buf){0};
+		as = (struct buf){ 0 };
 		if (as_variable(s->fields[i].name, &as) && text_eq(buf_as_text(&as), name)) {
 			if (all.n > 0)
 				buf_str(&all, sep);
@@ -273,16 +287,26 @@ static void
 check_variable(const struct sent *s, const struct got *g, size_t i)
 {
 	static const char *const never[] = {
-		"HTTP_PROXY", "HTTP_CONTENT_LENGTH", "HTTP_CONTENT_TYPE", "HTTP_CONNECTION", "HTTP_TE", "HTTP_TRANSFER_ENCODING",
-		"HTTP_UPGRADE", "HTTP_KEEP_ALIVE", "HTTP_X_SENDFILE_TYPE", "HTTP_X_ACCEL_MAPPING",
+		"HTTP_PROXY",
+		"HTTP_CONTENT_LENGTH",
+		"HTTP_CONTENT_TYPE",
+		"HTTP_CONNECTION",
+		"HTTP_TE",
+		"HTTP_TRANSFER_ENCODING",
+		"HTTP_UPGRADE",
+		"HTTP_KEEP_ALIVE",
+		"HTTP_X_SENDFILE_TYPE",
+		"HTTP_X_ACCEL_MAPPING",
 	};
-	static const char *const ours[] = {"HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO", "HTTP_X_HOST"};
+	static const char *const ours[] = { "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO",
+		"HTTP_X_HOST" };
 	struct text name = g->var[i].name, value = g->var[i].value;
 	size_t k;
 
 	must(name.n > 0 && memchr(value.p, '\0', value.n) == NULL);
 	for (k = 0; k < name.n; k++)
-		must((name.p[k] >= 'A' && name.p[k] <= 'Z') || (name.p[k] >= '0' && name.p[k] <= '9') || name.p[k] == '_');
+		must((name.p[k] >= 'A' && name.p[k] <= 'Z') ||
+		     (name.p[k] >= '0' && name.p[k] <= '9') || name.p[k] == '_');
 	for (k = 0; k < i; k++)
 		must(!text_eq(g->var[k].name, name));
 	for (k = 0; k < NELEM(never); k++)
@@ -297,11 +321,14 @@ check_variable(const struct sent *s, const struct got *g, size_t i)
 static void
 check_known(const struct sent *s, const struct got *g, bool always)
 {
-	struct text length = variable(g, "CONTENT_LENGTH"), from = variable(g, "HTTP_X_FORWARDED_FOR");
-	struct text script = variable(g, "SCRIPT_NAME"), info = variable(g, "PATH_INFO"), target = variable(g, "REQUEST_URI");
+	struct text length = variable(g, "CONTENT_LENGTH"),
+		    from = variable(g, "HTTP_X_FORWARDED_FOR");
+	struct text script = variable(g, "SCRIPT_NAME"), info = variable(g, "PATH_INFO"),
+		    target = variable(g, "REQUEST_URI");
 	uint64_t n = 0;
 
-	must(text_eq(variable(g, "REQUEST_METHOD"), s->req.method) && text_eq(target, s->req.target));
+	must(text_eq(variable(g, "REQUEST_METHOD"), s->req.method) &&
+	     text_eq(target, s->req.target));
 	must(text_ends(from, s->req.remote_addr));
 	must((length.p != NULL) == (always || s->req.content_length >= 0));
 	must(length.p == NULL || (text_u64(length, &n) == 0 && n == s->body.n));
@@ -328,7 +355,7 @@ check_fastcgi(const struct sent *s, struct text in)
 	static struct got g;
 	struct text begin;
 
-	g = (struct got){.nvars = 0};
+	g = (struct got){ .nvars = 0 };
 	must(take_record(&in, &begin) == BEGIN && begin.n == 8);
 	must(begin.p[0] == 0 && begin.p[1] == 1 && begin.p[2] == s->keep);
 	take_stream(&in, PARAMS, &g.params);
@@ -343,13 +370,14 @@ check_scgi(const struct sent *s, struct text in)
 {
 	static struct got g;
 
-	g = (struct got){.nvars = 0};
+	g = (struct got){ .nvars = 0 };
 	take_netstring(&g, in);
 	check_got(s, &g, true);
 }
 
 static void
-check_request(const struct sent *s, const struct proto *p, void (*check)(const struct sent *, struct text))
+check_request(const struct sent *s, const struct proto *p,
+    void (*check)(const struct sent *, struct text))
 {
 	void *state = calloc(1, p->size);
 	struct buf out;
@@ -385,8 +413,14 @@ check_requests(const struct sent *s)
 static void
 check_log(const struct http_request *h)
 {
-	struct access a = {.remote = TEXT("192.0.2.7"), .user = h->host, .line = h->line, .referer = h->known[HH_REFERER],
-	    .agent = h->known[HH_USER_AGENT], .status = 200, .bytes = 1, .wall_s = 784111777};
+	struct access a = { .remote = TEXT("192.0.2.7"),
+		.user = h->host,
+		.line = h->line,
+		.referer = h->known[HH_REFERER],
+		.agent = h->known[HH_USER_AGENT],
+		.status = 200,
+		.bytes = 1,
+		.date = "Sun, 06 Nov 1994 08:49:37 GMT" };
 	unsigned quotes = 0;
 	struct buf b;
 	size_t i;
@@ -414,13 +448,13 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 
 	if (n < 2)
 		return (0);
-	s = (struct sent){.body = {0}};
-	in = (struct text){(const char *)p + 2, n - 2};
+	s = (struct sent){ .body = { 0 } };
+	in = (struct text){ (const char *)p + 2, n - 2 };
 	if (http1_head(in, MAX_HEAD, &s.http, &used, &status, &why) != PARSE_DONE)
 		return (0);
 	check_log(&s.http);
 	if (fill_path(&s)) {
-		fill(&s, (struct text){in.p + used, in.n - used}, p[0], p[1] + 1u);
+		fill(&s, (struct text){ in.p + used, in.n - used }, p[0], p[1] + 1u);
 		check_requests(&s);
 	}
 	free(s.path);

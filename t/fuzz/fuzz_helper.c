@@ -1,10 +1,13 @@
-/* t/fuzz/fuzz_helper.c -- any bytes between the server and its helper process, which reads what others wrote.
+/* t/fuzz/fuzz_helper.c -- any bytes between the server and its helper process, which reads what
+ * others wrote.
  *
  * The first byte says what the rest is:
  *   q   a request                     n   a name that a configuration allows
- *   r   the result of an opening      m   a message with descriptors: how many, bytes of room, the message
- *   w   what a file holds: recorded and read again, and what is said when its reader dies
- *   else: the record of a configuration, which is then replayed as file "c"; hosts named h:80 are learnt from it */
+ *   r   the result of an opening      m   a message with descriptors: their number, bytes of room,
+ *   w   what a file holds: recorded       the message
+ *       and read again, and what is said when its reader dies
+ *   else: the record of a configuration, which is then replayed as file "c"; hosts named h:80 are
+ *   learnt from it */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,12 +22,18 @@
 #include "server/config/record.h"
 #include "t/fuzz/fuzz.h"
 
-#define ALL_CUTS 300            /* shorter records are cut at every byte */
-#define SENT_MAX 7              /* descriptors */
+#define ALL_CUTS 300 /* shorter records are cut at every byte */
+#define SENT_MAX 7   /* descriptors */
 
 #define FILE_C "\1\0\0\0\2\0\0\0c\0"
-#define ANSWER(n) "\7\0\0\0" "\0\0\0\0" "\0\0\0\0" n "\0\0\0" "\0\0\0\0"
-#define WHOLE "\5\0\0\0\2\0\0\0" "9\0"
+#define ANSWER(n)             \
+	"\7\0\0\0"            \
+	"\0\0\0\0"            \
+	"\0\0\0\0" n "\0\0\0" \
+	"\0\0\0\0"
+#define WHOLE              \
+	"\5\0\0\0\2\0\0\0" \
+	"9\0"
 
 const struct fuzz_seed fuzz_seeds[] = {
 	SEED("q\1"),
@@ -41,7 +50,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("c" FILE_C ANSWER("\35") "server.document-root = \"/srv\"" WHOLE),
 	SEED("c" FILE_C "\6\0\0\0\10\0\0\0it died\0"),
 	SEED("c" FILE_C "\7\0\0\0\376\377\377\377\0\0\0\0\0\0\0\0\3\0\0\0/c\0" WHOLE),
-	{NULL, 0},
+	{ NULL, 0 },
 };
 
 /* ---------------------------------------------------------------- messages */
@@ -62,7 +71,7 @@ check_request(struct text in)
 static void
 check_name(struct text in)
 {
-	char bytes[sizeof(struct helper_name)] = {0};
+	char bytes[sizeof(struct helper_name)] = { 0 };
 	struct helper_name n;
 
 	if (in.n != sizeof(n))
@@ -70,18 +79,21 @@ check_name(struct text in)
 	memcpy(bytes, in.p, in.n < sizeof(n) ? in.n : sizeof(n));
 	if (helper_name_parse(bytes, sizeof(n), &n) != 0)
 		return;
-	must(n.kind >= HELPER_LOAD && n.kind < HELPER_UNPID);
+	must(n.kind >= HELPER_LOAD && n.kind < HELPER_REMOVE_PIDFILE);
 	must(strlen(n.name) < sizeof(n.name) && strlen(n.congestion) < sizeof(n.congestion));
-	must(n.kind == HELPER_LOAD ? n.timeout_ms > 0 && n.timeout_ms <= HELPER_LOAD_MAX_MS : n.name[0] != '\0');
+	must(n.kind == HELPER_LOAD ? n.timeout_ms > 0 && n.timeout_ms <= HELPER_LOAD_MAX_MS
+				   : n.name[0] != '\0');
 }
 
 static void
 check_result(struct text in)
 {
-	int res = helper_result_parse(in.p, in.n);
+	char why[HELPER_WHY_MAX];
+	int res = helper_result_parse(in.p, in.n, why);
 
 	must(res <= 0 && res >= -ERRNO_MAX);
-	must(in.n == sizeof(int32_t) || res == -EPROTO);
+	must(in.n >= sizeof(int32_t) || res == -EPROTO);
+	must(strlen(why) < HELPER_WHY_MAX);
 }
 
 /* ---------------------------------------------------------------- messages with descriptors */
@@ -92,9 +104,12 @@ send_with(int sock, struct text in, unsigned nfds)
 	union {
 		char room[CMSG_SPACE(SENT_MAX * sizeof(int))];
 		struct cmsghdr align;
-	} control = {{0}};
-	struct iovec iov = {(void *)(uintptr_t)in.p, in.n};
-	struct msghdr msg = {.msg_iov = &iov, .msg_iovlen = 1, .msg_control = control.room, .msg_controllen = CMSG_SPACE(nfds * sizeof(int))};
+	} control = { { 0 } };
+	struct iovec iov = { (void *)(uintptr_t)in.p, in.n };
+	struct msghdr msg = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = CMSG_SPACE(nfds * sizeof(int)) };
 	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
 	unsigned i;
 
@@ -129,7 +144,7 @@ check_message(struct text in)
 		return;
 	nfds = (unsigned char)in.p[0] % (SENT_MAX + 1);
 	room = (unsigned char)in.p[1] + 1u;
-	in = (struct text){in.p + 2, in.n - 2};
+	in = (struct text){ in.p + 2, in.n - 2 };
 	got = malloc(room); /* no more than that: the sanitizer sees what is written behind it */
 	must(got != NULL && socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) == 0);
 	before = lowest_free(pair[0]);
@@ -166,7 +181,7 @@ feed(struct text in, size_t first, size_t step, struct outcome *o)
 	size_t n = first;
 	char *piece;
 
-	*o = (struct outcome){.s = sources_replay()};
+	*o = (struct outcome){ .s = sources_replay() };
 	while (in.n > 0 && o->err == 0 && !sources_whole(o->s) && sources_failure(o->s) == NULL) {
 		n = n < in.n ? n : in.n;
 		piece = malloc(n);
@@ -174,7 +189,7 @@ feed(struct text in, size_t first, size_t step, struct outcome *o)
 		memcpy(piece, in.p, n);
 		o->err = sources_feed(o->s, piece, n);
 		free(piece);
-		in = (struct text){in.p + n, in.n - n};
+		in = (struct text){ in.p + n, in.n - n };
 		n = step;
 	}
 	if (o->err == 0 && in.n > 0 && sources_whole(o->s)) /* nothing follows the end */
@@ -199,8 +214,10 @@ same(const struct outcome *a, const struct outcome *b)
 	must(a->err == b->err);
 	if (a->err != 0)
 		return;
-	must(sources_whole(a->s) == sources_whole(b->s) && sources_memory(a->s) == sources_memory(b->s));
-	must((why == NULL) == (sources_failure(b->s) == NULL) && (why == NULL || strcmp(why, sources_failure(b->s)) == 0));
+	must(sources_whole(a->s) == sources_whole(b->s) &&
+	     sources_memory(a->s) == sources_memory(b->s));
+	must((why == NULL) == (sources_failure(b->s) == NULL) &&
+	     (why == NULL || strcmp(why, sources_failure(b->s)) == 0));
 	must(text_eq(buf_as_text(&a->waits), buf_as_text(&b->waits)));
 }
 
@@ -209,16 +226,13 @@ static void
 learn_host(struct sources *s)
 {
 	struct source is = sources_get(s, SOURCE_HOST, "h:80", NULL);
-	struct address v[ADDRESS_MAX];
-	int i, n;
+	const struct address *v = (const struct address *)(const void *)is.bytes.p;
+	size_t i, n = is.bytes.n / sizeof(*v);
 
 	must(is.err <= 0 && is.err >= -ERRNO_MAX);
-	if (is.err == 0 && address_learn("h:80", (const struct address *)(const void *)is.bytes.p, is.bytes.n / sizeof(*v)) == 0) {
-		n = address_list("h:80", v, ADDRESS_MAX);
-		must(n > 0 && (size_t)n == is.bytes.n / sizeof(*v));
+	if (is.err == 0 && address_are_inet(v, n))
 		for (i = 0; i < n; i++)
 			must(v[i].len <= sizeof(v[i].in6) && strlen(v[i].name) < sizeof(v[i].name));
-	}
 	source_free(&is);
 }
 
@@ -290,7 +304,8 @@ static void
 same_answer(struct source *a, struct source *b)
 {
 	must(a->err == b->err && a->status == b->status && text_eq(a->bytes, b->bytes));
-	must((a->extra == NULL) == (b->extra == NULL) && (a->extra == NULL || strcmp(a->extra, b->extra) == 0));
+	must((a->extra == NULL) == (b->extra == NULL) &&
+	     (a->extra == NULL || strcmp(a->extra, b->extra) == 0));
 	source_free(a);
 	source_free(b);
 }
@@ -308,7 +323,8 @@ check_recorder(struct text in)
 	must(asked.err == 0 && text_eq(asked.bytes, in));
 	sources_end(to, in.n);
 	feed_file(from, record);
-	must(sources_whole(from) && sources_memory(from) == in.n && sources_refused(from) == (in.n == 0));
+	must(sources_whole(from) && sources_memory(from) == in.n &&
+	     sources_refused(from) == (in.n == 0));
 	replayed = sources_get(from, SOURCE_FILE, path, NULL);
 	same_answer(&asked, &replayed);
 	sources_free(to);
@@ -329,7 +345,8 @@ check_failure(struct text in)
 	n = sources_put_failure(item, sizeof(item), why);
 	for (i = 0; i < n; i++)
 		must(sources_failure(s) == NULL && sources_feed(s, item + i, 1) == 0);
-	must(sources_failure(s) != NULL && strcmp(sources_failure(s), why) == 0 && !sources_whole(s));
+	must(sources_failure(s) != NULL && strcmp(sources_failure(s), why) == 0 &&
+	     !sources_whole(s));
 	must(sources_feed(s, "x", 1) == -EPROTO);
 	sources_free(s);
 }
@@ -337,30 +354,20 @@ check_failure(struct text in)
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	struct text in = {(const char *)p + 1, n - 1};
+	struct text in = { (const char *)p + 1, n - 1 };
 
 	if (n == 0)
 		return (0);
 	switch (p[0]) {
-	case 'q':
-		check_request(in);
-		break;
-	case 'n':
-		check_name(in);
-		break;
-	case 'r':
-		check_result(in);
-		break;
+	case 'q': check_request(in); break;
+	case 'n': check_name(in); break;
+	case 'r': check_result(in); break;
 	case 'w':
 		check_recorder(in);
 		check_failure(in);
 		break;
-	case 'm':
-		check_message(in);
-		break;
-	default:
-		check_record(in);
-		break;
+	case 'm': check_message(in); break;
+	default: check_record(in); break;
 	}
 	return (0);
 }

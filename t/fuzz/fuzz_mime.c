@@ -1,5 +1,5 @@
-/* t/fuzz/fuzz_mime.c -- any bytes as /etc/mime.types, as rows "suffix=type" of mimetype.assign, then as a path: a type comes
- * out that may stand in a header, and one that may not is refused. */
+/* t/fuzz/fuzz_mime.c -- any bytes as /etc/mime.types, as rows "suffix=type" of mimetype.assign,
+ * then as a path: a type comes out that may stand in a header, and one that may not is refused. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,15 +14,16 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("=text/x\n.c=text/x-c\n=text/y\n"),
 	SEED(".b=\n"),
 	SEED(".b=a\1b\n"),
-	{NULL, 0},
+	{ NULL, 0 },
 };
 
 #define ROWS_MAX 16
 
 static struct conf_pair pairs[] = {
-	{.key = TEXT("README"), .value = TEXT("text/plain")}, {.key = TEXT(".tar.gz"), .value = TEXT("application/x-tgz")},
+	{ .key = TEXT("README"), .value = TEXT("text/plain") },
+	{ .key = TEXT(".tar.gz"), .value = TEXT("application/x-tgz") },
 };
-static const struct conf_map assigned = {.v = pairs, .n = NELEM(pairs)}, none = {0};
+static const struct conf_map assigned = { .v = pairs, .n = NELEM(pairs) }, none = { 0 };
 
 static void
 check_type(struct text t)
@@ -38,12 +39,12 @@ check_type(struct text t)
 static struct conf_map
 rows_of(struct text in, struct conf_pair rows[ROWS_MAX])
 {
-	struct conf_map map = {.v = rows};
+	struct conf_map map = { .v = rows };
 	struct text line, key;
 
 	while (map.n < ROWS_MAX && text_next(&in, '\n', &line))
 		if (text_next(&line, '=', &key) && line.p != NULL)
-			rows[map.n++] = (struct conf_pair){.key = key, .value = line};
+			rows[map.n++] = (struct conf_pair){ .key = key, .value = line };
 	return (map);
 }
 
@@ -70,13 +71,13 @@ check_with(const struct conf_map *map, struct text types, struct text in)
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	struct text in = {(const char *)p, n};
+	struct text in = { (const char *)p, n };
 	struct conf_pair rows[ROWS_MAX];
 	struct conf_map own = rows_of(in, rows);
 
 	check_with(&none, in, in);
 	check_with(&assigned, in, in);
 	check_with(&own, in, in);
-	check_with(&assigned, (struct text){NULL, 0}, in);
+	check_with(&assigned, (struct text){ NULL, 0 }, in);
 	return (0);
 }

@@ -1,5 +1,6 @@
-/* t/fuzz/fuzz_record.c -- any bytes from a web server: cut anywhere, they mean the same; and what libfcgi gets to read is a
- * whole, sound request, says a reader that shares nothing with record.c. */
+/* t/fuzz/fuzz_record.c -- any bytes from a web server: cut anywhere, they mean the same; and what
+ * libfcgi gets to read is a whole, sound request, says a reader that shares nothing with
+ * wire/fcgi_record.c. */
 #include <glib.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,27 +10,37 @@
 #include "t/fuzz/fuzz.h"
 
 #define BEGIN "\1\1\0\1\0\10\0\0\0\1\1\0\0\0\0\0"
-#define PATH "\17\4SCRIPT_FILENAME/a/b"
-#define END "\1\4\0\1\0\0\0\0"
+#define PATH  "\17\4SCRIPT_FILENAME/a/b"
+#define END   "\1\4\0\1\0\0\0\0"
 
 const struct fuzz_seed fuzz_seeds[] = {
-	SEED(BEGIN "\1\4\0\1\0\25\0\0" PATH END "\1\5\0\1\0\0\0\0" BEGIN "\1\4\0\1\0\25\3\0" PATH "pad" END),
-	SEED(BEGIN "\1\4\0\1\0\5\0\0\17\4SCR\1\4\0\1\0\20\0\0IPT_FILENAME/a/b" END "\1\5\0\1\0\3\1\0abcd\1\2\0\1\0\0\0\0"),
-	SEED("\1\11\0\0\0\20\0\0\16\0FCGI_MAX_CONNS\1\11\0\0\0\21\0\0\17\0FCGI_MPXS_CONNS\1\173\0\0\0\4\4\0whatpadd"),
-	SEED("\1\1\0\1\0\10\0\0\0\2\0\0\0\0\0\0" "\1\4\0\1\0\31\0\0\200\0\0\17\4SCRIPT_FILENAME/a\0b\0\0" END),
-	SEED(BEGIN "\1\1\0\2\0\10\0\0\0\1\1\0\0\0\0\0" "\1\4\0\2\0\2\0\0\0\0" "\1\2\0\1\0\0\0\0" BEGIN "\1\1\0\3\0\10\0\0\0\11\1\0\0\0\0\0"),
+	SEED(BEGIN "\1\4\0\1\0\25\0\0" PATH END "\1\5\0\1\0\0\0\0" BEGIN "\1\4\0\1\0\25\3\0" PATH
+		   "pad" END),
+	SEED(BEGIN "\1\4\0\1\0\5\0\0\17\4SCR\1\4\0\1\0\20\0\0IPT_FILENAME/a/b" END
+		   "\1\5\0\1\0\3\1\0abcd\1\2\0\1\0\0\0\0"),
+	SEED("\1\11\0\0\0\20\0\0\16\0FCGI_MAX_CONNS\1\11\0\0\0\21\0\0\17\0FCGI_MPXS_"
+	     "CONNS\1\173\0\0\0\4\4\0whatpadd"),
+	SEED("\1\1\0\1\0\10\0\0\0\2\0\0\0\0\0\0"
+	     "\1\4\0\1\0\31\0\0\200\0\0\17\4SCRIPT_FILENAME/a\0b\0\0" END),
+	SEED(BEGIN "\1\1\0\2\0\10\0\0\0\1\1\0\0\0\0\0"
+		   "\1\4\0\2\0\2\0\0\0\0"
+		   "\1\2\0\1\0\0\0\0" BEGIN "\1\1\0\3\0\10\0\0\0\11\1\0\0\0\0\0"),
 	SEED(BEGIN "\1\4\0\1\0\10\0\0\377\377\377\377\377\377\377\377" END),
-	{NULL, 0},
+	{ NULL, 0 },
 };
 
-static const struct text names[] = {{"SCRIPT_FILENAME", 15}, {"REQUEST_METHOD", 14}, {"A", 1}};
-static const struct record_conf conf = {.names = names, .n_names = NELEM(names), .max_conns = 12345, .max_reqs = 7};
+static const struct text names[] = { { "SCRIPT_FILENAME", 15 }, { "REQUEST_METHOD", 14 },
+	{ "A", 1 } };
+static const struct record_conf conf = {
+	.names = names, .n_names = NELEM(names), .max_conns = 12345, .max_reqs = 7
+};
 
 /* What a connection would see. */
 struct seen {
-	GString *log;                   /* results in order, with requests, and how long reply was */
+	/* results in order, with requests, and how long reply was */
+	GString *log;
 	GString *reply;
-	bool over;                      /* closed */
+	bool over; /* closed */
 };
 
 static unsigned
@@ -111,7 +122,8 @@ check_reply(const GString *s)
 
 	while (p < end) {
 		must(end - p >= 8 && p[0] == 1 && p[6] == 0);
-		must((p[1] == 3 && u16(p + 4) == 8 && u16(p + 2) != 0) || ((p[1] == 10 || p[1] == 11) && u16(p + 2) == 0));
+		must((p[1] == 3 && u16(p + 4) == 8 && u16(p + 2) != 0) ||
+		     ((p[1] == 10 || p[1] == 11) && u16(p + 2) == 0));
 		must(end - p >= 8 + (int)u16(p + 4));
 		p += 8 + u16(p + 4);
 	}
@@ -144,8 +156,7 @@ see(struct record *r, struct seen *s, enum record_result result, bool late)
 {
 	g_string_append_printf(s->log, "[%d %zu]", result, s->reply->len);
 	switch (result) {
-	case RECORD_MORE:
-		break;
+	case RECORD_MORE: break;
 	case RECORD_REQUEST:
 		take(r, s);
 		if (!late)
@@ -155,13 +166,9 @@ see(struct record *r, struct seen *s, enum record_result result, bool late)
 		must(late);
 		answer(r, s);
 		break;
-	case RECORD_ABORT:
-		s->over = !r->keep;
-		break;
+	case RECORD_ABORT: s->over = !r->keep; break;
 	case RECORD_CLOSE:
-	case RECORD_BAD:
-		s->over = true;
-		break;
+	case RECORD_BAD: s->over = true; break;
 	}
 }
 
@@ -170,15 +177,16 @@ feed(struct record *r, struct seen *s, const uint8_t *p, size_t n, bool late)
 {
 	enum record_result result = RECORD_HOLD;
 	unsigned stuck = 0;
-	size_t used;
+	struct text in = { (const char *)p, n };
+	size_t before;
 
-	while (!s->over && (n > 0 || result == RECORD_HOLD)) {
-		result = record_feed(r, p, n, &used, s->reply);
-		must(used <= n && (result != RECORD_MORE || used == n));
-		stuck = used > 0 ? 0 : stuck + 1;
+	while (!s->over && (in.n > 0 || result == RECORD_HOLD)) {
+		before = in.n;
+		result = record_feed(r, &in, s->reply);
+		must(in.n <= before && in.p + in.n == (const char *)p + n);
+		must(result != RECORD_MORE || in.n == 0);
+		stuck = in.n < before ? 0 : stuck + 1;
 		must(stuck < 3);
-		p += used;
-		n -= used;
 		if (result != RECORD_MORE)
 			see(r, s, result, late);
 	}
@@ -221,7 +229,7 @@ seen_free(struct seen *s)
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	static const size_t steps[] = {1, 3, 11};
+	static const size_t steps[] = { 1, 3, 11 };
 	struct seen whole, cut;
 	size_t i;
 	int late;
@@ -230,7 +238,8 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		run(&whole, p, n, n > 0 ? n : 1, late);
 		for (i = 0; i < NELEM(steps); i++) {
 			run(&cut, p, n, steps[i], late);
-			must(g_string_equal(whole.log, cut.log) && g_string_equal(whole.reply, cut.reply));
+			must(g_string_equal(whole.log, cut.log) &&
+			     g_string_equal(whole.reply, cut.reply));
 			seen_free(&cut);
 		}
 		seen_free(&whole);

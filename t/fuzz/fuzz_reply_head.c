@@ -1,7 +1,7 @@
 /* t/fuzz/fuzz_reply_head.c -- any bytes as the head of an application's reply.
  *
- * However the bytes are cut, the head is the same.  A field that passes is a token and a value without control characters,
- * and no Connection line of the head names it. */
+ * However the bytes are cut, the head is the same.  A field that passes is a token and a value
+ * without control characters, and no Connection line of the head names it. */
 #include <stdlib.h>
 #include <string.h>
 #include "base/buf.h"
@@ -13,11 +13,13 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("Status: 404 Not Found\r\nContent-Type: text/html\r\n\r\nbody"),
 	SEED("HTTP/1.1 200 OK\r\nA: 1\r\n\r\n"),
 	SEED("Location: /a\nContent-Length: 12\nSet-Cookie: a=b\nSet-Cookie: c=d\n\nbody of more"),
-	SEED("X-Sendfile: /srv/a%20b\r\nContent-Length: 0\r\nConnection: close, X-A\r\nX-A: b\r\n\r\n"),
-	SEED("X-Accel-Redirect: /a\r\nX-LIGHTTPD-send-file: /b\r\nTransfer-Encoding: chunked\r\n\r\n"),
+	SEED("X-Sendfile: /srv/a%20b\r\nContent-Length: 0\r\nConnection: close, X-A\r\nX-A: "
+	     "b\r\n\r\n"),
+	SEED("X-Accel-Redirect: /a\r\nX-LIGHTTPD-send-file: /b\r\nTransfer-Encoding: "
+	     "chunked\r\n\r\n"),
 	SEED("Status: 99\r\n\r\n"),
 	SEED("A b: c\r\n folded\r\n\r\n"),
-	{NULL, 0},
+	{ NULL, 0 },
 };
 
 struct outcome {
@@ -35,8 +37,8 @@ feed(struct text in, size_t first, size_t step, struct outcome *o)
 	reply_head_init(&o->h);
 	o->s = HEAD_MORE;
 	for (n = first; at < in.n && o->s == HEAD_MORE; n = step) {
-		piece = (struct text){in.p + at, n < in.n - at ? n : in.n - at};
-		o->s = reply_head_feed(&o->h, &piece);
+		piece = (struct text){ in.p + at, n < in.n - at ? n : in.n - at };
+		o->s = reply_head_cgi(&o->h, &piece);
 		at = (size_t)(piece.p - in.p);
 		must(o->s != HEAD_MORE || piece.n == 0);
 	}
@@ -53,10 +55,13 @@ same(const struct outcome *a, const struct outcome *b)
 	must(a->s == b->s);
 	if (a->s != HEAD_DONE)
 		return;
-	must(a->used == b->used && x->status == y->status && x->content_length == y->content_length);
-	must(x->nheaders == y->nheaders && text_eq(x->send_file, y->send_file) && text_eq(x->send_uri, y->send_uri));
+	must(
+	    a->used == b->used && x->status == y->status && x->content_length == y->content_length);
+	must(x->nheaders == y->nheaders && text_eq(x->send_file, y->send_file) &&
+	     text_eq(x->send_uri, y->send_uri));
 	for (i = 0; i < x->nheaders; i++)
-		must(text_eq(x->headers[i].name, y->headers[i].name) && text_eq(x->headers[i].value, y->headers[i].value));
+		must(text_eq(x->headers[i].name, y->headers[i].name) &&
+		     text_eq(x->headers[i].value, y->headers[i].value));
 }
 
 static void
@@ -77,7 +82,8 @@ listed(struct text v, struct text name)
 	for (at = 0; at < v.n; at = end + 1) {
 		for (end = at; end < v.n && v.p[end] != ','; end++)
 			;
-		for (last = end; last > at && (v.p[last - 1] == ' ' || v.p[last - 1] == '\t'); last--)
+		for (last = end; last > at && (v.p[last - 1] == ' ' || v.p[last - 1] == '\t');
+		     last--)
 			;
 		while (at < last && (v.p[at] == ' ' || v.p[at] == '\t'))
 			at++;
@@ -99,7 +105,7 @@ check_hop(struct text raw, struct text name)
 		if (line.n > 0 && line.p[line.n - 1] == '\r')
 			line.n--;
 		if (line.n > key.n && strncasecmp(line.p, key.p, key.n) == 0)
-			must(!listed((struct text){line.p + key.n, line.n - key.n}, name));
+			must(!listed((struct text){ line.p + key.n, line.n - key.n }, name));
 	}
 }
 
@@ -122,7 +128,7 @@ check_head(const struct outcome *o)
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	struct text in = {(const char *)p, n};
+	struct text in = { (const char *)p, n };
 	struct outcome whole, cut;
 	size_t at, step = n <= 300 ? 1 : n / 32;
 

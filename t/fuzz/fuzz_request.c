@@ -1,31 +1,34 @@
 /* t/fuzz/fuzz_request.c -- any bytes as a request head.
  *
- * What has to hold: a prefix says "more" or says what the whole says; every slice lies in the input;
- * an accepted head obeys the rules that keep two readers from disagreeing; and written out again from
- * its parts it is read as the same request. */
+ * What has to hold: a prefix says "more" or says what the whole says; every slice lies in the
+ * input; an accepted head obeys the rules that keep two readers from disagreeing; and written out
+ * again from its parts it is read as the same request. */
 #include <stdlib.h>
 #include "base/buf.h"
 #include "base/must.h"
 #include "wire/http1.h"
 #include "t/fuzz/fuzz.h"
 
-#define MAX_HEAD 2048
+#define MAX_HEAD   2048
 #define SMALL_HEAD 64
-#define ALL_CUTS 300            /* shorter inputs are cut at every byte */
+#define ALL_CUTS   300 /* shorter inputs are cut at every byte */
 
 const struct fuzz_seed fuzz_seeds[] = {
 	SEED("GET / HTTP/1.1\r\nHost: localhost:8080\r\n\r\n"),
 	SEED("GET /a/b.jpg?x=1 HTTP/1.1\r\nHost: [::1]:80\r\nUser-Agent: wrk\r\n"
-	    "Accept-Encoding: gzip\r\n\r\nGET / HTTP/1.1\r\n"),
-	SEED("\r\nPOST http://h:1/p?q HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: 100-continue\r\n\r\nhello"),
-	SEED("POST /f HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close, TE\r\n\r\n0\r\n\r\n"),
-	SEED("OPTIONS * HTTP/1.0\r\nConnection: keep-alive\r\nIf-None-Match: \"a\", W/\"b\"\r\n\r\n"),
+	     "Accept-Encoding: gzip\r\n\r\nGET / HTTP/1.1\r\n"),
+	SEED("\r\nPOST http://h:1/p?q HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\nExpect: "
+	     "100-continue\r\n\r\nhello"),
+	SEED("POST /f HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\nConnection: close, "
+	     "TE\r\n\r\n0\r\n\r\n"),
+	SEED("OPTIONS * HTTP/1.0\r\nConnection: keep-alive\r\nIf-None-Match: \"a\", "
+	     "W/\"b\"\r\n\r\n"),
 	SEED("HEAD /x HTTP/1.1\r\nHost: h\r\nRange: bytes=0-1\r\nRange: bytes=2-\r\n"
-	    "If-Range: \"a\"\r\nX:\ty \xe4 \r\n\r\n"),
+	     "If-Range: \"a\"\r\nX:\ty \xe4 \r\n\r\n"),
 	SEED("GET http://WWW.Example.ORG.:080/x HTTP/1.1\r\nHost: [2001:DB8::0:1]:81\r\n\r\n"),
 	SEED("GET / HTTP/1.1\r\nHost: A.b-C.:443\r\nCookie: a\r\nCookie: b\r\n\r\n"),
 	SEED("CONNECT h:80 HTTP/1.1\r\nHost: h:80\r\n\r\n"),
-	{NULL, 0},
+	{ NULL, 0 },
 };
 
 struct outcome {
@@ -59,13 +62,15 @@ same_request(const struct http_request *a, const struct http_request *b)
 	must(a->verb == b->verb && a->minor == b->minor && a->keep_alive == b->keep_alive);
 	must(a->chunked == b->chunked && a->content_length == b->content_length);
 	must(a->expect_continue == b->expect_continue && a->nheaders == b->nheaders);
-	must(text_eq(a->line, b->line) && text_eq(a->target, b->target) && text_eq(a->path, b->path));
+	must(text_eq(a->line, b->line) && text_eq(a->target, b->target) &&
+	     text_eq(a->path, b->path));
 	must(text_eq(a->query, b->query) && text_eq(a->host, b->host));
 	for (i = 0; i < HH_N; i++)
-		must((a->known[i].p == NULL) == (b->known[i].p == NULL) && text_eq(a->known[i], b->known[i]));
+		must((a->known[i].p == NULL) == (b->known[i].p == NULL) &&
+		     text_eq(a->known[i], b->known[i]));
 	for (i = 0; i < a->nheaders; i++)
 		must(text_eq(a->headers[i].name, b->headers[i].name) &&
-		    text_eq(a->headers[i].value, b->headers[i].value));
+		     text_eq(a->headers[i].value, b->headers[i].value));
 }
 
 static void
@@ -87,7 +92,8 @@ check_bytes(struct text t, bool blank_too)
 	}
 }
 
-/* A slice of the input, or its normal form in the struct; and the normal form of that is the same. */
+/* A slice of the input, or its normal form in the struct; and the normal form of that is the
+ * same. */
 static void
 check_host(const struct http_request *r, struct text in)
 {
@@ -97,10 +103,13 @@ check_host(const struct http_request *r, struct text in)
 	check_bytes(r->host, false);
 	if (r->host.n == 0)
 		return;
-	inside(r->host, r->host.p == r->host_store ? (struct text){r->host_store, sizeof(r->host_store)} : in);
+	inside(r->host, r->host.p == r->host_store
+			    ? (struct text){ r->host_store, sizeof(r->host_store) }
+			    : in);
 	must(text_eq(http1_host(r->host, store), r->host));
 	for (i = 0; i < r->host.n; i++)
-		must((r->host.p[i] < 'A' || r->host.p[i] > 'Z') && r->host.p[i] != '%' && r->host.p[i] != '@');
+		must((r->host.p[i] < 'A' || r->host.p[i] > 'Z') && r->host.p[i] != '%' &&
+		     r->host.p[i] != '@');
 	must(r->host.p[r->host.n - 1] != '.' && r->host.p[r->host.n - 1] != ':');
 }
 
@@ -112,7 +121,8 @@ check_rules(const struct http_request *r, struct text in)
 	inside(r->line, in);
 	check_host(r, in);
 	check_bytes(r->target, false);
-	must(r->target.n > 0 && (r->target.p[0] == '/' || (r->verb == HTTP_OPTIONS && text_eq(r->target, TEXT("*")))));
+	must(r->target.n > 0 &&
+	     (r->target.p[0] == '/' || (r->verb == HTTP_OPTIONS && text_eq(r->target, TEXT("*")))));
 	for (i = 0; i < r->nheaders; i++) {
 		inside(r->headers[i].name, in);
 		if (r->headers[i].value.p != r->host.p)
@@ -161,7 +171,7 @@ check_cut(struct text in, size_t cut, size_t max_head, const struct outcome *who
 
 	must(exact != NULL);
 	memcpy(exact, in.p, cut);
-	parse((struct text){exact, cut}, max_head, &o);
+	parse((struct text){ exact, cut }, max_head, &o);
 	if (whole->s == PARSE_DONE && cut < whole->used)
 		must(o.s == PARSE_MORE);
 	else if (o.s != PARSE_MORE || cut == in.n) {
@@ -191,7 +201,7 @@ check_head(struct text in, size_t max_head)
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	struct text in = {(const char *)p, n};
+	struct text in = { (const char *)p, n };
 
 	check_head(in, MAX_HEAD);
 	check_head(in, SMALL_HEAD);

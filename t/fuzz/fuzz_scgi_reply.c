@@ -11,7 +11,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("Content-Length: 0\r\nLocation: /x\r\n\r\n"),
 	SEED("Content-Type: te"),
 	SEED("HTTP/1.1 200 OK\r\n\r\n"),
-	{NULL, 0},
+	{ NULL, 0 },
 };
 
 int
@@ -19,6 +19,6 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
 	extern const struct proto proto_scgi;
 
-	fuzz_reply(&proto_scgi, (struct text){(const char *)p, n});
+	fuzz_reply(&proto_scgi, (struct text){ (const char *)p, n });
 	return (0);
 }

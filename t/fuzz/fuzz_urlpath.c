@@ -1,4 +1,5 @@
-/* t/fuzz/fuzz_urlpath.c -- any bytes as a path: what comes out cannot climb, and cleaning it again changes nothing. */
+/* t/fuzz/fuzz_urlpath.c -- any bytes as a path: what comes out cannot climb, and cleaning it again
+ * changes nothing. */
 #include <errno.h>
 #include <stdlib.h>
 #include "base/buf.h"
@@ -12,7 +13,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("/%2e%2e/%61/..%2f/x%20y"),
 	SEED("/a/../b/%252e/.../..x/y..\\"),
 	SEED("/../a"),
-	{NULL, 0},
+	{ NULL, 0 },
 };
 
 static void
@@ -23,7 +24,7 @@ check_segments(const char *path)
 
 	must(path[0] == '/');
 	for (; (end = strchr(seg, '/')) != NULL; seg = end + 1) {
-		t = (struct text){seg, (size_t)(end - seg)};
+		t = (struct text){ seg, (size_t)(end - seg) };
 		must(t.n > 0 && !text_eq(t, TEXT(".")) && !text_eq(t, TEXT("..")));
 	}
 	must(strcmp(seg, ".") != 0 && strcmp(seg, "..") != 0);
@@ -37,7 +38,7 @@ check_again(const char *path, int n)
 	char *dst;
 
 	buf_init(&b, 0);
-	buf_urlenc(&b, (struct text){path, (size_t)n});
+	buf_urlenc(&b, (struct text){ path, (size_t)n });
 	dst = malloc(b.n + 1);
 	must(dst != NULL);
 	must(urlpath_clean(buf_as_text(&b), dst) == n && memcmp(dst, path, (size_t)n + 1) == 0);
@@ -48,7 +49,7 @@ check_again(const char *path, int n)
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
-	struct text in = {(const char *)p, n};
+	struct text in = { (const char *)p, n };
 	char *dst = malloc(n + 1);
 	int len;
 

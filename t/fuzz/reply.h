@@ -1,5 +1,5 @@
-/* t/fuzz/reply.h -- any bytes from an application, as an exchange would see them: cut anywhere, they mean the same, and so
- * does the end of the stream behind them. */
+/* t/fuzz/reply.h -- any bytes from an application, as an exchange would see them: cut anywhere,
+ * they mean the same, and so does the end of the stream behind them. */
 #ifndef FUZZ_REPLY_H
 #define FUZZ_REPLY_H
 
@@ -40,11 +40,9 @@ static bool
 see(struct seen *s, const struct proto_event *ev, const struct reply_head *h)
 {
 	switch (ev->kind) {
-	case PROTO_MORE:
-		return (false);
-	case PROTO_HEAD:
-		see_head(s, &h->reply);
-		return (true);
+	case PROTO_MORE: return (false);
+	case PROTO_INTERIM: must(s->head.n == 0); return (true);
+	case PROTO_HEAD: see_head(s, &h->reply); return (true);
 	case PROTO_BODY:
 		must(s->head.n > 0 && ev->bytes.n > 0);
 		buf_text(&s->body, ev->bytes);
@@ -54,12 +52,8 @@ see(struct seen *s, const struct proto_event *ev, const struct reply_head *h)
 		buf_text(&s->note, ev->bytes);
 		return (true);
 	case PROTO_REFUSED:
-	case PROTO_BAD:
-		must(ev->why != NULL);
-		break;
-	case PROTO_END:
-		must(s->head.n > 0);
-		break;
+	case PROTO_BAD: must(ev->why != NULL); break;
+	case PROTO_END: must(s->head.n > 0); break;
 	}
 	s->end = ev->kind;
 	s->more = false;
@@ -87,7 +81,7 @@ run(const struct proto *p, struct seen *s, struct text all, size_t step)
 		all.p += in.n;
 		all.n -= in.n;
 		do
-			p->reply(state, &h, &in, &ev);
+			p->reply(state, &h, &in, NULL, &ev);
 		while (see(s, &ev, &h));
 		must(!s->more || in.n == 0);
 		free(piece);
@@ -121,14 +115,14 @@ seen_free(struct seen *s)
 static void
 fuzz_reply(const struct proto *p, struct text all)
 {
-	static const size_t steps[] = {1, 3, 11};
-	struct seen whole = {.length = -1}, cut;
+	static const size_t steps[] = { 1, 3, 11 };
+	struct seen whole = { .length = -1 }, cut;
 	size_t i;
 
 	run(p, &whole, all, all.n > 0 ? all.n : 1);
 	must(!p->once || whole.length < 0 || whole.body.n <= (uint64_t)whole.length);
 	for (i = 0; i < NELEM(steps); i++) {
-		cut = (struct seen){.length = -1};
+		cut = (struct seen){ .length = -1 };
 		run(p, &cut, all, steps[i]);
 		same(&whole, &cut);
 		seen_free(&cut);

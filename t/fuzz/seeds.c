@@ -1,4 +1,5 @@
-/* t/fuzz/seeds.c -- writes the seeds of a target to files, which is how libFuzzer wants them: seeds DIR */
+/* t/fuzz/seeds.c -- writes the seeds of a target to files, which is how libFuzzer wants them: seeds
+ * DIR */
 #include <stdio.h>
 #include "t/fuzz/fuzz.h"
 
@@ -11,7 +12,8 @@ main(int argc, char **argv)
 
 	for (s = fuzz_seeds; argc == 2 && s != NULL && s->p != NULL; s++) {
 		snprintf(name, sizeof(name), "%s/seed-%d", argv[1], (int)(s - fuzz_seeds));
-		if ((f = fopen(name, "w")) == NULL || fwrite(s->p, 1, s->n, f) != s->n || fclose(f) != 0) {
+		if ((f = fopen(name, "w")) == NULL || fwrite(s->p, 1, s->n, f) != s->n ||
+		    fclose(f) != 0) {
 			perror(name);
 			return (73);
 		}

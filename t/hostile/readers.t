@@ -1,4 +1,4 @@
-# Clients that do not read, read slowly, say nothing, or leave: a victim in the same /24 is served as when it is alone.
+# Clients do not read, read slowly, stay silent, or leave.  A victim in the same /24 is served as when it is alone.
 use strict;
 use warnings;
 use FindBin;

@@ -1,4 +1,4 @@
-# Storms of look-ups, absent names and ranges, from one address and from many: hot files and cold files of a victim.
+# Storms of look-ups, absent names and ranges come from one address and from many.  Hot and cold files of a victim are served.
 use strict;
 use warnings;
 use FindBin;

@@ -1,4 +1,4 @@
-# Clients that send slowly, stop, or send what is no HTTP: a victim in the same /24 is served as when it is alone.
+# Clients send slowly, stop, or send bytes that are not HTTP.  A victim in the same /24 is served as when it is alone.
 use strict;
 use warnings;
 use FindBin;

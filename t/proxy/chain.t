@@ -1,5 +1,5 @@
 # The whole way: client, accel-server, proxy-core, pool, fcgi-stat-accel under spawn-fcgi, X-LIGHTTPD-send-file,
-# file backend, client; then the log of it as a chart.  Every byte compared, nobody left waiting.
+# file backend, client; then its log as a chart.  Every byte is compared, every request answered.
 use strict;
 use warnings;
 use FindBin;
@@ -7,16 +7,19 @@ use lib "$FindBin::Bin/../lib";
 use Fcntl qw(F_SETFD SEEK_SET);
 use File::Temp ();
 use IO::Socket::INET ();
-use JSON::PP ();
+use Test::Fcgi ();
+use Test::Hload ();
+use Test::Http ();
 use Test::More;
 use Test::Server;
+use Test::Util qw(need_program put);
 
-plan skip_all => 'spawn-fcgi is not installed' unless grep { -x "$_/spawn-fcgi" } split /:/, $ENV{PATH};
+need_program('spawn-fcgi', 'spawn-fcgi');
 
 my $slow     = ($ENV{B} // '') =~ /san/;        # sanitizers
 my $requests = 10_000;
-my @backends = qw(linux-sendfile writev gthread-aio);
-my %tag = (writev => 'network_writev.c', 'linux-sendfile' => 'network_linux_sendfile.c', 'gthread-aio' => 'network_gthread_aio.c.78');
+my @backends = qw(adaptive linux-sendfile writev gthread-aio);
+my %tag = (adaptive => 'network_adaptive.c', writev => 'network_writev.c', 'linux-sendfile' => 'network_linux_sendfile.c', 'gthread-aio' => 'network_gthread_aio.c.78');
 
 # ---------------------------------------------------------------- files
 
@@ -29,16 +32,9 @@ srand 2007;
 my $block = join '', map { chr int rand 256 } 1 .. 65_521;      # a prime: no two windows of a file are equal
 my %bytes = map { $_ => substr $block x (1 + $size{$_} / length $block), 0, $size{$_} } keys %size;
 
-sub spew {
-	my ($name, $bytes) = @_;
-	open my $fh, '>:raw', "$www/$name" or die "$name: $!";
-	print $fh $bytes;
-	close $fh or die "$name: $!";
-}
-
 mkdir "$www/seek-bound" or die "mkdir: $!";
 symlink 'seek-bound', "$www/direct" or die "symlink: $!";
-spew("seek-bound/$_", $bytes{$_}) for keys %bytes;
+put("$www/seek-bound/$_", $bytes{$_}) for keys %bytes;
 {
 	open my $fh, '>:raw', "$www/seek-bound/huge.bin" or die "huge.bin: $!";
 	truncate $fh, $huge or die "huge.bin: $!";
@@ -52,17 +48,16 @@ my $ends = (sort { $b <=> $a } keys %mark)[0] + length 'last';  # as long as it 
 
 # ---------------------------------------------------------------- application and server
 
-sub app { my ($threads) = @_; return Test::Server::Fcgi->start(args => ['--threads', $threads, '--root', "$www"]) }
+sub app { my ($threads) = @_; return Test::Fcgi->start('--threads', $threads, '--root', "$www") }
 
-# The same on TCP: (application, "address:port").  The socket is made here, so the port is nobody else's; the
-# one of spawn-fcgi stays open as 9, since start() knocks at it.
+# The same on TCP: (application, "address:port").  The test makes the socket, so no other program has the port.  The unix
+# socket of spawn-fcgi stays open as descriptor 9, since start() connects to it.
 sub app_tcp {
 	my ($threads) = @_;
 	my $sock = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 511) or die "listen: $!";
 	fcntl $sock, F_SETFD, 0 or die "fcntl: $!";
-	my $app = Test::Server::Fcgi->start(program => '/bin/sh',
-		args => ['-c', 'exec "$@" 9<&0 <&' . fileno($sock), 'sh', Test::Server::program('fcgi-stat-accel'),
-			'--threads', $threads, '--root', "$www"]);
+	my $app = Test::Fcgi->start({ program => '/bin/sh' }, '-c', 'exec "$@" 9<&0 <&' . fileno($sock), 'sh',
+		Test::Fcgi::program(), '--threads', $threads, '--root', "$www");
 	return ($app, '127.0.0.1:' . $sock->sockport);
 }
 
@@ -84,16 +79,6 @@ debug.log-timing = "enable"
 CONF
 }
 
-sub hload {
-	my ($srv, @args) = @_;
-	open my $fh, '-|', Test::Server::program('hload'), '--json', @args, 'http://127.0.0.1:' . $srv->port . '/'
-	    or die "hload: $!";
-	local $/;
-	my $r = eval { JSON::PP::decode_json(scalar <$fh>) } or die "hload said nothing\n";
-	close $fh;
-	return $r;
-}
-
 sub lines_of { my ($srv) = @_; return grep { / write-start: / } split /\n/, $srv->log }
 
 # ---------------------------------------------------------------- byte for byte
@@ -105,7 +90,7 @@ for my $network (@backends) {
 	for my $way (['through fcgi-stat-accel', 'seek-bound'], ['directly', 'direct']) {
 		my ($how, $dir) = @$way;
 		my $direct = $dir eq 'direct';
-		subtest "$network, $how: the file's own bytes, whatever its size" => sub {
+		subtest "$network, $how: a file of any size arrives byte for byte" => sub {
 			my $before = lines_of($srv);
 			my $c = $srv->connect;
 			for my $name (sort { $size{$a} <=> $size{$b} } keys %size) {
@@ -127,7 +112,7 @@ for my $network (@backends) {
 				ok $r->{body} eq $want, '... byte for byte';
 			}
 			is $srv->fetch("/$dir/huge.bin", Range => 'bytes=-4')->{body}, 'last', '5 GiB, the last four bytes';
-			my $head = Test::Server::parse($srv->head("/$dir/huge.bin"));
+			my $head = Test::Http::parse($srv->head("/$dir/huge.bin"));
 			is $head->{header}{'content-length'}, $ends, '5 GiB, HEAD tells the length';
 			my $sent = 2 * keys(%size) + @part + 1;
 			$srv->wait_lines($before + $sent, qr/ write-start: /);
@@ -161,10 +146,10 @@ sub charted {
 	SKIP: {
 		skip 'charts: gnuplot is not installed', 3 unless grep { -x "$_/gnuplot" } split /:/, $ENV{PATH};
 		is $? >> 8, 0, 'accel-graph: status 0' or diag $said;
-		my @data = grep { !/^#/ } split /\n/, Test::Server::_slurp("$to/week.data");
+		my @data = grep { !/^#/ } split /\n/, Test::Util::slurp("$to/week.data");
 		is scalar @data, $n, '... a row of data for each file sent';
 		my @chart = glob "$to/*.svg";
-		is scalar(grep { Test::Server::_slurp($_) =~ /<svg.*<\/svg>/s } @chart), 4, '... and four charts' or diag "@chart";
+		is scalar(grep { Test::Util::slurp($_) =~ /<svg.*<\/svg>/s } @chart), 4, '... and four charts' or diag "@chart";
 	}
 }
 
@@ -173,12 +158,12 @@ my $limit = 5 * ($slow ? 3 : 1);        # seconds; a stalled request takes the w
 for my $case (['unix socket, 20 threads', 'linux-sendfile', 20], ['unix socket, 3 threads', 'gthread-aio', 3],
 	['TCP, 20 threads', 'writev', 20, 1], ['TCP, 3 threads', 'gthread-aio', 3, 1]) {
 	my ($what, $network, $threads, $tcp) = @$case;
-	subtest "200 clients over a pool of 20, $what: all are answered, nobody waits long" => sub {
+	subtest "200 clients over a pool of 20, $what: all are answered soon" => sub {
 		my ($with, $to) = $tcp ? app_tcp($threads) : $threads == 20 ? ($app, 'unix:' . $app->socket) : app($threads);
 		$to //= 'unix:' . $with->socket;
 		my $srv = server($to, $network);
 		my $n = $tcp ? int $requests / 4 : $requests;
-		my $r = hload($srv, '-n', $n, '-c', 200, '-t', 30, '-d', 90, '--urls', "$www/list", '--check', "$www");
+		my $r = Test::Hload->run($srv, '/', '-n', $n, '-c', 200, '-t', 30, '-d', 90, '--urls', "$www/list", '--check', "$www");
 		is $r->{answered}, $n, "$n answers";
 		is $r->{errors}{all}, 0, 'no error, no wrong byte' or diag explain $r->{errors};
 		cmp_ok $r->{latency_us}{max} / 1e6, '<', $limit, 'the slowest one in time';

@@ -1,6 +1,6 @@
 #!/usr/bin/perl
-# proxy-core in front of small FastCGI applications (proxy.t scgi: SCGI applications): what they get, what comes back, and what a client gets
-# when they are gone, slow, full or mad.
+# proxy-core in front of small FastCGI applications (proxy.t scgi: SCGI applications): the requests they get, the replies that
+# clients get, and errors of applications that are gone, slow, full or broken.
 
 use strict;
 use warnings;
@@ -25,15 +25,14 @@ my $sock = $app->socket;
 
 sub conf {
 	my (%set) = @_;
-	my %all = ('protocol' => qq{"$protocol"}, 'backends' => qq{( "unix:$sock" )}, 'max-pool-size' => 4,
-		'max-keep-alive-requests' => 100, 'allow-x-sendfile' => '"enable"', 'read-timeout' => 60, %set);
 	return qq{server.document-root = "\@DIR\@"\nserver.max-worker = 1\n}
-	    . qq<\$HTTP["url"] =~ "^/app" {\n> . join('', map { "  proxy-core.$_ = $all{$_}\n" } sort keys %all) . "}\n";
+	    . Test::Server::proxy_block('^/app', "unix:$sock", protocol => $protocol, 'max-pool-size' => 4,
+		'max-keep-alive-requests' => 100, 'read-timeout' => 60, %set);
 }
 
 my $srv = Test::Server->start(conf => conf());
 
-subtest 'what an application is told' => sub {
+subtest 'an application gets the CGI variables of its request' => sub {
 	my $r = $srv->fetch('/app/env/a%20b?x=1&y', 'User-Agent' => 'test', 'Content-Type' => 'x/y', Proxy => 'http://evil',
 		'X_Forwarded_For' => 'evil', 'X-Sendfile-Type' => 'X-Accel-Redirect', 'X-Accel-Mapping' => '/=/evil',
 		'X-Sendfile' => '/evil', 'X-Forwarded-For' => '10.1.2.3', 'X-Host' => 'evil', 'X-Forwarded-Proto' => 'evil');
@@ -60,7 +59,7 @@ subtest 'what an application is told' => sub {
 subtest 'the authority of an absolute-form is the host' => sub {
 	for ("GET http://Other.example:81/app/env?q HTTP/1.1\r\nHost: x\r\nX-Host: y\r\nConnection: close\r\n\r\n",
 		"GET http://Other.example:81/app/env?q HTTP/1.0\r\n\r\n") {
-		my %env = map { split /=/, $_, 2 } split /\n/, Test::Server::parse($srv->request($_))->{body};
+		my %env = map { split /=/, $_, 2 } split /\n/, Test::Http::parse($srv->request($_))->{body};
 		is $env{HTTP_HOST}, 'other.example:81', 'HTTP_HOST';
 		is $env{HTTP_X_HOST}, 'other.example:81', 'HTTP_X_HOST';
 		is $env{SERVER_NAME}, 'other.example', 'SERVER_NAME';
@@ -84,7 +83,7 @@ subtest 'proxy-core.rewrite-request and rewrite-response' => sub {
 	is $r->{header}{'content-type'}, 'application/plain', 'and a header of the reply';
 };
 
-subtest 'sockets are kept' => sub {
+subtest 'sockets to the application are kept' => sub {
 	my $before = length $app->noted('connections');
 	my $c = $srv->connect;
 	for (1 .. 20) {
@@ -111,14 +110,14 @@ subtest 'each request has a socket of its own' => sub {
 	my $t = time;
 	is $c->reply->{body}, 'bye', 'a promised body is complete with its last byte';
 	is $c->reply->{status}, 200, '... so the next reply';
-	cmp_ok time - $t, '<', Test::Server::SOON, '... does not wait for the end of the connection';
+	cmp_ok time - $t, '<', Test::Util::SOON, '... does not wait for the end of the connection';
 } if $scgi;
 
-subtest 'replies' => sub {
+subtest 'each form of reply reaches the client' => sub {
 	my $r = $srv->fetch('/app/head?Status:%20404%20Gone%20fishing|X-A:%20b|Set-Cookie:%201|Set-Cookie:%202');
 	is "$r->{status} $r->{header}{'x-a'} $r->{header}{'set-cookie'}", '404 b 1, 2', 'status and fields pass';
 	is $srv->fetch('/app/head?Location:%20/x')->{status}, 302, 'Location makes a redirect';
-	like $srv->head('/app/head?A:%20b'), qr/^HTTP\S+ 200 .*\r\n\r\n\z/s, 'HEAD has no body, whatever the application says';
+	like $srv->head('/app/head?A:%20b'), qr/^HTTP\S+ 200 .*\r\n\r\n\z/s, 'a reply to HEAD has no body, also if the application sends one';
 	like $srv->get('/app/head?Status:%20304'), qr/^HTTP\S+ 304 .*\r\n\r\n\z/s, 'nor has 304';
 	is $srv->fetch('/app/head?Content-Length:%202')->{body}, 'bo', 'no more than Content-Length';
 	$r = $srv->fetch('/app/head?X-Hop:%201|Connection:%20X-Hop|Keep-Alive:%20x|Upgrade:%20h2c|A:%20b');
@@ -129,10 +128,10 @@ subtest 'replies are streamed' => sub {
 	my $c = $srv->connect;
 	$c->send("GET /app/steps HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
 	my $got = '';
-	Test::Server::eventually(sub { $got .= $c->take(1); $got =~ /one / });
+	Test::Util::eventually(sub { $got .= $c->take(1); $got =~ /one / });
 	unlike $got, qr/two/, 'the first piece is there before the second is made';
 	$app->note('go');
-	is Test::Server::parse($got . $c->rest)->{body}, 'one two three', 'then the rest';
+	is Test::Http::parse($got . $c->rest)->{body}, 'one two three', 'then the rest';
 	my $big = $srv->fetch('/app/big?400');
 	is length $big->{body}, 20_000_000, '20 MB';
 	is md5_hex($big->{body}), md5_hex((join '', map { chr($_ % 251) } 1 .. 50000) x 400), 'byte for byte';
@@ -143,7 +142,7 @@ subtest 'a client that does not read stops the application' => sub {
 	my $c = $srv->connect(rcvbuf => 4096);
 	$c->send("GET /app/big/count?4000 HTTP/1.1\r\nHost: x\r\n\r\n");
 	my ($was, $same) = (-1, 0);
-	Test::Server::eventually(sub {
+	Test::Util::eventually(sub {
 		my $now = length $app->noted('written');
 		$same = $now == $was && $now > 0 ? $same + 1 : 0;
 		$was = $now;
@@ -155,10 +154,10 @@ subtest 'a client that does not read stops the application' => sub {
 	$c->abort;
 };
 
-subtest 'request bodies' => sub {
+subtest 'request bodies reach the application' => sub {
 	for my $n (1, 65535, 65536, 65537, 5_000_000) {
 		my $body = substr 'abcdefghij0123456789' x (1 + $n / 20), 0, $n;
-		my $r = Test::Server::parse($srv->request("POST /app/upload HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+		my $r = Test::Http::parse($srv->request("POST /app/upload HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 			. "Content-Length: $n\r\n\r\n$body"));
 		is $r->{body}, "$n " . md5_hex($body), "$n bytes arrive";
 	}
@@ -167,7 +166,7 @@ subtest 'request bodies' => sub {
 	ok !$c->_wait(0, time + 0.2), 'half of one is waited for';
 	$c->send('56789');
 	is $c->reply->{body}, '10 ' . md5_hex('0123456789'), 'and then answered';
-	is Test::Server::parse($srv->request("POST /app/refuse HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+	is Test::Http::parse($srv->request("POST /app/refuse HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
 		. "Content-Length: 1000000\r\n\r\n" . 'x' x 1000000))->{status}, 413, 'an application may answer before it has read the body';
 	$c = $srv->connect;
 	$c->send("POST /app/vanish HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" . 'x' x 1000000);
@@ -181,7 +180,7 @@ subtest 'stderr goes to the error log' => sub {
 	like $log, qr/second \\x1b\[31mline/, 'by line, escaped';
 } unless $scgi;
 
-subtest 'an application that is broken' => sub {
+subtest 'a broken reply is 502 or cut' => sub {
 	for (['garbage', 502], ['hangup', 502], ['nohead', 502], ['cuthead', 502], $scgi ? () : ['full', 503],
 		['head?Bad%20name:%201', 502], ['head?Content-Length:%201|Content-Length:%201', 502],
 		['head?A:%20x%01', 502], ['head?Status:%20abc', 502]) {
@@ -194,12 +193,12 @@ subtest 'an application that is broken' => sub {
 	for my $what ($scgi ? () : 'cut', 'cutlen') {
 		my $c = $srv->connect;
 		$c->send("GET /app/$what HTTP/1.1\r\nHost: x\r\n\r\n");
-		ok $c->reply->{cut}, "$what: a reply that breaks off can be told from a whole one";
+		ok $c->reply->{cut}, "$what: the client sees that the reply is cut";
 		ok $c->closed, 'and the connection ends';
 	}
 };
 
-subtest 'send this file' => sub {
+subtest 'X-Sendfile sends the file' => sub {
 	$srv->write('files/f.txt', 'the file');
 	my $file = $srv->path('files/f.txt');
 	for (["X-Sendfile:%20$file", 'X-Sendfile'], ["X-LIGHTTPD-send-file:%20$file", 'X-LIGHTTPD-send-file'],
@@ -230,36 +229,36 @@ subtest 'send this file' => sub {
 
 undef $srv;
 
-subtest 'not allowed to send files' => sub {
-	my $s = Test::Server->start(conf => conf('allow-x-sendfile' => '"disable"'));
+subtest 'X-Sendfile without permission sends the reply as it is' => sub {
+	my $s = Test::Server->start(conf => conf('allow-x-sendfile' => 'disable'));
 	my $r = $s->fetch('/app/head?X-Sendfile:%20/etc/passwd|X-Accel-Redirect:%20/x|X-LIGHTTPD-send-file:%20/etc/passwd');
 	is "$r->{status} $r->{body}", '200 body', 'the body of the application is sent';
 	unlike $r->{head}, qr/passwd|x-accel/i, 'and the fields still do not leak';
 };
 
-subtest 'proxy-core.debug' => sub {
+subtest 'proxy-core.debug logs each lease' => sub {
 	my $s = Test::Server->start(conf => conf('debug' => 1));
 	$s->fetch('/app/env') for 1, 2;
 	like $s->wait_log(qr/pool\.lease.*served=1/), qr/ev=pool\.lease backend=unix:\S+ served=0 busy=1 /,
 		'a line for each socket that a request gets';
 } unless $scgi;
 
-subtest 'deadlines' => sub {
+subtest 'a silent application is 504, a full pool 503' => sub {
 	my $s = Test::Server->start(conf => conf('read-timeout' => 1, 'wait-timeout' => 1, 'max-pool-size' => 1));
 	my $first = $s->connect;
 	$first->send("GET /app/silent HTTP/1.1\r\nHost: x\r\n\r\n");
 	my $t = time;
 	is $first->reply->{status}, 504, 'a silent application';
-	cmp_ok time - $t, '<', Test::Server::SOON, 'in time';
+	cmp_ok time - $t, '<', Test::Util::SOON, 'in time';
 	$first->send("GET /app/silent HTTP/1.1\r\nHost: x\r\n\r\n");
 	my $second = $s->connect;
 	$second->send("GET /app/env HTTP/1.1\r\nHost: x\r\n\r\n");
 	my $r = $second->reply;
-	ok $r->{status} == 503 || $r->{status} == 200, "who waits for its socket is told or served ($r->{status})";
+	ok $r->{status} == 503 || $r->{status} == 200, "a request that waits for its socket is served or gets 503 ($r->{status})";
 	$first->reply;
 };
 
-subtest 'a client that asks for more than there are places' => sub {
+subtest 'a client with many requests leaves places to others' => sub {
 	my $s = Test::Server->start(conf => qq{status.statistics-url = "/counters"\n}
 		. conf('max-pool-size' => 1, 'max-waiters' => 100, 'wait-timeout' => 30));
 	my $ask = sub { my $c = $s->connect(from => $_[0]); $c->send("GET /app/turn HTTP/1.1\r\nHost: x\r\n\r\n"); return $c };
@@ -280,17 +279,17 @@ subtest 'a client that resets its connection gives up its place' => sub {
 	my $places = sub { my ($b) = @{ JSON::PP::decode_json($s->fetch('/status?json')->{body})->{backends} }; return "$b->{waiting} of $b->{load}" };
 	my $ask = sub { my $c = $s->connect; $c->send("GET /app/$_[0] HTTP/1.1\r\nHost: x\r\n\r\n"); return $c };
 	my $thinks = $ask->('silent');
-	ok Test::Server::eventually(sub { $places->() eq '0 of 1' }), 'the application thinks' or diag $places->();
+	ok Test::Util::eventually(sub { $places->() eq '0 of 1' }), 'the application thinks' or diag $places->();
 	my @c = map { $ask->('env') } 1 .. 10;
-	ok Test::Server::eventually(sub { $places->() eq '10 of 11' }), 'ten requests wait for its socket' or diag $places->();
+	ok Test::Util::eventually(sub { $places->() eq '10 of 11' }), 'ten requests wait for its socket' or diag $places->();
 	$_->abort for @c[1 .. 9];
-	ok Test::Server::eventually(sub { $places->() eq '1 of 2' }), 'those of clients that have left do not' or diag $places->();
+	ok Test::Util::eventually(sub { $places->() eq '1 of 2' }), 'those of clients that have left do not' or diag $places->();
 	$thinks->abort;
 	is +($c[0]->reply // {})->{status}, 200, 'the client of the request in progress leaves: the next one is served';
-	ok Test::Server::eventually(sub { $places->() eq '0 of 0' }), 'and no place is taken' or diag $places->();
+	ok Test::Util::eventually(sub { $places->() eq '0 of 0' }), 'and no place is taken' or diag $places->();
 };
 
-subtest 'an application that dies and comes back' => sub {
+subtest 'an application that comes back is used again' => sub {
 	my $s = Test::Server->start(conf => conf('disable-time' => 1));
 	is $s->fetch('/app/env')->{status}, 200, 'alive';
 	$app->down;
@@ -298,17 +297,17 @@ subtest 'an application that dies and comes back' => sub {
 	is $r->{status}, 503, 'dead';
 	like $r->{header}{'retry-after'}, qr/^[1-9]/, 'with Retry-After';
 	$app->up;
-	ok Test::Server::eventually(sub { $s->fetch('/app/env')->{status} == 200 }), 'back';
+	ok Test::Util::eventually(sub { $s->fetch('/app/env')->{status} == 200 }), 'back';
 	like $s->wait_log(qr/ev=pool\.up/), qr/ev=pool\.down.*ev=pool\.up/s, 'both are in the log';
 };
 
-subtest 'two backends, one of them dead' => sub {
+subtest 'a dead backend costs no request' => sub {
 	my $s = Test::Server->start(conf => conf(backends => qq{( "unix:$sock.none", "unix:$sock" )}));
-	is join(' ', map { $s->fetch('/app/env')->{status} } 1 .. 10), join(' ', (200) x 10), 'nobody notices';
+	is join(' ', map { $s->fetch('/app/env')->{status} } 1 .. 10), join(' ', (200) x 10), 'no request fails';
 };
 
 # One accept loop, bound to each connection for as long as it is kept: libfcgi with one thread.
-subtest 'an application that cannot serve all kept sockets' => sub {
+subtest 'a stalled pool closes kept sockets' => sub {
 	my $path = $app->file('bound.sock');
 	my $listen = IO::Socket::UNIX->new(Local => $path, Listen => 128) or die "listen: $!";
 	my $pid = fork // die "fork: $!";

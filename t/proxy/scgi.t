@@ -4,11 +4,13 @@ use Digest::MD5 qw(md5_hex);
 use File::Temp ();
 use FindBin;
 use lib "$FindBin::Bin/../lib";
+use Test::Fcgi ();
+use Test::Http ();
 use Test::More;
 use Test::Server;
+use Test::Util qw(need_program);
 
-my ($uwsgi) = grep { -x } map { "$_/uwsgi-core" } split /:/, $ENV{PATH};
-plan skip_all => 'uwsgi-core is not installed' unless $uwsgi;
+my $uwsgi = need_program('uwsgi-core', 'uwsgi-core');
 
 my $dir = File::Temp->newdir('accel-uwsgi-XXXXXX', TMPDIR => 1);
 open my $fh, '>', "$dir/app.psgi" or die "app.psgi: $!";
@@ -43,18 +45,10 @@ sub {
 END
 close $fh or die "app.psgi: $!";
 
-my $app = Test::Server::Fcgi->start(program => $uwsgi, args => ['--plugin', 'psgi', '--scgi-socket', 'fd://0', '--psgi', "$dir/app.psgi",
-	'--processes', 2, '--master', '--die-on-term', '--need-app', '--no-orphans']);
-my $srv = Test::Server->start(conf => <<~END);
-	server.document-root = "\@DIR\@"
-	\$HTTP["url"] =~ "^/app/" {
-		proxy-core.protocol = "scgi"
-		proxy-core.backends = ( "unix:@{[ $app->socket ]}" )
-		proxy-core.max-pool-size = 2
-		proxy-core.max-keep-alive-requests = 100
-		proxy-core.allow-x-sendfile = "enable"
-	}
-	END
+my $app = Test::Fcgi->start({ program => $uwsgi }, '--plugin', 'psgi', '--scgi-socket', 'fd://0', '--psgi', "$dir/app.psgi",
+	'--processes', 2, '--master', '--die-on-term', '--need-app', '--no-orphans');
+my $srv = Test::Server->start(conf => Test::Server::proxy_block('^/app/', 'unix:' . $app->socket, protocol => 'scgi',
+	'max-pool-size' => 2, 'max-keep-alive-requests' => 100));
 
 my $r = $srv->fetch('/app/env/a%20b?x=1', 'User-Agent' => 'test');
 is $r->{status}, 200, 'answered';
@@ -65,7 +59,7 @@ like $srv->head('/app/env'), qr/^HTTP\S+ 200 .*\r\n\r\n\z/s, 'HEAD has no body';
 
 for my $n (1, 65_536, 3_000_000) {
 	my $body = substr '0123456789abcdef!' x (1 + $n / 17), 0, $n;
-	$r = Test::Server::parse($srv->request("POST /app/upload HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: $n\r\n\r\n$body"));
+	$r = Test::Http::parse($srv->request("POST /app/upload HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Length: $n\r\n\r\n$body"));
 	is "$r->{status} $r->{body}", "201 $n " . md5_hex($body), "a body of $n bytes";
 }
 
@@ -91,6 +85,6 @@ $c = $srv->connect;
 $c->send("GET /app/short HTTP/1.1\r\nHost: x\r\n\r\n");
 ok $c->reply->{cut}, 'less than was promised: cut';
 is $srv->fetch('/app/dies')->{status}, 502, 'a process that dies';
-ok Test::Server::eventually(sub { $srv->fetch('/app/gone')->{status} == 404 }), '... and the next one serves';
+ok Test::Util::eventually(sub { $srv->fetch('/app/gone')->{status} == 404 }), '... and the next one serves';
 
 done_testing;

@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# Slow clients in front of an application with two sockets: they hold memory and a temporary file, never a socket.
+# Slow clients before an application with two sockets hold memory and a temporary file, never a socket.
 
 use strict;
 use warnings;
@@ -24,16 +24,11 @@ sub start {
 		. qq<\$HTTP["url"] =~ "^/app" {\n> . join('', map { "  proxy-core.$_ = $all{$_}\n" } sort keys %all) . "}\n");
 }
 
-sub counter {
-	my ($srv, $name) = @_;
-	return $srv->fetch('/counters')->{body} =~ /^\Q$name\E: ([0-9]+)$/m ? $1 : -1;
-}
-
-sub open_files { my ($srv) = @_; return counter($srv, 'server.spool.files-opened') - counter($srv, 'server.spool.files-closed') }
+sub open_files { my ($srv) = @_; return $srv->counter('server.spool.files-opened') - $srv->counter('server.spool.files-closed') }
 
 my $srv = start();
 
-subtest 'clients that send slowly' => sub {
+subtest 'clients that send slowly hold no socket of the application' => sub {
 	my @c = map { $srv->connect } 1 .. SLOW;
 	$_->send("POST /app/upload HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n0123456789") for @c;
 	is join(' ', map { $srv->fetch('/app/env')->{status} } 1 .. 4), '200 200 200 200', 'others are answered before their bodies have come';
@@ -42,22 +37,22 @@ subtest 'clients that send slowly' => sub {
 	is join(' ', map { $_->reply->{body} } @c), join(' ', ('1000 ' . md5_hex($body)) x SLOW), 'and they are when theirs have';
 };
 
-subtest 'clients that read slowly' => sub {
+subtest 'clients that read slowly hold no socket of the application' => sub {
 	my $piece = join '', map { chr($_ % 251) } 1 .. 50000;
 	my @c = map { $srv->connect(rcvbuf => 4096) } 1 .. SLOW;
 	$_->send("GET /app/big?120 HTTP/1.1\r\nHost: x\r\n\r\n") for @c;
-	ok Test::Server::eventually(sub { length $app->noted('ended') == SLOW }),
+	ok Test::Util::eventually(sub { length $app->noted('ended') == SLOW }),
 		'the application has ended all their replies before one of them was read';
 	is join(' ', map { $srv->fetch('/app/env')->{status} } 1 .. 4), '200 200 200 200', 'others are answered';
 	cmp_ok open_files($srv), '>=', SLOW, 'the replies lie in temporary files';
 	is_deeply [map { my $r = $_->reply; length($r->{body}) . ' ' . md5_hex($r->{body}) } @c[0, 1]],
 		[('6000000 ' . md5_hex($piece x 120)) x 2], 'and are whole when they are read';
 	$_->abort for @c;
-	ok Test::Server::eventually(sub { open_files($srv) == 0 }), 'clients that have read all, and those that leave, leave no file';
-	is counter($srv, 'server.spool.refused'), 0, 'nothing was refused';
+	ok Test::Util::eventually(sub { open_files($srv) == 0 }), 'clients that have read all, and those that leave, leave no file';
+	is $srv->counter('server.spool.refused'), 0, 'nothing was refused';
 };
 
-subtest 'a client that reads a little now and then' => sub {
+subtest 'a client that reads a little now and then gets its whole reply' => sub {
 	my $slow = start('server.max-write-idle' => 3, 'server.min-write-rate' => 100_000_000);
 	$slow->write('large', 'x' x 12_000_000);
 	my @path = qw(/large /app/big?240);

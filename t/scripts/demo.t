@@ -9,15 +9,10 @@ use Time::HiRes qw(sleep time);
 use Test::Demo::Chart;
 use Test::Peer;
 use Test::Slowfs;
+use Test::Util qw(slurp);
 
 my $demo  = "$FindBin::Bin/../../scripts/demo";
 my $build = $ENV{B} // 'build';
-
-sub slurp ($file) {
-	open my $fh, '<:raw', $file or return '';
-	local $/ = undef;
-	return <$fh> // '';
-}
 
 # ---------------------------------------------------------------- figures
 
@@ -27,7 +22,7 @@ my @rows = map { {
 	after => { alone_p99 => 0.2, p50 => 0.08, p99 => 1, worst => 12.34, asked => 200, answered => 200, mb => 4.9 * $_, errors => 0 },
 } } 2, 16;
 
-subtest 'what is measured is what is shown' => sub {
+subtest 'the table shows what was measured' => sub {
 	is join(' ', map { Test::Demo::Chart::figure($_) } 0.0812, 1.234, 12.34, 1234), '0.08 1.23 12.3 1234', 'three digits';
 	my $table = Test::Demo::Chart::table(\@rows);
 	like $table, qr/^16 spindles\n  nginx +before +0\.20 +300 +>1200 +>1234 +95 % +4\.6 +6 %\n +after +0\.20 +0\.08 +1\.00 +12\.3 +100 % +78\.4 +96 %\n/m,
@@ -88,7 +83,7 @@ my @here = grep { !Test::Peer->missing($_) } qw(nginx lighttpd);
 my ($fuse, $no_fuse) = Test::Slowfs->usable;
 my $why_not = !-x "$build/bin/hload" ? 'no hload (make rigs)' : !@here ? 'neither nginx nor lighttpd is installed' : $fuse ? undef : $no_fuse;
 
-# How fast it is depends on who else uses the machine; that the figures belong together does not.
+# Speeds depend on the load of the machine.  That the figures belong together does not.
 sub is_sane ($alone, $p50, $p99, $worst, $answered, $, $mb, $of_disk, $) {
 	my ($low, $mid, $high) = map { s/>//r } $p50, $p99, $worst;
 	ok $alone > 0 && $low > 0 && $low <= $mid && $mid <= $high, "$p50 <= $p99 <= $worst ms";
@@ -97,7 +92,7 @@ sub is_sane ($alone, $p50, $p99, $worst, $answered, $, $mb, $of_disk, $) {
 	return;
 }
 
-subtest 'a short run' => sub {
+subtest 'a short run prints its table' => sub {
 	plan skip_all => $why_not if $why_not;
 	my ($tmp, $out) = (scratch(), scratch());
 	my ($status, $said) = run_demo("$tmp", [], \&nothing, '--seconds', 0.6, '--spindles', 16, '--output', "$out");
@@ -120,7 +115,7 @@ subtest 'a short run' => sub {
 };
 
 # As a terminal does it: the whole process group gets the signal.
-subtest 'Ctrl-C in the middle' => sub {
+subtest 'Ctrl-C leaves nothing mounted' => sub {
 	plan skip_all => $why_not if $why_not;
 	my $tmp = scratch();
 	my $interrupt = sub ($pid, $dir) {
@@ -138,7 +133,7 @@ subtest 'Ctrl-C in the middle' => sub {
 	is_deeply [traces("$tmp")], [], 'no mount, no process, no file is left';
 };
 
-subtest 'no FUSE' => sub {
+subtest 'a machine without FUSE gets a message' => sub {
 	plan skip_all => 'no refuse (make rigs)' unless -x "$build/bin/refuse" && -x "$build/bin/slowfs" && -x "$build/bin/hload";
 	my $tmp = scratch();
 	my ($status, $said) = run_demo("$tmp", ["$build/bin/refuse", 'mount=EPERM', '--'], \&nothing);
@@ -148,7 +143,7 @@ subtest 'no FUSE' => sub {
 	is_deeply [traces("$tmp")], [], 'nothing is left';
 };
 
-subtest 'wrong options' => sub {
+subtest 'wrong options exit with 64' => sub {
 	for my $case (['--seconds', '0.1'], ['--spindles', 0], ['--server', 'iis'], ['now']) {
 		my $tmp = scratch();
 		my ($status, $said) = run_demo("$tmp", [], \&nothing, @$case);

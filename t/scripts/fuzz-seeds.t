@@ -10,7 +10,7 @@ chdir "$FindBin::Bin/../.." or die "chdir: $!";
 my @name = map { m{/fuzz_(\w+)\.c\z} } glob 't/fuzz/fuzz_*.c';
 cmp_ok scalar @name, '>=', 13, 'targets';
 for my $name (@name) {
-	my $program = Test::Server::build_dir() . "/fuzz/$name";
+	my $program = Test::Util::build_dir() . "/fuzz/$name";
 	ok -d "t/fuzz/corpus/$name", "$name has a corpus";
 	my $said = qx{$program 0 1 t/fuzz/corpus/$name 2>&1};
 	is $?, 0, "$name takes it" or diag $said =~ s/[^\n -~]/?/gr;

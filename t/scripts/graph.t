@@ -1,6 +1,7 @@
 # accel-graph: what it reads, what it rejects, what it counts, what it draws, what it advises.
 use v5.36;
 use Test::More;
+use Test::Util qw(slurp);
 use Cwd qw(abs_path);
 use File::Temp ();
 use FindBin    ();
@@ -57,12 +58,6 @@ sub spew ($file, @lines) {
 	return $file;
 }
 
-sub slurp ($file) {
-	open my $fh, '<:raw', $file or return '';
-	local $/ = undef;
-	return <$fh> // '';
-}
-
 # Runs accel-graph.  Returns exit status, standard output, standard error.
 sub graph (@args) {
 	my $stdin = ref $args[0] ? ${ shift @args } : '';
@@ -106,7 +101,7 @@ subtest 'every line of 2007 and 2009 is charted' => sub {
 	like slurp('classic.data'), qr/^0\.000000 /m, 'four columns, separated by blanks';
 };
 
-subtest 'our line: microseconds, and the same chart words' => sub {
+subtest 'a line of accel-server has microseconds and the classic words' => sub {
 	my @lines = (
 		ours(start => 100_000_000.5, 'read-queue' => 1_500, read => 250, handover => 40, write => 60, stat => 7, hot => 1),
 		ours(start => 100_000_001, tag => 'network_linux_sendfile.c.31:', 'proxy-queue' => 9, proxy => 8, 'stat-queue' => 6, write => 2),
@@ -134,7 +129,7 @@ subtest 'JSON lines give the same table' => sub {
 	is $evil->{rejected}, 1, 'an object that is cut short is rejected, another object is skipped';
 };
 
-subtest 'a log holds other lines too' => sub {
+subtest 'other lines of a log are skipped' => sub {
 	my @others = ('ts=1173101341.237616 level=warn ev=exchange.failed id=c17.3', '', '2009-10-16 12:00:01 (server.c.1) started',
 		'127.0.0.1 - - "GET /?network_gthread_aio.c.78: (trace) write-start: 1 HTTP/1.1" 200', "\x00\xff\xfe", '{"a":1}', '{');
 	my ($status, $out, $err) = graph(qw(--no-charts -v), spew('t.log', $others[0], $CLASSIC[0], @others[1 .. $#others], $LATE[0]));
@@ -217,10 +212,10 @@ subtest 'one sentence of advice follows from the numbers' => sub {
 	}
 	like table(map { ours(read => 3_000) } 1 .. 200)->{advice}, qr/^Nothing to change: the p99 is 3 ms\.$/, 'a fast log needs none';
 	like table(@CLASSIC)->{advice}, qr/read-queue with a p99 of 681 ms \(of only 3 requests\)/, 'a small sample is called small';
-	like table(ours(read => 5_000_000))->{advice}, qr/\(1 of 1 took over 4 s\)/, 'those who gave up are mentioned';
+	like table(ours(read => 5_000_000))->{advice}, qr/\(1 of 1 took over 4 s\)/, 'requests that gave up are mentioned';
 };
 
-subtest 'fcgi-stat-accel: its charts and its advice' => sub {
+subtest 'lines of fcgi-stat-accel have charts and advice' => sub {
 	my @accel = (tag => 'network_fcgi_stat_accel.c.78:');
 	my %line  = (
 		line => sub (%arg) { ours(@accel, %arg) },
@@ -332,10 +327,10 @@ subtest 'odd values do not stop gnuplot' => sub {
 	}
 };
 
-subtest 'a name cannot make gnuplot do anything' => sub {
+subtest 'a name cannot run commands of gnuplot' => sub {
 	plan @only_with_gnuplot if @only_with_gnuplot;
 	spew('error.log', @CLASSIC);
-	mkdir 'trap';    # whatever runs it, wherever that happens to be
+	mkdir 'trap';    # in any working directory
 	spew('trap/pwn', '#!/bin/sh', "touch '$dir/pwned'");
 	chmod 0755, 'trap/pwn';
 	local $ENV{PATH} = "$dir/trap:$ENV{PATH}";
@@ -408,7 +403,7 @@ subtest 'without gnuplot: the data and the script are kept' => sub {
 	is $status, 0, '--no-charts does not need it';
 };
 
-subtest 'the pipeline of 2007 reads our lines' => sub {
+subtest 'the pipeline of 2007 reads the lines of accel-server' => sub {
 	spew('error.log', ours(start => 1173101341.237616, 'read-queue' => 680_400, read => 300, handover => 1_000, write => 20_500), $CLASSIC[1],
 		'ts=1 level=info ev=start', ours(start => 1173101342, tag => 'network_writev.c.7:'));
 	my $picked = `grep 'network_gthread_aio.c.78:' error.log | awk '{print \$4,\$6,\$9,\$12}'`;

@@ -1,5 +1,5 @@
-# doc/LIMITS.md tells the truth: directives, constants, counters and tests of its tables exist, and each test names what it holds.  Then
-# the limits that no other test reaches.
+# doc/LIMITS.md is true: directives, constants, counters and tests of its tables exist, and each test names its limit.  Limits
+# that no other test reaches follow.
 use strict;
 use warnings;
 use FindBin;
@@ -9,15 +9,15 @@ use Test::Server;
 
 my $root = "$FindBin::Bin/../..";
 
-sub slurp { my ($file) = @_; return Test::Server::_slurp("$root/$file") }
+sub slurp { my ($file) = @_; return Test::Util::slurp("$root/$file") }
 sub names { my ($file, $re) = @_; return map { $_ => 1 } slurp($file) =~ /$re/mg }
 
-my %directive = names('server/config/directives.def', qr/^D\(\w+, "([^"]+)", (?!NOP|OLD|GONE|ALIAS)/m);
-my %counter = (names('base/counters.def', qr/^C\(\w+, "([^"]+)"/m), names('fcgi-stat-accel/stats.def', qr/^C\(\w+, "([^"]+)"/m));
+my %directive = names('server/config/directives.def', qr/^D\(\w+, "([^"]+)", (?!NOP|OLD|ALIAS)/m);
+my %counter = names('base/counters.def', qr/^[CA]\(\w+, "([^"]+)"/m);
 my $source = join '', map { slurp($_ =~ s{^\Q$root\E/}{}r) } glob "$root/{base,wire,io,proxy-core,server,fcgi-stat-accel,accel-warm}/{,*/}*.[ch]";
 my %seen;
 
-subtest 'the tables' => sub {
+subtest 'each row of the tables names what exists' => sub {
 	my @row = map { [map { s/^\s+|\s+\z//gr } split /\|/, $_] } grep { /^\| / && !/^\| (?:resource|---)/ } split /\n/, slurp('doc/LIMITS.md');
 	cmp_ok scalar @row, '>', 20, 'rows';
 	for my $row (@row) {

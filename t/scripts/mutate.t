@@ -41,6 +41,8 @@ subtest 'changes' => sub {
 	is_deeply made_of("\treturn (EX_OK);"), [], 'success is no error';
 	is_deeply made_of("\t(void)f(a, g(b)); /* why */"), ["call dropped: \t; /* why */"], 'a call';
 	is_deeply made_of("\tfree(a);"), [], 'a leak is for sanitizers';
+	is_deeply made_of("\tlog_event(a, b);"), [], 'a line of a log is text';
+	is_deeply made_of('#include "a.h" /* f(1); */'), [], 'an include';
 	is_deeply made_of("int f(int);"), [], 'a declaration is no call';
 	is_deeply made_of('#define ROOM (4 * 1024) /* bytes */'), ['limit doubled: #define ROOM (2 * (4 * 1024)) /* bytes */'], 'a limit';
 	is_deeply made_of('#define NONE 0'), [], 'twice nothing is nothing';
@@ -163,8 +165,11 @@ subtest 'each outcome' => sub {
 	like $said, qr/^\d+ no effect tiny\/sum\.c:20 /m, 'without effect';
 	like $said, qr/^\d+ not compiled tiny\/sum\.c:2 /m, 'no C';
 	like $said, qr/^tiny +2 +2 +1 +1 +0 +50 %$/m, 'a line for the layer';
-	like $said, qr/^survivors:\n(?:\ttiny.*\n)*\ttiny\/sum\.c:16 /m, 'a list of survivors';
-	is slurp("$tree/build/mutate/tree/tiny/sum.c"), $file{'tiny/sum.c'}, 'the copy is as it was';
+	like $said, qr/^survivors:\n(?:\t.*\n|\n)*\ttiny\/sum\.c:16 /m, 'a list of survivors';
+	like $said, qr/^\t\t-\treturn \(n < 10\);\n\t\t\+\treturn \(n <= 10\);\n/m, '... with its diff';
+	like mutate('--resume', 50, 1), qr/^measuring 0 tests\n\nlayer.*^tiny +2 +2 +1 /ms, '--resume does nothing twice';
+	is slurp("$tree/build/mutate/1/tiny/sum.c"), $file{'tiny/sum.c'}, 'the copy is as it was';
+	like mutate('--resume', 50, 2), qr/another tree, seed/, '... and refuses another seed';
 	my $one = mutate(1, 1, 'tiny/sum.c:9');
 	like $one, qr/ out of 1 changes.*^1 killed BY /ms, 'one line alone';
 };
@@ -189,12 +194,12 @@ subtest 'interrupted' => sub {
 		exec $mutate, "--tree=$tree", 1, 1, 'tiny/sum.c:9' or POSIX::_exit(127);
 	}
 	open my $fifo, '<', $ENV{FIFO} or die "fifo: $!";    # waits until the test of the changed program opens it
-	isnt slurp("$tree/build/mutate/tree/tiny/sum.c"), $file{'tiny/sum.c'}, 'the copy is changed';
+	isnt slurp("$tree/build/mutate/1/tiny/sum.c"), $file{'tiny/sum.c'}, 'the copy is changed';
 	kill INT => $pid;
 	waitpid $pid, 0;
 	is $? >> 8, 130, 'status 130';
 	is sysread($fifo, my $byte, 1), 0, 'the test has ended';
-	is slurp("$tree/build/mutate/tree/tiny/sum.c"), $file{'tiny/sum.c'}, 'the copy is as it was';
+	is slurp("$tree/build/mutate/1/tiny/sum.c"), $file{'tiny/sum.c'}, 'the copy is as it was';
 };
 
 $before->{"$tree/t/unit/tiny/sum.c"} = state_of()->{"$tree/t/unit/tiny/sum.c"};    # written by this test
@@ -206,7 +211,7 @@ subtest 'usage' => sub {
 		like mutate(@argument), qr/\Q$message\E/, "mutate @argument";
 		isnt $?, 0, '... and a status';
 	}
-	is qx{$mutate --version}, "mutate 0.1.0\n", '--version';
+	is qx{$mutate --version}, "mutate 0.2.0\n", '--version';
 };
 
 done_testing;

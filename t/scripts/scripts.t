@@ -1,6 +1,7 @@
-# Every script explains itself, and what its SYNOPSIS promises works.
+# Each script has a manual page, and its SYNOPSIS works.
 use v5.36;
 use Test::More;
+use Test::Util qw(find_program put slurp);
 use Cwd qw(abs_path);
 use File::Basename qw(basename);
 use File::Temp  ();
@@ -16,26 +17,11 @@ my %EXAMPLE_DIR = (
 		require IO::Compress::Gzip;
 		my $line = 'network_gthread_aio.c.78: (trace) write-start: 1173101341.%06d read-queue-wait: %d ms read-time: 0 ms write-time: 21 ms';
 		my $text = join '', map { sprintf "$line\n", $_, 600 + $_ } 1 .. 20;
-		spew('error.log', $text);
+		put('error.log', $text);
 		IO::Compress::Gzip::gzip(\$text, 'error.log.1.gz') or die 'gzip failed';
 		return find_program('gnuplot') ? '' : 'gnuplot is not installed';
 	},
 );
-
-sub spew ($file, $text) {
-	open my $fh, '>:raw', $file or die "$file: $!";
-	print $fh $text;
-	close $fh or die "$file: $!";
-	return;
-}
-
-sub slurp ($file) {
-	open my $fh, '<:raw', $file or die "$file: $!";
-	local $/ = undef;
-	return <$fh> // '';
-}
-
-sub find_program ($name) { return (grep { -x } map { "$_/$name" } split /:/, $ENV{PATH})[0] }
 
 # Runs a shell command without a terminal.  Returns its exit status and all it printed.
 sub run ($command) {
@@ -65,7 +51,7 @@ for my $file ((sort grep { -f } glob "$scripts/*"), abs_path("$FindBin::Bin/../t
 	subtest $name => sub {
 		my $text = slurp($file);
 		my ($interpreter) = $text =~ m{\A#!\s*(?:/usr/bin/env\s+)?(\S+)};
-		ok $interpreter, 'says who runs it' or return;
+		ok $interpreter, 'names its interpreter' or return;
 		ok -x $file, 'is executable';
 		my $self = quoted($file);
 
@@ -112,9 +98,9 @@ for my $file ((sort grep { -f } glob "$scripts/*"), abs_path("$FindBin::Bin/../t
 	};
 }
 
-subtest 'the checks of this test notice' => sub {
+subtest 'the checks of this test fail on a bad script' => sub {
 	my $dir = File::Temp->newdir;
-	spew("$dir/bad", "=head1 NAME\n\n=over\n\n=head1 X\n\n=cut\n");
+	put("$dir/bad", "=head1 NAME\n\n=over\n\n=head1 X\n\n=cut\n");
 	cmp_ok((pod_errors("$dir/bad"))[0], '>', 0, 'broken POD');
 	is_deeply [synopsis("=head1 SYNOPSIS\n\n  a --b \\\n    c\n  # not this\n  d\n\n=head1 X\n\n  e\n")], ['a --b c', 'd'], 'the examples of a SYNOPSIS';
 	my ($status) = run('exit 3');

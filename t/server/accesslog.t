@@ -1,5 +1,4 @@
-# The access log: one line per request, readable by every tool that knows the combined format, and not
-# to be forged by a client.
+# The access log has one line per request, in the combined format.  A client cannot forge a line.
 use strict;
 use warnings;
 use FindBin;
@@ -65,7 +64,7 @@ $c->reply for 1 .. 20;
 $srv->wait_log(qr/pipe20 /, 'access.log');
 is join(' ', map { /pipe(\d+) / ? $1 : () } lines()), join(' ', 1 .. 20), 'pipelined requests: one line each, in order';
 
-subtest 'off unless asked for' => sub {
+subtest 'the access log is off by default' => sub {
 	my $quiet = Test::Server->start(dir => $srv->dir, conf => '');
 	$quiet->get('/a');
 	$quiet->term;

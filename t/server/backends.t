@@ -1,5 +1,5 @@
-# Every backend of files, every size that was ever a problem, every way of asking, on three kinds of file systems:
-# byte for byte.  Cold first, then hot; on connections that are kept.
+# Each backend sends files of critical sizes from three kinds of file systems byte for byte, with each kind of request: cold
+# first, then hot, on kept connections.
 use strict;
 use warnings;
 use FindBin;
@@ -9,6 +9,7 @@ use File::Temp ();
 use Test::More;
 use Test::Server;
 use Test::Slowfs;
+use Test::Util qw(put);
 
 my $own_mounts = Test::Server::own_mounts();
 my @backends   = Test::Server::backends();
@@ -28,12 +29,7 @@ sub disk {      # a directory on the file system of that directory; others may r
 	return $dir;
 }
 
-sub spew {
-	my ($dir, $name, $n) = @_;
-	open my $fh, '>:raw', "$dir/$name" or die "$name: $!";
-	print $fh substr $all, 0, $n;
-	close $fh or die "$name: $!";
-}
+sub spew { my ($dir, $name, $n) = @_; return put("$dir/$name", substr($all, 0, $n)) }
 
 # Holes, and something in front, around 2 and 4 GiB, and at the end.
 sub spew_sparse {
@@ -103,7 +99,7 @@ sub judge {
 	return "$what: no reply" if !$r;
 	return "$what: status $r->{status}" if $r->{status} != (defined $range ? 206 : 200);
 	return "$what: cut after " . length $r->{body} if $r->{cut};
-	my @got = @want == 1 ? $r->{body} : map { $_->[2] } @{ Test::Server::parts($r) // [] };
+	my @got = @want == 1 ? $r->{body} : map { $_->[2] } @{ Test::Http::parts($r) // [] };
 	return "$what: " . @got . ' parts' if @got != @want;
 	return join '', map { $got[$_] eq $want[$_] ? () : "$what: other bytes, " . length($got[$_]) . ' of ' . length $want[$_] } 0 .. $#want;
 }
@@ -172,7 +168,7 @@ sub matrix {
 	is_deeply ask($srv, ['/f1', undef, substr $all, 0, 1]), [], 'it serves';
 	my $most = $srv->descriptors + 2 * $clients + 8;        # shared memory is kept for the next of as many clients
 	vanish($srv, $_) for ('/left', '/sparse') x 3;
-	ok Test::Server::eventually(sub { $srv->descriptors <= $most }), 'who leaves, leaves nothing behind'
+	ok Test::Util::eventually(sub { $srv->descriptors <= $most }), 'clients that leave leave no descriptor'
 	    or diag $srv->descriptors . " descriptors, at most $most expected";
 	is_deeply ask($srv, @questions, @sparse), [], 'the first time';
 	is_deeply ask($srv, @questions, @sparse), [], 'and again';
@@ -189,14 +185,14 @@ my @sparse = questions_sparse($disk);
 chomp(my $type = qx(stat -f -c %T "$disk"));
 for my $backend (@backends) {
 	make_cold($disk);
-	subtest "$backend, files on $type" => sub { matrix($backend, "$disk", $type ne 'tmpfs', @sparse) };
+	subtest "$backend sends files on $type byte for byte" => sub { matrix($backend, "$disk", $type ne 'tmpfs', @sparse) };
 }
 
 SKIP: {
 	skip 'no tmpfs on /dev/shm', scalar @backends unless -w '/dev/shm' && qx(stat -f -c %T /dev/shm) eq "tmpfs\n";
 	my $shm = fill(disk('/dev/shm'));
 	for my $backend (@backends) {
-		subtest "$backend, files on tmpfs" => sub { matrix($backend, "$shm", 0, @sparse) };
+		subtest "$backend sends files on tmpfs byte for byte" => sub { matrix($backend, "$shm", 0, @sparse) };
 	}
 }
 
@@ -204,14 +200,14 @@ SKIP: {
 	skip $no_fuse, scalar @backends unless $fuse;
 	for my $backend (@backends) {
 		my $slow = Test::Slowfs->start(source => "$disk", spindles => 16, lookup_ms => 2, read_ms => 1);
-		subtest "$backend, files on FUSE" => sub { matrix($backend, $slow->dir, 1, @sparse) };
+		subtest "$backend sends files on FUSE byte for byte" => sub { matrix($backend, $slow->dir, 1, @sparse) };
 	}
 }
 
 # ---------------------------------------------------------------- how much at a time, whose files, what for a disk
 
 for my $backend (@backends) {
-	subtest "$backend, little at a time" => sub {
+	subtest "$backend serves a client that reads little at a time" => sub {
 		for my $chunk (4096, 5000) {
 			make_cold($disk);
 			my $srv = server("$disk", $backend, "server.network-chunk-size = $chunk\n");
@@ -238,7 +234,7 @@ SKIP: {
 		chown $uid, $gid, "$www/own$backend" or die "chown: $!";
 		read_long_ago("$www/$_$backend") for @name;
 		make_cold($www);
-		subtest "$backend, files of others with server.use-noatime" => sub {
+		subtest "$backend sends files of other users with server.use-noatime" => sub {
 			my $srv = server("$www", $backend, qq{server.username = "nobody"\nserver.use-noatime = "enable"\n});
 			my @q = map { ["/$_$backend", undef, substr $all, 0, 102_400] } @name;
 			is_deeply ask($srv, @q, @q), [], 'served';
@@ -259,7 +255,7 @@ SKIP: {
 	my $direct = eval { Fcntl::O_DIRECT() };
 	my $opened = defined $direct && sysopen my $fh, "$ram/f1", O_RDONLY | $direct;
 	for my $backend (@backends) {
-		subtest "$backend, a file system that refuses O_DIRECT" => sub {
+		subtest "$backend sends files of a file system that refuses O_DIRECT" => sub {
 			ok !$opened, 'it does';
 			my $srv = server("$ram", $backend, "server.max-cached-file-size = 0\n");
 			is_deeply ask($srv, @questions, @sparse), [], 'served';
@@ -269,7 +265,7 @@ SKIP: {
 	system 'umount', "$ram";
 }
 
-my @without = join('', qx{"@{[ Test::Server::program('accel-server') ]}" -V}) =~ /^  - (\S+) .*(?:liburing|ThreadSanitizer)/mg;   # optional; see posix_aio.c
+my @without = join('', qx{"@{[ Test::Util::program('accel-server') ]}" -V}) =~ /^  - (\S+) .*(?:liburing|ThreadSanitizer)/mg;   # optional; see posix_aio.c
 is_deeply [sort @backends, @without], [qw(adaptive gthread-aio gthread-sendfile io-uring linux-aio-sendfile linux-sendfile posix-aio writev)],
     'all backends were here, but for what this program was built without';
 

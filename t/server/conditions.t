@@ -1,4 +1,4 @@
-# Conditional requests: a copy that is still good is not sent again, one that is not is sent whole.
+# Conditional requests: a current copy gives 304, an outdated one the whole file.
 use strict;
 use warnings;
 use FindBin;
@@ -57,7 +57,7 @@ for my $case (@table) {
 	is $r->{body}, '', '... without a body' if $status == 304;
 }
 
-subtest 'a 304 says what a cache needs and keeps the connection' => sub {
+subtest 'a 304 has the headers for a cache and keeps the connection' => sub {
 	my $c = $srv->connect;
 	$c->send("GET /a HTTP/1.1\r\nHost: x\r\nIf-None-Match: $tag\r\n\r\nGET /a HTTP/1.1\r\nHost: x\r\n\r\n");
 	my ($not, $all) = ($c->reply, $c->reply);
@@ -65,7 +65,7 @@ subtest 'a 304 says what a cache needs and keeps the connection' => sub {
 	ok exists $not->{header}{date}, 'date';
 	is $not->{header}{'transfer-encoding'}, undef, 'no framing of a body that is not there';
 	is $all && $all->{body}, 'content', 'the next reply follows';
-	is +(Test::Server::parse($srv->head('/a', 'If-None-Match' => $tag)))->{status}, 304, 'HEAD too';
+	is +(Test::Http::parse($srv->head('/a', 'If-None-Match' => $tag)))->{status}, 304, 'HEAD too';
 };
 
 subtest 'the tag follows the content' => sub {

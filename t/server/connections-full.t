@@ -1,18 +1,17 @@
-# A client that takes every connection shuts nobody out: idle connections make room, then those that have not said what they
-# want, of the address that has most of them, then what is busy of an address with more than half of all.  An address may have server.max-connections-per-address, in all workers and
-# over a reload.
+# A client that takes every connection shuts no other client out.  Idle connections make room first, then silent ones of the
+# address with most of them, then busy ones of an address with more than half of all.  An address may have
+# server.max-connections-per-address, in all workers and over a reload.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use Test::More;
 use Test::Server;
+use Test::Http qw(req);
 use Time::HiRes qw(time);
 
 my $MAX = 100;
-my $slow = Test::Server::build_dir() =~ /asan|tsan/ ? 4 : 1;
-
-sub req { my ($path, @lines) = @_; return join "\r\n", "GET $path HTTP/1.1", 'Host: x', @lines, '', '' }
+my $slow = Test::Util::build_dir() =~ /asan|tsan/ ? 4 : 1;
 
 sub counter {
 	my ($srv, $name) = @_;
@@ -30,7 +29,7 @@ sub served {
 		my $c = $srv->connect(from => $from // '127.0.0.1');
 		$c->send(req('/a'));
 		$ok++ if $c->take(12) eq 'HTTP/1.1 200';
-		last if $_ == 2 && !$ok;        # nobody is served: do not wait for the rest
+		last if $_ == 2 && !$ok;        # none is served: do not wait for the rest
 	}
 	return $ok;
 }
@@ -42,7 +41,7 @@ sub most_lines { my ($began) = @_; return 2 + time - $began }
 sub heads {
 	my ($n, @conn) = @_;
 	my %got;
-	Test::Server::eventually(sub {
+	Test::Util::eventually(sub {
 		for my $c (grep { !$got{$_} } @conn) { $got{$c} = 1 if $c->take(12, 0.001) =~ / 200/ }
 		keys %got >= $n;
 	});
@@ -69,7 +68,7 @@ for my $kind (sort keys %hostile) {
 			$held[-1]->take(12) if $counter eq 'room-idle';         # before its reply a connection is busy
 		}
 		is served($srv, 20), 20, 'another address gets 20 of 20 replies';
-		ok Test::Server::eventually(sub { counter($srv, $counter) >= $MAX }), "... and $counter counts";
+		ok Test::Util::eventually(sub { counter($srv, $counter) >= $MAX }), "... and $counter counts";
 		my @lines = $srv->wait_lines(1, qr/ev=connection\.made-room/);
 		like $lines[0] // '', qr/ address=127\.0\.0\.2 /, 'the log names the address that made room';
 		cmp_ok scalar @lines, '<=', most_lines($began), 'one line a second';
@@ -77,7 +76,7 @@ for my $kind (sort keys %hostile) {
 	};
 }
 
-subtest 'a request in progress is never sent away' => sub {
+subtest 'a request in progress is never cut to make room' => sub {
 	my $srv = Test::Server->start(conf => "$common" . "server.max-worker = 1\n");
 	$srv->write('a', 'A');
 	open my $fh, '>', $srv->path('big') or die $!;
@@ -96,7 +95,7 @@ subtest 'a request in progress is never sent away' => sub {
 	is length $download->take(1 << 20), 1 << 20, 'the download goes on';
 };
 
-# Downloads that nobody reads; a file too large for the buffers of sockets.
+# Clients do not read their downloads: a file too large for the buffers of sockets.
 sub stalled {
 	my ($srv, $from, $n) = @_;
 	return map { my $c = $srv->connect(rcvbuf => 4096, from => $from); $c->send(req('/big')); $c } 1 .. $n;
@@ -125,8 +124,8 @@ subtest 'one address fills server.max-connections with stalled downloads' => sub
 	like $early->take(12), qr/ 200/, 'a download of another address has begun';
 	my @held = stalled($srv, '127.0.0.2', 2 * $MAX);
 	is served($srv, 20), 20, 'a third address gets 20 of 20 replies';
-	ok Test::Server::eventually(sub { counter($srv, 'room-busy') > 0 }), '... and room-busy counts';
-	ok Test::Server::eventually(sub { counter($srv, 'room-refused') > 0 }), 'what the address asks for on top is refused';
+	ok Test::Util::eventually(sub { counter($srv, 'room-busy') > 0 }), '... and room-busy counts';
+	ok Test::Util::eventually(sub { counter($srv, 'room-refused') > 0 }), 'what the address asks for on top is refused';
 	like $srv->wait_log(qr/closed=busy/), qr/ev=connection\.made-room .*closed=busy address=127\.0\.0\.2 /, 'the log names the address that made room';
 	my @lines = grep { /ev=connection\.(?:made-room|refused)/ } split /\n/, $srv->log;
 	cmp_ok scalar @lines, '<=', 2 * most_lines($began), 'a line of each kind a second';
@@ -134,7 +133,7 @@ subtest 'one address fills server.max-connections with stalled downloads' => sub
 	cmp_ok heads($MAX / 2 + 1, @held), '>', $MAX / 2, 'most of its downloads stay';
 };
 
-subtest 'one address has most, and the server has seen no other' => sub {
+subtest 'the address with most connections makes room' => sub {
 	my $srv = with_big("server.max-worker = 1\n");
 	my @held = stalled($srv, '127.0.0.2', $MAX);
 	is scalar(grep { $_->take(12) =~ / 200/ } @held), $MAX, 'every place is taken';
@@ -149,25 +148,25 @@ subtest 'all connections from one address: none is cut' => sub {
 	cmp_ok heads($MAX - 2, @held), '>=', $MAX - 2, 'as many as may are served';
 	unlike $srv->log, qr/ev=connection\.refused|closed=busy/, 'none is cut or refused';
 	$_->abort for @held[0 .. $MAX + $MAX / 2];
-	is scalar(grep { $_->take(12) =~ / 200/ } @held[-20 .. -1]), 20, 'when others leave, those who waited are served';
+	is scalar(grep { $_->take(12) =~ / 200/ } @held[-20 .. -1]), 20, 'waiting clients are served when others leave';
 };
 
-subtest 'many addresses with one silent connection each' => sub {
+subtest 'many addresses with one silent connection each leave room' => sub {
 	my $srv = Test::Server->start(conf => $common);
 	$srv->write('a', 'A');
 	my @held = map { $srv->connect(from => "127.1." . ($_ >> 8) . '.' . ($_ & 255)) } 1 .. 2 * $MAX;
 	is served($srv, 20), 20, 'a new one is served';
 };
 
-subtest 'server.max-connections-per-address' => sub {
+subtest 'server.max-connections-per-address limits one address' => sub {
 	my $limit = 10;
 	my $srv = Test::Server->start(conf => "$common" . "server.max-connections-per-address = $limit\n");
 	$srv->write('a', 'A');
 	my @held = map { $srv->connect(from => '127.0.0.2') } 1 .. 3 * $limit;
 	is served($srv, 5), 5, 'another address is served';
-	ok Test::Server::eventually(sub { counter($srv, 'address-full') == 2 * $limit }), 'what is above the limit is refused, over all workers';
+	ok Test::Util::eventually(sub { counter($srv, 'address-full') == 2 * $limit }), 'what is above the limit is refused, over all workers';
 	my @refused;                    # two workers accept: not always the last ones
-	Test::Server::eventually(sub { @refused = grep { $_->closed(0.01) } @held; @refused >= 2 * $limit });
+	Test::Util::eventually(sub { @refused = grep { $_->closed(0.01) } @held; @refused >= 2 * $limit });
 	my @within = grep { !$_->closed(0.1) } @held;
 	is scalar @refused, 2 * $limit, '... at once, without a byte';
 	like $srv->wait_log(qr/ev=connection\.refused/), qr/ev=connection\.refused address=127\.0\.0\.2 connections=$limit /, 'the log names the address';
@@ -176,9 +175,9 @@ subtest 'server.max-connections-per-address' => sub {
 	$srv->signal('USR1');
 	$srv->wait_log(qr/ev=reloaded/);
 	close $_->sock for @held;
-	ok Test::Server::eventually(sub { served($srv, 1, '127.0.0.2') }), 'an address that left may come again';
+	ok Test::Util::eventually(sub { served($srv, 1, '127.0.0.2') }), 'an address that left may come again';
 	my @new;
-	Test::Server::eventually(sub {
+	Test::Util::eventually(sub {
 		@new = map { $srv->connect(from => '127.0.0.2') } 1 .. $limit;
 		$_->send(req('/a')) for @new;
 		$limit == grep { $_->take(12) eq 'HTTP/1.1 200' } @new;
@@ -188,14 +187,14 @@ subtest 'server.max-connections-per-address' => sub {
 	is $over->take(12), '', '... up to the limit, after a reload too';
 };
 
-subtest 'half heads hold what they have sent' => sub {
+subtest 'half heads hold no more memory than they sent' => sub {
 	my $n = 1000;
 	my $srv = Test::Server->start(conf => "server.max-worker = 1\nserver.max-read-idle = 300\n");
 	$srv->write('a', 'A');
 	is $srv->fetch('/a')->{body}, 'A', 'warm';
-	my $rss = sub { my ($kb) = Test::Server::_slurp('/proc/' . $srv->pid . '/status') =~ /^VmRSS:\s+([0-9]+)/m; $kb };
+	my $rss = sub { my ($kb) = Test::Util::slurp('/proc/' . $srv->pid . '/status') =~ /^VmRSS:\s+([0-9]+)/m; $kb };
 	my @held = map { $srv->connect } 1 .. $n;
-	Test::Server::eventually(sub { $srv->descriptors > $n });
+	Test::Util::eventually(sub { $srv->descriptors > $n });
 	my $before = $rss->();
 	my $half = "GET /a HTTP/1.1\r\nHost: x\r\nX-Half: " . 'x' x 60;
 	$_->send($half) for @held;

@@ -1,7 +1,7 @@
-# Several disks below one document root, and a link from one place into another: when one of them hangs, it alone does.
+# Several disks lie below one document root, with a link from one into another.  When one disk hangs, the others go on.
 #
-# A file is hot in the worker that was asked for it; so who asks for hot files keeps his connection: a new one might be
-# another worker's, which has to open the file and cannot while its disk hangs.
+# A file is hot in the worker that served it, so a client of hot files keeps its connection.  A new connection may go to
+# another worker, which opens the file and hangs with its disk.
 use strict;
 use warnings;
 use FindBin;
@@ -12,6 +12,7 @@ use Test::Hot;
 use Test::More;
 use Test::Server;
 use Test::Slowfs;
+use Test::Util qw(put);
 
 my ($fuse, $no_fuse) = Test::Slowfs->usable;
 plan skip_all => $no_fuse unless $fuse;
@@ -20,13 +21,7 @@ my @backends = Test::Server::backends();
 my $root = File::Temp->newdir('accel-www-XXXXXX', TMPDIR => 1); # mounts lie in it
 my $disk = File::Temp->newdir('accel-src-XXXXXX', TMPDIR => 1); # what they show
 
-sub spew {
-	my ($path, $bytes) = @_;
-	open my $fh, '>:raw', "$path.new" or die "$path: $!";
-	print $fh $bytes;
-	close $fh or die "$path: $!";
-	rename "$path.new", $path or die "$path: $!";
-}
+sub spew { my ($path, $bytes) = @_; rename put("$path.new", $bytes), $path or die "$path: $!" }
 
 mkdir "$disk/sub" or die "sub: $!";
 spew("$disk/hot", 'h' x 1000);
@@ -52,7 +47,7 @@ sub got   { my ($srv, @path) = @_; return map { [@$_{qw(status body)}] } ask($sr
 
 sub device {    # what the status page has about the disk
 	my ($srv, $fs) = @_;
-	my ($minor) = map { (split /:/, (split ' ')[2])[1] } grep { (split ' ')[4] eq $fs->dir } split /\n/, Test::Server::_slurp('/proc/self/mountinfo');
+	my ($minor) = map { (split /:/, (split ' ')[2])[1] } grep { (split ' ')[4] eq $fs->dir } split /\n/, Test::Util::slurp('/proc/self/mountinfo');
 	my $r = JSON::PP::decode_json($srv->fetch('/status?json')->{body});
 	return (grep { $_->{device} =~ /^0:$minor\b/ } @{ $r->{devices} })[0] // {};
 }
@@ -76,7 +71,7 @@ CONF
 		my $hot = Test::Hot->start($srv, "$at/hot" => 'h' x 1000, "$there/hot" => 'h' x 1000);
 
 		# Out of the kernel's memory, so that a check of it has to ask; unless one came in between.
-		ok Test::Server::eventually(sub {
+		ok Test::Util::eventually(sub {
 			$sick->go;
 			$sick->forget('/hot');
 			$sick->hang;
@@ -91,10 +86,10 @@ CONF
 		for my $round (1 .. 3) {
 			my $body = "version $round\n" x 100;
 			spew("$root/hot", $body);
-			ok Test::Server::eventually(sub { (got($srv, '/hot'))[0][1] eq $body }, 10), "hot files are checked again while it hangs, $round";
+			ok Test::Util::eventually(sub { (got($srv, '/hot'))[0][1] eq $body }, 10), "hot files are checked again while it hangs, $round";
 		}
 		$sick->go;
-		ok Test::Server::eventually(sub { (ask($srv, "$at/cold6"))[0]{status} == 200 }), 'it answers again';
+		ok Test::Util::eventually(sub { (ask($srv, "$at/cold6"))[0]{status} == 200 }), 'it answers again';
 		is_deeply [got($srv, map { ("$at/cold$_", "/link/cold$_") } 2 .. 8)], [map { (right('cold', $_), right('deep', $_)) } 2 .. 8], '... everything';
 		my $r = $hot->stop;
 		is_deeply $r->{wrong}, [], "hot files of both were served all the time: $r->{answers} answers, the worst after $r->{worst_ms} ms";

@@ -1,5 +1,5 @@
-# A reload or a graceful stop waits for running replies, and not for ever: stalled downloads, silent connections and
-# many reloads cost neither threads nor the stop, and no request is lost.
+# A reload or a graceful stop waits for running replies up to its limit.  Stalled downloads, silent connections and many
+# reloads cost no threads, and no request is lost.
 use strict;
 use warnings;
 use FindBin;
@@ -7,12 +7,11 @@ use lib "$FindBin::Bin/../lib";
 use IO::Select ();
 use Test::More;
 use Test::Server;
+use Test::Http qw(req);
 use Time::HiRes qw(time);
 
 my $slow = ($ENV{B} // '') =~ /san/ ? 5 : 1;    # sanitizers
 my $limit = 'server.feature-flags = ( "server.graceful-shutdown-timeout" => %d )';
-
-sub req { my ($path) = @_; return "GET $path HTTP/1.1\r\nHost: x\r\n\r\n" }
 
 sub server {
 	my (%arg) = @_;
@@ -31,20 +30,20 @@ my $generation = 0;
 sub reload {
 	my ($srv, %change) = @_;
 	my $conf = $srv->run . '/server.conf';
-	my $text = Test::Server::_slurp($conf);
+	my $text = Test::Util::slurp($conf);
 	my $tag = 'g' . ++$generation;
 	$text =~ s/server\.tag = "\K\w+/$tag/;
 	$text =~ s/^\Q$_\E = .*\n//mg, $text .= "$_ = $change{$_}\n" for keys %change;
-	Test::Server::_put($conf, $text);
+	Test::Util::put($conf, $text);
 	$srv->signal('USR1');
-	return Test::Server::eventually(sub { ($srv->fetch('/a')->{header}{server} // '') eq $tag });
+	return Test::Util::eventually(sub { ($srv->fetch('/a')->{header}{server} // '') eq $tag });
 }
 
 sub stalled {
 	my ($srv) = @_;
 	my $c = $srv->connect(rcvbuf => 4096);
 	$c->send(req('/big'));
-	$c->{head} = $c->_up_to("\r\n\r\n", time + Test::Server::PATIENCE) // '';
+	$c->{head} = $c->up_to("\r\n\r\n", time + Test::Util::PATIENCE) // '';
 	return $c;
 }
 
@@ -52,7 +51,7 @@ sub stalled {
 sub stalled_newest {
 	my ($srv) = @_;
 	my $c;
-	Test::Server::eventually(sub {
+	Test::Util::eventually(sub {
 		$c->abort if $c;
 		$c = stalled($srv);
 		return $c->{head} =~ /^Server: g$generation\r$/m;
@@ -63,7 +62,7 @@ sub stalled_newest {
 sub threads { my ($srv) = @_; opendir my $dh, '/proc/' . $srv->pid . '/task' or return 0; return scalar grep { !/^\./ } readdir $dh }
 sub counted { my ($srv, $name) = @_; return ($srv->log =~ /.*ev=counters .*\b\Q$name\E=(\d+)/s)[0] // 0 }
 
-subtest 'ten reloads with a stalled download each' => sub {
+subtest 'ten reloads with a stalled download each keep few threads' => sub {
 	my $srv = server();
 	is $srv->fetch('/a')->{body}, 'A', 'it serves';
 	my $before = threads($srv);
@@ -73,7 +72,7 @@ subtest 'ten reloads with a stalled download each' => sub {
 		push @reloaded, reload($srv);
 	}
 	is scalar(grep { $_ } @reloaded), 10, 'each configuration is in force';
-	ok Test::Server::eventually(sub { threads($srv) <= $before + 4 }), 'four old generations have a worker each, and share the other threads'
+	ok Test::Util::eventually(sub { threads($srv) <= $before + 4 }), 'four old generations have a worker each, and share the other threads'
 	    or diag threads($srv) . " threads, $before at the start";
 	my @line = $srv->wait_lines(6, qr/ev=drain\.cut .*generations/);
 	is scalar @line, 6, 'each further one has cut the oldest';
@@ -83,7 +82,7 @@ subtest 'ten reloads with a stalled download each' => sub {
 	is counted($srv, 'drain_cut'), 6, 'counted';
 };
 
-subtest 'another number of threads' => sub {
+subtest 'a reload changes the number of threads' => sub {
 	my $srv = server();
 	is $srv->fetch('/a')->{body}, 'A', 'it serves';
 	my $before = threads($srv);
@@ -92,12 +91,12 @@ subtest 'another number of threads' => sub {
 		push @c, stalled($srv);
 		ok reload($srv, 'server.max-stat-threads' => $n), "$n threads";
 	}
-	ok Test::Server::eventually(sub { threads($srv) <= $before + 4 + 4 * 5 }), 'the threads of old generations end when they have nothing to do'
+	ok Test::Util::eventually(sub { threads($srv) <= $before + 4 + 4 * 5 }), 'the threads of old generations end when they have nothing to do'
 	    or diag threads($srv) . " threads, $before at the start";
 	is +(grep { length $_->take(8 << 20) == 8 << 20 } @c), 4, 'downloads from before go on and end whole';
 };
 
-subtest 'the limit of a stop and of a reload' => sub {
+subtest 'a stop and a reload end at their limits' => sub {
 	my ($stops, $srv) = map { server(limit => 1) } 1 .. 2;
 	my @c = map { stalled($stops) } 1 .. 2;
 	my $c = stalled($srv);
@@ -122,7 +121,7 @@ subtest 'idle and silent connections move to the new generation' => sub {
 	is $idle->reply->{body}, 'A', 'one is idle, five have said nothing';
 	my $tasks = threads($srv);
 	ok reload($srv), 'reloaded';
-	ok Test::Server::eventually(sub { threads($srv) <= $tasks }), 'the old worker has ended';
+	ok Test::Util::eventually(sub { threads($srv) <= $tasks }), 'the old worker has ended';
 	my $last = pop @silent;
 	for my $c ($idle, @silent) {
 		$c->send(req('/a'));
@@ -139,7 +138,7 @@ subtest 'idle and silent connections move to the new generation' => sub {
 	is $busy->reply->{header}{server}, "g$generation", 'then this connection moves, too';
 	$last->send(req('/a'));
 	is $last->reply->{body}, 'A', 'one that was silent for two reloads is answered';
-	ok Test::Server::eventually(sub { $srv->signal('HUP'); counted($srv, 'adopted') >= 10 }), 'moves are counted';
+	ok Test::Util::eventually(sub { $srv->signal('HUP'); counted($srv, 'adopted') >= 10 }), 'moves are counted';
 	my @late = map { $srv->connect } 1 .. 3;
 	$srv->fetch('/a');
 	$srv->signal('INT');
@@ -147,7 +146,7 @@ subtest 'idle and silent connections move to the new generation' => sub {
 };
 
 # Clients that connect, wait a little and ask: reloads in between lose none of them.
-subtest 'no request is lost' => sub {
+subtest 'a reload loses no request' => sub {
 	my $srv = server();
 	my ($asked, $answered) = (0, 0);
 	is $srv->fetch('/a')->{body}, 'A', 'it serves';
@@ -155,7 +154,7 @@ subtest 'no request is lost' => sub {
 		my @fresh = map { $srv->connect } 1 .. 20;
 		my $tag = 'g' . ++$generation;
 		my $conf = $srv->run . '/server.conf';
-		Test::Server::_put($conf, Test::Server::_slurp($conf) =~ s/server\.tag = "\K\w+/$tag/r);
+		Test::Util::put($conf, Test::Util::slurp($conf) =~ s/server\.tag = "\K\w+/$tag/r);
 		$srv->signal('USR1');
 		for my $c (@fresh) {
 			$c->send(req('/a'));
@@ -163,19 +162,19 @@ subtest 'no request is lost' => sub {
 		}
 		$asked += @fresh;
 		$answered += grep { my $r = $_->reply; $r && $r->{body} eq 'A' } @fresh;
-		Test::Server::eventually(sub { ($srv->fetch('/a')->{header}{server} // '') eq $tag });
+		Test::Util::eventually(sub { ($srv->fetch('/a')->{header}{server} // '') eq $tag });
 	}
 	is $answered, $asked, "all $asked were answered";
 };
 
-subtest 'server.feature-flags' => sub {
+subtest 'server.feature-flags takes known keys and names the others' => sub {
 	my $srv = Test::Server->start(conf => 'server.feature-flags = ( "server.h2proto" => "disable" )');
 	$srv->write('a', 'A');
 	is $srv->fetch('/a')->{body}, 'A', 'an unknown key does not stop the start';
 	like $srv->log, qr/server\.feature-flags: \\?"server\.h2proto\\?" has no effect/, '... and is named';
 	my $bad = $srv->run . '/bad.conf';
-	Test::Server::_put($bad, qq{server.document-root = "/"\nserver.feature-flags = ( "server.graceful-shutdown-timeout" => "soon" )\n});
-	my $said = qx{"@{[ Test::Server::program('accel-server') ]}" -t -f $bad 2>&1};
+	Test::Util::put($bad, qq{server.document-root = "/"\nserver.feature-flags = ( "server.graceful-shutdown-timeout" => "soon" )\n});
+	my $said = qx{"@{[ Test::Util::program('accel-server') ]}" -t -f $bad 2>&1};
 	like $said, qr/bad\.conf:2:.*expected 0 to 86400 seconds, got "soon"/, 'an impossible limit is refused';
 };
 

@@ -1,5 +1,5 @@
-# One client floods a slow disk with cold names: it pays for that itself.  Neighbours in its network wait no longer than
-# strangers, a full queue refuses the client that has filled it, and a client that leaves takes its requests along.
+# One client floods a slow disk with cold names.  Its neighbours in the network wait no longer than strangers.  A full queue
+# refuses the client that filled it.  A client that leaves takes its requests along.
 use strict;
 use warnings;
 use FindBin;
@@ -11,6 +11,8 @@ use Test::More;
 use Test::App;
 use Test::Server;
 use Test::Slowfs;
+use Test::Http qw(req);
+use Test::Util qw(put);
 use Time::HiRes qw(time);
 
 my ($usable, $why) = Test::Slowfs->usable;
@@ -19,17 +21,8 @@ plan skip_all => $why unless $usable;
 my ($flooder, $neighbour, $stranger) = qw(127.0.0.2 127.0.0.3 127.77.0.1);
 my $www = File::Temp->newdir('accel-www-XXXXXX', TMPDIR => 1);
 
-sub spew {
-	my ($name, $bytes) = @_;
-	open my $fh, '>:raw', "$www/$name" or die "$name: $!";
-	print $fh $bytes;
-	close $fh or die "$name: $!";
-}
-
-spew("f$_", "file $_\n" x 10) for 1 .. 200;
-mkdir "$www/d$_" and spew("d$_/index.html", "index $_\n") for 1 .. 20;
-
-sub req { my ($path) = @_; return "GET $path HTTP/1.1\r\nHost: x\r\n\r\n" }
+put("$www/f$_", "file $_\n" x 10) for 1 .. 200;
+mkdir "$www/d$_" and put("$www/d$_/index.html", "index $_\n") for 1 .. 20;
 
 sub server {
 	my ($slow, $conf) = @_;
@@ -69,7 +62,7 @@ sub waiting { my ($srv) = @_; return status($srv)->{threads}{stat}{queued} }
 
 sub counted { my ($srv, $name) = @_; return ($srv->log =~ /ev=counters .*\b\Q$name\E=(\d+)/)[0] // 0 }
 
-subtest 'neighbours of a flood' => sub {
+subtest 'a flood delays its neighbours no more than strangers' => sub {
 	my $slow = Test::Slowfs->start(source => "$www", spindles => 16, lookup_ms => 50, read_ms => 0);
 	my $srv = server($slow);
 	my ($file, $wrong, %took) = (0, 0);
@@ -84,7 +77,7 @@ subtest 'neighbours of a flood' => sub {
 	my $alone = $srv->connect(from => $stranger);
 	$ask->(alone => $alone) for 1 .. 5;
 	my $flood = flood($srv, 150);
-	ok Test::Server::eventually(sub { waiting($srv) > 100 }), 'a client has more than a hundred look-ups waiting';
+	ok Test::Util::eventually(sub { waiting($srv) > 100 }), 'a client has more than a hundred look-ups waiting';
 	my %conn = map { $_ => $srv->connect(from => $_) } $neighbour, $stranger;
 	for (1 .. 5) { $ask->($_, $conn{$_}) for $neighbour, $stranger }
 	is flood_ends($flood), 0, 'it has got answers all the time';
@@ -95,7 +88,7 @@ subtest 'neighbours of a flood' => sub {
 	diag join ', ', map { sprintf '%s: %.0f ms', $_, 200 * $took{$_} } 'alone', $neighbour, $stranger;
 };
 
-subtest 'a full queue' => sub {
+subtest 'a full queue refuses the client that has most' => sub {
 	my $slow = Test::Slowfs->start(source => "$www", spindles => 16, lookup_ms => 1, read_ms => 0);
 	my $srv = server($slow, "server.max-blocking-queue = 40\nserver.max-open-idle = 60\n");
 	is waiting($srv), 0, 'it serves';
@@ -104,7 +97,7 @@ subtest 'a full queue' => sub {
 	my @many = map { $floods->($_) } 1 .. 2;
 	ok $slow->wait_hanging(2), 'both threads hang';
 	push @many, map { $floods->($_) } 3 .. 42;
-	ok Test::Server::eventually(sub { waiting($srv) == 40 }), 'one client has filled it';
+	ok Test::Util::eventually(sub { waiting($srv) == 40 }), 'one client has filled it';
 	my @few = map { my $c = $srv->connect(from => $neighbour); $c->send(req("/f$_")); $c } 101 .. 110;
 	is((grep { ($_->reply // {})->{status} == 503 } splice @many, -10), 10, 'its newest requests make room');
 	push @many, map { $floods->($_) } 61 .. 65;
@@ -132,9 +125,9 @@ subtest 'a client that resets its connection leaves the queue' => sub {
 	$half->send(req('/f150'));
 	$half->finish;
 	my @same = map { my $c = $srv->connect; $c->send(req('/f151')); $c } 1 .. 3;
-	ok Test::Server::eventually(sub { waiting($srv) >= 13 }), 'others wait' or diag waiting($srv);
+	ok Test::Util::eventually(sub { waiting($srv) >= 13 }), 'others wait' or diag waiting($srv);
 	$_->abort for @kept, @fresh, $same[0];
-	ok Test::Server::eventually(sub { waiting($srv) <= 4 }), 'those who have left do not'
+	ok Test::Util::eventually(sub { waiting($srv) <= 4 }), 'the requests of closed connections leave the queue'
 	    or diag waiting($srv);
 	$slow->go;
 	is +($half->reply // {})->{status}, 200, 'a client that only stopped sending is served';
@@ -146,23 +139,16 @@ subtest 'a client that resets its connection leaves the queue' => sub {
 subtest 'a client that resets its connection gives up an X-Sendfile look-up' => sub {
 	my $slow = Test::Slowfs->start(source => "$www", spindles => 16, lookup_ms => 1, read_ms => 0);
 	my $app = Test::App->start;
-	my $srv = server($slow, <<"CONF");
-server.max-open-idle = 60
-\$HTTP["url"] =~ "^/app" {
-  proxy-core.protocol = "fastcgi"
-  proxy-core.backends = ( "unix:@{[ $app->socket ]}" )
-  proxy-core.allow-x-sendfile = "enable"
-}
-CONF
+	my $srv = server($slow, "server.max-open-idle = 60\n" . Test::Server::proxy_block('^/app', 'unix:' . $app->socket));
 	my $send = sub { my $c = $srv->connect; $c->send(req("/app/head?X-Sendfile:%20@{[ $slow->dir ]}/f$_[0]")); return $c };
 	is $send->(20)->reply->{status}, 200, 'it serves';
 	$slow->hang;
 	my @holds = map { my $c = $srv->connect; $c->send(req("/f$_")); $c } 1 .. 2;
 	ok $slow->wait_hanging(2), 'both threads hang';
 	my @c = map { $send->($_) } 31 .. 40;
-	ok Test::Server::eventually(sub { waiting($srv) == 10 }), 'ten look-ups wait' or diag waiting($srv);
+	ok Test::Util::eventually(sub { waiting($srv) == 10 }), 'ten look-ups wait' or diag waiting($srv);
 	$_->abort for @c[1 .. 9];
-	ok Test::Server::eventually(sub { waiting($srv) == 1 }), 'those of clients that have left do not' or diag waiting($srv);
+	ok Test::Util::eventually(sub { waiting($srv) == 1 }), 'those of clients that have left do not' or diag waiting($srv);
 	$slow->go;
 	is +($_->reply // {})->{status}, 200, 'the others are answered' for $c[0], @holds;
 	is $srv->stop, '', 'the end is clean';

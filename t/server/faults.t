@@ -1,6 +1,6 @@
-# Disks fail in the middle of a file or never answer, the kernel refuses what a backend needs: hot files are served all
-# the time, a cold request gets an error or a connection that is cut, never wrong bytes and never a short body that
-# looks complete; and the server can always be ended.
+# Disks fail in the middle of a file or hang, and the kernel refuses what a backend needs.  Hot files are served all the time.
+# A cold request gets an error or a cut connection, never wrong bytes, never a short body that looks complete.  The server
+# always ends.
 use strict;
 use warnings;
 use FindBin;
@@ -10,6 +10,7 @@ use Test::Hot;
 use Test::More;
 use Test::Server;
 use Test::Slowfs;
+use Test::Util qw(put);
 use Time::HiRes qw(time);
 
 my ($fuse, $no_fuse) = Test::Slowfs->usable;
@@ -26,12 +27,7 @@ my $bad   = 655_360;                    # from here on a disk fails or hangs
 
 sub bytes { my ($n) = @_; return substr $block x (1 + $n / length $block), 0, $n }
 
-sub spew {
-	my ($dir, $name, $n) = @_;
-	open my $fh, '>:raw', "$dir/$name" or die "$name: $!";
-	print $fh bytes($n);
-	close $fh or die "$name: $!";
-}
+sub spew { my ($dir, $name, $n) = @_; return put("$dir/$name", bytes($n)) }
 
 spew($root, 'hot', 1000);
 spew($root, 'hot-large', 400_000);
@@ -73,7 +69,7 @@ sub verdict {
 	return $r->{cut} ? 'cut' : 'SHORT, BUT LOOKS COMPLETE';
 }
 
-# Their replies; once somebody got none, nobody waits for the others.
+# Their replies.  After the first missing reply, it waits for no other.
 sub replies {
 	my @r = (undef) x @_;
 	for my $i (0 .. $#_) {
@@ -95,7 +91,7 @@ sub hot_was_served {
 	my ($hot) = @_;
 	my $r = $hot->stop;
 	is_deeply $r->{wrong}, [], "hot files were served all the time: $r->{answers} answers, the worst after $r->{worst_ms} ms";
-	cmp_ok $r->{answers}, '>', 20, '... to somebody who kept asking';
+	cmp_ok $r->{answers}, '>', 20, '... during the test';
 }
 
 # ---------------------------------------------------------------- EIO
@@ -125,7 +121,7 @@ sub breaks {
 	my %count = $srv->log =~ /ev=counters (.*)/ ? $1 =~ /(\w+)=(\d+)/g : ();
 	my $cut = grep { $_ eq 'cut' } @verdict;
 	cmp_ok $count{file_failed} // 0, '>=', $cut, 'counted as failures of the disk';
-	is $count{client_gone} // 0, 0, '... not as clients who left';
+	is $count{client_gone} // 0, 0, '... not as clients that left';
 }
 
 # ---------------------------------------------------------------- a disk that never answers
@@ -166,9 +162,9 @@ sub hangs {
 	is_deeply [map { $_ && $_->{status} } @r], [(503) x 6], 'more look-ups hang than there are threads: 503';
 	ok $r[0]{header}{'retry-after'}, '... that says when to come back';
 	cmp_ok $took, '>', 0.9, '... after server.max-open-idle';
-	cmp_ok $took, '<', Test::Server::SOON, '... and not much later';
+	cmp_ok $took, '<', Test::Util::SOON, '... and not much later';
 	my $status;     # on a busy machine the threads began later than the requests
-	ok Test::Server::eventually(sub {
+	ok Test::Util::eventually(sub {
 		$took = seconds { $status = (ask($srv, "$at/cold7")->reply // {})->{status} };
 		return $took <= 0.5 * $slow;
 	}), 'soon the next one is answered at once';
@@ -177,12 +173,12 @@ sub hangs {
 	    (map { ("$there/cold$_" => 50_000) } 1 .. 4), map { ("$there/large$_" => $large) } 4 .. 6);
 
 	$sick->go;
-	is_deeply [map { verdict($_, bytes($large)) } replies(@reads)], [('right') x 6], 'it answers again: those who had waited get the rest';
-	ok Test::Server::eventually(sub { ask($srv, "$at/cold7")->reply->{status} == 200 }), '... and new ones are served';
+	is_deeply [map { verdict($_, bytes($large)) } replies(@reads)], [('right') x 6], 'the disk goes on: waiting clients get the rest';
+	ok Test::Util::eventually(sub { ask($srv, "$at/cold7")->reply->{status} == 200 }), '... and new ones are served';
 	serves($srv, '... all of them', (map { ("$at/cold$_" => 50_000) } 1 .. 10), map { ("$at/large$_" => $large) } 7 .. 10);
 	hot_was_served($hot);
 	my $most = $before + 2 * (10 + 10 + 4 + 4 + 6);         # two workers may keep each file open
-	ok Test::Server::eventually(sub { $srv->descriptors <= $most }), 'descriptors are back' or diag $srv->descriptors . " of $most";
+	ok Test::Util::eventually(sub { $srv->descriptors <= $most }), 'descriptors are back' or diag $srv->descriptors . " of $most";
 	is $srv->stop, '', 'the end is clean';
 }
 
@@ -198,16 +194,16 @@ sub ends {
 	ok $sick->wait_hanging(4), 'two reads and two look-ups hang';
 	my ($status, $seconds) = $srv->term;
 	is $status, 0, 'TERM: exit status 0';
-	cmp_ok $seconds, '<', Test::Server::SOON, '... soon';
-	is_deeply [grep { !/^(?:cut|no reply)$/ } map { verdict($_->reply, bytes($large)) } @c], [], 'nobody got anything that looks complete';
+	cmp_ok $seconds, '<', Test::Util::SOON, '... soon';
+	is_deeply [grep { !/^(?:cut|no reply)$/ } map { verdict($_->reply, bytes($large)) } @c], [], 'no client got a reply that looks complete';
 }
 
 SKIP: {
 	skip $no_fuse, 3 * @backends unless $fuse;
 	for my $backend (@backends) {
-		subtest "$backend: EIO in the middle of a file" => sub { breaks($backend) };
-		subtest "$backend: a disk that never answers" => sub { hangs($backend) };
-		subtest "$backend: TERM while a disk does not answer" => sub { ends($backend) };
+		subtest "$backend: EIO in the middle of a file cuts the reply" => sub { breaks($backend) };
+		subtest "$backend: hot files are served while a disk hangs" => sub { hangs($backend) };
+		subtest "$backend: TERM ends the server while a disk hangs" => sub { ends($backend) };
 	}
 }
 
@@ -215,7 +211,7 @@ SKIP: {
 
 sub refused {
 	my ($backend, @what) = @_;
-	my $srv = server($backend, "server.max-cached-file-size = 0\n", under => [Test::Server::program('refuse'), @what, '--']);
+	my $srv = server($backend, "server.max-cached-file-size = 0\n", under => [Test::Util::program('refuse'), @what, '--']);
 	spew($root, "refused$_", $large) for 1 .. 4;
 	serves($srv, 'served', '/hot' => 1000, '/hot-large' => 400_000, map { ("/refused$_" => $large) } 1 .. 4);
 	serves($srv, 'and again', '/hot' => 1000, '/hot-large' => 400_000, map { ("/refused$_" => $large) } 1 .. 4);
@@ -248,7 +244,7 @@ for my $case (@start) {
 # The ways that it prefers are closed: it takes another.
 SKIP: {
 	skip 'adaptive is not built in', 1 unless grep { $_ eq 'adaptive' } @backends;
-	subtest 'adaptive: neither io_uring nor aio' => sub {
+	subtest 'adaptive works without io_uring and aio' => sub {
 		my @line = grep { /level=(?:warn|error)/ } split /\n/, refused('adaptive', 'io_uring_setup=EPERM', 'io_setup=EAGAIN');
 		cmp_ok scalar @line, '<=', 1, 'not worth more than a line' or diag join "\n", @line;
 	};

@@ -1,5 +1,5 @@
-# Files reach the client byte for byte, whatever their size and whichever backend sends them; what is
-# no regular file below the document root never does; a changed file is seen within a second.
+# A file reaches the client byte for byte, at any size and with each backend.  Other names than regular files below the
+# document root are refused.  A changed file is seen within a second.
 use strict;
 use warnings;
 use FindBin;
@@ -10,7 +10,7 @@ use Test::More;
 use Test::Server;
 use Time::HiRes qw(time);
 
-my @backends = qw(writev linux-sendfile gthread-aio);
+my @backends = qw(adaptive writev linux-sendfile gthread-aio);
 my @sizes    = (0, 1, 4095, 4096, 16384, 16385, 102_400, 100_001, 262_145, 10 << 20);
 my $sparse   = 5 << 30;
 
@@ -41,7 +41,7 @@ for my $backend (@backends) {
 	truncate $fh, $sparse or die $!;
 	for my $at (0, (4 << 30) - 5, $sparse - 10) { seek $fh, $at, 0; print $fh '0123456789' }
 	close $fh or die $!;
-	my $r = Test::Server::parse($srv->head('/sparse'));
+	my $r = Test::Http::parse($srv->head('/sparse'));
 	is $r->{header}{'content-length'}, $sparse, "$backend: HEAD of a sparse 5 GiB file tells its length";
 	for my $at ((4 << 30) - 5, $sparse - 10) {
 		$r = $srv->fetch('/sparse', Range => sprintf 'bytes=%d-%d', $at, $at + 9);
@@ -64,7 +64,7 @@ sub poke {      # writes in place
 # ---------------------------------------------------------------- one server for the rest
 
 my $out = File::Temp->newdir;           # beside the document root
-Test::Server::_put("$out/secret", 'top secret');
+Test::Util::put("$out/secret", 'top secret');
 my $srv = Test::Server->start(conf => <<'CONF');
 mimetype.assign = ( ".tar.gz" => "application/x-tgz", ".txt" => "text/plain; charset=utf-8" )
 static-file.exclude-extensions = ( ".fcgi" )
@@ -83,21 +83,21 @@ sub status_is {
 	return $r;
 }
 
-subtest 'HEAD and OPTIONS' => sub {
+subtest 'HEAD has the headers of GET, OPTIONS the allowed methods' => sub {
 	my $get  = $srv->fetch('/hello.txt');
-	my $head = Test::Server::parse($srv->head('/hello.txt'));
+	my $head = Test::Http::parse($srv->head('/hello.txt'));
 	delete $_->{header}{date} for $get, $head;
 	is_deeply $head->{header}, $get->{header}, 'HEAD has the headers of GET';
 	is $head->{body}, '', '... and no body';
-	my $r = Test::Server::parse($srv->request("OPTIONS /hello.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+	my $r = Test::Http::parse($srv->request("OPTIONS /hello.txt HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
 	is $r->{status}, 200, 'OPTIONS of a file';
 	is $r->{header}{allow}, 'GET, HEAD, OPTIONS', '... says what is allowed';
-	$r = Test::Server::parse($srv->request("OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
+	$r = Test::Http::parse($srv->request("OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"));
 	is $r->{status}, 200, 'OPTIONS *';
 	is $r->{header}{'content-length'}, 0, '... without a body';
 };
 
-subtest 'directories' => sub {
+subtest 'a directory gives its index file or a redirect' => sub {
 	is status_is('/dir/', 200, 'index file')->{body}, '<p>index', '... is sent';
 	is status_is('/dir', 301, 'directory without slash')->{header}{location}, '/dir/', '... to the one with';
 	is status_is('/dir?a=b&c', 301, 'with a query')->{header}{location}, '/dir/?a=b&c', '... which is kept';
@@ -109,7 +109,7 @@ subtest 'directories' => sub {
 	status_is('/hello.txt/x', 404, 'file used as a directory');
 };
 
-subtest 'media types' => sub {
+subtest 'a suffix sets the media type' => sub {
 	my %want = (
 		'a.tar.gz' => 'application/x-tgz', 'a.txt' => 'text/plain; charset=utf-8', 'a.html' => 'text/html',
 		'A.PNG' => 'image/png', 'noext' => 'application/octet-stream', 'a.unheard-of' => 'application/octet-stream',
@@ -120,7 +120,7 @@ subtest 'media types' => sub {
 	}
 };
 
-subtest 'what is not there, or not to be seen' => sub {
+subtest 'absent and hidden files are not served' => sub {
 	my $r = status_is('/nothing', 404, 'missing file');
 	like $r->{header}{'content-type'}, qr{^text/html}, '... with a page';
 	like $r->{body}, qr/<b>404<\/b>.*There is nothing/s, '... that says so';
@@ -142,7 +142,7 @@ subtest 'special files are refused at once' => sub {
 	my $t = time;
 	status_is('/fifo', 403, 'fifo');
 	status_is('/socket', 403, 'socket');
-	cmp_ok time - $t, '<', Test::Server::SOON, 'and nobody waited for a writer';
+	cmp_ok time - $t, '<', Test::Util::SOON, '... without a wait for a writer';
 };
 
 subtest 'symbolic links stay inside' => sub {
@@ -174,7 +174,7 @@ subtest 'changes are seen within a second' => sub {
 			$c->send("GET $path HTTP/1.1\r\nHost: x\r\n\r\n");
 			my $r = $c->reply // { status => 'nothing' };
 			my $got = $r->{status} == 200 ? $r->{body} : $r->{status};
-			last if $got eq $new || time - $t > Test::Server::PATIENCE;
+			last if $got eq $new || time - $t > Test::Util::PATIENCE;
 			$odd++ if $got ne $old;
 		}
 		cmp_ok time - $t, '<', 5, $name;        # a second, on a busy machine
@@ -202,7 +202,7 @@ subtest 'stat-cache-engine = "disable" asks the file system each time' => sub {
 	}
 };
 
-subtest 'conditions that do not change how a file is sent share what is known of it' => sub {
+subtest 'conditions that do not change a reply share its cached file' => sub {
 	my $srv = Test::Server->start(conf => <<'CONF');
 server.max-worker = 1
 status.statistics-url = "/counters"
@@ -212,19 +212,18 @@ $HTTP["user-agent"] =~ "c" { proxy-core.debug = 1 }
 $HTTP["user-agent"] =~ "x" { etag.use-inode = "enable" }
 CONF
 	$srv->write('large', 'x' x 100_000);
-	my $counter = sub { $srv->fetch('/counters')->{body} =~ /^\Q$_[0]\E: (\d+)$/m ? $1 : die "no $_[0]" };
 	my %tag;
 	$tag{$_} = $srv->fetch('/large', 'User-Agent' => $_)->{header}{etag} for qw(- a b c ab ac bc abc);
-	is $counter->('server.cache.misses'), 1, 'eight sets of conditions, one look-up';
+	is $srv->counter('server.cache.misses'), 1, 'eight sets of conditions, one look-up';
 	$tag{$_} = $srv->fetch('/large', 'User-Agent' => $_)->{header}{etag} for qw(x ax);
-	is $counter->('server.cache.misses'), 2, 'another form of tag needs a look-up of its own, once';
+	is $srv->counter('server.cache.misses'), 2, 'another form of tag needs a look-up of its own, once';
 	isnt $tag{x}, $tag{a}, '... and has its own tag';
 	is $tag{ax}, $tag{x}, '... for all sets with that form';
 };
 
 # A page boundary: truncation would clear the rest of a partial page that is already queued in the socket.
 for my $backend (@backends) {
-	subtest "$backend: a file that changes while it is sent" => sub {
+	subtest "$backend: a removed file is sent whole, a truncated one is cut" => sub {
 		my $srv = Test::Server->start(conf => qq{server.network-backend = "$backend"\n});
 		my $n = 48 << 20;
 		for my $name (qw(gone cut)) {
@@ -253,7 +252,7 @@ for my $backend (@backends) {
 }
 
 # The client pauses, so that no backend has sent more than the buffers hold when the file is written to.
-subtest 'a file that is written to while it is sent' => sub {
+subtest 'each change of a file while it is sent cuts the reply or leaves it whole' => sub {
 	my ($n, $past) = (12 << 20, 1_600_000_000);
 	my %change = (
 		'overwritten in place'                     => [sub { poke($_[0], $n - 100, 'NEW') }, 0],
@@ -297,7 +296,7 @@ CONF
 	}
 };
 
-subtest 'a file that is in memory only in parts travels in large steps all the same' => sub {
+subtest 'a file that is partly in memory is sent in large steps' => sub {
 	for my $backend (@backends) {
 		my $srv = Test::Server->start(conf => qq{server.network-backend = "$backend"\n});
 		open my $fh, '>', $srv->path('holes') or die $!;

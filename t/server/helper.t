@@ -1,5 +1,5 @@
 # The helper process reads the configuration, listens and writes the pid file for a server that has dropped root.  A reload
-# takes nothing from clients, whatever it waits for, and a server without its helper goes on serving.
+# delays no client.  A server without its helper goes on serving.
 use strict;
 use warnings;
 use FindBin;
@@ -27,14 +27,14 @@ sub start {
 	return $srv;
 }
 
-sub conf { my ($srv) = @_; return Test::Server::_slurp($srv->run . '/server.conf') }
+sub conf { my ($srv) = @_; return Test::Util::slurp($srv->run . '/server.conf') }
 
 sub reload {
 	my ($srv, $conf) = @_;
-	Test::Server::_put($srv->run . '/server.conf', $conf) if defined $conf;
+	Test::Util::put($srv->run . '/server.conf', $conf) if defined $conf;
 	my $n = () = $srv->log =~ /ev=reloaded/g;
 	$srv->signal('USR1');
-	return Test::Server::eventually(sub { $n < (() = $srv->log =~ /ev=reloaded/g) });
+	return Test::Util::eventually(sub { $n < (() = $srv->log =~ /ev=reloaded/g) });
 }
 
 # Number and command of each child.
@@ -42,7 +42,7 @@ sub children {
 	my ($pid) = @_;
 	my %of;
 	for my $dir (glob '/proc/[0-9]*') {
-		my ($n, $comm, $parent) = Test::Server::_slurp("$dir/stat") =~ /\A(\d+) \((.*)\) \S (\d+)/s or next;
+		my ($n, $comm, $parent) = Test::Util::slurp("$dir/stat") =~ /\A(\d+) \((.*)\) \S (\d+)/s or next;
 		$of{$n} = $comm if $parent == $pid;
 	}
 	return %of;
@@ -50,20 +50,20 @@ sub children {
 
 sub helper { my %c = children($_[0]->pid); return (keys %c)[0] }
 
-sub status { my ($pid, $key) = @_; return Test::Server::_slurp("/proc/$pid/status") =~ /^$key:\s*(.*)/m ? $1 : '' }
+sub status { my ($pid, $key) = @_; return Test::Util::slurp("/proc/$pid/status") =~ /^$key:\s*(.*)/m ? $1 : '' }
 
-subtest 'reloads with include_shell under load' => sub {
+subtest 'reloads with include_shell lose no request' => sub {
 	my $tag = File::Temp->new;
-	Test::Server::_put("$tag", qq{server.tag = "t0"\n});
+	Test::Util::put("$tag", qq{server.tag = "t0"\n});
 	my $srv = start(qq{include_shell "cat $tag"\n});
 	is $srv->fetch('/a')->{header}{server}, 't0', 'its output is used';
 	my $load = Test::Load->start($srv, clients => 4, path => '/a', want => 'A');
 	my $done = 0;
 	for my $i (1 .. $reloads) {
-		Test::Server::_put("$tag", qq{server.tag = "t$i"\n});
+		Test::Util::put("$tag", qq{server.tag = "t$i"\n});
 		last unless reload($srv);
 		# A worker of the generation before may still accept in the round in which it learns of its end.
-		$done++ if Test::Server::eventually(sub { $srv->fetch('/a')->{header}{server} eq "t$i" });
+		$done++ if Test::Util::eventually(sub { $srv->fetch('/a')->{header}{server} eq "t$i" });
 	}
 	is $done, $reloads, "$reloads reloads took effect";
 	my ($asked, $wrong) = $load->stop;
@@ -77,7 +77,7 @@ subtest 'reloads with include_shell under load' => sub {
 	is scalar @fd, 2, '... and has its end of the pair and a signalfd only' or diag "@fd";
 };
 
-subtest 'root is kept by the helper only' => sub {
+subtest 'only the helper keeps root' => sub {
 	plan skip_all => 'needs root and the user www-data' unless $www;
 	my $srv = start('');
 	is $srv->fetch('/a')->{body}, 'A', 'it serves';
@@ -86,7 +86,7 @@ subtest 'root is kept by the helper only' => sub {
 	unlike $srv->log, qr/running\.as-root/, 'nothing to warn of';
 };
 
-subtest 'a group alone does not hide that root stays' => sub {
+subtest 'a group without a user is reported as root' => sub {
 	plan skip_all => 'needs root and the user www-data' unless $www;
 	my $srv = Test::Server->start(conf => qq{server.groupname = "www-data"\n});
 	my $log = $srv->wait_log(qr/ev=listening/);
@@ -94,7 +94,7 @@ subtest 'a group alone does not hide that root stays' => sub {
 	like status($srv->pid, 'Groups'), qr/^33\s*$/, 'supplementary groups of root are gone' if getgrnam('www-data') == 33;
 };
 
-subtest 'the pid file goes at the end' => sub {
+subtest 'the pid file is removed at the end' => sub {
 	my $srv = start(qq{server.pid-file = "\@RUN\@/pid"\n});
 	my $pid = $srv->run . '/pid';
 	$srv->wait_log(qr/ev=listening/);
@@ -107,10 +107,10 @@ subtest 'the pid file goes at the end' => sub {
 	$srv->wait_log(qr/ev=listening/);
 	$srv->term('KILL');
 	$pid = $srv->run . '/pid';
-	ok Test::Server::eventually(sub { !-e $pid }), 'the helper removes that of a server that was killed';
+	ok Test::Util::eventually(sub { !-e $pid }), 'the helper removes that of a server that was killed';
 };
 
-subtest 'a low port at a reload' => sub {
+subtest 'a reload may add a low port' => sub {
 	plan skip_all => 'needs root and the user www-data' unless $www;
 	my $srv = start(qq{server.bind = "\@RUN\@/sock"\n}, env => { LISTEN_PID => 1 });
 	$srv->wait_log(qr/ev=listening/);
@@ -128,7 +128,7 @@ subtest 'a low port at a reload' => sub {
 	like join('', <$c>), qr/ 200 .*\r\n\r\nA\z/s, '... and served';
 };
 
-subtest 'mode and owner of a unix socket' => sub {
+subtest 'a unix socket has its configured mode and owner' => sub {
 	plan skip_all => 'needs root and the user www-data' unless $www;
 	my $srv = start(qq{server.bind = "\@RUN\@/sock"\nserver.socket-perms = "0620"\n}, env => { LISTEN_PID => 1 });
 	$srv->wait_log(qr/ev=listening/);
@@ -136,33 +136,61 @@ subtest 'mode and owner of a unix socket' => sub {
 	is sprintf('%04o %d', $st[2] & 07777, $st[4]), "0620 $www", 'as the configuration says';
 	my $run = $srv->run;
 	my $rival = Test::Server->start(conf => qq{server.bind = "$run/sock"\n}, env => { LISTEN_PID => 1 }, unchecked => 1);
-	isnt $rival->wait_exit, 0, 'a second server on this socket does not start';
+	is $rival->wait_exit >> 8, 69, 'a second server on this socket does not start';
 	my $c = IO::Socket::UNIX->new(Peer => "$run/sock");
 	ok $c, '... and the first one keeps it';
 };
 
-subtest 'TERM while a command of the configuration hangs' => sub {
+subtest 'inherited descriptors must be listening sockets' => sub {
+	my $srv = start('', env => { LISTEN_FDS => 2 }, unchecked => 1);
+	is $srv->wait_exit >> 8, 64, 'the server does not start';
+	like $srv->log('stderr'), qr/^accel-server: LISTEN_FDS: descriptor 4 is not a listening socket$/m, '... and says why';
+};
+
+subtest 'TERM ends a server whose configuration command hangs' => sub {
 	my $srv = start('');
 	is $srv->fetch('/a')->{body}, 'A', 'it serves';
 	my $sleep = $srv->run . '/pid-of-sleep';
-	Test::Server::_put($srv->run . '/server.conf', conf($srv) . qq{include_shell "echo \$\$ >$sleep; exec sleep 1000"\n});
+	Test::Util::put($srv->run . '/server.conf', conf($srv) . qq{include_shell "echo \$\$ >$sleep; exec sleep 1000"\n});
 	$srv->signal('USR1');
-	ok Test::Server::eventually(sub { -s $sleep }), 'the command runs';
-	my ($hangs) = Test::Server::_slurp($sleep) =~ /(\d+)/;
+	ok Test::Util::eventually(sub { -s $sleep }), 'the command runs';
+	my ($hangs) = Test::Util::slurp($sleep) =~ /(\d+)/;
 	is $srv->fetch('/a')->{body}, 'A', 'the server serves meanwhile';
 	$srv->signal('HUP');
 	ok $srv->wait_log(qr/logs\.reopened/) =~ /logs\.reopened/, '... and takes other signals';
 	my ($status, $seconds) = $srv->term;
 	is $status, 0, 'TERM ends it';
 	cmp_ok $seconds, '<', 10, '... soon';
-	ok Test::Server::eventually(sub { !kill 0, $hangs }), 'the command has ended with it';
+	ok Test::Util::eventually(sub { !kill 0, $hangs }), 'the command has ended with it';
 };
 
-subtest 'a command that takes too long' => sub {
+# A command of the configuration stops the helper, so the server waits for the first answer after the record.
+subtest 'TERM during the start ends the server' => sub {
+	my $stop = q{include_shell "read -r n name state helper rest </proc/$PPID/stat; echo $helper >@RUN@/helper; kill -STOP $helper"};
+	my %wait_for = (
+		'the error log' => '',
+		'a socket' => qq{server.errorlog = ""\nserver.bind = "\@RUN\@/sock"\n},
+		'the pid file' => qq{server.errorlog = ""\nserver.pid-file = "\@RUN\@/pid"\n},
+		'an access log' => qq{server.errorlog = ""\naccesslog.filename = "\@RUN\@/access"\n},
+	);
+	for my $what (sort keys %wait_for) {
+		my $srv = Test::Server->start(conf => "$wait_for{$what}$stop\n", env => $what eq 'a socket' ? { LISTEN_PID => 1 } : {});
+		ok Test::Util::eventually(sub { $srv->log('helper') =~ /^\d+\n/ }), "it waits for $what";
+		my ($helper) = $srv->log('helper') =~ /(\d+)/ or next;
+		my ($status) = $srv->term;
+		kill CONT => $helper;
+		is $status, 0, '... TERM ends it with status 0';
+		my $said = $srv->log('stderr') . $srv->log;
+		unlike $said, qr/level=(?!info|warn)|accel-server: /, '... and no line of an error';
+		unlike $said, qr/ev=listening/, '... before it listened';
+	}
+};
+
+subtest 'a command that takes too long fails the reload' => sub {
 	my $srv = start("server.reload-timeout = 1\n");
 	is $srv->fetch('/a')->{body}, 'A', 'it serves';
 	my $good = conf($srv);
-	Test::Server::_put($srv->run . '/server.conf', $good . qq{include_shell "sleep 1000"\n});
+	Test::Util::put($srv->run . '/server.conf', $good . qq{include_shell "sleep 1000"\n});
 	$srv->signal('USR1');
 	like $srv->wait_log(qr/reload\.refused/),
 	    qr/reload\.refused .*the command \\x22sleep 1000\\x22: it took longer than 1 s \(server\.reload-timeout\)/,
@@ -171,7 +199,7 @@ subtest 'a command that takes too long' => sub {
 	ok reload($srv, $good), '... and the next reload is taken';
 };
 
-subtest 'no memory for a configuration' => sub {
+subtest 'a configuration without memory fails the reload' => sub {
 	plan skip_all => 'a sanitizer needs its own memory' if $asan;
 	plan skip_all => 'prlimit is not installed' if system('prlimit --version >/dev/null 2>&1') != 0;
 	my $srv = start('', unchecked => 1);     # the child that ran out of memory says so
@@ -179,14 +207,14 @@ subtest 'no memory for a configuration' => sub {
 	my $good = conf($srv);
 	my $as = 1024 * (status(helper($srv), 'VmSize') =~ /(\d+)/)[0] + (48 << 20);
 	is system('prlimit', "--as=$as", '--pid', helper($srv)), 0, 'the helper is short of memory';
-	Test::Server::_put($srv->run . '/server.conf', $good . join '', 'var.a = "' . 'x' x 65536 . qq{"\n}, map { "var.b$_ = var.a + \"$_\"\n" } 1 .. 400);
+	Test::Util::put($srv->run . '/server.conf', $good . join '', 'var.a = "' . 'x' x 65536 . qq{"\n}, map { "var.b$_ = var.a + \"$_\"\n" } 1 .. 400);
 	$srv->signal('USR1');
 	like $srv->wait_log(qr/reload\.refused/), qr/reload\.refused/, 'the reload is refused';
 	is $srv->fetch('/a')->{body}, 'A', 'the configuration before goes on';
 	ok reload($srv, $good), '... and a small one is taken';
 };
 
-subtest 'without its helper' => sub {
+subtest 'a server without its helper goes on serving' => sub {
 	my $srv = start(qq{accesslog.filename = "\@RUN\@/access.log"\n});
 	is $srv->fetch('/a')->{body}, 'A', 'it serves';
 	kill 'KILL', helper($srv) or die "kill: $!";

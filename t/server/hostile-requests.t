@@ -1,5 +1,5 @@
-# One reading of a request: what RFC 9112 does not allow is refused, the connection closed, and nothing
-# behind it is run; no spelling of a path leaves the document root.
+# One reading of a request: a violation of RFC 9112 is refused, and the connection closes without running what follows.  No
+# spelling of a path leaves the document root.
 use strict;
 use warnings;
 use FindBin;
@@ -118,7 +118,7 @@ my @syntax = (
 
 refused(@$_) for @smuggling, @chunks, @syntax;
 
-subtest 'one answer however the bytes arrive' => sub {
+subtest 'each split of a request gives the same answer' => sub {
 	for my $case (grep { length $_->[1] < 300 } @smuggling, @syntax) {
 		my ($name, $bytes, @want) = @$case;
 		my $c = $srv->connect;
@@ -128,7 +128,7 @@ subtest 'one answer however the bytes arrive' => sub {
 	}
 };
 
-subtest 'unusual but right' => sub {
+subtest 'unusual but valid requests are served' => sub {
 	my %case = (
 		'HTTP/1.0 without Host'    => "GET /hello.txt HTTP/1.0\r\n\r\n",
 		'HTTP/1.2'                 => "GET /hello.txt HTTP/1.2\r\nHost: x\r\nConnection: close\r\n\r\n",
@@ -148,16 +148,16 @@ subtest 'unusual but right' => sub {
 		'a body on GET'            => get('/hello.txt', 'Content-Length: 5', 'Connection: close') . 'abcde',
 	);
 	for (sort keys %case) {
-		my $r = Test::Server::parse($srv->request($case{$_}));
+		my $r = Test::Http::parse($srv->request($case{$_}));
 		is "$r->{status} $r->{body}", '200 hi', $_;
 		ok !$srv->{timed_out}, '... and closed' if $srv->{timed_out};
 	}
 };
 
-subtest 'methods' => sub {
+subtest 'unknown methods are refused' => sub {
 	for my $m (qw(POST PUT DELETE PATCH TRACE FOO get)) {
 		my $got = $srv->request("$m /hello.txt HTTP/1.1\r\nHost: x\r\nX-Mirror: me\r\nConnection: close\r\n\r\n");
-		my $r = Test::Server::parse($got);
+		my $r = Test::Http::parse($got);
 		ok $r->{status} == 405 || $r->{status} == 501, "$m: 405 or 501" or diag $r->{status};
 		is $r->{header}{allow}, 'GET, HEAD, OPTIONS', '... with Allow' if $r->{status} == 405;
 		unlike $got, qr/me\r/, '... and nothing is mirrored' if $m eq 'TRACE';

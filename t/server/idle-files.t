@@ -1,4 +1,4 @@
-# Files that nobody asks for are closed: what is mounted below a document root can be unmounted while the server runs.
+# Files without requests are closed, so a mount below the document root can be unmounted while the server runs.
 use strict;
 use warnings;
 use FindBin;
@@ -20,26 +20,25 @@ system('mount', '-t', 'tmpfs', '-o', 'size=8m', 'none', $mount) == 0 or plan ski
 sub open_files {        # of the server, on this mount
 	return grep { (readlink($_) // '') =~ m{^\Q$mount\E/} } glob '/proc/' . $srv->pid . '/fd/*';
 }
-sub counter { return $srv->fetch('/counters')->{body} =~ /^\Q$_[0]\E: (\d+)$/m ? $1 : 0 }
 sub unmounted { return system("umount '$mount' 2>/dev/null") == 0 }
 
 $srv->write('mount/large', 'L' x 300_000);
 $srv->write('mount/small', 's' x 100);
 $srv->write('beside', 'B' x 300_000);
 is length $srv->fetch("/mount/$_")->{body}, -s "$mount/$_", "$_: sent" for qw(large small);
-ok Test::Server::eventually(sub { open_files() == 1 }), 'the large one is held open, the small one is in memory';
+ok Test::Util::eventually(sub { open_files() == 1 }), 'the large one is held open, the small one is in memory';
 ok !unmounted(), '... so it cannot be unmounted';
 
 my $c = $srv->connect;
 my $asked = 0;
-ok Test::Server::eventually(sub {
+ok Test::Util::eventually(sub {
 	$c->send("GET /beside HTTP/1.1\r\nHost: x\r\n\r\n");
 	$asked++ if ($c->reply // { status => 0 })->{status} == 200;
 	$c = $srv->connect if $c->{eof};
 	return unmounted();
-}), 'it can, when nobody has asked for its files for a while';
-is counter('server.cache.idle-closed'), 1, '... they were closed and counted, those in demand were not';
-cmp_ok counter('server.cache.misses'), '<', $asked + 3, '... nor opened again';
+}), 'it can, after a while without requests of its files';
+is $srv->counter('server.cache.idle-closed'), 1, '... they were closed and counted, those in demand were not';
+cmp_ok $srv->counter('server.cache.misses'), '<', $asked + 3, '... nor opened again';
 is $srv->fetch('/mount/large')->{status}, 404, 'what was there is no more';
 is $srv->fetch('/beside')->{status}, 200, 'the server goes on';
 

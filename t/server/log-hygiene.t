@@ -1,5 +1,5 @@
-# What others can write into our logs and pages: one line each, no control of a terminal, so many in a second and no more.
-# What a configuration can write into replies: text, on one line.
+# Text of clients in logs and pages: one line each, without control characters, at a bounded rate.  Text of a configuration
+# in replies: one line.
 use strict;
 use warnings;
 use FindBin;
@@ -17,7 +17,7 @@ sub is_utf8 { my ($bytes) = @_; return utf8::decode(my $copy = $bytes) }
 sub escaped { my ($bytes) = @_; return join '', map { /[a-z0-9]/i ? $_ : sprintf '\\x%02x', ord } split //, $bytes }
 sub urlenc  { my ($bytes) = @_; return join '', map { sprintf '%%%02X', ord } split //, $bytes }
 
-subtest 'what a client sends stands in the logs as text' => sub {
+subtest 'the logs have what a client sends as escaped text' => sub {
 	for my $timing ('enable', 'json') {
 		my $srv = Test::Server->start(conf => <<"CONF");
 accesslog.filename = "\@RUN\@/access.log"
@@ -61,7 +61,7 @@ subtest 'a storm of refused requests is counted, not written' => sub {
 	}
 	my $seconds = time - $began + 2;        # of the clock, in part
 	$srv->signal('HUP');
-	ok Test::Server::eventually(sub { my ($lines, $told) = $count->(); $lines + $told == $n }), 'each is written, or counted'
+	ok Test::Util::eventually(sub { my ($lines, $told) = $count->(); $lines + $told == $n }), 'each is written, or counted'
 	    or diag join ' ', $count->();
 	my ($lines, $told) = $count->();
 	cmp_ok $lines, '<=', $per_second * $seconds, "at most $per_second a second are written";
@@ -70,13 +70,13 @@ subtest 'a storm of refused requests is counted, not written' => sub {
 };
 
 # Lines that stand in code which requests pass through have a limit.
-subtest 'no line that an outsider can cause is without a limit' => sub {
-	my %said_once = map { $_ => 1 } qw(posix-aio.refused linux-aio.instead);
+subtest 'each line that a client can cause has a limit' => sub {
+	my %said_once = map { $_ => 1 } qw(posix-aio.refused linux-aio.fallback);
 	my %asked_for = ('pool.lease' => 1);    # proxy-core.debug
 	my @without;
 	for my $file (glob("$FindBin::Bin/../../{wire,server,server/*,proxy-core,io,io/*}/*.c")) {
-		next if $file =~ m{server/(process/\w+|config/(?!record|mime|rewrite|places)\w+|main|options|manual)\.c$|io/(sandbox|logfile|listen)\.c$};
-		my $code = Test::Server::_slurp($file);
+		next if $file =~ m{server/(process/\w+|config/(?!record|mime|rewrite|resources)\w+|main|options|manual)\.c$|io/(sandbox|logfile|listen)\.c$};
+		my $code = Test::Util::slurp($file);
 		while ($code =~ /\blog_event\([^;"]*"([^"]+)"/g) {
 			push @without, "$file: $1" unless $said_once{$1} || $asked_for{$1};
 		}
@@ -84,8 +84,8 @@ subtest 'no line that an outsider can cause is without a limit' => sub {
 	is_deeply \@without, [], 'log_limited() everywhere';
 };
 
-subtest 'a configuration cannot write a header of its own' => sub {
-	my $program = Test::Server::program('accel-server');
+subtest 'a configuration value cannot add a header' => sub {
+	my $program = Test::Util::program('accel-server');
 	my $dir = File::Temp->newdir;
 	for my $case (
 		['server.tag', '"a%sX-Evil: 1"'], ['server.name', '"a%sb"'], ['mimetype.assign', '( ".x" => "text/x%sX-Evil: 1" )'],
@@ -95,13 +95,13 @@ subtest 'a configuration cannot write a header of its own' => sub {
 	) {
 		my ($name, $value) = @$case;
 		for my $char ("\n", "\r\n", "\x1b", "\x7f", "\xc2\x9b") {
-			Test::Server::_put("$dir/x.conf", "server.document-root = \"$dir\"\n$name = " . sprintf($value, $char) . "\n");
+			Test::Util::put("$dir/x.conf", "server.document-root = \"$dir\"\n$name = " . sprintf($value, $char) . "\n");
 			my $said = qx{"$program" -t -f "$dir/x.conf" 2>&1};
 			my $shown = escaped($char);
-			ok $? != 0 && $said =~ /^\Q$dir\E\/x\.conf:[0-9]+:[0-9]+: \Q$name\E expects printable text on one line, found ".*\Q$shown\E/m, "$name: $shown" or diag $said;
+			ok $? != 0 && $said =~ /^\Q$dir\E\/x\.conf:[0-9]+:[0-9]+: \Q$name\E: expected printable text on one line, got ".*\Q$shown\E/m, "$name: $shown" or diag $said;
 		}
 	}
-	Test::Server::_put("$dir/x.conf", "server.document-root = \"$dir\"\nserver.tag = \"caf\xc3\xa9 (fast)\"\n");
+	Test::Util::put("$dir/x.conf", "server.document-root = \"$dir\"\nserver.tag = \"caf\xc3\xa9 (fast)\"\n");
 	is system("$program -t -f $dir/x.conf >/dev/null 2>&1"), 0, 'other text is fine';
 };
 

@@ -54,10 +54,10 @@ for my $case (@table) {
 	    [$status, $body, $label, length $body], "$range: $status";
 }
 
-sub parts { return Test::Server::parts(@_) }
+sub parts { return Test::Http::parts(@_) }
 
 my $type = 'application/octet-stream';
-subtest 'several ranges' => sub {
+subtest 'several ranges give a multipart reply' => sub {
 	my $r = $srv->fetch('/abc', Range => 'bytes=0-1,4-5,-1');
 	is $r->{status}, 206, 'status';
 	is $r->{header}{'content-length'}, length $r->{body}, 'length';
@@ -71,13 +71,13 @@ subtest 'several ranges' => sub {
 	is_deeply [map { my $r = $c->reply; $r && $r->{status} } 1, 2], [206, 200], 'and the next request is answered behind it';
 };
 
-subtest 'where ranges mean nothing' => sub {
-	my $r = Test::Server::parse($srv->head('/abc', Range => 'bytes=0-1'));
+subtest 'Range has no effect on HEAD, errors and empty files' => sub {
+	my $r = Test::Http::parse($srv->head('/abc', Range => 'bytes=0-1'));
 	is_deeply [$r->{status}, $r->{header}{'content-length'}], [200, 26], 'HEAD';
 	is $srv->fetch('/nothing', Range => 'bytes=0-1')->{status}, 404, 'a missing file';
 	is $srv->fetch('/empty', Range => 'bytes=0-')->{status}, 416, 'an empty file has no first byte';
 	is $srv->fetch('/empty', Range => 'bytes=-5')->{status}, 200, 'all of nothing';
-	my $twice = Test::Server::parse($srv->request("GET /abc HTTP/1.1\r\nHost: x\r\nRange: bytes=0-1\r\nRange: bytes=4-5\r\nConnection: close\r\n\r\n"));
+	my $twice = Test::Http::parse($srv->request("GET /abc HTTP/1.1\r\nHost: x\r\nRange: bytes=0-1\r\nRange: bytes=4-5\r\nConnection: close\r\n\r\n"));
 	is $twice->{status}, 200, 'two Range fields';
 	is $srv->fetch('/abc')->{header}{'accept-ranges'}, 'bytes', 'Accept-Ranges';
 	my $off = Test::Server->start(dir => $srv->dir, conf => qq{server.range-requests = "disable"\n});
@@ -85,7 +85,7 @@ subtest 'where ranges mean nothing' => sub {
 	is_deeply [@$r{qw(status body)}, $r->{header}{'accept-ranges'}], [200, $abc, undef], 'server.range-requests = "disable"';
 };
 
-subtest 'If-Range: a part only of the version the client has' => sub {
+subtest 'If-Range gives a part of the same version only' => sub {
 	my $tag = $srv->fetch('/abc')->{header}{etag};
 	like $tag, qr/\A"[^"]+"\z/, 'strong tag';
 	my @case = (

@@ -1,5 +1,5 @@
 # Log rotation of a server that has dropped root: each request has exactly one line over all rotated files, with mv and with
-# logrotate's create.  Root follows no link that another user made.
+# create of logrotate.  Root follows no link of another user.
 use strict;
 use warnings;
 use FindBin;
@@ -28,13 +28,13 @@ sub hup {
 	my ($srv) = @_;
 	my $before = -s $srv->run . '/access.log' // 0;
 	$srv->signal('HUP');
-	return Test::Server::eventually(sub {
+	return Test::Util::eventually(sub {
 		$srv->fetch('/a?probe');
 		(-s $srv->run . '/access.log' // 0) > $before && $srv->log('error.log') =~ /logs\.reopened/;
 	});
 }
 
-subtest 'rotations under load' => sub {
+subtest 'rotations under load lose no line' => sub {
 	my $srv = start('');
 	my $run = $srv->run;
 	my $load = Test::Load->start($srv, clients => 4, path => '/a', want => 'A');
@@ -43,7 +43,7 @@ subtest 'rotations under load' => sub {
 		rename "$run/$_.log", "$run/$_.log.$i" or die "$_: $!" for qw(access error);
 		if ($i % 2) {           # create 0640 root adm
 			for my $name (qw(access error)) {
-				Test::Server::_put("$run/$name.log", '');
+				Test::Util::put("$run/$name.log", '');
 				chmod 0640, "$run/$name.log";
 			}
 		}
@@ -57,7 +57,7 @@ subtest 'rotations under load' => sub {
 	is $status, 0, 'it ends';
 	my (%lines, $torn);
 	for my $file (glob "$run/access.log*") {
-		for (split /^/, Test::Server::_slurp($file)) {
+		for (split /^/, Test::Util::slurp($file)) {
 			$torn++ unless /\A127\.0\.0\.1 - - \[[^]]+\] "GET \S+ HTTP\/1\.1" 200 1 .*\n\z/;
 			$lines{$1}++ if m{"GET /a\?(\d+\.\d+) };
 		}
@@ -65,31 +65,31 @@ subtest 'rotations under load' => sub {
 	is scalar keys %lines, $asked, 'each request has a line';
 	is scalar(grep { $_ != 1 } values %lines), 0, '... and no more than one';
 	is $torn // 0, 0, '... which is whole';
-	unlike join('', map { Test::Server::_slurp($_) } glob "$run/error.log*"), qr/\.reopen |log\.dropped/, 'nothing went wrong';
+	unlike join('', map { Test::Util::slurp($_) } glob "$run/error.log*"), qr/\.reopen |log\.dropped/, 'nothing went wrong';
 };
 
 # The main thread waits for the helper while it opens the logs of a new configuration.
-subtest 'rotation while a reload opens logs' => sub {
+subtest 'a rotation during a reload loses no line' => sub {
 	my $srv = start('');
-	my $conf = Test::Server::_slurp($srv->run . '/server.conf');
+	my $conf = Test::Util::slurp($srv->run . '/server.conf');
 	$conf .= sprintf qq{\$HTTP["host"] == "h%d" { accesslog.filename = "%s/h%d.log" }\n}, $_, $srv->run, $_ for 1 .. 300;
-	Test::Server::_put($srv->run . '/server.conf', $conf);
+	Test::Util::put($srv->run . '/server.conf', $conf);
 	$srv->signal('USR1');
 	my $signals = 30;
-	ok Test::Server::eventually(sub { $srv->signal('HUP') if $signals-- > 0; return $srv->log('error.log') =~ /ev=reloaded/ }), 'the reload ends';
+	ok Test::Util::eventually(sub { $srv->signal('HUP') if $signals-- > 0; return $srv->log('error.log') =~ /ev=reloaded/ }), 'the reload ends';
 	my $run = $srv->run;
 	rename $_, "$_.1" or die "$_: $!" for glob "$run/h*.log";
 	ok hup($srv), 'HUP';
-	ok Test::Server::eventually(sub { 300 == (() = glob "$run/h*.log") }), '... opens 300 logs anew';
+	ok Test::Util::eventually(sub { 300 == (() = glob "$run/h*.log") }), '... opens 300 logs anew';
 	my $fds = '/proc/' . $srv->pid . '/fd';
-	ok Test::Server::eventually(sub { !grep { (readlink $_ // '') =~ /log\.1\z/ } glob "$fds/*" }), '... and lets go of the old ones';
+	ok Test::Util::eventually(sub { !grep { (readlink $_ // '') =~ /log\.1\z/ } glob "$fds/*" }), '... and lets go of the old ones';
 	unlike $srv->log('error.log'), qr/\.reopen |accesslog\.unusable/, 'each of them';
 };
 
-subtest 'a link in a directory of another user' => sub {
+subtest 'root follows no link in a directory of another user' => sub {
 	my $srv = start('');
 	my $run = $srv->run;
-	Test::Server::_put("$run/target", '');
+	Test::Util::put("$run/target", '');
 	chown $www, -1, "$run" or die "$run: $!";
 	rename "$run/access.log", "$run/access.old" or die $!;
 	symlink "$run/target", "$run/access.log" or die $!;
@@ -107,25 +107,25 @@ subtest 'a link in a directory of another user' => sub {
 	ok hup($srv), 'a file of its own is taken';
 };
 
-subtest 'a directory that everybody may write to' => sub {
+subtest 'root follows no link in a directory that every user may write to' => sub {
 	my $srv = start('');
 	my $run = $srv->run;
 	chmod 0777, $run or die $!;
 	$srv->signal('HUP');
-	like $srv->wait_log(qr/accesslog\.reopen/), qr/accesslog\.reopen .*not everybody may write to/, 'is refused';
+	like $srv->wait_log(qr/accesslog\.reopen/), qr/accesslog\.reopen .*other users cannot write to/, 'is refused';
 	chmod 01777, $run or die $!;
 	ok hup($srv), '... unless it is sticky';
 };
 
-subtest 'a pid file that is a link of another user' => sub {
+subtest 'root writes no pid file through a link of another user' => sub {
 	my $run = File::Temp->newdir('accel-pid-XXXXXX', TMPDIR => 1);
-	Test::Server::_put("$run/target", 'precious');
+	Test::Util::put("$run/target", 'precious');
 	symlink "$run/target", "$run/pid" or die $!;
 	chown $www, -1, "$run" or die $!;
 	my $srv = Test::Server->start(conf => qq{server.pid-file = "$run/pid"\n}, unchecked => 1);
 	isnt $srv->wait_exit, 0, 'the server does not start';
 	like $srv->log, qr/pidfile\.failed/, '... and says why';
-	is Test::Server::_slurp("$run/target"), 'precious', 'the target is as it was';
+	is Test::Util::slurp("$run/target"), 'precious', 'the target is as it was';
 };
 
 done_testing;

@@ -1,22 +1,21 @@
 #!/usr/bin/perl
-# The sandbox of a running program: what the kernel says of its threads, what --user leaves of root, what is not reachable.
-# What each system call comes to is in t/unit/io/sandbox_calls.c, what each path comes to in t/unit/io/sandbox.c.
+# The sandbox of a running program: its threads as the kernel reports them, --user, and unreachable paths.
+# t/unit/io/sandbox_calls.c has each system call, t/unit/io/sandbox.c each kind of path.
 
 use strict;
 use warnings;
 use Test::More;
 use Cwd qw(abs_path);
 use FindBin ();
-use Test::Fcgi qw(put temp_tree until_true);
+use Test::Fcgi qw(put temp_tree eventually);
 use Test::Server;
+use Test::Util qw(slurp);
 
 my $abi = syscall 444, 0, 0, 1;    # landlock_create_ruleset; asks for the version only
 my $tree = temp_tree();
 my $dir = "$tree";
 mkdir "$dir/$_" for qw(www log run);
 put("$dir/www/file", 'x' x 1000);
-
-sub slurp { local $/; open my $h, '<', $_[0] or return ''; return scalar(<$h>) // '' }
 
 # One field of /proc/PID/status, of each thread: { value => number of threads }.
 sub field {
@@ -49,21 +48,21 @@ subtest 'fcgi-stat-accel: a sandbox that fails stops the start' => sub {
 	my @options = ('--listen=unix:@SOCKET@', "--root=$dir/www", "--log=$dir/log/injected");
 	for my $call (qw(landlock_add_rule landlock_restrict_self seccomp)) {
 		my $app = Test::Fcgi->start({ own => 1, nowait => 1, under => injected("$call:error=EPERM") }, @options);
-		ok until_true(sub { defined $app->ended }), "$call: it ends";
+		ok eventually(sub { defined $app->ended }), "$call: it ends";
 		is $app->ended >> 8, 71, 'with an error of the system';
-		like $app->log_text, qr/^fcgi-stat-accel: the sandbox cannot be entered: (?:Landlock|seccomp): .*\n--no-sandbox starts without it$/m,
+		like $app->log_text, qr/^fcgi-stat-accel: cannot enter the sandbox: (?:Landlock|seccomp): .*\n--no-sandbox starts without it$/m,
 		    'the message says what to do';
 	}
 	my $app = Test::Fcgi->start({ own => 1, under => injected('landlock_create_ruleset:error=ENOSYS') }, @options);
 	is $app->get("$dir/www/file")->{status}, 200, 'a kernel without Landlock: it serves';
 	my $warnings = sub { scalar(() = slurp("$dir/log/injected") =~ /level=warn ev=sandbox\.partial names="this kernel has no Landlock"/g) };
-	ok until_true(sub { $warnings->() > 0 }), 'with a warning';
+	ok eventually(sub { $warnings->() > 0 }), 'with a warning';
 	is $warnings->(), 1, '... one';
 	kill 'TERM', slurp("/proc/$app->{pid}/task/$app->{pid}/children") =~ /(\d+)/;
-	ok until_true(sub { defined $app->ended }), 'and ends';
+	ok eventually(sub { defined $app->ended }), 'and ends';
 };
 
-subtest 'fcgi-stat-accel --user' => sub {
+subtest 'fcgi-stat-accel --user drops root' => sub {
 	plan skip_all => 'only root can become another user' if $> != 0;
 	my ($uid, $gid) = (getpwnam 'nobody')[2, 3];
 	chown $uid, $gid, "$dir/log";
@@ -77,20 +76,20 @@ subtest 'fcgi-stat-accel --user' => sub {
 	is $app->get("$dir/www/file")->{status}, 200, 'it serves';
 	rename "$dir/log/log", "$dir/log/log.1";
 	kill 'HUP', $app->{pid};
-	ok until_true(sub { slurp("$dir/log/log") =~ /ev=log\.reopen/ || -e "$dir/log/log" }), 'HUP opens a new log';
+	ok eventually(sub { slurp("$dir/log/log") =~ /ev=log\.reopen/ || -e "$dir/log/log" }), 'HUP opens a new log';
 	is $app->stop, 0, 'it ends with 0';
-	ok until_true(sub { !-e $socket }), 'and its socket goes, from a directory of root';
+	ok eventually(sub { !-e $socket }), 'and its socket goes, from a directory of root';
 
 	$app = Test::Fcgi->start({ own => 1, socket => $socket }, '--listen=unix:@SOCKET@', "--root=$dir/www", '--user=nobody');
 	kill 'KILL', $app->{pid};
 	Test::Fcgi::finish($app->{pid});
 	$app->{status} = 0;
-	ok until_true(sub { !-e $socket }), 'the socket goes after a KILL, too';
+	ok eventually(sub { !-e $socket }), 'the socket goes after a KILL, too';
 
 	$app = Test::Fcgi->start({ own => 1, nowait => 1 }, '--listen=unix:@SOCKET@', '--user=no-such-user');
-	ok until_true(sub { defined $app->ended }), 'an unknown user';
+	ok eventually(sub { defined $app->ended }), 'an unknown user';
 	is $app->ended >> 8, 67, 'is refused';
-	like $app->log_text, qr/--user no-such-user: there is no such user or group/, 'by name';
+	like $app->log_text, qr/--user: expected NAME\[:GROUP\] of an existing user and group, got "no-such-user"/, 'by name';
 };
 
 # ---------------------------------------------------------------- accel-server
@@ -110,7 +109,7 @@ subtest 'accel-server: every thread is confined' => sub {
 	is_deeply [keys %{ field($srv->pid, 'Seccomp') }], [0], 'it has none';
 };
 
-subtest 'accel-server: many sites' => sub {
+subtest 'accel-server: many sites fit into the sandbox' => sub {
 	my @conf = map { qq{\$HTTP["host"] == "h$_" { server.tag = "h$_" }} } 1 .. 300;
 	my $srv = Test::Server->start(conf => join "\n", @conf, '');
 	$srv->write('file', "hi\n");
@@ -132,7 +131,7 @@ sub reload {
 	my ($srv, $conf, $line) = @_;
 	put($srv->run . '/server.conf', $conf);
 	kill 'USR1', $srv->pid;
-	ok until_true(sub { error_log($srv) =~ $line }), "reload: $line" or diag error_log($srv);
+	ok eventually(sub { error_log($srv) =~ $line }), "reload: $line" or diag error_log($srv);
 }
 
 subtest 'accel-server: a reload out of reach is refused as a whole' => sub {
@@ -152,11 +151,11 @@ subtest 'accel-server: a reload out of reach is refused as a whole' => sub {
 	like $srv->get('/file'), qr/\r\n\r\na\n\z/, 'still';
 
 	reload($srv, $was =~ s{roots/a"}{roots/b"}r, qr/ev=reloaded/);
-	ok until_true(sub { $srv->get('/file') =~ /\r\n\r\nb\n\z/ }), 'a root below server.sandbox-paths is served';
+	ok eventually(sub { $srv->get('/file') =~ /\r\n\r\nb\n\z/ }), 'a root below server.sandbox-paths is served';
 	rename "$dir/roots/b", "$dir/roots/was" or die $!;
 	rename "$dir/roots/a", "$dir/roots/b" or die $!;
 	reload($srv, $was =~ s{roots/a"}{roots/b"}r, qr/(?:ev=reloaded.*){2}/s);
-	ok until_true(sub { $srv->get('/file') =~ /\r\n\r\na\n\z/ }), 'and so is a directory that was put in its place';
+	ok eventually(sub { $srv->get('/file') =~ /\r\n\r\na\n\z/ }), 'and so is a directory that was put in its place';
 
 	$srv = Test::Server->start(dir => "$dir/roots/b", conf => qq{server.document-root = "$dir/roots/b"\nserver.errorlog = "\@RUN\@/error.log"\n});
 	like $srv->get('/file'), qr/\r\n\r\na\n\z/, 'without server.sandbox-paths';
@@ -172,13 +171,49 @@ subtest 'accel-server: a sandbox that fails stops the start' => sub {
 	plan skip_all => 'no strace' unless grep { -x "$_/strace" } split /:/, $ENV{PATH};
 	for my $call (qw(landlock_add_rule landlock_restrict_self seccomp)) {
 		my $srv = Test::Server->start(under => injected("$call:error=EPERM"), unchecked => 1);
-		ok until_true(sub { waitpid($srv->pid, 1) == $srv->pid }), "$call: it ends";
+		ok eventually(sub { waitpid($srv->pid, 1) == $srv->pid }), "$call: it ends";
 		is $? >> 8, 78, 'as for a wrong configuration';
 		like error_log($srv), qr/level=error ev=sandbox\.failed why=.* do=".*server\.sandbox = \S+disable/, 'the log says what to do';
 	}
 	my $srv = Test::Server->start(conf => qq{server.sandbox-paths = ( "/nonexistent" )\n}, unchecked => 1);
-	ok until_true(sub { waitpid($srv->pid, 1) == $srv->pid }), 'a path that is not there: it ends';
+	ok eventually(sub { waitpid($srv->pid, 1) == $srv->pid }), 'a path that is not there: it ends';
 	like error_log($srv), qr{ev=sandbox\.failed why="Landlock: /nonexistent: No such file or directory"}, 'the log names it';
+};
+
+subtest 'accel-server: a directory that is missing is an error of its directive, not of the sandbox' => sub {
+	my $proxy = qq{proxy-core.protocol = "http"\nproxy-core.backends = ( "127.0.0.1:1" )\nproxy-core.allow-x-sendfile = "enable"\n};
+	my %missing = (
+		'server.document-root' => '"/nonexistent"', 'server.upload-dirs' => '( "/nonexistent" )',
+		'proxy-core.x-sendfile-docroot' => '( "/nonexistent" )',
+	);
+	for my $name (sort keys %missing) {
+		my $srv = Test::Server->start(conf => "$name = $missing{$name}\n$proxy", unchecked => 1);
+		is $srv->wait_exit >> 8, 78, "$name: it ends as for a wrong configuration";
+		like error_log($srv), qr{ev=config\.unusable why="\Q$name\E \S+/nonexistent\S*: No such file or directory"}, 'the log names it';
+	}
+};
+
+# The descriptors of a process above 2, and which of them a program that it starts would inherit.
+sub descriptors {
+	my ($pid) = @_;
+	my (@all, @inherited);
+	for my $fd (grep { $_ > 2 } map { m{/(\d+)\z} } glob "/proc/$pid/fdinfo/*") {
+		open my $info, '<', "/proc/$pid/fdinfo/$fd" or next;    # it may be closed by now
+		my ($flags) = join('', <$info>) =~ /^flags:\s*([0-7]+)/m or next;
+		push @all, "$fd: " . (readlink "/proc/$pid/fd/$fd" // '');
+		push @inherited, $all[-1] if !(oct($flags) & 02000000);
+	}
+	return (\@all, \@inherited);
+}
+
+subtest 'a program that a server starts would inherit none of its descriptors' => sub {
+	my $srv = Test::Server->start(conf => qq{accesslog.filename = "\@RUN\@/access"\nserver.pid-file = "\@RUN\@/pid"\n}, env => { NOTIFY_SOCKET => "$dir/run/notify" });
+	put($srv->dir . '/file', 'x');
+	is $srv->fetch('/file')->{status}, 200, 'it serves';
+	my ($all, $inherited) = descriptors($srv->pid);
+	cmp_ok @$all, '>', 5, 'it has descriptors';
+	my %from_outside = map { $_ => 1 } @{ (descriptors($$))[1] };
+	is_deeply [grep { !$from_outside{$_} } @$inherited], [], 'all are close-on-exec';
 };
 
 done_testing;

@@ -1,5 +1,5 @@
-# A file is believed only when it has settled: what is written twice within one tick of the file system's clock, with a request
-# between, is sent with its last contents in the end, and no strong tag stands for two contents.
+# The server keeps a file after it has settled.  A file that is written twice within one tick of the clock of its file system,
+# with a request between, is sent with its last contents.  No strong tag stands for two contents.
 use strict;
 use warnings;
 use FindBin;
@@ -21,11 +21,6 @@ sub overwrite {         # in place, and with one call
 
 sub moment { my @s = Time::HiRes::stat($_[0]); return "$s[9] $s[10]" }
 
-sub counter {
-	my ($srv, $name) = @_;
-	return $srv->fetch('/counters')->{body} =~ /^\Q$name\E: (\d+)$/m ? $1 : 1e9;
-}
-
 # ramfs has the clock of every file system before Linux 6.13.
 my $ram = File::Temp->newdir;
 my $why = !$own_mounts ? 'no mount namespace of our own' : system('mount', '-t', 'ramfs', 'none', "$ram") ? 'no ramfs' : '';
@@ -37,7 +32,7 @@ sub served {
 
 SKIP: {
 	skip $why, 1 if $why;
-	subtest 'written twice within a tick, with a request between' => sub {
+	subtest 'a file written twice within a tick is sent with its last contents' => sub {
 		my (%srv, %first, %tags, %strong);
 		$srv{$_} = served(qq{server.network-backend = "$_"\n}) for Test::Server::backends();
 		my $same = 0;
@@ -45,7 +40,7 @@ SKIP: {
 			my $c = $srv{$backend}->connect;
 			for my $i (1 .. $n) {
 				my $path = "$ram/$backend$i";
-				Test::Server::_put($path, 'a' x $size);
+				Test::Util::put($path, 'a' x $size);
 				my $before = moment($path);
 				$c->send("GET /$backend$i HTTP/1.1\r\nHost: x\r\n\r\n");
 				$first{"$backend$i"} = $c->reply;
@@ -61,7 +56,7 @@ SKIP: {
 		for my $backend (sort keys %srv) {
 			my %old = map { $_ => 1 } 1 .. $n;
 			my $c = $srv{$backend}->connect;
-			Test::Server::eventually(sub {
+			Test::Util::eventually(sub {
 				for my $i (sort keys %old) {
 					$c->send("GET /$backend$i HTTP/1.1\r\nHost: x\r\n\r\n");
 					my $r = $c->reply;
@@ -78,13 +73,13 @@ SKIP: {
 		my ($backend) = $name =~ /(.*?)\d+\z/;
 		my $r = $srv{$backend}->fetch("/$name", 'If-None-Match' => $weak{$name});
 		is "$r->{status} $r->{body}", '200 ' . 'b' x $size, 'the weak tag of the first contents is no match for the last';
-		cmp_ok counter($srv{adaptive}, 'server.cache.unsettled'), '<=', 4 * $n, 'each is read a few times, not with every request';
+		cmp_ok $srv{adaptive}->counter('server.cache.unsettled'), '<=', 4 * $n, 'each is read a few times, not with every request';
 	};
 
-	subtest 'what is sent while it may still change' => sub {
+	subtest 'an unsettled file has a weak tag' => sub {
 		my $srv = served('');
 		my $bare = served(qq{etag.use-size = "disable"\netag.use-mtime = "disable"\n});
-		Test::Server::_put("$ram/later", 'x' x 10);
+		Test::Util::put("$ram/later", 'x' x 10);
 		my $ahead = time + 1000;
 		utime $ahead, $ahead, "$ram/later" or die $!;
 		my $r = $srv->fetch('/later');
@@ -95,16 +90,16 @@ SKIP: {
 		is $srv->fetch('/later', Range => 'bytes=0-1')->{status}, 206, 'a part without a condition is sent';
 		is $bare->fetch('/later')->{header}{'last-modified'}, undef, 'without tags it has no date either, which would stand for it';
 		my $tag;
-		ok Test::Server::eventually(sub { ($tag = $srv->fetch('/later')->{header}{etag}) !~ /\AW/ }), 'settled when it was watched for long enough';
+		ok Test::Util::eventually(sub { ($tag = $srv->fetch('/later')->{header}{etag}) !~ /\AW/ }), 'settled when it was watched for long enough';
 		is $srv->fetch('/later', 'If-None-Match' => $tag)->{status}, 304, '... with a tag that counts';
-		ok Test::Server::eventually(sub { defined $bare->fetch('/later')->{header}{'last-modified'} }), '... and a date';
-		cmp_ok counter($srv, 'server.cache.unsettled'), '<', 20, '... after a few reads';
+		ok Test::Util::eventually(sub { defined $bare->fetch('/later')->{header}{'last-modified'} }), '... and a date';
+		cmp_ok $srv->counter('server.cache.unsettled'), '<', 20, '... after a few reads';
 	};
 }
 
 # ---------------------------------------------------------------- tags
 
-subtest 'tags of files with the same size and time' => sub {
+subtest 'tags of files with the same size and time differ by etag.use-ctime' => sub {
 	my $srv = Test::Server->start(conf => <<'CONF');
 server.max-worker = 1
 server.stat-cache-engine = "disable"
@@ -113,7 +108,7 @@ CONF
 	my ($path, %tag) = ($srv->write('same', 'one'));
 	my $settled = sub {     # its tags when it has settled
 		my @t;
-		Test::Server::eventually(sub {
+		Test::Util::eventually(sub {
 			@t = map { $srv->fetch('/same', 'User-Agent' => $_)->{header}{etag} } qw(- ctime);
 			return !grep { /\AW/ } @t;
 		});
@@ -135,13 +130,13 @@ CONF
 
 system 'umount', '-l', "$ram" unless $why;
 # Beyond server.max-cached-file-size bytes come from the descriptor, and may be newer than the head that was prepared for them.
-subtest 'written in place after it was remembered' => sub {
+subtest 'a cached file that is overwritten is read again' => sub {
 	my $srv = Test::Server->start(conf => "server.max-worker = 1\n");
 	my $path = $srv->path('large');
 	my (%tags, $wrong);
 	for my $round (1 .. 5) {
 		my $byte = chr(64 + $round);
-		Test::Server::_put($path, $byte x 40_000) if $round == 1;
+		Test::Util::put($path, $byte x 40_000) if $round == 1;
 		overwrite($path, $byte x 40_000) if $round > 1;
 		my $now = $srv->fetch('/large');
 		$wrong++ if $now->{body} ne $byte x 40_000;

@@ -1,4 +1,4 @@
-# Clients that stop reading: what the backends of files keep for them is bounded, and what they get is right.
+# Clients stop reading: the memory that backends of files keep for them is bounded, and their bytes are right.
 use strict;
 use warnings;
 use FindBin;
@@ -16,22 +16,20 @@ sub stalled {
 	return $c;
 }
 
-sub rss { my ($srv) = @_; return (Test::Server::_slurp('/proc/' . $srv->pid . '/status') =~ /^VmRSS:\s+(\d+)/m)[0] / 1024 }
-
 # What a backend has read for a client that does not take it is bounded for all of them together.
-subtest 'memory of stalled clients' => sub {
+subtest 'stalled clients use bounded memory' => sub {
 	plan skip_all => 'sanitizers keep freed memory' if $slow > 1;
 	my $bytes = join '', map { sprintf "%015d\n", $_ } 1 .. 8 << 16;        # 8 MiB, no two lines alike
 	for my $backend (Test::Server::backends()) {
 		my $srv = Test::Server->start(conf => qq{server.max-worker = 1\nserver.network-backend = "$backend"\n});
 		$srv->write('big', $bytes);
 		is length $srv->get('/big') > 8 << 20, 1, "$backend sends";
-		my $before = rss($srv);
+		my $before = $srv->rss;
 		my @c = map { stalled($srv) } 1 .. 50;
 		my $most = 0;
 		my $still = 0;
 		while ($still < 10) {
-			my $now = rss($srv);
+			my $now = $srv->rss;
 			$still = $now > $most ? 0 : $still + 1;
 			$most = $now if $now > $most;
 			select undef, undef, undef, 0.01;

@@ -1,9 +1,10 @@
-# Status pages: off unless asked for, complete, in the forms that browsers and monitoring read, and the numbers add up.
+# Status pages: off by default, complete, in the formats of browsers and monitoring, and their numbers add up.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use JSON::PP ();
+use Test::Fcgi ();
 use Test::More;
 use Test::Server;
 
@@ -34,7 +35,7 @@ sub html_is_well_formed {
 	return @open ? "<$open[-1]> stays open" : '';
 }
 
-subtest 'off by default, and where it is put' => sub {
+subtest 'a status page exists only at its configured URL' => sub {
 	my $off = Test::Server->start(conf => '');
 	is $off->fetch($_)->{status}, 404, "$_ is nothing" for qw(/server-status /server-statistics /metrics);
 	my $srv = Test::Server->start(conf => $urls);
@@ -42,7 +43,7 @@ subtest 'off by default, and where it is put' => sub {
 	is $srv->fetch($_)->{status}, 404, "$_ is another path" for qw(/server-status/ /server-statu /metrics/x);
 };
 
-subtest 'heads and methods' => sub {
+subtest 'each page has its type, and HEAD no body' => sub {
 	my $srv = Test::Server->start(conf => $urls);
 	my %type = ('/server-status' => 'text/html; charset=utf-8', '/server-status?json' => 'application/json',
 		'/server-status?auto' => 'text/plain; charset=utf-8', '/server-statistics' => 'text/plain; charset=utf-8',
@@ -52,32 +53,32 @@ subtest 'heads and methods' => sub {
 		is $r->{header}{'content-type'}, $type{$path}, "$path: type";
 		is $r->{header}{'cache-control'}, 'no-store', '... is not to be kept';
 		is $r->{header}{'content-length'}, length $r->{body}, '... and whole';
-		my $head = Test::Server::parse($srv->head($path));
+		my $head = Test::Http::parse($srv->head($path));
 		is "$head->{status} $head->{body}", '200 ', '... HEAD has no body';
 	}
 	for my $method (qw(POST PUT DELETE)) {
-		my $r = Test::Server::parse($srv->request("$method /server-status HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"));
+		my $r = Test::Http::parse($srv->request("$method /server-status HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"));
 		is "$r->{status} $r->{header}{allow}", '405 GET, HEAD, OPTIONS', $method;
 	}
 };
 
-subtest 'guarded by a condition' => sub {
+subtest 'a condition guards a status page' => sub {
 	my $conf = qq{\$HTTP["remoteip"] == "%s" {\n$urls}\n};
 	my $open = Test::Server->start(conf => sprintf $conf, '127.0.0.0/8');
 	my $shut = Test::Server->start(conf => sprintf $conf, '10.0.0.0/8');
 	for (qw(/server-status /server-status?json /server-statistics /metrics)) {
 		is $open->fetch($_)->{status}, 200, "$_ for those it is for";
-		is $shut->fetch($_)->{status}, 404, '... and for nobody else';
+		is $shut->fetch($_)->{status}, 404, '... and closed to every other address';
 	}
 };
 
-subtest 'old names' => sub {
+subtest 'ignored settings of lighttpd are reported' => sub {
 	my $srv = Test::Server->start(conf => qq{status.config-url = "/config"\nstatus.enable-sort = "enable"\n$urls});
 	is $srv->fetch('/config')->{status}, 404, 'the configuration is not shown';
 	like $srv->log, qr/status\.\Q$_\E/, "$_: a warning" for qw(config-url enable-sort);
 };
 
-subtest 'the page' => sub {
+subtest 'the HTML page shows every number' => sub {
 	my $srv = Test::Server->start(conf => $urls);
 	my $html = $srv->fetch('/server-status')->{body};
 	is html_is_well_formed($html), '', 'well formed';
@@ -95,20 +96,20 @@ subtest 'the page' => sub {
 	}
 };
 
-subtest '?auto' => sub {
+subtest '?auto has the format of Apache' => sub {
 	my $srv = Test::Server->start(conf => $urls);
 	my @idle = map { my $c = $srv->connect; $c->send("GET /none HTTP/1.1\r\nHost: x\r\n\r\n"); $c->reply; $c } 1 .. 3;
 	my $auto;
 	# The third reply is here before its connection has gone back to waiting.
-	Test::Server::eventually(sub { $auto = $srv->fetch('/server-status?auto')->{body}; $auto =~ /^IdleServers: 3$/m });
+	Test::Util::eventually(sub { $auto = $srv->fetch('/server-status?auto')->{body}; $auto =~ /^IdleServers: 3$/m });
 	like $auto, qr/\ATotal Accesses: [0-9]+\nTotal kBytes: [0-9]+\nUptime: [0-9]+\nBusyServers: [0-9]+\nIdleServers: 3\nTraffic: [0-9]+\nTraffic5s: [0-9]+\nScoreboard: [rRhWC]+___\n\z/,
 	    'the order that is parsed elsewhere, a letter for each connection';
 	my ($busy, $letters) = $auto =~ /BusyServers: (\d+).*Scoreboard: ([^_]*)/s;
 	is length $letters, $busy, 'busy ones';
 };
 
-subtest 'numbers add up' => sub {
-	my $app  = Test::Server::Fcgi->start(args => ['--threads', 4]);
+subtest 'the numbers add up' => sub {
+	my $app  = Test::Fcgi->start('--threads', 4);
 	my $name = 'unix:' . $app->socket;
 	my $srv  = Test::Server->start(conf => <<"END");
 $urls
@@ -146,10 +147,10 @@ END
 	}
 	my $requests = 6 * 12;                  # and what was refused is a reply, too
 	my $j;
-	Test::Server::eventually(sub { $j = json($srv); $j->{requests}{replied} >= $requests + 6 });
+	Test::Util::eventually(sub { $j = json($srv); $j->{requests}{replied} >= $requests + 6 });
 	my $n   = $j->{counters};
 	my $own = $n->{'server.requests.read'} - $requests;             # asking for numbers is counted
-	cmp_ok $own, '>=', 1, 'who asks is counted';
+	cmp_ok $own, '>=', 1, 'the request for the page is counted';
 	is $n->{'server.requests.replied'}, $requests + 6 + $own - 1, 'replies: all but the one under way';
 	is $n->{'server.requests.replied-2xx'}, $want{200} + $want{206} + $own - 1, '2xx';
 	is $n->{'server.requests.replied-3xx'}, $want{304}, '3xx';
@@ -180,7 +181,7 @@ END
 	my %stat = numbers($srv);
 	is $stat{qq{proxy-core.0.backends."$name".requests}}, 6, 'a name as 1.5 had it';
 	ok exists $stat{qq{proxy-core.0.backends."$name".$_}}, "... $_" for qw(load pool_size requests_failed);
-	is $stat{'proxy-core.0.backlogged'}, 0, 'nobody waits';
+	is $stat{'proxy-core.0.backlogged'}, 0, 'no request waits';
 	ok exists $stat{"server.io.$_"}, "server.io.$_" for map { ("$_.async-read", "$_.sync-read") }
 	    qw(writev linux-sendfile gthread-aio gthread-sendfile posix-aio linux-aio io-uring adaptive);
 	my @names = map { s/: \d+\z//r } split /\n/, $srv->fetch('/server-statistics')->{body};
@@ -194,7 +195,7 @@ END
 	html_is_well_formed($srv->fetch('/server-status')->{body}) and fail 'the page of a busy server is not well formed';
 };
 
-subtest 'promtool' => sub {
+subtest 'promtool accepts the metrics page' => sub {
 	plan skip_all => 'no promtool' unless grep { -x "$_/promtool" } split /:/, $ENV{PATH};
 	my $srv = Test::Server->start(conf => $urls . qq{\$HTTP["url"] =^ "/dead/" {
 	proxy-core.protocol = "fastcgi"\nproxy-core.backends = ( "unix:/nowhere/a\\\\b" ) }\n});
@@ -205,7 +206,7 @@ subtest 'promtool' => sub {
 	is $srv->log('promtool'), '', '... not even as advice';
 };
 
-subtest 'names that bite' => sub {
+subtest 'names with special characters are escaped' => sub {
 	my $bad = q{unix:/tmp/<b>"&'};
 	my $srv = Test::Server->start(conf => $urls . qq{\$HTTP["url"] =^ "/dead/" {
 	proxy-core.protocol = "fastcgi"\nproxy-core.backends = ( "unix:/tmp/<b>\\"&'" ) }\n});
@@ -227,7 +228,7 @@ subtest 'names that bite' => sub {
 	}
 };
 
-subtest 'a reload sets nothing back' => sub {
+subtest 'a reload keeps the counters' => sub {
 	my $dead = qq{\$HTTP["url"] =^ "/dead/" {\nproxy-core.protocol = "fastcgi"\nproxy-core.backends = ( "unix:/nowhere/a" )\n}\n};
 	my $srv = Test::Server->start(conf => $urls . $dead);
 	is_deeply [map { $_->{name} } @{ json($srv)->{backends} }], ['unix:/nowhere/a'], 'an application is shown before it is asked';
@@ -237,7 +238,7 @@ subtest 'a reload sets nothing back' => sub {
 	$srv->signal('USR1');
 	$srv->wait_log(qr/ev=reloaded/);
 	my $after;
-	Test::Server::eventually(sub { $after = json($srv); @{ $after->{workers} } == 2 });     # the old ones have ended
+	Test::Util::eventually(sub { $after = json($srv); @{ $after->{workers} } == 2 });     # the old ones have ended
 	cmp_ok $after->{requests}{read}, '>', $before->{requests}{read}, 'requests go on from where they were';
 	cmp_ok $after->{uptime_seconds}, '>=', $before->{uptime_seconds}, 'so does the time';
 	is scalar @{ $after->{workers} }, 2, 'two workers';

@@ -1,11 +1,11 @@
-# Spend nothing twice: how often the kernel is asked for each request, counted by strace from outside.
+# The number of system calls per request, counted by strace.
 use strict;
 use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Temp ();
-use JSON::PP ();
 use POSIX ();
+use Test::Hload ();
 use Test::More;
 use Test::Server;
 
@@ -27,8 +27,8 @@ sub counted {
 	}
 	my $said = '';
 	my $over = 0;
-	Test::Server::eventually(sub {
-		$said = Test::Server::_slurp("$dir/said");
+	Test::Util::eventually(sub {
+		$said = Test::Util::slurp("$dir/said");
 		return $said =~ /attached/ || ($over = waitpid($pid, POSIX::WNOHANG()) == $pid);
 	});
 	if ($over || $said !~ /attached/) {
@@ -39,18 +39,9 @@ sub counted {
 	$code->();
 	kill INT => $pid;
 	waitpid $pid, 0;
-	my %calls = map { /^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$/ ? ($2 => $1) : () } split /\n/, Test::Server::_slurp("$dir/table");
+	my %calls = map { /^\s*[\d.]+\s+[\d.]+\s+\d+\s+(\d+)\s+(?:\d+\s+)?(\w+)$/ ? ($2 => $1) : () } split /\n/, Test::Util::slurp("$dir/table");
 	delete $calls{total};
 	return \%calls;
-}
-
-sub load {
-	my ($srv, $path, @args) = @_;
-	open my $fh, '-|', Test::Server::program('hload'), '--json', @args, 'http://127.0.0.1:' . $srv->port . $path or die "hload: $!";
-	local $/;
-	my $r = eval { JSON::PP::decode_json(scalar <$fh>) } or die "hload said nothing\n";
-	close $fh;
-	return $r;
 }
 
 my $srv = Test::Server->start(conf => <<'CONF');
@@ -71,7 +62,7 @@ for my $case (
 ) {
 	my ($name, $path, $n, $args, $allowed) = @$case;
 	my $r;
-	my $calls = counted($srv, sub { $r = load($srv, $path, '-n', $n, '-d', 60, @$args) });
+	my $calls = counted($srv, sub { $r = Test::Hload->run($srv, $path, '-n', $n, '-d', 60, @$args) });
 	SKIP: {
 		skip "$name: $why", 2 unless $calls;
 		is $r->{answered} - $r->{errors}{all}, $n, "$name: all answered";

@@ -1,4 +1,4 @@
-# Timing lines: the scripts of 2007 can read them, each file sent has one, and a chart comes out of them.
+# Timing lines: each file sent has one, the scripts of 2007 read them, accel-graph draws them.
 use strict;
 use warnings;
 use FindBin;
@@ -47,7 +47,7 @@ for my $backend (sort keys %tag) {
 	};
 }
 
-subtest 'a part and a missing file' => sub {
+subtest 'a range has a line, a missing file has none' => sub {
 	my $srv = Test::Server->start(conf => qq{debug.log-timing = "enable"\n});
 	$srv->write('f', 'x' x 100_000);
 	$srv->get('/f', Range => 'bytes=0-999');
@@ -58,7 +58,7 @@ subtest 'a part and a missing file' => sub {
 	is scalar(grep { /status=404/ } @line), 0, 'no file, no line';
 };
 
-subtest 'the pipeline of 2007' => sub {
+subtest 'the pipeline of 2007 reads the lines' => sub {
 	my $srv = Test::Server->start(conf => qq{server.network-backend = "gthread-aio"\ndebug.log-timing = "enable"\n});
 	$srv->write("f$_", 'x' x 102_400) for 1 .. 5;
 	$srv->get("/f$_") for 1 .. 5;
@@ -70,7 +70,7 @@ subtest 'the pipeline of 2007' => sub {
 	like $_, qr/\A\d{10}\.\d{6} \d+ \d+ \d+\z/, 'start, queue wait, read, write' for @rows;
 };
 
-subtest 'JSON, and a chart' => sub {
+subtest 'JSON lines become a chart' => sub {
 	my $srv = Test::Server->start(conf => qq{debug.log-timing = "json"\n});
 	$srv->write("f$_", 'x' x 1000 x $_) for 1 .. 30;
 	for (1 .. 30) { $srv->get("/f$_") }
@@ -89,13 +89,13 @@ subtest 'JSON, and a chart' => sub {
 		my $err = "$to/stderr";
 		my $file = $s->run . '/error.log';
 		my $out = qx{$^X '$FindBin::Bin/../../scripts/accel-graph' --ascii '$file' 2>'$err'};
-		is $? >> 8, 0, "accel-graph reads the $what" or diag $out, Test::Server::_slurp($err);
+		is $? >> 8, 0, "accel-graph reads the $what" or diag $out, Test::Util::slurp($err);
 		like $out, qr/\btotal\b.*\n/, '... prints the table';
 		like $out, qr/\b30\b/, '... of all thirty';
 	}
 };
 
-subtest 'off by default' => sub {
+subtest 'timing lines are off by default' => sub {
 	my $srv = Test::Server->start(conf => '');
 	$srv->write('f', 'x');
 	$srv->get('/f');

@@ -5,7 +5,7 @@ use Test::More;
 use Test::Site;
 use Test::Site::Checks;
 
-if (my $why = Test::Site->missing('haproxy') || Test::Site->missing('nginx')) { plan skip_all => $why }
+Test::Site->need($_) for qw(haproxy nginx);
 
 my $tree = tree();
 my @node = map { Test::Site->start('nginx', 'auth.conf', root => "$tree/www") } 1, 2;
@@ -28,13 +28,13 @@ subtest 'a file belongs to one server' => sub {
 	ok $share[0] && $share[1], "each has some: @share";
 };
 
-subtest 'one server is gone' => sub {
+subtest 'files stay served when one server is gone' => sub {
 	$node[1]->stop;
 	is $site->get("/names/$_")->{status}, 200, $_ for 'A.txt', 'a@b.txt', '100%25.txt', '%2541.txt', 'plus+.txt', 'a%20space.txt';
 };
 
 subtest 'the lines of the README' => sub {
-	my $text = Test::Fcgi::slurp("$site->{dir}/conf");
+	my $text = Test::Util::slurp("$site->{dir}/conf");
 	like $text, qr/^\s*\Q$_\E$/m, $_ for split /\n/, Test::Site->block('haproxy', 'haproxy');
 };
 

@@ -5,47 +5,39 @@ use Test::More;
 use Test::Site;
 use Test::Site::Checks;
 
-if (my $why = Test::Site->missing('lighttpd')) { plan skip_all => $why }
+Test::Site->need('lighttpd');
 
 my $tree = tree();
-# What lighttpd refuses before anybody is asked (server.http-parseopts): bytes that are no UTF-8, control characters.
+# What lighttpd refuses before it asks the accelerator (server.http-parseopts): bytes that are no UTF-8, control characters.
 my %refused = map { $_ => 400 } "\xff\xfe.txt", "tab\t.txt", "new\nline.txt", "return\r\nX-Evil: 1.txt", "del\x7f.txt";
 my $started = qr/server started|server stopped/;
 
 subtest 'auth.conf' => sub {
 	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www");
-	check_files($site);
-	# --root says what is made warm, not what lighttpd serves; and /x is path info to it.
-	check_absent($site, body => qr/<\?xml/, escape => 200, below => 200);
-	check_ranges($site);
-	check_conditions($site);
-	check_directories($site, slash => 301, bare => 403);
-	check_names($site, %refused);
-	my $asked = $site->asked;
-	is $site->get('/hot/one.txt')->{body}, 'h', 'what is exempt is served';
-	is $site->asked, $asked, '... and the accelerator is not asked';
-	check_end($site, exempt => 1, log => [$started]);
+	check_example($site,
+		# --root says what is made warm, not what lighttpd serves; and /x is path info to it.
+		absent => { body => qr/<\?xml/, escape => 200, below => 200 },
+		directories => { slash => 301, bare => 403 },
+		names => { %refused },
+		log => [$started],
+	);
 	check_order($site, 'Status: 200 OK');
 };
 
 for my $file ('x-sendfile.conf', 'x-sendfile-tcp.conf') {
 	subtest $file => sub {
 		my $site = Test::Site->start('lighttpd', $file, root => "$tree/www");
-		check_files($site);
-		check_absent($site, body => qr/^40[34] \w/, escape => 403);
-		check_ranges($site);
-		check_conditions($site);
-		check_directories($site, slash => 301, bare => 403);
-		check_names($site, %refused);
-		my $asked = $site->asked;
-		is $site->get('/hot/one.txt')->{body}, 'h', 'what is exempt is served';
-		is $site->asked, $asked, '... and the accelerator is not asked';
-		check_end($site, exempt => 1, log => [$started]);
+		check_example($site,
+			absent => { body => qr/^40[34] \w/, escape => 403 },
+			directories => { slash => 301, bare => 403 },
+			names => { %refused },
+			log => [$started],
+		);
 		check_order($site, "X-Sendfile: $site->{root}/late.txt");
 	};
 }
 
-subtest 'what is no UTF-8, with a lighttpd that lets it pass' => sub {
+subtest 'a name that is not UTF-8 is 403, also if lighttpd lets it pass' => sub {
 	my $site = Test::Site->start('lighttpd', 'x-sendfile.conf', root => "$tree/www",
 		edit => sub { $_[0] . qq{server.http-parseopts = ( "url-invalid-utf8-reject" => "disable" )\n} });
 	my $r = $site->get('/names/%FF%FE.txt');
@@ -68,18 +60,18 @@ subtest 'lighttpd starts the accelerator itself' => sub {
 	is $site->asked, 1, '... which its own one was asked for';
 };
 
-subtest 'with check-local left out' => sub {
+subtest 'without check-local lighttpd looks first' => sub {
 	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www", edit => sub { $_[0] =~ s/"check-local" => "disable"//r });
-	is $site->get('/one.txt')->{body}, '0', 'all seems well';
-	is $site->get('/none.txt')->{status}, 404, '... but what is not there';
-	is $site->asked, 1, '... it looks for before it asks';
+	is $site->get('/one.txt')->{body}, '0', 'a file is served';
+	is $site->get('/none.txt')->{status}, 404, 'an absent file is 404';
+	is $site->asked, 1, '... without a question: lighttpd looks first';
 };
 
-subtest 'without the accelerator' => sub {
+subtest 'without the accelerator files are 503' => sub {
 	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www");
 	$site->stop_accel;
-	is $site->get('/one.txt')->{status}, 503, 'there is no site';
-	is $site->get('/hot/one.txt')->{status}, 200, '... but for what is exempt';
+	is $site->get('/one.txt')->{status}, 503, 'files are 503';
+	is $site->get('/hot/one.txt')->{status}, 200, '... except exempt ones';
 };
 
 subtest 'the lines of the README' => sub {
@@ -94,9 +86,8 @@ server.username = "www-data"
 server.modules = ( )
 $lines
 CONF
-	is $site->get('/names/%2541.txt')->{body}, 'I am %41.txt', 'a file';
-	is $site->asked, 1, '... which the accelerator was asked for';
-	is scalar(my @l = split /\n/, $lines), 4, 'four they are';
+	check_asked($site);
+	is scalar(my @l = split /\n/, $lines), 4, 'they are four';
 };
 
 done_testing;

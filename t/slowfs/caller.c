@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define EXITING	0x4UL			/* in the flags of proc_pid_stat(5) */
+#define EXITING 0x4UL /* in the flags of proc_pid_stat(5) */
 
 enum life { ALIVE, DYING, GONE };
 
@@ -37,11 +37,15 @@ life_of(pid_t thread)
 	unsigned long flags, pending;
 
 	if (!proc_read(thread, "stat", buf, sizeof(buf)))
-		return (kill(thread, 0) < 0 && errno == ESRCH ? GONE : ALIVE);	/* else it is hidden from us */
-	/* Fields are counted from behind the name, which may hold anything: 9 is flags, 31 pending signals. */
+		/* else it is hidden from us */
+		return (kill(thread, 0) < 0 && errno == ESRCH ? GONE : ALIVE);
+	/* Fields are counted from behind the name, which may hold anything: 9 is flags, 31 pending
+	 * signals. */
 	after = strrchr(buf, ')');
-	if (after == NULL || sscanf(after + 1, " %*c %*d %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d"
-	    " %*d %*d %*d %*d %*u %*u %*d %*u %*u %*u %*u %*u %*u %lu", &flags, &pending) != 2)
+	if (after == NULL || sscanf(after + 1,
+				 " %*c %*d %*d %*d %*d %*d %lu %*u %*u %*u %*u %*u %*u %*d %*d"
+				 " %*d %*d %*d %*d %*u %*u %*d %*u %*u %*u %*u %*u %*u %lu",
+				 &flags, &pending) != 2)
 		return (ALIVE);
 	return ((flags & EXITING) || (pending & (1UL << (SIGKILL - 1))) ? DYING : ALIVE);
 }
@@ -51,7 +55,8 @@ caller_group(pid_t thread)
 {
 	char buf[1024], *line;
 
-	if (!proc_read(thread, "status", buf, sizeof(buf)) || (line = strstr(buf, "\nTgid:")) == NULL)
+	if (!proc_read(thread, "status", buf, sizeof(buf)) ||
+	    (line = strstr(buf, "\nTgid:")) == NULL)
 		return (0);
 	return ((pid_t)strtol(line + strlen("\nTgid:"), NULL, 10));
 }

@@ -128,7 +128,8 @@ order_refuse_direct(char *rest)
 	return (NULL);
 }
 
-/* Pages and attributes, then the name.  What the kernel does not know any more is forgotten already. */
+/* Pages and attributes, then the name.  What the kernel does not know any more is forgotten
+ * already. */
 static void
 forget(const struct node *n)
 {
@@ -140,8 +141,9 @@ forget(const struct node *n)
 		fuse_lowlevel_notify_inval_entry(session, parent, name, strlen(name));
 }
 
-/* The kernel takes the locks of directories and pages for this, and those who wait for a look-up or a read
- * hold them.  Slow requests end; behind one that hangs this thread would wait where no signal reaches it. */
+/* The kernel takes the locks of directories and pages for this.  Waiting look-ups and reads hold
+ * them.
+ * Slow requests end.  Behind one that hangs, this thread would wait where no signal reaches it. */
 static const char *
 order_forget(char *rest)
 {
@@ -171,9 +173,14 @@ static const struct {
 	const char *name;
 	const char *(*run)(char *rest);
 } orders[] = {
-	{ "hang", order_hang }, { "hang-after", order_hang_after }, { "hang-spindle", order_hang_spindle },
-	{ "fail", order_fail }, { "fail-after", order_fail_after }, { "refuse-direct", order_refuse_direct },
-	{ "forget", order_forget }, { "go", order_go },
+	{ "hang", order_hang },
+	{ "hang-after", order_hang_after },
+	{ "hang-spindle", order_hang_spindle },
+	{ "fail", order_fail },
+	{ "fail-after", order_fail_after },
+	{ "refuse-direct", order_refuse_direct },
+	{ "forget", order_forget },
+	{ "go", order_go },
 };
 
 /* ---------------------------------------------------------------- clients */
@@ -181,7 +188,8 @@ static const struct {
 static void
 carry_out(char *line, char *answer, size_t size)
 {
-	const char *name, *why = "hang, hang-after, hang-spindle, fail, fail-after, refuse-direct, forget, go or stat";
+	const char *name, *why = "hang, hang-after, hang-spindle, fail, fail-after, refuse-direct, "
+				 "forget, go or stat";
 	size_t i;
 
 	name = word(&line);
@@ -213,7 +221,7 @@ client_main(void *arg)
 	}
 	while (fgets(line, sizeof(line), in) != NULL) {
 		if (strchr(line, '\n') == NULL && !feof(in))
-			break;			/* longer than any path */
+			break; /* longer than any path */
 		line[strcspn(line, "\r\n")] = '\0';
 		carry_out(line, answer, sizeof(answer));
 		if (dprintf(fd, "%s\n", answer) < 0)
@@ -241,7 +249,7 @@ listen_main(void *arg)
 
 	for (;;) {
 		if ((fd = accept4(listen_fd, NULL, NULL, SOCK_CLOEXEC)) < 0)
-			sleep(1);		/* no descriptors: later perhaps */
+			sleep(1); /* no descriptors: later perhaps */
 		else if (thread(client_main, (void *)(intptr_t)fd) != 0)
 			close(fd);
 	}
@@ -250,7 +258,7 @@ listen_main(void *arg)
 
 /* ---------------------------------------------------------------- the socket */
 
-/* One that nobody listens on is left over from a slowfs that was killed. */
+/* One without listener is left over from a slowfs that was killed. */
 static void
 remove_stale(void)
 {

@@ -1,7 +1,8 @@
-/* control.h -- a unix socket that takes one order a line and answers one line, "ok" or "error: why".
+/* control.h -- a unix socket that takes one order a line and answers one line, "ok" or "error:
+ * why".
  *
- * Each client has a thread: `forget` may have to wait for requests that are being served, and the next
- * client's `go` must not have to wait for it.
+ * Each client has a thread: `forget` may have to wait for requests that are being served, and the
+ * next client's `go` must not have to wait for it.
  */
 #ifndef SLOWFS_CONTROL_H
 #define SLOWFS_CONTROL_H
@@ -11,9 +12,10 @@
 
 #include <stdbool.h>
 
-int  control_open(const char *path);	/* 0 or -errno; mode 0600  */
-int  control_start(struct fuse_session *);	/* 0 or -errno; nothing to do without control_open() */
+int control_open(const char *path); /* 0 or -errno; mode 0600  */
+/* 0 or -errno; nothing to do without control_open() */
+int control_start(struct fuse_session *);
 void control_close(void);
-bool control_forgetting(void);		/* the kernel is being told to forget; any thread */
+bool control_forgetting(void); /* a forget order to the kernel is in progress; any thread */
 
 #endif

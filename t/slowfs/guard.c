@@ -23,7 +23,7 @@ abort_connection(unsigned minor)
 
 	snprintf(path, sizeof(path), "/sys/fs/fuse/connections/%u/abort", minor);
 	if ((fd = open(path, O_WRONLY | O_CLOEXEC)) < 0)
-		return;				/* not mounted, or not ours: what follows may do */
+		return; /* not mounted, or not ours: what follows may do */
 	(void)!write(fd, "1\n", 2);
 	close(fd);
 }
@@ -83,16 +83,17 @@ guard_main(int fd, pid_t slowfs)
 	int sig;
 
 	sigfillset(&all);
-	sigprocmask(SIG_BLOCK, &all, NULL);	/* Ctrl-C is for slowfs */
+	sigprocmask(SIG_BLOCK, &all, NULL); /* Ctrl-C is for slowfs */
 	sigemptyset(&hup);
 	sigaddset(&hup, SIGHUP);
-	prctl(PR_SET_PDEATHSIG, SIGHUP);	/* comes with the end of its first thread, whatever the others do */
+	/* comes with the end of its first thread */
+	prctl(PR_SET_PDEATHSIG, SIGHUP);
 	setsid();
 	dup2(fd, 3);
-	close_range(0, 2, 0);			/* readers of our output must see its end */
+	close_range(0, 2, 0); /* readers of our output must see its end */
 	close_range(4, ~0u, 0);
 	if (read(3, &minor, sizeof(minor)) != sizeof(minor))
-		return;				/* ended before there was a mount */
+		return; /* ended before there was a mount */
 	while (getppid() == slowfs && (sigwait(&hup, &sig) != 0 || sig != SIGHUP))
 		;
 	clear_away(minor);
@@ -117,7 +118,7 @@ guard_start(void)
 	return (0);
 }
 
-/* Without asking for anything: nobody would answer yet. */
+/* Asks for nothing: no answer would come yet. */
 void
 guard_mount(const char *mountpoint)
 {
@@ -130,8 +131,9 @@ guard_mount(const char *mountpoint)
 	(void)!write(pipe_fd, &minor, sizeof(minor));
 }
 
-/* An aborted connection answers whoever asked after we stopped to listen; a plain unmount would leave them waiting, and with
- * them a thread of ours that tells the kernel to forget: then nobody could end. */
+/* An aborted connection answers requests that came after we stopped to listen; a plain unmount
+ * would leave them waiting, and with them a thread of ours that tells the kernel to forget: then
+ * nobody could end. */
 void
 guard_clear(void)
 {

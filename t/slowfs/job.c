@@ -11,12 +11,12 @@
 #include <string.h>
 #include <time.h>
 
-#define WATCH_MS	100		/* how long a killed program may wait for its end */
+#define WATCH_MS 100 /* how long a killed program may wait for its end */
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of all below, and of the rules */
-static pthread_cond_t submitted = PTHREAD_COND_INITIALIZER;	/* wakes spindles */
-static pthread_cond_t released = PTHREAD_COND_INITIALIZER;	/* wakes spindles whose job hung */
-static pthread_cond_t suspected = PTHREAD_COND_INITIALIZER;	/* wakes the watch */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;    /* of all below, and of the rules */
+static pthread_cond_t submitted = PTHREAD_COND_INITIALIZER; /* wakes spindles */
+static pthread_cond_t released = PTHREAD_COND_INITIALIZER;  /* wakes spindles whose job hung */
+static pthread_cond_t suspected = PTHREAD_COND_INITIALIZER; /* wakes the watch */
 
 static struct job_list waiting = TAILQ_HEAD_INITIALIZER(waiting);
 static struct job_list serving = TAILQ_HEAD_INITIALIZER(serving);
@@ -27,7 +27,8 @@ static uint64_t submissions, jobs_taken;
 static uint64_t counted[KINDS];
 static bool stopping;
 
-/* ---------------------------------------------------------------- lists; the caller holds the lock */
+/* ---------------------------------------------------------------- lists; the caller holds the
+ * lock */
 
 static void
 move(struct job *j, struct job_list *to)
@@ -61,7 +62,8 @@ find(bool (*is)(const struct job *, const void *), const void *what)
 	struct job *j;
 
 	for (l = lists; *l != NULL; l++) {
-		TAILQ_FOREACH(j, *l, link) {
+		TAILQ_FOREACH(j, *l, link)
+		{
 			if (j->req != NULL && is(j, what))
 				return (j);
 		}
@@ -84,8 +86,10 @@ has_id(const struct job *j, const void *what)
 static struct outcome
 judge(const struct job *j)
 {
-	struct question q = { .is_read = j->kind == READ, .direct = (j->fi.flags & O_DIRECT) != 0,
-	    .off = j->off, .size = j->size };
+	struct question q = { .is_read = j->kind == READ,
+		.direct = (j->fi.flags & O_DIRECT) != 0,
+		.off = j->off,
+		.size = j->size };
 	char path[PATH_MAX];
 
 	if (j->req == NULL || rules_count() == 0)
@@ -99,7 +103,8 @@ judge(const struct job *j)
 /* ---------------------------------------------------------------- submission */
 
 struct job *
-job_new(fuse_req_t req, fuse_ino_t ino, enum kind kind, double ms, void (*answer)(struct job *), const char *name)
+job_new(fuse_req_t req, fuse_ino_t ino, enum kind kind, double ms, void (*answer)(struct job *),
+    const char *name)
 {
 	struct job *j;
 
@@ -137,7 +142,7 @@ submit(struct job *j, struct job_list *to)
 {
 	bool ok;
 
-	/* Before anybody else can answer it; interrupts come in this thread only. */
+	/* Before another thread can answer it.  Interrupts come in this thread only. */
 	fuse_req_interrupt_func(j->req, on_interrupt, NULL);
 	j->signalled = fuse_req_interrupted(j->req) != 0;
 	pthread_mutex_lock(&lock);
@@ -173,8 +178,8 @@ answer(struct job *j, const struct outcome *o)
 	free(j);
 }
 
-/* The rules are asked at the moment when a request would be answered, so that a rule holds for all that
- * were not answered when it was given. */
+/* The rules are asked at the moment when a request would be answered, so that a rule holds for all
+ * that were not answered when it was given. */
 static void
 finish(struct job *j, bool on_spindle)
 {
@@ -269,8 +274,8 @@ struct suspect {
 	pid_t caller, group;
 };
 
-/* Hung requests, and those whose caller got some signal.  A caller in another PID namespace is 0: for
- * such a one any signal counts as the end, as nobody could tell it later. */
+/* Hung requests, and those whose caller got some signal.  A caller in another PID namespace is 0:
+ * for such a one any signal counts as the end, as nobody could tell it later. */
 static bool
 is_suspect(const struct job *j)
 {
@@ -291,7 +296,7 @@ suspects(size_t *count)
 		n = 0;
 		for (l = lists; *l != NULL; l++)
 			TAILQ_FOREACH(j, *l, link)
-				n += is_suspect(j);
+		n += is_suspect(j);
 		if (n > 0)
 			break;
 		pthread_cond_wait(&suspected, &lock);
@@ -299,9 +304,11 @@ suspects(size_t *count)
 	*count = 0;
 	s = calloc(n, sizeof(*s));
 	for (l = lists; *l != NULL && s != NULL; l++) {
-		TAILQ_FOREACH(j, *l, link) {
+		TAILQ_FOREACH(j, *l, link)
+		{
 			if (is_suspect(j))
-				s[(*count)++] = (struct suspect){ j->id, j->caller, j->caller_group };
+				s[(*count)++] =
+				    (struct suspect){ j->id, j->caller, j->caller_group };
 		}
 	}
 	pthread_mutex_unlock(&lock);
@@ -431,7 +438,7 @@ length(const struct job_list *l)
 	int n = 0;
 
 	TAILQ_FOREACH(j, l, link)
-		n += j->req != NULL;
+	n += j->req != NULL;
 	return (n);
 }
 
@@ -443,12 +450,12 @@ jobs_counters(char *buf, size_t size, bool now)
 
 	for (i = 0; i < KINDS; i++)
 		n[i] = __atomic_load_n(&counted[i], __ATOMIC_RELAXED);
-	used = snprintf(buf, size, "lookups=%llu getattrs=%llu opens=%llu reads=%llu", n[LOOKUP], n[GETATTR],
-	    n[OPEN], n[READ]);
+	used = snprintf(buf, size, "lookups=%llu getattrs=%llu opens=%llu reads=%llu", n[LOOKUP],
+	    n[GETATTR], n[OPEN], n[READ]);
 	if (!now)
 		return;
 	pthread_mutex_lock(&lock);
-	snprintf(buf + used, size - (size_t)used, " waiting=%d serving=%d hanging=%d rules=%d", length(&waiting),
-	    length(&serving), length(&hung), rules_count());
+	snprintf(buf + used, size - (size_t)used, " waiting=%d serving=%d hanging=%d rules=%d",
+	    length(&waiting), length(&serving), length(&hung), rules_count());
 	pthread_mutex_unlock(&lock);
 }

@@ -34,11 +34,12 @@ struct job {
 	uint64_t id;
 	enum kind kind;
 	void (*answer)(struct job *);
-	fuse_req_t req;			/* NULL: answered before its time; nothing below holds any more */
-	pid_t caller, caller_group;	/* see caller.h; the group is known of hung ones only */
-	bool signalled;			/* the kernel says that the caller got a signal */
-	bool on_spindle;		/* hung, and a spindle with it */
-	struct node *node;		/* the parent of a look-up, else the file itself */
+	/* NULL: answered before its time; nothing below holds any more */
+	fuse_req_t req;
+	pid_t caller, caller_group; /* see caller.h; the group is known of hung ones only */
+	bool signalled;             /* the kernel says that the caller got a signal */
+	bool on_spindle;            /* hung, and a spindle with it */
+	struct node *node;          /* the parent of a look-up, else the file itself */
 	double ms;
 	struct fuse_file_info fi;
 	size_t size;
@@ -47,18 +48,22 @@ struct job {
 };
 
 /* NULL, and the request answered, when there is no memory. */
-struct job *job_new(fuse_req_t, fuse_ino_t, enum kind, double ms, void (*answer)(struct job *), const char *name);
-void job_submit(struct job *);		/* to the spindles */
-void job_submit_free(struct job *);	/* costs no time and needs no spindle */
+struct job *job_new(fuse_req_t, fuse_ino_t, enum kind, double ms, void (*answer)(struct job *),
+    const char *name);
+void job_submit(struct job *);      /* to the spindles */
+void job_submit_free(struct job *); /* costs no time and needs no spindle */
 
-int  spindles_start(int count);		/* and who looks after killed callers; 0 or -errno */
+int spindles_start(
+    int count); /* and the thread that ends requests of killed callers; 0 or -errno */
 
-int  jobs_rule(const struct outcome *, off_t from, const char *pattern);	/* as rule_add() */
-void jobs_go(void);			/* no rules any more; what hung has been answered on return */
-void jobs_stop(void);			/* all are answered with EIO, and those to come */
-bool jobs_can_hang(void);		/* a request hangs, or a rule would let one */
+int jobs_rule(const struct outcome *, off_t from, const char *pattern); /* as rule_add() */
+/* no rules any more; what hung has been answered on return */
+void jobs_go(void);
+void jobs_stop(void);     /* all are answered with EIO, and those to come */
+bool jobs_can_hang(void); /* a request hangs, or a rule would let one */
 
-/* "lookups=1 opens=1 ..." of those that reached the disks; `now` adds what is waiting, served, hanging. */
+/* "lookups=1 opens=1 ..." of those that reached the disks; `now` adds what is waiting, served,
+ * hanging. */
 void jobs_counters(char *buf, size_t size, bool now);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS	65536
+#define BUCKETS 65536
 
 static struct node root = { .lookups = 1, .path = "." };
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -79,8 +79,8 @@ node_get(const char *path)
 	return (n);
 }
 
-/* The kernel keeps an absence without a look-up to give back, so it stays here until it is forgotten
- * on purpose.  Without memory it cannot be, which is no reason to fail the request. */
+/* The kernel keeps an absence without a look-up to give back, so it stays here until it is
+ * forgotten on purpose.  Without memory it cannot be, which is no reason to fail the request. */
 void
 node_absent(const char *path)
 {

@@ -14,7 +14,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#define FOREVER	86400.0			/* seconds the kernel may keep what it was told */
+#define FOREVER 86400.0 /* seconds for which the kernel may keep an answer */
 
 static bool refuse_direct;
 
@@ -38,7 +38,7 @@ lookup_answer(struct job *j)
 			return;
 		}
 		node_absent(path);
-		fuse_reply_entry(j->req, &e);		/* ino 0: the absence may be kept too */
+		fuse_reply_entry(j->req, &e); /* ino 0: the absence may be kept too */
 		return;
 	}
 	if ((n = node_get(path)) == NULL) {
@@ -47,7 +47,8 @@ lookup_answer(struct job *j)
 	}
 	e.ino = (uintptr_t)n;
 	if (fuse_reply_entry(j->req, &e) == -ENOENT)
-		node_forget(n, 1);		/* the caller was killed: nobody will give it back */
+		/* the caller was killed and will not give it back */
+		node_forget(n, 1);
 }
 
 static void
@@ -164,12 +165,14 @@ op_init(void *userdata, struct fuse_conn_info *conn)
 		conn->want |= FUSE_CAP_PARALLEL_DIROPS;
 	if (conn->capable & FUSE_CAP_ASYNC_READ)
 		conn->want |= FUSE_CAP_ASYNC_READ;
-	/* With it a direct read is split into requests that are served in parallel, and op_submit() returns. */
+	/* With it a direct read is split into requests that are served in parallel, and op_submit()
+	 * returns. */
 	conn->want &= ~FUSE_CAP_ASYNC_DIO;
 	if (opt.async_dio)
 		conn->want |= conn->capable & FUSE_CAP_ASYNC_DIO;
 	/* A listing must not warm the names in it. */
-	conn->want &= ~(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_AUTO_INVAL_DATA);
+	conn->want &=
+	    ~(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_AUTO_INVAL_DATA);
 	conn->max_read = READ_MAX;
 	conn->max_readahead = READ_MAX;
 	/* The kernel's own default of 12 would be a second, hidden number of spindles. */
@@ -281,10 +284,19 @@ op_statfs(fuse_req_t req, fuse_ino_t ino)
 }
 
 const struct fuse_lowlevel_ops ops = {
-	.init = op_init, .lookup = op_lookup, .forget = op_forget, .forget_multi = op_forget_multi,
-	.getattr = op_getattr, .readlink = op_readlink, .open = op_open, .read = op_read,
-	.release = op_release, .opendir = op_opendir, .readdir = op_readdir,
-	.releasedir = op_releasedir, .statfs = op_statfs,
+	.init = op_init,
+	.lookup = op_lookup,
+	.forget = op_forget,
+	.forget_multi = op_forget_multi,
+	.getattr = op_getattr,
+	.readlink = op_readlink,
+	.open = op_open,
+	.read = op_read,
+	.release = op_release,
+	.opendir = op_opendir,
+	.readdir = op_readdir,
+	.releasedir = op_releasedir,
+	.statfs = op_statfs,
 };
 
 void

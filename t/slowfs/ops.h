@@ -9,6 +9,7 @@
 
 extern const struct fuse_lowlevel_ops ops;
 
-void ops_refuse_direct(bool);		/* open with O_DIRECT gives EINVAL from now on.  Any thread. */
+/* open with O_DIRECT gives EINVAL from now on.  Any thread. */
+void ops_refuse_direct(bool);
 
 #endif

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define PAGE	4096
+#define PAGE 4096
 
 static struct rule *rules;
 
@@ -56,10 +56,10 @@ rules_hang(void)
 	return (r != NULL);
 }
 
-/* A read that begins before the offset and ends behind it cannot be answered in part: the kernel takes a
- * short answer for the end of the file.  One for the page cache fails as a whole, and the kernel asks again
- * for each page that somebody wants, so that the rule holds to the page.  A direct one is what its caller
- * asked for, and meets the rule as a whole. */
+/* A read that begins before the offset and ends behind it cannot be answered in part: the kernel
+ * takes a short answer for the end of the file.  One for the page cache fails as a whole, and the
+ * kernel asks again for each page that a reader wants, so that the rule holds to the page.  A
+ * direct one is what its caller asked for, and meets the rule as a whole. */
 static struct outcome
 straddle(const struct question *q, const struct rule *r)
 {

@@ -9,14 +9,14 @@
  *     kernel --> receiver --> [ queue ] --> spindle 1 .. N --> sleep --> rules --> answer
  *                   `--> what is in memory on a real system too is answered at once
  *
- * The kernel is told to keep names, attributes (absences too) and pages, so that what was touched
- * once is fast from then on, until it is forgotten under memory pressure, as on a real disk, or on order.
- * The receiver never sleeps: any number of requests may wait without needing a thread each.
+ * The kernel keeps names, attributes (absences too) and pages, so that what was touched
+ * once is fast from then on, until it is forgotten under memory pressure, as on a real disk, or on
+ * order. The receiver never sleeps: any number of requests may wait without needing a thread each.
  *
  *   slowfs.c   command line, start, loop, stop       rule.c     what was ordered: hang, fail
  *   ops.c      answers, from the source              control.c  the socket that takes orders
  *   job.c      queue, spindles, hung requests        node.c     names the kernel knows
- *   caller.c   was the program killed that waits?    guard.c    clears away what a killed slowfs leaves
+ *   caller.c   was the waiting program killed?       guard.c    removes what a killed slowfs leaves
  */
 #include "slowfs.h"
 #include "control.h"
@@ -45,8 +45,8 @@
 #define STAT_ACCEL_VERSION "0"
 #endif
 
-#define DRAIN_MS	3000		/* at the end, for orders that are being carried out */
-#define FDS_SOON	16384		/* room for so many descriptors */
+#define DRAIN_MS 3000  /* at the end, for orders that are being carried out */
+#define FDS_SOON 16384 /* room for so many descriptors */
 
 struct options opt = { .spindles = 2, .lookup_ms = 8, .read_ms = 8, .async_dio = true };
 int source_fd;
@@ -55,19 +55,22 @@ static void
 usage(FILE *to)
 {
 	fputs("usage: slowfs [options] SOURCE MOUNTPOINT\n"
-	    "Shows SOURCE at MOUNTPOINT, read-only and slow on first access. Stays in the foreground.\n"
-	    "  -n, --spindles N   requests served at the same time (2)\n"
-	    "      --lookup-ms N  a look-up of a name, there or not (8)\n"
-	    "      --getattr-ms N attributes that the kernel does not have or was told to forget (0)\n"
-	    "      --open-ms N    each open, as on a network file system that asks again (0)\n"
-	    "      --read-ms N    a read of up to 128 KiB (8)\n"
-	    "      --jitter PCT   spread of the times, the same in every run (0)\n"
-	    "      --no-async-dio direct reads one request after the other\n"
-	    "      --control PATH a socket that takes orders: hang, fail, forget, go and others\n"
-	    "      --until-eof    unmount when standard input ends\n"
-	    "  -h, --help  -V, --version\n"
-	    "Prints `ready` once mounted; unmounts on TERM and INT; on USR1 and at the end it\n"
-	    "prints how many requests reached the disks.\n", to);
+	      "Shows SOURCE at MOUNTPOINT, read-only and slow on first access. Stays in the "
+	      "foreground.\n"
+	      "  -n, --spindles N   requests served at the same time (2)\n"
+	      "      --lookup-ms N  a look-up of a name, there or not (8)\n"
+	      "      --getattr-ms N attributes that the kernel does not have or has forgotten "
+	      "(0)\n"
+	      "      --open-ms N    each open, as on a network file system that asks again (0)\n"
+	      "      --read-ms N    a read of up to 128 KiB (8)\n"
+	      "      --jitter PCT   spread of the times, the same in every run (0)\n"
+	      "      --no-async-dio direct reads one request after the other\n"
+	      "      --control PATH a socket that takes orders: hang, fail, forget, go and others\n"
+	      "      --until-eof    unmount when standard input ends\n"
+	      "  -h, --help  -V, --version\n"
+	      "Prints `ready` once mounted; unmounts on TERM and INT; on USR1 and at the end it\n"
+	      "prints how many requests reached the disks.\n",
+	    to);
 }
 
 static double
@@ -78,7 +81,8 @@ number_arg(const char *what, const char *s, double lo, double hi)
 
 	v = strtod(s, &end);
 	if (end == s || *end != '\0' || !(v >= lo && v <= hi)) {
-		fprintf(stderr, "slowfs: %s: \"%s\" is not a number from %g to %g\n", what, s, lo, hi);
+		fprintf(stderr, "slowfs: %s: \"%s\" is not a number from %g to %g\n", what, s, lo,
+		    hi);
 		exit(64);
 	}
 	return (v);
@@ -88,16 +92,26 @@ static void
 options(int argc, char **argv)
 {
 	static const struct option longs[] = {
-		{ "spindles", 1, NULL, 'n' }, { "lookup-ms", 1, NULL, 'l' }, { "open-ms", 1, NULL, 'o' },
-		{ "read-ms", 1, NULL, 'r' }, { "jitter", 1, NULL, 'j' }, { "until-eof", 0, NULL, 'e' },
-		{ "getattr-ms", 1, NULL, 'g' }, { "no-async-dio", 0, NULL, 'd' }, { "control", 1, NULL, 'c' },
-		{ "help", 0, NULL, 'h' }, { "version", 0, NULL, 'V' }, { NULL, 0, NULL, 0 },
+		{ "spindles", 1, NULL, 'n' },
+		{ "lookup-ms", 1, NULL, 'l' },
+		{ "open-ms", 1, NULL, 'o' },
+		{ "read-ms", 1, NULL, 'r' },
+		{ "jitter", 1, NULL, 'j' },
+		{ "until-eof", 0, NULL, 'e' },
+		{ "getattr-ms", 1, NULL, 'g' },
+		{ "no-async-dio", 0, NULL, 'd' },
+		{ "control", 1, NULL, 'c' },
+		{ "help", 0, NULL, 'h' },
+		{ "version", 0, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
 	};
 	int c;
 
 	while ((c = getopt_long(argc, argv, "n:hV", longs, NULL)) != -1) {
 		switch (c) {
-		case 'n': opt.spindles = (int)number_arg("--spindles", optarg, 1, SPINDLES_MAX); break;
+		case 'n':
+			opt.spindles = (int)number_arg("--spindles", optarg, 1, SPINDLES_MAX);
+			break;
 		case 'l': opt.lookup_ms = number_arg("--lookup-ms", optarg, 0, 60000); break;
 		case 'g': opt.getattr_ms = number_arg("--getattr-ms", optarg, 0, 60000); break;
 		case 'o': opt.open_ms = number_arg("--open-ms", optarg, 0, 60000); break;
@@ -118,7 +132,7 @@ options(int argc, char **argv)
 }
 
 /* libfuse 3.14 forgets FUSE_PARALLEL_DIROPS in its first answer, and without it the kernel sends
- * one look-up per directory at a time, whatever the number of spindles.  So it is added here. */
+ * one look-up per directory at a time, with any number of spindles.  So it is added here. */
 static ssize_t
 dev_writev(int fd, struct iovec *iov, int count, void *userdata)
 {
@@ -126,7 +140,8 @@ dev_writev(int fd, struct iovec *iov, int count, void *userdata)
 	struct fuse_init_out *out;
 	bool first = !__atomic_exchange_n(&first_sent, true, __ATOMIC_RELAXED);
 
-	if (first && count == 2 && iov[1].iov_len >= offsetof(struct fuse_init_out, max_background)) {
+	if (first && count == 2 &&
+	    iov[1].iov_len >= offsetof(struct fuse_init_out, max_background)) {
 		out = iov[1].iov_base;
 		out->flags |= FUSE_PARALLEL_DIROPS;
 	}
@@ -148,7 +163,8 @@ session_open(const char *mountpoint)
 	struct fuse_session *se;
 
 	fuse_opt_add_arg(&args, "slowfs");
-	fuse_opt_add_arg(&args, "-oro,fsname=slowfs,subtype=slowfs,default_permissions,max_read=131072");
+	fuse_opt_add_arg(&args,
+	    "-oro,fsname=slowfs,subtype=slowfs,default_permissions,max_read=131072");
 	/* Servers that give up root must still see it; others may allow that in fuse.conf only. */
 	if (geteuid() == 0)
 		fuse_opt_add_arg(&args, "-oallow_other");
@@ -197,7 +213,7 @@ input_ended(void)
 	return (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR));
 }
 
-/* One request, if there is one.  False when somebody else has unmounted. */
+/* Handles one request, if there is one.  False after an unmount by another process. */
 static bool
 serve_one(struct fuse_session *se, struct fuse_buf *buf)
 {
@@ -212,8 +228,9 @@ serve_one(struct fuse_session *se, struct fuse_buf *buf)
 	return (true);
 }
 
-/* Whoever waits gets EIO.  `forget` waits for locks of the kernel that callers of ours may hold, and it holds
- * the device open: so requests are received, and refused, until it is through. */
+/* Each waiting request gets EIO.  `forget` waits for locks of the kernel that callers of ours may
+ * hold, and it holds the device open: so requests are received, and refused, until it is
+ * through. */
 static void
 drain(struct fuse_session *se, struct fuse_buf *buf)
 {
@@ -232,7 +249,8 @@ serve(struct fuse_session *se, int sigfd)
 {
 	struct fuse_buf buf = { .mem = NULL };
 	struct pollfd p[3] = {
-		{ .fd = fuse_session_fd(se), .events = POLLIN }, { .fd = sigfd, .events = POLLIN },
+		{ .fd = fuse_session_fd(se), .events = POLLIN },
+		{ .fd = sigfd, .events = POLLIN },
 		{ .fd = opt.until_eof ? STDIN_FILENO : -1, .events = POLLIN },
 	};
 	bool announced = false;
@@ -276,7 +294,7 @@ signals(void)
 {
 	sigset_t sigs;
 
-	signal(SIGPIPE, SIG_IGN);	/* nobody may read our last line: unmount all the same */
+	signal(SIGPIPE, SIG_IGN); /* unmount also if the last line has no reader */
 	sigemptyset(&sigs);
 	sigaddset(&sigs, SIGTERM);
 	sigaddset(&sigs, SIGINT);
@@ -286,8 +304,8 @@ signals(void)
 	return (signalfd(-1, &sigs, SFD_CLOEXEC | SFD_NONBLOCK));
 }
 
-/* The table has its size before there are threads: growing it among them waits for a grace period of RCU, 13 ms in which a
- * disk would say nothing to anybody. */
+/* The table has its size before there are threads: growing it among them waits for a grace period
+ * of RCU, 13 ms in which the disk answers no request. */
 static void
 descriptors(void)
 {
@@ -296,7 +314,8 @@ descriptors(void)
 	if (getrlimit(RLIMIT_NOFILE, &rl) == 0) {
 		rl.rlim_cur = rl.rlim_max;
 		setrlimit(RLIMIT_NOFILE, &rl);
-		close(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, (int)(rl.rlim_cur < FDS_SOON ? rl.rlim_cur : FDS_SOON) - 1));
+		close(fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC,
+		    (int)(rl.rlim_cur < FDS_SOON ? rl.rlim_cur : FDS_SOON) - 1));
 	}
 }
 
@@ -343,8 +362,8 @@ main(int argc, char **argv)
 	}
 	serve(se, sigfd);
 	guard_clear();
-	fuse_session_unmount(se);	/* should the guard not have been able to */
+	fuse_session_unmount(se); /* should the guard not have been able to */
 	control_close();
 	counters_print("done");
-	_exit(0);			/* sleeping spindles have nobody left to answer */
+	_exit(0); /* sleeping spindles have no request left to answer */
 }

@@ -1,6 +1,5 @@
-# The slow disk of the tests is what it claims to be: slow once per name and block, then fast; N
-# spindles serve N requests at a time; the bytes are the file's; what is ordered hangs or fails, and nothing
-# else; who waits can be killed; nothing stays mounted.
+# The slow disk of the tests is slow once per name and block, then fast.  N spindles serve N requests at a time.  Its bytes are
+# those of the source.  Only what the test orders hangs or fails.  A waiting process can be killed, and nothing stays mounted.
 use strict;
 use warnings;
 use Fcntl qw(O_DIRECT O_RDONLY);
@@ -11,6 +10,7 @@ use IO::Select;
 use POSIX ();
 use Test::More;
 use Test::Slowfs;
+use Test::Util ();
 use Time::HiRes qw(time sleep);
 
 my ($ok, $why) = Test::Slowfs->usable;
@@ -19,12 +19,7 @@ plan skip_all => $why unless $ok;
 my $src = File::Temp->newdir;
 my %size = (empty => 0, one => 1, page_less => 4095, page => 4096, block => 131072, odd => 300_007);
 
-sub put {
-	my ($name, $bytes) = @_;
-	open my $fh, '>:raw', "$src/$name" or die "$name: $!";
-	print $fh $bytes;
-	close $fh or die "$name: $!";
-}
+sub put { my ($name, $bytes) = @_; return Test::Util::put("$src/$name", $bytes) }
 
 sub slurp {
 	my ($path) = @_;
@@ -60,7 +55,7 @@ mkdir "$src/sub" or die "sub: $!";
 put("sub/deep", "deep\n");
 symlink 'sub/deep', "$src/link" or die "link: $!";
 
-subtest 'one look-up of 300 ms per name, there or not' => sub {
+subtest 'each name, present or absent, has one look-up of 300 ms' => sub {
 	my $slow = Test::Slowfs->start(source => $src, spindles => 16, lookup_ms => 300, read_ms => 300);
 	my $d = $slow->dir;
 
@@ -155,7 +150,7 @@ subtest 'attributes can be slow, once' => sub {
 	cmp_ok seconds { stat $fh }, '<', 0.2, 'once';
 };
 
-subtest 'forget: cold again, without a new mount' => sub {
+subtest 'forget makes names cold without a new mount' => sub {
 	my $slow = disk(lookup_ms => 300, read_ms => 300);
 	my $d = $slow->dir;
 	stat "$d/$_" for qw(f1 none sub/deep);
@@ -183,7 +178,7 @@ subtest 'forget: cold again, without a new mount' => sub {
 	is $slow->state->{lookups}, $before + 1, 'by one look-up';
 };
 
-subtest 'hang: until go' => sub {
+subtest 'hang lasts until go' => sub {
 	my $slow = disk(spindles => 2);
 	my $d = $slow->dir;
 	slurp("$d/f1");
@@ -203,7 +198,7 @@ subtest 'hang: until go' => sub {
 	is $slow->state->{rules}, 0, 'and the rule is gone';
 };
 
-subtest 'hang_spindle: as a disk does it' => sub {
+subtest 'hang_spindle keeps the spindle' => sub {
 	my $slow = disk(spindles => 2);
 	my $d = $slow->dir;
 	$slow->hang_spindle('/f[12]');
@@ -218,7 +213,7 @@ subtest 'hang_spindle: as a disk does it' => sub {
 	ok ended($_, 10), 'goes on' for @pids[1, 2];
 };
 
-subtest 'hang_after: in the middle of a file' => sub {
+subtest 'hang_after hangs in the middle of a file' => sub {
 	my $slow = disk();
 	my $d = $slow->dir;
 	pipe my $rd, my $wr or die "pipe: $!";
@@ -298,7 +293,7 @@ subtest 'direct reads, and a file system that has none' => sub {
 	}
 };
 
-subtest 'who waits can be killed' => sub {
+subtest 'a waiting process can be killed' => sub {
 	my %wait = (
 		'a look-up' => sub { stat "$_[0]/f1" },
 		'a read'    => sub { slurp("$_[0]/odd") },
@@ -341,7 +336,7 @@ subtest 'two mounts are two devices' => sub {
 	is slurp($two->dir . '/f1'), "file 1\n", 'one hangs, the other does not';
 };
 
-subtest 'the end, while requests hang' => sub {
+subtest 'slowfs ends while requests hang' => sub {
 	for my $how (qw(TERM KILL)) {
 		my $slow = disk();
 		my ($d, $pid) = ($slow->dir, $slow->pid);
@@ -354,7 +349,7 @@ subtest 'the end, while requests hang' => sub {
 		cmp_ok seconds { $slow->stop }, '<', 5, 'stop does not wait';
 		ok !$slow->mounted, 'not mounted any more';
 	}
-	# forget waits in the kernel for locks of those who wait for an answer, where no signal reaches it.
+	# forget waits in the kernel for locks that waiting requests hold.  No signal reaches it there.
 	for my $how (qw(TERM KILL)) {
 		my $slow = disk(lookup_ms => 100);
 		my ($d, $pid, $end) = ($slow->dir, $slow->pid, time + 2);
@@ -362,8 +357,8 @@ subtest 'the end, while requests hang' => sub {
 		push @busy, aside(sub { eval { $slow->forget while 1 } });
 		sleep 1;
 		kill $how => $pid;
-		ok ended($pid, 10), "$how while the kernel is told to forget";
-		is scalar(grep { ended($_, 10) } @busy), 9, 'nobody is stuck';
+		ok ended($pid, 10), "$how while the kernel forgets";
+		is scalar(grep { ended($_, 10) } @busy), 9, 'none is stuck';
 		$slow->stop;
 		ok !$slow->mounted, 'not mounted any more';
 	}
@@ -401,9 +396,7 @@ subtest 'nothing stays mounted' => sub {
 	waitpid $pid, 0;
 	my $lost = slurp("$src/../slowfs-mnt.$pid");
 	unlink "$src/../slowfs-mnt.$pid";
-	my $deadline = time + 10;
-	sleep 0.05 while time < $deadline && slurp('/proc/self/mounts') =~ /\Q$lost\E/;
-	unlike slurp('/proc/self/mounts'), qr/\Q$lost\E/, 'nor after the test was killed';
+	ok Test::Util::eventually(sub { slurp('/proc/self/mounts') !~ /\Q$lost\E/ }), 'nor after the test was killed';
 	rmdir $lost;
 };
 

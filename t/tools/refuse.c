@@ -1,9 +1,10 @@
 /* refuse -- runs a command for which the kernel seems to have less than it has.
  *
- *   refuse CALL=ERROR... -- COMMAND [ARG]...        refuse io_uring_setup=EPERM -- accel-server -f FILE
+ *   refuse CALL=ERROR... -- COMMAND [ARG]...
+ *   refuse io_uring_setup=EPERM -- accel-server -f FILE
  *
- * The named system calls fail with that error from here on, for all processes that come of this one: a seccomp
- * filter, so nobody else on the machine notices, and any user may do it.
+ * The named system calls fail with that error from here on, for all processes that come of this
+ * one: a seccomp filter, so no other process notices, and any user may do it.
  *
  *     number of the call --> equal to one of ours? --yes--> its error
  *                                `--no--> allowed
@@ -19,7 +20,7 @@
 #include <unistd.h>
 
 #define CALLS_MAX 16
-#define EX_USAGE 64
+#define EX_USAGE  64
 
 struct named {
 	const char *name;
@@ -27,13 +28,23 @@ struct named {
 };
 
 static const struct named calls[] = {
-	{"io_uring_setup", SYS_io_uring_setup}, {"io_setup", SYS_io_setup}, {"io_submit", SYS_io_submit},
-	{"mount", SYS_mount}, {"memfd_create", SYS_memfd_create}, {"ftruncate", SYS_ftruncate}, {"fallocate", SYS_fallocate},
-	{NULL, 0},
+	{ "io_uring_setup", SYS_io_uring_setup },
+	{ "io_setup", SYS_io_setup },
+	{ "io_submit", SYS_io_submit },
+	{ "mount", SYS_mount },
+	{ "memfd_create", SYS_memfd_create },
+	{ "ftruncate", SYS_ftruncate },
+	{ "fallocate", SYS_fallocate },
+	{ NULL, 0 },
 };
 
 static const struct named errors[] = {
-	{"EPERM", EPERM}, {"ENOSYS", ENOSYS}, {"EAGAIN", EAGAIN}, {"ENOSPC", ENOSPC}, {"ENOMEM", ENOMEM}, {NULL, 0},
+	{ "EPERM", EPERM },
+	{ "ENOSYS", ENOSYS },
+	{ "EAGAIN", EAGAIN },
+	{ "ENOSPC", ENOSPC },
+	{ "ENOMEM", ENOMEM },
+	{ NULL, 0 },
 };
 
 /* -1: not there. */
@@ -73,8 +84,9 @@ refusal(struct sock_filter *at, const char *arg)
 int
 main(int argc, char **argv)
 {
-	struct sock_filter step[2 + 2 * CALLS_MAX] = {BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr))};
-	struct sock_fprog filter = {.len = 1, .filter = step};
+	struct sock_filter step[2 + 2 * CALLS_MAX] = { BPF_STMT(BPF_LD | BPF_W | BPF_ABS,
+	    offsetof(struct seccomp_data, nr)) };
+	struct sock_fprog filter = { .len = 1, .filter = step };
 	int i;
 
 	for (i = 1; i < argc && strcmp(argv[i], "--") != 0; i++, filter.len += 2) {
@@ -84,7 +96,8 @@ main(int argc, char **argv)
 	if (i == 1 || i + 1 >= argc)
 		return (usage("nothing to refuse, or no command"));
 	step[filter.len++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 || prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0 ||
+	    prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) != 0) {
 		perror("refuse: seccomp");
 		return (71);
 	}

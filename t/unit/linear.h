@@ -1,7 +1,9 @@
 /* t/unit/linear.h -- does the work grow with the input, or with its square?
  *
- * A case makes an input of size n and works on it; the CPU time of n and 2 n is compared.  Linear work gives 2, a product of
- * two lengths 4.  The least of several runs counts, and of several comparisons, so that a busy machine adds nothing.
+ * A case makes an input of size n and works on it; the CPU time of n and 2 n is compared.  Linear
+ * work gives 2, a product of
+ * two lengths 4.  The least of several runs counts, and of several comparisons, so that a busy
+ *                 machine adds nothing.
  */
 #ifndef T_LINEAR_H
 #define T_LINEAR_H
@@ -10,9 +12,9 @@
 #include <stdbool.h>
 #include <time.h>
 
-#define LINEAR_RUNS 7
-#define LINEAR_TRIES 5
-#define LINEAR_RATIO 3.2
+#define LINEAR_RUNS      7
+#define LINEAR_TRIES     5
+#define LINEAR_RATIO     3.2
 #define LINEAR_ENOUGH_NS 200000.0 /* what the shorter input takes at least, repeated */
 
 struct linear {
@@ -48,8 +50,8 @@ linear_compare(const struct linear *l, const GString *one, const GString *two, u
 		t = linear_once_ns(l, two, repeat);
 		least2 = t < least2 ? t : least2;
 	}
-	g_test_message("%s: %zu bytes %.1f us, %zu bytes %.1f us, ratio %.2f", l->name, one->len, least1 / repeat / 1000,
-	    two->len, least2 / repeat / 1000, least2 / least1);
+	g_test_message("%s: %zu bytes %.1f us, %zu bytes %.1f us, ratio %.2f", l->name, one->len,
+	    least1 / repeat / 1000, two->len, least2 / repeat / 1000, least2 / least1);
 	return (least2 / least1 < LINEAR_RATIO);
 }
 

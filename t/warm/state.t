@@ -11,7 +11,7 @@ use Test::Walk;
 my ($usable, $why) = Test::Slowfs->usable;
 plan skip_all => $why unless $usable;
 
-subtest 'a list, killed and gone on' => sub {
+subtest 'a killed run of a list goes on where it was' => sub {
 	my ($src, $run_dir) = map { File::Temp->newdir } 1 .. 2;
 	my $state = "$run_dir/state";
 	make_tree("$src", 1, 1000);
@@ -20,7 +20,7 @@ subtest 'a list, killed and gone on' => sub {
 	my @same = ('-j', '4', '--state', $state, '--list', "$run_dir/list", '--root', $slow->dir);
 	$slow->hang('/d1/f900');
 	my $run = start(@same);
-	ok wait_until(sub { keys_in($state) == 3 }), '768 entries are done, and 231 of a batch that is not' or diag slurp($state);
+	ok eventually(sub { keys_in($state) == 3 }), '768 entries are done, and 231 of a batch that is not' or diag slurp($state);
 	kill KILL => $run->{pid};
 	finish($run);
 	$slow->go;
@@ -31,12 +31,12 @@ subtest 'a list, killed and gone on' => sub {
 	$slow->stop;
 };
 
-subtest 'a state file where it cannot be' => sub {
+subtest 'a state file in a wrong place is refused' => sub {
 	my $dir = File::Temp->newdir;
 	put("$dir/file", 'x');
 	my ($rc, $out, $err) = warm('--state', "$dir/none/state", "$dir");
 	is $rc, 73, 'no such directory';
-	like $err, qr/^accel-warm: state file \S+: No such file or directory\n\z/, '... is told';
+	like $err, qr/^accel-warm: state file \S+: No such file or directory\n\z/, '... is reported';
 	($rc) = warm('--state', "$dir/file", "$dir");
 	is $rc, 65, 'something else';
 	is slurp("$dir/file"), 'x', '... is not touched';
@@ -45,11 +45,11 @@ subtest 'a state file where it cannot be' => sub {
 	truncate $sparse, 2**40;
 	for my $other ("$dir/fifo", '/dev/zero', "$dir/sparse") {
 		($rc, $out, $err) = warm('--state', $other, "$dir/none");
-		is $rc, 65, "$other: nobody waits for it to end";
-		like $err, qr/: this is not a state file\n\z/, '... it is told';
+		is $rc, 65, "$other: accel-warm refuses it without waiting";
+		like $err, qr/: this is not a state file\n\z/, '... is reported';
 	}
 	symlink "$dir/file", "$dir/link" or die $!;
-	is((warm('--state', "$dir/link", "$dir"))[0], 73, 'a link that somebody has put there');
+	is((warm('--state', "$dir/link", "$dir"))[0], 73, 'a symbolic link is refused');
 	is slurp("$dir/file"), 'x', '... and where it leads';
 	put("$dir/bad", "accel-warm state 1\nwarm=\e[31m\n\n");
 	($rc, $out, $err) = warm('--state', "$dir/bad", "$dir");
@@ -57,7 +57,7 @@ subtest 'a state file where it cannot be' => sub {
 	like $err, qr/written for "warm=\\033\[31m"/, '... no terminal obeys it';
 };
 
-subtest 'no room for the state file' => sub {
+subtest 'a full disk stops the state file, not the run' => sub {
 	my ($src, $disk) = map { File::Temp->newdir } 1 .. 2;
 	plan skip_all => 'a small file system cannot be mounted' if $> != 0 || system("mount -t tmpfs -o size=32k none $disk 2>/dev/null") != 0;
 	my $state = "$disk/state";
@@ -70,19 +70,19 @@ subtest 'no room for the state file' => sub {
 	$fill->();
 	my ($rc, undef, $err) = warm(@same);
 	is $rc, 73, 'none from the start';
-	like $err, qr/No space left on device/, '... is told';
+	like $err, qr/No space left on device/, '... is reported';
 	ok !-e $state && !-e "$state.new", '... and leaves nothing behind';
 
 	unlink "$disk/fill";
 	my $run = start(@same, '--rate', '100');
-	ok wait_until(sub { keys_in($state) >= 5 }), 'there was some';
+	ok eventually(sub { keys_in($state) >= 5 }), 'there was some';
 	my $saved = slurp($state);
 	$fill->();
-	ok wait_until(sub { said($run) =~ /No space left/ }), 'until the disk was full: it is told';
+	ok eventually(sub { said($run) =~ /No space left/ }), 'a full disk is reported';
 	is substr(slurp($state), 0, length $saved), $saved, 'what was written is there';
 	my $before = keys_in($state);
 	unlink "$disk/fill";
-	ok wait_until(sub { keys_in($state) > $before + 20 }), 'when there is room again it goes on';
+	ok eventually(sub { keys_in($state) > $before + 20 }), 'when there is room again it goes on';
 	is slurp($state) =~ s/\A.*?\n\n//sr =~ s/^[0-9a-f]{32}\n//mgr, '', '... without a gap';
 	kill KILL => $run->{pid};
 	finish($run);

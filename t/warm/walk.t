@@ -1,5 +1,5 @@
-# accel-warm: every file of a tree or a list is touched, whatever its name; what is in the way is told; a run that was
-# killed goes on where it was.
+# accel-warm touches every file of a tree or a list, under any name.  It reports what it cannot read.  A run that was killed
+# goes on where it was.
 use v5.36;
 use File::Temp;
 use FindBin;
@@ -11,7 +11,7 @@ use Test::Slowfs;
 use Test::Walk;
 use Time::HiRes qw(time sleep);
 
-subtest 'a tree' => sub {
+subtest 'every file of a tree is touched' => sub {
 	my $dir = File::Temp->newdir;
 	mkdir "$dir/$_" or die $! for qw(a a/b empty);
 	put("$dir/$_", 'x' x 1000) for qw(one a/two a/b/three);
@@ -30,7 +30,7 @@ subtest 'a tree' => sub {
 
 my ($rig, $no_rig) = Test::Slowfs->usable;
 
-subtest 'names with any bytes, and a deep tree' => sub {
+subtest 'names with any bytes and deep trees are touched' => sub {
 	my $dir = File::Temp->newdir;
 	my @names = ("new\nline", "\xff\xfe invalid", ' blank ', '-dash', '"quotes\\"', 'x' x 255, "\e[31m", '%41', '*');
 	put("$dir/$_", 'x') for @names;
@@ -52,20 +52,21 @@ subtest 'names with any bytes, and a deep tree' => sub {
 	is $n->{files}, 2, 'files on the command line';
 };
 
-subtest 'few descriptors' => sub {
+subtest 'few descriptors are enough' => sub {
 	my $dir = File::Temp->newdir;
 	make_tree("$dir", 60, 3);
 	mkdir "$dir/" . join('/', ('e') x $_) or die $! for 1 .. 40;
-	for my $n (100, 60) {
+	for ([100, 11], [60, 4]) {
+		my ($n, $threads) = @$_;
 		my $err = File::Temp->new;
 		my $out = qx{ulimit -n $n; $program --json $dir 2>$err};
 		is $?, 0, "ulimit -n $n";
 		is_deeply [@{ JSON::PP::decode_json($out) }{qw(files directories errors)}], [180, 101, 0], '... all was walked';
-		like slurp("$err"), qr/^accel-warm: \d+ threads instead of 32: .*\n\z/, '... by fewer threads';
+		like slurp("$err"), qr/^accel-warm: using $threads threads instead of 32: .*\n\z/, '... by fewer threads';
 	}
 };
 
-subtest 'links' => sub {
+subtest 'links are followed with -L only' => sub {
 	my $dir = File::Temp->newdir;
 	mkdir "$dir/$_" or die $! for qw(tree tree/sub other);
 	put("$dir/$_", 'x') for qw(tree/file other/file);
@@ -80,7 +81,7 @@ subtest 'links' => sub {
 	is numbers("$dir/root")->{files}, 1, 'a root may be a link';
 };
 
-subtest 'patterns' => sub {
+subtest 'patterns select files' => sub {
 	my $dir = File::Temp->newdir;
 	mkdir "$dir/$_" or die $! for qw(img img/old css);
 	put("$dir/$_", 'x') for qw(a.jpg img/b.jpg img/c.png img/old/d.jpg css/e.css);
@@ -98,7 +99,7 @@ subtest 'patterns' => sub {
 	is numbers('-L', '--include=*.css', "$dir")->{files}, 1, 'the name of the link counts';
 };
 
-subtest 'lists' => sub {
+subtest 'lists name files' => sub {
 	my $dir = File::Temp->newdir;
 	mkdir "$dir/sub" or die $!;
 	put("$dir/$_", 'x') for 'one', 'sub/two', 'a b', '50%';
@@ -108,19 +109,19 @@ subtest 'lists' => sub {
 	is $rc, 1, 'garbage between good lines';
 	is_deeply [@$n{qw(files directories errors)}], [4, 1, 4], '... what is good is warm, the rest is counted';
 	like $err, qr/^accel-warm: "\Q$dir\E\/sub\/nothing": No such file or directory$/m, '... and told';
-	like $err, qr/zzz": this cannot be a path$/m, '... a line without an end, too';
+	like $err, qr/zzz": not a path$/m, '... a line without an end, too';
 
 	put("$dir/urls", "http://example.org/a%20b?x=1#y\r\n/50%25\n//sub/../one\n/../../etc/passwd\n/bad%zz\nhttps://example.org\n");
 	($rc, $out, $err) = warm('--json', '--list', "$dir/urls", '--urls', '--root', "$dir");
 	$n = JSON::PP::decode_json($out);
 	is_deeply [$rc, @$n{qw(files directories errors)}], [1, 3, 1, 2], 'URLs are decoded, and do not leave their root';
-	like $err, qr/etc\/passwd": this cannot be a path/, '... and it is said which would';
+	like $err, qr/etc\/passwd": not a path/, '... and it is said which would';
 	is +(warm('-l', "$dir/none"))[0], 66, 'no list';
 	is +(warm('-l', "$dir/urls", '-r', "$dir/none"))[0], 66, 'no root';
 	is numbers('-l', '/dev/null')->{found}, 0, 'an empty list';
 };
 
-subtest 'mistakes on the command line' => sub {
+subtest 'a wrong option has one message' => sub {
 	for my $args ([], ['a', '-l', 'b'], ['-0', 'a'], ['-u', '-l', 'a'], ['-w', 'all', 'a'], ['-w', 'read:', 'a'], ['-j', '0', 'a'],
 		['--rate', '0', 'a'], ['--bandwidth', 'fast', 'a'], ['-x', '-l', 'a'], ['--none', 'a'], ['--manual=none']) {
 		my ($rc, $out, $err) = warm(@$args);
@@ -132,7 +133,7 @@ subtest 'mistakes on the command line' => sub {
 	like $err, qr/^accel-warm: "\/nonexistent\/path": No such file or directory\n\z/, '... is named';
 };
 
-subtest 'what may not be read' => sub {
+subtest 'unreadable files are reported' => sub {
 	my $dir = File::Temp->newdir;
 	make_tree("$dir", 3, 30);
 	chmod 0755, "$dir";
@@ -149,12 +150,12 @@ subtest 'what may not be read' => sub {
 	close $fh;
 	is $? >> 8, 1, 'exit status';
 	like $said, qr/^30 files, 3 directories, .*; 31 errors$/m, 'what is left is done, with how many errors';
-	is scalar(() = $said =~ /Permission denied$/mg), 20, 'twenty are told';
-	like $said, qr/^accel-warm: more of these are counted/m, '... and that there are more';
+	is scalar(() = $said =~ /Permission denied$/mg), 20, 'twenty are reported';
+	like $said, qr/^accel-warm: further failures are counted/m, '... and that there are more';
 	chmod 0755, "$dir/d1";
 };
 
-subtest 'not so fast' => sub {
+subtest 'a rate limits the run' => sub {
 	my $dir = File::Temp->newdir;
 	make_tree("$dir", 2, 60);
 	my $t = time;
@@ -166,7 +167,7 @@ subtest 'not so fast' => sub {
 	cmp_ok time - $t, '>=', 0.8, '... at 1 MiB a second';
 };
 
-subtest 'other file systems' => sub {
+subtest '-x skips other file systems' => sub {
 	plan skip_all => $no_rig unless $rig;
 	my ($src, $dir) = map { File::Temp->newdir } 1 .. 2;
 	put("$src/there", 'x');
@@ -182,7 +183,7 @@ subtest 'other file systems' => sub {
 	$slow->stop;
 };
 
-subtest 'a slow disk: everything is warm, and was asked for once' => sub {
+subtest 'each file of a slow disk is read once' => sub {
 	plan skip_all => $no_rig unless $rig;
 	my $src = File::Temp->newdir;
 	make_tree("$src", 8, 50);
@@ -207,7 +208,7 @@ subtest 'a slow disk: everything is warm, and was asked for once' => sub {
 	$slow->stop;
 };
 
-subtest 'files that come and go' => sub {
+subtest 'files that come and go do not stop a run' => sub {
 	my $dir = File::Temp->newdir;
 	make_tree("$dir", 20, 20);
 	my $pid = fork // die "fork: $!";
@@ -238,7 +239,7 @@ subtest 'files that come and go' => sub {
 	note "$seen{vanished} vanished";
 };
 
-subtest 'killed, and gone on' => sub {
+subtest 'a killed run goes on where it was' => sub {
 	plan skip_all => $no_rig unless $rig;
 	my ($src, $run_dir) = map { File::Temp->newdir } 1 .. 2;
 	my $state = "$run_dir/state";
@@ -249,7 +250,7 @@ subtest 'killed, and gone on' => sub {
 
 	$slow->hang("/d$_/f5") for 7, 23;
 	my $run = start(@same);
-	ok wait_until(sub { keys_in($state) == 38 }), 'finished directories are in the state file' or diag said($run);
+	ok eventually(sub { keys_in($state) == 38 }), 'finished directories are in the state file' or diag said($run);
 	is +(warm(@same))[0], 75, 'a second run must wait for the first one';
 	kill KILL => $run->{pid};
 	is +(finish($run))[0], 'signal 9', 'killed';
@@ -257,7 +258,7 @@ subtest 'killed, and gone on' => sub {
 
 	my ($rc, undef, $err) = warm('-w', 'stat', @same);
 	is $rc, 65, 'a run with other options does not go on';
-	like $err, qr/"warm=read:131072", now it is "warm=stat".*give the same options as then, or remove it/, '... and it is said what to do';
+	like $err, qr/"warm=read:131072", now it is "warm=stat".*use the options of that run, or remove the file/, '... and it is said what to do';
 	is +(warm('--state', $state, "$src"))[0], 65, 'nor with other paths';
 	is keys_in($state), 38, '... and nothing is lost by that';
 
@@ -301,16 +302,16 @@ subtest 'killed, and gone on' => sub {
 	$slow->stop;
 };
 
-subtest 'how far it is' => sub {
+subtest 'USR1 prints the progress' => sub {
 	plan skip_all => $no_rig unless $rig;
 	my $src = File::Temp->newdir;
 	make_tree("$src", 4, 20);
 	my $slow = Test::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 0, read_ms => 0);
 	$slow->hang('/d2/f3');
 	my $run = start('-q', $slow->dir);
-	ok wait_until(sub { $slow->counts->{reads} == 79 }), 'all but one';
+	ok eventually(sub { $slow->counts->{reads} == 79 }), 'all but one';
 	is said($run), '', 'nothing is said unasked';
-	ok wait_until(sub { kill USR1 => $run->{pid}; said($run) =~ / 79 of 80 / }), 'USR1 asks';
+	ok eventually(sub { kill USR1 => $run->{pid}; said($run) =~ / 79 of 80 / }), 'USR1 asks';
 	like said($run), qr/^accel-warm:  98 %  79 of 80  \d+\/s  \d+ B(?:  ETA 0:\d\d)?$/m, '... for percent and rate';
 	$slow->go;
 	is +(finish($run))[0], 0, 'it ends well';
@@ -324,7 +325,7 @@ subtest 'how far it is' => sub {
 	}
 };
 
-subtest 'the manual' => sub {
+subtest 'the manual has every option' => sub {
 	my @sections = ('NAME', 'SYNOPSIS', 'DESCRIPTION', 'OPTIONS', 'HOW MUCH TO WARM', 'LISTS', 'PATTERNS', 'STATE',
 		'DISKS THAT ARE BUSY OR HANG', 'EXIT STATUS', 'SIGNALS', 'EXAMPLES', 'SEE ALSO');
 	my ($rc, $help) = warm('--help');

@@ -23,7 +23,8 @@ head_sound(struct answer *a)
 	a->padding = a->head[6];
 	if (a->head[0] != 1 || id != a->id)
 		return (false);
-	return (type == STDOUT || type == STDERR || (type == END_REQUEST && a->left == sizeof(a->end)));
+	return (
+	    type == STDOUT || type == STDERR || (type == END_REQUEST && a->left == sizeof(a->end)));
 }
 
 static void

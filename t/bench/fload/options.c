@@ -9,30 +9,30 @@
 
 struct options opt = { .conns = 1, .role = RESPONDER, .timeout = 10, .status = 200 };
 
-void
-die(const char *what, const char *why)
-{
-	fprintf(stderr, "fload: %s: %s\n", what, why);
-	exit(64);
-}
-
 static void
 usage(FILE *to)
 {
 	fputs("usage: fload [options] unix:SOCKET|127.0.0.1:PORT [PATH]\n"
-	    "  -c, --connections N  (1) kept, asked in turn\n"
-	    "  -d, --seconds S      at most this long (5; with -n or --idle 60), never over 3600\n"
-	    "  -n, --requests N     at most this many\n"
-	    "      --close          a connection for each request\n"
-	    "  -u, --urls FILE      \"PATH [STATUS]\", one a line, instead of PATH; in turn\n"
-	    "  -t, --timeout S      for one request (10)\n"
-	    "      --role ROLE      responder (default) or authorizer\n"
-	    "      --status N       the status expected (200)\n"
-	    "      --expect NAME    this header of an answer 200 must be the path that was asked for\n"
-	    "      --idle           asks once on each connection, prints `held=N answered=N errors=N` and keeps\n"
-	    "                       them; again for each line on standard input, until that ends\n"
-	    "Prints one line of KEY=VALUE: errors by kind, never (connections without any answer), least (answers of the\n"
-	    "connection that got fewest).  Exit status 0 without errors, 1 with errors, 64 for wrong options.\n", to);
+	      "  -c, --connections N  (1) kept, asked in turn\n"
+	      "  -d, --seconds S      at most this long (5; with -n or --idle 60), never over "
+	      "3600\n"
+	      "  -n, --requests N     at most this many\n"
+	      "      --close          a connection for each request\n"
+	      "  -u, --urls FILE      \"PATH [STATUS]\", one a line, instead of PATH; in turn\n"
+	      "  -t, --timeout S      for one request (10)\n"
+	      "      --role ROLE      responder (default) or authorizer\n"
+	      "      --status N       the status expected (200)\n"
+	      "      --expect NAME    this header of an answer 200 must be the path that was asked "
+	      "for\n"
+	      "      --idle           asks once on each connection, prints `held=N answered=N "
+	      "errors=N` and keeps\n"
+	      "                       them; again for each line on standard input, until that "
+	      "ends\n"
+	      "Prints one line of KEY=VALUE: errors by kind, never (connections without any "
+	      "answer), least (answers of the\n"
+	      "connection that got fewest).  Exit status 0 without errors, 1 with errors, 64 for "
+	      "wrong options.\n",
+	    to);
 }
 
 static void
@@ -51,17 +51,6 @@ ask_for(const char *path, int status)
 		die(path, strerror(-err));
 }
 
-static double
-number(const char *what, const char *s, double lo, double hi)
-{
-	char *end;
-	double v = strtod(s, &end);
-
-	if (end == s || *end != '\0' || !(v >= lo && v <= hi))
-		die(what, "not a number in its range");
-	return (v);
-}
-
 static void
 target(const char *s)
 {
@@ -76,8 +65,9 @@ target(const char *s)
 		opt.addr_len = sizeof(opt.addr.un);
 		return;
 	}
-	if (sscanf(s, "%31[0-9.]:%d%n", host, &port, &used) != 2 || s[used] != '\0' || port < 1 || port > 65535 ||
-	    inet_pton(AF_INET, host, &opt.addr.in.sin_addr) != 1 || ntohl(opt.addr.in.sin_addr.s_addr) >> 24 != 127)
+	if (sscanf(s, "%31[0-9.]:%d%n", host, &port, &used) != 2 || s[used] != '\0' || port < 1 ||
+	    port > 65535 || inet_pton(AF_INET, host, &opt.addr.in.sin_addr) != 1 ||
+	    ntohl(opt.addr.in.sin_addr.s_addr) >> 24 != 127)
 		die(s, "neither unix:SOCKET nor 127.0.0.1:PORT");
 	opt.addr.in.sin_family = AF_INET;
 	opt.addr.in.sin_port = htons((uint16_t)port);
@@ -109,10 +99,18 @@ options_read(int argc, char **argv)
 {
 	enum { CLOSE = 256, ROLE, STATUS, EXPECT, IDLE };
 	static const struct option longs[] = {
-		{ "connections", 1, NULL, 'c' }, { "seconds", 1, NULL, 'd' }, { "requests", 1, NULL, 'n' },
-		{ "close", 0, NULL, CLOSE }, { "urls", 1, NULL, 'u' }, { "timeout", 1, NULL, 't' },
-		{ "role", 1, NULL, ROLE }, { "status", 1, NULL, STATUS }, { "expect", 1, NULL, EXPECT },
-		{ "idle", 0, NULL, IDLE }, { "help", 0, NULL, 'h' }, { NULL, 0, NULL, 0 },
+		{ "connections", 1, NULL, 'c' },
+		{ "seconds", 1, NULL, 'd' },
+		{ "requests", 1, NULL, 'n' },
+		{ "close", 0, NULL, CLOSE },
+		{ "urls", 1, NULL, 'u' },
+		{ "timeout", 1, NULL, 't' },
+		{ "role", 1, NULL, ROLE },
+		{ "status", 1, NULL, STATUS },
+		{ "expect", 1, NULL, EXPECT },
+		{ "idle", 0, NULL, IDLE },
+		{ "help", 0, NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
 	};
 	int c;
 
@@ -127,7 +125,7 @@ options_read(int argc, char **argv)
 		case ROLE:
 			opt.role = strcmp(optarg, "authorizer") == 0 ? AUTHORIZER : RESPONDER;
 			if (opt.role == RESPONDER && strcmp(optarg, "responder") != 0)
-				die("--role", "responder or authorizer, please");
+				die("--role", "expected responder or authorizer");
 			break;
 		case STATUS: opt.status = (int)number("--status", optarg, 100, 599); break;
 		case EXPECT: opt.expect = optarg; break;
@@ -136,7 +134,8 @@ options_read(int argc, char **argv)
 		default: usage(stderr); exit(64);
 		}
 	}
-	if (argc - optind != (opt.list != NULL ? 1 : 2) || (opt.idle && (opt.close || opt.requests > 0))) {
+	if (argc - optind != (opt.list != NULL ? 1 : 2) ||
+	    (opt.idle && (opt.close || opt.requests > 0))) {
 		usage(stderr);
 		exit(64);
 	}

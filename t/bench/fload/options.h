@@ -8,11 +8,12 @@
 #include <stdint.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include "t/bench/args.h"
 #include "t/bench/fload/request.h"
 
 struct options {
 	unsigned conns, role;
-	uint64_t requests;		/* at most; 0 for no limit but the time */
+	uint64_t requests; /* at most; 0 for no limit but the time */
 	double seconds, timeout;
 	bool close, idle;
 	int status;
@@ -23,7 +24,7 @@ struct options {
 		struct sockaddr_un un;
 	} addr;
 	socklen_t addr_len;
-	struct request *asked;		/* in turn */
+	struct request *asked; /* in turn */
 	size_t n_asked;
 };
 
@@ -31,6 +32,5 @@ extern struct options opt;
 
 /* Ends the program when they are wrong. */
 void options_read(int argc, char **argv);
-void die(const char *what, const char *why) __attribute__((noreturn));
 
 #endif

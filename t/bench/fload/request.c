@@ -7,14 +7,27 @@
 enum { BEGIN_REQUEST = 1, PARAMS = 4, STDIN = 5 };
 
 static const char *const usual[][2] = {
-	{ "QUERY_STRING", "" }, { "REQUEST_METHOD", "GET" }, { "CONTENT_TYPE", "" }, { "CONTENT_LENGTH", "" },
-	{ "DOCUMENT_ROOT", "/" }, { "SERVER_PROTOCOL", "HTTP/1.1" }, { "REQUEST_SCHEME", "http" },
-	{ "GATEWAY_INTERFACE", "CGI/1.1" }, { "SERVER_SOFTWARE", "fload" }, { "REMOTE_ADDR", "127.0.0.1" },
-	{ "REMOTE_PORT", "54321" }, { "SERVER_ADDR", "127.0.0.1" }, { "SERVER_PORT", "80" },
-	{ "SERVER_NAME", "localhost" }, { "REDIRECT_STATUS", "200" }, { "HTTP_HOST", "localhost" },
-	{ "HTTP_USER_AGENT", "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0" },
+	{ "QUERY_STRING", "" },
+	{ "REQUEST_METHOD", "GET" },
+	{ "CONTENT_TYPE", "" },
+	{ "CONTENT_LENGTH", "" },
+	{ "DOCUMENT_ROOT", "/" },
+	{ "SERVER_PROTOCOL", "HTTP/1.1" },
+	{ "REQUEST_SCHEME", "http" },
+	{ "GATEWAY_INTERFACE", "CGI/1.1" },
+	{ "SERVER_SOFTWARE", "fload" },
+	{ "REMOTE_ADDR", "127.0.0.1" },
+	{ "REMOTE_PORT", "54321" },
+	{ "SERVER_ADDR", "127.0.0.1" },
+	{ "SERVER_PORT", "80" },
+	{ "SERVER_NAME", "localhost" },
+	{ "REDIRECT_STATUS", "200" },
+	{ "HTTP_HOST", "localhost" },
+	{ "HTTP_USER_AGENT",
+	    "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0" },
 	{ "HTTP_ACCEPT", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8" },
-	{ "HTTP_ACCEPT_LANGUAGE", "en-US,en;q=0.5" }, { "HTTP_ACCEPT_ENCODING", "gzip, deflate, br" },
+	{ "HTTP_ACCEPT_LANGUAGE", "en-US,en;q=0.5" },
+	{ "HTTP_ACCEPT_ENCODING", "gzip, deflate, br" },
 	{ "HTTP_CONNECTION", "keep-alive" },
 };
 
@@ -30,7 +43,8 @@ put_head(char *p, unsigned type, size_t len)
 static size_t
 put_len(char *p, size_t n)
 {
-	const uint8_t b[4] = { (uint8_t)(0x80 | n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8), (uint8_t)n };
+	const uint8_t b[4] = { (uint8_t)(0x80 | n >> 24), (uint8_t)(n >> 16), (uint8_t)(n >> 8),
+		(uint8_t)n };
 
 	if (n < 128)
 		p[0] = (char)n;
@@ -86,7 +100,7 @@ request_make(struct request *r, const char *path, int status, unsigned role, boo
 	n += put_head(out + n, PARAMS, body) + body;
 	r->ids[k++] = n + 2;
 	n += put_head(out + n, PARAMS, 0);
-	if (role == RESPONDER) {		/* an authorizer has no standard input */
+	if (role == RESPONDER) { /* an authorizer has no standard input */
 		r->ids[k++] = n + 2;
 		n += put_head(out + n, STDIN, 0);
 	}

@@ -6,17 +6,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define REQUEST_PATH_MAX	4096
-#define REQUEST_MAX		(4 * REQUEST_PATH_MAX)
+#define REQUEST_PATH_MAX 4096
+#define REQUEST_MAX      (4 * REQUEST_PATH_MAX)
 
 enum { RESPONDER = 1, AUTHORIZER = 2 };
 
 struct request {
 	char *path;
-	int status;			/* the one that is expected */
-	char *bytes;			/* all records, with id 0 */
+	int status;  /* the one that is expected */
+	char *bytes; /* all records, with id 0 */
 	size_t len;
-	size_t ids[5];			/* where the id of each record stands; 0 behind the last */
+	size_t ids[5]; /* where the id of each record stands; 0 behind the last */
 };
 
 /* 0, -ENAMETOOLONG or -ENOMEM. */

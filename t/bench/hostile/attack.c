@@ -6,7 +6,8 @@
 static size_t
 put(char *out, const char *method, const char *path, const char *fields)
 {
-	return ((size_t)snprintf(out, PIECE_MAX, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", method, path, opt.host, fields));
+	return ((size_t)snprintf(out, PIECE_MAX, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", method,
+	    path, opt.host, fields));
 }
 
 /* ---------------------------------------------------------------- readers */
@@ -36,7 +37,8 @@ pipeline(struct peer *p, char *out, unsigned *requests)
 	char one[512];
 	size_t len = 0, n;
 
-	n = (size_t)snprintf(one, sizeof(one), "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n", p->number % 2 ? opt.big : opt.file, opt.host);
+	n = (size_t)snprintf(one, sizeof(one), "GET %s HTTP/1.1\r\nHost: %s\r\n\r\n",
+	    p->number % 2 ? opt.big : opt.file, opt.host);
 	for (; *requests < 64 && len + n <= PIECE_MAX; (*requests)++, len += n)
 		memcpy(out + len, one, n);
 	return (p->step < 64 ? len : 0);
@@ -85,17 +87,19 @@ drip_chunked(struct peer *p, char *out, unsigned *requests)
 static size_t
 stop_body(struct peer *p, char *out, unsigned *requests)
 {
-	static const unsigned pieces[] = {0, 1, 8, 24};
+	static const unsigned pieces[] = { 0, 1, 8, 24 };
 
 	if (p->step == 0) {
 		*requests = 1;
-		return (post_head(out, p->number % 2 ? "Content-Length: 524288\r\n" : "Transfer-Encoding: chunked\r\n"));
+		return (post_head(out, p->number % 2 ? "Content-Length: 524288\r\n"
+						     : "Transfer-Encoding: chunked\r\n"));
 	}
 	if (p->step > pieces[p->number % 4])
 		return (0);
 	memset(out, 'b', PIECE_MAX);
 	if (p->number % 2 == 0)
-		memcpy(out, "3ffa\r\n", 6);     /* the chunk ends with the piece; its line break never comes */
+		/* the chunk ends with the piece; its line break never comes */
+		memcpy(out, "3ffa\r\n", 6);
 	if (p->number % 2 == 0 && p->step > 1)
 		memcpy(out, "\r\n3ff8\r\n", 8);
 	return (PIECE_MAX);
@@ -110,7 +114,8 @@ silent(struct peer *p, char *out, unsigned *requests)
 static size_t
 half_head(struct peer *p, char *out, unsigned *requests)
 {
-	int n = snprintf(out, PIECE_MAX, "GET %s HTTP/1.1\r\nHost: %s\r\nX-Half: ", opt.file, opt.host);
+	int n =
+	    snprintf(out, PIECE_MAX, "GET %s HTTP/1.1\r\nHost: %s\r\nX-Half: ", opt.file, opt.host);
 
 	if (p->step > 0)
 		return (0);
@@ -142,7 +147,8 @@ ask_absent(struct peer *p, char *out, unsigned *requests)
 {
 	char path[512];
 
-	snprintf(path, sizeof(path), "%s%s-absent-%u-%u", p->number % 2 ? "/" : opt.cold, "no", p->number, dice(1u << 30));
+	snprintf(path, sizeof(path), "%s%s-absent-%u-%u", p->number % 2 ? "/" : opt.cold, "no",
+	    p->number, dice(1u << 30));
 	*requests = 1;
 	return (put(out, "HEAD", path, ""));
 }
@@ -156,7 +162,8 @@ ask_ranges(struct peer *p, char *out, unsigned *requests)
 	unsigned i, many = p->step % 2 ? 16 : 200;
 
 	for (i = 0; i < many; i++)
-		n += (size_t)snprintf(field + n, sizeof(field) - n, "%s%u-%u", i > 0 ? "," : "", i * (many == 16 ? 1000 : 1),
+		n += (size_t)snprintf(field + n, sizeof(field) - n, "%s%u-%u", i > 0 ? "," : "",
+		    i * (many == 16 ? 1000 : 1),
 		    i * (many == 16 ? 1000 : 1) + (many == 16 ? 1 : 4000));
 	snprintf(field + n, sizeof(field) - n, "\r\n");
 	*requests = 1;
@@ -172,7 +179,8 @@ ask_agents(struct peer *p, char *out, unsigned *requests)
 	size_t n = strlen(fields);
 
 	for (i = 0; i < 15; i++)
-		n += (size_t)snprintf(fields + n, sizeof(fields) - n, "%s%u ", bits >> i & 1 ? "a" : "b", i);
+		n += (size_t)snprintf(fields + n, sizeof(fields) - n, "%s%u ",
+		    bits >> i & 1 ? "a" : "b", i);
 	snprintf(fields + n, sizeof(fields) - n, "\r\n");
 	*requests = 1;
 	return (put(out, "HEAD", opt.file, fields));
@@ -180,7 +188,8 @@ ask_agents(struct peer *p, char *out, unsigned *requests)
 
 /* ---------------------------------------------------------------- nonsense */
 
-/* In turn: near the limit of a head, over it in one field, over it in many, a list of 2000 Connection words. */
+/* In turn: near the limit of a head, over it in one field, over it in many, a list of 2000
+ * Connection words. */
 static size_t
 big_head(struct peer *p, char *out, unsigned *requests)
 {
@@ -194,7 +203,11 @@ big_head(struct peer *p, char *out, unsigned *requests)
 	else if (kind < 2)
 		n += (size_t)snprintf(out + n, PIECE_MAX - n, "X-Fill: ");
 	while (n < fill)
-		n += (size_t)snprintf(out + n, PIECE_MAX - n, kind == 3 ? "a," : kind == 2 ? "X-%zu: v\r\n" : "f", n);
+		n += (size_t)snprintf(out + n, PIECE_MAX - n,
+		    kind == 3   ? "a,"
+		    : kind == 2 ? "X-%zu: v\r\n"
+				: "f",
+		    n);
 	return (n + (size_t)snprintf(out + n, PIECE_MAX - n, kind == 2 ? "\r\n" : "\r\n\r\n"));
 }
 
@@ -202,21 +215,30 @@ static size_t
 bad_chunks(struct peer *p, char *out, unsigned *requests)
 {
 	static const char *const bodies[] = {
-		"ffffffffffffffffff\r\nx", "-1\r\nx\r\n0\r\n\r\n", "5\r\nabc\r\n0\r\n\r\n", "1;\r\nx\r\n0\r\n\r\n", "0x5\r\nhello\r\n",
-		"\r\n\r\n\r\n", "7fffffffffffffff\r\nabc", "1\r\nx\r\n0\r\nA: b\r\nGET / HTTP/1.1\r\n\r\n", "5\nhello\n0\n\n",
+		"ffffffffffffffffff\r\nx",
+		"-1\r\nx\r\n0\r\n\r\n",
+		"5\r\nabc\r\n0\r\n\r\n",
+		"1;\r\nx\r\n0\r\n\r\n",
+		"0x5\r\nhello\r\n",
+		"\r\n\r\n\r\n",
+		"7fffffffffffffff\r\nabc",
+		"1\r\nx\r\n0\r\nA: b\r\nGET / HTTP/1.1\r\n\r\n",
+		"5\nhello\n0\n\n",
 		"00000000000000000000000000000000000000001\r\nx\r\n",
 	};
 	size_t n;
 
 	*requests = 1;
 	n = post_head(out, "Transfer-Encoding: chunked\r\n");
-	return (n + (size_t)snprintf(out + n, PIECE_MAX - n, "%s", bodies[p->number % (sizeof(bodies) / sizeof(bodies[0]))]));
+	return (n + (size_t)snprintf(out + n, PIECE_MAX - n, "%s",
+			bodies[p->number % (sizeof(bodies) / sizeof(bodies[0]))]));
 }
 
 static size_t
 noise(struct peer *p, char *out, unsigned *requests)
 {
-	static const char *const words[] = {"GET ", "POST / HTTP/1.1\r\n", "Host: x\r\n", "\r\n", "Content-Length: 5\r\n", " ", "\n", ":"};
+	static const char *const words[] = { "GET ", "POST / HTTP/1.1\r\n", "Host: x\r\n", "\r\n",
+		"Content-Length: 5\r\n", " ", "\n", ":" };
 	size_t n = 0, want = 1 + dice(2000);
 
 	while (n < want)
@@ -237,25 +259,37 @@ ask_file(struct peer *p, char *out, unsigned *requests)
 }
 
 const struct attack attacks[] = {
-	{"slow-read", "asks for --big and reads 512 bytes at a time", 200, 2000, .sip = 512, .next = ask_big},
-	{"slow-app", "asks for --app-big and reads 512 bytes at a time", 50, 1000, .sip = 512, .next = ask_app},
-	{"no-read", "pipelines requests and never reads", 100, 1000, .deaf = true, .next = pipeline},
-	{"slow-head", "sends a head byte by byte", 500, 2000, .pause_ms = 100, .next = drip_head},
-	{"slow-body", "sends a body to --app, 10 bytes at a time", 50, 1000, .pause_ms = 100, .next = drip_body},
-	{"slow-chunks", "sends chunks of one byte to --app", 50, 1000, .pause_ms = 20, .next = drip_chunked},
-	{"stop-body", "stops in the middle of a body for --app", 50, 500, .next = stop_body},
-	{"silent", "connects and says nothing", 1000, 5000, .next = silent},
-	{"half-head", "sends 2 kB of a head and stops", 2000, 5000, .next = half_head},
-	{"connect-reset", "connects and breaks the connection", 100, 3000, .reset_ms = 1, .next = silent},
-	{"cold-reset", "asks for a file of --cold and breaks the connection while it is looked up", 100, 1000, .reset_ms = 5,
-	    .next = ask_cold_once},
-	{"cold", "asks for files of --cold, one after the other on each connection", 200, 2000, .again = true, .next = ask_cold},
-	{"absent", "asks for names that do not exist", 50, 1000, .again = true, .next = ask_absent},
-	{"ranges", "asks for many ranges of --big", 50, 1000, .again = true, .next = ask_ranges},
-	{"agents", "asks with many combinations of words in User-Agent", 20, 1000, .again = true, .next = ask_agents},
-	{"big-head", "sends heads near the limit and beyond it", 50, 500, .again = true, .next = big_head},
-	{"bad-chunks", "sends chunked bodies that are none", 50, 500, .reset_ms = 50, .next = bad_chunks},
-	{"noise", "sends random bytes between words of HTTP", 50, 1000, .reset_ms = 50, .next = noise},
-	{"one-each", "a connection for each request of --file", 20, 500, .next = ask_file},
-	{NULL},
+	{ "slow-read", "asks for --big and reads 512 bytes at a time", 200, 2000, .sip = 512,
+	    .next = ask_big },
+	{ "slow-app", "asks for --app-big and reads 512 bytes at a time", 50, 1000, .sip = 512,
+	    .next = ask_app },
+	{ "no-read", "pipelines requests and never reads", 100, 1000, .deaf = true,
+	    .next = pipeline },
+	{ "slow-head", "sends a head byte by byte", 500, 2000, .pause_ms = 100, .next = drip_head },
+	{ "slow-body", "sends a body to --app, 10 bytes at a time", 50, 1000, .pause_ms = 100,
+	    .next = drip_body },
+	{ "slow-chunks", "sends chunks of one byte to --app", 50, 1000, .pause_ms = 20,
+	    .next = drip_chunked },
+	{ "stop-body", "stops in the middle of a body for --app", 50, 500, .next = stop_body },
+	{ "silent", "connects and says nothing", 1000, 5000, .next = silent },
+	{ "half-head", "sends 2 kB of a head and stops", 2000, 5000, .next = half_head },
+	{ "connect-reset", "connects and breaks the connection", 100, 3000, .reset_ms = 1,
+	    .next = silent },
+	{ "cold-reset", "asks for a file of --cold and breaks the connection while it is looked up",
+	    100, 1000, .reset_ms = 5, .next = ask_cold_once },
+	{ "cold", "asks for files of --cold, one after the other on each connection", 200, 2000,
+	    .again = true, .next = ask_cold },
+	{ "absent", "asks for names that do not exist", 50, 1000, .again = true,
+	    .next = ask_absent },
+	{ "ranges", "asks for many ranges of --big", 50, 1000, .again = true, .next = ask_ranges },
+	{ "agents", "asks with many combinations of words in User-Agent", 20, 1000, .again = true,
+	    .next = ask_agents },
+	{ "big-head", "sends heads near the limit and beyond it", 50, 500, .again = true,
+	    .next = big_head },
+	{ "bad-chunks", "sends chunked bodies that are none", 50, 500, .reset_ms = 50,
+	    .next = bad_chunks },
+	{ "noise", "sends random bytes between words of HTTP", 50, 1000, .reset_ms = 50,
+	    .next = noise },
+	{ "one-each", "a connection for each request of --file", 20, 500, .next = ask_file },
+	{ NULL },
 };

@@ -1,4 +1,5 @@
-/* t/bench/hostile/engine.c -- one epoll loop that opens, feeds, reads and breaks the connections of all attacks. */
+/* t/bench/hostile/engine.c -- one epoll loop that opens, feeds, reads and breaks the connections of
+ * all attacks. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <signal.h>
@@ -12,9 +13,9 @@
 #include <netinet/tcp.h>
 #include "t/bench/hostile/hostile.h"
 
-#define TICK_NS     (2 * NS / 1000)     /* between two looks at what is due */
-#define SIP_NS      (100 * NS / 1000)
-#define SETTLE_NS   (300 * NS / 1000)   /* after this "running" is printed */
+#define TICK_NS   (2 * NS / 1000) /* between two looks at what is due */
+#define SIP_NS    (100 * NS / 1000)
+#define SETTLE_NS (300 * NS / 1000) /* after this "running" is printed */
 
 static int ep;
 static uint64_t now;
@@ -49,9 +50,10 @@ on_signal(int sig)
 static void
 watch(struct peer *p, int how)
 {
-	struct epoll_event ev = {.data.ptr = p};
+	struct epoll_event ev = { .data.ptr = p };
 
-	ev.events = EPOLLRDHUP | (p->reading ? EPOLLIN : 0) | (p->connecting || p->blocked ? EPOLLOUT : 0);
+	ev.events =
+	    EPOLLRDHUP | (p->reading ? EPOLLIN : 0) | (p->connecting || p->blocked ? EPOLLOUT : 0);
 	epoll_ctl(ep, how, p->fd, &ev);
 }
 
@@ -59,7 +61,7 @@ watch(struct peer *p, int how)
 static void
 peer_end(struct peer *p)
 {
-	struct linger now_gone = {.l_onoff = 1};
+	struct linger now_gone = { .l_onoff = 1 };
 
 	setsockopt(p->fd, SOL_SOCKET, SO_LINGER, &now_gone, sizeof(now_gone));
 	close(p->fd);
@@ -74,7 +76,7 @@ peer_end(struct peer *p)
 static int
 peer_socket(struct run *r)
 {
-	struct sockaddr_in from = {.sin_family = AF_INET};
+	struct sockaddr_in from = { .sin_family = AF_INET };
 	int one = 1, small = 4096, fd;
 
 	fd = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
@@ -97,8 +99,9 @@ peer_open(struct peer *p)
 {
 	struct run *r = p->run;
 
-	*p = (struct peer){.run = r, .fd = peer_socket(r), .number = (unsigned)r->connections++};
-	if (p->fd < 0 || (connect(p->fd, (struct sockaddr *)&opt.addr, sizeof(opt.addr)) < 0 && errno != EINPROGRESS)) {
+	*p = (struct peer){ .run = r, .fd = peer_socket(r), .number = (unsigned)r->connections++ };
+	if (p->fd < 0 || (connect(p->fd, (struct sockaddr *)&opt.addr, sizeof(opt.addr)) < 0 &&
+			     errno != EINPROGRESS)) {
 		r->failed++;
 		if (p->fd >= 0)
 			close(p->fd);
@@ -226,7 +229,8 @@ peer_event(struct peer *p, uint32_t events)
 	}
 	if (p->blocked && events & EPOLLOUT)
 		peer_send(p, p->rest, p->rest_len);
-	if (p->fd >= 0 && (p->reading ? events & (EPOLLIN | EPOLLRDHUP) : events & (EPOLLRDHUP | EPOLLERR)))
+	if (p->fd >= 0 &&
+	    (p->reading ? events & (EPOLLIN | EPOLLRDHUP) : events & (EPOLLRDHUP | EPOLLERR)))
 		peer_read(p);
 	else if (p->fd >= 0 && events & (EPOLLERR | EPOLLHUP)) {
 		p->run->broken++;
@@ -262,7 +266,9 @@ run_tick(struct run *r)
 			peer_tick(&r->peers[i]);
 		else if (r->next_connect <= now) {
 			/* No burst after a pause: a slot that was free for long is no credit. */
-			r->next_connect = (r->next_connect + TICK_NS * 5 > now ? r->next_connect : now) + NS / r->rate;
+			r->next_connect =
+			    (r->next_connect + TICK_NS * 5 > now ? r->next_connect : now) +
+			    NS / r->rate;
 			peer_open(&r->peers[i]);
 		}
 	}
@@ -273,7 +279,7 @@ run_tick(struct run *r)
 static void
 set_up(void)
 {
-	struct sigaction sa = {.sa_handler = on_signal};
+	struct sigaction sa = { .sa_handler = on_signal };
 	unsigned i, k;
 
 	sigaction(SIGINT, &sa, NULL);
@@ -287,7 +293,7 @@ set_up(void)
 		if ((r->peers = calloc(r->conns, sizeof(*r->peers))) == NULL)
 			die("memory", strerror(errno));
 		for (k = 0; k < r->conns; k++)
-			r->peers[k] = (struct peer){.run = r, .fd = -1};
+			r->peers[k] = (struct peer){ .run = r, .fd = -1 };
 	}
 }
 

@@ -5,7 +5,8 @@
  *   engine.c    one epoll loop that does it and counts what comes back
  *   report.c    the counts as JSON
  *
- * Only loopback targets.  Connections, rate and time are bounded, and every connection is closed at the end.
+ * Only loopback targets.  Connections, rate and time are bounded, and every connection is closed at
+ * the end.
  */
 #ifndef HOSTILE_H
 #define HOSTILE_H
@@ -14,40 +15,44 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include "t/bench/args.h"
 
-#define ATTACKS_MAX  32
-#define CONNS_MAX    20000              /* of all attacks together */
-#define SECONDS_MAX  3600
-#define RATE_MAX     50000              /* new connections per second of one attack */
-#define PIECE_MAX    16384              /* bytes one call of next() may give */
-#define NS           1000000000ull
-#define NEVER        UINT64_MAX
+#define ATTACKS_MAX 32
+#define CONNS_MAX   20000 /* of all attacks together */
+#define SECONDS_MAX 3600
+#define RATE_MAX    50000 /* new connections per second of one attack */
+#define PIECE_MAX   16384 /* bytes one call of next() may give */
+#define NS          1000000000ull
+#define NEVER       UINT64_MAX
 
 struct peer;
 struct run;
 
 struct attack {
 	const char *name, *doc;
-	unsigned conns, rate;           /* default: connections at a time; new ones per second */
-	unsigned pause_ms;              /* between two pieces; or behind an answer, before next() is called anew */
-	unsigned reset_ms;              /* breaks the connection so long after the last piece; 0: never */
-	unsigned sip;                   /* bytes read at a time, one sip in 100 ms; 0: reads all */
-	bool deaf;                      /* never reads */
-	bool again;                     /* next() is called anew when all requests so far are answered */
+	unsigned conns, rate; /* default: connections at a time; new ones per second */
+	/* between two pieces; or behind an answer, before next() is called anew */
+	unsigned pause_ms;
+	/* breaks the connection so long after the last piece; 0: never */
+	unsigned reset_ms;
+	unsigned sip; /* bytes read at a time, one sip in 100 ms; 0: reads all */
+	bool deaf;    /* never reads */
+	/* next() is called anew when all requests so far are answered */
+	bool again;
 	/* The next piece to send and how many requests begin in it; 0: nothing more. */
 	size_t (*next)(struct peer *, char out[PIECE_MAX], unsigned *requests);
 };
-extern const struct attack attacks[];   /* ends with a NULL name */
+extern const struct attack attacks[]; /* ends with a NULL name */
 
 /* One attack of this run. */
 struct run {
 	const struct attack *attack;
 	unsigned conns, rate, pause_ms;
-	struct in_addr from;            /* first source address */
-	unsigned nfrom;                 /* how many, counting up */
+	struct in_addr from; /* first source address */
+	unsigned nfrom;      /* how many, counting up */
 	struct peer *peers;
-	uint64_t next_connect;          /* ns */
-	unsigned turn;                  /* of the source addresses */
+	uint64_t next_connect; /* ns */
+	unsigned turn;         /* of the source addresses */
 
 	uint64_t connections, failed, requests, sent, received, answers[6];
 	uint64_t closed, broken, resets; /* by the server: FIN, RST; by us: RST */
@@ -56,15 +61,16 @@ struct run {
 
 struct peer {
 	struct run *run;
-	int fd;                         /* -1: none */
-	unsigned number;                /* counts connections of the run; the seed of what is sent */
-	unsigned step;                  /* pieces so far */
+	int fd; /* -1: none */
+	/* counts connections of the run; the seed of what is sent */
+	unsigned number;
+	unsigned step; /* pieces so far */
 	unsigned asked, answered;
-	unsigned matched;               /* bytes of "HTTP/1.1 N" seen at the end of what came */
-	uint64_t due;                   /* next piece, or the reset when `last` */
+	unsigned matched; /* bytes of "HTTP/1.1 N" seen at the end of what came */
+	uint64_t due;     /* next piece, or the reset when `last` */
 	uint64_t sip_at;
 	bool connecting, blocked, last, reading;
-	char *rest;                     /* of a piece the socket did not take whole */
+	char *rest; /* of a piece the socket did not take whole */
 	size_t rest_len;
 };
 
@@ -73,7 +79,7 @@ struct options {
 	char host[64];
 	double seconds;
 	const char *file, *big, *app, *app_big;
-	const char *cold;               /* prefix; names are PREFIX0 to PREFIX(ncold-1) */
+	const char *cold; /* prefix; names are PREFIX0 to PREFIX(ncold-1) */
 	unsigned ncold;
 	struct run runs[ATTACKS_MAX];
 	unsigned nruns;
@@ -81,11 +87,10 @@ struct options {
 extern struct options opt;
 
 void options_read(int argc, char **argv);
-void engine_run(void);                  /* until the time is over, or INT or TERM */
+void engine_run(void); /* until the time is over, or INT or TERM */
 void report(double seconds);
 
 uint64_t clock_ns(void);
-uint32_t dice(uint32_t sides);          /* the same sequence in each run */
-void die(const char *what, const char *why) __attribute__((noreturn));
+uint32_t dice(uint32_t sides); /* the same sequence in each run */
 
 #endif

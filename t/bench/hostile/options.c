@@ -6,36 +6,32 @@
 #include <string.h>
 #include "t/bench/hostile/hostile.h"
 
-struct options opt = {.seconds = 5, .file = "/", .big = "/", .app = "/", .app_big = "/", .cold = "/", .ncold = 1};
+struct options opt = {
+	.seconds = 5, .file = "/", .big = "/", .app = "/", .app_big = "/", .cold = "/", .ncold = 1
+};
 
 static void
 usage(FILE *to)
 {
 	const struct attack *a;
 
-	fputs("usage: hostile [options] http://127.0.0.1:PORT ATTACK[,conns=N][,rate=N][,pause=MS][,from=127.0.1.1-250]...\n"
-	    "  -d, --seconds S      how long (5, at most 3600)\n"
-	    "      --file PATH      a small file that exists (/)\n"
-	    "      --big PATH       a file that does not fit into socket buffers (/)\n"
-	    "      --app PATH       what an application answers, also to POST (/)\n"
-	    "      --app-big PATH   an answer of an application that does not fit into socket buffers (/)\n"
-	    "      --cold PREFIX:N  files PREFIX0 to PREFIX(N-1), on a slow disk\n"
-	    "Prints \"running\" when it is under way, one JSON object at the end.  INT and TERM end it early.\n"
-	    "rate is new connections per second, pause the time between two pieces of a connection.  from is a range of source addresses within 127.0.0.0/8 (127.0.0.1).\n"
-	    "Attacks:\n", to);
+	fputs("usage: hostile [options] http://127.0.0.1:PORT "
+	      "ATTACK[,conns=N][,rate=N][,pause=MS][,from=127.0.1.1-250]...\n"
+	      "  -d, --seconds S      how long (5, at most 3600)\n"
+	      "      --file PATH      a small file that exists (/)\n"
+	      "      --big PATH       a file that does not fit into socket buffers (/)\n"
+	      "      --app PATH       what an application answers, also to POST (/)\n"
+	      "      --app-big PATH   an answer of an application that does not fit into socket "
+	      "buffers (/)\n"
+	      "      --cold PREFIX:N  files PREFIX0 to PREFIX(N-1), on a slow disk\n"
+	      "Prints \"running\" when it is under way, one JSON object at the end.  INT and TERM "
+	      "end it early.\n"
+	      "rate is new connections per second, pause the time between two pieces of a "
+	      "connection.  from is a range of source addresses within 127.0.0.0/8 (127.0.0.1).\n"
+	      "Attacks:\n",
+	    to);
 	for (a = attacks; a->name != NULL; a++)
 		fprintf(to, "  %-14s %s (%u connections)\n", a->name, a->doc, a->conns);
-}
-
-static double
-number(const char *what, const char *s, double lo, double hi)
-{
-	char *end;
-	double v = strtod(s, &end);
-
-	if (end == s || *end != '\0' || !(v >= lo && v <= hi))
-		die(what, "not a number in its range");
-	return (v);
 }
 
 /* 127.0.1.1 or 127.0.1.1-250 */
@@ -49,7 +45,8 @@ sources(struct run *r, char *s)
 		*dash++ = '\0';
 	if (inet_pton(AF_INET, s, &r->from) != 1 || (first = ntohl(r->from.s_addr)) >> 24 != 127)
 		die(s, "expected an address of 127.0.0.0/8");
-	r->nfrom = dash == NULL ? 1 : (unsigned)number("from", dash, first & 255, 254) - (first & 255) + 1;
+	r->nfrom =
+	    dash == NULL ? 1 : (unsigned)number("from", dash, first & 255, 254) - (first & 255) + 1;
 }
 
 static void
@@ -65,8 +62,12 @@ attack_read(char *words)
 		die(word, "no such attack; see --help");
 	if (opt.nruns++ == ATTACKS_MAX)
 		die(word, "too many attacks");
-	*r = (struct run){.attack = a, .conns = a->conns, .rate = a->rate, .pause_ms = a->pause_ms,
-	    .from.s_addr = htonl(INADDR_LOOPBACK), .nfrom = 1};
+	*r = (struct run){ .attack = a,
+		.conns = a->conns,
+		.rate = a->rate,
+		.pause_ms = a->pause_ms,
+		.from.s_addr = htonl(INADDR_LOOPBACK),
+		.nfrom = 1 };
 	while ((word = strsep(&words, ",")) != NULL)
 		if (strncmp(word, "conns=", 6) == 0)
 			r->conns = (unsigned)number("conns", word + 6, 1, CONNS_MAX);
@@ -83,17 +84,10 @@ attack_read(char *words)
 static void
 target(const char *url)
 {
-	char host[32];
-	int port, used = 0;
+	const char *path = loopback_url(url, &opt.addr, opt.host);
 
-	if (sscanf(url, "http://%31[0-9.]:%d%n", host, &port, &used) != 2 || port < 1 || port > 65535 ||
-	    inet_pton(AF_INET, host, &opt.addr.sin_addr) != 1 || (url[used] != '\0' && strcmp(url + used, "/") != 0))
+	if (*path != '\0' && strcmp(path, "/") != 0)
 		die(url, "expected http://127.0.0.1:PORT");
-	if (ntohl(opt.addr.sin_addr.s_addr) >> 24 != 127)
-		die(url, "refused: only addresses of this machine, 127.x.x.x");
-	opt.addr.sin_family = AF_INET;
-	opt.addr.sin_port = htons((uint16_t)port);
-	snprintf(opt.host, sizeof(opt.host), "%s:%d", host, port);
 }
 
 static const char *
@@ -121,8 +115,15 @@ options_read(int argc, char **argv)
 {
 	enum { FILE_ = 256, BIG, APP, APP_BIG, COLD };
 	static const struct option longs[] = {
-		{"seconds", 1, NULL, 'd'}, {"file", 1, NULL, FILE_}, {"big", 1, NULL, BIG}, {"app", 1, NULL, APP},
-		{"app-big", 1, NULL, APP_BIG}, {"cold", 1, NULL, COLD}, {"help", 0, NULL, 'h'}, {"version", 0, NULL, 'V'}, {NULL, 0, NULL, 0},
+		{ "seconds", 1, NULL, 'd' },
+		{ "file", 1, NULL, FILE_ },
+		{ "big", 1, NULL, BIG },
+		{ "app", 1, NULL, APP },
+		{ "app-big", 1, NULL, APP_BIG },
+		{ "cold", 1, NULL, COLD },
+		{ "help", 0, NULL, 'h' },
+		{ "version", 0, NULL, 'V' },
+		{ NULL, 0, NULL, 0 },
 	};
 	unsigned all = 0, i;
 	int c;

@@ -9,12 +9,15 @@ report_run(const struct run *r)
 {
 	unsigned i;
 
-	printf("{\"attack\":\"%s\",\"connections\":%llu,\"failed\":%llu,\"open_most\":%u,\"requests\":%llu,\"sent\":%llu,\"received\":%llu,",
-	    r->attack->name, U(r->connections), U(r->failed), r->open_most, U(r->requests), U(r->sent), U(r->received));
+	printf("{\"attack\":\"%s\",\"connections\":%llu,\"failed\":%llu,\"open_most\":%u,"
+	       "\"requests\":%llu,\"sent\":%llu,\"received\":%llu,",
+	    r->attack->name, U(r->connections), U(r->failed), r->open_most, U(r->requests),
+	    U(r->sent), U(r->received));
 	printf("\"answers\":{");
 	for (i = 1; i <= 5; i++)
 		printf("%s\"%uxx\":%llu", i > 1 ? "," : "", i, U(r->answers[i]));
-	printf("},\"closed\":%llu,\"broken\":%llu,\"resets\":%llu}", U(r->closed), U(r->broken), U(r->resets));
+	printf("},\"closed\":%llu,\"broken\":%llu,\"resets\":%llu}", U(r->closed), U(r->broken),
+	    U(r->resets));
 }
 
 void

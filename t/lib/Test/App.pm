@@ -24,10 +24,8 @@ use File::Temp ();
 use IO::Socket::UNIX ();
 use POSIX ();
 
+use Test::Fcgi::Codec qw(:all);
 use Test::Server ();
-
-
-use constant { BEGIN_ => 1, END_ => 3, PARAMS => 4, STDIN_ => 5, STDOUT_ => 6, STDERR_ => 7 };
 
 my $scgi;       # what this process speaks
 
@@ -81,7 +79,7 @@ sub note {
 	syswrite $fh, $text // '.';
 }
 
-sub noted { my ($self, $what) = @_; return Test::Server::_slurp($self->file($what)) }
+sub noted { my ($self, $what) = @_; return Test::Util::slurp($self->file($what)) }
 
 sub _read {
 	my ($c, $n) = @_;
@@ -90,30 +88,22 @@ sub _read {
 	return $got;
 }
 
-sub _record { my ($type, $id, $content) = @_; return pack('CCnnCC', 1, $type, $id, length $content, 0, 0) . $content }
-
 sub _send {
 	my ($c, $bytes) = @_;
 	my $at = 0;
 	while ($at < length $bytes) { $at += syswrite($c, $bytes, length($bytes) - $at, $at) // die "gone\n" }
 }
 
-sub out { my ($c, $bytes) = @_; _send($c, $scgi ? $bytes : join '', map { _record(STDOUT_, 1, $_) } unpack '(a60000)*', $bytes) }
-sub err { my ($c, $bytes) = @_; _send($c, _record(STDERR_, 1, $bytes)) if !$scgi }
-sub end { my ($c, $status) = @_; _send($c, _record(END_, 1, pack 'NCx3', 0, $status // 0)) if !$scgi }
+sub out { my ($c, $bytes) = @_; _send($c, $scgi ? $bytes : stream(T_STDOUT, 1, $bytes)) }
+sub err { my ($c, $bytes) = @_; _send($c, record(T_STDERR, 1, $bytes)) if !$scgi }
+sub end { my ($c, $status) = @_; _send($c, end_request(1, $status)) if !$scgi }
 
 sub _params {
 	my ($s) = @_;
-	my %p;
-	while (length $s) {
-		my @n = map {
-			my $n = unpack 'C', $s;
-			if ($n < 128) { substr $s, 0, 1, '' } else { $n = unpack('N', substr $s, 0, 4, '') & 0x7fffffff }
-			$n;
-		} 1, 2;
-		my $name = substr $s, 0, $n[0], '';
+	my (@all, %p) = unpair($s);
+	while (my ($name, $value) = splice @all, 0, 2) {
 		die "$name twice\n" if exists $p{$name};
-		$p{$name} = substr $s, 0, $n[1], '';
+		$p{$name} = $value;
 	}
 	return \%p;
 }
@@ -158,14 +148,14 @@ sub serve {
 		my (undef, $type, undef, $len, $pad) = unpack 'CCnnC', _read($c, 8);
 		my $content = _read($c, $len);
 		_read($c, $pad);
-		if ($type == BEGIN_) { $keep = (unpack 'nC', $content)[1] & 1 }
-		if ($type == PARAMS) { $params .= $content }
-		if ($type == PARAMS && $len == 0) {
+		if ($type == T_BEGIN) { $keep = (unpack 'nC', $content)[1] & 1 }
+		if ($type == T_PARAMS) { $params .= $content }
+		if ($type == T_PARAMS && $len == 0) {
 			$p = _params($params);
 			my $early = $self->can("early_" . _what($p));
 			return $early->($self, $c, $p) if $early;
 		}
-		next if $type != STDIN_;
+		next if $type != T_STDIN;
 		last if $len == 0;
 		$body .= $content;
 	}
@@ -203,10 +193,18 @@ sub do_upload {
 sub early_refuse { my ($self, $c) = @_; out($c, "Status: 413 x\r\nContent-Length: 8\r\n\r\ntoo much"); end($c); return 0 }
 sub early_vanish { my ($self, $c) = @_; out($c, "\r\nhalf of it"); return 0 }
 
+sub early_reads {       # reads the body when the test says so; the query is said before
+	my ($self, $c, $p) = @_;
+	out($c, "Content-Length: 5\r\n\r\n$p->{QUERY_STRING}") if $p->{QUERY_STRING};
+	Test::Util::eventually(sub { -e $self->file('go') });
+	1 while sysread $c, my $body, 65536;
+	return 0;
+}
+
 sub do_steps {          # each step when the test says so
 	my ($self, $c) = @_;
 	out($c, "\r\none ");
-	Test::Server::eventually(sub { -e $self->file('go') });
+	Test::Util::eventually(sub { -e $self->file('go') });
 	out($c, "two ");
 	out($c, "three");
 	end($c);
@@ -239,14 +237,14 @@ sub do_cuthead { out($_[1], "Content-Type: te"); return 0 }
 sub do_cut     { out($_[1], "\r\nhalf of it"); return 0 }
 sub do_cutlen  { out($_[1], "Content-Length: 100\r\n\r\nhalf of it"); end($_[1]); return 1 }
 sub do_full    { end($_[1], 2); return 1 }
-sub do_silent  { Test::Server::eventually(sub { 0 }, 20); return 0 }
-sub do_halfclose { out($_[1], "\r\nbye"); end($_[1]); shutdown $_[1], 1; Test::Server::eventually(sub { 0 }, 1); return 0 }
+sub do_silent  { Test::Util::eventually(sub { 0 }, 20); return 0 }
+sub do_halfclose { out($_[1], "\r\nbye"); end($_[1]); shutdown $_[1], 1; Test::Util::eventually(sub { 0 }, 1); return 0 }
 
-sub do_lingers { out($_[1], "Content-Length: 3\r\n\r\nbye"); end($_[1]); Test::Server::eventually(sub { 0 }, 20); return 0 }
+sub do_lingers { out($_[1], "Content-Length: 3\r\n\r\nbye"); end($_[1]); Test::Util::eventually(sub { 0 }, 20); return 0 }
 
 sub do_turn {           # when the test says so; notes whose turn it was: the last digit of the address
 	my ($self, $c, $p) = @_;
-	Test::Server::eventually(sub { -e $self->file('gate') });
+	Test::Util::eventually(sub { -e $self->file('gate') });
 	$self->note('turns', substr $p->{REMOTE_ADDR}, -1);
 	out($c, "\r\nturn");
 	end($c);

@@ -10,7 +10,7 @@ Test::Bench - the bench that servers are measured on: two cores, a network, load
     my $bench = Test::Bench->new(rounds => 3, seconds => 2);
     my ($kind) = $bench->wanted({ kind => 'nginx', name => 'nginx' });
     my $srv = $bench->server($kind, $bench->files);
-    my $run = $bench->measure($srv, '/1k.bin', -c => 100);
+    my $run = $bench->measure($srv, '/1k.bin', [-c => 100]);
     print "$run->{rps} req/s, $run->{cpu} us of CPU each\n";
     $bench->finish;                             # notes, JSON
 
@@ -38,6 +38,8 @@ my %size = ('1k' => 1024, '10k' => 10_240, '100k' => 102_400, '10m' => 10_485_76
 
 # A run during which others used more than so many percent of a core is repeated; at most so often.
 my ($quiet, $tries) = (15, 3);
+# Seconds that the connections of a crowd need until all have asked.
+my $settle = 0.5;
 
 sub new {
 	my ($class, %opt) = @_;
@@ -87,7 +89,7 @@ sub DESTROY {
 # ------------------------------------------------------------- surroundings
 
 # A network of our own: congestion control and listen queues as they should be, ports all free, and
-# nobody else's traffic. Mounts of our own too. Without the right to it, things stay as they are.
+# no other traffic. Mounts of our own too. Without the right to it, things stay as they are.
 sub enter_namespace {
 	my (@args) = @_;
 	return if $ENV{ACCEL_BENCH_INSIDE} || $> != 0 || system('unshare -n -m true 2>/dev/null') != 0;
@@ -225,7 +227,7 @@ sub begin {
 	return { fh => $fh, pid => $pid };
 }
 
-# Waits for its end; all that it printed and nobody has read.
+# Waits for its end.  Returns the output that was not read before.
 sub end {
 	my ($self, $program) = @_;
 	my $text = do { local $/; readline $program->{fh} } // '';
@@ -252,10 +254,10 @@ sub load {
 }
 
 # A run of opt(seconds) on a hot path. What others do on this machine in the meantime spoils a run: it
-# is repeated, and the quietest counts.
+# is repeated, and the quietest counts. With a crowd: beside that load, which is not part of the figures but of the CPU.
 sub measure {
-	my ($self, $srv, $path, @load) = @_;
-	return $self->quietest(sub { $self->_measure_once($srv, $path, @load) });
+	my ($self, $srv, $path, $load, $crowd) = @_;
+	return $self->quietest(sub { $self->_measure_once($srv, $path, $load, $crowd) });
 }
 
 sub quietest {
@@ -270,14 +272,18 @@ sub quietest {
 }
 
 sub _measure_once {
-	my ($self, $srv, $path, @load) = @_;
+	my ($self, $srv, $path, $load, $crowd) = @_;
 	my ($cpu, $client, $others) = ($srv->cpu, own_cpu(), $self->others_begin);
-	my $r = $self->load(@load, -d => $self->opt('seconds'), $srv->url . $path);
+	my $beside = $crowd && $self->load_begin(@$crowd, -d => $self->opt('seconds') + 2 * $settle, $srv->url . $path);
+	sleep $settle if $beside;
+	my $r = $self->load(@$load, -d => $self->opt('seconds'), $srv->url . $path);
+	$self->load_end($beside) if $beside;
 	my $used = $srv->cpu - $cpu;
+	my $seconds = $r->{seconds} + ($crowd ? 2 * $settle : 0);
 	$client = own_cpu() - $client;
 	return { others => $self->others_end($others, $used), rps => $r->{rps}, mb => $r->{mb_per_s},
-		errors => $r->{errors}{all}, cpu => $r->{answered} ? 1e6 * $used / $r->{answered} : undef,
-		server_busy => 100 * $used / $r->{seconds}, client_busy => 100 * $client / $r->{seconds},
+		errors => $r->{errors}{all}, cpu => $r->{answered} && !$crowd ? 1e6 * $used / $r->{answered} : undef,
+		server_busy => 100 * $used / $seconds, client_busy => 100 * $client / $seconds,
 		map { $_ => $r->{latency_us}{$_} } qw(p50 p99 p999 max) };
 }
 

@@ -2,7 +2,7 @@ package Test::Demo;
 
 =head1 NAME
 
-Test::Demo - one visitor of a hot page beside 16 who read cold files, without and with fcgi-stat-accel
+Test::Demo - one visitor of a hot page beside 16 visitors of cold files, without and with fcgi-stat-accel
 
 =head1 SYNOPSIS
 
@@ -50,7 +50,7 @@ sub new ($class, %opt) {
 
 sub abandon ($self) { return $self->{bench}->abandon }
 
-# MB/s that so many disks can give: 1.5 look-ups and one read for each file, nobody ever idle.
+# MB/s that so many disks can give: 1.5 look-ups and one read for each file, no disk ever idle.
 sub disk_mb ($spindles) { return $spindles * FILE / 1e6 / (2.5 * MS / 1000) }
 
 # The rows of the table. $tell->(measurements done, in all, what is being measured) before each.

@@ -1,7 +1,6 @@
 package Test::Fcgi;
 
-# FastCGI from the web server's side, records built by hand, so that wrong ones can be sent too; and
-# fcgi-stat-accel as spawn-fcgi starts it.  Core modules only.
+# fcgi-stat-accel as spawn-fcgi starts it, and FastCGI from the web server's side.
 #
 #   my $app = Test::Fcgi->start('--root', $dir);        # options are passed on
 #   my $r = $app->get("$dir/file");                     # one connection, one request
@@ -16,85 +15,22 @@ use IO::Select;
 use IO::Socket::INET;
 use IO::Socket::UNIX;
 use POSIX qw(WNOHANG);
+use Test::Fcgi::Codec qw(:all);
 use Test::More ();
+use Test::Util qw(eventually put slurp temp_tree);
 use Time::HiRes qw(time);
 
-our @EXPORT_OK = qw(record begin params pairs request until_true parse_records program finish run
-	temp_tree put
-	T_BEGIN T_ABORT T_END T_PARAMS T_STDIN T_STDOUT T_GET_VALUES T_GET_VALUES_RESULT T_UNKNOWN_TYPE);
+our @EXPORT_OK = (qw(program finish run eventually put slurp temp_tree), @Test::Fcgi::Codec::EXPORT_OK);
 
-use constant { T_BEGIN => 1, T_ABORT => 2, T_END => 3, T_PARAMS => 4, T_STDIN => 5, T_STDOUT => 6,
-	T_GET_VALUES => 9, T_GET_VALUES_RESULT => 10, T_UNKNOWN_TYPE => 11 };
-
-our $B = $ENV{B} // 'build';
-our $patience = 60;             # seconds until a test calls something lost; never slept through
+our $B = Test::Util::build_dir();
+our $patience = Test::Util::PATIENCE;
 my %running;                    # pid => 1, those of this process
 
 sub program { "$B/bin/fcgi-stat-accel" }
 
-# ---------------------------------------------------------------- records
+# ---------------------------------------------------------------- to its end
 
-sub record {
-	my ($type, $id, $content, %arg) = @_;
-	my $pad = $arg{padding} // 0;
-	return pack('CCnnCC', $arg{version} // 1, $type, $id, $arg{length} // length $content, $pad, 0)
-	    . $content . ("\0" x $pad);
-}
-
-sub begin {
-	my ($id, %arg) = @_;
-	return record(T_BEGIN, $id, pack('nCx5', $arg{role} // 1, $arg{keep} ? 1 : 0));
-}
-
-sub _length { $_[0] < 128 ? pack 'C', $_[0] : pack 'N', $_[0] | 0x80000000 }
-
-sub pairs {
-	my $s = '';
-	while (my ($name, $value) = splice @_, 0, 2) {
-		$s .= _length(length $name) . _length(length $value) . $name . $value;
-	}
-	return $s;
-}
-
-# The whole stream: as many records as needed, and the empty one.
-sub params {
-	my ($id, @pairs) = @_;
-	my $bytes = pairs(@pairs);
-	return join('', map { record(T_PARAMS, $id, $_) } unpack '(a65535)*', $bytes) . record(T_PARAMS, $id, '');
-}
-
-sub request {
-	my ($id, $keep, @pairs) = @_;
-	return begin($id, keep => $keep) . params($id, @pairs) . record(T_STDIN, $id, '');
-}
-
-# Complete records at the start of $$buf, taken off it: [type, id, content]...
-sub parse_records {
-	my ($buf) = @_;
-	my @got;
-	while (length $$buf >= 8) {
-		my (undef, $type, $id, $len, $pad) = unpack 'CCnnC', $$buf;
-		last if length $$buf < 8 + $len + $pad;
-		push @got, [$type, $id, substr $$buf, 8, $len];
-		substr($$buf, 0, 8 + $len + $pad) = '';
-	}
-	return @got;
-}
-
-# ---------------------------------------------------------------- waiting
-
-# Calls $try until it is true; false when patience has run out.
-sub until_true {
-	my ($try, $limit) = @_;
-	my $end = time + ($limit // $patience);
-	until (my $r = $try->()) {
-		return 0 if time > $end;
-		select undef, undef, undef, 0.005;      # between two looks, not instead of one
-	}
-	return 1;
-}
-
-# Runs it to its end: exit code (or 128 + signal), standard output, standard error.
+# Runs it to its end.  Returns exit code (or 128 + signal), standard output and standard error.
 #   run({stdin => FILE, env => {...}}, @options)
 sub run {
 	my (@options) = @_;
@@ -114,33 +50,11 @@ sub run {
 	return ($status & 127 ? 128 + ($status & 127) : $status >> 8, map { slurp("$dir/$_") } qw(out err));
 }
 
-sub slurp {
-	my ($file) = @_;
-	open my $h, '<', $file or return '';
-	local $/;
-	return scalar(<$h>) // '';
-}
-
-sub put {
-	my ($file, $bytes) = @_;
-	open my $h, '>', $file or die "$file: $!";
-	print $h $bytes;
-	close $h or die "$file: $!";
-	return $file;
-}
-
-# A directory that others may enter.
-sub temp_tree {
-	my $dir = File::Temp->newdir;
-	chmod 0755, "$dir";
-	return $dir;
-}
-
 # Wait status of $pid, or undef when it still runs.
 sub finish {
 	my ($pid, $limit) = @_;
 	my $status;
-	until_true(sub { waitpid($pid, WNOHANG) == $pid and ($status = $?, 1) }, $limit);
+	eventually(sub { waitpid($pid, WNOHANG) == $pid and ($status = $?, 1) }, $limit);
 	delete $running{$pid} if defined $status;
 	return $status;
 }
@@ -149,10 +63,12 @@ sub finish {
 
 # start({env => {...}, spawn => [...], own => 1, passed => $socket}, @options)
 #   spawn   options for spawn-fcgi
-#   own     without spawn-fcgi, for --listen; '@SOCKET@' in @options is where we look for it
-#   socket  the path of the socket, where the test cares
+#   program another application than fcgi-stat-accel
+#   own     without spawn-fcgi, for --listen; '@SOCKET@' in @options is replaced by the path of the socket
+#   socket  the path of the socket
 #   under   before the command: strace and its options
-#   passed  this listening socket goes in as descriptor 3, with LISTEN_FDS
+#   passed  this listening socket becomes descriptor 3, with LISTEN_FDS
+#   nowait  returns before the application answers
 sub start {
 	my ($class, @options) = @_;
 	my $how = ref $options[0] eq 'HASH' ? shift @options : {};
@@ -165,18 +81,18 @@ sub start {
 	$self->_exec($how, @options) if $self->{pid} == 0;
 	$running{ $self->{pid} } = 1;
 	return $self if $how->{nowait};
-	until_true(sub { $self->_try or defined $self->ended }) or die "no answer on $self->{socket}";
+	eventually(sub { $self->_try or defined $self->ended }) or die "no answer on $self->{socket}";
 	die "it ended at once: " . $self->log_text if defined $self->{status};
-	$self->_ready;
+	$self->_ready unless $how->{program};
 	return $self;
 }
 
-# spawn-fcgi listens before the program runs; a word from the program itself says that it does.
+# spawn-fcgi listens before the program runs.  An answer proves that the program runs.
 sub _ready {
 	my ($self) = @_;
 	my $c = $self->connect;
 	$c->send(record(T_GET_VALUES, 0, ''));
-	$c->record;                     # nothing, when we are not welcome
+	$c->record;                     # undef if it refuses this client
 }
 
 sub _exec {
@@ -191,7 +107,8 @@ sub _exec {
 	}
 	my @spawn = ('spawn-fcgi', '-n', '-s', $self->{socket}, @{ $how->{spawn} || [] }, '--');
 	@spawn = () if $how->{own} || $how->{passed};
-	exec @{ $how->{under} || [] }, @spawn, program(), @options or POSIX::_exit(127);
+	# A test that is killed takes the application with it.
+	exec qw(setpriv --pdeathsig TERM --), @{ $how->{under} || [] }, @spawn, $how->{program} // program(), @options or POSIX::_exit(127);
 }
 
 # Its wait status if it has ended.
@@ -224,8 +141,7 @@ sub ask {
 
 sub get { my ($self, $path) = @_; return $self->ask(REQUEST_METHOD => 'GET', SCRIPT_FILENAME => $path) }
 
-# Many clients share kept connections, as a web server's pool does: each asks again as soon as it has been
-# answered.  drive(conns => 20, clients => 200, requests => 10000, paths => [[path, status]...])
+# Clients share kept connections, as in the pool of a web server.  Each asks again after its answer.  drive(conns => 20, clients => 200, requests => 10000, paths => [[path, status]...])
 # Returns {answered, errors => [...], seconds}.
 sub drive {
 	my ($self, %arg) = @_;
@@ -281,13 +197,16 @@ sub log_text {
 	return slurp($self->{log});
 }
 
+sub socket { return $_[0]{socket} }
+sub pid    { return $_[0]{pid} }
+
 sub alive { my ($self) = @_; return !defined $self->ended }
 
-# TERM, and its wait status; undef when it did not end in time.
+# Sends TERM, or another signal, and returns the wait status; undef if it does not end in time.
 sub stop {
 	my ($self, $signal, $limit) = @_;
 	return $self->{status} unless $running{ $self->{pid} };
-	kill $signal // 'TERM', $self->{pid};
+	kill $self->{sent} = $signal // 'TERM', $self->{pid};
 	return $self->{status} = finish($self->{pid}, $limit);
 }
 
@@ -298,10 +217,10 @@ sub DESTROY {
 	if ($running{ $self->{pid} } && !defined $self->stop('TERM', 10)) {
 		kill 'KILL', $self->{pid};
 		finish($self->{pid});
-		Test::More::fail('fcgi-stat-accel ends when it is asked to');
+		Test::More::fail('fcgi-stat-accel ends after TERM');
 	}
-	Test::More::fail("fcgi-stat-accel ends in peace: " . $self->log_text)
-	    if ($self->{status} // 0) & 127 || $self->log_text =~ /Sanitizer|runtime error/;
+	Test::More::fail("fcgi-stat-accel ends without a signal or a report of a sanitizer: " . $self->log_text)
+	    if (($self->{status} // 0) & 127 && ($self->{sent} // '') ne 'KILL') || $self->log_text =~ /Sanitizer|runtime error/;
 }
 
 # A test that dies leaves nothing behind.
@@ -335,7 +254,7 @@ sub send {
 	return 1;
 }
 
-# Receives what there is, at most $limit seconds later; false at the end of it.
+# Reads once, within $limit seconds.  False at the end of the stream.
 sub more {
 	my ($self, $limit) = @_;
 	return 0 unless IO::Select->new($self->{sock})->can_read($limit // $Test::Fcgi::patience);
@@ -349,21 +268,21 @@ sub record {
 	my ($self) = @_;
 	$self->{records} ||= [];
 	until (@{ $self->{records} }) {
-		push @{ $self->{records} }, Test::Fcgi::parse_records(\$self->{buf});
+		push @{ $self->{records} }, Test::Fcgi::Codec::parse_records(\$self->{buf});
 		last if @{ $self->{records} };
 		$self->more or return undef;
 	}
 	return shift @{ $self->{records} };
 }
 
-# One answer up to its END_REQUEST; undef when the connection ended before.
+# One answer up to its END_REQUEST; undef if the connection ends before.
 sub reply {
 	my ($self) = @_;
 	my $r = { bytes => '' };
 	while (my $rec = $self->record) {
 		my ($type, $id, $content) = @$rec;
-		$r->{bytes} .= $content if $type == Test::Fcgi::T_STDOUT;
-		next unless $type == Test::Fcgi::T_END;
+		$r->{bytes} .= $content if $type == Test::Fcgi::Codec::T_STDOUT;
+		next unless $type == Test::Fcgi::Codec::T_END;
 		@$r{qw(id app protocol)} = ($id, unpack 'NC', $content);
 		return _parse($r);
 	}

@@ -35,9 +35,12 @@ use warnings;
 use File::Temp ();
 use JSON::PP ();
 use List::Util qw(max);
+use Test::Fcgi ();
+use Test::Http ();
 use Test::More;
 use Test::Server;
 use Test::Slowfs;
+use Test::Util qw(put);
 use Time::HiRes qw(time);
 
 our $victim   = '127.0.0.9';
@@ -80,11 +83,11 @@ sub new {
 	$self->_files;
 	$self->_slow_disk if $arg{slow};
 	if ($arg{app}) {
-		my @open = (spawn_args => ['-M', '0666']);      # to a server that runs as another user, too
-		$self->{app} = Test::Server::Fcgi->start(args => ['--threads', 8, '--root', "$self->{www}"], @open);
-		_spew("$self->{www}/.application", $application);
-		$self->{run} = Test::Server::Fcgi->start(program => $^X, args => ["$self->{www}/.application", "$self->{www}"], @open);
-		chmod 0711, "$_->{run}" for @$self{qw(app run)};
+		my @open = (spawn => ['-M', '0666']);   # the server may run as another user
+		$self->{app} = Test::Fcgi->start({ @open }, '--threads', 8, '--root', "$self->{www}");
+		put("$self->{www}/.application", $application);
+		$self->{run} = Test::Fcgi->start({ program => $^X, @open }, "$self->{www}/.application", "$self->{www}");
+		chmod 0711, "$_->{dir}" for @$self{qw(app run)};
 	}
 	$self->{server} = Test::Server->start(dir => "$self->{www}", conf => $self->_conf, %{ $arg{server} // {} });
 	return $self;
@@ -93,7 +96,7 @@ sub new {
 # What there must be for it, or why it is missing.
 sub missing {
 	my (%arg) = @_;
-	return 'no ' . Test::Server::program('hostile') . ' (make rigs)' unless -x Test::Server::program('hostile');
+	return 'no ' . Test::Util::program('hostile') . ' (make rigs)' unless -x Test::Util::program('hostile');
 	return 'spawn-fcgi is not installed' if $arg{app} && !grep { -x "$_/spawn-fcgi" } split /:/, $ENV{PATH};
 	return 'the FCGI module is not installed' if $arg{app} && !eval { require FCGI };
 	if ($arg{slow}) {
@@ -119,16 +122,9 @@ sub content {
 
 sub hot_size { my ($n) = @_; return (1000, 4000, 16_000, 65_000)[$n % 4] }
 
-sub _spew {
-	my ($path, $bytes) = @_;
-	open my $fh, '>:raw', $path or die "$path: $!";
-	print $fh $bytes;
-	close $fh or die "$path: $!";
-}
-
 sub _list {
 	my ($self, $name, @paths) = @_;
-	_spew("$self->{www}/$name", join '', map { "$_\n" } @paths);
+	put("$self->{www}/$name", join '', map { "$_\n" } @paths);
 }
 
 sub _files {
@@ -136,10 +132,10 @@ sub _files {
 	my $www = "$self->{www}";
 	mkdir "$www/$_" or die "$_: $!" for qw(hot app run disk slow);
 	for my $n (0 .. $hot - 1) {
-		_spew("$www/$_/$n.bin", content($n, hot_size($n))) for qw(hot app run);
+		put("$www/$_/$n.bin", content($n, hot_size($n))) for qw(hot app run);
 	}
-	_spew("$www/big.bin", content(1, $big));
-	_spew("$www/run/big.bin", content(2, 3 << 20));
+	put("$www/big.bin", content(1, $big));
+	put("$www/run/big.bin", content(2, 3 << 20));
 	$self->_list('hot.list', map { "/hot/$_.bin" } 0 .. $hot - 1);
 	$self->_list('app.list', map { "/app/$_.bin" } 0 .. $hot - 1);
 	$self->_list('run.list', map { "/run/$_.bin" } 0 .. $hot - 1);
@@ -149,7 +145,7 @@ sub _files {
 sub _slow_disk {
 	my ($self) = @_;
 	my $disk = "$self->{www}/disk";
-	_spew("$disk/.$_", content($_, 20_000)) for 0 .. 31;
+	put("$disk/.$_", content($_, 20_000)) for 0 .. 31;
 	for my $n (0 .. $cold - 1) {
 		link "$disk/." . $n % 32, "$disk/$_$n" or die "link: $!" for qw(c v);
 	}
@@ -160,20 +156,8 @@ sub _slow_disk {
 sub _conf {
 	my ($self) = @_;
 	my $conf = qq{accesslog.filename = "$self->{logs}/access.log"\nstatus.statistics-url = "/statistics"\nserver.max-connections = 4000\n};
-	$conf .= <<"CONF" if $self->{app};
-\$HTTP["url"] =~ "^/app/" {
-  proxy-core.protocol = "fastcgi"
-  proxy-core.backends = ( "unix:@{[ $self->{app}->socket ]}" )
-  proxy-core.allow-x-sendfile = "enable"
-  proxy-core.max-pool-size = 8
-  proxy-core.max-keep-alive-requests = 100
-}
-\$HTTP["url"] =~ "^/run/" {
-  proxy-core.protocol = "fastcgi"
-  proxy-core.backends = ( "unix:@{[ $self->{run}->socket ]}" )
-  proxy-core.max-pool-size = 4
-}
-CONF
+	$conf .= Test::Server::proxy_block('^/app/', 'unix:' . $self->{app}->socket, 'max-pool-size' => 8, 'max-keep-alive-requests' => 100)
+	    . Test::Server::proxy_block('^/run/', 'unix:' . $self->{run}->socket, 'max-pool-size' => 4, 'allow-x-sendfile' => 'disable') if $self->{app};
 	return $conf . ($self->{conf} // '');
 }
 
@@ -203,7 +187,7 @@ sub end {
 sub attack {
 	my ($self, @attacks) = @_;
 	my $seconds = ref $attacks[0] ? ${ shift @attacks } : 60;
-	my $kid = $self->begin(qw(nice -n 19), Test::Server::program('hostile'), -d => $seconds, '--file', '/hot/3.bin', '--big', '/big.bin', '--app', '/run/3.bin', '--app-big', '/run/big.bin',
+	my $kid = $self->begin(qw(nice -n 19), Test::Util::program('hostile'), -d => $seconds, '--file', '/hot/3.bin', '--big', '/big.bin', '--app', '/run/3.bin', '--app-big', '/run/big.bin',
 		'--cold', "/slow/c:$cold", $self->url, map { /,from=/ ? $_ : "$_,from=$attacker" } @attacks);
 	my $fh = $kid->{fh};
 	($kid->{said} = <$fh> // '') eq "running\n" or die "hostile: $kid->{said}\n";
@@ -245,7 +229,7 @@ sub _victim_begin {
 	my $k = $kind{$kind};
 	my $n = max 1, int $k->{rate} / $patient * $seconds;
 	my $list = $k->{list} // $self->_cold_list($n);
-	return $self->begin(Test::Server::program('hload'), '--json', '--from', $victim, -c => $k->{conns}, -r => $k->{rate} / $patient,
+	return $self->begin(Test::Util::program('hload'), '--json', '--from', $victim, -c => $k->{conns}, -r => $k->{rate} / $patient,
 		-n => $n, -d => 60, -t => 10 * $patient, '--check', $self->www, '--urls', $self->www . "/$list", $self->url . '/');
 }
 
@@ -256,16 +240,11 @@ sub counters {
 	return { $self->server->get('/statistics') =~ /^([\w.-]+): (\d+)\r?$/mg };
 }
 
-sub rss {       # MiB
-	my ($self) = @_;
-	return Test::Server::_slurp('/proc/' . $self->server->pid . '/status') =~ /^VmRSS:\s+(\d+)/m ? $1 / 1024 : 0;
-}
-
 # To be called when it has served everything once.
 sub base_line {
 	my ($self) = @_;
 	$self->victims(0.3, 'hot', $self->{app} ? ('app', 'run') : (), $self->{slow_disk} ? 'cold' : ());
-	$self->{base} = { descriptors => $self->server->descriptors, rss => $self->rss };
+	$self->{base} = { descriptors => $self->server->descriptors, rss => $self->server->rss };
 	return;
 }
 
@@ -273,11 +252,11 @@ sub base_line {
 sub recovered {
 	my ($self) = @_;
 	my $base = $self->{base};
-	my $ok = Test::Server::eventually(sub {
+	my $ok = Test::Util::eventually(sub {
 		$self->server->descriptors <= $base->{descriptors} + 200 + ($self->{slow_disk} ? 2 * $cold : 0)
-		    && ($sanitized || $self->rss <= $base->{rss} + 48);
+		    && ($sanitized || $self->server->rss <= $base->{rss} + 48);
 	}, 30 * $patient);
-	$ok or diag sprintf 'descriptors %d, were %d; RSS %.0f MiB, was %.0f', $self->server->descriptors, $base->{descriptors}, $self->rss, $base->{rss};
+	$ok or diag sprintf 'descriptors %d, were %d; RSS %.0f MiB, was %.0f', $self->server->descriptors, $base->{descriptors}, $self->server->rss, $base->{rss};
 	return $ok;
 }
 
@@ -291,7 +270,7 @@ sub _under_way {
 	my ($self, $before, $arg) = @_;
 	my $counter = $arg->{counter} // 'server.connections.accepted';
 	my $most = ($before->{$counter} // 0) + ($arg->{grows} // 1);
-	return Test::Server::eventually(sub { ($self->counters->{$counter} // 0) >= ++$most });
+	return Test::Util::eventually(sub { ($self->counters->{$counter} // 0) >= ++$most });
 }
 
 # The victims beside an attack.  Others may have the machine for a while, so a p99 that is too long is measured again, twice at most; what

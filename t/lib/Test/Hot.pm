@@ -2,12 +2,12 @@ package Test::Hot;
 
 =head1 NAME
 
-Test::Hot - somebody who asks for hot files all the time
+Test::Hot - a client that asks for hot files all the time
 
 =head1 SYNOPSIS
 
     my $hot = Test::Hot->start($srv, '/hot' => $bytes, '/mnt/hot' => $other);
-    # ... whatever must not disturb them
+    # ... what must not disturb them
     my $r = $hot->stop;         # { answers => 812, worst_ms => 3.1, wrong => [] }
 
 =head1 DESCRIPTION
@@ -41,7 +41,7 @@ sub start {
 	return bless { pid => $pid, lifeline => $lifeline, out => $out, owner => $$ }, $class;
 }
 
-# Until we are told: answers, worst time in ms, and what was wrong.
+# Runs until the pipe ends.  Returns answers, worst time in ms, and errors.
 sub _ask {
 	my ($srv, $told, $in, %want) = @_;
 	my ($n, $worst, $c, @wrong) = (0, 0);

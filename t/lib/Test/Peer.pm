@@ -43,12 +43,13 @@ use File::Temp ();
 use IO::Socket::INET ();
 use IO::Socket::UNIX ();
 use POSIX ();
+use Test::Util qw(find_program);
 use Time::HiRes qw(time sleep clock_gettime);
 
 my %program = (
-	nginx    => sub { _in_path('nginx') },
-	lighttpd => sub { _in_path('lighttpd') },
-	apache   => sub { _in_path('apache2') },
+	nginx    => sub { find_program('nginx') },
+	lighttpd => sub { find_program('lighttpd') },
+	apache   => sub { find_program('apache2') },
 	accel    => sub { _built('accel-server') },
 	floor    => sub { _built('floor') },
 	'stat-accel' => sub { _built('fcgi-stat-accel') },
@@ -66,14 +67,8 @@ my %argv = (
 	textbook => sub { ('-s', $_[0]->socket, '-t', $_[0]{threads} // 20, '-r', 131_072, $_[0]{mutex} ? '-m' : ()) },
 );
 
-sub _in_path {
-	my ($name) = @_;
-	my ($path) = grep { -x } map { "$_/$name" } split(/:/, $ENV{PATH}), qw(/usr/sbin /usr/local/sbin);
-	return $path;
-}
-
 sub _built {
-	my $path = ($ENV{B} // 'build') . "/bin/$_[0]";
+	my $path = Test::Util::program($_[0]);
 	return -x $path ? Cwd::abs_path($path) : undef;
 }
 
@@ -329,7 +324,7 @@ sub front_lines {
 sub _exempt { my ($s) = @_; return ref $s->{exempt} ? @{ $s->{exempt} } : $s->{exempt} // () }
 
 # No keepalive: nginx ends the request of an auth_request with its head, and closes the connection. strace counts a
-# connect(2) for each, whatever fastcgi_keep_conn and upstream say.
+# connect(2) for each, regardless of fastcgi_keep_conn and upstream.
 sub _front_nginx {
 	my ($s) = @_;
 	my @line = __PACKAGE__->front_lines('nginx', $s->{stat_accel}->socket, $s->{root});

@@ -24,7 +24,7 @@ accelerator. Only these words are replaced, wherever they stand:
     /usr/local/bin/           the directory of the program under test
     8080 8081 8082 9000       free ports of 127.0.0.1
 
-What cannot be said by a replacement: the server is told on its command line to stay in the foreground (so is
+Not by a replacement: the command line of the server keeps it in the foreground (so is
 spawn-fcgi, with -n) and, nginx, where its error log is before it has read where it is; nginx gets directories for
 temporary files behind its "http {". Started by root, everything runs as www-data, as in the file;
 by others, lines and options that change the user are left out, since they cannot work.
@@ -51,7 +51,10 @@ use IO::Select;
 use JSON::PP ();
 use List::Util qw(sum);
 use Test::Fcgi ();
+use Test::Fcgi::Codec qw(:all);
+use Test::Http ();
 use Test::More ();
+use Test::Util ();
 use Time::HiRes qw(time);
 
 my $examples = Cwd::abs_path(dirname(__FILE__) . '/../../../examples');
@@ -73,24 +76,27 @@ my %of_root = (
 	h2o => qr/^user: .*\n/m, haproxy => qr/^\s*(?:user|group) .*\n/m, caddy => qr/(?!)/,
 );
 
-sub missing {
+my %package = (nginx => 'nginx-light', apache => 'apache2-bin');
+
+# Fails without the server, and names its package.
+sub need {
 	my ($class, $kind) = @_;
 	my ($program) = $argv{$kind}->({ dir => '' }, '');
-	return if Test::Peer::_in_path($program);
-	return "$program is not installed";
+	Test::Util::need_program($program, $package{$kind} // $kind);
+	return;
 }
 
 # The fenced block of that language in the server's README.
 sub block {
 	my ($class, $kind, $language) = @_;
-	my ($block) = Test::Fcgi::slurp("$examples/$kind/README.md") =~ /^```$language\n(.*?)^```/ms;
+	my ($block) = Test::Util::slurp("$examples/$kind/README.md") =~ /^```$language\n(.*?)^```/ms;
 	return $block // die "$examples/$kind/README.md: no $language\n";
 }
 
 # The command in the README that fits.
 sub command {
 	my ($class, $kind, $pattern) = @_;
-	my ($line) = grep { /$pattern/ } Test::Fcgi::slurp("$examples/$kind/README.md") =~ /^    (\S.*fcgi-stat-accel.*)$/mg;
+	my ($line) = grep { /$pattern/ } Test::Util::slurp("$examples/$kind/README.md") =~ /^    (\S.*fcgi-stat-accel.*)$/mg;
 	return $line // die "$examples/$kind/README.md: no command\n";
 }
 
@@ -100,7 +106,7 @@ sub start {
 	$self->{root} = Cwd::abs_path($arg{root});
 	$self->{dir} = File::Temp->newdir("site-$kind-XXXXXX", TMPDIR => 1);
 	chmod 0755, "$self->{dir}";
-	my $example = $arg{text} // Test::Fcgi::slurp("$examples/$kind/$file") || die "$examples/$kind/$file: $!";
+	my $example = $arg{text} // Test::Util::slurp("$examples/$kind/$file") || die "$examples/$kind/$file: $!";
 	$self->{ports} = { map { $_ => Test::Peer::_free_port() } qw(8080 9000) };
 	$self->{ports}{ 8081 + $_ } = $arg{behind}[$_]->port for 0 .. $#{ $arg{behind} // [] };
 	$self->{port} = $self->{ports}{8080};
@@ -144,7 +150,7 @@ sub _start_accel {
 	$app->{address} = "127.0.0.1:$self->{ports}{9000}" if $line =~ /9000/;
 	$app->_spawn(@spawn, @cmd);
 	$self->{app} = $app;
-	Test::Fcgi::until_true(sub { $app->{sock} = $app->_connect or !$app->alive }, 20);
+	Test::Util::eventually(sub { $app->{sock} = $app->_connect or !$app->alive }, 20);
 	die "$line: does not answer\n" . $app->said unless delete $app->{sock};
 }
 
@@ -174,7 +180,7 @@ sub asked {
 sub _answers {
 	my ($app) = @_;
 	my $c = Test::Fcgi::Conn->new($app->_connect // die "the accelerator is gone: $!\n");
-	$c->send(Test::Fcgi::request(1, 0, REQUEST_METHOD => 'GET', SCRIPT_NAME => $status_path));
+	$c->send(request(1, 0, REQUEST_METHOD => 'GET', SCRIPT_NAME => $status_path));
 	my $page = $c->reply->{body};
 	my @count = $page =~ /^accel\.answers\.[\w-]+\W+(\d+)/gm or die "no counts on the status page: $page\n";
 	return sum @count;
@@ -199,17 +205,16 @@ sub answer_as_accel {
 	die "$address: $!\n" unless $listening;
 	chmod 0777, $address;
 	my $client = $self->_send('GET', @request);
-	IO::Select->new($listening)->can_read(20) or die "$self->{name}: asks nobody\n";
+	IO::Select->new($listening)->can_read(20) or die "$self->{name}: no request to the accelerator\n";
 	my $c = Test::Fcgi::Conn->new(scalar $listening->accept);
 	my $params = '';
 	while (my $record = $c->record) {
 		my ($type, $id, $content) = @$record;
-		$params .= $content if $type == Test::Fcgi::T_PARAMS;
-		last if $type == Test::Fcgi::T_PARAMS && $content eq '';
+		$params .= $content if $type == T_PARAMS;
+		last if $type == T_PARAMS && $content eq '';
 	}
 	$before->();
-	$c->send(Test::Fcgi::record(Test::Fcgi::T_STDOUT, 1, $answer), Test::Fcgi::record(Test::Fcgi::T_STDOUT, 1, ''),
-	    Test::Fcgi::record(Test::Fcgi::T_END, 1, "\0" x 8));
+	$c->send(record(T_STDOUT, 1, $answer), record(T_STDOUT, 1, ''), end_request(1));
 	shutdown $c->{sock}, 1;
 	1 while $c->more;                       # closed with something unread, it would reset the connection
 	return ($params, $self->_reply($client));
@@ -246,7 +251,7 @@ sub _write_conf {
 		$text =~ s/^http \{\n/http { @temp\n/m or die "$self->{name}: no http block\n";
 	}
 	$text = $self->{edit}->($text) if $self->{edit};
-	Test::Fcgi::put("$self->{dir}/conf", $text);
+	Test::Util::put("$self->{dir}/conf", $text);
 }
 
 sub _run_server {
@@ -254,7 +259,7 @@ sub _run_server {
 	my ($program, @arg) = $argv{ $self->{kind} }->($self, "$self->{dir}/conf");
 	my @as = $> == 0 && $self->{kind} eq 'caddy' ? @as_www_data : ();       # has no directive for that
 	local @ENV{qw(HOME XDG_CONFIG_HOME XDG_DATA_HOME)} = ("$self->{dir}") x 3;
-	$self->_spawn(@as, Test::Peer::_in_path($program), @arg);
+	$self->_spawn(@as, Test::Util::find_program($program), @arg);
 	$self->_wait_for_port(time + 20);
 }
 
@@ -277,7 +282,7 @@ sub stop {
 	$self->SUPER::stop;
 	my $app = delete $self->{app} or return;
 	$app->stop;
-	Test::More::fail("$app->{name} ends in peace: " . $app->said) if $app->said =~ /Sanitizer|runtime error/;
+	Test::More::fail("$app->{name} ends without a report of a sanitizer: " . $app->said) if $app->said =~ /Sanitizer|runtime error/;
 }
 
 # ---------------------------------------------------------------- the client
@@ -292,9 +297,7 @@ sub _send {
 	my ($self, $method, $target, @headers) = @_;
 	my $sock = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}, Timeout => 20)
 	    or die "$self->{name}: $!\n";
-	my $head = "$method $target HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n";
-	while (my ($name, $value) = splice @headers, 0, 2) { $head .= "$name: $value\r\n" }
-	syswrite $sock, "$head\r\n";
+	syswrite $sock, Test::Http::request_head($method, $target, @headers);
 	return $sock;
 }
 
@@ -302,30 +305,10 @@ sub _reply {
 	my ($self, $sock) = @_;
 	my $bytes = '';
 	1 while sysread $sock, $bytes, 1 << 18, length $bytes;
-	my $r = _parse($bytes);
+	my $r = Test::Http::parse($bytes);
 	$self->{seen}{$_}++ for keys %{ $r->{header} };
 	$self->{served}++ if $r->{status} =~ /^(?:20[06]|304)$/;
-	$r->{body} = _unchunked($r->{body}) if ($r->{header}{'transfer-encoding'} // '') eq 'chunked';
 	return $r;
-}
-
-sub _parse {
-	my ($bytes) = @_;
-	my ($head, $body) = split /\r\n\r\n/, $bytes, 2;
-	my ($line, @lines) = split /\r\n/, $head // '';
-	my %r = (status => ($line // '') =~ m{^HTTP/1\.1 (\d+)} ? $1 : 0, head => $head, body => $body // '');
-	for (@lines) { $r{header}{lc $1} = $2 if /^([^:]+):\s*(.*)$/ }
-	return \%r;
-}
-
-sub _unchunked {
-	my ($in) = @_;
-	my $out = '';
-	while ($in =~ /\G([0-9a-f]+)[^\r]*\r\n/gci && hex $1) {
-		$out .= substr $in, pos $in, hex $1;
-		pos($in) += 2 + hex $1;
-	}
-	return $out;
 }
 
 1;

@@ -6,11 +6,11 @@ use File::Temp;
 use JSON::PP ();
 use POSIX ();
 use Test::More;
-use Time::HiRes qw(time sleep);
+use Test::Util qw(eventually program put slurp);
 
-our @EXPORT = qw($program run_with warm numbers start said finish put slurp wait_until keys_in make_tree still_cold);
+our @EXPORT = qw($program run_with warm numbers start said finish put slurp eventually keys_in make_tree still_cold);
 
-our $program = ($ENV{B} // 'build') . '/bin/accel-warm';
+our $program = program('accel-warm');
 
 # With these arguments: exit status, standard output, standard error.
 sub run_with ($in, @args) {
@@ -31,12 +31,6 @@ sub numbers (@args) {
 	return JSON::PP::decode_json($out || '{}');
 }
 
-sub put ($path, $bytes) {
-	open my $fh, '>:raw', $path or die "$path: $!";
-	print $fh $bytes;
-	close $fh or die "$path: $!";
-}
-
 # Starts it; { pid, out, err }.
 sub start (@args) {
 	my $self = { out => File::Temp->new, err => File::Temp->new };
@@ -48,12 +42,6 @@ sub start (@args) {
 		POSIX::_exit(127);
 	}
 	return $self;
-}
-
-sub slurp ($path) {
-	open my $fh, '<:raw', $path or return '';
-	local $/;
-	return <$fh> // '';
 }
 
 sub said ($self) { return slurp("$self->{err}") }
@@ -68,16 +56,6 @@ sub finish ($self, $seconds = 60) {
 	return ($rc, eval { JSON::PP::decode_json(slurp("$self->{out}")) } // {});
 }
 
-# Until it is true; false after a while.
-sub wait_until ($code, $seconds = 60) {
-	my $deadline = time + $seconds;
-	until ($code->()) {
-		return 0 if time > $deadline;
-		sleep 0.02;
-	}
-	return 1;
-}
-
 sub keys_in ($state) { return scalar(() = slurp($state) =~ /^[0-9a-f]{32}$/mg) }
 
 # dirs directories of files files each.
@@ -88,7 +66,7 @@ sub make_tree ($dir, $dirs, $files) {
 	}
 }
 
-# How many of these nobody has touched yet. Names, not pages: a page that was read once was seen to be read again now and then.
+# How many of these are not touched yet. Names, not pages: a page that was read once was seen to be read again now and then.
 sub still_cold ($slow, @files) {
 	my $before = $slow->counts->{lookups};
 	lstat $slow->dir . "/$_" or die "$_: $!" for @files;

@@ -1,4 +1,5 @@
-/* Batches: the order of names, their key, each name once; and the paths of directories. */
+/* t/unit/accel-warm/batch.c -- batches of names: their order, their key, each name once, and the
+ * paths of directories. */
 #include <fcntl.h>
 #include <glib.h>
 #include <pthread.h>
@@ -58,7 +59,7 @@ test_order(void)
 }
 
 static void
-key_of(const char *dir, const char *name, uint64_t ino, uint8_t *key)
+key_of(const char *dir, const char *name, uint64_t ino, char *key)
 {
 	struct walk_dir *d = new_dir(NULL, dir);
 	struct walk_batch *b = walk_batch_new(d);
@@ -67,7 +68,7 @@ key_of(const char *dir, const char *name, uint64_t ino, uint8_t *key)
 	walk_batch_add(b, "other", 7, 8);
 	walk_batch_add(b, name, ino, 8);
 	walk_batch_seal(b, sum);
-	memcpy(key, b->key, WALK_KEY_BYTES);
+	strcpy(key, b->key);
 	g_checksum_free(sum);
 	free_batch(&b);
 	free_dir(&d);
@@ -76,23 +77,26 @@ key_of(const char *dir, const char *name, uint64_t ino, uint8_t *key)
 static void
 test_key(void)
 {
-	uint8_t key[WALK_KEY_BYTES], other[WALK_KEY_BYTES];
+	char key[WALK_KEY_CHARS + 1], other[WALK_KEY_CHARS + 1];
 	static const struct {
 		const char *dir, *name;
-		uint64_t    ino;
-	} changed[] = { { "/srv/b", "name", 9 }, { "/srv/a", "name2", 9 }, { "/srv/a", "name", 10 }, { "/srv/a/", "name", 9 } };
+		uint64_t ino;
+	} changed[] = { { "/srv/b", "name", 9 }, { "/srv/a", "name2", 9 }, { "/srv/a", "name", 10 },
+		{ "/srv/a/", "name", 9 } };
 
 	key_of("/srv/a", "name", 9, key);
 	key_of("/srv/a", "name", 9, other);
-	g_assert_cmpmem(key, sizeof(key), other, sizeof(other));
+	g_assert_cmpuint(strlen(key), ==, WALK_KEY_CHARS);
+	g_assert_cmpstr(key, ==, other);
 	for (unsigned i = 0; i < G_N_ELEMENTS(changed); i++) {
 		key_of(changed[i].dir, changed[i].name, changed[i].ino, other);
-		g_assert_cmpint(memcmp(key, other, sizeof(key)), !=, 0);
+		g_assert_cmpstr(key, !=, other);
 	}
 }
 
 static void
-check_path(void (*path)(const struct walk_dir *, const char *, struct buf *), const struct walk_dir *d, const char *name, const char *expected)
+check_path(void (*path)(const struct walk_dir *, const char *, struct buf *),
+    const struct walk_dir *d, const char *name, const char *expected)
 {
 	struct buf b;
 
@@ -105,7 +109,8 @@ check_path(void (*path)(const struct walk_dir *, const char *, struct buf *), co
 static void
 test_paths(void)
 {
-	struct walk_dir *root = new_dir(NULL, "/srv/www/"), *a = new_dir(root, "a"), *b = new_dir(a, "b"), *here = new_dir(NULL, "");
+	struct walk_dir *root = new_dir(NULL, "/srv/www/"), *a = new_dir(root, "a"),
+			*b = new_dir(a, "b"), *here = new_dir(NULL, "");
 
 	check_path(walk_dir_path, b, "file", "/srv/www/a/b/file");
 	check_path(walk_dir_path, b, NULL, "/srv/www/a/b");
@@ -114,7 +119,7 @@ test_paths(void)
 	check_path(walk_dir_path_below, b, "file", "a/b/file");
 	check_path(walk_dir_path_below, root, "file", "file");
 	free_dir(&here);
-	free_dir(&root);		/* its name stays for those below */
+	free_dir(&root); /* its name stays for those below */
 	check_path(walk_dir_path, b, NULL, "/srv/www/a/b");
 	free_dir(&a);
 	free_dir(&b);
@@ -158,7 +163,8 @@ test_each_once(void)
 static void
 test_filter(void)
 {
-	static const char *const jpg[] = { "*.jpg", NULL }, *const img[] = { "img/*", "/top", NULL };
+	static const char *const jpg[] = { "*.jpg", NULL }, *const img[] = { "img/*", "/top",
+		NULL };
 	struct walk_filter f = { .include = jpg };
 
 	g_assert_false(walk_filter_needs_path(&f));

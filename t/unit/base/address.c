@@ -1,4 +1,4 @@
-/* t/unit/base/address.c -- every form of an address, what is none, and what a message says then. */
+/* t/unit/base/address.c -- each form of an address, malformed ones, and their messages. */
 #include <errno.h>
 #include <glib.h>
 #include "base/address.h"
@@ -23,18 +23,18 @@ what_can_be_read(void)
 		const char *spec, *path, *host;
 		int port;
 	} v[] = {
-		{"unix:/run/a", "/run/a", NULL, NO_PORT},
-		{"unix:a", "a", NULL, NO_PORT},
-		{"/run/a:80", "/run/a:80", NULL, NO_PORT},
-		{"localhost", NULL, "localhost", NO_PORT},
-		{"localhost:80", NULL, "localhost", 80},
-		{"192.0.2.1:0", NULL, "192.0.2.1", 0},
-		{"192.0.2.1:65535", NULL, "192.0.2.1", 65535},
-		{"[::1]", NULL, "[::1]", NO_PORT},
-		{"[2001:DB8::1]:8080", NULL, "[2001:DB8::1]", 8080},
-		{"[fe80::1%eth0]:80", NULL, "[fe80::1%eth0]", 80},
-		{":80", NULL, "", 80},
-		{"*:80", NULL, "*", 80},
+		{ "unix:/run/a", "/run/a", NULL, NO_PORT },
+		{ "unix:a", "a", NULL, NO_PORT },
+		{ "/run/a:80", "/run/a:80", NULL, NO_PORT },
+		{ "localhost", NULL, "localhost", NO_PORT },
+		{ "localhost:80", NULL, "localhost", 80 },
+		{ "192.0.2.1:0", NULL, "192.0.2.1", 0 },
+		{ "192.0.2.1:65535", NULL, "192.0.2.1", 65535 },
+		{ "[::1]", NULL, "[::1]", NO_PORT },
+		{ "[2001:DB8::1]:8080", NULL, "[2001:DB8::1]", 8080 },
+		{ "[fe80::1%eth0]:80", NULL, "[fe80::1%eth0]", 80 },
+		{ ":80", NULL, "", 80 },
+		{ "*:80", NULL, "*", 80 },
 	};
 	struct address_parts a;
 	const char *fault;
@@ -59,23 +59,23 @@ what_cannot_says_why(void)
 		int err;
 		const char *fault;
 	} v[] = {
-		{"", -EINVAL, "expected an address"},
-		{"unix:", -EINVAL, "expected a path after unix:"},
-		{"localhost:", -EINVAL, "expected a port of 0 to 65535 after the host"},
-		{"localhost:65536", -EINVAL, "expected a port of 0 to 65535 after the host"},
-		{"localhost:80x", -EINVAL, "expected a port of 0 to 65535 after the host"},
-		{"localhost:-1", -EINVAL, "expected a port of 0 to 65535 after the host"},
-		{"[::1]80", -EINVAL, "expected a port of 0 to 65535 after the host"},
-		{"[::1]x:80", -EINVAL, "expected a port of 0 to 65535 after the host"},
-		{"[::1]:", -EINVAL, "expected a port of 0 to 65535 after the host"},
-		{"[::1", -EINVAL, "expected \"]\" after an IPv6 address"},
-		{"::1", -EINVAL, "expected an IPv6 address in brackets, as in [::1]:80"},
-		{"a:b:80", -EINVAL, "expected an IPv6 address in brackets, as in [::1]:80"},
-		{"[localhost]:80", -EINVAL, "expected an IPv6 address between the brackets"},
-		{"[]:80", -EINVAL, "expected an IPv6 address between the brackets"},
-		{"a b:80", -EINVAL, "expected a host without spaces"},
-		{"a\n:80", -EINVAL, "expected an address without control characters"},
-		{"/run/a\177", -EINVAL, "expected an address without control characters"},
+		{ "", -EINVAL, "expected an address" },
+		{ "unix:", -EINVAL, "expected a path after unix:" },
+		{ "localhost:", -EINVAL, "expected a port of 0 to 65535 after the host" },
+		{ "localhost:65536", -EINVAL, "expected a port of 0 to 65535 after the host" },
+		{ "localhost:80x", -EINVAL, "expected a port of 0 to 65535 after the host" },
+		{ "localhost:-1", -EINVAL, "expected a port of 0 to 65535 after the host" },
+		{ "[::1]80", -EINVAL, "expected a port of 0 to 65535 after the host" },
+		{ "[::1]x:80", -EINVAL, "expected a port of 0 to 65535 after the host" },
+		{ "[::1]:", -EINVAL, "expected a port of 0 to 65535 after the host" },
+		{ "[::1", -EINVAL, "expected \"]\" after an IPv6 address" },
+		{ "::1", -EINVAL, "expected an IPv6 address in brackets, as in [::1]:80" },
+		{ "a:b:80", -EINVAL, "expected an IPv6 address in brackets, as in [::1]:80" },
+		{ "[localhost]:80", -EINVAL, "expected an IPv6 address between the brackets" },
+		{ "[]:80", -EINVAL, "expected an IPv6 address between the brackets" },
+		{ "a b:80", -EINVAL, "expected a host without spaces" },
+		{ "a\n:80", -EINVAL, "expected an address without control characters" },
+		{ "/run/a\177", -EINVAL, "expected an address without control characters" },
 	};
 	struct address_parts a;
 	const char *fault;
@@ -154,7 +154,8 @@ small_questions(void)
 	eq(address_path(TEXT("unix:")), "");
 	eq(address_path(TEXT("unix")), NULL);
 	eq(address_path(TEXT("")), NULL);
-	g_assert_true(address_is_any(TEXT("")) && address_is_any(TEXT("*")) && address_is_any(TEXT("0.0.0.0")));
+	g_assert_true(address_is_any(TEXT("")) && address_is_any(TEXT("*")) &&
+		      address_is_any(TEXT("0.0.0.0")));
 	g_assert_false(address_is_any(TEXT("[::]")) || address_is_any(TEXT("127.0.0.1")));
 }
 
@@ -165,9 +166,18 @@ one_socket_has_several_names(void)
 		const char *a, *b;
 		bool same;
 	} v[] = {
-		{":80", "0.0.0.0:80", true}, {":80", "*:80", true}, {":80", ":81", false}, {":80", "[::]:80", false},
-		{"127.0.0.1:80", ":80", false}, {"LOCALHOST:80", "localhost:80", true}, {"[::1]:80", "[::1]:80", true},
-		{"unix:/a", "/a", true}, {"/a", "/b", false}, {"/a", ":80", false}, {":80", "/a", false}, {"::1", "::1", false},
+		{ ":80", "0.0.0.0:80", true },
+		{ ":80", "*:80", true },
+		{ ":80", ":81", false },
+		{ ":80", "[::]:80", false },
+		{ "127.0.0.1:80", ":80", false },
+		{ "LOCALHOST:80", "localhost:80", true },
+		{ "[::1]:80", "[::1]:80", true },
+		{ "unix:/a", "/a", true },
+		{ "/a", "/b", false },
+		{ "/a", ":80", false },
+		{ ":80", "/a", false },
+		{ "::1", "::1", false },
 	};
 	size_t i;
 
@@ -184,7 +194,8 @@ main(int argc, char **argv)
 	g_test_add_func("/address/what can be read", what_can_be_read);
 	g_test_add_func("/address/what cannot says what was expected", what_cannot_says_why);
 	g_test_add_func("/address/a path fits or is refused", a_path_fits_or_is_refused);
-	g_test_add_func("/address/host and port meet at the colon", host_and_port_meet_at_the_colon);
+	g_test_add_func("/address/host and port meet at the colon",
+	    host_and_port_meet_at_the_colon);
 	g_test_add_func("/address/to listen takes a port", to_listen_takes_a_port);
 	g_test_add_func("/address/small questions", small_questions);
 	g_test_add_func("/address/one socket has several names", one_socket_has_several_names);

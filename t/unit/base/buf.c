@@ -1,4 +1,5 @@
-/* t/unit/base/buf.c -- growing, the bound, and the escapes; the arena, which bounds memory too. */
+/* t/unit/base/buf.c -- growth, bound and escapes of a buffer; the arena, which bounds memory,
+ * too. */
 #include <glib.h>
 #include "base/arena.h"
 #include "base/buf.h"
@@ -39,15 +40,17 @@ test_bound(void)
 	g_assert_true(b.failed);
 	buf_str(&b, "");
 	g_assert_true(text_eq(buf_as_text(&b), TEXT("12345")));
-	g_assert_false(buf_reserve(&b, 0));
+	buf_char(&b, '6');
+	g_assert_true(b.failed);
+	g_assert_cmpuint(b.n, ==, 5);
 	buf_free(&b);
-	g_assert_false(b.failed);               /* as after buf_init(), the bound kept */
+	g_assert_false(b.failed); /* as after buf_init(), the bound kept */
 	buf_str(&b, "123456");
 	g_assert_true(b.failed);
 	buf_free(&b);
 	buf_init(&b, 0);
 	buf_char(&b, 'x');
-	g_assert_false(buf_reserve(&b, SIZE_MAX));
+	buf_add(&b, "", SIZE_MAX);
 	g_assert_true(b.failed);
 	buf_free(&b);
 }
@@ -60,11 +63,11 @@ test_printf(void)
 	buf_init(&b, 0);
 	buf_printf(&b, "%d-%s", 7, "x");
 	g_assert_true(text_eq(buf_as_text(&b), TEXT("7-x")));
-	buf_printf(&b, "%0700d", 1);            /* longer than the buffer it tries first */
+	buf_printf(&b, "%0700d", 1); /* longer than the buffer it tries first */
 	g_assert_cmpuint(b.n, ==, 703);
 	g_assert_cmpint(b.p[702], ==, '1');
 	buf_drop(&b, b.n);
-	buf_printf(&b, "%0512d", 1);            /* one byte more than it holds, with its NUL */
+	buf_printf(&b, "%0512d", 1); /* one byte more than it holds, with its NUL */
 	g_assert_cmpuint(b.n, ==, 512);
 	g_assert_cmpint(b.p[511], ==, '1');
 	buf_free(&b);
@@ -76,18 +79,21 @@ static const struct {
 	struct text in;
 	const char *log, *html, *url, *json;
 } escapes[] = {
-	{TEXT(""), "", "", "", "\"\""},
-	{TEXT("a/b-c_d.e~1"), "a/b-c_d.e~1", "a/b-c_d.e~1", "a/b-c_d.e~1", "\"a/b-c_d.e~1\""},
-	{TEXT("<a href=\"'&"), "<a href=\\x22'&", "&lt;a href=&quot;&#39;&amp;", "%3Ca%20href%3D%22%27%26",
-	    "\"<a href=\\\"'&\""},
-	{TEXT("\\\r\n\t\x7f\x1b"), "\\x5c\\x0d\\x0a\\x09\\x7f\\x1b", "\\\\x0d\\x0a\\x09\\x7f\\x1b", "%5C%0D%0A%09%7F%1B",
-	    "\"\\\\\\r\\n\\t\\u007f\\u001b\""},
-	{TEXT("a\0b"), "a\\x00b", NULL, "a%00b", "\"a\\u0000b\""},
-	{TEXT("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"), "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80",
+	{ TEXT(""), "", "", "", "\"\"" },
+	{ TEXT("a/b-c_d.e~1"), "a/b-c_d.e~1", "a/b-c_d.e~1", "a/b-c_d.e~1", "\"a/b-c_d.e~1\"" },
+	{ TEXT("<a href=\"'&"), "<a href=\\x22'&", "&lt;a href=&quot;&#39;&amp;",
+	    "%3Ca%20href%3D%22%27%26", "\"<a href=\\\"'&\"" },
+	{ TEXT("\\\r\n\t\x7f\x1b"), "\\x5c\\x0d\\x0a\\x09\\x7f\\x1b", "\\\\x0d\\x0a\\x09\\x7f\\x1b",
+	    "%5C%0D%0A%09%7F%1B", "\"\\\\\\r\\n\\t\\u007f\\u001b\"" },
+	{ TEXT("a\0b"), "a\\x00b", NULL, "a%00b", "\"a\\u0000b\"" },
+	{ TEXT("\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80"), "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80",
 	    "\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80", "%C3%A4%E2%82%AC%F0%9F%98%80",
-	    "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\""},
-	{TEXT("a\xc2\x9b" "31m\x9b\xe2\x80\xae" "b"), "a\\xc2\\x9b31m\\x9b\\xe2\\x80\\xaeb",
-	    "a\\xc2\\x9b31m\\x9b\\xe2\\x80\\xaeb", "a%C2%9B31m%9B%E2%80%AEb", "\"a\\u009b31m" FFFD "\\u202eb\""},
+	    "\"\xc3\xa4\xe2\x82\xac\xf0\x9f\x98\x80\"" },
+	{ TEXT("a\xc2\x9b"
+	       "31m\x9b\xe2\x80\xae"
+	       "b"),
+	    "a\\xc2\\x9b31m\\x9b\\xe2\\x80\\xaeb", "a\\xc2\\x9b31m\\x9b\\xe2\\x80\\xaeb",
+	    "a%C2%9B31m%9B%E2%80%AEb", "\"a\\u009b31m" FFFD "\\u202eb\"" },
 };
 
 /* Bytes that are no UTF-8: cut short, overlong, a surrogate, above U+10FFFF. */
@@ -95,14 +101,14 @@ static const struct {
 	struct text in;
 	const char *json;
 } broken[] = {
-	{TEXT("a\xc3"), "\"a" FFFD "\""},
-	{TEXT("\xc3(\x80"), "\"" FFFD "(" FFFD "\""},
-	{TEXT("\xc0\xaf"), "\"" FFFD FFFD "\""},
-	{TEXT("\xe0\x80\xaf"), "\"" FFFD FFFD FFFD "\""},
-	{TEXT("\xed\xa0\x80"), "\"" FFFD FFFD FFFD "\""},
-	{TEXT("\xf4\x90\x80\x80"), "\"" FFFD FFFD FFFD FFFD "\""},
-	{TEXT("\xf0\x9f\x98"), "\"" FFFD FFFD FFFD "\""},
-	{TEXT("\xff"), "\"" FFFD "\""},
+	{ TEXT("a\xc3"), "\"a" FFFD "\"" },
+	{ TEXT("\xc3(\x80"), "\"" FFFD "(" FFFD "\"" },
+	{ TEXT("\xc0\xaf"), "\"" FFFD FFFD "\"" },
+	{ TEXT("\xe0\x80\xaf"), "\"" FFFD FFFD FFFD "\"" },
+	{ TEXT("\xed\xa0\x80"), "\"" FFFD FFFD FFFD "\"" },
+	{ TEXT("\xf4\x90\x80\x80"), "\"" FFFD FFFD FFFD FFFD "\"" },
+	{ TEXT("\xf0\x9f\x98"), "\"" FFFD FFFD FFFD "\"" },
+	{ TEXT("\xff"), "\"" FFFD "\"" },
 };
 
 static void
@@ -144,7 +150,7 @@ test_arena(void)
 	struct text t;
 	int round;
 
-	arena_init(&a, lent + 1, sizeof(lent) - 1, 20000);      /* not on the grid of 16 */
+	arena_init(&a, lent + 1, sizeof(lent) - 1, 20000); /* not on the grid of 16 */
 	for (round = 0; round < 3; round++) {
 		p = arena_get(&a, 3);
 		g_assert_true(p > lent && p + 3 <= lent + sizeof(lent));
@@ -158,7 +164,7 @@ test_arena(void)
 		g_assert_null(arena_get(&a, 10000));
 		g_assert_nonnull(arena_get(&a, 5000));
 		g_assert_null(arena_get(&a, SIZE_MAX));
-		g_assert_null(arena_text(&a, (struct text){lent, 9999}).p);
+		g_assert_null(arena_text(&a, (struct text){ lent, 9999 }).p);
 		arena_reset(&a);
 	}
 }

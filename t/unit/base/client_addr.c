@@ -15,7 +15,7 @@ key(const char *address)
 static uint32_t
 key_of_v4(uint32_t host_order)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(host_order)};
+	struct sockaddr_in in = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(host_order) };
 
 	return (client_addr_key(client_addr_of((struct sockaddr *)&in)));
 }
@@ -56,22 +56,24 @@ mapped_is_ipv4(void)
 static void
 written_or_of_a_socket(void)
 {
-	static const char *const t[] = {"::1", "2001:db8:1:2::9", "::ffff:192.0.2.1", "::ffff:0.0.0.0"};
-	struct sockaddr_in6 six = {.sin6_family = AF_INET6};
+	static const char *const t[] = { "::1", "2001:db8:1:2::9", "::ffff:192.0.2.1",
+		"::ffff:0.0.0.0" };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
 	size_t i;
 
 	g_assert_cmpuint(key_of_v4(0x7f000001), ==, key("127.0.0.1"));
 	for (i = 0; i < G_N_ELEMENTS(t); i++) {
 		g_assert_cmpint(inet_pton(AF_INET6, t[i], &six.sin6_addr), ==, 1);
-		g_assert_true(client_addr_same(client_addr_of((struct sockaddr *)&six), client_addr_written(t[i])));
+		g_assert_true(client_addr_same(client_addr_of((struct sockaddr *)&six),
+		    client_addr_written(t[i])));
 	}
 }
 
 static void
 unknown_is_nobody(void)
 {
-	struct sockaddr_un un = {.sun_family = AF_UNIX};
-	struct sockaddr none = {.sa_family = 0};
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	struct sockaddr none = { .sa_family = 0 };
 
 	g_assert_cmpuint(client_addr_key(client_addr_of((struct sockaddr *)&un)), ==, 0);
 	g_assert_cmpuint(client_addr_key(client_addr_of(&none)), ==, 0);
@@ -87,15 +89,42 @@ names(void)
 	static const struct {
 		const char *a, *name;
 	} t[] = {
-		{"192.0.2.1", "192.0.2.1"}, {"::ffff:192.0.2.1", "192.0.2.1"}, {"192.0.2.2", "192.0.2.2"},
-		{"0.0.0.0", "0.0.0.0"}, {"2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"}, {"2001:db8:1:2::9", "2001:db8:1:2::/64"},
-		{"2001:db8:1:3::9", "2001:db8:1:3::/64"}, {"::1", "::/64"}, {"localhost", "unix"},
+		{ "192.0.2.1", "192.0.2.1" },
+		{ "::ffff:192.0.2.1", "192.0.2.1" },
+		{ "192.0.2.2", "192.0.2.2" },
+		{ "0.0.0.0", "0.0.0.0" },
+		{ "2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64" },
+		{ "2001:db8:1:2::9", "2001:db8:1:2::/64" },
+		{ "2001:db8:1:3::9", "2001:db8:1:3::/64" },
+		{ "::1", "::/64" },
+		{ "localhost", "unix" },
 	};
 	char name[CLIENT_ADDR_MAX];
 	size_t i;
 
 	for (i = 0; i < G_N_ELEMENTS(t); i++)
 		g_assert_cmpstr(client_addr_name(client_addr_written(t[i].a), name), ==, t[i].name);
+}
+
+static void
+texts(void)
+{
+	static const struct {
+		const char *a, *text;
+	} t[] = { { "::ffff:192.0.2.1", "192.0.2.1" }, { "2001:db8::7", "2001:db8::7" },
+		{ "::1", "::1" } };
+	struct sockaddr_in four = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(0xc0000209) };
+	struct sockaddr_in6 six = { .sin6_family = AF_INET6 };
+	struct sockaddr_un un = { .sun_family = AF_UNIX };
+	char buf[CLIENT_ADDR_MAX];
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(t); i++) {
+		g_assert_cmpint(inet_pton(AF_INET6, t[i].a, &six.sin6_addr), ==, 1);
+		g_assert_cmpstr(client_addr_text((struct sockaddr *)&six, buf), ==, t[i].text);
+	}
+	g_assert_cmpstr(client_addr_text((struct sockaddr *)&four, buf), ==, "192.0.2.9");
+	g_assert_cmpstr(client_addr_text((struct sockaddr *)&un, buf), ==, "unix");
 }
 
 int
@@ -106,7 +135,8 @@ main(int argc, char **argv)
 	g_test_add_func("/client-addr/ipv6-counts-by-network", ipv6_counts_by_network);
 	g_test_add_func("/client-addr/mapped-is-ipv4", mapped_is_ipv4);
 	g_test_add_func("/client-addr/written-or-of-a-socket", written_or_of_a_socket);
-	g_test_add_func("/client-addr/unknown-is-nobody", unknown_is_nobody);
+	g_test_add_func("/client-addr/unknown-has-no-key", unknown_is_nobody);
 	g_test_add_func("/client-addr/names", names);
+	g_test_add_func("/client-addr/texts", texts);
 	return (g_test_run());
 }

@@ -10,7 +10,7 @@ test_compare(void)
 	g_assert_false(text_eq(TEXT("a\0b"), TEXT("a\0c")));
 	g_assert_true(text_eq(TEXT_NONE, TEXT("")));
 	g_assert_true(text_ieq(TEXT("Keep-Alive"), TEXT("kEEP-aLIVE")));
-	g_assert_false(text_ieq(TEXT("["), TEXT("{")));         /* bit 0x20 apart, and no letters */
+	g_assert_false(text_ieq(TEXT("["), TEXT("{"))); /* bit 0x20 apart, and no letters */
 	g_assert_false(text_ieq(TEXT("\xc4"), TEXT("\xe4")));
 	g_assert_true(text_starts(TEXT("abc"), TEXT("ab")));
 	g_assert_true(text_starts(TEXT_NONE, TEXT_NONE));
@@ -48,8 +48,13 @@ test_next(void)
 	static const struct {
 		const char *list, *want;
 	} rows[] = {
-		{"a", "[a]"}, {"a,b", "[a][b]"}, {"a,,b", "[a][][b]"}, {",", "[][]"}, {"a,", "[a][]"}, {"", "[]"},
-		{NULL, ""},
+		{ "a", "[a]" },
+		{ "a,b", "[a][b]" },
+		{ "a,,b", "[a][][b]" },
+		{ ",", "[][]" },
+		{ "a,", "[a][]" },
+		{ "", "[]" },
+		{ NULL, "" },
 	};
 	size_t i;
 
@@ -65,38 +70,41 @@ test_numbers(void)
 {
 	static const struct {
 		const char *t;
-		int dec, hex;
-		uint64_t dec_v, hex_v;
+		int err;
+		uint64_t v;
 	} rows[] = {
-		{"0", 0, 0, 0, 0},
-		{"10", 0, 0, 10, 16},
-		{"00000000000000000000000000000000007", 0, 0, 7, 7},
-		{"ff", -EINVAL, 0, 0, 255},
-		{"fFfFfFfFfFfFfFfF", -EINVAL, 0, 0, UINT64_MAX},
-		{"10000000000000000", 0, -ERANGE, 10000000000000000, 0},
-		{"18446744073709551615", 0, -ERANGE, UINT64_MAX, 0},
-		{"18446744073709551616", -ERANGE, -ERANGE, 0, 0},
-		{"99999999999999999999999999", -ERANGE, -ERANGE, 0, 0},
-		{"99999999999999999999999999x", -EINVAL, -EINVAL, 0, 0},
-		{"", -EINVAL, -EINVAL, 0, 0},
-		{"-1", -EINVAL, -EINVAL, 0, 0},
-		{"+1", -EINVAL, -EINVAL, 0, 0},
-		{" 1", -EINVAL, -EINVAL, 0, 0},
-		{"1 ", -EINVAL, -EINVAL, 0, 0},
-		{"0x1", -EINVAL, -EINVAL, 0, 0},
-		{"g", -EINVAL, -EINVAL, 0, 0},
-		{"@", -EINVAL, -EINVAL, 0, 0},
+		{ "0", 0, 0 },
+		{ "10", 0, 10 },
+		{ "00000000000000000000000000000000007", 0, 7 },
+		{ "ff", -EINVAL, 0 },
+		{ "fFfFfFfFfFfFfFfF", -EINVAL, 0 },
+		{ "10000000000000000", 0, 10000000000000000 },
+		{ "18446744073709551615", 0, UINT64_MAX },
+		{ "18446744073709551616", -ERANGE, 0 },
+		{ "99999999999999999999999999", -ERANGE, 0 },
+		{ "99999999999999999999999999x", -EINVAL, 0 },
+		{ "", -EINVAL, 0 },
+		{ "-1", -EINVAL, 0 },
+		{ "+1", -EINVAL, 0 },
+		{ " 1", -EINVAL, 0 },
+		{ "1 ", -EINVAL, 0 },
+		{ "0x1", -EINVAL, 0 },
+		{ "g", -EINVAL, 0 },
+		{ "@", -EINVAL, 0 },
 	};
 	uint64_t v;
 	size_t i;
 
 	for (i = 0; i < G_N_ELEMENTS(rows); i++) {
 		v = 0;
-		g_assert_cmpint(text_u64(text_of(rows[i].t), &v), ==, rows[i].dec);
-		g_assert_cmpuint(v, ==, rows[i].dec_v);
-		v = 0;
-		g_assert_cmpint(text_hex64(text_of(rows[i].t), &v), ==, rows[i].hex);
-		g_assert_cmpuint(v, ==, rows[i].hex_v);
+		g_assert_cmpint(text_u64(text_of(rows[i].t), &v), ==, rows[i].err);
+		g_assert_cmpuint(v, ==, rows[i].v);
+	}
+	for (i = 0; i < 256; i++) {
+		const char *at = i != 0 ? strchr("0123456789abcdefABCDEF", (int)i) : NULL;
+
+		g_assert_cmpint(text_hex_digit((char)i), ==,
+		    at != NULL ? g_ascii_xdigit_value((char)i) : -1);
 	}
 }
 
@@ -107,7 +115,7 @@ check_put(uint64_t v)
 	char got[20];
 	size_t n = text_put_u64(got, v);
 
-	g_assert_true(text_eq((struct text){got, n}, text_of(want)));
+	g_assert_true(text_eq((struct text){ got, n }, text_of(want)));
 }
 
 static void
@@ -127,8 +135,9 @@ test_put(void)
 static void
 test_hash(void)
 {
-	g_autoptr(GHashTable) seen = g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
-	char b[70] = {0};
+	g_autoptr(GHashTable) seen =
+	    g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
+	char b[70] = { 0 };
 	size_t n, i, texts = 0;
 	int64_t *h;
 
@@ -138,8 +147,8 @@ test_hash(void)
 			if (i < n)
 				b[i] = 1;
 			h = g_new(int64_t, 1);
-			*h = (int64_t)text_hash((struct text){b, n});
-			g_assert_true(text_hash((struct text){b, n}) == (uint64_t)*h);
+			*h = (int64_t)text_hash((struct text){ b, n });
+			g_assert_true(text_hash((struct text){ b, n }) == (uint64_t)*h);
 			g_hash_table_add(seen, h);
 			texts++;
 		}
@@ -151,7 +160,7 @@ test_hash(void)
 static void
 test_hash_spread(void)
 {
-	unsigned bucket[256] = {0}, i;
+	unsigned bucket[256] = { 0 }, i;
 	char name[32];
 
 	for (i = 0; i < 25600; i++) {
@@ -159,7 +168,7 @@ test_hash_spread(void)
 		bucket[text_hash(text_of(name)) & 255]++;
 	}
 	for (i = 0; i < 256; i++) {
-		g_assert_cmpuint(bucket[i], >, 30);     /* 100 expected, standard deviation 10 */
+		g_assert_cmpuint(bucket[i], >, 30); /* 100 expected, standard deviation 10 */
 		g_assert_cmpuint(bucket[i], <, 170);
 	}
 }
@@ -167,7 +176,8 @@ test_hash_spread(void)
 static void
 test_nearest(void)
 {
-	static const char *const names[] = {"server.port", "server.document-root", "server.name", "etag", NULL};
+	static const char *const names[] = { "server.port", "server.document-root", "server.name",
+		"etag", NULL };
 
 	g_assert_cmpstr(text_nearest("server.prot", names), ==, "server.port");
 	g_assert_cmpstr(text_nearest("server.documentroot", names), ==, "server.document-root");
@@ -176,7 +186,9 @@ test_nearest(void)
 	g_assert_null(text_nearest("x", names));
 	g_assert_null(text_nearest("mimetype.assign", names));
 	g_assert_null(text_nearest("", names));
-	g_assert_null(text_nearest("0123456789012345678901234567890123456789012345678901234567890123456789", names));
+	g_assert_null(
+	    text_nearest("0123456789012345678901234567890123456789012345678901234567890123456789",
+		names));
 }
 
 int

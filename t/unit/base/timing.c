@@ -1,14 +1,25 @@
-/* The timing line, byte for byte: scripts older than this program read it. */
+/* t/unit/base/timing.c -- the timing line, byte for byte: scripts older than this program read
+ * it. */
 #include <glib.h>
 #include "base/buf.h"
 #include "base/timing.h"
 
 static const struct timing sample = {
-	.tag = "network_gthread_aio.c.78:", .id = "c17.3", .status = 200, .hot = false, .bytes = 102400,
+	.tag = "network_gthread_aio.c.78:",
+	.id = "c17.3",
+	.status = 200,
+	.hot = false,
+	.bytes = 102400,
 	.write_start_wall_ns = 1173101341237616999ull,
-	.stat_queue_ns = 1000, .stat_ns = 2999, .proxy_queue_ns = 0, .proxy_ns = 4000,
-	.read_queue_ns = 680999999, .read_ns = 999999,
-	.handover_ns = 600000, .write_ns = 20500000, .total_ns = 703106998,
+	.stat_queue_ns = 1000,
+	.stat_ns = 2999,
+	.proxy_queue_ns = 0,
+	.proxy_ns = 4000,
+	.read_queue_ns = 680999999,
+	.read_ns = 999999,
+	.handover_ns = 600000,
+	.write_ns = 20500000,
+	.total_ns = 703106998,
 	.path = TEXT("/a b\"c\n\\.gif"),
 };
 
@@ -31,10 +42,12 @@ whole_line(void)
 {
 	char *s = text_from(timing_line, &sample);
 
-	g_assert_cmpstr(s, ==, "network_gthread_aio.c.78: (trace) write-start: 1173101341.237616 "
-	    "read-queue-wait: 680 ms read-time: 0 ms write-time: 21 ms id=c17.3 status=200 bytes=102400 hot=0 "
-	    "stat-queue-us=1 stat-us=2 proxy-queue-us=0 proxy-us=4 read-queue-us=680999 read-us=999 "
-	    "handover-us=600 write-us=20500 total-us=703106 path=\"/a b\\x22c\\x0a\\x5c.gif\"\n");
+	g_assert_cmpstr(s, ==,
+	    "network_gthread_aio.c.78: (trace) write-start: 1173101341.237616 read-queue-wait: 680 "
+	    "ms read-time: 0 ms write-time: 21 ms id=c17.3 status=200 bytes=102400 hot=0 "
+	    "stat-queue-us=1 stat-us=2 proxy-queue-us=0 proxy-us=4 read-queue-us=680999 "
+	    "read-us=999 handover-us=600 write-us=20500 total-us=703106 path=\"/a "
+	    "b\\x22c\\x0a\\x5c.gif\"\n");
 	g_free(s);
 }
 
@@ -74,10 +87,12 @@ json(void)
 	t.hot = true;
 	t.path = TEXT("/a\"\xff");
 	s = text_from(timing_json, &t);
-	g_assert_cmpstr(s, ==, "{\"write-start\":1173101341.237616,\"backend\":\"network_gthread_aio.c.78\",\"id\":\"c17.3\","
-	    "\"status\":200,\"bytes\":102400,\"hot\":true,\"stat-queue-us\":1,\"stat-us\":2,\"proxy-queue-us\":0,"
-	    "\"proxy-us\":4,\"read-queue-us\":680999,\"read-us\":999,\"handover-us\":600,\"write-us\":20500,"
-	    "\"total-us\":703106,\"path\":\"/a\\\"\xef\xbf\xbd\"}\n");
+	g_assert_cmpstr(s, ==,
+	    "{\"write-start\":1173101341.237616,\"backend\":\"network_gthread_aio.c.78\",\"id\":"
+	    "\"c17.3\",\"status\":200,\"bytes\":102400,\"hot\":true,\"stat-queue-us\":1,\"stat-"
+	    "us\":2,\"proxy-queue-us\":0,\"proxy-us\":4,\"read-queue-us\":680999,\"read-us\":999,"
+	    "\"handover-us\":600,\"write-us\":20500,\"total-us\":703106,\"path\":\"/"
+	    "a\\\"\xef\xbf\xbd\"}\n");
 	g_free(s);
 }
 

@@ -1,4 +1,5 @@
-/* t/unit/base/utf8.c -- which characters may be shown as they are, and that every log and page agrees on it. */
+/* t/unit/base/utf8.c -- which characters are shown as they are, with one rule for all logs and
+ * pages. */
 #include <glib.h>
 #include "base/buf.h"
 #include "base/log.h"
@@ -7,7 +8,13 @@
 static const struct {
 	uint32_t from, to;
 } odd_ranges[] = {
-	{0, 0x1f}, {0x7f, 0x9f}, {0x61c, 0x61c}, {0x200e, 0x200f}, {0x2028, 0x202e}, {0x2066, 0x2069}, {0xfeff, 0xfeff},
+	{ 0, 0x1f },
+	{ 0x7f, 0x9f },
+	{ 0x61c, 0x61c },
+	{ 0x200e, 0x200f },
+	{ 0x2028, 0x202e },
+	{ 0x2066, 0x2069 },
+	{ 0xfeff, 0xfeff },
 };
 
 static bool
@@ -36,9 +43,9 @@ test_all(void)
 		s[0] = 'a';
 		n = g_unichar_to_utf8(c, s + 1);
 		s[1 + n] = 'b';
-		t = (struct text){s, (size_t)n + 2};
+		t = (struct text){ s, (size_t)n + 2 };
 		shown = utf8_visible(&t, &odd);
-		g_assert_cmpuint(utf8_char((struct text){s + 1, (size_t)n}), ==, c);
+		g_assert_cmpuint(utf8_char((struct text){ s + 1, (size_t)n }), ==, c);
 		if (is_odd(c)) {
 			g_assert_cmpuint(shown.n, ==, 1);
 			g_assert_cmpuint(odd.n, ==, (size_t)n);
@@ -58,9 +65,17 @@ test_broken(void)
 		struct text in;
 		const char *log;
 	} cases[] = {
-		{TEXT("a\x80z"), "a\\x80z"}, {TEXT("\x9b" "31m"), "\\x9b31m"}, {TEXT("\xc3"), "\\xc3"}, {TEXT("\xc0\xaf"), "\\xc0\\xaf"},
-		{TEXT("\xe2\x80"), "\\xe2\\x80"}, {TEXT("\xed\xa0\x80"), "\\xed\\xa0\\x80"}, {TEXT("\xff\xc3\xa4"), "\\xff\xc3\xa4"},
-		{TEXT("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80"}, {TEXT("\"\\"), "\\x22\\x5c"},
+		{ TEXT("a\x80z"), "a\\x80z" },
+		{ TEXT("\x9b"
+		       "31m"),
+		    "\\x9b31m" },
+		{ TEXT("\xc3"), "\\xc3" },
+		{ TEXT("\xc0\xaf"), "\\xc0\\xaf" },
+		{ TEXT("\xe2\x80"), "\\xe2\\x80" },
+		{ TEXT("\xed\xa0\x80"), "\\xed\\xa0\\x80" },
+		{ TEXT("\xff\xc3\xa4"), "\\xff\xc3\xa4" },
+		{ TEXT("\xf4\x90\x80\x80"), "\\xf4\\x90\\x80\\x80" },
+		{ TEXT("\"\\"), "\\x22\\x5c" },
 	};
 	struct buf b;
 	size_t i;
@@ -79,12 +94,14 @@ keep_line(void *arg, struct text line)
 	g_string_append_len(arg, line.p, (gssize)line.n);
 }
 
-/* Random bytes: the error log writes what buf_log_quoted() writes, and logs, pages and JSON are UTF-8 whatever comes. */
+/* Random bytes: the error log writes what buf_log_quoted() writes, and logs, pages and JSON are
+ * UTF-8 for any input. */
 static void
 test_writers_agree(void)
 {
-	static const char bits[] = "a\"\\<&\n\x1b\x7f\x80\x9b\xc2\xe2\x80\xae\xef\xbb\xbf\xed\xa0\xf0\x9f\x98\x80\xff";
-	void (*const writers[])(struct buf *, struct text) = {buf_log_quoted, buf_html, buf_json};
+	static const char bits[] =
+	    "a\"\\<&\n\x1b\x7f\x80\x9b\xc2\xe2\x80\xae\xef\xbb\xbf\xed\xa0\xf0\x9f\x98\x80\xff";
+	void (*const writers[])(struct buf *, struct text) = { buf_log_quoted, buf_html, buf_json };
 	GString *line = g_string_new(NULL);
 	char in[40];
 	unsigned round, i;
@@ -92,7 +109,7 @@ test_writers_agree(void)
 
 	log_set_sink(keep_line, line);
 	for (round = 0; round < 20000; round++) {
-		struct text t = {in, (size_t)g_test_rand_int_range(1, (gint32)sizeof(in))};
+		struct text t = { in, (size_t)g_test_rand_int_range(1, (gint32)sizeof(in)) };
 
 		for (i = 0; i < t.n; i++)
 			in[i] = bits[g_test_rand_int_range(0, (gint32)sizeof(bits) - 1)];
@@ -111,7 +128,8 @@ test_writers_agree(void)
 		buf_str(&b, "\"\n");
 		g_string_truncate(line, 0);
 		log_event(LOG_WARN, NULL, "any", LF_TEXT("t", t));
-		g_assert_true(line->len > b.n && memcmp(line->str + line->len - b.n, b.p, b.n) == 0);
+		g_assert_true(
+		    line->len > b.n && memcmp(line->str + line->len - b.n, b.p, b.n) == 0);
 		buf_free(&b);
 	}
 	log_set_sink(NULL, NULL);

@@ -1,5 +1,5 @@
-/* Names of a request to the head of a reply: which path, which status, and no way to split a
- * header. */
+/* t/unit/fcgi-stat-accel/accel.c -- names of a request to the head of a reply: path, status, and
+ * no way to split a header. */
 
 #include "fcgi-stat-accel/accel.h"
 
@@ -10,7 +10,7 @@
 static const struct accel_conf percent = { .header = "X-LIGHTTPD-send-file", .expires = -1 };
 static const struct accel_conf raw = { .header = "X-Sendfile", .raw = true, .expires = -1 };
 
-#define PARAMS(...) ((char *[]) { __VA_ARGS__ __VA_OPT__(,) NULL })
+#define PARAMS(...) ((char *[]){ __VA_ARGS__ __VA_OPT__(, ) NULL })
 
 static void
 check_path(const struct accel_conf *conf, char **params, int err, const char *want)
@@ -25,15 +25,18 @@ check_path(const struct accel_conf *conf, char **params, int err, const char *wa
 }
 
 static char *
-reply_found(const struct accel_conf *conf, char **params, const char *path, const struct warm_found *found)
+reply_found(const struct accel_conf *conf, char **params, const char *path,
+    const struct warm_found *found)
 {
-	struct stats *stats = g_new0(struct stats, 1);
+	struct accel_counters *counters = g_new0(struct accel_counters, 1);
+	const struct counters *e = &counters->events;
 	GString *out = g_string_new(NULL);
 
-	accel_reply(conf, params, path, found, stats, out);
-	g_assert_cmpuint(stats->files + stats->redirects + stats->go_on + stats->forbidden + stats->not_found + stats->unavailable +
-	    stats->failed, ==, 1);
-	g_free(stats);
+	accel_reply(conf, params, path, found, counters, out);
+	g_assert_cmpuint(e->accel_files + e->accel_redirects + e->accel_go_on + e->accel_forbidden +
+			     e->accel_not_found + e->accel_unavailable + e->accel_failed,
+	    ==, 1);
+	g_free(counters);
 	return (g_string_free(out, FALSE));
 }
 
@@ -50,8 +53,8 @@ test_path_order(void)
 {
 	check_path(&percent, PARAMS("SCRIPT_FILENAME=/a/b", "WARM_PATH=/w"), 0, "/w");
 	check_path(&percent, PARAMS("SCRIPT_FILENAME=/a/b", "WARM_PATH="), 0, "/a/b");
-	check_path(&percent, PARAMS("SCRIPT_FILENAME=/a/b", "DOCUMENT_ROOT=/d",
-	    "SCRIPT_NAME=/s"), 0, "/a/b");
+	check_path(&percent, PARAMS("SCRIPT_FILENAME=/a/b", "DOCUMENT_ROOT=/d", "SCRIPT_NAME=/s"),
+	    0, "/a/b");
 	check_path(&percent, PARAMS("DOCUMENT_ROOT=/d", "SCRIPT_NAME=/s", "PATH_INFO=/p q"), 0,
 	    "/d/s/p q");
 	check_path(&percent, PARAMS("SCRIPT_FILENAME=", "DOCUMENT_ROOT=/d//", "SCRIPT_NAME=s"), 0,
@@ -67,11 +70,15 @@ static void
 test_path_of_a_split_url(void)
 {
 	/* lighttpd 1.4: the handler is /pre/d1, the file name is in PATH_INFO */
-	check_path(&percent, PARAMS("SCRIPT_FILENAME=/r/pre/d1", "DOCUMENT_ROOT=/r",
-	    "SCRIPT_NAME=/pre/d1", "PATH_INFO=/a b.gif"), 0, "/r/pre/d1/a b.gif");
+	check_path(&percent,
+	    PARAMS("SCRIPT_FILENAME=/r/pre/d1", "DOCUMENT_ROOT=/r", "SCRIPT_NAME=/pre/d1",
+		"PATH_INFO=/a b.gif"),
+	    0, "/r/pre/d1/a b.gif");
 	/* here it is complete already */
-	check_path(&percent, PARAMS("SCRIPT_FILENAME=/r/pre/f", "DOCUMENT_ROOT=/r",
-	    "SCRIPT_NAME=/pre", "PATH_INFO=/f"), 0, "/r/pre/f");
+	check_path(&percent,
+	    PARAMS("SCRIPT_FILENAME=/r/pre/f", "DOCUMENT_ROOT=/r", "SCRIPT_NAME=/pre",
+		"PATH_INFO=/f"),
+	    0, "/r/pre/f");
 }
 
 static void
@@ -82,7 +89,8 @@ test_path_from(void)
 	const char **names = accel_variables(&conf);
 
 	check_path(&conf, PARAMS("WARM_PATH=/w", "MINE=/m"), 0, "/m");
-	check_path(&conf, PARAMS("WARM_PATH=/w", "MINE=", "DOCUMENT_ROOT=/d", "PATH_INFO=/p"), 0, "/d/p");
+	check_path(&conf, PARAMS("WARM_PATH=/w", "MINE=", "DOCUMENT_ROOT=/d", "PATH_INFO=/p"), 0,
+	    "/d/p");
 	check_path(&conf, PARAMS("WARM_PATH=/w", "SCRIPT_FILENAME=/s"), -EPERM, NULL);
 	g_assert_true(g_strv_contains(names, "MINE"));
 	g_assert_true(g_strv_contains(names, "HTTP_RANGE"));
@@ -90,41 +98,70 @@ test_path_from(void)
 }
 
 /* Whole pages: 4096, 8192, 12288. */
+/* The parts as "FROM-TO", FROM or TO in words if it is not a number. */
+static GString *
+ranges_text(const struct range_set *want)
+{
+	GString *s = g_string_new(NULL);
+
+	for (guint k = 0; k < want->n; k++) {
+		g_string_append(s, k > 0 ? " " : "");
+		if (want->part[k].from == RANGE_TAIL)
+			g_string_append(s, "tail");
+		else
+			g_string_append_printf(s, "%" G_GUINT64_FORMAT,
+			    (guint64)want->part[k].from);
+		if (want->part[k].to == UINT64_MAX)
+			g_string_append(s, "-all");
+		else
+			g_string_append_printf(s, "-%" G_GUINT64_FORMAT, (guint64)want->part[k].to);
+	}
+	return (s);
+}
+
 static void
 test_want(void)
 {
-	static const struct { const char *method, *range, *if_range, *want; } table[] = {
-		{ "GET", "", "", "0-all" }, { "", "", "", "0-all" }, { "POST", "", "", "0-all" },
-		{ "HEAD", "", "", "" }, { "HEAD", "bytes=5-", "", "" },
-		{ "GET", "bytes=0-0", "", "0-4096" }, { "GET", "bytes=0-0", "\"tag\"", "0-all" },
-		{ "GET", "bytes=5-", "", "0-all" }, { "GET", "bytes=8191-8192", "", "4096-12288" }, { "GET", "BYTES=4096-4096", "", "4096-8192" },
+	static const struct {
+		const char *method, *range, *if_range, *want;
+	} table[] = {
+		{ "GET", "", "", "0-all" },
+		{ "", "", "", "0-all" },
+		{ "POST", "", "", "0-all" },
+		{ "HEAD", "", "", "" },
+		{ "HEAD", "bytes=5-", "", "" },
+		{ "GET", "bytes=0-0", "", "0-4096" },
+		{ "GET", "bytes=0-0", "\"tag\"", "0-all" },
+		{ "GET", "bytes=5-", "", "0-all" },
+		{ "GET", "bytes=8191-8192", "", "4096-12288" },
+		{ "GET", "BYTES=4096-4096", "", "4096-8192" },
 		{ "GET", "bytes= 4096-4096", "", "0-all" },
-		{ "GET", "bytes=-1", "", "tail-4096" }, { "GET", "bytes=-0", "", "tail-0" },
-		{ "GET", "bytes=0-0,-1", "", "0-4096 tail-4096" }, { "GET", "bytes=9000-9000, 1-1", "", "8192-12288 0-4096" },
-		{ "GET", "bytes=0-0,,5000-5000,9000-9000,20000-20000,30000-30000", "", "0-4096 4096-8192 8192-12288 16384-20480" },
+		{ "GET", "bytes=-1", "", "tail-4096" },
+		{ "GET", "bytes=-0", "", "tail-0" },
+		{ "GET", "bytes=0-0,-1", "", "0-4096 tail-4096" },
+		{ "GET", "bytes=9000-9000, 1-1", "", "8192-12288 0-4096" },
+		{ "GET", "bytes=0-0,,5000-5000,9000-9000,20000-20000,30000-30000", "",
+		    "0-4096 4096-8192 8192-12288 16384-20480" },
 		{ "GET", "bytes=99999999999999999999-", "", "18446744073709547520-all" },
-		{ "GET", "bytes=", "", "0-all" }, { "GET", "bytes=5", "", "0-all" }, { "GET", "bytes=9-5", "", "0-all" },
-		{ "GET", "bytes=x-5", "", "0-all" }, { "GET", "lines=5-", "", "0-all" }, { "GET", "bytes=0-0,x", "", "0-all" },
+		{ "GET", "bytes=", "", "0-all" },
+		{ "GET", "bytes=5", "", "0-all" },
+		{ "GET", "bytes=9-5", "", "0-all" },
+		{ "GET", "bytes=x-5", "", "0-all" },
+		{ "GET", "lines=5-", "", "0-all" },
+		{ "GET", "bytes=0-0,x", "", "0-all" },
 	};
 
 	for (guint i = 0; i < G_N_ELEMENTS(table); i++) {
-		char *method = g_strconcat("REQUEST_METHOD=", table[i].method, NULL), *range = g_strconcat("HTTP_RANGE=", table[i].range, NULL);
+		char *method = g_strconcat("REQUEST_METHOD=", table[i].method, NULL),
+		     *range = g_strconcat("HTTP_RANGE=", table[i].range, NULL);
 		char *if_range = g_strconcat("HTTP_IF_RANGE=", table[i].if_range, NULL);
-		GString *path = g_string_new(NULL), *got = g_string_new(NULL);
+		GString *path = g_string_new(NULL), *got;
 		struct range_set want;
 
-		g_assert_cmpint(accel_path(&percent, PARAMS("WARM_PATH=/w", method, range, if_range), path, &want), ==, 0);
-		for (guint k = 0; k < want.n; k++) {
-			g_string_append(got, k > 0 ? " " : "");
-			if (want.part[k].from == RANGE_TAIL)
-				g_string_append(got, "tail");
-			else
-				g_string_append_printf(got, "%" G_GUINT64_FORMAT, (guint64)want.part[k].from);
-			if (want.part[k].to == UINT64_MAX)
-				g_string_append(got, "-all");
-			else
-				g_string_append_printf(got, "-%" G_GUINT64_FORMAT, (guint64)want.part[k].to);
-		}
+		g_assert_cmpint(accel_path(&percent,
+				    PARAMS("WARM_PATH=/w", method, range, if_range), path, &want),
+		    ==, 0);
+		got = ranges_text(&want);
 		g_assert_cmpstr(got->str, ==, table[i].want);
 		g_string_free(got, TRUE);
 		g_string_free(path, TRUE);
@@ -163,16 +200,27 @@ test_raw_refuses_what_splits(void)
 static void
 test_status_of_each_errno(void)
 {
-	static const struct { int err; const char *status; } table[] = {
-		{ EACCES, "403 Forbidden" }, { EPERM, "403 Forbidden" }, { ELOOP, "403 Forbidden" },
-		{ EXDEV, "403 Forbidden" }, { EISDIR, "403 Forbidden" }, { ENXIO, "403 Forbidden" },
+	static const struct {
+		int err;
+		const char *status;
+	} table[] = {
+		{ EACCES, "403 Forbidden" },
+		{ EPERM, "403 Forbidden" },
+		{ ELOOP, "403 Forbidden" },
+		{ EXDEV, "403 Forbidden" },
+		{ EISDIR, "403 Forbidden" },
+		{ ENXIO, "403 Forbidden" },
 		{ ENODEV, "403 Forbidden" },
-		{ ENOENT, "404 Not Found" }, { ENOTDIR, "404 Not Found" },
+		{ ENOENT, "404 Not Found" },
+		{ ENOTDIR, "404 Not Found" },
 		{ ENAMETOOLONG, "404 Not Found" },
-		{ EMFILE, "503 Service Unavailable" }, { ENFILE, "503 Service Unavailable" },
-		{ ENOMEM, "503 Service Unavailable" }, { ETIMEDOUT, "503 Service Unavailable" },
+		{ EMFILE, "503 Service Unavailable" },
+		{ ENFILE, "503 Service Unavailable" },
+		{ ENOMEM, "503 Service Unavailable" },
+		{ ETIMEDOUT, "503 Service Unavailable" },
 		{ EAGAIN, "503 Service Unavailable" },
-		{ EIO, "500 Internal Server Error" }, { ESTALE, "500 Internal Server Error" },
+		{ EIO, "500 Internal Server Error" },
+		{ ESTALE, "500 Internal Server Error" },
 		{ EINVAL, "500 Internal Server Error" },
 	};
 
@@ -180,7 +228,8 @@ test_status_of_each_errno(void)
 		char *got = reply(&percent, PARAMS(), "/secret/place", -table[i].err);
 		const char *status = table[i].status;
 		char *want = g_strdup_printf("Status: %s\r\n"
-		    "Content-Type: text/plain; charset=utf-8\r\nContent-Length: %zu\r\n%s\r\n%s\n",
+					     "Content-Type: text/plain; "
+					     "charset=utf-8\r\nContent-Length: %zu\r\n%s\r\n%s\n",
 		    status, strlen(status) + 1,
 		    g_str_has_prefix(status, "503") ? "Retry-After: 1\r\n" : "", status);
 
@@ -236,11 +285,12 @@ check_answer(const struct accel_conf *conf, char **params, int result, const cha
 	g_free(got);
 }
 
-/* Whatever there is: it is the server's to report. */
+/* The server reports errors, so every file is answered alike. */
 static void
 test_auth_is_told_to_go_on(void)
 {
-	const struct accel_conf auth = { .mode = MODE_AUTH }, strict = { .mode = MODE_AUTH, .late_503 = true };
+	const struct accel_conf auth = { .mode = MODE_AUTH },
+				strict = { .mode = MODE_AUTH, .late_503 = true };
 	const int all[] = { 0, -ENOENT, -EACCES, -EIO, -ETIMEDOUT, -EAGAIN };
 	const char *go_on = "Status: 200 OK\r\n\r\n", *go_on_204 = "Status: 204 No Content\r\n\r\n";
 
@@ -251,28 +301,32 @@ test_auth_is_told_to_go_on(void)
 		check_answer(&auth, PARAMS("FCGI_ROLE=AUTHORIZER"), all[i], go_on);
 		check_answer(&auth, PARAMS("FCGI_ROLE=RESPONDER"), all[i], go_on_204);
 		check_answer(&auth, PARAMS(), all[i], go_on_204);
-		check_answer(&strict, PARAMS("FCGI_ROLE=AUTHORIZER"), all[i], late ? "Status: 503" : go_on);
+		check_answer(&strict, PARAMS("FCGI_ROLE=AUTHORIZER"), all[i],
+		    late ? "Status: 503" : go_on);
 	}
 }
 
 static void
 test_maps(void)
 {
-	const struct accel_map maps[] = { { "/srv", "/all" }, { "/srv/w w", "http://h/%20" }, { "/data/", "/d/" }, { NULL } };
+	const struct accel_map maps[] = { { "/srv", "/all" }, { "/srv/w w", "http://h/%20" },
+		{ "/data/", "/d/" }, { NULL } };
 	const struct accel_conf conf = { .header = "X", .maps = maps, .expires = -1 };
 
 	check_reply(&conf, PARAMS(), "/srv/a b", "Status: 200 OK\r\nX: /all/a%20b\r\n\r\n");
-	check_reply(&conf, PARAMS(), "/srv/w w/a?", "Status: 200 OK\r\nX: http://h/%20/a%3F\r\n\r\n");
+	check_reply(&conf, PARAMS(), "/srv/w w/a?",
+	    "Status: 200 OK\r\nX: http://h/%20/a%3F\r\n\r\n");
 	check_reply(&conf, PARAMS(), "/srv/w wx", "Status: 200 OK\r\nX: /all/w%20wx\r\n\r\n");
 	check_reply(&conf, PARAMS(), "/data/x", "Status: 200 OK\r\nX: /d/x\r\n\r\n");
-	check_answer(&conf, PARAMS(), 0, "Status: 403");	/* "/f": no map knows it */
+	check_answer(&conf, PARAMS(), 0, "Status: 403"); /* "/f": no map knows it */
 }
 
 static void
 test_index_is_named(void)
 {
 	const struct warm_found found = { .index = "i.html" };
-	char *got = reply_found(&percent, PARAMS(), "/d", &found), *slash = reply_found(&percent, PARAMS(), "/d/", &found);
+	char *got = reply_found(&percent, PARAMS(), "/d", &found),
+	     *slash = reply_found(&percent, PARAMS(), "/d/", &found);
 
 	g_assert_cmpstr(got, ==, "Status: 200 OK\r\nX-LIGHTTPD-send-file: /d/i.html\r\n\r\n");
 	g_assert_cmpstr(got, ==, slash);
@@ -288,7 +342,9 @@ check_index(const char *uri, const char *path, const char *want)
 	char *got = reply_found(&percent, PARAMS(param), path, &found);
 
 	if (want != NULL) {
-		char *whole = g_strdup_printf("Status: 301 Moved Permanently\r\nLocation: %s\r\nContent-Length: 0\r\n\r\n", want);
+		char *whole = g_strdup_printf("Status: 301 Moved Permanently\r\nLocation: "
+					      "%s\r\nContent-Length: 0\r\n\r\n",
+		    want);
 
 		g_assert_cmpstr(got, ==, whole);
 		g_free(whole);
@@ -303,12 +359,12 @@ test_directory_without_slash(void)
 {
 	check_index("/d", "/srv/d", "/d/");
 	check_index("/a%20b?x=/&y?", "/srv/a b", "/a%20b/?x=/&y?");
-	check_index("//evil.example/d", "/srv/d", "/evil.example/d/");	/* not another host */
+	check_index("//evil.example/d", "/srv/d", "/evil.example/d/"); /* not another host */
 	check_index("///d", "/srv/d", "/d/");
 	check_index("/d/", "/srv/d", NULL);
 	check_index("/d/?x", "/srv/d", NULL);
 	check_index("/", "/srv", NULL);
-	check_index("/d", "/srv/d/", NULL);	/* the server has written a slash behind it */
+	check_index("/d", "/srv/d/", NULL); /* the server has written a slash behind it */
 	check_index("/\\evil.example", "/srv/d", NULL);
 	check_index("/d\r\nX: y", "/srv/d", NULL);
 	check_index("http://h/d", "/srv/d", NULL);
@@ -318,11 +374,16 @@ test_directory_without_slash(void)
 static void
 test_validators(void)
 {
-	const struct accel_conf conf = { .header = "X", .etag = true, .last_modified = true, .expires = -1 };
-	struct warm_found found = { .settled = true, .stx = { .stx_size = 1000, .stx_mtime = { .tv_sec = 1000000000, .tv_nsec = 1 } } };
+	const struct accel_conf conf = { .header = "X",
+		.etag = true,
+		.last_modified = true,
+		.expires = -1 };
+	struct warm_found found = { .settled = true,
+		.stx = { .stx_size = 1000, .stx_mtime = { .tv_sec = 1000000000, .tv_nsec = 1 } } };
 	char *old = reply_found(&conf, PARAMS(), "/f", &found), *fresh;
 
-	g_assert_cmpstr(old, ==, "Status: 200 OK\r\nX: /f\r\nETag: \"3e8-de0b6b3a7640001\"\r\n"
+	g_assert_cmpstr(old, ==,
+	    "Status: 200 OK\r\nX: /f\r\nETag: \"3e8-de0b6b3a7640001\"\r\n"
 	    "Last-Modified: Sun, 09 Sep 2001 01:46:40 GMT\r\n\r\n");
 	found.settled = false;
 	fresh = reply_found(&conf, PARAMS(), "/f", &found);
@@ -330,7 +391,8 @@ test_validators(void)
 	g_free(old);
 	found.stx.stx_mtime.tv_sec = -1;
 	old = reply_found(&conf, PARAMS(), "/f", &found);
-	g_assert_cmpstr(old, ==, "Status: 200 OK\r\nX: /f\r\n\r\n"); /* http_date.h begins in 1970 */
+	/* wire/http_date.h begins in 1970 */
+	g_assert_cmpstr(old, ==, "Status: 200 OK\r\nX: /f\r\n\r\n");
 	g_free(old);
 	g_free(fresh);
 }
@@ -342,7 +404,8 @@ test_only_utf8(void)
 
 	check_path(&conf, PARAMS("WARM_PATH=/\xc3\xa4"), 0, "/\xc3\xa4");
 	check_path(&conf, PARAMS("WARM_PATH=/\xff"), -EPERM, NULL);
-	check_path(&conf, PARAMS("WARM_PATH=/\xff", "FCGI_ROLE=AUTHORIZER"), 0, "/\xff");	/* it stands in no header */
+	/* it stands in no header */
+	check_path(&conf, PARAMS("WARM_PATH=/\xff", "FCGI_ROLE=AUTHORIZER"), 0, "/\xff");
 }
 
 int

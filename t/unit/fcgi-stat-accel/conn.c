@@ -1,4 +1,5 @@
-/* A connection in every order of events: what it receives, sends, waits for, and what is left at its end. */
+/* t/unit/fcgi-stat-accel/conn.c -- a connection in each order of events: receives, sends, waits,
+ * and an end that leaves nothing. */
 
 #include "t/unit/fcgi-stat-accel/conn_test.h"
 
@@ -9,14 +10,15 @@ test_hot_and_kept(void)
 	for (int i = 1; i <= 3; i++) {
 		ask(i, true, "/hot");
 		g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);
-		g_assert_cmpuint(sim_count(io, IO_RECV), ==, 0);	/* one who does not read is not read from */
+		/* a client that does not read is not read from */
+		g_assert_cmpuint(sim_count(io, IO_RECV), ==, 0);
 		send_all();
 		g_assert_false(list_empty(&all.quiet));
 		g_assert_null(the_conn()->turn);
 		g_assert_cmpuint(op_of(IO_RECV)->deadline_ms, ==, 0);
 	}
 	assert_heard("1:200 2:200 3:200 ");
-	g_assert_cmpuint(stats.requests, ==, 3);
+	g_assert_cmpuint(counters.events.accel_requests, ==, 3);
 	teardown();
 }
 
@@ -25,8 +27,8 @@ test_cold(void)
 {
 	setup();
 	ask(1, true, "/cold");
-	g_assert_cmpuint(sim_count(io, IO_RECV), ==, 1);	/* it may abort */
-	sim_advance_ms(io, 60000);				/* the deadline is warm.c's */
+	g_assert_cmpuint(sim_count(io, IO_RECV), ==, 1); /* it may abort */
+	sim_advance_ms(io, 60000);                       /* the deadline is files/warm's */
 	assert_open();
 	found(0);
 	assert_heard("1:200 ");
@@ -44,7 +46,7 @@ test_abort_while_looked_up(void)
 	ask(1, true, "/cold");
 	abort_request(1);
 	g_assert_cmpuint(cancelled, ==, 1);
-	g_assert_cmpuint(stats.aborted, ==, 1);
+	g_assert_cmpuint(counters.events.accel_aborted, ==, 1);
 	assert_heard("1:end ");
 	ask(2, true, "/hot");
 	assert_heard("2:200 ");
@@ -63,7 +65,7 @@ test_gone_while_looked_up(void)
 	sim_finish(io, op_of(IO_RECV), 0);
 	sim_run(io);
 	g_assert_cmpuint(cancelled, ==, 1);
-	g_assert_cmpuint(stats.aborted, ==, 1);
+	g_assert_cmpuint(counters.events.accel_aborted, ==, 1);
 	assert_closed();
 	teardown();
 }
@@ -97,9 +99,10 @@ test_requests_in_a_row(void)
 	put_request(s, 4, true, "/hot");
 	put_request(s, 5, true, "/cold");
 	receive(s);
-	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);	/* both in one, and no waiting for the third */
+	/* both in one, and no waiting for the third */
+	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);
 	assert_heard("1:200 2:200 ");
-	g_assert_cmpuint(sim_count(io, IO_RECV), ==, 0);	/* enough has come */
+	g_assert_cmpuint(sim_count(io, IO_RECV), ==, 0); /* enough has come */
 	found(0);
 	assert_heard("3:200 4:200 ");
 	g_assert_cmpuint(sim_count(io, IO_RECV), ==, 1);
@@ -125,7 +128,7 @@ test_many_in_a_row_take_turns(void)
 		sim_run(io);
 	}
 	g_assert_cmpuint(sends, >, 1);
-	g_assert_cmpuint(stats.requests, ==, 500);
+	g_assert_cmpuint(counters.events.accel_requests, ==, 500);
 	teardown();
 }
 
@@ -140,12 +143,13 @@ test_values_while_looked_up(void)
 	put_record(s, 9, 0, "", 0);
 	receive(s);
 	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);
-	found(0);				/* while that is being sent */
+	found(0); /* while that is being sent */
 	assert_heard("values 1:200 ");
 	teardown();
 }
 
-/* Who asks and asks while its file is looked up, and does not read: what it is told does not pile up. */
+/* A client sends request after request during its look-up and reads nothing.  Its answers are
+ * bounded. */
 static void
 test_values_that_are_not_read(void)
 {
@@ -159,7 +163,7 @@ test_values_that_are_not_read(void)
 		put_record(s, 9, 0, "", 0);
 		receive(s);
 	}
-	g_assert_cmpuint(n, ==, 2);		/* one is being sent, one comes behind it */
+	g_assert_cmpuint(n, ==, 2); /* one is being sent, one comes behind it */
 	assert_heard("values values ");
 	g_assert_cmpuint(sim_count(io, IO_RECV), ==, 1);
 	found(0);
@@ -180,9 +184,9 @@ test_half_a_request(void)
 		assert_open();
 		receive(g_string_new_len(whole->str + 3 + ms / 1000, 1));
 	}
-	sim_advance_ms(io, 1100);		/* dripping has not moved the deadline */
+	sim_advance_ms(io, 1100); /* dripping has not moved the deadline */
 	assert_closed();
-	g_assert_cmpuint(stats.too_slow, ==, 1);
+	g_assert_cmpuint(counters.events.accel_too_slow, ==, 1);
 	g_string_free(whole, TRUE);
 	teardown();
 }
@@ -213,7 +217,7 @@ test_slow_reader(void)
 {
 	setup();
 	ask(1, true, "/hot");
-	for (int i = 0; i < 3; i++) {		/* each byte is progress */
+	for (int i = 0; i < 3; i++) { /* each byte is progress */
 		sim_advance_ms(io, 9000);
 		sim_send(io, op_of(IO_SEND), 1);
 		sim_run(io);
@@ -221,7 +225,7 @@ test_slow_reader(void)
 	}
 	sim_advance_ms(io, 10100);
 	assert_closed();
-	g_assert_cmpuint(stats.too_slow, ==, 1);
+	g_assert_cmpuint(counters.events.accel_too_slow, ==, 1);
 	teardown();
 }
 
@@ -232,7 +236,7 @@ test_not_kept(void)
 	ask(1, false, "/hot");
 	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);
 	send_all();
-	assert_closed();			/* the peer has said all: nothing to wait for */
+	assert_closed(); /* the peer has said all: nothing to wait for */
 	teardown();
 }
 
@@ -243,17 +247,17 @@ test_not_kept_with_a_body(void)
 
 	setup();
 	put_request(s, 1, false, "/hot");
-	g_string_truncate(s, s->len - 8);	/* its STDIN is still to come */
+	g_string_truncate(s, s->len - 8); /* its STDIN is still to come */
 	receive(s);
 	assert_heard("1:200 ");
-	ask(2, true, "/hot");			/* not read any more */
+	ask(2, true, "/hot"); /* not read any more */
 	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 0);
 	sim_advance_ms(io, 900);
 	assert_open();
 	sim_advance_ms(io, 200);
 	assert_closed();
-	g_assert_cmpuint(stats.too_slow, ==, 0);
-	g_assert_cmpuint(stats.requests, ==, 1);
+	g_assert_cmpuint(counters.events.accel_too_slow, ==, 0);
+	g_assert_cmpuint(counters.events.accel_requests, ==, 1);
 	teardown();
 }
 
@@ -265,14 +269,14 @@ test_malformed(void)
 	setup();
 	receive(s);
 	assert_closed();
-	g_assert_cmpuint(stats.malformed, ==, 1);
+	g_assert_cmpuint(counters.events.accel_malformed, ==, 1);
 	teardown();
 	setup();
 	s = g_string_new(NULL);
 	put_request(s, 1, true, "/hot");
 	g_string_append(s, "GET / HTTP/1.1\r\n");
 	receive(s);
-	assert_heard("1:200 ");			/* what came before it is answered */
+	assert_heard("1:200 "); /* what came before it is answered */
 	g_assert_true(the_conn()->lingering);
 	teardown();
 	setup();
@@ -303,9 +307,9 @@ test_who_makes_room(void)
 	conn_open(&all, FD + 1, true);
 	conn_open(&all, FD + 2, true);
 	sim_run(io);
-	g_assert_false(conns_make_room(&all));	/* they may have asked already */
+	g_assert_false(conns_make_room(&all)); /* they may have asked already */
 	sim_advance_ms(io, 100);
-	ask(1, true, "/hot");			/* FD is the oldest, but it was busy a moment ago */
+	ask(1, true, "/hot"); /* FD is the oldest, but it was busy a moment ago */
 	send_all();
 	g_assert_true(conns_make_room(&all));
 	sim_run(io);
@@ -314,7 +318,7 @@ test_who_makes_room(void)
 	sim_run(io);
 	g_assert_cmpuint(sim_closed(io, FD + 2), ==, 1);
 	ask(1, true, "/cold");
-	g_assert_false(conns_make_room(&all));	/* the last one has something to do */
+	g_assert_false(conns_make_room(&all)); /* the last one has something to do */
 	assert_open();
 	teardown();
 }
@@ -344,7 +348,7 @@ test_leaving(void)
 	g_assert_cmpuint(sim_closed(io, FD), ==, 0);
 	found(0);
 	assert_heard("1:200 ");
-	g_assert_true(the_conn()->lingering);	/* KEEP_CONN or not */
+	g_assert_true(the_conn()->lingering); /* KEEP_CONN or not */
 	teardown();
 }
 
@@ -363,7 +367,7 @@ test_ping(void)
 	teardown();
 }
 
-/* Whatever is in flight when all are closed: teardown() finds what is left. */
+/* All connections close while ops are in flight.  teardown() finds what is left. */
 static void
 test_closed_in_every_state(void)
 {
@@ -378,12 +382,12 @@ test_closed_in_every_state(void)
 	setup();
 	ask(1, true, "/cold");
 	put_record(s, 9, 0, "", 0);
-	receive(s);				/* looked up, received from and sent to */
+	receive(s); /* looked up, received from and sent to */
 	teardown();
 	setup();
 	ask(1, false, "/cold");
 	found(0);
-	send_all();				/* lingers */
+	send_all(); /* lingers */
 	teardown();
 	setup();
 	receive(g_string_new_len("\1\1", 2));
@@ -404,13 +408,14 @@ main(int argc, char **argv)
 	g_test_add_func("/conn/values-while-looked-up", test_values_while_looked_up);
 	g_test_add_func("/conn/values-that-are-not-read", test_values_that_are_not_read);
 	g_test_add_func("/conn/half-a-request", test_half_a_request);
-	g_test_add_func("/conn/half-a-request-behind-a-cold-one", test_half_a_request_behind_a_cold_one);
+	g_test_add_func("/conn/half-a-request-behind-a-cold-one",
+	    test_half_a_request_behind_a_cold_one);
 	g_test_add_func("/conn/slow-reader", test_slow_reader);
 	g_test_add_func("/conn/not-kept", test_not_kept);
 	g_test_add_func("/conn/not-kept-with-a-body", test_not_kept_with_a_body);
 	g_test_add_func("/conn/malformed", test_malformed);
 	g_test_add_func("/conn/no-longer-waited-for", test_no_longer_waited_for);
-	g_test_add_func("/conn/who-makes-room", test_who_makes_room);
+	g_test_add_func("/conn/the-largest-client-makes-room", test_who_makes_room);
 	g_test_add_func("/conn/not-welcome", test_not_welcome);
 	g_test_add_func("/conn/leaving", test_leaving);
 	g_test_add_func("/conn/ping", test_ping);

@@ -1,6 +1,7 @@
-/* t/unit/fcgi-stat-accel/conn_test.h -- one connection on the loop of the tests, and what its peer says and hears.
+/* t/unit/fcgi-stat-accel/conn_test.h -- one connection on the loop of the tests, and what its peer
+ * says and hears.
  *
- * Whether a file is in memory is decided here, in place of warm.c: "/cold..." is not. */
+ * Whether a file is in memory is decided here, in place of files/warm/: "/cold..." is not. */
 #ifndef CONN_TEST_H
 #define CONN_TEST_H
 
@@ -13,12 +14,12 @@
 #define FD 70
 
 static struct io *io;
-static struct stats stats;
+static struct accel_counters counters;
 static struct conns all;
 static const struct text names[] = { { "SCRIPT_FILENAME", 15 }, { "SCRIPT_NAME", 11 } };
 static const struct accel_conf accel = { .header = "X-Sendfile", .expires = -1 };
-static const struct status status = { .ping_path = "/ping", .stats = &stats };
-static struct list waiting;			/* for files that are not in memory: "/cold..." */
+static const struct status status = { .ping_path = "/ping", .counters = &counters };
+static struct list waiting; /* for files that are not in memory: "/cold..." */
 static unsigned cancelled, gone;
 
 bool
@@ -26,14 +27,14 @@ warm_file(struct warm *warm, const char *path, struct warm_wait *w)
 {
 	if (!g_str_has_prefix(path, "/cold"))
 		return (true);
-	list_add_tail(&waiting, &w->link);
+	list_add_tail(&waiting, &w->wait.link);
 	return (false);
 }
 
 void
 warm_cancel(struct warm_wait *w)
 {
-	list_del(&w->link);
+	list_del(&w->wait.link);
 	cancelled++;
 }
 
@@ -48,12 +49,19 @@ setup(void)
 {
 	io = sim_new();
 	sim_auto_close(io, true);
-	stats = (struct stats){ 0 };
+	counters = (struct accel_counters){ 0 };
 	list_init(&waiting);
 	cancelled = gone = 0;
 	all = (struct conns){
-		.io = io, .stats = &stats, .accel = &accel, .status = &status, .gone = on_gone,
-		.record = { .names = names, .n_names = G_N_ELEMENTS(names), .max_conns = 9, .max_reqs = 9 },
+		.io = io,
+		.counters = &counters,
+		.accel = &accel,
+		.status = &status,
+		.gone = on_gone,
+		.record = { .names = names,
+		    .n_names = G_N_ELEMENTS(names),
+		    .max_conns = 9,
+		    .max_reqs = 9 },
 	};
 	conns_init(&all);
 	g_assert_cmpint(request_reader_new(&all.reader), ==, 0);
@@ -66,11 +74,11 @@ teardown(void)
 {
 	conns_close(&all);
 	sim_run(io);
-	g_assert_cmpuint(stats.conns, ==, 0);
+	g_assert_cmpuint(counters.conns, ==, 0);
 	g_assert_true(list_empty(&waiting));
 	request_reader_free(&all.reader);
 	conns_free(&all);
-	io_free(io);			/* must() fails there when something is in flight */
+	io_free(io); /* must() fails there when something is in flight */
 }
 
 /* ---------------------------------------------------------------- what peers say, and hear */
@@ -152,18 +160,19 @@ send_all(void)
 	}
 }
 
-/* The file of the one who waits for longest is there, or err. */
+/* Ends the oldest look-up with its file or err. */
 static void
 found(int err)
 {
-	struct warm_wait *w = list_entry(list_pop(&waiting), struct warm_wait, link);
+	struct warm_wait *w = list_entry(list_pop(&waiting), struct warm_wait, wait.link);
 
 	w->found = (struct warm_found){ .err = err };
 	w->done(w);
 	sim_run(io);
 }
 
-/* All that was sent, as "ID:STATUS " for each answer, "ID:end " for an END_REQUEST alone, "values "; forgotten then. */
+/* All that was sent, as "ID:STATUS " for each answer, "ID:end " for an END_REQUEST alone, "values
+ * "; forgotten then. */
 static char *
 heard(void)
 {
@@ -177,7 +186,8 @@ heard(void)
 
 		g_assert_cmpint(end - p, >=, 8 + (gssize)n + p[6]);
 		if (p[1] == 6 && n > 0) {
-			g_string_append_printf(log, "%d:%.3s ", p[2] << 8 | p[3], p + 8 + strlen("Status: "));
+			g_string_append_printf(log, "%d:%.3s ", p[2] << 8 | p[3],
+			    p + 8 + strlen("Status: "));
 			said = true;
 		} else if (p[1] == 3) {
 			if (!said)
@@ -205,14 +215,14 @@ assert_heard(const char *want)
 static void
 assert_open(void)
 {
-	g_assert_cmpuint(stats.conns, ==, 1);
+	g_assert_cmpuint(counters.conns, ==, 1);
 	g_assert_cmpuint(sim_closed(io, FD), ==, 0);
 }
 
 static void
 assert_closed(void)
 {
-	g_assert_cmpuint(stats.conns, ==, 0);
+	g_assert_cmpuint(counters.conns, ==, 0);
 	g_assert_cmpuint(sim_closed(io, FD), ==, 1);
 	g_assert_cmpuint(gone, ==, 1);
 }

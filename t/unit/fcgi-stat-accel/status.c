@@ -1,4 +1,5 @@
-/* The page about the process: which requests get it, in which form, and that no counter is missing in any. */
+/* t/unit/fcgi-stat-accel/status.c -- the page about the process: its requests, its formats, and
+ * each counter in each of them. */
 #include <glib.h>
 #include <string.h>
 
@@ -7,7 +8,7 @@
 #include "fcgi-stat-accel/status.h"
 #include "io/disk/pools.h"
 
-static struct stats stats;
+static struct accel_counters counters;
 static struct status status;
 static GString *page;
 
@@ -16,12 +17,20 @@ up(void)
 {
 	const struct io_pools_conf conf = { .stat_threads = 2, .read_threads = 3, .max_queue = 10 };
 
-	stats = (struct stats){ .conns = 5, .conns_max = 100, .waiting = 2, .files = 41, .behind_skipped = 43 };
+	counters = (struct accel_counters){ .conns = 5,
+		.conns_max = 100,
+		.warm.waiting = 2,
+		.events.accel_files = 41,
+		.events.accel_behind_skipped = 43 };
 	for (int i = 0; i < 100; i++)
-		histogram_add(&stats.total, i < 97 ? NS_PER_MS : NS_PER_S);
+		histogram_add(&counters.total, i < 97 ? NS_PER_MS : NS_PER_S);
 	status = (struct status){
-		.status_path = "/accel-status", .ping_path = "/accel-ping", .mode = "auth", .stats = &stats,
-		.started_ns = clock_mono_ns() - 12 * NS_PER_S, .sandbox = { 0, true },
+		.status_path = "/accel-status",
+		.ping_path = "/accel-ping",
+		.mode = "auth",
+		.counters = &counters,
+		.started_ns = clock_mono_ns() - 12 * NS_PER_S,
+		.sandbox = { 0, true },
 	};
 	g_assert_cmpint(io_pools_new(&conf, &status.pools), ==, 0);
 	page = g_string_new(NULL);
@@ -37,8 +46,9 @@ down(void)
 static bool
 ask(const char *method, const char *name, const char *query)
 {
-	char *params[] = { g_strconcat("REQUEST_METHOD=", method, NULL), g_strconcat("QUERY_STRING=", query, NULL),
-		g_strconcat("SCRIPT_NAME=", name, NULL), NULL };
+	char *params[] = { g_strconcat("REQUEST_METHOD=", method, NULL),
+		g_strconcat("QUERY_STRING=", query, NULL), g_strconcat("SCRIPT_NAME=", name, NULL),
+		NULL };
 	bool answered;
 
 	g_string_truncate(page, 0);
@@ -65,8 +75,9 @@ body(void)
 static void
 is(const char *type, const char *want)
 {
-	char *all = g_strdup_printf("Status: 200 OK\r\nContent-Type: %s\r\nContent-Length: %zu\r\nCache-Control: no-store\r\n\r\n%s", type,
-	    strlen(want), want);
+	char *all = g_strdup_printf("Status: 200 OK\r\nContent-Type: %s\r\nContent-Length: "
+				    "%zu\r\nCache-Control: no-store\r\n\r\n%s",
+	    type, strlen(want), want);
 
 	g_assert_cmpstr(page->str, ==, all);
 	g_free(all);
@@ -121,7 +132,8 @@ lines(void)
 {
 	ask("GET", "/accel-status", "full");
 	has("Content-Type: text/plain; charset=utf-8\r\n");
-	has("\r\n\r\naccel.version: " STAT_ACCEL_VERSION "\naccel.mode: auth\naccel.uptime-s: 12\n");
+	has("\r\n\r\naccel.version: " STAT_ACCEL_VERSION
+	    "\naccel.mode: auth\naccel.uptime-s: 12\n");
 	has("\naccel.sandbox.landlock-abi: 0\n");
 	has("\naccel.sandbox.seccomp: 1\n");
 	has("\naccel.connections.open: 5\n");
@@ -134,8 +146,11 @@ lines(void)
 	has("\naccel.threads.stat.busy: 0\n");
 	has("\naccel.threads.read.oldest-us: 0\n");
 	has("\naccel.devices-stuck: 0\n");
-	for (const struct stats_info *si = stats_infos; si->name != NULL; si++) {
-		char *line = g_strdup_printf("\n%s: %d\n", si->dotted, strcmp(si->name, "files") == 0 ? 41 : strcmp(si->name, "behind_skipped") == 0 ? 43 : 0);
+	for (const struct counter_info *si = accel_counter_infos; si->name != NULL; si++) {
+		char *line = g_strdup_printf("\n%s: %d\n", si->dotted,
+		    strcmp(si->name, "accel_files") == 0            ? 41
+		    : strcmp(si->name, "accel_behind_skipped") == 0 ? 43
+								    : 0);
 
 		has(line);
 		g_free(line);
@@ -147,7 +162,8 @@ json(void)
 {
 	ask("GET", "/accel-status", "a=b&json");
 	has("Content-Type: application/json\r\n");
-	has("{\"version\":\"" STAT_ACCEL_VERSION "\",\"mode\":\"auth\",\"uptime_seconds\":12,\"landlock_abi\":0,\"seccomp\":1,\n");
+	has("{\"version\":\"" STAT_ACCEL_VERSION
+	    "\",\"mode\":\"auth\",\"uptime_seconds\":12,\"landlock_abi\":0,\"seccomp\":1,\n");
 	has("\"connections\":{\"open\":5,\"limit\":100},\n\"requests\":{\"waiting\":2},\n");
 	has("\"total\":{\"count\":100,\"sum_ns\":3097000000,");
 	has("\"stat\":{\"threads\":2,\"busy\":0,");
@@ -163,7 +179,8 @@ metrics(void)
 	has("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
 	has("\nfcgi_stat_accel_build_info{version=\"" STAT_ACCEL_VERSION "\",mode=\"auth\"} 1\n");
 	has("\nfcgi_stat_accel_connections 5\n");
-	has("\n# TYPE fcgi_stat_accel_answers_file_total counter\nfcgi_stat_accel_answers_file_total 41\n");
+	has("\n# TYPE fcgi_stat_accel_answers_file_total "
+	    "counter\nfcgi_stat_accel_answers_file_total 41\n");
 	has("\nfcgi_stat_accel_files_behind_skipped_total 43\n");
 	has("\nfcgi_stat_accel_stage_seconds_bucket{stage=\"total\",le=\"0.0025\"} 97\n");
 	has("\nfcgi_stat_accel_stage_seconds_count{stage=\"total\"} 100\n");
@@ -184,13 +201,14 @@ to_the_log(void)
 	log_set_sink(keep, NULL);
 	status_log(&status);
 	log_set_sink(NULL, NULL);
-	has(" ev=accel.stats mode=auth uptime-s=12 connections=5 connections-limit=100 waiting=2\n");
+	has(" ev=accel.stats mode=auth uptime-s=12 connections=5 connections-limit=100 "
+	    "waiting=2\n");
 	has(" ev=accel.connections accepted=0 refused=0 ");
 	has(" ev=accel.answers file=41 ");
 	has(" behind-skipped=43\n");
 	has(" ev=accel.stage name=total count=100 p50-us=");
 	has(" ev=accel.threads name=stat threads=2 busy=0 ");
-	for (const struct stats_info *si = stats_infos; si->name != NULL; si++) {
+	for (const struct counter_info *si = accel_counter_infos; si->name != NULL; si++) {
 		char *field = g_strdup_printf(" %s=", strrchr(si->dotted, '.') + 1);
 
 		has(field);

@@ -1,4 +1,5 @@
-/* The line about a request, as accel-graph will read it; and where lines go. */
+/* t/unit/fcgi-stat-accel/timing.c -- the line about a request, as accel-graph reads it, and its
+ * destination. */
 #include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -21,7 +22,12 @@ note(enum timing_format format, const struct warm_found *found, const char *repl
 {
 	GString *r = g_string_new(reply);
 	const struct timing_request request = {
-		.id = "c17.3", .path = "/srv/a b", .found = found, .reply = r, .total_ns = 703106998,
+		.conn = 17,
+		.number = 3,
+		.path = "/srv/a b",
+		.found = found,
+		.reply = r,
+		.total_ns = 703106998,
 	};
 
 	logged = g_string_new(NULL);
@@ -48,25 +54,30 @@ is(const char *want)
 }
 
 static const struct warm_found cold = {
-	.stx.stx_size = 102400, .queue_ns = 1000, .stat_ns = 2999, .read_ns = 680999999,
+	.stx.stx_size = 102400,
+	.queue_ns = 1000,
+	.stat_ns = 2999,
+	.read_ns = 680999999,
 };
 
 static void
 one_line(void)
 {
 	note(TIMING_LINE, &cold, "Status: 200 OK\r\nX-Sendfile: /srv/a b\r\n\r\n");
-	is("network_fcgi_stat_accel.c.78: (trace) write-start:  read-queue-wait: 0 ms read-time: 680 ms write-time: 0 ms"
-	   " id=c17.3 status=200 bytes=102400 hot=0 stat-queue-us=1 stat-us=2 proxy-queue-us=0 proxy-us=0 read-queue-us=0"
-	   " read-us=680999 handover-us=0 write-us=0 total-us=703106 path=\"/srv/a b\"\n");
+	is("network_fcgi_stat_accel.c.78: (trace) write-start:  read-queue-wait: 0 ms read-time: "
+	   "680 ms write-time: 0 ms id=c17.3 status=200 bytes=102400 hot=0 stat-queue-us=1 "
+	   "stat-us=2 proxy-queue-us=0 proxy-us=0 read-queue-us=0 read-us=680999 handover-us=0 "
+	   "write-us=0 total-us=703106 path=\"/srv/a b\"\n");
 }
 
 static void
 as_json(void)
 {
 	note(TIMING_JSON, &cold, "Status: 204 No Content\r\n\r\n");
-	is("{\"write-start\":,\"backend\":\"network_fcgi_stat_accel.c.78\",\"id\":\"c17.3\",\"status\":204,\"bytes\":102400,"
-	   "\"hot\":false,\"stat-queue-us\":1,\"stat-us\":2,\"proxy-queue-us\":0,\"proxy-us\":0,\"read-queue-us\":0,"
-	   "\"read-us\":680999,\"handover-us\":0,\"write-us\":0,\"total-us\":703106,\"path\":\"/srv/a b\"}\n");
+	is("{\"write-start\":,\"backend\":\"network_fcgi_stat_accel.c.78\",\"id\":\"c17.3\","
+	   "\"status\":204,\"bytes\":102400,\"hot\":false,\"stat-queue-us\":1,\"stat-us\":2,"
+	   "\"proxy-queue-us\":0,\"proxy-us\":0,\"read-queue-us\":0,\"read-us\":680999,\"handover-"
+	   "us\":0,\"write-us\":0,\"total-us\":703106,\"path\":\"/srv/a b\"}\n");
 }
 
 static void

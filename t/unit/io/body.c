@@ -70,7 +70,7 @@ test_order(void)
 		g_string_truncate(want, 0);
 		for (i = 0; i < 30; i++) {
 			n = snprintf(word, sizeof(word), "<copied %d>", i);
-			g_assert_true(body_copy(&b, (struct text){word, (size_t)n}));
+			g_assert_true(body_copy(&b, (struct text){ word, (size_t)n }));
 			g_assert_true(body_lend(&b, TEXT("lent"), release, &released));
 			g_string_append_printf(want, "%slent", word);
 		}
@@ -94,9 +94,9 @@ test_stream(void)
 
 	setup();
 	memset(block, 'b', sizeof(block));
-	g_assert_true(body_copy(&b, (struct text){block, 2000}));
+	g_assert_true(body_copy(&b, (struct text){ block, 2000 }));
 	for (i = 0; i < 1000; i++) {
-		g_assert_true(body_copy(&b, (struct text){block, sizeof(block)}));
+		g_assert_true(body_copy(&b, (struct text){ block, sizeof(block) }));
 		body_sent(&b, sizeof(block));
 		g_assert_cmpuint(b.left, ==, 2000);
 		g_assert_cmpuint(b.n, <=, 2);
@@ -135,7 +135,8 @@ test_bounds(void)
 	setup();
 	f = io_file_new(io, 70, 100);
 	for (i = 0; i < BODY_PIECES; i++)
-		g_assert_true(i % 2 != 0 ? body_lend(&b, TEXT("x"), release, &released) : body_file(&b, f, 0, 1));
+		g_assert_true(i % 2 != 0 ? body_lend(&b, TEXT("x"), release, &released)
+					 : body_file(&b, f, 0, 1));
 	g_assert_false(body_lend(&b, TEXT("x"), release, &released));
 	g_assert_false(body_file(&b, f, 0, 1));
 	g_assert_false(body_copy(&b, TEXT("x")));

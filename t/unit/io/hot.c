@@ -1,4 +1,4 @@
-/* t/unit/io/hot.c -- what is in memory is answered on the loop, what is not is brought there by a thread. */
+/* t/unit/io/hot.c -- the loop answers for files in memory; a thread reads the others. */
 #include <stdarg.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -8,7 +8,6 @@
 
 #define SIZE (600u << 10)
 
-static char *dir;
 static bool no_dev_null;
 
 /* As in a chroot(2). */
@@ -40,8 +39,12 @@ root_of(const char *path)
 static int
 hot(int root, const char *path, uint64_t resolve, uint64_t from, uint64_t bytes)
 {
-	const struct range_set want = {1, {{from, UINT64_MAX}}};
-	struct io_hot h = {.root = root, .path = path, .resolve = resolve, .want = &want, .bytes = bytes};
+	const struct range_set want = { 1, { { from, UINT64_MAX } } };
+	struct io_hot h = { .root = root,
+		.path = path,
+		.resolve = resolve,
+		.want = &want,
+		.bytes = bytes };
 	struct statx stx;
 
 	return (io_open_hot(&h, &stx));
@@ -53,22 +56,24 @@ static void
 test_names(void)
 {
 	/* The quick walk does not follow a link whose access time is to be written. */
-	const struct timespec followed[] = {{.tv_sec = time(NULL) + 60}, {.tv_nsec = UTIME_OMIT}};
+	const struct timespec followed[] = { { .tv_sec = time(NULL) + 60 },
+		{ .tv_nsec = UTIME_OMIT } };
 	int root = root_of(dir), fds;
 	char *path = file_make(dir, "f", SIZE), *link = g_build_filename(dir, "out", NULL);
-	struct io_hot h = {.root = root, .path = "f", .resolve = IO_BENEATH};
+	struct io_hot h = { .root = root, .path = "f", .resolve = IO_BENEATH };
 	struct statx stx;
 
 	g_assert_cmpint(symlink("/dev", link), ==, 0);
 	g_assert_cmpint(utimensat(AT_FDCWD, link, followed, AT_SYMLINK_NOFOLLOW), ==, 0);
-	g_assert_true(io_hot_root(root));
+	g_assert_true(io_fd_is_local(root));
 	fds = fd_count();
 	g_assert_cmpint(io_open_hot(&h, &stx), ==, 0);
 	g_assert_cmpuint(stx.stx_size, ==, SIZE);
 	h.path = "";
 	g_assert_cmpint(io_open_hot(&h, &stx), ==, 0);
 	g_assert_true(S_ISDIR(stx.stx_mode));
-	g_assert_cmpint(faccessat(root, "none", F_OK, 0), ==, -1); /* the kernel knows that it is not there */
+	/* the kernel knows that it is not there */
+	g_assert_cmpint(faccessat(root, "none", F_OK, 0), ==, -1);
 	g_assert_cmpint(hot(root, "none", IO_BENEATH, 0, 0), ==, -ENOENT);
 	g_assert_cmpint(hot(root, "out/null", IO_BENEATH, 0, 0), ==, -EXDEV);
 	g_assert_cmpint(hot(root, "../f", IO_BENEATH, 0, 0), !=, 0);
@@ -86,9 +91,9 @@ test_mounts(void)
 {
 	int root = root_of("/"), proc = root_of("/proc");
 
-	g_assert_false(io_hot_root(proc));
+	g_assert_false(io_fd_is_local(proc));
 	g_assert_cmpint(access("/proc/version", R_OK), ==, 0);
-	if (!io_hot_root(root)) {
+	if (!io_fd_is_local(root)) {
 		g_test_skip("/ is not on a local file system");
 	} else {
 		g_assert_cmpint(hot(root, "proc/version", 0, 0, 0), ==, -EAGAIN);
@@ -105,7 +110,8 @@ test_mounted_memory(void)
 	char name[] = "/dev/shm/hot-XXXXXX";
 	int fd = -1;
 
-	if (shm < 0 || !io_hot_root(shm) || !io_hot_root(root) || (fd = g_mkstemp(name)) < 0) {
+	if (shm < 0 || !io_fd_is_local(shm) || !io_fd_is_local(root) ||
+	    (fd = g_mkstemp(name)) < 0) {
 		g_test_skip("no local file system in /dev/shm");
 	} else {
 		g_assert_cmpint(write(fd, "x", 1), ==, 1);
@@ -154,14 +160,15 @@ test_bytes(void)
 	g_free(path);
 }
 
-/* ---------------------------------------------------------------- IO_WARM */
+/* ---------------------------------------------------------------- IO_READ, only_warm */
 
 static int64_t
 warm(struct io_file *f, uint64_t off, uint32_t len, bool spare)
 {
 	struct waiter w;
 
-	wait_init(&w, IO_WARM, NULL);
+	wait_init(&w, IO_READ, NULL);
+	w.op.only_warm = true;
 	w.op.file.file = f;
 	w.op.file.off = off;
 	w.op.file.len = len;
@@ -187,7 +194,8 @@ test_warm(void)
 	g_assert_cmpint(warm(f, IO_WINDOW, IO_WINDOW, true), ==, IO_WINDOW);
 	g_assert_true(io_file_counted(f, 0, SIZE));
 	gate_enter_dev(LANE_READ, io_file_dev(f));
-	g_assert_cmpint(warm(f, 0, IO_WINDOW, true), ==, -EAGAIN); /* the thread has something to do */
+	/* the thread has something to do */
+	g_assert_cmpint(warm(f, 0, IO_WINDOW, true), ==, -EAGAIN);
 	gate_leave();
 	io_file_put(f);
 	run_ms(1);
@@ -217,7 +225,7 @@ open_first(int root, const char *path, uint64_t shut)
 {
 	struct waiter w;
 
-	first = (struct io_first){.warm = true, .shut = shut};
+	first = (struct io_first){ .warm = true, .shut = shut };
 	wait_init(&w, IO_OPEN, NULL);
 	w.op.open.root = root;
 	w.op.open.path = path;
@@ -270,7 +278,8 @@ test_phase(void)
 
 	loop_up(file_backends[0], 1, 8);
 	gate_enter_dev(LANE_STAT, io_dev_of(root));
-	wait_init(&w, IO_STAT, NULL);
+	wait_init(&w, IO_OPEN, NULL);
+	w.op.only_stat = true;
 	w.op.open.root = root;
 	w.op.open.path = "";
 	w.op.open.stx = &stx;
@@ -283,7 +292,8 @@ test_phase(void)
 	close(root);
 }
 
-/* A web server's user: the file is somebody else's, and newer kernels do not say how much of it is in memory. */
+/* A web server runs as another user than the owner of the file.  Newer kernels do not tell it how
+ * much of the file is in memory. */
 static int
 hot_for_nobody(int root)
 {
@@ -293,14 +303,14 @@ hot_for_nobody(int root)
 }
 
 static void
-test_somebody_else(void)
+test_another_user(void)
 {
 	int status, root;
 	char *path;
 	pid_t pid;
 
 	if (geteuid() != 0) {
-		g_test_skip("needs root, to become somebody else");
+		g_test_skip("needs root, to become another user");
 		return;
 	}
 	path = file_make(dir, "f", SIZE);
@@ -319,16 +329,15 @@ test_somebody_else(void)
 int
 main(int argc, char **argv)
 {
-	g_test_init(&argc, &argv, NULL);
-	dir = g_dir_make_tmp("hot-XXXXXX", NULL);
+	tests_in_dir(&argc, &argv);
 	g_test_add_func("/hot/names", test_names);
 	g_test_add_func("/hot/mounts", test_mounts);
 	g_test_add_func("/hot/mounted-memory", test_mounted_memory);
 	g_test_add_func("/hot/bytes", test_bytes);
-	g_test_add_func("/hot/somebody-else", test_somebody_else);
+	g_test_add_func("/hot/another-user", test_another_user);
 	g_test_add_func("/hot/warm", test_warm);
 	g_test_add_func("/hot/warm-in-chroot", test_warm_in_chroot);
 	g_test_add_func("/hot/shut", test_shut);
 	g_test_add_func("/hot/phase", test_phase);
-	return (run_in(dir));
+	return (run_in_dir());
 }

@@ -1,5 +1,5 @@
-/* t/unit/io/io_test.h -- what the tests of the real loop share: a loop with pools, one op at a time,
- * and a job that sleeps in a pool's thread for as long as the test likes. */
+/* t/unit/io/io_test.h -- a real loop with its pools, one op at a time, a pool thread that blocks
+ * until the test opens a gate, and a directory for files. */
 #ifndef IO_TEST_H
 #define IO_TEST_H
 
@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <sys/socket.h>
 #include "io/disk/pools.h"
 #include "io/engine.h"
 #include "io/disk/job.h"
@@ -18,12 +19,17 @@ static struct io *io;
 static struct io_pools *pools;
 
 static void
-loop_up_with(const struct file_backend *backend, unsigned threads, unsigned per_device, unsigned max_queue)
+loop_up_with(const struct file_backend *backend, unsigned threads, unsigned per_device,
+    unsigned max_queue)
 {
-	struct io_pools_conf pc = {.stat_threads = threads, .read_threads = threads, .per_device = per_device,
-	    .max_queue = max_queue};
-	struct io_conf conf = {.backend = backend, .stat_jobs = threads, .read_jobs = threads,
-	    .max_queue = max_queue};
+	struct io_pools_conf pc = { .stat_threads = threads,
+		.read_threads = threads,
+		.per_device = per_device,
+		.max_queue = max_queue };
+	struct io_conf conf = { .backend = backend,
+		.stat_jobs = threads,
+		.read_jobs = threads,
+		.max_queue = max_queue };
 	int err = 0;
 
 	g_assert_cmpint(io_pools_new(&pc, &pools), ==, 0);
@@ -32,14 +38,14 @@ loop_up_with(const struct file_backend *backend, unsigned threads, unsigned per_
 	g_assert_nonnull(io);
 }
 
-/* So many threads and no more. */
+/* Each lane has exactly this many threads. */
 static void G_GNUC_UNUSED
 loop_up(const struct file_backend *backend, unsigned threads, unsigned max_queue)
 {
 	loop_up_with(backend, threads, threads, max_queue);
 }
 
-/* More when several devices need some. */
+/* Each lane adds threads when several devices need some. */
 static void G_GNUC_UNUSED
 loop_up_sharing(const struct file_backend *backend, unsigned threads, unsigned max_queue)
 {
@@ -128,7 +134,7 @@ static struct gate {
 	pthread_cond_t cond;
 	bool open;
 	int inside, finished;
-} gate = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0, 0};
+} gate = { PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, false, 0, 0 };
 
 static void
 gate_wait(void)
@@ -153,7 +159,7 @@ static void
 gate_finish(struct io_job *j)
 {
 	gate.finished++; /* on the loop */
-	io_job_free(io_port_loop(j->port), j);
+	io_job_free(j);
 }
 
 /* Occupies a thread of the lane until gate_open(). */
@@ -170,7 +176,8 @@ gate_enter_dev(enum io_lane lane, uint64_t dev)
 	j->dev = dev;
 	j->run = gate_run;
 	j->finish = gate_finish;
-	g_assert_cmpint(io_job_push(io, j, lane), ==, 0);
+	j->lane = lane;
+	g_assert_cmpint(io_job_push(j), ==, 0);
 	pthread_mutex_lock(&gate.lock);
 	while (gate.inside <= inside)
 		pthread_cond_wait(&gate.cond, &gate.lock);
@@ -206,7 +213,7 @@ gate_leave(void)
 		io_run(io);
 }
 
-/* ---------------------------------------------------------------- files and sockets */
+/* ---------------------------------------------------------------- bytes and sockets */
 
 static char G_GNUC_UNUSED
 pattern(uint64_t i)
@@ -226,10 +233,54 @@ fd_count(void)
 	return (n);
 }
 
-static G_GNUC_UNUSED char *
-file_make(const char *dir, const char *name, uint64_t size)
+/* A pair of unix sockets.  Ours does not block, and has send_buffer bytes of room if that is not
+ * 0. */
+static void G_GNUC_UNUSED
+unix_pair(struct io_sock *ours, int *peer, int send_buffer)
 {
-	char *path = g_build_filename(dir, name, NULL), *bytes = g_malloc(size + 1);
+	int p[2];
+
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, p), ==, 0);
+	g_assert_cmpint(fcntl(p[0], F_SETFL, O_NONBLOCK), ==, 0);
+	if (send_buffer != 0)
+		g_assert_cmpint(setsockopt(p[0], SOL_SOCKET, SO_SNDBUF, &send_buffer,
+				    sizeof(send_buffer)),
+		    ==, 0);
+	io_sock_init(ours, p[0]);
+	*peer = p[1];
+}
+
+/* ---------------------------------------------------------------- a directory of the test's own */
+
+static char *dir G_GNUC_UNUSED;
+
+/* The first line of a main() whose tests make files in dir. */
+static void G_GNUC_UNUSED
+tests_in_dir(int *argc, char ***argv)
+{
+	g_test_init(argc, argv, NULL);
+	dir = g_dir_make_tmp("io-XXXXXX", NULL);
+}
+
+/* The last line of such a main().  It runs the tests and removes dir. */
+static int G_GNUC_UNUSED
+run_in_dir(void)
+{
+	char *cmd = g_strdup_printf("rm -rf '%s'", dir);
+	int res = g_test_run();
+
+	if (system(cmd) != 0)
+		res = 1;
+	g_free(cmd);
+	g_free(dir);
+	return (res);
+}
+
+/* Makes in/name of size bytes of pattern(). */
+static G_GNUC_UNUSED char *
+file_make(const char *in, const char *name, uint64_t size)
+{
+	char *path = g_build_filename(in, name, NULL), *bytes = g_malloc(size + 1);
 	uint64_t i;
 
 	for (i = 0; i < size; i++)
@@ -248,18 +299,42 @@ file_open(const char *path, uint64_t size)
 	return (io_file_new(io, fd, size));
 }
 
-/* The last line of a main() whose tests made files in dir, which goes. */
-static int G_GNUC_UNUSED
-run_in(char *dir)
+/* Reads n bytes from the peer and compares them. */
+static void G_GNUC_UNUSED
+check_received(int peer, const char *want, uint64_t n)
 {
-	char *cmd = g_strdup_printf("rm -rf '%s'", dir);
-	int res = g_test_run();
+	g_autofree char *got = g_malloc(n);
+	uint64_t have = 0;
+	ssize_t k;
 
-	if (system(cmd) != 0)
-		res = 1;
-	g_free(cmd);
-	g_free(dir);
-	return (res);
+	while (have < n && (k = read(peer, got + have, n - have)) > 0)
+		have += (uint64_t)k;
+	g_assert_cmpuint(have, ==, n);
+	g_assert_cmpint(memcmp(got, want, n), ==, 0);
+}
+
+/* Sends a range with as many ops as it needs, and compares what arrives. */
+static void G_GNUC_UNUSED
+send_range(struct io_file *f, const char *bytes, uint64_t off, uint32_t len)
+{
+	struct io_sock s;
+	struct waiter w;
+	int peer;
+
+	unix_pair(&s, &peer, 1 << 20);
+	while (len > 0) {
+		wait_init(&w, IO_SEND_FILE, &s);
+		w.op.file.file = f;
+		w.op.file.off = off;
+		w.op.file.len = len;
+		g_assert_cmpint(wait_op(&w), >, 0);
+		g_assert_cmpint(w.res, <=, len);
+		check_received(peer, bytes + off, (uint64_t)w.res);
+		off += (uint64_t)w.res;
+		len -= (uint32_t)w.res;
+	}
+	sock_close(&s);
+	close(peer);
 }
 
 #endif

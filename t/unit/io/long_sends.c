@@ -4,7 +4,7 @@
 #include "t/unit/io/io_test.h"
 
 #define SENDERS 64
-#define LENGTH (160u << 10) /* fits into the buffer of a unix socket */
+#define LENGTH  (160u << 10) /* fits into the buffer of a unix socket */
 
 struct long_send {
 	struct io_sock sock;
@@ -17,26 +17,15 @@ static char bytes[LENGTH];
 static struct long_send senders[SENDERS];
 
 static void
-pair(struct io_sock *s, int *peer)
-{
-	int p[2], room = 2 * LENGTH;
-
-	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==, 0);
-	g_assert_cmpint(setsockopt(p[0], SOL_SOCKET, SO_SNDBUF, &room, sizeof(room)), ==, 0);
-	io_sock_init(s, p[0]);
-	*peer = p[1];
-}
-
-static void
 senders_open(void)
 {
 	struct long_send *l;
 
 	for (l = senders; l < senders + SENDERS; l++) {
-		pair(&l->sock, &l->peer);
+		unix_pair(&l->sock, &l->peer, 2 * LENGTH);
 		l->sock.hints |= SOCK_WRITABLE;
 		wait_init(&l->w, IO_SEND, &l->sock);
-		l->iov = (struct iovec){.iov_base = bytes, .iov_len = LENGTH};
+		l->iov = (struct iovec){ .iov_base = bytes, .iov_len = LENGTH };
 		l->w.op.send.iov = &l->iov;
 		l->w.op.send.n = 1;
 	}
@@ -72,7 +61,8 @@ all_submit(void)
 		wait_submit(&senders[i].w);
 }
 
-/* What arrives after the long sends were asked for is received while most of them wait, and each of them gets its turn. */
+/* What arrives after the long sends were asked for is received while most of them wait, and each of
+ * them gets its turn. */
 static void
 test_short_first(void)
 {
@@ -83,7 +73,7 @@ test_short_first(void)
 
 	loop_up(file_backends[0], 1, 8);
 	senders_open();
-	pair(&s, &peer);
+	unix_pair(&s, &peer, 2 * LENGTH);
 	wait_init(&w, IO_RECV, &s);
 	wait_submit(&w);
 	while ((s.hints & SOCK_REGISTERED) == 0)

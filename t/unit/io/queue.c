@@ -17,7 +17,7 @@ static void
 count_finish(struct io_job *j)
 {
 	counted++;
-	io_job_free(io_port_loop(j->port), j);
+	io_job_free(j);
 }
 
 /* Into the pools; count_finish() tells of its end. */
@@ -30,7 +30,8 @@ push_counting(uint64_t dev, void (*run)(struct io_job *), enum io_lane lane)
 	j->dev = dev;
 	j->run = run;
 	j->finish = count_finish;
-	g_assert_cmpint(io_job_push(io, j, lane), ==, 0);
+	j->lane = lane;
+	g_assert_cmpint(io_job_push(j), ==, 0);
 }
 
 static void
@@ -63,7 +64,7 @@ clients_take_turns(void)
 		j[i] = push(1, 7, 70 + i);
 	j[4] = push(1, 3, 30);
 	j[5] = push(1, 9, 90);
-	static const int64_t want[] = {70, 30, 90, 71, 72, 73};
+	static const int64_t want[] = { 70, 30, 90, 71, 72, 73 };
 	for (i = 0; i < 6; i++) {
 		running[i] = queue_take(&q);
 		g_assert_cmpint(running[i]->res, ==, want[i]);
@@ -103,8 +104,8 @@ devices_take_turns(void)
 static void
 bounds_are_per_device(void)
 {
-	struct io_job *a = NULL, *b, *c, *d, close = {.dev = 1};
-	struct io_device_stats st[4];
+	struct io_job *a = NULL, *b, *c, *d, close = { .dev = 1 };
+	struct io_device_status st[4];
 
 	queue_init(&q, 1, 10, 2, 0);
 	a = push(1, 0, 1);
@@ -112,7 +113,8 @@ bounds_are_per_device(void)
 	g_assert_null(push(1, 0, 3));
 	c = push(2, 0, 4);
 	list_init(&close.link);
-	g_assert_cmpint(queue_push(&q, &close, &displaced), ==, 0); /* nobody waits for it: never refused */
+	/* no op waits for it: never refused */
+	g_assert_cmpint(queue_push(&q, &close, &displaced), ==, 0);
 	g_assert_cmpuint(q.waiting, ==, 4);
 	g_assert_cmpint(take(), ==, 1);
 	g_assert_cmpint(take(), ==, 4);
@@ -147,7 +149,8 @@ finish(struct io_job **jobs, int n)
 	queue_fini(&q);
 }
 
-/* Four devices hang with all their places; who is well finds one of the last, and only one. */
+/* Four devices hang in all their threads.  A healthy device gets one of the last threads, and only
+ * one. */
 static void
 last_places_are_for_the_well(void)
 {
@@ -155,7 +158,7 @@ last_places_are_for_the_well(void)
 	uint64_t dev;
 	int n = 0;
 
-	queue_init(&q, 4, 16, 100, 0);  /* 10 places, and 6 for devices that have none */
+	queue_init(&q, 4, 16, 100, 0); /* 10 places, and 6 for devices that have none */
 	for (dev = 1; dev <= 4; dev++)
 		for (int i = 0; i < 4; i++)
 			jobs[n++] = push(dev, 0, (int64_t)(10 * dev));
@@ -170,7 +173,7 @@ last_places_are_for_the_well(void)
 		g_assert_false(queue_ready(&q));
 	}
 	jobs[n++] = push(11, 0, 110);
-	g_assert_cmpint(take(), ==, 0);         /* 16 run: none is left */
+	g_assert_cmpint(take(), ==, 0); /* 16 run: none is left */
 	finish(jobs, n);
 }
 
@@ -215,13 +218,13 @@ devices_come_and_go(void)
 static bool
 says_stuck(void)
 {
-	struct io_device_stats st[2];
+	struct io_device_status st[2];
 
 	g_assert_cmpuint(queue_devices(&q, st, 0, 2), ==, 1);
 	return (st[0].stuck);
 }
 
-/* Nobody waits behind jobs that have all been at it for longer than anyone may wait. */
+/* If all jobs of a device run for longer than its limit, a new job is refused. */
 static void
 stuck_is_refused(void)
 {
@@ -256,7 +259,7 @@ stuck_is_refused(void)
 static void
 hung_device_takes_its_own_threads(void)
 {
-	struct io_lane_stats lanes[LANES];
+	struct io_lane_status lanes[LANES];
 	int i;
 
 	loop_up_sharing(NULL, 2, 100);
@@ -287,7 +290,7 @@ a_job_may_move(void)
 	loop_down();
 }
 
-/* What waits may be taken back; what a thread is at goes on, for the next who asks. */
+/* A queued job can be cancelled.  A running job goes on, for the next request of the same file. */
 static void
 waiting_is_withdrawn(void)
 {
@@ -308,16 +311,16 @@ waiting_is_withdrawn(void)
 	g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
 	op_withdraw(io, &w.op); /* too late: nothing happens */
 	gate_leave();
-	io_root_close(root);
+	io_close_fd(root);
 	loop_down();
 }
 
-/* The pools end while a thread is stuck: when it comes back it puts away what had to wait for its device, here a
- * descriptor that was to be closed. */
+/* The pools end while a thread is stuck: when it comes back it puts away what had to wait for its
+ * device, here a descriptor that was to be closed. */
 static void
 what_is_left_behind_is_put_away(void)
 {
-	struct pollfd p = {.events = POLLIN};
+	struct pollfd p = { .events = POLLIN };
 	int fds[2];
 
 	g_assert_cmpint(pipe(fds), ==, 0);
@@ -356,7 +359,8 @@ main(int argc, char **argv)
 	g_test_add_func("/queue/one-device", one_device_has_all_its_places);
 	g_test_add_func("/queue/devices-come-and-go", devices_come_and_go);
 	g_test_add_func("/queue/stuck-is-refused", stuck_is_refused);
-	g_test_add_func("/pools/hung-device-takes-its-own-threads", hung_device_takes_its_own_threads);
+	g_test_add_func("/pools/hung-device-takes-its-own-threads",
+	    hung_device_takes_its_own_threads);
 	g_test_add_func("/pools/a-job-may-move", a_job_may_move);
 	g_test_add_func("/pools/waiting-is-withdrawn", waiting_is_withdrawn);
 	g_test_add_func("/pools/what-is-left-behind-is-put-away", what_is_left_behind_is_put_away);

@@ -1,4 +1,5 @@
-/* t/unit/io/queue_rows.c -- clients of one device: whose turn it is, and who makes room when the queue is full. */
+/* t/unit/io/queue_rows.c -- clients of one device: which is next, and which makes room when the
+ * queue is full. */
 #include <errno.h>
 #include "t/unit/io/queue_test.h"
 
@@ -20,8 +21,8 @@ take_client(struct io_job **out)
 	return (*out != NULL ? (*out)->turn.client : 0);
 }
 
-/* Client 1 has filled all places with jobs that take long.  Client 2 comes with many short ones: as they end it has the
- * next place, until both have as many. */
+/* Client 1 has filled all places with jobs that take long.  Client 2 comes with many short ones: as
+ * they end it has the next place, until both have as many. */
 static void
 fewest_running_goes_next(void)
 {
@@ -54,12 +55,13 @@ fewest_running_goes_next(void)
 	queue_fini(&q);
 }
 
-/* A full queue: the newest job of the longest row makes room, and the owner of that row is refused. */
+/* A full queue: the newest job of the longest row makes room, and the owner of that row is
+ * refused. */
 static void
 longest_row_makes_room(void)
 {
 	struct io_job *jobs[20], *close = g_new0(struct io_job, 1);
-	struct io_device_stats st;
+	struct io_device_status st;
 	int i, n = 0;
 
 	queue_init(&q, 1, 10, 10, 0);
@@ -91,13 +93,14 @@ longest_row_makes_room(void)
 		g_free(displaced);
 		n -= jobs[n - 1] == NULL;
 	}
-	g_assert_cmpuint(q.waiting, ==, 11); /* ten that are waited for, and the one that gives something back */
+	/* ten that are waited for, and the one that gives something back */
+	g_assert_cmpuint(q.waiting, ==, 11);
 	g_assert_cmpuint(queue_devices(&q, &st, 0, 1), ==, 1);
 	g_assert_cmpuint(st.refused, ==, 1 + 4 + 1 + 3); /* each time one of the two was */
 	put_all_away();
 }
 
-/* Everybody has one job: nobody has too many, so the newcomer is refused. */
+/* Each client has one job, none has too many, so the new one is refused. */
 static void
 equals_keep_their_places(void)
 {
@@ -125,7 +128,7 @@ joined_job_goes_to_the_shorter_row(void)
 	queue_join(&q, a[4], 2);
 	queue_join(&q, b, 1); /* it stays: its row is the shorter one */
 	queue_join(&q, a[0], 1);
-	static const int64_t want[] = {10, 20, 11, 14, 12, 13};
+	static const int64_t want[] = { 10, 20, 11, 14, 12, 13 };
 	for (i = 0; i < 6; i++) {
 		j = queue_take(&q);
 		g_assert_cmpint(j->res, ==, want[i]);
@@ -134,12 +137,14 @@ joined_job_goes_to_the_shorter_row(void)
 	queue_fini(&q);
 }
 
-/* Rows and jobs in any order against a list that is searched: the same next client, victim and counts. */
+/* Rows and jobs in any order against a list that is searched: the same next client, victim and
+ * counts. */
 static void
 rows_agree_with_a_list(void)
 {
 	enum { CLIENTS = 40, PLACES = 6, WAIT = 64 };
-	unsigned waits[CLIENTS] = {0}, runs[CLIENTS] = {0}, longest, fewest, total = 0, running = 0, i, k;
+	unsigned waits[CLIENTS] = { 0 }, runs[CLIENTS] = { 0 }, longest, fewest, total = 0,
+		 running = 0, i, k;
 	struct io_job *jobs[PLACES], *j;
 
 	queue_init(&q, PLACES, PLACES, WAIT, 0);

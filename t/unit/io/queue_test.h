@@ -1,4 +1,5 @@
-/* t/unit/io/queue_test.h -- one queue without threads: jobs go in by hand, and out as the queue says. */
+/* t/unit/io/queue_test.h -- one queue without threads: jobs go in by hand, and out as the queue
+ * says. */
 #ifndef T_UNIT_IO_QUEUE_TEST_H
 #define T_UNIT_IO_QUEUE_TEST_H
 

@@ -1,5 +1,6 @@
-/* t/unit/io/reread.c -- windows that threads bring in for sendfile(2), on a file system that cannot say what is in memory
- * (FUSE, NFS): hot files do not wait behind cold ones, and the loop stays away from what could not be read. */
+/* t/unit/io/reread.c -- windows that threads bring in for sendfile(2), on a file system that cannot
+ * say what is in memory (FUSE, NFS): hot files do not wait behind cold ones, and the loop stays
+ * away from what could not be read. */
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include "t/unit/io/io_test.h"
@@ -9,21 +10,23 @@
 static off_t bad_from = SIZE; /* where the disk fails */
 static off_t touched;         /* how far the loop has asked for bytes */
 
-ssize_t
-pread(int fd, void *buf, size_t len, off_t off)
-{
-	if (off >= bad_from) {
-		errno = EIO;
-		return (-1);
-	}
-	return (syscall(SYS_pread64, fd, buf, off + (off_t)len > bad_from ? (size_t)(bad_from - off) : len, off));
-}
-
+/* A thread reads into /dev/null, the loop sends to a socket. */
 ssize_t
 sendfile(int out, int in, off_t *off, size_t len)
 {
-	if (*off + (off_t)len > touched)
-		touched = *off + (off_t)len;
+	struct stat st;
+
+	if (fstat(out, &st) == 0 && S_ISSOCK(st.st_mode)) {
+		if (*off + (off_t)len > touched)
+			touched = *off + (off_t)len;
+		return (syscall(SYS_sendfile, out, in, off, len));
+	}
+	if (*off >= bad_from) {
+		errno = EIO;
+		return (-1);
+	}
+	if (*off + (off_t)len > bad_from)
+		len = (size_t)(bad_from - *off);
 	return (syscall(SYS_sendfile, out, in, off, len));
 }
 
@@ -66,20 +69,14 @@ sending(void)
 static void
 up(void)
 {
-	char *dir = g_dir_make_tmp("reread-XXXXXX", NULL), *path = file_make(dir, "f", SIZE);
-	int p[2];
+	char *path = file_make(dir, "f", SIZE);
 
 	loop_up(sending(), 1, 100);
-	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM, 0, p), ==, 0);
-	g_assert_cmpint(fcntl(p[0], F_SETFL, O_NONBLOCK), ==, 0);
-	io_sock_init(&sock, p[0]);
-	peer = p[1];
+	unix_pair(&sock, &peer, 0);
 	file = io_file_new(io, open(path, O_RDONLY | O_CLOEXEC), SIZE);
 	file->no_nowait = true;
 	g_unlink(path);
-	g_rmdir(dir);
 	g_free(path);
-	g_free(dir);
 }
 
 static void
@@ -95,13 +92,14 @@ down(void)
 static void
 hot_windows_have_their_own_thread(void)
 {
-	struct io_lane_stats v[LANES];
+	struct io_lane_status v[LANES];
 
 	up();
 	g_assert_cmpint(send_some(0, 50000), ==, 50000); /* a reader reads it */
 	run_ms(1100);                                    /* ... which counts for a second */
 	gate_enter(LANE_READ);
-	g_assert_cmpint(send_some(0, 50000), ==, 50000); /* its only thread is stuck with something else */
+	/* its only thread is stuck with something else */
+	g_assert_cmpint(send_some(0, 50000), ==, 50000);
 	g_assert_cmpuint(io_pools_lanes(pools, v, LANES), ==, LANES);
 	g_assert_cmpstr(v[LANE_REREAD].name, ==, "reread");
 	g_assert_cmpuint(v[LANE_REREAD].jobs, ==, 1);
@@ -110,8 +108,8 @@ hot_windows_have_their_own_thread(void)
 	down();
 }
 
-/* A bad block in mid-window.  What lies before it is sent; it, and what lies behind it in the same window, is not touched
- * by the loop, which would wait for the disk to fail once more. */
+/* A bad block in mid-window.  What lies before it is sent; it, and what lies behind it in the same
+ * window, is not touched by the loop, which would wait for the disk to fail once more. */
 static void
 loop_stays_away_from_bad_blocks(void)
 {
@@ -150,8 +148,9 @@ loop_stays_away_from_bad_blocks(void)
 int
 main(int argc, char **argv)
 {
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/reread/hot-windows-have-their-own-thread", hot_windows_have_their_own_thread);
+	tests_in_dir(&argc, &argv);
+	g_test_add_func("/reread/hot-windows-have-their-own-thread",
+	    hot_windows_have_their_own_thread);
 	g_test_add_func("/reread/loop-stays-away-from-bad-blocks", loop_stays_away_from_bad_blocks);
-	return (g_test_run());
+	return (run_in_dir());
 }

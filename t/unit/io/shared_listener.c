@@ -1,6 +1,8 @@
-/* t/unit/io/shared_listener.c -- two loops listen on one socket, and the one that accepts no more leaves connections to the other.
+/* t/unit/io/shared_listener.c -- two loops listen on one socket, and the one that accepts no more
+ * leaves connections to the other.
  *
  * The kernel wakes one sleeping loop for a connection, the one that was registered first. */
+#include <sys/epoll.h>
 #include <sys/syscall.h>
 #include "io/listen.h"
 #include "t/unit/io/io_test.h"
@@ -19,7 +21,7 @@ struct sharer { /* a loop and its accept */
 static struct io *
 loop_new(void)
 {
-	struct io_conf conf = {.backend = file_backends[0], .pools = pools};
+	struct io_conf conf = { .backend = file_backends[0], .pools = pools };
 	int err = 0;
 	struct io *made = io_new(&conf, &err);
 
@@ -37,7 +39,7 @@ round_of(struct sharer *s)
 static void
 sharer_up(struct sharer *s, int fd)
 {
-	*s = (struct sharer){.io = loop_new()};
+	*s = (struct sharer){ .io = loop_new() };
 	io_sock_init(&s->listener, fd);
 	wait_init(&s->accept, IO_ACCEPT, &s->listener);
 	op_submit(s->io, &s->accept.op);
@@ -107,18 +109,30 @@ stop(struct sharer *s)
 	pthread_join(s->thread, NULL);
 }
 
+static int
+open_listener(void)
+{
+	struct listen_conf lc = { .name = "127.0.0.1:0", .backlog = 100 };
+	const char *why;
+	int fd;
+
+	g_assert_cmpint(io_pools_new(&(struct io_pools_conf){ .stat_threads = 1,
+					 .read_threads = 1,
+					 .per_device = 1,
+					 .max_queue = 8 },
+			    &pools),
+	    ==, 0);
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
+	return (fd);
+}
+
 static void
 test_leaves_it_to_the_other(void)
 {
-	struct listen_conf lc = {.name = "127.0.0.1:0", .backlog = 100};
-	const char *why;
 	struct sharer full, other;
-	int fd, client[2];
+	int fd = open_listener(), client[2];
 
 	alarm(PATIENCE_S); /* without the answer the last join waits for ever */
-	g_assert_cmpint(io_pools_new(&(struct io_pools_conf){.stat_threads = 1, .read_threads = 1, .per_device = 1, .max_queue = 8},
-	    &pools), ==, 0);
-	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
 	sharer_up(&full, fd);
 	sharer_up(&other, fd);
 	client[0] = connect_to(fd);
@@ -148,7 +162,52 @@ test_leaves_it_to_the_other(void)
 	sharer_down(&full);
 	close(client[0]);
 	close(client[1]);
-	listen_close(fd);
+	io_close_fd(fd);
+	io_pools_free(pools, 5000);
+	alarm(0);
+}
+
+/* Its accept is cancelled when the loop has its events and has not looked at them yet. */
+static struct sharer *drains;
+
+int
+epoll_wait(int epfd, struct epoll_event *ev, int max, int timeout)
+{
+	int n = (int)syscall(SYS_epoll_pwait, epfd, ev, max, timeout, NULL, 0);
+
+	if (n > 0 && drains != NULL && pthread_equal(pthread_self(), drains->thread))
+		op_cancel(drains->io, &drains->accept.op);
+	return (n);
+}
+
+/* The loop that accepts no more was the only one the kernel woke for a connection. */
+static void
+test_passes_nobody_over(void)
+{
+	struct sharer first, other;
+	int fd = open_listener(), client;
+
+	alarm(PATIENCE_S);
+	sharer_up(&first, fd);
+	sharer_up(&other, fd);
+	drains = &first;
+	pthread_create(&first.thread, NULL, run, &first);
+	until_asleep(&first);
+	client = connect_to(fd);
+	pthread_join(first.thread, NULL);
+	drains = NULL;
+	g_assert_true(first.accept.done);
+	g_assert_cmpint(first.accept.res, >=, 0);
+	g_assert_cmpint(first.listener.hints & SOCK_REGISTERED, ==, 0);
+	close((int)first.accept.res);
+	/* Nothing has come: a cancelled accept ends without a connection. */
+	op_cancel(other.io, &other.accept.op);
+	round_of(&other);
+	g_assert_cmpint(other.accept.res, ==, -ECANCELED);
+	sharer_down(&first);
+	sharer_down(&other);
+	close(client);
+	io_close_fd(fd);
 	io_pools_free(pools, 5000);
 	alarm(0);
 }
@@ -157,6 +216,7 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/shared-listener/passes-nobody-over", test_passes_nobody_over);
 	g_test_add_func("/shared-listener/leaves-it-to-the-other", test_leaves_it_to_the_other);
 	return (g_test_run());
 }

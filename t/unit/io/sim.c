@@ -67,7 +67,7 @@ test_recv(void)
 static void
 test_send_record(void)
 {
-	struct iovec iov[2] = {{(char *)"abc", 3}, {(char *)"defg", 4}};
+	struct iovec iov[2] = { { (char *)"abc", 3 }, { (char *)"defg", 4 } };
 	struct io_sock s;
 	struct io_op op;
 
@@ -90,7 +90,7 @@ test_send_record(void)
 static void
 test_connect_close_cancel(void)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET};
+	struct sockaddr_in in = { .sin_family = AF_INET };
 	struct io_sock s;
 	struct io_op op, timer;
 	int fd;
@@ -263,7 +263,7 @@ test_sender_reads_ahead(void)
 	op = sim_find(io, IO_READ, NULL);
 	g_assert_cmpuint(op->file.off, ==, 10);
 	g_assert_cmpuint(op->file.len, ==, IO_WINDOW);
-	sim_read(io, op, (struct text){big, sizeof(big)});
+	sim_read(io, op, (struct text){ big, sizeof(big) });
 	sim_run(io);
 	op = sim_find(io, IO_READ, NULL); /* the next one, while this one is sent */
 	g_assert_cmpuint(op->file.off, ==, 10 + IO_WINDOW);
@@ -271,7 +271,7 @@ test_sender_reads_ahead(void)
 	g_assert_false(op->more); /* nothing else is at hand */
 	sim_send(io, op, 1000);
 	sim_run(io);
-	sim_read(io, sim_find(io, IO_READ, NULL), (struct text){big, 77}); /* a short one */
+	sim_read(io, sim_find(io, IO_READ, NULL), (struct text){ big, 77 }); /* a short one */
 	sim_run(io);
 	sim_send(io, sim_find(io, IO_SEND, &sock), IO_WINDOW);
 	sim_run(io);
@@ -302,7 +302,7 @@ cancel_after(bool reading, int steps)
 		if (op == NULL)
 			sim_run(io);
 		else if (op->kind == IO_READ)
-			sim_read(io, op, (struct text){big, op->file.len});
+			sim_read(io, op, (struct text){ big, op->file.len });
 		else if (op->kind == IO_SEND)
 			sim_send(io, op, 100000);
 		else

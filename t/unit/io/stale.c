@@ -1,4 +1,4 @@
-/* t/unit/io/stale.c -- a socket is closed while a child still has it: its events reach nobody. */
+/* t/unit/io/stale.c -- a socket is closed while a child still has it: its events reach no op. */
 #include <sys/wait.h>
 #include "io/loop/slots.h"
 #include "t/unit/io/io_test.h"
@@ -69,7 +69,8 @@ owner_free(struct owner *o)
 static void
 sockets(int p[2])
 {
-	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==, 0);
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==,
+	    0);
 }
 
 static void
@@ -100,7 +101,8 @@ closed_socket_is_silent(void)
 	loop_down();
 }
 
-/* The number is used again while the old registration still reports: the new socket hears of its own events only. */
+/* The number is used again while the old registration still reports: the new socket hears of its
+ * own events only. */
 static void
 same_number_again(void)
 {
@@ -120,7 +122,8 @@ same_number_again(void)
 	put(p[1]);
 	run_ms(10);
 	g_assert_false(o->w.done);
-	g_assert_cmpint(o->sock.hints & SOCK_READABLE, ==, 0); /* the old event is not taken for its own */
+	/* the old event is not taken for its own */
+	g_assert_cmpint(o->sock.hints & SOCK_READABLE, ==, 0);
 	put(q[1]);
 	g_assert_cmpint(wait_for(&o->w), ==, 1);
 	wait_submit(&o->w);
@@ -131,12 +134,15 @@ same_number_again(void)
 	loop_down();
 }
 
-/* A listener is level-triggered: left in the set it would make the loop spin for as long as the child lives. */
+/* A listener is level-triggered: left in the set it would make the loop spin for as long as the
+ * child lives. */
 static void
 closed_listener_does_not_spin(void)
 {
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0), client = socket(AF_INET, SOCK_STREAM, 0), i;
+	struct sockaddr_in in = { .sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0),
+	    client = socket(AF_INET, SOCK_STREAM, 0), i;
 	socklen_t len = sizeof(in);
 	struct waiter acc, t;
 	struct io_sock s;
@@ -155,7 +161,8 @@ closed_listener_does_not_spin(void)
 	op_cancel(io, &acc.op);
 	wait_for(&acc);
 	sock_close(&s);
-	g_assert_cmpint(connect(client, (struct sockaddr *)&in, len), ==, 0); /* the child's copy still listens */
+	/* the child's copy still listens */
+	g_assert_cmpint(connect(client, (struct sockaddr *)&in, len), ==, 0);
 	wait_init(&t, IO_TIMER, NULL);
 	t.op.deadline_ms = 50;
 	wait_submit(&t);
@@ -203,11 +210,12 @@ unwatched_is_silent(void)
 	loop_down();
 }
 
-/* Slots that were given back are taken again, so the table is as large as the most that were registered at a time. */
+/* Slots that were given back are taken again, so the table is as large as the most that were
+ * registered at a time. */
 static void
 slots_are_bounded(void)
 {
-	struct slots t = {0};
+	struct slots t = { 0 };
 	uint64_t key;
 	uint32_t a, b;
 	int i, what;

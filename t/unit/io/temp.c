@@ -1,12 +1,11 @@
-/* t/unit/io/temp.c -- temporary files on a real loop: written, sent while they grow, and given up halfway. */
+/* t/unit/io/temp.c -- temporary files on a real loop: written, sent while they grow, and given up
+ * halfway. */
 #include <sys/socket.h>
 #include "io/sender.h"
 #include "t/unit/io/io_test.h"
 
-#define PIECE 100000u
+#define PIECE  100000u
 #define PIECES 12u
-
-static char *dir;
 
 static char
 byte_at(uint64_t off)
@@ -19,8 +18,8 @@ temp_open(int root)
 {
 	struct waiter w;
 
-	wait_init(&w, IO_TEMP, NULL);
-	w.op.temp.root = root;
+	wait_init(&w, IO_OPEN, NULL);
+	w.op.open.root = root;
 	return (wait_op(&w));
 }
 
@@ -77,7 +76,8 @@ test_sent_while_it_grows(const void *backend)
 
 	loop_up(backend, 2, 64);
 	g_assert_cmpint(io_root_open(dir, &root), ==, 0);
-	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), ==, 0);
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd), ==,
+	    0);
 	io_sock_init(&sock, fd[0]);
 	f = io_file_temp(io, (int)temp_open(root));
 	g_assert_nonnull(f);
@@ -102,7 +102,7 @@ test_sent_while_it_grows(const void *backend)
 	io_file_put(f);
 	sock_close(&sock);
 	close(fd[1]);
-	io_root_close(root);
+	io_close_fd(root);
 	run_ms(1);
 	loop_down();
 	g_free(piece);
@@ -122,13 +122,13 @@ test_cancelled(void)
 	append_submit(&w, f, piece);
 	op_cancel(io, &w.op);
 	g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
-	wait_init(&w, IO_TEMP, NULL);
-	w.op.temp.root = root;
+	wait_init(&w, IO_OPEN, NULL);
+	w.op.open.root = root;
 	wait_submit(&w);
 	op_cancel(io, &w.op);
 	g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
 	io_file_put(f);
-	io_root_close(root);
+	io_close_fd(root);
 	run_ms(1);
 	loop_down();
 	g_free(piece);
@@ -142,7 +142,7 @@ test_no_such_place(void)
 	loop_up(file_backends[0], 1, 8);
 	g_assert_cmpint(io_root_open("/proc", &root), ==, 0);
 	g_assert_cmpint(temp_open(root), <, 0);
-	io_root_close(root);
+	io_close_fd(root);
 	loop_down();
 }
 
@@ -153,8 +153,7 @@ main(int argc, char **argv)
 	char *path;
 	int status;
 
-	g_test_init(&argc, &argv, NULL);
-	dir = g_dir_make_tmp("temp-XXXXXX", NULL);
+	tests_in_dir(&argc, &argv);
 	for (b = file_backends; *b != NULL; b++) {
 		path = g_strdup_printf("/temp/sent-while-it-grows/%s", (*b)->name);
 		g_test_add_data_func(path, *b, test_sent_while_it_grows);

@@ -1,12 +1,14 @@
-/* t/unit/io/turns.c -- in which order the epoll loop calls back, and what accepting gets of a busy round. */
+/* t/unit/io/turns.c -- the order of callbacks of the epoll loop, and the share of accepting in a
+ * busy round. */
 #include <sys/resource.h>
 #include "io/listen.h"
 #include "t/unit/io/io_test.h"
 
-#define BUSY 600    /* more than the loop takes from the kernel in a round */
+#define BUSY      600 /* more than the loop takes from the kernel in a round */
 #define NEWCOMERS 100
 
-/* ---------------------------------------------------------------- a send that is done is called back next */
+/* ---------------------------------------------------------------- a send that is done is called
+ * back next */
 
 static GString *story; /* r: received, s: sent, h: hung up; each followed by the client's letter */
 
@@ -69,8 +71,9 @@ client_up(struct client *c, char name, unsigned sends)
 {
 	int p[2];
 
-	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==, 0);
-	*c = (struct client){.name = name, .sends = sends, .peer = p[1], .iov = {"x", 1}};
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==,
+	    0);
+	*c = (struct client){ .name = name, .sends = sends, .peer = p[1], .iov = { "x", 1 } };
 	io_sock_init(&c->sock, p[0]);
 	op_init(&c->recv, IO_RECV, received);
 	op_init(&c->send, IO_SEND, sent);
@@ -125,7 +128,8 @@ test_sends_take_turns(void)
 	loop_down();
 }
 
-/* server/conn/conn.c relies on it: an op that was cancelled is free again when a later one comes back. */
+/* server/conn/conn.c relies on it: an op that was cancelled is free again when a later one comes
+ * back. */
 static void
 test_cancelled_before_sent(void)
 {
@@ -135,10 +139,12 @@ test_cancelled_before_sent(void)
 
 	loop_up(file_backends[0], 1, 8);
 	story = g_string_new("");
-	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==, 0);
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==,
+	    0);
 	io_sock_init(&other, p[0]);
 	client_up(&a, 'a', 1);
-	op_init(&a.hangup, IO_HANGUP, hung_up);
+	op_init(&a.hangup, IO_RECV, hung_up);
+	a.hangup.only_hangup = true;
 	a.hangup.sock = &other;
 	op_submit(io, &a.hangup);
 	io_run(io);
@@ -150,13 +156,14 @@ test_cancelled_before_sent(void)
 	loop_down();
 }
 
-/* ---------------------------------------------------------------- accepting beside busy connections */
+/* ---------------------------------------------------------------- accepting beside busy
+ * connections */
 
 static struct io_sock busy[BUSY];
 static int busy_peer[BUSY];
 static struct waiter busy_recv[BUSY], busy_send[BUSY];
 static char reply[32 << 10];
-static struct iovec reply_iov = {reply, sizeof(reply)};
+static struct iovec reply_iov = { reply, sizeof(reply) };
 static bool busy_reply;
 static unsigned served;
 
@@ -207,7 +214,8 @@ busy_one(int i)
 {
 	int p[2];
 
-	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==, 0);
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==,
+	    0);
 	io_sock_init(&busy[i], p[0]);
 	busy_peer[i] = p[1];
 	wait_init(&busy_recv[i], IO_RECV, &busy[i]);
@@ -221,7 +229,7 @@ busy_one(int i)
 static void
 busy_up(bool replies)
 {
-	struct listen_conf lc = {.name = "127.0.0.1:0", .backlog = NEWCOMERS};
+	struct listen_conf lc = { .name = "127.0.0.1:0", .backlog = NEWCOMERS };
 	const char *why;
 	struct rlimit rl;
 	int i;
@@ -266,7 +274,7 @@ busy_down(void)
 		close(busy_peer[i]);
 		sock_close(&busy[i]);
 	}
-	listen_close(listener_fd);
+	io_close_fd(listener_fd);
 	loop_down();
 }
 

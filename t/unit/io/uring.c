@@ -1,4 +1,4 @@
-/* t/unit/io/uring.c -- look-ups and reads through a ring of the kernel's: results, bounds, and what hangs. */
+/* t/unit/io/uring.c -- look-ups and reads through an io_uring: results, bounds, hanging disks. */
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <stddef.h>
@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include "t/unit/io/io_test.h"
 
-static char *dir;
 static const struct file_backend *backend;
 static struct statx stx;
 
@@ -21,9 +20,10 @@ up(unsigned jobs, unsigned max_queue)
 }
 
 static void
-look_init(struct waiter *w, int root, const char *path, uint64_t resolve, enum io_kind kind)
+look_init(struct waiter *w, int root, const char *path, uint64_t resolve, bool only_stat)
 {
-	wait_init(w, kind, NULL);
+	wait_init(w, IO_OPEN, NULL);
+	w->op.only_stat = only_stat;
 	w->op.open.root = root;
 	w->op.open.path = path;
 	w->op.open.resolve = resolve;
@@ -31,11 +31,11 @@ look_init(struct waiter *w, int root, const char *path, uint64_t resolve, enum i
 }
 
 static int64_t
-look(int root, const char *path, uint64_t resolve, enum io_kind kind)
+look(int root, const char *path, uint64_t resolve, bool only_stat)
 {
 	struct waiter w;
 
-	look_init(&w, root, path, resolve, kind);
+	look_init(&w, root, path, resolve, only_stat);
 	w.op.deadline_ms = 5000;
 	return (wait_op(&w));
 }
@@ -43,7 +43,7 @@ look(int root, const char *path, uint64_t resolve, enum io_kind kind)
 static void
 opens(int root, const char *path, uint64_t resolve, mode_t type)
 {
-	int64_t fd = look(root, path, resolve, IO_OPEN);
+	int64_t fd = look(root, path, resolve, false);
 
 	g_assert_cmpint(fd, >=, 0);
 	g_assert_cmpuint(stx.stx_mode & S_IFMT, ==, type);
@@ -76,26 +76,26 @@ test_kinds(void)
 	g_assert_cmpint(symlink("f", link), ==, 0);
 	g_assert_cmpint(symlink("/etc/passwd", out), ==, 0);
 	g_assert_cmpint(io_root_open(dir, &root), ==, 0);
-	look(root, "out", IO_BENEATH, IO_STAT); /* opens the table of mounts, for ever */
+	look(root, "out", IO_BENEATH, true); /* opens the table of mounts, for ever */
 	fds = fd_count();
 	opens(root, "f", IO_BENEATH, S_IFREG);
 	g_assert_cmpuint(stx.stx_size, ==, 5000);
 	opens(root, "link", IO_BENEATH | IO_NOATIME, S_IFREG);
 	opens(root, "", IO_BENEATH, S_IFDIR);
 	stx.stx_size = 0;
-	g_assert_cmpint(look(root, "f", IO_BENEATH, IO_STAT), ==, 0);
+	g_assert_cmpint(look(root, "f", IO_BENEATH, true), ==, 0);
 	g_assert_cmpuint(stx.stx_size, ==, 5000);
-	g_assert_cmpint(look(root, "link", IO_BENEATH | IO_NO_SYMLINKS, IO_OPEN), ==, -ELOOP);
-	g_assert_cmpint(look(root, "out", IO_BENEATH, IO_OPEN), ==, -EXDEV);
-	g_assert_cmpint(look(root, "out", IO_BENEATH, IO_STAT), ==, -EXDEV);
-	g_assert_cmpint(look(root, "../x", IO_BENEATH, IO_OPEN), ==, -EXDEV);
-	g_assert_cmpint(look(root, "/etc/passwd", IO_BENEATH, IO_OPEN), ==, -EXDEV);
-	g_assert_cmpint(look(root, "fifo", IO_BENEATH, IO_OPEN), ==, -EACCES);
-	g_assert_cmpint(look(root, "fifo", IO_BENEATH, IO_STAT), ==, 0);
-	g_assert_cmpint(look(root, "absent", IO_BENEATH, IO_OPEN), ==, -ENOENT);
-	g_assert_cmpint(look(root, "f/x", IO_BENEATH, IO_OPEN), ==, -ENOTDIR);
+	g_assert_cmpint(look(root, "link", IO_BENEATH | IO_NO_SYMLINKS, false), ==, -ELOOP);
+	g_assert_cmpint(look(root, "out", IO_BENEATH, false), ==, -EXDEV);
+	g_assert_cmpint(look(root, "out", IO_BENEATH, true), ==, -EXDEV);
+	g_assert_cmpint(look(root, "../x", IO_BENEATH, false), ==, -EXDEV);
+	g_assert_cmpint(look(root, "/etc/passwd", IO_BENEATH, false), ==, -EXDEV);
+	g_assert_cmpint(look(root, "fifo", IO_BENEATH, false), ==, -EACCES);
+	g_assert_cmpint(look(root, "fifo", IO_BENEATH, true), ==, 0);
+	g_assert_cmpint(look(root, "absent", IO_BENEATH, false), ==, -ENOENT);
+	g_assert_cmpint(look(root, "f/x", IO_BENEATH, false), ==, -ENOTDIR);
 	settles_at(fds);
-	io_root_close(root);
+	io_close_fd(root);
 	loop_down();
 	g_unlink(out);
 	g_unlink(link);
@@ -120,7 +120,7 @@ test_other_device(void)
 	g_assert_cmpint(io_root_open("/", &fd), ==, 0);
 	opens(fd, "proc/version", IO_BENEATH, S_IFREG);
 	g_assert_cmpuint(makedev(stx.stx_dev_major, stx.stx_dev_minor), ==, proc.st_dev);
-	io_root_close(fd);
+	io_close_fd(fd);
 	loop_down();
 }
 
@@ -147,7 +147,7 @@ as_nobody(void)
 
 	g_assert_cmpint(setresuid(65534, 65534, 65534), ==, 0);
 	up(2, 8);
-	fd = look(AT_FDCWD, "/etc/passwd", IO_NOATIME, IO_OPEN);
+	fd = look(AT_FDCWD, "/etc/passwd", IO_NOATIME, false);
 	g_assert_cmpint(fd, >=, 0);
 	g_assert_cmpint(fcntl((int)fd, F_GETFL) & O_NOATIME, ==, 0);
 	close((int)fd);
@@ -159,7 +159,7 @@ static void
 test_foreign_owner(void)
 {
 	if (geteuid() != 0) {
-		g_test_skip("needs root, to be somebody else");
+		g_test_skip("needs root, to become another user");
 		return;
 	}
 	in_a_child(as_nobody);
@@ -176,7 +176,7 @@ test_many_at_once(void)
 	up(16, N);
 	g_assert_cmpint(io_root_open(dir, &root), ==, 0);
 	for (i = 0; i < N; i++) {
-		look_init(&w[i], root, i % 2 != 0 ? "f" : "absent", IO_BENEATH, IO_OPEN);
+		look_init(&w[i], root, i % 2 != 0 ? "f" : "absent", IO_BENEATH, false);
 		wait_submit(&w[i]);
 	}
 	for (i = 0; i < N; i++) {
@@ -186,7 +186,7 @@ test_many_at_once(void)
 		g_assert_cmpuint(w[i].op.at.start, >=, w[i].op.at.submit);
 		g_assert_cmpuint(w[i].op.at.end, >=, w[i].op.at.start);
 	}
-	io_root_close(root);
+	io_close_fd(root);
 	loop_down();
 	g_free(w);
 }
@@ -196,9 +196,18 @@ test_many_at_once(void)
 static void
 test_reads(void)
 {
-	static const struct { uint64_t off; uint32_t len, got; } at[] = {
-		{0, 1, 1}, {1, 262143, 262143}, {4095, 131073, 131073}, {131071, 262144, 262144}, {655361, 262144, 44639},
-		{699999, 262144, 1}, {700000, 262144, 0}, {900000, 10, 0},
+	static const struct {
+		uint64_t off;
+		uint32_t len, got;
+	} at[] = {
+		{ 0, 1, 1 },
+		{ 1, 262143, 262143 },
+		{ 4095, 131073, 131073 },
+		{ 131071, 262144, 262144 },
+		{ 655361, 262144, 44639 },
+		{ 699999, 262144, 1 },
+		{ 700000, 262144, 0 },
+		{ 900000, 10, 0 },
 	};
 	char *path = file_make(dir, "f", 700000);
 	struct io_file *f;
@@ -219,14 +228,14 @@ test_reads(void)
 			io_run(io);
 		g_assert_cmpint(w.res, ==, at[i].got);
 	}
-	g_assert_cmpuint(io_counters(io)->io_uring_async, ==, NELEM(at));
-	k = io_counters(io)->io_uring_sync;
+	g_assert_cmpuint(io->counters->io_uring_async, ==, NELEM(at));
+	k = io->counters->io_uring_sync;
 	f->no_nowait = false;
 	wait_init(&w, IO_READ, NULL);
 	w.op.file.file = f;
 	w.op.file.len = 100;
 	g_assert_cmpint(wait_op(&w), ==, 100); /* in memory: served on the loop */
-	g_assert_cmpuint(io_counters(io)->io_uring_sync, ==, k + 1);
+	g_assert_cmpuint(io->counters->io_uring_sync, ==, k + 1);
 	io_file_put(f);
 	loop_down();
 	g_free(path);
@@ -234,7 +243,7 @@ test_reads(void)
 
 /* ---------------------------------------------------------------- what hangs */
 
-/* An empty pipe in place of a file: a read of it hangs until somebody writes. */
+/* An empty pipe in place of a file.  Its read hangs until the test writes. */
 static struct io_file *
 hanging_file(int *wr)
 {
@@ -302,12 +311,13 @@ test_free_while_reading(void)
 	g_assert_cmpint(wait_op(&w), ==, -ETIMEDOUT);
 	io_file_put(f);
 	loop_down();
-	g_assert_cmpint(write(wr, "x", 1), <, 0); /* nobody holds the other end */
+	g_assert_cmpint(write(wr, "x", 1), <, 0); /* the other end is closed */
 	g_assert_cmpint(errno, ==, EPIPE);
 	close(wr);
 }
 
-/* The loop is about to end: the ring takes no more reads, neither the one that is waited for nor the one ahead of it. */
+/* The loop is about to end: the ring takes no more reads, neither the one that is waited for nor
+ * the one ahead of it. */
 static void
 test_no_room(void)
 {
@@ -322,7 +332,8 @@ test_no_room(void)
 	w.op.deadline_ms = 1;
 	g_assert_cmpint(wait_op(&w), ==, -ETIMEDOUT);
 	g_assert_true(io_leave(io)); /* interrupts it */
-	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==, 0);
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0, p), ==,
+	    0);
 	io_sock_init(&s, p[0]);
 	for (i = 0; i < 2; i++) {
 		wait_init(&w, IO_SEND_FILE, &s);
@@ -344,7 +355,7 @@ static struct rig {
 	char *mnt;
 } rig;
 
-/* Should the test fail while it is stopped: nobody shall be left with a mount that hangs. */
+/* A test that fails must not leave a mount that hangs. */
 static void
 die_with_us(gpointer unused)
 {
@@ -354,9 +365,11 @@ die_with_us(gpointer unused)
 static bool
 rig_start(void)
 {
-	char *self = g_file_read_link("/proc/self/exe", NULL), *at = g_path_get_dirname(self), line[16];
-	char *slowfs = g_build_filename(at, "../../bin/slowfs", NULL), *src = g_build_filename(dir, "src", NULL);
-	char *argv[] = {slowfs, "--until-eof", "--lookup-ms", "0", src, NULL, NULL};
+	char *self = g_file_read_link("/proc/self/exe", NULL), *at = g_path_get_dirname(self),
+	     line[16];
+	char *slowfs = g_build_filename(at, "../../bin/slowfs", NULL),
+	     *src = g_build_filename(dir, "src", NULL);
+	char *argv[] = { slowfs, "--until-eof", "--lookup-ms", "0", src, NULL, NULL };
 	int in = -1, out = -1; /* in: our end is its end */
 	bool ok;
 
@@ -364,8 +377,8 @@ rig_start(void)
 	g_mkdir(src, 0700);
 	g_mkdir(rig.mnt, 0700);
 	g_free(file_make(src, "f", 10));
-	ok = g_spawn_async_with_pipes(NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, die_with_us, NULL, &rig.pid, &in, &out,
-	    NULL, NULL);
+	ok = g_spawn_async_with_pipes(NULL, argv, NULL, G_SPAWN_DO_NOT_REAP_CHILD, die_with_us,
+	    NULL, &rig.pid, &in, &out, NULL, NULL);
 	ok = ok && read(out, line, sizeof(line)) > 0; /* "ready" */
 	g_free(self);
 	g_free(at);
@@ -383,8 +396,8 @@ rig_stop(void)
 	g_free(rig.mnt);
 }
 
-/* A file system that answers nothing, not even that it was interrupted: the loop ends all the same, and what the
- * kernel may still write to stays. */
+/* A file system that answers nothing, not even that it was interrupted: the loop ends all the same,
+ * and what the kernel may still write to stays. */
 static void
 test_free_while_hung(void)
 {
@@ -399,15 +412,15 @@ test_free_while_hung(void)
 	up(2, 8);
 	g_assert_cmpint(io_root_open(rig.mnt, &root), ==, 0);
 	kill(rig.pid, SIGSTOP);
-	look_init(&w, root, "f", IO_BENEATH, IO_OPEN);
+	look_init(&w, root, "f", IO_BENEATH, false);
 	w.op.deadline_ms = 50;
 	g_assert_cmpint(wait_op(&w), ==, -ETIMEDOUT);
 	begin = clock_mono_ns();
 	g_assert_false(io_leave(io));
-	g_assert_cmpint(look(root, "f", IO_BENEATH, IO_OPEN), ==, -EAGAIN);
+	g_assert_cmpint(look(root, "f", IO_BENEATH, false), ==, -EAGAIN);
 	loop_down();
 	g_assert_cmpuint(clock_mono_ns() - begin, <, NS_PER_S);
-	io_root_close(root);
+	io_close_fd(root);
 	rig_stop();
 }
 
@@ -422,7 +435,7 @@ forbidden(void)
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
 		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
 	};
-	struct sock_fprog prog = {NELEM(code), code};
+	struct sock_fprog prog = { NELEM(code), code };
 
 	g_assert_cmpint(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), ==, 0);
 	g_assert_cmpint(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &prog), ==, 0);
@@ -444,8 +457,7 @@ main(int argc, char **argv)
 {
 	const char *note;
 
-	g_test_init(&argc, &argv, NULL);
-	dir = g_dir_make_tmp("io-uring-XXXXXX", NULL);
+	tests_in_dir(&argc, &argv);
 	backend = file_backend_by_name("io-uring", &note);
 	g_assert_null(note);
 	g_test_add_func("/uring/forbidden", test_forbidden);
@@ -458,5 +470,5 @@ main(int argc, char **argv)
 	g_test_add_func("/uring/no-room", test_no_room);
 	g_test_add_func("/uring/free-while-reading", test_free_while_reading);
 	g_test_add_func("/uring/free-while-hung", test_free_while_hung);
-	return (run_in(dir));
+	return (run_in_dir());
 }

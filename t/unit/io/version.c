@@ -1,4 +1,4 @@
-/* t/unit/io/version.c -- what the times of a file tell of its contents. */
+/* t/unit/io/version.c -- what the times of a file say about its contents. */
 #include <glib.h>
 #include "base/clock.h"
 #include "io/version.h"
@@ -9,8 +9,13 @@ static struct io_version
 version(int64_t mtime_s, uint32_t mtime_ns, int64_t ctime_s, uint32_t ctime_ns)
 {
 	return ((struct io_version){
-	    .size = 1, .nlink = 1, .mode = 0100644,
-	    .mtime_s = mtime_s, .mtime_ns = mtime_ns, .ctime_s = ctime_s, .ctime_ns = ctime_ns,
+	    .size = 1,
+	    .nlink = 1,
+	    .mode = 0100644,
+	    .mtime_s = mtime_s,
+	    .mtime_ns = mtime_ns,
+	    .ctime_s = ctime_s,
+	    .ctime_ns = ctime_ns,
 	});
 }
 
@@ -25,7 +30,8 @@ settled(struct io_version v, int64_t after_ms, uint64_t watched_ms, bool own_clo
 static void
 test_ticks(void)
 {
-	struct io_version v = version(T, 1, T, 1), old = version(1, 5, T, 1), forged = version(1, 0, T, 1);
+	struct io_version v = version(T, 1, T, 1), old = version(1, 5, T, 1),
+			  forged = version(1, 0, T, 1);
 
 	g_assert_false(settled(v, 0, 0, true));
 	g_assert_false(settled(v, 20, 0, true));
@@ -51,13 +57,14 @@ test_whole_seconds(void)
 static void
 test_other_clocks(void)
 {
-	struct io_version v = version(T, 1, T, 1), future = version(T + 100, 1, T, 1), never = version(INT64_MAX, 1, INT64_MIN, 1);
+	struct io_version v = version(T, 1, T, 1), future = version(T + 100, 1, T, 1),
+			  never = version(INT64_MAX, 1, INT64_MIN, 1);
 
 	g_assert_false(settled(v, 60000, 0, false));
 	g_assert_true(settled(v, 60021, 0, false));
 	g_assert_false(settled(future, 99000, 0, true));
 	g_assert_false(settled(future, 99000, 20, true));
-	g_assert_true(settled(future, 99000, 21, false)); /* nobody changed it while we watched */
+	g_assert_true(settled(future, 99000, 21, false)); /* unchanged while it was watched */
 	g_assert_false(settled(version(T + 100, 0, T, 1), 99000, 2000, true));
 	g_assert_true(settled(version(T + 100, 0, T, 1), 99000, 2001, true));
 	g_assert_false(settled(never, 0, 0, true));

@@ -33,11 +33,11 @@ make_same(unsigned n)
 static void
 work_head(const GString *s)
 {
-	struct text in = {s->str, s->len};
+	struct text in = { s->str, s->len };
 	struct reply_head h;
 
 	reply_head_init(&h);
-	g_assert_cmpint(reply_head_feed(&h, &in), ==, HEAD_DONE);
+	g_assert_cmpint(reply_head_cgi(&h, &in), ==, HEAD_DONE);
 	reply_head_free(&h);
 }
 
@@ -50,8 +50,9 @@ work_head_bytes(const GString *s)
 
 	reply_head_init(&h);
 	for (i = 0; i < s->len; i++) {
-		in = (struct text){s->str + i, 1};
-		g_assert_cmpint(reply_head_feed(&h, &in), ==, i + 1 < s->len ? HEAD_MORE : HEAD_DONE);
+		in = (struct text){ s->str + i, 1 };
+		g_assert_cmpint(reply_head_cgi(&h, &in), ==,
+		    i + 1 < s->len ? HEAD_MORE : HEAD_DONE);
 	}
 	reply_head_free(&h);
 }
@@ -65,7 +66,7 @@ ignore(void *arg, struct text name, struct text value)
 static void
 work_env(const GString *s)
 {
-	struct text rest = {s->str, s->len - 3}, line;
+	struct text rest = { s->str, s->len - 3 }, line;
 	struct proxy_request r = a_request("GET");
 	struct proxy_field f[256];
 	const char *colon;
@@ -74,8 +75,8 @@ work_env(const GString *s)
 	while (text_next(&rest, '\n', &line)) {
 		colon = memchr(line.p, ':', line.n);
 		g_assert_nonnull(colon);
-		f[n].name = (struct text){line.p, (size_t)(colon - line.p)};
-		f[n].value = (struct text){colon + 2, line.n - f[n].name.n - 3};
+		f[n].name = (struct text){ line.p, (size_t)(colon - line.p) };
+		f[n].value = (struct text){ colon + 2, line.n - f[n].name.n - 3 };
 		n++;
 	}
 	r.headers = f;
@@ -104,14 +105,14 @@ static void
 work_records(const GString *s)
 {
 	const struct proto *p = proto_find("fastcgi");
-	struct text in = {s->str, s->len};
+	struct text in = { s->str, s->len };
 	void *state = g_malloc0(p->size);
 	struct proto_event ev;
 	struct reply_head h;
 
 	reply_head_init(&h);
 	do {
-		p->reply(state, &h, &in, &ev);
+		p->reply(state, &h, &in, NULL, &ev);
 		g_assert_cmpint(ev.kind, !=, PROTO_BAD);
 	} while (ev.kind != PROTO_END && ev.kind != PROTO_MORE);
 	reply_head_free(&h);
@@ -119,12 +120,12 @@ work_records(const GString *s)
 }
 
 static const struct linear cases[] = {
-	{"reply-head/connection", make_hops, work_head, 120},
-	{"reply-head/same-name", make_same, work_head, 125},
-	{"reply-head/byte-by-byte", make_same, work_head_bytes, 125},
-	{"request-headers/connection", make_hops, work_env, 49},
-	{"request-headers/same-name", make_same, work_env, 50},
-	{"fastcgi/records-of-one-byte", make_records, work_records, 3600},
+	{ "reply-head/connection", make_hops, work_head, 120 },
+	{ "reply-head/same-name", make_same, work_head, 125 },
+	{ "reply-head/byte-by-byte", make_same, work_head_bytes, 125 },
+	{ "request-headers/connection", make_hops, work_env, 49 },
+	{ "request-headers/same-name", make_same, work_env, 50 },
+	{ "fastcgi/records-of-one-byte", make_records, work_records, 3600 },
 };
 
 int

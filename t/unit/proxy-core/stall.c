@@ -5,10 +5,7 @@
  * it until it closes.  Clients ask again as soon as they have an answer.
  */
 #include <errno.h>
-#include "io/loop/sim.h"
-#include "proxy-core/app.h"
-#include "proxy-core/exchange.h"
-#include "t/unit/wire/wire_test.h"
+#include "t/unit/proxy-core/proxy_test.h"
 
 #define MAX_CLIENTS 200
 #define MAX_SOCKETS 400
@@ -22,9 +19,8 @@ struct model {
 	int fd[MAX_SOCKETS], state[MAX_SOCKETS];
 	unsigned nsock;
 	struct {
-		int fd;                    /* it serves; -1: none */
-		uint64_t
-		    done_ns; /* when the reply to what it reads is ready; 0: nothing was asked */
+		int fd;           /* it serves; -1: none */
+		uint64_t done_ns; /* when its reply is ready; 0: no request */
 	} thread[MAX_THREADS];
 	unsigned nthreads, service_ms, slow_every, longest_queue;
 };
@@ -38,12 +34,9 @@ struct client {
 	bool resting;
 };
 
-static struct io *io;
-static struct counters counters;
 static struct upstream *up[MAX_WORKERS];
 static struct model app;
 static struct client client[MAX_CLIENTS];
-static GString *logged;
 
 /* ---------------------------------------------------------------- the application */
 
@@ -219,40 +212,27 @@ c_end(void *arg, int status, unsigned retry_after)
 static void
 client_ask(struct client *c)
 {
-	static const struct exchange_sink sink = {c_head, c_body, NULL, c_end};
+	static const struct exchange_sink sink = { c_head, c_body, NULL, c_end };
 
 	c->req = a_request("GET");
 	c->asked_ns = io_now(io);
-	g_assert_cmpint(exchange_start(c->up, &c->req, &sink, c, &c->x), ==, 0);
+	g_assert_cmpint(exchange_start(c->up, &c->req, &own, &sink, c, &c->x), ==, 0);
 }
 
 static void
 set_up(unsigned nworkers, unsigned pool, unsigned threads, unsigned service_ms)
 {
-	static const char *const backend[] = {"unix:/run/model.sock"};
-	struct proxy_conf conf = {
-		.protocol = "fastcgi",
-		.backends = backend,
-		.nbackends = 1,
-		.balancer = "round-robin",
-		.max_pool_size = pool,
-		.max_keep_alive_requests = 10000,
-		.disable_time_s = 1,
-		.max_waiters = 1024,
-		.wait_ms = 10000,
-		.connect_ms = 5000,
-		.read_ms = 10000,
-		.split_hostnames = true,
-		.queue = true,
-	};
+	static const char *const model[] = { "unix:/run/model.sock" };
+	struct proxy_conf conf = a_conf(model, 1);
 	unsigned i;
-	int err;
 
-	io = sim_new();
-	sim_auto_close(io, true);
-	logged = g_string_new(NULL);
-	log_set_sink(log_nowhere, logged);
-	memset(&counters, 0, sizeof(counters));
+	conf.balancer = "round-robin";
+	conf.max_pool_size = pool;
+	conf.max_keep_alive_requests = 10000;
+	conf.disable_ms = 1000;
+	conf.max_waiters = 1024;
+	own.read_ms = 10000;
+	sim_up();
 	memset(&app, 0, sizeof(app));
 	memset(client, 0, sizeof(client));
 	app.nthreads = threads;
@@ -260,7 +240,7 @@ set_up(unsigned nworkers, unsigned pool, unsigned threads, unsigned service_ms)
 	for (i = 0; i < threads; i++)
 		app.thread[i].fd = -1;
 	for (i = 0; i < nworkers; i++) {
-		up[i] = upstream_new(io, &counters, &conf, &err);
+		up[i] = upstream_new(io, &counters, &conf);
 		g_assert_nonnull(up[i]);
 	}
 	for (i = 0; i < MAX_CLIENTS; i++)
@@ -276,7 +256,7 @@ run_ms(unsigned ms)
 	}
 }
 
-/* Every client has had its answer, none an error, none waited for longer than this. */
+/* Each of these clients has enough answers, no failure, and no wait above worst_ms. */
 static void
 check_clients(unsigned from, unsigned n, unsigned least, unsigned worst_ms)
 {
@@ -296,18 +276,14 @@ tear_down(unsigned nworkers)
 
 	for (i = 0; i < MAX_CLIENTS; i++)
 		client[i].resting = true;
-	run_ms(12000); /* the last answers; and kept sockets time out */
+	run_ms(12000); /* the last answers arrive, kept sockets time out */
 	for (i = 0; i < MAX_CLIENTS; i++)
 		g_assert_null(client[i].x);
 	for (i = 0; i < nworkers; i++) {
 		g_assert_true(upstream_idle(up[i]));
 		upstream_free(up[i]);
 	}
-	sim_run(io);
-	g_assert_false(io_busy(io));
-	io_free(io);
-	g_string_free(logged, TRUE);
-	log_set_sink(log_nowhere, NULL);
+	sim_down();
 }
 
 static void
@@ -321,7 +297,7 @@ start(unsigned from, unsigned n)
 
 /* ---------------------------------------------------------------- stories */
 
-/* 200 clients, a pool of 20, an application of 3 threads: the case of 2007. */
+/* 200 clients, a pool of 20 sockets, an application of 3 threads. */
 static void
 test_three_threads(void)
 {
@@ -332,8 +308,8 @@ test_three_threads(void)
 	g_assert_cmpuint(counters.proxy_stalls, >, 0);
 	g_test_message("%u stalls in 10 s", (unsigned)counters.proxy_stalls);
 	g_assert_nonnull(strstr(logged->str, "ev=pool.stalled"));
-	g_assert_null(
-	    strstr(strstr(logged->str, "ev=pool.stalled") + 1, "ev=pool.stalled")); /* said once */
+	g_assert_null(strstr(strstr(logged->str, "ev=pool.stalled") + 1,
+	    "ev=pool.stalled")); /* logged once */
 	tear_down(1);
 }
 
@@ -349,7 +325,7 @@ test_enough_threads(void)
 	tear_down(1);
 }
 
-/* The one worker keeps what the other one needs; neither can see that in its own pool. */
+/* One worker keeps the sockets that the other one needs.  Neither sees that in its own pool. */
 static void
 test_two_workers(void)
 {
@@ -360,7 +336,7 @@ test_two_workers(void)
 	tear_down(2);
 }
 
-/* All threads are bound to idle sockets of one worker; then somebody comes through the other. */
+/* Idle sockets of one worker bind all threads.  Then requests come through the other worker. */
 static void
 test_idle_elsewhere(void)
 {
@@ -389,8 +365,7 @@ test_one_thread(void)
 	tear_down(2);
 }
 
-/* Slow is not stalled: 300 ms for each reply, sockets fresh and kept, clients that come one by one.
- */
+/* A reply takes 300 ms.  That is slow, not a stall. */
 static void
 test_slow(void)
 {
@@ -407,7 +382,8 @@ test_slow(void)
 	tear_down(1);
 }
 
-/* Now and then 500 ms among 10: if it is taken for a stall at all, nobody is hurt. */
+/* One reply of 40 takes 500 ms, the others 10 ms.  A stall that is seen by mistake costs no client
+ * its answer. */
 static void
 test_mixed(void)
 {
@@ -420,8 +396,8 @@ test_mixed(void)
 	tear_down(1);
 }
 
-/* A hung application is no stall: nothing is kept, nothing is answered, and in the end they are
- * told. */
+/* A hung application keeps no socket and answers nothing.  That is not a stall, and its clients
+ * fail at the deadline. */
 static void
 test_hung(void)
 {
@@ -441,26 +417,38 @@ test_hung(void)
 	tear_down(1);
 }
 
-/* The while doubles, so that a wrong pool size costs less and less; a quiet time starts over. */
+/* Each stall doubles the time without kept sockets, in all blocks.  A quiet time resets it. */
 static void
 test_while(void)
 {
-	struct app *a = app_get("unix:/run/other.sock");
+	struct address addr;
+	struct backend *b, *same, *other;
 	uint64_t now = 1000 * NS_PER_S, ms;
 	bool first;
 
-	for (ms = APP_CROWDED_MIN_MS; ms < 2 * APP_CROWDED_MAX_MS; ms *= 2) {
-		g_assert_true(app_set_crowded(a, now, &first));
-		g_assert_cmpint(first, ==, ms == APP_CROWDED_MIN_MS);
-		g_assert_false(app_set_crowded(a, now, &first));
-		now += (ms < APP_CROWDED_MAX_MS ? ms : APP_CROWDED_MAX_MS) * NS_PER_MS;
-		g_assert_true(app_crowded(a, now - 1));
-		g_assert_false(app_crowded(a, now));
+	g_assert_cmpint(address_parse("unix:/run/other.sock", &addr), ==, 0);
+	b = backend_get(0, addr.name, &addr, 1);
+	same = backend_get(1, addr.name, &addr, 1);
+	other = backend_get(0, "unix:/run/a.sock", &addr, 1);
+	g_assert_true(b != same && backend_get(0, addr.name, &addr, 1) == b);
+	for (ms = BACKEND_CROWDED_MIN_MS; ms < 2 * BACKEND_CROWDED_MAX_MS; ms *= 2) {
+		g_assert_true(backend_set_crowded(same, now, &first));
+		g_assert_cmpint(first, ==, ms == BACKEND_CROWDED_MIN_MS);
+		g_assert_false(backend_set_crowded(b, now, &first));
+		now += (ms < BACKEND_CROWDED_MAX_MS ? ms : BACKEND_CROWDED_MAX_MS) * NS_PER_MS;
+		g_assert_true(backend_crowded(b, now - 1));
+		g_assert_false(backend_crowded(other, now - 1));
+		g_assert_false(backend_crowded(same, now));
 	}
-	now += 5 * APP_CROWDED_MAX_MS * NS_PER_MS;
-	g_assert_true(app_set_crowded(a, now, &first));
-	g_assert_false(app_crowded(a, now + APP_CROWDED_MIN_MS * NS_PER_MS));
-	app_put(&a);
+	now += 5 * BACKEND_CROWDED_MAX_MS * NS_PER_MS;
+	g_assert_true(backend_set_crowded(b, now, &first));
+	g_assert_false(backend_crowded(b, now + BACKEND_CROWDED_MIN_MS * NS_PER_MS));
+	backend_put(b);
+	backend_put(b);
+	backend_put(other);
+	g_assert_true(backend_crowded(same, now)); /* its last user is still there */
+	backend_put(same);
+	g_assert_false(backend_crowded(same, now));
 }
 
 int
@@ -468,15 +456,15 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/stall/200 clients, pool of 20, 3 threads", test_three_threads);
-	g_test_add_func(
-	    "/stall/200 clients, pool of 20, 20 threads: nothing happens", test_enough_threads);
-	g_test_add_func("/stall/two workers share 3 threads", test_two_workers);
-	g_test_add_func("/stall/idle sockets of another worker", test_idle_elsewhere);
-	g_test_add_func("/stall/two workers share 1 thread", test_one_thread);
-	g_test_add_func("/stall/a slow application is left in peace", test_slow);
-	g_test_add_func("/stall/slow replies among fast ones", test_mixed);
-	g_test_add_func("/stall/a hung application", test_hung);
-	g_test_add_func("/stall/sockets are not kept for longer each time", test_while);
+	g_test_add_func("/stall/200 clients of 3 threads all get answers", test_three_threads);
+	g_test_add_func("/stall/200 clients of 20 threads cause no stall", test_enough_threads);
+	g_test_add_func("/stall/two workers that share 3 threads all get answers",
+	    test_two_workers);
+	g_test_add_func("/stall/idle sockets of another worker are closed", test_idle_elsewhere);
+	g_test_add_func("/stall/two workers that share 1 thread all get answers", test_one_thread);
+	g_test_add_func("/stall/a slow application causes no stall", test_slow);
+	g_test_add_func("/stall/slow replies among fast ones lose no answer", test_mixed);
+	g_test_add_func("/stall/a hung application causes no stall", test_hung);
+	g_test_add_func("/stall/each stall doubles the time without kept sockets", test_while);
 	return (g_test_run());
 }

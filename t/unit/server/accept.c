@@ -1,8 +1,9 @@
-/* t/unit/server/accept.c -- accepting: a full worker, no descriptors, too many from one address, too much in unfinished heads. */
+/* t/unit/server/accept.c -- accepting: a full worker, no descriptors, too many from one address,
+ * too much in unfinished heads. */
 #include <arpa/inet.h>
 #include "t/unit/server/simworker.h"
 
-static union io_addr from = {.in = {.sin_family = AF_INET}};
+static union io_addr from = { .in = { .sin_family = AF_INET } };
 
 static void
 accept_says(int fd_or_err)
@@ -72,7 +73,7 @@ closed_are(const char *want)
 static void
 test_shortage(void)
 {
-	static const int errs[] = {-EMFILE, -ENFILE, -ENOBUFS, -ENOMEM, -EINVAL};
+	static const int errs[] = { -EMFILE, -ENFILE, -ENOBUFS, -ENOMEM, -EINVAL };
 	size_t i;
 
 	for (i = 0; i < G_N_ELEMENTS(errs); i++) {
@@ -91,7 +92,7 @@ test_shortage(void)
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1); /* a descriptor is free again */
 		sim_advance_ms(io, 500);
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
-		g_assert_cmpuint(w->tally->counters.accept_pauses, ==, 2);
+		g_assert_cmpuint(w->counters->events.accept_pauses, ==, 2);
 		disk();
 		down();
 	}
@@ -101,7 +102,7 @@ test_shortage(void)
 static void
 test_shortage_makes_room(void)
 {
-	static const int errs[] = {-EMFILE, -ENFILE};
+	static const int errs[] = { -EMFILE, -ENFILE };
 	size_t i;
 
 	for (i = 0; i < G_N_ELEMENTS(errs); i++) {
@@ -112,8 +113,8 @@ test_shortage_makes_room(void)
 		accept_says(errs[i]);
 		closed_are("1");
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
-		g_assert_cmpuint(w->tally->counters.accept_pauses, ==, 0);
-		g_assert_cmpuint(w->tally->counters.room_silent, ==, 1);
+		g_assert_cmpuint(w->counters->events.accept_pauses, ==, 0);
+		g_assert_cmpuint(w->counters->events.room_silent, ==, 1);
 		g_assert_nonnull(strstr(logged->str, "ev=connection.made-room"));
 		g_assert_nonnull(strstr(logged->str, "address=127.0.0.2"));
 		disk();
@@ -124,7 +125,7 @@ test_shortage_makes_room(void)
 static void
 test_one_client_fails(void)
 {
-	static const int errs[] = {-ECONNABORTED, -EPROTO, -EPERM};
+	static const int errs[] = { -ECONNABORTED, -EPROTO, -EPERM };
 	size_t i;
 
 	up_with("", 1, 1000);
@@ -132,7 +133,7 @@ test_one_client_fails(void)
 		accept_says(errs[i]);
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
 	}
-	g_assert_cmpuint(w->tally->counters.accept_pauses, ==, 0);
+	g_assert_cmpuint(w->counters->events.accept_pauses, ==, 0);
 	down();
 }
 
@@ -149,7 +150,8 @@ test_limit_of_busy(void)
 		accept_busy();
 	for (i = 0; i < 100; i++) {
 		if (sim_count(io, IO_ACCEPT) != 0)
-			accept_busy(); /* each listener's was in flight when the third became busy */
+			/* each listener's was in flight when the third became busy */
+			accept_busy();
 		sim_advance_ms(io, 50);
 	}
 	g_assert_cmpuint(w->nconns, ==, 5); /* however long it takes */
@@ -165,7 +167,8 @@ test_limit_of_busy(void)
 	down();
 }
 
-/* Paused while all are busy: the first that becomes idle ends the pause, and makes room when another comes. */
+/* Paused while all are busy: the first that becomes idle ends the pause, and makes room when
+ * another comes. */
 static void
 test_idle_ends_pause(void)
 {
@@ -176,7 +179,7 @@ test_idle_ends_pause(void)
 	for (i = 0; i < 3; i++)
 		s[i] = accept_busy();
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
-	g_assert_cmpuint(w->tally->counters.accept_pauses, ==, 1);
+	g_assert_cmpuint(w->counters->events.accept_pauses, ==, 1);
 	disk();
 	take(s[0], SIZE_MAX);
 	take(s[1], SIZE_MAX);
@@ -184,7 +187,7 @@ test_idle_ends_pause(void)
 	closed_are("");
 	accept_from(2);
 	closed_are("0 1"); /* one was above the limit */
-	g_assert_cmpuint(w->tally->counters.room_idle, ==, 2);
+	g_assert_cmpuint(w->counters->events.room_idle, ==, 2);
 	down();
 }
 
@@ -202,13 +205,14 @@ test_idle_goes_first(void)
 	closed_are("1 3");
 	accept_from(3); /* 2 and 3 have two each; 2 has had them for longer */
 	closed_are("0 1 3");
-	g_assert_cmpuint(w->tally->counters.room_idle, ==, 2);
-	g_assert_cmpuint(w->tally->counters.room_silent, ==, 1);
+	g_assert_cmpuint(w->counters->events.room_idle, ==, 2);
+	g_assert_cmpuint(w->counters->events.room_silent, ==, 1);
 	g_assert_cmpuint(w->nconns, ==, 4);
 	down();
 }
 
-/* Of the address with most: those that said nothing, then those that said something; each the oldest first. */
+/* Of the address with most: those that said nothing, then those that said something; each the
+ * oldest first. */
 static void
 test_most_goes_first(void)
 {
@@ -233,7 +237,8 @@ test_most_goes_first(void)
 	down();
 }
 
-/* All are busy: the address with more than half loses its oldest to another address, and none to itself. */
+/* All are busy: the address with more than half loses its oldest to another address, and none to
+ * itself. */
 static void
 test_majority_makes_room(void)
 {
@@ -248,17 +253,18 @@ test_majority_makes_room(void)
 	say(accept_from(3), GET("/a"));
 	closed_are("8");
 	say(accept_from(4), GET("/a"));
-	closed_are("8 9"); /* now it has half */
+	closed_are("8 9");              /* now it has half */
 	say(accept_from(5), GET("/a")); /* its accept was in flight */
 	closed_are("8 9");
-	g_assert_cmpuint(w->tally->counters.room_busy, ==, 2);
+	g_assert_cmpuint(w->counters->events.room_busy, ==, 2);
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
 	g_assert_cmpuint(w->nconns, ==, 21);
 	disk();
 	down();
 }
 
-/* Its own newcomers wait while it may be a proxy; they are refused once clients of four addresses came. */
+/* Its own newcomers wait while it may be a proxy; they are refused once clients of four addresses
+ * came. */
 static void
 test_majority_is_no_proxy(void)
 {
@@ -276,7 +282,7 @@ test_majority_is_no_proxy(void)
 	closed_are("0 1 2 20");
 	g_assert_null(accept_from(2));
 	clients--; /* closed without a connection */
-	g_assert_cmpuint(w->tally->counters.room_refused, ==, 1);
+	g_assert_cmpuint(w->counters->events.room_refused, ==, 1);
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
 	disk();
 	down();
@@ -316,6 +322,7 @@ test_per_address(void)
 {
 	struct client_addr one = client_addr_written("127.0.0.1");
 	struct clients *cs;
+	struct client *more;
 
 	with_clients(2);
 	cs = w->conf.clients;
@@ -324,14 +331,15 @@ test_per_address(void)
 	g_assert_null(accept_from(1));
 	clients--; /* closed without a connection */
 	g_assert_cmpuint(w->nconns, ==, 2);
-	g_assert_cmpuint(w->tally->counters.address_full, ==, 1);
-	g_assert_cmpuint(w->tally->counters.accepts, ==, 2);
-	g_assert_nonnull(strstr(logged->str, "ev=connection.refused address=127.0.0.1 connections=2"));
+	g_assert_cmpuint(w->counters->events.address_full, ==, 1);
+	g_assert_cmpuint(w->counters->events.accepts, ==, 2);
+	g_assert_nonnull(
+	    strstr(logged->str, "ev=connection.refused address=127.0.0.1 connections=2"));
 	g_assert_nonnull(accept_from(2));
-	g_assert_cmpuint(clients_count(cs, one), ==, 2);
+	g_assert_cmpint(clients_take(cs, one, 2, &more), ==, -EUSERS);
 	conn_stop(conn_of_link(w->conns.next));
 	sim_run(io);
-	g_assert_cmpuint(clients_count(cs, one), ==, 1);
+	g_assert_cmpint(clients_take(cs, one, 1, &more), ==, -EUSERS);
 	g_assert_nonnull(accept_from(1));
 	down();
 	clients_free(cs); /* asserts that all were given back */
@@ -350,17 +358,18 @@ test_heads_are_bounded(void)
 	for (i = 0; i < 6; i++)
 		say(accept_from(2), "GET /a HTTP/1.1\r\nX: ");
 	closed_are("1 2");
-	g_assert_cmpuint(w->tally->counters.room_heads, ==, 2);
-	g_assert_cmpuint(w->room.bytes, ==, 5 * 256);
+	g_assert_cmpuint(w->counters->events.room_heads, ==, 2);
+	g_assert_cmpuint(w->eviction.bytes, ==, 5 * 256);
 	say(s, "TP/1.1\r\n" HOST "\r\n");
 	disk();
 	take(s, SIZE_MAX);
 	heard_statuses(s, "200");
-	g_assert_cmpuint(w->room.bytes, ==, 4 * 256);
+	g_assert_cmpuint(w->eviction.bytes, ==, 4 * 256);
 	down();
 }
 
-/* Memory follows the bytes that came, and a head in pieces of any size is read as one that came whole. */
+/* Memory follows the bytes that came, and a head in pieces of any size is read as one that came
+ * whole. */
 static void
 test_head_grows(void)
 {
@@ -375,10 +384,10 @@ test_head_grows(void)
 		g_snprintf(line, sizeof(line), "X-%u: %040u\r\n", i, i);
 		say(s, line);
 	}
-	g_assert_cmpuint(w->room.bytes, <=, 2 * 40 * 50);
+	g_assert_cmpuint(w->eviction.bytes, <=, 2 * 40 * 50);
 	for (i = 0; i < 3000; i++)
 		say(s, i == 0 ? "Y: " : "y");
-	g_assert_cmpuint(w->room.bytes, <=, 16384);
+	g_assert_cmpuint(w->eviction.bytes, <=, 16384);
 	say(s, "\r\n\r");
 	g_assert_cmpuint(w->nrequests, ==, 1);
 	say(s, "\n");
@@ -387,7 +396,9 @@ test_head_grows(void)
 	heard_statuses(s, "200");
 	s = client();
 	say(s, "GET /a HTTP/1.1\r\n" HOST "X: ");
-	for (i = 0; i < 8200 && listens(s) && sim_sent(io, s).n == 0 && sim_find(io, IO_SEND, s) == NULL; i++)
+	for (i = 0;
+	     i < 8200 && listens(s) && sim_sent(io, s).n == 0 && sim_find(io, IO_SEND, s) == NULL;
+	     i++)
 		say(s, "x");
 	g_assert_cmpuint(i, <, 8192);
 	take(s, SIZE_MAX);

@@ -1,84 +1,6 @@
-/* The configuration language: what is read, how values add up, what is refused and where. */
-#include <glib.h>
-#include <glib/gstdio.h>
-#include <stdlib.h>
-#include <unistd.h>
-#include "base/must.h"
-#include "server/config/impl.h"
-
-#define ROOT "server.document-root = \"/srv\"\n"
-
-static struct buf err, warn;    /* of the load before */
-
-static struct config *
-load(const char *text)
-{
-	buf_free(&err);
-	buf_free(&warn);
-	return (config_load_text("t.conf", text_of(text), false, &err, &warn));
-}
-
-static const char *
-str(struct buf *b)
-{
-	buf_reserve(b, 1);
-	b->p[b->n] = '\0';
-	return (b->p);
-}
-
-static struct config *
-good(const char *text)
-{
-	struct config *c = load(text);
-
-	if (c == NULL)
-		g_test_message("%s", str(&err));
-	g_assert_nonnull(c);
-	g_assert_cmpuint(err.n, ==, 0);
-	return (c);
-}
-
-/* The message starts with START ("t.conf:LINE:COLUMN: ...") and holds PART. */
-static void
-bad(const char *text, const char *start, const char *part)
-{
-	g_assert_null(load(text));
-	if (!g_str_has_prefix(str(&err), start) || strstr(str(&err), part) == NULL)
-		g_test_message("%s", str(&err));
-	g_assert_true(g_str_has_prefix(str(&err), start));
-	g_assert_nonnull(strstr(str(&err), part));
-}
-
-/* What -p prints for one key, without the line end. */
-static char *
-printed(const struct config *c, const char *key)
-{
-	char *start = g_strdup_printf("%s = ", key), *value = NULL, *line;
-	struct buf out;
-
-	buf_init(&out, 0);
-	config_print(c, &out);
-	if ((line = strstr(str(&out), start)) != NULL)
-		value = g_strndup(line + strlen(start), strcspn(line + strlen(start), "\n"));
-	buf_free(&out);
-	g_free(start);
-	return (value);
-}
-
-static void
-value_is(const char *expr, const char *want)
-{
-	char *text = g_strdup_printf(ROOT "var.n = 7\nvar.s = \"s\"\nvar.l = ( \"a\" )\nvar.out = %s\n", expr);
-	struct config *c = good(text);
-	char *got = printed(c, "var.out");
-
-	g_assert_cmpstr(got, ==, want);
-	g_free(got);
-	g_free(text);
-	config_free(c);
-}
-
-/* ---------------------------------------------------------------- values */
+/* t/unit/server/config.c -- the configuration language: types, operators, variables, errors and
+ * their places. */
+#include "t/unit/server/config_test.h"
 
 static void
 defaults(void)
@@ -153,13 +75,14 @@ assignments(void)
 	struct config *c;
 
 	c = good(ROOT "server.tag = \"a\"\nserver.tag += \"b\"\nserver.port = 1\nserver.port := 2\n"
-	    "index-file.names += ( \"x\" )\nindex-file.names += ( \"y\", 3 )\n");
+		      "index-file.names += ( \"x\" )\nindex-file.names += ( \"y\", 3 )\n");
 	g_assert_cmpstr(config_global(c)->server_tag, ==, "ab");
 	g_assert_cmpuint(config_global(c)->port, ==, 2);
 	g_assert_cmpuint(config_global(c)->index_names.n, ==, 3);
 	g_assert_cmpstr(config_global(c)->index_names.v[2].p, ==, "3");
 	config_free(c);
-	bad(ROOT "server.tag = \"a\"\n  server.tag = \"b\"", "t.conf:3:3: ", "was set at t.conf:2 already");
+	bad(ROOT "server.tag = \"a\"\n  server.tag = \"b\"",
+	    "t.conf:3:3: ", "was set at t.conf:2 already");
 	bad(ROOT "a = 1\na += ( 2 )", "t.conf:3:6: ", "cannot be added");
 	bad(ROOT "a = ( \"k\" => 1 )\na += ( \"k\" => 2 )", "t.conf:3:6: ", "key \"k\" twice");
 	bad(ROOT "a = ( \"k\" => 1, \"k\" => 1 )", "t.conf:2:5: ", "key \"k\" twice");
@@ -171,9 +94,11 @@ types(void)
 {
 	struct config *c;
 
-	c = good(ROOT "server.port = \"8080\"\nserver.range-requests = \"disable\"\nserver.name = 42\nserver.errorlog = \"\"\n"
-	    "server.tag = \"\"\nmimetype.assign = ( \".x\" => \"a/b\", \"\" => \"c/d\" )\n"
-	    "proxy-core.rewrite-request = ( \"_uri\" => ( \"^/a\" => \"/b\" ) )\n");
+	c = good(
+	    ROOT "server.port = \"8080\"\nserver.range-requests = \"disable\"\nserver.name = "
+		 "42\nserver.errorlog = \"\"\n"
+		 "server.tag = \"\"\nmimetype.assign = ( \".x\" => \"a/b\", \"\" => \"c/d\" )\n"
+		 "proxy-core.rewrite-request = ( \"_uri\" => ( \"^/a\" => \"/b\" ) )\n");
 	g_assert_cmpuint(config_global(c)->port, ==, 8080);
 	g_assert_false(config_global(c)->range_requests);
 	g_assert_cmpstr(config_global(c)->server_name, ==, "42");
@@ -184,32 +109,33 @@ types(void)
 	g_assert_cmpstr(config_global(c)->mime_assign.v[1].value.p, ==, "c/d");
 	g_assert_cmpstr(config_global(c)->proxy_rewrite_request.v[0].map->v[0].value.p, ==, "/b");
 	config_free(c);
-	bad(ROOT "server.range-requests = \"on\"", "t.conf:2:25: ", "expects \"enable\" or \"disable\", found \"on\"");
-	bad(ROOT "server.range-requests = 1", "t.conf:2:25: ", "found the number 1");
-	bad(ROOT "server.port = 65536", "t.conf:2:15: ", "expects a number from 0 to 65535");
-	bad(ROOT "server.port = \"8o\"", "t.conf:2:15: ", "found \"8o\"");
+	bad(ROOT "server.range-requests = \"on\"",
+	    "t.conf:2:25: ", "expected \"enable\" or \"disable\", got \"on\"");
+	bad(ROOT "server.range-requests = 1", "t.conf:2:25: ", "got the number 1");
+	bad(ROOT "server.port = 65536", "t.conf:2:15: ", "expected a number from 0 to 65535");
+	bad(ROOT "server.port = \"8o\"", "t.conf:2:15: ", "got \"8o\"");
 	bad(ROOT "server.max-read-idle = 0", "t.conf:2:24: ", "from 1 to 86400 s");
-	bad(ROOT "server.tag = ( \"a\" )", "t.conf:2:14: ", "expects a string, found a list");
-	bad(ROOT "server.tag = \"a\nX-Evil: 1\"", "t.conf:2:14: ", "expects printable text on one line, found \"a\\x0aX-Evil: 1\"");
+	bad(ROOT "server.tag = ( \"a\" )", "t.conf:2:14: ", "expected a string, got a list");
+	bad(ROOT "server.tag = \"a\nX-Evil: 1\"",
+	    "t.conf:2:14: ", "expected printable text on one line, got \"a\\x0aX-Evil: 1\"");
 	bad(ROOT "index-file.names = \"a\"", "t.conf:2:20: ", "( \"a\", \"b\" )");
 	bad(ROOT "index-file.names = ( ( \"a\" ) )", "t.conf:2:20: ", "list of strings");
 	bad(ROOT "mimetype.assign = ( \"a\" )", "t.conf:2:19: ", "( \"a\" => \"b\" )");
 	bad(ROOT "proxy-core.rewrite-request = ( \"a\" => \"b\" )", "t.conf:2:30: ", "\"NAME\" =>");
-	bad(ROOT "proxy-core.balancer = \"fair\"", "t.conf:2:23: ", "one of: round-robin sqf carp static");
+	bad(ROOT "proxy-core.balancer = \"fair\"",
+	    "t.conf:2:23: ", "one of: round-robin sqf carp static");
 	bad(ROOT "server.port = \"a\"\nserver.tag = ()", "t.conf:2:15: ", "\nt.conf:3:14: ");
 }
-
-/* ---------------------------------------------------------------- mistakes */
 
 static void
 syntax_errors_name_their_place(void)
 {
-	bad(ROOT "server.port 80", "t.conf:2:13: ", "found a number \"80\"; expected \"=\"");
-	bad(ROOT "server.port = ", "t.conf:2:15: ", "found the end of the file; expected a value");
-	bad(ROOT "server.port =\n80", "t.conf:2:14: ", "found the end of the line; expected a value");
+	bad(ROOT "server.port 80", "t.conf:2:13: ", "behind the name, got a number \"80\"");
+	bad(ROOT "server.port = ", "t.conf:2:15: ", "variable), got the end of the file");
+	bad(ROOT "server.port =\n80", "t.conf:2:14: ", "variable), got the end of the line");
 	bad(ROOT "server.port = 80 81", "t.conf:2:18: ", "expected the end of the line");
 	bad(ROOT "server.port = 80s", "t.conf:2:17: ", "\"s\" in a number");
-	bad(ROOT "server.name = 'x'", "t.conf:2:15: ", "between double quotes");
+	bad(ROOT "server.name = 'x'", "t.conf:2:15: ", "needs double quotes");
 	bad(ROOT "server.name = \"x\ny\n", "t.conf:2:15: ", "no end");
 	bad(ROOT "server.name = \xe9", "t.conf:2:15: ", "0xe9");
 	bad(ROOT "a = ( 1 2 )", "t.conf:2:9: ", "\",\" or \")\"");
@@ -218,63 +144,83 @@ syntax_errors_name_their_place(void)
 	bad(ROOT "}", "t.conf:2:1: ", "without a \"{\"");
 	bad(ROOT "= 1", "t.conf:2:1: ", "expected a setting");
 	bad(ROOT "else { }", "t.conf:2:1: ", "\"else\" without");
-	bad(ROOT "$HTTP[\"hots\"] == \"x\" { }", "t.conf:2:1: ", "unknown condition $HTTP[\"hots\"]; known are $SERVER[\"socket\"]");
+	bad(ROOT "$HTTP[\"hots\"] == \"x\" { }",
+	    "t.conf:2:1: ", "unknown condition $HTTP[\"hots\"]; known are $SERVER[\"socket\"]");
 	bad(ROOT "$HTTP[\"host\"] = \"x\" { }", "t.conf:2:15: ", "expected \"==\"");
-	bad(ROOT "$HTTP[\"host\"] == ( \"x\" ) { }", "t.conf:2:18: ", "compares with a string");
-	bad(ROOT "$HTTP[\"url\"] =~ \"(\" { }", "t.conf:2:17: ", "no regular expression");
-	bad(ROOT "$HTTP[\"remoteip\"] == \"10.0.0.0/33\" { }", "t.conf:2:22: ", "no address");
-	bad(ROOT "$HTTP[\"host\"] == \"x\" { } else { } else { }", "t.conf:2:40: ", "never hold");
-	bad(ROOT "$HTTP[\"host\"] == \"x\" { }\nelse if { }", "t.conf:3:9: ", "expected a condition");
+	bad(ROOT "$HTTP[\"host\"] == ( \"x\" ) { }",
+	    "t.conf:2:18: ", "expected a string in this condition");
+	bad(ROOT "$HTTP[\"url\"] =~ \"(\" { }", "t.conf:2:17: ", "not a regular expression");
+	bad(ROOT "$HTTP[\"remoteip\"] == \"10.0.0.0/33\" { }",
+	    "t.conf:2:22: ", "expected an address");
+	bad(ROOT "$HTTP[\"host\"] == \"x\" { } else { } else { }", "t.conf:2:40: ", "never apply");
+	bad(ROOT "$HTTP[\"host\"] == \"x\" {\n server.tag = \"a\" \"b\"\n}",
+	    "t.conf:3:19: ", "expected the end of the line");
+	g_assert_cmpstr(strchr(str(&err), '\n'), ==, "\n"); /* the only message */
+	bad(ROOT "$HTTP[\"host\"] == \"x\" { }\nelse if { }",
+	    "t.conf:3:9: ", "expected a condition");
 }
 
 static void
 what_is_missing_or_misplaced(void)
 {
-	bad("", "t.conf:1:1: ", "server.document-root is not set; add server.document-root = \"/path\"");
+	bad("", "t.conf:1:1: ",
+	    "server.document-root is not set; add server.document-root = \"/path\"");
 	bad("server.document-root = \"\"", "t.conf:1:1: ", "not set");
-	bad(ROOT "$HTTP[\"host\"] == \"x\" {\n server.port = 1 }", "t.conf:3:2: ", "for the whole server");
+	bad(ROOT "$HTTP[\"host\"] == \"x\" {\n server.port = 1 }",
+	    "t.conf:3:2: ", "for the whole server");
 	bad(ROOT "url.access-deny = ( \"~\" )", "t.conf:2:1: ", "static-file.exclude-extensions");
-	bad(ROOT "$SERVER[\"socket\"] == \"a:99999\" { }", "t.conf:2:1: ", "cannot listen on \"a:99999\": expected a port of 0 to 65535 after the host");
-	bad(ROOT "$SERVER[\"socket\"] == \"::1\" { }", "t.conf:2:1: ", "cannot listen on \"::1\": expected an IPv6 address in brackets");
-	bad(ROOT "server.bind = \"a b\"", "t.conf:2:15: ", "cannot listen on \"a b:80\": expected a host without spaces");
-	bad(ROOT "server.bind = \"/run/a b\"", "t.conf:2:15: ", "cannot listen on \"/run/a b\": expected a path without spaces");
+	bad(ROOT "$SERVER[\"socket\"] == \"a:99999\" { }", "t.conf:2:1: ",
+	    "cannot listen on \"a:99999\": expected a port of 0 to 65535 after the host");
+	bad(ROOT "$SERVER[\"socket\"] == \"::1\" { }",
+	    "t.conf:2:1: ", "cannot listen on \"::1\": expected an IPv6 address in brackets");
+	bad(ROOT "server.bind = \"a b\"",
+	    "t.conf:2:15: ", "cannot listen on \"a b:80\": expected a host without spaces");
+	bad(ROOT "server.bind = \"/run/a b\"",
+	    "t.conf:2:15: ", "cannot listen on \"/run/a b\": expected a path without spaces");
 }
 
 static void
 unknown_keys_are_refused(void)
 {
-	bad(ROOT "\n server.max-read-thread = 4", "t.conf:3:2: ", "unknown setting server.max-read-thread; did you mean server.max-read-threads?");
-	bad(ROOT "nothing.like-it = 1", "t.conf:2:1: ", "unknown setting nothing.like-it; remove it (--manual lists all settings)");
-	bad(ROOT "$HTTP[\"url\"] =^ \"/\" { static-file.exclude-extension = ( \".php\" ) }", "t.conf:2:23: ", "static-file.exclude-extensions?");
-	config_free(good(ROOT "var.whatever = 4\nserver.modules = ( \"mod_x\" )"));
+	bad(ROOT "\n server.max-read-thread = 4", "t.conf:3:2: ",
+	    "unknown setting server.max-read-thread; did you mean server.max-read-threads?");
+	bad(ROOT "nothing.like-it = 1", "t.conf:2:1: ",
+	    "unknown setting nothing.like-it; remove it (--manual lists all settings)");
+	bad(ROOT "$HTTP[\"url\"] =^ \"/\" { static-file.exclude-extension = ( \".php\" ) }",
+	    "t.conf:2:23: ", "static-file.exclude-extensions?");
+	config_free(good(ROOT "var.any = 4\nserver.modules = ( \"mod_x\" )"));
 	g_assert_cmpstr(str(&warn), ==, "");
 }
 
 static void
-foreign_keys(void)
+refused_keys(void)
 {
-	config_free(good(ROOT "compress.filetype = ( \"text/html\" )\nssl.engine = \"disable\"\nserver.http-parseopts = ( )"));
+	config_free(good(ROOT "compress.filetype = ( \"text/html\" )\nssl.engine = "
+			      "\"disable\"\nserver.http-parseopts = ( )"));
 	g_assert_cmpstr(str(&warn), ==,
 	    "t.conf:2:1: compress.filetype has no effect here. Replies are not compressed.\n"
-	    "t.conf:3:1: ssl.engine is not built; \"disable\" is all it can be\n"
-	    "t.conf:4:1: server.http-parseopts has no effect here. Requests are always read strictly.\n");
-	bad(ROOT "ssl.engine = \"enable\"", "t.conf:2:1: ", "ssl.engine cannot be used here. The socket would speak plain text. Remove it");
+	    "t.conf:3:1: ssl.engine is not built in; only \"disable\" is accepted\n"
+	    "t.conf:4:1: server.http-parseopts has no effect here. Requests are always read "
+	    "strictly.\n");
+	bad(ROOT "ssl.engine = \"enable\"", "t.conf:2:1: ",
+	    "ssl.engine cannot be used here. The socket would speak plain text. Remove it");
 	bad(ROOT "server.defer-accepts = 1", "t.conf:2:1: ", "unknown setting");
 }
 
 /* Each row is reached, and none hides a directive. */
 static void
-every_foreign_row(void)
+every_refused_row(void)
 {
-	const struct foreign *f;
+	const struct refused *f;
 	const struct directive *d;
 	char text[256];
 
-	for (f = foreigns; f->name != NULL; f++) {
+	for (f = refused_settings; f->name != NULL; f++) {
 		size_t n = strlen(f->name);
 
-		g_snprintf(text, sizeof(text), ROOT "%s%s = 1\n", f->name, strchr(".-", f->name[n - 1]) != NULL ? "x" : "");
-		if (f->kind == FOREIGN_REFUSED) {
+		g_snprintf(text, sizeof(text), ROOT "%s%s = 1\n", f->name,
+		    strchr(".-", f->name[n - 1]) != NULL ? "x" : "");
+		if (f->kind == SETTING_REFUSED) {
 			bad(text, "t.conf:2:1: ", f->why);
 			bad(text, "t.conf:2:1: ", f->instead);
 		} else {
@@ -282,8 +228,10 @@ every_foreign_row(void)
 			g_assert_nonnull(strstr(str(&warn), f->why));
 			g_assert_cmpstr(f->instead, ==, "");
 			for (d = directives; d->name != NULL; d++)
-				g_assert_true(strcmp(d->type, "OLD") == 0 || strchr(".-", f->name[n - 1]) == NULL ||
-				    strncmp(d->name, f->name, n) != 0 || g_str_has_prefix(f->name, "debug."));
+				g_assert_true(strcmp(d->type, "OLD") == 0 ||
+					      strchr(".-", f->name[n - 1]) == NULL ||
+					      strncmp(d->name, f->name, n) != 0 ||
+					      g_str_has_prefix(f->name, "debug."));
 		}
 	}
 }
@@ -291,8 +239,10 @@ every_foreign_row(void)
 static void
 old_keys_warn_once(void)
 {
-	config_free(good(ROOT "dir-listing.activate = \"enable\"\n$HTTP[\"url\"] == \"/\" { dir-listing.activate = \"disable\" }"));
-	g_assert_true(g_str_has_prefix(str(&warn), "t.conf:2:1: dir-listing.activate has no effect yet: "));
+	config_free(good(ROOT "dir-listing.activate = \"enable\"\n$HTTP[\"url\"] == \"/\" { "
+			      "dir-listing.activate = \"disable\" }"));
+	g_assert_true(
+	    g_str_has_prefix(str(&warn), "t.conf:2:1: dir-listing.activate has no effect: "));
 	g_assert_cmpuint(strcspn(str(&warn), "\n") + 1, ==, warn.n);
 }
 
@@ -302,13 +252,15 @@ an_alias_fills_in(void)
 	struct config *c = good(ROOT "server.max-write-threads = 8");
 
 	g_assert_cmpuint(config_global(c)->read_threads, ==, 8);
-	g_assert_cmpstr(str(&warn), ==, "t.conf:2:1: server.max-write-threads is an old name; write server.max-read-threads\n");
+	g_assert_cmpstr(str(&warn), ==,
+	    "t.conf:2:1: server.max-write-threads is an old name; write server.max-read-threads\n");
 	config_free(c);
 	c = good(ROOT "server.max-write-threads = 8\nserver.max-read-threads = 3");
 	g_assert_cmpuint(config_global(c)->read_threads, ==, 3);
 	g_assert_nonnull(strstr(str(&warn), "another name"));
 	config_free(c);
-	bad(ROOT "server.max-write-threads = 1025", "t.conf:2:28: ", "server.max-write-threads expects a number");
+	bad(ROOT "server.max-write-threads = 1025",
+	    "t.conf:2:28: ", "server.max-write-threads: expected a number");
 }
 
 static void
@@ -341,177 +293,17 @@ everything_is_bounded(void)
 		g_string_append(s, "a += a\n");
 	for (i = 0; i < 400; i++)
 		g_string_append_printf(s, "b%d = a + \"x\"\n", i);
-	bad(s->str, "t.conf:", "grow beyond 64 MiB");
+	bad(s->str, "t.conf:", "need more than 64 MiB");
 	g_string_free(s, TRUE);
 }
-
-/* ---------------------------------------------------------------- files */
-
-struct files {
-	char *dir;
-};
-
-static void
-files_make(struct files *f, gconstpointer data)
-{
-	f->dir = g_dir_make_tmp("config-XXXXXX", NULL);
-	g_assert_nonnull(f->dir);
-}
-
-static void
-files_remove(struct files *f, gconstpointer data)
-{
-	char *argv[] = {(char *)"rm", (char *)"-r", f->dir, NULL};
-
-	g_assert_true(g_spawn_sync(NULL, argv, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL, NULL));
-	g_free(f->dir);
-}
-
-static void
-put(struct files *f, const char *name, const char *text)
-{
-	char *path = g_build_filename(f->dir, name, NULL), *dir = g_path_get_dirname(path);
-
-	g_mkdir_with_parents(dir, 0755);
-	g_assert_true(g_file_set_contents(path, text, -1, NULL));
-	g_free(dir);
-	g_free(path);
-}
-
-static struct config *
-load_file(struct files *f, const char *name)
-{
-	char *path = g_build_filename(f->dir, name, NULL);
-	struct config *c;
-
-	buf_free(&err);
-	buf_free(&warn);
-	c = config_load(path, NULL, &err, &warn);
-	g_free(path);
-	return (c);
-}
-
-static void
-refused(struct files *f, const char *part)
-{
-	g_assert_null(load_file(f, "main.conf"));
-	if (strstr(str(&err), part) == NULL)
-		g_test_message("%s", str(&err));
-	g_assert_nonnull(strstr(str(&err), part));
-}
-
-static void
-includes(struct files *f, gconstpointer data)
-{
-	struct config *c;
-
-	put(f, "main.conf", "where = \"sub\"\ninclude where + \"/a.conf\"\ninclude \"conf.d/*.conf\"\ninclude \"none/*.conf\"\n"
-	    "$HTTP[\"url\"] == \"/\" {\n include \"inner.conf\"\n}\n");
-	put(f, "sub/a.conf", ROOT "include \"sub/b.conf\"");       /* still relative to the main file */
-	put(f, "sub/b.conf", "server.tag = where");
-	put(f, "conf.d/1.conf", "index-file.names = ( \"1\" )");
-	put(f, "conf.d/2.conf", "index-file.names += ( \"2\" )");
-	put(f, "inner.conf", "server.name = \"inner\"\nglobal {\n server.port = 99\n}");
-	c = load_file(f, "main.conf");
-	g_assert_nonnull(c);
-	g_assert_cmpstr(config_global(c)->server_tag, ==, "sub");
-	g_assert_cmpuint(config_global(c)->index_names.n, ==, 2);
-	g_assert_cmpstr(config_global(c)->index_names.v[1].p, ==, "2");
-	g_assert_null(config_global(c)->server_name);
-	g_assert_cmpuint(config_global(c)->port, ==, 99);
-	config_free(c);
-}
-
-static void
-includes_that_fail(struct files *f, gconstpointer data)
-{
-	char *big = g_strnfill((2 << 20), '#');
-
-	put(f, "main.conf", ROOT "\n  include \"none.conf\"");
-	refused(f, "main.conf:3:11: cannot read ");
-	put(f, "main.conf", "include \"main.conf\"");
-	refused(f, "includes itself");
-	put(f, "main.conf", "include \"a.conf\"");
-	put(f, "a.conf", "include \"main.conf\"");
-	refused(f, "includes itself");
-	put(f, "a.conf", ROOT "$HTTP[\"url\"] == \"/\" {");
-	refused(f, "a.conf:2:22: the file ends inside of a block");
-	put(f, "main.conf", "include \".\"");
-	refused(f, "main.conf:1:9: cannot read ");
-	put(f, "main.conf", "include 7");
-	refused(f, "found a number; expected the name of a file");
-	put(f, "a.conf", big);
-	put(f, "main.conf", "include \"a.conf\"");
-	refused(f, "too large");
-	put(f, "main.conf", "i = \"x\"\ninclude \"/dev/zero\"");
-	refused(f, "too large");
-	g_free(big);
-	g_assert_null(load_file(f, "not-there.conf"));
-	g_assert_nonnull(strstr(str(&err), "not-there.conf: No such file"));
-}
-
-static void
-commands(struct files *f, gconstpointer data)
-{
-	struct config *c;
-
-	put(f, "port", "server.port = 4321");
-	put(f, "main.conf", ROOT "include_shell \"cat po\" + \"rt; pwd >here\"");
-	c = load_file(f, "main.conf");
-	g_assert_nonnull(c);
-	g_assert_cmpuint(config_global(c)->port, ==, 4321);
-	config_free(c);
-	put(f, "main.conf", ROOT "include_shell \"exit 3\"");
-	refused(f, "main.conf:2:15: the command `exit 3` failed with status 3");
-	put(f, "main.conf", ROOT "include_shell \"yes\"");
-	refused(f, "too large");
-	put(f, "main.conf", ROOT "include_shell \"echo a b\"");
-	refused(f, "output of `echo a b`:1:3: ");
-}
-
-/* ---------------------------------------------------------------- listening */
-
-static void
-listens(const char *text, const char *want)
-{
-	struct config *c = good(text);
-	GString *got = g_string_new(NULL);
-	const char *a;
-	size_t i;
-
-	for (i = 0; (a = config_listen(c, i)) != NULL; i++)
-		g_string_append_printf(got, "%s%s", i > 0 ? " " : "", a);
-	g_assert_cmpstr(got->str, ==, want);
-	g_string_free(got, TRUE);
-	config_free(c);
-}
-
-static void
-addresses(void)
-{
-	listens(ROOT, ":80");
-	listens(ROOT "server.port = 8080", ":8080");
-	listens(ROOT "server.port = 8080\nserver.bind = \"127.0.0.1\"", "127.0.0.1:8080");
-	listens(ROOT "server.bind = \"::1\"", "[::1]:80");
-	listens(ROOT "server.bind = \"[::]\"", "[::]:80");
-	listens(ROOT "server.bind = \"/run/a.sock\"", "/run/a.sock");
-	listens(ROOT "$SERVER[\"socket\"] == \":1025\" { }", ":1025");
-	listens(ROOT "server.port = 1\n$SERVER[\"socket\"] == \":1025\" { }", ":1 :1025");
-	listens(ROOT "server.port = 80\n$SERVER[\"socket\"] == \"0.0.0.0:80\" { }\n$SERVER[\"socket\"] == \"[::]:80\" { }", ":80 [::]:80");
-	listens(ROOT "server.port = 80\n$SERVER[\"socket\"] == \"*:80\" { }", ":80");
-	listens(ROOT "server.port = 81\n$SERVER[\"socket\"] == \"127.0.0.1\" { }", ":81 127.0.0.1:81");
-	listens(ROOT "$SERVER[\"socket\"] =~ \":1$\" { }\n$SERVER[\"socket\"] != \":2\" { }", ":80");
-	listens(ROOT "$HTTP[\"url\"] == \"/\" { $SERVER[\"socket\"] == \"unix:/a\" { } }", "unix:/a");
-}
-
-/* ---------------------------------------------------------------- files of 2007 */
 
 static void
 minimal_server(void)
 {
 	struct config *c;
 
-	c = good("server.document-root = \"/home/jan/wwwroot/servers/grisu.home.kneschke.de/pages/\"\n"
+	c = good(
+	    "server.document-root = \"/home/jan/wwwroot/servers/grisu.home.kneschke.de/pages/\"\n"
 	    "server.port = 1025\n"
 	    "server.errorlog = \"/home/jan/wwwroot/logs/lighttpd.error.log\"\n"
 	    "server.network-backend = \"linux-aio-sendfile\"\n"
@@ -535,21 +327,22 @@ threaded_stat(void)
 {
 	struct config *c;
 
-	c = good(ROOT "server.max-stat-threads = 4\nserver.max-write-threads = 8\nserver.network-backend = \"gthread-aio\"\n");
+	c = good(ROOT "server.max-stat-threads = 4\nserver.max-write-threads = "
+		      "8\nserver.network-backend = \"gthread-aio\"\n");
 	g_assert_cmpuint(config_global(c)->stat_threads, ==, 4);
 	g_assert_cmpuint(config_global(c)->read_threads, ==, 8);
 	g_assert_cmpstr(config_global(c)->network_backend, ==, "gthread-aio");
 	config_free(c);
 }
 
-/* ---------------------------------------------------------------- printing */
-
 static void
 prints_what_it_read(void)
 {
-	static const char text[] = ROOT "a = ( \"x\" => 1 )\n"
+	static const char text[] = ROOT
+	    "a = ( \"x\" => 1 )\n"
 	    "$HTTP[\"host\"] == \"h\" {\n server.name = \"1\"\n}\n"
-	    "else $HTTP[\"user-agent\"] =~ \"u\\.\\\"\" {\n server.name = \"2\"\n}\nelse {\n server.name = \"3\"\n}\n"
+	    "else $HTTP[\"user-agent\"] =~ \"u\\.\\\"\" {\n server.name = \"2\"\n}\nelse {\n "
+	    "server.name = \"3\"\n}\n"
 	    "$HTTP[\"url\"] == \"/\" {\n server.name = \"4\"\n}\n"
 	    "$HTTP[\"host\"] == \"h\" {\n $HTTP[\"url\"] != \"/\" { server.name = \"5\"\n }\n}\n";
 	struct config *c = good(text), *again;
@@ -558,12 +351,14 @@ prints_what_it_read(void)
 	buf_init(&one, 0);
 	buf_init(&two, 0);
 	config_print(c, &one);
-	g_assert_cmpstr(str(&one), ==, "# listens on :80\n" ROOT "var.a = ( \"x\" => 1 )\n"
+	g_assert_cmpstr(str(&one), ==,
+	    "# listens on :80\n" ROOT "var.a = ( \"x\" => 1 )\n"
 	    "$HTTP[\"host\"] == \"h\" { # 1\n\tserver.name = \"1\"\n"
 	    "} else $HTTP[\"useragent\"] =~ \"u\\.\\\"\" { # 2\n\tserver.name = \"2\"\n"
 	    "} else { # 3\n\tserver.name = \"3\"\n}\n"
 	    "$HTTP[\"url\"] == \"/\" { # 4\n\tserver.name = \"4\"\n}\n"
-	    "$HTTP[\"host\"] == \"h\" { # 1\n\t$HTTP[\"url\"] != \"/\" { # 5\n\t\tserver.name = \"5\"\n\t}\n}\n");
+	    "$HTTP[\"host\"] == \"h\" { # 1\n\t$HTTP[\"url\"] != \"/\" { # 5\n\t\tserver.name = "
+	    "\"5\"\n\t}\n}\n");
 	again = good(one.p);
 	config_print(again, &two);
 	g_assert_cmpstr(str(&two), ==, one.p);
@@ -590,15 +385,11 @@ main(int argc, char **argv)
 	g_test_add_func("/config/syntax-errors-name-their-place", syntax_errors_name_their_place);
 	g_test_add_func("/config/what-is-missing-or-misplaced", what_is_missing_or_misplaced);
 	g_test_add_func("/config/unknown-keys-are-refused", unknown_keys_are_refused);
-	g_test_add_func("/config/foreign-keys", foreign_keys);
-	g_test_add_func("/config/every-foreign-row", every_foreign_row);
+	g_test_add_func("/config/refused-keys", refused_keys);
+	g_test_add_func("/config/every-refused-row", every_refused_row);
 	g_test_add_func("/config/old-keys-warn-once", old_keys_warn_once);
 	g_test_add_func("/config/an-alias-fills-in", an_alias_fills_in);
 	g_test_add_func("/config/everything-is-bounded", everything_is_bounded);
-	g_test_add("/config/includes", struct files, NULL, files_make, includes, files_remove);
-	g_test_add("/config/includes-that-fail", struct files, NULL, files_make, includes_that_fail, files_remove);
-	g_test_add("/config/commands", struct files, NULL, files_make, commands, files_remove);
-	g_test_add_func("/config/addresses", addresses);
 	g_test_add_func("/config/minimal-server", minimal_server);
 	g_test_add_func("/config/threaded-stat", threaded_stat);
 	g_test_add_func("/config/prints-what-it-read", prints_what_it_read);

@@ -1,101 +1,9 @@
-/* From a request to its struct conf: which conditions hold, and which block wins. */
-#include <glib.h>
-#include "base/must.h"
-#include "server/config/impl.h"
-
-#define ROOT "server.document-root = \"/srv\"\nserver.name = \"none\"\n"
-
-struct site {
-	struct config *cfg;
-	struct conf_view *view;
-	int derived, undone;
-};
-
-static int
-derive(struct conf *c, void *arg)
-{
-	struct site *s = arg;
-
-	if (c->server_name != NULL && strcmp(c->server_name, "fails") == 0)
-		return (-1);
-	s->derived++;
-	c->derived = s;
-	return (0);
-}
-
-static void
-undo(struct conf *c, void *arg)
-{
-	struct site *s = arg;
-
-	g_assert_true(c->derived == s);
-	s->undone++;
-}
-
-static struct site *
-site(const char *text)
-{
-	struct site *s = g_new0(struct site, 1);
-	struct buf err, warn;
-
-	buf_init(&err, 0);
-	buf_init(&warn, 0);
-	s->cfg = config_load_text("t.conf", text_of(text), false, &err, &warn);
-	if (s->cfg == NULL)
-		g_test_message("%.*s", (int)err.n, err.p);
-	g_assert_nonnull(s->cfg);
-	s->view = conf_view_new(s->cfg, derive, undo, s);
-	buf_free(&err);
-	buf_free(&warn);
-	return (s);
-}
-
-static void
-site_free(struct site *s)
-{
-	conf_view_free(s->view);
-	g_assert_cmpint(s->derived, ==, s->undone);
-	config_free(s->cfg);
-	g_free(s);
-}
-
-/* A request of which everything is known and nothing is special. */
-static struct conf_input
-request(void)
-{
-	return ((struct conf_input){
-	    .socket = TEXT("127.0.0.1:8080"), .scheme = TEXT("http"), .host = TEXT("www.example.org"),
-	    .url = TEXT("/dir/file.html"), .query = TEXT(""), .referer = TEXT(""), .useragent = TEXT("agent/1.0"),
-	    .cookie = TEXT(""), .remoteip = TEXT("192.0.2.7"), .method = TEXT("GET"),
-	    .path = TEXT("/srv/dir/file.html"), .existing_path = TEXT("/srv/dir/file.html"),
-	});
-}
-
-static const char *
-name_for(struct site *s, const struct conf_input *in)
-{
-	const struct conf *c = conf_view_match(s->view, in);
-
-	g_assert_nonnull(c);
-	return (c->server_name);
-}
-
-static bool
-cond_holds(const char *cond, const struct conf_input *in)
-{
-	char *text = g_strdup_printf(ROOT "%s { server.name = \"yes\" }\n", cond);
-	struct site *s = site(text);
-	bool yes = strcmp(name_for(s, in), "yes") == 0;
-
-	site_free(s);
-	g_free(text);
-	return (yes);
-}
+/* t/unit/server/config_view.c -- from a request to its struct conf: which conditions hold, which
+ * block wins. */
+#include "t/unit/server/config_view_test.h"
 
 #define holds(cond, in) g_assert_true(cond_holds(cond, in))
 #define fails(cond, in) g_assert_false(cond_holds(cond, in))
-
-/* ---------------------------------------------------------------- conditions */
 
 static void
 every_field(void)
@@ -165,7 +73,8 @@ unknown_inputs_hold_nothing(void)
 	fails("$PHYSICAL[\"existing-path\"] !~ \"x\"", &in);
 	fails("$PHYSICAL[\"existing-path\"] == \"x\" { } else $HTTP[\"url\"] =^ \"/\"", &in);
 	fails("$PHYSICAL[\"existing-path\"] == \"x\" { } else", &in);
-	s = site(ROOT "$PHYSICAL[\"existing-path\"] != \"x\" { $HTTP[\"url\"] =^ \"/\" { server.name = \"yes\" } }");
+	s = site(ROOT "$PHYSICAL[\"existing-path\"] != \"x\" { $HTTP[\"url\"] =^ \"/\" { "
+		      "server.name = \"yes\" } }");
 	g_assert_cmpstr(name_for(s, &in), ==, "none");
 	in.existing_path = TEXT("/srv/x");
 	g_assert_cmpstr(name_for(s, &in), ==, "yes");
@@ -231,24 +140,29 @@ networks(void)
 	fails("$HTTP[\"remoteip\"] == \"0.0.0.0/0\"", &in);
 	in.remoteip = TEXT("::ffff:10.1.2.3");
 	holds("$HTTP[\"remoteip\"] == \"10.0.0.0/8\"", &in);
-	in.remoteip = TEXT("");         /* a client on a unix socket */
+	in.remoteip = TEXT(""); /* a client on a unix socket */
 	fails("$HTTP[\"remoteip\"] == \"0.0.0.0/0\"", &in);
 	holds("$HTTP[\"remoteip\"] != \"::/0\"", &in);
 	holds("$HTTP[\"remoteip\"] == \"\"", &in);
 }
 
-/* ---------------------------------------------------------------- blocks */
-
 static void
 else_chains(void)
 {
 	struct site *s = site(ROOT "$HTTP[\"url\"] =^ \"/a\" {\n server.name = \"a\"\n}\n"
-	    "else $HTTP[\"url\"] =^ \"/b\" {\n server.name = \"b\"\n} else if $HTTP[\"url\"] =^ \"/c\" { server.name = \"c\" }\n\n"
-	    "elsif $HTTP[\"url\"] =~ \"[a-z]\" { server.name = \"d\" } elseif $HTTP[\"url\"] == \"\" { server.name = \"e\" }\n"
-	    "else\n{\n server.name = \"f\"\n}\n");
+				   "else $HTTP[\"url\"] =^ \"/b\" {\n server.name = \"b\"\n} else "
+				   "if $HTTP[\"url\"] =^ \"/c\" { server.name = \"c\" }\n\n"
+				   "elsif $HTTP[\"url\"] =~ \"[a-z]\" { server.name = \"d\" } "
+				   "elseif $HTTP[\"url\"] == \"\" { server.name = \"e\" }\n"
+				   "else\n{\n server.name = \"f\"\n}\n");
 	struct conf_input in = request();
 	static const char *const cases[][2] = {
-		{"/a", "a"}, {"/b", "b"}, {"/c", "c"}, {"/x", "d"}, {"", "e"}, {"/1", "f"},
+		{ "/a", "a" },
+		{ "/b", "b" },
+		{ "/c", "c" },
+		{ "/x", "d" },
+		{ "", "e" },
+		{ "/1", "f" },
 	};
 	size_t i;
 
@@ -262,8 +176,10 @@ else_chains(void)
 static void
 later_blocks_win_setting_by_setting(void)
 {
-	struct site *s = site(ROOT "$HTTP[\"host\"] =~ \"example\" {\n server.name = \"1\"\n server.tag = \"1\"\n"
-	    " $HTTP[\"url\"] =^ \"/dir\" { server.tag = \"2\" }\n}\n$HTTP[\"url\"] =$ \".html\" { server.name = \"3\" }\n");
+	struct site *s = site(
+	    ROOT "$HTTP[\"host\"] =~ \"example\" {\n server.name = \"1\"\n server.tag = \"1\"\n"
+		 " $HTTP[\"url\"] =^ \"/dir\" { server.tag = \"2\" }\n}\n$HTTP[\"url\"] =$ "
+		 "\".html\" { server.name = \"3\" }\n");
 	struct conf_input in = request();
 	const struct conf *c = conf_view_match(s->view, &in);
 
@@ -284,12 +200,14 @@ later_blocks_win_setting_by_setting(void)
 static void
 one_condition_twice_is_one_block(void)
 {
-	struct site *s = site(ROOT "$HTTP[\"url\"] =^ \"/\" { server.name = \"1\" }\n$HTTP[\"host\"] != \"\" { server.name = \"2\" }\n"
-	    "$HTTP[\"url\"] =^ \"/\" { server.tag = \"3\"\n server.name := \"late\" }\n");
+	struct site *s =
+	    site(ROOT "$HTTP[\"url\"] =^ \"/\" { server.name = \"1\" }\n$HTTP[\"host\"] != \"\" { "
+		      "server.name = \"2\" }\n"
+		      "$HTTP[\"url\"] =^ \"/\" { server.tag = \"3\"\n server.name := \"late\" }\n");
 	struct conf_input in = request();
 	const struct conf *c = conf_view_match(s->view, &in);
 
-	g_assert_cmpstr(c->server_name, ==, "2");       /* its place is that of its first half */
+	g_assert_cmpstr(c->server_name, ==, "2"); /* its place is that of its first half */
 	g_assert_cmpstr(c->server_tag, ==, "3");
 	site_free(s);
 }
@@ -297,8 +215,10 @@ one_condition_twice_is_one_block(void)
 static void
 appending_starts_from_the_outer_value(void)
 {
-	struct site *s = site(ROOT "index-file.names = ( \"a\" )\n$HTTP[\"host\"] != \"\" {\n index-file.names += ( \"b\" )\n"
-	    " $HTTP[\"url\"] =$ \".html\" { index-file.names += ( \"c\" ) }\n}\n");
+	struct site *s =
+	    site(ROOT "index-file.names = ( \"a\" )\n$HTTP[\"host\"] != \"\" {\n index-file.names "
+		      "+= ( \"b\" )\n"
+		      " $HTTP[\"url\"] =$ \".html\" { index-file.names += ( \"c\" ) }\n}\n");
 	struct conf_input in = request();
 	const struct conf *c = conf_view_match(s->view, &in);
 
@@ -314,9 +234,10 @@ appending_starts_from_the_outer_value(void)
 static void
 pools_belong_to_the_block_that_names_them(void)
 {
-	struct site *s = site(ROOT "$HTTP[\"url\"] =^ \"/a\" { proxy-core.backends = ( \"x:1\" ) }\n"
-	    "$HTTP[\"url\"] =^ \"/a/b\" { proxy-core.max-pool-size = 3 }\n"
-	    "$HTTP[\"url\"] =^ \"/c\" { proxy-core.backends = ( \"x:1\" ) }\n");
+	struct site *s =
+	    site(ROOT "$HTTP[\"url\"] =^ \"/a\" { proxy-core.backends = ( \"x:1\" ) }\n"
+		      "$HTTP[\"url\"] =^ \"/a/b\" { proxy-core.read-timeout = 3 }\n"
+		      "$HTTP[\"url\"] =^ \"/c\" { proxy-core.backends = ( \"x:1\" ) }\n");
 	struct conf_input in = request();
 
 	g_assert_cmpint(conf_view_match(s->view, &in)->proxy_block, ==, -1);
@@ -331,10 +252,12 @@ pools_belong_to_the_block_that_names_them(void)
 static void
 the_block_of_2007(void)
 {
-	struct site *s = site("server.document-root = \"/srv\"\n$SERVER[\"socket\"] == \":1025\" {\n"
-	    "  $HTTP[\"url\"] =~ \"^/seek-bound/\" {\n    proxy-core.protocol = \"fastcgi\"\n"
-	    "    proxy-core.backends = ( \"127.0.0.1:1029\" )\n    proxy-core.allow-x-sendfile = \"enable\"\n"
-	    "    proxy-core.max-pool-size = 20\n  }\n}\n");
+	struct site *s =
+	    site("server.document-root = \"/srv\"\n$SERVER[\"socket\"] == \":1025\" {\n"
+		 "  $HTTP[\"url\"] =~ \"^/seek-bound/\" {\n    proxy-core.protocol = \"fastcgi\"\n"
+		 "    proxy-core.backends = ( \"127.0.0.1:1029\" )\n    "
+		 "proxy-core.allow-x-sendfile = \"enable\"\n"
+		 "    proxy-core.max-pool-size = 20\n  }\n}\n");
 	struct conf_input in = request();
 	const struct conf *c;
 
@@ -354,109 +277,11 @@ the_block_of_2007(void)
 	site_free(s);
 }
 
-/* ---------------------------------------------------------------- the view itself */
-
-static void
-each_set_is_built_once(void)
-{
-	struct site *s = site(ROOT "$HTTP[\"host\"] != \"\" {\n $HTTP[\"url\"] =^ \"/a\" { server.name = \"a\" }\n}\n"
-	    "$HTTP[\"url\"] =$ \".html\" { server.tag = \"h\" }\n");
-	struct conf_input in = request();
-	const struct conf *html = conf_view_match(s->view, &in), *a;
-
-	in.url = TEXT("/a");
-	a = conf_view_match(s->view, &in);
-	g_assert_true(a != html);
-	g_assert_true(conf_view_match(s->view, &in) == a);
-	in.url = TEXT("/z.html");
-	g_assert_true(conf_view_match(s->view, &in) == html);
-	in.host = TEXT("");             /* the block around holds nothing itself, so it makes no set */
-	g_assert_true(conf_view_match(s->view, &in) == html);
-	g_assert_cmpint(s->derived, ==, 2);
-	site_free(s);
-}
-
-static void
-without_conditions_there_is_one(void)
-{
-	struct site *s = site(ROOT);
-	struct conf_input in = {0}, more = request();
-
-	g_assert_true(conf_view_match(s->view, &in) == conf_view_match(s->view, &more));
-	g_assert_cmpint(s->derived, ==, 1);
-	site_free(s);
-}
-
-static void
-a_failed_derive_is_null_and_tried_again(void)
-{
-	struct site *s = site(ROOT "$HTTP[\"url\"] == \"/f\" { server.name = \"fails\" }");
-	struct conf_input in = request();
-
-	in.url = TEXT("/f");
-	g_assert_null(conf_view_match(s->view, &in));
-	g_assert_null(conf_view_match(s->view, &in));
-	in.url = TEXT("/");
-	g_assert_nonnull(conf_view_match(s->view, &in));
-	site_free(s);
-}
-
-static struct site *
-site_of_letters(unsigned n)
-{
-	GString *text = g_string_new(ROOT);
-	struct site *s;
-	unsigned b;
-
-	for (b = 0; b < n; b++)
-		g_string_append_printf(text, "$HTTP[\"url\"] =~ \"%c\" { server.tag = \"%u\" }\n", 'a' + b, b);
-	s = site(text->str);
-	g_string_free(text, TRUE);
-	return (s);
-}
-
-static const struct conf *
-match_letters(struct site *s, unsigned bits)
-{
-	struct conf_input in = request();
-	char url[17] = {0};
-	unsigned b;
-
-	for (b = 0; b < 16; b++)
-		url[b] = (char)(bits >> b & 1 ? 'a' + b : '-');
-	in.url = text_of(url);
-	return (conf_view_match(s->view, &in));
-}
-
-/* Sixteen independent conditions, all of whose sets a client tries. */
-static void
-sets_make_room_for_others(void)
-{
-	struct site *s = site_of_letters(16);
-	const struct conf *first = match_letters(s, 0), *used = match_letters(s, 1);
-	unsigned i, built;
-
-	conf_hold(first);
-	for (i = 2; i < 3 * CFG_SETS_MAX; i++) {
-		g_assert_nonnull(match_letters(s, i));
-		g_assert_true(i % 1000 != 0 || match_letters(s, 1) == used);
-	}
-	g_assert_cmpint(s->undone, ==, 2 * (int)CFG_SETS_MAX - 1);
-	g_assert_cmpuint(conf_view_sets(s->view), ==, CFG_SETS_MAX + 1);
-	g_assert_true(first->derived == s);     /* held: evicted, but not freed */
-	g_assert_true(match_letters(s, 1) == used);     /* the one in use stays */
-	built = (unsigned)s->derived;
-	g_assert_true(match_letters(s, 0) != first);
-	g_assert_cmpint(s->derived, ==, built + 1);
-	conf_release(s->view, first);
-	g_assert_cmpuint(conf_view_sets(s->view), ==, CFG_SETS_MAX);
-	site_free(s);
-}
-
 static void
 a_condition_that_fails_is_named(void)
 {
-	struct site *s = site(ROOT "$HTTP[\"host\"] == \"x\" {\n}\nelse $HTTP[\"url\"] !~ \"^(a+)+$\" { server.tag = \"a\" }");
+	struct site *s = site(ROOT "$HTTP[\"host\"] == \"x\" {\n}\nelse $HTTP[\"url\"] !~ "
+				   "\"^(a+)+$\" { server.tag = \"a\" }");
 	struct conf_input in = request();
 	g_autofree char *url = g_strnfill(5000, 'a');
 	uint32_t line = 0;
@@ -466,7 +291,7 @@ a_condition_that_fails_is_named(void)
 	g_assert_null(conf_view_match(s->view, &in));
 	g_assert_cmpstr(conf_view_failed(s->view, &line), ==, "t.conf");
 	g_assert_cmpuint(line, ==, 5);
-	in.host = TEXT("x");            /* the one before it holds: it is not asked */
+	in.host = TEXT("x"); /* the one before it holds: it is not asked */
 	g_assert_nonnull(conf_view_match(s->view, &in));
 	g_assert_null(conf_view_failed(s->view, &line));
 	site_free(s);
@@ -482,7 +307,8 @@ more_blocks_than_bits_in_a_word(void)
 	int i;
 
 	for (i = 0; i < 200; i++)
-		g_string_append_printf(text, "$HTTP[\"url\"] == \"/%d\" { server.name = \"%d\" }\n", i, i);
+		g_string_append_printf(text, "$HTTP[\"url\"] == \"/%d\" { server.name = \"%d\" }\n",
+		    i, i);
 	s = site(text->str);
 	for (i = 0; i < 200; i++) {
 		g_snprintf(url, sizeof(url), "/%d", i);
@@ -497,7 +323,8 @@ more_blocks_than_bits_in_a_word(void)
 static void
 physical_conditions_are_announced(void)
 {
-	struct site *s = site(ROOT "$HTTP[\"url\"] == \"/\" { $PHYSICAL[\"existing-path\"] =~ \"x\" { server.name = \"p\" } }");
+	struct site *s = site(ROOT "$HTTP[\"url\"] == \"/\" { $PHYSICAL[\"existing-path\"] =~ "
+				   "\"x\" { server.name = \"p\" } }");
 
 	g_assert_true(config_uses_physical(s->cfg));
 	g_assert_true(config_has_conditions(s->cfg));
@@ -512,21 +339,25 @@ main(int argc, char **argv)
 	g_test_add_func("/config-view/every-operator", every_operator);
 	g_test_add_func("/config-view/absent-headers-are-empty", absent_headers_are_empty);
 	g_test_add_func("/config-view/unknown-inputs-hold-nothing", unknown_inputs_hold_nothing);
-	g_test_add_func("/config-view/a-port-on-one-side-is-ignored", a_port_on_one_side_is_ignored);
+	g_test_add_func("/config-view/a-port-on-one-side-is-ignored",
+	    a_port_on_one_side_is_ignored);
 	g_test_add_func("/config-view/sockets-have-several-names", sockets_have_several_names);
 	g_test_add_func("/config-view/networks", networks);
 	g_test_add_func("/config-view/else-chains", else_chains);
-	g_test_add_func("/config-view/later-blocks-win-setting-by-setting", later_blocks_win_setting_by_setting);
-	g_test_add_func("/config-view/one-condition-twice-is-one-block", one_condition_twice_is_one_block);
-	g_test_add_func("/config-view/appending-starts-from-the-outer-value", appending_starts_from_the_outer_value);
-	g_test_add_func("/config-view/pools-belong-to-the-block-that-names-them", pools_belong_to_the_block_that_names_them);
+	g_test_add_func("/config-view/later-blocks-win-setting-by-setting",
+	    later_blocks_win_setting_by_setting);
+	g_test_add_func("/config-view/one-condition-twice-is-one-block",
+	    one_condition_twice_is_one_block);
+	g_test_add_func("/config-view/appending-starts-from-the-outer-value",
+	    appending_starts_from_the_outer_value);
+	g_test_add_func("/config-view/pools-belong-to-the-block-that-names-them",
+	    pools_belong_to_the_block_that_names_them);
 	g_test_add_func("/config-view/the-block-of-2007", the_block_of_2007);
-	g_test_add_func("/config-view/each-set-is-built-once", each_set_is_built_once);
-	g_test_add_func("/config-view/without-conditions-there-is-one", without_conditions_there_is_one);
-	g_test_add_func("/config-view/a-failed-derive-is-null-and-tried-again", a_failed_derive_is_null_and_tried_again);
-	g_test_add_func("/config-view/sets-make-room-for-others", sets_make_room_for_others);
-	g_test_add_func("/config-view/a-condition-that-fails-is-named", a_condition_that_fails_is_named);
-	g_test_add_func("/config-view/more-blocks-than-bits-in-a-word", more_blocks_than_bits_in_a_word);
-	g_test_add_func("/config-view/physical-conditions-are-announced", physical_conditions_are_announced);
+	g_test_add_func("/config-view/a-condition-that-fails-is-named",
+	    a_condition_that_fails_is_named);
+	g_test_add_func("/config-view/more-blocks-than-bits-in-a-word",
+	    more_blocks_than_bits_in_a_word);
+	g_test_add_func("/config-view/physical-conditions-are-announced",
+	    physical_conditions_are_announced);
 	return (g_test_run());
 }

@@ -3,7 +3,7 @@
 
 /* ---------------------------------------------------------------- any split gives one answer */
 
-#define POST "POST /a HTTP/1.1\r\n" HOST
+#define POST    "POST /a HTTP/1.1\r\n" HOST
 #define CHUNKED POST "Transfer-Encoding: chunked\r\n\r\n"
 
 static const struct script {
@@ -11,25 +11,27 @@ static const struct script {
 	bool ends; /* the server closes */
 	const char *in;
 } scripts[] = {
-	{"200", false, GET("/a")},
-	{"200 200 404 200", false, GET("/a") GET("/b") GET("/none") GET("/c")},
-	{"200 200", false, "HEAD /a HTTP/1.1\r\n" HOST "\r\n" GET("/b")},
-	{"200 200", false, "\r\n\r\n" GET("/a") "\r\n" GET("/b")},
-	{"301 200 404", false, GET("/dir") GET("/dir/") GET("/a/")},
-	{"200 405", false, "OPTIONS * HTTP/1.1\r\n" HOST "\r\nDELETE /a HTTP/1.1\r\n" HOST "\r\n"},
-	{"200", true, "GET /a HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n" GET("/b")},
-	{"200", true, "GET /a HTTP/1.0\r\n\r\n" GET("/b")},
-	{"200 200", false, "GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" GET("/b")},
-	{"405 200", false, POST "Content-Length: 23\r\n\r\nGET /secret HTTP/1.1\r\n\n" GET("/b")},
-	{"405 200", false, CHUNKED "5;x\r\nGET /\r\nA\r\n0123456789\r\n0\r\nT:\r\n\r\n" GET("/b")},
-	{"200 405 200", false, GET("/a") POST "Content-Length: 3\r\n\r\nabc" GET("/b")},
-	{"200 400", true, GET("/a") CHUNKED "3 \r\nabc\n0\r\n\r\n" GET("/b")},
-	{"405", true, POST "Expect: 100-continue\r\nContent-Length: 3\r\n\r\nabc" GET("/b")},
-	{"200 400", true, GET("/a") "GET /b HTTP/1.1\r\nBad Header: x\r\n" HOST "\r\n" GET("/c")},
-	{"200 505", true, GET("/a") "GET /b HTTP/2.7\r\n\r\n" GET("/c")},
-	{"200 400", true, GET("/a") POST "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab"},
-	{"200 400", true, GET("/a") "GET /%zz HTTP/1.1\r\n" HOST "\r\n" GET("/c")},
-	{"400", true, GET("/../../etc/passwd") GET("/a")},
+	{ "200", false, GET("/a") },
+	{ "200 200 404 200", false, GET("/a") GET("/b") GET("/none") GET("/c") },
+	{ "200 200", false, "HEAD /a HTTP/1.1\r\n" HOST "\r\n" GET("/b") },
+	{ "200 200", false, "\r\n\r\n" GET("/a") "\r\n" GET("/b") },
+	{ "301 200 404", false, GET("/dir") GET("/dir/") GET("/a/") },
+	{ "200 405", false,
+	    "OPTIONS * HTTP/1.1\r\n" HOST "\r\nDELETE /a HTTP/1.1\r\n" HOST "\r\n" },
+	{ "200", true, "GET /a HTTP/1.1\r\n" HOST "Connection: close\r\n\r\n" GET("/b") },
+	{ "200", true, "GET /a HTTP/1.0\r\n\r\n" GET("/b") },
+	{ "200 200", false, "GET /a HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" GET("/b") },
+	{ "405 200", false, POST "Content-Length: 23\r\n\r\nGET /secret HTTP/1.1\r\n\n" GET("/b") },
+	{ "405 200", false,
+	    CHUNKED "5;x\r\nGET /\r\nA\r\n0123456789\r\n0\r\nT:\r\n\r\n" GET("/b") },
+	{ "200 405 200", false, GET("/a") POST "Content-Length: 3\r\n\r\nabc" GET("/b") },
+	{ "200 400", true, GET("/a") CHUNKED "3 \r\nabc\n0\r\n\r\n" GET("/b") },
+	{ "405", true, POST "Expect: 100-continue\r\nContent-Length: 3\r\n\r\nabc" GET("/b") },
+	{ "200 400", true, GET("/a") "GET /b HTTP/1.1\r\nBad Header: x\r\n" HOST "\r\n" GET("/c") },
+	{ "200 505", true, GET("/a") "GET /b HTTP/2.7\r\n\r\n" GET("/c") },
+	{ "200 400", true, GET("/a") POST "Content-Length: 1\r\nContent-Length: 2\r\n\r\nab" },
+	{ "200 400", true, GET("/a") "GET /%zz HTTP/1.1\r\n" HOST "\r\n" GET("/c") },
+	{ "400", true, GET("/../../etc/passwd") GET("/a") },
 };
 
 /* All of in, as far as the connection listens; disk and socket do what they are asked to. */
@@ -81,8 +83,8 @@ test_any_split(void)
 		n = strlen(scripts[i].in);
 		want = g_string_new(NULL);
 		g_test_message("script %zu", i);
-		check_script(&scripts[i], want, n, n);   /* cold */
-		check_script(&scripts[i], want, n, n);   /* hot */
+		check_script(&scripts[i], want, n, n); /* cold */
+		check_script(&scripts[i], want, n, n); /* hot */
 		check_script(&scripts[i], want, 1, 1);
 		for (at = 1; at < n; at++)
 			check_script(&scripts[i], want, at, n);
@@ -93,7 +95,8 @@ test_any_split(void)
 	}
 }
 
-/* Who is to go is told so, lingers until it has, and nothing it still says is run. */
+/* A client that must go gets Connection: close.  The server lingers until it closes, and runs none
+ * of its later requests. */
 static void
 test_ends_with_linger(void)
 {
@@ -132,7 +135,7 @@ warm(const char *lines)
 	feed(s, all, strlen(all), SIZE_MAX);
 	conn_stop(last_conn());
 	sim_run(io);
-	counters_now = w->tally->counters;
+	counters_now = w->counters->events;
 }
 
 static void
@@ -179,8 +182,8 @@ test_batch_is_bounded(void)
 		replies += memcmp(t.p + i, "HTTP/1.1 200 OK", 15) == 0;
 	g_assert_cmpuint(replies, ==, 1000);
 	g_assert_cmpuint(sends, <, 100);
-	g_assert_cmpuint(w->tally->counters.replies - counters_now.replies, ==, 1000);
-	g_assert_cmpuint(w->tally->counters.stat_misses - counters_now.stat_misses, ==, 0);
+	g_assert_cmpuint(w->counters->events.replies - counters_now.replies, ==, 1000);
+	g_assert_cmpuint(w->counters->events.stat_misses - counters_now.stat_misses, ==, 0);
 	g_string_free(many, TRUE);
 	down();
 }
@@ -328,7 +331,7 @@ test_file_shrinks(void)
 	sim_finish(io, sim_find(io, IO_SEND_FILE, s), 0);
 	sim_run(io);
 	g_assert_true(is_closed(clients - 1)); /* never padded, never another reply behind it */
-	g_assert_cmpuint(w->tally->counters.file_shrunk, ==, 1);
+	g_assert_cmpuint(w->counters->events.file_shrunk, ==, 1);
 	g_assert_nonnull(strstr(logged->str, "ev=file.shrunk"));
 	down();
 }
@@ -388,7 +391,7 @@ test_keep_alive_limit(void)
 	say(s, GET("/a") GET("/a") GET("/a"));
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "Connection: close"));
-	heard_statuses(s, "200"); /* the fifth is the last, whatever stands behind it */
+	heard_statuses(s, "200"); /* the fifth is the last */
 	leave(s, 0);
 	g_assert_true(is_closed(1));
 	down();
@@ -426,14 +429,14 @@ test_refused_in_access_log(void)
 	struct io_sock *s;
 
 	g_unlink(path);
-	g_assert_cmpint(logfile_open(path, &access_file), ==, 0);
+	g_assert_cmpint(logfile_open(path, NULL, NULL, &access_file), ==, 0);
 	up("accesslog.filename = \"x\"");
 	s = client();
 	say(s, "GET /none HTTP/1.1\r\n" HOST "User-Agent: the-first\r\n\r\n"
-	    "GET /b HTTP/1.1\r\nUser-Agent: the-second\r\nBad Line\r\n\r\n");
+	       "GET /b HTTP/1.1\r\nUser-Agent: the-second\r\nBad Line\r\n\r\n");
 	disk();
 	say(client(), "GET /a HTTP/1.1\r\n" HOST
-	    "User-Agent: somebody-else-altogether, with a lot to say of it\r\n\r\n");
+		      "User-Agent: some-other-client-than-that, with a lot to say of it\r\n\r\n");
 	take(s, SIZE_MAX);
 	s = client();
 	say(s, "GET /dripping HT");

@@ -1,10 +1,20 @@
-/* t/unit/server/conn_ends.c -- connections begin and end: who leaves, deadlines, stop, drain. */
+/* t/unit/server/conn_ends.c -- connections begin and end: leaving clients, deadlines, stop,
+ * drain. */
 #include "t/unit/server/simworker.h"
 
 /* ---------------------------------------------------------------- a connection in each state */
 
 enum place {
-	IDLE, HALF_HEAD, COLD, READING, SENDING, SENDING_FILE, SKIPPING, CHUNKED, LINGERING, KEPT,
+	IDLE,
+	HALF_HEAD,
+	COLD,
+	READING,
+	SENDING,
+	SENDING_FILE,
+	SKIPPING,
+	CHUNKED,
+	LINGERING,
+	KEPT,
 	PLACES
 };
 
@@ -15,14 +25,9 @@ client_at(enum place place)
 	struct io_sock *s = client();
 
 	switch (place) {
-	case IDLE:
-		break;
-	case HALF_HEAD:
-		say(s, "GET /a HTTP/1.1\r\nHos");
-		break;
-	case COLD:
-		say(s, GET("/a") GET("/b"));
-		break;
+	case IDLE: break;
+	case HALF_HEAD: say(s, "GET /a HTTP/1.1\r\nHos"); break;
+	case COLD: say(s, GET("/a") GET("/b")); break;
 	case READING:
 		say(s, GET("/a") GET("/b"));
 		disk_answers(disk_op());
@@ -38,9 +43,7 @@ client_at(enum place place)
 		take(s, SIZE_MAX);
 		g_assert_nonnull(sim_find(io, IO_SEND_FILE, s));
 		break;
-	case SKIPPING:
-		say(s, "POST /a HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\nabc");
-		break;
+	case SKIPPING: say(s, "POST /a HTTP/1.1\r\n" HOST "Content-Length: 10\r\n\r\nabc"); break;
 	case CHUNKED:
 		say(s, "POST /a HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n5\r\nabc");
 		break;
@@ -53,8 +56,7 @@ client_at(enum place place)
 		disk();
 		take(s, SIZE_MAX);
 		break;
-	case PLACES:
-		break;
+	case PLACES: break;
 	}
 	return (s);
 }
@@ -71,7 +73,7 @@ finish_disk_and_close(void)
 static void
 test_client_leaves(void)
 {
-	static const int how[] = {0, -ECONNRESET, -ETIMEDOUT, -EIO};
+	static const int how[] = { 0, -ECONNRESET, -ETIMEDOUT, -EIO };
 	struct io_sock *s;
 	struct io_op *op;
 	int place;
@@ -119,7 +121,7 @@ test_stop_in_every_state(void)
 	}
 }
 
-/* Stopped while its op has ended and nobody has heard of it yet. */
+/* Stopped between the end of its op and the callback. */
 static void
 test_stop_loses_race(void)
 {
@@ -172,7 +174,7 @@ test_drain(void)
 	}
 	g_assert_true(heard_has(s[IDLE], "Connection: close"));
 	g_assert_true(heard_has(s[HALF_HEAD], "Connection: close"));
-	sim_advance_ms(io, 5000); /* nobody takes the chance to say more */
+	sim_advance_ms(io, 5000); /* no byte comes */
 	g_assert_cmpuint(w->nconns, ==, 1);
 	say(s[CHUNKED], "de\r\n0\r\n\r\n");
 	take(s[CHUNKED], SIZE_MAX);
@@ -234,7 +236,8 @@ test_silent_by_condition(void)
 {
 	struct io_sock *s;
 
-	up("server.max-keep-alive-idle = 3\n$HTTP[\"url\"] == \"/a\" { server.max-keep-alive-idle = 7 }");
+	up("server.max-keep-alive-idle = 3\n$HTTP[\"url\"] == \"/a\" { server.max-keep-alive-idle "
+	   "= 7 }");
 	s = client_at(KEPT);
 	sim_advance_ms(io, 6999);
 	g_assert_false(is_closed(0));
@@ -292,7 +295,8 @@ test_stalled_reader(void)
 	down();
 }
 
-/* A byte now and then is no progress: each second of waiting is to be paid with server.min-write-rate bytes. */
+/* A byte now and then is no progress: each second of waiting is to be paid with
+ * server.min-write-rate bytes. */
 static void
 test_dripping_reader(void)
 {
@@ -365,7 +369,7 @@ test_hung_disk(void)
 	down();
 }
 
-/* ---------------------------------------------------------------- bodies nobody wants */
+/* ---------------------------------------------------------------- unwanted bodies */
 
 static void
 test_body_too_long_to_skip(void)
@@ -414,10 +418,10 @@ test_idle_holds_nothing(void)
 	g_assert_cmpuint(w->nrequests, ==, kept);
 	say(s, "GET"); /* a part of a head is kept as it came */
 	g_assert_cmpuint(w->nrequests, ==, kept);
-	g_assert_cmpuint(w->room.bytes, ==, 256);
+	g_assert_cmpuint(w->eviction.bytes, ==, 256);
 	say(s, " /a HTTP/1.1\r\n" HOST "\r\n");
 	g_assert_cmpuint(w->nrequests, ==, kept - 1);
-	g_assert_cmpuint(w->room.bytes, ==, 0);
+	g_assert_cmpuint(w->eviction.bytes, ==, 0);
 	down();
 }
 

@@ -1,17 +1,14 @@
-/* t/unit/server/conn_proxy.c -- a client, an application and what lies between them, event by
- * event. */
+/* t/unit/server/conn_proxy.c -- a proxied request event by event: framing, bodies, failures. */
 #include "t/unit/server/simapp.h"
 
 #define CHUNKED "POST /app HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
 
-/* ---------------------------------------------------------------- framing */
-
-#define G GET("/app")
-#define HEAD "HEAD /app HTTP/1.1\r\n" HOST "\r\n"
-#define OLD "GET /app HTTP/1.0\r\n"
-#define KEEP "Connection: keep-alive\r\n"
+#define G     GET("/app")
+#define HEAD  "HEAD /app HTTP/1.1\r\n" HOST "\r\n"
+#define OLD   "GET /app HTTP/1.0\r\n"
+#define KEEP  "Connection: keep-alive\r\n"
 #define CLOSE "Connection: close\r\n"
-#define LEN "Content-Length: 5\r\n"
+#define LEN   "Content-Length: 5\r\n"
 
 static void
 test_framing(void)
@@ -20,20 +17,21 @@ test_framing(void)
 		const char *in, *app, *wants, *lacks, *end;
 		bool closes;
 	} t[] = {
-		{G, "A: b\r\n\r\nhello", "Transfer-Encoding: chunked\r\n", "Content-Length",
-		    "\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false},
-		{G, LEN "\r\nhello", LEN, "chunked", "\r\n\r\nhello", false},
-		{G, LEN "\r\nhello, more than that", LEN, "more", "\r\n\r\nhello", false},
-		{OLD "\r\n", "A: b\r\n\r\nhello", CLOSE, "chunked", "\r\n\r\nhello", true},
-		{OLD KEEP "\r\n", "A: b\r\n\r\nhello", CLOSE, "chunked", "\r\n\r\nhello", true},
-		{OLD KEEP "\r\n", LEN "\r\nhello", KEEP, "chunked", "\r\n\r\nhello", false},
-		{HEAD, LEN "\r\nhello", LEN, "hello", "\r\n\r\n", false},
-		{HEAD, "A: b\r\n\r\nhello", "A: b\r\n", "hello", "\r\n\r\n", false},
-		{G, "Status: 204\r\n\r\nhello", "204 No Content", "hello", "\r\n\r\n", false},
-		{G, "Status: 304\r\n" LEN "\r\n", "304 Not Modified", "chunked", "\r\n\r\n", false},
-		{G, "Content-Length: 0\r\n\r\n", "Length: 0\r\n", "chunked", "\r\n\r\n", false},
-		{G, "Connection: upgrade\r\nTransfer-Encoding: gzip\r\nA: b\r\n" LEN "\r\nhello",
-		    "A: b\r\n", "gzip", "\r\n\r\nhello", false},
+		{ G, "A: b\r\n\r\nhello", "Transfer-Encoding: chunked\r\n", "Content-Length",
+		    "\r\n\r\n5\r\nhello\r\n0\r\n\r\n", false },
+		{ G, LEN "\r\nhello", LEN, "chunked", "\r\n\r\nhello", false },
+		{ G, LEN "\r\nhello, more than that", LEN, "more", "\r\n\r\nhello", false },
+		{ OLD "\r\n", "A: b\r\n\r\nhello", CLOSE, "chunked", "\r\n\r\nhello", true },
+		{ OLD KEEP "\r\n", "A: b\r\n\r\nhello", CLOSE, "chunked", "\r\n\r\nhello", true },
+		{ OLD KEEP "\r\n", LEN "\r\nhello", KEEP, "chunked", "\r\n\r\nhello", false },
+		{ HEAD, LEN "\r\nhello", LEN, "hello", "\r\n\r\n", false },
+		{ HEAD, "A: b\r\n\r\nhello", "A: b\r\n", "hello", "\r\n\r\n", false },
+		{ G, "Status: 204\r\n\r\nhello", "204 No Content", "hello", "\r\n\r\n", false },
+		{ G, "Status: 304\r\n" LEN "\r\n", "304 Not Modified", "chunked", "\r\n\r\n",
+		    false },
+		{ G, "Content-Length: 0\r\n\r\n", "Length: 0\r\n", "chunked", "\r\n\r\n", false },
+		{ G, "Connection: upgrade\r\nTransfer-Encoding: gzip\r\nA: b\r\n" LEN "\r\nhello",
+		    "A: b\r\n", "gzip", "\r\n\r\nhello", false },
 	};
 
 	struct io_sock *s, *b;
@@ -88,8 +86,8 @@ test_app_any_split(void)
 		take(s, SIZE_MAX);
 		say_n(b, all.p + at, all.n - at);
 		take(s, SIZE_MAX);
-		g_assert_cmpmem(
-		    sim_sent(io, s).p + sim_sent(io, s).n - 14, 14, "\r\n\r\nhelloworld", 14);
+		g_assert_cmpmem(sim_sent(io, s).p + sim_sent(io, s).n - 14, 14,
+		    "\r\n\r\nhelloworld", 14);
 		leave(s, 0);
 		g_assert_true(is_closed(clients - 1));
 	}
@@ -97,9 +95,8 @@ test_app_any_split(void)
 	buf_free(&said);
 }
 
-/* ---------------------------------------------------------------- request bodies */
-
-/* The application is asked when the body is there, and nothing is received while a piece is being written. */
+/* The application is asked when the body is there, and nothing is received while a piece is being
+ * written. */
 static void
 test_body_spooled(void)
 {
@@ -137,7 +134,8 @@ test_body_spooled(void)
 	down();
 }
 
-/* The reply may begin before the application has read the body; the next request is answered behind it. */
+/* The reply may begin before the application has read the body; the next request is answered behind
+ * it. */
 static void
 test_reply_before_body(void)
 {
@@ -156,13 +154,22 @@ test_reply_before_body(void)
 	down();
 }
 
-/* Every op on the way of an upload or a kept reply fails once, or its client leaves while it is under way. */
+/* Every op on the way of an upload or a kept reply fails once, or its client leaves while it is
+ * under way. */
 static void
 test_disk_fails(void)
 {
-	static const struct { enum io_kind kind; int err; const char *status; } t[] = {
-		{IO_TEMP, -EACCES, "500"}, {IO_TEMP, -ENOSPC, "507"}, {IO_WRITE, -ENOSPC, "507"},
-		{IO_WRITE, -EIO, "500"}, {IO_TEMP, 0, NULL}, {IO_WRITE, 0, NULL},
+	static const struct {
+		int kind;
+		int err;
+		const char *status;
+	} t[] = {
+		{ SIM_TEMP, -EACCES, "500" },
+		{ SIM_TEMP, -ENOSPC, "507" },
+		{ IO_WRITE, -ENOSPC, "507" },
+		{ IO_WRITE, -EIO, "500" },
+		{ SIM_TEMP, 0, NULL },
+		{ IO_WRITE, 0, NULL },
 	};
 	char *much = g_malloc0(65536);
 	struct io_sock *s;
@@ -271,8 +278,6 @@ test_body_too_large(void)
 	down();
 }
 
-/* ---------------------------------------------------------------- somebody leaves */
-
 static void
 test_app_dies(void)
 {
@@ -308,205 +313,6 @@ test_app_dies(void)
 	down();
 }
 
-enum place { CONNECTING, ASKING, WAITING, BODY, STREAMING, PLACES };
-
-static struct io_sock *
-client_at(enum place place, struct io_sock **b)
-{
-	struct io_sock *s = client();
-
-	say(s, place == BODY ? POST("100000") "abc" : GET("/app"));
-	*b = NULL;
-	if (place == CONNECTING || place == BODY)
-		return (s);
-	*b = app();
-	if (place == ASKING)
-		return (s);
-	take(*b, SIZE_MAX);
-	if (place == STREAMING)
-		app_says(*b, "A: b\r\n\r\nhello");
-	return (s);
-}
-
-static void
-test_client_leaves(void)
-{
-	struct io_sock *s, *b;
-	int fd;
-
-	up(APP);
-	s = client_at(STREAMING, &b);
-	fd = b->fd;
-	sim_finish(io, sim_find(io, IO_SEND, s), -EPIPE);
-	sim_run(io);
-	g_assert_true(is_closed(0));
-	g_assert_cmpuint(sim_closed(io, fd), ==, 1); /* what it still says is for nobody */
-	s = client_at(BODY, &b);
-	leave(s, 0);
-	g_assert_true(is_closed(1));
-	s = client_at(BODY, &b);
-	sim_advance_ms(io, 60000); /* says nothing for a minute */
-	take(s, SIZE_MAX);
-	heard_statuses(s, "408");
-	sim_advance_ms(io, 4000);
-	g_assert_true(is_closed(2));
-	g_assert_null(sim_find(io, IO_CONNECT, NULL)); /* the application has not heard of them */
-	down();
-}
-
-static void
-test_stop_in_every_state(void)
-{
-	struct io_sock *b;
-	int place;
-
-	for (place = 0; place < PLACES; place++) {
-		up(APP);
-		client_at((enum place)place, &b);
-		conn_stop(last_conn());
-		sim_run(io);
-		g_assert_true(is_closed(0));
-		down();
-		up(APP);
-		client_at((enum place)place, &b);
-		down();
-	}
-}
-
-/* ---------------------------------------------------------------- slow clients */
-
-/* The application says all it has to say, and its socket is free before the client has read anything. */
-static void
-test_slow_client_is_kept(void)
-{
-	struct io_sock *s, *b;
-	size_t n = 0;
-	int i;
-
-	up(APP);
-	s = client();
-	say(s, GET("/app"));
-	b = app();
-	take(b, SIZE_MAX);
-	app_says(b, "Content-Length: 2000000\r\n\r\n");
-	for (i = 0; i < 20; i++) {
-		disk();
-		sim_advance_ms(io, 2);
-		g_assert_true(listens(b));
-		app_sends(b, 100000);
-	}
-	disk();
-	sim_advance_ms(io, 2);
-	put_end(&said, 0);
-	app_flush(b);
-	say(client(), GET("/app"));
-	g_assert_nonnull(sim_find(io, IO_SEND, b)); /* it is asked the next thing on the same socket */
-	do
-		n += take_temp(s);
-	while (take(s, SIZE_MAX) + disk() != 0 || sim_find(io, IO_SEND_FILE, s) != NULL);
-	n += sim_sent(io, s).n;
-	g_assert_cmpuint(n, >, 2000000);
-	g_assert_cmpuint(n, <, 2000400);
-	g_assert_cmpuint(sim_closed(io, FIRST_TEMP), ==, 1);
-	sim_sent_clear(io, s);
-	say(s, GET("/none"));
-	disk();
-	take(s, SIZE_MAX);
-	heard_statuses(s, "404");
-	down();
-}
-
-/* Beyond proxy-core.max-reply-spool the application waits for the client. */
-static void
-test_slow_client_pauses(void)
-{
-	struct io_sock *s, *b;
-	int i;
-
-	up("proxy-core.max-reply-spool = 0\n" APP);
-	s = client();
-	say(s, GET("/app"));
-	b = app();
-	take(b, SIZE_MAX);
-	app_says(b, "Content-Length: 2000000\r\n\r\n");
-	for (i = 0; i < 20 && listens(b); i++)
-		app_sends(b, 100000);
-	g_assert_cmpint(i, <, 6); /* the client takes nothing, so nothing is received */
-	for (; i < 20; i++) {
-		take(s, SIZE_MAX);
-		sim_advance_ms(io, 2);
-		take(s, SIZE_MAX);
-		g_assert_true(listens(b));
-		app_sends(b, 100000);
-	}
-	take(s, SIZE_MAX);
-	sim_advance_ms(io, 2);
-	put_end(&said, 0);
-	app_flush(b);
-	take(s, SIZE_MAX);
-	g_assert_cmpuint(sim_sent(io, s).n, >, 2000000);
-	g_assert_cmpuint(sim_sent(io, s).n, <, 2000400);
-	g_assert_cmpuint(temps, ==, 0);
-	down();
-}
-
-/* A chunked reply that is cut anywhere between what is sent, kept in memory and written. */
-static void
-test_slow_client_chunked(void)
-{
-	struct io_sock *s, *b;
-	struct text got;
-	int i;
-
-	up(APP);
-	s = client();
-	say(s, GET("/app"));
-	b = app();
-	take(b, SIZE_MAX);
-	app_says(b, "A: b\r\n\r\n");
-	for (i = 0; i < 30; i++) {
-		disk();
-		sim_advance_ms(io, 2);
-		app_sends(b, 10007);
-	}
-	disk();
-	sim_advance_ms(io, 2);
-	put_end(&said, 0);
-	app_flush(b);
-	while (take(s, SIZE_MAX) + take_temp(s) + disk() != 0)
-		;
-	got = sim_sent(io, s);
-	g_assert_cmpmem(got.p + got.n - 5, 5, "0\r\n\r\n", 5);
-	down();
-}
-
-/* The client leaves while a piece of its reply is being written. */
-static void
-test_kept_and_stopped(void)
-{
-	static const enum io_kind at[] = {IO_TEMP, IO_WRITE};
-	struct io_sock *s, *b;
-	size_t i;
-
-	for (i = 0; i < G_N_ELEMENTS(at); i++) {
-		up(APP);
-		s = client();
-		say(s, GET("/app"));
-		b = app();
-		take(b, SIZE_MAX);
-		app_says(b, "A: b\r\n\r\n");
-		while (sim_find(io, at[i], NULL) == NULL)
-			if (listens(b))
-				app_sends(b, 60000);
-			else
-				disk();
-		conn_stop(last_conn());
-		sim_run(io);
-		g_assert_true(is_closed(0));
-		down();
-	}
-}
-
 int
 main(int argc, char **argv)
 {
@@ -520,11 +326,5 @@ main(int argc, char **argv)
 	g_test_add_func("/proxy/body/chunked-then-expect", test_chunked_then_expect);
 	g_test_add_func("/proxy/body/too-large", test_body_too_large);
 	g_test_add_func("/proxy/app-dies", test_app_dies);
-	g_test_add_func("/proxy/client-leaves", test_client_leaves);
-	g_test_add_func("/proxy/stop-in-every-state", test_stop_in_every_state);
-	g_test_add_func("/proxy/slow-client/kept", test_slow_client_is_kept);
-	g_test_add_func("/proxy/slow-client/pauses", test_slow_client_pauses);
-	g_test_add_func("/proxy/slow-client/chunked", test_slow_client_chunked);
-	g_test_add_func("/proxy/slow-client/stopped", test_kept_and_stopped);
 	return (g_test_run());
 }

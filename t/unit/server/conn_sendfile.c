@@ -34,8 +34,8 @@ test_send_file(void)
 	heard_statuses(s, "200 200");
 	s = send_file(GET("/app"), "X-Sendfile: %s/a\r\n\r\n"); /* hot now */
 	heard_statuses(s, "200");
-	s = send_file(
-	    "HEAD /app HTTP/1.1\r\n" HOST "\r\n", "X-Accel-Redirect: /b\r\nX-Ignored: %s\r\n\r\n");
+	s = send_file("HEAD /app HTTP/1.1\r\n" HOST "\r\n",
+	    "X-Accel-Redirect: /b\r\nX-Ignored: %s\r\n\r\n");
 	g_assert_true(heard_has(s, "Content-Length: 6\r\n"));
 	g_assert_false(heard_has(s, "BBB"));
 	s = send_file(GET("/app"), "X-Sendfile: %s/dir\r\n\r\n");
@@ -45,7 +45,7 @@ test_send_file(void)
 	down();
 }
 
-/* An application that only looks files up names whatever was asked for. */
+/* An application that only looks files up names the requested path. */
 static void
 test_send_file_excluded(void)
 {
@@ -64,12 +64,12 @@ static void
 test_send_file_refused(void)
 {
 	static const char *const heads[] = {
-	    "X-Sendfile: /etc/passwd\r\nA: %s\r\n\r\n",
-	    "X-Sendfile: %s-not/a\r\n\r\n",
-	    "X-Sendfile: %s/%%00a\r\n\r\n",
-	    "X-Sendfile: %s/%%zz\r\n\r\n",
-	    "X-Sendfile: a\r\nA: %s\r\n\r\n",
-	    "X-Accel-Redirect: /../a%%00\r\nA: %s\r\n\r\n",
+		"X-Sendfile: /etc/passwd\r\nA: %s\r\n\r\n",
+		"X-Sendfile: %s-not/a\r\n\r\n",
+		"X-Sendfile: %s/%%00a\r\n\r\n",
+		"X-Sendfile: %s/%%zz\r\n\r\n",
+		"X-Sendfile: a\r\nA: %s\r\n\r\n",
+		"X-Accel-Redirect: /../a%%00\r\nA: %s\r\n\r\n",
 	};
 	struct io_sock *s;
 	size_t i;

@@ -1,4 +1,5 @@
-/* What the helper process is asked and refuses; a record and its replay. */
+/* t/unit/server/helper.c -- requests that the helper process takes and refuses; a record and its
+ * replay. */
 #include <errno.h>
 #include <glib.h>
 #include <glib/gstdio.h>
@@ -57,7 +58,8 @@ requests(void)
 static void
 names(void)
 {
-	struct helper_name good = {.kind = HELPER_LISTEN, .congestion = "cubic", .name = ":80"}, n, bad;
+	struct helper_name good = { .kind = HELPER_LISTEN, .congestion = "cubic", .name = ":80" },
+			   n, bad;
 
 	g_assert_cmpint(helper_name_parse(&good, sizeof(good), &n), ==, 0);
 	g_assert_cmpstr(n.name, ==, ":80");
@@ -69,9 +71,9 @@ names(void)
 	memset(bad.name, 'x', sizeof(bad.name));
 	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
 	bad = good;
-	bad.kind = HELPER_UNPID; /* asked for, never allowed by name */
+	bad.kind = HELPER_REMOVE_PIDFILE; /* asked for, never allowed by name */
 	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
-	bad = (struct helper_name){.kind = HELPER_LOAD, .timeout_ms = HELPER_LOAD_MAX_MS};
+	bad = (struct helper_name){ .kind = HELPER_LOAD, .timeout_ms = HELPER_LOAD_MAX_MS };
 	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, 0);
 	bad.timeout_ms++;
 	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
@@ -81,19 +83,82 @@ names(void)
 static void
 results(void)
 {
-	static const int32_t v[][2] = {{0, 0}, {-EPERM, -EPERM}, {-ERRNO_MAX, -ERRNO_MAX}, {5, -EPROTO}, {INT32_MIN, -EPROTO}};
+	static const int32_t v[][2] = { { 0, 0 }, { -EPERM, -EPERM }, { -ERRNO_MAX, -ERRNO_MAX },
+		{ 5, -EPROTO }, { INT32_MIN, -EPROTO } };
+	struct {
+		int32_t res;
+		char why[HELPER_WHY_MAX];
+	} long_one = { -EPERM, "the reason" };
+	char why[HELPER_WHY_MAX];
 	size_t i;
 
-	for (i = 0; i < NELEM(v); i++)
-		g_assert_cmpint(helper_result_parse(&v[i][0], sizeof(v[i][0])), ==, v[i][1]);
-	g_assert_cmpint(helper_result_parse(&v[0][0], 3), ==, -EPROTO);
-	g_assert_cmpint(helper_result_parse(&v[0][0], 5), ==, -EPROTO);
+	for (i = 0; i < NELEM(v); i++) {
+		g_assert_cmpint(helper_result_parse(&v[i][0], sizeof(v[i][0]), why), ==, v[i][1]);
+		g_assert_cmpstr(why, ==, "");
+	}
+	g_assert_cmpint(helper_result_parse(&v[0][0], 3, why), ==, -EPROTO);
+	g_assert_cmpint(helper_result_parse(&long_one, 4 + strlen(long_one.why), why), ==, -EPERM);
+	g_assert_cmpstr(why, ==, "the reason");
+	g_assert_cmpint(helper_result_parse(&long_one, sizeof(long_one) - 1, why), ==, -EPERM);
+	g_assert_cmpint(helper_result_parse(&long_one, sizeof(long_one), why), ==, -EPROTO);
+}
+
+/* Sends one byte with n copies of the descriptor. */
+static void
+send_copies(int sock, int fd, size_t n)
+{
+	union {
+		char room[CMSG_SPACE(16 * sizeof(int))];
+		struct cmsghdr align;
+	} control = { { 0 } };
+	struct iovec iov = { (char[]){ 'x' }, 1 };
+	struct msghdr msg = { .msg_iov = &iov,
+		.msg_iovlen = 1,
+		.msg_control = control.room,
+		.msg_controllen = CMSG_SPACE(n * sizeof(int)) };
+	struct cmsghdr *c = CMSG_FIRSTHDR(&msg);
+	size_t i;
+
+	c->cmsg_level = SOL_SOCKET;
+	c->cmsg_type = SCM_RIGHTS;
+	c->cmsg_len = CMSG_LEN(n * sizeof(int));
+	for (i = 0; i < n; i++)
+		memcpy(CMSG_DATA(c) + i * sizeof(int), &fd, sizeof(int));
+	g_assert_cmpint(sendmsg(sock, &msg, MSG_NOSIGNAL), ==, 1);
+}
+
+static void
+messages(void)
+{
+	static const size_t many[] = { 2, 16 };
+	char byte;
+	int pair[2], fd, next, i;
+
+	g_assert_cmpint(socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair), ==, 0);
+	next = dup(0); /* the lowest free number: it shows that no descriptor stays open */
+	close(next);
+	g_assert_cmpint(helper_recv(pair[0], &byte, 1, &fd), ==, -EAGAIN);
+	for (i = 0; i < (int)NELEM(many); i++) {
+		send_copies(pair[1], pair[1], many[i]);
+		g_assert_cmpint(helper_recv(pair[0], &byte, 1, &fd), ==, -EINVAL);
+		g_assert_cmpint(fd, ==, -1);
+	}
+	send_copies(pair[1], pair[1], 1);
+	g_assert_cmpint(helper_recv(pair[0], &byte, 1, &fd), ==, 1);
+	g_assert_cmpint(fd, ==, next);
+	close(fd);
+	g_assert_cmpint(helper_send(pair[1], "long", 4, -1), ==, 0);
+	g_assert_cmpint(helper_recv(pair[0], &byte, 1, &fd), ==, -EMSGSIZE);
+	close(pair[1]);
+	g_assert_cmpint(helper_recv(pair[0], &byte, 1, &fd), ==, 0);
+	g_assert_cmpint(helper_send(pair[0], "x", 1, -1), ==, -EPIPE);
+	close(pair[0]);
 }
 
 static int32_t
 answer_to(struct helper *h, const void *p, size_t n)
 {
-	struct pollfd pfd = {.events = POLLIN};
+	struct pollfd pfd = { .events = POLLIN };
 	int32_t res = 0;
 	int pair[2], fd;
 
@@ -111,8 +176,10 @@ answer_to(struct helper *h, const void *p, size_t n)
 static void
 only_what_is_named(void)
 {
-	char *log = g_build_filename(dir, "named.log", NULL), *other = g_build_filename(dir, "other.log", NULL);
-	char *text = g_strdup_printf("server.document-root = \"%s\"\nserver.errorlog = \"%s\"\n", dir, log);
+	char *log = g_build_filename(dir, "named.log", NULL),
+	     *other = g_build_filename(dir, "other.log", NULL);
+	char *text =
+	    g_strdup_printf("server.document-root = \"%s\"\nserver.errorlog = \"%s\"\n", dir, log);
 	char *file = put("helper.conf", text), why[512], big[4096];
 	struct sources *record;
 	struct helper *h;
@@ -131,10 +198,10 @@ only_what_is_named(void)
 	g_assert_cmpint(helper_open_log(h, other), ==, -EPERM);
 	g_assert_false(g_file_test(other, G_FILE_TEST_EXISTS));
 	g_assert_cmpint(helper_open_log(h, "/etc/passwd"), ==, -EPERM);
-	g_assert_cmpint(helper_listen(h, "127.0.0.1:1", &fd), ==, -EPERM);
-	g_assert_cmpint(helper_listen(h, log, &fd), ==, -EPERM); /* a name of another kind */
+	g_assert_cmpint(helper_listen(h, "127.0.0.1:1", why), ==, -EPERM);
+	g_assert_cmpint(helper_listen(h, log, why), ==, -EPERM); /* a name of another kind */
 	g_assert_cmpint(helper_pidfile(h, log), ==, -EPERM);
-	g_assert_cmpint(helper_unpid(h, log), ==, -EPERM);
+	g_assert_cmpint(helper_remove_pidfile(h, log), ==, -EPERM);
 	memset(big, 'x', sizeof(big));
 	g_assert_cmpint(answer_to(h, big, sizeof(big)), ==, -EINVAL);
 	g_assert_cmpint(answer_to(h, "garbage", 7), ==, -EINVAL);
@@ -205,7 +272,8 @@ outcome(const char *file, struct sources *sources)
 static void
 same_as_direct(const char *text)
 {
-	char *file = put("replay.conf", text), *part = put("part-1.inc", "server.tag = \"x\"\n"), *direct, *replayed;
+	char *file = put("replay.conf", text), *part = put("part-1.inc", "server.tag = \"x\"\n"),
+	     *direct, *replayed;
 	GByteArray *record = record_of(file);
 	struct sources *s = sources_replay();
 	guint i;
@@ -227,7 +295,8 @@ same_as_direct(const char *text)
 static void
 replays(void)
 {
-	same_as_direct("server.document-root = \"/srv\"\ninclude \"part-*.inc\"\ninclude_shell \"echo server.port = 81\"\n");
+	same_as_direct("server.document-root = \"/srv\"\ninclude \"part-*.inc\"\ninclude_shell "
+		       "\"echo server.port = 81\"\n");
 	same_as_direct("server.document-root = \"/srv\"\ninclude \"none-*.inc\"\n");
 	same_as_direct("server.document-root = \"/srv\"\ninclude \"none.inc\"\n");
 	same_as_direct("server.document-root = \"/srv\"\ninclude_shell \"echo; echo oops\"\n");
@@ -239,7 +308,7 @@ replays(void)
 static void
 broken_records(void)
 {
-	static const uint32_t bad[][2] = {{99, 4}, {0, 0}, {0, 1u << 30}};
+	static const uint32_t bad[][2] = { { 99, 4 }, { 0, 0 }, { 0, 1u << 30 } };
 	struct sources *s;
 	char item[128];
 	struct source is;
@@ -251,7 +320,8 @@ broken_records(void)
 		sources_free(s);
 	}
 	s = sources_replay();
-	g_assert_cmpint(sources_feed(s, item, sources_put_failure(item, sizeof(item), "it died")), ==, 0);
+	g_assert_cmpint(sources_feed(s, item, sources_put_failure(item, sizeof(item), "it died")),
+	    ==, 0);
 	g_assert_cmpstr(sources_failure(s), ==, "it died");
 	g_assert_false(sources_whole(s));
 	is = sources_get(s, SOURCE_FILE, "/etc/passwd", NULL);
@@ -270,7 +340,7 @@ feed_error(int32_t err)
 		uint32_t answer;
 		int32_t err, status;
 		uint32_t nbytes, nextra;
-	} record = {SOURCE_FILE, 4, "key", SOURCE_KINDS + 2, err, 0, 0, 0};
+	} record = { SOURCE_FILE, 4, "key", SOURCE_KINDS + 2, err, 0, 0, 0 };
 	struct sources *s = sources_replay();
 	int res = sources_feed(s, &record, sizeof(record));
 
@@ -303,6 +373,7 @@ main(int argc, char **argv)
 	g_test_add_func("/helper/requests are short and whole", requests);
 	g_test_add_func("/helper/names are whole", names);
 	g_test_add_func("/helper/results are errors or none", results);
+	g_test_add_func("/helper/messages are whole and carry one descriptor", messages);
 	g_test_add_func("/helper/only what the configuration names is opened", only_what_is_named);
 	g_test_add_func("/helper/a replay gives what the system gave", replays);
 	g_test_add_func("/helper/broken records are refused", broken_records);

@@ -2,6 +2,7 @@
 #include "wire/urlpath.h"
 #include "server/accesslog.h"
 #include "server/config/mime.h"
+#include "wire/range.h"
 #include "wire/validate.h"
 #include "t/unit/linear.h"
 
@@ -29,7 +30,9 @@ work_head(const GString *s)
 	int status;
 	const char *why;
 
-	g_assert_cmpint(http1_head((struct text){s->str, s->len}, 65000, &req, &used, &status, &why), ==, PARSE_DONE);
+	g_assert_cmpint(http1_head((struct text){ s->str, s->len }, 65000, &req, &used, &status,
+			    &why),
+	    ==, PARSE_DONE);
 }
 
 static GString *
@@ -61,7 +64,7 @@ make_tags(unsigned n)
 static void
 work_tags(const GString *s)
 {
-	struct validators v = {.etag = TEXT("\"none\""), .mtime_s = 1};
+	struct validators v = { .etag = TEXT("\"none\""), .mtime_s = 1 };
 
 	work_head(s);
 	g_assert_cmpint(conditions_check(&req, &v), ==, 0);
@@ -82,8 +85,8 @@ make_ranges(unsigned n)
 static void
 work_ranges(const GString *s)
 {
-	struct validators v = {.etag = TEXT("\"none\""), .mtime_s = 1};
-	struct byte_range out[RANGES_MAX];
+	struct validators v = { .etag = TEXT("\"none\""), .mtime_s = 1 };
+	struct range_part out[RANGES_MAX];
 
 	work_head(s);
 	(void)ranges_select(&req, &v, 1000000, out);
@@ -106,8 +109,8 @@ make_trailers(unsigned n)
 static void
 work_chunks(const GString *s)
 {
-	struct http1_chunked c = {0};
-	struct text in = {s->str, s->len}, data;
+	struct http1_chunked c = { 0 };
+	struct text in = { s->str, s->len }, data;
 	enum parse got;
 
 	do
@@ -138,7 +141,7 @@ work_path(const GString *s)
 {
 	static char dst[70000];
 
-	g_assert_cmpint(urlpath_clean((struct text){s->str, s->len}, dst), >, 0);
+	g_assert_cmpint(urlpath_clean((struct text){ s->str, s->len }, dst), >, 0);
 }
 
 static GString *
@@ -151,12 +154,12 @@ static void
 work_mime(const GString *s)
 {
 	static struct mime *m;
-	struct conf_map none = {0, NULL};
+	struct conf_map none = { 0, NULL };
 	char err[256];
 
 	if (m == NULL)
 		m = mime_new(&none, TEXT_NONE, err, sizeof(err));
-	g_assert_cmpuint(mime_type(m, (struct text){s->str, s->len}).n, >, 0);
+	g_assert_cmpuint(mime_type(m, (struct text){ s->str, s->len }).n, >, 0);
 }
 
 static GString *
@@ -168,8 +171,14 @@ make_controls(unsigned n)
 static void
 work_log(const GString *s)
 {
-	struct text t = {s->str, s->len};
-	struct access a = {.remote = TEXT("::1"), .user = t, .line = t, .referer = t, .agent = t, .status = 200};
+	struct text t = { s->str, s->len };
+	struct access a = { .remote = TEXT("::1"),
+		.user = t,
+		.line = t,
+		.referer = t,
+		.agent = t,
+		.status = 200,
+		.date = "Sun, 06 Nov 1994 08:49:37 GMT" };
 	struct buf out;
 
 	buf_init(&out, 0);
@@ -179,18 +188,18 @@ work_log(const GString *s)
 }
 
 static const struct linear cases[] = {
-	{"head/connection", make_connection, work_head, 16000},
-	{"head/fields", make_fields, work_head, 49},
-	{"head/escapes", make_escapes, work_head, 10000},
-	{"if-none-match", make_tags, work_tags, 8000},
-	{"if-none-match/blanks", make_blanks, work_tags, 8000},
-	{"ranges", make_ranges, work_ranges, 8000},
-	{"chunked/one-byte", make_chunks, work_chunks, 5000},
-	{"chunked/trailers", make_trailers, work_chunks, 650},
-	{"path/climbs", make_climbs, work_path, 6000},
-	{"path/dots", make_dots, work_path, 2000},
-	{"mime", make_suffixes, work_mime, 8000},
-	{"access-log", make_controls, work_log, 8000},
+	{ "head/connection", make_connection, work_head, 16000 },
+	{ "head/fields", make_fields, work_head, 49 },
+	{ "head/escapes", make_escapes, work_head, 10000 },
+	{ "if-none-match", make_tags, work_tags, 8000 },
+	{ "if-none-match/blanks", make_blanks, work_tags, 8000 },
+	{ "ranges", make_ranges, work_ranges, 8000 },
+	{ "chunked/one-byte", make_chunks, work_chunks, 5000 },
+	{ "chunked/trailers", make_trailers, work_chunks, 650 },
+	{ "path/climbs", make_climbs, work_path, 6000 },
+	{ "path/dots", make_dots, work_path, 2000 },
+	{ "mime", make_suffixes, work_mime, 8000 },
+	{ "access-log", make_controls, work_log, 8000 },
 };
 
 int

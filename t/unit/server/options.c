@@ -1,18 +1,15 @@
-/* The command line of accel-server: letters, long names, mistakes. */
+/* t/unit/server/options.c -- the command line of accel-server: letters, long names, mistakes. */
 #include <glib.h>
+#include <sysexits.h>
 #include "base/must.h"
 #include "server/options.h"
 
 static int
 parse(struct options *o, const char *line)
 {
-	char **argv = g_strsplit(line, " ", 0), **args;
-	int res, argc = (int)g_strv_length(argv);
+	char **argv = g_strsplit(line, " ", 0);
+	int res = options_read(argv, o);
 
-	/* GOption moves the pointers around; the strings stay ours. */
-	args = g_memdup2(argv, ((size_t)argc + 1) * sizeof(*argv));
-	res = options_parse(argc, args, o);
-	g_free(args);
 	g_strfreev(argv);
 	return (res);
 }
@@ -22,16 +19,13 @@ letters(void)
 {
 	struct options o;
 
-	g_assert_cmpint(parse(&o, "accel-server -D -p -1 -f a.conf"), ==, 0);
+	g_assert_cmpint(parse(&o, "accel-server -D -p -1 -f a.conf"), ==, OPTIONS_RUN);
 	g_assert_cmpstr(o.file, ==, "a.conf");
-	g_assert_true(o.foreground && o.print && o.one);
+	g_assert_true(o.print && o.one);
 	g_assert_false(o.version || o.features || o.until_eof || o.test);
-	options_free(&o);
-	g_assert_null(o.file);
 
-	g_assert_cmpint(parse(&o, "accel-server -v -V -m /lib/old"), ==, 0);
+	g_assert_cmpint(parse(&o, "accel-server -v -V -m /lib/old"), ==, OPTIONS_RUN);
 	g_assert_true(o.version && o.features);
-	options_free(&o);
 }
 
 static void
@@ -39,13 +33,13 @@ long_names(void)
 {
 	struct options o;
 
-	g_assert_cmpint(parse(&o, "accel-server --config=b --no-daemon --print --until-eof --one-shot"), ==, 0);
+	g_assert_cmpint(parse(&o,
+			    "accel-server --config=b --foreground --print --until-eof --one-shot"),
+	    ==, OPTIONS_RUN);
 	g_assert_cmpstr(o.file, ==, "b");
-	g_assert_true(o.foreground && o.print && o.until_eof && o.one);
-	options_free(&o);
-	g_assert_cmpint(parse(&o, "accel-server --foreground --version --features"), ==, 0);
-	g_assert_true(o.foreground && o.version && o.features);
-	options_free(&o);
+	g_assert_true(o.print && o.until_eof && o.one);
+	g_assert_cmpint(parse(&o, "accel-server --version --features"), ==, OPTIONS_RUN);
+	g_assert_true(o.version && o.features);
 }
 
 static void
@@ -55,16 +49,19 @@ how_much_is_tested(void)
 		const char *line;
 		int test;
 	} cases[] = {
-		{"accel-server -t", 1}, {"accel-server --test", 1}, {"accel-server -tt", 2}, {"accel-server -t -t -t", 2},
-		{"accel-server --test-preflight", 2}, {"accel-server -pD", 0},
+		{ "accel-server -t", 1 },
+		{ "accel-server --test", 1 },
+		{ "accel-server -tt", 2 },
+		{ "accel-server -t -t -t", 2 },
+		{ "accel-server --test-preflight", 2 },
+		{ "accel-server -pD", 0 },
 	};
 	struct options o;
 	size_t i;
 
 	for (i = 0; i < NELEM(cases); i++) {
-		g_assert_cmpint(parse(&o, cases[i].line), ==, 0);
+		g_assert_cmpint(parse(&o, cases[i].line), ==, OPTIONS_RUN);
 		g_assert_cmpint(o.test, ==, cases[i].test);
-		options_free(&o);
 	}
 }
 
@@ -73,23 +70,25 @@ manual_pages(void)
 {
 	struct options o;
 
-	g_assert_cmpint(parse(&o, "accel-server --manual"), ==, 0);
-	g_assert_cmpstr(o.manual, ==, "text");
-	options_free(&o);
-	g_assert_cmpint(parse(&o, "accel-server --manual=roff"), ==, 0);
-	g_assert_cmpstr(o.manual, ==, "roff");
-	options_free(&o);
+	g_assert_cmpint(parse(&o, "accel-server --manual"), ==, OPTIONS_RUN);
+	g_assert_cmpint(o.manual, ==, MANUAL_CONF);
+	g_assert_cmpint(parse(&o, "accel-server --manual=roff"), ==, OPTIONS_RUN);
+	g_assert_cmpint(o.manual, ==, MANUAL_CONF_ROFF);
+	g_assert_cmpint(parse(&o, "accel-server --manual=program"), ==, OPTIONS_RUN);
+	g_assert_cmpint(o.manual, ==, MANUAL_PROGRAM);
 }
 
 static void
 mistakes(void)
 {
-	static const char *const lines[] = {"accel-server -Q", "accel-server --nothing", "accel-server -f", "accel-server file"};
+	static const char *const lines[] = { "accel-server -Q", "accel-server --nothing",
+		"accel-server -f", "accel-server file", "accel-server --manual=page",
+		"accel-server -D=x" };
 	struct options o;
 	size_t i;
 
 	for (i = 0; i < NELEM(lines); i++) {
-		g_assert_cmpint(parse(&o, lines[i]), ==, OPTIONS_BAD);
+		g_assert_cmpint(parse(&o, lines[i]), ==, EX_USAGE);
 		g_assert_null(o.file);
 	}
 }

@@ -9,23 +9,23 @@ struct row {
 };
 
 static const struct row rows[] = {
-	{".*", "X-Sendfile", "X-Type", "anything", "X-Sendfile"},
-	{"^/old/(.*)$", "/new/$1", "X-Type", "/old/a/b", "/new/a/b"},
-	{"^/old/(.*)$", "/new/$1", "X-Type", "/other", "/other"},
-	{"(b+)(c)?", "<$0|$1|$2|$9>", "X-Type", "abbbd", "<bbb|bbb||>"},
-	{"a", "$$1 costs $", "X-Type", "a", "$1 costs $"},
-	{"a", "", "X-Type", "a", ""},
-	{"a", "b", "x-TYPE", "a", "b"},
-	{"a", "b", "X-Other", "a", "a"},
+	{ ".*", "X-Sendfile", "X-Type", "anything", "X-Sendfile" },
+	{ "^/old/(.*)$", "/new/$1", "X-Type", "/old/a/b", "/new/a/b" },
+	{ "^/old/(.*)$", "/new/$1", "X-Type", "/other", "/other" },
+	{ "(b+)(c)?", "<$0|$1|$2|$9>", "X-Type", "abbbd", "<bbb|bbb||>" },
+	{ "a", "$$1 costs $", "X-Type", "a", "$1 costs $" },
+	{ "a", "", "X-Type", "a", "" },
+	{ "a", "b", "x-TYPE", "a", "b" },
+	{ "a", "b", "X-Other", "a", "a" },
 };
 
 static struct conf_map
 map_of(struct conf_pair *outer, struct conf_map *rule, struct conf_pair *inner, const struct row *r)
 {
-	*inner = (struct conf_pair){.key = text_of(r->regex), .value = text_of(r->replacement)};
-	*rule = (struct conf_map){1, inner};
-	*outer = (struct conf_pair){.key = text_of("X-Type"), .map = rule};
-	return ((struct conf_map){1, outer});
+	*inner = (struct conf_pair){ .key = text_of(r->regex), .value = text_of(r->replacement) };
+	*rule = (struct conf_map){ 1, inner };
+	*outer = (struct conf_pair){ .key = text_of("X-Type"), .map = rule };
+	return ((struct conf_map){ 1, outer });
 }
 
 static void
@@ -54,7 +54,7 @@ values(void)
 static void
 refused(void)
 {
-	const struct row bad = {"(", "x", NULL, NULL, NULL};
+	const struct row bad = { "(", "x", NULL, NULL, NULL };
 	struct conf_pair outer, inner;
 	struct conf_map rule, map = map_of(&outer, &rule, &inner, &bad);
 	char err[128] = "";

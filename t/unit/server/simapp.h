@@ -6,9 +6,9 @@
 #include "t/unit/wire/wire_test.h"
 #include "t/unit/server/simworker.h"
 
-#define APP                                                                                        \
-	"$HTTP[\"url\"] =~ \"^/app\" { proxy-core.protocol = \"fastcgi\"\n"                        \
-	"proxy-core.backends = ( \"10.0.0.1:80\" )\nproxy-core.max-pool-size = 2\n"                \
+#define APP                                                                         \
+	"$HTTP[\"url\"] =~ \"^/app\" { proxy-core.protocol = \"fastcgi\"\n"         \
+	"proxy-core.backends = ( \"10.0.0.1:80\" )\nproxy-core.max-pool-size = 2\n" \
 	"proxy-core.max-keep-alive-requests = 100\nproxy-core.allow-x-sendfile = \"enable\" }\n"
 #define POST(length) "POST /app HTTP/1.1\r\n" HOST "Content-Length: " length "\r\n\r\n"
 
@@ -65,7 +65,7 @@ app_sends(struct io_sock *b, size_t n)
 	memset(p, 'z', n);
 	for (at = 0; at < n; at += len) {
 		len = n - at < 65535 ? n - at : 65535;
-		record(&said, 1, 6, 1, (struct text){p + at, len}, 0);
+		record(&said, 1, 6, 1, (struct text){ p + at, len }, 0);
 	}
 	g_free(p);
 	app_flush(b);

@@ -20,25 +20,25 @@
 #include "server/conn/conn.h"
 #include "server/worker.h"
 
-#define HOST "Host: a\r\n"
-#define GET(path) "GET " path " HTTP/1.1\r\n" HOST "\r\n"
-#define LISTEN_FD 400
+#define HOST         "Host: a\r\n"
+#define GET(path)    "GET " path " HTTP/1.1\r\n" HOST "\r\n"
+#define LISTEN_FD    400
 #define FIRST_CLIENT 600
-#define FIRST_FILE 5000
-#define FIRST_TEMP 9000
-#define TEMPS 64
+#define FIRST_FILE   5000
+#define FIRST_TEMP   9000
+#define TEMPS        64
 
 static struct io *io;
 static struct worker *w;
 static struct config *config;
-static struct places *places;
-static struct tallies tallies;
+static struct resources *resources;
+static struct counters_list counters_list;
 static char *dir;
 static GString *logged;
 static struct logfile *access_file;
 static unsigned clients, files, temps;
 static struct buf temp[TEMPS]; /* what was written to temporary files */
-static char m_bytes[3001]; /* of a file that is too long to be copied beside its head */
+static char m_bytes[3001];     /* of a file that is too long to be copied beside its head */
 
 static void
 log_collect(void *arg, struct text line)
@@ -53,8 +53,8 @@ the_access_log(void *arg, const char *path)
 }
 
 static const struct listener listeners[2] = {
-	{LISTEN_FD, "127.0.0.1:80"},
-	{LISTEN_FD + 1, "127.0.0.1:81"},
+	{ LISTEN_FD, "127.0.0.1:80" },
+	{ LISTEN_FD + 1, "127.0.0.1:81" },
 };
 
 /* lines: further directives.  A listener is there only if the test asks for it. */
@@ -62,8 +62,12 @@ static void
 up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 {
 	struct worker_conf wc = {
-		.listeners = listeners, .nlisteners = nlisteners, .max_conns = max_conns,
-		.max_fds = 50, .max_head_bytes = 1 << 20, .tallies = &tallies,
+		.listeners = listeners,
+		.nlisteners = nlisteners,
+		.max_conns = max_conns,
+		.max_fds = 50,
+		.max_head_bytes = 1 << 20,
+		.counters_list = &counters_list,
 	};
 	struct buf err, warn;
 	char *file, *text, why[256];
@@ -72,8 +76,8 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 	buf_init(&warn, 0);
 	logged = g_string_new(NULL);
 	log_set_sink(log_collect, NULL);
-	log_set_level(LOG_DEBUG);
-	log_limits_reset();
+	log_suppressed_flush(); /* a test before this one has used up no limit */
+	g_string_truncate(logged, 0);
 	dir = g_dir_make_tmp("simworker-XXXXXX", NULL);
 	file = g_build_filename(dir, "server.conf", NULL);
 	text = g_strdup_printf("server.document-root = \"%s\"\nserver.tag = \"\"\n%s", dir, lines);
@@ -88,13 +92,13 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 	buf_free(&err);
 	buf_free(&warn);
 	wc.config = config;
-	places = places_new(config, the_access_log, NULL, why, sizeof(why));
-	if (places == NULL)
+	resources = resources_new(config, the_access_log, NULL, why, sizeof(why));
+	if (resources == NULL)
 		g_test_message("%s", why);
-	g_assert_nonnull(places);
-	wc.places = places;
+	g_assert_nonnull(resources);
+	wc.resources = resources;
 	memset(m_bytes, 'm', sizeof(m_bytes) - 1);
-	tallies_init(&tallies);
+	counters_list_init(&counters_list);
 	io = sim_new();
 	sim_auto_close(io, true);
 	clients = files = temps = 0;
@@ -107,7 +111,7 @@ up(const char *lines)
 	up_with(lines, 0, 1000);
 }
 
-/* Ends the worker, whatever it is doing, and counts: each descriptor was closed, once. */
+/* Ends the worker in any state.  Each descriptor is closed once. */
 static void G_GNUC_UNUSED
 down(void)
 {
@@ -124,8 +128,8 @@ down(void)
 		buf_free(&temp[i]);
 	}
 	worker_free(w); /* with the loop, which asserts that nothing is in flight */
-	tallies_free(&tallies);
-	places_free(places);
+	counters_list_free(&counters_list);
+	resources_free(resources);
 	config_free(config);
 	log_set_sink(NULL, NULL);
 	g_string_free(logged, TRUE);
@@ -138,7 +142,7 @@ down(void)
 static struct io_sock *G_GNUC_UNUSED
 client(void)
 {
-	static const union io_addr peer = {.in = {.sin_family = AF_INET}};
+	static const union io_addr peer = { .in = { .sin_family = AF_INET } };
 	struct io_op *op;
 	unsigned n;
 
@@ -170,7 +174,7 @@ say_n(struct io_sock *s, const char *p, size_t n)
 	struct io_op *op = sim_find(io, IO_RECV, s);
 
 	g_assert_nonnull(op);
-	sim_recv(io, op, (struct text){p, n});
+	sim_recv(io, op, (struct text){ p, n });
 	sim_run(io);
 }
 
@@ -248,18 +252,18 @@ heard_has(struct io_sock *s, const char *part)
 
 struct on_disk {
 	const char *path, *bytes;
-	uint64_t size; /* of a large one, whose bytes are nobody's business */
+	uint64_t size; /* of a large one; its bytes do not matter */
 	bool is_dir;
 };
 
 static const struct on_disk disk_files[] = {
-	{"a", "AAAA", 4, false},
-	{"b", "BBBBBB", 6, false},
-	{"c", "CC", 2, false},
-	{"m", m_bytes, 3000, false},
-	{"large", NULL, 1000000, false},
-	{"dir", NULL, 0, true},
-	{"dir/index.html", "index", 5, false},
+	{ "a", "AAAA", 4, false },
+	{ "b", "BBBBBB", 6, false },
+	{ "c", "CC", 2, false },
+	{ "m", m_bytes, 3000, false },
+	{ "large", NULL, 1000000, false },
+	{ "dir", NULL, 0, true },
+	{ "dir/index.html", "index", 5, false },
 };
 
 static const struct on_disk *
@@ -312,7 +316,7 @@ temp_bytes(const struct io_op *op)
 	const struct buf *b = &temp[op->file.file->fd - FIRST_TEMP];
 
 	g_assert_cmpuint(op->file.off + op->file.len, <=, b->n);
-	return ((struct text){b->p + op->file.off, op->file.len});
+	return ((struct text){ b->p + op->file.off, op->file.len });
 }
 
 /* The answer of the disk to one op; sim_run() is the caller's. */
@@ -322,7 +326,7 @@ disk_answers(struct io_op *op)
 	const struct on_disk *f;
 	int fd;
 
-	if (op->kind == IO_TEMP) {
+	if (sim_kind(op) == SIM_TEMP) {
 		temp_opens(op);
 		return;
 	}
@@ -344,7 +348,7 @@ disk_answers(struct io_op *op)
 		return;
 	}
 	fd = FIRST_FILE + (int)(files * G_N_ELEMENTS(disk_files)) + (int)(f - disk_files);
-	files += op->kind == IO_OPEN;
+	files += !op->only_stat;
 	sim_open(io, op, fd, f->size, 1000, f->is_dir ? S_IFDIR : 0);
 }
 
@@ -353,8 +357,8 @@ disk_op(void)
 {
 	struct io_op *op = sim_find(io, IO_OPEN, NULL);
 
-	op = op != NULL ? op : sim_find(io, IO_STAT, NULL);
-	op = op != NULL ? op : sim_find(io, IO_TEMP, NULL);
+	op = op != NULL ? op : sim_find(io, SIM_STAT, NULL);
+	op = op != NULL ? op : sim_find(io, SIM_TEMP, NULL);
 	op = op != NULL ? op : sim_find(io, IO_WRITE, NULL);
 	return (op != NULL ? op : sim_find(io, IO_READ, NULL));
 }

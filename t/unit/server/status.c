@@ -1,32 +1,33 @@
-/* What workers count, and how it is written down: connections by state, stages, tallies handed on, names that bite. */
+/* t/unit/server/status.c -- what workers count, and its formats: connections by state, stages,
+ * retired counters, names with special characters. */
 #include "t/unit/server/simworker.h"
 #include "server/status/status.h"
 
-/* ---- tallies */
+/* ---- counters_list */
 
 static void
-tally_is_handed_on(void)
+counters_are_handed_on(void)
 {
-	struct tallies all;
-	struct tally *a, *b;
+	struct counters_list all;
+	struct worker_counters *a, *b;
 
-	tallies_init(&all);
-	a = tally_take(&all);
-	b = tally_take(&all);
+	counters_list_init(&all);
+	a = worker_counters_take(&all);
+	b = worker_counters_take(&all);
 	g_assert_true(a != b);
-	g_assert_true(tally_first(&all) == b && b->next == a && a->next == NULL);
-	count_add(&a->counters, requests, 7);
-	tally_set(a->cached, 3);
-	tally_return(a);
-	g_assert_false(tally_used(a));
+	g_assert_true(worker_counters_first(&all) == b && b->next == a && a->next == NULL);
+	count_add(&a->events, requests, 7);
+	shared_set(a->cached, 3);
+	worker_counters_return(a);
+	g_assert_false(a->used);
 	g_assert_cmpuint(a->cached, ==, 0);
-	g_assert_true(tally_take(&all) == a); /* no third one */
-	g_assert_cmpuint(a->counters.requests, ==, 7);
-	g_assert_true(tally_take(&all) != b);
-	for (a = tally_first(&all); a != NULL; a = a->next)
-		tally_return(a);
-	tallies_free(&all);
-	g_assert_null(tally_first(&all));
+	g_assert_true(worker_counters_take(&all) == a); /* no third one */
+	g_assert_cmpuint(a->events.requests, ==, 7);
+	g_assert_true(worker_counters_take(&all) != b);
+	for (a = worker_counters_first(&all); a != NULL; a = a->next)
+		worker_counters_return(a);
+	counters_list_free(&all);
+	g_assert_null(worker_counters_first(&all));
 }
 
 /* ---- connections by state */
@@ -39,8 +40,9 @@ phases_are(const char *want)
 	unsigned i;
 
 	for (i = 0; i < NPHASES; i++)
-		if (w->tally->phase[i] != 0)
-			g_string_append_printf(got, "%s%s %u", got->len ? " " : "", phase_infos[i].name, (unsigned)w->tally->phase[i]);
+		if (w->counters->phase[i] != 0)
+			g_string_append_printf(got, "%s%s %u", got->len ? " " : "",
+			    phase_infos[i].name, (unsigned)w->counters->phase[i]);
 	g_assert_cmpstr(got->str, ==, want);
 	g_string_free(got, TRUE);
 }
@@ -78,7 +80,7 @@ phases(void)
 }
 
 static void
-phases_of_who_is_stopped(void)
+phases_of_a_stopped_worker(void)
 {
 	up("");
 	say(client(), GET("/a"));
@@ -97,7 +99,7 @@ phases_of_who_is_stopped(void)
 static uint64_t
 stage_count(enum stage stage)
 {
-	return (histogram_count(&w->tally->stage[stage]));
+	return (histogram_count(&w->counters->stage[stage]));
 }
 
 static void
@@ -120,12 +122,12 @@ stages_of_cold_requests(void)
 	g_assert_cmpuint(stage_count(stage_stat), ==, 1);
 	g_assert_cmpuint(stage_count(stage_write), ==, 1);
 	g_assert_cmpuint(stage_count(stage_total), ==, 3);
-	g_assert_cmpuint(w->tally->counters.replies_2xx, ==, 3);
+	g_assert_cmpuint(w->counters->events.replies_2xx, ==, 3);
 	say(s, GET("/none"));
 	disk();
 	take(s, SIZE_MAX);
-	g_assert_cmpuint(w->tally->counters.replies_4xx, ==, 1);
-	g_assert_cmpuint(w->tally->counters.replies, ==, 4);
+	g_assert_cmpuint(w->counters->events.replies_4xx, ==, 1);
+	g_assert_cmpuint(w->counters->events.replies, ==, 4);
 	g_assert_cmpuint(stage_count(stage_stat), ==, 2);
 	down();
 }
@@ -136,10 +138,10 @@ static struct status *
 sample(void)
 {
 	static struct status s;
-	static struct status_worker worker = {.connections = 3, .requests = 9};
+	static struct status_worker worker = { .connections = 3, .requests = 9 };
 	static struct status_backend backend[2] = {
-		{.block = 0, .name = "a\"b\\c\nd<e>\xff", .requests = 5, .waiting = 1},
-		{.block = 0, .name = "unix:/z", .waiting = 2},
+		{ .block = 0, .name = "a\"b\\c\nd<e>\xff", .requests = 5, .waiting = 1 },
+		{ .block = 0, .name = "unix:/z", .waiting = 2 },
 	};
 
 	memset(&s, 0, sizeof(s));
@@ -161,10 +163,14 @@ sample(void)
 	s.nworkers = 1;
 	s.backend = backend;
 	s.nbackends = 2;
-	s.threads.lane[0] = (struct io_lane_stats){.name = "stat", .threads = 4, .busy = 1, .queued = 2, .oldest_ns = 1500000};
+	s.threads.lane[0] = (struct io_lane_status){ .name = "stat",
+		.threads = 4,
+		.busy = 1,
+		.queued = 2,
+		.oldest_ns = 1500000 };
 	s.threads.nlanes = 1;
-	s.threads.device[0] = (struct io_device_stats){.major = 8, .minor = 1, .refused = 4};
-	s.threads.device[1] = (struct io_device_stats){.major = UINT_MAX, .minor = UINT_MAX};
+	s.threads.device[0] = (struct io_device_status){ .major = 8, .minor = 1, .refused = 4 };
+	s.threads.device[1] = (struct io_device_status){ .major = UINT_MAX, .minor = UINT_MAX };
 	s.threads.ndevices = 2;
 	histogram_add(&s.stage[stage_total], 3000);
 	histogram_add(&s.stage[stage_stat], 20 * NS_PER_MS);
@@ -198,7 +204,8 @@ automatic(void)
 {
 	char *s = written(status_auto);
 
-	g_assert_cmpstr(s, ==, "Total Accesses: 1000\nTotal kBytes: 20\nUptime: 10\nBusyServers: 3\nIdleServers: 3\n"
+	g_assert_cmpstr(s, ==,
+	    "Total Accesses: 1000\nTotal kBytes: 20\nUptime: 10\nBusyServers: 3\nIdleServers: 3\n"
 	    "Traffic: 2048\nTraffic5s: 0\nScoreboard: rWW___\n");
 	g_free(s);
 }
@@ -260,8 +267,10 @@ html(void)
 
 	has(s, "<b id=\"host_name\">&lt;i&gt;&quot;&amp;</b>");
 	has(s, "<td>a&quot;b\\c\\x0ad&lt;e&gt;\\xff");
-	has(s, "id=\"requests\" data-k=\"requests/read\" data-f=\"n\">1</b><i id=\"requests_mult\">k</i>");
-	has(s, "id=\"traffic\" data-k=\"traffic/sent_bytes\" data-f=\"b\">20</b><i id=\"traffic_mult\">kB</i>");
+	has(s, "id=\"requests\" data-k=\"requests/read\" data-f=\"n\">1</b><i "
+	       "id=\"requests_mult\">k</i>");
+	has(s, "id=\"traffic\" data-k=\"traffic/sent_bytes\" data-f=\"b\">20</b><i "
+	       "id=\"traffic_mult\">kB</i>");
 	has(s, "data-k=\"stages/total/max_ns\" data-f=\"t\">&lt;10</b><i>\302\265s</i>");
 	has(s, "data-k=\"stages/stat/max_ns\" data-f=\"t\">20</b><i>ms</i>");
 	has(s, "data-k=\"stages/read/max_ns\" data-f=\"t\">\342\200\223</b><i></i>");
@@ -271,18 +280,53 @@ html(void)
 	g_free(s);
 }
 
+/* The places of values on the page, in their order. */
+static void
+html_values(void)
+{
+	static const char *const row[] = {
+		"stages/stat/count stages/stat/p50_ns stages/stat/p99_ns stages/stat/max_ns ",
+		"threads/stat/threads threads/stat/busy threads/stat/queued threads/stat/jobs "
+		"threads/stat/oldest_ns ",
+		"devices/1/busy devices/1/queued devices/1/refused devices/1/oldest_ns ",
+		"backends/1/requests backends/1/failed backends/1/load backends/1/waiting "
+		"backends/1/sockets backends/1/sockets_idle backends/1/workers_that_find_it_down ",
+		"workers/0/connections workers/0/requests workers/0/requests_per_second_5s "
+		"workers/0/sent_bytes workers/0/bytes_per_second_5s ",
+	};
+	char *s = written(status_html), **part = g_strsplit(s, "data-k=\"", 0);
+	GString *all = g_string_new(NULL);
+	unsigned i;
+
+	for (i = 1; part[i] != NULL; i++)
+		g_string_append_printf(all, "%.*s ", (int)strcspn(part[i], "\""), part[i]);
+	g_assert_true(g_str_has_prefix(all->str,
+	    "uptime_seconds requests/per_second_5s requests/read requests/per_second "
+	    "traffic/bytes_per_second_5s traffic/sent_bytes traffic/bytes_per_second "
+	    "stages/total/p99_ns stages/total/p50_ns cache/hit_ratio cache/entries "
+	    "cache/entries_limit conditions/sets disk/jobs disk/oldest_ns "
+	    "counters/server.requests.replied-5xx counters/server.requests.replied-4xx "
+	    "counters/server.connections.client-gone connections/open connections/limit "));
+	for (i = 0; i < NELEM(row); i++)
+		has(all->str, row[i]);
+	g_string_free(all, TRUE);
+	g_strfreev(part);
+	g_free(s);
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/status/tally-is-handed-on", tally_is_handed_on);
+	g_test_add_func("/status/counters-are-handed-on", counters_are_handed_on);
 	g_test_add_func("/status/phases", phases);
-	g_test_add_func("/status/phases-of-who-is-stopped", phases_of_who_is_stopped);
+	g_test_add_func("/status/phases-of-a-stopped-worker", phases_of_a_stopped_worker);
 	g_test_add_func("/status/stages-of-cold-requests", stages_of_cold_requests);
 	g_test_add_func("/status/auto", automatic);
 	g_test_add_func("/status/statistics", statistics);
 	g_test_add_func("/status/json", json);
 	g_test_add_func("/status/metrics", metrics);
 	g_test_add_func("/status/html", html);
+	g_test_add_func("/status/html-values", html_values);
 	return (g_test_run());
 }

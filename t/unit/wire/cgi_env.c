@@ -1,5 +1,4 @@
-/* t/unit/wire/cgi_env.c -- what an application gets to know, and what a client cannot make it
- * believe. */
+/* t/unit/wire/cgi_env.c -- the variables of an application, and none that a client can forge. */
 #include "wire/cgi_env.h"
 #include "t/unit/wire/wire_test.h"
 
@@ -25,7 +24,10 @@ collect(const struct proxy_request *r)
 }
 
 #define HAS(k, v) g_assert_cmpstr(g_hash_table_lookup(env, k), ==, v)
-#define H(n, v) {TEXT(n), TEXT(v)}
+#define H(n, v)                  \
+	{                        \
+		TEXT(n), TEXT(v) \
+	}
 
 static void
 test_plain(void)

@@ -12,7 +12,7 @@ events_of(const struct proto *p, struct text all, size_t first, size_t step)
 {
 	GString *out = g_string_new(NULL), *body = g_string_new(NULL), *note = g_string_new(NULL);
 	struct reply_head h;
-	struct proto_event ev = {.kind = PROTO_MORE};
+	struct proto_event ev = { .kind = PROTO_MORE };
 	void *state = calloc(1, p->size);
 	struct text in;
 	size_t at = 0, n = first;
@@ -20,12 +20,12 @@ events_of(const struct proto *p, struct text all, size_t first, size_t step)
 	reply_head_init(&h);
 	while (at < all.n && ev.kind == PROTO_MORE) {
 		n = n < all.n - at ? n : all.n - at;
-		in = (struct text){
-		    g_memdup2(all.p + at, n), n}; /* of its own, so that ASan sees an overrun */
+		in = (struct text){ g_memdup2(all.p + at, n),
+			n }; /* of its own, so that ASan sees an overrun */
 		at += n;
 		const char *mem = in.p;
 		do {
-			p->reply(state, &h, &in, &ev);
+			p->reply(state, &h, &in, NULL, &ev);
 			if (ev.kind == PROTO_HEAD)
 				g_string_append_printf(out, "H%d", h.reply.status);
 			else if (ev.kind == PROTO_BODY)

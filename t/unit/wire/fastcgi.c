@@ -253,8 +253,8 @@ test_request(void)
 static void
 test_big_params(void)
 {
-	static const size_t sizes[] = {0, 1, 127, 128, 129, 65000, 65535, 65536, 131000, 200000};
-	struct proxy_field h = {.name = TEXT("X-Big")};
+	static const size_t sizes[] = { 0, 1, 127, 128, 129, 65000, 65535, 65536, 131000, 200000 };
+	struct proxy_field h = { .name = TEXT("X-Big") };
 	struct proxy_request r = a_request("GET");
 	struct wire w;
 	char *big = g_malloc(300000), *s;
@@ -264,7 +264,7 @@ test_big_params(void)
 	r.headers = &h;
 	r.nheaders = 1;
 	for (i = 0; i < NELEM(sizes); i++) {
-		h.value = (struct text){big, sizes[i]};
+		h.value = (struct text){ big, sizes[i] };
 		send_request(&r, true, &w, 0);
 		s = param(&w, "HTTP_X_BIG");
 		g_assert_cmpuint(strlen(s), ==, sizes[i]);
@@ -275,7 +275,7 @@ test_big_params(void)
 		g_assert_cmpuint(w.params_records, >=, 2 + sizes[i] / 65536);
 		wire_free(&w);
 	}
-	h.value = (struct text){big, 270000};
+	h.value = (struct text){ big, 270000 };
 	send_request(&r, true, &w, -E2BIG);
 	g_free(big);
 }
@@ -284,11 +284,11 @@ static void
 test_body(void)
 {
 	struct buf out;
-	struct wire w = {0};
+	struct wire w = { 0 };
 	char *big = g_malloc0(200000);
 
 	buf_init(&out, 0);
-	fcgi->body(NULL, (struct text){big, 200000}, &out);
+	fcgi->body(NULL, (struct text){ big, 200000 }, &out);
 	fcgi->body(NULL, TEXT("tail"), &out);
 	fcgi->body_end(NULL, &out);
 	wire_read(&w, buf_as_text(&out));
@@ -313,8 +313,8 @@ test_noise(void)
 				memcpy(bytes + k,
 				    i % 4 == 0 ? "\1\6\0\1\0\10\0\0" : "\1\3\0\1\0\10\0\0", 8);
 		}
-		whole = events((struct text){bytes, sizeof(bytes)}, sizeof(bytes), 1);
-		cut = events((struct text){bytes, sizeof(bytes)}, 3, 5);
+		whole = events((struct text){ bytes, sizeof(bytes) }, sizeof(bytes), 1);
+		cut = events((struct text){ bytes, sizeof(bytes) }, 3, 5);
 		g_assert_cmpstr(whole, ==, cut);
 		g_free(whole);
 		g_free(cut);

@@ -1,4 +1,4 @@
-/* t/unit/wire/headers.c -- reply heads: good, hostile, and cut anywhere. */
+/* t/unit/wire/headers.c -- heads of replies: valid, hostile, and cut anywhere. */
 #include "t/unit/wire/wire_test.h"
 
 static enum head_result
@@ -10,9 +10,9 @@ feed(struct reply_head *h, const char *s, size_t n, size_t step, size_t *left)
 
 	reply_head_init(h);
 	while (at < n && r == HEAD_MORE) {
-		in = (struct text){s + at, step < n - at ? step : n - at};
+		in = (struct text){ s + at, step < n - at ? step : n - at };
 		at += in.n;
-		r = reply_head_feed(h, &in);
+		r = reply_head_cgi(h, &in);
 		*left = in.n + n - at;
 	}
 	return (r);
@@ -30,68 +30,70 @@ shown(const struct reply_head *h)
 		    h->reply.headers[i].name.p, (int)h->reply.headers[i].value.n,
 		    h->reply.headers[i].value.p);
 	if (h->reply.send_file.p != NULL)
-		g_string_append_printf(
-		    s, "|file %.*s", (int)h->reply.send_file.n, h->reply.send_file.p);
+		g_string_append_printf(s, "|file %.*s", (int)h->reply.send_file.n,
+		    h->reply.send_file.p);
 	if (h->reply.send_uri.p != NULL)
-		g_string_append_printf(
-		    s, "|uri %.*s", (int)h->reply.send_uri.n, h->reply.send_uri.p);
+		g_string_append_printf(s, "|uri %.*s", (int)h->reply.send_uri.n,
+		    h->reply.send_uri.p);
 	return (g_string_free(s, FALSE));
 }
 
 static const struct {
 	const char *in, *out; /* out NULL: refused */
 } heads[] = {
-	{"\r\n", "200 -1"},
-	{"\n", "200 -1"},
-	{"Content-Type: text/plain\r\n\r\n", "200 -1|Content-Type=text/plain"},
-	{"A: 1\nB:2\n\n", "200 -1|A=1|B=2"},
-	{"A:\t x y \t\r\n\r\n", "200 -1|A=x y"},
-	{"A:\r\n\r\n", "200 -1|A="},
-	{"Status: 404 Not Found\r\n\r\n", "404 -1"},
-	{"status:404\r\n\r\n", "404 -1"},
-	{"Location: /x\r\n\r\n", "302 -1|Location=/x"},
-	{"Location: /x\r\nStatus: 201 Created\r\n\r\n", "201 -1|Location=/x"},
-	{"Content-Length: 12\r\n\r\n", "200 12"},
-	{"Content-Length: 9223372036854775807\n\n", "200 9223372036854775807"},
-	{"Set-Cookie: a\r\nSet-Cookie: b\r\n\r\n", "200 -1|Set-Cookie=a|Set-Cookie=b"},
-	{"Connection: close, X-Hop\r\nX-Hop: 1\r\nX-End: 2\r\nKeep-Alive: 1\r\nTransfer-Encoding: "
-	 "chunked\r\n"
-	 "Upgrade: h2c\r\nTE: x\r\nTrailer: x\r\nProxy-Authenticate: x\r\n\r\n",
-	"200 -1|X-End=2"},
-	{"X-Sendfile: /srv/a b\r\n\r\n", "200 -1|file /srv/a b"},
-	{"x-lighttpd-SEND-file: /srv/a\r\n\r\n", "200 -1|file /srv/a"},
-	{"X-Accel-Redirect: /protected/a\r\n\r\n", "200 -1|uri /protected/a"},
-	{"X-Sendfile: \r\n\r\n", "200 -1|file "},
-	{"X-Sendfile: /a\r\nX-LIGHTTPD-send-file: /b\r\n\r\n", "200 -1|file /a"},
-	{"X-Sendfile2: /a 0-1\r\nX-Sendfile-Type: X-Accel-Redirect\r\nX-LIGHTTPD-send-tempfile: /a\r\n"
-	 "X-LIGHTTPD-KBytes-per-second: 1\r\nX-Accel-Buffering: no\r\nX-Accel-Mapping: "
-	 "/a=/b\r\nX-Reproxy-URL: http://x\r\n"
-	 "X-Rewrite-URI: /a\r\nX-Rewrite-Backend: x\r\nX-LiteSpeed-Location: /x\r\nX-Other: 1\r\n\r\n",
-	"200 -1|X-Other=1"},
-	{"no colon\r\n\r\n", NULL},
-	{": no name\r\n\r\n", NULL},
-	{"Bad Name: x\r\n\r\n", NULL},
-	{"Name : x\r\n\r\n", NULL},
-	{"A: 1\r\n folded\r\n\r\n", NULL},
-	{" A: 1\r\n\r\n", NULL},
-	{"A: x\ry\r\n\r\n", NULL},
-	{"A: x\x01\r\n\r\n", NULL},
-	{"A: \x7f\r\n\r\n", NULL},
-	{"Location: /x\rSet-Cookie: evil\r\n\r\n", NULL},
-	{"Content-Length: 1\r\nContent-Length: 1\r\n\r\n", NULL},
-	{"Content-Length: -1\r\n\r\n", NULL},
-	{"Content-Length: +1\r\n\r\n", NULL},
-	{"Content-Length: 1 1\r\n\r\n", NULL},
-	{"Content-Length: \r\n\r\n", NULL},
-	{"Content-Length: 9223372036854775808\r\n\r\n", NULL},
-	{"Content-Length: 0x10\r\n\r\n", NULL},
-	{"Status: 101 Switching\r\n\r\n", NULL},
-	{"Status: 600\r\n\r\n", NULL},
-	{"Status: 99\r\n\r\n", NULL},
-	{"Status: 2000\r\n\r\n", NULL},
-	{"Status: OK\r\n\r\n", NULL},
-	{"Status: 200\r\nStatus: 404\r\n\r\n", NULL},
-	{"HTTP/1.1 200 OK\r\n\r\n", NULL},
+	{ "\r\n", "200 -1" },
+	{ "\n", "200 -1" },
+	{ "Content-Type: text/plain\r\n\r\n", "200 -1|Content-Type=text/plain" },
+	{ "A: 1\nB:2\n\n", "200 -1|A=1|B=2" },
+	{ "A:\t x y \t\r\n\r\n", "200 -1|A=x y" },
+	{ "A:\r\n\r\n", "200 -1|A=" },
+	{ "Status: 404 Not Found\r\n\r\n", "404 -1" },
+	{ "status:404\r\n\r\n", "404 -1" },
+	{ "Location: /x\r\n\r\n", "302 -1|Location=/x" },
+	{ "Location: /x\r\nStatus: 201 Created\r\n\r\n", "201 -1|Location=/x" },
+	{ "Content-Length: 12\r\n\r\n", "200 12" },
+	{ "Content-Length: 9223372036854775807\n\n", "200 9223372036854775807" },
+	{ "Set-Cookie: a\r\nSet-Cookie: b\r\n\r\n", "200 -1|Set-Cookie=a|Set-Cookie=b" },
+	{ "Connection: close, X-Hop\r\nX-Hop: 1\r\nX-End: 2\r\nKeep-Alive: 1\r\nTransfer-Encoding: "
+	  "chunked\r\n"
+	  "Upgrade: h2c\r\nTE: x\r\nTrailer: x\r\nProxy-Authenticate: x\r\n\r\n",
+	    "200 -1|X-End=2" },
+	{ "X-Sendfile: /srv/a b\r\n\r\n", "200 -1|file /srv/a b" },
+	{ "x-lighttpd-SEND-file: /srv/a\r\n\r\n", "200 -1|file /srv/a" },
+	{ "X-Accel-Redirect: /protected/a\r\n\r\n", "200 -1|uri /protected/a" },
+	{ "X-Sendfile: \r\n\r\n", "200 -1|file " },
+	{ "X-Sendfile: /a\r\nX-LIGHTTPD-send-file: /b\r\n\r\n", "200 -1|file /a" },
+	{ "X-Sendfile2: /a 0-1\r\nX-Sendfile-Type: X-Accel-Redirect\r\nX-LIGHTTPD-send-tempfile: "
+	  "/a\r\n"
+	  "X-LIGHTTPD-KBytes-per-second: 1\r\nX-Accel-Buffering: no\r\nX-Accel-Mapping: "
+	  "/a=/b\r\nX-Reproxy-URL: http://x\r\n"
+	  "X-Rewrite-URI: /a\r\nX-Rewrite-Backend: x\r\nX-LiteSpeed-Location: /x\r\nX-Other: "
+	  "1\r\n\r\n",
+	    "200 -1|X-Other=1" },
+	{ "no colon\r\n\r\n", NULL },
+	{ ": no name\r\n\r\n", NULL },
+	{ "Bad Name: x\r\n\r\n", NULL },
+	{ "Name : x\r\n\r\n", NULL },
+	{ "A: 1\r\n folded\r\n\r\n", NULL },
+	{ " A: 1\r\n\r\n", NULL },
+	{ "A: x\ry\r\n\r\n", NULL },
+	{ "A: x\x01\r\n\r\n", NULL },
+	{ "A: \x7f\r\n\r\n", NULL },
+	{ "Location: /x\rSet-Cookie: evil\r\n\r\n", NULL },
+	{ "Content-Length: 1\r\nContent-Length: 1\r\n\r\n", NULL },
+	{ "Content-Length: -1\r\n\r\n", NULL },
+	{ "Content-Length: +1\r\n\r\n", NULL },
+	{ "Content-Length: 1 1\r\n\r\n", NULL },
+	{ "Content-Length: \r\n\r\n", NULL },
+	{ "Content-Length: 9223372036854775808\r\n\r\n", NULL },
+	{ "Content-Length: 0x10\r\n\r\n", NULL },
+	{ "Status: 101 Switching\r\n\r\n", NULL },
+	{ "Status: 600\r\n\r\n", NULL },
+	{ "Status: 99\r\n\r\n", NULL },
+	{ "Status: 2000\r\n\r\n", NULL },
+	{ "Status: OK\r\n\r\n", NULL },
+	{ "Status: 200\r\nStatus: 404\r\n\r\n", NULL },
+	{ "HTTP/1.1 200 OK\r\n\r\n", NULL },
 };
 
 static void
@@ -166,7 +168,7 @@ test_bounds(void)
 static void
 test_tokens(void)
 {
-	static const char *const bad[] = {"", "X Y", "X:", "X\r\nY", "X\xc3\xa4", "X\""};
+	static const char *const bad[] = { "", "X Y", "X:", "X\r\nY", "X\xc3\xa4", "X\"" };
 	size_t i;
 
 	g_assert_true(header_is_token(TEXT("X-Accel-Redirect")));
@@ -186,8 +188,10 @@ test_bytes_of_a_value(void)
 	for (c = 0; c < 256; c++) {
 		memset(value, 'v', sizeof(value));
 		value[20] = (char)c;
-		g_assert_true(header_value_ok((struct text){value, sizeof(value)}) == (c == '\t' || (c >= ' ' && c != 127)));
-		g_assert_true(header_value_ok((struct text){value + 20, 1}) == (c == '\t' || (c >= ' ' && c != 127)));
+		g_assert_true(header_value_ok((struct text){ value, sizeof(value) }) ==
+			      (c == '\t' || (c >= ' ' && c != 127)));
+		g_assert_true(header_value_ok((struct text){ value + 20, 1 }) ==
+			      (c == '\t' || (c >= ' ' && c != 127)));
 	}
 }
 

@@ -1,26 +1,6 @@
-/* t/unit/wire/http1.c -- tables of bytes -> result; each fed whole, byte by byte and at every split. */
-#include <glib.h>
-#include <stdlib.h>
-#include "wire/http1.h"
-
-#define MAX_HEAD 8192
-
-struct row {
-	const char *bytes;
-	size_t n;
-	const char *want;
-};
-#define ROW(bytes, want) {bytes, sizeof(bytes) - 1, want}
-
-static struct text
-copy(const char *p, size_t n)
-{
-	char *heap = malloc(n);         /* exactly n bytes: a read behind them is the sanitizer's to find */
-
-	if (n > 0)
-		memcpy(heap, p, n);
-	return ((struct text){heap, n});
-}
+/* t/unit/wire/http1.c -- request heads: tables of bytes to results, each fed whole, byte by byte
+ * and at every split. */
+#include "t/unit/wire/rows.h"
 
 static char *
 show(struct text t)
@@ -35,9 +15,11 @@ tell_request(const struct http_request *r)
 	g_autofree char *method = show(r->method), *target = show(r->target), *path = show(r->path);
 	g_autofree char *query = show(r->query), *host = show(r->host);
 
-	return (g_strdup_printf("%s %s path=%s query=%s host=%s 1.%d %s%s%s cl=%" G_GINT64_FORMAT " n=%d", method,
-	    target, path, query, host, r->minor, r->keep_alive ? "keep" : "close", r->chunked ? " chunked" : "",
-	    r->expect_continue ? " expect" : "", r->content_length, r->nheaders));
+	return (g_strdup_printf("%s %s path=%s query=%s host=%s 1.%d %s%s%s cl=%" G_GINT64_FORMAT
+				" n=%d",
+	    method, target, path, query, host, r->minor, r->keep_alive ? "keep" : "close",
+	    r->chunked ? " chunked" : "", r->expect_continue ? " expect" : "", r->content_length,
+	    r->nheaders));
 }
 
 /* Behind the first empty line that is not in front. */
@@ -89,7 +71,8 @@ check_row(const struct row *row, size_t max_head)
 			continue;
 		told = true;
 		if (strcmp(got, row->want) != 0)
-			g_error("%zu bytes of \"%s\": got %s, want %s", n, row->bytes, got, row->want);
+			g_error("%zu bytes of \"%s\": got %s, want %s", n, row->bytes, got,
+			    row->want);
 	}
 	if (told != (strcmp(row->want, "more") != 0))
 		g_error("\"%s\": want %s", row->bytes, row->want);
@@ -104,7 +87,7 @@ check_rows(gconstpointer rows)
 		check_row(row, MAX_HEAD);
 }
 
-#define GET "GET / HTTP/1.1\r\n"
+#define GET  "GET / HTTP/1.1\r\n"
 #define HOST "Host: h\r\n"
 
 /* Applications read the field: it says the same as the host that conditions see. */
@@ -121,7 +104,8 @@ test_host_field(void)
 	int status;
 
 	for (i = 0; i < G_N_ELEMENTS(heads); i++) {
-		g_assert_cmpint(http1_head(text_of(heads[i]), MAX_HEAD, &r, &used, &status, &why), ==, PARSE_DONE);
+		g_assert_cmpint(http1_head(text_of(heads[i]), MAX_HEAD, &r, &used, &status, &why),
+		    ==, PARSE_DONE);
 		g_assert_true(text_eq(r.host, TEXT("www.example.org")));
 		g_assert_true(text_eq(r.headers[1].value, r.host));
 		g_assert_true(text_eq(r.known[HH_HOST], r.host));
@@ -133,28 +117,36 @@ static const struct row good[] = {
 	    "GET / path=/ query= host=localhost:8080 1.1 keep cl=-1 n=1"),
 	ROW("GET /a/b%20c?x=1?y HTTP/1.1\r\nHost: h\r\n\r\nGET /next",
 	    "GET /a/b%20c?x=1?y path=/a/b%20c query=x=1?y host=h 1.1 keep cl=-1 n=1"),
-	ROW("\r\n\r\nGET / HTTP/1.1\r\nhOsT:h\r\n\r\n", "GET / path=/ query= host=h 1.1 keep cl=-1 n=1"),
+	ROW("\r\n\r\nGET / HTTP/1.1\r\nhOsT:h\r\n\r\n",
+	    "GET / path=/ query= host=h 1.1 keep cl=-1 n=1"),
 	ROW("GET / HTTP/1.0\r\n\r\n", "GET / path=/ query= host= 1.0 close cl=-1 n=0"),
 	ROW("GET / HTTP/1.0\r\nConnection: foo, Keep-Alive\r\n\r\n",
 	    "GET / path=/ query= host= 1.0 keep cl=-1 n=1"),
 	ROW("GET / HTTP/1.7\r\n" HOST "\r\n", "GET / path=/ query= host=h 1.1 keep cl=-1 n=1"),
 	ROW(GET HOST "Connection: x\r\nConnection:  close \t\r\n\r\n",
 	    "GET / path=/ query= host=h 1.1 close cl=-1 n=3"),
-	ROW(GET HOST "Connection: keep-alive, close\r\n\r\n", "GET / path=/ query= host=h 1.1 close cl=-1 n=2"),
+	ROW(GET HOST "Connection: keep-alive, close\r\n\r\n",
+	    "GET / path=/ query= host=h 1.1 close cl=-1 n=2"),
 	ROW(GET "Host: \r\n\r\n", "GET / path=/ query= host= 1.1 keep cl=-1 n=1"),
 	ROW(GET "Host:\r\n\r\n", "GET / path=/ query= host= 1.1 keep cl=-1 n=1"),
 	ROW(GET "Host: [::1]:80\r\n\r\n", "GET / path=/ query= host=[::1] 1.1 keep cl=-1 n=1"),
-	ROW(GET "Host: [2001:DB8:0:0::1]:08080\r\n\r\n", "GET / path=/ query= host=[2001:db8::1]:8080 1.1 keep cl=-1 n=1"),
+	ROW(GET "Host: [2001:DB8:0:0::1]:08080\r\n\r\n",
+	    "GET / path=/ query= host=[2001:db8::1]:8080 1.1 keep cl=-1 n=1"),
 	ROW(GET "Host: a_b-C.d:\r\n\r\n", "GET / path=/ query= host=a_b-c.d 1.1 keep cl=-1 n=1"),
-	ROW(GET "Host: WWW.Example.ORG.:80\r\n\r\n", "GET / path=/ query= host=www.example.org 1.1 keep cl=-1 n=1"),
-	ROW(GET "Host: 127.0.0.1.:81\r\n\r\n", "GET / path=/ query= host=127.0.0.1:81 1.1 keep cl=-1 n=1"),
+	ROW(GET "Host: WWW.Example.ORG.:80\r\n\r\n",
+	    "GET / path=/ query= host=www.example.org 1.1 keep cl=-1 n=1"),
+	ROW(GET "Host: 127.0.0.1.:81\r\n\r\n",
+	    "GET / path=/ query= host=127.0.0.1:81 1.1 keep cl=-1 n=1"),
 	ROW("GET HTTP://Other.:81/p?q HTTP/1.1\r\n" HOST "\r\n",
 	    "GET /p?q path=/p query=q host=other:81 1.1 keep cl=-1 n=1"),
-	ROW("GET https://other HTTP/1.1\r\n" HOST "\r\n", "GET / path=/ query= host=other 1.1 keep cl=-1 n=1"),
+	ROW("GET https://other HTTP/1.1\r\n" HOST "\r\n",
+	    "GET / path=/ query= host=other 1.1 keep cl=-1 n=1"),
 	ROW("OPTIONS http://other HTTP/1.1\r\n" HOST "\r\n",
 	    "OPTIONS * path=* query= host=other 1.1 keep cl=-1 n=1"),
-	ROW("OPTIONS * HTTP/1.1\r\n" HOST "\r\n", "OPTIONS * path=* query= host=h 1.1 keep cl=-1 n=1"),
-	ROW("BREW /pot HTTP/1.1\r\n" HOST "\r\n", "BREW /pot path=/pot query= host=h 1.1 keep cl=-1 n=1"),
+	ROW("OPTIONS * HTTP/1.1\r\n" HOST "\r\n",
+	    "OPTIONS * path=* query= host=h 1.1 keep cl=-1 n=1"),
+	ROW("BREW /pot HTTP/1.1\r\n" HOST "\r\n",
+	    "BREW /pot path=/pot query= host=h 1.1 keep cl=-1 n=1"),
 	ROW("POST /f HTTP/1.1\r\n" HOST "Content-Length: 0012\r\n\r\n0123",
 	    "POST /f path=/f query= host=h 1.1 keep cl=12 n=2"),
 	ROW("POST /f HTTP/1.1\r\nTransfer-Encoding: Chunked\r\n" HOST "\r\n",
@@ -167,7 +159,7 @@ static const struct row good[] = {
 	    "GET / path=/ query= host=h 1.1 keep cl=-1 n=4"),
 	ROW(GET HOST, "more"),
 	ROW("", "more"),
-	{NULL},
+	{ NULL },
 };
 
 static const struct row bad_line[] = {
@@ -217,7 +209,7 @@ static const struct row bad_line[] = {
 	ROW("GET / HTTP/3.5X", "400"),
 	ROW("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505"),
 	ROW("\x16\x03\x01\x02\x00\x01", "400"),
-	{NULL},
+	{ NULL },
 };
 
 static const struct row bad_field[] = {
@@ -284,11 +276,13 @@ static const struct row bad_field[] = {
 	ROW(GET "Transfer-Encoding: chunked;q=1\r\n", "501"),
 	ROW(GET "Transfer-Encoding: \"chunked\"\r\n", "501"),
 	ROW(GET "Transfer-Encoding:\r\n", "400"),
-	ROW(GET "Transfer-Encoding: \x0b" "chunked\r\n", "400"),
+	ROW(GET "Transfer-Encoding: \x0b"
+		"chunked\r\n",
+	    "400"),
 	ROW("POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n", "400"),
 	ROW(GET "Expect: 200-ok\r\n", "417"),
 	ROW(GET "Expect: 100-continue, x\r\n", "417"),
-	{NULL},
+	{ NULL },
 };
 
 /* The line with its CR LF has 16 bytes: a bound below that is the line's fault. */
@@ -318,24 +312,29 @@ test_many_fields(void)
 	for (i = 1; i < HTTP_MAX_HEADERS; i++)
 		g_string_append(s, "X: y\r\n");
 	g_string_append(s, "\r\n");
-	row = (struct row){s->str, s->len, "GET / path=/ query= host=h 1.1 keep cl=-1 n=100"};
+	row = (struct row){ s->str, s->len, "GET / path=/ query= host=h 1.1 keep cl=-1 n=100" };
 	check_row(&row, MAX_HEAD);
 	g_string_insert(s, (gssize)s->len - 2, "Y: y\r\n");
-	row = (struct row){s->str, s->len, "431"};
+	row = (struct row){ s->str, s->len, "431" };
 	check_row(&row, MAX_HEAD);
 	g_string_free(s, TRUE);
 }
-
-/* ---------------------------------------------------------------- known[] */
 
 static const struct {
 	enum http_known id;
 	const char *name;
 } all_known[] = {
-	{HH_HOST, "Host"}, {HH_CONNECTION, "Connection"}, {HH_RANGE, "Range"}, {HH_IF_RANGE, "If-Range"},
-	{HH_IF_MATCH, "If-Match"}, {HH_IF_NONE_MATCH, "If-None-Match"}, {HH_IF_MODIFIED_SINCE, "If-Modified-Since"},
-	{HH_IF_UNMODIFIED_SINCE, "If-Unmodified-Since"}, {HH_USER_AGENT, "User-Agent"}, {HH_REFERER, "Referer"},
-	{HH_COOKIE, "Cookie"},
+	{ HH_HOST, "Host" },
+	{ HH_CONNECTION, "Connection" },
+	{ HH_RANGE, "Range" },
+	{ HH_IF_RANGE, "If-Range" },
+	{ HH_IF_MATCH, "If-Match" },
+	{ HH_IF_NONE_MATCH, "If-None-Match" },
+	{ HH_IF_MODIFIED_SINCE, "If-Modified-Since" },
+	{ HH_IF_UNMODIFIED_SINCE, "If-Unmodified-Since" },
+	{ HH_USER_AGENT, "User-Agent" },
+	{ HH_REFERER, "Referer" },
+	{ HH_COOKIE, "Cookie" },
 };
 
 static void
@@ -345,7 +344,8 @@ parse_done(const char *head, struct http_request *r)
 	size_t used;
 	int status;
 
-	g_assert_cmpint(http1_head(text_of(head), MAX_HEAD, r, &used, &status, &why), ==, PARSE_DONE);
+	g_assert_cmpint(http1_head(text_of(head), MAX_HEAD, r, &used, &status, &why), ==,
+	    PARSE_DONE);
 	g_assert_cmpuint(used, ==, strlen(head));
 }
 
@@ -366,7 +366,8 @@ check_known(const char *name, unsigned id, bool want)
 	g_assert_true(text_eq(r.headers[0].value, TEXT("v1")));
 }
 
-/* Each known name in three spellings, and with one letter changed, which must not be taken for it. */
+/* Each known name in three spellings, and with one letter changed, which must not be taken for
+ * it. */
 static void
 test_known(void)
 {
@@ -394,12 +395,17 @@ test_repeated(void)
 {
 	struct http_request r;
 
-	parse_done("GET / HTTP/1.0\r\nRange: bytes=0-1\r\nRange: bytes=0-1\r\nIf-Range: \"a\"\r\n\r\n", &r);
+	parse_done("GET / HTTP/1.0\r\nRange: bytes=0-1\r\nRange: bytes=0-1\r\nIf-Range: "
+		   "\"a\"\r\n\r\n",
+	    &r);
 	g_assert_null(r.known[HH_RANGE].p);
-	parse_done("GET / HTTP/1.0\r\nIf-Range: \"a\"\r\nRange: bytes=0-1\r\nIf-Range: \"b\"\r\n\r\n", &r);
+	parse_done("GET / HTTP/1.0\r\nIf-Range: \"a\"\r\nRange: bytes=0-1\r\nIf-Range: "
+		   "\"b\"\r\n\r\n",
+	    &r);
 	g_assert_null(r.known[HH_RANGE].p);
 	parse_done("GET / HTTP/1.0\r\nIf-Modified-Since: a\r\nIf-Modified-Since: a\r\n"
-	    "Cookie: a\r\nCookie: b\r\n\r\n", &r);
+		   "Cookie: a\r\nCookie: b\r\n\r\n",
+	    &r);
 	g_assert_null(r.known[HH_IF_MODIFIED_SINCE].p);
 	g_assert_true(text_eq(r.known[HH_COOKIE], TEXT("a")));
 	parse_done("GET / HTTP/1.0\r\nIf-None-Match: \"a\"\r\nIf-None-Match: \"b\"\r\n\r\n", &r);
@@ -419,129 +425,6 @@ test_slices(void)
 	g_assert_true(text_eq(r.headers[1].value, TEXT("a b")));
 	g_assert_cmpuint(r.nheaders, ==, 2);
 	g_assert_cmpint(r.verb, ==, HTTP_GET);
-}
-
-/* ---------------------------------------------------------------- chunked */
-
-/* Feeds the pieces [0, a), [a, b), [b, n) and tells what came of it: body|state|bytes left over. */
-static char *
-unchunk(const struct row *row, size_t a, size_t b)
-{
-	size_t cut[] = {0, a, b, row->n};
-	struct http1_chunked c = {0};
-	GString *body = g_string_new("");
-	enum parse s = PARSE_MORE;
-	struct text in, data;
-	size_t left = 0;
-	int i;
-
-	for (i = 0; i < 3 && s == PARSE_MORE; i++) {
-		struct text piece = copy(row->bytes + cut[i], cut[i + 1] - cut[i]);
-
-		in = piece;
-		do {
-			s = http1_chunked(&c, &in, &data);
-			g_string_append_len(body, data.p, (gssize)data.n);
-			if (s == PARSE_MORE && data.n == 0)
-				g_assert_cmpuint(in.n, ==, 0);
-		} while (s == PARSE_MORE && in.n > 0);
-		left = in.n + row->n - cut[i + 1];
-		free((char *)piece.p);
-	}
-	if (s == PARSE_DONE)
-		g_string_append_printf(body, "|done|%zu", left);
-	else
-		g_string_append(body, s == PARSE_BAD ? "|bad" : "|more");
-	return (g_string_free(body, FALSE));
-}
-
-static const struct row chunks[] = {
-	ROW("0\r\n\r\n", "|done|0"),
-	ROW("5\r\nhello\r\n0\r\n\r\nGET", "hello|done|3"),
-	ROW("5\r\nhello\r\n00006\r\n world\r\n000\r\n\r\n", "hello world|done|0"),
-	ROW("A;a=b;c=\"x y\"\r\n0123456789\r\n0;last\r\n\r\n", "0123456789|done|0"),
-	ROW("1 \t;a\r\nx\r\n0\r\n\r\n", "x|done|0"),
-	ROW("1\r\nx\r\n0\r\nA: b\r\nContent-Length: 7\r\n\r\nrest", "x|done|4"),
-	ROW("3\r\na\r\n\r\n0\r\n\r\n", "a\r\n|done|0"),
-	ROW("5\r\nhel", "hel|more"),
-	ROW("", "|more"),
-	ROW("\r\n", "|bad"),
-	ROW(";a\r\n", "|bad"),
-	ROW(" 1\r\n", "|bad"),
-	ROW("1 \r\n", "|bad"),
-	ROW("-1\r\n", "|bad"),
-	ROW("+1\r\n", "|bad"),
-	ROW("0x1\r\n", "|bad"),
-	ROW("g\r\n", "|bad"),
-	ROW("1\nx\n0\n\n", "|bad"),
-	ROW("1\rx", "|bad"),
-	ROW("1;a\nx", "|bad"),
-	ROW("1;a\rx", "|bad"),
-	ROW("1;\0\r\n", "|bad"),
-	ROW("1;\x7f\r\n", "|bad"),
-	ROW("1\r\nxy\r\n", "x|bad"),
-	ROW("1\r\nx\n0\r\n\r\n", "x|bad"),
-	ROW("1\r\nx\rX", "x|bad"),
-	ROW("1\r\nx\r\n\r\n", "x|bad"),
-	ROW("0\r\n\rX", "|bad"),
-	ROW("0\r\n\n", "|bad"),
-	ROW("0\r\nA b\r\n", "|bad"),
-	ROW("0\r\nA\r\n\r\n", "|bad"),
-	ROW("0\r\n: x\r\n\r\n", "|bad"),
-	ROW("0\r\nA : x\r\n\r\n", "|bad"),
-	ROW("0\r\nA: x\r\n y\r\n\r\n", "|bad"),
-	ROW("0\r\nA: x\ny\r\n\r\n", "|bad"),
-	ROW("0\r\nA: x\0\r\n\r\n", "|bad"),
-	ROW("8000000000000000\r\n", "|bad"),
-	ROW("10000000000000001\r\nx", "|bad"),
-	ROW("7fffffffffffffff\r\nx", "x|more"),
-	{NULL},
-};
-
-static void
-check_chunks(const struct row *row, size_t a, size_t b)
-{
-	g_autofree char *got = unchunk(row, a, b);
-
-	if (strcmp(got, row->want) != 0)
-		g_error("\"%s\" cut at %zu and %zu: got %s, want %s", row->bytes, a, b, got, row->want);
-}
-
-static void
-test_chunked(void)
-{
-	const struct row *row;
-	size_t a, b;
-
-	for (row = chunks; row->bytes != NULL; row++)
-		for (a = 0; a <= row->n; a++)
-			for (b = a; b <= row->n; b++)
-				check_chunks(row, a, b);
-}
-
-static void
-check_long(const char *head, int fill, const char *tail, const char *want)
-{
-	GString *s = g_string_new(head);
-	struct row row;
-	int i;
-
-	for (i = 0; i < fill; i++)
-		g_string_append_c(s, 'x');
-	g_string_append(s, tail);
-	row = (struct row){s->str, s->len, want};
-	g_autofree char *got = unchunk(&row, s->len / 3, s->len / 2);
-	g_assert_cmpstr(got, ==, want);
-	g_string_free(s, TRUE);
-}
-
-static void
-test_chunked_limits(void)
-{
-	check_long("0;", 252, "\r\n\r\n", "|done|0");           /* the line with its CR LF: 256 bytes */
-	check_long("0;", 253, "\r\n\r\n", "|bad");
-	check_long("0\r\nA:", 8192 - 6, "\r\n\r\n", "|done|0");
-	check_long("0\r\nA:", 8192 - 5, "\r\n\r\n", "|bad");
 }
 
 static void
@@ -564,8 +447,6 @@ main(int argc, char **argv)
 	g_test_add_func("/http1/known", test_known);
 	g_test_add_func("/http1/repeated", test_repeated);
 	g_test_add_func("/http1/slices", test_slices);
-	g_test_add_func("/http1/chunked", test_chunked);
-	g_test_add_func("/http1/chunked-limits", test_chunked_limits);
 	g_test_add_func("/http1/reason", test_reason);
 	g_test_add_func("/http1/host-field", test_host_field);
 	return (g_test_run());

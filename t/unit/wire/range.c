@@ -1,4 +1,4 @@
-/* Parts of a file: read, and resolved when the size is known. */
+/* t/unit/wire/range.c -- ranges of a file: parsed, and resolved when the size is known. */
 #include <glib.h>
 #include <string.h>
 
@@ -15,7 +15,8 @@ resolves(const char *header, uint64_t size, uint64_t most, const char *want)
 	g_assert_true(range_set_read(text_of(header), &set));
 	n = range_resolve(&set, size, most, out);
 	for (i = 0; i < n; i++)
-		g_string_append_printf(got, "%s%d-%d", i > 0 ? " " : "", (int)out[i].from, (int)out[i].to);
+		g_string_append_printf(got, "%s%d-%d", i > 0 ? " " : "", (int)out[i].from,
+		    (int)out[i].to);
 	g_assert_cmpstr(got->str, ==, want);
 	g_string_free(got, TRUE);
 }
@@ -47,24 +48,14 @@ test_resolve(void)
 static void
 test_refused(void)
 {
-	static const char *const bad[] = { "", "bytes", "bytes=", "bytes=,", "bytes=-", "bytes=5", "bytes=9-5", "bytes=a-5", "bytes=5-b",
-		"bytes=5 -6", "lines=5-6", "bytes=0-0,x", "bytes =0-1", "bytes= 0-1", "bytes = 0-1", "bytes\t=0-1", "bytes=\t0-1", " bytes=0-1" };
+	static const char *const bad[] = { "", "bytes", "bytes=", "bytes=,", "bytes=-", "bytes=5",
+		"bytes=9-5", "bytes=a-5", "bytes=5-b", "bytes=5 -6", "lines=5-6", "bytes=0-0,x",
+		"bytes =0-1", "bytes= 0-1", "bytes = 0-1", "bytes\t=0-1", "bytes=\t0-1",
+		" bytes=0-1" };
 	struct range_set set;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
 		g_assert_false(range_set_read(text_of(bad[i]), &set));
-}
-
-static void
-test_equal(void)
-{
-	const struct range_set none = { 0 }, a = { 1, { { 0, 5 } } }, b = { 1, { { 0, 6 } } }, ab = { 2, { { 0, 5 }, { 0, 6 } } };
-
-	g_assert_true(range_set_equal(&none, &none));
-	g_assert_true(range_set_equal(&a, &a));
-	g_assert_false(range_set_equal(&a, &none));
-	g_assert_false(range_set_equal(&a, &b));
-	g_assert_false(range_set_equal(&a, &ab));
 }
 
 int
@@ -73,6 +64,5 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/range/resolve", test_resolve);
 	g_test_add_func("/range/refused", test_refused);
-	g_test_add_func("/range/equal", test_equal);
 	return (g_test_run());
 }

@@ -54,7 +54,7 @@ feed(void *state, struct reply_head *h, const char *bytes)
 	struct text in = text_of(bytes);
 	struct proto_event ev;
 
-	scgi->reply(state, h, &in, &ev);
+	scgi->reply(state, h, &in, NULL, &ev);
 	g_assert_cmpuint(in.n, ==, 0);
 	return (ev.kind);
 }
@@ -144,7 +144,7 @@ test_body(void)
 static int
 request_with(struct text value)
 {
-	struct proxy_field h = {TEXT("X-Big"), value};
+	struct proxy_field h = { TEXT("X-Big"), value };
 	struct proxy_request r = a_request("GET");
 	struct buf out;
 	int err;
@@ -168,18 +168,20 @@ test_refused(void)
 
 	memset(big, 'b', PROTO_REQUEST_MAX);
 	g_assert_cmpint(request_with(TEXT("a\0HTTPS\0on")), ==, -EINVAL);
-	g_assert_cmpint(request_with((struct text){big, PROTO_REQUEST_MAX - 2000}), ==, 0);
-	g_assert_cmpint(request_with((struct text){big, PROTO_REQUEST_MAX - 10}), ==, -E2BIG);
-	g_assert_cmpint(request_with((struct text){big, PROTO_REQUEST_MAX}), ==, -E2BIG);
-	for (n = PROTO_REQUEST_MAX - 2000; n < PROTO_REQUEST_MAX; n += 4) /* the length before them counts, too */
-		request_with((struct text){big, n});
+	g_assert_cmpint(request_with((struct text){ big, PROTO_REQUEST_MAX - 2000 }), ==, 0);
+	g_assert_cmpint(request_with((struct text){ big, PROTO_REQUEST_MAX - 10 }), ==, -E2BIG);
+	g_assert_cmpint(request_with((struct text){ big, PROTO_REQUEST_MAX }), ==, -E2BIG);
+	/* the length before them counts, too */
+	for (n = PROTO_REQUEST_MAX - 2000; n < PROTO_REQUEST_MAX; n += 4)
+		request_with((struct text){ big, n });
 	g_free(big);
 }
 
 static void
 test_noise(void)
 {
-	static const char *const words[] = {"\n", "\r\n", ": ", "A", "Status", "200", "Content-Length", "3", "\n\n", "\001"};
+	static const char *const words[] = { "\n", "\r\n", ": ", "A", "Status", "200",
+		"Content-Length", "3", "\n\n", "\001" };
 	GString *s = g_string_new(NULL);
 	char *whole, *cut;
 	int i, k;
@@ -188,8 +190,8 @@ test_noise(void)
 		g_string_assign(s, i % 2 == 0 ? "Content-Length: 3\n" : "");
 		for (k = 0; k < 12; k++)
 			g_string_append(s, words[g_test_rand_int_range(0, G_N_ELEMENTS(words))]);
-		whole = events_of(scgi, (struct text){s->str, s->len}, s->len, 1);
-		cut = events_of(scgi, (struct text){s->str, s->len}, 3, 5);
+		whole = events_of(scgi, (struct text){ s->str, s->len }, s->len, 1);
+		cut = events_of(scgi, (struct text){ s->str, s->len }, 3, 5);
 		g_assert_cmpstr(whole, ==, cut);
 		g_free(whole);
 		g_free(cut);

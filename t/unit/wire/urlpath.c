@@ -1,4 +1,4 @@
-/* t/unit/wire/urlpath.c -- what a path becomes, and which are refused. */
+/* t/unit/wire/urlpath.c -- the path of a URL, decoded and cleaned, or refused. */
 #include <errno.h>
 #include <glib.h>
 #include <stdlib.h>
@@ -6,57 +6,57 @@
 
 static const struct {
 	struct text in;
-	int want;               /* 0: becomes .path */
+	int want; /* 0: becomes .path */
 	const char *path;
 } rows[] = {
-	{TEXT("/"), 0, "/"},
-	{TEXT("/a"), 0, "/a"},
-	{TEXT("/a/b/"), 0, "/a/b/"},
-	{TEXT("//"), 0, "/"},
-	{TEXT("//a///b//"), 0, "/a/b/"},
-	{TEXT("/."), 0, "/"},
-	{TEXT("/./"), 0, "/"},
-	{TEXT("/a/."), 0, "/a/"},
-	{TEXT("/a/./b"), 0, "/a/b"},
-	{TEXT("/a/.."), 0, "/"},
-	{TEXT("/a/../"), 0, "/"},
-	{TEXT("/a/../b"), 0, "/b"},
-	{TEXT("/a/b/.."), 0, "/a/"},
-	{TEXT("/aa/bb/cc/../../d"), 0, "/aa/d"},
-	{TEXT("/a//../b"), 0, "/b"},
-	{TEXT("/a/..b/b..c/c../..."), 0, "/a/..b/b..c/c../..."},
-	{TEXT("/.a/.b./"), 0, "/.a/.b./"},
-	{TEXT("/%61%2Eb%20"), 0, "/a.b "},
-	{TEXT("/a/%2e%2E/b"), 0, "/b"},
-	{TEXT("/a/%2e/b"), 0, "/a/b"},
-	{TEXT("/a/.%2e"), 0, "/"},
-	{TEXT("/%252e%252e/%252f"), 0, "/%2e%2e/%2f"},         /* decoded once, never twice */
-	{TEXT("/\xc3\xa4%C3%A4"), 0, "/\xc3\xa4\xc3\xa4"},
-	{TEXT("/%0a%ff"), 0, "/\n\xff"},
-	{TEXT("/.."), -EPERM, NULL},
-	{TEXT("/../"), -EPERM, NULL},
-	{TEXT("/../etc/passwd"), -EPERM, NULL},
-	{TEXT("/a/../../b"), -EPERM, NULL},
-	{TEXT("/./.."), -EPERM, NULL},
-	{TEXT("//.."), -EPERM, NULL},
-	{TEXT("/%2e%2e/"), -EPERM, NULL},
-	{TEXT("/a%2fb"), -EPERM, NULL},
-	{TEXT("/..%2F"), -EPERM, NULL},
-	{TEXT("/a\\b"), -EPERM, NULL},
-	{TEXT("/..\\..\\"), -EPERM, NULL},
-	{TEXT("/%5c"), -EPERM, NULL},
-	{TEXT(""), -EINVAL, NULL},
-	{TEXT("a"), -EINVAL, NULL},
-	{TEXT("%2f"), -EINVAL, NULL},
-	{TEXT("*"), -EINVAL, NULL},
-	{TEXT("/%"), -EINVAL, NULL},
-	{TEXT("/%4"), -EINVAL, NULL},
-	{TEXT("/%4g"), -EINVAL, NULL},
-	{TEXT("/%g4"), -EINVAL, NULL},
-	{TEXT("/%%41"), -EINVAL, NULL},
-	{TEXT("/%u0041"), -EINVAL, NULL},
-	{TEXT("/a%00b"), -EINVAL, NULL},
-	{TEXT("/a\0b"), -EINVAL, NULL},
+	{ TEXT("/"), 0, "/" },
+	{ TEXT("/a"), 0, "/a" },
+	{ TEXT("/a/b/"), 0, "/a/b/" },
+	{ TEXT("//"), 0, "/" },
+	{ TEXT("//a///b//"), 0, "/a/b/" },
+	{ TEXT("/."), 0, "/" },
+	{ TEXT("/./"), 0, "/" },
+	{ TEXT("/a/."), 0, "/a/" },
+	{ TEXT("/a/./b"), 0, "/a/b" },
+	{ TEXT("/a/.."), 0, "/" },
+	{ TEXT("/a/../"), 0, "/" },
+	{ TEXT("/a/../b"), 0, "/b" },
+	{ TEXT("/a/b/.."), 0, "/a/" },
+	{ TEXT("/aa/bb/cc/../../d"), 0, "/aa/d" },
+	{ TEXT("/a//../b"), 0, "/b" },
+	{ TEXT("/a/..b/b..c/c../..."), 0, "/a/..b/b..c/c../..." },
+	{ TEXT("/.a/.b./"), 0, "/.a/.b./" },
+	{ TEXT("/%61%2Eb%20"), 0, "/a.b " },
+	{ TEXT("/a/%2e%2E/b"), 0, "/b" },
+	{ TEXT("/a/%2e/b"), 0, "/a/b" },
+	{ TEXT("/a/.%2e"), 0, "/" },
+	{ TEXT("/%252e%252e/%252f"), 0, "/%2e%2e/%2f" }, /* decoded once, never twice */
+	{ TEXT("/\xc3\xa4%C3%A4"), 0, "/\xc3\xa4\xc3\xa4" },
+	{ TEXT("/%0a%ff"), 0, "/\n\xff" },
+	{ TEXT("/.."), -EPERM, NULL },
+	{ TEXT("/../"), -EPERM, NULL },
+	{ TEXT("/../etc/passwd"), -EPERM, NULL },
+	{ TEXT("/a/../../b"), -EPERM, NULL },
+	{ TEXT("/./.."), -EPERM, NULL },
+	{ TEXT("//.."), -EPERM, NULL },
+	{ TEXT("/%2e%2e/"), -EPERM, NULL },
+	{ TEXT("/a%2fb"), -EPERM, NULL },
+	{ TEXT("/..%2F"), -EPERM, NULL },
+	{ TEXT("/a\\b"), -EPERM, NULL },
+	{ TEXT("/..\\..\\"), -EPERM, NULL },
+	{ TEXT("/%5c"), -EPERM, NULL },
+	{ TEXT(""), -EINVAL, NULL },
+	{ TEXT("a"), -EINVAL, NULL },
+	{ TEXT("%2f"), -EINVAL, NULL },
+	{ TEXT("*"), -EINVAL, NULL },
+	{ TEXT("/%"), -EINVAL, NULL },
+	{ TEXT("/%4"), -EINVAL, NULL },
+	{ TEXT("/%4g"), -EINVAL, NULL },
+	{ TEXT("/%g4"), -EINVAL, NULL },
+	{ TEXT("/%%41"), -EINVAL, NULL },
+	{ TEXT("/%u0041"), -EINVAL, NULL },
+	{ TEXT("/a%00b"), -EINVAL, NULL },
+	{ TEXT("/a\0b"), -EINVAL, NULL },
 };
 
 /* Exactly as much room as the contract asks for, on the heap, so that one byte more is noticed. */
@@ -72,7 +72,7 @@ test_clean(void)
 		in = malloc(rows[i].in.n);
 		memcpy(in, rows[i].in.p, rows[i].in.n);
 		dst = malloc(rows[i].in.n + 1);
-		n = urlpath_clean((struct text){in, rows[i].in.n}, dst);
+		n = urlpath_clean((struct text){ in, rows[i].in.n }, dst);
 		if (rows[i].want == 0) {
 			g_assert_cmpint(n, ==, (int)strlen(rows[i].path));
 			g_assert_cmpstr(dst, ==, rows[i].path);
@@ -101,8 +101,15 @@ static void
 test_plain(void)
 {
 	static const char *const cases[][2] = {
-		{"", ""}, {"a=b", "a=b"}, {"%61=%7e%2D%5f%2E", "a=~-_."}, {"%2f%3d%00%ff", "%2F%3D%00%FF"}, {"%", "%"}, {"%6", "%6"},
-		{"%zz%6", "%zz%6"}, {"%2561", "%2561"}, {"%%361", "%61"},
+		{ "", "" },
+		{ "a=b", "a=b" },
+		{ "%61=%7e%2D%5f%2E", "a=~-_." },
+		{ "%2f%3d%00%ff", "%2F%3D%00%FF" },
+		{ "%", "%" },
+		{ "%6", "%6" },
+		{ "%zz%6", "%zz%6" },
+		{ "%2561", "%2561" },
+		{ "%%361", "%61" },
 	};
 	char dst[64];
 	size_t i;

@@ -97,14 +97,14 @@ sub check_process ($opt, $tree) {
 	my $at = $load // { file => $tree->{file}, line => 1 };
 	if ($mpm eq 'prefork') {
 		my $php = grep { /^(?:mod_)?php/ } keys %{ $opt->{state}{modules} };
-		my $why = "prefork has a process for each of its $n clients, the idle and the slow ones too; event needs a thread only while it works on a request";
+		my $why = "prefork has a process for each of its $n clients, the idle and the slow ones too; event uses a thread only during a request";
 		if ($php) { $report->note('mpm', $at, 'the whole server', "$why (mod_php needs prefork, php-fpm does not)") }
 		else {
 			$report->finding('mpm', 'wastes', $at, 'the whole server', $why, { replace => $at, in => 'instead of this line',
 				text => 'LoadModule mpm_event_module ' . arg($at, 1) =~ s/prefork/event/r . "\n" });
 		}
 	} else {
-		$report->note('mpm', $at, 'the whole server', "$mpm has threads: a cold file holds one of $n (MaxRequestWorkers, ThreadsPerChild) and nobody else, "
+		$report->note('mpm', $at, 'the whole server', "$mpm has threads: a cold file blocks one of $n (MaxRequestWorkers, ThreadsPerChild) and no other request, "
 			. "so Apache needs the accelerator least; it helps when cold requests in a second, times the seconds each takes, come near $n");
 	}
 	my $keep = last_of($tree, 'keepalive');
@@ -142,19 +142,19 @@ sub check_accel ($opt, $tree, $server, $dir, $at) {
 		check_sendfile($opt, $tree, $server, $dir, $passes[0]);
 	} elsif ($handler) {
 		$report->finding('set-handler', 'blocks', $handler, where($server),
-			'SetHandler is looked at after Apache has called stat() for the file itself, so the thread waits for the disk; ProxyPass comes before',
+			'with SetHandler Apache calls stat() for the file first, so the thread waits for the disk; ProxyPass comes before stat()',
 			{ replace => $handler, in => 'instead of this line', text => "# ProxyPass instead, below\n" }, add_proxy($opt, $tree, $server, $dir));
 	} elsif (@asked) {
 		check_asked($report, $server, $_) for @asked;
-		$report->note('authnz', $asked[0], where($server), 'Apache calls stat() before any authorizer, so that one still waits for the disk; '
-			. 'what follows, open() and reading, finds the file warm. ProxyPass with mod_xsendfile avoids the stat()');
+		$report->note('authnz', $asked[0], where($server), 'Apache calls stat() before any authorizer, so the stat() still waits for the disk; '
+			. 'open() and reading then find the file warm. ProxyPass with mod_xsendfile avoids the stat()');
 	} elsif (@required) {
 		my ($name, $define) = (arg($required[0]), $provider{ arg($required[0]) });
-		$report->finding('authnz-user', 'breaks', $required[0], where($server), "\"Require $name\" asks for a user first, and nobody makes one: every request is a 500",
+		$report->finding('authnz-user', 'breaks', $required[0], where($server), "\"Require $name\" needs a user first, and none is set: every request gets 500",
 			{ replace => $required[0], in => 'instead of this line', text => asking_lines($name) },
 			{ replace => $define, in => 'instead of this line', text => "AuthnzFcgiDefineProvider authn $name " . arg($define, 2) . "\n" });
 	} elsif (my ($name) = sort keys %provider) {
-		$report->finding('authnz-unused', 'blocks', $provider{$name}, where($server), "\"$name\" is defined and nobody asks it",
+		$report->finding('authnz-unused', 'blocks', $provider{$name}, where($server), "\"$name\" is defined and never used",
 			at_end($opt, $tree, $server, "<Directory \"$dir\">\n" . asking_lines($name) =~ s/^/\t/gmr . "</Directory>\n"));
 	} else {
 		my $n = workers($opt, $tree);
@@ -173,7 +173,7 @@ sub check_asked ($report, $server, $node) {
 	my %word = map { lc() => 1 } @{ $node->{args} };
 	my $args = lc join ' ', @{ $node->{args} };
 	return if $args =~ /requirebasicauth off/ && ($word{userexpr} || $word{defaultuser});
-	$report->finding('authnz-password', 'breaks', $node, where($server), 'RequireBasicAuth is on unless told, and a user is wanted: clients are asked for a password',
+	$report->finding('authnz-password', 'breaks', $node, where($server), 'RequireBasicAuth is on by default and requires a user: clients are asked for a password',
 		{ replace => $node, in => 'instead of this line', text => (split /^/, asking_lines(arg($node)))[0] });
 	return;
 }
@@ -269,7 +269,7 @@ sub check_directory ($opt, $tree, $server, $dir, $proxied) {
 		if ($node) {
 			$report->finding($id, 'breaks', $node, $place, "$why: $dir is on $mount->{type}", { replace => $node, in => 'instead of this line', text => "$name Off\n" });
 		} else {
-			$report->finding($id, 'breaks', setting($tree, $server, 'documentroot') // $server, $place, "$name is on unless told, and $why: $dir is on $mount->{type}",
+			$report->finding($id, 'breaks', setting($tree, $server, 'documentroot') // $server, $place, "$name is on by default, and $why: $dir is on $mount->{type}",
 				at_end($opt, $tree, $server, $proxied ? "$name Off\n" : "<Directory \"$dir\">\n\t$name Off\n</Directory>\n"));
 		}
 	}
@@ -280,7 +280,7 @@ sub check_directory ($opt, $tree, $server, $dir, $proxied) {
 sub check_override ($report, $tree, $server, $dir, $place) {
 	my ($node) = reverse for_directory($tree, $server, $dir, 'allowoverride');
 	return if lc arg($node) eq 'none';
-	my $why = '.htaccess is looked for in each directory of the path, for each request, before anything is made warm';
+	my $why = 'Apache looks for .htaccess in each directory of the path, for each request, before the file is warm';
 	return $report->finding('allow-override', 'blocks', $node, $place, $why, { replace => $node, in => 'instead of this line', text => "AllowOverride None\n" }) if $node;
 	$report->finding('allow-override', 'blocks', setting($tree, $server, 'documentroot') // $server, $place, "without AllowOverride $why",
 		{ after => { file => $tree->{file}, line => $tree->{last} }, in => 'at the end, outside of any VirtualHost', text => "<Directory />\n\tAllowOverride None\n</Directory>\n" });
@@ -309,9 +309,9 @@ sub check_options ($opt, $place, @nodes) {
 	my $report = $opt->{report};
 	my $modules = $opt->{state}{modules};
 	$report->finding('symlinks', 'blocks', $node, $place, ($on{symlinksifownermatch} ? 'SymLinksIfOwnerMatch' : 'without FollowSymLinks')
-		. ': lstat() for every directory of the path, for each request, before anything is made warm', $snippet) unless $on{followsymlinks};
+		. ': lstat() for every directory of the path, for each request, before the file is warm', $snippet) unless $on{followsymlinks};
 	$report->finding('autoindex', 'blocks', $node, $place, 'a listing calls stat() for every name in the directory', $snippet) if $on{indexes} && $modules->{autoindex_module};
-	$report->finding('multiviews', 'blocks', $node, $place, 'MultiViews reads the whole directory for each name that is not there', $snippet)
+	$report->finding('multiviews', 'blocks', $node, $place, 'MultiViews reads the whole directory for each missing name', $snippet)
 		if $on{multiviews} && $modules->{negotiation_module};
 	return;
 }

@@ -98,7 +98,7 @@ sub check_scopes ($opt, $tree, @scopes) {
 		next if !$fcgi && exempts($opt, $scope);
 		my $node = $fcgi // own($scope, 'server.document-root') // ($scope == $tree ? undef : next);
 		if ($fcgi && !@{ ref $fcgi->{value} ? $fcgi->{value} : [] }) {
-			$report->note('exempt', $fcgi, where($scope), 'an empty fastcgi.server: its files are opened cold, as is right for what is always in memory');
+			$report->note('exempt', $fcgi, where($scope), 'an empty fastcgi.server: its files are opened cold, which is right for files that are always in memory');
 			next;
 		}
 		next if !$node && !@{ $tree->{kids} };
@@ -113,7 +113,7 @@ sub check_scopes ($opt, $tree, @scopes) {
 # $HTTP["url"] !~ "^/hot/" { fastcgi.server = ... }: the accelerator is asked for all but some.
 sub exempts ($opt, $scope) {
 	my ($most) = grep { $_->{name} eq 'block' && $_->{cond} =~ /^\$HTTP\["url"\] !/ && own($_, 'fastcgi.server') && accels($opt, $_) } @{ $scope->{kids} };
-	$opt->{report}->note('exempt', $most, where($scope), 'what this condition leaves out is opened cold, as is right for what is always in memory') if $most;
+	$opt->{report}->note('exempt', $most, where($scope), 'files outside of this condition are opened cold, which is right for files that are always in memory') if $most;
 	return !!$most;
 }
 
@@ -144,12 +144,12 @@ sub check_hosts ($opt, $node, $scope, $hosts, @scopes) {
 
 		$say->('mode', 'breaks', 'neither mode "authorizer" nor x-sendfile: clients get the header instead of the file', $set->('x-sendfile', 'enable'))
 			if !authorizes($conf) && !sends_files($conf);
-		$say->('check-local', 'blocks', 'check-local is on unless told: lighttpd calls stat() before it asks the accelerator, and waits for the disk itself '
+		$say->('check-local', 'blocks', 'check-local is on by default: lighttpd calls stat() before it asks the accelerator, and waits for the disk itself '
 			. '(8 cold files on a disk of 200 ms: a hot one waits 1.4 s instead of 1 ms)', $set->('check-local', 'disable'))
 			if text_of($conf->{'check-local'}) !~ /^(?:disable|0)\z/i;
 		if (authorizes($conf)) {
 			my $other = other_root(text_of($conf->{docroot}), @scopes);
-			$say->('docroot', 'breaks', "docroot takes the place of the name that lighttpd found, so $other is not looked at: the wrong file is served",
+			$say->('docroot', 'breaks', "docroot replaces the path that lighttpd found, so $other has no effect: the wrong file is served",
 				sub { @$list = grep { ($_->[0] // '') ne 'docroot' } @$list }) if $other;
 			$opt->{report}->note('docroot', $at, $place, 'without docroot lighttpd 1.4.69 sends server.document-root and alias.url to the accelerator; older ones may need it')
 				unless exists $conf->{docroot};
@@ -158,7 +158,7 @@ sub check_hosts ($opt, $node, $scope, $hosts, @scopes) {
 			$say->('x-sendfile-docroot', 'breaks', 'x-sendfile without x-sendfile-docroot sends any file that the application names',
 				defined $root ? $set->('x-sendfile-docroot', [[undef, $root]]) : undef);
 		}
-		$say->('max-procs', 'wastes', 'lighttpd starts four of them unless told, each with a cache and threads of its own', $set->('max-procs', 1))
+		$say->('max-procs', 'wastes', 'lighttpd starts four of them by default, each with its own cache and threads', $set->('max-procs', 1))
 			if exists $conf->{'bin-path'} && text_of($conf->{'max-procs'}) ne '1';
 	}
 	my $snippet = { replace => $node, in => 'instead of these lines', text => 'fastcgi.server = ' . written($node->{value}) . "\n" };
@@ -215,14 +215,14 @@ sub check_server ($opt, $tree, $used) {
 	my @slow = grep { $_ && $_->{kind} =~ /^(?:network|fuse)\z/ } map { mounted_on($opt, $_) } sort keys %{ $report->{roots} };
 	if (my $d = setting($tree, 'server.stat-cache-engine')) {
 		my $engine = text_of($d->{value});
-		$report->finding('stat-cache', 'breaks', $d, 'the whole server', "\"$engine\" hears of changes from the kernel, which does not hear of those "
+		$report->finding('stat-cache', 'breaks', $d, 'the whole server', "\"$engine\" gets changes from the kernel, which does not know those that "
 			. "another host makes on $slow[0]{type}: names and sizes are up to 16 s old",
 			{ replace => $d, in => 'instead of this line', text => "server.stat-cache-engine = \"simple\"\n" }) if @slow && $engine =~ /^(?:fam|inotify)\z/;
 		$report->note('stat-cache', $d, 'the whole server', 'without the stat cache each step of a request calls stat() again; "simple" does it once a second')
 			if $engine eq 'disable';
 	}
 	if (my $d = setting($tree, 'server.max-worker')) {
-		$report->note('max-worker', $d, 'the whole server', 'more workers hide the waiting, each has caches of its own, and mod_status sees one of them: '
+		$report->note('max-worker', $d, 'the whole server', 'more workers hide the waiting, each has its own caches, and mod_status shows only one of them: '
 			. 'behind the accelerator one for each core is enough') if text_of($d->{value}) =~ /^\d+\z/ && $d->{value} > 1;
 	}
 	if (my $d = setting($tree, 'server.network-backend')) {
@@ -244,9 +244,9 @@ sub check_rest ($opt, $scope) {
 		my $off = { replace => $d, in => 'instead of this line', text => "$name = \"disable\"\n" };
 		if ($name =~ /^(?:dir-listing\.activate|server\.dir-listing)\z/ && $value eq 'enable') {
 			$report->finding('dir-listing', 'blocks', $d, where($scope),
-				'a listing calls stat() for every name in the directory, in the event loop; no accelerator can know them all', $off);
+				'a listing calls stat() for every name in the directory, in the event loop; no accelerator can make all of them warm', $off);
 		} elsif ($name eq 'server.follow-symlink' && $value eq 'disable' && $far) {
-			$report->finding('follow-symlink', 'blocks', $d, where($scope), "each directory of the path is asked for by itself, and on $type each can go to the server again",
+			$report->finding('follow-symlink', 'blocks', $d, where($scope), "lighttpd checks each directory of the path separately, and on $type each check can ask the file server",
 				{ replace => $d, in => 'instead of this line', text => "$name = \"enable\"\n" });
 		} elsif ($name =~ /^(?:deflate|compress)\.cache-dir\z/) {
 			my $m = mounted_on($opt, $value);
@@ -264,9 +264,9 @@ sub check_rest ($opt, $scope) {
 			my @names = grep { !m{^/} } map { text_of($_->[1]) } @{ $d->{value} };
 			$report->note('index', $d, where($scope), 'a request for a directory looks for these names in it: start fcgi-stat-accel with --index=' . join(',', @names)) if @names;
 		} elsif ($name =~ /^url\.rewrite(?:-repeat)?-if-not-file\z/) {
-			$report->note('rewrite', $d, where($scope), 'what it rewrites to was not made warm');
+			$report->note('rewrite', $d, where($scope), 'the file it rewrites to is not warm');
 		} elsif ($name =~ /^(?:simple-vhost\.server-root|evhost\.path-pattern)\z/) {
-			$report->note('vhost', $d, where($scope), 'the directory of the host is looked up before the accelerator is asked; it is in memory after the first request');
+			$report->note('vhost', $d, where($scope), 'lighttpd looks up the directory of the host before it asks the accelerator; it is in memory after the first request');
 		}
 	}
 	return;

@@ -127,9 +127,9 @@ sub check_early ($report, $block) {
 		next unless $cond =~ /^\(\s*(!?)(-[fdex])\s/;
 		my ($not, $test) = ($1, $2);
 		$report->finding('if-file', 'blocks', $if, where($block),
-			"\"$test\" asks the disk before auth_request runs, so nothing has made the name warm yet",
+			"\"$test\" asks the disk before auth_request runs, when the name is not warm yet",
 			$not && $block->{name} eq 'location' && !own($block, 'try_files') ? else_location($if, $block)
-			: { advice => 'try_files asks the same question after auth_request, when the answer is in memory.' });
+			: { advice => 'try_files does the same after auth_request, when the name is in memory.' });
 	}
 	return;
 }
@@ -153,7 +153,7 @@ sub check_reads ($report, $block) {
 		my $at = $aio // around($block, 'http') // around($block, 'server') // $block;
 		my $why = ($how eq 'on' ? 'aio on does nothing without directio: ' : '') . "$verb runs in the event loop and waits for the disk";
 		if ($asks || is_internal($block)) {
-			$report->note('aio', $at, where($block), "$why for what fcgi-stat-accel has not read ahead (--warm, --behind); aio threads takes that away, "
+			$report->note('aio', $at, where($block), "$why for bytes that fcgi-stat-accel has not read ahead (--warm, --behind); aio threads avoids that, "
 				. 'and sends every hot file through the same threads') if !$asks || $asks->{args}[0] ne 'off';
 		} else {
 			$report->finding('aio', 'blocks', $at, where($block), $why, $aio ? { replace => $aio, in => 'instead of this line', text => "aio threads;\n" }
@@ -162,7 +162,7 @@ sub check_reads ($report, $block) {
 	}
 	if (my $d = effective($block, 'directio')) {
 		$report->finding('directio', 'blocks', $d, where($block),
-			'files of this size are read past the page cache, so nothing that was made warm helps them',
+			'files of this size bypass the page cache, so making them warm does not help',
 			{ replace => $d, in => 'instead of this line', text => "directio off;\n" }) if ($d->{args}[0] // '') ne 'off';
 	}
 	return;
@@ -172,14 +172,14 @@ sub check_reads ($report, $block) {
 sub check_names ($report, $block) {
 	if (my $d = effective($block, 'autoindex')) {
 		$report->finding('autoindex', 'blocks', $d, where($block),
-			'a listing calls stat() for every name in the directory, in the event loop; no accelerator can know them all',
+			'a listing calls stat() for every name in the directory, in the event loop; no accelerator can make all of them warm',
 			{ replace => $d, in => 'instead of this line', text => "autoindex off;\n" }) if ($d->{args}[0] // '') eq 'on';
 	}
 	for my $name (qw(ssi add_before_body add_after_body)) {
 		my $d = effective($block, $name) or next;
 		next if ($d->{args}[0] // '') =~ /^(?:off|)\z/;
 		$report->finding('subrequest', 'blocks', $d, where($block),
-			"what $name includes is a subrequest, and auth_request is skipped in these: its files are opened cold",
+			"$name makes subrequests, and nginx skips auth_request in these: the included files are opened cold",
 			{ replace => $d, in => 'instead of this line', text => $name eq 'ssi' ? "ssi off;\n" : "# $name was here\n" });
 	}
 	for (['gzip_static', '.gz'], ['brotli_static', '.br'], ['zstd_static', '.zst']) {
@@ -193,7 +193,7 @@ sub check_names ($report, $block) {
 		pop @more;
 		@more = grep { !m{^\$(?:uri|document_uri)/?\z} } @more;
 		my @ends = map { m{^\$(?:uri|document_uri)(\.\w+)\z} ? $1 : () } @more;
-		$report->note('try-files', $try, where($block), "@more asks for names that were not made warm"
+		$report->note('try-files', $try, where($block), "@more asks for names that are not warm"
 			. (@ends ? ': start fcgi-stat-accel with --siblings=' . join(',', @ends) : '')) if @more;
 	}
 	my $index = effective($block, 'index');
@@ -213,11 +213,11 @@ sub check_mount ($opt, $block) {
 		my $d = effective($block, 'open_file_cache');
 		$report->finding('open-file-cache', 'breaks', $d, where($block),
 			"open_file_cache keeps descriptors and sizes of files on $mount->{type} for " . value($block, 'open_file_cache_valid', '60s')
-			. ': a file replaced on another host is answered with ESTALE or its old length',
+			. ': a file replaced on another host gives ESTALE or its old length',
 			{ replace => $d, in => 'instead of this line', text => "open_file_cache off;\n" }) if $d && ($d->{args}[0] // '') ne 'off';
 		$d = effective($block, 'disable_symlinks');
 		$report->finding('disable-symlinks', 'blocks', $d, where($block),
-			"disable_symlinks opens each directory of the path by itself, and on $mount->{type} each of them can go to the server again",
+			"disable_symlinks opens each directory of the path separately, and on $mount->{type} each open can ask the file server",
 			{ replace => $d, in => 'instead of this line', text => "disable_symlinks off;\n" }) if $d && ($d->{args}[0] // '') ne 'off';
 	}
 	my $log = effective($block, 'access_log') // return;

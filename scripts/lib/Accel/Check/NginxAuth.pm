@@ -31,10 +31,10 @@ sub check_server ($opt, $server, $blocks) {
 			check_path($report, $server, $block, $asked) if $asked && is_ours($asked);
 			check_satisfy($report, $block);
 		} elsif ($auth) {
-			$report->note('exempt', $auth, where($block), 'auth_request off: its files are opened cold, as is right for what is always in memory');
+			$report->note('exempt', $auth, where($block), 'auth_request off: its files are opened cold, which is right for files that are always in memory');
 		} elsif (!$target && (my ($r) = grep { same_files($_, $block) } @responders)) {
 			$report->finding('accel-internal', 'breaks', $block, where($block),
-				'X-Accel-Redirect leads here, and so does any client that asks for it: past the accelerator, and cold',
+				'X-Accel-Redirect leads here, and so can any client: it bypasses the accelerator, and the files are cold',
 				{ after => $block, in => 'in this location', text => "internal;\n" });
 		} else {
 			add_auth($opt, $server, $block);
@@ -101,7 +101,7 @@ sub check_target ($opt, $server, $auth, $target) {
 			"the location for $uri (line $target->{line}) answers with files: a 404 from auth_request becomes a 500 for the client");
 		return $wrong->('auth-404', $auth, "the location for $uri returns $return->{args}[0], which becomes "
 			. ($return->{args}[0] =~ /^40[13]\z/ ? 'the answer' : 'a 500') . ' for every client') if ($return->{args}[0] // '') !~ /^2/;
-		return $wrong->('auth-other', $auth, "the location for $uri answers by itself: nobody opens the file before nginx does");
+		return $wrong->('auth-other', $auth, "the location for $uri answers itself: no program opens the file before nginx");
 	}
 	if (!is_ours($target)) {
 		$report->finding('auth-other', 'blocks', $auth, $place,
@@ -116,14 +116,14 @@ sub check_target ($opt, $server, $auth, $target) {
 			{ replace => $try, in => 'instead of this line', text => "# no try_files here\n" });
 	}
 	$report->finding('auth-internal', 'breaks', $target, where($target),
-		'clients can ask for this URI themselves and learn which files are there',
+		'clients can ask for this URI and learn which files exist',
 		{ after => $target, in => 'in this location', text => "internal;\n" }) unless own($target, 'internal');
 	my $body = $pass->{name} =~ s/_pass\z/_pass_request_body/r;
 	$report->finding('auth-body', 'breaks', $target, where($target),
 		'the subrequest announces the body of a POST that it does not carry',
 		{ after => $target, in => 'in this location', text => "$body off;\n" }) if value($target, $body, 'on') ne 'off';
 	$report->note('auth-fallback', $target, where($target), 'without error_page 502 503 504 = @name, where a location @name returns 204, '
-		. 'every request is a 500 while the accelerator is not there') unless grep { "@{ $_->{args} }" =~ /50[24]/ } kids($target, 'error_page');
+		. 'every request gets 500 while the accelerator is stopped') unless grep { "@{ $_->{args} }" =~ /50[24]/ } kids($target, 'error_page');
 	return;
 }
 
@@ -140,7 +140,7 @@ sub check_path ($report, $server, $block, $target) {
 	my ($value, $param) = @{ $params->{$name} };
 	if ($value =~ /\$\{?(uri|document_uri|request_filename|fastcgi_script_name|request_uri)\b/) {
 		my $why = $1 eq 'request_uri' ? 'is percent-encoded and has the query at its end'
-			: 'is that of the subrequest here, not of the file that was asked for';
+			: 'belongs to the subrequest here, not to the requested file';
 		$report->finding('auth-uri', 'blocks', $param, where($target), "\$$1 $why: the accelerator opens another file",
 			$param->{parent} == $target
 			? { replace => $param, in => 'instead of this line', text => "fastcgi_param WARM_PATH \$warm_path;\n" }
@@ -172,7 +172,7 @@ sub check_set ($report, $server, $block, $var) {
 	$report->finding('warm-path', 'blocks', $set, where($block), 'with alias the name of the file is $request_filename; this names another one',
 		{ replace => $set, in => 'instead of this line', text => $text }) if $want eq 'alias' && $value =~ /\$(?:document_)?uri\b/;
 	my ($late) = grep { $_->{line} > $set->{line} && ($_->{args}[2] // '') eq 'break' } kids($block, 'rewrite');
-	$report->finding('warm-path', 'blocks', $set, where($block), "the rewrite in line $late->{line} comes later and changes the name",
+	$report->finding('warm-path', 'blocks', $set, where($block), "the rewrite in line $late->{line} changes the name later",
 		{ advice => "Write the \"set\" below the rewrite." }) if $late && $value !~ /\$request_uri/;
 	return;
 }
@@ -186,7 +186,7 @@ sub check_satisfy ($report, $block) {
 	my $d = effective($block, 'satisfy') or return;
 	return unless ($d->{args}[0] // '') eq 'any' && (effective($block, 'allow') || effective($block, 'auth_basic'));
 	$report->finding('satisfy', 'breaks', $d, where($block),
-		'with "any" the 204 of the accelerator is a permission: it lets in whom allow and auth_basic turned away',
+		'with "any" the 204 of the accelerator is a permission: it admits clients that allow and auth_basic refused',
 		{ replace => $d, in => 'instead of this line', text => "satisfy all;\n" });
 	return;
 }
@@ -263,7 +263,7 @@ sub check_responder ($opt, $server, $loc) {
 		{ replace => $ignored, in => 'instead of this line', text => "# X-Accel-Redirect must not be ignored\n" })
 		if $ignored && grep { lc eq 'x-accel-redirect' } @{ $ignored->{args} };
 	my $root = root_of($loc) // $opt->{root} // '/srv/www';
-	$report->finding('accel-target', 'breaks', $loc, where($loc), 'X-Accel-Redirect has nowhere to lead: no internal location serves files',
+	$report->finding('accel-target', 'breaks', $loc, where($loc), 'X-Accel-Redirect has no target: no internal location serves files',
 		{ after => $server, in => "in the server block; start fcgi-stat-accel with --for=nginx --map $root=/.files",
 			text => "location /.files/ {\n\tinternal;\n\talias " . $root =~ s{/*\z}{/}r . ";\n}\n" })
 		unless grep { serves($_) && (is_internal($_) || same_files($loc, $_)) } locations($server);

@@ -17,15 +17,15 @@ my %RANK = (blocks => 0, breaks => 1, wastes => 2);
 
 # What helps on a file system; the key is the kind of mounted_on().
 my %MOUNT = (
-	network  => 'each name that is not in memory is a round trip, and a server that hangs holds the caller: warm with --warm=read:16m '
+	network  => 'each name that is not in memory costs a round trip, and a hung server blocks the caller: warm with --warm=read:16m '
 	    . '(on NFS open() asks the server even when the name is known, unless mounted with nocto), keep --deadline on',
-	fuse     => 'each name is a call to another process, seldom kept long: --warm=read:16m, a low --remember, and --per-device '
-	    . 'at what that process does at once',
+	fuse     => 'each name is a call to another process and is seldom kept long: --warm=read:16m, a low --remember, and --per-device '
+	    . 'set to the number of calls that process does in parallel',
 	rotating => 'each name and each file is a seek: --threads two per disk, vm.vfs_cache_pressure below 100 keeps more names in memory',
-	overlay  => 'a name is looked for in each layer; what the layers lie on decides, see their disks',
-	solid    => 'a name that is not in memory costs about 0.1 ms: there is little to gain here',
-	memory   => 'all in memory: there is nothing to gain here',
-	local    => 'a local disk of unknown kind: --timing tells what a cold name costs',
+	overlay  => 'each layer is searched for a name; see the disks of the layers',
+	solid    => 'a name that is not in memory costs about 0.1 ms: there is little to gain',
+	memory   => 'all in memory: there is nothing to gain',
+	local    => 'a local disk of unknown kind: --timing shows the cost of a cold name',
 );
 
 sub new ($class, %opt) { return bless { opt => $opt{opt}, findings => [], notes => [], roots => {}, seen => {} }, $class }

@@ -77,7 +77,7 @@ sub names {
 	return grep { $of->{$_} } ('the rig', map { ($_->{name}, "$_->{name} exempt") } @kinds);
 }
 
-# ------------------------------------------------------------- who waits for whom
+# ------------------------------------------------------------- hot files beside cold ones
 
 sub neighbours {
 	my ($bench, $rig, $kind, $runs, @cases) = @_;
@@ -140,7 +140,7 @@ sub passing {
 	for my $k (grep { $_->{front} } @kinds) {
 		for my $way ({ name => $k->{name}, exempt => [] }, { name => "$k->{name} exempt", exempt => $case->{path} }) {
 			my $srv = $bench->server({ %$k, %$way }, $rig->root);
-			push @{ $runs->{ $way->{name} } }, $bench->measure($srv, $case->{path}, -c => 100);
+			push @{ $runs->{ $way->{name} } }, $bench->measure($srv, $case->{path}, [-c => 100]);
 			$srv->stop;
 		}
 	}

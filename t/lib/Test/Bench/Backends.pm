@@ -28,7 +28,7 @@ sub run {
 		my @able = Test::Bench::Hot::able($bench, $case, $root, @servers);
 		my %runs;
 		for my $round (1 .. $bench->opt('rounds')) {
-			push @{ $runs{ $_->name } }, $bench->measure($_, $case->{path}, @{ $case->{load} }) for @able;
+			push @{ $runs{ $_->name } }, $bench->measure($_, $case->{path}, $case->{load}, $case->{crowd}) for @able;
 		}
 		my $of = $bench->result->{backends}{ $case->{name} } = { map { $_ => $bench->summary(@{ $runs{$_} }) } keys %runs };
 		$of->{ $_->name }{syscalls} = syscalls($bench, $_, $case) for @able;
@@ -101,7 +101,7 @@ sub print_best {
 	    @cases), "\n";
 }
 
-# The one that costs least, and those which cannot be told from it.
+# The cheapest, and those within its noise.
 sub best {
 	my ($of) = @_;
 	my @by_cpu = sort { $of->{$a}{cpu} <=> $of->{$b}{cpu} || $a cmp $b } grep { $of->{$_}{cpu} } keys %$of or return 'none';

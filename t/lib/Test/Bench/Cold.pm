@@ -2,14 +2,14 @@ package Test::Bench::Cold;
 
 =head1 NAME
 
-Test::Bench::Cold - slow disks: who waits for others' cold files, and how much of the disk is delivered
+Test::Bench::Cold - slow disks: how long hot files wait beside cold ones, and how much of the disk is delivered
 
 =head1 DESCRIPTION
 
 C<run($bench)> prints tables of what 50 clients of a hot file see beside cold clients, two tables of
 cold throughput, and the aims. The hot file is on a disk of its own; in the whole form also on the
 slow disk, where a server that opens it for each request has to wait each time. The hot clients are an open loop: their requests start by the clock, and
-latency counts from the scheduled start, so that a server which answers nobody for a second cannot
+latency counts from the scheduled start, so that a server which answers no request for a second cannot
 hide it.
 
 =cut
@@ -24,7 +24,7 @@ use Test::Bench::Rig;
 my $rate = 1000;                # hot requests per second, over 50 connections
 my $head_start = 0.5;           # seconds that the cold clients run before the hot ones are measured
 # Disks are not in step.  Without the spread all cold clients get their answers in the same instant, every time, and p99 shows
-# how many of them fit in a hundredth of a second rather than who waits for whom: 2 to 20 times as much, for Apache too.
+# how many of them fit in a hundredth of a second rather than the wait: 2 to 20 times as much, for Apache too.
 my %slow = (spindles => 16, lookup_ms => 200, open_ms => 100, read_ms => 20, jitter => 20);
 my @beside = (
 	{ name => '16x100k', title => '16 cold clients of 100 kB', clients => 16, list => 'small' },
@@ -66,7 +66,7 @@ sub run {
 	print_aims($bench, \@cases, \@disks, @names);
 }
 
-# ------------------------------------------------------------- who waits for whom
+# ------------------------------------------------------------- hot files beside cold ones
 
 # One round of one server: the hot clients alone, then beside each kind of cold client.
 sub neighbours {
@@ -177,7 +177,7 @@ sub best_peer {
 
 sub over {
 	my ($a, $b) = @_;
-	return $b ? ($a // 0) / $b : 0;
+	return ($b // 0) > 0 ? ($a // 0) / $b : 0;
 }
 
 # ------------------------------------------------------------- aims

@@ -35,7 +35,7 @@ my @attacks = (
 	'agents,conns=10,pause=50', 'big-head,conns=10,pause=50,rate=50', 'bad-chunks,conns=10,rate=50,pause=50', 'noise,conns=10,rate=50',
 	'one-each,conns=20,rate=200',
 );
-my $cold_clients = 2;                           # who keeps the slow disk busy: the attacker's address and the victim
+my $cold_clients = 2;                           # they keep the slow disk busy: the attacker's address and the victim
 my @growth = (descriptors => 400, threads => 64, rss => 64); # room for it; MiB for rss
 
 my $stop;
@@ -108,7 +108,7 @@ sub sample {
 	my ($cpu, $begun) = ($self->server->cpu, time);
 	$self->storm($seconds);
 	my $busy = 100 * ($self->server->cpu - $cpu) / (time - $begun);
-	my %s = (at => time - $self->{begun}, attacked => $attacked, busy => $busy, descriptors => $self->server->descriptors, rss => $world->rss,
+	my %s = (at => time - $self->{begun}, attacked => $attacked, busy => $busy, descriptors => $self->server->descriptors, rss => $world->server->rss,
 		threads => scalar(() = glob "/proc/$self->{pid}/task/*"), alive => defined $self->server->wait_exit(0) ? 0 : 1);
 	for my $kind (@kinds) {
 		my $r = $self->ended($kid{$kind}) // return;
@@ -216,7 +216,7 @@ sub finish {
 sub replies {
 	my ($self) = @_;
 	my $n = -1;
-	Test::Server::eventually(sub {
+	Test::Util::eventually(sub {
 		my $now = $self->{world}->counters->{'server.requests.replied'};
 		my $same = $now == $n + 1;
 		$n = $now;
@@ -240,7 +240,7 @@ sub end_server {
 
 sub bound_note {
 	my ($self, $status) = @_;
-	$self->{bench}->note('the server did not end within ' . Test::Server::PATIENCE() . ' s of INT') unless defined $status;
+	$self->{bench}->note('the server did not end within ' . Test::Util::PATIENCE() . ' s of INT') unless defined $status;
 	$self->{bench}->note(sprintf 'the server ended with wait status 0x%x', $status) if $status;
 	return;
 }

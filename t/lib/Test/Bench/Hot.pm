@@ -10,6 +10,8 @@ C<run($bench)> prints a table for each case and the aims. With C<--beside DIR> t
 row. The floor (t/bench/floor.c) receives and sends
 a prepared answer without looking at the request: what is left of a server when it costs nothing.
 
+A case with a C<crowd> measures its load beside other clients: those of the crowd ask for the same file all the time.
+
 =cut
 
 use strict;
@@ -17,10 +19,16 @@ use warnings;
 use HTTP::Tiny;
 use POSIX ();
 
-# aims: "ours over theirs at least", or for cpu "CPU of ours over theirs at most".
+# aims: "ours over theirs at least"; for cpu and p99 "ours over theirs at most".
 our @cases = (
 	{ name => '1k', title => '1 kB, keep-alive, 100 connections', path => '/1k.bin',
 	  load => [-c => 100], aims => [[rps => nginx => 1.5], [rps => lighttpd => 1.3], [cpu => floor => 1.2]] },
+	{ name => '1k-1000', title => '1 kB, keep-alive, 1000 connections', path => '/1k.bin',
+	  load => [-c => 1000], aims => [[rps => lighttpd => 1.2], [cpu => floor => 1.1]] },
+	{ name => '1k-4000', title => '1 kB, keep-alive, 4000 connections', path => '/1k.bin',
+	  load => [-c => 4000], aims => [[rps => lighttpd => 1.2]] },
+	{ name => 'new', title => '1 kB, 100 new connections a second beside 4000 busy ones', path => '/1k.bin',
+	  crowd => [-c => 4000], load => [-c => 100, '--close', '--rate', 100], aims => [[p99 => lighttpd => 1]] },
 	{ name => 'pipe', title => '1 kB, 16 pipelined, 100 connections', path => '/1k.bin',
 	  load => [-c => 100, -p => 16], aims => [[rps => lighttpd => 4]] },
 	{ name => '10k', title => '10 kB, keep-alive, 100 connections', path => '/10k.bin',
@@ -48,7 +56,7 @@ sub run {
 		my @able = able($bench, $case, $root, grep { !$case->{not}{ $_->kind } } @servers);
 		my %runs;
 		for my $round (1 .. $bench->opt('rounds')) {
-			push @{ $runs{ $_->name } }, $bench->measure($_, $case->{path}, @{ $case->{load} }) for @able;
+			push @{ $runs{ $_->name } }, $bench->measure($_, $case->{path}, $case->{load}, $case->{crowd}) for @able;
 		}
 		$bench->result->{hot}{ $case->{name} } = { map { $_ => $bench->summary(@{ $runs{$_} }) } keys %runs };
 		print_case($bench, $case, map { $_->name } @able);
@@ -57,7 +65,7 @@ sub run {
 	print_aims($bench, @chosen);
 }
 
-sub list { return map { sprintf "%-6s %s\n", @$_{qw(name title)} } @cases }
+sub list { return map { sprintf "%-8s %s\n", @$_{qw(name title)} } @cases }
 
 # The cases with these names, all when none is named.
 sub chosen {
@@ -131,14 +139,15 @@ sub ratio {
 sub print_aims {
 	my ($bench, @chosen) = @_;
 	return unless $bench->result->{hot}{ $chosen[0]{name} }{accel};
+	my %less = (cpu => 'CPU per request', p99 => 'p99');
 	print "\nAims\n";
 	for my $case (@chosen) {
 		my $of = $bench->result->{hot}{ $case->{name} };
 		for my $aim (@{ $case->{aims} }) {
 			my ($what, $peer, $mark) = @$aim;
 			my $is = ratio($what, $of, $peer) or next;
-			$bench->aim("$case->{name}: " . ($what eq 'cpu' ? 'CPU per request' : 'req/s') . " / $peer", $is,
-			    $what eq 'cpu' ? '<=' : '>=', $mark, grep { $_ } @$of{'accel', $peer});
+			$bench->aim("$case->{name}: " . ($less{$what} // 'req/s') . " / $peer", $is,
+			    $less{$what} ? '<=' : '>=', $mark, grep { $_ } @$of{'accel', $peer});
 		}
 	}
 }

@@ -70,7 +70,7 @@ sub fill {
 	}
 }
 
-# Who did not look up what it should is not compared.
+# A program that did not look up all names is not compared.
 sub check {
 	my ($row, $lookups) = @_;
 	my ($n, $files) = @{ $row->{cold} };

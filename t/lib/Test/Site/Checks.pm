@@ -1,20 +1,20 @@
 package Test::Site::Checks;
 
-# What every server must do with every example of examples/: the same questions, and what differs is said by the test
-# as an argument.  Each check is one subtest.
+# What every server does with every example of examples/.  A test says what differs by arguments.  Each check is one subtest;
+# check_example runs all of them.
 #
 #   my $www = tree();
 #   my $site = Test::Site->start('nginx', 'auth.conf', root => $www);
-#   check_files($site);  check_names($site, "new\nline.txt" => 400);  check_end($site);
+#   check_example($site, absent => { body => qr/<html/, escape => 200 }, directories => { slash => 301, bare => 403 });
 
 use strict;
 use warnings;
 use Exporter 'import';
-use Test::Fcgi qw(put temp_tree until_true);
+use Test::Fcgi qw(put temp_tree eventually);
 use Test::More;
 
 our @EXPORT = qw(tree check_files check_absent check_ranges check_conditions check_directories check_names check_end
-	check_order);
+	check_order check_example check_asked);
 
 # Bytes of a file: no two kilobytes are the same, so that a range from elsewhere is seen.
 sub bytes_of {
@@ -49,14 +49,38 @@ sub encoded { return $_[0] =~ s/([^A-Za-z0-9._~\/-])/sprintf '%%%02X', ord $1/ge
 
 sub readable { return $_[0] =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ger }
 
+# Options are hashes of arguments by check: absent, conditions, directories, names; and log, for check_end.
+sub check_example {
+	my ($site, %want) = @_;
+	check_files($site);
+	check_absent($site, %{ $want{absent} });
+	check_ranges($site);
+	check_conditions($site, %{ $want{conditions} // {} });
+	check_directories($site, %{ $want{directories} });
+	check_names($site, %{ $want{names} // {} });
+	my $asked = $site->asked;
+	is $site->get('/hot/one.txt')->{body}, 'h', 'an exempt file is served';
+	is $site->asked, $asked, '... without a question to the accelerator';
+	check_end($site, exempt => 1, log => $want{log});
+	return;
+}
+
+# The lines of a README: they serve a file, and ask the accelerator.
+sub check_asked {
+	my ($site) = @_;
+	is $site->get('/names/%2541.txt')->{body}, 'I am %41.txt', 'a file is served';
+	is $site->asked, 1, '... after a question to the accelerator';
+	return;
+}
+
 sub check_files {
 	my ($site) = @_;
 	subtest "$site->{name}: files" => sub {
 		for my $file (sort keys %size) {
 			my $r = $site->get("/$file");
 			is $r->{status}, 200, $file;
-			is $r->{header}{'content-length'}, $size{$file}, '... its length';
-			ok $r->{body} eq $bytes{$file}, '... its bytes';
+			is $r->{header}{'content-length'}, $size{$file}, '... has its length';
+			ok $r->{body} eq $bytes{$file}, '... has its bytes';
 			ok $r->{header}{'last-modified'}, '... has a date';
 			my $h = $site->head("/$file");
 			is "$h->{status} $h->{header}{'content-length'} [$h->{body}]", "200 $size{$file} []", '... HEAD';
@@ -72,22 +96,22 @@ sub warmed_are {
 	my ($site, %want) = @_;
 	my %got;
 	my $in_log = sub { "$site->{root}/$_[0]" =~ s/[\xfe\xff]/\xef\xbf\xbd/gr };       # U+FFFD for what is no UTF-8
-	until_true(sub { %got = $site->warmed; !grep { !defined $got{ $in_log->($_) } } keys %want }, 5);
+	eventually(sub { %got = $site->warmed; !grep { !defined $got{ $in_log->($_) } } keys %want }, 5);
 	my @wrong = grep { ($got{ $in_log->($_) } // -1) != $want{$_} } sort keys %want;
-	is_deeply [map { readable($_) } @wrong], [], 'these files are what was made warm';
+	is_deeply [map { readable($_) } @wrong], [], 'the accelerator has made these files warm';
 }
 
 # check_absent($site, body => qr/whose page/, escape => 200 or 403, below => what /one.txt/x gives, if not 404)
 sub check_absent {
 	my ($site, %want) = @_;
-	subtest "$site->{name}: what cannot be had" => sub {
+	subtest "$site->{name}: names that are not served" => sub {
 		for (['/none.txt', 404], ['/one.txt/x', $want{below} // 404], ['/none/none.txt', 404], ['/closed.txt', 403],
 			['/escape.txt', $want{escape}]) {
 			my ($url, $status) = @$_;
 			my $r = $site->get($url);
 			is $r->{status}, $status, $url;
-			like $r->{body}, $want{body}, '... says the right one of the two' if $status != 200;
-			unlike $r->{body} . $r->{head}, qr/\Q$site->{root}\E|secret/, '... and not where files lie';
+			like $r->{body}, $want{body}, '... has the error page of the expected side' if $status != 200;
+			unlike $r->{body} . $r->{head}, qr/\Q$site->{root}\E|secret/, '... which does not name the root';
 			is $site->head($url)->{status}, $status, '... HEAD';
 		}
 	};
@@ -103,8 +127,8 @@ sub check_ranges {
 			my ($range, $from, $n) = @$_;
 			my $r = $site->get('/10m.bin', Range => "bytes=$range");
 			is $r->{status}, 206, $range;
-			is $r->{header}{'content-range'}, sprintf('bytes %d-%d/10000000', $from, $from + $n - 1), '... which one';
-			ok $r->{body} eq substr($all, $from, $n), '... its bytes';
+			is $r->{header}{'content-range'}, sprintf('bytes %d-%d/10000000', $from, $from + $n - 1), '... has its Content-Range';
+			ok $r->{body} eq substr($all, $from, $n), '... has its bytes';
 		}
 		my $r = $site->get('/10m.bin', Range => 'bytes=10000000-');
 		is $r->{status}, 416, 'behind the end';
@@ -118,7 +142,7 @@ sub check_ranges {
 		}
 		else {
 			is $r->{status}, 200, 'two at once: all of the file instead';
-			ok $r->{body} eq $bytes{'100k.bin'}, '... its bytes';
+			ok $r->{body} eq $bytes{'100k.bin'}, '... has its bytes';
 		}
 	};
 }
@@ -150,7 +174,7 @@ sub check_directories {
 		is "$r->{status} $r->{body}", "200 index of dir\n", 'its index file';
 		like $r->{header}{'content-type'}, qr{^text/html}, '... with its type';
 		my $is_warm = sub { my %warm = $site->warmed; grep { ($warm{"$site->{root}/dir/$_"} // 0) == length $r->{body} } '', 'index.html' };
-		ok until_true($is_warm, 5), '... was made warm';
+		ok eventually($is_warm, 5), '... was made warm';
 		$r = $site->get('/dir');
 		is $r->{status}, $want{slash}, 'without the slash';
 		like $r->{header}{location}, qr{^(?:http://[^/]+)?/dir/$}, '... where to go' if $want{slash} =~ /^3/;
@@ -167,12 +191,12 @@ sub check_names {
 			my $r = $site->get('/names/' . encoded($name));
 			my $status = delete $not{$name} // 200;
 			is $r->{status}, $status, readable($name);
-			is $r->{body}, "I am $name", '... and no other' if $status == 200;
+			is $r->{body}, "I am $name", '... has its own bytes' if $status == 200;
 			$warm{"names/$name"} = length "I am $name" if $status == 200;
-			unlike $r->{body}, qr/I am/, '... nor a neighbour' if $status != 200;
+			unlike $r->{body}, qr/I am/, '... is no neighbour' if $status != 200;
 			unlike $r->{head}, qr/^X-Evil/m, '... is no header';
 		}
-		is_deeply [sort keys %not], [], 'no other is expected to fail';
+		is_deeply [sort keys %not], [], 'each name that may fail was tried';
 		warmed_are($site, %warm);
 	};
 }
@@ -180,12 +204,12 @@ sub check_names {
 # check_end($site, exempt => N files that were not asked for, log => [patterns of lines that may be there]): last, since it looks back.
 sub check_end {
 	my ($site, %want) = @_;
-	subtest "$site->{name}: looking back" => sub {
+	subtest "$site->{name}: counts and logs" => sub {
 		cmp_ok $site->asked, '>=', $site->served - ($want{exempt} // 0), 'the accelerator was asked for every file';
 		is_deeply [grep { /sendfile|send-file|accel|reproxy|litespeed-location/i } $site->seen], [],
 		    'no client saw a header that names a file';
 		is $site->complaints(@{ $want{log} // [] }), '', 'the error log has nothing unexpected';
-		unlike $_->said, qr/level=(?:err|alert|crit)|Sanitizer/, 'nor has the accelerator' for $site->apps;
+		unlike $_->said, qr/level=(?:err|alert|crit)|Sanitizer/, 'the log of the accelerator has nothing unexpected' for $site->apps;
 	};
 }
 
@@ -193,13 +217,13 @@ sub check_end {
 # appears while the server waits for the answer: a server that has looked for it before has found nothing.
 sub check_order {
 	my ($site, $answer, %want) = @_;
-	subtest "$site->{name}: the question comes first" => sub {
+	subtest "$site->{name}: the question comes before the look-up" => sub {
 		my $file = "$site->{root}/late.txt";
 		unlink $file;
 		my ($params, $r) = $site->answer_as_accel("$answer\r\n\r\n", sub { put($file, 'x' x 1000) }, '/late.txt',
 			Range => 'bytes=10-19');
-		like $params, qr/HTTP_RANGEbytes=10-19/, 'the range goes along';
-		is $r->{status}, $want{status} // 206, 'nobody looked for the file before the answer';
+		like $params, qr/HTTP_RANGEbytes=10-19/, 'the accelerator gets the range';
+		is $r->{status}, $want{status} // 206, 'the server looks for the file after the answer';
 	};
 }
 

@@ -1,0 +1,53 @@
+/* files/hold/impl.h -- shared by the files of files/hold/; no other file includes it.
+ *
+ *   hold.c   look-ups and their answers
+ *   load.c   an unknown name: open, then the bytes of a small file
+ *   check.c  a name in demand: still the same file?
+ *   room.c   which entries are dropped
+ */
+#ifndef FILES_HOLD_IMPL_H
+#define FILES_HOLD_IMPL_H
+
+#include "files/hold/hold.h"
+
+struct file_cache {
+	struct lookup_table table;
+	struct io *io;
+	struct counters *counters;
+	struct file_limits lim;
+	uint64_t fresh_ns;
+	/* with a descriptor; without; absent */
+	struct lookup_list open, kept, absent;
+	struct list busy;  /* entries with an op in flight */
+	struct io_op idle; /* timer; in flight while idle_timed */
+	bool idle_timed;
+	struct file_entry *no_memory; /* the answer if there is no memory for one */
+};
+
+/* hold.c */
+struct file_entry *entry_new(struct file_cache *, struct file_scope *, struct text path,
+    uint64_t hash);
+bool err_is_shortage(int err); /* of descriptors */
+/* It is loaded, or failed: answers its waiters. */
+void entry_ready(struct file_entry *, int err);
+
+/* load.c */
+void entry_load(struct file_entry *);
+void entry_submit(struct file_entry *, uint32_t deadline_ms); /* its op, with a reference */
+/* The op is back.  The caller puts the reference of the op at its end. */
+struct file_entry *entry_of_op(struct io_op *);
+
+/* check.c */
+/* true: the same inode with the same size and times */
+bool entry_same_file(const struct statx *, const struct statx *);
+/* Takes the place of the entry it replaces; false: that one stays. */
+bool entry_take_over(struct file_entry *);
+void entry_recheck(struct file_entry *, bool trusted);
+
+/* room.c */
+void entry_touch(struct file_entry *); /* Checked now: moves it to the end of its list. */
+void cache_keep_bounds(struct file_cache *);
+/* descriptors are short: closes half of the cached ones */
+void cache_shed_descriptors(struct file_cache *);
+
+#endif

@@ -1,0 +1,58 @@
+/* files/root.c -- see root.h */
+#include "files/root.h"
+
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "io/io.h"
+
+/* Takes the string; "/" becomes "". */
+static struct text
+without_slashes(char *dir)
+{
+	struct text t;
+
+	must(dir != NULL);
+	for (t = text_of(dir); t.n > 0 && dir[t.n - 1] == '/'; t.n--)
+		dir[t.n - 1] = '\0';
+	return (t);
+}
+
+int
+root_open(const char *dir, struct root *r)
+{
+	int err = io_root_open(dir, &r->fd);
+	char *real;
+
+	if (err != 0)
+		return (err);
+	real = realpath(dir, NULL);
+	r->name = without_slashes(strdup(dir));
+	r->real = without_slashes(real != NULL ? real : strdup(dir));
+	return (0);
+}
+
+void
+root_close(struct root *r)
+{
+	io_close_fd(r->fd);
+	free((char *)r->name.p);
+	free((char *)r->real.p);
+}
+
+static bool
+tail_after(struct text dir, struct text path, struct text *tail)
+{
+	if (path.n <= dir.n || path.p[dir.n] != '/' || !text_starts(path, dir))
+		return (false);
+	*tail = (struct text){ path.p + dir.n, path.n - dir.n };
+	while (tail->n != 0 && tail->p[0] == '/')
+		tail->p++, tail->n--;
+	return (true);
+}
+
+bool
+root_tail(const struct root *r, struct text path, struct text *tail)
+{
+	return (tail_after(r->name, path, tail) || tail_after(r->real, path, tail));
+}

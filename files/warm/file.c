@@ -1,0 +1,188 @@
+/* files/warm/file.c -- one file: in memory already, or opened by a thread.
+ *
+ *   io_open_hot() --> all there ------------------------------------------> over at once
+ *        `---> IO_OPEN, with the first window --> short, or no more wanted --> done()
+ *                         `---> IO_READ, several windows at a time ---------> done()
+ */
+
+#include "files/warm/impl.h"
+
+#include <errno.h>
+#include "base/clock.h"
+#include "io/disk/hot.h"
+
+static uint64_t
+wanted_before(const struct warm_file *f)
+{
+	return (f->warm->conf->how == WARM_READ && f->want->n != 0 ? f->warm->conf->before : 0);
+}
+
+static uint64_t
+wanted_behind(const struct warm_file *f)
+{
+	return (f->warm->conf->how != WARM_STAT && f->want->n != 0 ? f->warm->conf->behind : 0);
+}
+
+static int
+only_regular(const struct statx *stx)
+{
+	if (S_ISREG(stx->stx_mode))
+		return (0);
+	return (S_ISDIR(stx->stx_mode) ? -EISDIR : -EPERM);
+}
+
+/* ---------------------------------------------------------------- in memory */
+
+static int
+try_hot(struct warm_file *f, const struct warm_root *r, const char *tail)
+{
+	struct io_hot ask = {
+		.root = r->dir.fd,
+		.path = tail,
+		.resolve = f->warm->roots.resolve,
+		.look = f->warm->conf->how == WARM_STAT,
+		.want = f->want,
+		.bytes = warm_sum(wanted_before(f), wanted_behind(f)),
+	};
+	int err = r->hot ? io_open_hot(&ask, &f->found.stx) : -EAGAIN;
+
+	f->own_clock = r->hot;
+	return (err == 0 ? only_regular(&f->found.stx) : err);
+}
+
+/* ---------------------------------------------------------------- opening */
+
+static void
+note_times(struct warm_file *f)
+{
+	const struct io_stamps *at = &f->op.at;
+	uint64_t opened = at->opened != 0 ? at->opened : at->end;
+
+	f->found.queue_ns = clock_between(at->submit, at->start);
+	f->found.stat_ns = clock_between(at->start, opened);
+	f->found.read_ns = clock_between(opened, at->end);
+	count_add(f->warm->counters, accel_bytes_before, f->first.n);
+}
+
+/* io/ also answers -EACCES for a path that is neither a file nor a directory. */
+static int
+open_error(const struct warm_file *f)
+{
+	int err = f->op.res < 0 ? (int)f->op.res : only_regular(&f->found.stx);
+
+	return (err == -EACCES && f->found.stx.stx_mode != 0 ? only_regular(&f->found.stx) : err);
+}
+
+static bool open_below(struct warm_file *);
+
+static void
+opened(struct io_op *op)
+{
+	struct warm_file *f = container_of(op, struct warm_file, op);
+
+	f->looking = false;
+	if (op->res == -EXDEV) {
+		f->root++;
+		if (open_below(f))
+			return;
+	}
+	note_times(f);
+	f->found.err = open_error(f);
+	f->cut = op->res == -ECANCELED;
+	if (op->only_stat || op->res < 0 || f->first.closed)
+		f->done(f);
+	else
+		read_begin(f, (int)op->res, wanted_before(f), wanted_behind(f));
+}
+
+/* The first byte that is known to be wanted; the place of the last bytes is not known. */
+static uint64_t
+first_byte(const struct range_set *want)
+{
+	uint64_t first = want->n != 0 ? RANGE_TAIL : 0;
+
+	for (guint i = 0; i < want->n; i++)
+		first = want->part[i].from == RANGE_TAIL ? MIN(first, 1)
+							 : MIN(first, want->part[i].from);
+	return (first);
+}
+
+/* A thread reads the first window, and closes the file if no more of it is wanted. */
+static void
+ask_first(struct warm_file *f)
+{
+	uint64_t start = first_byte(f->want);
+	bool first = wanted_before(f) != 0 && start == 0;
+	bool more = warm_sum(wanted_before(f), wanted_behind(f)) > (first ? IO_WINDOW : 0);
+
+	if (first && f->want->n == 1 && f->want->part[0].to <= IO_WINDOW)
+		more = false;
+	f->first = (struct io_first){ .warm = first, .shut = UINT64_MAX };
+	if (more)
+		/* an empty file has no bytes, 0 means never */
+		f->first.shut = first ? IO_WINDOW : CLAMP(start, 1, INT64_MAX);
+}
+
+/* False: no root is left to try. */
+static bool
+open_below(struct warm_file *f)
+{
+	const char *tail;
+	const struct warm_root *r = roots_next(&f->warm->roots, f->path, &f->root, &tail);
+
+	if (r == NULL)
+		return (false);
+	f->own_clock = r->hot;
+	ask_first(f);
+	op_init(&f->op, IO_OPEN, opened);
+	f->op.only_stat = f->warm->conf->how == WARM_STAT;
+	f->op.client = f->client;
+	f->op.open.root = r->dir.fd;
+	f->op.open.path = tail;
+	f->op.open.resolve = f->warm->roots.resolve;
+	f->op.open.stx = &f->found.stx;
+	f->op.open.first = f->op.only_stat ? NULL : &f->first;
+	f->looking = true;
+	op_submit(f->warm->io, &f->op);
+	return (true);
+}
+
+bool
+file_begin(struct warm_file *f)
+{
+	const struct warm_root *r;
+	const char *tail;
+
+	f->asked_wall = io_wall_ns(f->warm->io);
+	f->found.err = -EXDEV;
+	f->root = 0;
+	while (f->found.err == -EXDEV &&
+	       (r = roots_next(&f->warm->roots, f->path, &f->root, &tail)) != NULL) {
+		f->found.err = try_hot(f, r, tail);
+		f->root += f->found.err == -EXDEV;
+	}
+	f->found.hot = f->found.err != -EAGAIN;
+	return (f->found.hot || !open_below(f));
+}
+
+void
+file_stop(struct warm_file *f, void (*stop)(struct io *, struct io_op *), bool late)
+{
+	f->left = true;
+	f->late = late;
+	if (f->looking)
+		stop(f->warm->io, &f->op);
+	if (f->read != NULL)
+		read_stop(f->read, stop);
+}
+
+const char *
+file_stage(const struct warm_file *f)
+{
+	static const char
+	    *const stage[] = { [IO_WAITS] = "queue", [IO_RUNS] = "stat", [IO_READS] = "read" };
+
+	if (f->read != NULL)
+		return ("read");
+	return (f->looking ? stage[io_phase(f->warm->io, &f->op)] : NULL);
+}

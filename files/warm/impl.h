@@ -1,0 +1,141 @@
+/* files/warm/impl.h -- shared by the files of files/warm/; no other file includes it.
+ *
+ *   warm.c     entries, waiting requests and their deadlines
+ *   load.c     what an entry needs: a file and its siblings, or the index file of a directory
+ *   file.c     one file: in memory already, or opened by a thread
+ *   windows.c  the bytes of an open file, before the answer and behind it
+ *   roots.c    the directories that files must be below
+ */
+#ifndef FILES_WARM_IMPL_H
+#define FILES_WARM_IMPL_H
+
+#include <glib.h>
+#include "files/warm/warm.h"
+#include "files/lookup.h"
+#include "files/root.h"
+#include "io/file.h"
+#include "io/io.h"
+
+/* ---------------------------------------------------------------- roots.c */
+
+struct warm_root {
+	struct root dir;
+	bool hot; /* io_fd_is_local() */
+};
+
+struct warm_roots {
+	GArray *v; /* struct warm_root */
+	uint64_t resolve;
+};
+
+int roots_open(struct warm_roots *, const char *const *dirs, const char **bad);
+void roots_close(struct warm_roots *);
+/* The first root from number *nr on that path lies below; *tail is the rest of path.  NULL: no
+ * more. */
+const struct warm_root *roots_next(const struct warm_roots *, const char *path, guint *nr,
+    const char **tail);
+
+/* ---------------------------------------------------------------- warm.c */
+
+struct warm_behind { /* windows.c: files that are read ahead after the answer */
+	/* wait for their next window; have one in flight */
+	struct list turn, flying;
+	guint n, nflying;
+	struct io_op pause;
+	bool paused;
+};
+
+struct warm {
+	const struct warm_conf *conf;
+	struct io *io;
+	struct counters *counters;
+	struct warm_stages *stages;
+	struct warm_roots roots;
+	struct warm_behind behind;
+	struct lookup_table table;
+	struct lookup_list kept;
+	struct list loading; /* struct warm_entry */
+	GString *key;        /* of the requested entry */
+	struct list waiting; /* struct warm_wait, oldest first */
+	struct io_op timer;  /* for the first of them */
+	bool timing;
+};
+
+struct warm_load; /* load.c */
+
+struct warm_entry {
+	struct lookup lk; /* its path continues behind the NUL, see key_of() */
+	struct warm *warm;
+	struct list loading;
+	struct warm_found found;
+	uint64_t begun_ns;
+	bool held;              /* being loaded or answered: not freed */
+	bool told;              /* a line in the log says that it is slow */
+	bool cut;               /* given up: found is not kept */
+	struct warm_load *load; /* NULL: it has its answer */
+};
+
+static inline struct warm_entry *
+entry_of(struct lookup *l)
+{
+	return (container_of(l, struct warm_entry, lk));
+}
+
+static inline uint64_t
+warm_sum(uint64_t a, uint64_t b) /* WARM_ALL is larger than all others */
+{
+	return (a + b < a ? UINT64_MAX : a + b);
+}
+
+/* The inverse of key_of(): what is wanted of the file; true: an index file, so a directory is an
+ * error. */
+bool key_read(const struct warm_entry *, struct range_set *want);
+/* true: w->found is filled */
+bool entry_ask(struct warm *, const char *path, bool leaf, struct warm_wait *w);
+void entry_answer(struct warm_entry *); /* found is filled; may free it */
+
+/* ---------------------------------------------------------------- load.c */
+
+/* ends with entry_answer(), perhaps at once */
+void load_begin(struct warm_entry *);
+/* No request waits for it, so its ops are given to stop().  It still ends.  late: the deadline has
+ * passed, but the file will be wanted. */
+void load_stop(struct warm_load *, void (*stop)(struct io *, struct io_op *), bool late);
+const char *load_stage(const struct warm_load *); /* "queue", "stat", "read" */
+
+/* ---------------------------------------------------------------- file.c */
+
+struct warm_file {
+	struct warm *warm;
+	struct warm_load *owner;
+	const char *path;
+	const struct range_set *want;
+	uint32_t client;
+	void (*done)(struct warm_file *); /* called if file_begin() returned false */
+	/* out */
+	struct warm_found found; /* except settled and index */
+	bool cut;
+	bool own_clock;      /* this machine times the files of its root */
+	uint64_t asked_wall; /* the clock that times files, before the look-up */
+	/* file.c's */
+	guint root; /* number of the root being tried */
+	struct io_op op;
+	struct io_first first;
+	struct warm_read *read;
+	bool looking;    /* op is in flight */
+	bool left, late; /* see load_stop() */
+};
+
+bool file_begin(struct warm_file *); /* true: it has ended already */
+void file_stop(struct warm_file *, void (*stop)(struct io *, struct io_op *), bool late);
+const char *file_stage(const struct warm_file *); /* NULL: it has ended */
+
+/* ---------------------------------------------------------------- windows.c */
+
+/* Reads the needed bytes of f, then calls f->done().  Takes the descriptor. */
+void read_begin(struct warm_file *, int fd, uint64_t before, uint64_t behind);
+void read_stop(struct warm_read *, void (*stop)(struct io *, struct io_op *));
+/* drops all files being read ahead; some windows may still be in flight */
+void behind_cancel(struct warm *);
+
+#endif

@@ -1,0 +1,17 @@
+/* files/warm/mode.h -- parses --warm=stat|open|read:BYTES|read:all, for fcgi-stat-accel and
+ * accel-warm. */
+#ifndef FILES_WARM_MODE_H
+#define FILES_WARM_MODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "files/warm/warm.h"
+
+#define WARM_MODES "stat, open, read:BYTES (read:128k, read:16m) or read:all"
+
+/* *before: the bytes of read:BYTES, WARM_ALL for read:all, unused for stat and open.  False: none
+ * of these modes. */
+bool warm_mode_parse(const char *text, enum warm_how *how, uint64_t *before);
+
+#endif

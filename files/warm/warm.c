@@ -1,0 +1,382 @@
+/* files/warm/warm.c -- entries, waiting requests and their deadlines. */
+
+#include "files/warm/impl.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/log.h"
+
+/* bytes of answers: some 20,000, fewer with names of 64 KiB */
+#define KEPT_MAX (12u << 20)
+#define NAMES    16384u
+
+/* ---------------------------------------------------------------- entries */
+
+/* False: all requests for a file are equal, whatever they want of it. */
+static bool
+reads_bytes(const struct warm_conf *conf)
+{
+	return ((conf->how == WARM_READ && conf->before != 0) ||
+		(conf->how != WARM_STAT && conf->behind != 0));
+}
+
+/* The path, NUL, and what else distinguishes two requests. */
+static struct text
+key_of(struct warm *wm, const char *path, bool leaf, const struct range_set *want)
+{
+	GString *k = g_string_assign(wm->key, path);
+
+	g_string_append_c(k, '\0');
+	g_string_append_c(k, leaf);
+	g_string_append_len(k, (const char *)want->part, (gssize)(want->n * sizeof(want->part[0])));
+	return ((struct text){ k->str, k->len });
+}
+
+bool
+key_read(const struct warm_entry *e, struct range_set *want)
+{
+	const char *leaf = e->lk.path.p + strlen(e->lk.path.p) + 1, *part = leaf + 1;
+	size_t n = (size_t)(e->lk.path.p + e->lk.path.n - part);
+
+	memcpy(want->part, part, n);
+	want->n = (unsigned)(n / sizeof(want->part[0]));
+	return (*leaf != 0);
+}
+
+static struct warm_entry *
+entry_new(struct warm *wm, struct text key, uint64_t hash)
+{
+	struct lookup *l = lookup_new(&wm->table, sizeof(struct warm_entry), NULL, key, hash);
+	struct warm_entry *e;
+
+	must(l != NULL);
+	lookup_add(l);
+	e = entry_of(l);
+	e->warm = wm;
+	e->begun_ns = io_now(wm->io);
+	list_init(&e->loading);
+	return (e);
+}
+
+static void
+entry_free(struct lookup *l)
+{
+	free(entry_of(l));
+}
+
+static bool
+is_fresh(const struct lookup *l, const struct warm *wm)
+{
+	return (lookup_age(l) < wm->conf->remember_ms * NS_PER_MS);
+}
+
+/* All waiters have their answer.  The entry is kept for later requests, or freed. */
+static void
+entry_settle(struct warm_entry *e)
+{
+	struct warm *wm = e->warm;
+	struct lookup *oldest;
+
+	if (e->cut || wm->conf->remember_ms == 0 || !lookup_is_permanent(e->found.err)) {
+		lookup_remove(&e->lk);
+		return;
+	}
+	lookup_keep(&e->lk, &wm->kept, sizeof(*e) + e->lk.path.n);
+	while ((oldest = lookup_oldest(&wm->kept)) != &e->lk &&
+	       (wm->kept.bytes > KEPT_MAX || !is_fresh(oldest, wm)))
+		lookup_remove(oldest);
+}
+
+/* ---------------------------------------------------------------- the log */
+
+static uint64_t
+took_ns(const struct warm_entry *e)
+{
+	return (io_now(e->warm->io) - e->begun_ns);
+}
+
+static const char *
+longest_stage(const struct warm_found *f)
+{
+	if (f->queue_ns > f->stat_ns && f->queue_ns > f->read_ns)
+		return ("queue");
+	return (f->stat_ns > f->read_ns ? "stat" : "read");
+}
+
+static void
+note_slow(struct warm_entry *e, const char *stage, int err)
+{
+	struct warm *wm = e->warm;
+	uint64_t ns = took_ns(e);
+
+	if (wm->conf->slow_ms == 0 || ns < wm->conf->slow_ms * NS_PER_MS || e->told)
+		return;
+	e->told = true;
+	count(wm->counters, accel_slow);
+	log_limited(1, LOG_WARN, NULL, "file.slow", LF_STR("path", e->lk.path.p),
+	    LF_STR("stage", stage), LF_U64("ms", ns / NS_PER_MS), LF_ERR("error", err));
+}
+
+/* ---------------------------------------------------------------- waiting */
+
+static void
+leave_waiting(struct warm *wm, struct warm_wait *w)
+{
+	if (!list_linked(&w->arrived))
+		return;
+	list_del(&w->arrived);
+	wm->stages->waiting--;
+}
+
+static void
+answered(struct lookup_wait *lw, struct lookup *l)
+{
+	struct warm_wait *w = container_of(lw, struct warm_wait, wait);
+	struct warm_entry *e = entry_of(l);
+
+	leave_waiting(e->warm, w);
+	w->found = e->found;
+	lookup_put(l);
+	w->done(w);
+}
+
+static void
+wait_add(struct warm_entry *e, struct warm_wait *w)
+{
+	w->wait.done = answered;
+	list_init(&w->arrived);
+	lookup_join(&e->lk, &w->wait);
+}
+
+static void
+wait_leave(struct warm_wait *w, bool late)
+{
+	struct warm_entry *e = entry_of(w->wait.lookup);
+
+	leave_waiting(e->warm, w);
+	if (lookup_leave(&w->wait) && e->load != NULL)
+		load_stop(e->load, op_withdraw, late);
+}
+
+void
+entry_answer(struct warm_entry *e)
+{
+	list_del(&e->loading);
+	if (e->cut && !list_empty(&e->lk.waiters)) { /* they joined after it was given up */
+		e->cut = false;
+		list_add_tail(&e->warm->loading, &e->loading);
+		load_begin(e);
+		return;
+	}
+	e->lk.checked_ns = io_now(e->warm->io);
+	if (!e->cut)
+		note_slow(e, longest_stage(&e->found), e->found.err);
+	if (e->held)
+		return; /* by entry_load(), which settles it */
+	e->held = true;
+	lookup_tell(&e->lk, &e->lk);
+	e->held = false;
+	entry_settle(e);
+}
+
+/* ---------------------------------------------------------------- asking */
+
+static void
+recall(const struct warm_entry *e, struct warm_found *found)
+{
+	*found = e->found;
+	found->hot = true;
+	found->queue_ns = found->stat_ns = found->read_ns = 0;
+}
+
+static struct warm_entry *
+entry_find(struct warm *wm, struct text key, uint64_t hash)
+{
+	struct lookup *l = lookup_find(&wm->table, NULL, key, hash);
+	struct warm_entry *e = l != NULL ? entry_of(l) : NULL;
+
+	if (e == NULL || e->load != NULL || e->held || is_fresh(l, wm))
+		return (e);
+	lookup_remove(l);
+	return (NULL);
+}
+
+static bool
+entry_load(struct warm_entry *e, struct warm_wait *w)
+{
+	e->held = true;
+	list_add_tail(&e->warm->loading, &e->loading);
+	load_begin(e);
+	e->held = false;
+	if (e->load != NULL) {
+		wait_add(e, w);
+		return (false);
+	}
+	w->found = e->found;
+	entry_settle(e);
+	return (true);
+}
+
+bool
+entry_ask(struct warm *wm, const char *path, bool leaf, struct warm_wait *w)
+{
+	static const struct range_set nothing;
+	const struct range_set *want = reads_bytes(wm->conf) ? &w->want : &nothing;
+	struct text key = key_of(wm, path, leaf, want);
+	uint64_t hash = text_hash(key);
+	struct warm_entry *e = entry_find(wm, key, hash);
+
+	if (e == NULL) {
+		e = entry_new(wm, key, hash);
+		e->lk.client = w->wait.client;
+		return (entry_load(e, w));
+	}
+	if (e->load != NULL) {
+		count(wm->counters, accel_joined);
+		wait_add(e, w);
+		return (false);
+	}
+	count(wm->counters, accel_remembered);
+	recall(e, &w->found);
+	return (true);
+}
+
+/* ---------------------------------------------------------------- deadlines */
+
+static void timer_set(struct warm *);
+
+static uint64_t
+deadline_ns(const struct warm *wm, const struct warm_wait *w)
+{
+	return (w->since_ns + wm->conf->deadline_ms * NS_PER_MS);
+}
+
+static void
+wait_late(struct warm *wm, struct warm_wait *w)
+{
+	struct warm_entry *e = entry_of(w->wait.lookup);
+
+	count(wm->counters, accel_late);
+	note_slow(e, load_stage(e->load), -ETIMEDOUT);
+	wait_leave(w, true);
+	w->found = (struct warm_found){ .err = -ETIMEDOUT };
+	w->done(w);
+}
+
+static void
+timer_done(struct io_op *op)
+{
+	struct warm *wm = container_of(op, struct warm, timer);
+
+	while (op->res != -ECANCELED && !list_empty(&wm->waiting)) {
+		struct warm_wait *w = list_entry(wm->waiting.next, struct warm_wait, arrived);
+
+		if (deadline_ns(wm, w) > io_now(wm->io))
+			break;
+		/* done() may ask again.  timing is still set, so that only this function sets the
+		 * timer. */
+		wait_late(wm, w);
+	}
+	wm->timing = false;
+	if (op->res != -ECANCELED)
+		timer_set(wm);
+}
+
+static void
+timer_set(struct warm *wm)
+{
+	const struct warm_wait *w = list_entry(wm->waiting.next, struct warm_wait, arrived);
+	uint64_t left;
+
+	if (wm->timing || wm->conf->deadline_ms == 0 || list_empty(&wm->waiting))
+		return;
+	left = deadline_ns(wm, w) - io_now(wm->io);
+	wm->timing = true;
+	op_init(&wm->timer, IO_TIMER, timer_done);
+	wm->timer.deadline_ms = (uint32_t)((left + NS_PER_MS - 1) / NS_PER_MS);
+	op_submit(wm->io, &wm->timer);
+}
+
+/* ---------------------------------------------------------------- public */
+
+bool
+warm_file(struct warm *wm, const char *path, struct warm_wait *w)
+{
+	w->wait.lookup = NULL;
+	if (entry_ask(wm, path, false, w))
+		return (true);
+	w->since_ns = io_now(wm->io);
+	list_add_tail(&wm->waiting, &w->arrived);
+	wm->stages->waiting++;
+	timer_set(wm);
+	return (false);
+}
+
+void
+warm_cancel(struct warm_wait *w)
+{
+	if (w->wait.lookup != NULL)
+		wait_leave(w, false);
+}
+
+int
+warm_new(const struct warm_conf *conf, struct io *io, struct counters *counters,
+    struct warm_stages *stages, struct warm **out, const char **bad)
+{
+	struct warm *wm = g_new0(struct warm, 1);
+	int err;
+
+	*bad = NULL;
+	err = roots_open(&wm->roots, conf->roots, bad);
+	if (err != 0) {
+		g_free(wm);
+		return (err);
+	}
+	wm->conf = conf;
+	wm->io = io;
+	wm->counters = counters;
+	wm->stages = stages;
+	must(lookup_init(&wm->table, io, NAMES, entry_free) == 0);
+	lookup_list_init(&wm->kept);
+	wm->key = g_string_new("");
+	list_init(&wm->loading);
+	list_init(&wm->waiting);
+	list_init(&wm->behind.turn);
+	list_init(&wm->behind.flying);
+	*out = wm;
+	return (0);
+}
+
+static void
+cancel_all(struct warm *wm)
+{
+	struct warm_entry *e;
+
+	list_each(e, &wm->loading, loading)
+		load_stop(e->load, op_cancel, false);
+	behind_cancel(wm);
+	if (wm->timing)
+		op_cancel(wm->io, &wm->timer);
+}
+
+void
+warm_free(struct warm **wmp)
+{
+	struct warm *wm = *wmp;
+
+	if (wm == NULL)
+		return;
+	must(list_empty(&wm->waiting));
+	while (!list_empty(&wm->loading) || wm->behind.nflying != 0 || wm->behind.paused ||
+	       wm->timing) {
+		cancel_all(wm);
+		io_run(wm->io);
+	}
+	lookup_fini(&wm->table);
+	g_string_free(wm->key, TRUE);
+	roots_close(&wm->roots);
+	g_free(wm);
+	*wmp = NULL;
+}

@@ -1,0 +1,195 @@
+/* proxy-core/backend.c -- see backend.h */
+#include "proxy-core/backend.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/clock.h"
+#include "base/must.h"
+
+static struct backend *backends; /* atomic; grows at its front */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---------------------------------------------------------------- the list */
+
+struct backend *
+backend_first(void)
+{
+	return (__atomic_load_n(&backends, __ATOMIC_ACQUIRE));
+}
+
+static struct backend *
+backend_new(unsigned block, const char *name)
+{
+	struct backend *b = calloc(1, sizeof(*b)), *same;
+
+	if (b == NULL || (b->name = strdup(name)) == NULL) {
+		free(b);
+		return (NULL);
+	}
+	for (same = backends; same != NULL && strcmp(same->name, name) != 0; same = same->next)
+		;
+	b->app = same != NULL ? same->app : b;
+	b->block = block;
+	b->next = backends;
+	__atomic_store_n(&backends, b, __ATOMIC_RELEASE);
+	return (b);
+}
+
+static bool
+set_addresses(struct backend *b, const struct address *v, size_t n)
+{
+	struct address *copy = calloc(n, sizeof(*v));
+
+	if (copy == NULL)
+		return (false);
+	memcpy(copy, v, n * sizeof(*v));
+	free(b->address);
+	b->address = copy;
+	b->naddress = n;
+	return (true);
+}
+
+struct backend *
+backend_get(unsigned block, const char *name, const struct address *v, size_t n)
+{
+	struct backend *b;
+
+	must(n > 0);
+	pthread_mutex_lock(&lock);
+	for (b = backends; b != NULL && (b->block != block || strcmp(b->name, name) != 0);
+	     b = b->next)
+		;
+	if (b == NULL)
+		b = backend_new(block, name);
+	if (b != NULL && !set_addresses(b, v, n))
+		b = NULL;
+	if (b != NULL)
+		backend_use(b);
+	pthread_mutex_unlock(&lock);
+	return (b);
+}
+
+void
+backend_use(struct backend *b)
+{
+	backend_add(b, users, 1);
+}
+
+static bool
+app_is_used(const struct backend *app)
+{
+	const struct backend *b;
+
+	for (b = backends; b != NULL; b = b->next)
+		if (b->app == app && backend_read(b, users) > 0)
+			return (true);
+	return (false);
+}
+
+void
+backend_put(struct backend *b)
+{
+	pthread_mutex_lock(&lock);
+	must(b->users > 0);
+	backend_add(b, users, -1u);
+	if (!app_is_used(b->app))
+		b->app->crowded_ms = b->app->crowded_until_ns = b->app->last_kept_ns = 0;
+	pthread_mutex_unlock(&lock);
+}
+
+struct address *
+backend_addresses(const struct backend *b, size_t *n)
+{
+	struct address *copy;
+
+	pthread_mutex_lock(&lock);
+	*n = b->naddress;
+	copy = calloc(*n, sizeof(*copy));
+	if (copy != NULL)
+		memcpy(copy, b->address, *n * sizeof(*copy));
+	pthread_mutex_unlock(&lock);
+	return (copy);
+}
+
+/* ---------------------------------------------------------------- crowded */
+
+void
+backend_kept(struct backend *b, uint64_t now_ns)
+{
+	__atomic_store_n(&b->app->last_kept_ns, now_ns, __ATOMIC_RELAXED);
+}
+
+bool
+backend_keeps_since(const struct backend *b, uint64_t since_ns)
+{
+	const struct backend *other;
+
+	for (other = backend_first(); other != NULL; other = other->next)
+		if (other->app == b->app && backend_read(other, sockets[LEASE_IDLE]) > 0)
+			return (true);
+	return (backend_read(b->app, last_kept_ns) > since_ns);
+}
+
+bool
+backend_crowded(const struct backend *b, uint64_t now_ns)
+{
+	return (now_ns < backend_read(b->app, crowded_until_ns));
+}
+
+/* Doubles if it comes back soon; starts over after a long quiet time. */
+static uint64_t
+next_while(const struct backend *app, uint64_t now_ns)
+{
+	uint64_t quiet_ms = (now_ns - app->crowded_until_ns) / NS_PER_MS,
+		 next = app->crowded_ms * 2;
+
+	if (app->crowded_ms == 0 || quiet_ms > 4 * app->crowded_ms)
+		return (BACKEND_CROWDED_MIN_MS);
+	return (next < BACKEND_CROWDED_MAX_MS ? next : BACKEND_CROWDED_MAX_MS);
+}
+
+bool
+backend_set_crowded(struct backend *b, uint64_t now_ns, bool *first)
+{
+	struct backend *app = b->app;
+	bool news;
+
+	pthread_mutex_lock(&lock);
+	news = !backend_crowded(app, now_ns);
+	*first = app->crowded_ms == 0;
+	if (news) {
+		app->crowded_ms = next_while(app, now_ns);
+		__atomic_store_n(&app->crowded_until_ns, now_ns + app->crowded_ms * NS_PER_MS,
+		    __ATOMIC_RELAXED);
+	}
+	pthread_mutex_unlock(&lock);
+	return (news);
+}
+
+/* ---------------------------------------------------------------- pools of a block */
+
+int
+backends_add(struct backends *list, unsigned block, const char *spec, const struct address *v,
+    size_t n, bool split)
+{
+	size_t i, each = split ? 1 : n;
+
+	for (i = 0; i < n; i += each) {
+		if (list->n == BACKENDS_MAX)
+			return (-E2BIG);
+		list->v[list->n] = backend_get(block, each == 1 ? v[i].name : spec, &v[i], each);
+		if (list->v[list->n] == NULL)
+			return (-ENOMEM);
+		list->n++;
+	}
+	return (0);
+}
+
+void
+backends_put(struct backends *list)
+{
+	while (list->n > 0)
+		backend_put(list->v[--list->n]);
+}

@@ -1,0 +1,84 @@
+/* proxy-core/backend.h -- one backend of one block, for the whole process: its addresses, what all
+ * pools did with it, and whether its application is crowded.
+ *
+ * Crowded  A threaded application made with libfcgi binds a thread to each kept socket.  Once as
+ *          many sockets are kept as it has threads, the next connection waits in the listen queue
+ *          until a kept socket is closed, and another worker or another block may hold that socket.
+ *          So the pool that notices (pool.h says how) calls the application crowded for a while.
+ *          All pools then close their idle sockets and keep none, and the listen queue serves all
+ *          in turn.  The while doubles each time it happens again.  A wrong guess costs a connect
+ *          per request for a second.
+ *
+ * Owner    the list in backend.c.  A backend is never freed: it counts through reloads, and status
+ *          pages read it without a lock.  There are as many as were ever configured.
+ * Thread   any.  The counts are atomic; a request to an application takes six of them.
+ */
+#ifndef PROXY_CORE_BACKEND_H
+#define PROXY_CORE_BACKEND_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "proxy-core/address.h"
+
+#define BACKENDS_MAX           64 /* of one block */
+#define BACKEND_CROWDED_MIN_MS 1000
+#define BACKEND_CROWDED_MAX_MS 64000
+
+enum lease_state { /* of a socket */
+	LEASE_CONNECTING,
+	LEASE_IDLE,
+	LEASE_BUSY,    /* carries a request */
+	LEASE_CLOSING, /* waits for its ops, then closes */
+	LEASE_STATES
+};
+
+struct backend {
+	struct backend *next;
+	struct backend *app; /* the first of that name in any block; crowded counts there */
+	unsigned block;      /* proxy_conf.number */
+	const char *name;    /* "unix:/run/a.sock" */
+
+	uint64_t requests; /* ended ones that had a socket */
+	/* connects that failed, replies that broke off, were malformed or too late */
+	uint64_t failed;
+	unsigned sockets[LEASE_STATES];
+	unsigned waiting; /* requests without a socket */
+	unsigned down;    /* pools that pause because it is out of reach */
+	unsigned users;   /* pools and configurations; 0: not configured any more */
+
+	/* of backend.c */
+	struct address *address;
+	size_t naddress;
+	uint64_t last_kept_ns, crowded_until_ns;
+	uint64_t crowded_ms; /* length of the last time; 0: never crowded */
+};
+
+#define backend_add(b, field, v) ((void)__atomic_add_fetch(&(b)->field, (v), __ATOMIC_RELAXED))
+#define backend_read(b, field)   __atomic_load_n(&(b)->field, __ATOMIC_RELAXED)
+
+/* The backend of that block and name, with these addresses from now on.  NULL: no memory. */
+struct backend *backend_get(unsigned block, const char *name, const struct address *, size_t n);
+void backend_use(struct backend *); /* one more user */
+void backend_put(struct backend *);
+struct backend *backend_first(void); /* any order; then ->next */
+/* A copy, because a reload may change them.  NULL: no memory. */
+struct address *backend_addresses(const struct backend *, size_t *n);
+
+void backend_kept(struct backend *, uint64_t now_ns); /* a socket was kept after its reply */
+/* A socket is idle, or was kept since then: the application answers some while others wait. */
+bool backend_keeps_since(const struct backend *, uint64_t since_ns);
+bool backend_crowded(const struct backend *, uint64_t now_ns);
+/* False if it is crowded already; *first: for the first time. */
+bool backend_set_crowded(struct backend *, uint64_t now_ns, bool *first);
+
+struct backends { /* of one block, in its order */
+	size_t n;
+	struct backend *v[BACKENDS_MAX];
+};
+
+/* spec has n addresses: a backend each (split), or one of them all.  0, -E2BIG or -ENOMEM. */
+int backends_add(struct backends *, unsigned block, const char *spec, const struct address *,
+    size_t n, bool split);
+void backends_put(struct backends *);
+
+#endif

@@ -1,0 +1,413 @@
+/* server/config/resources.c -- see resources.h */
+#include "server/config/resources.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "io/io.h"
+#include "proxy-core/backend.h"
+#include "server/reply.h"
+#include "server/config/rewrite.h"
+#include "server/config/record.h"
+#include "wire/codec.h"
+
+#define PAGE_MAX (64u << 10) /* of an error page of the administrator */
+
+/* The keys are strings of the config. */
+struct resources {
+	GHashTable *dirs;     /* -> struct root */
+	GHashTable *logs;     /* -> struct logfile, owned by the process */
+	GHashTable *pages;    /* -> struct page[PAGES] */
+	GHashTable *mimes;    /* by the rows of the map -> struct mime */
+	GHashTable *rewrites; /* by the rows of the map -> struct rewrite */
+	GPtrArray *backends;  /* struct backends, by proxy_number; status pages show them, too */
+};
+
+struct opening {
+	struct resources *p;
+	bool sends;   /* a block allows X-Sendfile */
+	bool proxies; /* a block has backends */
+	struct sources *sources;
+	resources_log_fn *open_log;
+	void *arg;
+	char *err;
+	size_t errsize;
+};
+
+static bool
+is_set(const char *s)
+{
+	return (s != NULL && s[0] != '\0');
+}
+
+static bool
+refuse(struct opening *k, const char *directive, const char *value, const char *why)
+{
+	snprintf(k->err, k->errsize, "%s \"%s\": %s", directive, value, why);
+	return (false);
+}
+
+/* ---- one place of each kind */
+
+static void
+dir_free(void *root)
+{
+	root_close(root);
+	free(root);
+}
+
+static bool
+dir_open(struct opening *k, const char *directive, const char *dir)
+{
+	struct root *root;
+	int err;
+
+	if (!is_set(dir))
+		return (refuse(k, directive, "", "is empty; name a directory"));
+	if (g_hash_table_contains(k->p->dirs, dir))
+		return (true);
+	root = malloc(sizeof(*root));
+	must(root != NULL);
+	err = root_open(dir, root);
+	if (err != 0) {
+		free(root);
+		return (refuse(k, directive, dir, strerror(-err)));
+	}
+	g_hash_table_insert(k->p->dirs, (char *)dir, root);
+	return (true);
+}
+
+static bool
+log_open(struct opening *k, const char *path)
+{
+	struct logfile *log;
+
+	if (!is_set(path) || k->open_log == NULL || g_hash_table_contains(k->p->logs, path))
+		return (true);
+	log = k->open_log(k->arg, path);
+	if (log == NULL)
+		return (refuse(k, "accesslog.filename", path, "cannot be opened"));
+	g_hash_table_insert(k->p->logs, (char *)path, log);
+	return (true);
+}
+
+static void
+pages_free(void *pages)
+{
+	struct page *v = pages;
+	size_t i;
+
+	for (i = 0; i < PAGES; i++)
+		page_free(&v[i]);
+	free(v);
+}
+
+/* Read once, so that an error page never waits for the disk.  A missing page is replaced by the
+ * built-in one. */
+static void
+pages_load(struct opening *k, const char *prefix)
+{
+	struct page *v;
+	char path[PATH_MAX];
+	struct source page;
+	int status, n;
+
+	if (!is_set(prefix) || g_hash_table_contains(k->p->pages, prefix))
+		return;
+	v = calloc(PAGES, sizeof(*v));
+	must(v != NULL);
+	for (status = 400; status < PAGES; status++) {
+		n = snprintf(path, sizeof(path), "%s%d.html", prefix, status);
+		if (n >= (int)sizeof(path))
+			break;
+		page = sources_get(k->sources, SOURCE_FILE, path, NULL);
+		if (page.err == 0 && page.bytes.n <= PAGE_MAX)
+			page_make(&v[status], status, page.bytes);
+		source_free(&page);
+	}
+	g_hash_table_insert(k->p->pages, (char *)prefix, v);
+}
+
+/* Blocks that do not set the map have the same rows. */
+static const void *
+mime_key(const struct conf_map *assign)
+{
+	return (assign->n != 0 ? assign->v : NULL);
+}
+
+static bool
+mime_load(struct opening *k, const struct conf_map *assign)
+{
+	struct source types;
+	struct mime *m;
+
+	if (g_hash_table_contains(k->p->mimes, mime_key(assign)))
+		return (true);
+	types = sources_get(k->sources, SOURCE_FILE, MIME_SYSTEM_FILE, NULL);
+	m = mime_new(assign, types.err == 0 ? types.bytes : TEXT_NONE, k->err, k->errsize);
+	source_free(&types);
+	if (m == NULL)
+		return (false);
+	g_hash_table_insert(k->p->mimes, (void *)mime_key(assign), m);
+	return (true);
+}
+
+/* Compiled once, not for each set of conditions, because clients can make sets. */
+static bool
+rewrite_load(struct opening *k, const char *directive, const struct conf_map *map)
+{
+	struct rewrite *rw;
+	char why[256];
+
+	if (map->n == 0 || g_hash_table_contains(k->p->rewrites, map->v))
+		return (true);
+	rw = rewrite_new(map, why, sizeof(why));
+	if (rw == NULL) {
+		snprintf(k->err, k->errsize, "%s: %s", directive, why);
+		return (false);
+	}
+	g_hash_table_insert(k->p->rewrites, map->v, rw);
+	return (true);
+}
+
+/* Returns the number of addresses of a backend; 0: refused.  A numeric address needs no look-up. */
+static size_t
+host_addresses(struct opening *k, const char *spec, struct address v[ADDRESS_MAX])
+{
+	struct source is;
+	size_t n = 0;
+
+	if (address_parse(spec, &v[0]) == 0)
+		return (1);
+	is = sources_get(k->sources, SOURCE_HOST, spec, NULL);
+	if (is.err == 0) {
+		n = is.bytes.n / sizeof(*v);
+		if (address_are_inet((const struct address *)(const void *)is.bytes.p, n))
+			memcpy(v, is.bytes.p, n * sizeof(*v));
+		else
+			n = 0;
+	}
+	if (n == 0)
+		snprintf(k->err, k->errsize, "proxy-core.backends: %s",
+		    is.extra != NULL ? is.extra : strerror(is.err != 0 ? -is.err : EINVAL));
+	source_free(&is);
+	return (n);
+}
+
+static bool
+protocol_ok(struct opening *k, const char *name)
+{
+	struct buf known;
+	size_t i;
+
+	if (is_set(name) && proto_find(name) != NULL)
+		return (true);
+	buf_init(&known, 0);
+	for (i = 0; protos[i] != NULL; i++)
+		buf_printf(&known, "%s%s", i > 0 ? ", " : "", protos[i]->name);
+	if (!is_set(name))
+		snprintf(k->err, k->errsize,
+		    "proxy-core.protocol is not set; expected one of: %.*s", (int)known.n, known.p);
+	else
+		snprintf(k->err, k->errsize,
+		    "proxy-core.protocol: expected one of: %.*s; got \"%s\"", (int)known.n, known.p,
+		    name);
+	buf_free(&known);
+	return (false);
+}
+
+/* Called once for each block of backends: blocks come in the order of their numbers, outer
+ * blocks first. */
+static bool
+backends_make(struct opening *k, const struct conf *c)
+{
+	struct address v[ADDRESS_MAX];
+	struct backends *list;
+	const char *spec;
+	size_t i, n;
+	int err;
+
+	if (c->proxy_number < (int)k->p->backends->len)
+		return (true);
+	list = g_new0(struct backends, 1);
+	g_ptr_array_add(k->p->backends, list);
+	if (c->proxy_backends.n != 0 && !protocol_ok(k, c->proxy_protocol))
+		return (false);
+	for (i = 0; i < c->proxy_backends.n; i++) {
+		spec = c->proxy_backends.v[i].p;
+		if ((n = host_addresses(k, spec, v)) == 0)
+			return (false);
+		err = backends_add(list, (unsigned)c->proxy_number, spec, v, n, c->proxy_split);
+		if (err == -E2BIG)
+			snprintf(k->err, k->errsize,
+			    "proxy-core.backends: more than %d addresses; write fewer, or "
+			    "\"disable\" proxy-core.split-hostnames",
+			    BACKENDS_MAX);
+		if (err != 0)
+			return (err == -E2BIG
+				    ? false
+				    : refuse(k, "proxy-core.backends", spec, strerror(-err)));
+	}
+	return (true);
+}
+
+static void
+backends_free(void *list)
+{
+	backends_put(list);
+	g_free(list);
+}
+
+/* ---- all of them */
+
+static bool
+survey(const struct conf *c, void *arg)
+{
+	struct opening *k = arg;
+
+	k->sends = k->sends || c->proxy_x_sendfile;
+	k->proxies = k->proxies || c->proxy_backends.n != 0;
+	return (true);
+}
+
+static bool
+visit(const struct conf *c, void *arg)
+{
+	struct opening *k = arg;
+	size_t i;
+
+	if (!dir_open(k, "server.document-root", c->document_root))
+		return (false);
+	for (i = 0; k->sends && i < c->proxy_x_sendfile_root.n; i++)
+		if (!dir_open(k, "proxy-core.x-sendfile-docroot", c->proxy_x_sendfile_root.v[i].p))
+			return (false);
+	if (!rewrite_load(k, "proxy-core.rewrite-request", &c->proxy_rewrite_request) ||
+	    !rewrite_load(k, "proxy-core.rewrite-response", &c->proxy_rewrite_response))
+		return (false);
+	for (i = 0; k->proxies && i < c->upload_dirs.n; i++)
+		if (!dir_open(k, "server.upload-dirs", c->upload_dirs.v[i].p))
+			return (false);
+	pages_load(k, c->error_prefix);
+	return (mime_load(k, &c->mime_assign) && log_open(k, c->accesslog) && backends_make(k, c));
+}
+
+/* A missing directory is reported when it is used. */
+static bool
+fetch(const struct conf *c, void *arg)
+{
+	struct opening *k = arg;
+	struct address v[ADDRESS_MAX];
+	size_t i;
+
+	pages_load(k, c->error_prefix);
+	if (mime_load(k, &c->mime_assign))
+		for (i = 0; i < c->proxy_backends.n; i++)
+			if (host_addresses(k, c->proxy_backends.v[i].p, v) == 0)
+				break;
+	return (true);
+}
+
+static void
+tables_make(struct resources *p)
+{
+	p->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dir_free);
+	p->logs = g_hash_table_new(g_str_hash, g_str_equal);
+	p->pages = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pages_free);
+	p->mimes = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)mime_free);
+	p->rewrites = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)rewrite_free);
+	p->backends = g_ptr_array_new_with_free_func(backends_free);
+}
+
+void
+resources_fetch(const struct config *config)
+{
+	struct resources *p = calloc(1, sizeof(*p));
+	char err[512];
+	struct opening k = { .p = p,
+		.sources = config_sources(config),
+		.err = err,
+		.errsize = sizeof(err) };
+
+	must(p != NULL);
+	tables_make(p);
+	config_each(config, fetch, &k);
+	resources_free(p);
+}
+
+struct resources *
+resources_new(const struct config *config, resources_log_fn *open_log, void *arg, char *err,
+    size_t errsize)
+{
+	struct resources *p = calloc(1, sizeof(*p));
+	struct opening k = { .p = p,
+		.sources = config_sources(config),
+		.open_log = open_log,
+		.arg = arg,
+		.err = err,
+		.errsize = errsize };
+	bool ok;
+
+	must(p != NULL);
+	tables_make(p);
+	ok = config_each(config, survey, &k) && config_each(config, visit, &k);
+	if (ok)
+		return (p);
+	resources_free(p);
+	return (NULL);
+}
+
+void
+resources_free(struct resources *p)
+{
+	if (p == NULL)
+		return;
+	g_hash_table_destroy(p->dirs);
+	g_hash_table_destroy(p->logs);
+	g_hash_table_destroy(p->pages);
+	g_hash_table_destroy(p->mimes);
+	g_hash_table_destroy(p->rewrites);
+	g_ptr_array_free(p->backends, TRUE);
+	free(p);
+}
+
+/* ---- memory of requests */
+
+const struct root *
+resources_root(const struct resources *p, const char *dir)
+{
+	return (is_set(dir) ? g_hash_table_lookup(p->dirs, dir) : NULL);
+}
+
+struct logfile *
+resources_log(const struct resources *p, const char *path)
+{
+	return (is_set(path) ? g_hash_table_lookup(p->logs, path) : NULL);
+}
+
+const struct page *
+resources_pages(const struct resources *p, const char *prefix)
+{
+	return (is_set(prefix) ? g_hash_table_lookup(p->pages, prefix) : NULL);
+}
+
+const struct mime *
+resources_mime(const struct resources *p, const struct conf_map *assign)
+{
+	return (g_hash_table_lookup(p->mimes, mime_key(assign)));
+}
+
+const struct rewrite *
+resources_rewrite(const struct resources *p, const struct conf_map *map)
+{
+	return (map->n != 0 ? g_hash_table_lookup(p->rewrites, map->v) : NULL);
+}
+
+const struct backends *
+resources_backends(const struct resources *p, int number)
+{
+	return (g_ptr_array_index(p->backends, (guint)number));
+}

@@ -1,0 +1,45 @@
+/* server/config/resources.h -- the things outside of a configuration that it names: directories,
+ * logs, error pages, MIME types, hosts.
+ *
+ * The values of a request depend on the conditions that are true, but each value is in the file or
+ * in one of its blocks.  So the things of all blocks are opened before the first request, and a
+ * worker only looks them up.
+ *
+ * Owner    the generation; outlives its workers, which share the descriptors, and ends before its
+ *          config.
+ * Errors   resources_new() returns NULL and writes one sentence to *err (errsize bytes): directive,
+ *          value, mistake.
+ * Thread   resources_new() at start and at reload, may block; read-only afterwards.
+ */
+#ifndef SERVER_CONFIG_RESOURCES_H
+#define SERVER_CONFIG_RESOURCES_H
+
+#include "files/root.h"
+#include "io/logfile.h"
+#include "server/config/config.h"
+#include "server/config/mime.h"
+#include "server/config/site.h"
+
+struct resources;
+
+/* NULL: the log is unusable */
+typedef struct logfile *resources_log_fn(void *arg, const char *path);
+
+/* open_log NULL: opens no access logs (-tt, which must not create files). */
+struct resources *resources_new(const struct config *, resources_log_fn *open_log, void *arg,
+    char *err, size_t errsize);
+/* Asks the sources of the configuration what resources_new() will ask, so that a record has the
+ * answers.  Opens nothing. */
+void resources_fetch(const struct config *);
+void resources_free(struct resources *);
+
+/* Each returns NULL if the configuration does not name it. */
+const struct root *resources_root(const struct resources *, const char *dir);
+struct logfile *resources_log(const struct resources *, const char *path);
+/* PAGES of them, by status */
+const struct page *resources_pages(const struct resources *, const char *prefix);
+const struct mime *resources_mime(const struct resources *, const struct conf_map *assign);
+const struct backends *resources_backends(const struct resources *, int proxy_number);
+const struct rewrite *resources_rewrite(const struct resources *, const struct conf_map *);
+
+#endif

@@ -1,0 +1,212 @@
+/* server/reply_log.c -- see reply_log.h */
+#include "server/reply_log.h"
+
+#include <errno.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/timing.h"
+#include "server/accesslog.h"
+#include "server/conn/conn.h"
+#include "server/worker.h"
+
+bool
+reply_log_may_batch(const struct request *r)
+{
+	return (r->site != NULL && r->site->timing == TIMING_OFF && r->relay == NULL);
+}
+
+bool
+reply_log_needs_head(const struct request *r)
+{
+	return (r->site != NULL && r->site->access != NULL);
+}
+
+static struct text
+or_dash(struct text t)
+{
+	return (t.p != NULL ? t : TEXT("-"));
+}
+
+/* The line buffer belongs to the worker and is reused: logging a request allocates nothing. */
+static struct buf *
+empty_line(struct request *r)
+{
+	struct buf *line = &r->worker->line;
+
+	line->n = 0;
+	line->failed = false;
+	return (line);
+}
+
+static void
+access_line(struct request *r)
+{
+	char remote[64];
+	struct access a = {
+		.remote = conn_remote(r, remote),
+		.user = TEXT("-"),
+		.line = or_dash(r->http.line),
+		.referer = or_dash(r->http.known[HH_REFERER]),
+		.agent = or_dash(r->http.known[HH_USER_AGENT]),
+		.status = r->status,
+		.bytes = r->body_bytes,
+		.date = worker_date(r->worker),
+	};
+	struct buf *line = empty_line(r);
+
+	accesslog_line(line, &a);
+	if (!line->failed)
+		logfile_line(r->site->access, buf_as_text(line));
+}
+
+static uint64_t
+opened_ns(const struct request *r)
+{
+	return (r->open.opened != 0 ? r->open.opened : r->open.end);
+}
+
+static void
+timing_fill(struct timing *t, struct request *r, uint64_t now)
+{
+	const struct sender_times *st = &r->times;
+
+	*t = (struct timing){
+		.tag = io_backend(r->worker->io)->tag,
+		.status = r->status,
+		.hot = !r->cold && st->hot,
+		.bytes = r->body_bytes,
+		.write_start_wall_ns = st->write_start_wall,
+		.stat_queue_ns = r->cold ? clock_between(r->open.submit, r->open.start) : 0,
+		.stat_ns = r->cold ? clock_between(r->open.start, opened_ns(r)) : 0,
+		.proxy_queue_ns = r->proxy_queue_ns,
+		.proxy_ns = r->proxy_ns,
+		.read_queue_ns = st->read_queue,
+		.read_ns = st->read + (r->cold ? clock_between(r->open.opened, r->open.end) : 0),
+		.handover_ns = st->handover,
+		.write_ns = st->write,
+		.total_ns = clock_between(r->started_ns, now),
+	};
+}
+
+static void
+timing_lines(struct request *r)
+{
+	struct timing t;
+	struct buf *line;
+
+	timing_fill(&t, r, clock_mono_ns());
+	t.id = conn_id(r);
+	t.path = request_path(r);
+	line = empty_line(r);
+	(r->site->timing == TIMING_JSON ? timing_json : timing_line)(line, &t);
+	if (!line->failed)
+		log_raw(buf_as_text(line));
+}
+
+static void
+stage_add(struct worker_counters *t, enum stage stage, const struct timing *from)
+{
+	histogram_add(&t->stage[stage], timing_stage(from, stage));
+}
+
+/* Counts each stage of the request.  A hot request has a total only, taken from the time of the
+ * loop's round. */
+static void
+count_stages(struct request *r, bool batched)
+{
+	struct worker_counters *t = r->worker->counters;
+	bool read = !batched && !r->times.hot;
+	struct timing from;
+
+	if (!r->cold && !read && r->relay == NULL) {
+		histogram_add(&t->stage[stage_total], io_now(r->worker->io) - r->started_ns);
+		return;
+	}
+	timing_fill(&from, r, io_now(r->worker->io));
+	if (r->cold) {
+		stage_add(t, stage_stat_queue, &from);
+		stage_add(t, stage_stat, &from);
+	}
+	if (r->relay != NULL) {
+		stage_add(t, stage_proxy_queue, &from);
+		stage_add(t, stage_proxy, &from);
+	}
+	if (read || (r->cold && r->open.opened != 0))
+		stage_add(t, stage_read, &from);
+	if (read) {
+		stage_add(t, stage_read_queue, &from);
+		stage_add(t, stage_handover, &from);
+	}
+	if (!batched)
+		stage_add(t, stage_write, &from);
+	stage_add(t, stage_total, &from);
+}
+
+static void
+count_reply(struct request *r, bool batched)
+{
+	struct counters *c = &r->worker->counters->events;
+
+	count(c, replies);
+	switch (r->status / 100) {
+	case 2: count(c, replies_2xx); break;
+	case 3: count(c, replies_3xx); break;
+	case 4: count(c, replies_4xx); break;
+	case 5: count(c, replies_5xx); break;
+	}
+	count_stages(r, batched);
+}
+
+void
+reply_log(struct request *r, bool batched)
+{
+	if (r->site == NULL || r->status == 0)
+		return; /* logged already */
+	count_reply(r, batched);
+	if (r->site->access != NULL)
+		access_line(r);
+	if (!batched && r->site->timing != TIMING_OFF && r->path != NULL &&
+	    r->http.verb != HTTP_HEAD && (r->status == 200 || r->status == 206))
+		timing_lines(r);
+	r->status = 0;
+}
+
+bool
+reply_error_is_clients(int err)
+{
+	return (err == -EPIPE || err == -ECONNRESET || err == -ECANCELED || err == -ETIMEDOUT);
+}
+
+/* One line a second: many clients may fetch a file that is written to all the time.  The counter
+ * counts all of them. */
+static void
+log_changed(struct request *r)
+{
+	struct worker *w = r->worker;
+
+	log_limited(1, LOG_WARN, conn_id(r), "file.changed", LF_TEXT("path", request_path(r)),
+	    LF_U64("changed", w->counters->events.file_changed),
+	    LF_STR("then", "connection cut, because two versions would look like one"),
+	    LF_STR("do", "replace files by rename, or set server.cut-changed-files = \"disable\" "
+			 "for those that grow"));
+}
+
+void
+reply_log_broken(struct request *r, int err)
+{
+	if (err == -ENODATA)
+		log_limited(10, LOG_ERROR, conn_id(r), "file.shrunk",
+		    LF_TEXT("path", request_path(r)),
+		    LF_STR("then", "connection cut, without padding"));
+	else if (err == -ETXTBSY)
+		log_changed(r);
+	else if (err == -ETIMEDOUT)
+		log_limited(10, LOG_INFO, conn_id(r), "client.stalled",
+		    LF_TEXT("path", request_path(r)),
+		    LF_STR("then", "closed: slower than server.min-write-rate, or silent, for "
+				   "server.max-write-idle"));
+	else if (!reply_error_is_clients(err))
+		log_limited(10, LOG_ERROR, conn_id(r), "send.failed",
+		    LF_TEXT("path", request_path(r)), LF_ERR("error", err));
+}

@@ -1,0 +1,64 @@
+/* server/status/worker_counters.h -- what a worker counts, where others can read it.
+ *
+ *   process:  counters_list --> counters --> counters      each worker reads them for status pages
+ *                                  ^            ^
+ *                               worker 0     worker 1     each the only writer of its own
+ *
+ * Counters outlive their worker: the next one that starts takes them over and counts on. So nothing
+ * that is being read is ever freed, no lock is needed, and a reload sets no counter back.
+ *
+ * Thread   worker_counters_take(), worker_counters_return(), counters_list_*(): the main thread.
+ *          The list and its fields: written by the owner, read by any.
+ */
+#ifndef SERVER_STATUS_WORKER_COUNTERS_H
+#define SERVER_STATUS_WORKER_COUNTERS_H
+
+#include <stdbool.h>
+#include "base/counter.h"
+#include "base/histogram.h"
+#include "base/rate.h"
+#include "base/timing.h"
+
+/* What a connection waits for: PHASE(name, letter on status pages, "what it is doing") */
+#define PHASES(P)                                              \
+	P(idle, '_', "kept open, waiting for another request") \
+	P(head, 'r', "sending us a request head")              \
+	P(body, 'R', "sending us a request body")              \
+	P(handle, 'h', "waiting for a file or an application") \
+	P(write, 'W', "receiving a reply")                     \
+	P(close, 'C', "being closed")
+
+enum phase {
+#define P(name, letter, doc) phase_##name,
+	PHASES(P)
+#undef P
+	    NPHASES
+};
+
+struct worker_counters {
+	struct counters events;
+	uint64_t phase[NPHASES]; /* connections */
+	uint64_t cached;         /* entries of the open-file cache */
+	uint64_t sets;           /* sets of conditions whose values are kept */
+	struct rate requests, bytes;
+	struct histogram stage[NSTAGES];
+	bool used; /* a worker counts here */
+	struct worker_counters *next;
+};
+
+struct counters_list {
+	struct worker_counters *first; /* atomic; grows at its front */
+	uint64_t started_ns, started_wall_s;
+};
+
+void counters_list_init(struct counters_list *);
+void counters_list_free(struct counters_list *); /* no worker is left */
+struct worker_counters *worker_counters_take(struct counters_list *);
+void worker_counters_return(struct worker_counters *); /* its worker has ended */
+struct worker_counters *worker_counters_first(
+    const struct counters_list *); /* any thread; then ->next */
+
+#define shared_set(field, v) __atomic_store_n(&(field), (v), __ATOMIC_RELAXED)
+#define shared_get(field)    __atomic_load_n(&(field), __ATOMIC_RELAXED)
+
+#endif

@@ -1,0 +1,53 @@
+package Test::Hload;
+
+=head1 NAME
+
+Test::Hload - the load generator of t/bench in a process of its own
+
+=head1 SYNOPSIS
+
+    my $load = Test::Hload->start($srv, '/a', '-c', 20, '-n', 1000);
+    is $load->report->{errors}{all}, 0, 'no request fails';
+
+=head1 DESCRIPTION
+
+C<start> returns at once. C<report> waits for the end and returns the JSON object that C<hload --json> prints.
+
+=cut
+
+use strict;
+use warnings;
+use JSON::PP ();
+use Test::Util ();
+
+sub start {
+	my ($class, $srv, $path, @args) = @_;
+	my $pid = open my $fh, '-|', Test::Util::program('hload'), '--json', @args, 'http://127.0.0.1:' . $srv->port . $path
+	    or die "hload: $!";
+	return bless { pid => $pid, fh => $fh }, $class;
+}
+
+# True once the report can be read.
+sub ended {
+	my ($self) = @_;
+	my $bits = '';
+	vec($bits, fileno $self->{fh}, 1) = 1;
+	return select($bits, undef, undef, 0) > 0;
+}
+
+sub report {
+	my ($self) = @_;
+	my $fh = $self->{fh};
+	local $/;
+	my $text = <$fh> // '';
+	close $fh;
+	return eval { JSON::PP::decode_json($text) } // die "hload printed no report: $text\n";
+}
+
+# Ends it without a report.
+sub stop { my ($self) = @_; kill TERM => $self->{pid}; close $self->{fh}; return }
+
+# Runs it to its end.
+sub run { my $class = shift; return $class->start(@_)->report }
+
+1;

@@ -1,0 +1,88 @@
+package Test::Util;
+
+=head1 NAME
+
+Test::Util - files, waiting, and where the programs are, for all tests
+
+=head1 SYNOPSIS
+
+    use Test::Util qw(eventually put slurp);
+    put("$dir/pid", $$);
+    ok eventually(sub { slurp("$dir/pid") eq '' }), 'the file becomes empty';
+
+=cut
+
+use strict;
+use warnings;
+use Exporter 'import';
+use File::Temp ();
+use Test::More ();
+use Time::HiRes qw(time);
+
+our @EXPORT_OK = qw(PATIENCE SOON build_dir program find_program need_program sanitized put slurp temp_tree eventually rss);
+
+use constant PATIENCE => 60;    # seconds until a test gives up; sanitizers are slow
+use constant SOON => 10;        # an upper bound, on a slow machine, for what waits for no timeout
+
+sub build_dir { return ($ENV{B} // 'build') }
+sub program   { my ($name) = @_; return build_dir() . "/bin/$name" }
+sub sanitized { return build_dir() =~ /[at]san/ }
+
+# The path of an installed program, or undef.
+sub find_program {
+	my ($name) = @_;
+	my ($path) = grep { -x } map { "$_/$name" } split(/:/, $ENV{PATH}), qw(/usr/sbin /usr/local/sbin);
+	return $path;
+}
+
+# The path of a program that scripts/install-deps installs.  Without it the test fails and names the package.  It is
+# skipped only where install-deps cannot install it: on a system without apt-get.
+sub need_program {
+	my ($name, $package) = @_;
+	my $path = find_program($name);
+	return $path if $path;
+	my $why = "$name is missing; the package is $package";
+	Test::More::plan(skip_all => $why) if !find_program('apt-get');
+	die "$why; run scripts/install-deps\n";
+}
+
+sub put {
+	my ($path, $bytes) = @_;
+	open my $fh, '>:raw', $path or die "$path: $!";
+	print $fh $bytes;
+	close $fh or die "$path: $!";
+	return $path;
+}
+
+sub slurp {
+	my ($path) = @_;
+	open my $fh, '<:raw', $path or return '';
+	local $/;
+	return scalar <$fh> // '';
+}
+
+# A directory that other users may enter.
+sub temp_tree {
+	my $dir = File::Temp->newdir('accel-tree-XXXXXX', TMPDIR => 1);
+	chmod 0755, "$dir";
+	return $dir;
+}
+
+# Calls the code until it returns true.  Returns that, or the last false value at the deadline.
+sub eventually {
+	my ($code, $seconds) = @_;
+	my $end = time + ($seconds // PATIENCE);
+	while (1) {
+		my $got = $code->();
+		return $got if $got || time > $end;
+		select undef, undef, undef, 0.005;
+	}
+}
+
+# MiB of memory that a process uses.
+sub rss {
+	my ($pid) = @_;
+	return slurp("/proc/$pid/status") =~ /^VmRSS:\s+(\d+)/m ? $1 / 1024 : die "no such process: $pid\n";
+}
+
+1;

@@ -1,0 +1,199 @@
+/* t/unit/files/lookup.c -- the table of names: finding, answering, eviction. */
+#include <errno.h>
+#include <glib.h>
+#include <stdlib.h>
+#include "base/clock.h"
+#include "files/lookup.h"
+#include "io/loop/sim.h"
+
+static struct io *io;
+static struct lookup_table table;
+static unsigned freed;
+
+static void
+count_free(struct lookup *l)
+{
+	freed++;
+	free(l);
+}
+
+static void
+up(void)
+{
+	io = sim_new();
+	freed = 0;
+	g_assert_cmpint(lookup_init(&table, io, 10, count_free), ==, 0);
+}
+
+static void
+down(void)
+{
+	lookup_fini(&table);
+	io_free(io);
+}
+
+/* All entries have one hash, so that only their names tell them apart. */
+static struct lookup *
+add(const char *path)
+{
+	struct lookup *l = lookup_new(&table, sizeof(*l), NULL, text_of(path), 7);
+
+	g_assert_nonnull(l);
+	lookup_add(l);
+	return (l);
+}
+
+static struct lookup *
+find(const char *path)
+{
+	return (lookup_find(&table, NULL, text_of(path), 7));
+}
+
+static void
+test_find(void)
+{
+	struct file_scope *scope = (struct file_scope *)(void *)&table; /* any other than NULL */
+	struct lookup *a, *ab;
+
+	up();
+	a = add("a");
+	ab = add("ab");
+	g_assert_true(find("a") == a);
+	g_assert_true(find("ab") == ab);
+	g_assert_null(find("b"));
+	g_assert_null(lookup_find(&table, scope, TEXT("a"), 7));
+	g_assert_null(lookup_find(&table, NULL, TEXT("a"), 7 + 1024)); /* the same slot */
+	lookup_ref(a);
+	lookup_remove(a);
+	lookup_remove(a); /* may be repeated */
+	g_assert_null(find("a"));
+	g_assert_cmpmem(a->path.p, a->path.n, "a", 1); /* held */
+	g_assert_cmpuint(freed, ==, 0);
+	lookup_put(a);
+	g_assert_cmpuint(freed, ==, 1);
+	down();
+	g_assert_cmpuint(freed, ==, 2);
+}
+
+/* ---- waiters */
+
+struct asker {
+	struct lookup_wait wait;
+	struct lookup *answer;
+	struct asker *leaves; /* when this one is answered */
+};
+
+static void
+asker_done(struct lookup_wait *w, struct lookup *l)
+{
+	struct asker *a = container_of(w, struct asker, wait);
+
+	g_assert_null(a->answer);
+	a->answer = l;
+	if (a->leaves != NULL)
+		g_assert_true(lookup_leave(&a->leaves->wait));
+}
+
+static void
+join(struct asker *a, struct lookup *l)
+{
+	*a = (struct asker){ .wait.done = asker_done };
+	lookup_join(l, &a->wait);
+}
+
+static void
+test_waiters(void)
+{
+	struct asker a, b, c, never = { 0 };
+	struct lookup *l, *other;
+
+	up();
+	l = add("name");
+	other = add("other");
+	g_assert_false(lookup_leave(&never.wait));
+	join(&a, l);
+	join(&b, l);
+	g_assert_false(lookup_leave(&a.wait)); /* b waits */
+	g_assert_false(lookup_leave(&a.wait));
+	join(&c, l);
+	b.leaves = &c;
+	lookup_move_waiters(other, l);
+	lookup_tell(l, l);
+	g_assert_null(b.answer);
+	lookup_tell(other, l);
+	g_assert_true(b.answer == l);
+	g_assert_null(a.answer);
+	g_assert_null(c.answer);
+	g_assert_cmpuint(l->refs, ==, 2);
+	lookup_put(b.answer);
+	down();
+}
+
+/* ---- bounds */
+
+static void
+test_bounds(void)
+{
+	struct lookup_list files, absent;
+	struct lookup *a, *b, *c, *outside;
+
+	up();
+	lookup_list_init(&files);
+	lookup_list_init(&absent);
+	g_assert_null(lookup_oldest(&files));
+	a = add("a");
+	b = add("b");
+	c = add("c");
+	lookup_keep(a, &files, 10);
+	lookup_keep(b, &files, 20);
+	lookup_keep(c, &files, 30);
+	lookup_keep(a, &files, 5); /* used again: the last one now */
+	g_assert_true(lookup_oldest(&files) == b);
+	g_assert_cmpuint(files.n, ==, 3);
+	g_assert_cmpuint(files.bytes, ==, 55);
+	g_assert_cmpuint(lookup_evict(&files, 3, 55), ==, 0);
+	g_assert_cmpuint(lookup_evict(&files, 3, 54), ==, 1);
+	g_assert_null(find("b"));
+	g_assert_cmpuint(lookup_evict(&files, 1, UINT64_MAX), ==, 1);
+	g_assert_true(find("a") == a);
+	lookup_keep(a, &absent, 1); /* in one list at a time */
+	g_assert_cmpuint(files.n + files.bytes, ==, 0);
+	g_assert_cmpuint(absent.n + absent.bytes, ==, 2);
+	g_assert_cmpuint(lookup_evict(&files, 0, 0), ==, 0);
+	outside = lookup_new(&table, sizeof(*outside), NULL, TEXT("x"), 7);
+	lookup_keep(outside, &files, 1); /* not in the table */
+	g_assert_cmpuint(files.n, ==, 0);
+	lookup_put(outside);
+	g_assert_cmpuint(freed, ==, 3);
+	down();
+	g_assert_cmpuint(freed, ==, 4);
+}
+
+static void
+test_age(void)
+{
+	struct lookup *l;
+
+	up();
+	l = add("name");
+	l->checked_ns = io_now(io);
+	g_assert_cmpuint(lookup_age(l), ==, 0);
+	sim_advance_ms(io, 30);
+	g_assert_cmpuint(lookup_age(l), ==, 30 * NS_PER_MS);
+	l->checked_ns = io_now(io) + 1; /* by a thread, after the round began */
+	g_assert_cmpuint(lookup_age(l), ==, 0);
+	g_assert_true(lookup_is_permanent(0) && lookup_is_permanent(-EISDIR));
+	g_assert_false(lookup_is_permanent(-EIO) || lookup_is_permanent(-ETIMEDOUT));
+	down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/lookup/find", test_find);
+	g_test_add_func("/lookup/waiters", test_waiters);
+	g_test_add_func("/lookup/bounds", test_bounds);
+	g_test_add_func("/lookup/age", test_age);
+	return (g_test_run());
+}

@@ -1,0 +1,141 @@
+/* t/unit/files/root.c -- which absolute names lie below a directory, by both names of it. */
+#include <errno.h>
+#include <glib.h>
+#include <glib/gstdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include "files/root.h"
+
+static char *dir; /* without symbolic links */
+
+static char *
+in_dir(const char *name)
+{
+	return (g_build_filename(dir, name, NULL));
+}
+
+/* What root_tail() says of dir/name: NULL for no. */
+static char *
+tail_of(const struct root *r, const char *name)
+{
+	char *path = g_strconcat(dir, name, NULL), *found = NULL;
+	struct text tail;
+
+	if (root_tail(r, text_of(path), &tail))
+		found = g_strndup(tail.p, tail.n);
+	g_free(path);
+	return (found);
+}
+
+static void
+check(const struct root *r, const char *name, const char *expected)
+{
+	char *tail = tail_of(r, name);
+
+	g_assert_cmpstr(tail, ==, expected);
+	g_free(tail);
+}
+
+static void
+check_names(const struct root *r, const char *other)
+{
+	check(r, "/real/a", "a");
+	check(r, "/real/a/b", "a/b");
+	check(r, "/real//a", "a");
+	check(r, "/real/", "");
+	check(r, "/real", NULL);
+	check(r, "/realm/a", NULL);
+	check(r, "/other/a", NULL);
+	check(r, "/real/../other/a", "../other/a"); /* IO_BENEATH refuses it */
+	check(r, other, "a");
+}
+
+static void
+test_names(void)
+{
+	const char *given[] = { "real", "real/", "real//" };
+	struct root r;
+	char *path;
+
+	for (guint i = 0; i < G_N_ELEMENTS(given); i++) {
+		path = g_strconcat(dir, "/", given[i], NULL);
+		g_assert_cmpint(root_open(path, &r), ==, 0);
+		g_assert_cmpint(r.fd, >=, 0);
+		check_names(&r, "/real/a");
+		check(&r, "/alias/a", NULL);
+		root_close(&r);
+		g_free(path);
+	}
+}
+
+static void
+test_two_names(void)
+{
+	char *path = in_dir("alias");
+	struct root r;
+
+	g_assert_cmpint(root_open(path, &r), ==, 0);
+	check_names(&r, "/alias/a");
+	check(&r, "/aliased/a", NULL);
+	root_close(&r);
+	g_free(path);
+}
+
+static void
+test_everything(void)
+{
+	struct root r;
+	struct text tail;
+
+	g_assert_cmpint(root_open("/", &r), ==, 0);
+	g_assert_cmpuint(r.name.n, ==, 0);
+	g_assert_true(root_tail(&r, TEXT("/etc/passwd"), &tail));
+	g_assert_cmpmem(tail.p, tail.n, "etc/passwd", 10);
+	g_assert_true(root_tail(&r, TEXT("/"), &tail));
+	g_assert_cmpuint(tail.n, ==, 0);
+	g_assert_false(root_tail(&r, TEXT("etc/passwd"), &tail)); /* not absolute */
+	g_assert_false(root_tail(&r, TEXT(""), &tail));
+	root_close(&r);
+}
+
+static void
+test_none(void)
+{
+	char *none = in_dir("none"), *file = in_dir("file");
+	struct root r;
+
+	g_assert_cmpint(root_open(none, &r), ==, -ENOENT);
+	g_assert_true(g_file_set_contents(file, "x", 1, NULL));
+	g_assert_cmpint(root_open(file, &r), ==, -ENOTDIR);
+	g_assert_cmpint(g_unlink(file), ==, 0);
+	g_free(none);
+	g_free(file);
+}
+
+int
+main(int argc, char **argv)
+{
+	char *made = g_dir_make_tmp("root-XXXXXX", NULL), *real, *alias;
+	int result;
+
+	g_test_init(&argc, &argv, NULL);
+	dir = realpath(made, NULL);
+	real = in_dir("real");
+	alias = in_dir("alias");
+	g_assert_cmpint(g_mkdir(real, 0755), ==, 0);
+	g_assert_cmpint(symlink("real", alias), ==, 0);
+	g_test_add_func("/root/names", test_names);
+	g_test_add_func("/root/two-names", test_two_names);
+	g_test_add_func("/root/everything", test_everything);
+	g_test_add_func("/root/none", test_none);
+	result = g_test_run();
+	g_unlink(alias);
+	g_rmdir(real);
+	g_rmdir(made);
+	g_free(alias);
+	g_free(real);
+	g_free(made);
+	free(dir);
+	return (result);
+}

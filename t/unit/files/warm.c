@@ -1,0 +1,382 @@
+/* t/unit/files/warm.c -- requests of files in each order of events: joins, remembered answers,
+ * deadlines, the log. */
+
+#include "t/unit/files/warm_sim.h"
+
+#include "base/log.h"
+
+/* ---------------------------------------------------------------- joining, remembering */
+
+static void
+test_join(void)
+{
+	struct asker a, b, c;
+
+	up();
+	g_assert_false(ask(&a, "/a"));
+	g_assert_false(ask(&b, "/a"));
+	g_assert_false(ask(&c, "/c"));
+	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 2);
+	g_assert_cmpuint(counters.accel_joined, ==, 1);
+	g_assert_cmpuint(stages.waiting, ==, 3);
+	finish("c", -ENOENT);
+	g_assert_cmpuint(a.done + b.done, ==, 0);
+	g_assert_cmpint(c.w.found.err, ==, -ENOENT);
+	finish("a", FD);
+	g_assert_cmpuint(a.done, ==, 1);
+	g_assert_cmpuint(b.done, ==, 1);
+	g_assert_cmpuint(a.turn, <, b.turn);
+	g_assert_cmpint(b.w.found.err, ==, 0);
+	g_assert_false(b.w.found.hot);
+	g_assert_cmpuint(b.w.found.stx.stx_size, ==, 100);
+	g_assert_cmpuint(counters.accel_cold, ==, 2);
+	g_assert_cmpuint(stages.waiting, ==, 0);
+	g_assert_cmpuint(sim_closed(io, FD), ==, 1);
+	down();
+}
+
+static void
+check_remembered(const char *path, int64_t res, int err, bool is)
+{
+	struct asker a;
+
+	g_assert_false(ask(&a, path));
+	finish(path + 1, res);
+	g_assert_cmpuint(a.done, ==, 1);
+	g_assert_cmpint(a.w.found.err, ==, err);
+	g_assert_cmpint(ask(&a, path), ==, is);
+	if (!is)
+		finish(path + 1, res);
+	g_assert_cmpint(a.w.found.err, ==, err);
+	g_assert_cmpint(a.w.found.hot, ==, is);
+}
+
+static void
+test_remember(void)
+{
+	struct asker a;
+
+	up();
+	check_remembered("/file", FD, 0, true);
+	check_remembered("/none", -ENOENT, -ENOENT, true);
+	check_remembered("/bad", -EIO, -EIO, false);
+	check_remembered("/full", -EAGAIN, -EAGAIN, false);
+	g_assert_cmpuint(counters.accel_remembered, ==, 2);
+	sim_advance_ms(io, 999);
+	g_assert_true(ask(&a, "/none"));
+	sim_advance_ms(io, 1);
+	g_assert_false(ask(&a, "/none"));
+	finish("none", FD);
+	g_assert_cmpint(a.w.found.err, ==, 0); /* it is there now */
+	down();
+	conf.remember_ms = 0;
+	up();
+	check_remembered("/file", FD, 0, false);
+	check_remembered("/none", -ENOENT, -ENOENT, false);
+	down();
+}
+
+static void
+check_absent(const char *format, guint i, bool remembered)
+{
+	char *path = g_strdup_printf(format, i);
+	struct asker a;
+
+	g_assert_cmpint(ask(&a, path), ==, remembered);
+	if (!remembered)
+		finish(path + 1, -ENOENT);
+	g_free(path);
+}
+
+/* n answers about names like this: the latest is known, the first had to go. */
+static void
+check_bounded(const char *format, guint n)
+{
+	up();
+	for (guint i = 0; i < n; i++)
+		check_absent(format, i, false);
+	check_absent(format, n - 1, true);
+	check_absent(format, 0, false);
+	down();
+}
+
+static void
+test_bounded(void)
+{
+	char *long_name = g_strnfill(60000, 'x'), *format = g_strdup_printf("/%s%%u", long_name);
+
+	check_bounded("/n%u", 40000);
+	check_bounded(format, 300); /* 16,384 of these would be a GiB */
+	g_free(format);
+	g_free(long_name);
+}
+
+static struct asker again, other;
+
+static void
+done_asks(struct warm_wait *w)
+{
+	g_assert_true(ask(&again, "/a"));
+	g_assert_cmpint(again.w.found.err, ==, w->found.err);
+	warm_cancel(&other.w);
+}
+
+static void
+test_asking_when_told(void)
+{
+	struct asker a;
+
+	conf.remember_ms = 0;
+	up();
+	g_assert_false(ask(&a, "/a"));
+	a.w.done = done_asks;
+	g_assert_false(ask(&other, "/a"));
+	finish("a", -EIO);
+	g_assert_cmpuint(other.done, ==, 0); /* cancelled by the one before it */
+	g_assert_cmpuint(stages.waiting, ==, 0);
+	down();
+}
+
+static void
+test_cancel(void)
+{
+	struct asker a, b;
+
+	up();
+	g_assert_false(ask(&a, "/a"));
+	g_assert_false(ask(&b, "/a"));
+	warm_cancel(&a.w);
+	warm_cancel(&a.w);
+	finish("a", FD);
+	g_assert_cmpuint(a.done, ==, 0);
+	g_assert_cmpuint(b.done, ==, 1);
+	warm_cancel(&b.w);
+	g_assert_false(ask(&a, "/b"));
+	warm_cancel(&a.w); /* the look-up goes on for the next request */
+	finish("b", FD);
+	g_assert_true(ask(&b, "/b"));
+	down();
+}
+
+/* ---------------------------------------------------------------- deadlines */
+
+static void
+test_deadline(void)
+{
+	struct asker a, b, c;
+
+	up();
+	g_assert_false(ask(&a, "/hangs"));
+	sim_advance_ms(io, 600);
+	g_assert_false(ask(&b, "/hangs"));
+	sim_advance_ms(io, 390);
+	g_assert_cmpuint(a.done, ==, 0);
+	sim_advance_ms(io, 30);
+	g_assert_cmpuint(a.done, ==, 1);
+	g_assert_cmpint(a.w.found.err, ==, -ETIMEDOUT);
+	g_assert_cmpuint(b.done, ==, 0);
+	sim_advance_ms(io, 600);
+	g_assert_cmpint(b.w.found.err, ==, -ETIMEDOUT);
+	g_assert_cmpuint(counters.accel_late, ==, 2);
+	g_assert_cmpuint(stages.waiting, ==, 0);
+	g_assert_false(ask(&c, "/hangs")); /* still the same look-up: no second thread */
+	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 1);
+	finish("hangs", FD);
+	g_assert_cmpint(c.w.found.err, ==, 0);
+	g_assert_true(ask(&a, "/hangs"));
+	down();
+}
+
+static void
+late_asks(struct warm_wait *w)
+{
+	g_assert_cmpint(w->found.err, ==, -ETIMEDOUT);
+	g_assert_false(ask(&again, "/a"));
+}
+
+/* Two requests are late at the same moment.  The first asks again before the answer to the
+ * second. */
+static void
+test_asking_when_late(void)
+{
+	struct asker a, b;
+
+	up();
+	g_assert_false(ask(&a, "/a"));
+	a.w.done = late_asks;
+	g_assert_false(ask(&b, "/b"));
+	sim_advance_ms(io, 1020);
+	g_assert_cmpint(b.w.found.err, ==, -ETIMEDOUT);
+	g_assert_cmpuint(again.done, ==, 0);
+	sim_advance_ms(io, 1020);
+	g_assert_cmpuint(again.done, ==, 1);
+	g_assert_cmpuint(counters.accel_late, ==, 3);
+	down();
+}
+
+static void
+test_no_deadline(void)
+{
+	struct asker a;
+
+	conf.deadline_ms = 0;
+	up();
+	g_assert_false(ask(&a, "/a"));
+	sim_advance_ms(io, 3600 * 1000);
+	g_assert_cmpuint(a.done, ==, 0);
+	finish("a", FD);
+	g_assert_cmpuint(a.done, ==, 1);
+	down();
+}
+
+static void
+test_end(void)
+{
+	struct asker a, b;
+	static const char *const names[] = { "index.html", NULL };
+
+	conf.index = names;
+	up();
+	g_assert_false(ask(&a, "/a"));
+	g_assert_false(ask(&b, "/e"));
+	warm_cancel(&b.w);
+	sim_open(io, opening("e"), FD + 1, 0, 1, S_IFDIR | 0755);
+	sim_run(io);
+	g_assert_null(opening("e/index.html")); /* no request waits for it */
+	g_assert_false(ask(&b, "/d"));
+	sim_open(io, opening("d"), FD, 0, 1, S_IFDIR | 0755);
+	sim_run(io);
+	g_assert_nonnull(opening("d/index.html"));
+	warm_cancel(&a.w);
+	warm_cancel(&b.w);
+	down(); /* with both on their way */
+	g_assert_cmpuint(a.done + b.done, ==, 0);
+}
+
+/* ---------------------------------------------------------------- directories, siblings */
+
+static void
+test_index_late(void)
+{
+	static const char *const names[] = { "index.html", "index.htm", NULL };
+	struct asker a, b;
+
+	conf.index = names;
+	up();
+	g_assert_false(ask(&a, "/d"));
+	sim_open(io, opening("d"), FD, 0, 1, S_IFDIR | 0755);
+	sim_run(io);
+	finish("d/index.html", -ENOENT);
+	g_assert_nonnull(opening("d/index.htm"));
+	sim_advance_ms(io, 1020);
+	g_assert_cmpint(a.w.found.err, ==, -ETIMEDOUT);
+	g_assert_false(ask(&b, "/d"));
+	sim_open(io, opening("d"), FD + 1, 0, 1, S_IFDIR | 0755);
+	sim_run(io);
+	finish("d/index.html", -ENOENT); /* what was known is too old */
+	finish("d/index.htm", FD + 2);   /* joins the one that goes on */
+	g_assert_cmpint(b.w.found.err, ==, 0);
+	g_assert_true(b.w.found.index == names[1]);
+	g_assert_cmpuint(counters.accel_joined, ==, 1);
+	g_assert_cmpuint(sim_closed(io, FD) + sim_closed(io, FD + 1) + sim_closed(io, FD + 2), ==,
+	    3);
+	down();
+}
+
+static void
+test_siblings(void)
+{
+	static const char *const names[] = { ".gz", ".br", NULL };
+	struct asker a;
+
+	conf.siblings = names;
+	up();
+	g_assert_false(ask(&a, "/x.css"));
+	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 3); /* at the same time */
+	finish("x.css", FD);
+	finish("x.css.br", -ENOENT);
+	g_assert_cmpuint(a.done, ==, 0);
+	finish("x.css.gz", -EIO);
+	g_assert_cmpuint(a.done, ==, 1);
+	g_assert_cmpint(a.w.found.err, ==, 0);
+	g_assert_true(ask(&a, "/x.css")); /* all three are known */
+	g_assert_cmpuint(counters.accel_cold, ==, 1);
+	down();
+}
+
+/* ---------------------------------------------------------------- the log */
+
+static GString *logged;
+
+static void
+keep_line(void *arg, struct text line)
+{
+	g_string_append_len(logged, line.p, (gssize)line.n);
+}
+
+static void
+look_up(const char *path, guint ms, int64_t res)
+{
+	struct asker a;
+
+	g_assert_false(ask(&a, path));
+	sim_advance_ms(io, ms);
+	finish(path + 1, res);
+}
+
+static void
+test_slow_log(void)
+{
+	uint64_t suppressed = log_suppressed();
+	struct asker a;
+
+	logged = g_string_new("");
+	log_set_sink(keep_line, NULL);
+	log_suppressed_flush();
+	g_string_truncate(logged, 0);
+	conf.slow_ms = 100;
+	up();
+	look_up("/quick", 99, FD);
+	g_assert_cmpstr(logged->str, ==, "");
+	look_up("/one", 100, FD);
+	look_up("/two", 100, -EIO); /* one line a second */
+	g_assert_cmpuint(counters.accel_slow, ==, 2);
+	g_assert_cmpuint(log_suppressed() - suppressed + (strstr(logged->str, "path=/two") != NULL),
+	    ==, 1);
+	g_assert_nonnull(strstr(logged->str, "level=warn ev=file.slow path=/one stage="));
+	g_assert_nonnull(strstr(logged->str, " ms=100 "));
+	sim_advance_ms(io, 1000);
+	log_suppressed_flush();
+	g_string_truncate(logged, 0);
+	g_assert_false(ask(&a, "/late"));
+	sim_advance_ms(io, 1020);
+	g_assert_nonnull(strstr(logged->str, "ev=file.slow path=/late stage=stat ms=10"));
+	g_string_truncate(logged, 0);
+	sim_advance_ms(io, 2000);
+	finish("late", FD);
+	g_assert_cmpstr(logged->str, ==, ""); /* that is known */
+	g_assert_cmpuint(counters.accel_slow, ==, 3);
+	down();
+	log_set_sink(NULL, NULL);
+	g_string_free(logged, TRUE);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	conf = (struct warm_conf){ .how = WARM_OPEN, .remember_ms = 1000, .deadline_ms = 1000 };
+	g_test_add_func("/warm/join", test_join);
+	g_test_add_func("/warm/remember", test_remember);
+	g_test_add_func("/warm/bounded", test_bounded);
+	g_test_add_func("/warm/asking-when-told", test_asking_when_told);
+	g_test_add_func("/warm/cancel", test_cancel);
+	g_test_add_func("/warm/deadline", test_deadline);
+	g_test_add_func("/warm/asking-when-late", test_asking_when_late);
+	g_test_add_func("/warm/no-deadline", test_no_deadline);
+	g_test_add_func("/warm/end", test_end);
+	g_test_add_func("/warm/index-late", test_index_late);
+	g_test_add_func("/warm/siblings", test_siblings);
+	g_test_add_func("/warm/slow-log", test_slow_log);
+	return (g_test_run());
+}

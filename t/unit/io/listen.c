@@ -1,0 +1,197 @@
+/* t/unit/io/listen.c -- listening sockets: names, options, modes and inheritance. */
+#include <netinet/tcp.h>
+#include <sys/file.h>
+#include "io/listen.h"
+#include "t/unit/io/io_test.h"
+
+static int
+option(int fd, int level, int name)
+{
+	int value = -1;
+	socklen_t len = sizeof(value);
+
+	g_assert_cmpint(getsockopt(fd, level, name, &value, &len), ==, 0);
+	return (value);
+}
+
+static void
+test_listen_unix_and_names(void)
+{
+	char *path = g_build_filename(dir, "s.sock", NULL),
+	     *name = g_strconcat("unix:", path, NULL);
+	struct listen_conf lc = { .name = name, .backlog = 10 };
+	const char *why;
+	char out[LISTEN_NAME_MAX];
+	int fd, fd2;
+
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
+	g_assert_cmpint(listen_name(fd, out), ==, 0);
+	g_assert_cmpstr(out, ==, name);
+	g_assert_cmpint(listen_open(&lc, &fd2, &why), ==, -EADDRINUSE);
+	io_close_fd(fd);
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0); /* replaces a stale socket */
+	io_close_fd(fd);
+	g_assert_null(why);
+	lc.name = "noport";
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, -EINVAL);
+	g_assert_cmpstr(why, ==, "expected a port after the host");
+	lc.name = "::1:80";
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, -EINVAL);
+	g_assert_cmpstr(why, ==, "expected an IPv6 address in brackets, as in [::1]:80");
+	lc.name = "[fe80::1%nosuchlink]:0"; /* fails without a DNS query */
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, -EADDRNOTAVAIL);
+	g_assert_nonnull(why);
+	g_assert_cmpint(listen_name(0, out), <, 0);
+	g_free(path);
+	g_free(name);
+}
+
+/* The lock of another program on the directory; it gives the lock back after some waits. */
+static int other = -1;
+static unsigned waits, waits_held;
+
+int
+usleep(useconds_t us)
+{
+	if (++waits == waits_held)
+		flock(other, LOCK_UN);
+	return (0);
+}
+
+static void
+test_listen_unix_locked(void)
+{
+	char *path = g_build_filename(dir, "l.sock", NULL);
+	struct listen_conf lc = { .name = path, .backlog = 10 };
+	const char *why;
+	int fd;
+
+	other = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	g_assert_cmpint(flock(other, LOCK_EX), ==, 0);
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, -EBUSY);
+	g_assert_cmpuint(waits, ==, 200);
+	waits = 0;
+	waits_held = 3;
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
+	g_assert_cmpuint(waits, ==, 3);
+	io_close_fd(fd);
+	close(other);
+	g_free(path);
+}
+
+static void
+test_listen_v6(void)
+{
+	struct listen_conf lc = { .name = "[::]:0", .backlog = 10 };
+	const char *why;
+	int fd, err = listen_open(&lc, &fd, &why);
+
+	if (err != 0) {
+		g_assert_cmpint(access("/proc/net/if_inet6", F_OK), !=, 0);
+		g_test_skip("no IPv6 here");
+		return;
+	}
+	g_assert_cmpint(option(fd, IPPROTO_IPV6, IPV6_V6ONLY), ==, 1);
+	g_assert_cmpint(option(fd, IPPROTO_TCP, TCP_NODELAY), ==, 1);
+	io_close_fd(fd);
+	lc.both = true;
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
+	g_assert_cmpint(option(fd, IPPROTO_IPV6, IPV6_V6ONLY), ==, 0);
+	io_close_fd(fd);
+}
+
+/* Any address is IPv4, however it is written. */
+static void
+test_listen_any(void)
+{
+	static const char *const any[] = { ":0", "*:0", "0.0.0.0:0" };
+	struct listen_conf lc = { .backlog = 10 };
+	char out[LISTEN_NAME_MAX];
+	const char *why;
+	size_t i;
+	int fd;
+
+	for (i = 0; i < G_N_ELEMENTS(any); i++) {
+		lc.name = any[i];
+		g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
+		g_assert_cmpint(listen_name(fd, out), ==, 0);
+		g_assert_true(g_str_has_prefix(out, "0.0.0.0:"));
+		io_close_fd(fd);
+	}
+}
+
+/* The umask does not change mode and owner. */
+static void
+test_listen_unix_mode(void)
+{
+	char *path = g_build_filename(dir, "m.sock", NULL);
+	struct listen_conf lc = { .name = path,
+		.backlog = 10,
+		.set_mode = true,
+		.mode = 0620,
+		.set_owner = true,
+		.uid = getuid(),
+		.gid = (gid_t)-1 };
+	mode_t mask = umask(0777);
+	const char *why;
+	struct stat st;
+	int fd;
+
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
+	umask(mask);
+	g_assert_cmpint(stat(path, &st), ==, 0);
+	g_assert_cmpint(st.st_mode & 07777, ==, 0620);
+	io_close_fd(fd);
+	g_free(path);
+}
+
+/* Run in a child, whose descriptor 3 is a listening socket. */
+static void
+test_listen_inherited(void)
+{
+	char pid[32], name[LISTEN_NAME_MAX];
+	struct listen_conf lc = { .name = "127.0.0.1:0", .backlog = 10 };
+	const char *why;
+	int fd;
+
+	if (!g_test_subprocess()) {
+		g_test_trap_subprocess(NULL, 0, 0);
+		g_test_trap_assert_passed();
+		return;
+	}
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
+	if (fd != 3) {
+		dup2(fd, 3);
+		close(fd);
+	}
+	g_setenv("LISTEN_FDS", "1", true);
+	g_setenv("LISTEN_PID", "1", true);
+	g_assert_cmpint(listen_inherited(), ==, 0); /* another process */
+	snprintf(pid, sizeof(pid), "%d", (int)getpid());
+	g_setenv("LISTEN_FDS", "1", true);
+	g_setenv("LISTEN_PID", pid, true);
+	g_assert_cmpint(listen_inherited(), ==, 1);
+	g_assert_null(g_getenv("LISTEN_FDS"));
+	g_assert_cmpint(listen_name(3, name), ==, 0);
+	g_assert_cmpint(fcntl(3, F_GETFL) & O_NONBLOCK, !=, 0);
+	g_assert_cmpint(fcntl(3, F_GETFD) & FD_CLOEXEC, !=, 0);
+	g_assert_cmpint(option(3, IPPROTO_TCP, TCP_NODELAY), ==, 1);
+	g_assert_cmpint(listen_adopt(-1), ==, -EBADF);
+}
+
+int
+main(int argc, char **argv)
+{
+	tests_in_dir(&argc, &argv);
+	g_test_add_func("/listen/a unix socket replaces a stale one only",
+	    test_listen_unix_and_names);
+	g_test_add_func("/listen/a locked directory is waited for, but not for ever",
+	    test_listen_unix_locked);
+	g_test_add_func("/listen/an IPv6 socket takes IPv4 only on request", test_listen_v6);
+	g_test_add_func("/listen/each spelling of any address means IPv4", test_listen_any);
+	g_test_add_func("/listen/a unix socket has the mode of its settings",
+	    test_listen_unix_mode);
+	g_test_add_func("/listen/inherited sockets need LISTEN_PID of this process",
+	    test_listen_inherited);
+	return (run_in_dir());
+}

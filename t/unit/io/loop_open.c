@@ -1,0 +1,213 @@
+/* t/unit/io/loop_open.c -- look-ups in pool threads: containment, limits and cancels. */
+#include "t/unit/io/io_test.h"
+
+extern const struct file_backend file_gthread_aio;
+
+static struct statx stx;
+
+static int64_t
+open_path(int root, const char *path, uint64_t resolve, bool only_stat)
+{
+	struct waiter w;
+	char *copy = g_strdup(path);
+
+	wait_init(&w, IO_OPEN, NULL);
+	w.op.only_stat = only_stat;
+	w.op.open.root = root;
+	w.op.open.path = copy;
+	w.op.open.resolve = resolve;
+	w.op.open.stx = &stx;
+	w.op.deadline_ms = 5000;
+	wait_op(&w);
+	g_free(copy);
+	return (w.res);
+}
+
+static void
+refused(int root, const char *path, uint64_t resolve, int err)
+{
+	g_assert_cmpint(open_path(root, path, resolve, false), ==, -err);
+}
+
+static void
+test_open(void)
+{
+	char *file = file_make(dir, "f", 5000), *fifo = g_build_filename(dir, "fifo", NULL),
+	     *link = g_build_filename(dir, "link", NULL), *out = g_build_filename(dir, "out", NULL),
+	     *sock = g_build_filename(dir, "s.sock", NULL);
+	int64_t fd;
+	int root;
+
+	loop_up(file_backends[0], 2, 8);
+	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
+	g_assert_cmpint(symlink("f", link), ==, 0);
+	g_assert_cmpint(symlink("/etc/passwd", out), ==, 0);
+	g_assert_cmpint(mknod(sock, S_IFSOCK | 0600, 0), ==, 0);
+	g_assert_cmpint(io_root_open(dir, &root), ==, 0);
+	fd = open_path(root, "f", IO_BENEATH, false);
+	g_assert_cmpint(fd, >=, 0);
+	g_assert_cmpuint(stx.stx_size, ==, 5000);
+	g_assert_cmpint(fcntl((int)fd, F_GETFD) & FD_CLOEXEC, !=, 0);
+	io_file_put(io_file_new(io, (int)fd, 5000));
+	fd = open_path(root, "", IO_BENEATH, false);
+	g_assert_cmpint(fd, >=, 0);
+	g_assert_true(S_ISDIR(stx.stx_mode));
+	close((int)fd);
+	fd = open_path(root, "link", IO_BENEATH, false);
+	g_assert_cmpint(fd, >=, 0);
+	close((int)fd);
+	g_assert_cmpint(open_path(root, "f", IO_BENEATH, true), ==, 0);
+	g_assert_cmpuint(stx.stx_size, ==, 5000);
+	refused(root, "link", IO_BENEATH | IO_NO_SYMLINKS, ELOOP);
+	refused(root, "out", IO_BENEATH, EXDEV);
+	refused(root, "../x", IO_BENEATH, EXDEV);
+	refused(root, "/etc/passwd", IO_BENEATH, EXDEV);
+	refused(root, "fifo", IO_BENEATH, EACCES);
+	refused(root, "s.sock", IO_BENEATH, EACCES);
+	refused(root, "absent", IO_BENEATH, ENOENT);
+	refused(root, "f/x", IO_BENEATH, ENOTDIR);
+	refused(AT_FDCWD, "/dev/null", 0, EACCES);
+	io_close_fd(root);
+	loop_down();
+	g_free(file);
+	g_free(fifo);
+	g_free(link);
+	g_free(out);
+	g_free(sock);
+}
+
+static void
+open_op(struct waiter *w, const char *path)
+{
+	wait_init(w, IO_OPEN, NULL);
+	w->op.open.root = AT_FDCWD;
+	w->op.open.path = path;
+	w->op.open.stx = &stx;
+}
+
+/* Opens wait behind a stuck thread. */
+static void
+test_open_queued(void)
+{
+	char *file = file_make(dir, "f", 10);
+	struct waiter w[4], late;
+	int i;
+
+	loop_up(file_backends[0], 1, 3);
+	gate_enter(LANE_STAT);
+	for (i = 0; i < 4; i++)
+		open_op(&w[i], file);
+	w[0].op.deadline_ms = 20;
+	for (i = 0; i < 3; i++)
+		wait_submit(&w[i]);
+	g_assert_cmpint(wait_op(&w[3]), ==, -EAGAIN);
+	g_assert_cmpint(wait_for(&w[0]), ==, -ETIMEDOUT);
+	op_cancel(io, &w[1].op);
+	g_assert_cmpint(wait_for(&w[1]), ==, -ECANCELED);
+	open_op(&late, file); /* two places are free again */
+	wait_submit(&late);
+	g_assert_false(w[2].done);
+	gate_leave();
+	g_assert_cmpint(wait_for(&w[2]), >=, 0);
+	close((int)w[2].res);
+	g_assert_cmpint(wait_for(&late), >=, 0);
+	close((int)late.res);
+	g_assert_cmpuint(w[2].op.at.start, >=, w[2].op.at.submit);
+	g_assert_cmpuint(w[2].op.at.end, >=, w[2].op.at.start);
+	loop_down();
+	g_free(file);
+}
+
+/* The lane for re-checks has a thread of its own. */
+static void
+test_open_urgent(void)
+{
+	char *file = file_make(dir, "f", 10);
+	struct waiter w;
+
+	loop_up(file_backends[0], 1, 8);
+	gate_enter(LANE_STAT);
+	open_op(&w, file);
+	w.op.urgent = 1;
+	w.op.deadline_ms = 5000;
+	g_assert_cmpint(wait_op(&w), >=, 0);
+	close((int)w.res);
+	gate_leave();
+	loop_down();
+	g_free(file);
+}
+
+/* The late result of a cancelled op closes its descriptor. */
+static void
+test_open_cancel_running(void)
+{
+	char *file = file_make(dir, "f", 10);
+	struct waiter w;
+	int i, before;
+
+	loop_up(file_backends[0], 2, 100);
+	before = fd_count();
+	for (i = 0; i < 200; i++) {
+		open_op(&w, file);
+		wait_submit(&w);
+		if (i % 2 != 0)
+			g_usleep((unsigned)(i % 40));
+		op_cancel(io, &w.op);
+		wait_for(&w);
+		if (w.res >= 0)
+			close((int)w.res);
+		else
+			g_assert_cmpint(w.res, ==, -ECANCELED);
+	}
+	for (i = 0; i < 100 && fd_count() > before; i++)
+		run_ms(10);
+	g_assert_cmpint(fd_count(), ==, before);
+	loop_down();
+	g_free(file);
+}
+
+/* A job that runs during io_free() releases what it owns. */
+static void
+test_free_while_running(void)
+{
+	char *file = file_make(dir, "f", 10);
+	struct io_file *f;
+	struct waiter w;
+	int i, before = fd_count();
+
+	for (i = 0; i < 50; i++) {
+		loop_up(&file_gthread_aio, 2, 100);
+		f = io_file_new(io, open(file, O_RDONLY | O_CLOEXEC), 10);
+		open_op(&w, file);
+		wait_submit(&w);
+		op_cancel(io, &w.op);
+		wait_for(&w);
+		if (w.res >= 0)
+			close((int)w.res);
+		wait_init(&w, IO_READ, NULL);
+		w.op.file.file = f;
+		w.op.file.len = 10;
+		wait_submit(&w);
+		op_cancel(io, &w.op);
+		wait_for(&w);
+		io_file_put(f);
+		loop_down();
+	}
+	g_assert_cmpint(fd_count(), ==, before);
+	g_free(file);
+}
+
+int
+main(int argc, char **argv)
+{
+	tests_in_dir(&argc, &argv);
+	g_test_add_func("/open/only regular files and directories below the root open", test_open);
+	g_test_add_func("/open/a queued open has a deadline, a cancel and a limit",
+	    test_open_queued);
+	g_test_add_func("/open/an urgent open passes a stuck thread", test_open_urgent);
+	g_test_add_func("/open/a cancelled running open leaks no descriptor",
+	    test_open_cancel_running);
+	g_test_add_func("/open/io_free() during a job leaks no descriptor",
+	    test_free_while_running);
+	return (run_in_dir());
+}

@@ -1,0 +1,226 @@
+/* t/unit/proxy-core/exchange_backends.c -- which backend gets a request, and what waits for one. */
+#include "t/unit/proxy-core/exchange_test.h"
+
+static void
+test_refused(void)
+{
+	struct proxy_conf conf = a_conf(two, 2);
+	struct client c = { 0 };
+
+	set_up(&conf);
+	ask(&c, "GET");
+	run_connect(-ECONNREFUSED);
+	g_assert_cmpint(c.ends, ==, 0);
+	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 1); /* the other one */
+	run_connect(-ENOENT);
+	ENDED(&c, 503);
+	g_assert_cmpuint(c.retry_after, ==, 2);
+	ask(&c, "GET"); /* both are disabled */
+	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 0);
+	ENDED(&c, 503);
+	sim_advance_ms(io, 2001);
+	ask(&c, "GET");
+	run_connect(0); /* it is back */
+	run_send();
+	reply("\nx");
+	ENDED(&c, 0);
+	client_free(&c);
+	tear_down();
+}
+
+static void
+test_connect_timeout(void)
+{
+	struct proxy_conf conf = a_conf(two, 2);
+	struct client c = { 0 };
+
+	set_up(&conf);
+	ask(&c, "GET");
+	sim_advance_ms(io, 5001);
+	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 1);
+	sim_advance_ms(io, 5001);
+	ENDED(&c, 504);
+	client_free(&c);
+	tear_down();
+}
+
+/* The pause doubles after each failed connect and ends after a good one.  One connect at a time
+ * probes. */
+static void
+test_probe(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c = { 0 }, d = { 0 };
+
+	set_up(&conf);
+	ask(&c, "GET");
+	run_connect(-ECONNREFUSED);
+	ENDED(&c, 503);
+	sim_advance_ms(io, 2001);
+	ask(&c, "GET");
+	ask(&d, "GET");
+	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 1);
+	run_connect(-ECONNREFUSED);
+	ENDED(&c, 503);
+	ENDED(&d, 503);
+	g_assert_cmpuint(d.retry_after, ==, 4);
+	sim_advance_ms(io, 4001);
+	ask(&c, "GET");
+	ask(&d, "GET");
+	run_connect(0);
+	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==,
+	    1); /* it lives: the second request connects, too */
+	run_connect(0);
+	run_send();
+	reply("\nx");
+	reply("\nx");
+	ENDED(&c, 0);
+	ENDED(&d, 0);
+	client_free(&c);
+	client_free(&d);
+	tear_down();
+}
+
+/* A full listen queue or a lack of descriptors is not a failure of the backend. */
+static void
+test_full(void)
+{
+	static const int errs[] = { -EAGAIN, -EMFILE, -ENFILE, -EADDRNOTAVAIL };
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c = { 0 };
+	size_t i;
+
+	set_up(&conf);
+	ask(&c, "GET");
+	for (i = 0; i < G_N_ELEMENTS(errs); i++) {
+		run_connect(errs[i]);
+		g_assert_cmpint(c.ends, ==, 0);
+		g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 0);
+		sim_advance_ms(io, 60);
+		g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 1);
+	}
+	run_connect(0);
+	run_send();
+	reply("\nx");
+	ENDED(&c, 0);
+	client_free(&c);
+	tear_down();
+}
+
+static void
+test_waiters(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c[6] = { 0 };
+	int i;
+
+	set_up(&conf); /* two sockets, three waiters */
+	for (i = 0; i < 6; i++)
+		ask(&c[i], "GET");
+	ENDED(&c[5], 503);
+	g_assert_cmpuint(c[5].retry_after, ==, 1);
+	run_connect(0);
+	run_connect(0);
+	run_send();
+	reply("\n0");
+	ENDED(&c[0], 0);
+	run_send(); /* c[2] on the socket of c[0] */
+	sim_advance_ms(io, 9000);
+	reply("\n1");
+	ENDED(&c[1], 0);
+	run_send();
+	sim_advance_ms(io, 1001); /* c[4] has waited for ten seconds */
+	ENDED(&c[4], 503);
+	reply("\n2");
+	reply("\n3");
+	ENDED(&c[2], 0);
+	ENDED(&c[3], 0);
+	g_assert_cmpstr(c[2].body->str, ==, "2");
+	g_assert_cmpstr(c[3].body->str, ==, "3");
+	for (i = 0; i < 6; i++)
+		client_free(&c[i]);
+	tear_down();
+}
+
+/* One client fills the queue.  The next request comes from another client. */
+static void
+test_waiters_by_client(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c[8] = { 0 };
+	int i;
+
+	conf.max_pool_size = 1;
+	conf.max_waiters = 5;
+	set_up(&conf);
+	asking = 1;
+	for (i = 0; i < 7; i++) /* one is connecting, so six may wait */
+		ask(&c[i], "GET");
+	ENDED(&c[6], 503);
+	g_assert_cmpuint(counters.proxy_displaced, ==, 0);
+	asking = 2;
+	ask(&c[7], "GET");
+	ENDED(&c[5], 503);
+	g_assert_cmpuint(counters.proxy_displaced, ==, 1);
+	asking = 0;
+	run_connect(0);
+	for (i = 0; i < 3; i++) {
+		run_send();
+		reply("\nx");
+	}
+	ENDED(&c[0], 0);
+	ENDED(&c[1], 0);
+	ENDED(&c[7], 0); /* before the third of the first client */
+	for (i = 2; i < 5; i++) {
+		g_assert_cmpint(c[i].ends, ==, 0);
+		run_send();
+		reply("\nx");
+		ENDED(&c[i], 0);
+	}
+	for (i = 0; i < 8; i++)
+		client_free(&c[i]);
+	tear_down();
+}
+
+static void
+test_no_queue(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c = { 0 }, d = { 0 }, e = { 0 };
+
+	conf.max_waiters = 0;
+	set_up(&conf);
+	ask(&c, "GET");
+	ask(&d, "GET");
+	ask(&e, "GET");
+	ENDED(&e, 503);
+	run_connect(-EAGAIN); /* it would have to wait */
+	ENDED(&d, 503);
+	run_connect(0);
+	run_send();
+	reply("\nx");
+	ENDED(&c, 0);
+	client_free(&c);
+	client_free(&d);
+	client_free(&e);
+	tear_down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	log_set_sink(log_nowhere, NULL);
+	g_test_add_func("/exchange/a refused connect tries the next backend, then answers 503",
+	    test_refused);
+	g_test_add_func("/exchange/a connect deadline tries the next backend, then answers 504",
+	    test_connect_timeout);
+	g_test_add_func("/exchange/one connect probes a dead backend", test_probe);
+	g_test_add_func("/exchange/a request waits for a full backend", test_full);
+	g_test_add_func("/exchange/waiters are served in order, up to the limit and the deadline",
+	    test_waiters);
+	g_test_add_func("/exchange/a client with few waiters displaces the one with most",
+	    test_waiters_by_client);
+	g_test_add_func("/exchange/a full pool answers 503 when the queue is off", test_no_queue);
+	return (g_test_run());
+}

@@ -1,0 +1,260 @@
+/* t/unit/proxy-core/exchange_codec.c -- what a codec may do while a reply comes in: a toy protocol.
+ *
+ *   to it     "ask" BODY "end"
+ *   from it   "+N" N more bytes of the body may go (4 at first)    "?" answered with "yes"
+ *             "1" HEAD: interim    "2" HEAD: final    "=C" a byte of the body    "." the end
+ */
+#include "t/unit/proxy-core/exchange_test.h"
+
+struct toy {
+	unsigned credit;
+	char doing; /* the letter whose rest is still to come */
+};
+
+static unsigned encodings; /* Transfer-Encoding fields seen */
+
+static int
+toy_request(void *state, const struct proxy_request *r, bool keep, struct buf *out)
+{
+	((struct toy *)state)->credit = 4;
+	buf_str(out, "ask");
+	return (0);
+}
+
+static size_t
+toy_credit(const void *state)
+{
+	return (((const struct toy *)state)->credit);
+}
+
+static void
+toy_body(void *state, struct text bytes, struct buf *out)
+{
+	struct toy *t = state;
+
+	g_assert_cmpuint(bytes.n, <=, t->credit);
+	t->credit -= (unsigned)bytes.n;
+	buf_text(out, bytes);
+}
+
+static void
+toy_body_end(void *state, struct buf *out)
+{
+	buf_str(out, "end");
+}
+
+static void
+toy_head(struct toy *t, struct reply_head *h, struct text *in, struct proto_event *ev)
+{
+	size_t i;
+
+	if (reply_head_feed(h, in) == HEAD_MORE)
+		return;
+	for (i = 0; i < h->nfields; i++) /* the fields as they came */
+		encodings += text_ieq(h->fields[i].name, TEXT("Transfer-Encoding"));
+	h->reply.status = t->doing == '1' ? 103 : 201;
+	ev->kind = reply_head_sort(h) == HEAD_BAD ? PROTO_BAD
+		   : t->doing == '1'              ? PROTO_INTERIM
+						  : PROTO_HEAD;
+	ev->why = h->why;
+	t->doing = 0;
+}
+
+static void
+toy_reply(void *state, struct reply_head *h, struct text *in, struct buf *out,
+    struct proto_event *ev)
+{
+	struct toy *t = state;
+
+	*ev = (struct proto_event){ .kind = PROTO_MORE };
+	while (in->n > 0 && ev->kind == PROTO_MORE) {
+		if (t->doing == '1' || t->doing == '2') {
+			toy_head(t, h, in, ev);
+			continue;
+		}
+		if (t->doing == '+')
+			t->credit += (unsigned)(*in->p - '0');
+		if (t->doing == '=')
+			*ev = (struct proto_event){ .kind = PROTO_BODY, .bytes = { in->p, 1 } };
+		if (t->doing == 0 && *in->p == '?')
+			buf_str(out, "yes");
+		if (t->doing == 0 && *in->p == '.')
+			*ev = (struct proto_event){ .kind = PROTO_END, .reuse = true };
+		t->doing = t->doing == 0 && strchr("12+=", *in->p) != NULL ? *in->p : 0;
+		in->p++;
+		in->n--;
+	}
+}
+
+static void
+toy_eof(void *state, struct proto_event *ev)
+{
+	*ev = (struct proto_event){ .kind = PROTO_BAD, .why = "the end is missing" };
+}
+
+static const struct proto toy = {
+	.name = "toy",
+	.size = sizeof(struct toy),
+	.request = toy_request,
+	.credit = toy_credit,
+	.body = toy_body,
+	.body_end = toy_body_end,
+	.reply = toy_reply,
+	.eof = toy_eof,
+};
+
+static struct proxy_conf
+a_toy_conf(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+
+	conf.proto = &toy;
+	return (conf);
+}
+
+/* What has gone to the application so far. */
+static void
+check_sent(const char *want)
+{
+	struct text t;
+
+	run_send();
+	t = sim_sent(io, nth_recv(0)->sock);
+	g_assert_cmpmem(t.p, t.n, want, strlen(want));
+}
+
+static void
+says(const char *s)
+{
+	run_recv(text_of(s));
+}
+
+static void
+test_credit(void)
+{
+	struct proxy_conf conf = a_toy_conf();
+	struct client c = { 0 };
+
+	set_up(&conf);
+	ask_with(&c, "POST", 10);
+	run_connect(0);
+	check_sent("ask");
+	g_assert_cmpuint(exchange_body(c.x, TEXT("abcdefghij")), ==, 10);
+	check_sent("askabcd");
+	says("+");
+	check_sent("askabcd");
+	says("3");
+	check_sent("askabcdefg");
+	says("2A: 1\n\n=x+1"); /* it may answer before it has read all */
+	check_sent("askabcdefgh");
+	says("+9");
+	check_sent("askabcdefghijend");
+	says("=y.");
+	ENDED(&c, 0);
+	g_assert_cmpstr(c.body->str, ==, "xy");
+	g_assert_cmpuint(open_sockets(), ==, 1); /* fit for another request */
+	client_free(&c);
+	tear_down();
+}
+
+static void
+test_no_credit(void)
+{
+	struct proxy_conf conf = a_toy_conf();
+	struct client c = { 0 };
+
+	set_up(&conf);
+	ask_with(&c, "POST", 10);
+	run_connect(0);
+	run_send();
+	exchange_body(c.x, TEXT("abcdefghij"));
+	run_send();
+	says("2\n\n.");
+	ENDED(&c, 0);
+	g_assert_cmpuint(open_sockets(), ==, 0); /* a part of the body is still owed */
+	ask_with(&c, "POST", 10);
+	run_connect(0);
+	run_send();
+	exchange_body(c.x, TEXT("abcdefghij"));
+	run_send();
+	sim_advance_ms(io, 61000); /* silent, and nothing is on its way to it */
+	ENDED(&c, 504);
+	client_free(&c);
+	tear_down();
+}
+
+static void
+test_answers(void)
+{
+	struct proxy_conf conf = a_toy_conf();
+	struct client c = { 0 };
+
+	set_up(&conf);
+	asked(&c, "GET");
+	says("?");
+	check_sent("askendyes");
+	says("2\n\n=x?");
+	says("?"); /* the last answer is on its way */
+	check_sent("askendyesyesyes");
+	says(".");
+	ENDED(&c, 0);
+	g_assert_cmpuint(open_sockets(), ==, 1);
+	asked(&c, "GET");
+	says("2\n\n?.");
+	ENDED(&c, 0);
+	g_assert_cmpuint(open_sockets(), ==, 0); /* it has an answer to come */
+	client_free(&c);
+	tear_down();
+}
+
+/* It asks on and on and reads nothing. */
+static void
+test_flood(void)
+{
+	struct proxy_conf conf = a_toy_conf();
+	struct client c = { 0 };
+	char *flood = g_strnfill(2000, '?');
+
+	set_up(&conf);
+	ask(&c, "GET");
+	run_connect(0);
+	says(flood); /* the request is still being sent */
+	ENDED(&c, 502);
+	g_assert_nonnull(strstr(logged->str, "asks and does not read"));
+	g_free(flood);
+	client_free(&c);
+	tear_down();
+}
+
+static void
+test_interim(void)
+{
+	struct proxy_conf conf = a_toy_conf();
+	struct client c = { 0 };
+
+	set_up(&conf);
+	asked(&c, "GET");
+	says("1Link: </a>\n\n1Link: </b>\n");
+	g_assert_cmpint(c.heads, ==, 0);
+	encodings = 0;
+	says("\n2Transfer-Encoding: chunked\nStatus: 404\nA: 1\n\n=x.");
+	ENDED(&c, 0);
+	g_assert_cmpint(c.heads, ==, 1);
+	g_assert_cmpint(c.status, ==, 201); /* of the codec */
+	g_assert_cmpuint(encodings, ==, 1);
+	g_assert_cmpstr(c.body->str, ==, "x");
+	client_free(&c);
+	tear_down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/codec/the body goes out as credit comes in", test_credit);
+	g_test_add_func("/codec/a body without credit", test_no_credit);
+	g_test_add_func("/codec/answers while a reply comes in", test_answers);
+	g_test_add_func("/codec/an application that asks without end gets 502", test_flood);
+	g_test_add_func("/codec/1xx heads, and fields before they are sorted", test_interim);
+	return (g_test_run());
+}

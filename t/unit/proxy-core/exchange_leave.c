@@ -1,0 +1,129 @@
+/* t/unit/proxy-core/exchange_leave.c -- clients that leave before the reply is complete. */
+#include "t/unit/proxy-core/exchange_test.h"
+
+static void
+test_forget(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c = { 0 };
+
+	set_up(&conf);
+	ask(&c, "GET"); /* connecting */
+	exchange_forget(&c.x, false);
+	run_connect(0);
+	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 0);
+	ask(&c, "GET"); /* uses the socket that connected meanwhile */
+	g_assert_cmpuint(sim_count(io, IO_SEND), ==, 1);
+	exchange_forget(&c.x, false); /* sending */
+	sim_run(io);
+	g_assert_cmpuint(open_sockets(), ==, 0);
+	asked(&c, "GET");
+	exchange_forget(&c.x, false); /* waiting for the head */
+	sim_run(io);
+	asked(&c, "GET");
+	reply_part("A: 1\n\nx");
+	exchange_forget(&c.x, false); /* in the body */
+	sim_run(io);
+	asked(&c, "GET");
+	sim_finish(io, nth_recv(0), 0);
+	sim_run(io);
+	client_free(&c);
+	ask(&c, "GET");
+	run_connect(-ECONNREFUSED);
+	ENDED(&c, 503);
+	ask(&c, "GET");
+	client_free(&c);
+	c = (struct client){ .forget_at_head = true };
+	sim_advance_ms(io, 3000);
+	asked(&c, "GET");
+	reply("A: 1\n\nx");
+	g_assert_cmpint(c.heads, ==, 1);
+	g_assert_cmpint(c.ends, ==, 0);
+	g_assert_cmpstr(c.body->str, ==, "");
+	client_free(&c);
+	c.forget_at_body = true;
+	asked(&c, "GET");
+	reply("A: 1\n\nx");
+	g_assert_cmpint(c.ends, ==, 0);
+	g_assert_cmpuint(open_sockets(), ==, 0);
+	client_free(&c);
+	tear_down();
+}
+
+/* The client leaves between the failure and its callback. */
+static void
+test_forget_ended(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c = { 0 };
+
+	set_up(&conf);
+	ask(&c, "GET");
+	run_connect(-ECONNREFUSED);
+	c.req = a_request("GET");
+	c.ends = 0;
+	g_assert_cmpint(exchange_start(up, &c.req, &own, &sink, &c, &c.x), ==, 0);
+	exchange_forget(&c.x, false);
+	sim_run(io);
+	g_assert_cmpint(c.ends, ==, 0);
+	client_free(&c);
+	tear_down();
+}
+
+static void
+test_drain(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c = { .forget_at_head = true, .drain = true };
+	char *big = g_strnfill(50000, 'x');
+
+	set_up(&conf);
+	asked(&c, "GET");
+	reply("X-Sendfile: /srv/f\n\nignored");
+	g_assert_cmpstr(c.send_file, ==, "/srv/f");
+	g_assert_cmpuint(open_sockets(), ==, 1); /* kept */
+	client_free(&c);
+	c = (struct client){ .forget_at_head = true, .drain = true };
+	asked(&c, "GET");
+	reply_part("X-Sendfile: /srv/f\n\nmore");
+	reply_part(big);
+	g_assert_cmpuint(open_sockets(), ==, 1);
+	reply_part(big); /* too much */
+	g_assert_cmpuint(open_sockets(), ==, 0);
+	asked(&c, "GET");
+	reply_part("X-Sendfile: /srv/f\n\nmore");
+	sim_advance_ms(io, 1100); /* too slow */
+	g_assert_cmpuint(open_sockets(), ==, 0);
+	asked(&c, "GET");
+	reply_part("X-Sendfile: /srv/f\n\nmore");
+	run_lost(0);
+	g_assert_cmpuint(open_sockets(), ==, 0);
+	client_free(&c);
+	asked(&c, "GET"); /* before the head */
+	exchange_forget(&c.x, true);
+	reply("A: 1\n\nx");
+	g_assert_cmpuint(open_sockets(), ==, 1);
+	c.pause_at_body = true; /* paused, with something held */
+	asked(&c, "GET");
+	reply_part("A: 1\n\nx");
+	exchange_forget(&c.x, true);
+	sim_run(io);
+	reply("y");
+	g_assert_cmpuint(open_sockets(), ==, 1);
+	client_free(&c);
+	tear_down();
+	g_free(big);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	log_set_sink(log_nowhere, NULL);
+	g_test_add_func("/exchange/a client may leave in each state", test_forget);
+	g_test_add_func("/exchange/a client that left gets no callback of a failure",
+	    test_forget_ended);
+	g_test_add_func("/exchange/the rest of a small forgotten reply is read to keep the socket",
+	    test_drain);
+	return (g_test_run());
+}

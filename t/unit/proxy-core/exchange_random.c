@@ -1,0 +1,137 @@
+/* t/unit/proxy-core/exchange_random.c -- random orders of events, losses and delays. */
+#include "t/unit/proxy-core/exchange_test.h"
+
+/* Finishes a random op in flight in a random way. */
+static void
+random_event(void)
+{
+	static const int errors[] = { -ECONNREFUSED, -EAGAIN, -EMFILE, -ECONNRESET };
+	struct io_op *op;
+	struct buf b;
+	unsigned n;
+
+	for (n = 0; sim_nth(io, n) != NULL; n++)
+		;
+	if (n == 0)
+		return;
+	op = sim_nth(io, (unsigned)g_test_rand_int_range(0, (int)n));
+	switch (op->kind) {
+	case IO_CONNECT:
+		sim_finish(io, op,
+		    g_test_rand_int_range(0, 4) > 0 ? 0 : errors[g_test_rand_int_range(0, 4)]);
+		break;
+	case IO_SEND:
+		if (g_test_rand_int_range(0, 20) == 0)
+			sim_finish(io, op, -EPIPE);
+		else
+			sim_send(io, op, (size_t)g_test_rand_int_range(1, 2000));
+		break;
+	case IO_RECV:
+		buf_init(&b, 0);
+		switch (g_test_rand_int_range(0, 10)) {
+		case 0: sim_finish(io, op, 0); break;
+		case 1: put_end(&b, (unsigned)g_test_rand_int_range(0, 4)); break;
+		case 2: put_stderr(&b, "stderr\nline"); break;
+		case 3: put_stdout(&b, "A: 1\n"); break;
+		case 4:
+		case 5: put_stdout(&b, "A: 1\n\nbody"); break;
+		default: put_stdout(&b, "A: 1\n\nbody"); put_end(&b, 0);
+		}
+		if (b.n > 0)
+			sim_recv(io, op,
+			    (struct text){ b.p, g_test_rand_int_range(0, 8) > 0 ? b.n : b.n / 2 });
+		buf_free(&b);
+		break;
+	default: sim_advance_ms(io, (uint64_t)g_test_rand_int_range(1, 400));
+	}
+}
+
+static void
+random_client(struct client *c)
+{
+	static const char *const methods[] = { "GET", "HEAD", "POST" };
+	char some[3000] = { 'x' };
+	bool running = c->x != NULL;
+
+	switch (g_test_rand_int_range(0, 8)) {
+	case 0:
+	case 1:
+	case 2:
+		if (running)
+			break;
+		client_free(c);
+		c->pause_at_body = g_test_rand_int_range(0, 4) == 0;
+		c->forget_at_head = g_test_rand_int_range(0, 8) == 0;
+		c->forget_at_body = g_test_rand_int_range(0, 8) == 0;
+		c->drain = g_test_rand_int_range(0, 2) == 0;
+		ask_with(c, methods[g_test_rand_int_range(0, 3)],
+		    g_test_rand_int_range(0, 3) == 0 ? 100000 : 0);
+		break;
+	case 3:
+		if (running)
+			exchange_forget(&c->x, g_test_rand_int_range(0, 2) == 0);
+		break;
+	case 4:
+		if (running)
+			exchange_pause(c->x);
+		break;
+	case 5:
+		if (running)
+			exchange_resume(c->x);
+		break;
+	default:
+		if (running)
+			exchange_body(c->x, (struct text){ some, sizeof(some) });
+	}
+}
+
+static void
+test_random(void)
+{
+	struct proxy_conf conf = a_conf(two, 2);
+	struct client c[8] = { 0 };
+	int round, i, k;
+
+	conf.balancer = "round-robin";
+	for (round = 0; round < 300; round++) {
+		conf.max_keep_alive_requests = (unsigned)(round % 3 * 2);
+		set_up(&conf);
+		for (i = 0; i < 600; i++) {
+			random_client(&c[g_test_rand_int_range(0, 8)]);
+			for (k = g_test_rand_int_range(0, 3); k > 0; k--) {
+				random_event();
+				if (g_test_rand_int_range(0, 2) == 0)
+					sim_run(io);
+			}
+		}
+		sim_run(io);
+		for (k = 0; k < 8; k++) {
+			if (c[k].x != NULL) {
+				c[k].pause_at_body = false;
+				exchange_resume(c[k].x);
+				/* Without a body, it ends by itself. */
+				if (c[k].req.content_length > 0)
+					exchange_forget(&c[k].x, false);
+			}
+		}
+		for (k = 0; k < 40; k++)
+			sim_advance_ms(io, 11000);
+		for (k = 0; k < 8; k++) {
+			g_assert_null(c[k].x);
+			g_assert_cmpint(c[k].ends, <=, 1);
+			client_free(&c[k]);
+		}
+		g_assert_true(upstream_idle(up));
+		tear_down();
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	log_set_sink(log_nowhere, NULL);
+	g_test_add_func("/exchange/each random order of events ends every exchange once",
+	    test_random);
+	return (g_test_run());
+}

@@ -1,0 +1,175 @@
+/* t/unit/proxy-core/exchange_scgi.c -- a protocol whose replies end with the stream. */
+#include "t/unit/proxy-core/exchange_test.h"
+
+static struct proxy_conf
+a_scgi_conf(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+
+	conf.proto = proto_find("scgi");
+	return (conf);
+}
+
+static void
+test_end_of_stream(void)
+{
+	struct proxy_conf conf = a_scgi_conf();
+	struct client c = { 0 };
+
+	set_up(&conf);
+	asked(&c, "GET");
+	run_recv(TEXT("Status: 404 x\n\nhel"));
+	run_recv(TEXT("lo"));
+	g_assert_cmpint(c.ends, ==, 0);
+	run_lost(0);
+	ENDED(&c, 0);
+	g_assert_cmpint(c.status, ==, 404);
+	g_assert_cmpstr(c.body->str, ==, "hello");
+	g_assert_cmpuint(open_sockets(), ==, 0); /* regardless of max-keep-alive-requests */
+	ask(&c, "GET");
+	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 1);
+	run_connect(0);
+	run_send();
+	run_recv(TEXT("Content-Length: 2\n\nab"));
+	ENDED(&c, 0); /* as long as Content-Length says */
+	g_assert_cmpuint(open_sockets(), ==, 0);
+	asked(&c, "HEAD");
+	run_recv(TEXT("Content-Length: 2\n\n"));
+	run_lost(0);
+	ENDED(&c, 0); /* a reply to HEAD has no body */
+	client_free(&c);
+	tear_down();
+}
+
+static void
+test_end_too_early(void)
+{
+	struct proxy_conf conf = a_scgi_conf();
+	struct client c = { 0 };
+
+	set_up(&conf);
+	asked(&c, "GET");
+	run_lost(0);
+	ENDED(&c, 502);
+	g_assert_nonnull(strstr(logged->str, "hung up without a reply"));
+	asked(&c, "GET");
+	run_recv(TEXT("Content-Type: te"));
+	run_lost(0);
+	ENDED(&c, 502);
+	g_assert_nonnull(strstr(logged->str, "ended within its head"));
+	asked(&c, "GET");
+	run_recv(TEXT("Content-Length: 3\n\nab"));
+	run_lost(0);
+	ENDED(&c, -EPROTO);
+	g_assert_nonnull(strstr(logged->str, "shorter than its Content-Length"));
+	asked(&c, "GET");
+	run_recv(TEXT("\nab"));
+	run_lost(-ECONNRESET); /* a reset is not the end of the stream */
+	ENDED(&c, -ECONNRESET);
+	client_free(&c);
+	tear_down();
+}
+
+/* The reply is complete when the caller pauses.  No later byte can end it. */
+static void
+test_end_while_paused(void)
+{
+	struct proxy_conf conf = a_scgi_conf();
+	struct client c = { .pause_at_body = true };
+
+	set_up(&conf);
+	asked(&c, "GET");
+	run_recv(TEXT("Content-Length: 2\n\nab"));
+	g_assert_cmpint(c.ends, ==, 0);
+	exchange_resume(c.x);
+	sim_run(io);
+	ENDED(&c, 0);
+	c.pause_at_body = false;
+	c.pause_at_head = true;
+	asked(&c, "GET");
+	run_recv(TEXT("Content-Length: 0\n\n"));
+	g_assert_cmpint(c.ends, ==, 0);
+	exchange_resume(c.x);
+	sim_run(io);
+	ENDED(&c, 0);
+	client_free(&c);
+	tear_down();
+}
+
+/* The end needs no further byte, only a client that goes on. */
+static void
+test_pause_at_each_event(void)
+{
+	struct proxy_conf conf = a_scgi_conf();
+	struct client c = { .pause_at_head = true, .pause_at_body = true };
+
+	set_up(&conf);
+	asked(&c, "GET");
+	run_recv(TEXT("Content-Length: 2\n\nab"));
+	g_assert_cmpint(c.heads, ==, 1);
+	g_assert_cmpstr(c.body->str, ==, "");
+	exchange_resume(c.x);
+	sim_run(io);
+	g_assert_cmpstr(c.body->str, ==, "ab");
+	g_assert_cmpint(c.ends, ==, 0);
+	g_assert_cmpuint(sim_count(io, IO_RECV), ==, 0);
+	exchange_resume(c.x);
+	sim_run(io);
+	ENDED(&c, 0);
+	client_free(&c);
+	tear_down();
+}
+
+/* The socket is not kept, so the rest of the reply is not read. */
+static void
+test_end_unwanted(void)
+{
+	struct proxy_conf conf = a_scgi_conf();
+	struct client c = { .forget_at_head = true, .drain = true };
+
+	set_up(&conf);
+	asked(&c, "GET");
+	run_recv(TEXT("X-Sendfile: /a\n\n"));
+	g_assert_cmpstr(c.send_file, ==, "/a");
+	g_assert_cmpint(c.ends, ==, 0);
+	g_assert_cmpuint(open_sockets(), ==, 0);
+	client_free(&c);
+	tear_down();
+}
+
+static void
+test_unsayable(void)
+{
+	struct proxy_conf conf = a_scgi_conf();
+	struct client c = { 0 };
+	struct proxy_field f = { TEXT("X-A"), TEXT("a\0b") };
+
+	set_up(&conf);
+	c.req = a_request("GET");
+	c.req.headers = &f;
+	c.req.nheaders = 1;
+	g_assert_cmpint(exchange_start(up, &c.req, &own, &sink, &c, &c.x), ==, 0);
+	sim_run(io);
+	run_connect(0);
+	ENDED(&c, 502);
+	g_assert_nonnull(strstr(logged->str, "the protocol cannot carry this request"));
+	client_free(&c);
+	tear_down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	log_set_sink(log_nowhere, NULL);
+	g_test_add_func("/exchange/scgi: the end of the stream ends the reply", test_end_of_stream);
+	g_test_add_func("/exchange/scgi: an early end of the stream is an error",
+	    test_end_too_early);
+	g_test_add_func("/exchange/scgi: a complete reply ends after the client resumes",
+	    test_end_while_paused);
+	g_test_add_func("/exchange/scgi: a client pauses at the head and at the body",
+	    test_pause_at_each_event);
+	g_test_add_func("/exchange/scgi: a forgotten reply closes its socket", test_end_unwanted);
+	g_test_add_func("/exchange/scgi: a value with a NUL gives 502", test_unsayable);
+	return (g_test_run());
+}

@@ -1,0 +1,116 @@
+/* t/unit/server/config_sets.c -- the sets of settings that a view keeps, and when it derives
+ * one. */
+#include "t/unit/server/config_view_test.h"
+
+static void
+each_set_is_built_once(void)
+{
+	struct site *s = site(
+	    ROOT "$HTTP[\"host\"] != \"\" {\n $HTTP[\"url\"] =^ \"/a\" { server.name = \"a\" }\n}\n"
+		 "$HTTP[\"url\"] =$ \".html\" { server.tag = \"h\" }\n");
+	struct conf_input in = request();
+	const struct conf *html = conf_view_match(s->view, &in), *a;
+
+	in.url = TEXT("/a");
+	a = conf_view_match(s->view, &in);
+	g_assert_true(a != html);
+	g_assert_true(conf_view_match(s->view, &in) == a);
+	in.url = TEXT("/z.html");
+	g_assert_true(conf_view_match(s->view, &in) == html);
+	/* the block around holds nothing itself, so it makes no set */
+	in.host = TEXT("");
+	g_assert_true(conf_view_match(s->view, &in) == html);
+	g_assert_cmpint(s->derived, ==, 2);
+	site_free(s);
+}
+
+static void
+without_conditions_there_is_one(void)
+{
+	struct site *s = site(ROOT);
+	struct conf_input in = { 0 }, more = request();
+
+	g_assert_true(conf_view_match(s->view, &in) == conf_view_match(s->view, &more));
+	g_assert_cmpint(s->derived, ==, 1);
+	site_free(s);
+}
+
+static void
+a_failed_derive_is_null_and_tried_again(void)
+{
+	struct site *s = site(ROOT "$HTTP[\"url\"] == \"/f\" { server.name = \"fails\" }");
+	struct conf_input in = request();
+
+	in.url = TEXT("/f");
+	g_assert_null(conf_view_match(s->view, &in));
+	g_assert_null(conf_view_match(s->view, &in));
+	in.url = TEXT("/");
+	g_assert_nonnull(conf_view_match(s->view, &in));
+	site_free(s);
+}
+
+static struct site *
+site_of_letters(unsigned n)
+{
+	GString *text = g_string_new(ROOT);
+	struct site *s;
+	unsigned b;
+
+	for (b = 0; b < n; b++)
+		g_string_append_printf(text, "$HTTP[\"url\"] =~ \"%c\" { server.tag = \"%u\" }\n",
+		    'a' + b, b);
+	s = site(text->str);
+	g_string_free(text, TRUE);
+	return (s);
+}
+
+static const struct conf *
+match_letters(struct site *s, unsigned bits)
+{
+	struct conf_input in = request();
+	char url[17] = { 0 };
+	unsigned b;
+
+	for (b = 0; b < 16; b++)
+		url[b] = (char)(bits >> b & 1 ? 'a' + b : '-');
+	in.url = text_of(url);
+	return (conf_view_match(s->view, &in));
+}
+
+/* Sixteen independent conditions, all of whose sets a client tries. */
+static void
+sets_make_room_for_others(void)
+{
+	struct site *s = site_of_letters(16);
+	const struct conf *first = match_letters(s, 0), *used = match_letters(s, 1);
+	unsigned i, built;
+
+	conf_hold(first);
+	for (i = 2; i < 3 * CFG_SETS_MAX; i++) {
+		g_assert_nonnull(match_letters(s, i));
+		g_assert_true(i % 1000 != 0 || match_letters(s, 1) == used);
+	}
+	g_assert_cmpint(s->undone, ==, 2 * (int)CFG_SETS_MAX - 1);
+	g_assert_cmpuint(conf_view_sets(s->view), ==, CFG_SETS_MAX + 1);
+	g_assert_true(first->derived == s);         /* held: evicted, but not freed */
+	g_assert_true(match_letters(s, 1) == used); /* the one in use stays */
+	built = (unsigned)s->derived;
+	g_assert_true(match_letters(s, 0) != first);
+	g_assert_cmpint(s->derived, ==, built + 1);
+	conf_release(s->view, first);
+	g_assert_cmpuint(conf_view_sets(s->view), ==, CFG_SETS_MAX);
+	site_free(s);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/config-view/each-set-is-built-once", each_set_is_built_once);
+	g_test_add_func("/config-view/without-conditions-there-is-one",
+	    without_conditions_there_is_one);
+	g_test_add_func("/config-view/a-failed-derive-is-null-and-tried-again",
+	    a_failed_derive_is_null_and_tried_again);
+	g_test_add_func("/config-view/sets-make-room-for-others", sets_make_room_for_others);
+	return (g_test_run());
+}

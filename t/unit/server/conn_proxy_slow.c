@@ -1,0 +1,215 @@
+/* t/unit/server/conn_proxy_slow.c -- proxied clients that leave or read slowly, and stops in each
+ * state. */
+#include "t/unit/server/simapp.h"
+
+enum place { CONNECTING, ASKING, WAITING, BODY, STREAMING, PLACES };
+
+static struct io_sock *
+client_at(enum place place, struct io_sock **b)
+{
+	struct io_sock *s = client();
+
+	say(s, place == BODY ? POST("100000") "abc" : GET("/app"));
+	*b = NULL;
+	if (place == CONNECTING || place == BODY)
+		return (s);
+	*b = app();
+	if (place == ASKING)
+		return (s);
+	take(*b, SIZE_MAX);
+	if (place == STREAMING)
+		app_says(*b, "A: b\r\n\r\nhello");
+	return (s);
+}
+
+static void
+test_client_leaves(void)
+{
+	struct io_sock *s, *b;
+	int fd;
+
+	up(APP);
+	s = client_at(STREAMING, &b);
+	fd = b->fd;
+	sim_finish(io, sim_find(io, IO_SEND, s), -EPIPE);
+	sim_run(io);
+	g_assert_true(is_closed(0));
+	g_assert_cmpuint(sim_closed(io, fd), ==, 1); /* its late bytes have no reader */
+	s = client_at(BODY, &b);
+	leave(s, 0);
+	g_assert_true(is_closed(1));
+	s = client_at(BODY, &b);
+	sim_advance_ms(io, 60000); /* says nothing for a minute */
+	take(s, SIZE_MAX);
+	heard_statuses(s, "408");
+	sim_advance_ms(io, 4000);
+	g_assert_true(is_closed(2));
+	g_assert_null(sim_find(io, IO_CONNECT, NULL)); /* the application has not heard of them */
+	down();
+}
+
+static void
+test_stop_in_every_state(void)
+{
+	struct io_sock *b;
+	int place;
+
+	for (place = 0; place < PLACES; place++) {
+		up(APP);
+		client_at((enum place)place, &b);
+		conn_stop(last_conn());
+		sim_run(io);
+		g_assert_true(is_closed(0));
+		down();
+		up(APP);
+		client_at((enum place)place, &b);
+		down();
+	}
+}
+
+/* The application says all it has to say, and its socket is free before the client has read
+ * anything. */
+static void
+test_slow_client_is_kept(void)
+{
+	struct io_sock *s, *b;
+	size_t n = 0;
+	int i;
+
+	up(APP);
+	s = client();
+	say(s, GET("/app"));
+	b = app();
+	take(b, SIZE_MAX);
+	app_says(b, "Content-Length: 2000000\r\n\r\n");
+	for (i = 0; i < 20; i++) {
+		disk();
+		sim_advance_ms(io, 2);
+		g_assert_true(listens(b));
+		app_sends(b, 100000);
+	}
+	disk();
+	sim_advance_ms(io, 2);
+	put_end(&said, 0);
+	app_flush(b);
+	say(client(), GET("/app"));
+	/* it is asked the next thing on the same socket */
+	g_assert_nonnull(sim_find(io, IO_SEND, b));
+	do
+		n += take_temp(s);
+	while (take(s, SIZE_MAX) + disk() != 0 || sim_find(io, IO_SEND_FILE, s) != NULL);
+	n += sim_sent(io, s).n;
+	g_assert_cmpuint(n, >, 2000000);
+	g_assert_cmpuint(n, <, 2000400);
+	g_assert_cmpuint(sim_closed(io, FIRST_TEMP), ==, 1);
+	sim_sent_clear(io, s);
+	say(s, GET("/none"));
+	disk();
+	take(s, SIZE_MAX);
+	heard_statuses(s, "404");
+	down();
+}
+
+/* Beyond proxy-core.max-reply-spool the application waits for the client. */
+static void
+test_slow_client_pauses(void)
+{
+	struct io_sock *s, *b;
+	int i;
+
+	up("proxy-core.max-reply-spool = 0\n" APP);
+	s = client();
+	say(s, GET("/app"));
+	b = app();
+	take(b, SIZE_MAX);
+	app_says(b, "Content-Length: 2000000\r\n\r\n");
+	for (i = 0; i < 20 && listens(b); i++)
+		app_sends(b, 100000);
+	g_assert_cmpint(i, <, 6); /* the client takes nothing, so nothing is received */
+	for (; i < 20; i++) {
+		take(s, SIZE_MAX);
+		sim_advance_ms(io, 2);
+		take(s, SIZE_MAX);
+		g_assert_true(listens(b));
+		app_sends(b, 100000);
+	}
+	take(s, SIZE_MAX);
+	sim_advance_ms(io, 2);
+	put_end(&said, 0);
+	app_flush(b);
+	take(s, SIZE_MAX);
+	g_assert_cmpuint(sim_sent(io, s).n, >, 2000000);
+	g_assert_cmpuint(sim_sent(io, s).n, <, 2000400);
+	g_assert_cmpuint(temps, ==, 0);
+	down();
+}
+
+/* A chunked reply that is cut anywhere between what is sent, kept in memory and written. */
+static void
+test_slow_client_chunked(void)
+{
+	struct io_sock *s, *b;
+	struct text got;
+	int i;
+
+	up(APP);
+	s = client();
+	say(s, GET("/app"));
+	b = app();
+	take(b, SIZE_MAX);
+	app_says(b, "A: b\r\n\r\n");
+	for (i = 0; i < 30; i++) {
+		disk();
+		sim_advance_ms(io, 2);
+		app_sends(b, 10007);
+	}
+	disk();
+	sim_advance_ms(io, 2);
+	put_end(&said, 0);
+	app_flush(b);
+	while (take(s, SIZE_MAX) + take_temp(s) + disk() != 0)
+		;
+	got = sim_sent(io, s);
+	g_assert_cmpmem(got.p + got.n - 5, 5, "0\r\n\r\n", 5);
+	down();
+}
+
+/* The client leaves while a piece of its reply is being written. */
+static void
+test_kept_and_stopped(void)
+{
+	static const int at[] = { SIM_TEMP, IO_WRITE };
+	struct io_sock *s, *b;
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(at); i++) {
+		up(APP);
+		s = client();
+		say(s, GET("/app"));
+		b = app();
+		take(b, SIZE_MAX);
+		app_says(b, "A: b\r\n\r\n");
+		while (sim_find(io, at[i], NULL) == NULL)
+			if (listens(b))
+				app_sends(b, 60000);
+			else
+				disk();
+		conn_stop(last_conn());
+		sim_run(io);
+		g_assert_true(is_closed(0));
+		down();
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/proxy/client-leaves", test_client_leaves);
+	g_test_add_func("/proxy/stop-in-every-state", test_stop_in_every_state);
+	g_test_add_func("/proxy/slow-client/kept", test_slow_client_is_kept);
+	g_test_add_func("/proxy/slow-client/pauses", test_slow_client_pauses);
+	g_test_add_func("/proxy/slow-client/chunked", test_slow_client_chunked);
+	g_test_add_func("/proxy/slow-client/stopped", test_kept_and_stopped);
+	return (g_test_run());
+}

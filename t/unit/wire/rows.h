@@ -1,0 +1,33 @@
+/* t/unit/wire/rows.h -- tables of bytes to results. */
+#ifndef WIRE_ROWS_H
+#define WIRE_ROWS_H
+
+#include <glib.h>
+#include <stdlib.h>
+#include "wire/http1.h"
+
+#define MAX_HEAD 8192
+
+struct row {
+	const char *bytes;
+	size_t n;
+	const char *want;
+};
+
+#define ROW(bytes, want)                       \
+	{                                      \
+		bytes, sizeof(bytes) - 1, want \
+	}
+
+static struct text G_GNUC_UNUSED
+copy(const char *p, size_t n)
+{
+	/* exactly n bytes: a read behind them is the sanitizer's to find */
+	char *heap = malloc(n);
+
+	if (n > 0)
+		memcpy(heap, p, n);
+	return ((struct text){ heap, n });
+}
+
+#endif
