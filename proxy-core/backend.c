@@ -92,10 +92,13 @@ void
 backend_put(struct backend *b)
 {
 	pthread_mutex_lock(&lock);
-	must(b->users > 0);
+	must(backend_read(b, users) > 0);
 	backend_add(b, users, -1u);
-	if (!app_is_used(b->app))
-		b->app->crowded_ms = b->app->crowded_until_ns = b->app->last_kept_ns = 0;
+	if (!app_is_used(b->app)) {
+		b->app->crowded_ms = 0;
+		__atomic_store_n(&b->app->crowded_until_ns, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&b->app->last_kept_ns, 0, __ATOMIC_RELAXED);
+	}
 	pthread_mutex_unlock(&lock);
 }
 
