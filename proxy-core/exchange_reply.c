@@ -43,7 +43,7 @@ body_expect(struct exchange *x)
 	r->has_body = status_has_body(r->status) && !text_eq(x->req->method, TEXT("HEAD"));
 	if (!status_has_body(r->status)) {
 		r->content_length = -1;
-		r->send_file = r->send_uri = TEXT_NONE;
+		control_drop_answers(r->control);
 	}
 	x->has_body = r->has_body;
 	x->reply_left = r->content_length;

@@ -16,22 +16,6 @@ header_value_ok(struct text value)
 }
 
 bool
-header_is_control(struct text name)
-{
-	static const struct text prefixes[] = { TEXT("X-Sendfile"), TEXT("X-LIGHTTPD-"),
-		TEXT("X-Accel-"), TEXT("X-Reproxy-"), TEXT("X-Rewrite-"),
-		TEXT("X-LiteSpeed-Location") };
-	size_t i;
-
-	if (name.n == 0 || (name.p[0] | 0x20) != 'x')
-		return (false);
-	for (i = 0; i < NELEM(prefixes); i++)
-		if (text_istarts(name, prefixes[i]))
-			return (true);
-	return (false);
-}
-
-bool
 status_has_body(int status)
 {
 	return (status >= 200 && status != 204 && status != 304);
@@ -131,12 +115,12 @@ take_length(struct reply_head *h, struct text v)
 static void
 take_control(struct proxy_reply *r, const struct proxy_field *f)
 {
-	static const struct text send_file[] = { TEXT("X-Sendfile"), TEXT("X-LIGHTTPD-send-file") };
+	enum control c = control_find(f->name);
 
-	if (text_is_one_of(f->name, send_file, NELEM(send_file)) && r->send_file.p == NULL)
-		r->send_file = f->value;
-	else if (text_ieq(f->name, TEXT("X-Accel-Redirect")) && r->send_uri.p == NULL)
-		r->send_uri = f->value;
+	if (c == CONTROLS)
+		r->unknown_control = f->name;
+	else if (r->control[c].p == NULL)
+		r->control[c] = f->value;
 }
 
 enum head_result

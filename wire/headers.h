@@ -13,6 +13,7 @@
 #define WIRE_HEADERS_H
 
 #include "base/buf.h"
+#include "wire/control.h"
 #include "wire/fields.h"
 
 #define REPLY_HEAD_MAX   (64u << 10)
@@ -44,7 +45,5 @@ bool status_has_body(int status);
 
 bool header_is_token(struct text name);
 bool header_value_ok(struct text value);
-/* True for headers between server and application, such as X-Sendfile, in both directions. */
-bool header_is_control(struct text name);
 
 #endif

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "base/text.h"
+#include "wire/control.h"
 
 struct proxy_field {
 	struct text name, value;
@@ -42,8 +43,10 @@ struct proxy_reply {
 	/* End-to-end fields only; control headers are removed, also if they are not allowed. */
 	const struct proxy_field *headers;
 	size_t nheaders;
-	struct text send_file; /* X-Sendfile, X-LIGHTTPD-send-file: unchanged; .p NULL: none */
-	struct text send_uri;  /* X-Accel-Redirect */
+	/* Values of control headers, unchanged; the first of each; .p NULL: none. */
+	struct text control[CONTROLS];
+	/* name of a control header without a row in controls.def; .p NULL: none */
+	struct text unknown_control;
 };
 
 #endif

@@ -258,8 +258,9 @@ static void
 send_file(struct relay *rl, const struct proxy_reply *p)
 {
 	struct request *r = rl->r;
-	bool is_path = p->send_file.p != NULL;
-	struct text name = is_path ? p->send_file : p->send_uri, rest = TEXT_NONE;
+	enum control asks = control_answer(p->control);
+	bool is_path = controls[asks].value == CONTROL_PATH;
+	struct text name = p->control[asks], rest = TEXT_NONE;
 	char *copy = arena_get(&r->arena, name.n + 1);
 	struct file_scope *scope = NULL;
 	int status = 0;
@@ -327,7 +328,9 @@ on_head(void *arg, const struct proxy_reply *p)
 
 	rl->has_head = true;
 	note_times(rl);
-	if (r->conf->proxy_x_sendfile && (p->send_file.p != NULL || p->send_uri.p != NULL))
+	enum control asks = control_answer(p->control);
+
+	if (asks < CONTROLS && r->conf->proxy_x_sendfile)
 		send_file(rl, p);
 	else
 		stream_head(rl, p);

@@ -57,8 +57,9 @@ same(const struct outcome *a, const struct outcome *b)
 		return;
 	must(
 	    a->used == b->used && x->status == y->status && x->content_length == y->content_length);
-	must(x->nheaders == y->nheaders && text_eq(x->send_file, y->send_file) &&
-	     text_eq(x->send_uri, y->send_uri));
+	must(x->nheaders == y->nheaders && text_eq(x->unknown_control, y->unknown_control));
+	for (i = 0; i < CONTROLS; i++)
+		must(text_eq(x->control[i], y->control[i]));
 	for (i = 0; i < x->nheaders; i++)
 		must(text_eq(x->headers[i].name, y->headers[i].name) &&
 		     text_eq(x->headers[i].value, y->headers[i].value));

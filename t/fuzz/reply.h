@@ -32,8 +32,8 @@ see_head(struct seen *s, const struct proxy_reply *r)
 		buf_text(&s->head, r->headers[i].value);
 		buf_char(&s->head, '\n');
 	}
-	buf_text(&s->head, r->send_file);
-	buf_text(&s->head, r->send_uri);
+	for (i = 0; i < CONTROLS; i++)
+		buf_text(&s->head, r->control[i]);
 }
 
 static bool

@@ -45,8 +45,9 @@ c_head(void *arg, const struct proxy_reply *r)
 	c->status = r->status;
 	g_free(c->send_file);
 	c->send_file = NULL;
-	if (r->send_file.p != NULL)
-		c->send_file = g_strndup(r->send_file.p, r->send_file.n);
+	if (control_answer(r->control) < CONTROLS)
+		c->send_file = g_strndup(r->control[control_answer(r->control)].p,
+		    r->control[control_answer(r->control)].n);
 	if (c->pause_at_head)
 		exchange_pause(c->x);
 	if (c->forget_at_head)

@@ -29,12 +29,13 @@ shown(const struct reply_head *h)
 		g_string_append_printf(s, "|%.*s=%.*s", (int)h->reply.headers[i].name.n,
 		    h->reply.headers[i].name.p, (int)h->reply.headers[i].value.n,
 		    h->reply.headers[i].value.p);
-	if (h->reply.send_file.p != NULL)
-		g_string_append_printf(s, "|file %.*s", (int)h->reply.send_file.n,
-		    h->reply.send_file.p);
-	if (h->reply.send_uri.p != NULL)
-		g_string_append_printf(s, "|uri %.*s", (int)h->reply.send_uri.n,
-		    h->reply.send_uri.p);
+	for (i = 0; i < CONTROLS; i++)
+		if (h->reply.control[i].p != NULL)
+			g_string_append_printf(s, "|%s: %.*s", controls[i].name.p,
+			    (int)h->reply.control[i].n, h->reply.control[i].p);
+	if (h->reply.unknown_control.p != NULL)
+		g_string_append_printf(s, "|? %.*s", (int)h->reply.unknown_control.n,
+		    h->reply.unknown_control.p);
 	return (g_string_free(s, FALSE));
 }
 
@@ -58,18 +59,21 @@ static const struct {
 	  "chunked\r\n"
 	  "Upgrade: h2c\r\nTE: x\r\nTrailer: x\r\nProxy-Authenticate: x\r\n\r\n",
 	    "200 -1|X-End=2" },
-	{ "X-Sendfile: /srv/a b\r\n\r\n", "200 -1|file /srv/a b" },
-	{ "x-lighttpd-SEND-file: /srv/a\r\n\r\n", "200 -1|file /srv/a" },
-	{ "X-Accel-Redirect: /protected/a\r\n\r\n", "200 -1|uri /protected/a" },
-	{ "X-Sendfile: \r\n\r\n", "200 -1|file " },
-	{ "X-Sendfile: /a\r\nX-LIGHTTPD-send-file: /b\r\n\r\n", "200 -1|file /a" },
-	{ "X-Sendfile2: /a 0-1\r\nX-Sendfile-Type: X-Accel-Redirect\r\nX-LIGHTTPD-send-tempfile: "
-	  "/a\r\n"
-	  "X-LIGHTTPD-KBytes-per-second: 1\r\nX-Accel-Buffering: no\r\nX-Accel-Mapping: "
-	  "/a=/b\r\nX-Reproxy-URL: http://x\r\n"
-	  "X-Rewrite-URI: /a\r\nX-Rewrite-Backend: x\r\nX-LiteSpeed-Location: /x\r\nX-Other: "
-	  "1\r\n\r\n",
-	    "200 -1|X-Other=1" },
+	{ "X-Sendfile: /srv/a b\r\n\r\n", "200 -1|X-Sendfile: /srv/a b" },
+	{ "x-lighttpd-SEND-file: /srv/a\r\n\r\n", "200 -1|X-LIGHTTPD-send-file: /srv/a" },
+	{ "X-Accel-Redirect: /protected/a\r\n\r\n", "200 -1|X-Accel-Redirect: /protected/a" },
+	{ "X-Sendfile: \r\n\r\n", "200 -1|X-Sendfile: " },
+	{ "X-Sendfile: /a\r\nX-Sendfile: /b\r\n\r\n", "200 -1|X-Sendfile: /a" },
+	{ "X-Sendfile: /a\r\nX-LIGHTTPD-send-file: /b\r\n\r\n",
+	    "200 -1|X-Sendfile: /a|X-LIGHTTPD-send-file: /b" },
+	{ "X-Sendfile2: /a 0-1\r\nX-LIGHTTPD-send-tempfile: /a\r\nX-Other: 1\r\n"
+	  "X-LIGHTTPD-KBytes-per-second: 1\r\nX-Accel-Buffering: no\r\n"
+	  "X-Reproxy-URL: http://x\r\nX-LiteSpeed-Location: /x\r\n\r\n",
+	    "200 -1|X-Other=1|X-Sendfile2: /a 0-1|X-LIGHTTPD-send-tempfile: /a"
+	    "|X-LiteSpeed-Location: /x|X-Reproxy-URL: http://x|X-Accel-Buffering: no"
+	    "|X-LIGHTTPD-KBytes-per-second: 1" },
+	{ "X-Accel-Mapping: /a=/b\r\n\r\n", "200 -1|? X-Accel-Mapping" },
+	{ "X-Sendfile-Type: X-Accel-Redirect\r\n\r\n", "200 -1|? X-Sendfile-Type" },
 	{ "no colon\r\n\r\n", NULL },
 	{ ": no name\r\n\r\n", NULL },
 	{ "Bad Name: x\r\n\r\n", NULL },

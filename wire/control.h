@@ -1,0 +1,57 @@
+/* wire/control.h -- header fields between an application and this server, such as X-Sendfile.
+ *
+ * The table is controls.def.  A name of the table, or of one of its families, passes in neither
+ * direction.  reply_head_sort() puts the values into proxy_reply.control.
+ */
+#ifndef WIRE_CONTROL_H
+#define WIRE_CONTROL_H
+
+#include "base/text.h"
+
+enum control {
+#define C(id, ...) CONTROL_##id,
+#define F(prefix)
+#include "wire/controls.def"
+#undef C
+#undef F
+	CONTROLS /* number of them; a family without a row */
+};
+
+enum control_value {
+	CONTROL_PATH,
+	CONTROL_PIECES,
+	CONTROL_URI,
+	CONTROL_URL,
+	CONTROL_SWITCH,
+	CONTROL_NUMBER,
+	CONTROL_TIME,
+	CONTROL_NAME
+};
+enum control_asks { CONTROL_ANSWER, CONTROL_HINT, CONTROL_ROUTE };
+enum control_allowed {
+	CONTROL_BY_SENDFILE,
+	CONTROL_BY_TEMPDIR,
+	CONTROL_BY_REPROXY,
+	CONTROL_BY_REWRITE,
+	CONTROL_BY_ALWAYS
+};
+
+struct control_row {
+	struct text name;
+	enum control_value value;
+	enum control_asks asks;
+	enum control_allowed allowed;
+	const char *doc;
+};
+extern const struct control_row controls[CONTROLS];
+
+/* Row of a field name; CONTROLS: none. */
+enum control control_find(struct text name);
+/* True for a row and for a name of a family, in both directions. */
+bool header_is_control(struct text name);
+
+/* First row that asks for another answer and has a value; CONTROLS: none. */
+enum control control_answer(const struct text values[CONTROLS]);
+void control_drop_answers(struct text values[CONTROLS]); /* the reply has no body */
+
+#endif
