@@ -60,6 +60,25 @@ struct proto {
 	void (*eof)(void *state, struct proto_event *); /* the event is END or BAD */
 };
 
+static inline void
+proto_bad(struct proto_event *ev, const char *why)
+{
+	ev->kind = PROTO_BAD;
+	ev->why = why;
+}
+
+/* Moves bytes from *in to dst, which has *have of them; true if there are want bytes. */
+static inline bool
+proto_collect(uint8_t *dst, uint8_t *have, size_t want, struct text *in)
+{
+	struct text t = text_take(in, want - *have);
+
+	if (t.n > 0)
+		memcpy(dst + *have, t.p, t.n);
+	*have = (uint8_t)(*have + t.n);
+	return (*have == want);
+}
+
 extern const struct proto *const protos[]; /* from codecs.def; NULL at the end */
 const struct proto *proto_find(const char *name);
 

@@ -132,25 +132,6 @@ fcgi_body_end(void *state, struct buf *out)
 	put_header(out, STDIN, 0);
 }
 
-/* Adds bytes from *in; true if there are want bytes. */
-static bool
-collect(uint8_t *dst, uint8_t *have, size_t want, struct text *in)
-{
-	struct text t = text_take(in, want - *have);
-
-	if (t.n > 0)
-		memcpy(dst + *have, t.p, t.n);
-	*have = (uint8_t)(*have + t.n);
-	return (*have == want);
-}
-
-static void
-bad(struct proto_event *ev, const char *why)
-{
-	ev->kind = PROTO_BAD;
-	ev->why = why;
-}
-
 /* A record header is complete. */
 static void
 record_begin(struct fcgi *f, struct proto_event *ev)
@@ -159,7 +140,7 @@ record_begin(struct fcgi *f, struct proto_event *ev)
 	f->padding = f->header[6];
 	f->nend = 0;
 	if (f->header[0] != FCGI_VERSION)
-		bad(ev, "expected FastCGI version 1");
+		proto_bad(ev, "expected FastCGI version 1");
 }
 
 static bool
@@ -187,7 +168,7 @@ stdout_head(struct fcgi *f, struct reply_head *h, struct text *in, struct proto_
 	f->in_head = true;
 	switch (reply_head_cgi(h, &t)) {
 	case HEAD_MORE: return;
-	case HEAD_BAD: bad(ev, h->why); return;
+	case HEAD_BAD: proto_bad(ev, h->why); return;
 	case HEAD_DONE: break;
 	}
 	f->in_head = false;
@@ -203,17 +184,17 @@ static void
 end_request(struct fcgi *f, struct text *in, struct proto_event *ev)
 {
 	if (f->nend == 0 && f->content < sizeof(f->end)) {
-		bad(ev, "END_REQUEST is too short");
+		proto_bad(ev, "END_REQUEST is too short");
 		return;
 	}
-	if (!collect(f->end, &f->nend, sizeof(f->end), in))
+	if (!proto_collect(f->end, &f->nend, sizeof(f->end), in))
 		return;
 	f->content = (uint16_t)(f->content - sizeof(f->end));
 	switch (f->end[4]) {
 	case REQUEST_COMPLETE:
 		if (!f->had_head) {
-			bad(ev, f->in_head ? "the reply ended within its head"
-					   : "the reply has no head");
+			proto_bad(ev, f->in_head ? "the reply ended within its head"
+						 : "the reply has no head");
 			return;
 		}
 		ev->kind = PROTO_END;
@@ -228,9 +209,11 @@ end_request(struct fcgi *f, struct text *in, struct proto_event *ev)
 		ev->kind = PROTO_REFUSED;
 		ev->why = f->end[4] == OVERLOADED ? "overloaded" : "cannot multiplex";
 		return;
-	case UNKNOWN_ROLE: bad(ev, "the application does not support the role responder"); return;
+	case UNKNOWN_ROLE:
+		proto_bad(ev, "the application does not support the role responder");
+		return;
 	}
-	bad(ev, "unexpected protocol status in END_REQUEST");
+	proto_bad(ev, "unexpected protocol status in END_REQUEST");
 }
 
 static void
@@ -269,12 +252,12 @@ fcgi_reply(void *state, struct reply_head *h, struct text *in, struct buf *out,
 	*ev = (struct proto_event){ .kind = PROTO_MORE };
 	while (in->n > 0 && ev->kind == PROTO_MORE) {
 		if (f->nheader < FCGI_HEAD) {
-			if (!collect(f->header, &f->nheader, FCGI_HEAD, in))
+			if (!proto_collect(f->header, &f->nheader, FCGI_HEAD, in))
 				return;
 			record_begin(f, ev);
 			if (ev->kind == PROTO_MORE && f->content == 0 && record_is_ours(f) &&
 			    f->header[1] == END_REQUEST)
-				bad(ev, "END_REQUEST is too short");
+				proto_bad(ev, "END_REQUEST is too short");
 			if (f->content == 0)
 				padding_skip(f, in);
 			continue;
@@ -291,7 +274,7 @@ static void
 fcgi_eof(void *state, struct proto_event *ev)
 {
 	*ev = (struct proto_event){ 0 };
-	bad(ev, "the backend hung up within its reply");
+	proto_bad(ev, "the backend hung up within its reply");
 }
 
 const struct proto proto_fastcgi = {

@@ -26,6 +26,7 @@ reply_head_init(struct reply_head *h)
 {
 	memset(h, 0, sizeof(*h));
 	buf_init(&h->raw, REPLY_HEAD_MAX);
+	h->reply.content_length = -1;
 }
 
 void
@@ -61,25 +62,31 @@ fields_reserve(struct reply_head *h)
 	return (true);
 }
 
-static bool
-head_line(struct reply_head *h, struct text line)
+bool
+reply_head_field(struct reply_head *h, struct text name, struct text value)
 {
-	struct proxy_field f;
-	const char *colon;
-
-	colon = memchr(line.p, ':', line.n);
-	if (colon == NULL)
-		return (refuse(h, "a line of the head has no colon"));
-	f.name = (struct text){ line.p, (size_t)(colon - line.p) };
-	f.value = text_trim((struct text){ colon + 1, line.n - f.name.n - 1 });
-	if (!header_is_token(f.name))
+	value = text_trim(value);
+	if (!header_is_token(name))
 		return (refuse(h, "a header name is not a token"));
-	if (!header_value_ok(f.value))
+	if (!header_value_ok(value))
 		return (refuse(h, "a header value holds a control character"));
 	if (!fields_reserve(h))
 		return (refuse(h, "too many header fields"));
-	h->fields[h->nfields++] = f;
+	h->fields[h->nfields++] = (struct proxy_field){ name, value };
 	return (true);
+}
+
+static bool
+head_line(struct reply_head *h, struct text line)
+{
+	const char *colon = memchr(line.p, ':', line.n);
+	size_t n;
+
+	if (colon == NULL)
+		return (refuse(h, "a line of the head has no colon"));
+	n = (size_t)(colon - line.p);
+	return (reply_head_field(h, (struct text){ line.p, n },
+	    (struct text){ colon + 1, line.n - n - 1 }));
 }
 
 static bool
@@ -161,7 +168,6 @@ head_parse(struct reply_head *h)
 {
 	struct text rest = buf_as_text(&h->raw), line;
 
-	h->reply = (struct proxy_reply){ .content_length = -1 };
 	rest.n--; /* the last newline ends the last line */
 	while (text_next(&rest, '\n', &line)) {
 		if (line.n > 0 && line.p[line.n - 1] == '\r')

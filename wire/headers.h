@@ -35,6 +35,9 @@ void reply_head_free(struct reply_head *); /* may be initialised again */
 /* Removes bytes from *in up to and including the empty line; the rest stays.  Then fields has
  * all fields. */
 enum head_result reply_head_feed(struct reply_head *, struct text *in);
+/* Adds a field; both texts stay valid until reply_head_free(), as parts of raw do.  False: why
+ * says what is wrong with it. */
+bool reply_head_field(struct reply_head *, struct text name, struct text value);
 /* Puts the remaining fields into reply, for the client, in their order.  reply.status is set by the
  * codec; 0: taken from the field Status. */
 enum head_result reply_head_sort(struct reply_head *);
