@@ -27,7 +27,7 @@
 struct proto_event {
 	enum proto_kind {
 		PROTO_MORE,    /* the input is used up */
-		PROTO_INTERIM, /* the reply_head is a 1xx; another head follows */
+		PROTO_INTERIM, /* the reply_head is a sorted 1xx, not 101; another head follows */
 		PROTO_HEAD,    /* the reply_head is complete */
 		PROTO_BODY,    /* bytes: a part of the reply's body, a slice of the input */
 		PROTO_NOTE,    /* bytes: for the error log, a slice of the input */
@@ -44,7 +44,8 @@ struct proto {
 	const char *name; /* value of proxy-core.protocol */
 	const char *doc;  /* its line in the manual */
 	size_t size;
-	bool once; /* a socket carries one request; keep is always false */
+	bool once;         /* a socket carries one request; keep is always false */
+	bool unsized_body; /* can send a body whose length is not known before its end */
 	/* Appends the request without its body.  keep: asks the application to leave the socket
 	 * open. -E2BIG, -ENOMEM, or -EINVAL: the protocol cannot carry a value. */
 	int (*request)(void *state, const struct proxy_request *, bool keep, struct buf *out);

@@ -29,6 +29,12 @@ struct proxy_request {
 	struct text remote_addr, server_addr, server_name;
 	uint16_t remote_port, server_port;
 	int64_t content_length; /* of the following body; -1: no body, 0: an empty body */
+	/* A body of unknown length follows, and content_length is -1.  Only for a codec with
+	 * unsized_body. */
+	bool unsized;
+	/* Protocol that the client may switch to ("websocket"); .n 0: none.  The codec asks for it
+	 * with Connection and Upgrade if it can; otherwise the application never hears of it. */
+	struct text upgrade;
 	/* Of the client; the codec drops those that may not pass (cgi_env.h). */
 	const struct proxy_field *headers;
 	size_t nheaders;
@@ -40,6 +46,9 @@ struct proxy_reply {
 	int status;             /* if the application sends none: 200, or 302 with a Location */
 	int64_t content_length; /* -1: unknown */
 	bool has_body;          /* false: HEAD, 204 or 304 */
+	/* Status 101: the protocol that the application switched to.  Bytes behind the head do not
+	 * pass through the codec.  The codec refuses a 101 that the request did not allow. */
+	struct text upgrade;
 	/* End-to-end fields only; control headers are removed, also if they are not allowed. */
 	const struct proxy_field *headers;
 	size_t nheaders;
