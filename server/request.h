@@ -31,6 +31,7 @@ struct request {
 	bool head_kept;   /* these bytes are in the arena, not in a lent buffer */
 	char *path;       /* decoded and clean, with a NUL behind it; in the arena */
 	size_t path_len;
+	unsigned reroutes;   /* how often a handler had it routed again */
 	int status;          /* of the reply; 0: none yet */
 	uint64_t body_bytes; /* bytes of the reply without its head */
 	uint64_t started_ns; /* time at which the head was complete */

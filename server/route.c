@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "base/must.h"
 #include "wire/urlpath.h"
 #include "server/conn/conn.h"
 #include "server/worker.h"
@@ -259,13 +260,38 @@ clean_path(struct request *r)
 	return (0);
 }
 
+bool
+route_again(struct request *r, const struct route_change *to)
+{
+	if (r->reroutes >= REROUTES_MAX) {
+		log_limited(1, LOG_ERROR, conn_id(r), "route.loop", LF_TEXT("url", r->http.target),
+		    LF_TEXT("path", request_path(r)), LF_U64("limit", REROUTES_MAX),
+		    LF_STR("why", "the request was routed again too often; the client gets 500"),
+		    LF_STR("do", "check index-file.names and what applications answer"));
+		return (false);
+	}
+	r->reroutes++;
+	if (to->path.p != NULL) {
+		must(to->path.n != 0 && to->path.p[0] == '/' && to->path.p[to->path.n] == '\0');
+		r->path = (char *)to->path.p;
+		r->path_len = to->path.n;
+	}
+	must(r->head_kept || (to->query.p == NULL && to->host.p == NULL));
+	if (to->query.p != NULL)
+		r->http.query = to->query;
+	if (to->host.p != NULL)
+		r->http.host = to->host;
+	return (true);
+}
+
 int
 route(struct request *r, const struct handler **handler, const char **why)
 {
-	int status;
+	int status = 0;
 
 	request_use(r, r->worker->global);
-	status = clean_path(r);
+	if (r->path == NULL)
+		status = clean_path(r);
 	if (status != 0) {
 		*why = status == 500 ? no_memory : "its path leaves the root, or cannot be decoded";
 		return (status);

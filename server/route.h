@@ -7,7 +7,22 @@
 int route_start(struct worker *); /* Sets w->view and w->global; 0 or -errno. */
 void route_end(struct worker *);  /* call it after the last request */
 
-/* Cleans the path, finds r->conf and r->site, and names the handler.  0, or the status of a refusal
+#define REROUTES_MAX 10u
+
+/* What a handler replaces before the request is routed again.  .p NULL: stays as it is. */
+struct route_change {
+	struct text path;  /* decoded and clean, with a NUL behind it; in the arena */
+	struct text query; /* in the arena */
+	struct text
+	    host; /* as the parser leaves a Host: a valid name in lower case; in the arena */
+};
+
+/* Changes the request; then the handler returns HANDLED_AGAIN, or calls conn_route_again() later.
+ * False: logged; it was routed again REROUTES_MAX times already, and 500 is the answer.  A query
+ * and a host are for a request whose head is in the arena (request_keep()). */
+bool route_again(struct request *, const struct route_change *);
+
+/* Cleans the path, unless it is that of a change, finds r->conf and r->site, and names the handler.  0, or the status of a refusal
  * and *why, a constant. */
 int route(struct request *, const struct handler **, const char **why);
 /* Routes again when the path below the document root is known to exist:

@@ -181,6 +181,7 @@ conn_handle(struct conn *c)
 	switch (c->handler->start(c->r, peek)) {
 	case HANDLED_REPLY: return (answered(c));
 	case HANDLED_NOT_NOW: return (defer(c));
+	case HANDLED_AGAIN: return (&st_route);
 	case HANDLED_LATER: break;
 	}
 	if (!conn_settle(c))
@@ -452,6 +453,15 @@ conn_replied(struct request *r)
 
 	must(c->state == &st_handle);
 	conn_go(c, answered(c));
+}
+
+void
+conn_route_again(struct request *r)
+{
+	struct conn *c = r->conn;
+
+	must(c->state == &st_handle);
+	conn_go(c, &st_route);
 }
 
 void

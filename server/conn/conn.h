@@ -3,7 +3,8 @@
  *            +------------------------- keep-alive -------------------------+
  *            v                                                              |
  *   read_head --> route --> (skip_body) --> handler --> send --> finish ----+--> linger --> close
- *      ^   |                                   |
+ *      ^   |         ^                         |
+ *      |   |         +---- route_again() ------+
  *      +---+ hot small replies of pipelined requests collect in one body, sent together
  *
  * Bounds   an idle connection holds no buffer and no struct request; one that has sent a part of a
@@ -35,6 +36,8 @@ struct conn *conn_of_link(struct list *); /* member of worker.conns */
 /* For handlers. */
 /* r->body is the whole reply.  Call it once, after the handler's start has returned. */
 void conn_replied(struct request *);
+/* Instead: route_again() has changed the request.  Another handler may start before this returns. */
+void conn_route_again(struct request *);
 void conn_close_after(struct request *); /* no keep-alive after this reply */
 bool conn_keeps_alive(const struct request *);
 const char *conn_id(const struct request *); /* "c17.3"; valid until the next call in this thread */

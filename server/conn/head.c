@@ -85,6 +85,7 @@ request_renew(struct request *r)
 	arena_reset(&r->arena);
 	r->path = NULL;
 	r->path_len = 0;
+	r->reroutes = 0;
 	r->status = 0;
 	r->body_bytes = 0;
 	r->body_left = 0;

@@ -6,6 +6,7 @@
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/reply.h"
+#include "server/route.h"
 #include "server/worker.h"
 
 /* index_try: all names were tried, the directory itself is looked up */
@@ -22,8 +23,12 @@ waited(struct lookup_wait *w, struct lookup *l)
 
 	r->cold = true;
 	r->open = e->open;
-	if (static_answer(r, e, false) == HANDLED_REPLY)
-		conn_replied(r);
+	switch (static_answer(r, e, false)) {
+	case HANDLED_REPLY: conn_replied(r); break;
+	case HANDLED_AGAIN: conn_route_again(r); break;
+	case HANDLED_LATER:
+	case HANDLED_NOT_NOW: break;
+	}
 }
 
 /* True if a reply without the first bytes of the file is possible: an answer from memory, or a
@@ -52,7 +57,8 @@ look(struct request *r, struct text path, bool peek)
 	return (static_answer(r, e, peek));
 }
 
-/* Looks up the next of index-file.names below the requested directory. */
+/* Looks up the next of index-file.names below the requested directory; "/name" is below the
+ * document root. */
 static enum handled
 try_index(struct request *r, bool peek)
 {
@@ -65,6 +71,8 @@ try_index(struct request *r, bool peek)
 		return (look(r, (struct text){ path.p + 1, path.n > 1 ? path.n - 2 : 0 }, peek));
 	}
 	name = r->conf->index_names.v[r->index_try++];
+	if (name.n != 0 && name.p[0] == '/')
+		path.n = 1;
 	while (name.n != 0 && name.p[0] == '/')
 		name.p++, name.n--;
 	p = arena_get(&r->arena, path.n + name.n + 1);
@@ -72,7 +80,19 @@ try_index(struct request *r, bool peek)
 		return (refuse(r, 500));
 	memcpy(p, path.p, path.n);
 	memcpy(p + path.n, name.p, name.n);
+	p[path.n + name.n] = '\0';
 	return (look(r, (struct text){ p + 1, path.n + name.n - 1 }, peek));
+}
+
+/* The name that was found decides who answers: it may be a script. */
+static enum handled
+answer_index(struct request *r)
+{
+	const struct route_change to = { .path = { r->lookup.p - 1, r->lookup.n + 1 } };
+
+	if (!route_again(r, &to))
+		return (refuse(r, 500));
+	return (HANDLED_AGAIN);
 }
 
 static enum handled
@@ -126,6 +146,13 @@ refuse(struct request *r, int status)
 	return (HANDLED_REPLY);
 }
 
+/* Without conditions this handler answers for every name. */
+static bool
+is_index(const struct request *r)
+{
+	return (r->index_try != 0 && r->index_try != NO_INDEX && !r->worker->plain);
+}
+
 /* Takes e: hands it to reply_file() or puts it back. */
 static enum handled
 static_answer(struct request *r, struct file_entry *e, bool peek)
@@ -133,6 +160,10 @@ static_answer(struct request *r, struct file_entry *e, bool peek)
 	int err = e->err;
 	bool is_dir = e->is_dir;
 
+	if (err == 0 && !is_dir && is_index(r)) {
+		file_entry_put(e);
+		return (answer_index(r));
+	}
 	if (err == 0 && !is_dir && r->index_try != NO_INDEX && !is_excluded(r)) {
 		reply_file(r, e, r->extra);
 		return (HANDLED_REPLY);
