@@ -1,4 +1,4 @@
-/* proxy-core/exchange_impl.h -- shared by exchange.c and exchange_reply.c only. */
+/* proxy-core/exchange_impl.h -- shared by the exchange*.c files only. */
 #ifndef PROXY_CORE_EXCHANGE_IMPL_H
 #define PROXY_CORE_EXCHANGE_IMPL_H
 
@@ -12,7 +12,9 @@ enum exchange_state {
 	x_ended  /* on_end comes in the next round */
 };
 
-#define NOTE_MAX 1000 /* bytes of one stderr line */
+#define NOTE_MAX   1000        /* bytes of one stderr line */
+#define BODY_ROOM  (64u << 10) /* of the request's body, waiting for the socket */
+#define ANSWER_MAX 4096        /* bytes of answers that wait for the socket */
 
 struct exchange {
 	struct upstream *u;
@@ -61,10 +63,13 @@ void exchange_fail(struct exchange *x, int status);
 void exchange_broken(struct exchange *x, int status, int err, const char *why);
 void exchange_refused(struct exchange *x, const char *why);
 bool exchange_repeat(struct exchange *x); /* on a fresh socket, once, if that is safe */
-void exchange_push(struct exchange *x);   /* sends what waits, unless a send is under way */
 /* Around each callback, which may forget the exchange: leave frees it then. */
 void exchange_enter(struct exchange *x);
 void exchange_leave(struct exchange *x);
+
+/* exchange_send.c */
+void exchange_ask(struct exchange *x);  /* sends the request on its new lease */
+void exchange_push(struct exchange *x); /* sends what waits, unless a send is under way */
 
 /* exchange_reply.c */
 void note_flush(struct exchange *x); /* logs the bytes of a stderr line so far */
