@@ -61,16 +61,15 @@ prom_counter(const struct prom *p, const char *dotted, const char *help, uint64_
 }
 
 static void
-histogram_row(const struct prom *p, const char *name, const char *part, const char *label,
-    const char *value)
+histogram_row(const struct prom *p, const char *name, const char *part, struct text labels)
 {
 	prom_name(p, name);
 	buf_printf(p->out, "_%s{", part);
-	prom_label(p, label, value);
+	buf_text(p->out, labels);
 }
 
 void
-prom_histogram(const struct prom *p, const char *name, const char *label, const char *value,
+prom_histogram_of(const struct prom *p, const char *name, struct text labels,
     const struct histogram *h)
 {
 	static const uint64_t steps[] = { 10, 25, 50 }; /* multiples of a unit, 1 us at first */
@@ -79,14 +78,27 @@ prom_histogram(const struct prom *p, const char *name, const char *label, const 
 
 	for (unit = 1000; unit < HISTOGRAM_MAX_NS; unit *= 10)
 		for (i = 0; i < NELEM(steps) && unit * steps[i] <= HISTOGRAM_MAX_NS; i++) {
-			histogram_row(p, name, "bucket", label, value);
+			histogram_row(p, name, "bucket", labels);
 			buf_printf(p->out, ",le=\"%g\"} %" PRIu64 "\n",
 			    (double)(unit * steps[i]) / 1e9, histogram_up_to(h, unit * steps[i]));
 		}
-	histogram_row(p, name, "bucket", label, value);
+	histogram_row(p, name, "bucket", labels);
 	buf_printf(p->out, ",le=\"+Inf\"} %" PRIu64 "\n", count);
-	histogram_row(p, name, "sum", label, value);
+	histogram_row(p, name, "sum", labels);
 	buf_printf(p->out, "} %.9f\n", (double)h->sum_ns / 1e9);
-	histogram_row(p, name, "count", label, value);
+	histogram_row(p, name, "count", labels);
 	buf_printf(p->out, "} %" PRIu64 "\n", count);
+}
+
+void
+prom_histogram(const struct prom *p, const char *name, const char *label, const char *value,
+    const struct histogram *h)
+{
+	struct buf labels;
+	const struct prom to = { &labels, p->prefix };
+
+	buf_init(&labels, 0);
+	prom_label(&to, label, value);
+	prom_histogram_of(p, name, buf_as_text(&labels), h);
+	buf_free(&labels);
 }

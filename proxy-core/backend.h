@@ -46,6 +46,8 @@ struct backend {
 	unsigned down;    /* pools that pause because it is out of reach */
 	unsigned users;   /* pools and configurations; 0: not configured any more */
 
+	struct backend_times *times; /* a list, see backend_times.h */
+
 	/* of backend.c */
 	struct address *address;
 	size_t naddress;

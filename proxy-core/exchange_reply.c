@@ -103,6 +103,7 @@ on_complete(struct exchange *x, bool reuse, size_t left)
 		exchange_broken(x, 502, -EPROTO, "the reply is shorter than its Content-Length");
 		return;
 	}
+	lease_replied(x->lease);
 	exchange_release(x, fit);
 	if (drained)
 		x->forgotten = true;

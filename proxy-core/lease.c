@@ -114,6 +114,8 @@ lease_rd_done(struct io_op *op)
 	} else {
 		if (op->res > 0 && !l->heard) {
 			l->heard = true;
+			backend_times_add(l->pool->times, BACKEND_first_byte, l->since_ns,
+			    io_now(l->pool->io));
 			lease_measure(l);
 		}
 		l->user->on_recv(l->arg, op); /* may give the lease away */
@@ -193,6 +195,14 @@ bool
 lease_sending(const struct lease *l)
 {
 	return (l->wr_busy);
+}
+
+void
+lease_replied(struct lease *l)
+{
+	struct pool *p = l->pool;
+
+	backend_times_add(p->times, BACKEND_reply, l->since_ns, io_now(p->io));
 }
 
 void

@@ -107,6 +107,7 @@ lease_connected(struct io_op *op)
 		return;
 	}
 	pool_set_up(p);
+	backend_times_add(p->times, BACKEND_connect, l->since_ns, io_now(p->io));
 	lease_set(l, LEASE_IDLE);
 	pool_feed(p);
 	if (l->state != LEASE_IDLE)
@@ -193,6 +194,7 @@ lease_give(struct lease *l, struct pool_wait *w)
 	l->asked = l->heard = false;
 	l->progress_ns = l->since_ns;
 	l->out.n = l->sent = 0;
+	backend_times_add(p->times, BACKEND_wait, w->turn.since_ns, l->since_ns);
 	waiters_take(w, l);
 	if (w->debug)
 		log_event(LOG_INFO, NULL, "pool.lease", LF_STR("backend", p->backend->name),
@@ -378,7 +380,8 @@ pool_new(struct io *io, struct counters *counters, struct backend *b, const stru
 	p->backend = b;
 	backend_use(b);
 	p->address = backend_addresses(b, &p->naddress);
-	if (fair_queue_init(&p->waiters) != 0 || p->address == NULL) {
+	p->times = backend_times_take(b);
+	if (fair_queue_init(&p->waiters) != 0 || p->address == NULL || p->times == NULL) {
 		pool_free(p);
 		return (NULL);
 	}
@@ -392,6 +395,8 @@ pool_free(struct pool *p)
 	fair_queue_fini(&p->waiters);
 	if (p->down)
 		backend_add(p->backend, down, -1u);
+	if (p->times != NULL)
+		backend_times_return(p->times);
 	backend_put(p->backend);
 	free(p->address);
 	free(p);

@@ -82,6 +82,7 @@ struct buf *lease_out(struct lease *); /* to fill; not between lease_send() and 
 void lease_send(struct lease *);
 bool lease_sending(const struct lease *);
 void lease_asked(struct lease *);                 /* the whole request is sent: an answer is due */
+void lease_replied(struct lease *);               /* the whole reply came: counts its time */
 void lease_recv(struct lease *);                  /* one on_recv(), unless one is due already */
 bool lease_will_keep(const struct lease *);       /* pool_put() would keep it */
 unsigned lease_served(const struct lease *);      /* earlier requests on this socket */

@@ -3,6 +3,7 @@
 #define PROXY_CORE_POOL_IMPL_H
 
 #include "proxy-core/backend.h"
+#include "proxy-core/backend_times.h"
 #include "proxy-core/pool.h"
 
 struct lease {
@@ -29,6 +30,7 @@ struct pool {
 	struct io *io;
 	struct counters *counters;
 	struct backend *backend;
+	struct backend_times *times;
 	struct address *address; /* of the backend when the pool was made */
 	size_t naddress, next;   /* address of the next connect */
 	struct proxy_conf conf;

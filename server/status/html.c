@@ -346,10 +346,29 @@ devices(struct buf *out, const struct status *s)
 }
 
 static void
+backend_times(struct buf *out, const struct status_backend *b, size_t i)
+{
+	static const struct {
+		enum backend_stage stage;
+		const char *key;
+		double p;
+	} cells[] = { { BACKEND_first_byte, "p50", 0.5 }, { BACKEND_first_byte, "p99", 0.99 },
+		{ BACKEND_reply, "p99", 0.99 }, { BACKEND_wait, "p99", 0.99 } };
+	size_t k;
+
+	for (k = 0; k < NELEM(cells); k++)
+		cell(out, TIME_NS,
+		    (double)histogram_percentile(&b->stage[cells[k].stage], cells[k].p),
+		    "backends/%zu/stages/%s/%s_ns", i, backend_stage_names[cells[k].stage],
+		    cells[k].key);
+}
+
+static void
 backends(struct buf *out, const struct status *s)
 {
 	static const char *const columns[] = { "application", "requests", "failed", "in progress",
-		"waiting", "sockets", "idle", "down", NULL };
+		"waiting", "sockets", "idle", "down", "first byte, half within", "99 % within",
+		"whole reply, 99 % within", "waited, 99 % within", NULL };
 	size_t i;
 
 	if (s->nbackends == 0)
@@ -368,6 +387,7 @@ backends(struct buf *out, const struct status *s)
 		cell(out, INTEGER, b->pool_size, "backends/%zu/sockets", i);
 		cell(out, INTEGER, b->idle, "backends/%zu/sockets_idle", i);
 		cell(out, TROUBLE, b->down, "backends/%zu/workers_that_find_it_down", i);
+		backend_times(out, b, i);
 		buf_str(out, "</tr>\n");
 	}
 	table_end(out);

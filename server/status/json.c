@@ -56,6 +56,19 @@ threads(struct buf *out, const struct status *s)
 }
 
 static void
+backend_stages(struct buf *out, const struct status_backend *b)
+{
+	unsigned i;
+
+	buf_str(out, ",\n\"stages\":{");
+	for (i = 0; i < BACKEND_NSTAGES; i++) {
+		buf_printf(out, "%s\"%s\":", i != 0 ? ",\n" : "", backend_stage_names[i]);
+		histogram_json(out, &b->stage[i]);
+	}
+	buf_str(out, "}}");
+}
+
+static void
 backends(struct buf *out, const struct status *s)
 {
 	size_t i;
@@ -70,8 +83,9 @@ backends(struct buf *out, const struct status *s)
 		    ",\"requests\":%" PRIu64 ",\"failed\":%" PRIu64 ",\"load\":%u,\"waiting\":%u",
 		    b->requests, b->failed, b->load, b->waiting);
 		buf_printf(out,
-		    ",\"sockets\":%u,\"sockets_idle\":%u,\"workers_that_find_it_down\":%u}",
+		    ",\"sockets\":%u,\"sockets_idle\":%u,\"workers_that_find_it_down\":%u",
 		    b->pool_size, b->idle, b->down);
+		backend_stages(out, b);
 	}
 	buf_str(out, "],\n");
 }

@@ -104,6 +104,32 @@ backends(const struct prom *p, const struct status *s)
 }
 
 static void
+backend_stages(const struct prom *p, const struct status *s)
+{
+	size_t i, k;
+
+	if (s->nbackends != 0)
+		prom_family(p, "backend_stage_seconds", "histogram",
+		    "Where the time of proxied requests went: wait for a socket, connect of each "
+		    "new "
+		    "socket, first-byte and reply from the socket on.");
+	for (i = 0; i < s->nbackends; i++)
+		for (k = 0; k < BACKEND_NSTAGES; k++) {
+			const struct status_backend *b = &s->backend[i];
+			struct buf labels;
+			const struct prom to = { &labels, p->prefix };
+
+			buf_init(&labels, 0);
+			buf_printf(&labels, "block=\"%u\",", b->block);
+			prom_label(&to, "backend", b->name);
+			buf_printf(&labels, ",stage=\"%s\"", backend_stage_names[k]);
+			prom_histogram_of(p, "backend_stage_seconds", buf_as_text(&labels),
+			    &b->stage[k]);
+			buf_free(&labels);
+		}
+}
+
+static void
 connections(const struct prom *p, const struct status *s)
 {
 	unsigned i;
@@ -135,4 +161,5 @@ status_metrics(struct buf *out, const struct status *s)
 	stages(p, s);
 	io_pools_status_metrics(p, &s->threads);
 	backends(p, s);
+	backend_stages(p, s);
 }

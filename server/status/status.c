@@ -102,6 +102,8 @@ by_block_and_name(const void *a, const void *b)
 static void
 backend_take(struct status_backend *s, const struct backend *b)
 {
+	unsigned i;
+
 	s->block = b->block;
 	s->name = b->name;
 	s->requests = backend_read(b, requests);
@@ -112,6 +114,8 @@ backend_take(struct status_backend *s, const struct backend *b)
 	s->pool_size = backend_read(b, sockets[LEASE_BUSY]) + s->idle +
 		       backend_read(b, sockets[LEASE_CONNECTING]);
 	s->down = backend_read(b, down);
+	for (i = 0; i < BACKEND_NSTAGES; i++)
+		backend_times_sum(b, i, &s->stage[i]);
 }
 
 static bool

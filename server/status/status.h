@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "io/disk/pools_status.h"
+#include "proxy-core/backend_times.h"
 #include "server/request.h"
 #include "server/status/worker_counters.h"
 
@@ -30,6 +31,7 @@ struct status_backend {
 	uint64_t requests, failed;
 	unsigned load, pool_size;     /* requests in progress; open sockets */
 	unsigned idle, waiting, down; /* down: workers that do not use it for a while */
+	struct histogram stage[BACKEND_NSTAGES];
 };
 
 struct status {

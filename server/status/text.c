@@ -97,7 +97,25 @@ thread_line(void *lines, const char *name, uint64_t v)
 	line(lines, v, "server.%s", name);
 }
 
-/* The names are those of lighttpd 1.5, quotes included. */
+static void
+backend_stage_lines(GPtrArray *lines, const struct status_backend *b, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < BACKEND_NSTAGES; i++) {
+		const struct histogram *h = &b->stage[i];
+		const char *stage = backend_stage_names[i];
+
+#define LINE(v, key) line(lines, v, "proxy-core.%u.backends.\"%s\".%s." key, b->block, name, stage)
+		LINE(histogram_count(h), "count");
+		LINE(histogram_percentile(h, 0.5) / 1000, "p50-us");
+		LINE(histogram_percentile(h, 0.99) / 1000, "p99-us");
+		LINE(h->max_ns / 1000, "max-us");
+#undef LINE
+	}
+}
+
+/* The names are those of lighttpd 1.5, quotes included; the times are ours. */
 static void
 backend_lines(GPtrArray *lines, const struct status *s)
 {
@@ -116,6 +134,7 @@ backend_lines(GPtrArray *lines, const struct status *s)
 		line(lines, b->failed, "proxy-core.%u.backends.\"%s\".requests_failed", g, name.p);
 		line(lines, b->load, "proxy-core.%u.backends.\"%s\".load", g, name.p);
 		line(lines, b->pool_size, "proxy-core.%u.backends.\"%s\".pool_size", g, name.p);
+		backend_stage_lines(lines, b, name.p);
 		buf_free(&name);
 		backlogged += b->waiting;
 		if (i + 1 < s->nbackends && s->backend[i + 1].block == g)

@@ -119,6 +119,7 @@ proxy-core.protocol = "fastcgi"
 	proxy-core.backends = ( "$name" )
 	proxy-core.allow-x-sendfile = "enable"
 	proxy-core.max-pool-size = 6
+	proxy-core.max-keep-alive-requests = 100
 }
 \$HTTP["url"] =^ "/dead/" { proxy-core.backends = ( "unix:@{[ $app->socket ]}.none" ) }
 END
@@ -147,7 +148,7 @@ END
 	}
 	my $requests = 6 * 12;                  # and what was refused is a reply, too
 	my $j;
-	Test::Util::eventually(sub { $j = json($srv); $j->{requests}{replied} >= $requests + 6 });
+	Test::Util::eventually(sub { $j = json($srv); $j->{requests}{replied} >= $requests + 6 && $j->{backends}[0]{stages}{reply}{count} == 6 });
 	my $n   = $j->{counters};
 	my $own = $n->{'server.requests.read'} - $requests;             # asking for numbers is counted
 	cmp_ok $own, '>=', 1, 'the request for the page is counted';
@@ -174,6 +175,10 @@ END
 	is scalar @{ $j->{workers} }, 3, 'three of them';
 	my ($live, $dead) = @{ $j->{backends} };
 	is "$live->{block} $live->{name} $live->{requests} $live->{failed}", "0 $name 6 0", 'the application';
+	is join(' ', map { "$_ $live->{stages}{$_}{count}" } qw(wait first-byte reply)), 'wait 6 first-byte 6 reply 6',
+	    'each request left its times';
+	cmp_ok $live->{stages}{connect}{count}, '>=', 1, 'each connect, too';
+	is join(' ', map { $dead->{stages}{$_}{count} } qw(wait connect first-byte reply)), '0 0 0 0', 'the dead one has no times';
 	is "$dead->{block} $dead->{requests}", '1 0', 'the dead one';
 	cmp_ok $dead->{failed}, '>=', 1, '... failed';
 	cmp_ok $j->{threads}{stat}{jobs}, '>=', 3, 'threads';
@@ -181,6 +186,8 @@ END
 	my %stat = numbers($srv);
 	is $stat{qq{proxy-core.0.backends."$name".requests}}, 6, 'a name as 1.5 had it';
 	ok exists $stat{qq{proxy-core.0.backends."$name".$_}}, "... $_" for qw(load pool_size requests_failed);
+	is $stat{qq{proxy-core.0.backends."$name".first-byte.count}}, 6, 'times by stage';
+	ok exists $stat{qq{proxy-core.0.backends."$name".reply.$_}}, "... $_" for qw(p50-us p99-us max-us);
 	is $stat{'proxy-core.0.backlogged'}, 0, 'no request waits';
 	ok exists $stat{"server.io.$_"}, "server.io.$_" for map { ("$_.async-read", "$_.sync-read") }
 	    qw(writev linux-sendfile gthread-aio gthread-sendfile posix-aio linux-aio io-uring adaptive);
@@ -192,6 +199,7 @@ END
 	is $metric{qq{accel_backend_requests_total{block="0",backend="$name"}}}, 6, '... with labels';
 	is $metric{'accel_stage_seconds_bucket{stage="proxy",le="+Inf"}'}, 12, '... and a histogram';
 	is $metric{'accel_stage_seconds_count{stage="proxy"}'}, 12, '... that agrees with itself';
+	is $metric{qq{accel_backend_stage_seconds_count{block="0",backend="$name",stage="reply"}}}, 6, '... of each backend and stage';
 	html_is_well_formed($srv->fetch('/server-status')->{body}) and fail 'the page of a busy server is not well formed';
 };
 
@@ -217,7 +225,7 @@ subtest 'names with special characters are escaped' => sub {
 	like $html, qr/&lt;b&gt;&quot;&amp;/, 'it is shown';
 	is json($srv)->{backends}[0]{name}, $bad, 'JSON gives it back';
 	my %stat = numbers($srv);
-	is scalar(grep { /\Aproxy-core\.0\.backends\."unix:\/tmp\/<b>\\x22&'"\./ } keys %stat), 4, 'statistics quote it';
+	is scalar(grep { /\Aproxy-core\.0\.backends\."unix:\/tmp\/<b>\\x22&'"\./ } keys %stat), 20, 'statistics quote it';
 	for my $host ('"><script>alert(1)</script>', "a&b", "x'y\"z") {
 		my $r = $srv->fetch('/server-status', Host => $host);
 		next if $r->{status} == 400;            # refused is fine, too
