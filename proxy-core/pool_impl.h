@@ -1,10 +1,14 @@
-/* proxy-core/pool_impl.h -- shared by pool.c, lease.c and waiters.c; no other file includes it. */
+/* proxy-core/pool_impl.h -- shared by pool.c, pool_connect.c, lease.c and waiters.c; no other
+ * file includes it. */
 #ifndef PROXY_CORE_POOL_IMPL_H
 #define PROXY_CORE_POOL_IMPL_H
 
 #include "proxy-core/backend.h"
 #include "proxy-core/backend_times.h"
 #include "proxy-core/pool.h"
+#include "wire/codec.h"
+
+#define OUT_MAX (PROTO_REQUEST_MAX + (128u << 10)) /* a request head, and a piece of its body */
 
 struct lease {
 	struct io_sock sock;
@@ -55,5 +59,11 @@ void lease_close(struct lease *);
 void lease_close_step(struct lease *); /* an op of a closing lease has ended */
 
 unsigned pool_waiting(const struct pool *);
+unsigned pool_open(const struct pool *); /* connecting, idle and busy sockets */
+void pool_feed(struct pool *);           /* serves waiters as far as possible */
+
+/* pool_connect.c */
+bool pool_may_connect(const struct pool *, uint64_t now_ns);
+void pool_connect(struct pool *); /* one more socket; later if there is no memory */
 
 #endif

@@ -1,0 +1,161 @@
+/* proxy-core/pool_connect.c -- connects to a backend, and the pause after one that failed; see
+ * pool.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include "base/clock.h"
+#include "base/log.h"
+#include "proxy-core/pool_impl.h"
+#include "proxy-core/waiters.h"
+
+#define RETRY_MS 20 /* after a connect that must wait */
+
+static uint64_t
+pool_next_pause(const struct pool *p)
+{
+	uint64_t ms = p->pause_ms * 2;
+
+	if (ms > POOL_PAUSE_MAX_MS)
+		ms = POOL_PAUSE_MAX_MS;
+	return (ms > p->conf.disable_ms ? ms : p->conf.disable_ms);
+}
+
+static void
+pool_set_down(struct pool *p, int err)
+{
+	uint64_t now = io_now(p->io);
+
+	p->misses = 0;
+	/* many connects that fail at once count as one failure, with one pause */
+	if (!p->down || now >= p->paused_until_ns) {
+		p->pause_ms = pool_next_pause(p);
+		p->paused_until_ns = now + p->pause_ms * NS_PER_MS;
+	}
+	if (!p->down)
+		backend_add(p->backend, down, 1);
+	p->down = true;
+	log_limited(10, LOG_WARN, NULL, "pool.down", LF_STR("backend", p->backend->name),
+	    LF_ERR("error", err), LF_U64("pause_ms", p->pause_ms),
+	    LF_U64("waiters", pool_waiting(p)));
+	waiters_fail(p, err);
+}
+
+static void
+pool_set_up(struct pool *p)
+{
+	p->misses = 0;
+	p->pause_ms = 0;
+	if (!p->down)
+		return;
+	p->down = false;
+	backend_add(p->backend, down, -1u);
+	log_limited(10, LOG_INFO, NULL, "pool.up", LF_STR("backend", p->backend->name),
+	    LF_U64("waiters", pool_waiting(p)));
+}
+
+/* The application (or this process) is full, not down. */
+static bool
+is_temporary(int err)
+{
+	switch (err) {
+	case -EAGAIN: /* unix socket: the listen queue is full */
+	case -EMFILE:
+	case -ENFILE:
+	case -ENOBUFS:
+	case -ENOMEM:
+	case -EADDRNOTAVAIL: /* no local port left */ return (true);
+	}
+	return (false);
+}
+
+static void
+pool_connect_failed(struct pool *p, int err)
+{
+	if (is_temporary(err)) {
+		p->retry_at_ns = io_now(p->io) + RETRY_MS * NS_PER_MS;
+		log_limited(1, LOG_WARN, NULL, "pool.full", LF_STR("backend", p->backend->name),
+		    LF_ERR("error", err), LF_U64("waiters", pool_waiting(p)),
+		    LF_U64("sockets", pool_sockets(p)));
+	} else {
+		pool_failed(p);
+		if (++p->misses >= p->naddress)
+			pool_set_down(p, err);
+	}
+	pool_feed(p); /* the name may have another address; waiters above the limit go */
+}
+
+static void
+lease_connected(struct io_op *op)
+{
+	struct lease *l = list_entry(op, struct lease, ctl);
+	struct pool *p = l->pool;
+	int err = (int)op->res;
+
+	l->ctl_busy = false;
+	if (l->state == LEASE_CLOSING) {
+		lease_close_step(l);
+		return;
+	}
+	if (err < 0) {
+		lease_set(l, LEASE_CLOSING); /* it has no room any more */
+		pool_connect_failed(p, err);
+		lease_close_step(l);
+		return;
+	}
+	pool_set_up(p);
+	backend_times_add(p->times, BACKEND_connect, l->since_ns, io_now(p->io));
+	lease_set(l, LEASE_IDLE);
+	pool_feed(p);
+	if (l->state != LEASE_IDLE)
+		return;
+	/* Its waiter got another socket.  A thread may be bound to this one now. */
+	if (lease_will_keep(l))
+		lease_recv(l);
+	else
+		lease_close(l);
+}
+
+static int
+connect_start(struct pool *p)
+{
+	const struct address *a = &p->address[p->next++ % p->naddress];
+	struct lease *l = calloc(1, sizeof(*l));
+
+	if (l == NULL)
+		return (-ENOMEM);
+	l->pool = p;
+	list_init(&l->link);
+	io_sock_init(&l->sock, -1);
+	buf_init(&l->out, OUT_MAX);
+	op_init(&l->ctl, IO_CONNECT, lease_connected);
+	l->ctl.sock = &l->sock;
+	l->ctl.connect.addr = &a->sa;
+	l->ctl.connect.len = a->len;
+	l->ctl.deadline_ms = p->conf.connect_ms;
+	l->ctl_busy = true;
+	lease_set(l, LEASE_CONNECTING);
+	op_submit(p->io, &l->ctl);
+	return (0);
+}
+
+void
+pool_connect(struct pool *p)
+{
+	if (connect_start(p) != 0)
+		p->retry_at_ns = io_now(p->io) + RETRY_MS * NS_PER_MS;
+}
+
+unsigned
+pool_open(const struct pool *p)
+{
+	return (p->n[LEASE_CONNECTING] + p->n[LEASE_IDLE] + p->n[LEASE_BUSY]);
+}
+
+bool
+pool_may_connect(const struct pool *p, uint64_t now)
+{
+	if (now < p->paused_until_ns || now < p->retry_at_ns)
+		return (false);
+	if (p->down && p->n[LEASE_CONNECTING] > 0)
+		return (false); /* one connect at a time tries whether it is back */
+	return (pool_open(p) < p->conf.max_pool_size);
+}
