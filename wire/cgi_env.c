@@ -115,38 +115,13 @@ put_forwarded(struct env *e)
 	put(e, "HTTP_X_HOST", r->host);
 }
 
-/* True for variables that this file writes: fields of the client with these names are dropped. */
-static bool
-is_ours(struct text name)
-{
-	static const struct text names[] = { TEXT("Content-Length"), TEXT("Content-Type"),
-		TEXT("X-Forwarded-For"), TEXT("X-Forwarded-Proto"), TEXT("X-Host"), TEXT("Proxy") };
-
-	return (text_is_one_of(name, names, NELEM(names)));
-}
-
-static bool
-is_plain(struct text name)
-{
-	size_t i;
-	char c;
-
-	for (i = 0; i < name.n; i++) {
-		c = name.p[i];
-		if (c != '-' && !(c >= '0' && c <= '9') &&
-		    !((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
-			return (false);
-	}
-	return (name.n > 0 && name.n <= NAME_MAX_BYTES);
-}
-
 static bool
 passes(const struct env *e, size_t i)
 {
 	struct text name = e->req->headers[i].name;
 
-	return (!e->fields.repeats[i] && is_plain(name) && !is_ours(name) &&
-		!header_is_control(name) && !fields_is_hop(&e->fields, i));
+	return (!e->fields.repeats[i] && name.n <= NAME_MAX_BYTES &&
+		!text_ieq(name, TEXT("Content-Type")) && header_passes(&e->fields, i));
 }
 
 static void

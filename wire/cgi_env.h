@@ -1,9 +1,7 @@
 /* wire/cgi_env.h -- a request as CGI variables, for FastCGI and SCGI.
  *
- * put(arg, name, value) is called once for each name.  Fields of the client become HTTP_*, except:
- * hop-by-hop fields and Proxy (HTTP_PROXY would redirect the application's own requests), names
- * with bytes other than letters, digits and '-' (X_Forwarded_For must not pass for
- * X-Forwarded-For), and control headers.
+ * put(arg, name, value) is called once for each name.  Fields of the client that may pass
+ * (header_passes()) become HTTP_*.
  */
 #ifndef WIRE_CGI_ENV_H
 #define WIRE_CGI_ENV_H

@@ -15,6 +15,32 @@ header_value_ok(struct text value)
 	return (skip_value(value.p, value.p + value.n) == value.p + value.n);
 }
 
+static bool
+is_plain(struct text name)
+{
+	size_t i;
+	char c;
+
+	for (i = 0; i < name.n; i++) {
+		c = name.p[i];
+		if (c != '-' && !byte_is_digit(c) && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
+			return (false);
+	}
+	return (name.n > 0);
+}
+
+bool
+header_passes(const struct fields *f, size_t i)
+{
+	/* written by each codec, except Proxy */
+	static const struct text ours[] = { TEXT("Content-Length"), TEXT("X-Forwarded-For"),
+		TEXT("X-Forwarded-Proto"), TEXT("X-Host"), TEXT("Proxy") };
+	struct text name = f->v[i].name;
+
+	return (is_plain(name) && !text_is_one_of(name, ours, NELEM(ours)) &&
+		(f->v[i].set || !header_is_control(name)) && !fields_is_hop(f, i));
+}
+
 bool
 status_has_body(int status)
 {

@@ -14,6 +14,7 @@
 
 struct proxy_field {
 	struct text name, value;
+	bool set; /* by the configuration: a control header of this name may pass */
 };
 
 /* A request; codecs turn it into CGI variables or headers. */
