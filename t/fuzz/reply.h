@@ -22,7 +22,7 @@ see_head(struct seen *s, const struct proxy_reply *r)
 	size_t i;
 
 	s->length = r->content_length;
-	must(s->head.n == 0 && r->status >= 200 && r->status <= 599 && r->content_length >= -1);
+	must(s->head.n == 0 && r->status >= 100 && r->status <= 599 && r->content_length >= -1);
 	buf_printf(&s->head, "%d %lld\n", r->status, (long long)r->content_length);
 	for (i = 0; i < r->nheaders; i++) {
 		must(header_is_token(r->headers[i].name) && header_value_ok(r->headers[i].value));
@@ -37,11 +37,14 @@ see_head(struct seen *s, const struct proxy_reply *r)
 }
 
 static bool
-see(struct seen *s, const struct proto_event *ev, const struct reply_head *h)
+see(struct seen *s, const struct proto_event *ev, struct reply_head *h)
 {
 	switch (ev->kind) {
 	case PROTO_MORE: return (false);
-	case PROTO_INTERIM: must(s->head.n == 0); return (true);
+	case PROTO_INTERIM:
+		must(s->head.n == 0 && h->reply.status >= 100 && h->reply.status <= 199);
+		reply_head_free(h);
+		return (true);
 	case PROTO_HEAD: see_head(s, &h->reply); return (true);
 	case PROTO_BODY:
 		must(s->head.n > 0 && ev->bytes.n > 0);

@@ -26,13 +26,15 @@ events_of(const struct proto *p, struct text all, size_t first, size_t step)
 		const char *mem = in.p;
 		do {
 			p->reply(state, &h, &in, NULL, &ev);
-			if (ev.kind == PROTO_HEAD)
+			if (ev.kind == PROTO_INTERIM)
+				reply_head_free(&h);
+			else if (ev.kind == PROTO_HEAD)
 				g_string_append_printf(out, "H%d", h.reply.status);
 			else if (ev.kind == PROTO_BODY)
 				g_string_append_len(body, ev.bytes.p, (gssize)ev.bytes.n);
 			else if (ev.kind == PROTO_NOTE)
 				g_string_append_len(note, ev.bytes.p, (gssize)ev.bytes.n);
-		} while (ev.kind == PROTO_HEAD || ev.kind == PROTO_BODY || ev.kind == PROTO_NOTE);
+		} while (ev.kind >= PROTO_INTERIM && ev.kind <= PROTO_NOTE);
 		g_free((void *)mem);
 		n = step;
 	}
