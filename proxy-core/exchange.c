@@ -236,21 +236,24 @@ exchange_resume(struct exchange *x)
 		return;
 	x->paused = false;
 	x->progress_ns = io_now(x->u->io); /* the pause was not of the backend */
-	if (x->state != x_body)
+	if (x->state != x_body && x->state != x_tunnel)
 		return;
 	if (x->held != NULL || x->busy)
 		upstream_next_round(x->u, &x->soon);
-	else
+	else if (!x->eof)
 		lease_recv(x->lease);
 }
 
 /* ---------------------------------------------------------------- time passes */
 
-/* The backend owes an answer, more of it, or room for more of the request. */
+/* The backend owes an answer, more of it, or room for more of the request.  While a part of the
+ * body is missing, the backend may wait for that. */
 static bool
 backend_owes(const struct exchange *x)
 {
-	return (x->state == x_body || x->asked_ns > 0 || x->send_failed ||
+	bool missing = x->body_left > 0 && !x->send_failed;
+
+	return ((x->state == x_body && !missing) || x->asked_ns > 0 || x->send_failed ||
 		lease_sending(x->lease) || x->body.n > 0);
 }
 
@@ -285,6 +288,8 @@ exchange_tick(struct list *link, uint64_t now)
 		exchange_wait_over(x);
 	else if (x->state == x_drain && now >= x->until_ns)
 		exchange_fail(x, 0);
+	else if (x->state == x_tunnel)
+		tunnel_tick(x, now);
 	else if (x->state == x_head && is_silent(x, now))
 		exchange_broken(x, 504, -ETIMEDOUT, "no reply in time");
 	else if (x->state == x_body && !x->paused && is_silent(x, now))
@@ -309,7 +314,8 @@ exchange_start(struct upstream *u, const struct proxy_request *req,
 	x->sink = *sink;
 	x->arg = arg;
 	x->failure = 503;
-	x->body_left = req->content_length > 0 ? req->content_length : 0;
+	x->unsized = req->unsized;
+	x->body_left = x->unsized ? INT64_MAX : req->content_length > 0 ? req->content_length : 0;
 	x->times.start = io_now(u->io);
 	list_init(&x->link);
 	list_init(&x->soon);

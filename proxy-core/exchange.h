@@ -1,7 +1,11 @@
 /* proxy-core/exchange.h -- one request to one application, and its reply.
  *
  *   exchange_start -> [waiting for a socket] -> connect -> send -> on_head -> on_body... -> on_end
+ *                                               [on_interim...]
  *
+ * Tunnel   After on_head with status 101 the bytes pass unchanged in both directions.  It ends when
+ *          both sides have said that they send no more (on_eof, exchange_body_end()), or when no
+ *          byte passes for read_ms.
  * Result   on_end(arg, 0): the reply is complete.  Before on_head: on_end(arg, 502, 503 or 504),
  *          the status for the client (503 with retry_after_s).  After on_head: on_end(arg, -errno):
  *          the reply broke off, so cut the client's connection.  on_end comes once, as the last
@@ -32,7 +36,14 @@ struct exchange_sink {
 	/* room again, after exchange_body() took only a part */
 	void (*on_room)(void *arg);
 	void (*on_end)(void *arg, int status, unsigned retry_after_s);
+	/* a 1xx head, at most INTERIM_MAX of them; NULL: they are dropped */
+	void (*on_interim)(void *arg, const struct proxy_reply *);
+	/* tunnel: the application sends no more, and may still read */
+	void (*on_eof)(void *arg);
 };
+
+#define INTERIM_MAX   16u         /* 1xx heads of one exchange; one more is a failure */
+#define INTERIM_BYTES (16u << 10) /* all of them together; more is a failure */
 
 struct upstream; /* one block's backends, pools and waiters in one worker */
 struct exchange;
@@ -49,6 +60,10 @@ int exchange_start(struct upstream *, const struct proxy_request *, const struct
     const struct exchange_sink *, void *arg, struct exchange **);
 /* Copies bytes of the request body; returns how many (the others can follow after on_room). */
 size_t exchange_body(struct exchange *, struct text bytes);
+/* How many it takes now, or drops because nobody reads them any more; 0: on_room comes. */
+size_t exchange_room(struct exchange *);
+/* No more bytes follow: the end of an unsized body, or of one direction of a tunnel. */
+void exchange_body_end(struct exchange *);
 void exchange_pause(struct exchange *); /* no on_body until resume: the client is slow */
 void exchange_resume(struct exchange *);
 /* Ends all callbacks and sets the pointer to NULL.  drain: reads the rest of the reply (at most

@@ -5,11 +5,12 @@
 #include "proxy-core/upstream.h"
 
 enum exchange_state {
-	x_wait,  /* for a socket */
-	x_head,  /* request is being sent; the reply has no head yet */
-	x_body,  /* passing the reply on */
-	x_drain, /* reads and drops the rest, to keep the socket */
-	x_ended  /* on_end comes in the next round */
+	x_wait,   /* for a socket */
+	x_head,   /* request is being sent; the reply has no head yet */
+	x_body,   /* passing the reply on */
+	x_tunnel, /* the application switched protocols: bytes pass unchanged */
+	x_drain,  /* reads and drops the rest, to keep the socket */
+	x_ended   /* on_end comes in the next round */
 };
 
 #define NOTE_MAX   1000        /* bytes of one stderr line */
@@ -37,7 +38,8 @@ struct exchange {
 	/* to the application */
 	struct buf body;   /* taken from the caller, not yet framed */
 	struct buf answer; /* of the codec, while the reply comes in */
-	int64_t body_left; /* the caller still owes */
+	int64_t body_left; /* the caller still owes; INT64_MAX until exchange_body_end() */
+	bool unsized;      /* the length is not known before the end */
 	bool keep, body_moved, end_framed, send_failed, want_room;
 
 	/* from the application */
@@ -45,6 +47,9 @@ struct exchange {
 	char *held;       /* received and not parsed, because the caller paused */
 	struct text rest; /* of it */
 	bool paused, has_body, surplus;
+	bool eof; /* tunnel: the application sends no more */
+	unsigned interims;
+	size_t interim_bytes;
 	int64_t reply_left; /* -1: unknown */
 	size_t drained;
 	struct buf note;
@@ -70,6 +75,13 @@ void exchange_leave(struct exchange *x);
 /* exchange_send.c */
 void exchange_ask(struct exchange *x);  /* sends the request on its new lease */
 void exchange_push(struct exchange *x); /* sends what waits, unless a send is under way */
+
+/* exchange_tunnel.c */
+void exchange_switched(struct exchange *x); /* the head with 101 is complete */
+void tunnel_bytes(struct exchange *x, struct text *in);
+void tunnel_lost(struct exchange *x, int err); /* 0: the application sends no more */
+void tunnel_sent(struct exchange *x);          /* nothing waits for the socket */
+void tunnel_tick(struct exchange *x, uint64_t now);
 
 /* exchange_reply.c */
 void note_flush(struct exchange *x); /* logs the bytes of a stderr line so far */

@@ -49,9 +49,28 @@ body_expect(struct exchange *x)
 	x->reply_left = r->content_length;
 }
 
+/* A head of 1xx.  Without bounds an application could keep its socket and the client for ever. */
+static bool
+on_interim(struct exchange *x)
+{
+	x->interim_bytes += x->head.raw.n;
+	if (++x->interims > INTERIM_MAX || x->interim_bytes > INTERIM_BYTES) {
+		exchange_broken(x, 502, -EPROTO, "too many 1xx replies before the reply");
+		return (false);
+	}
+	if (x->state == x_head && x->sink.on_interim != NULL)
+		x->sink.on_interim(x->arg, &x->head.reply);
+	reply_head_free(&x->head);
+	return (true);
+}
+
 static void
 on_head(struct exchange *x)
 {
+	if (x->head.reply.status == 101 && x->state == x_head) {
+		exchange_switched(x);
+		return;
+	}
 	x->times.head = x->progress_ns = io_now(x->u->io);
 	if (x->state == x_drain) {
 		reply_head_free(&x->head);
@@ -117,7 +136,7 @@ exchange_event(struct exchange *x, const struct proto_event *ev, size_t left)
 {
 	switch (ev->kind) {
 	case PROTO_MORE: return (false);
-	case PROTO_INTERIM: reply_head_free(&x->head); return (true); /* not passed on */
+	case PROTO_INTERIM: return (on_interim(x));
 	case PROTO_HEAD: on_head(x); return (true);
 	case PROTO_BODY: on_body(x, ev->bytes); return (true);
 	case PROTO_NOTE: note_add(x, ev->bytes); return (true);
@@ -131,7 +150,7 @@ exchange_event(struct exchange *x, const struct proto_event *ev, size_t left)
 static bool
 may_parse(const struct exchange *x)
 {
-	return (x->lease != NULL && !(x->paused && x->state == x_body));
+	return (x->lease != NULL && !(x->paused && (x->state == x_body || x->state == x_tunnel)));
 }
 
 static void
@@ -140,6 +159,10 @@ exchange_parse(struct exchange *x, struct text *in)
 	struct proto_event ev;
 
 	while (may_parse(x)) {
+		if (x->state == x_tunnel) {
+			tunnel_bytes(x, in);
+			break;
+		}
 		x->u->proto->reply(x->codec, &x->head, in, &x->answer, &ev);
 		if (!exchange_event(x, &ev, in->n))
 			break;
@@ -172,6 +195,10 @@ exchange_lost(struct exchange *x, int err)
 {
 	struct proto_event ev = { .why = "the backend hung up without a reply" };
 
+	if (x->state == x_tunnel) {
+		tunnel_lost(x, err);
+		return;
+	}
 	if (x->state == x_head && exchange_repeat(x))
 		return;
 	if (err < 0)
@@ -225,6 +252,6 @@ exchange_unhold(struct exchange *x)
 		return;
 	}
 	free(held);
-	if (x->lease == l && may_parse(x))
+	if (x->lease == l && may_parse(x) && !x->eof)
 		lease_recv(l);
 }

@@ -4,6 +4,7 @@
  *   exchange_body() --> x->body --credit of the codec--> lease_out() --> socket
  */
 #include <errno.h>
+#include "base/must.h"
 #include "proxy-core/exchange_impl.h"
 
 /* Moves as much of the body as the codec has credit for, and the end behind all of it. */
@@ -13,6 +14,11 @@ move_body(struct exchange *x, struct buf *out)
 	const struct proto *p = x->u->proto;
 	size_t n = p->credit != NULL ? p->credit(x->codec) : SIZE_MAX;
 
+	if (x->state == x_tunnel) {
+		buf_text(out, buf_as_text(&x->body));
+		x->body.n = 0;
+		return;
+	}
 	if (n > x->body.n)
 		n = x->body.n;
 	if (n > 0) {
@@ -40,11 +46,15 @@ exchange_push(struct exchange *x)
 	if (!out->failed) {
 		if (out->n > 0)
 			lease_send(x->lease);
+		else if (x->state == x_tunnel)
+			tunnel_sent(x);
 		return;
 	}
 	x->send_failed = true;
 	if (x->state == x_head)
 		exchange_broken(x, 502, -ENOMEM, "out of memory");
+	else if (x->state == x_tunnel)
+		exchange_fail(x, -ENOMEM);
 }
 
 static void
@@ -107,19 +117,46 @@ exchange_ask(struct exchange *x)
 		lease_recv(x->lease);
 }
 
+/* Nobody reads more of the body. */
+static bool
+drops_body(const struct exchange *x)
+{
+	return (x->state == x_ended || x->send_failed || x->body_left == 0);
+}
+
+size_t
+exchange_room(struct exchange *x)
+{
+	if (drops_body(x))
+		return (SIZE_MAX);
+	x->want_room = x->body.n >= BODY_ROOM;
+	return (BODY_ROOM - x->body.n);
+}
+
+void
+exchange_body_end(struct exchange *x)
+{
+	if (drops_body(x))
+		return;
+	must(x->unsized);
+	x->body_left = 0;
+	exchange_push(x);
+}
+
 size_t
 exchange_body(struct exchange *x, struct text bytes)
 {
 	size_t room, n;
 
-	if (x->state == x_ended || x->send_failed || x->body_left == 0)
-		return (bytes.n); /* dropped */
+	if (drops_body(x))
+		return (bytes.n);
 	room = BODY_ROOM - x->body.n;
 	n = bytes.n < room ? bytes.n : room;
 	if ((int64_t)n > x->body_left)
 		n = (size_t)x->body_left;
 	buf_add(&x->body, bytes.p, n);
-	x->body_left -= (int64_t)n;
+	if (!x->unsized)
+		x->body_left -= (int64_t)n;
 	x->want_room = n < bytes.n && x->body_left > 0;
 	exchange_push(x);
 	return (x->want_room ? n : bytes.n);

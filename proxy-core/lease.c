@@ -206,6 +206,13 @@ lease_replied(struct lease *l)
 }
 
 void
+lease_shutdown(struct lease *l)
+{
+	must(!l->wr_busy);
+	io_sock_shutdown(&l->sock);
+}
+
+void
 lease_asked(struct lease *l)
 {
 	l->asked = true;

@@ -1,0 +1,78 @@
+/* proxy-core/exchange_tunnel.c -- after 101 Switching Protocols: bytes pass unchanged.
+ *
+ *   client --exchange_body()--> x->body (64 KiB) --> application
+ *   client <--on_body---------- one receive buffer <-- application    waits while paused
+ *
+ * Each side may end its direction alone.  The socket is never used for another request.
+ */
+#include "base/clock.h"
+#include "proxy-core/exchange_impl.h"
+
+void
+exchange_switched(struct exchange *x)
+{
+	x->times.head = x->progress_ns = io_now(x->u->io);
+	x->state = x_tunnel;
+	x->keep = false;
+	x->unsized = true;
+	x->body_left = INT64_MAX;
+	x->end_framed = false;
+	count(x->u->counters, proxy_tunnels);
+	x->sink.on_head(x->arg, &x->head.reply);
+	reply_head_free(&x->head);
+}
+
+void
+tunnel_bytes(struct exchange *x, struct text *in)
+{
+	struct text bytes = text_take(in, in->n);
+
+	x->progress_ns = io_now(x->u->io);
+	if (bytes.n > 0)
+		x->sink.on_body(x->arg, bytes);
+}
+
+/* Nothing can pass in either direction. */
+static bool
+is_over(const struct exchange *x)
+{
+	return (x->eof && (x->end_framed || x->send_failed));
+}
+
+void
+tunnel_lost(struct exchange *x, int err)
+{
+	if (err < 0) {
+		exchange_fail(x, err);
+		return;
+	}
+	x->eof = true;
+	if (x->sink.on_eof != NULL)
+		x->sink.on_eof(x->arg);
+	if (x->state == x_tunnel && is_over(x))
+		exchange_fail(x, 0);
+}
+
+void
+tunnel_sent(struct exchange *x)
+{
+	if (x->body_left > 0 || x->end_framed)
+		return;
+	x->end_framed = true;
+	lease_shutdown(x->lease);
+	if (is_over(x))
+		exchange_fail(x, 0);
+}
+
+/* The deadlines of the client count while its side is full. */
+void
+tunnel_tick(struct exchange *x, uint64_t now)
+{
+	uint64_t last = x->progress_ns;
+
+	if (lease_progress_ns(x->lease) > last)
+		last = lease_progress_ns(x->lease);
+	if (!x->paused && x->conf.read_ms != 0 && now > last &&
+	    now - last >= x->conf.read_ms * NS_PER_MS)
+		exchange_fail(x, 0);
+}
