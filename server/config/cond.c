@@ -1,7 +1,6 @@
 /* server/config/cond.c -- `$FIELD["name"] op "value"`: the known fields, and whether a condition is
  * true.
  */
-#include <arpa/inet.h>
 #include "base/address.h"
 #include "server/config/impl.h"
 #include "wire/http1_host.h"
@@ -72,57 +71,13 @@ cfg_field_is_socket(const struct cfg_field *f)
 
 /* ---------------------------------------------------------------- networks */
 
+/* Without the zone of "fe80::1%eth0". */
 static bool
-net_addr(struct text t, struct cfg_net *net)
+net_has(const struct ip_net *net, struct text input)
 {
-	char s[INET6_ADDRSTRLEN];
-	const char *zone = t.n > 0 ? memchr(t.p, '%', t.n) : NULL;
+	struct ip ip;
 
-	if (zone != NULL)
-		t.n = (size_t)(zone - t.p); /* fe80::1%eth0 */
-	if (t.n == 0 || t.n >= sizeof(s))
-		return (false);
-	memcpy(s, t.p, t.n);
-	s[t.n] = '\0';
-	net->bits = 128;
-	if (inet_pton(AF_INET6, s, net->addr) == 1)
-		return (true);
-	memset(net->addr, 0, 10);
-	memset(net->addr + 10, 0xff, 2);
-	return (inet_pton(AF_INET, s, net->addr + 12) == 1);
-}
-
-/* "10.0.0.0/8", "2001:db8::/32", "10.1.2.3"; brackets around v6 are allowed. */
-static bool
-net_parse(struct text t, struct cfg_net *net)
-{
-	const char *slash = memchr(t.p, '/', t.n);
-	struct text addr = { t.p, slash != NULL ? (size_t)(slash - t.p) : t.n };
-	uint64_t bits;
-	bool v4;
-
-	addr = address_bare(addr);
-	if (!net_addr(addr, net))
-		return (false);
-	if (slash == NULL)
-		return (true);
-	v4 = memchr(addr.p, ':', addr.n) == NULL;
-	if (text_u64((struct text){ slash + 1, t.n - (size_t)(slash + 1 - t.p) }, &bits) != 0 ||
-	    bits > (v4 ? 32 : 128))
-		return (false);
-	net->bits = (uint8_t)(v4 ? bits + 96 : bits);
-	return (true);
-}
-
-static bool
-net_has(const struct cfg_net *net, struct text input)
-{
-	struct cfg_net in;
-	unsigned whole = net->bits / 8, rest = net->bits % 8;
-
-	if (!net_addr(input, &in) || memcmp(net->addr, in.addr, whole) != 0)
-		return (false);
-	return (rest == 0 || ((net->addr[whole] ^ in.addr[whole]) & (0xff00u >> rest) & 0xff) == 0);
+	return (ip_read(ip_without_zone(input), &ip) && ip_net_has(net, &ip));
 }
 
 /* ---------------------------------------------------------------- hosts and sockets */
@@ -188,7 +143,7 @@ compile_net(struct config *cfg, struct cfg_pos pos, struct cfg_cond *cond)
 {
 	if (cond->value.n == 0)
 		return (true);
-	cond->is_net = net_parse(cond->value, &cond->net);
+	cond->is_net = ip_net_read(cond->value, &cond->net);
 	return (cond->is_net || cfg_error(cfg, pos,
 				    "expected an address like \"192.0.2.7\", "
 				    "\"10.0.0.0/8\" or \"2001:db8::/32\""));

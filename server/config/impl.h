@@ -13,6 +13,7 @@
 
 #include <glib.h>
 #include "base/arena.h"
+#include "base/ip.h"
 #include "base/match.h"
 #include "server/config/config.h"
 #include "server/config/record.h"
@@ -133,18 +134,13 @@ enum cfg_state {
 	CFG_FAILED /* a regular expression reached a limit */
 };
 
-struct cfg_net {
-	uint8_t addr[16]; /* IPv4 as ::ffff:a.b.c.d */
-	uint8_t bits;     /* 0..128 */
-};
-
 struct cfg_cond {
 	enum cfg_token_kind op;
 	const struct cfg_field *field; /* NULL: a bare else */
 	struct text value;
 	struct match *re;
 	bool is_net;
-	struct cfg_net net;
+	struct ip_net net;
 };
 
 const struct cfg_field *cfg_field_find(struct text group, struct text name); /* NULL: unknown */
