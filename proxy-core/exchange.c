@@ -76,19 +76,9 @@ exchange_fail(struct exchange *x, int status)
 }
 
 static void
-log_failure(struct exchange *x, int status, const char *why, const char *then)
+exchange_refuse(struct exchange *x, int status, const struct exchange_failure *f)
 {
-	if (x->req == NULL)
-		return;
-	log_limited(LINES_PER_SECOND, LOG_WARN, x->req->id, "exchange.failed",
-	    LF_STR("backend", exchange_backend(x)), LF_TEXT("url", x->req->target),
-	    LF_STR("error", why), LF_I64("status", status), LF_STR("then", then));
-}
-
-static void
-exchange_refuse(struct exchange *x, int status, const char *why)
-{
-	log_failure(x, status, why, "error reply to the client");
+	exchange_log_reply(x, f, status);
 	exchange_fail(x, status);
 }
 
@@ -96,20 +86,22 @@ exchange_refuse(struct exchange *x, int status, const char *why)
 void
 exchange_broken(struct exchange *x, int status, int err, const char *why)
 {
+	struct exchange_failure f = exchange_failure(x, err, why);
+
 	if (x->pool != NULL)
 		pool_failed(x->pool);
 	if (x->state != x_body) {
-		exchange_refuse(x, status, why);
+		exchange_refuse(x, status, &f);
 		return;
 	}
-	log_failure(x, err, why, "cut the client's connection");
+	exchange_log_cut(x, &f);
 	exchange_release(x, false);
 	exchange_end(x, err);
 }
 
 /* ---------------------------------------------------------------- choosing the backend */
 
-static void exchange_next(struct exchange *x);
+static void exchange_next(struct exchange *x, const struct exchange_failure *);
 
 /* The status of the reply if no other backend is left. */
 static int
@@ -122,6 +114,7 @@ static void
 exchange_got(struct pool_wait *w, struct lease *l, int err)
 {
 	struct exchange *x = list_entry(w, struct exchange, wait);
+	struct exchange_failure f;
 
 	if (err == 0) {
 		x->lease = l;
@@ -129,14 +122,18 @@ exchange_got(struct pool_wait *w, struct lease *l, int err)
 		exchange_ask(x);
 		return;
 	}
+	f = exchange_failure(x, err, "connecting failed");
+	if (err == -EBUSY)
+		f = (struct exchange_failure){ "wait", "the queue is full", err };
 	x->failure = status_of(err);
-	exchange_next(x);
+	exchange_next(x, &f);
 }
 
 static void
 exchange_get(struct exchange *x)
 {
 	x->state = x_wait;
+	x->tries++;
 	x->wait.got = exchange_got;
 	x->wait.unsafe = !x->req->safe;
 	x->wait.client = x->req->client;
@@ -145,16 +142,21 @@ exchange_get(struct exchange *x)
 	pool_get(x->pool, &x->wait);
 }
 
+/* f: why the last backend does not serve it; NULL: none was asked. */
 static void
-exchange_next(struct exchange *x)
+exchange_next(struct exchange *x, const struct exchange_failure *f)
 {
+	static const struct exchange_failure paused = { "wait", "every backend is paused",
+		-EHOSTDOWN };
 	size_t i;
 
 	i = upstream_pick(x->u, x->req->host, x->req->path, x->tried);
 	if (i == BALANCE_NONE) {
-		exchange_refuse(x, x->failure, "no backend left");
+		exchange_refuse(x, x->failure, f != NULL ? f : &paused);
 		return;
 	}
+	if (f != NULL)
+		exchange_log_next(x, f);
 	_Static_assert(BACKENDS_MAX <= 64, "a bit for each");
 	x->tried |= 1ull << i;
 	x->wait.fresh = false;
@@ -181,11 +183,14 @@ exchange_reset(struct exchange *x)
 
 /* The backend had closed this kept socket, which does not mean that the backend fails. */
 bool
-exchange_repeat(struct exchange *x)
+exchange_repeat(struct exchange *x, int err)
 {
+	struct exchange_failure f = exchange_failure(x, err, "the backend closed a kept socket");
+
 	if (!can_resend(x) || x->repeated || !x->req->safe || lease_served(x->lease) == 0 ||
 	    lease_heard(x->lease))
 		return (false);
+	exchange_log_repeat(x, &f);
 	exchange_reset(x);
 	x->repeated = true;
 	x->wait.fresh = true;
@@ -197,15 +202,16 @@ exchange_repeat(struct exchange *x)
 void
 exchange_refused(struct exchange *x, const char *why)
 {
+	struct exchange_failure f = exchange_failure(x, -EAGAIN, why);
+
 	x->failure = 503;
 	if (!can_resend(x) || x->refused) {
 		exchange_broken(x, 503, -ECONNRESET, why);
 		return;
 	}
-	log_failure(x, 503, why, "next backend");
 	exchange_reset(x);
 	x->refused = true;
-	exchange_next(x);
+	exchange_next(x, &f);
 }
 
 /* ---------------------------------------------------------------- pause and resume */
@@ -273,8 +279,11 @@ is_silent(const struct exchange *x, uint64_t now)
 static void
 exchange_wait_over(struct exchange *x)
 {
+	static const struct exchange_failure late = { "wait", "no socket became free in time",
+		-ETIMEDOUT };
+
 	pool_unget(x->pool, &x->wait);
-	exchange_refuse(x, 503, "no socket became free in time");
+	exchange_refuse(x, 503, &late);
 }
 
 void
@@ -326,7 +335,7 @@ exchange_start(struct upstream *u, const struct proxy_request *req,
 	upstream_enter(u, &x->link);
 	count(u->counters, proxy_requests);
 	*xp = x;
-	exchange_next(x);
+	exchange_next(x, NULL);
 	return (0);
 }
 

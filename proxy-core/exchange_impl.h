@@ -32,6 +32,7 @@ struct exchange {
 	struct pool *pool;
 	struct lease *lease;
 	uint64_t tried;         /* bit for each pool */
+	unsigned tries;         /* backends and sockets that were asked */
 	int failure;            /* status for the client if no other backend is left */
 	bool refused, repeated; /* each happens once */
 
@@ -67,7 +68,7 @@ void exchange_end(struct exchange *x, int status);   /* calls on_end */
 void exchange_fail(struct exchange *x, int status);
 void exchange_broken(struct exchange *x, int status, int err, const char *why);
 void exchange_refused(struct exchange *x, const char *why);
-bool exchange_repeat(struct exchange *x); /* on a fresh socket, once, if that is safe */
+bool exchange_repeat(struct exchange *x, int err); /* on a fresh socket, once, if that is safe */
 /* Around each callback, which may forget the exchange: leave frees it then. */
 void exchange_enter(struct exchange *x);
 void exchange_leave(struct exchange *x);
@@ -82,6 +83,18 @@ void tunnel_bytes(struct exchange *x, struct text *in);
 void tunnel_lost(struct exchange *x, int err); /* 0: the application sends no more */
 void tunnel_sent(struct exchange *x);          /* nothing waits for the socket */
 void tunnel_tick(struct exchange *x, uint64_t now);
+
+/* exchange_log.c */
+struct exchange_failure {
+	const char *stage, *why;
+	int err; /* -errno */
+};
+/* Taken before a reset of the exchange, which forgets the stage. */
+struct exchange_failure exchange_failure(const struct exchange *x, int err, const char *why);
+void exchange_log_next(const struct exchange *x, const struct exchange_failure *);
+void exchange_log_repeat(const struct exchange *x, const struct exchange_failure *);
+void exchange_log_reply(const struct exchange *x, const struct exchange_failure *, int status);
+void exchange_log_cut(const struct exchange *x, const struct exchange_failure *);
 
 /* exchange_reply.c */
 void note_flush(struct exchange *x); /* logs the bytes of a stderr line so far */

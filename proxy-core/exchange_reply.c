@@ -199,7 +199,7 @@ exchange_lost(struct exchange *x, int err)
 		tunnel_lost(x, err);
 		return;
 	}
-	if (x->state == x_head && exchange_repeat(x))
+	if (x->state == x_head && exchange_repeat(x, err < 0 ? err : -ECONNRESET))
 		return;
 	if (err < 0)
 		ev.why = "receiving from the backend failed";
