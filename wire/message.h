@@ -33,6 +33,7 @@ struct proxy_request {
 	/* A body of unknown length follows, and content_length is -1.  Only for a codec with
 	 * unsized_body. */
 	bool unsized;
+	struct text secret; /* proxy-core.secret, for a codec that sends one; .n 0: none */
 	/* Protocol that the client may switch to ("websocket"); .n 0: none.  The codec asks for it
 	 * with Connection and Upgrade if it can; otherwise the application never hears of it. */
 	struct text upgrade;

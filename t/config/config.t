@@ -146,9 +146,9 @@ for my $case (
 		qr{proxy-core\.x-sendfile-docroot "DIR/none": No such file}],
 	['a backend', 'proxy-core.protocol = "fastcgi" proxy-core.backends = ( "no-such-host.invalid:1" )',
 		qr{proxy-core\.backends: "no-such-host\.invalid:1": .*; the address in numbers needs no look-up}],
-	['a protocol', 'proxy-core.backends = ( "127.0.0.1:1" )', qr{proxy-core\.protocol is not set; expected one of: fastcgi, scgi, http}],
+	['a protocol', 'proxy-core.backends = ( "127.0.0.1:1" )', qr{proxy-core\.protocol is not set; expected one of: fastcgi, scgi, http, ajp13}],
 	['a protocol that exists', 'proxy-core.protocol = "fcgi" proxy-core.backends = ( "127.0.0.1:1" )',
-		qr{proxy-core\.protocol: expected one of: fastcgi, scgi, http; got "fcgi"}],
+		qr{proxy-core\.protocol: expected one of: fastcgi, scgi, http, ajp13; got "fcgi"}],
 ) {
 	my ($what, $lines, $want) = @$case;
 	$lines =~ s/" proxy/"\n\t\tproxy/g;

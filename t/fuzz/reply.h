@@ -10,7 +10,7 @@
 
 /* What an exchange would see. */
 struct seen {
-	struct buf body, note, head;
+	struct buf body, note, head, answer;
 	enum proto_kind end;
 	int64_t length; /* of the body, as the head says */
 	bool more;
@@ -84,7 +84,7 @@ run(const struct proto *p, struct seen *s, struct text all, size_t step)
 		all.p += in.n;
 		all.n -= in.n;
 		do
-			p->reply(state, &h, &in, NULL, &ev);
+			p->reply(state, &h, &in, &s->answer, &ev);
 		while (see(s, &ev, &h));
 		must(!s->more || in.n == 0);
 		free(piece);
@@ -105,6 +105,7 @@ same(const struct seen *a, const struct seen *b)
 	must(text_eq(buf_as_text(&a->head), buf_as_text(&b->head)));
 	must(text_eq(buf_as_text(&a->body), buf_as_text(&b->body)));
 	must(text_eq(buf_as_text(&a->note), buf_as_text(&b->note)));
+	must(text_eq(buf_as_text(&a->answer), buf_as_text(&b->answer)));
 }
 
 static void
@@ -113,6 +114,7 @@ seen_free(struct seen *s)
 	buf_free(&s->head);
 	buf_free(&s->body);
 	buf_free(&s->note);
+	buf_free(&s->answer);
 }
 
 static void

@@ -12,12 +12,14 @@ events_of(const struct proto *p, struct text all, size_t first, size_t step)
 {
 	GString *out = g_string_new(NULL), *body = g_string_new(NULL), *note = g_string_new(NULL);
 	struct reply_head h;
+	struct buf answer;
 	struct proto_event ev = { .kind = PROTO_MORE };
 	void *state = calloc(1, p->size);
 	struct text in;
 	size_t at = 0, n = first;
 
 	reply_head_init(&h);
+	buf_init(&answer, 0);
 	while (at < all.n && ev.kind == PROTO_MORE) {
 		n = n < all.n - at ? n : all.n - at;
 		in = (struct text){ g_memdup2(all.p + at, n),
@@ -25,7 +27,7 @@ events_of(const struct proto *p, struct text all, size_t first, size_t step)
 		at += n;
 		const char *mem = in.p;
 		do {
-			p->reply(state, &h, &in, NULL, &ev);
+			p->reply(state, &h, &in, &answer, &ev);
 			if (ev.kind == PROTO_INTERIM)
 				reply_head_free(&h);
 			else if (ev.kind == PROTO_HEAD)
@@ -51,6 +53,7 @@ events_of(const struct proto *p, struct text all, size_t first, size_t step)
 	if (ev.kind == PROTO_BAD)
 		g_string_append_printf(out, " bad");
 	reply_head_free(&h);
+	buf_free(&answer);
 	free(state);
 	g_string_free(body, TRUE);
 	g_string_free(note, TRUE);
