@@ -226,7 +226,11 @@ handler_of(const struct request *r)
 {
 	if (status_is_at(r))
 		return (&handler_status);
-	return (r->site->upstream != NULL ? &handler_proxy : &handler_static);
+	if (r->site->upstream != NULL)
+		return (&handler_proxy);
+	if (r->body_left != 0 && !r->worker->plain && r->path[r->path_len - 1] == '/')
+		return (&handler_index);
+	return (&handler_static);
 }
 
 int

@@ -26,7 +26,8 @@ struct proxy_request {
 	struct text protocol; /* "HTTP/1.1" */
 	struct text host, scheme;
 	struct text docroot, script_filename, path_info;
-	struct text redirect_uri; /* the target after a rewrite; .n 0: not rewritten */
+	/* The target after a rewrite, or with the name of an index file; .n 0: as sent. */
+	struct text redirect_uri;
 	struct text remote_addr, server_addr, server_name;
 	uint16_t remote_port, server_port;
 	int64_t content_length; /* of the following body; -1: no body, 0: an empty body */

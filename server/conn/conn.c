@@ -147,6 +147,8 @@ routed(struct conn *c)
 {
 	struct request *r = c->r;
 
+	if (c->handler->before_body)
+		return (&st_handle);
 	if (c->handler->reads_body && conn_upload_too_long(r))
 		return (&st_handle);
 	if (c->handler->reads_body && r->body_left != 0 && wants_continue(c)) {

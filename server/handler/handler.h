@@ -16,12 +16,13 @@ enum handled { HANDLED_REPLY, HANDLED_LATER, HANDLED_NOT_NOW, HANDLED_AGAIN };
 
 struct handler {
 	const char *name;
-	bool reads_body; /* the handler takes the request body itself */
+	bool reads_body;  /* the handler takes the request body itself */
+	bool before_body; /* the handler starts first: it routes again, or refuses and closes */
 	enum handled (*start)(struct request *, bool peek);
 	void (*stop)(struct request *); /* the client is gone: no callback any more */
 };
 
-extern const struct handler handler_static, handler_proxy, handler_status;
+extern const struct handler handler_static, handler_index, handler_proxy, handler_status;
 
 bool status_is_at(const struct request *); /* the path is one of the status.*-url settings */
 

@@ -65,6 +65,36 @@ fill_server(struct request *r, struct proxy_request *q)
 	q->server_port = a.port_number;
 }
 
+/* The URI that the conditions saw: the client's, or that of a changed path.  .p NULL: no memory. */
+static struct text
+target_of(struct request *r)
+{
+	struct text t = TEXT_NONE;
+	struct buf b;
+
+	if (r->reroutes == 0)
+		return (r->http.target);
+	buf_init(&b, 0);
+	buf_urlenc(&b, request_path(r));
+	if (r->http.query.p != NULL) {
+		buf_char(&b, '?');
+		buf_text(&b, r->http.query);
+	}
+	if (!b.failed)
+		t = arena_text(&r->arena, buf_as_text(&b));
+	buf_free(&b);
+	return (t);
+}
+
+/* Its URI, if that is another one than the client's. */
+static struct text
+redirect_uri(struct relay *rl)
+{
+	struct text asked = rl->r->http.target, t = rewritten(rl, TEXT("_uri"), target_of(rl->r));
+
+	return (t.p != NULL && text_eq(t, asked) ? TEXT("") : t);
+}
+
 /* Empty unless proxy-core.rewrite-request makes a value of from. */
 static struct text
 only_rewritten(struct relay *rl, struct text name, struct text from)
@@ -120,7 +150,7 @@ proxy_fill(struct relay *rl)
 	q->scheme = TEXT("http");
 	q->docroot = root;
 	q->script_filename = (struct text){ file, root.n + path.n };
-	q->redirect_uri = only_rewritten(rl, TEXT("_uri"), r->http.target);
+	q->redirect_uri = redirect_uri(rl);
 	q->path_info = only_rewritten(rl, TEXT("_pathinfo"), path);
 	q->remote_addr = conn_remote(r, remote);
 	q->remote_port = conn_remote_port(r);
@@ -130,5 +160,5 @@ proxy_fill(struct relay *rl)
 	fill_server(r, q);
 	q->content_length = body_length(r);
 	q->safe = q->content_length <= 0 && only_reads(r);
-	return (!rl->unusable);
+	return (!rl->unusable && q->redirect_uri.p != NULL);
 }

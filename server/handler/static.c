@@ -15,6 +15,22 @@
 static enum handled static_answer(struct request *, struct file_entry *, bool peek);
 static enum handled refuse(struct request *, int status);
 
+static bool
+is_for_files(const struct request *r)
+{
+	return (r->http.verb == HTTP_GET || r->http.verb == HTTP_HEAD);
+}
+
+/* The request body may still be unread. */
+static enum handled
+refuse_method(struct request *r)
+{
+	if (r->body_left != 0)
+		conn_close_after(r);
+	reply_methods(r);
+	return (HANDLED_REPLY);
+}
+
 static void
 waited(struct lookup_wait *w, struct lookup *l)
 {
@@ -66,6 +82,8 @@ try_index(struct request *r, bool peek)
 	char *p;
 
 	if (r->index_try >= r->conf->index_names.n) {
+		if (!is_for_files(r))
+			return (refuse_method(r));
 		/* No index file exists; the directory itself decides between 403 and 404. */
 		r->index_try = NO_INDEX;
 		return (look(r, (struct text){ path.p + 1, path.n > 1 ? path.n - 2 : 0 }, peek));
@@ -139,6 +157,8 @@ refuse(struct request *r, int status)
 		    LF_U64("status", status),
 		    LF_STR("do", "check the application: the file is missing, not a regular file, "
 				 "or not below a root"));
+	if (r->body_left != 0)
+		conn_close_after(r);
 	if (status == 503)
 		reply_retry(r, 1);
 	else
@@ -200,12 +220,11 @@ static enum handled
 static_start(struct request *r, bool peek)
 {
 	struct text path = request_path(r);
+	bool is_dir = path.p[path.n - 1] == '/', is_star = text_eq(r->http.target, TEXT("*"));
 
-	if (r->http.verb != HTTP_GET && r->http.verb != HTTP_HEAD) {
-		reply_methods(r);
-		return (HANDLED_REPLY);
-	}
-	if (path.p[path.n - 1] != '/')
+	if (!is_for_files(r) && (!is_dir || r->worker->plain || is_star))
+		return (refuse_method(r));
+	if (!is_dir)
 		return (static_send(r, r->site->docroot, (struct text){ path.p + 1, path.n - 1 },
 		    NULL, peek));
 	r->scope = r->site->docroot;
@@ -216,6 +235,14 @@ static_start(struct request *r, bool peek)
 
 const struct handler handler_static = {
 	.name = "static",
+	.start = static_start,
+	.stop = static_stop,
+};
+
+/* Only the name of the index file tells whether an application wants the request body. */
+const struct handler handler_index = {
+	.name = "index",
+	.before_body = true,
 	.start = static_start,
 	.stop = static_stop,
 };

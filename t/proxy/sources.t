@@ -1,0 +1,198 @@
+#!/usr/bin/perl
+# The source of a script never leaves, however it is asked for: index files, odd names, methods, ranges.
+
+use strict;
+use warnings;
+use Test::More;
+
+use Test::App;
+use Test::Http qw(parse request_head);
+use Test::Server;
+
+# Every request is answered with the variables that say which script it was.
+{
+	no warnings 'redefine';
+	*Test::App::_what = sub { my ($p) = @_; return $p->{QUERY_STRING} =~ /^X-/ ? 'head' : 'ran' };
+	sub Test::App::do_ran {
+		my ($self, $c, $p, $body) = @_;
+		Test::App::out($c, "Content-Type: text/plain\r\n\r\n" . join '|', "ran $p->{SCRIPT_NAME}", @$p{qw(REQUEST_METHOD QUERY_STRING REQUEST_URI)},
+			$p->{REDIRECT_URI} // '', $p->{SCRIPT_FILENAME}, "$body.");
+		Test::App::end($c);
+		return 1;
+	}
+}
+my $app = Test::App->start;
+
+# The ways in which a configuration names scripts.
+my @conditions = ('$HTTP["url"] =~ "\.php$"', '$PHYSICAL["path"] =~ "\.php$"', '$PHYSICAL["existing-path"] =~ "\.php$"');
+
+sub server {
+	my ($condition, $more) = @_;
+	my $srv = Test::Server->start(conf => <<"END");
+index-file.names = ( "index.php", "index.html" )
+@{[ $more // '' ]}
+$condition {
+	proxy-core.protocol = "fastcgi"
+	proxy-core.backends = ( "unix:@{[ $app->socket ]}" )
+	proxy-core.max-pool-size = 4
+	proxy-core.allow-x-sendfile = "enable"
+}
+END
+	$srv->write($_, "<?php SOURCE $_ ?>") for qw(php/index.php php/a.php x.php/index.php both/index.php shared.php);
+	$srv->write($_, "<p>$_</p>") for qw(plain/index.html both/index.html php/a.html);
+	$srv->write('none/file.txt', 'text');
+	return $srv;
+}
+
+sub ask {
+	my ($srv, $method, $path, @header) = @_;
+	my $got = $srv->request(request_head($method, $path, @header));
+	unlike $got, qr/SOURCE/, "$method $path: no source";
+	return parse($got);
+}
+
+# Request target => the script that runs, or the status.
+my %answer = (
+	'/php/' => '/php/index.php',
+	'/php' => 301,
+	'/php/?a=b' => '/php/index.php',
+	'/php/.' => '/php/index.php',
+	'//php///' => '/php/index.php',
+	'/x/../php/' => '/php/index.php',
+	'/%70hp/' => '/php/index.php',
+	'/both/' => '/both/index.php',
+	'/plain/' => 200,
+	'/none/' => 403,
+	'/absent/' => 404,
+	'/x.php/' => '/x.php/index.php',
+	'/php/a.php' => '/php/a.php',
+	'/php/a.php?x=/a.html' => '/php/a.php',
+	'/php/a%2ephp' => '/php/a.php',
+	'/php/a.%70%68%70' => '/php/a.php',
+	'//php//a.php' => '/php/a.php',
+	'/php/./a.php' => '/php/a.php',
+	'/php/b/../a.php' => '/php/a.php',
+	'/php/a.php/' => 404,
+	'/php/a.php//' => 404,
+	'/php/a.php/x' => 404,
+	'/php/a.php/x/' => 404,
+	'/php/a.php/.' => 404,
+	'/php/a.php.' => 404,
+	'/php/a.php%20' => 404,
+	'/php/a.php%09' => 404,
+	'/php/a.PHP' => 404,
+	'/php/A.php%20.html' => 404,
+	'/php/a.php;x' => 404,
+	'/php/a.php;.html' => 404,
+	'/php/a.php~' => 404,
+	'/php/a.php%3fx' => 404,
+	'/php/a.php%23' => 404,
+	'/php/a.php::$DATA' => 404,
+	'/php/a.php.gz' => 404,
+	'/php/a%c0%aephp' => 404,
+	'/php/a.php%2f' => 400,
+	'/php/a.php%5c' => 400,
+	'/php/a.php%00' => 400,
+	'/php/a.php%00.html' => 400,
+	'/php/a.php%252e' => 404,
+	'/../php/a.php' => 400,
+);
+
+for my $condition (@conditions) {
+	subtest $condition => sub {
+		my $srv = server($condition);
+		for my $path (sort keys %answer) {
+			my $r = ask($srv, GET => $path);
+			if ($answer{$path} =~ /^\//) { like $r->{body} // '', qr/^ran \Q$answer{$path}\E\|/, '... the script runs' }
+			else { is $r->{status}, $answer{$path}, "... $answer{$path}" }
+		}
+		for my $header ([Range => 'bytes=0-3'], [Range => 'bytes=-4'], ['Accept-Encoding' => 'gzip'], ['If-Modified-Since' => 'Sun, 06 Nov 2044 08:49:37 GMT'],
+			['If-None-Match' => '*'], [TE => 'trailers'], [Expect => '100-continue']) {
+			like ask($srv, GET => $_, @$header)->{body}, qr/^ran /, "... $header->[0]: the script runs" for '/php/', '/php/a.php';
+		}
+		is ask($srv, HEAD => $_)->{status}, 200, '... HEAD' for '/php/', '/php/a.php';
+		# For a name that does not exist, only the URL tells whether it is a script.
+		my $r = ask($srv, GET => '/php/none.php');
+		$condition =~ /existing/ ? is $r->{status}, 404, '... nothing runs' : like $r->{body}, qr/^ran /, '... the application answers';
+	};
+}
+
+subtest 'the script of a directory gets the whole request' => sub {
+	my $srv = server($conditions[0]);
+	is ask($srv, GET => '/php/?q=1')->{body}, "ran /php/index.php|GET|q=1|/php/?q=1|/php/index.php?q=1|@{[ $srv->dir ]}/php/index.php|.", 'the variables';
+	for my $method (qw(POST PUT DELETE OPTIONS)) {
+		my $c = $srv->connect;
+		$c->send("$method /php/ HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody" x 2);
+		like $c->reply->{body}, qr/^ran .*\|\Q$method\E\|.*\|body\.$/, "$method with a body" for 1, 2;
+		$c->send("$method /php/ HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nbo\r\n2\r\ndy\r\n0\r\n\r\n");
+		like $c->reply->{body}, qr/^ran .*\|\Q$method\E\|.*\|body\.$/, '... chunked';
+		$c->send("$method /php/ HTTP/1.1\r\nHost: x\r\n\r\n");
+		like $c->reply->{body}, qr/^ran .*\|\Q$method\E\|.*\|\.$/, '... without one';
+	}
+	my $c = $srv->connect;
+	$c->send("POST /php/ HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n");
+	is $c->reply->{status}, 100, '100 Continue comes';
+	$c->send('body');
+	like $c->reply->{body}, qr/\|body\.$/, '... and the body goes to the script';
+};
+
+subtest 'a directory without a script' => sub {
+	my $srv = server($conditions[0]);
+	for my $what ([405, 'Content-Length: 4', 'body'], [405, 'Transfer-Encoding: chunked', "0\r\n\r\n"], [405, 'X: y', '']) {
+		my $r = parse($srv->request("POST /plain/ HTTP/1.1\r\nHost: x\r\nConnection: close\r\n$what->[1]\r\n\r\n$what->[2]"));
+		is $r->{status}, $what->[0], "POST with $what->[1]";
+		is $r->{header}{allow}, 'GET, HEAD, OPTIONS', '... says what it takes';
+	}
+	my $body = "GET /php/a.html HTTP/1.1\r\nHost: x\r\n\r\n";
+	for my $what (['/plain/', 405, 'is skipped'], ['/none/', 405, 'ends the connection']) {
+		my $c = $srv->connect;
+		$c->send("POST $what->[0] HTTP/1.1\r\nHost: x\r\nContent-Length: " . length($body) . "\r\n\r\n${body}GET /php/a.php HTTP/1.0\r\n\r\n");
+		is $c->reply->{status}, $what->[1], "a body that nobody takes $what->[2]";
+		my $rest = $c->rest;
+		unlike $rest, qr/<p>/, '... and is not read as a request';
+		$what->[0] eq '/none/' ? is $rest, '', '... nor is what follows' : like $rest, qr/ran/, '... the next request is';
+	}
+	is ask($srv, OPTIONS => '/plain/')->{status}, 200, 'OPTIONS';
+	is parse($srv->request("OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"))->{status}, 200, 'OPTIONS *';
+};
+
+subtest 'pipelined requests keep their order' => sub {
+	my $srv = server($conditions[2]);
+	my $c = $srv->connect;
+	my @path = qw(/plain/ /php/ /php/a.html /php/ /plain/ /x.php/ /php/none /php/);
+	$c->send(join '', map { "GET $_ HTTP/1.1\r\nHost: x\r\n\r\n" } @path);
+	is substr($c->reply->{body} // '', 0, 4), { '/plain/' => '<p>p', '/php/a.html' => '<p>p', '/php/none' => '<!do' }->{$_} // 'ran ', $_ for @path;
+};
+
+subtest 'a file that has become a script since the look-up' => sub {
+	my $srv = server($conditions[0]);
+	is ask($srv, GET => '/plain/')->{body}, '<p>plain/index.html</p>', 'before';
+	$srv->write('plain/index.php', '<?php SOURCE ?>');
+	ok Test::Util::eventually(sub { ask($srv, GET => '/plain/')->{body} =~ /^ran/ }), 'after';
+};
+
+subtest 'one index file for all directories' => sub {
+	my $srv = server($conditions[0], qq{index-file.names += ( "/shared.php" )\n});
+	like ask($srv, GET => $_->[0])->{body}, qr/^ran $_->[1]\|/, "$_->[0]: $_->[1]" for ['/php/', '/php/index.php'], ['/none/', '/shared.php'], ['/', '/shared.php'];
+	is ask($srv, GET => '/plain/')->{status}, 200, 'a file in the directory comes first';
+};
+
+subtest 'static-file.exclude-extensions where no application is' => sub {
+	my $srv = server('$HTTP["host"] == "none"', qq{static-file.exclude-extensions = ( ".php" )\n});
+	is ask($srv, GET => $_)->{status}, 403, $_ for '/php/', '/php/a.php', '/none/';
+};
+
+subtest 'the settings are those of the name that was found' => sub {
+	my $srv = server($conditions[0], <<'END');
+$HTTP["url"] == "/plain/index.html" { server.tag = "found" }
+$HTTP["url"] == "/plain/" { server.tag = "asked" }
+END
+	is ask($srv, GET => '/plain/')->{header}{server}, 'found', 'not those of the directory';
+};
+
+subtest 'X-Sendfile may name a script' => sub {
+	my $srv = server($conditions[0]);
+	like $srv->get("/php/a.php?X-Sendfile:%20@{[ $srv->dir ]}/php/a.php"), qr/SOURCE/, 'its source is what the application asked for';
+};
+
+done_testing;
