@@ -2,6 +2,7 @@
 #include "base/buf.h"
 #include "base/must.h"
 #include "wire/cgi_env.h"
+#include "wire/forward.h"
 #include "wire/headers.h"
 
 #ifndef STAT_ACCEL_VERSION
@@ -101,34 +102,21 @@ join(struct env *e, size_t first)
 	}
 }
 
-static void
-put_forwarded(struct env *e)
-{
-	const struct proxy_request *r = e->req;
-
-	join(e, fields_find(&e->fields, TEXT("X-Forwarded-For")));
-	if (e->joined.n > 0)
-		buf_str(&e->joined, ", ");
-	buf_text(&e->joined, r->remote_addr);
-	put_joined(e, "HTTP_X_FORWARDED_FOR");
-	put(e, "HTTP_X_FORWARDED_PROTO", r->scheme);
-	put(e, "HTTP_X_HOST", r->host);
-}
-
 static bool
 passes(const struct env *e, size_t i)
 {
 	struct text name = e->req->headers[i].name;
 
 	return (!e->fields.repeats[i] && name.n <= NAME_MAX_BYTES &&
-		!text_ieq(name, TEXT("Content-Type")) && header_passes(&e->fields, i));
+		!text_ieq(name, TEXT("Content-Type")) && forward_passes(e->req, &e->fields, i));
 }
 
+/* name: a plain one */
 static void
-put_header(struct env *e, size_t i)
+put_http(void *arg, struct text from, struct text value)
 {
 	char name[5 + NAME_MAX_BYTES + 1] = "HTTP_";
-	struct text from = e->req->headers[i].name;
+	struct env *e = arg;
 	size_t k;
 	char c;
 
@@ -137,8 +125,15 @@ put_header(struct env *e, size_t i)
 		name[5 + k] = c == '-' ? '_' : c >= 'a' && c <= 'z' ? (char)(c - 0x20) : c;
 	}
 	name[5 + k] = '\0';
+	put(e, name, value);
+}
+
+static void
+put_header(struct env *e, size_t i)
+{
 	join(e, i);
-	put_joined(e, name);
+	if (!e->joined.failed)
+		put_http(e, e->req->headers[i].name, buf_as_text(&e->joined));
 }
 
 static void
@@ -171,8 +166,7 @@ cgi_env(const struct proxy_request *r, cgi_put *to, void *arg)
 	put_server(&e);
 	put_request(&e);
 	put_headers(&e);
-	put_forwarded(&e);
-	failed = e.joined.failed;
+	failed = forward_fields(r, &e.fields, put_http, &e) != 0 || e.joined.failed;
 	buf_free(&e.joined);
 	return (failed ? -ENOMEM : 0);
 }

@@ -1,7 +1,7 @@
 /* wire/cgi_env.h -- a request as CGI variables, for FastCGI and SCGI.
  *
  * put(arg, name, value) is called once for each name.  Fields of the client that may pass
- * (header_passes()) become HTTP_*.
+ * (forward_passes()) become HTTP_*; the fields that forward.h writes follow.
  */
 #ifndef WIRE_CGI_ENV_H
 #define WIRE_CGI_ENV_H

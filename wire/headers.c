@@ -33,8 +33,7 @@ bool
 header_passes(const struct fields *f, size_t i)
 {
 	/* written by each codec, except Proxy */
-	static const struct text ours[] = { TEXT("Content-Length"), TEXT("X-Forwarded-For"),
-		TEXT("X-Forwarded-Proto"), TEXT("X-Host"), TEXT("Proxy") };
+	static const struct text ours[] = { TEXT("Content-Length"), TEXT("Proxy") };
 	struct text name = f->v[i].name;
 
 	return (is_plain(name) && !text_is_one_of(name, ours, NELEM(ours)) &&

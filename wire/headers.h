@@ -49,8 +49,8 @@ bool status_has_body(int status);
 bool header_is_token(struct text name);
 bool header_value_ok(struct text value);
 
-/* True for a field of a client that an application may get.  Not: hop-by-hop fields, control
- * headers, fields that the server writes itself, Proxy (as HTTP_PROXY it would redirect the
+/* True for a field of a client that an application may get, see also forward_passes().  Not:
+ * hop-by-hop fields, control headers, Content-Length, Proxy (as HTTP_PROXY it would redirect the
  * application's own requests), and names with bytes other than letters, digits and '-'
  * (X_Forwarded_For must not pass for X-Forwarded-For). */
 bool header_passes(const struct fields *, size_t i);

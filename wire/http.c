@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include "base/must.h"
 #include "wire/codec.h"
+#include "wire/forward.h"
 #include "wire/http1.h"
 #include "wire/http1_scan.h"
 
@@ -72,6 +73,15 @@ host_of(const struct proxy_request *r, const struct fields *f)
 	return (i < f->n ? r->headers[i].value : r->host.n != 0 ? r->host : r->server_name);
 }
 
+static void
+put_forwarded(void *out, struct text name, struct text value)
+{
+	buf_text(out, name);
+	buf_str(out, ": ");
+	buf_text(out, value);
+	buf_str(out, "\r\n");
+}
+
 static bool
 put_fields(const struct proxy_request *r, const struct fields *f, struct buf *out)
 {
@@ -82,7 +92,7 @@ put_fields(const struct proxy_request *r, const struct fields *f, struct buf *ou
 		return (false);
 	put_field(out, "Host", host);
 	for (i = 0; i < r->nheaders; i++) {
-		if (text_ieq(r->headers[i].name, TEXT("Host")) || !header_passes(f, i))
+		if (text_ieq(r->headers[i].name, TEXT("Host")) || !forward_passes(r, f, i))
 			continue;
 		if (!header_value_ok(r->headers[i].value))
 			return (false);
@@ -92,22 +102,6 @@ put_fields(const struct proxy_request *r, const struct fields *f, struct buf *ou
 		buf_str(out, "\r\n");
 	}
 	return (true);
-}
-
-static void
-put_forwarded(const struct proxy_request *r, const struct fields *f, struct buf *out)
-{
-	size_t i;
-
-	buf_str(out, "X-Forwarded-For: ");
-	for (i = fields_find(f, TEXT("X-Forwarded-For")); i < f->n; i = fields_next(f, i)) {
-		buf_text(out, r->headers[i].value);
-		buf_str(out, ", ");
-	}
-	buf_text(out, r->remote_addr);
-	buf_str(out, "\r\n");
-	put_field(out, "X-Forwarded-Proto", r->scheme);
-	put_field(out, "X-Host", r->host);
 }
 
 static void
@@ -143,7 +137,8 @@ http_request(void *state, const struct proxy_request *r, bool keep, struct buf *
 	fields_index(&f, r->headers, r->nheaders);
 	if (!put_line(r, out) || !put_fields(r, &f, out))
 		return (-EINVAL);
-	put_forwarded(r, &f, out);
+	if (forward_fields(r, &f, put_forwarded, out) != 0)
+		return (-ENOMEM);
 	put_framing(s, r, out);
 	return (out->failed || out->n > PROTO_REQUEST_MAX ? -E2BIG : 0);
 }

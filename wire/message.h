@@ -17,6 +17,10 @@ struct proxy_field {
 	bool set; /* by the configuration: a control header of this name may pass */
 };
 
+/* What an application gets about the client, see forward.h; values of proxy-core.forwarded. */
+#define FORWARD_X        1u /* X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host, X-Host */
+#define FORWARD_STANDARD 2u /* Forwarded (RFC 7239) */
+
 /* A request; codecs turn it into CGI variables or headers. */
 struct proxy_request {
 	const char *id;  /* "c17.3", for log lines */
@@ -30,6 +34,10 @@ struct proxy_request {
 	struct text redirect_uri;
 	struct text remote_addr, server_addr, server_name;
 	uint16_t remote_port, server_port;
+	/* The other end of the connection, which may be a proxy; remote_addr is the client's. */
+	struct text peer_addr;  /* .n 0: the same as remote_addr */
+	bool peer_trusted;      /* what the peer sent about its client passes */
+	unsigned forward;       /* FORWARD_* */
 	int64_t content_length; /* of the following body; -1: no body, 0: an empty body */
 	/* A body of unknown length follows, and content_length is -1.  Only for a codec with
 	 * unsized_body. */

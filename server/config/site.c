@@ -141,6 +141,17 @@ upstream_get(struct site *s)
 	return (s->upstream != NULL ? 0 : -ENOMEM);
 }
 
+static unsigned
+forward_of(const struct conf_list *list)
+{
+	unsigned forward = 0;
+	size_t i;
+
+	for (i = 0; i < list->n; i++)
+		forward |= text_eq(list->v[i], TEXT("forwarded")) ? FORWARD_STANDARD : FORWARD_X;
+	return (forward);
+}
+
 int
 site_new(struct worker *w, const struct conf *conf, struct site **sp)
 {
@@ -153,6 +164,7 @@ site_new(struct worker *w, const struct conf *conf, struct site **sp)
 	s->timing = timing_of(conf);
 	s->rewrite_request = resources_rewrite(w->conf.resources, &conf->proxy_rewrite_request);
 	s->rewrite_response = resources_rewrite(w->conf.resources, &conf->proxy_rewrite_response);
+	s->forward = forward_of(&conf->proxy_forwarded);
 	s->docroot_dir = dir_trimmed(text_of(conf->document_root));
 	err = tables_make(s);
 	if (err == 0)

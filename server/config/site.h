@@ -37,6 +37,7 @@ struct site {
 	size_t nsend_file_roots;
 	struct upstream *upstream; /* NULL: not proxied */
 	const struct rewrite *rewrite_request, *rewrite_response;
+	unsigned forward;       /* FORWARD_*: what applications get about the client */
 	struct logfile *access; /* NULL: none */
 	enum timing_format timing;
 	const struct page *pages; /* by status: those of server.errorfile-prefix; NULL: none */

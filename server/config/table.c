@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include "base/utf8.h"
 #include "server/config/impl.h"
+#include "wire/headers.h"
 
 enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT_NOP, DT_OLD };
 
@@ -118,32 +119,70 @@ is_one_of(struct text words, struct text t)
 
 /* The value goes to headers and logs, where a line break would begin another header. */
 static bool
+is_printable(struct text t)
+{
+	struct text odd;
+
+	if (t.n == 0)
+		return (true);
+	(void)utf8_visible(&t, &odd);
+	return (odd.n == 0);
+}
+
+static bool
+is_network(struct text t)
+{
+	struct ip_net net;
+
+	return (text_eq(t, TEXT("all")) || text_eq(t, TEXT("unix")) || ip_net_read(t, &net));
+}
+
+static bool
 is_fit(struct check *k, struct text t)
 {
-	struct text rest = t, odd;
+	static const struct {
+		const char *max, *wanted;
+		bool (*holds)(struct text);
+	} kinds[] = {
+		{ "text", "printable text on one line", is_printable },
+		{ "network",
+		    "an address or network such as \"192.0.2.7\", \"10.0.0.0/8\" or "
+		    "\"2001:db8::/32\", \"unix\" or \"all\"",
+		    is_network },
+		{ "name", "the name of a header field", header_is_token },
+	};
+	size_t i;
 
-	if (strcmp(directives[k->d].max, "text") != 0 || t.n == 0)
+	for (i = 0; i < G_N_ELEMENTS(kinds); i++)
+		if (strcmp(directives[k->d].max, kinds[i].max) == 0)
+			return (kinds[i].holds(t) ||
+				mismatch_of(k, cfg_value_str(k->cfg, t), kinds[i].wanted));
+	return (true);
+}
+
+static bool
+is_allowed(struct check *k, struct text t)
+{
+	const struct directive *d = &directives[k->d];
+	char wanted[160];
+
+	if (d->min[0] == '\0' || is_one_of(text_of(d->min), t))
 		return (true);
-	(void)utf8_visible(&rest, &odd);
-	return (
-	    odd.n == 0 || mismatch_of(k, cfg_value_str(k->cfg, t), "printable text on one line"));
+	snprintf(wanted, sizeof(wanted), "one of: %s", d->min);
+	return (mismatch_of(k, cfg_value_str(k->cfg, t), wanted));
 }
 
 static bool
 to_str(struct check *k, const struct cfg_value *v, const char **out)
 {
-	const struct directive *d = &directives[k->d];
 	struct text t;
-	char wanted[160];
 
 	if (v->kind == CFG_LIST)
 		return (mismatch(k, "a string"));
 	t = cfg_value_text(k->cfg, v);
-	if (d->min[0] != '\0' && !is_one_of(text_of(d->min), t)) {
-		snprintf(wanted, sizeof(wanted), "one of: %s", d->min);
-		return (mismatch(k, wanted));
-	}
-	*out = t.n == 0 && d->def[0] == '\0' ? NULL : t.p;
+	if (!is_allowed(k, t))
+		return (false);
+	*out = t.n == 0 && directives[k->d].def[0] == '\0' ? NULL : t.p;
 	return (is_fit(k, t));
 }
 
@@ -161,10 +200,17 @@ to_list(struct check *k, const struct cfg_value *v, struct conf_list *out)
 		if (v->items[i].value->kind == CFG_LIST || v->items[i].key.p != NULL)
 			return (mismatch(k, wanted));
 		out->v[i] = cfg_value_text(k->cfg, v->items[i].value);
-		if (!is_fit(k, out->v[i]))
+		if (!is_allowed(k, out->v[i]) || !is_fit(k, out->v[i]))
 			return (false);
 	}
 	return (true);
+}
+
+/* Of a MAP: "min" has the allowed words, or "max" holds for the value as for its key. */
+static bool
+is_fit_value(struct check *k, struct text t)
+{
+	return (directives[k->d].min[0] != '\0' ? is_allowed(k, t) : is_fit(k, t));
 }
 
 static bool
@@ -189,7 +235,7 @@ to_map(struct check *k, const struct cfg_value *v, struct conf_map *out, bool of
 			return (false);
 		if (!of_maps) {
 			out->v[i].value = cfg_value_text(k->cfg, w);
-			if (!is_fit(k, out->v[i].value))
+			if (!is_fit_value(k, out->v[i].value))
 				return (false);
 			continue;
 		}

@@ -23,7 +23,7 @@
 #define CONTENT_MAX 65535u
 #define VARS_MAX    (FIELDS_MAX + 64)
 
-enum { KEEP = 1, HTTPS = 2, PATH_INFO = 4, REDIRECTED = 8, EMPTY_BODY = 16 };
+enum { KEEP = 1, HTTPS = 2, PATH_INFO = 4, REDIRECTED = 8, EMPTY_BODY = 16, TRUSTED = 32 };
 enum { BEGIN = 1, PARAMS = 4, STDIN = 5 };
 
 const struct fuzz_seed fuzz_seeds[] = {
@@ -119,6 +119,8 @@ fill(struct sent *s, struct text body, unsigned flags, unsigned times)
 	q->remote_addr = TEXT("192.0.2.7");
 	q->server_addr = TEXT("192.0.2.1");
 	q->remote_port = 40000;
+	q->forward = FORWARD_X | FORWARD_STANDARD;
+	q->peer_trusted = (flags & TRUSTED) != 0;
 	q->server_port = 80;
 	q->content_length = s->body.n > 0 || (flags & EMPTY_BODY) != 0 ? (int64_t)s->body.n : -1;
 }
@@ -299,7 +301,7 @@ check_variable(const struct sent *s, const struct got *g, size_t i)
 		"HTTP_X_ACCEL_MAPPING",
 	};
 	static const char *const ours[] = { "HTTP_X_FORWARDED_FOR", "HTTP_X_FORWARDED_PROTO",
-		"HTTP_X_HOST" };
+		"HTTP_X_FORWARDED_HOST", "HTTP_X_HOST", "HTTP_FORWARDED" };
 	struct text name = g->var[i].name, value = g->var[i].value;
 	size_t k;
 

@@ -81,6 +81,7 @@ test_more(void)
 
 	r.headers = h;
 	r.nheaders = NELEM(h);
+	r.peer_trusted = true;
 	r.content_length = 5;
 	r.scheme = TEXT("https");
 	r.path = TEXT("/app/info/x");
@@ -144,7 +145,7 @@ test_dropped(void)
 	}
 	HAS("HTTP_PROXY", NULL);
 	HAS("HTTP_X_KEPT", "1");
-	g_assert_cmpuint(n, ==, 4); /* it, and the three of our own */
+	g_assert_cmpuint(n, ==, 5); /* it, and the four of our own */
 }
 
 int

@@ -289,9 +289,10 @@ sent(const struct proxy_request *r, bool keep, const char *body, int want)
 		g_free(s_);                        \
 	} while (0)
 
-#define FORWARDED                        \
-	"X-Forwarded-For: 192.0.2.7\r\n" \
-	"X-Forwarded-Proto: http\r\n"    \
+#define FORWARDED                                  \
+	"X-Forwarded-For: 192.0.2.7\r\n"           \
+	"X-Forwarded-Proto: http\r\n"              \
+	"X-Forwarded-Host: www.example.org:81\r\n" \
 	"X-Host: www.example.org:81\r\n"
 #define H(n, v)                                   \
 	{                                         \
@@ -334,8 +335,9 @@ test_request_fields(void)
 	r.nheaders = G_N_ELEMENTS(h);
 	SENDS(&r, true, "",
 	    "GET /a%20b?x=1 HTTP/1.1\r\nHost: other.example\r\nCookie: a=1\r\ncookie: b=2\r\n"
-	    "X-Sendfile-Type: X-Sendfile\r\nX-Forwarded-For: 10.0.0.1, 10.0.0.2, 192.0.2.7\r\n"
-	    "X-Forwarded-Proto: http\r\nX-Host: www.example.org:81\r\n\r\n");
+	    "X-Sendfile-Type: X-Sendfile\r\nX-Forwarded-For: 192.0.2.7\r\n"
+	    "X-Forwarded-Proto: http\r\n"
+	    "X-Forwarded-Host: www.example.org:81\r\nX-Host: www.example.org:81\r\n\r\n");
 }
 
 static void

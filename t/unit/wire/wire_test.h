@@ -65,6 +65,7 @@ a_request(const char *method)
 	    .server_addr = TEXT("192.0.2.1"),
 	    .server_name = TEXT("www.example.org"),
 	    .remote_port = 40000,
+	    .forward = FORWARD_X,
 	    .server_port = 81,
 	    .headers = no_headers,
 	    .safe = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0,

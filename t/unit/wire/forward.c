@@ -1,0 +1,125 @@
+/* t/unit/wire/forward.c -- what an application learns about the client, and what a client cannot
+ * forge. */
+#include "wire/forward.h"
+#include "t/unit/wire/wire_test.h"
+
+#define H(n, v)                  \
+	{                        \
+		TEXT(n), TEXT(v) \
+	}
+
+static GString *out;
+
+static void
+put(void *arg, struct text name, struct text value)
+{
+	g_string_append_printf(out, "%.*s: %.*s\n", (int)name.n, name.p, (int)value.n, value.p);
+}
+
+/* The fields that pass, then those that are written. */
+static const char *
+sent(struct proxy_request *r, const struct proxy_field *v, size_t n)
+{
+	struct fields f;
+	size_t i;
+
+	if (out == NULL)
+		out = g_string_new(NULL);
+	g_string_truncate(out, 0);
+	r->headers = v;
+	r->nheaders = n;
+	fields_index(&f, v, n);
+	for (i = 0; i < n; i++)
+		if (forward_passes(r, &f, i))
+			put(NULL, v[i].name, v[i].value);
+	g_assert_cmpint(forward_fields(r, &f, put, NULL), ==, 0);
+	return (out->str);
+}
+
+static const struct proxy_field claims[] = {
+	H("X-Forwarded-For", "10.9.9.9"),
+	H("x-forwarded-for", "10.9.9.8, 10.9.9.7"),
+	H("X-Forwarded-Proto", "https"),
+	H("X-Forwarded-Host", "front.example"),
+	H("X-Forwarded-Port", "443"),
+	H("X_Forwarded_For", "10.9.9.6"),
+	H("X-Host", "evil"),
+	H("X-Real-IP", "10.9.9.9"),
+	H("x_real_ip", "10.9.9.9"),
+	H("Forwarded", "for=10.9.9.9"),
+	H("Forwarded", ""),
+	H("Front-End-Https", "on"),
+	H("Accept", "*/*"),
+};
+
+static void
+test_untrusted(void)
+{
+	struct proxy_request r = a_request("GET");
+
+	g_assert_cmpstr(sent(&r, claims, NELEM(claims)), ==,
+	    "Accept: */*\n"
+	    "X-Forwarded-For: 192.0.2.7\n"
+	    "X-Forwarded-Proto: http\n"
+	    "X-Forwarded-Host: www.example.org:81\n"
+	    "X-Host: www.example.org:81\n");
+	r.forward = FORWARD_STANDARD;
+	g_assert_cmpstr(sent(&r, claims, NELEM(claims)), ==,
+	    "Accept: */*\n"
+	    "Forwarded: for=192.0.2.7;host=\"www.example.org:81\";proto=http\n");
+	r.forward = 0;
+	g_assert_cmpstr(sent(&r, claims, NELEM(claims)), ==, "Accept: */*\n");
+}
+
+static void
+test_trusted(void)
+{
+	struct proxy_request r = a_request("GET");
+
+	r.peer_trusted = true;
+	r.peer_addr = TEXT("192.0.2.200");
+	r.remote_addr = TEXT("10.9.9.7");
+	r.scheme = TEXT("https");
+	g_assert_cmpstr(sent(&r, claims, NELEM(claims)), ==,
+	    "X-Forwarded-Port: 443\n"
+	    "X-Real-IP: 10.9.9.9\n"
+	    "Forwarded: for=10.9.9.9\n"
+	    "Forwarded: \n"
+	    "Front-End-Https: on\n"
+	    "Accept: */*\n"
+	    "X-Forwarded-For: 10.9.9.9, 10.9.9.8, 10.9.9.7, 192.0.2.200\n"
+	    "X-Forwarded-Proto: https\n"
+	    "X-Forwarded-Host: front.example\n"
+	    "X-Host: www.example.org:81\n");
+	r.forward = FORWARD_STANDARD;
+	r.peer_addr = TEXT("2001:db8::1");
+	g_assert_nonnull(strstr(sent(&r, claims, NELEM(claims)),
+	    "\nForwarded: for=10.9.9.9, for=\"[2001:db8::1]\";host=\"www.example.org:81\";"
+	    "proto=https\n"));
+}
+
+static void
+test_nodes(void)
+{
+	struct proxy_request r = a_request("GET");
+
+	r.forward = FORWARD_STANDARD;
+	r.remote_addr = TEXT("unix");
+	r.host = TEXT("www");
+	g_assert_cmpstr(sent(&r, no_headers, 0), ==,
+	    "Forwarded: for=unknown;host=www;proto=http\n");
+	r.host = TEXT("");
+	g_assert_cmpstr(sent(&r, no_headers, 0), ==, "Forwarded: for=unknown;proto=http\n");
+	r.host = TEXT("a\"b");
+	g_assert_cmpstr(sent(&r, no_headers, 0), ==, "Forwarded: for=unknown;proto=http\n");
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/forward/untrusted", test_untrusted);
+	g_test_add_func("/forward/trusted", test_trusted);
+	g_test_add_func("/forward/nodes", test_nodes);
+	return (g_test_run());
+}

@@ -1,0 +1,186 @@
+/* wire/forward.c -- see forward.h */
+#include <errno.h>
+
+#include "base/buf.h"
+#include "base/must.h"
+#include "wire/forward.h"
+#include "wire/headers.h"
+
+#define LONGEST 64 /* more than any name below */
+
+struct out {
+	const struct proxy_request *req;
+	const struct fields *fields;
+	struct buf value; /* the value that is being written */
+	forward_put *put;
+	void *arg;
+};
+
+static void
+put(struct out *o, struct text name)
+{
+	if (!o->value.failed)
+		o->put(o->arg, name, buf_as_text(&o->value));
+	o->value.n = 0;
+}
+
+static struct text
+peer_of(const struct proxy_request *r)
+{
+	return (r->peer_addr.n != 0 ? r->peer_addr : r->remote_addr);
+}
+
+/* All lines of a list that a trusted peer sent; the next member follows. */
+static void
+begin_list(struct out *o, struct text name)
+{
+	size_t i;
+
+	if (!o->req->peer_trusted)
+		return;
+	i = fields_find(o->fields, name);
+	for (; i < o->fields->n; i = fields_next(o->fields, i)) {
+		if (o->fields->v[i].value.n == 0 || !header_value_ok(o->fields->v[i].value))
+			continue; /* a rewrite may have made a line break */
+		buf_text(&o->value, o->fields->v[i].value);
+		buf_str(&o->value, ", ");
+	}
+}
+
+/* The host that the client asked for: a trusted peer may have changed Host. */
+static struct text
+host_of(const struct out *o)
+{
+	size_t i = fields_find(o->fields, TEXT("X-Forwarded-Host"));
+
+	if (!o->req->peer_trusted || i == o->fields->n || !header_value_ok(o->fields->v[i].value))
+		return (o->req->host);
+	return (o->fields->v[i].value);
+}
+
+static void
+put_x(struct out *o)
+{
+	const struct proxy_request *r = o->req;
+
+	begin_list(o, TEXT("X-Forwarded-For"));
+	buf_text(&o->value, peer_of(r));
+	put(o, TEXT("X-Forwarded-For"));
+	buf_text(&o->value, r->scheme);
+	put(o, TEXT("X-Forwarded-Proto"));
+	buf_text(&o->value, host_of(o));
+	put(o, TEXT("X-Forwarded-Host"));
+	buf_text(&o->value, r->host);
+	put(o, TEXT("X-Host"));
+}
+
+/* A node of RFC 7239, 6: only IPv4 addresses and words need no quotes. */
+static void
+add_node(struct out *o, struct text addr)
+{
+	if (addr.n != 0 && memchr(addr.p, ':', addr.n) != NULL) {
+		buf_str(&o->value, "\"[");
+		buf_text(&o->value, addr);
+		buf_str(&o->value, "]\"");
+	} else if (addr.n != 0 && byte_is_digit(addr.p[0]))
+		buf_text(&o->value, addr);
+	else
+		buf_str(&o->value, "unknown");
+}
+
+/* No value of this server has a quote or a backslash: a Host with one is refused. */
+static void
+add_value(struct out *o, const char *name, struct text value)
+{
+	bool bare = header_is_token(value);
+
+	if (value.n == 0 || memchr(value.p, '"', value.n) != NULL ||
+	    memchr(value.p, '\\', value.n) != NULL)
+		return;
+	buf_char(&o->value, ';');
+	buf_str(&o->value, name);
+	buf_str(&o->value, bare ? "=" : "=\"");
+	buf_text(&o->value, value);
+	if (!bare)
+		buf_char(&o->value, '"');
+}
+
+static void
+put_standard(struct out *o)
+{
+	begin_list(o, TEXT("Forwarded"));
+	buf_str(&o->value, "for=");
+	add_node(o, peer_of(o->req));
+	add_value(o, "host", o->req->host);
+	add_value(o, "proto", o->req->scheme);
+	put(o, TEXT("Forwarded"));
+}
+
+int
+forward_fields(const struct proxy_request *r, const struct fields *fields, forward_put *to,
+    void *arg)
+{
+	struct out o = { .req = r, .fields = fields, .put = to, .arg = arg };
+	bool failed;
+
+	buf_init(&o.value, 0);
+	if ((r->forward & FORWARD_X) != 0)
+		put_x(&o);
+	if ((r->forward & FORWARD_STANDARD) != 0)
+		put_standard(&o);
+	failed = o.value.failed;
+	buf_free(&o.value);
+	return (failed ? -ENOMEM : 0);
+}
+
+static bool
+is_written(const struct proxy_request *r, struct text name)
+{
+	static const struct text x[] = { TEXT("X-Forwarded-For"), TEXT("X-Forwarded-Proto"),
+		TEXT("X-Forwarded-Host"), TEXT("X-Host") };
+
+	return (((r->forward & FORWARD_X) != 0 && text_is_one_of(name, x, NELEM(x))) ||
+		((r->forward & FORWARD_STANDARD) != 0 && text_ieq(name, TEXT("Forwarded"))));
+}
+
+/* Names that frameworks and proxies use for the client's address, scheme, host or port. */
+static bool
+is_claim(struct text name)
+{
+	static const struct text names[] = { TEXT("Forwarded"), TEXT("Forwarded-For"),
+		TEXT("X-Host"), TEXT("X-Real-IP"), TEXT("X-Real-Port"), TEXT("X-Client-IP"),
+		TEXT("Client-IP"), TEXT("True-Client-IP"), TEXT("X-Cluster-Client-IP"),
+		TEXT("X-Original-Forwarded-For"), TEXT("X-Original-Host"), TEXT("X-Original-Proto"),
+		TEXT("X-ProxyUser-Ip"), TEXT("X-Remote-Addr"), TEXT("X-Remote-IP"),
+		TEXT("Remote-Addr"), TEXT("CF-Connecting-IP"), TEXT("Fastly-Client-IP"),
+		TEXT("Front-End-Https"), TEXT("X-Url-Scheme"), TEXT("X-Scheme"), TEXT("X-HTTPS"),
+		TEXT("X-SSL") };
+
+	return (
+	    text_istarts(name, TEXT("X-Forwarded")) || text_is_one_of(name, names, NELEM(names)));
+}
+
+/* Applications take '_' for '-', because both become '_' in a CGI variable. */
+static struct text
+with_dashes(struct text name, char dst[LONGEST])
+{
+	size_t i;
+
+	if (name.n > LONGEST)
+		name.n = LONGEST; /* no name is so long, but a prefix counts */
+	if (memchr(name.p, '_', name.n) == NULL)
+		return (name);
+	for (i = 0; i < name.n; i++)
+		dst[i] = name.p[i] == '_' ? '-' : name.p[i];
+	return ((struct text){ dst, name.n });
+}
+
+bool
+forward_passes(const struct proxy_request *r, const struct fields *f, size_t i)
+{
+	char dst[LONGEST];
+	struct text name = with_dashes(f->v[i].name, dst);
+
+	return (header_passes(f, i) && !is_written(r, name) &&
+		(f->v[i].set || r->peer_trusted || !is_claim(name)));
+}

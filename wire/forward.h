@@ -1,0 +1,28 @@
+/* wire/forward.h -- the fields about the client that every application gets, in any protocol.
+ *
+ *   FORWARD_X          X-Forwarded-For: CLIENT, PROXY      one address for each hop, the last one is
+ *                                                          the peer's
+ *                      X-Forwarded-Proto: https
+ *                      X-Forwarded-Host: example.org       and X-Host, as lighttpd 1.5
+ *   FORWARD_STANDARD   Forwarded: for="[2001:db8::1]";host=example.org;proto=https
+ *
+ * A field from a trusted peer is continued (lists), or passes (X-Forwarded-Host).  A client can send
+ * any value, so of other peers these fields are replaced, and the fields by which applications take
+ * such values from a proxy are dropped: X-Real-IP, X-Forwarded-Port, Front-End-Https and others.
+ */
+#ifndef WIRE_FORWARD_H
+#define WIRE_FORWARD_H
+
+#include "wire/fields.h"
+
+/* Texts are valid during the call. */
+typedef void forward_put(void *arg, struct text name, struct text value);
+
+/* Calls put once for each field.  index: of the request's headers.  0 or -ENOMEM. */
+int forward_fields(const struct proxy_request *, const struct fields *index, forward_put *,
+    void *arg);
+/* True for the field index->v[i] of the client that an application may get: header_passes(),
+ * forward_fields() does not write it, and it is no claim of an untrusted peer about the client. */
+bool forward_passes(const struct proxy_request *, const struct fields *index, size_t i);
+
+#endif
