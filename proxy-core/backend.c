@@ -38,17 +38,56 @@ backend_new(unsigned block, const char *name)
 }
 
 static bool
+has_address(const struct backend *b, const struct address *a)
+{
+	size_t i;
+
+	for (i = 0; i < b->naddress; i++)
+		if (strcmp(b->address[i].name, a->name) == 0)
+			return (true);
+	return (false);
+}
+
+/* Resolvers turn the order of equal answers, so the order does not count. */
+static bool
+has_addresses(const struct backend *b, const struct address *v, size_t n)
+{
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (!has_address(b, &v[i]))
+			return (false);
+	return (b->naddress == n);
+}
+
+static int
 set_addresses(struct backend *b, const struct address *v, size_t n)
 {
-	struct address *copy = calloc(n, sizeof(*v));
+	struct address *copy;
 
+	if (has_addresses(b, v, n))
+		return (0);
+	copy = calloc(n, sizeof(*v));
 	if (copy == NULL)
-		return (false);
+		return (-ENOMEM);
 	memcpy(copy, v, n * sizeof(*v));
 	free(b->address);
 	b->address = copy;
 	b->naddress = n;
-	return (true);
+	backend_add(b, moves, 1);
+	return (1);
+}
+
+int
+backend_move(struct backend *b, const struct address *v, size_t n)
+{
+	int changed;
+
+	must(n > 0);
+	pthread_mutex_lock(&lock);
+	changed = set_addresses(b, v, n);
+	pthread_mutex_unlock(&lock);
+	return (changed);
 }
 
 struct backend *
@@ -63,7 +102,7 @@ backend_get(unsigned block, const char *name, const struct address *v, size_t n)
 		;
 	if (b == NULL)
 		b = backend_new(block, name);
-	if (b != NULL && !set_addresses(b, v, n))
+	if (b != NULL && set_addresses(b, v, n) < 0)
 		b = NULL;
 	if (b != NULL)
 		backend_use(b);
@@ -169,30 +208,4 @@ backend_set_crowded(struct backend *b, uint64_t now_ns, bool *first)
 	}
 	pthread_mutex_unlock(&lock);
 	return (news);
-}
-
-/* ---------------------------------------------------------------- pools of a block */
-
-int
-backends_add(struct backends *list, unsigned block, const char *spec, const struct address *v,
-    size_t n, bool split)
-{
-	size_t i, each = split ? 1 : n;
-
-	for (i = 0; i < n; i += each) {
-		if (list->n == BACKENDS_MAX)
-			return (-E2BIG);
-		list->v[list->n] = backend_get(block, each == 1 ? v[i].name : spec, &v[i], each);
-		if (list->v[list->n] == NULL)
-			return (-ENOMEM);
-		list->n++;
-	}
-	return (0);
-}
-
-void
-backends_put(struct backends *list)
-{
-	while (list->n > 0)
-		backend_put(list->v[--list->n]);
 }

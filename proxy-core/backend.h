@@ -51,6 +51,7 @@ struct backend {
 	/* of backend.c */
 	struct address *address;
 	size_t naddress;
+	unsigned moves; /* how often the addresses changed */
 	uint64_t last_kept_ns, crowded_until_ns;
 	uint64_t crowded_ms; /* length of the last time; 0: never crowded */
 };
@@ -60,6 +61,9 @@ struct backend {
 
 /* The backend of that block and name, with these addresses from now on.  NULL: no memory. */
 struct backend *backend_get(unsigned block, const char *name, const struct address *, size_t n);
+/* It has these addresses from now on.  1: they differ from the former ones (in any order); 0: they
+ * are the same; -ENOMEM. */
+int backend_move(struct backend *, const struct address *, size_t n);
 void backend_use(struct backend *); /* one more user */
 void backend_put(struct backend *);
 struct backend *backend_first(void); /* any order; then ->next */
@@ -72,15 +76,5 @@ bool backend_keeps_since(const struct backend *, uint64_t since_ns);
 bool backend_crowded(const struct backend *, uint64_t now_ns);
 /* False if it is crowded already; *first: for the first time. */
 bool backend_set_crowded(struct backend *, uint64_t now_ns, bool *first);
-
-struct backends { /* of one block, in its order */
-	size_t n;
-	struct backend *v[BACKENDS_MAX];
-};
-
-/* spec has n addresses: a backend each (split), or one of them all.  0, -E2BIG or -ENOMEM. */
-int backends_add(struct backends *, unsigned block, const char *spec, const struct address *,
-    size_t n, bool split);
-void backends_put(struct backends *);
 
 #endif

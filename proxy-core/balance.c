@@ -1,35 +1,67 @@
 #include "proxy-core/balance.h"
 
-/* The next one with room; if none has room, the next one. */
+#include <math.h>
+
+/* ---------------------------------------------------------------- in turn */
+
+/* Smooth weighted rotation: each candidate that is fit gains its weight, and the one with most
+ * pays for all.  Weights 2 and 1 give a b a, a b a, not a a b.  Equal ones go in their order. */
 static size_t
-pick_round_robin(const struct candidate *c, size_t n, size_t next, struct text host,
-    struct text path)
+in_turn(const struct candidate *c, size_t n, const bool *fit)
 {
-	size_t k;
+	size_t i, best = BALANCE_NONE;
+	int64_t sum = 0;
 
-	for (k = 0; k < n; k++)
-		if (c[(next + k) % n].room)
-			return ((next + k) % n);
-	return (next);
-}
-
-/* The turn decides among equals, or the first one would get all of a light load. */
-static size_t
-pick_sqf(const struct candidate *c, size_t n, size_t next, struct text host, struct text path)
-{
-	size_t k, best = next;
-
-	for (k = 1; k < n; k++)
-		if (c[(next + k) % n].load < c[best].load)
-			best = (next + k) % n;
+	for (i = 0; i < n; i++) {
+		if (!fit[i])
+			continue;
+		*c[i].turn += c[i].weight;
+		sum += c[i].weight;
+		if (best == BALANCE_NONE || *c[i].turn > *c[best].turn)
+			best = i;
+	}
+	*c[best].turn -= sum;
 	return (best);
 }
 
+/* Those with room; if none has room, all. */
 static size_t
-pick_static(const struct candidate *c, size_t n, size_t next, struct text host, struct text path)
+pick_round_robin(const struct candidate *c, size_t n, const struct balance_key *k)
+{
+	bool fit[n], some = false;
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		some = some || c[i].room;
+	for (i = 0; i < n; i++)
+		fit[i] = c[i].room || !some;
+	return (in_turn(c, n, fit));
+}
+
+/* The smallest load for its weight.  Equals take turns, or the first one would get all of a light
+ * load. */
+static size_t
+pick_sqf(const struct candidate *c, size_t n, const struct balance_key *k)
+{
+	bool fit[n];
+	size_t i, best = 0;
+
+	for (i = 1; i < n; i++)
+		if ((uint64_t)c[i].load * c[best].weight < (uint64_t)c[best].load * c[i].weight)
+			best = i;
+	for (i = 0; i < n; i++)
+		fit[i] =
+		    (uint64_t)c[i].load * c[best].weight == (uint64_t)c[best].load * c[i].weight;
+	return (in_turn(c, n, fit));
+}
+
+static size_t
+pick_static(const struct candidate *c, size_t n, const struct balance_key *k)
 {
 	return (0);
 }
+
+/* ---------------------------------------------------------------- by hash */
 
 /* FNV-1a gives the same hash on all machines and in all runs, so caches behind it stay useful. */
 static uint64_t
@@ -51,29 +83,93 @@ hash_end(uint64_t h)
 	return (h ^ h >> 33);
 }
 
-/* One hash of all three.  A sum of hashes would only turn a fixed ring with uneven gaps. */
-static size_t
-pick_carp(const struct candidate *c, size_t n, size_t next, struct text host, struct text path)
+static uint64_t
+hash_of(struct text a, struct text b)
 {
-	uint64_t url = hash_more(hash_more(0xcbf29ce484222325ull, host), path), h, highest = 0;
-	size_t i, best = 0;
+	return (hash_more(hash_more(0xcbf29ce484222325ull, a), b));
+}
+
+/* Weighted rendezvous: one hash of the request and the backend together.  A sum of hashes would
+ * only turn a fixed ring with uneven gaps.  The highest score wins, so a backend that leaves moves
+ * its own requests only. */
+static void
+scores_of(const struct candidate *c, size_t n, uint64_t request, double *score)
+{
+	double part; /* 0 to 1, both excluded */
+	size_t i;
 
 	for (i = 0; i < n; i++) {
-		h = hash_end(hash_more(url, c[i].name));
-		if (h > highest) {
-			highest = h;
-			best = i;
-		}
+		part = ((double)(hash_end(hash_more(request, c[i].name)) >> 12) + 0.5) * 0x1p-52;
+		score[i] = -(double)c[i].weight / log(part);
 	}
+}
+
+static size_t
+highest(const double *score, size_t n)
+{
+	size_t i, best = 0;
+
+	for (i = 1; i < n; i++)
+		if (score[i] > score[best])
+			best = i;
 	return (best);
 }
 
+/* False: with one more request the candidate would have more than 1.25 times its share. */
+static bool
+within_share(const struct candidate *c, uint64_t load, uint64_t weight)
+{
+	return ((uint64_t)c->load * 4 * weight < 5 * (load + 1) * c->weight);
+}
+
+/* A hot URL spills to the backend with the next score.  One is always within its share. */
+static size_t
+pick_carp(const struct candidate *c, size_t n, const struct balance_key *k)
+{
+	uint64_t load = 0, weight = 0;
+	double score[n];
+	size_t i, best;
+
+	for (i = 0; i < n; i++) {
+		load += c[i].load;
+		weight += c[i].weight;
+	}
+	scores_of(c, n, hash_of(k->host, k->path), score);
+	for (i = 0; i < n; i++) {
+		best = highest(score, n);
+		if (within_share(&c[best], load, weight))
+			return (best);
+		score[best] = -1;
+	}
+	return (0);
+}
+
+static size_t
+pick_sticky(const struct candidate *c, size_t n, const struct balance_key *k)
+{
+	double score[n];
+
+	scores_of(c, n, hash_of(k->client, TEXT("")), score);
+	return (highest(score, n));
+}
+
+/* ---------------------------------------------------------------- the table */
+
 const struct balancer balancers[] = {
-	{ "round-robin", "one after the other, those with a free socket first", pick_round_robin },
-	{ "sqf", "shortest queue first", pick_sqf },
-	{ "carp", "hash of host and path: the same URL goes to the same backend", pick_carp },
-	{ "static", "the first one that works", pick_static },
-	{ NULL, NULL, NULL },
+	{ "round-robin", NULL, "one after the other by weight, those with a free socket first",
+	    pick_round_robin },
+	{ "sqf", NULL, "shortest queue first: the fewest running requests for its weight",
+	    pick_sqf },
+	{ "static", NULL, "the first one that works", pick_static },
+	{ "carp", NULL,
+	    "hash of host and path: the same URL goes to the same backend, up to 1.25 times its "
+	    "share",
+	    pick_carp },
+	{ "sticky", NULL, "hash of the client's address: a client stays at its backend",
+	    pick_sticky },
+	{ "fair", "sqf", "old name", pick_sqf },
+	{ "hash", "carp", "old name", pick_carp },
+	{ NULL, NULL, NULL, NULL },
 };
 
 const struct balancer *
@@ -88,16 +184,8 @@ balancer_find(const char *name)
 }
 
 size_t
-balance_pick(const struct balancer *b, const struct candidate *c, size_t n, size_t *turn,
-    struct text host, struct text path)
+balance_pick(const struct balancer *b, const struct candidate *c, size_t n,
+    const struct balance_key *k)
 {
-	size_t next = 0;
-
-	if (n == 0)
-		return (BALANCE_NONE);
-	while (next < n && c[next].index < *turn)
-		next++;
-	next = b->pick(c, n, next % n, host, path);
-	*turn = c[next].index + 1;
-	return (c[next].index);
+	return (n > 0 ? c[b->pick(c, n, k)].index : BALANCE_NONE);
 }

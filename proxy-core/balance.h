@@ -1,7 +1,8 @@
-/* proxy-core/balance.h -- chooses the backend of a request. */
+/* proxy-core/balance.h -- chooses the backend of a request.  A balancer is one row. */
 #ifndef PROXY_CORE_BALANCE_H
 #define PROXY_CORE_BALANCE_H
 
+#include <stdint.h>
 #include "base/text.h"
 
 #define BALANCE_NONE SIZE_MAX
@@ -9,24 +10,31 @@
 struct candidate { /* a backend that may get the request */
 	struct text name;
 	size_t index;
-	bool room;     /* a socket is idle or may be opened: no waiting */
-	unsigned load; /* busy sockets and waiters */
+	bool room;       /* a socket is idle or may be opened: no waiting */
+	unsigned load;   /* requests that run or wait there, of all workers */
+	unsigned weight; /* its share, at least 1 */
+	int64_t *turn;   /* kept between calls: how much the backend is behind its share */
+};
+
+struct balance_key { /* of the request */
+	struct text host, path;
+	struct text client; /* its address */
 };
 
 struct balancer {
 	const char *name; /* value of proxy-core.balancer */
+	const char *now;  /* NULL, or the name that replaced this old one */
 	const char *doc;
-	/* of n > 0 candidates; next: the one whose turn it is */
-	size_t (*pick)(const struct candidate *, size_t n, size_t next, struct text host,
-	    struct text path);
+	/* which of n > 0 candidates */
+	size_t (*pick)(const struct candidate *, size_t n, const struct balance_key *);
 };
 
 extern const struct balancer balancers[]; /* ends with a NULL name */
 const struct balancer *balancer_find(const char *name);
 
-/* The index of one of n candidates in the order of their indexes, or BALANCE_NONE.  *turn is kept
- * between calls. */
-size_t balance_pick(const struct balancer *, const struct candidate *, size_t n, size_t *turn,
-    struct text host, struct text path);
+/* The index of one of n candidates, which are in the order of the configuration, or
+ * BALANCE_NONE. */
+size_t balance_pick(const struct balancer *, const struct candidate *, size_t n,
+    const struct balance_key *);
 
 #endif

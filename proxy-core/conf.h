@@ -3,23 +3,28 @@
 #define PROXY_CORE_CONF_H
 
 #include <stdbool.h>
-#include "proxy-core/backend.h"
+#include "proxy-core/backends.h"
 
 struct proxy_conf { /* copied by upstream_new() */
 	const struct proto *proto;
-	const struct backends *backends;
-	const char *balancer;   /* of balance.h */
-	unsigned max_pool_size; /* sockets to each backend, at least 1 */
+	const struct backends *backends; /* stays with its owner, and may change */
+	const char *balancer;            /* of balance.h */
+	unsigned max_pool_size;          /* sockets to each backend, at least 1 */
 	/* requests on one socket; 0: it is closed after the first */
 	unsigned max_keep_alive_requests;
 	unsigned max_waiters; /* 0: 503 instead of waiting */
-	unsigned connect_ms, disable_ms;
+	unsigned connect_ms;
+	unsigned disable_ms;    /* first pause of a backend that cannot be reached */
+	unsigned idle_ms;       /* a kept socket without a request is closed then */
+	unsigned slow_start_ms; /* 0: a backend that came back gets its whole share at once */
 };
 
-struct exchange_conf {    /* copied by exchange_start() */
-	unsigned wait_ms; /* for a socket */
-	unsigned read_ms; /* silence of the application; 0: without end */
-	bool debug;       /* log the socket that it gets */
+struct exchange_conf {     /* copied by exchange_start() */
+	unsigned wait_ms;  /* for a socket */
+	unsigned read_ms;  /* silence of the application; 0: without end */
+	unsigned reply_ms; /* from the whole request to the head of the reply; 0: read_ms */
+	unsigned total_ms; /* from the first socket to the end of the reply; 0: without end */
+	bool debug;        /* log the socket that it gets */
 };
 
 #endif

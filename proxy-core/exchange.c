@@ -13,6 +13,8 @@ exchange_destroy(struct exchange *x)
 {
 	must(x->lease == NULL && !x->wait.waits);
 	list_del(&x->soon);
+	if (x->pool != NULL)
+		pool_unhold(x->pool);
 	upstream_leave(x->u, &x->link);
 	reply_head_free(&x->head);
 	buf_free(&x->body);
@@ -89,7 +91,7 @@ exchange_broken(struct exchange *x, int status, int err, const char *why)
 	struct exchange_failure f = exchange_failure(x, err, why);
 
 	if (x->pool != NULL)
-		pool_failed(x->pool);
+		pool_failed(x->pool, x->lease);
 	if (x->state != x_body) {
 		exchange_refuse(x, status, &f);
 		return;
@@ -150,7 +152,7 @@ exchange_next(struct exchange *x, const struct exchange_failure *f)
 		-EHOSTDOWN };
 	size_t i;
 
-	i = upstream_pick(x->u, x->req->host, x->req->path, x->tried);
+	i = upstream_pick(x->u, x->req, x->tried);
 	if (i == BALANCE_NONE) {
 		exchange_refuse(x, x->failure, f != NULL ? f : &paused);
 		return;
@@ -160,7 +162,10 @@ exchange_next(struct exchange *x, const struct exchange_failure *f)
 	_Static_assert(BACKENDS_MAX <= 64, "a bit for each");
 	x->tried |= 1ull << i;
 	x->wait.fresh = false;
-	x->pool = x->u->pools[i];
+	if (x->pool != NULL)
+		pool_unhold(x->pool);
+	x->pool = x->u->members.slot[i].pool;
+	pool_hold(x->pool);
 	exchange_get(x);
 }
 

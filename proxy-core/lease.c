@@ -74,6 +74,8 @@ lease_close(struct lease *l)
 {
 	struct io *io = l->pool->io;
 
+	if (l->pool->probe == l)
+		l->pool->probe = NULL;
 	lease_set(l, LEASE_CLOSING);
 	if (l->rd_busy)
 		op_cancel(io, &l->rd);
@@ -117,6 +119,10 @@ lease_rd_done(struct io_op *op)
 			backend_times_add(l->pool->times, BACKEND_first_byte, l->since_ns,
 			    io_now(l->pool->io));
 			lease_measure(l);
+			if (l == l->pool->probe) {
+				pool_set_up(l->pool);
+				pool_feed(l->pool);
+			}
 		}
 		l->user->on_recv(l->arg, op); /* may give the lease away */
 	}
@@ -241,6 +247,7 @@ lease_will_keep(const struct lease *l)
 {
 	struct pool *p = l->pool;
 
-	return (!p->closed && l->served + 1 < p->conf.max_keep_alive_requests &&
+	return (!p->closed && l->moves == p->moves &&
+		l->served + 1 < p->conf.max_keep_alive_requests &&
 		!backend_crowded(p->backend, io_now(p->io)));
 }

@@ -133,7 +133,7 @@ pool_put(struct lease **lp, bool fit)
 
 /* ---------------------------------------------------------------- time passes */
 
-static void
+void
 pool_close_idle(struct pool *p, uint64_t since_before)
 {
 	struct lease *l;
@@ -203,8 +203,8 @@ pool_tick(struct pool *p, uint64_t now)
 	pool_check_stalls(p, now);
 	if (backend_crowded(p->backend, now))
 		pool_close_idle(p, now);
-	else if (now > POOL_IDLE_MS * NS_PER_MS)
-		pool_close_idle(p, now - POOL_IDLE_MS * NS_PER_MS);
+	else if (now > p->conf.idle_ms * NS_PER_MS)
+		pool_close_idle(p, now - p->conf.idle_ms * NS_PER_MS);
 	pool_feed(p);
 }
 
@@ -221,6 +221,7 @@ pool_new(struct io *io, struct counters *counters, struct backend *b, const stru
 		return (NULL);
 	for (i = 0; i < LEASE_STATES; i++)
 		list_init(&p->leases[i]);
+	list_init(&p->link);
 	p->io = io;
 	p->counters = counters;
 	p->conf = *conf;
@@ -228,6 +229,7 @@ pool_new(struct io *io, struct counters *counters, struct backend *b, const stru
 	p->arg = arg;
 	p->backend = b;
 	backend_use(b);
+	p->moves = backend_read(b, moves); /* before the copy, so that no move is missed */
 	p->address = backend_addresses(b, &p->naddress);
 	p->times = backend_times_take(b);
 	if (fair_queue_init(&p->waiters) != 0 || p->address == NULL || p->times == NULL) {
@@ -264,12 +266,6 @@ pool_close(struct pool *p)
 		lease_close(l);
 }
 
-void
-pool_failed(struct pool *p)
-{
-	backend_add(p->backend, failed, 1);
-}
-
 const char *
 pool_name(const struct pool *p)
 {
@@ -291,7 +287,40 @@ pool_sockets(const struct pool *p)
 unsigned
 pool_load(const struct pool *p)
 {
-	return (p->n[LEASE_BUSY] + pool_waiting(p));
+	return (backend_read(p->backend, sockets[LEASE_BUSY]) + backend_read(p->backend, waiting));
+}
+
+void
+pool_retire(struct pool *p)
+{
+	p->closed = true;
+	waiters_fail(p, -ECANCELED);
+	pool_close(p);
+}
+
+void
+pool_hold(struct pool *p)
+{
+	p->held++;
+}
+
+void
+pool_unhold(struct pool *p)
+{
+	must(p->held > 0);
+	p->held--;
+}
+
+bool
+pool_is_over(const struct pool *p)
+{
+	return (p->held == 0 && pool_sockets(p) == 0 && pool_waiting(p) == 0);
+}
+
+struct backend *
+pool_backend(const struct pool *p)
+{
+	return (p->backend);
 }
 
 bool
@@ -299,18 +328,4 @@ pool_room(const struct pool *p, uint64_t now)
 {
 	return (p->n[LEASE_IDLE] > pool_waiting(p) ||
 		(pool_waiting(p) <= p->n[LEASE_CONNECTING] && pool_may_connect(p, now)));
-}
-
-unsigned
-pool_pause_left_ms(const struct pool *p, uint64_t now)
-{
-	if (now >= p->paused_until_ns)
-		return (0);
-	return ((unsigned)((p->paused_until_ns - now + NS_PER_MS - 1) / NS_PER_MS));
-}
-
-bool
-pool_probing(const struct pool *p)
-{
-	return (p->down && p->n[LEASE_CONNECTING] > 0);
 }

@@ -8,8 +8,9 @@
  *
  * A pool opens a socket when a request needs it, never ahead: libfcgi closes a fresh socket after
  * two seconds without a byte.  A backend that cannot be reached is paused (disable_ms, which
- * doubles up to a minute).  Then one connect at a time tries whether it is back.  A full listen
- * queue (EAGAIN) or a lack of descriptors is not a failure: waiters wait.
+ * doubles up to a minute).  Then one request at a time tries whether it is back, until the first
+ * byte of a reply.  A full listen queue (EAGAIN) or a lack of descriptors is not a failure: waiters
+ * wait.
  *
  * Stall    A fresh socket stalls if its request gets no answer while kept sockets are idle or carry
  *          one request after the other.  The pool then assumes that no thread of the application
@@ -31,9 +32,10 @@
 #include "proxy-core/conf.h"
 
 #define POOL_STALL_MS     250
-#define POOL_IDLE_MS      10000 /* other programs may need the application's threads, too */
 #define POOL_PAUSE_MAX_MS 60000
 #define POOL_TICK_MS      50 /* between calls of pool_tick() while pool_active() */
+
+#define POOL_SHARE_MIN 10 /* percent, at the beginning of a slow start */
 
 struct pool;
 struct lease;
@@ -62,6 +64,10 @@ struct pool *pool_new(struct io *, struct counters *, struct backend *, const st
     void (*emptied)(void *arg), void *arg);
 void pool_free(struct pool *);  /* no sockets, no waiters */
 void pool_close(struct pool *); /* drain: idle sockets close, busy ones after their reply */
+/* The backend is not configured any more: closes as above, and its waiters get -ECANCELED. */
+void pool_retire(struct pool *);
+/* The backend may have other addresses: sockets to the old ones close like those of pool_close(). */
+void pool_move(struct pool *);
 
 void pool_get(struct pool *, struct pool_wait *);
 void pool_unget(struct pool *, struct pool_wait *); /* got() is not called any more */
@@ -69,13 +75,20 @@ void pool_put(struct lease **, bool fit);           /* fit: for another request 
 void pool_tick(struct pool *, uint64_t now_ns);
 
 const char *pool_name(const struct pool *);
-void pool_failed(struct pool *); /* counts a request without a proper answer */
+/* Counts a request without a proper answer, on this lease; NULL: on none. */
+void pool_failed(struct pool *, const struct lease *);
+struct backend *pool_backend(const struct pool *);
 bool pool_active(const struct pool *);
 unsigned pool_sockets(const struct pool *); /* with those being closed */
-unsigned pool_load(const struct pool *);
+unsigned pool_load(const struct pool *);    /* busy sockets and waiters of all workers */
+unsigned pool_share(const struct pool *, uint64_t now_ns); /* percent; below 100: slow start */
+void pool_start_slowly(struct pool *);
 bool pool_room(const struct pool *, uint64_t now_ns);
 unsigned pool_pause_left_ms(const struct pool *, uint64_t now_ns); /* 0: it may be tried */
-bool pool_probing(const struct pool *); /* a connect tries whether the backend is back */
+bool pool_probing(const struct pool *); /* a request tries whether the backend is back */
+/* Exchanges that remember the pool; it is not freed meanwhile. */
+void pool_hold(struct pool *);
+void pool_unhold(struct pool *);
 
 void lease_use(struct lease *, const struct lease_user *, void *arg);
 struct buf *lease_out(struct lease *); /* to fill; not between lease_send() and on_sent() */

@@ -19,7 +19,7 @@ pool_next_pause(const struct pool *p)
 	return (ms > p->conf.disable_ms ? ms : p->conf.disable_ms);
 }
 
-static void
+void
 pool_set_down(struct pool *p, int err)
 {
 	uint64_t now = io_now(p->io);
@@ -39,7 +39,7 @@ pool_set_down(struct pool *p, int err)
 	waiters_fail(p, err);
 }
 
-static void
+void
 pool_set_up(struct pool *p)
 {
 	p->misses = 0;
@@ -47,6 +47,9 @@ pool_set_up(struct pool *p)
 	if (!p->down)
 		return;
 	p->down = false;
+	p->probe = NULL;
+	p->paused_until_ns = 0;
+	pool_start_slowly(p);
 	backend_add(p->backend, down, -1u);
 	log_limited(10, LOG_INFO, NULL, "pool.up", LF_STR("backend", p->backend->name),
 	    LF_U64("waiters", pool_waiting(p)));
@@ -76,7 +79,7 @@ pool_connect_failed(struct pool *p, int err)
 		    LF_ERR("error", err), LF_U64("waiters", pool_waiting(p)),
 		    LF_U64("sockets", pool_sockets(p)));
 	} else {
-		pool_failed(p);
+		pool_failed(p, NULL);
 		if (++p->misses >= p->naddress)
 			pool_set_down(p, err);
 	}
@@ -96,12 +99,15 @@ lease_connected(struct io_op *op)
 		return;
 	}
 	if (err < 0) {
-		lease_set(l, LEASE_CLOSING); /* it has no room any more */
+		lease_set(l, LEASE_CLOSING); /* it takes no place any more */
+		if (l == p->probe)
+			p->probe = NULL;
 		pool_connect_failed(p, err);
 		lease_close_step(l);
 		return;
 	}
-	pool_set_up(p);
+	if (l != p->probe)
+		pool_set_up(p);
 	backend_times_add(p->times, BACKEND_connect, l->since_ns, io_now(p->io));
 	lease_set(l, LEASE_IDLE);
 	pool_feed(p);
@@ -128,10 +134,14 @@ connect_start(struct pool *p)
 	buf_init(&l->out, OUT_MAX);
 	op_init(&l->ctl, IO_CONNECT, lease_connected);
 	l->ctl.sock = &l->sock;
-	l->ctl.connect.addr = &a->sa;
-	l->ctl.connect.len = a->len;
+	l->to = *a; /* the pool may move meanwhile */
+	l->moves = p->moves;
+	l->ctl.connect.addr = &l->to.sa;
+	l->ctl.connect.len = l->to.len;
 	l->ctl.deadline_ms = p->conf.connect_ms;
 	l->ctl_busy = true;
+	if (p->down)
+		p->probe = l;
 	lease_set(l, LEASE_CONNECTING);
 	op_submit(p->io, &l->ctl);
 	return (0);
@@ -155,7 +165,72 @@ pool_may_connect(const struct pool *p, uint64_t now)
 {
 	if (now < p->paused_until_ns || now < p->retry_at_ns)
 		return (false);
-	if (p->down && p->n[LEASE_CONNECTING] > 0)
-		return (false); /* one connect at a time tries whether it is back */
+	if (p->down && (p->probe != NULL || p->n[LEASE_CONNECTING] > 0))
+		return (false);
 	return (pool_open(p) < p->conf.max_pool_size);
+}
+
+bool
+pool_probing(const struct pool *p)
+{
+	return (p->down &&
+		(p->probe != NULL ? p->probe->state != LEASE_IDLE : p->n[LEASE_CONNECTING] > 0));
+}
+
+unsigned
+pool_pause_left_ms(const struct pool *p, uint64_t now)
+{
+	if (now >= p->paused_until_ns)
+		return (0);
+	return ((unsigned)((p->paused_until_ns - now + NS_PER_MS - 1) / NS_PER_MS));
+}
+
+/* A probe that ends without a byte of a reply is as bad as a connect that fails. */
+void
+pool_failed(struct pool *p, const struct lease *l)
+{
+	backend_add(p->backend, failed, 1);
+	if (l == NULL || l != p->probe || l->heard || !(l->asked || l->wr_busy))
+		return;
+	p->probe = NULL;
+	pool_set_down(p, -ENOMSG);
+}
+
+/* ---------------------------------------------------------------- slow start */
+
+void
+pool_start_slowly(struct pool *p)
+{
+	p->up_ns = io_now(p->io);
+}
+
+unsigned
+pool_share(const struct pool *p, uint64_t now)
+{
+	uint64_t all = p->conf.slow_start_ms * NS_PER_MS, since = now - p->up_ns;
+
+	if (p->up_ns == 0 || since >= all)
+		return (100);
+	return ((unsigned)(POOL_SHARE_MIN + (100 - POOL_SHARE_MIN) * since / all));
+}
+
+/* ---------------------------------------------------------------- other addresses */
+
+/* Out of memory, it keeps the old ones until the next call. */
+void
+pool_move(struct pool *p)
+{
+	unsigned moves = backend_read(p->backend, moves);
+	struct address *now;
+	size_t n;
+
+	if (moves == p->moves || (now = backend_addresses(p->backend, &n)) == NULL)
+		return;
+	free(p->address);
+	p->address = now;
+	p->naddress = n;
+	p->moves = moves;
+	p->misses = 0;
+	pool_close_idle(p, UINT64_MAX);
+	pool_feed(p);
 }

@@ -17,6 +17,8 @@ struct lease {
 	enum lease_state state;
 	struct io_op rd, wr; /* rd is parked while idle, to notice a hang-up */
 	struct io_op ctl;    /* connect, later close */
+	struct address to;
+	unsigned moves; /* pool.moves when it connected */
 	bool rd_busy, wr_busy, ctl_busy;
 	bool asked, heard;
 	unsigned served;
@@ -35,8 +37,11 @@ struct pool {
 	struct counters *counters;
 	struct backend *backend;
 	struct backend_times *times;
-	struct address *address; /* of the backend when the pool was made */
+	struct address *address; /* of the backend; a copy */
 	size_t naddress, next;   /* address of the next connect */
+	unsigned moves;          /* backend.moves when the copy was made */
+	unsigned held;
+	struct list link; /* members.c: pools that end */
 	struct proxy_conf conf;
 	void (*emptied)(void *arg);
 	void *arg;
@@ -46,8 +51,10 @@ struct pool {
 	const struct pool_wait *newest; /* while pool_get() runs */
 	bool feeding, closed;
 	bool down;
-	unsigned misses;   /* connects that failed in a row */
-	uint64_t pause_ms; /* the last pause; doubles */
+	unsigned misses;     /* connects that failed in a row */
+	struct lease *probe; /* down: the one that tries whether the backend is back */
+	uint64_t up_ns;      /* came back then; 0: was never down */
+	uint64_t pause_ms;   /* the last pause; doubles */
 	uint64_t paused_until_ns, retry_at_ns;
 	uint64_t slowest_ns; /* longest wait for a first byte, fading */
 	bool kept_seen;
@@ -61,9 +68,13 @@ void lease_close_step(struct lease *); /* an op of a closing lease has ended */
 unsigned pool_waiting(const struct pool *);
 unsigned pool_open(const struct pool *); /* connecting, idle and busy sockets */
 void pool_feed(struct pool *);           /* serves waiters as far as possible */
+void pool_close_idle(struct pool *, uint64_t since_before_ns);
+bool pool_is_over(const struct pool *); /* nothing is left that points to it */
 
 /* pool_connect.c */
 bool pool_may_connect(const struct pool *, uint64_t now_ns);
+void pool_set_down(struct pool *, int err);
+void pool_set_up(struct pool *);
 void pool_connect(struct pool *); /* one more socket; later if there is no memory */
 
 #endif

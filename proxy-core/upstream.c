@@ -7,10 +7,7 @@
 static void
 upstream_end(struct upstream *u)
 {
-	size_t i;
-
-	for (i = 0; i < u->npools; i++)
-		pool_free(u->pools[i]);
+	members_fini(&u->members);
 	free(u);
 }
 
@@ -31,7 +28,6 @@ struct upstream *
 upstream_new(struct io *io, struct counters *counters, const struct proxy_conf *c)
 {
 	struct upstream *u = calloc(1, sizeof(*u));
-	struct pool *p;
 
 	if (u == NULL)
 		return (NULL);
@@ -39,16 +35,17 @@ upstream_new(struct io *io, struct counters *counters, const struct proxy_conf *
 	u->counters = counters;
 	u->proto = c->proto;
 	u->balancer = balancer_find(c->balancer);
-	must(u->proto != NULL && u->balancer != NULL && c->backends->n > 0);
+	must(u->proto != NULL && u->balancer != NULL);
 	list_init(&u->exchanges);
 	list_init(&u->soon);
-	while (u->npools < c->backends->n) {
-		p = pool_new(io, counters, c->backends->v[u->npools], c, pool_emptied, u);
-		if (p == NULL) {
-			upstream_end(u);
-			return (NULL);
-		}
-		u->pools[u->npools++] = p;
+	u->members.io = io;
+	u->members.counters = counters;
+	u->members.conf = *c;
+	u->members.emptied = pool_emptied;
+	u->members.arg = u;
+	if (members_init(&u->members) != 0) {
+		upstream_end(u);
+		return (NULL);
 	}
 	return (u);
 }
@@ -56,10 +53,7 @@ upstream_new(struct io *io, struct counters *counters, const struct proxy_conf *
 void
 upstream_close_idle(struct upstream *u)
 {
-	size_t i;
-
-	for (i = 0; i < u->npools; i++)
-		pool_close(u->pools[i]);
+	members_close_idle(&u->members);
 }
 
 void
@@ -78,12 +72,7 @@ upstream_free(struct upstream *u)
 bool
 upstream_idle(const struct upstream *u)
 {
-	size_t i;
-
-	for (i = 0; i < u->npools; i++)
-		if (pool_sockets(u->pools[i]) > 0)
-			return (false);
-	return (u->nexchanges == 0);
+	return (u->nexchanges == 0 && !members_have_sockets(&u->members));
 }
 
 /* ---------------------------------------------------------------- time passes */
@@ -109,23 +98,16 @@ tick_exchanges(struct upstream *u)
 static bool
 upstream_active(const struct upstream *u)
 {
-	size_t i;
-
-	for (i = 0; i < u->npools; i++)
-		if (pool_active(u->pools[i]))
-			return (true);
-	return (u->nexchanges > 0);
+	return (u->nexchanges > 0 || members_active(&u->members));
 }
 
 static void
 tick_done(struct io_op *op)
 {
 	struct upstream *u = list_entry(op, struct upstream, tick);
-	size_t i;
 
 	if (!u->dying) {
-		for (i = 0; i < u->npools; i++)
-			pool_tick(u->pools[i], io_now(u->io));
+		members_tick(&u->members, io_now(u->io));
 		tick_exchanges(u);
 	}
 	u->ticking = false;
@@ -176,6 +158,7 @@ upstream_next_round(struct upstream *u, struct list *soon)
 void
 upstream_enter(struct upstream *u, struct list *exchange)
 {
+	members_update(&u->members);
 	list_add_tail(&u->exchanges, exchange);
 	u->nexchanges++;
 	tick_start(u);
@@ -188,47 +171,30 @@ upstream_leave(struct upstream *u, struct list *exchange)
 	u->nexchanges--;
 }
 
-/* probing: those whose one connect looks whether they are back. */
-static size_t
-choose_from(const struct upstream *u, struct candidate *c, uint64_t tried, bool probing)
-{
-	uint64_t now = io_now(u->io);
-	size_t i, n = 0;
-
-	for (i = 0; i < u->npools; i++) {
-		const struct pool *p = u->pools[i];
-
-		if ((tried >> i & 1) == 0 && pool_pause_left_ms(p, now) == 0 &&
-		    pool_probing(p) == probing)
-			c[n++] = (struct candidate){ .name = text_of(pool_name(p)),
-				.index = i,
-				.room = pool_room(p, now),
-				.load = pool_load(p) };
-	}
-	return (n);
-}
-
 /* A backend that may be down is asked only if no other is left. */
 size_t
-upstream_pick(struct upstream *u, struct text host, struct text path, uint64_t tried)
+upstream_pick(struct upstream *u, const struct proxy_request *req, uint64_t tried)
 {
+	struct balance_key k = { req->host, req->path, req->remote_addr };
 	struct candidate c[BACKENDS_MAX];
-	size_t n = choose_from(u, c, tried, false);
+	size_t n = members_candidates(&u->members, c, tried, false);
 
 	if (n == 0)
-		n = choose_from(u, c, tried, true);
-	return (balance_pick(u->balancer, c, n, &u->turn, host, path));
+		n = members_candidates(&u->members, c, tried, true);
+	return (balance_pick(u->balancer, c, n, &k));
 }
 
 /* When the first of the paused ones is tried again; at least a second. */
 unsigned
 upstream_retry_after_s(const struct upstream *u)
 {
+	const struct member *mb;
 	unsigned ms, least = 0;
 	size_t i;
 
-	for (i = 0; i < u->npools; i++) {
-		ms = pool_pause_left_ms(u->pools[i], io_now(u->io));
+	members_each(&u->members, mb, i)
+	{
+		ms = pool_pause_left_ms(mb->pool, io_now(u->io));
 		if (ms > 0 && (least == 0 || ms < least))
 			least = ms;
 	}

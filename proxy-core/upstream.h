@@ -3,9 +3,8 @@
 #define PROXY_CORE_UPSTREAM_H
 
 #include "base/list.h"
-#include "proxy-core/balance.h"
 #include "proxy-core/exchange.h"
-#include "proxy-core/pool.h"
+#include "proxy-core/members.h"
 #include "wire/codec.h"
 
 #define LINES_PER_SECOND 100 /* in the log: stderr lines of applications; exchanges that failed */
@@ -15,8 +14,7 @@ struct upstream {
 	struct counters *counters;
 	const struct proto *proto;
 	const struct balancer *balancer;
-	size_t npools, turn;
-	struct pool *pools[BACKENDS_MAX];
+	struct members members;
 	struct list exchanges; /* all of them, for the tick */
 	struct list soon;      /* those with something to do in the next round */
 	unsigned nexchanges;
@@ -32,8 +30,8 @@ void exchange_next_round(struct list *soon);
 void upstream_enter(struct upstream *, struct list *exchange);
 void upstream_leave(struct upstream *, struct list *exchange);
 void upstream_next_round(struct upstream *, struct list *soon);
-/* Index of a pool whose bit in tried is not set, or BALANCE_NONE. */
-size_t upstream_pick(struct upstream *, struct text host, struct text path, uint64_t tried);
+/* Slot of a pool whose bit in tried is not set, or BALANCE_NONE. */
+size_t upstream_pick(struct upstream *, const struct proxy_request *, uint64_t tried);
 unsigned upstream_retry_after_s(const struct upstream *);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "base/must.h"
 #include "io/io.h"
-#include "proxy-core/backend.h"
+#include "proxy-core/backends.h"
 #include "server/reply.h"
 #include "server/config/rewrite.h"
 #include "server/config/record.h"
@@ -241,7 +241,7 @@ backends_make(struct opening *k, const struct conf *c)
 		spec = c->proxy_backends.v[i].p;
 		if ((n = host_addresses(k, spec, v)) == 0)
 			return (false);
-		err = backends_add(list, (unsigned)c->proxy_number, spec, v, n, c->proxy_split);
+		err = backends_add(list, (unsigned)c->proxy_number, spec, v, n, c->proxy_split, 1);
 		if (err == -E2BIG)
 			snprintf(k->err, k->errsize,
 			    "proxy-core.backends: more than %d addresses; write fewer, or "

@@ -44,7 +44,7 @@ test_few_wakeups(void)
 	ENDED(&c, 0);
 	sim_advance_ms(io, POOL_TICK_MS + 1);
 	g_assert_cmpuint(sim_find(io, IO_TIMER, NULL)->deadline_ms, ==, POOL_STALL_MS);
-	sim_advance_ms(io, POOL_IDLE_MS + POOL_STALL_MS);
+	sim_advance_ms(io, conf.idle_ms + POOL_STALL_MS);
 	g_assert_cmpuint(open_sockets(), ==, 0);
 	sim_advance_ms(io, POOL_STALL_MS);
 	g_assert_null(sim_find(io, IO_TIMER, NULL)); /* an empty pool wakes nothing */

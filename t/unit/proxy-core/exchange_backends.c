@@ -44,8 +44,8 @@ test_connect_timeout(void)
 	tear_down();
 }
 
-/* The pause doubles after each failed connect and ends after a good one.  One connect at a time
- * probes. */
+/* The pause doubles after each failed connect and ends with the first byte of a reply.  Until then
+ * one request at a time probes. */
 static void
 test_probe(void)
 {
@@ -68,13 +68,47 @@ test_probe(void)
 	ask(&c, "GET");
 	ask(&d, "GET");
 	run_connect(0);
-	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==,
-	    1); /* it lives: the second request connects, too */
+	run_send();
+	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 0); /* one request at a time, too */
+	reply_part("\n"); /* it lives: the second request connects */
 	run_connect(0);
 	run_send();
-	reply("\nx");
+	reply("x");
 	reply("\nx");
 	ENDED(&c, 0);
+	ENDED(&d, 0);
+	client_free(&c);
+	client_free(&d);
+	tear_down();
+}
+
+/* A probe without an answer is as bad as a failed connect.  A client that leaves proves nothing. */
+static void
+test_probe_silent(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c = { 0 }, d = { 0 };
+
+	set_up(&conf);
+	ask(&c, "GET");
+	run_connect(-ECONNREFUSED);
+	ENDED(&c, 503);
+	sim_advance_ms(io, 2001);
+	asked(&c, "GET");
+	ask(&d, "GET");
+	exchange_forget(&c.x, false);
+	sim_run(io);
+	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 1); /* d is the next probe */
+	run_connect(0);
+	run_send();
+	run_lost(0);
+	ENDED(&d, 502);
+	ask(&d, "GET");
+	ENDED(&d, 503);
+	g_assert_cmpuint(d.retry_after, ==, 4);
+	sim_advance_ms(io, 4001);
+	asked(&d, "GET");
+	reply("\nx");
 	ENDED(&d, 0);
 	client_free(&c);
 	client_free(&d);
@@ -215,7 +249,9 @@ main(int argc, char **argv)
 	    test_refused);
 	g_test_add_func("/exchange/a connect deadline tries the next backend, then answers 504",
 	    test_connect_timeout);
-	g_test_add_func("/exchange/one connect probes a dead backend", test_probe);
+	g_test_add_func("/exchange/one request probes a dead backend", test_probe);
+	g_test_add_func("/exchange/a probe without an answer pauses the backend again",
+	    test_probe_silent);
 	g_test_add_func("/exchange/a request waits for a full backend", test_full);
 	g_test_add_func("/exchange/waiters are served in order, up to the limit and the deadline",
 	    test_waiters);

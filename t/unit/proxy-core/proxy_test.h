@@ -26,7 +26,7 @@ a_conf(const char *const *specs, size_t n)
 	backends_put(&backends);
 	while (n-- > 0) {
 		g_assert_cmpint(address_parse(*specs++, &a), ==, 0);
-		g_assert_cmpint(backends_add(&backends, 0, a.name, &a, 1, true), ==, 0);
+		g_assert_cmpint(backends_add(&backends, 0, a.name, &a, 1, true, 1), ==, 0);
 	}
 	return ((struct proxy_conf){
 	    .proto = proto_find("fastcgi"),
@@ -37,6 +37,7 @@ a_conf(const char *const *specs, size_t n)
 	    .disable_ms = 2000,
 	    .max_waiters = 3,
 	    .connect_ms = 5000,
+	    .idle_ms = 10000,
 	});
 }
 
