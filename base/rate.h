@@ -47,4 +47,25 @@ debt_patience_ms(uint64_t debt_ns, uint64_t idle_ms)
 	return (debt_ms < idle_ms ? (uint32_t)(idle_ms - debt_ms) : 1);
 }
 
+/* A reply that is sent at a rate.  Bytes of up to PACE_MS are sent at once, and the next ones when
+ * those have had their time.  There is no credit for a pause.  limit 0: no rate. */
+#define PACE_MS 250u
+
+static inline uint64_t
+pace_bytes(uint32_t limit)
+{
+	uint64_t n = (uint64_t)limit * PACE_MS / 1000;
+
+	if (limit == 0)
+		return (UINT64_MAX);
+	return (n != 0 ? n : 1);
+}
+
+static inline void
+pace_note(uint64_t *due_ns, uint64_t now_ns, uint64_t bytes, uint32_t limit)
+{
+	if (limit != 0)
+		*due_ns = (*due_ns > now_ns ? *due_ns : now_ns) + bytes * NS_PER_S / limit;
+}
+
 #endif

@@ -41,10 +41,8 @@ body_expect(struct exchange *x)
 	struct proxy_reply *r = &x->head.reply;
 
 	r->has_body = status_has_body(r->status) && !text_eq(x->req->method, TEXT("HEAD"));
-	if (!status_has_body(r->status)) {
+	if (!status_has_body(r->status))
 		r->content_length = -1;
-		control_drop_answers(r->control);
-	}
 	x->has_body = r->has_body;
 	x->reply_left = r->content_length;
 }

@@ -16,6 +16,7 @@ struct reply_extra {
 	struct text content_type; /* .n 0: the type of the file name */
 	struct text etag;         /* the application's; .n 0: the file's */
 	struct text last_modified;
+	struct text charset; /* of a text type; .n 0: the type is sent as it is */
 };
 
 /* The only way to send a file: conditions, ranges, head.  Takes the reference to e. */

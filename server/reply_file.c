@@ -9,15 +9,19 @@
 #include <stdio.h>
 
 #include "server/conn/conn.h"
+#include "wire/control.h"
 #include "wire/http_date.h"
+#include "wire/media_type.h"
 #include "server/worker.h"
 
 /* up to this size copying the body behind its head is cheaper than a second iovec */
 #define COPY_MAX 2048u
+#define TYPE_MAX 256u /* a longer media type gets no charset */
 
 struct file_facts {
 	char etag_buf[ETAG_MAX];
 	char date_buf[HTTP_DATE_LEN + 1];
+	char type_buf[TYPE_MAX + CONTROL_NAME_MAX + MEDIA_TYPE_MORE];
 	struct text etag, last_modified, type;
 	struct validators v;
 };
@@ -47,6 +51,9 @@ facts_of(struct file_facts *f, const struct reply_style *style, const struct fil
 	}
 	f->type = x != NULL && x->content_type.n != 0 ? x->content_type
 						      : mime_type(style->mime, e->lk.path);
+	if (x != NULL && x->charset.n != 0 && f->type.n <= TYPE_MAX)
+		f->type = (struct text){ f->type_buf,
+			media_type_charset(f->type_buf, f->type, x->charset) };
 	f->v.etag = f->etag;
 }
 

@@ -1,5 +1,7 @@
 #include "base/must.h"
 #include "wire/control.h"
+#include "wire/headers.h"
+#include "wire/http_date.h"
 
 const struct control_row controls[CONTROLS] = {
 #define C(id, name, value, asks, allowed, doc)                                            \
@@ -43,22 +45,44 @@ control_find(struct text name)
 	return (c);
 }
 
-enum control
-control_answer(const struct text values[CONTROLS])
+static bool
+is_number(struct text t)
 {
-	enum control c;
+	uint64_t n;
 
-	for (c = 0; c < CONTROLS; c++)
-		if (controls[c].asks == CONTROL_ANSWER && values[c].p != NULL)
-			break;
-	return (c);
+	return (text_u64(t, &n) == 0);
 }
 
-void
-control_drop_answers(struct text values[CONTROLS])
+/* A date of HTTP has four digits for the year. */
+static bool
+is_time(struct text t)
 {
-	enum control c;
+	uint64_t n;
 
-	while ((c = control_answer(values)) < CONTROLS)
-		values[c] = TEXT_NONE;
+	if (t.n == 0 || t.p[0] != '@')
+		return (is_number(t));
+	text_take(&t, 1);
+	return (text_u64(t, &n) == 0 && n <= HTTP_DATE_MAX);
+}
+
+const char *
+control_fault(enum control_value kind, struct text v)
+{
+	switch (kind) {
+	case CONTROL_NUMBER: return (is_number(v) ? NULL : "expected a number");
+	case CONTROL_TIME: return (is_time(v) ? NULL : "expected seconds, or @ and a time");
+	case CONTROL_SWITCH:
+		return (text_ieq(v, TEXT("yes")) || text_ieq(v, TEXT("no")) ? NULL
+									    : "expected yes or no");
+	case CONTROL_NAME:
+		return (header_is_token(v) && v.n <= CONTROL_NAME_MAX
+			    ? NULL
+			    : "expected a name of at most 64 letters and digits");
+	case CONTROL_PATH:
+	case CONTROL_URI:
+		return (v.n != 0 && v.p[0] == '/' ? NULL : "expected a path from the root");
+	case CONTROL_PIECES:
+	case CONTROL_URL: break;
+	}
+	return (v.n != 0 ? NULL : "is empty");
 }

@@ -50,8 +50,9 @@ enum control control_find(struct text name);
 /* True for a row and for a name of a family, in both directions. */
 bool header_is_control(struct text name);
 
-/* First row that asks for another answer and has a value; CONTROLS: none. */
-enum control control_answer(const struct text values[CONTROLS]);
-void control_drop_answers(struct text values[CONTROLS]); /* the reply has no body */
+#define CONTROL_NAME_MAX 64u /* bytes of a value of kind NAME */
+/* NULL, or what is wrong with the value.  PIECES, and whether a path may be sent, are judged
+ * elsewhere. */
+const char *control_fault(enum control_value, struct text value);
 
 #endif

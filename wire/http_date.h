@@ -5,6 +5,7 @@
 #include "base/text.h"
 
 #define HTTP_DATE_LEN 29
+#define HTTP_DATE_MAX 253402300799ull /* the last second of a year with four digits */
 
 /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 void http_date_put(char dst[HTTP_DATE_LEN + 1], uint64_t unix_s);

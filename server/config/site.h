@@ -19,7 +19,7 @@ struct worker;
 
 struct send_file_root { /* a root for X-Sendfile */
 	const struct root *root;
-	struct file_scope *scope;
+	struct file_scope *scope; /* NULL: of temporary files, which are not looked up */
 };
 
 struct page { /* A constant error reply: the prepared part of the head, and the body. */
@@ -35,6 +35,8 @@ struct site {
 	struct reply_style style;
 	struct send_file_root *send_file_roots;
 	size_t nsend_file_roots;
+	struct send_file_root *temp_file_roots;
+	size_t ntemp_file_roots;
 	struct upstream *upstream; /* NULL: not proxied */
 	const struct rewrite *rewrite_request, *rewrite_response;
 	unsigned forward;       /* FORWARD_*: what applications get about the client */

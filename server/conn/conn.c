@@ -168,7 +168,7 @@ answered(struct conn *c)
 {
 	/* Further heads may be in the buffer: answer them too, then send once. */
 	if (c->in.n != 0 && !c->close_after && c->r->body.left < BATCH_BYTES &&
-	    c->r->body.n <= BATCH_PIECES && reply_log_may_batch(c->r)) {
+	    c->r->body.n <= BATCH_PIECES && c->r->sender.limit == 0 && reply_log_may_batch(c->r)) {
 		reply_log(c->r, true);
 		return (&st_read_head);
 	}

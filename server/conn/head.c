@@ -93,6 +93,8 @@ request_renew(struct request *r)
 	r->relay = NULL;
 	r->proxy_queue_ns = r->proxy_ns = 0;
 	r->extra = NULL;
+	r->sender.limit = 0;
+	r->sender.due_ns = 0;
 	request_drop_spools(r);
 	memset(&r->chunked, 0, sizeof(r->chunked));
 	r->head_kept = true; /* nothing to keep yet */

@@ -2,7 +2,10 @@
  *
  *   proxy.c          start and stop; the request body goes to the application
  *   proxy_request.c  the request for the application
- *   proxy_reply.c    the reply: streamed, kept for a slow client, or turned into a file
+ *   proxy_asks.c     control headers of the reply: allowed or dropped
+ *   proxy_head.c     the header lines of the reply
+ *   proxy_reply.c    the reply: streamed, kept for a slow client
+ *   proxy_file.c     the reply: a file that the application names
  */
 #ifndef SERVER_HANDLER_PROXY_IMPL_H
 #define SERVER_HANDLER_PROXY_IMPL_H
@@ -17,6 +20,9 @@ struct relay {
 	struct exchange *ex; /* NULL: it has ended */
 	struct proxy_request req;
 	struct reply_extra extra;
+	uint64_t expires; /* seconds, or a time; valid if expires_set */
+	bool expires_set, expires_is_date;
+	bool unkept; /* X-Accel-Buffering: no */
 	bool has_head;
 	bool chunked, sending, over;
 	bool broken;   /* the reply broke off: cut the connection */
@@ -29,6 +35,26 @@ bool proxy_fill(struct relay *);
 extern const struct exchange_sink proxy_sink; /* arg: the relay */
 /* The application can take more of the request body. */
 void proxy_room(void *relay);
-void proxy_answer_error(struct relay *, int status); /* Replaces the application's reply. */
+/* Another reply replaces the application's bytes. */
+void proxy_answer(struct relay *, enum handled);
+void proxy_answer_error(struct relay *, int status);
+
+/* Does what control headers ask for; returns the one that asks for another answer, or CONTROLS. */
+enum control proxy_asks(struct relay *, const struct proxy_reply *);
+
+/* The application's fields as header lines (.p NULL: no memory).  file: takes the fields that a
+ * file reply makes itself; NULL: none. */
+struct text proxy_lines(struct relay *, const struct proxy_reply *, struct reply_extra *file);
+
+/* Where a name lies. */
+struct proxy_named {
+	const struct root *root;  /* NULL: the document root */
+	struct file_scope *scope; /* NULL: a temporary file */
+	struct text rest;         /* the path below it, with a NUL behind it; in the arena */
+};
+/* Decides whether the name may be sent: 0, or the status for the client. */
+int proxy_name(struct request *, enum control, struct text name, struct proxy_named *);
+void proxy_name_refused(const struct relay *, enum control, struct text name); /* logs it */
+void proxy_send_file(struct relay *, const struct proxy_reply *, enum control);
 
 #endif

@@ -1,5 +1,4 @@
-/* server/handler/proxy_reply.c -- the reply of an application: streamed to the client, or turned
- * into a file.
+/* server/handler/proxy_reply.c -- the reply of an application, streamed to the client.
  *
  *   application --on_body--> r->body ----------------------> client
  *                  `-- more than BODY_MAX --> r->kept --'    memory, then a temporary file
@@ -11,15 +10,11 @@
 
 #include "base/log.h"
 #include "base/must.h"
-#include "wire/urlpath.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
-#include "server/config/rewrite.h"
-#include "server/route.h"
 
 #define BODY_MAX    (64u << 10)  /* bytes that wait in r->body */
 #define KEPT_MEMORY (192u << 10) /* bytes in memory behind them */
-#define LINES_MAX   (64u << 10)  /* bytes of an application's header lines */
 
 static void send_more(struct relay *);
 
@@ -113,7 +108,7 @@ keep_begin(struct relay *rl)
 	struct spool_conf sc = { .id = conn_id(r),
 		.client = r->sender.client,
 		.memory = KEPT_MEMORY,
-		.max = r->conf->proxy_reply_spool << 10 };
+		.max = rl->unkept ? 0 : r->conf->proxy_reply_spool << 10 };
 
 	r->kept = spool_new(r->worker, &sc);
 	if (r->kept == NULL)
@@ -135,79 +130,8 @@ to_client(struct relay *rl, struct text t)
 
 /* ---- the head */
 
-/* True for a header that a file reply makes itself, or takes from the application elsewhere. */
-static bool
-taken_by_file(struct reply_extra *file, struct text name, struct text value, struct arena *arena)
-{
-	if (text_ieq(name, TEXT("content-type")))
-		file->content_type = arena_text(arena, value);
-	else if (text_ieq(name, TEXT("etag")))
-		file->etag = arena_text(arena, value);
-	else if (text_ieq(name, TEXT("last-modified")))
-		file->last_modified = arena_text(arena, value);
-	else
-		return (text_ieq(name, TEXT("accept-ranges")) ||
-			text_ieq(name, TEXT("content-range")) ||
-			text_ieq(name, TEXT("content-encoding")));
-	return (true);
-}
-
-static bool
-made_here(const struct request *r, struct text name)
-{
-	return (text_ieq(name, TEXT("content-length")) || text_ieq(name, TEXT("date")) ||
-		(text_ieq(name, TEXT("server")) && r->site->style.tag_line.n != 0));
-}
-
-/* The application's fields as header lines (.p NULL: no memory).  file: without the fields that
- * taken_by_file() takes. */
-static struct text
-reply_lines(struct request *r, const struct proxy_reply *p, struct reply_extra *file)
-{
-	struct text lines = TEXT_NONE;
-	struct buf out;
-	size_t i;
-
-	buf_init(&out, LINES_MAX);
-	for (i = 0; i < p->nheaders; i++) {
-		struct text name = p->headers[i].name;
-		struct text value =
-		    rewrite_value(r->site->rewrite_response, name, p->headers[i].value, &r->arena);
-
-		if (value.p == NULL && p->headers[i].value.p != NULL) {
-			route_undecided(r, "proxy-core.rewrite-response", name);
-			buf_free(&out);
-			return (TEXT_NONE);
-		}
-		if (made_here(r, name) ||
-		    (file != NULL && taken_by_file(file, name, value, &r->arena)))
-			continue;
-		buf_text(&out, name);
-		buf_str(&out, ": ");
-		buf_text(&out, value);
-		buf_str(&out, "\r\n");
-	}
-	if (!out.failed)
-		lines = arena_text(&r->arena, (struct text){ out.n != 0 ? out.p : "", out.n });
-	buf_free(&out);
-	return (lines);
-}
-
-/* The root of a path; *rest is the path below it. */
-static struct file_scope *
-root_of(const struct site *s, struct text path, struct text *rest)
-{
-	size_t i;
-
-	for (i = 0; i < s->nsend_file_roots; i++)
-		if (root_tail(s->send_file_roots[i].root, path, rest))
-			return (s->send_file_roots[i].scope);
-	return (NULL);
-}
-
-/* Another reply replaces the application's bytes. */
-static void
-answer_otherwise(struct relay *rl, enum handled h)
+void
+proxy_answer(struct relay *rl, enum handled h)
 {
 	rl->over = true;
 	if (h == HANDLED_REPLY)
@@ -220,82 +144,14 @@ void
 proxy_answer_error(struct relay *rl, int status)
 {
 	reply_error(rl->r, status);
-	answer_otherwise(rl, HANDLED_REPLY);
-}
-
-/* Both copy the name to dst, of one byte more than it has.  NULL: no such name may be sent. */
-static struct file_scope *
-resolve_path(struct request *r, struct text path, char *dst, struct text *rest)
-{
-	int n = (int)path.n;
-
-	if (r->conf->proxy_x_sendfile_decode)
-		n = urlpath_decode(path, dst);
-	else
-		memcpy(dst, path.p, path.n);
-	if (n < 0)
-		return (NULL);
-	dst[n] = '\0';
-	return (root_of(r->site, (struct text){ dst, (size_t)n }, rest));
-}
-
-/* X-Accel-Redirect: a URI path below the document root. */
-static struct file_scope *
-resolve_uri(struct request *r, struct text uri, char *dst, struct text *rest)
-{
-	const char *query = memchr(uri.p, '?', uri.n);
-	int n;
-
-	if (query != NULL)
-		uri.n = (size_t)(query - uri.p);
-	if ((n = urlpath_clean(uri, dst)) < 1)
-		return (NULL);
-	*rest = (struct text){ dst + 1, (size_t)n - 1 };
-	return (r->site->docroot);
-}
-
-static void
-send_file(struct relay *rl, const struct proxy_reply *p)
-{
-	struct request *r = rl->r;
-	enum control asks = control_answer(p->control);
-	bool is_path = controls[asks].value == CONTROL_PATH;
-	struct text name = p->control[asks], rest = TEXT_NONE;
-	char *copy = arena_get(&r->arena, name.n + 1);
-	struct file_scope *scope = NULL;
-	int status = 0;
-
-	count(&r->worker->counters->events, sendfile_headers);
-	rl->extra.status = p->status;
-	rl->extra.lines = reply_lines(r, p, &rl->extra);
-	if (copy != NULL)
-		scope = (is_path ? resolve_path : resolve_uri)(r, name, copy, &rest);
-	if (rl->extra.lines.p == NULL)
-		status = 502;
-	else if (copy == NULL)
-		status = 500;
-	else if (scope == NULL || memchr(rest.p, '\0', rest.n) != NULL)
-		status = 403;
-	if (status == 403)
-		log_limited(10, LOG_WARN, conn_id(r), "sendfile.refused",
-		    LF_STR("backend", exchange_backend(rl->ex)), LF_TEXT("path", name),
-		    LF_STR("why", "not below proxy-core.x-sendfile-docroot or the document root"));
-	exchange_forget(&rl->ex, true);
-	if (status != 0) {
-		proxy_answer_error(rl, status);
-		return;
-	}
-	if (r->http.verb != HTTP_HEAD)
-		/* the reply is a file, also for a POST */
-		r->http.verb = HTTP_GET;
-	answer_otherwise(rl, static_send(r, scope, rest, &rl->extra, false));
+	proxy_answer(rl, HANDLED_REPLY);
 }
 
 static void
 stream_head(struct relay *rl, const struct proxy_reply *p)
 {
 	struct request *r = rl->r;
-	struct text lines = reply_lines(r, p, NULL);
+	struct text lines = proxy_lines(rl, p, NULL);
 
 	if (lines.p == NULL) {
 		exchange_forget(&rl->ex, false);
@@ -324,14 +180,13 @@ static void
 on_head(void *arg, const struct proxy_reply *p)
 {
 	struct relay *rl = arg;
-	struct request *r = rl->r;
+	enum control answer;
 
 	rl->has_head = true;
 	note_times(rl);
-	enum control asks = control_answer(p->control);
-
-	if (asks < CONTROLS && r->conf->proxy_x_sendfile)
-		send_file(rl, p);
+	answer = proxy_asks(rl, p);
+	if (answer < CONTROLS)
+		proxy_send_file(rl, p, answer);
 	else
 		stream_head(rl, p);
 }

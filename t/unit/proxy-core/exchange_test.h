@@ -39,15 +39,16 @@ static void
 c_head(void *arg, const struct proxy_reply *r)
 {
 	struct client *c = arg;
+	size_t i;
 
 	g_assert_cmpint(c->ends, ==, 0);
 	c->heads++;
 	c->status = r->status;
 	g_free(c->send_file);
 	c->send_file = NULL;
-	if (control_answer(r->control) < CONTROLS)
-		c->send_file = g_strndup(r->control[control_answer(r->control)].p,
-		    r->control[control_answer(r->control)].n);
+	for (i = 0; i < CONTROLS && c->send_file == NULL; i++)
+		if (r->control[i].p != NULL)
+			c->send_file = g_strndup(r->control[i].p, r->control[i].n);
 	if (c->pause_at_head)
 		exchange_pause(c->x);
 	if (c->forget_at_head)

@@ -1,0 +1,125 @@
+/* server/handler/proxy_asks.c -- what an application asks for in control headers: allowed and
+ * done, or dropped and logged.
+ *
+ *   a row of wire/controls.def --> allowed by its setting? --> ANSWER: the first one is returned
+ *                                                              HINT:   done here
+ */
+#include "base/log.h"
+#include "server/conn/conn.h"
+#include "server/handler/proxy_impl.h"
+#include "wire/headers.h"
+
+#define DROPPED_LINES 2u /* a second */
+
+static void
+dropped(const struct relay *rl, struct text name, const char *why)
+{
+	struct request *r = rl->r;
+
+	count(&r->worker->counters->events, control_dropped);
+	log_limited(DROPPED_LINES, LOG_WARN, conn_id(r), "control.dropped",
+	    LF_STR("backend", exchange_backend(rl->ex)), LF_TEXT("header", name),
+	    LF_STR("why", why));
+}
+
+/* NULL: allowed */
+static const char *
+forbidden(const struct relay *rl, enum control c)
+{
+	const struct conf *conf = rl->r->conf;
+
+	switch (controls[c].allowed) {
+	case CONTROL_BY_ALWAYS: return (NULL);
+	case CONTROL_BY_SENDFILE:
+		return (conf->proxy_x_sendfile ? NULL : "proxy-core.allow-x-sendfile is disabled");
+	case CONTROL_BY_TEMPDIR: return ("it has no effect here");
+	case CONTROL_BY_REPROXY: return ("it has no effect here");
+	case CONTROL_BY_REWRITE: return ("it has no effect here");
+	}
+	return (NULL);
+}
+
+/* ---- hints */
+
+/* The lower of two rates applies; 0 is no rate. */
+static void
+limit_rate(struct request *r, struct text value, uint64_t unit)
+{
+	uint64_t n = 0;
+
+	(void)text_u64(value, &n);
+	n = n > UINT32_MAX / unit ? UINT32_MAX : n * unit;
+	if (n != 0 && (r->sender.limit == 0 || n < r->sender.limit))
+		r->sender.limit = (uint32_t)n;
+}
+
+static void
+expires(struct relay *rl, struct text value)
+{
+	rl->expires_set = true;
+	rl->expires_is_date = value.p[0] == '@';
+	if (rl->expires_is_date)
+		text_take(&value, 1);
+	(void)text_u64(value, &rl->expires);
+}
+
+/* The value is one of its kind.  NULL, or why it has no effect. */
+static const char *
+hint(struct relay *rl, enum control c, struct text value)
+{
+	struct request *r = rl->r;
+
+	if (c == CONTROL_ACCEL_BUFFERING)
+		rl->unkept = text_ieq(value, TEXT("no"));
+	else if (c == CONTROL_ACCEL_LIMIT_RATE)
+		limit_rate(r, value, 1);
+	else if (c == CONTROL_KBYTES_PER_SECOND)
+		limit_rate(r, value, 1024);
+	else if (c == CONTROL_ACCEL_EXPIRES)
+		expires(rl, value);
+	else if (c == CONTROL_ACCEL_CHARSET)
+		rl->extra.charset = arena_text(&r->arena, value);
+	else
+		return ("it has no effect here");
+	return (NULL);
+}
+
+/* ---- answers */
+
+/* NULL, or why it is dropped. */
+static const char *
+ask(struct relay *rl, const struct proxy_reply *p, enum control c, enum control *answer)
+{
+	const char *why = forbidden(rl, c);
+
+	if (why != NULL)
+		return (why);
+	if (controls[c].asks == CONTROL_HINT) {
+		why = control_fault(controls[c].value, p->control[c]);
+		return (why != NULL ? why : hint(rl, c, p->control[c]));
+	}
+	if (!status_has_body(p->status))
+		return ("a reply with this status has no body");
+	if (*answer != CONTROLS)
+		return ("another header names the answer");
+	*answer = c;
+	return (NULL);
+}
+
+enum control
+proxy_asks(struct relay *rl, const struct proxy_reply *p)
+{
+	enum control c, answer = CONTROLS;
+	const char *why;
+
+	if (p->unknown_control.p != NULL)
+		dropped(rl, p->unknown_control, "the name is not known");
+	for (c = 0; c < CONTROLS; c++) {
+		if (p->control[c].p == NULL || controls[c].asks == CONTROL_ROUTE)
+			continue;
+		why = ask(rl, p, c, &answer);
+		if (why != NULL)
+			dropped(rl, controls[c].name, why);
+	}
+	return (answer);
+}

@@ -1,0 +1,111 @@
+/* server/handler/proxy_file.c -- names that an application gives: which file may be sent.
+ *
+ *   X-Sendfile: PATH          --> below a directory of proxy-core.x-sendfile-docroot
+ *   X-Accel-Redirect: URI     --> below the document root
+ *
+ * A name is only compared here.  IO_BENEATH keeps ".." and links inside the directory when the
+ * file is opened.
+ */
+#include "base/log.h"
+#include "wire/urlpath.h"
+#include "server/conn/conn.h"
+#include "server/handler/proxy_impl.h"
+
+/* Copies the name to dst, of one byte more than it has.  0, or the status for the client. */
+static int
+resolve_path(struct request *r, struct text path, char *dst, bool temporary,
+    struct proxy_named *out)
+{
+	const struct send_file_root *root =
+	    temporary ? r->site->temp_file_roots : r->site->send_file_roots;
+	size_t i, n = temporary ? r->site->ntemp_file_roots : r->site->nsend_file_roots;
+	int len = (int)path.n;
+
+	if (r->conf->proxy_x_sendfile_decode)
+		len = urlpath_decode(path, dst);
+	else
+		memcpy(dst, path.p, path.n);
+	if (len < 0)
+		return (403);
+	dst[len] = '\0';
+	for (i = 0; i < n; i++) {
+		if (!root_tail(root[i].root, (struct text){ dst, (size_t)len }, &out->rest))
+			continue;
+		out->root = root[i].root;
+		out->scope = root[i].scope;
+		return (0);
+	}
+	return (403);
+}
+
+/* A URI path below the document root; a query has no effect. */
+static int
+resolve_uri(struct request *r, struct text uri, char *dst, struct proxy_named *out)
+{
+	const char *query = memchr(uri.p, '?', uri.n);
+	int n;
+
+	if (query != NULL)
+		uri.n = (size_t)(query - uri.p);
+	if ((n = urlpath_clean(uri, dst)) < 1)
+		return (403);
+	out->rest = (struct text){ dst + 1, (size_t)n - 1 };
+	out->scope = r->site->docroot;
+	return (0);
+}
+
+int
+proxy_name(struct request *r, enum control c, struct text name, struct proxy_named *out)
+{
+	char *copy = arena_get(&r->arena, name.n + 1);
+	int status;
+
+	*out = (struct proxy_named){ .rest = TEXT_NONE };
+	if (copy == NULL)
+		return (500);
+	if (controls[c].value == CONTROL_URI)
+		status = resolve_uri(r, name, copy, out);
+	else
+		status =
+		    resolve_path(r, name, copy, controls[c].allowed == CONTROL_BY_TEMPDIR, out);
+	if (status == 0 && memchr(out->rest.p, '\0', out->rest.n) != NULL)
+		status = 403;
+	return (status);
+}
+
+void
+proxy_name_refused(const struct relay *rl, enum control c, struct text name)
+{
+	log_limited(10, LOG_WARN, conn_id(rl->r), "sendfile.refused",
+	    LF_STR("backend", exchange_backend(rl->ex)), LF_TEXT("header", controls[c].name),
+	    LF_TEXT("path", name),
+	    LF_STR("why", controls[c].allowed == CONTROL_BY_TEMPDIR
+			      ? "not below proxy-core.x-sendfile-tempdir"
+			      : "not below proxy-core.x-sendfile-docroot or the document root"));
+}
+
+void
+proxy_send_file(struct relay *rl, const struct proxy_reply *p, enum control c)
+{
+	struct request *r = rl->r;
+	struct proxy_named to;
+	int status;
+
+	count(&r->worker->counters->events, sendfile_headers);
+	rl->extra.status = p->status;
+	rl->extra.lines = proxy_lines(rl, p, &rl->extra);
+	status = proxy_name(r, c, p->control[c], &to);
+	if (rl->extra.lines.p == NULL)
+		status = 502;
+	if (status == 403)
+		proxy_name_refused(rl, c, p->control[c]);
+	exchange_forget(&rl->ex, true);
+	if (status != 0) {
+		proxy_answer_error(rl, status);
+		return;
+	}
+	if (r->http.verb != HTTP_HEAD)
+		/* the reply is a file, also for a POST */
+		r->http.verb = HTTP_GET;
+	proxy_answer(rl, static_send(r, to.scope, to.rest, &rl->extra, false));
+}
