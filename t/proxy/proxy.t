@@ -222,8 +222,8 @@ subtest 'X-Sendfile sends the file' => sub {
 		my $next = $c->reply;
 		is $next && "$next->{status} $next->{body}", '200 the file', 'does not stand where the next reply should';
 	}
-	my $r = $srv->fetch('/app/head?X-Sendfile2:%20/a%200-1|X-Reproxy-URL:%20http://x/|X-Rewrite-URI:%20/a|'
-		. 'X-LiteSpeed-Location:%20/a|X-Accel-Buffering:%20no|X-LIGHTTPD-send-tempfile:%20/a|X-Ok:%201');
+	my $r = $srv->fetch('/app/head?X-Sendfile-Type:%20a|X-Reproxy-URL:%20http://x/|X-Rewrite-URI:%20/a|'
+		. 'X-Accel-Mapping:%20/a|X-Accel-Buffering:%20no|X-LIGHTTPD-send-tempfile:%20/a|X-Ok:%201');
 	is join(' ', grep { /^x-/ } sort keys %{ $r->{header} }), 'x-ok', 'other control fields never leak';
 };
 
