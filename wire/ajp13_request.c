@@ -6,6 +6,7 @@
 #include <errno.h>
 #include "base/must.h"
 #include "wire/ajp13.h"
+#include "wire/forward.h"
 #include "wire/headers.h"
 
 #define METHOD_STORED 0xff /* its name is an attribute */
@@ -96,22 +97,9 @@ put_length(struct packet *p, int64_t length)
 }
 
 static void
-put_forwarded(struct packet *p, const struct proxy_request *r, const struct fields *f)
+put_forwarded(void *p, struct text name, struct text value)
 {
-	struct buf all;
-	size_t i;
-
-	buf_init(&all, AJP13_PACKET_MAX);
-	for (i = fields_find(f, TEXT("X-Forwarded-For")); i < f->n; i = fields_next(f, i)) {
-		buf_text(&all, r->headers[i].value);
-		buf_str(&all, ", ");
-	}
-	buf_text(&all, r->remote_addr);
-	put_header(p, TEXT("X-Forwarded-For"), buf_as_text(&all));
-	p->out->failed |= all.failed;
-	buf_free(&all);
-	put_header(p, TEXT("X-Forwarded-Proto"), r->scheme);
-	put_header(p, TEXT("X-Host"), r->host);
+	put_header(p, name, value);
 }
 
 static void
@@ -123,10 +111,11 @@ put_headers(struct packet *p, const struct proxy_request *r)
 	fields_index(&f, r->headers, r->nheaders);
 	ajp13_u16(p->out, 0);
 	for (i = 0; i < r->nheaders; i++)
-		if (header_passes(&f, i))
+		if (forward_passes(r, &f, i))
 			put_header(p, r->headers[i].name, r->headers[i].value);
 	put_length(p, r->content_length);
-	put_forwarded(p, r, &f);
+	if (forward_fields(r, &f, put_forwarded, p) != 0)
+		p->out->failed = true;
 	if (p->out->failed)
 		return;
 	p->out->p[count] = (char)(p->nheaders >> 8);
