@@ -48,11 +48,29 @@ urlpath_decode(struct text t, char *dst)
 	return (n);
 }
 
+/* A servlet container cuts ";..." off each segment, so that "..;x" means ".." there, and "/;x/a"
+ * means "/a": another path than the one that conditions compare.  The last segment may be ";x". */
+static bool
+hides_a_step(const char *seg, int n, bool last)
+{
+	const char *end;
+
+	if (n == 0 || (seg[0] != '.' && seg[0] != ';'))
+		return (false);
+	end = memchr(seg, ';', (size_t)n);
+	if (end == NULL)
+		return (false);
+	n = (int)(end - seg);
+	return (n == 0 ? !last : n == 1 || (n == 2 && seg[1] == '.'));
+}
+
 /* Checks the segment dst[start..n), behind a '/'.  Returns where writing goes on: n for a name,
  * start for "." or an empty one, the start of the parent for "..", or -EPERM above the root. */
 static int
-end_segment(const char *dst, int start, int n)
+end_segment(const char *dst, int start, int n, bool last)
 {
+	if (hides_a_step(dst + start, n - start, last))
+		return (-EPERM);
 	if (n - start == 1 && dst[start] == '.')
 		return (start);
 	if (n - start != 2 || dst[start] != '.' || dst[start + 1] != '.')
@@ -91,14 +109,14 @@ urlpath_clean(struct text path, char *dst)
 			dst[n++] = (char)c;
 			continue;
 		}
-		n = end_segment(dst, start, n);
+		n = end_segment(dst, start, n, false);
 		if (n < 0)
 			return (n);
 		if (dst[n - 1] != '/')
 			dst[n++] = '/';
 		start = n;
 	}
-	n = end_segment(dst, start, n);
+	n = end_segment(dst, start, n, true);
 	if (n >= 0)
 		dst[n] = '\0';
 	return (n);

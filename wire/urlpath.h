@@ -1,7 +1,8 @@
 /* wire/urlpath.h -- turns a request target into a path that cannot leave the root.
  *
  * Pure.  Decodes once.  Refuses NUL, bad %XX, an encoded slash (%2F) and a backslash, which no file
- * name should contain.  Removes "." and ".." segments after decoding, and folds runs of slashes.
+ * name should contain, and segments that become ".", ".." or nothing where a servlet container cuts
+ * ";..." off ("/..;x/").  Removes "." and ".." segments after decoding, and folds runs of slashes.
  * The result starts with '/', has no segment ".." or ".", and keeps a trailing slash.
  */
 #ifndef WIRE_URLPATH_H
@@ -10,7 +11,8 @@
 #include "base/text.h"
 
 /* dst has space for path.n + 1 bytes.  Returns the length (with a NUL behind it), or -EINVAL (bad
- * escape, NUL, no leading slash), -EPERM (encoded slash, backslash, or ".." above the root). */
+ * escape, NUL, no leading slash), -EPERM (encoded slash, backslash, ".." above the
+ * root, or a hidden step). */
 int urlpath_clean(struct text path, char *dst);
 
 /* Percent-decodes t to dst (t.n + 1 bytes).  Returns the length, or -EINVAL for a bad escape or
