@@ -12,10 +12,14 @@
 static void
 fill_unix(struct text path, struct address *a)
 {
+	bool abstract = path.p[0] == '@';
+
 	a->un.sun_family = AF_UNIX;
 	memcpy(a->un.sun_path, path.p, path.n);
-	a->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + path.n + 1);
+	a->len = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + path.n + !abstract);
 	snprintf(a->name, sizeof(a->name), "unix:%s", a->un.sun_path);
+	if (abstract)
+		a->un.sun_path[0] = '\0'; /* the length ends the name, see unix(7) */
 }
 
 /* 0, or -errno with *fault; a missing port is 80. */
@@ -24,8 +28,10 @@ read_backend(const char *spec, struct address_parts *a, const char **fault)
 {
 	int err = address_read(text_of(spec), a, fault);
 
+	if (err == 0 && text_eq(a->path, TEXT("@")))
+		*fault = "expected a name after unix:@";
 	if (err != 0 || a->path.p != NULL)
-		return (err);
+		return (err != 0 || *fault == NULL ? err : -EINVAL);
 	if (a->host.n == 0)
 		*fault = "expected a host";
 	else if (a->port.p != NULL && a->port_number == 0)
@@ -94,6 +100,17 @@ address_parse(const char *spec, struct address *a)
 	const char *fault;
 
 	return (parse(spec, &parts, a, &fault));
+}
+
+const char *
+address_fault(const char *spec)
+{
+	struct address_parts parts;
+	struct address a;
+	const char *fault = NULL;
+
+	(void)parse(spec, &parts, &a, &fault);
+	return (fault);
 }
 
 static bool

@@ -1,6 +1,6 @@
 /* proxy-core/address.h -- where an application listens.
  *
- * Written as in base/address.h; a missing port is 80.
+ * Written as in base/address.h; a missing port is 80.  "unix:@name" is an abstract socket.
  *
  * Thread   any.  address_lookup() may block: start-up and reload only.
  */
@@ -29,6 +29,9 @@ struct address {
 
 /* Needs no resolver: 0, -EINVAL (malformed), -ENAMETOOLONG (unix path), -ENOENT (a host name). */
 int address_parse(const char *spec, struct address *);
+
+/* What is wrong with it, in words; NULL: nothing, but a host name may be unknown. */
+const char *address_fault(const char *spec);
 
 /* How many addresses it has, or -errno with *err: what is wrong and what to do.  Asks the resolver
  * for a name. */

@@ -77,7 +77,7 @@ exchange_fail(struct exchange *x, int status)
 	upstream_next_round(x->u, &x->soon);
 }
 
-static void
+void
 exchange_refuse(struct exchange *x, int status, const struct exchange_failure *f)
 {
 	exchange_log_reply(x, f, status);
@@ -121,6 +121,8 @@ exchange_got(struct pool_wait *w, struct lease *l, int err)
 	if (err == 0) {
 		x->lease = l;
 		x->times.leased = io_now(x->u->io);
+		if (x->first_ns == 0)
+			x->first_ns = x->times.leased;
 		exchange_ask(x);
 		return;
 	}
@@ -253,62 +255,6 @@ exchange_resume(struct exchange *x)
 		upstream_next_round(x->u, &x->soon);
 	else if (!x->eof)
 		lease_recv(x->lease);
-}
-
-/* ---------------------------------------------------------------- time passes */
-
-/* The backend owes an answer, more of it, or room for more of the request.  While a part of the
- * body is missing, the backend may wait for that. */
-static bool
-backend_owes(const struct exchange *x)
-{
-	bool missing = x->body_left > 0 && !x->send_failed;
-
-	return ((x->state == x_body && !missing) || x->asked_ns > 0 || x->send_failed ||
-		lease_sending(x->lease) || x->body.n > 0);
-}
-
-static bool
-is_silent(const struct exchange *x, uint64_t now)
-{
-	uint64_t last = x->progress_ns;
-
-	if (x->conf.read_ms == 0 || x->lease == NULL || !backend_owes(x))
-		return (false);
-	if (lease_progress_ns(x->lease) > last)
-		last = lease_progress_ns(x->lease);
-	return (now > last && now - last >= x->conf.read_ms * NS_PER_MS);
-}
-
-/* The request does not wait once more at another backend. */
-static void
-exchange_wait_over(struct exchange *x)
-{
-	static const struct exchange_failure late = { "wait", "no socket became free in time",
-		-ETIMEDOUT };
-
-	pool_unget(x->pool, &x->wait);
-	exchange_refuse(x, 503, &late);
-}
-
-void
-exchange_tick(struct list *link, uint64_t now)
-{
-	struct exchange *x = list_entry(link, struct exchange, link);
-
-	exchange_enter(x);
-	/* Bytes that do not complete a head are no progress, so a dripping head ends, too. */
-	if (x->state == x_wait && now >= x->until_ns)
-		exchange_wait_over(x);
-	else if (x->state == x_drain && now >= x->until_ns)
-		exchange_fail(x, 0);
-	else if (x->state == x_tunnel)
-		tunnel_tick(x, now);
-	else if (x->state == x_head && is_silent(x, now))
-		exchange_broken(x, 504, -ETIMEDOUT, "no reply in time");
-	else if (x->state == x_body && !x->paused && is_silent(x, now))
-		exchange_broken(x, 504, -ETIMEDOUT, "the backend fell silent within its reply");
-	exchange_leave(x);
 }
 
 /* ---------------------------------------------------------------- for the caller */

@@ -56,6 +56,7 @@ struct exchange {
 	struct buf note;
 
 	bool busy, forgotten; /* in a callback; to be freed after it */
+	uint64_t first_ns;    /* got its first socket */
 	uint64_t progress_ns, asked_ns;
 	int end_status;
 	struct proxy_times times;
@@ -67,6 +68,8 @@ void exchange_release(struct exchange *x, bool fit); /* from its lease; fit: for
 void exchange_end(struct exchange *x, int status);   /* calls on_end */
 void exchange_fail(struct exchange *x, int status);
 void exchange_broken(struct exchange *x, int status, int err, const char *why);
+struct exchange_failure;
+void exchange_refuse(struct exchange *x, int status, const struct exchange_failure *);
 void exchange_refused(struct exchange *x, const char *why);
 bool exchange_repeat(struct exchange *x, int err); /* on a fresh socket, once, if that is safe */
 /* Around each callback, which may forget the exchange: leave frees it then. */

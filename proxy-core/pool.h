@@ -94,7 +94,7 @@ void lease_use(struct lease *, const struct lease_user *, void *arg);
 struct buf *lease_out(struct lease *); /* to fill; not between lease_send() and on_sent() */
 void lease_send(struct lease *);
 bool lease_sending(const struct lease *);
-void lease_shutdown(struct lease *); /* no more sending: FIN */
+void lease_shutdown(struct lease *);              /* no more sending: FIN */
 void lease_asked(struct lease *);                 /* the whole request is sent: an answer is due */
 void lease_replied(struct lease *);               /* the whole reply came: counts its time */
 void lease_recv(struct lease *);                  /* one on_recv(), unless one is due already */

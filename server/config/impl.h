@@ -244,6 +244,8 @@ bool cfg_parse(struct config *, struct cfg_source *);
 /* Reports a key that is not a directive, as an error or a warning.  names: of all directives, NULL
  * at the end. */
 void cfg_refused(struct config *, const struct cfg_entry *, const char *const *names);
+/* Reports settings of pools that do not fit to each other.  The types of all values are right. */
+void cfg_pools_check(struct config *);
 bool cfg_table_check(struct config *); /* fills the settings of each block and cfg->global */
 void cfg_table_defaults(struct config *, struct conf *);
 void cfg_table_apply(const struct cfg_block *, struct conf *);

@@ -220,6 +220,17 @@ protocol_ok(struct opening *k, const char *name)
 	return (false);
 }
 
+/* The i-th weight, which was checked; 1 if there are none. */
+static unsigned
+weight_of(const struct conf *c, size_t i)
+{
+	uint64_t w = 1;
+
+	if (i < c->proxy_weights.n)
+		must(text_u64(c->proxy_weights.v[i], &w) == 0);
+	return ((unsigned)w);
+}
+
 /* Called once for each block of backends: blocks come in the order of their numbers, outer
  * blocks first. */
 static bool
@@ -241,7 +252,8 @@ backends_make(struct opening *k, const struct conf *c)
 		spec = c->proxy_backends.v[i].p;
 		if ((n = host_addresses(k, spec, v)) == 0)
 			return (false);
-		err = backends_add(list, (unsigned)c->proxy_number, spec, v, n, c->proxy_split, 1);
+		err = backends_add(list, (unsigned)c->proxy_number, spec, v, n, c->proxy_split,
+		    weight_of(c, i));
 		if (err == -E2BIG)
 			snprintf(k->err, k->errsize,
 			    "proxy-core.backends: more than %d addresses; write fewer, or "

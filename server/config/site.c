@@ -116,7 +116,8 @@ upstream_of_block(const struct worker *w, int block)
 		.disable_ms = (unsigned)(1000 * c.proxy_disable_time),
 		.max_waiters = c.proxy_backlog != 0 ? (unsigned)c.proxy_max_waiters : 0,
 		.connect_ms = (unsigned)(1000 * c.proxy_connect_timeout),
-		.idle_ms = 10000,
+		.idle_ms = (unsigned)(1000 * c.proxy_idle_timeout),
+		.slow_start_ms = (unsigned)(1000 * c.proxy_slow_start),
 	};
 	return (upstream_new(w->io, &w->counters->events, &pc));
 }

@@ -413,6 +413,8 @@ cfg_table_check(struct config *cfg)
 		}
 	}
 	check_pool_settings(&k);
+	if (cfg->errors == 0)
+		cfg_pools_check(cfg);
 	g_hash_table_destroy(k.by_name);
 	return (cfg->errors == 0);
 }

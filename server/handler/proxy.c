@@ -82,6 +82,8 @@ proxy_start(struct request *r, bool peek)
 	const struct exchange_conf conf = {
 		.wait_ms = (unsigned)(1000 * r->conf->proxy_wait_timeout),
 		.read_ms = (unsigned)(1000 * r->conf->proxy_read_timeout),
+		.reply_ms = (unsigned)(1000 * r->conf->proxy_reply_timeout),
+		.total_ms = (unsigned)(1000 * r->conf->proxy_total_timeout),
 		.debug = r->conf->proxy_debug != 0,
 	};
 	struct relay *rl;

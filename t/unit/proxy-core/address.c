@@ -22,6 +22,8 @@ test_forms(void)
 		{ "localhost", -ENOENT, NULL },
 		{ "localhost:80", -ENOENT, NULL },
 		{ "", -EINVAL, NULL },
+		{ "unix:@app", 0, "unix:@app" },
+		{ "unix:@", -EINVAL, NULL },
 		{ "unix:", -EINVAL, NULL },
 		{ ":80", -EINVAL, NULL },
 		{ "127.0.0.1:", -EINVAL, NULL },
@@ -85,6 +87,21 @@ test_unix_length(void)
 	g_assert_cmpint(address_parse(spec, &a), ==, -ENAMETOOLONG);
 }
 
+/* The kernel takes all bytes of an abstract name, so it has no NUL at its end. */
+static void
+test_abstract(void)
+{
+	struct address a;
+
+	g_assert_cmpint(address_parse("unix:@app", &a), ==, 0);
+	g_assert_cmpint(a.len, ==, offsetof(struct sockaddr_un, sun_path) + 4);
+	g_assert_cmpmem(a.un.sun_path, 4, "\0app", 4);
+	g_assert_null(address_fault("unix:@app"));
+	g_assert_null(address_fault("some.name:80"));
+	g_assert_nonnull(address_fault("unix:@"));
+	g_assert_nonnull(address_fault("[::1"));
+}
+
 static void
 test_names(void)
 {
@@ -116,6 +133,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/address/every form", test_forms);
 	g_test_add_func("/address/a unix path fits or is refused", test_unix_length);
+	g_test_add_func("/address/an abstract socket has a name without end", test_abstract);
 	g_test_add_func("/address/only what a resolver can give is learnt", test_inet);
 	g_test_add_func("/address/names are looked up", test_names);
 	return (g_test_run());
