@@ -61,7 +61,7 @@ TESTS    := $(filter-out $(if $(filter release,$(VARIANT)),,$(PERL_TESTS)),$(sor
 
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
-.PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-walk bench-hostile demo run install clean help lint deps fuzz man
+.PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-proxy bench-walk bench-hostile demo run install clean help lint deps fuzz man
 all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
@@ -146,7 +146,7 @@ demo:
 	@B=$B scripts/demo $(ARGS)
 
 # `make bench-cold ARGS=--quick`
-bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-walk bench-hostile: deps
+bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-proxy bench-walk bench-hostile: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs
 	@B=$B scripts/bench $(patsubst bench-%,--%,$(filter bench-%,$@)) $(ARGS)
 
@@ -199,7 +199,7 @@ help:
 	@echo 'make bench      files in memory: compare with nginx, lighttpd, Apache and a floor program'
 	@echo 'make bench-accel  fcgi-stat-accel in front of nginx and lighttpd: who waits, how much arrives, what it costs'
 	@echo 'make bench-hostile  attacks of every kind beside a victim (ARGS=--seconds=1800; VARIANT=asan)'
-	@echo 'make bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-walk'
+	@echo 'make bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-proxy bench-walk'
 	@echo '                slow disks; sizes of thread pools; each file backend; idle connections;'
 	@echo '                fcgi-stat-accel beside a plain libfcgi program (ARGS=--quick)'
 	@echo 'make fuzz       parsers on changed input, SECONDS=N each (default 5), two at a time'

@@ -121,6 +121,17 @@ subtest 'fcgi-stat-accel and the textbook' => sub {
 	like $said, qr/^  none-close: CPU per request, ours x 100 \/ textbook /m, 'an aim';
 };
 
+subtest 'requests that an application answers' => sub {
+	my ($said, $r) = bench('--proxy', '--server', 'accel', map { ('--case', $_) } qw(fastcgi-1k http-1k http-1m fastcgi-upload));
+	for my $case (qw(fastcgi-1k http-1k http-1m fastcgi-upload)) {
+		my $m = $r->{proxy}{$case}{accel};
+		cmp_ok $m->{cpu}, '>', 0, "$case was measured";
+		is $m->{errors}, 0, "$case: no errors";
+		cmp_ok $m->{rss}, '>', 0, "$case: memory";
+	}
+	like $said, qr/^  server +req\/s +CPU us\/rq +req\/CPU s/m, 'a table';
+};
+
 subtest 'cold' => sub {
 	my ($ok, $why) = Test::Slowfs->usable;
 	plan skip_all => $why unless $ok;

@@ -14,7 +14,7 @@ Test::Peer - other servers, and ours, side by side for tests and benchmarks
 =head1 DESCRIPTION
 
 Kinds: C<nginx>, C<lighttpd> (1.4), C<apache> (2.4, event MPM: one process, 400 threads), C<accel>
-(accel-server), C<floor> (t/bench/floor.c), and on a unix socket, C<< $peer->socket >>, C<stat-accel> (fcgi-stat-accel) and
+(accel-server), C<floor> (t/bench/floor.c), C<haproxy>, C<responder> (t/bench/responder.c), and on a unix socket, C<< $peer->socket >>, C<stat-accel> (fcgi-stat-accel) and
 C<textbook> (t/bench/textbook.c; C<mutex> for its C<-m>). Each is configured for speed, one worker, no access log, keep-alive without
 end, on a free port of 127.0.0.1. Started by root, apache serves as www-data: the document root must be
 open to it. C<start> returns when the port answers and dies with the server's own words when it does
@@ -24,7 +24,7 @@ Options: C<root> the document root; C<cpu> the core to stay on; C<conf> lines ad
 configuration; C<name> what to call it; C<backend> accel's server.network-backend; C<aio> nginx's
 C<aio threads>; C<threads> for accel's stat and read pools and for stat-accel; C<stat_threads> and
 C<read_threads> for one of these pools; C<via_stat_accel> makes accel ask a stat-accel of its own
-first; C<port>; C<program>, another build of this kind.
+first; C<proxy> makes it pass requests on, see L<Test::Peer::Proxy>; C<port>; C<program>, another build of this kind.
 
 C<front> puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
 authorizer) and served when the file is warm; its CPU time counts. C<exempt> is a path, or a list of them, that goes
@@ -43,6 +43,7 @@ use File::Temp ();
 use IO::Socket::INET ();
 use IO::Socket::UNIX ();
 use POSIX ();
+use Test::Peer::Proxy ();
 use Test::Util qw(find_program);
 use Time::HiRes qw(time sleep clock_gettime);
 
@@ -52,16 +53,21 @@ my %program = (
 	apache   => sub { find_program('apache2') },
 	accel    => sub { _built('accel-server') },
 	floor    => sub { _built('floor') },
+	haproxy  => sub { find_program('haproxy') },
+	responder => sub { _built('responder') },
 	'stat-accel' => sub { _built('fcgi-stat-accel') },
 	textbook => sub { _built('textbook') },
 );
-my %conf = (nginx => \&_conf_nginx, lighttpd => \&_conf_lighttpd, apache => \&_conf_apache, accel => \&_conf_accel);
+my %conf = (nginx => \&_conf_nginx, lighttpd => \&_conf_lighttpd, apache => \&_conf_apache, accel => \&_conf_accel,
+	haproxy => \&Test::Peer::Proxy::haproxy);
 my %argv = (
 	nginx    => sub { ('-e', "$_[0]{dir}/error.log", '-p', "$_[0]{dir}", '-c', "$_[0]{dir}/conf") },
 	lighttpd => sub { ('-D', '-f', "$_[0]{dir}/conf") },
 	apache   => sub { ('-D', 'FOREGROUND', '-f', "$_[0]{dir}/conf") },
 	accel    => sub { ('-D', '-f', "$_[0]{dir}/conf") },
 	floor    => sub { ('--port', $_[0]{port}, $_[0]{root}) },
+	haproxy  => sub { ('-db', '-f', "$_[0]{dir}/conf") },
+	responder => sub { ('--port', $_[0]{port}, '--socket', $_[0]->socket) },
 	'stat-accel' => sub { ('--listen', 'unix:' . $_[0]->socket, '-t', $_[0]{threads} // 20, '--root', $_[0]{root},
 		$_[0]{auth} ? '--mode=auth' : (), @{ $_[0]{stat_accel_args} // [] }) },
 	textbook => sub { ('-s', $_[0]->socket, '-t', $_[0]{threads} // 20, '-r', 131_072, $_[0]{mutex} ? '-m' : ()) },
@@ -76,7 +82,7 @@ sub missing {
 	my ($class, $kind) = @_;
 	die "no such kind of server: $kind\n" unless $program{$kind};
 	return if $program{$kind}->();
-	return $kind =~ /accel|floor/ ? "$kind is not built" : "$kind is not installed";
+	return $kind =~ /accel|floor|responder/ ? "$kind is not built" : "$kind is not installed";
 }
 
 sub start {
@@ -262,7 +268,8 @@ sub _conf_nginx {
 	my ($s) = @_;
 	my $user = $> == 0 ? 'user root root;' : '';
 	my $aio = $s->{aio} ? 'aio threads;' : '';
-	my $front = $s->{front} ? _front_nginx($s) : '';
+	my $front = $s->{front} ? _front_nginx($s) : Test::Peer::Proxy::lines($s);
+	my $upstream = Test::Peer::Proxy::upstream($s);
 	my $temp = join "\n", map { "\t$_ $s->{dir};" } qw(client_body_temp_path proxy_temp_path
 	    fastcgi_temp_path uwsgi_temp_path scgi_temp_path);
 	return <<"CONF";
@@ -286,6 +293,7 @@ http {
 	open_file_cache max=10000 inactive=60s;
 	open_file_cache_errors on;
 $temp
+	$upstream
 	server {
 		listen 127.0.0.1:$s->{port} backlog=8192;
 		root $s->{root};
@@ -340,7 +348,7 @@ sub _front_lighttpd {
 
 sub _conf_lighttpd {
 	my ($s) = @_;
-	my $front = $s->{front} ? _front_lighttpd($s) : '';
+	my $front = $s->{front} ? _front_lighttpd($s) : Test::Peer::Proxy::lines($s);
 	return <<"CONF";
 server.document-root = "$s->{root}"
 server.bind = "127.0.0.1"
@@ -398,7 +406,7 @@ CONF
 
 sub _conf_accel {
 	my ($s) = @_;
-	my $more = '';
+	my $more = Test::Peer::Proxy::lines($s);
 	$more .= qq{server.network-backend = "$s->{backend}"\n} if $s->{backend};
 	for my $pool (qw(stat read)) {
 		my $n = $s->{"${pool}_threads"} // $s->{threads};
