@@ -51,7 +51,8 @@ struct exchange;
 struct upstream *upstream_new(struct io *, struct counters *, const struct proxy_conf *);
 /* no exchange may be running; closes idle sockets (io_run() until done) */
 void upstream_free(struct upstream *);
-bool upstream_idle(const struct upstream *); /* no exchange, no socket */
+bool upstream_takes_unsized(const struct upstream *); /* a body whose length is not known */
+bool upstream_idle(const struct upstream *);          /* no exchange, no socket */
 /* drain: idle sockets close, busy ones after their reply */
 void upstream_close_idle(struct upstream *);
 

@@ -65,7 +65,7 @@ on_interim(struct exchange *x)
 static void
 on_head(struct exchange *x)
 {
-	if (x->head.reply.status == 101 && x->state == x_head) {
+	if (x->head.reply.status == 101) {
 		exchange_switched(x);
 		return;
 	}

@@ -5,12 +5,17 @@
  *
  * Each side may end its direction alone.  The socket is never used for another request.
  */
+#include <errno.h>
 #include "base/clock.h"
 #include "proxy-core/exchange_impl.h"
 
 void
 exchange_switched(struct exchange *x)
 {
+	if (x->state != x_head || !text_ieq(x->head.reply.upgrade, x->req->upgrade)) {
+		exchange_broken(x, 502, -EPROTO, "101 to a protocol that was not asked for");
+		return;
+	}
 	x->times.head = x->progress_ns = io_now(x->u->io);
 	x->state = x_tunnel;
 	x->keep = false;

@@ -200,3 +200,9 @@ upstream_retry_after_s(const struct upstream *u)
 	}
 	return (least > 1000 ? (least + 999) / 1000 : 1);
 }
+
+bool
+upstream_takes_unsized(const struct upstream *u)
+{
+	return (u->proto->unsized_body);
+}

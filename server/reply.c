@@ -183,3 +183,30 @@ reply_stream_head(struct request *r, int status, struct text lines, int64_t leng
 	if (!ok || !body_copy(&r->body, (struct text){ head, (size_t)(p - head) }))
 		reply_no_memory(r);
 }
+
+bool
+reply_interim(struct request *r, int status, struct text lines)
+{
+	char head[64], *p = put_status(head, status);
+
+	return (body_copy(&r->body, (struct text){ head, (size_t)(p - head) }) &&
+		body_copy(&r->body, lines) && body_copy(&r->body, CRLF));
+}
+
+bool
+reply_switch(struct request *r, struct text protocol, struct text lines)
+{
+	struct buf all;
+	bool ok;
+
+	buf_init(&all, 0);
+	buf_str(&all, "Connection: Upgrade\r\nUpgrade: ");
+	buf_text(&all, protocol);
+	buf_str(&all, "\r\n");
+	buf_text(&all, lines);
+	ok = !all.failed && reply_interim(r, 101, buf_as_text(&all));
+	buf_free(&all);
+	if (ok)
+		r->status = 101;
+	return (ok);
+}

@@ -31,6 +31,10 @@ void reply_methods(struct request *);
  * is marked. */
 void reply_stream_head(struct request *, int status, struct text lines, int64_t length,
     bool chunked);
+/* A 1xx head, with nothing but the lines.  False: no memory. */
+bool reply_interim(struct request *, int status, struct text lines);
+/* 101 Switching Protocols.  False: no memory. */
+bool reply_switch(struct request *, struct text protocol, struct text lines);
 /* Makes a page of an HTML body, which is copied. */
 void page_make(struct page *, int status, struct text html);
 void page_free(struct page *);

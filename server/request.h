@@ -45,6 +45,8 @@ struct request {
 	struct io_stamps open; /* of the op that opened the file, if this request waited for it */
 	/* request body */
 	int64_t body_left; /* -1: chunked */
+	bool streams;      /* the body goes to the handler while it arrives */
+	uint64_t streamed; /* bytes of it so far */
 	struct http1_chunked chunked;
 	struct spool *upload; /* body for an application; NULL: none */
 	/* Reply bytes of an application that the client has not read yet; NULL: none. */

@@ -7,15 +7,18 @@
  */
 #include <errno.h>
 
+#include "base/clock.h"
 #include "base/rate.h"
 #include "server/conn/impl.h"
 #include "server/reply.h"
 #include "server/spool.h"
 
-#define UPLOAD_MEMORY (64u << 10)
+#define UPLOAD_MEMORY  (64u << 10)
+#define LINGER_MS      2000u  /* after a refusal: time for the client to read it */
+#define LINGER_BODY_MS 10000u /* likewise, if it sends a body before it reads */
 
-static uint32_t
-body_ms(const struct conn *c)
+uint32_t
+conn_body_ms(const struct conn *c)
 {
 	return (debt_patience_ms(c->debt_ns, 1000 * c->r->conf->read_idle));
 }
@@ -101,11 +104,53 @@ conn_skip_body(struct conn *c)
 		return (no_body_came(c));
 	err = eat_body(c, NULL);
 	if (err == -EAGAIN)
-		return (conn_want_bytes(c, body_ms(c)));
+		return (conn_want_bytes(c, conn_body_ms(c)));
 	if (err != 0)
 		return (body_failed(c, 400, "malformed chunked body"));
 	c->dropped = 0;
 	return (&st_handle);
+}
+
+/* The reply was complete before the body.  Drops the rest, to keep the connection. */
+const struct conn_state *
+conn_rest(struct conn *c)
+{
+	int err = 0;
+
+	if (c->in_err != 0)
+		return (&st_close);
+	if (c->r->body_left <= SKIP_MAX && c->dropped <= SKIP_MAX)
+		err = eat_body(c, NULL);
+	if (err == -EAGAIN)
+		return (conn_want_bytes(c, conn_body_ms(c)));
+	if (c->r->body_left != 0)
+		c->close_after = true; /* too long, or malformed */
+	return (&st_finish);
+}
+
+const struct conn_state *
+conn_linger(struct conn *c)
+{
+	uint64_t most_ms;
+
+	if (c->r != NULL) {
+		c->owes_body = c->r->body_left != 0 && (c->r->streams || c->r->streamed != 0);
+		worker_request_back(c->r);
+		c->r = NULL;
+		io_sock_shutdown(&c->sock);
+		c->dropped = 0;
+		c->head_ns = io_now(c->w->io);
+	} else {
+		if (c->in_err != 0)
+			return (&st_close);
+		c->dropped += (uint32_t)c->in.n;
+	}
+	c->in = TEXT_NONE;
+	most_ms = c->owes_body ? LINGER_BODY_MS : LINGER_MS;
+	if ((c->dropped > SKIP_MAX && !c->owes_body) ||
+	    io_now(c->w->io) - c->head_ns > most_ms * NS_PER_MS)
+		return (&st_close);
+	return (conn_want_bytes(c, LINGER_MS));
 }
 
 /* ---- collected for an application */
@@ -120,9 +165,19 @@ upload_max(const struct request *r)
 	return (max != 0 && max < longest ? max : longest);
 }
 
+uint64_t
+conn_stream_max(const struct request *r)
+{
+	return (r->conf->max_request_kb << 10);
+}
+
 bool
 conn_upload_too_long(const struct request *r)
 {
+	uint64_t max = conn_stream_max(r);
+
+	if (r->streams)
+		return (max != 0 && r->body_left > 0 && (uint64_t)r->body_left > max);
 	return (r->body_left > 0 && (uint64_t)r->body_left > upload_max(r));
 }
 
@@ -184,6 +239,6 @@ conn_upload(struct conn *c)
 	if (spool_error(r->upload) != 0)
 		return (upload_failed(c, spool_error(r->upload)));
 	if (!spool_full(r->upload))
-		return (conn_want_bytes(c, body_ms(c)));
+		return (conn_want_bytes(c, conn_body_ms(c)));
 	return (conn_settle(c) ? WAIT : &st_close);
 }

@@ -13,7 +13,6 @@
 
 #define BATCH_BYTES  (64u << 10)        /* replies collected for one send */
 #define BATCH_PIECES (BODY_PIECES - 34) /* another reply in sixteen ranges must fit behind them */
-#define LINGER_MS    2000u              /* after a refusal: time for the client to read it */
 
 #define S(n, p, d) const struct conn_state st_##n = { #n, d, phase_##p, conn_##n };
 CONN_STATES(S)
@@ -84,6 +83,8 @@ conn_route(struct conn *c)
 	const char *why;
 	int status;
 
+	if (!conn_stream_ends(c))
+		return (WAIT);
 	c->deferred = false;
 	status = route(r, &c->handler, &why);
 	if (status == 0 && c->w->draining && !conn_moves(c->w))
@@ -149,6 +150,7 @@ routed(struct conn *c)
 
 	if (c->handler->before_body)
 		return (&st_handle);
+	r->streams = r->streamed == 0 && conn_streams(c);
 	if (c->handler->reads_body && conn_upload_too_long(r))
 		return (&st_handle);
 	if (c->handler->reads_body && r->body_left != 0 && wants_continue(c)) {
@@ -156,7 +158,9 @@ routed(struct conn *c)
 		return (body_copy(&r->body, TEXT("HTTP/1.1 100 Continue\r\n\r\n")) ? defer(c)
 										   : &st_close);
 	}
-	if (c->handler->reads_body && r->body_left != 0)
+	if (r->streams)
+		return (body_empty(&r->body) ? &st_handle : defer(c));
+	if (c->handler->reads_body && r->body_left != 0 && r->streamed == 0)
 		return (body_empty(&r->body) ? &st_upload : defer(c));
 	if (r->body_left != 0)
 		return (body_empty(&r->body) ? &st_skip_body : defer(c));
@@ -167,8 +171,9 @@ static const struct conn_state *
 answered(struct conn *c)
 {
 	/* Further heads may be in the buffer: answer them too, then send once. */
-	if (c->in.n != 0 && !c->close_after && c->r->body.left < BATCH_BYTES &&
-	    c->r->body.n <= BATCH_PIECES && c->r->sender.limit == 0 && reply_log_may_batch(c->r)) {
+	if (c->in.n != 0 && !c->close_after && c->r->body_left == 0 &&
+	    c->r->body.left < BATCH_BYTES && c->r->body.n <= BATCH_PIECES &&
+	    c->r->sender.limit == 0 && reply_log_may_batch(c->r)) {
 		reply_log(c->r, true);
 		return (&st_read_head);
 	}
@@ -188,6 +193,8 @@ conn_handle(struct conn *c)
 	}
 	if (!conn_settle(c))
 		conn_stop(c); /* the connection may be receiving for the handler */
+	else if (c->r->streams)
+		conn_stream(c);
 	else
 		conn_watch(c);
 	return (WAIT);
@@ -243,6 +250,9 @@ sender_ended(struct sender *s, int err)
 		return;
 	if (sent != NULL) {
 		sent(r, err);
+		/* A 1xx was sent, and the application still thinks. */
+		if (c->state == &st_handle && c->r->status == 0)
+			conn_watch(c);
 		return;
 	}
 	if (err != 0) {
@@ -257,11 +267,15 @@ conn_finish(struct conn *c)
 {
 	struct request *r = c->r;
 
+	if (!conn_stream_ends(c))
+		return (WAIT);
 	if (c->cut)
 		return (&st_close);
 	if (c->deferred)
 		return (&st_route);
 	reply_log(r, false);
+	if (r->body_left != 0 && r->streams && !c->close_after)
+		return (&st_rest);
 	if (r->body_left != 0)
 		c->close_after = true;
 	c->idle_s = (uint32_t)r->conf->keepalive_idle;
@@ -270,26 +284,6 @@ conn_finish(struct conn *c)
 	/* With unread input close() sends a reset, which destroys the reply on its way.  Only a
 	 * client that announced its end sends no more. */
 	return (r->http.keep_alive || r->body_left != 0 || c->in.n != 0 ? &st_linger : &st_close);
-}
-
-const struct conn_state *
-conn_linger(struct conn *c)
-{
-	if (c->r != NULL) {
-		worker_request_back(c->r);
-		c->r = NULL;
-		io_sock_shutdown(&c->sock);
-		c->dropped = 0;
-		c->head_ns = io_now(c->w->io);
-	} else {
-		if (c->in_err != 0)
-			return (&st_close);
-		c->dropped += (uint32_t)c->in.n;
-	}
-	c->in = TEXT_NONE;
-	if (c->dropped > SKIP_MAX || io_now(c->w->io) - c->head_ns > LINGER_MS * NS_PER_MS)
-		return (&st_close);
-	return (conn_want_bytes(c, LINGER_MS));
 }
 
 static void
@@ -408,30 +402,6 @@ conn_stop(struct conn *c)
 }
 
 void
-conn_make_room(struct eviction_member *m, const char *why)
-{
-	static const char *const kinds[] = {
-		[EVICT_NONE] = "ending",
-		[EVICT_BUSY] = "busy",
-		[EVICT_IDLE] = "idle",
-		[EVICT_SILENT] = "silent",
-		[EVICT_HEAD] = "in its request head",
-	};
-	struct conn *c = container_of(m, struct conn, eviction);
-	struct worker *w = c->w;
-	char name[CLIENT_ADDR_MAX];
-
-	log_limited(1, LOG_WARN, NULL, "connection.made-room", LF_STR("why", why),
-	    LF_STR("closed", kinds[c->eviction.kind]),
-	    LF_STR("address", client_addr_name(client_addr_of(&c->peer.sa), name)),
-	    LF_U64("connections", w->nconns));
-	c->leaving = true;
-	w->nleaving++;
-	conn_stop(c);
-	conn_phase_show(c);
-}
-
-void
 conn_stop_all(struct worker *w)
 {
 	struct conn *c;
@@ -448,13 +418,35 @@ conn_of_link(struct list *l)
 
 /* ---- for handlers */
 
+/* Behind a 1xx that was on its way. */
+static void
+replied_behind(struct request *r, int err)
+{
+	if (err != 0)
+		conn_stop(r->conn);
+	else
+		conn_replied(r);
+}
+
+static void
+route_behind(struct request *r, int err)
+{
+	if (err != 0)
+		conn_stop(r->conn);
+	else
+		conn_route_again(r);
+}
+
 void
 conn_replied(struct request *r)
 {
 	struct conn *c = r->conn;
 
 	must(c->state == &st_handle);
-	conn_go(c, answered(c));
+	if (c->sending)
+		c->sent = replied_behind;
+	else
+		conn_go(c, answered(c));
 }
 
 void
@@ -463,7 +455,10 @@ conn_route_again(struct request *r)
 	struct conn *c = r->conn;
 
 	must(c->state == &st_handle);
-	conn_go(c, &st_route);
+	if (c->sending)
+		c->sent = route_behind;
+	else
+		conn_go(c, &st_route);
 }
 
 void

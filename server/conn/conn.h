@@ -47,6 +47,16 @@ struct text conn_listener(const struct request *); /* "127.0.0.1:8080" */
 /* Counts the connection under what it does now; otherwise it is counted when it waits. */
 void conn_phase_show(struct conn *);
 
+/* Bodies that go to the handler while they arrive (r->streams), and tunnels. */
+/* The handler can take more.  False: the connection is closing. */
+bool conn_body_room(struct request *);
+/* Before the head of a reply: a body that is too long to be dropped ends the connection. */
+void conn_early_reply(struct request *);
+/* From now on all bytes of the client go to the handler, and the connection closes after them. */
+void conn_tunnel(struct request *);
+/* Tunnel: nothing more is sent to the client, which may still send. */
+void conn_tunnel_half(struct request *);
+
 /* True if Content-Length is above the limit; no byte of the body has been read then. */
 bool conn_upload_too_long(const struct request *);
 /* Sends r->body; sent(r, err) comes later. */

@@ -89,6 +89,8 @@ request_renew(struct request *r)
 	r->status = 0;
 	r->body_bytes = 0;
 	r->body_left = 0;
+	r->streams = false;
+	r->streamed = 0;
 	r->cold = false;
 	r->relay = NULL;
 	r->proxy_queue_ns = r->proxy_ns = 0;

@@ -4,6 +4,7 @@
  *   head.c    collects a request head, or refuses it
  *   input.c   input and its buffers
  *   body.c    request bodies, dropped or collected
+ *   stream.c  request bodies that the handler takes while they arrive, and tunnels
  *   client.c  the peer
  *   drain.c   idle connections move to the next generation
  *   phase.c   counts connections by what they wait for; eviction
@@ -55,6 +56,8 @@ struct conn {
 	bool close_after, cut;
 	bool deferred;  /* the request is parsed, but earlier replies are sent first */
 	bool continued; /* 100 Continue was sent for this request */
+	bool tunnel;    /* the bytes of the client are not HTTP any more */
+	bool owes_body; /* lingering: the client is still sending the body of its last request */
 	bool in_run;
 	uint8_t phase; /* enum phase, as counted in the worker's counters */
 };
@@ -69,6 +72,7 @@ struct conn {
 	S(handle, handle, "waiting for the handler")                                  \
 	S(send, write, "writing replies to the client")                               \
 	S(finish, write, "logging; then the next request, idle, or the end")          \
+	S(rest, body, "reply sent, dropping the rest of the request body")            \
 	S(linger, close, "reply sent, reading until the client closes")               \
 	S(close, close, "closing the socket")
 
@@ -98,6 +102,16 @@ const struct conn_state *conn_refuse(struct conn *, int status, const char *why)
 void conn_phase_begin(struct conn *);
 void conn_phase_end(struct conn *);
 
+/* body.c: milliseconds that the client may take for the next bytes of its body. */
+uint32_t conn_body_ms(const struct conn *);
+uint64_t conn_stream_max(const struct request *); /* bytes; 0: any number */
+/* stream.c */
+void conn_stream(struct conn *);    /* gives what has come, then receives more */
+void conn_stream_on(struct conn *); /* op, which was in flight, is free again */
+/* False: op is still in flight, and conn_run() follows. */
+bool conn_stream_ends(struct conn *);
+bool conn_streams(const struct conn *); /* the handler wants to take this body as it arrives */
+
 /* During a look-up or an exchange: a client that resets its connection cancels it. */
 void conn_watch(struct conn *);
 /* op is free again before the callback of any later op. */
@@ -105,6 +119,10 @@ void conn_watch_end(struct conn *);
 
 /* The connection is about to wait: copies the needed bytes from the lent buffer to its own. */
 bool conn_settle(struct conn *);
+/* The received bytes, or the failure, become input. */
+void conn_take_bytes(struct conn *, struct io_op *);
+/* False: no memory, and nothing was submitted. */
+bool conn_receive(struct conn *, uint32_t deadline_ms, void (*done)(struct io_op *));
 /* WAIT, or st_close */
 const struct conn_state *conn_want_bytes(struct conn *, uint32_t deadline_ms);
 

@@ -36,25 +36,31 @@ conn_settle(struct conn *c)
 	return (!c->own.failed);
 }
 
-const struct conn_state *
-conn_want_bytes(struct conn *c, uint32_t deadline_ms)
+bool
+conn_receive(struct conn *c, uint32_t deadline_ms, void (*done)(struct io_op *))
 {
 	if (!conn_settle(c))
-		return (&st_close);
+		return (false);
 	must(!c->watching);
 	c->receiving = true;
 	c->in_err = 0;
 	c->op.kind = IO_RECV;
 	c->op.only_hangup = false;
-	c->op.done = received;
+	c->op.done = done;
 	c->op.sock = &c->sock;
 	c->op.deadline_ms = deadline_ms;
 	op_submit(c->w->io, &c->op);
-	return (WAIT);
+	return (true);
 }
 
-static void
-take_bytes(struct conn *c, struct io_op *op)
+const struct conn_state *
+conn_want_bytes(struct conn *c, uint32_t deadline_ms)
+{
+	return (conn_receive(c, deadline_ms, received) ? WAIT : &st_close);
+}
+
+void
+conn_take_bytes(struct conn *c, struct io_op *op)
 {
 	debt_note(&c->debt_ns, io_now(c->w->io) - op->at.submit, op->res, BODY_RATE);
 	if (op->res <= 0) {
@@ -77,7 +83,7 @@ received(struct io_op *op)
 	c->receiving = false;
 	if (conn_ended_while_waiting(c))
 		return;
-	take_bytes(c, op);
+	conn_take_bytes(c, op);
 	conn_run(c);
 }
 
@@ -87,8 +93,12 @@ reset(struct io_op *op)
 	struct conn *c = container_of(op, struct conn, op);
 
 	c->watching = false;
-	if (conn_ended_while_waiting(c) || op->res != 0)
+	if (conn_ended_while_waiting(c))
 		return;
+	if (op->res != 0) {
+		conn_stream_on(c);
+		return;
+	}
 	count(&c->w->counters->events, client_gone);
 	conn_stop(c);
 }
@@ -97,7 +107,7 @@ reset(struct io_op *op)
 void
 conn_watch(struct conn *c)
 {
-	if (conn_in_flight(c) || c->closing || c->r->body_left != 0)
+	if (conn_in_flight(c) || c->closing || (c->r->body_left != 0 && !c->r->streams))
 		return;
 	c->watching = true;
 	c->op.kind = IO_RECV;

@@ -4,6 +4,7 @@
  * A connection is counted when it waits, not at each state: a hot request passes through most
  * states at once.
  */
+#include "base/log.h"
 #include "server/conn/impl.h"
 #include "server/worker_accept.h"
 
@@ -69,4 +70,28 @@ conn_phase_end(struct conn *c)
 {
 	phase_add(c, (uint64_t)-1);
 	eviction_leave(&c->w->eviction, &c->eviction);
+}
+
+void
+conn_make_room(struct eviction_member *m, const char *why)
+{
+	static const char *const kinds[] = {
+		[EVICT_NONE] = "ending",
+		[EVICT_BUSY] = "busy",
+		[EVICT_IDLE] = "idle",
+		[EVICT_SILENT] = "silent",
+		[EVICT_HEAD] = "in its request head",
+	};
+	struct conn *c = container_of(m, struct conn, eviction);
+	struct worker *w = c->w;
+	char name[CLIENT_ADDR_MAX];
+
+	log_limited(1, LOG_WARN, NULL, "connection.made-room", LF_STR("why", why),
+	    LF_STR("closed", kinds[c->eviction.kind]),
+	    LF_STR("address", client_addr_name(client_addr_of(&c->peer.sa), name)),
+	    LF_U64("connections", w->nconns));
+	c->leaving = true;
+	w->nleaving++;
+	conn_stop(c);
+	conn_phase_show(c);
 }

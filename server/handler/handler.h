@@ -14,9 +14,21 @@
 
 enum handled { HANDLED_REPLY, HANDLED_LATER, HANDLED_NOT_NOW, HANDLED_AGAIN };
 
+/* Takes a request body while it arrives, and later the bytes of a tunnel. */
+struct body_taker {
+	bool (*wants)(const struct request *); /* or the body is collected */
+	/* Bytes that it takes now; 0: conn_body_room() follows; SIZE_MAX: it drops all. */
+	size_t (*room)(struct request *);
+	void (*take)(struct request *, struct text bytes);
+	void (*end)(struct request *);
+	/* The rest does not come; status: for the client, if there is no reply yet. */
+	void (*failed)(struct request *, int status);
+};
+
 struct handler {
 	const char *name;
-	bool reads_body;  /* the handler takes the request body itself */
+	bool reads_body;                /* the handler takes the request body itself */
+	const struct body_taker *taker; /* NULL: bodies are collected */
 	bool before_body; /* the handler starts first: it routes again, or refuses and closes */
 	enum handled (*start)(struct request *, bool peek);
 	void (*stop)(struct request *); /* the client is gone: no callback any more */

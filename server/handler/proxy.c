@@ -64,7 +64,12 @@ upload_moved(void *arg)
 void
 proxy_room(void *arg)
 {
-	feed_body(arg);
+	struct relay *rl = arg;
+
+	if (rl->r->streams)
+		conn_body_room(rl->r);
+	else
+		feed_body(rl);
 }
 
 /* ---- start and stop */
@@ -120,6 +125,7 @@ proxy_stop(struct request *r)
 const struct handler handler_proxy = {
 	.name = "proxy",
 	.reads_body = true,
+	.taker = &proxy_takes,
 	.start = proxy_start,
 	.stop = proxy_stop,
 };

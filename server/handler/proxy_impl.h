@@ -6,6 +6,8 @@
  *   proxy_head.c     the header lines of the reply
  *   proxy_reply.c    the reply: streamed, kept for a slow client
  *   proxy_file.c     the reply: a file that the application names
+ *   proxy_stream.c   a request body that goes on while it arrives, 1xx replies
+ *   proxy_tunnel.c   a connection that switches to another protocol
  */
 #ifndef SERVER_HANDLER_PROXY_IMPL_H
 #define SERVER_HANDLER_PROXY_IMPL_H
@@ -28,6 +30,8 @@ struct relay {
 	bool broken;   /* the reply broke off: cut the connection */
 	bool unusable; /* a rewrite of the request failed */
 	bool replied;  /* a file or an error page answers */
+	bool tunnel;   /* after 101 */
+	bool half;     /* tunnel: the application sends no more */
 };
 
 /* Fills rl->req from the request; false: no memory. */
@@ -35,6 +39,16 @@ bool proxy_fill(struct relay *);
 extern const struct exchange_sink proxy_sink; /* arg: the relay */
 /* The application can take more of the request body. */
 void proxy_room(void *relay);
+extern const struct body_taker proxy_takes;
+void proxy_interim(void *relay, const struct proxy_reply *);
+void proxy_send_more(struct relay *); /* sends what waits, or ends the reply */
+
+/* The protocol that the client may switch to; .p NULL: none. */
+struct text proxy_upgrade(const struct request *);
+void proxy_switch(struct relay *, const struct proxy_reply *);
+void proxy_tunnel_body(struct relay *, struct text);
+void proxy_tunnel_eof(void *relay);
+
 /* Another reply replaces the application's bytes. */
 void proxy_answer(struct relay *, enum handled);
 void proxy_answer_error(struct relay *, int status);

@@ -16,8 +16,6 @@
 #define BODY_MAX    (64u << 10)  /* bytes that wait in r->body */
 #define KEPT_MEMORY (192u << 10) /* bytes in memory behind them */
 
-static void send_more(struct relay *);
-
 /* ---- to the client */
 
 static void
@@ -60,11 +58,11 @@ sent(struct request *r, int err)
 		conn_stop(r->conn);
 		return;
 	}
-	send_more(rl);
+	proxy_send_more(rl);
 }
 
-static void
-send_more(struct relay *rl)
+void
+proxy_send_more(struct relay *rl)
 {
 	struct request *r = rl->r;
 
@@ -80,6 +78,8 @@ send_more(struct relay *rl)
 		conn_send_body(r, sent);
 		return;
 	}
+	if (rl->half && !rl->over)
+		conn_tunnel_half(r);
 	if (!rl->over || r->kept != NULL)
 		return;
 	if (rl->broken) {
@@ -98,7 +98,7 @@ kept_moved(void *arg)
 	struct relay *rl = arg;
 
 	resume(rl);
-	send_more(rl);
+	proxy_send_more(rl);
 }
 
 static bool
@@ -135,7 +135,7 @@ proxy_answer(struct relay *rl, enum handled h)
 {
 	rl->over = true;
 	if (h == HANDLED_REPLY)
-		send_more(rl);
+		proxy_send_more(rl);
 	else
 		rl->replied = true; /* static.c calls conn_replied() */
 }
@@ -143,6 +143,7 @@ proxy_answer(struct relay *rl, enum handled h)
 void
 proxy_answer_error(struct relay *rl, int status)
 {
+	conn_early_reply(rl->r);
 	reply_error(rl->r, status);
 	proxy_answer(rl, HANDLED_REPLY);
 }
@@ -163,7 +164,7 @@ stream_head(struct relay *rl, const struct proxy_reply *p)
 		/* HTTP/1.0: the end of the connection is the end of the body */
 		conn_close_after(r);
 	reply_stream_head(r, p->status, lines, p->content_length, rl->chunked);
-	send_more(rl);
+	proxy_send_more(rl);
 }
 
 static void
@@ -180,15 +181,23 @@ static void
 on_head(void *arg, const struct proxy_reply *p)
 {
 	struct relay *rl = arg;
+	struct request *r = rl->r;
 	enum control answer;
 
 	rl->has_head = true;
 	note_times(rl);
+	if (p->status == 101) {
+		proxy_switch(rl, p);
+		return;
+	}
+	conn_early_reply(r);
 	answer = proxy_asks(rl, p);
 	if (answer < CONTROLS)
 		proxy_send_file(rl, p, answer);
 	else
 		stream_head(rl, p);
+	if (rl->ex == NULL)
+		conn_body_room(r); /* to drop the rest */
 }
 
 /* ---- the body, and the end */
@@ -210,13 +219,17 @@ on_body(void *arg, struct text t)
 	struct request *r = rl->r;
 
 	r->body_bytes += t.n;
+	if (rl->tunnel) {
+		proxy_tunnel_body(rl, t);
+		return;
+	}
 	if (!(rl->chunked ? chunk_to_client(rl, t) : to_client(rl, t))) {
 		conn_stop(r->conn);
 		return;
 	}
 	if (r->kept != NULL && spool_full(r->kept))
 		exchange_pause(rl->ex);
-	send_more(rl);
+	proxy_send_more(rl);
 }
 
 static void
@@ -231,6 +244,7 @@ on_end(void *arg, int status, unsigned retry_after_s)
 	if (!rl->has_head) {
 		must(status > 0);
 		rl->has_head = true;
+		conn_early_reply(r);
 		if (status == 503)
 			reply_retry(r, retry_after_s != 0 ? retry_after_s : 1);
 		else
@@ -241,7 +255,8 @@ on_end(void *arg, int status, unsigned retry_after_s)
 	} else if (rl->chunked && !to_client(rl, TEXT("0\r\n\r\n"))) {
 		rl->broken = true;
 	}
-	send_more(rl);
+	if (conn_body_room(r)) /* to drop the rest */
+		proxy_send_more(rl);
 }
 
 const struct exchange_sink proxy_sink = {
@@ -249,4 +264,6 @@ const struct exchange_sink proxy_sink = {
 	.on_body = on_body,
 	.on_room = proxy_room,
 	.on_end = on_end,
+	.on_interim = proxy_interim,
+	.on_eof = proxy_tunnel_eof,
 };

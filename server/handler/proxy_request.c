@@ -118,6 +118,8 @@ body_length(const struct request *r)
 {
 	if (r->upload != NULL)
 		return ((int64_t)spool_added(r->upload));
+	if (r->streams)
+		return (r->body_left);
 	return (r->http.content_length == 0 || !only_reads(r) ? 0 : -1);
 }
 
@@ -160,6 +162,8 @@ proxy_fill(struct relay *rl)
 							: TEXT("");
 	fill_server(r, q);
 	q->content_length = body_length(r);
-	q->safe = q->content_length <= 0 && only_reads(r);
+	q->unsized = r->streams && r->body_left < 0;
+	q->upgrade = proxy_upgrade(r);
+	q->safe = q->content_length <= 0 && !q->unsized && only_reads(r);
 	return (!rl->unusable && q->redirect_uri.p != NULL);
 }

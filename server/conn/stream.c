@@ -1,0 +1,226 @@
+/* server/conn/stream.c -- a request body that the handler takes while it arrives, and the bytes of a
+ * tunnel.
+ *
+ *   client --> c->in --take()--> handler      nothing is received while the handler has no room
+ *
+ * This goes on beside the reply, which may be complete first.  Then the rest is dropped: up to
+ * SKIP_MAX bytes while the reply is sent and behind it (st_rest), to keep the connection.
+ */
+#include <errno.h>
+
+#include "base/log.h"
+#include "base/must.h"
+#include "server/conn/impl.h"
+
+static void came(struct io_op *);
+
+static const struct body_taker *
+taker(const struct conn *c)
+{
+	return (c->handler->taker);
+}
+
+bool
+conn_streams(const struct conn *c)
+{
+	return (c->r->body_left != 0 && taker(c) != NULL && taker(c)->wants(c->r));
+}
+
+/* ---- what came */
+
+/* The next run of body bytes, at most room of them. */
+static enum parse
+next_piece(struct conn *c, size_t room, struct text *piece)
+{
+	struct request *r = c->r;
+	struct text in = { c->in.p, c->in.n < room ? c->in.n : room }, rest = in;
+	enum parse s = PARSE_MORE;
+
+	if (r->body_left < 0) {
+		s = http1_chunked(&r->chunked, &rest, piece);
+		r->body_left = s == PARSE_DONE ? 0 : -1;
+	} else {
+		*piece = text_take(&rest, (size_t)r->body_left);
+		r->body_left -= (int64_t)piece->n;
+	}
+	text_take(&c->in, in.n - rest.n);
+	return (s);
+}
+
+static void
+stream_failed(struct conn *c, int status, const char *why)
+{
+	struct request *r = c->r;
+
+	count(&c->w->counters->events, bad_requests);
+	log_limited(10, LOG_INFO, conn_id(r), "request.refused", LF_U64("status", (unsigned)status),
+	    LF_STR("why", why));
+	r->streams = false; /* nothing more is read of it */
+	c->close_after = true;
+	taker(c)->failed(r, status);
+}
+
+/* No more bytes come from the client. */
+static void
+stream_lost(struct conn *c)
+{
+	if (c->in_err == -ETIMEDOUT) {
+		stream_failed(c, 408, "the request body came too slowly");
+		return;
+	}
+	count(&c->w->counters->events, client_gone);
+	conn_stop(c);
+}
+
+static bool
+is_too_long(const struct conn *c)
+{
+	uint64_t max = conn_stream_max(c->r);
+
+	return (!c->tunnel && max != 0 && c->r->streamed > max);
+}
+
+/* False: the body has failed, or the connection is closing. */
+static bool
+give(struct conn *c, size_t room)
+{
+	struct request *r = c->r;
+	struct text piece;
+
+	if (next_piece(c, room, &piece) == PARSE_BAD) {
+		stream_failed(c, 400, "malformed chunked body");
+		return (false);
+	}
+	r->streamed += piece.n;
+	if (room == SIZE_MAX)
+		c->dropped += (uint32_t)piece.n;
+	if (is_too_long(c)) {
+		stream_failed(c, 413, "body longer than server.max-request-size");
+		return (false);
+	}
+	if (piece.n != 0)
+		taker(c)->take(r, piece);
+	if (r->body_left == 0 && !c->closing)
+		taker(c)->end(r);
+	return (!c->closing);
+}
+
+/* ---- receiving */
+
+static void
+receive(struct conn *c)
+{
+	if (c->receiving)
+		return;
+	if (c->watching)
+		conn_watch_end(c); /* conn_stream_on() goes on */
+	else if (!conn_receive(c, c->tunnel ? 0 : conn_body_ms(c), came))
+		conn_stop(c);
+}
+
+void
+conn_stream(struct conn *c)
+{
+	struct request *r = c->r;
+	size_t room;
+
+	while (r->streams && r->body_left != 0) {
+		room = taker(c)->room(r);
+		if (room == 0 || (room == SIZE_MAX && c->dropped > SKIP_MAX))
+			break;
+		if (c->in.n == 0 && c->in_err != 0)
+			break;
+		if (c->in.n == 0) {
+			receive(c);
+			return;
+		}
+		if (!give(c, room))
+			return;
+	}
+	if (!conn_settle(c))
+		conn_stop(c);
+	else
+		conn_watch(c);
+}
+
+void
+conn_stream_on(struct conn *c)
+{
+	if (c->r == NULL || !c->r->streams)
+		return;
+	if ((c->state == &st_finish || c->state == &st_route) && !c->sending)
+		conn_run(c);
+	else
+		conn_stream(c);
+}
+
+/* The client sends no more, and may still read. */
+static void
+tunnel_end(struct conn *c)
+{
+	c->r->body_left = 0;
+	taker(c)->end(c->r);
+}
+
+static void
+came(struct io_op *op)
+{
+	struct conn *c = container_of(op, struct conn, op);
+
+	c->receiving = false;
+	if (conn_ended_while_waiting(c))
+		return;
+	if (c->tunnel && op->res == 0)
+		tunnel_end(c);
+	else if (op->res != -ECANCELED)
+		conn_take_bytes(c, op);
+	if (c->in_err != 0 && c->r->streams && c->r->body_left != 0 && c->state == &st_handle)
+		stream_lost(c);
+	else
+		conn_stream_on(c);
+}
+
+bool
+conn_stream_ends(struct conn *c)
+{
+	if (c->tunnel)
+		c->r->body_left = 0;
+	if (!c->r->streams || !(c->receiving || c->watching))
+		return (true);
+	op_cancel(c->w->io, &c->op);
+	return (false);
+}
+
+/* ---- for handlers */
+
+bool
+conn_body_room(struct request *r)
+{
+	if (r->streams && r->body_left != 0 && !r->conn->closing)
+		conn_stream(r->conn);
+	return (!r->conn->closing);
+}
+
+void
+conn_early_reply(struct request *r)
+{
+	if (r->streams && !r->conn->tunnel && r->body_left > SKIP_MAX)
+		r->conn->close_after = true;
+}
+
+void
+conn_tunnel(struct request *r)
+{
+	struct conn *c = r->conn;
+
+	must(r->body_left == 0);
+	c->tunnel = r->streams = c->close_after = true;
+	r->body_left = INT64_MAX;
+	conn_stream(c);
+}
+
+void
+conn_tunnel_half(struct request *r)
+{
+	io_sock_shutdown(&r->conn->sock);
+}

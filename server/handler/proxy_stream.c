@@ -1,0 +1,79 @@
+/* server/handler/proxy_stream.c -- a request body that goes to the application while it arrives, and
+ * 1xx replies.
+ *
+ *   client --> server/conn/stream.c --proxy_takes--> exchange_body() --> application
+ *
+ * The application's socket is leased before the body is there, so a slow client holds it.
+ */
+#include "server/conn/conn.h"
+#include "server/handler/proxy_impl.h"
+
+static bool
+wants(const struct request *r)
+{
+	return (r->conf->stream_request_body != 0 &&
+		(r->body_left > 0 || upstream_takes_unsized(r->site->upstream)));
+}
+
+static size_t
+room(struct request *r)
+{
+	struct relay *rl = r->relay;
+
+	return (rl != NULL && rl->ex != NULL ? exchange_room(rl->ex) : SIZE_MAX);
+}
+
+static void
+take(struct request *r, struct text bytes)
+{
+	if (r->relay != NULL && r->relay->ex != NULL)
+		exchange_body(r->relay->ex, bytes);
+}
+
+static void
+end(struct request *r)
+{
+	if (r->relay != NULL && r->relay->ex != NULL)
+		exchange_body_end(r->relay->ex);
+}
+
+/* The application must not take a part of a body for all of it: its socket closes. */
+static void
+failed(struct request *r, int status)
+{
+	struct relay *rl = r->relay;
+
+	if (rl == NULL || rl->ex == NULL)
+		return; /* the reply is complete, or another one is on its way */
+	exchange_forget(&rl->ex, false);
+	if (rl->has_head) {
+		conn_stop(r->conn);
+		return;
+	}
+	rl->has_head = true;
+	proxy_answer_error(rl, status);
+}
+
+const struct body_taker proxy_takes = {
+	.wants = wants,
+	.room = room,
+	.take = take,
+	.end = end,
+	.failed = failed,
+};
+
+void
+proxy_interim(void *arg, const struct proxy_reply *p)
+{
+	struct relay *rl = arg;
+	struct request *r = rl->r;
+	struct text lines;
+
+	/* The server sends 100 Continue itself.  HTTP/1.0 does not know 1xx. */
+	if (r->http.minor == 0 || p->status == 100)
+		return;
+	lines = proxy_lines(rl, p, NULL);
+	if (lines.p == NULL || !reply_interim(r, p->status, lines))
+		return; /* the reply itself shows what is wrong */
+	proxy_send_more(rl);
+}

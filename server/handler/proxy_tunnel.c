@@ -1,0 +1,91 @@
+/* server/handler/proxy_tunnel.c -- connections that switch to another protocol, such as WebSocket.
+ *
+ *   client --> server/conn/stream.c --> exchange (64 KiB) --> application
+ *   client <-- r->body (64 KiB and one receive buffer) <----- application
+ *
+ * A side that is full stops the other one.  A side that ends its direction is told so to the other
+ * one.  The tunnel holds its place in the pool, and in a drain it counts as a request under way.
+ */
+#include "server/conn/conn.h"
+#include "server/handler/proxy_impl.h"
+
+#define TUNNEL_BYTES (64u << 10) /* more wait in the application */
+
+static bool
+lists(struct text list, struct text name)
+{
+	struct text member;
+
+	while (text_next(&list, ',', &member))
+		if (text_ieq(text_trim(member), name))
+			return (true);
+	return (false);
+}
+
+static bool
+says(const struct request *r, struct text field, struct text member)
+{
+	size_t i;
+
+	for (i = 0; i < r->http.nheaders; i++)
+		if (text_ieq(r->http.headers[i].name, field) &&
+		    lists(r->http.headers[i].value, member))
+			return (true);
+	return (false);
+}
+
+/* The first protocol of proxy-core.upgrade that the client offers. */
+struct text
+proxy_upgrade(const struct request *r)
+{
+	const struct conf_list *allowed = &r->conf->proxy_upgrade;
+	size_t i;
+
+	if (allowed->n == 0 || r->http.minor == 0 || r->http.verb != HTTP_GET || r->http.chunked ||
+	    r->http.content_length > 0 || !says(r, TEXT("Connection"), TEXT("Upgrade")))
+		return (TEXT_NONE);
+	for (i = 0; i < allowed->n; i++)
+		if (says(r, TEXT("Upgrade"), allowed->v[i]))
+			return (allowed->v[i]);
+	return (TEXT_NONE);
+}
+
+void
+proxy_switch(struct relay *rl, const struct proxy_reply *p)
+{
+	struct request *r = rl->r;
+	struct text lines = proxy_lines(rl, p, NULL);
+
+	if (lines.p == NULL || !reply_switch(r, p->upgrade, lines)) {
+		exchange_forget(&rl->ex, false);
+		proxy_answer_error(rl, 502);
+		return;
+	}
+	rl->tunnel = true;
+	proxy_send_more(rl);
+	conn_tunnel(r);
+}
+
+void
+proxy_tunnel_body(struct relay *rl, struct text t)
+{
+	struct request *r = rl->r;
+
+	if (!body_copy(&r->body, t)) {
+		conn_stop(r->conn);
+		return;
+	}
+	if (r->body.left >= TUNNEL_BYTES)
+		exchange_pause(rl->ex);
+	proxy_send_more(rl);
+}
+
+/* The application sends no more; so does the client hear when all bytes have gone. */
+void
+proxy_tunnel_eof(void *arg)
+{
+	struct relay *rl = arg;
+
+	rl->half = true;
+	proxy_send_more(rl);
+}
