@@ -18,6 +18,7 @@
 struct conn;
 struct relay; /* handler/proxy_impl.h */
 struct spool;
+struct upstream;
 
 #define REQUEST_ARENA 2048
 
@@ -52,6 +53,10 @@ struct request {
 	/* Reply bytes of an application that the client has not read yet; NULL: none. */
 	struct spool *kept;
 	struct relay *relay; /* in the arena; NULL: not proxied */
+	/* The authorizer that let it go on, and variables for the application; in the arena. */
+	const struct upstream *granted;
+	const struct proxy_field *variables;
+	size_t nvariables;
 	uint64_t proxy_queue_ns, proxy_ns;
 	/* reply */
 	struct body body;

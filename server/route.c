@@ -224,6 +224,8 @@ match_all(struct request *r, bool exists)
 static const struct handler *
 handler_of(const struct request *r)
 {
+	if (r->site->authorizer != NULL && r->site->authorizer != r->granted)
+		return (&handler_authorize);
 	if (status_is_at(r))
 		return (&handler_status);
 	if (r->site->upstream != NULL)

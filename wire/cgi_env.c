@@ -17,12 +17,49 @@ struct env {
 	void *arg;
 	struct buf joined; /* the value being joined */
 	struct fields fields;
+	uint32_t ours; /* variables of an authorizer that this server sets itself, as bits */
 };
+
+static bool
+is_http(struct text name)
+{
+	return (text_starts(name, TEXT("HTTP_")));
+}
+
+/* An authorizer replaces what the client sent, not what this server knows. */
+static bool
+replaced(struct env *e, struct text name)
+{
+	const struct proxy_request *r = e->req;
+	size_t i;
+
+	_Static_assert(VARIABLES_MAX <= 32, "a bit for each");
+	for (i = 0; i < r->nvariables; i++) {
+		if (!text_eq(r->variables[i].name, name))
+			continue;
+		if (is_http(name))
+			return (true);
+		e->ours |= 1u << i;
+	}
+	return (false);
+}
 
 static void
 put(struct env *e, const char *name, struct text value)
 {
-	e->put(e->arg, text_of(name), value);
+	if (!replaced(e, text_of(name)))
+		e->put(e->arg, text_of(name), value);
+}
+
+static void
+put_variables(struct env *e)
+{
+	const struct proxy_request *r = e->req;
+	size_t i;
+
+	for (i = 0; i < r->nvariables; i++)
+		if ((e->ours >> i & 1) == 0)
+			e->put(e->arg, r->variables[i].name, r->variables[i].value);
 }
 
 static void
@@ -72,8 +109,10 @@ put_request(struct env *e)
 		put(e, "REDIRECT_URI", r->redirect_uri);
 	put(e, "QUERY_STRING", r->query);
 	put(e, "DOCUMENT_ROOT", r->docroot);
-	put(e, "SCRIPT_NAME", script);
 	put(e, "SCRIPT_FILENAME", r->script_filename);
+	if (r->authorizer)
+		return; /* FastCGI 1.0, 6.3 */
+	put(e, "SCRIPT_NAME", script);
 	put(e, "PATH_INFO", r->path_info);
 	if (r->path_info.n > 0) {
 		e->joined.n = 0;
@@ -159,7 +198,7 @@ cgi_env(const struct proxy_request *r, cgi_put *to, void *arg)
 	struct env e = { .req = r, .put = to, .arg = arg };
 	bool failed;
 
-	if (r->nheaders > FIELDS_MAX)
+	if (r->nheaders > FIELDS_MAX || r->nvariables > VARIABLES_MAX)
 		return (-E2BIG);
 	buf_init(&e.joined, 0);
 	fields_index(&e.fields, r->headers, r->nheaders);
@@ -167,6 +206,7 @@ cgi_env(const struct proxy_request *r, cgi_put *to, void *arg)
 	put_request(&e);
 	put_headers(&e);
 	failed = forward_fields(r, &e.fields, put_http, &e) != 0 || e.joined.failed;
+	put_variables(&e);
 	buf_free(&e.joined);
 	return (failed ? -ENOMEM : 0);
 }

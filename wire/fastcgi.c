@@ -99,7 +99,8 @@ params_put(void *arg, struct text name, struct text value)
 static int
 fcgi_request(void *state, const struct proxy_request *r, bool keep, struct buf *out)
 {
-	const unsigned char begin[8] = { 0, RESPONDER, keep ? KEEP_CONN : 0 };
+	const unsigned char role = r->authorizer ? AUTHORIZER : RESPONDER;
+	const unsigned char begin[8] = { 0, role, keep ? KEEP_CONN : 0 };
 	struct params p = { .out = out };
 	int err;
 

@@ -21,6 +21,8 @@ struct proxy_field {
 #define FORWARD_X        1u /* X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host, X-Host */
 #define FORWARD_STANDARD 2u /* Forwarded (RFC 7239) */
 
+#define VARIABLES_MAX 32u
+
 /* A request; codecs turn it into CGI variables or headers. */
 struct proxy_request {
 	const char *id;  /* "c17.3", for log lines */
@@ -49,6 +51,12 @@ struct proxy_request {
 	/* Of the client; the codec drops those that may not pass (cgi_env.h). */
 	const struct proxy_field *headers;
 	size_t nheaders;
+	/* Further CGI variables, of an authorizer; their names are plain and differ. */
+	const struct proxy_field *variables;
+	size_t nvariables; /* at most VARIABLES_MAX */
+	/* Asks only whether the request may go on: without its body, and without the variables that
+	 * the FastCGI role AUTHORIZER does not get. */
+	bool authorizer;
 	/* May be repeated on another socket: GET, HEAD, OPTIONS without body. */
 	bool safe;
 };

@@ -52,7 +52,9 @@ struct conf {
 	/* Number of the block that set proxy-core.backends; its requests share its pools.  -1:
 	 * none. */
 	int proxy_block;
-	int proxy_number; /* its number among the blocks that set proxy-core.backends */
+	int proxy_number; /* its number among the lists of backends */
+	/* The same for the list of proxy-core.authorizer. */
+	int authorizer_block, authorizer_number;
 	/* server.feature-flags: longest drain in seconds; 0: no limit */
 	uint64_t graceful_s;
 	/* made by the worker's derive(): root descriptor, mime table ... */

@@ -177,7 +177,9 @@ struct cfg_block {
 	/* proxy-core.backends, if the block sets it */
 	const struct cfg_entry *backends;
 	bool around_backends;  /* an inner block sets it */
-	uint32_t proxy_number; /* its number among the blocks that set it */
+	uint32_t proxy_number; /* its number among the lists of backends */
+	bool has_authorizer;   /* the block sets proxy-core.authorizer */
+	uint32_t authorizer_number;
 };
 
 struct config {
@@ -189,7 +191,7 @@ struct config {
 	size_t bytes;  /* bytes read so far */
 	size_t proved; /* up to so many bytes of mem, memory was checked */
 	unsigned errors, warnings;
-	uint32_t nproxies; /* blocks that set proxy-core.backends */
+	uint32_t nproxies; /* lists of backends: proxy-core.backends and proxy-core.authorizer */
 	/* No include, no include_shell, no env, no check of free memory: for fuzzing. */
 	bool sandboxed;
 	struct sources *sources; /* NULL: ask the system */

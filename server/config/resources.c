@@ -176,7 +176,8 @@ rewrite_load(struct opening *k, const char *directive, const struct conf_map *ma
 
 /* Returns the number of addresses of a backend; 0: refused.  A numeric address needs no look-up. */
 static size_t
-host_addresses(struct opening *k, const char *spec, struct address v[ADDRESS_MAX])
+host_addresses(struct opening *k, const char *directive, const char *spec,
+    struct address v[ADDRESS_MAX])
 {
 	struct source is;
 	size_t n = 0;
@@ -192,77 +193,99 @@ host_addresses(struct opening *k, const char *spec, struct address v[ADDRESS_MAX
 			n = 0;
 	}
 	if (n == 0)
-		snprintf(k->err, k->errsize, "proxy-core.backends: %s",
+		snprintf(k->err, k->errsize, "%s: %s", directive,
 		    is.extra != NULL ? is.extra : strerror(is.err != 0 ? -is.err : EINVAL));
 	source_free(&is);
 	return (n);
 }
 
+/* One of the two lists of a block. */
+struct backends_conf {
+	int number;
+	const struct conf_list *specs, *weights; /* weights NULL: all are 1 */
+	const char *directive, *protocol_directive, *protocol;
+};
+
 static bool
-protocol_ok(struct opening *k, const char *name)
+protocol_ok(struct opening *k, const struct backends_conf *b)
 {
 	struct buf known;
 	size_t i;
 
-	if (is_set(name) && proto_find(name) != NULL)
+	if (is_set(b->protocol) && proto_find(b->protocol) != NULL)
 		return (true);
 	buf_init(&known, 0);
 	for (i = 0; protos[i] != NULL; i++)
 		buf_printf(&known, "%s%s", i > 0 ? ", " : "", protos[i]->name);
-	if (!is_set(name))
-		snprintf(k->err, k->errsize,
-		    "proxy-core.protocol is not set; expected one of: %.*s", (int)known.n, known.p);
+	if (!is_set(b->protocol))
+		snprintf(k->err, k->errsize, "%s is not set; expected one of: %.*s",
+		    b->protocol_directive, (int)known.n, known.p);
 	else
-		snprintf(k->err, k->errsize,
-		    "proxy-core.protocol: expected one of: %.*s; got \"%s\"", (int)known.n, known.p,
-		    name);
+		snprintf(k->err, k->errsize, "%s: expected one of: %.*s; got \"%s\"",
+		    b->protocol_directive, (int)known.n, known.p, b->protocol);
 	buf_free(&known);
 	return (false);
 }
 
 /* The i-th weight, which was checked; 1 if there are none. */
 static unsigned
-weight_of(const struct conf *c, size_t i)
+weight_of(const struct backends_conf *b, size_t i)
 {
 	uint64_t w = 1;
 
-	if (i < c->proxy_weights.n)
-		must(text_u64(c->proxy_weights.v[i], &w) == 0);
+	if (b->weights != NULL && i < b->weights->n)
+		must(text_u64(b->weights->v[i], &w) == 0);
 	return ((unsigned)w);
 }
 
-/* Called once for each block of backends: blocks come in the order of their numbers, outer
- * blocks first. */
 static bool
-backends_make(struct opening *k, const struct conf *c)
+backends_make(struct opening *k, const struct conf *c, const struct backends_conf *b)
 {
+	struct backends *list = g_new0(struct backends, 1);
 	struct address v[ADDRESS_MAX];
-	struct backends *list;
 	const char *spec;
 	size_t i, n;
 	int err;
 
-	if (c->proxy_number < (int)k->p->backends->len)
-		return (true);
-	list = g_new0(struct backends, 1);
 	g_ptr_array_add(k->p->backends, list);
-	if (c->proxy_backends.n != 0 && !protocol_ok(k, c->proxy_protocol))
+	if (b->specs->n != 0 && !protocol_ok(k, b))
 		return (false);
-	for (i = 0; i < c->proxy_backends.n; i++) {
-		spec = c->proxy_backends.v[i].p;
-		if ((n = host_addresses(k, spec, v)) == 0)
+	for (i = 0; i < b->specs->n; i++) {
+		spec = b->specs->v[i].p;
+		if ((n = host_addresses(k, b->directive, spec, v)) == 0)
 			return (false);
-		err = backends_add(list, (unsigned)c->proxy_number, spec, v, n, c->proxy_split,
-		    weight_of(c, i));
+		err = backends_add(list, (unsigned)b->number, spec, v, n, c->proxy_split,
+		    weight_of(b, i));
 		if (err == -E2BIG)
 			snprintf(k->err, k->errsize,
-			    "proxy-core.backends: more than %d addresses; write fewer, or "
+			    "%s: more than %d addresses; write fewer, or "
 			    "\"disable\" proxy-core.split-hostnames",
-			    BACKENDS_MAX);
+			    b->directive, BACKENDS_MAX);
 		if (err != 0)
-			return (err == -E2BIG
-				    ? false
-				    : refuse(k, "proxy-core.backends", spec, strerror(-err)));
+			return (
+			    err == -E2BIG ? false : refuse(k, b->directive, spec, strerror(-err)));
+	}
+	return (true);
+}
+
+/* Blocks come in the order of their numbers, outer blocks first; a block may have both lists. */
+static bool
+all_backends_make(struct opening *k, const struct conf *c)
+{
+	const struct backends_conf lists[] = {
+		{ c->proxy_number, &c->proxy_backends, &c->proxy_weights, "proxy-core.backends",
+		    "proxy-core.protocol", c->proxy_protocol },
+		{ c->authorizer_number, &c->authorizer, NULL, "proxy-core.authorizer",
+		    "proxy-core.authorizer-protocol", c->authorizer_protocol },
+	};
+	size_t i;
+
+	for (i = 0; i < NELEM(lists); i++) {
+		if (lists[i].number != (int)k->p->backends->len)
+			continue;
+		if (!backends_make(k, c, &lists[i]))
+			return (false);
+		i = (size_t)-1; /* the other one may be next */
 	}
 	return (true);
 }
@@ -282,7 +305,7 @@ survey(const struct conf *c, void *arg)
 	struct opening *k = arg;
 
 	k->sends = k->sends || c->proxy_x_sendfile;
-	k->proxies = k->proxies || c->proxy_backends.n != 0;
+	k->proxies = k->proxies || c->proxy_backends.n != 0 || c->authorizer.n != 0;
 	return (true);
 }
 
@@ -304,22 +327,33 @@ visit(const struct conf *c, void *arg)
 		if (!dir_open(k, "server.upload-dirs", c->upload_dirs.v[i].p))
 			return (false);
 	pages_load(k, c->error_prefix);
-	return (mime_load(k, &c->mime_assign) && log_open(k, c->accesslog) && backends_make(k, c));
+	return (
+	    mime_load(k, &c->mime_assign) && log_open(k, c->accesslog) && all_backends_make(k, c));
+}
+
+static void
+fetch_hosts(struct opening *k, const struct conf_list *specs)
+{
+	struct address v[ADDRESS_MAX];
+	size_t i;
+
+	for (i = 0; i < specs->n; i++)
+		if (host_addresses(k, "", specs->v[i].p, v) == 0)
+			break;
 }
 
 /* A missing directory is reported when it is used. */
 static bool
 fetch(const struct conf *c, void *arg)
 {
+	const struct conf_list *const lists[] = { &c->proxy_backends, &c->authorizer };
 	struct opening *k = arg;
-	struct address v[ADDRESS_MAX];
 	size_t i;
 
 	pages_load(k, c->error_prefix);
 	if (mime_load(k, &c->mime_assign))
-		for (i = 0; i < c->proxy_backends.n; i++)
-			if (host_addresses(k, c->proxy_backends.v[i].p, v) == 0)
-				break;
+		for (i = 0; i < NELEM(lists); i++)
+			fetch_hosts(k, lists[i]);
 	return (true);
 }
 

@@ -101,15 +101,16 @@ pool_share(const struct worker *w, uint64_t size)
 
 /* Uses the values of the block, not those of the first request. */
 static struct upstream *
-upstream_of_block(const struct worker *w, int block)
+upstream_of_block(const struct worker *w, int block, bool authorizer)
 {
 	struct proxy_conf pc;
 	struct conf c;
 
 	config_block(w->conf.config, block, &c);
 	pc = (struct proxy_conf){
-		.proto = proto_find(c.proxy_protocol),
-		.backends = resources_backends(w->conf.resources, c.proxy_number),
+		.proto = proto_find(authorizer ? c.authorizer_protocol : c.proxy_protocol),
+		.backends = resources_backends(w->conf.resources,
+		    authorizer ? c.authorizer_number : c.proxy_number),
 		.balancer = c.proxy_balancer,
 		.max_pool_size = pool_share(w, c.proxy_pool_size),
 		.max_keep_alive_requests = (unsigned)c.proxy_keepalive,
@@ -122,25 +123,35 @@ upstream_of_block(const struct worker *w, int block)
 	return (upstream_new(w->io, &w->counters->events, &pc));
 }
 
-/* Sites of one block share its pools. */
+/* Sites of one block share its pools.  A block has a place for each of its two lists. */
 static int
-upstream_get(struct site *s)
+upstream_get(struct worker *w, int block, bool authorizer, struct upstream **u)
 {
-	struct worker *w = s->worker;
-	size_t block = (size_t)s->conf->proxy_block;
+	size_t place = 2 * (size_t)block + authorizer;
 
-	if (s->conf->proxy_backends.n == 0)
-		return (0);
-	if (block >= w->nupstreams) {
-		w->upstreams = realloc(w->upstreams, (block + 1) * sizeof(*w->upstreams));
+	if (place >= w->nupstreams) {
+		w->upstreams = realloc(w->upstreams, (place + 1) * sizeof(*w->upstreams));
 		must(w->upstreams != NULL);
-		while (w->nupstreams <= block)
+		while (w->nupstreams <= place)
 			w->upstreams[w->nupstreams++] = NULL;
 	}
-	if (w->upstreams[block] == NULL)
-		w->upstreams[block] = upstream_of_block(w, s->conf->proxy_block);
-	s->upstream = w->upstreams[block];
-	return (s->upstream != NULL ? 0 : -ENOMEM);
+	if (w->upstreams[place] == NULL)
+		w->upstreams[place] = upstream_of_block(w, block, authorizer);
+	*u = w->upstreams[place];
+	return (*u != NULL ? 0 : -ENOMEM);
+}
+
+static int
+upstreams_get(struct site *s)
+{
+	const struct conf *c = s->conf;
+	int err = 0;
+
+	if (c->proxy_backends.n != 0)
+		err = upstream_get(s->worker, c->proxy_block, false, &s->upstream);
+	if (err == 0 && c->authorizer.n != 0)
+		err = upstream_get(s->worker, c->authorizer_block, true, &s->authorizer);
+	return (err);
 }
 
 static unsigned
@@ -175,7 +186,7 @@ site_new(struct worker *w, const struct conf *conf, struct site **sp)
 	if (err == 0)
 		err = send_file_roots_make(s);
 	if (err == 0)
-		err = upstream_get(s);
+		err = upstreams_get(s);
 	if (err != 0) {
 		site_free(s);
 		return (err);

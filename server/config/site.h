@@ -37,7 +37,8 @@ struct site {
 	size_t nsend_file_roots;
 	struct send_file_root *temp_file_roots;
 	size_t ntemp_file_roots;
-	struct upstream *upstream; /* NULL: not proxied */
+	struct upstream *upstream;   /* NULL: not proxied */
+	struct upstream *authorizer; /* asked first; NULL: none */
 	const struct rewrite *rewrite_request, *rewrite_response;
 	unsigned forward;       /* FORWARD_*: what applications get about the client */
 	struct logfile *access; /* NULL: none */

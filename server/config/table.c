@@ -327,6 +327,11 @@ set_field(struct check *k)
 		k->backends = k->backends != NULL ? k->backends : k->e;
 		k->block->proxy_number = k->cfg->nproxies++;
 	}
+	if (strcmp(directives[k->d].name, "proxy-core.authorizer") == 0 &&
+	    !k->block->has_authorizer) {
+		k->block->has_authorizer = true;
+		k->block->authorizer_number = k->cfg->nproxies++;
+	}
 }
 
 static void
@@ -380,7 +385,7 @@ check_pool_settings(struct check *k)
 	}
 	for (i = 1; i < k->cfg->blocks->len; i++) {
 		b = g_ptr_array_index(k->cfg->blocks, i);
-		elsewhere = backends_elsewhere(k, b);
+		elsewhere = b->has_authorizer ? NULL : backends_elsewhere(k, b);
 		for (j = 0; elsewhere != NULL && j < b->entries->len; j++) {
 			e = g_ptr_array_index(b->entries, j);
 			d = find(k, e->key);
@@ -443,6 +448,7 @@ cfg_table_defaults(struct config *cfg, struct conf *out)
 
 	memset(out, 0, sizeof(*out));
 	out->proxy_block = out->proxy_number = -1;
+	out->authorizer_block = out->authorizer_number = -1;
 	out->graceful_s = GRACEFUL_DEFAULT_S;
 	for (k.d = 0; k.d < NDIRECTIVES; k.d++) {
 		e.key = text_of(directives[k.d].name);
@@ -468,5 +474,9 @@ cfg_table_apply(const struct cfg_block *b, struct conf *out)
 	if (b->backends != NULL) {
 		out->proxy_block = (int)b->ndx;
 		out->proxy_number = (int)b->proxy_number;
+	}
+	if (b->has_authorizer) {
+		out->authorizer_block = (int)b->ndx;
+		out->authorizer_number = (int)b->authorizer_number;
 	}
 }

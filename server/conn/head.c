@@ -93,6 +93,9 @@ request_renew(struct request *r)
 	r->streamed = 0;
 	r->cold = false;
 	r->relay = NULL;
+	r->granted = NULL;
+	r->variables = NULL;
+	r->nvariables = 0;
 	r->proxy_queue_ns = r->proxy_ns = 0;
 	r->extra = NULL;
 	r->sender.limit = 0;

@@ -34,7 +34,8 @@ struct handler {
 	void (*stop)(struct request *); /* the client is gone: no callback any more */
 };
 
-extern const struct handler handler_static, handler_index, handler_proxy, handler_status;
+extern const struct handler handler_static, handler_index, handler_authorize, handler_proxy,
+    handler_status;
 
 bool status_is_at(const struct request *); /* the path is one of the status.*-url settings */
 

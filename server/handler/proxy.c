@@ -81,16 +81,22 @@ refuse(struct request *r, int status)
 	return (HANDLED_REPLY);
 }
 
+struct exchange_conf
+proxy_times(const struct conf *c)
+{
+	return ((struct exchange_conf){
+	    .wait_ms = (unsigned)(1000 * c->proxy_wait_timeout),
+	    .read_ms = (unsigned)(1000 * c->proxy_read_timeout),
+	    .reply_ms = (unsigned)(1000 * c->proxy_reply_timeout),
+	    .total_ms = (unsigned)(1000 * c->proxy_total_timeout),
+	    .debug = c->proxy_debug != 0,
+	});
+}
+
 static enum handled
 proxy_start(struct request *r, bool peek)
 {
-	const struct exchange_conf conf = {
-		.wait_ms = (unsigned)(1000 * r->conf->proxy_wait_timeout),
-		.read_ms = (unsigned)(1000 * r->conf->proxy_read_timeout),
-		.reply_ms = (unsigned)(1000 * r->conf->proxy_reply_timeout),
-		.total_ms = (unsigned)(1000 * r->conf->proxy_total_timeout),
-		.debug = r->conf->proxy_debug != 0,
-	};
+	const struct exchange_conf conf = proxy_times(r->conf);
 	struct relay *rl;
 
 	if (peek)
@@ -112,7 +118,7 @@ proxy_start(struct request *r, bool peek)
 	return (HANDLED_LATER);
 }
 
-static void
+void
 proxy_stop(struct request *r)
 {
 	struct relay *rl = r->relay;

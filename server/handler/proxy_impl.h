@@ -4,6 +4,7 @@
  *   proxy_request.c  the request for the application
  *   proxy_asks.c     control headers of the reply: allowed or dropped
  *   proxy_head.c     the header lines of the reply
+ *   authorize.c      asks whether a request may go on, before any of the others
  *   proxy_reply.c    the reply: streamed, kept for a slow client
  *   proxy_file.c     the reply: a file that the application names
  *   proxy_stream.c   a request body that goes on while it arrives, 1xx replies
@@ -34,6 +35,8 @@ struct relay {
 	bool half;     /* tunnel: the application sends no more */
 };
 
+struct exchange_conf proxy_times(const struct conf *);
+void proxy_stop(struct request *);
 /* Fills rl->req from the request; false: no memory. */
 bool proxy_fill(struct relay *);
 extern const struct exchange_sink proxy_sink; /* arg: the relay */

@@ -156,6 +156,8 @@ proxy_fill(struct relay *rl)
 	q->path_info = only_rewritten(rl, TEXT("_pathinfo"), path);
 	q->remote_addr = conn_remote(r, remote);
 	q->remote_port = conn_remote_port(r);
+	q->variables = r->variables;
+	q->nvariables = r->nvariables;
 	q->forward = r->site->forward;
 	q->server_name = q->host.n != 0                 ? host_only(q->host)
 			 : r->conf->server_name != NULL ? text_of(r->conf->server_name)

@@ -148,7 +148,7 @@ sub serve {
 		my (undef, $type, undef, $len, $pad) = unpack 'CCnnC', _read($c, 8);
 		my $content = _read($c, $len);
 		_read($c, $pad);
-		if ($type == T_BEGIN) { $keep = (unpack 'nC', $content)[1] & 1 }
+		if ($type == T_BEGIN) { ($self->{role}, $keep) = unpack 'nC', $content; $keep &= 1 }
 		if ($type == T_PARAMS) { $params .= $content }
 		if ($type == T_PARAMS && $len == 0) {
 			$p = _params($params);

@@ -1,0 +1,264 @@
+/* server/handler/authorize.c -- asks an application whether the request may go on.
+ *
+ *   request --> authorizer --200, and a complete reply--> routed again, with r->granted set
+ *                   |---------any other reply-----------> to the client (proxy_reply.c)
+ *                   '---------no reply, a broken one----> 502, 503, 504
+ *
+ * The answer is asked for before the request body is read, before a file is looked up, and once for
+ * each list of authorizers, however often the request is routed again.  So an index file, a range or
+ * the target of X-Accel-Redirect needs no second question.
+ */
+#include "base/log.h"
+#include "server/conn/conn.h"
+#include "server/handler/proxy_impl.h"
+
+#define DROPPED_MAX (64u << 10) /* bytes of the body of a reply that grants */
+
+struct question {
+	struct relay rl; /* first: the sinks share their argument */
+	bool granted;
+	size_t dropped;
+};
+
+/* ---- variables */
+
+/* NAME of a field Variable-NAME; .p NULL: another field. */
+static struct text
+variable_name(struct text field)
+{
+	static const struct text prefix = TEXT("Variable-");
+
+	if (!text_istarts(field, prefix))
+		return (TEXT_NONE);
+	return ((struct text){ field.p + prefix.n, field.n - prefix.n });
+}
+
+static bool
+is_plain(struct text name)
+{
+	size_t i;
+	char c;
+
+	for (i = 0; i < name.n; i++) {
+		c = name.p[i];
+		if (c != '_' && !(c >= '0' && c <= '9') &&
+		    !((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
+			return (false);
+	}
+	return (name.n > 0 && name.n <= 256);
+}
+
+static void
+log_variable(struct request *r, struct text name, const char *why)
+{
+	log_limited(10, LOG_WARN, conn_id(r), "authorizer.variable", LF_TEXT("name", name),
+	    LF_STR("why", why), LF_STR("then", "the variable is dropped"));
+}
+
+/* The last value of a name counts.  False: no memory. */
+static bool
+set_variable(struct request *r, struct proxy_field *all, struct text name, struct text value)
+{
+	size_t i = 0;
+
+	while (i < r->nvariables && !text_eq(all[i].name, name))
+		i++;
+	if (i == VARIABLES_MAX) {
+		log_variable(r, name, "an authorizer may set 32");
+		return (true);
+	}
+	all[i] = (struct proxy_field){ arena_text(&r->arena, name), arena_text(&r->arena, value) };
+	if (i == r->nvariables)
+		r->nvariables++;
+	return (all[i].name.p != NULL && all[i].value.p != NULL);
+}
+
+/* Those of an earlier authorizer of this request stay. */
+static bool
+take_variables(struct request *r, const struct proxy_reply *p)
+{
+	struct proxy_field *all = arena_get(&r->arena, VARIABLES_MAX * sizeof(*all));
+	struct text name;
+	size_t i;
+
+	if (all == NULL)
+		return (false);
+	if (r->nvariables != 0)
+		memcpy(all, r->variables, r->nvariables * sizeof(*all));
+	r->variables = all;
+	for (i = 0; i < p->nheaders; i++) {
+		name = variable_name(p->headers[i].name);
+		if (name.p == NULL)
+			continue;
+		if (!is_plain(name))
+			log_variable(r, name, "expected letters, digits and underscores");
+		else if (!set_variable(r, all, name, p->headers[i].value))
+			return (false);
+	}
+	return (true);
+}
+
+/* ---- the reply */
+
+static void
+drop_controls(struct relay *rl, struct proxy_reply *p)
+{
+	size_t i;
+
+	for (i = 0; i < CONTROLS; i++) {
+		if (p->control[i].p == NULL)
+			continue;
+		log_limited(10, LOG_WARN, conn_id(rl->r), "control.dropped",
+		    LF_STR("backend", exchange_backend(rl->ex)), LF_TEXT("name", controls[i].name),
+		    LF_TEXT("value", p->control[i]),
+		    LF_STR("why", "an authorizer sends no files and no requests elsewhere"));
+		p->control[i] = TEXT_NONE;
+	}
+}
+
+/* The client gets none of the variables.  False: no memory. */
+static bool
+drop_variables(struct request *r, struct proxy_reply *p)
+{
+	struct proxy_field *v = arena_get(&r->arena, (p->nheaders + 1) * sizeof(*v));
+	size_t i, n = 0;
+
+	if (v == NULL)
+		return (false);
+	for (i = 0; i < p->nheaders; i++)
+		if (variable_name(p->headers[i].name).p == NULL)
+			v[n++] = p->headers[i];
+	p->headers = v;
+	p->nheaders = n;
+	return (true);
+}
+
+/* The role AUTHORIZER of FastCGI has one status that grants. */
+static bool
+grants(const struct request *r, int status)
+{
+	bool is_fastcgi = strcmp(r->conf->authorizer_protocol, "fastcgi") == 0;
+
+	return (status == 200 || (!is_fastcgi && status > 200 && status < 300));
+}
+
+/* The request is answered here, so nobody reads its body. */
+static void
+end_here(struct request *r)
+{
+	if (r->body_left != 0)
+		conn_close_after(r);
+}
+
+static void
+refuse(struct question *q, int status)
+{
+	end_here(q->rl.r);
+	q->rl.has_head = true;
+	exchange_forget(&q->rl.ex, false);
+	proxy_answer_error(&q->rl, status);
+}
+
+static void
+on_head(void *arg, const struct proxy_reply *p)
+{
+	struct question *q = arg;
+	struct proxy_reply reply = *p;
+
+	drop_controls(&q->rl, &reply);
+	if (grants(q->rl.r, p->status)) {
+		if (take_variables(q->rl.r, p))
+			q->granted = true; /* on_end() goes on */
+		else
+			refuse(q, 500);
+		return;
+	}
+	end_here(q->rl.r);
+	if (drop_variables(q->rl.r, &reply))
+		proxy_sink.on_head(&q->rl, &reply);
+	else
+		refuse(q, 500);
+}
+
+static void
+on_body(void *arg, struct text t)
+{
+	struct question *q = arg;
+
+	if (!q->granted) {
+		proxy_sink.on_body(&q->rl, t);
+		return;
+	}
+	q->dropped += t.n;
+	if (q->dropped > DROPPED_MAX)
+		refuse(q, 502);
+}
+
+/* A reply that breaks off may be anything: its status does not count. */
+static void
+on_end(void *arg, int status, unsigned retry_after_s)
+{
+	struct question *q = arg;
+	struct request *r = q->rl.r;
+
+	if (q->granted && status == 0) {
+		q->rl.ex = NULL;
+		r->relay = NULL;
+		r->granted = r->site->authorizer;
+		conn_route_again(r);
+		return;
+	}
+	if (!q->rl.has_head)
+		end_here(r);
+	proxy_sink.on_end(&q->rl, q->granted ? 502 : status, retry_after_s);
+}
+
+static const struct exchange_sink sink = {
+	.on_head = on_head,
+	.on_body = on_body,
+	.on_end = on_end,
+};
+
+/* ---- the question */
+
+static bool
+fill(struct relay *rl)
+{
+	struct proxy_request *q = &rl->req;
+
+	if (!proxy_fill(rl))
+		return (false);
+	q->authorizer = q->safe = true;
+	q->content_length = -1;
+	q->unsized = false;
+	q->upgrade = TEXT_NONE;
+	return (true);
+}
+
+static enum handled
+authorize_start(struct request *r, bool peek)
+{
+	const struct exchange_conf conf = proxy_times(r->conf);
+	struct question *q;
+
+	if (peek)
+		return (HANDLED_NOT_NOW);
+	if (request_keep(r) && (q = arena_get(&r->arena, sizeof(*q))) != NULL) {
+		*q = (struct question){ .rl = { .r = r } };
+		if (fill(&q->rl) && exchange_start(r->site->authorizer, &q->rl.req, &conf, &sink,
+					&q->rl, &q->rl.ex) == 0) {
+			r->relay = &q->rl;
+			return (HANDLED_LATER);
+		}
+	}
+	end_here(r);
+	reply_error(r, 500);
+	return (HANDLED_REPLY);
+}
+
+const struct handler handler_authorize = {
+	.name = "authorizer",
+	.before_body = true,
+	.start = authorize_start,
+	.stop = proxy_stop,
+};
