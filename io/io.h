@@ -58,7 +58,8 @@ enum io_kind {
 	/* res: new fd of a regular file or directory; -EACCES for other kinds.  *open.stx has the
 	 * known facts; none are known if stx_mode is 0. only_stat: res 0, nothing stays open and
 	 * the file need not be readable. open.path NULL: a new file without a name below
-	 * open.root, for reading and writing
+	 * open.root, for reading and writing. removes: a regular file, whose name is removed
+	 * before the op ends; a deadline or cancel ends the op, not the removal
 	 */
 	IO_OPEN,
 	/* res: bytes in op->buf (perhaps fewer than requested), 0 at end of file; len <=
@@ -119,6 +120,7 @@ struct io_op {
 	enum io_kind kind : 8;
 	uint8_t only_hangup : 1; /* RECV */
 	uint8_t only_stat : 1;   /* OPEN */
+	uint8_t removes : 1;     /* OPEN: follows no link, and stays on the root's file system */
 	uint8_t only_warm : 1;   /* READ */
 	/* OPEN: in the lane for re-checks, which cold look-ups cannot fill. */
 	uint8_t urgent : 1;

@@ -21,6 +21,8 @@ struct reply_extra {
 
 /* The only way to send a file: conditions, ranges, head.  Takes the reference to e. */
 void reply_file(struct request *, struct file_entry *e, const struct reply_extra *);
+/* Adds len bytes of the file from off to the body.  HEAD: adds nothing.  False: no memory. */
+bool reply_attach(struct request *, struct file_entry *, uint64_t off, uint64_t len);
 void reply_error(struct request *, int status);
 void reply_retry(struct request *, unsigned after_s); /* 503 with Retry-After */
 /* path is decoded; it is encoded here */

@@ -101,9 +101,8 @@ put_back(void *entry)
 	file_entry_put(entry);
 }
 
-/* Adds len bytes of the file from off to the body.  HEAD: adds nothing. */
-static bool
-attach(struct request *r, struct file_entry *e, uint64_t off, uint64_t len)
+bool
+reply_attach(struct request *r, struct file_entry *e, uint64_t off, uint64_t len)
 {
 	struct text t;
 
@@ -138,7 +137,7 @@ send_prepared(struct request *r, struct file_entry *e)
 	p = put(start, e->head);
 	p = reply_put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
-	return (attach(r, e, 0, e->size));
+	return (reply_attach(r, e, 0, e->size));
 }
 
 static char *
@@ -232,7 +231,7 @@ send_multipart(struct request *r, struct file_entry *e, const struct file_facts 
 		size_t len = part_head(head, boundary, i == 0, f->type, g[i], e->size);
 
 		if (!body_copy(&r->body, (struct text){ head, len }) ||
-		    !attach(r, e, g[i].from, g[i].to - g[i].from))
+		    !reply_attach(r, e, g[i].from, g[i].to - g[i].from))
 			return (false);
 	}
 	return (body_copy(&r->body, (struct text){ last, nlast }));
@@ -261,7 +260,7 @@ send_selected(struct request *r, struct file_entry *e, const struct reply_extra 
 	if (x != NULL && is_own_status(x->status)) {
 		r->status = x->status;
 		return (file_head(r, r->status, &f, f.type, e->size, NULL, 0, x) &&
-			attach(r, e, 0, e->size));
+			reply_attach(r, e, 0, e->size));
 	}
 	status = conditions_check(&r->http, &f.v);
 	if (status == 304) {
@@ -281,11 +280,11 @@ send_selected(struct request *r, struct file_entry *e, const struct reply_extra 
 	}
 	r->status = n != 0 ? 206 : 200;
 	if (n == 0)
-		return (
-		    file_head(r, 200, &f, f.type, e->size, NULL, 0, x) && attach(r, e, 0, e->size));
+		return (file_head(r, 200, &f, f.type, e->size, NULL, 0, x) &&
+			reply_attach(r, e, 0, e->size));
 	if (n == 1)
 		return (file_head(r, 206, &f, f.type, g[0].to - g[0].from, g, e->size, x) &&
-			attach(r, e, g[0].from, g[0].to - g[0].from));
+			reply_attach(r, e, g[0].from, g[0].to - g[0].from));
 	return (send_multipart(r, e, &f, g, n, x));
 }
 

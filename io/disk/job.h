@@ -45,6 +45,7 @@ struct io_job {
 	uint64_t dev; /* st_dev of the disk it needs */
 	/* run() found that it needs another device: dev is new, run() is called again. */
 	bool moves;
+	bool must_run;          /* also if its op has ended */
 	bool waits;             /* in the queue; protected by its lock */
 	bool displaced;         /* displaced by a job of a client that has fewer */
 	enum io_lane lane;      /* the threads that do it */
@@ -129,6 +130,7 @@ void io_will_need(int fd, uint64_t off, uint64_t end);
 #define IO_KERNEL_READ (128ull << 10) /* ... in pieces of this size */
 void io_start_warm(struct io_op *);   /* IO_READ, only_warm */
 void io_start_temp(struct io_op *);   /* IO_OPEN without a path */
+void io_start_take(struct io_op *);   /* IO_OPEN with removes */
 void io_start_write(struct io_op *);  /* IO_WRITE */
 
 /* Never waits.  1: every page is in the page cache or on its way; 0: not every one; -ENOSYS: Linux

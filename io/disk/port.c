@@ -292,7 +292,8 @@ io_job_abandon(struct io_op *op)
 	j->op = NULL;
 	if (j->abandoned != NULL)
 		j->abandoned(op, j);
-	(void)job_pull(j);
+	if (!j->must_run)
+		(void)job_pull(j);
 }
 
 void

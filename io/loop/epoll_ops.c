@@ -395,6 +395,8 @@ epoll_start(struct io *io, struct io_op *op)
 	case IO_OPEN:
 		if (op->open.path == NULL)
 			io_start_temp(op);
+		else if (op->removes)
+			io_start_take(op);
 		else
 			io_start_open(op);
 		break;

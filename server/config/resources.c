@@ -320,6 +320,9 @@ visit(const struct conf *c, void *arg)
 	for (i = 0; k->sends && i < c->proxy_x_sendfile_root.n; i++)
 		if (!dir_open(k, "proxy-core.x-sendfile-docroot", c->proxy_x_sendfile_root.v[i].p))
 			return (false);
+	for (i = 0; k->sends && i < c->proxy_x_tempdir.n; i++)
+		if (!dir_open(k, "proxy-core.x-sendfile-tempdir", c->proxy_x_tempdir.v[i].p))
+			return (false);
 	if (!rewrite_load(k, "proxy-core.rewrite-request", &c->proxy_rewrite_request) ||
 	    !rewrite_load(k, "proxy-core.rewrite-response", &c->proxy_rewrite_response))
 		return (false);

@@ -59,6 +59,27 @@ send_file_roots_make(struct site *s)
 	return (0);
 }
 
+/* Their files have no scope: none is kept. */
+static int
+temp_file_roots_make(struct site *s)
+{
+	const struct conf_list *list = &s->conf->proxy_x_tempdir;
+	size_t i;
+
+	if (!s->conf->proxy_x_sendfile || list->n == 0)
+		return (0);
+	s->temp_file_roots = calloc(list->n, sizeof(*s->temp_file_roots));
+	must(s->temp_file_roots != NULL);
+	s->ntemp_file_roots = list->n;
+	for (i = 0; i < list->n; i++) {
+		s->temp_file_roots[i].root =
+		    resources_root(s->worker->conf.resources, list->v[i].p);
+		if (s->temp_file_roots[i].root == NULL)
+			return (-ENOENT);
+	}
+	return (0);
+}
+
 static int
 tables_make(struct site *s)
 {
@@ -186,6 +207,8 @@ site_new(struct worker *w, const struct conf *conf, struct site **sp)
 	if (err == 0)
 		err = send_file_roots_make(s);
 	if (err == 0)
+		err = temp_file_roots_make(s);
+	if (err == 0)
 		err = upstreams_get(s);
 	if (err != 0) {
 		site_free(s);
@@ -204,6 +227,7 @@ site_free(struct site *s)
 	for (i = 0; i < s->nsend_file_roots; i++)
 		file_scope_put(s->send_file_roots[i].scope);
 	free(s->send_file_roots);
+	free(s->temp_file_roots);
 	if (s->style.tag_line.n != 0)
 		free((char *)s->style.tag_line.p);
 	free(s);

@@ -43,5 +43,7 @@ bool status_is_at(const struct request *); /* the path is one of the status.*-ur
 enum handled static_send(struct request *, struct file_scope *, struct text lookup,
     const struct reply_extra *, bool peek);
 void static_stop(struct request *);
+/* The file may not be sent: static-file.exclude-extensions. */
+bool static_excluded(const struct conf *, struct text path);
 
 #endif

@@ -125,6 +125,10 @@ proxy_stop(struct request *r)
 
 	if (rl != NULL && rl->ex != NULL)
 		exchange_forget(&rl->ex, false);
+	if (rl != NULL) {
+		proxy_temp_stop(rl);
+		proxy_pieces_stop(rl);
+	}
 	static_stop(r);
 }
 

@@ -32,7 +32,11 @@ forbidden(const struct relay *rl, enum control c)
 	case CONTROL_BY_ALWAYS: return (NULL);
 	case CONTROL_BY_SENDFILE:
 		return (conf->proxy_x_sendfile ? NULL : "proxy-core.allow-x-sendfile is disabled");
-	case CONTROL_BY_TEMPDIR: return ("it has no effect here");
+	case CONTROL_BY_TEMPDIR:
+		if (!conf->proxy_x_sendfile)
+			return ("proxy-core.allow-x-sendfile is disabled");
+		return (
+		    conf->proxy_x_tempdir.n != 0 ? NULL : "proxy-core.x-sendfile-tempdir is empty");
 	case CONTROL_BY_REPROXY: return ("it has no effect here");
 	case CONTROL_BY_REWRITE: return ("it has no effect here");
 	}
@@ -122,4 +126,15 @@ proxy_asks(struct relay *rl, const struct proxy_reply *p)
 			dropped(rl, controls[c].name, why);
 	}
 	return (answer);
+}
+
+void
+proxy_do(struct relay *rl, const struct proxy_reply *p, enum control answer)
+{
+	if (controls[answer].allowed == CONTROL_BY_TEMPDIR)
+		proxy_send_temp(rl, p, answer);
+	else if (controls[answer].value == CONTROL_PIECES)
+		proxy_send_pieces(rl, p, answer);
+	else
+		proxy_send_file(rl, p, answer);
 }

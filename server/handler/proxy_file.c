@@ -1,7 +1,8 @@
 /* server/handler/proxy_file.c -- names that an application gives: which file may be sent.
  *
- *   X-Sendfile: PATH          --> below a directory of proxy-core.x-sendfile-docroot
- *   X-Accel-Redirect: URI     --> below the document root
+ *   X-Sendfile: PATH                 --> below a directory of proxy-core.x-sendfile-docroot
+ *   X-LIGHTTPD-send-tempfile: PATH   --> below a directory of proxy-core.x-sendfile-tempdir
+ *   X-Accel-Redirect: URI            --> below the document root
  *
  * A name is only compared here.  IO_BENEATH keeps ".." and links inside the directory when the
  * file is opened.
@@ -13,15 +14,16 @@
 
 /* Copies the name to dst, of one byte more than it has.  0, or the status for the client. */
 static int
-resolve_path(struct request *r, struct text path, char *dst, bool temporary,
+resolve_path(struct request *r, enum control c, struct text path, char *dst,
     struct proxy_named *out)
 {
+	bool temporary = controls[c].allowed == CONTROL_BY_TEMPDIR;
 	const struct send_file_root *root =
 	    temporary ? r->site->temp_file_roots : r->site->send_file_roots;
 	size_t i, n = temporary ? r->site->ntemp_file_roots : r->site->nsend_file_roots;
 	int len = (int)path.n;
 
-	if (r->conf->proxy_x_sendfile_decode)
+	if (r->conf->proxy_x_sendfile_decode || controls[c].value == CONTROL_PIECES)
 		len = urlpath_decode(path, dst);
 	else
 		memcpy(dst, path.p, path.n);
@@ -54,10 +56,30 @@ resolve_uri(struct request *r, struct text uri, char *dst, struct proxy_named *o
 	return (0);
 }
 
-int
-proxy_name(struct request *r, enum control c, struct text name, struct proxy_named *out)
+void
+proxy_name_refused(const struct relay *rl, enum control c, struct text name, const char *why)
 {
+	log_limited(10, LOG_WARN, conn_id(rl->r), "sendfile.refused",
+	    LF_STR("backend", exchange_backend(rl->ex)), LF_TEXT("header", controls[c].name),
+	    LF_TEXT("path", name), LF_STR("why", why));
+}
+
+static const char *
+why_refused(enum control c)
+{
+	if (controls[c].value == CONTROL_URI)
+		return ("no path below the document root");
+	if (controls[c].allowed == CONTROL_BY_TEMPDIR)
+		return ("not below proxy-core.x-sendfile-tempdir");
+	return ("not below proxy-core.x-sendfile-docroot or the document root");
+}
+
+int
+proxy_name(const struct relay *rl, enum control c, struct text name, struct proxy_named *out)
+{
+	struct request *r = rl->r;
 	char *copy = arena_get(&r->arena, name.n + 1);
+	const char *why = why_refused(c);
 	int status;
 
 	*out = (struct proxy_named){ .rest = TEXT_NONE };
@@ -66,22 +88,16 @@ proxy_name(struct request *r, enum control c, struct text name, struct proxy_nam
 	if (controls[c].value == CONTROL_URI)
 		status = resolve_uri(r, name, copy, out);
 	else
-		status =
-		    resolve_path(r, name, copy, controls[c].allowed == CONTROL_BY_TEMPDIR, out);
+		status = resolve_path(r, c, name, copy, out);
 	if (status == 0 && memchr(out->rest.p, '\0', out->rest.n) != NULL)
 		status = 403;
+	if (status == 0 && static_excluded(r->conf, out->rest)) {
+		why = "static-file.exclude-extensions has its ending";
+		status = 403;
+	}
+	if (status == 403)
+		proxy_name_refused(rl, c, name, why);
 	return (status);
-}
-
-void
-proxy_name_refused(const struct relay *rl, enum control c, struct text name)
-{
-	log_limited(10, LOG_WARN, conn_id(rl->r), "sendfile.refused",
-	    LF_STR("backend", exchange_backend(rl->ex)), LF_TEXT("header", controls[c].name),
-	    LF_TEXT("path", name),
-	    LF_STR("why", controls[c].allowed == CONTROL_BY_TEMPDIR
-			      ? "not below proxy-core.x-sendfile-tempdir"
-			      : "not below proxy-core.x-sendfile-docroot or the document root"));
 }
 
 void
@@ -94,11 +110,9 @@ proxy_send_file(struct relay *rl, const struct proxy_reply *p, enum control c)
 	count(&r->worker->counters->events, sendfile_headers);
 	rl->extra.status = p->status;
 	rl->extra.lines = proxy_lines(rl, p, &rl->extra);
-	status = proxy_name(r, c, p->control[c], &to);
+	status = proxy_name(rl, c, p->control[c], &to);
 	if (rl->extra.lines.p == NULL)
 		status = 502;
-	if (status == 403)
-		proxy_name_refused(rl, c, p->control[c]);
 	exchange_forget(&rl->ex, true);
 	if (status != 0) {
 		proxy_answer_error(rl, status);

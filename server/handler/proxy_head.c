@@ -78,6 +78,19 @@ value_of(struct relay *rl, const struct proxy_field *f)
 	return ((struct text){ dst, media_type_charset(dst, v, rl->extra.charset) });
 }
 
+/* Without a type of the application, that of the file's name. */
+static void
+put_type(struct relay *rl, const struct proxy_reply *p, struct buf *out)
+{
+	const struct proxy_field f = { TEXT("Content-Type"), rl->type };
+	size_t i;
+
+	for (i = 0; i < p->nheaders; i++)
+		if (text_ieq(p->headers[i].name, f.name))
+			return;
+	put_field(out, f.name, value_of(rl, &f));
+}
+
 struct text
 proxy_lines(struct relay *rl, const struct proxy_reply *p, struct reply_extra *file)
 {
@@ -99,6 +112,8 @@ proxy_lines(struct relay *rl, const struct proxy_reply *p, struct reply_extra *f
 		    (file == NULL || !taken_by_file(file, name, value, &r->arena)))
 			put_field(&out, name, value);
 	}
+	if (rl->type.n != 0)
+		put_type(rl, p, &out);
 	if (rl->expires_set)
 		put_expires(rl, p, &out);
 	if (!out.failed)

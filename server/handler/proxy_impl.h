@@ -9,6 +9,8 @@
  *   proxy_file.c     the reply: a file that the application names
  *   proxy_stream.c   a request body that goes on while it arrives, 1xx replies
  *   proxy_tunnel.c   a connection that switches to another protocol
+ *   proxy_temp.c     the reply: such a file that is removed
+ *   proxy_pieces.c   the reply: pieces of such files
  */
 #ifndef SERVER_HANDLER_PROXY_IMPL_H
 #define SERVER_HANDLER_PROXY_IMPL_H
@@ -25,7 +27,10 @@ struct relay {
 	struct reply_extra extra;
 	uint64_t expires; /* seconds, or a time; valid if expires_set */
 	bool expires_set, expires_is_date;
-	bool unkept; /* X-Accel-Buffering: no */
+	bool unkept;             /* X-Accel-Buffering: no */
+	struct text type;        /* Content-Type if the application gives none; .n 0: none */
+	struct proxy_temp *temp; /* a file on its way; NULL: none */
+	struct proxy_pieces *pieces;
 	bool has_head;
 	bool chunked, sending, over;
 	bool broken;   /* the reply broke off: cut the connection */
@@ -69,9 +74,17 @@ struct proxy_named {
 	struct file_scope *scope; /* NULL: a temporary file */
 	struct text rest;         /* the path below it, with a NUL behind it; in the arena */
 };
-/* Decides whether the name may be sent: 0, or the status for the client. */
-int proxy_name(struct request *, enum control, struct text name, struct proxy_named *);
-void proxy_name_refused(const struct relay *, enum control, struct text name); /* logs it */
+/* Decides whether the name may be sent: 0, or the status for the client.  A refusal is logged. */
+int proxy_name(const struct relay *, enum control, struct text name, struct proxy_named *);
+void proxy_name_refused(const struct relay *, enum control, struct text name, const char *why);
+/* Each forgets the exchange and answers, now or later. */
 void proxy_send_file(struct relay *, const struct proxy_reply *, enum control);
+void proxy_send_temp(struct relay *, const struct proxy_reply *, enum control);
+void proxy_send_pieces(struct relay *, const struct proxy_reply *, enum control);
+/* The client is gone. */
+void proxy_temp_stop(struct relay *);
+void proxy_pieces_stop(struct relay *);
+/* The answer that a control header asks for. */
+void proxy_do(struct relay *, const struct proxy_reply *, enum control);
 
 #endif

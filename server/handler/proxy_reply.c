@@ -134,10 +134,8 @@ void
 proxy_answer(struct relay *rl, enum handled h)
 {
 	rl->over = true;
-	if (h == HANDLED_REPLY)
-		proxy_send_more(rl);
-	else
-		rl->replied = true; /* static.c calls conn_replied() */
+	rl->replied = h != HANDLED_REPLY; /* otherwise static.c calls conn_replied() */
+	proxy_send_more(rl);
 }
 
 void
@@ -193,7 +191,7 @@ on_head(void *arg, const struct proxy_reply *p)
 	conn_early_reply(r);
 	answer = proxy_asks(rl, p);
 	if (answer < CONTROLS)
-		proxy_send_file(rl, p, answer);
+		proxy_do(rl, p, answer);
 	else
 		stream_head(rl, p);
 	if (rl->ex == NULL)

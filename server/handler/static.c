@@ -135,16 +135,16 @@ answer_dir(struct request *r, bool peek)
 /* Case does not matter: on some file systems ".PHP" and ".php" are one file.  It also applies to
  * files that an application names: an application that only looks files up, like fcgi-stat-accel,
  * names whatever the client asks for. */
-static bool
-is_excluded(const struct request *r)
+bool
+static_excluded(const struct conf *conf, struct text path)
 {
-	const struct conf_list *ends = &r->conf->exclude_extensions;
-	struct text t = r->lookup;
+	const struct conf_list *ends = &conf->exclude_extensions;
 	size_t i;
 
 	for (i = 0; i < ends->n; i++)
-		if (t.n >= ends->v[i].n &&
-		    text_ieq((struct text){ t.p + t.n - ends->v[i].n, ends->v[i].n }, ends->v[i]))
+		if (path.n >= ends->v[i].n &&
+		    text_ieq((struct text){ path.p + path.n - ends->v[i].n, ends->v[i].n },
+			ends->v[i]))
 			return (true);
 	return (false);
 }
@@ -184,7 +184,8 @@ static_answer(struct request *r, struct file_entry *e, bool peek)
 		file_entry_put(e);
 		return (answer_index(r));
 	}
-	if (err == 0 && !is_dir && r->index_try != NO_INDEX && !is_excluded(r)) {
+	if (err == 0 && !is_dir && r->index_try != NO_INDEX &&
+	    !static_excluded(r->conf, r->lookup)) {
 		reply_file(r, e, r->extra);
 		return (HANDLED_REPLY);
 	}

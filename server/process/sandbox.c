@@ -56,6 +56,9 @@ add_named(const struct conf *c, void *arg)
 	add(arg, c->document_root, SANDBOX_READ | SANDBOX_OPTIONAL);
 	for (i = 0; i < c->proxy_x_sendfile_root.n; i++)
 		add(arg, c->proxy_x_sendfile_root.v[i].p, SANDBOX_READ | SANDBOX_OPTIONAL);
+	for (i = 0; i < c->proxy_x_tempdir.n; i++)
+		add(arg, c->proxy_x_tempdir.v[i].p,
+		    SANDBOX_READ | SANDBOX_REMOVE | SANDBOX_OPTIONAL);
 	add(arg, c->error_prefix, SANDBOX_READ | SANDBOX_BESIDE | SANDBOX_OPTIONAL);
 	return (true);
 }
@@ -133,6 +136,18 @@ reaches_spool(const struct reach *r, const char *dir)
 }
 
 static bool
+reaches_temp(const struct reach *r, const char *dir)
+{
+	if (!is_set(dir) || sandbox_allows(r->sandbox, SANDBOX_REMOVE, dir))
+		return (true);
+	snprintf(r->why, r->size,
+	    "proxy-core.x-sendfile-tempdir \"%s\": the running server may not remove files there "
+	    "(server.sandbox); restart it",
+	    dir);
+	return (false);
+}
+
+static bool
 reaches_named(const struct conf *c, void *arg)
 {
 	char *pages = c->error_prefix != NULL ? g_path_get_dirname(c->error_prefix) : NULL;
@@ -142,6 +157,8 @@ reaches_named(const struct conf *c, void *arg)
 
 	for (i = 0; ok && i < c->proxy_x_sendfile_root.n; i++)
 		ok = reaches(arg, "proxy-core.x-sendfile-docroot", c->proxy_x_sendfile_root.v[i].p);
+	for (i = 0; ok && i < c->proxy_x_tempdir.n; i++)
+		ok = reaches_temp(arg, c->proxy_x_tempdir.v[i].p);
 	g_free(pages);
 	return (ok);
 }
