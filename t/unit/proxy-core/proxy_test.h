@@ -41,7 +41,7 @@ a_conf(const char *const *specs, size_t n)
 	});
 }
 
-static void
+static void G_GNUC_UNUSED
 sim_up(void)
 {
 	io = sim_new();
@@ -52,7 +52,7 @@ sim_up(void)
 }
 
 /* No op and no socket is left.  AddressSanitizer checks the memory. */
-static void
+static void G_GNUC_UNUSED
 sim_down(void)
 {
 	sim_run(io);

@@ -1,0 +1,276 @@
+/* t/unit/proxy-core/laws.c -- laws of pools and exchanges, over random schedules:
+ *
+ *   never more than max-pool-size sockets to a backend
+ *   never more waiters than allowed
+ *   never a lost, doubled or foreign reply
+ *   the waiters of a client get sockets in the order in which they came
+ *   every request ends; every wait ends within its deadline
+ *   a request is executed once; a safe one may be repeated once
+ *   nothing is left behind
+ *
+ * LAWS_SEEDS=20000 runs more schedules, LAWS_SEED=7 replays one and says what happens.
+ */
+#include <stdlib.h>
+#include "t/unit/proxy-core/laws_client.h"
+#include "t/unit/proxy-core/laws_server.h"
+
+#define SEEDS 600
+#define STEPS 500
+
+/* ---------------------------------------------------------------- the world */
+
+static struct proxy_conf
+a_random_conf(void)
+{
+	static const char *const names[] = { "10.0.0.1:80", "10.0.0.2:80", "10.0.0.3:80" };
+	static const char *const balance[] = { "round-robin", "sqf", "static", "carp", "sticky" };
+	static const unsigned kept[] = { 0, 1, 2, 100 };
+	struct proxy_conf c = a_conf(names, 1 + below(BACKENDS));
+
+	c.balancer = balance[below(G_N_ELEMENTS(balance))];
+	c.max_pool_size = 1 + below(3);
+	c.max_keep_alive_requests = kept[below(G_N_ELEMENTS(kept))];
+	c.max_waiters = one_in(4) ? 0 : below(12);
+	c.connect_ms = 200 + below(2000);
+	c.disable_ms = 100 + below(1000);
+	c.idle_ms = 300 + below(5000);
+	c.slow_start_ms = one_in(2) ? below(5000) : 0;
+	return (c);
+}
+
+/* The name of a backend has another address, which was never used before. */
+static void
+move(void)
+{
+	unsigned place = below(backends.places), added, removed, i, n = 1 + below(2);
+	struct address v[2];
+	char s[32];
+
+	for (i = 0; i < n; i++) {
+		w.moves++;
+		snprintf(s, sizeof(s), "10.1.%u.%u:80", w.moves / 250, w.moves % 250);
+		law(address_parse(s, &v[i]) == 0, "an address");
+	}
+	trace("place %u moves to %s", place, s);
+	law(backends_replace(&backends, 0, place, v, n, true, &added, &removed) == 0, "no memory");
+}
+
+/* ---------------------------------------------------------------- the schedule */
+
+static void
+server_event(void)
+{
+	struct io_op *op;
+	unsigned n;
+
+	conns_look();
+	for (n = 0; sim_nth(io, n) != NULL; n++)
+		;
+	if (n == 0)
+		return;
+	op = sim_nth(io, below(n));
+	switch (op->kind) {
+	case IO_CONNECT: on_connect(op); break;
+	case IO_SEND: on_send(op); break;
+	case IO_RECV: on_recv(op); break;
+	default:
+		if (one_in(3))
+			sim_advance_ms(io, below(w.hurry));
+		break;
+	}
+}
+
+static void
+check_pools(void)
+{
+	const struct member *mb;
+	size_t i;
+
+	members_each(&w.up->members, mb, i)
+	    law(pool_waiting(mb->pool) <= mb->pool->n[LEASE_CONNECTING] + w.conf.max_waiters,
+		"%u wait, expected at most %u", pool_waiting(mb->pool), w.conf.max_waiters);
+}
+
+static void
+check(void)
+{
+	sim_run(io);
+	conns_look();
+	check_waits();
+	check_pools();
+}
+
+static void
+schedule(void)
+{
+	unsigned k;
+
+	for (w.step = 1; w.step <= STEPS; w.step++) {
+		if (one_in(3))
+			a_event();
+		else if (one_in(200))
+			move();
+		check();
+		for (k = below(3); k > 0; k--) {
+			server_event();
+			if (one_in(2))
+				check();
+		}
+	}
+	check();
+}
+
+/* Applications are silent from now on, and clients read.  Deadlines end what is left. */
+static void
+let_end(void)
+{
+	struct ask *a;
+	unsigned i;
+
+	for (i = 0; i < 120; i++, w.step++) {
+		for (a = w.ask; a < w.ask + w.nasks; a++) {
+			if (a->x != NULL)
+				a_resume(a);
+			if (a->x != NULL)
+				a_feed(a);
+		}
+		sim_advance_ms(io, 300);
+		check();
+	}
+}
+
+static void
+check_end(void)
+{
+	const struct ask *a;
+
+	for (a = w.ask; a < w.ask + w.nasks; a++) {
+		law(a->x == NULL && a->ends + a->forgotten == 1, "%u did not end", a->id);
+		law(a->forgotten || a->slow || !a->whole || a->end == 0,
+		    "the reply of %u was lost: %d", a->id, a->end);
+		law(a->runs <= 1 + a->refusals + a->safe,
+		    "%u was run %u times and refused %u times", a->id, a->runs, a->refusals);
+		law(a->refusals <= 2, "%u was refused %u times", a->id, a->refusals);
+	}
+	law(w.running == 0, "%u requests are left", w.running);
+	law(upstream_idle(w.up), "sockets are left");
+}
+
+/* What the schedules were made of: a law that nothing could break proves nothing. */
+static struct {
+	unsigned requests, good, bad_gateway, unavailable, late, cut, forgotten, repeated, moves,
+	    sockets;
+} all;
+
+static void
+sum(void)
+{
+	const struct ask *a;
+
+	for (a = w.ask; a < w.ask + w.nasks; a++) {
+		all.good += a->ends == 1 && a->end == 0;
+		all.bad_gateway += a->end == 502;
+		all.unavailable += a->end == 503;
+		all.late += a->end == 504;
+		all.cut += a->end < 0;
+		all.forgotten += a->forgotten;
+	}
+	all.requests += w.nasks;
+	all.repeated += (unsigned)counters.proxy_retries;
+	all.moves += w.moves;
+	all.sockets += w.nconns;
+}
+
+static void
+check_sum(unsigned seeds)
+{
+	g_test_message("%u requests: %u good, %u bad gateway, %u unavailable, %u late, %u cut, "
+		       "%u forgotten; %u repeated, %u sockets, %u moves",
+	    all.requests, all.good, all.bad_gateway, all.unavailable, all.late, all.cut,
+	    all.forgotten, all.repeated, all.sockets, all.moves);
+	if (seeds < 100)
+		return;
+	g_assert_cmpuint(all.good, >, all.requests / 5);
+	g_assert_cmpuint(all.bad_gateway, >, all.requests / 200);
+	g_assert_cmpuint(all.unavailable, >, all.requests / 200);
+	g_assert_cmpuint(all.late, >, all.requests / 200);
+	g_assert_cmpuint(all.cut, >, all.requests / 200);
+	g_assert_cmpuint(all.repeated, >, all.requests / 200);
+	g_assert_cmpuint(all.moves, >, seeds / 2);
+}
+
+static void
+check_counts(void)
+{
+	const struct backend *b;
+	unsigned i;
+
+	for (b = backend_first(); b != NULL; b = b->next) {
+		for (i = 0; i < LEASE_STATES; i++)
+			law(b->sockets[i] == 0, "%u sockets of %s are counted", b->sockets[i],
+			    b->name);
+		law(b->waiting == 0 && b->down == 0, "waiters of %s are counted", b->name);
+	}
+}
+
+static void
+run_seed(uint64_t seed, bool aloud)
+{
+	unsigned i;
+
+	memset(&w, 0, sizeof(w));
+	w.seed = seed;
+	w.rng = (seed + 1) * 0x9e3779b97f4a7c15ull;
+	w.trace = aloud;
+	io = sim_new();
+	sim_auto_close(io, true);
+	memset(&counters, 0, sizeof(counters));
+	w.hurry = one_in(3) ? 400 : 1 + below(100);
+	w.faults = one_in(4) ? 50 : 1;
+	w.conf = a_random_conf();
+	w.up = upstream_new(io, &counters, &w.conf);
+	schedule();
+	let_end();
+	check_end();
+	sum();
+	upstream_free(w.up);
+	sim_run(io);
+	law(!io_busy(io), "ops are left");
+	io_free(io);
+	check_counts();
+	backends_put(&backends);
+	conns_free();
+	for (i = 0; i < w.nasks; i++)
+		g_string_free(w.ask[i].body, TRUE);
+}
+
+static uint64_t
+number(const char *name, uint64_t otherwise)
+{
+	const char *s = g_getenv(name);
+
+	return (s != NULL ? strtoull(s, NULL, 10) : otherwise);
+}
+
+static void
+test_laws(void)
+{
+	uint64_t seed, n = number("LAWS_SEEDS", SEEDS);
+
+	if (g_getenv("LAWS_SEED") != NULL) {
+		run_seed(number("LAWS_SEED", 0), true);
+		return;
+	}
+	for (seed = 0; seed < n; seed++)
+		run_seed(seed, false);
+	check_sum((unsigned)n);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	log_set_sink(log_nowhere, NULL);
+	g_test_add_func("/laws/hold in every schedule", test_laws);
+	return (g_test_run());
+}
