@@ -201,6 +201,42 @@ sub early_reads {       # reads the body when the test says so; the query is sai
 	return 0;
 }
 
+# The bytes of the body, as they come: '' at its end.  Of a length that the variables tell.
+sub _piece {
+	my ($c, $p) = @_;
+	my $left = \$p->{' left'};
+	$$left //= $p->{CONTENT_LENGTH};
+	if ($scgi) {
+		return '' if $$left == 0;
+		sysread($c, my $piece, $$left < 65536 ? $$left : 65536) or die "gone\n";
+		$$left -= length $piece;
+		return $piece;
+	}
+	while (1) {
+		my (undef, $type, undef, $len, $pad) = unpack 'CCnnC', _read($c, 8);
+		my $content = _read($c, $len);
+		_read($c, $pad);
+		return $content if $type == T_STDIN;
+	}
+}
+
+sub early_echo {        # sends the body back while it comes
+	my ($self, $c, $p) = @_;
+	out($c, "\r\n");
+	while (length(my $piece = _piece($c, $p))) { out($c, $piece) }
+	end($c);
+	return !$scgi;
+}
+
+sub early_sum {         # its length and checksum, without keeping it
+	my ($self, $c, $p) = @_;
+	my ($sum, $n) = (Digest::MD5->new, 0);
+	while (length(my $piece = _piece($c, $p))) { $sum->add($piece); $n += length $piece }
+	out($c, "\r\n$n " . $sum->hexdigest);
+	end($c);
+	return !$scgi;
+}
+
 sub do_steps {          # each step when the test says so
 	my ($self, $c) = @_;
 	out($c, "\r\none ");

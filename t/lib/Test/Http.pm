@@ -94,7 +94,39 @@ sub new {
 	return bless { sock => $sock, in => '', eof => 0 }, $class;
 }
 
+# Of a socket that is connected.
+sub over {
+	my ($class, $sock) = @_;
+	$sock->blocking(0);
+	return bless { sock => $sock, in => '', eof => 0 }, $class;
+}
+
 sub sock { return $_[0]{sock} }
+
+# Sends what the kernel takes now, and returns how much that is.
+sub push {
+	my ($self, $bytes) = @_;
+	my $at = 0;
+	while ($at < length $bytes) { $at += CORE::send($self->{sock}, substr($bytes, $at, 65536), MSG_NOSIGNAL) // last }
+	return $at;
+}
+
+# A head, as one text; undef if the stream ends before.
+sub head { my ($self) = @_; return $self->up_to("\r\n\r\n", time + Test::Util::PATIENCE) }
+
+# The body of a chunked message; undef if it is malformed or does not end.
+sub chunks {
+	my ($self) = @_;
+	my ($end, $all) = (time + Test::Util::PATIENCE, '');
+	while (1) {
+		my $line = $self->up_to("\r\n", $end) // return undef;
+		my ($n) = $line =~ /\A([0-9a-fA-F]+)\r\n\z/ or return undef;
+		my $chunk = $self->take(2 + hex $n);
+		return undef if length $chunk < 2 + hex $n;
+		return $all if hex $n == 0;
+		$all .= substr $chunk, 0, hex $n;
+	}
+}
 
 sub _wait {
 	my ($self, $write, $end) = @_;
