@@ -154,7 +154,7 @@ exchange_next(struct exchange *x, const struct exchange_failure *f)
 		-EHOSTDOWN };
 	size_t i;
 
-	i = upstream_pick(x->u, x->req, x->tried);
+	i = upstream_pick(x->u, x->req, x->tried, x->conf.place);
 	if (i == BALANCE_NONE) {
 		exchange_refuse(x, x->failure, f != NULL ? f : &paused);
 		return;

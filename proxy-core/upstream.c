@@ -171,13 +171,29 @@ upstream_leave(struct upstream *u, struct list *exchange)
 	u->nexchanges--;
 }
 
+/* Bits of the slots that are not of this place. */
+static uint64_t
+elsewhere(const struct upstream *u, unsigned place)
+{
+	uint64_t bits = 0;
+	size_t i;
+
+	for (i = 0; place != 0 && i < BACKENDS_MAX; i++)
+		if (u->members.slot[i].place != place - 1)
+			bits |= 1ull << i;
+	return (bits);
+}
+
 /* A backend that may be down is asked only if no other is left. */
 size_t
-upstream_pick(struct upstream *u, const struct proxy_request *req, uint64_t tried)
+upstream_pick(struct upstream *u, const struct proxy_request *req, uint64_t tried, unsigned place)
 {
 	struct balance_key k = { req->host, req->path, req->remote_addr };
 	struct candidate c[BACKENDS_MAX];
-	size_t n = members_candidates(&u->members, c, tried, false);
+	size_t n;
+
+	tried |= elsewhere(u, place);
+	n = members_candidates(&u->members, c, tried, false);
 
 	if (n == 0)
 		n = members_candidates(&u->members, c, tried, true);

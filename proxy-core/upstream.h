@@ -31,7 +31,8 @@ void upstream_enter(struct upstream *, struct list *exchange);
 void upstream_leave(struct upstream *, struct list *exchange);
 void upstream_next_round(struct upstream *, struct list *soon);
 /* Slot of a pool whose bit in tried is not set, or BALANCE_NONE. */
-size_t upstream_pick(struct upstream *, const struct proxy_request *, uint64_t tried);
+size_t upstream_pick(struct upstream *, const struct proxy_request *, uint64_t tried,
+    unsigned place);
 unsigned upstream_retry_after_s(const struct upstream *);
 
 #endif

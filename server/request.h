@@ -32,6 +32,7 @@ struct request {
 	bool head_kept;   /* these bytes are in the arena, not in a lent buffer */
 	char *path;       /* decoded and clean, with a NUL behind it; in the arena */
 	size_t path_len;
+	bool host_changed;   /* http.host is not the client's */
 	unsigned reroutes;   /* how often a handler had it routed again */
 	int status;          /* of the reply; 0: none yet */
 	uint64_t body_bytes; /* bytes of the reply without its head */
@@ -57,6 +58,7 @@ struct request {
 	const struct upstream *granted;
 	const struct proxy_field *variables;
 	size_t nvariables;
+	struct text pinned; /* the backend that X-Rewrite-Backend named; .p NULL: none */
 	uint64_t proxy_queue_ns, proxy_ns;
 	/* reply */
 	struct body body;

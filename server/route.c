@@ -285,8 +285,10 @@ route_again(struct request *r, const struct route_change *to)
 	must(r->head_kept || (to->query.p == NULL && to->host.p == NULL));
 	if (to->query.p != NULL)
 		r->http.query = to->query;
-	if (to->host.p != NULL)
+	if (to->host.p != NULL) {
 		r->http.host = to->host;
+		r->host_changed = true;
+	}
 	return (true);
 }
 

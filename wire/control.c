@@ -81,6 +81,8 @@ control_fault(enum control_value kind, struct text v)
 	case CONTROL_PATH:
 	case CONTROL_URI:
 		return (v.n != 0 && v.p[0] == '/' ? NULL : "expected a path from the root");
+	case CONTROL_HOST:
+	case CONTROL_BACKEND:
 	case CONTROL_PIECES:
 	case CONTROL_URL: break;
 	}

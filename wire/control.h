@@ -25,7 +25,9 @@ enum control_value {
 	CONTROL_SWITCH,
 	CONTROL_NUMBER,
 	CONTROL_TIME,
-	CONTROL_NAME
+	CONTROL_NAME,
+	CONTROL_HOST,
+	CONTROL_BACKEND
 };
 enum control_asks { CONTROL_ANSWER, CONTROL_HINT, CONTROL_ROUTE };
 enum control_allowed {

@@ -86,6 +86,7 @@ request_renew(struct request *r)
 	r->path = NULL;
 	r->path_len = 0;
 	r->reroutes = 0;
+	r->host_changed = false;
 	r->status = 0;
 	r->body_bytes = 0;
 	r->body_left = 0;
@@ -96,6 +97,7 @@ request_renew(struct request *r)
 	r->granted = NULL;
 	r->variables = NULL;
 	r->nvariables = 0;
+	r->pinned = TEXT_NONE;
 	r->proxy_queue_ns = r->proxy_ns = 0;
 	r->extra = NULL;
 	r->sender.limit = 0;

@@ -96,7 +96,7 @@ proxy_times(const struct conf *c)
 static enum handled
 proxy_start(struct request *r, bool peek)
 {
-	const struct exchange_conf conf = proxy_times(r->conf);
+	struct exchange_conf conf = proxy_times(r->conf);
 	struct relay *rl;
 
 	if (peek)
@@ -105,6 +105,8 @@ proxy_start(struct request *r, bool peek)
 		conn_close_after(r);
 		return (refuse(r, 413));
 	}
+	if (!proxy_pin(r, &conf.place))
+		return (refuse(r, 502));
 	if (!request_keep(r) || (rl = arena_get(&r->arena, sizeof(*rl))) == NULL)
 		return (refuse(r, 500));
 	*rl = (struct relay){ .r = r };

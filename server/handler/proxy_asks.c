@@ -11,8 +11,8 @@
 
 #define DROPPED_LINES 2u /* a second */
 
-static void
-dropped(const struct relay *rl, struct text name, const char *why)
+void
+proxy_dropped(const struct relay *rl, struct text name, const char *why)
 {
 	struct request *r = rl->r;
 
@@ -38,7 +38,7 @@ forbidden(const struct relay *rl, enum control c)
 		return (
 		    conf->proxy_x_tempdir.n != 0 ? NULL : "proxy-core.x-sendfile-tempdir is empty");
 	case CONTROL_BY_REPROXY: return ("it has no effect here");
-	case CONTROL_BY_REWRITE: return ("it has no effect here");
+	case CONTROL_BY_REWRITE: return ("proxy-core.allow-x-rewrite is disabled");
 	}
 	return (NULL);
 }
@@ -117,13 +117,13 @@ proxy_asks(struct relay *rl, const struct proxy_reply *p)
 	const char *why;
 
 	if (p->unknown_control.p != NULL)
-		dropped(rl, p->unknown_control, "the name is not known");
+		proxy_dropped(rl, p->unknown_control, "the name is not known");
 	for (c = 0; c < CONTROLS; c++) {
-		if (p->control[c].p == NULL || controls[c].asks == CONTROL_ROUTE)
+		if (p->control[c].p == NULL)
 			continue;
 		why = ask(rl, p, c, &answer);
 		if (why != NULL)
-			dropped(rl, controls[c].name, why);
+			proxy_dropped(rl, controls[c].name, why);
 	}
 	return (answer);
 }

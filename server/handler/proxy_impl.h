@@ -2,6 +2,7 @@
  *
  *   proxy.c          start and stop; the request body goes to the application
  *   proxy_request.c  the request for the application
+ *   proxy_rewrite.c  the request goes to another part of the configuration
  *   proxy_asks.c     control headers of the reply: allowed or dropped
  *   proxy_head.c     the header lines of the reply
  *   authorize.c      asks whether a request may go on, before any of the others
@@ -61,6 +62,14 @@ void proxy_tunnel_eof(void *relay);
 void proxy_answer(struct relay *, enum handled);
 void proxy_answer_error(struct relay *, int status);
 
+/* X-Rewrite-*: true if it took the reply; the request is answered or routed again. */
+bool proxy_rewrite(struct relay *, const struct proxy_reply *);
+/* Place of the backend that X-Rewrite-Backend named, 0 if any may answer; false: refused. */
+bool proxy_pin(struct request *, unsigned *place);
+/* The URI that the conditions saw: the client's, or that of a changed path.  .p NULL: no memory. */
+struct text proxy_target(struct request *);
+/* Logs and counts a control header that has no effect. */
+void proxy_dropped(const struct relay *, struct text name, const char *why);
 /* Does what control headers ask for; returns the one that asks for another answer, or CONTROLS. */
 enum control proxy_asks(struct relay *, const struct proxy_reply *);
 

@@ -38,9 +38,11 @@ fill_headers(struct relay *rl, struct proxy_request *q)
 	if (f == NULL)
 		return (false);
 	for (i = 0; i < r->http.nheaders; i++) {
-		struct text name = r->http.headers[i].name;
+		struct text name = r->http.headers[i].name, value = r->http.headers[i].value;
 
-		f[i] = (struct proxy_field){ name, rewritten(rl, name, r->http.headers[i].value) };
+		if (r->host_changed && text_ieq(name, TEXT("Host")))
+			value = r->http.host;
+		f[i] = (struct proxy_field){ name, rewritten(rl, name, value) };
 	}
 	/* The parser has put the authority of an absolute-form into Host; an HTTP/1.0 request may
 	 * have no such field. */
@@ -65,9 +67,8 @@ fill_server(struct request *r, struct proxy_request *q)
 	q->server_port = a.port_number;
 }
 
-/* The URI that the conditions saw: the client's, or that of a changed path.  .p NULL: no memory. */
-static struct text
-target_of(struct request *r)
+struct text
+proxy_target(struct request *r)
 {
 	struct text t = TEXT_NONE;
 	struct buf b;
@@ -76,7 +77,7 @@ target_of(struct request *r)
 		return (r->http.target);
 	buf_init(&b, 0);
 	buf_urlenc(&b, request_path(r));
-	if (r->http.query.p != NULL) {
+	if (r->http.query.n != 0) {
 		buf_char(&b, '?');
 		buf_text(&b, r->http.query);
 	}
@@ -90,7 +91,8 @@ target_of(struct request *r)
 static struct text
 redirect_uri(struct relay *rl)
 {
-	struct text asked = rl->r->http.target, t = rewritten(rl, TEXT("_uri"), target_of(rl->r));
+	struct text asked = rl->r->http.target,
+		    t = rewritten(rl, TEXT("_uri"), proxy_target(rl->r));
 
 	return (t.p != NULL && text_eq(t, asked) ? TEXT("") : t);
 }

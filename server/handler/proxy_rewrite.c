@@ -1,0 +1,186 @@
+/* server/handler/proxy_rewrite.c -- X-Rewrite-URI, -Host, -Backend: an application hands its request
+ * to another part of the configuration.
+ *
+ *   reply --> the new URI and host pass the parser of client requests --> routed again, as a request
+ *             for them, with the method and the fields of the client
+ *
+ * An application is an adversary: what a client could not ask for is refused with 502.  The backend
+ * must be one that proxy-core.backends lists, so an application cannot make the server connect
+ * anywhere.  The bytes of a request body are gone, so a request with a body is refused, too.
+ */
+#include "base/log.h"
+#include "server/conn/conn.h"
+#include "server/handler/proxy_impl.h"
+#include "server/route.h"
+#include "wire/headers.h"
+#include "wire/urlpath.h"
+
+static bool
+asks(const struct proxy_reply *p)
+{
+	enum control c;
+
+	for (c = 0; c < CONTROLS; c++)
+		if (controls[c].asks == CONTROL_ROUTE && p->control[c].p != NULL)
+			return (true);
+	return (false);
+}
+
+static void
+drop_others(const struct relay *rl, const struct proxy_reply *p)
+{
+	enum control c;
+
+	for (c = 0; c < CONTROLS; c++)
+		if (controls[c].asks != CONTROL_ROUTE && p->control[c].p != NULL)
+			proxy_dropped(rl, controls[c].name, "the request is routed again");
+}
+
+/* ---- the new request */
+
+/* As a request of a client.  NULL, or why it is none. */
+static const char *
+parse(struct request *r, struct text uri, struct text host, struct http_request *h)
+{
+	struct text head = TEXT_NONE;
+	const char *why = "no memory";
+	struct buf b;
+	size_t used = 0;
+	int status;
+
+	buf_init(&b, r->worker->global->max_head);
+	buf_str(&b, "GET ");
+	buf_text(&b, uri);
+	buf_str(&b, " HTTP/1.1\r\nHost: ");
+	buf_text(&b, host);
+	buf_str(&b, "\r\n\r\n");
+	if (b.failed)
+		why = "it is longer than server.max-request-field-size";
+	else
+		head = arena_text(&r->arena, buf_as_text(&b));
+	buf_free(&b);
+	if (head.p == NULL)
+		return (why);
+	if (http1_head(head, r->worker->global->max_head, h, &used, &status, &why) != PARSE_DONE)
+		return (why);
+	return (used == head.n && h->nheaders == 1 ? NULL : "it holds more than a URI and a host");
+}
+
+/* The parser may have put the host into *h. */
+static const char *
+change(struct request *r, const struct http_request *h, struct route_change *to)
+{
+	char *path = arena_get(&r->arena, h->path.n + 1);
+	int n;
+
+	if (path == NULL)
+		return ("no memory");
+	if ((n = urlpath_clean(h->path, path)) < 0)
+		return ("its path leaves the root, or cannot be decoded");
+	to->path = (struct text){ path, (size_t)n };
+	to->query = h->query.p != NULL ? h->query : TEXT("");
+	to->host = arena_text(&r->arena, h->host);
+	return (to->host.p != NULL ? NULL : "no memory");
+}
+
+/* The URI without X-Rewrite-URI: that of the request as it is now. */
+static struct text
+uri_of(struct relay *rl, const struct proxy_reply *p)
+{
+	struct text uri = p->control[CONTROL_REWRITE_URI];
+
+	return (uri.p != NULL ? uri : proxy_target(rl->r));
+}
+
+static const char *
+new_request(struct relay *rl, const struct proxy_reply *p, struct route_change *to)
+{
+	struct text host = p->control[CONTROL_REWRITE_HOST];
+	struct http_request *h = arena_get(&rl->r->arena, sizeof(*h));
+	struct text uri = uri_of(rl, p);
+	const char *why;
+
+	if (host.p == NULL)
+		host = rl->req.host;
+	if (h == NULL || uri.p == NULL)
+		return ("no memory");
+	why = parse(rl->r, uri, host, h);
+	return (why != NULL ? why : change(rl->r, h, to));
+}
+
+/* ---- routing again */
+
+static bool
+has_body(const struct request *r)
+{
+	return (r->body_left != 0 || r->streamed != 0 ||
+		(r->upload != NULL && spool_added(r->upload) != 0));
+}
+
+static const char *
+prepare(struct relay *rl, const struct proxy_reply *p, struct route_change *to)
+{
+	struct text backend = p->control[CONTROL_REWRITE_BACKEND];
+	struct request *r = rl->r;
+
+	if (has_body(r))
+		return ("the request has a body, which this application has got already");
+	r->pinned = TEXT_NONE;
+	if (backend.p != NULL) {
+		r->pinned = arena_text(&r->arena, backend);
+		if (r->pinned.p == NULL)
+			return ("no memory");
+	}
+	return (new_request(rl, p, to));
+}
+
+bool
+proxy_rewrite(struct relay *rl, const struct proxy_reply *p)
+{
+	struct request *r = rl->r;
+	struct route_change to = { .path = TEXT_NONE };
+	const char *why;
+
+	if (!r->conf->proxy_x_rewrite || !asks(p))
+		return (false);
+	drop_others(rl, p);
+	why = prepare(rl, p, &to);
+	if (why != NULL)
+		log_limited(10, LOG_WARN, conn_id(r), "rewrite.refused",
+		    LF_STR("backend", exchange_backend(rl->ex)), LF_TEXT("url", r->http.target),
+		    LF_TEXT("uri", p->control[CONTROL_REWRITE_URI]),
+		    LF_TEXT("host", p->control[CONTROL_REWRITE_HOST]), LF_STR("why", why));
+	exchange_forget(&rl->ex, true);
+	spool_drop(&r->upload);
+	if (why != NULL) {
+		proxy_answer_error(rl, 502);
+		conn_body_room(r); /* to drop the rest */
+	} else if (!route_again(r, &to)) {
+		proxy_answer_error(rl, 500);
+	} else {
+		rl->over = rl->replied = true;
+		r->relay = NULL;
+		conn_route_again(r);
+	}
+	return (true);
+}
+
+bool
+proxy_pin(struct request *r, unsigned *place)
+{
+	const struct conf_list *v = &r->conf->proxy_backends;
+	size_t i;
+
+	*place = 0;
+	if (r->pinned.p == NULL)
+		return (true);
+	for (i = 0; i < v->n; i++)
+		if (text_eq(v->v[i], r->pinned))
+			*place = (unsigned)i + 1;
+	if (*place == 0)
+		log_limited(10, LOG_WARN, conn_id(r), "rewrite.refused",
+		    LF_TEXT("url", r->http.target), LF_TEXT("backend", r->pinned),
+		    LF_STR("why", "X-Rewrite-Backend is not a member of proxy-core.backends of "
+				  "the block that answers"));
+	return (*place != 0);
+}
