@@ -32,6 +32,20 @@ ip_is_v4(const struct ip *ip)
 }
 
 bool
+ip_of_sockaddr(const struct sockaddr *sa, struct ip *ip)
+{
+	const void *a = sa;
+
+	if (sa->sa_family == AF_INET)
+		*ip = ip_of_v4(&((const struct sockaddr_in *)a)->sin_addr);
+	else if (sa->sa_family == AF_INET6)
+		*ip = ip_of_v6(&((const struct sockaddr_in6 *)a)->sin6_addr);
+	else
+		return (false);
+	return (true);
+}
+
+bool
 ip_read(struct text t, struct ip *ip)
 {
 	char s[INET6_ADDRSTRLEN];

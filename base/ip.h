@@ -10,6 +10,8 @@
 #include <stdint.h>
 #include "base/text.h"
 
+struct sockaddr;
+
 struct ip {
 	uint8_t b[16]; /* IPv4 as ::ffff:a.b.c.d */
 };
@@ -25,6 +27,8 @@ struct text ip_without_zone(struct text);
 struct ip ip_of_v4(const void *four_bytes);
 struct ip ip_of_v6(const void *sixteen_bytes);
 bool ip_is_v4(const struct ip *);
+/* False: neither IPv4 nor IPv6. */
+bool ip_of_sockaddr(const struct sockaddr *, struct ip *);
 
 /* "10.0.0.0/8", "2001:db8::/32", "10.1.2.3".  Brackets around an address and its zone (fe80::1%eth0)
  * are ignored. */

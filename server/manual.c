@@ -99,10 +99,16 @@ facts(struct manpage *p, const struct directive *d)
 		buf_printf(&b, ", one of: %s", d->min);
 	else if (strcmp(d->max, "text") == 0)
 		buf_str(&b, ", printable text on one line");
+	else if (strcmp(d->max, "name") == 0)
+		buf_str(&b, ", names of header fields");
+	if (strcmp(d->max, "network") == 0)
+		buf_str(&b, ", addresses and networks");
 	if (d->def[0] != '\0')
 		buf_printf(&b, "; default %s", d->def);
 	if (d->scope[0] == 'G')
 		buf_str(&b, "; outside of conditions only");
+	else if (d->scope[0] == 'S')
+		buf_str(&b, "; outside of conditions, or in $SERVER[\"socket\"] only");
 	else if (d->scope[0] == 'P')
 		buf_str(&b, "; of the pool, so it stands in the block of proxy-core.backends or "
 			    "around it");

@@ -32,12 +32,19 @@ struct request {
 	bool head_kept;   /* these bytes are in the arena, not in a lent buffer */
 	char *path;       /* decoded and clean, with a NUL behind it; in the arena */
 	size_t path_len;
-	bool host_changed;   /* http.host is not the client's */
-	unsigned reroutes;   /* how often a handler had it routed again */
-	int status;          /* of the reply; 0: none yet */
-	uint64_t body_bytes; /* bytes of the reply without its head */
-	uint64_t started_ns; /* time at which the head was complete */
-	bool cold;           /* the request waited for the file system */
+	bool host_changed;    /* http.host is not the client's */
+	unsigned reroutes;    /* how often a handler had it routed again */
+	int status;           /* of the reply; 0: none yet */
+	uint64_t body_bytes;  /* bytes of the reply without its head */
+	uint64_t started_ns;  /* time at which the head was complete */
+	bool cold;            /* the request waited for the file system */
+	unsigned reroutes;    /* how often a handler had it routed again */
+	int status;           /* of the reply; 0: none yet */
+	uint64_t body_bytes;  /* bytes of the reply without its head */
+	union io_addr client; /* whose request this is: the peer, or what a trusted proxy said */
+	bool https;           /* the client used TLS, to a proxy in front */
+	uint64_t started_ns;  /* time at which the head was complete */
+	bool cold;            /* the request waited for the file system */
 	/* look-up of a file */
 	struct lookup_wait wait;
 	struct file_scope *scope; /* of the running look-up */

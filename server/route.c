@@ -172,7 +172,7 @@ input_of(struct request *r, struct conf_input *in, char remote[64])
 {
 	*in = (struct conf_input){
 		.socket = conn_listener(r),
-		.scheme = TEXT("http"),
+		.scheme = conn_scheme(r),
 		.host = or_empty(r->http.host),
 		.url = request_path(r),
 		.query = query(r),

@@ -1,5 +1,6 @@
 /* server/worker.c -- see worker.h */
 #include "server/worker.h"
+#include "server/config/trust.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -123,6 +124,41 @@ cache_make(struct worker *w)
 	return (w->files != NULL ? 0 : -ENOMEM);
 }
 
+static int
+trusts_make(struct worker *w)
+{
+	size_t i;
+
+	w->trusts = calloc(w->conf.nlisteners + 1, sizeof(struct trust *));
+	for (i = 0; w->trusts != NULL && i < w->conf.nlisteners; i++) {
+		w->trusts[i] = trust_new(w->conf.config, w->conf.listeners[i].name);
+		if (w->trusts[i] == NULL)
+			return (-ENOMEM);
+	}
+	return (w->trusts != NULL ? 0 : -ENOMEM);
+}
+
+static void
+trusts_free(struct worker *w)
+{
+	size_t i;
+
+	for (i = 0; w->trusts != NULL && i < w->conf.nlisteners; i++)
+		trust_free(w->trusts[i]);
+	free(w->trusts);
+}
+
+const struct trust *
+worker_trust(const struct worker *w, const char *listener)
+{
+	size_t i;
+
+	for (i = 0; i < w->conf.nlisteners; i++)
+		if (w->conf.listeners[i].name == listener)
+			return (w->trusts[i]);
+	return (NULL);
+}
+
 int
 worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 {
@@ -147,6 +183,8 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	}
 	io_count_into(w->io, &w->counters->events);
 	err = accept_new(w);
+	if (err == 0)
+		err = trusts_make(w);
 	if (err == 0)
 		err = cache_make(w);
 	if (err == 0)
@@ -339,6 +377,7 @@ worker_free(struct worker *w)
 	while (io_busy(w->io))
 		io_run(w->io);
 	io_free(w->io);
+	trusts_free(w);
 	free(w->accepting);
 	buf_free(&w->line);
 	worker_counters_return(w->counters);

@@ -91,6 +91,9 @@ bool config_uses_physical(const struct config *); /* a condition uses $PHYSICAL:
  * blocks but not with its neighbours.  Every value that a request may get is in one of these
  * calls. Stops when fn returns false, and returns that. */
 bool config_each(const struct config *, bool (*fn)(const struct conf *, void *arg), void *arg);
+/* Values of a listening socket: of the file and of $SERVER["socket"] blocks, but of no other
+ * condition. */
+void config_socket(const struct config *, const char *socket, struct conf *);
 /* Values of one block (proxy_block), merged with its outer blocks: those of a pool. */
 void config_block(const struct config *, int block, struct conf *);
 /* -p: the configuration as text that can be loaded again */

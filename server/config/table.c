@@ -298,6 +298,19 @@ resolve_alias(struct check *k)
 	return (true);
 }
 
+/* True if only the listening socket decides whether the block holds. */
+static bool
+is_of_sockets(const struct cfg_block *b)
+{
+	const struct cfg_block *p;
+
+	for (; b->ndx != 0; b = b->parent)
+		for (p = b; p != NULL; p = p->prev)
+			if (p->cond.field != NULL && !cfg_field_is_socket(p->cond.field))
+				return (false);
+	return (true);
+}
+
 static void
 set_field(struct check *k)
 {
@@ -307,6 +320,13 @@ set_field(struct check *k)
 	if (directives[k->d].scope[0] == 'G' && k->block->ndx != 0) {
 		cfg_error(k->cfg, k->e->pos,
 		    "%s is for the whole server; move it out of the conditional block",
+		    k->e->key.p);
+		return;
+	}
+	if (directives[k->d].scope[0] == 'S' && !is_of_sockets(k->block)) {
+		cfg_error(k->cfg, k->e->pos,
+		    "%s is for a listening socket and cannot depend on a request; move it out of "
+		    "this block, or into one of $SERVER[\"socket\"]",
 		    k->e->key.p);
 		return;
 	}

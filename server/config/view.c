@@ -267,6 +267,17 @@ config_block(const struct config *cfg, int block, struct conf *out)
 	apply_with_outer(g_ptr_array_index(cfg->blocks, (guint)block), out);
 }
 
+void
+config_socket(const struct config *cfg, const char *socket, struct conf *out)
+{
+	const struct conf_input in = { .socket = text_of(socket) };
+	struct conf_view *v = conf_view_new(cfg, NULL, NULL, NULL);
+	const struct conf *conf = conf_view_match(v, &in);
+
+	*out = conf != NULL ? *conf : cfg->global;
+	conf_view_free(v);
+}
+
 bool
 config_each(const struct config *cfg, bool (*fn)(const struct conf *, void *arg), void *arg)
 {

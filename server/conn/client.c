@@ -1,7 +1,15 @@
-/* server/conn/client.c -- the peer of a connection, for logs, conditions and applications. */
+/* server/conn/client.c -- the peer of a connection and the client of a request, for logs, conditions
+ * and applications.
+ *
+ *   peer     the other end of the connection, or what it said by the PROXY protocol
+ *   client   the peer; or, if the peer is trusted, the address in its field about the client.  A
+ *            proxy sends requests of several clients over one connection, so each request has its
+ *            own.
+ */
 #include <stdio.h>
 
 #include "server/conn/impl.h"
+#include "wire/forwarded.h"
 
 const char *
 conn_id(const struct request *r)
@@ -15,13 +23,13 @@ conn_id(const struct request *r)
 struct text
 conn_remote(const struct request *r, char buf[64])
 {
-	return (text_of(client_addr_text(&r->conn->peer.sa, buf)));
+	return (text_of(client_addr_text(&r->client.sa, buf)));
 }
 
 uint16_t
 conn_remote_port(const struct request *r)
 {
-	const union io_addr *a = &r->conn->peer;
+	const union io_addr *a = &r->client;
 
 	return (a->family == AF_INET    ? ntohs(a->in.sin_port)
 		: a->family == AF_INET6 ? ntohs(a->in6.sin6_port)
@@ -29,7 +37,110 @@ conn_remote_port(const struct request *r)
 }
 
 struct text
+conn_peer(const struct request *r, char buf[64])
+{
+	return (text_of(client_addr_text(&r->conn->peer.sa, buf)));
+}
+
+bool
+conn_trusts_peer(const struct request *r)
+{
+	return (r->conn->trusted);
+}
+
+struct text
+conn_scheme(const struct request *r)
+{
+	return (r->https ? TEXT("https") : TEXT("http"));
+}
+
+struct text
 conn_listener(const struct request *r)
 {
 	return (text_of(r->conn->listener));
+}
+
+/* ---- the client of a request */
+
+void
+conn_addr_set(union io_addr *a, const struct ip *ip, uint16_t port)
+{
+	memset(a, 0, sizeof(*a));
+	if (ip_is_v4(ip)) {
+		a->in.sin_family = AF_INET;
+		a->in.sin_port = htons(port);
+		memcpy(&a->in.sin_addr, ip->b + 12, 4);
+	} else {
+		a->in6.sin6_family = AF_INET6;
+		a->in6.sin6_port = htons(port);
+		memcpy(&a->in6.sin6_addr, ip->b, 16);
+	}
+}
+
+/* Requests wait in one row per address, so many connections of one client share its turn.  On a
+ * unix socket all clients share a row, and are served in the order of arrival. */
+static void
+client_is(struct request *r, const union io_addr *a)
+{
+	r->client = *a;
+	r->sender.client = client_addr_key(client_addr_of(&a->sa));
+}
+
+void
+conn_client_reset(struct conn *c)
+{
+	client_is(c->r, &c->peer);
+	c->r->https = c->tls;
+}
+
+/* The number of the last field of that name before the n-th, plus one; 0: none. */
+static size_t
+last_before(const struct http_request *h, size_t n, struct text name)
+{
+	while (n > 0 && !text_ieq(h->headers[n - 1].name, name))
+		n--;
+	return (n);
+}
+
+static bool
+is_standard(struct text name)
+{
+	return (text_ieq(name, TEXT("Forwarded")));
+}
+
+/* Reads all lines of the field; false: there is none. */
+static bool
+walk(const struct http_request *h, struct text name, struct forwarded_walk *w)
+{
+	size_t n = last_before(h, h->nheaders, name);
+
+	if (n == 0)
+		return (false);
+	for (; n > 0; n = last_before(h, n - 1, name))
+		(is_standard(name) ? forwarded_elements : forwarded_addresses)(w,
+		    h->headers[n - 1].value);
+	if (!is_standard(name)) {
+		n = last_before(h, h->nheaders, TEXT("X-Forwarded-Proto"));
+		w->found.scheme =
+		    n != 0 ? forwarded_proto(h->headers[n - 1].value) : SCHEME_UNKNOWN;
+	}
+	return (true);
+}
+
+void
+conn_client_find(struct conn *c)
+{
+	struct forwarded_walk w = { .trusts = trust_hop, .arg = c->trust };
+	const struct conf_list *names = &c->trust->fields;
+	union io_addr client;
+	size_t i;
+
+	for (i = 0; i < names->n && !walk(&c->r->http, names->v[i], &w); i++)
+		;
+	if (w.found.has_addr) {
+		conn_addr_set(&client, &w.found.addr, w.found.port);
+		client_is(c->r, &client);
+	}
+	if (w.found.scheme != SCHEME_UNKNOWN)
+		c->r->https = w.found.scheme == SCHEME_HTTPS;
 }

@@ -319,68 +319,6 @@ conn_close(struct conn *c)
 
 /* ---- life */
 
-/* False: the address has server.max-connections-per-address already. */
-static bool
-is_admitted(struct worker *w, const union io_addr *peer, struct client **counted)
-{
-	struct client_addr addr = client_addr_of(&peer->sa);
-	unsigned max = (unsigned)w->global->max_per_address;
-	char name[CLIENT_ADDR_MAX];
-
-	*counted = NULL;
-	if (w->conf.clients == NULL || clients_take(w->conf.clients, addr, max, counted) != -EUSERS)
-		return (true);
-	count(&w->counters->events, address_full);
-	log_limited(1, LOG_WARN, NULL, "connection.refused",
-	    LF_STR("address", client_addr_name(addr, name)), LF_U64("connections", max),
-	    LF_STR("why", "server.max-connections-per-address is reached"));
-	return (false);
-}
-
-void
-conn_begin(struct worker *w, int fd, const union io_addr *peer, const char *listener,
-    struct client *counted, uint32_t nreq)
-{
-	struct conn *c;
-
-	c = accept_make_room(w, client_addr_of(&peer->sa)) ? calloc(1, sizeof(*c)) : NULL;
-	if (c == NULL) {
-		if (counted != NULL)
-			clients_give(w->conf.clients, &counted);
-		io_sock_reset(fd);
-		return;
-	}
-	c->w = w;
-	c->counted = counted;
-	c->id = w->conn_ids += w->conf.nworkers; /* unique over all workers */
-	c->nreq = nreq;
-	c->idle_s = (uint32_t)(nreq != 0 ? w->global->keepalive_idle : w->global->read_idle);
-	c->peer = *peer;
-	c->listener = listener;
-	c->state = &st_read_head;
-	io_sock_init(&c->sock, fd);
-	op_init(&c->op, IO_RECV, NULL);
-	c->op.sock = &c->sock;
-	list_init(&c->link);
-	list_add_tail(&w->conns, &c->link);
-	w->nconns++;
-	conn_phase_begin(c);
-	conn_run(c);
-}
-
-void
-conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listener)
-{
-	struct client *counted;
-
-	if (!is_admitted(w, peer, &counted)) {
-		io_sock_reset(fd);
-		return;
-	}
-	count(&w->counters->events, accepts);
-	conn_begin(w, fd, peer, listener, counted, 0);
-}
-
 void
 conn_stop(struct conn *c)
 {

@@ -24,7 +24,10 @@ bool
 conn_hand_over(struct conn *c)
 {
 	struct moved m = { .nreq = c->nreq,
+		.from = eviction_address(&c->eviction),
 		.peer = c->peer,
+		.proxied = c->proxied,
+		.tls = c->tls,
 		.counted = c->counted,
 		.listener = c->listener };
 
@@ -46,7 +49,8 @@ conn_hand_over(struct conn *c)
 void
 conn_drain(struct conn *c)
 {
-	bool idle = c->state == &st_read_head && c->r == NULL && c->in.n == 0 && !c->closing;
+	bool reads = c->state == &st_read_head || c->state == &st_proxy_header,
+	     idle = reads && c->r == NULL && c->in.n == 0 && !c->closing;
 
 	if (idle && (conn_hand_over(c) || (!is_fresh(c) && io_sock_alive(&c->sock))))
 		conn_stop(c);
@@ -58,5 +62,5 @@ void
 conn_adopt(struct worker *w, struct moved *m)
 {
 	count(&w->counters->events, adopted);
-	conn_begin(w, m->fd, &m->peer, m->listener, m->counted, m->nreq);
+	conn_begin(w, m);
 }

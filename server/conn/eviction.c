@@ -117,6 +117,12 @@ eviction_join(struct eviction *r, struct eviction_member *m, struct client_addr 
 		r->most = ra;
 }
 
+struct client_addr
+eviction_address(const struct eviction_member *m)
+{
+	return (m->from != NULL ? m->from->addr : (struct client_addr){ 0, 0 });
+}
+
 void
 eviction_leave(struct eviction *r, struct eviction_member *m)
 {

@@ -57,6 +57,8 @@ struct eviction {
 void eviction_init(struct eviction *);
 /* Without memory for a new address the member is never evicted. */
 void eviction_join(struct eviction *, struct eviction_member *, struct client_addr);
+/* the address that it joined with; unknown without memory */
+struct client_addr eviction_address(const struct eviction_member *);
 void eviction_leave(struct eviction *, struct eviction_member *);
 /* bytes matters for EVICT_HEAD only. */
 void eviction_set(struct eviction *, struct eviction_member *, enum eviction_kind, uint32_t bytes);

@@ -24,7 +24,10 @@ struct moved {
 	struct list link;
 	int fd;
 	uint32_t nreq; /* requests on it so far */
-	union io_addr peer;
+	struct client_addr from;
+	union io_addr peer; /* as the PROXY protocol gave it */
+	bool proxied;       /* the header of the PROXY protocol was read */
+	bool tls;
 	struct client *counted; /* NULL: not counted */
 	/* Before take the name of its listener; afterwards the same name in the takers' list. */
 	const char *listener;

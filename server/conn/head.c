@@ -74,6 +74,8 @@ begin_request(struct conn *c, size_t used)
 	r->body_left = r->http.chunked              ? -1
 		       : r->http.content_length > 0 ? r->http.content_length
 						    : 0;
+	if (c->trusted)
+		conn_client_find(c);
 	count(&c->w->counters->events, requests);
 	return (&st_route);
 }
@@ -117,10 +119,7 @@ take_request(struct conn *c)
 	c->r->conn = c;
 	c->r->sender.sock = &c->sock;
 	c->r->sender.times = &c->r->times;
-	/* Requests wait in one row per address, so many connections of one client share its turn.
-	 * Behind a proxy, or on a unix socket, all clients share a row, and are served in the order
-	 * of arrival. */
-	c->r->sender.client = client_addr_key(client_addr_of(&c->peer.sa));
+	conn_client_reset(c);
 	c->r->sender.debt_ns = 0;
 	return (true);
 }
@@ -131,24 +130,32 @@ too_slow(struct conn *c)
 	if (c->r == NULL && !take_request(c))
 		return (&st_close);
 	request_renew(c->r);
+	conn_client_reset(c);
 	memset(&c->r->http, 0, offsetof(struct http_request, headers));
 	return (conn_refuse(c, 408, "the head took longer than server.max-read-idle"));
+}
+
+uint32_t
+conn_head_ms(struct conn *c)
+{
+	uint64_t now = io_now(c->w->io), limit = 1000 * c->w->global->read_idle, spent;
+
+	if (c->head_ns == 0)
+		c->head_ns = now;
+	spent = (now - c->head_ns) / NS_PER_MS;
+	return (spent < limit ? (uint32_t)(limit - spent) : 0);
 }
 
 static const struct conn_state *
 more_head(struct conn *c)
 {
-	uint64_t now = io_now(c->w->io), limit, spent;
+	uint32_t left = conn_head_ms(c);
 
-	if (c->head_ns == 0)
-		c->head_ns = now;
-	limit = 1000 * c->w->global->read_idle;
-	spent = (now - c->head_ns) / NS_PER_MS;
-	if (spent >= limit)
+	if (left == 0)
 		return (too_slow(c));
 	if (c->r != NULL)
 		drop_request(c);
-	return (conn_want_bytes(c, (uint32_t)(limit - spent)));
+	return (conn_want_bytes(c, left));
 }
 
 /* Parsing costs the length of the head so far.  So a head in many pieces is parsed when a line ends
@@ -181,6 +188,8 @@ conn_read_head(struct conn *c)
 	if (c->r == NULL && !take_request(c))
 		return (&st_close);
 	request_renew(c->r);
+	if (c->trusted)
+		conn_client_reset(c); /* the last request may have been another client's */
 	switch (http1_head(c->in, c->w->global->max_head, &c->r->http, &used, &status, &why)) {
 	case PARSE_DONE: c->parsed = 0; return (begin_request(c, used));
 	case PARSE_BAD: return (conn_refuse(c, status, why));

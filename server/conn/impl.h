@@ -1,5 +1,6 @@
 /* server/conn/impl.h -- shared by the files of server/conn/; no other file includes it.
  *
+ *   begin.c   admission; the header of the PROXY protocol
  *   conn.c    the states, life and death of a connection
  *   head.c    collects a request head, or refuses it
  *   input.c   input and its buffers
@@ -12,7 +13,9 @@
 #ifndef SERVER_CONN_IMPL_H
 #define SERVER_CONN_IMPL_H
 
+#include "server/config/trust.h"
 #include "server/conn/conn.h"
+#include "server/conn/handover.h"
 #include "server/handler/handler.h"
 #include "server/worker.h"
 
@@ -37,13 +40,14 @@ struct conn {
 	struct eviction_member eviction;
 	struct client *counted; /* its address, in clients.h */
 	const char *listener;
-	struct text in; /* not consumed yet: in the lent buffer or in own */
+	const struct trust *trust; /* of its listener; NULL: nobody */
+	struct text in;            /* not consumed yet: in the lent buffer or in own */
 	struct buf own;
 	uint64_t debt_ns; /* how far the body of this request is behind BODY_RATE */
 	/* Time of the first byte of the head; while lingering: its beginning. */
 	uint64_t head_ns;
 	void (*sent)(struct request *, int err);
-	union io_addr peer;
+	union io_addr peer; /* the other end, or what it said by the PROXY protocol */
 	uint32_t id, nreq;
 	uint32_t parsed;         /* bytes of an unfinished head that the parser has read */
 	uint32_t dropped;        /* bytes read and dropped */
@@ -59,11 +63,15 @@ struct conn {
 	bool tunnel;    /* the bytes of the client are not HTTP any more */
 	bool owes_body; /* lingering: the client is still sending the body of its last request */
 	bool in_run;
+	bool proxied;  /* the header of the PROXY protocol was read */
+	bool tls;      /* the client of the proxy used TLS */
+	bool trusted;  /* fields of the peer about its clients are believed */
 	uint8_t phase; /* enum phase, as counted in the worker's counters */
 };
 
 /* S(name, phase on status pages while it waits, "doc") */
 #define CONN_STATES(S)                                                                \
+	S(proxy_header, head, "collecting the header of the PROXY protocol")          \
 	S(read_head, head, "collecting a request head")                               \
 	S(route, handle, "finding who answers")                                       \
 	S(probe, handle, "looking whether the path exists, for $PHYSICAL conditions") \
@@ -88,8 +96,9 @@ CONN_STATES(S)
 void conn_run(struct conn *);
 void conn_go(struct conn *, const struct conn_state *);
 /* The connection begins here.  Takes fd and its place in the count of its address. */
-void conn_begin(struct worker *, int fd, const union io_addr *peer, const char *listener,
-    struct client *, uint32_t nreq);
+void conn_begin(struct worker *, const struct moved *);
+/* Time left for a head that began with the first byte in c->in; 0: it is over. */
+uint32_t conn_head_ms(struct conn *);
 /* True while it drains and another generation takes idle connections. */
 bool conn_moves(const struct worker *);
 /* Gives an idle connection to the next generation; then this side closes. */
@@ -99,7 +108,13 @@ bool conn_in_flight(const struct conn *);
 bool conn_ended_while_waiting(struct conn *);
 const struct conn_state *conn_refuse(struct conn *, int status, const char *why);
 
-void conn_phase_begin(struct conn *);
+/* The client of the next request is the peer, until its head was read. */
+void conn_client_reset(struct conn *);
+/* The client of this request, as a trusted peer wrote it down. */
+void conn_client_find(struct conn *);
+void conn_addr_set(union io_addr *, const struct ip *, uint16_t port);
+
+void conn_phase_begin(struct conn *, struct client_addr from);
 void conn_phase_end(struct conn *);
 
 /* body.c: milliseconds that the client may take for the next bytes of its body. */

@@ -17,11 +17,11 @@ phase_add(struct conn *c, uint64_t n)
 }
 
 void
-conn_phase_begin(struct conn *c)
+conn_phase_begin(struct conn *c, struct client_addr from)
 {
 	c->phase = phase_head;
 	phase_add(c, 1);
-	eviction_join(&c->w->eviction, &c->eviction, client_addr_of(&c->peer.sa));
+	eviction_join(&c->w->eviction, &c->eviction, from);
 }
 
 static enum eviction_kind
@@ -31,7 +31,7 @@ eviction_kind_of(const struct conn *c)
 		return (EVICT_NONE);
 	if (c->state == &st_linger)
 		return (EVICT_IDLE);
-	if (c->state != &st_read_head || c->r != NULL)
+	if ((c->state != &st_read_head && c->state != &st_proxy_header) || c->r != NULL)
 		return (EVICT_BUSY);
 	if (c->in.n != 0)
 		return (EVICT_HEAD);
@@ -88,7 +88,7 @@ conn_make_room(struct eviction_member *m, const char *why)
 
 	log_limited(1, LOG_WARN, NULL, "connection.made-room", LF_STR("why", why),
 	    LF_STR("closed", kinds[c->eviction.kind]),
-	    LF_STR("address", client_addr_name(client_addr_of(&c->peer.sa), name)),
+	    LF_STR("address", client_addr_name(eviction_address(&c->eviction), name)),
 	    LF_U64("connections", w->nconns));
 	c->leaving = true;
 	w->nleaving++;

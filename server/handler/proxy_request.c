@@ -132,14 +132,14 @@ proxy_fill(struct relay *rl)
 	struct proxy_request *q = &rl->req;
 	struct text root = rewritten(rl, TEXT("_docroot"), r->site->docroot_dir),
 		    path = request_path(r);
-	char *remote = arena_get(&r->arena, 64), *file, *id;
+	char *remote = arena_get(&r->arena, 64), *peer = arena_get(&r->arena, 64), *file, *id;
 
 	if (root.p == NULL)
 		return (false);
 	/* A trailing slash stays: it tells the application that this is a directory. */
 	file = arena_get(&r->arena, root.n + path.n + 1);
 	id = arena_str(&r->arena, text_of(conn_id(r)));
-	if (remote == NULL || file == NULL || id == NULL || !fill_headers(rl, q))
+	if (remote == NULL || peer == NULL || file == NULL || id == NULL || !fill_headers(rl, q))
 		return (false);
 	memcpy(file, root.p, root.n);
 	memcpy(file + root.n, path.p, path.n);
@@ -151,7 +151,7 @@ proxy_fill(struct relay *rl)
 	q->query = r->http.query.p != NULL ? r->http.query : TEXT("");
 	q->protocol = r->http.minor == 0 ? TEXT("HTTP/1.0") : TEXT("HTTP/1.1");
 	q->host = r->http.host.p != NULL ? r->http.host : TEXT("");
-	q->scheme = TEXT("http");
+	q->scheme = conn_scheme(r);
 	q->docroot = root;
 	q->script_filename = (struct text){ file, root.n + path.n };
 	q->redirect_uri = redirect_uri(rl);
@@ -160,6 +160,8 @@ proxy_fill(struct relay *rl)
 	q->remote_port = conn_remote_port(r);
 	q->variables = r->variables;
 	q->nvariables = r->nvariables;
+	q->peer_addr = conn_peer(r, peer);
+	q->peer_trusted = conn_trusts_peer(r);
 	q->forward = r->site->forward;
 	q->server_name = q->host.n != 0                 ? host_only(q->host)
 			 : r->conf->server_name != NULL ? text_of(r->conf->server_name)

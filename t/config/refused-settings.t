@@ -33,7 +33,7 @@ my @refused = (
 	'fastcgi.server = ( ".php" => ( ( "socket" => "/run/php" ) ) )', 'scgi.server = ()',
 	'cgi.assign = ( ".pl" => "/usr/bin/perl" )', 'cgi.execute-x-only = "enable"', 'ssi.extension = ( ".shtml" )',
 	'proxy.server = ()', 'magnet.attract-raw-url-to = ( "/x.lua" )', 'webdav.activate = "enable"', 'webdav.is-readonly = "enable"',
-	'ssl.engine = "enable"', 'ssl.pemfile = "/x.pem"', 'extforward.forwarder = ( "10.0.0.1" => "trust" )',
+	'ssl.engine = "enable"', 'ssl.pemfile = "/x.pem"', 'extforward.params = ( "host" => 1 )',
 	'simple-vhost.server-root = "/srv"', 'evhost.path-pattern = "/srv/%0/"', 'mysql-vhost.db = "x"', 'userdir.path = "public_html"',
 	'alias.url = ( "/a/" => "/b/" )', 'url.redirect = ( "^/a" => "/b" )', 'url.rewrite-once = ( "^/a" => "/b" )',
 	'setenv.add-response-header = ( "X-Frame-Options" => "DENY" )', 'server.chroot = "/srv"',

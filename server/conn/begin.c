@@ -1,0 +1,164 @@
+/* server/conn/begin.c -- a connection begins: admission, and the header of the PROXY protocol.
+ *
+ * A peer of server.proxy-protocol sends the header before anything else.  Until it is complete, the
+ * connection is one without a whole request head, with the same deadline.  Limits and eviction
+ * count the peer; everything else sees the address in the header.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/conn/impl.h"
+#include "server/worker_accept.h"
+#include "wire/proxy_protocol.h"
+
+/* False: the address has server.max-connections-per-address already. */
+static bool
+is_admitted(struct worker *w, struct client_addr from, struct client **counted)
+{
+	unsigned max = (unsigned)w->global->max_per_address;
+	char name[CLIENT_ADDR_MAX];
+
+	*counted = NULL;
+	if (w->conf.clients == NULL || clients_take(w->conf.clients, from, max, counted) != -EUSERS)
+		return (true);
+	count(&w->counters->events, address_full);
+	log_limited(1, LOG_WARN, NULL, "connection.refused",
+	    LF_STR("address", client_addr_name(from, name)), LF_U64("connections", max),
+	    LF_STR("why", "server.max-connections-per-address is reached"));
+	return (false);
+}
+
+static void
+start(struct conn *c)
+{
+	bool waits = !c->proxied && c->nreq == 0 && trust_proxies(c->trust, &c->peer);
+
+	c->trusted = trust_forwards(c->trust, &c->peer);
+	c->state = waits ? &st_proxy_header : &st_read_head;
+}
+
+static struct conn *
+conn_make(struct worker *w, const struct moved *m)
+{
+	struct conn *c = calloc(1, sizeof(*c));
+
+	if (c == NULL)
+		return (NULL);
+	c->w = w;
+	c->counted = m->counted;
+	c->id = w->conn_ids += w->conf.nworkers; /* unique over all workers */
+	c->nreq = m->nreq;
+	c->idle_s = (uint32_t)(m->nreq != 0 ? w->global->keepalive_idle : w->global->read_idle);
+	c->peer = m->peer;
+	c->proxied = m->proxied;
+	c->tls = m->tls;
+	c->listener = m->listener;
+	c->trust = worker_trust(w, m->listener);
+	io_sock_init(&c->sock, m->fd);
+	op_init(&c->op, IO_RECV, NULL);
+	c->op.sock = &c->sock;
+	return (c);
+}
+
+void
+conn_begin(struct worker *w, const struct moved *m)
+{
+	struct client *counted = m->counted;
+	struct conn *c;
+
+	c = accept_make_room(w, m->from) ? conn_make(w, m) : NULL;
+	if (c == NULL) {
+		if (counted != NULL)
+			clients_give(w->conf.clients, &counted);
+		io_sock_reset(m->fd);
+		return;
+	}
+	start(c);
+	list_init(&c->link);
+	list_add_tail(&w->conns, &c->link);
+	w->nconns++;
+	conn_phase_begin(c, m->from);
+	conn_run(c);
+}
+
+void
+conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listener)
+{
+	struct moved m = { .fd = fd,
+		.from = client_addr_of(&peer->sa),
+		.peer = *peer,
+		.listener = listener };
+
+	if (!is_admitted(w, m.from, &m.counted)) {
+		io_sock_reset(fd);
+		return;
+	}
+	count(&w->counters->events, accepts);
+	conn_begin(w, &m);
+}
+
+/* ---- the header of the PROXY protocol */
+
+static const struct conn_state *
+no_header(struct conn *c, const char *why)
+{
+	char name[CLIENT_ADDR_MAX];
+
+	count(&c->w->counters->events, proxy_headers_bad);
+	log_limited(1, LOG_WARN, NULL, "proxy-protocol.failed",
+	    LF_STR("address", client_addr_text(&c->peer.sa, name)), LF_STR("listener", c->listener),
+	    LF_STR("why", why), LF_STR("then", "connection closed"),
+	    LF_STR("do", "let this peer of server.proxy-protocol send the header, or remove it "
+			 "from the list"));
+	return (&st_close);
+}
+
+static const struct conn_state *
+take_header(struct conn *c, const struct proxy_header *h, size_t used)
+{
+	(void)text_take(&c->in, used);
+	c->head_ns = 0;
+	c->proxied = true;
+	c->tls = h->tls;
+	if (h->has_addr)
+		conn_addr_set(&c->peer, &h->addr, h->port);
+	c->trusted = trust_forwards(c->trust, &c->peer);
+	count(&c->w->counters->events, proxy_headers);
+	return (&st_read_head);
+}
+
+static const struct conn_state *
+more_header(struct conn *c)
+{
+	uint32_t left;
+
+	if (c->in.n == 0) {
+		if (c->w->draining && conn_hand_over(c))
+			return (&st_close);
+		return (conn_want_bytes(c, 1000 * c->idle_s));
+	}
+	left = conn_head_ms(c);
+	return (left != 0 ? conn_want_bytes(c, left)
+			  : no_header(c, "the header took longer than server.max-read-idle"));
+}
+
+const struct conn_state *
+conn_proxy_header(struct conn *c)
+{
+	struct proxy_header h;
+	const char *why = "";
+	size_t used;
+
+	if (c->in_err == -ETIMEDOUT && c->in.n != 0)
+		return (no_header(c, "the header took longer than server.max-read-idle"));
+	if (c->in_err != 0)
+		return (&st_close); /* a health check connects and closes */
+	switch (proxy_header_read(c->in, &h, &used, &why)) {
+	case PARSE_DONE: return (take_header(c, &h, used));
+	case PARSE_BAD: return (no_header(c, why));
+	case PARSE_MORE: break;
+	}
+	return (more_header(c));
+}
