@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# proxy-core in front of small FastCGI applications (proxy.t scgi: SCGI applications): the requests they get, the replies that
+# proxy-core in front of small FastCGI applications (proxy.t NAME: of another protocol): the requests they get, the replies that
 # clients get, and errors of applications that are gone, slow, full or broken.
 
 use strict;
@@ -19,7 +19,9 @@ use Test::Server;
 # ---------------------------------------------------------------- the server in front
 
 my $protocol = shift // 'fastcgi';
-my $scgi = $protocol eq 'scgi';
+my $cgi = $protocol =~ /cgi/;                           # CGI variables
+my $once = $protocol =~ /^(?:scgi|uwsgi)$/;             # a socket for each request; its end is the end of the reply
+my $fastcgi = $protocol eq 'fastcgi';
 my $app = Test::App->start(protocol => $protocol);
 my $sock = $app->socket;
 
@@ -41,18 +43,20 @@ subtest 'an application gets the CGI variables of its request' => sub {
 	is $env{REQUEST_URI}, '/app/env/a%20b?x=1&y', 'REQUEST_URI as sent';
 	is $env{SCRIPT_NAME}, '/app/env/a b', 'SCRIPT_NAME decoded';
 	is $env{QUERY_STRING}, 'x=1&y', 'QUERY_STRING';
-	is $env{SCRIPT_FILENAME}, $srv->dir . '/app/env/a b', 'SCRIPT_FILENAME';
-	is $env{DOCUMENT_ROOT}, $srv->dir, 'DOCUMENT_ROOT';
 	is $env{REQUEST_METHOD}, 'GET', 'REQUEST_METHOD';
-	is $env{REMOTE_ADDR}, '127.0.0.1', 'REMOTE_ADDR';
-	is $env{SERVER_PORT}, $srv->port, 'SERVER_PORT';
-	is $env{REDIRECT_STATUS}, 200, 'REDIRECT_STATUS';
-	is $env{GATEWAY_INTERFACE}, 'CGI/1.1', 'GATEWAY_INTERFACE';
+	if ($cgi) {
+		is $env{SCRIPT_FILENAME}, $srv->dir . '/app/env/a b', 'SCRIPT_FILENAME';
+		is $env{DOCUMENT_ROOT}, $srv->dir, 'DOCUMENT_ROOT';
+		is $env{REMOTE_ADDR}, '127.0.0.1', 'REMOTE_ADDR';
+		is $env{SERVER_PORT}, $srv->port, 'SERVER_PORT';
+		is $env{REDIRECT_STATUS}, 200, 'REDIRECT_STATUS';
+		is $env{GATEWAY_INTERFACE}, 'CGI/1.1', 'GATEWAY_INTERFACE';
+	}
 	is $env{CONTENT_TYPE}, 'x/y', 'CONTENT_TYPE';
 	is $env{HTTP_USER_AGENT}, 'test', 'HTTP_USER_AGENT';
 	is $env{HTTP_X_FORWARDED_FOR}, '127.0.0.1', 'the client is in HTTP_X_FORWARDED_FOR, and nothing that it sent';
 	is $env{HTTP_PROXY}, undef, 'never HTTP_PROXY';
-	is $env{CONTENT_LENGTH}, $scgi ? 0 : undef, 'CONTENT_LENGTH without a body: SCGI only';
+	is $env{CONTENT_LENGTH}, $protocol eq 'scgi' ? 0 : undef, 'CONTENT_LENGTH without a body: SCGI only';
 	unlike $r->{body}, qr/evil/, 'nothing a client made up';
 };
 
@@ -62,7 +66,7 @@ subtest 'the authority of an absolute-form is the host' => sub {
 		my %env = map { split /=/, $_, 2 } split /\n/, Test::Http::parse($srv->request($_))->{body};
 		is $env{HTTP_HOST}, 'other.example:81', 'HTTP_HOST';
 		is $env{HTTP_X_HOST}, 'other.example:81', 'HTTP_X_HOST';
-		is $env{SERVER_NAME}, 'other.example', 'SERVER_NAME';
+		is $env{SERVER_NAME}, 'other.example', 'SERVER_NAME' if $cgi;
 		is $env{REQUEST_URI}, '/app/env?q', 'REQUEST_URI is the path';
 	}
 };
@@ -81,7 +85,13 @@ subtest 'proxy-core.rewrite-request and rewrite-response' => sub {
 	is $env{HTTP_USER_AGENT}, 'version 42', 'the whole value of a header is replaced';
 	is $env{HTTP_ACCEPT}, 'text/plain', 'others stay';
 	is $r->{header}{'content-type'}, 'application/plain', 'and a header of the reply';
-};
+} if $cgi;
+
+subtest '_uri replaces the target' => sub {
+	my $rw = Test::Server->start(conf => conf('rewrite-request' => '( "_uri" => ( "^/app/old/(.*)$" => "/app/env/$1" ) )'));
+	my %env = map { split /=/, $_, 2 } split /\n/, $rw->fetch('/app/old/a%20b?x=1')->{body};
+	is $env{REQUEST_URI}, '/app/env/a%20b?x=1', 'of the request line';
+} if $protocol eq 'http';
 
 subtest 'sockets to the application are kept' => sub {
 	my $before = length $app->noted('connections');
@@ -95,7 +105,7 @@ subtest 'sockets to the application are kept' => sub {
 	is $srv->fetch('/app/env')->{status}, 200, 'is not noticed by the next request';
 	is $srv->fetch('/app/halfclose')->{body}, 'bye', 'one that is half closed';
 	is $srv->fetch('/app/env')->{status}, 200, 'is not used again';
-} unless $scgi;
+} unless $once;
 
 subtest 'each request has a socket of its own' => sub {
 	my $before = length $app->noted('connections');
@@ -111,7 +121,7 @@ subtest 'each request has a socket of its own' => sub {
 	is $c->reply->{body}, 'bye', 'a promised body is complete with its last byte';
 	is $c->reply->{status}, 200, '... so the next reply';
 	cmp_ok time - $t, '<', Test::Util::SOON, '... does not wait for the end of the connection';
-} if $scgi;
+} if $once;
 
 subtest 'each form of reply reaches the client' => sub {
 	my $r = $srv->fetch('/app/head?Status:%20404%20Gone%20fishing|X-A:%20b|Set-Cookie:%201|Set-Cookie:%202');
@@ -178,10 +188,10 @@ subtest 'stderr goes to the error log' => sub {
 	my $log = $srv->wait_log(qr/second/);
 	like $log, qr{ev=app\.stderr .*backend=\Qunix:$sock\E .*url="?/app/stderr.*PHP Notice: first}, 'with backend and URL';
 	like $log, qr/second \\x1b\[31mline/, 'by line, escaped';
-} unless $scgi;
+} if $fastcgi;
 
 subtest 'a broken reply is 502 or cut' => sub {
-	for (['garbage', 502], ['hangup', 502], ['nohead', 502], ['cuthead', 502], $scgi ? () : ['full', 503],
+	for (['garbage', 502], ['hangup', 502], $protocol eq 'http' ? () : ['nohead', 502], ['cuthead', 502], $fastcgi ? ['full', 503] : (),
 		['head?Bad%20name:%201', 502], ['head?Content-Length:%201|Content-Length:%201', 502],
 		['head?A:%20x%01', 502], ['head?Status:%20abc', 502]) {
 		my $r = $srv->fetch("/app/$_->[0]");
@@ -189,8 +199,8 @@ subtest 'a broken reply is 502 or cut' => sub {
 		like $r->{header}{'retry-after'}, qr/^[1-9]/, 'with Retry-After' if $_->[1] == 503;
 	}
 	unlike $srv->get('/app/head?Location:%20/x%0dSet-Cookie:%20evil'), qr/Set-Cookie/, 'it cannot split a reply';
-	like $srv->wait_log(qr/ended within its head/), qr/url="?\/app\/cuthead/, 'the log says what happened' if $scgi;
-	for my $what ($scgi ? () : 'cut', 'cutlen') {
+	like $srv->wait_log(qr/ended within its head/), qr/url="?\/app\/cuthead/, 'the log says what happened' if $once;
+	for my $what ($once ? () : 'cut', 'cutlen') {
 		my $c = $srv->connect;
 		$c->send("GET /app/$what HTTP/1.1\r\nHost: x\r\n\r\n");
 		ok $c->reply->{cut}, "$what: the client sees that the reply is cut";
@@ -241,7 +251,7 @@ subtest 'proxy-core.debug logs each lease' => sub {
 	$s->fetch('/app/env') for 1, 2;
 	like $s->wait_log(qr/pool\.lease.*served=1/), qr/ev=pool\.lease backend=unix:\S+ served=0 busy=1 /,
 		'a line for each socket that a request gets';
-} unless $scgi;
+} unless $once;
 
 subtest 'a silent application is 504, a full pool 503' => sub {
 	my $s = Test::Server->start(conf => conf('read-timeout' => 1, 'wait-timeout' => 1, 'max-pool-size' => 1));
@@ -330,6 +340,6 @@ subtest 'a stalled pool closes kept sockets' => sub {
 	like $s->wait_log(qr/pool\.stalled/), qr/ev=pool\.stalled .*advice=/, 'and the log says what to do';
 	kill 'KILL', $pid;
 	waitpid $pid, 0;
-} unless $scgi;
+} unless $once;
 
 done_testing;

@@ -2,18 +2,18 @@ package Test::App;
 
 =head1 NAME
 
-Test::App - a small FastCGI or SCGI application with a process for each connection
+Test::App - a small application of each protocol, with a process for each connection
 
 =head1 SYNOPSIS
 
-    my $app = Test::App->start;         # or start(protocol => 'scgi')
+    my $app = Test::App->start;         # or start(protocol => 'scgi'); see Test::Wire
     # proxy-core.backends = ( "unix:@{[ $app->socket ]}" )
 
 =head1 DESCRIPTION
 
 A request for C</app/NAME...> is answered by C<do_NAME>, when its body is there, or by C<early_NAME>, before. C<note> and
-C<noted> tell the test what happened. The functions below do not know the protocol: C<out>, C<err> and C<end> do, and SCGI
-has no C<err> and no C<end> but the end of the connection.
+C<noted> tell the test what happened. The functions below do not know the protocol: C<out>, C<err> and C<end> do.  The first C<out>
+begins with the head in CGI style. Without notes in the protocol C<err> does nothing.
 
 =cut
 
@@ -24,10 +24,10 @@ use File::Temp ();
 use IO::Socket::UNIX ();
 use POSIX ();
 
-use Test::Fcgi::Codec qw(:all);
 use Test::Server ();
+use Test::Wire ();
 
-my $scgi;       # what this process speaks
+my ($wire, $has_head);          # of the connection that this process serves
 
 sub start {
 	my ($class, %arg) = @_;
@@ -94,74 +94,32 @@ sub _send {
 	while ($at < length $bytes) { $at += syswrite($c, $bytes, length($bytes) - $at, $at) // die "gone\n" }
 }
 
-sub out { my ($c, $bytes) = @_; _send($c, $scgi ? $bytes : stream(T_STDOUT, 1, $bytes)) }
-sub err { my ($c, $bytes) = @_; _send($c, record(T_STDERR, 1, $bytes)) if !$scgi }
-sub end { my ($c, $status) = @_; _send($c, end_request(1, $status)) if !$scgi }
-
-sub _params {
-	my ($s) = @_;
-	my (@all, %p) = unpair($s);
-	while (my ($name, $value) = splice @all, 0, 2) {
-		die "$name twice\n" if exists $p{$name};
-		$p{$name} = $value;
-	}
-	return \%p;
+sub out {
+	my ($c, $bytes) = @_;
+	my $head = '';
+	if (!$has_head++) { $head = $wire->raw_head($bytes =~ s/\A(.*?\r\n\r\n|\r\n|.*)//s ? $1 : '') }
+	_send($c, $head . $wire->body($bytes));
 }
-
-# The variables of an SCGI request; dies of what the specification does not allow.
-sub _netstring {
-	my ($c) = @_;
-	my ($n, $digit) = ('');
-	$n .= $digit while ($digit = _read($c, 1)) ne ':';
-	die "length $n\n" if $n !~ /\A[1-9][0-9]*\z/;
-	my $head = _read($c, $n);
-	die "no comma\n" if _read($c, 1) ne ',';
-	die "CONTENT_LENGTH is not first\n" if $head !~ /\ACONTENT_LENGTH\0[0-9]+\0/;
-	my @all = $head =~ /\G([^\0]*)\0/gc;
-	die "not in pairs\n" if @all % 2 || (pos($head) // 0) != length $head;
-	my %p;
-	while (my ($name, $value) = splice @all, 0, 2) {
-		die "$name twice\n" if $name eq '' || exists $p{$name};
-		$p{$name} = $value;
-	}
-	die "SCGI is not 1\n" if ($p{SCGI} // '') ne '1';
-	return \%p;
-}
-
-sub _serve_scgi {
-	my ($self, $c) = @_;
-	my $p = _netstring($c);
-	my $early = $self->can('early_' . _what($p));
-	return $early->($self, $c, $p) if $early;
-	my $do = $self->can('do_' . _what($p)) // \&do_none;
-	$do->($self, $c, $p, _read($c, $p->{CONTENT_LENGTH}));
-	return 0;
-}
+sub err { my ($c, $bytes) = @_; _send($c, $wire->note($bytes)) if $wire->can('note') }
+sub end { my ($c, $status) = @_; _send($c, $wire->end(defined $status ? $status : ())) }
 
 # One request: false when the connection is to be closed.
 sub serve {
 	my ($self, $c) = @_;
-	$scgi = $self->{protocol} eq 'scgi';
-	return $self->_serve_scgi($c) if $scgi;
-	my ($params, $keep, $p, $body) = ('', 0, undef, '');
-	while (1) {
-		my (undef, $type, undef, $len, $pad) = unpack 'CCnnC', _read($c, 8);
-		my $content = _read($c, $len);
-		_read($c, $pad);
-		if ($type == T_BEGIN) { ($self->{role}, $keep) = unpack 'nC', $content; $keep &= 1 }
-		if ($type == T_PARAMS) { $params .= $content }
-		if ($type == T_PARAMS && $len == 0) {
-			$p = _params($params);
-			my $early = $self->can("early_" . _what($p));
-			return $early->($self, $c, $p) if $early;
-		}
-		next if $type != T_STDIN;
-		last if $len == 0;
-		$body .= $content;
+	my $q;
+	$wire = ${*$c}{wire} //= Test::Wire->new($self->{protocol});
+	$has_head = 0;
+	while (!($q = $wire->request) || !$q->{whole}) {
+		my $early = $q && $self->can('early_' . _what($q->{env}));
+		return $early->($self, $c, $q->{env}) if $early;
+		sysread $c, my $piece, 65536 or die "gone\n";
+		_send($c, $wire->feed($piece)->answers);
 	}
-	my $do = $self->can('do_' . _what($p)) // \&do_none;
-	my $go_on = $do->($self, $c, $p, $body);
-	return $keep && $go_on;
+	$self->{role} = $q->{role};
+	my $do = $self->can('early_' . _what($q->{env})) // $self->can('do_' . _what($q->{env})) // \&do_none;
+	my $go_on = $do->($self, $c, $q->{env}, $q->{body}) && $q->{keep};
+	$wire->next if $go_on;
+	return $go_on;
 }
 
 sub _what { my ($p) = @_; return $p->{SCRIPT_NAME} =~ m{/app/(\w+)} ? $1 : 'none' }
@@ -266,7 +224,7 @@ sub do_stderr {
 	return 1;
 }
 
-sub do_garbage { _send($_[1], "HTTP/1.1 200 OK\r\n\r\n"); return 0 }
+sub do_garbage { _send($_[1], $_[0]{protocol} =~ /http|uwsgi/ ? "HTTP/9 200 OK\r\n\r\n" : "HTTP/1.1 200 OK\r\n\r\n"); return 0 }
 sub do_hangup  { return 0 }
 sub do_nohead  { end($_[1]); return 1 }
 sub do_cuthead { out($_[1], "Content-Type: te"); return 0 }
