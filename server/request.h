@@ -36,11 +36,6 @@ struct request {
 	unsigned reroutes;    /* how often a handler had it routed again */
 	int status;           /* of the reply; 0: none yet */
 	uint64_t body_bytes;  /* bytes of the reply without its head */
-	uint64_t started_ns;  /* time at which the head was complete */
-	bool cold;            /* the request waited for the file system */
-	unsigned reroutes;    /* how often a handler had it routed again */
-	int status;           /* of the reply; 0: none yet */
-	uint64_t body_bytes;  /* bytes of the reply without its head */
 	union io_addr client; /* whose request this is: the peer, or what a trusted proxy said */
 	bool https;           /* the client used TLS, to a proxy in front */
 	uint64_t started_ns;  /* time at which the head was complete */
