@@ -53,6 +53,8 @@ struct upstream *upstream_new(struct io *, struct counters *, const struct proxy
 void upstream_free(struct upstream *);
 bool upstream_takes_unsized(const struct upstream *); /* a body whose length is not known */
 bool upstream_idle(const struct upstream *);          /* no exchange, no socket */
+/* for proxy_request.secret */
+struct text upstream_secret(const struct upstream *);
 /* drain: idle sockets close, busy ones after their reply */
 void upstream_close_idle(struct upstream *);
 

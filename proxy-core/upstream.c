@@ -50,6 +50,12 @@ upstream_new(struct io *io, struct counters *counters, const struct proxy_conf *
 	return (u);
 }
 
+struct text
+upstream_secret(const struct upstream *u)
+{
+	return (text_of(u->members.conf.secret));
+}
+
 void
 upstream_close_idle(struct upstream *u)
 {

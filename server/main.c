@@ -94,14 +94,26 @@ preflight(const struct config *config)
 	return (0);
 }
 
+/* -t: the settings of proxy-core, as a start finds them. */
+static int
+check_proxies(const struct config *config)
+{
+	char why[512];
+
+	if (resources_check_proxies(config, why, sizeof(why)))
+		return (0);
+	fprintf(stderr, "%s\n", why);
+	return (EX_CONFIG);
+}
+
 /* -t, -tt and -p: report on the file and exit. */
 static int
 examine(const struct options *opt, struct config *config)
 {
 	int rc = opt->print ? print_config(config) : 0;
 
-	if (rc == 0 && opt->test > 1)
-		rc = preflight(config);
+	if (rc == 0 && opt->test != 0)
+		rc = opt->test > 1 ? preflight(config) : check_proxies(config);
 	if (rc == 0 && opt->test != 0)
 		printf("Syntax OK\n");
 	config_free(config);

@@ -101,8 +101,10 @@ facts(struct manpage *p, const struct directive *d)
 		buf_str(&b, ", printable text on one line");
 	else if (strcmp(d->max, "name") == 0)
 		buf_str(&b, ", names of header fields");
-	if (strcmp(d->max, "network") == 0)
+	else if (strcmp(d->max, "network") == 0)
 		buf_str(&b, ", addresses and networks");
+	else if (strcmp(d->max, "secret") == 0)
+		buf_str(&b, " of at most 256 bytes, not shown");
 	if (d->def[0] != '\0')
 		buf_printf(&b, "; default %s", d->def);
 	if (d->scope[0] == 'G')

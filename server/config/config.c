@@ -221,7 +221,7 @@ understand(struct config *cfg, struct cfg_source *src)
 	if (cfg->global.document_root == NULL)
 		return (cfg_error(cfg, (struct cfg_pos){ src->name, 1, 1 },
 		    "server.document-root is not set; add server.document-root = \"/path\""));
-	return (check_perms(cfg) && find_listens(cfg));
+	return (cfg_proxy_check(cfg) && check_perms(cfg) && find_listens(cfg));
 }
 
 static struct config *

@@ -40,6 +40,11 @@ struct cfg_pos {
  * error is reported.  Unknown keys get a warning. */
 bool cfg_features_check(struct config *, struct cfg_pos, const struct conf_map *);
 
+/* proxy-core.*: what the table cannot say.  Needs cfg->global.  False: errors are reported. */
+bool cfg_proxy_check(struct config *);
+/* Its value is shown nowhere. */
+bool cfg_is_secret(struct text key);
+
 /* ---------------------------------------------------------------- tokens */
 
 enum cfg_token_kind {

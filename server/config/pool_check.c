@@ -83,6 +83,7 @@ cfg_pools_check(struct config *cfg)
 	} checks[] = {
 		{ "proxy-core.balancer", check_balancer },
 		{ "proxy-core.backends", check_addresses },
+		{ "proxy-core.authorizer", check_addresses },
 		{ "proxy-core.weights", check_weights },
 	};
 	const struct cfg_block *b;

@@ -1,4 +1,5 @@
-/* server/config/print.c -- prints the blocks as text that loads again with the same meaning.
+/* server/config/print.c -- prints the blocks as text that loads again with the same meaning, except
+ * for secrets.
  *
  * Blocks are printed in the order of their first appearance, because later ones win.  A block that
  * got a child after its neighbour was opened is therefore opened again: the same condition in the
@@ -10,6 +11,7 @@ struct printer {
 	struct buf *out;
 	struct cfg_block *at; /* the innermost open block */
 	unsigned depth;
+	GHashTable *secrets; /* their values, by struct text */
 };
 
 static void
@@ -93,6 +95,29 @@ open_block(struct printer *p, struct cfg_block *b)
 	opened(p, b);
 }
 
+/* A variable may have the value, too. */
+static void
+print_value(struct printer *p, const struct cfg_value *v)
+{
+	if (v->kind == CFG_STR && g_hash_table_contains(p->secrets, &v->str))
+		buf_str(p->out, "\"(set)\"");
+	else
+		cfg_value_print(v, p->out);
+}
+
+static void
+collect_secrets(struct printer *p, const struct cfg_block *b)
+{
+	const struct cfg_entry *e;
+	guint i;
+
+	for (i = 0; i < b->entries->len; i++) {
+		e = g_ptr_array_index(b->entries, i);
+		if (cfg_is_secret(e->key) && e->value->kind == CFG_STR && e->value->str.n != 0)
+			g_hash_table_add(p->secrets, (gpointer)&e->value->str);
+	}
+}
+
 static void
 print_entries(struct printer *p, const struct cfg_block *b)
 {
@@ -104,7 +129,7 @@ print_entries(struct printer *p, const struct cfg_block *b)
 		indent(p);
 		buf_text(p->out, e->key);
 		buf_str(p->out, " = ");
-		cfg_value_print(e->value, p->out);
+		print_value(p, e->value);
 		buf_char(p->out, '\n');
 	}
 }
@@ -117,6 +142,9 @@ config_print(const struct config *cfg, struct buf *out)
 	const char *addr;
 	guint i;
 
+	p.secrets = g_hash_table_new(cfg_text_hash, cfg_text_same);
+	for (i = 0; i < cfg->blocks->len; i++)
+		collect_secrets(&p, g_ptr_array_index(cfg->blocks, i));
 	for (i = 0; (addr = config_listen(cfg, i)) != NULL; i++)
 		buf_printf(out, "# listens on %s\n", addr);
 	for (i = 0; i < cfg->blocks->len; i++) {
@@ -125,4 +153,5 @@ config_print(const struct config *cfg, struct buf *out)
 		print_entries(&p, b);
 	}
 	close_to(&p, root);
+	g_hash_table_destroy(p.secrets);
 }

@@ -13,7 +13,6 @@
 #include "server/reply.h"
 #include "server/config/rewrite.h"
 #include "server/config/record.h"
-#include "wire/codec.h"
 
 #define PAGE_MAX (64u << 10) /* of an error page of the administrator */
 
@@ -203,29 +202,8 @@ host_addresses(struct opening *k, const char *directive, const char *spec,
 struct backends_conf {
 	int number;
 	const struct conf_list *specs, *weights; /* weights NULL: all are 1 */
-	const char *directive, *protocol_directive, *protocol;
+	const char *directive;
 };
-
-static bool
-protocol_ok(struct opening *k, const struct backends_conf *b)
-{
-	struct buf known;
-	size_t i;
-
-	if (is_set(b->protocol) && proto_find(b->protocol) != NULL)
-		return (true);
-	buf_init(&known, 0);
-	for (i = 0; protos[i] != NULL; i++)
-		buf_printf(&known, "%s%s", i > 0 ? ", " : "", protos[i]->name);
-	if (!is_set(b->protocol))
-		snprintf(k->err, k->errsize, "%s is not set; expected one of: %.*s",
-		    b->protocol_directive, (int)known.n, known.p);
-	else
-		snprintf(k->err, k->errsize, "%s: expected one of: %.*s; got \"%s\"",
-		    b->protocol_directive, (int)known.n, known.p, b->protocol);
-	buf_free(&known);
-	return (false);
-}
 
 /* The i-th weight, which was checked; 1 if there are none. */
 static unsigned
@@ -248,8 +226,6 @@ backends_make(struct opening *k, const struct conf *c, const struct backends_con
 	int err;
 
 	g_ptr_array_add(k->p->backends, list);
-	if (b->specs->n != 0 && !protocol_ok(k, b))
-		return (false);
 	for (i = 0; i < b->specs->n; i++) {
 		spec = b->specs->v[i].p;
 		if ((n = host_addresses(k, b->directive, spec, v)) == 0)
@@ -273,10 +249,8 @@ static bool
 all_backends_make(struct opening *k, const struct conf *c)
 {
 	const struct backends_conf lists[] = {
-		{ c->proxy_number, &c->proxy_backends, &c->proxy_weights, "proxy-core.backends",
-		    "proxy-core.protocol", c->proxy_protocol },
-		{ c->authorizer_number, &c->authorizer, NULL, "proxy-core.authorizer",
-		    "proxy-core.authorizer-protocol", c->authorizer_protocol },
+		{ c->proxy_number, &c->proxy_backends, &c->proxy_weights, "proxy-core.backends" },
+		{ c->authorizer_number, &c->authorizer, NULL, "proxy-core.authorizer" },
 	};
 	size_t i;
 
@@ -310,13 +284,11 @@ survey(const struct conf *c, void *arg)
 }
 
 static bool
-visit(const struct conf *c, void *arg)
+visit_proxies(const struct conf *c, void *arg)
 {
 	struct opening *k = arg;
 	size_t i;
 
-	if (!dir_open(k, "server.document-root", c->document_root))
-		return (false);
 	for (i = 0; k->sends && i < c->proxy_x_sendfile_root.n; i++)
 		if (!dir_open(k, "proxy-core.x-sendfile-docroot", c->proxy_x_sendfile_root.v[i].p))
 			return (false);
@@ -329,9 +301,19 @@ visit(const struct conf *c, void *arg)
 	for (i = 0; k->proxies && i < c->upload_dirs.n; i++)
 		if (!dir_open(k, "server.upload-dirs", c->upload_dirs.v[i].p))
 			return (false);
+	return (all_backends_make(k, c));
+}
+
+static bool
+visit(const struct conf *c, void *arg)
+{
+	struct opening *k = arg;
+
+	if (!dir_open(k, "server.document-root", c->document_root))
+		return (false);
 	pages_load(k, c->error_prefix);
 	return (
-	    mime_load(k, &c->mime_assign) && log_open(k, c->accesslog) && all_backends_make(k, c));
+	    mime_load(k, &c->mime_assign) && log_open(k, c->accesslog) && visit_proxies(c, arg));
 }
 
 static void
@@ -387,26 +369,39 @@ resources_fetch(const struct config *config)
 	resources_free(p);
 }
 
+static struct resources *
+resources_open(struct opening *k, const struct config *config,
+    bool (*fn)(const struct conf *, void *))
+{
+	struct resources *p = calloc(1, sizeof(*p));
+
+	must(p != NULL);
+	tables_make(p);
+	k->p = p;
+	k->sources = config_sources(config);
+	if (config_each(config, survey, k) && config_each(config, fn, k))
+		return (p);
+	resources_free(p);
+	return (NULL);
+}
+
 struct resources *
 resources_new(const struct config *config, resources_log_fn *open_log, void *arg, char *err,
     size_t errsize)
 {
-	struct resources *p = calloc(1, sizeof(*p));
-	struct opening k = { .p = p,
-		.sources = config_sources(config),
-		.open_log = open_log,
-		.arg = arg,
-		.err = err,
-		.errsize = errsize };
-	bool ok;
+	struct opening k = { .open_log = open_log, .arg = arg, .err = err, .errsize = errsize };
 
-	must(p != NULL);
-	tables_make(p);
-	ok = config_each(config, survey, &k) && config_each(config, visit, &k);
-	if (ok)
-		return (p);
+	return (resources_open(&k, config, visit));
+}
+
+bool
+resources_check_proxies(const struct config *config, char *err, size_t errsize)
+{
+	struct opening k = { .err = err, .errsize = errsize };
+	struct resources *p = resources_open(&k, config, visit_proxies);
+
 	resources_free(p);
-	return (NULL);
+	return (p != NULL);
 }
 
 void

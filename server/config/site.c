@@ -133,6 +133,7 @@ upstream_of_block(const struct worker *w, int block, bool authorizer)
 		.backends = resources_backends(w->conf.resources,
 		    authorizer ? c.authorizer_number : c.proxy_number),
 		.balancer = c.proxy_balancer,
+		.secret = c.proxy_secret,
 		.max_pool_size = pool_share(w, c.proxy_pool_size),
 		.max_keep_alive_requests = (unsigned)c.proxy_keepalive,
 		.disable_ms = (unsigned)(1000 * c.proxy_disable_time),

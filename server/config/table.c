@@ -37,6 +37,7 @@ const struct directive directives[] = {
 };
 
 #define NDIRECTIVES        G_N_ELEMENTS(shapes)
+#define SECRET_MAX         256
 #define GRACEFUL_DEFAULT_S 300 /* default of server.graceful-shutdown-timeout */
 
 struct check {
@@ -51,6 +52,18 @@ struct check {
 	unsigned d;
 };
 
+bool
+cfg_is_secret(struct text key)
+{
+	unsigned i;
+
+	for (i = 0; i < NDIRECTIVES; i++)
+		if (strcmp(directives[i].max, "secret") == 0 &&
+		    text_eq(key, text_of(directives[i].name)))
+			return (true);
+	return (false);
+}
+
 /* ---------------------------------------------------------------- values to fields */
 
 static bool
@@ -59,7 +72,10 @@ mismatch_of(struct check *k, const struct cfg_value *v, const char *wanted)
 	struct buf found;
 
 	buf_init(&found, 512);
-	cfg_value_describe(v, &found);
+	if (cfg_is_secret(k->e->key))
+		buf_str(&found, "a value that is not shown");
+	else
+		cfg_value_describe(v, &found);
 	cfg_error(k->cfg, k->e->value_pos, "%s: expected %s, got %.*s", k->e->key.p, wanted,
 	    (int)found.n, found.p);
 	buf_free(&found);
@@ -130,6 +146,12 @@ is_printable(struct text t)
 }
 
 static bool
+is_short(struct text t)
+{
+	return (t.n <= SECRET_MAX && is_printable(t));
+}
+
+static bool
 is_network(struct text t)
 {
 	struct ip_net net;
@@ -145,6 +167,7 @@ is_fit(struct check *k, struct text t)
 		bool (*holds)(struct text);
 	} kinds[] = {
 		{ "text", "printable text on one line", is_printable },
+		{ "secret", "at most 256 bytes of printable text", is_short },
 		{ "network",
 		    "an address or network such as \"192.0.2.7\", \"10.0.0.0/8\" or "
 		    "\"2001:db8::/32\", \"unix\" or \"all\"",

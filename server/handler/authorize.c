@@ -226,7 +226,7 @@ fill(struct relay *rl)
 {
 	struct proxy_request *q = &rl->req;
 
-	if (!proxy_fill(rl))
+	if (!proxy_fill(rl, rl->r->site->authorizer))
 		return (false);
 	q->authorizer = q->safe = true;
 	q->content_length = -1;

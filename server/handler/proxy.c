@@ -110,7 +110,7 @@ proxy_start(struct request *r, bool peek)
 	if (!request_keep(r) || (rl = arena_get(&r->arena, sizeof(*rl))) == NULL)
 		return (refuse(r, 500));
 	*rl = (struct relay){ .r = r };
-	if (!proxy_fill(rl) ||
+	if (!proxy_fill(rl, r->site->upstream) ||
 	    exchange_start(r->site->upstream, &rl->req, &conf, &proxy_sink, rl, &rl->ex) != 0)
 		return (refuse(r, 500));
 	r->relay = rl;

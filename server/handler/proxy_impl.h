@@ -44,7 +44,7 @@ struct relay {
 struct exchange_conf proxy_times(const struct conf *);
 void proxy_stop(struct request *);
 /* Fills rl->req from the request; false: no memory. */
-bool proxy_fill(struct relay *);
+bool proxy_fill(struct relay *, const struct upstream *to);
 extern const struct exchange_sink proxy_sink; /* arg: the relay */
 /* The application can take more of the request body. */
 void proxy_room(void *relay);

@@ -126,7 +126,7 @@ body_length(const struct request *r)
 }
 
 bool
-proxy_fill(struct relay *rl)
+proxy_fill(struct relay *rl, const struct upstream *to)
 {
 	struct request *r = rl->r;
 	struct proxy_request *q = &rl->req;
@@ -167,6 +167,7 @@ proxy_fill(struct relay *rl)
 			 : r->conf->server_name != NULL ? text_of(r->conf->server_name)
 							: TEXT("");
 	fill_server(r, q);
+	q->secret = upstream_secret(to);
 	q->content_length = body_length(r);
 	q->unsized = r->streams && r->body_left < 0;
 	q->upgrade = proxy_upgrade(r);

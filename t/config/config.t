@@ -93,6 +93,8 @@ index-file.names = (
 else \$HTTP["url"] =~ "\\.x\$" {
 	server.name = env.NAME_IN_TEST
 } else {
+	proxy-core.protocol = "ajp13"
+	proxy-core.secret = "a word"
 	proxy-core.backends = ( "127.0.0.1:1" )
 }
 END
@@ -111,6 +113,8 @@ $HTTP["host"] == "h" { # 1
 } else $HTTP["url"] =~ "\.x$" { # 2
 	server.name = "say \"hello\""
 } else { # 3
+	proxy-core.protocol = "ajp13"
+	proxy-core.secret = "(set)"
 	proxy-core.backends = ( "127.0.0.1:1" )
 }
 END
@@ -167,6 +171,41 @@ for my $case (
 	is $rc, 78, '... nothing is started';
 	like $err =~ s/\\x22/"/gr, $want, '... and the log names it';
 }
+
+# ---------------------------------------------------------------- -t, -tt and a start agree on proxy-core
+
+my $where = 'DIR/proxy\.conf:[0-9]+:[0-9]+: ';
+my $ajp = qq{proxy-core.protocol = "ajp13"\nproxy-core.backends = ( "127.0.0.1:1" )\n};
+for my $case (
+	['no protocol', 'proxy-core.backends = ( "127.0.0.1:1" )', qr{^${where}proxy-core\.protocol is not set; expected one of: fastcgi, scgi, http, ajp13$}],
+	['an unknown protocol', 'proxy-core.protocol = "fcgi"', qr{^${where}proxy-core\.protocol: expected one of: fastcgi, scgi, http, ajp13; got "fcgi"$}],
+	['an unknown balancer', 'proxy-core.balancer = "fairest"', qr{^${where}proxy-core\.balancer: expected one of: .*, got "fairest"$}],
+	['an address that is none', 'proxy-core.protocol = "http"' . "\n" . 'proxy-core.backends = ( "127.0.0.1:99999" )', qr{^${where}proxy-core\.backends: "127\.0\.0\.1:99999": .*an address is}],
+	['a host without an address', 'proxy-core.protocol = "http"' . "\n" . 'proxy-core.backends = ( "no-such-host.invalid:1" )', qr{proxy-core\.backends: "no-such-host\.invalid:1": }],
+	['a directory of X-Sendfile', qq{proxy-core.allow-x-sendfile = "enable"\nproxy-core.x-sendfile-docroot = ( "$dir/none" )}, qr{proxy-core\.x-sendfile-docroot "DIR/none": No such file}],
+	['a rewrite of requests', 'proxy-core.rewrite-request = ( "A" => ( "(" => "b" ) )', qr{^${where}proxy-core\.rewrite-request: }],
+	['a rewrite of replies', 'proxy-core.rewrite-response = ( "A" => ( "(" => "b" ) )', qr{^${where}proxy-core\.rewrite-response: }],
+	['a secret that nobody wants', $ajp =~ s/ajp13/scgi/r . 'proxy-core.secret = "x"', qr{^${where}proxy-core\.secret: the protocol scgi of the backends of DIR/proxy\.conf:\d+ sends none; remove it$}],
+	['a secret around such backends', qq{proxy-core.secret = "x"\n\$HTTP["url"] =~ "^/x" {\nproxy-core.protocol = "http"\nproxy-core.backends = ( "127.0.0.1:1" )\n}}, qr{^${where}proxy-core\.secret: the protocol http}],
+	['a secret of two lines', $ajp . qq{proxy-core.secret = "hush\nhush"}, qr{^${where}proxy-core\.secret: expected at most 256 bytes of printable text, got a value that is not shown$}],
+	['a long secret', $ajp . 'proxy-core.secret = "' . 'hush' x 65 . '"', qr{^${where}proxy-core\.secret: expected at most 256 bytes}],
+	['a secret that is a list', $ajp . 'proxy-core.secret = ( "hush" )', qr{^${where}proxy-core\.secret: expected a string, got a value that is not shown$}],
+) {
+	my ($what, $lines, $want) = @$case;
+	$file = put('proxy.conf', "${root}server.bind = \"127.0.0.1\"\nserver.port = $port\nserver.max-worker = 1\n$lines\n");
+	for my $option ('-t', '-tt', '-D') {
+		($rc, my $out, $err) = run($option, '-f', $file);
+		is "$rc $out", '78 ', "$what: $option refuses it";
+		like $err =~ s/\\x22/"/gr, qr/$want/m, '... with the same words';
+		unlike $err, qr/hush/, '... and a secret stays one' if $what =~ /secret/;
+	}
+}
+$file = put('proxy.conf', "$root${ajp}proxy-core.secret = \"hush\"\nvar.same = \"hush\"\n");
+($rc, my $shown, $err) = run('-t', '-p', '-f', $file);
+is "$rc $err", '0 ', 'a secret of AJP';
+like $shown, qr/^proxy-core\.secret = "\(set\)"$/m, '... is printed as set';
+unlike $shown, qr/hush/, '... also where a variable has it';
+
 # ---------------------------------------------------------------- settings of a pool stand where its backends stand
 
 my $protocol = qq{proxy-core.protocol = "fastcgi"\n};
