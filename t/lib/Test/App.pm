@@ -39,10 +39,16 @@ sub start {
 sub socket { return "$_[0]{dir}/app.sock" }
 sub file   { my ($self, $name) = @_; return "$self->{dir}/$name" }
 
-sub up {
+# The socket to listen on; a test of other sockets overrides it.
+sub listen {
 	my ($self) = @_;
 	unlink $self->socket;
-	my $listen = IO::Socket::UNIX->new(Local => $self->socket, Listen => 128) or die "listen: $!";
+	return IO::Socket::UNIX->new(Local => $self->socket, Listen => 128) // die "listen: $!";
+}
+
+sub up {
+	my ($self) = @_;
+	my $listen = $self->listen;
 	defined($self->{pid} = fork) or die "fork: $!";
 	return if $self->{pid};
 	POSIX::setpgid(0, 0);
