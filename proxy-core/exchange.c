@@ -129,6 +129,8 @@ exchange_got(struct pool_wait *w, struct lease *l, int err)
 	f = exchange_failure(x, err, "connecting failed");
 	if (err == -EBUSY)
 		f = (struct exchange_failure){ "wait", "the queue is full", err };
+	if (err == -ECANCELED)
+		f = (struct exchange_failure){ "wait", "its name has other addresses now", err };
 	x->failure = status_of(err);
 	exchange_next(x, &f);
 }

@@ -90,9 +90,10 @@ void
 pool_get(struct pool *p, struct pool_wait *w)
 {
 	const struct pool_wait *before = p->newest;
+	int err = p->retired ? -ECANCELED : waiters_push(p, w);
 
-	if (waiters_push(p, w) != 0) {
-		w->got(w, NULL, -ENOMEM);
+	if (err != 0) {
+		w->got(w, NULL, err);
 		return;
 	}
 	p->newest = w;
@@ -293,7 +294,7 @@ pool_load(const struct pool *p)
 void
 pool_retire(struct pool *p)
 {
-	p->closed = true;
+	p->closed = p->retired = true;
 	waiters_fail(p, -ECANCELED);
 	pool_close(p);
 }

@@ -64,7 +64,8 @@ struct pool *pool_new(struct io *, struct counters *, struct backend *, const st
     void (*emptied)(void *arg), void *arg);
 void pool_free(struct pool *);  /* no sockets, no waiters */
 void pool_close(struct pool *); /* drain: idle sockets close, busy ones after their reply */
-/* The backend is not configured any more: closes as above, and its waiters get -ECANCELED. */
+/* The backend is not configured any more: closes as above.  Its waiters, and those that come, get
+ * -ECANCELED. */
 void pool_retire(struct pool *);
 /* The backend may have other addresses: sockets to the old ones close like those of pool_close(). */
 void pool_move(struct pool *);

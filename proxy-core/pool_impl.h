@@ -49,7 +49,7 @@ struct pool {
 	unsigned n[LEASE_STATES];       /* of them */
 	struct fair_queue waiters;      /* waiters.c */
 	const struct pool_wait *newest; /* while pool_get() runs */
-	bool feeding, closed;
+	bool feeding, closed, retired;
 	bool down;
 	unsigned misses;     /* connects that failed in a row */
 	struct lease *probe; /* down: the one that tries whether the backend is back */

@@ -5,6 +5,7 @@
  *   never a lost, doubled or foreign reply
  *   the waiters of a client get sockets in the order in which they came
  *   every request ends; every wait ends within its deadline
+ *   a backend that works again gets requests again
  *   a request is executed once; a safe one may be repeated once
  *   nothing is left behind
  *
@@ -84,11 +85,14 @@ static void
 check_pools(void)
 {
 	const struct member *mb;
+	const struct pool *p;
 	size_t i;
 
 	members_each(&w.up->members, mb, i)
 	    law(pool_waiting(mb->pool) <= mb->pool->n[LEASE_CONNECTING] + w.conf.max_waiters,
 		"%u wait, expected at most %u", pool_waiting(mb->pool), w.conf.max_waiters);
+	list_each(p, &w.up->members.leaving, link)
+		law(pool_waiting(p) == 0, "%u wait for a backend that left", pool_waiting(p));
 }
 
 static void
@@ -139,6 +143,32 @@ let_end(void)
 	}
 }
 
+/* When all pauses are over and nothing fails any more, a request is answered. */
+static void
+check_recovery(void)
+{
+	struct ask *a = &w.ask[w.nasks];
+	unsigned i;
+
+	if (w.nasks == ASKS)
+		return;
+	sim_advance_ms(io, POOL_PAUSE_MAX_MS + 1);
+	w.faults = 1u << 24;
+	w.hurry = 2;
+	w.running = 0;
+	a_start();
+	for (i = 0; i < 20000 && a->x != NULL; i++, w.step++) {
+		server_event();
+		check();
+		if (a->x != NULL)
+			a_resume(a);
+		if (a->x != NULL)
+			a_feed(a);
+	}
+	law(a->ends == 1 && a->end == 0, "no recovery: %d", a->end);
+	let_end();
+}
+
 static void
 check_end(void)
 {
@@ -150,6 +180,8 @@ check_end(void)
 		    "the reply of %u was lost: %d", a->id, a->end);
 		law(a->runs <= 1 + a->refusals + a->safe,
 		    "%u was run %u times and refused %u times", a->id, a->runs, a->refusals);
+		law(!a->shortened || a->whole || a->forgotten || a->end != 0,
+		    "%u is shorter than it says, and ended well", a->id);
 		law(a->refusals <= 2, "%u was refused %u times", a->id, a->refusals);
 	}
 	law(w.running == 0, "%u requests are left", w.running);
@@ -231,6 +263,7 @@ run_seed(uint64_t seed, bool aloud)
 	w.up = upstream_new(io, &counters, &w.conf);
 	schedule();
 	let_end();
+	check_recovery();
 	check_end();
 	sum();
 	upstream_free(w.up);

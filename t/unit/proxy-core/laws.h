@@ -26,13 +26,15 @@ struct conn { /* a socket, as its application sees it */
 	int fd;
 	uint32_t address; /* of the backend */
 	bool open, up, dead;
+	bool odd; /* sent bytes that nobody asked for */
 	unsigned served;
 	GByteArray *in; /* received, not parsed */
 	unsigned id;    /* of the request that comes in or is answered; 0: none */
 	bool started;   /* its variables are complete: the application may run it */
+	size_t body;    /* bytes of it so far */
 	GString *reply; /* what it gets; NULL: not decided */
 	size_t given;   /* bytes of it that went out */
-	enum { reply_good, reply_refused, reply_broken } how;
+	enum { reply_good, reply_refused, reply_broken, reply_short } how;
 };
 
 struct ask { /* a request */
@@ -47,6 +49,7 @@ struct ask { /* a request */
 	int heads, ends, end;
 	unsigned runs, refusals; /* applications that may run it; that said they did not */
 	bool whole;              /* a whole good reply went out on its socket */
+	bool shortened;          /* a reply that is shorter than it says */
 	/* its wait for a socket */
 	const struct pool *waits_in;
 	uint64_t waits_since_ns, queued_ns;

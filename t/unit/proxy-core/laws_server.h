@@ -59,7 +59,9 @@ conn_record(struct conn *c, unsigned type, const guint8 *p, size_t n)
 
 	if (type == 1) {
 		law(c->id == 0, "a request on a socket that has one");
+		law(!c->odd, "a request on a socket that sent bytes which nobody asked for");
 		c->started = false;
+		c->body = 0;
 	} else if (type == 4 && n > 0) {
 		id = g_strstr_len((const char *)p, (gssize)n, "id=");
 		if (id != NULL)
@@ -69,6 +71,11 @@ conn_record(struct conn *c, unsigned type, const guint8 *p, size_t n)
 		c->started = true;
 		ask_of(c->id)->runs++;
 		trace("socket %d runs %u", c->fd, c->id);
+	} else if (type == 5 && n > 0) {
+		c->body += n;
+	} else if (type == 5 && c->id != 0) {
+		law((int64_t)c->body == MAX(ask_of(c->id)->req.content_length, 0),
+		    "%zu bytes of the body of %u", c->body, c->id);
 	}
 }
 
@@ -131,7 +138,8 @@ reply_decide(struct conn *c)
 		 : one_in(10 * w.faults) ? reply_broken
 					 : reply_good;
 	if (length)
-		g_string_append_printf(all, "Content-Length: %zu\r\n", body->len);
+		g_string_append_printf(all, "Content-Length: %zu\r\n",
+		    body->len + (c->how == reply_short));
 	g_string_append_printf(all, "A: 1\r\n\r\n");
 	if (!ask_of(c->id)->head_only)
 		g_string_append_len(all, body->str, (gssize)body->len);
@@ -181,6 +189,7 @@ reply_go_on(struct conn *c, struct io_op *op)
 		    c->how == reply_refused ? ": refused" : "");
 		a->refusals += c->how == reply_refused;
 		a->whole = a->whole || c->how == reply_good;
+		a->shortened = a->shortened || c->how == reply_short;
 		sim_recv(io, op, (struct text){ c->reply->str + c->given - n, n });
 		g_string_free(c->reply, TRUE);
 		c->reply = NULL;
@@ -198,9 +207,10 @@ on_recv(struct io_op *op)
 
 	if (c->dead || one_in(150 * w.faults))
 		conn_lose(c, op);
-	else if (c->id == 0 && c->in->len == 0 && one_in(40 * w.faults))
+	else if (c->id == 0 && c->in->len == 0 && one_in(40 * w.faults)) {
+		c->odd = sim_find(io, IO_SEND, op->sock) == NULL;
 		sim_recv(io, op, TEXT("a byte that nobody asked for"));
-	else if (c->started && c->id != 0 && one_in(2)) {
+	} else if (c->started && c->id != 0 && one_in(2)) {
 		if (c->reply == NULL)
 			reply_decide(c);
 		reply_go_on(c, op);
