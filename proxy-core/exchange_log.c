@@ -12,10 +12,24 @@
 #include "base/log.h"
 #include "proxy-core/exchange_impl.h"
 
+const char *
+exchange_state(const struct exchange *x)
+{
+	static const char *const names[] = { [x_wait] = "wait",
+		[x_head] = "head",
+		[x_body] = "body",
+		[x_tunnel] = "tunnel",
+		[x_drain] = "drain",
+		[x_ended] = "ended" };
+
+	return (names[x->state]);
+}
+
 static const char *
 stage_of(const struct exchange *x)
 {
 	switch (x->state) {
+	case x_tunnel: return ("tunnel");
 	case x_wait: return (x->pool != NULL ? "connect" : "wait");
 	case x_head: return (x->asked_ns == 0 || x->send_failed ? "send" : "head");
 	default: return ("body");

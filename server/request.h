@@ -18,6 +18,7 @@
 struct conn;
 struct relay; /* handler/proxy_impl.h */
 struct spool;
+struct status_wait;
 struct upstream;
 
 #define REQUEST_ARENA 2048
@@ -35,6 +36,7 @@ struct request {
 	bool host_changed;    /* http.host is not the client's */
 	unsigned reroutes;    /* how often a handler had it routed again */
 	int status;           /* of the reply; 0: none yet */
+	uint64_t sent;        /* bytes that the client took, without the current send */
 	uint64_t body_bytes;  /* bytes of the reply without its head */
 	union io_addr client; /* whose request this is: the peer, or what a trusted proxy said */
 	bool https;           /* the client used TLS, to a proxy in front */
@@ -62,6 +64,7 @@ struct request {
 	size_t nvariables;
 	struct text pinned; /* the backend that X-Rewrite-Backend named; .p NULL: none */
 	uint64_t proxy_queue_ns, proxy_ns;
+	struct status_wait *status_wait; /* of handler/status.c */
 	/* reply */
 	struct body body;
 	struct sender sender;

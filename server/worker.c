@@ -182,6 +182,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 		return (err);
 	}
 	io_count_into(w->io, &w->counters->events);
+	running_desk_open(&w->counters->desk, w->io);
 	err = accept_new(w);
 	if (err == 0)
 		err = trusts_make(w);
@@ -277,6 +278,8 @@ counters_note(struct worker *w)
 	rate_note(&t->bytes, io_now(w->io), t->events.bytes_sent);
 	shared_set(t->cached, file_cache_entries(w->files));
 	shared_set(t->sets, conf_view_sets(w->view));
+	if (shared_get(t->desk.asked))
+		running_answer(&t->desk, w, conn_running);
 }
 
 void
@@ -376,6 +379,7 @@ worker_free(struct worker *w)
 		page_free(&w->pages[i]);
 	while (io_busy(w->io))
 		io_run(w->io);
+	running_desk_close(&w->counters->desk);
 	io_free(w->io);
 	trusts_free(w);
 	free(w->accepting);

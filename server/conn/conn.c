@@ -238,6 +238,7 @@ sender_ended(struct sender *s, int err)
 	c->sending = false;
 	c->sent = NULL;
 	count_add(&c->w->counters->events, bytes_sent, s->sent);
+	r->sent += s->sent;
 	if (err == -ENODATA)
 		count(&c->w->counters->events, file_shrunk);
 	else if (err == -ETXTBSY)

@@ -16,6 +16,7 @@
 #include "server/request.h"
 
 struct moved;
+struct running_row;
 struct eviction_member;
 struct worker;
 
@@ -32,6 +33,8 @@ void conn_drain(struct conn *);
 /* closes it now and logs why: another connection needs its place; a member of worker.eviction */
 void conn_make_room(struct eviction_member *, const char *why);
 struct conn *conn_of_link(struct list *); /* member of worker.conns */
+/* The requests that this worker works on: see running_fill in server/status/running.h. */
+size_t conn_running(struct worker *, struct running_row *, size_t max);
 
 /* For handlers. */
 /* r->body is the whole reply.  Call it once, after the handler's start has returned. */

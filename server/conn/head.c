@@ -91,6 +91,7 @@ request_renew(struct request *r)
 	r->host_changed = false;
 	r->status = 0;
 	r->body_bytes = 0;
+	r->sent = 0;
 	r->body_left = 0;
 	r->streams = false;
 	r->streamed = 0;

@@ -46,4 +46,9 @@ void static_stop(struct request *);
 /* The file may not be sent: static-file.exclude-extensions. */
 bool static_excluded(const struct conf *, struct text path);
 
+/* For status pages: the state of the exchange with an application, NULL if there is none; the name
+ * of its backend, or "". */
+const char *proxy_state(const struct request *);
+const char *proxy_backend(const struct request *);
+
 #endif

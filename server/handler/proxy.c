@@ -134,6 +134,28 @@ proxy_stop(struct request *r)
 	static_stop(r);
 }
 
+static const struct exchange *
+exchange_of(const struct request *r)
+{
+	return (r->relay != NULL ? r->relay->ex : NULL);
+}
+
+const char *
+proxy_state(const struct request *r)
+{
+	const struct exchange *x = exchange_of(r);
+
+	return (x != NULL ? exchange_state(x) : NULL);
+}
+
+const char *
+proxy_backend(const struct request *r)
+{
+	const struct exchange *x = exchange_of(r);
+
+	return (x != NULL ? exchange_backend(x) : "");
+}
+
 const struct handler handler_proxy = {
 	.name = "proxy",
 	.reads_body = true,

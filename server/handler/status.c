@@ -2,6 +2,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/reply.h"
@@ -13,10 +14,27 @@
 struct view {
 	const char *type;
 	void (*write)(struct buf *, const struct status *);
+	bool lists_running; /* asks the other workers first */
 };
 
-static const struct view html = { "text/html; charset=utf-8", status_html };
-static const struct view json = { "application/json", status_json };
+/* The page waits for other workers.  Freed by its timer, which may end after the request. */
+struct status_wait {
+	struct request *r; /* NULL: the client is gone */
+	const struct view *view;
+	struct running_query *query;
+	uint64_t until_ns;
+	struct io_op timer;
+};
+
+static void
+write_running(struct buf *out, const struct status *s)
+{
+	running_text(out, &s->running);
+}
+
+static const struct view html = { "text/html; charset=utf-8", status_html, true };
+static const struct view json = { "application/json", status_json, true };
+static const struct view running = { "text/plain; charset=utf-8", write_running, true };
 static const struct view automatic = { "text/plain; charset=utf-8", status_auto };
 static const struct view statistics = { "text/plain; charset=utf-8", status_statistics };
 static const struct view metrics = { "text/plain; version=0.0.4; charset=utf-8", status_metrics };
@@ -37,6 +55,8 @@ status_view(struct text query)
 			return (&json);
 		if (text_eq(word, TEXT("auto")))
 			return (&automatic);
+		if (text_eq(word, TEXT("running")))
+			return (&running);
 	}
 	return (&html);
 }
@@ -79,30 +99,103 @@ send_page(struct request *r, const struct view *view, struct buf *page)
 		conn_close_after(r);
 }
 
+static void
+write_page(struct request *r, const struct view *view, struct running_query *query)
+{
+	struct status *s = status_new(r);
+	struct buf page;
+	bool ok = s != NULL;
+
+	buf_init(&page, PAGE_MAX);
+	if (query != NULL && s != NULL)
+		ok = running_take(query, io_now(r->worker->io), &s->running);
+	else if (query != NULL)
+		running_drop(query);
+	if (ok)
+		view->write(&page, s);
+	if (s != NULL)
+		status_free(s);
+	if (!ok || page.failed)
+		reply_error(r, 500);
+	else
+		send_page(r, view, &page);
+	buf_free(&page);
+}
+
+/* ---- other workers */
+
+static void
+looked(struct io_op *op)
+{
+	struct status_wait *sw = container_of(op, struct status_wait, timer);
+	struct request *r = sw->r;
+
+	if (r == NULL) {
+		running_drop(sw->query);
+		free(sw);
+		return;
+	}
+	if (!running_ready(sw->query) && io_now(r->worker->io) < sw->until_ns) {
+		op_submit(r->worker->io, op);
+		return;
+	}
+	r->status_wait = NULL;
+	write_page(r, sw->view, sw->query);
+	free(sw);
+	conn_replied(r);
+}
+
+/* This worker answers at the end of its round, as the others do. */
+static enum handled
+status_ask(struct request *r, const struct view *view)
+{
+	struct worker *w = r->worker;
+	struct status_wait *sw = calloc(1, sizeof(*sw));
+
+	if (sw == NULL || !request_keep(r) ||
+	    (sw->query = running_ask(w->conf.counters_list)) == NULL) {
+		free(sw);
+		reply_error(r, 500);
+		return (HANDLED_REPLY);
+	}
+	sw->r = r;
+	sw->view = view;
+	sw->until_ns = io_now(w->io) + RUNNING_WAIT_MS * NS_PER_MS;
+	r->status_wait = sw;
+	op_init(&sw->timer, IO_TIMER, looked);
+	sw->timer.deadline_ms = RUNNING_POLL_MS;
+	op_submit(w->io, &sw->timer);
+	return (HANDLED_LATER);
+}
+
+static void
+status_stop(struct request *r)
+{
+	struct status_wait *sw = r->status_wait;
+
+	if (sw == NULL)
+		return;
+	r->status_wait = NULL;
+	sw->r = NULL;
+	op_cancel(r->worker->io, &sw->timer);
+}
+
 static enum handled
 status_start(struct request *r, bool peek)
 {
 	const struct view *view = view_of(r);
-	struct status *s;
-	struct buf page;
 
 	if (r->http.verb != HTTP_GET && r->http.verb != HTTP_HEAD) {
 		reply_methods(r);
 		return (HANDLED_REPLY);
 	}
+	if (view->lists_running)
+		return (peek ? HANDLED_NOT_NOW : status_ask(r, view));
 	conn_phase_show(r->conn); /* this connection is busy, too */
-	s = status_new(r);
-	buf_init(&page, PAGE_MAX);
-	if (s != NULL) {
-		view->write(&page, s);
-		status_free(s);
-	}
-	if (s == NULL || page.failed)
-		reply_error(r, 500);
-	else
-		send_page(r, view, &page);
-	buf_free(&page);
+	write_page(r, view, NULL);
 	return (HANDLED_REPLY);
 }
 
-const struct handler handler_status = { .name = "status", .start = status_start };
+const struct handler handler_status = { .name = "status",
+	.start = status_start,
+	.stop = status_stop };

@@ -447,6 +447,7 @@ status_html(struct buf *out, const struct status *s)
 	buf_str(out, "</div>\n");
 	backends(out, s);
 	workers(out, s);
+	running_html(out, &s->running);
 	counters(out, s);
 	buf_str(out, "</main>\n<script>\n");
 	buf_str(out, status_js);

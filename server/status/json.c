@@ -131,6 +131,7 @@ status_json(struct buf *out, const struct status *s)
 	threads(out, s);
 	backends(out, s);
 	workers(out, s);
+	running_json(out, &s->running);
 	counters_json(out, &s->sum, server_counter_infos);
 	buf_str(out, "}\n");
 }

@@ -182,6 +182,7 @@ status_new(struct request *r)
 void
 status_free(struct status *s)
 {
+	running_free(&s->running);
 	free(s->worker);
 	free(s->backend);
 	free(s);

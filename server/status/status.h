@@ -50,6 +50,7 @@ struct status {
 	unsigned disk_jobs; /* waiting or running, in all lanes */
 	uint64_t disk_oldest_ns;
 	size_t nworkers, nbackends;
+	struct running running; /* of HTML, JSON and text pages */
 };
 
 struct status *status_new(struct request *); /* NULL: no memory */

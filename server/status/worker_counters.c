@@ -36,6 +36,7 @@ worker_counters_new(struct counters_list *all)
 
 	must(t != NULL);
 	memset(t, 0, size);
+	running_desk_init(&t->desk);
 	t->next = all->first;
 	__atomic_store_n(&all->first, t, __ATOMIC_RELEASE);
 	return (t);

@@ -18,6 +18,7 @@
 #include "base/histogram.h"
 #include "base/rate.h"
 #include "base/timing.h"
+#include "server/status/running.h"
 
 /* What a connection waits for: PHASE(name, letter on status pages, "what it is doing") */
 #define PHASES(P)                                              \
@@ -42,6 +43,7 @@ struct worker_counters {
 	uint64_t sets;           /* sets of conditions whose values are kept */
 	struct rate requests, bytes;
 	struct histogram stage[NSTAGES];
+	struct running_desk desk;
 	bool used; /* a worker counts here */
 	struct worker_counters *next;
 };

@@ -1,0 +1,92 @@
+/* server/conn/running.c -- the connections of a worker that have a request, as rows of status
+ * pages. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "server/conn/impl.h"
+#include "server/status/running.h"
+
+struct candidate {
+	uint64_t since_ns;
+	const struct conn *conn;
+};
+
+static int
+by_age(const void *a, const void *b)
+{
+	const struct candidate *x = a, *y = b;
+
+	return (x->since_ns < y->since_ns ? -1 : x->since_ns > y->since_ns);
+}
+
+static bool
+is_running(const struct conn *c)
+{
+	return (c->r != NULL && c->r->path != NULL && !c->closing && c->state != &st_read_head &&
+		c->state != &st_linger && c->state != &st_close);
+}
+
+static void
+copy_text(char *dst, size_t size, struct text t)
+{
+	size_t n = t.n < size - 1 ? t.n : size - 1;
+
+	if (n > 0)
+		memcpy(dst, t.p, n);
+	dst[n] = '\0';
+}
+
+/* Once the reply is on its way, the head may be gone: see conn_send().  The path is kept. */
+static void
+fill_request(struct running_row *row, const struct request *r)
+{
+	bool has_head = r->head_kept && r->head.p != NULL;
+	struct text url = has_head ? r->http.target : request_path(r);
+
+	copy_text(row->method, sizeof(row->method), has_head ? r->http.method : TEXT("-"));
+	copy_text(row->url, sizeof(row->url), url);
+	row->cut = url.n >= sizeof(row->url);
+}
+
+static void
+fill_row(struct running_row *row, const struct conn *c)
+{
+	const struct request *r = c->r;
+	const char *proxied = c->state == &st_handle || c->sent != NULL ? proxy_state(r) : NULL;
+
+	fill_request(row, r);
+	row->since_ns = r->started_ns;
+	row->sent = r->sent + (c->sending ? r->sender.sent : 0);
+	row->state = proxied != NULL ? proxied : c->sending ? st_send.name : c->state->name;
+	row->backend = proxy_backend(r);
+	snprintf(row->id, sizeof(row->id), "c%u.%u", c->id, c->nreq);
+	(void)conn_remote(r, row->client);
+}
+
+static size_t
+candidates(struct worker *w, struct candidate *v)
+{
+	const struct conn *c;
+	size_t n = 0;
+
+	list_each(c, &w->conns, link)
+		if (is_running(c))
+			v[n++] = (struct candidate){ c->r->started_ns, c };
+	return (n);
+}
+
+size_t
+conn_running(struct worker *w, struct running_row *row, size_t max)
+{
+	struct candidate *v = calloc(w->nconns + 1, sizeof(*v));
+	size_t i, n;
+
+	if (v == NULL)
+		return (0);
+	n = candidates(w, v);
+	qsort(v, n, sizeof(*v), by_age);
+	for (i = 0; i < n && i < max; i++)
+		fill_row(&row[i], v[i].conn);
+	free(v);
+	return (n);
+}
