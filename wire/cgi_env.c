@@ -95,21 +95,26 @@ put_server(struct env *e)
 		put(e, "HTTPS", TEXT("on"));
 }
 
+static struct text
+without_info(const struct proxy_request *r, struct text t)
+{
+	if (r->path_info.n > 0 && text_ends(t, r->path_info))
+		t.n -= r->path_info.n;
+	return (t);
+}
+
 static void
 put_request(struct env *e)
 {
 	const struct proxy_request *r = e->req;
-	struct text script = r->path;
-
-	if (r->path_info.n > 0 && text_ends(script, r->path_info))
-		script.n -= r->path_info.n;
+	struct text script = without_info(r, r->path);
 	put(e, "REQUEST_METHOD", r->method);
 	put(e, "REQUEST_URI", r->target);
 	if (r->redirect_uri.n != 0)
 		put(e, "REDIRECT_URI", r->redirect_uri);
 	put(e, "QUERY_STRING", r->query);
 	put(e, "DOCUMENT_ROOT", r->docroot);
-	put(e, "SCRIPT_FILENAME", r->script_filename);
+	put(e, "SCRIPT_FILENAME", without_info(r, r->script_filename));
 	if (r->authorizer)
 		return; /* FastCGI 1.0, 6.3 */
 	put(e, "SCRIPT_NAME", script);
