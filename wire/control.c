@@ -65,9 +65,39 @@ is_time(struct text t)
 	return (text_u64(t, &n) == 0 && n <= HTTP_DATE_MAX);
 }
 
+static bool
+is_visible(struct text t)
+{
+	size_t i;
+
+	for (i = 0; i < t.n; i++)
+		if (t.p[i] <= ' ' || t.p[i] >= 0x7f || t.p[i] == '#')
+			return (false);
+	return (true);
+}
+
+bool
+control_url(struct text url, struct text *authority, struct text *target)
+{
+	static const struct text scheme = TEXT("http://");
+	const char *slash;
+
+	if (!text_istarts(url, scheme) || !is_visible(url))
+		return (false);
+	text_take(&url, scheme.n);
+	slash = memchr(url.p, '/', url.n);
+	*authority = (struct text){ url.p, slash != NULL ? (size_t)(slash - url.p) : url.n };
+	text_take(&url, authority->n);
+	*target = slash != NULL ? url : TEXT("/");
+	return (authority->n != 0 && memchr(authority->p, '@', authority->n) == NULL &&
+		memchr(authority->p, '?', authority->n) == NULL);
+}
+
 const char *
 control_fault(enum control_value kind, struct text v)
 {
+	struct text authority, target;
+
 	switch (kind) {
 	case CONTROL_NUMBER: return (is_number(v) ? NULL : "expected a number");
 	case CONTROL_TIME: return (is_time(v) ? NULL : "expected seconds, or @ and a time");
@@ -81,10 +111,11 @@ control_fault(enum control_value kind, struct text v)
 	case CONTROL_PATH:
 	case CONTROL_URI:
 		return (v.n != 0 && v.p[0] == '/' ? NULL : "expected a path from the root");
+	case CONTROL_URL:
+		return (control_url(v, &authority, &target) ? NULL : "expected http://HOST/PATH");
 	case CONTROL_HOST:
 	case CONTROL_BACKEND:
-	case CONTROL_PIECES:
-	case CONTROL_URL: break;
+	case CONTROL_PIECES: break;
 	}
 	return (v.n != 0 ? NULL : "is empty");
 }

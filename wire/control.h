@@ -56,5 +56,8 @@ bool header_is_control(struct text name);
 /* NULL, or what is wrong with the value.  PIECES, and whether a path may be sent, are judged
  * elsewhere. */
 const char *control_fault(enum control_value, struct text value);
+/* Splits "http://host:port/path?query"; both are slices of it, and the target begins with '/'.
+ * False: not such a URL, or one with a user, a fragment or other bytes than visible ASCII. */
+bool control_url(struct text url, struct text *authority, struct text *target);
 
 #endif

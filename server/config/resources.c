@@ -13,17 +13,19 @@
 #include "server/reply.h"
 #include "server/config/rewrite.h"
 #include "server/config/record.h"
+#include "server/config/targets.h"
 
 #define PAGE_MAX (64u << 10) /* of an error page of the administrator */
 
 /* The keys are strings of the config. */
 struct resources {
-	GHashTable *dirs;     /* -> struct root */
-	GHashTable *logs;     /* -> struct logfile, owned by the process */
-	GHashTable *pages;    /* -> struct page[PAGES] */
-	GHashTable *mimes;    /* by the rows of the map -> struct mime */
-	GHashTable *rewrites; /* by the rows of the map -> struct rewrite */
-	GPtrArray *backends;  /* struct backends, by proxy_number; status pages show them, too */
+	GHashTable *dirs;        /* -> struct root */
+	GHashTable *logs;        /* -> struct logfile, owned by the process */
+	GHashTable *pages;       /* -> struct page[PAGES] */
+	GHashTable *mimes;       /* by the rows of the map -> struct mime */
+	GHashTable *rewrites;    /* by the rows of the map -> struct rewrite */
+	struct targets *targets; /* NULL: not made yet */
+	GPtrArray *backends;     /* struct backends, by proxy_number; status pages show them, too */
 };
 
 struct opening {
@@ -377,6 +379,7 @@ resources_open(struct opening *k, const struct config *config,
 
 	must(p != NULL);
 	tables_make(p);
+	p->targets = targets_new(config);
 	k->p = p;
 	k->sources = config_sources(config);
 	if (config_each(config, survey, k) && config_each(config, fn, k))
@@ -415,6 +418,7 @@ resources_free(struct resources *p)
 	g_hash_table_destroy(p->mimes);
 	g_hash_table_destroy(p->rewrites);
 	g_ptr_array_free(p->backends, TRUE);
+	targets_free(p->targets);
 	free(p);
 }
 
@@ -454,4 +458,10 @@ const struct backends *
 resources_backends(const struct resources *p, int number)
 {
 	return (g_ptr_array_index(p->backends, (guint)number));
+}
+
+const struct targets *
+resources_targets(const struct resources *p)
+{
+	return (p->targets);
 }

@@ -176,6 +176,12 @@ upstreams_get(struct site *s)
 	return (err);
 }
 
+int
+site_upstream(struct worker *w, int block, struct upstream **u)
+{
+	return (upstream_get(w, block, false, u));
+}
+
 static unsigned
 forward_of(const struct conf_list *list)
 {

@@ -48,5 +48,7 @@ struct site {
 
 int site_new(struct worker *, const struct conf *, struct site **); /* logs the mistake; -errno */
 void site_free(struct site *);
+/* Backends and pools of a block that has proxy-core.backends.  -ENOMEM. */
+int site_upstream(struct worker *, int block, struct upstream **);
 
 #endif

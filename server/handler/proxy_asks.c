@@ -37,7 +37,8 @@ forbidden(const struct relay *rl, enum control c)
 			return ("proxy-core.allow-x-sendfile is disabled");
 		return (
 		    conf->proxy_x_tempdir.n != 0 ? NULL : "proxy-core.x-sendfile-tempdir is empty");
-	case CONTROL_BY_REPROXY: return ("it has no effect here");
+	case CONTROL_BY_REPROXY:
+		return (conf->proxy_x_reproxy ? NULL : "proxy-core.allow-x-reproxy is disabled");
 	case CONTROL_BY_REWRITE: return ("proxy-core.allow-x-rewrite is disabled");
 	}
 	return (NULL);
@@ -96,6 +97,8 @@ ask(struct relay *rl, const struct proxy_reply *p, enum control c, enum control 
 {
 	const char *why = forbidden(rl, c);
 
+	if (rl->fetched && controls[c].asks != CONTROL_HINT)
+		return ("the reply is that of X-Reproxy-URL already");
 	if (why != NULL)
 		return (why);
 	if (controls[c].asks == CONTROL_HINT) {
@@ -104,6 +107,8 @@ ask(struct relay *rl, const struct proxy_reply *p, enum control c, enum control 
 	}
 	if (!status_has_body(p->status))
 		return ("a reply with this status has no body");
+	if (controls[c].value == CONTROL_URL && rl->r->streams && rl->r->body_left != 0)
+		return ("the request body is still on its way");
 	if (*answer != CONTROLS)
 		return ("another header names the answer");
 	*answer = c;
@@ -133,6 +138,8 @@ proxy_do(struct relay *rl, const struct proxy_reply *p, enum control answer)
 {
 	if (controls[answer].allowed == CONTROL_BY_TEMPDIR)
 		proxy_send_temp(rl, p, answer);
+	else if (controls[answer].value == CONTROL_URL)
+		proxy_fetch(rl, p, answer);
 	else if (controls[answer].value == CONTROL_PIECES)
 		proxy_send_pieces(rl, p, answer);
 	else

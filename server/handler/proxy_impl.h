@@ -12,6 +12,7 @@
  *   proxy_tunnel.c   a connection that switches to another protocol
  *   proxy_temp.c     the reply: such a file that is removed
  *   proxy_pieces.c   the reply: pieces of such files
+ *   proxy_fetch.c    the reply: fetched from another backend
  */
 #ifndef SERVER_HANDLER_PROXY_IMPL_H
 #define SERVER_HANDLER_PROXY_IMPL_H
@@ -32,6 +33,7 @@ struct relay {
 	struct text type;        /* Content-Type if the application gives none; .n 0: none */
 	struct proxy_temp *temp; /* a file on its way; NULL: none */
 	struct proxy_pieces *pieces;
+	bool fetched; /* the reply is that of X-Reproxy-URL */
 	bool has_head;
 	bool chunked, sending, over;
 	bool broken;   /* the reply broke off: cut the connection */
@@ -90,6 +92,8 @@ void proxy_name_refused(const struct relay *, enum control, struct text name, co
 void proxy_send_file(struct relay *, const struct proxy_reply *, enum control);
 void proxy_send_temp(struct relay *, const struct proxy_reply *, enum control);
 void proxy_send_pieces(struct relay *, const struct proxy_reply *, enum control);
+/* Another backend's reply follows; the request has no body any more. */
+void proxy_fetch(struct relay *, const struct proxy_reply *, enum control);
 /* The client is gone. */
 void proxy_temp_stop(struct relay *);
 void proxy_pieces_stop(struct relay *);

@@ -189,7 +189,7 @@ on_head(void *arg, const struct proxy_reply *p)
 		return;
 	}
 	conn_early_reply(r);
-	if (proxy_rewrite(rl, p))
+	if (!rl->fetched && proxy_rewrite(rl, p))
 		return;
 	answer = proxy_asks(rl, p);
 	if (answer < CONTROLS)

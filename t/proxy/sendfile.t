@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 use File::Path qw(make_path);
+use IO::Socket::INET ();
 use POSIX ();
 use Test::More;
 
@@ -247,6 +248,50 @@ subtest 'a script is a file when an application names it' => sub {
 	is ask(["X-Sendfile: @{[ $srv->dir ]}/files/s.PHP"])->{status}, 403, 'unless its ending is excluded';
 	is ask(["X-Sendfile2: @{[ $srv->dir ]}/files/s.php 0-"])->{status}, 403, '... by pieces';
 	is ask(['X-Accel-Redirect: /files/s.php'])->{status}, 403, '... by URL';
+};
+
+# A backend of HTTP that answers with the head of its request.
+sub echo {
+	my ($child) = @_;
+	my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8) or die "listen: $!";
+	defined($$child = fork) or die "fork: $!";
+	return $listen->sockport if $$child;
+	alarm 120;
+	while (my $c = $listen->accept) {
+		my $head = '';
+		while ($head !~ /\r\n\r\n/) { sysread($c, $head, 4096, length $head) or last }
+		my $body = $head =~ /^HEAD/ ? '' : $head;
+		syswrite $c, "HTTP/1.1 203 x\r\nContent-Length: @{[ length $head ]}\r\nX-Reproxy-URL: http://127.0.0.1:1/\r\n"
+		    . "X-Sendfile: /etc/passwd\r\nConnection: close\r\n\r\n$body";
+	}
+	POSIX::_exit(0);
+}
+
+subtest 'X-Reproxy-URL' => sub {
+	my $port = echo(\my $child);
+	my $block = Test::Server::proxy_block('^/unused', "127.0.0.1:$port", protocol => 'http', 'allow-x-sendfile' => 'disable');
+	undef $srv;
+	$srv = Test::Server->start(conf => conf($app, 'fastcgi', 'allow-x-reproxy' => 'enable') . $block);
+	my $r = ask(["X-Reproxy-URL: http://127.0.0.1:$port/a%20b?q=1"], Cookie => 'secret', Range => 'bytes=0-1', Authorization => 'secret');
+	is $r->{status}, 203, 'the reply of the other backend';
+	like $r->{body}, qr{^GET /a%20b\?q=1 HTTP/1\.1\r\n}, 'asked by GET';
+	like $r->{body}, qr/^Host: 127\.0\.0\.1:$port\r$/m, 'with the host of the URL';
+	like $r->{body}, qr/^Range: bytes=0-1\r$/m, "and the client's range";
+	unlike $r->{body}, qr/secret|passwd/, 'without its cookies and credentials';
+	like $srv->wait_log(qr/X-Sendfile.*X-Reproxy/s), qr/ev=control\.dropped .*header=X-Sendfile why="the reply is that of X-Reproxy-URL/, 'there is one hop';
+	is ask(["X-Reproxy-URL: http://127.0.0.1:$port"], method => 'HEAD')->{body}, '', 'HEAD is HEAD';
+	$r = Test::Http::parse($srv->request("POST /app/head?X-Reproxy-URL:%20http://127.0.0.1:$port/p HTTP/1.1\r\nHost: x\r\n"
+		. "Content-Length: 100000\r\nConnection: close\r\n\r\n" . 'b' x 100000));
+	like $r->{body}, qr{^GET /p HTTP/1\.1\r\n(?!.*Content-)}s, 'a POST becomes a GET without a body';
+	for ('http://127.0.0.1:1/', 'http://localhost/', "https://127.0.0.1:$port/", "http://u\@127.0.0.1:$port/", "127.0.0.1:$port", '',
+		"http://127.0.0.1:$port/../x", "http://127.0.0.1:$port/%zz", 'http://' . 'a' x 1000 . '/') {
+		is ask(["X-Reproxy-URL: $_"])->{status}, 502, 'refused: ' . substr $_, 0, 30;
+	}
+	undef $srv;
+	$srv = Test::Server->start(conf => conf($app, 'fastcgi') . $block);
+	is_reply(ask(["X-Reproxy-URL: http://127.0.0.1:$port/"]), '200 body', 'without permission the body of the application is sent');
+	kill 'KILL', $child;
+	waitpid $child, 0;
 };
 
 undef $srv;
