@@ -13,9 +13,8 @@
 #include <errno.h>
 #include <stdio.h>
 #include "base/must.h"
-#include "wire/codec.h"
 #include "wire/forward.h"
-#include "wire/http1.h"
+#include "wire/http.h"
 #include "wire/http1_scan.h"
 
 #define STATUS_LINE_MAX 8192
@@ -24,19 +23,6 @@
 static const char status_form[] = "HTTP/1.0 000"; /* 0: any digit */
 
 enum http_phase { P_LINE, P_FIELDS, P_BODY, P_CHUNKS, P_STREAM };
-
-struct http {
-	/* of the request */
-	bool keep, head, chunks_out, upgrade;
-	/* of the reply */
-	uint8_t phase, interims;
-	uint8_t minor;
-	bool cr; /* the last byte of the status line */
-	bool reuse;
-	uint16_t status, line; /* received bytes of the status line */
-	uint64_t left;         /* P_BODY */
-	struct http1_chunked chunked;
-};
 
 /* ---------------------------------------------------------------- to the application */
 
@@ -373,7 +359,7 @@ reply_bytes(struct http *s, struct text *in, struct proto_event *ev)
 	ev->kind = PROTO_BODY;
 }
 
-static void
+void
 http_reply(void *state, struct reply_head *h, struct text *in, struct buf *out,
     struct proto_event *ev)
 {
@@ -388,7 +374,7 @@ http_reply(void *state, struct reply_head *h, struct text *in, struct buf *out,
 		reply_bytes(s, in, ev);
 }
 
-static void
+void
 http_eof(void *state, struct proto_event *ev)
 {
 	struct http *s = state;

@@ -150,9 +150,9 @@ for my $case (
 		qr{proxy-core\.x-sendfile-docroot "DIR/none": No such file}],
 	['a backend', 'proxy-core.protocol = "fastcgi" proxy-core.backends = ( "no-such-host.invalid:1" )',
 		qr{proxy-core\.backends: "no-such-host\.invalid:1": .*; the address in numbers needs no look-up}],
-	['a protocol', 'proxy-core.backends = ( "127.0.0.1:1" )', qr{proxy-core\.protocol is not set; expected one of: fastcgi, scgi, http, ajp13}],
+	['a protocol', 'proxy-core.backends = ( "127.0.0.1:1" )', qr{proxy-core\.protocol is not set; expected one of: fastcgi, scgi, http, ajp13, uwsgi}],
 	['a protocol that exists', 'proxy-core.protocol = "fcgi" proxy-core.backends = ( "127.0.0.1:1" )',
-		qr{proxy-core\.protocol: expected one of: fastcgi, scgi, http, ajp13; got "fcgi"}],
+		qr{proxy-core\.protocol: expected one of: fastcgi, scgi, http, ajp13, uwsgi; got "fcgi"}],
 ) {
 	my ($what, $lines, $want) = @$case;
 	$lines =~ s/" proxy/"\n\t\tproxy/g;
@@ -177,8 +177,8 @@ for my $case (
 my $where = 'DIR/proxy\.conf:[0-9]+:[0-9]+: ';
 my $ajp = qq{proxy-core.protocol = "ajp13"\nproxy-core.backends = ( "127.0.0.1:1" )\n};
 for my $case (
-	['no protocol', 'proxy-core.backends = ( "127.0.0.1:1" )', qr{^${where}proxy-core\.protocol is not set; expected one of: fastcgi, scgi, http, ajp13$}],
-	['an unknown protocol', 'proxy-core.protocol = "fcgi"', qr{^${where}proxy-core\.protocol: expected one of: fastcgi, scgi, http, ajp13; got "fcgi"$}],
+	['no protocol', 'proxy-core.backends = ( "127.0.0.1:1" )', qr{^${where}proxy-core\.protocol is not set; expected one of: fastcgi, scgi, http, ajp13, uwsgi$}],
+	['an unknown protocol', 'proxy-core.protocol = "fcgi"', qr{^${where}proxy-core\.protocol: expected one of: fastcgi, scgi, http, ajp13, uwsgi; got "fcgi"$}],
 	['an unknown balancer', 'proxy-core.balancer = "fairest"', qr{^${where}proxy-core\.balancer: expected one of: .*, got "fairest"$}],
 	['an address that is none', 'proxy-core.protocol = "http"' . "\n" . 'proxy-core.backends = ( "127.0.0.1:99999" )', qr{^${where}proxy-core\.backends: "127\.0\.0\.1:99999": .*an address is}],
 	['a host without an address', 'proxy-core.protocol = "http"' . "\n" . 'proxy-core.backends = ( "no-such-host.invalid:1" )', qr{proxy-core\.backends: "no-such-host\.invalid:1": }],

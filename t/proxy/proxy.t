@@ -19,7 +19,7 @@ use Test::Server;
 # ---------------------------------------------------------------- the server in front
 
 my $protocol = shift // 'fastcgi';
-my $cgi = $protocol =~ /cgi/;                           # CGI variables
+my $cgi = $protocol =~ /cgi|uwsgi/;                           # CGI variables
 my $once = $protocol =~ /^(?:scgi|uwsgi)$/;             # a socket for each request; its end is the end of the reply
 my $fastcgi = $protocol eq 'fastcgi';
 my $app = Test::App->start(protocol => $protocol);
@@ -41,7 +41,7 @@ subtest 'an application gets the CGI variables of its request' => sub {
 	is $r->{status}, 200, 'answered';
 	my %env = map { split /=/, $_, 2 } split /\n/, $r->{body};
 	is $env{REQUEST_URI}, '/app/env/a%20b?x=1&y', 'REQUEST_URI as sent';
-	is $env{SCRIPT_NAME}, '/app/env/a b', 'SCRIPT_NAME decoded';
+	is $env{$protocol eq 'uwsgi' ? 'PATH_INFO' : 'SCRIPT_NAME'}, '/app/env/a b', 'the path decoded';
 	is $env{QUERY_STRING}, 'x=1&y', 'QUERY_STRING';
 	is $env{REQUEST_METHOD}, 'GET', 'REQUEST_METHOD';
 	if ($cgi) {

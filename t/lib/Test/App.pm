@@ -116,19 +116,19 @@ sub serve {
 	$wire = ${*$c}{wire} //= Test::Wire->new($self->{protocol});
 	$has_head = 0;
 	while (!($q = $wire->request) || !$q->{whole}) {
-		my $early = $q && $self->can('early_' . _what($q->{env}));
-		last if $early;
+		last if $q && $self->can('early_' . _what($q->{env}));
 		sysread $c, my $piece, 65536 or die "gone\n";
 		_send($c, $wire->feed($piece)->answers);
 	}
 	$self->{role} = $q->{role};
 	my $do = $self->can('early_' . _what($q->{env})) // $self->can('do_' . _what($q->{env})) // \&do_none;
-	my $go_on = $do->($self, $c, $q->{env}, $q->{body}) && $q->{keep};
+	my $go_on = $do->($self, $c, $q->{env}, $q->{body}) && $q->{keep} && $q->{whole};
 	$wire->next if $go_on;
 	return $go_on;
 }
 
-sub _what { my ($p) = @_; return $p->{SCRIPT_NAME} =~ m{/app/(\w+)} ? $1 : 'none' }
+sub _path { my ($p) = @_; return $p->{SCRIPT_NAME} . ($p->{PATH_INFO} // '') }
+sub _what { my ($p) = @_; return _path($p) =~ m{/app/(\w+)} ? $1 : 'none' }
 
 sub do_none { out($_[1], "Status: 404 Not Found\r\n\r\nnone"); end($_[1]); return 1 }
 
@@ -169,15 +169,13 @@ sub early_reads {       # reads the body when the test says so; the query is sai
 sub _piece {
 	my ($c) = @_;
 	my $q = $wire->request;
-	$q->{given} //= 0;
-	while (length $q->{body} == $q->{given}) {
-		return '' if $q->{whole};
-		sysread $c, my $bytes, 65536 or die "gone\n";
-		_send($c, $wire->feed($bytes)->answers);
+	while ($q->{body} eq '' && !$q->{whole}) {
+		sysread $c, my $piece, 65536 or die "gone\n";
+		_send($c, $wire->feed($piece)->answers);
 	}
-	my $piece = substr $q->{body}, $q->{given};
-	$q->{given} = length $q->{body};
-	return $piece;
+	my $bytes = $q->{body};
+	$q->{body} = '';
+	return $bytes;
 }
 
 sub early_echo {        # sends the body back while it comes
@@ -211,7 +209,7 @@ sub do_big {
 	my ($self, $c, $p) = @_;
 	my ($n, $piece) = ($p->{QUERY_STRING}, join '', map { chr($_ % 251) } 1 .. 50000);
 	out($c, "Content-Length: " . $n * 50000 . "\r\n\r\n");
-	for (1 .. $n) { out($c, $piece); $self->note('written', 'x') if $p->{SCRIPT_NAME} =~ /count/ }
+	for (1 .. $n) { out($c, $piece); $self->note('written', 'x') if _path($p) =~ /count/ }
 	end($c);
 	$self->note('ended');
 	return 1;

@@ -16,6 +16,7 @@ Test::Wire - the application's side of each protocol of proxy-core, as bytes
 =head1 DESCRIPTION
 
 Nothing is read or written here. C<request> returns the same hash until C<next>; C<whole> is true when the body is there, too.
+The caller may take bytes out of C<body>.
 C<env> has the CGI variables; for HTTP and AJP13 those that the request line and the fields make. C<feed> dies of a request that
 the protocol does not allow. C<answers> is what the application must send before the reply: AJP13 asks for each piece of a body.
 
@@ -47,8 +48,10 @@ sub answers { my $out = $_[0]{answers} // ''; $_[0]{answers} = ''; return $out }
 sub _body {
 	my ($self, $n) = @_;
 	my $q = $self->{q};
-	$q->{body} .= substr $self->{in}, 0, $n - length $q->{body}, '';
-	return $q->{whole} = length $q->{body} == $n;
+	my $bytes = substr $self->{in}, 0, $n - ($q->{got} // 0), '';
+	$q->{body} .= $bytes;
+	$q->{got} += length $bytes;
+	return $q->{whole} = $q->{got} == $n;
 }
 
 # A head in CGI style, with a status line in front of it.
@@ -272,7 +275,8 @@ sub _piece {
 	my ($self, $in) = @_;
 	my $bytes = length $in ? substr $in, 2, unpack 'n', $in : '';
 	$self->{q}{body} .= $bytes;
-	$self->{q}{whole} = 1 if $bytes eq '' || length $self->{q}{body} >= $self->{left};
+	$self->{q}{got} += length $bytes;
+	$self->{q}{whole} = 1 if $bytes eq '' || $self->{q}{got} >= $self->{left};
 	$self->{answers} .= packet(pack 'Cn', 6, 8186) if !$self->{q}{whole};
 }
 
@@ -292,12 +296,13 @@ sub head {
 sub raw_head {
 	my ($self, $raw) = @_;
 	my @pairs = map { /\A([^:]*): ?(.*)\z/s ? ($1, $2) : ($_, '') } split /\r\n/, $raw;
-	my ($status, $located, @rest) = (0, 0);
+	my ($status, $otherwise, @rest) = (undef, 200);
 	while (my ($name, $value) = splice @pairs, 0, 2) {
-		if (lc $name eq 'status') { ($status) = $value =~ /([0-9]+)/; $status //= 0 }
-		else { push @rest, $name, $value; $located ||= lc $name eq 'location' }
+		if (lc $name eq 'status') { $status = $value =~ /([0-9]+)/ ? $1 : 0 }
+		else { push @rest, $name, $value; $otherwise = 302 if lc $name eq 'location' }
 	}
-	return $self->head($status || ($located ? 302 : 200), @rest);
+	my $head = $self->head($status // $otherwise, @rest);
+	return $raw =~ /(?:\A|\n)\r?\n\z/ ? $head : substr $head, 0, -1;    # a head that is cut stays so
 }
 
 sub body { my ($self, $bytes) = @_; return join '', map { packet(pack('Cn', 3, length) . "$_\0") } unpack '(a8184)*', $bytes }

@@ -1,0 +1,8 @@
+# The cases of proxy.t, with an application that speaks the uwsgi protocol.
+use strict;
+use warnings;
+use FindBin ();
+
+@ARGV = ('uwsgi');
+do "$FindBin::Bin/proxy.t";
+die $@ if $@;
