@@ -7,7 +7,8 @@ range_read(struct text t, struct piece *p)
 {
 	struct text from;
 
-	if (!text_next(&t, '-', &from) || t.p == NULL || text_u64(from, &p->from) < 0)
+	if (!text_next(&t, '-', &from) || t.p == NULL || text_u64(from, &p->from) < 0 ||
+	    p->from >= INT64_MAX)
 		return (false);
 	p->to = UINT64_MAX;
 	if (t.n == 0)

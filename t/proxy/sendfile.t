@@ -5,6 +5,7 @@
 use strict;
 use warnings;
 use File::Path qw(make_path);
+use FindBin ();
 use IO::Socket::INET ();
 use POSIX ();
 use Test::More;
@@ -72,7 +73,10 @@ sub table {
 	);
 }
 
-for my $protocol (qw(fastcgi scgi)) {
+# Those that the server knows.
+my @protocols = Test::Util::slurp("$FindBin::Bin/../../wire/codecs.def") =~ /^P\((\w+)\)/mg;
+cmp_ok scalar @protocols, '>=', 2, 'protocols';
+for my $protocol (@protocols) {
 	my $app = Test::App->start(protocol => $protocol);
 	subtest "$protocol: each header, allowed" => sub {
 		my $dir = start($app, $protocol, 'allow-x-sendfile' => 'enable', tempdir => 1);

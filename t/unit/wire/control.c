@@ -92,6 +92,42 @@ test_values(void)
 }
 
 static const struct {
+	const char *url, *authority, *target; /* authority NULL: refused */
+} urls[] = {
+	{ "http://h:1/a?b", "h:1", "/a?b" },
+	{ "HTTP://[::1]:80", "[::1]:80", "/" },
+	{ "http://h//x/../y", "h", "//x/../y" },
+	{ "http:///a", NULL, NULL },
+	{ "http://", NULL, NULL },
+	{ "http://u@h/", NULL, NULL },
+	{ "http://h?q", NULL, NULL },
+	{ "http://h/a b", NULL, NULL },
+	{ "http://h/a#b", NULL, NULL },
+	{ "http://h/\xc3\xa4", NULL, NULL },
+	{ "http://h/\t", NULL, NULL },
+	{ "https://h/", NULL, NULL },
+	{ "h/", NULL, NULL },
+	{ "", NULL, NULL },
+};
+
+static void
+test_urls(void)
+{
+	struct text authority, target;
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(urls); i++) {
+		bool ok = control_url(text_of(urls[i].url), &authority, &target);
+
+		g_assert_true(ok == (urls[i].authority != NULL));
+		if (!ok)
+			continue;
+		g_assert_true(text_eq(authority, text_of(urls[i].authority)));
+		g_assert_true(text_eq(target, text_of(urls[i].target)));
+	}
+}
+
+static const struct {
 	const char *type, *charset, *want;
 } types[] = {
 	{ "text/html", "koi8-r", "text/html; charset=koi8-r" },
@@ -130,6 +166,7 @@ main(int argc, char **argv)
 	g_test_add_func("/control/table", test_table);
 	g_test_add_func("/control/families", test_families);
 	g_test_add_func("/control/values", test_values);
+	g_test_add_func("/control/urls", test_urls);
 	g_test_add_func("/control/charset", test_charset);
 	return (g_test_run());
 }
