@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <pthread.h>
+#include <stddef.h>
 #include <string.h>
 #include "base/must.h"
 
@@ -29,20 +30,31 @@ named_by_address(const char *spec, bool split)
 	return (split || address_parse(spec, &a) == 0);
 }
 
-int
-backends_add(struct backends *list, unsigned block, const char *spec, const struct address *v,
-    size_t n, bool split, unsigned weight)
+bool
+backends_is_name(const struct backends *list, unsigned place)
 {
-	unsigned place = list->places++;
-	size_t i, each = split ? 1 : n;
+	struct address a;
+
+	return (address_parse(list->spec[place], &a) == -ENOENT);
+}
+
+int
+backends_add(struct backends *list, const char *spec, const struct address *v, size_t n,
+    unsigned weight)
+{
+	unsigned place = list->places;
+	size_t i, each = list->split ? 1 : n;
 	int err = 0;
 
+	if (place == BACKENDS_MAX)
+		return (-E2BIG);
+	list->spec[list->places++] = spec;
 	for (i = 0; i < n && err == 0; i += each) {
 		if (list->n == BACKENDS_MAX)
 			return (-E2BIG);
 		err = append(list,
-		    backend_get(block, named_by_address(spec, split) ? v[i].name : spec, &v[i],
-			each),
+		    backend_get(list->block, named_by_address(spec, list->split) ? v[i].name : spec,
+			&v[i], each),
 		    weight, place);
 	}
 	return (err);
@@ -90,7 +102,7 @@ has_place(const struct backends *list, unsigned place, const char *name)
 
 /* The backends of the place: those that stay, then the new ones. */
 static int
-append_place(struct backends *now, const struct backends *was, unsigned block, unsigned place,
+append_place(struct backends *now, const struct backends *was, unsigned place,
     const struct address *v, size_t n, unsigned weight, unsigned *added)
 {
 	size_t i;
@@ -106,7 +118,7 @@ append_place(struct backends *now, const struct backends *was, unsigned block, u
 			continue;
 		if (now->n == BACKENDS_MAX)
 			return (-E2BIG);
-		err = append(now, backend_get(block, v[i].name, &v[i], 1), weight, place);
+		err = append(now, backend_get(was->block, v[i].name, &v[i], 1), weight, place);
 		(*added)++;
 	}
 	return (err);
@@ -139,16 +151,17 @@ first_of(const struct backends *list, unsigned place)
 }
 
 static int
-replace_split(struct backends *list, unsigned block, unsigned place, const struct address *v,
-    size_t n, unsigned *added, unsigned *removed)
+replace_split(struct backends *list, unsigned place, const struct address *v, size_t n,
+    unsigned *added, unsigned *removed)
 {
-	struct backends now = { .places = list->places, .version = list->version }, was;
+	struct backends now = *list, was;
 	int err;
 
+	now.n = 0;
 	err = append_others(&now, list, 0, place);
 	if (err == 0)
-		err = append_place(&now, list, block, place, v, n,
-		    list->weight[first_of(list, place)], added);
+		err = append_place(&now, list, place, v, n, list->weight[first_of(list, place)],
+		    added);
 	if (err == 0)
 		err = append_others(&now, list, place + 1, list->places);
 	*removed = (unsigned)(list->n + *added - now.n);
@@ -158,29 +171,32 @@ replace_split(struct backends *list, unsigned block, unsigned place, const struc
 	}
 	pthread_mutex_lock(&lock);
 	was = *list;
-	*list = now;
+	memcpy(list, &now, offsetof(struct backends, version));
 	pthread_mutex_unlock(&lock);
 	backends_put(&was);
 	return (0);
 }
 
 int
-backends_replace(struct backends *list, unsigned block, unsigned place, const struct address *v,
-    size_t n, bool split, unsigned *added, unsigned *removed)
+backends_replace(struct backends *list, unsigned place, const struct address *v, size_t n,
+    unsigned *added, unsigned *removed)
 {
 	int err;
 
 	must(n > 0 && place < list->places);
 	*added = *removed = 0;
-	if (split) {
-		err = replace_split(list, block, place, v, n, added, removed);
+	if (list->split) {
+		err = replace_split(list, place, v, n, added, removed);
 	} else {
 		err = backend_move(list->v[first_of(list, place)], v, n);
 		*added = *removed = err > 0;
 	}
 	if (err < 0)
 		*added = *removed = 0;
-	if (*added + *removed > 0)
+	if (*added + *removed > 0) {
+		pthread_mutex_lock(&lock);
 		__atomic_add_fetch(&list->version, 1, __ATOMIC_RELEASE);
+		pthread_mutex_unlock(&lock);
+	}
 	return (err < 0 ? err : 0);
 }

@@ -22,20 +22,25 @@ struct backends {
 	struct backend *v[BACKENDS_MAX];
 	unsigned weight[BACKENDS_MAX]; /* 1 to BACKENDS_WEIGHT_MAX */
 	unsigned place[BACKENDS_MAX];  /* not below that of the one before */
-	unsigned places;
-	unsigned version; /* atomic */
+	unsigned places, block;
+	bool split;                     /* a backend for each address of a name */
+	unsigned resolve_s;             /* names are looked up again after this time; 0: never */
+	const char *spec[BACKENDS_MAX]; /* of each place, as written; memory of the owner */
+	unsigned version;               /* atomic; the last member */
 };
 
-/* One more place, with n addresses: a backend each (split), or one of them all.  0, -E2BIG or
- * -ENOMEM. */
-int backends_add(struct backends *, unsigned block, const char *spec, const struct address *,
-    size_t n, bool split, unsigned weight);
+/* block, split and resolve_s are set before.  One more place, with n addresses: a backend each
+ * (split), or one of them all.  0, -E2BIG or -ENOMEM. */
+int backends_add(struct backends *, const char *spec, const struct address *, size_t n,
+    unsigned weight);
 void backends_put(struct backends *);
 
 /* The place has these addresses from now on.  Backends that stay keep their order; *added and
  * *removed count the others.  0; -E2BIG or -ENOMEM: nothing changed. */
-int backends_replace(struct backends *, unsigned block, unsigned place, const struct address *,
-    size_t n, bool split, unsigned *added, unsigned *removed);
+int backends_replace(struct backends *, unsigned place, const struct address *, size_t n,
+    unsigned *added, unsigned *removed);
+/* The place is a host name, so that it can have other addresses. */
+bool backends_is_name(const struct backends *, unsigned place);
 
 static inline unsigned
 backends_version(const struct backends *list)

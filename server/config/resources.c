@@ -228,12 +228,14 @@ backends_make(struct opening *k, const struct conf *c, const struct backends_con
 	int err;
 
 	g_ptr_array_add(k->p->backends, list);
+	list->block = (unsigned)b->number;
+	list->split = c->proxy_split;
+	list->resolve_s = (unsigned)c->proxy_resolve_interval;
 	for (i = 0; i < b->specs->n; i++) {
 		spec = b->specs->v[i].p;
 		if ((n = host_addresses(k, b->directive, spec, v)) == 0)
 			return (false);
-		err = backends_add(list, (unsigned)b->number, spec, v, n, c->proxy_split,
-		    weight_of(b, i));
+		err = backends_add(list, spec, v, n, weight_of(b, i));
 		if (err == -E2BIG)
 			snprintf(k->err, k->errsize,
 			    "%s: more than %d addresses; write fewer, or "
@@ -454,10 +456,11 @@ resources_rewrite(const struct resources *p, const struct conf_map *map)
 	return (map->n != 0 ? g_hash_table_lookup(p->rewrites, map->v) : NULL);
 }
 
-const struct backends *
+struct backends *
 resources_backends(const struct resources *p, int number)
 {
-	return (g_ptr_array_index(p->backends, (guint)number));
+	return ((guint)number < p->backends->len ? g_ptr_array_index(p->backends, (guint)number)
+						 : NULL);
 }
 
 const struct targets *

@@ -220,6 +220,29 @@ helper_remove_pidfile(struct helper *h, const char *path)
 	return (done(h, HELPER_REMOVE_PIDFILE, path));
 }
 
+/* ---------------------------------------------------------------- addresses */
+
+int
+helper_resolve_start(struct helper *h, const char *spec)
+{
+	return (ask(h, HELPER_RESOLVE, spec, SOCK_SEQPACKET));
+}
+
+int
+helper_resolve_end(int fd, struct helper_addresses *a, char why[HELPER_WHY_MAX])
+{
+	int other;
+	ssize_t n = helper_recv(fd, a, sizeof(*a), &other);
+
+	if (other >= 0)
+		close(other);
+	close(fd);
+	why[0] = '\0';
+	if (n <= 0)
+		return (n == 0 || n == -ECONNRESET ? -EPIPE : (int)n);
+	return (helper_addresses_parse(a, (size_t)n, why));
+}
+
 /* ---------------------------------------------------------------- the configuration */
 
 int

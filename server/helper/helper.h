@@ -45,6 +45,13 @@ int helper_listen(struct helper *, const char *address, char why[HELPER_WHY_MAX]
 int helper_pidfile(struct helper *, const char *path);
 int helper_remove_pidfile(struct helper *, const char *path);
 
+/* ---- looking up the addresses of a backend */
+
+/* Asks for "host:port", which the configuration names.  Returns a descriptor to poll, or -errno. */
+int helper_resolve_start(struct helper *, const char *spec);
+/* Call it when the descriptor is readable; closes it.  Returns as helper_addresses_parse(). */
+int helper_resolve_end(int fd, struct helper_addresses *, char why[HELPER_WHY_MAX]);
+
 /* ---- reading the configuration: a record for config_load() */
 
 struct helper_load {

@@ -21,6 +21,8 @@ int helper_work_load(const char *file, int reply, int names);
 /* Opens the named file or socket and sends the descriptor to reply. */
 int helper_work_open(const struct helper_request *, const struct helper_name *, pid_t server,
     int reply);
+/* Sends the addresses, or what is wrong. */
+int helper_work_resolve(const char *spec, int reply);
 int helper_work_remove_pidfile(const char *path, pid_t server); /* 0 or -errno */
 
 #endif

@@ -154,6 +154,8 @@ child_run(const struct helper_state *h, pid_t helper, const struct helper_reques
 	}
 	if (r->kind == HELPER_LOAD)
 		_exit(helper_work_load(h->file, reply, names));
+	if (r->kind == HELPER_RESOLVE)
+		_exit(helper_work_resolve(r->name, reply));
 	_exit(helper_work_open(r, name_find(h, r->kind, r->name), h->server, reply));
 }
 

@@ -2,6 +2,7 @@
 #include "server/helper/wire.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
@@ -52,6 +53,7 @@ helper_name_parse(const void *p, size_t n, struct helper_name *to)
 	switch (to->kind) {
 	case HELPER_LOG:
 	case HELPER_LISTEN:
+	case HELPER_RESOLVE:
 	case HELPER_PIDFILE: return (to->name[0] != '\0' ? 0 : -EPROTO);
 	case HELPER_LOAD:
 		return (to->timeout_ms > 0 && to->timeout_ms <= HELPER_LOAD_MAX_MS ? 0 : -EPROTO);
@@ -71,6 +73,24 @@ helper_result_parse(const void *p, size_t n, char why[HELPER_WHY_MAX])
 	memcpy(why, (const char *)p + sizeof(res), n - sizeof(res));
 	why[n - sizeof(res)] = '\0';
 	return (res <= 0 && res >= -ERRNO_MAX ? res : -EPROTO);
+}
+
+int
+helper_addresses_parse(const struct helper_addresses *a, size_t n, char why[HELPER_WHY_MAX])
+{
+	const size_t head = offsetof(struct helper_addresses, v);
+	size_t len = n > head ? n - head : 0, count = len / sizeof(a->v[0]);
+
+	why[0] = '\0';
+	if (n < sizeof(a->err))
+		return (-EPROTO);
+	if (a->err != 0) {
+		snprintf(why, HELPER_WHY_MAX, "%.*s", (int)len, (const char *)a->v);
+		return (a->err < 0 && a->err >= -ERRNO_MAX ? a->err : -EPROTO);
+	}
+	if (len % sizeof(a->v[0]) != 0 || !address_are_inet(a->v, count))
+		return (-EPROTO);
+	return ((int)count);
 }
 
 int

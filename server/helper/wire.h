@@ -18,6 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "proxy-core/address.h"
 
 #define ERRNO_MAX          4095    /* no system call has a larger errno */
 #define HELPER_NAME_MAX    1024    /* bytes of a path or an address, with its NUL */
@@ -30,6 +31,7 @@ enum helper_kind {
 	HELPER_LISTEN,         /* listen on this address */
 	HELPER_PIDFILE,        /* write the server's number into this file */
 	HELPER_REMOVE_PIDFILE, /* remove that file */
+	HELPER_RESOLVE,        /* look up the addresses of this backend: "host:port" */
 	HELPER_KINDS
 };
 
@@ -40,7 +42,8 @@ struct helper_request {
 
 /* A name of the configuration, with everything that is needed to open it. */
 struct helper_name {
-	/* HELPER_LOG, HELPER_LISTEN, HELPER_PIDFILE; HELPER_LOAD: the end of the list */
+	/* HELPER_LOG, HELPER_LISTEN, HELPER_PIDFILE, HELPER_RESOLVE; HELPER_LOAD: the end of the
+	 * list */
 	uint32_t kind;
 	uint32_t timeout_ms; /* HELPER_LOAD: deadline of the next load */
 	int32_t backlog;
@@ -50,6 +53,13 @@ struct helper_name {
 	uid_t uid;
 	gid_t gid;
 	char name[HELPER_NAME_MAX];
+};
+
+/* The answer to HELPER_RESOLVE: only as many addresses as there are, or a reason as in a result. */
+struct helper_addresses {
+	int32_t err; /* 0 or -errno */
+	int32_t spare;
+	struct address v[ADDRESS_MAX];
 };
 
 /* 0: too long */
@@ -62,6 +72,10 @@ int helper_name_parse(const void *p, size_t n, struct helper_name *to);
 /* The result in an answer: 0 or -errno of the helper; -EPROTO: not a result.  why: what the helper
  * says of the error beyond errno, or empty. */
 int helper_result_parse(const void *p, size_t n, char why[HELPER_WHY_MAX]);
+
+/* The number of addresses at a->v, or -errno with why as above; -EPROTO: not such an answer.  n: its
+ * bytes. */
+int helper_addresses_parse(const struct helper_addresses *a, size_t n, char why[HELPER_WHY_MAX]);
 
 /* Sends one message, with a descriptor unless fd < 0; never waits.  0 or -errno. */
 int helper_send(int sock, const void *p, size_t n, int fd);

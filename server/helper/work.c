@@ -43,6 +43,26 @@ tell_log(const struct conf *c, void *names)
 	return (true);
 }
 
+static void
+tell_host_names(const struct conf_list *specs, int names)
+{
+	struct helper_name n = { 0 };
+	struct address a;
+	size_t i;
+
+	for (i = 0; i < specs->n; i++)
+		if (address_parse(specs->v[i].p, &a) == -ENOENT)
+			tell(names, &n, HELPER_RESOLVE, specs->v[i].p);
+}
+
+static bool
+tell_hosts(const struct conf *c, void *names)
+{
+	tell_host_names(&c->proxy_backends, *(int *)names);
+	tell_host_names(&c->authorizer, *(int *)names);
+	return (true);
+}
+
 /* A socket file belongs to the user that the server becomes.  root owns it until it is bound. */
 static void
 owner_of(const struct conf *c, struct helper_name *n)
@@ -85,6 +105,7 @@ tell_names(const struct config *config, int names)
 	if (c->pid_file != NULL)
 		tell(names, &n, HELPER_PIDFILE, c->pid_file);
 	config_each(config, tell_log, &names);
+	config_each(config, tell_hosts, &names);
 	tell_listens(config, names);
 	tell(names, &n, HELPER_LOAD, "");
 }
@@ -110,6 +131,26 @@ helper_work_load(const char *file, int reply, int names)
 	}
 	sources_end(sources, memory);
 	return (0);
+}
+
+/* ---------------------------------------------------------------- looking up */
+
+int
+helper_work_resolve(const char *spec, int reply)
+{
+	struct helper_addresses answer = { 0 };
+	char why[HELPER_WHY_MAX] = "";
+	int n = address_lookup(spec, answer.v, why, sizeof(why));
+
+	answer.err = n < 0 ? n : 0;
+	if (n < 0)
+		memcpy(answer.v, why, sizeof(why));
+	return (helper_send(reply, &answer,
+		    offsetof(struct helper_addresses, v) +
+			(n < 0 ? strlen(why) : (size_t)n * sizeof(answer.v[0])),
+		    -1) == 0
+		    ? 0
+		    : 2);
 }
 
 /* ---------------------------------------------------------------- opening */
@@ -180,6 +221,7 @@ helper_work_open(const struct helper_request *r, const struct helper_name *n, pi
 	case HELPER_PIDFILE: err = write_pid(r->name, server); break;
 	case HELPER_REMOVE_PIDFILE: err = helper_work_remove_pidfile(r->name, server); break;
 	case HELPER_LOAD:
+	case HELPER_RESOLVE:
 	case HELPER_KINDS: err = -EINVAL; break;
 	}
 	memcpy(answer, &err, sizeof(err));

@@ -84,6 +84,7 @@ generation_free(struct generation *g)
 	for (i = 0; g->workers != NULL && i < g->nworkers; i++)
 		if (g->workers[i] != NULL)
 			worker_free(g->workers[i]);
+	resolve_end(g);
 	if (g->pools != NULL)
 		io_pools_free(g->pools, 500);
 	resources_free(g->resources);
@@ -230,6 +231,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	}
 	if (last != NULL && last->pools != g->pools)
 		io_pools_shrink(last->pools);
+	resolve_begin(g);
 	list_add_tail(&ps->generations, &g->link);
 	ps->listeners = *ls;
 	return (0);

@@ -7,10 +7,12 @@
  *   sandbox.c     the directories that the confined server may use
  *   logs.c        error log and access logs
  *   generation.c  one configuration with its workers and pools
+ *   resolve.c     addresses of backends that have a host name
  */
 #ifndef SERVER_PROCESS_IMPL_H
 #define SERVER_PROCESS_IMPL_H
 
+#include <poll.h>
 #include "io/disk/pools.h"
 #include "io/logfile.h"
 #include "io/sandbox.h"
@@ -36,6 +38,8 @@ struct generation {
 	uint64_t retired_ns; /* time at which its drain began; 0: not draining */
 	bool hushed, cut;    /* WORKER_HUSH, WORKER_CUT were sent */
 	struct io_pools_conf pools_conf;
+	struct resolve_name *names; /* of resolve.c */
+	size_t nnames;
 };
 
 struct access_file {
@@ -99,6 +103,15 @@ int process_sandbox(struct process *, const struct config *);
 /* False: the sandbox closes a directory of the configuration; *why names it. */
 bool process_sandbox_reaches(const struct process *, const struct config *, char *why, size_t size);
 int process_pidfile(struct process *, const struct conf *);
+
+#define RESOLVE_MAX 8 /* look-ups at a time */
+
+void resolve_begin(struct generation *); /* needs its resources */
+void resolve_end(struct generation *);
+/* Fills in what to poll and returns the number; *timeout_ms (-1: none) gets no longer. */
+size_t process_resolve_poll(struct process *, struct pollfd p[RESOLVE_MAX], int *timeout_ms);
+/* Call it after poll(2): takes answers and asks what is due. */
+void process_resolve(struct process *, const struct pollfd *, size_t n);
 
 void process_reload(struct process *);      /* starts one; one runs at a time */
 void process_reload_more(struct process *); /* the helper's answer is readable */

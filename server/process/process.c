@@ -171,7 +171,7 @@ reopen_logs(struct process *ps)
 static void
 watch(struct process *ps)
 {
-	struct pollfd p[4] = { { .fd = ps->signals, .events = POLLIN },
+	struct pollfd p[4 + RESOLVE_MAX] = { { .fd = ps->signals, .events = POLLIN },
 		{ .fd = ps->opt->until_eof ? 0 : -1, .events = POLLIN }, { .events = POLLIN },
 		{ .fd = helper_fd(ps->helper), .events = POLLIN } };
 	uint64_t stop_by = 0;
@@ -179,15 +179,15 @@ watch(struct process *ps)
 
 	while (!list_empty(&ps->generations)) {
 		bool waiting = ps->draining || ps->generations.next != ps->generations.prev;
+		int timeout_ms;
+		size_t names;
 
 		if (ps->reopen)
 			reopen_logs(ps);
 		p[2].fd = ps->load.fd;
-		if (poll(p, NELEM(p),
-			waiting        ? POLL_MS
-			: p[2].fd >= 0 ? 1000
-				       : -1) < 0 &&
-		    errno != EINTR)
+		timeout_ms = waiting ? (int)POLL_MS : p[2].fd >= 0 ? 1000 : -1;
+		names = process_resolve_poll(ps, p + 4, &timeout_ms);
+		if (poll(p, 4 + names, timeout_ms) < 0 && errno != EINTR)
 			break;
 		if (p[0].revents != 0)
 			take_signal(ps);
@@ -195,6 +195,7 @@ watch(struct process *ps)
 			p[1].fd = -1;
 			stop(ps, "end of standard input", true);
 		}
+		process_resolve(ps, p + 4, names);
 		process_drain_check(ps);
 		if (p[3].revents != 0) {
 			p[3].fd = -1;

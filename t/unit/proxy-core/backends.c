@@ -24,16 +24,18 @@ add(const char *spec, const char *const *specs, bool split, unsigned weight)
 	struct address v[8];
 	unsigned n = addresses(v, specs);
 
-	g_assert_cmpint(backends_add(&list, 7, spec, v, n, split, weight), ==, 0);
+	list.split = split;
+	list.block = 7;
+	g_assert_cmpint(backends_add(&list, spec, v, n, weight), ==, 0);
 }
 
 static void
-replace(unsigned place, const char *const *specs, bool split, unsigned added, unsigned removed)
+replace(unsigned place, const char *const *specs, unsigned added, unsigned removed)
 {
 	struct address v[8];
 	unsigned n = addresses(v, specs), a, r;
 
-	g_assert_cmpint(backends_replace(&list, 7, place, v, n, split, &a, &r), ==, 0);
+	g_assert_cmpint(backends_replace(&list, place, v, n, &a, &r), ==, 0);
 	g_assert_cmpuint(a, ==, added);
 	g_assert_cmpuint(r, ==, removed);
 }
@@ -62,17 +64,17 @@ test_list(void)
 	add("app:80", LIST("10.1.0.2:80", "10.1.0.3:80"), true, 5);
 	add("10.1.0.9:80", LIST("10.1.0.9:80"), true, 2);
 	is_list("10.1.0.1:80 10.1.0.2:80 10.1.0.3:80 10.1.0.9:80 ", "1 5 5 2 ");
-	replace(1, LIST("10.1.0.3:80", "10.1.0.2:80"), true, 0, 0);
+	replace(1, LIST("10.1.0.3:80", "10.1.0.2:80"), 0, 0);
 	g_assert_cmpuint(list.version, ==, 0);
-	replace(1, LIST("10.1.0.4:80", "10.1.0.3:80"), true, 1, 1);
+	replace(1, LIST("10.1.0.4:80", "10.1.0.3:80"), 1, 1);
 	g_assert_cmpuint(list.version, ==, 1);
 	is_list("10.1.0.1:80 10.1.0.3:80 10.1.0.4:80 10.1.0.9:80 ", "1 5 5 2 ");
-	replace(1, LIST("10.1.0.9:80", "10.1.0.9:80"), true, 1, 2); /* also in another place */
+	replace(1, LIST("10.1.0.9:80", "10.1.0.9:80"), 1, 2); /* also in another place */
 	g_assert_cmpuint(list.n, ==, 3);
 	backends_put(&list);
 	add("one.name:80", LIST("10.1.0.5:80"), false, 1);
 	g_assert_cmpstr(list.v[0]->name, ==, "one.name:80");
-	replace(0, LIST("10.1.0.6:80", "10.1.0.5:80"), false, 1, 1);
+	replace(0, LIST("10.1.0.6:80", "10.1.0.5:80"), 1, 1);
 	g_assert_cmpuint(list.v[0]->naddress, ==, 2);
 	is_list("one.name:80 ", "1 ");
 	backends_put(&list);
@@ -85,13 +87,13 @@ test_full(void)
 	unsigned a, r, i, version = list.version;
 	char s[32];
 
+	list.split = true;
 	for (i = 0; i <= BACKENDS_MAX; i++) {
 		g_snprintf(s, sizeof(s), "10.2.0.%u:80", i);
 		g_assert_cmpint(address_parse(s, &v[i]), ==, 0);
 	}
-	g_assert_cmpint(backends_add(&list, 7, "n:80", v, BACKENDS_MAX, true, 1), ==, 0);
-	g_assert_cmpint(backends_replace(&list, 7, 0, v, BACKENDS_MAX + 1, true, &a, &r), ==,
-	    -E2BIG);
+	g_assert_cmpint(backends_add(&list, "n:80", v, BACKENDS_MAX, 1), ==, 0);
+	g_assert_cmpint(backends_replace(&list, 0, v, BACKENDS_MAX + 1, &a, &r), ==, -E2BIG);
 	g_assert_cmpuint(a + r, ==, 0);
 	g_assert_cmpuint(list.version, ==, version);
 	g_assert_cmpuint(list.n, ==, BACKENDS_MAX);
@@ -103,12 +105,12 @@ test_full(void)
 /* ---------------------------------------------------------------- under load */
 
 static void
-moved(const char *const *specs, bool split)
+moved(const char *const *specs)
 {
 	struct address v[8];
 	unsigned n = addresses(v, specs), a, r;
 
-	g_assert_cmpint(backends_replace(&backends, 0, 0, v, n, split, &a, &r), ==, 0);
+	g_assert_cmpint(backends_replace(&backends, 0, v, n, &a, &r), ==, 0);
 }
 
 static const struct sockaddr_in *
@@ -132,7 +134,7 @@ test_replaced(void)
 	set_up(&conf);
 	asked(&c[0], "GET");
 	ask(&c[1], "GET");
-	moved(LIST("10.9.0.1:80"), true);
+	moved(LIST("10.9.0.1:80"));
 	ask(&c[2], "GET"); /* the worker notices */
 	g_assert_cmphex(ntohl(connecting()->sin_addr.s_addr), ==, 0x0a090001);
 	reply("\nold"); /* the running one ends in peace, and its socket closes */
@@ -163,7 +165,7 @@ test_idle_moves(void)
 
 	set_up(&conf);
 	kept_one(&c);
-	moved(LIST("10.9.0.1:80", "10.9.0.2:80"), true);
+	moved(LIST("10.9.0.1:80", "10.9.0.2:80"));
 	sim_advance_ms(io, 300);
 	g_assert_cmpuint(open_sockets(), ==, 0);
 	g_assert_cmpuint(up->members.n, ==, 2);
@@ -182,7 +184,8 @@ test_one_backend_moves(void)
 	set_up(&conf);
 	kept_one(&c);
 	asked(&c, "GET");
-	moved(LIST("10.9.0.1:80"), false);
+	backends.split = false;
+	moved(LIST("10.9.0.1:80"));
 	asked(&d, "GET");
 	reply("\nold");
 	reply("\nnew");

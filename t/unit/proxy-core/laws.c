@@ -53,7 +53,7 @@ move(void)
 		law(address_parse(s, &v[i]) == 0, "an address");
 	}
 	trace("place %u moves to %s", place, s);
-	law(backends_replace(&backends, 0, place, v, n, true, &added, &removed) == 0, "no memory");
+	law(backends_replace(&backends, place, v, n, &added, &removed) == 0, "no memory");
 }
 
 /* ---------------------------------------------------------------- the schedule */

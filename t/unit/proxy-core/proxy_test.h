@@ -24,9 +24,10 @@ a_conf(const char *const *specs, size_t n)
 	struct address a;
 
 	backends_put(&backends);
+	backends.split = true;
 	while (n-- > 0) {
-		g_assert_cmpint(address_parse(*specs++, &a), ==, 0);
-		g_assert_cmpint(backends_add(&backends, 0, a.name, &a, 1, true, 1), ==, 0);
+		g_assert_cmpint(address_parse(*specs, &a), ==, 0);
+		g_assert_cmpint(backends_add(&backends, *specs++, &a, 1, 1), ==, 0);
 	}
 	return ((struct proxy_conf){
 	    .proto = proto_find("fastcgi"),

@@ -103,6 +103,35 @@ results(void)
 	g_assert_cmpint(helper_result_parse(&long_one, sizeof(long_one), why), ==, -EPROTO);
 }
 
+/* Addresses come from a process that may be under control of a name server. */
+static void
+addresses(void)
+{
+	const size_t head = offsetof(struct helper_addresses, v), one = sizeof(struct address);
+	struct helper_addresses a = { 0 };
+	char why[HELPER_WHY_MAX];
+
+	g_assert_cmpint(address_parse("10.0.0.1:80", &a.v[0]), ==, 0);
+	g_assert_cmpint(address_parse("[::1]:80", &a.v[1]), ==, 0);
+	g_assert_cmpint(helper_addresses_parse(&a, head + 2 * one, why), ==, 2);
+	g_assert_cmpint(helper_addresses_parse(&a, head, why), ==, -EPROTO);
+	g_assert_cmpint(helper_addresses_parse(&a, head + one + 1, why), ==, -EPROTO);
+	g_assert_cmpint(helper_addresses_parse(&a, 3, why), ==, -EPROTO);
+	a.v[1].len = 4000;
+	g_assert_cmpint(helper_addresses_parse(&a, head + 2 * one, why), ==, -EPROTO);
+	g_assert_cmpint(address_parse("unix:/run/a", &a.v[1]), ==, 0);
+	g_assert_cmpint(helper_addresses_parse(&a, head + 2 * one, why), ==, -EPROTO);
+	a.err = -EHOSTUNREACH;
+	memcpy(a.v, "the reason", 10);
+	g_assert_cmpint(helper_addresses_parse(&a, head + 10, why), ==, -EHOSTUNREACH);
+	g_assert_cmpstr(why, ==, "the reason");
+	g_assert_cmpint(helper_addresses_parse(&a, sizeof(a), why), ==, -EHOSTUNREACH);
+	g_assert_cmpint(helper_addresses_parse(&a, sizeof(a.err), why), ==, -EHOSTUNREACH);
+	g_assert_cmpstr(why, ==, "");
+	a.err = 1;
+	g_assert_cmpint(helper_addresses_parse(&a, head + 10, why), ==, -EPROTO);
+}
+
 /* Sends one byte with n copies of the descriptor. */
 static void
 send_copies(int sock, int fd, size_t n)
@@ -373,6 +402,7 @@ main(int argc, char **argv)
 	g_test_add_func("/helper/requests are short and whole", requests);
 	g_test_add_func("/helper/names are whole", names);
 	g_test_add_func("/helper/results are errors or none", results);
+	g_test_add_func("/helper/addresses are checked", addresses);
 	g_test_add_func("/helper/messages are whole and carry one descriptor", messages);
 	g_test_add_func("/helper/only what the configuration names is opened", only_what_is_named);
 	g_test_add_func("/helper/a replay gives what the system gave", replays);
