@@ -97,8 +97,9 @@ subtest 'an application moves' => sub {
 
 subtest 'never' => sub {
 	my $srv = start('resolve-interval' => 0);
+	is status($srv), 503, 'nobody listens there';
 	hosts('127.0.0.3');
-	is status($srv), 503, 'the old address';
+	is status($srv), 503, 'the old address stays';
 	unlike $srv->log, qr/ev=resolve/, 'no look-up';
 };
 
