@@ -41,6 +41,13 @@ sub ask {
 	return join ' ', $r->{body}, $line =~ /^(\S+)/;
 }
 
+sub ask_body {
+	my ($header) = @_;
+	my $c = $srv->connect;
+	$c->send($header . req('/who'));
+	return $c->reply->{body};
+}
+
 sub counter {
 	my ($name) = @_;
 	my $c = $srv->connect;
@@ -141,6 +148,37 @@ extforward.hap-PROXY = "enable"
 CONF
 $srv->write('who', 'other');
 is ask("PROXY TCP4 203.0.113.7 192.0.2.1 40000 443\r\n"), 'other 203.0.113.7', 'extforward.hap-PROXY';
+undef $srv;
+
+$srv = Test::Server->start(conf => <<'CONF');
+server.proxy-protocol = ( "all" )
+server.max-read-idle = 1
+server.max-connections = 32
+CONF
+$srv->write('who', 'other');
+subtest 'a header that does not come' => sub {
+	my ($silent, $slow, $late) = map { $srv->connect } 1 .. 3;
+	$slow->send('PROXY TCP4 ');
+	$late->send("PROXY UNKNOWN\r\nGET /");
+	ok $slow->closed, 'closed at the deadline of a head';
+	is $late->reply->{status}, 408, 'a head behind a header has it, too';
+	ok $silent->closed, 'and a silent connection';
+	like $srv->wait_log(qr/proxy-protocol\.failed/), qr/longer than server\.max-read-idle/, 'the log says so';
+};
+undef $srv;
+
+$srv = Test::Server->start(conf => <<'CONF');
+server.proxy-protocol = ( "all" )
+server.max-connections = 32
+status.statistics-url = "/counters"
+CONF
+$srv->write('who', 'other');
+subtest 'a flood of beginnings of headers' => sub {
+	my @c = map { $srv->connect } 1 .. 80;
+	$_->send("\r\n\r\n\0\r\nQU") for @c;
+	is ask_body("PROXY UNKNOWN\r\n"), 'other', 'leaves a place for others';
+	cmp_ok counter('room-silent'), '>=', 40, 'they count as connections without a head';
+};
 undef $srv;
 
 done_testing;
