@@ -40,6 +40,8 @@ struct exchange_sink {
 	void (*on_interim)(void *arg, const struct proxy_reply *);
 	/* tunnel: the application sends no more, and may still read */
 	void (*on_eof)(void *arg);
+	/* what was received has been passed on; the rest comes later */
+	void (*on_flush)(void *arg);
 };
 
 #define INTERIM_MAX   16u         /* 1xx heads of one exchange; one more is a failure */

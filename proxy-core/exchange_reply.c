@@ -169,6 +169,8 @@ exchange_parse(struct exchange *x, struct text *in)
 		exchange_broken(x, 502, -EPROTO, "the backend asks and does not read");
 	if (x->answer.n > 0 || x->body.n > 0) /* more of it may go now */
 		exchange_push(x);
+	if (x->state == x_body && x->lease != NULL && x->sink.on_flush != NULL)
+		x->sink.on_flush(x->arg);
 }
 
 /* The caller paused.  Copies the rest, because lent buffers are large and slow clients are many.

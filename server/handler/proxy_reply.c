@@ -73,7 +73,7 @@ proxy_send_more(struct relay *rl)
 		return;
 	}
 	resume(rl);
-	if (!body_empty(&r->body)) {
+	if (!body_empty(&r->body) && !(rl->over && !rl->broken && r->kept == NULL)) {
 		rl->sending = true;
 		conn_send_body(r, sent);
 		return;
@@ -162,7 +162,6 @@ stream_head(struct relay *rl, const struct proxy_reply *p)
 		/* HTTP/1.0: the end of the connection is the end of the body */
 		conn_close_after(r);
 	reply_stream_head(r, p->status, lines, p->content_length, rl->chunked);
-	proxy_send_more(rl);
 }
 
 static void
@@ -229,7 +228,14 @@ on_body(void *arg, struct text t)
 	}
 	if (r->kept != NULL && spool_full(r->kept))
 		exchange_pause(rl->ex);
-	proxy_send_more(rl);
+}
+
+/* Head, body and end that came together leave together: a send costs as much as all else of a small
+ * reply. */
+static void
+on_flush(void *arg)
+{
+	proxy_send_more(arg);
 }
 
 static void
@@ -262,6 +268,7 @@ on_end(void *arg, int status, unsigned retry_after_s)
 const struct exchange_sink proxy_sink = {
 	.on_head = on_head,
 	.on_body = on_body,
+	.on_flush = on_flush,
 	.on_room = proxy_room,
 	.on_end = on_end,
 	.on_interim = proxy_interim,
