@@ -181,7 +181,7 @@ struct cfg_block {
 	GArray *settings;   /* struct cfg_setting */
 	/* proxy-core.backends, if the block sets it */
 	const struct cfg_entry *backends;
-	bool around_backends;  /* an inner block sets it */
+	bool around_backends;  /* an inner block sets a list of backends */
 	uint32_t proxy_number; /* its number among the lists of backends */
 	bool has_authorizer;   /* the block sets proxy-core.authorizer */
 	uint32_t authorizer_number;

@@ -408,10 +408,22 @@ backends_elsewhere(const struct check *k, const struct cfg_block *b)
 {
 	const struct cfg_block *around;
 
+	if (b->has_authorizer)
+		return (NULL); /* the setting holds for the pools of this list */
 	for (around = b; around != NULL; around = around->parent)
 		if (around->backends != NULL)
 			return (around != b ? around->backends : NULL);
 	return (b->around_backends ? NULL : k->backends);
+}
+
+static bool
+is_of_pool(struct check *k, struct text name)
+{
+	unsigned d = find(k, name);
+
+	if (d != 0 && shapes[d - 1].type == DT_ALIAS)
+		d = find(k, text_of(directives[d - 1].def));
+	return (d != 0 && directives[d - 1].scope[0] == 'P');
 }
 
 /* A pool serves all requests of its block, so some of them cannot have another pool setting. */
@@ -420,19 +432,19 @@ check_pool_settings(struct check *k)
 {
 	const struct cfg_entry *e, *elsewhere;
 	struct cfg_block *b;
-	unsigned i, j, d;
+	unsigned i, j;
 
 	for (i = k->cfg->blocks->len; i-- > 1;) {
 		b = g_ptr_array_index(k->cfg->blocks, i);
-		b->parent->around_backends |= b->backends != NULL || b->around_backends;
+		b->parent->around_backends |=
+		    b->backends != NULL || b->has_authorizer || b->around_backends;
 	}
 	for (i = 1; i < k->cfg->blocks->len; i++) {
 		b = g_ptr_array_index(k->cfg->blocks, i);
-		elsewhere = b->has_authorizer ? NULL : backends_elsewhere(k, b);
+		elsewhere = backends_elsewhere(k, b);
 		for (j = 0; elsewhere != NULL && j < b->entries->len; j++) {
 			e = g_ptr_array_index(b->entries, j);
-			d = find(k, e->key);
-			if (d != 0 && directives[d - 1].scope[0] == 'P')
+			if (is_of_pool(k, e->key))
 				cfg_error(k->cfg, e->pos,
 				    "%s is a setting of the pool and cannot hold in this block: "
 				    "the backends are those of %s:%u; write it there, or "

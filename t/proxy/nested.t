@@ -10,6 +10,8 @@ use Time::HiRes qw(time);
 use Test::App;
 use Test::Server;
 
+sub Test::App::do_which { my ($self) = @_; $self->note('head'); return Test::App::do_head(@_) }
+
 my $app = Test::App->start;
 my $backends = qq{proxy-core.backends = ( "unix:@{[ $app->socket ]}" )};
 
@@ -73,6 +75,48 @@ for my $order ([qw(others hasty files watched)], [qw(hasty others watched files)
 		$srv->write('file', 'a file');
 		$says{$_}->($srv) for @$order;
 	};
+}
+
+# Four blocks of which each request is in another set, asked in every order: the first to come decides nothing.
+my $second = Test::App->start;
+my $mixed = <<"END";
+proxy-core.max-keep-alive-requests = 100
+proxy-core.balancer = "static"
+\$HTTP["url"] =~ "^/app" {
+	$backends
+	proxy-core.max-pool-size = 2
+	proxy-core.rewrite-response = ( "X-Which" => ( ".*" => "outer" ) )
+	\$HTTP["useragent"] =~ "sends" {
+		proxy-core.allow-x-sendfile = "enable"
+	}
+	\$HTTP["useragent"] =~ "moves" {
+		proxy-core.backends = ( "unix:@{[ $second->socket ]}" )
+		proxy-core.rewrite-response = ( "X-Which" => ( ".*" => "inner" ) )
+	}
+}
+\$HTTP["useragent"] =~ "late" {
+	proxy-core.rewrite-response = ( "X-Which" => ( ".*" => "late" ) )
+	server.tag = "late"
+}
+END
+my %answer = ('none' => 'body outer stat-accel 1', 'sends' => 'a file outer stat-accel 1', 'moves' => 'body inner stat-accel 2', 'sends moves late' => 'a file late late 2');
+
+sub permutations {
+	my (@all) = @_;
+	return [] unless @all;
+	return map { my $i = $_; map { [$all[$i], @$_] } permutations(@all[grep { $_ != $i } 0 .. $#all]) } 0 .. $#all;
+}
+
+for my $order (permutations(sort keys %answer)) {
+	my $srv = server($mixed);
+	$srv->write('file', 'a file');
+	my @got;
+	for my $who (@$order, reverse @$order) {
+		my $before = length $second->noted('head');
+		my $r = asks($srv, $who, 'which?X-Which:%20x|X-Sendfile:%20' . $srv->path('file'))->reply;
+		push @got, "$r->{body} $r->{header}{'x-which'} $r->{header}{server} " . (1 + length($second->noted('head')) - $before);
+	}
+	is join(', ', @got), join(', ', @answer{ @$order, reverse @$order }), join ', then ', map { "'$_'" } @$order;
 }
 
 subtest 'proxy-core.wait-timeout of the request, not of the one in front of it' => sub {
