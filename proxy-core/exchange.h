@@ -6,8 +6,8 @@
  * Tunnel   After on_head with status 101 the bytes pass unchanged in both directions.  It ends when
  *          both sides have said that they send no more (on_eof, exchange_body_end()), or when no
  *          byte passes for read_ms.
- * Result   on_end(arg, 0): the reply is complete.  Before on_head: on_end(arg, 502, 503 or 504),
- *          the status for the client (503 with retry_after_s).  After on_head: on_end(arg, -errno):
+ * Result   on_end(arg, 0): the reply is complete.  Before on_head: on_end(arg, 431, 502, 503 or
+ *          504), the status for the client (503 with retry_after_s).  After on_head: on_end(arg, -errno):
  *          the reply broke off, so cut the client's connection.  on_end comes once, as the last
  *          callback, unless exchange_forget() came first.
  * Owner    the request and all it points to belong to the caller and stay valid until on_end or

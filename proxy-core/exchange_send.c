@@ -99,6 +99,7 @@ void
 exchange_ask(struct exchange *x)
 {
 	struct upstream *u = x->u;
+	struct exchange_failure f;
 	int err;
 
 	x->state = x_head;
@@ -109,7 +110,9 @@ exchange_ask(struct exchange *x)
 	lease_use(x->lease, &exchange_uses, x);
 	err = u->proto->request(x->codec, x->req, x->keep, lease_out(x->lease));
 	if (err < 0) {
-		exchange_broken(x, 502, err, request_error(err));
+		/* no failure of the backend: a client could have it paused */
+		f = exchange_failure(x, err, request_error(err));
+		exchange_refuse(x, err == -E2BIG ? 431 : 502, &f);
 		return;
 	}
 	exchange_push(x);

@@ -251,8 +251,13 @@ sub _forward {
 	my $env = Test::Wire::_env($verb, $target, $protocol, @pairs);
 	@$env{qw(REMOTE_ADDR SERVER_NAME SERVER_PORT)} = ($addr, $server, $port);
 	$env->{HTTPS} = 'on' if $ssl;
+	$env->{REMOTE_PORT} = $attr{AJP_REMOTE_PORT};
+	$env->{AJP_SECRET} = $attr{SECRET} if defined $attr{SECRET};
 	$self->{q} = { %{ Test::Wire::_cgi($env, 1) }, attr => \%attr };
-	$self->{left} = $env->{CONTENT_LENGTH} // 0;
+	# without a length a servlet that wants a body asks for it
+	my $asks = !defined $env->{CONTENT_LENGTH} && $verb =~ /^P/;
+	$self->{left} = $asks ? 9 ** 15 : $env->{CONTENT_LENGTH} // 0;
+	$self->{answers} .= packet(pack 'Cn', 6, 8186) if $asks;
 	$self->{q}{whole} = 1 if $self->{left} eq '0';
 }
 
