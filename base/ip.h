@@ -30,8 +30,8 @@ bool ip_is_v4(const struct ip *);
 /* False: neither IPv4 nor IPv6. */
 bool ip_of_sockaddr(const struct sockaddr *, struct ip *);
 
-/* "10.0.0.0/8", "2001:db8::/32", "10.1.2.3".  Brackets around an address and its zone (fe80::1%eth0)
- * are ignored. */
+/* "10.0.0.0/8", "2001:db8::/32", "10.1.2.3".  Brackets around an address are ignored, and so is its
+ * zone (fe80::1%eth0). */
 bool ip_net_read(struct text, struct ip_net *);
 bool ip_net_has(const struct ip_net *, const struct ip *);
 

@@ -1,14 +1,14 @@
 /* wire/forward.h -- the fields about the client that every application gets, in any protocol.
  *
- *   FORWARD_X          X-Forwarded-For: CLIENT, PROXY      one address for each hop, the last one is
- *                                                          the peer's
+ *   FORWARD_X          X-Forwarded-For: CLIENT, PROXY   one address for each hop, the last one is
+ *                                                       the peer's
  *                      X-Forwarded-Proto: https
- *                      X-Forwarded-Host: example.org       and X-Host, as lighttpd 1.5
+ *                      X-Forwarded-Host: example.org    and X-Host, as lighttpd 1.5
  *   FORWARD_STANDARD   Forwarded: for="[2001:db8::1]";host=example.org;proto=https
  *
- * A field from a trusted peer is continued (lists), or passes (X-Forwarded-Host).  A client can send
- * any value, so of other peers these fields are replaced, and the fields by which applications take
- * such values from a proxy are dropped: X-Real-IP, X-Forwarded-Port, Front-End-Https and others.
+ * A list from a trusted peer is continued, and its X-Forwarded-Host passes.  A client can send any
+ * value, so the fields of other peers are replaced.  Fields by which applications take such values
+ * from a proxy are dropped, too: X-Real-IP, X-Forwarded-Port, Front-End-Https and others.
  */
 #ifndef WIRE_FORWARD_H
 #define WIRE_FORWARD_H

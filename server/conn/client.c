@@ -1,5 +1,5 @@
-/* server/conn/client.c -- the peer of a connection and the client of a request, for logs, conditions
- * and applications.
+/* server/conn/client.c -- the peer of a connection and the client of a request, for logs,
+ * conditions and applications.
  *
  *   peer     the other end of the connection, or what it said by the PROXY protocol
  *   client   the peer; or, if the peer is trusted, the address in its field about the client.  A

@@ -37,7 +37,7 @@ my $srv = server(8080);
 sub variables { my ($reply) = @_; return { map { split /=/, $_, 2 } split /\n/, $reply->{body} } }
 
 # The variables of a request, by name: those that tell who the client is.
-sub told {
+sub fields_of {
 	my ($env, @name) = @_;
 	return join ' ', map { $env->{$_} // 'none' } @name;
 }
@@ -71,8 +71,8 @@ subtest 'a TLS terminator that sends the PROXY protocol' => sub {
 		'X-Real-IP: 1.2.3.4'));
 	is $r->{status}, 200, 'answered';
 	my $env = variables($r);
-	is told($env, qw(REMOTE_ADDR HTTPS)), '127.0.0.5 on', 'the application sees the client, and that it uses TLS';
-	is told($env, qw(HTTP_X_FORWARDED_FOR HTTP_X_FORWARDED_PROTO HTTP_X_FORWARDED_HOST)), '127.0.0.5 https x', 'in the fields of proxies, too';
+	is fields_of($env, qw(REMOTE_ADDR HTTPS)), '127.0.0.5 on', 'the application sees the client, and that it uses TLS';
+	is fields_of($env, qw(HTTP_X_FORWARDED_FOR HTTP_X_FORWARDED_PROTO HTTP_X_FORWARDED_HOST)), '127.0.0.5 https x', 'in the fields of proxies, too';
 	is $env->{HTTP_FORWARDED}, 'for=127.0.0.5;host=x;proto=https', 'and in Forwarded';
 	is $env->{HTTP_X_REAL_IP}, undef, 'and nothing that the client made up';
 	cmp_ok $env->{REMOTE_PORT}, '>', 0, 'with its port';
@@ -86,7 +86,7 @@ subtest 'version 1, without TLS' => sub {
 	my $c = Test::Http::Conn->new($front->port, from => '127.0.0.6');
 	for (1 .. 3) {
 		$c->send(req('/app/env', 'X-Forwarded-Proto: https'));
-		is told(variables($c->reply), qw(REMOTE_ADDR HTTPS HTTP_X_FORWARDED_PROTO)), '127.0.0.6 none http', 'each request of a connection';
+		is fields_of(variables($c->reply), qw(REMOTE_ADDR HTTPS HTTP_X_FORWARDED_PROTO)), '127.0.0.6 none http', 'each request of a connection';
 	}
 	$front->stop;
 };
@@ -106,13 +106,13 @@ subtest 'a proxy that adds fields' => sub {
 		my ($from, @field) = @_;
 		my $c = Test::Http::Conn->new($front->port, from => $from);
 		$c->send(req('/app/env', @field));
-		return told(variables($c->reply), qw(REMOTE_ADDR HTTP_X_FORWARDED_FOR HTTP_X_FORWARDED_PROTO));
+		return fields_of(variables($c->reply), qw(REMOTE_ADDR HTTP_X_FORWARDED_FOR HTTP_X_FORWARDED_PROTO));
 	};
 	is $ask->('127.0.0.7'), '127.0.0.7 127.0.0.7, 127.0.0.1 http', 'one hop after the other';
 	is $ask->('127.0.0.8', 'X-Forwarded-For: 203.0.113.7', 'X-Forwarded-Proto: https'), '127.0.0.8 203.0.113.7, 127.0.0.8, 127.0.0.1 http', 'what a client sent is in front';
 	my $c = $behind->connect(from => '127.0.0.9');
 	$c->send(req('/app/env', 'X-Forwarded-For: 203.0.113.7', 'X-Forwarded-Proto: https'));
-	is told(variables($c->reply), qw(REMOTE_ADDR HTTP_X_FORWARDED_FOR HTTP_X_FORWARDED_PROTO HTTPS)), '127.0.0.9 127.0.0.9 http none', 'a client past the proxy is not believed';
+	is fields_of(variables($c->reply), qw(REMOTE_ADDR HTTP_X_FORWARDED_FOR HTTP_X_FORWARDED_PROTO HTTPS)), '127.0.0.9 127.0.0.9 http none', 'a client past the proxy is not believed';
 	$front->stop;
 };
 

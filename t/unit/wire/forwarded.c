@@ -1,4 +1,4 @@
-/* t/unit/wire/forwarded.c -- the client as proxies wrote it down, and what a client cannot forge. */
+/* t/unit/wire/forwarded.c -- the client as proxies wrote it down; what a client cannot forge. */
 #include <glib.h>
 
 #include "base/must.h"
