@@ -32,8 +32,8 @@ struct sender {
 	uint32_t rate;
 	/* How far the client is behind that rate; the owner sets it to 0 for a new client. */
 	uint64_t debt_ns;
-	/* Bytes a second that are sent at most; 0: no limit.  At the beginning of a request the owner
-	 * sets both to 0. */
+	/* Bytes a second that are sent at most; 0: no limit.  The owner sets both to 0 for a new
+	 * request. */
 	uint32_t limit;
 	uint64_t due_ns;            /* when the bytes sent so far have had their time */
 	uint64_t asked_ns;          /* when the op in flight was submitted */

@@ -142,7 +142,10 @@ void
 proxy_answer_error(struct relay *rl, int status)
 {
 	conn_early_reply(rl->r);
-	reply_error(rl->r, status);
+	if (status == 503)
+		reply_retry(rl->r, 1);
+	else
+		reply_error(rl->r, status);
 	proxy_answer(rl, HANDLED_REPLY);
 }
 

@@ -1,4 +1,4 @@
-/* t/unit/io/pacing.c -- a reply that is sent at a rate: bytes are counted over a simulated clock. */
+/* t/unit/io/pacing.c -- a reply that is sent at a rate: bytes, counted over a simulated clock. */
 #include <errno.h>
 #include <glib.h>
 #include "base/rate.h"
