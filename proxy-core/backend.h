@@ -44,7 +44,10 @@ struct backend {
 	unsigned sockets[LEASE_STATES];
 	unsigned waiting; /* requests without a socket */
 	unsigned down;    /* pools that pause because it is out of reach */
-	unsigned users;   /* pools and configurations; 0: not configured any more */
+	/* of check.c: the last check failed; times of the last one and of the last good one */
+	unsigned sick;
+	uint64_t checked_ns, good_ns;
+	unsigned users; /* pools and configurations; 0: not configured any more */
 
 	struct backend_times *times; /* a list, see backend_times.h */
 

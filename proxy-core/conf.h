@@ -15,8 +15,11 @@ struct proxy_conf { /* copied by upstream_new() */
 	unsigned max_keep_alive_requests;
 	unsigned max_waiters; /* 0: 503 instead of waiting */
 	unsigned connect_ms;
-	unsigned disable_ms;    /* first pause of a backend that cannot be reached */
-	unsigned idle_ms;       /* a kept socket without a request is closed then */
+	unsigned disable_ms; /* first pause of a backend that cannot be reached */
+	unsigned idle_ms;    /* a kept socket without a request is closed then */
+	/* GET this from each backend every check_ms; NULL: never */
+	const char *check_url;
+	unsigned check_ms;
 	unsigned slow_start_ms; /* 0: a backend that came back gets its whole share at once */
 };
 

@@ -261,15 +261,14 @@ exchange_resume(struct exchange *x)
 
 /* ---------------------------------------------------------------- for the caller */
 
-int
-exchange_start(struct upstream *u, const struct proxy_request *req,
-    const struct exchange_conf *conf, const struct exchange_sink *sink, void *arg,
-    struct exchange **xp)
+static struct exchange *
+exchange_new(struct upstream *u, const struct proxy_request *req, const struct exchange_conf *conf,
+    const struct exchange_sink *sink, void *arg)
 {
 	struct exchange *x = calloc(1, sizeof(*x) + u->proto->size);
 
 	if (x == NULL)
-		return (-ENOMEM);
+		return (NULL);
 	x->u = u;
 	x->req = req;
 	x->conf = *conf;
@@ -286,9 +285,39 @@ exchange_start(struct upstream *u, const struct proxy_request *req,
 	buf_init(&x->note, NOTE_MAX);
 	reply_head_init(&x->head);
 	upstream_enter(u, &x->link);
+	return (x);
+}
+
+int
+exchange_start(struct upstream *u, const struct proxy_request *req,
+    const struct exchange_conf *conf, const struct exchange_sink *sink, void *arg,
+    struct exchange **xp)
+{
+	struct exchange *x = exchange_new(u, req, conf, sink, arg);
+
+	if (x == NULL)
+		return (-ENOMEM);
 	count(u->counters, proxy_requests);
 	*xp = x;
 	exchange_next(x, NULL);
+	return (0);
+}
+
+int
+exchange_check(struct upstream *u, struct pool *p, const struct proxy_request *req,
+    const struct exchange_conf *conf, const struct exchange_sink *sink, void *arg,
+    struct exchange **xp)
+{
+	struct exchange *x = exchange_new(u, req, conf, sink, arg);
+
+	if (x == NULL)
+		return (-ENOMEM);
+	*xp = x;
+	x->tried = UINT64_MAX; /* no other one */
+	x->wait.check = true;
+	x->pool = p;
+	pool_hold(p);
+	exchange_get(x);
 	return (0);
 }
 

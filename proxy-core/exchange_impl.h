@@ -72,6 +72,9 @@ struct exchange_failure;
 void exchange_refuse(struct exchange *x, int status, const struct exchange_failure *);
 void exchange_refused(struct exchange *x, const char *why);
 bool exchange_repeat(struct exchange *x, int err); /* on a fresh socket, once, if that is safe */
+/* As exchange_start(), at this pool alone, also if it is paused. */
+int exchange_check(struct upstream *, struct pool *, const struct proxy_request *,
+    const struct exchange_conf *, const struct exchange_sink *, void *arg, struct exchange **);
 /* Around each callback, which may forget the exchange: leave frees it then. */
 void exchange_enter(struct exchange *x);
 void exchange_leave(struct exchange *x);

@@ -211,7 +211,7 @@ members_candidates(struct members *m, struct candidate v[BACKENDS_MAX], uint64_t
 		const struct pool *p = mb->pool;
 
 		if ((tried >> m->order[i] & 1) == 0 && pool_pause_left_ms(p, now) == 0 &&
-		    pool_probing(p) == probing)
+		    !pool_sick(p) && pool_probing(p) == probing)
 			v[n++] = (struct candidate){ .name = text_of(pool_name(p)),
 				.index = m->order[i],
 				.room = pool_room(p, now),

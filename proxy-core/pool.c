@@ -68,7 +68,7 @@ pool_feed_one(struct pool *p)
 	}
 	pool_make_room(p, w);
 	/* not one connect for each waiter and event: connects in flight count */
-	if (p->n[LEASE_CONNECTING] >= pool_waiting(p) || !pool_may_connect(p, io_now(p->io)))
+	if (p->n[LEASE_CONNECTING] >= pool_waiting(p) || !pool_may_connect(p, w, io_now(p->io)))
 		return (false);
 	pool_connect(p);
 	return (true);
@@ -202,6 +202,7 @@ void
 pool_tick(struct pool *p, uint64_t now)
 {
 	pool_check_stalls(p, now);
+	pool_heed_checks(p, now);
 	if (backend_crowded(p->backend, now))
 		pool_close_idle(p, now);
 	else if (now > p->conf.idle_ms * NS_PER_MS)
@@ -328,5 +329,5 @@ bool
 pool_room(const struct pool *p, uint64_t now)
 {
 	return (p->n[LEASE_IDLE] > pool_waiting(p) ||
-		(pool_waiting(p) <= p->n[LEASE_CONNECTING] && pool_may_connect(p, now)));
+		(pool_waiting(p) <= p->n[LEASE_CONNECTING] && pool_may_connect(p, NULL, now)));
 }

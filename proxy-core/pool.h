@@ -48,6 +48,7 @@ struct pool_wait {
 	/* A kept socket was stale: now uses a fresh one, before other requests of the client. */
 	bool fresh;
 	bool unsafe; /* cannot be repeated: a kept socket is checked again before its use */
+	bool check;  /* may connect while the backend is paused */
 	bool debug;  /* log the lease */
 	/* of the pool */
 	struct fair_queue_item turn;
@@ -86,6 +87,8 @@ unsigned pool_share(const struct pool *, uint64_t now_ns); /* percent; below 100
 void pool_start_slowly(struct pool *);
 bool pool_room(const struct pool *, uint64_t now_ns);
 unsigned pool_pause_left_ms(const struct pool *, uint64_t now_ns); /* 0: it may be tried */
+bool pool_sick(const struct pool *);                               /* its last check failed */
+void pool_heed_checks(struct pool *, uint64_t now_ns);
 bool pool_probing(const struct pool *); /* a request tries whether the backend is back */
 /* Exchanges that remember the pool; it is not freed meanwhile. */
 void pool_hold(struct pool *);

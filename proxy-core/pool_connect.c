@@ -25,6 +25,7 @@ pool_set_down(struct pool *p, int err)
 	uint64_t now = io_now(p->io);
 
 	p->misses = 0;
+	p->down_ns = now;
 	/* many connects that fail at once count as one failure, with one pause */
 	if (!p->down || now >= p->paused_until_ns) {
 		p->pause_ms = pool_next_pause(p);
@@ -161,9 +162,11 @@ pool_open(const struct pool *p)
 }
 
 bool
-pool_may_connect(const struct pool *p, uint64_t now)
+pool_may_connect(const struct pool *p, const struct pool_wait *w, uint64_t now)
 {
-	if (now < p->paused_until_ns || now < p->retry_at_ns)
+	bool paused = now < p->paused_until_ns && (w == NULL || !w->check);
+
+	if (paused || now < p->retry_at_ns)
 		return (false);
 	if (p->down && (p->probe != NULL || p->n[LEASE_CONNECTING] > 0))
 		return (false);
@@ -183,6 +186,24 @@ pool_pause_left_ms(const struct pool *p, uint64_t now)
 	if (now >= p->paused_until_ns)
 		return (0);
 	return ((unsigned)((p->paused_until_ns - now + NS_PER_MS - 1) / NS_PER_MS));
+}
+
+bool
+pool_sick(const struct pool *p)
+{
+	return (p->conf.check_url != NULL && backend_read(p->backend, sick) != 0);
+}
+
+/* Takes over what the worker that checks has found. */
+void
+pool_heed_checks(struct pool *p, uint64_t now)
+{
+	if (p->sick && !pool_sick(p))
+		pool_start_slowly(p);
+	p->sick = pool_sick(p);
+	if (p->down && p->paused_until_ns > now && p->conf.check_url != NULL &&
+	    backend_read(p->backend, good_ns) > p->down_ns)
+		p->paused_until_ns = now;
 }
 
 /* A probe that ends without a byte of a reply is as bad as a connect that fails. */

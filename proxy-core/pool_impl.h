@@ -54,6 +54,8 @@ struct pool {
 	unsigned misses;     /* connects that failed in a row */
 	struct lease *probe; /* down: the one that tries whether the backend is back */
 	uint64_t up_ns;      /* came back then; 0: was never down */
+	uint64_t down_ns;    /* the last connect that failed */
+	bool sick;           /* at the last tick */
 	uint64_t pause_ms;   /* the last pause; doubles */
 	uint64_t paused_until_ns, retry_at_ns;
 	uint64_t slowest_ns; /* longest wait for a first byte, fading */
@@ -72,7 +74,8 @@ void pool_close_idle(struct pool *, uint64_t since_before_ns);
 bool pool_is_over(const struct pool *); /* nothing is left that points to it */
 
 /* pool_connect.c */
-bool pool_may_connect(const struct pool *, uint64_t now_ns);
+/* w: the waiter that needs the socket; NULL: any request */
+bool pool_may_connect(const struct pool *, const struct pool_wait *w, uint64_t now_ns);
 void pool_set_down(struct pool *, int err);
 void pool_set_up(struct pool *);
 void pool_connect(struct pool *); /* one more socket; later if there is no memory */

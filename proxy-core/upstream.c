@@ -1,8 +1,11 @@
 #include <stdlib.h>
 #include "base/log.h"
+#include "proxy-core/check.h"
 #include "proxy-core/upstream.h"
 
 /* ---------------------------------------------------------------- life */
+
+static void tick_start(struct upstream *u);
 
 static void
 upstream_end(struct upstream *u)
@@ -38,6 +41,7 @@ upstream_new(struct io *io, struct counters *counters, const struct proxy_conf *
 	must(u->proto != NULL && u->balancer != NULL);
 	list_init(&u->exchanges);
 	list_init(&u->soon);
+	list_init(&u->checks);
 	u->members.io = io;
 	u->members.counters = counters;
 	u->members.conf = *c;
@@ -47,6 +51,8 @@ upstream_new(struct io *io, struct counters *counters, const struct proxy_conf *
 		upstream_end(u);
 		return (NULL);
 	}
+	if (c->check_url != NULL)
+		tick_start(u);
 	return (u);
 }
 
@@ -59,6 +65,8 @@ upstream_secret(const struct upstream *u)
 void
 upstream_close_idle(struct upstream *u)
 {
+	u->closing = true;
+	checks_stop(u);
 	members_close_idle(&u->members);
 }
 
@@ -67,8 +75,9 @@ upstream_free(struct upstream *u)
 {
 	if (u == NULL)
 		return;
-	must(u->nexchanges == 0 && !u->dying);
+	must(!u->dying);
 	upstream_close_idle(u);
+	must(u->nexchanges == 0);
 	u->dying = true;
 	if (u->ticking)
 		op_cancel(u->io, &u->tick);
@@ -82,8 +91,6 @@ upstream_idle(const struct upstream *u)
 }
 
 /* ---------------------------------------------------------------- time passes */
-
-static void tick_start(struct upstream *u);
 
 static void
 tick_exchanges(struct upstream *u)
@@ -104,7 +111,8 @@ tick_exchanges(struct upstream *u)
 static bool
 upstream_active(const struct upstream *u)
 {
-	return (u->nexchanges > 0 || members_active(&u->members));
+	return (u->nexchanges > 0 || members_active(&u->members) ||
+		(u->members.conf.check_url != NULL && !u->closing));
 }
 
 static void
@@ -114,6 +122,7 @@ tick_done(struct io_op *op)
 
 	if (!u->dying) {
 		members_tick(&u->members, io_now(u->io));
+		checks_tick(u, io_now(u->io));
 		tick_exchanges(u);
 	}
 	u->ticking = false;

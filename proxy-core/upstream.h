@@ -20,7 +20,9 @@ struct upstream {
 	unsigned nexchanges;
 	struct io_op tick;
 	struct io_op round; /* a call in the next round */
+	struct list checks; /* that run; check.c */
 	bool ticking, round_due, dying;
+	bool closing; /* drains: no more checks */
 };
 
 /* Called by the two timers; exchange.c. */

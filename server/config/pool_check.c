@@ -74,6 +74,16 @@ check_weight_count(struct config *cfg, const struct cfg_block *b)
 		    w->key.p, list->value->n, list->pos.file, list->pos.line, w->value->n);
 }
 
+static void
+check_url(struct config *cfg, const struct cfg_entry *e)
+{
+	struct text url = cfg_value_text(cfg, e->value);
+
+	if (url.n > 0 && url.p[0] != '/')
+		cfg_error(cfg, e->value_pos, "%s: expected a path like \"/ping\", got \"%.*s\"",
+		    e->key.p, (int)url.n, url.p);
+}
+
 void
 cfg_pools_check(struct config *cfg)
 {
@@ -84,6 +94,7 @@ cfg_pools_check(struct config *cfg)
 		{ "proxy-core.balancer", check_balancer },
 		{ "proxy-core.backends", check_addresses },
 		{ "proxy-core.authorizer", check_addresses },
+		{ "proxy-core.check-url", check_url },
 		{ "proxy-core.weights", check_weights },
 	};
 	const struct cfg_block *b;

@@ -139,6 +139,8 @@ upstream_of_block(const struct worker *w, int block, bool authorizer)
 		.disable_ms = (unsigned)(1000 * c.proxy_disable_time),
 		.max_waiters = c.proxy_backlog != 0 ? (unsigned)c.proxy_max_waiters : 0,
 		.connect_ms = (unsigned)(1000 * c.proxy_connect_timeout),
+		.check_url = authorizer ? NULL : c.proxy_check_url,
+		.check_ms = (unsigned)(1000 * c.proxy_check_interval),
 		.idle_ms = (unsigned)(1000 * c.proxy_idle_timeout),
 		.slow_start_ms = (unsigned)(1000 * c.proxy_slow_start),
 	};

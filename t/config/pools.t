@@ -40,6 +40,8 @@ for my $case (
 	['an abstract socket without a name', qq{proxy-core.backends = ( "unix:\@" )\n}, 78, qr{^DIR/x\.conf:3:23: .*"unix:\@": expected a name after unix:\@}],
 	['a long path', qq{proxy-core.backends = ( "unix:/$long" )\n}, 78, qr{^DIR/x\.conf:3:23: proxy-core\.backends: "unix:/x+": .*107}],
 	['an IPv6 address without brackets', qq{proxy-core.backends = ( "::1" )\n}, 78, qr{^DIR/x\.conf:3:23: proxy-core\.backends: "::1": }],
+	['a check', qq{${two}proxy-core.check-url = "/ping?a=b"\n}, 0, qr/^$/],
+	['a check of a whole URL', qq{${two}proxy-core.check-url = "http://x/"\n}, 78, qr{^DIR/x\.conf:4:24: proxy-core\.check-url: expected a path like "/ping", got "http://x/"}],
 	['IPv6', qq{proxy-core.backends = ( "[::1]", "[::1]:81" )\n}, 0, qr/^$/],
 ) {
 	my ($what, $lines, $rc, $err) = @$case;

@@ -63,7 +63,7 @@ conn_record(struct conn *c, unsigned type, const guint8 *p, size_t n)
 		c->started = false;
 		c->body = 0;
 	} else if (type == 4 && n > 0) {
-		id = g_strstr_len((const char *)p, (gssize)n, "id=");
+		id = memmem(p, n, "id=", 3);
 		if (id != NULL)
 			c->id = (unsigned)strtoul(id + 3, NULL, 10);
 	} else if (type == 4) {

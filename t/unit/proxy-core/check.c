@@ -1,0 +1,165 @@
+/* t/unit/proxy-core/check.c -- backends are asked for a URL, and those that fail get no requests. */
+#include "proxy-core/upstream.h"
+#include "t/unit/proxy-core/exchange_test.h"
+
+static struct proxy_conf
+checking(const char *const *specs, size_t n)
+{
+	struct proxy_conf conf = a_conf(specs, n);
+	size_t i;
+
+	conf.check_url = "/ping?x=1";
+	conf.check_ms = 5000;
+	for (i = 0; i < backends.n; i++)
+		backends.v[i]->sick = 0, backends.v[i]->checked_ns = 0;
+	return (conf);
+}
+
+/* Answers all that is asked with this reply. */
+static void
+answer_all(const char *head_and_body)
+{
+	struct io_op *op;
+	struct buf b;
+	unsigned i;
+
+	for (i = 0; i < 4; i++) {
+		while (sim_find(io, IO_CONNECT, NULL) != NULL)
+			run_connect(0);
+		run_send();
+		while ((op = nth_recv(0)) != NULL && sim_sent(io, op->sock).n > 0) {
+			sim_sent_clear(io, op->sock);
+			buf_init(&b, 0);
+			put_stdout(&b, head_and_body);
+			put_end(&b, 0);
+			sim_recv(io, op, buf_as_text(&b));
+			sim_run(io);
+			buf_free(&b);
+		}
+		sim_advance_ms(io, 60);
+	}
+}
+
+static void
+test_sick(void)
+{
+	struct proxy_conf conf = checking(one, 1);
+	struct client c = { 0 };
+	struct text sent;
+
+	conf.max_keep_alive_requests = 0;
+	set_up(&conf);
+	sim_advance_ms(io, 260);
+	run_connect(0);
+	run_send();
+	sent = sim_sent(io, nth_recv(0)->sock);
+	g_assert_nonnull(memmem(sent.p, sent.n, "/ping?x=1", 9));
+	answer_all("Status: 500 no\n\n");
+	ask(&c, "GET");
+	ENDED(&c, 503);
+	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 0);
+	g_assert_nonnull(strstr(logged->str, "check.failed"));
+	sim_advance_ms(io, 4000);
+	g_assert_cmpuint(sim_count(io, IO_CONNECT), ==, 0); /* not before its time */
+	sim_advance_ms(io, 1300);
+	answer_all("Status: 204 yes\n\n");
+	g_assert_nonnull(strstr(logged->str, "check.passed"));
+	asked(&c, "GET");
+	reply("\nx");
+	ENDED(&c, 0);
+	g_assert_cmpuint(counters.proxy_requests, ==, 2); /* checks are none */
+	client_free(&c);
+	tear_down();
+}
+
+/* Silence is a failure, and ends with the interval. */
+static void
+test_silent(void)
+{
+	struct proxy_conf conf = checking(one, 1);
+
+	set_up(&conf);
+	sim_advance_ms(io, 260);
+	run_connect(0);
+	run_send();
+	g_assert_cmpuint(backends.v[0]->sick, ==, 0);
+	sim_advance_ms(io, 5100);
+	g_assert_cmpuint(backends.v[0]->sick, ==, 1);
+	tear_down();
+}
+
+/* A pool without a free socket says nothing about the application. */
+static void
+test_busy(void)
+{
+	struct proxy_conf conf = checking(one, 1);
+	struct client c = { 0 };
+
+	conf.max_pool_size = 1;
+	set_up(&conf);
+	asked(&c, "GET");
+	sim_advance_ms(io, 260);
+	sim_advance_ms(io, 5100);
+	g_assert_cmpuint(backends.v[0]->sick, ==, 0);
+	reply("\nx");
+	ENDED(&c, 0);
+	client_free(&c);
+	tear_down();
+}
+
+/* A check connects during the pause, and a good one ends it. */
+static void
+test_returns(void)
+{
+	struct proxy_conf conf = checking(one, 1);
+	struct client c = { 0 };
+
+	conf.disable_ms = 60000;
+	set_up(&conf);
+	answer_all("\nfine");
+	sim_advance_ms(io, 260);
+	answer_all("\nfine");
+	sim_advance_ms(io, 11000); /* the kept socket is closed */
+	sim_advance_ms(io, 60);
+	while (nth_recv(0) != NULL)
+		run_lost(0);
+	while (sim_find(io, IO_CONNECT, NULL) != NULL)
+		run_connect(-ECONNREFUSED);
+	ask(&c, "GET");
+	while (sim_find(io, IO_CONNECT, NULL) != NULL)
+		run_connect(-ECONNREFUSED);
+	ENDED(&c, 503);
+	sim_advance_ms(io, 6000);
+	answer_all("\nfine");
+	asked(&c, "GET");
+	reply("\nx");
+	ENDED(&c, 0);
+	client_free(&c);
+	tear_down();
+}
+
+/* The server ends in the middle of a check. */
+static void
+test_end(void)
+{
+	struct proxy_conf conf = checking(two, 2);
+
+	set_up(&conf);
+	sim_advance_ms(io, 260);
+	run_connect(0);
+	run_send();
+	tear_down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	log_set_sink(log_nowhere, NULL);
+	g_test_add_func("/check/a backend that fails gets no requests", test_sick);
+	g_test_add_func("/check/silence is a failure", test_silent);
+	g_test_add_func("/check/a busy pool is no failure", test_busy);
+	g_test_add_func("/check/a good check ends the pause", test_returns);
+	g_test_add_func("/check/the server ends meanwhile", test_end);
+	return (g_test_run());
+}
