@@ -108,6 +108,7 @@ put_request(struct env *e)
 {
 	const struct proxy_request *r = e->req;
 	struct text script = without_info(r, r->path);
+
 	put(e, "REQUEST_METHOD", r->method);
 	put(e, "REQUEST_URI", r->target);
 	if (r->redirect_uri.n != 0)

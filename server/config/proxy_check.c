@@ -84,12 +84,19 @@ check_rewrite(struct config *cfg, const struct cfg_block *b, const char *name,
 	const struct cfg_entry *e = cfg_entry_find(b, text_of(name));
 	struct rewrite *rw;
 	char why[256];
+	size_t i;
 
 	if (e == NULL || map->n == 0)
 		return;
 	rw = rewrite_new(map, why, sizeof(why));
 	if (rw == NULL)
 		cfg_error(cfg, e->value_pos, "%s: %s", name, why);
+	for (i = 0; strcmp(name, "proxy-core.rewrite-response") == 0 && i < map->n; i++)
+		if (rewrite_is_special(map->v[i].key))
+			cfg_error(cfg, e->value_pos,
+			    "%s: expected the name of a header field, got \"%s\", which is "
+			    "for proxy-core.rewrite-request",
+			    name, map->v[i].key.p);
 	rewrite_free(rw);
 }
 

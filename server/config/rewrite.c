@@ -6,6 +6,7 @@
 
 #include "base/match.h"
 #include "base/must.h"
+#include "wire/headers.h"
 
 struct rule {
 	struct text name, replacement; /* owned by the configuration */
@@ -17,11 +18,31 @@ struct rewrite {
 	struct rule rule[];
 };
 
+bool
+rewrite_is_special(struct text name)
+{
+	static const struct text names[] = { TEXT("_uri"), TEXT("_docroot"), TEXT("_pathinfo"),
+		TEXT("_scriptname") };
+	size_t i;
+
+	for (i = 0; i < NELEM(names); i++)
+		if (text_eq(names[i], name))
+			return (true);
+	return (false);
+}
+
 static bool
 rule_make(struct rule *r, const struct conf_pair *p, char *err, size_t errsize)
 {
 	char why[160];
 
+	if (!rewrite_is_special(p->key) && (!header_is_token(p->key) || p->key.p[0] == '_')) {
+		snprintf(err, errsize,
+		    "expected the name of a header field, _uri, _docroot, _pathinfo or "
+		    "_scriptname, got \"%.80s\"",
+		    p->key.p);
+		return (false);
+	}
 	if (p->map == NULL || p->map->n != 1) {
 		snprintf(err, errsize, "\"%s\" needs exactly one ( \"regex\" => \"replacement\" )",
 		    p->key.p);
@@ -118,4 +139,10 @@ rewrite_value(const struct rewrite *rw, struct text name, struct text value, str
 		}
 	}
 	return (value);
+}
+
+struct text
+rewrite_name(const struct rewrite *rw, size_t i)
+{
+	return (rw != NULL && i < rw->n ? rw->rule[i].name : TEXT_NONE);
 }

@@ -4,6 +4,7 @@
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 #include "server/config/rewrite.h"
+#include "wire/control.h"
 #include "server/route.h"
 
 static struct text
@@ -28,29 +29,71 @@ rewritten(struct relay *rl, struct text name, struct text value)
 	return (t);
 }
 
+/* Appends a field of the request.  What a rule has made passes, whatever its name is. */
+static void
+add_field(struct relay *rl, struct proxy_field *f, size_t *n, struct text name, struct text value)
+{
+	struct text now = rewritten(rl, name, value);
+
+	f[(*n)++] = (struct proxy_field){ name, now, now.p != value.p };
+}
+
+static bool
+has_field(const struct proxy_field *f, size_t n, struct text name)
+{
+	size_t i = 0;
+
+	while (i < n && !text_ieq(f[i].name, name))
+		i++;
+	return (i < n);
+}
+
+/* A rule sees a field that did not come as an empty value.  Rack's example for lighttpd 1.5 sets
+ * X-Sendfile-Type so. */
+static void
+add_missing(struct relay *rl, struct proxy_field *f, size_t *n)
+{
+	const struct rewrite *rules = rl->r->site->rewrite_request;
+	struct text name;
+	size_t i;
+
+	for (i = 0; (name = rewrite_name(rules, i)).p != NULL; i++) {
+		if (rewrite_is_special(name) || has_field(f, *n, name))
+			continue;
+		add_field(rl, f, n, name, TEXT(""));
+		if (f[*n - 1].value.n == 0)
+			(*n)--;
+	}
+}
+
+/* Control headers of a client are not there for any rule. */
 static bool
 fill_headers(struct relay *rl, struct proxy_request *q)
 {
 	struct request *r = rl->r;
-	struct proxy_field *f = arena_get(&r->arena, (r->http.nheaders + 1u) * sizeof(*f));
-	size_t i;
+	const struct rewrite *rules = r->site->rewrite_request;
+	size_t i, n = 0, room = r->http.nheaders + 1u;
+	struct proxy_field *f;
 
+	for (i = 0; rewrite_name(rules, i).p != NULL; i++)
+		room++;
+	f = arena_get(&r->arena, room * sizeof(*f));
 	if (f == NULL)
 		return (false);
 	for (i = 0; i < r->http.nheaders; i++) {
-		struct text name = r->http.headers[i].name, value = r->http.headers[i].value;
+		const struct http_header *h = &r->http.headers[i];
+		bool is_host = r->host_changed && text_ieq(h->name, TEXT("Host"));
 
-		if (r->host_changed && text_ieq(name, TEXT("Host")))
-			value = r->http.host;
-		f[i] = (struct proxy_field){ name, rewritten(rl, name, value) };
+		if (!header_is_control(h->name))
+			add_field(rl, f, &n, h->name, is_host ? r->http.host : h->value);
 	}
 	/* The parser has put the authority of an absolute-form into Host; an HTTP/1.0 request may
 	 * have no such field. */
 	if (r->http.known[HH_HOST].p == NULL && r->http.host.p != NULL)
-		f[i++] =
-		    (struct proxy_field){ TEXT("Host"), rewritten(rl, TEXT("Host"), r->http.host) };
+		add_field(rl, f, &n, TEXT("Host"), r->http.host);
+	add_missing(rl, f, &n);
 	q->headers = f;
-	q->nheaders = i;
+	q->nheaders = n;
 	return (true);
 }
 
