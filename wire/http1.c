@@ -27,7 +27,7 @@ struct name {
 	uint8_t id;
 };
 
-/* by length; no length has three */
+/* By length; no length has three.  The shortest has four letters, as name_is() needs. */
 #define NAME_MAX_LEN 19
 static const struct name names[NAME_MAX_LEN + 1][2] = {
 	[4] = { { "host", HH_HOST } },
@@ -43,7 +43,7 @@ static const struct name names[NAME_MAX_LEN + 1][2] = {
 	[19] = { { "if-unmodified-since", HH_IF_UNMODIFIED_SINCE } },
 };
 
-/* With bit 0x20 set, of all token characters only A-Z become a letter, and none becomes '-'.  So
+/* n: at least 4.  With bit 0x20 set, of all token characters only A-Z become a letter, and none becomes '-'.  So
  * for names of a-z and '-' this is an exact comparison without case. */
 static inline bool
 name_is(const char *p, size_t n, const char *lower)
@@ -57,13 +57,8 @@ name_is(const char *p, size_t n, const char *lower)
 				return (false);
 		return ((load64(p + n - 8) | bit) == load64(lower + n - 8));
 	}
-	if (n >= 4)
-		return ((load32(p) | (uint32_t)bit) == load32(lower) &&
-			(load32(p + n - 4) | (uint32_t)bit) == load32(lower + n - 4));
-	for (i = 0; i < n; i++)
-		if ((p[i] | 0x20) != lower[i])
-			return (false);
-	return (true);
+	return ((load32(p) | (uint32_t)bit) == load32(lower) &&
+		(load32(p + n - 4) | (uint32_t)bit) == load32(lower + n - 4));
 }
 
 /* An index into known[], or HH_N. */
