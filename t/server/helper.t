@@ -80,6 +80,13 @@ subtest 'reloads with include_shell lose no request' => sub {
 	    '... and has its end of the pair and a signalfd only' or diag "@fd";
 };
 
+subtest 'a configuration command inherits no descriptor of the server or the helper' => sub {
+	my $srv = start(qq{include_shell "exec ls -l /proc/self/fd >\@RUN\@/fds"\n});
+	is $srv->fetch('/a')->{body}, 'A', 'it serves';
+	my @fd = grep { $_->[0] > 2 && $_->[1] !~ m{^/proc/} } map { [m{ (\d+) -> (.*)}] } grep { / -> / } split /\n/, $srv->log('fds');
+	is join(' ', map { "$_->[0]: $_->[1]" } @fd), '', 'only 0, 1 and 2';
+};
+
 subtest 'only the helper keeps root' => sub {
 	plan skip_all => 'needs root and the user www-data' unless $www;
 	my $srv = start('');

@@ -178,6 +178,8 @@ test_nearest(void)
 {
 	static const char *const names[] = { "server.port", "server.document-root", "server.name",
 		"etag", NULL };
+	char longest[65];
+	const char *const long_names[] = { longest, NULL };
 
 	g_assert_cmpstr(text_nearest("server.prot", names), ==, "server.port");
 	g_assert_cmpstr(text_nearest("server.documentroot", names), ==, "server.document-root");
@@ -186,6 +188,10 @@ test_nearest(void)
 	g_assert_null(text_nearest("x", names));
 	g_assert_null(text_nearest("mimetype.assign", names));
 	g_assert_null(text_nearest("", names));
+	/* the longest word and the longest name */
+	memset(longest, 'x', 64);
+	longest[64] = '\0';
+	g_assert_cmpstr(text_nearest(longest, long_names), ==, longest);
 	g_assert_null(
 	    text_nearest("0123456789012345678901234567890123456789012345678901234567890123456789",
 		names));

@@ -54,10 +54,17 @@ test_swapped(void)
 	g_free(in);
 }
 
+static void
+test_directory(void)
+{
+	g_assert_cmpint(safe_open(dir, O_RDONLY, 0), ==, -EINVAL);
+}
+
 int
 main(int argc, char **argv)
 {
 	tests_in_dir(&argc, &argv);
+	g_test_add_func("/safe_open/directory", test_directory);
 	g_test_add_func("/safe_open/a component that becomes a link is not followed", test_swapped);
 	return (run_in_dir());
 }

@@ -116,6 +116,7 @@ stages_of_cold_requests(void)
 	g_assert_cmpuint(stage_count(stage_stat), ==, 1);
 	g_assert_cmpuint(stage_count(stage_write), ==, 1);
 	g_assert_cmpuint(stage_count(stage_read), ==, 0);
+	g_assert_cmpuint(stage_count(stage_proxy), ==, 0);
 	g_assert_cmpuint(stage_count(stage_total), ==, 1);
 	say(s, GET("/a") GET("/a"));
 	take(s, SIZE_MAX);
