@@ -130,8 +130,9 @@ trusts_make(struct worker *w)
 	size_t i;
 
 	w->trusts = calloc(w->conf.nlisteners + 1, sizeof(struct trust *));
-	for (i = 0; w->trusts != NULL && i < w->conf.nlisteners; i++) {
-		w->trusts[i] = trust_new(w->conf.config, w->conf.listeners[i].name);
+	for (i = 0; w->trusts != NULL && i <= w->conf.nlisteners; i++) {
+		w->trusts[i] = trust_new(w->conf.config,
+		    i < w->conf.nlisteners ? w->conf.listeners[i].name : "");
 		if (w->trusts[i] == NULL)
 			return (-ENOMEM);
 	}
@@ -143,7 +144,7 @@ trusts_free(struct worker *w)
 {
 	size_t i;
 
-	for (i = 0; w->trusts != NULL && i < w->conf.nlisteners; i++)
+	for (i = 0; w->trusts != NULL && i <= w->conf.nlisteners; i++)
 		trust_free(w->trusts[i]);
 	free(w->trusts);
 }
@@ -155,8 +156,8 @@ worker_trust(const struct worker *w, const char *listener)
 
 	for (i = 0; i < w->conf.nlisteners; i++)
 		if (w->conf.listeners[i].name == listener)
-			return (w->trusts[i]);
-	return (NULL);
+			break;
+	return (w->trusts[i]);
 }
 
 int

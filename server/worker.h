@@ -73,7 +73,7 @@ struct worker {
 	struct page pages[PAGES];    /* prepared error replies by status */
 	struct upstream **upstreams; /* two for each block, see site.c */
 	size_t nupstreams;
-	struct trust **trusts;            /* by listener */
+	struct trust **trusts;            /* by listener; the last one is that of no listener */
 	struct buf line;                  /* the log line being written */
 	struct worker_counters *counters; /* what it counts */
 	pthread_t thread;
@@ -94,7 +94,8 @@ void worker_free(struct worker *); /* joins the thread */
 /* one round of the loop (the thread calls it; tests, too) */
 void worker_round(struct worker *);
 
-/* by the name of a listener, as conf.listeners has it; NULL: another name */
+/* by the name of a listener, as conf.listeners has it; another name gets the
+ * values of no socket */
 const struct trust *worker_trust(const struct worker *, const char *listener);
 struct request *worker_request(struct worker *); /* NULL: no memory */
 void worker_request_back(struct request *);

@@ -30,13 +30,25 @@ peer_of(const struct proxy_request *r)
 	return (r->peer_addr.n != 0 ? r->peer_addr : r->remote_addr);
 }
 
-/* All lines of a list that a trusted peer sent; the next member follows. */
+static bool
+is_named(const struct proxy_request *r, struct text name)
+{
+	return (text_is_one_of(name, r->claims, r->nclaims));
+}
+
+static bool
+is_believed(const struct proxy_request *r, struct text name)
+{
+	return (r->peer_trusted && is_named(r, name));
+}
+
+/* All lines of a list that the peer sent, if it is believed; the next member follows. */
 static void
 begin_list(struct out *o, struct text name)
 {
 	size_t i;
 
-	if (!o->req->peer_trusted)
+	if (!is_believed(o->req, name))
 		return;
 	i = fields_find(o->fields, name);
 	for (; i < o->fields->n; i = fields_next(o->fields, i)) {
@@ -47,15 +59,21 @@ begin_list(struct out *o, struct text name)
 	}
 }
 
-/* The host that the client asked for: a trusted peer may have changed Host. */
+/* The host that the client asked for: a peer may have changed Host.  A client's own field comes
+ * before that of the peer. */
 static struct text
 host_of(const struct out *o)
 {
-	size_t i = fields_find(o->fields, TEXT("X-Forwarded-Host"));
+	static const struct text name = TEXT("X-Forwarded-Host");
+	struct text host = o->req->host;
+	size_t i;
 
-	if (!o->req->peer_trusted || i == o->fields->n || !header_value_ok(o->fields->v[i].value))
-		return (o->req->host);
-	return (o->fields->v[i].value);
+	if (!is_believed(o->req, name))
+		return (host);
+	for (i = fields_find(o->fields, name); i < o->fields->n; i = fields_next(o->fields, i))
+		if (header_value_ok(o->fields->v[i].value))
+			host = o->fields->v[i].value;
+	return (host);
 }
 
 static void
@@ -182,5 +200,5 @@ forward_passes(const struct proxy_request *r, const struct fields *f, size_t i)
 	struct text name = with_dashes(f->v[i].name, dst);
 
 	return (header_passes(f, i) && !is_written(r, name) &&
-		(f->v[i].set || r->peer_trusted || !is_claim(name)));
+		(f->v[i].set || is_believed(r, name) || !(is_named(r, name) || is_claim(name))));
 }

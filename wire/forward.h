@@ -6,9 +6,10 @@
  *                      X-Forwarded-Host: example.org    and X-Host, as lighttpd 1.5
  *   FORWARD_STANDARD   Forwarded: for="[2001:db8::1]";host=example.org;proto=https
  *
- * A list from a trusted peer is continued, and its X-Forwarded-Host passes.  A client can send any
- * value, so the fields of other peers are replaced.  Fields by which applications take such values
- * from a proxy are dropped, too: X-Real-IP, X-Forwarded-Port, Front-End-Https and others.
+ * A client can send any value, and a proxy passes fields on that it does not know.  So only the
+ * fields in claims are believed, and only from a trusted peer: lists are continued, others pass.
+ * All others are replaced or, if applications take such values from a proxy, dropped: X-Real-IP,
+ * X-Forwarded-Port, Front-End-Https and so on.
  */
 #ifndef WIRE_FORWARD_H
 #define WIRE_FORWARD_H

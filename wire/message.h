@@ -37,8 +37,10 @@ struct proxy_request {
 	struct text remote_addr, server_addr, server_name;
 	uint16_t remote_port, server_port;
 	/* The other end of the connection, which may be a proxy; remote_addr is the client's. */
-	struct text peer_addr;  /* .n 0: the same as remote_addr */
-	bool peer_trusted;      /* what the peer sent about its client passes */
+	struct text peer_addr; /* .n 0: the same as remote_addr */
+	bool peer_trusted;     /* it is believed about its client, in these fields: */
+	const struct text *claims;
+	size_t nclaims;
 	unsigned forward;       /* FORWARD_* */
 	int64_t content_length; /* of the following body; -1: no body, 0: an empty body */
 	/* A body of unknown length follows, and content_length is -1.  Only for a codec with

@@ -43,8 +43,12 @@ conn_peer(const struct request *r, char buf[64])
 }
 
 bool
-conn_trusts_peer(const struct request *r)
+conn_claims(const struct request *r, const struct text **v, size_t *n)
 {
+	const struct trust *t = r->conn->trust;
+
+	*v = t->fields.v;
+	*n = t->fields.n;
 	return (r->conn->trusted);
 }
 

@@ -48,7 +48,8 @@ struct text conn_remote(const struct request *, char buf[64]);
 uint16_t conn_remote_port(const struct request *);
 /* The other end of the connection, which may be a proxy; conn_remote() is its client. */
 struct text conn_peer(const struct request *, char buf[64]);
-bool conn_trusts_peer(const struct request *);     /* what it sent about its client passes */
+/* Says whether the peer is believed about its client, and in which fields. */
+bool conn_claims(const struct request *, const struct text **, size_t *n);
 struct text conn_scheme(const struct request *);   /* "https" behind a TLS terminator */
 struct text conn_listener(const struct request *); /* "127.0.0.1:8080" */
 /* Counts the connection under what it does now; otherwise it is counted when it waits. */

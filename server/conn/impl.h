@@ -40,7 +40,7 @@ struct conn {
 	struct eviction_member eviction;
 	struct client *counted; /* its address, in clients.h */
 	const char *listener;
-	const struct trust *trust; /* of its listener; NULL: nobody */
+	const struct trust *trust; /* of its listener */
 	struct text in;            /* not consumed yet: in the lent buffer or in own */
 	struct buf own;
 	uint64_t debt_ns; /* how far the body of this request is behind BODY_RATE */

@@ -204,7 +204,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->variables = r->variables;
 	q->nvariables = r->nvariables;
 	q->peer_addr = conn_peer(r, peer);
-	q->peer_trusted = conn_trusts_peer(r);
+	q->peer_trusted = conn_claims(r, &q->claims, &q->nclaims);
 	q->forward = r->site->forward;
 	q->server_name = q->host.n != 0                 ? host_only(q->host)
 			 : r->conf->server_name != NULL ? text_of(r->conf->server_name)

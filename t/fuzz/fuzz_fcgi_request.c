@@ -23,6 +23,8 @@
 #define CONTENT_MAX 65535u
 #define VARS_MAX    (FIELDS_MAX + 64)
 
+static const struct text believed[] = { TEXT("X-Forwarded-For"), TEXT("Forwarded") };
+
 enum { KEEP = 1, HTTPS = 2, PATH_INFO = 4, REDIRECTED = 8, EMPTY_BODY = 16, TRUSTED = 32 };
 enum { BEGIN = 1, PARAMS = 4, STDIN = 5 };
 
@@ -121,6 +123,8 @@ fill(struct sent *s, struct text body, unsigned flags, unsigned times)
 	q->remote_port = 40000;
 	q->forward = FORWARD_X | FORWARD_STANDARD;
 	q->peer_trusted = (flags & TRUSTED) != 0;
+	q->claims = believed;
+	q->nclaims = NELEM(believed);
 	q->server_port = 80;
 	q->content_length = s->body.n > 0 || (flags & EMPTY_BODY) != 0 ? (int64_t)s->body.n : -1;
 }

@@ -82,6 +82,8 @@ test_more(void)
 	r.headers = h;
 	r.nheaders = NELEM(h);
 	r.peer_trusted = true;
+	r.claims = &h[8].name; /* X-Forwarded-For */
+	r.nclaims = 1;
 	r.content_length = 5;
 	r.scheme = TEXT("https");
 	r.path = TEXT("/app/info/x");

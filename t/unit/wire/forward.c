@@ -50,13 +50,20 @@ static const struct proxy_field claims[] = {
 	H("Forwarded", ""),
 	H("Front-End-Https", "on"),
 	H("Accept", "*/*"),
+	H("X-Ours", "10.9.9.9"),
+	H("X-Forwarded-Host", "last.example"),
 };
+
+static const struct text names[] = { TEXT("X-Forwarded-For"), TEXT("x-forwarded-host"),
+	TEXT("Forwarded"), TEXT("X-Real-IP"), TEXT("X-Ours") };
 
 static void
 test_untrusted(void)
 {
 	struct proxy_request r = a_request("GET");
 
+	r.claims = names;
+	r.nclaims = NELEM(names);
 	g_assert_cmpstr(sent(&r, claims, NELEM(claims)), ==,
 	    "Accept: */*\n"
 	    "X-Forwarded-For: 192.0.2.7\n"
@@ -76,26 +83,46 @@ test_trusted(void)
 {
 	struct proxy_request r = a_request("GET");
 
+	r.claims = names;
+	r.nclaims = NELEM(names);
 	r.peer_trusted = true;
 	r.peer_addr = TEXT("192.0.2.200");
 	r.remote_addr = TEXT("10.9.9.7");
 	r.scheme = TEXT("https");
 	g_assert_cmpstr(sent(&r, claims, NELEM(claims)), ==,
-	    "X-Forwarded-Port: 443\n"
 	    "X-Real-IP: 10.9.9.9\n"
 	    "Forwarded: for=10.9.9.9\n"
 	    "Forwarded: \n"
-	    "Front-End-Https: on\n"
 	    "Accept: */*\n"
+	    "X-Ours: 10.9.9.9\n"
 	    "X-Forwarded-For: 10.9.9.9, 10.9.9.8, 10.9.9.7, 192.0.2.200\n"
 	    "X-Forwarded-Proto: https\n"
-	    "X-Forwarded-Host: front.example\n"
+	    "X-Forwarded-Host: last.example\n"
 	    "X-Host: www.example.org:81\n");
 	r.forward = FORWARD_STANDARD;
 	r.peer_addr = TEXT("2001:db8::1");
 	g_assert_nonnull(strstr(sent(&r, claims, NELEM(claims)),
 	    "\nForwarded: for=10.9.9.9, for=\"[2001:db8::1]\";host=\"www.example.org:81\";"
 	    "proto=https\n"));
+}
+
+/* A trusted peer passes fields on that it does not know: its client made them. */
+static void
+test_not_named(void)
+{
+	struct proxy_request r = a_request("GET");
+
+	r.peer_trusted = true;
+	r.claims = names + 3;
+	r.nclaims = 1;
+	g_assert_cmpstr(sent(&r, claims, NELEM(claims)), ==,
+	    "X-Real-IP: 10.9.9.9\n"
+	    "Accept: */*\n"
+	    "X-Ours: 10.9.9.9\n"
+	    "X-Forwarded-For: 192.0.2.7\n"
+	    "X-Forwarded-Proto: http\n"
+	    "X-Forwarded-Host: www.example.org:81\n"
+	    "X-Host: www.example.org:81\n");
 }
 
 static void
@@ -120,6 +147,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/forward/untrusted", test_untrusted);
 	g_test_add_func("/forward/trusted", test_trusted);
+	g_test_add_func("/forward/not named", test_not_named);
 	g_test_add_func("/forward/nodes", test_nodes);
 	return (g_test_run());
 }
