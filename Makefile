@@ -57,11 +57,12 @@ UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wi
 
 # Without those of Perl programs under a sanitizer: it would see nothing new.
 PERL_TESTS := $(wildcard $(patsubst %,t/scripts/%*.t,bench check demo graph mutate))
-TESTS    := $(filter-out $(if $(filter release,$(VARIANT)),,$(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
+# t/tomcat needs a JVM: make check-tomcat.
+TESTS    := $(filter-out t/tomcat/% $(if $(filter release,$(VARIANT)),,$(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
 
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
-.PHONY: all rigs units check asan tsan bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-proxy bench-walk bench-hostile demo run install clean help lint deps fuzz man
+.PHONY: all rigs units check check-tomcat asan tsan bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-proxy bench-walk bench-hostile demo run install clean help lint deps fuzz man
 all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
@@ -132,6 +133,11 @@ check: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs units
 	B=$B prove -j$(TEST_JOBS) -It/lib $(UNITS) $(TESTS)
 
+check-tomcat: deps
+	@scripts/install-deps tomcat
+	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all
+	B=$B prove -v -It/lib t/tomcat
+
 asan tsan:
 	@$(MAKE) --no-print-directory VARIANT=$@ check
 
@@ -195,6 +201,7 @@ help:
 	@echo 'make run        install what is missing, build, serve a sample directory (DOCROOT=DIR PORT=N)'
 	@echo 'make demo       a slow disk, stock nginx and lighttpd, without and with fcgi-stat-accel; a minute, a table, a chart'
 	@echo 'make check      install what is missing, build, run every test'
+	@echo 'make check-tomcat  proxy-core in front of Tomcat 10 (AJP13), which it installs'
 	@echo 'make asan tsan  the same under AddressSanitizer+UBSan, under ThreadSanitizer, without the tests of Perl programs'
 	@echo 'make bench      files in memory: compare with nginx, lighttpd, Apache and a floor program'
 	@echo 'make bench-accel  fcgi-stat-accel in front of nginx and lighttpd: who waits, how much arrives, what it costs'
