@@ -148,13 +148,12 @@ checks_tick(struct upstream *u, uint64_t now)
 
 	if (u->members.conf.check_url == NULL || u->closing)
 		return;
-	members_each(&u->members, mb,
-	    i) if (!is_checking(u, mb->pool) &&
-		   is_due(pool_backend(mb->pool), u->members.conf.check_ms, now))
-	{
-		check_start(u, mb->pool); /* may change the members: one in a tick */
-		return;
-	}
+	members_each(&u->members, mb, i)
+		if (!is_checking(u, mb->pool) &&
+		    is_due(pool_backend(mb->pool), u->members.conf.check_ms, now)) {
+			check_start(u, mb->pool); /* may change the members: one in a tick */
+			return;
+		}
 }
 
 void

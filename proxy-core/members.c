@@ -14,7 +14,9 @@ find(struct members *m, const struct backend *b, unsigned place)
 	struct member *mb;
 	size_t i;
 
-	members_each(m, mb, i) if (pool_backend(mb->pool) == b && mb->place == place) return (mb);
+	members_each(m, mb, i)
+		if (pool_backend(mb->pool) == b && mb->place == place)
+			return (mb);
 	return (NULL);
 }
 
@@ -36,8 +38,7 @@ remove_unlisted(struct members *m, const struct backends *now, struct list *left
 	struct member *mb;
 	size_t i, n = 0;
 
-	members_each(m, mb, i)
-	{
+	members_each(m, mb, i) {
 		if (listed(now, mb)) {
 			m->order[n++] = m->order[i];
 			continue;
@@ -107,7 +108,8 @@ members_update(struct members *m)
 		list_add_tail(&m->leaving, l);
 		pool_retire(list_entry(l, struct pool, link));
 	}
-	members_each(m, mb, i) pool_move(mb->pool);
+	members_each(m, mb, i)
+		pool_move(mb->pool);
 }
 
 /* ---------------------------------------------------------------- life */
@@ -144,7 +146,8 @@ members_fini(struct members *m)
 	struct member *mb;
 	size_t i;
 
-	members_each(m, mb, i) pool_free(mb->pool);
+	members_each(m, mb, i)
+		pool_free(mb->pool);
 	free_left(m);
 	must(list_empty(&m->leaving));
 }
@@ -155,7 +158,8 @@ members_close_idle(struct members *m)
 	struct member *mb;
 	size_t i;
 
-	members_each(m, mb, i) pool_close(mb->pool);
+	members_each(m, mb, i)
+		pool_close(mb->pool);
 }
 
 void
@@ -166,7 +170,8 @@ members_tick(struct members *m, uint64_t now)
 	size_t i;
 
 	members_update(m);
-	members_each(m, mb, i) pool_tick(mb->pool, now);
+	members_each(m, mb, i)
+		pool_tick(mb->pool, now);
 	list_each(p, &m->leaving, link)
 		pool_tick(p, now);
 	free_left(m);
@@ -179,7 +184,9 @@ members_have_sockets(const struct members *m)
 	const struct pool *p;
 	size_t i;
 
-	members_each(m, mb, i) if (pool_sockets(mb->pool) > 0) return (true);
+	members_each(m, mb, i)
+		if (pool_sockets(mb->pool) > 0)
+			return (true);
 	list_each(p, &m->leaving, link)
 		if (pool_sockets(p) > 0)
 			return (true);
@@ -192,7 +199,9 @@ members_active(const struct members *m)
 	const struct member *mb;
 	size_t i;
 
-	members_each(m, mb, i) if (pool_active(mb->pool)) return (true);
+	members_each(m, mb, i)
+		if (pool_active(mb->pool))
+			return (true);
 	return (!list_empty(&m->leaving));
 }
 
@@ -206,8 +215,7 @@ members_candidates(struct members *m, struct candidate v[BACKENDS_MAX], uint64_t
 	struct member *mb;
 	size_t i, n = 0;
 
-	members_each(m, mb, i)
-	{
+	members_each(m, mb, i) {
 		const struct pool *p = mb->pool;
 
 		if ((tried >> m->order[i] & 1) == 0 && pool_pause_left_ms(p, now) == 0 &&

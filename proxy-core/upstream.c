@@ -223,8 +223,7 @@ upstream_retry_after_s(const struct upstream *u)
 	unsigned ms, least = 0;
 	size_t i;
 
-	members_each(&u->members, mb, i)
-	{
+	members_each(&u->members, mb, i) {
 		ms = pool_pause_left_ms(mb->pool, io_now(u->io));
 		if (ms > 0 && (least == 0 || ms < least))
 			least = ms;

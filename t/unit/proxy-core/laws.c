@@ -1,7 +1,7 @@
 /* t/unit/proxy-core/laws.c -- laws of pools and exchanges, over random schedules:
  *
  *   never more than max-pool-size sockets to a backend
- *   never more waiters than allowed
+ *   never more waiters than allowed, and none beside an idle socket or a free place
  *   never a lost, doubled or foreign reply
  *   the waiters of a client get sockets in the order in which they came
  *   every request ends; every wait ends within its deadline
@@ -81,6 +81,32 @@ server_event(void)
 	}
 }
 
+static bool
+has_fresh_waiter(const struct pool *p)
+{
+	const struct ask *a;
+
+	for (a = w.ask; a < w.ask + w.nasks; a++)
+		if (a->x != NULL && a->x->pool == p && a->x->wait.waits && a->x->wait.fresh)
+			return (true);
+	return (false);
+}
+
+/* Pauses end at a tick, some time after their time. */
+static void
+check_work(const struct pool *p)
+{
+	uint64_t slack = 300 * NS_PER_MS, now = io_now(io);
+
+	if (pool_waiting(p) == 0 || has_fresh_waiter(p))
+		return;
+	law(p->n[LEASE_IDLE] == 0, "%u wait beside an idle socket", pool_waiting(p));
+	law(p->down || pool_waiting(p) <= p->n[LEASE_CONNECTING] ||
+		pool_open(p) >= w.conf.max_pool_size || now < p->retry_at_ns + slack ||
+		now < p->paused_until_ns + slack,
+	    "%u wait beside a free place", pool_waiting(p));
+}
+
 static void
 check_pools(void)
 {
@@ -88,9 +114,11 @@ check_pools(void)
 	const struct pool *p;
 	size_t i;
 
-	members_each(&w.up->members, mb, i)
-	    law(pool_waiting(mb->pool) <= mb->pool->n[LEASE_CONNECTING] + w.conf.max_waiters,
-		"%u wait, expected at most %u", pool_waiting(mb->pool), w.conf.max_waiters);
+	members_each(&w.up->members, mb, i) {
+		check_work(mb->pool);
+		law(pool_waiting(mb->pool) <= mb->pool->n[LEASE_CONNECTING] + w.conf.max_waiters,
+		    "%u wait, expected at most %u", pool_waiting(mb->pool), w.conf.max_waiters);
+	}
 	list_each(p, &w.up->members.leaving, link)
 		law(pool_waiting(p) == 0, "%u wait for a backend that left", pool_waiting(p));
 }

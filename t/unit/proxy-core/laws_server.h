@@ -60,6 +60,8 @@ conn_record(struct conn *c, unsigned type, const guint8 *p, size_t n)
 	if (type == 1) {
 		law(c->id == 0, "a request on a socket that has one");
 		law(!c->odd, "a request on a socket that sent bytes which nobody asked for");
+		law(c->served < MAX(w.conf.max_keep_alive_requests, 1),
+		    "a request on a socket that had %u", c->served);
 		c->started = false;
 		c->body = 0;
 	} else if (type == 4 && n > 0) {
