@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use FindBin;
+use JSON::PP ();
 use lib "$FindBin::Bin/../lib";
 use Test::App;
 use Test::Http qw(req);
@@ -110,10 +111,31 @@ subtest 'a proxy that adds fields' => sub {
 	};
 	is $ask->('127.0.0.7'), '127.0.0.7 127.0.0.7, 127.0.0.1 http', 'one hop after the other';
 	is $ask->('127.0.0.8', 'X-Forwarded-For: 203.0.113.7', 'X-Forwarded-Proto: https'), '127.0.0.8 203.0.113.7, 127.0.0.8, 127.0.0.1 http', 'what a client sent is in front';
+	my $host = Test::Http::Conn->new($front->port);
+	$host->send(req('/app/env', 'X-Forwarded-Host: evil', 'X-Real-IP: 203.0.113.7'));
+	is fields_of(variables($host->reply), qw(HTTP_X_FORWARDED_HOST HTTP_X_REAL_IP)), 'x none', 'nginx passes what it does not know, and the application does not get it';
 	my $c = $behind->connect(from => '127.0.0.9');
 	$c->send(req('/app/env', 'X-Forwarded-For: 203.0.113.7', 'X-Forwarded-Proto: https'));
 	is fields_of(variables($c->reply), qw(REMOTE_ADDR HTTP_X_FORWARDED_FOR HTTP_X_FORWARDED_PROTO HTTPS)), '127.0.0.9 127.0.0.9 http none', 'a client past the proxy is not believed';
 	$front->stop;
+};
+
+subtest 'clients of one proxy take turns' => sub {
+	my $s = Test::Server->start(conf => qq{server.max-worker = 1\nstatus.status-url = "/status"\nextforward.forwarder = ( "127.0.0.1" => "trust" )\n}
+		. Test::Server::proxy_block('^/app', 'unix:' . $app->socket, 'max-pool-size' => 1, 'max-waiters' => 100, 'wait-timeout' => 60));
+	my $waiting = sub { my ($b) = @{ JSON::PP::decode_json($s->fetch('/status?json')->{body})->{backends} }; return $b->{waiting} };
+	my @c = map { $s->connect } 1 .. 43;
+	my @first = map { '203.0.113.' . ($_ < 40 ? 1 : 2) } 0 .. $#c;
+	$c[$_]->send(req('/app/env', "X-Forwarded-For: $first[$_]")) for 0 .. $#c;
+	is_deeply [map { fields_of(variables($_->reply), 'REMOTE_ADDR') } @c], \@first, 'each connection has had a request of the other client';
+	$_->send(req('/app/turn', 'X-Forwarded-For: 203.0.113.2')) for @c[0 .. 39];
+	ok Test::Util::eventually(sub { $waiting->() == 39 }), 'one client has many requests' or diag $waiting->();
+	$_->send(req('/app/turn', 'X-Forwarded-For: 203.0.113.1')) for @c[40 .. 42];
+	ok Test::Util::eventually(sub { $waiting->() == 42 }), 'another one has a few' or diag $waiting->();
+	Test::Util::put($app->file('gate'), '');
+	is $_->reply->{status}, 200, 'answered' for @c[40 .. 42];
+	my $turns = $app->noted('turns');
+	is substr($turns, 0, 10) =~ tr/1//, 3, '... soon' or diag $turns;
 };
 
 undef $srv;
