@@ -179,9 +179,40 @@ refused(struct manpage *p)
 	}
 }
 
+static void
+control(struct manpage *p, const struct control_row *c)
+{
+	const char *setting = control_setting(c->allowed);
+	struct buf b;
+
+	buf_init(&b, 0);
+	buf_printf(&b, "%s: %s", c->name.p, control_value_name(c->value));
+	buf_char(&b, '\0');
+	manpage_item(p, b.p);
+	manpage_text(p, c->doc);
+	b.n = 0;
+	buf_printf(&b, "Allowed by %s.", setting);
+	buf_char(&b, '\0');
+	if (setting != NULL)
+		manpage_text(p, b.p);
+	buf_free(&b);
+}
+
+static const char control_headers[] =
+    "# HEADERS OF APPLICATIONS\n"
+    "An application asks for these things in its reply. A client gets none of these headers, and "
+    "an "
+    "application gets none of them from a client. If a reply names several answers, the first one "
+    "of this list is sent. A header that is not allowed is dropped and logged "
+    "(ev=control.dropped). "
+    "A number, time or name that is malformed is dropped, too. A file that may not be sent gets "
+    "403, a missing one 404, a malformed list of pieces or URL 502.\n";
+
 void
 manual_conf(struct manpage *p)
 {
+	enum control c;
+
 	const struct directive *d;
 
 	manpage_title(p, "accel-server.conf", "5");
@@ -195,6 +226,9 @@ manual_conf(struct manpage *p)
 		choices(p, d);
 		facts(p, d);
 	}
+	manpage_marked(p, control_headers);
+	for (c = 0; c < CONTROLS; c++)
+		control(p, &controls[c]);
 	manpage_marked(p, "# SETTINGS WITHOUT EFFECT\n");
 	for (d = directives; d->name != NULL; d++)
 		if (!is_active(d))

@@ -13,6 +13,35 @@ const struct control_row controls[CONTROLS] = {
 #undef F
 };
 
+const char *
+control_value_name(enum control_value kind)
+{
+	static const char *const names[] = { [CONTROL_PATH] = "PATH",
+		[CONTROL_PIECES] = "PATH RANGE[, PATH RANGE...]",
+		[CONTROL_URI] = "URI",
+		[CONTROL_URL] = "http://HOST:PORT/PATH",
+		[CONTROL_SWITCH] = "yes|no",
+		[CONTROL_NUMBER] = "NUMBER",
+		[CONTROL_TIME] = "SECONDS|@TIME",
+		[CONTROL_NAME] = "NAME",
+		[CONTROL_HOST] = "HOST",
+		[CONTROL_BACKEND] = "BACKEND" };
+
+	return (names[kind]);
+}
+
+const char *
+control_setting(enum control_allowed allowed)
+{
+	static const char *const names[] = { [CONTROL_BY_SENDFILE] = "proxy-core.allow-x-sendfile",
+		[CONTROL_BY_TEMPDIR] = "proxy-core.x-sendfile-tempdir",
+		[CONTROL_BY_REPROXY] = "proxy-core.allow-x-reproxy",
+		[CONTROL_BY_REWRITE] = "proxy-core.allow-x-rewrite",
+		[CONTROL_BY_ALWAYS] = NULL };
+
+	return (names[allowed]);
+}
+
 static const struct text families[] = {
 #define C(...)
 #define F(prefix) { (prefix), sizeof(prefix) - 1 },

@@ -46,6 +46,8 @@ struct control_row {
 	const char *doc;
 };
 extern const struct control_row controls[CONTROLS];
+const char *control_value_name(enum control_value); /* "PATH": for manuals */
+const char *control_setting(enum control_allowed);  /* NULL: it needs none */
 
 /* Row of a field name; CONTROLS: none. */
 enum control control_find(struct text name);

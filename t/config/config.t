@@ -150,6 +150,8 @@ for my $case (
 	['a document root', qq{server.document-root = "$dir/none"}, qr{server\.document-root "DIR/none": No such file}],
 	['a directory of X-Sendfile', qq{proxy-core.allow-x-sendfile = "enable" proxy-core.x-sendfile-docroot = ( "$dir/none" )},
 		qr{proxy-core\.x-sendfile-docroot "DIR/none": No such file}],
+	['a directory of temporary files', qq{proxy-core.allow-x-sendfile = "enable" proxy-core.x-sendfile-tempdir = ( "$dir/none" )},
+		qr{proxy-core\.x-sendfile-tempdir "DIR/none": No such file}],
 	['a backend', 'proxy-core.protocol = "fastcgi" proxy-core.backends = ( "no-such-host.invalid:1" )',
 		qr{proxy-core\.backends: "no-such-host\.invalid:1": .*; the address in numbers needs no look-up}],
 	['a protocol', 'proxy-core.backends = ( "127.0.0.1:1" )', qr{proxy-core\.protocol is not set; expected one of: fastcgi, scgi, http, ajp13, uwsgi}],

@@ -37,6 +37,11 @@ cmp_ok scalar @codec, '>', 1, 'codecs.def was read';
 my ($protocols) = $text =~ /^    proxy-core\.protocol$(.*?)^    proxy-core\./ms;
 is_deeply [grep { $protocols !~ /^ +"$_": /m } @codec], [], '... and every protocol to applications';
 
+open $fh, '<', "$FindBin::Bin/../../wire/controls.def" or die $!;
+my @control = do { local $/; <$fh> =~ /^C\(\w+, "([\w-]+)"/mg };
+cmp_ok scalar @control, '>', 10, 'controls.def was read';
+is_deeply [grep { $text !~ /^ +$_: \S/m } @control], [], '... and every control header';
+
 ($rc, my $roff) = page('roff');
 is $rc, 0, 'the same as roff';
 is_deeply [grep { my $n = s/-/\\-/gr; $roff !~ /^\\fB\Q$n\E\\fR$/m } sort keys %row], [], '... names every directive';

@@ -148,6 +148,8 @@ subtest 'accel-server: a reload out of reach is refused as a whole' => sub {
 	like $srv->get('/file'), qr/\r\n\r\na\n\z/, 'the old configuration goes on';
 	reload($srv, $was . qq{server.errorfile-prefix = "$dir/far/page-"\n}, qr/ev=reload\.refused what="server\.errorfile-prefix/);
 	reload($srv, $was . qq{\$HTTP["host"] == "x" { server.document-root = "$dir/far" }\n}, qr/(?:ev=reload\.refused.*){3}/s);
+	reload($srv, $was . qq{proxy-core.allow-x-sendfile = "enable"\nproxy-core.x-sendfile-tempdir = ( "$dir/roots/b" )\n},
+		qr/ev=reload\.refused what="proxy-core\.x-sendfile-tempdir \S+\/roots\/b\S+ .*may not remove files/);
 	like $srv->get('/file'), qr/\r\n\r\na\n\z/, 'still';
 
 	reload($srv, $was =~ s{roots/a"}{roots/b"}r, qr/ev=reloaded/);
@@ -184,7 +186,7 @@ subtest 'accel-server: a directory that is missing is an error of its directive,
 	my $proxy = qq{proxy-core.protocol = "http"\nproxy-core.backends = ( "127.0.0.1:1" )\nproxy-core.allow-x-sendfile = "enable"\n};
 	my %missing = (
 		'server.document-root' => '"/nonexistent"', 'server.upload-dirs' => '( "/nonexistent" )',
-		'proxy-core.x-sendfile-docroot' => '( "/nonexistent" )',
+		'proxy-core.x-sendfile-docroot' => '( "/nonexistent" )', 'proxy-core.x-sendfile-tempdir' => '( "/nonexistent" )',
 	);
 	for my $name (sort keys %missing) {
 		my $srv = Test::Server->start(conf => "$name = $missing{$name}\n$proxy", unchecked => 1);
