@@ -125,6 +125,7 @@ struct io_op {
 	/* OPEN: in the lane for re-checks, which cold look-ups cannot fill. */
 	uint8_t urgent : 1;
 	uint8_t more : 1;     /* SEND: more bytes follow at once (MSG_MORE) */
+	uint8_t large : 1;    /* RECV: the socket brings many bytes; one call may take more */
 	uint8_t spare : 1;    /* only_warm: by an idle thread, else -EAGAIN */
 	uint8_t threaded : 1; /* out: needed a thread, or a worker of the kernel */
 	uint8_t state;        /* engine */

@@ -22,6 +22,7 @@
 #include "base/counter.h"
 #include "base/text.h"
 #include "io/io.h"
+#include "io/lent.h"
 #include "proxy-core/conf.h"
 #include "wire/message.h"
 
@@ -69,6 +70,8 @@ size_t exchange_body(struct exchange *, struct text bytes);
 size_t exchange_room(struct exchange *);
 /* No more bytes follow: the end of an unsized body, or of one direction of a tunnel. */
 void exchange_body_end(struct exchange *);
+/* Inside on_body: keeps the bytes valid until io_lent_drop() of the result.  NULL: copy them. */
+struct io_lent *exchange_keep(struct exchange *);
 void exchange_pause(struct exchange *); /* no on_body until resume: the client is slow */
 void exchange_resume(struct exchange *);
 /* Ends all callbacks and sets the pointer to NULL.  drain: reads the rest of the reply (at most

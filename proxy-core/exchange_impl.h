@@ -45,8 +45,10 @@ struct exchange {
 
 	/* from the application */
 	struct reply_head head;
-	char *held;       /* received and not parsed, because the caller paused */
-	struct text rest; /* of it */
+	struct io_op *input;  /* in its callback: whose buffer is parsed */
+	struct io_lent *lent; /* that buffer, if the caller kept it */
+	char *held;           /* received and not parsed, because the caller paused */
+	struct text rest;     /* of it */
 	bool paused, has_body, surplus;
 	bool eof; /* tunnel: the application sends no more */
 	unsigned interims;

@@ -211,6 +211,14 @@ exchange_lost(struct exchange *x, int err)
 		exchange_broken(x, 502, err < 0 ? err : -ECONNRESET, ev.why);
 }
 
+struct io_lent *
+exchange_keep(struct exchange *x)
+{
+	if (x->lent == NULL && x->input != NULL)
+		x->lent = io_lent_keep(x->input);
+	return (x->lent != NULL ? io_lent_ref(x->lent) : NULL);
+}
+
 void
 exchange_recv(void *arg, struct io_op *op)
 {
@@ -225,9 +233,14 @@ exchange_recv(void *arg, struct io_op *op)
 		exchange_leave(x);
 		return;
 	}
+	x->input = op;
 	exchange_parse(x, &in);
 	if (x->lease == l && !may_parse(x))
 		exchange_hold(x, in);
+	x->input = NULL;
+	if (x->lent != NULL)
+		io_lent_drop(x->lent);
+	x->lent = NULL;
 	if (x->lease == l && may_parse(x))
 		lease_recv(l);
 	exchange_leave(x);

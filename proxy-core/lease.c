@@ -4,6 +4,9 @@
 #include "base/must.h"
 #include "proxy-core/pool_impl.h"
 
+/* A quarter of the calls for a body of 1 MiB. */
+#define LARGE_RECV (32 << 10)
+
 /* In this pool, and in all pools of the backend together. */
 static void
 lease_count(const struct lease *l, unsigned n)
@@ -108,6 +111,7 @@ lease_rd_done(struct io_op *op)
 	struct lease *l = list_entry(op, struct lease, rd);
 
 	l->rd_busy = false;
+	l->large = op->res >= LARGE_RECV;
 	if (l->state == LEASE_CLOSING) {
 		lease_close_step(l);
 	} else if (l->state != LEASE_BUSY) {
@@ -135,6 +139,7 @@ lease_recv(struct lease *l)
 		return;
 	op_init(&l->rd, IO_RECV, lease_rd_done);
 	l->rd.sock = &l->sock;
+	l->rd.large = l->large;
 	l->rd_busy = true;
 	op_submit(l->pool->io, &l->rd);
 }

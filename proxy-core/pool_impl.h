@@ -21,6 +21,7 @@ struct lease {
 	unsigned moves; /* pool.moves when it connected */
 	bool rd_busy, wr_busy, ctl_busy;
 	bool asked, heard;
+	bool large; /* its last receive brought many bytes */
 	unsigned served;
 	struct buf out;
 	size_t sent; /* bytes of out */

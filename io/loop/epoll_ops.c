@@ -9,6 +9,9 @@
 #include "io/loop/epoll.h"
 
 #define RECV_SIZE (64u << 10)
+/* Passed on with a head it is no long send (IO_LONG_SEND), which others go before.  CPU of 1 MiB
+ * through HTTP: 64 KiB 418 us, 96 322, 112 279, 128 300, 160 543. */
+#define RECV_LARGE (112u << 10)
 
 /* ---------------------------------------------------------------- parking */
 
@@ -164,6 +167,7 @@ try_accept(struct io *io, struct io_op *op)
 static bool
 try_recv(struct io *io, struct io_op *op)
 {
+	size_t most = op->large ? RECV_LARGE : RECV_SIZE;
 	struct io_sock *s = op->sock;
 	char *buf;
 	ssize_t n;
@@ -175,7 +179,7 @@ try_recv(struct io *io, struct io_op *op)
 	if (buf == NULL)
 		return (done_with(op, -ENOMEM));
 	do
-		n = recv(s->fd, buf, RECV_SIZE, MSG_DONTWAIT);
+		n = recv(s->fd, buf, most, MSG_DONTWAIT);
 	while (n < 0 && errno == EINTR);
 	err = errno;
 	if (n <= 0)
@@ -187,7 +191,7 @@ try_recv(struct io *io, struct io_op *op)
 	/* Fewer bytes than requested: drained, and the next bytes are a new edge.  (Not if the end
 	 * of the stream has been announced: that edge has passed.)
 	 */
-	if (n < (ssize_t)RECV_SIZE && (n < 0 || (s->hints & SOCK_HUNG) == 0))
+	if (n < (ssize_t)most && (n < 0 || (s->hints & SOCK_HUNG) == 0))
 		s->hints &= (uint8_t)~SOCK_READABLE;
 	if (n < 0)
 		return (parked(io, op));

@@ -14,6 +14,8 @@
 #include "server/handler/proxy_impl.h"
 
 #define BODY_MAX    (64u << 10)  /* bytes that wait in r->body */
+#define LEND_MIN    (8u << 10)   /* bytes that are passed on without a copy */
+#define LENT_MAX    (240u << 10) /* in r->body, if they are lent */
 #define KEPT_MEMORY (192u << 10) /* bytes in memory behind them */
 
 /* ---- to the client */
@@ -117,12 +119,31 @@ keep_begin(struct relay *rl)
 	return (true);
 }
 
+/* Passes on a large piece in the buffer that it was received in.  False: copy it.  CPU of 1 MiB
+ * through HTTP, receives of 64 KiB: 493 us with a copy, 418 without. */
+static bool
+lend(struct relay *rl, struct text t)
+{
+	struct body *b = &rl->r->body;
+	struct io_lent *l;
+
+	if (t.n < LEND_MIN || b->left + t.n > LENT_MAX || b->n >= BODY_PIECES / 2 ||
+	    rl->ex == NULL || (l = exchange_keep(rl->ex)) == NULL)
+		return (false);
+	if (body_lend(b, t, io_lent_drop, l))
+		return (true);
+	io_lent_drop(l);
+	return (false);
+}
+
 /* False: no memory. */
 static bool
 to_client(struct relay *rl, struct text t)
 {
 	struct request *r = rl->r;
 
+	if (r->kept == NULL && lend(rl, t))
+		return (true);
 	if (r->kept == NULL && r->body.left + t.n <= BODY_MAX)
 		return (body_copy(&r->body, t));
 	return ((r->kept != NULL || keep_begin(rl)) && spool_add(r->kept, t));
