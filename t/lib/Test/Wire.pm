@@ -108,8 +108,10 @@ use Test::Fcgi::Codec qw(parse_records unpair stream record end_request T_BEGIN 
 
 sub _read {
 	my ($self) = @_;
-	for (parse_records(\$self->{in})) {
-		my ($type, $id, $content) = @$_;
+	while (!($self->{q} && $self->{q}{whole}) && length $self->{in} >= 8) {
+		my (undef, undef, undef, $n, $pad) = unpack 'CCnnC', $self->{in};
+		last if length $self->{in} < 8 + $n + $pad;
+		my ($type, undef, $content) = @{ (parse_records(\(my $one = substr $self->{in}, 0, 8 + $n + $pad, '')))[0] };
 		if ($type == T_BEGIN) { @$self{qw(role keep params)} = (unpack('nC', $content), '') }
 		if ($type == T_PARAMS) {
 			$self->{params} .= $content;

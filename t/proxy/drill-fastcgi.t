@@ -1,0 +1,6 @@
+# A hostile application that speaks fastcgi: each case gets its status, and nobody else notices.
+use strict;
+use warnings;
+use Test::Drill ();
+
+Test::Drill::run('fastcgi');
