@@ -100,6 +100,18 @@ for my $protocol (@protocols) {
 		is_reply(ask(["X-Sendfile: $dir/f.txt", 'X-Accel-Redirect: /files/long.txt']), '200 the file', 'the first row decides');
 		$srv->wait_log(qr/ev=control\.dropped .*header=X-Accel-Redirect why="another header/);
 	};
+	subtest "$protocol: names that a client makes up" => sub {
+		my $body = $srv->fetch('/app/env', map { $_ => '/evil' } qw(X-Sendfile X-Sendfile-Type X-Accel-Mapping X-Accel-Redirect
+			X-Accel-Anything X-LIGHTTPD-send-file X-LiteSpeed-Location X-Reproxy-URL X-Rewrite-URI))->{body};
+		like $body, qr/^SCRIPT_NAME=/m, 'the application answers';
+		unlike $body, qr/evil/, 'and has none of them';
+	};
+	subtest "$protocol: a file does not wait for the end of the reply" => sub {
+		my $dir = start($app, $protocol, 'max-pool-size' => 1);
+		is $srv->fetch("/app/file?$dir/f.txt")->{body}, 'the file', 'it is sent while the application goes on';
+		is $srv->fetch('/app/env')->{status}, 200, 'and the next request has its socket' if $protocol eq 'fastcgi';
+		Test::Util::put($app->file('ended'), '');
+	};
 	subtest "$protocol: each header, not allowed" => sub {
 		my $dir = start($app, $protocol, 'allow-x-sendfile' => 'disable', tempdir => 1);
 		for my $row (table($dir)) {
@@ -294,6 +306,28 @@ subtest 'X-Reproxy-URL' => sub {
 	undef $srv;
 	$srv = Test::Server->start(conf => conf($app, 'fastcgi') . $block);
 	is_reply(ask(["X-Reproxy-URL: http://127.0.0.1:$port/"]), '200 body', 'without permission the body of the application is sent');
+	kill 'KILL', $child;
+	waitpid $child, 0;
+};
+
+subtest '1xx replies and errors' => sub {
+	my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 8) or die "listen: $!";
+	defined(my $child = fork) or die "fork: $!";
+	if (!$child) {
+		alarm 120;
+		while (my $c = $listen->accept) {
+			sysread $c, my $head, 65536;
+			syswrite $c, "HTTP/1.1 103 Early\r\nX-Sendfile: /etc/passwd\r\nX-Accel-Redirect: /evil\r\nX-Early: 1\r\n\r\n"
+			    . "HTTP/1.1 500 x\r\nX-Accel-Expires: 5\r\nX-Sendfile-Type: evil\r\nX-Late: 1\r\nContent-Length: 4\r\nConnection: close\r\n\r\nbody";
+		}
+		POSIX::_exit(0);
+	}
+	undef $srv;
+	$srv = Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\n}
+		. Test::Server::proxy_block('^/app', '127.0.0.1:' . $listen->sockport, protocol => 'http'));
+	my $all = $srv->request("GET /app HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+	like $all, qr{^HTTP/1\.1 103 .*^X-Early: 1.*^HTTP/1\.1 500 .*^X-Late: 1.*body\z}ms, 'both pass';
+	unlike $all, qr/X-Sendfile|X-Accel|evil/i, 'without control headers';
 	kill 'KILL', $child;
 	waitpid $child, 0;
 };

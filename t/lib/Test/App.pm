@@ -147,6 +147,13 @@ sub do_head {           # the query is the head: \n as |
 	return 1;
 }
 
+sub do_file {           # names the file of the query, and ends when the test says so
+	my ($self, $c, $p) = @_;
+	out($c, "X-Sendfile: $p->{QUERY_STRING}\r\n\r\n");
+	Test::Util::eventually(sub { -e $self->file('ended') }, 30);
+	return 0;
+}
+
 sub do_upload {
 	my ($self, $c, $p, $body) = @_;
 	out($c, "X-Length: " . ($p->{CONTENT_LENGTH} // '') . "\r\n\r\n" . length($body) . ' ' . Digest::MD5::md5_hex($body));
