@@ -4,26 +4,6 @@
 
 /* ---- members, from the right */
 
-/* Takes the part behind the last sep from the end of *rest; false: nothing is left. */
-static bool
-last_part(struct text *rest, char sep, struct text *part)
-{
-	const char *at;
-
-	if (rest->p == NULL)
-		return (false);
-	at = rest->n > 0 ? memrchr(rest->p, sep, rest->n) : NULL;
-	*part = *rest;
-	if (at == NULL) {
-		*rest = TEXT_NONE;
-		return (true);
-	}
-	part->p = at + 1;
-	part->n = rest->n - (size_t)(at + 1 - rest->p);
-	rest->n = (size_t)(at - rest->p);
-	return (true);
-}
-
 /* The opening quote of a string that ends before end, or begin: there is none. */
 static const char *
 quote_before(const char *begin, const char *end)
@@ -42,9 +22,10 @@ quote_before(const char *begin, const char *end)
 	return (begin);
 }
 
-/* Likewise, but a sep within quotes is a part of a value. */
+/* Takes the part behind the last sep from the end of *rest; false: nothing is left.  quotes: a sep
+ * within quotes is a part of a value. */
 static bool
-last_element(struct text *rest, char sep, struct text *part)
+last_part(struct text *rest, char sep, bool quotes, struct text *part)
 {
 	const char *begin = rest->p, *end, *p;
 
@@ -52,7 +33,7 @@ last_element(struct text *rest, char sep, struct text *part)
 		return (false);
 	end = begin + rest->n;
 	for (p = end; p > begin && p[-1] != sep;)
-		p = p[-1] == '"' ? quote_before(begin, p - 1) : p - 1;
+		p = quotes && p[-1] == '"' ? quote_before(begin, p - 1) : p - 1;
 	*part = (struct text){ p, (size_t)(end - p) };
 	*rest = p > begin ? (struct text){ begin, (size_t)(p - 1 - begin) } : TEXT_NONE;
 	return (true);
@@ -137,7 +118,7 @@ forwarded_addresses(struct forwarded_walk *w, struct text line)
 {
 	struct text member;
 
-	while (!w->over && last_part(&line, ',', &member)) {
+	while (!w->over && last_part(&line, ',', false, &member)) {
 		member = text_trim(member);
 		if (member.n > 0 && goes_on(w))
 			walk_node(w, member);
@@ -157,7 +138,7 @@ forwarded_proto(struct text line)
 {
 	struct text word;
 
-	while (last_part(&line, ',', &word)) {
+	while (last_part(&line, ',', false, &word)) {
 		word = text_trim(word);
 		if (word.n > 0)
 			return (scheme_of(word));
@@ -223,7 +204,7 @@ element_read(struct text t, char node[VALUE_MAX], char proto[VALUE_MAX], struct 
 	char other[VALUE_MAX];
 
 	*e = (struct element){ TEXT_NONE, TEXT_NONE };
-	while (last_element(&t, ';', &pair)) {
+	while (last_part(&t, ';', true, &pair)) {
 		pair = text_trim(pair);
 		if (pair.n == 0)
 			continue;
@@ -264,7 +245,7 @@ forwarded_elements(struct forwarded_walk *w, struct text line)
 {
 	struct text member;
 
-	while (!w->over && last_element(&line, ',', &member)) {
+	while (!w->over && last_part(&line, ',', true, &member)) {
 		member = text_trim(member);
 		if (member.n > 0 && goes_on(w))
 			walk_element(w, member);
