@@ -48,6 +48,7 @@ struct request {
 	struct text lookup;       /* path below the scope; in the arena */
 	unsigned index_try;       /* index files tried so far */
 	const struct reply_extra *extra;
+	const struct reply_extra *carried; /* of X-Accel-Redirect, for the file that it names */
 	struct io_stamps open; /* of the op that opened the file, if this request waited for it */
 	/* request body */
 	int64_t body_left; /* -1: chunked */

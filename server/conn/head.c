@@ -103,6 +103,7 @@ request_renew(struct request *r)
 	r->pinned = TEXT_NONE;
 	r->proxy_queue_ns = r->proxy_ns = 0;
 	r->extra = NULL;
+	r->carried = NULL;
 	r->sender.limit = 0;
 	r->sender.due_ns = 0;
 	request_drop_spools(r);

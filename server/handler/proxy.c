@@ -114,6 +114,7 @@ proxy_start(struct request *r, bool peek)
 	    exchange_start(r->site->upstream, &rl->req, &conf, &proxy_sink, rl, &rl->ex) != 0)
 		return (refuse(r, 500));
 	r->relay = rl;
+	r->carried = NULL; /* what an application says counts, not who sent the request to it */
 	if (r->upload != NULL)
 		spool_listen(r->upload, upload_moved, rl);
 	feed_body(rl);

@@ -105,6 +105,8 @@ ask(struct relay *rl, const struct proxy_reply *p, enum control c, enum control 
 		why = control_fault(controls[c].value, p->control[c]);
 		return (why != NULL ? why : hint(rl, c, p->control[c]));
 	}
+	if (controls[c].asks == CONTROL_ROUTE)
+		return ("a reply that X-Reproxy-URL fetched does not move the request");
 	if (!status_has_body(p->status))
 		return ("a reply with this status has no body");
 	if (controls[c].value == CONTROL_URL && rl->r->streams && rl->r->body_left != 0)

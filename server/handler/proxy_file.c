@@ -2,7 +2,7 @@
  *
  *   X-Sendfile: PATH                 --> below a directory of proxy-core.x-sendfile-docroot
  *   X-LIGHTTPD-send-tempfile: PATH   --> below a directory of proxy-core.x-sendfile-tempdir
- *   X-Accel-Redirect: URI            --> below the document root
+ *   X-Accel-Redirect: URI            --> below the document root, see proxy_rewrite.c
  *
  * A name is only compared here.  IO_BENEATH keeps ".." and links inside the directory when the
  * file is opened.
@@ -40,7 +40,7 @@ resolve_path(struct request *r, enum control c, struct text path, char *dst,
 	return (403);
 }
 
-/* A URI path below the document root; a query has no effect. */
+/* A URI path below the document root; the query is not a part of it. */
 static int
 resolve_uri(struct request *r, struct text uri, char *dst, struct proxy_named *out)
 {
@@ -91,7 +91,8 @@ proxy_name(const struct relay *rl, enum control c, struct text name, struct prox
 		status = resolve_path(r, c, name, copy, out);
 	if (status == 0 && memchr(out->rest.p, '\0', out->rest.n) != NULL)
 		status = 403;
-	if (status == 0 && static_excluded(r->conf, out->rest)) {
+	if (status == 0 && controls[c].value != CONTROL_URI &&
+	    static_excluded(r->conf, out->rest)) {
 		why = "static-file.exclude-extensions has its ending";
 		status = 403;
 	}

@@ -66,6 +66,8 @@ void proxy_answer_error(struct relay *, int status);
 
 /* X-Rewrite-*: true if it took the reply; the request is answered or routed again. */
 bool proxy_rewrite(struct relay *, const struct proxy_reply *);
+/* X-Accel-Redirect: the request is answered, or routed again as a GET of this URI. */
+void proxy_redirect(struct relay *, const struct proxy_reply *, enum control);
 /* Place of the backend that X-Rewrite-Backend named, 0 if any may answer; false: refused. */
 bool proxy_pin(struct request *, unsigned *place);
 /* The URI that the conditions saw: the client's, or that of a changed path.  .p NULL: no memory. */

@@ -215,6 +215,10 @@ on_head(void *arg, const struct proxy_reply *p)
 	if (!rl->fetched && proxy_rewrite(rl, p))
 		return;
 	answer = proxy_asks(rl, p);
+	if (answer < CONTROLS && controls[answer].value == CONTROL_URI) {
+		proxy_redirect(rl, p, answer);
+		return;
+	}
 	if (answer < CONTROLS)
 		proxy_do(rl, p, answer);
 	else

@@ -1,8 +1,8 @@
-/* server/handler/proxy_rewrite.c -- X-Rewrite-URI, -Host, -Backend: an application hands its request
- * to another part of the configuration.
+/* server/handler/proxy_rewrite.c -- X-Rewrite-URI, -Host, -Backend and X-Accel-Redirect: an
+ * application hands its request to another part of the configuration.
  *
  *   reply --> the new URI and host pass the parser of client requests --> routed again, as a request
- *             for them, with the method and the fields of the client
+ *             for them, with the method and the fields of the client; X-Accel-Redirect: as a GET
  *
  * An application is an adversary: what a client could not ask for is refused with 502.  The backend
  * must be one that proxy-core.backends lists, so an application cannot make the server connect
@@ -13,6 +13,7 @@
 #include "server/handler/proxy_impl.h"
 #include "server/route.h"
 #include "wire/headers.h"
+#include "wire/http1_scan.h"
 #include "wire/urlpath.h"
 
 static bool
@@ -164,6 +165,79 @@ proxy_rewrite(struct relay *rl, const struct proxy_reply *p)
 	}
 	return (true);
 }
+
+/* ---- X-Accel-Redirect */
+
+/* The part behind '?'; .p NULL: a part of no URL. */
+static struct text
+query_of(struct request *r, struct text uri)
+{
+	const char *q = memchr(uri.p, '?', uri.n);
+	struct text t = TEXT("");
+
+	if (q != NULL)
+		t = (struct text){ q + 1, uri.n - (size_t)(q + 1 - uri.p) };
+	return (skip_target(t.p, t.p + t.n) == t.p + t.n ? arena_text(&r->arena, t) : TEXT_NONE);
+}
+
+/* 0, or the status for the client. */
+static int
+redirect_to(struct relay *rl, const struct proxy_reply *p, enum control c, struct route_change *to)
+{
+	struct request *r = rl->r;
+	const char *why = NULL;
+	struct proxy_named named;
+	int status;
+
+	rl->extra.status = p->status;
+	rl->extra.lines = proxy_lines(rl, p, &rl->extra);
+	if (rl->extra.lines.p == NULL)
+		return (502);
+	status = proxy_name(rl, c, p->control[c], &named);
+	if (status != 0)
+		return (status);
+	to->path = (struct text){ named.rest.p - 1, named.rest.n + 1 };
+	to->query = query_of(r, p->control[c]);
+	if (to->query.p == NULL)
+		why = "its query is none of a URL";
+	else if (r->body_left != 0)
+		why = "the request body is still coming";
+	if (why != NULL)
+		proxy_name_refused(rl, c, p->control[c], why);
+	return (why != NULL ? 502 : 0);
+}
+
+/* A script is run, not sent, and an authorizer of the URI is asked.  A file gets the fields of this
+ * reply.  It is a GET: the application has read the request body. */
+void
+proxy_redirect(struct relay *rl, const struct proxy_reply *p, enum control c)
+{
+	struct request *r = rl->r;
+	struct route_change to = { .path = TEXT_NONE };
+	int status;
+
+	count(&r->worker->counters->events, sendfile_headers);
+	status = redirect_to(rl, p, c, &to);
+	exchange_forget(&rl->ex, true);
+	if (status == 0 && !route_again(r, &to))
+		status = 500;
+	if (status != 0) {
+		proxy_answer_error(rl, status);
+		conn_body_room(r); /* to drop the rest */
+		return;
+	}
+	spool_drop(&r->upload);
+	if (r->http.verb != HTTP_HEAD) {
+		r->http.verb = HTTP_GET;
+		r->http.method = TEXT("GET");
+	}
+	rl->over = rl->replied = true;
+	r->relay = NULL;
+	r->carried = &rl->extra;
+	conn_route_again(r);
+}
+
+/* ---- X-Rewrite-Backend */
 
 bool
 proxy_pin(struct request *r, unsigned *place)

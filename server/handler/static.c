@@ -227,9 +227,9 @@ static_start(struct request *r, bool peek)
 		return (refuse_method(r));
 	if (!is_dir)
 		return (static_send(r, r->site->docroot, (struct text){ path.p + 1, path.n - 1 },
-		    NULL, peek));
+		    r->carried, peek));
 	r->scope = r->site->docroot;
-	r->extra = NULL;
+	r->extra = r->carried;
 	r->index_try = 0;
 	return (try_index(r, peek));
 }

@@ -190,6 +190,28 @@ END
 	is ask($srv, GET => '/plain/')->{header}{server}, 'found', 'not those of the directory';
 };
 
+subtest 'X-Accel-Redirect is routed again' => sub {
+	my $srv = server($conditions[0], '$HTTP["url"] =~ "^/moved/" { server.document-root = "@DIR@/php" }');
+	$srv->write('php/moved/page.html', 'moved');
+	my $to = sub { my ($uri, @header) = @_; return ask($srv, GET => '/php/index.php?X-Extra:%201|X-Accel-Redirect:%20' . $uri =~ s/\?/%3f/gr, @header) };
+	like $to->($_->[0])->{body}, qr{^ran \Q$_->[1]\E\|GET\|\Q$_->[2]\E\|}, "$_->[0]: the script runs"
+	    for ['/php/a.php', '/php/a.php', ''], ['/php/a.php?b=c', '/php/a.php', 'b=c'], ['/php/', '/php/index.php', ''], ['/php/./x/../a%252ephp', '/php/a.php', ''];
+	my $r = $to->('/php/a.html');
+	is "$r->{body} $r->{header}{'x-extra'}", '<p>php/a.html</p> 1', 'a file, with the fields of the script';
+	is $to->('/plain/')->{body}, '<p>plain/index.html</p>', 'an index file';
+	is $to->('/moved/page.html')->{body}, 'moved', 'conditions see the URI';
+	is $to->('/php/a.html', Range => 'bytes=0-2')->{body}, '<p>', 'a range';
+	is $to->('/php')->{status}, 403, 'a directory without a slash';
+	is $to->('/php/index.php?X-Accel-Redirect:/php/a.html')->{body}, '<p>php/a.html</p>', 'twice';
+	my $c = $srv->connect;
+	$c->send("POST /php/index.php?X-Accel-Redirect:/php/a.php HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nbody" x 2);
+	like $c->reply->{body}, qr{^ran /php/a\.php\|GET\|.*\|\.$}, 'a POST becomes a GET without a body' for 1, 2;
+	$c->send(join '', map { "GET $_ HTTP/1.1\r\nHost: x\r\n\r\n" } '/php/index.php?X-Accel-Redirect:/plain/', '/php/a.html', '/php/a.php', '/php/index.php?X-Accel-Redirect:/php/a.html');
+	like $c->reply->{body}, $_, "pipelined: $_" for qr/plain/, qr/a\.html/, qr/^ran/, qr/a\.html/;
+	my $loop = '/php/a.php?X-Accel-Redirect:/php/a.php';
+	is ask($srv, GET => $loop)->{status}, 200, 'the query of the first request is gone';
+};
+
 subtest 'X-Sendfile may name a script' => sub {
 	my $srv = server($conditions[0]);
 	like $srv->get("/php/a.php?X-Sendfile:%20@{[ $srv->dir ]}/php/a.php"), qr/SOURCE/, 'its source is what the application asked for';
