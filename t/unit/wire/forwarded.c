@@ -233,14 +233,18 @@ main(int argc, char **argv)
 		{ "commas", make_commas, work, 15000 },
 		{ "pairs", make_pairs, work, 8000 },
 	};
+	char *path;
+	size_t i;
 
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/forwarded/X-Forwarded-For", test_addresses);
 	g_test_add_func("/forwarded/Forwarded", test_elements);
 	g_test_add_func("/forwarded/several lines", test_lines);
 	g_test_add_func("/forwarded/hops", test_hops);
-	for (size_t i = 0; i < NELEM(linear); i++)
-		g_test_add_data_func(g_strdup_printf("/forwarded/linear/%s", linear[i].name),
-		    &linear[i], linear_test);
+	for (i = 0; i < NELEM(linear); i++) {
+		path = g_strdup_printf("/forwarded/linear/%s", linear[i].name);
+		g_test_add_data_func(path, &linear[i], linear_test);
+		g_free(path);
+	}
 	return (g_test_run());
 }
