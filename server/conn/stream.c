@@ -1,5 +1,5 @@
-/* server/conn/stream.c -- a request body that the handler takes while it arrives, and the bytes of a
- * tunnel.
+/* server/conn/stream.c -- a request body that the handler takes while it arrives, and the bytes of
+ * a tunnel.
  *
  *   client --> c->in --take()--> handler      nothing is received while the handler has no room
  *

@@ -1,7 +1,7 @@
-/* server/handler/proxy_stream.c -- a request body that goes to the application while it arrives, and
- * 1xx replies.
+/* server/handler/proxy_stream.c -- a request body that goes to the application while it arrives,
+ * and 1xx replies.
  *
- *   client --> server/conn/stream.c --proxy_takes--> exchange_body() --> application
+ *   client --> server/conn/stream.c --take()--> exchange_body() --> application
  *
  * The application's socket is leased before the body is there, so a slow client holds it.
  */

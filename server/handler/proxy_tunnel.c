@@ -3,8 +3,8 @@
  *   client --> server/conn/stream.c --> exchange (64 KiB) --> application
  *   client <-- r->body (64 KiB and one receive buffer) <----- application
  *
- * A side that is full stops the other one.  A side that ends its direction is told so to the other
- * one.  The tunnel holds its place in the pool, and in a drain it counts as a request under way.
+ * A side that is full stops the other one.  When a side ends its direction, the other one gets that
+ * end behind the last byte.  The tunnel holds its place in the pool, and in a drain it counts as a request under way.
  */
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"

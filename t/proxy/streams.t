@@ -196,7 +196,7 @@ subtest 'a reply before the body, from an application that closes' => sub {
 		$c->send('x' x ($framing eq '400000' ? 400_000 : 20_000_000));
 		my $r = $c->reply;
 		is "$r->{status} $r->{body}", '413 too much', "$framing: the client that sends all of it first reads the reply";
-		is $r->{header}{connection} // '', $framing eq '20000000' ? 'close' : '', 'what it is told about the connection';
+		is $r->{header}{connection} // '', $framing eq '20000000' ? 'close' : '', 'and whether the connection goes on';
 		if ($framing eq '400000') {
 			$c->send("GET /counters HTTP/1.1\r\nHost: x\r\n\r\n");
 			is $c->reply->{status}, 200, 'the connection goes on behind a short rest';

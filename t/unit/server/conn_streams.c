@@ -1,0 +1,348 @@
+/* t/unit/server/conn_streams.c -- streamed bodies and tunnels event by event. */
+#include "t/unit/server/simworker.h"
+
+#define CONFIG                                                                       \
+	"$HTTP[\"url\"] =~ \"^/up\" { proxy-core.protocol = \"http\"\n"              \
+	"proxy-core.backends = ( \"10.0.0.1:80\" )\nproxy-core.max-pool-size = 2\n"  \
+	"proxy-core.max-keep-alive-requests = 100\nserver.stream-request-body = 1\n" \
+	"proxy-core.upgrade = ( \"websocket\" )\nserver.max-read-idle = 5\n"         \
+	"proxy-core.read-timeout = 20\nproxy-core.allow-x-sendfile = \"enable\" }\n"
+#define POST(length) "POST /up HTTP/1.1\r\n" HOST "Content-Length: " length "\r\n\r\n"
+#define UPGRADE      "GET /up HTTP/1.1\r\n" HOST "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+#define SWITCHED     "HTTP/1.1 101 x\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n"
+#define OK(n)        "HTTP/1.1 200 OK\r\nContent-Length: " n "\r\n\r\n"
+
+static char much[200000];
+
+/* The application's socket, kept or connected now; the request head is sent. */
+static struct io_sock *
+app(void)
+{
+	struct io_op *op = sim_find(io, IO_CONNECT, NULL);
+	struct io_sock *b;
+
+	if (op == NULL) {
+		b = sim_find(io, IO_SEND, NULL)->sock;
+	} else {
+		b = op->sock;
+		sim_sent_clear(io, b);
+		sim_finish(io, op, 0);
+		sim_run(io);
+	}
+	take(b, SIZE_MAX);
+	return (b);
+}
+
+/* What the application received behind the head of the request. */
+static size_t
+app_got(struct io_sock *b)
+{
+	struct text t = sim_sent(io, b);
+	const char *end = memmem(t.p, t.n, "\r\n\r\n", 4);
+
+	g_assert_nonnull(end);
+	return (t.n - (size_t)(end + 4 - t.p));
+}
+
+/* The client leaves, or is reset. */
+static void
+hangs_up(struct io_sock *s)
+{
+	struct io_op *op = sim_find(io, SIM_HANGUP, s);
+
+	g_assert_nonnull(op);
+	sim_finish(io, op, 0);
+	sim_run(io);
+}
+
+static void
+test_pause(void)
+{
+	struct io_sock *s, *b;
+
+	up(CONFIG);
+	s = client();
+	say(s, POST("200000"));
+	b = app();
+	say_n(s, much, 65536); /* on its way */
+	say_n(s, much, 65536); /* waits for that */
+	g_assert_false(listens(s));
+	g_assert_nonnull(sim_find(io, SIM_HANGUP, s));
+	take(b, SIZE_MAX);
+	g_assert_cmpuint(app_got(b), ==, 131072);
+	g_assert_true(listens(s)); /* the watch has ended, and the body goes on */
+	g_assert_null(sim_find(io, SIM_HANGUP, s));
+	say_n(s, much, 200000 - 131072);
+	take(b, SIZE_MAX);
+	g_assert_cmpuint(app_got(b), ==, 200000);
+	g_assert_nonnull(sim_find(io, SIM_HANGUP, s));
+	say(b, OK("2") "ok");
+	take(s, SIZE_MAX);
+	heard_statuses(s, "200");
+	g_assert_true(listens(s));
+	down();
+}
+
+static void
+test_leaves_paused(void)
+{
+	struct io_sock *s, *b;
+
+	up(CONFIG);
+	s = client();
+	say(s, POST("200000"));
+	b = app();
+	say_n(s, much, 65536);
+	say_n(s, much, 65536);
+	hangs_up(s);
+	g_assert_true(is_closed(0));
+	g_assert_null(sim_find(io, IO_RECV, b)); /* the application's socket is closed, too */
+	g_assert_cmpuint(w->counters->events.client_gone, ==, 1);
+	s = client();
+	say(s, POST("10") "first");
+	b = app();
+	leave(s, 0); /* the end of its stream in the middle of the body */
+	g_assert_true(is_closed(1));
+	g_assert_null(sim_find(io, IO_RECV, b));
+	down();
+}
+
+/* The reply is complete first: the rest is dropped beside it and behind it. */
+static void
+test_reply_first(void)
+{
+	struct io_sock *s, *b;
+
+	up(CONFIG);
+	s = client();
+	say(s, POST("100000"));
+	b = app();
+	say(b, OK("5") "early");
+	say_n(s, much, 50000); /* the reply is not sent yet */
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "early"));
+	heard_statuses(s, "200");
+	say_n(s, much, 49999);
+	say(s, "x" GET("/none"));
+	disk();
+	take(s, SIZE_MAX);
+	heard_statuses(s, "404");
+	g_assert_cmpuint(w->nconns, ==, 1);
+	say(s, POST("2000000"));
+	b = app();
+	say(b, OK("5") "early");
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "Connection: close"));
+	say_n(s, much, 65536); /* lingers */
+	leave(s, 0);
+	g_assert_true(is_closed(0));
+	down();
+}
+
+static void
+test_too_slow(void)
+{
+	struct io_sock *s, *b;
+
+	up(CONFIG);
+	s = client();
+	say(s, POST("100000") "begun");
+	b = app();
+	sim_advance_ms(io, 6000);
+	take(s, SIZE_MAX);
+	heard_statuses(s, "408");
+	g_assert_null(sim_find(io, IO_RECV, b));
+	s = client();
+	say(s, POST("100000") "begun");
+	b = app();
+	say(b, OK("5") "ea");
+	take(s, SIZE_MAX);
+	sim_advance_ms(io, 6000); /* another head would be a second reply */
+	heard_statuses(s, "200");
+	g_assert_true(is_closed(1));
+	down();
+}
+
+/* A file answers, and the body was not read. */
+static void
+test_sendfile_early(void)
+{
+	struct io_sock *s, *b;
+	char *reply;
+
+	up(CONFIG);
+	s = client();
+	say(s, POST("150000"));
+	b = app();
+	say_n(s, much, 65536);
+	say_n(s, much, 65536); /* paused: the application has no room */
+	reply = g_strdup_printf("HTTP/1.1 200 OK\r\nX-Sendfile: %s/a\r\n\r\n", dir);
+	say(b, reply);
+	g_free(reply);
+	disk();
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "AAAA"));
+	sim_sent_clear(io, s);
+	say_n(s, much, 150000 - 131072);
+	say(s, GET("/none"));
+	disk();
+	take(s, SIZE_MAX);
+	heard_statuses(s, "404");
+	down();
+}
+
+/* A 1xx that is still on its way when the reply comes. */
+static void
+test_interim_slow(void)
+{
+	struct io_sock *s, *b;
+	char *reply;
+
+	up(CONFIG);
+	s = client();
+	say(s, GET("/up"));
+	b = app();
+	reply = g_strdup_printf("HTTP/1.1 103 x\r\nLink: y\r\n\r\nHTTP/1.1 200 OK\r\nX-Sendfile: "
+				"%s/a\r\nContent-Length: 0\r\n\r\n",
+	    dir);
+	say(b, reply);
+	g_free(reply);
+	disk();
+	take(s, 10);
+	g_assert_true(heard_has(s, "AAAA"));
+	heard_statuses(s, "103 200");
+	g_assert_true(listens(s));
+	say(s, GET("/up"));
+	b = app();
+	say(b, "HTTP/1.1 103 x\r\nLink: y\r\n\r\n");
+	take(s, SIZE_MAX);
+	hangs_up(s); /* watched again behind the 1xx */
+	g_assert_true(is_closed(0));
+	g_assert_null(sim_find(io, IO_RECV, b));
+	down();
+}
+
+/* ---------------------------------------------------------------- tunnels */
+
+static struct io_sock *
+tunnel(struct io_sock **s)
+{
+	struct io_sock *b;
+
+	*s = client();
+	say(*s, UPGRADE "first");
+	b = app();
+	g_assert_cmpuint(app_got(b), ==, 0); /* not before the switch */
+	say(b, SWITCHED "second");
+	take(*s, SIZE_MAX);
+	take(b, SIZE_MAX);
+	g_assert_cmpuint(app_got(b), ==, 5);
+	g_assert_true(heard_has(*s, "\r\n\r\nsecond"));
+	return (b);
+}
+
+static void
+test_tunnel(void)
+{
+	struct io_sock *s, *b;
+
+	up(CONFIG);
+	b = tunnel(&s);
+	sim_advance_ms(io, 15000);
+	say(s, "more"); /* no rate is asked of it */
+	take(b, SIZE_MAX);
+	g_assert_cmpuint(app_got(b), ==, 9);
+	sim_advance_ms(io, 15000);
+	g_assert_cmpuint(w->nconns, ==, 1);
+	sim_advance_ms(io, 15000); /* longer than proxy-core.read-timeout after the last byte */
+	take(s, SIZE_MAX);
+	g_assert_null(sim_find(io, IO_RECV, b));
+	leave(s, 0);
+	g_assert_true(is_closed(0));
+	g_assert_cmpuint(w->counters->events.proxy_tunnels, ==, 1);
+	down();
+}
+
+static void
+test_tunnel_full(void)
+{
+	struct io_sock *s, *b;
+
+	up(CONFIG);
+	b = tunnel(&s);
+	say_n(s, much, 65536);
+	say_n(s, much, 65536);
+	g_assert_false(listens(s));
+	say_n(b, much, 65536);
+	say_n(b, much, 65536);
+	g_assert_false(listens(b));
+	take(b, SIZE_MAX);
+	take(s, SIZE_MAX);
+	g_assert_true(listens(s));
+	g_assert_true(listens(b));
+	say_n(s, much, 65536);
+	say_n(s, much, 65536);
+	hangs_up(s);
+	g_assert_true(is_closed(0));
+	g_assert_null(sim_find(io, IO_RECV, b));
+	down();
+}
+
+static void
+test_tunnel_halves(void)
+{
+	struct io_sock *s, *b;
+
+	up(CONFIG);
+	b = tunnel(&s);
+	leave(s, 0); /* its direction */
+	say(b, "third");
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "third"));
+	leave(b, 0);
+	g_assert_true(w->nconns == 1); /* lingers */
+	leave(s, 0);
+	g_assert_true(is_closed(0));
+	b = tunnel(&s);
+	leave(b, 0);
+	say(s, "third");
+	take(b, SIZE_MAX);
+	g_assert_cmpuint(app_got(b), ==, 10);
+	leave(s, 0);
+	leave(s, 0); /* lingers */
+	g_assert_true(is_closed(1));
+	down();
+}
+
+static void
+test_tunnel_cut(void)
+{
+	struct io_sock *s, *b;
+
+	up(CONFIG);
+	tunnel(&s);
+	leave(s, -ECONNRESET);
+	g_assert_true(is_closed(0));
+	b = tunnel(&s);
+	leave(b, -ECONNRESET);
+	g_assert_true(is_closed(1));
+	tunnel(&s);
+	down(); /* TERM ends a tunnel at once */
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/streams/an application without room stops the client", test_pause);
+	g_test_add_func("/streams/a client leaves while its body is paused", test_leaves_paused);
+	g_test_add_func("/streams/the reply is complete first", test_reply_first);
+	g_test_add_func("/streams/a client that is too slow", test_too_slow);
+	g_test_add_func("/streams/a file answers before the body", test_sendfile_early);
+	g_test_add_func("/streams/a 1xx that is sent slowly", test_interim_slow);
+	g_test_add_func("/tunnel/bytes, and silence", test_tunnel);
+	g_test_add_func("/tunnel/both sides are full", test_tunnel_full);
+	g_test_add_func("/tunnel/each side ends alone", test_tunnel_halves);
+	g_test_add_func("/tunnel/each side is cut", test_tunnel_cut);
+	return (g_test_run());
+}
