@@ -49,6 +49,12 @@ check_body(void *arg, struct text bytes)
 {
 }
 
+static bool
+is_good(const struct check *c)
+{
+	return (c->req.ping || (c->status >= 200 && c->status < 400));
+}
+
 static void
 check_ended(void *arg, int status, unsigned retry_after_s)
 {
@@ -56,7 +62,7 @@ check_ended(void *arg, int status, unsigned retry_after_s)
 	struct backend *b = pool_backend(c->pool);
 	uint64_t now = io_now(c->u->io);
 
-	if (status == 0 && c->status >= 200 && c->status < 400) {
+	if (status == 0 && is_good(c)) {
 		__atomic_store_n(&b->good_ns, now, __ATOMIC_RELAXED);
 		set_sick(b, false, c->status);
 	} else if (status != 503 || pool_pause_left_ms(c->pool, now) > 0) {
@@ -95,6 +101,7 @@ request_fill(struct proxy_request *r, struct text url, const char *backend)
 		.server_name = TEXT("localhost"),
 		.server_port = 80,
 		.content_length = -1,
+		.ping = text_eq(url, TEXT("*")),
 		.safe = true,
 	};
 }

@@ -7,9 +7,9 @@
  *          both sides have said that they send no more (on_eof, exchange_body_end()), or when no
  *          byte passes for read_ms.
  * Result   on_end(arg, 0): the reply is complete.  Before on_head: on_end(arg, 431, 502, 503 or
- *          504), the status for the client (503 with retry_after_s).  After on_head: on_end(arg, -errno):
- *          the reply broke off, so cut the client's connection.  on_end comes once, as the last
- *          callback, unless exchange_forget() came first.
+ *          504), the status for the client (503 with retry_after_s).  After on_head:
+ *          on_end(arg, -errno): the reply broke off, so cut the client's connection.  on_end comes
+ *          once, as the last callback, unless exchange_forget() came first.
  * Owner    the request and all it points to belong to the caller and stay valid until on_end or
  *          exchange_forget().  Texts given to on_head and on_body are lent until the call returns.
  * Thread   the worker's loop.  Callbacks never come from inside exchange_start().

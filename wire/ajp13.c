@@ -1,10 +1,13 @@
 /* wire/ajp13.c -- AJP 1.3, one request at a time on a socket; wire/ajp13_request.c has the request.
  *
- *   to it     FORWARD REQUEST  [body packet]  body packet for each GET BODY CHUNK, the last one empty
+ *   to it     FORWARD REQUEST  [body packet]  a body packet for each GET BODY CHUNK, at last empty
  *   from it   GET BODY CHUNK...  SEND HEADERS  SEND BODY CHUNK...  END RESPONSE
  *
- * The first body packet is sent unasked, if there is a body of a known length.  All others are answers.
- * So a container that stops reading has at most one packet, and credit() is 0 until it asks.
+ * The first body packet is sent unasked, if there is a body of a known length.  All others are
+ * answers.  So a container that stops reading has at most one packet, and credit() is 0 until it
+ * asks.
+ *
+ * CPING instead of a request asks whether the container lives.  CPONG ends that, without a head.
  */
 #include <errno.h>
 #include "wire/ajp13.h"
@@ -37,6 +40,12 @@ ajp_request(void *state, const struct proxy_request *r, bool keep, struct buf *o
 {
 	struct ajp13 *a = state;
 
+	if (r->ping) {
+		a->pinging = true;
+		ajp13_head(out, 1);
+		buf_char(out, AJP13_CPING);
+		return (out->failed ? -E2BIG : 0);
+	}
 	a->open = r->unsized || r->content_length > 0;
 	a->credit = r->content_length > 0 ? AJP13_DATA_MAX : 0;
 	return (ajp13_put_request(r, out));
@@ -238,6 +247,8 @@ fault_of(const struct ajp13 *a)
 {
 	static const char length[] = "a message has a wrong length";
 
+	if (a->pinging && a->head[4] != AJP13_CPONG)
+		return ("expected CPONG");
 	switch (a->head[4]) {
 	case AJP13_SEND_HEADERS:
 		if (a->had_head)
@@ -326,6 +337,7 @@ const struct proto proto_ajp13 = {
 	.size = sizeof(struct ajp13),
 	.unsized_body = true,
 	.secret = true,
+	.ping = true,
 	.request = ajp_request,
 	.credit = ajp_credit,
 	.body = ajp_body,

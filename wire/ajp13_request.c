@@ -1,7 +1,7 @@
 /* wire/ajp13_request.c -- the forward request of AJP 1.3: one packet.
  *
- * The path goes as the client sent it.  A container decodes it again: a decoded path of "%252e" would
- * become a dot there.
+ * The path goes as the client sent it.  A container decodes it again: a decoded path of "%252e"
+ * would become a dot there.
  */
 #include <errno.h>
 #include "base/must.h"

@@ -46,6 +46,8 @@ struct proxy_request {
 	/* A body of unknown length follows, and content_length is -1.  Only for a codec with
 	 * unsized_body. */
 	bool unsized;
+	/* Not a request: asks whether the application lives.  END without a HEAD is the answer. */
+	bool ping;
 	struct text secret; /* proxy-core.secret, for a codec that sends one; .n 0: none */
 	/* Protocol that the client may switch to ("websocket"); .n 0: none.  The codec asks for it
 	 * with Connection and Upgrade if it can; otherwise the application never hears of it. */

@@ -1,10 +1,10 @@
 /* wire/uwsgi.c -- the uwsgi protocol: one request on each socket, which ends with the reply.
  *
- *   to it     00 length 00  (length NAME length VALUE)...  body     numbers of 2 bytes, little-endian
+ *   to it     00 length 00  (length NAME length VALUE)...  body     lengths: 2 bytes, little-endian
  *   from it   a reply of HTTP/1.x
  *
- * Applications find the path in PATH_INFO, behind SCRIPT_NAME.  Without proxy-core.rewrite-request all of
- * the path is in PATH_INFO: otherwise each URL would be their front page.
+ * Applications find the path in PATH_INFO, behind SCRIPT_NAME.  Without proxy-core.rewrite-request
+ * all of the path is in PATH_INFO: otherwise each URL would be their front page.
  */
 #include <errno.h>
 #include "wire/cgi_env.h"

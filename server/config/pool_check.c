@@ -79,7 +79,7 @@ check_url(struct config *cfg, const struct cfg_entry *e)
 {
 	struct text url = cfg_value_text(cfg, e->value);
 
-	if (url.n > 0 && url.p[0] != '/')
+	if (url.n > 0 && url.p[0] != '/' && !text_eq(url, TEXT("*")))
 		cfg_error(cfg, e->value_pos, "%s: expected a path like \"/ping\", got \"%.*s\"",
 		    e->key.p, (int)url.n, url.p);
 }

@@ -1,5 +1,5 @@
-/* server/config/proxy_check.c -- settings of proxy-core that depend on each other, or on more than the
- * table of directives says.  -t and a start give the same answer, with file and line. */
+/* server/config/proxy_check.c -- settings of proxy-core that depend on each other, or on more than
+ * the table of directives says.  -t and a start give the same answer, with file and line. */
 #include "proxy-core/backends.h"
 #include "server/config/impl.h"
 #include "server/config/rewrite.h"
@@ -77,6 +77,21 @@ check_secret(struct config *cfg, const struct cfg_block *b, const struct conf *c
 		    c->proxy_protocol, b->backends->pos.file, b->backends->pos.line);
 }
 
+/* "*" asks the container, not an application. */
+static void
+check_ping(struct config *cfg, const struct cfg_block *b, const struct conf *c)
+{
+	const struct cfg_entry *e = entry_around(b, "proxy-core.check-url");
+	const struct proto *p = c->proxy_protocol != NULL ? proto_find(c->proxy_protocol) : NULL;
+
+	if (b->backends != NULL && c->proxy_check_url != NULL && p != NULL && !p->ping &&
+	    strcmp(c->proxy_check_url, "*") == 0)
+		cfg_error(cfg, e->value_pos,
+		    "proxy-core.check-url: the protocol %s of the backends of %s:%u has no ping; "
+		    "write a path like \"/ping\"",
+		    p->name, b->backends->pos.file, b->backends->pos.line);
+}
+
 static void
 check_rewrite(struct config *cfg, const struct cfg_block *b, const char *name,
     const struct conf_map *map)
@@ -120,6 +135,7 @@ cfg_proxy_check(struct config *cfg)
 		check_count(cfg, b->backends);
 		check_count(cfg, authorizer);
 		check_secret(cfg, b, &c);
+		check_ping(cfg, b, &c);
 		check_rewrite(cfg, b, "proxy-core.rewrite-request", &c.proxy_rewrite_request);
 		check_rewrite(cfg, b, "proxy-core.rewrite-response", &c.proxy_rewrite_response);
 	}

@@ -189,6 +189,7 @@ for my $case (
 	['a directory of X-Sendfile', qq{proxy-core.allow-x-sendfile = "enable"\nproxy-core.x-sendfile-docroot = ( "$dir/none" )}, qr{proxy-core\.x-sendfile-docroot "DIR/none": No such file}],
 	['a rewrite of requests', 'proxy-core.rewrite-request = ( "A" => ( "(" => "b" ) )', qr{^${where}proxy-core\.rewrite-request: }],
 	['a rewrite of replies', 'proxy-core.rewrite-response = ( "A" => ( "(" => "b" ) )', qr{^${where}proxy-core\.rewrite-response: }],
+	['a ping that the protocol does not have', $ajp =~ s/ajp13/scgi/r . 'proxy-core.check-url = "*"', qr{^${where}proxy-core\.check-url: the protocol scgi of the backends of DIR/proxy\.conf:\d+ has no ping; write a path}],
 	['a secret that nobody wants', $ajp =~ s/ajp13/scgi/r . 'proxy-core.secret = "x"', qr{^${where}proxy-core\.secret: the protocol scgi of the backends of DIR/proxy\.conf:\d+ sends none; remove it$}],
 	['a secret around such backends', qq{proxy-core.secret = "x"\n\$HTTP["url"] =~ "^/x" {\nproxy-core.protocol = "http"\nproxy-core.backends = ( "127.0.0.1:1" )\n}}, qr{^${where}proxy-core\.secret: the protocol http}],
 	['a secret of two lines', $ajp . qq{proxy-core.secret = "hush\nhush"}, qr{^${where}proxy-core\.secret: expected at most 256 bytes of printable text, got a value that is not shown$}],

@@ -78,4 +78,15 @@ subtest 'hundreds of requests on one socket' => sub {
 	cmp_ok length($app->noted('connections')) - $before, '<=', 1, 'with and without bodies';
 };
 
+subtest 'CPing' => sub {
+	my $asked = start('check-url' => '*', 'check-interval' => 1);
+	is $asked->fetch('/app/env')->{status}, 200, 'the first request begins the checks';
+	$app->down;
+	like $asked->wait_log(qr/ev=check\.failed/), qr/ev=check\.failed/, 'no answer: no requests';
+	is $asked->fetch('/app/env')->{status}, 503, 'they get 503';
+	$app->up;
+	like $asked->wait_log(qr/ev=check\.passed/), qr/ev=check\.passed/, 'CPong: requests again';
+	ok Test::Util::eventually(sub { $asked->fetch('/app/env')->{status} == 200 }), 'which are answered';
+};
+
 done_testing;

@@ -1,4 +1,5 @@
-/* t/unit/wire/ajp13.c -- AJP 1.3: replies cut anywhere, replies that lie, bodies that are asked for. */
+/* t/unit/wire/ajp13.c -- AJP 1.3: replies cut anywhere, replies that lie, bodies that are asked
+ * for. */
 #include "t/unit/wire/ajp13_test.h"
 #include "t/unit/wire/events.h"
 #include "t/unit/wire/wire_test.h"
@@ -330,6 +331,36 @@ test_asks_wrong(void)
 	talk_end(&t);
 }
 
+static enum proto_kind
+answer_of_ping(struct text bytes)
+{
+	struct proxy_request r = a_request("GET");
+	struct proto_event ev;
+	struct talk t;
+
+	r.ping = true;
+	t.state = calloc(1, ajp->size);
+	buf_init(&t.out, 0);
+	reply_head_init(&t.h);
+	g_assert_cmpint(ajp->request(t.state, &r, true, &t.out), ==, 0);
+	ajp->body_end(t.state, &t.out);
+	g_assert_true(is_out(&t, TEXT("\22\64\0\1\12")));
+	ajp->reply(t.state, &t.h, &bytes, &t.out, &ev);
+	g_assert_true(ev.kind != PROTO_END || ev.reuse);
+	talk_end(&t);
+	return (ev.kind);
+}
+
+static void
+test_ping(void)
+{
+	g_assert_cmpint(answer_of_ping(TEXT("AB\0\1\11")), ==, PROTO_END);
+	g_assert_cmpint(answer_of_ping(TEXT("AB\0\1")), ==, PROTO_MORE);
+	g_assert_cmpint(answer_of_ping(TEXT("AB\0\2\11\0")), ==, PROTO_BAD);
+	g_assert_cmpint(answer_of_ping(TEXT(OK)), ==, PROTO_BAD);
+	g_assert_cmpint(answer_of_ping(TEXT("AB\0\2\5\1")), ==, PROTO_BAD);
+}
+
 static void
 test_noise(void)
 {
@@ -373,6 +404,7 @@ main(int argc, char **argv)
 	g_test_add_func("/ajp13/a body without a length", test_unsized_body);
 	g_test_add_func("/ajp13/no body, and the container asks", test_no_body);
 	g_test_add_func("/ajp13/a container that asks wrongly", test_asks_wrong);
+	g_test_add_func("/ajp13/CPING and CPONG", test_ping);
 	g_test_add_func("/ajp13/noise: any cut gives the same events", test_noise);
 	return (g_test_run());
 }
