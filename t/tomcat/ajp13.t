@@ -45,7 +45,8 @@ sub conf {
 
 my $srv = Test::Server->start(conf => qq{server.max-worker = 1\nserver.upload-dirs = ( "\@RUN\@" )\nserver.stream-request-body = 1\n}
 	. conf('^/', secret => 'Geheimnis') . conf('^/env.jsp;none$') . conf('^/env.jsp;wrong$', secret => 'guessed'));
-my $one = Test::Server->start(conf => "server.max-worker = 1\n" . conf('^/', secret => 'Geheimnis', 'max-pool-size' => 1, debug => 1));
+my $one = Test::Server->start(conf => "server.max-worker = 1\n" . conf('^/', secret => 'Geheimnis', 'max-pool-size' => 1, debug => 1,
+	'check-url' => '*', 'check-interval' => 1));
 
 sub post {
 	my ($path, $body, @lines) = @_;
@@ -124,14 +125,18 @@ subtest 'one socket' => sub {
 };
 
 subtest 'Tomcat is killed, and comes back' => sub {
+	unlike $one->log, qr/ev=check\.failed/, 'it has answered each CPing';
 	$tomcat->kill;
 	my $t = time;
 	is $srv->fetch('/env.jsp')->{status}, 503, 'without it: 503';
 	diag sprintf 'the 503 took %.2f s', time - $t;
+	like $one->wait_log(qr/ev=check\.failed/), qr/ev=check\.failed/, 'a CPing notices it';
 	$tomcat->up;
 	$t = time;
 	ok eventually(sub { $srv->fetch('/env.jsp')->{status} == 200 }), 'it is back, and so are its pages';
 	diag sprintf 'after its start: %.2f s', time - $t;
+	like $one->wait_log(qr/ev=check\.passed/), qr/ev=check\.passed/, 'and so does a CPing';
+	is $one->fetch('/env.jsp')->{status}, 200, 'its backend serves';
 };
 
 done_testing;
