@@ -122,8 +122,8 @@ types(void)
 	bad(ROOT "index-file.names = ( ( \"a\" ) )", "t.conf:2:20: ", "list of strings");
 	bad(ROOT "mimetype.assign = ( \"a\" )", "t.conf:2:19: ", "( \"a\" => \"b\" )");
 	bad(ROOT "proxy-core.rewrite-request = ( \"a\" => \"b\" )", "t.conf:2:30: ", "\"NAME\" =>");
-	bad(ROOT "proxy-core.balancer = \"fair\"",
-	    "t.conf:2:23: ", "one of: round-robin sqf carp static");
+	bad(ROOT "proxy-core.balancer = \"fairest\"",
+	    "t.conf:2:23: ", "one of: round-robin sqf static carp");
 	bad(ROOT "server.port = \"a\"\nserver.tag = ()", "t.conf:2:15: ", "\nt.conf:3:14: ");
 }
 

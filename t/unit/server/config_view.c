@@ -235,7 +235,8 @@ static void
 pools_belong_to_the_block_that_names_them(void)
 {
 	struct site *s =
-	    site(ROOT "$HTTP[\"url\"] =^ \"/a\" { proxy-core.backends = ( \"x:1\" ) }\n"
+	    site(ROOT "proxy-core.protocol = \"http\"\n$HTTP[\"url\"] =^ \"/a\" { "
+		      "proxy-core.backends = ( \"x:1\" ) }\n"
 		      "$HTTP[\"url\"] =^ \"/a/b\" { proxy-core.read-timeout = 3 }\n"
 		      "$HTTP[\"url\"] =^ \"/c\" { proxy-core.backends = ( \"x:1\" ) }\n");
 	struct conf_input in = request();
