@@ -214,7 +214,7 @@ pool_failed(struct pool *p, const struct lease *l)
 	if (l == NULL || l != p->probe || l->heard || !(l->asked || l->wr_busy))
 		return;
 	p->probe = NULL;
-	pool_set_down(p, -ENOMSG);
+	pool_set_down(p, -ENODATA);
 }
 
 /* ---------------------------------------------------------------- slow start */

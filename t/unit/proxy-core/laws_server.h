@@ -126,6 +126,16 @@ on_connect(struct io_op *op)
 
 /* ---------------------------------------------------------------- replies */
 
+static int
+reply_kind(const struct conn *c)
+{
+	if (one_in(12 * w.faults))
+		return (reply_refused);
+	if (one_in(10 * w.faults))
+		return (reply_broken);
+	return (one_in(20 * w.faults) && !ask_of(c->id)->head_only ? reply_short : reply_good);
+}
+
 static void
 reply_decide(struct conn *c)
 {
@@ -136,9 +146,8 @@ reply_decide(struct conn *c)
 
 	buf_init(&b, 0);
 	reply_body(c->id, body);
-	c->how = one_in(12 * w.faults)   ? reply_refused
-		 : one_in(10 * w.faults) ? reply_broken
-					 : reply_good;
+	c->how = reply_kind(c);
+	length = length || c->how == reply_short;
 	if (length)
 		g_string_append_printf(all, "Content-Length: %zu\r\n",
 		    body->len + (c->how == reply_short));
