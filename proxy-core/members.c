@@ -67,7 +67,7 @@ add(struct members *m, struct backend *b)
 static bool
 follow(struct members *m, const struct backends *now, bool slowly)
 {
-	unsigned char order[BACKENDS_MAX];
+	unsigned char order[BACKENDS_MAX] = { 0 };
 	struct member *mb;
 	size_t i, n = 0;
 	bool all = true;

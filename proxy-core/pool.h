@@ -68,7 +68,7 @@ void pool_close(struct pool *); /* drain: idle sockets close, busy ones after th
 /* The backend is not configured any more: closes as above.  Its waiters, and those that come, get
  * -ECANCELED. */
 void pool_retire(struct pool *);
-/* The backend may have other addresses: sockets to the old ones close like those of pool_close(). */
+/* The backend may have other addresses: sockets to the old ones close as in pool_close(). */
 void pool_move(struct pool *);
 
 void pool_get(struct pool *, struct pool_wait *);

@@ -42,7 +42,7 @@ struct logfile *resources_log(const struct resources *, const char *path);
 const struct page *resources_pages(const struct resources *, const char *prefix);
 const struct mime *resources_mime(const struct resources *, const struct conf_map *assign);
 const struct targets *resources_targets(const struct resources *);
-/* numbers from 0; its names may get other addresses (backends.h) */
+/* numbers from 0; its names may get other addresses (proxy-core/backends.h) */
 struct backends *resources_backends(const struct resources *, int proxy_number);
 const struct rewrite *resources_rewrite(const struct resources *, const struct conf_map *);
 

@@ -73,8 +73,8 @@ int helper_name_parse(const void *p, size_t n, struct helper_name *to);
  * says of the error beyond errno, or empty. */
 int helper_result_parse(const void *p, size_t n, char why[HELPER_WHY_MAX]);
 
-/* The number of addresses at a->v, or -errno with why as above; -EPROTO: not such an answer.  n: its
- * bytes. */
+/* The number of addresses at a->v, or -errno with why as above; -EPROTO: not such an answer.
+ * n: its bytes. */
 int helper_addresses_parse(const struct helper_addresses *a, size_t n, char why[HELPER_WHY_MAX]);
 
 /* Sends one message, with a descriptor unless fd < 0; never waits.  0 or -errno. */

@@ -1,7 +1,7 @@
 /* server/process/resolve.c -- looks up the host names of backends again, while requests go on.
  *
  *   main thread --name--> helper process --fork--> a child asks the resolver, and may hang
- *   backends.h <-addresses-- main thread <-------- addresses
+ *   proxy-core/backends.h <--- main thread <------- addresses
  *        '--> each worker takes over the new list at its next request or tick
  *
  * Only the newest generation is looked after.  Bounds: RESOLVE_MAX look-ups at a time; the helper

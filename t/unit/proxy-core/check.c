@@ -1,4 +1,4 @@
-/* t/unit/proxy-core/check.c -- backends are asked for a URL, and those that fail get no requests. */
+/* t/unit/proxy-core/check.c -- a backend that fails when it is asked for a URL gets no requests. */
 #include "proxy-core/upstream.h"
 #include "t/unit/proxy-core/exchange_test.h"
 
