@@ -90,3 +90,14 @@ exchange_tick(struct list *link, uint64_t now)
 		exchange_broken(x, 504, -ETIMEDOUT, why);
 	exchange_leave(x);
 }
+
+void
+exchange_end_drain(struct list *link)
+{
+	struct exchange *x = list_entry(link, struct exchange, link);
+
+	must(x->state == x_drain);
+	exchange_enter(x);
+	exchange_fail(x, 0);
+	exchange_leave(x);
+}

@@ -77,6 +77,8 @@ upstream_free(struct upstream *u)
 		return;
 	must(!u->dying);
 	upstream_close_idle(u);
+	while (!list_empty(&u->exchanges)) /* of callers that are gone */
+		exchange_end_drain(u->exchanges.next);
 	must(u->nexchanges == 0);
 	u->dying = true;
 	if (u->ticking)

@@ -27,6 +27,7 @@ struct upstream {
 
 /* Called by the two timers; exchange.c. */
 void exchange_tick(struct list *link, uint64_t now_ns);
+void exchange_end_drain(struct list *link); /* it must be one that its caller forgot */
 void exchange_next_round(struct list *soon);
 
 void upstream_enter(struct upstream *, struct list *exchange);

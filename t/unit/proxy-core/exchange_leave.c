@@ -115,6 +115,21 @@ test_drain(void)
 	g_free(big);
 }
 
+/* The worker ends while the rest of a reply is still read. */
+static void
+test_end_during_drain(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c = { .forget_at_head = true, .drain = true };
+
+	set_up(&conf);
+	asked(&c, "GET");
+	reply_part("X-Sendfile: /srv/f\n\nmore");
+	g_assert_cmpuint(open_sockets(), ==, 1);
+	client_free(&c);
+	tear_down();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -125,5 +140,7 @@ main(int argc, char **argv)
 	    test_forget_ended);
 	g_test_add_func("/exchange/the rest of a small forgotten reply is read to keep the socket",
 	    test_drain);
+	g_test_add_func("/exchange/the worker may end while such a rest is read",
+	    test_end_during_drain);
 	return (g_test_run());
 }
