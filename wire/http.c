@@ -50,13 +50,18 @@ put_line(const struct proxy_request *r, struct buf *out)
 	return (true);
 }
 
-/* The field Host may come from a rewrite; then it is not the host of the request. */
+/* The field Host may come from a rewrite; then it is not the host of the request.  A client of
+ * HTTP/1.0 may have none, and servers refuse an empty one. */
 static struct text
 host_of(const struct proxy_request *r, const struct fields *f)
 {
 	size_t i = fields_find(f, TEXT("Host"));
 
-	return (i < f->n ? r->headers[i].value : r->host.n != 0 ? r->host : r->server_name);
+	if (i < f->n && r->headers[i].value.n != 0)
+		return (r->headers[i].value);
+	if (r->host.n != 0)
+		return (r->host);
+	return (r->server_name.n != 0 ? r->server_name : TEXT("localhost"));
 }
 
 static void

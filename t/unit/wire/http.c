@@ -316,6 +316,23 @@ test_request(void)
 	    "Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n");
 }
 
+/* A client of HTTP/1.0 need not name a host; the application must get one. */
+static void
+test_no_host(void)
+{
+	struct proxy_request r = a_request("GET");
+	char *s;
+
+	r.host = TEXT("");
+	s = sent(&r, true, "", 0);
+	g_assert_nonnull(strstr(s, " HTTP/1.1\r\nHost: www.example.org\r\n"));
+	g_free(s);
+	r.server_name = TEXT("");
+	s = sent(&r, true, "", 0);
+	g_assert_nonnull(strstr(s, " HTTP/1.1\r\nHost: localhost\r\n"));
+	g_free(s);
+}
+
 static void
 test_request_fields(void)
 {
@@ -415,6 +432,7 @@ main(int argc, char **argv)
 	g_test_add_func("/http/bounds", test_bounds);
 	g_test_add_func("/http/noise: any cut gives the same events", test_noise);
 	g_test_add_func("/http/a request", test_request);
+	g_test_add_func("/http/a client without a host", test_no_host);
 	g_test_add_func("/http/fields of the client that pass", test_request_fields);
 	g_test_add_func("/http/bodies", test_body);
 	g_test_add_func("/http/requests that cannot be said", test_refused);
