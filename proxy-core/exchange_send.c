@@ -146,6 +146,21 @@ exchange_body_end(struct exchange *x)
 	exchange_push(x);
 }
 
+/* Nothing waits before these bytes: they are framed at once, without a copy in x->body. */
+static bool
+frame_at_once(struct exchange *x, struct text bytes)
+{
+	const struct proto *p = x->u->proto;
+
+	if (x->lease == NULL || x->state == x_tunnel || lease_sending(x->lease) ||
+	    x->body.n + x->answer.n > 0 || bytes.n == 0 ||
+	    (p->credit != NULL && p->credit(x->codec) < bytes.n))
+		return (false);
+	p->body(x->codec, bytes, lease_out(x->lease));
+	x->body_moved = true;
+	return (true);
+}
+
 size_t
 exchange_body(struct exchange *x, struct text bytes)
 {
@@ -157,7 +172,8 @@ exchange_body(struct exchange *x, struct text bytes)
 	n = bytes.n < room ? bytes.n : room;
 	if ((int64_t)n > x->body_left)
 		n = (size_t)x->body_left;
-	buf_add(&x->body, bytes.p, n);
+	if (!frame_at_once(x, (struct text){ bytes.p, n }))
+		buf_add(&x->body, bytes.p, n);
 	if (!x->unsized)
 		x->body_left -= (int64_t)n;
 	x->want_room = n < bytes.n && x->body_left > 0;

@@ -34,6 +34,7 @@ sub _accel {
 	my $size = $p{pool} // 128;
 	return <<"LINES";
 server.max-request-size = 0
+server.stream-request-body = 2
 \$HTTP["url"] != "/1k.bin" {
 	proxy-core.protocol = "$p{protocol}"
 	proxy-core.backends = ( "@{[ _address($p{to}, $p{protocol}) ]}" )
