@@ -194,9 +194,13 @@ conn_handle(struct conn *c)
 	if (!conn_settle(c))
 		conn_stop(c); /* the connection may be receiving for the handler */
 	else if (c->r->streams)
-		conn_stream(c);
+		conn_stream(c); /* may find a malformed body, which is answered at once */
 	else
 		conn_watch(c);
+	if (c->replied && !c->closing) {
+		c->replied = false;
+		return (answered(c));
+	}
 	return (WAIT);
 }
 
@@ -384,6 +388,8 @@ conn_replied(struct request *r)
 	must(c->state == &st_handle);
 	if (c->sending)
 		c->sent = replied_behind;
+	else if (c->in_run)
+		c->replied = true; /* conn_handle() goes on */
 	else
 		conn_go(c, answered(c));
 }

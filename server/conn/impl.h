@@ -60,6 +60,7 @@ struct conn {
 	bool close_after, cut;
 	bool deferred;  /* the request is parsed, but earlier replies are sent first */
 	bool continued; /* 100 Continue was sent for this request */
+	bool replied;   /* while conn_handle() runs: conn_replied() was called */
 	bool tunnel;    /* the bytes of the client are not HTTP any more */
 	bool owes_body; /* lingering: the client is still sending the body of its last request */
 	bool in_run;
