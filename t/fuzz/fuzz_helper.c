@@ -96,6 +96,26 @@ check_result(struct text in)
 	must(strlen(why) < HELPER_WHY_MAX);
 }
 
+/* Any bytes, and one good address. */
+static void
+check_addresses(struct text in)
+{
+	static struct helper_addresses a;
+	char why[HELPER_WHY_MAX];
+	size_t n = in.n < sizeof(a) ? in.n : sizeof(a);
+	int got;
+
+	memset(&a, 0, sizeof(a));
+	memcpy(&a, in.p, n);
+	got = helper_addresses_parse(&a, n, why);
+	must(got >= -ERRNO_MAX && got <= ADDRESS_MAX && strlen(why) < HELPER_WHY_MAX);
+	must(got <= 0 || address_are_inet(a.v, (size_t)got));
+	must(address_parse("192.0.2.1:80", &a.v[0]) == 0);
+	a.err = 0;
+	must(helper_addresses_parse(&a, offsetof(struct helper_addresses, v) + sizeof(a.v[0]),
+		 why) == 1);
+}
+
 /* ---------------------------------------------------------------- messages with descriptors */
 
 static void
@@ -362,6 +382,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	case 'q': check_request(in); break;
 	case 'n': check_name(in); break;
 	case 'r': check_result(in); break;
+	case 'a': check_addresses(in); break;
 	case 'w':
 		check_recorder(in);
 		check_failure(in);

@@ -72,19 +72,19 @@ sub test_restart {
 		. join('', map { "proxy-core.$_ = $set{$_}\n" } sort keys %set));
 	my $dir = File::Temp->newdir('accel-restart-XXXXXX', TMPDIR => 1);
 	my @pid = map { client($srv, "$dir", $_) } 1 .. CLIENTS;
-	ok more_answers("$dir", 60), 'the clients are at work';
+	ok more_answers("$dir", 30), 'the clients are at work';
 	ok !grep({ !requests_of($_) } @app), 'each application has a part of it';
 
 	$app[1]->down;
 	my $killed = time;
-	ok more_answers("$dir", 100), 'two applications go on';
+	ok more_answers("$dir", 40), 'two applications go on';
 	like $srv->wait_log(qr/ev=pool\.down.*\n/), qr/ev=pool\.down level=\S+|level=\S+ ev=pool\.down/, 'the dead one was noticed';
 	my $before = requests_of($app[1]);
 	$app[1]->up;
 	my $up = time;
 	ok eventually(sub { requests_of($app[1]) > $before }), 'it gets requests again';
 	my $recovered = time - $up;
-	ok more_answers("$dir", 60), 'and all go on';
+	ok more_answers("$dir", 30), 'and all go on';
 	$before = requests_of($app[1]);
 	ok eventually(sub { requests_of($app[1]) > $before + 5 }), 'it has its part again' if !$set{'max-keep-alive-requests'};
 

@@ -1,0 +1,70 @@
+#!/usr/bin/perl
+# Deadlines of proxy-core in a server: the head, the whole reply, an idle socket; and a backend with an IPv6 address.
+
+use strict;
+use warnings;
+use Test::More;
+
+use Test::App;
+use Test::Server;
+use Test::Util qw(eventually);
+
+my $app = Test::App->start;
+
+sub start {
+	my (%set) = @_;
+	my %all = (backends => qq{( "unix:@{[ $app->socket ]}" )}, protocol => '"fastcgi"', %set);
+	return Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\nserver.max-worker = 1\nstatus.statistics-url = "/counters"\n}
+		. qq<\$HTTP["url"] =~ "^/app" {\n> . join('', map { "proxy-core.$_ = $all{$_}\n" } sort keys %all) . "}\n");
+}
+
+subtest 'proxy-core.reply-timeout' => sub {
+	my $srv = start('reply-timeout' => 1, 'read-timeout' => 3600);
+	is $srv->fetch('/app/silent')->{status}, 504, 'a head that does not come';
+	is $srv->fetch('/app/env')->{status}, 200, 'one that comes';
+};
+
+subtest 'proxy-core.total-timeout' => sub {
+	my $srv = start('total-timeout' => 1, 'read-timeout' => 3600);
+	is $srv->fetch('/app/silent')->{status}, 504, 'a reply that does not begin';
+	my $c = $srv->connect;
+	$c->send("GET /app/lingers HTTP/1.1\r\nHost: x\r\n\r\n");
+	is $c->reply->{body}, 'bye', 'a reply that ends in time';
+};
+
+subtest 'proxy-core.idle-timeout' => sub {
+	my $srv = start('idle-timeout' => 1, 'max-keep-alive-requests' => 100);
+	my $open = sub { $srv->fetch('/counters')->{body} =~ /pool_size: (\d+)/ ? $1 : -1 };
+	is $srv->fetch('/app/env')->{status}, 200, 'a request';
+	ok eventually(sub { $open->() == 0 }), 'its socket is closed some time later';
+};
+
+subtest 'a client that leaves frees the socket at once' => sub {
+	my $srv = start('max-pool-size' => 1, 'read-timeout' => 3600, 'wait-timeout' => 3600);
+	my $c = $srv->connect;
+	my $before = length $app->noted('connections');
+	$c->send("GET /app/silent HTTP/1.1\r\nHost: x\r\n\r\n");
+	ok eventually(sub { length $app->noted('connections') > $before }), 'the application thinks';
+	$c->abort;
+	is $srv->fetch('/app/env')->{status}, 200, 'the only socket serves the next request';
+};
+
+package V6App {
+	use parent -norequire, 'Test::App';
+
+	sub listen {
+		my ($self) = @_;
+		$self->{v6} //= IO::Socket::IP->new(LocalHost => '::1', LocalPort => 0, Listen => 128, Proto => 'tcp') // die "listen: $!";
+		return $self->{v6};
+	}
+}
+
+subtest 'IPv6' => sub {
+	eval { require IO::Socket::IP; IO::Socket::IP->new(LocalHost => '::1', LocalPort => 0, Listen => 1) } or plan skip_all => 'no ::1 here';
+	my $v6 = V6App->start;
+	my $srv = start(backends => qq{( "[::1]:@{[ $v6->{v6}->sockport ]}" )});
+	is $srv->fetch('/app/env')->{status}, 200, 'it answers';
+	is length $v6->noted('connections'), 1, '... at its address';
+};
+
+done_testing;
