@@ -22,8 +22,8 @@ struct route_change {
  * and a host are for a request whose head is in the arena (request_keep()). */
 bool route_again(struct request *, const struct route_change *);
 
-/* Cleans the path, unless it is that of a change, finds r->conf and r->site, and names the handler.  0, or the status of a refusal
- * and *why, a constant. */
+/* Cleans the path, unless it is that of a change, finds r->conf and r->site, and names the handler.
+ * 0, or the status of a refusal and *why, a constant. */
 int route(struct request *, const struct handler **, const char **why);
 /* Routes again when the path below the document root is known to exist:
  * $PHYSICAL["existing-path"]. */

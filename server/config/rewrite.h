@@ -4,8 +4,8 @@
  * The first regex that matches turns the whole value into its replacement, where $0..$9 are the
  * captures and $$ is a dollar.  Without a match the value is unchanged.  A value has no control
  * character except HTAB: neither a captured part nor a replacement has one (directives.def), except
- * in the special names _pathinfo and _scriptname, which are decoded and no headers.  NAME is a header in any
- * case, or a special name of a request (_uri, _docroot, _pathinfo, _scriptname).
+ * in the special names _pathinfo and _scriptname, which are decoded and no headers.  NAME is a
+ * header in any case, or a special name of a request (_uri, _docroot, _pathinfo, _scriptname).
  *
  * Errors   rewrite_new(): NULL and one sentence in *err.
  * Thread   read-only after rewrite_new().

@@ -39,7 +39,8 @@ size_t conn_running(struct worker *, struct running_row *, size_t max);
 /* For handlers. */
 /* r->body is the whole reply.  Call it once, after the handler's start has returned. */
 void conn_replied(struct request *);
-/* Instead: route_again() has changed the request.  Another handler may start before this returns. */
+/* Instead: the request is routed again.  Another handler, or the next request, may start before
+ * this returns. */
 void conn_route_again(struct request *);
 void conn_close_after(struct request *); /* no keep-alive after this reply */
 bool conn_keeps_alive(const struct request *);

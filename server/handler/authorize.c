@@ -4,9 +4,9 @@
  *                   |---------any other reply-----------> to the client (proxy_reply.c)
  *                   '---------no reply, a broken one----> 502, 503, 504
  *
- * The answer is asked for before the request body is read, before a file is looked up, and once for
- * each list of authorizers, however often the request is routed again.  So an index file, a range or
- * the target of X-Accel-Redirect needs no second question.
+ * The answer is asked for before the request body is read, before a file is looked up, and once
+ * for each list of authorizers, however often the request is routed again.  So an index file or the
+ * target of X-Accel-Redirect needs no second question.
  */
 #include "base/log.h"
 #include "server/conn/conn.h"

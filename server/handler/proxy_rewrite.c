@@ -1,8 +1,9 @@
 /* server/handler/proxy_rewrite.c -- X-Rewrite-URI, -Host, -Backend and X-Accel-Redirect: an
  * application hands its request to another part of the configuration.
  *
- *   reply --> the new URI and host pass the parser of client requests --> routed again, as a request
- *             for them, with the method and the fields of the client; X-Accel-Redirect: as a GET
+ *   reply --> the new URI and host pass the parser of client requests --> routed again, as a
+ *             request for them, with the method and the fields of the client; X-Accel-Redirect:
+ *             as a GET
  *
  * An application is an adversary: what a client could not ask for is refused with 502.  The backend
  * must be one that proxy-core.backends lists, so an application cannot make the server connect

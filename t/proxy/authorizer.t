@@ -12,11 +12,11 @@ use Test::Http qw(parse request_head);
 use Test::Server;
 use Test::Util qw(eventually);
 
-# An application without SCRIPT_NAME is an authorizer, which does what the header X-Auth names.
+# An application without SCRIPT_NAME, or for no path of applications, is an authorizer, which does what the header X-Auth names.
 {
 	no warnings 'redefine';
 	my $what = \&Test::App::_what;
-	*Test::App::_what = sub { my ($p) = @_; return exists $p->{SCRIPT_NAME} ? $what->($p) : $p->{HTTP_X_AUTH} // 'deny' };
+	*Test::App::_what = sub { my ($p) = @_; return ($p->{SCRIPT_NAME} // '') =~ m{/app/} ? $what->($p) : $p->{HTTP_X_AUTH} // 'deny' };
 	sub Test::App::do_deny {
 		my ($self, $c, $p) = @_;
 		$self->note("asked");
@@ -176,10 +176,15 @@ subtest 'clients that leave' => sub {
 };
 
 subtest 'other protocols' => sub {
-	my $scgi = Test::App->start(protocol => 'scgi');
-	my $s = server('', 'unix:' . $scgi->socket, 'proxy-core.authorizer-protocol = "scgi"');
-	is ask($s, '/private/file.txt', 'X-Auth' => 'plain', 'X-Status' => $_)->{body}, 'secret file.txt', "$_ grants" for 200, 204, 299;
-	is ask($s, '/private/file.txt', 'X-Auth' => 'plain', 'X-Status' => $_)->{status}, $_, "$_ does not" for 302, 401, 500;
+	for my $protocol (grep { $_ ne 'fastcgi' } @Test::Wire::PROTOCOLS) {
+		my $other = Test::App->start(protocol => $protocol);
+		my $s = server('', 'unix:' . $other->socket, qq{proxy-core.authorizer-protocol = "$protocol"});
+		is ask($s, '/private/file.txt', 'X-Auth' => 'plain', 'X-Status' => $_)->{body}, 'secret file.txt', "$protocol: $_ grants" for 200, 204, 299;
+		is ask($s, '/private/file.txt', 'X-Auth' => 'plain', 'X-Status' => $_)->{status}, $_, "... $_ does not" for 302, 401, 500;
+		my $c = $s->connect;
+		$c->send("POST /private/file.txt HTTP/1.1\r\nHost: x\r\nX-Auth: plain\r\nX-Status: 200\r\nContent-Length: 4\r\n\r\nbody");
+		is $c->reply->{status}, 405, '... it gets no body';
+	}
 };
 
 subtest 'one authorizer behind the other' => sub {

@@ -1,4 +1,5 @@
 /* t/unit/wire/cgi_env.c -- the variables of an application, and none that a client can forge. */
+#include <errno.h>
 #include "wire/cgi_env.h"
 #include "t/unit/wire/wire_test.h"
 
@@ -150,6 +151,49 @@ test_dropped(void)
 	g_assert_cmpuint(n, ==, 5); /* it, and the four of our own */
 }
 
+/* Those of an authorizer replace what the client sent, not what the server knows. */
+static void
+test_variables(void)
+{
+	static const struct proxy_field h[] = { H("X-User", "client"), H("X-Kept", "1") };
+	struct proxy_field v[VARIABLES_MAX + 1] = { H("USER", "joe"), H("HTTP_X_USER", "joe"),
+		H("SCRIPT_FILENAME", "/etc/passwd"), H("REMOTE_ADDR", "10.0.0.1"),
+		H("HTTP_X_FORWARDED_FOR", "10.0.0.1"), H("CONTENT_TYPE", "text/x") };
+	struct proxy_request r = a_request("GET");
+
+	r.headers = h;
+	r.nheaders = NELEM(h);
+	r.variables = v;
+	r.nvariables = 6;
+	collect(&r);
+	HAS("USER", "joe");
+	HAS("HTTP_X_USER", "joe");
+	HAS("HTTP_X_KEPT", "1");
+	HAS("SCRIPT_FILENAME", "/srv/a b");
+	HAS("REMOTE_ADDR", "192.0.2.7");
+	HAS("HTTP_X_FORWARDED_FOR", "10.0.0.1");
+	HAS("CONTENT_TYPE", "text/x");
+	r.nvariables = VARIABLES_MAX + 1;
+	g_assert_cmpint(cgi_env(&r, put, NULL), ==, -E2BIG);
+}
+
+static void
+test_authorizer(void)
+{
+	struct proxy_request r = a_request("POST");
+
+	r.authorizer = true;
+	r.content_length = 7;
+	r.path_info = TEXT(" b");
+	collect(&r);
+	HAS("SCRIPT_FILENAME", "/srv/a");
+	HAS("REQUEST_URI", "/a%20b?x=1");
+	HAS("SCRIPT_NAME", NULL);
+	HAS("PATH_INFO", NULL);
+	HAS("PATH_TRANSLATED", NULL);
+	HAS("CONTENT_LENGTH", NULL);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -157,5 +201,7 @@ main(int argc, char **argv)
 	g_test_add_func("/cgi_env/a plain request", test_plain);
 	g_test_add_func("/cgi_env/repeated fields, a body, a path info", test_more);
 	g_test_add_func("/cgi_env/what never reaches an application", test_dropped);
+	g_test_add_func("/cgi_env/variables of an authorizer", test_variables);
+	g_test_add_func("/cgi_env/the question to an authorizer", test_authorizer);
 	return (g_test_run());
 }
