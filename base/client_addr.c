@@ -88,6 +88,19 @@ client_addr_name(struct client_addr a, char buf[CLIENT_ADDR_MAX])
 	return (strcat(buf, "/64"));
 }
 
+/* inet_ntop(3) calls printf for it, 0.2 us of each proxied request. */
+static const char *
+v4_text(const unsigned char *byte, char *buf)
+{
+	size_t i, n = 0;
+
+	for (i = 0; i < 4; i++) {
+		n += text_put_u64(buf + n, byte[i]);
+		buf[n++] = i < 3 ? '.' : '\0';
+	}
+	return (buf);
+}
+
 const char *
 client_addr_text(const struct sockaddr *sa, char buf[CLIENT_ADDR_MAX])
 {
@@ -102,5 +115,5 @@ client_addr_text(const struct sockaddr *sa, char buf[CLIENT_ADDR_MAX])
 		a = &v6->s6_addr[12];
 	else
 		return (inet_ntop(AF_INET6, v6, buf, CLIENT_ADDR_MAX));
-	return (inet_ntop(AF_INET, a, buf, CLIENT_ADDR_MAX));
+	return (v4_text(a, buf));
 }

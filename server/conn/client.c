@@ -6,8 +6,6 @@
  *            proxy sends requests of several clients over one connection, so each request has its
  *            own.
  */
-#include <stdio.h>
-
 #include "server/conn/impl.h"
 #include "wire/forwarded.h"
 
@@ -15,8 +13,13 @@ const char *
 conn_id(const struct request *r)
 {
 	static __thread char id[32];
+	size_t n = 0;
 
-	snprintf(id, sizeof(id), "c%u.%u", r->conn->id, r->conn->nreq);
+	id[n++] = 'c';
+	n += text_put_u64(id + n, r->conn->id);
+	id[n++] = '.';
+	n += text_put_u64(id + n, r->conn->nreq);
+	id[n] = '\0';
 	return (id);
 }
 

@@ -52,6 +52,7 @@ static void
 fill_row(struct running_row *row, const struct conn *c)
 {
 	const struct request *r = c->r;
+	char addr[64];
 	const char *proxied = c->state == &st_handle || c->sent != NULL ? proxy_state(r) : NULL;
 
 	fill_request(row, r);
@@ -60,7 +61,7 @@ fill_row(struct running_row *row, const struct conn *c)
 	row->state = proxied != NULL ? proxied : c->sending ? st_send.name : c->state->name;
 	row->backend = proxy_backend(r);
 	snprintf(row->id, sizeof(row->id), "c%u.%u", c->id, c->nreq);
-	(void)conn_remote(r, row->client);
+	copy_text(row->client, sizeof(row->client), conn_remote(r, addr));
 }
 
 static size_t
