@@ -1,9 +1,10 @@
-/* t/fuzz/fuzz_fcgi_request.c -- any bytes as a request that goes on to a FastCGI and to an SCGI
- * application, and into the access log.
+/* t/fuzz/fuzz_fcgi_request.c -- any bytes as a request that goes on to a FastCGI, an SCGI and an
+ * HTTP application, and into the access log.
  *
  * What has to hold: records, and a netstring, that a second reader takes apart give each variable
  * once; what a client sends becomes HTTP_* and nothing else, joined from all its lines; the body
- * arrives as it was; a log line stays one line with three quoted fields.
+ * arrives as it was; our own parser reads one HTTP request of the same meaning; a log line stays
+ * one line with three quoted fields.
  *
  * The first byte: flags.  The second: how often the fields, and the body, are repeated, for what is
  * larger than a record. */
@@ -381,6 +382,25 @@ check_scgi(const struct sent *s, struct text in)
 	check_got(s, &g, true);
 }
 
+/* Our own parser finds the same request, with the same length, and nothing behind it. */
+static void
+check_http(const struct sent *s, struct text in)
+{
+	static struct http_request r;
+	const char *why = NULL;
+	size_t used = 0;
+	int status = 0;
+
+	if (s->req.nheaders > HTTP_MAX_HEADERS - 10)
+		return; /* the parser takes fewer */
+	must(http1_head(in, in.n + 1, &r, &used, &status, &why) == PARSE_DONE);
+	must(text_eq(r.method, s->req.method) && text_eq(r.target, s->req.target));
+	must(r.minor == 1 && r.keep_alive == s->keep && !r.chunked && !r.expect_continue);
+	must(r.content_length == s->req.content_length);
+	text_take(&in, used);
+	must(text_eq(in, buf_as_text(&s->body)));
+}
+
 static void
 check_request(const struct sent *s, const struct proto *p,
     void (*check)(const struct sent *, struct text))
@@ -408,10 +428,11 @@ check_request(const struct sent *s, const struct proto *p,
 static void
 check_requests(const struct sent *s)
 {
-	extern const struct proto proto_fastcgi, proto_scgi;
+	extern const struct proto proto_fastcgi, proto_scgi, proto_http;
 
 	check_request(s, &proto_fastcgi, check_fastcgi);
 	check_request(s, &proto_scgi, check_scgi);
+	check_request(s, &proto_http, check_http);
 }
 
 /* ---------------------------------------------------------------- the access log */
