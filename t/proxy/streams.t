@@ -233,6 +233,21 @@ subtest 'a long reply beside a long body' => sub {
 	is md5_hex($r->{body}), md5_hex(substr $body, 0, 2_000_000), 'the reply while the body arrives';
 };
 
+subtest 'an early reply that is routed again' => sub {
+	$srv->write('file.txt', 'the file');
+	my $c = $srv->connect;
+	$c->send(head(400_000) . 'x' x 1000);
+	my $b = $backend->accept;
+	$b->head;
+	$b->take(1000);
+	$b->send("HTTP/1.1 200 OK\r\nX-Accel-Redirect: /file.txt\r\nContent-Length: 0\r\n\r\n");
+	ok eventually(sub { $b->rest(0.001); $b->{eof} }), 'the application is free';
+	$c->send('x' x 399_000 . "GET /counters HTTP/1.1\r\nHost: x\r\n\r\n");
+	is $c->reply->{status}, 502, 'a URI cannot be asked for while the body is coming';
+	like $srv->wait_log(qr/the request body is still coming/), qr/\/file\.txt/, 'which the log says';
+	is $c->reply->{status}, 200, 'the rest is dropped, and the next request answered';
+};
+
 # ---------------------------------------------------------------- resources
 
 subtest 'fifty uploads to an application that does not read' => sub {

@@ -214,6 +214,13 @@ app_decides(struct end *a)
 		    dir, any(2) != 0 ? "a" : "none");
 		return;
 	}
+	if (any(8) == 0) { /* routed again */
+		static const char *const to[] = { "/a", "/none", "/up", "/up/ws", "/dir/" };
+
+		g_string_append_printf(a->to_say, "HTTP/1.1 200 x\r\nX-Accel-Redirect: %s\r\n\r\n",
+		    to[any(5)]);
+		return;
+	}
 	early += memmem(t.p, t.n, "Content-Length", 14) != NULL;
 	g_string_append_printf(a->to_say,
 	    "HTTP/1.1 200 x\r\nContent-Length: %zu\r\nX-App: 1\r\n\r\n", n);
