@@ -50,6 +50,12 @@ sub server {
 server.max-worker = 1
 index-file.names = ( "index.html" )
 $more
+\$HTTP["url"] =~ "^/front/app/" {
+	proxy-core.protocol = "fastcgi"
+	proxy-core.backends = ( "unix:@{[ $app->socket ]}" )
+	proxy-core.allow-x-sendfile = "enable"
+	proxy-core.allow-x-rewrite = "enable"
+}
 \$HTTP["url"] =~ "^/private/" {
 	proxy-core.authorizer = ( "$backends" )
 	proxy-core.max-pool-size = 4
@@ -102,6 +108,10 @@ subtest 'once for each request' => sub {
 		'an application' => sub { is ask($srv, '/private/app/env', 'X-Auth' => 'grant')->{status}, 200, 'the application' },
 		'X-Sendfile' => sub { is ask($srv, "/private/app/head?X-Sendfile:%20@{[ $srv->dir ]}/private/file.txt", 'X-Auth' => 'grant')->{body}, 'secret file.txt', 'the file' },
 		'X-Accel-Redirect' => sub { is ask($srv, '/private/app/head?X-Accel-Redirect:%20/private/file.txt', 'X-Auth' => 'grant')->{body}, 'secret file.txt', 'the file' },
+		'X-Accel-Redirect from outside' => sub { is ask($srv, '/front/app/head?X-Accel-Redirect:%20/private/file.txt', 'X-Auth' => 'grant')->{body}, 'secret file.txt', 'the file' },
+		'X-Accel-Redirect from outside, refused' => sub { is ask($srv, '/front/app/head?X-Accel-Redirect:%20/private/file.txt')->{status}, 401, '... 401' },
+		'X-Rewrite-URI from outside' => sub { is ask($srv, '/front/app/head?X-Rewrite-URI:%20/private/file.txt', 'X-Auth' => 'grant')->{body}, 'secret file.txt', 'the file' },
+		'X-Rewrite-URI from outside, refused' => sub { is ask($srv, '/front/app/head?X-Rewrite-URI:%20/private/')->{status}, 401, '... 401' },
 		'a refused one' => sub { is ask($srv, '/private/file.txt')->{status}, 401, "... 401" },
 	);
 	is $asked->($how{$_}), 1, $_ for sort keys %how;

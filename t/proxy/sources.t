@@ -12,7 +12,8 @@ use Test::Server;
 # Every request is answered with the variables that say which script it was.
 {
 	no warnings 'redefine';
-	*Test::App::_what = sub { my ($p) = @_; return $p->{QUERY_STRING} =~ /^X-/ ? 'head' : 'ran' };
+	*Test::App::_what = sub { my ($p) = @_; return $p->{SCRIPT_NAME} =~ /loop/ ? 'loop' : $p->{QUERY_STRING} =~ /^X-/ ? 'head' : 'ran' };
+	sub Test::App::do_loop { my ($self, $c) = @_; $self->note('loops'); Test::App::out($c, "X-Accel-Redirect: /php/loop.php\r\n\r\n"); Test::App::end($c); return 1 }
 	sub Test::App::do_ran {
 		my ($self, $c, $p, $body) = @_;
 		Test::App::out($c, "Content-Type: text/plain\r\n\r\n" . join '|', "ran $p->{SCRIPT_NAME}", @$p{qw(REQUEST_METHOD QUERY_STRING REQUEST_URI)},
@@ -208,8 +209,10 @@ subtest 'X-Accel-Redirect is routed again' => sub {
 	like $c->reply->{body}, qr{^ran /php/a\.php\|GET\|.*\|\.$}, 'a POST becomes a GET without a body' for 1, 2;
 	$c->send(join '', map { "GET $_ HTTP/1.1\r\nHost: x\r\n\r\n" } '/php/index.php?X-Accel-Redirect:/plain/', '/php/a.html', '/php/a.php', '/php/index.php?X-Accel-Redirect:/php/a.html');
 	like $c->reply->{body}, $_, "pipelined: $_" for qr/plain/, qr/a\.html/, qr/^ran/, qr/a\.html/;
-	my $loop = '/php/a.php?X-Accel-Redirect:/php/a.php';
-	is ask($srv, GET => $loop)->{status}, 200, 'the query of the first request is gone';
+	is ask($srv, GET => '/php/a.php?X-Accel-Redirect:/php/a.php')->{status}, 200, 'the query of the first request is gone';
+	is ask($srv, GET => '/php/loop.php')->{status}, 500, 'a loop ends';
+	is length $app->noted('loops'), 11, '... after ten times';
+	like $srv->wait_log(qr/route\.loop/), qr/ev=route\.loop .*url=\/php\/loop\.php .*limit=10 /, '... in the log';
 };
 
 subtest 'X-Sendfile may name a script' => sub {
