@@ -203,7 +203,12 @@ sub fastcgi {
 	fcgi('garbage behind the end', 200, $head . $body . $end . 'evil' x 100, @ok);
 	fcgi('HTTP instead', 502, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", @close);
 	fcgi('two heads', 200, $head . $head . $end, text => "X-A: b\r\n\r\n");
-	add('stderr without a reply, for ever', 504, sub { [drip => record(T_STDERR, 1, 'x') x 100], ['wait'] }, block => 'silent');
+	my @silent = (block => 'silent');
+	add('stderr without end, and no head', 504, sub { [flood => record(T_STDERR, 1, "PHP Warning: x\n" x 20)] }, @silent);
+	add('stderr without end, behind the head', 'cut', sub { ($head, [flood => record(T_STDERR, 1, "PHP Warning: x\n" x 20)]) }, @silent);
+	add('empty records without end, and no head', 504, sub { [flood => record(T_STDOUT, 1, '') x 100] }, @silent);
+	add('empty records without end, behind the head', 'cut', sub { ($head, [flood => record(T_STDOUT, 1, '') x 100]) }, @silent);
+	add('records of others without end', 504, sub { [flood => record(T_STDOUT, 2, 'evil') x 100] }, @silent);
 	return;
 }
 
@@ -302,6 +307,7 @@ sub ajp13 {
 	fcgi('not to be used again', 200, $head . $body . $packet->("\5\0"), @ok, then => [['wait']]);
 	fcgi('bytes behind the end', 200, $head . $body . $end . $head . $packet->(pack('Cn', 3, 4) . "evil\0") . $end, @ok);
 	fcgi('HTTP instead', 502, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil", @close);
+	add('empty pieces without end', 'cut', sub { ($head, [flood => $packet->(pack('Cn', 3, 0) . "\0") x 100]) }, block => 'silent');
 	fcgi('asks for a body that nobody has', [200, 502, 'cut'], $packet->(pack 'Cn', 6, 8186) . $head . $body . $end);
 	return;
 }
