@@ -132,7 +132,11 @@ backend_put(struct backend *b)
 {
 	pthread_mutex_lock(&lock);
 	must(backend_read(b, users) > 0);
-	backend_add(b, users, -1u);
+	if (__atomic_sub_fetch(&b->users, 1, __ATOMIC_RELAXED) == 0) { /* not configured any more */
+		__atomic_store_n(&b->sick, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&b->checked_ns, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&b->good_ns, 0, __ATOMIC_RELAXED);
+	}
 	if (!app_is_used(b->app)) {
 		b->app->crowded_ms = 0;
 		__atomic_store_n(&b->app->crowded_until_ns, 0, __ATOMIC_RELAXED);

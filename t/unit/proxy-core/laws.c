@@ -15,7 +15,7 @@
 #include "t/unit/proxy-core/laws_client.h"
 #include "t/unit/proxy-core/laws_server.h"
 
-#define SEEDS 600
+#define SEEDS 400
 #define STEPS 500
 
 /* ---------------------------------------------------------------- the world */
@@ -35,6 +35,8 @@ a_random_conf(void)
 	c.connect_ms = 200 + below(2000);
 	c.disable_ms = 100 + below(1000);
 	c.idle_ms = 300 + below(5000);
+	c.check_url = one_in(4) ? "/ping" : NULL;
+	c.check_ms = 200 + below(3000);
 	c.slow_start_ms = one_in(2) ? below(5000) : 0;
 	return (c);
 }
@@ -98,7 +100,7 @@ check_work(const struct pool *p)
 {
 	uint64_t slack = 300 * NS_PER_MS, now = io_now(io);
 
-	if (pool_waiting(p) == 0 || has_fresh_waiter(p))
+	if (pool_waiting(p) == 0 || has_fresh_waiter(p) || !list_empty(&w.up->checks))
 		return;
 	law(p->n[LEASE_IDLE] == 0, "%u wait beside an idle socket", pool_waiting(p));
 	law(p->down || pool_waiting(p) <= p->n[LEASE_CONNECTING] ||
@@ -184,6 +186,10 @@ check_recovery(void)
 	w.faults = 1u << 24;
 	w.hurry = 2;
 	w.running = 0;
+	for (i = 0; i < 3000 && w.conf.check_url != NULL; i++, w.step++) { /* all are checked */
+		server_event();
+		check();
+	}
 	a_start();
 	for (i = 0; i < 20000 && a->x != NULL; i++, w.step++) {
 		server_event();
@@ -292,6 +298,8 @@ run_seed(uint64_t seed, bool aloud)
 	schedule();
 	let_end();
 	check_recovery();
+	upstream_close_idle(w.up);
+	sim_run(io);
 	check_end();
 	sum();
 	upstream_free(w.up);

@@ -15,10 +15,10 @@
 #include "proxy-core/pool_impl.h"
 #include "t/unit/proxy-core/proxy_test.h"
 
-#define ASKS     400 /* requests of one schedule */
-#define CONNS    800 /* sockets of one schedule */
-#define CLIENTS  4   /* addresses of clients */
-#define RUNNING  14  /* requests at a time */
+#define ASKS     400  /* requests of one schedule */
+#define CONNS    3000 /* sockets of one schedule */
+#define CLIENTS  4    /* addresses of clients */
+#define RUNNING  14   /* requests at a time */
 #define BACKENDS 3
 
 struct conn { /* a socket, as its application sees it */
@@ -64,7 +64,7 @@ struct world {
 	bool trace;
 	struct proxy_conf conf;
 	struct upstream *up;
-	struct ask ask[ASKS];
+	struct ask ask[ASKS + 1]; /* the last one stands for all checks of backends */
 	unsigned nasks, running;
 	struct conn conn[CONNS];
 	unsigned nconns;
@@ -120,6 +120,8 @@ static void G_GNUC_PRINTF(2, 3) law(bool holds, const char *fmt, ...)
 static struct ask *
 ask_of(unsigned id)
 {
+	if (id == ASKS + 1)
+		return (&w.ask[ASKS]);
 	law(id >= 1 && id <= w.nasks, "an application received a request that nobody sent");
 	return (&w.ask[id - 1]);
 }

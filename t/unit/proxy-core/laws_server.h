@@ -30,8 +30,9 @@ conns_look(void)
 		if (c->open && sim_closed(io, c->fd) > 0)
 			c->open = false;
 	for (i = 0; (op = sim_nth(io, i)) != NULL; i++) {
-		if (op->kind != IO_CONNECT || conn_of(op->sock) != NULL || w.nconns == CONNS)
+		if (op->kind != IO_CONNECT || conn_of(op->sock) != NULL)
 			continue;
+		law(w.nconns < CONNS, "too many sockets for this test");
 		in = (const struct sockaddr_in *)(const void *)op->connect.addr;
 		c = &w.conn[w.nconns++];
 		*c = (struct conn){ .sock = op->sock,
@@ -69,7 +70,10 @@ conn_record(struct conn *c, unsigned type, const guint8 *p, size_t n)
 		if (id != NULL)
 			c->id = (unsigned)strtoul(id + 3, NULL, 10);
 	} else if (type == 4) {
-		law(c->id != 0, "a request without its id");
+		if (c->id == 0) {
+			law(w.conf.check_url != NULL, "a request without its id");
+			c->id = ASKS + 1;
+		}
 		c->started = true;
 		ask_of(c->id)->runs++;
 		trace("socket %d runs %u", c->fd, c->id);
