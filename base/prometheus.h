@@ -27,7 +27,7 @@ void prom_gauge(const struct prom *, const char *name, const char *help, uint64_
 /* a.b-c becomes prefix_a_b_c_total */
 void prom_counter(const struct prom *, const char *dotted, const char *help, uint64_t v);
 
-/* Rows of a family of histograms, in seconds.  labels: at least one, as prom_label() writes them. */
+/* Rows of a family of histograms, in seconds.  labels: one or more, as prom_label() writes them. */
 void prom_histogram_of(const struct prom *, const char *name, struct text labels,
     const struct histogram *);
 void prom_histogram(const struct prom *, const char *name, const char *label, const char *value,

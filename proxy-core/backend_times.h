@@ -7,8 +7,8 @@
  * 17 ns for the three of a request.  The list hangs on the backend and only grows: the next pool
  * takes over the histograms of one that ended, so readers need no lock and a reload loses nothing.
  *
- * A reply that is sent as a file or left by its client counts under reply only if it was read to its
- * end, to keep the socket.
+ * A reply that is sent as a file or left by its client counts under reply only if it was read to
+ * its end, to keep the socket.
  *
  * Units    nanoseconds of the loop's clock, which is read once a round.
  * Thread   backend_times_add(): the pool's worker.  All others: any.

@@ -8,8 +8,8 @@
  * looks at its desk once a round: one load.  The lock of a desk is taken by status pages, by their
  * answers, and when a worker starts or ends.
  *
- * Bounds   RUNNING_ROWS of each worker and in the end, the oldest first; the number of the others is
- *          known.  A worker that does not answer in RUNNING_WAIT_MS is named as silent.
+ * Bounds   RUNNING_ROWS of each worker and in the end, the oldest first; the number of the others
+ *          is known.  A worker that does not answer in RUNNING_WAIT_MS is named as silent.
  * Owner    the query is the asker's until running_take() or running_drop(); a late answer is freed
  *          by its worker.
  * Thread   any for the desks; a query is its asker's.
