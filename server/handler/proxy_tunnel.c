@@ -4,7 +4,8 @@
  *   client <-- r->body (64 KiB and one receive buffer) <----- application
  *
  * A side that is full stops the other one.  When a side ends its direction, the other one gets that
- * end behind the last byte.  The tunnel holds its place in the pool, and in a drain it counts as a request under way.
+ * end behind the last byte.  The tunnel holds its place in the pool, and in a drain it counts as a
+ * request under way.
  */
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
