@@ -71,7 +71,7 @@ struct worker {
 	uint64_t date_s;
 	char date[32];               /* "Sun, 06 Nov 1994 08:49:37 GMT" */
 	struct page pages[PAGES];    /* prepared error replies by status */
-	struct upstream **upstreams; /* two for each block, see site.c */
+	struct upstream **upstreams; /* two for each block, see config/site.c */
 	size_t nupstreams;
 	struct trust **trusts;            /* by listener; the last one is that of no listener */
 	struct buf line;                  /* the log line being written */

@@ -27,7 +27,7 @@ while ($r->Accept >= 0) {
 	if ($ENV{FCGI_ROLE} ne 'AUTHORIZER') { print "Status: 500 role\r\n\r\n" }
 	elsif ($auth eq 'Basic am9lOnB3') { print "Status: 200\r\nVariable-USER: joe\r\nVariable-REMOTE_USER: joe\r\n\r\n" }
 	elsif ($auth) { print "Status: 403 No\r\nContent-Type: text/plain\r\n\r\nnot you" }
-	else { print qq{Status: 401 Who\r\nWWW-Authenticate: Basic realm="private"\r\nContent-Type: text/plain\r\n\r\nwho is it?} }
+	else { print qq{Status: 401 Who\r\nWWW-Authenticate: Basic realm="private"\r\nContent-Type: text/plain\r\n\r\nyour name?} }
 	$r->Finish;
 }
 END
@@ -62,15 +62,15 @@ $srv->write('open.txt', 'open');
 my @joe = (Authorization => 'Basic am9lOnB3');
 
 my $r = $srv->fetch('/private/file.txt');
-is "$r->{status} $r->{body}", '401 who is it?', 'without a password';
+is "$r->{status} $r->{body}", '401 your name?', 'without a password';
 is $r->{header}{'www-authenticate'}, 'Basic realm="private"', '... the client is asked for one';
 is $srv->fetch('/private/file.txt', Authorization => 'Basic eA==')->{body}, 'not you', 'with a wrong one';
 is $srv->fetch('/private/file.txt', @joe)->{body}, 'secret', 'with the right one';
 is $srv->fetch('/private', @joe)->{status}, 301, 'the directory';
 is $srv->fetch('/private')->{status}, 401, '... without a password';
 is $srv->fetch('/open.txt')->{body}, 'open', 'another file';
-like $srv->fetch('/private/app/x?a=b', @joe, 'X-User' => 'me')->{body}, qr{^GET\|/private/app/x\|a=b\|joe\|joe\|me\|0\|}, 'the application knows who it is';
-is $srv->fetch('/private/app/x')->{status}, 401, '... and is not asked otherwise';
+like $srv->fetch('/private/app/x?a=b', @joe, 'X-User' => 'me')->{body}, qr{^GET\|/private/app/x\|a=b\|joe\|joe\|me\|0\|}, 'the application gets the name';
+is $srv->fetch('/private/app/x')->{status}, 401, '... and is asked for no other client';
 my $data = join '', map { chr($_ * 11 % 256) } 1 .. 400_000;
 $r = parse($srv->request("POST /private/app/x HTTP/1.1\r\nHost: x\r\nAuthorization: Basic am9lOnB3\r\nConnection: close\r\nContent-Length: 400000\r\n\r\n$data"));
 like $r->{body}, qr/^POST\|.*\|400000\|@{[ md5_hex($data) ]}/, 'a request body passes both';
