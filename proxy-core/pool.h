@@ -19,7 +19,8 @@
  *
  * Owner    a lease belongs to its user between got() and pool_put(), which its callbacks may call.
  *          Its ops in flight return to the pool, so the user may end at once.
- * Thread   the worker's loop.  got() may run inside pool_get(), pool_put() and pool_tick().
+ * Thread   the worker's loop.  got() of others may run inside pool_get(), pool_unget(),
+ *          pool_put() and pool_tick().
  */
 #ifndef PROXY_CORE_POOL_H
 #define PROXY_CORE_POOL_H

@@ -51,20 +51,28 @@ waiters_served(struct lease *l)
 	fair_queue_ran(&l->pool->waiters, &l->turn);
 }
 
-void
-pool_unget(struct pool *p, struct pool_wait *w)
+static void
+leave(struct pool *p, struct pool_wait *w)
 {
-	if (!w->waits)
-		return;
 	fair_queue_pull(&p->waiters, &w->turn);
 	w->waits = false;
 	backend_add(p->backend, waiting, -1u);
 }
 
+/* The first waiter may have needed a fresh socket.  The next one takes an idle one. */
+void
+pool_unget(struct pool *p, struct pool_wait *w)
+{
+	if (!w->waits)
+		return;
+	leave(p, w);
+	pool_feed(p);
+}
+
 static void
 give_up(struct pool *p, struct pool_wait *w, int err)
 {
-	pool_unget(p, w);
+	leave(p, w);
 	w->got(w, NULL, err);
 }
 
