@@ -139,6 +139,36 @@ test_reply_first(void)
 	down();
 }
 
+/* A client that sends on without reading is not read for ever. */
+static void
+test_dropped_in_bounds(void)
+{
+	struct io_sock *s, *b;
+	unsigned n;
+
+	up(CONFIG);
+	s = client();
+	say(s, POST("9000000"));
+	b = app();
+	say(b, OK("5") "early");
+	for (n = 0; n < 40 && listens(s); n++)
+		say_n(s, much, 65536);
+	g_assert_cmpuint(n, ==, 17); /* a megabyte is enough of that */
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "early"));
+	g_assert_true(listens(s)); /* lingers */
+	s = client();
+	say(s, POST("100000"));
+	b = app();
+	say(b, OK("5") "early");
+	leave(s, 0); /* its body will never be complete, but it may read */
+	g_assert_false(listens(s));
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "early"));
+	g_assert_true(is_closed(1));
+	down();
+}
+
 static void
 test_too_slow(void)
 {
@@ -257,7 +287,7 @@ test_tunnel(void)
 	sim_advance_ms(io, 15000); /* longer than proxy-core.read-timeout after the last byte */
 	take(s, SIZE_MAX);
 	g_assert_null(sim_find(io, IO_RECV, b));
-	leave(s, 0);
+	sim_advance_ms(io, 3000); /* lingers, but not as long as for a body */
 	g_assert_true(is_closed(0));
 	g_assert_cmpuint(w->counters->events.proxy_tunnels, ==, 1);
 	down();
@@ -337,6 +367,7 @@ main(int argc, char **argv)
 	g_test_add_func("/streams/an application without room stops the client", test_pause);
 	g_test_add_func("/streams/a client leaves while its body is paused", test_leaves_paused);
 	g_test_add_func("/streams/the reply is complete first", test_reply_first);
+	g_test_add_func("/streams/the rest is dropped in bounds", test_dropped_in_bounds);
 	g_test_add_func("/streams/a client that is too slow", test_too_slow);
 	g_test_add_func("/streams/a file answers before the body", test_sendfile_early);
 	g_test_add_func("/streams/a 1xx that is sent slowly", test_interim_slow);
