@@ -8,6 +8,7 @@ use Test::More;
 
 use Test::App;
 use Test::Backend;
+use Test::Http qw(req);
 use Test::Server;
 use Test::Util qw(eventually);
 use Time::HiRes qw(time);
@@ -143,6 +144,17 @@ subtest 'bodies that are too long' => sub {
 	is $c->up_to("\r\n\r\nhel", time + 60) && 1, 1, 'a reply that has begun';
 	$c->send('x' x 110_000);
 	is $c->rest, '', 'is cut';
+};
+
+subtest 'a body is no request' => sub {
+	my $s = start(q{proxy-core.rewrite-request = ( "X-Slow" => ( "^(a|aa)+$" => "x" ) )} . "\n");
+	my $c = $s->connect;
+	my $body = req('/counters');
+	$c->send(head(length $body, '/http', 'X-Slow: ' . 'a' x 60 . 'b') . $body . req('/none'));
+	is $c->reply->{status}, 500, 'a request that is answered before its body is read';
+	is $c->reply->{status}, 404, 'then the next one';
+	ok $c->silent, 'and no other';
+	ok !$backend->waits, 'the application does not hear of it';
 };
 
 subtest 'malformed chunks' => sub {
