@@ -154,7 +154,8 @@ sub send_upload {
 # Where each keeps it: accel as an application, nginx and lighttpd in front of their files.
 sub stat_accel {
 	my ($bench, $case, $responder, @wanted) = @_;
-	my @able = map { $bench->server({ %$_, threads => 8, $_->{kind} eq 'accel' ? (via_stat_accel => 1) : (front => 1) }, $bench->dir . '/root') }
+	my $kept = "proxy-core.max-keep-alive-requests = 65535\n";
+	my @able = map { $bench->server({ %$_, threads => 8, $_->{kind} eq 'accel' ? (via_stat_accel => 1, conf => $kept) : (front => 1) }, $bench->dir . '/root') }
 	    grep { $_->{kind} ne 'haproxy' } @wanted;
 	my %runs;
 	$bench->load(-c => 10, -n => 500, $_->url . '/1k.bin') for @able;
