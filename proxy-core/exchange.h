@@ -45,8 +45,7 @@ struct exchange_sink {
 	void (*on_flush)(void *arg);
 };
 
-#define INTERIM_MAX   16u         /* 1xx heads of one exchange; one more is a failure */
-#define INTERIM_BYTES (16u << 10) /* all of them together; more is a failure */
+#define INTERIM_BYTES (16u << 10) /* all 1xx heads together; more is a failure */
 
 struct upstream; /* one block's backends, pools and waiters in one worker */
 struct exchange;

@@ -18,7 +18,6 @@
 #include "wire/http1_scan.h"
 
 #define STATUS_LINE_MAX 8192
-#define INTERIM_MAX     16 /* 1xx before a reply */
 
 static const char status_form[] = "HTTP/1.0 000"; /* 0: any digit */
 

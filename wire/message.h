@@ -21,7 +21,8 @@ struct proxy_field {
 #define FORWARD_X        1u /* X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host, X-Host */
 #define FORWARD_STANDARD 2u /* Forwarded (RFC 7239) */
 
-#define VARIABLES_MAX 32u
+#define VARIABLES_MAX 32u /* of an authorizer */
+#define INTERIM_MAX   16u /* 1xx heads before one reply; one more is a failure */
 
 /* A request; codecs turn it into CGI variables or headers. */
 struct proxy_request {

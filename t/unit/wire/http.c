@@ -131,8 +131,8 @@ interims(int n, const char *want)
 static void
 test_many_interims(void)
 {
-	interims(16, "H200 E+");
-	interims(17, " bad");
+	interims(INTERIM_MAX, "H200 E+");
+	interims(INTERIM_MAX + 1, " bad");
 }
 
 static void
