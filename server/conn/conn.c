@@ -19,6 +19,7 @@ CONN_STATES(S)
 #undef S
 
 static void sender_ended(struct sender *, int);
+static void conn_go(struct conn *, const struct conn_state *);
 
 void
 conn_run(struct conn *c)
@@ -35,7 +36,7 @@ conn_run(struct conn *c)
 		conn_go(c, &st_close); /* conn_stop() was called meanwhile */
 }
 
-void
+static void
 conn_go(struct conn *c, const struct conn_state *st)
 {
 	c->state = st;

@@ -95,7 +95,6 @@ CONN_STATES(S)
 #define WAIT NULL
 
 void conn_run(struct conn *);
-void conn_go(struct conn *, const struct conn_state *);
 /* The connection begins here.  Takes fd and its place in the count of its address. */
 void conn_begin(struct worker *, const struct moved *);
 /* Time left for a head that began with the first byte in c->in; 0: it is over. */
