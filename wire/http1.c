@@ -43,8 +43,8 @@ static const struct name names[NAME_MAX_LEN + 1][2] = {
 	[19] = { { "if-unmodified-since", HH_IF_UNMODIFIED_SINCE } },
 };
 
-/* n: at least 4.  With bit 0x20 set, of all token characters only A-Z become a letter, and none becomes '-'.  So
- * for names of a-z and '-' this is an exact comparison without case. */
+/* n: at least 4.  With bit 0x20 set, of all token characters only A-Z become a letter, and none
+ * becomes '-'.  So for names of a-z and '-' this is an exact comparison without case. */
 static inline bool
 name_is(const char *p, size_t n, const char *lower)
 {
