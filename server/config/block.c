@@ -158,8 +158,8 @@ cfg_entry_find(const struct cfg_block *b, struct text key)
 	return (g_hash_table_lookup(b->by_key, &key));
 }
 
-static const struct cfg_entry *
-find_around(const struct cfg_block *b, struct text key)
+const struct cfg_entry *
+cfg_entry_around(const struct cfg_block *b, struct text key)
 {
 	const struct cfg_entry *e = NULL;
 
@@ -208,7 +208,7 @@ cfg_assign(struct config *cfg, struct cfg_block *b, enum cfg_token_kind op, stru
 		    "%s was set at %s:%u already; write += to add to it or := to replace it",
 		    e.key.p, old->pos.file, old->pos.line));
 	if (op == TOK_APPEND && base == NULL)
-		base = find_around(b->parent, e.key);
+		base = cfg_entry_around(b->parent, e.key);
 	if (op == TOK_APPEND && base != NULL)
 		e.value = cfg_value_add(cfg, e.value_pos, base->value, e.value);
 	if (e.value == NULL)
@@ -265,7 +265,7 @@ cfg_lookup(struct config *cfg, const struct cfg_block *b, struct text name, stru
 		return (lookup_preset(cfg, key));
 	if (text_starts(key, TEXT("env.")))
 		return (lookup_env(cfg, key, pos));
-	e = find_around(b, key);
+	e = cfg_entry_around(b, key);
 	if (e != NULL)
 		return (e->value);
 	cfg_error(cfg, pos, "%s has no value yet; set it above, or put quotes around a string",

@@ -220,6 +220,8 @@ struct cfg_block *cfg_block_open(struct config *, struct cfg_pos, struct cfg_blo
     struct cfg_block *prev, struct cfg_cond *);
 /* of this block only */
 struct cfg_entry *cfg_entry_find(const struct cfg_block *, struct text key);
+/* of this block or the nearest one around it; b NULL: none */
+const struct cfg_entry *cfg_entry_around(const struct cfg_block *b, struct text key);
 bool cfg_assign(struct config *, struct cfg_block *, enum cfg_token_kind op, struct cfg_entry);
 const struct cfg_value *cfg_lookup(struct config *, const struct cfg_block *, struct text key,
     struct cfg_pos);
@@ -251,6 +253,11 @@ bool cfg_parse(struct config *, struct cfg_source *);
 /* Reports a key that is not a directive, as an error or a warning.  names: of all directives, NULL
  * at the end. */
 void cfg_refused(struct config *, const struct cfg_entry *, const char *const *names);
+enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT_NOP, DT_OLD };
+
+/* Puts e->value into the field *out.  False: not of the type or the limits of d; reported. */
+bool cfg_convert(struct config *, const struct cfg_entry *e, const struct directive *d,
+    enum dir_type, void *out);
 /* Reports settings of pools that do not fit to each other.  The types of all values are right. */
 void cfg_pools_check(struct config *);
 bool cfg_table_check(struct config *); /* fills the settings of each block and cfg->global */

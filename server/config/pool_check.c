@@ -7,17 +7,6 @@
 
 #define WANTED "a number from 1 to 256" /* BACKENDS_WEIGHT_MAX */
 
-/* In this block or the nearest one around it. */
-static const struct cfg_entry *
-setting_of(const struct cfg_block *b, const char *name)
-{
-	const struct cfg_entry *e = NULL;
-
-	for (; b != NULL && e == NULL; b = b->parent)
-		e = cfg_entry_find(b, text_of(name));
-	return (e);
-}
-
 static void
 check_balancer(struct config *cfg, const struct cfg_entry *e)
 {
@@ -64,7 +53,8 @@ check_weights(struct config *cfg, const struct cfg_entry *e)
 static void
 check_weight_count(struct config *cfg, const struct cfg_block *b)
 {
-	const struct cfg_entry *w = setting_of(b, "proxy-core.weights"), *list = b->backends;
+	const struct cfg_entry *w = cfg_entry_around(b, TEXT("proxy-core.weights")),
+			       *list = b->backends;
 
 	if (w != NULL && w->value->n != 0 && w->value->n != list->value->n)
 		cfg_error(cfg, w->value_pos,

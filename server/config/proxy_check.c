@@ -5,17 +5,6 @@
 #include "server/config/rewrite.h"
 #include "wire/codec.h"
 
-/* The innermost entry of that name in the block or around it. */
-static const struct cfg_entry *
-entry_around(const struct cfg_block *b, const char *key)
-{
-	const struct cfg_entry *e = NULL;
-
-	for (; b != NULL && e == NULL; b = b->parent)
-		e = cfg_entry_find(b, text_of(key));
-	return (e);
-}
-
 static void
 wrong_protocol(struct config *cfg, struct cfg_pos pos, const char *setting, const char *name)
 {
@@ -66,7 +55,7 @@ sends_secret(const char *protocol)
 static void
 check_secret(struct config *cfg, const struct cfg_block *b, const struct conf *c)
 {
-	const struct cfg_entry *e = entry_around(b, "proxy-core.secret");
+	const struct cfg_entry *e = cfg_entry_around(b, TEXT("proxy-core.secret"));
 
 	if (b->backends != NULL && c->proxy_secret != NULL && c->proxy_protocol != NULL &&
 	    !sends_secret(c->proxy_protocol) &&
@@ -81,7 +70,7 @@ check_secret(struct config *cfg, const struct cfg_block *b, const struct conf *c
 static void
 check_ping(struct config *cfg, const struct cfg_block *b, const struct conf *c)
 {
-	const struct cfg_entry *e = entry_around(b, "proxy-core.check-url");
+	const struct cfg_entry *e = cfg_entry_around(b, TEXT("proxy-core.check-url"));
 	const struct proto *p = c->proxy_protocol != NULL ? proto_find(c->proxy_protocol) : NULL;
 
 	if (b->backends != NULL && c->proxy_check_url != NULL && p != NULL && !p->ping &&

@@ -1,12 +1,7 @@
 /* server/config/table.c -- checks the blocks against directives.def: names, types, limits,
  * scope. */
 #include <stddef.h>
-#include <stdio.h>
-#include "base/utf8.h"
 #include "server/config/impl.h"
-#include "wire/headers.h"
-
-enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT_NOP, DT_OLD };
 
 /* Rows without a field have offset 0 and size 0. */
 #define AT_BOOL(f)  offsetof(struct conf, f), sizeof(bool)
@@ -37,7 +32,6 @@ const struct directive directives[] = {
 };
 
 #define NDIRECTIVES        G_N_ELEMENTS(shapes)
-#define SECRET_MAX         256
 #define GRACEFUL_DEFAULT_S 300 /* default of server.graceful-shutdown-timeout */
 
 struct check {
@@ -62,229 +56,6 @@ cfg_is_secret(struct text key)
 		    text_eq(key, text_of(directives[i].name)))
 			return (true);
 	return (false);
-}
-
-/* ---------------------------------------------------------------- values to fields */
-
-static bool
-mismatch_of(struct check *k, const struct cfg_value *v, const char *wanted)
-{
-	struct buf found;
-
-	buf_init(&found, 512);
-	if (cfg_is_secret(k->e->key))
-		buf_str(&found, "a value that is not shown");
-	else
-		cfg_value_describe(v, &found);
-	cfg_error(k->cfg, k->e->value_pos, "%s: expected %s, got %.*s", k->e->key.p, wanted,
-	    (int)found.n, found.p);
-	buf_free(&found);
-	return (false);
-}
-
-static bool
-mismatch(struct check *k, const char *wanted)
-{
-	return (mismatch_of(k, k->e->value, wanted));
-}
-
-static bool
-to_bool(struct check *k, const struct cfg_value *v, bool *out)
-{
-	if (v->kind != CFG_STR ||
-	    (!text_eq(v->str, TEXT("enable")) && !text_eq(v->str, TEXT("disable"))))
-		return (mismatch(k, "\"enable\" or \"disable\""));
-	*out = text_eq(v->str, TEXT("enable"));
-	return (true);
-}
-
-static uint64_t
-limit(const char *s, uint64_t otherwise)
-{
-	uint64_t v;
-
-	return (text_u64(text_of(s), &v) == 0 ? v : otherwise);
-}
-
-static bool
-to_uint(struct check *k, const struct cfg_value *v, uint64_t *out)
-{
-	const struct directive *d = &directives[k->d];
-	char wanted[160];
-
-	if (v->kind == CFG_INT)
-		*out = v->num;
-	if ((v->kind == CFG_INT || (v->kind == CFG_STR && text_u64(v->str, out) == 0)) &&
-	    *out >= limit(d->min, 0) && *out <= limit(d->max, INT64_MAX))
-		return (true);
-	snprintf(wanted, sizeof(wanted), "a number from %s to %s%s%s", d->min, d->max,
-	    d->unit[0] != '\0' ? " " : "", d->unit);
-	return (mismatch(k, wanted));
-}
-
-static bool
-is_one_of(struct text words, struct text t)
-{
-	struct text w;
-
-	while (text_next(&words, ' ', &w))
-		if (text_eq(w, t))
-			return (true);
-	return (false);
-}
-
-/* The value goes to headers and logs, where a line break would begin another header. */
-static bool
-is_printable(struct text t)
-{
-	struct text odd;
-
-	if (t.n == 0)
-		return (true);
-	(void)utf8_visible(&t, &odd);
-	return (odd.n == 0);
-}
-
-static bool
-is_short(struct text t)
-{
-	return (t.n <= SECRET_MAX && is_printable(t));
-}
-
-static bool
-is_network(struct text t)
-{
-	struct ip_net net;
-
-	return (text_eq(t, TEXT("all")) || text_eq(t, TEXT("unix")) || ip_net_read(t, &net));
-}
-
-static bool
-is_fit(struct check *k, struct text t)
-{
-	static const struct {
-		const char *max, *wanted;
-		bool (*holds)(struct text);
-	} kinds[] = {
-		{ "text", "printable text on one line", is_printable },
-		{ "secret", "at most 256 bytes of printable text", is_short },
-		{ "network",
-		    "an address or network such as \"192.0.2.7\", \"10.0.0.0/8\" or "
-		    "\"2001:db8::/32\", \"unix\" or \"all\"",
-		    is_network },
-		{ "name", "the name of a header field", header_is_token },
-	};
-	size_t i;
-
-	for (i = 0; i < G_N_ELEMENTS(kinds); i++)
-		if (strcmp(directives[k->d].max, kinds[i].max) == 0)
-			return (kinds[i].holds(t) ||
-				mismatch_of(k, cfg_value_str(k->cfg, t), kinds[i].wanted));
-	return (true);
-}
-
-static bool
-is_allowed(struct check *k, struct text t)
-{
-	const struct directive *d = &directives[k->d];
-	char wanted[160];
-
-	if (d->min[0] == '\0' || is_one_of(text_of(d->min), t))
-		return (true);
-	snprintf(wanted, sizeof(wanted), "one of: %s", d->min);
-	return (mismatch_of(k, cfg_value_str(k->cfg, t), wanted));
-}
-
-static bool
-to_str(struct check *k, const struct cfg_value *v, const char **out)
-{
-	struct text t;
-
-	if (v->kind == CFG_LIST)
-		return (mismatch(k, "a string"));
-	t = cfg_value_text(k->cfg, v);
-	if (!is_allowed(k, t))
-		return (false);
-	*out = t.n == 0 && directives[k->d].def[0] == '\0' ? NULL : t.p;
-	return (is_fit(k, t));
-}
-
-static bool
-to_list(struct check *k, const struct cfg_value *v, struct conf_list *out)
-{
-	static const char wanted[] = "a list of strings like ( \"a\", \"b\" )";
-	uint32_t i;
-
-	if (v->kind != CFG_LIST)
-		return (mismatch(k, wanted));
-	out->n = v->n;
-	out->v = cfg_get(k->cfg, v->n * sizeof(*out->v));
-	for (i = 0; i < v->n; i++) {
-		if (v->items[i].value->kind == CFG_LIST || v->items[i].key.p != NULL)
-			return (mismatch(k, wanted));
-		out->v[i] = cfg_value_text(k->cfg, v->items[i].value);
-		if (!is_allowed(k, out->v[i]) || !is_fit(k, out->v[i]))
-			return (false);
-	}
-	return (true);
-}
-
-/* Of a MAP: "min" has the allowed words, or "max" holds for the value as for its key. */
-static bool
-is_fit_value(struct check *k, struct text t)
-{
-	return (directives[k->d].min[0] != '\0' ? is_allowed(k, t) : is_fit(k, t));
-}
-
-static bool
-to_map(struct check *k, const struct cfg_value *v, struct conf_map *out, bool of_maps)
-{
-	const char *wanted = of_maps ? "a list like ( \"NAME\" => ( \"a\" => \"b\" ) )"
-				     : "a list like ( \"a\" => \"b\" )";
-	const struct cfg_value *w;
-	struct conf_map *inner;
-	uint32_t i;
-
-	if (v->kind != CFG_LIST)
-		return (mismatch(k, wanted));
-	out->n = v->n;
-	out->v = cfg_get(k->cfg, v->n * sizeof(*out->v));
-	for (i = 0; i < v->n; i++) {
-		w = v->items[i].value;
-		if (v->items[i].key.p == NULL || (w->kind == CFG_LIST) != of_maps)
-			return (mismatch(k, wanted));
-		out->v[i].key = v->items[i].key;
-		if (!is_fit(k, out->v[i].key))
-			return (false);
-		if (!of_maps) {
-			out->v[i].value = cfg_value_text(k->cfg, w);
-			if (!is_fit_value(k, out->v[i].value))
-				return (false);
-			continue;
-		}
-		inner = cfg_get(k->cfg, sizeof(*inner));
-		if (!to_map(k, w, inner, false))
-			return (false);
-		out->v[i].map = inner;
-	}
-	return (true);
-}
-
-static bool
-convert(struct check *k, const struct cfg_value *v, void *out)
-{
-	switch (shapes[k->d].type) {
-	case DT_BOOL: return (to_bool(k, v, out));
-	case DT_UINT: return (to_uint(k, v, out));
-	case DT_STR: return (to_str(k, v, out));
-	case DT_LIST: return (to_list(k, v, out));
-	case DT_MAP: return (to_map(k, v, out, false));
-	case DT_MAPS: return (to_map(k, v, out, true));
-	case DT_ALIAS:
-	case DT_NOP:
-	case DT_OLD: break;
-	}
-	return (true);
 }
 
 /* ---------------------------------------------------------------- entries */
@@ -357,7 +128,7 @@ set_field(struct check *k)
 		shapes[k->d].size + (size_t)k->e->value->weight * sizeof(struct conf_pair)))
 		return;
 	data = cfg_get(k->cfg, shapes[k->d].size);
-	if (!convert(k, k->e->value, data))
+	if (!cfg_convert(k->cfg, k->e, &directives[k->d], shapes[k->d].type, data))
 		return;
 	if (strcmp(directives[k->d].name, "server.feature-flags") == 0 &&
 	    !cfg_features_check(k->cfg, k->e->value_pos, data))
@@ -499,20 +270,21 @@ cfg_table_defaults(struct config *cfg, struct conf *out)
 {
 	struct cfg_entry e = { .pos = { "directives.def", 1, 1 },
 		.value_pos = { "directives.def", 1, 1 } };
-	struct check k = { .cfg = cfg, .e = &e };
+	unsigned d;
 
 	memset(out, 0, sizeof(*out));
 	out->proxy_block = out->proxy_number = -1;
 	out->authorizer_block = out->authorizer_number = -1;
 	out->graceful_s = GRACEFUL_DEFAULT_S;
-	for (k.d = 0; k.d < NDIRECTIVES; k.d++) {
-		e.key = text_of(directives[k.d].name);
-		if (shapes[k.d].type >= DT_LIST)
-			e.value = default_list(cfg, text_of(directives[k.d].def));
+	for (d = 0; d < NDIRECTIVES; d++) {
+		e.key = text_of(directives[d].name);
+		if (shapes[d].type >= DT_LIST)
+			e.value = default_list(cfg, text_of(directives[d].def));
 		else
-			e.value = cfg_value_str(cfg, text_of(directives[k.d].def));
-		if (shapes[k.d].size > 0)
-			convert(&k, e.value, (char *)out + shapes[k.d].at);
+			e.value = cfg_value_str(cfg, text_of(directives[d].def));
+		if (shapes[d].size > 0)
+			cfg_convert(cfg, &e, &directives[d], shapes[d].type,
+			    (char *)out + shapes[d].at);
 	}
 }
 
