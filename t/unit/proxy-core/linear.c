@@ -75,9 +75,8 @@ work_env(const GString *s)
 	while (text_next(&rest, '\n', &line)) {
 		colon = memchr(line.p, ':', line.n);
 		g_assert_nonnull(colon);
-		f[n].name = (struct text){ line.p, (size_t)(colon - line.p) };
-		f[n].value = (struct text){ colon + 2, line.n - f[n].name.n - 3 };
-		n++;
+		f[n++] = (struct proxy_field){ .name = { line.p, (size_t)(colon - line.p) },
+			.value = { colon + 2, (size_t)(line.p + line.n - colon - 3) } };
 	}
 	r.headers = f;
 	r.nheaders = n;
