@@ -147,20 +147,31 @@ is_checking(const struct upstream *u, const struct pool *p)
 	return (false);
 }
 
-void
-checks_tick(struct upstream *u, uint64_t now)
+/* Claims the check that it returns; NULL: none is due. */
+static struct pool *
+next_due(const struct upstream *u, uint64_t now)
 {
 	const struct member *mb;
 	size_t i;
 
-	if (u->members.conf.check_url == NULL || u->closing)
-		return;
 	members_each(&u->members, mb, i)
 		if (!is_checking(u, mb->pool) &&
-		    is_due(pool_backend(mb->pool), u->members.conf.check_ms, now)) {
-			check_start(u, mb->pool); /* may change the members: one in a tick */
-			return;
-		}
+		    is_due(pool_backend(mb->pool), u->members.conf.check_ms, now))
+			return (mb->pool);
+	return (NULL);
+}
+
+void
+checks_tick(struct upstream *u, uint64_t now)
+{
+	struct pool *p;
+
+	if (u->members.conf.check_url == NULL || u->closing)
+		return;
+	/* Each start may change the members.  All that are due start in one tick: with one in a
+	 * tick and a short interval, only the first of many backends would be checked. */
+	while ((p = next_due(u, now)) != NULL)
+		check_start(u, p);
 }
 
 void

@@ -11,7 +11,7 @@ checking(const char *const *specs, size_t n)
 	conf.check_url = "/ping?x=1";
 	conf.check_ms = 5000;
 	for (i = 0; i < backends.n; i++)
-		backends.v[i]->sick = 0, backends.v[i]->checked_ns = 0;
+		backends.v[i]->sick = 0, backends.v[i]->checked_ns = backends.v[i]->good_ns = 0;
 	return (conf);
 }
 
@@ -138,6 +138,24 @@ test_returns(void)
 	tear_down();
 }
 
+/* With one check in a tick and a short interval, the first one would be the only one. */
+static void
+test_all_due(void)
+{
+	struct proxy_conf conf = checking(two, 2);
+	unsigned i;
+
+	conf.check_ms = 200; /* shorter than a tick without requests */
+	set_up(&conf);
+	for (i = 0; i < 3; i++) {
+		sim_advance_ms(io, 260);
+		answer_all("\nfine");
+	}
+	g_assert_cmpuint(backends.v[0]->good_ns, >, 0);
+	g_assert_cmpuint(backends.v[1]->good_ns, >, 0);
+	tear_down();
+}
+
 /* The server ends in the middle of a check. */
 static void
 test_end(void)
@@ -160,6 +178,7 @@ main(int argc, char **argv)
 	g_test_add_func("/check/silence is a failure", test_silent);
 	g_test_add_func("/check/a busy pool is no failure", test_busy);
 	g_test_add_func("/check/a good check ends the pause", test_returns);
+	g_test_add_func("/check/all that are due", test_all_due);
 	g_test_add_func("/check/the server ends meanwhile", test_end);
 	return (g_test_run());
 }
