@@ -58,10 +58,11 @@ fill_path(struct request *r, struct proxy_request *q)
 	return (true);
 }
 
-/* Makes the request for url of the one for the application; url is in the arena.  False: it
+/* Makes the request for url of the one for the application; url is in the arena.  The secret of
+ * that application and the variables of its authorizer are not for another backend.  False: it
  * cannot be sent. */
 static bool
-refill(struct relay *rl, struct text url)
+refill(struct relay *rl, struct text url, const struct upstream *to)
 {
 	struct proxy_request *q = &rl->req;
 	struct request *r = rl->r;
@@ -72,6 +73,8 @@ refill(struct relay *rl, struct text url)
 	q->server_name = q->host;
 	q->redirect_uri = q->path_info = TEXT("");
 	q->upgrade = TEXT_NONE;
+	q->secret = upstream_secret(to);
+	q->nvariables = 0;
 	q->content_length = -1;
 	q->unsized = false;
 	q->safe = true;
@@ -105,7 +108,7 @@ start(struct relay *rl, struct text url)
 	}
 	exchange_forget(&rl->ex, true); /* it does not use the request any more */
 	spool_drop(&rl->r->upload);
-	if (!refill(rl, url))
+	if (!refill(rl, url, u))
 		return (502);
 	rl->fetched = true;
 	rl->has_head = false;

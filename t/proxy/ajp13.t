@@ -3,6 +3,7 @@ use v5.36;
 use Digest::MD5 qw(md5_hex);
 use FindBin;
 use lib "$FindBin::Bin/../lib";
+use IO::Socket::INET ();
 use JSON::PP ();
 use Test::App;
 use Test::More;
@@ -37,6 +38,27 @@ subtest 'the secret is nowhere else' => sub {
 	unlike $srv->fetch("/status$_")->{body}, qr/Geheimnis/, "not on the page /status$_" for '', '?json', '?auto';
 	my %env = env(start(secret => '')->fetch('/app/env'));
 	is $env{AJP_SECRET}, undef, 'without a setting none is sent';
+};
+
+{
+	package Test::App::Tcp;         # X-Reproxy-URL names a host and a port
+	use parent -norequire, 'Test::App';
+	sub listen ($self) {
+		my $l = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 128) or die "listen: $!";
+		$self->{address} = '127.0.0.1:' . $l->sockport;
+		return $l;
+	}
+}
+
+subtest 'X-Reproxy-URL: each block has its own secret' => sub {
+	my @to = map { Test::App::Tcp->start(protocol => 'ajp13') } 1 .. 2;
+	my $two = Test::Server->start(conf => join '', map { Test::Server::proxy_block(@$_[0, 1], protocol => 'ajp13', @$_[2 .. $#$_]) }
+	    ['^/app', 'unix:' . $app->socket, secret => 'Geheimnis', 'allow-x-reproxy' => 'enable'], ['^/two', $to[0]{address}, secret => 'other'], ['^/three', $to[1]{address}]);
+	for my $case ([$to[0], 'other'], [$to[1], undef]) {
+		my %env = env($two->fetch("/app/head?X-Reproxy-URL:%20http://$case->[0]{address}/app/env"));
+		is $env{REQUEST_URI}, '/app/env', 'the other container answers';
+		is $env{AJP_SECRET}, $case->[1], '... and gets ' . ($case->[1] // 'none');
+	}
 };
 
 subtest 'a request is one packet' => sub {
