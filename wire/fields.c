@@ -94,8 +94,12 @@ is_hop_name(struct text name)
 	return (text_is_one_of(name, names, NELEM(names)) || text_istarts(name, TEXT("Proxy-")));
 }
 
+/* A client may not remove Host, nor what the configuration has set for the application. */
 bool
 fields_is_hop(const struct fields *f, size_t i)
 {
-	return (is_hop_name(f->v[i].name) || f->named[fields_find(f, f->v[i].name)]);
+	struct text name = f->v[i].name;
+
+	return (is_hop_name(name) ||
+		(f->named[fields_find(f, name)] && !f->v[i].set && !text_ieq(name, TEXT("Host"))));
 }

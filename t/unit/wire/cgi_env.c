@@ -151,6 +151,23 @@ test_dropped(void)
 	g_assert_cmpuint(n, ==, 5); /* it, and the four of our own */
 }
 
+/* Connection may not remove Host, nor what the configuration sets. */
+static void
+test_not_hops(void)
+{
+	static const struct proxy_field h[] = { H("Connection", "host, x-key, X-Other"),
+		H("Host", "a.example"), { TEXT("X-Key"), TEXT("ours"), true },
+		H("X-Other", "client") };
+	struct proxy_request r = a_request("GET");
+
+	r.headers = h;
+	r.nheaders = NELEM(h);
+	collect(&r);
+	HAS("HTTP_HOST", "a.example");
+	HAS("HTTP_X_KEY", "ours");
+	HAS("HTTP_X_OTHER", NULL);
+}
+
 /* Those of an authorizer replace what the client sent, not what the server knows. */
 static void
 test_variables(void)
@@ -201,6 +218,7 @@ main(int argc, char **argv)
 	g_test_add_func("/cgi_env/a plain request", test_plain);
 	g_test_add_func("/cgi_env/repeated fields, a body, a path info", test_more);
 	g_test_add_func("/cgi_env/what never reaches an application", test_dropped);
+	g_test_add_func("/cgi_env/what Connection may not remove", test_not_hops);
 	g_test_add_func("/cgi_env/variables of an authorizer", test_variables);
 	g_test_add_func("/cgi_env/the question to an authorizer", test_authorizer);
 	return (g_test_run());
