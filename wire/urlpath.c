@@ -122,6 +122,22 @@ urlpath_clean(struct text path, char *dst)
 	return (n);
 }
 
+bool
+urlpath_has_steps(struct text path)
+{
+	static const struct text dot = TEXT("."), escaped = TEXT("%2e");
+	struct text seg;
+	int dots;
+
+	while (text_next(&path, '/', &seg)) {
+		for (dots = 0; text_starts(seg, dot) || text_istarts(seg, escaped); dots++)
+			text_take(&seg, seg.p[0] == '.' ? dot.n : escaped.n);
+		if (seg.n == 0 && (dots == 1 || dots == 2))
+			return (true);
+	}
+	return (false);
+}
+
 static bool
 is_unreserved(int c)
 {

@@ -15,6 +15,9 @@
  * root, or a hidden step). */
 int urlpath_clean(struct text path, char *dst);
 
+/* True if urlpath_clean() removes a segment "." or "..", also a decoded one. */
+bool urlpath_has_steps(struct text path);
+
 /* Percent-decodes t to dst (t.n + 1 bytes).  Returns the length, or -EINVAL for a bad escape or
  * a NUL. */
 int urlpath_decode(struct text t, char *dst);

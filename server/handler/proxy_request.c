@@ -5,6 +5,7 @@
 #include "server/handler/proxy_impl.h"
 #include "server/config/rewrite.h"
 #include "wire/control.h"
+#include "wire/urlpath.h"
 #include "server/route.h"
 
 static struct text
@@ -110,19 +111,18 @@ fill_server(struct request *r, struct proxy_request *q)
 	q->server_port = a.port_number;
 }
 
-struct text
-proxy_target(struct request *r)
+/* .p NULL: no memory */
+static struct text
+target_of(struct request *r, struct text path, struct text query)
 {
 	struct text t = TEXT_NONE;
 	struct buf b;
 
-	if (r->reroutes == 0)
-		return (r->http.target);
 	buf_init(&b, 0);
-	buf_urlenc(&b, request_path(r));
-	if (r->http.query.n != 0) {
+	buf_urlenc(&b, path);
+	if (query.n != 0) {
 		buf_char(&b, '?');
-		buf_text(&b, r->http.query);
+		buf_text(&b, query);
 	}
 	if (!b.failed)
 		t = arena_text(&r->arena, buf_as_text(&b));
@@ -130,14 +130,37 @@ proxy_target(struct request *r)
 	return (t);
 }
 
+/* The client's, without "." and "..": an application that keeps these in its path, or takes one
+ * back over an empty segment, would serve another path than the one that conditions saw. */
+static struct text
+asked(struct request *r)
+{
+	struct text query = r->http.target;
+	char *path;
+	int n;
+
+	if (!urlpath_has_steps(r->http.path))
+		return (r->http.target);
+	path = arena_get(&r->arena, r->http.path.n + 1);
+	if (path == NULL || (n = urlpath_clean(r->http.path, path)) < 0)
+		return (TEXT_NONE);
+	text_take(&query, r->http.path.n + 1);
+	return (target_of(r, (struct text){ path, (size_t)n }, query));
+}
+
+struct text
+proxy_target(struct request *r)
+{
+	return (r->reroutes == 0 ? asked(r) : target_of(r, request_path(r), r->http.query));
+}
+
 /* Its URI, if that is another one than the client's. */
 static struct text
 redirect_uri(struct relay *rl)
 {
-	struct text asked = rl->r->http.target,
-		    t = rewritten(rl, TEXT("_uri"), proxy_target(rl->r));
+	struct text t = rewritten(rl, TEXT("_uri"), proxy_target(rl->r));
 
-	return (t.p != NULL && text_eq(t, asked) ? TEXT("") : t);
+	return (t.p != NULL && text_eq(t, rl->req.target) ? TEXT("") : t);
 }
 
 /* Empty unless proxy-core.rewrite-request makes a value of from. */
@@ -189,7 +212,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->id = id;
 	q->client = r->sender.client;
 	q->method = r->http.method;
-	q->target = r->http.target;
+	q->target = asked(r);
 	q->path = rewritten(rl, TEXT("_scriptname"), path);
 	q->query = r->http.query.p != NULL ? r->http.query : TEXT("");
 	q->protocol = r->http.minor == 0 ? TEXT("HTTP/1.0") : TEXT("HTTP/1.1");
@@ -215,5 +238,5 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->unsized = r->streams && r->body_left < 0;
 	q->upgrade = proxy_upgrade(r);
 	q->safe = q->content_length <= 0 && !q->unsized && only_reads(r);
-	return (!rl->unusable && q->redirect_uri.p != NULL);
+	return (!rl->unusable && q->target.p != NULL && q->redirect_uri.p != NULL);
 }

@@ -197,6 +197,20 @@ subtest 'other protocols' => sub {
 	}
 };
 
+subtest 'an application gets the path that conditions saw' => sub {
+	for my $protocol (@Test::Wire::PROTOCOLS) {
+		my $open = Test::App->start(protocol => $protocol);
+		my $s = Test::Server->start(conf => qq[\$HTTP["url"] =~ "^/private/" {\n\tproxy-core.authorizer = ( "unix:@{[ $auth->socket ]}" )\n}\n]
+		    . Test::Server::proxy_block('^/', 'unix:' . $open->socket, protocol => $protocol));
+		for my $path ('/private/../app/env', '/private//../app/env', '/private/./../app/env', '/private/%2e%2E/app/env', '/private/x/.%2e/%2e./app/%65nv') {
+			my %env = map { split /=/, $_, 2 } split /\n/, ask($s, "$path?a=../b%20", 'X-Auth' => 'env')->{body};
+			is $env{REQUEST_URI}, '/app/env?a=../b%20', "$protocol $path: without steps" or diag explain \%env;
+		}
+		my %env = map { split /=/, $_, 2 } split /\n/, ask($s, '/app/env//.x/%65?a=/../', 'X-Auth' => 'env')->{body};
+		is $env{REQUEST_URI}, '/app/env//.x/%65?a=/../', '... others stay as they are';
+	}
+};
+
 subtest 'one authorizer behind the other' => sub {
 	my $s = Test::Server->start(conf => <<"END");
 index-file.names = ( "index.html" )

@@ -133,11 +133,39 @@ test_plain(void)
 	}
 }
 
+static void
+test_steps(void)
+{
+	static const struct {
+		struct text in;
+		bool want;
+	} v[] = {
+		{ TEXT("/"), false },
+		{ TEXT("*"), false },
+		{ TEXT("/a//b/"), false },
+		{ TEXT("/.a/a./..a/.../a..b/%2e%2ea/%2e%2e%2e"), false },
+		{ TEXT("/a/."), true },
+		{ TEXT("/./a"), true },
+		{ TEXT("/a//../b"), true },
+		{ TEXT("/a/.."), true },
+		{ TEXT("/%2E/a"), true },
+		{ TEXT("/a/.%2e/b"), true },
+		{ TEXT("/a/%2e%2E"), true },
+	};
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(v); i++) {
+		g_test_message("%s", v[i].in.p);
+		g_assert_cmpint(urlpath_has_steps(v[i].in), ==, v[i].want);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/urlpath/clean", test_clean);
+	g_test_add_func("/urlpath/steps", test_steps);
 	g_test_add_func("/urlpath/decode", test_decode);
 	g_test_add_func("/urlpath/plain", test_plain);
 	return (g_test_run());
