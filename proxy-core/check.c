@@ -32,8 +32,9 @@ set_sick(struct backend *b, bool sick, int status)
 
 	__atomic_store_n(&b->sick, (unsigned)sick, __ATOMIC_RELAXED);
 	if (was != sick)
-		log_event(sick ? LOG_WARN : LOG_INFO, NULL, sick ? "check.failed" : "check.passed",
-		    LF_STR("backend", b->name), LF_I64("status", status),
+		log_limited(10, sick ? LOG_WARN : LOG_INFO, NULL,
+		    sick ? "check.failed" : "check.passed", LF_STR("backend", b->name),
+		    LF_I64("status", status),
 		    LF_STR("then",
 			sick ? "no requests until a check passes" : "it gets requests again"));
 }
