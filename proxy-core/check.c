@@ -31,12 +31,14 @@ set_sick(struct backend *b, bool sick, int status)
 	bool was = backend_read(b, sick) != 0;
 
 	__atomic_store_n(&b->sick, (unsigned)sick, __ATOMIC_RELAXED);
-	if (was != sick)
-		log_limited(10, sick ? LOG_WARN : LOG_INFO, NULL,
-		    sick ? "check.failed" : "check.passed", LF_STR("backend", b->name),
-		    LF_I64("status", status),
-		    LF_STR("then",
-			sick ? "no requests until a check passes" : "it gets requests again"));
+	if (was == sick)
+		return;
+	if (sick)
+		log_limited(10, LOG_WARN, NULL, "check.failed", LF_STR("backend", b->name),
+		    LF_I64("status", status), LF_STR("then", "no requests until a check passes"));
+	else
+		log_limited(10, LOG_INFO, NULL, "check.passed", LF_STR("backend", b->name),
+		    LF_I64("status", status), LF_STR("then", "it gets requests again"));
 }
 
 static void
