@@ -197,8 +197,7 @@ buf_html(struct buf *b, struct text t)
 static bool
 url_plain(char c)
 {
-	return ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		c == '-' || c == '.' || c == '_' || c == '~' || c == '/');
+	return (byte_is_alnum(c) || c == '-' || c == '.' || c == '_' || c == '~' || c == '/');
 }
 
 void

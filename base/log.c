@@ -73,8 +73,7 @@ line_i64(struct line *l, int64_t v)
 static bool
 plain_char(char c)
 {
-	return ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-		(c != '\0' && strchr("./:_-+@", c) != NULL));
+	return (byte_is_alnum(c) || (c != '\0' && strchr("./:_-+@", c) != NULL));
 }
 
 static bool

@@ -50,6 +50,17 @@ text_ends(struct text t, struct text suffix)
 }
 
 bool
+text_is_plain(struct text t, char extra)
+{
+	size_t i;
+
+	for (i = 0; i < t.n; i++)
+		if (!byte_is_alnum(t.p[i]) && t.p[i] != extra)
+			return (false);
+	return (t.n > 0);
+}
+
+bool
 text_has_control(struct text t)
 {
 	size_t i;

@@ -53,12 +53,22 @@ byte_is_digit(char c)
 	return (c >= '0' && c <= '9');
 }
 
+static inline bool
+byte_is_alnum(char c)
+{
+	char lower = (char)(c | 0x20);
+
+	return (byte_is_digit(c) || (lower >= 'a' && lower <= 'z'));
+}
+
 bool text_ieq(struct text a, struct text b); /* ignores the case of ASCII letters */
 bool text_istarts(struct text t, struct text prefix);
 /* ignores the case of ASCII letters */
 bool text_is_one_of(struct text t, const struct text *names, size_t n);
 bool text_starts(struct text t, struct text prefix);
 bool text_ends(struct text t, struct text suffix);
+/* At least one byte, and all are ASCII letters, digits or extra. */
+bool text_is_plain(struct text t, char extra);
 bool text_has_control(struct text t); /* bytes below SP, DEL */
 struct text text_trim(struct text t); /* without SP and HTAB at both ends */
 

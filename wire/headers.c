@@ -15,20 +15,6 @@ header_value_ok(struct text value)
 	return (skip_value(value.p, value.p + value.n) == value.p + value.n);
 }
 
-static bool
-is_plain(struct text name)
-{
-	size_t i;
-	char c;
-
-	for (i = 0; i < name.n; i++) {
-		c = name.p[i];
-		if (c != '-' && !byte_is_digit(c) && !((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
-			return (false);
-	}
-	return (name.n > 0);
-}
-
 bool
 header_passes(const struct fields *f, size_t i)
 {
@@ -36,7 +22,7 @@ header_passes(const struct fields *f, size_t i)
 	static const struct text ours[] = { TEXT("Content-Length"), TEXT("Proxy") };
 	struct text name = f->v[i].name;
 
-	return (is_plain(name) && !text_is_one_of(name, ours, NELEM(ours)) &&
+	return (text_is_plain(name, '-') && !text_is_one_of(name, ours, NELEM(ours)) &&
 		(f->v[i].set || !header_is_control(name)) && !fields_is_hop(f, i));
 }
 

@@ -141,8 +141,7 @@ urlpath_has_steps(struct text path)
 static bool
 is_unreserved(int c)
 {
-	return ((c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-		(c != 0 && strchr("-._~", c) != NULL));
+	return (byte_is_alnum((char)c) || (c != 0 && strchr("-._~", c) != NULL));
 }
 
 size_t

@@ -22,6 +22,22 @@ test_compare(void)
 }
 
 static void
+test_plain(void)
+{
+	g_assert_true(text_is_plain(TEXT("aZ09-"), '-'));
+	g_assert_false(text_is_plain(TEXT("a_b"), '-'));
+	g_assert_true(text_is_plain(TEXT("a_b"), '_'));
+	g_assert_false(text_is_plain(TEXT("@"), '-')); /* beside 'A' */
+	g_assert_false(text_is_plain(TEXT("["), '-')); /* beside 'Z' */
+	g_assert_false(text_is_plain(TEXT("`"), '-'));
+	g_assert_false(text_is_plain(TEXT("{"), '-'));
+	g_assert_false(text_is_plain(TEXT("/"), '-'));
+	g_assert_false(text_is_plain(TEXT("\x10"), '-')); /* '0' without bit 0x20 */
+	g_assert_false(text_is_plain(TEXT("\xc1"), '-'));
+	g_assert_false(text_is_plain(TEXT(""), '-'));
+}
+
+static void
 test_trim(void)
 {
 	g_assert_true(text_eq(text_trim(TEXT(" \t a b\t ")), TEXT("a b")));
@@ -202,6 +218,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/text/compare", test_compare);
+	g_test_add_func("/text/plain", test_plain);
 	g_test_add_func("/text/trim", test_trim);
 	g_test_add_func("/text/next", test_next);
 	g_test_add_func("/text/numbers", test_numbers);
