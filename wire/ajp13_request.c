@@ -6,7 +6,7 @@
 #include <errno.h>
 #include "base/must.h"
 #include "wire/ajp13.h"
-#include "wire/forward.h"
+#include "wire/client_fields.h"
 #include "wire/headers.h"
 
 #define METHOD_STORED 0xff /* its name is an attribute */
@@ -111,10 +111,10 @@ put_headers(struct packet *p, const struct proxy_request *r)
 	fields_index(&f, r->headers, r->nheaders);
 	ajp13_u16(p->out, 0);
 	for (i = 0; i < r->nheaders; i++)
-		if (forward_passes(r, &f, i))
+		if (client_field_passes(r, &f, i))
 			put_header(p, r->headers[i].name, r->headers[i].value);
 	put_length(p, r->content_length);
-	if (forward_fields(r, &f, put_forwarded, p) != 0)
+	if (client_fields_write(r, &f, put_forwarded, p) != 0)
 		p->out->failed = true;
 	if (p->out->failed)
 		return;

@@ -2,7 +2,7 @@
 #include "base/buf.h"
 #include "base/must.h"
 #include "wire/cgi_env.h"
-#include "wire/forward.h"
+#include "wire/client_fields.h"
 #include "wire/headers.h"
 
 #ifndef STAT_ACCEL_VERSION
@@ -153,7 +153,8 @@ passes(const struct env *e, size_t i)
 	struct text name = e->req->headers[i].name;
 
 	return (!e->fields.repeats[i] && name.n <= NAME_MAX_BYTES &&
-		!text_ieq(name, TEXT("Content-Type")) && forward_passes(e->req, &e->fields, i));
+		!text_ieq(name, TEXT("Content-Type")) &&
+		client_field_passes(e->req, &e->fields, i));
 }
 
 /* name: a plain one */
@@ -211,7 +212,7 @@ cgi_env(const struct proxy_request *r, cgi_put *to, void *arg)
 	put_server(&e);
 	put_request(&e);
 	put_headers(&e);
-	failed = forward_fields(r, &e.fields, put_http, &e) != 0 || e.joined.failed;
+	failed = client_fields_write(r, &e.fields, put_http, &e) != 0 || e.joined.failed;
 	put_variables(&e);
 	buf_free(&e.joined);
 	return (failed ? -ENOMEM : 0);

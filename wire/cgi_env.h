@@ -1,7 +1,7 @@
-/* wire/cgi_env.h -- a request as CGI variables, for FastCGI and SCGI.
+/* wire/cgi_env.h -- a request as CGI variables, for FastCGI, SCGI and uwsgi.
  *
  * put(arg, name, value) is called once for each name.  Fields of the client that may pass
- * (forward_passes()) become HTTP_*; the fields that forward.h writes follow.
+ * (client_field_passes()) become HTTP_*; the fields that client_fields.h writes follow.
  */
 #ifndef WIRE_CGI_ENV_H
 #define WIRE_CGI_ENV_H

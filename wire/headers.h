@@ -49,7 +49,7 @@ bool status_has_body(int status);
 bool header_is_token(struct text name);
 bool header_value_ok(struct text value);
 
-/* True for a field of a client that an application may get, see also forward_passes().  Not:
+/* True for a field of a client that an application may get, see also client_field_passes().  Not:
  * hop-by-hop fields, control headers, Content-Length, Proxy (as HTTP_PROXY it would redirect the
  * application's own requests), and names with bytes other than letters, digits and '-'
  * (X_Forwarded_For must not pass for X-Forwarded-For). */

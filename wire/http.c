@@ -13,7 +13,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include "base/must.h"
-#include "wire/forward.h"
+#include "wire/client_fields.h"
 #include "wire/http.h"
 #include "wire/http1_scan.h"
 
@@ -82,7 +82,7 @@ put_fields(const struct proxy_request *r, const struct fields *f, struct buf *ou
 		return (false);
 	put_field(out, "Host", host);
 	for (i = 0; i < r->nheaders; i++) {
-		if (text_ieq(r->headers[i].name, TEXT("Host")) || !forward_passes(r, f, i))
+		if (text_ieq(r->headers[i].name, TEXT("Host")) || !client_field_passes(r, f, i))
 			continue;
 		if (!header_value_ok(r->headers[i].value))
 			return (false);
@@ -127,7 +127,7 @@ http_request(void *state, const struct proxy_request *r, bool keep, struct buf *
 	fields_index(&f, r->headers, r->nheaders);
 	if (!put_line(r, out) || !put_fields(r, &f, out))
 		return (-EINVAL);
-	if (forward_fields(r, &f, put_forwarded, out) != 0)
+	if (client_fields_write(r, &f, put_forwarded, out) != 0)
 		return (-ENOMEM);
 	put_framing(s, r, out);
 	return (out->failed || out->n > PROTO_REQUEST_MAX ? -E2BIG : 0);
@@ -211,18 +211,6 @@ struct framing {
 	struct text upgrade;
 };
 
-static void
-read_connection(struct framing *f, struct text list)
-{
-	struct text member;
-
-	while (text_next(&list, ',', &member)) {
-		member = text_trim(member);
-		f->close |= text_ieq(member, TEXT("close"));
-		f->keep_alive |= text_ieq(member, TEXT("keep-alive"));
-	}
-}
-
 static struct framing
 read_framing(const struct reply_head *h)
 {
@@ -233,7 +221,7 @@ read_framing(const struct reply_head *h)
 	for (i = 0; i < h->nfields; i++) {
 		v = &h->fields[i];
 		if (text_ieq(v->name, TEXT("Connection")))
-			read_connection(&f, v->value);
+			http1_connection(v->value, &f.close, &f.keep_alive);
 		else if (text_ieq(v->name, TEXT("Content-Length")))
 			f.lengths++;
 		else if (text_ieq(v->name, TEXT("Transfer-Encoding"))) {

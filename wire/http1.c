@@ -278,15 +278,15 @@ read_line(struct head *h)
 
 /* ---------------------------------------------------------------- fields */
 
-static void
-take_connection(struct head *h, struct text v)
+void
+http1_connection(struct text list, bool *close, bool *keep)
 {
 	struct text member;
 
-	while (text_next(&v, ',', &member)) {
+	while (text_next(&list, ',', &member)) {
 		member = text_trim(member);
-		h->close |= text_ieq(member, TEXT("close"));
-		h->keep |= text_ieq(member, TEXT("keep-alive"));
+		*close |= text_ieq(member, TEXT("close"));
+		*keep |= text_ieq(member, TEXT("keep-alive"));
 	}
 }
 
@@ -366,7 +366,7 @@ take_known(struct head *h, unsigned id, struct text v)
 		return (PARSE_BAD);
 	switch (id) {
 	case HH_HOST: return (take_host(h, v));
-	case HH_CONNECTION: take_connection(h, v); return (PARSE_DONE);
+	case HH_CONNECTION: http1_connection(v, &h->close, &h->keep); return (PARSE_DONE);
 	case HH_CONTENT_LENGTH: return (take_content_length(h, v));
 	case HH_TRANSFER_ENCODING: return (take_transfer_encoding(h, v));
 	case HH_EXPECT: return (take_expect(h, v));

@@ -101,6 +101,9 @@ struct http1_chunked {
 };
 enum parse http1_chunked(struct http1_chunked *, struct text *in, struct text *data);
 
+/* The members of one Connection field: sets *close and *keep if one is close, keep-alive. */
+void http1_connection(struct text list, bool *close, bool *keep);
+
 const char *http1_name(enum http_known); /* "user-agent" */
 const char *http1_reason(int status);    /* "Not Found" */
 /* Status for a file that cannot be sent, err is -errno; 0 gives 200. */

@@ -17,7 +17,7 @@ struct proxy_field {
 	bool set; /* by the configuration: a control header of this name may pass */
 };
 
-/* What an application gets about the client, see forward.h; values of proxy-core.forwarded. */
+/* What an application gets about the client (client_fields.h); values of proxy-core.forwarded. */
 #define FORWARD_X        1u /* X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host, X-Host */
 #define FORWARD_STANDARD 2u /* Forwarded (RFC 7239) */
 

@@ -1,9 +1,9 @@
-/* wire/forward.c -- see forward.h */
+/* wire/client_fields.c -- see client_fields.h */
 #include <errno.h>
 
 #include "base/buf.h"
 #include "base/must.h"
-#include "wire/forward.h"
+#include "wire/client_fields.h"
 #include "wire/headers.h"
 
 #define LONGEST 64 /* more than any name below */
@@ -12,7 +12,7 @@ struct out {
 	const struct proxy_request *req;
 	const struct fields *fields;
 	struct buf value; /* the value that is being written */
-	forward_put *put;
+	client_field_put *put;
 	void *arg;
 };
 
@@ -135,8 +135,8 @@ put_standard(struct out *o)
 }
 
 int
-forward_fields(const struct proxy_request *r, const struct fields *fields, forward_put *to,
-    void *arg)
+client_fields_write(const struct proxy_request *r, const struct fields *fields,
+    client_field_put *to, void *arg)
 {
 	struct out o = { .req = r, .fields = fields, .put = to, .arg = arg };
 	bool failed;
@@ -194,7 +194,7 @@ with_dashes(struct text name, char dst[LONGEST])
 }
 
 bool
-forward_passes(const struct proxy_request *r, const struct fields *f, size_t i)
+client_field_passes(const struct proxy_request *r, const struct fields *f, size_t i)
 {
 	char dst[LONGEST];
 	struct text name = with_dashes(f->v[i].name, dst);

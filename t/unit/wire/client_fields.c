@@ -1,6 +1,6 @@
-/* t/unit/wire/forward.c -- what an application learns about the client, and what a client cannot
- * forge. */
-#include "wire/forward.h"
+/* t/unit/wire/client_fields.c -- what an application learns about the client, and what a client
+ * cannot forge. */
+#include "wire/client_fields.h"
 #include "t/unit/wire/wire_test.h"
 
 #define H(n, v)                  \
@@ -30,9 +30,9 @@ sent(struct proxy_request *r, const struct proxy_field *v, size_t n)
 	r->nheaders = n;
 	fields_index(&f, v, n);
 	for (i = 0; i < n; i++)
-		if (forward_passes(r, &f, i))
+		if (client_field_passes(r, &f, i))
 			put(NULL, v[i].name, v[i].value);
-	g_assert_cmpint(forward_fields(r, &f, put, NULL), ==, 0);
+	g_assert_cmpint(client_fields_write(r, &f, put, NULL), ==, 0);
 	return (out->str);
 }
 
