@@ -12,7 +12,8 @@
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 
-#define DROPPED_MAX (64u << 10) /* bytes of the body of a reply that grants */
+#define DROPPED_MAX       (64u << 10) /* bytes of the body of a reply that grants */
+#define VARIABLE_NAME_MAX 256u
 
 struct question {
 	struct relay rl; /* first: the sinks share their argument */
@@ -31,21 +32,6 @@ variable_name(struct text field)
 	if (!text_istarts(field, prefix))
 		return (TEXT_NONE);
 	return ((struct text){ field.p + prefix.n, field.n - prefix.n });
-}
-
-static bool
-is_plain(struct text name)
-{
-	size_t i;
-	char c;
-
-	for (i = 0; i < name.n; i++) {
-		c = name.p[i];
-		if (c != '_' && !(c >= '0' && c <= '9') &&
-		    !((c | 0x20) >= 'a' && (c | 0x20) <= 'z'))
-			return (false);
-	}
-	return (name.n > 0 && name.n <= 256);
 }
 
 static void
@@ -90,8 +76,9 @@ take_variables(struct request *r, const struct proxy_reply *p)
 		name = variable_name(p->headers[i].name);
 		if (name.p == NULL)
 			continue;
-		if (!is_plain(name))
-			log_variable(r, name, "expected letters, digits and underscores");
+		if (!text_is_plain(name, '_') || name.n > VARIABLE_NAME_MAX)
+			log_variable(r, name,
+			    "expected at most 256 letters, digits and underscores");
 		else if (!set_variable(r, all, name, p->headers[i].value))
 			return (false);
 	}
@@ -108,10 +95,8 @@ drop_controls(struct relay *rl, struct proxy_reply *p)
 	for (i = 0; i < CONTROLS; i++) {
 		if (p->control[i].p == NULL)
 			continue;
-		log_limited(10, LOG_WARN, conn_id(rl->r), "control.dropped",
-		    LF_STR("backend", exchange_backend(rl->ex)), LF_TEXT("name", controls[i].name),
-		    LF_TEXT("value", p->control[i]),
-		    LF_STR("why", "an authorizer sends no files and no requests elsewhere"));
+		proxy_dropped(rl, controls[i].name,
+		    "an authorizer sends no files and no requests elsewhere");
 		p->control[i] = TEXT_NONE;
 	}
 }

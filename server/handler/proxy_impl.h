@@ -1,18 +1,18 @@
 /* server/handler/proxy_impl.h -- shared by the proxy*.c files; no other file includes it.
  *
+ *   authorize.c      asks whether a request may go on, before any of the others
  *   proxy.c          start and stop; the request body goes to the application
  *   proxy_request.c  the request for the application
- *   proxy_rewrite.c  the request goes to another part of the configuration
- *   proxy_asks.c     control headers of the reply: allowed or dropped
- *   proxy_head.c     the header lines of the reply
- *   authorize.c      asks whether a request may go on, before any of the others
- *   proxy_reply.c    the reply: streamed, kept for a slow client
- *   proxy_file.c     the reply: a file that the application names
  *   proxy_stream.c   a request body that goes on while it arrives, 1xx replies
+ *   proxy_reply.c    the reply: streamed, kept for a slow client
+ *   proxy_head.c       its header lines
+ *   proxy_control.c    its control headers: allowed or dropped
+ *   proxy_file.c         a file that it names
+ *   proxy_temp.c         a file that is removed
+ *   proxy_pieces.c       pieces of files
+ *   proxy_fetch.c        the reply of another backend
+ *   proxy_rewrite.c      the request goes to another part of the configuration
  *   proxy_tunnel.c   a connection that switches to another protocol
- *   proxy_temp.c     the reply: such a file that is removed
- *   proxy_pieces.c   the reply: pieces of such files
- *   proxy_fetch.c    the reply: fetched from another backend
  */
 #ifndef SERVER_HANDLER_PROXY_IMPL_H
 #define SERVER_HANDLER_PROXY_IMPL_H
@@ -74,8 +74,9 @@ bool proxy_pin(struct request *, unsigned *place);
 struct text proxy_target(struct request *);
 /* Logs and counts a control header that has no effect. */
 void proxy_dropped(const struct relay *, struct text name, const char *why);
-/* Does what control headers ask for; returns the one that asks for another answer, or CONTROLS. */
-enum control proxy_asks(struct relay *, const struct proxy_reply *);
+/* Allows or drops each control header and does what hints ask for.  Returns the header that asks for
+ * another answer, or CONTROLS. */
+enum control proxy_control(struct relay *, const struct proxy_reply *);
 
 /* The application's fields as header lines (.p NULL: no memory).  file: takes the fields that a
  * file reply makes itself; NULL: none. */
@@ -100,6 +101,6 @@ void proxy_fetch(struct relay *, const struct proxy_reply *, enum control);
 void proxy_temp_stop(struct relay *);
 void proxy_pieces_stop(struct relay *);
 /* The answer that a control header asks for. */
-void proxy_do(struct relay *, const struct proxy_reply *, enum control);
+void proxy_control_send(struct relay *, const struct proxy_reply *, enum control);
 
 #endif

@@ -214,13 +214,13 @@ on_head(void *arg, const struct proxy_reply *p)
 	conn_early_reply(r);
 	if (!rl->fetched && proxy_rewrite(rl, p))
 		return;
-	answer = proxy_asks(rl, p);
+	answer = proxy_control(rl, p);
 	if (answer < CONTROLS && controls[answer].value == CONTROL_URI) {
 		proxy_redirect(rl, p, answer);
 		return;
 	}
 	if (answer < CONTROLS)
-		proxy_do(rl, p, answer);
+		proxy_control_send(rl, p, answer);
 	else
 		stream_head(rl, p);
 	if (rl->ex == NULL)

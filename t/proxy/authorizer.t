@@ -90,7 +90,7 @@ subtest 'a file' => sub {
 	is $r->{body}, 'who are you?', '... with the body of the authorizer';
 	is $r->{header}{'www-authenticate'}, 'Basic realm="x"', '... and its fields';
 	unlike $r->{raw}, qr/leak|variable|sendfile|accel-/i, '... without those for the server';
-	like $srv->wait_log(qr/control\.dropped.*X-Accel-Redirect/s), qr/ev=control\.dropped .*name=X-Sendfile .*authorizer/, '... which are in the log';
+	like $srv->wait_log(qr/control\.dropped.*X-Accel-Redirect/s), qr/ev=control\.dropped .*header=X-Sendfile .*authorizer/, '... which are in the log';
 	$r = ask($srv, '/private/file.txt', 'X-Auth' => 'grant');
 	is "$r->{status} $r->{body}", '200 secret file.txt', 'granted';
 	unlike $r->{raw}, qr/set-cookie|variable|some text/i, '... without the fields of the authorizer';

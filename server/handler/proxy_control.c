@@ -1,4 +1,4 @@
-/* server/handler/proxy_asks.c -- what an application asks for in control headers: allowed and
+/* server/handler/proxy_control.c -- what an application asks for in control headers: allowed and
  * done, or dropped and logged.
  *
  *   a row of wire/controls.def --> allowed by its setting? --> ANSWER: the first one is returned
@@ -118,7 +118,7 @@ ask(struct relay *rl, const struct proxy_reply *p, enum control c, enum control 
 }
 
 enum control
-proxy_asks(struct relay *rl, const struct proxy_reply *p)
+proxy_control(struct relay *rl, const struct proxy_reply *p)
 {
 	enum control c, answer = CONTROLS;
 	const char *why;
@@ -136,7 +136,7 @@ proxy_asks(struct relay *rl, const struct proxy_reply *p)
 }
 
 void
-proxy_do(struct relay *rl, const struct proxy_reply *p, enum control answer)
+proxy_control_send(struct relay *rl, const struct proxy_reply *p, enum control answer)
 {
 	if (controls[answer].allowed == CONTROL_BY_TEMPDIR)
 		proxy_send_temp(rl, p, answer);
