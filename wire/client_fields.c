@@ -161,21 +161,32 @@ is_written(const struct proxy_request *r, struct text name)
 		((r->forward & FORWARD_STANDARD) != 0 && text_ieq(name, TEXT("Forwarded"))));
 }
 
-/* Names that frameworks and proxies use for the client's address, scheme, host or port. */
+/* Names that frameworks and proxies use for the client's address, scheme, host, port, certificate
+ * or user, and for the URL that it asked for: an application that believes X-Original-URL serves
+ * another path than the one that conditions saw. */
 static bool
 is_claim(struct text name)
 {
 	static const struct text names[] = { TEXT("Forwarded"), TEXT("Forwarded-For"),
 		TEXT("X-Host"), TEXT("X-Real-IP"), TEXT("X-Real-Port"), TEXT("X-Client-IP"),
 		TEXT("Client-IP"), TEXT("True-Client-IP"), TEXT("X-Cluster-Client-IP"),
-		TEXT("X-Original-Forwarded-For"), TEXT("X-Original-Host"), TEXT("X-Original-Proto"),
+		TEXT("Cluster-Client-IP"), TEXT("WL-Proxy-Client-IP"), TEXT("Fly-Client-IP"),
+		TEXT("X-Azure-ClientIP"), TEXT("X-Envoy-External-Address"),
+		TEXT("X-Originating-IP"), TEXT("X-Original-Forwarded-For"), TEXT("X-Original-Host"),
+		TEXT("X-Original-Proto"), TEXT("X-Original-URL"), TEXT("X-Original-URI"),
 		TEXT("X-ProxyUser-Ip"), TEXT("X-Remote-Addr"), TEXT("X-Remote-IP"),
-		TEXT("Remote-Addr"), TEXT("CF-Connecting-IP"), TEXT("Fastly-Client-IP"),
-		TEXT("Front-End-Https"), TEXT("X-Url-Scheme"), TEXT("X-Scheme"), TEXT("X-HTTPS"),
-		TEXT("X-SSL") };
+		TEXT("Remote-Addr"), TEXT("CF-Connecting-IP"), TEXT("CF-Connecting-IPv6"),
+		TEXT("Fastly-Client-IP"), TEXT("Front-End-Https"), TEXT("X-Url-Scheme"),
+		TEXT("X-Scheme"), TEXT("X-HTTPS"), TEXT("X-ARR-SSL"), TEXT("X-ARR-ClientCert"),
+		TEXT("X-Client-Cert"), TEXT("X-Client-Verify"), TEXT("X-Remote-User"),
+		TEXT("Remote-User") };
+	static const struct text begins[] = { TEXT("X-Forward"), TEXT("X-SSL"), TEXT("SSL-") };
+	size_t i;
 
-	return (
-	    text_istarts(name, TEXT("X-Forwarded")) || text_is_one_of(name, names, NELEM(names)));
+	for (i = 0; i < NELEM(begins); i++)
+		if (text_istarts(name, begins[i]))
+			return (true);
+	return (text_is_one_of(name, names, NELEM(names)));
 }
 
 /* Applications take '_' for '-', because both become '_' in a CGI variable. */
