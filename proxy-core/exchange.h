@@ -45,7 +45,9 @@ struct exchange_sink {
 	void (*on_flush)(void *arg);
 };
 
-#define INTERIM_BYTES (16u << 10) /* all 1xx heads together; more is a failure */
+/* Of the 1xx heads before one reply, in any protocol.  More is a failure (502). */
+#define INTERIM_MAX   16u
+#define INTERIM_BYTES (16u << 10) /* of all together */
 
 struct upstream; /* one block's backends, pools and waiters in one worker */
 struct exchange;

@@ -285,10 +285,8 @@ take_head(struct http *s, struct reply_head *h, struct proto_event *ev)
 	if (s->status < 200 && s->status != 101) {
 		s->phase = P_LINE;
 		s->line = s->status = 0;
-		if (s->interims++ == INTERIM_MAX)
-			proto_bad(ev, "too many 1xx before the reply");
-		else
-			ev->kind = PROTO_INTERIM;
+		s->interim = true;
+		ev->kind = PROTO_INTERIM;
 		return;
 	}
 	if (s->status == 101)
@@ -375,8 +373,8 @@ http_eof(void *state, struct proto_event *ev)
 	if (s->phase == P_STREAM)
 		return;
 	if (s->phase <= P_FIELDS)
-		proto_bad(ev, s->interims > 0 && s->line == 0 ? "the reply ended behind a 1xx"
-							      : "the reply ended within its head");
+		proto_bad(ev, s->interim && s->line == 0 ? "the reply ended behind a 1xx"
+							 : "the reply ended within its head");
 	else
 		proto_bad(ev, s->phase == P_CHUNKS
 				  ? "the reply ended before its last chunk"

@@ -1,4 +1,5 @@
-/* wire/http.h -- replies of HTTP/1.x, for the codecs whose applications send them: http, uwsgi. */
+/* wire/http.h -- replies of HTTP/1.x (RFC 9112), for the codecs whose applications send them: http,
+ * uwsgi.  Pure, as codec.h says; the exchange owns the state. */
 #ifndef WIRE_HTTP_H
 #define WIRE_HTTP_H
 
@@ -9,9 +10,9 @@ struct http {
 	/* of the request */
 	bool keep, head, chunks_out, upgrade;
 	/* of the reply */
-	uint8_t phase, interims;
-	uint8_t minor;
-	bool cr; /* the last byte of the status line */
+	uint8_t phase, minor;
+	bool interim; /* a 1xx came */
+	bool cr;      /* the last byte of the status line */
 	bool reuse;
 	uint16_t status, line; /* received bytes of the status line */
 	uint64_t left;         /* P_BODY */

@@ -2,6 +2,7 @@
  * protocol.
  *
  * Owner    the code that fills it in; texts are slices of its memory.
+ * Units    lengths are bytes; a text with .n 0 or .p NULL is absent, as its comment says.
  */
 #ifndef WIRE_MESSAGE_H
 #define WIRE_MESSAGE_H
@@ -22,7 +23,6 @@ struct proxy_field {
 #define FORWARD_STANDARD 2u /* Forwarded (RFC 7239) */
 
 #define VARIABLES_MAX 32u /* of an authorizer */
-#define INTERIM_MAX   16u /* 1xx heads before one reply; one more is a failure */
 
 /* A request; codecs turn it into CGI variables or headers. */
 struct proxy_request {

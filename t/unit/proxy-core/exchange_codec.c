@@ -247,6 +247,36 @@ test_interim(void)
 	tear_down();
 }
 
+/* n heads of 1xx with a field of that many bytes, and the reply. */
+static void
+check_interims(unsigned n, gsize bytes, int status)
+{
+	struct proxy_conf conf = a_toy_conf();
+	struct client c = { 0 };
+	char *value = g_strnfill(bytes, 'x'), *head = g_strdup_printf("1A: %s\n\n", value);
+
+	set_up(&conf);
+	asked(&c, "GET");
+	while (n-- > 0)
+		says(head);
+	if (status == 0)
+		says("2\n\n.");
+	ENDED(&c, status);
+	g_free(head);
+	g_free(value);
+	client_free(&c);
+	tear_down();
+}
+
+static void
+test_many_interims(void)
+{
+	check_interims(INTERIM_MAX, 8, 0);
+	check_interims(INTERIM_MAX + 1, 8, 502);
+	check_interims(2, INTERIM_BYTES / 2 - 16, 0);
+	check_interims(2, INTERIM_BYTES / 2, 502);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -256,5 +286,6 @@ main(int argc, char **argv)
 	g_test_add_func("/codec/answers while a reply comes in", test_answers);
 	g_test_add_func("/codec/an application that asks without end gets 502", test_flood);
 	g_test_add_func("/codec/1xx heads, and fields before they are sorted", test_interim);
+	g_test_add_func("/codec/too many 1xx heads, or bytes of them, get 502", test_many_interims);
 	return (g_test_run());
 }

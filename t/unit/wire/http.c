@@ -116,26 +116,6 @@ test_interim(void)
 }
 
 static void
-interims(int n, const char *want)
-{
-	GString *s = g_string_new(NULL);
-	int i;
-
-	for (i = 0; i < n; i++)
-		g_string_append(s, "HTTP/1.1 102 x\r\n\r\n");
-	g_string_append(s, OK11 "Content-Length: 0\r\n\r\n");
-	check(s->str, want);
-	g_string_free(s, TRUE);
-}
-
-static void
-test_many_interims(void)
-{
-	interims(INTERIM_MAX, "H200 E+");
-	interims(INTERIM_MAX + 1, " bad");
-}
-
-static void
 test_upgrade(void)
 {
 	static const char agreed[] =
@@ -425,7 +405,6 @@ main(int argc, char **argv)
 	g_test_add_func("/http/a reply to the end of the stream", test_stream);
 	g_test_add_func("/http/which sockets are kept", test_keep_alive);
 	g_test_add_func("/http/1xx before the reply", test_interim);
-	g_test_add_func("/http/1xx without end", test_many_interims);
 	g_test_add_func("/http/101 only to who asked", test_upgrade);
 	g_test_add_func("/http/replies with two meanings", test_two_meanings);
 	g_test_add_func("/http/malformed heads", test_malformed);
