@@ -23,7 +23,7 @@ struct ip_net {
 
 /* "192.0.2.1", "2001:db8::7"; no brackets, port or zone.  False: it is something else. */
 bool ip_read(struct text, struct ip *);
-struct text ip_without_zone(struct text);
+struct text ip_without_zone(struct text); /* "fe80::1" of "fe80::1%eth0" */
 struct ip ip_of_v4(const void *four_bytes);
 struct ip ip_of_v6(const void *sixteen_bytes);
 bool ip_is_v4(const struct ip *);

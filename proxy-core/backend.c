@@ -48,7 +48,7 @@ has_address(const struct backend *b, const struct address *a)
 	return (false);
 }
 
-/* Resolvers turn the order of equal answers, so the order does not count. */
+/* Resolvers rotate their answers, so the order does not count. */
 static bool
 has_addresses(const struct backend *b, const struct address *v, size_t n)
 {

@@ -1,4 +1,8 @@
-/* proxy-core/balance.h -- chooses the backend of a request.  A balancer is one row. */
+/* proxy-core/balance.h -- chooses the backend of a request.  A balancer is one row in balance.c.
+ *
+ * Pure, but for *turn of the candidates, which belongs to the worker's members (members.h).
+ * Candidates are backends that may get the request: alive, not tried yet.
+ */
 #ifndef PROXY_CORE_BALANCE_H
 #define PROXY_CORE_BALANCE_H
 
@@ -7,7 +11,7 @@
 
 #define BALANCE_NONE SIZE_MAX
 
-struct candidate { /* a backend that may get the request */
+struct candidate {
 	struct text name;
 	size_t index;
 	bool room;       /* a socket is idle or may be opened: no waiting */

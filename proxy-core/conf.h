@@ -1,4 +1,8 @@
-/* proxy-core/conf.h -- settings: of the pools of one block, and of one request. */
+/* proxy-core/conf.h -- settings: of the pools of one block, and of one request.
+ *
+ * Units    milliseconds (_ms).  The manual calls them proxy-core.*, with limits and defaults.
+ * Owner    the caller; texts and lists stay with it as long as the pools or the request use them.
+ */
 #ifndef PROXY_CORE_CONF_H
 #define PROXY_CORE_CONF_H
 

@@ -313,7 +313,7 @@ exchange_check(struct upstream *u, struct pool *p, const struct proxy_request *r
 	if (x == NULL)
 		return (-ENOMEM);
 	*xp = x;
-	x->tried = UINT64_MAX; /* no other one */
+	x->tried = UINT64_MAX; /* no other backend is tried */
 	x->wait.check = true;
 	x->pool = p;
 	pool_hold(p);

@@ -21,7 +21,7 @@ backend_owes(const struct exchange *x)
 		lease_sending(x->lease) || x->body.n > 0);
 }
 
-/* Milliseconds that have passed since then. */
+/* True if ms milliseconds have passed since then.  ms 0: never. */
 static bool
 passed(uint64_t since_ns, unsigned ms, uint64_t now)
 {
@@ -62,7 +62,7 @@ late(const struct exchange *x, uint64_t now)
 	return (NULL);
 }
 
-/* The request does not wait once more at another backend. */
+/* A request that waited its time at one backend does not wait at another. */
 static void
 exchange_wait_over(struct exchange *x)
 {

@@ -110,7 +110,7 @@ exchange_ask(struct exchange *x)
 	lease_use(x->lease, &exchange_uses, x);
 	err = u->proto->request(x->codec, x->req, x->keep, lease_out(x->lease));
 	if (err < 0) {
-		/* no failure of the backend: a client could have it paused */
+		/* no failure of the backend, or a client could pause it with large requests */
 		f = exchange_failure(x, err, request_error(err));
 		exchange_refuse(x, err == -E2BIG ? 431 : 502, &f);
 		return;
@@ -120,7 +120,7 @@ exchange_ask(struct exchange *x)
 		lease_recv(x->lease);
 }
 
-/* Nobody reads more of the body. */
+/* The rest of the request body is not read. */
 static bool
 drops_body(const struct exchange *x)
 {

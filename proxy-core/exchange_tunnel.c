@@ -37,7 +37,7 @@ tunnel_bytes(struct exchange *x, struct text *in)
 		x->sink.on_body(x->arg, bytes);
 }
 
-/* Nothing can pass in either direction. */
+/* Both directions have ended. */
 static bool
 is_over(const struct exchange *x)
 {

@@ -206,7 +206,7 @@ pool_heed_checks(struct pool *p, uint64_t now)
 		p->paused_until_ns = now;
 }
 
-/* A probe that ends without a byte of a reply is as bad as a connect that fails. */
+/* A probe that ends without a byte of a reply counts as a failed connect. */
 void
 pool_failed(struct pool *p, const struct lease *l)
 {

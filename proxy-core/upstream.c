@@ -77,7 +77,7 @@ upstream_free(struct upstream *u)
 		return;
 	must(!u->dying);
 	upstream_close_idle(u);
-	while (!list_empty(&u->exchanges)) /* of callers that are gone */
+	while (!list_empty(&u->exchanges)) /* they drain; their callers are gone */
 		exchange_end_drain(u->exchanges.next);
 	must(u->nexchanges == 0);
 	u->dying = true;
@@ -188,7 +188,7 @@ upstream_leave(struct upstream *u, struct list *exchange)
 	u->nexchanges--;
 }
 
-/* Bits of the slots that are not of this place. */
+/* Bits of the slots whose backends stand at another place of the list. */
 static uint64_t
 elsewhere(const struct upstream *u, unsigned place)
 {

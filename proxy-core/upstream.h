@@ -1,4 +1,9 @@
-/* proxy-core/upstream.h -- one block's backends in one worker; for exchanges only. */
+/* proxy-core/upstream.h -- one block's backends in one worker: its pools, its running exchanges and
+ * the timer that checks their deadlines.  For the files of proxy-core/; exchange.h is for others.
+ *
+ * Owner    the worker; upstream_new() and upstream_free() are in exchange.h.
+ * Thread   the worker's.
+ */
 #ifndef PROXY_CORE_UPSTREAM_H
 #define PROXY_CORE_UPSTREAM_H
 

@@ -1,4 +1,7 @@
-/* server/route.h -- request + configuration -> the handler that answers. */
+/* server/route.h -- request + configuration -> the handler that answers.
+ *
+ * Thread   the worker's.
+ */
 #ifndef SERVER_ROUTE_H
 #define SERVER_ROUTE_H
 
@@ -13,8 +16,8 @@ void route_end(struct worker *);  /* call it after the last request */
 struct route_change {
 	struct text path;  /* decoded and clean, with a NUL behind it; in the arena */
 	struct text query; /* in the arena */
-	struct text
-	    host; /* as the parser leaves a Host: a valid name in lower case; in the arena */
+	/* as the parser leaves a Host: a valid name in lower case; in the arena */
+	struct text host;
 };
 
 /* Changes the request; then the handler returns HANDLED_AGAIN, or calls conn_route_again() later.

@@ -4,6 +4,8 @@
  *
  * Numbers are big-endian.  A string is a length of 2 bytes, its bytes and a NUL; the length FFFF
  * stands for no string.
+ *
+ * Pure.  Source: "AJP Protocol Reference" of Apache Tomcat Connectors.
  */
 #ifndef WIRE_AJP13_H
 #define WIRE_AJP13_H

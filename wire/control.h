@@ -2,6 +2,8 @@
  *
  * The table is controls.def.  A name of the table, or of one of its families, passes in neither
  * direction.  reply_head_sort() puts the values into proxy_reply.control.
+ *
+ * Pure.  This layer says what a value is; server/handler/ says whether it is allowed and does it.
  */
 #ifndef WIRE_CONTROL_H
 #define WIRE_CONTROL_H
@@ -14,7 +16,7 @@ enum control {
 #include "wire/controls.def"
 #undef C
 #undef F
-	CONTROLS /* number of them; a family without a row */
+	CONTROLS /* the number of rows; as a result: no row */
 };
 
 enum control_value {

@@ -27,8 +27,8 @@ void fields_index(struct fields *, const struct proxy_field *v, size_t n);
 size_t fields_find(const struct fields *, struct text name);
 /* the next one of the same name; n: none */
 size_t fields_next(const struct fields *, size_t i);
-/* True for a hop-by-hop field: by its name, or because Connection lists it.  The list does not count
- * for Host and for fields that are set. */
+/* True for a hop-by-hop field: by its name, or because Connection lists it.  Connection does not
+ * remove Host and fields that are set. */
 bool fields_is_hop(const struct fields *, size_t i);
 
 #endif

@@ -1,7 +1,7 @@
 /* wire/forwarded.h -- the client of a request that came through proxies, as they wrote it down.
  *
  *   X-Forwarded-For: CLIENT, PROXY     lines are joined in their order
- *   Forwarded: for="[2001:db8::1]:4711";proto=https, for=192.0.2.43
+ *   Forwarded: for="[2001:db8::1]:4711";proto=https, for=192.0.2.43     (RFC 7239)
  *
  *   walk   from the last member to the first.  Each member was written by the hop right of it; the
  *          last one by the peer, which the caller trusts.  A member is believed while its writer is
@@ -11,7 +11,7 @@
  * A member without an address (malformed, unknown, _hidden) ends the walk at its writer; so do
  * FORWARDED_HOPS members.  If all addresses are trusted, the first one is the client.
  *
- * Pure.  Members are split from the right, so what a client wrote (an open quote) cannot change how
+ * Pure.  client_fields.h writes such fields; this file reads them.  Members are split from the right, so what a client wrote (an open quote) cannot change how
  * the members of the proxies are read.  The work is linear in the bytes of the members walked.
  */
 #ifndef WIRE_FORWARDED_H

@@ -7,7 +7,7 @@
  *
  * An application is an adversary: it may spoil its own reply, never the framing of another reply.
  * So names are tokens, values have no control characters except HTAB, lines are not folded, and
- * everything is bounded.
+ * everything is bounded.  Source: RFC 3875, 6; pure.
  */
 #ifndef WIRE_HEADERS_H
 #define WIRE_HEADERS_H

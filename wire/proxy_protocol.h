@@ -4,6 +4,7 @@
  *   1   PROXY TCP4 192.0.2.7 192.0.2.1 40000 443 CR LF      PROXY UNKNOWN ... CR LF
  *   2   12 bytes, version and command, family, length, addresses, TLVs (PP2_TYPE_SSL)
  *
+ * Source: doc/proxy-protocol.txt of HAProxy.
  * Pure; any split of the bytes gives one answer.  A header starts again from its first byte when
  * more bytes have come; that costs constant time until it is complete.
  */

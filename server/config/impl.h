@@ -258,7 +258,7 @@ enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT
 /* Puts e->value into the field *out.  False: not of the type or the limits of d; reported. */
 bool cfg_convert(struct config *, const struct cfg_entry *e, const struct directive *d,
     enum dir_type, void *out);
-/* Reports settings of pools that do not fit to each other.  The types of all values are right. */
+/* Reports settings of pools that do not fit each other.  The types of all values are right. */
 void cfg_pools_check(struct config *);
 bool cfg_table_check(struct config *); /* fills the settings of each block and cfg->global */
 void cfg_table_defaults(struct config *, struct conf *);

@@ -1,4 +1,5 @@
-/* server/config/pool_check.c -- settings of proxy-core pools that must fit to each other. */
+/* server/config/pool_check.c -- settings of proxy-core pools: each value, and those that
+ * must fit each other.  proxy_check.c has what needs the merged settings of a block. */
 #include <string.h>
 #include "proxy-core/address.h"
 #include "proxy-core/backends.h"

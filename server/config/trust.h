@@ -1,6 +1,7 @@
 /* server/config/trust.h -- the peers of one listening socket that may speak for other clients.
  *
  * Owner    a worker, one for each listener.  Immutable.
+ * Source   proxies: server.proxy-protocol, extforward.hap-PROXY; the others: extforward.*.
  */
 #ifndef SERVER_CONFIG_TRUST_H
 #define SERVER_CONFIG_TRUST_H

@@ -9,6 +9,7 @@
  *
  * Bounds   an idle connection holds no buffer and no struct request; one that has sent a part of a
  *          head holds that part.
+ * Thread   the worker's.
  */
 #ifndef SERVER_CONN_CONN_H
 #define SERVER_CONN_CONN_H

@@ -78,7 +78,7 @@ value_of(struct relay *rl, const struct proxy_field *f)
 	return ((struct text){ dst, media_type_charset(dst, v, rl->extra.charset) });
 }
 
-/* Without a type of the application, that of the file's name. */
+/* The type of the file's name counts only if the application gives none. */
 static void
 put_type(struct relay *rl, const struct proxy_reply *p, struct buf *out)
 {

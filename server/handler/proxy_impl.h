@@ -74,8 +74,8 @@ bool proxy_pin(struct request *, unsigned *place);
 struct text proxy_target(struct request *);
 /* Logs and counts a control header that has no effect. */
 void proxy_dropped(const struct relay *, struct text name, const char *why);
-/* Allows or drops each control header and does what hints ask for.  Returns the header that asks for
- * another answer, or CONTROLS. */
+/* Allows or drops each control header and does what hints ask for.  Returns the header that asks
+ * for another answer, or CONTROLS. */
 enum control proxy_control(struct relay *, const struct proxy_reply *);
 
 /* The application's fields as header lines (.p NULL: no memory).  file: takes the fields that a

@@ -153,7 +153,7 @@ proxy_send_pieces(struct relay *rl, const struct proxy_reply *p, enum control c)
 		proxy_answer_error(rl, status);
 		return;
 	}
-	rl->replied = true; /* nothing else answers */
+	rl->replied = true; /* the pieces are the answer */
 	look(rl);
 }
 

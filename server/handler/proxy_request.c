@@ -154,7 +154,7 @@ proxy_target(struct request *r)
 	return (r->reroutes == 0 ? asked(r) : target_of(r, request_path(r), r->http.query));
 }
 
-/* Its URI, if that is another one than the client's. */
+/* The URI after all rewrites; empty if it equals the client's. */
 static struct text
 redirect_uri(struct relay *rl)
 {

@@ -40,7 +40,7 @@ drop_others(const struct relay *rl, const struct proxy_reply *p)
 
 /* ---- the new request */
 
-/* As a request of a client.  NULL, or why it is none. */
+/* Parses uri and host as the head of a client is parsed.  NULL, or why no client could send it. */
 static const char *
 parse(struct request *r, struct text uri, struct text host, struct http_request *h)
 {
@@ -169,7 +169,7 @@ proxy_rewrite(struct relay *rl, const struct proxy_reply *p)
 
 /* ---- X-Accel-Redirect */
 
-/* The part behind '?'; .p NULL: a part of no URL. */
+/* The part behind '?'; .p NULL: it has bytes that a URL cannot have. */
 static struct text
 query_of(struct request *r, struct text uri)
 {
@@ -200,9 +200,9 @@ redirect_to(struct relay *rl, const struct proxy_reply *p, enum control c, struc
 	to->path = (struct text){ named.rest.p - 1, named.rest.n + 1 };
 	to->query = query_of(r, p->control[c]);
 	if (to->query.p == NULL)
-		why = "its query is none of a URL";
+		why = "its query has bytes that a URL cannot have";
 	else if (r->body_left != 0)
-		why = "the request body is still coming";
+		why = "the request body is still on its way";
 	if (why != NULL)
 		proxy_name_refused(rl, c, p->control[c], why);
 	return (why != NULL ? 502 : 0);

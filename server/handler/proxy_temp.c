@@ -118,11 +118,11 @@ proxy_send_temp(struct relay *rl, const struct proxy_reply *p, enum control c)
 	t->rl = rl;
 	t->name = to.rest;
 	rl->temp = t;
-	rl->replied = true; /* nothing else answers */
+	rl->replied = true; /* the file is the answer */
 	open_it(t, &to);
 }
 
-/* The client is gone.  The file is removed all the same. */
+/* The client is gone.  The file is still removed. */
 void
 proxy_temp_stop(struct relay *rl)
 {

@@ -81,7 +81,7 @@ proxy_tunnel_body(struct relay *rl, struct text t)
 	proxy_send_more(rl);
 }
 
-/* The application sends no more; so does the client hear when all bytes have gone. */
+/* The application sends no more.  The client gets the end of the stream behind the last byte. */
 void
 proxy_tunnel_eof(void *arg)
 {

@@ -256,7 +256,7 @@ subtest 'an early reply that is routed again' => sub {
 	ok eventually(sub { $b->rest(0.001); $b->{eof} }), 'the application is free';
 	$c->send('x' x 399_000 . "GET /counters HTTP/1.1\r\nHost: x\r\n\r\n");
 	is $c->reply->{status}, 502, 'a URI cannot be asked for while the body is coming';
-	like $srv->wait_log(qr/the request body is still coming/), qr/\/file\.txt/, 'which the log says';
+	like $srv->wait_log(qr/the request body is still on its way/), qr/\/file\.txt/, 'which the log says';
 	is $c->reply->{status}, 200, 'the rest is dropped, and the next request answered';
 };
 
