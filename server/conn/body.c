@@ -214,6 +214,10 @@ upload_failed(struct conn *c, int err)
 	case -EDQUOT: return (body_failed(c, 503, "server.max-spool-size is reached"));
 	case -ENOSPC:
 		return (body_failed(c, 507, "the directories of server.upload-dirs are full"));
+	case -EMFILE:
+	case -ENFILE:
+	case -EAGAIN:
+		return (body_failed(c, 503, "no descriptor or thread is free to store the body"));
 	default: return (body_failed(c, 500, "the body cannot be stored"));
 	}
 }

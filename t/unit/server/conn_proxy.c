@@ -166,6 +166,8 @@ test_disk_fails(void)
 	} t[] = {
 		{ SIM_TEMP, -EACCES, "500" },
 		{ SIM_TEMP, -ENOSPC, "507" },
+		{ SIM_TEMP, -EMFILE, "503" },
+		{ SIM_TEMP, -EAGAIN, "503" },
 		{ IO_WRITE, -ENOSPC, "507" },
 		{ IO_WRITE, -EIO, "500" },
 		{ SIM_TEMP, 0, NULL },
