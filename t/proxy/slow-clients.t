@@ -17,7 +17,7 @@ my $app = Test::App->start;
 sub start {
 	my (%set) = @_;
 	my %all = ('protocol' => '"fastcgi"', 'backends' => qq{( "unix:@{[ $app->socket ]}" )}, 'max-pool-size' => 2,
-		'max-keep-alive-requests' => 100, 'wait-timeout' => 1);
+		'max-keep-alive-requests' => 100, 'wait-timeout' => 60);
 	return Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\nserver.max-worker = 1\n}
 		. qq{status.statistics-url = "/counters"\nserver.upload-dirs = ( "\@RUN\@" )\n}
 		. join('', map { "$_ = $set{$_}\n" } sort keys %set)

@@ -180,6 +180,7 @@ sub _conf {
 		'read-timeout' => 60, 'reply-timeout' => 60, protocol => $protocol);
 	my %set = (
 		(map { $_ => { 'read-timeout' => 1, 'reply-timeout' => 1 } } qw(silent quiet)),
+		stalls => { 'read-timeout' => 1 },
 		pad => { 'rewrite-request' => '( "X-Pad" => ( ".*" => "' . 'p' x PAD . '" ) )' },
 	);
 	return qq{status.status-url = "/status"\n} . join '', map { Test::Server::proxy_block("^/$_/", $backend{$_}, %all, %{ $set{$_} // {} }) } sort keys %backend;
@@ -196,7 +197,7 @@ sub run {
 	my ($bad, $bad_at, $hangs_at, $greets_at, $resets_at) = _start($protocol, $cases, [], [['close']], ["\0\n\r garbage" x 10], [['reset']]);
 	my ($good, $good_at) = _start($protocol, [], []);
 	my $gone = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)->sockport;
-	my $srv = Test::Server->start(conf => _conf($protocol, drill => $bad_at, (map { $_ => $bad_at } qw(silent quiet uploads)), pad => $good_at, good => $good_at,
+	my $srv = Test::Server->start(conf => _conf($protocol, drill => $bad_at, (map { $_ => $bad_at } qw(silent stalls quiet uploads)), pad => $good_at, good => $good_at,
 		hangsup => $hangs_at, greets => $greets_at, resets => $resets_at, gone => "127.0.0.1:$gone"));
 	is $srv->fetch('/good/first')->{body}, "good /good/first 0\n", 'the good application answers';
 	my $before = $srv->descriptors;

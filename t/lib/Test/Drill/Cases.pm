@@ -11,8 +11,9 @@ request, returns what is sent: strings, and C<[drip =E<gt> bytes]> one byte at a
 C<['reset']>, C<['half']> closes one direction, C<['wait']> keeps silent.
 
 C<text> is the body of the reply; C<method>, C<body> and C<fields> change the request; C<early>: the application does not wait for the body;
-C<block> is the application: C<silent> and C<quiet> have a short deadline.  A request with a body cannot be repeated, so those that must
-not meet a kept socket which another case closes have pools of their own: C<quiet>, C<uploads>.
+C<block> is the application: C<silent> and C<quiet> have a short deadline.  Where the client gets a head and then a cut, C<silent> becomes
+C<stalls>: only the deadline between bytes is short there, as a slow machine may need long for the head.  A request with a body
+cannot be repeated, so those that must not meet a kept socket which another case closes have pools of their own: C<quiet>, C<uploads>.
 
 =cut
 
@@ -25,6 +26,7 @@ my ($p, @all);
 sub add {
 	my ($name, $want, $do, %more) = @_;
 	$want = $want->{$p} // $want->{other} if ref $want eq 'HASH';
+	$more{block} = 'stalls' if ($more{block} // '') eq 'silent' && grep { defined && $_ eq 'cut' } ref $want ? @$want : $want;
 	push @all, { block => 'drill', %more, name => $name, want => $want, do => $do } if defined $want;
 	return;
 }
