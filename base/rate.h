@@ -48,8 +48,8 @@ debt_patience_ms(uint64_t debt_ns, uint64_t idle_ms)
 }
 
 /* A reply that is sent at a rate of limit bytes a second.  The bytes of PACE_MS are sent at once.
- * The next ones follow at *due_ns, when the first ones have had their time.  There is no credit for a
- * pause.  limit 0: no rate. */
+ * The next ones follow at *due_ns, when the first ones have had their time.  There is no credit for
+ * a pause.  limit 0: no rate. */
 #define PACE_MS 250u
 
 static inline uint64_t

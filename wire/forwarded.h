@@ -11,8 +11,9 @@
  * A member without an address (malformed, unknown, _hidden) ends the walk at its writer; so do
  * FORWARDED_HOPS members.  If all addresses are trusted, the first one is the client.
  *
- * Pure.  client_fields.h writes such fields; this file reads them.  Members are split from the right, so what a client wrote (an open quote) cannot change how
+ * Pure.  Members are split from the right, so what a client wrote (an open quote) cannot change how
  * the members of the proxies are read.  The work is linear in the bytes of the members walked.
+ * client_fields.h writes such fields; this file reads them.
  */
 #ifndef WIRE_FORWARDED_H
 #define WIRE_FORWARDED_H
