@@ -11,6 +11,7 @@
 #include "io/io.h"
 #include "proxy-core/backends.h"
 #include "server/reply.h"
+#include "server/config/backend_lists.h"
 #include "server/config/rewrite.h"
 #include "server/config/record.h"
 #include "server/config/targets.h"
@@ -52,7 +53,7 @@ refuse(struct opening *k, const char *directive, const char *value, const char *
 	return (false);
 }
 
-/* ---- one place of each kind */
+/* ---- one of each kind */
 
 static void
 dir_free(void *root)
@@ -175,99 +176,6 @@ rewrite_load(struct opening *k, const char *directive, const struct conf_map *ma
 	return (true);
 }
 
-/* Returns the number of addresses of a backend; 0: refused.  A numeric address needs no look-up. */
-static size_t
-host_addresses(struct opening *k, const char *directive, const char *spec,
-    struct address v[ADDRESS_MAX])
-{
-	struct source is;
-	size_t n = 0;
-
-	if (address_parse(spec, &v[0]) == 0)
-		return (1);
-	is = sources_get(k->sources, SOURCE_HOST, spec, NULL);
-	if (is.err == 0) {
-		n = is.bytes.n / sizeof(*v);
-		if (address_are_inet((const struct address *)(const void *)is.bytes.p, n))
-			memcpy(v, is.bytes.p, n * sizeof(*v));
-		else
-			n = 0;
-	}
-	if (n == 0)
-		snprintf(k->err, k->errsize, "%s: %s", directive,
-		    is.extra != NULL ? is.extra : strerror(is.err != 0 ? -is.err : EINVAL));
-	source_free(&is);
-	return (n);
-}
-
-/* One of the two lists of a block. */
-struct backends_conf {
-	int number;
-	const struct conf_list *specs, *weights; /* weights NULL: all are 1 */
-	const char *directive;
-};
-
-/* The i-th weight, which was checked; 1 if there are none. */
-static unsigned
-weight_of(const struct backends_conf *b, size_t i)
-{
-	uint64_t w = 1;
-
-	if (b->weights != NULL && i < b->weights->n)
-		must(text_u64(b->weights->v[i], &w) == 0);
-	return ((unsigned)w);
-}
-
-static bool
-backends_make(struct opening *k, const struct conf *c, const struct backends_conf *b)
-{
-	struct backends *list = g_new0(struct backends, 1);
-	struct address v[ADDRESS_MAX];
-	const char *spec;
-	size_t i, n;
-	int err;
-
-	g_ptr_array_add(k->p->backends, list);
-	list->block = (unsigned)b->number;
-	list->split = c->proxy_split;
-	list->resolve_s = (unsigned)c->proxy_resolve_interval;
-	for (i = 0; i < b->specs->n; i++) {
-		spec = b->specs->v[i].p;
-		if ((n = host_addresses(k, b->directive, spec, v)) == 0)
-			return (false);
-		err = backends_add(list, spec, v, n, weight_of(b, i));
-		if (err == -E2BIG)
-			snprintf(k->err, k->errsize,
-			    "%s: more than %d addresses; write fewer, or "
-			    "\"disable\" proxy-core.split-hostnames",
-			    b->directive, BACKENDS_MAX);
-		if (err != 0)
-			return (
-			    err == -E2BIG ? false : refuse(k, b->directive, spec, strerror(-err)));
-	}
-	return (true);
-}
-
-/* Blocks come in the order of their numbers, outer blocks first; a block may have both lists. */
-static bool
-all_backends_make(struct opening *k, const struct conf *c)
-{
-	const struct backends_conf lists[] = {
-		{ c->proxy_number, &c->proxy_backends, &c->proxy_weights, "proxy-core.backends" },
-		{ c->authorizer_number, &c->authorizer, NULL, "proxy-core.authorizer" },
-	};
-	size_t i;
-
-	for (i = 0; i < NELEM(lists); i++) {
-		if (lists[i].number != (int)k->p->backends->len)
-			continue;
-		if (!backends_make(k, c, &lists[i]))
-			return (false);
-		i = (size_t)-1; /* the other one may be next */
-	}
-	return (true);
-}
-
 static void
 backends_free(void *list)
 {
@@ -305,7 +213,7 @@ visit_proxies(const struct conf *c, void *arg)
 	for (i = 0; k->proxies && i < c->upload_dirs.n; i++)
 		if (!dir_open(k, "server.upload-dirs", c->upload_dirs.v[i].p))
 			return (false);
-	return (all_backends_make(k, c));
+	return (backend_lists_add(k->p->backends, k->sources, c, k->err, k->errsize));
 }
 
 static bool
@@ -320,29 +228,15 @@ visit(const struct conf *c, void *arg)
 	    mime_load(k, &c->mime_assign) && log_open(k, c->accesslog) && visit_proxies(c, arg));
 }
 
-static void
-fetch_hosts(struct opening *k, const struct conf_list *specs)
-{
-	struct address v[ADDRESS_MAX];
-	size_t i;
-
-	for (i = 0; i < specs->n; i++)
-		if (host_addresses(k, "", specs->v[i].p, v) == 0)
-			break;
-}
-
 /* A missing directory is reported when it is used. */
 static bool
 fetch(const struct conf *c, void *arg)
 {
-	const struct conf_list *const lists[] = { &c->proxy_backends, &c->authorizer };
 	struct opening *k = arg;
-	size_t i;
 
 	pages_load(k, c->error_prefix);
 	if (mime_load(k, &c->mime_assign))
-		for (i = 0; i < NELEM(lists); i++)
-			fetch_hosts(k, lists[i]);
+		backend_lists_fetch(k->sources, c);
 	return (true);
 }
 
@@ -424,7 +318,7 @@ resources_free(struct resources *p)
 	free(p);
 }
 
-/* ---- memory of requests */
+/* ---- look-ups */
 
 const struct root *
 resources_root(const struct resources *p, const char *dir)
