@@ -86,7 +86,7 @@ void exchange_ask(struct exchange *x);  /* sends the request on its new lease */
 void exchange_push(struct exchange *x); /* sends what waits, unless a send is under way */
 
 /* exchange_tunnel.c */
-void exchange_switched(struct exchange *x); /* the head with 101 is complete */
+void tunnel_begin(struct exchange *x); /* the head with 101 is complete */
 void tunnel_bytes(struct exchange *x, struct text *in);
 void tunnel_lost(struct exchange *x, int err); /* 0: the application sends no more */
 void tunnel_sent(struct exchange *x);          /* nothing waits for the socket */

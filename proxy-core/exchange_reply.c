@@ -66,7 +66,7 @@ static void
 on_head(struct exchange *x)
 {
 	if (x->head.reply.status == 101) {
-		exchange_switched(x);
+		tunnel_begin(x);
 		return;
 	}
 	x->times.head = x->progress_ns = io_now(x->u->io);

@@ -10,7 +10,7 @@
 #include "proxy-core/exchange_impl.h"
 
 void
-exchange_switched(struct exchange *x)
+tunnel_begin(struct exchange *x)
 {
 	if (x->state != x_head || !text_ieq(x->head.reply.upgrade, x->req->upgrade)) {
 		exchange_broken(x, 502, -EPROTO, "101 to a protocol that was not asked for");

@@ -56,7 +56,7 @@ void proxy_send_more(struct relay *); /* sends what waits, or ends the reply */
 
 /* The protocol that the client may switch to; .p NULL: none. */
 struct text proxy_upgrade(const struct request *);
-void proxy_switch(struct relay *, const struct proxy_reply *);
+void proxy_tunnel_begin(struct relay *, const struct proxy_reply *);
 void proxy_tunnel_body(struct relay *, struct text);
 void proxy_tunnel_eof(void *relay);
 

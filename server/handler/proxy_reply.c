@@ -208,7 +208,7 @@ on_head(void *arg, const struct proxy_reply *p)
 	rl->has_head = true;
 	note_times(rl);
 	if (p->status == 101) {
-		proxy_switch(rl, p);
+		proxy_tunnel_begin(rl, p);
 		return;
 	}
 	conn_early_reply(r);

@@ -52,7 +52,7 @@ proxy_upgrade(const struct request *r)
 }
 
 void
-proxy_switch(struct relay *rl, const struct proxy_reply *p)
+proxy_tunnel_begin(struct relay *rl, const struct proxy_reply *p)
 {
 	struct request *r = rl->r;
 	struct text lines = proxy_lines(rl, p, NULL);
