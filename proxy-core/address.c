@@ -1,3 +1,4 @@
+/* proxy-core/address.c -- see address.h */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>

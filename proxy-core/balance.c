@@ -1,3 +1,4 @@
+/* proxy-core/balance.c -- see balance.h; the table of balancers is at the end */
 #include "proxy-core/balance.h"
 
 #include <math.h>

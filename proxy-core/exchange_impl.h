@@ -1,4 +1,13 @@
-/* proxy-core/exchange_impl.h -- shared by the exchange*.c files only. */
+/* proxy-core/exchange_impl.h -- shared by the exchange*.c files and check.c; no other file includes
+ * it.
+ *
+ *   exchange.c           start, which backend, repeats, pause, the end
+ *   exchange_send.c      the request and its body go to the application
+ *   exchange_reply.c     bytes of the application become callbacks, or log lines
+ *   exchange_tunnel.c    bytes in both directions after status 101
+ *   exchange_deadline.c  the deadlines
+ *   exchange_log.c       one line for each try that failed
+ */
 #ifndef PROXY_CORE_EXCHANGE_IMPL_H
 #define PROXY_CORE_EXCHANGE_IMPL_H
 

@@ -1,3 +1,4 @@
+/* proxy-core/pool.c -- see pool.h, pool_impl.h */
 #include <errno.h>
 #include <stdlib.h>
 #include "base/clock.h"

@@ -1,5 +1,11 @@
-/* proxy-core/pool_impl.h -- shared by pool.c, pool_connect.c, lease.c and waiters.c; no other
- * file includes it. */
+/* proxy-core/pool_impl.h -- shared by these files; no other file includes it.
+ *
+ *   pool.c          hands out sockets and takes them back; the timer
+ *   waiters.c       requests that wait for a socket
+ *   pool_connect.c  new sockets; the pause after a failure, slow start, other addresses
+ *   lease.c         one socket: sending, receiving, closing
+ *   members.c       the pools of a block; it links those that leave
+ */
 #ifndef PROXY_CORE_POOL_IMPL_H
 #define PROXY_CORE_POOL_IMPL_H
 

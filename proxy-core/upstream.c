@@ -1,3 +1,4 @@
+/* proxy-core/upstream.c -- see upstream.h */
 #include <stdlib.h>
 #include "base/log.h"
 #include "proxy-core/check.h"

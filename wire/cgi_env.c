@@ -1,3 +1,4 @@
+/* wire/cgi_env.c -- see cgi_env.h */
 #include <errno.h>
 #include "base/buf.h"
 #include "base/must.h"

@@ -1,3 +1,4 @@
+/* wire/codec.c -- see codec.h */
 #include <string.h>
 #include "wire/codec.h"
 

@@ -1,3 +1,4 @@
+/* wire/control.c -- see control.h */
 #include "base/must.h"
 #include "wire/control.h"
 #include "wire/headers.h"

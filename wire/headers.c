@@ -1,3 +1,4 @@
+/* wire/headers.c -- see headers.h */
 #include <stdlib.h>
 #include "base/must.h"
 #include "wire/headers.h"

@@ -1,3 +1,4 @@
+/* wire/media_type.c -- see media_type.h */
 #include "wire/media_type.h"
 
 static char *

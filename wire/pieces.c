@@ -1,3 +1,4 @@
+/* wire/pieces.c -- see pieces.h */
 #include <errno.h>
 #include "wire/pieces.h"
 

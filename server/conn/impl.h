@@ -6,7 +6,8 @@
  *   input.c   input and its buffers
  *   body.c    request bodies, dropped or collected
  *   stream.c  request bodies that the handler takes while they arrive, and tunnels
- *   client.c  the peer
+ *   client.c  the peer of a connection and the client of a request
+ *   running.c rows for the list of running requests
  *   drain.c   idle connections move to the next generation
  *   phase.c   counts connections by what they wait for; eviction
  */
