@@ -30,8 +30,10 @@ text_istarts(struct text t, struct text prefix)
 bool
 text_is_one_of(struct text t, const struct text *names, size_t n)
 {
-	while (n > 0)
-		if (text_ieq(names[--n], t))
+	size_t i;
+
+	for (i = 0; i < n; i++)
+		if (names[i].n == t.n && text_ieq(names[i], t))
 			return (true);
 	return (false);
 }
@@ -154,15 +156,13 @@ text_size(struct text t, uint64_t min, uint64_t max, uint64_t *n)
 size_t
 text_put_u64(char *dst, uint64_t v)
 {
-	char tmp[20];
-	size_t n = 0, i;
+	uint64_t left = v;
+	size_t n = 1, i;
 
-	do {
-		tmp[n++] = (char)('0' + v % 10);
-		v /= 10;
-	} while (v != 0);
-	for (i = 0; i < n; i++)
-		dst[i] = tmp[n - 1 - i];
+	while ((left /= 10) != 0)
+		n++;
+	for (i = n; i > 0; v /= 10)
+		dst[--i] = (char)('0' + v % 10);
 	return (n);
 }
 
