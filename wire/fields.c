@@ -2,10 +2,10 @@
 #include "base/must.h"
 #include "wire/fields.h"
 
-#define SLOTS NELEM(((struct fields *)NULL)->slot)
+#define SLOTS_MIN 16u
 
 static size_t
-slot_of(struct text name)
+slot_of(const struct fields *f, struct text name)
 {
 	static __thread uint64_t seed;
 	uint64_t h;
@@ -16,7 +16,7 @@ slot_of(struct text name)
 	for (h = seed, i = 0; i < name.n; i++)
 		h = (h ^ byte_lower(name.p[i])) * 0x9e3779b97f4a7c15ull;
 	h = (h ^ h >> 32) * 0x9e3779b97f4a7c15ull;
-	return (h >> 40 & (SLOTS - 1));
+	return (h >> 40 & f->mask);
 }
 
 /* The slot of the name, or a free one for it.  At least three quarters of the slots are free, so
@@ -24,10 +24,10 @@ slot_of(struct text name)
 static uint16_t *
 place(const struct fields *f, struct text name)
 {
-	size_t i = slot_of(name);
+	size_t i = slot_of(f, name);
 
 	while (f->slot[i] != 0 && !text_ieq(f->v[f->slot[i] - 1].name, name))
-		i = (i + 1) % SLOTS;
+		i = (i + 1) & f->mask;
 	return ((uint16_t *)&f->slot[i]);
 }
 
@@ -42,9 +42,26 @@ name_hops(struct fields *f)
 		while (text_next(&list, ',', &member)) {
 			k = fields_find(f, text_trim(member));
 			if (k < f->n)
-				f->named[k] = true;
+				f->named[k] = f->hops = true;
 		}
 	}
+}
+
+/* Only what n fields need: all of it would be 3 KiB for each request and each reply. */
+static void
+clear(struct fields *f, size_t n)
+{
+	size_t slots = SLOTS_MIN;
+
+	_Static_assert((4 * FIELDS_MAX & (4 * FIELDS_MAX - 1)) == 0, "a power of two");
+	while (slots < 4 * n)
+		slots *= 2;
+	f->mask = slots - 1;
+	f->hops = false;
+	memset(f->slot, 0, slots * sizeof(f->slot[0]));
+	memset(f->next, 0, n * sizeof(f->next[0]));
+	memset(f->repeats, 0, n * sizeof(f->repeats[0]));
+	memset(f->named, 0, n * sizeof(f->named[0]));
 }
 
 void
@@ -54,7 +71,7 @@ fields_index(struct fields *f, const struct proxy_field *v, size_t n)
 	size_t i;
 
 	must(n <= FIELDS_MAX);
-	memset(f, 0, sizeof(*f));
+	clear(f, n);
 	f->v = v;
 	f->n = n;
 	for (i = 0; i < n; i++) {
@@ -100,6 +117,6 @@ fields_is_hop(const struct fields *f, size_t i)
 {
 	struct text name = f->v[i].name;
 
-	return (is_hop_name(name) ||
-		(f->named[fields_find(f, name)] && !f->v[i].set && !text_ieq(name, TEXT("Host"))));
+	return (is_hop_name(name) || (f->hops && f->named[fields_find(f, name)] && !f->v[i].set &&
+					 !text_ieq(name, TEXT("Host"))));
 }

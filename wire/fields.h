@@ -13,7 +13,8 @@
 
 struct fields {
 	const struct proxy_field *v;
-	size_t n;
+	size_t n, mask; /* slots in use - 1 */
+	bool hops;      /* Connection lists a field */
 	/* number of the first field of a name, from 1; 0: free */
 	uint16_t slot[4 * FIELDS_MAX];
 	uint16_t next[FIELDS_MAX]; /* number of the next field of the same name; 0: none */
