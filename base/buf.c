@@ -58,6 +58,15 @@ buf_reserve(struct buf *b, size_t more)
 	return (!b->failed);
 }
 
+char *
+buf_extend(struct buf *b, size_t n)
+{
+	if (!buf_reserve(b, n))
+		return (NULL);
+	b->n += n;
+	return (b->p + b->n - n);
+}
+
 void
 buf_add(struct buf *b, const void *p, size_t n)
 {

@@ -18,6 +18,8 @@ struct buf {
 void buf_init(struct buf *, size_t max);
 void buf_free(struct buf *);
 void buf_add(struct buf *, const void *p, size_t n);
+/* Appends n bytes, which the caller writes; NULL: failed. */
+char *buf_extend(struct buf *, size_t n);
 void buf_text(struct buf *, struct text t);
 void buf_str(struct buf *, const char *s);
 void buf_char(struct buf *, char c);

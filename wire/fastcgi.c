@@ -72,26 +72,40 @@ params_add(struct params *p, const char *s, size_t n)
 	}
 }
 
-static void
-params_length(struct params *p, size_t n)
+/* A pair that fits into its record, as nearly all do: 60 instructions instead of 320. */
+static bool
+params_put_whole(struct params *p, struct text lengths, struct text name, struct text value)
 {
-	char b[4];
+	size_t room = CONTENT_MAX - (p->out->n - p->record - FCGI_HEAD),
+	       n = lengths.n + name.n + value.n;
+	char *dst;
 
-	params_add(p, b, fcgi_length(b, n));
+	if (p->out->failed || n > room || (dst = buf_extend(p->out, n)) == NULL)
+		return (false);
+	memcpy(dst, lengths.p, lengths.n);
+	memcpy(dst + lengths.n, name.p, name.n);
+	if (value.n > 0)
+		memcpy(dst + lengths.n + name.n, value.p, value.n);
+	return (true);
 }
 
 static void
 params_put(void *arg, struct text name, struct text value)
 {
 	struct params *p = arg;
+	char b[8];
+	struct text lengths = { b, 0 };
 
 	/* The request is too long in any case, and the format has no such length. */
 	if (name.n > PROTO_REQUEST_MAX || value.n > PROTO_REQUEST_MAX) {
 		p->out->failed = true;
 		return;
 	}
-	params_length(p, name.n);
-	params_length(p, value.n);
+	lengths.n = fcgi_length(b, name.n);
+	lengths.n += fcgi_length(b + lengths.n, value.n);
+	if (params_put_whole(p, lengths, name, value))
+		return;
+	params_add(p, lengths.p, lengths.n);
 	params_add(p, name.p, name.n);
 	params_add(p, value.p, value.n);
 }
