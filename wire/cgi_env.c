@@ -46,10 +46,10 @@ replaced(struct env *e, struct text name)
 }
 
 static void
-put(struct env *e, const char *name, struct text value)
+put(struct env *e, struct text name, struct text value)
 {
-	if (!replaced(e, text_of(name)))
-		e->put(e->arg, text_of(name), value);
+	if (!replaced(e, name))
+		e->put(e->arg, name, value);
 }
 
 static void
@@ -64,7 +64,7 @@ put_variables(struct env *e)
 }
 
 static void
-put_number(struct env *e, const char *name, uint64_t v)
+put_number(struct env *e, struct text name, uint64_t v)
 {
 	char digits[20];
 
@@ -72,7 +72,7 @@ put_number(struct env *e, const char *name, uint64_t v)
 }
 
 static void
-put_joined(struct env *e, const char *name)
+put_joined(struct env *e, struct text name)
 {
 	if (!e->joined.failed)
 		put(e, name, buf_as_text(&e->joined));
@@ -83,17 +83,17 @@ put_server(struct env *e)
 {
 	const struct proxy_request *r = e->req;
 
-	put(e, "GATEWAY_INTERFACE", TEXT("CGI/1.1"));
-	put(e, "SERVER_SOFTWARE", TEXT("stat-accel/" STAT_ACCEL_VERSION));
-	put(e, "SERVER_NAME", r->server_name);
-	put(e, "SERVER_ADDR", r->server_addr);
-	put_number(e, "SERVER_PORT", r->server_port);
-	put(e, "SERVER_PROTOCOL", r->protocol);
-	put(e, "REMOTE_ADDR", r->remote_addr);
-	put_number(e, "REMOTE_PORT", r->remote_port);
-	put(e, "REDIRECT_STATUS", TEXT("200")); /* php-cgi requires it */
+	put(e, TEXT("GATEWAY_INTERFACE"), TEXT("CGI/1.1"));
+	put(e, TEXT("SERVER_SOFTWARE"), TEXT("stat-accel/" STAT_ACCEL_VERSION));
+	put(e, TEXT("SERVER_NAME"), r->server_name);
+	put(e, TEXT("SERVER_ADDR"), r->server_addr);
+	put_number(e, TEXT("SERVER_PORT"), r->server_port);
+	put(e, TEXT("SERVER_PROTOCOL"), r->protocol);
+	put(e, TEXT("REMOTE_ADDR"), r->remote_addr);
+	put_number(e, TEXT("REMOTE_PORT"), r->remote_port);
+	put(e, TEXT("REDIRECT_STATUS"), TEXT("200")); /* php-cgi requires it */
 	if (text_eq(r->scheme, TEXT("https")))
-		put(e, "HTTPS", TEXT("on"));
+		put(e, TEXT("HTTPS"), TEXT("on"));
 }
 
 static struct text
@@ -110,25 +110,25 @@ put_request(struct env *e)
 	const struct proxy_request *r = e->req;
 	struct text script = without_info(r, r->path);
 
-	put(e, "REQUEST_METHOD", r->method);
-	put(e, "REQUEST_URI", r->target);
+	put(e, TEXT("REQUEST_METHOD"), r->method);
+	put(e, TEXT("REQUEST_URI"), r->target);
 	if (r->redirect_uri.n != 0)
-		put(e, "REDIRECT_URI", r->redirect_uri);
-	put(e, "QUERY_STRING", r->query);
-	put(e, "DOCUMENT_ROOT", r->docroot);
-	put(e, "SCRIPT_FILENAME", without_info(r, r->script_filename));
+		put(e, TEXT("REDIRECT_URI"), r->redirect_uri);
+	put(e, TEXT("QUERY_STRING"), r->query);
+	put(e, TEXT("DOCUMENT_ROOT"), r->docroot);
+	put(e, TEXT("SCRIPT_FILENAME"), without_info(r, r->script_filename));
 	if (r->authorizer)
 		return; /* FastCGI 1.0, 6.3 */
-	put(e, "SCRIPT_NAME", script);
-	put(e, "PATH_INFO", r->path_info);
+	put(e, TEXT("SCRIPT_NAME"), script);
+	put(e, TEXT("PATH_INFO"), r->path_info);
 	if (r->path_info.n > 0) {
 		e->joined.n = 0;
 		buf_text(&e->joined, r->docroot);
 		buf_text(&e->joined, r->path_info);
-		put_joined(e, "PATH_TRANSLATED");
+		put_joined(e, TEXT("PATH_TRANSLATED"));
 	}
 	if (r->content_length >= 0)
-		put_number(e, "CONTENT_LENGTH", (uint64_t)r->content_length);
+		put_number(e, TEXT("CONTENT_LENGTH"), (uint64_t)r->content_length);
 }
 
 /* Joins all values of one name (RFC 9110, 5.3); cookies have another separator. */
@@ -162,7 +162,7 @@ passes(const struct env *e, size_t i)
 static void
 put_http(void *arg, struct text from, struct text value)
 {
-	char name[5 + NAME_MAX_BYTES + 1] = "HTTP_";
+	char name[5 + NAME_MAX_BYTES] = "HTTP_";
 	struct env *e = arg;
 	size_t k;
 	char c;
@@ -171,16 +171,21 @@ put_http(void *arg, struct text from, struct text value)
 		c = from.p[k];
 		name[5 + k] = c == '-' ? '_' : c >= 'a' && c <= 'z' ? (char)(c - 0x20) : c;
 	}
-	name[5 + k] = '\0';
-	put(e, name, value);
+	put(e, (struct text){ name, 5 + k }, value);
 }
 
 static void
 put_header(struct env *e, size_t i)
 {
+	const struct proxy_field *f = &e->req->headers[i];
+
+	if (fields_next(&e->fields, i) == e->fields.n) {
+		put_http(e, f->name, f->value);
+		return;
+	}
 	join(e, i);
 	if (!e->joined.failed)
-		put_http(e, e->req->headers[i].name, buf_as_text(&e->joined));
+		put_http(e, f->name, buf_as_text(&e->joined));
 }
 
 static void
@@ -194,7 +199,7 @@ put_headers(struct env *e)
 		if (passes(e, i))
 			put_header(e, i);
 		if (!typed && text_ieq(r->headers[i].name, TEXT("Content-Type"))) {
-			put(e, "CONTENT_TYPE", r->headers[i].value);
+			put(e, TEXT("CONTENT_TYPE"), r->headers[i].value);
 			typed = true;
 		}
 	}

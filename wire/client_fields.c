@@ -24,6 +24,18 @@ put(struct out *o, struct text name)
 	o->value.n = 0;
 }
 
+/* Behind what is written of it already. */
+static void
+put_last(struct out *o, struct text name, struct text value)
+{
+	if (o->value.n == 0 && !o->value.failed) {
+		o->put(o->arg, name, value);
+		return;
+	}
+	buf_text(&o->value, value);
+	put(o, name);
+}
+
 static struct text
 peer_of(const struct proxy_request *r)
 {
@@ -82,14 +94,10 @@ put_x(struct out *o)
 	const struct proxy_request *r = o->req;
 
 	begin_list(o, TEXT("X-Forwarded-For"));
-	buf_text(&o->value, peer_of(r));
-	put(o, TEXT("X-Forwarded-For"));
-	buf_text(&o->value, r->scheme);
-	put(o, TEXT("X-Forwarded-Proto"));
-	buf_text(&o->value, host_of(o));
-	put(o, TEXT("X-Forwarded-Host"));
-	buf_text(&o->value, r->host);
-	put(o, TEXT("X-Host"));
+	put_last(o, TEXT("X-Forwarded-For"), peer_of(r));
+	put_last(o, TEXT("X-Forwarded-Proto"), r->scheme);
+	put_last(o, TEXT("X-Forwarded-Host"), host_of(o));
+	put_last(o, TEXT("X-Host"), r->host);
 }
 
 /* A node of RFC 7239, 6: only IPv4 addresses and words need no quotes. */
