@@ -45,7 +45,9 @@ sub block {
 }
 
 my $srv = Test::Server->start(conf => join '', "server.max-worker = 1\n",
-	block('app', 'max-pool-size' => 8, 'read-timeout' => 1),
+	block('app', 'max-pool-size' => 8),
+	block('hasty', 'max-pool-size' => 8, 'read-timeout' => 1, 'reply-timeout' => 60),
+	block('mute', 'max-pool-size' => 8, 'reply-timeout' => 1),
 	block('two', backends => qq{( "$dead", "$live" )}, balancer => 'static', 'disable-time' => 1),
 	block('none', backends => qq{( "$dead" )}, 'disable-time' => 600),
 	block('tight', 'max-pool-size' => 1, 'max-waiters' => 0),
@@ -87,11 +89,11 @@ subtest 'each stage' => sub {
 	one_line('send', '/app/hangup/send', 502, stage => 'send', backend => $live, then => 'reply 502', body => 'x' x 3_000_000);
 	one_line('head', '/app/garbage', 502, stage => 'head', backend => $live, then => 'reply 502', error => 'Protocol error');
 	one_line('overloaded', '/app/full', 503, stage => 'head', backend => $live, then => 'reply 503');
-	one_line('silent', '/app/silent', 504, stage => 'head', backend => $live, then => 'reply 504', error => 'Connection timed out');
+	one_line('silent', '/mute/app/silent', 504, stage => 'head', backend => $live, then => 'reply 504', error => 'Connection timed out');
 };
 
 subtest 'a reply that breaks off' => sub {
-	for (['/app/short', 'Protocol error'], ['/app/halt', 'Connection timed out'], ['/app/vanish', 'Connection reset by peer']) {
+	for (['/app/short', 'Protocol error'], ['/hasty/app/halt', 'Connection timed out'], ['/app/vanish', 'Connection reset by peer']) {
 		my ($url, $error) = @$_;
 		$srv->get($url);
 		is_line($url, $url, stage => 'body', backend => $live, error => $error, tries => 1,

@@ -270,7 +270,7 @@ subtest 'a silent application is 504, a full pool 503' => sub {
 
 subtest 'a client with many requests leaves places to others' => sub {
 	my $s = Test::Server->start(conf => qq{status.statistics-url = "/counters"\n}
-		. conf('max-pool-size' => 1, 'max-waiters' => 100, 'wait-timeout' => 30));
+		. conf('max-pool-size' => 1, 'max-waiters' => 100, 'wait-timeout' => 300));
 	my $ask = sub { my $c = $s->connect(from => $_[0]); $c->send("GET /app/turn HTTP/1.1\r\nHost: x\r\n\r\n"); return $c };
 	my @many = map { $ask->('127.0.0.2') } 1 .. 300;
 	is $_->reply->{status}, 503, 'what does not fit is refused' for $many[-1];

@@ -34,7 +34,7 @@ package UnixApp {
 	sub address { return 'unix:' . $_[0]->socket }
 }
 
-# One client: requests, one after the other, until the file "stop" is there.  A line for each: time and status.
+# One client: requests, one after the other, until the file "stop" is there.  A line for each: its end, status and beginning.
 sub client {
 	my ($srv, $dir, $n) = @_;
 	defined(my $pid = fork) or die "fork: $!";
@@ -44,10 +44,11 @@ sub client {
 	$fh->autoflush;
 	my $c;
 	while (!-e "$dir/stop") {
+		my $begin = time;
 		$c //= $srv->connect;
 		$c->send("GET /app/env HTTP/1.1\r\nHost: x\r\n\r\n");
 		my $r = $c->reply;
-		printf $fh "%.6f %s\n", time, $r->{status} // 'cut';
+		printf $fh "%.6f %s %.6f\n", time, $r->{status} // 'cut', $begin;
 		undef $c if ($r->{header}{connection} // '') eq 'close' || !$r->{status};
 	}
 	POSIX::_exit(0);
@@ -93,7 +94,7 @@ sub test_restart {
 	my @all = answers("$dir");
 	my @bad = grep { $_->[1] ne '200' } @all;
 	cmp_ok scalar(@bad), '<=', CLIENTS, scalar(@all) . ' answers, ' . scalar(@bad) . ' of them errors: not more than it had in hand';
-	is_deeply [grep { $_->[0] < $killed - 1 || $_->[0] > $up } @bad], [], '... and none before it was killed or after it was back';
+	is_deeply [grep { $_->[0] < $killed - 1 || $_->[2] > $up } @bad], [], '... and none before it was killed or after it was back';
 	diag sprintf '%s, keep-alive %d: it gets requests %.2f s after its start; %d of %d requests failed', $class,
 		$set{'max-keep-alive-requests'} // 0, $recovered, scalar @bad, scalar @all;
 }

@@ -176,7 +176,7 @@ subtest 'a client that is too slow' => sub {
 };
 
 subtest 'a slow client is not the fault of the application' => sub {
-	my $s = start("proxy-core.read-timeout = 1\n");
+	my $s = start("proxy-core.read-timeout = 3\n");
 	my (@c, @b);
 	for my $early (0, 1) {
 		push @c, $s->connect;
@@ -186,7 +186,7 @@ subtest 'a slow client is not the fault of the application' => sub {
 		$b[-1]->send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n") if $early;
 		is $c[-1]->head && 1, 1, 'a head before the body is complete' if $early;
 	}
-	select undef, undef, undef, 1.5;        # longer than the application may be silent
+	select undef, undef, undef, 3.5;        # longer than the application may be silent
 	for my $early (0, 1) {
 		$c[$early]->send('secnd');
 		is $b[$early]->take(10), 'firstsecnd', 'the body is complete after a pause';
