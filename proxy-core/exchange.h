@@ -56,6 +56,7 @@ struct upstream *upstream_new(struct io *, struct counters *, const struct proxy
 /* no exchange may be running; closes idle sockets (io_run() until done) */
 void upstream_free(struct upstream *);
 bool upstream_takes_unsized(const struct upstream *); /* a body whose length is not known */
+bool upstream_cuts_params(const struct upstream *);   /* see struct proto */
 bool upstream_idle(const struct upstream *);          /* no exchange, no socket */
 /* for proxy_request.secret */
 struct text upstream_secret(const struct upstream *);

@@ -235,6 +235,12 @@ upstream_retry_after_s(const struct upstream *u)
 }
 
 bool
+upstream_cuts_params(const struct upstream *u)
+{
+	return (u->proto->cuts_params);
+}
+
+bool
 upstream_takes_unsized(const struct upstream *u)
 {
 	return (u->proto->unsized_body);

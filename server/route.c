@@ -221,6 +221,51 @@ match_all(struct request *r, bool exists)
 	return (in.path.p != NULL ? match(r, &in) : no_memory);
 }
 
+/* .p NULL: no memory */
+static struct text
+without_params(struct request *r)
+{
+	struct text path = request_path(r);
+	char *p = arena_get(&r->arena, path.n + 1);
+	bool cut = false;
+	size_t i, n = 0;
+
+	if (p == NULL)
+		return (TEXT_NONE);
+	for (i = 0; i < path.n; i++) {
+		cut = path.p[i] == ';' || (cut && path.p[i] != '/');
+		if (!cut)
+			p[n++] = path.p[i];
+	}
+	p[n] = '\0';
+	return ((struct text){ p, n });
+}
+
+/* As match_all(), for the path that the application looks for: a servlet container serves
+ * "/private/a" for "/private;x/a".  A block without an application does not count, because "/a;x"
+ * is no file "/a". */
+static const char *
+match_seen(struct request *r, bool exists)
+{
+	const char *why = match_all(r, exists);
+	struct text path = request_path(r), seen;
+
+	if (why != NULL || r->site->upstream == NULL || memchr(path.p, ';', path.n) == NULL ||
+	    !upstream_cuts_params(r->site->upstream))
+		return (why);
+	seen = without_params(r);
+	if (seen.p == NULL)
+		return (no_memory);
+	r->path = (char *)seen.p;
+	r->path_len = seen.n;
+	why = match_all(r, exists);
+	r->path = (char *)path.p;
+	r->path_len = path.n;
+	if (why == NULL && r->site->upstream == NULL && r->site->authorizer == NULL)
+		why = match_all(r, exists);
+	return (why);
+}
+
 static const struct handler *
 handler_of(const struct request *r)
 {
@@ -238,7 +283,7 @@ handler_of(const struct request *r)
 int
 route_existing(struct request *r, const struct handler **handler, const char **why)
 {
-	*why = match_all(r, true);
+	*why = match_seen(r, true);
 	if (*why != NULL)
 		return (500);
 	*handler = handler_of(r);
@@ -305,7 +350,7 @@ route(struct request *r, const struct handler **handler, const char **why)
 		return (status);
 	}
 	if (!r->worker->plain) {
-		*why = match_all(r, false);
+		*why = match_seen(r, false);
 		if (*why != NULL)
 			return (500);
 	}

@@ -338,6 +338,7 @@ const struct proto proto_ajp13 = {
 	.unsized_body = true,
 	.secret = true,
 	.ping = true,
+	.cuts_params = true,
 	.request = ajp_request,
 	.credit = ajp_credit,
 	.body = ajp_body,

@@ -48,6 +48,7 @@ struct proto {
 	bool unsized_body; /* can send a body whose length is not known before its end */
 	bool secret;       /* sends proxy_request.secret */
 	bool ping;         /* knows proxy_request.ping */
+	bool cuts_params;  /* applications look for the path without the ";..." of its segments */
 	/* Appends the request without its body.  keep: asks the application to leave the socket
 	 * open. -E2BIG, -ENOMEM, or -EINVAL: the protocol cannot carry a value. */
 	int (*request)(void *state, const struct proxy_request *, bool keep, struct buf *out);

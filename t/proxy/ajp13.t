@@ -61,6 +61,17 @@ subtest 'X-Reproxy-URL: each block has its own secret' => sub {
 	}
 };
 
+subtest 'conditions see the path without its parameters, as a container does' => sub {
+	my $s = Test::Server->start(conf => qq{server.max-worker = 1\n} . Test::Server::proxy_block('^/app', 'unix:' . $app->socket, protocol => 'ajp13')
+	    . qq[\$HTTP["url"] =~ "^/app/admin/" {\n\tproxy-core.authorizer = ( "unix:@{[ $app->file('none') ]}" )\n}\n]
+	    . qq[\$HTTP["url"] =~ "\\.png\$" {\n\tproxy-core.backends = ( )\n}\n]);
+	is $s->fetch($_)->{status}, 503, "$_: the authorizer is asked" for '/app/admin/env', '/app/admin;/env', '/app/admin;x=1/env', '/app;a/admin;b;c/env;d', '/app/admin;a%2e/env', '/app/admin%3bx/env';
+	for my $path ('/app/env;x=1?;a', '/app/env;x/admin;y', '/app;/app/env', '/app/env/a.png;x') {
+		my %env = env($s->fetch($path));
+		is $env{REQUEST_URI}, $path, "$path: is not";
+	}
+};
+
 subtest 'a request is one packet' => sub {
 	my $failed = sub { my ($b) = @{ JSON::PP::decode_json($srv->fetch('/status?json')->{body})->{backends} // [] }; return $b->{failed} // 0 };
 	my $before = $failed->();
