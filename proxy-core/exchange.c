@@ -1,4 +1,4 @@
-/* proxy-core/exchange.c -- an exchange from its start to its end; see exchange.h, exchange_impl.h */
+/* proxy-core/exchange.c -- an exchange from its start to its end; see exchange.h. */
 #include <errno.h>
 #include <stdlib.h>
 #include "base/clock.h"
