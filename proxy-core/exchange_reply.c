@@ -88,6 +88,19 @@ on_drained(struct exchange *x, struct text bytes)
 		exchange_fail(x, 0);
 }
 
+/* HEAD, 204 or 304: the client has the whole reply, and waits only for the socket to become fit for
+ * another request. */
+static void
+on_unwanted(struct exchange *x, struct text bytes)
+{
+	x->drained += bytes.n;
+	if (x->drained <= DRAIN_BYTES)
+		return;
+	lease_replied(x->lease);
+	exchange_release(x, false);
+	exchange_end(x, 0);
+}
+
 static void
 on_body(struct exchange *x, struct text bytes)
 {
@@ -96,8 +109,10 @@ on_body(struct exchange *x, struct text bytes)
 		return;
 	}
 	x->progress_ns = io_now(x->u->io);
-	if (!x->has_body)
+	if (!x->has_body) {
+		on_unwanted(x, bytes);
 		return;
+	}
 	/* Surplus bytes would be the start of another reply for the client. */
 	if (x->reply_left >= 0 && bytes.n > (uint64_t)x->reply_left) {
 		x->surplus = true;

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use Test::More;
 
+use Test::App;
 use Test::Backend;
 use Test::Http qw(req);
 use Test::Server;
@@ -117,6 +118,26 @@ subtest 'trailers and hop-by-hop fields' => sub {
 	like $r, qr/^X-Open: 3\r$/m, 'others do';
 	is $c->take(12), "2\r\nok\r\n0\r\n\r\n", 'a chunked body without its trailers';
 	ok $c->silent, 'and nothing behind it';
+};
+
+sub Test::App::do_endless {
+	my ($self, $c, $p) = @_;
+	Test::App::out($c, "Status: $p->{QUERY_STRING}\r\n\r\n");
+	Test::App::out($c, 'x' x 8000) while 1;         # until the socket closes
+}
+
+subtest 'a body without an end behind a reply that has none' => sub {
+	for my $protocol (@Test::Wire::PROTOCOLS) {
+		my $app = Test::App->start(protocol => $protocol);
+		my $s = Test::Server->start(conf => Test::Server::proxy_block('^/app', 'unix:' . $app->socket, protocol => $protocol));
+		my $c = $s->connect;
+		for my $case ([HEAD => 200], [GET => 204], [GET => 304]) {
+			$c->send("$case->[0] /app/endless?$case->[1] HTTP/1.1\r\nHost: x\r\n\r\n");
+			like $c->head, qr{\AHTTP/1\.1 $case->[1] }, "$protocol: the head of $case->[1]";
+			$c->send(req('/app/upload'));
+			like $c->reply->{body}, qr/^0 /, '... and the next reply on this connection';
+		}
+	}
 };
 
 done_testing;
