@@ -62,7 +62,7 @@ sub block {
 }
 
 my $srv = Test::Server->start(conf => $lines . block('/ws', "$dir/echo.sock") . block('/raw', $backend->socket)
-    . block('/no', $backend->socket, upgrade => '( "h2c", "other" )') . block('/idle', $backend->socket, 'read-timeout' => 1));
+    . block('/no', $backend->socket, upgrade => '( "h2c", "other" )') . block('/idle', $backend->socket, 'read-timeout' => 1, 'reply-timeout' => 60));
 
 my $switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Mine: 1\r\n\r\n";
 
@@ -212,7 +212,7 @@ subtest 'reload, stop' => sub {
 	is $status, 0, 'TERM ends it';
 	is $c->rest, '', 'for the client';
 	is $b->rest, '', 'and the application';
-	$s = Test::Server->start(conf => qq{server.feature-flags = ( "server.graceful-shutdown-timeout" => 1 )\n} . $lines . block('/raw', $backend->socket));
+	$s = Test::Server->start(conf => qq{server.feature-flags = ( "server.graceful-shutdown-timeout" => 3 )\n} . $lines . block('/raw', $backend->socket));
 	($c, $b) = tunnel('/raw', $s);
 	$s->signal('INT');
 	$c->send('still');
