@@ -64,13 +64,15 @@ fcgi_set_content(char *head, size_t content)
 static inline size_t
 fcgi_length(char b[4], size_t n)
 {
-	const char four[4] = { (char)(0x80 | n >> 24), (char)(n >> 16), (char)(n >> 8), (char)n };
-
-	if (n < 0x80)
+	if (n < 0x80) {
 		b[0] = (char)n;
-	else
-		memcpy(b, four, sizeof(four));
-	return (n < 0x80 ? 1 : 4);
+		return (1);
+	}
+	b[0] = (char)(0x80 | n >> 24);
+	b[1] = (char)(n >> 16);
+	b[2] = (char)(n >> 8);
+	b[3] = (char)n;
+	return (4);
 }
 
 #endif

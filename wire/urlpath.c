@@ -130,6 +130,8 @@ urlpath_has_steps(struct text path)
 	int dots;
 
 	while (text_next(&path, '/', &seg)) {
+		if (seg.n > 0 && seg.p[0] != '.' && seg.p[0] != '%')
+			continue;
 		for (dots = 0; text_starts(seg, dot) || text_istarts(seg, escaped); dots++)
 			text_take(&seg, seg.p[0] == '.' ? dot.n : escaped.n);
 		if (seg.n == 0 && (dots == 1 || dots == 2))
