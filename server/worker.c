@@ -74,21 +74,16 @@ worker_request_back(struct request *r)
 bool
 request_keep(struct request *r)
 {
-	const char *why;
 	struct text copy;
-	size_t used;
-	int status;
 
 	if (r->head_kept || r->head.n == 0)
 		return (true);
 	copy = arena_text(&r->arena, r->head);
 	if (copy.p == NULL)
 		return (false);
+	http1_head_moved(&r->http, r->head, copy.p);
 	r->head = copy;
 	r->head_kept = true;
-	/* The same bytes give the same result; now the slices point into the copy. */
-	must(http1_head(copy, r->worker->global->max_head, &r->http, &used, &status, &why) ==
-	     PARSE_DONE);
 	return (true);
 }
 

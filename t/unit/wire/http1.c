@@ -31,6 +31,18 @@ head_length(const char *p)
 	return ((size_t)(strstr(from, "\r\n\r\n") - p) + 4);
 }
 
+/* No slice points to the head where it was. */
+static void
+move_head(struct http_request *r, struct text *in)
+{
+	struct text now = copy(in->p, in->n);
+
+	http1_head_moved(r, *in, now.p);
+	memset((char *)in->p, 'X', in->n);
+	free((char *)in->p);
+	*in = now;
+}
+
 static char *
 parse(const char *p, size_t n, size_t max_head)
 {
@@ -46,6 +58,7 @@ parse(const char *p, size_t n, size_t max_head)
 	case PARSE_MORE: told = g_strdup("more"); break;
 	case PARSE_DONE:
 		g_assert_cmpuint(used, ==, head_length(p));
+		move_head(&r, &in);
 		told = tell_request(&r);
 		break;
 	case PARSE_BAD:
