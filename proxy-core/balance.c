@@ -164,7 +164,7 @@ const struct balancer balancers[] = {
 	{ "static", NULL, "the first one that works", pick_static },
 	{ "carp", NULL,
 	    "hash of host and path: the same URL goes to the same backend, up to 1.25 times its "
-	    "share",
+	    "share of the load, then to the next one",
 	    pick_carp },
 	{ "sticky", NULL, "hash of the client's address: a client stays at its backend",
 	    pick_sticky },

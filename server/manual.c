@@ -1,5 +1,6 @@
 /* server/manual.c -- makes manual pages of the tables of directives and options. */
 #include "io/file.h"
+#include "proxy-core/balance.h"
 #include "server/config/config.h"
 #include "server/options.h"
 #include "wire/codec.h"
@@ -138,6 +139,7 @@ choices(struct manpage *p, const struct directive *d)
 {
 	const struct file_backend *const *b;
 	const struct proto *const *c;
+	const struct balancer *l;
 
 	if (strcmp(d->name, "server.network-backend") == 0)
 		for (b = file_backends; *b != NULL; b++)
@@ -145,6 +147,10 @@ choices(struct manpage *p, const struct directive *d)
 	if (strcmp(d->name, "proxy-core.protocol") == 0)
 		for (c = protos; *c != NULL; c++)
 			choice(p, (*c)->name, (*c)->doc);
+	if (strcmp(d->name, "proxy-core.balancer") == 0)
+		for (l = balancers; l->name != NULL; l++)
+			if (l->now == NULL)
+				choice(p, l->name, l->doc);
 }
 
 static bool

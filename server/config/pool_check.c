@@ -9,12 +9,32 @@
 #define WANTED "a number from 1 to 256" /* BACKENDS_WEIGHT_MAX */
 
 static void
+unknown_balancer(struct config *cfg, const struct cfg_entry *e)
+{
+	const struct balancer *b;
+	struct buf known, found;
+
+	buf_init(&known, 0);
+	buf_init(&found, 512);
+	cfg_value_describe(e->value, &found);
+	for (b = balancers; b->name != NULL; b++)
+		if (b->now == NULL)
+			buf_printf(&known, "%s%s", b != balancers ? " " : "", b->name);
+	buf_char(&known, '\0');
+	cfg_error(cfg, e->value_pos, "%s: expected one of: %s, got %.*s", e->key.p, known.p,
+	    (int)found.n, found.p);
+	buf_free(&known);
+	buf_free(&found);
+}
+
+static void
 check_balancer(struct config *cfg, const struct cfg_entry *e)
 {
-	const struct balancer *b =
-	    e->value->kind == CFG_STR ? balancer_find(e->value->str.p) : NULL;
+	const struct balancer *b = balancer_find(cfg_value_text(cfg, e->value).p);
 
-	if (b != NULL && b->now != NULL)
+	if (b == NULL)
+		unknown_balancer(cfg, e);
+	else if (b->now != NULL)
 		cfg_warn(cfg, e->value_pos, "%s: \"%s\" is an old name; write \"%s\"", e->key.p,
 		    b->name, b->now);
 }

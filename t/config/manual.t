@@ -37,6 +37,12 @@ cmp_ok scalar @codec, '>', 1, 'codecs.def was read';
 my ($protocols) = $text =~ /^    proxy-core\.protocol$(.*?)^    proxy-core\./ms;
 is_deeply [grep { $protocols !~ /^ +"$_": /m } @codec], [], '... and every protocol to applications';
 
+open $fh, '<', "$FindBin::Bin/../../proxy-core/balance.c" or die $!;
+my @balancer = do { local $/; <$fh> =~ /^\t\{ "([a-z-]+)", NULL,/mg };
+cmp_ok scalar @balancer, '>', 4, 'the table of balancers was read';
+my ($balancers) = $text =~ /^    proxy-core\.balancer$(.*?)^    proxy-core\./ms;
+is_deeply [grep { $balancers !~ /^ +"$_": /m } @balancer], [], '... and every balancer';
+
 open $fh, '<', "$FindBin::Bin/../../wire/controls.def" or die $!;
 my @control = do { local $/; <$fh> =~ /^C\(\w+, "([\w-]+)"/mg };
 cmp_ok scalar @control, '>', 10, 'controls.def was read';

@@ -27,7 +27,7 @@ sub value {
 	my ($row) = @_;
 	my ($word) = split / /, $row->{min};
 	return $value{ $row->{name} } // {
-		BOOL => '"enable"', UINT => $row->{min} || 1, STR => '"' . ($word // '/x') . '"', LIST => '( "' . ($word // 'x') . '" )', MAPS => '( "X" => ( "a" => "b" ) )',
+		BOOL => '"enable"', UINT => $row->{min} || 1, STR => '"' . ($word // ($row->{default} || '/x')) . '"', LIST => '( "' . ($word // 'x') . '" )', MAPS => '( "X" => ( "a" => "b" ) )',
 	}->{ $row->{type} };
 }
 
