@@ -68,30 +68,12 @@ buf_extend(struct buf *b, size_t n)
 }
 
 void
-buf_add(struct buf *b, const void *p, size_t n)
+buf_add_more(struct buf *b, const void *p, size_t n)
 {
-	if (n == 0 || !buf_reserve(b, n))
-		return;
-	memcpy(b->p + b->n, p, n);
-	b->n += n;
-}
+	char *room = buf_extend(b, n);
 
-void
-buf_text(struct buf *b, struct text t)
-{
-	buf_add(b, t.p, t.n);
-}
-
-void
-buf_str(struct buf *b, const char *s)
-{
-	buf_add(b, s, strlen(s));
-}
-
-void
-buf_char(struct buf *b, char c)
-{
-	buf_add(b, &c, 1);
+	if (room != NULL)
+		memcpy(room, p, n);
 }
 
 void

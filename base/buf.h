@@ -17,12 +17,9 @@ struct buf {
 
 void buf_init(struct buf *, size_t max);
 void buf_free(struct buf *);
-void buf_add(struct buf *, const void *p, size_t n);
+void buf_add_more(struct buf *, const void *p, size_t n); /* buf_add() without room */
 /* Appends n bytes, which the caller writes; NULL: failed. */
 char *buf_extend(struct buf *, size_t n);
-void buf_text(struct buf *, struct text t);
-void buf_str(struct buf *, const char *s);
-void buf_char(struct buf *, char c);
 void buf_u64(struct buf *, uint64_t v);
 void buf_printf(struct buf *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void buf_drop(struct buf *, size_t n); /* removes n bytes from the front */
@@ -34,6 +31,38 @@ void buf_html(struct buf *, struct text t);   /* & < > " ' escaped, odd characte
 void buf_urlenc(struct buf *, struct text t); /* all bytes except unreserved ones and '/' as %XX */
 /* With quotes; odd characters as \uHHHH, invalid UTF-8 as U+FFFD. */
 void buf_json(struct buf *, struct text t);
+
+/* Inline: a head consists of many short literals, and each is then a few moves. */
+static inline void
+buf_add(struct buf *b, const void *p, size_t n)
+{
+	if (n == 0)
+		return;
+	if (b->failed || n > b->cap - b->n) {
+		buf_add_more(b, p, n);
+		return;
+	}
+	memcpy(b->p + b->n, p, n);
+	b->n += n;
+}
+
+static inline void
+buf_text(struct buf *b, struct text t)
+{
+	buf_add(b, t.p, t.n);
+}
+
+static inline void
+buf_str(struct buf *b, const char *s)
+{
+	buf_add(b, s, strlen(s));
+}
+
+static inline void
+buf_char(struct buf *b, char c)
+{
+	buf_add(b, &c, 1);
+}
 
 static inline struct text
 buf_as_text(const struct buf *b)
