@@ -16,7 +16,7 @@ text_ieq(struct text a, struct text b)
 	if (a.n != b.n)
 		return (false);
 	for (i = 0; i < a.n; i++)
-		if (byte_lower(a.p[i]) != byte_lower(b.p[i]))
+		if (a.p[i] != b.p[i] && byte_lower(a.p[i]) != byte_lower(b.p[i]))
 			return (false);
 	return (true);
 }
