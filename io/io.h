@@ -50,7 +50,8 @@ enum io_kind {
 	 * -EAGAIN: the backlog of a unix socket is full */
 	IO_CONNECT,
 	/* res: bytes in op->buf (> 0), 0 at end of stream.  only_hangup: reads nothing; res 0 when
-	 * the connection is reset, or closed in both directions.  One RECV at a time
+	 * the connection is reset, or closed in both directions; or_end: also when the peer sends
+	 * no more and nothing is left to read.  One RECV at a time
 	 */
 	IO_RECV,
 	/* res: bytes accepted (> 0), perhaps fewer than requested */
@@ -119,6 +120,7 @@ struct io_op {
 	void (*done)(struct io_op *);
 	enum io_kind kind : 8;
 	uint8_t only_hangup : 1; /* RECV */
+	uint8_t or_end : 1;      /* RECV, only_hangup */
 	uint8_t only_stat : 1;   /* OPEN */
 	uint8_t removes : 1;     /* OPEN: follows no link, and stays on the root's file system */
 	uint8_t only_warm : 1;   /* READ */

@@ -41,7 +41,7 @@ unparked(struct io *io, struct io_op **place)
 static void
 sock_event(struct epoll_loop *lp, struct io_sock *s, uint32_t ev)
 {
-	uint8_t wants = s->rd != NULL && s->rd->only_hangup ? SOCK_BROKEN : SOCK_READABLE;
+	uint8_t wants = s->rd != NULL ? recv_wants(s->rd) : SOCK_READABLE;
 
 	if (ev & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		s->hints |= SOCK_HUNG | SOCK_READABLE;

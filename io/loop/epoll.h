@@ -29,6 +29,15 @@ loop_of(struct io *io)
 }
 
 /* Begins an op: sets its result, parks it, or makes it ready to be tried. */
+/* The hints that make a RECV worth a try. */
+static inline uint8_t
+recv_wants(const struct io_op *op)
+{
+	if (!op->only_hangup)
+		return (SOCK_READABLE);
+	return (op->or_end ? SOCK_HUNG | SOCK_BROKEN : SOCK_BROKEN);
+}
+
 void epoll_start(struct io *, struct io_op *);
 bool epoll_try(struct io *, struct io_op *);  /* one attempt; true: it has its result */
 void epoll_park(struct io *, struct io_op *); /* waits for its socket */

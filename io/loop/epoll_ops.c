@@ -164,6 +164,20 @@ try_accept(struct io *io, struct io_op *op)
 	return (parked(io, op));
 }
 
+/* Bytes before the end wait for a reader; then only a reset ends the op. */
+static bool
+try_hangup(struct io *io, struct io_op *op)
+{
+	struct io_sock *s = op->sock;
+	char byte;
+
+	if ((s->hints & SOCK_BROKEN) == 0 && recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
+		epoll_park(io, op);
+		return (false);
+	}
+	return (done_with(op, 0));
+}
+
 static bool
 try_recv(struct io *io, struct io_op *op)
 {
@@ -174,7 +188,7 @@ try_recv(struct io *io, struct io_op *op)
 	int err;
 
 	if (op->only_hangup)
-		return (done_with(op, 0));
+		return (try_hangup(io, op));
 	buf = io_window_get(io);
 	if (buf == NULL)
 		return (done_with(op, -ENOMEM));
@@ -361,7 +375,7 @@ start_recv(struct io *io, struct io_op *op)
 {
 	struct epoll_loop *lp = loop_of(io);
 
-	if ((op->sock->hints & (op->only_hangup ? SOCK_BROKEN : SOCK_READABLE)) == 0)
+	if ((op->sock->hints & recv_wants(op)) == 0)
 		epoll_park(io, op);
 	else if (lp->newcomer)
 		io_ready_first(io, op, OP_TRY);

@@ -103,7 +103,9 @@ reset(struct io_op *op)
 	conn_stop(c);
 }
 
-/* Not a half close: such a client may still read. */
+/* A client that sends no more may still read: a file comes soon, and a tunnel has an end for each
+ * direction.  An application may think for minutes, and most clients that leave send no reset
+ * before they are sent something.  So there the end of the requests is the end of the client. */
 void
 conn_watch(struct conn *c)
 {
@@ -112,6 +114,7 @@ conn_watch(struct conn *c)
 	c->watching = true;
 	c->op.kind = IO_RECV;
 	c->op.only_hangup = true;
+	c->op.or_end = c->r->relay != NULL && !c->r->streams;
 	c->op.done = reset;
 	c->op.sock = &c->sock;
 	c->op.deadline_ms = 0;

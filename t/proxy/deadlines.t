@@ -41,13 +41,26 @@ subtest 'proxy-core.idle-timeout' => sub {
 };
 
 subtest 'a client that leaves frees the socket at once' => sub {
-	my $srv = start('max-pool-size' => 1, 'read-timeout' => 3600, 'wait-timeout' => 3600);
+	# The application thinks for 20 s, and a request that waits for its socket for 10 s gets 503.
+	my $srv = start('max-pool-size' => 1, 'read-timeout' => 3600, 'wait-timeout' => 10);
 	my $c = $srv->connect;
 	my $before = length $app->noted('connections');
 	$c->send("GET /app/silent HTTP/1.1\r\nHost: x\r\n\r\n");
 	ok eventually(sub { length $app->noted('connections') > $before }), 'the application thinks';
 	$c->abort;
 	is $srv->fetch('/app/env')->{status}, 200, 'the only socket serves the next request';
+
+	# Most clients send no reset: their side of the connection just ends.
+	$before = length $app->noted('connections');
+	($c, my $half) = ($srv->connect, $srv->connect);
+	$c->send("GET /app/silent HTTP/1.1\r\nHost: x\r\n\r\n");
+	ok eventually(sub { length $app->noted('connections') > $before }), 'it thinks once more';
+	close $c->sock;
+	is $srv->fetch('/app/env')->{status}, 200, 'the same for a client that closes its connection';
+
+	$half->send("GET /file HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+	shutdown $half->sock, 1;
+	like $half->rest, qr/ 404 /, 'a client that sends no more still gets what needs no application';
 };
 
 package V6App {

@@ -98,6 +98,51 @@ test_recv_half_closed(void)
 	loop_down();
 }
 
+/* or_end: the end of the stream counts once nothing is left to read before it; a reset always
+ * counts. */
+static void
+test_hangup(bool unread, bool or_end, bool closes, bool ends)
+{
+	struct io_sock s;
+	struct waiter w;
+	int peer;
+
+	loop_up(file_backends[0], 1, 8);
+	unix_pair(&s, &peer, 0);
+	wait_init(&w, IO_RECV, &s);
+	w.op.only_hangup = true;
+	w.op.or_end = or_end;
+	wait_submit(&w);
+	if (unread)
+		put(peer, "GET");
+	g_assert_cmpint(shutdown(peer, SHUT_WR), ==, 0);
+	run_ms(1);
+	if (closes)
+		close(peer);
+	if (ends) {
+		g_assert_cmpint(wait_for(&w), ==, 0);
+	} else {
+		run_ms(5);
+		g_assert_false(w.done);
+		op_cancel(io, &w.op);
+		g_assert_cmpint(wait_for(&w), ==, -ECANCELED);
+	}
+	if (!closes)
+		close(peer);
+	sock_close(&s);
+	loop_down();
+}
+
+static void
+test_hangups(void)
+{
+	test_hangup(false, false, false, false);
+	test_hangup(false, true, false, true);
+	test_hangup(true, true, false, false);
+	test_hangup(true, true, true, true);
+	test_hangup(false, false, true, true);
+}
+
 static void
 test_send_until_full(void)
 {
@@ -284,6 +329,7 @@ main(int argc, char **argv)
 	    test_recv);
 	g_test_add_func("/loop/a cancelled receive loses no byte", test_recv_cancel_ready);
 	g_test_add_func("/loop/data and end of one event arrive in order", test_recv_half_closed);
+	g_test_add_func("/loop/a reset ends a wait for it, an end only if asked for", test_hangups);
 	g_test_add_func("/loop/a send waits for room in the socket", test_send_until_full);
 	g_test_add_func("/loop/accept and connect return sockets without delay",
 	    test_accept_connect);
