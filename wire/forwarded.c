@@ -55,14 +55,14 @@ port_read(struct text t, uint16_t *port)
 	return (true);
 }
 
-/* The address within brackets, or up to the first colon; *rest is what follows. */
+/* The address within brackets, or up to the first colon; *rest is what follows.  t is not empty. */
 static struct text
 host_of(struct text t, struct text *rest)
 {
 	const char *end, *stop = t.p + t.n;
-	bool v6 = t.n > 0 && t.p[0] == '[';
+	bool v6 = t.p[0] == '[';
 
-	end = t.n > 0 ? memchr(t.p, v6 ? ']' : ':', t.n) : NULL;
+	end = memchr(t.p, v6 ? ']' : ':', t.n);
 	if (end == NULL)
 		end = stop;
 	*rest = (struct text){ end, (size_t)(stop - end) };
@@ -78,6 +78,8 @@ forwarded_node(struct text t, struct ip *ip, uint16_t *port)
 	struct text host, rest;
 
 	*port = 0;
+	if (t.n == 0)
+		return (false);
 	if (ip_read(t, ip))
 		return (true);
 	host = host_of(t, &rest);
