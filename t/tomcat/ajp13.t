@@ -20,6 +20,7 @@ out.print("URI=" + request.getRequestURI() + "\nQUERY=" + request.getQueryString
 out.print("ADDR=" + request.getRemoteAddr() + "\nPORT=" + request.getRemotePort() + "\nSERVER=" + request.getServerName() + ":" + request.getServerPort() + "\n");
 out.print("SCHEME=" + request.getScheme() + "\nPARAMETER=" + request.getParameter("x") + "\n"); %>
 END
+$tomcat->write("$_.jsp", "${page}a page") for qw(unasked wrong);
 $tomcat->write('upload.jsp', $page . <<'END');
 <% MessageDigest sum = MessageDigest.getInstance("MD5"); byte[] b = new byte[65536]; long all = 0; int n;
 InputStream in = request.getInputStream();
@@ -44,7 +45,7 @@ sub conf {
 }
 
 my $srv = Test::Server->start(conf => qq{server.max-worker = 1\nserver.upload-dirs = ( "\@RUN\@" )\nserver.stream-request-body = 1\n}
-	. conf('^/', secret => 'Geheimnis') . conf('^/env.jsp;none$') . conf('^/env.jsp;wrong$', secret => 'guessed'));
+	. conf('^/', secret => 'Geheimnis') . conf('^/unasked.jsp$') . conf('^/wrong.jsp$', secret => 'guessed'));
 my $one = Test::Server->start(conf => "server.max-worker = 1\n" . conf('^/', secret => 'Geheimnis', 'max-pool-size' => 1, debug => 1,
 	'check-url' => '*', 'check-interval' => 1));
 
@@ -81,8 +82,8 @@ subtest 'methods and replies without a body' => sub {
 };
 
 subtest 'the secret' => sub {
-	is $srv->fetch('/env.jsp;none')->{status}, 403, 'none: 403';
-	is $srv->fetch('/env.jsp;wrong')->{status}, 403, 'a wrong one: 403';
+	is $srv->fetch('/unasked.jsp')->{status}, 403, 'none: 403';
+	is $srv->fetch('/wrong.jsp')->{status}, 403, 'a wrong one: 403';
 	is $srv->fetch('/env.jsp')->{status}, 200, 'the right one';
 	unlike $srv->log, qr/Geheimnis|guessed/, 'the log has none';
 };
