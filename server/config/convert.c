@@ -177,7 +177,7 @@ to_list(struct conversion *k, const struct cfg_value *v, struct conf_list *out)
 	return (true);
 }
 
-/* Of a MAP: "min" has the allowed words, or "max" holds for the value as for its key. */
+/* The value of a MAP must be a word of "min", if there are any; else "max" holds for it. */
 static bool
 is_fit_value(struct conversion *k, struct text t)
 {

@@ -94,7 +94,7 @@ sub new {
 	return bless { sock => $sock, in => '', eof => 0 }, $class;
 }
 
-# Of a socket that is connected.
+# The socket is connected already.
 sub over {
 	my ($class, $sock) = @_;
 	$sock->blocking(0);
