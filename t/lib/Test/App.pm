@@ -21,6 +21,7 @@ use strict;
 use warnings;
 use Digest::MD5 ();
 use File::Temp ();
+use IO::Select ();
 use IO::Socket::UNIX ();
 use POSIX ();
 
@@ -162,7 +163,13 @@ sub do_upload {
 }
 
 sub early_refuse { my ($self, $c) = @_; out($c, "Status: 413 x\r\nContent-Length: 8\r\n\r\ntoo much"); end($c); return 0 }
-sub early_vanish { my ($self, $c) = @_; out($c, "\r\nhalf of it"); return 0 }
+
+sub early_vanish {      # a close with unread bytes is a reset; without them it ends the reply
+	my ($self, $c, $p) = @_;
+	out($c, "\r\nhalf of it");
+	IO::Select->new($c)->can_read(Test::Util::PATIENCE) if $p->{CONTENT_LENGTH};
+	return 0;
+}
 
 sub early_reads {       # reads the body when the test says so; the query is said before
 	my ($self, $c, $p) = @_;
