@@ -300,6 +300,8 @@ describe(struct program *p)
 	p->status.ping_path = p->opt->ping_path;
 	p->status.mode = p->opt->accel.mode == MODE_AUTH ? "auth" : "sendfile";
 	p->status.counters = &p->counters;
+	p->status.accel = &p->opt->accel;
+	p->status.warm = &p->opt->warm;
 	p->status.pools = p->pools;
 	p->status.started_ns = clock_mono_ns();
 }

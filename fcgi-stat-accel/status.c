@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/prometheus.h"
 #include "base/text.h"
+#include "fcgi-stat-accel/about.h"
 #include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/status.h"
 #include "io/disk/pools_status.h"
@@ -209,7 +210,7 @@ status_answer(const struct status *s, char **params, GString *reply)
 	else if (is_path(params, s->ping_path))
 		answer_ping(params, reply);
 	else
-		return (false);
+		return (about_answer(s->accel, s->warm, params, reply));
 	return (true);
 }
 

@@ -24,6 +24,8 @@ struct status {
 	const char *status_path, *ping_path; /* NULL: none */
 	const char *mode;                    /* "sendfile", "auth" */
 	const struct accel_counters *counters;
+	const struct accel_conf *accel; /* for about.h; NULL: it does not answer */
+	const struct warm_conf *warm;
 	struct io_pools *pools;
 	uint64_t started_ns;    /* CLOCK_MONOTONIC */
 	struct sandbox sandbox; /* the sandbox in force; zeros for --no-sandbox */

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "fcgi-stat-accel/about.h"
 #include "fcgi-stat-accel/status.h"
 #include "io/disk/pools.h"
 
@@ -216,6 +217,26 @@ to_the_log(void)
 	}
 }
 
+/* No URL is "stat-accel:about": it has no slash. */
+static void
+about(void)
+{
+	static const char *const roots[] = { "/srv/a \"b\"\n", "/srv/c", NULL };
+	const struct accel_conf accel = { .mode = MODE_AUTH, .header = "X-Sendfile" };
+	const struct warm_conf warm = { .roots = roots };
+
+	g_assert_false(ask("GET", ABOUT_NAME, ""));
+	status.accel = &accel;
+	status.warm = &warm;
+	g_assert_false(ask("GET", "/" ABOUT_NAME, ""));
+	g_assert_true(ask("GET", ABOUT_NAME, ""));
+	has("Content-Type: application/json\r\n");
+	has("{\"program\":\"fcgi-stat-accel\",\"version\":\"" STAT_ACCEL_VERSION
+	    "\",\"mode\":\"auth\"");
+	has("\"roots\":[\"/srv/a \\\"b\\\"\\n\",\"/srv/c\"]");
+	has("\"index\":[]");
+}
+
 static void
 test(gconstpointer fn)
 {
@@ -234,6 +255,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/status/lines", (gconstpointer)lines, test);
 	g_test_add_data_func("/status/json", (gconstpointer)json, test);
 	g_test_add_data_func("/status/metrics", (gconstpointer)metrics, test);
+	g_test_add_data_func("/status/about", (gconstpointer)about, test);
 	g_test_add_data_func("/status/to-the-log", (gconstpointer)to_the_log, test);
 	return (g_test_run());
 }
