@@ -133,7 +133,7 @@ is_authorizer(char **params)
 bool
 accel_is_auth(const struct accel_conf *conf, char **params)
 {
-	return (conf->mode == MODE_AUTH || is_authorizer(params));
+	return (conf->mode == MODE_AUTH || is_authorizer(params) || accel_is_cached(conf, params));
 }
 
 /* The path is not mentioned: clients need not know where files are. */

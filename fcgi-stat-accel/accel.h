@@ -13,6 +13,7 @@
 
 #include "base/counter.h"
 #include "base/histogram.h"
+#include "fcgi-stat-accel/nginx_cache.h"
 #include "files/warm/warm.h"
 
 enum accel_mode { MODE_SENDFILE, MODE_AUTH };
@@ -33,6 +34,8 @@ struct accel_conf {
 	const struct accel_map *maps;
 	/* Variables in this order, see below; NULL at the end; NULL: the default. */
 	const char *const *path_from;
+	/* WARM_CACHE_KEY names a file of one of these; .path NULL at the end; NULL: none */
+	const struct nginx_cache *caches;
 	bool late_503; /* an authorizer refuses at the deadline */
 	bool etag, last_modified;
 	int expires; /* seconds; -1: no header */
@@ -48,10 +51,14 @@ struct accel_counters {
 	struct histogram total;
 };
 
-/* The requested file: WARM_PATH, else SCRIPT_FILENAME, else DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO
+/* The requested file: that of WARM_CACHE_KEY if there are caches, else WARM_PATH, else SCRIPT_FILENAME, else DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO
  * (DOCUMENT in path_from).  *want: the bytes that will be sent.  -EPERM if there is no path, if it
- * is not absolute, or if the header of this conf cannot contain it. */
+ * is not absolute, or if the header of this conf cannot contain it.  -ENODEV: no cache has the name
+ * in WARM_CACHE. */
 int accel_path(const struct accel_conf *, char **params, GString *path, struct range_set *want);
+
+/* True: the request asks for a file of nginx's cache. */
+bool accel_is_cached(const struct accel_conf *, char **params);
 
 /* Appends head and body for the facts, or for found->err of accel_path(); counts the answer. */
 void accel_reply(const struct accel_conf *, char **params, const char *path,

@@ -23,6 +23,7 @@ accel_variables(const struct accel_conf *conf)
 	static const char *const always[] = {
 		"REQUEST_METHOD", "REQUEST_URI", "QUERY_STRING", "HTTP_RANGE", "HTTP_IF_RANGE",
 		"WARM_PATH", "SCRIPT_FILENAME", "DOCUMENT_ROOT", "SCRIPT_NAME", "PATH_INFO",
+		"WARM_CACHE_KEY", "WARM_CACHE",
 		"REMOTE_ADDR", /* the client's row, see conn_request.c */
 	};
 	GPtrArray *all = g_ptr_array_new();
@@ -163,11 +164,40 @@ wanted_ranges(char **params, struct range_set *want)
 		whole_pages(&want->part[i]);
 }
 
+/* ---------------------------------------------------------------- nginx's cache */
+
+static const char *
+cache_key(const struct accel_conf *conf, char **params)
+{
+	return (conf->caches != NULL ? accel_param(params, "WARM_CACHE_KEY") : NULL);
+}
+
+static int
+cache_path(const struct accel_conf *conf, char **params, GString *path, struct range_set *want)
+{
+	const struct nginx_cache *c =
+	    nginx_cache_find(conf->caches, accel_param(params, "WARM_CACHE"));
+
+	if (c == NULL)
+		return (-ENODEV);
+	nginx_cache_file(c, cache_key(conf, params), path);
+	nginx_cache_ranges(want);
+	return (0);
+}
+
+bool
+accel_is_cached(const struct accel_conf *conf, char **params)
+{
+	return (cache_key(conf, params) != NULL);
+}
+
 int
 accel_path(const struct accel_conf *conf, char **params, GString *path, struct range_set *want)
 {
 	g_string_truncate(path, 0);
 	wanted_ranges(params, want);
+	if (accel_is_cached(conf, params))
+		return (cache_path(conf, params, path, want));
 	if (conf->path_from != NULL)
 		path_from(conf->path_from, params, path);
 	else

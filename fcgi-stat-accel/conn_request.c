@@ -101,6 +101,15 @@ refuse_too_long(struct conn *c)
 	return (-E2BIG);
 }
 
+static void
+note_unknown_cache(char **params)
+{
+	log_limited(1, LOG_WARN, NULL, "cache.unknown",
+	    LF_STR("WARM_CACHE", accel_param(params, "WARM_CACHE")),
+	    LF_STR("expected", "a name or path of --nginx-cache"),
+	    LF_STR("then", "nothing is made warm; the server goes on"));
+}
+
 /* The answer is in all->out, or *waits is set.  False: the connection must be closed. */
 static bool
 answer_now(struct conn *c, char **params, bool *waits)
@@ -114,6 +123,8 @@ answer_now(struct conn *c, char **params, bool *waits)
 	*w = (struct warm_wait){ .wait.client = client_of(c, params), .done = file_found };
 	w->found.err = c->record.too_long ? refuse_too_long(c)
 					  : accel_path(all->accel, params, all->path, &w->want);
+	if (w->found.err == -ENODEV)
+		note_unknown_cache(params);
 	*waits = w->found.err == 0 && !warm_file(all->warm, all->path->str, w);
 	return (*waits || answer(c, params, &w->found, io_now(all->io)));
 }

@@ -26,6 +26,34 @@ static const char description[] =
     "whole file, each up to --warm and --behind. So pass these variables. With REQUEST_URI, mode "
     "sendfile answers 301 to the name of a directory without a slash at its end.\n";
 
+static const char caches[] =
+    "# NGINX'S CACHE\n"
+    "nginx opens files of proxy_cache and fastcgi_cache in its event loop, also with aio threads. "
+    "With --nginx-cache a request that has WARM_CACHE_KEY, the value of proxy_cache_key, makes the "
+    "file of this key warm. WARM_CACHE has the NAME or the PATH of the cache; without it the "
+    "first --nginx-cache counts. WARM_CACHE_KEY goes before WARM_PATH. The answer is always \"go "
+    "on\". A key that is not cached costs one look-up that finds nothing.\n"
+    "The files are readable for the user of nginx's workers only, so run as that user. Without "
+    "--root no file outside of the caches is made warm.\n"
+    "An answer with Vary has a file for each variant. Only the file with the name of the key, "
+    "which is the variant stored first, is made warm. If answers vary, put the header into the "
+    "key and Vary into proxy_ignore_headers. With the slice module only the first slice of a "
+    "request is made warm, because nginx sends no auth_request for the others.\n"
+    "| proxy_cache_path /var/cache/nginx levels=1:2 keys_zone=pages:10m use_temp_path=off;\n"
+    "| location / {\n"
+    "|     proxy_pass http://backend;\n"
+    "|     proxy_cache pages;\n"
+    "|     proxy_cache_key $scheme$host$request_uri;\n"
+    "|     auth_request /warm;\n"
+    "| }\n"
+    "| location = /warm {\n"
+    "|     internal;\n"
+    "|     fastcgi_pass unix:/run/stat-accel.sock;\n"
+    "|     fastcgi_pass_request_body off;\n"
+    "|     fastcgi_param WARM_CACHE_KEY $scheme$host$request_uri;\n"
+    "|     fastcgi_param REQUEST_METHOD $request_method;\n"
+    "| }\n";
+
 static const char operation[] =
     "# SANDBOX\n"
     "After the socket is open the process confines itself for good. With --root, Landlock allows "
@@ -131,5 +159,6 @@ accel_manual(struct manpage *p)
 	manpage_marked(p, description);
 	options_manual(p, accel_command.options);
 	servers(p);
+	manpage_marked(p, caches);
 	manpage_marked(p, operation);
 }

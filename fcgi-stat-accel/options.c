@@ -28,7 +28,8 @@ static struct given {
 	enum encoding encoding;
 	unsigned late_503, manual; /* manual: 1 as text, 2 as roff */
 	const char *user, *check;
-	GArray *maps; /* struct accel_map */
+	GArray *maps;   /* struct accel_map */
+	GArray *caches; /* struct nginx_cache */
 	bool no_sandbox, version;
 } given;
 
@@ -80,6 +81,19 @@ read_map(const char *text, void *at)
 	g_array_append_val(given.maps, m);
 	return (m.from[0] == '/' && has_no_control(m.to, NULL) && strchr(m.to, ' ') == NULL &&
 		g_str_has_suffix(m.from, "/") == g_str_has_suffix(m.to, "/"));
+}
+
+static bool
+read_cache(const char *text, void *at)
+{
+	struct nginx_cache c;
+
+	if (!nginx_cache_read(text, &c))
+		return (false);
+	if (given.caches == NULL)
+		given.caches = g_array_new(TRUE, TRUE, sizeof(c));
+	g_array_append_val(given.caches, c);
+	return (true);
 }
 
 static bool
@@ -180,6 +194,11 @@ static const struct option rows[] = {
 	    .prose =
 		"Only files below DIR, and no link out of it; may be repeated. DIR is opened at "
 		"start. If a deploy changes a link, name the directory that holds the link." },
+	{ "nginx-cache", '\0', "[NAME=]PATH[:LEVELS]", OPTION_OWN, .read = read_cache,
+	    .expected = "[NAME=]/PATH:LEVELS, with 1 to 3 levels of 1 or 2 as in levels=1:2",
+	    .prose = "Directory and levels of a proxy_cache_path or fastcgi_cache_path; may be "
+		     "repeated. WARM_CACHE_KEY names a file in it, see NGINX'S CACHE. PATH is a "
+		     "root, too." },
 	{ "listen", 'l', "unix:PATH|HOST:PORT", OPTION_TEXT, AT(o.listen),
 	    .prose = "Socket to listen on; default: LISTEN_FDS, else descriptor 0." },
 	{ "allow-any", '\0', NULL, OPTION_FLAG, AT(o.allow_any),
@@ -278,6 +297,24 @@ threads_from(const char *variable, unsigned *threads)
 	return (true);
 }
 
+/* The caches are roots, too: --nginx-cache alone confines the process to them. */
+static const char *const *
+all_roots(const struct options *o)
+{
+	const struct nginx_cache *c = o->accel.caches;
+	GPtrArray *all;
+
+	if (c == NULL)
+		return (o->warm.roots);
+	all = g_ptr_array_new();
+	for (const char *const *root = o->warm.roots; root != NULL && *root != NULL; root++)
+		g_ptr_array_add(all, (gpointer)*root);
+	for (; c->path != NULL; c++)
+		g_ptr_array_add(all, (gpointer)c->path);
+	g_ptr_array_add(all, NULL);
+	return ((const char *const *)g_ptr_array_free(all, FALSE));
+}
+
 static void
 combine(struct options *o)
 {
@@ -294,6 +331,9 @@ combine(struct options *o)
 	    given.encoding == ENCODING_OF_SERVER ? d->raw : given.encoding == ENCODING_RAW;
 	o->accel.late_503 = given.late_503;
 	o->accel.maps = given.maps != NULL ? (const struct accel_map *)given.maps->data : NULL;
+	o->accel.caches =
+	    given.caches != NULL ? (const struct nginx_cache *)given.caches->data : NULL;
+	o->warm.roots = all_roots(o);
 	if (o->warm.behind == BEHIND_UNSET)
 		o->warm.behind = o->warm.how == WARM_READ ? BEHIND_DEFAULT : 0;
 }
