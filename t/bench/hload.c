@@ -162,6 +162,17 @@ count_unanswered(void)
 	}
 }
 
+/* A request without a byte of its body at the end counts with its age. */
+static void
+count_silent(void)
+{
+	uint64_t t = now();
+
+	for (unsigned i = 0; i < opt.conns; i++)
+		if (conns[i].n > 0 && !(conns[i].begun && conns[i].got > 0))
+			first_add(t - conns[i].asked[conns[i].first].at);
+}
+
 /* Keeps the connections open and silent until standard input ends or the time is over. */
 static void
 hold(void)
@@ -210,6 +221,7 @@ main(int argc, char **argv)
 	seconds = (double)(now() - started) / 1e9;
 	if (opt.rate > 0)
 		count_unanswered();
+	count_silent();
 	if (opt.hold)
 		hold();
 	report(seconds);

@@ -122,6 +122,8 @@ body_take(struct conn *c, const char *p, size_t n)
 {
 	if (n > c->left)
 		n = (size_t)c->left;
+	if (c->got == 0 && n > 0)
+		first_add(now() - c->asked[c->first].at);
 	if (p != NULL && opt.check != NULL)
 		check_bytes(c, p, n);
 	c->left -= n;

@@ -132,6 +132,7 @@ void answer_done(struct conn *);
 /* ---------------------------------------------------------------- report.c */
 
 void latency_add(uint64_t ns);
+void first_add(uint64_t ns); /* until the first byte of a body */
 uint64_t errors(void);
 void report(double seconds);
 

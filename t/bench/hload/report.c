@@ -8,8 +8,10 @@
 
 /* Latencies in microseconds: exact below 256, then 128 steps per doubling (0.8 %). */
 #define HIST_SUB 128
-static uint64_t hist[HIST_SUB * 40];
-static uint64_t hist_n, hist_max, hist_sum;
+static struct hist {
+	uint64_t slot[HIST_SUB * 40];
+	uint64_t n, max, sum;
+} latency, first;
 
 static unsigned
 hist_slot(uint64_t us)
@@ -33,33 +35,45 @@ hist_value(unsigned slot)
 	return ((((uint64_t)slot - shift * HIST_SUB) << shift) + ((1ull << shift) >> 1));
 }
 
-void
-latency_add(uint64_t ns)
+static void
+hist_add(struct hist *h, uint64_t ns)
 {
 	uint64_t us = (ns + 500) / 1000;
 	unsigned slot = hist_slot(us);
 
-	if (slot >= NELEM(hist))
-		slot = NELEM(hist) - 1;
-	hist[slot]++;
-	hist_n++;
-	hist_sum += us;
-	if (us > hist_max)
-		hist_max = us;
+	if (slot >= NELEM(h->slot))
+		slot = NELEM(h->slot) - 1;
+	h->slot[slot]++;
+	h->n++;
+	h->sum += us;
+	if (us > h->max)
+		h->max = us;
+}
+
+void
+latency_add(uint64_t ns)
+{
+	hist_add(&latency, ns);
+}
+
+void
+first_add(uint64_t ns)
+{
+	hist_add(&first, ns);
 }
 
 static uint64_t
-hist_quantile(double q)
+hist_quantile(const struct hist *h, double q)
 {
-	uint64_t want = (uint64_t)ceil(q * (double)hist_n), seen = 0;
+	uint64_t want = (uint64_t)ceil(q * (double)h->n), seen = 0;
 	unsigned i;
 
-	for (i = 0; i < NELEM(hist); i++) {
-		seen += hist[i];
+	for (i = 0; i < NELEM(h->slot); i++) {
+		seen += h->slot[i];
 		if (seen >= want && seen > 0)
-			return (hist_value(i) < hist_max ? hist_value(i) : hist_max);
+			return (hist_value(i) < h->max ? hist_value(i) : h->max);
 	}
-	return (hist_max);
+	return (h->max);
 }
 
 uint64_t
@@ -80,22 +94,28 @@ static const struct {
 };
 
 static void
+json_times(const char *name, const struct hist *h, const char *end)
+{
+	printf("\"%s\":{", name);
+	for (size_t i = 0; i < NELEM(quantiles); i++)
+		printf("\"%s\":%llu,", quantiles[i].json, U(hist_quantile(h, quantiles[i].q)));
+	printf("\"max\":%llu,\"mean\":%.1f}%s", U(h->max),
+	    h->n > 0 ? (double)h->sum / (double)h->n : 0, end);
+}
+
+static void
 report_json(double seconds, double rps, double mbs)
 {
-	size_t i;
-
 	printf("{\"requests\":%llu,\"answered\":%llu,\"unanswered\":%llu,\"aborted\":%llu,"
 	       "\"errors\":{\"all\":%llu,\"connect\":%llu,\"timeout\":%llu,\"reset\":%llu,"
 	       "\"short\":%llu,\"status\":%llu,\"malformed\":%llu,\"wrong\":%llu},"
 	       "\"connects\":%llu,\"bytes\":%llu,\"seconds\":%.3f,\"rps\":%.1f,\"mb_per_"
-	       "s\":%.3f,\"latency_us\":{",
+	       "s\":%.3f,",
 	    U(cnt.issued), U(cnt.answered), U(cnt.unanswered), U(cnt.aborted), U(errors()),
 	    U(cnt.connect), U(cnt.timeout), U(cnt.reset), U(cnt.cut), U(cnt.status),
 	    U(cnt.malformed), U(cnt.wrong), U(cnt.connects), U(cnt.bytes), seconds, rps, mbs);
-	for (i = 0; i < NELEM(quantiles); i++)
-		printf("\"%s\":%llu,", quantiles[i].json, U(hist_quantile(quantiles[i].q)));
-	printf("\"max\":%llu,\"mean\":%.1f}}\n", U(hist_max),
-	    hist_n > 0 ? (double)hist_sum / (double)hist_n : 0);
+	json_times("latency_us", &latency, ",");
+	json_times("first_us", &first, "}\n");
 }
 
 static void
@@ -107,8 +127,9 @@ report_text(double seconds, double rps, double mbs)
 	    U(cnt.issued), U(cnt.answered), seconds, rps, mbs, U(cnt.bytes));
 	printf("latency ms:");
 	for (i = 0; i < NELEM(quantiles); i++)
-		printf(" %s %.3f", quantiles[i].text, (double)hist_quantile(quantiles[i].q) / 1000);
-	printf(" max %.3f\n", (double)hist_max / 1000);
+		printf(" %s %.3f", quantiles[i].text,
+		    (double)hist_quantile(&latency, quantiles[i].q) / 1000);
+	printf(" max %.3f\n", (double)latency.max / 1000);
 	printf("errors %llu: connect %llu timeout %llu reset %llu short %llu status %llu malformed "
 	       "%llu "
 	       "wrong-bytes %llu; unanswered %llu, aborted %llu\n",

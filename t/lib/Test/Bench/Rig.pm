@@ -57,6 +57,9 @@ sub new {
 	return $self;
 }
 
+# More files for one benchmark: n names of files of this size, in a list of this kind.
+sub add_names { my ($self, $kind, $n, $size) = @_; return $self->_fill($kind, $n, $size) }
+
 sub _fill {
 	my ($self, $kind, $n, $size) = @_;
 	open my $list, '>', $self->list($kind) or die $self->list($kind) . ": $!";

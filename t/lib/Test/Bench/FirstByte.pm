@@ -1,0 +1,139 @@
+package Test::Bench::FirstByte;
+
+=head1 NAME
+
+Test::Bench::FirstByte - cold files of 10 MB: when the first byte comes, and how much is delivered
+
+=head1 DESCRIPTION
+
+C<run($bench)> measures nginx, nginx with C<aio threads>, and lighttpd, each alone and with fcgi-stat-accel in auth mode for each
+C<--warm>, beside 1 and 100 clients of cold 10 MB files, on 2 and on 16 spindles. Each cell has a disk and a server of its own, so no
+file is warm, and no name is asked for twice. The cold clients are cut off after C<seconds>. 50 clients of a hot file, which is exempt from
+the accelerator, are measured before and during that time.
+
+=cut
+
+use strict;
+use warnings;
+use Test::Bench qw(medians spread);
+use Test::Bench::Cold;
+use Test::Bench::Hot;
+use Test::Bench::Rig;
+
+my $hot = '/1k.bin';
+my $hot_alone = 1;              # seconds of the hot clients without cold ones
+my $names = 256;                # more than a disk of 16 spindles reads in the time of one cell, and 100 more
+my $threads = 32;
+my %disk = (lookup_ms => 8, read_ms => 8, jitter => 20);
+my @servers = (
+	{ kind => 'nginx', name => 'nginx' },
+	{ kind => 'nginx', name => 'nginx-aio', aio => 1 },
+	{ kind => 'lighttpd', name => 'lighttpd' },
+);
+my @warm = qw(alone open read:256k read:16m auto);
+my %quick = map { $_ => 1 } map { ("$_ alone", "$_ auto") } map { $_->{name} } @servers;
+$quick{$_} = 1 for 'nginx read:16m', 'lighttpd read:16m', 'nginx-aio read:256k';
+# The settings that the aims are about.
+my $recommended = 'auto';
+# A server that does not sleep in sendfile() says so.
+my %more = ('nginx-aio auto' => ['--sends=threads']);
+my @cases = map { my $n = $_; map { { name => "$_-$n", clients => $_, spindles => $n } } (1, 100) } (2, 16);
+
+sub kinds {
+	my ($bench) = @_;
+	my @known;
+	for my $s (@servers) {
+		for my $warm (grep { $_ eq 'alone' || understands($bench, $_) } @warm) {
+			my $name = "$s->{name} $warm";
+			push @known, { %$s, name => $name, server => $s->{name}, warm => $warm, via_stat_accel => 0, threads => $threads, exempt => $hot,
+				front => $warm ne 'alone', stat_accel_args => ["--warm=$warm", @{ $more{$name} // [] }] };
+		}
+	}
+	@known = grep { $quick{ $_->{name} } } @known if $bench->opt('quick') && !$bench->opt('server');
+	return $bench->wanted(@known);
+}
+
+sub understands {
+	my ($bench, $warm) = @_;
+	return $warm eq 'alone' || system($bench->bin . "/fcgi-stat-accel --warm=$warm --version >/dev/null 2>&1") == 0;
+}
+
+sub run {
+	my ($bench) = @_;
+	my $rig = Test::Bench::Rig->new($bench);
+	$rig->add_names(many => $names, '10m');
+	my @kinds = kinds($bench);
+	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
+	@chosen = grep { $_->{name} ne '1-2' } @chosen if $bench->opt('quick') && !$bench->opt('case');
+	my %runs;
+	for my $round (1 .. $bench->opt('rounds')) {
+		for my $case (@chosen) {
+			push @{ $runs{ $case->{name} }{ $_->{name} } }, cell($bench, $rig, $_, $case) for @kinds;
+		}
+		print "# round $round done\n" if $bench->opt('rounds') > 1;
+	}
+	for my $case (@chosen) {
+		my $of = $bench->result->{firstbyte}{ $case->{name} } = { map { $_ => medians($bench->undisturbed(@{ $runs{ $case->{name} }{$_} })) }
+		    keys %{ $runs{ $case->{name} } } };
+		print_case($bench, $case, $of, $runs{ $case->{name} }, @kinds);
+	}
+	print "\nAims of --warm=$recommended\n";
+	print_aims($bench, $_, $bench->result->{firstbyte}{ $_->{name} }, @kinds) for @chosen;
+}
+
+# ------------------------------------------------------------- one cell
+
+sub cell {
+	my ($bench, $rig, $kind, $case) = @_;
+	return $rig->with_server($kind, { %disk, spindles => $case->{spindles} }, sub {
+		my ($srv) = @_;
+		Test::Bench::Cold::warm_up($bench, $srv, $hot);
+		my $alone = $bench->load(hot_args($srv, $hot_alone));
+		my $cold = $bench->load_begin(-c => $case->{clients}, -u => $rig->list('many'), -d => $bench->opt('seconds'), -t => 60, $srv->url . '/');
+		my $beside = $bench->load(hot_args($srv, $bench->opt('seconds')));
+		my $done = $bench->load_end($cold);
+		return { alone => $alone->{latency_us}{p99} / 1000, beside => $beside->{latency_us}{p99} / 1000,
+			(map { ("first_$_" => $done->{first_us}{$_} / 1000) } qw(p50 p99)),
+			mb => $done->{bytes} / 1e6 / $bench->opt('seconds'), files => $done->{answered},
+			errors => $alone->{errors}{all} + $beside->{errors}{all} + $done->{errors}{all} };
+	});
+}
+
+sub hot_args {
+	my ($srv, $seconds) = @_;
+	return (-c => 50, '--rate', 1000, -d => $seconds, -t => 60, $srv->url . $hot);
+}
+
+# ------------------------------------------------------------- figures
+
+sub print_case {
+	my ($bench, $case, $of, $runs, @kinds) = @_;
+	my $clients = $case->{clients} == 1 ? '1 client' : "$case->{clients} clients";
+	printf "\n%s of cold 10 MB files, %d spindles of %d ms for 128 KiB, cut after %g s  (%s)\n", $clients, $case->{spindles}, $disk{read_ms},
+	    $bench->opt('seconds'), $case->{name};
+	print "  MB/s: body bytes that clients received until the cut, unfinished files too. First byte: of the body, a request without one counts with its age.\n";
+	printf "  %-10s %-10s %20s   %30s   %8s %6s %8s %6s %7s %6s\n", 'server', '--warm', 'first byte: p50  p99', 'hot p99 ms: alone  beside    x', 'MB/s', '+-%',
+	    'of aio', 'files', 'others%', 'errors';
+	my $aio = $of->{'nginx-aio alone'};
+	for my $k (grep { $of->{ $_->{name} } } @kinds) {
+		my $m = $of->{ $k->{name} };
+		$m->{of_aio} = Test::Bench::Cold::over($m->{mb}, $aio->{mb}) if $aio;
+		printf "  %-10s %-10s %11.0f %8.0f   %16.2f %8.2f %5.1f   %7.1f %6.1f %8s %6.0f %7.0f %6d\n", $k->{server}, $k->{warm}, @$m{qw(first_p50 first_p99)},
+		    @$m{qw(alone beside)}, Test::Bench::Cold::over($m->{beside}, $m->{alone}), $m->{mb}, spread(map { $_->{mb} } @{ $runs->{ $k->{name} } }),
+		    (defined $m->{of_aio} ? sprintf '%.2f', $m->{of_aio} : '-'), @$m{qw(files others errors)};
+	}
+}
+
+sub print_aims {
+	my ($bench, $case, $of, @kinds) = @_;
+	my $aio = $of->{'nginx-aio alone'};
+	for my $k (grep { $_->{warm} eq $recommended && $of->{ $_->{name} } } @kinds) {
+		my $m = $of->{ $k->{name} };
+		my $where = "$k->{server}, $case->{clients} of 10 MB, $case->{spindles} spindles";
+		$bench->aim("$where: MB/s / nginx-aio alone", $m->{of_aio}, '>=', 0.95, $m, $aio) if $aio;
+		my $most = 2 * $m->{alone} > 1 ? 2 * $m->{alone} : 1;
+		$bench->aim("$where: hot p99 ms", $m->{beside}, '<=', $most, $m);
+	}
+}
+
+1;
