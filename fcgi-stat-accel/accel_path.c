@@ -3,7 +3,12 @@
 #include <errno.h>
 #include <string.h>
 
+#include "wire/urlpath.h"
+
 #define PAGE 4096ull
+/* The URI of nginx's subrequest in every example.  A name that ends so is the question's own, not
+ * the name of the requested file. */
+#define QUESTION "/stat-accel"
 
 /* Empty counts as missing: servers pass unset variables as empty ones. */
 const char *
@@ -38,6 +43,21 @@ accel_variables(const struct accel_conf *conf)
 
 /* ---------------------------------------------------------------- variables with the path */
 
+static bool
+is_question(const struct accel_conf *conf, const char *name)
+{
+	return (conf->mode == MODE_AUTH && name != NULL && g_str_has_suffix(name, QUESTION));
+}
+
+/* The value of a variable that names the requested file, else NULL. */
+static const char *
+name_param(const struct accel_conf *conf, char **params, const char *name)
+{
+	const char *value = accel_param(params, name);
+
+	return (is_question(conf, value) ? NULL : value);
+}
+
 static void
 append_url_part(GString *path, const char *part)
 {
@@ -48,18 +68,45 @@ append_url_part(GString *path, const char *part)
 	g_string_append(path, part);
 }
 
-/* The root without trailing slashes, then the name of the handler. */
-static void
-document_path(char **params, GString *path)
+/* The root without trailing slashes.  False: there is none. */
+static bool
+root_path(char **params, GString *path)
 {
 	const char *root = accel_param(params, "DOCUMENT_ROOT");
 
 	if (root == NULL)
-		return;
+		return (false);
 	g_string_assign(path, root);
 	while (path->len > 0 && path->str[path->len - 1] == '/')
 		g_string_truncate(path, path->len - 1);
-	append_url_part(path, accel_param(params, "SCRIPT_NAME"));
+	return (true);
+}
+
+/* The root, then the name of the handler. */
+static void
+document_path(char **params, GString *path)
+{
+	if (root_path(params, path))
+		append_url_part(path, accel_param(params, "SCRIPT_NAME"));
+}
+
+/* The root, then the path that the client has sent: decoded, without the query, cleaned.  nginx
+ * refuses requests for other paths itself, and its parser ends a path at '#', too. */
+static void
+requested_path(char **params, GString *path)
+{
+	const char *uri = accel_param(params, "REQUEST_URI");
+	struct text target;
+	size_t at;
+	int n;
+
+	if (uri == NULL || !root_path(params, path))
+		return;
+	target = (struct text){ uri, strcspn(uri, "?#") };
+	at = path->len;
+	g_string_set_size(path, at + target.n);
+	n = urlpath_name(target, path->str + at);
+	g_string_truncate(path, n < 0 ? 0 : at + (size_t)n);
 }
 
 /* Apache's mod_proxy_fcgi prefixes the address of the application:
@@ -79,20 +126,31 @@ without_proxy(const char *file)
 /* lighttpd 1.4 splits the URL of a "/prefix/" handler: SCRIPT_FILENAME is then root + SCRIPT_NAME
  * and lacks the end, which is in PATH_INFO.  A SCRIPT_FILENAME that differs is complete. */
 static void
-usual_path(char **params, GString *path)
+script_path(char **params, const char *file, GString *path)
 {
-	const char *warm = accel_param(params, "WARM_PATH"),
-		   *file = accel_param(params, "SCRIPT_FILENAME");
-
-	if (warm != NULL) {
-		g_string_assign(path, warm);
-		return;
-	}
 	document_path(params, path);
 	if (file != NULL && (path->len == 0 || strcmp(file, path->str) != 0))
 		g_string_assign(path, without_proxy(file));
 	else if (path->len > 0)
 		append_url_part(path, accel_param(params, "PATH_INFO"));
+}
+
+/* Names of the file first: behind a rewrite REQUEST_URI is another one.  In nginx's subrequest only
+ * REQUEST_URI is about the request of the client. */
+static void
+usual_path(const struct accel_conf *conf, char **params, GString *path)
+{
+	const char *warm = name_param(conf, params, "WARM_PATH"),
+		   *file = name_param(conf, params, "SCRIPT_FILENAME"),
+		   *script = accel_param(params, "SCRIPT_NAME");
+
+	if (warm != NULL)
+		g_string_assign(path, warm);
+	else if (file == NULL && (script != NULL ? is_question(conf, script)
+						 : accel_param(params, "PATH_INFO") == NULL))
+		requested_path(params, path);
+	else
+		script_path(params, file, path);
 }
 
 static void
@@ -102,7 +160,9 @@ path_from(const char *const *names, char **params, GString *path)
 
 	for (; *names != NULL && path->len == 0; names++) {
 		value = accel_param(params, *names);
-		if (strcmp(*names, "DOCUMENT") == 0) {
+		if (strcmp(*names, "REQUEST_URI") == 0)
+			requested_path(params, path);
+		else if (strcmp(*names, "DOCUMENT") == 0) {
 			document_path(params, path);
 			if (path->len > 0)
 				append_url_part(path, accel_param(params, "PATH_INFO"));
@@ -201,7 +261,7 @@ accel_path(const struct accel_conf *conf, char **params, GString *path, struct r
 	if (conf->path_from != NULL)
 		path_from(conf->path_from, params, path);
 	else
-		usual_path(params, path);
+		usual_path(conf, params, path);
 	if (path->str[0] != '/')
 		return (-EPERM);
 	return (accel_is_auth(conf, params) || fits(conf, path) ? 0 : -EPERM);

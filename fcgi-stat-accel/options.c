@@ -150,8 +150,9 @@ static const struct option rows[] = {
 	    .prose = "Files below FROM have URIs below TO; may be repeated." },
 	{ "path-from", '\0', "NAME,...", OPTION_NAMES, AT(o.accel.path_from),
 	    .prose = "Variables that may name the file; the first one that is set wins. DOCUMENT "
-		     "means DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO (default WARM_PATH, "
-		     "SCRIPT_FILENAME, DOCUMENT)." },
+		     "means DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO, and REQUEST_URI means "
+		     "DOCUMENT_ROOT + its decoded path (default WARM_PATH, SCRIPT_FILENAME, "
+		     "DOCUMENT, REQUEST_URI)." },
 	/* A server whose sendfile() waits stalls on bytes that are not in memory yet, so
 	 * most files are read whole. */
 	{ "warm", 'w', "stat|open|read:BYTES|read:all", OPTION_OWN, AT(o.warm), .def = "read:16m",

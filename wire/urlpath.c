@@ -67,9 +67,9 @@ hides_a_step(const char *seg, int n, bool last)
 /* Checks the segment dst[start..n), behind a '/'.  Returns where writing goes on: n for a name,
  * start for "." or an empty one, the start of the parent for "..", or -EPERM above the root. */
 static int
-end_segment(const char *dst, int start, int n, bool last)
+end_segment(const char *dst, int start, int n, bool strict, bool last)
 {
-	if (hides_a_step(dst + start, n - start, last))
+	if (strict && hides_a_step(dst + start, n - start, last))
 		return (-EPERM);
 	if (n - start == 1 && dst[start] == '.')
 		return (start);
@@ -83,9 +83,10 @@ end_segment(const char *dst, int start, int n, bool last)
 }
 
 /* dst is "/", or ends with a name; start is the start of the current segment.  The '/' before a
- * removed segment stays, which also keeps the slash of "/a/." and "/a/b/..". */
-int
-urlpath_clean(struct text path, char *dst)
+ * removed segment stays, which also keeps the slash of "/a/." and "/a/b/..".  Inlined twice, so
+ * that the checks of strict cost nothing. */
+static inline __attribute__((always_inline)) int
+clean(struct text path, char *dst, bool strict)
 {
 	int n = 0, start = 1, c;
 	bool raw_slash;
@@ -103,23 +104,35 @@ urlpath_clean(struct text path, char *dst)
 		c = next_byte(path, &i);
 		if (c < 0)
 			return (c);
-		if (c == '\\' || (c == '/' && !raw_slash))
+		if (strict && (c == '\\' || (c == '/' && !raw_slash)))
 			return (-EPERM);
 		if (c != '/') {
 			dst[n++] = (char)c;
 			continue;
 		}
-		n = end_segment(dst, start, n, false);
+		n = end_segment(dst, start, n, strict, false);
 		if (n < 0)
 			return (n);
 		if (dst[n - 1] != '/')
 			dst[n++] = '/';
 		start = n;
 	}
-	n = end_segment(dst, start, n, true);
+	n = end_segment(dst, start, n, strict, true);
 	if (n >= 0)
 		dst[n] = '\0';
 	return (n);
+}
+
+int
+urlpath_clean(struct text path, char *dst)
+{
+	return (clean(path, dst, true));
+}
+
+int
+urlpath_name(struct text path, char *dst)
+{
+	return (clean(path, dst, false));
 }
 
 bool

@@ -15,6 +15,10 @@
  * root, or a hidden step). */
 int urlpath_clean(struct text path, char *dst);
 
+/* As urlpath_clean(), for a path that another server has accepted and looks for: an encoded slash
+ * separates segments, and a backslash and ';' are bytes of a name. */
+int urlpath_name(struct text path, char *dst);
+
 /* True if urlpath_clean() removes a segment "." or "..", also a decoded one. */
 bool urlpath_has_steps(struct text path);
 

@@ -14,6 +14,7 @@ const struct fuzz_seed fuzz_seeds[] = {
 	SEED("/a/../b/%252e/.../..x/y..\\"),
 	SEED("/../a"),
 	SEED("/a;b/%2e;/;x"),
+	SEED("/a%2fb%5c/..%2f..;/c"),
 	{ NULL, 0 },
 };
 
@@ -58,6 +59,26 @@ check_again(const char *path, int n)
 	buf_free(&b);
 }
 
+/* The name does not climb either, and a path that is clean is its own name. */
+static void
+check_name(struct text in, const char *cleaned, int cleaned_n)
+{
+	char *dst = malloc(in.n + 1);
+	int len;
+
+	must(dst != NULL);
+	len = urlpath_name(in, dst);
+	must(len > 0 || len == -EINVAL || len == -EPERM);
+	must(cleaned_n < 0 || (len == cleaned_n && memcmp(dst, cleaned, (size_t)len) == 0));
+	if (len > 0) {
+		must((size_t)len <= in.n && strlen(dst) == (size_t)len && dst[0] == '/');
+		must(strstr(dst, "//") == NULL && strstr(dst, "/../") == NULL &&
+		     strstr(dst, "/./") == NULL);
+		must(!text_ends(text_of(dst), TEXT("/..")) && !text_ends(text_of(dst), TEXT("/.")));
+	}
+	free(dst);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
@@ -73,6 +94,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		check_segments(dst);
 		check_again(dst, len);
 	}
+	check_name(in, dst, len);
 	len = urlpath_decode(in, dst);
 	must(len == -EINVAL || (len >= 0 && (size_t)len <= n && strlen(dst) == (size_t)len));
 	must(urlpath_plain(in, dst) <= n);

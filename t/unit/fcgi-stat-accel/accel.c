@@ -97,6 +97,122 @@ test_path_from(void)
 	g_free(names);
 }
 
+#define ROOT "DOCUMENT_ROOT=/srv/www/"
+
+static const struct accel_conf auth_conf = { .mode = MODE_AUTH, .expires = -1 };
+
+/* What a client has sent, and the file below the root; NULL: refused. */
+static void
+test_requested_path(void)
+{
+	static const struct {
+		const char *uri, *path;
+	} table[] = {
+		{ "/", "/" },
+		{ "/a", "/a" },
+		{ "/a/b/?c=/d", "/a/b/" },
+		{ "/a?", "/a" },
+		{ "/a#b?c", "/a" },
+		{ "/?a", "/" },
+		{ "//a///b", "/a/b" },
+		{ "/a/./b/../c", "/a/c" },
+		{ "/%61%20%25%3F%23", "/a %?#" },
+		{ "/%2541", "/%41" },
+		{ "/a%2Fb", "/a/b" },
+		{ "/a/%2e%2e/b", "/b" },
+		{ "/a/.%2e%2fb", "/b" },
+		{ "/a\\..;x", "/a\\..;x" },
+		{ "/\xc3\xa4%ff", "/\xc3\xa4\xff" },
+		{ "/stat-accel", "/stat-accel" },
+		{ "", NULL },
+		{ "?", NULL },
+		{ "*", NULL },
+		{ "a", NULL },
+		{ "http://host/path", NULL },
+		{ "%2Fa", NULL },
+		{ "/%", NULL },
+		{ "/%2", NULL },
+		{ "/%2?f", NULL },
+		{ "/%g0", NULL },
+		{ "/a%00", NULL },
+		{ "/%00/a", NULL },
+		{ "/..", NULL },
+		{ "/a/../../b", NULL },
+		{ "/%2e%2e/b", NULL },
+		{ "/..%2fb", NULL },
+	};
+
+	for (guint i = 0; i < G_N_ELEMENTS(table); i++) {
+		char *uri = g_strconcat("REQUEST_URI=", table[i].uri, NULL);
+		char *path = g_strconcat("/srv/www", table[i].path, NULL);
+
+		g_test_message("%s", uri);
+		check_path(&auth_conf, PARAMS(ROOT, uri), table[i].path != NULL ? 0 : -EPERM,
+		    table[i].path != NULL ? path : "");
+		g_free(path);
+		g_free(uri);
+	}
+}
+
+/* 8 kB, the longest line of nginx by default: of names, of escapes, of steps. */
+static void
+test_long_request(void)
+{
+	static const char *const parts[][2] = { { "/a", "/a" }, { "%61", "a" }, { "/./", "" },
+		{ "/a/..", "" }, { "//", "" } };
+
+	for (guint i = 0; i < G_N_ELEMENTS(parts); i++) {
+		GString *uri = g_string_new("REQUEST_URI=/"), *path = g_string_new("/srv/www/");
+
+		while (uri->len < 8192) {
+			g_string_append(uri, parts[i][0]);
+			g_string_append(path,
+			    path->str[path->len - 1] == '/' && parts[i][1][0] == '/'
+				? parts[i][1] + 1
+				: parts[i][1]);
+		}
+		check_path(&auth_conf, PARAMS(ROOT, uri->str), 0, path->str);
+		g_string_free(uri, TRUE);
+		g_string_free(path, TRUE);
+	}
+}
+
+/* In nginx's subrequest uri, script name and file name are those of the question. */
+static void
+test_question(void)
+{
+	static char uri[] = "REQUEST_URI=/a?b", warm[] = "WARM_PATH=/srv/www/stat-accel",
+		    file[] = "SCRIPT_FILENAME=/srv/www/stat-accel",
+		    name[] = "SCRIPT_NAME=/stat-accel";
+
+	check_path(&auth_conf, PARAMS(ROOT, uri, warm), 0, "/srv/www/a");
+	check_path(&auth_conf, PARAMS(ROOT, uri, file, name, warm), 0, "/srv/www/a");
+	check_path(&auth_conf, PARAMS(ROOT, uri, name), 0, "/srv/www/a");
+	check_path(&auth_conf, PARAMS(ROOT, uri, name, "PATH_INFO=/x"), 0, "/srv/www/a");
+	check_path(&auth_conf, PARAMS(ROOT, uri, file, name, "WARM_PATH=/alias/a"), 0, "/alias/a");
+	check_path(&auth_conf, PARAMS(ROOT, uri, name, "SCRIPT_FILENAME=/alias/a"), 0, "/alias/a");
+	check_path(&auth_conf, PARAMS(warm), -EPERM, "");
+	check_path(&auth_conf, PARAMS(uri), -EPERM, "");
+	/* a name of the file is better: behind a rewrite the client's is another one */
+	check_path(&auth_conf, PARAMS(ROOT, uri, "SCRIPT_NAME=/new"), 0, "/srv/www/new");
+	check_path(&auth_conf, PARAMS(ROOT, uri, "PATH_INFO=/new"), 0, "/srv/www/new");
+	/* no subrequest: the name of a file */
+	check_path(&percent, PARAMS(ROOT, uri, name), 0, "/srv/www/stat-accel");
+	check_path(&percent, PARAMS(ROOT, uri), 0, "/srv/www/a");
+}
+
+static void
+test_path_from_request(void)
+{
+	const char *const names[] = { "MINE", "REQUEST_URI", NULL };
+	const struct accel_conf conf = { .header = "X-Sendfile", .path_from = names };
+
+	check_path(&conf, PARAMS(ROOT, "REQUEST_URI=/a%20b?c", "SCRIPT_NAME=/s"), 0,
+	    "/srv/www/a b");
+	check_path(&conf, PARAMS(ROOT, "REQUEST_URI=/a", "MINE=/m"), 0, "/m");
+	check_path(&conf, PARAMS("REQUEST_URI=/a"), -EPERM, "");
+}
+
 /* Whole pages: 4096, 8192, 12288. */
 /* The parts as "FROM-TO", FROM or TO in words if it is not a number. */
 static GString *
@@ -415,6 +531,10 @@ main(int argc, char **argv)
 	g_test_add_func("/accel/path/order", test_path_order);
 	g_test_add_func("/accel/path/split-url", test_path_of_a_split_url);
 	g_test_add_func("/accel/path/from", test_path_from);
+	g_test_add_func("/accel/path/requested", test_requested_path);
+	g_test_add_func("/accel/path/long", test_long_request);
+	g_test_add_func("/accel/path/question", test_question);
+	g_test_add_func("/accel/path/from-request", test_path_from_request);
 	g_test_add_func("/accel/path/want", test_want);
 	g_test_add_func("/accel/path/only-utf8", test_only_utf8);
 	g_test_add_func("/accel/path/refused", test_path_refused);

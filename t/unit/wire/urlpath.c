@@ -72,6 +72,30 @@ static const struct {
 	{ TEXT("/a\0b"), -EINVAL, NULL },
 };
 
+/* What urlpath_name() takes otherwise. */
+static const struct {
+	struct text in;
+	int want; /* 0: becomes .path */
+	const char *path;
+} names[] = {
+	{ TEXT("/a%2fb%2F%2fc"), 0, "/a/b/c" },
+	{ TEXT("/a/..%2fb"), 0, "/b" },
+	{ TEXT("/a/%2e%2e%2Fb"), 0, "/b" },
+	{ TEXT("/%252fb"), 0, "/%2fb" },
+	{ TEXT("/a\\b%5c"), 0, "/a\\b\\" },
+	{ TEXT("/..\\..\\"), 0, "/..\\..\\" },
+	{ TEXT("/a/..;/b"), 0, "/a/..;/b" },
+	{ TEXT("/;x/.;/a"), 0, "/;x/.;/a" },
+	{ TEXT("/..%2f"), -EPERM, NULL },
+	{ TEXT("/%2e%2e%2fa"), -EPERM, NULL },
+	{ TEXT("/a%2f../b"), 0, "/b" },
+	{ TEXT("/a%2f../../b"), -EPERM, NULL },
+	{ TEXT("%2fa"), -EINVAL, NULL },
+	{ TEXT("/%2"), -EINVAL, NULL },
+	{ TEXT("/a%2f%00"), -EINVAL, NULL },
+	{ TEXT(""), -EINVAL, NULL },
+};
+
 /* Exactly as much room as the contract asks for, on the heap, so that one byte more is noticed. */
 static void
 test_clean(void)
@@ -94,6 +118,29 @@ test_clean(void)
 		}
 		free(in);
 		free(dst);
+	}
+}
+
+/* Ordinary paths come out the same, too. */
+static void
+test_name(void)
+{
+	char dst[64];
+	int n;
+
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++) {
+		g_test_message("%s", names[i].in.p);
+		n = urlpath_name(names[i].in, dst);
+		g_assert_cmpint(n, ==,
+		    names[i].want == 0 ? (int)strlen(names[i].path) : names[i].want);
+		if (n >= 0)
+			g_assert_cmpstr(dst, ==, names[i].path);
+	}
+	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
+		if (rows[i].want != 0)
+			continue;
+		g_assert_cmpint(urlpath_name(rows[i].in, dst), ==, (int)strlen(rows[i].path));
+		g_assert_cmpstr(dst, ==, rows[i].path);
 	}
 }
 
@@ -165,6 +212,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/urlpath/clean", test_clean);
+	g_test_add_func("/urlpath/name", test_name);
 	g_test_add_func("/urlpath/steps", test_steps);
 	g_test_add_func("/urlpath/decode", test_decode);
 	g_test_add_func("/urlpath/plain", test_plain);
