@@ -123,6 +123,7 @@ answer_now(struct conn *c, char **params, bool *waits)
 	*w = (struct warm_wait){ .wait.client = client_of(c, params), .done = file_found };
 	w->found.err = c->record.too_long ? refuse_too_long(c)
 					  : accel_path(all->accel, params, all->path, &w->want);
+	w->cached = accel_is_cached(all->accel, params);
 	if (w->found.err == -ENODEV)
 		note_unknown_cache(params);
 	*waits = w->found.err == 0 && !warm_file(all->warm, all->path->str, w);

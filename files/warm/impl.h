@@ -90,6 +90,7 @@ warm_sum(uint64_t a, uint64_t b) /* WARM_ALL is larger than all others */
 /* The inverse of key_of(): what is wanted of the file; true: an index file, so a directory is an
  * error. */
 bool key_read(const struct warm_entry *, struct range_set *want);
+bool key_is_cached(const struct warm_entry *); /* see warm_wait */
 /* true: w->found is filled */
 bool entry_ask(struct warm *, const char *path, bool leaf, struct warm_wait *w);
 void entry_answer(struct warm_entry *); /* found is filled; may free it */

@@ -161,7 +161,7 @@ count_siblings(const struct warm_entry *e)
 {
 	const char *const *s = e->warm->conf->siblings;
 
-	return (s != NULL && !g_str_has_suffix(e->lk.path.p, "/")
+	return (s != NULL && !g_str_has_suffix(e->lk.path.p, "/") && !key_is_cached(e)
 		    ? g_strv_length((char **)(uintptr_t)s)
 		    : 0);
 }

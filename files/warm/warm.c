@@ -22,14 +22,28 @@ reads_bytes(const struct warm_conf *conf)
 		(conf->how != WARM_STAT && conf->behind != 0));
 }
 
+enum key_kind { KEY_LEAF = 1, KEY_CACHED = 2 };
+
+static unsigned char
+kind_of(const struct warm_entry *e)
+{
+	return ((unsigned char)e->lk.path.p[strlen(e->lk.path.p) + 1]);
+}
+
+bool
+key_is_cached(const struct warm_entry *e)
+{
+	return ((kind_of(e) & KEY_CACHED) != 0);
+}
+
 /* The path, NUL, and what else distinguishes two requests. */
 static struct text
-key_of(struct warm *wm, const char *path, bool leaf, const struct range_set *want)
+key_of(struct warm *wm, const char *path, unsigned char kind, const struct range_set *want)
 {
 	GString *k = g_string_assign(wm->key, path);
 
 	g_string_append_c(k, '\0');
-	g_string_append_c(k, leaf);
+	g_string_append_c(k, (char)kind);
 	g_string_append_len(k, (const char *)want->part, (gssize)(want->n * sizeof(want->part[0])));
 	return ((struct text){ k->str, k->len });
 }
@@ -37,12 +51,12 @@ key_of(struct warm *wm, const char *path, bool leaf, const struct range_set *wan
 bool
 key_read(const struct warm_entry *e, struct range_set *want)
 {
-	const char *leaf = e->lk.path.p + strlen(e->lk.path.p) + 1, *part = leaf + 1;
+	const char *part = e->lk.path.p + strlen(e->lk.path.p) + 2;
 	size_t n = (size_t)(e->lk.path.p + e->lk.path.n - part);
 
 	memcpy(want->part, part, n);
 	want->n = (unsigned)(n / sizeof(want->part[0]));
-	return (*leaf != 0);
+	return ((kind_of(e) & KEY_LEAF) != 0);
 }
 
 static struct warm_entry *
@@ -72,6 +86,14 @@ is_fresh(const struct lookup *l, const struct warm *wm)
 	return (lookup_age(l) < wm->conf->remember_ms * NS_PER_MS);
 }
 
+static bool
+is_worth_keeping(const struct warm_entry *e)
+{
+	if (e->cut || e->warm->conf->remember_ms == 0 || !lookup_is_permanent(e->found.err))
+		return (false);
+	return (e->found.err == 0 || !key_is_cached(e));
+}
+
 /* All waiters have their answer.  The entry is kept for later requests, or freed. */
 static void
 entry_settle(struct warm_entry *e)
@@ -79,7 +101,7 @@ entry_settle(struct warm_entry *e)
 	struct warm *wm = e->warm;
 	struct lookup *oldest;
 
-	if (e->cut || wm->conf->remember_ms == 0 || !lookup_is_permanent(e->found.err)) {
+	if (!is_worth_keeping(e)) {
 		lookup_remove(&e->lk);
 		return;
 	}
@@ -224,7 +246,8 @@ entry_ask(struct warm *wm, const char *path, bool leaf, struct warm_wait *w)
 {
 	static const struct range_set nothing;
 	const struct range_set *want = reads_bytes(wm->conf) ? &w->want : &nothing;
-	struct text key = key_of(wm, path, leaf, want);
+	unsigned char kind = (unsigned char)((leaf ? KEY_LEAF : 0) | (w->cached ? KEY_CACHED : 0));
+	struct text key = key_of(wm, path, kind, want);
 	uint64_t hash = text_hash(key);
 	struct warm_entry *e = entry_find(wm, key, hash);
 

@@ -72,6 +72,9 @@ struct warm_wait {
 	void (*done)(struct warm_wait *);
 	/* The bytes that will be sent, in whole pages; none: nothing is read. */
 	struct range_set want;
+	/* A file that appears when it was absent: an absence is not remembered, and there are no
+	 * siblings. */
+	bool cached;
 	struct warm_found found;
 	/* warm.c's */
 	struct list arrived;

@@ -304,6 +304,38 @@ test_siblings(void)
 	down();
 }
 
+static bool
+ask_cached(struct asker *a)
+{
+	*a = (struct asker){
+		.w = { .done = asker_done, .cached = true, .want = { 1, { { 0, UINT64_MAX } } } }
+	};
+	return (warm_file(wm, "/c", &a->w));
+}
+
+/* Of a cache: its absence ends when the next request comes. */
+static void
+test_cached(void)
+{
+	static const char *const names[] = { ".gz", NULL };
+	struct asker a, b;
+
+	conf.siblings = names;
+	up();
+	g_assert_false(ask_cached(&a));
+	g_assert_false(ask_cached(&b));
+	g_assert_cmpuint(sim_count(io, IO_OPEN), ==, 1); /* joined; no siblings */
+	finish("c", -ENOENT);
+	g_assert_cmpint(a.w.found.err, ==, -ENOENT);
+	g_assert_cmpuint(b.done, ==, 1);
+	g_assert_false(ask_cached(&a));
+	finish("c", FD);
+	g_assert_cmpint(a.w.found.err, ==, 0);
+	g_assert_true(ask_cached(&a));
+	g_assert_cmpuint(counters.accel_remembered, ==, 1);
+	down();
+}
+
 /* ---------------------------------------------------------------- the log */
 
 static GString *logged;
@@ -377,6 +409,7 @@ main(int argc, char **argv)
 	g_test_add_func("/warm/end", test_end);
 	g_test_add_func("/warm/index-late", test_index_late);
 	g_test_add_func("/warm/siblings", test_siblings);
+	g_test_add_func("/warm/cached", test_cached);
 	g_test_add_func("/warm/slow-log", test_slow_log);
 	return (g_test_run());
 }
