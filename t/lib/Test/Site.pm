@@ -20,7 +20,7 @@ accelerator. Only these words are replaced, wherever they stand:
 
     /srv/www                  the tree of the test
     /run/ /var/log/NAME/      its own directory
-    /var/lib/NAME/            the same
+    /var/lib/NAME/            the same, and /var/cache/NAME/; the directories of --nginx-cache are made
     /usr/local/bin/           the directory of the program under test
     8080 8081 8082 9000       free ports of 127.0.0.1
 
@@ -35,7 +35,8 @@ that a test did not pass without it, or with another file.
 =head1 OPTIONS OF start
 
 C<root>; C<edit> a function that changes the text of the configuration; C<text> a configuration in place of
-a file; C<behind =E<gt> [$site...]> those that 8081, 8082... stand for.
+a file; C<behind =E<gt> [$site...]> those that 8081, 8082... stand for; without it 8081 is
+free, for the test.
 
 =cut
 
@@ -107,7 +108,7 @@ sub start {
 	$self->{dir} = File::Temp->newdir("site-$kind-XXXXXX", TMPDIR => 1);
 	chmod 0755, "$self->{dir}";
 	my $example = $arg{text} // Test::Util::slurp("$examples/$kind/$file") || die "$examples/$kind/$file: $!";
-	$self->{ports} = { map { $_ => Test::Peer::_free_port() } qw(8080 9000) };
+	$self->{ports} = { map { $_ => Test::Peer::_free_port() } qw(8080 8081 9000) };
 	$self->{ports}{ 8081 + $_ } = $arg{behind}[$_]->port for 0 .. $#{ $arg{behind} // [] };
 	$self->{port} = $self->{ports}{8080};
 	$self->_programs;
@@ -132,6 +133,7 @@ sub _start_accel {
 	my ($self, $example) = @_;
 	my ($line) = commands($example) or die "$self->{name}: no command\n";
 	my @cmd = split ' ', $self->_replaced($line);
+	$self->_make_cache($_) for map { m{^--nginx-cache=(?:\w+=)?([^:]+)} } @cmd;
 	my ($program) = grep { $cmd[$_] =~ /fcgi-stat-accel$/ } 0 .. $#cmd;
 	my @spawn = splice @cmd, 0, $program;
 	if (my ($at) = grep { $spawn[$_] eq 'spawn-fcgi' } 0 .. $#spawn) {
@@ -152,6 +154,14 @@ sub _start_accel {
 	$self->{app} = $app;
 	Test::Util::eventually(sub { $app->{sock} = $app->_connect or !$app->alive }, 20);
 	die "$line: does not answer\n" . $app->said unless delete $app->{sock};
+}
+
+# As "install -d -o www-data -m 700" does.
+sub _make_cache {
+	my ($self, $dir) = @_;
+	make_path($dir, { mode => 0700 });
+	if ($> == 0) { chown +(getpwnam 'www-data')[2, 3], $dir }
+	return;
 }
 
 sub _without_user {
@@ -189,8 +199,14 @@ sub _answers {
 # Path => size of the files it has made warm; what it was asked for and did not find is 0.
 sub warmed {
 	my ($self) = @_;
+	return map { $_->{path} => $_->{bytes} } $self->timing;
+}
+
+# Its timing lines, one for each request.
+sub timing {
+	my ($self) = @_;
 	my @lines = map { grep { /^\{.*\}$/ } split /\n/, $_->said } $self->apps;
-	return map { $_->{path} => $_->{bytes} } map { JSON::PP->new->decode($_) } @lines;
+	return map { JSON::PP->new->decode($_) } @lines;
 }
 
 # The test takes the accelerator's place for one request: what the server asks, and what it makes of the answer.
@@ -227,7 +243,7 @@ sub _replaced {
 	$text =~ s{/srv/www}{$self->{root}}g;
 	$text =~ s{/usr/local/bin/}{$self->{dir}/bin/}g;
 	$text =~ s{/run/}{$self->{dir}/run/}g;
-	$text =~ s{/var/(?:log|lib)/\w+}{$self->{dir}}g;
+	$text =~ s{/var/(?:log|lib|cache)/\w+}{$self->{dir}}g;
 	$text =~ s{\b(8080|8081|8082|9000)\b}{$self->{ports}{$1}}g;
 	return $text;
 }
