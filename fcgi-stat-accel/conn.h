@@ -20,6 +20,7 @@
 
 #include "base/list.h"
 #include "fcgi-stat-accel/accel.h"
+#include "fcgi-stat-accel/advice.h"
 #include "wire/fcgi_record.h"
 #include "fcgi-stat-accel/request.h"
 #include "fcgi-stat-accel/status.h"
@@ -33,6 +34,7 @@ struct conns {
 	struct warm *warm;
 	struct accel_counters *counters;
 	const struct accel_conf *accel;
+	struct advice *advice;
 	const struct status *status;
 	enum timing_format timing;
 	struct request_reader *reader;

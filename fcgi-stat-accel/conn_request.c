@@ -24,6 +24,33 @@ send_reply(struct conn *c)
 	return (request_answer(all->reader, all->reply, all->out));
 }
 
+/* Without a path: what the web server passes in its place. */
+static struct text
+name_for_advice(const struct conns *all, char **params)
+{
+	static const char *const names[] = { "WARM_PATH", "SCRIPT_FILENAME", "REQUEST_URI" };
+	const char *value = NULL;
+
+	if (all->path->len > 0)
+		return ((struct text){ all->path->str, all->path->len });
+	for (size_t i = 0; i < G_N_ELEMENTS(names) && value == NULL; i++)
+		value = accel_param(params, names[i]);
+	return (text_of(value));
+}
+
+static void
+advise(struct conns *all, char **params, const struct warm_found *found)
+{
+	const struct advice_answer a = {
+		.path = name_for_advice(all, params),
+		.unnamed = all->path->str[0] != '/',
+		.err = found->err,
+		.waited_ns = found->stat_ns + found->read_ns,
+	};
+
+	advice_answered(all->advice, &a, io_now(all->io));
+}
+
 static bool
 answer(struct conn *c, char **params, const struct warm_found *found, uint64_t began_ns)
 {
@@ -41,6 +68,7 @@ answer(struct conn *c, char **params, const struct warm_found *found, uint64_t b
 	accel_reply(all->accel, params, all->path->str, found, all->counters, all->reply);
 	histogram_add(&all->counters->total, timing.total_ns);
 	timing_note(all->timing, &timing);
+	advise(all, params, found);
 	return (send_reply(c));
 }
 

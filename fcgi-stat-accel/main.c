@@ -13,6 +13,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "fcgi-stat-accel/advice_show.h"
 #include "fcgi-stat-accel/listener.h"
 #include "fcgi-stat-accel/log.h"
 #include "fcgi-stat-accel/options.h"
@@ -42,6 +43,7 @@
 struct program {
 	const struct options *opt;
 	struct accel_counters counters;
+	struct advice advice;
 	struct status status;
 	struct listener *listener;
 	struct io_pools *pools;
@@ -300,6 +302,7 @@ describe(struct program *p)
 	p->status.ping_path = p->opt->ping_path;
 	p->status.mode = p->opt->accel.mode == MODE_AUTH ? "auth" : "sendfile";
 	p->status.counters = &p->counters;
+	p->status.advice = &p->advice;
 	p->status.accel = &p->opt->accel;
 	p->status.warm = &p->opt->warm;
 	p->status.pools = p->pools;
@@ -314,6 +317,7 @@ serve(struct program *p)
 		    .warm = p->warm,
 		    .counters = &p->counters,
 		    .accel = &p->opt->accel,
+		    .advice = &p->advice,
 		    .status = &p->status,
 		    .timing = p->opt->timing },
 		.max_conns = choose_max_conns(p->opt->threads),
@@ -355,7 +359,9 @@ run(const struct options *o)
 {
 	static int (*const steps[])(struct program *) = { check_roots, open_listener, open_signals,
 		drop_root, enter_sandbox, open_log, start_loop, start_warm, serve };
-	struct program p = { .opt = o, .signal_fd = -1 };
+	struct program p = { .opt = o,
+		.advice = { .window_ns = o->advice_ms * NS_PER_MS, .say = advice_log },
+		.signal_fd = -1 };
 	int code = 0;
 
 	for (size_t i = 0; i < G_N_ELEMENTS(steps) && code == 0; i++)

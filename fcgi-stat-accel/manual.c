@@ -1,3 +1,4 @@
+#include "fcgi-stat-accel/advice_show.h"
 #include "fcgi-stat-accel/dialect.h"
 #include "fcgi-stat-accel/options.h"
 
@@ -162,5 +163,6 @@ accel_manual(struct manpage *p)
 	options_manual(p, accel_command.options);
 	servers(p);
 	manpage_marked(p, caches);
+	advice_manual(p);
 	manpage_marked(p, operation);
 }

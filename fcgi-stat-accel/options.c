@@ -218,6 +218,9 @@ static const struct option rows[] = {
 	    .expected = "a path that begins with /",
 	    .prose = "A request with this SCRIPT_NAME gets the status; programs use ?json and "
 		     "?metrics." },
+	{ "advice", '\0', "MS", OPTION_NUMBER, AT(o.advice_ms), 0, MS_MAX, "60000", "ms",
+	    .prose = "Watch the questions this long before an advice about the set-up (see "
+		     "ADVICE); 0: never." },
 	{ "ping-path", '\0', "URL", OPTION_TEXT, AT(o.ping_path), .read = is_absolute,
 	    .expected = "a path that begins with /",
 	    .prose = "A request with this SCRIPT_NAME gets \"pong\"." },

@@ -93,6 +93,7 @@ take_conn(struct serve *s, int fd)
 		count(&s->all.counters->events, accel_accepted);
 	else
 		count(&s->all.counters->events, accel_refused);
+	advice_connected(s->all.advice, welcome, io_now(s->all.io));
 	conn_open(&s->all, fd, welcome);
 }
 

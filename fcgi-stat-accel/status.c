@@ -9,6 +9,7 @@
 #include "base/text.h"
 #include "fcgi-stat-accel/about.h"
 #include "fcgi-stat-accel/accel.h"
+#include "fcgi-stat-accel/advice_show.h"
 #include "fcgi-stat-accel/status.h"
 #include "io/disk/pools_status.h"
 
@@ -67,6 +68,7 @@ as_text(struct buf *out, const struct status *s, const struct io_pools_status *p
 	const struct accel_counters *c = s->counters;
 
 	buf_printf(out, "accel.version: %s\naccel.mode: %s\n", STAT_ACCEL_VERSION, s->mode);
+	advice_text(out, s->advice);
 	text_line(out, "uptime-s", uptime_s(s));
 	text_line(out, "sandbox.landlock-abi", (uint64_t)s->sandbox.landlock);
 	text_line(out, "sandbox.seccomp", s->sandbox.seccomp);
@@ -91,8 +93,9 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
 	    "{\"version\":\"%s\",\"mode\":\"%s\",\"uptime_seconds\":%" PRIu64
 	    ",\"landlock_abi\":%d,\"seccomp\":%d,\n",
 	    STAT_ACCEL_VERSION, s->mode, uptime_s(s), s->sandbox.landlock, s->sandbox.seccomp);
+	advice_json(out, s->advice);
 	buf_printf(out,
-	    "\"connections\":{\"open\":%u,\"limit\":%u},\n\"requests\":{\"waiting\":%u},"
+	    ",\n\"connections\":{\"open\":%u,\"limit\":%u},\n\"requests\":{\"waiting\":%u},"
 	    "\n\"stages\":{",
 	    c->conns, c->conns_max, c->warm.waiting);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++) {
@@ -117,6 +120,7 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 	prom_family(&p, "build_info", "gauge", "Version and mode, as labels.");
 	prom_name(&p, "build_info");
 	buf_printf(out, "{version=\"%s\",mode=\"%s\"} 1\n", STAT_ACCEL_VERSION, s->mode);
+	advice_metrics(&p, s->advice);
 	prom_gauge(&p, "uptime_seconds", "Since it was started.", uptime_s(s));
 	prom_gauge(&p, "landlock_abi", "Version of the sandbox; 0: none.",
 	    (uint64_t)s->sandbox.landlock);
@@ -286,6 +290,7 @@ status_log(const struct status *s)
 	log_event(LOG_INFO, NULL, "accel.stats", LF_STR("mode", s->mode),
 	    LF_U64("uptime-s", uptime_s(s)), LF_U64("connections", c->conns),
 	    LF_U64("connections-limit", c->conns_max), LF_U64("waiting", c->warm.waiting));
+	advice_log_all(s->advice);
 	for (const struct counter_info *info = accel_counter_infos; info->name != NULL;)
 		info = log_group(c, info);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++)

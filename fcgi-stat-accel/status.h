@@ -16,6 +16,7 @@
 #include <glib.h>
 #include <stdbool.h>
 #include "fcgi-stat-accel/accel.h"
+#include "fcgi-stat-accel/advice.h"
 #include "io/sandbox.h"
 
 struct io_pools;
@@ -24,6 +25,7 @@ struct status {
 	const char *status_path, *ping_path; /* NULL: none */
 	const char *mode;                    /* "sendfile", "auth" */
 	const struct accel_counters *counters;
+	const struct advice *advice;
 	const struct accel_conf *accel; /* for about.h; NULL: it does not answer */
 	const struct warm_conf *warm;
 	struct io_pools *pools;

@@ -15,6 +15,7 @@
 
 static struct io *io;
 static struct accel_counters counters;
+static struct advice advice;
 static struct conns all;
 static const struct text names[] = { { "SCRIPT_FILENAME", 15 }, { "SCRIPT_NAME", 11 } };
 static const struct accel_conf accel = { .header = "X-Sendfile", .expires = -1 };
@@ -56,6 +57,7 @@ setup(void)
 		.io = io,
 		.counters = &counters,
 		.accel = &accel,
+		.advice = &advice,
 		.status = &status,
 		.gone = on_gone,
 		.record = { .names = names,

@@ -10,6 +10,7 @@
 #include "io/disk/pools.h"
 
 static struct accel_counters counters;
+static struct advice advice;
 static struct status status;
 static GString *page;
 
@@ -30,6 +31,7 @@ up(void)
 		.ping_path = "/accel-ping",
 		.mode = "auth",
 		.counters = &counters,
+		.advice = &advice,
 		.started_ns = clock_mono_ns() - 12 * NS_PER_S,
 		.sandbox = { 0, true },
 	};
@@ -134,7 +136,7 @@ lines(void)
 	ask("GET", "/accel-status", "full");
 	has("Content-Type: text/plain; charset=utf-8\r\n");
 	has("\r\n\r\naccel.version: " STAT_ACCEL_VERSION
-	    "\naccel.mode: auth\naccel.uptime-s: 12\n");
+	    "\naccel.mode: auth\naccel.advice: none\naccel.uptime-s: 12\n");
 	has("\naccel.sandbox.landlock-abi: 0\n");
 	has("\naccel.sandbox.seccomp: 1\n");
 	has("\naccel.connections.open: 5\n");

@@ -1,0 +1,447 @@
+/* t/unit/fcgi-stat-accel/advice.c -- sequences of answers, and what is said about them: each cause,
+ * each threshold from both sides, few requests, and an end. */
+#include "fcgi-stat-accel/advice_show.h"
+
+#include <errno.h>
+#include <glib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+#define WINDOW NS_PER_S
+
+static struct advice a;
+static uint64_t now;
+static unsigned lines;
+static GString *said; /* "+absent -absent " */
+
+static void
+say(const struct advice *from, enum advice_id id)
+{
+	g_string_append_printf(said, "%c%s ", from->state[id].on ? '+' : '-', advice_infos[id].id);
+	lines++;
+}
+
+static void
+up(void)
+{
+	a = (struct advice){ .window_ns = WINDOW, .say = say };
+	now = 5 * NS_PER_S;
+	lines = 0;
+	said = g_string_new(NULL);
+}
+
+static void
+down(void)
+{
+	g_string_free(said, TRUE);
+}
+
+static void
+check_said(const char *want)
+{
+	g_assert_cmpstr(said->str, ==, want);
+	g_string_truncate(said, 0);
+}
+
+static void
+answer_path(const char *path, int err, uint64_t waited_ns)
+{
+	const struct advice_answer one = { text_of(path), path[0] != '/', err, waited_ns };
+
+	advice_answered(&a, &one, now);
+}
+
+/* Names differ. */
+static void
+answers(unsigned n, const char *dir, int err, uint64_t waited_ns)
+{
+	char path[64];
+
+	for (unsigned i = 0; i < n; i++) {
+		g_snprintf(path, sizeof(path), "%s/%u", dir, i);
+		answer_path(path, err, waited_ns);
+	}
+}
+
+/* A window: the last answer comes when its time is over. */
+static void
+window(unsigned bad, int err, unsigned good)
+{
+	answers(bad, "/bad", err, 0);
+	answers(good - 1, "/good", 0, 0);
+	now += WINDOW;
+	answers(1, "/last", 0, 0);
+}
+
+/* ---------------------------------------------------------------- causes */
+
+static void
+check_cause(int err, const char *dir, const char *id)
+{
+	char *want = g_strdup_printf("+%s ", id);
+
+	up();
+	answers(99, dir, err, 0);
+	now += WINDOW;
+	check_said("");
+	answers(1, dir, err, 0);
+	check_said(want);
+	down();
+	g_free(want);
+}
+
+static void
+test_causes(void)
+{
+	check_cause(-ENOENT, "/srv", "absent");
+	check_cause(-ENOTDIR, "/srv", "absent");
+	check_cause(-ENAMETOOLONG, "/srv", "absent");
+	check_cause(-EXDEV, "/srv", "outside-roots");
+	check_cause(-EISDIR, "/srv", "directories");
+	check_cause(-EACCES, "/srv", "denied");
+	check_cause(-EPERM, "/srv", "denied");
+	check_cause(-EPERM, "srv", "no-path");
+	check_cause(-ETIMEDOUT, "/srv", "failing");
+	check_cause(-EAGAIN, "/srv", "failing");
+	check_cause(-EIO, "/srv", "failing");
+	up();
+	for (int i = 0; i < 101; i++, now += WINDOW)
+		answer_path("", -E2BIG, 0);
+	check_said("+no-path ");
+	down();
+}
+
+static void
+test_threshold(void)
+{
+	up();
+	window(899, -ENOENT, 101);
+	check_said("");
+	window(900, -ENOENT, 100);
+	check_said("+absent ");
+	g_assert_cmpuint(a.state[ADVICE_absent].percent, ==, 90);
+	g_assert_cmpuint(a.state[ADVICE_absent].answers, ==, 1000);
+	g_assert_cmpstr(a.state[ADVICE_absent].example.text, ==, "/bad/0");
+	window(750, -ENOENT, 250);
+	check_said("");
+	g_assert_true(a.state[ADVICE_absent].on);
+	window(749, -ENOENT, 251);
+	check_said("-absent ");
+	g_assert_false(a.state[ADVICE_absent].on);
+	down();
+}
+
+/* Two causes make the accelerator as useless as one: the larger is named with its share. */
+static void
+test_mix(void)
+{
+	up();
+	answers(40, "/bad", -EXDEV, 0);
+	window(50, -ENOENT, 10);
+	check_said("+absent ");
+	g_assert_cmpuint(a.state[ADVICE_absent].percent, ==, 50);
+	answers(50, "/bad", -EXDEV, 0);
+	window(40, -ENOENT, 10);
+	check_said("+outside-roots -absent ");
+	answers(44, "/bad", -EXDEV, 0);
+	window(44, -ENOENT, 12);
+	g_assert_true(a.state[ADVICE_outside].on);
+	down();
+	up();
+	answers(44, "/bad", -EXDEV, 0);
+	window(45, -ENOENT, 11);
+	check_said("");
+	down();
+}
+
+static void
+test_few_requests(void)
+{
+	up();
+	for (int i = 0; i < 99; i++, now += 100 * WINDOW)
+		answers(1, "/bad", -ENOENT, 0);
+	check_said("");
+	down();
+	up();
+	answers(100000, "/bad", -ENOENT, 0); /* many, in no time */
+	check_said("");
+	now += WINDOW - 1;
+	answers(1, "/bad", -ENOENT, 0);
+	check_said("");
+	now++;
+	answers(1, "/bad", -ENOENT, 0);
+	check_said("+absent ");
+	down();
+}
+
+static void
+test_off(void)
+{
+	up();
+	a.window_ns = 0;
+	for (int i = 0; i < 1000; i++, now += WINDOW) {
+		answers(1, "/bad", -ENOENT, 0);
+		advice_connected(&a, false, now);
+	}
+	check_said("");
+	down();
+}
+
+/* ---------------------------------------------------------------- the log */
+
+static void
+test_again_after_an_hour(void)
+{
+	up();
+	window(999, -ENOENT, 1);
+	window(0, 0, 1000);
+	check_said("+absent -absent ");
+	window(999, -ENOENT, 1);
+	g_assert_true(a.state[ADVICE_absent].on); /* shown, not logged */
+	window(0, 0, 1000);
+	g_assert_false(a.state[ADVICE_absent].on);
+	check_said("");
+	now += ADVICE_AGAIN_NS;
+	window(999, -ENOENT, 1);
+	check_said("+absent ");
+	window(999, -EXDEV, 1);
+	check_said("+outside-roots -absent ");
+	down();
+}
+
+/* ---------------------------------------------------------------- one name */
+
+static void
+equal_window(unsigned same, int err, unsigned others)
+{
+	answers(others, "/other", err, 0);
+	for (unsigned i = 0; i + 1 < same; i++)
+		answer_path("/srv/www/stat-accel", err, 0);
+	now += WINDOW;
+	answer_path("/srv/www/stat-accel", err, 0);
+}
+
+static void
+test_equal_and_absent(void)
+{
+	up();
+	equal_window(979, -ENOENT, 21);
+	check_said("+absent ");
+	equal_window(1000, -ENOENT, 0);
+	check_said("+equal-names -absent ");
+	g_assert_cmpuint(a.state[ADVICE_equal].percent, ==, 100);
+	g_assert_cmpuint(a.state[ADVICE_equal].example.n, ==, strlen("/srv/www/stat-accel"));
+	window(0, 0, 1000);
+	check_said("-equal-names ");
+	down();
+}
+
+static void
+test_equal_threshold(void)
+{
+	up();
+	equal_window(978, -ENOENT, 22);
+	check_said("+absent ");
+	equal_window(980, -ENOENT, 20);
+	check_said("+equal-names -absent ");
+	equal_window(900, -ENOENT, 100);
+	check_said("");
+	equal_window(898, -ENOENT, 102);
+	check_said("-equal-names ");
+	g_assert_true(a.state[ADVICE_absent].on);
+	down();
+}
+
+/* A benchmark of one file is usual. */
+static void
+test_equal_and_present(void)
+{
+	up();
+	for (unsigned i = 0; i + 1 < ADVICE_LONG; i++)
+		equal_window(100, 0, 0);
+	check_said("");
+	equal_window(100, 0, 0);
+	check_said("+equal-names ");
+	down();
+}
+
+static void
+test_one_favourite_says_nothing(void)
+{
+	up();
+	for (unsigned i = 0; i < 2 * ADVICE_LONG; i++) {
+		answers(30, "/other", 0, 5 * NS_PER_MS);
+		equal_window(970, 0, 0);
+	}
+	check_said("");
+	down();
+}
+
+/* ---------------------------------------------------------------- all warm */
+
+static void
+warm_windows(unsigned n, unsigned cold, uint64_t waited_ns)
+{
+	while (n-- > 0) {
+		answers(cold, "/cold", 0, waited_ns);
+		window(0, 0, 1000 - cold);
+	}
+}
+
+static void
+test_warm(void)
+{
+	up();
+	warm_windows(ADVICE_LONG - 1, 0, 0);
+	check_said("");
+	warm_windows(1, 0, 0);
+	check_said("+always-warm ");
+	g_assert_cmpuint(a.state[ADVICE_warm].answers, ==, 1000 * ADVICE_LONG);
+	warm_windows(1, 1, NS_PER_MS);
+	check_said("");
+	warm_windows(1, 2, NS_PER_MS);
+	check_said("-always-warm ");
+	down();
+}
+
+static void
+test_not_warm_enough(void)
+{
+	up();
+	warm_windows(ADVICE_LONG - 1, 0, 0);
+	warm_windows(1, 2, NS_PER_MS); /* begins anew */
+	warm_windows(ADVICE_LONG - 1, 0, 0);
+	check_said("");
+	down();
+	up(); /* few wait, and longer than all questions cost */
+	warm_windows(2 * ADVICE_LONG, 1, 1000 * ADVICE_ASK_NS);
+	check_said("");
+	down();
+	up(); /* a fast disk: each one waits a little, and that is more than it costs */
+	warm_windows(2 * ADVICE_LONG, 500, 2 * ADVICE_ASK_NS);
+	check_said("");
+	down();
+}
+
+/* ---------------------------------------------------------------- connections */
+
+static void
+conns(unsigned refused, unsigned welcome)
+{
+	for (unsigned i = 0; i < refused + welcome; i++) {
+		now += i + 1 == refused + welcome ? WINDOW : 0;
+		advice_connected(&a, i >= refused, now);
+	}
+}
+
+static void
+test_peers(void)
+{
+	up();
+	conns(19, 0);
+	check_said("");
+	conns(1, 0);
+	check_said("+peers-refused ");
+	conns(75, 25);
+	check_said("");
+	conns(74, 26);
+	check_said("-peers-refused ");
+	conns(89, 11);
+	check_said("");
+	down();
+}
+
+/* ---------------------------------------------------------------- pages */
+
+static char line[LOG_LINE_MAX + 1];
+
+static void
+take_line(void *arg, struct text t)
+{
+	memcpy(line, t.p, t.n);
+	line[t.n] = '\0';
+	lines++;
+}
+
+static char *
+all_pages(void)
+{
+	struct buf out;
+	char *text;
+
+	buf_init(&out, 0);
+	advice_text(&out, &a);
+	advice_json(&out, &a);
+	advice_metrics(&(struct prom){ &out, "x" }, &a);
+	text = g_strndup(out.p, out.n);
+	buf_free(&out);
+	return (text);
+}
+
+static void
+test_hostile_name(void)
+{
+	char name[1000] = "/a\"\r\nev=x \x1b[2J\\";
+	char *page;
+
+	up();
+	a.say = advice_log;
+	log_set_sink(take_line, NULL);
+	memset(name + strlen(name), 'A', sizeof(name) - strlen(name) - 1);
+	for (int i = 0; i < 101; i++, now += WINDOW)
+		answer_path(name, -ENOENT, 0);
+	log_set_sink(NULL, NULL);
+	g_assert_cmpuint(lines, ==, 1);
+	g_assert_nonnull(strstr(line, "ev=advice.begins id=equal-names percent=100 of=100 "));
+	g_assert_nonnull(strstr(line, "example=\"/a\\x22\\x0D\\x0Aev=x \\x1B[2J\\x5CAAA"));
+	g_assert_cmpuint(strlen(line), <, 1200);
+	g_assert_cmpuint(strcspn(line, "\r\n"), ==, strlen(line) - 1);
+	page = all_pages();
+	g_assert_null(strpbrk(page, "\r\x1b"));
+	g_assert_null(strstr(page, "\nev=x"));
+	g_assert_null(strstr(page, "AAAA\" ")); /* it was cut */
+	g_assert_nonnull(strstr(page, "AAAA...\""));
+	g_assert_nonnull(strstr(page, "\"id\":\"equal-names\",\"percent\":100,"));
+	g_assert_nonnull(strstr(page, "x_advice{id=\"equal-names\"} 1\n"));
+	g_assert_nonnull(strstr(page, "x_advice{id=\"absent\"} 0\n"));
+	g_free(page);
+	down();
+}
+
+static void
+test_nothing_to_say(void)
+{
+	char *page;
+
+	up();
+	window(10, -ENOENT, 990);
+	page = all_pages();
+	g_assert_true(g_str_has_prefix(page, "accel.advice: none\n\"advice\":[]#"));
+	g_assert_null(strstr(page, "} 1"));
+	g_free(page);
+	down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/advice/causes", test_causes);
+	g_test_add_func("/advice/threshold", test_threshold);
+	g_test_add_func("/advice/mix", test_mix);
+	g_test_add_func("/advice/few-requests", test_few_requests);
+	g_test_add_func("/advice/off", test_off);
+	g_test_add_func("/advice/again-after-an-hour", test_again_after_an_hour);
+	g_test_add_func("/advice/equal-and-absent", test_equal_and_absent);
+	g_test_add_func("/advice/equal-threshold", test_equal_threshold);
+	g_test_add_func("/advice/equal-and-present", test_equal_and_present);
+	g_test_add_func("/advice/one-favourite-says-nothing", test_one_favourite_says_nothing);
+	g_test_add_func("/advice/warm", test_warm);
+	g_test_add_func("/advice/not-warm-enough", test_not_warm_enough);
+	g_test_add_func("/advice/peers", test_peers);
+	g_test_add_func("/advice/hostile-name", test_hostile_name);
+	g_test_add_func("/advice/nothing-to-say", test_nothing_to_say);
+	return (g_test_run());
+}
