@@ -395,7 +395,7 @@ test_hostile_name(void)
 	log_set_sink(NULL, NULL);
 	g_assert_cmpuint(lines, ==, 1);
 	g_assert_nonnull(strstr(line, "ev=advice.begins id=equal-names percent=100 of=100 "));
-	g_assert_nonnull(strstr(line, "example=\"/a\\x22\\x0D\\x0Aev=x \\x1B[2J\\x5CAAA"));
+	g_assert_nonnull(strstr(line, "example=\"/a\\x22\\x0d\\x0aev=x \\x1b[2J\\x5cAAA"));
 	g_assert_cmpuint(strlen(line), <, 1200);
 	g_assert_cmpuint(strcspn(line, "\r\n"), ==, strlen(line) - 1);
 	page = all_pages();
