@@ -154,12 +154,16 @@ reply_error(char **params, int status, GString *reply)
 }
 
 /* An authorizer allows by 200 (FastCGI, 6.3).  nginx's auth_request takes any 2xx and needs no
- * body. */
+ * body.  nginx may keep a 204 (fastcgi_cache, Lua): not one for a file that is still cold. */
 static void
-reply_go_on(char **params, GString *reply)
+reply_go_on(const struct accel_conf *conf, char **params, int err, GString *reply)
 {
-	g_string_append(reply,
-	    is_authorizer(params) ? "Status: 200 OK\r\n\r\n" : "Status: 204 No Content\r\n\r\n");
+	if (is_authorizer(params))
+		g_string_append(reply, "Status: 200 OK\r\n\r\n");
+	else if (conf->no_store || !lookup_is_permanent(err))
+		g_string_append(reply, "Status: 204 No Content\r\nCache-Control: no-store\r\n\r\n");
+	else
+		g_string_append(reply, "Status: 204 No Content\r\n\r\n");
 }
 
 /* False: no URI. */
@@ -228,7 +232,7 @@ accel_reply(const struct accel_conf *conf, char **params, const char *path,
 
 	if (goes_on(conf, params, status)) {
 		count(&counters->events, accel_go_on);
-		reply_go_on(params, reply);
+		reply_go_on(conf, params, found->err, reply);
 		return;
 	}
 	if (status == 200 && redirect(params, path, found, reply)) {

@@ -37,6 +37,8 @@ struct accel_conf {
 	/* WARM_CACHE_KEY names a file of one of these; .path NULL at the end; NULL: none */
 	const struct nginx_cache *caches;
 	bool late_503; /* an authorizer refuses at the deadline */
+	/* An answer holds for less than a second, so a web server must not keep it. */
+	bool no_store;
 	bool etag, last_modified;
 	int expires; /* seconds; -1: no header */
 };

@@ -187,7 +187,10 @@ static const struct option rows[] = {
 	{ "late", '\0', "go-on|503", OPTION_WORD, AT(late_503), .def = "go-on",
 	    .prose = "Answer of an authorizer at the deadline." },
 	{ "remember", '\0', "MS", OPTION_NUMBER, AT(o.warm.remember_ms), 0, MS_MAX, "1000", "ms",
-	    .prose = "Time that an answer is valid for other requests, also for a missing file." },
+	    .prose =
+		"Time that an answer is valid for other requests, also for a missing file. Less "
+		"than 1000 adds "
+		"Cache-Control: no-store to the 204 of --mode=auth, so that nginx keeps none." },
 	{ "slow-ms", '\0', "MS", OPTION_NUMBER, AT(o.warm.slow_ms), 0, MS_MAX, .unit = "ms",
 	    .prose = "Log files that take longer." },
 	{ "root", 'r', "DIR", OPTION_REPEAT, AT(o.warm.roots), .read = is_absolute,
@@ -334,6 +337,7 @@ combine(struct options *o)
 	o->accel.raw =
 	    given.encoding == ENCODING_OF_SERVER ? d->raw : given.encoding == ENCODING_RAW;
 	o->accel.late_503 = given.late_503;
+	o->accel.no_store = o->warm.remember_ms < 1000;
 	o->accel.maps = given.maps != NULL ? (const struct accel_map *)given.maps->data : NULL;
 	o->accel.caches =
 	    given.caches != NULL ? (const struct nginx_cache *)given.caches->data : NULL;
