@@ -12,6 +12,7 @@ Test::Site - a web server as examples/ sets it up, with its fcgi-stat-accel, ask
     print $site->asked;                                 # answers of the accelerator
     my %size = $site->warmed;                           # files it was asked for
     print $site->complaints;                            # the server's error log
+    my $lines = Test::Site->readme(qr/auth_request/);   # the indented lines of the README with that word
 
 =head1 HOW AN EXAMPLE BECOMES A TEST
 
@@ -101,6 +102,17 @@ sub command {
 	return $line // die "$examples/$kind/README.md: no command\n";
 }
 
+# The indented block of the README at the top that has a line that fits, without the indent.
+sub readme {
+	my ($class, $pattern) = @_;
+	my $file = "$examples/../README.md";
+	my ($block) = grep { /$pattern/ } Test::Util::slurp($file) =~ /^((?: {4}.*\n)+)/mg;
+	return ($block // die "$file: no lines with $pattern\n") =~ s/^ {4}//mgr;
+}
+
+# A command of the README as the first comment of a configuration, which is where start() looks for it.
+sub as_comment { my ($command) = @_; return $command =~ s/^/#   /mgr }
+
 sub start {
 	my ($class, $kind, $file, %arg) = @_;
 	my $self = bless { %arg, name => "$kind with $file", kind => $kind, owner => $$ }, $class;
@@ -131,6 +143,7 @@ sub commands {
 
 sub _start_accel {
 	my ($self, $example) = @_;
+	$self->{example} = $example;
 	my ($line) = commands($example) or die "$self->{name}: no command\n";
 	my @cmd = split ' ', $self->_replaced($line);
 	$self->_make_cache($_) for map { m{^--nginx-cache=(?:\w+=)?([^:]+)} } @cmd;
@@ -189,11 +202,19 @@ sub asked {
 
 sub _answers {
 	my ($app) = @_;
-	my $c = Test::Fcgi::Conn->new($app->_connect // die "the accelerator is gone: $!\n");
-	$c->send(request(1, 0, REQUEST_METHOD => 'GET', SCRIPT_NAME => $status_path));
-	my $page = $c->reply->{body};
+	my $page = $app->_ask(REQUEST_METHOD => 'GET', SCRIPT_NAME => $status_path)->{body};
 	my @count = $page =~ /^accel\.answers\.[\w-]+\W+(\d+)/gm or die "no counts on the status page: $page\n";
 	return sum @count;
+}
+
+# The answer of the accelerator itself.
+sub ask_accel { my ($self, @params) = @_; return $self->{app}->_ask(@params) }
+
+sub _ask {
+	my ($app, @params) = @_;
+	my $c = Test::Fcgi::Conn->new($app->_connect // die "the accelerator is gone: $!\n");
+	$c->send(request(1, 0, @params));
+	return $c->reply;
 }
 
 # Path => size of the files it has made warm; what it was asked for and did not find is 0.
@@ -234,6 +255,18 @@ sub answer_as_accel {
 	shutdown $c->{sock}, 1;
 	1 while $c->more;                       # closed with something unread, it would reset the connection
 	return ($params, $self->_reply($client));
+}
+
+# Runs the command of the README with other paths only, so that the accelerator is a process of its own: {said, status}.
+sub spawn_as_written {
+	my ($self, $command) = @_;
+	my @cmd = split ' ', $self->_replaced($command) =~ s/\\\n//gr;
+	@cmd = _without_user(@cmd) if $> != 0;
+	open my $out, '-|', @cmd or die "$cmd[0]: $!\n";
+	my $said = do { local $/; <$out> };
+	close $out;
+	($self->{daemon}) = $said =~ /PID: (\d+)/;
+	return { said => $said, status => $? };
 }
 
 # ---------------------------------------------------------------- the server
@@ -293,9 +326,13 @@ sub complaints {
 
 sub stop_accel { my ($self) = @_; $self->{app}->stop }
 
+# Again, by the same command.
+sub start_accel { my ($self) = @_; $self->_start_accel($self->{example}) }
+
 sub stop {
 	my ($self) = @_;
 	$self->SUPER::stop;
+	kill TERM => delete $self->{daemon} if $self->{daemon};
 	my $app = delete $self->{app} or return;
 	$app->stop;
 	Test::More::fail("$app->{name} ends without a report of a sanitizer: " . $app->said) if $app->said =~ /Sanitizer|runtime error/;

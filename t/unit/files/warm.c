@@ -336,6 +336,25 @@ test_cached(void)
 	down();
 }
 
+/* "try_files $uri $uri.html" of nginx. */
+static void
+test_sibling_of_nothing(void)
+{
+	static const char *const names[] = { ".html", NULL };
+	struct asker a;
+
+	conf.siblings = names;
+	up();
+	g_assert_false(ask(&a, "/page"));
+	finish("page", -ENOENT);
+	g_assert_cmpuint(a.done, ==, 0);
+	finish("page.html", FD);
+	g_assert_cmpuint(a.done, ==, 1);
+	g_assert_cmpint(a.w.found.err, ==, -ENOENT);
+	g_assert_cmpuint(sim_closed(io, FD), ==, 1);
+	down();
+}
+
 /* ---------------------------------------------------------------- the log */
 
 static GString *logged;
@@ -410,6 +429,7 @@ main(int argc, char **argv)
 	g_test_add_func("/warm/index-late", test_index_late);
 	g_test_add_func("/warm/siblings", test_siblings);
 	g_test_add_func("/warm/cached", test_cached);
+	g_test_add_func("/warm/sibling-of-nothing", test_sibling_of_nothing);
 	g_test_add_func("/warm/slow-log", test_slow_log);
 	return (g_test_run());
 }

@@ -130,6 +130,7 @@ sub check_target ($opt, $server, $auth, $target) {
 # Which file is the accelerator told of?
 sub check_path ($report, $server, $block, $target) {
 	my $params = params($target);
+	return if requested($params, $block, $target);
 	my ($name) = grep { $params->{$_} } qw(WARM_PATH SCRIPT_FILENAME);    # the order of fcgi-stat-accel
 	if (!$name) {
 		$report->finding('auth-path', 'breaks', $target, where($target),
@@ -150,6 +151,13 @@ sub check_path ($report, $server, $block, $target) {
 	my ($var) = $value =~ /\A\$\{?(\w+)\}?\z/ or return;
 	check_set($report, $server, $block, $var);
 	return;
+}
+
+# True: the accelerator joins DOCUMENT_ROOT and the path of REQUEST_URI, and that is the file.
+sub requested ($params, $block, $target) {
+	return 0 if "@{[ map { $params->{$_}[0] // '' } qw(DOCUMENT_ROOT REQUEST_URI) ]}" ne '$document_root $request_uri';
+	my ($mine, $asked) = map { effective($_, 'root', 'alias') } $block, $target;
+	return ($mine // 0) == ($asked // 0) && !kids($block, 'set') && !grep { ($_->{args}[2] // '') eq 'break' } kids($block, 'rewrite');
 }
 
 # "set" is not inherited by a location inside; one in the server block is run before the location is known.
