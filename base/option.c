@@ -135,16 +135,30 @@ wrong_value(const struct option *o, const char *text)
 	return (err);
 }
 
+static void (*tell_lines)(struct text);
+
+void
+options_tell(void (*tell)(struct text))
+{
+	tell_lines = tell;
+}
+
 int
 options_wrong(const struct command *c, const char *format, ...)
 {
+	GString *line = g_string_new(c->name);
 	va_list args;
 
+	g_string_append(line, ": ");
 	va_start(args, format);
-	fprintf(stderr, "%s: ", c->name);
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	g_string_append_vprintf(line, format, args);
 	va_end(args);
+	g_string_append_c(line, '\n');
+	if (tell_lines != NULL)
+		tell_lines((struct text){ line->str, line->len });
+	else
+		fputs(line->str, stderr);
+	g_string_free(line, TRUE);
 	return (EX_USAGE);
 }
 

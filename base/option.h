@@ -70,7 +70,9 @@ struct command {
  * *rest: the words behind the options, NULL at the end; NULL: none.  The next call frees it. */
 int options_parse(const struct command *, char **argv, void *values, const char *const **rest);
 
-/* Writes "NAME: ..." to standard error; returns 64. */
+/* Takes the messages of options_wrong(), each one or more whole lines; NULL: standard error. */
+void options_tell(void (*tell)(struct text lines));
+/* Writes "NAME: ..."; returns 64. */
 int options_wrong(const struct command *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

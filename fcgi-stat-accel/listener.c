@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -11,6 +12,7 @@
 
 #include "base/address.h"
 #include "base/client_addr.h"
+#include "base/log.h"
 #include "io/listen.h"
 
 #define BACKLOG 1024 /* the default of spawn-fcgi */
@@ -20,9 +22,12 @@ struct listener {
 	char **peers; /* by TCP; NULL: every address */
 	uid_t *users; /* by unix socket; NULL: every user */
 	size_t n_users;
-	char *path;       /* of a unix socket made here; otherwise NULL */
-	struct stat made; /* so that the socket of another process is not removed */
-	int keeper;       /* closing it removes the socket; -1: listener_stop() removes it */
+	bool everywhere;             /* a wildcard address */
+	bool local;                  /* by TCP, only peers on this host */
+	const char *serves, *change; /* for the log: who is served, what changes that */
+	char *path;                  /* of a unix socket made here; otherwise NULL */
+	struct stat made;            /* so that the socket of another process is not removed */
+	int keeper; /* closing it removes the socket; -1: listener_stop() removes it */
 };
 
 static int fail(int code, char **why, const char *format, ...) G_GNUC_PRINTF(3, 4);
@@ -194,11 +199,24 @@ takes_every_address(int fd)
 
 /* Compares text, because the list is text; an IPv4 peer of an IPv6 socket as IPv4. */
 static bool
-is_listed_peer(const struct listener *l, const union io_addr *a)
+is_listed_peer(const struct listener *l, const char *peer)
+{
+	return (g_strv_contains((const char *const *)l->peers, peer));
+}
+
+/* The kernel lets no other host use an address of this one.  A peer in another network namespace (a
+ * container behind a bridge) has an address of its own: it is another host. */
+static bool
+is_on_this_host(int fd, const char *peer)
 {
 	char text[CLIENT_ADDR_MAX];
+	union io_addr own;
+	socklen_t len = sizeof(own);
 
-	return (g_strv_contains((const char *const *)l->peers, client_addr_text(&a->sa, text)));
+	if (g_str_has_prefix(peer, "127.") || strcmp(peer, "::1") == 0)
+		return (true);
+	return (getsockname(fd, &own.sa, &len) == 0 &&
+		strcmp(client_addr_text(&own.sa, text), peer) == 0);
 }
 
 /* The user that connected.  The kernel notes it at connect(2), so passing on the socket changes
@@ -219,12 +237,37 @@ is_listed_user(const struct listener *l, int fd)
 	return (false);
 }
 
+static bool
+is_welcome_address(const struct listener *l, int fd, const char *peer)
+{
+	if (l->peers != NULL)
+		return (is_listed_peer(l, peer));
+	return (!l->local || is_on_this_host(fd, peer));
+}
+
 bool
 listener_welcome(const struct listener *l, int fd, const union io_addr *peer)
 {
-	if (peer->family == AF_INET || peer->family == AF_INET6)
-		return (l->peers == NULL || is_listed_peer(l, peer));
-	return (l->users == NULL || is_listed_user(l, fd));
+	char text[CLIENT_ADDR_MAX];
+	const char *name = client_addr_text(&peer->sa, text);
+	bool tcp = peer->family == AF_INET || peer->family == AF_INET6;
+	bool welcome =
+	    tcp ? is_welcome_address(l, fd, name) : l->users == NULL || is_listed_user(l, fd);
+
+	if (!welcome)
+		log_limited(1, LOG_WARN, NULL, "peer.refused", LF_STR("peer", name),
+		    LF_STR("served", l->serves), LF_STR("change", l->change));
+	return (welcome);
+}
+
+void
+listener_log(const struct listener *l)
+{
+	char name[LISTEN_NAME_MAX];
+
+	if (l->everywhere && listen_name(l->fd, name) == 0)
+		log_event(LOG_INFO, NULL, "listen.everywhere", LF_STR("address", name),
+		    LF_STR("served", l->serves), LF_STR("change", l->change));
 }
 
 static int
@@ -253,6 +296,27 @@ split_peers(const char *list)
 	return (peers);
 }
 
+/* Every client that connects can ask which files exist.  spawn-fcgi -p PORT binds a wildcard
+ * address, so such an address alone does not mean that other hosts were meant. */
+static void
+choose_peers(struct listener *l, bool allow_any)
+{
+	l->everywhere = takes_every_address(l->fd);
+	l->local = l->everywhere && l->peers == NULL && !allow_any;
+	l->change = "FCGI_WEB_SERVER_ADDRS";
+	if (l->users != NULL) {
+		l->serves = "users of --peer-user";
+		l->change = "--peer-user";
+	} else if (l->peers != NULL) {
+		l->serves = "addresses of FCGI_WEB_SERVER_ADDRS";
+	} else if (l->local) {
+		l->serves = "peers on this host, containers and network namespaces are others";
+		l->change = "--allow-any, or addresses in FCGI_WEB_SERVER_ADDRS";
+	} else {
+		l->serves = "everyone";
+	}
+}
+
 /* ---------------------------------------------------------------- outside */
 
 static int
@@ -269,11 +333,7 @@ listener_prepare(struct listener *l, const struct listener_conf *conf, char **wh
 		code = take_inherited(l, why);
 	if (code != 0)
 		return (code);
-	if (takes_every_address(l->fd) && l->peers == NULL && !conf->allow_any)
-		return (fail(EX_CONFIG, why,
-		    "the socket takes connections from everywhere, and every client that connects "
-		    "can ask which files exist.\nBind 127.0.0.1 or a unix socket, list the web "
-		    "servers in FCGI_WEB_SERVER_ADDRS,\nor say --allow-any."));
+	choose_peers(l, conf->allow_any);
 	return (0);
 }
 

@@ -22,7 +22,8 @@ struct listener_conf {
 	const char *const *users;
 	/* Owner of a unix socket that root makes; NULL: the user who starts the program. */
 	const struct user *owner;
-	bool allow_any; /* a wildcard address without peers is allowed */
+	/* A wildcard address without peers serves other hosts, too; false: peers on this host. */
+	bool allow_any;
 };
 
 /* 0, or an exit status of sysexits.h and *why, to be freed by the caller. */
@@ -33,7 +34,11 @@ void listener_stop(struct listener **);
 
 int listener_fd(const struct listener *);
 
-/* True if the peer of this connection may send requests.  Its address is that from accept(2). */
+/* Logs who is served at a wildcard address. */
+void listener_log(const struct listener *);
+
+/* True if the peer of this connection may send requests; a refusal is logged, once a second.  Its
+ * address is that from accept(2). */
 bool listener_welcome(const struct listener *, int fd, const union io_addr *peer);
 
 #endif

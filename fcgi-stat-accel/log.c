@@ -1,16 +1,65 @@
 /* fcgi-stat-accel/log.c -- writes the lines of base/log.h to a file of io/logfile.h. */
 
+#include <stdbool.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "base/log.h"
+#include "base/option.h"
 #include "fcgi-stat-accel/log.h"
 #include "io/logfile.h"
+#include "io/std_fds.h"
+#include "io/syslog.h"
 
 static struct logfile *logfile; /* one for the process, like the sink of base/log.h */
+static const char *program;
+static bool to_syslog;    /* standard error is /dev/null */
+static int terminal = -1; /* of spawn-fcgi, until this program has started */
+
+/* A message may have several lines.  The name before the first one is syslog's, too. */
+static void
+tell(struct text lines)
+{
+	struct text line;
+
+	if (terminal >= 0)
+		(void)!write(terminal, lines.p, lines.n);
+	if (text_starts(lines, text_of(program)))
+		text_take(&lines, strlen(program) + strlen(": "));
+	while (text_next(&lines, '\n', &line))
+		if (line.n > 0)
+			syslog_line(NULL, line);
+}
+
+void
+accel_log_begin(const char *name)
+{
+	if (!io_stderr_is_null())
+		return;
+	program = name;
+	to_syslog = syslog_open(name) == 0;
+	terminal = io_spawner_terminal();
+	options_tell(tell);
+	if (to_syslog)
+		log_set_sink(syslog_line, NULL);
+}
+
+void
+accel_log_started(void)
+{
+	if (terminal >= 0)
+		close(terminal);
+	terminal = -1;
+}
 
 int
 accel_log_open(const char *path)
 {
-	int err = logfile_open(path, NULL, NULL, &logfile);
+	int err;
 
+	if (path == NULL && to_syslog)
+		return (0);
+	err = logfile_open(path, NULL, NULL, &logfile);
 	if (err == 0)
 		log_set_sink(logfile_line, logfile);
 	return (err);

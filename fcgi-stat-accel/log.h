@@ -1,11 +1,16 @@
-/* fcgi-stat-accel/log.h -- the log: a file or stderr, written by a thread of its own.
+/* fcgi-stat-accel/log.h -- the log: a file or stderr, written by a thread of its own; or syslog.
  *
  * Thread   the loop's; lines come from any.
  */
 #ifndef FCGI_STAT_ACCEL_LOG_H
 #define FCGI_STAT_ACCEL_LOG_H
 
-/* NULL: stderr.  0 or -errno; after an error lines go to stderr as before. */
+/* Call it first.  If standard error is /dev/null (spawn-fcgi without -n), messages go to syslog from
+ * now on, and to the terminal on which spawn-fcgi was started. */
+void accel_log_begin(const char *program);
+/* The program has started: nothing is written to that terminal from now on. */
+void accel_log_started(void);
+/* NULL: stderr, or syslog if stderr is /dev/null.  0 or -errno; after an error lines go to stderr as before. */
 int accel_log_open(const char *path);
 /* After a rotation (HUP); its thread reopens the file.  After an error the old file stays in
  * use, which is logged. */

@@ -13,6 +13,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "fcgi-stat-accel/advice_show.h"
 #include "fcgi-stat-accel/listener.h"
 #include "fcgi-stat-accel/log.h"
@@ -71,6 +72,12 @@ check_roots(struct program *p)
 	return (0);
 }
 
+static bool
+has_roots(const struct options *o)
+{
+	return (o->warm.roots != NULL && o->warm.roots[0] != NULL);
+}
+
 static int
 open_listener(struct program *p)
 {
@@ -79,7 +86,7 @@ open_listener(struct program *p)
 		.peers = g_getenv("FCGI_WEB_SERVER_ADDRS"),
 		.users = p->opt->peer_users,
 		.allow_any = p->opt->allow_any,
-		.owner = p->opt->user.name != NULL ? &p->opt->user : NULL,
+		.owner = p->opt->user.uid != 0 ? &p->opt->user : NULL,
 	};
 	char *why = NULL;
 	int code;
@@ -98,7 +105,8 @@ drop_root(struct program *p)
 
 	if (err == 0)
 		return (0);
-	print_error("--user %s: %s", p->opt->user.name, g_strerror(-err));
+	print_error("--user %s: %s%s", p->opt->user.name, g_strerror(-err),
+	    has_roots(p->opt) ? "" : "; it is the default without --root");
 	return (EX_NOPERM);
 }
 
@@ -167,12 +175,6 @@ open_signals(struct program *p)
 	return (EX_OSERR);
 }
 
-static bool
-has_roots(const struct options *o)
-{
-	return (o->warm.roots != NULL && o->warm.roots[0] != NULL);
-}
-
 static struct sandbox_path *
 sandbox_paths(const struct options *o)
 {
@@ -191,8 +193,7 @@ sandbox_paths(const struct options *o)
 	if (o->log != NULL)
 		g_array_append_val(v, log);
 	p = (struct sandbox_path){ NULL, SANDBOX_REMOVE | SANDBOX_BESIDE };
-	p.path =
-	    o->user.name == NULL && o->listen != NULL ? address_path(text_of(o->listen)).p : NULL;
+	p.path = o->user.uid == 0 && o->listen != NULL ? address_path(text_of(o->listen)).p : NULL;
 	if (p.path != NULL)
 		g_array_append_val(v, p);
 	return ((struct sandbox_path *)g_array_free(v, FALSE));
@@ -218,6 +219,20 @@ enter_sandbox(struct program *p)
 	return (err != 0 ? EX_OSERR : 0);
 }
 
+/* X-Sendfile of any file is one forged request away, so the most that the answer can name is what
+ * the web server may read anyway. */
+static void
+warn_no_root(const struct options *o)
+{
+	char uid[24];
+
+	g_snprintf(uid, sizeof(uid), "%u", (unsigned)geteuid());
+	log_event(LOG_WARN, NULL, "root.none",
+	    LF_STR("user", o->user.name != NULL ? o->user.name : uid),
+	    LF_STR("answered", "every file that this user may read, to whoever may connect"),
+	    LF_STR("change", "--root=DIR names the directory of the site"));
+}
+
 static int
 open_log(struct program *p)
 {
@@ -226,13 +241,17 @@ open_log(struct program *p)
 	if (err != 0) {
 		print_error("--log %s: %s%s", p->opt->log != NULL ? p->opt->log : "",
 		    g_strerror(-err),
-		    p->opt->user.name != NULL && err == -EACCES
-			? "; the user of --user must be able to write to its directory"
+		    p->opt->user.uid != 0 && err == -EACCES
+			? "; the user of --user (--help has its default) must be able to write "
+			  "to its directory"
 			: "");
 		return (EX_CANTCREAT);
 	}
 	if (p->opt->sandbox)
 		sandbox_log(&p->status.sandbox, has_roots(p->opt));
+	listener_log(p->listener);
+	if (!has_roots(p->opt))
+		warn_no_root(p->opt);
 	return (0);
 }
 
@@ -326,6 +345,7 @@ serve(struct program *p)
 	int err;
 
 	describe(p);
+	accel_log_started();
 	notify_manager("READY=1");
 	err = serve_run(&conf, &p->listener);
 	if (err == -EBUSY) {
@@ -378,6 +398,7 @@ main(int argc, char **argv)
 
 	if (io_open_std_fds() != 0)
 		return (EX_OSERR);
+	accel_log_begin(accel_command.name);
 	code = options_read(argv, &o);
 	if (code == OPTIONS_RUN)
 		code = run(&o);

@@ -175,7 +175,7 @@ static const struct option rows[] = {
 	    .prose = "Send Last-Modified." },
 	{ "threads", 't', "N", OPTION_NUMBER, AT(o.threads), 1, THREADS_MAX,
 	    .prose = "Threads that open files, and as many threads that read ahead (else "
-		     "FCGI_STAT_THREADS, PHP_FCGI_CHILDREN, 20)." },
+		     "FCGI_STAT_THREADS; else PHP_FCGI_CHILDREN if it is more than 20; else 20)." },
 	{ "per-device", '\0', "N", OPTION_NUMBER, AT(o.per_device), 0, THREADS_MAX,
 	    .prose = "Threads of each kind that one device may keep busy (default: all, while no "
 		     "other device needs one). All devices together get four times --threads. Set "
@@ -197,7 +197,8 @@ static const struct option rows[] = {
 	    .expected = "an absolute path",
 	    .prose =
 		"Only files below DIR, and no link out of it; may be repeated. DIR is opened at "
-		"start. If a deploy changes a link, name the directory that holds the link." },
+		"start. If a deploy changes a link, name the directory that holds the link. "
+		"Without it, every file that the user of this process may read." },
 	{ "nginx-cache", '\0', "[NAME=]PATH[:LEVELS]", OPTION_OWN, .read = read_cache,
 	    .expected = "[NAME=]/PATH:LEVELS, with 1 to 3 levels of 1 or 2 as in levels=1:2",
 	    .prose = "Directory and levels of a proxy_cache_path or fastcgi_cache_path; may be "
@@ -206,14 +207,18 @@ static const struct option rows[] = {
 	{ "listen", 'l', "unix:PATH|HOST:PORT", OPTION_TEXT, AT(o.listen),
 	    .prose = "Socket to listen on; default: LISTEN_FDS, else descriptor 0." },
 	{ "allow-any", '\0', NULL, OPTION_FLAG, AT(o.allow_any),
-	    .prose = "Listen on a wildcard address without FCGI_WEB_SERVER_ADDRS." },
+	    .prose = "Serve other hosts at a wildcard address, too. Without it, and without "
+		     "FCGI_WEB_SERVER_ADDRS, only peers on this host are served there." },
 	{ "peer-user", '\0', "USER,...", OPTION_NAMES, AT(o.peer_users), .read = is_not_empty,
 	    .expected = "names or numbers of users",
 	    .prose = "Users that may connect to a unix socket, besides root and the user of this "
 		     "process." },
 	{ "user", 'u', "NAME[:GROUP]", OPTION_TEXT, AT(user),
-	    .prose = "Become this user after the socket is open; for root only. The socket belongs "
-		     "to this user, and this user opens the log." },
+	    .prose =
+		"Become this user after the socket is open; for root only. The socket belongs "
+		"to this user, and this user opens the log. Default: with --root none; without "
+		"it the first that exists of www-data, nginx, http, apache, lighttpd, wwwrun, "
+		"nobody." },
 	{ "no-sandbox", '\0', NULL, OPTION_FLAG, AT(no_sandbox),
 	    .prose = "Start without the sandbox. The sandbox is Landlock (roots: read; directory "
 		     "of the log: write) and a filter of system calls." },
@@ -228,7 +233,8 @@ static const struct option rows[] = {
 	    .expected = "a path that begins with /",
 	    .prose = "A request with this SCRIPT_NAME gets \"pong\"." },
 	{ "log", 'L', "FILE", OPTION_TEXT, AT(o.log),
-	    .prose = "File for the log; HUP reopens it (default standard error)." },
+	    .prose = "File for the log; HUP reopens it (default standard error, or syslog if that "
+		     "is /dev/null, as under spawn-fcgi without -n)." },
 	{ "timing", '\0', "line|json", OPTION_WORD, AT(o.timing), TIMING_LINE, .alone = "line",
 	    .prose = "Log where the time of each request went, for accel-graph." },
 	{ "check", '\0', "nginx|lighttpd|apache CONFIG", OPTION_TEXT, AT(check),
@@ -327,9 +333,12 @@ combine(struct options *o)
 {
 	const struct dialect *d = given.dialect;
 
-	if (o->threads == 0 && !threads_from("FCGI_STAT_THREADS", &o->threads) &&
-	    !threads_from("PHP_FCGI_CHILDREN", &o->threads))
-		o->threads = THREADS_DEFAULT;
+	/* spawn-fcgi -C 1 and lighttpd's bin-path set PHP_FCGI_CHILDREN to 1, meaning processes:
+	 * with one thread, each slow file would hold up all others. */
+	if (o->threads == 0 && !threads_from("FCGI_STAT_THREADS", &o->threads)) {
+		(void)threads_from("PHP_FCGI_CHILDREN", &o->threads);
+		o->threads = MAX(o->threads, THREADS_DEFAULT);
+	}
 	o->sandbox = !given.no_sandbox;
 	o->accel.header = given.header != NULL ? given.header : d->header;
 	o->accel.utf8 = d->utf8;
@@ -371,6 +380,8 @@ options_read(char **argv, struct options *o)
 		return (
 		    print_error("--behind needs --warm=open or read; --warm=stat opens no file"));
 	*o = given.o;
+	if (given.user == NULL && o->warm.roots == NULL && user_is_root())
+		user_of_web_servers(&o->user);
 	if (given.user == NULL || user_read(given.user, &o->user) == 0)
 		return (OPTIONS_RUN);
 	print_error("--user: expected NAME[:GROUP] of an existing user and group, got \"%s\"",

@@ -59,6 +59,26 @@ user_read(const char *text, struct user *u)
 	return (err);
 }
 
+bool
+user_is_root(void)
+{
+	return (geteuid() == 0);
+}
+
+/* As Debian, nginx.org, Arch, Red Hat, Fedora and SUSE name them.  A container may have no list of
+ * users; 65534 is nobody's number. */
+void
+user_of_web_servers(struct user *u)
+{
+	static const char *const names[] = { "www-data", "nginx", "http", "apache", "lighttpd",
+		"wwwrun", "nobody" };
+
+	for (size_t i = 0; i < G_N_ELEMENTS(names); i++)
+		if (user_read(names[i], u) == 0)
+			return;
+	*u = (struct user){ "65534", 65534, 65534 };
+}
+
 int
 user_become(const struct user *u)
 {
@@ -66,6 +86,8 @@ user_become(const struct user *u)
 
 	if (geteuid() != 0)
 		return (geteuid() == u->uid ? 0 : -EPERM);
+	if (u->uid == 0 && u->gid == getegid())
+		return (0);
 	if ((pw != NULL ? initgroups(pw->pw_name, u->gid) : setgroups(0, NULL)) != 0)
 		return (-errno);
 	if (setresgid(u->gid, u->gid, u->gid) != 0 || setresuid(u->uid, u->uid, u->uid) != 0)

@@ -1,6 +1,9 @@
 /* io/std_fds.c -- see std_fds.h */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "io/std_fds.h"
 
@@ -20,4 +23,49 @@ io_open_std_fds(void)
 	} while (fd <= STDERR_FILENO);
 	close(fd);
 	return (0);
+}
+
+bool
+io_stderr_is_null(void)
+{
+	struct stat err, null;
+
+	return (fstat(STDERR_FILENO, &err) == 0 && stat("/dev/null", &null) == 0 &&
+		S_ISCHR(err.st_mode) && err.st_rdev == null.st_rdev);
+}
+
+static bool
+parent_is(const char *name)
+{
+	char path[64], comm[64] = "";
+	ssize_t n;
+	int fd;
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)getppid());
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return (false);
+	n = read(fd, comm, sizeof(comm) - 1);
+	close(fd);
+	return (n > 0 && comm[n - 1] == '\n' && strlen(name) == (size_t)n - 1 &&
+		strncmp(comm, name, (size_t)n - 1) == 0);
+}
+
+/* The parent waits 100 ms for its child and only then leaves.  Without O_NOCTTY the terminal would
+ * become the controlling one of this process, whose session spawn-fcgi has made. */
+int
+io_spawner_terminal(void)
+{
+	char path[64];
+	int fd;
+
+	if (!parent_is("spawn-fcgi"))
+		return (-1);
+	(void)snprintf(path, sizeof(path), "/proc/%d/fd/2", (int)getppid());
+	fd = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	if (fd >= 0 && !isatty(fd)) {
+		close(fd);
+		return (-1);
+	}
+	return (fd);
 }

@@ -6,7 +6,16 @@
 #ifndef IO_STD_FDS_H
 #define IO_STD_FDS_H
 
+#include <stdbool.h>
+
 /* Opens /dev/null for each one that is closed.  Call it first in main().  0 or -errno. */
 int io_open_std_fds(void);
+
+/* True if messages to standard error are lost: it is /dev/null. */
+bool io_stderr_is_null(void);
+
+/* The terminal on which spawn-fcgi, which started this process, reports; to be closed.  -1: another
+ * program started it, or it reports elsewhere, or this user may not write there. */
+int io_spawner_terminal(void);
 
 #endif

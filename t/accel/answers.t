@@ -196,15 +196,16 @@ subtest '--root confines the answers' => sub {
 };
 
 subtest 'exactly N threads touch files' => sub {
-	my %env = (FCGI_STAT_THREADS => 5, PHP_FCGI_CHILDREN => 4);
+	my %env = (FCGI_STAT_THREADS => 5, PHP_FCGI_CHILDREN => 24);
 	my @cases = (
 		[{}, [], 20, 'the default'],
-		[{ PHP_FCGI_CHILDREN => 4 }, [], 4, 'PHP_FCGI_CHILDREN'],
+		[{ PHP_FCGI_CHILDREN => 24 }, [], 24, 'PHP_FCGI_CHILDREN'],
+		[{ PHP_FCGI_CHILDREN => 1 }, [], 20, 'spawn-fcgi -C 1, which means processes'],
 		[{%env}, [], 5, 'FCGI_STAT_THREADS before it'],
 		[{%env}, ['-t', 3], 3, '-t before both'],
 		[{%env}, ['--threads=1'], 1, 'one is enough'],
-		[{ %env, FCGI_STAT_THREADS => 'many' }, [], 4, 'garbage is passed over', qr/FCGI_STAT_THREADS: expected 1 to 1024, got "many"/],
-		[{ %env, FCGI_STAT_THREADS => '0' }, [], 4, '0 too', qr/"0"/],
+		[{ %env, FCGI_STAT_THREADS => 'many' }, [], 24, 'garbage is passed over', qr/FCGI_STAT_THREADS: expected 1 to 1024, got "many"/],
+		[{ %env, FCGI_STAT_THREADS => '0' }, [], 24, '0 too', qr/"0"/],
 		[{ FCGI_STAT_THREADS => '', PHP_FCGI_CHILDREN => '7x' }, [], 20, 'both', qr/"7x"/],
 	);
 	for my $case (@cases) {
@@ -214,8 +215,8 @@ subtest 'exactly N threads touch files' => sub {
 		ok eventually(sub { $app->threads == $n }), "$what: $n threads" or diag join ' ', $app->threads;
 		like $app->log_text, $log // qr/^\z/, "$what: stderr";
 	}
-	my $app = Test::Fcgi->start({ spawn => ['-C', 6] });
-	ok eventually(sub { $app->threads == 6 }), 'spawn-fcgi -C 6';
+	my $app = Test::Fcgi->start({ spawn => ['-C', 26] });
+	ok eventually(sub { $app->threads == 26 }), 'spawn-fcgi -C 26';
 };
 
 subtest 'it listens on a descriptor or on --listen' => sub {
@@ -274,11 +275,6 @@ subtest 'TCP accepts its listed addresses only' => sub {
 	my $any = IO::Socket::INET->new(LocalAddr => '0.0.0.0', Listen => 5);
 	is(Test::Fcgi->start({ passed => $any }, '--allow-any')->get("$dir/www/file")->{status}, 200,
 	    'everywhere, when asked to');
-	for my $address ('0.0.0.0:0', '*:0', ':0') {
-		my ($code, undef, $err) = run('--listen', $address);
-		is $code, 78, "$address is refused";
-		like $err, qr/FCGI_WEB_SERVER_ADDRS/, 'with advice';
-	}
 };
 
 subtest 'each mistake has one message and its exit code' => sub {

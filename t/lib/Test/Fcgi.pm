@@ -23,6 +23,7 @@ use Time::HiRes qw(time);
 our @EXPORT_OK = (qw(program finish run eventually put slurp temp_tree), @Test::Fcgi::Codec::EXPORT_OK);
 
 our $B = Test::Util::build_dir();
+my $as_root = '--user=root';    # without --root it would become www-data, which cannot read the files of a test
 our $patience = Test::Util::PATIENCE;
 my %running;                    # pid => 1, those of this process
 
@@ -105,6 +106,7 @@ sub _exec {
 		POSIX::dup2(POSIX::dup(fileno $sock), 3);    # a copy: 3 itself would close on exec
 		@ENV{qw(LISTEN_FDS LISTEN_PID)} = (1, $$);
 	}
+	push @options, $as_root if $> == 0 && !$how->{program} && !grep { /^-(?:-root|r|-user|u)/ } @options, @{ $how->{spawn} || [] };
 	my @spawn = ('spawn-fcgi', '-n', '-s', $self->{socket}, @{ $how->{spawn} || [] }, '--');
 	@spawn = () if $how->{own} || $how->{passed};
 	# A test that is killed takes the application with it.
@@ -192,9 +194,10 @@ sub threads {
 
 sub tasks { my ($self) = @_; my @t = glob "/proc/$self->{pid}/task/*"; return scalar @t }
 
+# Without the warning of every start without --root (t/accel/start.t tests it).
 sub log_text {
 	my ($self) = @_;
-	return slurp($self->{log});
+	return slurp($self->{log}) =~ s/^ts=\S+ level=warn ev=root\.none .*\n//mr;
 }
 
 sub socket { return $_[0]{socket} }
