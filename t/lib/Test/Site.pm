@@ -23,6 +23,7 @@ accelerator. Only these words are replaced, wherever they stand:
     /run/ /var/log/NAME/      its own directory
     /var/lib/NAME/            the same, and /var/cache/NAME/; the directories of --nginx-cache are made
     /usr/local/bin/           the directory of the program under test
+    /etc/NAME/*.lua           copies of those in examples/
     8080 8081 8082 9000       free ports of 127.0.0.1
 
 Not by a replacement: the command line of the server keeps it in the foreground (so is
@@ -35,7 +36,7 @@ that a test did not pass without it, or with another file.
 
 =head1 OPTIONS OF start
 
-C<root>; C<edit> a function that changes the text of the configuration; C<text> a configuration in place of
+C<root>; C<cpu> the core of server and accelerator; C<edit> a function that changes the text of the configuration; C<text> a configuration in place of
 a file; C<behind =E<gt> [$site...]> those that 8081, 8082... stand for; without it 8081 is
 free, for the test.
 
@@ -163,7 +164,7 @@ sub _start_accel {
 	$app->{dir} = File::Temp->newdir('site-accel-XXXXXX', TMPDIR => 1);     # its own output
 	$app->{address} = "$self->{dir}/run/stat-accel.sock";
 	$app->{address} = "127.0.0.1:$self->{ports}{9000}" if $line =~ /9000/;
-	$app->_spawn(@spawn, @cmd);
+	$app->_spawn($self->_on_cpu, @spawn, @cmd);
 	$self->{app} = $app;
 	Test::Util::eventually(sub { $app->{sock} = $app->_connect or !$app->alive }, 20);
 	die "$line: does not answer\n" . $app->said unless delete $app->{sock};
@@ -274,6 +275,7 @@ sub spawn_as_written {
 sub _replaced {
 	my ($self, $text) = @_;
 	$text =~ s{/srv/www}{$self->{root}}g;
+	$text =~ s{/etc/$self->{kind}/(?=\w+\.lua)}{$self->{dir}/}g;
 	$text =~ s{/usr/local/bin/}{$self->{dir}/bin/}g;
 	$text =~ s{/run/}{$self->{dir}/run/}g;
 	$text =~ s{/var/(?:log|lib|cache)/\w+}{$self->{dir}}g;
@@ -288,6 +290,8 @@ sub _programs {
 	make_path($bin, "$self->{dir}/run");
 	File::Copy::copy(Test::Fcgi::program(), "$bin/fcgi-stat-accel") or die Test::Fcgi::program() . ": $!";
 	chmod 0755, "$bin/fcgi-stat-accel";
+	File::Copy::copy($_, "$self->{dir}") or die "$_: $!" for glob "$examples/$self->{kind}/*.lua";
+	symlink '/usr/lib/nginx/modules', "$self->{dir}/modules" if $self->{kind} eq 'nginx';   # load_module looks here
 	if ($> == 0) { chown +(getpwnam 'www-data')[2, 3], "$self->{dir}", "$self->{dir}/run" }
 }
 
@@ -308,9 +312,11 @@ sub _run_server {
 	my ($program, @arg) = $argv{ $self->{kind} }->($self, "$self->{dir}/conf");
 	my @as = $> == 0 && $self->{kind} eq 'caddy' ? @as_www_data : ();       # has no directive for that
 	local @ENV{qw(HOME XDG_CONFIG_HOME XDG_DATA_HOME)} = ("$self->{dir}") x 3;
-	$self->_spawn(@as, Test::Util::find_program($program), @arg);
+	$self->_spawn($self->_on_cpu, @as, Test::Util::find_program($program), @arg);
 	$self->_wait_for_port(time + 20);
 }
+
+sub _on_cpu { my ($self) = @_; return defined $self->{cpu} ? ('taskset', '-c', $self->{cpu}) : () }
 
 # How many answers were files.
 sub served { $_[0]{served} }
