@@ -211,8 +211,11 @@ sub other_build {
 
 sub server {
 	my ($self, $k, $root) = @_;
-	return Test::Peer->start($k->{kind}, %$k, root => $root, $self->{pinned} ? (cpu => 1) : ());
+	return Test::Peer->start($k->{kind}, %$k, root => $root, $self->cpu_of_servers);
 }
+
+# The option that puts a Test::Peer or a Test::Site where servers run.
+sub cpu_of_servers { return $_[0]{pinned} ? (cpu => 1) : () }
 
 # Words before a command that is to run where servers do.
 sub on_server_core { return $_[0]{pinned} ? qw(taskset -c 1) : () }
