@@ -133,8 +133,8 @@ judge_warm(struct advice *a, uint64_t useless, bool equal, uint64_t now_ns)
 {
 	const struct advice_window *w = &a->window;
 
-	if (equal || useless >= ADVICE_END_PERCENT || w->cold > w->answers / ADVICE_COLD_ONE_OF ||
-	    w->waited_ns >= w->answers * ADVICE_ASK_NS)
+	if (equal || w->misses * 2 > w->answers || useless >= ADVICE_END_PERCENT ||
+	    w->cold > w->answers / ADVICE_COLD_ONE_OF || w->waited_ns >= w->answers * ADVICE_ASK_NS)
 		memset(&a->warm, 0, sizeof(a->warm));
 	else {
 		a->warm.windows++;
@@ -150,6 +150,20 @@ judge_warm(struct advice *a, uint64_t useless, bool equal, uint64_t now_ns)
 }
 
 static void
+judge_misses(struct advice *a, uint64_t now_ns)
+{
+	const struct advice_window *w = &a->window;
+	bool on = w->misses * 100 >= w->answers * ADVICE_MISS_PERCENT;
+
+	a->missing.windows = on ? a->missing.windows + 1 : 0;
+	judge(a, ADVICE_misses, a->missing.windows >= ADVICE_LONG,
+	    (struct advice_state){ .percent = (unsigned)(w->misses * 100 / w->answers),
+		.answers = w->answers,
+		.example = w->name },
+	    now_ns);
+}
+
+static void
 judge_window(struct advice *a, uint64_t now_ns)
 {
 	uint64_t useless = without_file(&a->window) * 100 / a->window.answers;
@@ -157,6 +171,7 @@ judge_window(struct advice *a, uint64_t now_ns)
 
 	judge_causes(a, useless, equal, now_ns);
 	judge_warm(a, useless, equal, now_ns);
+	judge_misses(a, now_ns);
 	memset(&a->window, 0, offsetof(struct advice_window, name));
 }
 
@@ -208,7 +223,9 @@ advice_answered(struct advice *a, const struct advice_answer *answer, uint64_t n
 	w->cold += answer->waited_ns >= ADVICE_COLD_NS;
 	w->waited_ns += answer->waited_ns;
 	vote(w, answer->path);
-	if (answer->err != 0) {
+	if (answer->cached && answer->err == -ENOENT)
+		w->misses++;
+	else if (answer->err != 0) {
 		enum advice_id id = cause_of(answer);
 
 		if (w->causes[id]++ == 0)

@@ -4,8 +4,8 @@
  *
  *   begins   at ADVICE_BEGIN_PERCENT of a window; ends below ADVICE_END_PERCENT: a share between
  *            them changes nothing.
- *   always-warm, and one name that exists: after ADVICE_LONG such windows in a row, because an
- *            hour without a cold file, or a benchmark of one file, is usual.
+ *   always-warm, cache-misses, and one name that exists: after ADVICE_LONG such windows in a row,
+ *            because minutes without a cold file, a new cache, or a benchmark of one file are usual.
  *   few requests: the window stays open, and nothing is said.
  *
  * Pure: no clock, no file, no memory.  An answer costs a hash of its path and a few additions.
@@ -34,6 +34,8 @@
 #define ADVICE_EQUAL_END   90u
 /* With the default --advice (a minute): an hour. */
 #define ADVICE_LONG 60u
+/* A cache that fills begins with misses only. */
+#define ADVICE_MISS_PERCENT 99u
 /* In a warm window at most one answer of so many waited for a disk. */
 #define ADVICE_COLD_ONE_OF 1000u
 /* Shorter waits are a thread's switch, not a disk's answer. */
@@ -77,7 +79,7 @@ struct advice_state {
 
 struct advice_window {
 	uint64_t since_ns; /* of the first answer */
-	uint64_t answers, cold, waited_ns;
+	uint64_t answers, cold, misses, waited_ns;
 	uint64_t causes[ADVICE_CAUSES];
 	/* a majority vote: at least so many answers are for the name with this hash */
 	uint64_t votes, hash;
@@ -93,7 +95,7 @@ struct advice {
 	struct advice_window window;
 	struct {
 		uint64_t windows, answers, waited_ns;
-	} warm, equal; /* windows in a row */
+	} warm, equal, missing; /* windows in a row */
 	uint64_t equal_hash;
 	struct {
 		uint64_t since_ns, all, refused;
@@ -104,6 +106,7 @@ struct advice_answer {
 	/* that was looked up; unnamed: what the request has in its place */
 	struct text path;
 	bool unnamed;
+	bool cached;        /* of a cache of nginx, where absences are usual */
 	int err;            /* of the look-up */
 	uint64_t waited_ns; /* opening and reading; 0: no thread was needed */
 };

@@ -39,11 +39,13 @@ name_for_advice(const struct conns *all, char **params)
 }
 
 static void
-advise(struct conns *all, char **params, const struct warm_found *found)
+advise(struct conns *all, char **params, const struct warm_wait *w)
 {
+	const struct warm_found *found = &w->found;
 	const struct advice_answer a = {
 		.path = name_for_advice(all, params),
 		.unnamed = all->path->str[0] != '/',
+		.cached = w->cached,
 		.err = found->err,
 		.waited_ns = found->stat_ns + found->read_ns,
 	};
@@ -52,23 +54,23 @@ advise(struct conns *all, char **params, const struct warm_found *found)
 }
 
 static bool
-answer(struct conn *c, char **params, const struct warm_found *found, uint64_t began_ns)
+answer(struct conn *c, char **params, const struct warm_wait *w, uint64_t began_ns)
 {
 	struct conns *all = c->all;
 	const struct timing_request timing = {
 		.conn = c->id,
 		.number = c->requests,
 		.path = all->path->str,
-		.found = found,
+		.found = &w->found,
 		.reply = all->reply,
 		.total_ns = io_now(all->io) - began_ns,
 	};
 
 	g_string_truncate(all->reply, 0);
-	accel_reply(all->accel, params, all->path->str, found, all->counters, all->reply);
+	accel_reply(all->accel, params, all->path->str, &w->found, all->counters, all->reply);
 	histogram_add(&all->counters->total, timing.total_ns);
 	timing_note(all->timing, &timing);
-	advise(all, params, found);
+	advise(all, params, w);
 	return (send_reply(c));
 }
 
@@ -87,7 +89,7 @@ file_found(struct warm_wait *w)
 	if (params != NULL)
 		/* the same path as the first time */
 		accel_path(all->accel, params, all->path, &want);
-	if (params != NULL && answer(c, params, &w->found, t->began_ns)) {
+	if (params != NULL && answer(c, params, w, t->began_ns)) {
 		conn_put(c);
 		conn_go_on(c);
 	} else
@@ -155,7 +157,7 @@ answer_now(struct conn *c, char **params, bool *waits)
 	if (w->found.err == -ENODEV)
 		note_unknown_cache(params);
 	*waits = w->found.err == 0 && !warm_file(all->warm, all->path->str, w);
-	return (*waits || answer(c, params, &w->found, io_now(all->io)));
+	return (*waits || answer(c, params, w, io_now(all->io)));
 }
 
 bool

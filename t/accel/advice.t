@@ -6,11 +6,13 @@ use warnings;
 use Test::More;
 use JSON::PP ();
 use Test::Fcgi qw(put request temp_tree eventually);
+use Test::Site;
 use Test::Util qw(slurp);
 
 my $tree = temp_tree();
 my $dir = "$tree";
-mkdir "$dir/$_" for qw(www www/sub);
+mkdir "$dir/www";
+chmod 0755, $dir;
 put("$dir/www/$_", 'x' x 1000) for 'a' .. 'z';
 
 my $app;
@@ -97,6 +99,104 @@ subtest 'no permission' => sub {
 	up();
 	notices('denied', sub { SCRIPT_FILENAME => "$dir/www/mine/$_[0]" });
 	chmod 0700, "$dir/www/mine";
+};
+
+subtest 'always warm' => sub {
+	up('--advice=1', '--remember=60000');
+	ok ask_until(sub { SCRIPT_FILENAME => "$dir/www/" . ('a' .. 'z')[$_[0] % 26] }, sub { advices() }), 'an advice';
+	is_deeply [advices()], ['always-warm'], 'on the page';
+	like page(), qr{^accel\.advice\.always-warm: Nearly no .* \(100 % of \d{4,}, as "\Q$dir\E/www/[a-z]"; they waited \d+ ms and cost \d{2,} ms of CPU\) Two causes\.}m, 'with what it costs';
+	is $app->stop, 0, 'it ends with 0';
+	like $app->log_text, qr{ev=advice\.begins id=always-warm percent=100 of=\d+ example=\S+/www/[a-z] .*waited-ms=\d+ cost-ms=\d+ }, 'in the log';
+};
+
+subtest 'peers that may not connect' => sub {
+	$app = Test::Fcgi->start('--advice=1', '--peer-user=nobody', '--status-path=/st') if $> == 0;
+	plan skip_all => 'only root can be another user' unless $app && $> == 0;
+	chmod 0755, "$app->{dir}";
+	chmod 0777, $app->socket;
+	my $asks = 'use IO::Socket::UNIX; while (1) { my $s = IO::Socket::UNIX->new($ARGV[0]) or exit; sysread $s, my $b, 1 }';
+	my $pid = fork // die "fork: $!";
+	exec qw(setpriv --reuid=www-data --clear-groups --pdeathsig=TERM --), $^X, '-e', $asks, $app->socket or POSIX::_exit(127) if $pid == 0;
+	ok eventually(sub { advices() }), 'an advice';
+	is_deeply [advices()], ['peers-refused'], 'on the page' or diag page();
+	kill 'TERM', $pid;
+	waitpid $pid, 0;
+	is $app->stop, 0, 'it ends with 0';
+	like $app->log_text, qr/ev=advice\.begins id=peers-refused .*FCGI_WEB_SERVER_ADDRS/, 'in the log';
+};
+
+# ---------------------------------------------------------------- nginx
+
+# A server block with these lines in front of its locations.
+sub nginx {
+	my ($lines, $location) = @_;
+	my $site = Test::Site->start('nginx', 'advice', root => "$dir/www", text => <<"CONF");
+#     /usr/local/bin/fcgi-stat-accel --listen unix:/run/stat-accel.sock --mode=auth --root=/srv/www --advice=1
+error_log /var/log/nginx/error.log;
+pid /run/nginx.pid;
+user www-data;
+events { }
+http {
+	access_log off;
+	server {
+		listen 8080;
+		root /srv/www;
+$lines
+		location / {
+			$location
+		}
+	}
+}
+CONF
+	return $site;
+}
+
+# What the accelerator of the site says until it has an advice.
+sub site_says {
+	my ($site, $files) = @_;
+	my ($r, $said);
+	eventually(sub {
+		$r = $site->get('/' . ('a' .. 'z')[rand 26]) for 1 .. 50;
+		($said = ($site->apps)[0]->said) =~ /ev=advice/;
+	});
+	is $r->{status}, 200, 'nginx serves';
+	return join "\n", grep { /ev=advice/ } split /\n/, $said;
+}
+
+sub question {
+	my ($name) = @_;
+	return <<"CONF";
+location = $name { internal;
+	fastcgi_pass unix:/run/stat-accel.sock;
+	fastcgi_pass_request_body off;
+	fastcgi_param REQUEST_METHOD \$request_method;  fastcgi_param WARM_PATH \$warm_path; }
+CONF
+}
+
+subtest 'nginx: set in server {} runs again for the subrequest' => sub {
+	Test::Site->need('nginx');
+	my $lines = "set \$warm_path \$document_root\$uri;\nauth_request NAME;\n";
+	for my $name ('/stat-accel', '/warm') {
+		my $site = nginx($lines =~ s/NAME/$name/r . question($name), '');
+		like site_says($site), qr{\A\N+ id=equal-names percent=100 of=\d+ example="?\Q$site->{root}\E$name"? \N+ do="\N+ from server \{\} into the locations \N+\z}, $name;
+		$site->stop;
+	}
+};
+
+subtest 'nginx: the lines in a location say nothing' => sub {
+	my $site = nginx(question('/stat-accel'), 'set $warm_path $document_root$uri; auth_request /stat-accel;');
+	is $site->get("/$_")->{status}, 200, $_ for 'a' .. 'z';
+	$site->get('/' . ('a' .. 'z')[$_ % 26]) for 1 .. 400;
+	is $site->asked, 426, 'the accelerator was asked';
+	unlike +($site->apps)[0]->said, qr/ev=advice/, 'no advice';
+	$site->stop;
+};
+
+subtest 'nginx: mirror asks without waiting' => sub {
+	my $site = nginx(question('/late'), 'set $warm_path $document_root$request_uri; mirror /late;');
+	like site_says($site), qr{ id=always-warm \N+ do="\N+mirror, post_action}, 'the advice names the order';
+	$site->stop;
 };
 
 subtest 'a healthy set-up, and few questions' => sub {

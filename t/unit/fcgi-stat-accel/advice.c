@@ -48,7 +48,10 @@ check_said(const char *want)
 static void
 answer_path(const char *path, int err, uint64_t waited_ns)
 {
-	const struct advice_answer one = { text_of(path), path[0] != '/', err, waited_ns };
+	const struct advice_answer one = { .path = text_of(path),
+		.unnamed = path[0] != '/',
+		.err = err,
+		.waited_ns = waited_ns };
 
 	advice_answered(&a, &one, now);
 }
@@ -279,6 +282,31 @@ test_one_favourite_says_nothing(void)
 	down();
 }
 
+/* A cache begins with misses only. */
+static void
+test_misses(void)
+{
+	up();
+	for (unsigned i = 0; i < 100 * ADVICE_LONG - 1; i++) {
+		char key[16];
+
+		g_snprintf(key, sizeof(key), "/c/%u", i);
+		now += WINDOW / 50;
+		advice_answered(&a,
+		    &(struct advice_answer){ .path = text_of(key),
+			.cached = true,
+			.err = i % 100 == 0 ? 0 : -ENOENT },
+		    now);
+	}
+	check_said("");
+	advice_answered(&a,
+	    &(struct advice_answer){ .path = TEXT("/c/x"), .cached = true, .err = -ENOENT }, now);
+	check_said("+cache-misses ");
+	window(0, 0, 1000);
+	check_said("-cache-misses ");
+	down();
+}
+
 /* ---------------------------------------------------------------- all warm */
 
 static void
@@ -438,6 +466,7 @@ main(int argc, char **argv)
 	g_test_add_func("/advice/equal-threshold", test_equal_threshold);
 	g_test_add_func("/advice/equal-and-present", test_equal_and_present);
 	g_test_add_func("/advice/one-favourite-says-nothing", test_one_favourite_says_nothing);
+	g_test_add_func("/advice/misses", test_misses);
 	g_test_add_func("/advice/warm", test_warm);
 	g_test_add_func("/advice/not-warm-enough", test_not_warm_enough);
 	g_test_add_func("/advice/peers", test_peers);
