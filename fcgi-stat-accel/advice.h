@@ -4,8 +4,8 @@
  *
  *   begins   at ADVICE_BEGIN_PERCENT of a window; ends below ADVICE_END_PERCENT: a share between
  *            them changes nothing.
- *   always-warm, cache-misses, and one name that exists: after ADVICE_LONG such windows in a row,
- *            because minutes without a cold file, a new cache, or a benchmark of one file are usual.
+ *            always-warm, cache-misses, and one name that exists need ADVICE_LONG such windows in
+ *            a row: minutes without a cold file, a new cache, a benchmark of one file are usual.
  *   few requests: the window stays open, and nothing is said.
  *
  * Pure: no clock, no file, no memory.  An answer costs a hash of its path and a few additions.
