@@ -24,7 +24,7 @@ Options: C<root> the document root; C<cpu> the core to stay on; C<conf> lines ad
 configuration; C<name> what to call it; C<backend> accel's server.network-backend; C<aio> nginx's
 C<aio threads>; C<threads> for accel's stat and read pools and for stat-accel; C<stat_threads> and
 C<read_threads> for one of these pools; C<via_stat_accel> makes accel ask a stat-accel of its own
-first; C<proxy> makes it pass requests on, see L<Test::Peer::Proxy>; C<port>; C<program>, another build of this kind.
+first; C<proxy> makes it pass requests on, see L<Test::Peer::Proxy>; C<cache> makes nginx answer from its cache, see L<Test::Peer::Cache>; C<port>; C<program>, another build of this kind.
 
 C<front> puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
 authorizer) and served when the file is warm; its CPU time counts. C<exempt> is a path, or a list of them, that goes
@@ -43,6 +43,7 @@ use File::Temp ();
 use IO::Socket::INET ();
 use IO::Socket::UNIX ();
 use POSIX ();
+use Test::Peer::Cache ();
 use Test::Peer::Proxy ();
 use Test::Util qw(find_program);
 use Time::HiRes qw(time sleep clock_gettime);
@@ -69,7 +70,7 @@ my %argv = (
 	haproxy  => sub { ('-db', '-f', "$_[0]{dir}/conf") },
 	responder => sub { ('--port', $_[0]{port}, '--socket', $_[0]->socket) },
 	'stat-accel' => sub { ('--listen', 'unix:' . $_[0]->socket, '-t', $_[0]{threads} // 20, '--root', $_[0]{root},
-		$_[0]{auth} ? '--mode=auth' : (), @{ $_[0]{stat_accel_args} // [] }) },
+		$_[0]{auth} ? '--mode=auth' : (), $_[0]{cache} ? Test::Peer::Cache::args($_[0]) : (), @{ $_[0]{stat_accel_args} // [] }) },
 	textbook => sub { ('-s', $_[0]->socket, '-t', $_[0]{threads} // 20, '-r', 131_072, $_[0]{mutex} ? '-m' : ()) },
 );
 
@@ -268,8 +269,8 @@ sub _conf_nginx {
 	my ($s) = @_;
 	my $user = $> == 0 ? 'user root root;' : '';
 	my $aio = $s->{aio} ? 'aio threads;' : '';
-	my $front = $s->{front} ? _front_nginx($s) : Test::Peer::Proxy::lines($s);
-	my $upstream = Test::Peer::Proxy::upstream($s);
+	my $front = $s->{cache} ? Test::Peer::Cache::lines($s) : $s->{front} ? _front_nginx($s) : Test::Peer::Proxy::lines($s);
+	my $upstream = $s->{cache} ? Test::Peer::Cache::http($s) : Test::Peer::Proxy::upstream($s);
 	my $temp = join "\n", map { "\t$_ $s->{dir};" } qw(client_body_temp_path proxy_temp_path
 	    fastcgi_temp_path uwsgi_temp_path scgi_temp_path);
 	return <<"CONF";

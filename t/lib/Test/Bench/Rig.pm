@@ -81,6 +81,10 @@ sub _link {
 # What a server serves.
 sub root { return $_[0]{root} }
 
+# The files of the slow disk where they are fast, and where it is mounted.
+sub disk        { return $_[0]{disk} }
+sub mount_point { return $_[0]{mount} }
+
 # The file with the names of this kind, "small" or "large".
 sub list { return $_[0]{bench}->dir . "/$_[1].list" }
 
@@ -161,8 +165,8 @@ sub plain {
 }
 
 # All spindles busy all the time. Two files of 100 kB take three look-ups and two reads of up to 128 KiB; one of 10 MB,
-# alone in its directory for as long as it is asked for, two look-ups and 80 reads.
-my %work = (small => [1.5, 1], large => [2, 80]);
+# alone in its directory for as long as it is asked for, two look-ups and 80 reads. A cache with levels=1:2 has 4096 directories.
+my %work = (small => [1.5, 1], large => [2, 80], cached => [1.7, 1], 'cached-files' => [1.7, 1]);
 
 sub ideal_seconds {
 	my ($disk, $files, $kind) = @_;

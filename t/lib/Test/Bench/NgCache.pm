@@ -1,0 +1,118 @@
+package Test::Bench::NgCache;
+
+=head1 NAME
+
+Test::Bench::NgCache - nginx with proxy_cache on a slow disk, without and with fcgi-stat-accel
+
+=head1 DESCRIPTION
+
+C<run($bench)> lets nginx fill a cache with 10,000 objects of 100 kB (2,000 with C<--quick>) on the source of the slow disk, and then
+measures nginx and nginx with C<aio threads>, each as it is and with the accelerator, on the slow disk: what 50 clients of a
+hot object see beside 20 clients of cold ones, and how much of the disk 100 clients of cold objects get. Each measurement has a fresh mount and a
+fresh server, so each object is cold and nginx knows no key, as after a restart.
+
+The hot object is cached, too, in a second cache that is in memory, because each C<open()> on the slow disk would wait. It goes through the
+accelerator like all others.
+
+=cut
+
+use strict;
+use warnings;
+use List::Util qw(max min);
+use Test::Bench qw(medians);
+use Test::Bench::Accel;
+use Test::Bench::Hot;
+use Test::Bench::Rig;
+use Test::Peer::Cache;
+
+my %objects = (full => 10_000, quick => 2000);
+my $threads = 32;
+my %disk = (lookup_ms => 8, read_ms => 8, jitter => 20);
+my $patience = 1.5;             # see Test::Bench::Rig
+my @spindles = (2, 16);
+my @cases = map { my $n = $_; map { { %$_, name => "$_->{name}-$n", spindles => $n } } (
+	{ what => 'beside', name => '20x100k', title => '20 clients of cold cached objects of 100 kB', clients => 20, list => 'cached' },
+	{ what => 'through', name => 'cold-100k', title => 'Cold cached objects of 100 kB', clients => 100, list => 'cached' },
+) } @spindles;
+
+sub run {
+	my ($bench) = @_;
+	my $rig = Test::Bench::Rig->new($bench);
+	my $cache = fill($bench, $rig, $objects{ $bench->opt('quick') ? 'quick' : 'full' });
+	my @kinds = kinds($bench, $cache);
+	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
+	my %runs;
+	for my $round (1 .. $bench->opt('rounds')) {
+		for my $k (@kinds) {
+			for my $n (@spindles) {         # the hot object alone, on each disk anew
+				Test::Bench::Accel::neighbours($bench, $rig, $k, \%runs, grep { $_->{what} eq 'beside' && $_->{spindles} == $n } @chosen);
+			}
+		}
+		arrivals($bench, $rig, $_, $runs{ $_->{name} } //= {}, @kinds) for grep { $_->{what} eq 'through' } @chosen;
+		print "# round $round done\n" if $bench->opt('rounds') > 1;
+	}
+	my %print = (beside => \&Test::Bench::Accel::print_beside, through => \&Test::Bench::Accel::print_through);
+	for my $case (@chosen) {
+		my $all = $runs{ $case->{name} };
+		my $of = $bench->result->{ngcache}{ $case->{name} } = { map { $_ => medians($bench->undisturbed(@{ $all->{$_} })) } keys %$all };
+		$print{ $case->{what} }->($case, $of, $all, Test::Bench::Accel::names($of, @kinds));
+	}
+	print "\nAims\n";
+	print_aims($bench, $_, $bench->result->{ngcache}{ $_->{name} }) for @chosen;
+}
+
+sub kinds {
+	my ($bench, $cache) = @_;
+	my @nginx = ({ name => 'nginx' }, { name => 'nginx-aio', aio => 1 });
+	my %with = (front => 1, threads => $threads);
+	return $bench->wanted(map { { %$_, kind => 'nginx', cache => $cache, via_stat_accel => 0 } } map { ($_, { %$_, %with, name => "$_->{name}+accel" }) } @nginx);
+}
+
+# Through nginx, on the disk itself, which is fast. Returns where the caches are when the slow disk is mounted.
+sub fill {
+	my ($bench, $rig, $n) = @_;
+	my ($disk, $mount, $hot) = ($rig->disk . '/cache', $rig->mount_point . '/cache', $bench->dir . '/hot');
+	my (%uris, %files);
+	open my $uris, '>', $rig->list('cached') or die "cached.list: $!";
+	open my $files, '>', $rig->list('cached-files') or die "cached-files.list: $!";
+	for my $uri (map { "/cold/$_" } 1 .. $n) {
+		print $uris "$uri\n";
+		print $files Test::Peer::Cache::file($mount, $uri) =~ s/^\Q@{[ $rig->root ]}\E//r, "\n";
+	}
+	close $_ or die "list: $!" for $uris, $files;
+	my $srv = $bench->server({ kind => 'nginx', name => 'nginx that fills the cache', cache => { cold => $disk, hot => $hot, origin => 1 } }, $rig->root);
+	for my $args ([-n => $n, -u => $rig->list('cached'), $srv->url . '/'], [-n => 10, $srv->url . '/1k.bin']) {
+		my $r = $bench->load(-c => 16, -d => 120, -t => 60, @$args);
+		die "bench: the cache was not filled: $r->{errors}{all} errors\n" if $r->{errors}{all} || $r->{answered} < $args->[1];
+	}
+	$srv->stop;
+	print "# $n objects of 100 kB cached\n";
+	return { cold => $mount, hot => $hot };
+}
+
+sub arrivals {
+	my ($bench, $rig, $case, $runs, @kinds) = @_;
+	my %slow = (%disk, spindles => $case->{spindles});
+	my $most = $objects{ $bench->opt('quick') ? 'quick' : 'full' };
+	my $files = min($most, max(200, int($bench->opt('seconds') / Test::Bench::Rig::ideal_seconds(\%slow, 1, 'cached'))));
+	push @{ $runs->{'the rig'} }, $rig->plain(\%slow, $files, 'cached-files');
+	push @{ $runs->{ $_->{name} } }, $rig->fetch_each_once($_, \%slow, files => $files, connections => $case->{clients}, list => $case->{list}) for @kinds;
+}
+
+# As for files: the better of the two servers without the accelerator, and twice the hot p99 alone or a millisecond.
+sub print_aims {
+	my ($bench, $case, $of) = @_;
+	my $where = "$case->{spindles} spindles";
+	for my $name (sort grep { /\+accel$/ } keys %$of) {
+		my $m = $of->{$name};
+		if ($case->{what} eq 'beside') {
+			$bench->aim("$name: hot p99 in ms, $where", $m->{p99} / 1000, '<=', max(1, 2 * $m->{alone_p99} / 1000), $m);
+			next;
+		}
+		my ($best) = sort { $b->{mb} <=> $a->{mb} } map { $of->{$_} } grep { /^nginx(?:-aio)?$/ } keys %$of;
+		$bench->aim("$name: cold MB/s / the better without, $where", Test::Bench::Cold::over($m->{mb}, $best->{mb}), '>=', 0.95, $m, $best) if $best;
+		$bench->aim("$name: cold MB/s / the rig, $where", $m->{of_rig}, '>=', 0.95, $m, $of->{'the rig'});
+	}
+}
+
+1;
