@@ -171,4 +171,20 @@ subtest 'the accelerator' => sub {
 	is scalar @{ $r->{aims} }, 3, 'an aim for each figure that has one';
 };
 
+subtest "nginx's own cache" => sub {
+	my ($ok, $why) = Test::Slowfs->usable;
+	plan skip_all => $why unless $ok;
+	plan skip_all => 'nginx is not installed' if Test::Peer->missing('nginx');
+	my $more = sub {
+		my ($alone, $with) = map { $_[0]{ngcache}{'cold-100k-16'}{$_}{mb} } 'nginx', 'nginx+accel';
+		return $with > 3 * $alone;
+	};
+	my $r = compared($more, '--ngcache', '--quick', '--case', 'cold-100k-16', map { ('--server', $_) } 'nginx', 'nginx+accel');
+	my ($with, $rig) = @{ $r->{ngcache}{'cold-100k-16'} }{'nginx+accel', 'the rig'};
+	ok $more->($r), 'more arrives';
+	is $with->{errors}, 0, 'without errors, so all from the cache';
+	cmp_ok $with->{reads}, '<', 1.5 * $rig->{reads}, 'nothing is read twice';
+	is scalar @{ $r->{aims} }, 2, 'an aim beside the server, and one beside the rig';
+};
+
 done_testing;
