@@ -6,14 +6,14 @@ Test::Demo - one visitor of a hot page beside 16 visitors of cold files, without
 
 =head1 SYNOPSIS
 
-    my $demo = Test::Demo->new(seconds => 3, servers => ['nginx'], spindles => [2, 16]);
+    my $demo = Test::Demo->new(seconds => 3, servers => ['nginx'], spindles => [2, 16], storage => 'slowfs');
     my $rows = $demo->run(sub { my ($done, $of, $doing) = @_; ... });
     # [{ server => 'nginx', spindles => 2, before => { p50 => 1.1, p99 => 9.8, worst => 20, mb => 4.6, ... }, after => ... }, ...]
 
 =head1 DESCRIPTION
 
-    16 cold clients  -----.                          .--> root/slow/...  slowfs, 8 ms for each look-up and read
-                           >--->  nginx, lighttpd --<
+    16 cold clients  -----.                          .--> root/slow/...  slowfs, 8 ms for each look-up and read; or
+                           >--->  nginx, lighttpd --<                     ext4 or xfs, 8 ms for each request
      1 hot client    -----'            |             `--> root/1k.bin    in memory
      100/s by the clock                `- after: asks fcgi-stat-accel about each cold name first
 
@@ -42,16 +42,18 @@ my @servers = (
 sub server_kinds { return map { $_->{kind} } @servers }
 
 sub new ($class, %opt) {
-	my $bench = Test::Bench->new(rounds => 1, seconds => $opt{seconds}, silent => 1);
+	my $bench = Test::Bench->new(rounds => 1, seconds => $opt{seconds}, storage => $opt{storage}, silent => 1);
 	my %asked = map { $_ => 1 } @{ $opt{servers} };
-	return bless { bench => $bench, rig => Test::Bench::Rig->new($bench), spindles => $opt{spindles},
+	return bless { bench => $bench, rig => Test::Bench::Rig->new($bench, lists => ['small']), spindles => $opt{spindles},
 		servers => [grep { $asked{ $_->{kind} } } @servers] }, $class;
 }
 
 sub abandon ($self) { return $self->{bench}->abandon }
 
-# MB/s that so many disks can give: 1.5 look-ups and one read for each file, no disk ever idle.
-sub disk_mb ($spindles) { return $spindles * FILE / 1e6 / (2.5 * MS / 1000) }
+my %disk = (lookup_ms => MS, read_ms => MS, jitter => 20);
+
+# MB/s that so many disks can give, no disk ever idle.
+sub disk_mb ($spindles) { return FILE / 1e6 / Test::Bench::Rig::ideal_seconds({ %disk, spindles => $spindles }, 1) }
 
 # The rows of the table. $tell->(measurements done, in all, what is being measured) before each.
 sub run ($self, $tell) {
@@ -72,8 +74,7 @@ sub run ($self, $tell) {
 }
 
 sub _measure ($self, $kind, $spindles) {
-	my %disk = (spindles => $spindles, lookup_ms => MS, read_ms => MS, jitter => 20);
-	return $self->{rig}->with_server($kind, \%disk, sub ($srv) {
+	return $self->{rig}->with_server($kind, { %disk, spindles => $spindles }, sub ($srv) {
 		my $seconds = $self->{bench}->opt('seconds');
 		my $alone = $self->_hot($srv, $seconds * ALONE);
 		my $cold = $self->{bench}->load_begin(-c => COLD_CLIENTS, -u => $self->{rig}->list('small'),

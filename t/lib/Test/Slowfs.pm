@@ -229,8 +229,8 @@ sub _unmount {
 		print $abort "1\n";
 	}
 	my @quiet = ('sh', '-c', '"$@" >/dev/null 2>&1', 'sh');
-	system(@quiet, 'fusermount3', '-u', '-z', $self->dir) == 0
-	    or system(@quiet, 'umount', '-l', $self->dir);
+	system(@quiet, 'fusermount3', '-u', '-z', "$self->{mnt}") == 0
+	    or system(@quiet, 'umount', '-l', "$self->{mnt}");
 }
 
 sub DESTROY {

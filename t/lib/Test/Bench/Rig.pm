@@ -29,6 +29,9 @@ Each name of the same size is a hard link to one file on the real disk. That is 
 node for each path, and the kernel keeps names, attributes and pages for each node: another name is
 cold in all of them. t/scripts/bench.t counts it.
 
+With the option C<storage> of the bench, C<ext4> or C<xfs>, the slow disk is such a file system instead (Test::SlowImage),
+and each name a file with its own bytes, 1.3 GB in all. Then each request to the disk costs C<read_ms>.
+
 Every measurement gets a mount and a server of its own: nothing is warm, nothing is left in a queue.
 A fixed number of files is fetched, not a fixed time: servers that look up 64 names before they read
 64 files deliver in bursts, and a clock would cut such a burst anywhere.
@@ -38,44 +41,85 @@ A fixed number of files is fetched, not a fixed time: servers that look up 64 na
 use strict;
 use warnings;
 use Test::Peer;
+use Test::SlowImage;
 use Test::Slowfs;
+use Test::Util;
 
 my %names = (small => [6400, '100k'], large => [64, '10m']);
 my $apart = 64;                 # in the list, names of the same directory: never asked for together
+# Look-ups and reads of up to 128 KiB for a file. Two small files share a directory. A large one is alone in its
+# directory for as long as it is asked for. On ext4 a name is read, too: the inode and the block of a directory, the
+# inode of a file. Of xfs it is the least: 32 inodes are one read, and small directories are in their inodes. A cache of
+# nginx with levels=1:2 has 4096 directories.
+my %of_storage = (
+	slowfs => { small => [1.5, 1], large => [2, 80], cached => [1.7, 1], 'cached-files' => [1.7, 1] },
+	ext4 => { small => [0, 3], large => [0, 83] },
+	xfs => { small => [0, 1], large => [0, 80] },
+);
+my $requests = $of_storage{slowfs};     # one rig in a process
 my $patience = 1.5;             # a server that needs longer than the disk itself by this is cut off
 
-# Dies with the reason when there is no FUSE.
+# Dies with the reason when there is no slow disk. Option: lists, an array of those that are needed; otherwise both.
 sub new {
-	my ($class, $bench) = @_;
-	my ($ok, $why) = Test::Slowfs->usable;
+	my ($class, $bench, %opt) = @_;
+	my $self = bless { bench => $bench, root => $bench->files, disk => $bench->dir . '/disk',
+		storage => $bench->opt('storage') // 'slowfs' }, $class;
+	my ($ok, $why) = usable($self->{storage});
 	die "bench: no slow disk: $why\n" unless $ok;
-	my $self = bless { bench => $bench, root => $bench->files, disk => $bench->dir . '/disk' }, $class;
 	$self->{mount} = "$self->{root}/slow";
 	mkdir $_ or die "$_: $!" for $self->{disk}, $self->{mount};
-	$self->_link('1k', '1k.bin');
-	$self->_fill($_, @{ $names{$_} }) for sort keys %names;
+	$self->{names}{$_} = $names{$_} for @{ $opt{lists} // [keys %names] };
+	$requests = $of_storage{ $self->{storage} };
 	return $self;
 }
 
-# More files for one benchmark: n names of files of this size, in a list of this kind.
-sub add_names { my ($self, $kind, $n, $size) = @_; return $self->_fill($kind, $n, $size) }
+# More files for one benchmark, before the first mount: n names of files of this size, in a list of this kind.
+sub add_names { my ($self, $kind, $n, $size) = @_; $self->{names}{$kind} = [$n, $size] }
 
-sub _fill {
-	my ($self, $kind, $n, $size) = @_;
-	open my $list, '>', $self->list($kind) or die $self->list($kind) . ": $!";
-	mkdir "$self->{disk}/$kind";
-	for my $i (0 .. $n - 1) {
-		my $folder = int($i / (2 * $apart)) * $apart + $i % $apart;
-		mkdir "$self->{disk}/$kind/$folder";
-		$self->_link($size, "$kind/$folder/$i.bin");
-		print $list "/slow/$kind/$folder/$i.bin\n";
-	}
-	close $list or die $self->list($kind) . ": $!";
+# The kinds of slow disk, and as Test::Slowfs->usable whether there can be one.
+sub storages { return ('slowfs', Test::SlowImage::types()) }
+
+sub usable {
+	my ($storage) = @_;
+	return $storage eq 'slowfs' ? Test::Slowfs->usable : Test::SlowImage->usable($storage);
 }
 
-sub _link {
-	my ($self, $size, $name) = @_;
-	link "$self->{root}/$size.bin", "$self->{disk}/$name" or die "$self->{disk}/$name: $!";
+sub _make {
+	my ($self) = @_;
+	return $self->_make_image if $self->{storage} ne 'slowfs';
+	$self->_fill($self->{disk}, sub { my ($from, $to) = @_; link $from, $to or die "$to: $!" });
+}
+
+sub _make_image {
+	my ($self) = @_;
+	my %bytes;              # of each hot file, read once
+	my $copy = sub { my ($from, $to) = @_; Test::Util::put($to, $bytes{$from} //= Test::Util::slurp($from)) };
+	my ($files, $bytes) = (1, 0);
+	for my $kind (values %{ $self->{names} }) {
+		my ($n, $size) = @$kind;
+		$files += 1 + 2 * $n;
+		$bytes += $n * -s "$self->{root}/$size.bin";
+	}
+	$self->{image} = Test::SlowImage->make(type => $self->{storage}, file => "$self->{disk}/disk.img", files => $files, bytes => $bytes,
+		fill => sub { $self->_fill($_[0], $copy) });
+}
+
+# $put->(hot file, name) makes a cold file.
+sub _fill {
+	my ($self, $dir, $put) = @_;
+	$put->("$self->{root}/1k.bin", "$dir/1k.bin");
+	for my $kind (sort keys %{ $self->{names} }) {
+		my ($n, $size) = @{ $self->{names}{$kind} };
+		open my $list, '>', $self->list($kind) or die $self->list($kind) . ": $!";
+		mkdir "$dir/$kind";
+		for my $i (0 .. $n - 1) {
+			my $folder = int($i / (2 * $apart)) * $apart + $i % $apart;
+			mkdir "$dir/$kind/$folder";
+			$put->("$self->{root}/$size.bin", "$dir/$kind/$folder/$i.bin");
+			print $list "/slow/$kind/$folder/$i.bin\n";
+		}
+		close $list or die $self->list($kind) . ": $!";
+	}
 }
 
 # What a server serves.
@@ -104,7 +148,9 @@ sub absolute_list {
 
 sub mount_disk {
 	my ($self, $disk) = @_;
-	return $self->{bench}{disk} = Test::Slowfs->start(source => $self->{disk}, at => $self->{mount}, %$disk);
+	$self->_make unless $self->{made}++;
+	return $self->{bench}{disk} = $self->{image} ? Test::SlowImage->start(image => $self->{image}, at => $self->{mount}, %$disk)
+	    : Test::Slowfs->start(source => $self->{disk}, at => $self->{mount}, %$disk);
 }
 
 # Calls $code->($server) with a fresh server on a fresh disk; returns the hash that it returns, and adds
@@ -164,14 +210,11 @@ sub plain {
 	return { others => $others, mb => $said{mb_per_s}, rps => $said{files_per_s}, cpu => $said{cpu_us}, %asked };
 }
 
-# All spindles busy all the time. Two files of 100 kB take three look-ups and two reads of up to 128 KiB; one of 10 MB,
-# alone in its directory for as long as it is asked for, two look-ups and 80 reads. A cache with levels=1:2 has 4096 directories.
-my %work = (small => [1.5, 1], large => [2, 80], cached => [1.7, 1], 'cached-files' => [1.7, 1]);
-
+# All spindles busy all the time.
 sub ideal_seconds {
 	my ($disk, $files, $kind) = @_;
-	my ($lookups, $reads) = @{ $work{ $kind // 'small' } };
-	return $files * ($lookups * $disk->{lookup_ms} + $reads * $disk->{read_ms}) / 1000 / $disk->{spindles};
+	my ($lookups, $reads) = @{ $requests->{ $kind // 'small' } };
+	return $files * ($lookups * ($disk->{lookup_ms} // 0) + $reads * $disk->{read_ms}) / 1000 / $disk->{spindles};
 }
 
 # So many files keep the disk busy for about this time: no more than there are names, small ones in whole directories, large
