@@ -36,7 +36,7 @@ that a test did not pass without it, or with another file.
 
 =head1 OPTIONS OF start
 
-C<root>; C<cpu> the core of server and accelerator; C<edit> a function that changes the text of the configuration; C<text> a configuration in place of
+C<root>; C<cpu> the core of server and accelerator; C<quiet>: no timing lines, so that C<warmed> is empty; C<edit> a function that changes the text of the configuration; C<text> a configuration in place of
 a file; C<behind =E<gt> [$site...]> those that 8081, 8082... stand for; without it 8081 is
 free, for the test.
 
@@ -158,7 +158,7 @@ sub _start_accel {
 	elsif ($> == 0) {
 		@spawn = @as_www_data;
 	}
-	push @cmd, "--status-path=$status_path", '--timing=json';
+	push @cmd, "--status-path=$status_path", $self->{quiet} ? () : '--timing=json';
 	my $app = bless { %$self, name => 'fcgi-stat-accel', kind => 'stat-accel' }, ref $self;
 	delete $app->{lifeline};
 	$app->{dir} = File::Temp->newdir('site-accel-XXXXXX', TMPDIR => 1);     # its own output

@@ -80,7 +80,7 @@ sub wanted {
 
 sub measure {
 	my ($bench, $way, $root) = @_;
-	my $site = Test::Site->start($way->{kind}, $way->{file}, root => $root, $bench->cpu_of_servers, edit => sub {
+	my $site = Test::Site->start($way->{kind}, $way->{file}, root => $root, quiet => 1, $bench->cpu_of_servers, edit => sub {
 		my $text = $tuned{ $way->{kind} }->($_[0]);
 		!$way->{without} or $text =~ s/$way->{without}// or die "$way->{file}: nothing to leave out\n";
 		return $text;
