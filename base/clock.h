@@ -44,4 +44,14 @@ clock_cpu_ns(void)
 	return ((uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec);
 }
 
+/* Processor time of all threads since the start; a system call. */
+static inline uint64_t
+clock_process_cpu_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+	return ((uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec);
+}
+
 #endif

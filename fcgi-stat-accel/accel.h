@@ -47,6 +47,7 @@ struct accel_conf {
 struct accel_counters {
 	struct counters events;
 	unsigned conns, conns_max; /* open connections, and their limit */
+	uint64_t answered_ns;      /* when a file was last answered; 0: none was */
 	struct warm_stages warm;
 	/* Nanoseconds from request to answer.  The loop's clock stands still for a round, so a
 	 * hot request counts as 0. */

@@ -69,6 +69,7 @@ answer(struct conn *c, char **params, const struct warm_wait *w, uint64_t began_
 	g_string_truncate(all->reply, 0);
 	accel_reply(all->accel, params, all->path->str, &w->found, all->counters, all->reply);
 	histogram_add(&all->counters->total, timing.total_ns);
+	all->counters->answered_ns = io_now(all->io);
 	timing_note(all->timing, &timing);
 	advise(all, params, w);
 	return (send_reply(c));

@@ -35,6 +35,15 @@ uptime_s(const struct status *s)
 	return ((clock_mono_ns() - s->started_ns) / NS_PER_S);
 }
 
+/* Without an answer: since the start. */
+static uint64_t
+idle_s(const struct status *s)
+{
+	uint64_t last = MAX(s->counters->answered_ns, s->started_ns);
+
+	return (clock_between(last, clock_mono_ns()) / NS_PER_S);
+}
+
 /* ---------------------------------------------------------------- name: value */
 
 static void
@@ -62,19 +71,57 @@ text_stage(struct buf *out, const char *name, const struct histogram *h)
 	buf_printf(out, "accel.stage.%s.max-us: %" PRIu64 "\n", name, h->max_ns / 1000);
 }
 
+static uint64_t
+oldest_job_ns(const struct io_pools_status *pools)
+{
+	uint64_t oldest = 0;
+
+	for (size_t i = 0; i < pools->nlanes; i++)
+		oldest = MAX(oldest, pools->lane[i].oldest_ns);
+	return (oldest);
+}
+
+/* What it does, what blocks, what it costs: for a person who sees this page for the first time. */
+static void
+text_summary(struct buf *out, const struct status *s, const struct io_pools_status *pools)
+{
+	const struct accel_counters *c = s->counters;
+	uint64_t answers = histogram_count(&c->total), cpu_us = clock_process_cpu_ns() / 1000,
+		 memory = c->events.accel_hot + c->events.accel_remembered,
+		 all = memory + c->events.accel_cold + c->events.accel_joined;
+
+	buf_printf(out, "accel.summary: ");
+	if (answers == 0)
+		buf_printf(out, "no web server has asked about a file since the start, ");
+	else
+		buf_printf(out,
+		    "%" PRIu64 " answers, %" PRIu64 " %% of the files were in memory, the last "
+		    "answer was ",
+		    answers, memory * 100 / MAX(all, 1));
+	buf_printf(out, "%" PRIu64 " s ago; ", idle_s(s));
+	buf_printf(out,
+	    "%u requests wait now, the oldest job of a thread for %llu ms; %u devices are stuck; "
+	    "%" PRIu64 ".%03" PRIu64 " s of CPU, %" PRIu64 " us per answer\n",
+	    c->warm.waiting, oldest_job_ns(pools) / NS_PER_MS, io_pools_status_stuck(pools),
+	    cpu_us / 1000000, cpu_us / 1000 % 1000, cpu_us / MAX(answers, 1));
+}
+
 static void
 as_text(struct buf *out, const struct status *s, const struct io_pools_status *pools)
 {
 	const struct accel_counters *c = s->counters;
 
 	buf_printf(out, "accel.version: %s\naccel.mode: %s\n", STAT_ACCEL_VERSION, s->mode);
+	text_summary(out, s, pools);
 	advice_text(out, s->advice);
 	text_line(out, "uptime-s", uptime_s(s));
+	text_line(out, "cpu-ms", clock_process_cpu_ns() / NS_PER_MS);
 	text_line(out, "sandbox.landlock-abi", (uint64_t)s->sandbox.landlock);
 	text_line(out, "sandbox.seccomp", s->sandbox.seccomp);
 	text_line(out, "connections.open", c->conns);
 	text_line(out, "connections.limit", c->conns_max);
 	text_line(out, "requests.waiting", c->warm.waiting);
+	text_line(out, "requests.idle-s", idle_s(s));
 	counters_each(&c->events, accel_counter_infos, counter_line, out);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++)
 		text_stage(out, stages[i].name, stage_of(s, &stages[i]));
@@ -95,9 +142,9 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
 	    STAT_ACCEL_VERSION, s->mode, uptime_s(s), s->sandbox.landlock, s->sandbox.seccomp);
 	advice_json(out, s->advice);
 	buf_printf(out,
-	    ",\n\"connections\":{\"open\":%u,\"limit\":%u},\n\"requests\":{\"waiting\":%u},"
-	    "\n\"stages\":{",
-	    c->conns, c->conns_max, c->warm.waiting);
+	    ",\n\"cpu_ns\":%" PRIu64 ",\n\"connections\":{\"open\":%u,\"limit\":%u},\n"
+	    "\"requests\":{\"waiting\":%u,\"idle_seconds\":%" PRIu64 "},\n\"stages\":{",
+	    clock_process_cpu_ns(), c->conns, c->conns_max, c->warm.waiting, idle_s(s));
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++) {
 		buf_printf(out, "%s\"%s\":", i > 0 ? ",\n" : "", stages[i].name);
 		histogram_json(out, stage_of(s, &stages[i]));
@@ -112,6 +159,16 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
 /* ---------------------------------------------------------------- Prometheus */
 
 static void
+metric_cpu(const struct prom *p)
+{
+	uint64_t ns = clock_process_cpu_ns();
+
+	prom_family(p, "cpu_seconds_total", "counter", "Processor time of all threads.");
+	prom_name(p, "cpu_seconds_total");
+	buf_printf(p->out, " %llu.%09llu\n", ns / NS_PER_S, ns % NS_PER_S);
+}
+
+static void
 as_metrics(struct buf *out, const struct status *s, const struct io_pools_status *pools)
 {
 	const struct prom p = { out, "fcgi_stat_accel" };
@@ -122,12 +179,15 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 	buf_printf(out, "{version=\"%s\",mode=\"%s\"} 1\n", STAT_ACCEL_VERSION, s->mode);
 	advice_metrics(&p, s->advice);
 	prom_gauge(&p, "uptime_seconds", "Since it was started.", uptime_s(s));
+	metric_cpu(&p);
 	prom_gauge(&p, "landlock_abi", "Version of the sandbox; 0: none.",
 	    (uint64_t)s->sandbox.landlock);
 	prom_gauge(&p, "seccomp", "1: system calls are filtered.", s->sandbox.seccomp);
 	prom_gauge(&p, "connections", "Connections of web servers that are open.", c->conns);
 	prom_gauge(&p, "connections_limit", "How many may be.", c->conns_max);
 	prom_gauge(&p, "requests_waiting", "Requests that wait for their file.", c->warm.waiting);
+	prom_gauge(&p, "idle_seconds", "Since the last answer about a file, or the start.",
+	    idle_s(s));
 	for (const struct counter_info *info = accel_counter_infos; info->name != NULL; info++)
 		prom_counter(&p, info->dotted + strlen("accel."), info->doc,
 		    counter_get(&c->events, info));
@@ -289,7 +349,8 @@ status_log(const struct status *s)
 
 	log_event(LOG_INFO, NULL, "accel.stats", LF_STR("mode", s->mode),
 	    LF_U64("uptime-s", uptime_s(s)), LF_U64("connections", c->conns),
-	    LF_U64("connections-limit", c->conns_max), LF_U64("waiting", c->warm.waiting));
+	    LF_U64("connections-limit", c->conns_max), LF_U64("waiting", c->warm.waiting),
+	    LF_U64("idle-s", idle_s(s)), LF_U64("cpu-ms", clock_process_cpu_ns() / NS_PER_MS));
 	advice_log_all(s->advice);
 	for (const struct counter_info *info = accel_counter_infos; info->name != NULL;)
 		info = log_group(c, info);

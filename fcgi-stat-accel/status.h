@@ -3,7 +3,7 @@
  * The path is compared with SCRIPT_NAME, like pm.status_path of php-fpm, so any web server can pass
  * it on.
  *
- *   /status            name: value, one per line
+ *   /status            name: value, one per line; at the top a summary and the advice
  *   /status?json       all numbers, with stable names
  *   /status?metrics    for Prometheus (?prometheus too)
  *   /ping              "pong"; ?json: {"ok":true}

@@ -21,6 +21,7 @@ up(void)
 
 	counters = (struct accel_counters){ .conns = 5,
 		.conns_max = 100,
+		.answered_ns = clock_mono_ns() - 5 * NS_PER_S,
 		.warm.waiting = 2,
 		.events.accel_files = 41,
 		.events.accel_behind_skipped = 43 };
@@ -136,7 +137,11 @@ lines(void)
 	ask("GET", "/accel-status", "full");
 	has("Content-Type: text/plain; charset=utf-8\r\n");
 	has("\r\n\r\naccel.version: " STAT_ACCEL_VERSION
-	    "\naccel.mode: auth\naccel.advice: none\naccel.uptime-s: 12\n");
+	    "\naccel.mode: auth\naccel.summary: 100 answers, 0 % of the files were in memory, the "
+	    "last answer was 5 s ago; 2 requests wait now, the oldest job of a thread for 0 ms; 0 "
+	    "devices are stuck; ");
+	has(" us per answer\naccel.advice: none\naccel.uptime-s: 12\naccel.cpu-ms: ");
+	has("\naccel.requests.idle-s: 5\n");
 	has("\naccel.sandbox.landlock-abi: 0\n");
 	has("\naccel.sandbox.seccomp: 1\n");
 	has("\naccel.connections.open: 5\n");
@@ -161,13 +166,28 @@ lines(void)
 }
 
 static void
+summary(void)
+{
+	counters.events.accel_hot = counters.events.accel_remembered = 1;
+	counters.events.accel_cold = counters.events.accel_joined = 3;
+	ask("GET", "/accel-status", "");
+	has("\naccel.summary: 100 answers, 25 % of the files were in memory, the last answer was 5 "
+	    "s ");
+	counters = (struct accel_counters){ 0 };
+	ask("GET", "/accel-status", "");
+	has("\naccel.summary: no web server has asked about a file since the start, 12 s ago; 0 "
+	    "requests wait now");
+}
+
+static void
 json(void)
 {
 	ask("GET", "/accel-status", "a=b&json");
 	has("Content-Type: application/json\r\n");
 	has("{\"version\":\"" STAT_ACCEL_VERSION
 	    "\",\"mode\":\"auth\",\"uptime_seconds\":12,\"landlock_abi\":0,\"seccomp\":1,\n");
-	has("\"connections\":{\"open\":5,\"limit\":100},\n\"requests\":{\"waiting\":2},\n");
+	has("\"connections\":{\"open\":5,\"limit\":100},\n\"requests\":{\"waiting\":2,\"idle_"
+	    "seconds\":5},\n");
 	has("\"total\":{\"count\":100,\"sum_ns\":3097000000,");
 	has("\"stat\":{\"threads\":2,\"busy\":0,");
 	has("\"devices\":[],\n\"devices_stuck\":0,\n");
@@ -205,7 +225,7 @@ to_the_log(void)
 	status_log(&status);
 	log_set_sink(NULL, NULL);
 	has(" ev=accel.stats mode=auth uptime-s=12 connections=5 connections-limit=100 "
-	    "waiting=2\n");
+	    "waiting=2 idle-s=5 cpu-ms=");
 	has(" ev=accel.connections accepted=0 refused=0 ");
 	has(" ev=accel.answers file=41 ");
 	has(" behind-skipped=43\n");
@@ -255,6 +275,7 @@ main(int argc, char **argv)
 	g_test_add_data_func("/status/ping", (gconstpointer)ping, test);
 	g_test_add_data_func("/status/head-has-no-body", (gconstpointer)head_has_no_body, test);
 	g_test_add_data_func("/status/lines", (gconstpointer)lines, test);
+	g_test_add_data_func("/status/summary", (gconstpointer)summary, test);
 	g_test_add_data_func("/status/json", (gconstpointer)json, test);
 	g_test_add_data_func("/status/metrics", (gconstpointer)metrics, test);
 	g_test_add_data_func("/status/about", (gconstpointer)about, test);
