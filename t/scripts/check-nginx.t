@@ -129,7 +129,30 @@ broken nginx => 'the same on a local disk', asking(<<'EOT');
 			error_page 404 /404.html;
 			location = /404.html { internal; auth_request off; }
 EOT
-broken nginx => 'a cache on FUSE', nginx("\t\tlocation / {\n$ASK\t\t}\n$ASKED", "\taio threads;\n\t#! cache-path\n\tproxy_cache_path \@DIR\@/fuse/cache keys_zone=a:1m;\n");
+# A cache on a slow disk, with one location that uses it.
+my $KEYED = "\t\t\tproxy_cache a;\n\t\t\tproxy_cache_key \$scheme\$host\$request_uri;\n\t\t\tproxy_pass http://127.0.0.1:1;\n";
+my $KEY_ASKED = $ASKED =~ s/(WARM_PATH) \S+;/WARM_CACHE_KEY \$scheme\$host\$request_uri;/r;
+sub cached ($server, $mark = '', $fs = 'fuse') {
+	return nginx($server, "\taio threads;\n\tsendfile on;\n$mark\tproxy_cache_path \@DIR\@/$fs/cache levels=1:2 keys_zone=a:1m;\n") =~ s/\t\troot .*\n//r;
+}
+sub keyed ($more = '') { return "\t\tlocation / {\n$KEYED$more\t\t}\n" }
+
+broken nginx => 'a cache on FUSE that no location uses', cached('', "\t#! cache-path\n");
+broken nginx => 'a cache on FUSE', cached(keyed(), "\t#! cache-path\n");
+broken nginx => 'a cache on FUSE with the usual key', cached("\t\tlocation / {\n\t\t\tproxy_cache a;\n\t\t\tproxy_pass http://127.0.0.1:1;\n\t\t}\n", "\t#! cache-path\n");
+broken nginx => 'a cache on FUSE with a key that is made late', cached("\t\tlocation / {\n\t\t\tproxy_cache a;\n\t\t\tproxy_pass http://127.0.0.1:1/x/;\n\t\t}\n", "\t#! cache-path\n");
+broken nginx => 'a cache in memory', cached(keyed(), '', 'mem');
+broken nginx => 'a cache of the answers of the accelerator', cached("\t\tlocation / {\n\t\t\troot \@DIR\@/www;\n$ASK\t\t}\n"
+	. $ASKED =~ s/(\tfastcgi_pass)/\tfastcgi_cache a;\n\t\t\tfastcgi_cache_key \$warm_path;\n\t\t$1/r) =~ s/proxy_cache_path/fastcgi_cache_path/r;
+broken nginx => 'a cache that is asked about', cached(keyed("\t\t\tauth_request /stat-accel;\n") . $KEY_ASKED);
+broken nginx => 'a cache that is asked about without its key', cached(keyed("\t\t\tauth_request /stat-accel;\n")
+	. $KEY_ASKED =~ s/\t\t\tfastcgi_param WARM_CACHE_KEY.*\n//r =~ s/(\t\tlocation = )/\t\t#! cache-key\n$1/r);
+broken nginx => 'a cache that is asked about with another key', cached(keyed("\t\t\tauth_request /stat-accel;\n")
+	. $KEY_ASKED =~ s/\t\t\t(fastcgi_param WARM_CACHE_KEY )\S+;/\t\t\t#! cache-key\n\t\t\t$1\$host\$request_uri;/r);
+broken nginx => 'a cache that is asked about with the URI of the subrequest', cached(keyed("\t\t\tauth_request /stat-accel;\n") =~ s/request_uri/uri\$is_args\$args/r
+	. $KEY_ASKED =~ s/\t\t\t(fastcgi_param WARM_CACHE_KEY )\S+;/\t\t\t#! cache-key\n\t\t\t$1\$scheme\$host\$uri\$is_args\$args;/r);
+broken nginx => 'two caches, and no word which', cached(keyed("\t\t\tauth_request /stat-accel;\n") . $KEY_ASKED =~ s/(\t\tlocation = )/\t\t#! cache-name\n$1/r)
+	=~ s/(\tproxy_cache_path).*\n\K/\tproxy_cache_path \@DIR\@\/www\/cache keys_zone=b:1m;\n/r;
 
 subtest 'nginx: includes are relative to the main file and may have wildcards' => sub {
 	make_path("$dir/sites", "$dir/temp");

@@ -9,6 +9,7 @@ use v5.36;
 use Accel::Check            qw(within mounted_on slow_kind);
 use Accel::Check::NginxFile ();
 use Accel::Check::NginxAuth ();
+use Accel::Check::NginxCache ();
 
 my $HANDLER = qr/^(?:
 	(?:proxy|fastcgi|uwsgi|scgi|grpc|memcached|redis2?|postgres|drizzle|upload|srcache|passenger)_pass
@@ -116,7 +117,7 @@ sub check ($opt, $file) {
 		}
 		check_error_pages($opt, $server);
 	}
-	check_caches($opt, $tree);
+	Accel::Check::NginxCache::check($opt, $tree);
 	return;
 }
 
@@ -244,20 +245,6 @@ sub check_error_pages ($opt, $server) {
 		$opt->{report}->finding('error-page', 'blocks', $page, where($loc),
 			"each error opens a file on $mount->{type} in the event loop; its root belongs on a disk that is always warm",
 			{ advice => "Copy $uri to a local disk and give this location a root there." });
-	}
-	return;
-}
-
-# Answers kept by proxy_cache are files too.
-sub check_caches ($opt, $tree) {
-	for my $http ($tree, kids($tree, 'http')) {
-		for my $d (grep { $_->{name} =~ /^(?:proxy|fastcgi|uwsgi|scgi)_cache_path\z/ } @{ $http->{kids} }) {
-			my $mount = mounted_on($opt, $d->{args}[0] // next) or next;
-			next unless slow_kind($mount->{kind});
-			$opt->{report}->finding('cache-path', 'blocks', $d, $d->{name},
-				"files of this cache lie on $mount->{type} and are opened in the event loop; the accelerator does not see them",
-				{ advice => 'Move the cache to a local disk or to memory.' });
-		}
 	}
 	return;
 }
