@@ -153,17 +153,26 @@ reply_error(char **params, int status, GString *reply)
 		g_string_append_printf(reply, "%d %s\n", status, reason);
 }
 
+/* nginx may keep a 204 (fastcgi_cache, Lua): not one for a file that is still cold, and not one for
+ * a file of its cache that appears a moment later. */
+static bool
+may_be_kept(const struct accel_conf *conf, char **params, int err)
+{
+	return (!conf->no_store && lookup_is_permanent(err) &&
+		(err == 0 || !accel_is_cached(conf, params)));
+}
+
 /* An authorizer allows by 200 (FastCGI, 6.3).  nginx's auth_request takes any 2xx and needs no
- * body.  nginx may keep a 204 (fastcgi_cache, Lua): not one for a file that is still cold. */
+ * body. */
 static void
 reply_go_on(const struct accel_conf *conf, char **params, int err, GString *reply)
 {
 	if (is_authorizer(params))
 		g_string_append(reply, "Status: 200 OK\r\n\r\n");
-	else if (conf->no_store || !lookup_is_permanent(err))
-		g_string_append(reply, "Status: 204 No Content\r\nCache-Control: no-store\r\n\r\n");
-	else
+	else if (may_be_kept(conf, params, err))
 		g_string_append(reply, "Status: 204 No Content\r\n\r\n");
+	else
+		g_string_append(reply, "Status: 204 No Content\r\nCache-Control: no-store\r\n\r\n");
 }
 
 /* False: no URI. */

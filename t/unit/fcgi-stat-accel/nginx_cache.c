@@ -131,6 +131,33 @@ test_request(void)
 	g_assert_false(accel_is_auth(&without, one));
 }
 
+static void
+check_reply(char **params, int err, bool kept)
+{
+	struct nginx_cache all[2] = { { 0 } };
+	const struct accel_conf conf = { .header = "X-Accel-Redirect", .caches = all };
+	const struct warm_found found = { .err = err };
+	struct accel_counters *counters = g_new0(struct accel_counters, 1);
+	GString *out = g_string_new(NULL);
+
+	g_assert_true(nginx_cache_read("/a:1:2", &all[0]));
+	accel_reply(&conf, params, "/a/d/6f/" HASH, &found, counters, out);
+	g_assert_true(g_str_has_prefix(out->str, "Status: 204 "));
+	g_assert_true((strstr(out->str, "no-store") == NULL) == kept);
+	g_string_free(out, TRUE);
+	g_free(counters);
+}
+
+/* "Go on" in each mode; nginx may keep the answer if the file was there. */
+static void
+test_reply(void)
+{
+	check_reply(PARAMS("WARM_CACHE_KEY=" KEY), 0, true);
+	check_reply(PARAMS("WARM_CACHE_KEY=" KEY), -ENOENT, false);
+	check_reply(PARAMS("WARM_CACHE_KEY=" KEY), -ENODEV, false);
+	check_reply(PARAMS("WARM_CACHE_KEY=" KEY), -ETIMEDOUT, false);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -140,5 +167,6 @@ main(int argc, char **argv)
 	g_test_add_func("/nginx_cache/find", test_find);
 	g_test_add_func("/nginx_cache/ranges", test_ranges);
 	g_test_add_func("/nginx_cache/request", test_request);
+	g_test_add_func("/nginx_cache/reply", test_reply);
 	return (g_test_run());
 }
