@@ -24,7 +24,7 @@ struct listener {
 	size_t n_users;
 	bool everywhere;             /* a wildcard address */
 	bool local;                  /* by TCP, only peers on this host */
-	const char *serves, *change; /* for the log: who is served, what changes that */
+	const char *serves, *change; /* for the log: which peers are served, what changes that */
 	char *path;                  /* of a unix socket made here; otherwise NULL */
 	struct stat made;            /* so that the socket of another process is not removed */
 	int keeper; /* closing it removes the socket; -1: listener_stop() removes it */

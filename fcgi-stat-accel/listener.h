@@ -34,7 +34,7 @@ void listener_stop(struct listener **);
 
 int listener_fd(const struct listener *);
 
-/* Logs who is served at a wildcard address. */
+/* Logs which peers are served at a wildcard address. */
 void listener_log(const struct listener *);
 
 /* True if the peer of this connection may send requests; a refusal is logged, once a second.  Its

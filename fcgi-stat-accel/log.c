@@ -2,7 +2,6 @@
 
 #include <stdbool.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/log.h"
 #include "base/option.h"
@@ -13,8 +12,7 @@
 
 static struct logfile *logfile; /* one for the process, like the sink of base/log.h */
 static const char *program;
-static bool to_syslog;    /* standard error is /dev/null */
-static int terminal = -1; /* of spawn-fcgi, until this program has started */
+static bool to_syslog; /* standard error is /dev/null */
 
 /* A message may have several lines.  The name before the first one is syslog's, too. */
 static void
@@ -22,8 +20,7 @@ tell(struct text lines)
 {
 	struct text line;
 
-	if (terminal >= 0)
-		(void)!write(terminal, lines.p, lines.n);
+	io_spawner_tell(lines);
 	if (text_starts(lines, text_of(program)))
 		text_take(&lines, strlen(program) + strlen(": "));
 	while (text_next(&lines, '\n', &line))
@@ -38,7 +35,7 @@ accel_log_begin(const char *name)
 		return;
 	program = name;
 	to_syslog = syslog_open(name) == 0;
-	terminal = io_spawner_terminal();
+	io_spawner_open();
 	options_tell(tell);
 	if (to_syslog)
 		log_set_sink(syslog_line, NULL);
@@ -47,9 +44,7 @@ accel_log_begin(const char *name)
 void
 accel_log_started(void)
 {
-	if (terminal >= 0)
-		close(terminal);
-	terminal = -1;
+	io_spawner_close();
 }
 
 int

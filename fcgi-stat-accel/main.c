@@ -229,7 +229,7 @@ warn_no_root(const struct options *o)
 	g_snprintf(uid, sizeof(uid), "%u", (unsigned)geteuid());
 	log_event(LOG_WARN, NULL, "root.none",
 	    LF_STR("user", o->user.name != NULL ? o->user.name : uid),
-	    LF_STR("answered", "every file that this user may read, to whoever may connect"),
+	    LF_STR("answered", "every file that this user may read, to everyone who may connect"),
 	    LF_STR("change", "--root=DIR names the directory of the site"));
 }
 

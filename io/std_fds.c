@@ -7,6 +7,8 @@
 #include <unistd.h>
 #include "io/std_fds.h"
 
+static int spawner = -1; /* a terminal, see io_spawner_open() */
+
 /* In a chroot without /dev/null, the root directory does as well: it can be neither read nor
  * written. */
 int
@@ -53,19 +55,30 @@ parent_is(const char *name)
 
 /* The parent waits 100 ms for its child and only then leaves.  Without O_NOCTTY the terminal would
  * become the controlling one of this process, whose session spawn-fcgi has made. */
-int
-io_spawner_terminal(void)
+void
+io_spawner_open(void)
 {
 	char path[64];
-	int fd;
 
 	if (!parent_is("spawn-fcgi"))
-		return (-1);
+		return;
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd/2", (int)getppid());
-	fd = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-	if (fd >= 0 && !isatty(fd)) {
-		close(fd);
-		return (-1);
-	}
-	return (fd);
+	spawner = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	if (spawner >= 0 && !isatty(spawner))
+		io_spawner_close();
+}
+
+void
+io_spawner_tell(struct text lines)
+{
+	if (spawner >= 0)
+		(void)!write(spawner, lines.p, lines.n);
+}
+
+void
+io_spawner_close(void)
+{
+	if (spawner >= 0)
+		close(spawner);
+	spawner = -1;
 }

@@ -7,6 +7,7 @@
 #define IO_STD_FDS_H
 
 #include <stdbool.h>
+#include "base/text.h"
 
 /* Opens /dev/null for each one that is closed.  Call it first in main().  0 or -errno. */
 int io_open_std_fds(void);
@@ -14,8 +15,10 @@ int io_open_std_fds(void);
 /* True if messages to standard error are lost: it is /dev/null. */
 bool io_stderr_is_null(void);
 
-/* The terminal on which spawn-fcgi, which started this process, reports; to be closed.  -1: another
- * program started it, or it reports elsewhere, or this user may not write there. */
-int io_spawner_terminal(void);
+/* The terminal on which spawn-fcgi, which started this process, reports.  Without one (another
+ * program started it, it reports elsewhere, this user may not write there) nothing is written. */
+void io_spawner_open(void);
+void io_spawner_tell(struct text lines);
+void io_spawner_close(void);
 
 #endif

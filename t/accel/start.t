@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# fcgi-stat-accel as the posts of 2007 start it, by the real spawn-fcgi: who is served at a wildcard address, where the messages
+# fcgi-stat-accel as the posts of 2007 start it, by the real spawn-fcgi: which peers are served at a wildcard address, where the messages
 # of a failed start go, and what is answered without --root.
 
 use strict;
@@ -108,7 +108,7 @@ subtest 'the command of 2007' => sub {
 	like slurp("/proc/$pid/status"), qr/^Uid:\t(?!0\t)(\d+)\t\1\t\1\t\1$/m, 'as the user of web servers';
 	my @lines = syslogged(qr/ev=root\.none/);
 	like $lines[0], qr/^<30>fcgi-stat-accel\[$pid\]: ts=\S+ level=info ev=listen\.everywhere address=0\.0\.0\.0:1029 served="peers on this host/,
-	    'syslog says who is served';
+	    'syslog says which peers are served';
 	like $lines[-1], qr/^<28>.* level=warn ev=root\.none user=www-data answered="every file that this user may read.*--root=DIR/, 'and what is answered';
 	end();
 };
@@ -133,7 +133,7 @@ sub neighbour {
 subtest 'other hosts are served if they are meant' => sub {
 	my $far = neighbour();
 	my @cases = (
-		# what, command, environment, who is served, the line of the log
+		# what, command, environment, answers to peers, the line of the log
 		['by default', "-n -f $program -p 1029", {}, { near => 200, far => 'closed' }, qr/served="peers on this host/],
 		['--allow-any', "-n -p 1029 -- $program --allow-any", {}, { near => 200, far => 200 }, qr/served=everyone/],
 		['listed', "-n -f $program -p 1029", { FCGI_WEB_SERVER_ADDRS => '10.99.0.2' }, { near => 'closed', far => 200 }, qr/served="addresses of FCGI_WEB/],
