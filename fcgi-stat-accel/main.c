@@ -17,6 +17,7 @@
 #include "fcgi-stat-accel/advice_show.h"
 #include "fcgi-stat-accel/listener.h"
 #include "fcgi-stat-accel/log.h"
+#include "fcgi-stat-accel/open_asks.h"
 #include "fcgi-stat-accel/options.h"
 #include "fcgi-stat-accel/serve.h"
 #include "fcgi-stat-accel/status.h"
@@ -50,6 +51,7 @@ struct program {
 	struct io_pools *pools;
 	struct io *io;
 	struct warm *warm;
+	struct open_asks *asks;
 	int signal_fd;
 };
 
@@ -69,6 +71,7 @@ check_roots(struct program *p)
 		print_error("--root %s: %s", *root, g_strerror(-err));
 		return (err == -EACCES || err == -EPERM ? EX_NOPERM : EX_CONFIG);
 	}
+	p->asks = open_asks_find(p->opt->warm.roots);
 	return (0);
 }
 
@@ -250,6 +253,7 @@ open_log(struct program *p)
 	if (p->opt->sandbox)
 		sandbox_log(&p->status.sandbox, has_roots(p->opt));
 	listener_log(p->listener);
+	open_asks_log(p->asks);
 	if (!has_roots(p->opt))
 		warn_no_root(p->opt);
 	return (0);
@@ -325,6 +329,7 @@ describe(struct program *p)
 	p->status.accel = &p->opt->accel;
 	p->status.warm = &p->opt->warm;
 	p->status.pools = p->pools;
+	p->status.open_asks = open_asks_count(p->asks);
 	p->status.started_ns = clock_mono_ns();
 }
 
@@ -369,6 +374,7 @@ stop(struct program *p)
 	while (p->io != NULL && io_busy(p->io))
 		io_run(p->io);
 	io_free(p->io);
+	open_asks_free(p->asks);
 	if (p->pools != NULL)
 		io_pools_free(p->pools, FAREWELL_MS);
 	accel_log_close();

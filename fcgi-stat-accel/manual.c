@@ -1,5 +1,6 @@
 #include "fcgi-stat-accel/advice_show.h"
 #include "fcgi-stat-accel/dialect.h"
+#include "fcgi-stat-accel/open_asks.h"
 #include "fcgi-stat-accel/options.h"
 
 static const char description[] =

@@ -122,6 +122,7 @@ as_text(struct buf *out, const struct status *s, const struct io_pools_status *p
 	text_line(out, "connections.limit", c->conns_max);
 	text_line(out, "requests.waiting", c->warm.waiting);
 	text_line(out, "requests.idle-s", idle_s(s));
+	text_line(out, "roots.open-asks", s->open_asks);
 	counters_each(&c->events, accel_counter_infos, counter_line, out);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++)
 		text_stage(out, stages[i].name, stage_of(s, &stages[i]));
@@ -149,7 +150,7 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
 		buf_printf(out, "%s\"%s\":", i > 0 ? ",\n" : "", stages[i].name);
 		histogram_json(out, stage_of(s, &stages[i]));
 	}
-	buf_str(out, "},\n");
+	buf_printf(out, "},\n\"roots_open_asks\":%u,\n", s->open_asks);
 	io_pools_status_json(out, pools);
 	buf_printf(out, ",\n\"devices_stuck\":%u,\n", io_pools_status_stuck(pools));
 	counters_json(out, &c->events, accel_counter_infos);
@@ -188,6 +189,8 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 	prom_gauge(&p, "requests_waiting", "Requests that wait for their file.", c->warm.waiting);
 	prom_gauge(&p, "idle_seconds", "Since the last answer about a file, or the start.",
 	    idle_s(s));
+	prom_gauge(&p, "roots_open_asks",
+	    "Mounts of roots whose open() asks another machine or process.", s->open_asks);
 	for (const struct counter_info *info = accel_counter_infos; info->name != NULL; info++)
 		prom_counter(&p, info->dotted + strlen("accel."), info->doc,
 		    counter_get(&c->events, info));

@@ -29,6 +29,7 @@ struct status {
 	const struct accel_conf *accel; /* for about.h; NULL: it does not answer */
 	const struct warm_conf *warm;
 	struct io_pools *pools;
+	unsigned open_asks;     /* mounts of roots, see open_asks.h */
 	uint64_t started_ns;    /* CLOCK_MONOTONIC */
 	struct sandbox sandbox; /* the sandbox in force; zeros for --no-sandbox */
 };

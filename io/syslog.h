@@ -1,8 +1,8 @@
 /* io/syslog.h -- the system's log, for programs whose standard error is lost.
  *
- * Each line is one datagram to /dev/log, sent without waiting.  A line that the daemon does not take
- * at once is lost.  The socket is made once, before a sandbox; a daemon that makes a new /dev/log
- * (rsyslog without systemd) is not found again.
+ * Each line is one datagram to /dev/log, sent without waiting.  A line that the daemon does not
+ * take at once is lost.  The socket is made once, before a sandbox; a daemon that makes a new
+ * /dev/log (rsyslog without systemd) is not found again.
  *
  * Thread   syslog_open() the first one, syslog_line() any.
  */

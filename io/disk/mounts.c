@@ -8,10 +8,12 @@
 #include <sys/sysmacros.h>
 #include "io/io.h"
 #include "io/disk/mounts.h"
+#include "io/mounts.h"
 
 struct mount {
 	uint64_t dev, id;
 	bool local;
+	char type[32];
 	size_t len;
 	char *point;
 };
@@ -83,15 +85,14 @@ read_line(const char *line)
 	const char *rest = strstr(line, " - ");
 	struct mount m = { .len = 0 };
 	unsigned id, maj, min;
-	char type[16] = "";
 
 	if (sscanf(line, "%u %*u %u:%u %*s %ms", &id, &maj, &min, &m.point) != 4)
 		return;
 	if (rest != NULL)
-		(void)sscanf(rest, " - %15s", type);
+		(void)sscanf(rest, " - %31s", m.type);
 	m.id = id;
 	m.dev = makedev(maj, min);
-	m.local = is_local(type);
+	m.local = is_local(m.type);
 	add(m);
 }
 
@@ -183,4 +184,36 @@ mounts_local(uint64_t id)
 	}
 	pthread_mutex_unlock(&mounts.lock);
 	return (local);
+}
+
+/* The last of equal mount points hides the others. */
+static const struct mount *
+holder_locked(const char *dir)
+{
+	const struct mount *best = NULL;
+
+	for (size_t i = 0; i < mounts.n; i++) {
+		const struct mount *m = &mounts.v[i];
+
+		if ((m->len <= 1 || is_below(dir, m)) && (best == NULL || m->len >= best->len))
+			best = m;
+	}
+	return (best);
+}
+
+void
+io_mounts_of(const char *dir, io_mount_seen *seen, void *arg)
+{
+	const size_t n = strlen(dir);
+	const struct mount *m;
+
+	pthread_mutex_lock(&mounts.lock);
+	keep_current();
+	m = holder_locked(dir);
+	if (m != NULL)
+		seen(arg, m->point, m->type);
+	for (m = mounts.v; m < mounts.v + mounts.n; m++)
+		if (m->len > n + 1 && strncmp(m->point, dir, n) == 0 && m->point[n] == '/')
+			seen(arg, m->point, m->type);
+	pthread_mutex_unlock(&mounts.lock);
 }

@@ -1,0 +1,16 @@
+/* io/mounts.h -- the file systems that a directory has, from the table of mounts, without touching
+ * them.
+ *
+ * Thread   any; takes a lock, and may read /proc/self/mountinfo.
+ */
+#ifndef IO_MOUNTS_H
+#define IO_MOUNTS_H
+
+/* type is that of the kernel: "ext4", "nfs4", "fuse.sshfs".  It must not ask for mounts itself. */
+typedef void io_mount_seen(void *arg, const char *point, const char *type);
+
+/* Calls seen() for the mount that dir is on, then for each one below dir, in the order of the
+ * table.  dir is absolute, without symbolic links and without a slash at its end; "" is "/". */
+void io_mounts_of(const char *dir, io_mount_seen *seen, void *arg);
+
+#endif
