@@ -1,6 +1,7 @@
 #include "fcgi-stat-accel/advice_show.h"
 #include "fcgi-stat-accel/dialect.h"
 #include "fcgi-stat-accel/open_asks.h"
+#include "fcgi-stat-accel/open_asks.h"
 #include "fcgi-stat-accel/options.h"
 
 static const char description[] =
@@ -58,6 +59,21 @@ static const char caches[] =
     "|     fastcgi_param WARM_CACHE_KEY $scheme$host$request_uri;\n"
     "|     fastcgi_param REQUEST_METHOD $request_method;\n"
     "| }\n";
+
+static const char file_systems[] =
+    "# FILE SYSTEMS THAT ASK AT OPEN\n"
+    "On a local disk open(2) of a warm file takes microseconds. On the file systems below it asks "
+    "another machine or process each time, although name and bytes are in memory. The web server "
+    "does that open() in its event loop, so all its clients wait. The log names each such mount of "
+    "a root at the start (ev=root.open-asks), and roots.open-asks of the status page counts "
+    "them.\n"
+    "The first remedy is the mount option or setting below, after which open() does not ask. The "
+    "second is a server that opens files in threads: accel-server, by itself or with X-Sendfile "
+    "from this program, or Apache with a thread for each client. open_file_cache of nginx helps "
+    "files that are requested often, which are then opened once in a while; the first open() of "
+    "each other file still stops the event loop. server.stat-cache-engine of lighttpd does the "
+    "same for a second or two.\n"
+    "Types, as mount(8) prints them:\n";
 
 static const char operation[] =
     "# SANDBOX\n"
@@ -176,6 +192,8 @@ accel_manual(struct manpage *p)
 	manpage_marked(p, description);
 	options_manual(p, accel_command.options);
 	servers(p);
+	manpage_marked(p, file_systems);
+	open_asks_manual(p);
 	manpage_marked(p, caches);
 	advice_manual(p);
 	manpage_marked(p, operation);

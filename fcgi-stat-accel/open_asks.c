@@ -11,28 +11,35 @@
 
 /* The first row that fits counts.  "fuse.*" fits each type that begins so.  ext4, xfs and others of a
  * local disk ask nobody; AFS and Ceph are told by their servers what changes. */
+#define OF_SMB                                                                                     \
+	"mount with actimeo=60,closetimeo=60 (Linux 6.0): open() takes the handle of a file that " \
+	"was "                                                                                     \
+	"closed less than 60 s ago"
+#define OF_FUSE                                                                                 \
+	"a file system that answers OPEN with ENOSYS (no_open): the kernel then asks no more; " \
+	"entry_timeout and attr_timeout spare look-ups only"
+#define UNKNOWN "none known: measure open() with strace -T"
+
 static const struct row {
 	const char *type, *remedy;
 } rows[] = {
-	{ "nfs", "mount with nocto,actimeo=60: names and attributes then are valid for 60 s, for "
-		 "open() too" },
-	{ "nfs4", "vers=3 with nocto,actimeo=60; NFSv4 asks at each open() of a file that is not "
-		  "open and has no delegation, with nocto too" },
-	{ "cifs", "mount with cache=strict,actimeo=60,closetimeo=60 (Linux 6.0): open() takes the "
-		  "handle of a file that was closed less than 60 s ago" },
-	{ "smb3", "as cifs" },
+	{ "nfs", "mount with nocto,actimeo=60: names and attributes are valid for 60 s, for open() "
+		 "too" },
+	{ "nfs4",
+	    "mount with vers=3,nocto,actimeo=60; NFSv4 asks at each open() of a file without a "
+	    "delegation, with nocto too" },
+	{ "cifs", OF_SMB },
+	{ "smb3", OF_SMB },
 	{ "fuse.glusterfs", "gluster volume set VOLUME performance.open-behind on: the client then "
 			    "answers open() itself" },
-	{ "fuse.*",
-	    "a file system that answers OPEN with ENOSYS (no_open): the kernel then asks no "
-	    "more; entry_timeout and attr_timeout spare look-ups only" },
-	{ "fuse", "as fuse.*" },
-	{ "virtiofs", "as fuse.*" },
+	{ "fuse.*", OF_FUSE },
+	{ "fuse", OF_FUSE },
+	{ "virtiofs", OF_FUSE },
 	{ "9p", "none: each open() asks, whatever cache= says" },
 	{ "lustre", "lctl set_param llite.*.opencache_threshold_count=1 (Lustre 2.14)" },
-	{ "beegfs", "none known: measure open() with strace -T" },
-	{ "orangefs", "none known: measure open() with strace -T" },
-	{ "gpfs", "none known: measure open() with strace -T" },
+	{ "beegfs", UNKNOWN },
+	{ "orangefs", UNKNOWN },
+	{ "gpfs", UNKNOWN },
 };
 
 struct found {
@@ -54,12 +61,22 @@ fits(const char *pattern, const char *type)
 			     : strcmp(pattern, type) == 0);
 }
 
+/* FUSE file systems of the desktop and of containers: no site is there. */
+static bool
+is_of_the_system(const char *point)
+{
+	return (g_str_has_prefix(point, "/run/") || g_str_has_prefix(point, "/sys/") ||
+		g_str_has_prefix(point, "/proc/") || g_str_has_prefix(point, "/dev/"));
+}
+
 static void
 see(void *arg, const char *point, const char *type)
 {
 	struct open_asks *o = arg;
 	struct found *f;
 
+	if (strcmp(o->root, "/") == 0 && is_of_the_system(point))
+		return;
 	for (size_t i = 0; i < G_N_ELEMENTS(rows); i++) {
 		if (!fits(rows[i].type, type))
 			continue;
