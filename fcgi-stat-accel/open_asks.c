@@ -9,8 +9,8 @@
 
 #define LINES_MAX 8 /* a machine may have hundreds of mounts */
 
-/* The first row that fits counts.  "fuse.*" fits each type that begins so.  ext4, xfs and others of a
- * local disk ask nobody; AFS and Ceph are told by their servers what changes. */
+/* The first row that fits counts.  "fuse.*" fits each type that begins so.  ext4, xfs and others of
+ * a local disk ask nobody.  Servers of AFS and Ceph tell their clients what changes. */
 #define OF_SMB                                                                                     \
 	"mount with actimeo=60,closetimeo=60 (Linux 6.0): open() takes the handle of a file that " \
 	"was "                                                                                     \

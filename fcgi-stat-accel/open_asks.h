@@ -1,5 +1,5 @@
-/* fcgi-stat-accel/open_asks.h -- roots on file systems whose open() asks another machine or process,
- * although the file is in memory.
+/* fcgi-stat-accel/open_asks.h -- roots on file systems whose open() asks another machine or
+ * process, although the file is in memory.
  *
  * What this program makes warm spares the web server the look-up and the reading there, not the
  * open().  The log and the status page say so at the start.
