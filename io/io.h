@@ -105,6 +105,8 @@ struct io_first {
 	/* In: a file of at most so many bytes is read whole; at most IO_WINDOW. */
 	uint32_t keep;
 	bool warm; /* in: the first window of a longer file is read into memory */
+	/* In: warm reads no byte of a file with more than so many; 0: of any file. */
+	uint64_t warm_most;
 	/* In: a directory, and a file of at most so many bytes that was read as requested above,
 	 * is closed again: res 0. */
 	uint64_t shut;

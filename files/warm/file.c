@@ -11,16 +11,16 @@
 #include "base/clock.h"
 #include "io/disk/hot.h"
 
-static uint64_t
-wanted_before(const struct warm_file *f)
+static struct warm_bytes
+wanted(const struct warm_file *f)
 {
-	return (f->warm->conf->how == WARM_READ && f->want->n != 0 ? f->warm->conf->before : 0);
-}
+	const struct warm_conf *conf = f->warm->conf;
+	bool read = conf->how == WARM_READ;
 
-static uint64_t
-wanted_behind(const struct warm_file *f)
-{
-	return (f->warm->conf->how != WARM_STAT && f->want->n != 0 ? f->warm->conf->behind : 0);
+	if (f->want->n == 0 || conf->how == WARM_STAT)
+		return ((struct warm_bytes){ 0 });
+	return (
+	    (struct warm_bytes){ read ? conf->before : 0, read ? conf->soon : 0, conf->behind });
 }
 
 static int
@@ -36,13 +36,14 @@ only_regular(const struct statx *stx)
 static int
 try_hot(struct warm_file *f, const struct warm_root *r, const char *tail)
 {
+	struct warm_bytes b = wanted(f);
 	struct io_hot ask = {
 		.root = r->dir.fd,
 		.path = tail,
 		.resolve = f->warm->roots.resolve,
 		.look = f->warm->conf->how == WARM_STAT,
 		.want = f->want,
-		.bytes = warm_sum(wanted_before(f), wanted_behind(f)),
+		.bytes = warm_bytes_all(&b),
 	};
 	int err = r->hot ? io_open_hot(&ask, &f->found.stx) : -EAGAIN;
 
@@ -79,6 +80,7 @@ static void
 opened(struct io_op *op)
 {
 	struct warm_file *f = container_of(op, struct warm_file, op);
+	struct warm_bytes b = wanted(f);
 
 	f->looking = false;
 	if (op->res == -EXDEV) {
@@ -92,7 +94,7 @@ opened(struct io_op *op)
 	if (op->only_stat || op->res < 0 || f->first.closed)
 		f->done(f);
 	else
-		read_begin(f, (int)op->res, wanted_before(f), wanted_behind(f));
+		read_begin(f, (int)op->res, &b);
 }
 
 /* The first byte that is known to be wanted; the place of the last bytes is not known. */
@@ -107,17 +109,20 @@ first_byte(const struct range_set *want)
 	return (first);
 }
 
-/* A thread reads the first window, and closes the file if no more of it is wanted. */
+/* A thread reads a short file, or the only window that is needed now, and closes the file if no more of it is wanted. */
 static void
 ask_first(struct warm_file *f)
 {
 	uint64_t start = first_byte(f->want);
-	bool first = wanted_before(f) != 0 && start == 0;
-	bool more = warm_sum(wanted_before(f), wanted_behind(f)) > (first ? IO_WINDOW : 0);
+	struct warm_bytes b = wanted(f);
+	bool first = MAX(b.before, b.soon) != 0 && start == 0;
+	bool more = warm_bytes_all(&b) > (first ? IO_WINDOW : 0);
 
 	if (first && f->want->n == 1 && f->want->part[0].to <= IO_WINDOW)
 		more = false;
 	f->first = (struct io_first){ .warm = first, .shut = UINT64_MAX };
+	if (b.before > IO_WINDOW || b.soon > b.before)
+		f->first.warm_most = IO_WINDOW; /* the rest of a longer file waits for its turn */
 	if (more)
 		/* an empty file has no bytes, 0 means never */
 		f->first.shut = first ? IO_WINDOW : CLAMP(start, 1, INT64_MAX);

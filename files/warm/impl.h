@@ -4,6 +4,7 @@
  *   load.c     what an entry needs: a file and its siblings, or the index file of a directory
  *   file.c     one file: in memory already, or opened by a thread
  *   windows.c  the bytes of an open file, before the answer and behind it
+ *   order.c    which file is read next
  *   roots.c    the directories that files must be below
  */
 #ifndef FILES_WARM_IMPL_H
@@ -37,12 +38,12 @@ const struct warm_root *roots_next(const struct warm_roots *, const char *path, 
 
 /* ---------------------------------------------------------------- warm.c */
 
-struct warm_behind { /* windows.c: files that are read ahead after the answer */
-	/* wait for their next window; have one in flight */
-	struct list turn, flying;
-	guint n, nflying;
-	struct io_op pause;
-	bool paused;
+struct warm_order { /* order.c */
+	struct list devices;
+	guint ndevices;
+	guint nbehind, flying; /* files behind their answers; windows on their way */
+	struct io_op pause, watch;
+	bool paused, watching;
 };
 
 struct warm {
@@ -51,7 +52,7 @@ struct warm {
 	struct counters *counters;
 	struct warm_stages *stages;
 	struct warm_roots roots;
-	struct warm_behind behind;
+	struct warm_order order;
 	struct lookup_table table;
 	struct lookup_list kept;
 	struct list loading; /* struct warm_entry */
@@ -133,10 +134,28 @@ const char *file_stage(const struct warm_file *); /* NULL: it has ended */
 
 /* ---------------------------------------------------------------- windows.c */
 
+/* before: needed for the answer.  soon: read from the start at full speed, in the turn of the file.
+ * behind: read after `before` when threads are idle. */
+struct warm_bytes {
+	uint64_t before, soon, behind;
+};
+
+static inline uint64_t
+warm_bytes_all(const struct warm_bytes *b)
+{
+	return (MAX(warm_sum(b->before, b->behind), b->soon));
+}
+
 /* Reads the needed bytes of f, then calls f->done().  Takes the descriptor. */
-void read_begin(struct warm_file *, int fd, uint64_t before, uint64_t behind);
+void read_begin(struct warm_file *, int fd, const struct warm_bytes *);
 void read_stop(struct warm_read *, void (*stop)(struct io *, struct io_op *));
-/* drops all files being read ahead; some windows may still be in flight */
-void behind_cancel(struct warm *);
+
+/* ---------------------------------------------------------------- order.c */
+
+void order_init(struct warm_order *);
+void order_fini(struct warm_order *);
+bool order_busy(const struct warm_order *);
+/* drops all files behind their answers; some windows may still be in flight */
+void order_cancel(struct warm *);
 
 #endif

@@ -18,7 +18,7 @@
 static bool
 reads_bytes(const struct warm_conf *conf)
 {
-	return ((conf->how == WARM_READ && conf->before != 0) ||
+	return ((conf->how == WARM_READ && (conf->before != 0 || conf->soon != 0)) ||
 		(conf->how != WARM_STAT && conf->behind != 0));
 }
 
@@ -366,8 +366,7 @@ warm_new(const struct warm_conf *conf, struct io *io, struct counters *counters,
 	wm->key = g_string_new("");
 	list_init(&wm->loading);
 	list_init(&wm->waiting);
-	list_init(&wm->behind.turn);
-	list_init(&wm->behind.flying);
+	order_init(&wm->order);
 	*out = wm;
 	return (0);
 }
@@ -379,7 +378,7 @@ cancel_all(struct warm *wm)
 
 	list_each(e, &wm->loading, loading)
 		load_stop(e->load, op_cancel, false);
-	behind_cancel(wm);
+	order_cancel(wm);
 	if (wm->timing)
 		op_cancel(wm->io, &wm->timer);
 }
@@ -392,12 +391,12 @@ warm_free(struct warm **wmp)
 	if (wm == NULL)
 		return;
 	must(list_empty(&wm->waiting));
-	while (!list_empty(&wm->loading) || wm->behind.nflying != 0 || wm->behind.paused ||
-	       wm->timing) {
+	while (!list_empty(&wm->loading) || order_busy(&wm->order) || wm->timing) {
 		cancel_all(wm);
 		io_run(wm->io);
 	}
 	lookup_fini(&wm->table);
+	order_fini(&wm->order);
 	g_string_free(wm->key, TRUE);
 	roots_close(&wm->roots);
 	g_free(wm);

@@ -35,7 +35,10 @@ struct warm_conf {
 	enum warm_how how;
 	/* WARM_READ: bytes in memory before the answer, at least a window (256 KiB); WARM_ALL. */
 	uint64_t before;
-	/* bytes behind those, read ahead after the answer; 0: none; WARM_ALL */
+	/* WARM_READ: bytes from the start, read at full speed when the file has its turn, also after
+	 * the answer.  With more than `before` the answer waits for the turn; 0: just those. */
+	uint64_t soon;
+	/* bytes behind those of before, read ahead after the answer; 0: none; WARM_ALL */
 	uint64_t behind;
 	/* Files must be below one of them; NULL at the end; NULL or empty: anywhere. */
 	const char *const *roots;

@@ -1,54 +1,19 @@
 /* files/warm/windows.c -- the bytes of an open file: before the answer, then behind it.
  *
- *   before   up to WINDOWS of a file are in flight (IO_READ)
- *   behind   turn: [a][b][c] --> a window of a, by an idle thread --> [b][c][a]
+ *   turn     before: needed for the answer --> answer --> soon: read while the file has its turn
+ *   behind   the rest, by idle threads
  *
- * Behind the answer files take turns, and each has one window on its way.  If all threads are
- * busy there is a pause.
+ * order.c decides whose window is next.  If all threads are busy there is a pause behind the answer.
  */
-#include "files/warm/impl.h"
+#include "files/warm/read.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #define PAGE 4096
-
-/* Windows of a file that are on their way at a time.  Measured with 16 spindles of 8 ms for 128 KiB
- * (plain threads: 251 MB/s), files of 10 MB: one client gets 30, 57, 96, 151 MB/s with 1, 2, 4, 8
- * of them, sixteen clients 251 with each.  The kernel makes two requests of each, so these are all
- * 16 spindles; more would only delay others. */
-#define WINDOWS 8
-
-/* Behind the answer. */
-#define FILES    64 /* descriptors kept open for this */
-#define FLYING   4  /* windows of all files: 4 of 8 ms each are 128 MB/s */
-#define PAUSE_MS 20
-#define SKIP     64 /* windows checked at a time: 2 us each */
-
-struct window {
-	struct io_op op;
-	struct warm_read *read;
-	uint64_t at; /* as in warm_read */
-	bool busy;
-};
-
-struct warm_read {
-	struct warm *warm;
-	struct warm_file *owner; /* NULL: behind the answer */
-	struct list link;        /* in behind.turn or behind.flying */
-	struct io_file *file;
-	uint32_t client;
-	/* Parts of the file needed before the answer and behind it. */
-	struct range_part part[RANGE_PARTS];
-	guint n;
-	/* Positions in the bytes of these parts: next to read; needed now; needed in all. */
-	uint64_t at, end, all;
-	uint64_t last_ns; /* when the last window came */
-	guint flying;
-	bool stop; /* no more windows */
-	struct window window[WINDOWS];
-};
+#define SKIP 64 /* windows checked at a time: 2 us each */
 
 /* No window crosses the end of a part. */
 static uint64_t
@@ -64,21 +29,34 @@ next_bytes(const struct warm_read *rd, uint32_t *len)
 	return (off);
 }
 
+static void window_done(struct io_op *);
+
 static void
-window_begin(struct warm_read *rd, struct window *w, void (*done)(struct io_op *))
+window_begin(struct warm_read *rd, struct window *w)
 {
 	w->busy = true;
 	w->read = rd;
-	op_init(&w->op, IO_READ, done);
+	op_init(&w->op, IO_READ, window_done);
 	w->op.only_warm = true;
-	w->op.spare = rd->owner == NULL;
+	w->op.spare = rd->place == READ_BEHIND;
 	w->op.client = rd->client;
 	w->op.file.file = rd->file;
 	w->at = rd->at;
 	w->op.file.off = next_bytes(rd, &w->op.file.len);
 	rd->at += w->op.file.len;
 	rd->flying++;
+	order_began(w);
 	op_submit(rd->warm->io, &w->op);
+}
+
+void
+read_window(struct warm_read *rd)
+{
+	struct window *w = rd->window;
+
+	while (w->busy)
+		w++;
+	window_begin(rd, w);
 }
 
 static struct warm_read *
@@ -89,11 +67,12 @@ window_end(struct io_op *op)
 
 	w->busy = false;
 	rd->flying--;
+	order_ended(w);
 	if (op->res == -ECANCELED || (op->res == -EAGAIN && op->spare)) {
 		rd->at = MIN(rd->at, w->at);
 	} else if (op->res < op->file.len) { /* the file is shorter than it was */
 		rd->end = MIN(rd->end, w->at + (uint64_t)MAX(op->res, 0));
-		rd->all = rd->end;
+		rd->soon = rd->all = rd->end;
 	}
 	return (rd);
 }
@@ -107,13 +86,22 @@ read_free(struct warm_read *rd)
 
 /* ---------------------------------------------------------------- behind the answer */
 
-static void behind_go(struct warm_behind *);
+void
+read_drop(struct warm_read *rd)
+{
+	order_leave(rd);
+	read_free(rd);
+}
 
 static void
-behind_drop(struct warm_behind *b, struct warm_read *rd)
+read_behind(struct warm_read *rd)
 {
-	list_del(&rd->link);
-	b->n--;
+	order_leave(rd);
+	rd->end = rd->all;
+	rd->stop = false;
+	if (order_behind(rd))
+		return;
+	count(rd->warm->counters, accel_behind_skipped);
 	read_free(rd);
 }
 
@@ -130,44 +118,14 @@ is_gone(const struct warm_read *rd)
 	return (stx.stx_nlink == 0 || stx.stx_size <= next_bytes(rd, &len));
 }
 
-static void
-pause_done(struct io_op *op)
+/* at went back for a window that no thread took; later ones are still on their way. */
+static bool
+is_flying(const struct warm_read *rd, uint64_t at)
 {
-	struct warm_behind *b = container_of(op, struct warm_behind, pause);
-
-	b->paused = false;
-	behind_go(b);
-}
-
-static void
-behind_pause(struct warm *wm)
-{
-	struct warm_behind *b = &wm->behind;
-
-	if (b->paused)
-		return;
-	b->paused = true;
-	op_init(&b->pause, IO_TIMER, pause_done);
-	b->pause.deadline_ms = PAUSE_MS;
-	op_submit(wm->io, &b->pause);
-}
-
-static void
-behind_done(struct io_op *op)
-{
-	struct warm_read *rd = window_end(op);
-	struct warm_behind *b = &rd->warm->behind;
-
-	b->nflying--;
-	list_del(&rd->link);
-	list_add_tail(&b->turn, &rd->link);
-	if (op->res == -EAGAIN)
-		behind_pause(rd->warm);
-	else if (op->res > 0)
-		count_add(rd->warm->counters, accel_bytes_behind, (uint64_t)op->res);
-	if ((op->res <= 0 && op->res != -EAGAIN) || rd->at >= rd->end)
-		behind_drop(b, rd);
-	behind_go(b);
+	for (guint i = 0; i < WINDOWS; i++)
+		if (rd->window[i].busy && rd->window[i].at == at)
+			return (true);
+	return (false);
 }
 
 /* Bytes that are in memory need no thread. */
@@ -179,60 +137,51 @@ skip_warm(struct warm_read *rd)
 
 	for (guint i = 0; i < SKIP && rd->at < rd->end; i++, rd->at += len) {
 		off = next_bytes(rd, &len);
-		if (!io_file_counted(rd->file, off, len))
+		if (!is_flying(rd, rd->at) && !io_file_counted(rd->file, off, len))
 			return;
 	}
 }
 
+/* Nothing is on its way, and nothing is left of this part. */
 static void
-behind_go(struct warm_behind *b)
+next_part(struct warm_read *rd)
 {
-	while (!b->paused && b->nflying < FLYING && !list_empty(&b->turn)) {
-		struct warm_read *rd = list_entry(b->turn.next, struct warm_read, link);
+	if (!rd->stop && rd->at < rd->all && rd->place != READ_BEHIND)
+		read_behind(rd);
+	else
+		read_drop(rd);
+}
 
+static bool
+answered_ready(struct warm_read *rd)
+{
+	if (rd->at < rd->end)
 		skip_warm(rd);
-		if (rd->at >= rd->end || is_gone(rd)) {
-			behind_drop(b, rd);
-			continue;
-		}
-		list_del(&rd->link);
-		list_add_tail(&b->flying, &rd->link);
-		b->nflying++;
-		window_begin(rd, &rd->window[0], behind_done);
+	rd->stop |= rd->at < rd->end && is_gone(rd);
+	if (rd->flying == 0 && (rd->stop || rd->at >= rd->end)) {
+		next_part(rd);
+		return (false);
 	}
+	return (!rd->stop && rd->at < rd->end);
 }
 
-static void
-behind_add(struct warm_behind *b, struct warm_read *rd)
+bool
+read_ready(struct warm_read *rd)
 {
-	if (b->n >= FILES) {
-		count(rd->warm->counters, accel_behind_skipped);
-		read_free(rd);
-		return;
-	}
-	rd->owner = NULL;
-	rd->end = rd->all;
-	list_add_tail(&b->turn, &rd->link);
-	b->n++;
-	behind_go(b);
-}
-
-void
-behind_cancel(struct warm *wm)
-{
-	struct warm_behind *b = &wm->behind;
-	struct warm_read *rd;
-
-	list_each(rd, &b->turn, link)
-		behind_drop(b, rd);
-	list_each(rd, &b->flying, link)
-		op_cancel(wm->io, &rd->window[0].op);
-	if (b->paused)
-		op_cancel(wm->io, &b->pause);
+	if (rd->flying == WINDOWS || rd->stop)
+		return (false);
+	return (rd->owner == NULL ? answered_ready(rd) : rd->at < rd->end);
 }
 
 /* ---------------------------------------------------------------- before the answer */
 
+static bool
+in_turn(const struct warm_read *rd)
+{
+	return (rd->place == READ_TURN || rd->place == READ_BRIEF);
+}
+
+/* The answer.  The file may be gone afterwards, and so may rd. */
 static void
 read_over(struct warm_read *rd)
 {
@@ -243,63 +192,95 @@ read_over(struct warm_read *rd)
 		    rd->last_ns - (f->op.at.opened != 0 ? f->op.at.opened : f->op.at.end);
 	f->cut |= f->found.err == 0 && rd->at < rd->end;
 	f->read = NULL;
-	if (f->found.err == 0 && (!f->left || f->late) && rd->at < rd->all)
-		behind_add(&rd->warm->behind, rd);
+	rd->owner = NULL;
+	if (f->found.err != 0 || (f->left && !f->late) || rd->at >= rd->all)
+		read_drop(rd);
+	else if (in_turn(rd) && !f->left && rd->at < rd->soon)
+		rd->end = rd->soon;
 	else
-		read_free(rd);
+		read_behind(rd);
 	f->done(f);
 }
 
-static void before_done(struct io_op *);
-
-static void
-read_on(struct warm_read *rd)
+void
+read_turn(struct warm_read *rd)
 {
-	for (guint i = 0; i < WINDOWS && rd->at < rd->end && !rd->stop; i++) {
-		if (!rd->window[i].busy)
-			window_begin(rd, &rd->window[i], before_done);
-	}
-	if (rd->flying == 0)
+	if (rd->owner != NULL && rd->at >= rd->end && rd->flying == 0)
 		read_over(rd);
 }
 
 static void
-before_done(struct io_op *op)
+before_done(struct warm_read *rd, const struct io_op *op)
 {
-	struct warm_read *rd = window_end(op);
 	struct warm_file *f = rd->owner;
 
 	if (op->res >= 0) {
 		count_add(rd->warm->counters, accel_bytes_before, (uint64_t)op->res);
 		rd->last_ns = MAX(rd->last_ns, op->at.end);
-	} else {
-		rd->stop = true;
-		if (op->res != -ECANCELED && f->found.err == 0)
-			f->found.err = (int)op->res;
+		return;
 	}
-	read_on(rd);
+	rd->stop = true;
+	if (op->res != -ECANCELED && f->found.err == 0)
+		f->found.err = (int)op->res;
+}
+
+static void
+behind_done(struct warm_read *rd, const struct io_op *op)
+{
+	if (op->res > 0)
+		count_add(rd->warm->counters, accel_bytes_behind, (uint64_t)op->res);
+	else if (op->res == -EAGAIN && op->spare)
+		order_pause(rd->warm);
+	else
+		rd->stop = true;
+}
+
+static void
+window_done(struct io_op *op)
+{
+	struct warm_read *rd = window_end(op);
+	struct warm_device *d = rd->device;
+
+	(rd->owner != NULL ? before_done : behind_done)(rd, op);
+	if (rd->flying != 0 || (!rd->stop && rd->at < rd->end))
+		order_turn(rd);
+	else if (rd->owner != NULL)
+		read_over(rd);
+	else
+		next_part(rd);
+	order_go(d);
 }
 
 /* A range begins on a page, so up to a page of its bytes is not wanted: one page more. */
 static void
-choose_bytes(struct warm_read *rd, uint64_t before, uint64_t behind)
+choose_bytes(struct warm_read *rd, const struct warm_bytes *b)
 {
 	const struct warm_file *f = rd->owner;
-	uint64_t size = f->found.stx.stx_size;
+	uint64_t size = f->found.stx.stx_size, before = b->before, extra = 0;
 
 	rd->n = range_resolve(f->want, size, UINT64_MAX, rd->part);
 	if (rd->n != 0 && rd->part[0].from != 0)
-		before = warm_sum(before, PAGE);
-	rd->n = range_resolve(f->want, size, warm_sum(before, behind), rd->part);
+		extra = PAGE;
+	before = warm_sum(before, extra);
+	rd->n = range_resolve(f->want, size, warm_sum(warm_bytes_all(b), extra), rd->part);
 	for (guint i = 0; i < rd->n; i++)
 		rd->all += rd->part[i].to - rd->part[i].from;
 	rd->end = MIN(before, rd->all);
+	rd->soon = MAX(MIN(b->soon, rd->all), rd->end);
 	if (rd->n != 0 && rd->part[0].from == 0)
 		rd->at = MIN(f->first.n, MIN(rd->part[0].to, rd->end));
 }
 
+static uint64_t
+device_of(const struct warm_file *f)
+{
+	const struct statx *stx = &f->found.stx;
+
+	return (makedev(stx->stx_dev_major, stx->stx_dev_minor));
+}
+
 void
-read_begin(struct warm_file *f, int fd, uint64_t before, uint64_t behind)
+read_begin(struct warm_file *f, int fd, const struct warm_bytes *b)
 {
 	struct io_file *file = io_file_new(f->warm->io, fd, f->found.stx.stx_size);
 	struct warm_read *rd;
@@ -315,17 +296,41 @@ read_begin(struct warm_file *f, int fd, uint64_t before, uint64_t behind)
 	rd->owner = f;
 	rd->file = file;
 	rd->client = f->client;
+	rd->device = order_device(f->warm, device_of(f));
 	list_init(&rd->link);
-	choose_bytes(rd, before, behind);
-	rd->stop = f->left;
-	read_on(rd);
+	choose_bytes(rd, b);
+	if (f->left || (rd->at >= rd->end && rd->soon <= rd->end)) {
+		struct warm_device *d = rd->device;
+
+		read_over(rd);
+		order_go(d);
+	} else {
+		order_add(rd);
+	}
 }
 
+static void
+over_done(struct io_op *op)
+{
+	struct warm_read *rd = container_of(op, struct warm_read, over);
+	struct warm_device *d = rd->device;
+
+	read_over(rd);
+	order_go(d);
+}
+
+/* Without a window on its way it ends soon, and others take its place at once. */
 void
 read_stop(struct warm_read *rd, void (*stop)(struct io *, struct io_op *))
 {
+	bool stopped = rd->stop;
+
 	rd->stop = true;
 	for (guint i = 0; i < WINDOWS; i++)
 		if (rd->window[i].busy)
 			stop(rd->warm->io, &rd->window[i].op);
+	if (stopped || rd->flying != 0)
+		return;
+	order_leave(rd);
+	op_soon(rd->warm->io, &rd->over, over_done);
 }

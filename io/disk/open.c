@@ -150,6 +150,12 @@ keep_first(struct io_job *j)
 	return (0);
 }
 
+static bool
+wants_first(const struct io_first *f, uint64_t size)
+{
+	return (size <= f->keep || (f->warm && (f->warm_most == 0 || size <= f->warm_most)));
+}
+
 /* Reads the bytes that will be needed.  Measured with cold files from 16 disks: this saves the way
  * back to the loop and into the read pool, 3 of 7.7 context switches and a sixth of the CPU at 100
  * kB, 5 of 9 and a quarter at 8 kB.  A read error is ignored, because the later read will get it,
@@ -161,7 +167,7 @@ read_first(struct io_job *j)
 	uint32_t size = (uint32_t)(j->stx.stx_size < IO_WINDOW ? j->stx.stx_size : IO_WINDOW);
 	int64_t n;
 
-	if (!S_ISREG(j->stx.stx_mode) || size == 0 || (j->stx.stx_size > f->keep && !f->warm))
+	if (!S_ISREG(j->stx.stx_mode) || size == 0 || !wants_first(f, j->stx.stx_size))
 		return (true);
 	__atomic_store_n(&j->opened, clock_mono_ns(), __ATOMIC_RELAXED); /* io_phase() reads it */
 	n = j->stx.stx_size <= f->keep ? keep_first(j) : io_warm_window(j->fd, size, 0);
@@ -256,6 +262,7 @@ io_start_open(struct io_op *op)
 	if (op->open.first != NULL)
 		j->first = (struct io_first){ .keep = op->open.first->keep,
 			.warm = op->open.first->warm,
+			.warm_most = op->open.first->warm_most,
 			.shut = op->open.first->shut };
 	j->dev = io_dev_of(op->open.root);
 	io_job_start(op, j);

@@ -224,11 +224,12 @@ test_behind(void)
 	g_assert_false(ask(&a, "/a"));
 	opened("a", 100 * WINDOW, IO_WINDOW);
 	g_assert_cmpuint(a.done, ==, 1); /* before any of it */
-	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 1);
+	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 2);
 	g_assert_true(window_at(WINDOW)->spare);
 	finish_window(WINDOW, -EAGAIN); /* threads are busy */
-	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
+	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 1);
 	sim_advance_ms(io, 50);
+	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 2); /* the other one is not read twice */
 	finish_window(WINDOW, IO_WINDOW);
 	g_assert_cmpuint(counters.accel_bytes_behind, ==, WINDOW);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 0);
@@ -279,13 +280,19 @@ test_behind_bounded(void)
 {
 	read_up(WINDOW, WARM_ALL);
 	begin_many(66);
-	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 4);
+	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 8);
 	g_assert_cmpuint(counters.accel_behind_skipped, ==, 2);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 2);
-	finish_window(WINDOW, 0); /* cut off */
 	finish_window(WINDOW, -EIO);
+	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 8);
+	for (guint i = 2; i <= 8; i++)
+		finish_window(i * WINDOW, IO_WINDOW);
+	g_assert_cmpuint(sim_closed(io, real_fd), ==, 3);
+	finish_window(WINDOW, 0); /* the next one is cut off */
+	for (guint i = 2; i <= 8; i++)
+		finish_window(i * WINDOW, IO_WINDOW);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 4);
-	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 4);
+	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 8);
 	down(); /* the rest is dropped */
 }
 
@@ -325,7 +332,8 @@ test_behind_ends(void)
 	g_assert_false(ask(&a, "/a"));
 	opened("a", 100 * WINDOW, IO_WINDOW);
 	g_assert_cmpint(g_unlink(real), ==, 0);
-	finish_window(WINDOW, IO_WINDOW);
+	for (guint i = 1; i <= 8; i++)
+		finish_window(i * WINDOW, IO_WINDOW);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
 	down();
@@ -344,17 +352,20 @@ test_late_reading(void)
 	g_assert_cmpint(a.w.found.err, ==, -ETIMEDOUT);
 	for (guint i = 1; i <= 8; i++)
 		finish_window(i * WINDOW, IO_WINDOW);
-	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 1);
+	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 8);
 	g_assert_true(window_at(9 * WINDOW)->spare);
 	g_assert_false(ask(&a, "/a")); /* it is not warm */
 	warm_cancel(&a.w);
 	opened("a", 20 * WINDOW, IO_WINDOW);
-	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 1); /* a cancelled request needs no window */
+	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 8); /* a cancelled request needs no window */
+	for (guint i = 9; i <= 19; i++)
+		finish_window(i * WINDOW, IO_WINDOW);
+	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
 	g_assert_false(ask(&a, "/b"));
 	sim_advance_ms(io, 1020);
 	opened("b", 20 * WINDOW, IO_WINDOW);
 	/* late requests come when there is time */
-	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 2);
+	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 8);
 	g_assert_true(window_at(WINDOW)->spare);
 	down();
 }
