@@ -99,9 +99,7 @@ read_cache(const char *text, void *at)
 static bool
 read_warm(const char *text, void *at)
 {
-	struct warm_conf *conf = at;
-
-	return (warm_mode_parse(text, &conf->how, &conf->before));
+	return (warm_mode_parse_auto(text, at));
 }
 
 static bool
@@ -155,10 +153,13 @@ static const struct option rows[] = {
 		     "DOCUMENT, REQUEST_URI)." },
 	/* A server whose sendfile() waits stalls on bytes that are not in memory yet, so
 	 * most files are read whole. */
-	{ "warm", 'w', "stat|open|read:BYTES|read:all", OPTION_OWN, AT(o.warm), .def = "read:16m",
-	    .read = read_warm, .expected = WARM_MODES,
+	{ "warm", 'w', "stat|open|read:BYTES|read:all|auto[:threads]", OPTION_OWN, AT(o.warm),
+	    .def = "read:16m", .read = read_warm, .expected = WARM_MODES_AUTO,
 	    .prose = "Work before the answer. read:BYTES reads the start of a file, or of the "
-		     "requested ranges; nothing for HEAD." },
+		     "requested ranges; nothing for HEAD. auto is read:16m. "
+		     "auto:threads is for a server that sends in threads (nginx with aio threads, "
+		     "Apache): a file over 256 KiB is answered when its turn to be read comes, and "
+		     "the first 16 MiB are read at full speed while the server sends." },
 	{ "behind", 'b', "BYTES|all|none", OPTION_OWN, AT(o.warm.behind), .read = read_behind,
 	    .expected = "BYTES (64m), all or none",
 	    .prose = "Bytes read ahead after the answer, holes too (default 64m; none with open "

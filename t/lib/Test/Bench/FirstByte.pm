@@ -36,7 +36,7 @@ $quick{$_} = 1 for 'nginx read:16m', 'lighttpd read:16m', 'nginx-aio read:256k';
 # The settings that the aims are about.
 my $recommended = 'auto';
 # A server that does not sleep in sendfile() says so.
-my %more = ('nginx-aio auto' => ['--sends=threads']);
+my %auto = ('nginx-aio' => 'auto:threads');
 my @cases = map { my $n = $_; map { { name => "$_-$n", clients => $_, spindles => $n } } (1, 100) } (2, 16);
 
 sub kinds {
@@ -46,7 +46,7 @@ sub kinds {
 		for my $warm (grep { $_ eq 'alone' || understands($bench, $_) } @warm) {
 			my $name = "$s->{name} $warm";
 			push @known, { %$s, name => $name, server => $s->{name}, warm => $warm, via_stat_accel => 0, threads => $threads, exempt => $hot,
-				front => $warm ne 'alone', stat_accel_args => ["--warm=$warm", @{ $more{$name} // [] }] };
+				front => $warm ne 'alone', stat_accel_args => ['--warm=' . ($warm eq 'auto' && $auto{ $s->{name} } || $warm)] };
 		}
 	}
 	@known = grep { $quick{ $_->{name} } } @known if $bench->opt('quick') && !$bench->opt('server');
