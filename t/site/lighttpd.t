@@ -1,4 +1,4 @@
-# lighttpd 1.4 as examples/lighttpd sets it up: authorizer, X-Sendfile by unix socket and TCP, and the lines of its README.
+# lighttpd 1.4 as examples/lighttpd sets it up: authorizer, X-Sendfile by unix socket and TCP (t/site/paste-lighttpd.t has the lines of its README).
 use strict;
 use warnings;
 use Test::More;
@@ -11,9 +11,11 @@ my $tree = tree();
 # What lighttpd refuses before it asks the accelerator (server.http-parseopts): bytes that are no UTF-8, control characters.
 my %refused = map { $_ => 400 } "\xff\xfe.txt", "tab\t.txt", "new\nline.txt", "return\r\nX-Evil: 1.txt", "del\x7f.txt";
 my $started = qr/server started|server stopped/;
+# auth.conf with the command of its first comment.
+my $by_command = sub { $_[0] =~ s/"bin-path" *=>.*\n//r =~ s/,\s*"max-procs" *=> 1//r };
 
 subtest 'auth.conf' => sub {
-	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www");
+	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www", edit => $by_command);
 	check_example($site,
 		# --root says what is made warm, not what lighttpd serves; and /x is path info to it.
 		absent => { body => qr/<\?xml/, escape => 200, below => 200 },
@@ -45,49 +47,18 @@ subtest 'a name that is not UTF-8 is 403, also if lighttpd lets it pass' => sub 
 	is $site->complaints($started), '', '... so that lighttpd does not make a 502 of it';
 };
 
-subtest 'lighttpd starts the accelerator itself' => sub {
-	my $own;
-	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www", edit => sub {
-		my ($text) = @_;
-		my ($dir) = $text =~ m{"(/\S+)/run/stat-accel\.sock"};
-		$own = "$dir/run/own.sock";
-		$text =~ s{"/\S+/stat-accel\.sock",}{"$own", "max-procs" => 1,
-		    "bin-path" => "$dir/bin/fcgi-stat-accel --mode=auth --root=$tree/www --status-path=/stat-accel-status",};
-		return $text;
-	});
-	$site->{app}{address} = "$own-0";       # lighttpd's way to number them
-	is $site->get('/one.txt')->{body}, '0', 'a file';
-	is $site->asked, 1, '... which its own one was asked for';
-};
-
 subtest 'without check-local lighttpd looks first' => sub {
-	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www", edit => sub { $_[0] =~ s/"check-local" => "disable"//r });
+	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www", edit => sub { $by_command->($_[0] =~ s/"check-local" => "disable",//r) });
 	is $site->get('/one.txt')->{body}, '0', 'a file is served';
 	is $site->get('/none.txt')->{status}, 404, 'an absent file is 404';
 	is $site->asked, 1, '... without a question: lighttpd looks first';
 };
 
 subtest 'without the accelerator files are 503' => sub {
-	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www");
+	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www", edit => $by_command);
 	$site->stop_accel;
 	is $site->get('/one.txt')->{status}, 503, 'files are 503';
 	is $site->get('/hot/one.txt')->{status}, 200, '... except exempt ones';
-};
-
-subtest 'the lines of the README' => sub {
-	my $lines = Test::Site->block('lighttpd', 'lighttpd');
-	my $command = Test::Site->command('lighttpd', qr/--listen/);
-	my $site = Test::Site->start('lighttpd', 'four lines', root => "$tree/www", text => <<"CONF");
-#     $command
-server.port = 8080
-server.document-root = "/srv/www"
-server.errorlog = "/var/log/lighttpd/error.log"
-server.username = "www-data"
-server.modules = ( )
-$lines
-CONF
-	check_asked($site);
-	is scalar(my @l = split /\n/, $lines), 4, 'they are four';
 };
 
 done_testing;

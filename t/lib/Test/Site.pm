@@ -125,7 +125,12 @@ sub start {
 	$self->{ports}{ 8081 + $_ } = $arg{behind}[$_]->port for 0 .. $#{ $arg{behind} // [] };
 	$self->{port} = $self->{ports}{8080};
 	$self->_programs;
-	$self->_start_accel($example) unless $arg{behind};      # these have one
+	if ($arg{own_accel}) {
+		$self->{app} = bless { %$self, name => 'fcgi-stat-accel', address => $self->_replaced($arg{own_accel}) }, $class;
+	}
+	elsif (!$arg{behind}) {         # these have one
+		$self->_start_accel($example);
+	}
 	$self->_write_conf($example);
 	$self->_run_server;
 	return $self;
@@ -162,8 +167,8 @@ sub _start_accel {
 	my $app = bless { %$self, name => 'fcgi-stat-accel', kind => 'stat-accel' }, ref $self;
 	delete $app->{lifeline};
 	$app->{dir} = File::Temp->newdir('site-accel-XXXXXX', TMPDIR => 1);     # its own output
-	$app->{address} = "$self->{dir}/run/stat-accel.sock";
-	$app->{address} = "127.0.0.1:$self->{ports}{9000}" if $line =~ /9000/;
+	my ($socket) = $line =~ m{(?:-s |unix:)(/run/\S+)};
+	$app->{address} = $socket ? $self->_replaced($socket) : "127.0.0.1:$self->{ports}{9000}";
 	$app->_spawn($self->_on_cpu, @spawn, @cmd);
 	$self->{app} = $app;
 	Test::Util::eventually(sub { $app->{sock} = $app->_connect or !$app->alive }, 20);
@@ -287,12 +292,13 @@ sub _replaced {
 sub _programs {
 	my ($self) = @_;
 	my $bin = "$self->{dir}/bin";
-	make_path($bin, "$self->{dir}/run");
+	my @run = ("$self->{dir}/run", "$self->{dir}/run/lighttpd");
+	make_path($bin, @run);
 	File::Copy::copy(Test::Fcgi::program(), "$bin/fcgi-stat-accel") or die Test::Fcgi::program() . ": $!";
 	chmod 0755, "$bin/fcgi-stat-accel";
 	File::Copy::copy($_, "$self->{dir}") or die "$_: $!" for glob "$examples/$self->{kind}/*.lua";
 	symlink '/usr/lib/nginx/modules', "$self->{dir}/modules" if $self->{kind} eq 'nginx';   # load_module looks here
-	if ($> == 0) { chown +(getpwnam 'www-data')[2, 3], "$self->{dir}", "$self->{dir}/run" }
+	if ($> == 0) { chown +(getpwnam 'www-data')[2, 3], "$self->{dir}", @run }
 }
 
 sub _write_conf {
