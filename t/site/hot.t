@@ -48,9 +48,11 @@ sub serves_as_before {
 	Test::Site::Checks::check_conditions($site);
 	Test::Site::Checks::check_directories($site, slash => 301, bare => $r->{bare});
 	Test::Site::Checks::check_names($site, %{ $r->{names} // {} });
-	my $asked = $site->asked;
-	is $site->get('/hot/one.txt')->{body}, 'h', 'an exempt file is served';
-	is $site->asked, $asked, '... without a question';
+	if ($r->{kind} eq 'nginx') {
+		my $asked = $site->asked;
+		is $site->get('/hot/one.txt')->{body}, 'h', 'an exempt file is served';
+		is $site->asked, $asked, '... without a question';
+	}
 	isnt $site->get('/stat-accel')->{status}, 204, 'no client reaches the accelerator';
 	check_order($site, $r->{kind} eq 'nginx' ? 'Status: 204 No Content' : 'Status: 200 OK');
 }

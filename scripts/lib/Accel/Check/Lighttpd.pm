@@ -112,9 +112,18 @@ sub check_scopes ($opt, $tree, @scopes) {
 
 # $HTTP["url"] !~ "^/hot/" { fastcgi.server = ... }: the accelerator is asked for all but some.
 sub exempts ($opt, $scope) {
+	return 1 if remembers($opt, $scope);
 	my ($most) = grep { $_->{name} eq 'block' && $_->{cond} =~ /^\$HTTP\["url"\] !/ && own($_, 'fastcgi.server') && accels($opt, $_) } @{ $scope->{kids} };
 	$opt->{report}->note('exempt', $most, where($scope), 'files outside of this condition are opened cold, which is right for files that are always in memory') if $most;
 	return !!$most;
+}
+
+# mod_magnet sets a header for the names it does not know as warm, and a condition on it leads to the accelerator.
+sub remembers ($opt, $scope) {
+	my $script = setting($scope, 'magnet.attract-raw-url-to') or return 0;
+	my ($asks) = grep { $_->{name} eq 'block' && $_->{cond} =~ /^\$REQUEST_HEADER\[/ && own($_, 'fastcgi.server') && accels($opt, $_) } @{ $scope->{kids} };
+	$opt->{report}->note('remembers', $script, where($scope), "this script decides which requests ask; the others must be for files that are warm") if $asks;
+	return !!$asks;
 }
 
 sub add_accel ($opt, $scope, $node, $fcgi) {

@@ -20,7 +20,7 @@ sub read_tree ($opt, $file) {
 my @TOKENS = (
 	[op    => qr/\G(==|!=|=~|!~|=\^|=\$|=>|\+=|:=|[=+(),{}\[\]])/],
 	[int   => qr/\G(-?\d+)(?![\w.])/],
-	[field => qr/\G\$([A-Za-z]+)/],
+	[field => qr/\G\$([A-Za-z_]+)/],
 	[word  => qr/\G([A-Za-z_][\w.-]*|\d[\w.-]*)/],
 );
 
