@@ -29,7 +29,12 @@ my @recipes = (
 
 sub example { return slurp("examples/$_[0]{kind}/$_[0]{file}") }
 
-sub start { my ($r, %arg) = @_; return Test::Site->start($r->{kind}, $r->{file}, root => "$tree/www", %arg) }
+# The accelerator is a process of its own, and its lines are not in the log of the server.
+sub start {
+	my ($r, %arg) = @_;
+	my $edit = $arg{edit} // sub { $_[0] };
+	return Test::Site->start($r->{kind}, $r->{file}, root => "$tree/www", %arg, edit => sub { Test::Site::by_command($edit->($_[0])) });
+}
 
 # Answers of the accelerator to so many requests for this file.
 sub asked_for {

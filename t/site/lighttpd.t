@@ -11,8 +11,7 @@ my $tree = tree();
 # What lighttpd refuses before it asks the accelerator (server.http-parseopts): bytes that are no UTF-8, control characters.
 my %refused = map { $_ => 400 } "\xff\xfe.txt", "tab\t.txt", "new\nline.txt", "return\r\nX-Evil: 1.txt", "del\x7f.txt";
 my $started = qr/server started|server stopped/;
-# auth.conf with the command of its first comment.
-my $by_command = sub { $_[0] =~ s/"bin-path" *=>.*\n//r =~ s/,\s*"max-procs" *=> 1//r };
+my $by_command = \&Test::Site::by_command;
 
 subtest 'auth.conf' => sub {
 	my $site = Test::Site->start('lighttpd', 'auth.conf', root => "$tree/www", edit => $by_command);

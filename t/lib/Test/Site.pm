@@ -114,6 +114,9 @@ sub readme {
 # A command of the README as the first comment of a configuration, which is where start() looks for it.
 sub as_comment { my ($command) = @_; return $command =~ s/^/#   /mgr }
 
+# lighttpd's examples start the accelerator themselves; without these words the command of the first comment does.
+sub by_command { return $_[0] =~ s/"bin-path" *=>.*\n//r =~ s/,\s*"max-procs" *=> 1//r }
+
 sub start {
 	my ($class, $kind, $file, %arg) = @_;
 	my $self = bless { %arg, name => "$kind with $file", kind => $kind, owner => $$ }, $class;

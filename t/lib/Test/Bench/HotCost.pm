@@ -47,7 +47,7 @@ my %tuned = (
 		$text =~ s/^\s*access_log .*/\taccess_log off;\n\tkeepalive_requests 1000000000;\n\topen_file_cache max=10000 inactive=60s;/m;
 		return $text;
 	},
-	lighttpd => sub { return "$_[0]\nserver.max-keep-alive-requests = 65535\nserver.max-keep-alive-idle = 3600\n" },
+	lighttpd => sub { return Test::Site::by_command($_[0]) . "\nserver.max-keep-alive-requests = 65535\nserver.max-keep-alive-idle = 3600\n" },
 );
 
 sub run {
