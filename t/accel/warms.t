@@ -125,6 +125,30 @@ subtest 'windows that are not sent are not read' => sub {
 	down();
 };
 
+# Reads behind 1 MiB hang.
+subtest 'auto:threads answers at the turn of a file' => sub {
+	up('--warm=auto:threads');
+	$slow->hang_after(1 << 20);
+	is status('longer'), 200, 'a long file is answered although it cannot be read';
+	ok eventually(sub { $slow->counts->{reads} > 0 }), 'it is being read';
+	$slow->go;
+	ok eventually(sub { $slow->counts->{reads} >= 24 }), 'all of it is read without a further request';
+	is_warm('it is there', sub { slurp('longer') }, 1);
+	my @warm = map { short_is_warm($_) } 1 .. 9;
+	cmp_ok scalar(grep { $_ } @warm), '>=', 8, 'short files are there when the answer comes';
+	down();
+};
+
+subtest 'auto answers when all of a file is there' => sub {
+	up('--warm=auto', '--deadline=500', '--mode=auth', '--late=503');
+	$slow->hang_after(1 << 20);
+	is status('longer'), 503, 'a long file that cannot be read is not answered before the deadline';
+	$slow->go;
+	is status('other'), 204, 'one that can is';
+	is_warm('it is there', sub { slurp('other') }, 1);
+	down();
+};
+
 subtest 'the rest of a file is read after the answer' => sub {
 	up('--warm=read:256k', '--behind=all');
 	is status('longer'), 200, 'answered';

@@ -43,6 +43,7 @@ check_word(const char *word)
 {
 	static const uint64_t bounds[][2] = { { 0, UINT64_MAX }, { 1, 1024 }, { 1, 1ull << 50 },
 		{ 4096, 1ull << 31 } };
+	struct warm_conf conf;
 	enum warm_how how;
 	uint64_t n;
 	size_t i;
@@ -58,6 +59,8 @@ check_word(const char *word)
 	if (warm_mode_parse(word, &how, &n))
 		must(how == WARM_STAT || how == WARM_OPEN ||
 		     (how == WARM_READ && strncmp(word, "read:", 5) == 0));
+	if (warm_mode_parse_auto(word, &conf) && conf.soon != 0)
+		must(conf.how == WARM_READ && strncmp(word, "auto", 4) == 0);
 }
 
 /* As accept(2) would give it; the family is none that we know when the word is no address. */

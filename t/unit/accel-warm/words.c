@@ -73,6 +73,24 @@ test_warm(void)
 	g_assert_false(warm_mode_parse("read", &how, &n));
 	g_assert_false(warm_mode_parse("read:", &how, &n));
 	g_assert_false(warm_mode_parse("", &how, &n));
+	g_assert_false(warm_mode_parse("auto", &how, &n)); /* there is no server to wait for */
+}
+
+static void
+test_warm_auto(void)
+{
+	struct warm_conf c = { .soon = 1 };
+
+	g_assert_true(warm_mode_parse_auto("read:1m", &c) && c.before == 1 << 20 && c.soon == 0);
+	g_assert_true(warm_mode_parse_auto("auto", &c) && c.how == WARM_READ);
+	g_assert_cmpuint(c.before, ==, 16 << 20);
+	g_assert_cmpuint(c.soon, ==, 16 << 20);
+	g_assert_true(warm_mode_parse_auto("auto:threads", &c) && c.how == WARM_READ);
+	g_assert_cmpuint(c.before, ==, 0);
+	g_assert_cmpuint(c.soon, ==, 16 << 20);
+	g_assert_false(warm_mode_parse_auto("auto:", &c));
+	g_assert_false(warm_mode_parse_auto("automatic", &c));
+	g_assert_false(warm_mode_parse_auto("auto:loop", &c));
 }
 
 static void
@@ -211,6 +229,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/options/bytes", test_bytes);
 	g_test_add_func("/options/warm", test_warm);
+	g_test_add_func("/options/warm-auto", test_warm_auto);
 	g_test_add_func("/bounds", test_bounds);
 	g_test_add_func("/list/entries", test_entries);
 	g_test_add_func("/progress/line", test_line);
