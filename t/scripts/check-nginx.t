@@ -67,10 +67,11 @@ $ASK
 $ASKED
 EOT
 broken nginx => 'set in the server block', nginx(<<"EOT");
+		#! set-server
 		set \$warm_path \$document_root\$uri;
 		auth_request /stat-accel;
-		location / { }
-		#! warm-path
+		location / {
+		}
 		location /img/ {
 			alias \@DIR\@/www/img/;
 		}
@@ -176,7 +177,8 @@ EOT
 	my $text = nginx("\t\tlocation /lua {\n$lua\t\t}\n\t\tbrand_new on \${var}x '\$a;{' \"}\\\"\";\n\t\tlocation / { proxy_pass http://127.0.0.1:1; }\n",
 		"\tmap \$uri \$x { default \"a;b\"; ~^/(?<n>.*)\\.x\$ 1; }\n\tperl_set \$y 'sub { return \"}\"; }';\n") =~ s/\@DIR\@/$dir/gr;
 	my ($status, $report) = report(nginx => write_file('nginx.conf', $text));
-	is $status, 0, 'nothing is found' or diag explain $report;
+	is $status, 2, 'nothing is found, no place serves files' or diag explain $report;
+	is_deeply found($report), [], 'and nothing is found';
 };
 
 done_testing;

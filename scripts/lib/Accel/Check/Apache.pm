@@ -8,6 +8,7 @@ use v5.36;
 
 use Accel::Check             qw(mounted_on within);
 use Accel::Check::ApacheFile qw();
+use Accel::Check::ApachePlaces ();
 
 my %MODULES = (proxy => [qw(proxy proxy_fcgi xsendfile)], authnz => [qw(authn_core authz_core authz_user authnz_fcgi)]);
 
@@ -45,6 +46,8 @@ sub setting ($tree, $server, $name) { return last_of($server, $name) // last_of(
 sub check ($opt, $file) {
 	my $tree = Accel::Check::ApacheFile::read_tree($opt, $file);
 	my @hosts = kids($tree, 'virtualhost');
+	$opt->{server_user} = arg(last_of($tree, 'user')) || '#-1';
+	$opt->{server_user} = undef if $opt->{server_user} =~ /^#-1\z|\$/;    # as it was built: not known
 	check_process($opt, $tree);
 	for my $server (@hosts ? @hosts : $tree) {
 		my $root = setting($tree, $server, 'documentroot');
@@ -54,6 +57,7 @@ sub check ($opt, $file) {
 		my @dirs = directories($tree, $server, $dir);
 		$opt->{report}->root($_, where($server)) for @dirs;
 		check_accel($opt, $tree, $server, $dir, $root // $server);
+		Accel::Check::ApachePlaces::note($opt, $tree, $server, @dirs);
 		# What "ProxyPass /hot/ !" takes out is in memory, or is no file.
 		my $proxied = grep { arg($_) eq '/' } proxy_passes($opt, $tree, $server);
 		check_directory($opt, $tree, $server, $_, $proxied) for @dirs, sections_in($tree, $server, @dirs);
@@ -243,13 +247,15 @@ sub covers ($section, $dir) {
 
 # What holds for a directory, in the order in which it is merged: outer before inner, patterns after plain names.  Without
 # a directory, what holds for a proxied request: it has none.
-sub for_directory ($tree, $server, $dir, @names) {
+sub for_directory ($tree, $server, $dir, @names) { return map { kids($_, @names) } sections_for($tree, $server, $dir) }
+
+sub sections_for ($tree, $server, $dir) {
 	my @levels = $server == $tree ? $tree : ($tree, $server);
 	my @sections = grep { defined $dir && covers($_, $dir) } map { kids($_, 'directory', 'directorymatch') } @levels;
 	my $is_plain = sub ($s) { $s->{name} eq 'directory' && arg($s) ne '~' };
 	my @plain = sort { length arg($a) <=> length arg($b) } grep { $is_plain->($_) } @sections;
 	my @whole = grep { arg($_) eq '/' } map { kids($_, 'location') } @levels;
-	return map { kids($_, @names) } @levels, @plain, (grep { !$is_plain->($_) } @sections), @whole;
+	return (@levels, @plain, (grep { !$is_plain->($_) } @sections), @whole);
 }
 
 sub check_directory ($opt, $tree, $server, $dir, $proxied) {

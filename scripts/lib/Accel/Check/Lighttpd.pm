@@ -13,19 +13,27 @@ use Accel::Check::LighttpdFile qw();
 *value = \&Accel::Check::LighttpdFile::value;
 *written = \&Accel::Check::LighttpdFile::written;
 
+# Debian's: types, and a second address to listen on.
+my $HARMLESS = qr{^/usr/share/lighttpd/(?:create-mime(?:\.assign|\.conf)|use-ipv6)\.pl\b};
+
 sub check ($opt, $file) {
 	my $tree = Accel::Check::LighttpdFile::read_tree($opt, $file);
 	my $report = $opt->{report};
+	$opt->{server_user} = text_of(value($tree, 'server.username')) || undef;
 	my @scopes = scopes($tree);
 	for my $scope (@scopes) {
 		my $own = own($scope, 'server.document-root');
 		$report->root($own->{value}, where($scope)) if $own && !ref $own->{value} && $own->{value} =~ m{^/};
 	}
+	note_places($opt, $tree, $_) for @scopes;    # before check_scopes(), which corrects the values
 	my $used = check_scopes($opt, $tree, @scopes);
 	check_modules($report, $tree, $used) if $used;
 	check_server($opt, $tree, $used);
 	check_rest($opt, $_) for @scopes;
-	$report->note('not-run', $_, 'the whole server', "include_shell is not run; what '$_->{command}' prints is not seen") for @{ $opt->{state}{not_run} // [] };
+	for my $n (@{ $opt->{state}{not_run} // [] }) {
+		$report->note('not-run', $n, 'the whole server', "include_shell is not run; what '$n->{command}' prints is not seen");
+		$report->place("what '$n->{command}' prints", 'unknown', $n) unless $n->{command} =~ $HARMLESS;
+	}
 	return;
 }
 
@@ -108,6 +116,54 @@ sub check_scopes ($opt, $tree, @scopes) {
 		add_accel($opt, $scope, $node, $fcgi);
 	}
 	return $used;
+}
+
+# ---------------------------------------------------------------- what is accelerated
+
+# Notes the state of a block that names files or applications.
+sub note_places ($opt, $tree, $scope) {
+	my ($report, $fcgi) = ($opt->{report}, own($scope, 'fastcgi.server'));
+	my $alias = own($scope, 'alias.url');
+	return if only_proxies($scope) || $scope != $tree && !$fcgi && !$alias && !own($scope, 'server.document-root');
+	my @accels = accels($opt, $scope);
+	my $node = $fcgi // own($scope, 'server.document-root') // $alias // { file => $scope->{file}, line => 1 };
+	if (!@accels) {
+		my $exempt = $fcgi && ref $fcgi->{value} && !@{ $fcgi->{value} } || !$fcgi && exempts($opt, $scope);
+		$report->place(where($scope), $exempt ? 'exempt' : 'cold', $node) if $scope == $tree || $fcgi || root_of($opt, $scope);
+		return;
+	}
+	host_place($opt, $scope, $_, $alias) for @accels;
+	return if grep { $_->{key} =~ m{^/?\z} } @accels;
+	my $only = join ', ', map { "\"$_->{key}\"" } @accels;
+	$report->place(where($scope) . ", all but $only", 'cold', $node);
+	$report->finding('key', 'blocks', $node, where($scope), "the accelerator is asked only for $only: all other files are opened cold",
+		{ advice => 'Name it "/".' }) if $fcgi;
+	return;
+}
+
+sub host_place ($opt, $scope, $host, $alias) {
+	my ($report, $conf) = ($opt->{report}, $host->{conf});
+	my $node = setting($scope, 'fastcgi.server');
+	my $docroot = text_of($conf->{docroot}) =~ s{(?<=.)/+\z}{}r;
+	my ($root, $at) = (root_of($opt, $scope), { file => $node->{file}, line => $host->{line} || $node->{line} });
+	my $as = authorizes($conf) ? 'authorizer' : sends_files($conf) ? 'X-Sendfile|X-LIGHTTPD-send-file' : '';
+	my $works = has_module($scope, 'mod_fastcgi') && $as ne '';
+	my $right = $docroot eq '' || defined $root && $docroot eq $root && !grep { setting($scope, $_) } qw(simple-vhost.server-root evhost.path-pattern);
+	my %more = (as => $as, pass => $at, address => [address_of($conf)], starts => exists $conf->{'bin-path'});
+	$report->place(where($scope), $works && $right ? 'asked' : 'cold', $node, %more, root => $docroot eq '' ? $root : $docroot);
+	return unless $alias && ref $alias->{value};
+	for my $entry (@{ $alias->{value} }) {
+		my $place = where($scope) . ', alias.url "' . ($entry->[0] // '') . '"';
+		$report->place($place, $works && $docroot eq '' ? 'asked' : 'cold', $node, %more, root => text_of($entry->[1]) =~ s{(?<=.)/+\z}{}r);
+	}
+	return;
+}
+
+# lighttpd adds a number to the socket of a program that it starts.
+sub address_of ($conf) {
+	my ($path, $host, $port) = map { text_of($conf->{$_}) } qw(socket host port);
+	return $path . (exists $conf->{'bin-path'} ? '-0' : '') if $path ne '';
+	return $port eq '' ? () : $host eq '' ? "127.0.0.1:$port" : "$host:$port";
 }
 
 # $HTTP["url"] !~ "^/hot/" { fastcgi.server = ... }: the accelerator is asked for all but some.

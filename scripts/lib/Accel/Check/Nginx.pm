@@ -8,6 +8,7 @@ use v5.36;
 
 use Accel::Check            qw(within mounted_on slow_kind);
 use Accel::Check::NginxFile ();
+use Accel::Check::NginxName ();
 use Accel::Check::NginxAuth ();
 use Accel::Check::NginxCache ();
 
@@ -96,7 +97,7 @@ sub file_blocks ($server) {
 	return if own($server, 'return') || !serves($server);
 	my @locs = locations($server);
 	my $whole = grep { join(' ', @{ $_->{args} }) =~ m{^(?:\^~ )?/\z} } @locs;
-	return ((grep { serves($_) } @locs), $whole || !effective($server, 'root') ? () : $server);
+	return ((grep { serves($_) && !Accel::Check::NginxName::moves_on($server, $_) } @locs), $whole || !effective($server, 'root') ? () : $server);
 }
 
 # ---------------------------------------------------------------- the check
@@ -104,6 +105,7 @@ sub file_blocks ($server) {
 sub check ($opt, $file) {
 	my $tree = Accel::Check::NginxFile::read_tree($opt->{state} = {}, $file);
 	my $report = $opt->{report};
+	$opt->{server_user} = value($tree, 'user', 'nobody');
 	for my $server (servers($tree)) {
 		my @blocks = file_blocks($server);
 		$report->root(root_of($_), where($_)) for @blocks;

@@ -28,20 +28,43 @@ sub check_server ($opt, $server, $blocks) {
 		if ($auth && ($auth->{args}[0] // 'off') ne 'off') {
 			my $asked = find_location($server, $auth->{args}[0]);
 			check_target($opt, $server, $auth, $asked) unless $looked_at{ $auth->{file} . ':' . $auth->{line} }++;
-			check_path($report, $server, $block, $asked) if $asked && is_ours($asked);
+			my $state = $asked && is_ours($asked) ? check_path($report, $server, $block, $asked, $auth) : 'cold';
+			$report->place(where($block), $state, $auth, as => 'auth', root => root_of($block),
+				$state eq 'asked' ? (pass => pass_of($asked), address => [addresses($server, pass_of($asked))]) : ());
 			check_satisfy($report, $block);
 		} elsif ($auth) {
-			$report->note('exempt', $auth, where($block), 'auth_request off: its files are opened cold, which is right for files that are always in memory');
+			exempt($report, $block, $auth);
 		} elsif (!$target && (my ($r) = grep { same_files($_, $block) } @responders)) {
 			$report->finding('accel-internal', 'breaks', $block, where($block),
 				'X-Accel-Redirect leads here, and so can any client: it bypasses the accelerator, and the files are cold',
 				{ after => $block, in => 'in this location', text => "internal;\n" });
 		} else {
 			add_auth($opt, $server, $block);
+			$report->place(where($block), 'cold', $block);
 		}
 	}
-	check_responder($opt, $server, $_) for @responders;
+	for my $loc (@responders) {
+		check_responder($opt, $server, $loc);
+		$report->place(where($loc), 'asked', $loc, as => 'X-Accel-Redirect', root => root_of($loc), pass => pass_of($loc), address => [addresses($server, pass_of($loc))]);
+	}
 	return;
+}
+
+# "off" in a location is meant for its files; what it says for a whole server or more is seldom meant.
+sub exempt ($report, $block, $auth) {
+	$report->note('exempt', $auth, where($block), 'auth_request off: its files are opened cold, which is right for files that are always in memory'
+		. ($auth->{parent} == $block ? '' : "; it inherits this from $auth->{parent}{name}" . join '', map { " $_" } @{ $auth->{parent}{args} }));
+	$report->place(where($block), 'exempt', $auth);
+	return;
+}
+
+# Where a fastcgi_pass leads: paths of unix sockets, HOST:PORT; empty when only a request tells.
+sub addresses ($server, $pass) {
+	my $to = $pass->{args}[0] // '';
+	my $http = around($server, 'http') // $server->{parent};
+	my ($upstream) = grep { ($_->{args}[0] // '') eq $to } kids($http, 'upstream');
+	my @all = $upstream ? map { $_->{args}[0] // '' } kids($upstream, 'server') : $to;
+	return map { /\$/ ? () : s/^unix://r =~ s/^localhost(?=:)/127.0.0.1/r } @all;
 }
 
 sub pass_of ($loc) { return (grep { $_->{name} =~ $PASS } @{ $loc->{kids} })[0] }
@@ -127,30 +150,73 @@ sub check_target ($opt, $server, $auth, $target) {
 	return;
 }
 
-# Which file is the accelerator told of?
-sub check_path ($report, $server, $block, $target) {
+# Which file is the accelerator told of?  Returns the state of the place.
+sub check_path ($report, $server, $block, $target, $auth) {
 	my $params = params($target);
 	return if requested($params, $block, $target);
 	my ($name) = grep { $params->{$_} } qw(WARM_PATH SCRIPT_FILENAME);    # the order of fcgi-stat-accel
-	if (!$name) {
+	my $whole = grep({ $params->{$_} } qw(REQUEST_URI DOCUMENT_ROOT)) == 2;
+	if (!$name && !$whole) {
 		$report->finding('auth-path', 'breaks', $target, where($target),
-			'no fastcgi_param WARM_PATH: the accelerator sees the URI of the subrequest and opens the wrong file',
+			'no fastcgi_param names the file: the accelerator sees the URI of the subrequest and opens the wrong file',
 			{ after => $target, in => 'in this location', text => "fastcgi_param WARM_PATH \$warm_path;\n" });
-		return;
+		return 'cold';
 	}
-	my ($value, $param) = @{ $params->{$name} };
-	if ($value =~ /\$\{?(uri|document_uri|request_filename|fastcgi_script_name|request_uri)\b/) {
+	my ($value, $param) = $name ? @{ $params->{$name} } : ('', undef);
+	if (!$whole && $value =~ /\$\{?(uri|document_uri|request_filename|fastcgi_script_name|request_uri)\b/) {
 		my $why = $1 eq 'request_uri' ? 'is percent-encoded and has the query at its end'
 			: 'belongs to the subrequest here, not to the requested file';
 		$report->finding('auth-uri', 'blocks', $param, where($target), "\$$1 $why: the accelerator opens another file",
 			$param->{parent} == $target
 			? { replace => $param, in => 'instead of this line', text => "fastcgi_param WARM_PATH \$warm_path;\n" }
 			: { after => $target, in => 'in this location', text => "fastcgi_param WARM_PATH \$warm_path;\n" });
-		$value = '$warm_path';
+		check_set($report, $server, $block, 'warm_path');
+		return 'cold';
 	}
-	my ($var) = $value =~ /\A\$\{?(\w+)\}?\z/ or return;
-	check_set($report, $server, $block, $var);
-	return;
+	my ($var) = $value =~ /\A\$\{?(\w+)\}?\z/;
+	return 'cold' if !$whole && defined $var && check_set($report, $server, $block, $var);
+	return check_name($report, $server, $block, $auth, $param // $target);
+}
+
+# A played request: is the file that is opened the one that the accelerator is told of?
+sub check_name ($report, $server, $block, $auth, $at) {
+	my $r = Accel::Check::NginxName::request($server, $block, $auth->{args}[0]);
+	my ($told, $opened) = @$r{qw(told opened)};
+	return 'asked' if $told eq $opened || $r->{block} != $block && $block->{name} ne 'server';    # a rewrite leads elsewhere
+	my ($said, $file) = map { Accel::Check::NginxName::shown($_) } $told, $opened;
+	if (grep { !Accel::Check::NginxName::is_sure($_) } $told, $opened) {
+		$report->note('name', $at, where($block), "the accelerator is told of $said, and nginx opens $file: whether these are equal depends on the request");
+		return 'unknown';
+	}
+	$report->finding('wrong-name', 'blocks', $at, where($block), "for $r->{uri} nginx opens $file, and the accelerator is told of "
+		. ($told eq '' ? 'no file' : $said), name_advice($block));
+	return 'cold';
+}
+
+sub name_advice ($block) {
+	my $alias = (effective($block, 'root', 'alias') // {})->{name} // '';
+	return { advice => 'In the location that serves the files: set $warm_path ' . ($alias eq 'alias' ? '$request_filename' : '$document_root$uri')
+		. '; and in the location that is asked: fastcgi_param WARM_PATH $warm_path;' };
+}
+
+sub set_line ($block, $var) {
+	my $want = (effective($block, 'root', 'alias') // {})->{name} // 'root';
+	return "set \$$var " . ($want eq 'alias' ? '$request_filename' : '$document_root$uri') . ";\n";
+}
+
+sub set_of ($block, $var) { return (grep { ($_->{args}[0] // '') eq "\$$var" } kids($block, 'set'))[0] }
+
+# The server block is played once more for the subrequest, whose $uri is that of auth_request.
+sub check_server_set ($report, $server, $block, $var) {
+	my $set = set_of($server, $var) or return 0;
+	return 0 unless ($set->{args}[1] // '') =~ /\$\{?(?:uri|document_uri|request_filename|fastcgi_script_name)\b/;
+	my $text = set_line($block, $var);
+	$report->finding('set-server', 'blocks', $set, where($block), "\"set\" of the server block is run again in the subrequest, where \$uri is that of auth_request: "
+		. 'the accelerator is told of the same name for every request, and the files are opened cold',
+		{ replace => $set, in => 'instead of this line', text => "# set \$$var: in each location that serves files\n" },
+		set_of($block, $var) ? () : $block == $server ? { after => $block, in => 'in the server block', text => "location / {\n\t$text}\n" }
+		: { after => $block, in => 'in this location', text => $text });
+	return 1;
 }
 
 # True: the accelerator joins DOCUMENT_ROOT and the path of REQUEST_URI, and that is the file.
@@ -162,27 +228,24 @@ sub requested ($params, $block, $target) {
 
 # "set" is not inherited by a location inside; one in the server block is run before the location is known.
 sub check_set ($report, $server, $block, $var) {
+	return 1 if check_server_set($report, $server, $block, $var);
 	my $want = (effective($block, 'root', 'alias') // {})->{name} // 'root';
-	my $text = "set \$$var " . ($want eq 'alias' ? '$request_filename' : '$document_root$uri') . ";\n";
-	my ($set) = grep { ($_->{args}[0] // '') eq "\$$var" } kids($block, 'set');
+	my $text = set_line($block, $var);
+	my $set = set_of($block, $var);
 	if (!$set) {
-		my ($outer) = grep { ($_->{args}[0] // '') eq "\$$var" } kids($server, 'set');
-		return if !$outer && defined_elsewhere($server, $var);
-		my ($mine, $theirs) = map { effective($_, 'root', 'alias') } $block, $server;
-		return if $outer && ($mine // 0) == ($theirs // 0);
-		my $why = $outer ? "\$$var of the server block (line $outer->{line}) is made with the root of the server, not with that of this location"
-			: "\$$var is empty here: a location does not inherit \"set\" from another one";
-		$report->finding('warm-path', 'blocks', $block, where($block), "$why; the accelerator opens nothing",
+		return 0 if defined_elsewhere($server, $var);
+		$report->finding('warm-path', 'blocks', $block, where($block), "\$$var is empty here: a location does not inherit \"set\" from another one; the accelerator opens nothing",
 			{ after => $block, in => 'in this location', text => $text });
-		return;
+		return 1;
 	}
 	my $value = $set->{args}[1] // '';
+	my $wrong = $want eq 'alias' && $value =~ /\$(?:document_)?uri\b/;
 	$report->finding('warm-path', 'blocks', $set, where($block), 'with alias the name of the file is $request_filename; this names another one',
-		{ replace => $set, in => 'instead of this line', text => $text }) if $want eq 'alias' && $value =~ /\$(?:document_)?uri\b/;
+		{ replace => $set, in => 'instead of this line', text => $text }) if $wrong;
 	my ($late) = grep { $_->{line} > $set->{line} && ($_->{args}[2] // '') eq 'break' } kids($block, 'rewrite');
 	$report->finding('warm-path', 'blocks', $set, where($block), "the rewrite in line $late->{line} changes the name later",
-		{ advice => "Write the \"set\" below the rewrite." }) if $late && $value !~ /\$request_uri/;
-	return;
+		{ advice => '"break" ends every "set" below it, too. End the rewrite with "last", and write set and auth_request into the location for the new name.' }) if $late;
+	return $wrong || $late;
 }
 
 sub defined_elsewhere ($server, $var) {
@@ -250,7 +313,7 @@ sub responders ($opt, $server) {
 	my %target = map { my $l = find_location($server, $_); $l ? ($l => 1) : () } grep { /^\// } keys %asked;
 	return grep {
 		my $pass = pass_of($_);
-		$pass && $pass->{name} eq 'fastcgi_pass' && !$target{$_}
+		$pass && $pass->{name} eq 'fastcgi_pass' && !$target{$_} && !own($_, 'internal')
 			&& (($pass->{args}[0] // '') =~ /accel|warm/i || ($pass->{args}[0] // '') =~ /\Q$opt->{socket}\E\z/)
 	} locations($server);
 }

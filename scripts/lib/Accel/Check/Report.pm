@@ -28,12 +28,14 @@ my %MOUNT = (
 	local    => 'a local disk of unknown kind: --timing shows the cost of a cold name',
 );
 
-sub new ($class, %opt) { return bless { opt => $opt{opt}, findings => [], notes => [], roots => {}, seen => {} }, $class }
+sub new ($class, %opt) { return bless { opt => $opt{opt}, findings => [], notes => [], places => [], roots => {}, seen => {} }, $class }
 
 sub finding ($self, $id, $severity, $node, $where, $why, @snippets) {
 	my $key = join "\0", $id, @$node{qw(file line)}, $why =~ s/\d+//gr, @{ $node->{args} // [] };    # a line can hold two locations
 	if (my $old = $self->{by_key}{$key}) {
 		$self->also($old, $where);
+		my %known = map { snippet_key($_) => 1 } @{ $old->{snippets} };
+		push @{ $old->{snippets} }, grep { !$known{ snippet_key($_) }++ } map { placed($_) } @snippets;
 		return;
 	}
 	my $found = { id => $id, severity => $severity, file => $node->{file}, line => $node->{line}, where => [$where], why => $why,
@@ -48,6 +50,11 @@ sub also ($self, $old, $where) {
 	my $known = $self->{known}{$old} //= { map { $_ => 1 } @{ $old->{where} } };
 	push @{ $old->{where} }, $where unless $known->{$where}++;
 	return;
+}
+
+sub snippet_key ($s) {
+	my ($at) = map { $s->{$_} ? "$_ $s->{$_}{file}:$s->{$_}{line}" : () } qw(after before_end replace);
+	return join "\0", $at // '', $s->{text} // $s->{advice} // '';
 }
 
 sub placed ($snippet) {
@@ -69,6 +76,29 @@ sub note ($self, $id, $node, $where, $why) {
 	}
 	push @{ $self->{notes} }, $self->{by_note}{$key} = { id => $id, file => $node->{file}, line => $node->{line}, where => [$where], why => $why };
 	return;
+}
+
+# Answers with files; see Accel/Check/Reached.pm.
+sub place ($self, $where, $state, $node, %more) {
+	push @{ $self->{places} }, { where => $where, state => $state, node => $node, %more };
+	return;
+}
+
+sub served ($self) { return @{ $self->{places} } }
+
+# Are the files accelerated?  yes, no, partly; unknown; nothing, when no place serves files.
+sub accelerated ($self) {
+	my %n;
+	$n{ $_->{state} }++ for $self->served;
+	return 'nothing' unless %n;
+	return 'unknown' if $n{unknown};
+	return keys %n == 1 && $n{asked} ? 'yes' : $n{asked} ? 'partly' : 'no';
+}
+
+# 0: fine, 1: something blocks, 2: cannot say.
+sub status ($self) {
+	return 1 if @{ $self->{findings} };
+	return $self->accelerated =~ /^(?:yes|partly)\z/ ? 0 : 2;
 }
 
 # Files are served from here.
@@ -107,7 +137,8 @@ sub sorted ($self) {
 sub json ($self, $server, $file) {
 	my $text = JSON::PP->new->canonical->pretty->encode({
 		server => $server, config => $file, files => $self->{opt}{state}{files}, findings => [$self->sorted],
-		notes => $self->{notes}, mounts => [$self->mounts],
+		notes => $self->{notes}, mounts => [$self->mounts], accelerated => $self->accelerated, status => $self->status,
+		places => [map { { where => $_->{where}, state => $_->{state}, address => $_->{address} // [] } } $self->served], asked => $self->{asked} // [],
 	});
 	# The configuration was read as bytes: where they are UTF-8 they stay, else each is taken for a Latin-1 letter.
 	utf8::encode($text) unless utf8::decode(my $copy = $text);
@@ -160,10 +191,34 @@ sub text ($self) {
 		$out .= wrapped('    ', "$_->{file}:$_->{line}: " . places($_->{where}) . ": $_->{why}.") for @{ $self->{notes} };
 		$out .= "\n";
 	}
+	return $out . $self->asked_text . $self->summary(@all);
+}
+
+# Who answers at the addresses of the configuration.
+sub asked_text ($self) {
+	my $out = '';
+	for my $a (grep { $_->{state} eq 'accel' } @{ $self->{asked} // [] }) {
+		my ($about, @roots) = ($a->{about}, @{ $a->{about}{roots} // [] });
+		$out .= wrapped('    ', "$a->{address}: fcgi-stat-accel $about->{version}, --mode=$about->{mode}, " . (@roots ? "--root=@roots" : 'no --root') . '.');
+	}
+	return $out eq '' ? '' : "Who answers:\n$out\n";
+}
+
+my %SUMMARY = (
+	yes => 'accelerated: all files', partly => 'accelerated: all files but the exempt ones',
+	no => 'accelerated: nothing', unknown => 'accelerated: not known, see above',
+	nothing => 'accelerated: nothing; no place of this configuration serves files',
+);
+
+sub summary ($self, @all) {
 	my %n;
 	$n{ $_->{severity} }++ for @all;
-	return $out . (@all ? @all . ' ' . (@all == 1 ? 'finding' : 'findings') . ': ' . join(', ', map { $n{$_} ? "$n{$_} $_" : () } qw(blocks breaks wastes))
-		: 'nothing left that blocks') . "\n";
+	my $how = $self->accelerated;
+	my @cold = grep { $_->{state} eq 'cold' } $self->served;
+	my $out = ($how eq 'partly' && @cold ? 'accelerated: all but ' . clean(places([map { $_->{where} } @cold])) : $SUMMARY{$how}) . "\n";
+	return $out . @all . ' ' . (@all == 1 ? 'finding' : 'findings') . ': ' . join(', ', map { $n{$_} ? "$n{$_} $_" : () } qw(blocks breaks wastes)) . "\n" if @all;
+	return $out if $self->status != 0;
+	return $out . ($self->{opt}{ask} ? "nothing left that blocks\n" : "nothing in the configuration blocks; whether fcgi-stat-accel answers was not asked\n");
 }
 
 1;

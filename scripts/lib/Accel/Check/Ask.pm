@@ -1,0 +1,131 @@
+package Accel::Check::Ask;
+# Asks at an address of a configuration: is it fcgi-stat-accel that answers there, and with which --mode and --root?
+#
+# The question is a FastCGI request with the SCRIPT_NAME "stat-accel:about" (fcgi-stat-accel/about.h).  Root asks as the user
+# of the web server, because that user has to be able to connect.  A child does this, so the rights of this process stay.
+use v5.36;
+
+use Errno qw(EACCES ECONNREFUSED EINPROGRESS ENOENT EPERM);
+use IO::Select     ();
+use IO::Socket::IP ();
+use IO::Socket::UNIX ();
+use JSON::PP ();
+use POSIX    ();
+use Socket   qw(SOCK_STREAM);
+use Time::HiRes qw(time);
+
+use constant { PATIENCE_S => 5, ANSWER_MAX => 1 << 20 };
+use constant { T_BEGIN => 1, T_END => 3, T_PARAMS => 4, T_STDIN => 5, T_STDOUT => 6 };    # types of records
+
+# { state, why, about }: state is
+#     accel    it answers, about has what it says of itself
+#     dead     nobody can answer there, or somebody else does: why says so
+#     unknown  this user cannot find out
+sub ask ($address, $user) {
+	pipe my $in, my $out or return { state => 'unknown', why => "pipe: $!" };
+	my $pid = fork // return { state => 'unknown', why => "fork: $!" };
+	if (!$pid) {
+		close $in;
+		my $found = eval { become($user) // question($address, $user) } // { state => 'unknown', why => "$@" =~ s/\s+\z//r };
+		print {$out} JSON::PP->new->utf8->encode($found);
+		close $out;
+		POSIX::_exit(0);
+	}
+	close $out;
+	local $/ = undef;
+	my $text = <$in> // '';
+	close $in;
+	waitpid $pid, 0;
+	return eval { JSON::PP->new->utf8->decode($text) } // { state => 'unknown', why => 'the question ended without an answer' };
+}
+
+# Takes the rights of the server's user; returns what is wrong, if that fails.
+sub become ($user) {
+	return if $> != 0 || !defined $user;
+	my ($uid, $gid) = $user =~ /^#?(\d+)\z/ ? ($1, (getpwuid $1)[3] // $1) : (getpwnam $user)[2, 3];
+	return { state => 'unknown', why => "there is no user '$user', whom the configuration names" } unless defined $uid;
+	return if $uid == 0;
+	my @groups = ($gid, $gid);
+	while (my @g = getgrent) { push @groups, $g[2] if grep { $_ eq $user } split ' ', $g[3] }
+	$) = "@groups";
+	POSIX::setgid($gid);
+	return POSIX::setuid($uid) ? undef : { state => 'unknown', why => "cannot become '$user': $!" };
+}
+
+sub name_of () { return 'user ' . (getpwuid($>) // $>) }
+
+# Does this process have the rights of the web server now?
+sub is_user ($user) { return defined $user && ((getpwnam $user)[2] // $user) eq $> }
+
+sub question ($address, $user) {
+	my $sock = $address =~ m{^/} ? IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $address)
+		: IO::Socket::IP->new(PeerAddr => $address, Type => SOCK_STREAM, Timeout => PATIENCE_S);
+	return no_connection($address, $user, $!, "$@") unless $sock;
+	my $bytes = record(T_BEGIN, pack 'nCx5', 1, 0) . record(T_PARAMS, params(REQUEST_METHOD => 'GET', SCRIPT_NAME => 'stat-accel:about'))
+		. record(T_PARAMS, '') . record(T_STDIN, '');
+	local $SIG{PIPE} = 'IGNORE';
+	syswrite $sock, $bytes;
+	my ($answer, $ended) = answer($sock);
+	return verdict($answer, $ended);
+}
+
+sub no_connection ($address, $user, $errno, $why) {
+	return { state => 'dead', why => "there is no socket $address: fcgi-stat-accel does not run, or listens elsewhere" } if $errno == ENOENT;
+	if ($errno == EACCES || $errno == EPERM) {
+		my $why = name_of() . ' may not connect to it (' . rights($address) . ')';
+		return { state => 'dead', why => $why } if is_user($user);
+		return { state => 'unknown', why => "$why; root, or the user of the web server, can ask" };
+	}
+	return { state => 'dead', why => -e $address && !-S _ ? "$address is no socket" : "nobody listens at $address" . ($address =~ m{^/} ? ': the socket is left from a process that has ended' : '') }
+		if $errno == ECONNREFUSED;
+	return { state => 'dead', why => "cannot connect: " . ($errno ? POSIX::strerror($errno) : $why) };
+}
+
+# "it is root:root 0600", or the directory that is in the way.
+sub rights ($path) {
+	my @st = stat $path;
+	return 'a directory of its path is closed' unless @st;
+	return sprintf '%s:%s, mode %04o', (getpwuid $st[4]) // $st[4], (getgrgid $st[5]) // $st[5], $st[2] & 07777;
+}
+
+sub record ($type, $content) { return pack('CCnnxx', 1, $type, 1, length $content) . $content }
+sub params (%pair) { return join '', map { pack('CC', length, length $pair{$_}) . $_ . $pair{$_} } sort keys %pair }
+
+# All bytes until the end of the request, of the connection, or of patience; and why it ended.
+sub answer ($sock) {
+	my ($bytes, $until) = ('', time + PATIENCE_S);
+	my $wait = IO::Select->new($sock);
+	while (length $bytes < ANSWER_MAX) {
+		my $left = $until - time;
+		return ($bytes, 'silent') if $left <= 0 || !$wait->can_read($left);
+		my $n = sysread $sock, $bytes, 65536, length $bytes;
+		return ($bytes, 'closed') unless $n;
+		return ($bytes, 'end') if grep { $_->[0] == T_END } records($bytes);
+	}
+	return ($bytes, 'endless');
+}
+
+sub records ($bytes) {
+	my @all;
+	while (length $bytes >= 8) {
+		my ($version, $type, undef, $length, $padding) = unpack 'CCnnC', $bytes;
+		last if $version != 1 || length $bytes < 8 + $length + $padding;
+		push @all, [$type, substr $bytes, 8, $length];
+		substr $bytes, 0, 8 + $length + $padding, '';
+	}
+	return @all;
+}
+
+sub verdict ($bytes, $ended) {
+	return { state => 'dead', why => 'it takes the connection and does not answer within ' . PATIENCE_S . ' s' } if $bytes eq '' && $ended eq 'silent';
+	return { state => 'dead', why => 'it closes the connection without an answer: fcgi-stat-accel does so to peers that FCGI_WEB_SERVER_ADDRS or --peer-user leave out' }
+		if $bytes eq '';
+	my $text = join '', map { $_->[0] == T_STDOUT ? $_->[1] : () } records($bytes);
+	my $about = $text =~ /\r?\n\r?\n(\{.*\})\s*\z/s ? eval { JSON::PP->new->utf8->decode($1) } : undef;
+	return { state => 'accel', about => $about } if ref $about eq 'HASH' && ($about->{program} // '') eq 'fcgi-stat-accel';
+	my ($line) = ($text ne '' ? $text : $bytes) =~ /\A([^\r\n]{0,60})/;
+	return { state => 'dead', why => 'what answers there is not fcgi-stat-accel' . ($ended eq 'end' ? ', but another FastCGI application' : ', and does not speak FastCGI')
+			. ($line =~ /^[\x20-\x7e]{3,}\z/ ? " (\"$line\")" : '') };
+}
+
+1;
