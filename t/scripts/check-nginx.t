@@ -30,8 +30,8 @@ EOT
 
 broken nginx => 'what no location matches', nginx("\t\tlocation /a {\n$ASK\t\t}\n$ASKED") =~ s/\tserver \{/\t#! no-auth-request\n\tserver {/r;
 
-broken nginx => 'reading in the event loop', nginx("\t\t#! no-auth-request\n\t\tlocation / {\n\t\t}\n", "\tsendfile on;\n") =~ s/^http/#! aio\nhttp/mr;
-broken nginx => 'aio switched off', nginx("\t\t#! no-auth-request\n\t\tlocation / {\n\t\t\t#! aio\n\t\t\taio off;\n\t\t}\n");
+broken nginx => 'reading in the event loop', nginx("\t\t#! no-auth-request\n\t\tlocation / {\n\t\t}\n", "\tsendfile on;\n");
+broken nginx => 'aio switched off', nginx("\t\t#! no-auth-request\n\t\tlocation / {\n\t\t\taio off;\n\t\t}\n");
 broken nginx => 'past the page cache', asking("\t\t\t#! directio\n\t\t\tdirectio 4m;\n");
 
 broken nginx => 'auth_request to a location that returns 404', asking() =~ s/auth_request /auth_request \/no;\n\t\t#/r

@@ -124,7 +124,7 @@ sub check_scopes ($opt, $tree, @scopes) {
 sub note_places ($opt, $tree, $scope) {
 	my ($report, $fcgi) = ($opt->{report}, own($scope, 'fastcgi.server'));
 	my $alias = own($scope, 'alias.url');
-	return if only_proxies($scope) || $scope != $tree && !$fcgi && !$alias && !own($scope, 'server.document-root');
+	return if only_proxies($scope) || !@{ $scope->{kids} } || $scope != $tree && !$fcgi && !$alias && !own($scope, 'server.document-root');
 	my @accels = accels($opt, $scope);
 	my $node = $fcgi // own($scope, 'server.document-root') // $alias // { file => $scope->{file}, line => 1 };
 	if (!@accels) {
@@ -148,6 +148,10 @@ sub host_place ($opt, $scope, $host, $alias) {
 	my ($root, $at) = (root_of($opt, $scope), { file => $node->{file}, line => $host->{line} || $node->{line} });
 	my $as = authorizes($conf) ? 'authorizer' : sends_files($conf) ? 'X-Sendfile|X-LIGHTTPD-send-file' : '';
 	my $works = has_module($scope, 'mod_fastcgi') && $as ne '';
+	if (my ($magnet) = map { setting($scope, "magnet.attract-$_-to") // () } qw(raw-url physical-path)) {
+		$report->note('magnet', $magnet, where($scope), 'Lua code decides here which files the accelerator is asked for; it is not read');
+		return $report->place(where($scope), 'unknown', $magnet);
+	}
 	my $right = $docroot eq '' || defined $root && $docroot eq $root && !grep { setting($scope, $_) } qw(simple-vhost.server-root evhost.path-pattern);
 	my %more = (as => $as, pass => $at, address => [address_of($conf)], starts => exists $conf->{'bin-path'});
 	$report->place(where($scope), $works && $right ? 'asked' : 'cold', $node, %more, root => $docroot eq '' ? $root : $docroot);
@@ -169,7 +173,7 @@ sub address_of ($conf) {
 # $HTTP["url"] !~ "^/hot/" { fastcgi.server = ... }: the accelerator is asked for all but some.
 sub exempts ($opt, $scope) {
 	return 1 if remembers($opt, $scope);
-	my ($most) = grep { $_->{name} eq 'block' && $_->{cond} =~ /^\$HTTP\["url"\] !/ && own($_, 'fastcgi.server') && accels($opt, $_) } @{ $scope->{kids} };
+	my ($most) = grep { $_->{name} eq 'block' && $_->{cond} =~ /^\$HTTP\["url"\] !/ && grep { own($_, 'fastcgi.server') && accels($opt, $_) } scopes($_) } @{ $scope->{kids} };
 	$opt->{report}->note('exempt', $most, where($scope), 'files outside of this condition are opened cold, which is right for files that are always in memory') if $most;
 	return !!$most;
 }

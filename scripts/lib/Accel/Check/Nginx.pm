@@ -14,7 +14,7 @@ use Accel::Check::NginxCache ();
 
 my $HANDLER = qr/^(?:
 	(?:proxy|fastcgi|uwsgi|scgi|grpc|memcached|redis2?|postgres|drizzle|upload|srcache|passenger)_pass
-	| perl | stub_status | empty_gif | js_content | (?:content|rewrite)_by_lua(?:_block|_file)? | echo\w* | api | status
+	| perl | stub_status | empty_gif | js_content | content_by_lua(?:_block|_file)? | echo\w* | api | status
 	| nchan_\w+ | push_stream_\w+ | vhost_traffic_status_display | passenger_enabled | unit_pass | zip
 )\z/x;
 
@@ -85,7 +85,7 @@ sub is_internal ($loc) { return !!own($loc, 'internal') || ($loc->{args}[0] // '
 
 # Does this block answer with files?  Handlers, return and rewrite are not inherited from the blocks around.
 sub serves ($node) {
-	return 0 if grep { $_->{name} =~ $HANDLER && !$_->{kids} || $_->{name} =~ /_by_lua_block\z/ } @{ $node->{kids} };
+	return 0 if grep { $_->{name} =~ $HANDLER && (!$_->{kids} || $_->{name} =~ /_block\z/) } @{ $node->{kids} };
 	return 0 if own($node, 'return');
 	return 0 if grep { ($_->{args}[0] // '') =~ /^(?:\^|\.\*|\^?\/?\(?\.\*\)?\$?)\z/ && ($_->{args}[2] // '') ne 'break' } kids($node, 'rewrite');
 	return 0 if !kids($node, 'allow') && grep { ($_->{args}[0] // '') eq 'all' } kids($node, 'deny');
@@ -149,20 +149,8 @@ sub else_location ($if, $block) {
 # Reading and sending.
 sub check_reads ($report, $block) {
 	my $aio = effective($block, 'aio');
-	my $how = $aio ? $aio->{args}[0] // '' : 'off';
-	my $asks = effective($block, 'auth_request');
-	if ($how !~ /^threads/) {
-		my $verb = value($block, 'sendfile', 'off') eq 'on' ? 'sendfile()' : 'read()';
-		my $at = $aio // around($block, 'http') // around($block, 'server') // $block;
-		my $why = ($how eq 'on' ? 'aio on does nothing without directio: ' : '') . "$verb runs in the event loop and waits for the disk";
-		if ($asks || is_internal($block)) {
-			$report->note('aio', $at, where($block), "$why for bytes that fcgi-stat-accel has not read ahead (--warm, --behind); aio threads avoids that, "
-				. 'and sends every hot file through the same threads') if !$asks || $asks->{args}[0] ne 'off';
-		} else {
-			$report->finding('aio', 'blocks', $at, where($block), $why, $aio ? { replace => $aio, in => 'instead of this line', text => "aio threads;\n" }
-				: { after => $at, in => "in the $at->{name} block", text => "aio threads;\n" });
-		}
-	}
+	$report->note('aio', $aio, where($block), 'aio threads: off beside the accelerator, unless files are longer than --warm; with it a hot file waits for a thread, too')
+		if $aio && ($aio->{args}[0] // '') =~ /^threads/;
 	if (my $d = effective($block, 'directio')) {
 		$report->finding('directio', 'blocks', $d, where($block),
 			'files of this size bypass the page cache, so making them warm does not help',

@@ -3,6 +3,7 @@ package Accel::Check::NginxAuth;
 use v5.36;
 
 use Accel::Check qw(within);
+use Accel::Lines ();
 
 *kids = \&Accel::Check::Nginx::kids;
 *own = \&Accel::Check::Nginx::own;
@@ -32,6 +33,9 @@ sub check_server ($opt, $server, $blocks) {
 			$report->place(where($block), $state, $auth, as => 'auth', root => root_of($block),
 				$state eq 'asked' ? (pass => pass_of($asked), address => [addresses($server, pass_of($asked))]) : ());
 			check_satisfy($report, $block);
+		} elsif (my ($lua) = map { effective($block, "access_by_lua$_") // () } '_block', '_file', '') {
+			$report->note('lua', $lua, where($block), 'Lua code decides here which files the accelerator is asked for; it is not read');
+			$report->place(where($block), 'unknown', $lua);
 		} elsif ($auth) {
 			exempt($report, $block, $auth);
 		} elsif (!$target && (my ($r) = grep { same_files($_, $block) } @responders)) {
@@ -145,21 +149,19 @@ sub check_target ($opt, $server, $auth, $target) {
 	$report->finding('auth-body', 'breaks', $target, where($target),
 		'the subrequest announces the body of a POST that it does not carry',
 		{ after => $target, in => 'in this location', text => "$body off;\n" }) if value($target, $body, 'on') ne 'off';
-	$report->note('auth-fallback', $target, where($target), 'without error_page 502 503 504 = @name, where a location @name returns 204, '
-		. 'every request gets 500 while the accelerator is stopped') unless grep { "@{ $_->{args} }" =~ /50[24]/ } kids($target, 'error_page');
+	$report->note('auth-fallback', $target, where($target), "without error_page 502 503 504 = $uri/down, where location = $uri/down returns 204, every request gets 500 while the accelerator is stopped") unless grep { "@{ $_->{args} }" =~ /50[24]/ } kids($target, 'error_page');
 	return;
 }
 
 # Which file is the accelerator told of?  Returns the state of the place.
 sub check_path ($report, $server, $block, $target, $auth) {
 	my $params = params($target);
-	return if requested($params, $block, $target);
 	my ($name) = grep { $params->{$_} } qw(WARM_PATH SCRIPT_FILENAME);    # the order of fcgi-stat-accel
-	my $whole = grep({ $params->{$_} } qw(REQUEST_URI DOCUMENT_ROOT)) == 2;
+	my $whole = joins($target);
 	if (!$name && !$whole) {
 		$report->finding('auth-path', 'breaks', $target, where($target),
 			'no fastcgi_param names the file: the accelerator sees the URI of the subrequest and opens the wrong file',
-			{ after => $target, in => 'in this location', text => "fastcgi_param WARM_PATH \$warm_path;\n" });
+			{ after => $target, in => 'in this location', text => Accel::Lines::nginx_names() }, needs_set($server, $block) ? told_by_set($block, $target) : ());
 		return 'cold';
 	}
 	my ($value, $param) = $name ? @{ $params->{$name} } : ('', undef);
@@ -170,11 +172,11 @@ sub check_path ($report, $server, $block, $target, $auth) {
 			$param->{parent} == $target
 			? { replace => $param, in => 'instead of this line', text => "fastcgi_param WARM_PATH \$warm_path;\n" }
 			: { after => $target, in => 'in this location', text => "fastcgi_param WARM_PATH \$warm_path;\n" });
-		check_set($report, $server, $block, 'warm_path');
+		check_set($report, $server, $block, 'warm_path', $target);
 		return 'cold';
 	}
 	my ($var) = $value =~ /\A\$\{?(\w+)\}?\z/;
-	return 'cold' if !$whole && defined $var && check_set($report, $server, $block, $var);
+	return 'cold' if !$whole && defined $var && check_set($report, $server, $block, $var, $target);
 	return check_name($report, $server, $block, $auth, $param // $target);
 }
 
@@ -189,19 +191,40 @@ sub check_name ($report, $server, $block, $auth, $at) {
 		return 'unknown';
 	}
 	$report->finding('wrong-name', 'blocks', $at, where($block), "for $r->{uri} nginx opens $file, and the accelerator is told of "
-		. ($told eq '' ? 'no file' : $said), name_advice($block));
+		. ($told eq '' ? 'no file' : $said), name_snippets($server, $block, $r->{target}));
 	return 'cold';
 }
 
-sub name_advice ($block) {
-	my $alias = (effective($block, 'root', 'alias') // {})->{name} // '';
-	return { advice => 'In the location that serves the files: set $warm_path ' . ($alias eq 'alias' ? '$request_filename' : '$document_root$uri')
-		. '; and in the location that is asked: fastcgi_param WARM_PATH $warm_path;' };
+# Is the name of a file here another one than the root of the server and the URI?
+sub needs_set ($server, $block) {
+	my ($mine, $theirs) = map { effective($_, 'root', 'alias') } $block, $server;
+	return ($mine // 0) != ($theirs // 0) || !!($mine && $mine->{name} eq 'alias');
 }
 
-sub set_line ($block, $var) {
-	my $want = (effective($block, 'root', 'alias') // {})->{name} // 'root';
-	return "set \$$var " . ($want eq 'alias' ? '$request_filename' : '$document_root$uri') . ";\n";
+# Does the accelerator get root and URI from this location?
+sub joins ($target) { my $params = params($target); return $params->{DOCUMENT_ROOT} && $params->{REQUEST_URI} }
+
+# The name of the variable that the location that is asked passes on, if it is one.
+sub told_variable ($target) {
+	my ($value) = @{ params($target)->{WARM_PATH} // [''] };
+	return $value =~ /\A\$\{?(\w+)\}?\z/ ? $1 : undef;
+}
+
+# Lines that tell another name, in both locations.
+sub told_by_set ($block, $target) {
+	my $var = $target ? told_variable($target) : undef;
+	return ({ after => $block, in => "in this $block->{name}" , text => Accel::Lines::nginx_set($var // 'warm_path') },
+		$target && !defined $var ? { after => $target, in => 'in the location that is asked', text => Accel::Lines::nginx_warm_path() } : ());
+}
+
+sub name_snippets ($server, $block, $target) {
+	my $param = (params($target)->{WARM_PATH} // [])->[1];
+	return { advice => 'Above the "rewrite ... break", write a "set" with the new name: nginx runs no "set" behind it.' }
+		if grep { ($_->{args}[2] // '') eq 'break' } kids($block, 'rewrite');
+	return { replace => $param, in => 'instead of this line', text => Accel::Lines::nginx_names() }
+		if $param && !defined told_variable($target) && $param->{parent} == $target && !needs_set($server, $block);
+	return told_by_set($block, $target) if $block->{name} eq 'location' && !set_of($block, told_variable($target) // 'warm_path');
+	return { advice => 'See "Other names than root and URI" in examples/nginx/README.md.' };
 }
 
 sub set_of ($block, $var) { return (grep { ($_->{args}[0] // '') eq "\$$var" } kids($block, 'set'))[0] }
@@ -210,7 +233,7 @@ sub set_of ($block, $var) { return (grep { ($_->{args}[0] // '') eq "\$$var" } k
 sub check_server_set ($report, $server, $block, $var) {
 	my $set = set_of($server, $var) or return 0;
 	return 0 unless ($set->{args}[1] // '') =~ /\$\{?(?:uri|document_uri|request_filename|fastcgi_script_name)\b/;
-	my $text = set_line($block, $var);
+	my $text = Accel::Lines::nginx_set($var);
 	$report->finding('set-server', 'blocks', $set, where($block), "\"set\" of the server block is run again in the subrequest, where \$uri is that of auth_request: "
 		. 'the accelerator is told of the same name for every request, and the files are opened cold',
 		{ replace => $set, in => 'instead of this line', text => "# set \$$var: in each location that serves files\n" },
@@ -219,23 +242,17 @@ sub check_server_set ($report, $server, $block, $var) {
 	return 1;
 }
 
-# True: the accelerator joins DOCUMENT_ROOT and the path of REQUEST_URI, and that is the file.
-sub requested ($params, $block, $target) {
-	return 0 if "@{[ map { $params->{$_}[0] // '' } qw(DOCUMENT_ROOT REQUEST_URI) ]}" ne '$document_root $request_uri';
-	my ($mine, $asked) = map { effective($_, 'root', 'alias') } $block, $target;
-	return ($mine // 0) == ($asked // 0) && !kids($block, 'set') && !grep { ($_->{args}[2] // '') eq 'break' } kids($block, 'rewrite');
-}
-
 # "set" is not inherited by a location inside; one in the server block is run before the location is known.
-sub check_set ($report, $server, $block, $var) {
+sub check_set ($report, $server, $block, $var, $target) {
 	return 1 if check_server_set($report, $server, $block, $var);
 	my $want = (effective($block, 'root', 'alias') // {})->{name} // 'root';
-	my $text = set_line($block, $var);
+	my $text = Accel::Lines::nginx_set($var);
 	my $set = set_of($block, $var);
 	if (!$set) {
 		return 0 if defined_elsewhere($server, $var);
 		$report->finding('warm-path', 'blocks', $block, where($block), "\$$var is empty here: a location does not inherit \"set\" from another one; the accelerator opens nothing",
-			{ after => $block, in => 'in this location', text => $text });
+			$block->{name} eq 'server' ? { after => $target, in => 'in the location that is asked', text => Accel::Lines::nginx_names() }
+			: { after => $block, in => 'in this location', text => $text });
 		return 1;
 	}
 	my $value = $set->{args}[1] // '';
@@ -244,7 +261,7 @@ sub check_set ($report, $server, $block, $var) {
 		{ replace => $set, in => 'instead of this line', text => $text }) if $wrong;
 	my ($late) = grep { $_->{line} > $set->{line} && ($_->{args}[2] // '') eq 'break' } kids($block, 'rewrite');
 	$report->finding('warm-path', 'blocks', $set, where($block), "the rewrite in line $late->{line} changes the name later",
-		{ advice => '"break" ends every "set" below it, too. End the rewrite with "last", and write set and auth_request into the location for the new name.' }) if $late;
+		{ advice => 'Write the "set" with the new name above the "rewrite": nginx runs no "set" behind "break".' }) if $late;
 	return $wrong || $late;
 }
 
@@ -265,15 +282,19 @@ sub check_satisfy ($report, $block) {
 # ---------------------------------------------------------------- what to add
 
 sub add_auth ($opt, $server, $block) {
-	my $alias = (effective($block, 'root', 'alias') // {})->{name} // '';
-	my $lines = 'set $warm_path ' . ($alias eq 'alias' ? '$request_filename' : '$document_root$uri') . ";\nauth_request /stat-accel;\n";
+	my $target = find_location($server, '/stat-accel');
+	undef $target unless $target && is_ours($target);
+	my $is_server = $block->{name} eq 'server';
+	my $joined = !$target || joins($target);
+	my $set = !$is_server && (!$joined || needs_set($server, $block));
+	my $lines = Accel::Lines::nginx_ask('/stat-accel') . ($set ? Accel::Lines::nginx_set(($target ? told_variable($target) : undef) // 'warm_path') : '');
 	my $off = own($block, 'auth_request');
 	$opt->{report}->finding('no-auth-request', 'blocks', $block, where($block),
 		'open() of a file that is not in memory stops the worker and all its clients; "aio threads" does not cover it '
 		. '(16 cold files on a disk of 200 ms: a hot one waits 3.2 s, with or without)',
-		$block->{name} eq 'server'
-		? { after => $block, in => 'in the server block', text => "location / {\n" . $lines =~ s/^/\t/gmr . "}\n" }
-		: { $off ? (replace => $off, in => 'instead of this line') : (after => $block, in => 'in this location'), text => $lines },
+		{ $off ? (replace => $off, in => 'instead of this line') : (after => $block, in => $is_server ? 'in the server block' : 'in this location'), text => $lines },
+		$is_server && !$joined ? { after => $target, in => 'in the location that is asked', text => Accel::Lines::nginx_names() } : (),
+		$set && $target && !defined told_variable($target) ? { after => $target, in => 'in the location that is asked', text => Accel::Lines::nginx_warm_path() } : (),
 		warm_location($opt, $server, undef));
 	return;
 }
@@ -285,24 +306,11 @@ sub warm_location ($opt, $server, $auth) {
 	return if $there && is_ours($there);
 	my @parts;
 	if ($auth && $there && "@{ $there->{args} }" eq "= $uri") {    # in the way: ask somewhere else
-		($uri = "$uri-stat-accel", push @parts, { replace => $auth, in => 'instead of this line', text => "auth_request $uri;\n" });
+		($uri = "$uri-stat-accel", push @parts, { replace => $auth, in => 'instead of this line', text => Accel::Lines::nginx_ask($uri) });
 	}
 	my $address = $opt->{socket} =~ m{^/} ? "unix:$opt->{socket}" : $opt->{socket};
-	push @parts, { after => $server, in => 'in the server block', text => <<~"EOT" };
-		location = $uri {
-			internal;
-			fastcgi_pass $address;
-			fastcgi_pass_request_body off;
-			fastcgi_param WARM_PATH \$warm_path;
-			fastcgi_param REQUEST_METHOD \$request_method;
-			fastcgi_connect_timeout 1s;
-			error_page 502 503 504 = \@stat_accel_gone;
-		}
-		location \@stat_accel_gone {
-			return 204;
-		}
-		EOT
-	return @parts;
+	my $set = grep { needs_set($server, $_) && !is_internal($_) } Accel::Check::Nginx::file_blocks($server);
+	return (@parts, { after => $server, in => 'in the server block', text => Accel::Lines::nginx_location($uri, $address, $set ? Accel::Lines::nginx_warm_path() : '') });
 }
 
 # ---------------------------------------------------------------- X-Accel-Redirect

@@ -1,0 +1,34 @@
+package Accel::Lines;
+# The lines of README.md and examples/nginx/README.md that a configuration needs; t/scripts/check-lines.t compares them.
+use v5.36;
+
+# Asks before files are served; beside the root line.
+sub nginx_ask ($uri) { return "auth_request $uri;\n" }
+
+# The location that is asked, and the one that answers while the accelerator is down.
+sub nginx_location ($uri, $address, $more = '') {
+	$more =~ s/^/\t/gm if $more ne '';
+	return <<~"EOT";
+		location = $uri {
+			internal;
+			fastcgi_pass $address;
+			fastcgi_pass_request_body off;
+			fastcgi_param REQUEST_METHOD \$request_method;
+		@{[nginx_names() =~ s/^/\t/gmr]}${more}	error_page 502 503 504 = $uri/down;
+		}
+		location = $uri/down {
+			internal;
+			return 204;
+		}
+		EOT
+}
+
+# The name of the file: root and URI.
+sub nginx_names () { return "fastcgi_param DOCUMENT_ROOT \$document_root;\nfastcgi_param REQUEST_URI \$request_uri;\n" }
+
+# Another name, made by nginx_set() in the location of the file.
+sub nginx_warm_path ($variable = 'warm_path') { return "fastcgi_param WARM_PATH \$$variable;\nuninitialized_variable_warn off;\n" }
+
+sub nginx_set ($variable = 'warm_path') { return "set \$$variable \$request_filename;\n" }
+
+1;

@@ -1,0 +1,20 @@
+# The lines that accel-check tells to add are those of the README and of examples/nginx/README.md.
+use v5.36;
+use Test::More;
+use FindBin ();
+use lib "$FindBin::Bin/../lib", "$FindBin::Bin/../../scripts/lib";
+use Accel::Lines ();
+use Test::Site   ();
+use Test::Util   qw(slurp);
+
+sub words ($text) { return join ' ', split ' ', $text }
+
+my $lines = Accel::Lines::nginx_ask('/stat-accel') . Accel::Lines::nginx_location('/stat-accel', 'unix:/run/stat-accel.sock');
+is words($lines), words(Test::Site->readme(qr/auth_request/)), 'nginx: the lines of the README';
+is words($lines), words(Test::Site->block('nginx', 'nginx')), 'and of examples/nginx/README.md';
+
+my $more = slurp("$FindBin::Bin/../../examples/nginx/README.md");
+like words($more), qr/\Q@{[words(Accel::Lines::nginx_warm_path())]}\E/, 'two lines for another name';
+like words($more), qr/`\Q@{[words(Accel::Lines::nginx_set())]}\E`/, 'and the set';
+
+done_testing;
