@@ -171,6 +171,21 @@ subtest 'the accelerator' => sub {
 	is scalar @{ $r->{aims} }, 3, 'an aim for each figure that has one';
 };
 
+subtest 'file systems that ask again at open' => sub {
+	my ($ok, $why) = Test::Slowfs->usable;
+	plan skip_all => $why unless $ok;
+	plan skip_all => 'nginx is not installed' if Test::Peer->missing('nginx');
+	my @servers = ('nginx+accel', 'nginx+accel, no-open', 'nginx, proxy to accel-server');
+	my $more = sub {
+		my ($asks, @helped) = map { $_[0]{opens}{local}{$_}{cold_mb} } @servers;
+		return !grep { $_ < 2 * $asks } @helped;
+	};
+	my $r = compared($more, '--opens', '--quick', '--case', 'local', map { ('--server', $_) } @servers);
+	ok $more->($r), 'each remedy delivers more';
+	is $r->{opens}{local}{'nginx+accel, no-open'}{opens}, 0, 'a kernel that opens by itself does not ask';
+	is scalar @{ $r->{aims} }, 2, 'an aim for each remedy';
+};
+
 subtest "nginx's own cache" => sub {
 	my ($ok, $why) = Test::Slowfs->usable;
 	plan skip_all => $why unless $ok;

@@ -62,6 +62,7 @@ usage(FILE *to)
 	      "      --getattr-ms N attributes that the kernel does not have or has forgotten "
 	      "(0)\n"
 	      "      --open-ms N    each open, as on a network file system that asks again (0)\n"
+	      "      --no-open      the kernel asks for no open: reads need a name only\n"
 	      "      --read-ms N    a read of up to 128 KiB (8)\n"
 	      "      --jitter PCT   spread of the times, the same in every run (0)\n"
 	      "      --no-async-dio direct reads one request after the other\n"
@@ -100,6 +101,7 @@ options(int argc, char **argv)
 		{ "until-eof", 0, NULL, 'e' },
 		{ "getattr-ms", 1, NULL, 'g' },
 		{ "no-async-dio", 0, NULL, 'd' },
+		{ "no-open", 0, NULL, 'O' },
 		{ "control", 1, NULL, 'c' },
 		{ "help", 0, NULL, 'h' },
 		{ "version", 0, NULL, 'V' },
@@ -118,6 +120,7 @@ options(int argc, char **argv)
 		case 'r': opt.read_ms = number_arg("--read-ms", optarg, 0, 60000); break;
 		case 'j': opt.jitter = number_arg("--jitter", optarg, 0, 100); break;
 		case 'd': opt.async_dio = false; break;
+		case 'O': opt.no_open = true; break;
 		case 'c': opt.control = optarg; break;
 		case 'e': opt.until_eof = true; break;
 		case 'h': usage(stdout); exit(0);

@@ -10,7 +10,7 @@
 struct options {
 	int spindles;
 	double lookup_ms, getattr_ms, open_ms, read_ms, jitter;
-	bool async_dio, until_eof;
+	bool async_dio, until_eof, no_open;
 	const char *control; /* path of the control socket, or NULL */
 };
 

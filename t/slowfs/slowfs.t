@@ -55,6 +55,17 @@ mkdir "$src/sub" or die "sub: $!";
 put("sub/deep", "deep\n");
 symlink 'sub/deep', "$src/link" or die "link: $!";
 
+subtest 'each open asks, or none with --no-open' => sub {
+	my $slow = Test::Slowfs->start(source => $src, lookup_ms => 0, read_ms => 0, open_ms => 1);
+	is slurp($slow->dir . '/f1'), "file 1\n", 'a file' for 1 .. 3;
+	is $slow->stop->{opens}, 3, 'three opens';
+	$slow = Test::Slowfs->start(source => $src, lookup_ms => 0, read_ms => 0, open_ms => 1, no_open => 1);
+	is slurp($slow->dir . '/f1'), "file 1\n", 'a file' for 1 .. 3;
+	is slurp($slow->dir . '/sub/deep'), "deep\n", 'another one';
+	is slurp($slow->dir . '/odd'), slurp("$src/odd"), 'a file of several reads';
+	is $slow->stop->{opens}, 0, 'no open takes time';
+};
+
 subtest 'each name, present or absent, has one look-up of 300 ms' => sub {
 	my $slow = Test::Slowfs->start(source => $src, spindles => 16, lookup_ms => 300, read_ms => 300);
 	my $d = $slow->dir;

@@ -269,6 +269,7 @@ sub _conf_nginx {
 	my ($s) = @_;
 	my $user = $> == 0 ? 'user root root;' : '';
 	my $aio = $s->{aio} ? 'aio threads;' : '';
+	my $file_cache = $s->{file_cache} // 1 ? "open_file_cache max=10000 inactive=60s;\n\topen_file_cache_errors on;" : '';
 	my $front = $s->{cache} ? Test::Peer::Cache::lines($s) : $s->{front} ? _front_nginx($s) : Test::Peer::Proxy::lines($s);
 	my $upstream = $s->{cache} ? Test::Peer::Cache::http($s) : Test::Peer::Proxy::upstream($s);
 	my $temp = join "\n", map { "\t$_ $s->{dir};" } qw(client_body_temp_path proxy_temp_path
@@ -291,8 +292,7 @@ http {
 	$aio
 	keepalive_timeout 3600s;
 	keepalive_requests 1000000000;
-	open_file_cache max=10000 inactive=60s;
-	open_file_cache_errors on;
+	$file_cache
 $temp
 	$upstream
 	server {
@@ -358,7 +358,7 @@ server.errorlog = "$s->{dir}/error.log"
 server.modules = ()
 server.event-handler = "linux-sysepoll"
 server.network-backend = "sendfile"
-server.stat-cache-engine = "simple"
+server.stat-cache-engine = "@{[ $s->{stat_cache} // 'simple' ]}"
 server.max-fds = 20000
 server.max-connections = 15000
 server.listen-backlog = 8192

@@ -18,7 +18,7 @@ Test::Slowfs - a slow disk for one test
 C<start> mounts F<build/bin/slowfs> on a directory of its own and returns once it answers. The mount
 goes away with the object, with the process (slowfs ends when its standard input does), and at the
 latest by a lazy unmount; what hangs is let go first. Options: C<source>, C<spindles>, C<lookup_ms>,
-C<getattr_ms>, C<open_ms>, C<read_ms>, C<jitter>, C<no_async_dio> (1), all but the first with the
+C<getattr_ms>, C<open_ms>, C<read_ms>, C<jitter>, C<no_async_dio> (1), C<no_open> (1), all but the first with the
 defaults of slowfs; C<at>, an empty directory to mount on; C<deadline>, seconds to wait for the mount.
 
 =head1 ORDERS
@@ -100,7 +100,7 @@ sub start {
 	my $self = bless { mnt => $mnt, owner => $$ }, $class;
 	$self->{run} = File::Temp->newdir('slowfs-XXXXXX', TMPDIR => 1);        # of the socket; the mount would hide it
 	my @cmd = (binary(), '--until-eof', '--control', "$self->{run}/control");
-	push @cmd, '--no-async-dio' if delete $arg{no_async_dio};
+	delete $arg{$_} and push @cmd, '--' . tr/_/-/r for qw(no_async_dio no_open);
 	push @cmd, '--' . tr/_/-/r, $arg{$_} for sort keys %arg;
 
 	pipe my $rd, $self->{lifeline} or die "pipe: $!";

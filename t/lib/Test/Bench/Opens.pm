@@ -1,0 +1,110 @@
+package Test::Bench::Opens;
+
+=head1 NAME
+
+Test::Bench::Opens - file systems that ask again at each open: what the accelerator gives there, and what helps
+
+=head1 DESCRIPTION
+
+C<run($bench)> measures a hot file of 1 kB beside 16 clients of cold files of 100 kB on a slow disk whose open() takes 100 ms each time,
+as on NFS or FUSE far away: each web server alone, with fcgi-stat-accel, and with each remedy, one of which is an accel-server behind it
+(C<proxy>), which opens in threads. There are 64 spindles, so
+no request queues: only waiting counts. In case C<local> the hot file is on a local disk, in case C<same> on the slow one. C<no-open>
+is the same disk with a kernel that opens by itself. The hot file is exempt from the accelerator, as F<examples/> advise.
+
+=cut
+
+use strict;
+use warnings;
+use Time::HiRes qw(sleep);
+use Test::Bench qw(medians);
+use Test::Bench::Hot;
+use Test::Bench::Rig;
+
+my ($clients, $rate, $threads, $head_start, $enough_ms) = (16, 200, 32, 0.5, 1);
+my %disk = (lookup_ms => 8, read_ms => 8, open_ms => 100, jitter => 20, spindles => 64);
+my @cases = (
+	{ name => 'local', hot => '/1k.bin', title => 'The hot file on a local disk' },
+	{ name => 'same', hot => '/slow/1k.bin', title => 'The hot file on the file system that asks' },
+);
+# helps: aims are about those that are said to help beside cold files
+my @kinds = (
+	{ kind => 'nginx', name => 'nginx', file_cache => 0 },
+	{ kind => 'nginx', name => 'nginx+accel', file_cache => 0, front => 1 },
+	{ kind => 'nginx', name => 'nginx+accel, open_file_cache', front => 1 },
+	{ kind => 'nginx', name => 'nginx+accel, aio threads', front => 1, aio => 1 },
+	{ kind => 'nginx', name => 'nginx+accel, no-open', file_cache => 0, front => 1, no_open => 1, helps => 1 },
+	{ kind => 'nginx', name => 'nginx, proxy to accel-server', file_cache => 0, behind => 1, helps => 1 },
+	{ kind => 'lighttpd', name => 'lighttpd', stat_cache => 'disable' },
+	{ kind => 'lighttpd', name => 'lighttpd+accel', stat_cache => 'disable', front => 1 },
+	{ kind => 'lighttpd', name => 'lighttpd+accel, simple', front => 1 },
+	{ kind => 'lighttpd', name => 'lighttpd+accel, inotify', stat_cache => 'inotify', front => 1 },
+	{ kind => 'lighttpd', name => 'lighttpd+accel, no-open', stat_cache => 'disable', front => 1, no_open => 1, helps => 1 },
+	{ kind => 'lighttpd', name => 'lighttpd, proxy to accel-server', stat_cache => 'disable', behind => 1, helps => 1 },
+	{ kind => 'apache', name => 'apache', helps => 1 },
+	{ kind => 'accel', name => 'accel-server', helps => 1 },
+	{ kind => 'accel', name => 'accel-server+accel', via_stat_accel => 1, helps => 1 },
+);
+
+sub run {
+	my ($bench) = @_;
+	my $rig = Test::Bench::Rig->new($bench);
+	my @wanted = $bench->wanted(map { { front => 0, via_stat_accel => 0, threads => $threads, %$_ } } @kinds);
+	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
+	my %runs;
+	for my $round (1 .. $bench->opt('rounds')) {
+		for my $case (@chosen) {
+			push @{ $runs{ $case->{name} }{ $_->{name} } }, cell($bench, $rig, $case, $_) for @wanted;
+		}
+		print "# round $round done\n" if $bench->opt('rounds') > 1;
+	}
+	for my $case (@chosen) {
+		my $of = $bench->result->{opens}{ $case->{name} } = { map { $_ => medians($bench->undisturbed(@{ $runs{ $case->{name} }{$_} })) }
+		    keys %{ $runs{ $case->{name} } } };
+		print_case($case, $of, map { $_->{name} } @wanted);
+	}
+	print "\nAims\n";
+	print_aims($bench, $_, $bench->result->{opens}{ $_->{name} }, @wanted) for @chosen;
+}
+
+# A fresh server on a fresh disk: one request for the hot file, then cold clients, then hot ones by the clock beside them.
+sub cell {
+	my ($bench, $rig, $case, $kind) = @_;
+	my $behind = $kind->{behind} && $bench->server({ kind => 'accel', name => 'behind' }, $rig->root);
+	my $run = $rig->with_server({ %$kind, exempt => $case->{hot}, $behind ? (proxy => { protocol => 'http', to => $behind }) : () }, { %disk, no_open => $kind->{no_open} }, sub {
+		my ($srv) = @_;
+		$bench->load(-n => 1, -c => 1, -d => 5, -t => 20, $srv->url . $case->{hot});
+		my $cold = $bench->load_begin(-c => $clients, -u => $rig->list('small'), -d => $bench->opt('seconds') + $head_start, -t => 60, $srv->url . '/');
+		sleep $head_start;
+		my $before = $bench->{disk}->state->{opens};
+		my $hot = $bench->load(-c => 50, '--rate', $rate, -d => $bench->opt('seconds'), -t => 60, $srv->url . $case->{hot});
+		my $opens = $bench->{disk}->state->{opens} - $before;
+		my $done = $bench->load_end($cold);
+		return { (map { $_ => $hot->{latency_us}{$_} } qw(p50 p99 max)), served => $hot->{rps} / $rate, cold_mb => $done->{mb_per_s},
+			opens => $opens / $bench->opt('seconds'), errors => $hot->{errors}{all} + $done->{errors}{all} };
+	});
+	$behind->stop if $behind;
+	return $run;
+}
+
+sub print_case {
+	my ($case, $of, @names) = @_;
+	print "\n$case->{title}, $rate requests/s by the clock, beside $clients clients of cold 100 kB files; open() takes $disk{open_ms} ms  ($case->{name})\n";
+	printf "  %-30s %9s %9s %10s %8s %9s %8s %7s %6s\n", '', 'p50 ms', 'p99 ms', 'worst ms', 'served', 'cold MB/s', 'opens/s', 'others%', 'errors';
+	for my $name (@names) {
+		my $m = $of->{$name};
+		printf "  %-30s %9.2f %9.2f %10.1f %7.0f%% %9.1f %8.0f %7.0f %6d\n", $name, (map { ($m->{$_} // 0) / 1000 } qw(p50 p99 max)), 100 * $m->{served},
+		    @$m{qw(cold_mb opens others errors)};
+	}
+}
+
+# On a local disk the hot file waits for nobody; on the same file system its own open() may still ask.
+sub print_aims {
+	my ($bench, $case, $of, @wanted) = @_;
+	for my $kind (grep { $_->{helps} && ($case->{name} eq 'local' || $_->{kind} eq 'accel' || $_->{no_open}) } @wanted) {
+		my $m = $of->{ $kind->{name} };
+		$bench->aim("$kind->{name}: hot p99, ms ($case->{name})", ($m->{p99} // 0) / 1000, '<=', $enough_ms, $m);
+	}
+}
+
+1;
