@@ -98,6 +98,14 @@ sub dictionary_is_full {
 	unlink map { "$tree/www/bare/$_.txt" } 1 .. 300;
 }
 
+sub asks_whatever_the_client_says {
+	my ($r) = @_;
+	my $site = start($r);
+	my $asked = $site->asked;
+	$site->get("/names/$_.txt", 'X-Ask' => '0') for 'A', 'a%20space';
+	is $site->asked - $asked, 2, 'a header of the client hides no name';
+}
+
 sub forgets_when_told {
 	my ($r) = @_;
 	my $site = start($r, text => example($r) =~ s/--mode=auth/--mode=auth --remember=999/r);
@@ -132,10 +140,23 @@ for my $r (@recipes) {
 		subtest 'serves as before' => sub { serves_as_before($r) };
 		subtest 'asks once a second' => sub { asks_once_a_second($r) };
 		subtest 'forgets when told' => sub { forgets_when_told($r) } if $r->{kind} eq 'nginx';
+		subtest 'a client cannot say what is warm' => sub { asks_whatever_the_client_says($r) } if $r->{kind} eq 'lighttpd';
 		subtest 'serves without accelerator' => sub { serves_without_accelerator($r) };
 		subtest 'dictionary is full' => sub { dictionary_is_full($r) } if $r->{full};
 		subtest 'cold files delay nobody' => sub { cold_files_delay_nobody($r) };
 	};
 }
+
+subtest 'nginx: a map exempts' => sub {
+	my ($map, $if) = slurp('examples/nginx/README.md') =~ /^    (map .*)\n    (if .*)$/m or die 'no map';
+	put("$tree/www/style.css", 'css');
+	my $site = Test::Site->start('nginx', 'auth.conf', root => "$tree/www",
+		edit => sub { $_[0] =~ s/^(?=\tserver \{)/\t$map\n/mr =~ s/(location = \/stat-accel \{\n)/$1$if\n/r });
+	my $asked = $site->asked;
+	is $site->get('/style.css?1')->{body}, 'css', 'a popular file';
+	is $site->asked, $asked, '... is not asked about';
+	is $site->get('/one.txt')->{status}, 200, 'another one';
+	is $site->asked, $asked + 1, '... is';
+};
 
 done_testing;
