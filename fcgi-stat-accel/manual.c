@@ -67,11 +67,11 @@ static const char file_systems[] =
     "a root at the start (ev=root.open-asks), and roots.open-asks of the status page counts "
     "them.\n"
     "The first remedy is the mount option or setting below, after which open() does not ask. The "
-    "second is a server that opens files in threads: accel-server, by itself or with X-Sendfile "
-    "from this program, or Apache with a thread for each client. open_file_cache of nginx helps "
-    "files that are requested often, which are then opened once in a while; the first open() of "
-    "each other file still stops the event loop. server.stat-cache-engine of lighttpd does the "
-    "same for a second or two.\n"
+    "second is a server that opens files in threads: accel-server, to which nginx and lighttpd "
+    "pass these names on (their examples have the lines), or Apache with a thread for each client. "
+    "open_file_cache of nginx helps files that are requested often, which are then opened once in "
+    "a while; the first open() of each other file still stops the event loop. "
+    "server.stat-cache-engine of lighttpd does the same for a second or two.\n"
     "Types, as mount(8) prints them:\n";
 
 static const char operation[] =

@@ -133,7 +133,9 @@ open_asks_log(const struct open_asks *o)
 		    LF_STR("mount", f->point), LF_STR("type", f->type),
 		    LF_STR("means", "the web server waits in open() for each file, warm or not"),
 		    LF_STR("remedy", f->row->remedy),
-		    LF_STR("otherwise", "a server that opens off its loop: accel-server"));
+		    LF_STR("otherwise",
+			"pass these names on to accel-server, which opens in threads "
+			"(examples/nginx, examples/lighttpd)"));
 	}
 	if (o->v->len > LINES_MAX)
 		log_event(LOG_WARN, NULL, "root.open-asks",

@@ -40,7 +40,7 @@ SKIP: {
 	is scalar @lines, 1, 'has a line';
 	like $lines[0], qr{level=warn ev=root\.open-asks root=\Q$dir\E/www/far mount=\Q$dir\E/www/far type=fuse\.slowfs means="the web server waits in open\(\)},
 	    'with root, mount and type';
-	like $lines[0], qr/remedy=".*ENOSYS.*no_open.*" otherwise="[^"]*accel-server"/, 'and the remedies';
+	like $lines[0], qr/remedy=".*ENOSYS.*no_open.*" otherwise="[^"]*accel-server/, 'and the remedies';
 	($n, @lines) = said("$dir/www");
 	like "@lines", qr{\A\S+ \S+ \S+ root=\Q$dir\E/www mount=\Q$dir\E/www/far type=fuse\.slowfs }, 'a mount below a root, too';
 	symlink 'far', "$dir/www/link";
