@@ -114,11 +114,10 @@ look_below(struct open_asks *o, const char *root)
 struct open_asks *
 open_asks_find(const char *const *roots)
 {
-	static const char *const anywhere[] = { "/", NULL };
 	struct open_asks *o = g_new0(struct open_asks, 1);
 
 	o->v = g_ptr_array_new_with_free_func(found_free);
-	for (roots = roots != NULL ? roots : anywhere; *roots != NULL; roots++)
+	for (; roots != NULL && *roots != NULL; roots++)
 		look_below(o, *roots);
 	return (o);
 }
