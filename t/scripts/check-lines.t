@@ -17,4 +17,8 @@ my $more = slurp("$FindBin::Bin/../../examples/nginx/README.md");
 like words($more), qr/\Q@{[words(Accel::Lines::nginx_warm_path())]}\E/, 'two lines for another name';
 like words($more), qr/`\Q@{[words(Accel::Lines::nginx_set())]}\E`/, 'and the set';
 
+is words(Accel::Lines::lighttpd_module() . Accel::Lines::lighttpd_server('/srv/www')), words(Test::Site->readme(qr/fastcgi\.server/)), 'lighttpd: the lines of the README';
+my $apache = slurp("$FindBin::Bin/../../examples/apache/auth.conf");
+like words($apache), qr/\Q@{[words($_)]}\E/, 'Apache: lines of examples/apache/auth.conf' for Accel::Lines::apache_define('127.0.0.1:9000'), Accel::Lines::apache_ask();
+
 done_testing;

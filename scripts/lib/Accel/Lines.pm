@@ -1,5 +1,5 @@
 package Accel::Lines;
-# The lines of README.md and examples/nginx/README.md that a configuration needs; t/scripts/check-lines.t compares them.
+# The lines of README.md and examples/ that a configuration needs; t/scripts/check-lines.t compares them.
 use v5.36;
 
 # Asks before files are served; beside the root line.
@@ -30,5 +30,22 @@ sub nginx_names () { return "fastcgi_param DOCUMENT_ROOT \$document_root;\nfastc
 sub nginx_warm_path ($variable = 'warm_path') { return "fastcgi_param WARM_PATH \$$variable;\nuninitialized_variable_warn off;\n" }
 
 sub nginx_set ($variable = 'warm_path') { return "set \$$variable \$request_filename;\n" }
+
+# lighttpd starts the accelerator itself.
+sub lighttpd_module () { return "server.modules += ( \"mod_fastcgi\" )\n" }
+
+sub lighttpd_server ($root) {
+	return <<~"EOT";
+		fastcgi.server += ( "/" => (( "mode" => "authorizer", "check-local" => "disable", "socket" => "/run/lighttpd/stat-accel.sock",
+			"bin-path" => "/usr/local/bin/fcgi-stat-accel --mode=auth --root=$root", "max-procs" => 1 )) )
+		EOT
+}
+
+# Apache asks an authorizer that always grants.
+sub apache_define ($address) { return "AuthnzFcgiDefineProvider authn stat-accel fcgi://$address/\n" }
+
+sub apache_ask ($name = 'stat-accel') {
+	return "AuthnzFcgiCheckAuthnProvider $name Authoritative On RequireBasicAuth Off UserExpr \"%{reqenv:ACCEL_USER}\" DefaultUser warm\nRequire valid-user\n";
+}
 
 1;

@@ -26,6 +26,7 @@ use Test::Util qw(slurp);
 
 my $check = abs_path(dirname(__FILE__) . '/../../../scripts/accel-check');
 
+my $examples = abs_path(dirname(__FILE__) . '/../../../examples');
 my $modules = '/usr/lib/apache2/modules';
 
 # What stands around a case.
@@ -55,6 +56,51 @@ sub cases ($kind, $file) {
 	return @all;
 }
 
+# ---------------------------------------------------------------- what Debian ships
+
+my %packaged = (nginx => '/etc/nginx/nginx.conf', lighttpd => '/etc/lighttpd/lighttpd.conf', apache => '/etc/apache2/apache2.conf');
+
+# The configuration of the installed package as it is, and with the lines of the README or the examples.  Port, document root and paths of logs
+# are replaced; sites are read into the main file for that.  Empty without the package.
+sub packaged ($kind) {
+	my $file = $packaged{$kind};
+	return unless -r $file;
+	my %case = (kind => $kind, whole => 1, ask => '/one.txt', accelerated => 'no', finds => $kind eq 'nginx' ? 'no-auth-request' : 'no-accel');
+	my $text = __PACKAGE__->can("packaged_$kind")->(slurp($file));
+	$text =~ s{/var/www/html|/var/www(?=/)}{/srv/www}g;
+	my %more = (accelerated => 'yes', finds => '');
+	return { %case, name => "Debian's $file", text => $text },
+		{ %case, %more, %{ with_lines($kind, $text) }, name => "Debian's $file, with our lines" };
+}
+
+sub packaged_nginx ($text) {
+	my $site = slurp('/etc/nginx/sites-available/default') =~ s/^\s*listen \[::\]:80.*\n//mr =~ s/listen 80 default_server;/listen 8080;/r;
+	return $text =~ s{^\s*include /etc/nginx/sites-enabled/\*;}{$site}mr =~ s/^(http \{)\s*\n/$1\n/mr;
+}
+
+sub packaged_lighttpd ($text) { return $text =~ s/^(server\.port\s*=) 80$/$1 8080\nserver.bind = "127.0.0.1"/mr =~ s/^include_shell ".*use-ipv6.*\n//mr }
+
+sub packaged_apache ($text) {
+	my $site = slurp('/etc/apache2/sites-available/000-default.conf') =~ s/\*:80>/*:8080>/r;
+	my %var = (RUN_DIR => '/run/', LOCK_DIR => '/run/', PID_FILE => '/run/apache2.pid', LOG_DIR => '/var/log/apache2', RUN_USER => 'www-data', RUN_GROUP => 'www-data');
+	return join('', map { "Define APACHE_$_ $var{$_}\n" } sort keys %var) . "ServerRoot /etc/apache2\nServerName localhost\n"
+		. $text =~ s/^Include ports\.conf/Listen 127.0.0.1:8080/mr =~ s/^IncludeOptional sites-enabled.*/$site/mr;
+}
+
+sub with_lines ($kind, $text) {
+	if ($kind eq 'nginx') { return { text => $text =~ s/^\s*server_name _;/$&\n@{[Test::Site->readme(qr{auth_request})]}/mr } }
+	# An alias to a directory of another package is exempt.
+	my ($js) = glob '/usr/share/javascript/*/*.js';
+	my $too = $kind eq 'lighttpd' ? $js && -e '/etc/lighttpd/conf-enabled/90-javascript-alias.conf' ? $js =~ s{^/usr/share}{}r . "=$js" : ''
+		: -e '/usr/share/apache2/icons/blank.gif' ? '/icons/blank.gif=/usr/share/apache2/icons/blank.gif' : '';
+	my %ask = (ask => "/one.txt $too", accelerated => 'partly', $too ? () : (shows => 'yes'));
+	if ($kind eq 'lighttpd') { return { %ask, text => $text . Test::Site->readme(qr/fastcgi\.server/) =~ s/,\s*"bin-path" => "[^"]*", "max-procs" => 1//r, accelerator => '--listen unix:/run/lighttpd/stat-accel.sock --mode=auth --root=/srv/www' } }
+	my ($define, $section) = slurp("$examples/apache/auth.conf") =~ m{^(AuthnzFcgiDefineProvider.*\n).*?^(<Directory /srv/www>.*?^</Directory>\n)}ms;
+	return { %ask, text => "LoadModule authnz_fcgi_module $modules/mod_authnz_fcgi.so\n$text$define$section", finds => 'autoindex' };
+}
+
+# ---------------------------------------------------------------- one case
+
 # The text of a configuration file, with the command of the accelerator as its first comment.
 sub configuration ($case) {
 	my $kind = $case->{kind};
@@ -70,9 +116,10 @@ sub measure ($case, $tree) {
 	my (@answers, @files, %came);
 	for my $ask (split ' ', $case->{ask}) {
 		my ($url, $file) = split /=/, $ask;
+		my $host = $url =~ s/@(.*)// ? $1 : 'localhost';
 		$file //= $url;
-		push @files, $file =~ m{^/srv/www(.*)} ? "$site->{root}$1" : "$site->{root}/" . $file =~ s{^/}{}r;
-		my $r = $site->get($url);
+		push @files, $file =~ m{^/srv/www(.*)} ? "$site->{root}$1" : $file =~ m{^/usr/} ? $file : "$site->{root}/" . $file =~ s{^/}{}r;
+		my $r = $site->get($url, Host => $host);
 		push @answers, $r->{status};
 		$came{ $files[-1] } = $r->{status} == 200 && $r->{body} eq slurp($files[-1]);
 	}

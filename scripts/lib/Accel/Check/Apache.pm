@@ -9,6 +9,7 @@ use v5.36;
 use Accel::Check             qw(mounted_on within);
 use Accel::Check::ApacheFile qw();
 use Accel::Check::ApachePlaces ();
+use Accel::Lines ();
 
 my %MODULES = (proxy => [qw(proxy proxy_fcgi xsendfile)], authnz => [qw(authn_core authz_core authz_user authnz_fcgi)]);
 
@@ -155,11 +156,11 @@ sub check_accel ($opt, $tree, $server, $dir, $at) {
 	} elsif (@required) {
 		my ($name, $define) = (arg($required[0]), $provider{ arg($required[0]) });
 		$report->finding('authnz-user', 'breaks', $required[0], where($server), "\"Require $name\" needs a user first, and none is set: every request gets 500",
-			{ replace => $required[0], in => 'instead of this line', text => asking_lines($name) },
+			{ replace => $required[0], in => 'instead of this line', text => Accel::Lines::apache_ask($name) },
 			{ replace => $define, in => 'instead of this line', text => "AuthnzFcgiDefineProvider authn $name " . arg($define, 2) . "\n" });
 	} elsif (my ($name) = sort keys %provider) {
 		$report->finding('authnz-unused', 'blocks', $provider{$name}, where($server), "\"$name\" is defined and never used",
-			at_end($opt, $tree, $server, "<Directory \"$dir\">\n" . asking_lines($name) =~ s/^/\t/gmr . "</Directory>\n"));
+			at_end($opt, $tree, $server, "<Directory \"$dir\">\n" . Accel::Lines::apache_ask($name) =~ s/^/\t/gmr . "</Directory>\n"));
 	} else {
 		my $n = workers($opt, $tree);
 		my @add = $opt->{socket} =~ m{^/} ? add_proxy($opt, $tree, $server, $dir) : add_authnz($opt, $tree, $server, $dir);
@@ -169,16 +170,12 @@ sub check_accel ($opt, $tree, $server, $dir, $at) {
 	return;
 }
 
-sub asking_lines ($name) {
-	return "AuthnzFcgiCheckAuthnProvider $name Authoritative On RequireBasicAuth Off UserExpr \"%{reqenv:ACCEL_USER}\" DefaultUser warm\nRequire valid-user\n";
-}
-
 sub check_asked ($report, $server, $node) {
 	my %word = map { lc() => 1 } @{ $node->{args} };
 	my $args = lc join ' ', @{ $node->{args} };
 	return if $args =~ /requirebasicauth off/ && ($word{userexpr} || $word{defaultuser});
 	$report->finding('authnz-password', 'breaks', $node, where($server), 'RequireBasicAuth is on by default and requires a user: clients are asked for a password',
-		{ replace => $node, in => 'instead of this line', text => (split /^/, asking_lines(arg($node)))[0] });
+		{ replace => $node, in => 'instead of this line', text => (split /^/, Accel::Lines::apache_ask(arg($node)))[0] });
 	return;
 }
 
@@ -226,9 +223,9 @@ sub add_proxy ($opt, $tree, $server, $dir) {
 # mod_authnz_fcgi speaks TCP only.
 sub add_authnz ($opt, $tree, $server, $dir) {
 	my $define = { after => { file => $tree->{file}, line => $tree->{last} }, in => 'at the end, outside of any VirtualHost',
-		text => "AuthnzFcgiDefineProvider authn stat-accel fcgi://$opt->{socket}/\n" };
+		text => Accel::Lines::apache_define($opt->{socket}) };
 	return (missing($opt, $tree, $server, @{ $MODULES{authnz} }), $define,
-		at_end($opt, $tree, $server, "<Directory \"$dir\">\n" . asking_lines('stat-accel') =~ s/^/\t/gmr . "</Directory>\n"));
+		at_end($opt, $tree, $server, "<Directory \"$dir\">\n" . Accel::Lines::apache_ask('stat-accel') =~ s/^/\t/gmr . "</Directory>\n"));
 }
 
 # ---------------------------------------------------------------- directories
@@ -245,6 +242,8 @@ sub covers ($section, $dir) {
 	return "$dir/" =~ $re || $dir =~ $re;
 }
 
+sub depth ($section) { return length(arg($section) =~ s{(?<=.)/+\z}{}r) }
+
 # What holds for a directory, in the order in which it is merged: outer before inner, patterns after plain names.  Without
 # a directory, what holds for a proxied request: it has none.
 sub for_directory ($tree, $server, $dir, @names) { return map { kids($_, @names) } sections_for($tree, $server, $dir) }
@@ -253,7 +252,7 @@ sub sections_for ($tree, $server, $dir) {
 	my @levels = $server == $tree ? $tree : ($tree, $server);
 	my @sections = grep { defined $dir && covers($_, $dir) } map { kids($_, 'directory', 'directorymatch') } @levels;
 	my $is_plain = sub ($s) { $s->{name} eq 'directory' && arg($s) ne '~' };
-	my @plain = sort { length arg($a) <=> length arg($b) } grep { $is_plain->($_) } @sections;
+	my @plain = sort { depth($a) <=> depth($b) } grep { $is_plain->($_) } @sections;
 	my @whole = grep { arg($_) eq '/' } map { kids($_, 'location') } @levels;
 	return (@levels, @plain, (grep { !$is_plain->($_) } @sections), @whole);
 }

@@ -16,11 +16,14 @@ sub note ($opt, $tree, $server, @dirs) {
 		my @sections = Accel::Check::Apache::sections_for($tree, $server, $dir);
 		place($opt, $tree, $server, where($server) . ", $dir", $dir, @sections);
 	}
-	for my $part (grep { arg($_) ne '/' && grep { $_->{name} =~ $ASKS } @{ $_->{kids} } } map { kids($_, 'location', 'locationmatch') } levels($tree, $server)) {
+	for my $part (grep { arg($_) ne '/' && serves($_) && grep { $_->{name} =~ $ASKS } @{ $_->{kids} } } map { kids($_, 'location', 'locationmatch') } levels($tree, $server)) {
 		place($opt, $tree, $server, where($server) . ", Location @{ $part->{args} }", $dirs[0], Accel::Check::Apache::sections_for($tree, $server, $dirs[0]), $part);
 	}
 	return;
 }
+
+# A handler of its own answers without files.
+sub serves ($part) { return !grep { lc arg($_) ne 'none' && arg($_) !~ /^proxy:/ } kids($part, 'sethandler') }
 
 sub levels ($tree, $server) { return $server == $tree ? $tree : ($tree, $server) }
 
@@ -67,6 +70,12 @@ sub place ($opt, $tree, $server, $where, $dir, @sections) {
 	my $at = $check // $sections[-1];
 	return $report->place($where, 'exempt', $check) if $check && lc arg($check) eq 'none';
 	my $define = $check ? $provider{ arg($check) } : undef;
+	return $report->place($where, 'cold', $at, root => $dir) if !$check && $dir =~ m{^/usr/share/} && !%provider;
+	if (!$check && $dir =~ m{^/usr/share/}) {
+		my $place = { where => $where, root => $dir };
+		Accel::Check::Reached::of_distribution($report, $place, $at);
+		return $report->place($where, 'exempt', $at);
+	}
 	elsewhere($report, $tree, $server, $where, $at) if !$check && %provider;
 	return $report->place($where, 'cold', $at) unless $define && $opt->{state}{modules}{authnz_fcgi_module};
 	return unless needs_user($report, $where, $check, @sections);

@@ -8,6 +8,7 @@ use v5.36;
 
 use Accel::Check               qw(mounted_on slow_kind within);
 use Accel::Check::LighttpdFile qw();
+use Accel::Lines               ();
 
 *setting = \&Accel::Check::LighttpdFile::setting;
 *value = \&Accel::Check::LighttpdFile::value;
@@ -190,7 +191,10 @@ sub add_accel ($opt, $scope, $node, $fcgi) {
 	my @socket = $opt->{socket} =~ m{^/} ? ([socket => $opt->{socket}]) : map { ([host => $_->[0]], [port => $_->[1]]) } [$opt->{socket} =~ /^\[?(.*?)\]?:(\d+)\z/];
 	my $ours = ['/', [[undef, [@socket, [mode => 'authorizer'], ['check-local' => 'disable']]]]];
 	my $list = [$ours, grep { ($_->[0] // '') ne '/' } $fcgi ? @{ ref $fcgi->{value} ? $fcgi->{value} : [] } : ()];
-	my $text = 'fastcgi.server = ' . written($list) . "\n";
+	my $root = root_of($opt, $scope) // '';
+	# The lines of the README, unless another socket was named, or there is a list to add to.
+	my $readme = !$fcgi && !$opt->{socket_given} && $root =~ m{^/[\w./-]+\z};
+	my $text = $readme ? Accel::Lines::lighttpd_server($root) : 'fastcgi.server = ' . written($list) . "\n";
 	my $why = 'stat() and open() of a file that is not in memory stop the server and all its clients '
 		. '(8 cold files on a disk of 200 ms: a hot one waits 1.6 s; behind the accelerator 1 ms)';
 	$why = "this replaces the fastcgi.server of the blocks around, the accelerator with it: $why" if $fcgi && $scope->{parent} && accels($opt, $scope->{parent});
@@ -266,7 +270,7 @@ sub module_line ($scope) {
 	my ($top) = reverse around($scope);
 	my $last = setting($top, 'server.modules');
 	return { after => { file => $last ? $last->{file} : $top->{file}, line => $last ? $last->{to} : 0 }, in => 'below server.modules',
-		text => "server.modules += ( \"mod_fastcgi\" )\n" };
+		text => Accel::Lines::lighttpd_module() };
 }
 
 sub check_modules ($report, $tree, $used) {

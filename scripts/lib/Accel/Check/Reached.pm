@@ -67,10 +67,18 @@ sub compare ($report, $about, $place) {
 	my @roots = @{ $about->{roots} // [] };
 	my $root = $place->{root};
 	return if !@roots || !defined $root || grep { within($root, $_) } @roots;
+	return of_distribution($report, $place, $at) if within($root, '/usr/share');
 	return $wrong->('accel-root', 'blocks', "the accelerator opens only files below @roots, and these lie below $root", "Start it with --root=$root, in addition.")
 		unless grep { within($_, $root) } @roots;
 	$place->{state} = 'unknown';
 	$report->note('accel-root', $at, $place->{where}, "the accelerator opens only files below @roots; others below $root stay cold");
+	return;
+}
+
+# Icons and scripts that packages bring: few, and always in memory.
+sub of_distribution ($report, $place, $node) {
+	$place->{state} = 'exempt';
+	$report->note('distribution', $node, $place->{where}, "files below $place->{root} are opened cold, which is right for files that are always in memory");
 	return;
 }
 
