@@ -80,7 +80,7 @@ sub place ($opt, $tree, $server, $where, $dir, @sections) {
 	return $report->place($where, 'cold', $at) unless $define && $opt->{state}{modules}{authnz_fcgi_module};
 	return unless needs_user($report, $where, $check, @sections);
 	if (htaccess($opt, $dir, @all)) {
-		$report->note('htaccess', $check, $where, "$dir/.htaccess may change who is asked");
+		$report->note('htaccess', $check, $where, "$dir/.htaccess may change which provider is asked");
 		return $report->place($where, 'unknown', $check);
 	}
 	return $report->place($where, 'asked', $check, as => 'authorizer', root => $dir, pass => $define, address => [address_of(arg($define, 2))]);

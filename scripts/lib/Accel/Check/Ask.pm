@@ -19,7 +19,7 @@ use constant { T_BEGIN => 1, T_END => 3, T_PARAMS => 4, T_STDIN => 5, T_STDOUT =
 
 # { state, why, about }: state is
 #     accel    it answers, about has what it says of itself
-#     dead     nobody can answer there, or somebody else does: why says so
+#     dead     nothing answers there, or another program does: why says so
 #     unknown  this user cannot find out
 sub ask ($address, $user) {
 	pipe my $in, my $out or return { state => 'unknown', why => "pipe: $!" };

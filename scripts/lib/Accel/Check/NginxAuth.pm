@@ -180,18 +180,18 @@ sub check_path ($report, $server, $block, $target, $auth) {
 	return check_name($report, $server, $block, $auth, $param // $target);
 }
 
-# A played request: is the file that is opened the one that the accelerator is told of?
+# A played request: does the accelerator get the name that nginx opens?
 sub check_name ($report, $server, $block, $auth, $at) {
 	my $r = Accel::Check::NginxName::request($server, $block, $auth->{args}[0]);
 	my ($told, $opened) = @$r{qw(told opened)};
 	return 'asked' if $told eq $opened || $r->{block} != $block && $block->{name} ne 'server';    # a rewrite leads elsewhere
 	my ($said, $file) = map { Accel::Check::NginxName::shown($_) } $told, $opened;
 	if (grep { !Accel::Check::NginxName::is_sure($_) } $told, $opened) {
-		$report->note('name', $at, where($block), "the accelerator is told of $said, and nginx opens $file: whether these are equal depends on the request");
+		$report->note('name', $at, where($block), "the accelerator gets the name $said, and nginx opens $file: whether these are equal depends on the request");
 		return 'unknown';
 	}
-	$report->finding('wrong-name', 'blocks', $at, where($block), "for $r->{uri} nginx opens $file, and the accelerator is told of "
-		. ($told eq '' ? 'no file' : $said), name_snippets($server, $block, $r->{target}));
+	$report->finding('wrong-name', 'blocks', $at, where($block), "for $r->{uri} nginx opens $file, and the accelerator gets "
+		. ($told eq '' ? 'no name' : $said), name_snippets($server, $block, $r->{target}));
 	return 'cold';
 }
 
@@ -235,7 +235,7 @@ sub check_server_set ($report, $server, $block, $var) {
 	return 0 unless ($set->{args}[1] // '') =~ /\$\{?(?:uri|document_uri|request_filename|fastcgi_script_name)\b/;
 	my $text = Accel::Lines::nginx_set($var);
 	$report->finding('set-server', 'blocks', $set, where($block), "\"set\" of the server block is run again in the subrequest, where \$uri is that of auth_request: "
-		. 'the accelerator is told of the same name for every request, and the files are opened cold',
+		. 'the accelerator gets the same name for every request, and the files are opened cold',
 		{ replace => $set, in => 'instead of this line', text => "# set \$$var: in each location that serves files\n" },
 		set_of($block, $var) ? () : $block == $server ? { after => $block, in => 'in the server block', text => "location / {\n\t$text}\n" }
 		: { after => $block, in => 'in this location', text => $text });
