@@ -109,7 +109,7 @@ drop_root(struct program *p)
 	if (err == 0)
 		return (0);
 	print_error("--user %s: %s%s", p->opt->user.name, g_strerror(-err),
-	    has_roots(p->opt) ? "" : "; it is the default without --root");
+	    has_roots(p->opt) ? "" : "; it is the default without --root=DIR");
 	return (EX_NOPERM);
 }
 

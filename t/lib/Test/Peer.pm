@@ -22,7 +22,7 @@ not; C<< Test::Peer->missing($kind) >> says what is not installed, or nothing.
 
 Options: C<root> the document root; C<cpu> the core to stay on; C<conf> lines added to the
 configuration; C<name> what to call it; C<backend> accel's server.network-backend; C<aio> nginx's
-C<aio threads>; C<threads> for accel's stat and read pools and for stat-accel; C<stat_threads> and
+C<aio threads>; C<file_cache> 0 for nginx without C<open_file_cache>; C<stat_cache> lighttpd's C<server.stat-cache-engine>; C<threads> for accel's stat and read pools and for stat-accel; C<stat_threads> and
 C<read_threads> for one of these pools; C<via_stat_accel> makes accel ask a stat-accel of its own
 first; C<proxy> makes it pass requests on, see L<Test::Peer::Proxy>; C<cache> makes nginx answer from its cache, see L<Test::Peer::Cache>; C<port>; C<program>, another build of this kind.
 

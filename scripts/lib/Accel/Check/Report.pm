@@ -15,12 +15,15 @@ use Accel::Check qw(mounted_on);
 
 my %RANK = (blocks => 0, breaks => 1, wastes => 2);
 
+my $OPEN_ASKS = 'each open() of the web server asks, too, also for a warm file: mount options by type are in "fcgi-stat-accel --manual", or pass '
+    . 'these names on to accel-server (examples/nginx, examples/lighttpd)';
+
 # What helps on a file system; the key is the kind of mounted_on().
 my %MOUNT = (
-	network  => 'each name that is not in memory costs a round trip, and a hung server blocks the caller: warm with --warm=read:16m '
-	    . '(on NFS open() asks the server even when the name is known, unless mounted with nocto), keep --deadline on',
+	network  => 'each name that is not in memory costs a round trip, and a hung server blocks the caller: warm with --warm=read:16m, '
+	    . "keep --deadline on; $OPEN_ASKS",
 	fuse     => 'each name is a call to another process and is seldom kept long: --warm=read:16m, a low --remember, and --per-device '
-	    . 'set to the number of calls that process does in parallel',
+	    . "set to the number of calls that process does in parallel; $OPEN_ASKS",
 	rotating => 'each name and each file is a seek: --threads two per disk, vm.vfs_cache_pressure below 100 keeps more names in memory',
 	overlay  => 'each layer is searched for a name; see the disks of the layers',
 	solid    => 'a name that is not in memory costs about 0.1 ms: there is little to gain',
