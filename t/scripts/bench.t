@@ -186,6 +186,17 @@ subtest 'file systems that ask again at open' => sub {
 	is scalar @{ $r->{aims} }, 2, 'an aim for each remedy';
 };
 
+subtest 'what a question costs' => sub {
+	my ($said, $r) = bench('--hotcost', map { ('--server', "nginx $_") } qw(alone auth.conf cached.conf));
+	my $cost = $r->{hotcost}{cost};
+	is $cost->{'nginx alone'}{asked}, 0, 'alone: no question';
+	cmp_ok $cost->{'nginx auth.conf'}{asked}, '>=', 999, 'as the README says: one for each request';
+	cmp_ok $cost->{'nginx cached.conf'}{asked}, '<', 900, 'cached: fewer';
+	cmp_ok $cost->{$_}{rps}, '>', 0, "$_: a rate" for sort keys %$cost;
+	like $said, qr/nginx cached\.conf: CPU us more than alone +-?[\d.]+  aim <= 12/, 'the aim';
+	unlike $said, qr/wrong answer/, 'the bytes of the file';
+};
+
 subtest "nginx's own cache" => sub {
 	my ($ok, $why) = Test::Slowfs->usable;
 	plan skip_all => $why unless $ok;
