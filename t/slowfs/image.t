@@ -105,11 +105,18 @@ subtest 'a request takes its time, and orders hold' => sub {
 # The program prints the directory of its slow disk, and waits for its end.
 my $holder = <<'END';
 use v5.36;
+use POSIX ();
+use Time::HiRes qw(sleep);
 use Test::SlowImage;
 my $slow = Test::SlowImage->start(image => { type => 'ext4', file => $ARGV[0] }, spindles => 1, read_ms => $ARGV[1]);
 $| = 1;
 say join ' ', $slow->dir, $slow->pid;
-if ($ARGV[2]) { $slow->hang; opendir my $dh, $slow->dir . '/1'; }
+if ($ARGV[2]) {
+	$slow->hang;
+	fork // die or do { sleep 0.01 until $slow->hanging; say 'hangs'; POSIX::_exit(0) };
+	opendir my $dh, $slow->dir . '/1';
+}
+say 'waits';
 sleep 60;
 END
 
@@ -124,6 +131,7 @@ for my $case ([KILL => 0, 'killed'], [KILL => 1, 'killed while it waits for the 
 		ok $slowfs, 'it has a slow disk';
 		is scalar loops("$unique.ext4"), 1, 'and a loop device';
 		is_deeply [mounts($at)], [], 'that other programs do not see mounted';
+		is readline($from), $hangs ? "hangs\n" : "waits\n", $hangs ? 'its read hangs' : 'and goes on';
 		kill $signal => $pid;
 		ok eventually(sub { !loops("$unique.ext4") }), 'the loop device is detached' or diag loops("$unique.ext4");
 		ok eventually(sub { !kill 0, $slowfs }), 'slowfs has ended';

@@ -19,6 +19,7 @@
  *   caller.c   was the waiting program killed?       guard.c    removes what a killed slowfs leaves
  */
 #include "slowfs.h"
+#include "caller.h"
 #include "control.h"
 #include "guard.h"
 #include "job.h"
@@ -45,6 +46,7 @@
 #define STAT_ACCEL_VERSION "0"
 #endif
 
+#define LOOK_MS  500   /* how long a killed starter may wait for its end */
 #define DRAIN_MS 3000  /* at the end, for orders that are being carried out */
 #define FDS_SOON 16384 /* room for so many descriptors */
 
@@ -216,6 +218,14 @@ input_ended(void)
 	return (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR));
 }
 
+/* A starter that is killed while it waits for this disk cannot end, so its end of the pipe stays
+ * open.  A request through a loop device does not name it as the caller. */
+static bool
+starter_killed(pid_t starter)
+{
+	return (opt.until_eof && starter > 1 && caller_killed(starter, 0));
+}
+
 /* Handles one request, if there is one.  False after an unmount by another process. */
 static bool
 serve_one(struct fuse_session *se, struct fuse_buf *buf)
@@ -256,10 +266,13 @@ serve(struct fuse_session *se, int sigfd)
 		{ .fd = sigfd, .events = POLLIN },
 		{ .fd = opt.until_eof ? STDIN_FILENO : -1, .events = POLLIN },
 	};
+	pid_t starter = getppid();
 	bool announced = false;
+	int n;
 
 	while (!fuse_session_exited(se)) {
-		if (poll(p, 3, -1) < 0 && errno != EINTR)
+		n = poll(p, 3, opt.until_eof ? LOOK_MS : -1);
+		if ((n < 0 && errno != EINTR) || (n == 0 && starter_killed(starter)))
 			break;
 		if (p[1].revents != 0 && told_to_stop(sigfd))
 			break;
