@@ -1,7 +1,6 @@
 # nginx's own cache as examples/nginx/cache.conf sets it up: the accelerator makes the file warm that nginx opens.
 use strict;
 use warnings;
-use Digest::MD5 qw(md5_hex);
 use File::Find ();
 use Test::App;
 use Test::More;
@@ -130,6 +129,28 @@ subtest 'what varies' => sub {
 	my %size = map { $_->[0] => $_->[1] } @{ looked_up($site) };
 	is_deeply [sort map { -s } keys %size], [values %size], 'the accelerator knows the one that was stored first';
 	is cached($site->get('/one.txt', 'X-Kind' => 'b')), '200 HIT', 'nginx serves the other one';
+};
+
+subtest 'slices, with a key that "set" makes' => sub {
+	my $site = start(sub {
+		my ($text) = @_;
+		my $key = '$uri$is_args$args$slice_range';
+		$text =~ s/proxy_cache_key\s+\K\S+;/$key; slice 64k; proxy_set_header Range \$slice_range; proxy_cache_valid 206 10m; set \$warm_key $key;/;
+		$text =~ s/WARM_CACHE_KEY\s+\K\S+;/\$warm_key;/;
+		return $text;
+	});
+	my $body = slurp("$www/100k.bin");
+	for my $want ('MISS', 'HIT') {
+		my $r = $site->get('/100k.bin');
+		is cached($r), "200 $want", "$want of the first slice";
+		ok $r->{body} eq $body, '... and all bytes';
+	}
+	my %size = map { $_ => -s } files($site, 'pages');
+	is scalar keys %size, 2, 'two slices are two files';
+	my @looked = @{ looked_up($site) };
+	is scalar @looked, 2, 'one question for each answer';
+	is $looked[1][1], $size{ $looked[1][0] }, 'a slice is made warm';
+	cmp_ok $looked[1][1], '>', 65_536, '... the first one';
 };
 
 subtest 'a cache that --nginx-cache does not name' => sub {
