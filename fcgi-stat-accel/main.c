@@ -68,8 +68,8 @@ check_roots(struct program *p)
 			io_close_fd(fd);
 			continue;
 		}
-		print_error("--root %s: %s", *root, g_strerror(-err));
-		return (err == -EACCES || err == -EPERM ? EX_NOPERM : EX_CONFIG);
+		print_error("--root %s: %s", *root, io_root_error(err));
+		return (err == -EACCES ? EX_NOPERM : err == -ENOSYS ? EX_OSERR : EX_CONFIG);
 	}
 	p->asks = open_asks_find(p->opt->warm.roots);
 	return (0);
@@ -310,11 +310,8 @@ start_warm(struct program *p)
 
 	if (err == 0)
 		return (0);
-	if (err == -ENOSYS)
-		print_error("--root needs openat2(2): Linux 5.6 or newer");
-	else
-		print_error("cannot open files%s%s: %s", root != NULL ? " below " : "",
-		    root != NULL ? root : "", g_strerror(-err));
+	print_error("cannot open files%s%s: %s", root != NULL ? " below " : "",
+	    root != NULL ? root : "", io_root_error(err));
 	return (EX_OSERR);
 }
 

@@ -259,6 +259,8 @@ bool io_sock_alive(const struct io_sock *);
 /* Opens a directory for paths beneath it; at start-up, may block.  Path "" is the root itself.  res
  * of IO_OPEN beneath it: -EXDEV for a path (or link) that leaves it, -ELOOP for a refused link. */
 int io_root_open(const char *dir, int *fdp);
+/* Why it failed; -ENOSYS: openat2(2) is missing, or a filter of a container refuses it. */
+const char *io_root_error(int err);
 
 #define IO_BENEATH     0x08ull /* RESOLVE_BENEATH, with RESOLVE_NO_MAGICLINKS always added */
 #define IO_NO_SYMLINKS 0x04ull /* RESOLVE_NO_SYMLINKS */

@@ -3,30 +3,12 @@
 #include "files/warm/impl.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <linux/openat2.h>
-#include <sys/syscall.h>
-#include <unistd.h>
 #include "io/disk/hot.h"
 
 static void
 root_clear(gpointer p)
 {
 	root_close(&((struct warm_root *)p)->dir);
-}
-
-/* -ENOSYS: this kernel cannot keep a name below a directory. */
-static int
-probe(int root)
-{
-	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
-		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
-	int fd = (int)syscall(SYS_openat2, root, ".", &how, sizeof(how));
-
-	if (fd < 0)
-		return (-errno);
-	close(fd);
-	return (0);
 }
 
 static int
@@ -37,11 +19,6 @@ roots_add(struct warm_roots *rs, const char *dir)
 
 	if (err != 0)
 		return (err);
-	err = probe(r.dir.fd);
-	if (err != 0) {
-		root_close(&r.dir);
-		return (err);
-	}
 	r.hot = io_fd_is_local(r.dir.fd);
 	g_array_append_val(rs->v, r);
 	return (0);

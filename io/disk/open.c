@@ -268,6 +268,19 @@ io_start_open(struct io_op *op)
 	io_job_start(op, j);
 }
 
+/* The kernel never gives EPERM here; filters of containers do. */
+static bool
+can_open_beneath(int root)
+{
+	struct open_how how = { .flags = O_PATH | O_CLOEXEC,
+		.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS };
+	int fd = (int)syscall(SYS_openat2, root, ".", &how, sizeof(how));
+
+	if (fd >= 0)
+		close(fd);
+	return (fd >= 0 || (errno != ENOSYS && errno != EPERM));
+}
+
 int
 io_root_open(const char *dir, int *fdp)
 {
@@ -275,6 +288,18 @@ io_root_open(const char *dir, int *fdp)
 
 	if (fd < 0)
 		return (-errno);
+	if (!can_open_beneath(fd)) {
+		close(fd);
+		return (-ENOSYS);
+	}
 	*fdp = fd;
 	return (0);
+}
+
+const char *
+io_root_error(int err)
+{
+	return (err == -ENOSYS ? "openat2(2) is refused; expected Linux 5.6 or newer, and in a "
+				 "container a seccomp filter that allows it"
+			       : strerror(-err));
 }

@@ -77,7 +77,7 @@ dir_open(struct opening *k, const char *directive, const char *dir)
 	err = root_open(dir, root);
 	if (err != 0) {
 		free(root);
-		return (refuse(k, directive, dir, strerror(-err)));
+		return (refuse(k, directive, dir, io_root_error(err)));
 	}
 	g_hash_table_insert(k->p->dirs, (char *)dir, root);
 	return (true);

@@ -30,6 +30,8 @@ struct named {
 static const struct named calls[] = {
 	{ "io_uring_setup", SYS_io_uring_setup },
 	{ "io_setup", SYS_io_setup },
+	{ "openat2", SYS_openat2 },
+	{ "landlock_create_ruleset", SYS_landlock_create_ruleset },
 	{ "io_submit", SYS_io_submit },
 	{ "mount", SYS_mount },
 	{ "memfd_create", SYS_memfd_create },
