@@ -20,6 +20,7 @@ my $tree = temp_tree();
 my $dir = "$tree";
 my $program = abs_path(Test::Fcgi::program());
 my $spawn = need_program('spawn-fcgi', 'spawn-fcgi');
+need_program('ip', 'iproute2');
 my @children;
 put("$dir/file", 'x' x 1000);
 put("$dir/secret", 'x');
