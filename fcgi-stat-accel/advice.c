@@ -128,25 +128,72 @@ judge_causes(struct advice *a, uint64_t useless, bool equal, uint64_t now_ns)
 		    now_ns);
 }
 
+static bool
+is_warm(const struct advice_window *w, uint64_t useless)
+{
+	return (useless < ADVICE_END_PERCENT && w->misses * 2 <= w->answers &&
+		w->cold <= w->answers / ADVICE_COLD_ONE_OF &&
+		w->waited_ns < w->answers * ADVICE_ASK_NS);
+}
+
+/* The cause of a long row of warm windows; ADVICE_IDS: not known yet. */
+static enum advice_id
+warm_cause(const struct advice *a)
+{
+	if (a->probe.cold > 0)
+		return (ADVICE_warm);
+	if (a->probe.warm >= ADVICE_PROBES)
+		return (ADVICE_late);
+	return (a->forget != NULL && a->warm.windows < ADVICE_LONG + ADVICE_PROBE_WINDOWS
+		    ? ADVICE_IDS
+		    : ADVICE_unclear);
+}
+
+/* A file of the beginning of the window: its reply has been sent. */
+static void
+send_probe(struct advice *a)
+{
+	const struct advice_name *file = &a->window.file;
+	char path[ADVICE_NAME_MAX + 1];
+
+	if (a->forget == NULL || a->probe.state == PROBE_SENT || file->n == 0 || file->cut)
+		return;
+	memcpy(path, file->text, file->n);
+	path[file->n] = '\0';
+	a->probe.hash = text_hash((struct text){ file->text, file->n });
+	a->probe.state = PROBE_SENT;
+	if (!a->forget(a, path))
+		a->probe.state = PROBE_IDLE;
+}
+
 static void
 judge_warm(struct advice *a, uint64_t useless, bool equal, uint64_t now_ns)
 {
+	static const enum advice_id ids[] = { ADVICE_warm, ADVICE_late, ADVICE_unclear };
 	const struct advice_window *w = &a->window;
+	enum advice_id cause = ADVICE_IDS;
 
-	if (equal || w->misses * 2 > w->answers || useless >= ADVICE_END_PERCENT ||
-	    w->cold > w->answers / ADVICE_COLD_ONE_OF || w->waited_ns >= w->answers * ADVICE_ASK_NS)
+	if (equal || !is_warm(w, useless)) {
 		memset(&a->warm, 0, sizeof(a->warm));
-	else {
+		a->probe.warm = a->probe.cold = 0;
+	} else {
 		a->warm.windows++;
 		a->warm.answers += w->answers;
 		a->warm.waited_ns += w->waited_ns;
 	}
-	judge(a, ADVICE_warm, a->warm.windows >= ADVICE_LONG,
-	    (struct advice_state){ .percent = (unsigned)(100 - w->cold * 100 / w->answers),
-		.answers = a->warm.answers,
-		.waited_ns = a->warm.waited_ns,
-		.example = w->name },
-	    now_ns);
+	if (a->warm.windows >= ADVICE_LONG)
+		cause = warm_cause(a);
+	for (size_t i = 0; i < sizeof(ids) / sizeof(ids[0]); i++)
+		judge(a, ids[i], ids[i] == cause,
+		    (struct advice_state){
+			.percent = (unsigned)(100 - w->cold * 100 / w->answers),
+			.answers = a->warm.answers,
+			.waited_ns = a->warm.waited_ns,
+			.example = w->name,
+		    },
+		    now_ns);
+	if (a->warm.windows >= ADVICE_LONG && cause == ADVICE_IDS)
+		send_probe(a);
 }
 
 static void
@@ -211,26 +258,58 @@ vote(struct advice_window *w, struct text path)
 		w->votes--;
 }
 
+/* True: the answer was about the probe, and shows only the order. */
+static bool
+is_probe(struct advice_probe *p, const struct advice_answer *answer)
+{
+	if (p->state != PROBE_OUT || !answer->fresh || text_hash(answer->path) != p->hash)
+		return (false);
+	p->state = PROBE_IDLE;
+	if (answer->waited_ns == 0)
+		p->warm++;
+	else
+		p->cold++;
+	return (answer->waited_ns != 0);
+}
+
+void
+advice_forgotten(struct advice *a, bool gone)
+{
+	a->probe.state = gone ? PROBE_OUT : PROBE_IDLE;
+}
+
+static void
+count_answer(struct advice_window *w, const struct advice_answer *answer)
+{
+	enum advice_id id;
+
+	w->cold += answer->waited_ns >= ADVICE_COLD_NS;
+	w->waited_ns += answer->waited_ns;
+	vote(w, answer->path);
+	if (answer->err == 0) {
+		if (w->files++ == 0)
+			name_set(&w->file, answer->path);
+		return;
+	}
+	if (answer->cached && answer->err == -ENOENT) {
+		w->misses++;
+		return;
+	}
+	id = cause_of(answer);
+	if (w->causes[id]++ == 0)
+		name_set(&w->example[id], answer->path);
+}
+
 void
 advice_answered(struct advice *a, const struct advice_answer *answer, uint64_t now_ns)
 {
 	struct advice_window *w = &a->window;
 
-	if (a->window_ns == 0)
+	if (a->window_ns == 0 || is_probe(&a->probe, answer))
 		return;
 	if (w->answers++ == 0)
 		w->since_ns = now_ns;
-	w->cold += answer->waited_ns >= ADVICE_COLD_NS;
-	w->waited_ns += answer->waited_ns;
-	vote(w, answer->path);
-	if (answer->cached && answer->err == -ENOENT)
-		w->misses++;
-	else if (answer->err != 0) {
-		enum advice_id id = cause_of(answer);
-
-		if (w->causes[id]++ == 0)
-			name_set(&w->example[id], answer->path);
-	}
+	count_answer(w, answer);
 	if (w->answers >= ADVICE_ANSWERS && now_ns - w->since_ns >= a->window_ns)
 		judge_window(a, now_ns);
 }

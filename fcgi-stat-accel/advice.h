@@ -8,7 +8,7 @@
  *            a row: minutes without a cold file, a new cache, a benchmark of one file are usual.
  *   few requests: the window stays open, and nothing is said.
  *
- * Pure: no clock, no file, no memory.  An answer costs a hash of its path and a few additions.
+ * No clock, no file, no memory of its own.  An answer costs a hash of its path and a few additions.
  *
  * Units    nanoseconds.
  * Thread   the loop's.
@@ -36,6 +36,10 @@
 #define ADVICE_LONG 60u
 /* A cache that fills begins with misses only. */
 #define ADVICE_MISS_PERCENT 99u
+/* Questions that show the order; the next one decides nothing new. */
+#define ADVICE_PROBES 3u
+/* Windows in which they must come; then the advice names both causes. */
+#define ADVICE_PROBE_WINDOWS 20u
 /* In a warm window at most one answer of so many waited for a disk. */
 #define ADVICE_COLD_ONE_OF 1000u
 /* Shorter waits are a thread's switch, not a disk's answer. */
@@ -79,20 +83,34 @@ struct advice_state {
 
 struct advice_window {
 	uint64_t since_ns; /* of the first answer */
-	uint64_t answers, cold, misses, waited_ns;
+	uint64_t answers, files, cold, misses, waited_ns;
 	uint64_t causes[ADVICE_CAUSES];
 	/* a majority vote: at least so many answers are for the name with this hash */
 	uint64_t votes, hash;
-	struct advice_name name, example[ADVICE_CAUSES]; /* the first of each cause */
+	struct advice_name name, file, example[ADVICE_CAUSES]; /* the first of each kind */
+};
+
+/* Are all files warm when the question comes because they stay in memory, or because the server has
+ * read them before it asks?  A file is dropped from memory.  Is it warm again at the next question,
+ * another program has read it.  Only after ADVICE_LONG windows without a cold file, at most one
+ * file a window. */
+struct advice_probe {
+	enum { PROBE_IDLE, PROBE_SENT, PROBE_OUT } state;
+	uint64_t hash; /* of the file that was dropped */
+	unsigned warm, cold;
 };
 
 struct advice {
 	uint64_t window_ns; /* 0: never says anything */
+	/* Drops a file from memory, then calls advice_forgotten().  False, NULL: cannot. */
+	bool (*forget)(struct advice *, const char *path);
+	void *forget_arg;
 	/* began or ended; NULL: nobody hears it */
 	void (*say)(const struct advice *, enum advice_id);
 	struct advice_state state[ADVICE_IDS];
 	/* inside */
 	struct advice_window window;
+	struct advice_probe probe;
 	struct {
 		uint64_t windows, answers, waited_ns;
 	} warm, equal, missing; /* windows in a row */
@@ -108,10 +126,13 @@ struct advice_answer {
 	bool unnamed;
 	bool cached;        /* of a cache of nginx, where absences are usual */
 	int err;            /* of the look-up */
+	bool fresh;         /* the file was looked at now, with its bytes */
 	uint64_t waited_ns; /* opening and reading; 0: no thread was needed */
 };
 
 void advice_answered(struct advice *, const struct advice_answer *, uint64_t now_ns);
+/* gone: the file of .forget is cold now. */
+void advice_forgotten(struct advice *, bool gone);
 /* A new connection. */
 void advice_connected(struct advice *, bool welcome, uint64_t now_ns);
 

@@ -50,7 +50,7 @@ text_one(struct buf *out, enum advice_id id, const struct advice_state *s)
 		buf_log_quoted(out, advice_example(s));
 		buf_str(out, s->example.cut ? "...\"" : "\"");
 	}
-	if (id == ADVICE_warm)
+	if (id == ADVICE_warm || id == ADVICE_unclear)
 		buf_printf(out, "; they waited %llu ms and cost %llu ms of CPU",
 		    s->waited_ns / NS_PER_MS, s->answers * ADVICE_ASK_NS / NS_PER_MS);
 	buf_printf(out, ") %s\n", advice_infos[id].next);
@@ -132,7 +132,10 @@ advice_manual(struct manpage *p)
 	    "page shows it (accel.advice) until the questions are different (ev=advice.ends). The "
 	    "log gets the same advice once an hour. A decision needs a hundred answers and the "
 	    "time "
-	    "of --advice, always-warm sixty times as much.\n");
+	    "of --advice, always-warm and its kin sixty times as much. These then drop up to "
+	    "twenty files of at "
+	    "most 1 MiB from memory, one after the other, until the next question about one of "
+	    "them shows whether it was read before the question.\n");
 	for (const struct advice_info *i = advice_infos; i < advice_infos + ADVICE_IDS; i++) {
 		manpage_item(p, i->id);
 		b.n = 0;

@@ -46,6 +46,7 @@ advise(struct conns *all, char **params, const struct warm_wait *w)
 		.path = name_for_advice(all, params),
 		.unnamed = all->path->str[0] != '/',
 		.cached = w->cached,
+		.fresh = found->err == 0 && !found->remembered && w->want.n != 0,
 		.err = found->err,
 		.waited_ns = found->stat_ns + found->read_ns,
 	};

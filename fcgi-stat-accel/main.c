@@ -316,6 +316,18 @@ start_warm(struct program *p)
 }
 
 static void
+forgotten(void *arg, bool gone)
+{
+	advice_forgotten(arg, gone);
+}
+
+static bool
+forget(struct advice *a, const char *path)
+{
+	return (warm_forget(a->forget_arg, path, forgotten, a));
+}
+
+static void
 describe(struct program *p)
 {
 	p->status.status_path = p->opt->status_path;
@@ -323,6 +335,8 @@ describe(struct program *p)
 	p->status.mode = p->opt->accel.mode == MODE_AUTH ? "auth" : "sendfile";
 	p->status.counters = &p->counters;
 	p->status.advice = &p->advice;
+	p->advice.forget = forget;
+	p->advice.forget_arg = p->warm;
 	p->status.accel = &p->opt->accel;
 	p->status.warm = &p->opt->warm;
 	p->status.pools = p->pools;

@@ -101,6 +101,9 @@ struct io_stamps {
 
 /* What an OPEN of a regular file also does, because it is needed next: saves a second trip to a
  * thread. */
+/* The check of what is in memory may itself bring a page back. */
+#define IO_FORGET_MIN (16u << 10)
+
 struct io_first {
 	/* In: a file of at most so many bytes is read whole; at most IO_WINDOW. */
 	uint32_t keep;
@@ -114,8 +117,12 @@ struct io_first {
 	char *bytes;
 	/* Out: number of bytes; or bytes of the file, from its beginning, known to be in memory. */
 	uint32_t n;
-	bool changing; /* out: the file changed during each read, so there are no bytes */
-	bool closed;   /* out: closed because of shut (an engine may ignore that request) */
+	/* In: bytes of a file of at most so many are dropped from memory, if they are no fewer than
+	 * IO_FORGET_MIN; 0: of none. */
+	uint64_t forget;
+	bool forgotten; /* out: the file is not in memory now */
+	bool changing;  /* out: the file changed during each read, so there are no bytes */
+	bool closed;    /* out: closed because of shut (an engine may ignore that request) */
 };
 
 struct io_op {

@@ -5,6 +5,7 @@
  *   file.c     one file: in memory already, or opened by a thread
  *   windows.c  the bytes of an open file, before the answer and behind it
  *   order.c    which file is read next
+ *   forget.c   a file that is dropped from memory
  *   roots.c    the directories that files must be below
  */
 #ifndef FILES_WARM_IMPL_H
@@ -46,6 +47,16 @@ struct warm_order { /* order.c */
 	bool paused, watching;
 };
 
+struct warm_forget { /* forget.c */
+	struct io_op op;
+	struct io_first first;
+	struct statx stx;
+	char *path;
+	bool busy;
+	void (*done)(void *arg, bool gone);
+	void *arg;
+};
+
 struct warm {
 	const struct warm_conf *conf;
 	struct io *io;
@@ -53,6 +64,7 @@ struct warm {
 	struct warm_stages *stages;
 	struct warm_roots roots;
 	struct warm_order order;
+	struct warm_forget forget;
 	struct lookup_table table;
 	struct lookup_list kept;
 	struct list loading; /* struct warm_entry */

@@ -209,7 +209,7 @@ static void
 recall(const struct warm_entry *e, struct warm_found *found)
 {
 	*found = e->found;
-	found->hot = true;
+	found->hot = found->remembered = true;
 	found->queue_ns = found->stat_ns = found->read_ns = 0;
 }
 
@@ -379,6 +379,8 @@ cancel_all(struct warm *wm)
 	list_each(e, &wm->loading, loading)
 		load_stop(e->load, op_cancel, false);
 	order_cancel(wm);
+	if (wm->forget.busy)
+		op_cancel(wm->io, &wm->forget.op);
 	if (wm->timing)
 		op_cancel(wm->io, &wm->timer);
 }
@@ -391,7 +393,8 @@ warm_free(struct warm **wmp)
 	if (wm == NULL)
 		return;
 	must(list_empty(&wm->waiting));
-	while (!list_empty(&wm->loading) || order_busy(&wm->order) || wm->timing) {
+	while (
+	    !list_empty(&wm->loading) || order_busy(&wm->order) || wm->forget.busy || wm->timing) {
 		cancel_all(wm);
 		io_run(wm->io);
 	}

@@ -60,7 +60,8 @@ struct warm_found {
 	/* 0; -errno, -ETIMEDOUT: deadline, -EAGAIN: queue full or device hangs, -EXDEV: not below a
 	 * root */
 	int err;
-	bool hot; /* no thread was needed */
+	bool hot;        /* no thread was needed */
+	bool remembered; /* the answer of an earlier request */
 	/* the index file that was found, of conf.index; NULL: path is the file itself */
 	const char *index;
 	struct statx stx; /* err == 0: facts about the file */
@@ -91,6 +92,9 @@ int warm_new(const struct warm_conf *, struct io *, struct counters *, struct wa
 void warm_free(struct warm **); /* after all waits have ended */
 
 bool warm_file(struct warm *, const char *path, struct warm_wait *);
+/* Drops a small file from memory, in a thread.  False: not now, or its file system cannot tell what
+ * is in memory.  done(arg, gone) comes later, unless warm_free() is first; gone: it is cold now. */
+bool warm_forget(struct warm *, const char *path, void (*done)(void *arg, bool gone), void *arg);
 void warm_cancel(struct warm_wait *); /* done() does not come.  Also if it waits for nothing. */
 
 #endif

@@ -179,6 +179,20 @@ read_first(struct io_job *j)
 	return (n >= 0);
 }
 
+/* The kernel keeps pages that are mapped, or written and not yet on the disk.  Newer kernels start
+ * to read a page that RWF_NOWAIT does not find: the page in the middle is looked at, and the page
+ * at the end stays away. */
+static void
+forget(struct io_job *j)
+{
+	uint64_t size = j->stx.stx_size, middle = size / 2;
+
+	if (!S_ISREG(j->stx.stx_mode) || size < IO_FORGET_MIN || size > j->first.forget)
+		return;
+	posix_fadvise(j->fd, 0, 0, POSIX_FADV_DONTNEED);
+	j->first.forgotten = io_range_cached(j->fd, middle, middle + 1) == 0;
+}
+
 /* Closes it here instead of with another job, which needs another trip to a thread. */
 static void
 shut(struct io_job *j)
@@ -208,8 +222,10 @@ open_run(struct io_job *j)
 	err = statx(fd, "", AT_EMPTY_PATH, IO_OPEN_FACTS, &j->stx) < 0 ? -errno : 0;
 	if (!io_open_seen(j, fd, err))
 		close(fd);
-	else if (read_first(j))
+	else if (read_first(j)) {
+		forget(j);
 		shut(j);
+	}
 }
 
 static void
@@ -263,7 +279,8 @@ io_start_open(struct io_op *op)
 		j->first = (struct io_first){ .keep = op->open.first->keep,
 			.warm = op->open.first->warm,
 			.warm_most = op->open.first->warm_most,
-			.shut = op->open.first->shut };
+			.shut = op->open.first->shut,
+			.forget = op->open.first->forget };
 	j->dev = io_dev_of(op->open.root);
 	io_job_start(op, j);
 }

@@ -325,12 +325,12 @@ test_warm(void)
 	warm_windows(ADVICE_LONG - 1, 0, 0);
 	check_said("");
 	warm_windows(1, 0, 0);
-	check_said("+always-warm ");
-	g_assert_cmpuint(a.state[ADVICE_warm].answers, ==, 1000 * ADVICE_LONG);
+	check_said("+warm-or-late ");
+	g_assert_cmpuint(a.state[ADVICE_unclear].answers, ==, 1000 * ADVICE_LONG);
 	warm_windows(1, 1, NS_PER_MS);
 	check_said("");
 	warm_windows(1, 2, NS_PER_MS);
-	check_said("-always-warm ");
+	check_said("-warm-or-late ");
 	down();
 }
 
@@ -351,6 +351,130 @@ test_not_warm_enough(void)
 	warm_windows(2 * ADVICE_LONG, 500, 2 * ADVICE_ASK_NS);
 	check_said("");
 	down();
+}
+
+/* ---------------------------------------------------------------- proof of the order */
+
+static char dropped[ADVICE_NAME_MAX + 1];
+static unsigned drops;
+
+static bool
+drop(struct advice *for_a, const char *path)
+{
+	g_assert_true(for_a == &a);
+	g_strlcpy(dropped, path, sizeof(dropped));
+	drops++;
+	return (true);
+}
+
+static bool
+cannot_drop(struct advice *for_a, const char *path)
+{
+	drops++;
+	return (false);
+}
+
+static void
+up_to_drop(bool (*how)(struct advice *, const char *))
+{
+	up();
+	a.forget = how;
+	drops = 0;
+	warm_windows(ADVICE_LONG - 1, 0, 0);
+	g_assert_cmpuint(drops, ==, 0);
+	warm_windows(1, 0, 0);
+	g_assert_cmpuint(drops, ==, 1);
+	check_said("");
+}
+
+static void
+ask_dropped(bool fresh, uint64_t waited_ns)
+{
+	advice_answered(&a,
+	    &(struct advice_answer){ .path = text_of(dropped),
+		.fresh = fresh,
+		.waited_ns = waited_ns },
+	    now);
+}
+
+static void
+test_asked_in_time(void)
+{
+	up_to_drop(drop);
+	g_assert_cmpstr(dropped, ==, "/good/0");
+	ask_dropped(true, NS_PER_S); /* not dropped yet */
+	advice_forgotten(&a, true);
+	ask_dropped(false, 0); /* remembered */
+	g_assert_cmpuint(a.probe.warm + a.probe.cold, ==, 0);
+	ask_dropped(true, NS_PER_S);
+	g_assert_cmpuint(a.probe.cold, ==, 1);
+	down();
+	up_to_drop(drop);
+	advice_forgotten(&a, true);
+	ask_dropped(true, NS_PER_S); /* makes no window cold: it is our doing */
+	warm_windows(1, 0, 0);
+	check_said("+always-warm ");
+	warm_windows(3, 0, 0);
+	g_assert_cmpuint(drops, ==, 1);
+	warm_windows(1, 2, NS_PER_MS);
+	check_said("-always-warm ");
+	down();
+}
+
+static void
+test_asked_late(void)
+{
+	up_to_drop(drop);
+	for (unsigned i = 1; i <= ADVICE_PROBES; i++) {
+		g_assert_cmpuint(drops, ==, i);
+		check_said("");
+		advice_forgotten(&a, true);
+		ask_dropped(true, 0);
+		warm_windows(1, 0, 0);
+	}
+	check_said("+asked-late ");
+	g_assert_cmpuint(drops, ==, ADVICE_PROBES);
+	down();
+}
+
+/* One cold answer is a proof, warm ones may have another cause. */
+static void
+test_asked_in_time_beside_a_backup(void)
+{
+	up_to_drop(drop);
+	for (unsigned i = 1; i <= ADVICE_PROBES; i++) {
+		advice_forgotten(&a, true);
+		ask_dropped(true, i == ADVICE_PROBES ? 1 : 0);
+		warm_windows(1, 0, 0);
+	}
+	check_said("+always-warm ");
+	down();
+}
+
+static void
+check_not_proved(bool (*how)(struct advice *, const char *), bool ends)
+{
+	up_to_drop(how);
+	for (unsigned i = 1; i < ADVICE_PROBE_WINDOWS; i++) {
+		if (ends)
+			advice_forgotten(&a, false);
+		warm_windows(1, 0, 0);
+		check_said("");
+	}
+	warm_windows(1, 0, 0);
+	check_said("+warm-or-late ");
+	g_assert_cmpuint(drops, <=, ADVICE_PROBE_WINDOWS);
+	down();
+}
+
+static void
+test_not_proved(void)
+{
+	check_not_proved(cannot_drop, false);
+	check_not_proved(drop, false); /* its end never comes */
+	g_assert_cmpuint(drops, ==, 1);
+	check_not_proved(drop, true); /* the kernel keeps them */
+	g_assert_cmpuint(drops, ==, ADVICE_PROBE_WINDOWS);
 }
 
 /* ---------------------------------------------------------------- connections */
@@ -469,6 +593,11 @@ main(int argc, char **argv)
 	g_test_add_func("/advice/misses", test_misses);
 	g_test_add_func("/advice/warm", test_warm);
 	g_test_add_func("/advice/not-warm-enough", test_not_warm_enough);
+	g_test_add_func("/advice/asked-in-time", test_asked_in_time);
+	g_test_add_func("/advice/asked-late", test_asked_late);
+	g_test_add_func("/advice/asked-in-time-beside-a-backup",
+	    test_asked_in_time_beside_a_backup);
+	g_test_add_func("/advice/not-proved", test_not_proved);
 	g_test_add_func("/advice/peers", test_peers);
 	g_test_add_func("/advice/hostile-name", test_hostile_name);
 	g_test_add_func("/advice/nothing-to-say", test_nothing_to_say);
