@@ -94,7 +94,6 @@ sub enter_namespace {
 	my (@args) = @_;
 	return if $ENV{ACCEL_BENCH_INSIDE} || $> != 0 || system('unshare -n -m true 2>/dev/null') != 0;
 	$ENV{ACCEL_BENCH_INSIDE} = 1;
-	$ENV{ACCEL_PRIVATE_MOUNTS} = 1;         # Test::SlowImage
 	exec 'unshare', '-n', '-m', $^X, $0, @args;
 }
 

@@ -42,7 +42,8 @@ use v5.36;
 use parent 'Test::Slowfs';
 use File::Basename qw(basename dirname);
 use File::Temp ();
-use Test::Util  qw(find_program);
+use Test::Server ();
+use Test::Util qw(find_program);
 
 use constant { LOOP_CTL_GET_FREE => 0x4C82, LOOP_CONFIGURE => 0x4C0A, BLKRASET => 0x1262,
 	READ_ONLY => 1, AUTOCLEAR => 4, DIRECT => 16, EBUSY => 16, TRIES => 50, READ_AHEAD => 131_072 };
@@ -58,10 +59,12 @@ sub types { return sort keys %type }
 
 # ---------------------------------------------------------------- may we?
 
+my $private = $ENV{ACCEL_BENCH_INSIDE};        # Test::Bench::enter_namespace
+
 sub private_mounts (@args) {
-	return if $ENV{ACCEL_PRIVATE_MOUNTS} || $> != 0 || system('unshare -m true 2>/dev/null') != 0;
-	$ENV{ACCEL_PRIVATE_MOUNTS} = 1;
-	exec 'unshare', '-m', $^X, $0, @args;
+	local @ARGV = @args;
+	$private ||= Test::Server::own_mounts();
+	return;
 }
 
 # (1) or (0, reason). Tries it: where a loop device may not be configured, its node is often there all the same.
@@ -76,7 +79,7 @@ sub _try ($class, $type) {
 	my ($ok, $why) = Test::Slowfs->usable;
 	return (0, $why) unless $ok;
 	return (0, 'loop devices are for root') if $> != 0;
-	return (0, 'a mount namespace is not allowed here') unless $ENV{ACCEL_PRIVATE_MOUNTS};
+	return (0, 'a mount namespace is not allowed here') unless $private;
 	return (0, 'no /dev/loop-control here') unless -e '/dev/loop-control';
 	my $mkfs = $type{$type}{make}[0];
 	return (0, "$mkfs is missing; the package is $type{$type}{package}") unless find_program($mkfs);
