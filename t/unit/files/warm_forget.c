@@ -1,0 +1,140 @@
+/* t/unit/files/warm_forget.c -- a file that is dropped from memory is cold at the next question;
+ * files that must not be dropped, and an end in the middle. */
+
+#include "t/unit/files/warm_test.h"
+
+static const char *roots[2];
+static int ended = -1; /* -1: not yet */
+
+static void
+on_end(void *arg, bool gone)
+{
+	g_assert_true(arg == &ended);
+	ended = gone;
+}
+
+/* The kernel drops only what is on the disk. */
+static void
+settle(const char *name)
+{
+	char *path = in_dir(name);
+	int fd = open(path, O_RDONLY);
+
+	g_assert_cmpint(fsync(fd), ==, 0);
+	close(fd);
+	g_free(path);
+}
+
+static bool
+begin(const char *name)
+{
+	char *path = in_dir(name);
+	bool begun = warm_forget(wm, path, on_end, &ended);
+
+	ended = -1;
+	g_free(path);
+	return (begun);
+}
+
+static bool
+drop(const char *name)
+{
+	g_assert_true(begin(name));
+	while (ended < 0)
+		io_run(io);
+	return (ended);
+}
+
+static bool
+is_hot(const char *name)
+{
+	char *path = in_dir(name);
+	bool hot = find(path).hot;
+
+	g_free(path);
+	return (hot);
+}
+
+static void
+up(const struct warm_conf *c)
+{
+	conf = *c;
+	conf.roots = roots;
+	loop_up(1);
+}
+
+static const struct warm_conf reads = { .how = WARM_READ, .before = 1 << 24 };
+
+static void
+test_cold_afterwards(void)
+{
+	up(&reads);
+	if (!begin("large")) {
+		g_test_skip("a file system that cannot tell what is in memory");
+	} else {
+		while (ended < 0)
+			io_run(io);
+		if (ended == 0)
+			g_test_skip("a file system that keeps what it has in memory");
+		else
+			g_assert_false(is_hot("large"));
+		g_assert_true(is_hot("large"));
+		g_assert_false(drop("small"));
+		g_assert_true(is_hot("small"));
+		g_assert_false(drop("huge"));
+		g_assert_true(is_hot("huge"));
+		g_assert_false(drop("none"));
+		g_assert_false(drop("directory"));
+	}
+	loop_down();
+}
+
+static void
+test_refused(void)
+{
+	const struct warm_conf opens = { .how = WARM_OPEN }, nothing = { .how = WARM_READ };
+
+	up(&reads);
+	g_assert_false(warm_forget(wm, "/elsewhere/file", on_end, &ended));
+	loop_down();
+	up(&opens);
+	g_assert_false(begin("large"));
+	loop_down();
+	up(&nothing);
+	g_assert_false(begin("large"));
+	loop_down();
+}
+
+static void
+test_one_at_a_time(void)
+{
+	up(&reads);
+	if (begin("large"))
+		g_assert_false(begin("small"));
+	ended = -1;
+	loop_down(); /* in flight: it ends, or is cancelled without a call */
+}
+
+int
+main(int argc, char **argv)
+{
+	int rc;
+
+	g_test_init(&argc, &argv, NULL);
+	dir = g_dir_make_tmp("warm-forget-XXXXXX", NULL);
+	roots[0] = dir;
+	make_file("small", 16383);
+	make_file("large", 65536);
+	make_file("huge", (1 << 20) + 1);
+	make_dir("directory");
+	settle("small");
+	settle("large");
+	settle("huge");
+	g_test_add_func("/warm/forget/cold-afterwards", test_cold_afterwards);
+	g_test_add_func("/warm/forget/refused", test_refused);
+	g_test_add_func("/warm/forget/one-at-a-time", test_one_at_a_time);
+	rc = g_test_run();
+	remove_below(dir);
+	g_free(dir);
+	return (rc);
+}
