@@ -3,6 +3,7 @@
 use strict;
 use warnings;
 use File::Copy ();
+use FindBin ();
 use IO::Socket::INET ();
 use POSIX ();
 use Test::Fcgi qw(put temp_tree eventually);
@@ -41,6 +42,25 @@ sub inside {
 	return ['unshare', '-m', '--propagation', 'private', 'sh', '-ec', $script, 'sh', "$dir/run", 'setpriv', "--reuid=$uid", "--regid=$gid", '--clear-groups',
 		'--bounding-set=-all', '--inh-caps=-all', "$dir/bin/refuse", @refused, '--'];
 }
+
+# What the files in examples/container/ start.
+my $examples = "$FindBin::Bin/../../examples/container";
+my %words = map { $_->[0] => [slurp("$examples/$_->[0]") =~ /^\s+$_->[1]: \[("--listen.*)\]/m ? $1 =~ /"([^"]+)"/g : ()] } ['compose.yaml', 'command'], ['pod.yaml', 'args'];
+is_deeply $words{'compose.yaml'}, $words{'pod.yaml'}, 'the examples start it with the same words';
+
+subtest 'examples/container' => sub {
+	my @words = map { s{/run/stat-accel/socket}{$dir/run/socket}r =~ s{/srv/www}{$dir/www}r } @{ $words{'pod.yaml'} };
+	my $app = Test::Fcgi->start({ own => 1, socket => "$dir/run/socket", under => inside('io_uring_setup=EPERM'), program => "$dir/bin/fcgi-stat-accel" }, @words);
+	is $app->get("$dir/www/file")->{status}, 204, 'it serves';
+	is $app->stop, 0, 'it ends with 0';
+	my %packages = map { $_ => 1 } slurp("$examples/Containerfile") =~ /\b(lib[\w.-]+)/g;
+	SKIP: {
+		skip 'other names of packages than those of Debian 12', 1 unless -r '/etc/debian_version' && slurp('/etc/debian_version') =~ /^12/ && !Test::Util::sanitized();
+		my @libraries = map { `ldd $dir/bin/$_` =~ m{=> (/\S+)}g } 'fcgi-stat-accel';
+		my %needed = map { $_ => 1 } map { qx{dpkg -S "\$(readlink -f $_)" 2>/dev/null} =~ /^(lib[\w.-]+?)(?::\w+)?:/m } @libraries;
+		is_deeply [grep { !$packages{$_} && $_ ne 'libc6' } sort keys %needed], [], 'the image has each library';
+	}
+};
 
 # fcgi-stat-accel in a container whose filter refuses these calls.
 sub start {
