@@ -153,7 +153,7 @@ reply_error(char **params, int status, GString *reply)
 		g_string_append_printf(reply, "%d %s\n", status, reason);
 }
 
-/* nginx may keep a 204 (fastcgi_cache, Lua): not one for a file that is still cold, and not one for
+/* A web server may keep an answer (fastcgi_cache, Lua): not one for a file that is still cold, and not one for
  * a file of its cache that appears a moment later. */
 static bool
 may_be_kept(const struct accel_conf *conf, char **params, int err)
@@ -162,17 +162,18 @@ may_be_kept(const struct accel_conf *conf, char **params, int err)
 		(err == 0 || !accel_is_cached(conf, params)));
 }
 
-/* An authorizer allows by 200 (FastCGI, 6.3).  nginx's auth_request takes any 2xx and needs no
- * body. */
+/* An authorizer allows by 200 and hands variables on (FastCGI, 6.3).  nginx's auth_request takes
+ * any 2xx and needs no body. */
 static void
 reply_go_on(const struct accel_conf *conf, char **params, int err, GString *reply)
 {
-	if (is_authorizer(params))
-		g_string_append(reply, "Status: 200 OK\r\n\r\n");
-	else if (may_be_kept(conf, params, err))
-		g_string_append(reply, "Status: 204 No Content\r\n\r\n");
-	else
-		g_string_append(reply, "Status: 204 No Content\r\nCache-Control: no-store\r\n\r\n");
+	bool authorizer = is_authorizer(params);
+
+	g_string_append(reply, authorizer ? "Status: 200 OK\r\n" : "Status: 204 No Content\r\n");
+	if (!may_be_kept(conf, params, err))
+		g_string_append(reply,
+		    authorizer ? "Variable-WARM_NO_STORE: 1\r\n" : "Cache-Control: no-store\r\n");
+	g_string_append(reply, "\r\n");
 }
 
 /* False: no URI. */

@@ -189,9 +189,8 @@ static const struct option rows[] = {
 	    .prose = "Answer of an authorizer at the deadline." },
 	{ "remember", '\0', "MS", OPTION_NUMBER, AT(o.warm.remember_ms), 0, MS_MAX, "1000", "ms",
 	    .prose =
-		"Time that an answer is valid for other requests, also for a missing file. Less "
-		"than 1000 adds "
-		"Cache-Control: no-store to the 204 of --mode=auth, so that nginx keeps none." },
+		"Time that an answer is valid for other requests, also for a missing file. Below "
+		"1000 each answer of --mode=auth says that the web server may not keep it." },
 	{ "slow-ms", '\0', "MS", OPTION_NUMBER, AT(o.warm.slow_ms), 0, MS_MAX, .unit = "ms",
 	    .prose = "Log files that take longer." },
 	{ "root", 'r', "DIR", OPTION_REPEAT, AT(o.warm.roots), .read = is_absolute,

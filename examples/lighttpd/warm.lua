@@ -18,7 +18,7 @@ elseif r.req_header["X-Ask"] == "1" then
 	local name = r.req_env["ASKED_NAME"]
 	if r.req_item["http_status"] == 503 then
 		seen.down = true        -- no accelerator: for the rest of this second lighttpd serves without it
-	elseif name and name ~= "" and not seen.warm[name] and seen.room > 0 then
+	elseif name and name ~= "" and not r.req_env["WARM_NO_STORE"] and not seen.warm[name] and seen.room > 0 then
 		seen.warm[name], seen.room = true, seen.room - 1
 	end
 end

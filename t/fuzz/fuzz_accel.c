@@ -84,7 +84,8 @@ static bool
 is_ours(const struct accel_conf *conf, const char *line, size_t n)
 {
 	static const char *const known[] = { "Status", "Content-Type", "Content-Length",
-		"Retry-After", "ETag", "Last-Modified", "Expires", "Cache-Control", "Location" };
+		"Retry-After", "ETag", "Last-Modified", "Expires", "Cache-Control", "Location",
+		"Variable-WARM_NO_STORE" };
 	size_t i;
 
 	for (i = 0; i < NELEM(known); i++)

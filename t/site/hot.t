@@ -139,7 +139,7 @@ for my $r (@recipes) {
 		plan skip_all => "no $r->{needs}: scripts/install-deps installs it" if $r->{needs} && !-e $r->{needs};
 		subtest 'serves as before' => sub { serves_as_before($r) };
 		subtest 'asks once a second' => sub { asks_once_a_second($r) };
-		subtest 'forgets when told' => sub { forgets_when_told($r) } if $r->{kind} eq 'nginx';
+		subtest 'forgets when told' => sub { forgets_when_told($r) };
 		subtest 'a client cannot say what is warm' => sub { asks_whatever_the_client_says($r) } if $r->{kind} eq 'lighttpd';
 		subtest 'serves without accelerator' => sub { serves_without_accelerator($r) };
 		subtest 'dictionary is full' => sub { dictionary_is_full($r) } if $r->{full};
