@@ -117,7 +117,7 @@ sub arrivals {
 
 sub print_through {
 	my ($case, $of, $runs, @names) = @_;
-	print "\n$case->{title}, each once, $case->{spindles} spindles ($disk{lookup_ms} ms for each look-up and read), $case->{clients} clients  ($case->{name})\n";
+	print "\n$case->{title}, each once, $case->{spindles} spindles (", Test::Bench::Rig::price(\%disk), "), $case->{clients} clients  ($case->{name})\n";
 	printf "  %-18s %9s %5s %9s %9s %9s %11s %9s %9s   %-22s %7s %6s\n", 'server', 'MB/s', '+-%', 'of rig', 'files/s', 'p99 ms', 'CPU us/file', 'of accel',
 	    'of alone', 'look-ups opens reads', 'others%', 'errors';
 	for my $name (@names) {

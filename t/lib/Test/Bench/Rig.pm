@@ -56,37 +56,39 @@ my %of_storage = (
 	ext4 => { small => [0, 3], large => [0, 83] },
 	xfs => { small => [0, 1], large => [0, 80] },
 );
-my $requests = $of_storage{slowfs};     # one rig in a process
+my $storage = 'slowfs';         # one rig in a process
 my $patience = 1.5;             # a server that needs longer than the disk itself by this is cut off
 
 # Dies with the reason when there is no slow disk. Option: lists, an array of those that are needed; otherwise both.
 sub new {
 	my ($class, $bench, %opt) = @_;
-	my $self = bless { bench => $bench, root => $bench->files, disk => $bench->dir . '/disk',
-		storage => $bench->opt('storage') // 'slowfs' }, $class;
-	my ($ok, $why) = usable($self->{storage});
+	my $self = bless { bench => $bench, root => $bench->files, disk => $bench->dir . '/disk' }, $class;
+	$storage = $bench->opt('storage') // 'slowfs';
+	my ($ok, $why) = usable($storage);
 	die "bench: no slow disk: $why\n" unless $ok;
 	$self->{mount} = "$self->{root}/slow";
 	mkdir $_ or die "$_: $!" for $self->{disk}, $self->{mount};
 	$self->{names}{$_} = $names{$_} for @{ $opt{lists} // [keys %names] };
-	$requests = $of_storage{ $self->{storage} };
 	return $self;
 }
 
 # More files for one benchmark, before the first mount: n names of files of this size, in a list of this kind.
 sub add_names { my ($self, $kind, $n, $size) = @_; $self->{names}{$kind} = [$n, $size] }
 
+# The kind of slow disk of this rig.
+sub storage { return $storage }
+
 # The kinds of slow disk, and as Test::Slowfs->usable whether there can be one.
 sub storages { return ('slowfs', Test::SlowImage::types()) }
 
 sub usable {
-	my ($storage) = @_;
-	return $storage eq 'slowfs' ? Test::Slowfs->usable : Test::SlowImage->usable($storage);
+	my ($which) = @_;
+	return $which eq 'slowfs' ? Test::Slowfs->usable : Test::SlowImage->usable($which);
 }
 
 sub _make {
 	my ($self) = @_;
-	return $self->_make_image if $self->{storage} ne 'slowfs';
+	return $self->_make_image if $storage ne 'slowfs';
 	$self->_fill($self->{disk}, sub { my ($from, $to) = @_; link $from, $to or die "$to: $!" });
 }
 
@@ -100,7 +102,7 @@ sub _make_image {
 		$files += 1 + 2 * $n;
 		$bytes += $n * -s "$self->{root}/$size.bin";
 	}
-	$self->{image} = Test::SlowImage->make(type => $self->{storage}, file => "$self->{disk}/disk.img", files => $files, bytes => $bytes,
+	$self->{image} = Test::SlowImage->make(type => $storage, file => "$self->{disk}/disk.img", files => $files, bytes => $bytes,
 		fill => sub { $self->_fill($_[0], $copy) });
 }
 
@@ -210,10 +212,19 @@ sub plain {
 	return { others => $others, mb => $said{mb_per_s}, rps => $said{files_per_s}, cpu => $said{cpu_us}, %asked };
 }
 
+# What costs time, for a title.
+sub price {
+	my ($disk) = @_;
+	my ($lookup, $open, $read) = map { $disk->{$_} // 0 } qw(lookup_ms open_ms read_ms);
+	return "$read ms for each request of $storage" if $storage ne 'slowfs';
+	return "$read ms for each look-up and read" if $lookup == $read && !$open;
+	return "look-up $lookup ms, open $open ms, $read ms for each 128 KiB";
+}
+
 # All spindles busy all the time.
 sub ideal_seconds {
 	my ($disk, $files, $kind) = @_;
-	my ($lookups, $reads) = @{ $requests->{ $kind // 'small' } };
+	my ($lookups, $reads) = @{ $of_storage{$storage}{ $kind // 'small' } };
 	return $files * ($lookups * ($disk->{lookup_ms} // 0) + $reads * $disk->{read_ms}) / 1000 / $disk->{spindles};
 }
 
