@@ -105,6 +105,7 @@ struct advice {
 	/* Drops a file from memory, then calls advice_forgotten().  False, NULL: cannot. */
 	bool (*forget)(struct advice *, const char *path);
 	void *forget_arg;
+	const char *const *roots; /* shown beside examples; NULL: none */
 	/* began or ended; NULL: nobody hears it */
 	void (*say)(const struct advice *, enum advice_id);
 	struct advice_state state[ADVICE_IDS];

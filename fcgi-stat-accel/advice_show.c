@@ -5,6 +5,13 @@
 #include "base/clock.h"
 #include "base/log.h"
 
+/* The first root, to compare the example with. */
+static const char *
+root_of(const struct advice *a)
+{
+	return (a->roots != NULL && a->roots[0] != NULL ? a->roots[0] : "/");
+}
+
 /* ---------------------------------------------------------------- the log */
 
 static void
@@ -15,7 +22,8 @@ log_one(const struct advice *a, enum advice_id id, const char *ev)
 
 	log_event(LOG_WARN, NULL, ev, LF_STR("id", info->id), LF_U64("percent", s->percent),
 	    LF_U64("of", s->answers), LF_TEXT("example", advice_example(s)),
-	    LF_U64("example-cut", s->example.cut), LF_U64("waited-ms", s->waited_ns / NS_PER_MS),
+	    LF_U64("example-cut", s->example.cut), LF_STR("root", root_of(a)),
+	    LF_U64("waited-ms", s->waited_ns / NS_PER_MS),
 	    LF_U64("cost-ms", s->answers * ADVICE_ASK_NS / NS_PER_MS), LF_STR("seen", info->seen),
 	    LF_STR("do", info->next));
 }
@@ -41,14 +49,21 @@ advice_log_all(const struct advice *a)
 /* ---------------------------------------------------------------- status pages */
 
 static void
-text_one(struct buf *out, enum advice_id id, const struct advice_state *s)
+text_one(struct buf *out, const struct advice *a, enum advice_id id)
 {
+	const struct advice_state *s = &a->state[id];
+
 	buf_printf(out, "accel.advice.%s: %s (%u %% of %" PRIu64, advice_infos[id].id,
 	    advice_infos[id].seen, s->percent, s->answers);
 	if (s->example.n > 0) {
 		buf_str(out, ", as \"");
 		buf_log_quoted(out, advice_example(s));
 		buf_str(out, s->example.cut ? "...\"" : "\"");
+	}
+	if (id == ADVICE_outside || id == ADVICE_absent) {
+		buf_str(out, "; --root is \"");
+		buf_log_quoted(out, text_of(root_of(a)));
+		buf_str(out, "\"");
 	}
 	if (id == ADVICE_warm || id == ADVICE_unclear)
 		buf_printf(out, "; they waited %llu ms and cost %llu ms of CPU",
@@ -64,7 +79,7 @@ advice_text(struct buf *out, const struct advice *a)
 	for (enum advice_id id = 0; id < ADVICE_IDS; id++) {
 		if (!a->state[id].on)
 			continue;
-		text_one(out, id, &a->state[id]);
+		text_one(out, a, id);
 		any = true;
 	}
 	if (!any)

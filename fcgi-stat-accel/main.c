@@ -335,6 +335,7 @@ describe(struct program *p)
 	p->status.mode = p->opt->accel.mode == MODE_AUTH ? "auth" : "sendfile";
 	p->status.counters = &p->counters;
 	p->status.advice = &p->advice;
+	p->advice.roots = p->opt->warm.roots;
 	p->advice.forget = forget;
 	p->advice.forget_arg = p->warm;
 	p->status.accel = &p->opt->accel;

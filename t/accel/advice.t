@@ -52,6 +52,7 @@ sub notices {
 	cmp_ok $advice->{percent}, '>=', 90, 'with its share';
 	is $advice->{example}, $example, 'with an example' if defined $example;
 	like page(), qr/^accel\.advice\.$id: Nearly \w.*\)? [A-Z].*\.$/m, 'as text';
+	like page(), qr{^accel\.advice.*; --root is "\Q$dir\E/www"\) }m, 'with the root' if $id =~ /^(?:absent|outside-roots)$/;
 	like page('metrics'), qr/^fcgi_stat_accel_advice\{id="$id"\} 1$/m, 'as a metric';
 	ok ask_until(\&healthy, sub { !advices() }), 'other questions end it';
 	like page(), qr/^accel\.advice: none$/m, 'as text';
