@@ -70,7 +70,8 @@ struct warm_read {
 	uint64_t at, end, soon, all;
 	uint64_t last_ns; /* when the last window came */
 	guint flying;
-	bool stop; /* no more windows */
+	bool stop;  /* no more windows */
+	bool again; /* bytes were lost, or would have been noticed */
 	struct io_op over;
 	struct window window[WINDOWS];
 };

@@ -165,12 +165,27 @@ answered_ready(struct warm_read *rd)
 	return (!rd->stop && rd->at < rd->end);
 }
 
+/* The answer comes when a window does, so one is read even if none is missing any more. */
+static void
+skip_not_lost(struct warm_read *rd)
+{
+	uint64_t at = rd->at;
+
+	skip_warm(rd);
+	if (rd->at >= rd->end && rd->flying == 0)
+		rd->at = at;
+}
+
 bool
 read_ready(struct warm_read *rd)
 {
 	if (rd->flying == WINDOWS || rd->stop)
 		return (false);
-	return (rd->owner == NULL ? answered_ready(rd) : rd->at < rd->end);
+	if (rd->owner == NULL)
+		return (answered_ready(rd));
+	if (rd->again && rd->at < rd->end)
+		skip_not_lost(rd);
+	return (rd->at < rd->end);
 }
 
 /* ---------------------------------------------------------------- before the answer */
@@ -235,6 +250,23 @@ behind_done(struct warm_read *rd, const struct io_op *op)
 		rd->stop = true;
 }
 
+/* A kernel that takes memory back (DAMON, a cgroup at its limit) may take the first pages while the
+ * last ones are read: 12 to 81 of 960 reads were lost in this way.  Looks once, at up to SKIP
+ * windows, and only if the kernel counts the window that has just come. */
+static bool
+has_lost_bytes(struct warm_read *rd, const struct io_op *op)
+{
+	if (rd->stop || rd->again || !io_file_counted(rd->file, op->file.off, op->file.len))
+		return (false);
+	rd->again = true;
+	rd->at = 0;
+	skip_warm(rd);
+	if (rd->at < rd->end && rd->at < SKIP * (uint64_t)IO_WINDOW)
+		return (true);
+	rd->at = rd->end;
+	return (false);
+}
+
 static void
 window_done(struct io_op *op)
 {
@@ -242,7 +274,8 @@ window_done(struct io_op *op)
 	struct warm_device *d = rd->device;
 
 	(rd->owner != NULL ? before_done : behind_done)(rd, op);
-	if (rd->flying != 0 || (!rd->stop && rd->at < rd->end))
+	if (rd->flying != 0 || (!rd->stop && rd->at < rd->end) ||
+	    (rd->owner != NULL && has_lost_bytes(rd, op)))
 		order_turn(rd);
 	else if (rd->owner != NULL)
 		read_over(rd);

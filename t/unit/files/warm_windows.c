@@ -314,12 +314,42 @@ test_behind_in_memory(void)
 	read_up(WINDOW, WINDOW);
 	g_assert_false(ask_from(&a, "/a", from));
 	opened("a", 100 * WINDOW, 0);
-	finish_window(from, IO_WINDOW);
 	finish_window(from + WINDOW, 4096);
+	finish_window(from, IO_WINDOW);
 	g_assert_cmpuint(a.done, ==, 1);
 	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
 	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
 	g_assert_cmpuint(counters.accel_bytes_behind, ==, 0);
+	down();
+}
+
+/* The kernel took pages while the last ones were read: they are read once more. */
+static void
+test_lost_bytes(void)
+{
+	char *bytes = g_malloc0(WINDOW);
+	uint64_t last = 60 * WINDOW;
+	struct asker a;
+
+	g_assert_cmpint(pwrite(real_fd, bytes, WINDOW, (off_t)last), ==, WINDOW);
+	g_free(bytes);
+	if (io_pages_counted(real_fd, last, WINDOW) != 1) {
+		g_test_skip("this kernel or file system does not count pages in memory");
+		return;
+	}
+	read_up(3 * WINDOW, 0);
+	g_assert_false(ask_from(&a, "/a", last - 2 * WINDOW));
+	opened("a", 61 * WINDOW, 0);
+	for (guint round = 0; round < 2; round++) {
+		g_assert_cmpuint(a.done, ==, 0);
+		finish_window(last - WINDOW, IO_WINDOW);
+		finish_window(last - 2 * WINDOW, IO_WINDOW);
+		if (round == 0)
+			finish_window(last, IO_WINDOW);
+	}
+	g_assert_cmpuint(a.done, ==, 1);
+	g_assert_cmpint(a.w.found.err, ==, 0);
+	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
 	down();
 }
 
@@ -390,6 +420,7 @@ main(int argc, char **argv)
 	g_test_add_func("/warm/only-behind", test_only_behind);
 	g_test_add_func("/warm/behind-bounded", test_behind_bounded);
 	g_test_add_func("/warm/behind-in-memory", test_behind_in_memory);
+	g_test_add_func("/warm/lost-bytes", test_lost_bytes);
 	g_test_add_func("/warm/late-reading", test_late_reading);
 	g_test_add_func("/warm/behind-ends", test_behind_ends); /* last: removes the file */
 	result = g_test_run();

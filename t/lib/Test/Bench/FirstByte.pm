@@ -60,7 +60,7 @@ sub understands {
 
 sub run {
 	my ($bench) = @_;
-	my $rig = Test::Bench::Rig->new($bench);
+	my $rig = Test::Bench::Rig->new($bench, lists => []);
 	$rig->add_names(many => $names, '10m');
 	my @kinds = kinds($bench);
 	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
