@@ -13,8 +13,8 @@
 
 struct open_asks; /* what was found */
 
-/* Before a sandbox, which hides the names.  roots: NULL at the end; NULL: none were given, and which
- * of the machine's mounts has the site is unknown. */
+/* Before a sandbox, which hides the names.  roots: NULL at the end; NULL: none were given, and
+ * which of the machine's mounts has the site is unknown. */
 struct open_asks *open_asks_find(const char *const *roots);
 /* A line for each mount, of many the first few. */
 void open_asks_log(const struct open_asks *);

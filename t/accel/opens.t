@@ -46,6 +46,8 @@ SKIP: {
 	symlink 'far', "$dir/www/link";
 	($n, @lines) = said("$dir/www/link", "$dir/local");
 	like "@lines", qr{\A\S+ \S+ \S+ root=\Q$dir\E/www/link mount=\Q$dir\E/www/far }, 'a root that is a link';
+	($n, @lines) = said();
+	is "$n@lines", '0', 'without --root it cannot know';
 	mkdir "$dir/www/fa";
 	($n, @lines) = said("$dir/www/fa");
 	is "$n@lines", '0', 'not a root whose name begins alike';
