@@ -153,8 +153,8 @@ reply_error(char **params, int status, GString *reply)
 		g_string_append_printf(reply, "%d %s\n", status, reason);
 }
 
-/* A web server may keep an answer (fastcgi_cache, Lua): not one for a file that is still cold, and not one for
- * a file of its cache that appears a moment later. */
+/* A web server may keep an answer (fastcgi_cache, Lua): not one for a file that is still cold, and
+ * not one for a file of its cache that appears a moment later. */
 static bool
 may_be_kept(const struct accel_conf *conf, char **params, int err)
 {
