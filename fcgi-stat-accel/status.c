@@ -95,7 +95,7 @@ text_summary(struct buf *out, const struct status *s, const struct io_pools_stat
 		buf_printf(out, "no web server has asked about a file since the start, ");
 	else
 		buf_printf(out,
-		    "%" PRIu64 " answers, %" PRIu64 " %% of the files were in memory, the last "
+		    "%" PRIu64 " answers, %" PRIu64 " %% needed no thread, the last "
 		    "answer was ",
 		    answers, memory * 100 / MAX(all, 1));
 	buf_printf(out, "%" PRIu64 " s ago; ", idle_s(s));

@@ -137,7 +137,7 @@ lines(void)
 	ask("GET", "/accel-status", "full");
 	has("Content-Type: text/plain; charset=utf-8\r\n");
 	has("\r\n\r\naccel.version: " STAT_ACCEL_VERSION
-	    "\naccel.mode: auth\naccel.summary: 100 answers, 0 % of the files were in memory, the "
+	    "\naccel.mode: auth\naccel.summary: 100 answers, 0 % needed no thread, the "
 	    "last answer was 5 s ago; 2 requests wait now, the oldest job of a thread for 0 ms; 0 "
 	    "devices are stuck; ");
 	has(" us per answer\naccel.advice: none\naccel.uptime-s: 12\naccel.cpu-ms: ");
@@ -171,7 +171,7 @@ summary(void)
 	counters.events.accel_hot = counters.events.accel_remembered = 1;
 	counters.events.accel_cold = counters.events.accel_joined = 3;
 	ask("GET", "/accel-status", "");
-	has("\naccel.summary: 100 answers, 25 % of the files were in memory, the last answer was 5 "
+	has("\naccel.summary: 100 answers, 25 % needed no thread, the last answer was 5 "
 	    "s ");
 	counters = (struct accel_counters){ 0 };
 	ask("GET", "/accel-status", "");
