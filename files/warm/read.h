@@ -6,8 +6,8 @@
  *
  * Many large files at once end one after the other: the first one in turn gets as many windows as
  * it may have on their way, and the next one gets those that are left.  A file leaves the rows when
- * no file in turn can use a free window.  Brief files overtake the others.  Files behind their answers get windows that no file in
- * turn can use.
+ * no file in turn can use a free window.  Brief files overtake the others.  Files behind their
+ * answers get windows that no file in turn can use.
  *
  * Bounds   a device has `most` windows on their way.  A window without an answer for STUCK_MS does
  *          not count, so that a file that hangs stops no other.  After a turn of TURN bytes a file
@@ -65,8 +65,8 @@ struct warm_read {
 	/* Parts of the file needed before the answer and behind it. */
 	struct range_part part[RANGE_PARTS];
 	guint n;
-	/* Positions in the bytes of these parts: next to read; needed now; needed in this turn; needed
-	 * in all. */
+	/* Positions in the bytes of these parts: next to read; needed now; needed in this turn;
+	 * needed in all. */
 	uint64_t at, end, soon, all;
 	uint64_t last_ns; /* when the last window came */
 	guint flying;

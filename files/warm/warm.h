@@ -35,8 +35,8 @@ struct warm_conf {
 	enum warm_how how;
 	/* WARM_READ: bytes in memory before the answer, at least a window (256 KiB); WARM_ALL. */
 	uint64_t before;
-	/* WARM_READ: bytes from the start, read at full speed when the file has its turn, also after
-	 * the answer.  With more than `before` the answer waits for the turn; 0: just those. */
+	/* WARM_READ: bytes from the start, read at full speed when the file has its turn, also
+	 * after the answer.  With more than `before` the answer waits for the turn; 0: just those. */
 	uint64_t soon;
 	/* bytes behind those of before, read ahead after the answer; 0: none; WARM_ALL */
 	uint64_t behind;

@@ -3,7 +3,8 @@
  *   turn     before: needed for the answer --> answer --> soon: read while the file has its turn
  *   behind   the rest, by idle threads
  *
- * order.c decides whose window is next.  If all threads are busy there is a pause behind the answer.
+ * order.c decides whose window is next.  If all threads are busy there is a pause behind the
+ * answer.
  */
 #include "files/warm/read.h"
 
