@@ -34,6 +34,21 @@ broken nginx => 'reading in the event loop', nginx("\t\t#! no-auth-request\n\t\t
 broken nginx => 'aio switched off', nginx("\t\t#! no-auth-request\n\t\tlocation / {\n\t\t\taio off;\n\t\t}\n");
 broken nginx => 'past the page cache', asking("\t\t\t#! directio\n\t\t\tdirectio 4m;\n");
 
+broken nginx => 'auth_request where no file is served', nginx(<<"EOT");
+		location / {
+$ASK		}
+$ASKED
+		location /app/ {
+			#! auth-proxy
+			auth_request /stat-accel;
+			proxy_pass http://127.0.0.1:1;
+		}
+		location /old/ {
+			#! auth-return
+			auth_request /stat-accel;
+			return 410;
+		}
+EOT
 broken nginx => 'auth_request to a location that returns 404', asking() =~ s/auth_request /auth_request \/no;\n\t\t#/r
 	=~ s/(\t\t\tauth_request)/\t\t\t#! auth-404\n$1/r =~ s/(\t\tlocation = )/\t\tlocation = \/no { return 404; }\n$1/r;
 broken nginx => 'auth_request to nothing', nginx("\t\tlocation / {\n\t\t\tset \$warm_path \$document_root\$uri;\n\t\t\t#! auth-404\n\t\t\tauth_request /no;\n\t\t}\n");

@@ -21,12 +21,12 @@ use constant { T_BEGIN => 1, T_END => 3, T_PARAMS => 4, T_STDIN => 5, T_STDOUT =
 #     accel    it answers, about has what it says of itself
 #     dead     nothing answers there, or another program does: why says so
 #     unknown  this user cannot find out
-sub ask ($address, $user) {
+sub ask ($address, $user, $patience = PATIENCE_S) {
 	pipe my $in, my $out or return { state => 'unknown', why => "pipe: $!" };
 	my $pid = fork // return { state => 'unknown', why => "fork: $!" };
 	if (!$pid) {
 		close $in;
-		my $found = eval { become($user) // question($address, $user) } // { state => 'unknown', why => "$@" =~ s/\s+\z//r };
+		my $found = eval { become($user) // question($address, $user, $patience) } // { state => 'unknown', why => "$@" =~ s/\s+\z//r };
 		print {$out} JSON::PP->new->utf8->encode($found);
 		close $out;
 		POSIX::_exit(0);
@@ -57,15 +57,15 @@ sub name_of () { return 'user ' . (getpwuid($>) // $>) }
 # Does this process have the rights of the web server now?
 sub is_user ($user) { return defined $user && ((getpwnam $user)[2] // $user) eq $> }
 
-sub question ($address, $user) {
+sub question ($address, $user, $patience) {
 	my $sock = $address =~ m{^/} ? IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $address)
-		: IO::Socket::IP->new(PeerAddr => $address, Type => SOCK_STREAM, Timeout => PATIENCE_S);
+		: IO::Socket::IP->new(PeerAddr => $address, Type => SOCK_STREAM, Timeout => $patience);
 	return no_connection($address, $user, $!, "$@") unless $sock;
 	my $bytes = record(T_BEGIN, pack 'nCx5', 1, 0) . record(T_PARAMS, params(REQUEST_METHOD => 'GET', SCRIPT_NAME => 'stat-accel:about'))
 		. record(T_PARAMS, '') . record(T_STDIN, '');
 	local $SIG{PIPE} = 'IGNORE';
 	syswrite $sock, $bytes;
-	my ($answer, $ended) = answer($sock);
+	my ($answer, $ended) = answer($sock, $patience);
 	return verdict($answer, $ended);
 }
 
@@ -92,8 +92,8 @@ sub record ($type, $content) { return pack('CCnnxx', 1, $type, 1, length $conten
 sub params (%pair) { return join '', map { pack('CC', length, length $pair{$_}) . $_ . $pair{$_} } sort keys %pair }
 
 # All bytes until the end of the request, of the connection, or of patience; and why it ended.
-sub answer ($sock) {
-	my ($bytes, $until) = ('', time + PATIENCE_S);
+sub answer ($sock, $patience) {
+	my ($bytes, $until) = ('', time + $patience);
 	my $wait = IO::Select->new($sock);
 	while (length $bytes < ANSWER_MAX) {
 		my $left = $until - time;
@@ -117,7 +117,7 @@ sub records ($bytes) {
 }
 
 sub verdict ($bytes, $ended) {
-	return { state => 'dead', why => 'it takes the connection and does not answer within ' . PATIENCE_S . ' s' } if $bytes eq '' && $ended eq 'silent';
+	return { state => 'dead', why => 'it takes the connection and does not answer' } if $bytes eq '' && $ended eq 'silent';
 	return { state => 'dead', why => 'it closes the connection without an answer: fcgi-stat-accel does so to peers that FCGI_WEB_SERVER_ADDRS or --peer-user leave out' }
 		if $bytes eq '';
 	my $text = join '', map { $_->[0] == T_STDOUT ? $_->[1] : () } records($bytes);

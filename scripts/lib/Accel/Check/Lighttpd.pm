@@ -154,7 +154,7 @@ sub host_place ($opt, $scope, $host, $alias) {
 		return $report->place(where($scope), 'unknown', $magnet);
 	}
 	my $right = $docroot eq '' || defined $root && $docroot eq $root && !grep { setting($scope, $_) } qw(simple-vhost.server-root evhost.path-pattern);
-	my %more = (as => $as, pass => $at, address => [address_of($conf)], starts => exists $conf->{'bin-path'});
+	my %more = (as => $as, pass => $at, address => [address_of($conf)], starts => text_of($conf->{'bin-path'}));
 	$report->place(where($scope), $works && $right ? 'asked' : 'cold', $node, %more, root => $docroot eq '' ? $root : $docroot);
 	return unless $alias && ref $alias->{value};
 	for my $entry (@{ $alias->{value} }) {

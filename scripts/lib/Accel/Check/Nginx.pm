@@ -108,7 +108,7 @@ sub check ($opt, $file) {
 	$opt->{server_user} = value($tree, 'user', 'nobody');
 	for my $server (servers($tree)) {
 		my @blocks = file_blocks($server);
-		$report->root(root_of($_), where($_)) for @blocks;
+		$report->root(scalar root_of($_), where($_)) for @blocks;
 		Accel::Check::NginxAuth::check_server($opt, $server, \@blocks);
 		check_early($report, $_) for $server, locations($server);
 		for my $block (@blocks) {

@@ -30,7 +30,7 @@ sub check_server ($opt, $server, $blocks) {
 			my $asked = find_location($server, $auth->{args}[0]);
 			check_target($opt, $server, $auth, $asked) unless $looked_at{ $auth->{file} . ':' . $auth->{line} }++;
 			my $state = $asked && is_ours($asked) ? check_path($report, $server, $block, $asked, $auth) : 'cold';
-			$report->place(where($block), $state, $auth, as => 'auth', root => root_of($block),
+			$report->place(where($block), $state, $auth, as => 'auth', root => scalar root_of($block),
 				$state eq 'asked' ? (pass => pass_of($asked), address => [addresses($server, pass_of($asked))]) : ());
 			check_satisfy($report, $block);
 		} elsif (my ($lua) = map { effective($block, "access_by_lua$_") // () } '_block', '_file', '') {
@@ -47,9 +47,28 @@ sub check_server ($opt, $server, $blocks) {
 			$report->place(where($block), 'cold', $block);
 		}
 	}
+	check_idle($report, $server, $_) for grep { my $l = $_; !grep { $_ == $l } @$blocks, @responders } locations($server);
 	for my $loc (@responders) {
 		check_responder($opt, $server, $loc);
-		$report->place(where($loc), 'asked', $loc, as => 'X-Accel-Redirect', root => root_of($loc), pass => pass_of($loc), address => [addresses($server, pass_of($loc))]);
+		$report->place(where($loc), 'asked', $loc, as => 'X-Accel-Redirect', root => scalar root_of($loc), pass => pass_of($loc), address => [addresses($server, pass_of($loc))]);
+	}
+	return;
+}
+
+# auth_request where no file is served: "return" answers before it, a proxy after it.
+sub check_idle ($report, $server, $loc) {
+	my $auth = effective($loc, 'auth_request') or return;
+	my $target = find_location($server, $auth->{args}[0] // '');
+	return if !$target || $target == $loc || !is_ours($target) || is_internal($loc) || params($target)->{WARM_CACHE_KEY};
+	my $own = $auth->{parent} == $loc;
+	if (own($loc, 'return')) {
+		$report->finding('auth-return', 'wastes', $auth, where($loc), '"return" answers before auth_request asks: it asks for nothing here',
+			{ replace => $auth, in => 'instead of this line', text => "# no auth_request here\n" }) if $own;
+	} elsif (my $pass = pass_of($loc)) {
+		return if value($loc, $pass->{name} =~ s/_pass\z/_cache/r, 'off') ne 'off';    # its answers are files: NginxCache.pm
+		my $why = "the accelerator is asked before $pass->{name}, and no file is opened here";
+		$report->note('auth-proxy', $auth, where($loc), "$why: auth_request off; in this location saves the question") unless $own;
+		$report->finding('auth-proxy', 'wastes', $auth, where($loc), $why, { replace => $auth, in => 'instead of this line', text => "auth_request off;\n" }) if $own;
 	}
 	return;
 }
@@ -327,7 +346,7 @@ sub responders ($opt, $server) {
 }
 
 sub same_files ($responder, $block) {
-	my ($a, $b) = map { root_of($_) } $responder, $block;
+	my ($a, $b) = map { scalar root_of($_) } $responder, $block;
 	return $block->{name} eq 'location' && defined $a && defined $b && within($b, $a);
 }
 

@@ -35,7 +35,7 @@ sub check_address ($opt, $address, @places) {
 		$_->{state} = 'unknown' for @places;
 		$report->note('socket', $at, $address, "whether fcgi-stat-accel answers there is not known: $found->{why}");
 	} elsif ($found->{state} ne 'accel' && !grep { !$_->{starts} } @places) {
-		$_->{state} = 'unknown' for @places;
+		starts($report, $at, @places);
 		$report->note('socket', $at, $address, "the server starts fcgi-stat-accel itself, and it does not answer now: $found->{why}");
 	} elsif ($found->{state} ne 'accel') {
 		$_->{state} = 'cold' for @places;
@@ -45,6 +45,17 @@ sub check_address ($opt, $address, @places) {
 				: 'Start fcgi-stat-accel there, or correct the address.' });
 	} else {
 		compare($report, $found->{about}, $_) for @places;
+	}
+	return;
+}
+
+# The server starts it: is there a program?
+sub starts ($report, $at, @places) {
+	$_->{state} = 'unknown' for @places;
+	for my $program (grep { defined && !-x } map { (split ' ', $_->{starts})[0] } @places) {
+		$_->{state} = 'cold' for @places;
+		$report->finding('bin-path', 'blocks', $at, $program, -e $program ? 'the server starts this program, and it is not executable' : 'the server starts this program, and there is none',
+			{ advice => 'Write the path of fcgi-stat-accel.' });
 	}
 	return;
 }
