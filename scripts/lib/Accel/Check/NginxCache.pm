@@ -11,7 +11,6 @@ use Accel::Check qw(mounted_on slow_kind);
 *effective = \&Accel::Check::Nginx::effective;
 *value = \&Accel::Check::Nginx::value;
 *where = \&Accel::Check::Nginx::where;
-*around = \&Accel::Check::Nginx::around;
 *servers = \&Accel::Check::Nginx::servers;
 *locations = \&Accel::Check::Nginx::locations;
 *find_location = \&Accel::Check::NginxAuth::find_location;
