@@ -109,8 +109,8 @@ first_byte(const struct range_set *want)
 	return (first);
 }
 
-/* A thread reads a short file, or the only window that is needed now, and closes the file if no more
- * of it is wanted. */
+/* A thread reads a short file, or the only window that is needed now, and closes the file if no
+ * more of it is wanted. */
 static void
 ask_first(struct warm_file *f)
 {

@@ -36,7 +36,8 @@ struct warm_conf {
 	/* WARM_READ: bytes in memory before the answer, at least a window (256 KiB); WARM_ALL. */
 	uint64_t before;
 	/* WARM_READ: bytes from the start, read at full speed when the file has its turn, also
-	 * after the answer.  With more than `before` the answer waits for the turn; 0: just those. */
+	 * after the answer.  With more than `before` the answer waits for the turn; 0: just
+	 * those. */
 	uint64_t soon;
 	/* bytes behind those of before, read ahead after the answer; 0: none; WARM_ALL */
 	uint64_t behind;
