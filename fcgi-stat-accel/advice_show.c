@@ -148,9 +148,10 @@ advice_manual(struct manpage *p)
 	    "advice that comes and goes is logged at most once an hour.\n"
 	    "A decision needs a hundred answers and the time of --advice; always-warm, asked-late, "
 	    "warm-or-late and cache-misses need sixty times as much. To tell the first two apart, "
-	    "up to twenty files of at most 1 MiB are then dropped from memory, one after the "
-	    "other: the next question about one of them shows whether the web server has read it "
-	    "before it asked.\n");
+	    "--prove-order then drops up to twenty files of at most 1 MiB from memory, one "
+	    "after the other: the next question about one of them shows whether the web server has "
+	    "read it before it asked. A server that sends such a file without a question waits for "
+	    "one read.\n");
 	for (const struct advice_info *i = advice_infos; i < advice_infos + ADVICE_IDS; i++) {
 		manpage_item(p, i->id);
 		b.n = 0;

@@ -336,7 +336,7 @@ describe(struct program *p)
 	p->status.counters = &p->counters;
 	p->status.advice = &p->advice;
 	p->advice.roots = p->opt->warm.roots;
-	p->advice.forget = forget;
+	p->advice.forget = p->opt->prove_order ? forget : NULL;
 	p->advice.forget_arg = p->warm;
 	p->status.accel = &p->opt->accel;
 	p->status.warm = &p->opt->warm;

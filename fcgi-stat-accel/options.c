@@ -229,6 +229,9 @@ static const struct option rows[] = {
 	{ "advice", '\0', "MS", OPTION_NUMBER, AT(o.advice_ms), 0, MS_MAX, "60000", "ms",
 	    .prose = "Watch the questions this long before an advice about the set-up (see "
 		     "ADVICE); 0: never." },
+	{ "prove-order", '\0', NULL, OPTION_FLAG, AT(o.prove_order),
+	    .prose = "If nearly no question waits for a disk, drop a warm file from memory now and "
+		     "then. The next question about it shows whether the server asks in time." },
 	{ "ping-path", '\0', "URL", OPTION_TEXT, AT(o.ping_path), .read = is_absolute,
 	    .expected = "a path that begins with /",
 	    .prose = "A request with this SCRIPT_NAME gets \"pong\"." },

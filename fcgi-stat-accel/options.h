@@ -27,7 +27,8 @@ struct options {
 	const char *const *peer_users;
 	struct user user; /* user to become; .name NULL: none */
 	bool sandbox;
-	unsigned advice_ms;                  /* 0: no advice */
+	unsigned advice_ms; /* 0: no advice */
+	bool prove_order;
 	const char *status_path, *ping_path; /* NULL: none */
 	const char *log;                     /* NULL: standard error */
 	enum timing_format timing;
