@@ -140,7 +140,7 @@ subtest 'auto:threads answers at the turn of a file' => sub {
 };
 
 subtest 'auto answers when all of a file is there' => sub {
-	up('--warm=auto', '--deadline=500', '--mode=auth', '--late=503');
+	up('--warm=auto', '--deadline=2500', '--mode=auth', '--late=503');
 	$slow->hang_after(1 << 20);
 	is status('longer'), 503, 'a long file that cannot be read is not answered before the deadline';
 	$slow->go;
