@@ -10,17 +10,23 @@ use Exporter qw(import);
 use File::Basename qw(dirname);
 use File::Glob     qw(bsd_glob GLOB_QUOTE);
 
-our @EXPORT_OK = qw(slurp unreadable include_files within mounted_on slow_kind);
+our @EXPORT_OK = qw(check_words slurp unreadable include_files within mounted_on slow_kind);
 
 use constant {
 	MAX_FILE  => 8 << 20,     # bytes: what is larger is no configuration
 	MAX_TOTAL => 32 << 20,    # bytes of all files together
 	MAX_DEPTH => 32,          # includes in includes
 	MAX_FILES => 10_000,
+	MAX_WORK  => 2e11,        # words of a file x its bytes: Perl copies the text for each word; 5 s
 };
 
 # Ends the run with a message that names a place; a blessed hash, so that a bug of ours looks different.
 sub unreadable ($file, $line, $why) { die bless { file => $file, line => $line, why => $why }, 'Accel::Check::Unreadable' }
+
+sub check_words ($file, $line, $words, $bytes) {
+	unreadable($file, $line, "$words words up to here, too many for a file of this size") if $words * $bytes > MAX_WORK;
+	return;
+}
 
 # The text of a file.  $from = { file, line, stack } is the include that asks for it, if one does.
 sub slurp ($state, $file, $from = undef) {

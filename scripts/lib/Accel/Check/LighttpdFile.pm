@@ -5,7 +5,7 @@ package Accel::Check::LighttpdFile;
 use v5.36;
 
 use File::Basename qw(dirname);
-use Accel::Check   qw(slurp unreadable include_files);
+use Accel::Check   qw(slurp unreadable include_files check_words);
 
 use constant MAX_NESTED => 50;
 
@@ -30,6 +30,7 @@ sub tokens ($file, $text) {
 	for ($text) {
 		TOKEN: while (!/\G\z/gc) {
 			next if /\G[ \t\r]+/gc || /\G#[^\n]*/gc;
+			check_words($file, $line, scalar @all, length);
 			if (/\G\n/gc) {
 				push @all, [eol => '', $line] if !$depth && @all && $all[-1][0] ne 'eol';
 				$line++;

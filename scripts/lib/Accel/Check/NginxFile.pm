@@ -3,7 +3,7 @@ package Accel::Check::NginxFile;
 use v5.36;
 
 use File::Basename qw(dirname);
-use Accel::Check   qw(slurp unreadable include_files);
+use Accel::Check   qw(slurp unreadable include_files check_words);
 
 # What is inside these is data, not directives; it can be long.
 my %DATA = map { $_ => 1 } qw(map geo types split_clients charset_map);
@@ -20,7 +20,7 @@ sub read_into ($state, $block, $file, $from) {
 	push @{ $state->{stack} }, $real;
 	my @open = ($block);
 	my (@words, $began);
-	my $line = 1;
+	my ($line, $count) = (1, 0);
 	for ($text) {
 		while (1) {
 			if (/\G([ \t\r]*\n)+/gc) { $line += ($& =~ tr/\n//) }
@@ -54,6 +54,7 @@ sub read_into ($state, $block, $file, $from) {
 				elsif (/\G((?:[^\s;{\\\$]++|\\.|\$\{|\$)++)/gcs) { $word = $1 }
 				else { unreadable($file, $line, 'cannot be read') }
 				$line += ($word =~ tr/\n//);
+				check_words($file, $line, ++$count, length);
 				push @words, $word =~ s/\\(["'\\])/$1/gr;
 			}
 		}
