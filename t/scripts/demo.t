@@ -144,11 +144,11 @@ subtest 'a machine without FUSE gets a message' => sub {
 };
 
 subtest 'wrong options exit with 64' => sub {
-	for my $case (['--seconds', '0.1'], ['--spindles', 0], ['--server', 'iis'], ['now']) {
+	for my $case (['--seconds', '0.1'], ['--spindles', 0], ['--server', 'iis'], ['--storage', 'floppy'], ['now']) {
 		my $tmp = scratch();
 		my ($status, $said) = run_demo("$tmp", [], \&nothing, @$case);
 		is $status, 64, "@$case" or diag $said;
-		like $said, qr/^demo: .*(?:--seconds|--spindles|iis|now)/m, '... is named';
+		like $said, qr/^demo: .*(?:--seconds|--spindles|iis|floppy|now)/m, '... is named';
 	}
 };
 
