@@ -257,7 +257,7 @@ serve_in(uint64_t ms)
 	serve(op);
 }
 
-/* More windows, MOST_MAX at most, while they take no longer; fewer when they wait for each other. */
+/* Up to MOST_MAX windows while they take no longer; fewer when they wait for each other. */
 static void
 test_windows_follow_the_disk(void)
 {

@@ -275,7 +275,7 @@ begin_many(guint n)
 	}
 }
 
-/* At most FILES of order.c are open behind their answers; the rest is counted by accel.files.behind-skipped. */
+/* Open behind their answers are at most FILES; accel.files.behind-skipped counts the others. */
 static void
 test_behind_bounded(void)
 {
