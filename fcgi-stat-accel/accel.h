@@ -62,6 +62,9 @@ struct accel_counters {
  * cache has the name in WARM_CACHE. */
 int accel_path(const struct accel_conf *, char **params, GString *path, struct range_set *want);
 
+/* False: HEAD, or a part of the file. */
+bool accel_wants_all(char **params);
+
 /* True: the request asks for a file of nginx's cache. */
 bool accel_is_cached(const struct accel_conf *, char **params);
 

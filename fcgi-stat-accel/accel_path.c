@@ -224,6 +224,15 @@ wanted_ranges(char **params, struct range_set *want)
 		whole_pages(&want->part[i]);
 }
 
+bool
+accel_wants_all(char **params)
+{
+	struct range_set want;
+
+	wanted_ranges(params, &want);
+	return (want.n == 1 && want.part[0].from == 0 && want.part[0].to == UINT64_MAX);
+}
+
 /* ---------------------------------------------------------------- nginx's cache */
 
 static const char *

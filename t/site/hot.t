@@ -106,6 +106,18 @@ sub asks_whatever_the_client_says {
 	is $site->asked - $asked, 2, 'a header of the client hides no name';
 }
 
+# An answer about a HEAD request says nothing about the bytes, and the next client wants them.  lua.conf asks as for GET.
+sub head_makes_nothing_warm {
+	my ($r) = @_;
+	my $site = start($r);
+	my $asked = $site->asked;
+	is $site->head('/names/A.txt')->{status}, 200, 'HEAD';
+	is $site->get('/names/A.txt')->{status}, 200, '... then GET';
+	cmp_ok $site->asked - $asked, '>=', $r->{file} eq 'lua.conf' ? 1 : 2, '... is a question of its own';
+	my ($first) = grep { $_->{path} =~ /A\.txt\z/ } $site->timing;
+	isnt $first->{bytes}, 0, '... and HEAD is asked about as GET' if $r->{file} eq 'lua.conf';
+}
+
 sub forgets_when_told {
 	my ($r) = @_;
 	my $site = start($r, text => example($r) =~ s/--mode=auth/--mode=auth --remember=999/r);
@@ -139,6 +151,7 @@ for my $r (@recipes) {
 		plan skip_all => "no $r->{needs}: scripts/install-deps installs it" if $r->{needs} && !-e $r->{needs};
 		subtest 'serves as before' => sub { serves_as_before($r) };
 		subtest 'asks once a second' => sub { asks_once_a_second($r) };
+		subtest 'HEAD makes nothing warm' => sub { head_makes_nothing_warm($r) };
 		subtest 'forgets when told' => sub { forgets_when_told($r) };
 		subtest 'a client cannot say what is warm' => sub { asks_whatever_the_client_says($r) } if $r->{kind} eq 'lighttpd';
 		subtest 'serves without accelerator' => sub { serves_without_accelerator($r) };

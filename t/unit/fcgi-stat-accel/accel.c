@@ -430,6 +430,24 @@ test_auth_is_told_to_go_on(void)
 	}
 }
 
+/* A server that keeps the answer would send the cold rest to the next client. */
+static void
+test_answer_about_a_part_is_not_kept(void)
+{
+	const struct accel_conf auth = { .mode = MODE_AUTH };
+	const char *go_on = "Status: 204 No Content\r\n\r\n";
+	const char *once = "Status: 204 No Content\r\nCache-Control: no-store\r\n\r\n";
+
+	check_answer(&auth, PARAMS("REQUEST_METHOD=HEAD"), 0, once);
+	check_answer(&auth, PARAMS("FCGI_ROLE=AUTHORIZER", "REQUEST_METHOD=HEAD"), 0,
+	    "Status: 200 OK\r\nVariable-WARM_NO_STORE: 1\r\n\r\n");
+	check_answer(&auth, PARAMS("HTTP_RANGE=bytes=0-0"), 0, once);
+	check_answer(&auth, PARAMS("HTTP_RANGE=bytes=9999-"), 0, once);
+	check_answer(&auth, PARAMS("HTTP_RANGE=bytes=0-0", "HTTP_IF_RANGE=\"tag\""), 0, go_on);
+	check_answer(&auth, PARAMS("REQUEST_METHOD=GET"), 0, go_on);
+	check_answer(&auth, PARAMS("REQUEST_METHOD=HEAD"), -ENOENT, go_on); /* has no bytes */
+}
+
 static void
 test_maps(void)
 {
@@ -551,6 +569,7 @@ main(int argc, char **argv)
 	g_test_add_func("/accel/reply/nasty-names-are-encoded", test_nasty_names_are_encoded);
 	g_test_add_func("/accel/reply/head-has-the-same-head", test_head_has_the_same_head);
 	g_test_add_func("/accel/reply/auth", test_auth_is_told_to_go_on);
+	g_test_add_func("/accel/reply/part-not-kept", test_answer_about_a_part_is_not_kept);
 	g_test_add_func("/accel/reply/maps", test_maps);
 	g_test_add_func("/accel/reply/index", test_index_is_named);
 	g_test_add_func("/accel/reply/directory-without-slash", test_directory_without_slash);
