@@ -181,26 +181,58 @@ sub finish_background {
 	return slurp("$dir/stderr");
 }
 
+# spawn-fcgi waits for 100 ms; then it says that all is well.  A busy machine gets some tries.  Without one that was in time there is no status.
+sub failed {
+	my ($fits, $how, @options) = @_;
+	my ($line, $status, $said);
+	for (1 .. 10) {
+		($status, $said) = spawned($how, @options);
+		$line = (syslogged($fits))[-1] if $fits;
+		end();
+		return ($line, $status, $said) if $status != 0;
+	}
+	return $line;
+}
+
+my $slow = 'spawn-fcgi waits for 100 ms, and the program took longer each time';
+
 subtest 'the messages of a failed start' => sub {
-	my ($status, $said) = spawned('', "-p 1029 -- $program --root $dir/none");
-	is $status, 78, 'spawn-fcgi has the exit status';
-	is $said, "spawn-fcgi: child exited with: 78\n", 'and says no more';
-	like +(syslogged(qr/./))[0], qr/\A<27>fcgi-stat-accel\[\d+\]: --root \Q$dir\E\/none: No such file or directory\z/, 'syslog has the message';
-	(undef, $said) = spawned('', "-p 1029 -- $program --thread=0 --nonsense");
-	like +(syslogged(qr/./))[0], qr/\]: .*nonsense|--thread/, 'a mistake in the command line, too';
-	(undef, $said) = spawned('', "-p 1029 -- $program --root $dir/www --log $dir/none/log");
-	like +(syslogged(qr/--log/))[-1], qr/\]: --log \Q$dir\E\/none\/log: No such file/, 'a log that cannot be made';
+	my ($line, $status, $said) = failed(qr/./, '', "-p 1029 -- $program --root $dir/none");
+	like $line, qr/\A<27>fcgi-stat-accel\[\d+\]: --root \Q$dir\E\/none: No such file or directory\z/, 'syslog has the message';
+	SKIP: {
+		skip $slow, 2 unless $status;
+		is $status, 78, 'spawn-fcgi has the exit status';
+		is $said, "spawn-fcgi: child exited with: 78\n", 'and says no more';
+	}
+	($line) = failed(qr/./, '', "-p 1029 -- $program --thread=0 --nonsense");
+	like $line, qr/\]: .*(?:nonsense|--thread)/, 'a mistake in the command line, too';
+	($line) = failed(qr/--log/, '', "-p 1029 -- $program --root $dir/www --log $dir/none/log");
+	like $line, qr/\]: --log \Q$dir\E\/none\/log: No such file/, 'a log that cannot be made';
 	(undef, $said) = spawned('-n', "-p 1029 -- $program --root $dir/none");
 	is $said, "fcgi-stat-accel: --root $dir/none: No such file or directory\n", 'with -n standard error has it';
 	ok !IO::Select->new($syslog)->can_read(0), 'and syslog has not';
-	need_program('script', 'bsdutils');
-	$said = `script -qefc '$spawn -p 1029 -- $program --root $dir/none' /dev/null </dev/null 2>&1`;
-	like $said, qr/^fcgi-stat-accel: --root \Q$dir\E\/none: No such file or directory\r\n.*child exited with: 78/ms, 'on a terminal: it is there';
-	syslogged(qr/./);
 	rename '/dev/log', '/dev/log.away';
-	($status, $said) = spawned('', "-p 1029 -- $program --root $dir/none");
-	is $status, 78, 'without syslogd it ends likewise';
+	(undef, $status) = failed(undef, '', "-p 1029 -- $program --root $dir/none");
 	rename '/dev/log.away', '/dev/log';
+	SKIP: {
+		skip $slow, 1 unless $status;
+		is $status, 78, 'without syslogd it ends likewise';
+	}
+};
+
+subtest 'a start that fails on a terminal' => sub {
+	need_program('script', 'bsdutils');
+	my ($said, $line);
+	for (1 .. 10) {
+		$said = `script -qefc '$spawn -p 1029 -- $program --root $dir/none' /dev/null </dev/null 2>&1`;
+		($line) = syslogged(qr/./);
+		last if $said =~ /child exited/;
+	}
+	like $line, qr/--root \Q$dir\E\/none: No such file/, 'syslog has the message';
+	SKIP: {
+		skip $slow, 1 if $said =~ /\Aspawn-fcgi: child spawned successfully: PID: \d+\r\n\z/;
+		like $said, qr/^fcgi-stat-accel: --root \Q$dir\E\/none: No such file or directory\r\n.*child exited with: 78/ms, 'and so has the terminal';
+	}
 };
 
 subtest 'a log in a file, and with --root no warning' => sub {
