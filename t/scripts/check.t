@@ -7,16 +7,19 @@ use FindBin ();
 use lib "$FindBin::Bin/../lib";
 use Test::Check;
 
+# Seconds of all children that have ended: a busy machine makes these no more.
+sub cpu () { return (times)[2] + (times)[3] }
+
 my %LOOP = (nginx => "include loop.conf;\n", lighttpd => "include \"loop.conf\"\n", apache => "Include loop.conf\n");
 
 for my $server (sort keys %LOOP) {
 	my $refused = sub ($what, $text, $why, $line) {
 		my $file = ref $text ? $$text : write_file("loop.conf", $text);
-		my $before = time;
+		my $before = cpu();
 		my ($status, $said) = run($check, $server, $file);
 		is $status, 2, "$server: $what is refused" or diag $said;
 		like $said, qr/\Aaccel-check: \Q$file\E(?::$line)?: .*$why.*\n\z/, 'in one line that says where';
-		cmp_ok time - $before, '<', 60, 'and without a long wait';
+		cmp_ok cpu() - $before, '<', 60, 'and without much work';
 	};
 	my $open = $server eq 'apache' ? "DocumentRoot /a\nAlias \"/b\n" : $server eq 'nginx' ? "worker_processes 1;\nuser \"a;\n" : "server.port = 1\nserver.tag = \"a\n";
 	$refused->('a quote that does not end', $open, 'quote', 2);
