@@ -1,8 +1,8 @@
 /* fcgi-stat-accel/about.h -- what this process is, for accel-check.
  *
  * A request with the SCRIPT_NAME "stat-accel:about" gets one JSON object: mode, header, roots,
- * index names, variables with the path.  A SCRIPT_NAME that a web server makes from a URL begins with a
- * slash, so no client can ask.
+ * index names, variables with the path.  A SCRIPT_NAME that a web server makes from a URL begins
+ * with a slash, so no client can ask.
  *
  * Thread   the loop's.  Nothing here waits.
  */

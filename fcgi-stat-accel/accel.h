@@ -57,9 +57,11 @@ struct accel_counters {
 /* The requested file: that of WARM_CACHE_KEY if there are caches, else WARM_PATH, else
  * SCRIPT_FILENAME, else DOCUMENT_ROOT + SCRIPT_NAME + PATH_INFO (DOCUMENT in path_from), else
  * DOCUMENT_ROOT + the path of REQUEST_URI.  In MODE_AUTH a name that ends in "/stat-accel" is that
- * of nginx's subrequest and counts as missing.  *want: the bytes that will be sent.  -EPERM if there
- * is no path, if it is not absolute, or if the header of this conf cannot contain it.  -ENODEV: no
- * cache has the name in WARM_CACHE. */
+ * of nginx's subrequest and counts as missing.
+ *
+ * *want    the bytes that will be sent.
+ * -EPERM   there is no path, it is not absolute, or the header of this conf cannot contain it.
+ * -ENODEV  no cache has the name in WARM_CACHE. */
 int accel_path(const struct accel_conf *, char **params, GString *path, struct range_set *want);
 
 /* False: HEAD, or a part of the file. */

@@ -11,10 +11,9 @@
 
 /* The first row that fits counts.  "fuse.*" fits each type that begins so.  ext4, xfs and others of
  * a local disk ask nobody.  Servers of AFS and Ceph tell their clients what changes. */
-#define OF_SMB                                                                                     \
-	"mount with actimeo=60,closetimeo=60 (Linux 6.0): open() takes the handle of a file that " \
-	"was "                                                                                     \
-	"closed less than 60 s ago"
+#define OF_SMB                                                                           \
+	"mount with actimeo=60,closetimeo=60 (Linux 6.0): open() takes the handle of a " \
+	"file that was closed less than 60 s ago"
 #define OF_FUSE                                                                                 \
 	"a file system that answers OPEN with ENOSYS (no_open): the kernel then asks no more; " \
 	"entry_timeout and attr_timeout spare look-ups only"

@@ -99,11 +99,12 @@ struct io_stamps {
 	uint64_t handed;
 };
 
-/* What an OPEN of a regular file also does, because it is needed next: saves a second trip to a
- * thread. */
-/* The check of what is in memory may itself bring a page back. */
+/* No smaller file is dropped from memory: the check of what is in memory may itself bring a page
+ * back. */
 #define IO_FORGET_MIN (16u << 10)
 
+/* What an OPEN of a regular file also does, because it is needed next: saves a second trip to a
+ * thread. */
 struct io_first {
 	/* In: a file of at most so many bytes is read whole; at most IO_WINDOW. */
 	uint32_t keep;
@@ -117,8 +118,7 @@ struct io_first {
 	char *bytes;
 	/* Out: number of bytes; or bytes of the file, from its beginning, known to be in memory. */
 	uint32_t n;
-	/* In: bytes of a file of at most so many are dropped from memory, if they are no fewer than
-	 * IO_FORGET_MIN; 0: of none. */
+	/* In: a file of IO_FORGET_MIN to so many bytes is dropped from memory; 0: none is. */
 	uint64_t forget;
 	bool forgotten; /* out: the file is not in memory now */
 	bool changing;  /* out: the file changed during each read, so there are no bytes */
