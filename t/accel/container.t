@@ -48,6 +48,12 @@ my $examples = "$FindBin::Bin/../../examples/container";
 my %words = map { $_->[0] => [slurp("$examples/$_->[0]") =~ /^\s+$_->[1]: \[("--listen.*)\]/m ? $1 =~ /"([^"]+)"/g : ()] } ['compose.yaml', 'command'], ['pod.yaml', 'args'];
 is_deeply $words{'compose.yaml'}, $words{'pod.yaml'}, 'the examples start it with the same words';
 
+# Workers of another user than 101 could not connect: the socket is for user and group 101.
+my $auth = slurp("$examples/../nginx/auth.conf");
+my @other = slurp("$examples/README.md") =~ /^    (\w+ [^\n]*;)$/mg;
+is_deeply [map { (split)[0] } @other], [qw(user fastcgi_pass)], 'nginx in its image: its user, and the socket';
+like $auth, qr/^\s*@{[(split)[0]]}\s+\S+;$/m, "... $_ replaces a line of auth.conf" for @other;
+
 subtest 'examples/container' => sub {
 	my @words = map { s{/run/stat-accel/socket}{$dir/run/socket}r =~ s{/srv/www}{$dir/www}r } @{ $words{'pod.yaml'} };
 	my $app = Test::Fcgi->start({ own => 1, socket => "$dir/run/socket", under => inside('io_uring_setup=EPERM'), program => "$dir/bin/fcgi-stat-accel" }, @words);
