@@ -98,7 +98,9 @@ subtest 'a short run prints its table' => sub {
 	my ($status, $said) = run_demo("$tmp", [], \&nothing, '--seconds', 0.6, '--spindles', 16, '--output', "$out");
 	is $status, 0, 'exit status 0' or diag $said;
 	my @row = map { [split] } $said =~ /^ .*?(?:before|after) +(.*%)$/mg;      # p99 alone, p50, p99, worst, answered %, MB/s, of disk %
-	is scalar @row, 2 * (@here + grep { $_ eq 'nginx' } @here), 'two rows for each server' or diag $said;
+	my $nginx = grep { $_ eq 'nginx' } @here;
+	is scalar @row, 2 * (@here + 2 * $nginx), 'two rows for each server' or diag $said;
+	is scalar(() = $said =~ /^  nginx, proxy_cache +before +\d.*\n +after +\d/mg), $nginx, 'two for the cache of nginx' or diag $said;
 	while (my ($before, $after) = splice @row, 0, 2) {
 		is_sane(@$before);
 		is_sane(@$after);
@@ -125,7 +127,7 @@ subtest 'Ctrl-C leaves nothing mounted' => sub {
 		is scalar(grep { /fuse\.slowfs|bin\/slowfs/ } @left) > 1, 1, 'in the middle there are a mount and its slowfs' or diag "@left";
 		kill INT => -$pid;
 	};
-	my ($status, $said) = run_demo("$tmp", [], $interrupt, '--seconds', 2, '--server', $here[0]);
+	my ($status, $said) = run_demo("$tmp", [], $interrupt, '--seconds', 2, '--spindles', 2, '--server', $here[0]);
 	is $status, 130, 'exit status 130' or diag $said;
 	like $said, qr/^demo: stopped$/m, 'it says so';
 	my $patience = time + 5;                # a keeper ends after the one it watches

@@ -17,6 +17,9 @@ Test::Demo - one visitor of a hot page beside 16 visitors of cold files, without
      1 hot client    -----'            |             `--> root/1k.bin    in memory
      100/s by the clock                `- after: asks fcgi-stat-accel about each cold name first
 
+The row "nginx, proxy_cache" has no files: nginx answers from a cache on the slow disk, which it filled before
+(Test::Bench::NgCache). The hot page is in a second cache, in memory.
+
 Each measurement has a mount and a server of its own. The hot client does not wait for an answer before it asks
 again, as visitors do not wait for each other: a server that stands still for a second cannot hide it. What is
 unanswered at the end counts with its age. Milliseconds and MB (10^6 bytes).
@@ -25,17 +28,20 @@ unanswered at the end counts with its age. Milliseconds and MB (10^6 bytes).
 
 use v5.36;
 use Time::HiRes qw(sleep);
+use List::Util qw(max min);
 use Test::Bench;
+use Test::Bench::NgCache;
 use Test::Bench::Rig;
 use Test::Peer;
 
 use constant { COLD_CLIENTS => 16, HOT_RATE => 100, HOT_CONNECTIONS => 64, HOT => '/1k.bin', MS => 8, FILE => 102_400,
-	ALONE => 0.25, HEAD_START => 0.1, THREADS => 32 };
+	ALONE => 0.25, HEAD_START => 0.1, THREADS => 32, OBJECTS => 6400 };
 
 # In the order of the table.
 my @servers = (
 	{ name => 'nginx', kind => 'nginx' },
 	{ name => 'nginx, aio threads', kind => 'nginx', aio => 1 },
+	{ name => 'nginx, proxy_cache', kind => 'nginx', list => 'cached' },
 	{ name => 'lighttpd', kind => 'lighttpd' },
 );
 
@@ -45,7 +51,7 @@ sub new ($class, %opt) {
 	my $bench = Test::Bench->new(rounds => 1, seconds => $opt{seconds}, storage => $opt{storage}, silent => 1);
 	my %asked = map { $_ => 1 } @{ $opt{servers} };
 	return bless { bench => $bench, rig => Test::Bench::Rig->new($bench, lists => ['small']), spindles => $opt{spindles},
-		servers => [grep { $asked{ $_->{kind} } } @servers] }, $class;
+		servers => [map { { list => 'small', %$_ } } grep { $asked{ $_->{kind} } } @servers] }, $class;
 }
 
 sub abandon ($self) { return $self->{bench}->abandon }
@@ -53,15 +59,27 @@ sub abandon ($self) { return $self->{bench}->abandon }
 my %disk = (lookup_ms => MS, read_ms => MS, jitter => 20);
 
 # MB/s that so many disks can give, no disk ever idle.
-sub disk_mb ($spindles) { return FILE / 1e6 / Test::Bench::Rig::ideal_seconds({ %disk, spindles => $spindles }, 1) }
+sub disk_mb ($spindles, $list) { return FILE / 1e6 / Test::Bench::Rig::ideal_seconds({ %disk, spindles => $spindles }, 1, $list) }
+
+# The cache is filled once, with as many objects as the fastest disk can give in one measurement.
+sub _fill ($self) {
+	my @cached = grep { $_->{list} eq 'cached' } @{ $self->{servers} } or return;
+	my $most = max(map { disk_mb($_, 'cached') } @{ $self->{spindles} }) * 1e6 / FILE;
+	my $n = int $most * $self->{bench}->opt('seconds') * (1 + HEAD_START) + COLD_CLIENTS;
+	my $cache = Test::Bench::NgCache::fill($self->{bench}, $self->{rig}, min OBJECTS, $n);
+	$_->{cache} = $cache for @cached;
+	return;
+}
 
 # The rows of the table. $tell->(measurements done, in all, what is being measured) before each.
 sub run ($self, $tell) {
 	my (@rows, $done);
 	my $all = 2 * @{ $self->{servers} } * @{ $self->{spindles} };
+	$tell->(0, $all, 'nginx fills its cache');
+	$self->_fill;
 	for my $spindles (@{ $self->{spindles} }) {
 		for my $server (@{ $self->{servers} }) {
-			my %row = (server => $server->{name}, spindles => $spindles, disk_mb => disk_mb($spindles));
+			my %row = (server => $server->{name}, spindles => $spindles, disk_mb => disk_mb($spindles, $server->{list}));
 			for my $when (qw(before after)) {
 				$tell->($done++ // 0, $all, "$server->{name}, $spindles spindles, " . ($when eq 'before' ? 'as it is' : 'with fcgi-stat-accel'));
 				$row{$when} = $self->_measure({ %$server, $when eq 'after' ? (front => 1, threads => THREADS, exempt => HOT) : () }, $spindles);
@@ -77,7 +95,7 @@ sub _measure ($self, $kind, $spindles) {
 	return $self->{rig}->with_server($kind, { %disk, spindles => $spindles }, sub ($srv) {
 		my $seconds = $self->{bench}->opt('seconds');
 		my $alone = $self->_hot($srv, $seconds * ALONE);
-		my $cold = $self->{bench}->load_begin(-c => COLD_CLIENTS, -u => $self->{rig}->list('small'),
+		my $cold = $self->{bench}->load_begin(-c => COLD_CLIENTS, -u => $self->{rig}->list($kind->{list}),
 			-d => $seconds * (1 + HEAD_START), -t => 60, $srv->url . '/');
 		sleep $seconds * HEAD_START;
 		my $hot = $self->_hot($srv, $seconds);

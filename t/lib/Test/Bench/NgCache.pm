@@ -68,7 +68,8 @@ sub kinds {
 	return $bench->wanted(map { { %$_, kind => 'nginx', cache => $cache, via_stat_accel => 0 } } map { ($_, { %$_, %with, name => "$_->{name}+accel" }) } @nginx);
 }
 
-# Through nginx, on the disk itself, which is fast. Returns where the caches are when the slow disk is mounted.
+# n objects, through nginx, on the disk itself, which is fast: before the first mount. Their names are the list "cached". Returns
+# where the caches are when the slow disk is mounted.
 sub fill {
 	my ($bench, $rig, $n) = @_;
 	my ($disk, $mount, $hot) = ($rig->disk . '/cache', $rig->mount_point . '/cache', $bench->dir . '/hot');
@@ -86,7 +87,7 @@ sub fill {
 		die "bench: the cache was not filled: $r->{errors}{all} errors\n" if $r->{errors}{all} || $r->{answered} < $args->[1];
 	}
 	$srv->stop;
-	print "# $n objects of 100 kB cached\n";
+	print "# $n objects of 100 kB cached\n" unless $bench->opt('silent');
 	return { cold => $mount, hot => $hot };
 }
 
