@@ -69,6 +69,13 @@ says('one that lies', verdict('unix:' . answering(sub ($c) {
 my $silent = Accel::Check::Ask::ask(answering(sub ($c) { sleep 100 }), undef, 0.2);
 is $silent->{state}, 'dead', 'one that is silent';
 like $silent->{why}, qr/does not answer/, '... and why';
+my $full = IO::Socket::UNIX->new(Local => "$run/full.sock", Listen => 1);
+chmod 0777, "$run/full.sock";
+my @queue;
+while (my $c = IO::Socket::UNIX->new(Peer => "$run/full.sock", Timeout => 1)) { push @queue, $c }
+$silent = Accel::Check::Ask::ask("$run/full.sock", undef, 0.2);
+is $silent->{state}, 'dead', 'one that takes no connection, and whose queue is full';
+like $silent->{why}, qr/queue is full/, '... and why';
 says('an address that only a request knows', verdict('$backend', $ME), 2, 'unknown', qr/^/);
 
 my $app = Test::Fcgi->start('--mode=auth', '--root', "$dir");

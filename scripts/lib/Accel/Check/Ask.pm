@@ -5,7 +5,7 @@ package Accel::Check::Ask;
 # of the web server, because that user has to be able to connect.  A child does this, so the rights of this process stay.
 use v5.36;
 
-use Errno qw(EACCES ECONNREFUSED EINPROGRESS ENOENT EPERM);
+use Errno qw(EACCES EAGAIN ECONNREFUSED EINPROGRESS ENOENT EPERM);
 use IO::Select     ();
 use IO::Socket::IP ();
 use IO::Socket::UNIX ();
@@ -58,8 +58,7 @@ sub name_of () { return 'user ' . (getpwuid($>) // $>) }
 sub is_user ($user) { return defined $user && ((getpwnam $user)[2] // $user) eq $> }
 
 sub question ($address, $user, $patience) {
-	my $sock = $address =~ m{^/} ? IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $address)
-		: IO::Socket::IP->new(PeerAddr => $address, Type => SOCK_STREAM, Timeout => $patience);
+	my $sock = connected($address, $patience);
 	return no_connection($address, $user, $!, "$@") unless $sock;
 	my $bytes = record(T_BEGIN, pack 'nCx5', 1, 0) . record(T_PARAMS, params(REQUEST_METHOD => 'GET', SCRIPT_NAME => 'stat-accel:about'))
 		. record(T_PARAMS, '') . record(T_STDIN, '');
@@ -67,6 +66,17 @@ sub question ($address, $user, $patience) {
 	syswrite $sock, $bytes;
 	my ($answer, $ended) = answer($sock, $patience);
 	return verdict($answer, $ended);
+}
+
+# A connect(2) to a unix socket whose queue is full would wait without end.
+sub connected ($address, $patience) {
+	return IO::Socket::IP->new(PeerAddr => $address, Type => SOCK_STREAM, Timeout => $patience) unless $address =~ m{^/};
+	my $until = time + $patience;
+	while (1) {
+		my $sock = IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $address, Timeout => $patience);
+		return $sock if $sock || $! != EAGAIN || time > $until;
+		select undef, undef, undef, 0.05;
+	}
 }
 
 sub no_connection ($address, $user, $errno, $why) {
@@ -78,6 +88,7 @@ sub no_connection ($address, $user, $errno, $why) {
 	}
 	return { state => 'dead', why => -e $address && !-S _ ? "$address is no socket" : "nobody listens at $address" . ($address =~ m{^/} ? ': the socket is left from a process that has ended' : '') }
 		if $errno == ECONNREFUSED;
+	return { state => 'dead', why => 'its queue is full of connections that nobody takes: the program there hangs' } if $errno == EAGAIN;
 	return { state => 'dead', why => "cannot connect: " . ($errno ? POSIX::strerror($errno) : $why) };
 }
 
