@@ -24,6 +24,12 @@ subtest 'figures' => sub {
 	    'key by key, but errors add up';
 };
 
+subtest 'a benchmark without the disks of --storage says so' => sub {
+	for my $name (qw(ngcache firstbyte hot)) {
+		is `$^X $script --$name --storage ext4 2>&1`, "bench: --$name has no --storage; it goes with --accel, --cold, --sweep\n", $name;
+	}
+};
+
 subtest 'backends' => sub {
 	my $said = "x/1\n\nNetwork backends:\n  + one     fine\n  - two     not here: one takes its place\n  + three   fine\n\nElse:\n  + four    no\n";
 	is_deeply [Test::Bench::parse_backends($said)], [['one', 'three'], [['two', 'not here: one takes its place']]],
