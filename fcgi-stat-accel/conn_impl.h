@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "fcgi-stat-accel/conn.h"
+#include "fcgi-stat-accel/path_info.h"
 
 /* Exists during a look-up and while bytes are in flight.  A quiet connection has none. */
 struct turn {
@@ -12,6 +13,7 @@ struct turn {
 	/* waits for its file and is then read again; NULL: none */
 	GString *request;
 	struct warm_wait wait;
+	struct path_info info;   /* of the name that wait is for */
 	uint64_t began_ns;       /* when it was complete */
 	GString *sending, *next; /* bytes in flight; bytes behind them */
 	size_t sent;

@@ -76,6 +76,36 @@ answer(struct conn *c, char **params, const struct warm_wait *w, uint64_t began_
 	return (send_reply(c));
 }
 
+/* True: the server may take a shorter name, now in all->path, for the file.  False: all->path is the
+ * name that was looked up. */
+static bool
+is_longer(struct conn *c, char **params, const struct warm_wait *w)
+{
+	struct conns *all = c->all;
+	struct path_info *info = &c->turn->info;
+	struct range_set want;
+	bool longer;
+
+	/* the same path as the first time */
+	accel_path(all->accel, params, all->path, &want);
+	longer = accel_is_auth(all->accel, params) && !w->cached &&
+		 path_info_next(info, all->path, &w->found);
+	if (info->at != 0)
+		g_string_truncate(all->path, info->at);
+	return (longer);
+}
+
+/* False: the request waits. */
+static bool
+look_up(struct conn *c, char **params, struct warm_wait *w)
+{
+	do {
+		if (!warm_file(c->all->warm, c->all->path->str, w))
+			return (false);
+	} while (is_longer(c, params, w));
+	return (true);
+}
+
 /* Reads it again: a waiting request keeps its bytes and nothing of libfcgi. */
 static void
 file_found(struct warm_wait *w)
@@ -84,13 +114,13 @@ file_found(struct warm_wait *w)
 	struct conn *c = t->conn;
 	struct conns *all = c->all;
 	char **params = request_read(all->reader, t->request);
-	struct range_set want;
 
+	if (params != NULL && is_longer(c, params, w) && !look_up(c, params, w)) {
+		request_drop(all->reader);
+		return;
+	}
 	stop_waiting(c);
 	g_string_truncate(all->out, 0);
-	if (params != NULL)
-		/* the same path as the first time */
-		accel_path(all->accel, params, all->path, &want);
 	if (params != NULL && answer(c, params, w, t->began_ns)) {
 		conn_put(c);
 		conn_go_on(c);
@@ -158,7 +188,8 @@ answer_now(struct conn *c, char **params, bool *waits)
 	w->cached = accel_is_cached(all->accel, params);
 	if (w->found.err == -ENODEV)
 		note_unknown_cache(params);
-	*waits = w->found.err == 0 && !warm_file(all->warm, all->path->str, w);
+	c->turn->info = (struct path_info){ 0 };
+	*waits = w->found.err == 0 && !look_up(c, params, w);
 	return (*waits || answer(c, params, w, io_now(all->io)));
 }
 

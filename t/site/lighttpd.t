@@ -1,6 +1,7 @@
 # lighttpd 1.4 as examples/lighttpd sets it up: authorizer, X-Sendfile by unix socket and TCP (t/site/paste-lighttpd.t has the lines of its README).
 use strict;
 use warnings;
+use Test::Fcgi qw(eventually);
 use Test::More;
 use Test::Site;
 use Test::Site::Checks;
@@ -22,6 +23,10 @@ subtest 'auth.conf' => sub {
 		names => { %refused },
 		log => [$started],
 	);
+	is $site->get('/names/A.txt/x/y')->{body}, 'I am A.txt', 'the file in front of a path info';
+	my @lines;
+	ok eventually(sub { @lines = $site->timing; @lines >= $site->asked }, 20), '... is asked about';
+	is $lines[-1]{path}, "$site->{root}/names/A.txt", '... by its own name';
 	check_order($site, 'Status: 200 OK');
 };
 
