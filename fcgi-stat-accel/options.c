@@ -328,6 +328,7 @@ all_roots(const struct options *o)
 	for (; c->path != NULL; c++)
 		g_ptr_array_add(all, (gpointer)c->path);
 	g_ptr_array_add(all, NULL);
+	g_free((gpointer)o->warm.roots);
 	return ((const char *const *)g_ptr_array_free(all, FALSE));
 }
 

@@ -193,6 +193,12 @@ subtest '--root confines the answers' => sub {
 	is_refused($app->get("$dir/www/none"), 404, 'nothing inside');
 	$app = Test::Fcgi->start('--root', "$dir/www/sub", '--root', $dir);
 	is $app->get("$dir/www/escape")->{status}, 200, 'a second root allows more';
+	mkdir "$dir/cache" or die "$dir/cache: $!";
+	put("$dir/cache/file", 'x');
+	$app = Test::Fcgi->start('--root', "$dir/www/sub", "--nginx-cache=$dir/cache");
+	is $app->get("$dir/cache/file")->{status}, 200, 'a cache is a root, too';
+	is_refused($app->get("$dir/www/file"), 403, 'and allows nothing else');
+	is $app->stop, 0, 'it ends with 0';    # a sanitizer would report that the list of roots is lost
 };
 
 subtest 'exactly N threads touch files' => sub {
