@@ -49,15 +49,14 @@ static const char caches[] =
     "|     proxy_pass http://backend;\n"
     "|     proxy_cache pages;\n"
     "|     proxy_cache_key $scheme$host$request_uri;\n"
-    "|     auth_request /warm;\n"
+    "|     auth_request /stat-accel;\n"
     "| }\n"
-    "| location = /warm {\n"
-    "|     internal;\n"
-    "|     fastcgi_pass unix:/run/stat-accel.sock;\n"
-    "|     fastcgi_pass_request_body off;\n"
-    "|     fastcgi_param WARM_CACHE_KEY $scheme$host$request_uri;\n"
+    "| location = /stat-accel { internal;\n"
+    "|     fastcgi_pass unix:/run/stat-accel.sock;  fastcgi_pass_request_body off;\n"
     "|     fastcgi_param REQUEST_METHOD $request_method;\n"
-    "| }\n";
+    "|     fastcgi_param WARM_CACHE_KEY $scheme$host$request_uri;\n"
+    "|     error_page 502 503 504 = /stat-accel/down; }\n"
+    "| location = /stat-accel/down { internal; return 204; }\n";
 
 static const char file_systems[] =
     "# FILE SYSTEMS THAT ASK AT OPEN\n"
@@ -177,11 +176,15 @@ static const char operation[] =
     "| location = /stat-accel/down { internal; return 204; }\n"
     "In a location with alias, or behind a rewrite:\n"
     "| set $warm_path $request_filename;    # in that location\n"
-    "| fastcgi_param WARM_PATH $warm_path;  # in location = /stat-accel\n"
-    "lighttpd 1.4, in mode auth:\n"
-    "| fastcgi.server = ( \"/\" => (( \"socket\" => \"/run/stat-accel.sock\",\n"
-    "|     \"mode\" => \"authorizer\", \"docroot\" => \"/srv/www\",\n"
-    "|     \"check-local\" => \"disable\" )) )\n"
+    "| fastcgi_param WARM_PATH $warm_path;  # both in location = /stat-accel\n"
+    "| uninitialized_variable_warn off;\n"
+    "lighttpd 1.4 starts it itself, in mode auth:\n"
+    "| server.modules += ( \"mod_fastcgi\" )\n"
+    "| fastcgi.server += ( \"/\" => ((\n"
+    "|     \"mode\" => \"authorizer\", \"check-local\" => \"disable\",\n"
+    "|     \"socket\" => \"/run/lighttpd/stat-accel.sock\",\n"
+    "|     \"bin-path\" => \"/usr/local/bin/fcgi-stat-accel --mode=auth --root=/srv/www\",\n"
+    "|     \"max-procs\" => 1 )) )\n"
     "# SEE ALSO\n"
     "spawn-fcgi(1), accel-warm(1), accel-check(1), accel-graph(1), accel-server(8)\n";
 

@@ -5,16 +5,15 @@ use v5.36;
 # Asks before files are served; beside the root line.
 sub nginx_ask ($uri) { return "auth_request $uri;\n" }
 
-# The location that is asked, and the one that answers while the accelerator is down.
-sub nginx_location ($uri, $address, $more = '') {
-	$more =~ s/^/\t/gm if $more ne '';
+# The location that is asked, and the one that answers while the accelerator is down. $params are lines that name the file.
+sub nginx_location ($uri, $address, $params = nginx_names()) {
 	return <<~"EOT";
 		location = $uri {
 			internal;
 			fastcgi_pass $address;
 			fastcgi_pass_request_body off;
 			fastcgi_param REQUEST_METHOD \$request_method;
-		@{[nginx_names() =~ s/^/\t/gmr]}${more}	error_page 502 503 504 = $uri/down;
+		@{[$params =~ s/^/\t/gmr]}	error_page 502 503 504 = $uri/down;
 		}
 		location = $uri/down {
 			internal;

@@ -329,7 +329,7 @@ sub warm_location ($opt, $server, $auth) {
 	}
 	my $address = $opt->{socket} =~ m{^/} ? "unix:$opt->{socket}" : $opt->{socket};
 	my $set = grep { needs_set($server, $_) && !is_internal($_) } Accel::Check::Nginx::file_blocks($server);
-	return (@parts, { after => $server, in => 'in the server block', text => Accel::Lines::nginx_location($uri, $address, $set ? Accel::Lines::nginx_warm_path() : '') });
+	return (@parts, { after => $server, in => 'in the server block', text => Accel::Lines::nginx_location($uri, $address, Accel::Lines::nginx_names() . ($set ? Accel::Lines::nginx_warm_path() : '')) });
 }
 
 # ---------------------------------------------------------------- X-Accel-Redirect

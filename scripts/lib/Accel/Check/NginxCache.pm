@@ -6,6 +6,7 @@ package Accel::Check::NginxCache;
 use v5.36;
 
 use Accel::Check qw(mounted_on slow_kind);
+use Accel::Lines ();
 
 *kids = \&Accel::Check::Nginx::kids;
 *effective = \&Accel::Check::Nginx::effective;
@@ -107,7 +108,7 @@ sub check_key ($opt, $cache, $all, $user) {
 		return $wrong->('the location that auth_request asks passes no WARM_CACHE_KEY', $elsewhere || !defined $user->{key}
 			? { advice => "Let auth_request of this location ask $URI, with fastcgi_param WARM_CACHE_KEY and the value of the key." }
 			: ({ after => $loc, in => 'in this location', text => set_key($cache, $user->{key}) },
-			{ after => $target, in => 'in the location that is asked', text => "fastcgi_param WARM_CACHE_KEY \$warm_key;\nfastcgi_param WARM_CACHE \$warm_cache;\n" }));
+			{ after => $target, in => 'in the location that is asked', text => key_params() }));
 	}
 	$report->finding('cache-name', 'blocks', $target, where($loc),
 		'without fastcgi_param WARM_CACHE the accelerator looks in the first --nginx-cache only',
@@ -126,26 +127,14 @@ sub check_key ($opt, $cache, $all, $user) {
 
 sub set_key ($cache, $key) { return "set \$warm_key \"$key\";\nset \$warm_cache $cache->{zone};\n" }
 
+sub key_params () { return "fastcgi_param WARM_CACHE_KEY \$warm_key;\nfastcgi_param WARM_CACHE \$warm_cache;\n" }
+
 sub add_auth ($opt, $cache, $user) {
 	return { advice => "Set $user->{kind}_cache_key to variables that \"set\" knows, and pass the same text in WARM_CACHE_KEY." } unless defined $user->{key};
 	my $address = $opt->{socket} =~ m{^/} ? "unix:$opt->{socket}" : $opt->{socket};
 	my @parts = { after => $user->{loc}, in => 'in this location', text => set_key($cache, $user->{key}) . "auth_request $URI;\n" };
-	push @parts, { after => $user->{server}, in => 'in the server block', text => <<~"EOT" } unless exact($user->{server});
-		location = $URI {
-			internal;
-			fastcgi_pass $address;
-			fastcgi_pass_request_body off;
-			fastcgi_cache off;
-			fastcgi_param WARM_CACHE_KEY \$warm_key;
-			fastcgi_param WARM_CACHE \$warm_cache;
-			fastcgi_param REQUEST_METHOD \$request_method;
-			fastcgi_connect_timeout 1s;
-			error_page 502 503 504 = \@stat_accel_cache_gone;
-		}
-		location \@stat_accel_cache_gone {
-			return 204;
-		}
-		EOT
+	push @parts, { after => $user->{server}, in => 'in the server block', text => Accel::Lines::nginx_location($URI, $address, key_params() . "fastcgi_cache off;\n") }
+		unless exact($user->{server});
 	return @parts;
 }
 
