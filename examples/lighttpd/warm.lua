@@ -4,7 +4,7 @@ local r = lighty.r
 local now = lighty.c.time()
 local seen = _G.seen            -- of this process; other globals end with the request
 if not seen or seen.second ~= now then
-	seen = { second = now, warm = {}, room = 10000 }        -- so many names in a second; beyond them each request asks
+	seen = { second = now, warm = {}, room = 1000000 }      -- so many bytes of names in a second; beyond them each request asks
 	_G.seen = seen
 end
 
@@ -19,7 +19,7 @@ elseif r.req_header["X-Ask"] == "1" then
 	if r.req_item["http_status"] == 503 then
 		seen.down = true        -- no accelerator: for the rest of this second lighttpd serves without it
 	elseif name and name ~= "" and not r.req_env["WARM_NO_STORE"] and not seen.warm[name] and seen.room > 0 then
-		seen.warm[name], seen.room = true, seen.room - 1
+		seen.warm[name], seen.room = true, seen.room - #name
 	end
 end
 return 0
