@@ -66,6 +66,9 @@ says('one that answers half', verdict('unix:' . answering(sub ($c) { print {$c} 
 says('one that lies', verdict('unix:' . answering(sub ($c) {
 	print {$c} record(T_STDOUT, 1, "\r\n\r\n{\"program\":\"fcgi-stat-accel\""), end_request(1);
 })), 1, 'no', qr/not fcgi-stat-accel/);
+says('one that lies about its roots', verdict('unix:' . answering(sub ($c) {
+	print {$c} record(T_STDOUT, 1, "\r\n\r\n" . '{"program":"fcgi-stat-accel","version":"1","mode":"auth","header":"X","roots":{"a":1}}'), end_request(1);
+})), 1, 'no', qr/not fcgi-stat-accel/);
 my $silent = Accel::Check::Ask::ask(answering(sub ($c) { sleep 100 }), undef, 0.2);
 is $silent->{state}, 'dead', 'one that is silent';
 like $silent->{why}, qr/does not answer/, '... and why';

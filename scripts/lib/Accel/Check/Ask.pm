@@ -127,13 +127,21 @@ sub records ($bytes) {
 	return @all;
 }
 
+# Words and lists of words, as fcgi-stat-accel/about.c writes them: another program may answer anything.
+sub is_about ($about) {
+	return unless ref $about eq 'HASH' && ($about->{program} // '') eq 'fcgi-stat-accel';
+	return if grep { !defined $about->{$_} || ref $about->{$_} } qw(version mode header);
+	return !grep { my $list = $about->{$_} // []; ref $list ne 'ARRAY' || grep { !defined || ref } @$list } qw(roots index path_from);
+}
+
 sub verdict ($bytes, $ended) {
 	return { state => 'dead', why => 'it takes the connection and does not answer' } if $bytes eq '' && $ended eq 'silent';
 	return { state => 'dead', why => 'it closes the connection without an answer: fcgi-stat-accel does so to peers that FCGI_WEB_SERVER_ADDRS or --peer-user leave out' }
 		if $bytes eq '';
 	my $text = join '', map { $_->[0] == T_STDOUT ? $_->[1] : () } records($bytes);
-	my $about = $text =~ /\r?\n\r?\n(\{.*\})\s*\z/s ? eval { JSON::PP->new->utf8->decode($1) } : undef;
-	return { state => 'accel', about => $about } if ref $about eq 'HASH' && ($about->{program} // '') eq 'fcgi-stat-accel';
+	my (undef, $body) = split /\r?\n\r?\n/, $text, 2;
+	my $about = eval { JSON::PP->new->utf8->decode($body // '') };
+	return { state => 'accel', about => $about } if is_about($about);
 	my ($line) = ($text ne '' ? $text : $bytes) =~ /\A([^\r\n]{0,60})/;
 	return { state => 'dead', why => 'what answers there is not fcgi-stat-accel' . ($ended eq 'end' ? ', but another FastCGI application' : ', and does not speak FastCGI')
 			. ($line =~ /^[\x20-\x7e]{3,}\z/ ? " (\"$line\")" : '') };
