@@ -29,7 +29,7 @@ first; C<proxy> makes it pass requests on, see L<Test::Peer::Proxy>; C<cache> ma
 C<front> puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
 authorizer) and served when the file is warm; its CPU time counts. C<exempt> is a path, or a list of them, that goes
 past it; C<stat_accel_args> are more words for its command line.
-C<< Test::Peer->front_lines($kind, $socket, $root) >> are the lines that a user adds to a configuration, as a list.
+C<< Test::Peer->front_lines($kind, $socket) >> are the lines that a user adds to a configuration, as a list.
 
 A keeper process between caller and server sees the caller's end through a pipe, and ends the server
 by its process id, so that nothing is left over however the caller dies.
@@ -39,10 +39,13 @@ by its process id, so that nothing is left over however the caller dies.
 use strict;
 use warnings;
 use Cwd ();
+use File::Basename ();
 use File::Temp ();
 use IO::Socket::INET ();
 use IO::Socket::UNIX ();
 use POSIX ();
+use lib File::Basename::dirname(__FILE__) . "/../../../scripts/lib";
+use Accel::Lines ();
 use Test::Peer::Cache ();
 use Test::Peer::Proxy ();
 use Test::Util qw(find_program);
@@ -307,30 +310,13 @@ $front
 CONF
 }
 
-# The first two lines belong into the location that serves the files.
-my %front_lines = (
-	nginx => <<'LINES',
-set $warm_path $document_root$uri;
-auth_request /stat-accel;
-location = /stat-accel { internal;
-	fastcgi_pass unix:SOCKET;
-	fastcgi_pass_request_body off;
-	fastcgi_param WARM_PATH $warm_path; }
-LINES
-	lighttpd => <<'LINES',
-server.modules += ( "mod_fastcgi" )
-fastcgi.server = ( "/" => ((
-	"socket" => "SOCKET",
-	"mode" => "authorizer", "docroot" => "ROOT",
-	"check-local" => "disable"
-)) )
-LINES
-);
-
+# lighttpd does not start the accelerator here, so "bin-path" and "max-procs" of the README are left out.
 sub front_lines {
-	my ($class, $kind, $socket, $root) = @_;
-	my %is = (SOCKET => $socket, ROOT => $root);
-	return split /\n/, $front_lines{$kind} =~ s/(SOCKET|ROOT)/$is{$1}/gr;
+	my ($class, $kind, $socket) = @_;
+	return split /\n/, Accel::Lines::nginx_ask('/stat-accel') . Accel::Lines::nginx_location('/stat-accel', "unix:$socket") if $kind eq 'nginx';
+	return split /\n/, Accel::Lines::lighttpd_module() . <<"LINES";
+fastcgi.server += ( "/" => (( "mode" => "authorizer", "check-local" => "disable", "socket" => "$socket" )) )
+LINES
 }
 
 sub _exempt { my ($s) = @_; return ref $s->{exempt} ? @{ $s->{exempt} } : $s->{exempt} // () }
@@ -339,13 +325,13 @@ sub _exempt { my ($s) = @_; return ref $s->{exempt} ? @{ $s->{exempt} } : $s->{e
 # connect(2) for each, regardless of fastcgi_keep_conn and upstream.
 sub _front_nginx {
 	my ($s) = @_;
-	my @line = __PACKAGE__->front_lines('nginx', $s->{stat_accel}->socket, $s->{root});
-	return join "\n", "location / { @line[0, 1] }", @line[2 .. $#line], map { "location = $_ { }" } _exempt($s);
+	my @line = __PACKAGE__->front_lines('nginx', $s->{stat_accel}->socket);
+	return join "\n", 'location / {', @line, '}', map { "location = $_ { }" } _exempt($s);
 }
 
 sub _front_lighttpd {
 	my ($s) = @_;
-	my ($modules, @line) = __PACKAGE__->front_lines('lighttpd', $s->{stat_accel}->socket, $s->{root});
+	my ($modules, @line) = __PACKAGE__->front_lines('lighttpd', $s->{stat_accel}->socket);
 	my ($open, $close) = $s->{exempt} ? ('$HTTP["url"] !~ "^(' . join('|', map { quotemeta } _exempt($s)) . ')$" {', '}') : ('', '');
 	return join "\n", $modules, $open, @line, $close, '';
 }
