@@ -153,9 +153,9 @@ reply_error(char **params, int status, GString *reply)
 		g_string_append_printf(reply, "%d %s\n", status, reason);
 }
 
-/* A web server may keep an answer (fastcgi_cache, Lua), and takes it for the next GET: not one for a
- * file that is still cold in whole or in part (HEAD, Range), and not one for a file of its cache that
- * appears a moment later. */
+/* A web server may keep an answer (fastcgi_cache, Lua), and takes it for the next GET: not one for
+ * a file that is still cold in whole or in part (HEAD, Range), and not one for a file of its cache
+ * that appears a moment later. */
 static bool
 may_be_kept(const struct accel_conf *conf, char **params, int err)
 {

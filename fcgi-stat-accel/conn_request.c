@@ -76,8 +76,8 @@ answer(struct conn *c, char **params, const struct warm_wait *w, uint64_t began_
 	return (send_reply(c));
 }
 
-/* True: the server may take a shorter name, now in all->path, for the file.  False: all->path is the
- * name that was looked up. */
+/* True: the server may take a shorter name, now in all->path, for the file.  False: all->path is
+ * the name that was looked up. */
 static bool
 is_longer(struct conn *c, char **params, const struct warm_wait *w)
 {
