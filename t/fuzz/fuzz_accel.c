@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include "base/must.h"
 #include "base/text.h"
+#include "fcgi-stat-accel/about.h"
 #include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/dialect.h"
 #include "wire/fcgi_record.h"
@@ -52,6 +53,9 @@ const struct fuzz_seed fuzz_seeds[] = {
 };
 
 enum fault { NO_FAULT, NO_DESCRIPTOR, NO_ROOM, LARGE_ANSWER, CUT_REQUEST, LARGE_REQUEST };
+
+static const struct nginx_cache caches[] = { { "pages", "/var/pages", { 1, 2 } },
+	{ NULL, "/var/app", { 2 } }, { NULL, NULL, { 0 } } };
 
 static const struct accel_map maps[] = { { "/srv", "/files" }, { "/", "" }, { NULL, NULL } };
 
@@ -273,6 +277,7 @@ read_params(struct setup *s, const GString *request)
 static void
 answer(struct setup *s, const GString *request)
 {
+	static const struct warm_conf warm;
 	struct warm_found found = { .err = s->err, .index = s->index, .settled = s->twice };
 	struct range_set want;
 	char **params, **p;
@@ -291,7 +296,8 @@ answer(struct setup *s, const GString *request)
 	if (err != 0)
 		found = (struct warm_found){ .err = err };
 	g_string_truncate(s->reply, 0);
-	accel_reply(&s->accel, params, s->path->str, &found, &s->counters, s->reply);
+	if (!about_answer(&s->accel, &warm, params, s->reply))
+		accel_reply(&s->accel, params, s->path->str, &found, &s->counters, s->reply);
 	check_head(s);
 	must(request_answer(s->reader, s->reply, s->out));
 	must(s->out->len > before);
@@ -358,6 +364,7 @@ choose(struct setup *s, unsigned how, unsigned what)
 		.utf8 = d->utf8,
 		.maps = how & 0x40 ? maps : NULL,
 		.late_503 = how & 0x20,
+		.caches = what & 0x08 ? caches : NULL,
 		.etag = how & 0x10,
 		.last_modified = how & 0x08,
 		.expires = what & 0x80 ? 60 : -1,
