@@ -148,14 +148,9 @@ subtest 'peers that may not connect' => sub {
 # A server block with these lines in front of its locations.
 sub nginx {
 	my ($lines, $location) = @_;
-	my $site = Test::Site->start('nginx', 'advice', root => "$dir/www", text => <<"CONF");
-#     /usr/local/bin/fcgi-stat-accel --listen unix:/run/stat-accel.sock --mode=auth --root=/srv/www --advice=1 --remember=5 --prove-order
-error_log /var/log/nginx/error.log;
-pid /run/nginx.pid;
-user www-data;
-events { }
-http {
-	access_log off;
+	my $site = Test::Site->start('nginx', 'advice', root => "$dir/www", text => Test::Site->shortest('nginx', <<'ACCEL', <<"LINES"));
+/usr/local/bin/fcgi-stat-accel --listen unix:/run/stat-accel.sock --mode=auth --root=/srv/www --advice=1 --remember=5 --prove-order
+ACCEL
 	server {
 		listen 8080;
 		root /srv/www;
@@ -164,8 +159,7 @@ $lines
 			$location
 		}
 	}
-}
-CONF
+LINES
 	return $site;
 }
 

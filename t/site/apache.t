@@ -43,23 +43,7 @@ subtest 'the lines of the README' => sub {
 	my $lines = Test::Site->block('apache', 'apache');
 	my ($command) = Test::Site->command('apache', qr/--listen/);
 	my $modules = join '', map { "LoadModule ${_}_module /usr/lib/apache2/modules/mod_$_.so\n" } qw(mpm_event authz_core mime proxy proxy_fcgi xsendfile);
-	my $site = Test::Site->start('apache', 'three lines', root => "$tree/www", text => <<"CONF");
-#     $command
-ServerName localhost
-PidFile /run/apache2.pid
-DefaultRuntimeDir /run/
-ErrorLog /var/log/apache2/error.log
-User www-data
-Group www-data
-$modules
-TypesConfig /etc/mime.types
-Listen 8080
-DocumentRoot /srv/www
-<Directory /srv/www>
-	Require all granted
-</Directory>
-$lines
-CONF
+	my $site = Test::Site->start('apache', 'three lines', root => "$tree/www", text => Test::Site->shortest('apache', $command, "$modules$lines"));
 	check_asked($site);
 };
 

@@ -52,21 +52,8 @@ subtest 'the lines of its README' => sub {
 	my $lines = Test::Site->block('nginx', 'nginx');
 	is $lines, Test::Site->readme(qr/auth_request/), 'they are those of the README at the top';
 	my $command = Test::Site->command('nginx', qr/--listen/);
-	my $site = Test::Site->start('nginx', 'its lines', root => "$tree/www", text => <<"CONF");
-#     $command
-error_log /var/log/nginx/error.log;
-pid /run/nginx.pid;
-user www-data;
-events { }
-http {
-	access_log off;
-	server {
-		listen 8080;
-		root /srv/www;
-$lines
-	}
-}
-CONF
+	my $site = Test::Site->start('nginx', 'its lines', root => "$tree/www",
+		text => Test::Site->shortest('nginx', $command, "\tserver {\n\t\tlisten 8080;\n\t\troot /srv/www;\n$lines\n\t}"));
 	check_asked($site);
 	is $site->get('/none')->{status}, 404, 'an absent file is 404';
 	is $site->asked, 2, '... after a question, too';

@@ -22,26 +22,13 @@ sub modules { return join '', map { "LoadModule ${_}_module /usr/lib/apache2/mod
 # Apache with these lines, and what can change a name.
 sub site {
 	my ($command, $modules, $lines) = @_;
-	return Test::Site->start('apache', 'pasted lines', root => "$dir/www", text => <<"CONF");
-#    $command
-ServerName localhost
-PidFile /run/apache2.pid
-DefaultRuntimeDir /run/
-ErrorLog /var/log/apache2/error.log
-User www-data
-Group www-data
+	return Test::Site->start('apache', 'pasted lines', root => "$dir/www", text => Test::Site->shortest('apache', $command, <<"LINES"));
 $modules
-TypesConfig /etc/mime.types
-Listen 8080
-DocumentRoot /srv/www
-<Directory /srv/www>
-	Require all granted
-</Directory>
 Alias /alias/ /srv/www/other/
 RewriteEngine On
 RewriteRule ^/old/(.*) /other/\$1 [PT]
 $lines
-CONF
+LINES
 }
 
 sub is_warm {

@@ -9,7 +9,7 @@ use Test::Util qw(eventually put temp_tree);
 Test::Site->need('nginx');
 
 my $lines = Test::Site->readme(qr/auth_request/);
-my $command = Test::Site::as_comment(Test::Site->readme(qr/spawn-fcgi/) =~ s/\n\z/ --index=index.html\n/r);
+my $command = Test::Site->readme(qr/spawn-fcgi/) =~ s/\n\z/ --index=index.html\n/r;
 # "Other names than root and URI" of examples/nginx/README.md
 my $set = 'set $warm_path $request_filename;';
 my $with_set = $lines =~ s/(?=error_page)/fastcgi_param WARM_PATH \$warm_path;\nuninitialized_variable_warn off;\n/r;
@@ -29,17 +29,7 @@ sub site {
 	my (%server) = @_;
 	my $accel = delete $server{command} // $command;
 	my $servers = join '', map { "\tserver { listen 8080; server_name $_;\n$server{$_}\n\t}\n" } sort keys %server;
-	return Test::Site->start('nginx', 'the lines of the README', root => "$dir/www", text => <<"CONF");
-$accel
-error_log /var/log/nginx/error.log;
-pid /run/nginx.pid;
-user www-data;
-events { }
-http {
-	access_log off;
-$servers
-}
-CONF
+	return Test::Site->start('nginx', 'the lines of the README', root => "$dir/www", text => Test::Site->shortest('nginx', $accel, $servers));
 }
 
 # The file in the answer, and no other, is what the accelerator was asked for.

@@ -111,8 +111,35 @@ sub readme {
 	return ($block // die "$file: no lines with $pattern\n") =~ s/^ {4}//mgr;
 }
 
-# A command of the README as the first comment of a configuration, which is where start() looks for it.
-sub as_comment { my ($command) = @_; return $command =~ s/^/#   /mgr }
+# The text of the shortest configuration with these lines: nginx's inside http, Apache's in the main server. The command starts
+# the accelerator.
+my %shortest = (nginx => [<<'BEFORE', "}\n"], apache => [<<'BEFORE', '']);
+error_log /var/log/nginx/error.log;
+pid /run/nginx.pid;
+user www-data;
+events { }
+http {
+	access_log off;
+BEFORE
+ServerName localhost
+PidFile /run/apache2.pid
+DefaultRuntimeDir /run/
+ErrorLog /var/log/apache2/error.log
+User www-data
+Group www-data
+TypesConfig /etc/mime.types
+Listen 8080
+DocumentRoot /srv/www
+<Directory /srv/www>
+	Require all granted
+</Directory>
+BEFORE
+
+sub shortest {
+	my ($class, $kind, $command, $lines) = @_;
+	my ($before, $after) = @{ $shortest{$kind} };
+	return ($command =~ s{^}{#   }mgr) . "\n$before$lines\n$after";
+}
 
 # lighttpd's examples start the accelerator themselves; without these words the command of the first comment does.
 sub by_command { return $_[0] =~ s/"bin-path" *=>.*\n//r =~ s/,\s*"max-procs" *=> 1//r }
