@@ -53,7 +53,7 @@ static const char caches[] =
     "| }\n"
     "| location = /stat-accel { internal;\n"
     "|     fastcgi_pass unix:/run/stat-accel.sock;  fastcgi_pass_request_body off;\n"
-    "|     fastcgi_param REQUEST_METHOD $request_method;\n"
+    "|     fastcgi_param REQUEST_METHOD $request_method;  fastcgi_param REMOTE_ADDR $remote_addr;\n"
     "|     fastcgi_param WARM_CACHE_KEY $scheme$host$request_uri;\n"
     "|     error_page 502 503 504 = /stat-accel/down; }\n"
     "| location = /stat-accel/down { internal; return 204; }\n";
@@ -170,7 +170,7 @@ static const char operation[] =
     "| auth_request /stat-accel;\n"
     "| location = /stat-accel { internal;\n"
     "|     fastcgi_pass unix:/run/stat-accel.sock;  fastcgi_pass_request_body off;\n"
-    "|     fastcgi_param REQUEST_METHOD $request_method;\n"
+    "|     fastcgi_param REQUEST_METHOD $request_method;  fastcgi_param REMOTE_ADDR $remote_addr;\n"
     "|     fastcgi_param DOCUMENT_ROOT $document_root;  fastcgi_param REQUEST_URI $request_uri;\n"
     "|     error_page 502 503 504 = /stat-accel/down; }\n"
     "| location = /stat-accel/down { internal; return 204; }\n"

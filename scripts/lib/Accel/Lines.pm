@@ -13,6 +13,7 @@ sub nginx_location ($uri, $address, $params = nginx_names()) {
 			fastcgi_pass $address;
 			fastcgi_pass_request_body off;
 			fastcgi_param REQUEST_METHOD \$request_method;
+			fastcgi_param REMOTE_ADDR \$remote_addr;
 		@{[$params =~ s/^/\t/gmr]}	error_page 502 503 504 = $uri/down;
 		}
 		location = $uri/down {

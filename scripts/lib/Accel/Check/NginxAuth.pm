@@ -354,7 +354,7 @@ sub check_responder ($opt, $server, $loc) {
 	my $report = $opt->{report};
 	my $params = params($loc);
 	$report->finding('accel-path', 'breaks', $loc, where($loc), 'no fastcgi_param names a file: the accelerator answers 403',
-		{ after => $loc, in => 'in this location', text => "fastcgi_param REQUEST_METHOD \$request_method;\nfastcgi_param SCRIPT_FILENAME \$document_root\$uri;\n" })
+		{ after => $loc, in => 'in this location', text => "fastcgi_param REQUEST_METHOD \$request_method;\nfastcgi_param REMOTE_ADDR \$remote_addr;\nfastcgi_param SCRIPT_FILENAME \$document_root\$uri;\n" })
 		unless $params->{SCRIPT_FILENAME} || $params->{WARM_PATH} || $params->{DOCUMENT_ROOT} && $params->{SCRIPT_NAME};
 	my $ignored = effective($loc, 'fastcgi_ignore_headers');
 	$report->finding('accel-ignored', 'breaks', $ignored, where($loc), 'the header that names the file is ignored: clients get an empty answer',

@@ -56,6 +56,7 @@ LINES
 			fastcgi_pass_request_body off;
 			fastcgi_param WARM_CACHE_KEY \$request_uri;
 			fastcgi_param WARM_CACHE \$cache;
+			fastcgi_param REMOTE_ADDR \$remote_addr;
 			fastcgi_param REQUEST_METHOD \$request_method; }
 FRONT
 }

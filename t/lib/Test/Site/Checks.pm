@@ -223,6 +223,7 @@ sub check_order {
 		my ($params, $r) = $site->answer_as_accel("$answer\r\n\r\n", sub { put($file, 'x' x 1000) }, '/late.txt',
 			Range => 'bytes=10-19');
 		like $params, qr/HTTP_RANGEbytes=10-19/, 'the accelerator gets the range';
+		like $params, qr/REMOTE_ADDR127\.0\.0\.1/, '... and the client, whose files wait in a row of their own';
 		is $r->{status}, $want{status} // 206, 'the server looks for the file after the answer';
 	};
 }
