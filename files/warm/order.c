@@ -289,16 +289,24 @@ next_read(struct warm_device *d)
 	return (rd);
 }
 
+/* A timer has ended, or was cancelled with the order. */
+static void
+go_all(struct warm_order *o, const struct io_op *timer)
+{
+	struct warm_device *d;
+
+	if (timer->res != -ECANCELED)
+		list_each(d, &o->devices, link)
+			order_go(d);
+}
+
 static void
 watch_done(struct io_op *op)
 {
 	struct warm_order *o = container_of(op, struct warm_order, watch);
-	struct warm_device *d;
 
 	o->watching = false;
-	if (op->res != -ECANCELED)
-		list_each(d, &o->devices, link)
-			order_go(d);
+	go_all(o, op);
 }
 
 /* All windows are on their way.  If they hang, no other event lets the next file go on. */
@@ -336,12 +344,9 @@ static void
 pause_done(struct io_op *op)
 {
 	struct warm_order *o = container_of(op, struct warm_order, pause);
-	struct warm_device *d;
 
 	o->paused = false;
-	if (op->res != -ECANCELED)
-		list_each(d, &o->devices, link)
-			order_go(d);
+	go_all(o, op);
 }
 
 void

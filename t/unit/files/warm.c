@@ -313,7 +313,7 @@ ask_cached(struct asker *a)
 	return (warm_file(wm, "/c", &a->w));
 }
 
-/* Of a cache: its absence ends when the next request comes. */
+/* A cache may have the file a moment later, so the next request looks again. */
 static void
 test_cached(void)
 {
