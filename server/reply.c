@@ -7,6 +7,7 @@
 #include "base/must.h"
 #include "server/conn/conn.h"
 #include "wire/http_date.h"
+#include "server/module/module.h"
 #include "server/page.h"
 #include "server/worker.h"
 
@@ -86,20 +87,21 @@ error_page(struct request *r, int status)
 	return (page);
 }
 
-static void
-send_error(struct request *r, int status, struct text lines)
+void
+reply_error_with(struct request *r, int status, struct text lines)
 {
 	const struct page *page = error_page(r, status);
+	struct text more = modules_head(r, status, NULL);
 	char *start, *p;
 
 	r->status = status;
-	start =
-	    body_room(&r->body, page->head.n + lines.n + r->site->style.tag_line.n + REPLY_END_MAX);
+	start = body_room(&r->body,
+	    page->head.n + lines.n + more.n + r->site->style.tag_line.n + REPLY_END_MAX);
 	if (start == NULL) {
 		reply_no_memory(r);
 		return;
 	}
-	p = put(put(put(start, page->head), lines), r->site->style.tag_line);
+	p = put(put(put(put(start, page->head), lines), more), r->site->style.tag_line);
 	p = reply_put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
 	if (r->http.verb == HTTP_HEAD)
@@ -112,7 +114,7 @@ send_error(struct request *r, int status, struct text lines)
 void
 reply_error(struct request *r, int status)
 {
-	send_error(r, status, TEXT_NONE);
+	reply_error_with(r, status, TEXT_NONE);
 }
 
 void
@@ -120,7 +122,7 @@ reply_retry(struct request *r, unsigned after_s)
 {
 	char line[48];
 
-	send_error(r, 503,
+	reply_error_with(r, 503,
 	    (struct text){ line,
 		(size_t)snprintf(line, sizeof(line), "Retry-After: %u\r\n", after_s) });
 }
@@ -133,7 +135,7 @@ reply_methods(struct request *r)
 	if (r->http.verb == HTTP_OPTIONS)
 		reply_stream_head(r, 200, allow, 0, false);
 	else
-		send_error(r, 405, allow);
+		reply_error_with(r, 405, allow);
 }
 
 void
@@ -178,7 +180,8 @@ reply_stream_head(struct request *r, int status, struct text lines, int64_t leng
 	else if (length >= 0)
 		p = put_u64_line(p, TEXT("Content-Length: "), (uint64_t)length);
 	ok = body_copy(&r->body, (struct text){ head, (size_t)(p - head) }) &&
-	     body_copy(&r->body, lines) && body_copy(&r->body, r->site->style.tag_line);
+	     body_copy(&r->body, lines) && body_copy(&r->body, r->site->style.tag_line) &&
+	     body_copy(&r->body, modules_head(r, status, NULL));
 	p = reply_put_end(head, r);
 	if (!ok || !body_copy(&r->body, (struct text){ head, (size_t)(p - head) }))
 		reply_no_memory(r);

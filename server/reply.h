@@ -24,6 +24,8 @@ void reply_file(struct request *, struct file_entry *e, const struct reply_extra
 /* Adds len bytes of the file from off to the body.  HEAD: adds nothing.  False: no memory. */
 bool reply_attach(struct request *, struct file_entry *, uint64_t off, uint64_t len);
 void reply_error(struct request *, int status);
+/* lines: further header lines, each with CRLF */
+void reply_error_with(struct request *, int status, struct text lines);
 void reply_retry(struct request *, unsigned after_s); /* 503 with Retry-After */
 /* path is decoded; it is encoded here */
 void reply_redirect(struct request *, int status, struct text path, struct text query);

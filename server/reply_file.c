@@ -12,6 +12,7 @@
 #include "wire/control.h"
 #include "wire/http_date.h"
 #include "wire/media_type.h"
+#include "server/module/module.h"
 #include "server/worker.h"
 
 /* up to this size copying the body behind its head is cheaper than a second iovec */
@@ -129,12 +130,13 @@ is_conditional(const struct http_request *h)
 static bool
 send_prepared(struct request *r, struct file_entry *e)
 {
+	struct text more = modules_head(r, 200, e);
 	char *start, *p;
 
-	start = body_room(&r->body, e->head.n + REPLY_END_MAX);
+	start = body_room(&r->body, e->head.n + more.n + REPLY_END_MAX);
 	if (start == NULL)
 		return (false);
-	p = put(start, e->head);
+	p = put(put(start, e->head), more);
 	p = reply_put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
 	return (reply_attach(r, e, 0, e->size));
@@ -154,8 +156,8 @@ put_content_range(char *p, struct range_part g, uint64_t size)
 
 /* Head of a reply with bytes of a file: status, type, length, and the range if there is one. */
 static bool
-file_head(struct request *r, int status, const struct file_facts *f, struct text type,
-    uint64_t length, const struct range_part *one, uint64_t size, const struct reply_extra *x)
+file_head(struct request *r, const struct file_entry *e, int status, const struct file_facts *f,
+    struct text type, uint64_t length, const struct range_part *one, const struct reply_extra *x)
 {
 	char *start, *p;
 
@@ -168,13 +170,13 @@ file_head(struct request *r, int status, const struct file_facts *f, struct text
 		p = put_u64_line(p, TEXT("Content-Length: "), length);
 	}
 	if (one != NULL)
-		p = put_content_range(p, *one, size);
+		p = put_content_range(p, *one, e->size);
 	p = put_validators(p, f);
 	if (r->conf->range_requests && status < 300)
 		p = put(p, TEXT("Accept-Ranges: bytes\r\n"));
 	p = put(p, r->site->style.tag_line);
 	body_wrote(&r->body, (size_t)(p - start));
-	return (reply_end_head(r, x));
+	return (body_copy(&r->body, modules_head(r, status, e)) && reply_end_head(r, x));
 }
 
 static void
@@ -223,7 +225,7 @@ send_multipart(struct request *r, struct file_entry *e, const struct file_facts 
 	nlast = (size_t)snprintf(last, sizeof(last), "\r\n--%s--\r\n", bound);
 	length += nlast;
 	snprintf(ctype, sizeof(ctype), "multipart/byteranges; boundary=%s", bound);
-	if (!file_head(r, 206, f, text_of(ctype), length, NULL, e->size, x))
+	if (!file_head(r, e, 206, f, text_of(ctype), length, NULL, x))
 		return (false);
 	if (r->http.verb == HTTP_HEAD)
 		return (true);
@@ -259,13 +261,13 @@ send_selected(struct request *r, struct file_entry *e, const struct reply_extra 
 	}
 	if (x != NULL && is_own_status(x->status)) {
 		r->status = x->status;
-		return (file_head(r, r->status, &f, f.type, e->size, NULL, 0, x) &&
+		return (file_head(r, e, r->status, &f, f.type, e->size, NULL, x) &&
 			reply_attach(r, e, 0, e->size));
 	}
 	status = conditions_check(&r->http, &f.v);
 	if (status == 304) {
 		r->status = 304;
-		return (file_head(r, 304, &f, TEXT_NONE, 0, NULL, 0, x));
+		return (file_head(r, e, 304, &f, TEXT_NONE, 0, NULL, x));
 	}
 	if (status == 412) {
 		reply_error(r, 412);
@@ -280,10 +282,10 @@ send_selected(struct request *r, struct file_entry *e, const struct reply_extra 
 	}
 	r->status = n != 0 ? 206 : 200;
 	if (n == 0)
-		return (file_head(r, 200, &f, f.type, e->size, NULL, 0, x) &&
+		return (file_head(r, e, 200, &f, f.type, e->size, NULL, x) &&
 			reply_attach(r, e, 0, e->size));
 	if (n == 1)
-		return (file_head(r, 206, &f, f.type, g[0].to - g[0].from, g, e->size, x) &&
+		return (file_head(r, e, 206, &f, f.type, g[0].to - g[0].from, g, x) &&
 			reply_attach(r, e, g[0].from, g[0].to - g[0].from));
 	return (send_multipart(r, e, &f, g, n, x));
 }

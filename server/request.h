@@ -23,6 +23,14 @@ struct upstream;
 
 #define REQUEST_ARENA 2048
 
+/* Where the path of a request lies in the file system: DIR + path. */
+struct place {
+	struct file_scope *scope; /* dir, open */
+	struct text dir;          /* without a slash at its end, so "/" stays */
+	/* begins with a slash, NUL behind it; the path of the URL, or in the arena */
+	struct text path;
+};
+
 struct request {
 	struct conn *conn;
 	struct worker *worker;
@@ -33,6 +41,13 @@ struct request {
 	bool head_kept;   /* these bytes are in the arena, not in a lent buffer */
 	char *path;       /* decoded and clean, with a NUL behind it; in the arena */
 	size_t path_len;
+	struct place place;
+	/* Up to here, place.path is a file; the rest is PATH_INFO.  0: not looked up. */
+	size_t script_len;
+	struct { /* of a module, for the client */
+		int status;
+		struct text lines; /* in the arena */
+	} refusal;
 	bool host_changed;    /* http.host is not the client's */
 	unsigned reroutes;    /* how often a handler had it routed again */
 	int status;           /* of the reply; 0: none yet */

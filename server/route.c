@@ -9,6 +9,7 @@
 #include "base/must.h"
 #include "wire/urlpath.h"
 #include "server/conn/conn.h"
+#include "server/module/module.h"
 #include "server/worker.h"
 
 /* ---------------------------------------------------------------- values */
@@ -95,6 +96,7 @@ route_undecided(struct request *r, const char *what, struct text where)
 }
 
 static const char no_memory[] = "no memory";
+static const char no_place[] = "its path has no place in the file system";
 
 static const char *
 condition_failed(struct request *r)
@@ -186,11 +188,19 @@ input_of(struct request *r, struct conf_input *in, char remote[64])
 		in->cookie.p != NULL);
 }
 
+/* 0, or the status of a refusal */
+static int
+find_place(struct request *r)
+{
+	r->place = (struct place){ r->site->docroot, r->site->docroot_dir, request_path(r) };
+	return (r->site->modules.nplace != 0 ? modules_place(r) : 0);
+}
+
 /* Document root and path joined; .p NULL: no memory. */
 static struct text
 physical(struct request *r)
 {
-	struct text root = r->site->docroot_dir, path = request_path(r);
+	struct text root = r->place.dir, path = r->place.path;
 	char *p = arena_get(&r->arena, root.n + path.n + 1);
 
 	if (p == NULL)
@@ -215,6 +225,8 @@ match_all(struct request *r, bool exists)
 		why = match(r, &in);
 	if (why != NULL || !r->worker->physical)
 		return (why);
+	if (!exists && find_place(r) != 0)
+		return (no_memory);
 	in.path = physical(r);
 	if (exists)
 		in.existing_path = in.path;
@@ -283,11 +295,17 @@ handler_of(const struct request *r)
 int
 route_existing(struct request *r, const struct handler **handler, const char **why)
 {
+	int status;
+
 	*why = match_seen(r, true);
 	if (*why != NULL)
 		return (500);
-	*handler = handler_of(r);
-	return (0);
+	status = find_place(r);
+	if (status != 0)
+		*why = no_place;
+	else
+		*handler = handler_of(r);
+	return (status);
 }
 
 /* 0, 400 or 500 */
@@ -337,6 +355,23 @@ route_again(struct request *r, const struct route_change *to)
 	return (true);
 }
 
+/* 0, or the status of a refusal. */
+static int
+meet_modules(struct request *r, const struct handler **handler, const char **why)
+{
+	int status = 0;
+
+	*handler = r->site->modules.nroute != 0 ? modules_route(r) : NULL;
+	if (*handler != NULL)
+		return (0);
+	status = find_place(r);
+	if (status != 0)
+		*why = no_place;
+	else
+		*handler = handler_of(r);
+	return (status);
+}
+
 int
 route(struct request *r, const struct handler **handler, const char **why)
 {
@@ -354,6 +389,5 @@ route(struct request *r, const struct handler **handler, const char **why)
 		if (*why != NULL)
 			return (500);
 	}
-	*handler = handler_of(r);
-	return (0);
+	return (meet_modules(r, handler, why));
 }

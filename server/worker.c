@@ -166,6 +166,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	w->conf.nworkers = wc->nworkers != 0 ? wc->nworkers : 1;
 	w->conn_ids = wc->index - w->conf.nworkers + 1; /* the first id is index + 1 */
 	buf_init(&w->line, LINE_MAX_BYTES);
+	buf_init(&w->lines, LINE_MAX_BYTES);
 	list_init(&w->conns);
 	list_init(&w->scopes.list);
 	list_init(&w->requests);
@@ -380,6 +381,7 @@ worker_free(struct worker *w)
 	trusts_free(w);
 	free(w->accepting);
 	buf_free(&w->line);
+	buf_free(&w->lines);
 	worker_counters_return(w->counters);
 	free(w);
 }

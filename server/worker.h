@@ -75,6 +75,7 @@ struct worker {
 	size_t nupstreams;
 	struct trust **trusts;            /* by listener; the last one is that of no listener */
 	struct buf line;                  /* the log line being written */
+	struct buf lines;                 /* header lines of modules for the reply being made */
 	struct worker_counters *counters; /* what it counts */
 	pthread_t thread;
 	bool running;

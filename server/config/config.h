@@ -33,6 +33,7 @@ struct conf_pair {
 struct conf_map {
 	size_t n;
 	struct conf_pair *v; /* in the order of the file */
+	unsigned block;      /* number of the block that sets it, for what its condition captured */
 };
 
 /* One merged set of values. */

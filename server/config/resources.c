@@ -10,6 +10,7 @@
 #include "base/must.h"
 #include "io/io.h"
 #include "proxy-core/backends.h"
+#include "server/module/module.h"
 #include "server/reply.h"
 #include "server/config/backend_lists.h"
 #include "server/config/rewrite.h"
@@ -25,8 +26,14 @@ struct resources {
 	GHashTable *pages;       /* -> struct page[PAGES] */
 	GHashTable *mimes;       /* by the rows of the map -> struct mime */
 	GHashTable *rewrites;    /* by the rows of the map -> struct rewrite */
+	GHashTable *rules;       /* by the key of its kind -> struct rules_made */
 	struct targets *targets; /* NULL: not made yet */
 	GPtrArray *backends;     /* struct backends, by proxy_number; status pages show them, too */
+};
+
+struct rules_made {
+	const struct rules_kind *kind;
+	void *rules;
 };
 
 struct opening {
@@ -177,6 +184,37 @@ rewrite_load(struct opening *k, const char *directive, const struct conf_map *ma
 }
 
 static void
+rules_free(void *made)
+{
+	struct rules_made *m = made;
+
+	m->kind->free(m->rules);
+	free(m);
+}
+
+static bool
+rules_load(struct opening *k, const struct rules_kind *kind, const struct conf *c)
+{
+	const void *key = kind->key(c);
+	struct rules_made *m;
+	char why[256];
+
+	if (key == NULL || g_hash_table_contains(k->p->rules, key))
+		return (true);
+	m = calloc(1, sizeof(*m));
+	must(m != NULL);
+	m->kind = kind;
+	m->rules = kind->make(c, why, sizeof(why));
+	if (m->rules == NULL) {
+		free(m);
+		snprintf(k->err, k->errsize, "%s: %s", kind->directive, why);
+		return (false);
+	}
+	g_hash_table_insert(k->p->rules, (void *)(uintptr_t)key, m);
+	return (true);
+}
+
+static void
 backends_free(void *list)
 {
 	backends_put(list);
@@ -221,8 +259,13 @@ visit(const struct conf *c, void *arg)
 {
 	struct opening *k = arg;
 
+	size_t i;
+
 	if (!dir_open(k, "server.document-root", c->document_root))
 		return (false);
+	for (i = 0; i < RULES; i++)
+		if (!rules_load(k, rules_kinds[i], c))
+			return (false);
 	pages_load(k, c->error_prefix);
 	return (
 	    mime_load(k, &c->mime_assign) && log_open(k, c->accesslog) && visit_proxies(c, arg));
@@ -248,6 +291,7 @@ tables_make(struct resources *p)
 	p->pages = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pages_free);
 	p->mimes = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)mime_free);
 	p->rewrites = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)rewrite_free);
+	p->rules = g_hash_table_new_full(NULL, NULL, NULL, rules_free);
 	p->backends = g_ptr_array_new_with_free_func(backends_free);
 }
 
@@ -313,6 +357,7 @@ resources_free(struct resources *p)
 	g_hash_table_destroy(p->pages);
 	g_hash_table_destroy(p->mimes);
 	g_hash_table_destroy(p->rewrites);
+	g_hash_table_destroy(p->rules);
 	g_ptr_array_free(p->backends, TRUE);
 	targets_free(p->targets);
 	free(p);
@@ -348,6 +393,14 @@ const struct rewrite *
 resources_rewrite(const struct resources *p, const struct conf_map *map)
 {
 	return (map->n != 0 ? g_hash_table_lookup(p->rewrites, map->v) : NULL);
+}
+
+const void *
+resources_rules(const struct resources *p, const void *key)
+{
+	const struct rules_made *m = key != NULL ? g_hash_table_lookup(p->rules, key) : NULL;
+
+	return (m != NULL ? m->rules : NULL);
 }
 
 struct backends *

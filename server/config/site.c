@@ -6,6 +6,7 @@
 
 #include "base/must.h"
 #include "server/config/resources.h"
+#include "server/module/module.h"
 #include "server/worker.h"
 #include "wire/codec.h"
 
@@ -199,6 +200,7 @@ int
 site_new(struct worker *w, const struct conf *conf, struct site **sp)
 {
 	struct site *s = calloc(1, sizeof(*s));
+	size_t i;
 	int err;
 
 	must(s != NULL);
@@ -209,6 +211,9 @@ site_new(struct worker *w, const struct conf *conf, struct site **sp)
 	s->rewrite_response = resources_rewrite(w->conf.resources, &conf->proxy_rewrite_response);
 	s->forward = forward_of(&conf->proxy_forwarded);
 	s->docroot_dir = dir_trimmed(text_of(conf->document_root));
+	modules_of(conf, &s->modules);
+	for (i = 0; i < RULES; i++)
+		s->rules[i] = resources_rules(w->conf.resources, rules_kinds[i]->key(conf));
 	err = tables_make(s);
 	if (err == 0)
 		err = scope_make(s, &s->docroot,

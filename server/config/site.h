@@ -27,6 +27,23 @@ struct page { /* A constant error reply: the prepared part of the head, and the 
 };
 #define PAGES 600
 
+struct module; /* server/module/module.h */
+
+enum { /* settings that are compiled once */
+#define R(name) RULES_##name,
+#include "server/module/rules.def"
+#undef R
+	RULES
+};
+
+#define SITE_MODULES_MAX 32u
+struct site_modules { /* those that its settings use, in the order in which they run */
+	unsigned nroute, nplace, nhead;
+	const struct module *route[SITE_MODULES_MAX];
+	const struct module *place[SITE_MODULES_MAX];
+	const struct module *head[SITE_MODULES_MAX];
+};
+
 struct site {
 	const struct conf *conf;
 	struct worker *worker;
@@ -44,6 +61,8 @@ struct site {
 	struct logfile *access; /* NULL: none */
 	enum timing_format timing;
 	const struct page *pages; /* by status: those of server.errorfile-prefix; NULL: none */
+	struct site_modules modules;
+	const void *rules[RULES + 1]; /* what settings were compiled to; NULL: not set */
 };
 
 int site_new(struct worker *, const struct conf *, struct site **); /* logs the mistake; -errno */

@@ -130,6 +130,8 @@ set_field(struct check *k)
 	data = cfg_get(k->cfg, shapes[k->d].size);
 	if (!cfg_convert(k->cfg, k->e, &directives[k->d], shapes[k->d].type, data))
 		return;
+	if (shapes[k->d].type == DT_MAP || shapes[k->d].type == DT_MAPS)
+		((struct conf_map *)data)->block = k->block->ndx;
 	if (strcmp(directives[k->d].name, "server.feature-flags") == 0 &&
 	    !cfg_features_check(k->cfg, k->e->value_pos, data))
 		return;

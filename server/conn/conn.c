@@ -94,7 +94,7 @@ conn_route(struct conn *c)
 		c->close_after = true;
 	if (status != 0)
 		return (conn_refuse(c, status, why));
-	return (c->w->physical ? &st_probe : routed(c));
+	return (c->w->physical && !c->handler->final ? &st_probe : routed(c));
 }
 
 static const struct conn_state *
@@ -123,7 +123,7 @@ const struct conn_state *
 conn_probe(struct conn *c)
 {
 	struct request *r = c->r;
-	struct text path = { r->path + 1, r->path_len - 1 };
+	struct text path = { r->place.path.p + 1, r->place.path.n - 1 };
 	bool peek = !body_empty(&r->body);
 	struct file_entry *e;
 
@@ -131,7 +131,7 @@ conn_probe(struct conn *c)
 		path.n--;
 	r->wait.done = probed;
 	r->wait.client = r->sender.client;
-	e = file_lookup(c->w->files, r->site->docroot, path, peek ? NULL : &r->wait);
+	e = file_lookup(c->w->files, r->place.scope, path, peek ? NULL : &r->wait);
 	if (e != NULL)
 		return (found(c, e));
 	if (peek)

@@ -29,6 +29,7 @@ struct handler {
 	const char *name;
 	bool reads_body;                /* the handler takes the request body itself */
 	const struct body_taker *taker; /* NULL: bodies are collected */
+	bool final;                     /* it does not depend on whether a file exists */
 	bool before_body; /* the handler starts first: it routes again, or refuses and closes */
 	enum handled (*start)(struct request *, bool peek);
 	void (*stop)(struct request *); /* the client is gone: no callback any more */

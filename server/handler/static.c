@@ -220,15 +220,15 @@ static_stop(struct request *r)
 static enum handled
 static_start(struct request *r, bool peek)
 {
-	struct text path = request_path(r);
+	struct text path = r->place.path;
 	bool is_dir = path.p[path.n - 1] == '/', is_star = text_eq(r->http.target, TEXT("*"));
 
 	if (!is_for_files(r) && (!is_dir || r->worker->plain || is_star))
 		return (refuse_method(r));
 	if (!is_dir)
-		return (static_send(r, r->site->docroot, (struct text){ path.p + 1, path.n - 1 },
+		return (static_send(r, r->place.scope, (struct text){ path.p + 1, path.n - 1 },
 		    r->carried, peek));
-	r->scope = r->site->docroot;
+	r->scope = r->place.scope;
 	r->extra = r->carried;
 	r->index_try = 0;
 	return (try_index(r, peek));

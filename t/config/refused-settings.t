@@ -27,7 +27,7 @@ sub check {
 
 # What people had in their files in 2007 and have today.
 my @refused = (
-	'url.access-deny = ( ".php" )', 'url.access-allow = ( ".html" )', 'access.deny-all = "enable"',
+	'access.deny-all = "enable"',
 	'auth.backend = "htdigest"', 'auth.require = ( "/" => ( "method" => "basic" ) )',
 	'secdownload.secret = "x"', 'evasive.max-conns-per-ip = 2', 'trigger-b4-dl.deny-url = "http://x/"',
 	'fastcgi.server = ( ".php" => ( ( "socket" => "/run/php" ) ) )', 'scgi.server = ()',

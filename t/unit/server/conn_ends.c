@@ -4,7 +4,7 @@
 
 /* ---------------------------------------------------------------- a connection in each state */
 
-enum place {
+enum moment {
 	IDLE,
 	HALF_HEAD,
 	COLD,
@@ -20,7 +20,7 @@ enum place {
 
 /* A connection that has got there, and waits for what its name says. */
 static struct io_sock *
-client_at(enum place place)
+client_at(enum moment place)
 {
 	struct io_sock *s = client();
 
@@ -82,7 +82,7 @@ test_client_leaves(void)
 	for (place = 0; place < PLACES; place++) {
 		for (i = 0; i < G_N_ELEMENTS(how); i++) {
 			up("");
-			s = client_at((enum place)place);
+			s = client_at((enum moment)place);
 			if (listens(s))
 				leave(s, how[i]);
 			/* Noticed when the reply meets the socket, or behind it. */
@@ -108,7 +108,7 @@ test_stop_in_every_state(void)
 
 	for (place = 0; place < PLACES; place++) {
 		up("");
-		client_at((enum place)place);
+		client_at((enum moment)place);
 		c = last_conn();
 		conn_stop(c);
 		conn_stop(c);
@@ -116,7 +116,7 @@ test_stop_in_every_state(void)
 		finish_disk_and_close();
 		down();
 		up("");
-		client_at((enum place)place);
+		client_at((enum moment)place);
 		down(); /* as the worker does it */
 	}
 }
@@ -131,7 +131,7 @@ test_stop_loses_race(void)
 
 	for (place = 0; place < PLACES; place++) {
 		up("");
-		s = client_at((enum place)place);
+		s = client_at((enum moment)place);
 		if ((op = sim_find(io, IO_RECV, s)) != NULL)
 			sim_recv(io, op, TEXT("GET / HTTP/1.1\r\n\r\n"));
 		else if ((op = sim_find(io, IO_SEND, s)) != NULL)
@@ -154,7 +154,7 @@ test_drain(void)
 
 	up_with("", 1, 1000);
 	for (place = 0; place < PLACES; place++)
-		s[place] = client_at((enum place)place);
+		s[place] = client_at((enum moment)place);
 	worker_tell(w, WORKER_DRAIN);
 	worker_round(w);
 	sim_run(io);
@@ -264,7 +264,7 @@ test_silent_body(void)
 
 	for (place = SKIPPING; place <= CHUNKED; place++) {
 		up("server.max-read-idle = 10");
-		s = client_at((enum place)place);
+		s = client_at((enum moment)place);
 		sim_advance_ms(io, 10000);
 		take(s, SIZE_MAX);
 		heard_statuses(s, "408");

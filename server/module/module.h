@@ -1,0 +1,60 @@
+/* server/module/module.h -- the everyday modules of lighttpd: each is a small file that changes a
+ * request, says where its file lies, or adds to the head of its reply.
+ *
+ *   conditions --> route: rewrite, redirect, access ... --> place: alias, vhosts --> handler --> head
+ *                  |                                                                  of the reply
+ *                  `--> a handler of its own answers: refused, redirected, routed again
+ *
+ * A site has the list of modules that its settings use, in the order of modules.def, so a request
+ * of a site without them pays one comparison for each stage.  server.modules does not change the
+ * order.
+ *
+ * Thread   the worker's, except make() and free() of rules: at start and at reload.
+ */
+#ifndef SERVER_MODULE_MODULE_H
+#define SERVER_MODULE_MODULE_H
+
+#include "base/buf.h"
+#include "server/handler/handler.h"
+#include "server/route.h"
+
+struct module {
+	const char *name; /* "access" is mod_access in server.modules */
+	bool (*is_used)(const struct conf *);
+	/* Each may be NULL.  None of them waits. */
+	/* The conditions are decided, nothing is looked up.  Returns the handler that answers;
+	 * NULL: the request goes on.  It runs again after route_again(). */
+	const struct handler *(*route)(struct request *);
+	/* Changes r->place.  0, or the status of a refusal. */
+	int (*place)(struct request *);
+	/* Adds lines, each with CRLF, to the head of the reply.  e: the file that is sent, or
+	 * NULL. */
+	void (*head)(struct request *, int status, const struct file_entry *e, struct buf *lines);
+};
+
+/* What a directive says, compiled once for the block that sets it; in struct site by number. */
+struct rules_kind {
+	const char *directive;
+	/* The value in memory that tells one setting from another; NULL: not set. */
+	const void *(*key)(const struct conf *);
+	/* NULL: one sentence in *err. */
+	void *(*make)(const struct conf *, char *err, size_t errsize);
+	void (*free)(void *);
+};
+extern const struct rules_kind *const rules_kinds[RULES + 1];
+
+/* The modules of a site, for each stage. */
+void modules_of(const struct conf *, struct site_modules *);
+const struct handler *modules_route(struct request *);
+int modules_place(struct request *);
+/* The lines of all modules, valid until the next call.  r->site may be NULL: none. */
+struct text modules_head(struct request *, int status, const struct file_entry *e);
+
+/* ---- answers of modules */
+
+/* Refuses the request.  lines: further header lines, each with CRLF, in the arena. */
+const struct handler *module_refuses(struct request *, int status, struct text lines);
+/* The module has changed the request; the conditions are evaluated anew. */
+const struct handler *module_changed(struct request *, const struct route_change *);
+
+#endif

@@ -1,0 +1,134 @@
+/* server/module/modules.c -- the table of modules, and the stages; see module.h. */
+#include "server/module/module.h"
+
+#include "server/conn/conn.h"
+#include "server/reply.h"
+#include "server/route.h"
+#include "server/worker.h"
+
+#define M(name) extern const struct module module_##name;
+#include "server/module/modules.def"
+#undef M
+
+static const struct module *const modules[] = {
+#define M(name) &module_##name,
+#include "server/module/modules.def"
+#undef M
+};
+
+#define R(name) extern const struct rules_kind rules_##name;
+#include "server/module/rules.def"
+#undef R
+
+const struct rules_kind *const rules_kinds[RULES + 1] = {
+#define R(name) [RULES_##name] = &rules_##name,
+#include "server/module/rules.def"
+#undef R
+};
+
+void
+modules_of(const struct conf *c, struct site_modules *out)
+{
+	size_t i;
+
+	out->nroute = out->nplace = out->nhead = 0;
+	for (i = 0; i < NELEM(modules); i++) {
+		if (!modules[i]->is_used(c))
+			continue;
+		if (modules[i]->route != NULL)
+			out->route[out->nroute++] = modules[i];
+		if (modules[i]->place != NULL)
+			out->place[out->nplace++] = modules[i];
+		if (modules[i]->head != NULL)
+			out->head[out->nhead++] = modules[i];
+	}
+}
+
+const struct handler *
+modules_route(struct request *r)
+{
+	const struct site_modules *m = &r->site->modules;
+	const struct handler *h = NULL;
+	unsigned i;
+
+	for (i = 0; h == NULL && i < m->nroute; i++)
+		h = m->route[i]->route(r);
+	return (h);
+}
+
+int
+modules_place(struct request *r)
+{
+	const struct site_modules *m = &r->site->modules;
+	int status = 0;
+	unsigned i;
+
+	for (i = 0; status == 0 && i < m->nplace; i++)
+		status = m->place[i]->place(r);
+	return (status);
+}
+
+struct text
+modules_head(struct request *r, int status, const struct file_entry *e)
+{
+	const struct site_modules *m;
+	struct buf *lines = &r->worker->lines;
+	unsigned i;
+
+	if (r->site == NULL || r->site->modules.nhead == 0)
+		return (TEXT_NONE);
+	m = &r->site->modules;
+	lines->n = 0;
+	lines->failed = false;
+	for (i = 0; i < m->nhead; i++)
+		m->head[i]->head(r, status, e, lines);
+	return (lines->failed ? TEXT_NONE : buf_as_text(lines));
+}
+
+/* ---- answers of modules */
+
+static enum handled
+refuse_start(struct request *r, bool peek)
+{
+	(void)peek;
+	if (r->body_left != 0)
+		conn_close_after(r);
+	reply_error_with(r, r->refusal.status, r->refusal.lines);
+	return (HANDLED_REPLY);
+}
+
+static const struct handler handler_refuse = {
+	.name = "refuse",
+	.final = true,
+	.before_body = true,
+	.start = refuse_start,
+};
+
+const struct handler *
+module_refuses(struct request *r, int status, struct text lines)
+{
+	r->refusal.status = status;
+	r->refusal.lines = lines;
+	return (&handler_refuse);
+}
+
+static enum handled
+again_start(struct request *r, bool peek)
+{
+	(void)r;
+	(void)peek;
+	return (HANDLED_AGAIN);
+}
+
+static const struct handler handler_again = {
+	.name = "again",
+	.final = true,
+	.before_body = true,
+	.start = again_start,
+};
+
+const struct handler *
+module_changed(struct request *r, const struct route_change *to)
+{
+	return (route_again(r, to) ? &handler_again : module_refuses(r, 500, TEXT_NONE));
+}
