@@ -2,10 +2,10 @@
  * state. */
 #include "t/unit/server/simapp.h"
 
-enum place { CONNECTING, ASKING, WAITING, BODY, STREAMING, PLACES };
+enum moment { CONNECTING, ASKING, WAITING, BODY, STREAMING, PLACES };
 
 static struct io_sock *
-client_at(enum place place, struct io_sock **b)
+client_at(enum moment place, struct io_sock **b)
 {
 	struct io_sock *s = client();
 
@@ -56,13 +56,13 @@ test_stop_in_every_state(void)
 
 	for (place = 0; place < PLACES; place++) {
 		up(APP);
-		client_at((enum place)place, &b);
+		client_at((enum moment)place, &b);
 		conn_stop(last_conn());
 		sim_run(io);
 		g_assert_true(is_closed(0));
 		down();
 		up(APP);
-		client_at((enum place)place, &b);
+		client_at((enum moment)place, &b);
 		down();
 	}
 }
