@@ -436,8 +436,10 @@ parse_lines(struct parser *p, enum cfg_token_kind until)
 			return (cfg_error(p->cfg, p->tok.pos, "\"}\" without a \"{\" before it"));
 		if (!parse_statement(p, &more))
 			return (false);
+		/* As in lighttpd, a line may have several settings. */
 		if (more && p->tok.kind != TOK_EOL && p->tok.kind != TOK_END &&
-		    p->tok.kind != TOK_BRACE_R)
+		    p->tok.kind != TOK_BRACE_R && p->tok.kind != TOK_KEY &&
+		    p->tok.kind != TOK_DOLLAR)
 			return (unexpected(p, "the end of the line"));
 	}
 }

@@ -168,7 +168,6 @@ what_is_missing_or_misplaced(void)
 	bad("server.document-root = \"\"", "t.conf:1:1: ", "not set");
 	bad(ROOT "$HTTP[\"host\"] == \"x\" {\n server.port = 1 }",
 	    "t.conf:3:2: ", "for the whole server");
-	bad(ROOT "url.access-deny = ( \"~\" )", "t.conf:2:1: ", "static-file.exclude-extensions");
 	bad(ROOT "$SERVER[\"socket\"] == \"a:99999\" { }", "t.conf:2:1: ",
 	    "cannot listen on \"a:99999\": expected a port of 0 to 65535 after the host");
 	bad(ROOT "$SERVER[\"socket\"] == \"::1\" { }",
@@ -188,6 +187,7 @@ unknown_keys_are_refused(void)
 	    "unknown setting nothing.like-it; remove it (--manual lists all settings)");
 	bad(ROOT "$HTTP[\"url\"] =^ \"/\" { static-file.exclude-extension = ( \".php\" ) }",
 	    "t.conf:2:23: ", "static-file.exclude-extensions?");
+	config_free(good(ROOT "var.any = 4 var.other = 5 $HTTP[\"url\"] == \"/\" { }"));
 	config_free(good(ROOT "var.any = 4\nserver.modules = ( \"mod_x\" )"));
 	g_assert_cmpstr(str(&warn), ==, "");
 }
