@@ -62,7 +62,7 @@ TESTS    := $(filter-out t/tomcat/% $(if $(filter release,$(VARIANT)),,$(PERL_TE
 
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
-.PHONY: all rigs units check check-tomcat asan tsan bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-hotcost bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-hostile demo run install clean help lint deps fuzz man
+.PHONY: all rigs units check check-tomcat asan tsan bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-hostile demo run install clean help lint deps fuzz man
 all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
@@ -152,7 +152,7 @@ demo:
 	@B=$B scripts/demo $(ARGS)
 
 # `make bench-cold ARGS=--quick`
-bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-hotcost bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-hostile: deps
+bench bench-cold bench-sweep bench-backends bench-idle bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-hostile: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs
 	@B=$B scripts/bench $(patsubst bench-%,--%,$(filter bench-%,$@)) $(ARGS)
 
@@ -207,6 +207,7 @@ help:
 	@echo 'make bench-accel  fcgi-stat-accel in front of nginx and lighttpd: who waits, how much arrives, what it costs'
 	@echo 'make bench-firstbyte  cold files of 10 MB through nginx and lighttpd: first byte, hot p99, MB/s delivered'
 	@echo 'make bench-opens   file systems whose open() asks again (NFS, FUSE): what the accelerator gives there, what helps'
+	@echo 'make bench-modules  ten redirects, ten rewrites and conditions; compressed pages: beside lighttpd and nginx'
 	@echo 'make bench-hotcost  what a hot file costs through fcgi-stat-accel, by each recipe of examples/'
 	@echo 'make bench-ngcache  nginx with proxy_cache on a slow disk, without and with fcgi-stat-accel'
 	@echo 'make bench-hostile  attacks of every kind beside a victim (ARGS=--seconds=1800; VARIANT=asan)'

@@ -21,10 +21,10 @@ open to it. C<start> returns when the port answers and dies with the server's ow
 not; C<< Test::Peer->missing($kind) >> says what is not installed, or nothing.
 
 Options: C<root> the document root; C<cpu> the core to stay on; C<conf> lines added to the
-configuration; C<name> what to call it; C<backend> accel's server.network-backend; C<aio> nginx's
+configuration; C<http> lines for nginx's http block; C<name> what to call it; C<backend> accel's server.network-backend; C<aio> nginx's
 C<aio threads>; C<file_cache> 0 for nginx without C<open_file_cache>; C<stat_cache> lighttpd's C<server.stat-cache-engine>; C<threads> for accel's stat and read pools and for stat-accel; C<stat_threads> and
 C<read_threads> for one of these pools; C<via_stat_accel> makes accel ask a stat-accel of its own
-first; C<proxy> makes it pass requests on, see L<Test::Peer::Proxy>; C<cache> makes nginx answer from its cache, see L<Test::Peer::Cache>; C<port>; C<program>, another build of this kind.
+first; C<file> is a configuration of lighttpd to use as it is, with C<env>, a hash of variables for it (PORT is added); C<proxy> makes it pass requests on, see L<Test::Peer::Proxy>; C<cache> makes nginx answer from its cache, see L<Test::Peer::Cache>; C<port>; C<program>, another build of this kind.
 
 C<front> puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
 authorizer) and served when the file is warm; its CPU time counts. C<exempt> is a path, or a list of them, that goes
@@ -66,9 +66,9 @@ my %conf = (nginx => \&_conf_nginx, lighttpd => \&_conf_lighttpd, apache => \&_c
 	haproxy => \&Test::Peer::Proxy::haproxy);
 my %argv = (
 	nginx    => sub { ('-e', "$_[0]{dir}/error.log", '-p', "$_[0]{dir}", '-c', "$_[0]{dir}/conf") },
-	lighttpd => sub { ('-D', '-f', "$_[0]{dir}/conf") },
+	lighttpd => sub { ('-D', '-f', $_[0]{file} // "$_[0]{dir}/conf") },
 	apache   => sub { ('-D', 'FOREGROUND', '-f', "$_[0]{dir}/conf") },
-	accel    => sub { ('-D', '-f', "$_[0]{dir}/conf") },
+	accel    => sub { ('-D', '-f', $_[0]{file} // "$_[0]{dir}/conf") },
 	floor    => sub { ('--port', $_[0]{port}, $_[0]{root}) },
 	haproxy  => sub { ('-db', '-f', "$_[0]{dir}/conf") },
 	responder => sub { ('--port', $_[0]{port}, '--socket', $_[0]->socket) },
@@ -98,12 +98,13 @@ sub start {
 	$self->{port} //= _free_port();
 	$self->{stat_accel} = $class->start('stat-accel', %arg, name => "stat-accel of $self->{name}",
 		via_stat_accel => 0, front => 0, auth => $arg{front}) if $arg{via_stat_accel} || $arg{front};
-	if ($conf{$kind}) {
+	if ($conf{$kind} && !$arg{file}) {
 		open my $fh, '>', "$self->{dir}/conf" or die "$self->{dir}/conf: $!";
 		print $fh $conf{$kind}->($self), $arg{conf} // '';
 		close $fh or die "$self->{dir}/conf: $!";
 	}
 	my @cmd = ($self->{program} // $program{$kind}->(), $argv{$kind}->($self));
+	unshift @cmd, 'env', "PORT=$self->{port}", map { "$_=$arg{env}{$_}" } sort keys %{ $arg{env} } if $arg{env};
 	unshift @cmd, 'taskset', '-c', $self->{cpu} if defined $self->{cpu};
 	$self->_spawn(@cmd);
 	$self->_wait_for_port(time + 20);
@@ -292,6 +293,7 @@ http {
 	access_log off;
 	log_not_found off;
 	default_type application/octet-stream;
+	@{[ $s->{http} // '' ]}
 	sendfile on;
 	tcp_nopush $nopush;
 	tcp_nodelay on;
