@@ -44,6 +44,7 @@ struct request {
 	struct place place;
 	/* Up to here, place.path is a file; the rest is PATH_INFO.  0: not looked up. */
 	size_t script_len;
+	size_t probe_low, probe_high; /* conn/probe.c: a directory, and more than a file */
 	struct { /* of a module, for the client */
 		int status;
 		struct text lines; /* in the arena */

@@ -230,6 +230,8 @@ match_all(struct request *r, bool exists)
 	in.path = physical(r);
 	if (exists)
 		in.existing_path = in.path;
+	if (exists && r->script_len != 0)
+		in.existing_path.n = r->place.dir.n + r->script_len;
 	return (in.path.p != NULL ? match(r, &in) : no_memory);
 }
 
@@ -378,6 +380,7 @@ route(struct request *r, const struct handler **handler, const char **why)
 	int status = 0;
 
 	request_use(r, r->worker->global);
+	r->script_len = 0;
 	if (r->path == NULL)
 		status = clean_path(r);
 	if (status != 0) {

@@ -28,8 +28,8 @@ bool route_again(struct request *, const struct route_change *);
 /* Cleans the path, unless it is that of a change, finds r->conf and r->site, and names the handler.
  * 0, or the status of a refusal and *why, a constant. */
 int route(struct request *, const struct handler **, const char **why);
-/* Routes again when the path below the document root is known to exist:
- * $PHYSICAL["existing-path"]. */
+/* Routes again when the path below the document root is known to exist, or r->script_len bytes of
+ * it: $PHYSICAL["existing-path"]. */
 int route_existing(struct request *, const struct handler **, const char **why);
 
 /* Counts, and logs at most once a second, a regular expression that reached a limit.  The request

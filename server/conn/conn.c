@@ -19,7 +19,6 @@ CONN_STATES(S)
 #undef S
 
 static void sender_ended(struct sender *, int);
-static void conn_go(struct conn *, const struct conn_state *);
 
 void
 conn_run(struct conn *c)
@@ -36,7 +35,7 @@ conn_run(struct conn *c)
 		conn_go(c, &st_close); /* conn_stop() was called meanwhile */
 }
 
-static void
+void
 conn_go(struct conn *c, const struct conn_state *st)
 {
 	c->state = st;
@@ -61,8 +60,8 @@ conn_ended_while_waiting(struct conn *c)
 
 /* ---- the states */
 
-static const struct conn_state *
-defer(struct conn *c)
+const struct conn_state *
+conn_defer(struct conn *c)
 {
 	c->deferred = true;
 	return (&st_send);
@@ -74,8 +73,6 @@ wants_continue(const struct conn *c)
 	return (
 	    c->r->http.expect_continue && c->r->http.minor != 0 && c->in.n == 0 && !c->continued);
 }
-
-static const struct conn_state *routed(struct conn *);
 
 const struct conn_state *
 conn_route(struct conn *c)
@@ -94,58 +91,11 @@ conn_route(struct conn *c)
 		c->close_after = true;
 	if (status != 0)
 		return (conn_refuse(c, status, why));
-	return (c->w->physical && !c->handler->final ? &st_probe : routed(c));
-}
-
-static const struct conn_state *
-found(struct conn *c, struct file_entry *e)
-{
-	bool exists = e->err == 0;
-	const char *why;
-	int status;
-
-	file_entry_put(e);
-	status = exists ? route_existing(c->r, &c->handler, &why) : 0;
-	if (status != 0)
-		return (conn_refuse(c, status, why));
-	return (routed(c));
-}
-
-static void
-probed(struct lookup_wait *w, struct lookup *l)
-{
-	struct conn *c = container_of(w, struct request, wait)->conn;
-
-	conn_go(c, found(c, file_entry_of(l)));
+	return (c->w->physical && !c->handler->final ? &st_probe : conn_routed(c));
 }
 
 const struct conn_state *
-conn_probe(struct conn *c)
-{
-	struct request *r = c->r;
-	struct text path = { r->place.path.p + 1, r->place.path.n - 1 };
-	bool peek = !body_empty(&r->body);
-	struct file_entry *e;
-
-	if (path.n != 0 && path.p[path.n - 1] == '/')
-		path.n--;
-	r->wait.done = probed;
-	r->wait.client = r->sender.client;
-	e = file_lookup(c->w->files, r->place.scope, path, peek ? NULL : &r->wait);
-	if (e != NULL)
-		return (found(c, e));
-	if (peek)
-		return (defer(c));
-	if (!conn_settle(c))
-		conn_stop(c);
-	else
-		conn_watch(c);
-	return (WAIT);
-}
-
-/* The handler is known.  Decides what happens to the body first. */
-static const struct conn_state *
-routed(struct conn *c)
+conn_routed(struct conn *c)
 {
 	struct request *r = c->r;
 
@@ -156,15 +106,15 @@ routed(struct conn *c)
 		return (&st_handle);
 	if (c->handler->reads_body && r->body_left != 0 && wants_continue(c)) {
 		c->continued = true;
-		return (body_copy(&r->body, TEXT("HTTP/1.1 100 Continue\r\n\r\n")) ? defer(c)
+		return (body_copy(&r->body, TEXT("HTTP/1.1 100 Continue\r\n\r\n")) ? conn_defer(c)
 										   : &st_close);
 	}
 	if (r->streams)
-		return (body_empty(&r->body) ? &st_handle : defer(c));
+		return (body_empty(&r->body) ? &st_handle : conn_defer(c));
 	if (c->handler->reads_body && r->body_left != 0 && r->streamed == 0)
-		return (body_empty(&r->body) ? &st_upload : defer(c));
+		return (body_empty(&r->body) ? &st_upload : conn_defer(c));
 	if (r->body_left != 0)
-		return (body_empty(&r->body) ? &st_skip_body : defer(c));
+		return (body_empty(&r->body) ? &st_skip_body : conn_defer(c));
 	return (&st_handle);
 }
 
@@ -188,7 +138,7 @@ conn_handle(struct conn *c)
 
 	switch (c->handler->start(c->r, peek)) {
 	case HANDLED_REPLY: return (answered(c));
-	case HANDLED_NOT_NOW: return (defer(c));
+	case HANDLED_NOT_NOW: return (conn_defer(c));
 	case HANDLED_AGAIN: return (&st_route);
 	case HANDLED_LATER: break;
 	}

@@ -3,6 +3,7 @@
  *   begin.c   admission; the header of the PROXY protocol
  *   conn.c    the states, life and death of a connection
  *   head.c    collects a request head, or refuses it
+ *   probe.c   looks whether the path of a request exists
  *   input.c   input and its buffers
  *   body.c    request bodies, dropped or collected
  *   stream.c  request bodies that the handler takes while they arrive, and tunnels
@@ -96,6 +97,12 @@ CONN_STATES(S)
 #define WAIT NULL
 
 void conn_run(struct conn *);
+/* The state from now on; for callbacks. */
+void conn_go(struct conn *, const struct conn_state *);
+/* Sends the earlier replies first; the request is routed again. */
+const struct conn_state *conn_defer(struct conn *);
+/* The handler is known.  Decides what happens to the body first. */
+const struct conn_state *conn_routed(struct conn *);
 /* The connection begins here.  Takes fd and its place in the count of its address. */
 void conn_begin(struct worker *, const struct moved *);
 /* Time left for a head that began with the first byte in c->in; 0: it is over. */

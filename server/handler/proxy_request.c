@@ -172,6 +172,17 @@ only_rewritten(struct relay *rl, struct text name, struct text from)
 	return (t.p != from.p ? t : TEXT(""));
 }
 
+/* What follows the script in the path, as it was looked up; or what a rule makes of the path. */
+static struct text
+path_info(struct relay *rl, struct text path)
+{
+	struct request *r = rl->r;
+	struct text info = only_rewritten(rl, TEXT("_pathinfo"), path);
+	size_t n = r->script_len != 0 ? r->place.path.n - r->script_len : 0;
+
+	return (info.n != 0 || n > path.n ? info : (struct text){ path.p + path.n - n, n });
+}
+
 static bool
 only_reads(const struct request *r)
 {
@@ -221,7 +232,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->docroot = root;
 	q->script_filename = (struct text){ file, root.n + path.n };
 	q->redirect_uri = redirect_uri(rl);
-	q->path_info = only_rewritten(rl, TEXT("_pathinfo"), path);
+	q->path_info = path_info(rl, path);
 	q->remote_addr = conn_remote(r, remote);
 	q->remote_port = conn_remote_port(r);
 	q->variables = r->variables;

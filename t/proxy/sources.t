@@ -12,8 +12,14 @@ use Test::Server;
 # Every request is answered with the variables that say which script it was.
 {
 	no warnings 'redefine';
-	*Test::App::_what = sub { my ($p) = @_; return $p->{SCRIPT_NAME} =~ /loop/ ? 'loop' : $p->{QUERY_STRING} =~ /^X-/ ? 'head' : 'ran' };
+	*Test::App::_what = sub { my ($p) = @_; return $p->{SCRIPT_NAME} =~ /loop/ ? 'loop' : $p->{SCRIPT_NAME} =~ m{/b\.php$} ? 'env' : $p->{QUERY_STRING} =~ /^X-/ ? 'head' : 'ran' };
 	sub Test::App::do_loop { my ($self, $c) = @_; $self->note('loops'); Test::App::out($c, "X-Accel-Redirect: /php/loop.php\r\n\r\n"); Test::App::end($c); return 1 }
+	sub Test::App::do_env {
+		my ($self, $c, $p) = @_;
+		Test::App::out($c, "Content-Type: text/plain\r\n\r\nenv " . join '|', map { $_ // '' } @$p{qw(SCRIPT_NAME SCRIPT_FILENAME PATH_INFO PATH_TRANSLATED)});
+		Test::App::end($c);
+		return 1;
+	}
 	sub Test::App::do_ran {
 		my ($self, $c, $p, $body) = @_;
 		Test::App::out($c, "Content-Type: text/plain\r\n\r\n" . join '|', "ran $p->{SCRIPT_NAME}", @$p{qw(REQUEST_METHOD QUERY_STRING REQUEST_URI)},
@@ -23,6 +29,9 @@ use Test::Server;
 	}
 }
 my $app = Test::App->start;
+
+# With $PHYSICAL["existing-path"] what follows a script is its PATH_INFO.
+my %info = map { $_ => '/php/a.php' } '/php/a.php/', '/php/a.php//', '/php/a.php/x', '/php/a.php/x/', '/php/a.php/.';
 
 # The ways in which a configuration names scripts.
 my @conditions = ('$HTTP["url"] =~ "\.php$"', '$PHYSICAL["path"] =~ "\.php$"', '$PHYSICAL["existing-path"] =~ "\.php$"');
@@ -104,8 +113,9 @@ for my $condition (@conditions) {
 		my $srv = server($condition);
 		for my $path (sort keys %answer) {
 			my $r = ask($srv, GET => $path);
-			if ($answer{$path} =~ /^\//) { like $r->{body} // '', qr/^ran \Q$answer{$path}\E\|/, '... the script runs' }
-			else { is $r->{status}, $answer{$path}, "... $answer{$path}" }
+			my $answer = $condition =~ /existing/ && $info{$path} || $answer{$path};
+			if ($answer =~ /^\//) { like $r->{body} // '', qr/^ran \Q$answer\E\|/, '... the script runs' }
+			else { is $r->{status}, $answer, "... $answer" }
 		}
 		for my $header ([Range => 'bytes=0-3'], [Range => 'bytes=-4'], ['Accept-Encoding' => 'gzip'], ['If-Modified-Since' => 'Sun, 06 Nov 2044 08:49:37 GMT'],
 			['If-None-Match' => '*'], [TE => 'trailers'], [Expect => '100-continue']) {
@@ -135,6 +145,31 @@ subtest 'the script of a directory gets the whole request' => sub {
 	is $c->reply->{status}, 100, '100 Continue comes';
 	$c->send('body');
 	like $c->reply->{body}, qr/\|body\.$/, '... and the body goes to the script';
+};
+
+subtest 'what follows a script is its PATH_INFO' => sub {
+	my $srv = Test::Server->start(conf => <<"END");
+\$PHYSICAL["existing-path"] =~ "\\.php\$" {
+	proxy-core.protocol = "fastcgi"
+	proxy-core.backends = ( "unix:@{[ $app->socket ]}" )
+}
+END
+	my $dir = $srv->dir;
+	$srv->write('a/b.php', 'SOURCE');
+	$srv->write('d.php/file', 'text');
+	symlink 'b.php', "$dir/a/link.php" or die "symlink: $!";
+	my %is = (
+		'/a/b.php' => ['/a/b.php', ''], '/a/b.php/' => ['/a/b.php', '/'], '/a/b.php/x/y%20z?q' => ['/a/b.php', '/x/y z'], '/a/b.php/c.php' => ['/a/b.php', '/c.php'],
+		'/a/b.php/' . 'x/' x 40 => ['/a/b.php', '/' . 'x/' x 40], '/a/b.php/' . 'x' x 300 => ['/a/b.php', '/' . 'x' x 300], '/a/b.php/' . 'x/' x 2500 => ['/a/b.php', '/' . 'x/' x 2500],
+	);
+	for my $path (sort keys %is) {
+		my ($script, $info) = @{ $is{$path} };
+		my $translated = $info eq '' ? '' : "$dir$info";
+		is ask($srv, GET => $path)->{body}, "env $script|$dir$script|$info|$translated", substr "$path: SCRIPT_NAME, SCRIPT_FILENAME, PATH_INFO, PATH_TRANSLATED", 0, 100;
+	}
+	is ask($srv, GET => $_)->{status}, 404, "$_: no script" for '/a/none.php', '/a/none.php/x', '/a/x/b.php/y', '/d.php/none/x', '/d.php/file/x';
+	is ask($srv, GET => '/d.php/file')->{body}, 'text', 'a directory named like a script';
+	like ask($srv, POST => '/a/b.php/x', 'Content-Length' => 0)->{body}, qr/\|\/x\|/, 'POST';
 };
 
 subtest 'a directory without a script' => sub {

@@ -1,0 +1,106 @@
+/* server/conn/probe.c -- looks whether the path of a request exists, for $PHYSICAL conditions.
+ *
+ *   /dir/index.php/a/b   is not found, because index.php is no directory: the longest part that is
+ *   `------------'       a file is searched.  The rest is PATH_INFO.
+ *
+ * The search halves the path: a directory is too short, and what is below a file is too long.  A
+ * path of 4096 bytes takes at most 24 look-ups, and hot names come from memory.
+ */
+#include <errno.h>
+
+#include "server/conn/impl.h"
+#include "server/route.h"
+
+static const struct conn_state *look(struct conn *, size_t len);
+
+static const struct conn_state *
+decided(struct conn *c, bool exists)
+{
+	const char *why;
+	int status = exists ? route_existing(c->r, &c->handler, &why) : 0;
+
+	return (status != 0 ? conn_refuse(c, status, why) : conn_routed(c));
+}
+
+/* The place of a slash between low and high, near the middle; 0: none. */
+static size_t
+slash_between(struct text path, size_t low, size_t high)
+{
+	size_t middle = low + (high - low) / 2, i;
+
+	for (i = middle > low ? middle : low + 1; i < high; i++)
+		if (path.p[i] == '/')
+			return (i);
+	for (i = middle; i > low; i--)
+		if (path.p[i] == '/')
+			return (i);
+	return (0);
+}
+
+static const struct conn_state *
+looked(struct conn *c, struct file_entry *e)
+{
+	struct request *r = c->r;
+	size_t len = r->lookup.n + 1; /* with the slash at its beginning */
+	bool is_dir = e->is_dir, whole = r->probe_high == 0;
+	int err = e->err;
+
+	file_entry_put(e);
+	if (err == 0 && !is_dir)
+		r->script_len = len;
+	if (err == 0 && (!is_dir || whole))
+		return (decided(c, true));
+	if (err == 0)
+		r->probe_low = len;
+	else if (err == -ENOTDIR || err == -ENAMETOOLONG)
+		r->probe_high = len;
+	else
+		return (decided(c, false));
+	len = slash_between(r->place.path, r->probe_low, r->probe_high);
+	return (len != 0 ? look(c, len) : decided(c, false));
+}
+
+static void
+found(struct lookup_wait *w, struct lookup *l)
+{
+	struct conn *c = container_of(w, struct request, wait)->conn;
+	const struct conn_state *next = looked(c, file_entry_of(l));
+
+	if (next != WAIT)
+		conn_go(c, next);
+}
+
+/* Looks up the first len bytes of the place. */
+static const struct conn_state *
+look(struct conn *c, size_t len)
+{
+	struct request *r = c->r;
+	bool peek = !body_empty(&r->body);
+	struct file_entry *e;
+
+	r->lookup = (struct text){ r->place.path.p + 1, len - 1 };
+	r->wait.done = found;
+	r->wait.client = r->sender.client;
+	e = file_lookup(c->w->files, r->place.scope, r->lookup, peek ? NULL : &r->wait);
+	if (e != NULL)
+		return (looked(c, e));
+	if (peek)
+		return (conn_defer(c));
+	if (!conn_settle(c))
+		conn_stop(c);
+	else
+		conn_watch(c);
+	return (WAIT);
+}
+
+const struct conn_state *
+conn_probe(struct conn *c)
+{
+	struct request *r = c->r;
+	size_t len = r->place.path.n;
+
+	r->probe_low = r->probe_high = 0;
+	if (len > 1 && r->place.path.p[len - 1] == '/')
+		len--;
+	return (look(c, len));
+}
