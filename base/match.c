@@ -1,9 +1,11 @@
 /* base/match.c -- PCRE2 behind two calls. */
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include <ctype.h>
 #include <pcre2.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include "base/clock.h"
 #include "base/match.h"
 #include "base/must.h"
@@ -20,8 +22,15 @@
 #define JIT_STACK_MAX  (512 * 1024)
 #define HEAP_LIMIT_KIB 1024
 
+#define NEED_MAX 32u
+
+/* Most patterns begin with plain text: "^/static/", "\\.php$".  A subject without that text does
+ * not match, and comparing it costs 4 to 20 ns instead of 100. */
 struct match {
 	pcre2_code *code;
+	bool at_start; /* the subject must begin with it */
+	size_t nneed;  /* 0: nothing is known */
+	char need[NEED_MAX];
 };
 
 /* Memory of a run.  One per thread, made at its first run and freed when the thread ends: making
@@ -132,6 +141,98 @@ scratch_get(void)
 	return (scratch);
 }
 
+/* ---------------------------------------------------------------- plain text */
+
+/* The byte that this item of a pattern stands for, or -1; *rest moves behind it. */
+static int
+plain_byte(struct text *rest)
+{
+	char c = text_take(rest, 1).p[0];
+
+	if (c == '\\') {
+		if (rest->n == 0 || isalnum((unsigned char)rest->p[0]))
+			return (-1);
+		return ((unsigned char)text_take(rest, 1).p[0]);
+	}
+	return (strchr(".^$*+?()[{|", c) == NULL ? (unsigned char)c : -1);
+}
+
+/* Behind "[": skips the class. */
+static void
+skip_class(struct text *rest)
+{
+	size_t i = 0;
+
+	i += i < rest->n && rest->p[i] == '^';
+	i += i < rest->n && rest->p[i] == ']';
+	while (i < rest->n && rest->p[i] != ']')
+		i += rest->p[i] == '\\' ? 2 : 1;
+	(void)text_take(rest, i < rest->n ? i + 1 : rest->n);
+}
+
+/* True if the beginning of the pattern is a part of each match: no alternative at the top, no
+ * option, no verb, nothing that this scan does not know. */
+static bool
+begins_each_match(struct text rest)
+{
+	unsigned depth = 0;
+
+	while (rest.n != 0) {
+		char c = text_take(&rest, 1).p[0];
+
+		if (c == '\\' && rest.n != 0) {
+			if (strchr("QEKN", text_take(&rest, 1).p[0]) != NULL)
+				return (false);
+		} else if (c == '[') {
+			if (memmem(rest.p, rest.n, "[:", 2) != NULL)
+				return (false);
+			skip_class(&rest);
+		} else if (c == '(') {
+			if (text_starts(rest, TEXT("*")) ||
+			    (text_starts(rest, TEXT("?")) && !text_starts(rest, TEXT("?:"))))
+				return (false);
+			depth++;
+		} else if (c == ')')
+			depth -= depth != 0;
+		else if (c == '|' && depth == 0)
+			return (false);
+	}
+	return (true);
+}
+
+static void
+find_need(struct match *m, struct text pattern)
+{
+	int c;
+
+	if (!begins_each_match(pattern))
+		return;
+	m->at_start = text_starts(pattern, TEXT("^"));
+	if (m->at_start)
+		(void)text_take(&pattern, 1);
+	while (pattern.n != 0 && m->nneed < NEED_MAX) {
+		c = plain_byte(&pattern);
+		if (c < 0)
+			break;
+		if (pattern.n != 0 && strchr("?*{", pattern.p[0]) != NULL)
+			break; /* it may be absent */
+		m->need[m->nneed++] = (char)c;
+	}
+}
+
+/* False: it cannot match. */
+static bool
+may_match(const struct match *m, struct text subject)
+{
+	if (m->nneed == 0)
+		return (true);
+	if (subject.n < m->nneed)
+		return (false);
+	if (m->at_start)
+		return (memcmp(subject.p, m->need, m->nneed) == 0);
+	return (memmem(subject.p, subject.n, m->need, m->nneed) != NULL);
+}
+
 struct match *
 match_new(const char *pattern, bool caseless, char *err, size_t errsize)
 {
@@ -153,6 +254,8 @@ match_new(const char *pattern, bool caseless, char *err, size_t errsize)
 		free(m);
 		return (NULL);
 	}
+	if (!caseless)
+		find_need(m, text_of(pattern));
 	/* Fails where memory may not be writable and executable; the interpreter is used then. */
 	pcre2_jit_compile(m->code, PCRE2_JIT_COMPLETE);
 	return (m);
@@ -171,10 +274,13 @@ match_free(struct match *m)
 static int
 match_exec(const struct match *m, struct text subject, struct scratch **sp)
 {
-	struct scratch *s = scratch_get();
+	struct scratch *s;
 	const char *p = subject.p != NULL ? subject.p : "";
 	int n;
 
+	if (!may_match(m, subject))
+		return (PCRE2_ERROR_NOMATCH);
+	s = scratch_get();
 	if (s == NULL)
 		return (PCRE2_ERROR_NOMEMORY);
 	*sp = s;

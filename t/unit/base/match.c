@@ -38,6 +38,96 @@ test_run(void)
 	match_free(NULL);
 }
 
+/* Text that a subject must have is compared first.  It must never make a pattern match less. */
+static void
+test_plain_beginnings(void)
+{
+	static const struct {
+		const char *pattern, *yes, *no;
+	} rows[] = {
+		{ "^/static/", "/static/x", "/x/static/" },
+		{ "\\.php$", "/a.php", "/a.phq" },
+		{ "^/a?b", "/b", "/c" },
+		{ "^/a*b", "/aab", "/c" },
+		{ "^/a{0}b", "/b", "/ab" },
+		{ "^/a+b", "/aab", "/b" },
+		{ "^/one|^/two", "/two", "/three" },
+		{ "one|two", "two", "three" },
+		{ "^/(a|b)c", "/bc", "/c" },
+		{ "^/[a|b]c", "/|c", "/cc" },
+		{ "^/x[]|]y", "/x|y", "/xy" },
+		{ "^/x[^]|]y|z", "z", "/x|y" },
+		{ "(?i)^/abc", "/ABC", "/x" },
+		{ "^/a(?i)bc", "/aBC", "/Abc" },
+		{ "^\\Q/a|b\\E", "/a|b", "/a" },
+		{ "^/a\\|b", "/a|b", "/a" },
+		{ "\\d+x", "17x", "x" },
+		{ "^\\/a\\-b", "/a-b", "/a" },
+		{ "(?m)^b", "a\nb", "a" },
+		{ "^[[:alpha:]|]x|y", "y", "1x" },
+		{ "^a(?=b|c)", "ac", "ad" },
+		{ "^(?x) a | b # c", "b", "c" },
+		{ "a\\Kb|c", "c", "d" },
+		{ "^/123456789012345678901234567890123456789",
+		    "/123456789012345678901234567890123456789",
+		    "/12345678901234567890123456789012" },
+		{ "^$", "", "a" },
+		{ "", "a", NULL },
+	};
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(rows); i++) {
+		struct match *m = compile(rows[i].pattern);
+
+		g_test_message("%s", rows[i].pattern);
+		g_assert_cmpint(match_run(m, text_of(rows[i].yes)), ==, MATCH_YES);
+		if (rows[i].no != NULL)
+			g_assert_cmpint(match_run(m, text_of(rows[i].no)), ==, MATCH_NO);
+		match_free(m);
+	}
+}
+
+static void
+any_text(GRand *rand, const char *alphabet, size_t max, char *dst)
+{
+	size_t i, n = (size_t)g_rand_int_range(rand, 0, (gint32)max);
+
+	for (i = 0; i < n; i++)
+		dst[i] = alphabet[g_rand_int_range(rand, 0, (gint32)strlen(alphabet))];
+	dst[n] = '\0';
+}
+
+/* In a group, a pattern has no plain beginning, so PCRE2 alone decides. */
+static void
+test_beginnings_at_random(void)
+{
+	GRand *rand = g_rand_new_with_seed(7);
+	char pattern[16], group[24], subject[16], err[128];
+	unsigned i, j, compared = 0, matched = 0;
+
+	for (i = 0; i < 20000; i++) {
+		struct match *m, *g;
+
+		any_text(rand, "^^/ab.\\|()[]*+?{1}$:-x#QEi", 10, pattern);
+		g_snprintf(group, sizeof(group), "(?:%s)", pattern);
+		m = match_new(pattern, false, err, sizeof(err));
+		g = match_new(group, false, err, sizeof(err));
+		for (j = 0; m != NULL && g != NULL && j < 8; j++) {
+			any_text(rand, "/ab|[]x-1QE", 8, subject);
+			g_test_message("/%s/ and \"%s\"", pattern, subject);
+			g_assert_cmpint(match_run(m, text_of(subject)), ==,
+			    match_run(g, text_of(subject)));
+			compared++;
+			matched += match_run(g, text_of(subject)) == MATCH_YES;
+		}
+		match_free(m);
+		match_free(g);
+	}
+	g_rand_free(rand);
+	g_assert_cmpuint(compared, >, 10000);
+	g_assert_cmpuint(matched, >, 1000);
+}
+
 static void
 test_capture(void)
 {
@@ -187,6 +277,8 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/match/run", test_run);
+	g_test_add_func("/match/plain-beginnings", test_plain_beginnings);
+	g_test_add_func("/match/beginnings-at-random", test_beginnings_at_random);
 	g_test_add_func("/match/capture", test_capture);
 	g_test_add_func("/match/many-groups", test_many_groups);
 	g_test_add_func("/match/errors", test_errors);
