@@ -11,6 +11,7 @@
 #ifndef BASE_RATE_H
 #define BASE_RATE_H
 
+#include <stdbool.h>
 #include "base/clock.h"
 
 #define RATE_SECONDS 5u
@@ -60,6 +61,43 @@ pace_bytes(uint32_t limit)
 	if (limit == 0)
 		return (UINT64_MAX);
 	return (n != 0 ? n : 1);
+}
+
+/* A rate that the senders of several threads share.  Each sender takes a turn, waits until it has
+ * come and sends so many bytes.  Turns come in the order in which they were taken, so senders that
+ * always have bytes get equal shares.
+ *
+ *   due_ns   now                          the turns of a, b and c begin at A, B and C
+ *     v       v
+ *   --A--B--C-----------------> time      A turn may be used PACE_EARLY_MS before its time.
+ */
+#define PACE_EARLY_MS 50u
+
+struct pace_share {
+	uint64_t limit;  /* bytes a second */
+	uint64_t due_ns; /* atomic: the time at which the next turn begins */
+};
+
+/* Bytes of a turn: a sixteenth of a second, between half a kB and 64 kB. */
+static inline uint64_t
+pace_turn_bytes(uint64_t limit)
+{
+	uint64_t n = limit / 16;
+
+	return (n < 512 ? 512 : n > 65536 ? 65536 : n);
+}
+
+/* Takes a turn of so many bytes.  The time at which it may be used. */
+static inline uint64_t
+pace_turn(struct pace_share *p, uint64_t now_ns, uint64_t bytes)
+{
+	uint64_t due = __atomic_load_n(&p->due_ns, __ATOMIC_RELAXED), start;
+
+	do
+		start = due > now_ns ? due : now_ns;
+	while (!__atomic_compare_exchange_n(&p->due_ns, &due, start + bytes * NS_PER_S / p->limit,
+	    true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	return (start > PACE_EARLY_MS * NS_PER_MS ? start - PACE_EARLY_MS * NS_PER_MS : 0);
 }
 
 static inline void

@@ -130,19 +130,62 @@ pause_over(struct io_op *op)
 	sender_next(s);
 }
 
+static bool
+is_paced(const struct sender *s)
+{
+	return (s->limit != 0 || s->share != NULL);
+}
+
+/* Bytes that one call may send. */
+static uint64_t
+most_bytes(const struct sender *s)
+{
+	uint64_t n = pace_bytes(s->limit);
+
+	return (s->share != NULL && s->turn_left < n ? s->turn_left : n);
+}
+
+/* A short body takes a short turn: the rest would be lost for others. */
+static void
+take_turn(struct sender *s, uint64_t now)
+{
+	if (s->turn_left != 0)
+		return;
+	s->turn_left = pace_turn_bytes(s->share->limit);
+	if (s->turn_left > s->body->left)
+		s->turn_left = s->body->left;
+	s->turn_ns = pace_turn(s->share, now, s->turn_left);
+}
+
+/* When the next bytes may be sent. */
+static uint64_t
+due(struct sender *s, uint64_t now)
+{
+	uint64_t at = s->limit != 0 ? s->due_ns : 0;
+
+	if (s->share == NULL)
+		return (at);
+	take_turn(s, now);
+	return (s->turn_ns > at ? s->turn_ns : at);
+}
+
 /* True: the bytes sent so far have not had their time; sending goes on then. */
 static bool
 pace(struct sender *s)
 {
-	uint64_t now = io_now(s->io);
+	uint64_t now, at;
 
-	if (s->limit == 0 || s->due_ns <= now)
+	if (!is_paced(s))
+		return (false);
+	now = io_now(s->io);
+	at = due(s, now);
+	if (at <= now)
 		return (false);
 	if (s->io->held > IO_HELD_MAX)
 		windows_give_up(s);
 	s->op.kind = IO_TIMER;
 	s->op.done = pause_over;
-	s->op.deadline_ms = (uint32_t)((s->due_ns - now + NS_PER_MS - 1) / NS_PER_MS);
+	s->op.deadline_ms = (uint32_t)((at - now + NS_PER_MS - 1) / NS_PER_MS);
 	s->flags |= S_SENDING;
 	op_submit(s->io, &s->op);
 	return (true);
@@ -176,6 +219,8 @@ sent(struct io_op *op)
 	if (op->res > 0) {
 		s->sent += (uint64_t)op->res;
 		pace_note(&s->due_ns, io_now(s->io), (uint64_t)op->res, s->limit);
+		s->turn_left -=
+		    s->turn_left < (uint64_t)op->res ? s->turn_left : (uint64_t)op->res;
 		if (body_front(s->body)->file != NULL)
 			s->begun = body_front(s->body)->file;
 		body_sent(s->body, (uint64_t)op->res);
@@ -225,9 +270,9 @@ send_memory(struct sender *s)
 	bool more;
 
 	s->op.send.n = body_iov(s->body, s->iov, NELEM(s->iov), &more);
-	s->op.send.n = iov_cut(s->iov, s->op.send.n, pace_bytes(s->limit));
+	s->op.send.n = iov_cut(s->iov, s->op.send.n, most_bytes(s));
 	s->op.send.iov = s->iov;
-	submit_send(s, IO_SEND, more && s->limit == 0);
+	submit_send(s, IO_SEND, more && !is_paced(s));
 }
 
 /* A file that takes several calls.  Without the cork each call ends with a partial segment that
@@ -237,7 +282,7 @@ send_memory(struct sender *s)
 static void
 cork(struct sender *s, const struct body_piece *p)
 {
-	if (p->len <= IO_SEND_FILE_MAX || (s->flags & S_CORKED) || s->limit != 0)
+	if (p->len <= IO_SEND_FILE_MAX || (s->flags & S_CORKED) || is_paced(s))
 		return;
 	sock_cork(s->sock, true);
 	s->flags |= S_CORKED;
@@ -249,7 +294,7 @@ cork(struct sender *s, const struct body_piece *p)
 static uint64_t
 file_step(const struct sender *s, const struct body_piece *p)
 {
-	uint64_t max = pace_bytes(s->limit);
+	uint64_t max = most_bytes(s);
 
 	if (p->off % PAGE != 0 && p->len >= LONG_RANGE && PAGE <= max)
 		return (PAGE - p->off % PAGE);
@@ -265,7 +310,7 @@ send_file(struct sender *s, const struct body_piece *p)
 	s->op.file.off = p->off;
 	s->op.file.len = (uint32_t)file_step(s, p);
 	s->op.file.goes_on = p->file == s->begun;
-	submit_send(s, IO_SEND_FILE, s->body->left > p->len && s->limit == 0);
+	submit_send(s, IO_SEND_FILE, s->body->left > p->len && !is_paced(s));
 }
 
 /* ---------------------------------------------------------------- reading windows */
@@ -395,7 +440,7 @@ send_window(struct sender *s, const struct body_piece *p)
 	if (s->window == NULL)
 		return; /* read_done() goes on */
 	rest = s->window_len - s->window_pos;
-	rest = rest < pace_bytes(s->limit) ? rest : (uint32_t)pace_bytes(s->limit);
+	rest = rest < most_bytes(s) ? rest : (uint32_t)most_bytes(s);
 	s->iov[0] = (struct iovec){ s->window + s->window_pos, rest };
 	s->op.send.iov = s->iov;
 	s->op.send.n = 1;
@@ -403,7 +448,7 @@ send_window(struct sender *s, const struct body_piece *p)
 	/* corked only if the next bytes are available: a partial segment must not wait for a
 	 * disk */
 	submit_send(s, IO_SEND,
-	    s->limit == 0 && (rest < p->len ? s->ahead != NULL : s->body->left > p->len));
+	    !is_paced(s) && (rest < p->len ? s->ahead != NULL : s->body->left > p->len));
 }
 
 /* ---------------------------------------------------------------- next step */

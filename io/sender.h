@@ -22,6 +22,8 @@ struct sender_times {              /* sums over all pieces, ns */
 	bool hot; /* no thread was needed */
 };
 
+struct pace_share; /* base/rate.h */
+
 struct sender {
 	void (*done)(struct sender *, int res);
 	struct io *io;
@@ -32,10 +34,15 @@ struct sender {
 	uint32_t rate;
 	/* How far the client is behind that rate; the owner sets it to 0 for a new client. */
 	uint64_t debt_ns;
-	/* Bytes a second that are sent at most; 0: no limit.  The owner sets both to 0 for a new
+	/* Bytes a second that are sent at most; 0: no limit.  The owner sets it to 0 for a new
 	 * request. */
 	uint32_t limit;
-	uint64_t due_ns;            /* when the bytes sent so far have had their time */
+	/* When the bytes sent so far have had their time; the owner sets it for a new client. */
+	uint64_t due_ns;
+	/* The rate of many senders; NULL: none.  Bytes left of the turn that was taken, and its
+	 * time. */
+	struct pace_share *share;
+	uint64_t turn_left, turn_ns;
 	uint64_t asked_ns;          /* when the op in flight was submitted */
 	uint32_t client;            /* see io_op */
 	uint64_t sent;              /* bytes since sender_start() */

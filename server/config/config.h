@@ -56,6 +56,9 @@ struct conf {
 	int proxy_number; /* its number among the lists of backends */
 	/* The same for the list of proxy-core.authorizer. */
 	int authorizer_block, authorizer_number;
+	/* The value of server.kbytes-per-second in the block that set it, which all requests of the
+	 * block share; NULL: not set. */
+	const uint64_t *server_rate_at;
 	/* server.feature-flags: longest drain in seconds; 0: no limit */
 	uint64_t graceful_s;
 	/* made by the worker's derive(): root descriptor, mime table ... */

@@ -299,6 +299,8 @@ cfg_table_apply(const struct cfg_block *b, struct conf *out)
 	for (i = 0; i < b->settings->len; i++) {
 		s = &g_array_index(b->settings, struct cfg_setting, i);
 		memcpy((char *)out + shapes[s->directive].at, s->data, shapes[s->directive].size);
+		if (shapes[s->directive].at == offsetof(struct conf, server_rate))
+			out->server_rate_at = s->data;
 	}
 	if (b->backends != NULL) {
 		out->proxy_block = (int)b->ndx;

@@ -135,6 +135,7 @@ conn_linger(struct conn *c)
 
 	if (c->r != NULL) {
 		c->owes_body = c->r->body_left != 0 && (c->r->streams || c->r->streamed != 0);
+		c->due_ns = c->r->sender.due_ns;
 		worker_request_back(c->r);
 		c->r = NULL;
 		io_sock_shutdown(&c->sock);

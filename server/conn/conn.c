@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn/impl.h"
+#include "server/module/rate.h"
 #include "server/reply_log.h"
 #include "server/reply.h"
 #include "server/route.h"
@@ -124,7 +125,7 @@ answered(struct conn *c)
 	/* Further heads may be in the buffer: answer them too, then send once. */
 	if (c->in.n != 0 && !c->close_after && c->r->body_left == 0 &&
 	    c->r->body.left < BATCH_BYTES && c->r->body.n <= BATCH_PIECES &&
-	    c->r->sender.limit == 0 && reply_log_may_batch(c->r)) {
+	    c->r->sender.limit == 0 && !rate_is_set(c->r) && reply_log_may_batch(c->r)) {
 		reply_log(c->r, true);
 		return (&st_read_head);
 	}
@@ -164,6 +165,7 @@ start_sender(struct conn *c)
 	c->sending = true;
 	r->sender.exact = r->site != NULL && r->site->timing != TIMING_OFF;
 	r->sender.rate = (uint32_t)r->conf->min_write_rate;
+	rate_apply(r);
 	sender_start(&r->sender, &r->body, (uint32_t)(1000 * r->conf->write_idle), sender_ended);
 }
 

@@ -13,6 +13,7 @@
 static void
 drop_request(struct conn *c)
 {
+	c->due_ns = c->r->sender.due_ns;
 	worker_request_back(c->r);
 	c->r = NULL;
 }
@@ -105,7 +106,6 @@ request_renew(struct request *r)
 	r->extra = NULL;
 	r->carried = NULL;
 	r->sender.limit = 0;
-	r->sender.due_ns = 0;
 	request_drop_spools(r);
 	memset(&r->chunked, 0, sizeof(r->chunked));
 	r->head_kept = true; /* nothing to keep yet */
@@ -123,6 +123,8 @@ take_request(struct conn *c)
 	c->r->sender.times = &c->r->times;
 	conn_client_reset(c);
 	c->r->sender.debt_ns = 0;
+	c->r->sender.due_ns = c->due_ns;
+	c->r->sender.turn_left = 0;
 	return (true);
 }
 

@@ -45,6 +45,8 @@ struct conn {
 	const struct trust *trust; /* of its listener */
 	struct text in;            /* not consumed yet: in the lent buffer or in own */
 	struct buf own;
+	/* While it has no request: when the bytes sent so far have had their time. */
+	uint64_t due_ns;
 	uint64_t debt_ns; /* how far the body of this request is behind BODY_RATE */
 	/* Time of the first byte of the head; while lingering: its beginning. */
 	uint64_t head_ns;

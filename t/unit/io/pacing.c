@@ -13,6 +13,7 @@ static struct io_sock sock;
 static int ended, end_res;
 static uint64_t start_ns, total;
 static char zeros[IO_WINDOW];
+static struct pace_share *share; /* for the next sender; NULL: none */
 
 static void
 sender_ended(struct sender *s, int res)
@@ -41,6 +42,7 @@ setup(bool reading, uint64_t memory, uint64_t file_len, uint32_t limit)
 	total = memory + file_len;
 	sender_init(&snd, io, &sock);
 	snd.limit = limit;
+	snd.share = share;
 	start_ns = io_now(io);
 	sender_start(&snd, &body, 1000, sender_ended);
 }
@@ -187,6 +189,74 @@ test_holds_no_window(void)
 	stop(0);
 }
 
+/* Three senders of several loops take turns for ten seconds: equal shares, and the rate of all. */
+static void
+test_share(void)
+{
+	struct pace_share p = { .limit = 100000 };
+	uint64_t now = 1000 * NS_PER_S, at[3] = { 0 }, got[3] = { 0 }, end = now + 10 * NS_PER_S;
+	unsigned i;
+
+	for (; now < end; now += NS_PER_MS)
+		for (i = 0; i < 3; i++) {
+			if (now < at[i])
+				continue;
+			got[i] += at[i] != 0 ? pace_turn_bytes(p.limit) : 0;
+			at[i] = pace_turn(&p, now, pace_turn_bytes(p.limit));
+		}
+	g_assert_cmpuint(got[0] + got[1] + got[2], <=, 1000000 + 100000 / 16 * 4);
+	g_assert_cmpuint(got[0] + got[1] + got[2], >=, 900000);
+	for (i = 0; i < 3; i++)
+		g_assert_cmpuint(got[i], >=, 300000);
+}
+
+/* There is no credit for a pause. */
+static void
+test_share_pause(void)
+{
+	struct pace_share p = { .limit = 1000 };
+	uint64_t now = 1000 * NS_PER_S;
+
+	g_assert_cmpuint(pace_turn(&p, now, 500), <=, now);
+	now += 100 * NS_PER_S;
+	g_assert_cmpuint(pace_turn(&p, now, 500), <=, now);
+	g_assert_cmpuint(pace_turn(&p, now, 500), ==, now + 450 * NS_PER_MS);
+	g_assert_cmpuint(pace_turn_bytes(1), ==, 512);
+	g_assert_cmpuint(pace_turn_bytes(1ull << 40), ==, 65536);
+}
+
+/* A sender with a share of its own has all of it, in each way of sending. */
+static void
+test_share_of_one(void)
+{
+	static const struct {
+		bool reading;
+		uint64_t memory, file;
+	} rows[] = { { false, 10000, 0 }, { false, 100, 9900 }, { true, 100, 9900 } };
+	struct pace_share p;
+	uint64_t ms;
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(rows); i++) {
+		p = (struct pace_share){ .limit = 1000 };
+		share = &p;
+		setup(rows[i].reading, rows[i].memory, rows[i].file, 0);
+		share = NULL;
+		for (ms = 0; ended == 0; ms++) {
+			while (ended == 0 && sim_find(io, IO_TIMER, NULL) == NULL) {
+				snd.limit = UINT32_MAX; /* for the assertion of serve() */
+				g_assert_true(serve());
+			}
+			if (ended == 0)
+				sim_advance_ms(io, 1);
+		}
+		g_assert_cmpuint(snd.sent, ==, total);
+		g_assert_cmpuint(ms, >=, 9000);
+		g_assert_cmpuint(ms, <=, 10300);
+		stop(0);
+	}
+}
+
 int
 main(int argc, char **argv)
 {
@@ -196,5 +266,8 @@ main(int argc, char **argv)
 	g_test_add_func("/pacing/pause-is-ours", test_pause_is_ours);
 	g_test_add_func("/pacing/cancel", test_cancel_in_pause);
 	g_test_add_func("/pacing/holds-no-window", test_holds_no_window);
+	g_test_add_func("/pacing/share", test_share);
+	g_test_add_func("/pacing/share-pause", test_share_pause);
+	g_test_add_func("/pacing/share-of-one", test_share_of_one);
 	return (g_test_run());
 }
