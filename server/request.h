@@ -23,10 +23,18 @@ struct upstream;
 
 #define REQUEST_ARENA 2048
 
-/* Where the path of a request lies in the file system: DIR + path. */
+/* Where the path of a request lies in the file system: DIR + path.
+ *
+ *   scope  /srv/hosts                            an open directory
+ *   below  www.example.com/htdocs/               below it; empty if dir is the scope's
+ *   dir    /srv/hosts/www.example.com/htdocs
+ *   path   /a/b
+ */
 struct place {
-	struct file_scope *scope; /* dir, open */
-	struct text dir;          /* without a slash at its end, so "/" stays */
+	struct file_scope *scope;
+	/* What stands in front of path in a look-up below the scope; see IO_INNER in io/io.h. */
+	struct text below;
+	struct text dir; /* without a slash at its end, so "/" stays */
 	/* begins with a slash, NUL behind it; the path of the URL, or in the arena */
 	struct text path;
 };
@@ -63,6 +71,8 @@ struct request {
 	struct file_scope *scope; /* of the running look-up */
 	struct text lookup;       /* path below the scope; in the arena */
 	unsigned index_try;       /* index files tried so far */
+	struct text index;        /* path of the URL that the running look-up tries; in the arena */
+	bool by_index;            /* the path is that of an index file that was found */
 	const struct reply_extra *extra;
 	const struct reply_extra *carried; /* of X-Accel-Redirect, for the file that it names */
 	struct io_stamps open; /* of the op that opened the file, if this request waited for it */

@@ -192,8 +192,42 @@ input_of(struct request *r, struct conf_input *in, char remote[64])
 static int
 find_place(struct request *r)
 {
-	r->place = (struct place){ r->site->docroot, r->site->docroot_dir, request_path(r) };
+	r->place =
+	    (struct place){ r->site->docroot, TEXT_NONE, r->site->docroot_dir, request_path(r) };
 	return (r->site->modules.nplace != 0 ? modules_place(r) : 0);
+}
+
+int
+route_place(struct request *r, struct text path, struct place *to)
+{
+	const struct place place = r->place;
+	const struct text own = request_path(r);
+	int status;
+
+	r->path = (char *)path.p;
+	r->path_len = path.n;
+	status = find_place(r);
+	*to = r->place;
+	r->place = place;
+	r->path = (char *)own.p;
+	r->path_len = own.n;
+	return (status);
+}
+
+struct text
+place_name(struct request *r, const struct place *at, struct text path)
+{
+	char *p;
+
+	if (at->below.n == 0)
+		return ((struct text){ path.p + 1, path.n - 1 });
+	p = arena_get(&r->arena, at->below.n + path.n + 1);
+	if (p == NULL)
+		return (TEXT_NONE);
+	memcpy(p, at->below.p, at->below.n);
+	memcpy(p + at->below.n, path.p, path.n);
+	p[at->below.n + path.n] = '\0';
+	return ((struct text){ p, at->below.n + path.n });
 }
 
 /* Document root and path joined; .p NULL: no memory. */
@@ -342,6 +376,7 @@ route_again(struct request *r, const struct route_change *to)
 		return (false);
 	}
 	r->reroutes++;
+	r->by_index = false;
 	if (to->path.p != NULL) {
 		must(to->path.n != 0 && to->path.p[0] == '/' && to->path.p[to->path.n] == '\0');
 		r->path = (char *)to->path.p;

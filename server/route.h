@@ -32,6 +32,13 @@ int route(struct request *, const struct handler **, const char **why);
  * it: $PHYSICAL["existing-path"]. */
 int route_existing(struct request *, const struct handler **, const char **why);
 
+/* Where another path of a URL lies, for the settings of this request: r->place is as before.  path:
+ * clean, with a NUL behind it.  0, or the status of a refusal. */
+int route_place(struct request *, struct text path, struct place *);
+/* The name for file_lookup() of a path below the place.  path begins with a slash, and has a NUL
+ * behind it if the name needs one.  .p NULL: no memory. */
+struct text place_name(struct request *, const struct place *, struct text path);
+
 /* Counts, and logs at most once a second, a regular expression that reached a limit.  The request
  * is refused. */
 void route_undecided(struct request *, const char *what, struct text where);

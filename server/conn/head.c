@@ -89,6 +89,7 @@ request_renew(struct request *r)
 	r->path = NULL;
 	r->path_len = 0;
 	r->reroutes = 0;
+	r->by_index = false;
 	r->host_changed = false;
 	r->status = 0;
 	r->body_bytes = 0;

@@ -41,11 +41,12 @@ static const struct conn_state *
 looked(struct conn *c, struct file_entry *e)
 {
 	struct request *r = c->r;
-	size_t len = r->lookup.n + 1; /* with the slash at its beginning */
+	size_t below = r->place.below.n, len;
 	bool is_dir = e->is_dir, whole = r->probe_high == 0;
 	int err = e->err;
 
 	file_entry_put(e);
+	len = below != 0 ? r->lookup.n - below : r->lookup.n + 1; /* with the first slash */
 	if (err == 0 && !is_dir)
 		r->script_len = len;
 	if (err == 0 && (!is_dir || whole))
@@ -78,7 +79,9 @@ look(struct conn *c, size_t len)
 	bool peek = !body_empty(&r->body);
 	struct file_entry *e;
 
-	r->lookup = (struct text){ r->place.path.p + 1, len - 1 };
+	r->lookup = place_name(r, &r->place, (struct text){ r->place.path.p, len });
+	if (r->lookup.p == NULL)
+		return (conn_refuse(c, 500, "no memory"));
 	r->wait.done = found;
 	r->wait.client = r->sender.client;
 	e = file_lookup(c->w->files, r->place.scope, r->lookup, peek ? NULL : &r->wait);

@@ -2,15 +2,46 @@
  *
  *   X-Sendfile: PATH                 --> below a directory of proxy-core.x-sendfile-docroot
  *   X-LIGHTTPD-send-tempfile: PATH   --> below a directory of proxy-core.x-sendfile-tempdir
- *   X-Accel-Redirect: URI            --> below the document root, see proxy_rewrite.c
+ *   X-Accel-Redirect: URI            --> routed as a request of a client, see proxy_rewrite.c
+ *
+ * Without proxy-core.x-sendfile-docroot a PATH is below the document root of the request: that of
+ * its virtual host, but not the target of an alias.  An alias is reached by its URI.
  *
  * A name is only compared here.  IO_BENEATH keeps ".." and links inside the directory when the
  * file is opened.
  */
 #include "base/log.h"
 #include "wire/urlpath.h"
+#include "server/route.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
+
+/* A name below the document root of a virtual host.  0, or the status for the client. */
+static int
+resolve_in_place(struct request *r, struct text path, struct proxy_named *out)
+{
+	struct place root;
+	int status = route_place(r, TEXT("/"), &root);
+
+	if (status != 0)
+		return (status);
+	if (path.n <= root.dir.n + 1 || !text_starts(path, root.dir) || path.p[root.dir.n] != '/' ||
+	    urlpath_has_steps(path))
+		return (403);
+	text_take(&path, root.dir.n);
+	while (path.n > 1 && path.p[1] == '/')
+		text_take(&path, 1);
+	out->scope = root.scope;
+	out->rest = place_name(r, &root, path);
+	return (out->rest.p != NULL ? 0 : 500);
+}
+
+static bool
+is_of_host(const struct request *r, bool temporary)
+{
+	return (
+	    !temporary && r->site->modules.nplace != 0 && r->conf->proxy_x_sendfile_root.n == 0);
+}
 
 /* Copies the name to dst, of one byte more than it has.  0, or the status for the client. */
 static int
@@ -30,6 +61,8 @@ resolve_path(struct request *r, enum control c, struct text path, char *dst,
 	if (len < 0)
 		return (403);
 	dst[len] = '\0';
+	if (is_of_host(r, temporary))
+		return (resolve_in_place(r, (struct text){ dst, (size_t)len }, out));
 	for (i = 0; i < n; i++) {
 		if (!root_tail(root[i].root, (struct text){ dst, (size_t)len }, &out->rest))
 			continue;

@@ -207,19 +207,19 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 {
 	struct request *r = rl->r;
 	struct proxy_request *q = &rl->req;
-	struct text root = rewritten(rl, TEXT("_docroot"), r->site->docroot_dir),
-		    path = request_path(r);
+	struct text root = rewritten(rl, TEXT("_docroot"), r->place.dir), path = request_path(r),
+		    below = r->place.path;
 	char *remote = arena_get(&r->arena, 64), *peer = arena_get(&r->arena, 64), *file, *id;
 
 	if (root.p == NULL)
 		return (false);
 	/* A trailing slash stays: it tells the application that this is a directory. */
-	file = arena_get(&r->arena, root.n + path.n + 1);
+	file = arena_get(&r->arena, root.n + below.n + 1);
 	id = arena_str(&r->arena, text_of(conn_id(r)));
 	if (remote == NULL || peer == NULL || file == NULL || id == NULL || !fill_headers(rl, q))
 		return (false);
 	memcpy(file, root.p, root.n);
-	memcpy(file + root.n, path.p, path.n);
+	memcpy(file + root.n, below.p, below.n);
 	q->id = id;
 	q->client = r->sender.client;
 	q->method = r->http.method;
@@ -230,7 +230,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->host = r->http.host.p != NULL ? r->http.host : TEXT("");
 	q->scheme = conn_scheme(r);
 	q->docroot = root;
-	q->script_filename = (struct text){ file, root.n + path.n };
+	q->script_filename = (struct text){ file, root.n + below.n };
 	q->redirect_uri = redirect_uri(rl);
 	q->path_info = path_info(rl, path);
 	q->remote_addr = conn_remote(r, remote);

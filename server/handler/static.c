@@ -73,43 +73,89 @@ look(struct request *r, struct text path, bool peek)
 	return (static_answer(r, e, peek));
 }
 
-/* Looks up the next of index-file.names below the requested directory; "/name" is below the
- * document root. */
+static enum handled
+look_at(struct request *r, const struct place *at, struct text path, bool peek)
+{
+	struct text name = place_name(r, at, path);
+
+	if (name.p == NULL)
+		return (refuse(r, 500));
+	r->scope = at->scope;
+	return (look(r, name, peek));
+}
+
+/* No index file exists; the directory itself decides between 403 and 404. */
+static enum handled
+look_at_dir(struct request *r, bool peek)
+{
+	struct text path = r->place.path;
+
+	if (!is_for_files(r))
+		return (refuse_method(r));
+	r->index_try = NO_INDEX;
+	if (path.n > 1)
+		path.n--;
+	return (look_at(r, &r->place, path, peek));
+}
+
+/* Joins a directory, with its slash, and a name; .p NULL: no memory. */
+static struct text
+joined(struct request *r, struct text dir, struct text name)
+{
+	char *p = arena_get(&r->arena, dir.n + name.n + 1);
+
+	if (p == NULL)
+		return (TEXT_NONE);
+	memcpy(p, dir.p, dir.n);
+	memcpy(p + dir.n, name.p, name.n);
+	p[dir.n + name.n] = '\0';
+	return ((struct text){ p, dir.n + name.n });
+}
+
+/* "/name" has the place of that URL. */
+static enum handled
+try_name_of_root(struct request *r, struct text name, bool peek)
+{
+	struct place at;
+	int status;
+
+	while (name.n != 0 && name.p[0] == '/')
+		name.p++, name.n--;
+	r->index = joined(r, TEXT("/"), name);
+	status = r->index.p != NULL ? route_place(r, r->index, &at) : 500;
+	return (status != 0 ? refuse(r, status) : look_at(r, &at, at.path, peek));
+}
+
+/* Looks up the next of index-file.names below the requested directory. */
 static enum handled
 try_index(struct request *r, bool peek)
 {
-	struct text name, path = request_path(r);
-	char *p;
+	struct text name, path = r->place.path;
 
-	if (r->index_try >= r->conf->index_names.n) {
-		if (!is_for_files(r))
-			return (refuse_method(r));
-		/* No index file exists; the directory itself decides between 403 and 404. */
-		r->index_try = NO_INDEX;
-		return (look(r, (struct text){ path.p + 1, path.n > 1 ? path.n - 2 : 0 }, peek));
-	}
+	if (r->index_try >= r->conf->index_names.n)
+		return (look_at_dir(r, peek));
 	name = r->conf->index_names.v[r->index_try++];
 	if (name.n != 0 && name.p[0] == '/')
-		path.n = 1;
-	while (name.n != 0 && name.p[0] == '/')
-		name.p++, name.n--;
-	p = arena_get(&r->arena, path.n + name.n + 1);
-	if (p == NULL)
+		return (try_name_of_root(r, name, peek));
+	r->index = joined(r, request_path(r), name);
+	if (path.p == r->path && path.n == r->path_len)
+		path = r->index;
+	else
+		path = joined(r, path, name);
+	if (r->index.p == NULL || path.p == NULL)
 		return (refuse(r, 500));
-	memcpy(p, path.p, path.n);
-	memcpy(p + path.n, name.p, name.n);
-	p[path.n + name.n] = '\0';
-	return (look(r, (struct text){ p + 1, path.n + name.n - 1 }, peek));
+	return (look_at(r, &r->place, path, peek));
 }
 
 /* The name that was found decides who answers: it may be a script. */
 static enum handled
 answer_index(struct request *r)
 {
-	const struct route_change to = { .path = { r->lookup.p - 1, r->lookup.n + 1 } };
+	const struct route_change to = { .path = r->index };
 
 	if (!route_again(r, &to))
 		return (refuse(r, 500));
+	r->by_index = true;
 	return (HANDLED_AGAIN);
 }
 
@@ -166,11 +212,12 @@ refuse(struct request *r, int status)
 	return (HANDLED_REPLY);
 }
 
-/* Without conditions this handler answers for every name. */
+/* Without conditions and modules this handler answers for every name. */
 static bool
 is_index(const struct request *r)
 {
-	return (r->index_try != 0 && r->index_try != NO_INDEX && !r->worker->plain);
+	return (r->index_try != 0 && r->index_try != NO_INDEX &&
+		(!r->worker->plain || r->site->modules.nroute != 0));
 }
 
 /* Takes e: hands it to reply_file() or puts it back. */
@@ -220,18 +267,13 @@ static_stop(struct request *r)
 static enum handled
 static_start(struct request *r, bool peek)
 {
-	struct text path = r->place.path;
-	bool is_dir = path.p[path.n - 1] == '/', is_star = text_eq(r->http.target, TEXT("*"));
+	bool is_dir = r->path[r->path_len - 1] == '/', is_star = text_eq(r->http.target, TEXT("*"));
 
 	if (!is_for_files(r) && (!is_dir || r->worker->plain || is_star))
 		return (refuse_method(r));
-	if (!is_dir)
-		return (static_send(r, r->place.scope, (struct text){ path.p + 1, path.n - 1 },
-		    r->carried, peek));
-	r->scope = r->place.scope;
 	r->extra = r->carried;
 	r->index_try = 0;
-	return (try_index(r, peek));
+	return (is_dir ? try_index(r, peek) : look_at(r, &r->place, r->place.path, peek));
 }
 
 const struct handler handler_static = {
