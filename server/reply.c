@@ -32,12 +32,21 @@ reply_no_memory(struct request *r)
 	r->status = 500;
 }
 
+/* Without those that modules replace. */
+static bool
+put_lines(struct request *r, struct text lines)
+{
+	struct text kept = modules_edited(r, lines);
+
+	return ((kept.p != NULL || lines.n == 0) && body_copy(&r->body, kept));
+}
+
 bool
 reply_end_head(struct request *r, const struct reply_extra *x)
 {
 	char *start;
 
-	if (x != NULL && !body_copy(&r->body, x->lines))
+	if (x != NULL && !put_lines(r, x->lines))
 		return (false);
 	start = body_room(&r->body, REPLY_END_MAX);
 	if (start == NULL)
@@ -91,7 +100,7 @@ void
 reply_error_with(struct request *r, int status, struct text lines)
 {
 	const struct page *page = error_page(r, status);
-	struct text more = modules_head(r, status, NULL);
+	struct text more = modules_head(r, status, NULL, lines, TEXT_NONE);
 	char *start, *p;
 
 	r->status = status;
@@ -101,7 +110,8 @@ reply_error_with(struct request *r, int status, struct text lines)
 		reply_no_memory(r);
 		return;
 	}
-	p = put(put(put(put(start, page->head), lines), more), r->site->style.tag_line);
+	p = put(put(put(start, page->head), lines), r->site->style.tag_line);
+	p = put(modules_edit(r, start, p), more);
 	p = reply_put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
 	if (r->http.verb == HTTP_HEAD)
@@ -180,8 +190,8 @@ reply_stream_head(struct request *r, int status, struct text lines, int64_t leng
 	else if (length >= 0)
 		p = put_u64_line(p, TEXT("Content-Length: "), (uint64_t)length);
 	ok = body_copy(&r->body, (struct text){ head, (size_t)(p - head) }) &&
-	     body_copy(&r->body, lines) && body_copy(&r->body, r->site->style.tag_line) &&
-	     body_copy(&r->body, modules_head(r, status, NULL));
+	     put_lines(r, lines) && put_lines(r, r->site->style.tag_line) &&
+	     body_copy(&r->body, modules_head(r, status, NULL, lines, TEXT_NONE));
 	p = reply_put_end(head, r);
 	if (!ok || !body_copy(&r->body, (struct text){ head, (size_t)(p - head) }))
 		reply_no_memory(r);

@@ -130,13 +130,13 @@ is_conditional(const struct http_request *h)
 static bool
 send_prepared(struct request *r, struct file_entry *e)
 {
-	struct text more = modules_head(r, 200, e);
+	struct text more = modules_head(r, 200, e, TEXT_NONE, TEXT_NONE);
 	char *start, *p;
 
 	start = body_room(&r->body, e->head.n + more.n + REPLY_END_MAX);
 	if (start == NULL)
 		return (false);
-	p = put(put(start, e->head), more);
+	p = put(modules_edit(r, start, put(start, e->head)), more);
 	p = reply_put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
 	return (reply_attach(r, e, 0, e->size));
@@ -159,6 +159,7 @@ static bool
 file_head(struct request *r, const struct file_entry *e, int status, const struct file_facts *f,
     struct text type, uint64_t length, const struct range_part *one, const struct reply_extra *x)
 {
+	struct text more;
 	char *start, *p;
 
 	start = body_room(&r->body, REPLY_OWN_HEAD_MAX + type.n);
@@ -175,8 +176,9 @@ file_head(struct request *r, const struct file_entry *e, int status, const struc
 	if (r->conf->range_requests && status < 300)
 		p = put(p, TEXT("Accept-Ranges: bytes\r\n"));
 	p = put(p, r->site->style.tag_line);
-	body_wrote(&r->body, (size_t)(p - start));
-	return (body_copy(&r->body, modules_head(r, status, e)) && reply_end_head(r, x));
+	body_wrote(&r->body, (size_t)(modules_edit(r, start, p) - start));
+	more = modules_head(r, status, e, x != NULL ? x->lines : TEXT_NONE, type);
+	return (body_copy(&r->body, more) && reply_end_head(r, x));
 }
 
 static void

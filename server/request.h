@@ -53,15 +53,20 @@ struct request {
 	/* Up to here, place.path is a file; the rest is PATH_INFO.  0: not looked up. */
 	size_t script_len;
 	size_t probe_low, probe_high; /* conn/probe.c: a directory, and more than a file */
-	struct { /* of a module, for the client */
+	struct {                      /* of a module, for the client */
 		int status;
 		struct text lines; /* in the arena */
 	} refusal;
-	bool host_changed;    /* http.host is not the client's */
-	unsigned reroutes;    /* how often a handler had it routed again */
-	int status;           /* of the reply; 0: none yet */
-	uint64_t sent;        /* bytes that the client took, without the current send */
-	uint64_t body_bytes;  /* bytes of the reply without its head */
+	struct { /* what the reply has without modules, while they add to its head */
+		struct text lines, type;
+	} given;
+	const void *fields_added; /* the setenv.add-request-header that was applied; NULL: none */
+	struct text user;         /* authenticated; in the arena; .n 0: none */
+	bool host_changed;        /* http.host is not the client's */
+	unsigned reroutes;        /* how often a handler had it routed again */
+	int status;               /* of the reply; 0: none yet */
+	uint64_t sent;            /* bytes that the client took, without the current send */
+	uint64_t body_bytes;      /* bytes of the reply without its head */
 	union io_addr client; /* whose request this is: the peer, or what a trusted proxy said */
 	bool https;           /* the client used TLS, to a proxy in front */
 	uint64_t started_ns;  /* time at which the head was complete */
@@ -106,6 +111,14 @@ bool request_keep(struct request *);
 
 /* Holds these values for the request, in place of the old ones; NULL: none. */
 void request_use(struct request *, const struct conf *);
+/* Sets a variable for applications; the texts live as long as the request.  False: no memory, or
+ * VARIABLES_MAX. */
+enum variable_rule {
+	VARIABLE_DEFAULT, /* unless it is set */
+	VARIABLE_REPLACE, /* but not a variable that the server makes itself */
+	VARIABLE_SET,     /* by the configuration: also in place of one that the server makes */
+};
+bool request_variable(struct request *, struct text name, struct text value, enum variable_rule);
 /* Drops waiting bodies; no callback comes any more. */
 void request_drop_spools(struct request *);
 

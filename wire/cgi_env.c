@@ -18,7 +18,7 @@ struct env {
 	void *arg;
 	struct buf joined; /* the value being joined */
 	struct fields fields;
-	uint32_t ours; /* variables of an authorizer that this server sets itself, as bits */
+	bool ours[VARIABLES_MAX]; /* variables of an authorizer that this server sets itself */
 };
 
 static bool
@@ -27,20 +27,20 @@ is_http(struct text name)
 	return (text_starts(name, TEXT("HTTP_")));
 }
 
-/* An authorizer replaces what the client sent, not what this server knows. */
+/* An authorizer replaces what the client sent, not what this server knows.  The configuration
+ * replaces both. */
 static bool
 replaced(struct env *e, struct text name)
 {
 	const struct proxy_request *r = e->req;
 	size_t i;
 
-	_Static_assert(VARIABLES_MAX <= 32, "a bit for each");
 	for (i = 0; i < r->nvariables; i++) {
 		if (!text_eq(r->variables[i].name, name))
 			continue;
-		if (is_http(name))
+		if (is_http(name) || r->variables[i].set)
 			return (true);
-		e->ours |= 1u << i;
+		e->ours[i] = true;
 	}
 	return (false);
 }
@@ -59,7 +59,7 @@ put_variables(struct env *e)
 	size_t i;
 
 	for (i = 0; i < r->nvariables; i++)
-		if ((e->ours >> i & 1) == 0)
+		if (!e->ours[i])
 			e->put(e->arg, r->variables[i].name, r->variables[i].value);
 }
 

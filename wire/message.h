@@ -22,7 +22,8 @@ struct proxy_field {
 #define FORWARD_X        1u /* X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host, X-Host */
 #define FORWARD_STANDARD 2u /* Forwarded (RFC 7239) */
 
-#define VARIABLES_MAX 32u /* of an authorizer */
+#define VARIABLES_MAX 128u
+#define SETENV_MAX    40u /* of setenv.add-environment, and of setenv.set-environment */
 
 /* A request; codecs turn it into CGI variables or headers. */
 struct proxy_request {
@@ -56,7 +57,8 @@ struct proxy_request {
 	/* Of the client; the codec drops those that may not pass (cgi_env.h). */
 	const struct proxy_field *headers;
 	size_t nheaders;
-	/* Further CGI variables, of an authorizer; their names are plain and differ. */
+	/* Further CGI variables, of an authorizer, of the user and of the configuration; their names
+	 * are plain and differ. */
 	const struct proxy_field *variables;
 	size_t nvariables; /* at most VARIABLES_MAX */
 	/* Asks only whether the request may go on: without its body, and without the variables that

@@ -102,6 +102,8 @@ request_renew(struct request *r)
 	r->granted = NULL;
 	r->variables = NULL;
 	r->nvariables = 0;
+	r->fields_added = NULL;
+	r->user = TEXT_NONE;
 	r->pinned = TEXT_NONE;
 	r->proxy_queue_ns = r->proxy_ns = 0;
 	r->extra = NULL;

@@ -14,6 +14,7 @@
 
 #define DROPPED_MAX       (64u << 10) /* bytes of the body of a reply that grants */
 #define VARIABLE_NAME_MAX 256u
+#define OWN_VARIABLES_MAX 32u /* of an authorizer */
 
 struct question {
 	struct relay rl; /* first: the sinks share their argument */
@@ -41,37 +42,14 @@ log_variable(struct request *r, struct text name, const char *why)
 	    LF_STR("why", why), LF_STR("then", "the variable is dropped"));
 }
 
-/* The last value of a name counts.  False: no memory. */
-static bool
-set_variable(struct request *r, struct proxy_field *all, struct text name, struct text value)
-{
-	size_t i = 0;
-
-	while (i < r->nvariables && !text_eq(all[i].name, name))
-		i++;
-	if (i == VARIABLES_MAX) {
-		log_variable(r, name, "an authorizer may set 32");
-		return (true);
-	}
-	all[i] = (struct proxy_field){ arena_text(&r->arena, name), arena_text(&r->arena, value) };
-	if (i == r->nvariables)
-		r->nvariables++;
-	return (all[i].name.p != NULL && all[i].value.p != NULL);
-}
-
-/* Those of an earlier authorizer of this request stay. */
+/* Those of an earlier authorizer of this request stay.  The last value of a name counts.  False: no
+ * memory. */
 static bool
 take_variables(struct request *r, const struct proxy_reply *p)
 {
-	struct proxy_field *all = arena_get(&r->arena, VARIABLES_MAX * sizeof(*all));
 	struct text name;
-	size_t i;
+	size_t i, n = 0;
 
-	if (all == NULL)
-		return (false);
-	if (r->nvariables != 0)
-		memcpy(all, r->variables, r->nvariables * sizeof(*all));
-	r->variables = all;
 	for (i = 0; i < p->nheaders; i++) {
 		name = variable_name(p->headers[i].name);
 		if (name.p == NULL)
@@ -79,7 +57,11 @@ take_variables(struct request *r, const struct proxy_reply *p)
 		if (!text_is_plain(name, '_') || name.n > VARIABLE_NAME_MAX)
 			log_variable(r, name,
 			    "expected at most 256 letters, digits and underscores");
-		else if (!set_variable(r, all, name, p->headers[i].value))
+		else if (n++ == OWN_VARIABLES_MAX)
+			log_variable(r, name, "an authorizer may set 32");
+		else if (n <= OWN_VARIABLES_MAX &&
+			 !request_variable(r, arena_text(&r->arena, name),
+			     arena_text(&r->arena, p->headers[i].value), VARIABLE_REPLACE))
 			return (false);
 	}
 	return (true);

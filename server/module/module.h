@@ -30,6 +30,8 @@ struct module {
 	/* Adds lines, each with CRLF, to the head of the reply.  e: the file that is sent, or
 	 * NULL. */
 	void (*head)(struct request *, int status, const struct file_entry *e, struct buf *lines);
+	/* Removes lines of others from a finished part of the head; returns its new length. */
+	size_t (*edit)(const struct request *, char *head, size_t n);
 };
 
 /* What a directive says, compiled once for the block that sets it; in struct site by number. */
@@ -47,8 +49,16 @@ extern const struct rules_kind *const rules_kinds[RULES + 1];
 void modules_of(const struct conf *, struct site_modules *);
 const struct handler *modules_route(struct request *);
 int modules_place(struct request *);
-/* The lines of all modules, valid until the next call.  r->site may be NULL: none. */
-struct text modules_head(struct request *, int status, const struct file_entry *e);
+/* The lines of all modules, valid until the next call.  r->site may be NULL: none.  given, type:
+ * what the reply has already, for reply_given(). */
+struct text modules_head(struct request *, int status, const struct file_entry *e,
+    struct text given, struct text type);
+/* A field that the reply has without the modules; .p NULL: not there.  For head(). */
+struct text reply_given(const struct request *, struct text name);
+/* Parts of the head, on their way to the client: without the lines that modules replace.  The
+ * second one copies if it must, valid until the next call; .p NULL: no memory. */
+char *modules_edit(const struct request *, char *head, char *end);
+struct text modules_edited(struct request *, struct text lines);
 
 /* ---- answers of modules */
 

@@ -31,7 +31,7 @@ modules_of(const struct conf *c, struct site_modules *out)
 {
 	size_t i;
 
-	out->nroute = out->nplace = out->nhead = 0;
+	out->nroute = out->nplace = out->nhead = out->nedit = 0;
 	for (i = 0; i < NELEM(modules); i++) {
 		if (!modules[i]->is_used(c))
 			continue;
@@ -41,6 +41,8 @@ modules_of(const struct conf *c, struct site_modules *out)
 			out->place[out->nplace++] = modules[i];
 		if (modules[i]->head != NULL)
 			out->head[out->nhead++] = modules[i];
+		if (modules[i]->edit != NULL)
+			out->edit[out->nedit++] = modules[i];
 	}
 }
 
@@ -69,7 +71,8 @@ modules_place(struct request *r)
 }
 
 struct text
-modules_head(struct request *r, int status, const struct file_entry *e)
+modules_head(struct request *r, int status, const struct file_entry *e, struct text given,
+    struct text type)
 {
 	const struct site_modules *m;
 	struct buf *lines = &r->worker->lines;
@@ -78,11 +81,57 @@ modules_head(struct request *r, int status, const struct file_entry *e)
 	if (r->site == NULL || r->site->modules.nhead == 0)
 		return (TEXT_NONE);
 	m = &r->site->modules;
+	r->given.lines = given;
+	r->given.type = type;
 	lines->n = 0;
 	lines->failed = false;
 	for (i = 0; i < m->nhead; i++)
 		m->head[i]->head(r, status, e, lines);
 	return (lines->failed ? TEXT_NONE : buf_as_text(lines));
+}
+
+struct text
+reply_given(const struct request *r, struct text name)
+{
+	struct text rest = r->given.lines, line;
+
+	if (r->given.type.n != 0 && text_ieq(name, TEXT("Content-Type")))
+		return (r->given.type);
+	while (rest.n != 0 && text_next(&rest, '\n', &line))
+		if (line.n > name.n && line.p[name.n] == ':' && text_istarts(line, name)) {
+			text_take(&line, name.n + 1);
+			if (line.n != 0 && line.p[line.n - 1] == '\r')
+				line.n--;
+			return (text_trim(line));
+		}
+	return (TEXT_NONE);
+}
+
+char *
+modules_edit(const struct request *r, char *head, char *end)
+{
+	const struct site_modules *m = &r->site->modules;
+	unsigned i;
+
+	for (i = 0; i < m->nedit; i++)
+		end = head + m->edit[i]->edit(r, head, (size_t)(end - head));
+	return (end);
+}
+
+struct text
+modules_edited(struct request *r, struct text lines)
+{
+	struct buf *b = &r->worker->lines;
+
+	if (r->site->modules.nedit == 0 || lines.n == 0)
+		return (lines);
+	b->n = 0;
+	b->failed = false;
+	buf_text(b, lines);
+	if (b->failed)
+		return (TEXT_NONE);
+	b->n = (size_t)(modules_edit(r, b->p, b->p + b->n) - b->p);
+	return ((struct text){ b->p, b->n });
 }
 
 /* ---- answers of modules */

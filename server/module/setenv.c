@@ -1,0 +1,356 @@
+/* server/module/setenv.c -- setenv.*: header fields and variables of the configuration.
+ *
+ *   setenv.add-request-header     a field of the client gets ", value" behind its own
+ *   setenv.set-request-header     takes the place of the client's; "": removes it
+ *   setenv.add-response-header    one more line
+ *   setenv.set-response-header    takes the place of each such line, whoever made it; "": removes
+ *   setenv.add-environment        a variable of the application, unless it has a value already
+ *   setenv.set-environment        a variable of the application
+ *
+ * The lines for clients are made once for each block.  Names and values come from the
+ * configuration only, so a client can put nothing into them.
+ */
+#include "server/module/module.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "base/must.h"
+#include "wire/headers.h"
+#include "wire/message.h"
+#include "server/worker.h"
+
+struct setenv_lines {
+	struct text lines; /* each with CRLF */
+	size_t n;
+	struct text names[]; /* the fields that they replace */
+};
+
+/* ---- compiling */
+
+enum name_kind { OF_REQUEST, OF_REPLY, OF_VARIABLE };
+
+/* Where a request or a reply ends must not depend on a setting. */
+static bool
+is_framing(enum name_kind kind, struct text name)
+{
+	static const struct text both[] = { TEXT("Connection"), TEXT("Content-Length"),
+		TEXT("Keep-Alive"), TEXT("Proxy-Connection"), TEXT("TE"), TEXT("Trailer"),
+		TEXT("Transfer-Encoding"), TEXT("Upgrade") };
+	static const struct text reply[] = { TEXT("Content-Range"), TEXT("Date") };
+	static const struct text request[] = { TEXT("Expect"), TEXT("Host") };
+
+	if (kind == OF_VARIABLE)
+		return (text_eq(name, TEXT("CONTENT_LENGTH")));
+	return (text_is_one_of(name, both, NELEM(both)) ||
+		(kind == OF_REPLY && text_is_one_of(name, reply, NELEM(reply))) ||
+		(kind == OF_REQUEST && text_is_one_of(name, request, NELEM(request))));
+}
+
+/* NULL, or what is wrong with it. */
+static const char *
+pair_fault(enum name_kind kind, const struct conf_pair *p)
+{
+	if (kind == OF_VARIABLE && !text_is_plain(p->key, '_'))
+		return ("a variable has letters, digits and underscores");
+	if (kind != OF_VARIABLE && !header_is_token(p->key))
+		return ("this is no name of a header field");
+	if (!header_value_ok(p->value))
+		return ("the value has control characters");
+	if (is_framing(kind, p->key))
+		return ("the server makes this field itself, because the length of messages "
+			"depends on it; remove it");
+	return (NULL);
+}
+
+static bool
+check(const struct conf_map *map, enum name_kind kind, char *err, size_t errsize)
+{
+	const char *why = map->n > SETENV_MAX ? "at most 40 rows are possible" : NULL;
+	size_t i;
+
+	for (i = 0; why == NULL && i < map->n; i++) {
+		why = pair_fault(kind, &map->v[i]);
+		if (why != NULL)
+			snprintf(err, errsize, "\"%s\": %s", map->v[i].key.p, why);
+	}
+	if (why != NULL && i == 0)
+		snprintf(err, errsize, "%s", why);
+	return (why == NULL);
+}
+
+static void *
+lines_make(const struct conf_map *map, char *err, size_t errsize)
+{
+	struct setenv_lines *s;
+	struct buf b;
+	size_t i;
+
+	if (!check(map, OF_REPLY, err, errsize))
+		return (NULL);
+	s = calloc(1, sizeof(*s) + map->n * sizeof(*s->names));
+	must(s != NULL);
+	buf_init(&b, 0);
+	for (i = 0; i < map->n; i++) {
+		s->names[s->n++] = map->v[i].key;
+		if (map->v[i].value.n != 0)
+			buf_printf(&b, "%s: %s\r\n", map->v[i].key.p, map->v[i].value.p);
+	}
+	must(!b.failed);
+	s->lines = buf_as_text(&b);
+	return (s);
+}
+
+static void
+lines_free(void *rules)
+{
+	struct setenv_lines *s = rules;
+
+	free((char *)s->lines.p);
+	free(s);
+}
+
+/* The map itself is what a request needs. */
+static void *
+map_make(const struct conf_map *map, enum name_kind kind, char *err, size_t errsize)
+{
+	struct conf_map *m;
+
+	if (!check(map, kind, err, errsize))
+		return (NULL);
+	m = malloc(sizeof(*m));
+	must(m != NULL);
+	*m = *map;
+	return (m);
+}
+
+#define KIND(field, setting, make_call, free_fn)                           \
+	static const void *field##_key(const struct conf *c)               \
+	{                                                                  \
+		return (c->field.n != 0 ? c->field.v : NULL);              \
+	}                                                                  \
+	static void *field##_make(const struct conf *c, char *e, size_t n) \
+	{                                                                  \
+		return (make_call);                                        \
+	}                                                                  \
+	const struct rules_kind rules_##field = {                          \
+		.directive = setting,                                      \
+		.key = field##_key,                                        \
+		.make = field##_make,                                      \
+		.free = free_fn,                                           \
+	}
+
+KIND(setenv_add_request, "setenv.add-request-header",
+    map_make(&c->setenv_add_request, OF_REQUEST, e, n), free);
+KIND(setenv_set_request, "setenv.set-request-header",
+    map_make(&c->setenv_set_request, OF_REQUEST, e, n), free);
+KIND(setenv_add_response, "setenv.add-response-header", lines_make(&c->setenv_add_response, e, n),
+    lines_free);
+KIND(setenv_set_response, "setenv.set-response-header", lines_make(&c->setenv_set_response, e, n),
+    lines_free);
+KIND(setenv_add_environment, "setenv.add-environment",
+    map_make(&c->setenv_add_environment, OF_VARIABLE, e, n), free);
+KIND(setenv_set_environment, "setenv.set-environment",
+    map_make(&c->setenv_set_environment, OF_VARIABLE, e, n), free);
+
+/* ---- the head of a reply */
+
+/* True if the line of a head, without its CRLF, is one of these fields. */
+static bool
+is_named(struct text line, const struct setenv_lines *s)
+{
+	const char *colon = memchr(line.p, ':', line.n);
+	size_t i;
+
+	if (colon == NULL)
+		return (false);
+	line.n = (size_t)(colon - line.p);
+	for (i = 0; i < s->n; i++)
+		if (text_ieq(line, s->names[i]))
+			return (true);
+	return (false);
+}
+
+/* Whole lines; the status line has no colon before its blank, and stays. */
+static size_t
+without(const struct setenv_lines *s, char *head, size_t n)
+{
+	struct text rest = { head, n }, line;
+	char *to = head;
+
+	while (rest.n != 0 && text_next(&rest, '\n', &line)) {
+		if (rest.p != NULL)
+			line.n++;
+		if (!text_starts(line, TEXT("HTTP/")) && is_named(line, s))
+			continue;
+		memmove(to, line.p, line.n);
+		to += line.n;
+	}
+	return ((size_t)(to - head));
+}
+
+static size_t
+edit_setenv(const struct request *r, char *head, size_t n)
+{
+	const struct setenv_lines *set = r->site->rules[RULES_setenv_set_response];
+
+	return (set != NULL ? without(set, head, n) : n);
+}
+
+static void
+head_setenv(struct request *r, int status, const struct file_entry *e, struct buf *lines)
+{
+	const struct setenv_lines *add = r->site->rules[RULES_setenv_add_response],
+				  *set = r->site->rules[RULES_setenv_set_response];
+
+	(void)status;
+	(void)e;
+	if (add != NULL)
+		buf_text(lines, add->lines);
+	if (set == NULL)
+		return;
+	lines->n = without(set, lines->p, lines->n);
+	buf_text(lines, set->lines);
+}
+
+/* ---- the request */
+
+/* The field of this name for the server itself. */
+static void
+note_known(struct http_request *h, struct text name, struct text value)
+{
+	unsigned i;
+
+	for (i = 0; i < HH_N; i++) {
+		if (!text_ieq(name, text_of(http1_name((enum http_known)i))))
+			continue;
+		h->known[i] = value;
+		h->repeated &= ~(1u << i);
+	}
+}
+
+/* All values of the field, joined, and none of its lines any more; .p NULL: no memory. */
+static struct text
+take_field(struct request *r, struct text name)
+{
+	struct http_request *h = &r->http;
+	struct text all = TEXT("");
+	uint16_t i, n = 0;
+	struct buf b;
+
+	buf_init(&b, 0);
+	for (i = 0; i < h->nheaders; i++) {
+		if (!text_ieq(h->headers[i].name, name)) {
+			h->headers[n++] = h->headers[i];
+			continue;
+		}
+		if (b.n != 0)
+			buf_str(&b, text_ieq(name, TEXT("Cookie")) ? "; " : ", ");
+		buf_text(&b, h->headers[i].value);
+	}
+	h->nheaders = n;
+	if (b.n != 0 || b.failed)
+		all = b.failed ? TEXT_NONE : arena_text(&r->arena, buf_as_text(&b));
+	buf_free(&b);
+	return (all);
+}
+
+static struct text
+joined(struct request *r, struct text a, struct text b)
+{
+	char *p = arena_get(&r->arena, a.n + b.n + 2);
+
+	if (p == NULL)
+		return (TEXT_NONE);
+	memcpy(p, a.p, a.n);
+	memcpy(p + a.n, ", ", 2);
+	memcpy(p + a.n + 2, b.p, b.n);
+	return ((struct text){ p, a.n + b.n + 2 });
+}
+
+/* False: no memory, or too many fields. */
+static bool
+put_field(struct request *r, const struct conf_pair *p, bool adds)
+{
+	struct http_request *h = &r->http;
+	struct text had = take_field(r, p->key), value = p->value;
+
+	if (had.p == NULL)
+		return (false);
+	if (adds && had.n != 0)
+		value = value.n != 0 ? joined(r, had, value) : had;
+	if (value.p == NULL || h->nheaders == HTTP_MAX_HEADERS)
+		return (false);
+	note_known(h, p->key, value.n != 0 ? value : TEXT_NONE);
+	if (value.n != 0)
+		h->headers[h->nheaders++] = (struct http_header){ p->key, value };
+	return (true);
+}
+
+static bool
+put_fields(struct request *r, const struct conf_map *map, bool adds)
+{
+	size_t i;
+
+	for (i = 0; map != NULL && i < map->n; i++)
+		if (!put_field(r, &map->v[i], adds))
+			return (false);
+	return (true);
+}
+
+/* A request that is routed again has the fields already. */
+static bool
+change_fields(struct request *r)
+{
+	const struct conf_map *add = r->site->rules[RULES_setenv_add_request],
+			      *set = r->site->rules[RULES_setenv_set_request];
+
+	if (add == NULL && set == NULL)
+		return (true);
+	if (!request_keep(r))
+		return (false);
+	if (add != NULL && r->fields_added != add && !put_fields(r, add, true))
+		return (false);
+	r->fields_added = add;
+	return (put_fields(r, set, false));
+}
+
+static bool
+change_variables(struct request *r)
+{
+	const struct conf_map *add = r->site->rules[RULES_setenv_add_environment],
+			      *set = r->site->rules[RULES_setenv_set_environment];
+	size_t i;
+
+	for (i = 0; add != NULL && i < add->n; i++)
+		if (!request_variable(r, add->v[i].key, add->v[i].value, VARIABLE_DEFAULT))
+			return (false);
+	for (i = 0; set != NULL && i < set->n; i++)
+		if (!request_variable(r, set->v[i].key, set->v[i].value, VARIABLE_SET))
+			return (false);
+	return (true);
+}
+
+static const struct handler *
+route_setenv(struct request *r)
+{
+	if (change_fields(r) && change_variables(r))
+		return (NULL);
+	return (module_refuses(r, 500, TEXT_NONE));
+}
+
+static bool
+is_used(const struct conf *c)
+{
+	return (c->setenv_add_request.n != 0 || c->setenv_set_request.n != 0 ||
+		c->setenv_add_response.n != 0 || c->setenv_set_response.n != 0 ||
+		c->setenv_add_environment.n != 0 || c->setenv_set_environment.n != 0);
+}
+
+const struct module module_setenv = {
+	.name = "setenv",
+	.is_used = is_used,
+	.route = route_setenv,
+	.head = head_setenv,
+	.edit = edit_setenv,
+};
