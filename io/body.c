@@ -217,6 +217,29 @@ body_file(struct body *b, struct io_file *f, uint64_t off, uint64_t len)
 	return (true);
 }
 
+void
+body_peek(const struct body *b, uint64_t skip, char *dst, size_t n)
+{
+	const struct body_piece *p;
+	size_t take;
+	unsigned i;
+
+	for (i = 0; i < b->n && n != 0; i++) {
+		p = piece_at(b, i);
+		if (skip >= p->len) {
+			skip -= p->len;
+			continue;
+		}
+		must(p->file == NULL);
+		take = p->len - skip < n ? (size_t)(p->len - skip) : n;
+		memcpy(dst, p->p + skip, take);
+		dst += take;
+		n -= take;
+		skip = 0;
+	}
+	must(n == 0);
+}
+
 int
 body_iov(const struct body *b, struct iovec *iov, int max, bool *more)
 {

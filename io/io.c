@@ -403,6 +403,14 @@ io_sock_dup(struct io_sock *s)
 }
 
 bool
+io_sock_local(const struct io_sock *s, union io_addr *a)
+{
+	socklen_t n = sizeof(*a);
+
+	return (s->fd >= 0 && (s->hints & SOCK_SIM) == 0 && getsockname(s->fd, &a->sa, &n) == 0);
+}
+
+bool
 io_sock_alive(const struct io_sock *s)
 {
 	char c;

@@ -260,6 +260,8 @@ void io_sock_ignore(struct io *, struct io_sock *);
 /* A second descriptor of the connection, for another loop; it is yours, and this one must be
  * closed.  -errno. */
 int io_sock_dup(struct io_sock *);
+/* The address of this side; never waits.  False: none. */
+bool io_sock_local(const struct io_sock *, union io_addr *);
 /* a cheap check (MSG_PEEK): false if the peer has closed or sent bytes */
 bool io_sock_alive(const struct io_sock *);
 

@@ -102,6 +102,8 @@ facts(struct manpage *p, const struct directive *d)
 		buf_str(&b, ", printable text on one line");
 	else if (strcmp(d->max, "name") == 0)
 		buf_str(&b, ", names of header fields");
+	else if (strcmp(d->max, "log-format") == 0)
+		buf_str(&b, ", text with %-parts");
 	else if (strcmp(d->max, "network") == 0)
 		buf_str(&b, ", addresses and networks");
 	else if (strcmp(d->max, "secret") == 0)

@@ -56,6 +56,18 @@ reply_end_head(struct request *r, const struct reply_extra *x)
 }
 
 void
+reply_keep_head(struct request *r, uint64_t mark)
+{
+	size_t n = (size_t)(r->body.left - mark);
+	char *p = arena_get(&r->arena, n + 1);
+
+	if (p == NULL)
+		return; /* the log shows "-" */
+	body_peek(&r->body, mark, p, n);
+	r->replied_head = (struct text){ p, n };
+}
+
+void
 page_make(struct page *page, int status, struct text html)
 {
 	struct buf body, head;
@@ -101,6 +113,7 @@ reply_error_with(struct request *r, int status, struct text lines)
 {
 	const struct page *page = error_page(r, status);
 	struct text more = modules_head(r, status, NULL, lines, TEXT_NONE);
+	uint64_t mark = r->body.left;
 	char *start, *p;
 
 	r->status = status;
@@ -114,6 +127,8 @@ reply_error_with(struct request *r, int status, struct text lines)
 	p = put(modules_edit(r, start, p), more);
 	p = reply_put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
+	if (r->site->wants_head)
+		reply_keep_head(r, mark);
 	if (r->http.verb == HTTP_HEAD)
 		return;
 	r->body_bytes = page->body.n;
@@ -181,6 +196,7 @@ void
 reply_stream_head(struct request *r, int status, struct text lines, int64_t length, bool chunked)
 {
 	char head[256], *p = head;
+	uint64_t mark = r->body.left;
 	bool ok;
 
 	r->status = status;
@@ -195,6 +211,8 @@ reply_stream_head(struct request *r, int status, struct text lines, int64_t leng
 	p = reply_put_end(head, r);
 	if (!ok || !body_copy(&r->body, (struct text){ head, (size_t)(p - head) }))
 		reply_no_memory(r);
+	else if (r->site->wants_head)
+		reply_keep_head(r, mark);
 }
 
 bool

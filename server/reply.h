@@ -39,6 +39,8 @@ void reply_stream_head(struct request *, int status, struct text lines, int64_t 
 bool reply_interim(struct request *, int status, struct text lines);
 /* 101 Switching Protocols.  False: no memory. */
 bool reply_switch(struct request *, struct text protocol, struct text lines);
+/* What is behind the first mark bytes of r->body is the head of the reply: keeps it for a log. */
+void reply_keep_head(struct request *, uint64_t mark);
 /* Makes a page of an HTML body, which is copied. */
 void page_make(struct page *, int status, struct text html);
 void page_free(struct page *);

@@ -131,6 +131,7 @@ static bool
 send_prepared(struct request *r, struct file_entry *e)
 {
 	struct text more = modules_head(r, 200, e, TEXT_NONE, TEXT_NONE);
+	uint64_t mark = r->body.left;
 	char *start, *p;
 
 	start = body_room(&r->body, e->head.n + more.n + REPLY_END_MAX);
@@ -139,6 +140,8 @@ send_prepared(struct request *r, struct file_entry *e)
 	p = put(modules_edit(r, start, put(start, e->head)), more);
 	p = reply_put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
+	if (r->site->wants_head)
+		reply_keep_head(r, mark);
 	return (reply_attach(r, e, 0, e->size));
 }
 
@@ -160,6 +163,7 @@ file_head(struct request *r, const struct file_entry *e, int status, const struc
     struct text type, uint64_t length, const struct range_part *one, const struct reply_extra *x)
 {
 	struct text more;
+	uint64_t mark = r->body.left;
 	char *start, *p;
 
 	start = body_room(&r->body, REPLY_OWN_HEAD_MAX + type.n);
@@ -178,7 +182,11 @@ file_head(struct request *r, const struct file_entry *e, int status, const struc
 	p = put(p, r->site->style.tag_line);
 	body_wrote(&r->body, (size_t)(modules_edit(r, start, p) - start));
 	more = modules_head(r, status, e, x != NULL ? x->lines : TEXT_NONE, type);
-	return (body_copy(&r->body, more) && reply_end_head(r, x));
+	if (!body_copy(&r->body, more) || !reply_end_head(r, x))
+		return (false);
+	if (r->site->wants_head)
+		reply_keep_head(r, mark);
+	return (true);
 }
 
 static void

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/timing.h"
 #include "server/accesslog.h"
+#include "server/accesslog_format.h"
 #include "server/conn/conn.h"
 #include "server/worker.h"
 
@@ -40,7 +41,7 @@ empty_line(struct request *r)
 }
 
 static void
-access_line(struct request *r)
+combined_line(struct request *r, struct buf *line)
 {
 	char remote[64];
 	struct access a = {
@@ -53,9 +54,20 @@ access_line(struct request *r)
 		.bytes = r->body_bytes,
 		.date = worker_date(r->worker),
 	};
-	struct buf *line = empty_line(r);
 
 	accesslog_line(line, &a);
+}
+
+static void
+access_line(struct request *r, bool cut)
+{
+	const struct log_format *f = r->site->rules[RULES_log_format];
+	struct buf *line = empty_line(r);
+
+	if (f != NULL)
+		accesslog_format(line, r, f, cut);
+	else
+		combined_line(r, line);
 	if (!line->failed)
 		logfile_line(r->site->access, buf_as_text(line));
 }
@@ -165,10 +177,21 @@ reply_log(struct request *r, bool batched)
 		return; /* logged already */
 	count_reply(r, batched);
 	if (r->site->access != NULL)
-		access_line(r);
+		access_line(r, false);
 	if (!batched && r->site->timing != TIMING_OFF && r->path != NULL &&
 	    r->http.verb != HTTP_HEAD && (r->status == 200 || r->status == 206))
 		timing_lines(r);
+	r->status = 0;
+}
+
+void
+reply_log_cut(struct request *r)
+{
+	if (r->site == NULL || r->site->access == NULL || r->status == 0)
+		return;
+	if (r->body_bytes > r->sent)
+		r->body_bytes = r->sent;
+	access_line(r, true);
 	r->status = 0;
 }
 

@@ -67,6 +67,9 @@ struct request {
 	int status;               /* of the reply; 0: none yet */
 	uint64_t sent;            /* bytes that the client took, without the current send */
 	uint64_t body_bytes;      /* bytes of the reply without its head */
+	uint64_t received;        /* bytes of the request body so far */
+	/* The head of the reply, in the arena, if its site wants_head. */
+	struct text replied_head;
 	union io_addr client; /* whose request this is: the peer, or what a trusted proxy said */
 	bool https;           /* the client used TLS, to a proxy in front */
 	uint64_t started_ns;  /* time at which the head was complete */

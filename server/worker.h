@@ -44,6 +44,13 @@ enum worker_mode { WORKER_RUN, WORKER_DRAIN, WORKER_HUSH, WORKER_CUT, WORKER_STO
 
 #define WORKER_RECENT 4u
 
+struct log_stamp { /* of accesslog_format.c: a time as text */
+	const void *piece;
+	time_t second;
+	size_t n;
+	char text[128];
+};
+
 struct accepting; /* a listener in this worker's loop */
 
 struct worker {
@@ -73,8 +80,9 @@ struct worker {
 	struct page pages[PAGES];    /* prepared error replies by status */
 	struct upstream **upstreams; /* two for each block, see config/site.c */
 	size_t nupstreams;
-	struct trust **trusts;            /* by listener; the last one is that of no listener */
-	struct buf line;                  /* the log line being written */
+	struct trust **trusts; /* by listener; the last one is that of no listener */
+	struct buf line;       /* the log line being written */
+	struct log_stamp log_stamp;
 	struct buf lines;                 /* header lines of modules for the reply being made */
 	struct worker_counters *counters; /* what it counts */
 	pthread_t thread;

@@ -5,6 +5,7 @@
 #include "base/utf8.h"
 #include "server/config/impl.h"
 #include "wire/headers.h"
+#include "wire/log_format.h"
 
 #define SECRET_MAX 256
 
@@ -132,6 +133,19 @@ is_fit(struct conversion *k, struct text t)
 }
 
 static bool
+is_log_format(struct conversion *k, struct text t)
+{
+	struct log_format f;
+	char why[256];
+
+	if (!is_printable(t))
+		return (mismatch(k, "printable text on one line"));
+	if (log_format_parse(t, &f, why, sizeof(why)))
+		return (true);
+	return (cfg_error(k->cfg, k->e->value_pos, "%s: %s", k->e->key.p, why));
+}
+
+static bool
 is_allowed(struct conversion *k, struct text t)
 {
 	const struct directive *d = k->d;
@@ -154,6 +168,8 @@ to_str(struct conversion *k, const struct cfg_value *v, const char **out)
 	if (!is_allowed(k, t))
 		return (false);
 	*out = t.n == 0 && k->d->def[0] == '\0' ? NULL : t.p;
+	if (strcmp(k->d->max, "log-format") == 0)
+		return (is_log_format(k, t));
 	return (is_fit(k, t));
 }
 

@@ -9,6 +9,7 @@
 #include "server/module/module.h"
 #include "server/worker.h"
 #include "wire/codec.h"
+#include "wire/log_format.h"
 
 /* "/" stays. */
 static struct text
@@ -81,6 +82,14 @@ temp_file_roots_make(struct site *s)
 	return (0);
 }
 
+static bool
+wants_head(const struct site *s)
+{
+	const struct log_format *f = s->rules[RULES_log_format];
+
+	return (s->access != NULL && f != NULL && f->reply);
+}
+
 static int
 tables_make(struct site *s)
 {
@@ -94,6 +103,7 @@ tables_make(struct site *s)
 		return (-EINVAL);
 	s->pages = resources_pages(s->worker->conf.resources, s->conf->error_prefix);
 	s->access = resources_log(s->worker->conf.resources, s->conf->accesslog);
+	s->wants_head = wants_head(s);
 	buf_init(&tag, 512);
 	if (s->conf->server_tag != NULL && s->conf->server_tag[0] != '\0')
 		buf_printf(&tag, "Server: %s\r\n", s->conf->server_tag);

@@ -60,6 +60,7 @@ struct site {
 	const struct rewrite *rewrite_request, *rewrite_response;
 	unsigned forward;       /* FORWARD_*: what applications get about the client */
 	struct logfile *access; /* NULL: none */
+	bool wants_head;        /* a log shows parts of the heads of replies */
 	enum timing_format timing;
 	const struct page *pages; /* by status: those of server.errorfile-prefix; NULL: none */
 	struct site_modules modules;

@@ -27,6 +27,7 @@ conn_body_ms(const struct conn *c)
 static bool
 eaten(struct conn *c, struct spool *into, struct text data)
 {
+	c->r->received += data.n;
 	if (into != NULL)
 		return (spool_add(into, data));
 	c->dropped += (uint32_t)data.n;

@@ -29,14 +29,18 @@ conn_remote(const struct request *r, char buf[64])
 	return (text_of(client_addr_text(&r->client.sa, buf)));
 }
 
-uint16_t
-conn_remote_port(const struct request *r)
+static uint16_t
+port_of(const union io_addr *a)
 {
-	const union io_addr *a = &r->client;
-
 	return (a->family == AF_INET    ? ntohs(a->in.sin_port)
 		: a->family == AF_INET6 ? ntohs(a->in6.sin6_port)
 					: 0);
+}
+
+uint16_t
+conn_remote_port(const struct request *r)
+{
+	return (port_of(&r->client));
 }
 
 struct text
@@ -65,6 +69,31 @@ struct text
 conn_listener(const struct request *r)
 {
 	return (text_of(r->conn->listener));
+}
+
+uint32_t
+conn_requests(const struct request *r)
+{
+	return (r->conn->nreq);
+}
+
+/* The listener may have the address of all interfaces. */
+struct text
+conn_local(const struct request *r, char buf[64])
+{
+	union io_addr a;
+
+	if (!io_sock_local(&r->conn->sock, &a) || a.family == AF_UNIX)
+		return (TEXT_NONE);
+	return (text_of(client_addr_text(&a.sa, buf)));
+}
+
+uint16_t
+conn_local_port(const struct request *r)
+{
+	union io_addr a;
+
+	return (io_sock_local(&r->conn->sock, &a) ? port_of(&a) : 0);
 }
 
 /* ---- the client of a request */

@@ -227,8 +227,10 @@ conn_finish(struct conn *c)
 
 	if (!conn_stream_ends(c))
 		return (WAIT);
-	if (c->cut)
+	if (c->cut) {
+		reply_log_cut(r);
 		return (&st_close);
+	}
 	if (c->deferred)
 		return (&st_route);
 	reply_log(r, false);

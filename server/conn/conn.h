@@ -52,7 +52,11 @@ uint16_t conn_remote_port(const struct request *);
 struct text conn_peer(const struct request *, char buf[64]);
 /* Says whether the peer is believed about its client, and in which fields. */
 bool conn_claims(const struct request *, const struct text **, size_t *n);
-struct text conn_scheme(const struct request *);   /* "https" behind a TLS terminator */
+struct text conn_scheme(const struct request *); /* "https" behind a TLS terminator */
+/* The address at which the connection arrived; .p NULL: a unix socket. */
+struct text conn_local(const struct request *, char buf[64]);
+uint16_t conn_local_port(const struct request *);  /* 0: a unix socket */
+uint32_t conn_requests(const struct request *);    /* of its connection so far, from 1 */
 struct text conn_listener(const struct request *); /* "127.0.0.1:8080" */
 /* Counts the connection under what it does now; otherwise it is counted when it waits. */
 void conn_phase_show(struct conn *);

@@ -93,6 +93,9 @@ request_renew(struct request *r)
 	r->host_changed = false;
 	r->status = 0;
 	r->body_bytes = 0;
+	r->received = 0;
+	r->replied_head = TEXT_NONE;
+	r->place.path = TEXT_NONE;
 	r->sent = 0;
 	r->body_left = 0;
 	r->streams = false;

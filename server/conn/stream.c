@@ -92,6 +92,7 @@ give(struct conn *c, size_t room)
 		return (false);
 	}
 	r->streamed += piece.n;
+	r->received += piece.n;
 	if (room == SIZE_MAX)
 		c->dropped += (uint32_t)piece.n;
 	if (is_too_long(c)) {

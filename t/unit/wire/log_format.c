@@ -1,0 +1,134 @@
+/* t/unit/wire/log_format.c -- formats of the access log: parsed, refused; values escaped. */
+#include <glib.h>
+#include <string.h>
+
+#include "wire/log_format.h"
+
+static void
+parses(const char *text, unsigned n, enum log_piece_kind first, const char *arg)
+{
+	struct log_format f;
+	char err[256];
+
+	g_assert_true(log_format_parse(text_of(text), &f, err, sizeof(err)));
+	g_assert_cmpuint(f.n, ==, n);
+	g_assert_cmpint(f.v[0].kind, ==, first);
+	g_assert_true(text_eq(f.v[0].arg, text_of(arg)));
+}
+
+static void
+test_pieces(void)
+{
+	static const char standard[] = "[%d/%b/%Y:%H:%M:%S %z]";
+
+	parses("%h", 1, LOG_REMOTE, "");
+	parses("%% %h", 3, LOG_LITERAL, "%");
+	parses("a %h b", 3, LOG_LITERAL, "a ");
+	parses("%>s", 1, LOG_STATUS, "");
+	parses("%<s%>{X}i", 2, LOG_STATUS, "");
+	parses("%{X}>i", 1, LOG_HEADER, "X");
+	parses("%{User-Agent}i", 1, LOG_HEADER, "User-Agent");
+	parses("%{Content-Type}o", 1, LOG_REPLY, "Content-Type");
+	parses("%t", 1, LOG_TIME, standard);
+	parses("%{begin:}t", 1, LOG_TIME, standard);
+	parses("%{end:%F}t", 1, LOG_TIME, "%F");
+	parses("%{sec}t", 1, LOG_CLOCK, "sec");
+	parses("%{begin:usec_frac}t", 1, LOG_CLOCK, "usec_frac");
+	parses("%{remote}p", 1, LOG_PEERPORT, "remote");
+	parses("%{canonical}p", 1, LOG_PORT, "canonical");
+	parses("%{us}T", 1, LOG_TAKEN, "us");
+	parses("%D", 1, LOG_TAKEN, "");
+	parses("%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"", 18, LOG_REMOTE, "");
+}
+
+static void
+refuses(const char *text, const char *why)
+{
+	struct log_format f;
+	char err[256];
+
+	g_assert_false(log_format_parse(text_of(text), &f, err, sizeof(err)));
+	g_assert_nonnull(strstr(err, why));
+}
+
+static void
+test_refused(void)
+{
+	char many[4 * LOG_PIECES_MAX];
+
+	refuses("%", "expected one of %%");
+	refuses("%y", "\"%y\": expected one of");
+	refuses("%h %{x}y", "\"%{x}y\"");
+	refuses("%{x", "closing brace");
+	refuses("%{x}", "expected one of");
+	refuses("%i", "a name in braces");
+	refuses("%{}o", "a name in braces");
+	refuses("%C", "a name in braces");
+	refuses("%{second}t", "strftime");
+	refuses("%{sec_frac}t", "strftime");
+	refuses("%{ms}t", "strftime");
+	refuses("%{min}T", "s, ms, us or ns");
+	refuses("%{peer}p", "canonical");
+	memset(many, 0, sizeof(many));
+	for (size_t i = 0; i < LOG_PIECES_MAX; i++)
+		memcpy(many + 2 * i, "%h", 2);
+	parses(many, LOG_PIECES_MAX, LOG_REMOTE, "");
+	memcpy(many + strlen(many), "%h", 2);
+	refuses(many, "at most 128 parts");
+}
+
+static void
+test_escape(void)
+{
+	struct buf b;
+
+	buf_init(&b, 0);
+	log_format_escape(&b, (struct text){ "a\"b\\c\td\r\n\x01\x7f\xc3\xa9\0z", 15 });
+	g_assert_true(
+	    text_eq(buf_as_text(&b), TEXT("a\\\"b\\\\c\\td\\r\\n\\x01\\x7F\\xC3\\xA9\\x00z")));
+	b.n = 0;
+	log_format_escape(&b, TEXT_NONE);
+	g_assert_cmpuint(b.n, ==, 0);
+	log_format_json(&b, TEXT("a\"b\\\n\xff"));
+	g_assert_true(text_starts(buf_as_text(&b), TEXT("a\\\"b\\\\\\")));
+	g_assert_null(memchr(b.p, '\n', b.n));
+	g_assert_cmpint(b.p[b.n - 1], !=, '"');
+	buf_free(&b);
+}
+
+static void
+clock_is(const char *format, const char *want)
+{
+	struct log_format f;
+	struct buf b;
+	char err[256];
+
+	buf_init(&b, 0);
+	g_assert_true(log_format_parse(text_of(format), &f, err, sizeof(err)));
+	log_format_clock(&b, &f.v[0], 1234567890012345678ull);
+	g_assert_true(text_eq(buf_as_text(&b), text_of(want)));
+	buf_free(&b);
+}
+
+static void
+test_clock(void)
+{
+	clock_is("%{sec}t", "1234567890");
+	clock_is("%{msec}t", "1234567890012");
+	clock_is("%{usec}t", "1234567890012345");
+	clock_is("%{nsec}t", "1234567890012345678");
+	clock_is("%{msec_frac}t", "012");
+	clock_is("%{usec_frac}t", "012345");
+	clock_is("%{nsec_frac}t", "012345678");
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/log_format/pieces", test_pieces);
+	g_test_add_func("/log_format/refused", test_refused);
+	g_test_add_func("/log_format/escape", test_escape);
+	g_test_add_func("/log_format/clock", test_clock);
+	return (g_test_run());
+}
