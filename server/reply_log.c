@@ -46,7 +46,7 @@ combined_line(struct request *r, struct buf *line)
 	char remote[64];
 	struct access a = {
 		.remote = conn_remote(r, remote),
-		.user = TEXT("-"),
+		.user = r->user,
 		.line = or_dash(r->http.line),
 		.referer = or_dash(r->http.known[HH_REFERER]),
 		.agent = or_dash(r->http.known[HH_USER_AGENT]),
