@@ -71,12 +71,13 @@ my %argv = (
 	h2o      => sub { ('h2o', '-c', $_[1]) },
 	caddy    => sub { ('caddy', 'run', '--adapter', 'caddyfile', '--config', $_[1]) },
 	haproxy  => sub { ('haproxy', '-db', '-f', $_[1]) },
+	hitch    => sub { ('hitch', '--config', $_[1]) },
 );
 my @as_www_data = qw(setpriv --reuid=www-data --regid=www-data --clear-groups);
 # What only root may do.
 my %of_root = (
 	nginx => qr/^user .*\n/m, lighttpd => qr/^server\.(?:user|group)name .*\n/m, apache => qr/^(?:User|Group) .*\n/m,
-	h2o => qr/^user: .*\n/m, haproxy => qr/^\s*(?:user|group) .*\n/m, caddy => qr/(?!)/,
+	h2o => qr/^user: .*\n/m, haproxy => qr/^\s*(?:user|group) .*\n/m, caddy => qr/(?!)/, hitch => qr/^(?:user|group) .*\n/m,
 );
 
 my %package = (nginx => 'nginx-light', apache => 'apache2-bin');
