@@ -126,7 +126,7 @@ allow(int ruleset, struct sandbox *s, const char *path, unsigned rights)
 		err = -errno;
 	else if (!S_ISDIR(st.st_mode))
 		b.allowed &= OF_FILES;
-	else if (rights & (SANDBOX_READ | SANDBOX_SPOOL))
+	if (err == 0 && rights & (SANDBOX_READ | SANDBOX_SPOOL))
 		err = remember(s, &st, rights);
 	if (err == 0 && syscall(SYS_landlock_add_rule, ruleset, RULE_BENEATH, &b, 0) != 0)
 		err = -errno;
@@ -240,13 +240,31 @@ is_listed(const struct sandbox *s, unsigned right, const struct stat *st)
 	return (false);
 }
 
+static bool
+allows_file(const struct sandbox *s, unsigned right, const char *path)
+{
+	struct stat st;
+	char *dir;
+	bool found;
+
+	if (stat(path, &st) != 0 || is_listed(s, right, &st))
+		return (true);
+	dir = g_path_get_dirname(path);
+	found = sandbox_allows(s, right, dir);
+	g_free(dir);
+	return (found);
+}
+
 /* Walks upwards, as the kernel does; O_PATH needs no right of the sandbox. */
 bool
 sandbox_allows(const struct sandbox *s, unsigned right, const char *dir)
 {
 	int fd = open(dir, O_PATH | O_DIRECTORY | O_CLOEXEC), up;
 	struct stat st, below = { 0 };
-	bool found = s->landlock == 0 || fd < 0;
+	bool found = s->landlock == 0 || (fd < 0 && errno != ENOTDIR);
+
+	if (fd < 0 && !found)
+		return (allows_file(s, right, dir));
 
 	while (!found && fd >= 0 && fstat(fd, &st) == 0 &&
 	       (st.st_ino != below.st_ino || st.st_dev != below.st_dev)) {

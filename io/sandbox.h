@@ -62,8 +62,8 @@ struct sandbox {
 int sandbox_enter(unsigned programs, const struct sandbox_path *paths, struct sandbox *got,
     char *why, size_t size);
 
-/* True if the right applies to this directory, or if it does not exist: it is one of the
- * directories named at the start, or below one.  Like the kernel, compares directories, not their
+/* True if the right applies to this directory or file, or if it does not exist: it was named at the
+ * start, or is below a directory that was.  Like the kernel, compares directories, not their
  * names. */
 bool sandbox_allows(const struct sandbox *, unsigned right, const char *dir);
 

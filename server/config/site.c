@@ -32,6 +32,22 @@ scope_make(struct site *s, struct file_scope **sc, const struct root *dir)
 	return (0);
 }
 
+struct file_scope *
+site_scope(struct site *s, const struct root *root)
+{
+	struct file_scope *sc;
+	size_t i;
+
+	for (i = 0; i < s->nroots; i++)
+		if (s->roots[i].root == root)
+			return (s->roots[i].scope);
+	must(scope_make(s, &sc, root) == 0);
+	s->roots = realloc(s->roots, (s->nroots + 1) * sizeof(*s->roots));
+	must(s->roots != NULL);
+	s->roots[s->nroots++] = (struct site_root){ root, sc };
+	return (sc);
+}
+
 static int
 send_file_root_make(struct site *s, struct send_file_root *r, const char *dir)
 {
@@ -250,6 +266,9 @@ site_free(struct site *s)
 	file_scope_put(s->docroot);
 	for (i = 0; i < s->nsend_file_roots; i++)
 		file_scope_put(s->send_file_roots[i].scope);
+	for (i = 0; i < s->nroots; i++)
+		file_scope_put(s->roots[i].scope);
+	free(s->roots);
 	free(s->send_file_roots);
 	free(s->temp_file_roots);
 	if (s->style.tag_line.n != 0)

@@ -22,6 +22,11 @@ struct send_file_root { /* a root for X-Sendfile */
 	struct file_scope *scope; /* NULL: of temporary files, which are not looked up */
 };
 
+struct site_root { /* a directory of a module */
+	const struct root *root;
+	struct file_scope *scope;
+};
+
 struct page { /* A constant error reply: the prepared part of the head, and the body. */
 	struct text head, body;
 };
@@ -55,6 +60,8 @@ struct site {
 	size_t nsend_file_roots;
 	struct send_file_root *temp_file_roots;
 	size_t ntemp_file_roots;
+	struct site_root *roots; /* those that were asked for, see site_scope() */
+	size_t nroots;
 	struct upstream *upstream;   /* NULL: not proxied */
 	struct upstream *authorizer; /* asked first; NULL: none */
 	const struct rewrite *rewrite_request, *rewrite_response;
@@ -69,6 +76,8 @@ struct site {
 
 int site_new(struct worker *, const struct conf *, struct site **); /* logs the mistake; -errno */
 void site_free(struct site *);
+/* The scope of an open directory, for the replies of this site; lives as long as the site. */
+struct file_scope *site_scope(struct site *, const struct root *);
 /* Backends and pools of a block that has proxy-core.backends.  -ENOMEM. */
 int site_upstream(struct worker *, int block, struct upstream **);
 

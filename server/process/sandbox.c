@@ -60,6 +60,8 @@ add_named(const struct conf *c, void *arg)
 		add(arg, c->proxy_x_tempdir.v[i].p,
 		    SANDBOX_READ | SANDBOX_REMOVE | SANDBOX_OPTIONAL);
 	add(arg, c->error_prefix, SANDBOX_READ | SANDBOX_BESIDE | SANDBOX_OPTIONAL);
+	for (i = 0; i < c->alias_url.n; i++)
+		add(arg, c->alias_url.v[i].value.p, SANDBOX_READ | SANDBOX_OPTIONAL);
 	return (true);
 }
 
@@ -157,6 +159,8 @@ reaches_named(const struct conf *c, void *arg)
 
 	for (i = 0; ok && i < c->proxy_x_sendfile_root.n; i++)
 		ok = reaches(arg, "proxy-core.x-sendfile-docroot", c->proxy_x_sendfile_root.v[i].p);
+	for (i = 0; ok && i < c->alias_url.n; i++)
+		ok = reaches(arg, "alias.url", c->alias_url.v[i].value.p);
 	for (i = 0; ok && i < c->proxy_x_tempdir.n; i++)
 		ok = reaches_temp(arg, c->proxy_x_tempdir.v[i].p);
 	g_free(pages);

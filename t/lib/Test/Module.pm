@@ -1,0 +1,43 @@
+package Test::Module;
+
+=head1 NAME
+
+Test::Module - tables of requests and what they promise
+
+=head1 SYNOPSIS
+
+    answers($srv,
+        # what it shows            request                      status  body or a header
+        [ 'a page',                '/a',                        200,    "a\n" ],
+        [ 'another host',          [ '/a', Host => 'b.org' ],   301,    qr{^Location: /b\r}m ],
+    );
+
+=head1 DESCRIPTION
+
+A text is the whole body; a pattern is for the whole reply. The status alone is enough for refusals.
+
+=cut
+
+use strict;
+use warnings;
+use Exporter qw(import);
+use Test::More;
+
+our @EXPORT_OK = qw(answers);
+
+sub answers {
+	my ($srv, @rows) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	for (@rows) {
+		my ($what, $request, $status, $wanted) = @$_;
+		my $reply = $srv->get(ref $request ? @$request : $request) // '';
+		my ($got) = $reply =~ m{^HTTP/1\.1 (\d+)};
+		my ($body) = $reply =~ /\r\n\r\n(.*)\z/s;
+		is $got, $status, "$what: $status" or diag $reply;
+		next if !defined $wanted;
+		ref $wanted ? like $reply, $wanted, '... as promised' : is $body, $wanted, '... as promised';
+	}
+	return;
+}
+
+1;
