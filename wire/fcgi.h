@@ -7,9 +7,11 @@
 #ifndef WIRE_FCGI_H
 #define WIRE_FCGI_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
+#include "base/text.h"
 
 #define FCGI_VERSION 1
 #define FCGI_HEAD    8 /* bytes before the content of a record */
@@ -73,6 +75,37 @@ fcgi_length(char b[4], size_t n)
 	b[2] = (char)(n >> 8);
 	b[3] = (char)n;
 	return (4);
+}
+
+/* Removes one length from *in: a byte below 128, or four with the top bit set.  False: too few
+ * bytes. */
+static inline bool
+fcgi_take_length(struct text *in, size_t *len)
+{
+	const uint8_t *b = (const uint8_t *)in->p;
+	bool is_short = in->n > 0 && b[0] < 0x80;
+
+	if (!is_short && in->n < 4)
+		return (false);
+	*len = is_short
+		   ? b[0]
+		   : (size_t)(b[0] & 0x7f) << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
+	text_take(in, is_short ? 1 : 4);
+	return (true);
+}
+
+/* Removes one pair.  Both lengths are below 2^31, so their sum cannot overflow; it is compared with
+ * the available bytes. */
+static inline bool
+fcgi_take_pair(struct text *in, struct text *name, struct text *value)
+{
+	size_t n, v;
+
+	if (!fcgi_take_length(in, &n) || !fcgi_take_length(in, &v) || (uint64_t)n + v > in->n)
+		return (false);
+	*name = text_take(in, n);
+	*value = text_take(in, v);
+	return (true);
 }
 
 #endif

@@ -65,34 +65,10 @@ put_end(GString *out, unsigned id, uint8_t protocol_status)
 
 /* ---------------------------------------------------------------- name-value pairs */
 
-/* One length: a byte below 128, or four with the top bit set.  False: too few bytes. */
-static bool
-read_len(struct text *in, size_t *len)
-{
-	const uint8_t *b = (const uint8_t *)in->p;
-	bool is_short = in->n > 0 && b[0] < 0x80;
-
-	if (!is_short && in->n < 4)
-		return (false);
-	*len = is_short
-		   ? b[0]
-		   : (size_t)(b[0] & 0x7f) << 24 | (size_t)b[1] << 16 | (size_t)b[2] << 8 | b[3];
-	text_take(in, is_short ? 1 : 4);
-	return (true);
-}
-
-/* Both lengths are below 2^31, so their sum cannot overflow; it is compared with the available
- * bytes. */
 static bool
 read_pair(struct text *in, struct pair *pair)
 {
-	size_t name, value;
-
-	if (!read_len(in, &name) || !read_len(in, &value) || (uint64_t)name + value > in->n)
-		return (false);
-	pair->name = text_take(in, name);
-	pair->value = text_take(in, value);
-	return (true);
+	return (fcgi_take_pair(in, &pair->name, &pair->value));
 }
 
 static struct text
