@@ -269,6 +269,12 @@ fair_queue_pull(struct fair_queue *r, struct fair_queue_item *i)
 	row_free_if_empty(r, row);
 }
 
+unsigned
+fair_queue_running(const struct fair_queue_item *i)
+{
+	return (i->row->running);
+}
+
 void
 fair_queue_take(struct fair_queue *r, struct fair_queue_item *i)
 {

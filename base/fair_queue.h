@@ -53,6 +53,8 @@ void fair_queue_fini(struct fair_queue *);
 int fair_queue_push(struct fair_queue *, struct fair_queue_item *, bool first);
 /* The item whose turn it is; NULL: none waits. */
 struct fair_queue_item *fair_queue_next(const struct fair_queue *);
+/* Running items of the client of a waiting item. */
+unsigned fair_queue_running(const struct fair_queue_item *);
 /* The item stops waiting. */
 void fair_queue_pull(struct fair_queue *, struct fair_queue_item *);
 /* The item starts to run, until fair_queue_ran(). */

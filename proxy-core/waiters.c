@@ -32,7 +32,12 @@ waiters_push(struct pool *p, struct pool_wait *w)
 struct pool_wait *
 waiters_next(const struct pool *p)
 {
-	return (wait_of(fair_queue_next(&p->waiters)));
+	struct pool_wait *w = wait_of(fair_queue_next(&p->waiters));
+
+	if (w != NULL && p->conf.max_per_client != 0 &&
+	    fair_queue_running(&w->turn) >= p->conf.max_per_client)
+		return (NULL); /* it has the fewest of all that wait */
+	return (w);
 }
 
 void

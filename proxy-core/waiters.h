@@ -14,7 +14,8 @@
 #include "proxy-core/pool_impl.h"
 
 int waiters_push(struct pool *, struct pool_wait *); /* -ENOMEM */
-struct pool_wait *waiters_next(const struct pool *); /* NULL: none waits */
+/* NULL: none waits, or each has as many sockets as a client may have */
+struct pool_wait *waiters_next(const struct pool *);
 /* the socket counts for the client until waiters_served() */
 void waiters_take(struct pool_wait *, struct lease *);
 void waiters_served(struct lease *);
