@@ -9,6 +9,7 @@
 #include "base/must.h"
 #include "wire/urlpath.h"
 #include "server/conn/conn.h"
+#include "server/handler/cgi.h"
 #include "server/module/module.h"
 #include "server/worker.h"
 
@@ -314,6 +315,12 @@ match_seen(struct request *r, bool exists)
 	return (why);
 }
 
+bool
+route_asks_index(const struct request *r)
+{
+	return (!r->worker->plain || r->site->modules.nroute != 0 || r->conf->cgi_assign.n != 0);
+}
+
 static const struct handler *
 handler_of(const struct request *r)
 {
@@ -323,7 +330,9 @@ handler_of(const struct request *r)
 		return (&handler_status);
 	if (r->site->upstream != NULL)
 		return (&handler_proxy);
-	if (r->body_left != 0 && !r->worker->plain && r->path[r->path_len - 1] == '/')
+	if (r->conf->cgi_assign.n != 0 && cgi_is_script(r))
+		return (&handler_cgi);
+	if (r->body_left != 0 && route_asks_index(r) && r->path[r->path_len - 1] == '/')
 		return (&handler_index);
 	return (&handler_static);
 }

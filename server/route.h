@@ -39,6 +39,9 @@ int route_place(struct request *, struct text path, struct place *);
  * behind it if the name needs one.  .p NULL: no memory. */
 struct text place_name(struct request *, const struct place *, struct text path);
 
+/* Another handler may answer for the index file of a directory. */
+bool route_asks_index(const struct request *);
+
 /* Counts, and logs at most once a second, a regular expression that reached a limit.  The request
  * is refused. */
 void route_undecided(struct request *, const char *what, struct text where);

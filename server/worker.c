@@ -209,6 +209,8 @@ begin_drain(struct worker *w)
 	for (i = 0; i < w->nupstreams; i++)
 		if (w->upstreams[i] != NULL)
 			upstream_close_idle(w->upstreams[i]);
+	if (w->cgi != NULL)
+		upstream_close_idle(w->cgi);
 }
 
 static void
@@ -367,6 +369,7 @@ worker_free(struct worker *w)
 		if (w->upstreams[i] != NULL)
 			upstream_free(w->upstreams[i]);
 	free(w->upstreams);
+	upstream_free(w->cgi);
 	if (w->files != NULL)
 		file_cache_free(w->files);
 	route_end(w);

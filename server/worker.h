@@ -34,6 +34,7 @@ struct worker_conf {
 	uint64_t max_head_bytes;             /* of unfinished request heads */
 	struct counters_list *counters_list; /* of the process */
 	struct clients *clients; /* of the process; NULL: connections are not counted by address */
+	const struct backends *cgi; /* of the process: who runs programs; NULL: nobody */
 	/* of the process; NULL: idle connections close with their generation */
 	struct handover *handover;
 };
@@ -80,6 +81,7 @@ struct worker {
 	struct page pages[PAGES];    /* prepared error replies by status */
 	struct upstream **upstreams; /* two for each block, see config/site.c */
 	size_t nupstreams;
+	struct upstream *cgi;  /* its programs; NULL: none has run yet */
 	struct trust **trusts; /* by listener; the last one is that of no listener */
 	struct buf line;       /* the log line being written */
 	struct log_stamp log_stamp;

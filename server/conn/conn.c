@@ -92,7 +92,7 @@ conn_route(struct conn *c)
 		c->close_after = true;
 	if (status != 0)
 		return (conn_refuse(c, status, why));
-	return (c->w->physical && !c->handler->final ? &st_probe : conn_routed(c));
+	return ((c->w->physical || c->r->conf->cgi_assign.n != 0) && !c->handler->final ? &st_probe : conn_routed(c));
 }
 
 const struct conn_state *

@@ -36,7 +36,7 @@ struct handler {
 };
 
 extern const struct handler handler_static, handler_index, handler_authorize, handler_proxy,
-    handler_status;
+    handler_cgi, handler_status;
 
 bool status_is_at(const struct request *); /* the path is one of the status.*-url settings */
 

@@ -93,10 +93,10 @@ proxy_times(const struct conf *c)
 	});
 }
 
-static enum handled
-proxy_start(struct request *r, bool peek)
+enum handled
+proxy_begin(struct request *r, bool peek, struct upstream *u, const struct exchange_conf *conf,
+    bool (*fill)(struct relay *, const struct upstream *))
 {
-	struct exchange_conf conf = proxy_times(r->conf);
 	struct relay *rl;
 
 	if (peek)
@@ -105,13 +105,10 @@ proxy_start(struct request *r, bool peek)
 		conn_close_after(r);
 		return (refuse(r, 413));
 	}
-	if (!proxy_pin(r, &conf.place))
-		return (refuse(r, 502));
 	if (!request_keep(r) || (rl = arena_get(&r->arena, sizeof(*rl))) == NULL)
 		return (refuse(r, 500));
 	*rl = (struct relay){ .r = r };
-	if (!proxy_fill(rl, r->site->upstream) ||
-	    exchange_start(r->site->upstream, &rl->req, &conf, &proxy_sink, rl, &rl->ex) != 0)
+	if (!fill(rl, u) || exchange_start(u, &rl->req, conf, &proxy_sink, rl, &rl->ex) != 0)
 		return (refuse(r, 500));
 	r->relay = rl;
 	r->carried = NULL; /* what an application says counts, not who sent the request to it */
@@ -119,6 +116,16 @@ proxy_start(struct request *r, bool peek)
 		spool_listen(r->upload, upload_moved, rl);
 	feed_body(rl);
 	return (HANDLED_LATER);
+}
+
+static enum handled
+proxy_start(struct request *r, bool peek)
+{
+	struct exchange_conf conf = proxy_times(r->conf);
+
+	if (!peek && !conn_upload_too_long(r) && !proxy_pin(r, &conf.place))
+		return (refuse(r, 502));
+	return (proxy_begin(r, peek, r->site->upstream, &conf, proxy_fill));
 }
 
 void

@@ -45,12 +45,17 @@ struct relay {
 
 struct exchange_conf proxy_times(const struct conf *);
 void proxy_stop(struct request *);
+/* Starts a handler of requests for an application; fill: proxy_fill() or a function that calls
+ * it. */
+enum handled proxy_begin(struct request *, bool peek, struct upstream *,
+    const struct exchange_conf *, bool (*fill)(struct relay *, const struct upstream *));
 /* Fills rl->req from the request; false: no memory. */
 bool proxy_fill(struct relay *, const struct upstream *to);
 extern const struct exchange_sink proxy_sink; /* arg: the relay */
 /* The application can take more of the request body. */
 void proxy_room(void *relay);
 extern const struct body_taker proxy_takes;
+extern const struct body_taker cgi_takes; /* its length is known before */
 void proxy_interim(void *relay, const struct proxy_reply *);
 void proxy_send_more(struct relay *); /* sends what waits, or ends the reply */
 

@@ -15,6 +15,12 @@ wants(const struct request *r)
 		(r->body_left > 0 || upstream_takes_unsized(r->site->upstream)));
 }
 
+static bool
+cgi_wants(const struct request *r)
+{
+	return (r->conf->stream_request_body != 0 && r->body_left > 0);
+}
+
 static size_t
 room(struct request *r)
 {
@@ -56,6 +62,14 @@ failed(struct request *r, int status)
 
 const struct body_taker proxy_takes = {
 	.wants = wants,
+	.room = room,
+	.take = take,
+	.end = end,
+	.failed = failed,
+};
+
+const struct body_taker cgi_takes = {
+	.wants = cgi_wants,
 	.room = room,
 	.take = take,
 	.end = end,

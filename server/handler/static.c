@@ -4,7 +4,7 @@
 
 #include "base/log.h"
 #include "server/conn/conn.h"
-#include "server/handler/handler.h"
+#include "server/handler/cgi.h"
 #include "server/reply.h"
 #include "server/route.h"
 #include "server/worker.h"
@@ -192,7 +192,7 @@ static_excluded(const struct conf *conf, struct text path)
 		    text_ieq((struct text){ path.p + path.n - ends->v[i].n, ends->v[i].n },
 			ends->v[i]))
 			return (true);
-	return (false);
+	return (cgi_excluded(conf, path));
 }
 
 static enum handled
@@ -216,8 +216,7 @@ refuse(struct request *r, int status)
 static bool
 is_index(const struct request *r)
 {
-	return (r->index_try != 0 && r->index_try != NO_INDEX &&
-		(!r->worker->plain || r->site->modules.nroute != 0));
+	return (r->index_try != 0 && r->index_try != NO_INDEX && route_asks_index(r));
 }
 
 /* Takes e: hands it to reply_file() or puts it back. */
@@ -232,7 +231,7 @@ static_answer(struct request *r, struct file_entry *e, bool peek)
 		return (answer_index(r));
 	}
 	if (err == 0 && !is_dir && r->index_try != NO_INDEX &&
-	    !static_excluded(r->conf, r->lookup)) {
+	    !static_excluded(r->conf, r->lookup) && !(r->extra == NULL && cgi_is_all(r->conf))) {
 		reply_file(r, e, r->extra);
 		return (HANDLED_REPLY);
 	}
@@ -269,7 +268,7 @@ static_start(struct request *r, bool peek)
 {
 	bool is_dir = r->path[r->path_len - 1] == '/', is_star = text_eq(r->http.target, TEXT("*"));
 
-	if (!is_for_files(r) && (!is_dir || r->worker->plain || is_star))
+	if (!is_for_files(r) && (!is_dir || !route_asks_index(r) || is_star))
 		return (refuse_method(r));
 	r->extra = r->carried;
 	r->index_try = 0;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/must.h"
+#include "server/helper/cgi.h"
 #include "server/helper/impl.h"
 
 /* the helper ends slow requests; after this time the helper itself is late */
@@ -21,7 +22,8 @@
 
 struct helper {
 	int fd;
-	int wake; /* wakes the main thread; -1: none */
+	struct address cgi; /* .len 0: none */
+	int wake;           /* wakes the main thread; -1: none */
 	bool (*interrupted)(void *arg);
 	void *arg;
 };
@@ -31,15 +33,35 @@ struct helper {
 /* Standard descriptors, and the descriptor of a configuration given as /dev/fd/N, as shells write
  * <(command). */
 static void
-close_others(int pair, const char *file)
+close_others(int pair, int cgi, const char *file)
 {
 	const char *number = file != NULL && strncmp(file, "/dev/fd/", 8) == 0 ? file + 8 : "-1";
 	int keep = atoi(number), fd;
 
-	for (fd = 3; fd <= pair || fd <= keep; fd++)
-		if (fd != pair && fd != keep)
+	for (fd = 3; fd <= pair || fd <= cgi || fd <= keep; fd++)
+		if (fd != pair && fd != cgi && fd != keep)
 			close(fd);
 	(void)syscall(SYS_close_range, (unsigned)fd, ~0u, 0u);
+}
+
+/* Workers connect to an abstract address, which the kernel chooses when a socket listens without
+ * one.  It exists as long as the helper.  -1: there will be no programs. */
+static int
+cgi_listen(struct address *a)
+{
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+
+	*a = (struct address){ .len = sizeof(sa_family_t) };
+	a->un.sun_family = AF_UNIX;
+	if (fd >= 0 && bind(fd, &a->sa, a->len) == 0 && listen(fd, CGI_RUNNING_MAX) == 0) {
+		a->len = sizeof(a->un);
+		if (getsockname(fd, &a->sa, &a->len) == 0)
+			return (fd);
+	}
+	a->len = 0;
+	if (fd >= 0)
+		close(fd);
+	return (-1);
 }
 
 int
@@ -47,10 +69,11 @@ helper_start(const char *file, struct helper **hp)
 {
 	struct helper *h = calloc(1, sizeof(*h));
 	pid_t server = getpid(), pid;
-	int pair[2], err;
+	int pair[2], cgi, err;
 
 	if (h == NULL)
 		return (-ENOMEM);
+	cgi = cgi_listen(&h->cgi);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 ||
 	    (pid = fork()) < 0) {
 		err = -errno;
@@ -59,13 +82,15 @@ helper_start(const char *file, struct helper **hp)
 	}
 	if (pid == 0) {
 		free(h);
-		close_others(pair[1], file);
+		close_others(pair[1], cgi, file);
 		unsetenv("LISTEN_FDS");
 		unsetenv("LISTEN_PID");
 		unsetenv("LISTEN_FDNAMES");
-		helper_process(pair[1], server, file);
+		helper_process(pair[1], cgi, server, file);
 	}
 	close(pair[1]);
+	if (cgi >= 0)
+		close(cgi);
 	h->fd = pair[0];
 	h->wake = -1;
 	*hp = h;
@@ -79,6 +104,12 @@ helper_free(struct helper *h)
 		return;
 	close(h->fd);
 	free(h);
+}
+
+const struct address *
+helper_cgi(const struct helper *h)
+{
+	return (h->cgi.len != 0 ? &h->cgi : NULL);
 }
 
 int

@@ -35,6 +35,8 @@ struct helper;
 int helper_start(const char *file, struct helper **);
 void helper_free(struct helper *);    /* the helper ends by itself */
 int helper_fd(const struct helper *); /* end of file: the helper has ended */
+/* Where the helper runs CGI programs (cgi.h), until helper_free(); NULL: nowhere. */
+const struct address *helper_cgi(const struct helper *);
 /* While the main thread waits for an answer, interrupted(arg) is called when fd is readable; true
  * ends the wait. */
 void helper_interrupted_by(struct helper *, int fd, bool (*interrupted)(void *arg), void *arg);

@@ -4,6 +4,7 @@
  *   wire.c     messages
  *   process.c  the helper process: requests, children, names
  *   work.c     the work of a child
+ *   cgi*.c     the process that runs a CGI program
  */
 #ifndef SERVER_HELPER_IMPL_H
 #define SERVER_HELPER_IMPL_H
@@ -11,8 +12,9 @@
 #include "server/helper/helper.h"
 #include "server/helper/wire.h"
 
-/* Serves requests from pair until its end of file; never returns. */
-_Noreturn void helper_process(int pair, pid_t server, const char *file);
+/* Serves requests from pair until its end of file, and runs programs for those who connect to cgi
+ * (-1: nobody); never returns. */
+_Noreturn void helper_process(int pair, int cgi, pid_t server, const char *file);
 
 /* ---- in a child; the result is its exit status */
 

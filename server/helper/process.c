@@ -18,9 +18,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "server/helper/cgi.h"
 #include "server/helper/impl.h"
 
-/* The server comes before the helper and its children.  With a reload every 0.7 s on one busy core,
+/* The server comes before the helper's children, except programs of CGI.  With a reload every 0.7 s on one busy core,
  * a load takes about ten times as long as alone. */
 #define HELPER_NICE 10
 
@@ -47,6 +48,9 @@ struct helper_state {
 	GPtrArray *names; /* struct helper_name, oldest first */
 	uint32_t load_ms;
 	char pidfile[HELPER_NAME_MAX]; /* the pid file to remove at the end; or empty */
+	int cgi;                       /* workers connect to it, to have a program run; or -1 */
+	pid_t runner[CGI_RUNNING_MAX]; /* of programs */
+	size_t nrunners;
 };
 
 /* ---------------------------------------------------------------- names */
@@ -138,20 +142,29 @@ child_begin(const struct helper_state *h, pid_t helper)
 	sigprocmask(SIG_SETMASK, &none, NULL);
 	close(h->pair);
 	close(h->signals);
+	if (h->cgi >= 0)
+		close(h->cgi);
+}
+
+static void
+child_close_others(const struct helper_state *h)
+{
+	size_t i;
+
+	for (i = 0; i < h->n; i++) {
+		close(h->v[i].reply);
+		if (h->v[i].names >= 0)
+			close(h->v[i].names);
+	}
 }
 
 static void
 child_run(const struct helper_state *h, pid_t helper, const struct helper_request *r, int reply,
     int names)
 {
-	size_t i;
-
 	child_begin(h, helper);
-	for (i = 0; i < h->n; i++) {
-		close(h->v[i].reply);
-		if (h->v[i].names >= 0)
-			close(h->v[i].names);
-	}
+	child_close_others(h);
+	(void)setpriority(PRIO_PROCESS, 0, HELPER_NICE);
 	if (r->kind == HELPER_LOAD)
 		_exit(helper_work_load(h->file, reply, names));
 	if (r->kind == HELPER_RESOLVE)
@@ -257,6 +270,63 @@ child_end(struct helper_state *h, size_t i, int status)
 	h->v[i] = h->v[--h->n];
 }
 
+/* ---------------------------------------------------------------- programs of CGI */
+
+/* As many as the newest configuration allows; 0: it has none. */
+static size_t
+runners_max(const struct helper_state *h)
+{
+	const struct helper_name *n;
+	guint i;
+
+	for (i = h->names->len; i-- > 0;) {
+		n = g_ptr_array_index(h->names, i);
+		if (n->kind == HELPER_CGI_USER)
+			return (MIN((size_t)MAX(n->backlog, 0), CGI_RUNNING_MAX));
+	}
+	return (0);
+}
+
+/* The address of the socket is no secret: only the server may connect. */
+static bool
+is_server(const struct helper_state *h, int sock)
+{
+	struct ucred who = { .pid = 0 };
+	socklen_t n = sizeof(who);
+
+	return (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0 && who.pid == h->server);
+}
+
+static void
+runner_start(struct helper_state *h)
+{
+	struct cgi_allowed allowed = { h->names, h->server };
+	pid_t helper = getpid(), pid;
+	int sock = accept4(h->cgi, NULL, NULL, SOCK_CLOEXEC);
+
+	if (sock < 0)
+		return;
+	if (is_server(h, sock) && (pid = fork()) >= 0) {
+		if (pid == 0) {
+			child_begin(h, helper);
+			child_close_others(h);
+			cgi_run(&allowed, sock, helper);
+		}
+		h->runner[h->nrunners++] = pid;
+	}
+	close(sock);
+}
+
+static void
+runners_reap(struct helper_state *h)
+{
+	size_t i;
+
+	for (i = h->nrunners; i-- > 0;)
+		if (waitpid(h->runner[i], NULL, WNOHANG) != 0)
+			h->runner[i] = h->runner[--h->nrunners];
+}
+
 static void
 reap(struct helper_state *h)
 {
@@ -269,6 +339,7 @@ reap(struct helper_state *h)
 	for (i = h->n; i-- > 0;)
 		if (waitpid(h->v[i].pid, &status, WNOHANG) == h->v[i].pid)
 			child_end(h, i, status);
+	runners_reap(h);
 }
 
 static void
@@ -353,38 +424,44 @@ end(struct helper_state *h)
 
 	for (i = 0; i < h->n; i++)
 		child_kill(&h->v[i]);
+	for (i = 0; i < h->nrunners; i++)
+		kill(h->runner[i], SIGTERM); /* they end their programs */
 	if (h->pidfile[0] != '\0')
 		(void)helper_work_remove_pidfile(h->pidfile, h->server);
 	_exit(0);
 }
 
 _Noreturn void
-helper_process(int pair, pid_t server, const char *file)
+helper_process(int pair, int cgi, pid_t server, const char *file)
 {
 	static struct helper_state h;
-	struct pollfd p[2 + HELPER_CHILDREN_MAX];
+	struct pollfd p[3 + HELPER_CHILDREN_MAX];
 	size_t i, n;
 
 	h = (struct helper_state){ .pair = pair,
+		.cgi = cgi,
 		.server = server,
 		.file = file,
 		.load_ms = HELPER_LOAD_MS,
 		.signals = signals_open() };
 	h.names = g_ptr_array_new_with_free_func(g_free);
 	prctl(PR_SET_NAME, "accel-helper");
-	(void)setpriority(PRIO_PROCESS, 0, HELPER_NICE);
 	for (;;) {
 		p[0] = (struct pollfd){ .fd = h.pair, .events = POLLIN };
 		p[1] = (struct pollfd){ .fd = h.signals, .events = POLLIN };
+		p[2] = (struct pollfd){ .fd = h.nrunners < runners_max(&h) ? h.cgi : -1,
+			.events = POLLIN };
 		n = h.n;
 		for (i = 0; i < n; i++)
-			p[2 + i] = (struct pollfd){ .fd = h.v[i].late ? -1 : h.v[i].names,
+			p[3 + i] = (struct pollfd){ .fd = h.v[i].late ? -1 : h.v[i].names,
 				.events = POLLIN };
-		if (poll(p, 2 + n, kill_late(&h)) < 0 && errno != EINTR)
+		if (poll(p, 3 + n, kill_late(&h)) < 0 && errno != EINTR)
 			end(&h);
 		names_take_all(&h);
 		if (p[1].revents != 0)
 			reap(&h);
+		if (p[2].revents != 0)
+			runner_start(&h);
 		if (p[0].revents != 0 && !take_request(&h))
 			end(&h);
 	}

@@ -32,7 +32,11 @@ enum helper_kind {
 	HELPER_PIDFILE,        /* write the server's number into this file */
 	HELPER_REMOVE_PIDFILE, /* remove that file */
 	HELPER_RESOLVE,        /* look up the addresses of this backend: "host:port" */
-	HELPER_KINDS
+	HELPER_KINDS,
+	/* Only names; the server does not ask for them, see cgi.h. */
+	HELPER_CGI_PROGRAM, /* an interpreter, or CGI_ITSELF */
+	HELPER_CGI_ROOT,    /* a directory of scripts */
+	HELPER_CGI_USER,    /* whose programs they are; backlog: as many at a time */
 };
 
 struct helper_request {
@@ -42,8 +46,8 @@ struct helper_request {
 
 /* A name of the configuration, with everything that is needed to open it. */
 struct helper_name {
-	/* HELPER_LOG, HELPER_LISTEN, HELPER_PIDFILE, HELPER_RESOLVE; HELPER_LOAD: the end of the
-	 * list */
+	/* HELPER_LOG, HELPER_LISTEN, HELPER_PIDFILE, HELPER_RESOLVE, HELPER_CGI_*; HELPER_LOAD: the
+	 * end of the list */
 	uint32_t kind;
 	uint32_t timeout_ms; /* HELPER_LOAD: deadline of the next load */
 	int32_t backlog;

@@ -15,6 +15,7 @@
 #include "io/logfile.h"
 #include "io/safe_open.h"
 #include "server/config/config.h"
+#include "server/helper/cgi.h"
 #include "server/helper/impl.h"
 #include "server/config/resources.h"
 
@@ -95,6 +96,48 @@ tell_listens(const struct config *config, int names)
 }
 
 static void
+tell_directory(int names, const char *dir)
+{
+	struct helper_name n = { 0 };
+
+	if (dir != NULL && dir[0] != '\0')
+		tell(names, &n, HELPER_CGI_ROOT, dir);
+}
+
+static bool
+tell_interpreters(const struct conf *c, void *names)
+{
+	struct helper_name n = { 0 };
+	size_t i;
+
+	for (i = 0; i < c->cgi_assign.n; i++)
+		tell(*(int *)names, &n, HELPER_CGI_PROGRAM,
+		    c->cgi_assign.v[i].value.n != 0 ? c->cgi_assign.v[i].value.p : CGI_ITSELF);
+	tell_directory(*(int *)names, c->document_root);
+	return (true);
+}
+
+static bool
+has_no_programs(const struct conf *c, void *arg)
+{
+	(void)arg;
+	return (c->cgi_assign.n == 0);
+}
+
+static void
+tell_programs(const struct config *config, int names)
+{
+	const struct conf *c = config_global(config);
+	struct helper_name n = { .backlog = (int32_t)c->cgi_max_programs };
+
+	if (config_each(config, has_no_programs, NULL))
+		return;
+	owner_of(c, &n);
+	(void)config_each(config, tell_interpreters, &names);
+	tell(names, &n, HELPER_CGI_USER, c->username != NULL ? c->username : "-");
+}
+
+static void
 tell_names(const struct config *config, int names)
 {
 	const struct conf *c = config_global(config);
@@ -107,6 +150,7 @@ tell_names(const struct config *config, int names)
 	config_each(config, tell_log, &names);
 	config_each(config, tell_hosts, &names);
 	tell_listens(config, names);
+	tell_programs(config, names);
 	tell(names, &n, HELPER_LOAD, "");
 }
 
@@ -222,7 +266,10 @@ helper_work_open(const struct helper_request *r, const struct helper_name *n, pi
 	case HELPER_REMOVE_PIDFILE: err = helper_work_remove_pidfile(r->name, server); break;
 	case HELPER_LOAD:
 	case HELPER_RESOLVE:
-	case HELPER_KINDS: err = -EINVAL; break;
+	case HELPER_KINDS:
+	case HELPER_CGI_PROGRAM:
+	case HELPER_CGI_ROOT:
+	case HELPER_CGI_USER: err = -EINVAL; break;
 	}
 	memcpy(answer, &err, sizeof(err));
 	snprintf(answer + sizeof(err), HELPER_WHY_MAX, "%s", err != 0 && why != NULL ? why : "");

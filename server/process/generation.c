@@ -73,6 +73,7 @@ worker_conf_of(struct process *ps, struct generation *g, unsigned fds,
 	    .counters_list = &ps->counters_list,
 	    .clients = ps->clients,
 	    .handover = ps->handover,
+	    .cgi = ps->cgi.n != 0 ? &ps->cgi : NULL,
 	});
 }
 

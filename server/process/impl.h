@@ -21,6 +21,7 @@
 #include "server/worker.h"
 
 #define MAX_LISTENERS 64
+#define CGI_BLOCK     0xffffu /* of the helper, which runs programs, on status pages */
 
 struct listeners {
 	struct listener v[MAX_LISTENERS];
@@ -61,6 +62,7 @@ struct process {
 	struct list access_files; /* the logs that a generation names */
 	int signals;
 	struct helper *helper;
+	struct backends cgi;     /* the helper, which runs programs; .n 0: it does not */
 	struct helper_load load; /* a running reload; fd -1: none */
 	bool reload_again;       /* another reload was requested meanwhile */
 	bool reopen;             /* HUP came */

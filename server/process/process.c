@@ -313,7 +313,7 @@ confine(struct process *ps, const struct config *config)
 int
 process_run(const struct options *opt, struct config *config, struct helper *helper)
 {
-	struct process ps = { .opt = opt, .helper = helper, .load.fd = -1 };
+	struct process ps = { .opt = opt, .helper = helper, .load.fd = -1, .cgi.block = CGI_BLOCK };
 	int rc;
 
 	counters_list_init(&ps.counters_list);
@@ -322,6 +322,8 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	ps.signals = signals_open();
 	if (helper != NULL)
 		helper_interrupted_by(helper, ps.signals, interrupted, &ps);
+	if (helper != NULL && helper_cgi(helper) != NULL)
+		must(backends_add(&ps.cgi, "cgi", helper_cgi(helper), 1, 1) == 0);
 	process_early_lines(&ps);
 	rc = opt->one ? 0 : confine(&ps, config);
 	if (process_errorlog(&ps, config_global(config)) != 0) {

@@ -34,7 +34,7 @@ add(GArray *paths, const char *path, unsigned rights)
 static bool
 finds_application(const struct conf *c, void *found)
 {
-	*(bool *)found = *(bool *)found || c->proxy_backends.n != 0;
+	*(bool *)found = *(bool *)found || c->proxy_backends.n != 0 || c->cgi_assign.n != 0;
 	return (true);
 }
 

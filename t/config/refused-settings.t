@@ -31,7 +31,7 @@ my @refused = (
 	'auth.backend = "htdigest"', 'auth.require = ( "/" => ( "method" => "basic" ) )',
 	'secdownload.secret = "x"', 'evasive.max-conns-per-ip = 2', 'trigger-b4-dl.deny-url = "http://x/"',
 	'fastcgi.server = ( ".php" => ( ( "socket" => "/run/php" ) ) )', 'scgi.server = ()',
-	'cgi.assign = ( ".pl" => "/usr/bin/perl" )', 'cgi.execute-x-only = "enable"', 'ssi.extension = ( ".shtml" )',
+	'cgi.upgrade = "enable"', 'ssi.extension = ( ".shtml" )',
 	'proxy.server = ()', 'magnet.attract-raw-url-to = ( "/x.lua" )', 'webdav.activate = "enable"', 'webdav.is-readonly = "enable"',
 	'ssl.engine = "enable"', 'ssl.pemfile = "/x.pem"', 'extforward.params = ( "host" => 1 )',
 	'simple-vhost.server-root = "/srv"', 'evhost.path-pattern = "/srv/%0/"', 'mysql-vhost.db = "x"', 'userdir.path = "public_html"',

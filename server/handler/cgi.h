@@ -1,0 +1,31 @@
+/* server/handler/cgi.h -- requests for CGI programs (cgi.assign): the helper process runs them, see
+ * server/helper/cgi.h.
+ *
+ *   worker --proxy-core, FastCGI--> runner of the helper --pipes--> program
+ *
+ * To proxy-core the helper is an application with one request on each socket.  So a program waits in
+ * the fair queue, streams, ends late and is logged as every application.
+ *
+ * Bounds   each worker runs its share of cgi.max-programs, and half of that for one client.
+ * Thread   the worker's.
+ */
+#ifndef SERVER_HANDLER_CGI_H
+#define SERVER_HANDLER_CGI_H
+
+#include "proxy-core/backends.h"
+#include "server/handler/handler.h"
+
+/* True if the script of the request (r->script_len) is one of cgi.assign. */
+bool cgi_is_script(const struct request *);
+/* The file has an ending of cgi.assign, in upper or lower case: it may not be sent.  The ending ""
+ * does not count here. */
+bool cgi_excluded(const struct conf *, struct text path);
+/* cgi.assign has the ending "": every file is a program. */
+bool cgi_is_all(const struct conf *);
+
+struct cgi_limits { /* cgi.limits */
+	uint64_t read_s, write_s;
+	int signal;
+};
+
+#endif
