@@ -21,7 +21,7 @@ CFLAGS_release = -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-plt
 CFLAGS_asan    = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CFLAGS_tsan    = -O1 -g -fsanitize=thread
 CFLAGS_V       = $(CFLAGS_$(VARIANT)) -fPIE -pthread $(CFLAGS)
-LDFLAGS_V      = $(CFLAGS_$(VARIANT)) -pie -pthread -Wl,-z,relro,-z,now $(LDFLAGS)
+LDFLAGS_V      = $(CFLAGS_$(VARIANT)) -pie -pthread -Wl,-z,relro,-z,now,--as-needed $(LDFLAGS)
 
 # pkg-config is asked when a recipe runs, not when the file is read, so that
 # `make help` and `make run` work before anything is installed.
@@ -81,7 +81,8 @@ $B/unit/$1/%: $B/obj/t/unit/$1/%.o $(call lib_of,$1)
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)$$(CC) $$(LDFLAGS_V) -o $$@ $$^ $$(LIBS_$1) $$(PKG_LIBS)
 endef
-LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS)
+CODE_LIBS            = -lz -lzstd -lbrotlienc
+LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS) $(CODE_LIBS)
 LIBS_files           = $(LIBS_io)
 LIBS_proxy-core      = $(LIBS_io)
 LIBS_server          = $(LIBS_io)

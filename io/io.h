@@ -69,6 +69,9 @@ enum io_kind {
 	IO_READ,
 	/* res: bytes written (> 0, perhaps fewer).  op_submit() copies the bytes */
 	IO_WRITE,
+	/* res: 0; work.work->run() has run in a thread.  -EAGAIN: the queue refused it, and it has not
+	 * run.  After -ETIMEDOUT or -ECANCELED it may still run */
+	IO_WORK,
 	IO_CLOSE, /* res: 0; sock->fd is -1 then.  No other op of this sock may be in flight */
 	IO_TIMER, /* res: -ETIMEDOUT after deadline_ms (this is its success); 0: see op_soon() */
 };
@@ -170,6 +173,10 @@ struct io_op {
 			uint32_t len;
 		} write;
 		struct {
+			struct io_work *work;
+			struct io_file *file; /* that it reads; NULL: none */
+		} work;
+		struct {
 			int root; /* of io_root_open() */
 			const char *path;
 			uint64_t resolve;
@@ -185,6 +192,15 @@ struct io_op {
 	struct list link, timer;
 	struct io_stamps at;
 };
+
+/* Computation that is too long for the loop.  Made with refs 1; the engine counts a reference from
+ * submit until run() has returned or will not be called.  Between these only run() uses it. */
+struct io_work {
+	void (*run)(struct io_work *);
+	void (*free)(struct io_work *); /* of the last reference, in any thread */
+	uint32_t refs;                  /* atomic */
+};
+void io_work_put(struct io_work *); /* NULL is allowed */
 
 /* Residence is known per window: a wrong guess costs one window. */
 #define IO_WINDOW    (256u << 10)

@@ -18,7 +18,7 @@
 #include "io/disk/pools.h"
 #include "io/io.h"
 
-enum io_lane { LANE_STAT, LANE_URGENT, LANE_READ, LANE_REREAD, LANES };
+enum io_lane { LANE_STAT, LANE_URGENT, LANE_READ, LANE_REREAD, LANE_WORK, LANES };
 
 struct io_async;  /* io/disk/async.h */
 struct io_device; /* io/disk/queue.c */
@@ -132,6 +132,7 @@ void io_start_warm(struct io_op *);   /* IO_READ, only_warm */
 void io_start_temp(struct io_op *);   /* IO_OPEN without a path */
 void io_start_take(struct io_op *);   /* IO_OPEN with removes */
 void io_start_write(struct io_op *);  /* IO_WRITE */
+void io_start_work(struct io_op *);   /* IO_WORK */
 
 /* Never waits.  1: every page is in the page cache or on its way; 0: not every one; -ENOSYS: Linux
  * before 6.5, or not allowed. */

@@ -20,6 +20,7 @@
 #define FDS_SOON    16384u /* Space for so many descriptors: 130 kB of the kernel's memory. */
 /* Threads that keep hot files hot: one per device, for so many devices at a time. */
 #define KEEPERS 8u
+#define WORKERS 16u /* threads that compute, at most */
 
 /* ---------------------------------------------------------------- a thread */
 
@@ -212,11 +213,13 @@ static const struct {
 	const char *name;
 	bool reads; /* its threads read */
 	bool keeps; /* keeps hot files hot: one thread per device */
+	bool works; /* computes: threads are started when there are jobs, for half of the cores */
 } lanes[LANES] = {
-	[LANE_STAT] = { "stat", false, false },
-	[LANE_URGENT] = { "recheck", false, true },
-	[LANE_READ] = { "read", true, false },
-	[LANE_REREAD] = { "reread", true, true },
+	[LANE_STAT] = { "stat" },
+	[LANE_URGENT] = { "recheck", .keeps = true },
+	[LANE_READ] = { "read", .reads = true },
+	[LANE_REREAD] = { "reread", .reads = true, .keeps = true },
+	[LANE_WORK] = { "work", .works = true },
 };
 
 /* threads 0: jobs are done where they are pushed. */
@@ -227,7 +230,10 @@ lane_new(struct io_pools *ps, enum io_lane nr, unsigned threads, const struct io
 	unsigned each = threads != 0, total = KEEPERS;
 	int err = 0;
 
-	if (lanes[nr].keeps)
+	if (lanes[nr].works) {
+		each = total = threads;
+		threads = 0;
+	} else if (lanes[nr].keeps)
 		threads = each;
 	else
 		queue_places(conf->per_device, threads, THREADS_MAX, &each, &total);
@@ -241,6 +247,15 @@ lane_new(struct io_pools *ps, enum io_lane nr, unsigned threads, const struct io
 		err = thread_start(ln);
 	pthread_mutex_unlock(&ps->lock);
 	return (err);
+}
+
+/* The loops need the other half of the cores. */
+static unsigned
+workers(void)
+{
+	long n = sysconf(_SC_NPROCESSORS_ONLN) / 2;
+
+	return (n < 1 ? 1 : n > WORKERS ? WORKERS : (unsigned)n);
 }
 
 static unsigned
@@ -270,8 +285,9 @@ int
 io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 {
 	unsigned nstat = at_most_max(conf->stat_threads), nread = at_most_max(conf->read_threads);
-	struct io_pools *ps = calloc(1,
-	    sizeof(*ps) + (QUEUE_SPARE * (nstat + nread) + 2 * KEEPERS) * sizeof(pthread_t));
+	struct io_pools *ps =
+	    calloc(1, sizeof(*ps) + (QUEUE_SPARE * (nstat + nread) + 2 * KEEPERS + WORKERS) *
+					sizeof(pthread_t));
 	pthread_condattr_t mono;
 	enum io_lane i;
 	int n, err = 0;
@@ -286,7 +302,11 @@ io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 	pthread_cond_init(&ps->gone, &mono);
 	pthread_condattr_destroy(&mono);
 	for (i = 0; i < LANES; i++) {
-		n = lane_new(ps, i, lanes[i].reads ? nread : nstat, conf);
+		n = lane_new(ps, i,
+		    lanes[i].works   ? workers()
+		    : lanes[i].reads ? nread
+				     : nstat,
+		    conf);
 		err = err != 0 ? err : n;
 	}
 	if (err != 0) {

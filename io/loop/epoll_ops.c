@@ -410,6 +410,7 @@ epoll_start(struct io *io, struct io_op *op)
 			io->backend->read(op);
 		break;
 	case IO_WRITE: io_start_write(op); break;
+	case IO_WORK: io_start_work(op); break;
 	case IO_OPEN:
 		if (op->open.path == NULL)
 			io_start_temp(op);

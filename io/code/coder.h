@@ -1,0 +1,37 @@
+/* io/code/coder.h -- content codings: gzip, deflate, Brotli, Zstandard, by their libraries.
+ *
+ *   bytes --coder_step()--> *out      CODE_FLUSH: the client can decode all bytes so far
+ *                                     CODE_END:   the last ones
+ *
+ * Bounds   the memory of one coder is CODER_MEMORY at most, with any settings.
+ * Errors   -ENOMEM: the coder cannot go on.
+ * Thread   any; one at a time.  A step computes for as long as its input is: in a thread of IO_WORK.
+ */
+#ifndef IO_CODE_CODER_H
+#define IO_CODE_CODER_H
+
+#include "base/buf.h"
+#include "wire/accept_encoding.h"
+
+#define CODER_MEMORY (4u << 20)
+#define CODER_LEVEL  (-1) /* the level of the library, or one that is fit for a server */
+
+/* Settings: equal settings give equal bytes.  Logarithms of windows; 0: by the coding. */
+struct coder_conf {
+	uint8_t coding; /* enum coding */
+	int8_t level;
+	uint8_t window, memory, strategy;
+};
+
+enum coder_step { CODE_MORE, CODE_FLUSH, CODE_END };
+
+struct coder;
+
+/* Of a setting of deflate.params: false: out of its range. */
+bool coder_conf_fits(const struct coder_conf *);
+/* size: of all bytes, 0: unknown.  NULL: no memory. */
+struct coder *coder_new(const struct coder_conf *, uint64_t size);
+int coder_step(struct coder *, struct text in, enum coder_step, struct buf *out);
+void coder_free(struct coder *); /* NULL is allowed */
+
+#endif
