@@ -180,6 +180,10 @@ $B/man/fcgi-stat-accel.1: $B/bin/fcgi-stat-accel
 $B/man/accel-warm.1: $B/bin/accel-warm
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)$< --manual=roff >$@
+# In the repository, so that it can be read on the web.
+.PHONY: doc/lighttpd.md
+doc/lighttpd.md: $B/bin/accel-server
+	$(call say,DOC,$@)$< --manual=lighttpd >$@
 $B/man/%.1: scripts/%
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)pod2man --section=1 --release=$(VERSION) --center=stat-accel $< $@

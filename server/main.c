@@ -45,6 +45,16 @@ print_features(void)
 	return (options_out(&out));
 }
 
+static int
+print_lighttpd(void)
+{
+	struct buf out;
+
+	buf_init(&out, 0);
+	manual_lighttpd(&out);
+	return (options_out(&out));
+}
+
 /* Takes the sources. */
 static int
 load(const struct options *opt, struct sources *sources, struct config **cp)
@@ -181,6 +191,8 @@ main(int argc, char **argv)
 		rc = printf("accel-server/%s\n", STAT_ACCEL_VERSION) > 0 ? 0 : EX_IOERR;
 	else if (opt.features)
 		rc = print_features();
+	else if (opt.manual == MANUAL_LIGHTTPD)
+		rc = print_lighttpd();
 	else if (opt.manual != MANUAL_NONE)
 		rc = options_print(opt.manual < MANUAL_PROGRAM ? manual_conf : manual_program,
 		    opt.manual == MANUAL_CONF_ROFF || opt.manual == MANUAL_PROGRAM_ROFF);

@@ -19,13 +19,15 @@ struct options {
 		MANUAL_CONF,
 		MANUAL_CONF_ROFF,
 		MANUAL_PROGRAM,
-		MANUAL_PROGRAM_ROFF
+		MANUAL_PROGRAM_ROFF,
+		MANUAL_LIGHTTPD
 	} manual;
 };
 
 extern const struct command options_command;
 void manual_conf(struct manpage *);
 void manual_program(struct manpage *);
+void manual_lighttpd(struct buf *); /* doc/lighttpd.md */
 
 /* OPTIONS_RUN, or the exit status: see base/option.h. */
 int options_read(char **argv, struct options *);

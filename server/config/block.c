@@ -207,6 +207,8 @@ cfg_assign(struct config *cfg, struct cfg_block *b, enum cfg_token_kind op, stru
 		return (cfg_error(cfg, e.pos,
 		    "%s was set at %s:%u already; write += to add to it or := to replace it",
 		    e.key.p, old->pos.file, old->pos.line));
+	if (b->ndx == 0 && text_eq(e.key, TEXT("server.modules")))
+		cfg_modules_add(cfg, op, &e);
 	if (op == TOK_APPEND && base == NULL)
 		base = cfg_entry_around(b->parent, e.key);
 	if (op == TOK_APPEND && base != NULL)

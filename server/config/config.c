@@ -15,6 +15,7 @@ config_new(struct buf *err, struct buf *warn)
 	cfg->blocks = g_ptr_array_new();
 	cfg->block_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	cfg->listens = g_ptr_array_new_with_free_func(g_free);
+	cfg->modules = g_array_new(FALSE, FALSE, sizeof(struct cfg_entry));
 	cfg->err = err;
 	cfg->warn = warn;
 	cfg_block_open(cfg, (struct cfg_pos){ "", 1, 1 }, NULL, NULL, &none);
@@ -39,6 +40,7 @@ config_free(struct config *cfg)
 	g_ptr_array_free(cfg->blocks, TRUE);
 	g_hash_table_destroy(cfg->block_names);
 	g_ptr_array_free(cfg->listens, TRUE);
+	g_array_free(cfg->modules, TRUE);
 	g_free(cfg->dir);
 	sources_free(cfg->sources);
 	arena_reset(&cfg->mem);

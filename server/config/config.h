@@ -132,4 +132,25 @@ struct refused {
 };
 extern const struct refused refused_settings[]; /* ends with name NULL */
 
+/* Settings of lighttpd by module: lighttpd.def. */
+struct known_module {
+	const char *name, *since;
+	const char *names; /* separated by spaces */
+};
+extern const struct known_module known_modules[]; /* ends with name NULL */
+
+/* A module has the first of these kinds that one of its settings has. */
+enum setting_kind { KIND_HONOURED, KIND_REFUSED, KIND_HARMLESS, KIND_UNKNOWN };
+struct known {
+	enum setting_kind kind;
+	const struct directive *directive; /* the row that gives the kind, or NULL */
+	const struct refused *refused;
+};
+struct known known_setting(struct text name);
+struct known known_module_kind(struct text name);
+bool known_module_reads(struct text module, struct text setting);
+/* A setting that begins like this one, up to the first dot, is honoured or refused. */
+bool known_family_matters(struct text name);
+const char *const *known_names(void); /* all settings, NULL at the end */
+
 #endif

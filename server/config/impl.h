@@ -192,6 +192,7 @@ struct config {
 	GPtrArray *blocks;       /* struct cfg_block; [0] is the file itself */
 	GHashTable *block_names; /* condition text with parent and prev -> struct cfg_block */
 	GPtrArray *listens;      /* char * */
+	GArray *modules;         /* struct cfg_entry: what server.modules was made of */
 	struct buf *err, *warn;
 	size_t bytes;  /* bytes read so far */
 	size_t proved; /* up to so many bytes of mem, memory was checked */
@@ -250,9 +251,12 @@ bool cfg_parse(struct config *, struct cfg_source *);
 
 /* ---------------------------------------------------------------- the table */
 
-/* Reports a key that is not a directive, as an error or a warning.  names: of all directives, NULL
- * at the end. */
-void cfg_refused(struct config *, const struct cfg_entry *, const char *const *names);
+/* Reports a key that is not a directive, as an error or a warning. */
+void cfg_refused(struct config *, const struct cfg_entry *);
+/* Remembers an assignment to server.modules, with its place. */
+void cfg_modules_add(struct config *, enum cfg_token_kind op, const struct cfg_entry *);
+/* Reports modules that are not built in.  Needs the whole file. */
+void cfg_modules_check(struct config *);
 enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT_NOP, DT_OLD };
 
 /* Puts e->value into the field *out.  False: not of the type or the limits of d; reported. */

@@ -36,8 +36,7 @@ const struct directive directives[] = {
 
 struct check {
 	struct config *cfg;
-	GHashTable *by_name;                /* name -> index + 1 */
-	const char *names[NDIRECTIVES + 1]; /* to find the nearest name */
+	GHashTable *by_name; /* name -> index + 1 */
 	bool warned[NDIRECTIVES];
 	struct cfg_block *block;
 	const struct cfg_entry *e;
@@ -158,7 +157,7 @@ check_entry(struct check *k)
 	if (text_starts(k->e->key, TEXT("var.")))
 		return;
 	if ((i = find(k, k->e->key)) == 0) {
-		cfg_refused(k->cfg, k->e, k->names);
+		cfg_refused(k->cfg, k->e);
 		return;
 	}
 	k->d = i - 1;
@@ -234,7 +233,6 @@ cfg_table_check(struct config *cfg)
 	unsigned i, j;
 
 	for (i = 0; i < NDIRECTIVES; i++) {
-		k.names[i] = directives[i].name;
 		g_hash_table_insert(k.by_name, (gpointer)directives[i].name,
 		    GUINT_TO_POINTER(i + 1));
 	}
@@ -245,6 +243,7 @@ cfg_table_check(struct config *cfg)
 			check_entry(&k);
 		}
 	}
+	cfg_modules_check(cfg);
 	check_pool_settings(&k);
 	if (cfg->errors == 0)
 		cfg_pools_check(cfg);
