@@ -11,7 +11,7 @@
 
 #include "base/text.h"
 
-#define MATCH_CAPTURES 10
+#define MATCH_CAPTURES 20
 
 struct match;
 
@@ -27,7 +27,7 @@ enum match_result {
 struct match *match_new(const char *pattern, bool caseless, char *err, size_t errsize);
 void match_free(struct match *);
 enum match_result match_run(const struct match *, struct text subject);
-/* Likewise, with $0..$9 as slices of subject; unset ones are TEXT_NONE. */
+/* Likewise, with $0..$19 as slices of subject; unset ones are TEXT_NONE. */
 enum match_result match_capture(const struct match *, struct text subject,
     struct text cap[MATCH_CAPTURES]);
 

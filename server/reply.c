@@ -6,6 +6,7 @@
 
 #include "base/must.h"
 #include "server/conn/conn.h"
+#include "wire/headers.h"
 #include "wire/http_date.h"
 #include "server/module/module.h"
 #include "server/page.h"
@@ -166,24 +167,41 @@ reply_methods(struct request *r)
 void
 reply_redirect(struct request *r, int status, struct text path, struct text query)
 {
-	static const struct text name = TEXT("Location: ");
+	struct buf url;
+
+	buf_init(&url, IO_CHUNK);
+	buf_urlenc(&url, path);
+	if (query.n != 0) {
+		buf_char(&url, '?');
+		buf_text(&url, query); /* validated with the request line: visible ASCII only */
+	}
+	if (url.failed)
+		reply_error(r, 414);
+	else
+		reply_location(r, status, buf_as_text(&url));
+	buf_free(&url);
+}
+
+void
+reply_location(struct request *r, int status, struct text url)
+{
 	struct buf lines, page;
+	bool has_body = status_has_body(status);
 
 	buf_init(&lines, IO_CHUNK - REPLY_OWN_HEAD_MAX);
 	buf_init(&page, 0);
-	buf_text(&lines, name);
-	buf_urlenc(&lines, path);
-	if (query.n != 0) {
-		buf_char(&lines, '?');
-		buf_text(&lines, query); /* validated with the request line: visible ASCII only */
-	}
-	if (!lines.failed)
-		page_redirect(&page, status, (struct text){ lines.p + name.n, lines.n - name.n });
-	buf_str(&lines, "\r\nContent-Type: text/html; charset=utf-8\r\n");
+	if (has_body)
+		page_redirect(&page, status, url);
+	buf_str(&lines, "Location: ");
+	buf_text(&lines, url);
+	buf_str(&lines, "\r\n");
+	if (has_body)
+		buf_str(&lines, "Content-Type: text/html; charset=utf-8\r\n");
 	if (lines.failed || page.failed)
 		reply_error(r, 414);
 	else {
-		reply_stream_head(r, status, buf_as_text(&lines), (int64_t)page.n, false);
+		reply_stream_head(r, status, buf_as_text(&lines), has_body ? (int64_t)page.n : -1,
+		    false);
 		r->body_bytes = r->http.verb == HTTP_HEAD ? 0 : page.n;
 		if (!body_copy(&r->body, (struct text){ page.p, r->body_bytes }))
 			reply_no_memory(r);

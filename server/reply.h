@@ -29,6 +29,8 @@ void reply_error_with(struct request *, int status, struct text lines);
 void reply_retry(struct request *, unsigned after_s); /* 503 with Retry-After */
 /* path is decoded; it is encoded here */
 void reply_redirect(struct request *, int status, struct text path, struct text query);
+/* url: printable ASCII without blanks */
+void reply_location(struct request *, int status, struct text url);
 /* Methods of a file or a page: 200 to OPTIONS, 405 to others. */
 void reply_methods(struct request *);
 /* Head of a streamed reply; lines as in reply_extra.  length -1: unknown; chunked tells how the end

@@ -55,7 +55,7 @@ struct request {
 	size_t probe_low, probe_high; /* conn/probe.c: a directory, and more than a file */
 	struct {                      /* of a module, for the client */
 		int status;
-		struct text lines; /* in the arena */
+		struct text lines; /* of the head, or the URL of a redirect; in the arena */
 	} refusal;
 	struct { /* what the reply has without modules, while they add to its head */
 		struct text lines, type;

@@ -401,6 +401,19 @@ route_again(struct request *r, const struct route_change *to)
 	return (true);
 }
 
+bool
+route_captures(struct request *r, unsigned block, struct text cap[MATCH_CAPTURES], bool *decoded)
+{
+	char *remote = arena_get(&r->arena, 64);
+	struct conf_input in;
+
+	if (block == 0 || remote == NULL || !input_of(r, &in, remote))
+		return (false);
+	if (r->worker->physical && find_place(r) == 0)
+		in.path = physical(r);
+	return (conf_view_capture(r->worker->view, block, &in, cap, decoded));
+}
+
 /* 0, or the status of a refusal. */
 static int
 meet_modules(struct request *r, const struct handler **handler, const char **why)

@@ -38,6 +38,10 @@ int route_place(struct request *, struct text path, struct place *);
 /* The name for file_lookup() of a path below the place.  path begins with a slash, and has a NUL
  * behind it if the name needs one.  .p NULL: no memory. */
 struct text place_name(struct request *, const struct place *, struct text path);
+/* What the condition of a block, which holds, captures; the block of a conf_map.  Matches again.
+ * False: nothing.  *decoded: they are slices of a path without escapes. */
+bool route_captures(struct request *, unsigned block, struct text cap[MATCH_CAPTURES],
+    bool *decoded);
 
 /* Another handler may answer for the index file of a directory. */
 bool route_asks_index(const struct request *);

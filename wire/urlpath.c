@@ -184,3 +184,101 @@ urlpath_plain(struct text t, char *dst)
 	}
 	return (n);
 }
+
+/* ---- escaping */
+
+#define URL_UNRESERVED 1u
+
+static const uint8_t url_class[256] = {
+	['0' ... '9'] = URL_UNRESERVED,
+	['A' ... 'Z'] = URL_UNRESERVED,
+	['a' ... 'z'] = URL_UNRESERVED,
+	['-'] = URL_UNRESERVED,
+	['.'] = URL_UNRESERVED,
+	['_'] = URL_UNRESERVED,
+	['~'] = URL_UNRESERVED,
+	['/'] = URL_SLASH,
+	['!'] = URL_DELIMS,
+	['$'] = URL_DELIMS,
+	['&'] = URL_DELIMS,
+	['\''] = URL_DELIMS,
+	['('] = URL_DELIMS,
+	[')'] = URL_DELIMS,
+	['*'] = URL_DELIMS,
+	['+'] = URL_DELIMS,
+	[','] = URL_DELIMS,
+	[':'] = URL_DELIMS,
+	[';'] = URL_DELIMS,
+	['='] = URL_DELIMS,
+	['@'] = URL_DELIMS,
+	['?'] = URL_QUESTION,
+	['#'] = URL_OUTSIDE,
+	['['] = URL_OUTSIDE,
+	[']'] = URL_OUTSIDE,
+};
+
+/* The byte that t, behind a '%', stands for, or -1. */
+static int
+escaped_byte(struct text t)
+{
+	int hi = t.n > 1 ? text_hex_digit(t.p[0]) : -1, lo = hi >= 0 ? text_hex_digit(t.p[1]) : -1;
+
+	return (lo >= 0 ? hi << 4 | lo : -1);
+}
+
+size_t
+urlpath_escape(struct text t, unsigned keep, char *dst)
+{
+	static const char hex[] = "0123456789ABCDEF";
+	unsigned char c;
+	size_t n = 0;
+	int byte;
+
+	while (t.n != 0) {
+		c = (unsigned char)text_take(&t, 1).p[0];
+		byte = c == '%' && (keep & URL_ESCAPES) != 0 ? escaped_byte(t) : -1;
+		if (byte >= 0)
+			text_take(&t, 2);
+		if (byte < 0 ? (url_class[c] & (keep | URL_UNRESERVED)) != 0
+			     : url_class[byte] == URL_UNRESERVED) {
+			dst[n++] = (char)(byte < 0 ? c : byte);
+			continue;
+		}
+		c = byte < 0 ? c : (unsigned char)byte;
+		dst[n++] = '%';
+		dst[n++] = hex[c >> 4];
+		dst[n++] = hex[c & 15];
+	}
+	return (n);
+}
+
+bool
+urlpath_is_plain(struct text t, unsigned keep)
+{
+	size_t i = 0;
+
+	while (i < t.n && (url_class[(unsigned char)t.p[i]] & (keep | URL_UNRESERVED)) != 0)
+		i++;
+	return (i == t.n);
+}
+
+size_t
+urlpath_drop_steps(char *path, size_t n)
+{
+	int start = 1, to = 1;
+	size_t i;
+
+	for (i = 1; i <= n; i++) {
+		if (i < n && path[i] != '/') {
+			path[to++] = path[i];
+			continue;
+		}
+		to = end_segment(path, start, to, false, i == n);
+		if (to < 0)
+			return (0);
+		if (i < n && path[to - 1] != '/')
+			path[to++] = '/';
+		start = to;
+	}
+	return ((size_t)to);
+}

@@ -30,4 +30,23 @@ int urlpath_decode(struct text t, char *dst);
  * and other escapes in upper case; bad escapes stay.  Returns the length. */
 size_t urlpath_plain(struct text t, char *dst);
 
+/* Bytes that urlpath_escape() leaves as they are, besides letters, digits and "-._~". */
+#define URL_SLASH    2u  /* / */
+#define URL_DELIMS   4u  /* ! $ & ' ( ) * + , : ; = @ */
+#define URL_QUESTION 8u  /* ? */
+#define URL_OUTSIDE  16u /* # [ ], which a whole URL may have */
+#define URL_ESCAPES  32u /* %XX, in upper case; of letters, digits and "-._~" it is decoded */
+/* A path or a target as clients send it, a path that was decoded, and a whole URL. */
+#define URL_OF_TARGET  (URL_SLASH | URL_DELIMS | URL_QUESTION | URL_ESCAPES)
+#define URL_OF_DECODED (URL_SLASH | URL_DELIMS)
+#define URL_WHOLE      (URL_OF_TARGET | URL_OUTSIDE)
+
+/* Copies t to dst (3 * t.n bytes); all bytes but those of keep become %XX.  Returns the length. */
+size_t urlpath_escape(struct text t, unsigned keep, char *dst);
+/* True if urlpath_escape() changes nothing, and there is no %XX. */
+bool urlpath_is_plain(struct text t, unsigned keep);
+/* Removes steps and empty segments from an encoded path, as urlpath_clean() does; a path that
+ * urlpath_clean() accepts.  Returns the length. */
+size_t urlpath_drop_steps(char *path, size_t n);
+
 #endif

@@ -69,6 +69,12 @@ cfg_field_is_socket(const struct cfg_field *f)
 	return (f != NULL && f->at == INPUT(socket));
 }
 
+bool
+cfg_field_is_decoded(const struct cfg_field *f)
+{
+	return (f != NULL && (f->at == INPUT(url) || cfg_field_is_physical(f)));
+}
+
 /* ---------------------------------------------------------------- networks */
 
 /* Without the zone of "fe80::1%eth0". */
@@ -245,6 +251,12 @@ holds(const struct cfg_cond *cond, struct text in)
 	}
 }
 
+static const struct text *
+value_of(const struct cfg_cond *cond, const struct conf_input *in)
+{
+	return ((const struct text *)(const void *)((const char *)in + cond->field->at));
+}
+
 enum cfg_state
 cfg_cond_eval(const struct cfg_cond *cond, const struct conf_input *in)
 {
@@ -252,10 +264,28 @@ cfg_cond_eval(const struct cfg_cond *cond, const struct conf_input *in)
 
 	if (cond->field == NULL)
 		return (CFG_TRUE);
-	t = (const struct text *)(const void *)((const char *)in + cond->field->at);
+	t = value_of(cond, in);
 	if (t->p == NULL)
 		return (CFG_UNKNOWN);
 	if (cond->re != NULL)
 		return (matches(cond, *t));
 	return (holds(cond, *t) ? CFG_TRUE : CFG_FALSE);
+}
+
+bool
+cfg_cond_capture(const struct cfg_cond *cond, const struct conf_input *in,
+    struct text cap[MATCH_CAPTURES])
+{
+	const struct text *t;
+
+	memset(cap, 0, MATCH_CAPTURES * sizeof(*cap));
+	if (cond->field == NULL)
+		return (false);
+	t = value_of(cond, in);
+	if (t->p == NULL)
+		return (false);
+	if (cond->re != NULL)
+		return (match_capture(cond->re, *t, cap) == MATCH_YES);
+	cap[0] = *t;
+	return (holds(cond, *t));
 }

@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "base/buf.h"
+#include "base/match.h"
 #include "base/text.h"
 
 struct conf_list {
@@ -114,6 +115,10 @@ const struct conf *conf_view_match(struct conf_view *, const struct conf_input *
 void conf_hold(const struct conf *);
 void conf_release(struct conf_view *, const struct conf *); /* call it before conf_view_free() */
 unsigned conf_view_sets(const struct conf_view *);          /* sets that are kept or held */
+/* What the condition of a block captures; slices of the input.  False: nothing.  *decoded: they are
+ * slices of a path without escapes. */
+bool conf_view_capture(const struct conf_view *, unsigned block, const struct conf_input *,
+    struct text cap[MATCH_CAPTURES], bool *decoded);
 /* After conf_view_match() returned NULL: file and line of the condition whose regular expression
  * reached a limit, so that its result is unknown.  NULL: another reason. */
 const char *conf_view_failed(const struct conf_view *, uint32_t *line);

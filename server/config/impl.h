@@ -155,6 +155,11 @@ bool cfg_field_is_socket(const struct cfg_field *);
 bool cfg_cond_compile(struct config *, struct cfg_pos, struct cfg_cond *);
 void cfg_cond_print(const struct cfg_cond *, struct buf *);
 enum cfg_state cfg_cond_eval(const struct cfg_cond *, const struct conf_input *);
+/* What its regular expression captures; with another operator $0 is the field.  False: nothing, the
+ * condition does not hold. */
+bool cfg_cond_capture(const struct cfg_cond *, const struct conf_input *,
+    struct text cap[MATCH_CAPTURES]);
+bool cfg_field_is_decoded(const struct cfg_field *); /* its value is a path without escapes */
 
 /* ---------------------------------------------------------------- blocks */
 

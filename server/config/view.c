@@ -240,6 +240,16 @@ conf_view_match(struct conf_view *v, const struct conf_input *in)
 	return (v->last != NULL ? &v->last->conf : NULL);
 }
 
+bool
+conf_view_capture(const struct conf_view *v, unsigned block, const struct conf_input *in,
+    struct text cap[MATCH_CAPTURES], bool *decoded)
+{
+	const struct cfg_block *b = g_ptr_array_index(v->cfg->blocks, block);
+
+	*decoded = cfg_field_is_decoded(b->cond.field);
+	return (cfg_cond_capture(&b->cond, in, cap));
+}
+
 const char *
 conf_view_failed(const struct conf_view *v, uint32_t *line)
 {

@@ -1,0 +1,90 @@
+/* server/module/redirect.c -- url.redirect and url.redirect-code. */
+#include "server/module/target.h"
+
+#include "server/conn/conn.h"
+#include "server/reply.h"
+
+static const void *
+key(const struct conf *c)
+{
+	return (c->redirect.n != 0 ? c->redirect.v : NULL);
+}
+
+static void *
+make(const struct conf *c, char *err, size_t errsize)
+{
+	return (patterns_new(&c->redirect, err, errsize));
+}
+
+static void
+drop(void *patterns)
+{
+	patterns_free(patterns);
+}
+
+const struct rules_kind rules_redirect = {
+	.directive = "url.redirect",
+	.key = key,
+	.make = make,
+	.free = drop,
+};
+
+static bool
+is_used(const struct conf *c)
+{
+	return (c->redirect.n != 0);
+}
+
+static enum handled
+moved_start(struct request *r, bool peek)
+{
+	(void)peek;
+	if (r->body_left != 0)
+		conn_close_after(r);
+	reply_location(r, r->refusal.status, r->refusal.lines);
+	return (HANDLED_REPLY);
+}
+
+static const struct handler handler_moved = {
+	.name = "redirect",
+	.final = true,
+	.before_body = true,
+	.start = moved_start,
+};
+
+/* An error has no Location, as with lighttpd: 410 says that nothing is there. */
+static const struct handler *
+answer(struct request *r, struct text url)
+{
+	int status = (int)r->conf->redirect_code;
+
+	if (status >= 400)
+		return (module_refuses(r, status, TEXT_NONE));
+	r->refusal.status = status;
+	r->refusal.lines = arena_text(&r->arena, url);
+	return (r->refusal.lines.p != NULL ? &handler_moved : module_refuses(r, 500, TEXT_NONE));
+}
+
+static const struct handler *
+route_redirect(struct request *r)
+{
+	const struct handler *h = NULL;
+	struct buf url;
+	int status;
+
+	buf_init(&url, 0);
+	status = target_apply(r, r->site->rules[RULES_redirect], r->conf->redirect.block,
+	    "url.redirect", &url);
+	if (status != 0)
+		h = module_refuses(r, status, TEXT_NONE);
+	else if (url.n != 0)
+		h = answer(r, buf_as_text(&url));
+	buf_free(&url);
+	return (h);
+}
+
+const struct module module_redirect = {
+	.name = "redirect",
+	.is_used = is_used,
+	.route = route_redirect,
+};
