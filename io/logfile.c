@@ -1,129 +1,18 @@
 /* io/logfile.c -- two buffers: callers fill one while the thread writes the other. */
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "base/must.h"
-#include "io/logfile.h"
-#include "io/safe_open.h"
+#include "io/logfile_impl.h"
 
-#define RETRY_NS NS_PER_S /* a full disk is tried again once a second */
 /* Lines of this time are written together: a thread that wakes for each line takes the processor
  * from a loop 2,600 times a second, 34 ms of each second. */
 #define GATHER_US 5000u
 
-struct logfile {
-	pthread_mutex_t lock;
-	pthread_cond_t more, ended;
-	pthread_t thread;
-	char *path;           /* NULL: stderr */
-	logfile_opener *open; /* NULL: open(2) */
-	void *open_arg;
-	char *pending; /* LOGFILE_PENDING bytes, filled by callers */
-	size_t npending;
-	char *out; /* of the thread */
-	int fd;    /* of the thread */
-	bool reopen;
-	void (*failed)(const char *, int); /* of the last reopen */
-	uint64_t dropped, told;            /* lines; how many of them have been logged */
-	bool stop, done;
-};
-
-int
-logfile_open_fd(const char *path)
-{
-	/* A fifo without a reader is refused (ENXIO); without O_NONBLOCK the caller would wait
-	 * for a reader. */
-	int fd = safe_open(path, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK, 0644);
-
-	if (fd >= 0)
-		(void)fcntl(fd, F_SETFL, O_APPEND); /* the log's thread may wait */
-	return (fd);
-}
-
-static int
-log_open(const struct logfile *lf)
-{
-	if (lf->path == NULL)
-		return (STDERR_FILENO);
-	return (lf->open != NULL ? lf->open(lf->open_arg, lf->path) : logfile_open_fd(lf->path));
-}
-
 /* ---------------------------------------------------------------- the thread */
-
-/* Releases the lock meanwhile: a directory may hang, too.  True: the file is another one now. */
-static bool
-reopen_locked(struct logfile *lf)
-{
-	void (*failed)(const char *, int) = lf->failed;
-	int fd;
-
-	lf->reopen = false;
-	pthread_mutex_unlock(&lf->lock);
-	fd = log_open(lf);
-	if (fd < 0) {
-		failed(lf->path, fd);
-	} else {
-		close(lf->fd);
-		lf->fd = fd;
-	}
-	pthread_mutex_lock(&lf->lock);
-	return (fd >= 0);
-}
-
-/* Waits a second, or until the log is closed or reopened.  True: try again. */
-static bool
-wait_retry(struct logfile *lf, bool *moved)
-{
-	uint64_t until = clock_mono_ns() + RETRY_NS;
-	struct timespec ts = { .tv_sec = (time_t)(until / NS_PER_S),
-		.tv_nsec = (long)(until % NS_PER_S) };
-	bool again;
-
-	pthread_mutex_lock(&lf->lock);
-	while (!lf->stop && !lf->reopen && pthread_cond_timedwait(&lf->more, &lf->lock, &ts) == 0)
-		;
-	*moved = lf->reopen && reopen_locked(lf);
-	again = !lf->stop || *moved;
-	pthread_mutex_unlock(&lf->lock);
-	return (again);
-}
-
-/* The bytes behind the line that began in the old file. */
-static const char *
-next_line(const char *start, const char *p, const char *end)
-{
-	while (p > start && p < end && p[-1] != '\n')
-		p++;
-	return (p);
-}
-
-/* A line whose beginning is on the disk is finished when the disk takes bytes again, so that lines
- * are whole or absent.  If the file was replaced meanwhile (HUP ends a full disk), that line stays
- * incomplete in the old file. */
-static void
-write_all(struct logfile *lf, const char *start, size_t n)
-{
-	const char *p = start, *end = start + n;
-	bool moved = false;
-	ssize_t done;
-
-	while (p < end) {
-		done = write(lf->fd, p, (size_t)(end - p));
-		if (done > 0)
-			p += done;
-		if (done >= 0 || errno == EINTR)
-			continue;
-		if (!wait_retry(lf, &moved))
-			return;
-		if (moved)
-			p = next_line(start, p, end);
-	}
-}
 
 static void
 tell_dropped(struct logfile *lf, uint64_t lines)
@@ -135,7 +24,7 @@ tell_dropped(struct logfile *lf, uint64_t lines)
 	n = snprintf(line, sizeof(line), "ts=%llu.%06llu level=warn ev=log.dropped lines=%llu\n",
 	    (unsigned long long)(now / NS_PER_S), (unsigned long long)(now % NS_PER_S / 1000),
 	    (unsigned long long)lines);
-	write_all(lf, line, (size_t)n);
+	log_write(lf, line, (size_t)n);
 }
 
 /* Releases the lock meanwhile.  Half a buffer is enough. */
@@ -161,7 +50,7 @@ log_thread(void *arg)
 	pthread_mutex_lock(&lf->lock);
 	for (;;) {
 		while (lf->reopen)
-			reopen_locked(lf);
+			log_reopen_locked(lf);
 		if (lf->npending == 0 && lf->dropped == lf->told) {
 			if (lf->stop)
 				break;
@@ -177,7 +66,7 @@ log_thread(void *arg)
 		lost = lf->dropped - lf->told;
 		lf->told = lf->dropped;
 		pthread_mutex_unlock(&lf->lock);
-		write_all(lf, p, n);
+		log_write(lf, p, n);
 		if (lost != 0)
 			tell_dropped(lf, lost);
 		pthread_mutex_lock(&lf->lock);
@@ -221,6 +110,14 @@ start_thread(struct logfile *lf)
 	return (-err);
 }
 
+/* A daemon that starts after the server is found when there are lines. */
+static bool
+waits_for_daemon(const struct logfile *lf)
+{
+	return (lf->path != NULL && lf->path[0] == LOGFILE_SYSLOG &&
+		(lf->fd == -ENOENT || lf->fd == -ECONNREFUSED));
+}
+
 int
 logfile_open(const char *path, logfile_opener *open, void *arg, struct logfile **out)
 {
@@ -235,7 +132,7 @@ logfile_open(const char *path, logfile_opener *open, void *arg, struct logfile *
 	lf->fd = path != NULL && lf->path == NULL ? -ENOMEM : log_open(lf);
 	lf->pending = malloc(LOGFILE_PENDING);
 	lf->out = malloc(LOGFILE_PENDING);
-	if (lf->fd < 0)
+	if (lf->fd < 0 && !waits_for_daemon(lf))
 		err = lf->fd;
 	else if (lf->pending == NULL || lf->out == NULL)
 		err = -ENOMEM;
@@ -271,7 +168,7 @@ logfile_line(void *logfile, struct text line)
 void
 logfile_reopen(struct logfile *lf, void (*failed)(const char *, int))
 {
-	if (lf->path == NULL)
+	if (lf->path == NULL || lf->path[0] == '|')
 		return;
 	pthread_mutex_lock(&lf->lock);
 	lf->reopen = true;

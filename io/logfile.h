@@ -1,5 +1,9 @@
-/* io/logfile.h -- log files written by their own threads, so that a full or hung disk blocks nobody
+/* io/logfile.h -- logs written by their own threads, so that a full or hung disk blocks nobody
  * else.
+ *
+ * The name of a log is a path, "|COMMAND", or LOGFILE_SYSLOG and a target of io/syslog.h.  A command
+ * reads the lines on its standard input.  It is started again when it has ended, after pauses of up
+ * to a minute.  It sees the end of its input when the log is closed.
  *
  * Bounds   LOGFILE_PENDING bytes wait; further lines are dropped and counted.  The count is logged
  *          when the disk takes lines again (tried once a second).  Lines are whole or absent.
@@ -12,13 +16,15 @@
 
 #define LOGFILE_PENDING (1u << 20)
 
+#define LOGFILE_SYSLOG '\x01' /* no path begins with it */
+
 struct logfile;
 
 /* Opens the path, at once and at each reopening: a descriptor or -errno.  It may block. */
 typedef int logfile_opener(void *arg, const char *path);
 /* path NULL: stderr; opener NULL: logfile_open_fd().  0 or -errno */
 int logfile_open(const char *path, logfile_opener *, void *arg, struct logfile **);
-/* what the system's opener does: a descriptor that appends, or -errno */
+/* what the system's opener does: a descriptor, or -errno; -EOPNOTSUPP: a command */
 int logfile_open_fd(const char *path);
 /* '\n' included; never waits; a sink of base/log.h, whose argument is the struct logfile */
 void logfile_line(void *logfile, struct text line);

@@ -12,6 +12,7 @@
 #include "io/syslog.h"
 
 #define FACILITY_DAEMON (3 << 3)
+#define FACILITY_MAX    (23u << 3)
 
 static struct {
 	int fd;
@@ -19,18 +20,31 @@ static struct {
 } to = { .fd = -1 };
 
 int
-syslog_open(const char *name)
+syslog_connect(const char *path)
 {
-	const struct sockaddr_un log = { .sun_family = AF_UNIX, .sun_path = "/dev/log" };
-	int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
+	struct sockaddr_un log = { .sun_family = AF_UNIX };
+	int fd, err;
 
+	if (strlen(path) >= sizeof(log.sun_path))
+		return (-ENAMETOOLONG);
+	strcpy(log.sun_path, path);
+	fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return (-errno);
-	if (connect(fd, (const struct sockaddr *)&log, sizeof(log)) < 0) {
-		err = -errno;
-		close(fd);
-		return (err);
-	}
+	if (connect(fd, (const struct sockaddr *)&log, sizeof(log)) == 0)
+		return (fd);
+	err = -errno;
+	close(fd);
+	return (err);
+}
+
+int
+syslog_open(const char *name)
+{
+	int fd = syslog_connect("/dev/log");
+
+	if (fd < 0)
+		return (fd);
 	to.fd = fd;
 	to.name = name;
 	return (0);
@@ -53,21 +67,56 @@ severity_of(struct text line)
 	return (text_starts(line, TEXT("ts=")) ? 6 : 3);
 }
 
-void
-syslog_line(void *unused, struct text line)
+static ssize_t
+send_line(int fd, int priority, const char *name, struct text line)
 {
 	char head[96];
 	struct iovec iov[2] = { { .iov_base = head }, { .iov_base = (void *)line.p } };
 	const struct msghdr m = { .msg_iov = iov, .msg_iovlen = 2 };
-	int n;
 
-	(void)unused;
 	if (line.n > 0 && line.p[line.n - 1] == '\n')
 		line.n--;
-	n = snprintf(head, sizeof(head), "<%d>%.64s[%d]: ", FACILITY_DAEMON | severity_of(line),
-	    to.name, (int)getpid());
-	iov[0].iov_len = (size_t)n;
+	iov[0].iov_len =
+	    (size_t)snprintf(head, sizeof(head), "<%d>%.64s[%d]: ", priority, name, (int)getpid());
 	iov[1].iov_len = line.n;
+	return (sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0);
+}
+
+void
+syslog_line(void *unused, struct text line)
+{
+	(void)unused;
 	if (to.fd >= 0)
-		(void)!sendmsg(to.fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL);
+		(void)send_line(to.fd, FACILITY_DAEMON | severity_of(line), to.name, line);
+}
+
+/* ---- targets */
+
+bool
+syslog_target_parse(const char *target, struct syslog_target *t)
+{
+	struct text rest = text_of(target), facility, severity;
+	uint64_t f, s = 0;
+
+	if (!text_next(&rest, ',', &facility) || !text_next(&rest, ',', &severity) ||
+	    rest.p == NULL || text_u64(facility, &f) != 0 || f > FACILITY_MAX)
+		return (false);
+	if (!text_eq(severity, TEXT("e")) && (text_u64(severity, &s) != 0 || s > 7))
+		return (false);
+	*t = (struct syslog_target){ (unsigned)f, severity.p[0] == 'e' ? -1 : (int)s, rest.p };
+	return (true);
+}
+
+ssize_t
+syslog_send(int fd, const char *target, struct text line)
+{
+	struct text part = { line.p, line.n < SYSLOG_LINE_MAX ? line.n : SYSLOG_LINE_MAX };
+	struct syslog_target t;
+	ssize_t err;
+
+	if (!syslog_target_parse(target, &t))
+		return (-EINVAL);
+	err = send_line(fd, (int)t.facility | (t.severity >= 0 ? t.severity : severity_of(line)),
+	    "accel-server", part);
+	return (err < 0 ? err : (ssize_t)line.n);
 }

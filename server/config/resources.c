@@ -13,6 +13,7 @@
 #include "server/module/module.h"
 #include "server/reply.h"
 #include "server/config/backend_lists.h"
+#include "server/config/log_names.h"
 #include "server/config/rewrite.h"
 #include "server/config/record.h"
 #include "server/config/targets.h"
@@ -268,7 +269,7 @@ visit(const struct conf *c, void *arg)
 			return (false);
 	pages_load(k, c->error_prefix);
 	return (
-	    mime_load(k, &c->mime_assign) && log_open(k, c->accesslog) && visit_proxies(c, arg));
+	    mime_load(k, &c->mime_assign) && log_open(k, log_name_access(c)) && visit_proxies(c, arg));
 }
 
 /* A missing directory is reported when it is used. */

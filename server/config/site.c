@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "server/config/log_names.h"
 #include "server/config/resources.h"
 #include "server/module/module.h"
 #include "server/worker.h"
@@ -118,7 +119,7 @@ tables_make(struct site *s)
 	if (s->style.mime == NULL)
 		return (-EINVAL);
 	s->pages = resources_pages(s->worker->conf.resources, s->conf->error_prefix);
-	s->access = resources_log(s->worker->conf.resources, s->conf->accesslog);
+	s->access = resources_log(s->worker->conf.resources, log_name_access(s->conf));
 	s->wants_head = wants_head(s);
 	buf_init(&tag, 512);
 	if (s->conf->server_tag != NULL && s->conf->server_tag[0] != '\0')

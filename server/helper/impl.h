@@ -5,6 +5,7 @@
  *   process.c  the helper process: requests, children, names
  *   work.c     the work of a child
  *   cgi*.c     the process that runs a CGI program
+ *   log_program.c  commands that read logs
  */
 #ifndef SERVER_HELPER_IMPL_H
 #define SERVER_HELPER_IMPL_H
@@ -23,6 +24,8 @@ int helper_work_load(const char *file, int reply, int names);
 /* Opens the named file or socket and sends the descriptor to reply. */
 int helper_work_open(const struct helper_request *, const struct helper_name *, pid_t server,
     int reply);
+/* Starts the command of the log's name "|COMMAND".  A descriptor that it reads from, or -errno. */
+int helper_log_program(const struct helper_name *);
 /* Sends the addresses, or what is wrong. */
 int helper_work_resolve(const char *spec, int reply);
 int helper_work_remove_pidfile(const char *path, pid_t server); /* 0 or -errno */

@@ -16,6 +16,7 @@
 #include "io/safe_open.h"
 #include "server/config/config.h"
 #include "server/helper/cgi.h"
+#include "server/config/log_names.h"
 #include "server/helper/impl.h"
 #include "server/config/resources.h"
 
@@ -34,13 +35,28 @@ tell(int names, struct helper_name *n, enum helper_kind kind, const char *name)
 		_exit(1);
 }
 
+/* A socket file belongs to the user that the server becomes (root owns it until it is bound), and
+ * programs for logs run as that user. */
+static void
+owner_of(const struct conf *c, struct helper_name *n)
+{
+	const struct passwd *pw = c->username != NULL ? getpwnam(c->username) : NULL;
+	const struct group *gr = c->groupname != NULL ? getgrnam(c->groupname) : NULL;
+
+	n->uid = pw != NULL ? pw->pw_uid : (uid_t)-1;
+	n->gid = gr != NULL ? gr->gr_gid : pw != NULL ? pw->pw_gid : (gid_t)-1;
+	n->set_owner = geteuid() == 0 && (pw != NULL || gr != NULL);
+}
+
 static bool
 tell_log(const struct conf *c, void *names)
 {
 	struct helper_name n = { 0 };
+	const char *log = log_name_access(c);
 
-	if (c->accesslog != NULL)
-		tell(*(int *)names, &n, HELPER_LOG, c->accesslog);
+	owner_of(c, &n);
+	if (log != NULL)
+		tell(*(int *)names, &n, HELPER_LOG, log);
 	return (true);
 }
 
@@ -62,18 +78,6 @@ tell_hosts(const struct conf *c, void *names)
 	tell_host_names(&c->proxy_backends, *(int *)names);
 	tell_host_names(&c->authorizer, *(int *)names);
 	return (true);
-}
-
-/* A socket file belongs to the user that the server becomes.  root owns it until it is bound. */
-static void
-owner_of(const struct conf *c, struct helper_name *n)
-{
-	const struct passwd *pw = c->username != NULL ? getpwnam(c->username) : NULL;
-	const struct group *gr = c->groupname != NULL ? getgrnam(c->groupname) : NULL;
-
-	n->uid = pw != NULL ? pw->pw_uid : (uid_t)-1;
-	n->gid = gr != NULL ? gr->gr_gid : pw != NULL ? pw->pw_gid : (gid_t)-1;
-	n->set_owner = geteuid() == 0 && (pw != NULL || gr != NULL);
 }
 
 static void
@@ -143,8 +147,9 @@ tell_names(const struct config *config, int names)
 	const struct conf *c = config_global(config);
 	struct helper_name n = { .timeout_ms = (uint32_t)c->reload_timeout * 1000 };
 
-	if (c->errorlog != NULL)
-		tell(names, &n, HELPER_LOG, c->errorlog);
+	owner_of(c, &n);
+	if (log_name_error(c) != NULL)
+		tell(names, &n, HELPER_LOG, log_name_error(c));
 	if (c->pid_file != NULL)
 		tell(names, &n, HELPER_PIDFILE, c->pid_file);
 	config_each(config, tell_log, &names);
@@ -258,7 +263,7 @@ helper_work_open(const struct helper_request *r, const struct helper_name *n, pi
 
 	switch (r->kind) {
 	case HELPER_LOG:
-		fd = logfile_open_fd(r->name);
+		fd = r->name[0] == '|' ? helper_log_program(n) : logfile_open_fd(r->name);
 		err = fd < 0 ? fd : 0;
 		break;
 	case HELPER_LISTEN: err = open_socket(n, &fd, &why); break;

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/must.h"
+#include "server/config/log_names.h"
 #include "server/process/impl.h"
 
 #define EARLY_MAX (64u << 10)
@@ -43,13 +44,14 @@ late_lines(struct process *ps)
 int
 process_errorlog(struct process *ps, const struct conf *c)
 {
-	int err = log_open(ps, c->errorlog, &ps->errorlog);
+	const char *name = log_name_error(c);
+	int err = log_open(ps, name, &ps->errorlog);
 
 	if (err != 0) {
 		late_lines(ps);
 		if (err != -ECANCELED)
 			fprintf(stderr, "accel-server: cannot open server.errorlog \"%s\": %s\n",
-			    c->errorlog, strerror(-err));
+			    name, strerror(-err));
 		return (err);
 	}
 	log_set_sink(logfile_line, ps->errorlog);

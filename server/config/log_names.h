@@ -1,0 +1,14 @@
+/* server/config/log_names.h -- what the settings of logs mean: the name of a log, as of io/logfile.h.
+ *
+ * The names live as long as the program, so they may be compared and kept.
+ * Thread   any.
+ */
+#ifndef SERVER_CONFIG_LOG_NAMES_H
+#define SERVER_CONFIG_LOG_NAMES_H
+
+#include "server/config/config.h"
+
+const char *log_name_access(const struct conf *); /* NULL: there is none */
+const char *log_name_error(const struct conf *);  /* NULL: standard error */
+
+#endif

@@ -1,0 +1,84 @@
+/* server/helper/log_program.c -- starts the command of a log; see io/logfile.h.
+ *
+ *   server --pipe--> command
+ *
+ * It is no child of the helper's child that starts it, but in a session of its own: neither a signal
+ * for the server nor the deadline of the request reaches it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "server/helper/impl.h"
+
+/* The program of a command without an interpreter, if it can be told: a missing one is found at the
+ * start. */
+static int
+check(const char *command)
+{
+	char program[HELPER_NAME_MAX];
+	size_t n;
+
+	command += strspn(command, " ");
+	if (strncmp(command, "exec ", 5) == 0)
+		command += 5 + strspn(command + 5, " ");
+	n = strcspn(command, " \t;|&<>()$`\\\"'*?[]{}~");
+	if (command[0] != '/' || n >= sizeof(program))
+		return (command[0] != '\0' ? 0 : -EINVAL);
+	memcpy(program, command, n);
+	program[n] = '\0';
+	return (access(program, X_OK) == 0 ? 0 : -errno);
+}
+
+static bool
+become(const struct helper_name *n)
+{
+	const struct passwd *pw;
+
+	if (!n->set_owner)
+		return (true);
+	pw = n->uid != (uid_t)-1 ? getpwuid(n->uid) : NULL;
+	if (n->gid != (gid_t)-1 && setgid(n->gid) != 0)
+		return (false);
+	if (pw != NULL ? initgroups(pw->pw_name, n->gid) != 0 : setgroups(0, NULL) != 0)
+		return (false);
+	return (n->uid == (uid_t)-1 || setuid(n->uid) == 0);
+}
+
+static _Noreturn void
+run(const struct helper_name *n, int in)
+{
+	int null = open("/dev/null", O_WRONLY);
+
+	setsid();
+	if (null < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 || !become(n))
+		_exit(126);
+	(void)syscall(SYS_close_range, 3u, ~0u, 0u);
+	execl("/bin/sh", "sh", "-c", n->name + 1, (char *)NULL);
+	_exit(127);
+}
+
+int
+helper_log_program(const struct helper_name *n)
+{
+	int end[2], err = check(n->name + 1);
+	pid_t pid;
+
+	if (err != 0)
+		return (err);
+	if (pipe2(end, O_CLOEXEC) != 0)
+		return (-errno);
+	pid = fork();
+	if (pid == 0)
+		run(n, end[0]);
+	err = pid < 0 ? -errno : fcntl(end[1], F_SETFL, O_NONBLOCK) < 0 ? -errno : 0;
+	close(end[0]);
+	if (err == 0)
+		return (end[1]);
+	close(end[1]);
+	return (err);
+}
