@@ -340,11 +340,16 @@ handler_of(const struct request *r)
 int
 route_existing(struct request *r, const struct handler **handler, const char **why)
 {
+	const struct upstream *by_url = r->site->upstream;
 	int status;
 
 	*why = match_seen(r, true);
 	if (*why != NULL)
 		return (500);
+	/* A URL that goes to an application, whatever exists, has no script.  With the name of the
+	 * file /upload/image.jpg the URL /upload/image.jpg/x.php would run an image. */
+	if (by_url != NULL && r->site->upstream == by_url)
+		r->script_len = 0;
 	status = find_place(r);
 	if (status != 0)
 		*why = no_place;

@@ -116,7 +116,8 @@ put_request(struct env *e)
 		put(e, TEXT("REDIRECT_URI"), r->redirect_uri);
 	put(e, TEXT("QUERY_STRING"), r->query);
 	put(e, TEXT("DOCUMENT_ROOT"), r->docroot);
-	put(e, TEXT("SCRIPT_FILENAME"), without_info(r, r->script_filename));
+	put(e, TEXT("SCRIPT_FILENAME"),
+	    r->info_in_filename ? r->script_filename : without_info(r, r->script_filename));
 	if (r->authorizer)
 		return; /* FastCGI 1.0, 6.3 */
 	put(e, TEXT("SCRIPT_NAME"), script);

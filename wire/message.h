@@ -34,6 +34,7 @@ struct proxy_request {
 	struct text protocol; /* "HTTP/1.1" */
 	struct text host, scheme;
 	struct text docroot, script_filename, path_info;
+	bool info_in_filename; /* SCRIPT_FILENAME keeps PATH_INFO at its end */
 	/* The target after a rewrite, or with the name of an index file; .n 0: as sent. */
 	struct text redirect_uri;
 	struct text remote_addr, server_addr, server_name;

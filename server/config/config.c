@@ -214,7 +214,7 @@ check_perms(struct config *cfg)
 static bool
 understand(struct config *cfg, struct cfg_source *src)
 {
-	if (!cfg_parse(cfg, src))
+	if (!cfg_parse(cfg, src) || !cfg_translate(cfg))
 		return (false);
 	cfg_table_defaults(cfg, &cfg->global);
 	if (!cfg_table_check(cfg))

@@ -253,6 +253,8 @@ void cfg_source_free(struct cfg_source *);
 char **cfg_source_paths(struct config *, struct cfg_pos, const char *pattern);
 
 bool cfg_parse(struct config *, struct cfg_source *);
+/* fastcgi.server and the like become blocks of proxy-core; see translate.h. */
+bool cfg_translate(struct config *);
 
 /* ---------------------------------------------------------------- the table */
 

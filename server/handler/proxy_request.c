@@ -202,6 +202,21 @@ body_length(const struct request *r)
 	return (r->http.content_length == 0 || !only_reads(r) ? 0 : -1);
 }
 
+/* proxy-core.strip-request-uri */
+static struct text
+stripped(const struct relay *rl, struct text target)
+{
+	const char *s = rl->r->conf->proxy_strip;
+	struct text part = text_of(s != NULL ? s : "");
+
+	while (part.n != 0 && part.p[part.n - 1] == '/')
+		part.n--;
+	if (target.p != NULL && part.n != 0 && text_starts(target, part) && target.n > part.n &&
+	    target.p[part.n] == '/')
+		text_take(&target, part.n);
+	return (target);
+}
+
 bool
 proxy_fill(struct relay *rl, const struct upstream *to)
 {
@@ -213,6 +228,8 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 
 	if (root.p == NULL)
 		return (false);
+	if (root.p != r->place.dir.p)
+		below = path; /* an application elsewhere does not know where an alias lies */
 	/* A trailing slash stays: it tells the application that this is a directory. */
 	file = arena_get(&r->arena, root.n + below.n + 1);
 	id = arena_str(&r->arena, text_of(conn_id(r)));
@@ -223,7 +240,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->id = id;
 	q->client = r->sender.client;
 	q->method = r->http.method;
-	q->target = asked(r);
+	q->target = stripped(rl, asked(r));
 	q->path = rewritten(rl, TEXT("_scriptname"), path);
 	q->query = r->http.query.p != NULL ? r->http.query : TEXT("");
 	q->protocol = r->http.minor == 0 ? TEXT("HTTP/1.0") : TEXT("HTTP/1.1");
@@ -233,6 +250,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->script_filename = (struct text){ file, root.n + below.n };
 	q->redirect_uri = redirect_uri(rl);
 	q->path_info = path_info(rl, path);
+	q->info_in_filename = r->conf->proxy_broken;
 	q->remote_addr = conn_remote(r, remote);
 	q->remote_port = conn_remote_port(r);
 	q->variables = r->variables;

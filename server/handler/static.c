@@ -178,21 +178,30 @@ answer_dir(struct request *r, bool peek)
 	return (HANDLED_REPLY);
 }
 
-/* Case does not matter: on some file systems ".PHP" and ".php" are one file.  It also applies to
- * files that an application names: an application that only looks files up, like fcgi-stat-accel,
- * names whatever the client asks for. */
-bool
-static_excluded(const struct conf *conf, struct text path)
+/* Case, and dots and spaces at the end, do not matter: some file systems know "a.PHP" and "a.php."
+ * as "a.php". */
+static bool
+ends_with(struct text path, const struct conf_list *ends)
 {
-	const struct conf_list *ends = &conf->exclude_extensions;
 	size_t i;
 
+	while (path.n != 0 && (path.p[path.n - 1] == '.' || path.p[path.n - 1] == ' '))
+		path.n--;
 	for (i = 0; i < ends->n; i++)
 		if (path.n >= ends->v[i].n &&
 		    text_ieq((struct text){ path.p + path.n - ends->v[i].n, ends->v[i].n },
 			ends->v[i]))
 			return (true);
-	return (cgi_excluded(conf, path));
+	return (false);
+}
+
+/* It also applies to files that an application names: an application that only looks files up, like
+ * fcgi-stat-accel, names whatever the client asks for. */
+bool
+static_excluded(const struct conf *conf, struct text path)
+{
+	return (ends_with(path, &conf->exclude_extensions) ||
+		ends_with(path, &conf->script_extensions) || cgi_excluded(conf, path));
 }
 
 static enum handled

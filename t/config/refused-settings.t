@@ -30,9 +30,9 @@ my @refused = (
 	'access.deny-all = "enable"',
 	'auth.backend = "htdigest"', 'auth.require = ( "/" => ( "method" => "basic" ) )',
 	'secdownload.secret = "x"', 'evasive.max-conns-per-ip = 2', 'trigger-b4-dl.deny-url = "http://x/"',
-	'fastcgi.server = ( ".php" => ( ( "socket" => "/run/php" ) ) )', 'scgi.server = ()',
+	'fastcgi.unknown = ()', 'uwsgi.server = ()', 'sockproxy.server = ()',
 	'cgi.upgrade = "enable"', 'ssi.extension = ( ".shtml" )',
-	'proxy.server = ()', 'magnet.attract-raw-url-to = ( "/x.lua" )', 'webdav.activate = "enable"', 'webdav.is-readonly = "enable"',
+	'magnet.attract-raw-url-to = ( "/x.lua" )', 'webdav.activate = "enable"', 'webdav.is-readonly = "enable"',
 	'ssl.engine = "enable"', 'ssl.pemfile = "/x.pem"', 'extforward.params = ( "host" => 1 )',
 	'simple-vhost.server-root = "/srv"', 'evhost.path-pattern = "/srv/%0/"', 'mysql-vhost.db = "x"', 'userdir.path = "public_html"',
 	'url.rewrite-once = ( "^/a" => "/b" )',
@@ -70,10 +70,10 @@ subtest 'a refused reload keeps the running configuration' => sub {
 	$srv->write('x.php', 'source');
 	is $srv->fetch('/x.php')->{status}, 403, 'before';
 	open my $fh, '>>', "$srv->{run}/server.conf" or die $!;
-	print $fh qq{static-file.exclude-extensions := ()\nfastcgi.server = ()\n};
+	print $fh qq{static-file.exclude-extensions := ()\nssi.extension = ()\n};
 	close $fh or die $!;
 	$srv->signal('USR1');
-	ok $srv->wait_log(qr/fastcgi\.server cannot be used here/), 'refused, which is logged';
+	ok $srv->wait_log(qr/ssi\.extension cannot be used here/), 'refused, which is logged';
 	is $srv->fetch('/x.php')->{status}, 403, '... and the old configuration serves on';
 };
 
