@@ -159,7 +159,7 @@ static bool
 is_active(const struct directive *d)
 {
 	return (strcmp(d->type, "OLD") != 0 && strcmp(d->type, "NOP") != 0 &&
-		strcmp(d->type, "ALIAS") != 0);
+		strcmp(d->type, "BLOCK") != 0 && strcmp(d->type, "ALIAS") != 0);
 }
 
 static void
@@ -168,7 +168,11 @@ other(struct manpage *p, const struct directive *d)
 	manpage_item(p, d->name);
 	if (strcmp(d->type, "ALIAS") == 0)
 		manpage_text(p, "Another name of the following.");
-	manpage_text(p, strcmp(d->type, "ALIAS") == 0 ? d->def : "Accepted, without effect.");
+	if (strcmp(d->type, "BLOCK") == 0)
+		manpage_text(p, "Becomes blocks of proxy-core.");
+	else
+		manpage_text(p,
+		    strcmp(d->type, "ALIAS") == 0 ? d->def : "Accepted, without effect.");
 	manpage_text(p, d->prose);
 }
 

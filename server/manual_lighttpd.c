@@ -50,7 +50,8 @@ directive(struct buf *out, const struct directive *d)
 		buf_printf(out, "Another name of `%s`.", d->def);
 		return;
 	}
-	if (strcmp(d->type, "NOP") == 0 || strcmp(d->type, "OLD") == 0) {
+	if (strcmp(d->type, "NOP") == 0 || strcmp(d->type, "OLD") == 0 ||
+	    strcmp(d->type, "BLOCK") == 0) {
 		cell(out, d->prose);
 		return;
 	}

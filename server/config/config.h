@@ -47,6 +47,7 @@ struct conf {
 #define CONF_FIELD_MAPS(f) struct conf_map f;
 #define CONF_FIELD_ALIAS(f)
 #define CONF_FIELD_NOP(f)
+#define CONF_FIELD_BLOCK(f)
 #define CONF_FIELD_OLD(f)
 #define D(field, name, type, def, min, max, unit, scope, prose) CONF_FIELD_##type(field)
 #include "server/config/directives.def"

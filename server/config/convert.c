@@ -249,6 +249,7 @@ cfg_convert(struct config *cfg, const struct cfg_entry *e, const struct directiv
 	case DT_MAP: return (to_map(k, v, out, false));
 	case DT_MAPS: return (to_map(k, v, out, true));
 	case DT_ALIAS:
+	case DT_BLOCK:
 	case DT_NOP:
 	case DT_OLD: break;
 	}

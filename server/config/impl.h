@@ -264,7 +264,7 @@ void cfg_refused(struct config *, const struct cfg_entry *);
 void cfg_modules_add(struct config *, enum cfg_token_kind op, const struct cfg_entry *);
 /* Reports modules that are not built in.  Needs the whole file. */
 void cfg_modules_check(struct config *);
-enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT_NOP, DT_OLD };
+enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT_NOP, DT_OLD, DT_BLOCK };
 
 /* Puts e->value into the field *out.  False: not of the type or the limits of d; reported. */
 bool cfg_convert(struct config *, const struct cfg_entry *e, const struct directive *d,

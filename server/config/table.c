@@ -13,6 +13,7 @@
 #define AT_ALIAS(f) 0, 0
 #define AT_NOP(f)   0, 0
 #define AT_OLD(f)   0, 0
+#define AT_BLOCK(f) 0, 0
 
 static const struct {
 	enum dir_type type;
@@ -162,7 +163,8 @@ check_entry(struct check *k)
 	}
 	k->d = i - 1;
 	switch (shapes[k->d].type) {
-	case DT_NOP: break;
+	case DT_NOP:
+	case DT_BLOCK: break; /* cfg_translate() has removed it */
 	case DT_OLD: warn_old(k); break;
 	case DT_ALIAS:
 		if (resolve_alias(k))

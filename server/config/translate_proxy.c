@@ -2,7 +2,8 @@
  * translate.h. */
 #include "server/config/translate.h"
 
-const char *const gateway_proxy_settings[] = { "header", "forwarded", "replace-http-host", NULL };
+const char *const gateway_proxy_settings[] = { "header", "forwarded", "replace-http-host",
+	"force-http10", NULL };
 
 struct proxying {
 	struct config *cfg;
@@ -276,6 +277,8 @@ gateway_proxy(struct config *cfg, const struct gateway *g, const struct gateway_
 
 	if (n != 0)
 		memcpy(k.rules, rules, n * sizeof(*rules));
+	if (gateway_is_on(gateway_setting(cfg, g, "force-http10")))
+		wrong(&k, "force-http10", "cannot be done here; write \"disable\"", TEXT(""));
 	if (lists != NULL)
 		forwarded(&k, lists);
 	if (gateway_is_on(host))

@@ -62,7 +62,7 @@ my %place = (
 	'around the block of an authorizer' => ["$a\nSET\n$b\nproxy-core.authorizer = ( \"unix:/y\" )\n}\n}\n$c\n$backends\n}\n", 1],
 );
 
-for my $row (grep { $_->{type} !~ /^(?:ALIAS|OLD|NOP)$/ && $_->{name} !~ /\.(?:backends|authorizer)$/ } @all) {
+for my $row (grep { $_->{type} !~ /^(?:ALIAS|OLD|NOP|BLOCK)$/ && $_->{name} !~ /\.(?:backends|authorizer)$/ } @all) {
 	subtest "$row->{name}, $row->{scope}" => sub {
 		for my $where (sort keys %place) {
 			next if $where =~ /authorizer/ && $row->{name} eq 'proxy-core.protocol';       # the authorizer has its own
