@@ -50,6 +50,21 @@ utf8_char(struct text t)
 	return (t.n > 0 && utf8_len(s, t.n) == t.n ? decode(s, t.n) : UTF8_NONE);
 }
 
+bool
+utf8_is_valid(struct text t)
+{
+	size_t len;
+
+	while (t.n > 0) {
+		len = utf8_len((const unsigned char *)t.p, t.n);
+		if (len == 0)
+			return (false);
+		t.p += len;
+		t.n -= len;
+	}
+	return (true);
+}
+
 static bool
 is_odd(uint32_t c)
 {

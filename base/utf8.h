@@ -25,5 +25,6 @@ struct text utf8_visible(struct text *t, struct text *odd);
 struct text utf8_quotable(struct text *t, struct text *odd);
 /* The only character of t; UTF8_NONE: t is not one well-formed character. */
 uint32_t utf8_char(struct text t);
+bool utf8_is_valid(struct text t); /* all of t is well-formed */
 
 #endif

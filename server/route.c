@@ -362,16 +362,18 @@ route_existing(struct request *r, const struct handler **handler, const char **w
 static int
 clean_path(struct request *r)
 {
+	unsigned how = r->conf->url_checks;
 	int n;
 
-	r->path = arena_get(&r->arena, r->http.path.n + 1);
+	r->path = arena_get(&r->arena, r->http.path.n + 1 + (how != 0 ? r->http.query.n : 0));
 	if (r->path == NULL)
 		return (500);
 	if (r->http.path.n == 1 && r->http.path.p[0] == '*') { /* OPTIONS * */
 		memcpy(r->path, "/", 2);
 		n = 1;
 	} else {
-		n = urlpath_clean(r->http.path, r->path);
+		n = how == 0 ? urlpath_clean(r->http.path, r->path)
+			     : urlpath_clean_as(r->http.path, r->http.query, how, r->path);
 		if (n < 0)
 			return (400);
 	}

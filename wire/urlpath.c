@@ -1,5 +1,7 @@
 /* wire/urlpath.c -- decodes a path once and removes segments while it copies. */
 #include <errno.h>
+#include <string.h>
+#include "base/utf8.h"
 #include "wire/urlpath.h"
 
 /* Bytes that need no decoding and end no segment; most of a path is runs of these. */
@@ -127,6 +129,92 @@ int
 urlpath_clean(struct text path, char *dst)
 {
 	return (clean(path, dst, true));
+}
+
+static bool
+is_escaped_slash(struct text t, size_t i)
+{
+	return (t.n - i > 2 && t.p[i] == '%' && t.p[i + 1] == '2' && byte_lower(t.p[i + 2]) == 'f');
+}
+
+bool
+urlpath_has_slashes(struct text path)
+{
+	size_t i;
+
+	for (i = 0; i < path.n; i++)
+		if (is_escaped_slash(path, i))
+			return (true);
+	return (false);
+}
+
+static size_t
+decode_slashes(struct text path, char *dst)
+{
+	size_t i = 0, n = 0;
+
+	while (i < path.n) {
+		if (is_escaped_slash(path, i)) {
+			dst[n++] = '/';
+			i += 3;
+		} else
+			dst[n++] = path.p[i++];
+	}
+	return (n);
+}
+
+static bool
+has_controls(struct text t)
+{
+	size_t i;
+
+	for (i = 0; i < t.n; i++)
+		if ((unsigned char)t.p[i] < 32 || t.p[i] == 127)
+			return (true);
+	return (false);
+}
+
+static bool
+is_allowed(struct text decoded, unsigned how)
+{
+	return (((how & URLPATH_NO_CONTROLS) == 0 || !has_controls(decoded)) &&
+		((how & URLPATH_UTF8) == 0 || utf8_is_valid(decoded)));
+}
+
+/* Bad escapes of a query are bytes of it.  Uses dst as space. */
+static bool
+query_is_allowed(struct text t, unsigned how, char *dst)
+{
+	size_t i = 0, n = 0;
+	int hi, lo;
+
+	while (i < t.n) {
+		hi = t.p[i] == '%' && t.n - i > 2 ? text_hex_digit(t.p[i + 1]) : -1;
+		lo = hi >= 0 ? text_hex_digit(t.p[i + 2]) : -1;
+		dst[n++] = lo >= 0 ? (char)(hi << 4 | lo) : t.p[i];
+		i += lo >= 0 ? 3 : 1;
+	}
+	return (is_allowed((struct text){ dst, n }, how));
+}
+
+/* Cleans in place: a byte is written after it was read. */
+int
+urlpath_clean_as(struct text path, struct text query, unsigned how, char *dst)
+{
+	int n;
+
+	if (!query_is_allowed(query, how, dst))
+		return (-EPERM);
+	if ((how & URLPATH_SLASHES) != 0) {
+		path.n = decode_slashes(path, dst);
+		path.p = dst;
+	}
+	if ((how & URLPATH_NO_STEPS) != 0 && urlpath_has_steps(path))
+		return (-EPERM);
+	n = clean(path, dst, true);
+	if (n < 0)
+		return (n);
+	return (is_allowed((struct text){ dst, (size_t)n }, how) ? n : -EPERM);
 }
 
 int

@@ -15,6 +15,17 @@
  * root, or a hidden step). */
 int urlpath_clean(struct text path, char *dst);
 
+/* What server.http-parseopts asks for beyond that. */
+enum {
+	URLPATH_SLASHES = 1,     /* an encoded slash separates segments instead of being refused */
+	URLPATH_NO_STEPS = 2,    /* segments "." and ".." are refused instead of being removed */
+	URLPATH_NO_CONTROLS = 4, /* refuses bytes below 32 and 127, decoded, also in the query */
+	URLPATH_UTF8 = 8         /* the decoded path and query must be UTF-8 */
+};
+/* As urlpath_clean(), with such bits.  dst has space for path.n + query.n + 1 bytes. */
+int urlpath_clean_as(struct text path, struct text query, unsigned how, char *dst);
+bool urlpath_has_slashes(struct text path); /* an encoded slash */
+
 /* As urlpath_clean(), for a path that another server has accepted and looks for: an encoded slash
  * separates segments, and a backslash and ';' are bytes of a name. */
 int urlpath_name(struct text path, char *dst);

@@ -63,6 +63,8 @@ struct conf {
 	const uint64_t *server_rate_at;
 	/* server.feature-flags: longest drain in seconds; 0: no limit */
 	uint64_t graceful_s;
+	/* server.http-parseopts: URLPATH_SLASHES ... of wire/urlpath.h */
+	unsigned url_checks;
 	/* made by the worker's derive(): root descriptor, mime table ... */
 	void *derived;
 };

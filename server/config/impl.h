@@ -39,6 +39,8 @@ struct cfg_pos {
 /* Sets cfg->global.graceful_s from server.feature-flags.  False: its value is impossible, and an
  * error is reported.  Unknown keys get a warning. */
 bool cfg_features_check(struct config *, struct cfg_pos, const struct conf_map *);
+/* Sets cfg->global.url_checks from server.http-parseopts.  False: errors are reported. */
+bool cfg_parseopts_check(struct config *, struct cfg_pos, const struct conf_map *);
 
 /* proxy-core.*: what the table cannot say.  Needs cfg->global.  False: errors are reported. */
 bool cfg_proxy_check(struct config *);

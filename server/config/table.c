@@ -135,6 +135,9 @@ set_field(struct check *k)
 	if (strcmp(directives[k->d].name, "server.feature-flags") == 0 &&
 	    !cfg_features_check(k->cfg, k->e->value_pos, data))
 		return;
+	if (strcmp(directives[k->d].name, "server.http-parseopts") == 0 &&
+	    !cfg_parseopts_check(k->cfg, k->e->value_pos, data))
+		return;
 	s = (struct cfg_setting){ (uint16_t)k->d, data };
 	g_array_append_val(k->block->settings, s);
 	if (strcmp(directives[k->d].name, "proxy-core.backends") == 0 &&

@@ -130,19 +130,20 @@ target_of(struct request *r, struct text path, struct text query)
 	return (t);
 }
 
-/* The client's, without "." and "..": an application that keeps these in its path, or takes one
+/* The client's, without ".", ".." and encoded slashes: an application that keeps these in its path, or takes one
  * back over an empty segment, would serve another path than the one that conditions saw. */
 static struct text
 asked(struct request *r)
 {
 	struct text query = r->http.target;
+	unsigned how = r->conf->url_checks & URLPATH_SLASHES;
 	char *path;
 	int n;
 
-	if (!urlpath_has_steps(r->http.path))
+	if (!urlpath_has_steps(r->http.path) && (how == 0 || !urlpath_has_slashes(r->http.path)))
 		return (r->http.target);
 	path = arena_get(&r->arena, r->http.path.n + 1);
-	if (path == NULL || (n = urlpath_clean(r->http.path, path)) < 0)
+	if (path == NULL || (n = urlpath_clean_as(r->http.path, TEXT_NONE, how, path)) < 0)
 		return (TEXT_NONE);
 	text_take(&query, r->http.path.n + 1);
 	return (target_of(r, (struct text){ path, (size_t)n }, query));

@@ -79,6 +79,27 @@ check_name(struct text in, const char *cleaned, int cleaned_n)
 	free(dst);
 }
 
+/* The input is path and query; the last byte of the input says what is asked for. */
+static void
+check_options(struct text in)
+{
+	struct text query = in, path = { in.p, 0 };
+	char *dst = malloc(in.n + 1);
+	unsigned how = in.n != 0 ? (unsigned char)in.p[in.n - 1] & 15u : 0;
+	int len;
+
+	must(dst != NULL);
+	if (text_next(&query, '?', &path) && query.p == NULL)
+		query = TEXT_NONE;
+	len = urlpath_clean_as(path, query, how, dst);
+	must(len > 0 || len == -EINVAL || len == -EPERM);
+	if (len > 0) {
+		must((size_t)len <= path.n && strlen(dst) == (size_t)len);
+		check_segments(dst);
+	}
+	free(dst);
+}
+
 int
 LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 {
@@ -95,6 +116,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 		check_again(dst, len);
 	}
 	check_name(in, dst, len);
+	check_options(in);
 	len = urlpath_decode(in, dst);
 	must(len == -EINVAL || (len >= 0 && (size_t)len <= n && strlen(dst) == (size_t)len));
 	must(urlpath_plain(in, dst) <= n);

@@ -96,6 +96,66 @@ static const struct {
 	{ TEXT(""), -EINVAL, NULL },
 };
 
+/* What server.http-parseopts changes. */
+static const struct {
+	struct text in, query;
+	unsigned how;
+	int want; /* 0: becomes .path */
+	const char *path;
+} options[] = {
+	{ TEXT("/a%2fb%2F%2fc"), TEXT(""), URLPATH_SLASHES, 0, "/a/b/c" },
+	{ TEXT("/a%2f..%2Fb"), TEXT(""), URLPATH_SLASHES, 0, "/b" },
+	{ TEXT("/a%2f%2e%2e%2fb"), TEXT(""), URLPATH_SLASHES, 0, "/b" },
+	{ TEXT("/%252fb"), TEXT(""), URLPATH_SLASHES, 0, "/%2fb" },
+	{ TEXT("/%2%66b"), TEXT(""), URLPATH_SLASHES, -EINVAL, NULL },
+	{ TEXT("/..%2fa"), TEXT(""), URLPATH_SLASHES, -EPERM, NULL },
+	{ TEXT("/a%2f../../b"), TEXT(""), URLPATH_SLASHES, -EPERM, NULL },
+	{ TEXT("/a%5cb"), TEXT(""), URLPATH_SLASHES, -EPERM, NULL },
+	{ TEXT("/a%2f..;/b"), TEXT(""), URLPATH_SLASHES, -EPERM, NULL },
+	{ TEXT("/a/./b"), TEXT(""), URLPATH_NO_STEPS, -EPERM, NULL },
+	{ TEXT("/a/%2e%2E/b"), TEXT(""), URLPATH_NO_STEPS, -EPERM, NULL },
+	{ TEXT("/a%2f..%2fb"), TEXT(""), URLPATH_NO_STEPS | URLPATH_SLASHES, -EPERM, NULL },
+	{ TEXT("/a/...//.b"), TEXT(""), URLPATH_NO_STEPS, 0, "/a/.../.b" },
+	{ TEXT("/a%2fb"), TEXT(""), URLPATH_NO_STEPS, -EPERM, NULL },
+	{ TEXT("/a%01"), TEXT(""), URLPATH_NO_CONTROLS, -EPERM, NULL },
+	{ TEXT("/a%7F"), TEXT(""), URLPATH_NO_CONTROLS, -EPERM, NULL },
+	{ TEXT("/a"), TEXT("b=%0a"), URLPATH_NO_CONTROLS, -EPERM, NULL },
+	{ TEXT("/a"), TEXT("b=%"), URLPATH_NO_CONTROLS, 0, "/a" },
+	{ TEXT("/a%20%ff"), TEXT("%20"), URLPATH_NO_CONTROLS, 0, "/a \xff" },
+	{ TEXT("/a%ff"), TEXT(""), URLPATH_UTF8, -EPERM, NULL },
+	{ TEXT("/a%c3"), TEXT(""), URLPATH_UTF8, -EPERM, NULL },
+	{ TEXT("/a%c0%af"), TEXT(""), URLPATH_UTF8, -EPERM, NULL },
+	{ TEXT("/a"), TEXT("b=%ed%a0%80"), URLPATH_UTF8, -EPERM, NULL },
+	{ TEXT("/%c3%a4\xc3\xa4%01"), TEXT("b=%E2%82%AC"), URLPATH_UTF8, 0, "/\xc3\xa4\xc3\xa4\1" },
+	{ TEXT("a"), TEXT(""), URLPATH_SLASHES, -EINVAL, NULL },
+	{ TEXT(""), TEXT(""), URLPATH_SLASHES, -EINVAL, NULL },
+};
+
+static void
+test_options(void)
+{
+	size_t i;
+	char *dst;
+	int n;
+
+	for (i = 0; i < G_N_ELEMENTS(options); i++) {
+		g_test_message("%s", options[i].in.p);
+		dst = malloc(options[i].in.n + options[i].query.n + 1);
+		n = urlpath_clean_as(options[i].in, options[i].query, options[i].how, dst);
+		if (options[i].want == 0) {
+			g_assert_cmpint(n, ==, (int)strlen(options[i].path));
+			g_assert_cmpstr(dst, ==, options[i].path);
+		} else {
+			g_assert_cmpint(n, ==, options[i].want);
+		}
+		free(dst);
+	}
+	g_assert_true(urlpath_has_slashes(TEXT("/a%2f")));
+	g_assert_true(urlpath_has_slashes(TEXT("/a%2Fb")));
+	g_assert_false(urlpath_has_slashes(TEXT("/a%2")));
+	g_assert_false(urlpath_has_slashes(TEXT("/a%252f")));
+}
+
 /* Exactly as much room as the contract asks for, on the heap, so that one byte more is noticed. */
 static void
 test_clean(void)
@@ -212,6 +272,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/urlpath/clean", test_clean);
+	g_test_add_func("/urlpath/options", test_options);
 	g_test_add_func("/urlpath/name", test_name);
 	g_test_add_func("/urlpath/steps", test_steps);
 	g_test_add_func("/urlpath/decode", test_decode);
