@@ -74,6 +74,14 @@ text_has_control(struct text t)
 }
 
 struct text
+text_trim_cr(struct text t)
+{
+	if (t.n != 0 && t.p[t.n - 1] == '\r')
+		t.n--;
+	return (t);
+}
+
+struct text
 text_trim(struct text t)
 {
 	while (t.n > 0 && (t.p[0] == ' ' || t.p[0] == '\t'))

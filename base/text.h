@@ -69,8 +69,9 @@ bool text_starts(struct text t, struct text prefix);
 bool text_ends(struct text t, struct text suffix);
 /* At least one byte, and all are ASCII letters, digits or extra. */
 bool text_is_plain(struct text t, char extra);
-bool text_has_control(struct text t); /* bytes below SP, DEL */
-struct text text_trim(struct text t); /* without SP and HTAB at both ends */
+bool text_has_control(struct text t);    /* bytes below SP, DEL */
+struct text text_trim(struct text t);    /* without SP and HTAB at both ends */
+struct text text_trim_cr(struct text t); /* without a CR at its end */
 
 /* Splits off the part before the first SEP; *rest is the part behind it.  False if *rest is used
  * up.

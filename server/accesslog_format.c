@@ -51,14 +51,6 @@ put_request_field(struct line *l, struct text name)
 		put_value(l, TEXT_NONE);
 }
 
-static struct text
-without_cr(struct text line)
-{
-	if (line.n != 0 && line.p[line.n - 1] == '\r')
-		line.n--;
-	return (line);
-}
-
 /* The server made the head, or its parser has read it: each line has a name and a colon. */
 static void
 put_reply_field(struct line *l, struct text name)
@@ -68,7 +60,7 @@ put_reply_field(struct line *l, struct text name)
 
 	(void)text_next(&rest, '\n', &field); /* the status line */
 	while (text_next(&rest, '\n', &field)) {
-		field = without_cr(field);
+		field = text_trim_cr(field);
 		if (!text_next(&field, ':', &part) || !text_ieq(part, name))
 			continue;
 		if (found)

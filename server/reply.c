@@ -6,6 +6,7 @@
 
 #include "base/must.h"
 #include "server/conn/conn.h"
+#include "server/debug_log.h"
 #include "wire/headers.h"
 #include "wire/http_date.h"
 #include "server/module/module.h"
@@ -66,6 +67,8 @@ reply_keep_head(struct request *r, uint64_t mark)
 		return; /* the log shows "-" */
 	body_peek(&r->body, mark, p, n);
 	r->replied_head = (struct text){ p, n };
+	if (r->site->debug)
+		debug_log_head(r);
 }
 
 void

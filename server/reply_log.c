@@ -9,6 +9,7 @@
 #include "server/accesslog.h"
 #include "server/accesslog_format.h"
 #include "server/conn/conn.h"
+#include "server/debug_log.h"
 #include "server/worker.h"
 
 bool
@@ -20,7 +21,7 @@ reply_log_may_batch(const struct request *r)
 bool
 reply_log_needs_head(const struct request *r)
 {
-	return (r->site != NULL && r->site->access != NULL);
+	return (r->site != NULL && (r->site->access != NULL || r->site->debug));
 }
 
 static struct text
@@ -176,6 +177,8 @@ reply_log(struct request *r, bool batched)
 	if (r->site == NULL || r->status == 0)
 		return; /* logged already */
 	count_reply(r, batched);
+	if (r->site->debug)
+		debug_log_replied(r);
 	if (r->site->access != NULL)
 		access_line(r, false);
 	if (!batched && r->site->timing != TIMING_OFF && r->path != NULL &&

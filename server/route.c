@@ -52,6 +52,7 @@ route_start(struct worker *w)
 	if (w->global == NULL)
 		return (-EINVAL);
 	conf_hold(w->global);
+	w->log_states = w->global->log_state;
 	return (0);
 }
 

@@ -61,6 +61,7 @@ struct worker {
 	const struct conf *global; /* values outside of conditions */
 	bool plain;                /* there are no conditions: global has all values */
 	bool physical;             /* a condition uses $PHYSICAL */
+	bool log_states;           /* debug.log-state-handling */
 	struct file_cache *files;
 	struct reply_scopes scopes;  /* of its sites */
 	struct list conns, requests; /* connections; recycled requests */

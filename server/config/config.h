@@ -122,6 +122,10 @@ unsigned conf_view_sets(const struct conf_view *);          /* sets that are kep
  * slices of a path without escapes. */
 bool conf_view_capture(const struct conf_view *, unsigned block, const struct conf_input *,
     struct text cap[MATCH_CAPTURES], bool *decoded);
+/* Calls fn for each condition of the last request. */
+void conf_view_tell(const struct conf_view *,
+    void (*fn)(void *arg, const char *file, uint32_t line, struct text cond, const char *state),
+    void *arg);
 /* After conf_view_match() returned NULL: file and line of the condition whose regular expression
  * reached a limit, so that its result is unknown.  NULL: another reason. */
 const char *conf_view_failed(const struct conf_view *, uint32_t *line);

@@ -7,6 +7,7 @@
 #include "base/must.h"
 #include "server/config/log_names.h"
 #include "server/config/resources.h"
+#include "server/debug_log.h"
 #include "server/module/module.h"
 #include "server/worker.h"
 #include "wire/codec.h"
@@ -104,7 +105,7 @@ wants_head(const struct site *s)
 {
 	const struct log_format *f = s->rules[RULES_log_format];
 
-	return (s->access != NULL && f != NULL && f->reply);
+	return ((s->access != NULL && f != NULL && f->reply) || s->conf->log_response_header);
 }
 
 static int
@@ -120,6 +121,7 @@ tables_make(struct site *s)
 		return (-EINVAL);
 	s->pages = resources_pages(s->worker->conf.resources, s->conf->error_prefix);
 	s->access = resources_log(s->worker->conf.resources, log_name_access(s->conf));
+	s->debug = debug_log_wanted(s->conf);
 	s->wants_head = wants_head(s);
 	buf_init(&tag, 512);
 	if (s->conf->server_tag != NULL && s->conf->server_tag[0] != '\0')

@@ -68,6 +68,7 @@ struct site {
 	unsigned forward;       /* FORWARD_*: what applications get about the client */
 	struct logfile *access; /* NULL: none */
 	bool wants_head;        /* a log shows parts of the heads of replies */
+	bool debug;             /* a debug.log-* setting is on */
 	enum timing_format timing;
 	const struct page *pages; /* by status: those of server.errorfile-prefix; NULL: none */
 	struct site_modules modules;

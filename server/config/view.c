@@ -259,6 +259,33 @@ conf_view_failed(const struct conf_view *v, uint32_t *line)
 	return (v->failed->pos.file);
 }
 
+void
+conf_view_tell(const struct conf_view *v,
+    void (*fn)(void *arg, const char *file, uint32_t line, struct text cond, const char *state),
+    void *arg)
+{
+	static const char *const words[] = { [CFG_FALSE] = "false",
+		[CFG_TRUE] = "true",
+		[CFG_UNKNOWN] = "unknown",
+		[CFG_FAILED] = "undecided" };
+	const struct cfg_block *b;
+	struct buf cond;
+	size_t i;
+
+	buf_init(&cond, 0);
+	for (i = 1; i < v->nblocks; i++) {
+		b = g_ptr_array_index(v->cfg->blocks, i);
+		cond.n = 0;
+		if (b->prev != NULL)
+			buf_str(&cond, "else ");
+		cfg_cond_print(&b->cond, &cond);
+		if (!cond.failed)
+			fn(arg, b->pos.file, b->pos.line, text_trim(buf_as_text(&cond)),
+			    words[v->state[i]]);
+	}
+	buf_free(&cond);
+}
+
 /* ---------------------------------------------------------------- all values */
 
 static void

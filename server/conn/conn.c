@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn/impl.h"
+#include "server/debug_log.h"
 #include "server/module/rate.h"
 #include "server/reply_log.h"
 #include "server/reply.h"
@@ -28,8 +29,11 @@ conn_run(struct conn *c)
 
 	must(!c->in_run);
 	c->in_run = true;
-	while ((next = c->state->run(c)) != WAIT)
+	while ((next = c->state->run(c)) != WAIT) {
 		c->state = next; /* the one place where a state changes */
+		if (c->w->log_states)
+			conn_tell_state(c);
+	}
 	c->in_run = false;
 	conn_phase_show(c);
 	if (c->closing && c->state != &st_close && !conn_in_flight(c))
@@ -92,7 +96,11 @@ conn_route(struct conn *c)
 		c->close_after = true;
 	if (status != 0)
 		return (conn_refuse(c, status, why));
-	return ((c->w->physical || c->r->conf->cgi_assign.n != 0) && !c->handler->final ? &st_probe : conn_routed(c));
+	if (r->site->debug)
+		debug_log_routed(r, c->handler);
+	return ((c->w->physical || c->r->conf->cgi_assign.n != 0) && !c->handler->final
+		    ? &st_probe
+		    : conn_routed(c));
 }
 
 const struct conn_state *

@@ -189,6 +189,8 @@ conn_read_head(struct conn *c)
 
 	if (c->in_err == -ETIMEDOUT && c->in.n != 0)
 		return (too_slow(c));
+	if (c->in_err == -ETIMEDOUT)
+		conn_tell_timeout(c);
 	if (c->in_err != 0)
 		return (&st_close); /* closed by the client, or idle for too long */
 	if (c->in.n == 0 && (c->r == NULL || body_empty(&c->r->body)))

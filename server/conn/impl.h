@@ -99,6 +99,8 @@ CONN_STATES(S)
 #define WAIT NULL
 
 void conn_run(struct conn *);
+void conn_tell_state(const struct conn *);   /* debug.log-state-handling */
+void conn_tell_timeout(const struct conn *); /* debug.log-timeouts */
 /* The state from now on; for callbacks. */
 void conn_go(struct conn *, const struct conn_state *);
 /* Sends the earlier replies first; the request is routed again. */

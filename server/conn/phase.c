@@ -5,6 +5,7 @@
  * states at once.
  */
 #include "base/log.h"
+#include "base/log.h"
 #include "server/conn/impl.h"
 #include "server/worker_accept.h"
 
@@ -94,4 +95,19 @@ conn_make_room(struct eviction_member *m, const char *why)
 	w->nleaving++;
 	conn_stop(c);
 	conn_phase_show(c);
+}
+
+void
+conn_tell_state(const struct conn *c)
+{
+	log_event(LOG_INFO, NULL, "debug.state", LF_U64("connection", c->id),
+	    LF_STR("state", c->state->name), LF_STR("means", c->state->doc));
+}
+
+void
+conn_tell_timeout(const struct conn *c)
+{
+	if (c->w->global->log_timeouts)
+		log_event(LOG_INFO, NULL, "debug.timeout", LF_U64("connection", c->id),
+		    LF_U64("requests", c->nreq), LF_STR("then", "closed"));
 }
