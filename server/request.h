@@ -63,11 +63,17 @@ struct request {
 	const void *fields_added; /* the setenv.add-request-header that was applied; NULL: none */
 	struct text user;         /* authenticated; in the arena; .n 0: none */
 	bool host_changed;        /* http.host is not the client's */
-	unsigned reroutes;        /* how often a handler had it routed again */
-	int status;               /* of the reply; 0: none yet */
-	uint64_t sent;            /* bytes that the client took, without the current send */
-	uint64_t body_bytes;      /* bytes of the reply without its head */
-	uint64_t received;        /* bytes of the request body so far */
+	/* Of the last rewrite: path and query, encoded, in the arena; .p NULL: the path is another
+	 * one, or has steps that r->path has not. */
+	struct text target;
+	unsigned rewrites;   /* how often url.rewrite-* changed it */
+	bool rewritten_once; /* no further rewrite */
+	bool is_file_known;  /* whether place.path is a file was asked for url.rewrite-* */
+	unsigned reroutes;   /* how often a handler had it routed again */
+	int status;          /* of the reply; 0: none yet */
+	uint64_t sent;       /* bytes that the client took, without the current send */
+	uint64_t body_bytes; /* bytes of the reply without its head */
+	uint64_t received;   /* bytes of the request body so far */
 	/* The head of the reply, in the arena, if its site wants_head. */
 	struct text replied_head;
 	union io_addr client; /* whose request this is: the peer, or what a trusted proxy said */
@@ -124,6 +130,13 @@ enum variable_rule {
 bool request_variable(struct request *, struct text name, struct text value, enum variable_rule);
 /* Drops waiting bodies; no callback comes any more. */
 void request_drop_spools(struct request *);
+
+/* The path and query are not those that the client sent. */
+static inline bool
+request_is_changed(const struct request *r)
+{
+	return (r->reroutes != 0 || r->rewrites != 0);
+}
 
 static inline struct text
 request_path(const struct request *r)

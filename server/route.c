@@ -382,17 +382,25 @@ clean_path(struct request *r)
 	return (0);
 }
 
+static bool
+is_a_loop(struct request *r)
+{
+	if (r->reroutes++ < REROUTES_MAX)
+		return (false);
+	log_limited(1, LOG_ERROR, conn_id(r), "route.loop", LF_TEXT("url", r->http.target),
+	    LF_TEXT("path", request_path(r)), LF_U64("limit", REROUTES_MAX),
+	    LF_STR("why", "the request was routed again too often; the client gets 500"),
+	    LF_STR("do", "check index-file.names and what applications answer"));
+	return (true);
+}
+
 bool
 route_again(struct request *r, const struct route_change *to)
 {
-	if (r->reroutes >= REROUTES_MAX) {
-		log_limited(1, LOG_ERROR, conn_id(r), "route.loop", LF_TEXT("url", r->http.target),
-		    LF_TEXT("path", request_path(r)), LF_U64("limit", REROUTES_MAX),
-		    LF_STR("why", "the request was routed again too often; the client gets 500"),
-		    LF_STR("do", "check index-file.names and what applications answer"));
+	if (to->target.p == NULL && is_a_loop(r))
 		return (false);
-	}
-	r->reroutes++;
+	r->target = to->target.n != 0 ? to->target : TEXT_NONE;
+	r->is_file_known = false;
 	r->by_index = false;
 	if (to->path.p != NULL) {
 		must(to->path.n != 0 && to->path.p[0] == '/' && to->path.p[to->path.n] == '\0');
@@ -432,11 +440,14 @@ meet_modules(struct request *r, const struct handler **handler, const char **why
 	if (*handler != NULL)
 		return (0);
 	status = find_place(r);
-	if (status != 0)
+	if (status != 0) {
 		*why = no_place;
-	else
+		return (status);
+	}
+	*handler = r->site->modules.nplaced != 0 ? modules_placed(r) : NULL;
+	if (*handler == NULL)
 		*handler = handler_of(r);
-	return (status);
+	return (0);
 }
 
 int

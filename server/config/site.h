@@ -43,9 +43,10 @@ enum { /* settings that are compiled once */
 
 #define SITE_MODULES_MAX 32u
 struct site_modules { /* those that its settings use, in the order in which they run */
-	unsigned nroute, nplace, nhead, nedit;
+	unsigned nroute, nplaced, nplace, nhead, nedit;
 	const struct module *route[SITE_MODULES_MAX];
 	const struct module *place[SITE_MODULES_MAX];
+	const struct module *placed[SITE_MODULES_MAX];
 	const struct module *head[SITE_MODULES_MAX];
 	const struct module *edit[SITE_MODULES_MAX];
 };

@@ -89,6 +89,10 @@ request_renew(struct request *r)
 	r->path = NULL;
 	r->path_len = 0;
 	r->reroutes = 0;
+	r->target = TEXT_NONE;
+	r->rewrites = 0;
+	r->rewritten_once = false;
+	r->is_file_known = false;
 	r->by_index = false;
 	r->host_changed = false;
 	r->status = 0;

@@ -152,7 +152,10 @@ asked(struct request *r)
 struct text
 proxy_target(struct request *r)
 {
-	return (r->reroutes == 0 ? asked(r) : target_of(r, request_path(r), r->http.query));
+	if (r->target.p != NULL)
+		return (r->target);
+	return (
+	    !request_is_changed(r) ? asked(r) : target_of(r, request_path(r), r->http.query));
 }
 
 /* The URI after all rewrites; empty if it equals the client's. */

@@ -27,6 +27,8 @@ struct module {
 	const struct handler *(*route)(struct request *);
 	/* Changes r->place.  0, or the status of a refusal. */
 	int (*place)(struct request *);
+	/* r->place is known, nothing is looked up.  As route(). */
+	const struct handler *(*placed)(struct request *);
 	/* Adds lines, each with CRLF, to the head of the reply.  e: the file that is sent, or
 	 * NULL. */
 	void (*head)(struct request *, int status, const struct file_entry *e, struct buf *lines);
@@ -49,6 +51,7 @@ extern const struct rules_kind *const rules_kinds[RULES + 1];
 void modules_of(const struct conf *, struct site_modules *);
 const struct handler *modules_route(struct request *);
 int modules_place(struct request *);
+const struct handler *modules_placed(struct request *);
 /* The lines of all modules, valid until the next call.  r->site may be NULL: none.  given, type:
  * what the reply has already, for reply_given(). */
 struct text modules_head(struct request *, int status, const struct file_entry *e,

@@ -31,7 +31,7 @@ modules_of(const struct conf *c, struct site_modules *out)
 {
 	size_t i;
 
-	out->nroute = out->nplace = out->nhead = out->nedit = 0;
+	out->nroute = out->nplace = out->nplaced = out->nhead = out->nedit = 0;
 	for (i = 0; i < NELEM(modules); i++) {
 		if (!modules[i]->is_used(c))
 			continue;
@@ -39,6 +39,8 @@ modules_of(const struct conf *c, struct site_modules *out)
 			out->route[out->nroute++] = modules[i];
 		if (modules[i]->place != NULL)
 			out->place[out->nplace++] = modules[i];
+		if (modules[i]->placed != NULL)
+			out->placed[out->nplaced++] = modules[i];
 		if (modules[i]->head != NULL)
 			out->head[out->nhead++] = modules[i];
 		if (modules[i]->edit != NULL)
@@ -68,6 +70,18 @@ modules_place(struct request *r)
 	for (i = 0; status == 0 && i < m->nplace; i++)
 		status = m->place[i]->place(r);
 	return (status);
+}
+
+const struct handler *
+modules_placed(struct request *r)
+{
+	const struct site_modules *m = &r->site->modules;
+	const struct handler *h = NULL;
+	unsigned i;
+
+	for (i = 0; h == NULL && i < m->nplaced; i++)
+		h = m->placed[i]->placed(r);
+	return (h);
 }
 
 struct text

@@ -316,26 +316,26 @@ make_printable(struct buf *out)
 }
 
 enum pattern_result
-patterns_apply(const struct patterns *ps, const struct pattern_input *in, struct buf *out)
+patterns_apply(const struct patterns *ps, const struct pattern_input *in, struct buf *out,
+    size_t *rule)
 {
 	struct text cap[MATCH_CAPTURES];
+	enum match_result found = MATCH_NO;
 	const struct rule *r;
-	size_t i, j;
+	size_t i;
 
-	for (i = 0; i < ps->n; i++) {
-		r = &ps->rule[i];
-		switch (match_capture(r->match, in->subject, cap)) {
-		case MATCH_NO: continue;
-		case MATCH_FAILED: return (PATTERN_UNDECIDED);
-		case MATCH_YES: break;
-		}
-		if (r->nparts == 0)
-			return (PATTERN_NONE);
-		out->max = ROOM_MAX;
-		for (j = 0; j < r->nparts; j++)
-			put_part(out, &r->part[j], in, cap);
-		make_printable(out);
-		return (out->failed || out->n > PATTERN_MAX ? PATTERN_TOO_LONG : PATTERN_MADE);
-	}
-	return (PATTERN_NONE);
+	for (*rule = 0; *rule < ps->n && found == MATCH_NO; ++*rule)
+		found = match_capture(ps->rule[*rule].match, in->subject, cap);
+	if (found == MATCH_FAILED)
+		return (PATTERN_UNDECIDED);
+	if (found == MATCH_NO)
+		return (PATTERN_NONE);
+	r = &ps->rule[--*rule];
+	if (r->nparts == 0)
+		return (PATTERN_NONE);
+	out->max = ROOM_MAX;
+	for (i = 0; i < r->nparts; i++)
+		put_part(out, &r->part[i], in, cap);
+	make_printable(out);
+	return (out->failed || out->n > PATTERN_MAX ? PATTERN_TOO_LONG : PATTERN_MADE);
 }

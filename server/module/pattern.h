@@ -46,8 +46,9 @@ struct patterns *patterns_new(const struct conf_map *, char *err, size_t errsize
 void patterns_free(struct patterns *); /* NULL is allowed */
 /* A replacement names what a condition captured. */
 bool patterns_use_condition(const struct patterns *);
-/* *out, which is empty, gets the result: printable ASCII without blanks. */
+/* *out, which is empty, gets the result: printable ASCII without blanks.  *rule: the number of the
+ * rule that matched. */
 enum pattern_result patterns_apply(const struct patterns *, const struct pattern_input *,
-    struct buf *out);
+    struct buf *out, size_t *rule);
 
 #endif

@@ -70,11 +70,14 @@ route_redirect(struct request *r)
 {
 	const struct handler *h = NULL;
 	struct buf url;
+	size_t rule;
 	int status;
 
+	if (!target_counts(r))
+		return (NULL);
 	buf_init(&url, 0);
 	status = target_apply(r, r->site->rules[RULES_redirect], r->conf->redirect.block,
-	    "url.redirect", &url);
+	    "url.redirect", &url, &rule);
 	if (status != 0)
 		h = module_refuses(r, status, TEXT_NONE);
 	else if (url.n != 0)

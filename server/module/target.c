@@ -6,18 +6,24 @@
 #include "server/conn/conn.h"
 #include "wire/urlpath.h"
 
+bool
+target_counts(const struct request *r)
+{
+	return (!r->by_index && r->http.path.p[0] == '/');
+}
+
 /* The client's path needs no change: nothing was decoded and nothing was removed. */
 static bool
 is_as_sent(const struct request *r)
 {
-	return (r->reroutes == 0 && text_eq(r->http.path, request_path(r)) &&
+	return (!request_is_changed(r) && text_eq(r->http.path, request_path(r)) &&
 		urlpath_is_plain(r->http.target, URL_SLASH | URL_DELIMS | URL_QUESTION));
 }
 
 static size_t
 put_path(const struct request *r, char *p)
 {
-	if (r->reroutes != 0 || r->http.path.p[0] != '/')
+	if (request_is_changed(r))
 		return (urlpath_escape(request_path(r), URL_OF_DECODED, p));
 	return (urlpath_drop_steps(p, urlpath_escape(r->http.path, URL_OF_TARGET, p)));
 }
@@ -26,13 +32,14 @@ put_path(const struct request *r, char *p)
 static bool
 fill(struct request *r, struct pattern_input *in)
 {
-	struct text query = r->http.query;
+	struct text query = r->http.query, rest;
 	size_t n = r->http.path.n > r->path_len ? r->http.path.n : r->path_len;
 	char *p;
 
-	if (is_as_sent(r)) {
-		in->subject = r->http.target;
-		in->path = r->http.path;
+	if (r->target.p != NULL || is_as_sent(r)) {
+		in->subject = r->target.p != NULL ? r->target : r->http.target;
+		rest = in->subject;
+		text_next(&rest, '?', &in->path);
 		in->query = query;
 		return (true);
 	}
@@ -70,7 +77,7 @@ too_long(struct request *r, const char *setting)
 
 int
 target_apply(struct request *r, const struct patterns *ps, unsigned block, const char *setting,
-    struct buf *out)
+    struct buf *out, size_t *rule)
 {
 	struct text cond[MATCH_CAPTURES];
 	struct pattern_input in = { .scheme = conn_scheme(r),
@@ -81,7 +88,7 @@ target_apply(struct request *r, const struct patterns *ps, unsigned block, const
 		return (500);
 	if (patterns_use_condition(ps) && route_captures(r, block, cond, &in.cond_decoded))
 		in.cond = cond;
-	switch (patterns_apply(ps, &in, out)) {
+	switch (patterns_apply(ps, &in, out, rule)) {
 	case PATTERN_NONE:
 	case PATTERN_MADE: return (0);
 	case PATTERN_TOO_LONG: return (too_long(r, setting));

@@ -14,8 +14,11 @@
 #include "server/module/pattern.h"
 
 /* Applies the rules of a setting to the request.  block: the one that sets it.  *out is empty, the
- * caller frees it.  0, or the status of a refusal, which is logged. */
+ * caller frees it; *rule: the number of the rule that matched.  0, or the status of a refusal,
+ * which is logged. */
 int target_apply(struct request *, const struct patterns *, unsigned block, const char *setting,
-    struct buf *out);
+    struct buf *out, size_t *rule);
+/* False for "OPTIONS *", and for the name of an index file, which no client has asked for. */
+bool target_counts(const struct request *);
 
 #endif

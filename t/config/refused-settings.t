@@ -35,7 +35,7 @@ my @refused = (
 	'magnet.attract-raw-url-to = ( "/x.lua" )', 'webdav.activate = "enable"', 'webdav.is-readonly = "enable"',
 	'ssl.engine = "enable"', 'ssl.pemfile = "/x.pem"', 'extforward.params = ( "host" => 1 )',
 	'simple-vhost.server-root = "/srv"', 'evhost.path-pattern = "/srv/%0/"', 'mysql-vhost.db = "x"', 'userdir.path = "public_html"',
-	'url.rewrite-once = ( "^/a" => "/b" )',
+	
 	'server.chroot = "/srv"',
 );
 for my $line (@refused) {
