@@ -36,18 +36,27 @@ my %info = map { $_ => '/php/a.php' } '/php/a.php/', '/php/a.php//', '/php/a.php
 # The ways in which a configuration names scripts.
 my @conditions = ('$HTTP["url"] =~ "\.php$"', '$PHYSICAL["path"] =~ "\.php$"', '$PHYSICAL["existing-path"] =~ "\.php$"');
 
-sub server {
-	my ($condition, $more) = @_;
-	my $srv = Test::Server->start(conf => <<"END");
-index-file.names = ( "index.php", "index.html" )
-@{[ $more // '' ]}
-$condition {
+# ... and those of lighttpd 1.4.
+my $scgi = Test::App->start(protocol => 'scgi');
+my @lists = ('fastcgi.server', 'scgi.server', 'fastcgi.server, check-local = "disable"');
+
+sub part {
+	my ($how, $socket) = @_;
+	return qq{$1.server = ( ".php" => (( "socket" => "@{[ $socket // ($1 eq 'scgi' ? $scgi : $app)->socket ]}", "x-sendfile" => "enable"@{[ $how =~ /disable/ ? ', "check-local" => "disable"' : '' ]} )) )\n}
+	    if $how =~ /^(fastcgi|scgi)\.server/;
+	return <<"END";
+$how {
 	proxy-core.protocol = "fastcgi"
-	proxy-core.backends = ( "unix:@{[ $app->socket ]}" )
+	proxy-core.backends = ( "unix:@{[ $socket // $app->socket ]}" )
 	proxy-core.max-pool-size = 4
 	proxy-core.allow-x-sendfile = "enable"
 }
 END
+}
+
+sub server {
+	my ($how, $more, $socket) = @_;
+	my $srv = Test::Server->start(conf => qq{index-file.names = ( "index.php", "index.html" )\n@{[ $more // '' ]}\n} . part($how, $socket));
 	$srv->write($_, "<?php SOURCE $_ ?>") for qw(php/index.php php/a.php x.php/index.php both/index.php shared.php);
 	$srv->write($_, "<p>$_</p>") for qw(plain/index.html both/index.html php/a.html);
 	$srv->write('none/file.txt', 'text');
@@ -108,12 +117,14 @@ my %answer = (
 	'/../php/a.php' => 400,
 );
 
-for my $condition (@conditions) {
+for my $condition (@conditions, @lists) {
+	my $by_file = $condition =~ /existing/ || $condition =~ /\.server$/;     # what does not exist, does not run
+	my $with_info = $by_file || $condition =~ /disable/;
 	subtest $condition => sub {
 		my $srv = server($condition);
 		for my $path (sort keys %answer) {
 			my $r = ask($srv, GET => $path);
-			my $answer = $condition =~ /existing/ && $info{$path} || $answer{$path};
+			my $answer = $with_info && $info{$path} || $answer{$path};
 			if ($answer =~ /^\//) { like $r->{body} // '', qr/^ran \Q$answer\E\|/, '... the script runs' }
 			else { is $r->{status}, $answer, "... $answer" }
 		}
@@ -124,7 +135,7 @@ for my $condition (@conditions) {
 		is ask($srv, HEAD => $_)->{status}, 200, '... HEAD' for '/php/', '/php/a.php';
 		# For a name that does not exist, only the URL tells whether it is a script.
 		my $r = ask($srv, GET => '/php/none.php');
-		$condition =~ /existing/ ? is $r->{status}, 404, '... nothing runs' : like $r->{body}, qr/^ran /, '... the application answers';
+		$by_file ? is $r->{status}, 404, '... nothing runs' : like $r->{body}, qr/^ran /, '... the application answers';
 	};
 }
 
@@ -216,6 +227,42 @@ subtest 'one index file for all directories' => sub {
 subtest 'static-file.exclude-extensions where no application is' => sub {
 	my $srv = server('$HTTP["host"] == "none"', qq{static-file.exclude-extensions = ( ".php" )\n});
 	is ask($srv, GET => $_)->{status}, 403, $_ for '/php/', '/php/a.php', '/none/';
+};
+
+# Names that another file system knows as the name of a script, and names that lead to one.
+for my $how (@lists, 'static-file.exclude-extensions') {
+	subtest "no source by another name: $how" => sub {
+		my $srv = $how =~ /static/ ? server('$HTTP["host"] == "none"', qq{$how = ( ".php" )\n}) : server($how);
+		my @odd = ('/php/a.PHP', '/php/a.Php', '/php/a.php.', '/php/a.php ', '/php/a.php. .', '/php/a.PHP .');
+		$srv->write($_, 'SOURCE') for map { s{^/}{}r } @odd;
+		for my $path (@odd) {
+			is ask($srv, GET => $path =~ s/ /%20/gr)->{status}, 403, "... $path: 403";
+			is ask($srv, GET => $path =~ s/ /%20/gr, Range => 'bytes=0-3')->{status}, 403, '... a range';
+		}
+		is ask($srv, GET => '/php/a.html')->{status}, 200, '... other files are there';
+		return if $how =~ /static/;
+		my $name = sub { my ($file) = @_; return ask($srv, GET => "/php/a.php?X-Sendfile:%20@{[ $srv->dir ]}$file") };
+		is $name->($_)->{status}, 403, "... X-Sendfile: $_" for '/php/a.php', '/php/./a.php', '/php/../php/a.php', '/php/a.PHP', '/php/a.php.';
+		is $name->('/php/a.html')->{body}, '<p>php/a.html</p>', '... X-Sendfile of another file';
+		ask($srv, GET => '/php/a.php?X-Sendfile2:%20' . $srv->dir . '/php/a.php%200-3');
+	};
+}
+
+for my $how (@conditions, @lists) {
+	subtest "a dead application shows no source: $how" => sub {
+		my $dead = Test::App->start(protocol => $how =~ /^scgi/ ? 'scgi' : 'fastcgi');
+		my $socket = $dead->socket;
+		$dead->down;
+		my $srv = server($how, '', $socket);
+		like ask($srv, GET => $_)->{status}, qr/^50[234]$/, '... an error' for '/php/a.php', '/php/', '/php/a%2ephp', '//php//a.php', '/php/a.php?x';
+		is ask($srv, GET => '/php/a.html')->{status}, 200, '... files are there';
+	};
+}
+
+subtest 'a part of the site may send its sources' => sub {
+	my $srv = server('fastcgi.server', qq{\$HTTP["url"] =~ "^/both/" {\n fastcgi.server = ( )\n static-file.script-extensions := ( )\n}\n});
+	like $srv->get('/both/index.php'), qr/SOURCE/, 'where it is said';
+	is ask($srv, GET => '/php/a.php')->{status}, 200, 'not elsewhere';
 };
 
 subtest 'the settings are those of the name that was found' => sub {
