@@ -252,6 +252,9 @@ uint64_t io_now(const struct io *);     /* CLOCK_MONOTONIC ns, read once a round
 uint64_t io_wall_s(const struct io *);  /* wall clock seconds, read once a round */
 uint64_t io_wall_ns(const struct io *); /* ... nanoseconds, of the clock that times files */
 
+/* Average load of the machine in the last minute, in hundredths; 0: unknown.  Never waits. */
+unsigned io_machine_load(void);
+
 /* The loop counts file_reads and file_inline in the counters of its owner, when they are set. */
 struct counters;
 void io_count_into(struct io *, struct counters *);

@@ -7,6 +7,7 @@
 #define SERVER_REPLY_H
 
 #include "server/request.h"
+#include "wire/accept_encoding.h"
 
 /* What an application says about the file to send. */
 struct reply_extra {
@@ -19,8 +20,35 @@ struct reply_extra {
 	struct text charset; /* of a text type; .n 0: the type is sent as it is */
 };
 
+/* Another form of a file: compressed.  Its owner is not counted here. */
+struct reply_form {
+	enum coding coding;
+	const struct file_entry *tags; /* the entity tag is that of this file, and the coding's */
+	struct text head;              /* prepared, as in struct file_entry; .n 0: none */
+	struct io_file *file;          /* or bytes */
+	const char *bytes;
+	uint64_t size;
+	void *(*keep)(struct reply_form *); /* counts a user, for ... */
+	void (*put)(void *);                /* ... what keep() returned */
+};
+
 /* The only way to send a file: conditions, ranges, head.  Takes the reference to e. */
 void reply_file(struct request *, struct file_entry *e, const struct reply_extra *);
+/* The same with the bytes of a form; the entry stays the caller's. */
+void reply_file_as(struct request *, struct file_entry *, struct reply_form *,
+    const struct reply_extra *);
+/* True if the conditions of the request decide without the bytes of the form: the reply is made
+ * (304, 412). */
+bool reply_file_decided(struct request *, struct file_entry *, struct reply_form *,
+    const struct reply_extra *);
+/* True if the application's status is sent unchanged.  The server itself decides between 200, 206
+ * and 416. */
+bool reply_own_status(int status);
+/* The media type of the file, as the application or its name says. */
+struct text reply_type(const struct reply_style *, const struct file_entry *,
+    const struct reply_extra *);
+/* Writes the start of every 200 of the form to head[FILE_HEAD_MAX]; returns its length. */
+size_t reply_prepare_form(const struct file_entry *, const struct reply_form *, char *head);
 /* Adds len bytes of the file from off to the body.  HEAD: adds nothing.  False: no memory. */
 bool reply_attach(struct request *, struct file_entry *, uint64_t off, uint64_t len);
 void reply_error(struct request *, int status);

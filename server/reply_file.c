@@ -12,31 +12,66 @@
 #include "wire/control.h"
 #include "wire/http_date.h"
 #include "wire/media_type.h"
+#include "server/module/deflate.h"
 #include "server/module/module.h"
 #include "server/worker.h"
 
 /* up to this size copying the body behind its head is cheaper than a second iovec */
-#define COPY_MAX 2048u
-#define TYPE_MAX 256u /* a longer media type gets no charset */
+#define COPY_MAX       2048u
+#define ETAG_CODED_MAX 192u /* a longer tag of an application is not sent for a compressed form */
+#define TYPE_MAX       256u /* a longer media type gets no charset */
 
 struct file_facts {
-	char etag_buf[ETAG_MAX];
+	char etag_buf[ETAG_CODED_MAX];
 	char date_buf[HTTP_DATE_LEN + 1];
 	char type_buf[TYPE_MAX + CONTROL_NAME_MAX + MEDIA_TYPE_MORE];
-	struct text etag, last_modified, type;
+	struct text etag, last_modified, type, coding; /* .n 0: none */
+	bool varies;
+	uint64_t size; /* of the form */
 	struct validators v;
 };
 
+struct text
+reply_type(const struct reply_style *style, const struct file_entry *e, const struct reply_extra *x)
+{
+	return (x != NULL && x->content_type.n != 0 ? x->content_type
+						    : mime_type(style->mime, e->lk.path));
+}
+
+/* Each form has a tag of its own: "TAG-gzip". */
+static void
+coded_etag(struct file_facts *f, const struct reply_form *form)
+{
+	struct text c = coding_name(form->coding), t = f->etag;
+
+	if (t.n < 2 || t.p[t.n - 1] != '"' || t.n + 1 + c.n > sizeof(f->etag_buf)) {
+		f->etag = TEXT_NONE;
+		return;
+	}
+	memmove(f->etag_buf, t.p, t.n);
+	f->etag_buf[t.n - 1] = '-';
+	memcpy(f->etag_buf + t.n, c.p, c.n);
+	f->etag_buf[t.n + c.n] = '"';
+	f->etag = (struct text){ f->etag_buf, t.n + c.n + 1 };
+}
+
 static void
 facts_of(struct file_facts *f, const struct reply_style *style, const struct file_entry *e,
-    const struct reply_extra *x, uint64_t wall_s)
+    const struct reply_form *form, const struct reply_extra *x, uint64_t wall_s)
 {
+	const struct file_entry *tags = form != NULL ? form->tags : e;
 	int64_t mtime = e->stx.stx_mtime.tv_sec;
 
 	f->etag = (struct text){ f->etag_buf,
-		etag_make(f->etag_buf, &e->stx, style->etag_parts, e->unsettled) };
+		etag_make(f->etag_buf, &tags->stx, style->etag_parts, tags->unsettled) };
 	if (x != NULL && x->etag.n != 0)
 		f->etag = x->etag;
+	f->coding = TEXT_NONE;
+	if (form != NULL) {
+		f->coding = coding_name(form->coding);
+		coded_etag(f, form);
+	}
+	f->size = form != NULL ? form->size : e->size;
 	f->v.mtime_s = mtime > 0 ? (uint64_t)mtime : 0;
 	f->v.date_is_weak = e->unsettled != 0 || f->v.mtime_s + 2 > wall_s;
 	http_date_put(f->date_buf, f->v.mtime_s);
@@ -50,8 +85,8 @@ facts_of(struct file_facts *f, const struct reply_style *style, const struct fil
 		 * changing the date */
 		f->last_modified = TEXT_NONE;
 	}
-	f->type = x != NULL && x->content_type.n != 0 ? x->content_type
-						      : mime_type(style->mime, e->lk.path);
+	f->type = reply_type(style, e, x);
+	f->varies = form != NULL || deflate_fits(&style->varies, f->type, (int64_t)e->size);
 	if (x != NULL && x->charset.n != 0 && f->type.n <= TYPE_MAX)
 		f->type = (struct text){ f->type_buf,
 			media_type_charset(f->type_buf, f->type, x->charset) };
@@ -65,7 +100,15 @@ put_validators(char *p, const struct file_facts *f)
 		p = put_line(p, TEXT("Last-Modified: "), f->last_modified);
 	if (f->etag.n != 0)
 		p = put_line(p, TEXT("ETag: "), f->etag);
+	if (f->varies)
+		p = put(p, TEXT("Vary: Accept-Encoding\r\n"));
 	return (p);
+}
+
+static char *
+put_coding(char *p, const struct file_facts *f)
+{
+	return (f->coding.n != 0 ? put_line(p, TEXT("Content-Encoding: "), f->coding) : p);
 }
 
 static bool
@@ -76,24 +119,31 @@ facts_fit(const struct file_facts *f, const struct reply_style *style)
 }
 
 size_t
-reply_prepare(const struct file_entry *e, char *head)
+reply_prepare_form(const struct file_entry *e, const struct reply_form *form, char *head)
 {
 	const struct reply_scope *fs = container_of(e->lk.scope, const struct reply_scope, scope);
 	const struct reply_style *style = &fs->style;
 	struct file_facts f;
 	char *p = head;
 
-	facts_of(&f, style, e, NULL, io_wall_s(fs->io));
+	facts_of(&f, style, e, form, NULL, io_wall_s(fs->io));
 	if (!facts_fit(&f, style))
 		return (0); /* replies are then built one by one */
 	p = put_status(p, 200);
 	p = put_line(p, TEXT("Content-Type: "), f.type);
-	p = put_u64_line(p, TEXT("Content-Length: "), e->size);
+	p = put_u64_line(p, TEXT("Content-Length: "), f.size);
+	p = put_coding(p, &f);
 	p = put_validators(p, &f);
-	if (style->ranges)
+	if (style->ranges && form == NULL)
 		p = put(p, TEXT("Accept-Ranges: bytes\r\n"));
 	p = put(p, style->tag_line);
 	return ((size_t)(p - head));
+}
+
+size_t
+reply_prepare(const struct file_entry *e, char *head)
+{
+	return (reply_prepare_form(e, NULL, head));
 }
 
 static void
@@ -118,6 +168,28 @@ reply_attach(struct request *r, struct file_entry *e, uint64_t off, uint64_t len
 	return (body_lend(&r->body, t, put_back, file_entry_ref(e)));
 }
 
+/* All bytes of the file, or of its form. */
+static bool
+attach_all(struct request *r, struct file_entry *e, struct reply_form *form)
+{
+	struct text t;
+	void *owner;
+
+	if (form == NULL || r->http.verb == HTTP_HEAD || form->size == 0)
+		return (form != NULL || reply_attach(r, e, 0, e->size));
+	r->body_bytes += form->size;
+	if (form->file != NULL)
+		return (body_file(&r->body, form->file, 0, form->size));
+	t = (struct text){ form->bytes, form->size };
+	if (t.n <= COPY_MAX)
+		return (body_copy(&r->body, t));
+	owner = form->keep(form);
+	if (body_lend(&r->body, t, form->put, owner))
+		return (true);
+	form->put(owner);
+	return (false);
+}
+
 static bool
 is_conditional(const struct http_request *h)
 {
@@ -128,21 +200,22 @@ is_conditional(const struct http_request *h)
 
 /* The hot path: a copy of the prepared head, the date, the bytes. */
 static bool
-send_prepared(struct request *r, struct file_entry *e)
+send_prepared(struct request *r, struct file_entry *e, struct reply_form *form)
 {
+	struct text head = form != NULL ? form->head : e->head;
 	struct text more = modules_head(r, 200, e, TEXT_NONE, TEXT_NONE);
 	uint64_t mark = r->body.left;
 	char *start, *p;
 
-	start = body_room(&r->body, e->head.n + more.n + REPLY_END_MAX);
+	start = body_room(&r->body, head.n + more.n + REPLY_END_MAX);
 	if (start == NULL)
 		return (false);
-	p = put(modules_edit(r, start, put(start, e->head)), more);
+	p = put(modules_edit(r, start, put(start, head)), more);
 	p = reply_put_end(p, r);
 	body_wrote(&r->body, (size_t)(p - start));
 	if (r->site->wants_head)
 		reply_keep_head(r, mark);
-	return (reply_attach(r, e, 0, e->size));
+	return (attach_all(r, e, form));
 }
 
 static char *
@@ -176,8 +249,10 @@ file_head(struct request *r, const struct file_entry *e, int status, const struc
 	}
 	if (one != NULL)
 		p = put_content_range(p, *one, e->size);
+	if (status != 304)
+		p = put_coding(p, f);
 	p = put_validators(p, f);
-	if (r->conf->range_requests && status < 300)
+	if (r->conf->range_requests && status < 300 && f->coding.n == 0)
 		p = put(p, TEXT("Accept-Ranges: bytes\r\n"));
 	p = put(p, r->site->style.tag_line);
 	body_wrote(&r->body, (size_t)(modules_edit(r, start, p) - start));
@@ -249,51 +324,64 @@ send_multipart(struct request *r, struct file_entry *e, const struct file_facts 
 	return (body_copy(&r->body, (struct text){ last, nlast }));
 }
 
-/* True if the application's status is sent unchanged.  The server itself decides between 200, 206
- * and 416. */
-static bool
-is_own_status(int status)
+bool
+reply_own_status(int status)
 {
 	return (status != 0 && status != 200 && status != 206 && status != 416);
 }
 
+/* 0: the bytes are sent.  Otherwise the reply is made, or *ok is false. */
+static int
+check_conditions(struct request *r, struct file_entry *e, const struct file_facts *f,
+    const struct reply_extra *x, bool *ok)
+{
+	int status = conditions_check(&r->http, &f->v);
+
+	if (status == 304) {
+		r->status = 304;
+		*ok = file_head(r, e, 304, f, TEXT_NONE, 0, NULL, x);
+	} else if (status == 412) {
+		reply_error(r, 412);
+	}
+	return (status);
+}
+
 static bool
-send_selected(struct request *r, struct file_entry *e, const struct reply_extra *x)
+send_whole(struct request *r, struct file_entry *e, struct reply_form *form,
+    const struct file_facts *f, int status, const struct reply_extra *x)
+{
+	r->status = status;
+	return (file_head(r, e, status, f, f->type, f->size, NULL, x) && attach_all(r, e, form));
+}
+
+static bool
+send_selected(struct request *r, struct file_entry *e, struct reply_form *form,
+    const struct reply_extra *x)
 {
 	struct range_part g[RANGES_MAX];
 	struct file_facts f;
-	int n = 0, status = 0;
+	bool ok = true;
+	int n = 0;
 
-	facts_of(&f, &r->site->style, e, x, io_wall_s(r->worker->io));
+	facts_of(&f, &r->site->style, e, form, x, io_wall_s(r->worker->io));
 	if (!facts_fit(&f, &r->site->style)) {
 		reply_error(r, 502);
 		return (true);
 	}
-	if (x != NULL && is_own_status(x->status)) {
-		r->status = x->status;
-		return (file_head(r, e, r->status, &f, f.type, e->size, NULL, x) &&
-			reply_attach(r, e, 0, e->size));
-	}
-	status = conditions_check(&r->http, &f.v);
-	if (status == 304) {
-		r->status = 304;
-		return (file_head(r, e, 304, &f, TEXT_NONE, 0, NULL, x));
-	}
-	if (status == 412) {
-		reply_error(r, 412);
-		return (true);
-	}
-	if (r->conf->range_requests && r->http.known[HH_RANGE].p != NULL &&
+	if (x != NULL && reply_own_status(x->status))
+		return (send_whole(r, e, form, &f, x->status, x));
+	if (check_conditions(r, e, &f, x, &ok) != 0)
+		return (ok);
+	if (r->conf->range_requests && form == NULL && r->http.known[HH_RANGE].p != NULL &&
 	    r->http.verb == HTTP_GET)
 		n = ranges_select(&r->http, &f.v, e->size, g);
 	if (n < 0) {
 		send_416(r, e->size);
 		return (true);
 	}
-	r->status = n != 0 ? 206 : 200;
 	if (n == 0)
-		return (file_head(r, e, 200, &f, f.type, e->size, NULL, x) &&
-			reply_attach(r, e, 0, e->size));
+		return (send_whole(r, e, form, &f, 200, x));
+	r->status = 206;
 	if (n == 1)
 		return (file_head(r, e, 206, &f, f.type, g[0].to - g[0].from, g, x) &&
 			reply_attach(r, e, g[0].from, g[0].to - g[0].from));
@@ -301,16 +389,41 @@ send_selected(struct request *r, struct file_entry *e, const struct reply_extra 
 }
 
 void
-reply_file(struct request *r, struct file_entry *e, const struct reply_extra *x)
+reply_file_as(struct request *r, struct file_entry *e, struct reply_form *form,
+    const struct reply_extra *x)
 {
+	struct text head = form != NULL ? form->head : e->head;
 	bool ok;
 
 	r->status = 200;
-	if (x == NULL && e->head.n != 0 && !is_conditional(&r->http))
-		ok = send_prepared(r, e);
+	if (x == NULL && head.n != 0 && !is_conditional(&r->http))
+		ok = send_prepared(r, e, form);
 	else
-		ok = send_selected(r, e, x);
+		ok = send_selected(r, e, form, x);
 	if (!ok)
 		reply_no_memory(r);
+}
+
+bool
+reply_file_decided(struct request *r, struct file_entry *e, struct reply_form *form,
+    const struct reply_extra *x)
+{
+	struct file_facts f;
+	bool ok = true;
+
+	if (!is_conditional(&r->http))
+		return (false);
+	facts_of(&f, &r->site->style, e, form, x, io_wall_s(r->worker->io));
+	if (!facts_fit(&f, &r->site->style) || check_conditions(r, e, &f, x, &ok) == 0)
+		return (false);
+	if (!ok)
+		reply_no_memory(r);
+	return (true);
+}
+
+void
+reply_file(struct request *r, struct file_entry *e, const struct reply_extra *x)
+{
+	reply_file_as(r, e, NULL, x);
 	file_entry_put(e);
 }

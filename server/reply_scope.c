@@ -20,7 +20,10 @@ static bool
 same_style(const struct reply_style *a, const struct reply_style *b)
 {
 	return (a->mime == b->mime && a->etag_parts == b->etag_parts && a->ranges == b->ranges &&
-		a->watched == b->watched && text_eq(a->tag_line, b->tag_line));
+		a->watched == b->watched && text_eq(a->tag_line, b->tag_line) &&
+		a->varies.types == b->varies.types && a->varies.n == b->varies.n &&
+		a->varies.min == b->varies.min && a->varies.max == b->varies.max &&
+		a->varies.all == b->varies.all);
 }
 
 static struct reply_scope *

@@ -21,8 +21,17 @@
 #include "files/hold/hold.h"
 #include "server/config/mime.h"
 
+/* Replies that depend on Accept-Encoding, and say so: Vary. */
+struct reply_varies {
+	const struct text *types; /* n beginnings of media types */
+	size_t n;
+	uint64_t min, max; /* bytes */
+	bool all;          /* any file may have a compressed sibling */
+};
+
 /* What the head of a reply depends on, besides the file. */
 struct reply_style {
+	struct reply_varies varies;
 	const struct mime *mime; /* owned by the resources */
 	unsigned etag_parts;
 	bool ranges;          /* send Accept-Ranges */

@@ -90,6 +90,10 @@ struct request {
 	const struct reply_extra *extra;
 	const struct reply_extra *carried; /* of X-Accel-Redirect, for the file that it names */
 	struct io_stamps open; /* of the op that opened the file, if this request waited for it */
+	struct {               /* a request that waits for a compressed form; module/deflate.h */
+		struct list link;
+		struct file_entry *entry;
+	} deflate;
 	/* request body */
 	int64_t body_left; /* -1: chunked */
 	bool streams;      /* the body goes to the handler while it arrives */

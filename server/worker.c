@@ -43,6 +43,7 @@ worker_request(struct worker *w)
 	r->worker = w;
 	list_init(&r->link);
 	list_init(&r->wait.link);
+	list_init(&r->deflate.link);
 	r->wait.lookup = NULL;
 	body_init(&r->body, w->io);
 	/* the connection that takes the request sets the socket */
@@ -57,6 +58,7 @@ worker_request_back(struct request *r)
 	struct worker *w = r->worker;
 
 	file_lookup_cancel(&r->wait);
+	deflate_stop(r);
 	body_clear(&r->body);
 	arena_reset(&r->arena);
 	request_drop_spools(r);
@@ -115,6 +117,7 @@ cache_make(struct worker *w)
 		.idle_ms = (uint32_t)(1000 * c->cache_idle),
 	};
 
+	variants_init(&w->variants, w);
 	w->files = file_cache_new(w->io, &w->counters->events, &lim);
 	return (w->files != NULL ? 0 : -ENOMEM);
 }
@@ -370,8 +373,10 @@ worker_free(struct worker *w)
 			upstream_free(w->upstreams[i]);
 	free(w->upstreams);
 	upstream_free(w->cgi);
-	if (w->files != NULL)
+	if (w->files != NULL) {
+		variants_stop(&w->variants);
 		file_cache_free(w->files);
+	}
 	route_end(w);
 	while ((l = list_pop(&w->requests)) != NULL)
 		free(list_entry(l, struct request, link));

@@ -16,6 +16,7 @@
 #include "server/conn/eviction.h"
 #include "server/config/site.h"
 #include "server/status/worker_counters.h"
+#include "server/module/deflate.h"
 
 struct listener { /* shared by the workers of a generation, which owns it */
 	int fd;
@@ -63,6 +64,7 @@ struct worker {
 	bool physical;             /* a condition uses $PHYSICAL */
 	bool log_states;           /* debug.log-state-handling */
 	struct file_cache *files;
+	struct variants variants;    /* compressed forms of them */
 	struct reply_scopes scopes;  /* of its sites */
 	struct list conns, requests; /* connections; recycled requests */
 	unsigned nconns, nrequests;

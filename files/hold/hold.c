@@ -159,6 +159,8 @@ entry_free(struct lookup *l)
 	must(!list_linked(&e->busy));
 	io_file_put(e->file);
 	file_scope_put(l->scope);
+	if (e->more != NULL)
+		e->more->free(e->more);
 	free(e->memory);
 	free(e);
 }

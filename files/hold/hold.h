@@ -58,6 +58,11 @@ struct file_scope {
 
 #define FILE_HEAD_MAX 1024
 
+/* What a user of the cache adds to an entry. */
+struct file_more {
+	void (*free)(struct file_more *); /* with the entry */
+};
+
 struct file_entry {
 	struct lookup lk;
 	int err; /* 0, or -errno: there is no such file, or it cannot be sent */
@@ -86,9 +91,10 @@ struct file_entry {
 	uint8_t tries;
 	struct list busy;
 	struct io_op op;
-	struct io_first first; /* the facts and bytes that its open brought */
-	struct statx again;    /* result of a re-check */
-	char *memory;          /* holds head and bytes */
+	struct io_first first;  /* the facts and bytes that its open brought */
+	struct statx again;     /* result of a re-check */
+	char *memory;           /* holds head and bytes */
+	struct file_more *more; /* NULL: none */
 };
 
 struct file_limits {

@@ -8,6 +8,7 @@
 #include "server/config/log_names.h"
 #include "server/config/resources.h"
 #include "server/debug_log.h"
+#include "server/module/deflate.h"
 #include "server/module/module.h"
 #include "server/worker.h"
 #include "wire/codec.h"
@@ -128,6 +129,7 @@ tables_make(struct site *s)
 		buf_printf(&tag, "Server: %s\r\n", s->conf->server_tag);
 	s->style.ranges = s->conf->range_requests;
 	s->style.watched = s->conf->cut_changed;
+	deflate_of(s);
 	s->style.tag_line = tag.n != 0 && !tag.failed ? buf_as_text(&tag) : (struct text){ "", 0 };
 	return (0);
 }

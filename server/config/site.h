@@ -12,6 +12,7 @@
 
 #include "base/timing.h"
 #include "proxy-core/exchange.h"
+#include "io/code/file.h"
 #include "server/config/config.h"
 #include "server/reply_scope.h"
 
@@ -51,6 +52,16 @@ struct site_modules { /* those that its settings use, in the order in which they
 	const struct module *edit[SITE_MODULES_MAX];
 };
 
+/* deflate.*, see module/deflate.h */
+struct deflate {
+	bool on; /* files may have compressed forms */
+	uint8_t order[CODINGS], siblings[CODINGS];
+	unsigned n, nsiblings;
+	struct coder_conf conf[CODINGS];
+	struct code_cache *cache; /* NULL: none */
+	unsigned max_load;        /* hundredths; 0: any */
+};
+
 struct site {
 	const struct conf *conf;
 	struct worker *worker;
@@ -73,6 +84,7 @@ struct site {
 	enum timing_format timing;
 	const struct page *pages; /* by status: those of server.errorfile-prefix; NULL: none */
 	struct site_modules modules;
+	struct deflate deflate;
 	const void *rules[RULES + 1]; /* what settings were compiled to; NULL: not set */
 };
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "server/conn/conn.h"
 #include "server/handler/cgi.h"
+#include "server/module/deflate.h"
 #include "server/reply.h"
 #include "server/route.h"
 #include "server/worker.h"
@@ -228,7 +229,22 @@ is_index(const struct request *r)
 	return (r->index_try != 0 && r->index_try != NO_INDEX && route_asks_index(r));
 }
 
-/* Takes e: hands it to reply_file() or puts it back. */
+/* Takes e. */
+static enum handled
+send_file(struct request *r, struct file_entry *e, bool peek)
+{
+	if (r->site->deflate.on)
+		switch (deflate_file(r, e, peek)) {
+		case DEFLATE_SENT: return (HANDLED_REPLY);
+		case DEFLATE_LATER: return (HANDLED_LATER);
+		case DEFLATE_NOT_NOW: file_entry_put(e); return (HANDLED_NOT_NOW);
+		case DEFLATE_NOT: break;
+		}
+	reply_file(r, e, r->extra);
+	return (HANDLED_REPLY);
+}
+
+/* Takes e: hands it to send_file() or puts it back. */
 static enum handled
 static_answer(struct request *r, struct file_entry *e, bool peek)
 {
@@ -240,10 +256,8 @@ static_answer(struct request *r, struct file_entry *e, bool peek)
 		return (answer_index(r));
 	}
 	if (err == 0 && !is_dir && r->index_try != NO_INDEX &&
-	    !static_excluded(r->conf, r->lookup) && !(r->extra == NULL && cgi_is_all(r->conf))) {
-		reply_file(r, e, r->extra);
-		return (HANDLED_REPLY);
-	}
+	    !static_excluded(r->conf, r->lookup) && !(r->extra == NULL && cgi_is_all(r->conf)))
+		return (send_file(r, e, peek));
 	file_entry_put(e);
 	if (r->index_try == NO_INDEX && err == 0)
 		return (refuse(r, is_dir ? 403 : 404));
@@ -270,6 +284,7 @@ void
 static_stop(struct request *r)
 {
 	file_lookup_cancel(&r->wait);
+	deflate_stop(r);
 }
 
 static enum handled

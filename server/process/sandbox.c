@@ -59,6 +59,8 @@ add_named(const struct conf *c, void *arg)
 	for (i = 0; i < c->proxy_x_tempdir.n; i++)
 		add(arg, c->proxy_x_tempdir.v[i].p,
 		    SANDBOX_READ | SANDBOX_REMOVE | SANDBOX_OPTIONAL);
+	if (c->deflate_types.n != 0)
+		add(arg, c->deflate_cache_dir, SANDBOX_READ | SANDBOX_SPOOL | SANDBOX_OPTIONAL);
 	add(arg, c->error_prefix, SANDBOX_READ | SANDBOX_BESIDE | SANDBOX_OPTIONAL);
 	for (i = 0; i < c->alias_url.n; i++)
 		add(arg, c->alias_url.v[i].value.p, SANDBOX_READ | SANDBOX_OPTIONAL);
@@ -126,14 +128,13 @@ reaches(const struct reach *r, const char *directive, const char *dir)
 }
 
 static bool
-reaches_spool(const struct reach *r, const char *dir)
+reaches_spool(const struct reach *r, const char *directive, const char *dir)
 {
-	if (sandbox_allows(r->sandbox, SANDBOX_SPOOL, dir))
+	if (!is_set(dir) || sandbox_allows(r->sandbox, SANDBOX_SPOOL, dir))
 		return (true);
 	snprintf(r->why, r->size,
-	    "server.upload-dirs \"%s\": the running server may not write there (server.sandbox); "
-	    "restart it",
-	    dir);
+	    "%s \"%s\": the running server may not write there (server.sandbox); restart it",
+	    directive, dir);
 	return (false);
 }
 
@@ -163,6 +164,8 @@ reaches_named(const struct conf *c, void *arg)
 		ok = reaches(arg, "alias.url", c->alias_url.v[i].value.p);
 	for (i = 0; ok && i < c->proxy_x_tempdir.n; i++)
 		ok = reaches_temp(arg, c->proxy_x_tempdir.v[i].p);
+	if (ok && c->deflate_types.n != 0)
+		ok = reaches_spool(arg, "deflate.cache-dir", c->deflate_cache_dir);
 	g_free(pages);
 	return (ok);
 }
@@ -177,6 +180,6 @@ process_sandbox_reaches(const struct process *ps, const struct config *config, c
 	size_t i;
 
 	for (i = 0; ok && has_application(config) && i < c->upload_dirs.n; i++)
-		ok = reaches_spool(&r, c->upload_dirs.v[i].p);
+		ok = reaches_spool(&r, "server.upload-dirs", c->upload_dirs.v[i].p);
 	return (ok);
 }

@@ -232,7 +232,7 @@ static const struct try tries[] = {
 	T_SAN(makes_code, 0, ENOSYS),
 	T(changes_mode, ENOSYS, ENOSYS),
 	T(links, ENOSYS, ENOSYS),
-	T(renames, ENOSYS, ENOSYS),
+	T(renames, ENOENT, ENOSYS),
 	T_SAN(asks_tty, ENOSYS, ENOSYS),
 	T(clone3_fails, ENOSYS, ENOSYS),
 	T(unknown_call, ENOSYS, ENOSYS),

@@ -202,7 +202,7 @@ refused_keys(void)
 	config_free(good(ROOT "compress.filetype = ( \"text/html\" )\nssl.engine = "
 			      "\"disable\"\nserver.http-parseopts = ( )"));
 	g_assert_cmpstr(str(&warn), ==,
-	    "t.conf:2:1: compress.filetype has no effect here. Replies are not compressed.\n"
+	    "t.conf:2:1: compress.filetype is an old name; write deflate.mimetypes\n"
 	    "t.conf:3:1: ssl.engine is not built in; only \"disable\" is accepted\n");
 	bad(ROOT "ssl.engine = \"enable\"", "t.conf:2:1: ",
 	    "ssl.engine cannot be used here. The socket would speak plain text. Remove it");

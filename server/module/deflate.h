@@ -1,0 +1,62 @@
+/* server/module/deflate.h -- deflate.*: which replies are compressed, how, and the compressed forms
+ * of files.
+ *
+ *   file entry (files/hold) --> variant: gzip      READY: head and bytes, sent like a hot file
+ *        |                  '-> variant: br        MAKING: a thread compresses; requests wait in it
+ *        `-- holds them; a new version of the file is a new entry without variants
+ *
+ * Equal requests of a worker join one compression.  A request waits DEFLATE_PATIENCE_MS at most, and
+ * gets the file as it is then; the compression goes on, for the next one.
+ *
+ * Bounds   bytes and descriptors of all variants of a worker; the least recently used goes first.
+ *          DEFLATE_MAKING compressions at a time.
+ * Thread   the worker's.
+ */
+#ifndef SERVER_MODULE_DEFLATE_H
+#define SERVER_MODULE_DEFLATE_H
+
+#include "io/code/file.h"
+#include "server/config/site.h"
+#include "server/request.h"
+
+#define DEFLATE_PATIENCE_MS 2000u
+#define DEFLATE_MAKING      64u         /* of a worker */
+#define DEFLATE_BYTES       (16u << 20) /* of variants in memory, of a worker */
+#define DEFLATE_FDS         64u         /* of variants in the cache on disk, of a worker */
+#define DEFLATE_KEEP        (128u << 10) /* a longer result is a file of the cache, if there is one */
+#define DEFLATE_KEEP_ALONE  (1024u << 10) /* ... or given up */
+
+/* The forms of the files of a worker. */
+struct variants {
+	struct worker *w;
+	struct list used;   /* ready ones, the least recently used first */
+	struct list making; /* each has an op in flight */
+	unsigned nmaking, nfds;
+	uint64_t bytes;
+	uint64_t load_ns; /* when the load of the machine was asked for */
+	unsigned load;    /* hundredths */
+};
+void variants_init(struct variants *, struct worker *);
+/* Runs the loop until no op is in flight. */
+void variants_stop(struct variants *);
+
+/* Settings of a site, from its values.  Never fails: they were checked at start. */
+void deflate_of(struct site *);
+/* True if a reply of this type and length (-1: unknown) depends on Accept-Encoding. */
+bool deflate_fits(const struct reply_varies *, struct text type, int64_t length);
+/* What the client takes. */
+void deflate_accepts(const struct request *, struct accept_encoding *);
+/* The machine has more to do than deflate.max-loadavg. */
+bool deflate_is_busy(struct request *);
+
+enum deflated {
+	DEFLATE_NOT,  /* reply_file() sends it as it is; the entry is still the caller's */
+	DEFLATE_SENT, /* the reply is complete; the entry was taken */
+	DEFLATE_LATER,
+	DEFLATE_NOT_NOW,
+};
+/* A file in a form that the client takes. */
+enum deflated deflate_file(struct request *, struct file_entry *, bool peek);
+void deflate_stop(struct request *); /* the client is gone; no effect if it waits for nothing */
+
+#endif
