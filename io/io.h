@@ -292,6 +292,10 @@ const char *io_root_error(int err);
 
 #define IO_BENEATH     0x08ull /* RESOLVE_BENEATH, with RESOLVE_NO_MAGICLINKS always added */
 #define IO_NO_SYMLINKS 0x04ull /* RESOLVE_NO_SYMLINKS */
+/* Not a RESOLVE_ flag.  With IO_BENEATH, an absolute link whose target is beneath is followed, too,
+ * and "DIR//REST" is a path REST beneath DIR, which is beneath the root.  A link that is refused is
+ * logged with its target. */
+#define IO_LINKS (1ull << 62)
 /* Not a RESOLVE_ flag: O_NOATIME, left out for files of other owners. */
 #define IO_NOATIME (1ull << 63)
 

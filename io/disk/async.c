@@ -83,6 +83,16 @@ io_async_done(struct io_async *a, struct io_job *j, int64_t res)
 }
 
 void
+io_async_leave(struct io_async *a, struct io_job *j)
+{
+	queue_ran(&a->queue, j);
+	j->async = NULL;
+	j->abandoned = NULL;
+	(void)io_job_push(j); /* or it has ended */
+	start_more(a);
+}
+
+void
 io_async_move(struct io_async *a, struct io_job *j)
 {
 	int err;

@@ -36,6 +36,8 @@ int io_async_fini(struct io_async *);
 /* For io_job_push(). */
 int io_async_push(struct io_async *, struct io_job *);
 void io_async_done(struct io_async *, struct io_job *, int64_t res);
+/* A thread does the rest of the job. */
+void io_async_leave(struct io_async *, struct io_job *);
 /* The job needs another device (j->dev is new): it waits there and starts again. */
 void io_async_move(struct io_async *, struct io_job *);
 

@@ -57,6 +57,8 @@ struct io_job {
 	struct fair_queue_item turn; /* in the row of its client; since_ns: time of the push */
 	/* OPEN and STAT: io/disk/open.h */
 	bool only_stat;
+	bool links; /* IO_LINKS */
+	bool walks; /* by io/disk/links.h */
 	uint8_t tries;
 	int root;
 	struct open_how how;

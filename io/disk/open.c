@@ -14,6 +14,7 @@
 #include <unistd.h>
 #include "base/buf.h"
 #include "io/engine.h"
+#include "io/disk/links.h"
 #include "io/disk/mounts.h"
 #include "io/disk/open.h"
 
@@ -33,7 +34,8 @@ how_to_open(const struct io_op *op)
 		flags |= O_NOATIME;
 	return ((struct open_how){
 	    .flags = flags,
-	    .resolve = (op->open.resolve & ~IO_NOATIME) | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
+	    .resolve = (op->open.resolve & ~(IO_NOATIME | IO_LINKS)) | RESOLVE_NO_MAGICLINKS |
+		       RESOLVE_NO_XDEV,
 	});
 }
 
@@ -73,6 +75,21 @@ cross(struct io_job *j)
 	return (moves ? OPEN_MOVES : OPEN_AGAIN);
 }
 
+/* The walk is for a thread, also if a ring opens other paths. */
+static void
+walk(struct io_job *j)
+{
+	j->walks = true;
+	j->async = NULL;
+}
+
+static bool
+is_of_links(const struct io_job *j, int err)
+{
+	return (err == -EXDEV || err == -ELOOP ||
+		(err == -EACCES && (j->how.resolve & RESOLVE_BENEATH) == 0));
+}
+
 int
 io_open_error(int err)
 {
@@ -90,6 +107,10 @@ io_open_failed(struct io_job *j, int err)
 	}
 	if (err == -EXDEV && (j->how.resolve & RESOLVE_NO_XDEV))
 		return (cross(j));
+	if (j->links && !j->walks && is_of_links(j, err)) {
+		walk(j);
+		return (OPEN_WALKS);
+	}
 	j->res = io_open_error(err);
 	return (OPEN_FAILED);
 }
@@ -205,6 +226,17 @@ shut(struct io_job *j)
 	j->first.closed = true;
 }
 
+static int
+open_path(struct io_job *j)
+{
+	int fd;
+
+	if (j->walks)
+		return (io_links_open(j));
+	fd = (int)syscall(SYS_openat2, j->root, io_open_path(j), &j->how, sizeof(j->how));
+	return (fd < 0 ? -errno : fd);
+}
+
 static void
 open_run(struct io_job *j)
 {
@@ -212,9 +244,9 @@ open_run(struct io_job *j)
 	int fd, err;
 
 	do {
-		fd = (int)syscall(SYS_openat2, j->root, io_open_path(j), &j->how, sizeof(j->how));
-		next = fd < 0 ? io_open_failed(j, -errno) : OPEN_FAILED;
-	} while (next == OPEN_AGAIN);
+		fd = open_path(j);
+		next = fd < 0 ? io_open_failed(j, fd) : OPEN_FAILED;
+	} while (next == OPEN_AGAIN || next == OPEN_WALKS);
 	if (fd < 0) {
 		j->moves = next == OPEN_MOVES;
 		return;
@@ -275,6 +307,9 @@ io_start_open(struct io_op *op)
 	j->only_stat = op->only_stat;
 	j->root = op->open.root;
 	j->how = how_to_open(op);
+	j->links = (op->open.resolve & IO_LINKS) != 0;
+	if (j->links && (op->open.resolve & IO_BENEATH) && io_links_inner(op->open.path))
+		walk(j);
 	if (op->open.first != NULL)
 		j->first = (struct io_first){ .keep = op->open.first->keep,
 			.warm = op->open.first->warm,

@@ -5,7 +5,7 @@
  *        ^         |                                           |
  *        |         v error                                     v 0 or error
  *   OPEN_AGAIN <-- io_open_failed() --> OPEN_FAILED      io_open_seen() --> true: the job has it
- *                        `------------> OPEN_MOVES               `--------> false: close it
+ *                        `--> OPEN_MOVES, OPEN_WALKS             `--------> false: close it
  *
  * Thread   the one that has the job.
  */
@@ -23,6 +23,7 @@
 enum open_next {
 	OPEN_AGAIN,  /* j->how has changed, or a retry may succeed */
 	OPEN_MOVES,  /* j->dev is new: continue in that device's queue */
+	OPEN_WALKS,  /* in a thread: open_run() goes on with io/disk/links.h */
 	OPEN_FAILED, /* j->res has the reason */
 };
 

@@ -145,6 +145,7 @@ look_failed(struct uring *u, struct io_job *j, int err)
 	switch (io_open_failed(j, err)) {
 	case OPEN_AGAIN: look_open(u, j); break;
 	case OPEN_MOVES: io_async_move(&u->meta, j); break;
+	case OPEN_WALKS: io_async_leave(&u->meta, j); break;
 	case OPEN_FAILED: io_async_done(j->async, j, j->res); break;
 	}
 }
