@@ -22,6 +22,7 @@ struct status_wait;
 struct upstream;
 
 #define REQUEST_ARENA 2048
+#define VHOST_TOLD    4u /* directories that one request may ask for, see module/vhost.h */
 
 /* Where the path of a request lies in the file system: DIR + path.
  *
@@ -32,7 +33,7 @@ struct upstream;
  */
 struct place {
 	struct file_scope *scope;
-	/* What stands in front of path in a look-up below the scope; see IO_INNER in io/io.h. */
+	/* What stands in front of path in a look-up below the scope; see IO_LINKS in io/io.h. */
 	struct text below;
 	struct text dir; /* without a slash at its end, so "/" stays */
 	/* begins with a slash, NUL behind it; the path of the URL, or in the arena */
@@ -62,6 +63,18 @@ struct request {
 	} given;
 	const void *fields_added; /* the setenv.add-request-header that was applied; NULL: none */
 	struct text user;         /* authenticated; in the arena; .n 0: none */
+	struct {                  /* of module/vhost.c */
+		const struct root *root;
+		struct text name; /* to look up next, below root */
+		int status;
+		unsigned n;
+		struct vhost_told { /* what was looked up for this request */
+			const struct root *root;
+			struct text name;
+			int err;
+			bool is_dir;
+		} v[VHOST_TOLD];
+	} vhost;
 	bool host_changed;        /* http.host is not the client's */
 	/* Of the last rewrite: path and query, encoded, in the arena; .p NULL: the path is another
 	 * one, or has steps that r->path has not. */

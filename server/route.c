@@ -262,7 +262,7 @@ match_all(struct request *r, bool exists)
 	if (why != NULL || !r->worker->physical)
 		return (why);
 	if (!exists && find_place(r) != 0)
-		return (no_memory);
+		return (NULL); /* what refuses it is found again, and then answered with */
 	in.path = physical(r);
 	if (exists)
 		in.existing_path = in.path;

@@ -7,12 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/log.h"
 #include "base/must.h"
 #include "io/io.h"
 #include "proxy-core/backends.h"
 #include "server/module/module.h"
 #include "server/reply.h"
 #include "server/config/backend_lists.h"
+#include "server/config/homes.h"
 #include "server/config/log_names.h"
 #include "server/config/rewrite.h"
 #include "server/config/record.h"
@@ -28,6 +30,7 @@ struct resources {
 	GHashTable *mimes;       /* by the rows of the map -> struct mime */
 	GHashTable *rewrites;    /* by the rows of the map -> struct rewrite */
 	GHashTable *rules;       /* by the key of its kind -> struct rules_made */
+	struct homes *homes;     /* NULL: not used */
 	struct targets *targets; /* NULL: not made yet */
 	GPtrArray *backends;     /* struct backends, by proxy_number; status pages show them, too */
 };
@@ -216,6 +219,34 @@ rules_load(struct opening *k, const struct rules_kind *kind, const struct conf *
 }
 
 static void
+homes_load(struct opening *k, const struct conf *c)
+{
+	struct source passwd;
+
+	if (!homes_are_used(c) || k->p->homes != NULL)
+		return;
+	passwd = sources_get(k->sources, SOURCE_FILE, HOMES_FILE, NULL);
+	if (passwd.err != 0)
+		log_event(LOG_WARN, NULL, "userdir.unknown", LF_STR("file", HOMES_FILE),
+		    LF_ERR("error", passwd.err),
+		    LF_STR("then", "no user has a directory; set userdir.basepath"));
+	k->p->homes = homes_new(passwd.bytes);
+	source_free(&passwd);
+}
+
+/* The directories that modules look up names in. */
+static bool
+visit_places(struct opening *k, const struct conf *c)
+{
+	homes_load(k, c);
+	if (c->userdir_active && c->userdir_path != NULL &&
+	    !dir_open(k, "userdir.basepath",
+		c->userdir_basepath != NULL ? c->userdir_basepath : "/"))
+		return (false);
+	return (c->vhost_root == NULL || dir_open(k, "simple-vhost.server-root", c->vhost_root));
+}
+
+static void
 backends_free(void *list)
 {
 	backends_put(list);
@@ -262,7 +293,7 @@ visit(const struct conf *c, void *arg)
 
 	size_t i;
 
-	if (!dir_open(k, "server.document-root", c->document_root))
+	if (!dir_open(k, "server.document-root", c->document_root) || !visit_places(k, c))
 		return (false);
 	for (i = 0; i < RULES; i++)
 		if (!rules_load(k, rules_kinds[i], c))
@@ -279,6 +310,7 @@ fetch(const struct conf *c, void *arg)
 	struct opening *k = arg;
 
 	pages_load(k, c->error_prefix);
+	homes_load(k, c);
 	if (mime_load(k, &c->mime_assign))
 		backend_lists_fetch(k->sources, c);
 	return (true);
@@ -361,6 +393,7 @@ resources_free(struct resources *p)
 	g_hash_table_destroy(p->rules);
 	g_ptr_array_free(p->backends, TRUE);
 	targets_free(p->targets);
+	homes_free(p->homes);
 	free(p);
 }
 
@@ -370,6 +403,12 @@ const struct root *
 resources_root(const struct resources *p, const char *dir)
 {
 	return (is_set(dir) ? g_hash_table_lookup(p->dirs, dir) : NULL);
+}
+
+const char *
+resources_home(const struct resources *p, struct text user)
+{
+	return (homes_find(p->homes, user));
 }
 
 struct logfile *

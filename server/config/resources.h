@@ -46,6 +46,8 @@ const struct targets *resources_targets(const struct resources *);
 struct backends *resources_backends(const struct resources *, int proxy_number);
 /* What was made of the setting with this key (server/module/module.h); NULL: not set. */
 const void *resources_rules(const struct resources *, const void *key);
+/* The directory of a user, for userdir; NULL: none. */
+const char *resources_home(const struct resources *, struct text user);
 const struct rewrite *resources_rewrite(const struct resources *, const struct conf_map *);
 
 #endif

@@ -23,11 +23,19 @@ dir_trimmed(struct text dir)
 	return (dir);
 }
 
-static int
-scope_make(struct site *s, struct file_scope **sc, const struct root *dir)
+/* server.follow-symlink, for names that a client chooses. */
+static uint64_t
+links_of(const struct conf *c)
 {
-	uint64_t resolve = IO_BENEATH | (s->conf->follow_symlink ? 0 : IO_NO_SYMLINKS) |
-			   (s->conf->noatime ? IO_NOATIME : 0);
+	if (strcmp(c->follow_symlink, "enable") == 0)
+		return (0);
+	return (IO_BENEATH | (strcmp(c->follow_symlink, "disable") == 0 ? IO_NO_SYMLINKS : 0));
+}
+
+static int
+scope_make(struct site *s, struct file_scope **sc, const struct root *dir, uint64_t links)
+{
+	uint64_t resolve = IO_LINKS | links | (s->conf->noatime ? IO_NOATIME : 0);
 
 	if (dir == NULL)
 		return (-ENOENT);
@@ -44,7 +52,7 @@ site_scope(struct site *s, const struct root *root)
 	for (i = 0; i < s->nroots; i++)
 		if (s->roots[i].root == root)
 			return (s->roots[i].scope);
-	must(scope_make(s, &sc, root) == 0);
+	must(scope_make(s, &sc, root, links_of(s->conf)) == 0);
 	s->roots = realloc(s->roots, (s->nroots + 1) * sizeof(*s->roots));
 	must(s->roots != NULL);
 	s->roots[s->nroots++] = (struct site_root){ root, sc };
@@ -55,7 +63,8 @@ static int
 send_file_root_make(struct site *s, struct send_file_root *r, const char *dir)
 {
 	r->root = resources_root(s->worker->conf.resources, dir);
-	return (scope_make(s, &r->scope, r->root));
+	/* An application may name a path with "..". */
+	return (scope_make(s, &r->scope, r->root, IO_BENEATH | links_of(s->conf)));
 }
 
 /* An empty list of roots means the document root, not "anything". */
@@ -248,7 +257,7 @@ site_new(struct worker *w, const struct conf *conf, struct site **sp)
 	err = tables_make(s);
 	if (err == 0)
 		err = scope_make(s, &s->docroot,
-		    resources_root(w->conf.resources, conf->document_root));
+		    resources_root(w->conf.resources, conf->document_root), links_of(conf));
 	if (err == 0)
 		err = send_file_roots_make(s);
 	if (err == 0)

@@ -94,6 +94,7 @@ request_renew(struct request *r)
 	r->rewritten_once = false;
 	r->is_file_known = false;
 	r->by_index = false;
+	r->vhost.n = 0;
 	r->host_changed = false;
 	r->status = 0;
 	r->body_bytes = 0;

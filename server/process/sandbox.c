@@ -3,10 +3,14 @@
  */
 #include <glib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "io/notify.h"
+#include "server/config/homes.h"
+#include "server/config/record.h"
+#include "server/module/vhost.h"
 #include "server/process/impl.h"
 
 struct reach {
@@ -47,6 +51,60 @@ has_application(const struct config *config)
 	return (found);
 }
 
+static void
+add_copy(GArray *paths, char *path)
+{
+	static GStringChunk *copies; /* the sandbox is entered once */
+
+	if (copies == NULL)
+		copies = g_string_chunk_new(4096);
+	if (path != NULL)
+		add(paths, g_string_chunk_insert_const(copies, path),
+		    SANDBOX_READ | SANDBOX_OPTIONAL);
+	g_free(path);
+}
+
+struct homes_of {
+	GArray *paths;
+	const struct conf *conf; /* NULL: not yet */
+	const struct config *config;
+};
+
+/* A link that leads out of the home would let its user open the sandbox. */
+static void
+add_home(const char *user, const char *home, void *arg)
+{
+	const struct homes_of *h = arg;
+	char *path = g_build_filename(home, h->conf->userdir_path, NULL);
+	char *dir = realpath(home, NULL), *real = realpath(path, NULL);
+
+	if (homes_allowed(h->conf, text_of(user)) && dir != NULL && real != NULL &&
+	    g_str_has_prefix(real, dir) && real[strlen(dir)] == '/')
+		add_copy(h->paths, g_strdup(real));
+	free(dir);
+	free(real);
+	g_free(path);
+}
+
+/* The directories of users, not all that is in their homes. */
+static bool
+add_homes(const struct conf *c, void *arg)
+{
+	struct homes_of *h = arg;
+	struct source passwd;
+	struct homes *homes;
+
+	if (!homes_are_used(c))
+		return (true);
+	h->conf = c;
+	passwd = sources_get(config_sources(h->config), SOURCE_FILE, HOMES_FILE, NULL);
+	homes = homes_new(passwd.bytes);
+	homes_each(homes, add_home, h);
+	homes_free(homes);
+	source_free(&passwd);
+	return (true);
+}
+
 /* A missing directory is reported when it is opened. */
 static bool
 add_named(const struct conf *c, void *arg)
@@ -64,7 +122,29 @@ add_named(const struct conf *c, void *arg)
 	add(arg, c->error_prefix, SANDBOX_READ | SANDBOX_BESIDE | SANDBOX_OPTIONAL);
 	for (i = 0; i < c->alias_url.n; i++)
 		add(arg, c->alias_url.v[i].value.p, SANDBOX_READ | SANDBOX_OPTIONAL);
+	add(arg, c->vhost_root, SANDBOX_READ | SANDBOX_OPTIONAL);
+	if (c->evhost_pattern != NULL)
+		add_copy(arg, evhost_root(c->evhost_pattern, &i));
+	if (c->userdir_active && c->userdir_path != NULL)
+		add(arg, c->userdir_basepath, SANDBOX_READ | SANDBOX_OPTIONAL);
 	return (true);
+}
+
+static bool
+finds_links(const struct conf *c, void *found)
+{
+	*(bool *)found = *(bool *)found || strcmp(c->follow_symlink, "enable") == 0;
+	return (true);
+}
+
+/* Links may lead anywhere, unless server.sandbox-paths says where. */
+static bool
+reads_all(const struct config *config)
+{
+	bool found = false;
+
+	(void)config_each(config, finds_links, &found);
+	return (found && config_global(config)->sandbox_paths.n == 0);
 }
 
 static GArray *
@@ -75,6 +155,9 @@ paths_of(const struct config *config)
 	size_t i;
 
 	(void)config_each(config, add_named, paths);
+	(void)config_each(config, add_homes, &(struct homes_of){ paths, NULL, config });
+	if (reads_all(config))
+		add(paths, "/", SANDBOX_READ);
 	for (i = 0; i < c->sandbox_paths.n; i++)
 		add(paths, c->sandbox_paths.v[i].p, SANDBOX_READ);
 	for (i = 0; has_application(config) && i < c->upload_dirs.n; i++)
@@ -112,6 +195,12 @@ process_sandbox(struct process *ps, const struct config *config)
 		return (err);
 	}
 	sandbox_log(&ps->sandbox, true);
+	if (reads_all(config))
+		log_event(LOG_WARN, NULL, "sandbox.links",
+		    LF_STR("what", "server.follow-symlink = \"enable\": the server may read every "
+				   "file that its user may read"),
+		    LF_STR("do", "name the directories that links lead to in "
+				 "server.sandbox-paths; then it reads no others"));
 	return (0);
 }
 
@@ -151,6 +240,17 @@ reaches_temp(const struct reach *r, const char *dir)
 }
 
 static bool
+reaches_evhost(const struct reach *r, const struct conf *c)
+{
+	size_t n;
+	char *dir = c->evhost_pattern != NULL ? evhost_root(c->evhost_pattern, &n) : NULL;
+	bool ok = reaches(r, "evhost.path-pattern", dir);
+
+	g_free(dir);
+	return (ok);
+}
+
+static bool
 reaches_named(const struct conf *c, void *arg)
 {
 	char *pages = c->error_prefix != NULL ? g_path_get_dirname(c->error_prefix) : NULL;
@@ -160,6 +260,8 @@ reaches_named(const struct conf *c, void *arg)
 
 	for (i = 0; ok && i < c->proxy_x_sendfile_root.n; i++)
 		ok = reaches(arg, "proxy-core.x-sendfile-docroot", c->proxy_x_sendfile_root.v[i].p);
+	ok = ok && reaches(arg, "simple-vhost.server-root", c->vhost_root) &&
+	     reaches(arg, "userdir.basepath", c->userdir_basepath) && reaches_evhost(arg, c);
 	for (i = 0; ok && i < c->alias_url.n; i++)
 		ok = reaches(arg, "alias.url", c->alias_url.v[i].value.p);
 	for (i = 0; ok && i < c->proxy_x_tempdir.n; i++)
@@ -176,7 +278,9 @@ process_sandbox_reaches(const struct process *ps, const struct config *config, c
 {
 	const struct conf *c = config_global(config);
 	struct reach r = { &ps->sandbox, why, size };
-	bool ok = config_each(config, reaches_named, &r);
+	bool ok = config_each(config, reaches_named, &r) &&
+		  (!reads_all(config) ||
+		      reaches(&r, "server.follow-symlink = \"enable\": links to", "/"));
 	size_t i;
 
 	for (i = 0; ok && has_application(config) && i < c->upload_dirs.n; i++)

@@ -34,7 +34,7 @@ my @refused = (
 	'cgi.upgrade = "enable"', 'ssi.extension = ( ".shtml" )',
 	'magnet.attract-raw-url-to = ( "/x.lua" )', 'webdav.activate = "enable"', 'webdav.is-readonly = "enable"',
 	'ssl.engine = "enable"', 'ssl.pemfile = "/x.pem"', 'extforward.params = ( "host" => 1 )',
-	'simple-vhost.server-root = "/srv"', 'evhost.path-pattern = "/srv/%0/"', 'mysql-vhost.db = "x"', 'userdir.path = "public_html"',
+	'mysql-vhost.db = "x"',
 	
 	'server.chroot = "/srv"',
 );

@@ -6,7 +6,7 @@ use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Path qw(make_path);
 use Test::More;
-use Test::Module qw(answers);
+use Test::Module qw(answers logs);
 use Test::Server;
 use Test::Util qw(put);
 
@@ -54,7 +54,7 @@ answers($srv,
 answers($srv, map { ["a way out: $_->[0]", @$_] }
 	['/a../secret', 404], ['/a..%2fsecret', 400], ['/a/../secret', 404], ['/a%2f..%2fsecret', 400], ['/a/%2e%2e/secret', 404], ['/content../secret', 404],
 	['/a//..//secret', 404], ['/a/..', 200], ['/cgi-bin/..%00/secret', 400], ['/../../secret', 400], ['/icon../secret', 404]);
-like $srv->log, qr/ev=alias\.missing target=\S*later/, 'the missing target was logged';
+logs $srv, qr/ev=alias\.missing target=\S*later/, 'the missing target was logged';
 
 sub refused {
 	my ($alias) = @_;

@@ -11,6 +11,7 @@ Test::Module - tables of requests and what they promise
         [ 'a page',                '/a',                        200,    "a\n" ],
         [ 'another host',          [ '/a', Host => 'b.org' ],   301,    qr{^Location: /b\r}m ],
     );
+    logs($srv, qr/ev=x/, 'what it shows');       # waits for the line
 
 =head1 DESCRIPTION
 
@@ -23,7 +24,7 @@ use warnings;
 use Exporter qw(import);
 use Test::More;
 
-our @EXPORT_OK = qw(answers);
+our @EXPORT_OK = qw(answers logs);
 
 sub answers {
 	my ($srv, @rows) = @_;
@@ -38,6 +39,12 @@ sub answers {
 		ref $wanted ? like $reply, $wanted, '... as promised' : is $body, $wanted, '... as promised';
 	}
 	return;
+}
+
+sub logs {
+	my ($srv, $wanted, $what) = @_;
+	local $Test::Builder::Level = $Test::Builder::Level + 1;
+	return like $srv->wait_log($wanted), $wanted, $what;
 }
 
 1;

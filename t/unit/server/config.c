@@ -14,7 +14,7 @@ defaults(void)
 	g_assert_cmpstr(g->index_names.v[0].p, ==, "index.html");
 	g_assert_cmpstr(g->server_tag, ==, "stat-accel");
 	g_assert_null(g->accesslog);
-	g_assert_true(g->follow_symlink);
+	g_assert_cmpstr(g->follow_symlink, ==, "inside");
 	g_assert_false(g->etag_inode);
 	g_assert_cmpuint(g->mime_assign.n, ==, 0);
 	g_assert_cmpint(g->proxy_block, ==, -1);

@@ -1,0 +1,213 @@
+/* server/module/vhost.c -- see vhost.h */
+#include "server/module/vhost.h"
+
+#include <errno.h>
+#include <limits.h>
+
+#include "base/address.h"
+#include "server/conn/conn.h"
+#include "server/reply.h"
+#include "server/worker.h"
+
+/* ---- which directory exists */
+
+static struct file_scope *
+scope_of(struct request *r, const struct vhost_dir *d)
+{
+	return (site_scope(r->site, d->root));
+}
+
+static bool
+is_absence(int err)
+{
+	return (err == -ENOENT || err == -ENOTDIR || err == -ENAMETOOLONG || err == -EACCES ||
+		err == -ELOOP || err == -EXDEV);
+}
+
+static enum vhost_is
+told(struct request *r, int err, bool is_dir)
+{
+	if (err == 0)
+		return (is_dir ? VHOST_YES : VHOST_NO);
+	if (is_absence(err))
+		return (VHOST_NO);
+	r->vhost.status = http1_status_of_errno(err);
+	return (VHOST_FAILED);
+}
+
+enum vhost_is
+vhost_find(struct request *r, const struct vhost_dir *d)
+{
+	struct file_entry *e;
+	enum vhost_is is;
+	unsigned i;
+
+	if (d->name.n == 0)
+		return (d->name.p != NULL ? VHOST_YES : VHOST_NO);
+	for (i = 0; i < r->vhost.n; i++)
+		if (r->vhost.v[i].root == d->root && text_eq(r->vhost.v[i].name, d->name))
+			return (told(r, r->vhost.v[i].err, r->vhost.v[i].is_dir));
+	e = file_lookup(r->worker->files, scope_of(r, d), d->name, NULL);
+	if (e == NULL) {
+		r->vhost.root = d->root;
+		r->vhost.name = d->name;
+		return (VHOST_ASK);
+	}
+	is = told(r, e->err, e->is_dir);
+	file_entry_put(e);
+	return (is);
+}
+
+/* ---- asking */
+
+/* A request has fewer directories than there is room for, unless it is routed again for other
+ * hosts: then the old answers go. */
+static void
+note(struct request *r, struct file_entry *e)
+{
+	if (r->vhost.n == VHOST_TOLD)
+		r->vhost.n = 0;
+	r->vhost.v[r->vhost.n++] =
+	    (struct vhost_told){ r->vhost.root, r->vhost.name, e->err, e->is_dir };
+	file_entry_put(e);
+}
+
+static void
+looked(struct lookup_wait *w, struct lookup *l)
+{
+	struct request *r = container_of(w, struct request, wait);
+
+	note(r, file_entry_of(l));
+	conn_route_again(r);
+}
+
+static enum handled
+ask(struct request *r, bool peek)
+{
+	const struct vhost_dir d = { r->vhost.root, r->vhost.name, 0 };
+	struct file_entry *e;
+
+	if (peek)
+		return (HANDLED_NOT_NOW);
+	r->wait.done = looked;
+	r->wait.client = r->sender.client;
+	r->wait.data = false;
+	e = file_lookup(r->worker->files, scope_of(r, &d), d.name, &r->wait);
+	if (e == NULL)
+		return (HANDLED_LATER);
+	note(r, e);
+	return (HANDLED_AGAIN);
+}
+
+static void
+stop(struct request *r)
+{
+	file_lookup_cancel(&r->wait);
+}
+
+const struct handler handler_vhost = {
+	.name = "vhost",
+	.final = true,
+	.before_body = true,
+	.start = ask,
+	.stop = stop,
+};
+
+const struct handler *
+vhost_route(struct request *r, enum vhost_is is)
+{
+	if (is == VHOST_FAILED)
+		return (module_refuses(r, r->vhost.status, TEXT_NONE));
+	return (is == VHOST_ASK ? &handler_vhost : NULL);
+}
+
+/* ---- the place */
+
+/* "/" stands between the parts of below, "//" behind the base. */
+static struct text
+below_of(struct request *r, const struct vhost_dir *d)
+{
+	size_t base = d->base, rest = d->name.n - base;
+	char *p = arena_get(&r->arena, d->name.n + 2);
+
+	if (p == NULL)
+		return (TEXT_NONE);
+	memcpy(p, d->name.p, base);
+	p[base] = '/';
+	memcpy(p + base + 1, d->name.p + base, rest);
+	return ((struct text){ p, base + 1 + rest });
+}
+
+int
+vhost_place(struct request *r, const struct vhost_dir *d, struct text path)
+{
+	const struct text parts[] = { d->root->name, d->name };
+	struct text below = TEXT_NONE, dir = d->root->name;
+
+	if (d->name.n != 0) {
+		below = below_of(r, d);
+		dir = vhost_join(r, parts, 2);
+		if (below.p == NULL || dir.p == NULL)
+			return (500);
+	}
+	r->place = (struct place){ scope_of(r, d), below, dir, path };
+	return (0);
+}
+
+/* ---- names */
+
+/* The parser has left a valid name in lower case; here it must be one name of a directory. */
+struct text
+vhost_host(const struct request *r)
+{
+	struct text host, port;
+	size_t i;
+
+	if (r->http.host.n == 0 || !address_cut(r->http.host, &host, &port))
+		return (TEXT_NONE);
+	if (host.n > 1 && host.p[host.n - 1] == '.')
+		host.n--;
+	if (host.n == 0 || host.n > NAME_MAX || host.p[0] == '.')
+		return (TEXT_NONE);
+	for (i = 0; i < host.n; i++)
+		if (host.p[i] == '/' || host.p[i] == '\0' ||
+		    (host.p[i] == '.' && i + 1 < host.n && host.p[i + 1] == '.'))
+			return (TEXT_NONE);
+	return (host);
+}
+
+/* Copies without the slashes at both ends, and with single ones inside. */
+static size_t
+put_part(char *dst, size_t n, struct text part)
+{
+	size_t i;
+
+	for (i = 0; i < part.n; i++)
+		if (part.p[i] != '/' || (n != 0 && dst[n - 1] != '/'))
+			dst[n++] = part.p[i];
+	while (n != 0 && dst[n - 1] == '/')
+		n--;
+	return (n);
+}
+
+struct text
+vhost_join(struct request *r, const struct text *part, size_t n)
+{
+	size_t i, sum = 1, len = 0;
+	char *p;
+
+	for (i = 0; i < n; i++)
+		sum += part[i].n + 1;
+	p = sum <= PATH_MAX ? arena_get(&r->arena, sum) : NULL;
+	if (p == NULL)
+		return (TEXT_NONE);
+	if (n != 0 && part[0].n != 0 && part[0].p[0] == '/')
+		p[len++] = '/';
+	for (i = 0; i < n; i++) {
+		if (len != 0 && p[len - 1] != '/')
+			p[len++] = '/';
+		len = put_part(p, len, part[i]);
+	}
+	p[len] = '\0';
+	return ((struct text){ p, len });
+}
