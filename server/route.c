@@ -48,6 +48,8 @@ route_start(struct worker *w)
 		return (-ENOMEM);
 	w->plain = !config_has_conditions(w->conf.config);
 	w->physical = config_uses_physical(w->conf.config);
+	while (config_header(w->conf.config, w->nheaders).p != NULL)
+		w->nheaders++;
 	w->global = conf_view_match(w->view, &nothing);
 	if (w->global == NULL)
 		return (-EINVAL);
@@ -129,24 +131,29 @@ match(struct request *r, struct conf_input *in)
 /* Joins all lines of a field into one, as for applications (RFC 9110, 5.3): a condition then sees
  * every line.  .p NULL: no memory. */
 static struct text
-joined(struct request *r, enum http_known id)
+joined(struct request *r, struct text name, const char *sep)
 {
 	const struct http_request *h = &r->http;
-	const char *name = http1_name(id), *sep = id == HH_COOKIE ? "; " : ", ";
-	struct text all = TEXT_NONE;
+	struct text all, only = TEXT("");
 	struct buf b;
-	size_t i;
+	size_t i, n = 0;
 
 	buf_init(&b, 0);
 	for (i = 0; i < h->nheaders; i++) {
-		if (!text_ieq(h->headers[i].name, text_of(name)))
+		if (!text_ieq(h->headers[i].name, name))
 			continue;
-		if (b.n != 0)
-			buf_str(&b, sep);
+		if (n++ == 0) {
+			only = h->headers[i].value;
+			continue;
+		}
+		if (n == 2)
+			buf_text(&b, only);
+		buf_str(&b, sep);
 		buf_text(&b, h->headers[i].value);
 	}
-	if (!b.failed)
-		all = arena_text(&r->arena, (struct text){ b.n != 0 ? b.p : "", b.n });
+	if (n < 2)
+		return (or_empty(only));
+	all = b.failed ? TEXT_NONE : arena_text(&r->arena, buf_as_text(&b));
 	buf_free(&b);
 	return (all);
 }
@@ -154,7 +161,28 @@ joined(struct request *r, enum http_known id)
 static struct text
 field(struct request *r, enum http_known id)
 {
-	return ((r->http.repeated & 1u << id) != 0 ? joined(r, id) : or_empty(r->http.known[id]));
+	if ((r->http.repeated & 1u << id) == 0)
+		return (or_empty(r->http.known[id]));
+	return (joined(r, text_of(http1_name(id)), id == HH_COOKIE ? "; " : ", "));
+}
+
+/* The headers that conditions compare.  False: no memory. */
+static bool
+headers_of(struct request *r, struct conf_input *in)
+{
+	const struct config *config = r->worker->conf.config;
+	size_t i, n = r->worker->nheaders;
+	struct text *v;
+
+	if (n == 0)
+		return (true);
+	in->headers = v = arena_get(&r->arena, n * sizeof(*v));
+	for (i = 0; v != NULL && i < n; i++) {
+		v[i] = joined(r, config_header(config, i), ", ");
+		if (v[i].p == NULL)
+			return (false);
+	}
+	return (v != NULL);
 }
 
 /* Decodes unnecessary escapes: "%61" is another spelling of "a". */
@@ -187,7 +215,7 @@ input_of(struct request *r, struct conf_input *in, char remote[64])
 		.method = r->http.method,
 	};
 	return (in->query.p != NULL && in->referer.p != NULL && in->useragent.p != NULL &&
-		in->cookie.p != NULL);
+		in->cookie.p != NULL && headers_of(r, in));
 }
 
 /* 0, or the status of a refusal */

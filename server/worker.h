@@ -61,6 +61,7 @@ struct worker {
 	struct conf_view *view;
 	const struct conf *global; /* values outside of conditions */
 	bool plain;                /* there are no conditions: global has all values */
+	size_t nheaders;           /* that conditions compare */
 	bool physical;             /* a condition uses $PHYSICAL */
 	bool log_states;           /* debug.log-state-handling */
 	struct file_cache *files;

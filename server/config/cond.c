@@ -3,13 +3,18 @@
  */
 #include "base/address.h"
 #include "server/config/impl.h"
+#include "wire/headers.h"
 #include "wire/http1_host.h"
+
+#define HEADER_NAME_MAX 64u
 
 #define INPUT(f) offsetof(struct conf_input, f)
 
 struct cfg_field {
 	const char *group, *name;
-	size_t at; /* offset in struct conf_input */
+	size_t at;          /* offset in struct conf_input; SIZE_MAX for a header */
+	size_t number;      /* of a header in conf_input.headers, from 1; 0: no header */
+	struct text header; /* its name, in lower case */
 };
 
 /* Of two names for one field the first is printed. */
@@ -47,14 +52,82 @@ cfg_field_find(struct text group, struct text name)
 	return (&fields[j]);
 }
 
+/* Headers that are fields of their own: they are compared as these are. */
+static const struct cfg_field *
+known_header(struct text name)
+{
+	static const struct text host = TEXT("host"), referer = TEXT("referer"),
+				 cookie = TEXT("cookie"), agent = TEXT("user-agent");
+
+	if (text_eq(name, host) || text_eq(name, referer) || text_eq(name, cookie) ||
+	    text_eq(name, agent))
+		return (cfg_field_find(TEXT("HTTP"), name));
+	return (NULL);
+}
+
+static struct cfg_field *
+header_field(struct config *cfg, struct text name)
+{
+	struct cfg_field *f;
+	size_t i;
+
+	for (i = 0; i < cfg->headers->len; i++) {
+		f = g_ptr_array_index(cfg->headers, i);
+		if (text_eq(f->header, name))
+			return (f);
+	}
+	if (cfg->headers->len == CFG_HEADERS_MAX)
+		return (NULL);
+	f = cfg_get(cfg, sizeof(*f));
+	*f = (struct cfg_field){ .at = SIZE_MAX,
+		.group = "REQUEST_HEADER",
+		.name = name.p,
+		.header = name,
+		.number = cfg->headers->len + 1 };
+	g_ptr_array_add(cfg->headers, f);
+	return (f);
+}
+
+const struct cfg_field *
+cfg_field_header(struct config *cfg, struct text group, struct text name, const char **fault)
+{
+	const struct cfg_field *known, *f;
+	char *lower;
+
+	if (text_eq(group, TEXT("HTTP")) && text_eq(name, TEXT("language")))
+		name = TEXT("accept-language");
+	else if (!text_eq(group, TEXT("REQUEST_HEADER")))
+		return (NULL);
+	if (!header_is_token(name) || name.n > HEADER_NAME_MAX) {
+		*fault = "expected the name of a header field in $REQUEST_HEADER[\"name\"]";
+		return (NULL);
+	}
+	lower = g_ascii_strdown(name.p, (gssize)name.n);
+	name = cfg_value_str(cfg, (struct text){ lower, name.n })->str;
+	g_free(lower);
+	known = known_header(name);
+	f = known != NULL ? known : header_field(cfg, name);
+	if (f == NULL)
+		*fault = "conditions compare more than 64 different headers";
+	return (f);
+}
+
+struct text
+config_header(const struct config *cfg, size_t i)
+{
+	if (i >= cfg->headers->len)
+		return (TEXT_NONE);
+	return (((const struct cfg_field *)g_ptr_array_index(cfg->headers, i))->header);
+}
+
 void
 cfg_field_names(struct buf *out)
 {
 	size_t i;
 
 	for (i = 0; i < G_N_ELEMENTS(fields); i++)
-		buf_printf(out, "%s$%s[\"%s\"]", i > 0 ? ", " : "", fields[i].group,
-		    fields[i].name);
+		buf_printf(out, "$%s[\"%s\"], ", fields[i].group, fields[i].name);
+	buf_str(out, "$HTTP[\"language\"], $REQUEST_HEADER[\"name\"]");
 }
 
 bool
@@ -254,6 +327,10 @@ holds(const struct cfg_cond *cond, struct text in)
 static const struct text *
 value_of(const struct cfg_cond *cond, const struct conf_input *in)
 {
+	static const struct text unknown = TEXT_NONE;
+
+	if (cond->field->number != 0)
+		return (in->headers != NULL ? &in->headers[cond->field->number - 1] : &unknown);
 	return ((const struct text *)(const void *)((const char *)in + cond->field->at));
 }
 

@@ -13,6 +13,7 @@ config_new(struct buf *err, struct buf *warn)
 	 * reached. */
 	arena_init(&cfg->mem, NULL, 0, 4ul * CFG_MEMORY_MAX);
 	cfg->blocks = g_ptr_array_new();
+	cfg->headers = g_ptr_array_new();
 	cfg->block_names = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	cfg->listens = g_ptr_array_new_with_free_func(g_free);
 	cfg->modules = g_array_new(FALSE, FALSE, sizeof(struct cfg_entry));
@@ -39,6 +40,7 @@ config_free(struct config *cfg)
 	}
 	g_ptr_array_free(cfg->blocks, TRUE);
 	g_hash_table_destroy(cfg->block_names);
+	g_ptr_array_free(cfg->headers, TRUE);
 	g_ptr_array_free(cfg->listens, TRUE);
 	g_array_free(cfg->modules, TRUE);
 	g_free(cfg->dir);

@@ -74,8 +74,9 @@ struct conf {
 struct conf_input {
 	struct text socket; /* "127.0.0.1:8080": the listening socket of the connection */
 	struct text scheme, host, url, query, referer, useragent, cookie, remoteip, method;
-	struct text path;          /* $PHYSICAL["path"] */
-	struct text existing_path; /* $PHYSICAL["existing-path"] */
+	struct text path;           /* $PHYSICAL["path"] */
+	struct text existing_path;  /* $PHYSICAL["existing-path"] */
+	const struct text *headers; /* those of config_header(), in its order; NULL: not known */
 };
 
 struct config;
@@ -94,6 +95,8 @@ const struct conf *config_global(const struct config *); /* values outside of al
 const char *config_listen(const struct config *, size_t i);
 /* false: all requests share one struct conf */
 bool config_has_conditions(const struct config *);
+/* The i-th header that a condition compares, in lower case; .p NULL: no more. */
+struct text config_header(const struct config *, size_t i);
 bool config_uses_physical(const struct config *); /* a condition uses $PHYSICAL: match twice */
 /* Calls fn(values, arg) for the file and for each block with settings, merged with its outer
  * blocks but not with its neighbours.  Every value that a request may get is in one of these

@@ -28,6 +28,7 @@
 #define CFG_NEST_MAX    32u     /* blocks in blocks, lists in lists */
 #define CFG_INCLUDE_MAX 16u
 #define CFG_BLOCKS_MAX  10000u
+#define CFG_HEADERS_MAX 64u /* different ones that conditions compare */
 /* Merged confs that one view keeps: clients choose which conditions are true. */
 #define CFG_SETS_MAX 4096u
 
@@ -151,6 +152,10 @@ struct cfg_cond {
 };
 
 const struct cfg_field *cfg_field_find(struct text group, struct text name); /* NULL: unknown */
+/* A header of the request, by $REQUEST_HEADER["name"] or $HTTP["language"].  NULL: another field,
+ * or an error that *fault says. */
+const struct cfg_field *cfg_field_header(struct config *, struct text group, struct text name,
+    const char **fault);
 void cfg_field_names(struct buf *);
 bool cfg_field_is_physical(const struct cfg_field *);
 bool cfg_field_is_socket(const struct cfg_field *);
@@ -210,6 +215,7 @@ struct config {
 	struct sources *sources; /* NULL: ask the system */
 	char *dir;               /* of the main file: includes are relative to it */
 	struct conf global;
+	GPtrArray *headers; /* struct cfg_field: the headers that conditions compare */
 	bool uses_physical;
 };
 
@@ -266,7 +272,18 @@ void cfg_refused(struct config *, const struct cfg_entry *);
 void cfg_modules_add(struct config *, enum cfg_token_kind op, const struct cfg_entry *);
 /* Reports modules that are not built in.  Needs the whole file. */
 void cfg_modules_check(struct config *);
-enum dir_type { DT_BOOL, DT_UINT, DT_STR, DT_LIST, DT_MAP, DT_MAPS, DT_ALIAS, DT_NOP, DT_OLD, DT_BLOCK };
+enum dir_type {
+	DT_BOOL,
+	DT_UINT,
+	DT_STR,
+	DT_LIST,
+	DT_MAP,
+	DT_MAPS,
+	DT_ALIAS,
+	DT_NOP,
+	DT_OLD,
+	DT_BLOCK
+};
 
 /* Puts e->value into the field *out.  False: not of the type or the limits of d; reported. */
 bool cfg_convert(struct config *, const struct cfg_entry *e, const struct directive *d,

@@ -196,18 +196,23 @@ parse_field(struct parser *p, const struct cfg_field **field)
 {
 	struct cfg_pos pos = p->tok.pos;
 	const struct cfg_value *name;
+	const char *fault = NULL;
 	struct text group;
 	struct buf known;
 
 	next(p); /* the "$" */
 	group = p->tok.text;
-	if (!expect(p, TOK_KEY, "SERVER, HTTP or PHYSICAL behind \"$\"") ||
+	if (!expect(p, TOK_KEY, "SERVER, HTTP, REQUEST_HEADER or PHYSICAL behind \"$\"") ||
 	    !expect(p, TOK_BRACKET_L, "\"[\", as in $HTTP[\"host\"]") ||
 	    (name = parse_expr(p)) == NULL || !expect(p, TOK_BRACKET_R, "\"]\""))
 		return (false);
 	*field = name->kind == CFG_STR ? cfg_field_find(group, name->str) : NULL;
+	if (*field == NULL && name->kind == CFG_STR)
+		*field = cfg_field_header(p->cfg, group, name->str, &fault);
 	if (*field != NULL)
 		return (true);
+	if (fault != NULL)
+		return (cfg_error(p->cfg, pos, "%s", fault));
 	buf_init(&known, 2048);
 	cfg_field_names(&known);
 	if (name->kind != CFG_STR)

@@ -50,7 +50,7 @@ for my $name (qw(url.acces-deny static-file.exclude-extension auht.require serve
 	my ($rc, $said) = check("$name = \"disable\"\n");
 	like "$rc $said", qr/^78 DIR\/x\.conf:2:1: unknown setting \Q$name\E/, "$name, a name that does not exist, stops it too";
 }
-my ($rc, $said) = check(qq{\$HTTP["language"] =~ "de" {\n}\n});
+my ($rc, $said) = check(qq{\$HTTP["languages"] =~ "de" {\n}\n});
 like "$rc $said", qr/^78 .*unknown condition/, '... and a condition on something that does not exist';
 
 for my $line ('ssl.engine = "disable"', 'dir-listing.activate = "disable"') {
