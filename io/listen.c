@@ -51,9 +51,9 @@ bind_listen(int fd, const struct addrinfo *ai, const struct listen_conf *lc)
 	if (lc->congestion != NULL && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, lc->congestion,
 					  (socklen_t)strlen(lc->congestion)) < 0)
 		return (-errno);
-	if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0 || listen(fd, lc->backlog) < 0)
+	if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0)
 		return (-errno);
-	return (0);
+	return (lc->probe || listen(fd, lc->backlog) == 0 ? 0 : -errno);
 }
 
 static int
@@ -62,7 +62,7 @@ listen_one(const struct listen_conf *lc, const struct addrinfo *ai, int *fdp)
 	int fd = socket(ai->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	int err = fd < 0 ? -errno : bind_listen(fd, ai, lc);
 
-	if (err == 0)
+	if (err == 0 && !lc->probe)
 		*fdp = fd;
 	else if (fd >= 0)
 		close(fd);
@@ -207,6 +207,22 @@ bind_locked(int fd, const struct sockaddr_un *un, const struct listen_conf *c)
 	return (err);
 }
 
+/* The file is made in its directory, or replaces that of a dead server. */
+static int
+probe_unix(const char *path)
+{
+	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
+	char *slash;
+
+	snprintf(dir, sizeof(dir), "%s", path);
+	slash = strrchr(dir, '/');
+	if (slash != NULL)
+		slash[slash == dir] = '\0';
+	return (faccessat(AT_FDCWD, slash != NULL ? dir : ".", W_OK | X_OK, AT_EACCESS) == 0
+		    ? 0
+		    : -errno);
+}
+
 /* Path has at most ADDRESS_PATH_MAX bytes. */
 static int
 listen_unix(const struct listen_conf *c, const char *path, int *fdp)
@@ -241,7 +257,9 @@ listen_open(const struct listen_conf *lc, int *fdp, const char **why)
 
 	if (err != 0)
 		return (err);
-	return (a.path.p != NULL ? listen_unix(lc, a.path.p, fdp) : listen_inet(lc, &a, fdp, why));
+	if (a.path.p == NULL)
+		return (listen_inet(lc, &a, fdp, why));
+	return (lc->probe ? probe_unix(a.path.p) : listen_unix(lc, a.path.p, fdp));
 }
 
 void

@@ -26,6 +26,8 @@ typedef int logfile_opener(void *arg, const char *path);
 int logfile_open(const char *path, logfile_opener *, void *arg, struct logfile **);
 /* what the system's opener does: a descriptor, or -errno; -EOPNOTSUPP: a command */
 int logfile_open_fd(const char *path);
+/* 0 if logfile_open_fd() could open it now, or -errno; makes nothing.  Programs and syslog: 0. */
+int logfile_check(const char *path);
 /* '\n' included; never waits; a sink of base/log.h, whose argument is the struct logfile */
 void logfile_line(void *logfile, struct text line);
 /* After a rotation (HUP): the thread opens the path again and writes to the new file from then

@@ -23,6 +23,12 @@
 #define LATE_LOOKS 9               /* then the last lines are dropped */
 
 int
+logfile_check(const char *path)
+{
+	return (path[0] == '|' || path[0] == LOGFILE_SYSLOG ? 0 : safe_open_check(path));
+}
+
+int
 logfile_open_fd(const char *path)
 {
 	struct syslog_target to;

@@ -212,6 +212,41 @@ safe_open(const char *path, int flags, mode_t mode)
 	return (res);
 }
 
+/* True if a file can be made in the last directory of the path. */
+static int
+may_create(const char *path)
+{
+	char name[NAME_MAX + 1];
+	struct stat dir;
+	struct walk w;
+	int err = walk(&w, path, name);
+
+	if (err == 0 && fstatat(w.dir, "", &dir, AT_EMPTY_PATH) != 0)
+		err = -errno;
+	if (err == 0 && geteuid() == 0 && (dir.st_mode & S_IWOTH) != 0 &&
+	    (dir.st_mode & S_ISVTX) == 0)
+		err = -EPERM;
+	if (err == 0 && faccessat(w.dir, ".", W_OK | X_OK, AT_EACCESS) != 0)
+		err = -errno;
+	if (w.dir >= 0)
+		close(w.dir);
+	return (err);
+}
+
+int
+safe_open_check(const char *path)
+{
+	int fd = safe_open(path, O_PATH, 0), err; /* the reader of a fifo notices an open */
+	char self[32];
+
+	if (fd < 0)
+		return (fd == -ENOENT ? may_create(path) : fd);
+	snprintf(self, sizeof(self), "/proc/self/fd/%d", fd);
+	err = faccessat(AT_FDCWD, self, W_OK, AT_EACCESS) == 0 ? 0 : -errno;
+	close(fd);
+	return (err);
+}
+
 int
 safe_unlink(const char *path)
 {

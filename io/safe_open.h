@@ -20,6 +20,8 @@
 
 /* descriptor (O_CLOEXEC, O_NOCTTY) or -errno */
 int safe_open(const char *path, int flags, mode_t mode);
+/* 0 if safe_open() could open the file for writing now, or make it; -errno.  Makes nothing. */
+int safe_open_check(const char *path);
 int safe_unlink(const char *path); /* with the same walk; 0 or -errno */
 
 #endif

@@ -9,7 +9,6 @@
 #include "server/config/config.h"
 #include "server/helper/helper.h"
 #include "server/options.h"
-#include "server/config/resources.h"
 #include "server/process/process.h"
 
 /* With a loop of its own, which ends with this function. */
@@ -81,41 +80,6 @@ print_config(const struct config *config)
 	return (options_out(&out));
 }
 
-/* -tt: finds errors that only show when the values are used. */
-static int
-preflight(const struct config *config)
-{
-	const struct conf *c = config_global(config);
-	char why[512];
-	struct resources *resources = resources_new(config, NULL, NULL, why, sizeof(why));
-	const char *note;
-
-	if (resources == NULL) {
-		fprintf(stderr, "%s\n", why);
-		return (EX_CONFIG);
-	}
-	resources_free(resources);
-	if (file_backend_by_name(c->network_backend, &note) == NULL) {
-		fprintf(stderr,
-		    "server.network-backend \"%s\" is unknown; accel-server -V lists them\n",
-		    c->network_backend);
-		return (EX_CONFIG);
-	}
-	return (0);
-}
-
-/* -t: the settings of proxy-core, as a start finds them. */
-static int
-check_proxies(const struct config *config)
-{
-	char why[512];
-
-	if (resources_check_proxies(config, why, sizeof(why)))
-		return (0);
-	fprintf(stderr, "%s\n", why);
-	return (EX_CONFIG);
-}
-
 /* -t, -tt and -p: report on the file and exit. */
 static int
 examine(const struct options *opt, struct config *config)
@@ -123,7 +87,7 @@ examine(const struct options *opt, struct config *config)
 	int rc = opt->print ? print_config(config) : 0;
 
 	if (rc == 0 && opt->test != 0)
-		rc = opt->test > 1 ? preflight(config) : check_proxies(config);
+		rc = process_check(config);
 	if (rc == 0 && opt->test != 0)
 		printf("Syntax OK\n");
 	config_free(config);

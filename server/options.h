@@ -8,7 +8,7 @@
 
 struct options {
 	const char *file; /* NULL: not given */
-	unsigned test;    /* -t: 1; -tt: 2, which also opens the files of the configuration */
+	unsigned test;    /* -t: 1; -tt: 2, which is the same */
 	bool print;       /* print the configuration as the server reads it */
 	bool version;
 	bool features;

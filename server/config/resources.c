@@ -370,16 +370,6 @@ resources_new(const struct config *config, resources_log_fn *open_log, void *arg
 	return (resources_open(&k, config, visit));
 }
 
-bool
-resources_check_proxies(const struct config *config, char *err, size_t errsize)
-{
-	struct opening k = { .err = err, .errsize = errsize };
-	struct resources *p = resources_open(&k, config, visit_proxies);
-
-	resources_free(p);
-	return (p != NULL);
-}
-
 void
 resources_free(struct resources *p)
 {

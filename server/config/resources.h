@@ -25,11 +25,9 @@ struct resources;
 /* NULL: the log is unusable */
 typedef struct logfile *resources_log_fn(void *arg, const char *path);
 
-/* open_log NULL: opens no access logs (-tt, which must not create files). */
+/* open_log NULL: opens no access logs.  A check passes a function that makes no file. */
 struct resources *resources_new(const struct config *, resources_log_fn *open_log, void *arg,
     char *err, size_t errsize);
-/* Opens what proxy-core names, as resources_new() does, and closes it again (-t). */
-bool resources_check_proxies(const struct config *, char *err, size_t errsize);
 /* Asks the sources of the configuration what resources_new() will ask, so that a record has the
  * answers.  Opens nothing. */
 void resources_fetch(const struct config *);

@@ -3,6 +3,7 @@
  *   process.c     the main thread: signals, reload, the end
  *   drain.c       old generations finish their running replies
  *   reload.c      reads the configuration again while the server runs
+ *   check.c       -t: finds what a start would refuse, and makes nothing
  *   start.c       sockets, limits, user, pid file, messages to the service manager
  *   sandbox.c     the directories that the confined server may use
  *   logs.c        error log and access logs
@@ -99,6 +100,11 @@ int process_listen(struct process *, const struct config *, struct listeners *no
 void process_unlisten(struct process *, const struct listeners *);
 /* the limit, after raising it as far as possible */
 unsigned process_descriptors(const struct conf *);
+struct passwd;
+struct group;
+/* What server.username and server.groupname name; NULL if not set.  Returns the setting whose value
+ * does not exist, or NULL. */
+const char *process_find_user(const struct conf *, struct passwd **, struct group **);
 int process_become(const struct conf *);
 /* Call it before there are threads.  0, also if the kernel has no sandbox; -errno: logged. */
 int process_sandbox(struct process *, const struct config *);

@@ -159,16 +159,27 @@ become(const struct passwd *pw, gid_t gid)
 	return (initgroups(pw->pw_name, gid) == 0 && setuid(pw->pw_uid) == 0 ? 0 : -errno);
 }
 
+const char *
+process_find_user(const struct conf *c, struct passwd **pw, struct group **gr)
+{
+	*gr = c->groupname != NULL ? getgrnam(c->groupname) : NULL;
+	*pw = c->username != NULL ? getpwnam(c->username) : NULL;
+	if (c->groupname != NULL && *gr == NULL)
+		return ("server.groupname");
+	return (c->username != NULL && *pw == NULL ? "server.username" : NULL);
+}
+
 int
 process_become(const struct conf *c)
 {
-	struct group *gr = c->groupname != NULL ? getgrnam(c->groupname) : NULL;
-	struct passwd *pw = c->username != NULL ? getpwnam(c->username) : NULL;
+	struct group *gr;
+	struct passwd *pw;
+	const char *wrong = process_find_user(c, &pw, &gr);
 	int err = 0;
 
-	if (c->groupname != NULL && gr == NULL)
+	if (wrong != NULL && gr == NULL && c->groupname != NULL)
 		return (unknown("group", c->groupname, "correct server.groupname"));
-	if (c->username != NULL && pw == NULL)
+	if (wrong != NULL)
 		return (unknown("user", c->username, "correct server.username"));
 	if (geteuid() != 0)
 		return (0);

@@ -33,8 +33,9 @@ my $root = qq{server.document-root = "$dir"\n};
 # ---------------------------------------------------------------- shipped examples
 
 for my $file (glob "$FindBin::Bin/../../examples/accel-server/*.conf") {
-	# -t looks for the directories of X-Sendfile
-	my $here = put('example.conf', slurp($file) =~ s{"/var/www/\w+"}{"$dir"}gr);
+	# -t looks for the directories of X-Sendfile and of logs
+	my $here = put('example.conf', slurp($file) =~ s{"/var/www/\w+"}{"$dir"}gr =~ s{"/var/log/accel-server/}{"$dir/}gr =~ s{"/srv/www(?:/\w+)?"}{"$dir"}gr);
+	mkdir "$dir/$_" for qw(default example static downloads);
 	my ($rc, $out, $err) = run('-t', '-f', $here);
 	is "$rc $out$err", "0 Syntax OK\n", 'example ' . $file =~ s{.*/}{}r;
 }

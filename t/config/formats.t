@@ -77,7 +77,7 @@ my $nr = 0;
 sub loads {
 	my ($file, $name) = @_;
 	my $main = "$dir/main" . ++$nr . '.conf';
-	put($main, qq{include "$file"\nserver.document-root := "$www"\n});
+	put($main, qq{include "$file"\nserver.document-root := "$www"\nserver.errorlog := "$dir/error.log"\n});
 	# One name of 2007 has another now; it works, and is mentioned.
 	for ('-t', '-tt') {
 		my $said = said(Test::Util::program('accel-server'), $_, '-f', $main);

@@ -1,0 +1,136 @@
+/* server/process/check.c -- -t: what a start of this user would refuse.
+ *
+ * Each step calls the function that the start calls, or its variant that makes nothing.  An address
+ * in use is no fault: -t runs while the server runs.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+#include "io/file.h"
+#include "io/listen.h"
+#include "io/safe_open.h"
+#include "server/config/log_names.h"
+#include "server/process/impl.h"
+
+static void
+fault(int *rc, int status, const char *setting, const char *value, const char *why)
+{
+	fprintf(stderr, "%s \"%s\": %s\n", setting, value, why);
+	if (*rc == 0)
+		*rc = status;
+}
+
+static const char *
+listen_fault(int err, const char *why)
+{
+	if (why != NULL)
+		return (why);
+	if (err == -EACCES)
+		return ("ports below 1024 need root or CAP_NET_BIND_SERVICE, and a file the right "
+			"to write to its directory");
+	return (strerror(-err));
+}
+
+static void
+check_listen(const struct config *config, int *rc)
+{
+	struct listen_conf lc = { .probe = true, .congestion = config_global(config)->congestion };
+	const char *why;
+	size_t i;
+	int err;
+
+	for (i = 0; (lc.name = config_listen(config, i)) != NULL; i++) {
+		why = NULL;
+		err = listen_open(&lc, NULL, &why);
+		if (err != 0 && err != -EADDRINUSE)
+			fault(rc, EX_UNAVAILABLE, "listening on", lc.name, listen_fault(err, why));
+	}
+}
+
+static void
+check_user(const struct conf *c, int *rc)
+{
+	const char *wrong;
+	struct passwd *pw;
+	struct group *gr;
+
+	wrong = process_find_user(c, &pw, &gr);
+	if (wrong != NULL)
+		fault(rc, EX_NOPERM, wrong,
+		    strcmp(wrong, "server.username") == 0 ? c->username : c->groupname,
+		    "does not exist on this machine");
+}
+
+static void
+check_files(const struct conf *c, int *rc)
+{
+	const char *log = log_name_error(c);
+	size_t i;
+	int err;
+
+	err = log != NULL ? logfile_check(log) : 0;
+	if (err != 0)
+		fault(rc, EX_CANTCREAT, "server.errorlog", log, strerror(-err));
+	err = c->pid_file != NULL ? safe_open_check(c->pid_file) : 0;
+	if (err != 0)
+		fault(rc, EX_CANTCREAT, "server.pid-file", c->pid_file, strerror(-err));
+	for (i = 0; c->sandbox && i < c->sandbox_paths.n; i++)
+		if (access(c->sandbox_paths.v[i].p, F_OK) != 0)
+			fault(rc, EX_CONFIG, "server.sandbox-paths", c->sandbox_paths.v[i].p,
+			    strerror(errno));
+}
+
+static void
+check_backend(const struct conf *c, int *rc)
+{
+	const char *note;
+
+	if (file_backend_by_name(c->network_backend, &note) == NULL)
+		fault(rc, EX_CONFIG, "server.network-backend", c->network_backend,
+		    "is unknown; accel-server -V lists them");
+}
+
+/* In place of process_accesslog(). */
+static struct logfile *
+check_accesslog(void *arg, const char *path)
+{
+	static char any; /* never used: no line is logged */
+	int err = logfile_check(path);
+
+	if (err == 0)
+		return ((struct logfile *)(void *)&any);
+	fprintf(stderr, "accesslog.filename \"%s\": %s\n", path, strerror(-err));
+	return (*(struct logfile **)arg = NULL);
+}
+
+static void
+check_resources(const struct config *config, int *rc)
+{
+	struct logfile *last = NULL;
+	char why[512];
+	struct resources *resources =
+	    resources_new(config, check_accesslog, &last, why, sizeof(why));
+
+	if (resources == NULL) {
+		fprintf(stderr, "%s\n", why);
+		*rc = *rc != 0 ? *rc : EX_CONFIG;
+	}
+	resources_free(resources);
+}
+
+int
+process_check(const struct config *config)
+{
+	const struct conf *c = config_global(config);
+	int rc = 0;
+
+	check_user(c, &rc);
+	check_files(c, &rc);
+	check_listen(config, &rc);
+	check_backend(c, &rc);
+	check_resources(config, &rc);
+	return (rc);
+}
