@@ -88,12 +88,24 @@ reply_head_field(struct reply_head *h, struct text name, struct text value)
 	return (true);
 }
 
+/* A program that thinks it writes to the client itself ("nph-" of old) begins with a status line. */
+static bool
+is_status_line(const struct reply_head *h, struct text line)
+{
+	return (h->cgi && h->nfields == 0 &&
+		(text_starts(line, TEXT("HTTP/1.1 ")) || text_starts(line, TEXT("HTTP/1.0 "))));
+}
+
 static bool
 head_line(struct reply_head *h, struct text line)
 {
 	const char *colon = memchr(line.p, ':', line.n);
 	size_t n;
 
+	if (is_status_line(h, line)) {
+		text_take(&line, sizeof("HTTP/1.1"));
+		return (reply_head_field(h, TEXT("Status"), line));
+	}
 	if (colon == NULL)
 		return (refuse(h, "a line of the head has no colon"));
 	n = (size_t)(colon - line.p);
@@ -168,7 +180,8 @@ reply_head_sort(struct reply_head *h)
 			h->fields[kept++] = *f;
 		}
 	}
-	if (r->status == 0)
+	r->status_given = r->status != 0;
+	if (!r->status_given)
 		r->status = located ? 302 : 200;
 	r->headers = h->fields;
 	r->nheaders = kept;
@@ -223,7 +236,9 @@ reply_head_feed(struct reply_head *h, struct text *in)
 enum head_result
 reply_head_cgi(struct reply_head *h, struct text *in)
 {
-	enum head_result res = reply_head_feed(h, in);
+	enum head_result res;
 
+	h->cgi = true;
+	res = reply_head_feed(h, in);
 	return (res == HEAD_DONE ? reply_head_sort(h) : res);
 }

@@ -1,6 +1,7 @@
 /* wire/headers.h -- the head of a reply in CGI style, and the header fields that may pass.
  *
  *   Status: 404 Not Found            a status other than 200
+ *   HTTP/1.1 404 Not Found           the same, as the first line
  *   Location: /elsewhere             302 without a Status
  *   Content-Length: 12               removed; one number, or the reply is refused
  *   X-Sendfile: /srv/file            removed, also if it is not allowed
@@ -26,6 +27,7 @@ struct reply_head {
 	size_t line;                /* start of its last line */
 	struct proxy_field *fields; /* slices of raw */
 	size_t nfields, cap;
+	bool cgi; /* the first line may be a status line */
 	struct proxy_reply reply; /* valid after reply_head_sort(), until reply_head_free() */
 	const char *why;          /* after HEAD_BAD */
 };

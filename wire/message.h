@@ -70,6 +70,7 @@ struct proxy_request {
 };
 
 struct proxy_reply {
+	bool status_given;      /* the application sends one */
 	int status;             /* if the application sends none: 200, or 302 with a Location */
 	int64_t content_length; /* -1: unknown */
 	bool has_body;          /* false: HEAD, 204 or 304 */

@@ -261,7 +261,8 @@ survey(const struct conf *c, void *arg)
 	struct opening *k = arg;
 
 	k->sends = k->sends || c->proxy_x_sendfile;
-	k->proxies = k->proxies || c->proxy_backends.n != 0 || c->authorizer.n != 0;
+	k->proxies = k->proxies || c->proxy_backends.n != 0 || c->authorizer.n != 0 ||
+		     c->cgi_assign.n != 0;
 	return (true);
 }
 
@@ -276,6 +277,9 @@ visit_proxies(const struct conf *c, void *arg)
 			return (false);
 	for (i = 0; k->sends && i < c->proxy_x_tempdir.n; i++)
 		if (!dir_open(k, "proxy-core.x-sendfile-tempdir", c->proxy_x_tempdir.v[i].p))
+			return (false);
+	for (i = 0; c->cgi_x_sendfile && i < c->cgi_x_sendfile_root.n; i++)
+		if (!dir_open(k, "cgi.x-sendfile-docroot", c->cgi_x_sendfile_root.v[i].p))
 			return (false);
 	if (!rewrite_load(k, "proxy-core.rewrite-request", &c->proxy_rewrite_request) ||
 	    !rewrite_load(k, "proxy-core.rewrite-response", &c->proxy_rewrite_response))

@@ -69,24 +69,35 @@ send_file_root_make(struct site *s, struct send_file_root *r, const char *dir)
 
 /* An empty list of roots means the document root, not "anything". */
 static int
+send_file_list_make(struct site *s, const struct conf_list *list, struct send_file_root **rootsp,
+    size_t *np)
+{
+	size_t i, n = list->n != 0 ? list->n : 1;
+	struct send_file_root *roots = calloc(n, sizeof(*roots));
+	int err = 0;
+
+	must(roots != NULL);
+	for (i = 0; i < n && err == 0; i++)
+		err = send_file_root_make(s, &roots[i],
+		    list->n != 0 ? list->v[i].p : s->conf->document_root);
+	*rootsp = roots;
+	*np = err == 0 ? n : i - 1;
+	return (err);
+}
+
+static int
 send_file_roots_make(struct site *s)
 {
-	const struct conf_list *list = &s->conf->proxy_x_sendfile_root;
-	size_t i, n = list->n != 0 ? list->n : 1;
-	int err;
+	const struct conf *c = s->conf;
+	int err = 0;
 
-	if (!s->conf->proxy_x_sendfile)
-		return (0);
-	s->send_file_roots = calloc(n, sizeof(*s->send_file_roots));
-	must(s->send_file_roots != NULL);
-	s->nsend_file_roots = n;
-	for (i = 0; i < n; i++) {
-		err = send_file_root_make(s, &s->send_file_roots[i],
-		    list->n != 0 ? list->v[i].p : s->conf->document_root);
-		if (err != 0)
-			return (err);
-	}
-	return (0);
+	if (c->proxy_x_sendfile)
+		err = send_file_list_make(s, &c->proxy_x_sendfile_root, &s->send_file_roots,
+		    &s->nsend_file_roots);
+	if (err == 0 && c->cgi_x_sendfile)
+		err =
+		    send_file_list_make(s, &c->cgi_x_sendfile_root, &s->cgi_roots, &s->ncgi_roots);
+	return (err);
 }
 
 /* Their files have no scope: none is kept. */
@@ -280,6 +291,9 @@ site_free(struct site *s)
 	file_scope_put(s->docroot);
 	for (i = 0; i < s->nsend_file_roots; i++)
 		file_scope_put(s->send_file_roots[i].scope);
+	for (i = 0; i < s->ncgi_roots; i++)
+		file_scope_put(s->cgi_roots[i].scope);
+	free(s->cgi_roots);
 	for (i = 0; i < s->nroots; i++)
 		file_scope_put(s->roots[i].scope);
 	free(s->roots);

@@ -70,6 +70,8 @@ struct site {
 	struct reply_style style;
 	struct send_file_root *send_file_roots;
 	size_t nsend_file_roots;
+	struct send_file_root *cgi_roots; /* cgi.x-sendfile-docroot */
+	size_t ncgi_roots;
 	struct send_file_root *temp_file_roots;
 	size_t ntemp_file_roots;
 	struct site_root *roots; /* those that were asked for, see site_scope() */

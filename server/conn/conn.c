@@ -216,8 +216,8 @@ sender_ended(struct sender *s, int err)
 		return;
 	if (sent != NULL) {
 		sent(r, err);
-		/* A 1xx was sent, and the application still thinks. */
-		if (c->state == &st_handle && c->r->status == 0)
+		/* A 1xx was sent, or a part of a reply, and the application still thinks. */
+		if (c->state == &st_handle && (c->r->status == 0 || c->handler->watches))
 			conn_watch(c);
 		return;
 	}

@@ -62,6 +62,19 @@ cgi_is_all(const struct conf *c)
 	return (i < c->cgi_assign.n);
 }
 
+bool
+cgi_is_beside(const struct request *r, struct text path)
+{
+	struct text dir = r->place.path;
+
+	if (!cgi_is_all(r->conf) || !text_starts(path, r->place.dir))
+		return (false);
+	while (dir.n != 0 && dir.p[dir.n - 1] != '/')
+		dir.n--;
+	text_take(&path, r->place.dir.n);
+	return (text_starts(path, dir));
+}
+
 /* ---- the programs of a worker */
 
 static struct upstream *
@@ -153,8 +166,10 @@ drop_password(struct relay *rl)
 static bool
 cgi_fill(struct relay *rl, const struct upstream *to)
 {
+	rl->program = true;
 	if (!proxy_fill(rl, to))
 		return (false);
+	rl->req.forward = 0; /* as lighttpd: programs know REMOTE_ADDR and SERVER_NAME */
 	drop_password(rl);
 	return (add_variables(rl));
 }
@@ -189,6 +204,7 @@ cgi_start(struct request *r, bool peek)
 const struct handler handler_cgi = {
 	.name = "cgi",
 	.reads_body = true,
+	.watches = true,
 	.taker = &cgi_takes,
 	.start = cgi_start,
 	.stop = proxy_stop,

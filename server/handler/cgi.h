@@ -22,6 +22,8 @@ bool cgi_is_script(const struct request *);
 bool cgi_excluded(const struct conf *, struct text path);
 /* cgi.assign has the ending "": every file is a program. */
 bool cgi_is_all(const struct conf *);
+/* Then an application may not name the files of the directory of the request. */
+bool cgi_is_beside(const struct request *, struct text path);
 
 struct cgi_limits { /* cgi.limits */
 	uint64_t read_s, write_s;

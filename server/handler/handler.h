@@ -30,6 +30,8 @@ struct handler {
 	bool reads_body;                /* the handler takes the request body itself */
 	const struct body_taker *taker; /* NULL: bodies are collected */
 	bool final;                     /* it does not depend on whether a file exists */
+	/* What works for the client ends when it leaves, also between two parts of the reply. */
+	bool watches;
 	bool before_body; /* the handler starts first: it routes again, or refuses and closes */
 	enum handled (*start)(struct request *, bool peek);
 	void (*stop)(struct request *); /* the client is gone: no callback any more */

@@ -28,6 +28,11 @@ forbidden(const struct relay *rl, enum control c)
 {
 	const struct conf *conf = rl->r->conf;
 
+	if (rl->program && controls[c].allowed != CONTROL_BY_ALWAYS)
+		return (controls[c].allowed != CONTROL_BY_SENDFILE
+			    ? "a program of cgi.assign cannot ask for it"
+			: conf->cgi_x_sendfile ? NULL
+					       : "cgi.x-sendfile is disabled");
 	switch (controls[c].allowed) {
 	case CONTROL_BY_ALWAYS: return (NULL);
 	case CONTROL_BY_SENDFILE:

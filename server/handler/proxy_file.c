@@ -14,6 +14,7 @@
 #include "wire/urlpath.h"
 #include "server/route.h"
 #include "server/conn/conn.h"
+#include "server/handler/cgi.h"
 #include "server/handler/proxy_impl.h"
 
 /* A name below the document root of a virtual host.  0, or the status for the client. */
@@ -36,22 +37,37 @@ resolve_in_place(struct request *r, struct text path, struct proxy_named *out)
 	return (out->rest.p != NULL ? 0 : 500);
 }
 
-static bool
-is_of_host(const struct request *r, bool temporary)
+/* The directories of a control header. */
+struct send_file_list {
+	const struct send_file_root *v;
+	size_t n;
+	bool of_host; /* none is named: the document root of the virtual host */
+};
+
+static struct send_file_list
+roots_of(const struct relay *rl, enum control c)
 {
-	return (
-	    !temporary && r->site->modules.nplace != 0 && r->conf->proxy_x_sendfile_root.n == 0);
+	const struct site *s = rl->r->site;
+	const struct conf *conf = rl->r->conf;
+	bool vhost = s->modules.nplace != 0;
+
+	if (controls[c].allowed == CONTROL_BY_TEMPDIR)
+		return ((struct send_file_list){ s->temp_file_roots, s->ntemp_file_roots, false });
+	if (rl->program)
+		return ((struct send_file_list){ s->cgi_roots, s->ncgi_roots,
+		    vhost && conf->cgi_x_sendfile_root.n == 0 });
+	return ((struct send_file_list){ s->send_file_roots, s->nsend_file_roots,
+	    vhost && conf->proxy_x_sendfile_root.n == 0 });
 }
 
 /* Copies the name to dst, of one byte more than it has.  0, or the status for the client. */
 static int
-resolve_path(struct request *r, enum control c, struct text path, char *dst,
+resolve_path(const struct relay *rl, enum control c, struct text path, char *dst,
     struct proxy_named *out)
 {
-	bool temporary = controls[c].allowed == CONTROL_BY_TEMPDIR;
-	const struct send_file_root *root =
-	    temporary ? r->site->temp_file_roots : r->site->send_file_roots;
-	size_t i, n = temporary ? r->site->ntemp_file_roots : r->site->nsend_file_roots;
+	struct send_file_list roots = roots_of(rl, c);
+	struct request *r = rl->r;
+	size_t i;
 	int len = (int)path.n;
 
 	if (r->conf->proxy_x_sendfile_decode || controls[c].value == CONTROL_PIECES)
@@ -61,13 +77,15 @@ resolve_path(struct request *r, enum control c, struct text path, char *dst,
 	if (len < 0)
 		return (403);
 	dst[len] = '\0';
-	if (is_of_host(r, temporary))
+	if (cgi_is_beside(r, (struct text){ dst, (size_t)len }))
+		return (403);
+	if (roots.of_host)
 		return (resolve_in_place(r, (struct text){ dst, (size_t)len }, out));
-	for (i = 0; i < n; i++) {
-		if (!root_tail(root[i].root, (struct text){ dst, (size_t)len }, &out->rest))
+	for (i = 0; i < roots.n; i++) {
+		if (!root_tail(roots.v[i].root, (struct text){ dst, (size_t)len }, &out->rest))
 			continue;
-		out->root = root[i].root;
-		out->scope = root[i].scope;
+		out->root = roots.v[i].root;
+		out->scope = roots.v[i].scope;
 		return (0);
 	}
 	return (403);
@@ -98,13 +116,15 @@ proxy_name_refused(const struct relay *rl, enum control c, struct text name, con
 }
 
 static const char *
-why_refused(enum control c)
+why_refused(const struct relay *rl, enum control c)
 {
 	if (controls[c].value == CONTROL_URI)
 		return ("no path below the document root");
 	if (controls[c].allowed == CONTROL_BY_TEMPDIR)
 		return ("not below proxy-core.x-sendfile-tempdir");
-	return ("not below proxy-core.x-sendfile-docroot or the document root");
+	return (rl->program
+		    ? "not below cgi.x-sendfile-docroot or the document root, or beside a program"
+		    : "not below proxy-core.x-sendfile-docroot or the document root");
 }
 
 int
@@ -112,7 +132,7 @@ proxy_name(const struct relay *rl, enum control c, struct text name, struct prox
 {
 	struct request *r = rl->r;
 	char *copy = arena_get(&r->arena, name.n + 1);
-	const char *why = why_refused(c);
+	const char *why = why_refused(rl, c);
 	int status;
 
 	*out = (struct proxy_named){ .rest = TEXT_NONE };
@@ -121,12 +141,12 @@ proxy_name(const struct relay *rl, enum control c, struct text name, struct prox
 	if (controls[c].value == CONTROL_URI)
 		status = resolve_uri(r, name, copy, out);
 	else
-		status = resolve_path(r, c, name, copy, out);
+		status = resolve_path(rl, c, name, copy, out);
 	if (status == 0 && memchr(out->rest.p, '\0', out->rest.n) != NULL)
 		status = 403;
 	if (status == 0 && controls[c].value != CONTROL_URI &&
 	    static_excluded(r->conf, out->rest)) {
-		why = "static-file.exclude-extensions has its ending";
+		why = "static-file.exclude-extensions or cgi.assign has its ending";
 		status = 403;
 	}
 	if (status == 403)

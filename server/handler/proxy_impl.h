@@ -34,6 +34,7 @@ struct relay {
 	struct proxy_temp *temp; /* a file on its way; NULL: none */
 	struct proxy_pieces *pieces;
 	bool fetched; /* the reply is that of X-Reproxy-URL */
+	bool program; /* of cgi.assign: its settings are cgi.* */
 	bool has_head;
 	bool chunked, sending, over;
 	bool broken;   /* the reply broke off: cut the connection */
@@ -73,6 +74,9 @@ void proxy_answer_error(struct relay *, int status);
 bool proxy_rewrite(struct relay *, const struct proxy_reply *);
 /* X-Accel-Redirect: the request is answered, or routed again as a GET of this URI. */
 void proxy_redirect(struct relay *, const struct proxy_reply *, enum control);
+/* A reply of a program that is only a Location with a path (RFC 3875, 6.2.2): true if the request
+ * is answered or routed again as a GET of it. */
+bool proxy_local_redirect(struct relay *, const struct proxy_reply *);
 /* Place of the backend that X-Rewrite-Backend named, 0 if any may answer; false: refused. */
 bool proxy_pin(struct request *, unsigned *place);
 /* The URI that the conditions saw: the client's, or that of a changed path.  .p NULL: no memory. */

@@ -214,6 +214,8 @@ on_head(void *arg, const struct proxy_reply *p)
 	conn_early_reply(r);
 	if (!rl->fetched && proxy_rewrite(rl, p))
 		return;
+	if (rl->program && proxy_local_redirect(rl, p))
+		return;
 	answer = proxy_control(rl, p);
 	if (answer < CONTROLS && controls[answer].value == CONTROL_URI) {
 		proxy_redirect(rl, p, answer);

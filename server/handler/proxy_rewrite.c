@@ -238,6 +238,64 @@ proxy_redirect(struct relay *rl, const struct proxy_reply *p, enum control c)
 	conn_route_again(r);
 }
 
+/* ---- Location of a program */
+
+static bool
+is_local_redirect(const struct relay *rl, const struct proxy_reply *p)
+{
+	const struct proxy_field *f = p->headers;
+
+	return (rl->r->conf->cgi_local_redir && !p->status_given && p->nheaders == 1 &&
+		p->content_length <= 0 && text_ieq(f->name, TEXT("Location")) && f->value.n != 0 &&
+		f->value.p[0] == '/' && !text_starts(f->value, TEXT("//")));
+}
+
+/* NULL, or why the client gets 502. */
+static const char *
+local_redirect_to(struct relay *rl, struct text uri, struct route_change *to)
+{
+	struct http_request *h = arena_get(&rl->r->arena, sizeof(*h));
+	const char *why = "the request body is still on its way";
+
+	if (h == NULL)
+		return ("no memory");
+	if (rl->r->body_left != 0)
+		return (why);
+	why = parse(rl->r, uri, rl->req.host, h);
+	return (why != NULL ? why : change(rl->r, h, to));
+}
+
+bool
+proxy_local_redirect(struct relay *rl, const struct proxy_reply *p)
+{
+	struct request *r = rl->r;
+	struct route_change to = { .path = TEXT_NONE };
+	const char *why;
+
+	if (!is_local_redirect(rl, p))
+		return (false);
+	why = local_redirect_to(rl, p->headers[0].value, &to);
+	if (why != NULL)
+		log_limited(10, LOG_WARN, conn_id(r), "cgi.redirect-refused",
+		    LF_TEXT("url", r->http.target), LF_TEXT("location", p->headers[0].value),
+		    LF_STR("why", why));
+	exchange_forget(&rl->ex, true);
+	if (why != NULL || !route_again(r, &to)) {
+		proxy_answer_error(rl, why != NULL ? 502 : 500);
+		conn_body_room(r); /* to drop the rest */
+		return (true);
+	}
+	spool_drop(&r->upload);
+	if (r->http.verb != HTTP_HEAD) {
+		r->http.verb = HTTP_GET;
+		r->http.method = TEXT("GET");
+	}
+	rl->over = rl->replied = true;
+	r->relay = NULL;
+	conn_route_again(r);
+	return (true);
+}
+
 /* ---- X-Rewrite-Backend */
 
 bool

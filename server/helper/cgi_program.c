@@ -133,7 +133,8 @@ is_below_root(const GPtrArray *names, const char *real)
 		if (n->kind != HELPER_CGI_ROOT || realpath(n->name, root) == NULL)
 			continue;
 		len = strlen(root);
-		if (strncmp(real, root, len) == 0 && (real[len] == '/' || root[len - 1] == '/'))
+		if (strncmp(real, root, len) == 0 &&
+		    (real[len] == '/' || real[len] == '\0' || root[len - 1] == '/'))
 			return (true);
 	}
 	return (false);

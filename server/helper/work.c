@@ -118,6 +118,8 @@ tell_interpreters(const struct conf *c, void *names)
 		tell(*(int *)names, &n, HELPER_CGI_PROGRAM,
 		    c->cgi_assign.v[i].value.n != 0 ? c->cgi_assign.v[i].value.p : CGI_ITSELF);
 	tell_directory(*(int *)names, c->document_root);
+	for (i = 0; i < c->alias_url.n; i++)
+		tell_directory(*(int *)names, c->alias_url.v[i].value.p);
 	return (true);
 }
 

@@ -114,6 +114,8 @@ add_named(const struct conf *c, void *arg)
 	add(arg, c->document_root, SANDBOX_READ | SANDBOX_OPTIONAL);
 	for (i = 0; i < c->proxy_x_sendfile_root.n; i++)
 		add(arg, c->proxy_x_sendfile_root.v[i].p, SANDBOX_READ | SANDBOX_OPTIONAL);
+	for (i = 0; c->cgi_x_sendfile && i < c->cgi_x_sendfile_root.n; i++)
+		add(arg, c->cgi_x_sendfile_root.v[i].p, SANDBOX_READ | SANDBOX_OPTIONAL);
 	for (i = 0; i < c->proxy_x_tempdir.n; i++)
 		add(arg, c->proxy_x_tempdir.v[i].p,
 		    SANDBOX_READ | SANDBOX_REMOVE | SANDBOX_OPTIONAL);
@@ -262,6 +264,8 @@ reaches_named(const struct conf *c, void *arg)
 		ok = reaches(arg, "proxy-core.x-sendfile-docroot", c->proxy_x_sendfile_root.v[i].p);
 	ok = ok && reaches(arg, "simple-vhost.server-root", c->vhost_root) &&
 	     reaches(arg, "userdir.basepath", c->userdir_basepath) && reaches_evhost(arg, c);
+	for (i = 0; ok && c->cgi_x_sendfile && i < c->cgi_x_sendfile_root.n; i++)
+		ok = reaches(arg, "cgi.x-sendfile-docroot", c->cgi_x_sendfile_root.v[i].p);
 	for (i = 0; ok && i < c->alias_url.n; i++)
 		ok = reaches(arg, "alias.url", c->alias_url.v[i].value.p);
 	for (i = 0; ok && i < c->proxy_x_tempdir.n; i++)
