@@ -144,14 +144,21 @@ conn_stream(struct conn *c)
 		conn_watch(c);
 }
 
+/* Input may go on, or be watched, until the request ends. */
+static bool
+has_input(const struct conn *c)
+{
+	return (c->r->streams || (c->handler != NULL && c->handler->watches));
+}
+
 void
 conn_stream_on(struct conn *c)
 {
-	if (c->r == NULL || !c->r->streams)
+	if (c->r == NULL || !has_input(c))
 		return;
 	if ((c->state == &st_finish || c->state == &st_route) && !c->sending)
 		conn_run(c);
-	else
+	else if (c->r->streams)
 		conn_stream(c);
 }
 
@@ -186,7 +193,7 @@ conn_stream_ends(struct conn *c)
 {
 	if (c->tunnel)
 		c->r->body_left = 0;
-	if (!c->r->streams || !(c->receiving || c->watching))
+	if (!has_input(c) || !(c->receiving || c->watching))
 		return (true);
 	op_cancel(c->w->io, &c->op);
 	return (false);
