@@ -74,6 +74,13 @@ static const struct {
 	    "|X-LIGHTTPD-KBytes-per-second: 1" },
 	{ "X-Accel-Mapping: /a=/b\r\n\r\n", "200 -1|? X-Accel-Mapping" },
 	{ "X-Sendfile-Type: X-Accel-Redirect\r\n\r\n", "200 -1|? X-Sendfile-Type" },
+	{ "HTTP/1.1 200 OK\r\n\r\n", "200 -1" },
+	{ "HTTP/1.0 404 Not: found\nA: 1\n\n", "404 -1|A=1" },
+	{ "HTTP/1.1 404 Not Found\r\nStatus: 200\r\n\r\n", NULL },
+	{ "HTTP/1.1 100 Continue\r\n\r\n", NULL },
+	{ "HTTP/1.1 \r\n\r\n", NULL },
+	{ "HTTP/2 200 OK\r\n\r\n", NULL },
+	{ "A: 1\r\nHTTP/1.1 200 OK\r\n\r\n", NULL },
 	{ "no colon\r\n\r\n", NULL },
 	{ ": no name\r\n\r\n", NULL },
 	{ "Bad Name: x\r\n\r\n", NULL },
@@ -97,7 +104,6 @@ static const struct {
 	{ "Status: 2000\r\n\r\n", NULL },
 	{ "Status: OK\r\n\r\n", NULL },
 	{ "Status: 200\r\nStatus: 404\r\n\r\n", NULL },
-	{ "HTTP/1.1 200 OK\r\n\r\n", NULL },
 };
 
 static void
