@@ -16,6 +16,7 @@
 
 #include "server/helper/impl.h"
 #include "wire/cgi_request.h"
+#include "wire/urlpath.h"
 
 /* ---------------------------------------------------------------- the user */
 
@@ -117,24 +118,41 @@ is_named(const GPtrArray *names, enum helper_kind kind, const char *name)
 	return (false);
 }
 
-/* True if the file, without links in its name, lies below a directory that the configuration
- * names.  A file that is changed between this check and exec(2) is changed by a process that may
- * write there, which may write a script there, too. */
+/* True if the name lies below the directory, both without steps and links, or is it. */
 static bool
-is_below_root(const GPtrArray *names, const char *real)
+is_below(const char *name, const char *dir)
+{
+	size_t len = strlen(dir);
+
+	while (len > 1 && dir[len - 1] == '/')
+		len--;
+	return (
+	    strncmp(name, dir, len) == 0 && (name[len] == '/' || name[len] == '\0' || len == 1));
+}
+
+/* Links lead to a file below the directory, or the configuration lets them lead anywhere.  A file
+ * that is changed between this check and exec(2) is changed by a process that may write there,
+ * which may write a script there, too. */
+static bool
+is_of_root(const struct helper_name *root, const struct cgi_job *job, const char *real)
+{
+	char dir[PATH_MAX];
+
+	if (root->set_mode && is_below(job->script, root->name) &&
+	    !urlpath_has_steps(text_of(job->script)))
+		return (true);
+	return (realpath(root->name, dir) != NULL && is_below(real, dir));
+}
+
+static bool
+is_below_root(const GPtrArray *names, const struct cgi_job *job, const char *real)
 {
 	const struct helper_name *n;
-	char root[PATH_MAX];
-	size_t len;
 	guint i;
 
 	for (i = 0; i < names->len; i++) {
 		n = g_ptr_array_index(names, i);
-		if (n->kind != HELPER_CGI_ROOT || realpath(n->name, root) == NULL)
-			continue;
-		len = strlen(root);
-		if (strncmp(real, root, len) == 0 &&
-		    (real[len] == '/' || real[len] == '\0' || root[len - 1] == '/'))
+		if (n->kind == HELPER_CGI_ROOT && is_of_root(n, job, real))
 			return (true);
 	}
 	return (false);
@@ -153,7 +171,7 @@ check_script(const struct cgi_job *job, const GPtrArray *names, const char **why
 		return (errno == EACCES ? 403 : 404);
 	}
 	*why = "it is not below a document root of the configuration";
-	if (!is_below_root(names, real))
+	if (!is_below_root(names, job, real))
 		return (403);
 	*why = "it is not a regular file";
 	if (!S_ISREG(st.st_mode))

@@ -10,6 +10,7 @@
 #ifndef SERVER_HELPER_IMPL_H
 #define SERVER_HELPER_IMPL_H
 
+#include "server/config/config.h"
 #include "server/helper/helper.h"
 #include "server/helper/wire.h"
 
@@ -21,6 +22,11 @@ _Noreturn void helper_process(int pair, int cgi, pid_t server, const char *file)
 
 /* Writes a record to reply, and the names in it to names. */
 int helper_work_load(const char *file, int reply, int names);
+/* One name of the configuration; waits while the helper is busy. */
+void helper_tell(int names, struct helper_name *, enum helper_kind, const char *name);
+/* server.username and server.groupname, if root starts the server. */
+void helper_owner_of(const struct conf *, struct helper_name *);
+void cgi_names_tell(const struct config *, int names); /* cgi_names.c */
 /* Opens the named file or socket and sends the descriptor to reply. */
 int helper_work_open(const struct helper_request *, const struct helper_name *, pid_t server,
     int reply);

@@ -15,16 +15,14 @@
 #include "io/logfile.h"
 #include "io/safe_open.h"
 #include "server/config/config.h"
-#include "server/helper/cgi.h"
 #include "server/config/log_names.h"
 #include "server/helper/impl.h"
 #include "server/config/resources.h"
 
 /* ---------------------------------------------------------------- reading the configuration */
 
-/* Waits while the helper is busy. */
-static void
-tell(int names, struct helper_name *n, enum helper_kind kind, const char *name)
+void
+helper_tell(int names, struct helper_name *n, enum helper_kind kind, const char *name)
 {
 	n->kind = kind;
 	if (strlen(name) >= sizeof(n->name))
@@ -37,8 +35,8 @@ tell(int names, struct helper_name *n, enum helper_kind kind, const char *name)
 
 /* A socket file belongs to the user that the server becomes (root owns it until it is bound), and
  * programs for logs run as that user. */
-static void
-owner_of(const struct conf *c, struct helper_name *n)
+void
+helper_owner_of(const struct conf *c, struct helper_name *n)
 {
 	const struct passwd *pw = c->username != NULL ? getpwnam(c->username) : NULL;
 	const struct group *gr = c->groupname != NULL ? getgrnam(c->groupname) : NULL;
@@ -54,9 +52,9 @@ tell_log(const struct conf *c, void *names)
 	struct helper_name n = { 0 };
 	const char *log = log_name_access(c);
 
-	owner_of(c, &n);
+	helper_owner_of(c, &n);
 	if (log != NULL)
-		tell(*(int *)names, &n, HELPER_LOG, log);
+		helper_tell(*(int *)names, &n, HELPER_LOG, log);
 	return (true);
 }
 
@@ -69,7 +67,7 @@ tell_host_names(const struct conf_list *specs, int names)
 
 	for (i = 0; i < specs->n; i++)
 		if (address_parse(specs->v[i].p, &a) == -ENOENT)
-			tell(names, &n, HELPER_RESOLVE, specs->v[i].p);
+			helper_tell(names, &n, HELPER_RESOLVE, specs->v[i].p);
 }
 
 static bool
@@ -88,7 +86,7 @@ tell_listens(const struct config *config, int names)
 	const char *name;
 	size_t i;
 
-	owner_of(c, &n);
+	helper_owner_of(c, &n);
 	if (c->socket_perms != NULL) {
 		n.set_mode = true;
 		n.mode = (mode_t)strtoul(c->socket_perms, NULL, 8);
@@ -96,51 +94,7 @@ tell_listens(const struct config *config, int names)
 	if (c->congestion != NULL)
 		snprintf(n.congestion, sizeof(n.congestion), "%s", c->congestion);
 	for (i = 0; (name = config_listen(config, i)) != NULL; i++)
-		tell(names, &n, HELPER_LISTEN, name);
-}
-
-static void
-tell_directory(int names, const char *dir)
-{
-	struct helper_name n = { 0 };
-
-	if (dir != NULL && dir[0] != '\0')
-		tell(names, &n, HELPER_CGI_ROOT, dir);
-}
-
-static bool
-tell_interpreters(const struct conf *c, void *names)
-{
-	struct helper_name n = { 0 };
-	size_t i;
-
-	for (i = 0; i < c->cgi_assign.n; i++)
-		tell(*(int *)names, &n, HELPER_CGI_PROGRAM,
-		    c->cgi_assign.v[i].value.n != 0 ? c->cgi_assign.v[i].value.p : CGI_ITSELF);
-	tell_directory(*(int *)names, c->document_root);
-	for (i = 0; i < c->alias_url.n; i++)
-		tell_directory(*(int *)names, c->alias_url.v[i].value.p);
-	return (true);
-}
-
-static bool
-has_no_programs(const struct conf *c, void *arg)
-{
-	(void)arg;
-	return (c->cgi_assign.n == 0);
-}
-
-static void
-tell_programs(const struct config *config, int names)
-{
-	const struct conf *c = config_global(config);
-	struct helper_name n = { .backlog = (int32_t)c->cgi_max_programs };
-
-	if (config_each(config, has_no_programs, NULL))
-		return;
-	owner_of(c, &n);
-	(void)config_each(config, tell_interpreters, &names);
-	tell(names, &n, HELPER_CGI_USER, c->username != NULL ? c->username : "-");
+		helper_tell(names, &n, HELPER_LISTEN, name);
 }
 
 static void
@@ -149,16 +103,16 @@ tell_names(const struct config *config, int names)
 	const struct conf *c = config_global(config);
 	struct helper_name n = { .timeout_ms = (uint32_t)c->reload_timeout * 1000 };
 
-	owner_of(c, &n);
+	helper_owner_of(c, &n);
 	if (log_name_error(c) != NULL)
-		tell(names, &n, HELPER_LOG, log_name_error(c));
+		helper_tell(names, &n, HELPER_LOG, log_name_error(c));
 	if (c->pid_file != NULL)
-		tell(names, &n, HELPER_PIDFILE, c->pid_file);
+		helper_tell(names, &n, HELPER_PIDFILE, c->pid_file);
 	config_each(config, tell_log, &names);
 	config_each(config, tell_hosts, &names);
 	tell_listens(config, names);
-	tell_programs(config, names);
-	tell(names, &n, HELPER_LOAD, "");
+	cgi_names_tell(config, names);
+	helper_tell(names, &n, HELPER_LOAD, "");
 }
 
 int

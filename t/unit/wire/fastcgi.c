@@ -78,7 +78,7 @@ test_lies(void)
 	buf_init(&b, 0);
 	record(&b, 2, 6, 1, TEXT("A: 1\n\n"), 0);
 	check(&b, " bad");
-	buf_str(&b, "HTTP/1.1 200 OK\r\n\r\n");
+	buf_str(&b, "HTTP/3 200 OK\r\n\r\n");
 	check(&b, " bad");
 	put_end(&b, 0);
 	check(&b, " bad"); /* a reply without a head */

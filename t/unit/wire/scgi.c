@@ -41,7 +41,8 @@ test_lies(void)
 	check("H", " bad");
 	check("A: 1\r\n", " bad");
 	check("A: 1\r\n\r", " bad");
-	check("HTTP/1.1 200 OK\r\n\r\n", " bad");
+	check("HTTP/1.1 404 Gone\r\n\r\n", "H404 E-");
+	check("HTTP/3 200 OK\r\n\r\n", " bad");
 	check("Status: abc\n\n", " bad");
 	check("Content-Length: 1\nContent-Length: 1\n\na", " bad");
 	check("Content-Length: -1\n\na", " bad");

@@ -1,0 +1,106 @@
+/* server/helper/cgi_names.c -- the child that reads the configuration says what CGI programs may be:
+ * interpreters, and the directories below which scripts lie.
+ */
+#include "server/config/homes.h"
+#include "server/helper/cgi.h"
+#include "server/helper/impl.h"
+#include "server/module/vhost.h"
+
+struct telling {
+	const struct config *config;
+	const struct conf *conf;
+	int names;
+};
+
+/* set_mode: the owner of the configuration lets links lead anywhere. */
+static void
+tell_directory(const struct telling *t, const char *dir)
+{
+	struct helper_name n = { .set_mode = strcmp(t->conf->follow_symlink, "enable") == 0 };
+
+	if (dir != NULL && dir[0] != '\0')
+		helper_tell(t->names, &n, HELPER_CGI_ROOT, dir);
+}
+
+static void
+tell_home(const char *user, const char *home, void *arg)
+{
+	const struct telling *t = arg;
+	char *dir = g_build_filename(home, t->conf->userdir_path, NULL);
+
+	if (homes_allowed(t->conf, text_of(user)))
+		tell_directory(t, dir);
+	g_free(dir);
+}
+
+static void
+tell_homes(struct telling *t)
+{
+	struct source passwd =
+	    sources_get(config_sources(t->config), SOURCE_FILE, HOMES_FILE, NULL);
+	struct homes *homes = homes_new(passwd.bytes);
+
+	homes_each(homes, tell_home, t);
+	homes_free(homes);
+	source_free(&passwd);
+}
+
+/* Each place that a script may have (server/module). */
+static bool
+tell_places(const struct conf *c, void *telling)
+{
+	struct telling *t = telling;
+	char *evhost;
+	size_t i;
+
+	t->conf = c;
+	tell_directory(t, c->document_root);
+	for (i = 0; i < c->alias_url.n; i++)
+		tell_directory(t, c->alias_url.v[i].value.p);
+	tell_directory(t, c->vhost_root);
+	if (c->evhost_pattern != NULL) {
+		evhost = evhost_root(c->evhost_pattern, &i);
+		tell_directory(t, evhost);
+		g_free(evhost);
+	}
+	if (c->userdir_active && c->userdir_path != NULL)
+		tell_directory(t, c->userdir_basepath);
+	if (homes_are_used(c))
+		tell_homes(t);
+	return (true);
+}
+
+static bool
+tell_interpreters(const struct conf *c, void *telling)
+{
+	const struct telling *t = telling;
+	struct helper_name n = { 0 };
+	size_t i;
+
+	for (i = 0; i < c->cgi_assign.n; i++)
+		helper_tell(t->names, &n, HELPER_CGI_PROGRAM,
+		    c->cgi_assign.v[i].value.n != 0 ? c->cgi_assign.v[i].value.p : CGI_ITSELF);
+	return (true);
+}
+
+static bool
+has_no_programs(const struct conf *c, void *arg)
+{
+	(void)arg;
+	return (c->cgi_assign.n == 0);
+}
+
+void
+cgi_names_tell(const struct config *config, int names)
+{
+	const struct conf *c = config_global(config);
+	struct helper_name n = { .backlog = (int32_t)c->cgi_max_programs };
+	struct telling t = { .config = config, .names = names };
+
+	if (config_each(config, has_no_programs, NULL))
+		return;
+	(void)config_each(config, tell_interpreters, &t);
+	(void)config_each(config, tell_places, &t);
+	helper_owner_of(c, &n);
+	helper_tell(names, &n, HELPER_CGI_USER, c->username != NULL ? c->username : "-");
+}
