@@ -102,10 +102,10 @@ reason(int err, uint64_t resolve)
 	if (err == -EACCES)
 		return ("the server may not read its target, see server.sandbox-paths");
 	if (resolve & RESOLVE_NO_SYMLINKS)
-		return ("server.follow-symlink is \"disable\"");
-	return (err == -ELOOP ? "links lead in a circle"
-			      : "it leads out of its directory; only server.follow-symlink = "
-				"\"enable\" follows it");
+		return ("server.follow-symlink is disable");
+	return (err == -ELOOP
+		    ? "links lead in a circle"
+		    : "it leads out of its directory; server.follow-symlink is not enable");
 }
 
 /* True: this part of the path ends with a link, which was logged. */

@@ -1,0 +1,100 @@
+/* t/unit/server/homes.c -- homes of users from the text of /etc/passwd. */
+#include <glib.h>
+#include <stdlib.h>
+#include <string.h>
+#include "server/config/homes.h"
+
+static const char *
+home(const char *passwd, const char *user)
+{
+	static char found[256];
+	char *copy = g_strdup(passwd); /* sanitizers see a read behind its end */
+	struct homes *h = homes_new((struct text){ copy, strlen(passwd) });
+	const char *dir = homes_find(h, text_of(user));
+
+	g_strlcpy(found, dir != NULL ? dir : "", sizeof(found));
+	homes_free(h);
+	g_free(copy);
+	return (dir != NULL ? found : NULL);
+}
+
+static void
+lines_are_read(void)
+{
+	static const char passwd[] = "root:x:0:0:root:/root:/bin/sh\n"
+				     "joe:x:1000:1000:Joe,,,:/home/joe:/bin/sh\n"
+				     "last:x:1:1::/home/last:";
+
+	g_assert_cmpstr(home(passwd, "root"), ==, "/root");
+	g_assert_cmpstr(home(passwd, "joe"), ==, "/home/joe");
+	g_assert_cmpstr(home(passwd, "last"), ==, "/home/last");
+	g_assert_null(home(passwd, "jo"));
+	g_assert_null(home(passwd, "joe:"));
+	g_assert_null(home(passwd, ""));
+}
+
+static void
+odd_lines_have_no_home(void)
+{
+	static const char *const odd[] = { "", "\n\n", "joe", "joe:", "joe:x:1:1::/home/joe",
+		"joe:x:1:1:::/bin/sh", "joe:x:1:1::home/joe:/bin/sh", "joe:x:1:1::/:/bin/sh",
+		":x:1:1::/home/joe:/bin/sh", "joe:x:1:1::/home/joe:/bin/sh:more",
+		"+joe::::::", "#joe:x:1:1::/home/joe:/bin/sh" };
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(odd) - 4; i++)
+		g_assert_null(home(odd[i], "joe"));
+	/* what is behind the last field belongs to it */
+	g_assert_cmpstr(home(odd[9], "joe"), ==, "/home/joe");
+	g_assert_null(home(odd[10], "joe"));
+	g_assert_null(home(odd[11], "joe"));
+}
+
+static void
+the_first_line_counts(void)
+{
+	g_assert_cmpstr(home("a:x:1:1::/one:\na:x:2:2::/two:\n", "a"), ==, "/one");
+}
+
+static void
+long_and_missing_names(void)
+{
+	struct homes *h = homes_new(TEXT("a:x:1:1::/a:/bin/sh\n"));
+	char name[300];
+
+	memset(name, 'a', sizeof(name));
+	g_assert_null(homes_find(h, (struct text){ name, sizeof(name) }));
+	g_assert_null(homes_find(h, (struct text){ name, 255 }));
+	g_assert_cmpstr(homes_find(h, (struct text){ name, 1 }), ==, "/a");
+	g_assert_null(homes_find(NULL, TEXT("a")));
+	homes_free(h);
+	homes_free(NULL);
+}
+
+static void
+lists_of_users(void)
+{
+	struct text joe = TEXT("joe"), root = TEXT("root");
+	struct conf c = { .userdir_exclude = { 1, &root } };
+
+	g_assert_true(homes_allowed(&c, joe));
+	g_assert_false(homes_allowed(&c, root));
+	g_assert_true(homes_allowed(&c, TEXT("roo")));
+	c.userdir_include = (struct conf_list){ 1, &joe };
+	g_assert_true(homes_allowed(&c, joe));
+	g_assert_false(homes_allowed(&c, TEXT("jan")));
+	c.userdir_include = (struct conf_list){ 1, &root };
+	g_assert_false(homes_allowed(&c, root));
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/homes/lines-are-read", lines_are_read);
+	g_test_add_func("/homes/odd-lines-have-no-home", odd_lines_have_no_home);
+	g_test_add_func("/homes/the-first-line-counts", the_first_line_counts);
+	g_test_add_func("/homes/long-and-missing-names", long_and_missing_names);
+	g_test_add_func("/homes/lists-of-users", lists_of_users);
+	return (g_test_run());
+}
