@@ -79,7 +79,8 @@ check_name(struct text in)
 	memcpy(bytes, in.p, in.n < sizeof(n) ? in.n : sizeof(n));
 	if (helper_name_parse(bytes, sizeof(n), &n) != 0)
 		return;
-	must(n.kind >= HELPER_LOAD && n.kind < HELPER_KINDS && n.kind != HELPER_REMOVE_PIDFILE);
+	must(n.kind >= HELPER_LOAD && n.kind <= HELPER_CGI_USER && n.kind != HELPER_KINDS &&
+	     n.kind != HELPER_REMOVE_PIDFILE);
 	must(strlen(n.name) < sizeof(n.name) && strlen(n.congestion) < sizeof(n.congestion));
 	must(n.kind == HELPER_LOAD ? n.timeout_ms > 0 && n.timeout_ms <= HELPER_LOAD_MAX_MS
 				   : n.name[0] != '\0');
