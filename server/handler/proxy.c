@@ -136,6 +136,7 @@ proxy_stop(struct request *r)
 	if (rl != NULL && rl->ex != NULL)
 		exchange_forget(&rl->ex, false);
 	if (rl != NULL) {
+		proxy_code_stop(rl);
 		proxy_temp_stop(rl);
 		proxy_pieces_stop(rl);
 	}

@@ -108,14 +108,17 @@ proxy_lines(struct relay *rl, const struct proxy_reply *p, struct reply_extra *f
 			buf_free(&out);
 			return (TEXT_NONE);
 		}
-		if (!made_here(r, name) &&
-		    (file == NULL || !taken_by_file(file, name, value, &r->arena)))
+		if (proxy_code_weakens(rl, name, value))
+			buf_str(&out, "ETag: W/"), buf_text(&out, value), buf_str(&out, "\r\n");
+		else if (!made_here(r, name) && !proxy_code_drops(rl, name) &&
+			 (file == NULL || !taken_by_file(file, name, value, &r->arena)))
 			put_field(&out, name, value);
 	}
 	if (rl->type.n != 0)
 		put_type(rl, p, &out);
 	if (rl->expires_set)
 		put_expires(rl, p, &out);
+	proxy_code_lines(rl, &out);
 	if (!out.failed)
 		lines = arena_text(&r->arena, (struct text){ out.n != 0 ? out.p : "", out.n });
 	buf_free(&out);

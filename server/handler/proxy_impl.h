@@ -6,6 +6,7 @@
  *   proxy_stream.c   a request body that goes on while it arrives, 1xx replies
  *   proxy_reply.c    the reply: streamed, kept for a slow client
  *   proxy_head.c       its header lines
+ *   proxy_code.c       its body, compressed
  *   proxy_control.c    its control headers: allowed or dropped
  *   proxy_file.c         a file that it names
  *   proxy_temp.c         a file that is removed
@@ -33,8 +34,11 @@ struct relay {
 	struct text type;        /* Content-Type if the application gives none; .n 0: none */
 	struct proxy_temp *temp; /* a file on its way; NULL: none */
 	struct proxy_pieces *pieces;
-	bool fetched; /* the reply is that of X-Reproxy-URL */
-	bool program; /* of cgi.assign: its settings are cgi.* */
+	struct proxy_code *code; /* compresses the body; NULL: it does not, or has ended */
+	struct text coding;      /* of the reply; .n 0: none */
+	bool varies;             /* the reply depends on Accept-Encoding */
+	bool fetched;            /* the reply is that of X-Reproxy-URL */
+	bool program;            /* of cgi.assign: its settings are cgi.* */
 	bool has_head;
 	bool chunked, sending, over;
 	bool broken;   /* the reply broke off: cut the connection */
@@ -43,6 +47,20 @@ struct relay {
 	bool tunnel;   /* after 101 */
 	bool half;     /* tunnel: the application sends no more */
 };
+
+/* Decides whether the reply is compressed. */
+void proxy_code_begin(struct relay *, const struct proxy_reply *);
+bool proxy_code_take(struct relay *, struct text); /* false: no memory */
+void proxy_code_flush(struct relay *, bool end);   /* what was taken goes to the client */
+bool proxy_code_is_full(const struct relay *);     /* the application pauses */
+bool proxy_code_holds(const struct relay *);       /* the head waits for the first bytes */
+void proxy_code_stop(struct relay *);
+/* Coded bytes, for the client.  False: no memory. */
+bool proxy_code_to_client(struct relay *, struct text, bool over);
+/* Fields of the application. */
+bool proxy_code_drops(const struct relay *, struct text name);
+bool proxy_code_weakens(const struct relay *, struct text name, struct text value);
+void proxy_code_lines(const struct relay *, struct buf *out);
 
 struct exchange_conf proxy_times(const struct conf *);
 void proxy_stop(struct request *);

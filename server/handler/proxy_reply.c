@@ -23,7 +23,8 @@
 static void
 resume(struct relay *rl)
 {
-	if (rl->ex != NULL && (rl->r->kept == NULL || !spool_full(rl->r->kept)))
+	if (rl->ex != NULL && (rl->r->kept == NULL || !spool_full(rl->r->kept)) &&
+	    !proxy_code_is_full(rl))
 		exchange_resume(rl->ex);
 }
 
@@ -68,7 +69,7 @@ proxy_send_more(struct relay *rl)
 {
 	struct request *r = rl->r;
 
-	if (rl->sending || rl->replied)
+	if (rl->sending || rl->replied || proxy_code_holds(rl))
 		return;
 	if (r->kept != NULL && body_empty(&r->body) && !take_kept(r)) {
 		conn_stop(r->conn);
@@ -127,8 +128,8 @@ lend(struct relay *rl, struct text t)
 	struct body *b = &rl->r->body;
 	struct io_lent *l;
 
-	if (t.n < LEND_MIN || b->left + t.n > LENT_MAX || b->n >= BODY_PIECES / 2 ||
-	    rl->ex == NULL || (l = exchange_keep(rl->ex)) == NULL)
+	if (rl->coding.n != 0 || t.n < LEND_MIN || b->left + t.n > LENT_MAX ||
+	    b->n >= BODY_PIECES / 2 || rl->ex == NULL || (l = exchange_keep(rl->ex)) == NULL)
 		return (false);
 	if (body_lend(b, t, io_lent_drop, l))
 		return (true);
@@ -174,18 +175,24 @@ static void
 stream_head(struct relay *rl, const struct proxy_reply *p)
 {
 	struct request *r = rl->r;
-	struct text lines = proxy_lines(rl, p, NULL);
+	int64_t length = p->content_length;
+	struct text lines;
 
+	proxy_code_begin(rl, p);
+	lines = proxy_lines(rl, p, NULL);
 	if (lines.p == NULL) {
+		proxy_code_stop(rl);
 		exchange_forget(&rl->ex, false);
 		proxy_answer_error(rl, 502);
 		return;
 	}
-	rl->chunked = p->has_body && p->content_length < 0 && r->http.minor != 0;
-	if (p->has_body && p->content_length < 0 && !rl->chunked)
+	if (rl->coding.n != 0)
+		length = -1;
+	rl->chunked = p->has_body && length < 0 && r->http.minor != 0;
+	if (p->has_body && length < 0 && !rl->chunked)
 		/* HTTP/1.0: the end of the connection is the end of the body */
 		conn_close_after(r);
-	reply_stream_head(r, p->status, lines, p->content_length, rl->chunked);
+	reply_stream_head(r, p->status, lines, length, rl->chunked);
 }
 
 static void
@@ -241,22 +248,43 @@ chunk_to_client(struct relay *rl, struct text t)
 		to_client(rl, TEXT("\r\n")));
 }
 
+bool
+proxy_code_to_client(struct relay *rl, struct text t, bool over)
+{
+	rl->over = over;
+	rl->r->body_bytes += t.n;
+	if (!rl->chunked)
+		return (to_client(rl, t));
+	return (
+	    (t.n == 0 || chunk_to_client(rl, t)) && (!over || to_client(rl, TEXT("0\r\n\r\n"))));
+}
+
+/* False: no memory. */
+static bool
+take_body(struct relay *rl, struct text t)
+{
+	if (rl->code != NULL)
+		return (proxy_code_take(rl, t));
+	rl->r->body_bytes += t.n;
+	return (rl->chunked ? chunk_to_client(rl, t) : to_client(rl, t));
+}
+
 static void
 on_body(void *arg, struct text t)
 {
 	struct relay *rl = arg;
 	struct request *r = rl->r;
 
-	r->body_bytes += t.n;
 	if (rl->tunnel) {
+		r->body_bytes += t.n;
 		proxy_tunnel_body(rl, t);
 		return;
 	}
-	if (!(rl->chunked ? chunk_to_client(rl, t) : to_client(rl, t))) {
+	if (!take_body(rl, t)) {
 		conn_stop(r->conn);
 		return;
 	}
-	if (r->kept != NULL && spool_full(r->kept))
+	if ((r->kept != NULL && spool_full(r->kept)) || proxy_code_is_full(rl))
 		exchange_pause(rl->ex);
 }
 
@@ -265,6 +293,7 @@ on_body(void *arg, struct text t)
 static void
 on_flush(void *arg)
 {
+	proxy_code_flush(arg, false);
 	proxy_send_more(arg);
 }
 
@@ -275,7 +304,9 @@ on_end(void *arg, int status, unsigned retry_after_s)
 	struct request *r = rl->r;
 
 	rl->ex = NULL;
-	rl->over = true;
+	if (status != 0)
+		proxy_code_stop(rl);
+	rl->over = rl->code == NULL;
 	spool_drop(&r->upload);
 	if (!rl->has_head) {
 		must(status > 0);
@@ -288,6 +319,8 @@ on_end(void *arg, int status, unsigned retry_after_s)
 	} else if (status != 0) {
 		/* fewer bytes than announced: the client must be able to detect it */
 		rl->broken = true;
+	} else if (rl->code != NULL) {
+		proxy_code_flush(rl, true);
 	} else if (rl->chunked && !to_client(rl, TEXT("0\r\n\r\n"))) {
 		rl->broken = true;
 	}

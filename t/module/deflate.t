@@ -3,34 +3,15 @@
 
 use strict;
 use warnings;
-use IO::Uncompress::Gunzip ();
-use IO::Uncompress::Inflate ();
 use Test::More;
 
+use Test::Coding qw(plain);
 use Test::Http qw(req parse);
 use Test::Server;
 use Test::Util qw(eventually slurp put);
 
 my $text = join '', map { "line $_ of a page that is worth it\n" } 1 .. 400;
 my $long = join '', map { sprintf "%04x %d\n", $_ * 2_654_435_761 % 65_536, $_ } 1 .. 60_000;
-
-# The bytes of a reply without its coding; dies if they are malformed.
-sub plain {
-	my ($r) = @_;
-	my $coding = $r->{header}{'content-encoding'} // return $r->{body};
-	my ($in, $out) = ($r->{body}, '');
-	if ($coding eq 'gzip') { IO::Uncompress::Gunzip::gunzip(\$in, \$out) or die "gzip\n" }
-	elsif ($coding eq 'deflate') { IO::Uncompress::Inflate::inflate(\$in, \$out) or die "deflate\n" }
-	else {
-		my $file = File::Temp->new;
-		print {$file} $in;
-		close $file or die $!;
-		my %program = (br => 'brotli -dc', zstd => 'zstd -dcq');
-		$out = qx{$program{$coding} <$file};
-		die "$coding\n" if $?;
-	}
-	return $out;
-}
 
 sub start {
 	my ($conf) = @_;
