@@ -75,7 +75,7 @@ struct request {
 			bool is_dir;
 		} v[VHOST_TOLD];
 	} vhost;
-	bool host_changed;        /* http.host is not the client's */
+	bool host_changed; /* http.host is not the client's */
 	/* Of the last rewrite: path and query, encoded, in the arena; .p NULL: the path is another
 	 * one, or has steps that r->path has not. */
 	struct text target;

@@ -261,8 +261,8 @@ survey(const struct conf *c, void *arg)
 	struct opening *k = arg;
 
 	k->sends = k->sends || c->proxy_x_sendfile;
-	k->proxies = k->proxies || c->proxy_backends.n != 0 || c->authorizer.n != 0 ||
-		     c->cgi_assign.n != 0;
+	k->proxies =
+	    k->proxies || c->proxy_backends.n != 0 || c->authorizer.n != 0 || c->cgi_assign.n != 0;
 	return (true);
 }
 
@@ -303,8 +303,8 @@ visit(const struct conf *c, void *arg)
 		if (!rules_load(k, rules_kinds[i], c))
 			return (false);
 	pages_load(k, c->error_prefix);
-	return (
-	    mime_load(k, &c->mime_assign) && log_open(k, log_name_access(c)) && visit_proxies(c, arg));
+	return (mime_load(k, &c->mime_assign) && log_open(k, log_name_access(c)) &&
+		visit_proxies(c, arg));
 }
 
 /* A missing directory is reported when it is used. */

@@ -4,7 +4,7 @@
  *       ^                     `--> VHOST_ASK: handler_vhost looks it up
  *       '------ routed again <--------'
  *
- * No hook waits.  The request remembers what it was told, so it is routed again once for each
+ * No hook waits.  The request remembers the answers, so it is routed again once for each
  * directory, whatever the cache keeps.
  *
  * Thread   the worker's.

@@ -35,7 +35,6 @@ my @refused = (
 	'magnet.attract-raw-url-to = ( "/x.lua" )', 'webdav.activate = "enable"', 'webdav.is-readonly = "enable"',
 	'ssl.engine = "enable"', 'ssl.pemfile = "/x.pem"', 'extforward.params = ( "host" => 1 )',
 	'mysql-vhost.db = "x"',
-	
 	'server.chroot = "/srv"',
 );
 for my $line (@refused) {
