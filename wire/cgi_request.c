@@ -26,6 +26,25 @@ cgi_variable_ok(struct text name, struct text value)
 		(value.n == 0 || memchr(value.p, '\0', value.n) == NULL));
 }
 
+bool
+cgi_variable_is_usual(struct text name)
+{
+	static const struct text usual[] = { TEXT("AUTH_TYPE"), TEXT("CONTENT_LENGTH"),
+		TEXT("CONTENT_TYPE"), TEXT("DOCUMENT_ROOT"), TEXT("GATEWAY_INTERFACE"),
+		TEXT("HTTPS"), TEXT("PATH_INFO"), TEXT("PATH_TRANSLATED"), TEXT("QUERY_STRING"),
+		TEXT("REDIRECT_STATUS"), TEXT("REDIRECT_URI"), TEXT("REMOTE_ADDR"),
+		TEXT("REMOTE_HOST"), TEXT("REMOTE_IDENT"), TEXT("REMOTE_PORT"), TEXT("REMOTE_USER"),
+		TEXT("REQUEST_METHOD"), TEXT("REQUEST_SCHEME"), TEXT("REQUEST_URI"),
+		TEXT("SCRIPT_FILENAME"), TEXT("SCRIPT_NAME"), TEXT("SERVER_ADDR"),
+		TEXT("SERVER_NAME"), TEXT("SERVER_PORT"), TEXT("SERVER_PROTOCOL"),
+		TEXT("SERVER_SOFTWARE") };
+
+	/* HTTP_PROXY would redirect requests of the program. */
+	if (text_starts(name, TEXT("HTTP_")))
+		return (!text_eq(name, TEXT("HTTP_PROXY")));
+	return (text_is_one_of(name, usual, sizeof(usual) / sizeof(usual[0])));
+}
+
 static bool
 params_are_whole(const struct cgi_request *q)
 {

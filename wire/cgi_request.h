@@ -37,5 +37,8 @@ enum cgi_event cgi_request_feed(struct cgi_request *, struct text *in, struct te
 
 /* The name and the value can be a variable of a program: no NUL, no '=' in the name. */
 bool cgi_variable_ok(struct text name, struct text value);
+/* A variable of cgi_env(), or of a user who was asked for a password.  Others, like LD_PRELOAD and
+ * PERL5OPT, could make a program run something else. */
+bool cgi_variable_is_usual(struct text name);
 
 #endif

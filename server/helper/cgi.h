@@ -8,8 +8,9 @@
  *              --- PARAMS, STDIN records --> runner --- a pipe -----> program
  *
  * The runner checks the request against names that the helper's child has read from the
- * configuration: the program that is executed, or the script, is one of them or lies below one of
- * them.  So an intruder in the server can run only what the configuration runs.
+ * configuration: the ending of the script has this interpreter, the script lies below a directory,
+ * and each variable is a usual one or that of setenv.  So an intruder in the server can run only
+ * what the configuration runs.
  *
  * The end  The program's process group gets SIGTERM and, CGI_GRACE_MS later, SIGKILL: when the
  *          client or the server has left, when the program ran for its time, and when its first
@@ -23,6 +24,7 @@
 #include <sys/types.h>
 #include "base/text.h"
 
+#define CGI_RULE_MARK   '\t'  /* in a HELPER_CGI_PROGRAM: INTERPRETER mark ENDING */
 #define CGI_GRACE_MS    2000  /* from SIGTERM to SIGKILL */
 #define CGI_REQUEST_MS  10000 /* for the variables of a request */
 #define CGI_RUNNING_MAX 1024  /* limit of cgi.max-programs */
@@ -34,8 +36,6 @@
 #define CGI_RUN_MS   "accel.run-ms"   /* longest time */
 #define CGI_WRITE_MS "accel.write-ms" /* longest time in which it takes no byte of the body */
 #define CGI_SIGNAL   "accel.signal"   /* number of the first signal */
-
-#define CGI_ITSELF "-" /* as a name: scripts may be executed themselves */
 
 struct cgi_allowed {
 	const GPtrArray *names; /* struct helper_name */
@@ -59,8 +59,8 @@ _Noreturn void cgi_run(const struct cgi_allowed *, int sock, pid_t helper);
 
 /* Changes to server.username, if the helper may. 0 or -errno. */
 int cgi_become(const GPtrArray *names);
-/* Fills *job from whole pairs, which stay.  0 or -errno. */
-int cgi_job_read(struct text params, struct cgi_job *job);
+/* Fills *job from whole pairs.  0 or -errno.  Variables that the names do not allow are left out. */
+int cgi_job_read(struct text params, const GPtrArray *names, struct cgi_job *job);
 /* 0: it may run.  Otherwise the status for the client, and *why, a line for the log. */
 int cgi_job_check(const struct cgi_job *, const GPtrArray *names, const char **why);
 /* In the program's process: the three descriptors become 0, 1 and 2.  Never returns; writes errno

@@ -75,11 +75,34 @@ tell_interpreters(const struct conf *c, void *telling)
 {
 	const struct telling *t = telling;
 	struct helper_name n = { 0 };
+	char *rule;
 	size_t i;
 
-	for (i = 0; i < c->cgi_assign.n; i++)
-		helper_tell(t->names, &n, HELPER_CGI_PROGRAM,
-		    c->cgi_assign.v[i].value.n != 0 ? c->cgi_assign.v[i].value.p : CGI_ITSELF);
+	for (i = 0; i < c->cgi_assign.n; i++) {
+		rule = g_strdup_printf("%s%c%s", c->cgi_assign.v[i].value.p, CGI_RULE_MARK,
+		    c->cgi_assign.v[i].key.p);
+		helper_tell(t->names, &n, HELPER_CGI_PROGRAM, rule);
+		g_free(rule);
+	}
+	return (true);
+}
+
+static void
+tell_keys(const struct telling *t, const struct conf_map *map)
+{
+	struct helper_name n = { 0 };
+	size_t i;
+
+	for (i = 0; i < map->n; i++)
+		if (map->v[i].key.n != 0)
+			helper_tell(t->names, &n, HELPER_CGI_VARIABLE, map->v[i].key.p);
+}
+
+static bool
+tell_variables(const struct conf *c, void *telling)
+{
+	tell_keys(telling, &c->setenv_add_environment);
+	tell_keys(telling, &c->setenv_set_environment);
 	return (true);
 }
 
@@ -101,6 +124,7 @@ cgi_names_tell(const struct config *config, int names)
 		return;
 	(void)config_each(config, tell_interpreters, &t);
 	(void)config_each(config, tell_places, &t);
+	(void)config_each(config, tell_variables, &t);
 	helper_owner_of(c, &n);
 	helper_tell(names, &n, HELPER_CGI_USER, c->username != NULL ? c->username : "-");
 }

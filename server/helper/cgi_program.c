@@ -77,42 +77,65 @@ is_for_runner(struct cgi_job *job, struct text name, struct text value)
 	return (true);
 }
 
+/* An interpreter obeys variables of its own, which are none of a request. */
+static bool
+may_have(const GPtrArray *names, struct text variable)
+{
+	const struct helper_name *n;
+	guint i;
+
+	if (cgi_variable_is_usual(variable))
+		return (true);
+	for (i = 0; i < names->len; i++) {
+		n = g_ptr_array_index(names, i);
+		if (n->kind == HELPER_CGI_VARIABLE && text_eq(text_of(n->name), variable))
+			return (true);
+	}
+	return (false);
+}
+
 int
-cgi_job_read(struct text params, struct cgi_job *job)
+cgi_job_read(struct text params, const GPtrArray *names, struct cgi_job *job)
 {
 	GPtrArray *env = g_ptr_array_new();
 	struct text name, value;
+	bool ok = true;
 
 	*job = (struct cgi_job){ .signal = SIGTERM };
-	while (fcgi_take_pair(&params, &name, &value)) {
-		if (!cgi_variable_ok(name, value))
-			return (-EINVAL);
-		if (is_for_runner(job, name, value))
+	while (ok && fcgi_take_pair(&params, &name, &value)) {
+		ok = cgi_variable_ok(name, value);
+		if (!ok || is_for_runner(job, name, value) || !may_have(names, name))
 			continue;
-		if (text_eq(name, TEXT("SCRIPT_FILENAME")))
+		if (text_eq(name, TEXT("SCRIPT_FILENAME")) && job->script == NULL)
 			job->script = copy(value);
 		g_ptr_array_add(env, g_strdup_printf("%.*s=%.*s", (int)name.n, name.p, (int)value.n,
 					 value.n != 0 ? value.p : ""));
 	}
 	g_ptr_array_add(env, NULL);
 	job->env = (char **)g_ptr_array_free(env, FALSE);
-	return (
-	    job->program != NULL && job->script != NULL && job->script[0] == '/' && job->signal != 0
-		? 0
-		: -EINVAL);
+	ok = ok && job->program != NULL && job->script != NULL && job->script[0] == '/' &&
+	     job->signal != 0;
+	return (ok ? 0 : -EINVAL);
 }
 
 /* ---------------------------------------------------------------- is it allowed */
 
+/* The configuration gives an ending of this script to this interpreter. */
 static bool
-is_named(const GPtrArray *names, enum helper_kind kind, const char *name)
+has_rule(const GPtrArray *names, const struct cgi_job *job)
 {
 	const struct helper_name *n;
+	const char *mark;
 	guint i;
 
 	for (i = 0; i < names->len; i++) {
 		n = g_ptr_array_index(names, i);
-		if (n->kind == kind && strcmp(n->name, name) == 0)
+		if (n->kind != HELPER_CGI_PROGRAM ||
+		    (mark = strrchr(n->name, CGI_RULE_MARK)) == NULL)
+			continue;
+		if (text_eq(text_of(job->program),
+			(struct text){ n->name, (size_t)(mark - n->name) }) &&
+		    text_ends(text_of(job->script), text_of(mark + 1)))
 			return (true);
 	}
 	return (false);
@@ -188,9 +211,8 @@ check_script(const struct cgi_job *job, const GPtrArray *names, const char **why
 int
 cgi_job_check(const struct cgi_job *job, const GPtrArray *names, const char **why)
 {
-	*why = "cgi.assign does not name the interpreter";
-	if (!is_named(names, HELPER_CGI_PROGRAM,
-		job->program[0] != '\0' ? job->program : CGI_ITSELF))
+	*why = "cgi.assign does not give its ending to this interpreter";
+	if (!has_rule(names, job))
 		return (403);
 	return (check_script(job, names, why));
 }

@@ -234,7 +234,7 @@ request_complete(struct run *r, const struct cgi_allowed *allowed)
 	const char *why = "the server sent a malformed request";
 	int status = 500;
 
-	if (cgi_job_read(buf_as_text(&r->req.params), &r->job) == 0)
+	if (cgi_job_read(buf_as_text(&r->req.params), allowed->names, &r->job) == 0)
 		status = cgi_job_check(&r->job, allowed->names, &why);
 	if (status != 0)
 		refuse(r, status, why);

@@ -56,6 +56,7 @@ helper_name_parse(const void *p, size_t n, struct helper_name *to)
 	case HELPER_RESOLVE:
 	case HELPER_CGI_PROGRAM:
 	case HELPER_CGI_ROOT:
+	case HELPER_CGI_VARIABLE:
 	case HELPER_CGI_USER:
 	case HELPER_PIDFILE: return (to->name[0] != '\0' ? 0 : -EPROTO);
 	case HELPER_LOAD:

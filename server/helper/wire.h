@@ -34,9 +34,10 @@ enum helper_kind {
 	HELPER_RESOLVE,        /* look up the addresses of this backend: "host:port" */
 	HELPER_KINDS,
 	/* Only names; the server does not ask for them, see cgi.h. */
-	HELPER_CGI_PROGRAM, /* an interpreter, or CGI_ITSELF */
-	HELPER_CGI_ROOT,    /* a directory of scripts */
-	HELPER_CGI_USER,    /* whose programs they are; backlog: as many at a time */
+	HELPER_CGI_PROGRAM,  /* an interpreter and its ending, see cgi.h */
+	HELPER_CGI_ROOT,     /* a directory of scripts */
+	HELPER_CGI_VARIABLE, /* of setenv.add-environment */
+	HELPER_CGI_USER,     /* whose programs they are; backlog: as many at a time */
 };
 
 struct helper_request {

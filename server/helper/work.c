@@ -230,6 +230,7 @@ helper_work_open(const struct helper_request *r, const struct helper_name *n, pi
 	case HELPER_KINDS:
 	case HELPER_CGI_PROGRAM:
 	case HELPER_CGI_ROOT:
+	case HELPER_CGI_VARIABLE:
 	case HELPER_CGI_USER: err = -EINVAL; break;
 	}
 	memcpy(answer, &err, sizeof(err));

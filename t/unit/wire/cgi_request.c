@@ -105,6 +105,9 @@ from_codec(void)
 		.target = TEXT("/a"),
 		.path = TEXT("/a"),
 		.query = TEXT(""),
+		.scheme = TEXT("https"),
+		.path_info = TEXT("/a"),
+		.redirect_uri = TEXT("/b"),
 		.content_length = 4 };
 	g_autofree void *state = g_malloc0(p->size);
 	GString *log = g_string_new("");
@@ -123,6 +126,7 @@ from_codec(void)
 	while (in.n > 0) {
 		g_assert_true(fcgi_take_pair(&in, &name, &value));
 		g_assert_true(cgi_variable_ok(name, value));
+		g_assert_true(cgi_variable_is_usual(name));
 		if (text_eq(name, TEXT("REQUEST_METHOD")))
 			g_assert_true(text_eq(value, TEXT("POST")));
 	}
@@ -140,6 +144,11 @@ variables(void)
 	g_assert_false(cgi_variable_ok(TEXT("A=B"), TEXT("c")));
 	g_assert_false(cgi_variable_ok(TEXT("A\0B"), TEXT("c")));
 	g_assert_false(cgi_variable_ok(TEXT("A"), TEXT("b\0c")));
+	g_assert_true(cgi_variable_is_usual(TEXT("HTTP_X")));
+	g_assert_false(cgi_variable_is_usual(TEXT("HTTP_PROXY")));
+	g_assert_false(cgi_variable_is_usual(TEXT("LD_PRELOAD")));
+	g_assert_false(cgi_variable_is_usual(TEXT("PERL5OPT")));
+	g_assert_false(cgi_variable_is_usual(TEXT("BASH_ENV")));
 }
 
 int
