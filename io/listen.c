@@ -51,6 +51,9 @@ bind_listen(int fd, const struct addrinfo *ai, const struct listen_conf *lc)
 	if (lc->congestion != NULL && setsockopt(fd, IPPROTO_TCP, TCP_CONGESTION, lc->congestion,
 					  (socklen_t)strlen(lc->congestion)) < 0)
 		return (-errno);
+	if (lc->defer_s > 0 &&
+	    setsockopt(fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, &lc->defer_s, sizeof(lc->defer_s)) < 0)
+		return (-errno);
 	if (bind(fd, ai->ai_addr, ai->ai_addrlen) < 0)
 		return (-errno);
 	return (lc->probe || listen(fd, lc->backlog) == 0 ? 0 : -errno);

@@ -131,7 +131,7 @@ add_listen(struct config *cfg, struct cfg_pos pos, char *addr)
 static char *
 default_address(const struct conf *c)
 {
-	const char *bind = c->bind != NULL ? c->bind : "";
+	const char *bind = c->bind != NULL ? c->bind : c->use_ipv6 ? "[::]" : "";
 	bool bare_v6 = bind[0] != '[' && strchr(bind, ':') != NULL;
 
 	if (address_path(text_of(bind)).p != NULL)

@@ -39,6 +39,8 @@ static const struct view automatic = { "text/plain; charset=utf-8", status_auto 
 static const struct view statistics = { "text/plain; charset=utf-8", status_statistics };
 static const struct view metrics = { "text/plain; version=0.0.4; charset=utf-8", status_metrics };
 
+static const struct view modules = { "text/plain; charset=utf-8", status_modules };
+
 static bool
 is_at(const struct request *r, const char *url)
 {
@@ -66,6 +68,8 @@ view_of(const struct request *r)
 {
 	if (is_at(r, r->conf->status_url))
 		return (status_view(r->http.query));
+	if (is_at(r, r->conf->config_url))
+		return (&modules);
 	return (is_at(r, r->conf->statistics_url) ? &statistics : &metrics);
 }
 
@@ -74,7 +78,8 @@ status_is_at(const struct request *r)
 {
 	const struct conf *c = r->conf;
 
-	return (is_at(r, c->status_url) || is_at(r, c->statistics_url) || is_at(r, c->metrics_url));
+	return (is_at(r, c->status_url) || is_at(r, c->statistics_url) ||
+		is_at(r, c->metrics_url) || is_at(r, c->config_url));
 }
 
 /* The page may use its own style and script, and nothing from elsewhere. */

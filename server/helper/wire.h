@@ -51,7 +51,8 @@ struct helper_name {
 	 * end of the list */
 	uint32_t kind;
 	uint32_t timeout_ms; /* HELPER_LOAD: deadline of the next load */
-	int32_t backlog;
+	int32_t backlog, defer_s;
+	uint8_t both;                /* IPv4 on an IPv6 socket, too; 0: no */
 	char congestion[16];         /* empty: the system's default */
 	uint8_t set_mode, set_owner; /* 0: no; not bool, because the byte may have any value */
 	mode_t mode;

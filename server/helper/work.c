@@ -83,6 +83,7 @@ tell_listens(const struct config *config, int names)
 {
 	const struct conf *c = config_global(config);
 	struct helper_name n = { .backlog = (int32_t)c->backlog };
+	struct conf socket;
 	const char *name;
 	size_t i;
 
@@ -93,8 +94,12 @@ tell_listens(const struct config *config, int names)
 	}
 	if (c->congestion != NULL)
 		snprintf(n.congestion, sizeof(n.congestion), "%s", c->congestion);
-	for (i = 0; (name = config_listen(config, i)) != NULL; i++)
+	for (i = 0; (name = config_listen(config, i)) != NULL; i++) {
+		config_socket(config, name, &socket);
+		n.both = socket.v4mapped || !socket.set_v6only;
+		n.defer_s = (int32_t)socket.defer_accept;
 		helper_tell(names, &n, HELPER_LISTEN, name);
+	}
 }
 
 static void
@@ -166,6 +171,8 @@ open_socket(const struct helper_name *n, int *fdp, const char **why)
 	struct listen_conf lc = {
 		.name = n->name,
 		.backlog = n->backlog,
+		.both = n->both != 0,
+		.defer_s = n->defer_s,
 		.congestion = n->congestion[0] != '\0' ? n->congestion : NULL,
 		.set_mode = n->set_mode,
 		.set_owner = n->set_owner,

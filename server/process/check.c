@@ -38,12 +38,15 @@ static void
 check_listen(const struct config *config, int *rc)
 {
 	struct listen_conf lc = { .probe = true, .congestion = config_global(config)->congestion };
+	struct conf c;
 	const char *why;
 	size_t i;
 	int err;
 
 	for (i = 0; (lc.name = config_listen(config, i)) != NULL; i++) {
 		why = NULL;
+		config_socket(config, lc.name, &c);
+		lc.both = c.v4mapped || !c.set_v6only;
 		err = listen_open(&lc, NULL, &why);
 		if (err != 0 && err != -EADDRINUSE)
 			fault(rc, EX_UNAVAILABLE, "listening on", lc.name, listen_fault(err, why));

@@ -106,6 +106,7 @@ struct group;
  * does not exist, or NULL. */
 const char *process_find_user(const struct conf *, struct passwd **, struct group **);
 int process_become(const struct conf *);
+void process_core_files(const struct conf *); /* after process_become() */
 /* Call it before there are threads.  0, also if the kernel has no sandbox; -errno: logged. */
 int process_sandbox(struct process *, const struct config *);
 /* False: the sandbox closes a directory of the configuration; *why names it. */

@@ -307,6 +307,7 @@ confine(struct process *ps, const struct config *config)
 {
 	if (process_become(config_global(config)) != 0)
 		return (EX_NOPERM);
+	process_core_files(config_global(config));
 	return (process_sandbox(ps, config) == 0 ? 0 : EX_CONFIG);
 }
 

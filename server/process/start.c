@@ -6,6 +6,7 @@
 #include <pwd.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -193,6 +194,22 @@ process_become(const struct conf *c)
 		log_event(LOG_WARN, NULL, "running.as-root",
 		    LF_STR("do", "set server.username, for example to \"www-data\""));
 	return (0);
+}
+
+void
+process_core_files(const struct conf *c)
+{
+	struct rlimit rl;
+
+	/* a process that changed its user is not dumpable */
+	if (!c->core_files || prctl(PR_SET_DUMPABLE, 1) != 0 || getrlimit(RLIMIT_CORE, &rl) != 0)
+		return;
+	rl.rlim_cur = rl.rlim_max;
+	(void)setrlimit(RLIMIT_CORE, &rl);
+	if (rl.rlim_max == 0)
+		log_event(LOG_WARN, NULL, "core-files.none",
+		    LF_STR("why", "the limit of core files is 0"),
+		    LF_STR("do", "raise it: LimitCORE= of systemd, or ulimit -H -c"));
 }
 
 int

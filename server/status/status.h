@@ -66,6 +66,7 @@ void status_json(struct buf *, const struct status *);
 /* the format of ?auto of Apache and lighttpd */
 void status_auto(struct buf *, const struct status *);
 void status_statistics(struct buf *, const struct status *); /* name: integer */
+void status_modules(struct buf *, const struct status *);    /* of status.config-url */
 void status_metrics(struct buf *, const struct status *);    /* Prometheus text format 0.0.4 */
 
 /* Rows that all formats print. */
