@@ -3,6 +3,7 @@
 #include "proxy-core/backends.h"
 #include "server/config/impl.h"
 #include "server/config/rewrite.h"
+#include "server/config/spawn.h"
 #include "wire/codec.h"
 
 static void
@@ -104,6 +105,22 @@ check_rewrite(struct config *cfg, const struct cfg_block *b, const char *name,
 	rewrite_free(rw);
 }
 
+static void
+check_spawn(struct config *cfg, const struct cfg_block *b, const struct conf_map *map)
+{
+	const struct cfg_entry *e = cfg_entry_find(b, TEXT("proxy-core.spawn"));
+	char line[SPAWN_LINE_MAX];
+	const char *fault;
+	size_t i;
+
+	for (i = 0; e != NULL && i < map->n; i++) {
+		fault = spawn_line(&map->v[i], line);
+		if (fault != NULL)
+			cfg_error(cfg, e->value_pos, "proxy-core.spawn: \"%.80s\": %s",
+			    map->v[i].key.p, fault);
+	}
+}
+
 bool
 cfg_proxy_check(struct config *cfg)
 {
@@ -125,6 +142,7 @@ cfg_proxy_check(struct config *cfg)
 		check_count(cfg, authorizer);
 		check_secret(cfg, b, &c);
 		check_ping(cfg, b, &c);
+		check_spawn(cfg, b, &c.proxy_spawn);
 		check_rewrite(cfg, b, "proxy-core.rewrite-request", &c.proxy_rewrite_request);
 		check_rewrite(cfg, b, "proxy-core.rewrite-response", &c.proxy_rewrite_response);
 	}

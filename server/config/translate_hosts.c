@@ -154,10 +154,6 @@ check_host(const struct reader *k, const struct gateway_host *h)
 	if (h->option[GATEWAY_bin_path] == NULL && h->option[GATEWAY_bin_environment] != NULL)
 		return (wrong(k, "without \"bin-path\" nothing is started; remove",
 		    TEXT("bin-environment")));
-	if (h->option[GATEWAY_bin_path] != NULL)
-		return (wrong(k,
-		    "programs are not started yet; start it by a service manager and remove",
-		    TEXT("bin-path")));
 	if (k->g->kind->only_urls && h->option[GATEWAY_strip] != NULL)
 		return (wrong(k, "write map-urlpath in proxy.header in place of",
 		    TEXT("strip-request-uri")));

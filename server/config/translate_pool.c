@@ -123,6 +123,86 @@ set_backends(const struct filling *k, const char *directive)
 	g_array_free(items, TRUE);
 }
 
+/* ---------------------------------------------------------------- programs that are started */
+
+static void
+add_pair(const struct filling *k, GArray *items, const char *key, struct text name,
+    struct text value)
+{
+	struct cfg_item item;
+
+	item.key = cfg_value_join(k->cfg, text_of(key), name)->str;
+	item.value = cfg_value_str(k->cfg, value);
+	g_array_append_val(items, item);
+}
+
+static void
+add_environment(const struct filling *k, GArray *items, const struct gateway_host *h)
+{
+	const struct cfg_value *env = h->option[GATEWAY_bin_environment],
+			       *names = h->option[GATEWAY_bin_copy];
+	struct buf b;
+	uint32_t i;
+
+	for (i = 0; env != NULL && i < env->n; i++)
+		add_pair(k, items, "env.", env->items[i].key,
+		    cfg_value_text(k->cfg, env->items[i].value));
+	if (names == NULL)
+		return;
+	buf_init(&b, 0);
+	for (i = 0; names->kind == CFG_LIST && i < names->n; i++)
+		buf_printf(&b, "%s%s", i > 0 ? " " : "",
+		    cfg_value_text(k->cfg, names->items[i].value).p);
+	if (names->kind == CFG_STR)
+		buf_text(&b, names->str);
+	add_pair(k, items, "copy-env", TEXT(""), translate_text(k->cfg, &b));
+}
+
+static const struct cfg_value *
+program(const struct filling *k, const struct gateway_host *h)
+{
+	static const struct {
+		enum gateway_option option;
+		const char *key;
+	} numbers[] = { { GATEWAY_listen_backlog, "backlog" }, { GATEWAY_kill_signal, "signal" } };
+	GArray *items = g_array_new(FALSE, FALSE, sizeof(struct cfg_item));
+	const struct cfg_value *v;
+	size_t i;
+
+	add_pair(k, items, "command", TEXT(""), h->option[GATEWAY_bin_path]->str);
+	for (i = 0; i < G_N_ELEMENTS(numbers); i++) {
+		v = h->option[numbers[i].option];
+		if (v != NULL)
+			add_pair(k, items, numbers[i].key, TEXT(""), cfg_value_text(k->cfg, v));
+	}
+	add_environment(k, items, h);
+	v = cfg_value_list(k->cfg, k->g->e.pos, (struct cfg_item *)(void *)items->data, items->len);
+	g_array_free(items, TRUE);
+	return (v);
+}
+
+static void
+set_spawn(const struct filling *k)
+{
+	GArray *items = g_array_new(FALSE, FALSE, sizeof(struct cfg_item));
+	struct cfg_item item;
+	unsigned n;
+	size_t i;
+
+	for (i = 0; i < k->key->nhosts; i++) {
+		if (k->key->host[i].option[GATEWAY_bin_path] == NULL)
+			continue;
+		item.value = program(k, &k->key->host[i]);
+		for (n = 0; item.value != NULL && n < gateway_processes(&k->key->host[i]); n++) {
+			item.key = gateway_address(k->cfg, k->g, &k->key->host[i], n);
+			g_array_append_val(items, item);
+		}
+	}
+	translate_rules(k->cfg, k->b, k->g->e.pos, "proxy-core.spawn",
+	    (struct cfg_item *)(void *)items->data, items->len);
+	g_array_free(items, TRUE);
+}
+
 /* KIND.balance; the default of lighttpd is the shortest queue. */
 static void
 set_balancer(const struct filling *k)
@@ -159,6 +239,7 @@ set_number(const struct filling *k, enum gateway_option o, const char *directive
 static void
 set_pool(const struct filling *k)
 {
+	set_spawn(k);
 	set_balancer(k);
 	if (cfg_entry_around(k->g->block, TEXT("proxy-core.max-pool-size")) == NULL)
 		set_str(k, "proxy-core.max-pool-size", POOL_SIZE);

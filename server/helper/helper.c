@@ -169,9 +169,10 @@ wait_for(struct helper *h, int fd, uint64_t until_ns)
 	}
 }
 
-/* *fdp: the descriptor of the answer, or -1. */
+/* *fdp: the descriptor of the answer, or -1.  *replyp: the descriptor of the request, if the result
+ * is 0. */
 static int
-result(struct helper *h, enum helper_kind kind, const char *name, int *fdp,
+result_keep(struct helper *h, enum helper_kind kind, const char *name, int *fdp, int *replyp,
     char why[HELPER_WHY_MAX])
 {
 	int reply = ask(h, kind, name, SOCK_SEQPACKET), err;
@@ -190,7 +191,20 @@ result(struct helper *h, enum helper_kind kind, const char *name, int *fdp,
 		else
 			err = n == 0 || n == -ECONNRESET ? -EPIPE : (int)n;
 	}
-	close(reply);
+	*replyp = reply;
+	if (err != 0)
+		close(reply);
+	return (err);
+}
+
+static int
+result(struct helper *h, enum helper_kind kind, const char *name, int *fdp,
+    char why[HELPER_WHY_MAX])
+{
+	int reply, err = result_keep(h, kind, name, fdp, &reply, why);
+
+	if (err == 0)
+		close(reply);
 	return (err);
 }
 
@@ -237,6 +251,16 @@ int
 helper_listen(struct helper *h, const char *address, char why[HELPER_WHY_MAX])
 {
 	return (opened(h, HELPER_LISTEN, address, why));
+}
+
+int
+helper_spawn_start(struct helper *h, const char *line, char why[HELPER_WHY_MAX])
+{
+	int fd, reply, err = result_keep(h, HELPER_SPAWN, line, &fd, &reply, why);
+
+	if (fd >= 0)
+		close(fd);
+	return (err == 0 ? reply : err);
 }
 
 int

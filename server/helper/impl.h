@@ -4,6 +4,7 @@
  *   wire.c     messages
  *   process.c  the helper process: requests, children, names
  *   work.c     the work of a child
+ *   spawn.c    applications that it starts
  *   cgi*.c     the process that runs a CGI program
  *   log_program.c  commands that read logs
  */
@@ -35,5 +36,11 @@ int helper_log_program(const struct helper_name *);
 /* Sends the addresses, or what is wrong. */
 int helper_work_resolve(const char *spec, int reply);
 int helper_work_remove_pidfile(const char *path, pid_t server); /* 0 or -errno */
+
+/* Starts the keeper of an application, which this process becomes or forks; -errno.  On success it
+ * has answered and does not return. */
+int helper_spawn(const struct helper_name *, int reply, const char **why);
+/* Changes to the user of the name, if there is one. */
+bool helper_become(const struct helper_name *);
 
 #endif

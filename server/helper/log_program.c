@@ -34,8 +34,8 @@ check(const char *command)
 	return (access(program, X_OK) == 0 ? 0 : -errno);
 }
 
-static bool
-become(const struct helper_name *n)
+bool
+helper_become(const struct helper_name *n)
 {
 	const struct passwd *pw;
 
@@ -55,7 +55,8 @@ run(const struct helper_name *n, int in)
 	int null = open("/dev/null", O_WRONLY);
 
 	setsid();
-	if (null < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 || !become(n))
+	if (null < 0 || dup2(in, STDIN_FILENO) < 0 || dup2(null, STDOUT_FILENO) < 0 ||
+	    !helper_become(n))
 		_exit(126);
 	(void)syscall(SYS_close_range, 3u, ~0u, 0u);
 	execl("/bin/sh", "sh", "-c", n->name + 1, (char *)NULL);

@@ -54,6 +54,7 @@ helper_name_parse(const void *p, size_t n, struct helper_name *to)
 	case HELPER_LOG:
 	case HELPER_LISTEN:
 	case HELPER_RESOLVE:
+	case HELPER_SPAWN:
 	case HELPER_CGI_PROGRAM:
 	case HELPER_CGI_ROOT:
 	case HELPER_CGI_VARIABLE:

@@ -32,6 +32,7 @@ enum helper_kind {
 	HELPER_PIDFILE,        /* write the server's number into this file */
 	HELPER_REMOVE_PIDFILE, /* remove that file */
 	HELPER_RESOLVE,        /* look up the addresses of this backend: "host:port" */
+	HELPER_SPAWN,          /* start this application: a line of server/config/spawn.h */
 	HELPER_KINDS,
 	/* Only names; the server does not ask for them, see cgi.h. */
 	HELPER_CGI_PROGRAM,  /* an interpreter and its ending, see cgi.h */

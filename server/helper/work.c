@@ -16,8 +16,9 @@
 #include "io/safe_open.h"
 #include "server/config/config.h"
 #include "server/config/log_names.h"
-#include "server/helper/impl.h"
 #include "server/config/resources.h"
+#include "server/config/spawn.h"
+#include "server/helper/impl.h"
 
 /* ---------------------------------------------------------------- reading the configuration */
 
@@ -102,11 +103,30 @@ tell_listens(const struct config *config, int names)
 	}
 }
 
+struct telling {
+	int names;
+	struct helper_name *n;
+};
+
+static bool
+tell_applications(const struct conf *c, void *arg)
+{
+	const struct telling *to = arg;
+	char line[SPAWN_LINE_MAX];
+	size_t i;
+
+	for (i = 0; i < c->proxy_spawn.n; i++)
+		if (spawn_line(&c->proxy_spawn.v[i], line) == NULL)
+			helper_tell(to->names, to->n, HELPER_SPAWN, line);
+	return (true);
+}
+
 static void
 tell_names(const struct config *config, int names)
 {
 	const struct conf *c = config_global(config);
 	struct helper_name n = { .timeout_ms = (uint32_t)c->reload_timeout * 1000 };
+	struct telling to = { names, &n };
 
 	helper_owner_of(c, &n);
 	if (log_name_error(c) != NULL)
@@ -117,6 +137,7 @@ tell_names(const struct config *config, int names)
 	config_each(config, tell_hosts, &names);
 	tell_listens(config, names);
 	cgi_names_tell(config, names);
+	config_each(config, tell_applications, &to);
 	helper_tell(names, &n, HELPER_LOAD, "");
 }
 
@@ -230,6 +251,7 @@ helper_work_open(const struct helper_request *r, const struct helper_name *n, pi
 		err = fd < 0 ? fd : 0;
 		break;
 	case HELPER_LISTEN: err = open_socket(n, &fd, &why); break;
+	case HELPER_SPAWN: err = helper_spawn(n, reply, &why); break;
 	case HELPER_PIDFILE: err = write_pid(r->name, server); break;
 	case HELPER_REMOVE_PIDFILE: err = helper_work_remove_pidfile(r->name, server); break;
 	case HELPER_LOAD:

@@ -8,6 +8,7 @@
  *   sandbox.c     the directories that the confined server may use
  *   logs.c        error log and access logs
  *   generation.c  one configuration with its workers and pools
+ *   spawn.c       applications that the helper starts
  *   resolve.c     addresses of backends that have a host name
  */
 #ifndef SERVER_PROCESS_IMPL_H
@@ -44,6 +45,13 @@ struct generation {
 	size_t nnames;
 };
 
+#define SPAWN_MAX 256 /* applications */
+
+struct application {
+	int fd;     /* its lifeline */
+	char *line; /* server/config/spawn.h */
+};
+
 struct access_file {
 	struct list link;
 	struct logfile *log;
@@ -63,6 +71,8 @@ struct process {
 	struct list access_files; /* the logs that a generation names */
 	int signals;
 	struct helper *helper;
+	struct application apps[SPAWN_MAX];
+	size_t napps;
 	struct backends cgi;     /* the helper, which runs programs; .n 0: it does not */
 	struct helper_load load; /* a running reload; fd -1: none */
 	bool reload_again;       /* another reload was requested meanwhile */
@@ -112,6 +122,14 @@ int process_sandbox(struct process *, const struct config *);
 /* False: the sandbox closes a directory of the configuration; *why names it. */
 bool process_sandbox_reaches(const struct process *, const struct config *, char *why, size_t size);
 int process_pidfile(struct process *, const struct conf *);
+
+/* Starts the applications of config that do not run yet; 0 or -errno (logged). */
+int process_spawn(struct process *, const struct config *);
+/* Ends those that no generation names. */
+void process_spawn_drop(struct process *);
+/* Fills in what to poll and returns the number, at most SPAWN_MAX. */
+size_t process_spawn_poll(const struct process *, struct pollfd *);
+void process_spawn_take(struct process *, const struct pollfd *, size_t n); /* after poll(2) */
 
 #define RESOLVE_MAX 8 /* look-ups at a time */
 

@@ -79,6 +79,7 @@ reap(struct process *ps)
 		process_unlisten(ps, &g->listeners);
 		log_counters(ps);
 		generation_free(g);
+		process_spawn_drop(ps);
 		process_drop_accesslogs(ps);
 	}
 }
@@ -171,7 +172,7 @@ reopen_logs(struct process *ps)
 static void
 watch(struct process *ps)
 {
-	struct pollfd p[4 + RESOLVE_MAX] = { { .fd = ps->signals, .events = POLLIN },
+	struct pollfd p[4 + RESOLVE_MAX + SPAWN_MAX] = { { .fd = ps->signals, .events = POLLIN },
 		{ .fd = ps->opt->until_eof ? 0 : -1, .events = POLLIN }, { .events = POLLIN },
 		{ .fd = helper_fd(ps->helper), .events = POLLIN } };
 	uint64_t stop_by = 0;
@@ -180,14 +181,15 @@ watch(struct process *ps)
 	while (!list_empty(&ps->generations)) {
 		bool waiting = ps->draining || ps->generations.next != ps->generations.prev;
 		int timeout_ms;
-		size_t names;
+		size_t names, apps;
 
 		if (ps->reopen)
 			reopen_logs(ps);
 		p[2].fd = ps->load.fd;
 		timeout_ms = waiting ? (int)POLL_MS : p[2].fd >= 0 ? 1000 : -1;
 		names = process_resolve_poll(ps, p + 4, &timeout_ms);
-		if (poll(p, 4 + names, timeout_ms) < 0 && errno != EINTR)
+		apps = process_spawn_poll(ps, p + 4 + names);
+		if (poll(p, 4 + names + apps, timeout_ms) < 0 && errno != EINTR)
 			break;
 		if (p[0].revents != 0)
 			take_signal(ps);
@@ -196,6 +198,7 @@ watch(struct process *ps)
 			stop(ps, "end of standard input", true);
 		}
 		process_resolve(ps, p + 4, names);
+		process_spawn_take(ps, p + 4 + names, apps);
 		process_drain_check(ps);
 		if (p[3].revents != 0) {
 			p[3].fd = -1;
@@ -228,7 +231,9 @@ prepare(struct process *ps, const struct config *config, struct listeners *now)
 		log_event(LOG_ERROR, NULL, "listen.none", LF_STR("do", "set server.port"));
 		return (EX_CONFIG);
 	}
-	return (process_pidfile(ps, c) == 0 ? 0 : EX_CANTCREAT);
+	if (process_pidfile(ps, c) != 0)
+		return (EX_CANTCREAT);
+	return (process_spawn(ps, config) == 0 ? 0 : EX_UNAVAILABLE);
 }
 
 static int

@@ -42,8 +42,9 @@ reload_start_generation(struct process *ps, struct sources *sources)
 		log_event(LOG_ERROR, NULL, "reload.refused", LF_STR("what", why),
 		    LF_STR("then", "the old configuration stays in use"));
 		config_free(config);
-	} else if (process_listen(ps, config, &now) != 0) {
+	} else if (process_spawn(ps, config) != 0 || process_listen(ps, config, &now) != 0) {
 		config_free(config);
+		process_spawn_drop(ps);
 	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) ==
 		   0) {
 		generation_adopts(ps, process_newest(ps));

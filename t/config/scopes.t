@@ -22,6 +22,7 @@ my %value = (
 	'proxy-core.protocol' => '"scgi"', 'proxy-core.weights' => '( "2" )', 'proxy-core.authorizer' => '( "unix:/a" )',
 	'proxy-core.authorizer-protocol' => '"scgi"', 'proxy-core.backends' => '( "unix:/b" )', 'proxy-core.x-sendfile-docroot' => '( "/tmp" )',
 	'proxy-core.x-sendfile-tempdir' => '( "/tmp" )',
+	'proxy-core.spawn' => '( "unix:/x" => ( "command" => "/bin/true" ) )',
 );
 sub value {
 	my ($row) = @_;
