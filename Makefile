@@ -85,7 +85,7 @@ CODE_LIBS            = -lz -lzstd -lbrotlienc
 LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS) $(CODE_LIBS)
 LIBS_files           = $(LIBS_io)
 LIBS_proxy-core      = $(LIBS_io)
-LIBS_server          = $(LIBS_io)
+LIBS_server          = -lcrypt $(LIBS_io)
 LIBS_fcgi-stat-accel = -lfcgi $(LIBS_io)
 LIBS_accel-warm      = $(LIBS_io)
 $(foreach l,$(LAYERS),$(eval $(call layer_rules,$l)))
@@ -122,7 +122,7 @@ $B/bin/%: t/tools/%.c
 # Each fuzz target with its own driver, so that make check holds their seeds; t/fuzz/run builds them with sanitizers.
 $B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-warm.a $B/lib/fcgi-stat-accel.a $(call lib_of,server)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $(filter %.o,$^) $B/lib/accel-warm.a $B/lib/fcgi-stat-accel.a $(call lib_of,server) $(LIBS_fcgi-stat-accel) $(PKG_LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $(filter %.o,$^) $B/lib/accel-warm.a $B/lib/fcgi-stat-accel.a $(call lib_of,server) $(LIBS_fcgi-stat-accel) $(LIBS_server) $(PKG_LIBS)
 
 -include $(shell find $B/obj -name '*.d' 2>/dev/null)
 

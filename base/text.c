@@ -9,6 +9,19 @@
 #define NEAREST_MAX 64 /* longer words are not misspelled names */
 
 bool
+text_eq_secret(struct text a, struct text b)
+{
+	volatile unsigned char differs = 0;
+	size_t i;
+
+	if (a.n != b.n)
+		return (false);
+	for (i = 0; i < a.n; i++)
+		differs |= (unsigned char)(a.p[i] ^ b.p[i]);
+	return (differs == 0);
+}
+
+bool
 text_ieq(struct text a, struct text b)
 {
 	size_t i;

@@ -15,6 +15,7 @@
 #include "files/hold/hold.h"
 #include "wire/validate.h"
 
+struct auth_try;
 struct conn;
 struct relay; /* handler/proxy_impl.h */
 struct spool;
@@ -75,6 +76,8 @@ struct request {
 			bool is_dir;
 		} v[VHOST_TOLD];
 	} vhost;
+	const void *auth_granted;  /* the rule of auth.require that let it go on; NULL: none */
+	struct auth_try *auth_try; /* while a thread checks or a timer runs */
 	bool host_changed; /* http.host is not the client's */
 	/* Of the last rewrite: path and query, encoded, in the arena; .p NULL: the path is another
 	 * one, or has steps that r->path has not. */

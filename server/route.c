@@ -299,9 +299,8 @@ match_all(struct request *r, bool exists)
 	return (in.path.p != NULL ? match(r, &in) : no_memory);
 }
 
-/* .p NULL: no memory */
-static struct text
-without_params(struct request *r)
+struct text
+route_without_params(struct request *r)
 {
 	struct text path = request_path(r);
 	char *p = arena_get(&r->arena, path.n + 1);
@@ -331,7 +330,7 @@ match_seen(struct request *r, bool exists)
 	if (why != NULL || r->site->upstream == NULL || memchr(path.p, ';', path.n) == NULL ||
 	    !upstream_cuts_params(r->site->upstream))
 		return (why);
-	seen = without_params(r);
+	seen = route_without_params(r);
 	if (seen.p == NULL)
 		return (no_memory);
 	r->path = (char *)seen.p;

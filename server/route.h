@@ -48,6 +48,10 @@ bool route_captures(struct request *, unsigned block, struct text cap[MATCH_CAPT
 /* Another handler may answer for the index file of a directory. */
 bool route_asks_index(const struct request *);
 
+/* The path without ";" and what follows it in each part: what a servlet container serves.  .p NULL:
+ * no memory. */
+struct text route_without_params(struct request *);
+
 /* Counts, and logs at most once a second, a regular expression that reached a limit.  The request
  * is refused. */
 void route_undecided(struct request *, const char *what, struct text where);

@@ -390,6 +390,7 @@ worker_free(struct worker *w)
 	free(w->accepting);
 	buf_free(&w->line);
 	buf_free(&w->lines);
+	auth_memory_free(w->auth);
 	worker_counters_return(w->counters);
 	free(w);
 }

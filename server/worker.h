@@ -53,6 +53,9 @@ struct log_stamp { /* of accesslog_format.c: a time as text */
 	char text[128];
 };
 
+struct auth_memory; /* server/module/auth_cache.c */
+void auth_memory_free(struct auth_memory *);
+
 struct accepting; /* a listener in this worker's loop */
 
 struct worker {
@@ -89,6 +92,7 @@ struct worker {
 	struct trust **trusts; /* by listener; the last one is that of no listener */
 	struct buf line;       /* the log line being written */
 	struct log_stamp log_stamp;
+	struct auth_memory *auth;         /* NULL: no password was checked yet */
 	struct buf lines;                 /* header lines of modules for the reply being made */
 	struct worker_counters *counters; /* what it counts */
 	pthread_t thread;

@@ -165,7 +165,7 @@ to_str(struct conversion *k, const struct cfg_value *v, const char **out)
 	if (v->kind == CFG_LIST)
 		return (mismatch(k, "a string"));
 	t = cfg_value_text(k->cfg, v);
-	if (!is_allowed(k, t))
+	if ((t.n != 0 || k->d->def[0] != '\0') && !is_allowed(k, t))
 		return (false);
 	*out = t.n == 0 && k->d->def[0] == '\0' ? NULL : t.p;
 	if (strcmp(k->d->max, "log-format") == 0)

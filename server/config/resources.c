@@ -29,7 +29,7 @@ struct resources {
 	GHashTable *pages;       /* -> struct page[PAGES] */
 	GHashTable *mimes;       /* by the rows of the map -> struct mime */
 	GHashTable *rewrites;    /* by the rows of the map -> struct rewrite */
-	GHashTable *rules;       /* by the key of its kind -> struct rules_made */
+	GHashTable *rules[RULES + 1]; /* by kind, by its key -> struct rules_made */
 	struct homes *homes;     /* NULL: not used */
 	struct targets *targets; /* NULL: not made yet */
 	GPtrArray *backends;     /* struct backends, by proxy_number; status pages show them, too */
@@ -197,13 +197,14 @@ rules_free(void *made)
 }
 
 static bool
-rules_load(struct opening *k, const struct rules_kind *kind, const struct conf *c)
+rules_load(struct opening *k, unsigned nr, const struct conf *c)
 {
+	const struct rules_kind *kind = rules_kinds[nr];
 	const void *key = kind->key(c);
 	struct rules_made *m;
 	char why[256];
 
-	if (key == NULL || g_hash_table_contains(k->p->rules, key))
+	if (key == NULL || g_hash_table_contains(k->p->rules[nr], key))
 		return (true);
 	m = calloc(1, sizeof(*m));
 	must(m != NULL);
@@ -214,7 +215,7 @@ rules_load(struct opening *k, const struct rules_kind *kind, const struct conf *
 		snprintf(k->err, k->errsize, "%s: %s", kind->directive, why);
 		return (false);
 	}
-	g_hash_table_insert(k->p->rules, (void *)(uintptr_t)key, m);
+	g_hash_table_insert(k->p->rules[nr], (void *)(uintptr_t)key, m);
 	return (true);
 }
 
@@ -300,7 +301,7 @@ visit(const struct conf *c, void *arg)
 	if (!dir_open(k, "server.document-root", c->document_root) || !visit_places(k, c))
 		return (false);
 	for (i = 0; i < RULES; i++)
-		if (!rules_load(k, rules_kinds[i], c))
+		if (!rules_load(k, (unsigned)i, c))
 			return (false);
 	pages_load(k, c->error_prefix);
 	return (mime_load(k, &c->mime_assign) && log_open(k, log_name_access(c)) &&
@@ -323,12 +324,15 @@ fetch(const struct conf *c, void *arg)
 static void
 tables_make(struct resources *p)
 {
+	unsigned i;
+
 	p->dirs = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, dir_free);
 	p->logs = g_hash_table_new(g_str_hash, g_str_equal);
 	p->pages = g_hash_table_new_full(g_str_hash, g_str_equal, NULL, pages_free);
 	p->mimes = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)mime_free);
 	p->rewrites = g_hash_table_new_full(NULL, NULL, NULL, (GDestroyNotify)rewrite_free);
-	p->rules = g_hash_table_new_full(NULL, NULL, NULL, rules_free);
+	for (i = 0; i < RULES; i++)
+		p->rules[i] = g_hash_table_new_full(NULL, NULL, NULL, rules_free);
 	p->backends = g_ptr_array_new_with_free_func(backends_free);
 }
 
@@ -377,6 +381,8 @@ resources_new(const struct config *config, resources_log_fn *open_log, void *arg
 void
 resources_free(struct resources *p)
 {
+	unsigned i;
+
 	if (p == NULL)
 		return;
 	g_hash_table_destroy(p->dirs);
@@ -384,7 +390,8 @@ resources_free(struct resources *p)
 	g_hash_table_destroy(p->pages);
 	g_hash_table_destroy(p->mimes);
 	g_hash_table_destroy(p->rewrites);
-	g_hash_table_destroy(p->rules);
+	for (i = 0; i < RULES; i++)
+		g_hash_table_destroy(p->rules[i]);
 	g_ptr_array_free(p->backends, TRUE);
 	targets_free(p->targets);
 	homes_free(p->homes);
@@ -430,9 +437,9 @@ resources_rewrite(const struct resources *p, const struct conf_map *map)
 }
 
 const void *
-resources_rules(const struct resources *p, const void *key)
+resources_rules(const struct resources *p, unsigned nr, const void *key)
 {
-	const struct rules_made *m = key != NULL ? g_hash_table_lookup(p->rules, key) : NULL;
+	const struct rules_made *m = key != NULL ? g_hash_table_lookup(p->rules[nr], key) : NULL;
 
 	return (m != NULL ? m->rules : NULL);
 }

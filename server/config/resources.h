@@ -42,8 +42,9 @@ const struct mime *resources_mime(const struct resources *, const struct conf_ma
 const struct targets *resources_targets(const struct resources *);
 /* numbers from 0; its names may get other addresses (proxy-core/backends.h) */
 struct backends *resources_backends(const struct resources *, int proxy_number);
-/* What was made of the setting with this key (server/module/module.h); NULL: not set. */
-const void *resources_rules(const struct resources *, const void *key);
+/* What RULES_name made of the setting with this key (server/module/module.h); NULL: not set.  Two
+ * kinds may have one key: settings may share a string. */
+const void *resources_rules(const struct resources *, unsigned nr, const void *key);
 /* The directory of a user, for userdir; NULL: none. */
 const char *resources_home(const struct resources *, struct text user);
 const struct rewrite *resources_rewrite(const struct resources *, const struct conf_map *);

@@ -105,6 +105,32 @@ add_homes(const struct conf *c, void *arg)
 	return (true);
 }
 
+/* Files of users, by setting; a new file of the same name must be found, so it is their directory. */
+struct users_file {
+	const char *directive, *path;
+};
+#define USERS_FILES 4u
+
+static void
+users_files(const struct conf *c, struct users_file f[USERS_FILES])
+{
+	f[0] = (struct users_file){ "auth.backend.plain.userfile", c->auth_plain_users };
+	f[1] = (struct users_file){ "auth.backend.plain.groupfile", c->auth_groups };
+	f[2] = (struct users_file){ "auth.backend.htpasswd.userfile", c->auth_htpasswd };
+	f[3] = (struct users_file){ "auth.backend.htdigest.userfile", c->auth_htdigest };
+}
+
+static void
+add_users(const struct conf *c, GArray *paths)
+{
+	struct users_file f[USERS_FILES];
+	size_t i;
+
+	users_files(c, f);
+	for (i = 0; i < USERS_FILES; i++)
+		add(paths, f[i].path, SANDBOX_READ | SANDBOX_BESIDE | SANDBOX_OPTIONAL);
+}
+
 /* A missing directory is reported when it is opened. */
 static bool
 add_named(const struct conf *c, void *arg)
@@ -122,6 +148,7 @@ add_named(const struct conf *c, void *arg)
 	if (c->deflate_types.n != 0)
 		add(arg, c->deflate_cache_dir, SANDBOX_READ | SANDBOX_SPOOL | SANDBOX_OPTIONAL);
 	add(arg, c->error_prefix, SANDBOX_READ | SANDBOX_BESIDE | SANDBOX_OPTIONAL);
+	add_users(c, arg);
 	for (i = 0; i < c->alias_url.n; i++)
 		add(arg, c->alias_url.v[i].value.p, SANDBOX_READ | SANDBOX_OPTIONAL);
 	add(arg, c->vhost_root, SANDBOX_READ | SANDBOX_OPTIONAL);
@@ -253,11 +280,28 @@ reaches_evhost(const struct reach *r, const struct conf *c)
 }
 
 static bool
+reaches_users(const struct reach *r, const struct conf *c)
+{
+	struct users_file f[USERS_FILES];
+	bool ok = true;
+	char *dir;
+	size_t i;
+
+	users_files(c, f);
+	for (i = 0; ok && i < USERS_FILES; i++) {
+		dir = f[i].path != NULL ? g_path_get_dirname(f[i].path) : NULL;
+		ok = reaches(r, f[i].directive, dir);
+		g_free(dir);
+	}
+	return (ok);
+}
+
+static bool
 reaches_named(const struct conf *c, void *arg)
 {
 	char *pages = c->error_prefix != NULL ? g_path_get_dirname(c->error_prefix) : NULL;
 	bool ok = reaches(arg, "server.document-root", c->document_root) &&
-		  reaches(arg, "server.errorfile-prefix", pages);
+		  reaches(arg, "server.errorfile-prefix", pages) && reaches_users(arg, c);
 	size_t i;
 
 	for (i = 0; ok && i < c->proxy_x_sendfile_root.n; i++)

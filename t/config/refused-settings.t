@@ -28,7 +28,7 @@ sub check {
 # What people had in their files in 2007 and have today.
 my @refused = (
 	'access.deny-all = "enable"',
-	'auth.backend = "htdigest"', 'auth.require = ( "/" => ( "method" => "basic" ) )',
+	'auth.backend.ldap.hostname = "localhost"',
 	'secdownload.secret = "x"', 'evasive.max-conns-per-ip = 2', 'trigger-b4-dl.deny-url = "http://x/"',
 	'fastcgi.unknown = ()', 'uwsgi.server = ()', 'sockproxy.server = ()',
 	'cgi.upgrade = "enable"', 'ssi.extension = ( ".shtml" )',
@@ -57,10 +57,10 @@ for my $line ('ssl.engine = "disable"', 'dir-listing.activate = "disable"') {
 	like "$rc $said", qr/^0 DIR\/x\.conf:2:1: \S+ (has no effect|is not built).*\nSyntax OK\n\z/s, "harmless: $line";
 }
 
-put('part.inc', qq{\nauth.require = ()\n});
+put('part.inc', qq{\nevasive.silent = "x"\n});
 ($rc, $said) = check(qq{\$HTTP["url"] =~ "x" {\n include "part.inc"\n}\n});
-like "$rc $said", qr/^78 DIR\/part\.inc:2:1: auth\.require/, 'in an included file, in a condition';
-($rc, $said) = check("auth.require = ()\n", '-D');
+like "$rc $said", qr/^78 DIR\/part\.inc:2:1: evasive\.silent/, 'in an included file, in a condition';
+($rc, $said) = check("evasive.silent = \"x\"\n", '-D');
 is $rc, 78, 'the start is refused as well';
 
 subtest 'a refused reload keeps the running configuration' => sub {
