@@ -76,8 +76,8 @@ subtest 'reloads with include_shell lose no request' => sub {
 	my $helper = helper($srv);
 	ok Test::Util::eventually(sub { !children($helper) }), '... which keeps no child' or diag explain { children($helper) };
 	my @fd;
-	ok Test::Util::eventually(sub { 2 == (@fd = grep { /socket:|anon_inode|pipe:/ } map { readlink // () } glob "/proc/$helper/fd/[3-9]*") }),
-	    '... and has its end of the pair and a signalfd only' or diag "@fd";
+	ok Test::Util::eventually(sub { 3 == (@fd = grep { /socket:|anon_inode|pipe:/ } map { readlink // () } glob "/proc/$helper/fd/[3-9]*") }),
+	    '... and has its end of the pair, a signalfd and the socket for programs only' or diag "@fd";
 };
 
 subtest 'a configuration command inherits no descriptor of the server or the helper' => sub {
