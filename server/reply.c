@@ -9,6 +9,7 @@
 #include "server/debug_log.h"
 #include "wire/headers.h"
 #include "wire/http_date.h"
+#include "server/module/error_handler.h"
 #include "server/module/module.h"
 #include "server/page.h"
 #include "server/worker.h"
@@ -115,12 +116,14 @@ error_page(struct request *r, int status)
 void
 reply_error_with(struct request *r, int status, struct text lines)
 {
-	const struct page *page = error_page(r, status);
-	struct text more = modules_head(r, status, NULL, lines, TEXT_NONE);
+	const struct page *page;
+	struct text more;
 	uint64_t mark = r->body.left;
 	char *start, *p;
 
-	r->status = status;
+	r->status = status = error_handler_status(r, status);
+	page = error_page(r, status);
+	more = modules_head(r, status, NULL, lines, TEXT_NONE);
 	start = body_room(&r->body,
 	    page->head.n + lines.n + more.n + r->site->style.tag_line.n + REPLY_END_MAX);
 	if (start == NULL) {

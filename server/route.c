@@ -10,6 +10,7 @@
 #include "wire/urlpath.h"
 #include "server/conn/conn.h"
 #include "server/handler/cgi.h"
+#include "server/module/error_handler.h"
 #include "server/module/module.h"
 #include "server/worker.h"
 
@@ -360,7 +361,8 @@ handler_of(const struct request *r)
 		return (&handler_proxy);
 	if (r->conf->cgi_assign.n != 0 && cgi_is_script(r))
 		return (&handler_cgi);
-	if (r->body_left != 0 && route_asks_index(r) && r->path[r->path_len - 1] == '/')
+	if (r->body_left != 0 && ((error_handler_is_set(r) && r->error_status == 0) ||
+				     (route_asks_index(r) && r->path[r->path_len - 1] == '/')))
 		return (&handler_index);
 	return (&handler_static);
 }

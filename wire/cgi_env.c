@@ -92,7 +92,8 @@ put_server(struct env *e)
 	put(e, TEXT("REMOTE_ADDR"), r->remote_addr);
 	put_number(e, TEXT("REMOTE_PORT"), r->remote_port);
 	put(e, TEXT("REQUEST_SCHEME"), r->scheme);
-	put(e, TEXT("REDIRECT_STATUS"), TEXT("200")); /* php-cgi requires it */
+	/* php-cgi requires it */
+	put_number(e, TEXT("REDIRECT_STATUS"), r->redirect_status != 0 ? r->redirect_status : 200);
 	if (text_eq(r->scheme, TEXT("https")))
 		put(e, TEXT("HTTPS"), TEXT("on"));
 }

@@ -37,6 +37,7 @@ struct proxy_request {
 	bool info_in_filename; /* SCRIPT_FILENAME keeps PATH_INFO at its end */
 	/* The target after a rewrite, or with the name of an index file; .n 0: as sent. */
 	struct text redirect_uri;
+	unsigned redirect_status; /* the error that it answers; 0: none */
 	struct text remote_addr, server_addr, server_name;
 	uint16_t remote_port, server_port;
 	/* The other end of the connection, which may be a proxy; remote_addr is the client's. */

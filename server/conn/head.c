@@ -89,6 +89,8 @@ request_renew(struct request *r)
 	r->path = NULL;
 	r->path_len = 0;
 	r->reroutes = 0;
+	r->error_status = 0;
+	r->error_keeps = false;
 	r->target = TEXT_NONE;
 	r->rewrites = 0;
 	r->rewritten_once = false;

@@ -12,6 +12,7 @@
 #include "base/must.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
+#include "server/module/error_handler.h"
 
 #define BODY_MAX    (64u << 10)  /* bytes that wait in r->body */
 #define LEND_MIN    (8u << 10)   /* bytes that are passed on without a copy */
@@ -164,6 +165,11 @@ void
 proxy_answer_error(struct relay *rl, int status)
 {
 	conn_early_reply(rl->r);
+	if (error_handler_takes(rl->r, status)) {
+		rl->over = rl->replied = true;
+		conn_route_again(rl->r);
+		return;
+	}
 	if (status == 503)
 		reply_retry(rl->r, 1);
 	else
@@ -205,6 +211,13 @@ note_times(struct relay *rl)
 	r->proxy_ns = t->head > t->leased && t->leased != 0 ? t->head - t->leased : 0;
 }
 
+/* The reply of a handler itself, and one that asks for a password, stay as they are. */
+static bool
+is_intercepted(const struct request *r, int status)
+{
+	return (r->conf->error_intercept && status >= 400 && status != 401 && r->error_status == 0);
+}
+
 static void
 on_head(void *arg, const struct proxy_reply *p)
 {
@@ -216,6 +229,11 @@ on_head(void *arg, const struct proxy_reply *p)
 	note_times(rl);
 	if (p->status == 101) {
 		proxy_tunnel_begin(rl, p);
+		return;
+	}
+	if (is_intercepted(r, p->status)) {
+		exchange_forget(&rl->ex, true);
+		proxy_answer_error(rl, p->status);
 		return;
 	}
 	conn_early_reply(r);
@@ -312,6 +330,11 @@ on_end(void *arg, int status, unsigned retry_after_s)
 		must(status > 0);
 		rl->has_head = true;
 		conn_early_reply(r);
+		if (error_handler_takes(r, status)) {
+			rl->replied = true;
+			conn_route_again(r);
+			return;
+		}
 		if (status == 503)
 			reply_retry(r, retry_after_s != 0 ? retry_after_s : 1);
 		else

@@ -154,8 +154,7 @@ proxy_target(struct request *r)
 {
 	if (r->target.p != NULL)
 		return (r->target);
-	return (
-	    !request_is_changed(r) ? asked(r) : target_of(r, request_path(r), r->http.query));
+	return (!request_is_changed(r) ? asked(r) : target_of(r, request_path(r), r->http.query));
 }
 
 /* The URI after all rewrites; empty if it equals the client's. */
@@ -253,6 +252,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->docroot = root;
 	q->script_filename = (struct text){ file, root.n + below.n };
 	q->redirect_uri = redirect_uri(rl);
+	q->redirect_status = (unsigned)r->error_status;
 	q->path_info = path_info(rl, path);
 	q->info_in_filename = r->conf->proxy_broken;
 	q->remote_addr = conn_remote(r, remote);

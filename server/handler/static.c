@@ -6,6 +6,7 @@
 #include "server/conn/conn.h"
 #include "server/handler/cgi.h"
 #include "server/module/deflate.h"
+#include "server/module/error_handler.h"
 #include "server/reply.h"
 #include "server/route.h"
 #include "server/worker.h"
@@ -19,13 +20,15 @@ static enum handled refuse(struct request *, int status);
 static bool
 is_for_files(const struct request *r)
 {
-	return (r->http.verb == HTTP_GET || r->http.verb == HTTP_HEAD);
+	return (r->http.verb == HTTP_GET || r->http.verb == HTTP_HEAD || r->error_status != 0);
 }
 
 /* The request body may still be unread. */
 static enum handled
 refuse_method(struct request *r)
 {
+	if (r->http.verb != HTTP_OPTIONS && error_handler_takes(r, 405))
+		return (HANDLED_AGAIN);
 	if (r->body_left != 0)
 		conn_close_after(r);
 	reply_methods(r);
@@ -208,11 +211,13 @@ static_excluded(const struct conf *conf, struct text path)
 static enum handled
 refuse(struct request *r, int status)
 {
-	if (r->extra != NULL)
+	if (r->extra != NULL && r->error_status == 0)
 		log_limited(10, LOG_WARN, conn_id(r), "sendfile.failed", LF_TEXT("path", r->lookup),
 		    LF_U64("status", status),
 		    LF_STR("do", "check the application: the file is missing, not a regular file, "
 				 "or not below a root"));
+	if (error_handler_takes(r, status))
+		return (HANDLED_AGAIN);
 	if (r->body_left != 0)
 		conn_close_after(r);
 	if (status == 503)
@@ -256,9 +261,12 @@ static_answer(struct request *r, struct file_entry *e, bool peek)
 		return (answer_index(r));
 	}
 	if (err == 0 && !is_dir && r->index_try != NO_INDEX &&
-	    !static_excluded(r->conf, r->lookup) && !(r->extra == NULL && cgi_is_all(r->conf)))
+	    !static_excluded(r->conf, r->lookup) && !(r->extra == NULL && cgi_is_all(r->conf)) &&
+	    is_for_files(r))
 		return (send_file(r, e, peek));
 	file_entry_put(e);
+	if (err == 0 && !is_dir && !is_for_files(r))
+		return (refuse_method(r));
 	if (r->index_try == NO_INDEX && err == 0)
 		return (refuse(r, is_dir ? 403 : 404));
 	if (r->index_try != NO_INDEX && r->index_try != 0 && (err == -ENOENT || err == -ENOTDIR))
@@ -292,7 +300,8 @@ static_start(struct request *r, bool peek)
 {
 	bool is_dir = r->path[r->path_len - 1] == '/', is_star = text_eq(r->http.target, TEXT("*"));
 
-	if (!is_for_files(r) && (!is_dir || !route_asks_index(r) || is_star))
+	if (!is_for_files(r) &&
+	    ((!error_handler_is_set(r) && (!is_dir || !route_asks_index(r))) || is_star))
 		return (refuse_method(r));
 	r->extra = r->carried;
 	r->index_try = 0;

@@ -2,6 +2,7 @@
 #include "server/module/module.h"
 
 #include "server/conn/conn.h"
+#include "server/module/error_handler.h"
 #include "server/reply.h"
 #include "server/route.h"
 #include "server/worker.h"
@@ -154,6 +155,8 @@ static enum handled
 refuse_start(struct request *r, bool peek)
 {
 	(void)peek;
+	if (error_handler_takes(r, r->refusal.status))
+		return (HANDLED_AGAIN);
 	if (r->body_left != 0)
 		conn_close_after(r);
 	reply_error_with(r, r->refusal.status, r->refusal.lines);

@@ -1,0 +1,25 @@
+/* server/module/error_handler.h -- server.error-handler and server.error-handler-404: another URL
+ * answers instead of an error page.
+ *
+ *   refusal --> routed again as the URL of the handler --> a file: with the status of the refusal
+ *                                                     |              (error-handler-404: 200)
+ *                                                     |--> an application: with its own status
+ *                                                     '--> an error: the page of the first refusal
+ *
+ * Once for each request.  Not for 401, whose fields clients need, and not after a part of a request
+ * body went to an application.
+ */
+#ifndef SERVER_MODULE_ERROR_HANDLER_H
+#define SERVER_MODULE_ERROR_HANDLER_H
+
+#include "server/request.h"
+
+/* True: the request has another target, and the caller has it routed again instead of refusing it.
+ * The caller has let go of all it holds. */
+bool error_handler_takes(struct request *, int status);
+/* A request of another method than GET may reach a handler: look its file up first. */
+bool error_handler_is_set(const struct request *);
+/* The status of the page if no handler answers. */
+int error_handler_status(const struct request *, int status);
+
+#endif
