@@ -134,9 +134,11 @@ tables_make(struct site *s)
 {
 	struct buf tag;
 
-	s->style.etag_parts =
-	    (s->conf->etag_inode ? ETAG_INODE : 0) | (s->conf->etag_mtime ? ETAG_MTIME : 0) |
-	    (s->conf->etag_size ? ETAG_SIZE : 0) | (s->conf->etag_ctime ? ETAG_CTIME : 0);
+	s->style.etag_parts = !s->conf->file_etags ? 0
+						   : (s->conf->etag_inode ? ETAG_INODE : 0) |
+							 (s->conf->etag_mtime ? ETAG_MTIME : 0) |
+							 (s->conf->etag_size ? ETAG_SIZE : 0) |
+							 (s->conf->etag_ctime ? ETAG_CTIME : 0);
 	s->style.mime = resources_mime(s->worker->conf.resources, &s->conf->mime_assign);
 	if (s->style.mime == NULL)
 		return (-EINVAL);

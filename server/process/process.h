@@ -18,8 +18,8 @@ struct helper;
  * helper: NULL with -1 only. */
 int process_run(const struct options *, struct config *, struct helper *);
 
-/* -t: does what a start does with the configuration, except that nothing is made, opened for good or
- * listened on.  Prints all faults.  0, or the exit status that the start would have. */
+/* -t: does what a start does with the configuration, except that nothing is made, opened for good
+ * or listened on.  Prints all faults.  0, or the exit status that the start would have. */
 int process_check(const struct config *);
 
 #endif
