@@ -86,7 +86,8 @@ facts_of(struct file_facts *f, const struct reply_style *style, const struct fil
 		f->last_modified = TEXT_NONE;
 	}
 	f->type = reply_type(style, e, x);
-	f->varies = form != NULL || deflate_fits(&style->varies, f->type, (int64_t)e->size);
+	f->varies = form != NULL || style->varies.all ||
+		    deflate_fits(&style->varies, f->type, (int64_t)e->size);
 	if (x != NULL && x->charset.n != 0 && f->type.n <= TYPE_MAX)
 		f->type = (struct text){ f->type_buf,
 			media_type_charset(f->type_buf, f->type, x->charset) };

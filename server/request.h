@@ -111,7 +111,8 @@ struct request {
 	struct io_stamps open; /* of the op that opened the file, if this request waited for it */
 	struct {               /* a request that waits for a compressed form; module/deflate.h */
 		struct list link;
-		struct file_entry *entry;
+		struct file_entry *entry; /* counted while it waits, also for a sibling */
+		unsigned sibling;         /* the one that is looked up */
 	} deflate;
 	/* request body */
 	int64_t body_left; /* -1: chunked */

@@ -44,6 +44,7 @@ worker_request(struct worker *w)
 	list_init(&r->link);
 	list_init(&r->wait.link);
 	list_init(&r->deflate.link);
+	r->deflate.entry = NULL;
 	r->wait.lookup = NULL;
 	body_init(&r->body, w->io);
 	/* the connection that takes the request sets the socket */

@@ -239,7 +239,7 @@ static enum handled
 send_file(struct request *r, struct file_entry *e, bool peek)
 {
 	if (r->site->deflate.on)
-		switch (deflate_file(r, e, peek)) {
+		switch (deflate_sibling(r, e, peek)) {
 		case DEFLATE_SENT: return (HANDLED_REPLY);
 		case DEFLATE_LATER: return (HANDLED_LATER);
 		case DEFLATE_NOT_NOW: file_entry_put(e); return (HANDLED_NOT_NOW);

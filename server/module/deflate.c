@@ -236,6 +236,7 @@ deflate_of(struct site *s)
 		memcpy(d->order, all, sizeof(all));
 		d->n = NELEM(all);
 	}
+	d->nsiblings = codings(&c->precompressed, d->siblings);
 	if (s->rules[RULES_deflate_load] != NULL)
 		d->max_load = *(const unsigned *)s->rules[RULES_deflate_load];
 	d->cache = (struct code_cache *)(uintptr_t)s->rules[RULES_deflate_cache];
@@ -256,8 +257,6 @@ deflate_fits(const struct reply_varies *v, struct text type, int64_t length)
 {
 	size_t i;
 
-	if (v->all)
-		return (true);
 	if (v->n == 0 || (length >= 0 && ((uint64_t)length < v->min || (uint64_t)length > v->max)))
 		return (false);
 	for (i = 0; i < v->n; i++)

@@ -40,6 +40,8 @@ void variants_init(struct variants *, struct worker *);
 /* Runs the loop until no op is in flight. */
 void variants_stop(struct variants *);
 
+struct reply_form; /* server/reply.h */
+
 /* Settings of a site, from its values.  Never fails: they were checked at start. */
 void deflate_of(struct site *);
 /* True if a reply of this type and length (-1: unknown) depends on Accept-Encoding. */
@@ -57,6 +59,11 @@ enum deflated {
 };
 /* A file in a form that the client takes. */
 enum deflated deflate_file(struct request *, struct file_entry *, bool peek);
+/* The same for a file beside it that is compressed already: FILE.gz ... */
+enum deflated deflate_sibling(struct request *, struct file_entry *, bool peek);
+/* A file with this form belongs to the entry; NULL: no memory. */
+struct reply_form *deflate_form_of_sibling(struct request *, struct file_entry *,
+    struct file_entry *sibling, enum coding);
 void deflate_stop(struct request *); /* the client is gone; no effect if it waits for nothing */
 
 #endif

@@ -13,6 +13,8 @@
 
 #define MAKE_MS 60000u /* a compression that takes longer is given up: its disk hangs */
 
+#define SIBLING (-2) /* in place of the level of a coder */
+
 enum { FORM_MAKING, FORM_READY, FORM_NONE };
 
 struct making;
@@ -30,6 +32,7 @@ struct variant {
 	uint32_t refs; /* the entry, and replies on their way */
 	uint8_t state;
 	struct making *making;
+	struct file_entry *sibling; /* that has the bytes; counted; NULL: none */
 };
 
 struct making { /* while a thread works on it */
@@ -51,6 +54,7 @@ variant_put(struct variant *v)
 	if (--v->refs != 0)
 		return;
 	io_file_put(v->form.file);
+	file_entry_put(v->sibling);
 	buf_free(&v->memory);
 	free(v->head);
 	free(v);
@@ -177,10 +181,22 @@ touch(struct variant *v)
 /* ---- the end of a compression */
 
 static bool
-take_result(struct variant *v, struct code_file *c)
+prepare_head(struct variant *v)
 {
 	char head[FILE_HEAD_MAX];
 
+	v->form.head.n = reply_prepare_form(v->entry, &v->form, head);
+	v->head = malloc(v->form.head.n + 1);
+	if (v->head == NULL)
+		return (false);
+	memcpy(v->head, head, v->form.head.n);
+	v->form.head.p = v->head;
+	return (true);
+}
+
+static bool
+take_result(struct variant *v, struct code_file *c)
+{
 	v->form.size = c->size;
 	if (c->fd_out >= 0) {
 		v->form.file = io_file_new(v->all->w->io, c->fd_out, c->size);
@@ -192,13 +208,7 @@ take_result(struct variant *v, struct code_file *c)
 		buf_init(&c->out, 0);
 		v->form.bytes = v->memory.p;
 	}
-	v->form.head.n = reply_prepare_form(v->entry, &v->form, head);
-	v->head = malloc(v->form.head.n + 1);
-	if (v->head == NULL)
-		return (false);
-	memcpy(v->head, head, v->form.head.n);
-	v->form.head.p = v->head;
-	return (true);
+	return (prepare_head(v));
 }
 
 static void
@@ -212,6 +222,15 @@ count_result(struct variants *all, const struct code_file *c)
 		count(n, deflate_from_cache);
 	else
 		count(n, deflate_files);
+}
+
+static void
+ready(struct variant *v)
+{
+	v->state = FORM_READY;
+	v->all->bytes += v->memory.n;
+	v->all->nfds += v->form.file != NULL;
+	list_add_tail(&v->all->used, &v->link);
 }
 
 /* The file is as good without compression, for ever, or until the next request. */
@@ -233,10 +252,7 @@ settle(struct making *m, int64_t res)
 	} else if (c->err != 0 || !take_result(v, c)) {
 		variant_drop(v);
 	} else {
-		v->state = FORM_READY;
-		v->all->bytes += v->memory.n;
-		v->all->nfds += v->form.file != NULL;
-		list_add_tail(&v->all->used, &v->link);
+		ready(v);
 	}
 }
 
@@ -254,6 +270,7 @@ answer_all(struct making *m, struct variant *v)
 		r = list_entry(l, struct request, deflate.link);
 		list_init(l);
 		e = r->deflate.entry;
+		r->deflate.entry = NULL;
 		if (v != NULL)
 			reply_file_as(r, e, &v->form, r->extra);
 		else
@@ -395,6 +412,48 @@ make(struct request *r, struct file_entry *e, const struct coder_conf *conf)
 	return (v);
 }
 
+/* ---- a sibling as a form */
+
+static struct variant *
+variant_of_sibling(struct request *r, struct file_entry *e, struct file_entry *s,
+    const struct coder_conf *conf)
+{
+	struct variant *v = variant_new(&r->worker->variants, e, conf);
+
+	if (v == NULL)
+		return (NULL);
+	v->sibling = file_entry_ref(s);
+	v->form.tags = s;
+	v->form.size = s->size;
+	v->form.bytes = s->bytes;
+	v->form.file = s->file != NULL ? io_file_ref(s->file) : NULL;
+	if (!prepare_head(v)) {
+		variant_drop(v);
+		return (NULL);
+	}
+	ready(v);
+	return (v);
+}
+
+struct reply_form *
+deflate_form_of_sibling(struct request *r, struct file_entry *e, struct file_entry *s,
+    enum coding c)
+{
+	const struct coder_conf conf = { .coding = (uint8_t)c, .level = SIBLING };
+	struct variant *v = variant_find(e, &conf);
+
+	if (v != NULL && v->sibling != s) {
+		variant_drop(v);
+		v = NULL;
+	}
+	if (v == NULL)
+		v = variant_of_sibling(r, e, s, &conf);
+	if (v == NULL)
+		return (NULL);
+	touch(v);
+	return (&v->form);
+}
+
 /* ---- a request */
 
 /* Which coding; CODING_IDENTITY: none.  Parts are parts of the file itself. */
@@ -474,10 +533,10 @@ deflate_file(struct request *r, struct file_entry *e, bool peek)
 void
 deflate_stop(struct request *r)
 {
-	if (!list_linked(&r->deflate.link))
-		return;
-	list_del(&r->deflate.link);
+	if (list_linked(&r->deflate.link))
+		list_del(&r->deflate.link);
 	file_entry_put(r->deflate.entry);
+	r->deflate.entry = NULL;
 }
 
 /* ---- the worker */

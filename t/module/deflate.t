@@ -174,6 +174,112 @@ subtest 'equal requests join' => sub {
 	is plain($srv->fetch('/text.txt', 'Accept-Encoding' => 'br')), $text, 'a client that leaves disturbs nobody';
 };
 
+# ---- files that are compressed already
+
+$srv = start(qq{static-file.precompressed = ( "br", "gzip" )\ndeflate.mimetypes = ( "text/css" )\n});
+
+sub pack_with {
+	my ($program, $text) = @_;
+	my $file = File::Temp->new;
+	print {$file} $text;
+	close $file or die $!;
+	my $packed = qx{$program <$file};
+	return $packed;
+}
+
+subtest 'siblings' => sub {
+	my $old = time - 100;
+	$srv->write($_, $text) for 'a.html', 'b.html', 'sub/a.jpg', 'old.html', 'dir.html';
+	$srv->write('a.html.gz', pack_with('gzip -nc', $text));
+	$srv->write('a.html.br', pack_with('brotli -c', $text));
+	$srv->write('sub/a.jpg.gz', pack_with('gzip -nc', $text));
+	$srv->write('old.html.gz', pack_with('gzip -nc', "an older version\n"));
+	mkdir $srv->path('dir.html.gz');
+	utime $old, $old, $srv->path('old.html.gz');
+	$srv->settle(qw(a.html b.html a.html.gz a.html.br sub/a.jpg sub/a.jpg.gz old.html));
+	for (1 .. 2) {
+		my %r = map { $_ => $srv->fetch('/a.html', 'Accept-Encoding' => $_) } 'gzip', 'br', 'gzip, br', 'zstd', 'identity';
+		is plain($r{$_}), $text, "$_: contents" for sort keys %r;
+		is $r{gzip}{body}, slurp($srv->path('a.html.gz')), 'the bytes of FILE.gz';
+		is_deeply [ map { $r{$_}{header}{'content-encoding'} } 'gzip', 'br', 'gzip, br', 'zstd', 'identity' ], [ 'gzip', 'br', 'br', undef, undef ], 'codings';
+		is $r{$_}{header}{vary}, 'Accept-Encoding', "$_: Vary" for sort keys %r;
+		is $r{$_}{header}{'content-type'}, 'text/html', "$_: type" for sort keys %r;
+		is $r{$_}{header}{'last-modified'}, $r{identity}{header}{'last-modified'}, "$_: date" for sort keys %r;
+		my %tag = map { $r{$_}{header}{etag} => 1 } qw(gzip br identity);
+		is scalar keys %tag, 3, 'tags of their own';
+		is $srv->fetch('/a.html', 'Accept-Encoding' => 'gzip', 'If-None-Match' => $r{gzip}{header}{etag})->{status}, 304, 'a tag is known again';
+	}
+	is $srv->fetch('/a.html', 'Accept-Encoding' => 'br', Range => 'bytes=0-3')->{body}, substr($text, 0, 4), 'a range is of the file';
+	is plain($srv->fetch('/sub/a.jpg', 'Accept-Encoding' => 'gzip')), $text, 'another type, in a directory';
+	for my $name (qw(b.html old.html dir.html)) {
+		my $r = $srv->fetch("/$name", 'Accept-Encoding' => 'gzip');
+		is $r->{body}, $text, "$name: no sibling, an older one, or none that is a file";
+		is $r->{header}{vary}, 'Accept-Encoding', '... Vary';
+	}
+	coding($srv, '/style.css', 'gzip', 'gzip', 'deflate.* comes behind');
+	my $c = $srv->connect;
+	$c->send(join '', map { req($_, 'Accept-Encoding: gzip') } qw(/a.html /b.html /sub/a.jpg /style.css));
+	is plain($c->reply), $text, "pipelined: $_" for 1 .. 4;
+	$srv->write('a.html.gz', pack_with('gzip -nc', "new\n"));
+	eventually(sub { plain($srv->fetch('/a.html', 'Accept-Encoding' => 'gzip')) eq "new\n" });
+	is plain($srv->fetch('/a.html', 'Accept-Encoding' => 'gzip')), "new\n", 'another version of FILE.gz';
+	cmp_ok $srv->counter('server.deflate.siblings'), '>', 5, 'they are counted';
+};
+
+# ---- the cache on disk
+
+subtest 'deflate.cache-dir' => sub {
+	my $cache = File::Temp->newdir('accel-cache-XXXXXX', TMPDIR => 1);
+	my @conf = (qq{deflate.mimetypes = ( "text/" )\ndeflate.cache-dir = "$cache"\ndeflate.allowed-encodings = ( "gzip" )\n});
+	my $files = sub { my @name = grep { !/^\./ } do { opendir my $dh, "$cache" or die $!; readdir $dh }; return @name };
+	my $root = File::Temp->newdir('accel-root-XXXXXX', TMPDIR => 1);
+	put("$root/a.html", $text);
+	put("$root/long.html", $long);
+	push @conf, qq{server.document-root := "$root"\n};
+	for my $pass (1 .. 2) {
+		my $with = start(join '', @conf);
+		is plain($with->fetch("/$_.html", 'Accept-Encoding' => 'gzip')), $_ eq 'a' ? $text : $long, "start $pass: $_" for qw(a long a long);
+		is $with->counter($pass == 1 ? 'server.deflate.files' : 'server.deflate.from-cache'), 2, $pass == 1 ? '... compressed' : '... found in the cache';
+		is scalar(my @all = $files->()), 2, '... two files in it';
+	}
+	# a file that was cut, replaced by a link, or is of another version is not sent
+	my ($name) = map { "$cache/$_" } grep { -s "$cache/$_" < 20_000 } $files->();
+	unlink $name or die $!;
+	symlink '/etc/passwd', $name or die $!;
+	my $with = start(join '', @conf);
+	is plain($with->fetch('/a.html', 'Accept-Encoding' => 'gzip')), $text, 'a link in the cache is not followed';
+	ok !-l $name, '... and replaced';
+	put("$root/a.html", "$text again");
+	eventually(sub { plain($with->fetch('/a.html', 'Accept-Encoding' => 'gzip')) eq "$text again" });
+	is plain($with->fetch('/a.html', 'Accept-Encoding' => 'gzip')), "$text again", 'another version';
+	chmod 0500, "$cache" or die $!;
+	undef $with;
+	chmod 0777, "$cache" or die $!;
+	my $file = File::Temp->new;
+	print {$file} qq{server.document-root = "/tmp"\nserver.port = 0\n$conf[0]};
+	close $file or die $!;
+	my $said = qx{$ENV{B}/bin/accel-server -D -f $file 2>&1};
+	isnt $?, 0, 'a directory in which others may write is refused';
+	like $said, qr/deflate\.cache-dir: .*others may write/, '... with the reason';
+};
+
+subtest 'the bound of the cache' => sub {
+	my $cache = File::Temp->newdir('accel-cache-XXXXXX', TMPDIR => 1);
+	my $with = start(qq{deflate.mimetypes = ( "text/" )\ndeflate.cache-dir = "$cache"\ndeflate.max-cache-size = 1\ndeflate.allowed-encodings = ( "gzip" )\n});
+	put("$cache/left.over", 'x' x 900_000);
+	utime 1, 1, "$cache/left.over";
+	for (1 .. 3) {
+		my $body = join '', map { pack 'w', $_ * 7 + rand 250 } 1 .. 150_000;
+		$with->write("n$_.txt", $body . 'x' x 200_000);
+		$with->settle("n$_.txt");
+		ok plain($with->fetch("/n$_.txt", 'Accept-Encoding' => 'gzip')) eq slurp($with->path("n$_.txt")), "file $_";
+	}
+	my $sum = 0;
+	$sum += -s $_ for glob "$cache/*";
+	cmp_ok $sum, '<=', 1 << 20, 'the oldest are removed';
+	ok !-e "$cache/left.over", '... those of earlier servers, too';
+};
+
 # ---- bad values
 
 for (

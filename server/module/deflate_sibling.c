@@ -1,0 +1,147 @@
+/* server/module/deflate_sibling.c -- static-file.precompressed: FILE.br, FILE.zst, FILE.gz beside
+ * FILE.
+ *
+ *   each coding that the client takes: look FILE.xx up --> there, and not older --> sent as a form of FILE
+ *                                            `--> the next one; after the last: deflate_file()
+ */
+#include "base/must.h"
+#include "server/conn/conn.h"
+#include "server/module/deflate.h"
+#include "server/reply.h"
+#include "server/worker.h"
+
+static struct text
+ending(enum coding c)
+{
+	return (c == CODING_BROTLI ? TEXT(".br") : c == CODING_ZSTD ? TEXT(".zst") : TEXT(".gz"));
+}
+
+static bool
+is_older(const struct statx *a, const struct statx *b)
+{
+	return (a->stx_mtime.tv_sec < b->stx_mtime.tv_sec ||
+		(a->stx_mtime.tv_sec == b->stx_mtime.tv_sec &&
+		    a->stx_mtime.tv_nsec < b->stx_mtime.tv_nsec));
+}
+
+static bool
+is_usable(const struct file_entry *s, const struct file_entry *e)
+{
+	return (s->err == 0 && !s->is_dir && s->size != 0 && !is_older(&s->stx, &e->stx));
+}
+
+/* Path of the sibling; .p NULL: no memory, or none can be. */
+static struct text
+name_of(struct request *r, const struct file_entry *e, enum coding c)
+{
+	struct text end = ending(c), path = e->lk.path;
+	char *p = arena_get(&r->arena, path.n + end.n + 1);
+
+	if (p == NULL)
+		return (TEXT_NONE);
+	memcpy(p, path.p, path.n);
+	memcpy(p + path.n, end.p, end.n + 1);
+	return ((struct text){ p, path.n + end.n });
+}
+
+static void waited(struct lookup_wait *, struct lookup *);
+
+static enum deflated
+send_sibling(struct request *r, struct file_entry *e, struct file_entry *s, enum coding c)
+{
+	struct reply_form *form = deflate_form_of_sibling(r, e, s, c);
+
+	if (form == NULL)
+		return (DEFLATE_NOT);
+	count(&r->worker->counters->events, deflate_siblings);
+	reply_file_as(r, e, form, r->extra);
+	file_entry_put(e);
+	return (DEFLATE_SENT);
+}
+
+/* Takes s, an answer for this coding.  DEFLATE_NOT: it is none. */
+static enum deflated
+judge(struct request *r, struct file_entry *e, struct file_entry *s, enum coding c)
+{
+	enum deflated d = is_usable(s, e) ? send_sibling(r, e, s, c) : DEFLATE_NOT;
+
+	file_entry_put(s);
+	return (d);
+}
+
+/* The coding of the sibling to try; CODING_IDENTITY: not this one. */
+static enum coding
+tried(const struct request *r, const struct accept_encoding *a)
+{
+	return (accept_encoding_pick(a, &r->site->deflate.siblings[r->deflate.sibling], 1));
+}
+
+/* From the sibling r->deflate.sibling on. */
+static enum deflated
+try_all(struct request *r, struct file_entry *e, bool peek)
+{
+	const struct deflate *d = &r->site->deflate;
+	struct accept_encoding a;
+	enum deflated got;
+	struct file_entry *s;
+	struct text name;
+
+	deflate_accepts(r, &a);
+	for (; r->deflate.sibling < d->nsiblings; r->deflate.sibling++) {
+		enum coding c = tried(r, &a);
+
+		if (c == CODING_IDENTITY || (name = name_of(r, e, c)).p == NULL)
+			continue;
+		r->wait.done = waited;
+		r->wait.client = r->sender.client;
+		r->wait.data = true;
+		s = file_lookup(r->worker->files, e->lk.scope, name, peek ? NULL : &r->wait);
+		if (s == NULL && peek)
+			return (DEFLATE_NOT_NOW);
+		if (s == NULL) {
+			r->deflate.entry = e;
+			return (DEFLATE_LATER);
+		}
+		got = judge(r, e, s, c);
+		if (got != DEFLATE_NOT)
+			return (got);
+	}
+	return (deflate_file(r, e, peek));
+}
+
+static void
+waited(struct lookup_wait *w, struct lookup *l)
+{
+	struct request *r = container_of(w, struct request, wait);
+	struct file_entry *e = r->deflate.entry;
+	enum coding c = r->site->deflate.siblings[r->deflate.sibling++];
+	enum deflated got;
+
+	r->deflate.entry = NULL;
+	r->cold = true;
+	got = judge(r, e, file_entry_of(l), c);
+	if (got == DEFLATE_NOT)
+		got = try_all(r, e, false);
+	if (got == DEFLATE_LATER)
+		return;
+	if (got == DEFLATE_NOT)
+		reply_file(r, e, r->extra);
+	conn_replied(r);
+}
+
+/* Parts are parts of the file itself. */
+static bool
+wants_part(const struct request *r)
+{
+	return (r->http.known[HH_RANGE].p != NULL && r->conf->range_requests);
+}
+
+enum deflated
+deflate_sibling(struct request *r, struct file_entry *e, bool peek)
+{
+	if (r->site->deflate.nsiblings == 0 || wants_part(r) ||
+	    (r->extra != NULL && reply_own_status(r->extra->status)))
+		return (deflate_file(r, e, peek));
+	r->deflate.sibling = 0;
+	return (try_all(r, e, peek));
+}
