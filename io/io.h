@@ -175,6 +175,9 @@ struct io_op {
 		struct {
 			struct io_work *work;
 			struct io_file *file; /* that it reads; NULL: none */
+			/* It asks a disk as a look-up beneath root does. */
+			bool looks;
+			int root;
 		} work;
 		struct {
 			int root; /* of io_root_open() */
@@ -199,6 +202,10 @@ struct io_work {
 	void (*run)(struct io_work *);
 	void (*free)(struct io_work *); /* of the last reference, in any thread */
 	uint32_t refs;                  /* atomic */
+	/* Set by run(): it is called again, behind the jobs of others, on device dev unless that is
+	 * 0. */
+	bool again;
+	uint64_t dev;
 };
 void io_work_put(struct io_work *); /* NULL is allowed */
 

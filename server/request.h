@@ -17,7 +17,8 @@
 
 struct auth_try;
 struct conn;
-struct relay; /* handler/proxy_impl.h */
+struct listing; /* module/dirlisting.c */
+struct relay;   /* handler/proxy_impl.h */
 struct spool;
 struct status_wait;
 struct upstream;
@@ -101,6 +102,10 @@ struct request {
 	bool cold;            /* the request waited for the file system */
 	/* look-up of a file */
 	struct lookup_wait wait;
+	struct {
+		struct list link;
+		struct listing *of; /* the page that it waits for; NULL: none */
+	} listing;
 	struct file_scope *scope; /* of the running look-up */
 	struct text lookup;       /* path below the scope; in the arena */
 	unsigned index_try;       /* index files tried so far */

@@ -170,6 +170,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	w->conf.nworkers = wc->nworkers != 0 ? wc->nworkers : 1;
 	w->conn_ids = wc->index - w->conf.nworkers + 1; /* the first id is index + 1 */
 	buf_init(&w->line, LINE_MAX_BYTES);
+	list_init(&w->listings);
 	buf_init(&w->lines, LINE_MAX_BYTES);
 	list_init(&w->conns);
 	list_init(&w->scopes.list);

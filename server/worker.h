@@ -93,6 +93,7 @@ struct worker {
 	struct buf line;       /* the log line being written */
 	struct log_stamp log_stamp;
 	struct auth_memory *auth;         /* NULL: no password was checked yet */
+	struct list listings;             /* of module/dirlisting.c */
 	struct buf lines;                 /* header lines of modules for the reply being made */
 	struct worker_counters *counters; /* what it counts */
 	pthread_t thread;

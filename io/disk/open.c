@@ -45,19 +45,18 @@ io_open_path(const struct io_job *j)
 	return (j->path[0] != '\0' ? j->path : ".");
 }
 
-/* The device of a path that leaves the root's file system. */
-static uint64_t
-device_beyond(const struct io_job *j)
+uint64_t
+io_device_beyond(int dir, const char *below)
 {
 	char root[PATH_MAX], path[2 * PATH_MAX];
 	ssize_t n;
 
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", j->root);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", dir);
 	n = readlink(path, root, sizeof(root) - 1);
 	if (n <= 0)
 		return (MOUNTS_UNKNOWN);
 	root[n] = '\0';
-	if ((size_t)snprintf(path, sizeof(path), "%s/%s", n == 1 ? "" : root, j->path) >=
+	if ((size_t)snprintf(path, sizeof(path), "%s/%s", n == 1 ? "" : root, below) >=
 	    sizeof(path))
 		return (MOUNTS_UNKNOWN);
 	return (mounts_dev_below(root, path));
@@ -67,7 +66,7 @@ device_beyond(const struct io_job *j)
 static enum open_next
 cross(struct io_job *j)
 {
-	uint64_t dev = device_beyond(j);
+	uint64_t dev = io_device_beyond(j->root, j->path);
 	bool moves = dev != j->dev;
 
 	j->how.resolve &= ~(uint64_t)RESOLVE_NO_XDEV;

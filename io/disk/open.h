@@ -27,6 +27,8 @@ enum open_next {
 	OPEN_FAILED, /* j->res has the reason */
 };
 
+/* In a thread: the device of a path that leaves the file system of its root. */
+uint64_t io_device_beyond(int root, const char *below);
 const char *io_open_path(const struct io_job *);
 enum open_next io_open_failed(struct io_job *, int err); /* err: -errno of openat2 */
 /* a socket, or a device without driver: -EACCES like every other kind */

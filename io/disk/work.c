@@ -23,6 +23,9 @@ work_run(struct io_job *j)
 
 	w->run(w);
 	j->res = 0;
+	j->moves = w->again;
+	if (w->again && w->dev != 0)
+		j->dev = w->dev;
 }
 
 static void
@@ -51,6 +54,10 @@ io_start_work(struct io_op *op)
 	wj->job.run = work_run;
 	wj->job.finish = work_finish;
 	wj->job.lane = LANE_WORK;
+	if (op->work.looks) {
+		wj->job.lane = LANE_STAT;
+		wj->job.dev = io_dev_of(op->work.root);
+	}
 	if (op->work.file != NULL)
 		io_job_set_file(&wj->job, op->work.file, 0, 0);
 	io_job_start(op, &wj->job);

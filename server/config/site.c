@@ -9,6 +9,7 @@
 #include "server/config/resources.h"
 #include "server/debug_log.h"
 #include "server/module/deflate.h"
+#include "server/module/dirlisting.h"
 #include "server/module/module.h"
 #include "server/worker.h"
 #include "wire/codec.h"
@@ -290,6 +291,7 @@ site_free(struct site *s)
 {
 	size_t i;
 
+	dirlisting_forget(s->worker, s);
 	file_scope_put(s->docroot);
 	for (i = 0; i < s->nsend_file_roots; i++)
 		file_scope_put(s->send_file_roots[i].scope);

@@ -7,6 +7,7 @@
 #include "server/handler/cgi.h"
 #include "server/module/deflate.h"
 #include "server/module/error_handler.h"
+#include "server/module/dirlisting.h"
 #include "server/reply.h"
 #include "server/route.h"
 #include "server/worker.h"
@@ -249,6 +250,15 @@ send_file(struct request *r, struct file_entry *e, bool peek)
 	return (HANDLED_REPLY);
 }
 
+static enum handled
+list_dir(struct request *r, struct file_entry *dir, bool peek)
+{
+	enum handled done = dirlisting_start(r, dir, peek);
+
+	file_entry_put(dir);
+	return (done);
+}
+
 /* Takes e: hands it to send_file() or puts it back. */
 static enum handled
 static_answer(struct request *r, struct file_entry *e, bool peek)
@@ -264,6 +274,9 @@ static_answer(struct request *r, struct file_entry *e, bool peek)
 	    !static_excluded(r->conf, r->lookup) && !(r->extra == NULL && cgi_is_all(r->conf)) &&
 	    is_for_files(r))
 		return (send_file(r, e, peek));
+	if (r->index_try == NO_INDEX && err == 0 && is_dir && r->conf->dir_listing &&
+	    r->extra == NULL)
+		return (list_dir(r, e, peek));
 	file_entry_put(e);
 	if (err == 0 && !is_dir && !is_for_files(r))
 		return (refuse_method(r));
@@ -293,6 +306,7 @@ static_stop(struct request *r)
 {
 	file_lookup_cancel(&r->wait);
 	deflate_stop(r);
+	dirlisting_stop(r);
 }
 
 static enum handled

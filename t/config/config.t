@@ -69,8 +69,8 @@ for my $case (
 	is "$rc $out", '78 ', 'an unknown key is an error';
 	is $err, "DIR/x.conf:2:1: unknown setting server.max-read-thread; did you mean server.max-read-threads?\n",
 	    '... named with its nearest neighbour';
-	($rc, $out, $err) = run('-t', '-f', put('x.conf', "${root}dir-listing.activate = \"enable\"\n"));
-	like "$rc $err", qr/^0 DIR\/x\.conf:2:1: dir-listing\.activate has no effect: /, 'an old one is none';
+	($rc, $out, $err) = run('-t', '-f', put('x.conf', "${root}server.breakagelog = \"/x\"\n"));
+	like "$rc $err", qr/^0 DIR\/x\.conf:2:1: server\.breakagelog has no effect: /, 'an old one is none';
 	($rc, $out, $err) = run('-tt', '-f', put('x.conf', qq{server.document-root = "$dir/none"\n}));
 	is $rc, 78, '-tt wants a document root that exists';
 	for my $handler (qw(poll linux-sysepoll)) {

@@ -52,7 +52,7 @@ for my $name (qw(url.acces-deny static-file.exclude-extension auht.require serve
 my ($rc, $said) = check(qq{\$HTTP["languages"] =~ "de" {\n}\n});
 like "$rc $said", qr/^78 .*unknown condition/, '... and a condition on something that does not exist';
 
-for my $line ('ssl.engine = "disable"', 'dir-listing.activate = "disable"') {
+for my $line ('ssl.engine = "disable"', 'server.breakagelog = "disable"') {
 	($rc, $said) = check("$line\n");
 	like "$rc $said", qr/^0 DIR\/x\.conf:2:1: \S+ (has no effect|is not built).*\nSyntax OK\n\z/s, "harmless: $line";
 }
