@@ -17,23 +17,26 @@
 #include "server/handler/cgi.h"
 #include "server/handler/proxy_impl.h"
 
-/* A name below the document root of a virtual host.  0, or the status for the client. */
-static int
-resolve_in_place(struct request *r, struct text path, struct proxy_named *out)
+/* True: the document root of this request is not server.document-root. */
+static bool
+has_own_root(struct request *r, struct place *root)
 {
-	struct place root;
-	int status = route_place(r, TEXT("/"), &root);
+	return (route_place(r, TEXT("/"), root) == 0 && root->scope != r->site->docroot);
+}
 
-	if (status != 0)
-		return (status);
-	if (path.n <= root.dir.n + 1 || !text_starts(path, root.dir) || path.p[root.dir.n] != '/' ||
+/* A name below the directory of a virtual host.  0, or the status for the client. */
+static int
+resolve_in_place(struct request *r, const struct place *at, struct text path,
+    struct proxy_named *out)
+{
+	if (path.n <= at->dir.n + 1 || !text_starts(path, at->dir) || path.p[at->dir.n] != '/' ||
 	    urlpath_has_steps(path))
 		return (403);
-	text_take(&path, root.dir.n);
+	text_take(&path, at->dir.n);
 	while (path.n > 1 && path.p[1] == '/')
 		text_take(&path, 1);
-	out->scope = root.scope;
-	out->rest = place_name(r, &root, path);
+	out->scope = at->scope;
+	out->rest = place_name(r, at, path);
 	return (out->rest.p != NULL ? 0 : 500);
 }
 
@@ -67,6 +70,7 @@ resolve_path(const struct relay *rl, enum control c, struct text path, char *dst
 {
 	struct send_file_list roots = roots_of(rl, c);
 	struct request *r = rl->r;
+	struct place own;
 	size_t i;
 	int len = (int)path.n;
 
@@ -79,8 +83,8 @@ resolve_path(const struct relay *rl, enum control c, struct text path, char *dst
 	dst[len] = '\0';
 	if (cgi_is_beside(r, (struct text){ dst, (size_t)len }))
 		return (403);
-	if (roots.of_host)
-		return (resolve_in_place(r, (struct text){ dst, (size_t)len }, out));
+	if (roots.of_host && has_own_root(r, &own))
+		return (resolve_in_place(r, &own, (struct text){ dst, (size_t)len }, out));
 	for (i = 0; i < roots.n; i++) {
 		if (!root_tail(roots.v[i].root, (struct text){ dst, (size_t)len }, &out->rest))
 			continue;

@@ -42,6 +42,8 @@ my @patterns = (
 	[ 'v6/%_',                      '[::1]:80',                   'address' ],
 	[ 'v6/%0',                      '[::1]',                      'address' ],
 	[ 'mixed/x-%3-y/',              'www.example.org',            'mixed' ],
+	[ 'srv/' . '%_' x 20,           'x.' x 120 . 'org',           'default' ],
+	[ 'srv/%_%_/htdocs',            'x.' x 100 . 'org',           'default' ],
 	[ 'fixed',                      'www.example.org',            'no placeholder' ],
 );
 my %server;
