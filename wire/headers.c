@@ -88,7 +88,7 @@ reply_head_field(struct reply_head *h, struct text name, struct text value)
 	return (true);
 }
 
-/* A program that thinks it writes to the client itself ("nph-" of old) begins with a status line. */
+/* A program that writes as if to the client itself ("nph-" of old) begins with a status line. */
 static bool
 is_status_line(const struct reply_head *h, struct text line)
 {

@@ -27,7 +27,7 @@ struct reply_head {
 	size_t line;                /* start of its last line */
 	struct proxy_field *fields; /* slices of raw */
 	size_t nfields, cap;
-	bool cgi; /* the first line may be a status line */
+	bool cgi;                 /* the first line may be a status line */
 	struct proxy_reply reply; /* valid after reply_head_sort(), until reply_head_free() */
 	const char *why;          /* after HEAD_BAD */
 };

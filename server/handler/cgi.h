@@ -3,8 +3,8 @@
  *
  *   worker --proxy-core, FastCGI--> runner of the helper --pipes--> program
  *
- * To proxy-core the helper is an application with one request on each socket.  So a program waits in
- * the fair queue, streams, ends late and is logged as every application.
+ * To proxy-core the helper is an application with one request on each socket.  So a program waits
+ * in the fair queue, streams, has deadlines and is logged as every application.
  *
  * Bounds   each worker runs its share of cgi.max-programs, and half of that for one client.
  * Thread   the worker's.

@@ -206,7 +206,8 @@ bool
 static_excluded(const struct conf *conf, struct text path)
 {
 	return (ends_with(path, &conf->exclude_extensions) ||
-		ends_with(path, &conf->script_extensions) || cgi_excluded(conf, path));
+		ends_with(path, &conf->script_extensions) ||
+		(conf->cgi_assign.n != 0 && cgi_excluded(conf, path)));
 }
 
 static enum handled
@@ -270,9 +271,9 @@ static_answer(struct request *r, struct file_entry *e, bool peek)
 		file_entry_put(e);
 		return (answer_index(r));
 	}
-	if (err == 0 && !is_dir && r->index_try != NO_INDEX &&
-	    !static_excluded(r->conf, r->lookup) && !(r->extra == NULL && cgi_is_all(r->conf)) &&
-	    is_for_files(r))
+	if (err == 0 && !is_dir && r->index_try != NO_INDEX && is_for_files(r) &&
+	    !static_excluded(r->conf, r->lookup) &&
+	    !(r->conf->cgi_assign.n != 0 && r->extra == NULL && cgi_is_all(r->conf)))
 		return (send_file(r, e, peek));
 	if (r->index_try == NO_INDEX && err == 0 && is_dir && r->conf->dir_listing &&
 	    r->extra == NULL)

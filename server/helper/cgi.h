@@ -2,7 +2,7 @@
  * request.
  *
  *   worker --connect(2)--> socket of the helper --fork--> runner --fork, exec--> program
- *   FastCGI 1.0, as to any application                    as server.username     a session of its own
+ *   FastCGI 1.0, as to any application                    as server.username  a session of its own
  *
  *   proxy-core <-- STDOUT, STDERR records -- runner <-- two pipes --- program
  *              --- PARAMS, STDIN records --> runner --- a pipe -----> program
@@ -59,7 +59,7 @@ _Noreturn void cgi_run(const struct cgi_allowed *, int sock, pid_t helper);
 
 /* Changes to server.username, if the helper may. 0 or -errno. */
 int cgi_become(const GPtrArray *names);
-/* Fills *job from whole pairs.  0 or -errno.  Variables that the names do not allow are left out. */
+/* Fills *job from whole pairs, without the variables that the names do not allow.  0 or -errno. */
 int cgi_job_read(struct text params, const GPtrArray *names, struct cgi_job *job);
 /* 0: it may run.  Otherwise the status for the client, and *why, a line for the log. */
 int cgi_job_check(const struct cgi_job *, const GPtrArray *names, const char **why);

@@ -1,5 +1,5 @@
-/* server/helper/cgi_names.c -- the child that reads the configuration says what CGI programs may be:
- * interpreters, and the directories below which scripts lie.
+/* server/helper/cgi_names.c -- the child that reads the configuration says what CGI programs may
+ * be: interpreters with their endings, the directories below which scripts lie, variables.
  */
 #include "server/config/homes.h"
 #include "server/helper/cgi.h"

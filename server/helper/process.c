@@ -21,8 +21,8 @@
 #include "server/helper/cgi.h"
 #include "server/helper/impl.h"
 
-/* The server comes before the helper's children, except programs of CGI.  With a reload every 0.7 s on one busy core,
- * a load takes about ten times as long as alone. */
+/* The server comes before the helper's children, except programs of CGI.  With a reload every 0.7 s
+ * on one busy core, a load takes about ten times as long as alone. */
 #define HELPER_NICE 10
 
 /* Signals for the server; the helper ignores them. */
