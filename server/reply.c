@@ -73,16 +73,15 @@ reply_keep_head(struct request *r, uint64_t mark)
 }
 
 void
-page_make(struct page *page, int status, struct text html)
+page_make(struct page *page, int status, const char *type, struct text html)
 {
 	struct buf body, head;
 
 	buf_init(&body, 0);
 	buf_init(&head, 0);
 	buf_text(&body, html);
-	buf_printf(&head,
-	    "HTTP/1.1 %d %s\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: %zu\r\n",
-	    status, http1_reason(status), body.n);
+	buf_printf(&head, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n", status,
+	    http1_reason(status), type, body.n);
 	must(!body.failed && !head.failed);
 	page->head = buf_as_text(&head);
 	page->body = buf_as_text(&body);
@@ -108,7 +107,7 @@ error_page(struct request *r, int status)
 		return (page);
 	buf_init(&html, 0);
 	page_error(&html, status);
-	page_make(page, status, buf_as_text(&html));
+	page_make(page, status, "text/html; charset=utf-8", buf_as_text(&html));
 	buf_free(&html);
 	return (page);
 }

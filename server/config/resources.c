@@ -139,7 +139,7 @@ pages_load(struct opening *k, const char *prefix)
 			break;
 		page = sources_get(k->sources, SOURCE_FILE, path, NULL);
 		if (page.err == 0 && page.bytes.n <= PAGE_MAX)
-			page_make(&v[status], status, page.bytes);
+			page_make(&v[status], status, "text/html", page.bytes);
 		source_free(&page);
 	}
 	g_hash_table_insert(k->p->pages, (char *)prefix, v);
