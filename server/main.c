@@ -71,12 +71,12 @@ load(const struct options *opt, struct sources *sources, struct config **cp)
 }
 
 static int
-print_config(const struct config *config)
+print_config(const struct config *config, bool whole)
 {
 	struct buf out;
 
 	buf_init(&out, 0);
-	config_print(config, &out);
+	(whole ? config_print_whole : config_print)(config, &out);
 	return (options_out(&out));
 }
 
@@ -84,7 +84,7 @@ print_config(const struct config *config)
 static int
 examine(const struct options *opt, struct config *config)
 {
-	int rc = opt->print ? print_config(config) : 0;
+	int rc = opt->print || opt->translate ? print_config(config, opt->translate) : 0;
 
 	if (rc == 0 && opt->test != 0)
 		rc = process_check(config);
@@ -131,13 +131,13 @@ with_config(const struct options *opt)
 		fprintf(stderr, "accel-server: no configuration; use -f FILE (see --help)\n");
 		return (EX_USAGE);
 	}
-	if (!opt->print && opt->test == 0 && !opt->one)
+	if (!opt->print && !opt->translate && opt->test == 0 && !opt->one)
 		return (serve(opt));
 	rc = load(opt, NULL, &config);
 	if (rc != 0)
 		return (rc);
-	return (
-	    opt->print || opt->test != 0 ? examine(opt, config) : process_run(opt, config, NULL));
+	return (opt->print || opt->translate || opt->test != 0 ? examine(opt, config)
+							       : process_run(opt, config, NULL));
 }
 
 int

@@ -14,6 +14,10 @@ static const struct option rows[] = {
 	    .prose = "The same as --test, like -tt." },
 	{ "print", 'p', NULL, OPTION_FLAG, AT(print),
 	    .prose = "Print the configuration as the server reads it, and exit." },
+	{ "translate", '\0', NULL, OPTION_FLAG, AT(translate),
+	    .prose = "Print the configuration with fastcgi.server, scgi.server, proxy.server and "
+		     "ajp13.server as blocks of proxy-core, and with its secrets, and exit. It "
+		     "can take the place of the file." },
 	{ "foreground", 'D', NULL, OPTION_IGNORED,
 	    .prose = "Accepted for unit files and init scripts of lighttpd. The server always "
 		     "stays in the foreground." },

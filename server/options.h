@@ -10,6 +10,7 @@ struct options {
 	const char *file; /* NULL: not given */
 	unsigned test;    /* -t: 1; -tt: 2, which is the same */
 	bool print;       /* print the configuration as the server reads it */
+	bool translate;   /* print it in the form of proxy-core */
 	bool version;
 	bool features;
 	bool one;       /* one request on standard input, then exit */

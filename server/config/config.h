@@ -109,6 +109,8 @@ void config_socket(const struct config *, const char *socket, struct conf *);
 void config_block(const struct config *, int block, struct conf *);
 /* -p: the configuration as text that can be loaded again */
 void config_print(const struct config *, struct buf *out);
+/* --translate: the same with secrets and without comments on sockets; it can replace the file */
+void config_print_whole(const struct config *, struct buf *out);
 
 /* derive(conf, arg) runs once for each merged conf and sets conf->derived.  It returns 0 or
  * -errno (logged by the caller; the request gets 500).  undo() frees conf->derived. */

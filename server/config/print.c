@@ -134,11 +134,25 @@ print_entries(struct printer *p, const struct cfg_block *b)
 	}
 }
 
+static void
+print_blocks(struct printer *p, const struct config *cfg)
+{
+	struct cfg_block *b, *root = p->at;
+	guint i;
+
+	for (i = 0; i < cfg->blocks->len; i++) {
+		b = g_ptr_array_index(cfg->blocks, i);
+		open_block(p, b);
+		print_entries(p, b);
+	}
+	close_to(p, root);
+	g_hash_table_destroy(p->secrets);
+}
+
 void
 config_print(const struct config *cfg, struct buf *out)
 {
 	struct printer p = { .out = out, .at = g_ptr_array_index(cfg->blocks, 0) };
-	struct cfg_block *b, *root = p.at;
 	const char *addr;
 	guint i;
 
@@ -147,11 +161,14 @@ config_print(const struct config *cfg, struct buf *out)
 		collect_secrets(&p, g_ptr_array_index(cfg->blocks, i));
 	for (i = 0; (addr = config_listen(cfg, i)) != NULL; i++)
 		buf_printf(out, "# listens on %s\n", addr);
-	for (i = 0; i < cfg->blocks->len; i++) {
-		b = g_ptr_array_index(cfg->blocks, i);
-		open_block(&p, b);
-		print_entries(&p, b);
-	}
-	close_to(&p, root);
-	g_hash_table_destroy(p.secrets);
+	print_blocks(&p, cfg);
+}
+
+void
+config_print_whole(const struct config *cfg, struct buf *out)
+{
+	struct printer p = { .out = out, .at = g_ptr_array_index(cfg->blocks, 0) };
+
+	p.secrets = g_hash_table_new(cfg_text_hash, cfg_text_same);
+	print_blocks(&p, cfg);
 }

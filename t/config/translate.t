@@ -105,6 +105,19 @@ subtest 'an inner list replaces the outer one' => sub {
 	is $b->{$_}{'static-file.script-extensions'}, '( ".php", ".cgi" )', "no source in: $_" for '', '$HTTP["host"] == "a"', '$HTTP["host"] == "b"';
 };
 
+subtest '--translate' => sub {
+	my $text = qq{\$HTTP["host"] == "j" {\n proxy-core.secret = "s3cret"\n ajp13.server = ( "/a" => (( "host" => "h" )) )\n}\nfastcgi.server = ( ".php" => (( "bin-path" => "/bin/x y", "socket" => "/s", "max-procs" => 2, "listen-backlog" => 5, "kill-signal" => 10,\n}
+	    . qq{ "bin-environment" => ( "A" => "1 2" ), "bin-copy-environment" => ( "PATH", "B" ) )) )};
+	my ($rc, $said) = run($text, '--translate');
+	is $rc, 0, 'it prints';
+	unlike $said, qr/fastcgi\.server =|ajp13\.server =|^# listens/m, '... without the settings of lighttpd';
+	like $said, qr/^\tproxy-core\.secret = "s3cret"$/m, '... with secrets, because it replaces the file';
+	my $app = '( "command" => "/bin/x y", "backlog" => "5", "signal" => "10", "env.A" => "1 2", "copy-env" => "PATH B" )';
+	like $said, qr/proxy-core\.spawn = \( "unix:\/s-0" => \Q$app\E, "unix:\/s-1" => \Q$app\E \)$/m, '... and programs that are started';
+	put("$dir/again.conf", $said =~ s/DIR/$dir/gr);
+	is qx{@{[ program('accel-server') ]} --translate -f $dir/again.conf 2>&1} =~ s/\Q$dir\E/DIR/gr, $said, 'what it prints loads to the same';
+};
+
 # Mistakes stop the start, with their place.
 my @wrong = (
 	['fastcgi.server = ( ".php" => (( "socket" => "/s", "max-proc" => 1 )) )', qr/"\.php": did you mean "max-procs"\? unknown key "max-proc"/],
@@ -127,6 +140,14 @@ my @wrong = (
 	[qq{proxy.header = ( "https-remap" => "enable" )\nproxy.server = ( "" => (( "host" => "a" )) )}, qr/write "disable" for "https-remap"/],
 	[qq{proxy.header = ( "x" => "enable" )\nproxy.server = ( "" => (( "host" => "a" )) )}, qr/unknown key "x"/],
 	[qq{proxy.forwarded = ( "by" => 1 )\nproxy.server = ( "" => (( "host" => "a" )) )}, qr/only for, proto and host can be sent; remove "by"/],
+	['fastcgi.server = ( ".php" => (( "socket" => "/s", "bin-environment" => ( "A" => "b" ) )) )', qr/without "bin-path" nothing is started/],
+	['fastcgi.server = ( ".php" => (( "bin-path" => "/bin/x" )) )', qr/expected the "socket" that the application listens on/],
+	['fastcgi.server = ( ".php" => (( "bin-path" => "relative", "socket" => "/s" )) )', qr/absolute path of a program/],
+	['fastcgi.server = ( ".php" => (( "bin-path" => "/bin/x", "socket" => "/s", "max-procs" => 65 )) )', qr/from 1 to 64 for "max-procs"/],
+	['fastcgi.server = ( ".php" => (( "bin-path" => "/bin/x", "socket" => "/s", "kill-signal" => 99 )) )', qr/the number of a signal/],
+	['fastcgi.server = ( ".php" => (( "bin-path" => "/bin/x", "socket" => "/s", "listen-backlog" => 0 )) )', qr/from 1 to 65535 for "backlog"/],
+	['fastcgi.server = ( ".php" => (( "bin-path" => "/bin/x ' . 'y' x 1000 . '", "socket" => "/s" )) )', qr/longer than 1000 bytes together/],
+	[qq{proxy-core.protocol = "fastcgi"\nproxy-core.backends = ( "unix:/s" )\nproxy-core.spawn = ( "unix:/s" => ( "command" => "/x", "frob" => "1" ) )}, qr/expected the keys command, backlog/],
 	['proxy.server = ( "/a" => (( "host" => "a", "strip-request-uri" => "/a" )) )', qr/write map-urlpath/],
 	[qq{scgi.protocol = "http"\nscgi.server = ( "/a" => (( "socket" => "/s" )) )}, qr/scgi\.protocol: expected one of/],
 );
@@ -134,7 +155,7 @@ for my $case (@wrong) {
 	my ($text, $why) = @$case;
 	my ($rc, $said) = run($text, '-t');
 	is $rc, 78, "refused: $text";
-	like $said, qr/^(DIR\/x\.conf:[34]:\d+): .*$why/m, '... with its place and why';
+	like $said, qr/^(DIR\/x\.conf:[345]:\d+): .*$why/m, '... with its place and why';
 }
 
 my ($rc, $said) = run(qq{fastcgi.server = ( ".php" => (( "socket" => "/s" )) )\nfastcgi.server += ( ".php" => (( "socket" => "/t" )) )}, '-t');
