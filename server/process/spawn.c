@@ -181,6 +181,6 @@ process_spawn_take(struct process *ps, const struct pollfd *p, size_t n)
 	size_t i;
 
 	for (i = n; i-- > 0;)
-		if (p[i].revents != 0 && i < ps->napps && ps->apps[i].fd == p[i].fd)
+		if (i < ps->napps && p[i].revents != 0 && ps->apps[i].fd == p[i].fd)
 			take(ps, i);
 }
