@@ -22,21 +22,46 @@ is_used(const struct conf *c)
 	return (c->access_deny.n != 0 || c->access_allow.n != 0);
 }
 
+static bool
+is_refused(const struct conf *c, struct text path)
+{
+	if (c->access_allow.n != 0)
+		return (!ends_with_one(path, &c->access_allow));
+	return (ends_with_one(path, &c->access_deny));
+}
+
+/* A servlet container serves "/a.inc" for "/a.inc;x". */
 static const struct handler *
 route_access(struct request *r)
 {
-	const struct conf *c = r->conf;
 	struct text path = request_path(r);
+	bool refused = is_refused(r->conf, path);
 
-	if (c->access_allow.n != 0 && ends_with_one(path, &c->access_allow))
-		return (NULL);
-	if (c->access_allow.n == 0 && !ends_with_one(path, &c->access_deny))
-		return (NULL);
-	return (module_refuses(r, 403, TEXT_NONE));
+	if (!refused && memchr(path.p, ';', path.n) != NULL) {
+		path = route_without_params(r);
+		refused = path.p == NULL || is_refused(r->conf, path);
+	}
+	return (refused ? module_refuses(r, 403, TEXT_NONE) : NULL);
+}
+
+/* The file has another name than the URL: by alias.url, in lower case, or in front of PATH_INFO.
+ * url.access-allow is about URLs only. */
+static int
+place_access(struct request *r)
+{
+	struct text path = r->place.path;
+
+	if (ends_with_one(path, &r->conf->access_deny) && r->conf->access_allow.n == 0)
+		return (403);
+	if (r->script_len == 0 || r->script_len > path.n)
+		return (0);
+	path.n = r->script_len;
+	return (ends_with_one(path, &r->conf->access_deny) ? 403 : 0);
 }
 
 const struct module module_access = {
 	.name = "access",
 	.is_used = is_used,
 	.route = route_access,
+	.place = place_access,
 };

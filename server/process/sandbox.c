@@ -149,6 +149,7 @@ add_named(const struct conf *c, void *arg)
 		add(arg, c->deflate_cache_dir, SANDBOX_READ | SANDBOX_SPOOL | SANDBOX_OPTIONAL);
 	add(arg, c->error_prefix, SANDBOX_READ | SANDBOX_BESIDE | SANDBOX_OPTIONAL);
 	add_users(c, arg);
+	add(arg, c->secdownload_root, SANDBOX_READ | SANDBOX_OPTIONAL);
 	for (i = 0; i < c->alias_url.n; i++)
 		add(arg, c->alias_url.v[i].value.p, SANDBOX_READ | SANDBOX_OPTIONAL);
 	add(arg, c->vhost_root, SANDBOX_READ | SANDBOX_OPTIONAL);
@@ -301,7 +302,8 @@ reaches_named(const struct conf *c, void *arg)
 {
 	char *pages = c->error_prefix != NULL ? g_path_get_dirname(c->error_prefix) : NULL;
 	bool ok = reaches(arg, "server.document-root", c->document_root) &&
-		  reaches(arg, "server.errorfile-prefix", pages) && reaches_users(arg, c);
+		  reaches(arg, "server.errorfile-prefix", pages) && reaches_users(arg, c) &&
+		  reaches(arg, "secdownload.document-root", c->secdownload_root);
 	size_t i;
 
 	for (i = 0; ok && i < c->proxy_x_sendfile_root.n; i++)

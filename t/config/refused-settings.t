@@ -29,7 +29,7 @@ sub check {
 my @refused = (
 	'access.deny-all = "enable"',
 	'auth.backend.ldap.hostname = "localhost"',
-	'secdownload.secret = "x"', 'evasive.max-conns-per-ip = 2', 'trigger-b4-dl.deny-url = "http://x/"',
+	'evasive.max-conns-per-ip = 2', 'trigger-b4-dl.deny-url = "http://x/"',
 	'fastcgi.unknown = ()', 'uwsgi.server = ()', 'sockproxy.server = ()',
 	'cgi.upgrade = "enable"', 'ssi.extension = ( ".shtml" )',
 	'magnet.attract-raw-url-to = ( "/x.lua" )', 'webdav.activate = "enable"', 'webdav.is-readonly = "enable"',
