@@ -96,6 +96,8 @@ conn_route(struct conn *c)
 		c->close_after = true;
 	if (status != 0)
 		return (conn_refuse(c, status, why));
+	if (r->http.expect_continue && r->conf->reject_expect)
+		return (conn_refuse(c, 417, "server.reject-expect-100-with-417 is enabled"));
 	if (r->site->debug)
 		debug_log_routed(r, c->handler);
 	return ((c->w->physical || c->r->conf->cgi_assign.n != 0) && !c->handler->final

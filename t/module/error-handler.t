@@ -146,6 +146,13 @@ my $reply = $srv->fetch('/missing', Host => 'allhtml', 'If-None-Match' => '*', R
 is "$reply->{status} $reply->{body}", "404 errpage\n", 'no conditions and no ranges';
 is $srv->head('/missing', Host => 'allhtml') =~ /^HTTP\/1\.1 404 .*\r\nContent-Length: 8\r\n.*\r\n\r\n\z/s, 1, 'HEAD';
 
+subtest 'server.reject-expect-100-with-417' => sub {
+	my $strict = Test::Server->start(conf => qq{\$HTTP["url"] == "/strict" {\n\tserver.reject-expect-100-with-417 = "enable"\n}\n});
+	my $put = sub { $strict->request("PUT $_[0] HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nConnection: close\r\nContent-Length: 3\r\n\r\n") };
+	like $put->('/strict'), qr/^HTTP\/1\.1 417 /, 'refused';
+	like $put->('/other'),  qr/^HTTP\/1\.1 405 /, '... only there';
+};
+
 my $program = Test::Util::program('accel-server');
 for my $value ('err.html', 'http://h/', '/../x', '/a%zz') {
 	Test::Util::put("$dir/y.conf", qq{server.document-root = "$dir"\nserver.error-handler = "$value"\n});
