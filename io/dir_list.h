@@ -1,7 +1,7 @@
 /* io/dir_list.h -- the names in a directory with their facts, read by threads: an IO_WORK.
  *
- *   open beneath the root --> names, with the first `most` by name kept --> facts of these --> made()
- *   `-------- in steps of STEP_NS: between two steps other jobs of the device have their turn -----'
+ *   open beneath the root --> names, the first `most` kept --> facts of these --> made()
+ *   `------ in steps of STEP_NS: between them other jobs of the device have their turn ----'
  *
  * A slow disk costs facts, not the listing: after FACTS_NS the rest of the entries have none.  A
  * mount point below the directory is not touched.

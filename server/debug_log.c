@@ -102,9 +102,8 @@ debug_log_replied(struct request *r)
 	if (c->log_on_error && !c->log_request_header && r->status >= 400 && r->head.p != NULL)
 		request_head(r);
 	if (c->log_not_found && r->status == 404)
-		log_event(LOG_INFO, conn_id(r), "debug.not-found",
-		    LF_TEXT("uri", r->http.target), LF_TEXT("root", r->place.dir),
-		    LF_TEXT("file", r->place.path));
+		log_event(LOG_INFO, conn_id(r), "debug.not-found", LF_TEXT("uri", r->http.target),
+		    LF_TEXT("root", r->place.dir), LF_TEXT("file", r->place.path));
 	if (c->log_handling)
 		log_event(LOG_INFO, conn_id(r), "debug.replied", LF_U64("status", r->status),
 		    LF_U64("bytes", r->body_bytes));

@@ -1,4 +1,4 @@
-/* server/config/log_names.h -- what the settings of logs mean: the name of a log, as of io/logfile.h.
+/* server/config/log_names.h -- from the settings of logs to the names of io/logfile.h.
  *
  * The names live as long as the program, so they may be compared and kept.
  * Thread   any.

@@ -2,8 +2,8 @@
  *
  *   server --pipe--> command
  *
- * It is no child of the helper's child that starts it, but in a session of its own: neither a signal
- * for the server nor the deadline of the request reaches it.
+ * It runs in a session of its own: neither a signal for the server nor the deadline of the request
+ * reaches it.
  */
 #include <errno.h>
 #include <fcntl.h>
