@@ -219,8 +219,7 @@ sent(struct io_op *op)
 	if (op->res > 0) {
 		s->sent += (uint64_t)op->res;
 		pace_note(&s->due_ns, io_now(s->io), (uint64_t)op->res, s->limit);
-		s->turn_left -=
-		    s->turn_left < (uint64_t)op->res ? s->turn_left : (uint64_t)op->res;
+		s->turn_left -= s->turn_left < (uint64_t)op->res ? s->turn_left : (uint64_t)op->res;
 		if (body_front(s->body)->file != NULL)
 			s->begun = body_front(s->body)->file;
 		body_sent(s->body, (uint64_t)op->res);

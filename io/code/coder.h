@@ -5,7 +5,7 @@
  *
  * Bounds   the memory of one coder is CODER_MEMORY at most, with any settings.
  * Errors   -ENOMEM: the coder cannot go on.
- * Thread   any; one at a time.  A step computes for as long as its input is: in a thread of IO_WORK.
+ * Thread   any; one at a time.  A step computes for as long as its input is: IO_WORK.
  */
 #ifndef IO_CODE_CODER_H
 #define IO_CODE_CODER_H

@@ -52,7 +52,7 @@ struct site_modules { /* those that its settings use, in the order in which they
 	const struct module *edit[SITE_MODULES_MAX];
 };
 
-/* deflate.*, see module/deflate.h */
+/* deflate.*, see server/module/deflate.h */
 struct deflate {
 	bool on; /* files may have compressed forms */
 	uint8_t order[CODINGS], siblings[CODINGS];

@@ -1,4 +1,4 @@
-/* server/module/deflate.c -- the settings deflate.*, and which reply is compressed; see deflate.h. */
+/* server/module/deflate.c -- settings deflate.*, and which reply is compressed; see deflate.h. */
 #include "server/module/deflate.h"
 
 #include <errno.h>

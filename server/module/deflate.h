@@ -6,7 +6,7 @@
  *        `-- holds them; a new version of the file is a new entry without variants
  *
  * Equal requests of a worker join one compression.  A request waits DEFLATE_PATIENCE_MS at most, and
- * gets the file as it is then; the compression goes on, for the next one.
+ * gets the file then; the compression goes on for the next one.
  *
  * Bounds   bytes and descriptors of all variants of a worker; the least recently used goes first.
  *          DEFLATE_MAKING compressions at a time.

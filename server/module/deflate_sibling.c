@@ -1,7 +1,7 @@
 /* server/module/deflate_sibling.c -- static-file.precompressed: FILE.br, FILE.zst, FILE.gz beside
  * FILE.
  *
- *   each coding that the client takes: look FILE.xx up --> there, and not older --> sent as a form of FILE
+ *   each coding that the client takes: FILE.xx is there, and not older --> a form of FILE
  *                                            `--> the next one; after the last: deflate_file()
  */
 #include "base/must.h"

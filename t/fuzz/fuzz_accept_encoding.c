@@ -1,4 +1,4 @@
-/* t/fuzz/fuzz_accept_encoding.c -- any lines as Accept-Encoding: the coding that a client gets is one that it takes. */
+/* t/fuzz/fuzz_accept_encoding.c -- any lines as Accept-Encoding: a client gets what it takes. */
 #include "base/must.h"
 #include "wire/accept_encoding.h"
 #include "t/fuzz/fuzz.h"
