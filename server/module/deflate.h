@@ -5,8 +5,8 @@
  *        |                  '-> variant: br        MAKING: a thread compresses; requests wait in it
  *        `-- holds them; a new version of the file is a new entry without variants
  *
- * Equal requests of a worker join one compression.  A request waits DEFLATE_PATIENCE_MS at most, and
- * gets the file then; the compression goes on for the next one.
+ * Equal requests of a worker join one compression.  A request waits DEFLATE_PATIENCE_MS at most,
+ * and gets the file then; the compression goes on for the next one.
  *
  * Bounds   bytes and descriptors of all variants of a worker; the least recently used goes first.
  *          DEFLATE_MAKING compressions at a time.
@@ -23,7 +23,7 @@
 #define DEFLATE_MAKING      64u         /* of a worker */
 #define DEFLATE_BYTES       (16u << 20) /* of variants in memory, of a worker */
 #define DEFLATE_FDS         64u         /* of variants in the cache on disk, of a worker */
-#define DEFLATE_KEEP        (128u << 10) /* a longer result is a file of the cache, if there is one */
+#define DEFLATE_KEEP        (128u << 10) /* a longer result is a file of the cache */
 #define DEFLATE_KEEP_ALONE  (1024u << 10) /* ... or given up */
 
 /* The forms of the files of a worker. */
