@@ -79,7 +79,7 @@ struct request {
 	} vhost;
 	const void *auth_granted;  /* the rule of auth.require that let it go on; NULL: none */
 	struct auth_try *auth_try; /* while a thread checks or a timer runs */
-	bool host_changed; /* http.host is not the client's */
+	bool host_changed;         /* http.host is not the client's */
 	/* The refusal that server.error-handler answers; 0: none. */
 	int error_status;
 	bool error_keeps; /* by server.error-handler-404: method and body are the client's */
