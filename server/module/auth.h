@@ -118,8 +118,8 @@ void auth_challenge(const struct auth_row *, uint64_t now_s, bool stale, struct 
 struct auth_memory;
 bool auth_cache_has(struct worker *, const unsigned char key[AUTH_KEY]);
 void auth_cache_add(struct worker *, const unsigned char key[AUTH_KEY], uint64_t seconds);
-/* The client failed: milliseconds to wait before it gets an answer.  They count from the begin of the
- * check, so the time of an answer does not tell how long the check took. */
+/* The client failed: milliseconds to wait before it gets an answer.  They count from since_ns, the
+ * begin of the check, so the time of an answer does not tell how long the check took. */
 unsigned auth_failed_wait(struct worker *, uint32_t client, uint64_t since_ns);
 
 #endif

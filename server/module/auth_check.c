@@ -8,7 +8,7 @@
 
 #include "server/module/auth.h"
 
-/* For a file without users: a hash of bcrypt that no password of a client is tried with elsewhere. */
+/* For a file without users: a hash of bcrypt. */
 #define NOBODY "$2y$05$m1j3TIYxC6AAzzGrfBTnreFJYu8drrGGkOFwB2ng.91qdR9p/ugAS"
 
 /* Names are compared in full, each time. */
