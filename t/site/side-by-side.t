@@ -252,41 +252,87 @@ sub simplify {
 	}
 }
 
-# Why an answer of accel-server is another one: name of the request, or a pattern => [ fields, reason ].
-my @differs = ();
+# Why an answer of accel-server is another one: requests by name, the fields, the reason, and what tells it from a mistake.
+my $ours_only = sub { $_[0] eq '(none)' };
+my $all = [qw(status body length content-type etag last-modified accept-ranges x-content-type-options x-from vary content-encoding cache-control content-range allow)];
+my @differs = (
+	[qr//, ['vary'], 'what could be compressed says so to caches also when it is not (RFC 9110, 12.5.5)', sub { $_[0] eq '(none)' && $_[1] eq 'Accept-Encoding' }],
+	[qr//, ['accept-ranges'], 'ranges of what an application makes are not promised', sub { $_[0] eq 'bytes' && $_[1] eq '(none)' }],
+	[qr//, ['env CONTENT_LENGTH'], 'a request without a body has no length (RFC 3875, 4.1.2)', sub { "@_" eq '0 -' }],
+	[qr//, ['env PATH_INFO'], 'without more behind the script, PATH_INFO is empty (RFC 3875, 4.1.5), not absent', sub { $_[0] eq '-' && $_[1] eq '' }],
+	[qr/phpdir|POST to a directory|^(?:shop|handler|app) \/$/, ['env REDIRECT_URI'], 'REDIRECT_URI names the index file that answers', sub { $_[0] eq '-' && $_[1] =~ /index\.php/ }],
+	[qr/%2e|^\/\/|%41=%42/, ['env REDIRECT_URI'], 'another spelling of a URL is no redirect', sub { $_[1] eq '-' }],
+	['/info.php?%41=%42', ['env QUERY_STRING'], 'a query reaches applications as the client wrote it', sub { $_[1] eq '%41=%42' }],
+	['/old/a%2fb', ['location'], 'an encoded slash stays encoded in the target of a redirect', sub { $_[1] eq '/new/a%2Fb' }],
+	[qr//, [qw(x-content-type-options x-from)], 'headers of setenv are on each reply, also on redirects and refusals', $ours_only],
+	[qr/^(?:POST|PUT|DELETE|PATCH) of a file|^shop POST|^an unknown method/, [qw(status allow)], 'files have GET and HEAD: 405 with Allow (RFC 9110, 15.5.6), not 404, 411 or 501', sub { $_[1] =~ /405|GET, HEAD, OPTIONS/ }],
+	['OPTIONS of a file', ['allow'], 'files have no POST', sub { $_[1] eq 'GET, HEAD, OPTIONS' }],
+	[qr{etc/passwd$|^from anna to bert|^/a%zz}, ['status'], 'a path above the root, or that cannot be decoded, is malformed: 400, not 404', sub { "@_" eq '404 400' }],
+	[qr{^(?:HEAD |gzip )?/a\.txt/x}, $all, 'a file has one URL: with more behind its name it is not found', sub { 1 }],
+	['/config.inc/', ['status'], 'a file has one URL: not found before it is denied', sub { "@_" eq '403 404' }],
+	['range bytes=10000-', ['content-range'], 'a refused range comes with the size (RFC 9110, 15.5.17)', $ours_only],
+	['range bytes=5-4', $all, 'a malformed range is ignored (RFC 9110, 14.1.1)', sub { 1 }],
+	['range bytes=0-1,5-6', $all, 'two ranges are two parts; lighttpd joins what is near', sub { 1 }],
+	["host ''", $all, 'an empty Host is valid (RFC 9112, 3.2): the default host answers', sub { 1 }],
+	[qr/^host 'x{300}/, $all, 'a name of DNS has at most 255 bytes: a longer Host is malformed', sub { 1 }],
+);
 
 sub known {
-	my ($name, $field) = @_;
+	my ($name, $field, @values) = @_;
 	for my $d (@differs) {
-		my ($what, $fields, $why) = @$d;
+		my ($what, $fields, $why, $so) = @$d;
 		next unless ref $what ? $name =~ $what : $name eq $what;
-		next unless grep { $_ eq $field || $_ eq '*' } @$fields;
-		$d->[3]++;
+		next unless grep { $_ eq $field } @$fields;
+		next unless $so->(@values);
+		$d->[4]++;
 		return $why;
 	}
 	return;
+}
+
+# An application that shows its variables: each is a field.
+sub variables {
+	my ($e) = @_;
+	return unless $e->{body} =~ /^REQUEST_METHOD=/;
+	for (split /\n/, $e->{body}) { $e->{"env $1"} = $2 if /^([A-Z_]+)=(.*)/ }
+	$e->{body} =~ s/^[A-Z_]+=.*\n//mg;
+	delete $e->{length};
+}
+
+# Of two bodies: the lines that the other has not.
+sub only {
+	my @line = map { [split /\n/, $_] } @_;
+	my @has = map { +{ map { $_ => 1 } @$_ } } @line;
+	return map { my $other = $has[1 - $_]; join "\n", grep { !$other->{$_} } @{ $line[$_] } } 0, 1;
+}
+
+sub readable {
+	my ($text) = @_;
+	$text =~ s/\n/|/g;
+	$text =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ge;
+	return length $text > 300 ? substr($text, 0, 300) . '...' : $text;
 }
 
 my ($same, %why) = (0);
 for my $a (@ask) {
 	my ($name, $path, $header, $body) = @$a;
 	my ($t, $o) = map { essence(reply_of($_->port, $path, { %$header }, $body)) } $theirs, $ours;
-	simplify($_) for $t, $o;
+	for ($t, $o) { simplify($_); variables($_) }
 	my %all = (%$t, %$o);
 	my @bad;
 	for my $field (sort keys %all) {
 		my ($x, $y) = map { $_ // '(none)' } $t->{$field}, $o->{$field};
 		next if $x eq $y;
-		my $why = known($name, $field);
+		my $why = known($name, $field, $x, $y);
 		if (defined $why) { $why{$why}{$name} = 1; next }
-		push @bad, sprintf '%s: lighttpd %s, accel-server %s', $field, map { my $v = length $_ > 300 ? substr($_, 0, 300) . '...' : $_; $v =~ s/\n/|/gr } $x, $y;
+		push @bad, sprintf '%s: lighttpd %s, accel-server %s', $field, map { readable($_) } $field eq 'body' ? only($x, $y) : ($x, $y);
 	}
 	$same++ unless @bad;
 	@bad ? fail($name) : pass($name);
 	diag "$name: $_" for @bad;
 }
 for my $why (sort keys %why) { note scalar(keys %{ $why{$why} }), ' differ: ', $why, ': ', join ', ', map { length > 40 ? substr($_, 0, 40) . '...' : $_ } sort keys %{ $why{$why} } }
-ok $_->[3], "still so: $_->[2]" for @differs;
+ok $_->[4], "still so: $_->[2]" for @differs;
 note "$same of ", scalar @ask, ' requests are answered alike';
 
 # ---------------------------------------------------------------- the access logs
