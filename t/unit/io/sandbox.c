@@ -161,7 +161,7 @@ reaches(void)
 		{ "", false },
 		{ "root/..", false },
 		{ "missing", true },
-		{ "outside/file", true },
+		{ "outside/file", false },
 	};
 
 	for (guint i = 0; i < G_N_ELEMENTS(table); i++) {

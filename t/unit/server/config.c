@@ -241,10 +241,10 @@ every_refused_row(void)
 static void
 old_keys_warn_once(void)
 {
-	config_free(good(ROOT "dir-listing.activate = \"enable\"\n$HTTP[\"url\"] == \"/\" { "
-			      "dir-listing.activate = \"disable\" }"));
+	config_free(good(ROOT "status.enable-sort = \"enable\"\n$HTTP[\"url\"] == \"/\" { "
+			      "status.enable-sort = \"disable\" }"));
 	g_assert_true(
-	    g_str_has_prefix(str(&warn), "t.conf:2:1: dir-listing.activate has no effect: "));
+	    g_str_has_prefix(str(&warn), "t.conf:2:1: status.enable-sort has no effect: "));
 	g_assert_cmpuint(strcspn(str(&warn), "\n") + 1, ==, warn.n);
 }
 
