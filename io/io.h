@@ -69,8 +69,8 @@ enum io_kind {
 	IO_READ,
 	/* res: bytes written (> 0, perhaps fewer).  op_submit() copies the bytes */
 	IO_WRITE,
-	/* res: 0; work.work->run() has run in a thread.  -EAGAIN: the queue refused it, and it has not
-	 * run.  After -ETIMEDOUT or -ECANCELED it may still run */
+	/* res: 0; work.work->run() has run in a thread.  -EAGAIN: the queue refused it, and it
+	 * has not run.  After -ETIMEDOUT or -ECANCELED it may still run */
 	IO_WORK,
 	IO_CLOSE, /* res: 0; sock->fd is -1 then.  No other op of this sock may be in flight */
 	IO_TIMER, /* res: -ETIMEDOUT after deadline_ms (this is its success); 0: see op_soon() */

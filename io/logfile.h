@@ -2,8 +2,8 @@
  * else.
  *
  * The name of a log is a path, "|COMMAND", or LOGFILE_SYSLOG and a target of io/syslog.h.  A
- * command reads the lines on its standard input.  It is started again when it has ended, after pauses of up
- * to a minute.  It sees the end of its input when the log is closed.
+ * command reads the lines on its standard input.  It is started again when it has ended, after
+ * pauses of up to a minute.  It sees the end of its input when the log is closed.
  *
  * Bounds   LOGFILE_PENDING bytes wait; further lines are dropped and counted.  The count is logged
  *          when the disk takes lines again (tried once a second).  Lines are whole or absent.

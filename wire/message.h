@@ -59,8 +59,8 @@ struct proxy_request {
 	/* Of the client; the codec drops those that may not pass (cgi_env.h). */
 	const struct proxy_field *headers;
 	size_t nheaders;
-	/* Further CGI variables, of an authorizer, of the user and of the configuration; their names
-	 * are plain and differ. */
+	/* Further CGI variables, of an authorizer, of the user and of the configuration; their
+	 * names are plain and differ. */
 	const struct proxy_field *variables;
 	size_t nvariables; /* at most VARIABLES_MAX */
 	/* Asks only whether the request may go on: without its body, and without the variables that

@@ -6,7 +6,8 @@
  *
  * The name in the cache has the identity of the file (device, inode, size, times) and the settings
  * of the coder, so another version of the file never finds it.  A file of the cache gets its name
- * when it is complete.  If the cache cannot be used (full, broken), the bytes in memory are the result.
+ * when it is complete.  If the cache cannot be used (full, broken), the bytes in memory are the
+ * result.
  *
  * Bounds   cache->max bytes; above them the files that were used longest ago are removed.
  */

@@ -24,15 +24,15 @@
 
 /* The keys are strings of the config. */
 struct resources {
-	GHashTable *dirs;        /* -> struct root */
-	GHashTable *logs;        /* -> struct logfile, owned by the process */
-	GHashTable *pages;       /* -> struct page[PAGES] */
-	GHashTable *mimes;       /* by the rows of the map -> struct mime */
-	GHashTable *rewrites;    /* by the rows of the map -> struct rewrite */
+	GHashTable *dirs;             /* -> struct root */
+	GHashTable *logs;             /* -> struct logfile, owned by the process */
+	GHashTable *pages;            /* -> struct page[PAGES] */
+	GHashTable *mimes;            /* by the rows of the map -> struct mime */
+	GHashTable *rewrites;         /* by the rows of the map -> struct rewrite */
 	GHashTable *rules[RULES + 1]; /* by kind, by its key -> struct rules_made */
-	struct homes *homes;     /* NULL: not used */
-	struct targets *targets; /* NULL: not made yet */
-	GPtrArray *backends;     /* struct backends, by proxy_number; status pages show them, too */
+	struct homes *homes;          /* NULL: not used */
+	struct targets *targets;      /* NULL: not made yet */
+	GPtrArray *backends; /* struct backends, by proxy_number; status pages show them, too */
 };
 
 struct rules_made {

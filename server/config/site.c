@@ -267,7 +267,8 @@ site_new(struct worker *w, const struct conf *conf, struct site **sp)
 	s->docroot_dir = dir_trimmed(text_of(conf->document_root));
 	modules_of(conf, &s->modules);
 	for (i = 0; i < RULES; i++)
-		s->rules[i] = resources_rules(w->conf.resources, (unsigned)i, rules_kinds[i]->key(conf));
+		s->rules[i] =
+		    resources_rules(w->conf.resources, (unsigned)i, rules_kinds[i]->key(conf));
 	err = tables_make(s);
 	if (err == 0)
 		err = scope_make(s, &s->docroot,

@@ -15,8 +15,8 @@
 
 #include "server/helper/impl.h"
 
-/* The program of a command without an interpreter, if it can be told: a missing one is found at the
- * start. */
+/* Checks the program of a command that begins with its absolute path, so that a missing one is an
+ * error at start. */
 static int
 check(const char *command)
 {

@@ -20,10 +20,10 @@
 #include "server/request.h"
 
 #define DEFLATE_PATIENCE_MS 2000u
-#define DEFLATE_MAKING      64u         /* of a worker */
-#define DEFLATE_BYTES       (16u << 20) /* of variants in memory, of a worker */
-#define DEFLATE_FDS         64u         /* of variants in the cache on disk, of a worker */
-#define DEFLATE_KEEP        (128u << 10) /* a longer result is a file of the cache */
+#define DEFLATE_MAKING      64u           /* of a worker */
+#define DEFLATE_BYTES       (16u << 20)   /* of variants in memory, of a worker */
+#define DEFLATE_FDS         64u           /* of variants in the cache on disk, of a worker */
+#define DEFLATE_KEEP        (128u << 10)  /* a longer result is a file of the cache */
 #define DEFLATE_KEEP_ALONE  (1024u << 10) /* ... or given up */
 
 /* The forms of the files of a worker. */

@@ -1,6 +1,6 @@
 /* server/module/dirlisting.h -- dir-listing.*: the page of a directory without an index file.
  *
- *   static.c --> dirlisting_start() --+-- page in memory, directory unchanged --> reply
+ *   handler --> dirlisting_start()  --+-- page in memory, directory unchanged --> reply
  *                                     +-- being made: joins the others ----+
  *                                     '-- io/dir_list.h, in a thread ------+--> reply, later
  *

@@ -1,8 +1,8 @@
 /* server/module/module.h -- the everyday modules of lighttpd: each is a small file that changes a
  * request, says where its file lies, or adds to the head of its reply.
  *
- *   conditions --> route: rewrite, redirect, access ... --> place: alias, vhosts --> handler --> head
- *                  |                                                                  of the reply
+ *   conditions --> route: rewrite, redirect, access ... --> place: alias, vhosts --> handler
+ *                  |                                                     head of the reply <--'
  *                  `--> a handler of its own answers: refused, redirected, routed again
  *
  * A site has the list of modules that its settings use, in the order of modules.def, so a request

@@ -3,7 +3,7 @@
  *   setenv.add-request-header     a field of the client gets ", value" behind its own
  *   setenv.set-request-header     takes the place of the client's; "": removes it
  *   setenv.add-response-header    one more line
- *   setenv.set-response-header    takes the place of each such line, whoever made it; "": removes
+ *   setenv.set-response-header    takes the place of each such line of the reply; "": removes
  *   setenv.add-environment        a variable of the application, unless it has a value already
  *   setenv.set-environment        a variable of the application
  *

@@ -105,7 +105,8 @@ add_homes(const struct conf *c, void *arg)
 	return (true);
 }
 
-/* Files of users, by setting; a new file of the same name must be found, so it is their directory. */
+/* Files of users, by setting.  A new file of the same name must be found, so their directory is
+ * allowed. */
 struct users_file {
 	const char *directive, *path;
 };

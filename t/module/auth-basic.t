@@ -72,7 +72,7 @@ for my $kind (sort keys %hash) {
 is $srv->fetch($_, basic(apr1 => 'pw'))->{status}, 200, "$_: the rule lets the user in" for '/download/', '//download/./a.txt', '/%64ownload/a.txt', '/x/../download/a.txt';
 is $srv->fetch($_)->{status}, 401, "$_: no other spelling goes round it" for '/download/', '//download/a.txt', '/%64ownload/%61.txt', '/x/../download/a.txt', '/./download//a.txt', '/download;x/a.txt', '/download/;x';
 
-# Failures are told late; all of them at once.
+# The reply to a failure comes late; all failures run at once.
 my @wrong = (
 	[ '/download/a.txt', apr1 => 'wrong' ], [ '/download/a.txt', apr1 => '' ], [ '/download/a.txt', nobody => 'pw' ],
 	[ '/download/a.txt', locked => 'pw' ], [ '/download/a.txt', star => '*' ], [ '/download/a.txt', empty => '' ],
