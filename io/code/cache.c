@@ -19,7 +19,7 @@
 #define FILES_MAX   200000u /* that are looked at together */
 
 int
-code_cache_init(struct code_cache *k, int dir, uint64_t max)
+code_cache_init(struct code_cache *k, int dir, uint64_t max, void (*free)(struct code_cache *))
 {
 	struct stat st;
 
@@ -27,15 +27,26 @@ code_cache_init(struct code_cache *k, int dir, uint64_t max)
 		return (-errno);
 	if ((st.st_uid != geteuid() && geteuid() != 0) || (st.st_mode & 022) != 0)
 		return (-EPERM);
-	*k = (struct code_cache){ .dir = dir, .max = max };
+	*k = (struct code_cache){ .refs = 1, .free = free, .dir = dir, .max = max };
 	pthread_mutex_init(&k->lock, NULL);
 	return (0);
 }
 
-void
-code_cache_fini(struct code_cache *k)
+struct code_cache *
+code_cache_ref(struct code_cache *k)
 {
+	if (k != NULL)
+		__atomic_add_fetch(&k->refs, 1, __ATOMIC_RELAXED);
+	return (k);
+}
+
+void
+code_cache_put(struct code_cache *k)
+{
+	if (k == NULL || __atomic_sub_fetch(&k->refs, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
 	pthread_mutex_destroy(&k->lock);
+	k->free(k);
 }
 
 void

@@ -22,6 +22,7 @@ code_file_free(struct io_work *w)
 
 	if (c->fd_out >= 0)
 		close(c->fd_out);
+	code_cache_put(c->cache);
 	buf_free(&c->out);
 	free(c->bytes);
 	free(c);

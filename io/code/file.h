@@ -21,15 +21,19 @@
 #define CODE_NAME_MAX 160u
 
 struct code_cache {
+	uint32_t refs; /* atomic: threads that compress outlive a configuration */
+	void (*free)(struct code_cache *);
 	int dir;
 	uint64_t max;   /* bytes */
 	uint64_t bytes; /* atomic: of its files */
 	bool counted;   /* the files of earlier processes are in bytes */
 	pthread_mutex_t lock;
 };
-/* dir is the caller's.  -errno: not private to the server's user (-EPERM), or cannot be used. */
-int code_cache_init(struct code_cache *, int dir, uint64_t max);
-void code_cache_fini(struct code_cache *);
+/* With one reference; free() closes dir when the last one is put.  -errno: not private to the
+ * server's user (-EPERM), or cannot be used; then dir stays the caller's. */
+int code_cache_init(struct code_cache *, int dir, uint64_t max, void (*free)(struct code_cache *));
+struct code_cache *code_cache_ref(struct code_cache *); /* NULL is allowed */
+void code_cache_put(struct code_cache *);               /* any thread; likewise */
 
 struct code_file {
 	struct io_work work;
@@ -39,7 +43,7 @@ struct code_file {
 	char *bytes;
 	struct statx stx; /* its version */
 	uint64_t keep;    /* a result of at most so many bytes is kept in memory */
-	/* NULL: none, and a result longer than keep is given up. */
+	/* Counted.  NULL: none, and a result longer than keep is given up. */
 	struct code_cache *cache;
 	/* The result. */
 	int err;        /* 0; -EFBIG: not shorter than the file, or too long; another -errno */

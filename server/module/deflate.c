@@ -156,6 +156,15 @@ cache_key(const struct conf *c)
 	return (c->deflate_types.n != 0 ? c->deflate_cache_dir : NULL);
 }
 
+static void
+cache_end(struct code_cache *cache)
+{
+	struct deflate_cache *k = container_of(cache, struct deflate_cache, cache);
+
+	root_close(&k->root);
+	free(k);
+}
+
 static void *
 cache_make(const struct conf *c, char *err, size_t errsize)
 {
@@ -169,7 +178,7 @@ cache_make(const struct conf *c, char *err, size_t errsize)
 		free(k);
 		return (NULL);
 	}
-	e = code_cache_init(&k->cache, k->root.fd, c->deflate_cache_max << 20);
+	e = code_cache_init(&k->cache, k->root.fd, c->deflate_cache_max << 20, cache_end);
 	if (e == 0)
 		return (k);
 	snprintf(err, errsize,
@@ -183,11 +192,7 @@ cache_make(const struct conf *c, char *err, size_t errsize)
 static void
 cache_free(void *rules)
 {
-	struct deflate_cache *k = rules;
-
-	code_cache_fini(&k->cache);
-	root_close(&k->root);
-	free(k);
+	code_cache_put(rules);
 }
 
 const struct rules_kind rules_deflate_cache = {

@@ -357,7 +357,7 @@ job_of(const struct request *r, const struct file_entry *e, const struct coder_c
 	c->conf = *conf;
 	c->stx = e->stx;
 	/* Contents that may still change without new times get no name in the cache. */
-	c->cache = e->unsettled == 0 ? r->site->deflate.cache : NULL;
+	c->cache = e->unsettled == 0 ? code_cache_ref(r->site->deflate.cache) : NULL;
 	c->keep = c->cache != NULL ? DEFLATE_KEEP : DEFLATE_KEEP_ALONE;
 	return (c);
 }
