@@ -367,27 +367,6 @@ handler_of(const struct request *r)
 	return (&handler_static);
 }
 
-int
-route_existing(struct request *r, const struct handler **handler, const char **why)
-{
-	const struct upstream *by_url = r->site->upstream;
-	int status;
-
-	*why = match_seen(r, true);
-	if (*why != NULL)
-		return (500);
-	/* A URL that goes to an application, whatever exists, has no script.  With the name of the
-	 * file /upload/image.jpg the URL /upload/image.jpg/x.php would run an image. */
-	if (by_url != NULL && r->site->upstream == by_url)
-		r->script_len = 0;
-	status = find_place(r);
-	if (status != 0)
-		*why = no_place;
-	else
-		*handler = handler_of(r);
-	return (status);
-}
-
 /* 0, 400 or 500 */
 static int
 clean_path(struct request *r)
@@ -477,6 +456,30 @@ meet_modules(struct request *r, const struct handler **handler, const char **why
 	if (*handler == NULL)
 		*handler = handler_of(r);
 	return (0);
+}
+
+int
+route_existing(struct request *r, const struct handler **handler, const char **why)
+{
+	const struct upstream *by_url = r->site->upstream;
+	const struct conf *known = r->conf;
+	int status;
+
+	*why = match_seen(r, true);
+	if (*why != NULL)
+		return (500);
+	/* A URL that goes to an application, whatever exists, has no script.  With the name of the
+	 * file /upload/image.jpg the URL /upload/image.jpg/x.php would run an image. */
+	if (by_url != NULL && r->site->upstream == by_url)
+		r->script_len = 0;
+	if (r->conf != known) /* auth.require of a block of existing files counts, too */
+		return (meet_modules(r, handler, why));
+	status = find_place(r);
+	if (status != 0)
+		*why = no_place;
+	else
+		*handler = handler_of(r);
+	return (status);
 }
 
 int
