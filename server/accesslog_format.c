@@ -55,11 +55,11 @@ put_request_field(struct line *l, struct text name)
 static void
 put_reply_field(struct line *l, struct text name)
 {
-	struct text rest = l->r->replied_head, field, part;
+	struct text rest = l->r->replied_head, more = l->r->log_fields, field, part;
 	bool found = false;
 
 	(void)text_next(&rest, '\n', &field); /* the status line */
-	while (text_next(&rest, '\n', &field)) {
+	while (text_next(&rest, '\n', &field) || text_next(&more, '\n', &field)) {
 		field = text_trim_cr(field);
 		if (!text_next(&field, ':', &part) || !text_ieq(part, name))
 			continue;

@@ -96,6 +96,8 @@ struct request {
 	uint64_t received;   /* bytes of the request body so far */
 	/* The head of the reply, in the arena, if its site wants_head. */
 	struct text replied_head;
+	/* Fields X-LIGHTTPD-* of an application, which are for the log only; likewise. */
+	struct text log_fields;
 	union io_addr client; /* whose request this is: the peer, or what a trusted proxy said */
 	bool https;           /* the client used TLS, to a proxy in front */
 	uint64_t started_ns;  /* time at which the head was complete */

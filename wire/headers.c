@@ -148,7 +148,10 @@ take_control(struct proxy_reply *r, const struct proxy_field *f)
 {
 	enum control c = control_find(f->name);
 
-	if (c == CONTROLS)
+	if (c == CONTROLS && text_istarts(f->name, TEXT("x-lighttpd-"))) {
+		if (r->nlog_fields < LOG_FIELDS_MAX)
+			r->log_fields[r->nlog_fields++] = *f;
+	} else if (c == CONTROLS)
 		r->unknown_control = f->name;
 	else if (r->control[c].p == NULL)
 		r->control[c] = f->value;

@@ -22,8 +22,9 @@ struct proxy_field {
 #define FORWARD_X        1u /* X-Forwarded-For, X-Forwarded-Proto, X-Forwarded-Host, X-Host */
 #define FORWARD_STANDARD 2u /* Forwarded (RFC 7239) */
 
-#define VARIABLES_MAX 128u
-#define SETENV_MAX    40u /* of setenv.add-environment, and of setenv.set-environment */
+#define VARIABLES_MAX  128u
+#define LOG_FIELDS_MAX 4u
+#define SETENV_MAX     40u /* of setenv.add-environment, and of setenv.set-environment */
 
 /* A request; codecs turn it into CGI variables or headers. */
 struct proxy_request {
@@ -85,6 +86,10 @@ struct proxy_reply {
 	struct text control[CONTROLS];
 	/* name of a control header without a row in controls.def; .p NULL: none */
 	struct text unknown_control;
+	/* X-LIGHTTPD-* without a row: for the access log, %{X-LIGHTTPD-SID}o.  Of more than
+	 * LOG_FIELDS_MAX the first ones. */
+	struct proxy_field log_fields[LOG_FIELDS_MAX];
+	size_t nlog_fields;
 };
 
 #endif

@@ -32,6 +32,7 @@ static const struct cfg_field fields[] = {
 	{ "HTTP", "remoteip", INPUT(remoteip) },
 	{ "HTTP", "remote-ip", INPUT(remoteip) },
 	{ "HTTP", "request-method", INPUT(method) },
+	{ "HTTP", "method", INPUT(method) },
 	{ "PHYSICAL", "path", INPUT(path) },
 	{ "PHYSICAL", "existing-path", INPUT(existing_path) },
 };

@@ -102,6 +102,7 @@ request_renew(struct request *r)
 	r->body_bytes = 0;
 	r->received = 0;
 	r->replied_head = TEXT_NONE;
+	r->log_fields = TEXT_NONE;
 	r->place.path = TEXT_NONE;
 	r->sent = 0;
 	r->body_left = 0;

@@ -91,6 +91,20 @@ put_type(struct relay *rl, const struct proxy_reply *p, struct buf *out)
 	put_field(out, f.name, value_of(rl, &f));
 }
 
+static void
+keep_for_log(struct request *r, const struct proxy_reply *p)
+{
+	struct buf out;
+	size_t i;
+
+	buf_init(&out, LINES_MAX);
+	for (i = 0; i < p->nlog_fields; i++)
+		put_field(&out, p->log_fields[i].name, p->log_fields[i].value);
+	if (!out.failed && out.n != 0)
+		r->log_fields = arena_text(&r->arena, buf_as_text(&out));
+	buf_free(&out);
+}
+
 struct text
 proxy_lines(struct relay *rl, const struct proxy_reply *p, struct reply_extra *file)
 {
@@ -99,6 +113,8 @@ proxy_lines(struct relay *rl, const struct proxy_reply *p, struct reply_extra *f
 	struct buf out;
 	size_t i;
 
+	if (r->site->wants_head)
+		keep_for_log(r, p);
 	buf_init(&out, LINES_MAX);
 	for (i = 0; i < p->nheaders; i++) {
 		struct text name = p->headers[i].name;
