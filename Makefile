@@ -85,7 +85,8 @@ CODE_LIBS            = -lz -lzstd -lbrotlienc -lbrotlidec
 LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS) $(CODE_LIBS)
 LIBS_files           = $(LIBS_io)
 LIBS_proxy-core      = $(LIBS_io)
-LIBS_server          = -lcrypt $(LIBS_io)
+# crypt(3): a sanitizer has a function of that name, too, so the linker would leave the library out
+LIBS_server          = -Wl,--push-state,--no-as-needed -lcrypt -Wl,--pop-state $(LIBS_io)
 LIBS_fcgi-stat-accel = -lfcgi $(LIBS_io)
 LIBS_accel-warm      = $(LIBS_io)
 $(foreach l,$(LAYERS),$(eval $(call layer_rules,$l)))
