@@ -108,7 +108,14 @@ sub out {
 	_send($c, $head . $wire->body($bytes));
 }
 sub err { my ($c, $bytes) = @_; _send($c, $wire->note($bytes)) if $wire->can('note') }
-sub end { my ($c, $status) = @_; _send($c, $wire->end(defined $status ? $status : ())) }
+
+# Whether the protocol said that the reply ends; the end of the connection says it otherwise.
+sub end {
+	my ($c, $status) = @_;
+	my $bytes = $wire->end(defined $status ? $status : ());
+	_send($c, $bytes);
+	return length $bytes;
+}
 
 # One request: false when the connection is to be closed.
 sub serve {
@@ -243,7 +250,7 @@ sub do_hangup  { return 0 }
 sub do_nohead  { end($_[1]); return 1 }
 sub do_cuthead { out($_[1], "Content-Type: te"); return 0 }
 sub do_cut     { out($_[1], "\r\nhalf of it"); return 0 }
-sub do_cutlen  { out($_[1], "Content-Length: 100\r\n\r\nhalf of it"); end($_[1]); return 1 }
+sub do_cutlen  { out($_[1], "Content-Length: 100\r\n\r\nhalf of it"); return end($_[1]) }
 sub do_full    { end($_[1], 2); return 1 }
 sub do_silent  { Test::Util::eventually(sub { 0 }, 20); return 0 }
 sub do_halfclose { out($_[1], "\r\nbye"); end($_[1]); shutdown $_[1], 1; Test::Util::eventually(sub { 0 }, 1); return 0 }
