@@ -245,7 +245,7 @@ sub do_stderr {
 	return 1;
 }
 
-sub do_garbage { _send($_[1], $_[0]{protocol} =~ /http|uwsgi/ ? "HTTP/9 200 OK\r\n\r\n" : "HTTP/1.1 200 OK\r\n\r\n"); return 0 }
+sub do_garbage { _send($_[1], "HTTP/9 200 OK\r\n\r\n"); return 0 }
 sub do_hangup  { return 0 }
 sub do_nohead  { end($_[1]); return 1 }
 sub do_cuthead { out($_[1], "Content-Type: te"); return 0 }
