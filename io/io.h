@@ -126,6 +126,9 @@ struct io_first {
 	bool forgotten; /* out: the file is not in memory now */
 	bool changing;  /* out: the file changed during each read, so there are no bytes */
 	bool closed;    /* out: closed because of shut (an engine may ignore that request) */
+	/* Out, with IO_REAL_NAME: the path of a regular file that a symbolic link led to, without
+	 * links; from malloc, yours.  NULL: there is no link in the name. */
+	char *real;
 };
 
 struct io_op {
@@ -303,6 +306,9 @@ const char *io_root_error(int err);
  * and "DIR//REST" is a path REST beneath DIR, which is beneath the root.  A link that is refused is
  * logged with its target. */
 #define IO_LINKS (1ull << 62)
+/* Not a RESOLVE_ flag.  open.first->real is wanted.  A file whose path cannot be found out is
+ * -EACCES. */
+#define IO_REAL_NAME (1ull << 61)
 /* Not a RESOLVE_ flag: O_NOATIME, left out for files of other owners. */
 #define IO_NOATIME (1ull << 63)
 

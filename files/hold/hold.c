@@ -161,6 +161,7 @@ entry_free(struct lookup *l)
 	file_scope_put(l->scope);
 	if (e->more != NULL)
 		e->more->free(e->more);
+	free(e->real);
 	free(e->memory);
 	free(e);
 }

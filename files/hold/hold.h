@@ -45,7 +45,7 @@ struct file_entry;
 struct file_scope {
 	uint32_t id;      /* unique in the worker */
 	int root;         /* descriptor of the directory */
-	uint64_t resolve; /* IO_BENEATH, IO_NO_SYMLINKS */
+	uint64_t resolve; /* flags of io/io.h */
 	bool watched;     /* files that change while they are sent are noticed */
 	/* No ETag is sent, so clients compare Last-Modified, in whole seconds.  A file settles only
 	 * after that second. */
@@ -71,6 +71,8 @@ struct file_entry {
 	const char *bytes;    /* the whole file, size bytes; NULL: not kept (or empty file) */
 	uint64_t size;
 	struct statx stx;
+	/* With IO_REAL_NAME: the path of the file, if a symbolic link led to it; NULL: none did. */
+	char *real;
 	/* 0: other contents have other times.  Otherwise the wall clock time of the check, ns. */
 	uint64_t unsettled;
 	struct text head;      /* prepared; .n 0 for directories and errors */

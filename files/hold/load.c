@@ -183,6 +183,9 @@ open_done(struct io_op *op)
 	char *bytes = e->first.bytes;
 	int fd = (int)op->res;
 
+	free(e->real);
+	e->real = e->first.real;
+	e->first.real = NULL;
 	e->open = op->at;
 	e->lk.checked_ns = op->at.start != 0 ? op->at.start : op->at.submit;
 	if (op->res < 0) {

@@ -59,6 +59,8 @@ struct io_job {
 	bool only_stat;
 	bool links; /* IO_LINKS */
 	bool walks; /* by io/disk/links.h */
+	bool names; /* IO_REAL_NAME */
+	bool named; /* there may be a link in the path, so first.real is asked for */
 	uint8_t tries;
 	int root;
 	struct open_how how;

@@ -59,6 +59,23 @@ is_below(int root, int fd)
 	return (strncmp(path, dir, n) == 0 && (path[n] == '/' || path[n] == '\0'));
 }
 
+/* The kernel adds this to the name of a file that was removed or replaced meanwhile. */
+static const char removed[] = " (deleted)";
+
+char *
+io_links_name(int fd)
+{
+	char path[PATH_MAX];
+	size_t n, end = sizeof(removed) - 1;
+
+	if (!path_of(fd, path))
+		return (NULL);
+	n = strlen(path);
+	if (n > end && strcmp(path + n - end, removed) == 0)
+		path[n - end] = '\0';
+	return (strdup(path));
+}
+
 /* ---- the walk */
 
 /* O_PATH opens nothing: what is found outside is not touched, and what is inside is opened by its

@@ -18,5 +18,7 @@
 bool io_links_inner(const char *path);
 /* A descriptor, or -errno as of openat2(2).  Logs the link that is refused. */
 int io_links_open(const struct io_job *);
+/* Where a descriptor is, from malloc; NULL: unknown. */
+char *io_links_name(int fd);
 
 #endif

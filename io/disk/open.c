@@ -21,6 +21,7 @@
 _Static_assert(IO_BENEATH == RESOLVE_BENEATH, "the kernel's value");
 _Static_assert(IO_NO_SYMLINKS == RESOLVE_NO_SYMLINKS, "the kernel's value");
 
+#define IO_OWN_FLAGS (IO_NOATIME | IO_LINKS | IO_REAL_NAME)
 #define READ_TRIES   3  /* for a file that changes while it is read */
 #define RENAME_RACES 16 /* openat2 returns EAGAIN if a rename nearby interfered */
 
@@ -34,8 +35,7 @@ how_to_open(const struct io_op *op)
 		flags |= O_NOATIME;
 	return ((struct open_how){
 	    .flags = flags,
-	    .resolve = (op->open.resolve & ~(IO_NOATIME | IO_LINKS)) | RESOLVE_NO_MAGICLINKS |
-		       RESOLVE_NO_XDEV,
+	    .resolve = (op->open.resolve & ~IO_OWN_FLAGS) | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
 	});
 }
 
@@ -82,6 +82,15 @@ walk(struct io_job *j)
 	j->async = NULL;
 }
 
+/* The path has a link: a thread follows it, and asks where it led to. */
+static void
+follow(struct io_job *j)
+{
+	j->named = true;
+	j->how.resolve &= ~(uint64_t)RESOLVE_NO_SYMLINKS;
+	j->async = NULL;
+}
+
 static bool
 is_of_links(const struct io_job *j, int err)
 {
@@ -106,6 +115,10 @@ io_open_failed(struct io_job *j, int err)
 	}
 	if (err == -EXDEV && (j->how.resolve & RESOLVE_NO_XDEV))
 		return (cross(j));
+	if (err == -ELOOP && j->names && !j->named) {
+		follow(j);
+		return (OPEN_WALKS);
+	}
 	if (j->links && !j->walks && is_of_links(j, err)) {
 		walk(j);
 		return (OPEN_WALKS);
@@ -236,6 +249,21 @@ open_path(struct io_job *j)
 	return (fd < 0 ? -errno : fd);
 }
 
+/* False: it has no name, so nobody can tell whether it may be sent. */
+static bool
+name_file(struct io_job *j)
+{
+	if (!j->named || !S_ISREG(j->stx.stx_mode))
+		return (true);
+	j->first.real = io_links_name(j->fd);
+	if (j->first.real != NULL)
+		return (true);
+	close(j->fd);
+	j->fd = -1;
+	j->res = -EACCES;
+	return (false);
+}
+
 static void
 open_run(struct io_job *j)
 {
@@ -253,7 +281,7 @@ open_run(struct io_job *j)
 	err = statx(fd, "", AT_EMPTY_PATH, IO_OPEN_FACTS, &j->stx) < 0 ? -errno : 0;
 	if (!io_open_seen(j, fd, err))
 		close(fd);
-	else if (read_first(j)) {
+	else if (name_file(j) && read_first(j)) {
 		forget(j);
 		shut(j);
 	}
@@ -266,6 +294,7 @@ give_first(struct io_job *j)
 		return;
 	*j->op->open.first = j->first;
 	j->first.bytes = NULL;
+	j->first.real = NULL;
 	if (j->first.n != 0)
 		io_count_read(j->op->io, true);
 }
@@ -294,6 +323,19 @@ io_dev_of(int fd)
 	return (makedev(stx.stx_dev_major, stx.stx_dev_minor));
 }
 
+/* A path without links costs no further call: the first try follows none. */
+static void
+expect_links(struct io_job *j, const struct io_op *op)
+{
+	if ((op->open.resolve & IO_REAL_NAME) == 0 || (op->open.resolve & IO_NO_SYMLINKS) ||
+	    op->only_stat || op->open.first == NULL)
+		return;
+	j->names = true;
+	j->named = j->walks;
+	if (!j->walks)
+		j->how.resolve |= RESOLVE_NO_SYMLINKS;
+}
+
 void
 io_start_open(struct io_op *op)
 {
@@ -309,6 +351,7 @@ io_start_open(struct io_op *op)
 	j->links = (op->open.resolve & IO_LINKS) != 0;
 	if (j->links && (op->open.resolve & IO_BENEATH) && io_links_inner(op->open.path))
 		walk(j);
+	expect_links(j, op);
 	if (op->open.first != NULL)
 		j->first = (struct io_first){ .keep = op->open.first->keep,
 			.warm = op->open.first->warm,

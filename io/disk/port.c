@@ -81,6 +81,7 @@ job_orphaned(struct io_job *j)
 		close(j->fd);
 	free(j->buf);
 	free(j->first.bytes);
+	free(j->first.real);
 	if (f != NULL && --f->refs == 0)
 		io_file_destroy(f, NULL);
 	free(j);
@@ -304,5 +305,6 @@ io_job_free(struct io_job *j)
 	io_give_back(j->io, j->buf);
 	io_file_put(j->file);
 	free(j->first.bytes);
+	free(j->first.real);
 	free(j);
 }

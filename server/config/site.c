@@ -33,10 +33,21 @@ links_of(const struct conf *c)
 	return (IO_BENEATH | (strcmp(c->follow_symlink, "disable") == 0 ? IO_NO_SYMLINKS : 0));
 }
 
+/* Some files are not sent because of their names: a link must not give them another one. */
+static uint64_t
+names_of(const struct conf *c)
+{
+	bool has_list =
+	    c->exclude_extensions.n != 0 || c->script_extensions.n != 0 || c->cgi_assign.n != 0;
+
+	return (has_list ? IO_REAL_NAME : 0);
+}
+
 static int
 scope_make(struct site *s, struct file_scope **sc, const struct root *dir, uint64_t links)
 {
-	uint64_t resolve = IO_LINKS | links | (s->conf->noatime ? IO_NOATIME : 0);
+	uint64_t resolve =
+	    IO_LINKS | links | names_of(s->conf) | (s->conf->noatime ? IO_NOATIME : 0);
 
 	if (dir == NULL)
 		return (-ENOENT);

@@ -48,6 +48,8 @@ enum handled static_send(struct request *, struct file_scope *, struct text look
 void static_stop(struct request *);
 /* The file may not be sent: static-file.exclude-extensions. */
 bool static_excluded(const struct conf *, struct text path);
+/* A link led to a file that is not sent; it is logged. */
+bool static_link_excluded(struct request *, const struct file_entry *);
 
 /* For status pages: the state of the exchange with an application, NULL if there is none; the name
  * of its backend, or "". */

@@ -26,11 +26,11 @@ entries_put(struct proxy_pieces *q)
 
 /* 0, or the status for the client */
 static int
-judge(const struct file_entry *e, struct piece *p)
+judge(struct request *r, const struct file_entry *e, struct piece *p)
 {
 	if (e->err != 0)
 		return (http1_status_of_errno(e->err));
-	if (e->is_dir)
+	if (e->is_dir || static_link_excluded(r, e))
 		return (403);
 	if (p->to == UINT64_MAX)
 		p->to = e->size;
@@ -72,7 +72,7 @@ found(struct relay *rl, struct file_entry *e)
 {
 	struct proxy_pieces *q = rl->pieces;
 	struct text path = q->name[q->at].rest;
-	int status = judge(e, &q->piece[q->at]);
+	int status = judge(rl->r, e, &q->piece[q->at]);
 
 	q->entry[q->at++] = e;
 	if (status == 0)

@@ -183,15 +183,21 @@ answer_dir(struct request *r, bool peek)
 	return (HANDLED_REPLY);
 }
 
-/* Case, and dots and spaces at the end, do not matter: some file systems know "a.PHP" and "a.php."
- * as "a.php". */
+/* Some file systems know "a.php." as "a.php". */
+static struct text
+without_dots(struct text path)
+{
+	while (path.n != 0 && (path.p[path.n - 1] == '.' || path.p[path.n - 1] == ' '))
+		path.n--;
+	return (path);
+}
+
+/* Case does not matter: some file systems know "a.PHP" as "a.php". */
 static bool
 ends_with(struct text path, const struct conf_list *ends)
 {
 	size_t i;
 
-	while (path.n != 0 && (path.p[path.n - 1] == '.' || path.p[path.n - 1] == ' '))
-		path.n--;
 	for (i = 0; i < ends->n; i++)
 		if (path.n >= ends->v[i].n &&
 		    text_ieq((struct text){ path.p + path.n - ends->v[i].n, ends->v[i].n },
@@ -205,9 +211,24 @@ ends_with(struct text path, const struct conf_list *ends)
 bool
 static_excluded(const struct conf *conf, struct text path)
 {
-	return (ends_with(path, &conf->exclude_extensions) ||
-		ends_with(path, &conf->script_extensions) ||
-		(conf->cgi_assign.n != 0 && cgi_excluded(conf, path)));
+	struct text name = without_dots(path);
+
+	return (
+	    ends_with(name, &conf->exclude_extensions) ||
+	    ends_with(name, &conf->script_extensions) ||
+	    (conf->cgi_assign.n != 0 && (cgi_excluded(conf, path) || cgi_excluded(conf, name))));
+}
+
+/* A link does not give a script another name. */
+bool
+static_link_excluded(struct request *r, const struct file_entry *e)
+{
+	if (e->real == NULL || !static_excluded(r->conf, text_of(e->real)))
+		return (false);
+	log_limited(10, LOG_WARN, conn_id(r), "link.script", LF_TEXT("link", e->lk.path),
+	    LF_STR("target", e->real),
+	    LF_STR("why", "files with the ending of the target are not sent"));
+	return (true);
 }
 
 static enum handled
@@ -272,7 +293,7 @@ static_answer(struct request *r, struct file_entry *e, bool peek)
 		return (answer_index(r));
 	}
 	if (err == 0 && !is_dir && r->index_try != NO_INDEX && is_for_files(r) &&
-	    !static_excluded(r->conf, r->lookup) &&
+	    !static_excluded(r->conf, r->lookup) && !static_link_excluded(r, e) &&
 	    !(r->conf->cgi_assign.n != 0 && r->extra == NULL && cgi_is_all(r->conf)))
 		return (send_file(r, e, peek));
 	if (r->index_try == NO_INDEX && err == 0 && is_dir && r->conf->dir_listing &&

@@ -6,6 +6,7 @@
  */
 #include "base/must.h"
 #include "server/conn/conn.h"
+#include "server/handler/handler.h"
 #include "server/module/deflate.h"
 #include "server/reply.h"
 #include "server/worker.h"
@@ -63,7 +64,8 @@ send_sibling(struct request *r, struct file_entry *e, struct file_entry *s, enum
 static enum deflated
 judge(struct request *r, struct file_entry *e, struct file_entry *s, enum coding c)
 {
-	enum deflated d = is_usable(s, e) ? send_sibling(r, e, s, c) : DEFLATE_NOT;
+	bool may = is_usable(s, e) && !static_link_excluded(r, s);
+	enum deflated d = may ? send_sibling(r, e, s, c) : DEFLATE_NOT;
 
 	file_entry_put(s);
 	return (d);

@@ -229,6 +229,52 @@ subtest 'static-file.exclude-extensions where no application is' => sub {
 	is ask($srv, GET => $_)->{status}, 403, $_ for '/php/', '/php/a.php', '/none/';
 };
 
+# Links in every form: name, target, what it is, path that is asked for.
+my @forms = (
+	['/plain/l.html', '../php/a.php', 'a relative link'], ['/plain/abs.html', '@DIR@/php/a.php', 'an absolute link'], ['/plain/chain.html', 'l.html', 'a chain'],
+	['/dir', 'php', 'a link to a directory', ''], ['/dir.html', '@DIR@/php', 'an absolute link to a directory', ''],
+	['/php/l.html', 'a.php', 'a link in a directory'], ['/chain', 'dir.html', 'a chain of directories', '/chain/l.html'],
+	['/plain/odd.html', '../php/b.PHP', 'a link to a name in upper case'], ['/plain/dot.html', '../php/c.php.', 'a link to a name with a dot'],
+);
+for my $how ('fastcgi.server', 'scgi.server', 'static-file.exclude-extensions', 'cgi.assign') {
+	subtest "no source by a link: $how" => sub {
+		my $list = $how =~ /^static/ ? qq{$how = ( ".php" )\n} : qq{$how = ( ".php" => "/bin/cat" )\n};
+		my $more = qq{index-file.names += ( "page.html" )\nalias.url = ( "/alias/" => "\@DIR\@/php/", "/one.html" => "\@DIR\@/plain/l.html" )\nstatic-file.precompressed = ( "gzip" )\n};
+		my $srv = $how =~ /\.server/ ? server($how, $more) : server('$HTTP["host"] == "none"', $more . $list);
+		my $dir = $srv->dir;
+		$srv->write($_, "SOURCE $_") for 'php/b.PHP', 'php/c.php.';
+		for (@forms) {
+			my ($name, $to, $what, $path) = @$_;
+			symlink $to =~ s/\@DIR\@/$dir/r, $dir . $name or die "symlink $name: $!";
+			$path //= $name;
+			next if $path eq '';
+			is ask($srv, GET => $path)->{status}, 403, "... $what: 403" for 1, 2;
+			is ask($srv, GET => $path, Range => 'bytes=0-3')->{status}, 403, '... a range';
+			is ask($srv, HEAD => $path)->{status}, 403, '... HEAD';
+		}
+		is ask($srv, GET => $_)->{status}, 403, "... $_" for '/alias/l.html', '/one.html', '/dir/l.html', '/dir.html/l.html';
+		like $srv->wait_log(qr/link\.script/), qr{ev=link\.script .*link=plain/l\.html target=\S*/php/a\.php }, '... in the log, with both names';
+
+		symlink 'a.html', "$dir/php/fine.html" or die "symlink: $!";
+		is ask($srv, GET => $_)->{body}, '<p>php/a.html</p>', "... $_: a link to another file" for '/php/fine.html', '/dir/fine.html', '/dir.html/a.html';
+		symlink '../php/a.php', "$dir/none/page.html" or die "symlink: $!";
+		is ask($srv, GET => '/none/')->{status}, 403, '... an index file';
+		symlink 'a.php', "$dir/php/a.html.gz" or die "symlink: $!";
+		utime 2_000_000_000, 2_000_000_000, "$dir/php/a.php";
+		is ask($srv, GET => '/php/a.html', 'Accept-Encoding' => 'gzip')->{body}, '<p>php/a.html</p>', '... a compressed form';
+		unlink "$dir/php/fine.html.new";
+		symlink 'a.php', "$dir/php/fine.html.new" or die "symlink: $!";
+		rename "$dir/php/fine.html.new", "$dir/php/fine.html" or die "rename: $!";
+		ok Test::Util::eventually(sub { ask($srv, GET => '/php/fine.html')->{status} == 403 }), '... a link that changes while it is cached';
+		rename "$dir/php/a.html", "$dir/php/was.php" or die "rename: $!";
+		symlink 'was.php', "$dir/php/a.html" or die "symlink: $!";
+		ok Test::Util::eventually(sub { ask($srv, GET => '/php/a.html')->{status} == 403 }), '... a file that becomes one';
+		return if $how ne 'fastcgi.server';
+		is ask($srv, GET => "/php/a.php?X-Sendfile:%20$dir/plain/l.html")->{status}, 403, '... X-Sendfile';
+		is ask($srv, GET => "/php/a.php?X-Sendfile2:%20$dir/plain/l.html%200-3")->{status}, 403, '... X-Sendfile2';
+	};
+}
+
 # Names that another file system knows as the name of a script, and names that lead to one.
 for my $how (@lists, 'static-file.exclude-extensions') {
 	subtest "no source by another name: $how" => sub {

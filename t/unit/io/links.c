@@ -134,6 +134,64 @@ a_root_within(void)
 	check("sub//up", IO_LINKS, 0);
 }
 
+static int64_t
+look_named(const char *path, uint64_t resolve, struct io_first *first)
+{
+	char *copy = g_strdup(path);
+	struct waiter w;
+
+	*first = (struct io_first){ .keep = 100 };
+	wait_init(&w, IO_OPEN, NULL);
+	w.op.open.first = first;
+	w.op.open.root = root;
+	w.op.open.path = copy;
+	w.op.open.resolve = resolve | IO_REAL_NAME;
+	w.op.open.stx = &stx;
+	w.op.deadline_ms = 5000;
+	wait_op(&w);
+	g_free(copy);
+	return (w.res);
+}
+
+/* is: the end of the real name, NULL: there is no link in the path. */
+static void
+check_real(const char *path, uint64_t resolve, const char *is)
+{
+	struct io_first first;
+	int64_t fd = look_named(path, resolve, &first);
+
+	g_assert_cmpint(fd, >=, 0);
+	if (is == NULL)
+		g_assert_cmpstr(first.real, ==, NULL);
+	else
+		g_assert_true(first.real != NULL && g_str_has_suffix(first.real, is));
+	close((int)fd);
+	free(first.real);
+	free(first.bytes);
+}
+
+static void
+real_names(void)
+{
+	struct io_first first;
+
+	check_real("f", BELOW, NULL);
+	check_real("sub/x", BELOW, NULL);
+	check_real("sub", BELOW, NULL);
+	check_real("abs", BELOW, "/www/f");
+	check_real("by-alias", BELOW, "/www/f");
+	check_real("sub/up", BELOW, "/www/f");
+	check_real("sub/up", IO_BENEATH, "/www/f");
+	check_real("sub//abs", BELOW, "/www/sub/x");
+	check_real("out-dir/secret", IO_LINKS, "/other/secret");
+	check_real("out-dir", IO_LINKS, NULL); /* a directory */
+	check_real("f", BELOW | IO_NO_SYMLINKS, NULL);
+	g_assert_cmpint(look_named("loop", BELOW, &first), ==, -ELOOP);
+	g_assert_cmpint(look_named("out", BELOW, &first), ==, -EXDEV);
+	g_assert_cmpint(look_named("gone", BELOW, &first), ==, -ENOENT);
+	g_assert_cmpint(look_named("abs", BELOW | IO_NO_SYMLINKS, &first), ==, -ELOOP);
+}
+
 static void
 test_backend(gconstpointer backend)
 {
@@ -145,6 +203,7 @@ test_backend(gconstpointer backend)
 	g_assert_cmpint(io_root_open(www, &root), ==, 0);
 	links_beneath();
 	a_root_within();
+	real_names();
 	io_close_fd(root);
 	loop_down();
 	g_free(www);
