@@ -10,6 +10,7 @@
 #include "base/must.h"
 #include "server/config/impl.h"
 #include "server/config/rewrite.h"
+#include "server/module/module.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {
@@ -44,6 +45,29 @@ const struct fuzz_seed fuzz_seeds[] = {
 	     "server.tag = \"a\" }\n"),
 	SEED("server.event-handler = \"x\"\nserver.modules = ( \"mod_a\" )\nserver.max-fds = "
 	     "3\nssl.engine = \"disable\"\n"),
+	SEED("url.redirect = ( \"^/a/(.*)$\" => \"http://%1/$1${qsa}\", \"b\" => \"\" )\n"
+	     "url.rewrite-once = ( \"^/(.*)$\" => \"/i.php?q=$1&${esc:url.path}\" )\n"),
+	SEED("url.rewrite-if-not-file = ( \"\" => \"/x\" )\nalias.url = ( \"/a/\" => \"/srv/a/\" "
+	     ")\nevhost.path-pattern = \"/srv/%{3.1}/%_/%%/\"\n"),
+	SEED("expire.url = ( \"/a\" => \"access plus 1 months 2 days\", \"/b\" => "
+	     "\"modification 3 weeks\" )\nsetenv.add-response-header = ( \"X-A\" => \"b\" )\n"),
+	SEED("auth.backend = \"plain\"\nauth.require = ( \"/a\" => ( \"method\" => \"digest\", "
+	     "\"realm\" => \"r\", \"require\" => \"user=a|group=b|host=c\", \"algorithm\" => "
+	     "\"SHA-256|MD5\" ) )\n"),
+	SEED("accesslog.format = \"%h %{X}i %{%Y}t %>s %{sec}t %%\"\ncgi.assign = ( \".pl\" => "
+	     "\"/p\", \"\" => \"\" )\ncgi.limits = ( \"read-timeout\" => 3 )\n"),
+	SEED("fastcgi.server = ( \".php\" => (( \"host\" => \"127.0.0.1\", \"port\" => 9, "
+	     "\"check-local\" => \"disable\" ), ( \"socket\" => \"/s\", \"bin-path\" => \"/b c\", "
+	     "\"max-procs\" => 2, \"bin-environment\" => ( \"A\" => \"b\" ) )), \"/p\" => (( "
+	     "\"host\" => \"::1\", \"mode\" => \"authorizer\", \"docroot\" => \"/d\" )) )\n"),
+	SEED("proxy.server = ( \"\" => ( ( \"host\" => \"10.0.0.1\", \"port\" => 80 ) ) )\n"
+	     "proxy.balance = \"hash\"\nproxy.header = ( \"map-urlpath\" => ( \"/a\" => \"/b\" "
+	     ") )\nscgi.server = ( \".py\" => (( \"port\" => 4 )) )\n"),
+	SEED("deflate.mimetypes = ( \"text/\" )\ndeflate.params = ( \"BROTLI_PARAM_QUALITY\" => 5 "
+	     ")\ndir-listing.exclude = ( \"~$\" )\nsecdownload.secret = \"12345678\"\n"
+	     "secdownload.document-root = \"/s\"\nsecdownload.uri-prefix = \"/d/\"\n"),
+	SEED("$REQUEST_HEADER[\"X-A\"] =~ \"b\" { server.error-handler-404 = \"/e\" }\n"
+	     "$HTTP[\"language\"] =~ \"de\" { connection.kbytes-per-second = 3 }\n"),
 	{ NULL, 0 },
 };
 
@@ -114,6 +138,36 @@ rewrite_both(const struct conf *c, void *in)
 	return (true);
 }
 
+/* True for settings that name files, which are opened: a fuzzer must not. */
+static bool
+names_files(const char *directive)
+{
+	return (strstr(directive, "file") != NULL || strstr(directive, "cache-dir") != NULL);
+}
+
+/* As resources.c does for the requests that a block applies to. */
+static bool
+compile_rules(const struct conf *c, void *arg)
+{
+	const struct rules_kind *kind;
+	char why[256];
+	void *made;
+	size_t i;
+
+	(void)arg;
+	for (i = 0; i < RULES; i++) {
+		kind = rules_kinds[i];
+		if (names_files(kind->directive) || kind->key(c) == NULL)
+			continue;
+		why[0] = '\0';
+		made = kind->make(c, why, sizeof(why));
+		must((made == NULL) == (why[0] != '\0'));
+		if (made != NULL)
+			kind->free(made);
+	}
+	return (true);
+}
+
 /* NULL: a condition could not be decided, and it is said which.  That depends on processor time, so
  * two runs may differ in it. */
 static const struct conf *
@@ -136,6 +190,7 @@ match_asked(const struct config *cfg, struct text text)
 	must(first == NULL || second == NULL || first == second);
 	conf_view_free(v);
 	config_each(cfg, rewrite_both, &in);
+	config_each(cfg, compile_rules, NULL);
 }
 
 static void
