@@ -131,6 +131,25 @@ generation_ended(const struct generation *g)
 	return (true);
 }
 
+static bool
+runs_programs(const struct conf *c, void *found)
+{
+	*(bool *)found = *(bool *)found || c->cgi_assign.n != 0;
+	return (true);
+}
+
+/* Status pages show it from the first configuration with programs on. */
+static void
+cgi_make(struct process *ps, const struct config *config)
+{
+	const struct address *a = ps->helper != NULL ? helper_cgi(ps->helper) : NULL;
+	bool found = false;
+
+	(void)config_each(config, runs_programs, &found);
+	if (found && a != NULL && ps->cgi.n == 0)
+		must(backends_add(&ps->cgi, "cgi", a, 1, 1) == 0);
+}
+
 static int
 workers_make(struct process *ps, struct generation *g, unsigned fds)
 {
@@ -218,6 +237,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	must(g->workers != NULL);
 	err = resources_make(ps, g);
 	config_forget_sources(config);
+	cgi_make(ps, config);
 	if (err == 0)
 		err = pools_make(ps, g);
 	if (err == 0)

@@ -328,8 +328,6 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	ps.signals = signals_open();
 	if (helper != NULL)
 		helper_interrupted_by(helper, ps.signals, interrupted, &ps);
-	if (helper != NULL && helper_cgi(helper) != NULL)
-		must(backends_add(&ps.cgi, "cgi", helper_cgi(helper), 1, 1) == 0);
 	process_early_lines(&ps);
 	rc = opt->one ? 0 : confine(&ps, config);
 	if (process_errorlog(&ps, config_global(config)) != 0) {
