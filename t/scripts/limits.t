@@ -42,7 +42,7 @@ my @missing = grep { !$seen{$_} && /max-|-timeout|min-|upload/ } sort keys %dire
 my %other = map { $_ => 1 } qw(
 	server.max-worker server.max-read-jobs server.max-keep-alive-requests server.max-cached-bytes server.max-cached-file-size
 	proxy-core.max-keep-alive-requests proxy-core.max-backlog-size proxy-core.connect-timeout proxy-core.read-timeout
-	debug.log-timeouts deflate.min-compress-size
+	debug.log-timeouts deflate.min-compress-size deflate.max-loadavg
 );
 is_deeply [grep { !$other{$_} } @missing], [], 'no directive that limits something is missing';
 
