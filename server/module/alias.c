@@ -65,9 +65,9 @@ open_target(struct alias *a, const char *target)
 }
 
 static bool
-matches(const struct alias *a, struct text path)
+matches(const struct alias *a, struct text path, bool any_case)
 {
-	if (!text_starts(path, a->prefix))
+	if (!(any_case ? text_istarts(path, a->prefix) : text_starts(path, a->prefix)))
 		return (false);
 	return (path.n == a->prefix.n ? !a->below : path.p[a->prefix.n] == '/');
 }
@@ -85,7 +85,7 @@ fault_of(const struct aliases *t, struct text key, struct text target)
 	if (key.p[key.n - 1] == '/' && target.p[target.n - 1] != '/')
 		return ("the prefix ends with a slash, so the target needs one, too");
 	for (i = 0; i < t->n; i++)
-		if (matches(&t->v[i], key))
+		if (matches(&t->v[i], key, false))
 			return ("it is never used, because an earlier prefix matches all its URLs; "
 				"write it in front of that one");
 	return (NULL);
@@ -188,7 +188,7 @@ place_alias(struct request *r)
 	const struct alias *a;
 	size_t i = 0;
 
-	while (i < t->n && !matches(&t->v[i], path))
+	while (i < t->n && !matches(&t->v[i], path, r->conf->force_lowercase))
 		i++;
 	if (i == t->n)
 		return (0);

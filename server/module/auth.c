@@ -33,12 +33,13 @@ static const struct handler handler_auth;
 /* ---- the rule of a request */
 
 static const struct auth_row *
-find(const struct auth_rules *rules, struct text path)
+find(const struct auth_rules *rules, struct text path, bool any_case)
 {
 	size_t i;
 
 	for (i = 0; i < rules->n; i++)
-		if (text_starts(path, rules->rows[i].prefix))
+		if (any_case ? text_istarts(path, rules->rows[i].prefix)
+			     : text_starts(path, rules->rows[i].prefix))
 			return (&rules->rows[i]);
 	return (NULL);
 }
@@ -54,12 +55,12 @@ rule_of(struct request *r, const struct auth_row **row)
 	*row = NULL;
 	if (rules == NULL)
 		return (true);
-	*row = find(rules, path);
+	*row = find(rules, path, r->conf->force_lowercase);
 	if (*row != NULL || memchr(path.p, ';', path.n) == NULL)
 		return (true);
 	path = route_without_params(r);
 	if (path.p != NULL)
-		*row = find(rules, path);
+		*row = find(rules, path, r->conf->force_lowercase);
 	return (path.p != NULL);
 }
 
