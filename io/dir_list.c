@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "io/dir_list.h"
+#include "io/disk/links.h"
 #include "io/disk/open.h"
 
 #define STEP_NS  (50 * NS_PER_MS)
@@ -33,12 +34,27 @@ open_below(int dir, const char *path, uint64_t flags, uint64_t resolve)
 
 /* ---- opening */
 
+/* A name beneath the root, as for a request; tells: logs a link that is refused. */
+static int
+open_name(const struct dir_list *l, const char *path, uint64_t flags, bool tells)
+{
+	const struct open_how how = { .flags = flags | O_CLOEXEC,
+		.resolve =
+		    l->resolve | RESOLVE_NO_MAGICLINKS | (l->crossed ? 0 : RESOLVE_NO_XDEV) };
+	int fd;
+
+	do
+		fd = l->links ? io_links_open_at(l->root, path, &how, tells)
+			      : open_below(l->root, path, how.flags, how.resolve);
+	while (fd == -EINTR);
+	return (fd);
+}
+
 /* The directory may be on another device than the root: the job goes on in its queue. */
 static bool
 open_dir(struct dir_list *l)
 {
-	int fd = open_below(l->root, l->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK,
-	    l->resolve | (l->crossed ? 0 : RESOLVE_NO_XDEV));
+	int fd = open_name(l, l->path, O_RDONLY | O_DIRECTORY | O_NONBLOCK, true);
 
 	if (fd == -EXDEV && !l->crossed) {
 		l->crossed = true;
@@ -160,7 +176,7 @@ look_through(struct dir_list *l, struct dir_entry *e)
 	if ((size_t)snprintf(path, sizeof(path), "%s%s%s", l->path, l->path[0] != '\0' ? "/" : "",
 		e->name) >= sizeof(path))
 		return (false);
-	fd = open_below(l->root, path, O_PATH, l->resolve | (l->crossed ? 0 : RESOLVE_NO_XDEV));
+	fd = open_name(l, path, O_PATH, false);
 	if (fd == -EXDEV)
 		return (true); /* another mount, which may hang */
 	if (fd < 0)
@@ -329,5 +345,6 @@ dir_list_init(struct dir_list *l, int root, struct text path, uint64_t resolve)
 	l->root = fcntl(root, F_DUPFD_CLOEXEC, 0);
 	l->path = strndup(path.p, path.n);
 	l->resolve = resolve & (IO_BENEATH | IO_NO_SYMLINKS);
+	l->links = (resolve & IO_LINKS) != 0;
 	return (l->root >= 0 && l->path != NULL);
 }

@@ -31,7 +31,7 @@ struct dir_list {
 	/* Set before it is submitted. */
 	int root;              /* its own descriptor */
 	char *path;            /* below the root, or ""; its own */
-	uint64_t resolve;      /* IO_BENEATH, IO_NO_SYMLINKS */
+	uint64_t resolve;      /* IO_BENEATH, IO_NO_SYMLINKS, IO_LINKS */
 	size_t most;           /* entries */
 	bool unsorted;         /* the first ones that come are kept */
 	char *text[DIR_TEXTS]; /* names of files whose bytes are wanted, or NULL; its own */
@@ -49,7 +49,7 @@ struct dir_list {
 	bool gone; /* atomic */
 	size_t cap, looked;
 	void *dir; /* DIR */
-	bool crossed;
+	bool crossed, links;
 	uint64_t facts_until;
 	enum { DIR_OPEN, DIR_NAMES, DIR_FACTS } step;
 };

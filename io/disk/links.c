@@ -182,36 +182,42 @@ is_refusal(int err, const struct open_how *how)
 }
 
 static int
-open_told(int root, const char *path, const struct open_how *how)
+open_told(int root, const char *path, const struct open_how *how, bool tells)
 {
 	int fd = open_below(root, path, how);
 
-	if (fd < 0 && is_refusal(fd, how))
+	if (fd < 0 && tells && is_refusal(fd, how))
 		tell_refused(root, path, fd, how->resolve);
+	return (fd);
+}
+
+int
+io_links_open_at(int base, const char *path, const struct open_how *how, bool tells)
+{
+	const char *mark = strstr(path, "//");
+	struct open_how dir = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
+		.resolve = how->resolve };
+	char *first;
+	int fd, root;
+
+	if (mark == NULL || (how->resolve & RESOLVE_BENEATH) == 0)
+		return (open_told(base, path, how, tells));
+	first = strndup(path, (size_t)(mark - path));
+	if (first == NULL)
+		return (-ENOMEM);
+	root = open_told(base, first, &dir, tells);
+	free(first);
+	if (root < 0)
+		return (root);
+	for (mark++; *mark == '/'; mark++)
+		continue;
+	fd = open_told(root, mark, how, tells);
+	close(root);
 	return (fd);
 }
 
 int
 io_links_open(const struct io_job *j)
 {
-	const char *mark = strstr(j->path, "//");
-	struct open_how dir = { .flags = O_PATH | O_DIRECTORY | O_CLOEXEC,
-		.resolve = j->how.resolve };
-	char *base;
-	int fd, root;
-
-	if (mark == NULL || (j->how.resolve & RESOLVE_BENEATH) == 0)
-		return (open_told(j->root, j->path, &j->how));
-	base = strndup(j->path, (size_t)(mark - j->path));
-	if (base == NULL)
-		return (-ENOMEM);
-	root = open_told(j->root, base, &dir);
-	free(base);
-	if (root < 0)
-		return (root);
-	for (mark++; *mark == '/'; mark++)
-		continue;
-	fd = open_told(root, mark, &j->how);
-	close(root);
-	return (fd);
+	return (io_links_open_at(j->root, j->path, &j->how, true));
 }

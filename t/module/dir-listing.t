@@ -10,7 +10,7 @@ use Test::Slowfs;
 use Test::Util qw(eventually program put);
 
 my $www = File::Temp->newdir;
-mkdir "$www/$_" for qw(d d/sub d/another e many);
+mkdir "$www/$_" for qw(d d/sub d/another e many vhosts vhosts/a);
 put("$www/d/$_", $_) for 'a.txt', 'b.txt', '.dot', 'old~', 'x.inc', 'HEADER.txt', 'README.txt', 'INTRO';
 put("$www/d/HEADER.txt", "top <i>\r\nline");
 put("$www/d/README.txt", "<b>bottom</b>");
@@ -23,6 +23,12 @@ put("$www/e/caf\xc3\xa9", 'x');
 symlink 'a.txt', "$www/d/link";
 symlink '/nowhere', "$www/d/broken";
 symlink '/etc/passwd', "$www/d/outside";
+symlink 'd', "$www/relative";
+symlink "$www/d", "$www/absolute";
+symlink '/etc', "$www/away";
+put("$www/vhosts/a/own.txt", 'own');
+symlink "$www/vhosts/a", "$www/vhosts/a/again";
+symlink "$www/d", "$www/vhosts/a/out";
 POSIX::mkfifo("$www/d/fifo", 0600);
 put("$www/many/" . sprintf('f%03d', $_), '') for 1 .. 120;
 
@@ -60,6 +66,15 @@ my @cases = (
 	[ qq{${on}dir-listing.max-entries = 3\n}, '/many/', [ qr{f001}, qr{f003}, qr{117 more entries} ], [ qr/f004/ ] ],
 	[ qq{${on}dir-listing.sort = "disable"\n}, '/d/', [ qr{<th>Name<th} ], [ qr/\?sort=/ ] ],
 	[ qq{${on}dir-listing.cache = ( "path" => "/tmp", "max-age" => 60 )\n}, '/d/', [ qr{href="a\.txt"} ], [] ],
+	# links to directories
+	[ $on, '/relative/', [ qr{^HTTP\S+ 200}, qr{href="a\.txt"} ], [] ],
+	[ $on, '/absolute/', [ qr{^HTTP\S+ 200}, qr{href="a\.txt"}, qr{<data value=123456>} ], [] ],
+	[ $on, '/absolute/sub/', [ qr{^HTTP\S+ 200} ], [] ],
+	[ $on, '/away/', [ qr{^HTTP\S+ 403} ], [ qr/passwd/ ] ],
+	[ qq{${on}server.follow-symlink = "disable"\n}, '/absolute/', [ qr{^HTTP\S+ 403} ], [ qr/a\.txt/ ] ],
+	[ qq{${on}server.follow-symlink = "enable"\n}, '/absolute/', [ qr{^HTTP\S+ 200}, qr{href="a\.txt"} ], [] ],
+	(map { [ qq{${on}simple-vhost.server-root = "\@DIR\@/vhosts/"\nsimple-vhost.default-host = "a"\n}, @$_ ] } [ '/', [ qr{href="own\.txt"} ], [] ],
+		[ '/again/', [ qr{^HTTP\S+ 200}, qr{href="own\.txt"} ], [] ], [ '/out/', [ qr{^HTTP\S+ 403} ], [ qr/a\.txt/ ] ]),
 	# names of others
 	[ $on, '/e/', [ qr{href="q%22%3Cb%3E%26%27%3F%23%2525%FF%0A\.txt">q&quot;&lt;b&gt;&amp;&#39;\?#%25\\xff\\x0a\.txt</a>}, qr{>caf\xc3\xa9</a>} ],
 		[ qr/<b>/ ] ],
