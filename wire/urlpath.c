@@ -32,6 +32,14 @@ next_byte(struct text t, size_t *i)
 	return (c != 0 ? c : -EINVAL);
 }
 
+struct text
+urlpath_without_dots(struct text path)
+{
+	while (path.n != 0 && (path.p[path.n - 1] == '.' || path.p[path.n - 1] == ' '))
+		path.n--;
+	return (path);
+}
+
 int
 urlpath_decode(struct text t, char *dst)
 {

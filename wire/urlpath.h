@@ -33,6 +33,9 @@ int urlpath_name(struct text path, char *dst);
 /* True if urlpath_clean() removes a segment "." or "..", also a decoded one. */
 bool urlpath_has_steps(struct text path);
 
+/* Without dots and spaces at its end: some file systems know "a.php." as "a.php". */
+struct text urlpath_without_dots(struct text path);
+
 /* Percent-decodes t to dst (t.n + 1 bytes).  Returns the length, or -EINVAL for a bad escape or
  * a NUL. */
 int urlpath_decode(struct text t, char *dst);

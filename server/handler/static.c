@@ -11,6 +11,7 @@
 #include "server/reply.h"
 #include "server/route.h"
 #include "server/worker.h"
+#include "wire/urlpath.h"
 
 /* index_try: all names were tried, the directory itself is looked up */
 #define NO_INDEX UINT_MAX
@@ -183,15 +184,6 @@ answer_dir(struct request *r, bool peek)
 	return (HANDLED_REPLY);
 }
 
-/* Some file systems know "a.php." as "a.php". */
-static struct text
-without_dots(struct text path)
-{
-	while (path.n != 0 && (path.p[path.n - 1] == '.' || path.p[path.n - 1] == ' '))
-		path.n--;
-	return (path);
-}
-
 /* Case does not matter: some file systems know "a.PHP" as "a.php". */
 static bool
 ends_with(struct text path, const struct conf_list *ends)
@@ -211,7 +203,7 @@ ends_with(struct text path, const struct conf_list *ends)
 bool
 static_excluded(const struct conf *conf, struct text path)
 {
-	struct text name = without_dots(path);
+	struct text name = urlpath_without_dots(path);
 
 	return (
 	    ends_with(name, &conf->exclude_extensions) ||

@@ -2,6 +2,7 @@
  * (403).
  */
 #include "server/module/module.h"
+#include "wire/urlpath.h"
 
 static bool
 ends_with_one(struct text path, const struct conf_list *ends)
@@ -17,6 +18,13 @@ ends_with_one(struct text path, const struct conf_list *ends)
 }
 
 static bool
+is_denied(const struct conf *c, struct text path)
+{
+	return (ends_with_one(path, &c->access_deny) ||
+		ends_with_one(urlpath_without_dots(path), &c->access_deny));
+}
+
+static bool
 is_used(const struct conf *c)
 {
 	return (c->access_deny.n != 0 || c->access_allow.n != 0);
@@ -27,7 +35,7 @@ is_refused(const struct conf *c, struct text path)
 {
 	if (c->access_allow.n != 0)
 		return (!ends_with_one(path, &c->access_allow));
-	return (ends_with_one(path, &c->access_deny));
+	return (is_denied(c, path));
 }
 
 /* A servlet container serves "/a.inc" for "/a.inc;x". */
@@ -51,12 +59,12 @@ place_access(struct request *r)
 {
 	struct text path = r->place.path;
 
-	if (ends_with_one(path, &r->conf->access_deny) && r->conf->access_allow.n == 0)
+	if (is_denied(r->conf, path) && r->conf->access_allow.n == 0)
 		return (403);
 	if (r->script_len == 0 || r->script_len > path.n)
 		return (0);
 	path.n = r->script_len;
-	return (ends_with_one(path, &r->conf->access_deny) ? 403 : 0);
+	return (is_denied(r->conf, path) ? 403 : 0);
 }
 
 const struct module module_access = {
