@@ -77,7 +77,9 @@ struct request {
 			bool is_dir;
 		} v[VHOST_TOLD];
 	} vhost;
-	const void *auth_granted;  /* the rule of auth.require that let it go on; NULL: none */
+	/* The rules of auth.require that let it go on, the newest first: that of the URL, and that
+	 * of a block of existing files.  NULL: none. */
+	const void *auth_granted[2];
 	struct auth_try *auth_try; /* while a thread checks or a timer runs */
 	bool host_changed;         /* http.host is not the client's */
 	/* The refusal that server.error-handler answers; 0: none. */

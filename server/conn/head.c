@@ -115,7 +115,7 @@ request_renew(struct request *r)
 	r->nvariables = 0;
 	r->fields_added = NULL;
 	r->user = TEXT_NONE;
-	r->auth_granted = NULL;
+	r->auth_granted[0] = r->auth_granted[1] = NULL;
 	r->auth_try = NULL;
 	r->pinned = TEXT_NONE;
 	r->proxy_queue_ns = r->proxy_ns = 0;

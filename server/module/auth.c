@@ -122,12 +122,25 @@ unusable(struct request *r, const char *why)
 	return (module_refuses(r, 500, TEXT_NONE));
 }
 
+static void
+note_granted(struct request *r, const struct auth_row *row)
+{
+	r->auth_granted[1] = r->auth_granted[0];
+	r->auth_granted[0] = row;
+}
+
+static bool
+is_granted(const struct request *r, const struct auth_row *row)
+{
+	return (row == r->auth_granted[0] || row == r->auth_granted[1]);
+}
+
 /* False: no memory. */
 static bool
 grant(struct request *r, const struct auth_row *row, struct text user, bool digest)
 {
 	r->user = arena_text(&r->arena, user);
-	r->auth_granted = row;
+	note_granted(r, row);
 	return (r->user.p != NULL &&
 		request_variable(r, TEXT("REMOTE_USER"), r->user, VARIABLE_REPLACE) &&
 		request_variable(r, TEXT("AUTH_TYPE"), digest ? TEXT("Digest") : TEXT("Basic"),
@@ -259,7 +272,7 @@ route_extern(struct request *r, const struct auth_row *row)
 	if (user.n == 0 || !is_listed(row, user))
 		return (refuse(r, row, false));
 	r->user = user;
-	r->auth_granted = row;
+	note_granted(r, row);
 	return (NULL);
 }
 
@@ -270,7 +283,7 @@ route_auth(struct request *r)
 
 	if (!rule_of(r, &row))
 		return (module_refuses(r, 500, TEXT_NONE));
-	if (row == NULL || row == r->auth_granted)
+	if (row == NULL || is_granted(r, row))
 		return (NULL);
 	if (row->method == AUTH_EXTERN || (r->conf->auth_extern && extern_user(r).n != 0))
 		return (route_extern(r, row));

@@ -9,6 +9,7 @@ use Test::More;
 use Test::Server;
 
 my $srv = Test::Server->start(conf => <<'CONF');
+index-file.names = ( "index.html" )
 auth.backend = "plain"
 auth.backend.plain.userfile = "@DIR@/users"
 $PHYSICAL["existing-path"] =~ "/private/" {
@@ -32,4 +33,21 @@ is $srv->fetch('/a.moved')->{body}, "a.txt\n", 'a rewrite of an existing file';
 my $user = 'Basic ' . encode_base64('anna:right', '');
 is $srv->fetch('/private/a.txt', Authorization => $user)->{status}, 200, 'a user is let in';
 like $srv->get('/private/a.txt', Authorization => $user, 'If-None-Match' => '*'), qr{^HTTP/1\.1 304 }, '... and is remembered';
+
+# Two rules for one request, and nothing is remembered from one request to the next.
+my $two = Test::Server->start(conf => <<'CONF');
+auth.backend = "plain"
+auth.backend.plain.userfile = "@DIR@/users"
+auth.cache = ( "max-age" => "0" )
+auth.require = ( "/" => ( "method" => "basic", "realm" => "r", "require" => "valid-user" ) )
+$PHYSICAL["existing-path"] =~ "/private/" {
+	auth.require = ( "" => ( "method" => "basic", "realm" => "s", "require" => "user=anna" ) )
+}
+CONF
+$two->write('users', "anna:right\notto:right\n");
+$two->write($_, "$_\n") for 'a.txt', 'private/a.txt';
+my $other = 'Basic ' . encode_base64('otto:right', '');
+is $two->fetch('/private/a.txt', Authorization => $user)->{status}, 200, 'both rules let her in';
+is $two->fetch('/a.txt', Authorization => $other)->{status}, 200, 'one rule lets him in';
+is $two->fetch('/private/a.txt', Authorization => $other)->{status}, 401, '... the other one does not';
 done_testing;
