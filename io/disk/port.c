@@ -77,6 +77,8 @@ job_orphaned(struct io_job *j)
 {
 	struct io_file *f = j->file;
 
+	if (j->orphaned != NULL)
+		j->orphaned(j);
 	if (j->fd >= 0)
 		close(j->fd);
 	free(j->buf);

@@ -39,6 +39,12 @@ work_finish(struct io_job *j)
 	io_job_free(j);
 }
 
+static void
+work_orphaned(struct io_job *j)
+{
+	io_work_put(container_of(j, struct work_job, job)->work);
+}
+
 void
 io_start_work(struct io_op *op)
 {
@@ -53,6 +59,7 @@ io_start_work(struct io_op *op)
 	__atomic_add_fetch(&wj->work->refs, 1, __ATOMIC_RELAXED);
 	wj->job.run = work_run;
 	wj->job.finish = work_finish;
+	wj->job.orphaned = work_orphaned;
 	wj->job.lane = LANE_WORK;
 	if (op->work.looks) {
 		wj->job.lane = LANE_STAT;

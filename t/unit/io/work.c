@@ -1,0 +1,116 @@
+/* t/unit/io/work.c -- IO_WORK: who has the last reference. */
+#include <semaphore.h>
+#include "t/unit/io/io_test.h"
+
+static struct work {
+	struct io_work work;
+	sem_t begun, go_on, freed;
+	int runs;
+} work;
+
+static void
+work_run(struct io_work *w)
+{
+	work.runs++;
+	sem_post(&work.begun);
+	while (sem_wait(&work.go_on) != 0)
+		;
+}
+
+static void
+work_free(struct io_work *w)
+{
+	sem_post(&work.freed);
+}
+
+static bool
+is_freed(void)
+{
+	return (sem_trywait(&work.freed) == 0);
+}
+
+static void
+begin(struct waiter *w)
+{
+	work.work = (struct io_work){ .run = work_run, .free = work_free, .refs = 1 };
+	work.runs = 0;
+	sem_init(&work.begun, 0, 0);
+	sem_init(&work.go_on, 0, 0);
+	sem_init(&work.freed, 0, 0);
+	loop_up(NULL, 1, 64);
+	wait_init(w, IO_WORK, NULL);
+	w->op.work.work = &work.work;
+	wait_submit(w);
+}
+
+static void
+wait_begun(void)
+{
+	while (sem_wait(&work.begun) != 0)
+		;
+}
+
+static void
+cancel(struct waiter *w)
+{
+	op_cancel(io, &w->op);
+	g_assert_cmpint(wait_for(w), ==, -ECANCELED);
+	io_work_put(&work.work);
+}
+
+static void
+test_done(void)
+{
+	struct waiter w;
+
+	begin(&w);
+	sem_post(&work.go_on);
+	g_assert_cmpint(wait_for(&w), ==, 0);
+	g_assert_cmpint(work.runs, ==, 1);
+	g_assert_false(is_freed());
+	io_work_put(&work.work);
+	g_assert_true(is_freed());
+	loop_down();
+}
+
+/* The op ends first, then the computation, then the loop. */
+static void
+test_cancelled(void)
+{
+	struct waiter w;
+
+	begin(&w);
+	wait_begun();
+	cancel(&w);
+	g_assert_false(is_freed());
+	sem_post(&work.go_on);
+	while (!is_freed())
+		run_ms(1);
+	loop_down();
+}
+
+/* The loop ends before the computation: a server that stops at once. */
+static void
+test_loop_is_gone(void)
+{
+	struct waiter w;
+
+	begin(&w);
+	wait_begun();
+	cancel(&w);
+	io_free(io);
+	g_assert_false(is_freed());
+	sem_post(&work.go_on);
+	io_pools_free(pools, 60000);
+	g_assert_true(is_freed());
+}
+
+int
+main(int argc, char **argv)
+{
+	tests_in_dir(&argc, &argv);
+	g_test_add_func("/work/done", test_done);
+	g_test_add_func("/work/cancelled", test_cancelled);
+	g_test_add_func("/work/loop-is-gone", test_loop_is_gone);
+	return (run_in_dir());
+}
