@@ -22,8 +22,7 @@ struct making {
 
 /* Returns the number of addresses of a backend; 0: refused.  A numeric address needs no look-up. */
 static size_t
-host_addresses(struct making *k, const char *directive, const char *spec,
-    struct address v[ADDRESS_MAX])
+host_addresses(struct making *k, const char *spec, struct address v[ADDRESS_MAX])
 {
 	struct source is;
 	size_t n = 0;
@@ -39,7 +38,7 @@ host_addresses(struct making *k, const char *directive, const char *spec,
 			n = 0;
 	}
 	if (n == 0)
-		snprintf(k->err, k->errsize, "%s: %s", directive,
+		snprintf(k->err, k->errsize, "%s",
 		    is.extra != NULL ? is.extra : strerror(is.err != 0 ? -is.err : EINVAL));
 	source_free(&is);
 	return (n);
@@ -61,7 +60,7 @@ add(struct making *k, struct backends *list, const struct list_conf *b, size_t i
 {
 	const char *spec = b->specs->v[i].p;
 	struct address v[ADDRESS_MAX];
-	size_t n = host_addresses(k, b->directive, spec, v);
+	size_t n = host_addresses(k, spec, v);
 	int err;
 
 	if (n == 0)
@@ -69,11 +68,11 @@ add(struct making *k, struct backends *list, const struct list_conf *b, size_t i
 	err = backends_add(list, spec, v, n, weight_of(b, i));
 	if (err == -E2BIG)
 		snprintf(k->err, k->errsize,
-		    "%s: more than %d addresses; write fewer, or \"disable\" "
+		    "more than %d addresses; write fewer, or \"disable\" "
 		    "proxy-core.split-hostnames",
-		    b->directive, BACKENDS_MAX);
+		    BACKENDS_MAX);
 	else if (err != 0)
-		snprintf(k->err, k->errsize, "%s \"%s\": %s", b->directive, spec, strerror(-err));
+		snprintf(k->err, k->errsize, "\"%s\": %s", spec, strerror(-err));
 	return (err == 0);
 }
 
@@ -93,7 +92,7 @@ make(struct making *k, GPtrArray *lists, const struct conf *c, const struct list
 	return (true);
 }
 
-bool
+const char *
 backend_lists_add(GPtrArray *lists, struct sources *sources, const struct conf *c, char *err,
     size_t errsize)
 {
@@ -108,8 +107,8 @@ backend_lists_add(GPtrArray *lists, struct sources *sources, const struct conf *
 	for (round = 0; round < NELEM(both); round++)
 		for (i = 0; i < NELEM(both); i++)
 			if (both[i].number == (int)lists->len && !make(&k, lists, c, &both[i]))
-				return (false);
-	return (true);
+				return (both[i].directive);
+	return (NULL);
 }
 
 void
@@ -123,6 +122,6 @@ backend_lists_fetch(struct sources *sources, const struct conf *c)
 
 	for (i = 0; i < NELEM(both); i++)
 		for (j = 0; j < both[i]->n; j++)
-			if (host_addresses(&k, "", both[i]->v[j].p, v) == 0)
+			if (host_addresses(&k, both[i]->v[j].p, v) == 0)
 				break;
 }

@@ -52,6 +52,9 @@ struct conf {
 #define D(field, name, type, def, min, max, unit, scope, prose) CONF_FIELD_##type(field)
 #include "server/config/directives.def"
 #undef D
+	/* From config_each() and config_block(): number of the block whose values these are, for
+	 * config_where(). */
+	unsigned values_of;
 	/* Number of the block that set proxy-core.backends; its requests share its pools.  -1:
 	 * none. */
 	int proxy_block;
@@ -102,6 +105,10 @@ bool config_uses_physical(const struct config *); /* a condition uses $PHYSICAL:
  * blocks but not with its neighbours.  Every value that a request may get is in one of these
  * calls. Stops when fn returns false, and returns that. */
 bool config_each(const struct config *, bool (*fn)(const struct conf *, void *arg), void *arg);
+/* Begins a message about one of these values: "FILE:LINE:COLUMN: NAME: ".  names: directives,
+ * separated by spaces; the message is about the first that the innermost block sets.  A default has
+ * no place: "NAME: ". */
+void config_where(const struct config *, const struct conf *, const char *names, struct buf *out);
 /* Values of a listening socket: of the file and of $SERVER["socket"] blocks, but of no other
  * condition. */
 void config_socket(const struct config *, const char *socket, struct conf *);

@@ -170,8 +170,8 @@ mime_new(const struct conf_map *assign, struct text types, char *err, size_t err
 		why = wrong(&assign->v[i]);
 		if (why == NULL)
 			continue;
-		snprintf(err, errsize, "mimetype.assign: the type of \"%.*s\" %s",
-		    (int)assign->v[i].key.n, assign->v[i].key.p, why);
+		snprintf(err, errsize, "the type of \"%.*s\" %s", (int)assign->v[i].key.n,
+		    assign->v[i].key.p, why);
 		return (NULL);
 	}
 	m = g_malloc0(sizeof(*m) + assign->n * sizeof(m->v[0]));

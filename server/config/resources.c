@@ -6,6 +6,7 @@
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/log.h"
 #include "base/must.h"
@@ -42,8 +43,10 @@ struct rules_made {
 
 struct opening {
 	struct resources *p;
-	bool sends;   /* a block allows X-Sendfile */
-	bool proxies; /* a block has backends */
+	const struct config *config;
+	const struct conf *c; /* the values that are looked at now */
+	bool sends;           /* a block allows X-Sendfile */
+	bool proxies;         /* a block has backends */
 	struct sources *sources;
 	resources_log_fn *open_log;
 	void *arg;
@@ -57,11 +60,26 @@ is_set(const char *s)
 	return (s != NULL && s[0] != '\0');
 }
 
+/* The error is about the value of a directive, or of one of several (config_where()). */
 static bool
-refuse(struct opening *k, const char *directive, const char *value, const char *why)
+refuse(struct opening *k, const char *directive, const char *why)
 {
-	snprintf(k->err, k->errsize, "%s \"%s\": %s", directive, value, why);
+	struct buf b;
+
+	buf_init(&b, k->errsize);
+	config_where(k->config, k->c, directive, &b);
+	snprintf(k->err, k->errsize, "%.*s%s", (int)b.n, b.n != 0 ? b.p : "", why);
+	buf_free(&b);
 	return (false);
+}
+
+static bool
+refuse_value(struct opening *k, const char *directive, const char *value, const char *why)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "\"%s\": %s", value, why);
+	return (refuse(k, directive, line));
 }
 
 /* ---- one of each kind */
@@ -80,7 +98,7 @@ dir_open(struct opening *k, const char *directive, const char *dir)
 	int err;
 
 	if (!is_set(dir))
-		return (refuse(k, directive, "", "is empty; name a directory"));
+		return (refuse(k, directive, "is empty; name a directory"));
 	if (g_hash_table_contains(k->p->dirs, dir))
 		return (true);
 	root = malloc(sizeof(*root));
@@ -88,7 +106,7 @@ dir_open(struct opening *k, const char *directive, const char *dir)
 	err = root_open(dir, root);
 	if (err != 0) {
 		free(root);
-		return (refuse(k, directive, dir, io_root_error(err)));
+		return (refuse_value(k, directive, dir, io_root_error(err)));
 	}
 	g_hash_table_insert(k->p->dirs, (char *)dir, root);
 	return (true);
@@ -98,12 +116,13 @@ static bool
 log_open(struct opening *k, const char *path)
 {
 	struct logfile *log;
+	int err;
 
 	if (!is_set(path) || k->open_log == NULL || g_hash_table_contains(k->p->logs, path))
 		return (true);
-	log = k->open_log(k->arg, path);
-	if (log == NULL)
-		return (refuse(k, "accesslog.filename", path, "cannot be opened"));
+	err = k->open_log(k->arg, path, &log);
+	if (err != 0)
+		return (refuse_value(k, "accesslog.filename", path, strerror(-err)));
 	g_hash_table_insert(k->p->logs, (char *)path, log);
 	return (true);
 }
@@ -157,14 +176,15 @@ mime_load(struct opening *k, const struct conf_map *assign)
 {
 	struct source types;
 	struct mime *m;
+	char why[256];
 
 	if (g_hash_table_contains(k->p->mimes, mime_key(assign)))
 		return (true);
 	types = sources_get(k->sources, SOURCE_FILE, MIME_SYSTEM_FILE, NULL);
-	m = mime_new(assign, types.err == 0 ? types.bytes : TEXT_NONE, k->err, k->errsize);
+	m = mime_new(assign, types.err == 0 ? types.bytes : TEXT_NONE, why, sizeof(why));
 	source_free(&types);
 	if (m == NULL)
-		return (false);
+		return (refuse(k, "mimetype.assign", why));
 	g_hash_table_insert(k->p->mimes, (void *)mime_key(assign), m);
 	return (true);
 }
@@ -179,10 +199,8 @@ rewrite_load(struct opening *k, const char *directive, const struct conf_map *ma
 	if (map->n == 0 || g_hash_table_contains(k->p->rewrites, map->v))
 		return (true);
 	rw = rewrite_new(map, why, sizeof(why));
-	if (rw == NULL) {
-		snprintf(k->err, k->errsize, "%s: %s", directive, why);
-		return (false);
-	}
+	if (rw == NULL)
+		return (refuse(k, directive, why));
 	g_hash_table_insert(k->p->rewrites, map->v, rw);
 	return (true);
 }
@@ -212,8 +230,7 @@ rules_load(struct opening *k, unsigned nr, const struct conf *c)
 	m->rules = kind->make(c, why, sizeof(why));
 	if (m->rules == NULL) {
 		free(m);
-		snprintf(k->err, k->errsize, "%s: %s", kind->directive, why);
-		return (false);
+		return (refuse(k, kind->directive, why));
 	}
 	g_hash_table_insert(k->p->rules[nr], (void *)(uintptr_t)key, m);
 	return (true);
@@ -268,9 +285,10 @@ survey(const struct conf *c, void *arg)
 }
 
 static bool
-visit_proxies(const struct conf *c, void *arg)
+visit_proxies(struct opening *k, const struct conf *c)
 {
-	struct opening *k = arg;
+	const char *wrong;
+	char why[512];
 	size_t i;
 
 	for (i = 0; k->sends && i < c->proxy_x_sendfile_root.n; i++)
@@ -288,16 +306,17 @@ visit_proxies(const struct conf *c, void *arg)
 	for (i = 0; k->proxies && i < c->upload_dirs.n; i++)
 		if (!dir_open(k, "server.upload-dirs", c->upload_dirs.v[i].p))
 			return (false);
-	return (backend_lists_add(k->p->backends, k->sources, c, k->err, k->errsize));
+	wrong = backend_lists_add(k->p->backends, k->sources, c, why, sizeof(why));
+	return (wrong == NULL || refuse(k, wrong, why));
 }
 
 static bool
 visit(const struct conf *c, void *arg)
 {
 	struct opening *k = arg;
-
 	size_t i;
 
+	k->c = c;
 	if (!dir_open(k, "server.document-root", c->document_root) || !visit_places(k, c))
 		return (false);
 	for (i = 0; i < RULES; i++)
@@ -305,7 +324,7 @@ visit(const struct conf *c, void *arg)
 			return (false);
 	pages_load(k, c->error_prefix);
 	return (mime_load(k, &c->mime_assign) && log_open(k, log_name_access(c)) &&
-		visit_proxies(c, arg));
+		visit_proxies(k, c));
 }
 
 /* A missing directory is reported when it is used. */
@@ -314,6 +333,7 @@ fetch(const struct conf *c, void *arg)
 {
 	struct opening *k = arg;
 
+	k->c = c;
 	pages_load(k, c->error_prefix);
 	homes_load(k, c);
 	if (mime_load(k, &c->mime_assign))
@@ -342,6 +362,7 @@ resources_fetch(const struct config *config)
 	struct resources *p = calloc(1, sizeof(*p));
 	char err[512];
 	struct opening k = { .p = p,
+		.config = config,
 		.sources = config_sources(config),
 		.err = err,
 		.errsize = sizeof(err) };
@@ -362,6 +383,7 @@ resources_open(struct opening *k, const struct config *config,
 	tables_make(p);
 	p->targets = targets_new(config);
 	k->p = p;
+	k->config = config;
 	k->sources = config_sources(config);
 	if (config_each(config, survey, k) && config_each(config, fn, k))
 		return (p);

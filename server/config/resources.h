@@ -7,8 +7,8 @@
  *
  * Owner    the generation; outlives its workers, which share the descriptors, and ends before its
  *          config.
- * Errors   resources_new() returns NULL and writes one sentence to *err (errsize bytes): directive,
- *          value, mistake.
+ * Errors   resources_new() returns NULL and writes one line to *err (errsize bytes), as the parser
+ *          does: "FILE:LINE:COLUMN: directive: mistake".
  * Thread   resources_new() at start and at reload, may block; read-only afterwards.
  */
 #ifndef SERVER_CONFIG_RESOURCES_H
@@ -22,8 +22,8 @@
 
 struct resources;
 
-/* NULL: the log is unusable */
-typedef struct logfile *resources_log_fn(void *arg, const char *path);
+/* -errno: the log is unusable */
+typedef int resources_log_fn(void *arg, const char *path, struct logfile **);
 
 /* open_log NULL: opens no access logs.  A check passes a function that makes no file. */
 struct resources *resources_new(const struct config *, resources_log_fn *open_log, void *arg,

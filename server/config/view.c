@@ -301,6 +301,7 @@ void
 config_block(const struct config *cfg, int block, struct conf *out)
 {
 	*out = cfg->global;
+	out->values_of = (unsigned)block;
 	apply_with_outer(g_ptr_array_index(cfg->blocks, (guint)block), out);
 }
 

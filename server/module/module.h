@@ -38,6 +38,7 @@ struct module {
 
 /* What a directive says, compiled once for the block that sets it; in struct site by number. */
 struct rules_kind {
+	/* Or several, separated by spaces: an error is about the first that the block sets. */
 	const char *directive;
 	/* The value in memory that tells one setting from another; NULL: not set. */
 	const void *(*key)(const struct conf *);

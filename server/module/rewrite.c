@@ -235,7 +235,7 @@ any_make(const struct conf *c, char *err, size_t errsize)
 }
 
 const struct rules_kind rules_rewrite = {
-	.directive = "url.rewrite-once or -repeat",
+	.directive = "url.rewrite-once url.rewrite url.rewrite-final url.rewrite-repeat",
 	.key = any_key,
 	.make = any_make,
 	.free = drop,
@@ -276,7 +276,7 @@ not_file_make(const struct conf *c, char *err, size_t errsize)
 }
 
 const struct rules_kind rules_rewrite_not_file = {
-	.directive = "url.rewrite-if-not-file",
+	.directive = "url.rewrite-if-not-file url.rewrite-repeat-if-not-file",
 	.key = not_file_key,
 	.make = not_file_make,
 	.free = drop,

@@ -81,7 +81,7 @@ root_free(void *made)
 }
 
 const struct rules_kind rules_secdownload = {
-	.directive = "secdownload",
+	.directive = "secdownload.document-root secdownload.secret secdownload.uri-prefix",
 	.key = key,
 	.make = make,
 	.free = root_free,

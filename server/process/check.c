@@ -16,11 +16,24 @@
 #include "server/process/impl.h"
 
 static void
-fault(int *rc, int status, const char *setting, const char *value, const char *why)
+note(int *rc, int status)
 {
-	fprintf(stderr, "%s \"%s\": %s\n", setting, value, why);
 	if (*rc == 0)
 		*rc = status;
+}
+
+/* of a setting of the whole server */
+static void
+fault(const struct config *config, int *rc, int status, const char *setting, const char *value,
+    const char *why)
+{
+	struct buf where;
+
+	buf_init(&where, 0);
+	config_where(config, config_global(config), setting, &where);
+	fprintf(stderr, "%.*s\"%s\": %s\n", (int)where.n, where.p, value, why);
+	buf_free(&where);
+	note(rc, status);
 }
 
 static const char *
@@ -48,78 +61,81 @@ check_listen(const struct config *config, int *rc)
 		config_socket(config, lc.name, &c);
 		lc.both = c.v4mapped || !c.set_v6only;
 		err = listen_open(&lc, NULL, &why);
-		if (err != 0 && err != -EADDRINUSE)
-			fault(rc, EX_UNAVAILABLE, "listening on", lc.name, listen_fault(err, why));
+		if (err != 0 && err != -EADDRINUSE) {
+			fprintf(stderr, "listening on \"%s\": %s\n", lc.name,
+			    listen_fault(err, why));
+			note(rc, EX_UNAVAILABLE);
+		}
 	}
 }
 
 static void
-check_user(const struct conf *c, int *rc)
+check_user(const struct config *config, int *rc)
 {
+	const struct conf *c = config_global(config);
 	const char *wrong;
 	struct passwd *pw;
 	struct group *gr;
 
 	wrong = process_find_user(c, &pw, &gr);
 	if (wrong != NULL)
-		fault(rc, EX_NOPERM, wrong,
+		fault(config, rc, EX_NOPERM, wrong,
 		    strcmp(wrong, "server.username") == 0 ? c->username : c->groupname,
 		    "does not exist on this machine");
 }
 
 static void
-check_files(const struct conf *c, int *rc)
+check_files(const struct config *config, int *rc)
 {
+	const struct conf *c = config_global(config);
 	const char *log = log_name_error(c);
 	size_t i;
 	int err;
 
 	err = log != NULL ? logfile_check(log) : 0;
 	if (err != 0)
-		fault(rc, EX_CANTCREAT, "server.errorlog", log, strerror(-err));
+		fault(config, rc, EX_CANTCREAT, "server.errorlog", log, strerror(-err));
 	err = c->pid_file != NULL ? safe_open_check(c->pid_file) : 0;
 	if (err != 0)
-		fault(rc, EX_CANTCREAT, "server.pid-file", c->pid_file, strerror(-err));
+		fault(config, rc, EX_CANTCREAT, "server.pid-file", c->pid_file, strerror(-err));
 	for (i = 0; c->sandbox && i < c->sandbox_paths.n; i++)
 		if (access(c->sandbox_paths.v[i].p, F_OK) != 0)
-			fault(rc, EX_CONFIG, "server.sandbox-paths", c->sandbox_paths.v[i].p,
-			    strerror(errno));
+			fault(config, rc, EX_CONFIG, "server.sandbox-paths",
+			    c->sandbox_paths.v[i].p, strerror(errno));
 }
 
 static void
-check_backend(const struct conf *c, int *rc)
+check_backend(const struct config *config, int *rc)
 {
+	const struct conf *c = config_global(config);
 	const char *note;
 
 	if (file_backend_by_name(c->network_backend, &note) == NULL)
-		fault(rc, EX_CONFIG, "server.network-backend", c->network_backend,
+		fault(config, rc, EX_CONFIG, "server.network-backend", c->network_backend,
 		    "is unknown; accel-server -V lists them");
 }
 
 /* In place of process_accesslog(). */
-static struct logfile *
-check_accesslog(void *arg, const char *path)
+static int
+check_accesslog(void *arg, const char *path, struct logfile **log)
 {
 	static char any; /* never used: no line is logged */
-	int err = logfile_check(path);
 
-	if (err == 0)
-		return ((struct logfile *)(void *)&any);
-	fprintf(stderr, "accesslog.filename \"%s\": %s\n", path, strerror(-err));
-	return (*(struct logfile **)arg = NULL);
+	(void)arg;
+	*log = (struct logfile *)(void *)&any;
+	return (logfile_check(path));
 }
 
 static void
 check_resources(const struct config *config, int *rc)
 {
-	struct logfile *last = NULL;
 	char why[512];
 	struct resources *resources =
-	    resources_new(config, check_accesslog, &last, why, sizeof(why));
+	    resources_new(config, check_accesslog, NULL, why, sizeof(why));
 
 	if (resources == NULL) {
 		fprintf(stderr, "%s\n", why);
-		*rc = *rc != 0 ? *rc : EX_CONFIG;
+		note(rc, EX_CONFIG);
 	}
 	resources_free(resources);
 }
@@ -127,13 +143,12 @@ check_resources(const struct config *config, int *rc)
 int
 process_check(const struct config *config)
 {
-	const struct conf *c = config_global(config);
 	int rc = 0;
 
-	check_user(c, &rc);
-	check_files(c, &rc);
+	check_user(config, &rc);
+	check_files(config, &rc);
 	check_listen(config, &rc);
-	check_backend(c, &rc);
+	check_backend(config, &rc);
 	check_resources(config, &rc);
 	return (rc);
 }

@@ -96,7 +96,8 @@ void process_early_lines(struct process *);
 /* 0 or -errno, printed on stderr (the log is not open yet) or logged.  Here and below, -ECANCELED
  * is not printed: a signal ended the wait for the helper. */
 int process_errorlog(struct process *, const struct conf *);
-struct logfile *process_accesslog(void *process, const char *path); /* NULL: unusable, logged */
+/* -errno: unusable, logged */
+int process_accesslog(void *process, const char *path, struct logfile **);
 /* closes the logs that no generation names; at most 1 s each */
 void process_drop_accesslogs(struct process *);
 void process_reopen_logs(struct process *);

@@ -59,29 +59,32 @@ process_errorlog(struct process *ps, const struct conf *c)
 	return (0);
 }
 
-struct logfile *
-process_accesslog(void *arg, const char *path)
+int
+process_accesslog(void *arg, const char *path, struct logfile **log)
 {
 	struct process *ps = arg;
 	struct access_file *f;
 	int err;
 
 	list_each(f, &ps->access_files, link)
-		if (strcmp(f->path, path) == 0)
-			return (f->log);
+		if (strcmp(f->path, path) == 0) {
+			*log = f->log;
+			return (0);
+		}
 	f = calloc(1, sizeof(*f) + strlen(path) + 1);
 	must(f != NULL);
 	strcpy(f->path, path);
 	err = log_open(ps, path, &f->log);
 	if (err == 0) {
 		list_add_tail(&ps->access_files, &f->link);
-		return (f->log);
+		*log = f->log;
+		return (0);
 	}
 	if (err != -ECANCELED)
 		log_event(LOG_ERROR, NULL, "accesslog.unusable", LF_STR("path", path),
 		    LF_ERR("error", err));
 	free(f);
-	return (NULL);
+	return (err);
 }
 
 static void

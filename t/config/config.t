@@ -148,11 +148,11 @@ my $port = $free->sockport;
 close $free;
 
 for my $case (
-	['a document root', qq{server.document-root = "$dir/none"}, qr{server\.document-root "DIR/none": No such file}],
+	['a document root', qq{server.document-root = "$dir/none"}, qr{DIR/[a-z]+\.conf:\d+:\d+: server\.document-root: "DIR/none": No such file}],
 	['a directory of X-Sendfile', qq{proxy-core.allow-x-sendfile = "enable" proxy-core.x-sendfile-docroot = ( "$dir/none" )},
-		qr{proxy-core\.x-sendfile-docroot "DIR/none": No such file}],
+		qr{DIR/[a-z]+\.conf:\d+:\d+: proxy-core\.x-sendfile-docroot: "DIR/none": No such file}],
 	['a directory of temporary files', qq{proxy-core.allow-x-sendfile = "enable" proxy-core.x-sendfile-tempdir = ( "$dir/none" )},
-		qr{proxy-core\.x-sendfile-tempdir "DIR/none": No such file}],
+		qr{DIR/[a-z]+\.conf:\d+:\d+: proxy-core\.x-sendfile-tempdir: "DIR/none": No such file}],
 	['a backend', 'proxy-core.protocol = "fastcgi" proxy-core.backends = ( "no-such-host.invalid:1" )',
 		qr{proxy-core\.backends: "no-such-host\.invalid:1": .*; the address in numbers needs no look-up}],
 	['a protocol', 'proxy-core.backends = ( "127.0.0.1:1" )', qr{proxy-core\.protocol is not set; expected one of: fastcgi, scgi, http, ajp13, uwsgi}],
@@ -187,7 +187,7 @@ for my $case (
 	['an unknown balancer', 'proxy-core.balancer = "fairest"', qr{^${where}proxy-core\.balancer: expected one of: .*, got "fairest"$}],
 	['an address that is none', 'proxy-core.protocol = "http"' . "\n" . 'proxy-core.backends = ( "127.0.0.1:99999" )', qr{^${where}proxy-core\.backends: "127\.0\.0\.1:99999": .*an address is}],
 	['a host without an address', 'proxy-core.protocol = "http"' . "\n" . 'proxy-core.backends = ( "no-such-host.invalid:1" )', qr{proxy-core\.backends: "no-such-host\.invalid:1": }],
-	['a directory of X-Sendfile', qq{proxy-core.allow-x-sendfile = "enable"\nproxy-core.x-sendfile-docroot = ( "$dir/none" )}, qr{proxy-core\.x-sendfile-docroot "DIR/none": No such file}],
+	['a directory of X-Sendfile', qq{proxy-core.allow-x-sendfile = "enable"\nproxy-core.x-sendfile-docroot = ( "$dir/none" )}, qr{DIR/[a-z]+\.conf:\d+:\d+: proxy-core\.x-sendfile-docroot: "DIR/none": No such file}],
 	['a rewrite of requests', 'proxy-core.rewrite-request = ( "A" => ( "(" => "b" ) )', qr{^${where}proxy-core\.rewrite-request: }],
 	['a rewrite of replies', 'proxy-core.rewrite-response = ( "A" => ( "(" => "b" ) )', qr{^${where}proxy-core\.rewrite-response: }],
 	['a ping that the protocol does not have', $ajp =~ s/ajp13/scgi/r . 'proxy-core.check-url = "*"', qr{^${where}proxy-core\.check-url: the protocol scgi of the backends of DIR/proxy\.conf:\d+ has no ping; write a path}],

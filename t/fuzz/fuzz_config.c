@@ -145,7 +145,7 @@ names_files(const char *directive)
 	return (strstr(directive, "file") != NULL || strstr(directive, "cache-dir") != NULL);
 }
 
-/* As resources.c does for the requests that a block applies to. */
+/* As server/config/resources.c does for the requests that a block applies to. */
 static bool
 compile_rules(const struct conf *c, void *arg)
 {

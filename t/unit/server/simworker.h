@@ -46,10 +46,11 @@ log_collect(void *arg, struct text line)
 	g_string_append_len(logged, line.p, (gssize)line.n);
 }
 
-static struct logfile *
-the_access_log(void *arg, const char *path)
+static int
+the_access_log(void *arg, const char *path, struct logfile **log)
 {
-	return (access_file);
+	*log = access_file;
+	return (0);
 }
 
 static const struct listener listeners[2] = {
