@@ -25,12 +25,12 @@ auth.backend = "plain"
 auth.backend.plain.userfile = "$dir/users"
 auth.require = ( "/Private/" => ( "method" => "basic", "realm" => "x", "require" => "valid-user" ),
 	"/secret/" => ( "method" => "basic", "realm" => "x", "require" => "valid-user" ) )
-fastcgi.server = ( ".php" => (( "socket" => "@{[ $app->socket ]}" )) )
+fastcgi.server = ( ".php" => (( "socket" => "@{[ $app->socket ]}" )), "/bin/" => (( "socket" => "@{[ $app->socket ]}" )) )
 \$HTTP["url"] =~ "^/Refused" { url.access-deny = ( "" ) }
 \$HTTP["url"] =~ "^/refused-too" { url.access-deny = ( "" ) }
 \$HTTP["url"] =~ "^/case/" { server.force-lowercase-filenames = "disable" }
 CONF
-$srv->write($_, "is $_") for qw(a.txt dir/start.html dir/Start.html dir/b.txt img/c.txt long.txt private/x secret/x refused/x refused-too/x front.txt app/there.txt x.pl app/env.php x.inc case/lower case/UPPER Upper);
+$srv->write($_, "is $_") for qw(a.txt dir/start.html dir/Start.html dir/b.txt img/c.txt long.txt private/x secret/x refused/x refused-too/x front.txt app/there.txt x.pl app/env.php bin/app/env x.inc case/lower case/UPPER Upper);
 mkdir $srv->dir . '/empty' or die "mkdir: $!";
 
 my @joe = (Authorization => 'Basic am9lOnNlY3JldA==');
@@ -56,6 +56,12 @@ for my $path ('/app/env.php', '/App/env.php', '/app/env.PHP', '/APP/ENV.PhP?a') 
 	like $body, qr{^SCRIPT_NAME=/app/env\.php$}m, '... by this name';
 	like $body, qr{^REQUEST_URI=\Q$path\E$}m, '... for what the client sent';
 	unlike $body, qr/is app/, '... and its source is not sent';
+}
+
+for my $path ('/bin/app/env', '/BIN/app/env', '/Bin/App/Env') {
+	my $body = $srv->fetch($path)->{body};
+	like $body, qr{^SCRIPT_FILENAME=\S+/bin\b}m, "$path: the program of a prefix runs";
+	unlike $body, qr/is bin/, '... and its source is not sent';
 }
 
 my $program = Test::Util::program('accel-server');
