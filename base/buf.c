@@ -61,8 +61,12 @@ buf_reserve(struct buf *b, size_t more)
 char *
 buf_extend(struct buf *b, size_t n)
 {
+	static char none[1];
+
 	if (!buf_reserve(b, n))
 		return (NULL);
+	if (b->p == NULL)
+		return (none); /* no byte of an empty buffer */
 	b->n += n;
 	return (b->p + b->n - n);
 }

@@ -26,6 +26,20 @@ test_grow(void)
 	buf_free(&b);
 }
 
+/* No byte is asked for, so nothing is allocated; that is no failure. */
+static void
+test_nothing(void)
+{
+	struct buf b;
+
+	buf_init(&b, 0);
+	g_assert_nonnull(buf_extend(&b, 0));
+	buf_add(&b, "", 0);
+	g_assert_false(b.failed);
+	g_assert_null(b.p);
+	buf_free(&b);
+}
+
 static void
 test_bound(void)
 {
@@ -193,6 +207,7 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/buf/grow", test_grow);
+	g_test_add_func("/buf/nothing", test_nothing);
 	g_test_add_func("/buf/bound", test_bound);
 	g_test_add_func("/buf/printf", test_printf);
 	g_test_add_func("/buf/escapes", test_escapes);
