@@ -294,7 +294,7 @@ sub known {
 # An application that shows its variables: each is a field.
 sub variables {
 	my ($e) = @_;
-	return unless $e->{body} =~ /^REQUEST_METHOD=/;
+	return unless ($e->{body} // '') =~ /^REQUEST_METHOD=/;
 	for (split /\n/, $e->{body}) { $e->{"env $1"} = $2 if /^([A-Z_]+)=(.*)/ }
 	$e->{body} =~ s/^[A-Z_]+=.*\n//mg;
 	delete $e->{length};
