@@ -218,6 +218,7 @@ sub fastcgi {
 
 sub scgi {
 	fcgi('a status line, as of nph- scripts', 200, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nbody", text => 'body', then => [['close']]);
+	fcgi('a status line of no version', 502, "HTTP/9 200 OK\r\nContent-Length: 4\r\n\r\nevil", then => [['close']]);
 	fcgi('a request instead', 502, "70:CONTENT_LENGTH\0000\0SCGI\0001\0,", then => [['close']]);
 	fcgi('lines that end with LF', 404, "Status: 404 x\nX-A: b\n\nbody", text => 'body');
 	fcgi('lines that end both ways', 404, "Status: 404 x\r\nX-A: b\n\r\nbody", text => 'body');
