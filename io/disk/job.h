@@ -31,8 +31,8 @@ struct io_job {
 	void (*finish)(struct io_job *);
 	/* On the loop: its op has ended early; NULL: no action. */
 	void (*abandoned)(struct io_op *, struct io_job *);
-	/* Any thread, instead of finish(): the loop has ended; releases what only this job has. NULL:
-	 * it has nothing. */
+	/* Any thread, instead of finish(): the loop has ended; releases what only this job has.
+	 * NULL: it has nothing. */
 	void (*orphaned)(struct io_job *);
 	struct io *io; /* for finish(); the loop may have ended during run() */
 	struct io_port *port;
