@@ -41,6 +41,13 @@ text_istarts(struct text t, struct text prefix)
 }
 
 bool
+text_iends(struct text t, struct text suffix)
+{
+	return (
+	    t.n >= suffix.n && text_ieq((struct text){ t.p + t.n - suffix.n, suffix.n }, suffix));
+}
+
+bool
 text_is_one_of(struct text t, const struct text *names, size_t n)
 {
 	size_t i;

@@ -65,6 +65,7 @@ byte_is_alnum(char c)
 bool text_eq_secret(struct text a, struct text b);
 bool text_ieq(struct text a, struct text b); /* ignores the case of ASCII letters */
 bool text_istarts(struct text t, struct text prefix);
+bool text_iends(struct text t, struct text suffix);
 /* ignores the case of ASCII letters */
 bool text_is_one_of(struct text t, const struct text *names, size_t n);
 bool text_starts(struct text t, struct text prefix);

@@ -27,6 +27,18 @@ struct conf_list {
 	struct text *v; /* each with a NUL behind it */
 };
 
+/* t ends with one of the list, in upper or lower case: some file systems know "a.PHP" as "a.php". */
+static inline bool
+conf_list_ends(const struct conf_list *list, struct text t)
+{
+	size_t i;
+
+	for (i = 0; i < list->n; i++)
+		if (text_iends(t, list->v[i]))
+			return (true);
+	return (false);
+}
+
 struct conf_pair {
 	struct text key, value;
 	const struct conf_map *map; /* MAPS only */

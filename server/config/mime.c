@@ -197,13 +197,6 @@ mime_free(struct mime *m)
 	g_free(m);
 }
 
-static bool
-ends_with(struct text t, struct text suffix)
-{
-	return (
-	    t.n >= suffix.n && text_ieq((struct text){ t.p + t.n - suffix.n, suffix.n }, suffix));
-}
-
 /* The part behind the last dot of the last segment; .n 0: none. */
 static struct text
 extension(struct text path)
@@ -225,7 +218,7 @@ mime_type(const struct mime *m, struct text path)
 	size_t i;
 
 	for (i = 0; i < m->n; i++)
-		if (ends_with(path, m->v[i].suffix))
+		if (text_iends(path, m->v[i].suffix))
 			return (m->v[i].type);
 	ext = extension(path);
 	if (m->stop || ext.n == 0 || ext.n >= EXT_MAX)

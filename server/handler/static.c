@@ -184,20 +184,6 @@ answer_dir(struct request *r, bool peek)
 	return (HANDLED_REPLY);
 }
 
-/* Case does not matter: some file systems know "a.PHP" as "a.php". */
-static bool
-ends_with(struct text path, const struct conf_list *ends)
-{
-	size_t i;
-
-	for (i = 0; i < ends->n; i++)
-		if (path.n >= ends->v[i].n &&
-		    text_ieq((struct text){ path.p + path.n - ends->v[i].n, ends->v[i].n },
-			ends->v[i]))
-			return (true);
-	return (false);
-}
-
 /* It also applies to files that an application names: an application that only looks files up, like
  * fcgi-stat-accel, names whatever the client asks for. */
 bool
@@ -206,8 +192,8 @@ static_excluded(const struct conf *conf, struct text path)
 	struct text name = urlpath_without_dots(path);
 
 	return (
-	    ends_with(name, &conf->exclude_extensions) ||
-	    ends_with(name, &conf->script_extensions) ||
+	    conf_list_ends(&conf->exclude_extensions, name) ||
+	    conf_list_ends(&conf->script_extensions, name) ||
 	    (conf->cgi_assign.n != 0 && (cgi_excluded(conf, path) || cgi_excluded(conf, name))));
 }
 

@@ -5,23 +5,10 @@
 #include "wire/urlpath.h"
 
 static bool
-ends_with_one(struct text path, const struct conf_list *ends)
-{
-	size_t i;
-
-	for (i = 0; i < ends->n; i++)
-		if (path.n >= ends->v[i].n &&
-		    text_ieq((struct text){ path.p + path.n - ends->v[i].n, ends->v[i].n },
-			ends->v[i]))
-			return (true);
-	return (false);
-}
-
-static bool
 is_denied(const struct conf *c, struct text path)
 {
-	return (ends_with_one(path, &c->access_deny) ||
-		ends_with_one(urlpath_without_dots(path), &c->access_deny));
+	return (conf_list_ends(&c->access_deny, path) ||
+		conf_list_ends(&c->access_deny, urlpath_without_dots(path)));
 }
 
 static bool
@@ -34,7 +21,7 @@ static bool
 is_refused(const struct conf *c, struct text path)
 {
 	if (c->access_allow.n != 0)
-		return (!ends_with_one(path, &c->access_allow));
+		return (!conf_list_ends(&c->access_allow, path));
 	return (is_denied(c, path));
 }
 
