@@ -222,6 +222,7 @@ understand(struct config *cfg, struct cfg_source *src)
 	if (!cfg_table_check(cfg))
 		return (false);
 	cfg_table_apply(cfg_block_root(cfg), &cfg->global);
+	cfg->global.condition_endings = cfg_condition_endings(cfg);
 	if (cfg->global.document_root == NULL)
 		return (cfg_error(cfg, (struct cfg_pos){ src->name, 1, 1 },
 		    "server.document-root is not set; add server.document-root = \"/path\""));

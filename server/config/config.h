@@ -76,6 +76,9 @@ struct conf {
 	/* The value of server.kbytes-per-second in the block that set it, which all requests of the
 	 * block share; NULL: not set. */
 	const uint64_t *server_rate_at;
+	/* Endings of scripts, as conditions around proxy-core.backends have them: a link to such a
+	 * file is not sent. */
+	const struct conf_list *condition_endings;
 	/* server.feature-flags: longest drain in seconds; 0: no limit */
 	uint64_t graceful_s;
 	/* server.http-parseopts: URLPATH_SLASHES ... of wire/urlpath.h */

@@ -159,6 +159,8 @@ const struct cfg_field *cfg_field_header(struct config *, struct text group, str
 void cfg_field_names(struct buf *);
 bool cfg_field_is_physical(const struct cfg_field *);
 bool cfg_field_is_socket(const struct cfg_field *);
+/* Endings in conditions around proxy-core.backends (endings.c); in the arena of the config. */
+const struct conf_list *cfg_condition_endings(struct config *);
 bool cfg_cond_compile(struct config *, struct cfg_pos, struct cfg_cond *);
 void cfg_cond_print(const struct cfg_cond *, struct buf *);
 enum cfg_state cfg_cond_eval(const struct cfg_cond *, const struct conf_input *);

@@ -37,8 +37,8 @@ links_of(const struct conf *c)
 static uint64_t
 names_of(const struct conf *c)
 {
-	bool has_list =
-	    c->exclude_extensions.n != 0 || c->script_extensions.n != 0 || c->cgi_assign.n != 0;
+	bool has_list = c->exclude_extensions.n != 0 || c->script_extensions.n != 0 ||
+			c->cgi_assign.n != 0 || c->condition_endings->n != 0;
 
 	return (has_list ? IO_REAL_NAME : 0);
 }

@@ -201,7 +201,15 @@ static_excluded(const struct conf *conf, struct text path)
 bool
 static_link_excluded(struct request *r, const struct file_entry *e)
 {
-	if (e->real == NULL || !static_excluded(r->conf, text_of(e->real)))
+	struct text real;
+
+	if (e->real == NULL)
+		return (false);
+	real = text_of(e->real);
+	/* What an application names, it has decided about. */
+	if (!static_excluded(r->conf, real) &&
+	    (r->extra != NULL ||
+		!conf_list_ends(r->conf->condition_endings, urlpath_without_dots(real))))
 		return (false);
 	log_limited(10, LOG_WARN, conn_id(r), "link.script", LF_TEXT("link", e->lk.path),
 	    LF_STR("target", e->real),

@@ -55,8 +55,8 @@ END
 }
 
 sub server {
-	my ($how, $more, $socket) = @_;
-	my $srv = Test::Server->start(conf => qq{index-file.names = ( "index.php", "index.html" )\n@{[ $more // '' ]}\n} . part($how, $socket));
+	my ($how, $more, $socket, @options) = @_;
+	my $srv = Test::Server->start(@options, conf => qq{index-file.names = ( "index.php", "index.html" )\n@{[ $more // '' ]}\n} . part($how, $socket));
 	$srv->write($_, "<?php SOURCE $_ ?>") for qw(php/index.php php/a.php x.php/index.php both/index.php shared.php);
 	$srv->write($_, "<p>$_</p>") for qw(plain/index.html both/index.html php/a.html);
 	$srv->write('none/file.txt', 'text');
@@ -236,16 +236,20 @@ my @forms = (
 	['/php/l.html', 'a.php', 'a link in a directory'], ['/chain', 'dir.html', 'a chain of directories', '/chain/l.html'],
 	['/plain/odd.html', '../php/b.PHP', 'a link to a name in upper case'], ['/plain/dot.html', '../php/c.php.', 'a link to a name with a dot'],
 );
-for my $how ('fastcgi.server', 'scgi.server', 'static-file.exclude-extensions', 'cgi.assign') {
+for my $how ('fastcgi.server', 'scgi.server', 'static-file.exclude-extensions', 'cgi.assign', @conditions) {
 	subtest "no source by a link: $how" => sub {
 		my $list = $how =~ /^static/ ? qq{$how = ( ".php" )\n} : qq{$how = ( ".php" => "/bin/cat" )\n};
 		my $more = qq{index-file.names += ( "page.html" )\nalias.url = ( "/alias/" => "\@DIR\@/php/", "/one.html" => "\@DIR\@/plain/l.html" )\nstatic-file.precompressed = ( "gzip" )\n};
-		my $srv = $how =~ /\.server/ ? server($how, $more) : server('$HTTP["host"] == "none"', $more . $list);
-		my $dir = $srv->dir;
+		# An alias is looked up when the configuration is read.
+		my $dir = File::Temp->newdir('accel-www-XXXXXX', TMPDIR => 1);
+		chmod 0755, $dir;
+		mkdir "$dir/plain" or die "plain: $!";
+		symlink '../php/a.php', "$dir/plain/l.html" or die "symlink: $!";
+		my $srv = $how =~ /\.server|\[/ ? server($how, $more, undef, dir => "$dir") : server('$HTTP["host"] == "none"', $more . $list, undef, dir => "$dir");
 		$srv->write($_, "SOURCE $_") for 'php/b.PHP', 'php/c.php.';
 		for (@forms) {
 			my ($name, $to, $what, $path) = @$_;
-			symlink $to =~ s/\@DIR\@/$dir/r, $dir . $name or die "symlink $name: $!";
+			-l "$dir$name" or symlink $to =~ s/\@DIR\@/$dir/r, $dir . $name or die "symlink $name: $!";
 			$path //= $name;
 			next if $path eq '';
 			is ask($srv, GET => $path)->{status}, 403, "... $what: 403" for 1, 2;

@@ -270,7 +270,7 @@ server.network-backend = "$backend"
 status.statistics-url = "/counters"
 \$HTTP["url"] =~ "allowed" { server.cut-changed-files = "disable" }
 CONF
-		my $cuts = 0;
+		my ($cuts, $since) = (0, time);
 		for my $what ($backend =~ /^(?:adaptive|writev|gthread-sendfile)$/ ? sort keys %change : ('overwritten in place', 'replaced by rename')) {
 			my ($change, $whole, $lines) = (@{ $change{$what} }, '');
 			my $name = $what =~ s/\W+/-/gr;
@@ -292,7 +292,8 @@ CONF
 			unlink $srv->path($name);
 		}
 		like $srv->fetch('/counters')->{body}, qr/^server\.io\.changed: $cuts$/m, "$backend: cuts are counted";
-		is scalar(() = $srv->wait_lines(1, qr/ev=file\.changed/)), 1, '... and logged, once a second' if $backend eq 'adaptive';
+		my $logged = () = $srv->wait_lines(1, qr/ev=file\.changed/);
+		cmp_ok $logged, '<=', 2 + time - $since, '... and logged, once a second' if $backend eq 'adaptive';
 	}
 };
 
