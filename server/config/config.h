@@ -27,7 +27,7 @@ struct conf_list {
 	struct text *v; /* each with a NUL behind it */
 };
 
-/* t ends with one of the list, in upper or lower case: some file systems know "a.PHP" as "a.php". */
+/* t ends with one of the list, in either case: some file systems know "a.PHP" as "a.php". */
 static inline bool
 conf_list_ends(const struct conf_list *list, struct text t)
 {
