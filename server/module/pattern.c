@@ -266,7 +266,7 @@ put_query(struct buf *out, struct text query, unsigned how)
 {
 	if (query.n == 0)
 		return;
-	buf_char(out, !out->failed && memchr(out->p, '?', out->n) != NULL ? '&' : '?');
+	buf_char(out, out->n != 0 && memchr(out->p, '?', out->n) != NULL ? '&' : '?');
 	put_text(out, query, how);
 }
 
