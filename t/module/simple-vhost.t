@@ -76,5 +76,5 @@ my $said = do {
 	put("$dir/x.conf", qq{server.document-root = "$dir/www"\nserver.port = 0\nsimple-vhost.server-root = "$dir/missing"\n});
 	qx{@{[ Test::Util::program('accel-server') ]} -tt -f $dir/x.conf 2>&1};
 };
-like $said, qr/simple-vhost\.server-root "\S+missing": No such file/, 'a server-root that is missing stops the start';
+like $said, qr/simple-vhost\.server-root: "\S+missing": No such file/, 'a server-root that is missing stops the start';
 done_testing;

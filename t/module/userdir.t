@@ -96,5 +96,5 @@ my $said = do {
 	put("$dir/x.conf", qq{server.document-root = "$dir/www"\nserver.port = 0\nuserdir.path = "x"\nuserdir.basepath = "$dir/missing"\n});
 	qx{@{[ Test::Util::program('accel-server') ]} -tt -f $dir/x.conf 2>&1};
 };
-like $said, qr/userdir\.basepath "\S+missing": No such file/, 'a basepath that is missing stops the start';
+like $said, qr/userdir\.basepath: "\S+missing": No such file/, 'a basepath that is missing stops the start';
 done_testing;

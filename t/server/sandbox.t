@@ -191,7 +191,7 @@ subtest 'accel-server: a directory that is missing is an error of its directive,
 	for my $name (sort keys %missing) {
 		my $srv = Test::Server->start(conf => "$name = $missing{$name}\n$proxy", unchecked => 1);
 		is $srv->wait_exit >> 8, 78, "$name: it ends as for a wrong configuration";
-		like error_log($srv), qr{ev=config\.unusable why="\Q$name\E \S+/nonexistent\S*: No such file or directory"}, 'the log names it';
+		like error_log($srv), qr{ev=config\.unusable why="\S+:\d+:\d+: \Q$name\E: \S+/nonexistent\S*: No such file or directory"}, 'the log names it';
 	}
 };
 

@@ -85,8 +85,10 @@ file('errors/403.html', "<p>custom 403</p>\n");
 file('de/index.html', "deutsch\n");
 make_path("$dir/tmp", "$dir/sessions");
 chmod 01777, "$dir/tmp";
-system('htpasswd', '-cbB', '-C', '4', "$dir/htpasswd", 'alice', 'wonder') == 0 && system('htpasswd', '-bm', "$dir/htpasswd", 'bob', 'builder') == 0
-    or BAIL_OUT('htpasswd does not work');
+for (['-cbB -C 4', 'alice wonder'], ['-bm', 'bob builder']) {
+	my $said = qx{htpasswd $_->[0] '$dir/htpasswd' $_->[1] 2>&1};
+	BAIL_OUT("htpasswd: $said") if $?;
+}
 chmod 0644, "$dir/htpasswd";
 
 my $owner = getpwuid $>;
