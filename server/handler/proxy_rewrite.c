@@ -208,6 +208,22 @@ redirect_to(struct relay *rl, const struct proxy_reply *p, enum control c, struc
 	return (why != NULL ? 502 : 0);
 }
 
+/* The request has got another URL, and its body is gone. */
+static void
+goes_on_as_get(struct relay *rl)
+{
+	struct request *r = rl->r;
+
+	spool_drop(&r->upload);
+	if (r->http.verb != HTTP_HEAD) {
+		r->http.verb = HTTP_GET;
+		r->http.method = TEXT("GET");
+	}
+	rl->over = rl->replied = true;
+	r->relay = NULL;
+	conn_route_again(r);
+}
+
 /* A script is run, not sent, and an authorizer of the URI is asked.  A file gets the fields of this
  * reply.  It is a GET: the application has read the request body. */
 void
@@ -227,15 +243,8 @@ proxy_redirect(struct relay *rl, const struct proxy_reply *p, enum control c)
 		conn_body_room(r); /* to drop the rest */
 		return;
 	}
-	spool_drop(&r->upload);
-	if (r->http.verb != HTTP_HEAD) {
-		r->http.verb = HTTP_GET;
-		r->http.method = TEXT("GET");
-	}
-	rl->over = rl->replied = true;
-	r->relay = NULL;
 	r->carried = &rl->extra;
-	conn_route_again(r);
+	goes_on_as_get(rl);
 }
 
 /* ---- Location of a program */
@@ -285,14 +294,7 @@ proxy_local_redirect(struct relay *rl, const struct proxy_reply *p)
 		conn_body_room(r); /* to drop the rest */
 		return (true);
 	}
-	spool_drop(&r->upload);
-	if (r->http.verb != HTTP_HEAD) {
-		r->http.verb = HTTP_GET;
-		r->http.method = TEXT("GET");
-	}
-	rl->over = rl->replied = true;
-	r->relay = NULL;
-	conn_route_again(r);
+	goes_on_as_get(rl);
 	return (true);
 }
 
