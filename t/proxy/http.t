@@ -51,7 +51,7 @@ PAGES = {
 def app(e, start):
     status, head, body = PAGES[e['PATH_INFO'].split('/')[2]](e)
     start(status, head)
-    return body
+    return [] if e['REQUEST_METHOD'] == 'HEAD' else body    # gunicorn would send it, and the next reply would begin with it
 END
 
 my $app = Test::Fcgi->start({ program => $gunicorn, own => 1 }, '-b', 'unix:@SOCKET@', '--chdir', "$dir", '-k', 'gthread', '--threads', 4,
