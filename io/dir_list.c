@@ -84,7 +84,7 @@ by_name(const void *a, const void *b)
 static void
 keep_most(struct dir_list *l)
 {
-	if (!l->unsorted)
+	if (!l->unsorted && l->n != 0)
 		qsort(l->entries, l->n, sizeof(*l->entries), by_name);
 	while (l->n > l->most) {
 		free(l->entries[--l->n].name);
