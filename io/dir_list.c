@@ -165,7 +165,7 @@ take_facts(struct dir_entry *e, const struct statx *stx)
 	e->mtime = stx->stx_mtime.tv_sec;
 }
 
-/* Of what a name leads to, beneath the root as for a request.  False: it cannot be served. */
+/* Finds what a name leads to, beneath the root as for a request.  False: it cannot be served. */
 static bool
 look_through(struct dir_list *l, struct dir_entry *e)
 {

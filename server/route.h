@@ -16,7 +16,7 @@ void route_end(struct worker *);  /* call it after the last request */
 struct route_change {
 	struct text path;  /* decoded and clean, with a NUL behind it; in the arena */
 	struct text query; /* in the arena */
-	/* Of a rewrite, which has a limit of its own: see struct request.  Empty: it has steps. */
+	/* Set by a rewrite, which has its own limit: see struct request.  Empty: it has steps. */
 	struct text target;
 	/* as the parser leaves a Host: a valid name in lower case; in the arena */
 	struct text host;
