@@ -1,0 +1,55 @@
+/* accel-load/count.h -- what happened to the requests: numbers, errors by kind, durations.
+ *
+ * Every started request ends in exactly one of these: answered, aborted, an error before its end
+ * (connect ... short, malformed), or unanswered at the end of the run.  An answer with a wrong
+ * status, length or content is answered and counts as one error.
+ *
+ * Thread   count_*(): the thread of the counts.  Others may read the numbers of struct
+ *          count_progress at any time.
+ */
+#ifndef ACCEL_LOAD_COUNT_H
+#define ACCEL_LOAD_COUNT_H
+
+#include <stdint.h>
+
+enum load_error {
+	LOAD_CONNECT, /* no connection: no route, no port, ... */
+	LOAD_REFUSED, /* ECONNREFUSED */
+	LOAD_RESET,   /* closed or reset before the first byte of the answer */
+	LOAD_TIMEOUT,
+	LOAD_SHORT, /* the answer ended before its length */
+	LOAD_LONG,  /* bytes behind the end of the answer, or more than verified */
+	LOAD_WRONG, /* verification of the content */
+	LOAD_STATUS,
+	LOAD_MALFORMED, /* no answer of the protocol */
+	LOAD_ERRORS,
+	LOAD_OK = LOAD_ERRORS,
+};
+
+struct counts; /* count.c */
+
+struct count_progress {
+	uint64_t requests, answered, errors, body_bytes;
+};
+
+struct counts *counts_new(void); /* NULL: no memory */
+void counts_free(struct counts *);
+void counts_add(struct counts *into, const struct counts *from);
+
+void count_requests(struct counts *, unsigned n);    /* started */
+void count_withdrawn(struct counts *, unsigned n);   /* started, but will be started again */
+void count_connect(struct counts *, uint64_t ns);    /* a connection was made, after so long */
+void count_first_byte(struct counts *, uint64_t ns); /* of a body, since its request */
+void count_body(struct counts *, uint64_t bytes);
+/* An answer to its end; how is LOAD_OK, STATUS, SHORT, LONG or WRONG. */
+void count_answer(struct counts *, int status, enum load_error how, uint64_t latency_ns);
+/* n requests that will get no answer.  latency_ns: their age in the open loop; 0: not known. */
+void count_error(struct counts *, enum load_error, unsigned n);
+void count_failed_latency(struct counts *, uint64_t latency_ns);
+void count_aborted(struct counts *, unsigned n);
+void count_unanswered(struct counts *, uint64_t age_ns); /* at the end of the run */
+
+uint64_t count_errors(const struct counts *);
+void count_progress(const struct counts *, struct count_progress *); /* any thread */
+
+#endif
