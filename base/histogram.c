@@ -1,39 +1,63 @@
-/* base/histogram.c -- see histogram.h */
+/* base/histogram.c -- see histogram.h
+ *
+ * Both kinds share this code.  It is inline with a constant scale, so that each kind is compiled
+ * with its own numbers.
+ */
 #include <inttypes.h>
 
 #include "base/histogram.h"
 #include "base/must.h"
 
-#define LAST (HISTOGRAM_BUCKETS - 1)
+#define SHARED static inline __attribute__((always_inline))
 
-/* Bucket width of each decade. */
-static const uint64_t width[] = { 1000, 10000, 100000, 1000000, 10000000, 100000000, 1000000000 };
+struct scale {
+	uint64_t min_ns, max_ns;
+	unsigned steps, decades; /* steps: buckets in a tenth of a decade */
+	const uint64_t *width;   /* of a bucket, by decade */
+};
 
-static unsigned
-bucket_of(uint64_t ns)
+static const uint64_t widths[] = { 10, 100, 1000, 10000, 100000, 1000000, 10000000, 100000000,
+	1000000000, 10000000000 };
+
+static const struct scale coarse = { HISTOGRAM_MIN_NS, HISTOGRAM_MAX_NS, 10, 7, widths + 2 };
+static const struct scale fine = { HISTOGRAM_FINE_MIN_NS, HISTOGRAM_FINE_MAX_NS, 100, 10, widths };
+
+/* A histogram of either kind. */
+struct view {
+	const uint64_t *max_ns, *n;
+};
+
+SHARED unsigned
+last_of(struct scale s)
+{
+	return (1 + 9 * s.steps * s.decades);
+}
+
+SHARED unsigned
+bucket_of(struct scale s, uint64_t ns)
 {
 	unsigned d;
 
-	if (ns <= HISTOGRAM_MIN_NS)
+	if (ns <= s.min_ns)
 		return (0); /* most values are of hot requests and end here */
-	if (ns > HISTOGRAM_MAX_NS)
-		return (LAST);
-	for (d = 0; ns > 100 * width[d]; d++)
+	if (ns > s.max_ns)
+		return (last_of(s));
+	for (d = 0; ns > 10 * s.steps * s.width[d]; d++)
 		;
-	return ((unsigned)(1 + HISTOGRAM_PER_DECADE * d + (ns - 1) / width[d] - 10));
+	return ((unsigned)(1 + 9 * s.steps * d + (ns - 1) / s.width[d] - s.steps));
 }
 
 /* Largest value of a bucket. */
-static uint64_t
-bound_of(unsigned bucket)
+SHARED uint64_t
+bound_of(struct scale s, unsigned bucket)
 {
 	unsigned i = bucket - 1;
 
 	if (bucket == 0)
-		return (HISTOGRAM_MIN_NS);
-	if (bucket >= LAST)
+		return (s.min_ns);
+	if (bucket >= last_of(s))
 		return (UINT64_MAX);
-	return ((i % HISTOGRAM_PER_DECADE + 11) * width[i / HISTOGRAM_PER_DECADE]);
+	return ((i % (9 * s.steps) + s.steps + 1) * s.width[i / (9 * s.steps)]);
 }
 
 static uint64_t
@@ -48,66 +72,101 @@ put(uint64_t *v, uint64_t to)
 	__atomic_store_n(v, to, __ATOMIC_RELAXED);
 }
 
+SHARED void
+add(uint64_t *n, uint64_t *sum_ns, uint64_t *max_ns, uint64_t ns)
+{
+	put(n, get(n) + 1);
+	put(sum_ns, get(sum_ns) + ns);
+	if (ns > get(max_ns))
+		put(max_ns, ns);
+}
+
 void
 histogram_add(struct histogram *h, uint64_t ns)
 {
-	uint64_t *n = &h->n[bucket_of(ns)];
+	add(&h->n[bucket_of(coarse, ns)], &h->sum_ns, &h->max_ns, ns);
+}
 
-	put(n, get(n) + 1);
-	put(&h->sum_ns, get(&h->sum_ns) + ns);
-	if (ns > get(&h->max_ns))
-		put(&h->max_ns, ns);
+void
+histogram_fine_add(struct histogram_fine *h, uint64_t ns)
+{
+	add(&h->n[bucket_of(fine, ns)], &h->sum_ns, &h->max_ns, ns);
+}
+
+/* max_ns and all buckets; the caller adds the sum. */
+SHARED void
+merge(struct scale s, uint64_t *into_max_ns, uint64_t *into_n, struct view from)
+{
+	uint64_t max = get(from.max_ns);
+	unsigned i;
+
+	if (max > *into_max_ns)
+		*into_max_ns = max;
+	for (i = 0; i <= last_of(s); i++)
+		into_n[i] += get(&from.n[i]);
 }
 
 void
 histogram_merge(struct histogram *into, const struct histogram *from)
 {
-	uint64_t max = get(&from->max_ns);
-	unsigned i;
-
 	into->sum_ns += get(&from->sum_ns);
-	if (max > into->max_ns)
-		into->max_ns = max;
-	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
-		into->n[i] += get(&from->n[i]);
+	merge(coarse, &into->max_ns, into->n, (struct view){ &from->max_ns, from->n });
+}
+
+void
+histogram_fine_merge(struct histogram_fine *into, const struct histogram_fine *from)
+{
+	into->sum_ns += get(&from->sum_ns);
+	merge(fine, &into->max_ns, into->n, (struct view){ &from->max_ns, from->n });
 }
 
 /* The sum of the buckets, not a separate number, so that a reader never sees two different
  * counts. */
-uint64_t
-histogram_count(const struct histogram *h)
+SHARED uint64_t
+count_of(const uint64_t *n, unsigned end)
 {
 	uint64_t sum = 0;
 	unsigned i;
 
-	for (i = 0; i < HISTOGRAM_BUCKETS; i++)
-		sum += get(&h->n[i]);
+	for (i = 0; i < end; i++)
+		sum += get(&n[i]);
 	return (sum);
+}
+
+uint64_t
+histogram_count(const struct histogram *h)
+{
+	return (count_of(h->n, HISTOGRAM_BUCKETS));
+}
+
+uint64_t
+histogram_fine_count(const struct histogram_fine *h)
+{
+	return (count_of(h->n, HISTOGRAM_FINE_BUCKETS));
 }
 
 uint64_t
 histogram_up_to(const struct histogram *h, uint64_t ns)
 {
-	unsigned i, end = bucket_of(ns);
-	uint64_t sum = 0;
+	unsigned end = bucket_of(coarse, ns);
 
-	if (bound_of(end) <= ns)
+	if (bound_of(coarse, end) <= ns)
 		end++;
-	for (i = 0; i < end; i++)
-		sum += get(&h->n[i]);
-	return (sum);
+	return (count_of(h->n, end));
 }
 
-static uint64_t
-middle(unsigned bucket)
+SHARED uint64_t
+middle(struct scale s, unsigned bucket)
 {
-	return (bucket == 0 ? HISTOGRAM_MIN_NS / 2 : (bound_of(bucket - 1) + bound_of(bucket)) / 2);
+	if (bucket == 0)
+		return (s.min_ns / 2);
+	return ((bound_of(s, bucket - 1) + bound_of(s, bucket)) / 2);
 }
 
-uint64_t
-histogram_percentile(const struct histogram *h, double p)
+SHARED uint64_t
+percentile(struct scale s, struct view h, double p)
 {
-	uint64_t count = histogram_count(h), max = get(&h->max_ns), seen = 0, rank;
+	uint64_t count = count_of(h.n, last_of(s) + 1), max = get(h.max_ns), seen = 0, rank;
 	unsigned i;
 
 	if (count == 0)
@@ -115,12 +174,38 @@ histogram_percentile(const struct histogram *h, double p)
 	rank = (uint64_t)(p * (double)count);
 	if ((double)rank < p * (double)count || rank == 0)
 		rank++;
-	for (i = 0; i < LAST; i++) {
-		seen += get(&h->n[i]);
+	for (i = 0; i < last_of(s); i++) {
+		seen += get(&h.n[i]);
 		if (seen >= rank)
-			return (middle(i) < max ? middle(i) : max);
+			return (middle(s, i) < max ? middle(s, i) : max);
 	}
 	return (max);
+}
+
+uint64_t
+histogram_percentile(const struct histogram *h, double p)
+{
+	return (percentile(coarse, (struct view){ &h->max_ns, h->n }, p));
+}
+
+uint64_t
+histogram_fine_percentile(const struct histogram_fine *h, double p)
+{
+	return (percentile(fine, (struct view){ &h->max_ns, h->n }, p));
+}
+
+uint64_t
+histogram_fine_bound(unsigned bucket)
+{
+	return (bound_of(fine, bucket));
+}
+
+int
+histogram_fine_bucket(uint64_t bound_ns)
+{
+	unsigned bucket = bucket_of(fine, bound_ns);
+
+	return (bound_of(fine, bucket) == bound_ns ? (int)bucket : -1);
 }
 
 void

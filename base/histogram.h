@@ -1,13 +1,16 @@
-/* base/histogram.h -- durations from 10 us to 100 s, in buckets whose width is a tenth of the start
- * of their decade.
+/* base/histogram.h -- durations in buckets whose width is a fixed share of the start of their
+ * decade.
+ *
+ *   histogram       a tenth      10 us to 100 s     5 kB: for each stage of each worker of a server
+ *   histogram_fine  a hundredth   1 us to 10000 s  72 kB: for a load generator
  *
  *   (0, 10 us] | (10, 11] (11, 12] ... (99, 100] us | (100, 110] us ... | (99, 100] s | longer
  *
  * The buckets are decimal, so that usual bounds of charts (25 us, 1 ms, 2.5 s) are bounds of
- * buckets and cumulative counts are exact.
+ * buckets and cumulative counts are exact.  Merging is exact: it adds bucket by bucket.
  *
  * Error    histogram_percentile() is at most 5 % off between 10 us and 100 s: half the widest
- *          bucket.
+ *          bucket.  histogram_fine_percentile(): 0.5 % between 1 us and 10000 s.
  * Units    nanoseconds.
  * Thread   histogram_add(): one writer.  Readers: any thread at any time, with relaxed loads; a
  *          merged copy belongs to its reader.  Nothing is allocated.
@@ -39,5 +42,24 @@ uint64_t histogram_percentile(const struct histogram *, double p);
 
 /* {"count":...,"sum_ns":...,"p50_ns":...,"max_ns":...} */
 void histogram_json(struct buf *, const struct histogram *);
+
+#define HISTOGRAM_FINE_MIN_NS     1000ull
+#define HISTOGRAM_FINE_MAX_NS     10000000000000ull
+#define HISTOGRAM_FINE_PER_DECADE 900u
+#define HISTOGRAM_FINE_BUCKETS    (2 + 10 * HISTOGRAM_FINE_PER_DECADE)
+
+struct histogram_fine {
+	uint64_t sum_ns, max_ns;
+	uint64_t n[HISTOGRAM_FINE_BUCKETS];
+};
+
+void histogram_fine_add(struct histogram_fine *, uint64_t ns);
+void histogram_fine_merge(struct histogram_fine *into, const struct histogram_fine *from);
+uint64_t histogram_fine_count(const struct histogram_fine *);
+uint64_t histogram_fine_percentile(const struct histogram_fine *, double p);
+/* Largest value of a bucket; UINT64_MAX of the last. */
+uint64_t histogram_fine_bound(unsigned bucket);
+/* The bucket of this bound, or -1 if no bucket has it. */
+int histogram_fine_bucket(uint64_t bound_ns);
 
 #endif

@@ -167,6 +167,62 @@ rates(void)
 	g_assert_cmpfloat(rate_read(&r, 1021 * s), ==, 1);
 }
 
+/* The widths of the fine kind: 1 % from 1 us on; the same round bounds, and all can be found. */
+static void
+fine_bounds(void)
+{
+	static struct histogram_fine h;
+	uint64_t bound, before = 0;
+	unsigned i;
+
+	for (i = 0; i < HISTOGRAM_FINE_BUCKETS - 1; i++, before = bound) {
+		bound = histogram_fine_bound(i);
+		g_assert_cmpuint(bound, >, before);
+		g_assert_cmpuint(bound - before, <=, i == 0 ? 1000 : before / 100);
+		g_assert_cmpint(histogram_fine_bucket(bound), ==, (int)i);
+		g_assert_cmpint(histogram_fine_bucket(bound + 1), ==, -1);
+		histogram_fine_add(&h, bound);
+		g_assert_cmpuint(h.n[i], ==, i == 0 ? 1 : 2);
+		histogram_fine_add(&h, bound + 1);
+		g_assert_cmpuint(h.n[i + 1], ==, 1);
+	}
+	g_assert_cmpuint(before, ==, HISTOGRAM_FINE_MAX_NS);
+	g_assert_cmpuint(histogram_fine_bound(0), ==, HISTOGRAM_FINE_MIN_NS);
+	g_assert_cmpint(histogram_fine_bucket(0), ==, -1);
+	g_assert_cmpint(histogram_fine_bucket(UINT64_MAX), ==, HISTOGRAM_FINE_BUCKETS - 1);
+	histogram_fine_add(&h, UINT64_MAX);
+	g_assert_cmpuint(h.n[HISTOGRAM_FINE_BUCKETS - 1], ==, 2);
+	g_assert_cmpuint(histogram_fine_count(&h), ==, 2 * (HISTOGRAM_FINE_BUCKETS - 1) + 1);
+}
+
+static void
+fine_percentiles(void)
+{
+	static struct histogram_fine a, b, both, sum;
+	static uint64_t v[VALUES];
+	GRand *rand = g_rand_new_with_seed(9);
+	unsigned i;
+
+	for (i = 0; i < VALUES; i++) {
+		v[i] = any_time(rand) / 10;
+		histogram_fine_add(i % 3 == 0 ? &a : &b, v[i]);
+		histogram_fine_add(&both, v[i]);
+	}
+	histogram_fine_merge(&sum, &a);
+	histogram_fine_merge(&sum, &b);
+	g_assert_cmpmem(&sum, sizeof(sum), &both, sizeof(both));
+	qsort(v, VALUES, sizeof(v[0]), by_size);
+	for (i = 1; i < 10000; i++) { /* the product of share and count may be rounded up */
+		uint64_t got = histogram_fine_percentile(&sum, i / 10000.0),
+			 is = v[VALUES / 10000 * i - 1], next = v[VALUES / 10000 * i];
+
+		g_assert_cmpfloat((double)got, >=, 0.995 * (double)is);
+		g_assert_cmpfloat((double)got, <=, 1.005 * (double)next);
+	}
+	g_assert_cmpuint(histogram_fine_percentile(&sum, 1.0), <=, sum.max_ns);
+	g_rand_free(rand);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -176,6 +232,8 @@ main(int argc, char **argv)
 	g_test_add_func("/histogram/percentiles", percentiles);
 	g_test_add_func("/histogram/cumulative", cumulative);
 	g_test_add_func("/histogram/merged", merged);
+	g_test_add_func("/histogram/fine-bounds", fine_bounds);
+	g_test_add_func("/histogram/fine-percentiles", fine_percentiles);
 	g_test_add_func("/rate", rates);
 	return (g_test_run());
 }
