@@ -5,6 +5,7 @@ package Accel::Check;
 # missing for a plain directive; line is where the directive begins, open where the first line inside its block may go.
 use v5.36;
 
+use Accel::Mounts ();
 use Cwd      ();
 use Exporter qw(import);
 use File::Basename qw(dirname);
@@ -70,7 +71,7 @@ my %MEMORY  = map { $_ => 1 } qw(tmpfs ramfs devtmpfs rootfs);
 # The mount that $path lies on: { point, type, source, kind } or undef; kind is network, fuse, overlay, memory,
 # rotating, solid or local.  A path that is not there yet lies where its nearest directory does.
 sub mounted_on ($opt, $path) {
-	my $mounts = $opt->{mounts} //= read_mounts($opt->{mountinfo} // '/proc/self/mountinfo');
+	my $mounts = $opt->{mounts} //= Accel::Mounts::read_table($opt->{mountinfo} // '/proc/self/mountinfo');
 	$path = Cwd::realpath($path) // $path unless $opt->{mountinfo};
 	my $best;
 	for my $m (@$mounts) {
@@ -79,21 +80,6 @@ sub mounted_on ($opt, $path) {
 	}
 	$best->{kind} //= kind_of($opt, $best) if $best;
 	return $best;
-}
-
-sub read_mounts ($file) {
-	open my $fh, '<', $file or return [];
-	my @mounts;
-	while (my $line = <$fh>) {
-		my ($left, $right) = split / - /, $line, 2;
-		my (undef, undef, $dev, undef, $point) = split ' ', $left;
-		my ($type, $source) = split ' ', $right // '';
-		next unless defined $type;
-		$point =~ s/\\([0-7]{3})/chr oct $1/ge;
-		push @mounts, { point => $point, type => $type, source => $source, dev => $dev };
-	}
-	close $fh;
-	return \@mounts;
 }
 
 sub kind_of ($opt, $m) {
