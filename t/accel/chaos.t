@@ -6,9 +6,9 @@ use strict;
 use warnings;
 use Test::More;
 use Test::Fcgi qw(record begin params request put temp_tree eventually program T_ABORT T_END T_STDIN T_STDOUT);
-use Test::Slowfs;
+use Accel::Slowfs;
 
-my ($usable, $why) = Test::Slowfs->usable;
+my ($usable, $why) = Accel::Slowfs->usable;
 plan skip_all => $why unless $usable;
 
 my $seed = $ENV{CHAOS_SEED} // time;
@@ -19,7 +19,7 @@ my $disk = temp_tree();
 my $hot = temp_tree();
 put("$disk/f$_", 'x' x 2000) for 0 .. 199;
 put("$hot/f$_", 'x' x 2000) for 0 .. 19;
-my $slow = Test::Slowfs->start(source => "$disk", spindles => 8, lookup_ms => 3, read_ms => 3, jitter => 100);
+my $slow = Accel::Slowfs->start(source => "$disk", spindles => 8, lookup_ms => 3, read_ms => 3, jitter => 100);
 my $dir = $slow->dir;
 my $app = Test::Fcgi->start('-t', 3, '-H', 'X-Sendfile', '--deadline', 2000, '--remember', 20);
 is join(' ', map { $app->get($_)->{status} } "$dir/f0", "$hot/f0", "$dir/none"), '200 200 404', 'it serves';

@@ -6,9 +6,9 @@ use warnings;
 use POSIX ();
 use Test::More;
 use Test::Fcgi qw(put temp_tree request record eventually finish T_ABORT T_END);
-use Test::Slowfs;
+use Accel::Slowfs;
 
-my ($usable, $why) = Test::Slowfs->usable;
+my ($usable, $why) = Accel::Slowfs->usable;
 plan skip_all => $why unless $usable;
 
 my $tree = temp_tree();
@@ -22,7 +22,7 @@ sub ask_all {
 }
 
 subtest 'cold files wait together' => sub {
-	my $slow = Test::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 0, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 0, read_ms => 0);
 	my $app = Test::Fcgi->start('-t', 17);
 	$slow->hang;
 	my @cold = ask_all($app, map { $slow->dir . "/cold$_" } 1 .. 16);
@@ -39,7 +39,7 @@ subtest 'cold files wait together' => sub {
 };
 
 subtest 'an aborted request does not wait for its look-up' => sub {
-	my $slow = Test::Slowfs->start(source => "$tree", spindles => 1, lookup_ms => 0, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$tree", spindles => 1, lookup_ms => 0, read_ms => 0);
 	my $app = Test::Fcgi->start('-t', 1, '--status-path=/status');
 	my $c = $app->connect;
 	$slow->hang;
@@ -58,7 +58,7 @@ subtest 'an aborted request does not wait for its look-up' => sub {
 };
 
 subtest 'the start of a file is warm when the answer comes' => sub {
-	my $slow = Test::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 0, read_ms => 1);
+	my $slow = Accel::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 0, read_ms => 1);
 	my $app = Test::Fcgi->start('-t', 1, '--warm=read:128k');
 	$app->get($slow->dir . '/cold1');
 	cmp_ok $slow->counts->{reads}, '>', 0, 'it was read from the disk';
@@ -78,7 +78,7 @@ subtest 'the start of a file is warm when the answer comes' => sub {
 };
 
 subtest 'TERM does not wait for a disk that hangs' => sub {
-	my $slow = Test::Slowfs->start(source => "$tree", spindles => 1, lookup_ms => 3000, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$tree", spindles => 1, lookup_ms => 3000, read_ms => 0);
 	my $app = Test::Fcgi->start('-t', 1);
 	my ($c) = ask_all($app, $slow->dir . '/cold1');     # read at the latest when it drains
 	is $app->stop, 0, 'it ends with 0';

@@ -9,7 +9,7 @@ use POSIX ();
 use Test::Fcgi qw(put temp_tree eventually);
 use Test::Http ();
 use Test::More;
-use Test::Peer;
+use Accel::Peer;
 use Test::Util qw(slurp);
 
 plan skip_all => 'only root can make a container' if $> != 0;
@@ -107,7 +107,7 @@ for my $error (qw(ENOSYS EPERM)) {
 # accel-server, until $code->(port, pid) has returned; its exit status, and what it logged.
 sub serve {
 	my ($code, @refused) = @_;
-	my $port = Test::Peer::_free_port();
+	my $port = Accel::Peer::_free_port();
 	put("$dir/server.conf", qq{server.document-root = "$dir/www"\nserver.bind = "127.0.0.1"\nserver.port = $port\n});
 	put("$dir/log", '');
 	my $pid = fork // die "fork: $!";

@@ -8,9 +8,9 @@ use IO::Select;
 use Test::More;
 use Time::HiRes qw(time);
 use Test::Fcgi qw(put temp_tree request eventually);
-use Test::Slowfs;
+use Accel::Slowfs;
 
-my ($usable, $why) = Test::Slowfs->usable;
+my ($usable, $why) = Accel::Slowfs->usable;
 plan skip_all => $why unless $usable;
 
 my $THREADS = 4;
@@ -25,8 +25,8 @@ my ($sick, $well, $app);
 
 sub up {
 	my (@options) = @_;
-	$sick = Test::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1);
-	$well = Test::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1);
+	$sick = Accel::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1);
+	$well = Accel::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1);
 	$app = Test::Fcgi->start('-t', $THREADS, '--deadline', 1000 * $DEADLINE, '--remember', 60_000, @options);
 }
 
@@ -115,7 +115,7 @@ subtest 'a hanging mount delays its own files only' => sub {
 # Together they want more threads than there are.
 subtest 'several hanging mounts delay their own files only' => sub {
 	up();
-	my @sick = ($sick, map { Test::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1) } 2 .. 6);
+	my @sick = ($sick, map { Accel::Slowfs->start(source => "$tree", spindles => 16, lookup_ms => 1, read_ms => 1) } 2 .. 6);
 	$_->hang for @sick;
 	my @hung = map { my $dir = $_->dir; ask_all(map { "$dir/f$_" } 101 .. 120) } @sick;
 	ok $_->wait_hanging(1), 'one hangs' for @sick;

@@ -6,7 +6,7 @@ use warnings;
 use Test::More;
 use JSON::PP ();
 use Test::Fcgi qw(put temp_tree);
-use Test::Slowfs;
+use Accel::Slowfs;
 
 my $tree = temp_tree();
 my $dir = "$tree";
@@ -32,9 +32,9 @@ my ($n, @lines) = said("$dir/local");
 is "$n@lines", '0', 'a local disk: nothing to say';
 
 SKIP: {
-	my ($usable, $why) = Test::Slowfs->usable;
+	my ($usable, $why) = Accel::Slowfs->usable;
 	skip $why, 1 unless $usable;
-	my $slow = Test::Slowfs->start(source => "$dir/disk", at => "$dir/www/far", lookup_ms => 0, read_ms => 0, open_ms => 1);
+	my $slow = Accel::Slowfs->start(source => "$dir/disk", at => "$dir/www/far", lookup_ms => 0, read_ms => 0, open_ms => 1);
 	($n, @lines) = said("$dir/www/far");
 	is $n, 1, 'a root on FUSE';
 	is scalar @lines, 1, 'has a line';

@@ -10,9 +10,9 @@ use IO::Socket::INET;
 use IO::Socket::UNIX;
 use JSON::PP ();
 use Socket qw(SOCK_DGRAM);
-use Test::Slowfs;
 use Test::Fcgi qw(begin params put request temp_tree eventually);
 use Test::Util qw(find_program slurp);
+use Accel::Slowfs;
 
 my $tree = temp_tree();
 my $dir = "$tree";
@@ -64,9 +64,9 @@ subtest 'the status page and ping answer' => sub {
 };
 
 subtest 'the status page shows a disk that hangs' => sub {
-	my ($usable, $why) = Test::Slowfs->usable;
+	my ($usable, $why) = Accel::Slowfs->usable;
 	plan skip_all => $why unless $usable;
-	my $slow = Test::Slowfs->start(source => "$dir/www", spindles => 1, lookup_ms => 0, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$dir/www", spindles => 1, lookup_ms => 0, read_ms => 0);
 	my $app = Test::Fcgi->start('--status-path=/st', '--threads=2', '--deadline=0');
 	$slow->hang;
 	my $c = $app->connect;

@@ -6,9 +6,9 @@ use strict;
 use warnings;
 use Test::More;
 use Test::Fcgi qw(put temp_tree request eventually);
-use Test::Slowfs;
+use Accel::Slowfs;
 
-my ($usable, $why) = Test::Slowfs->usable;
+my ($usable, $why) = Accel::Slowfs->usable;
 plan skip_all => $why unless $usable;
 
 my $K = 1024;
@@ -29,7 +29,7 @@ my ($slow, $app);
 
 sub up {
 	my (@options) = @_;
-	$slow = Test::Slowfs->start(source => "$tree", spindles => 8, lookup_ms => 5, read_ms => 5);
+	$slow = Accel::Slowfs->start(source => "$tree", spindles => 8, lookup_ms => 5, read_ms => 5);
 	$app = Test::Fcgi->start('-t', 4, '--remember=0', @options);
 }
 
@@ -199,7 +199,7 @@ subtest 'index files and siblings are warmed' => sub {
 };
 
 subtest 'files outside the roots are not read' => sub {
-	$slow = Test::Slowfs->start(source => "$tree", spindles => 8, lookup_ms => 5, read_ms => 5);
+	$slow = Accel::Slowfs->start(source => "$tree", spindles => 8, lookup_ms => 5, read_ms => 5);
 	$app = Test::Fcgi->start('-t', 4, '--root', $slow->dir . '/root');
 	is status('root/file'), 200, 'below the root';
 	is status('root/escape'), 403, 'a link that leaves it';

@@ -7,7 +7,7 @@ use warnings;
 use Test::More;
 
 use Test::Http qw(parse request_head);
-use Test::Peer;
+use Accel::Peer;
 use Test::Util qw(need_program put);
 
 need_program('lighttpd', 'lighttpd');
@@ -53,7 +53,7 @@ $HTTP["url"] =~ "^/cgi-bin/" {
 }
 $HTTP["url"] =~ "^/forms/" { cgi.execute-x-only = "enable" }
 END
-my ($theirs, $ours) = map { Test::Peer->start($_, root => "$dir/www", file => "$dir/conf", env => { RUN => "$dir", WHO => $_ }) } 'lighttpd', 'accel';
+my ($theirs, $ours) = map { Accel::Peer->start($_, root => "$dir/www", file => "$dir/conf", env => { RUN => "$dir", WHO => $_ }) } 'lighttpd', 'accel';
 
 sub ask {
 	my ($peer, $bytes) = @_;

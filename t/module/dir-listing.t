@@ -2,11 +2,11 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use Test::More;
 use Test::Http qw(request_head parse);
 use Test::Server;
-use Test::Slowfs;
+use Accel::Slowfs;
 use Test::Util qw(eventually program put);
 
 my $www = File::Temp->newdir;
@@ -129,9 +129,9 @@ for my $bad (
 }
 
 subtest 'a slow directory' => sub {
-	my ($ok, $why) = Test::Slowfs->usable;
+	my ($ok, $why) = Accel::Slowfs->usable;
 	plan skip_all => $why unless $ok;
-	my $slow = Test::Slowfs->start(source => "$www/many", lookup_ms => 0, read_ms => 0, getattr_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$www/many", lookup_ms => 0, read_ms => 0, getattr_ms => 0);
 	my $s = Test::Server->start(dir => $slow->dir, conf => qq{${on}index-file.names = ( "none" )\nserver.max-worker = 1\n
 		\$HTTP["host"] == "fast" { server.document-root = "$www" }\n});
 	is $s->fetch('/d/a.txt', Host => 'fast')->{status}, 200, 'another root';

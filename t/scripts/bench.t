@@ -2,16 +2,16 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
 use JSON::PP   ();
 use Test::More;
-use Test::Bench qw(median spread medians);
+use Accel::Bench::Engine qw(median spread medians);
 use Test::Bench::Backends;
-use Test::Bench::Rig;
+use Accel::Bench::Rig;
 use Test::Bench::Sweep;
-use Test::Peer;
-use Test::Slowfs;
+use Accel::Peer;
+use Accel::Slowfs;
 
 my $script = "$FindBin::Bin/../../scripts/bench";
 
@@ -32,7 +32,7 @@ subtest 'a benchmark without the disks of --storage says so' => sub {
 
 subtest 'backends' => sub {
 	my $said = "x/1\n\nNetwork backends:\n  + one     fine\n  - two     not here: one takes its place\n  + three   fine\n\nElse:\n  + four    no\n";
-	is_deeply [Test::Bench::parse_backends($said)], [['one', 'three'], [['two', 'not here: one takes its place']]],
+	is_deeply [Accel::Bench::Engine::parse_backends($said)], [['one', 'three'], [['two', 'not here: one takes its place']]],
 	    'what -V has and has not';
 	is Test::Bench::Backends::best({ a => { cpu => 5 }, b => { cpu => 5.1 }, c => { cpu => 7 } }), 'a (within 3 %: b)',
 	    'the cheapest, and those within its noise';
@@ -56,7 +56,7 @@ subtest 'advice' => sub {
 	    qr/MB\/s +1 +4 +16\n +stat threads, read = 16 +5\.0 +10\.0 +-\n +read threads, stat = 4 +- +- +10\.0\n/, 'a table';
 };
 
-# What a sum of figures hides: Test::Bench::Rig says that another name is cold in every respect.
+# What a sum of figures hides: Accel::Bench::Rig says that another name is cold in every respect.
 subtest 'another build is measured beside this one' => sub {
 	is system("$script --beside /nonexistent 2>/dev/null") >> 8, 2, 'a directory without a build is an error';
 	my ($said, $r) = bench('--beside', $ENV{B} // 'build', '--case', '1k', '--server', 'accel', '--server', 'beside');
@@ -65,14 +65,14 @@ subtest 'another build is measured beside this one' => sub {
 };
 
 subtest 'each name is cold' => sub {
-	my ($ok, $why) = Test::Slowfs->usable;
+	my ($ok, $why) = Accel::Slowfs->usable;
 	plan skip_all => $why unless $ok;
 	my $dir = File::Temp->newdir;
 	open my $fh, '>', "$dir/one" or die "$dir/one: $!";
 	print $fh 'x' x 100_000;
 	close $fh or die "$dir/one: $!";
 	link "$dir/one", "$dir/two" or die "$dir/two: $!";
-	my $slow = Test::Slowfs->start(source => "$dir", lookup_ms => 0, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$dir", lookup_ms => 0, read_ms => 0);
 	my $read = sub { open my $in, '<', $slow->dir . "/$_[0]" or die "$_[0]: $!"; local $/; length scalar <$in> };
 	is $read->('one'), 100_000, 'one name';
 	my $first = $slow->counts;
@@ -139,7 +139,7 @@ subtest 'requests that an application answers' => sub {
 };
 
 subtest 'cold' => sub {
-	my ($ok, $why) = Test::Slowfs->usable;
+	my ($ok, $why) = Accel::Slowfs->usable;
 	plan skip_all => $why unless $ok;
 	my $more = sub {
 		my ($few, $many) = map { $_[0]{through}{"$_-spindles"}{'linux-sendfile'}{mb} } 2, 16;
@@ -154,9 +154,9 @@ subtest 'cold' => sub {
 };
 
 subtest 'the accelerator' => sub {
-	my ($ok, $why) = Test::Slowfs->usable;
+	my ($ok, $why) = Accel::Slowfs->usable;
 	plan skip_all => $why unless $ok;
-	plan skip_all => 'lighttpd is not installed' if Test::Peer->missing('lighttpd');
+	plan skip_all => 'lighttpd is not installed' if Accel::Peer->missing('lighttpd');
 	my $more = sub {
 		my ($alone, $with) = map { $_[0]{accel}{'cold-100k-16'}{$_}{mb} } 'lighttpd', 'lighttpd+accel';
 		return $with > 3 * $alone;
@@ -178,9 +178,9 @@ subtest 'the accelerator' => sub {
 };
 
 subtest 'file systems that ask again at open' => sub {
-	my ($ok, $why) = Test::Slowfs->usable;
+	my ($ok, $why) = Accel::Slowfs->usable;
 	plan skip_all => $why unless $ok;
-	plan skip_all => 'nginx is not installed' if Test::Peer->missing('nginx');
+	plan skip_all => 'nginx is not installed' if Accel::Peer->missing('nginx');
 	my @servers = ('nginx+accel', 'nginx+accel, no-open', 'nginx, proxy to accel-server');
 	my $more = sub {
 		my ($asks, @helped) = map { $_[0]{opens}{local}{$_}{cold_mb} } @servers;
@@ -204,9 +204,9 @@ subtest 'what a question costs' => sub {
 };
 
 subtest "nginx's own cache" => sub {
-	my ($ok, $why) = Test::Slowfs->usable;
+	my ($ok, $why) = Accel::Slowfs->usable;
 	plan skip_all => $why unless $ok;
-	plan skip_all => 'nginx is not installed' if Test::Peer->missing('nginx');
+	plan skip_all => 'nginx is not installed' if Accel::Peer->missing('nginx');
 	my $more = sub {
 		my ($alone, $with) = map { $_[0]{ngcache}{'cold-100k-16'}{$_}{mb} } 'nginx', 'nginx+accel';
 		return $with > 3 * $alone;

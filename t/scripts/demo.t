@@ -1,14 +1,14 @@
 # make demo: its table tells what was measured, it leaves nothing behind, however it ends, and says what is missing.
 use v5.36;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
 use POSIX      ();
 use Test::More;
 use Time::HiRes qw(sleep time);
 use Test::Demo::Chart;
-use Test::Peer;
-use Test::Slowfs;
+use Accel::Peer;
+use Accel::Slowfs;
 use Test::Util qw(slurp);
 
 my $demo  = "$FindBin::Bin/../../scripts/demo";
@@ -79,8 +79,8 @@ sub run_demo ($tmp, $before, $while, @args) {
 sub scratch () { return File::Temp->newdir('demo-test-XXXXXX', TMPDIR => 1) }
 sub nothing { return }
 
-my @here = grep { !Test::Peer->missing($_) } qw(nginx lighttpd);
-my ($fuse, $no_fuse) = Test::Slowfs->usable;
+my @here = grep { !Accel::Peer->missing($_) } qw(nginx lighttpd);
+my ($fuse, $no_fuse) = Accel::Slowfs->usable;
 my $why_not = !-x "$build/bin/hload" ? 'no hload (make rigs)' : !@here ? 'neither nginx nor lighttpd is installed' : $fuse ? undef : $no_fuse;
 
 # Speeds depend on the load of the machine.  That the figures belong together does not.

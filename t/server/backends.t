@@ -3,17 +3,17 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use Fcntl qw(O_CREAT O_RDONLY O_WRONLY SEEK_SET);
 use File::Temp ();
 use Test::More;
 use Test::Server;
-use Test::Slowfs;
+use Accel::Slowfs;
 use Test::Util qw(put);
 
 my $own_mounts = Test::Server::own_mounts();
 my @backends   = Test::Server::backends();
-my ($fuse, $no_fuse) = Test::Slowfs->usable;
+my ($fuse, $no_fuse) = Accel::Slowfs->usable;
 
 # ---------------------------------------------------------------- files
 
@@ -199,7 +199,7 @@ SKIP: {
 SKIP: {
 	skip $no_fuse, scalar @backends unless $fuse;
 	for my $backend (@backends) {
-		my $slow = Test::Slowfs->start(source => "$disk", spindles => 16, lookup_ms => 2, read_ms => 1);
+		my $slow = Accel::Slowfs->start(source => "$disk", spindles => 16, lookup_ms => 2, read_ms => 1);
 		subtest "$backend sends files on FUSE byte for byte" => sub { matrix($backend, $slow->dir, 1, @sparse) };
 	}
 }

@@ -5,16 +5,16 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
 use JSON::PP ();
 use Test::Hot;
 use Test::More;
 use Test::Server;
-use Test::Slowfs;
+use Accel::Slowfs;
 use Test::Util qw(put);
 
-my ($fuse, $no_fuse) = Test::Slowfs->usable;
+my ($fuse, $no_fuse) = Accel::Slowfs->usable;
 plan skip_all => $no_fuse unless $fuse;
 my @backends = Test::Server::backends();
 
@@ -33,7 +33,7 @@ my $disks = 0;
 sub disk {      # the object, and the path of its files as clients ask for them
 	my $at = '/disk' . ++$disks;
 	mkdir "$root$at" or die "$at: $!";
-	return (Test::Slowfs->start(source => "$disk", at => "$root$at", spindles => 16, lookup_ms => 2, read_ms => 2), $at);
+	return (Accel::Slowfs->start(source => "$disk", at => "$root$at", spindles => 16, lookup_ms => 2, read_ms => 2), $at);
 }
 
 sub ask {

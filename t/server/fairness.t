@@ -3,19 +3,19 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
 use IO::Select;
 use JSON::PP ();
 use Test::More;
 use Test::App;
 use Test::Server;
-use Test::Slowfs;
+use Accel::Slowfs;
 use Test::Http qw(req);
 use Test::Util qw(put);
 use Time::HiRes qw(time);
 
-my ($usable, $why) = Test::Slowfs->usable;
+my ($usable, $why) = Accel::Slowfs->usable;
 plan skip_all => $why unless $usable;
 
 my ($flooder, $neighbour, $stranger) = qw(127.0.0.2 127.0.0.3 127.77.0.1);
@@ -63,7 +63,7 @@ sub waiting { my ($srv) = @_; return status($srv)->{threads}{stat}{queued} }
 sub counted { my ($srv, $name) = @_; return ($srv->log =~ /ev=counters .*\b\Q$name\E=(\d+)/)[0] // 0 }
 
 subtest 'a flood delays its neighbours no more than strangers' => sub {
-	my $slow = Test::Slowfs->start(source => "$www", spindles => 16, lookup_ms => 50, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$www", spindles => 16, lookup_ms => 50, read_ms => 0);
 	my $srv = server($slow);
 	my ($file, $wrong, %took) = (0, 0);
 	my $ask = sub {
@@ -89,7 +89,7 @@ subtest 'a flood delays its neighbours no more than strangers' => sub {
 };
 
 subtest 'a full queue refuses the client that has most' => sub {
-	my $slow = Test::Slowfs->start(source => "$www", spindles => 16, lookup_ms => 1, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$www", spindles => 16, lookup_ms => 1, read_ms => 0);
 	my $srv = server($slow, "server.max-blocking-queue = 40\nserver.max-open-idle = 60\n");
 	is waiting($srv), 0, 'it serves';
 	$slow->hang;
@@ -112,7 +112,7 @@ subtest 'a full queue refuses the client that has most' => sub {
 };
 
 subtest 'a client that resets its connection leaves the queue' => sub {
-	my $slow = Test::Slowfs->start(source => "$www", spindles => 16, lookup_ms => 1, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$www", spindles => 16, lookup_ms => 1, read_ms => 0);
 	my $srv = server($slow, "server.max-open-idle = 60\n");
 	my @kept = map { my $c = $srv->connect; $c->send(req('/nothing')); $c->reply; $c } 1 .. 5;
 	$slow->hang;
@@ -137,7 +137,7 @@ subtest 'a client that resets its connection leaves the queue' => sub {
 };
 
 subtest 'a client that resets its connection gives up an X-Sendfile look-up' => sub {
-	my $slow = Test::Slowfs->start(source => "$www", spindles => 16, lookup_ms => 1, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$www", spindles => 16, lookup_ms => 1, read_ms => 0);
 	my $app = Test::App->start;
 	my $srv = server($slow, "server.max-open-idle = 60\n" . Test::Server::proxy_block('^/app', 'unix:' . $app->socket));
 	my $send = sub { my $c = $srv->connect; $c->send(req("/app/head?X-Sendfile:%20@{[ $slow->dir ]}/f$_[0]")); return $c };

@@ -4,16 +4,16 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
 use Test::Hot;
 use Test::More;
 use Test::Server;
-use Test::Slowfs;
+use Accel::Slowfs;
 use Test::Util qw(put);
 use Time::HiRes qw(time);
 
-my ($fuse, $no_fuse) = Test::Slowfs->usable;
+my ($fuse, $no_fuse) = Accel::Slowfs->usable;
 my $slow     = ($ENV{B} // '') =~ /san/ ? 5 : 1;
 my @backends = Test::Server::backends();
 
@@ -41,7 +41,7 @@ my $disks = 0;
 sub disk {
 	my $at = '/disk' . ++$disks;
 	mkdir "$root$at" or die "$at: $!";
-	return (Test::Slowfs->start(source => "$disk", at => "$root$at", spindles => 16, lookup_ms => 2, read_ms => 2), $at);
+	return (Accel::Slowfs->start(source => "$disk", at => "$root$at", spindles => 16, lookup_ms => 2, read_ms => 2), $at);
 }
 
 # ---------------------------------------------------------------- questions

@@ -3,17 +3,17 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
 use Test::Fcgi ();
 use Test::Hload ();
 use Test::More;
 use Test::Server;
-use Test::Slowfs;
+use Accel::Slowfs;
 use Test::Util qw(need_program put);
 use Test::Http qw(req);
 
-my ($usable, $why) = Test::Slowfs->usable;
+my ($usable, $why) = Accel::Slowfs->usable;
 plan skip_all => $why unless $usable;
 
 my @backends = qw(adaptive gthread-aio linux-sendfile writev);
@@ -29,7 +29,7 @@ put("$www/large$_", "large $_ 45678\n" x 280_000) for 1 .. 4;   # 4 MB: 32 reads
 put("$www/short$_", "short $_\n" x 2000) for 1 .. 4;
 put("$www/list", join '', map { "/cold$_\n" } 1 .. $cold);
 
-sub disk { my (%arg) = @_; return Test::Slowfs->start(source => "$www", spindles => 16, read_ms => 0, lookup_ms => 0, %arg) }
+sub disk { my (%arg) = @_; return Accel::Slowfs->start(source => "$www", spindles => 16, read_ms => 0, lookup_ms => 0, %arg) }
 
 sub server {
 	my ($slow, $conf) = @_;

@@ -2,17 +2,17 @@
 # directory, of a file, and in a read.  The disk goes on at a word of the test, so no answer depends on a clock.
 use v5.36;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp  ();
 use Test::Hload ();
 use Test::More;
-use Test::Peer;
+use Accel::Peer;
 use Test::Server;
-use Test::SlowImage;
+use Accel::SlowImage;
 use Test::Util qw(eventually put slurp);
 
-Test::SlowImage::private_mounts(@ARGV);
-my ($usable, $why) = Test::SlowImage->usable('ext4');
+Accel::SlowImage::private_mounts(@ARGV);
+my ($usable, $why) = Accel::SlowImage->usable('ext4');
 plan skip_all => $why unless $usable;
 
 use constant { COLD => 16, HOT => 200 };
@@ -30,7 +30,7 @@ sub fill ($mnt) {
 }
 fill("$dir/www");               # for comparison
 put("$dir/list", join '', map { "/$_/cold\n" } 1 .. COLD);
-my $image = Test::SlowImage->make(type => 'ext4', file => "$dir/disk/disk.img", files => 3 * COLD, bytes => 2e6, fill => \&fill);
+my $image = Accel::SlowImage->make(type => 'ext4', file => "$dir/disk/disk.img", files => 3 * COLD, bytes => 2e6, fill => \&fill);
 
 # What is known before the disk hangs; the next step of each cold request then waits.
 my @stages = (
@@ -40,7 +40,7 @@ my @stages = (
 );
 
 sub beside ($make, $know) {
-	my $slow = Test::SlowImage->start(image => $image, spindles => COLD, read_ms => 0);
+	my $slow = Accel::SlowImage->start(image => $image, spindles => COLD, read_ms => 0);
 	my $srv = $make->($slow->dir);
 	my $hot = sub (%more) { Test::Hload->run($srv, '/hot', '-c', 20, '-n', $more{n}, '-t', 20, '-d', 40, '--check', "$dir/www") };
 	# A young file is not kept; the second time is after the first answer.
@@ -65,13 +65,13 @@ sub accel ($backend) {
 }
 
 sub peer ($kind, @more) {
-	return sub ($d) { Test::Peer->start($kind, root => $d, front => 1, threads => 20, @more) };
+	return sub ($d) { Accel::Peer->start($kind, root => $d, front => 1, threads => 20, @more) };
 }
 
 my %has = map { $_ => 1 } Test::Server::backends();
 my @servers = map { [$_, accel($_)] } grep { $has{$_} } qw(adaptive linux-sendfile writev linux-aio-sendfile io-uring);
 for my $kind (qw(nginx lighttpd)) {
-	next if Test::Peer->missing($kind);
+	next if Accel::Peer->missing($kind);
 	push @servers, ["$kind, the accelerator", peer($kind)], ["$kind, the accelerator, hot file exempt", peer($kind, exempt => '/hot')];
 }
 

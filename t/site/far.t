@@ -5,13 +5,13 @@ use warnings;
 use FindBin;
 use Test::More;
 use Test::Fcgi qw(eventually put slurp);
-use Test::Peer;
+use Accel::Peer;
 use Test::Server;
 use Test::Site;
 use Test::Site::Checks;
-use Test::Slowfs;
+use Accel::Slowfs;
 
-my ($usable, $why) = Test::Slowfs->usable;
+my ($usable, $why) = Accel::Slowfs->usable;
 plan skip_all => $why unless $usable;
 my $examples = "$FindBin::Bin/../../examples";
 my $tree = tree();
@@ -57,10 +57,10 @@ CONF
 for my $kind (sort keys %text) {
 	subtest $kind => sub {
 		Test::Site->need($kind);
-		my $slow = Test::Slowfs->start(source => "$tree/disk", at => "$tree/www/far", lookup_ms => 0, read_ms => 0, open_ms => 1);
+		my $slow = Accel::Slowfs->start(source => "$tree/disk", at => "$tree/www/far", lookup_ms => 0, read_ms => 0, open_ms => 1);
 		my ($own) = lines_of($kind, 'conf');
 		like $own, qr{^server\.document-root = "/srv/www"$}m, 'accel-server has the same root';
-		my $behind = Test::Peer->start('accel', root => "$tree/www");
+		my $behind = Accel::Peer->start('accel', root => "$tree/www");
 		my $site = Test::Site->start($kind, 'its lines', root => "$tree/www", behind => [$behind], text => $text{$kind}->(lines_of($kind, $kind)));
 		my $r = $site->get('/far/one');
 		is "$r->{status} $r->{body}", "200 far one\n", 'a far file';

@@ -2,7 +2,7 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use Test::App;
 use Test::More;
 use Test::Server;
@@ -98,7 +98,7 @@ subtest 'WebDAV' => sub {
 	my $root = File::Temp->newdir('dav-XXXXXX', TMPDIR => 1);
 	mkdir "$root/dav" or die "dav: $!";
 	chmod 0777, $root, "$root/dav";
-	my $apache = Test::Peer->start('apache', root => "$root", conf => <<"CONF");
+	my $apache = Accel::Peer->start('apache', root => "$root", conf => <<"CONF");
 LoadModule dav_module /usr/lib/apache2/modules/mod_dav.so
 LoadModule dav_fs_module /usr/lib/apache2/modules/mod_dav_fs.so
 DavLockDB $root/locks

@@ -5,7 +5,7 @@ use Test::More;
 use Test::Fcgi qw(put eventually);
 use Test::Site;
 use Test::Site::Checks;
-use Test::Slowfs;
+use Accel::Slowfs;
 use Test::Util qw(slurp);
 
 my $tree = tree();
@@ -127,9 +127,9 @@ sub forgets_when_told {
 # The disk has not said a word when the hot file is there: no clock is needed.
 sub cold_files_delay_nobody {
 	my ($r) = @_;
-	my ($usable, $why) = Test::Slowfs->usable;
+	my ($usable, $why) = Accel::Slowfs->usable;
 	plan skip_all => $why unless $usable;
-	my $slow = Test::Slowfs->start(source => "$tree/www/names", at => "$tree/www/bare", lookup_ms => 0, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$tree/www/names", at => "$tree/www/bare", lookup_ms => 0, read_ms => 0);
 	my $site = start($r, edit => sub { $_[0] =~ s/^worker_processes .*/worker_processes 1;/mr });
 	is $site->get('/one.txt')->{status}, 200, 'the hot file';
 	$slow->hang;

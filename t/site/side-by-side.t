@@ -13,7 +13,7 @@ use POSIX ();
 use Test::More;
 
 use Test::Http ();
-use Test::Peer ();
+use Accel::Peer ();
 use Test::Util qw(eventually need_program put slurp);
 
 need_program('lighttpd', 'lighttpd');
@@ -114,7 +114,7 @@ END {
 ok eventually(sub { -S "$dir/php.sock" }), 'php-fpm runs' or BAIL_OUT(slurp("$dir/out"));
 
 my $conf = "$FindBin::Bin/side-by-side.conf";
-my ($theirs, $ours) = map { Test::Peer->start($_, root => "$dir/www", file => $conf, env => { RUN => $dir, WHO => $_ }) } $ENV{TWIN} // 'lighttpd', 'accel';
+my ($theirs, $ours) = map { Accel::Peer->start($_, root => "$dir/www", file => $conf, env => { RUN => $dir, WHO => $_ }) } $ENV{TWIN} // 'lighttpd', 'accel';
 ok !length($ours->said =~ s/^.*server\.start.*\n//mgr), 'accel-server has nothing to say about it' or diag $ours->said;
 
 # ---------------------------------------------------------------- the requests

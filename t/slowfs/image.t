@@ -2,15 +2,15 @@
 # program ends, no mount and no loop device is left.
 use v5.36;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
 use POSIX      ();
 use Test::More;
-use Test::SlowImage;
+use Accel::SlowImage;
 use Test::Util qw(eventually put slurp);
 use Time::HiRes qw(time);
 
-Test::SlowImage::private_mounts(@ARGV);
+Accel::SlowImage::private_mounts(@ARGV);
 
 use constant { FILES => 40, SIZE => 100_000 };
 
@@ -26,7 +26,7 @@ sub path ($n) { return int(($n + 1) / 2) . "/$n" }
 # Made once.
 my %image;
 sub image ($type) {
-	return $image{$type} //= Test::SlowImage->make(type => $type, file => "$dir/disk/$unique.$type", files => 2 * FILES, bytes => SIZE * FILES, fill => sub ($mnt) {
+	return $image{$type} //= Accel::SlowImage->make(type => $type, file => "$dir/disk/$unique.$type", files => 2 * FILES, bytes => SIZE * FILES, fill => sub ($mnt) {
 		for my $n (1 .. FILES) {
 			mkdir "$mnt/" . int(($n + 1) / 2);
 			put("$mnt/" . path($n), bytes($n));
@@ -48,11 +48,11 @@ sub reads ($slow, $code) {
 	return $slow->counts->{reads} - $before;
 }
 
-for my $type (Test::SlowImage::types()) {
+for my $type (Accel::SlowImage::types()) {
 	subtest $type => sub {
-		my ($ok, $why) = Test::SlowImage->usable($type);
+		my ($ok, $why) = Accel::SlowImage->usable($type);
 		plan skip_all => $why unless $ok;
-		my $slow = Test::SlowImage->start(image => image($type), spindles => 4, read_ms => 0);
+		my $slow = Accel::SlowImage->start(image => image($type), spindles => 4, read_ms => 0);
 		my $d = $slow->dir;
 		is slurp('/proc/self/mounts') =~ /^\S+ \Q$d\E $type ro,/m, 1, 'mounted, read-only';
 		is $slow->counts->{reads}, 0, 'the mount itself is not counted';
@@ -72,11 +72,11 @@ for my $type (Test::SlowImage::types()) {
 	};
 }
 
-my ($ok, $why) = Test::SlowImage->usable('ext4');
+my ($ok, $why) = Accel::SlowImage->usable('ext4');
 
 subtest 'ext4: each block of metadata is a read' => sub {
 	plan skip_all => $why unless $ok;
-	my $slow = Test::SlowImage->start(image => image('ext4'), spindles => 4, read_ms => 0);
+	my $slow = Accel::SlowImage->start(image => image('ext4'), spindles => 4, read_ms => 0);
 	my $d = $slow->dir;
 	stat "$d/" . path(FILES);               # inodes and blocks of the root directory
 	is reads($slow, sub { stat "$d/1" }), 1, 'the inode of a directory';
@@ -88,7 +88,7 @@ subtest 'ext4: each block of metadata is a read' => sub {
 
 subtest 'a request takes its time, and orders hold' => sub {
 	plan skip_all => $why unless $ok;
-	my $slow = Test::SlowImage->start(image => image('ext4'), spindles => 4, read_ms => 100);
+	my $slow = Accel::SlowImage->start(image => image('ext4'), spindles => 4, read_ms => 100);
 	my $d = $slow->dir;
 	my $t = time;
 	stat "$d/" . path(1);
@@ -107,8 +107,8 @@ my $holder = <<'END';
 use v5.36;
 use POSIX ();
 use Time::HiRes qw(sleep);
-use Test::SlowImage;
-my $slow = Test::SlowImage->start(image => { type => 'ext4', file => $ARGV[0] }, spindles => 1, read_ms => $ARGV[1]);
+use Accel::SlowImage;
+my $slow = Accel::SlowImage->start(image => { type => 'ext4', file => $ARGV[0] }, spindles => 1, read_ms => $ARGV[1]);
 $| = 1;
 say join ' ', $slow->dir, $slow->pid;
 if ($ARGV[2]) {
@@ -140,8 +140,8 @@ for my $case ([KILL => 0, 'killed'], [KILL => 1, 'killed while it waits for the 
 }
 
 subtest 'the reason is said where it cannot be' => sub {
-	is_deeply [Test::SlowImage->usable('ext5')], [0, 'no file system "ext5"; there are: ext4 xfs'], 'no such file system';
-	my ($may, $reason) = split ' ', qx{"$^X" -I"$FindBin::Bin/../lib" -MTest::SlowImage -e 'print join " ", Test::SlowImage->usable("ext4")'}, 2;
+	is_deeply [Accel::SlowImage->usable('ext5')], [0, 'no file system "ext5"; there are: ext4 xfs'], 'no such file system';
+	my ($may, $reason) = split ' ', qx{"$^X" -I"$FindBin::Bin/../../scripts/lib" -MAccel::SlowImage -e 'print join " ", Accel::SlowImage->usable("ext4")'}, 2;
 	ok $may eq '0' && length $reason, 'no mount namespace' or diag $reason;
 };
 

@@ -4,16 +4,16 @@ use strict;
 use warnings;
 use Fcntl qw(O_DIRECT O_RDONLY);
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp;
 use IO::Select;
 use POSIX ();
 use Test::More;
-use Test::Slowfs;
+use Accel::Slowfs;
 use Test::Util ();
 use Time::HiRes qw(time sleep);
 
-my ($ok, $why) = Test::Slowfs->usable;
+my ($ok, $why) = Accel::Slowfs->usable;
 plan skip_all => $why unless $ok;
 
 my $src = File::Temp->newdir;
@@ -56,10 +56,10 @@ put("sub/deep", "deep\n");
 symlink 'sub/deep', "$src/link" or die "link: $!";
 
 subtest 'each open asks, or none with --no-open' => sub {
-	my $slow = Test::Slowfs->start(source => $src, lookup_ms => 0, read_ms => 0, open_ms => 1);
+	my $slow = Accel::Slowfs->start(source => $src, lookup_ms => 0, read_ms => 0, open_ms => 1);
 	is slurp($slow->dir . '/f1'), "file 1\n", 'a file' for 1 .. 3;
 	is $slow->stop->{opens}, 3, 'three opens';
-	$slow = Test::Slowfs->start(source => $src, lookup_ms => 0, read_ms => 0, open_ms => 1, no_open => 1);
+	$slow = Accel::Slowfs->start(source => $src, lookup_ms => 0, read_ms => 0, open_ms => 1, no_open => 1);
 	is slurp($slow->dir . '/f1'), "file 1\n", 'a file' for 1 .. 3;
 	is slurp($slow->dir . '/sub/deep'), "deep\n", 'another one';
 	is slurp($slow->dir . '/odd'), slurp("$src/odd"), 'a file of several reads';
@@ -67,7 +67,7 @@ subtest 'each open asks, or none with --no-open' => sub {
 };
 
 subtest 'each name, present or absent, has one look-up of 300 ms' => sub {
-	my $slow = Test::Slowfs->start(source => $src, spindles => 16, lookup_ms => 300, read_ms => 300);
+	my $slow = Accel::Slowfs->start(source => $src, spindles => 16, lookup_ms => 300, read_ms => 300);
 	my $d = $slow->dir;
 
 	cmp_ok seconds { ok -e "$d/f1", 'found' }, '>=', 0.29, 'the first look-up is slow';
@@ -82,26 +82,26 @@ subtest 'each name, present or absent, has one look-up of 300 ms' => sub {
 };
 
 subtest 'sixteen spindles work in parallel, in one directory too' => sub {
-	my $slow = Test::Slowfs->start(source => $src, spindles => 16, lookup_ms => 500, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => $src, spindles => 16, lookup_ms => 500, read_ms => 0);
 	my $took = at_once(16, sub { stat $slow->dir . "/f$_[0]" });
 	cmp_ok $took, '>=', 0.49, 'as long as one look-up';
 	cmp_ok $took, '<', 2.5, 'not as long as sixteen';
 };
 
 subtest 'one spindle does one thing after the other' => sub {
-	my $slow = Test::Slowfs->start(source => $src, spindles => 1, lookup_ms => 50, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => $src, spindles => 1, lookup_ms => 50, read_ms => 0);
 	cmp_ok at_once(16, sub { stat $slow->dir . "/f$_[0]" }), '>=', 16 * 0.049, 'sixteen look-ups';
 };
 
 subtest 'open can be slow each time, as on a network file system' => sub {
-	my $slow = Test::Slowfs->start(source => $src, lookup_ms => 0, open_ms => 100, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => $src, lookup_ms => 0, open_ms => 100, read_ms => 0);
 	for (1, 2) {
 		cmp_ok seconds { slurp($slow->dir . '/f1') }, '>=', 0.099, "open $_";
 	}
 };
 
 subtest 'the bytes are the bytes of the source' => sub {
-	my $slow = Test::Slowfs->start(source => $src, spindles => 4, lookup_ms => 1, read_ms => 1, jitter => 20);
+	my $slow = Accel::Slowfs->start(source => $src, spindles => 4, lookup_ms => 1, read_ms => 1, jitter => 20);
 	my $d = $slow->dir;
 	for my $name (sort keys %size) {
 		ok slurp("$d/$name") eq slurp("$src/$name"), "$name, $size{$name} bytes, cold";
@@ -147,7 +147,7 @@ sub read_on {
 	return ($got, $! ? "$!" : '');
 }
 
-sub disk { my (@arg) = @_; return Test::Slowfs->start(source => $src, spindles => 4, lookup_ms => 1, read_ms => 1, @arg) }
+sub disk { my (@arg) = @_; return Accel::Slowfs->start(source => $src, spindles => 4, lookup_ms => 1, read_ms => 1, @arg) }
 
 my ($EIO, $ENOENT, $EINVAL) = map { local $! = $_; "$!" } POSIX::EIO, POSIX::ENOENT, POSIX::EINVAL;
 
@@ -385,12 +385,12 @@ subtest 'slowfs ends while requests hang' => sub {
 
 subtest 'a mount below its own source is refused' => sub {
 	mkdir "$src/mnt" or die "mnt: $!";
-	like qx(@{[Test::Slowfs::binary()]} $src $src/mnt 2>&1), qr/is inside of/, 'it would wait for itself';
+	like qx(@{[Accel::Slowfs::binary()]} $src $src/mnt 2>&1), qr/is inside of/, 'it would wait for itself';
 	rmdir "$src/mnt";
 };
 
 subtest 'nothing stays mounted' => sub {
-	my $slow = Test::Slowfs->start(source => $src);
+	my $slow = Accel::Slowfs->start(source => $src);
 	my $mnt = $slow->dir;
 	ok $slow->mounted, 'mounted';
 	$slow->stop;
@@ -398,7 +398,7 @@ subtest 'nothing stays mounted' => sub {
 
 	my $pid = fork // die "fork: $!";
 	if (!$pid) {
-		my $inner = Test::Slowfs->start(source => $src);
+		my $inner = Accel::Slowfs->start(source => $src);
 		open my $fh, '>', "$src/../slowfs-mnt.$$" or POSIX::_exit(1);
 		print $fh $inner->dir;
 		close $fh;

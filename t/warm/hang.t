@@ -2,26 +2,26 @@
 use v5.36;
 use File::Temp;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use Test::More;
-use Test::Slowfs;
+use Accel::Slowfs;
 use Test::Walk;
 
-my ($usable, $why) = Test::Slowfs->usable;
+my ($usable, $why) = Accel::Slowfs->usable;
 plan skip_all => $why unless $usable;
 
 # It takes five seconds to be sure that something hangs: both runs take them at the same time.
 my ($src, $local) = map { File::Temp->newdir } 1 .. 2;
 make_tree("$src", 1, 100);
 make_tree("$local", 40, 20);
-my $hung = Test::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 0, read_ms => 0);
+my $hung = Accel::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 0, read_ms => 0);
 $hung->hang('/d1/*');
 my $run = start('-j', '4', '--rate', '400', "$local", $hung->dir);    # the last one is read first
 
 subtest 'a file that hangs does not stop the others' => sub {
 	my $src = File::Temp->newdir;
 	make_tree("$src", 4, 20);
-	my $slow = Test::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 1, read_ms => 1);
+	my $slow = Accel::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 1, read_ms => 1);
 	$slow->hang('/d2/f3');
 	my $run = start('-j', '4', $slow->dir);
 	ok $slow->wait_hanging(1), 'a thread waits for it';

@@ -2,13 +2,13 @@
 use v5.36;
 use File::Temp;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use POSIX ();
 use Test::More;
-use Test::Slowfs;
+use Accel::Slowfs;
 use Test::Walk;
 
-my ($usable, $why) = Test::Slowfs->usable;
+my ($usable, $why) = Accel::Slowfs->usable;
 plan skip_all => $why unless $usable;
 
 subtest 'a killed run of a list goes on where it was' => sub {
@@ -16,7 +16,7 @@ subtest 'a killed run of a list goes on where it was' => sub {
 	my $state = "$run_dir/state";
 	make_tree("$src", 1, 1000);
 	put("$run_dir/list", join '', map { "d1/f$_\n" } 1 .. 1000);
-	my $slow = Test::Slowfs->start(source => "$src", spindles => 8, lookup_ms => 0, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$src", spindles => 8, lookup_ms => 0, read_ms => 0);
 	my @same = ('-j', '4', '--state', $state, '--list', "$run_dir/list", '--root', $slow->dir);
 	$slow->hang('/d1/f900');
 	my $run = start(@same);
@@ -62,7 +62,7 @@ subtest 'a full disk stops the state file, not the run' => sub {
 	plan skip_all => 'a small file system cannot be mounted' if $> != 0 || system("mount -t tmpfs -o size=32k none $disk 2>/dev/null") != 0;
 	my $state = "$disk/state";
 	make_tree("$src", 600, 2);
-	my $slow = Test::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 0, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 0, read_ms => 0);
 	my @same = ('-j', '4', '--state', $state, $slow->dir);
 	$slow->hang("/d$_/f1") for 3, 300;
 	my $fill = sub { open my $fh, '>', "$disk/fill" or die; 1 while syswrite $fh, 'x' x 512 };

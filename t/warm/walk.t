@@ -3,11 +3,11 @@
 use v5.36;
 use File::Temp;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use JSON::PP ();
 use POSIX ();
 use Test::More;
-use Test::Slowfs;
+use Accel::Slowfs;
 use Test::Walk;
 use Time::HiRes qw(time sleep);
 
@@ -28,7 +28,7 @@ subtest 'every file of a tree is touched' => sub {
 	like +(warm('-jx', "$dir"))[2], qr/^accel-warm: --threads: expected 1 to \d+, got "x"$/m, '... wrong ones, too';
 };
 
-my ($rig, $no_rig) = Test::Slowfs->usable;
+my ($rig, $no_rig) = Accel::Slowfs->usable;
 
 subtest 'names with any bytes and deep trees are touched' => sub {
 	my $dir = File::Temp->newdir;
@@ -173,7 +173,7 @@ subtest '-x skips other file systems' => sub {
 	put("$src/there", 'x');
 	put("$dir/here", 'x');
 	mkdir "$dir/mnt" or die $!;
-	my $slow = Test::Slowfs->start(source => "$src", at => "$dir/mnt", lookup_ms => 0, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$src", at => "$dir/mnt", lookup_ms => 0, read_ms => 0);
 	is numbers("$dir")->{files}, 2, 'are walked';
 	$slow->forget;
 	$slow->hang;
@@ -188,7 +188,7 @@ subtest 'each file of a slow disk is read once' => sub {
 	my $src = File::Temp->newdir;
 	make_tree("$src", 8, 50);
 	my @files = map { my $d = $_; map { "d$d/f$_" } 1 .. 50 } 1 .. 8;
-	my $slow = Test::Slowfs->start(source => "$src", spindles => 16, lookup_ms => 10, read_ms => 10);
+	my $slow = Accel::Slowfs->start(source => "$src", spindles => 16, lookup_ms => 10, read_ms => 10);
 	my $n = numbers($slow->dir);
 	is $n->{files}, 400, 'all files';
 	is_deeply [@{ $slow->counts }{qw(lookups reads)}], [408, 400], 'one look-up a name, one read a file';
@@ -245,7 +245,7 @@ subtest 'a killed run goes on where it was' => sub {
 	my $state = "$run_dir/state";
 	make_tree("$src", 40, 10);
 	my @files = map { my $d = $_; map { "d$d/f$_" } 1 .. 10 } 1 .. 40;
-	my $slow = Test::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 1, read_ms => 1);
+	my $slow = Accel::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 1, read_ms => 1);
 	my @same = ('-j', '4', '--state', $state, $slow->dir);
 
 	$slow->hang("/d$_/f5") for 7, 23;
@@ -306,7 +306,7 @@ subtest 'USR1 prints the progress' => sub {
 	plan skip_all => $no_rig unless $rig;
 	my $src = File::Temp->newdir;
 	make_tree("$src", 4, 20);
-	my $slow = Test::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 0, read_ms => 0);
+	my $slow = Accel::Slowfs->start(source => "$src", spindles => 4, lookup_ms => 0, read_ms => 0);
 	$slow->hang('/d2/f3');
 	my $run = start('-q', $slow->dir);
 	ok eventually(sub { $slow->counts->{reads} == 79 }), 'all but one';

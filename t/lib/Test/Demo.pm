@@ -29,10 +29,10 @@ unanswered at the end counts with its age. Milliseconds and MB (10^6 bytes).
 use v5.36;
 use Time::HiRes qw(sleep);
 use List::Util qw(max min);
-use Test::Bench;
+use Accel::Bench::Engine;
 use Test::Bench::NgCache;
-use Test::Bench::Rig;
-use Test::Peer;
+use Accel::Bench::Rig;
+use Accel::Peer;
 
 use constant { COLD_CLIENTS => 16, HOT_RATE => 100, HOT_CONNECTIONS => 64, HOT => '/1k.bin', MS => 8, FILE => 102_400,
 	ALONE => 0.25, HEAD_START => 0.1, THREADS => 32, OBJECTS => 6400 };
@@ -48,9 +48,9 @@ my @servers = (
 sub server_kinds { return map { $_->{kind} } @servers }
 
 sub new ($class, %opt) {
-	my $bench = Test::Bench->new(rounds => 1, seconds => $opt{seconds}, storage => $opt{storage}, silent => 1);
+	my $bench = Accel::Bench::Engine->new(rounds => 1, seconds => $opt{seconds}, storage => $opt{storage}, silent => 1);
 	my %asked = map { $_ => 1 } @{ $opt{servers} };
-	return bless { bench => $bench, rig => Test::Bench::Rig->new($bench, lists => ['small']), spindles => $opt{spindles},
+	return bless { bench => $bench, rig => Accel::Bench::Rig->new($bench, lists => ['small']), spindles => $opt{spindles},
 		servers => [map { { list => 'small', %$_ } } grep { $asked{ $_->{kind} } } @servers] }, $class;
 }
 
@@ -59,7 +59,7 @@ sub abandon ($self) { return $self->{bench}->abandon }
 my %disk = (lookup_ms => MS, read_ms => MS, jitter => 20);
 
 # MB/s that so many disks can give, no disk ever idle.
-sub disk_mb ($spindles, $list) { return FILE / 1e6 / Test::Bench::Rig::ideal_seconds({ %disk, spindles => $spindles }, 1, $list) }
+sub disk_mb ($spindles, $list) { return FILE / 1e6 / Accel::Bench::Rig::ideal_seconds({ %disk, spindles => $spindles }, 1, $list) }
 
 # The cache is filled once, with as many objects as the fastest disk can give in one measurement.
 sub _fill ($self) {

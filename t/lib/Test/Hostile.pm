@@ -39,7 +39,7 @@ use Test::Fcgi ();
 use Test::Http ();
 use Test::More;
 use Test::Server;
-use Test::Slowfs;
+use Accel::Slowfs;
 use Test::Util qw(put);
 use Time::HiRes qw(time);
 
@@ -100,7 +100,7 @@ sub missing {
 	return 'spawn-fcgi is not installed' if $arg{app} && !grep { -x "$_/spawn-fcgi" } split /:/, $ENV{PATH};
 	return 'the FCGI module is not installed' if $arg{app} && !eval { require FCGI };
 	if ($arg{slow}) {
-		my ($ok, $why) = Test::Slowfs->usable;
+		my ($ok, $why) = Accel::Slowfs->usable;
 		return $why unless $ok;
 	}
 	return;
@@ -150,7 +150,7 @@ sub _slow_disk {
 		link "$disk/." . $n % 32, "$disk/$_$n" or die "link: $!" for qw(c v);
 	}
 	unlink map { "$disk/.$_" } 0 .. 31;
-	$self->{slow_disk} = Test::Slowfs->start(source => $disk, at => "$self->{www}/slow", spindles => 4, lookup_ms => 4, read_ms => 4);
+	$self->{slow_disk} = Accel::Slowfs->start(source => $disk, at => "$self->{www}/slow", spindles => 4, lookup_ms => 4, read_ms => 4);
 }
 
 sub _conf {

@@ -42,6 +42,7 @@ use Scalar::Util qw(weaken);
 use Test::Http qw(request_head parse parts unchunk);
 use Test::Util qw(PATIENCE SOON build_dir program eventually put slurp);
 use Time::HiRes qw(time);
+use Accel::Namespace qw(own_mounts);      # restarts the test in a mount namespace of its own; call it first
 
 my %live;                       # weak: END stops what a test left behind
 
@@ -49,14 +50,6 @@ my %live;                       # weak: END stops what a test left behind
 sub backends {
 	my ($list) = (join '', qx{"@{[ program('accel-server') ]}" -V}) =~ /^Network backends:\n((?: .*\n)+)/m or die "accel-server -V lists no backends\n";
 	return $list =~ /^  \+ (\S+)/mg;
-}
-
-# Restarts the test in a mount namespace of its own, which ends with it.  Call it first.  False where that is not allowed.
-sub own_mounts {
-	return 1 if delete $ENV{TEST_OWN_MOUNTS};
-	return 0 if $> != 0 || system('unshare -m true >/dev/null 2>&1') != 0;
-	$ENV{TEST_OWN_MOUNTS} = 1;
-	exec 'unshare', '-m', '--propagation', 'private', $^X, (map { "-I$_" } @INC), $0, @ARGV or die "unshare: $!";
 }
 
 # ---------------------------------------------------------------- start and stop

@@ -44,7 +44,8 @@ free, for the test.
 
 use strict;
 use warnings;
-use parent 'Test::Peer';
+use Test::Util ();
+use parent 'Accel::Peer';
 use Cwd ();
 use File::Basename qw(dirname);
 use File::Copy ();
@@ -57,7 +58,6 @@ use Test::Fcgi ();
 use Test::Fcgi::Codec qw(:all);
 use Test::Http ();
 use Test::More ();
-use Test::Util ();
 use Time::HiRes qw(time);
 
 my $examples = Cwd::abs_path(dirname(__FILE__) . '/../../../examples');
@@ -152,7 +152,7 @@ sub start {
 	$self->{dir} = File::Temp->newdir("site-$kind-XXXXXX", TMPDIR => 1);
 	chmod 0755, "$self->{dir}";
 	my $example = $arg{text} // Test::Util::slurp("$examples/$kind/$file") || die "$examples/$kind/$file: $!";
-	$self->{ports} = { map { $_ => Test::Peer::_free_port() } qw(8080 8081 9000) };
+	$self->{ports} = { map { $_ => Accel::Peer::_free_port() } qw(8080 8081 9000) };
 	$self->{ports}{ 8081 + $_ } = $arg{behind}[$_]->port for 0 .. $#{ $arg{behind} // [] };
 	$self->{port} = $self->{ports}{8080};
 	$self->_programs;

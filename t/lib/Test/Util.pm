@@ -15,9 +15,12 @@ Test::Util - files, waiting, and where the programs are, for all tests
 use strict;
 use warnings;
 use Exporter 'import';
+use File::Basename ();
 use File::Temp ();
 use Test::More ();
 use Time::HiRes qw(time);
+use lib File::Basename::dirname(__FILE__) . '/../../../scripts/lib';
+use Accel::Util qw(find_program program put slurp);
 
 our @EXPORT_OK = qw(PATIENCE SOON build_dir program find_program need_program sanitized put slurp temp_tree eventually rss);
 
@@ -25,15 +28,7 @@ use constant PATIENCE => 60;    # seconds until a test gives up; sanitizers are 
 use constant SOON => 10;        # an upper bound, on a slow machine, for what waits for no timeout
 
 sub build_dir { return ($ENV{B} // 'build') }
-sub program   { my ($name) = @_; return build_dir() . "/bin/$name" }
 sub sanitized { return build_dir() =~ /[at]san/ }
-
-# The path of an installed program, or undef.
-sub find_program {
-	my ($name) = @_;
-	my ($path) = grep { -x } map { "$_/$name" } split(/:/, $ENV{PATH}), qw(/usr/sbin /usr/local/sbin);
-	return $path;
-}
 
 # The path of a program that scripts/install-deps installs.  Without it the test fails and names the package.  It is
 # skipped only where install-deps cannot install it: on a system without apt-get.
@@ -44,21 +39,6 @@ sub need_program {
 	my $why = "$name is missing; the package is $package";
 	Test::More::plan(skip_all => $why) if !find_program('apt-get');
 	die "$why; run scripts/install-deps\n";
-}
-
-sub put {
-	my ($path, $bytes) = @_;
-	open my $fh, '>:raw', $path or die "$path: $!";
-	print $fh $bytes;
-	close $fh or die "$path: $!";
-	return $path;
-}
-
-sub slurp {
-	my ($path) = @_;
-	open my $fh, '<:raw', $path or return '';
-	local $/;
-	return scalar <$fh> // '';
 }
 
 # A directory that other users may enter.

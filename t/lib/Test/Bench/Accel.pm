@@ -15,10 +15,10 @@ go through the accelerator. In all but the last of these the hot file is exempt,
 
 use strict;
 use warnings;
-use Test::Bench qw(medians spread);
+use Accel::Bench::Engine qw(medians spread);
 use Test::Bench::Cold;
 use Test::Bench::Hot;
-use Test::Bench::Rig;
+use Accel::Bench::Rig;
 
 my $hot = '/1k.bin';
 my $threads = 32;
@@ -50,7 +50,7 @@ sub kinds {
 
 sub run {
 	my ($bench) = @_;
-	my $rig = Test::Bench::Rig->new($bench);
+	my $rig = Accel::Bench::Rig->new($bench);
 	my @kinds = kinds($bench);
 	my @cases = grep { !$bench->opt('quick') || ($_->{spindles} // 16) == 16 } Test::Bench::Hot::chosen($bench->opt('case'), @beside, @through, @passing);
 	my %runs;
@@ -109,7 +109,7 @@ sub print_beside {
 sub arrivals {
 	my ($bench, $rig, $case, $runs, @kinds) = @_;
 	my %slow = (%disk, spindles => $case->{spindles});
-	my $files = Test::Bench::Rig::files_for(\%slow, $bench->opt('seconds'), $case->{list});
+	my $files = Accel::Bench::Rig::files_for(\%slow, $bench->opt('seconds'), $case->{list});
 	push @{ $runs->{'the rig'} }, $rig->plain(\%slow, $files, $case->{list});
 	push @{ $runs->{ $_->{name} } }, $rig->fetch_each_once($_, \%slow, files => $files, connections => $case->{clients}, list => $case->{list})
 	    for @kinds;
@@ -117,7 +117,7 @@ sub arrivals {
 
 sub print_through {
 	my ($case, $of, $runs, @names) = @_;
-	print "\n$case->{title}, each once, $case->{spindles} spindles (", Test::Bench::Rig::price(\%disk), "), $case->{clients} clients  ($case->{name})\n";
+	print "\n$case->{title}, each once, $case->{spindles} spindles (", Accel::Bench::Rig::price(\%disk), "), $case->{clients} clients  ($case->{name})\n";
 	printf "  %-18s %9s %5s %9s %9s %9s %11s %9s %9s   %-22s %7s %6s\n", 'server', 'MB/s', '+-%', 'of rig', 'files/s', 'p99 ms', 'CPU us/file', 'of accel',
 	    'of alone', 'look-ups opens reads', 'others%', 'errors';
 	for my $name (@names) {

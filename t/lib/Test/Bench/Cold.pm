@@ -17,9 +17,9 @@ hide it.
 use strict;
 use warnings;
 use Time::HiRes qw(sleep);
-use Test::Bench qw(medians spread);
+use Accel::Bench::Engine qw(medians spread);
 use Test::Bench::Hot;
-use Test::Bench::Rig;
+use Accel::Bench::Rig;
 
 my $rate = 1000;                # hot requests per second, over 50 connections
 my $head_start = 0.5;           # seconds that the cold clients run before the hot ones are measured
@@ -48,7 +48,7 @@ my $accel_fcgi = { kind => 'accel', name => 'accel+fcgi', threads => 32, via_sta
 
 sub run {
 	my ($bench) = @_;
-	my $rig = Test::Bench::Rig->new($bench);
+	my $rig = Accel::Bench::Rig->new($bench);
 	$slow{read_ms} = $image_ms if $rig->storage ne 'slowfs';
 	my @kinds = $bench->wanted($bench->backends, $accel_fcgi, @peers);
 	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @beside, @through);
@@ -127,7 +127,7 @@ sub beside {
 sub print_beside {
 	my ($bench, $case, $runs, @names) = @_;
 	print "\n50 clients of a hot 1 kB file, $rate req/s by the clock, beside $case->{title}  ($case->{name})\n",
-	    '  ', Test::Bench::Rig::price(\%slow), " (+-$slow{jitter} %), $slow{spindles} spindles\n";
+	    '  ', Accel::Bench::Rig::price(\%slow), " (+-$slow{jitter} %), $slow{spindles} spindles\n";
 	printf "  %-18s %26s   %29s %8s %8s %8s %9s %7s %6s\n", '', 'alone: p50  p99  max ms', 'beside: p50   p99   max ms',
 	    'p50 x', 'p99 x', 'served/s', 'cold MB/s', 'others%', 'errors';
 	for my $name (@names) {
@@ -143,7 +143,7 @@ sub print_beside {
 # One round: the disk itself, then each server.
 sub arrivals {
 	my ($bench, $rig, $disk, $runs, @kinds) = @_;
-	my $files = Test::Bench::Rig::files_for($disk, $bench->opt('seconds'));
+	my $files = Accel::Bench::Rig::files_for($disk, $bench->opt('seconds'));
 	push @{ $runs->{rig} }, $rig->plain($disk, $files);
 	push @{ $runs->{ $_->{name} } }, $rig->fetch_each_once($_, $disk, files => $files, connections => $fetchers) for @kinds;
 }
@@ -153,7 +153,7 @@ sub print_through {
 	my $disk = $case->{disk};
 	my $of = $bench->result->{through}{ $case->{name} } = { map { $_ => medians($bench->undisturbed(@{ $runs->{$_} })) } keys %$runs };
 	my $best = best_peer($of);
-	print "\nCold files of 100 kB, each once, $disk->{spindles} spindles (", Test::Bench::Rig::price($disk), "), "
+	print "\nCold files of 100 kB, each once, $disk->{spindles} spindles (", Accel::Bench::Rig::price($disk), "), "
 	    . "$fetchers connections  ($case->{name})\n";
 	printf "  %-18s %9s %5s %9s %9s %9s %9s %9s %9s %7s %6s\n", 'server', 'MB/s', '+-%', 'of rig', 'of best', 'req/s', 'p99 ms',
 	    'CPU us/rq', 'of apache', 'others%', 'errors';

@@ -19,10 +19,11 @@ use warnings;
 use File::Temp ();
 use List::Util qw(max);
 use POSIX ();
-use Test::Bench qw(median medians);
+use Accel::Bench::Engine qw(median medians);
 use Test::Bench::Hot;
-use Test::Bench::Rig;
-use Test::Slowfs;
+use Accel::Bench::Rig;
+use Accel::Slowfs;
+use Accel::Util qw(program);
 
 my $threads = 4;
 my $connections = 10_000;
@@ -98,7 +99,7 @@ sub list {
 # What fload says, as a hash.
 sub load {
 	my ($bench, $app, @args) = @_;
-	my $text = $bench->end($bench->begin($bench->bin . '/fload', '--expect', 'X-Sendfile', @args, 'unix:' . $app->socket));
+	my $text = $bench->end($bench->begin(program('fload'), '--expect', 'X-Sendfile', @args, 'unix:' . $app->socket));
 	my ($line) = $text =~ /^(requests=.*)$/m or die "bench: fload said: $text\n";
 	return { $line =~ /(\w+)=([\d.]+)/g };
 }
@@ -140,7 +141,7 @@ sub hold {
 		$SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
 		POSIX::dup2(fileno $in, 0);             # ends when we do
 		POSIX::dup2(fileno $say, 1);
-		exec $bench->bin . '/fload', '--idle', -c => $connections, -u => $list, 'unix:' . $app->socket or POSIX::_exit(127);
+		exec program('fload'), '--idle', -c => $connections, -u => $list, 'unix:' . $app->socket or POSIX::_exit(127);
 	}
 	close $say;
 	my %first = (readline($said) // '') =~ /(\w+)=(\d+)/g;
@@ -244,10 +245,10 @@ sub beyond {
 
 sub cold {
 	my ($bench) = @_;
-	my ($ok, $why) = Test::Slowfs->usable;
+	my ($ok, $why) = Accel::Slowfs->usable;
 	return $bench->note("cold left out: $why") unless $ok;
-	my $rig = Test::Bench::Rig->new($bench);
-	my $files = Test::Bench::Rig::files_for(\%disk, $bench->opt('quick') ? 2 : 5);
+	my $rig = Accel::Bench::Rig->new($bench);
+	my $files = Accel::Bench::Rig::files_for(\%disk, $bench->opt('quick') ? 2 : 5);
 	my @rows = ([$ours, 100], [$ours, 100, '--close'], [$textbook, 32], [$textbook, 100, '--close']);
 	my %runs;
 	for my $round (1 .. ($bench->opt('quick') ? 1 : 3)) {

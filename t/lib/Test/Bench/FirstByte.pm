@@ -15,10 +15,11 @@ the accelerator, are measured before and during that time.
 
 use strict;
 use warnings;
-use Test::Bench qw(medians spread);
+use Accel::Bench::Engine qw(medians spread);
 use Test::Bench::Cold;
 use Test::Bench::Hot;
-use Test::Bench::Rig;
+use Accel::Bench::Rig;
+use Accel::Util qw(program);
 
 my $hot = '/1k.bin';
 my $hot_alone = 1;              # seconds of the hot clients without cold ones
@@ -55,12 +56,12 @@ sub kinds {
 
 sub understands {
 	my ($bench, $warm) = @_;
-	return $warm eq 'alone' || system($bench->bin . "/fcgi-stat-accel --warm=$warm --version >/dev/null 2>&1") == 0;
+	return $warm eq 'alone' || system(program('fcgi-stat-accel') . " --warm=$warm --version >/dev/null 2>&1") == 0;
 }
 
 sub run {
 	my ($bench) = @_;
-	my $rig = Test::Bench::Rig->new($bench, lists => []);
+	my $rig = Accel::Bench::Rig->new($bench, lists => []);
 	$rig->add_names(many => $names, '10m');
 	my @kinds = kinds($bench);
 	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);

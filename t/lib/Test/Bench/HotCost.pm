@@ -19,10 +19,10 @@ each thousand requests. A first answer is compared with the file. The second tab
 use strict;
 use warnings;
 use HTTP::Tiny;
-use Test::Bench qw(medians spread);
+use Accel::Bench::Engine qw(medians spread);
 use Test::Bench::Cold;
-use Test::Bench::Rig;
-use Test::Peer;
+use Accel::Bench::Rig;
+use Accel::Peer;
 use Test::Site;
 use Test::Util qw(slurp);
 
@@ -60,8 +60,8 @@ my %tuned = (
 
 sub run {
 	my ($bench) = @_;
-	my ($able, $why) = Test::Bench::Rig::usable($bench->opt('storage') // 'slowfs');
-	my $rig = $able && Test::Bench::Rig->new($bench, lists => ['small']);
+	my ($able, $why) = Accel::Bench::Rig::usable($bench->opt('storage') // 'slowfs');
+	my $rig = $able && Accel::Bench::Rig->new($bench, lists => ['small']);
 	$bench->note("no second table: $why") unless $rig;
 	my $root = $rig ? $rig->root : $bench->files;
 	my @ways = wanted($bench);
@@ -83,7 +83,7 @@ sub wanted {
 	my ($bench) = @_;
 	my @want;
 	for my $way (grep { $bench->asked($_->{kind}) || $bench->asked($_->{name}) } @ways) {
-		my $why = Test::Peer->missing($way->{kind});
+		my $why = Accel::Peer->missing($way->{kind});
 		$why //= "no $way->{needs}" if $way->{needs} && !-e $way->{needs};
 		$bench->note("$way->{name} left out: $why"), next if $why;
 		push @want, $way;
@@ -133,7 +133,7 @@ sub neighbours {
 	my $site = start($bench, $way, $rig->root);
 	my $alone = Test::Bench::Cold::hot_load($bench, $site, $path);
 	my $run = Test::Bench::Cold::beside($bench, $rig, { clients => 20, list => 'small' }, $alone, $site, $path);
-	my $used = Test::Peer::process_cpu($slow->pid);
+	my $used = Accel::Peer::process_cpu($slow->pid);
 	$used += $_->cpu for $site, $site->apps;
 	$run->{others} = $bench->others_end($others, $used);
 	$slow->stop;

@@ -15,6 +15,7 @@ use strict;
 use warnings;
 use POSIX ();
 use Time::HiRes qw(time sleep);
+use Accel::Util qw(program);
 
 my @kinds = map { { kind => $_, name => $_ } } qw(accel nginx lighttpd);
 my $connections = 10_000;
@@ -52,7 +53,7 @@ sub hold {
 		$SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
 		POSIX::dup2(fileno $hold_in, 0);        # ends when we do
 		POSIX::dup2(fileno $say, 1);
-		exec $bench->bin . '/hload', '--hold', -c => $connections, -d => 60, -t => 30, $srv->url . '/1k.bin'
+		exec program('hload'), '--hold', -c => $connections, -d => 60, -t => 30, $srv->url . '/1k.bin'
 		    or POSIX::_exit(127);
 	}
 	close $say;

@@ -90,7 +90,7 @@ sub pages {
 sub wanted {
 	my ($bench, $k) = @_;
 	return unless $bench->asked($k->{kind});
-	my $why = Test::Peer->missing($k->{kind}) // return 1;
+	my $why = Accel::Peer->missing($k->{kind}) // return 1;
 	$bench->note("$k->{name} left out: $why");
 	return;
 }

@@ -19,16 +19,16 @@ accelerator like all others.
 use strict;
 use warnings;
 use List::Util qw(max min);
-use Test::Bench qw(medians);
+use Accel::Bench::Engine qw(medians);
 use Test::Bench::Accel;
 use Test::Bench::Hot;
-use Test::Bench::Rig;
-use Test::Peer::Cache;
+use Accel::Bench::Rig;
+use Accel::Peer::Cache;
 
 my %objects = (full => 10_000, quick => 2000);
 my $threads = 32;
 my %disk = (lookup_ms => 8, read_ms => 8, jitter => 20);
-my $patience = 1.5;             # see Test::Bench::Rig
+my $patience = 1.5;             # see Accel::Bench::Rig
 my @spindles = (2, 16);
 my @cases = map { my $n = $_; map { { %$_, name => "$_->{name}-$n", spindles => $n } } (
 	{ what => 'beside', name => '20x100k', title => '20 clients of cold cached objects of 100 kB', clients => 20, list => 'cached' },
@@ -37,7 +37,7 @@ my @cases = map { my $n = $_; map { { %$_, name => "$_->{name}-$n", spindles => 
 
 sub run {
 	my ($bench) = @_;
-	my $rig = Test::Bench::Rig->new($bench);
+	my $rig = Accel::Bench::Rig->new($bench);
 	my $cache = fill($bench, $rig, $objects{ $bench->opt('quick') ? 'quick' : 'full' });
 	my @kinds = kinds($bench, $cache);
 	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
@@ -78,7 +78,7 @@ sub fill {
 	open my $files, '>', $rig->list('cached-files') or die "cached-files.list: $!";
 	for my $uri (map { "/cold/$_" } 1 .. $n) {
 		print $uris "$uri\n";
-		print $files Test::Peer::Cache::file($mount, $uri) =~ s/^\Q@{[ $rig->root ]}\E//r, "\n";
+		print $files Accel::Peer::Cache::file($mount, $uri) =~ s/^\Q@{[ $rig->root ]}\E//r, "\n";
 	}
 	close $_ or die "list: $!" for $uris, $files;
 	my $srv = $bench->server({ kind => 'nginx', name => 'nginx that fills the cache', cache => { cold => $disk, hot => $hot, origin => 1 } }, $rig->root);
@@ -95,7 +95,7 @@ sub arrivals {
 	my ($bench, $rig, $case, $runs, @kinds) = @_;
 	my %slow = (%disk, spindles => $case->{spindles});
 	my $most = $objects{ $bench->opt('quick') ? 'quick' : 'full' };
-	my $files = min($most, max(200, int($bench->opt('seconds') / Test::Bench::Rig::ideal_seconds(\%slow, 1, 'cached'))));
+	my $files = min($most, max(200, int($bench->opt('seconds') / Accel::Bench::Rig::ideal_seconds(\%slow, 1, 'cached'))));
 	push @{ $runs->{'the rig'} }, $rig->plain(\%slow, $files, 'cached-files');
 	push @{ $runs->{ $_->{name} } }, $rig->fetch_each_once($_, \%slow, files => $files, connections => $case->{clients}, list => $case->{list}) for @kinds;
 }

@@ -17,9 +17,9 @@ is the same disk with a kernel that opens by itself. The hot file is exempt from
 use strict;
 use warnings;
 use Time::HiRes qw(sleep);
-use Test::Bench qw(medians);
+use Accel::Bench::Engine qw(medians);
 use Test::Bench::Hot;
-use Test::Bench::Rig;
+use Accel::Bench::Rig;
 
 my ($clients, $rate, $threads, $head_start, $enough_ms) = (16, 200, 32, 0.5, 1);
 my %disk = (lookup_ms => 8, read_ms => 8, open_ms => 100, jitter => 20, spindles => 64);
@@ -48,7 +48,7 @@ my @kinds = (
 
 sub run {
 	my ($bench) = @_;
-	my $rig = Test::Bench::Rig->new($bench);
+	my $rig = Accel::Bench::Rig->new($bench);
 	my @wanted = $bench->wanted(map { { front => 0, via_stat_accel => 0, threads => $threads, %$_ } } @kinds);
 	my @chosen = Test::Bench::Hot::chosen($bench->opt('case'), @cases);
 	my %runs;

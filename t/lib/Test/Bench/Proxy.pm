@@ -14,9 +14,9 @@ generator and the application share the other core.
 
 use strict;
 use warnings;
-use Test::Bench qw(median);
+use Accel::Bench::Engine qw(median);
 use Test::Bench::Hot;
-use Test::Peer;
+use Accel::Peer;
 use Time::HiRes qw(time);
 
 my $mib = 1 << 20;
@@ -36,7 +36,7 @@ my @kinds = map { { kind => $_, name => $_ } } qw(accel nginx haproxy lighttpd);
 sub run {
 	my ($bench) = @_;
 	my @wanted = $bench->wanted(@kinds, $bench->other_build);
-	my $responder = Test::Peer->start('responder', root => $bench->files);
+	my $responder = Accel::Peer->start('responder', root => $bench->files);
 	my %servers;
 	for my $case (Test::Bench::Hot::chosen($bench->opt('case'), @cases)) {
 		if (my $run = $case->{run}) {

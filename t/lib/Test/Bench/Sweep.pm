@@ -16,8 +16,9 @@ the rule of 2007 is among them.
 
 use strict;
 use warnings;
-use Test::Bench qw(medians);
-use Test::Bench::Rig;
+use Accel::Bench::Engine qw(medians);
+use Accel::Bench::Rig;
+use Accel::Util qw(program);
 
 my @stat = (0, 1, 2, 4, 8, 16);
 my @read = (1, 2, 4, 8, 16, 32, 64);
@@ -31,11 +32,11 @@ my @charts = (
 
 sub run {
 	my ($bench) = @_;
-	my $rig = Test::Bench::Rig->new($bench);
+	my $rig = Accel::Bench::Rig->new($bench);
 	my $kind = backend($bench);
-	my %default = defaults(scalar `@{[ $bench->bin ]}/accel-server --manual`);
+	my %default = defaults(scalar `@{[ program('accel-server') ]} --manual`);
 	my @points = $bench->opt('grid') ? grid(\%default) : lines(\%default);
-	my $files = Test::Bench::Rig::files_for(\%disk, $bench->opt('seconds'));
+	my $files = Accel::Bench::Rig::files_for(\%disk, $bench->opt('seconds'));
 	my %runs;
 	for my $round (1 .. $bench->opt('rounds')) {
 		@points = grep { measure($bench, $rig, $kind, $_, $files, $runs{ $_->[0] }{ $_->[1] } //= []) } @points;
@@ -46,7 +47,7 @@ sub run {
 	$bench->note("$disturbed of " . @results . ' settings were disturbed by others in each round') if $disturbed;
 	$bench->result->{sweep} = { backend => $kind->{name}, points => \@results };
 	print "\n$kind->{name}: $clients clients, cold files of 100 kB, $disk{spindles} spindles, $disk{lookup_ms} ms for each "
-	    . "look-up and read; the disk can do ", sprintf("%.1f MB/s\n", 0.1024 / Test::Bench::Rig::ideal_seconds(\%disk, 1));
+	    . "look-up and read; the disk can do ", sprintf("%.1f MB/s\n", 0.1024 / Accel::Bench::Rig::ideal_seconds(\%disk, 1));
 	my @series = $bench->opt('grid') ? grid_series(@results) : line_series(\%default, @results);
 	for my $chart (@charts) {
 		print "\n", table($chart, @series), "\n";

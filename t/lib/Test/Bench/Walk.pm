@@ -16,9 +16,10 @@ with the names and looks no file up: it makes nothing warm, and shows what readi
 use strict;
 use warnings;
 use JSON::PP ();
-use Test::Bench qw(median);
-use Test::Slowfs;
+use Accel::Bench::Engine qw(median);
+use Accel::Slowfs;
 use Time::HiRes qw(time);
+use Accel::Util qw(program);
 
 my ($dirs, $each) = (1000, 100);
 my %disk = (spindles => 16, lookup_ms => 2, read_ms => 2);
@@ -38,13 +39,13 @@ my @rows = (
 
 sub run {
 	my ($bench) = @_;
-	my ($ok, $why) = Test::Slowfs->usable;
+	my ($ok, $why) = Accel::Slowfs->usable;
 	die "bench: no slow disk: $why\n" unless $ok;
 	my $tree = $bench->dir . '/tree';
 	fill($tree);
 	files_per_s($bench, $rows[0], $tree, $dirs);            # in memory from now on
 	my (%cold, %hot);
-	my $slow = $bench->{disk} = Test::Slowfs->start(source => $tree, %disk);
+	my $slow = $bench->{disk} = Accel::Slowfs->start(source => $tree, %disk);
 	for (1 .. $bench->opt('rounds')) {
 		for my $row (@rows) {
 			push @{ $hot{ $row->{name} } }, files_per_s($bench, $row, $tree, $row->{hot});
@@ -81,7 +82,7 @@ sub check {
 sub files_per_s {
 	my ($bench, $row, $tree, $n) = @_;
 	my @cores = $bench->{pinned} ? ('taskset', '-c', '0,1') : ();
-	local $ENV{WARM} = $bench->bin . '/accel-warm';
+	local $ENV{WARM} = program('accel-warm');
 	my @part = $n == $dirs ? $tree : map { "$tree/$_" } 1 .. $n;
 	my $t = time;
 	system(@cores, 'sh', '-c', $row->{run}, 'sh', @part) == 0 or die "bench: $row->{name}: status $?\n";

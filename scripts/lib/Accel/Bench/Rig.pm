@@ -1,19 +1,19 @@
-package Test::Bench::Rig;
+package Accel::Bench::Rig;
 
 =head1 NAME
 
-Test::Bench::Rig - a slow disk full of cold files, with a server in front of it
+Accel::Bench::Rig - a slow disk full of cold files, with a server in front of it
 
 =head1 SYNOPSIS
 
-    my $rig = Test::Bench::Rig->new($bench);
+    my $rig = Accel::Bench::Rig->new($bench);
     my %disk = (spindles => 2, lookup_ms => 8, read_ms => 8);
     my $run = $rig->fetch_each_once($kind, { %disk }, files => 500, connections => 64);
     print "$run->{mb} MB/s\n";
 
 =head1 DESCRIPTION
 
-The document root holds the hot files (Test::Bench) on a real disk, whose pages are in memory, and a slow
+The document root holds the hot files (Accel::Bench::Engine) on a real disk, whose pages are in memory, and a slow
 disk (t/slowfs) at C</slow>:
 
     root/1k.bin                 hot
@@ -29,7 +29,7 @@ Each name of the same size is a hard link to one file on the real disk. That is 
 node for each path, and the kernel keeps names, attributes and pages for each node: another name is
 cold in all of them. t/scripts/bench.t counts it.
 
-With the option C<storage> of the bench, C<ext4> or C<xfs>, the slow disk is such a file system instead (Test::SlowImage),
+With the option C<storage> of the bench, C<ext4> or C<xfs>, the slow disk is such a file system instead (Accel::SlowImage),
 and each name a file with its own bytes, 1.3 GB in all. Then each request to the disk costs C<read_ms>.
 
 Every measurement gets a mount and a server of its own: nothing is warm, nothing is left in a queue.
@@ -42,10 +42,10 @@ use strict;
 use warnings;
 use File::Find ();
 use File::Path ();
-use Test::Peer;
-use Test::SlowImage;
-use Test::Slowfs;
-use Test::Util;
+use Accel::Peer;
+use Accel::SlowImage;
+use Accel::Slowfs;
+use Accel::Util qw(program put slurp);
 
 my %names = (small => [6400, '100k'], large => [64, '10m']);
 my $apart = 64;                 # in the list, names of the same directory: never asked for together
@@ -80,12 +80,12 @@ sub add_names { my ($self, $kind, $n, $size) = @_; $self->{names}{$kind} = [$n, 
 # The kind of slow disk of this rig.
 sub storage { return $storage }
 
-# The kinds of slow disk, and as Test::Slowfs->usable whether there can be one.
-sub storages { return ('slowfs', Test::SlowImage::types()) }
+# The kinds of slow disk, and as Accel::Slowfs->usable whether there can be one.
+sub storages { return ('slowfs', Accel::SlowImage::types()) }
 
 sub usable {
 	my ($which) = @_;
-	return $which eq 'slowfs' ? Test::Slowfs->usable : Test::SlowImage->usable($which);
+	return $which eq 'slowfs' ? Accel::Slowfs->usable : Accel::SlowImage->usable($which);
 }
 
 sub _make {
@@ -97,7 +97,7 @@ sub _make {
 sub _make_image {
 	my ($self) = @_;
 	my %bytes;              # of each hot file, read once
-	my $copy = sub { my ($from, $to) = @_; Test::Util::put($to, $bytes{$from} //= Test::Util::slurp($from)) };
+	my $copy = sub { my ($from, $to) = @_; put($to, $bytes{$from} //= slurp($from)) };
 	my ($files, $bytes) = (1, 0);
 	my $before = "$self->{disk}/cache";     # a cache that was filled before (Test::Bench::NgCache)
 	File::Find::find(sub { $files++; $bytes += -s _ if -f }, $before) if -d $before;
@@ -106,7 +106,7 @@ sub _make_image {
 		$files += 1 + 2 * $n;
 		$bytes += $n * -s "$self->{root}/$size.bin";
 	}
-	$self->{image} = Test::SlowImage->make(type => $storage, file => "$self->{disk}/disk.img", files => $files, bytes => $bytes,
+	$self->{image} = Accel::SlowImage->make(type => $storage, file => "$self->{disk}/disk.img", files => $files, bytes => $bytes,
 		fill => sub {
 			$self->_fill($_[0], $copy);
 			-d $before && system('cp', '-r', $before, "$_[0]/") && die "$before: not copied\n";
@@ -159,8 +159,8 @@ sub absolute_list {
 sub mount_disk {
 	my ($self, $disk) = @_;
 	$self->_make unless $self->{made}++;
-	return $self->{bench}{disk} = $self->{image} ? Test::SlowImage->start(image => $self->{image}, at => $self->{mount}, %$disk)
-	    : Test::Slowfs->start(source => $self->{disk}, at => $self->{mount}, %$disk);
+	return $self->{bench}{disk} = $self->{image} ? Accel::SlowImage->start(image => $self->{image}, at => $self->{mount}, %$disk)
+	    : Accel::Slowfs->start(source => $self->{disk}, at => $self->{mount}, %$disk);
 }
 
 # Calls $code->($server) with a fresh server on a fresh disk; returns the hash that it returns, and adds
@@ -171,7 +171,7 @@ sub with_server {
 	my $slow = $self->mount_disk($disk);
 	my $srv = $self->{bench}->server($kind, $self->{root});
 	my $result = $code->($srv);
-	$result->{others} = $self->{bench}->others_end($others, $srv->cpu + Test::Peer::process_cpu($slow->pid));
+	$result->{others} = $self->{bench}->others_end($others, $srv->cpu + Accel::Peer::process_cpu($slow->pid));
 	$slow->stop;                            # first: a server that waits for the disk cannot end
 	$srv->stop;
 	return $result;
@@ -212,10 +212,10 @@ sub plain {
 	my $list = $self->absolute_list($files, $kind);
 	my $seconds = $patience * ideal_seconds($disk, $files, $kind);
 	my $bench = $self->{bench};
-	my $plain = $bench->begin($bench->on_server_core, $bench->bin . '/plain', -j => 64, -d => $seconds, $list);
+	my $plain = $bench->begin($bench->on_server_core, program('plain'), -j => 64, -d => $seconds, $list);
 	my %said = $bench->end($plain) =~ /(\w+)=([\d.]+)/g;
 	my %asked = $self->_asked({ lookups => 0, opens => 0, reads => 0 }, sub { return $said{files} ? $_[0] / $said{files} : undef });
-	$others = $bench->others_end($others, Test::Peer::process_cpu($slow->pid));
+	$others = $bench->others_end($others, Accel::Peer::process_cpu($slow->pid));
 	$slow->stop;
 	return { others => $others, mb => $said{mb_per_s}, rps => $said{files_per_s}, cpu => $said{cpu_us}, %asked };
 }

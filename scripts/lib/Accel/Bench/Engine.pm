@@ -1,13 +1,13 @@
-package Test::Bench;
+package Accel::Bench::Engine;
 
 =head1 NAME
 
-Test::Bench - the bench that servers are measured on: two cores, a network, load, figures, aims
+Accel::Bench::Engine - the bench that servers are measured on: two cores, a network, load, figures, aims
 
 =head1 SYNOPSIS
 
-    Test::Bench::enter_namespace(@ARGV);        # a network and mounts of our own, as root
-    my $bench = Test::Bench->new(rounds => 3, seconds => 2);
+    Accel::Namespace::enter(@ARGV);        # a network and mounts of our own, as root
+    my $bench = Accel::Bench::Engine->new(rounds => 3, seconds => 2);
     my ($kind) = $bench->wanted({ kind => 'nginx', name => 'nginx' });
     my $srv = $bench->server($kind, $bench->files);
     my $run = $bench->measure($srv, '/1k.bin', [-c => 100]);
@@ -30,7 +30,9 @@ use IO::Socket::INET ();
 use JSON::PP ();
 use POSIX ();
 use Time::HiRes qw(time sleep);
-use Test::Peer;
+use Accel::Namespace ();
+use Accel::Peer ();
+use Accel::Util qw(program);
 
 our @EXPORT_OK = qw(median spread medians);
 
@@ -43,7 +45,7 @@ my $settle = 0.5;
 
 sub new {
 	my ($class, %opt) = @_;
-	my $self = bless { opt => \%opt, bin => ($ENV{B} // 'build') . '/bin', notes => [], result => {}, kids => {},
+	my $self = bless { opt => \%opt, notes => [], result => {}, kids => {},
 		owner => $$ }, $class;
 	$self->{dir} = File::Temp->newdir('bench-XXXXXX', TMPDIR => 1);
 	chmod 0755, "$self->{dir}";             # Apache does not serve as root
@@ -55,7 +57,6 @@ sub new {
 
 sub opt { return $_[0]{opt}{ $_[1] } }
 sub dir { return "$_[0]{dir}" }
-sub bin { return $_[0]{bin} }
 sub result { return $_[0]{result} }
 
 # Said once, below the tables.
@@ -88,17 +89,8 @@ sub DESTROY {
 
 # ------------------------------------------------------------- surroundings
 
-# A network of our own: congestion control and listen queues as they should be, ports all free, and
-# no other traffic. Mounts of our own too. Without the right to it, things stay as they are.
-sub enter_namespace {
-	my (@args) = @_;
-	return if $ENV{ACCEL_BENCH_INSIDE} || $> != 0 || system('unshare -n -m true 2>/dev/null') != 0;
-	$ENV{ACCEL_BENCH_INSIDE} = 1;
-	exec 'unshare', '-n', '-m', $^X, $0, @args;
-}
-
 sub _prepare_namespace {
-	return unless $ENV{ACCEL_BENCH_INSIDE};
+	return unless Accel::Namespace::entered();
 	my $s = IO::Socket::INET->new(Proto => 'udp') or die "socket: $!";
 	my $req = pack 'a16 s x22', 'lo', 0x1 | 0x40;           # IFF_UP | IFF_RUNNING
 	ioctl $s, 0x8914, $req or die "cannot bring up lo: $!"; # SIOCSIFFLAGS
@@ -158,10 +150,12 @@ sub files {
 # accel-server with each of its file backends. What this build or this kernel has not is noted.
 sub backends {
 	my ($self) = @_;
-	my ($known, $missing) = parse_backends(scalar `$self->{bin}/accel-server -V`);
+	my ($known, $missing) = parse_backends(_backends());
 	$self->note("$_->[0] left out: $_->[1]") for grep { $self->asked($_->[0]) } @$missing;
 	return map { { kind => 'accel', name => $_, backend => $_ } } @$known;
 }
+
+sub _backends { return scalar qx{"@{[ program('accel-server') ]}" -V} }
 
 # What `accel-server -V` says: names of backends it has, [name, why not] of others.
 sub parse_backends {
@@ -173,7 +167,7 @@ sub parse_backends {
 # The backend that the aims are about: adaptive, or the first of those there are.
 sub ours {
 	my ($self, @names) = @_;
-	my ($known) = parse_backends(scalar `$self->{bin}/accel-server -V`);
+	my ($known) = parse_backends(_backends());
 	my ($ours) = sort { ($b eq 'adaptive') <=> ($a eq 'adaptive') }
 	    grep { my $name = $_; grep { $_ eq $name } @names } @$known;
 	return $ours;
@@ -191,7 +185,7 @@ sub wanted {
 	my ($self, @kinds) = @_;
 	my @want;
 	for my $k (grep { $self->asked($_->{name}) } @kinds) {
-		my ($why) = grep { defined } map { Test::Peer->missing($_) } $k->{kind}, $k->{via_stat_accel} ? 'stat-accel' : ();
+		my ($why) = grep { defined } map { Accel::Peer->missing($_) } $k->{kind}, $k->{via_stat_accel} ? 'stat-accel' : ();
 		if ($why) {
 			$self->note("$k->{name} left out: $why");
 			next;
@@ -211,10 +205,10 @@ sub other_build {
 
 sub server {
 	my ($self, $k, $root) = @_;
-	return Test::Peer->start($k->{kind}, %$k, root => $root, $self->cpu_of_servers);
+	return Accel::Peer->start($k->{kind}, %$k, root => $root, $self->cpu_of_servers);
 }
 
-# The option that puts a Test::Peer or a Test::Site where servers run.
+# The option that puts an Accel::Peer or a Test::Site where servers run.
 sub cpu_of_servers { return $_[0]{pinned} ? (cpu => 1) : () }
 
 # Words before a command that is to run where servers do.
@@ -241,7 +235,7 @@ sub end {
 
 sub load_begin {
 	my ($self, @args) = @_;
-	return $self->begin("$self->{bin}/hload", '--json', @args);
+	return $self->begin(program('hload'), '--json', @args);
 }
 
 sub load_end {

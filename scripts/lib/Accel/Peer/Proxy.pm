@@ -1,8 +1,8 @@
-package Test::Peer::Proxy;
+package Accel::Peer::Proxy;
 
 =head1 NAME
 
-Test::Peer::Proxy - what each server needs to pass requests to t/bench/responder.c
+Accel::Peer::Proxy - what each server needs to pass requests to t/bench/responder.c
 
 =head1 DESCRIPTION
 

@@ -1,12 +1,12 @@
-package Test::Peer;
+package Accel::Peer;
 
 =head1 NAME
 
-Test::Peer - other servers, and ours, side by side for tests and benchmarks
+Accel::Peer - other servers, and ours, side by side for tests and benchmarks
 
 =head1 SYNOPSIS
 
-    my $nginx = Test::Peer->start('nginx', root => $docroot, cpu => 1);
+    my $nginx = Accel::Peer->start('nginx', root => $docroot, cpu => 1);
     print $nginx->url, "\n";                    # http://127.0.0.1:PORT
     my $before = $nginx->cpu;                   # seconds, user and system, all its processes
     $nginx->stop;
@@ -18,18 +18,18 @@ Kinds: C<nginx>, C<lighttpd> (1.4), C<apache> (2.4, event MPM: one process, 400 
 C<textbook> (t/bench/textbook.c; C<mutex> for its C<-m>). Each is configured for speed, one worker, no access log, keep-alive without
 end, on a free port of 127.0.0.1. Started by root, apache serves as www-data: the document root must be
 open to it. C<start> returns when the port answers and dies with the server's own words when it does
-not; C<< Test::Peer->missing($kind) >> says what is not installed, or nothing.
+not; C<< Accel::Peer->missing($kind) >> says what is not installed, or nothing.
 
 Options: C<root> the document root; C<cpu> the core to stay on; C<conf> lines added to the
 configuration; C<http> lines for nginx's http block; C<name> what to call it; C<backend> accel's server.network-backend; C<aio> nginx's
 C<aio threads>; C<file_cache> 0 for nginx without C<open_file_cache>; C<stat_cache> lighttpd's C<server.stat-cache-engine>; C<threads> for accel's stat and read pools and for stat-accel; C<stat_threads> and
 C<read_threads> for one of these pools; C<via_stat_accel> makes accel ask a stat-accel of its own
-first; C<file> is a configuration of lighttpd to use as it is, with C<env>, a hash of variables for it (PORT is added); C<proxy> makes it pass requests on, see L<Test::Peer::Proxy>; C<cache> makes nginx answer from its cache, see L<Test::Peer::Cache>; C<port>; C<program>, another build of this kind.
+first; C<file> is a configuration of lighttpd to use as it is, with C<env>, a hash of variables for it (PORT is added); C<proxy> makes it pass requests on, see L<Accel::Peer::Proxy>; C<cache> makes nginx answer from its cache, see L<Accel::Peer::Cache>; C<port>; C<program>, another build of this kind.
 
 C<front> puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
 authorizer) and served when the file is warm; its CPU time counts. C<exempt> is a path, or a list of them, that goes
 past it; C<stat_accel_args> are more words for its command line.
-C<< Test::Peer->front_lines($kind, $socket) >> are the lines that a user adds to a configuration, as a list.
+C<< Accel::Peer->front_lines($kind, $socket) >> are the lines that a user adds to a configuration, as a list.
 
 A keeper process between caller and server sees the caller's end through a pipe, and ends the server
 by its process id, so that nothing is left over however the caller dies.
@@ -39,16 +39,14 @@ by its process id, so that nothing is left over however the caller dies.
 use strict;
 use warnings;
 use Cwd ();
-use File::Basename ();
 use File::Temp ();
 use IO::Socket::INET ();
 use IO::Socket::UNIX ();
 use POSIX ();
-use lib File::Basename::dirname(__FILE__) . "/../../../scripts/lib";
 use Accel::Lines ();
-use Test::Peer::Cache ();
-use Test::Peer::Proxy ();
-use Test::Util qw(find_program);
+use Accel::Peer::Cache ();
+use Accel::Peer::Proxy ();
+use Accel::Util qw(find_program program);
 use Time::HiRes qw(time sleep clock_gettime);
 
 my %program = (
@@ -63,7 +61,7 @@ my %program = (
 	textbook => sub { _built('textbook') },
 );
 my %conf = (nginx => \&_conf_nginx, lighttpd => \&_conf_lighttpd, apache => \&_conf_apache, accel => \&_conf_accel,
-	haproxy => \&Test::Peer::Proxy::haproxy);
+	haproxy => \&Accel::Peer::Proxy::haproxy);
 my %argv = (
 	nginx    => sub { ('-e', "$_[0]{dir}/error.log", '-p', "$_[0]{dir}", '-c', "$_[0]{dir}/conf") },
 	lighttpd => sub { ('-D', '-f', $_[0]{file} // "$_[0]{dir}/conf") },
@@ -73,13 +71,13 @@ my %argv = (
 	haproxy  => sub { ('-db', '-f', "$_[0]{dir}/conf") },
 	responder => sub { ('--port', $_[0]{port}, '--socket', $_[0]->socket) },
 	'stat-accel' => sub { ('--listen', 'unix:' . $_[0]->socket, '-t', $_[0]{threads} // 20, '--root', $_[0]{root},
-		$_[0]{auth} ? '--mode=auth' : (), $_[0]{cache} ? Test::Peer::Cache::args($_[0]) : (), @{ $_[0]{stat_accel_args} // [] }) },
+		$_[0]{auth} ? '--mode=auth' : (), $_[0]{cache} ? Accel::Peer::Cache::args($_[0]) : (), @{ $_[0]{stat_accel_args} // [] }) },
 	textbook => sub { ('-s', $_[0]->socket, '-t', $_[0]{threads} // 20, '-r', 131_072, $_[0]{mutex} ? '-m' : ()) },
 );
 
 sub _built {
-	my $path = Test::Util::program($_[0]);
-	return -x $path ? Cwd::abs_path($path) : undef;
+	my $path = program($_[0]);
+	return -x $path ? $path : undef;
 }
 
 sub missing {
@@ -274,11 +272,11 @@ sub _conf_nginx {
 	my $user = $> == 0 ? 'user root root;' : '';
 	my $aio = $s->{aio} ? 'aio threads;' : '';
 	my $file_cache = $s->{file_cache} // 1 ? "open_file_cache max=10000 inactive=60s;\n\topen_file_cache_errors on;" : '';
-	my $front = $s->{cache} ? Test::Peer::Cache::lines($s) : $s->{front} ? _front_nginx($s) : Test::Peer::Proxy::lines($s);
+	my $front = $s->{cache} ? Accel::Peer::Cache::lines($s) : $s->{front} ? _front_nginx($s) : Accel::Peer::Proxy::lines($s);
 	# Segments of loopback have 64 kB. nginx ends TCP_CORK of a cached answer while Nagle's algorithm is on, so the last
 	# segment waits for the client's delayed acknowledgement: 44 ms for 100 kB, instead of 0.1.
 	my $nopush = $s->{cache} ? 'off' : 'on';
-	my $upstream = $s->{cache} ? Test::Peer::Cache::http($s) : Test::Peer::Proxy::upstream($s);
+	my $upstream = $s->{cache} ? Accel::Peer::Cache::http($s) : Accel::Peer::Proxy::upstream($s);
 	my $temp = join "\n", map { "\t$_ $s->{dir};" } qw(client_body_temp_path proxy_temp_path
 	    fastcgi_temp_path uwsgi_temp_path scgi_temp_path);
 	return <<"CONF";
@@ -340,7 +338,7 @@ sub _front_lighttpd {
 
 sub _conf_lighttpd {
 	my ($s) = @_;
-	my $front = $s->{front} ? _front_lighttpd($s) : Test::Peer::Proxy::lines($s);
+	my $front = $s->{front} ? _front_lighttpd($s) : Accel::Peer::Proxy::lines($s);
 	return <<"CONF";
 server.document-root = "$s->{root}"
 server.bind = "127.0.0.1"
@@ -398,7 +396,7 @@ CONF
 
 sub _conf_accel {
 	my ($s) = @_;
-	my $more = Test::Peer::Proxy::lines($s);
+	my $more = Accel::Peer::Proxy::lines($s);
 	$more .= qq{server.network-backend = "$s->{backend}"\n} if $s->{backend};
 	for my $pool (qw(stat read)) {
 		my $n = $s->{"${pool}_threads"} // $s->{threads};

@@ -1,15 +1,15 @@
-package Test::Slowfs;
+package Accel::Slowfs;
 
 =head1 NAME
 
-Test::Slowfs - a slow disk for one test
+Accel::Slowfs - a slow disk for one test
 
 =head1 SYNOPSIS
 
-    my ($ok, $why) = Test::Slowfs->usable;
+    my ($ok, $why) = Accel::Slowfs->usable;
     plan skip_all => $why unless $ok;
 
-    my $slow = Test::Slowfs->start(source => $dir, spindles => 16, lookup_ms => 200, read_ms => 8);
+    my $slow = Accel::Slowfs->start(source => $dir, spindles => 16, lookup_ms => 200, read_ms => 8);
     open my $fh, '<', $slow->dir . '/file';     # the first time, this takes 200 ms
     my $n = $slow->stop;                        # { lookups => 1, opens => 1, reads => 0 }
 
@@ -70,8 +70,9 @@ use IO::Select;
 use IO::Socket::UNIX;
 use POSIX ();
 use Time::HiRes qw(time sleep);
+use Accel::Util qw(program);
 
-sub binary { return ($ENV{B} // 'build') . '/bin/slowfs' }
+sub binary { return program('slowfs') }
 
 # (1) or (0, reason). Tries a mount: /dev/fuse may be there and the mount refused all the same.
 my @usable;

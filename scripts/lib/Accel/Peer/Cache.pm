@@ -1,13 +1,13 @@
-package Test::Peer::Cache;
+package Accel::Peer::Cache;
 
 =head1 NAME
 
-Test::Peer::Cache - what nginx needs to answer from files of proxy_cache
+Accel::Peer::Cache - what nginx needs to answer from files of proxy_cache
 
 =head1 SYNOPSIS
 
     my $cache = { cold => "$dir/cold", hot => "$dir/hot" };
-    my $nginx = Test::Peer->start('nginx', root => $docroot, cache => { %$cache, origin => 1 });
+    my $nginx = Accel::Peer->start('nginx', root => $docroot, cache => { %$cache, origin => 1 });
     # GET /cold/NAME is 100k.bin of the root, kept below cold; GET /1k.bin is kept below hot
 
 =head1 DESCRIPTION

@@ -1,18 +1,18 @@
-package Test::SlowImage;
+package Accel::SlowImage;
 
 =head1 NAME
 
-Test::SlowImage - ext4 or xfs on a slow disk, for one test
+Accel::SlowImage - ext4 or xfs on a slow disk, for one test
 
 =head1 SYNOPSIS
 
-    Test::SlowImage::private_mounts(@ARGV);     # first of all; runs the program anew in a mount namespace of its own
-    my ($ok, $why) = Test::SlowImage->usable('ext4');
+    Accel::SlowImage::private_mounts(@ARGV);     # first of all; runs the program anew in a mount namespace of its own
+    my ($ok, $why) = Accel::SlowImage->usable('ext4');
     plan skip_all => $why unless $ok;
 
-    my $image = Test::SlowImage->make(type => 'ext4', file => "$dir/disk.img", bytes => 1e6, files => 10,
+    my $image = Accel::SlowImage->make(type => 'ext4', file => "$dir/disk.img", bytes => 1e6, files => 10,
         fill => sub { my ($mnt) = @_; put("$mnt/file", 'bytes') });
-    my $slow = Test::SlowImage->start(image => $image, spindles => 16, read_ms => 8);
+    my $slow = Accel::SlowImage->start(image => $image, spindles => 16, read_ms => 8);
     open my $fh, '<', $slow->dir . '/file';     # this reads blocks of directories and inodes, 8 ms each
     $slow->forget;                              # cold again
 
@@ -20,8 +20,8 @@ Test::SlowImage - ext4 or xfs on a slow disk, for one test
 
     server --> ext4, read-only --> /dev/loopN, O_DIRECT --> disk.img on slowfs --> spindle 1 .. N --> disk.img
 
-C<make> writes the image while it is fast. C<start> takes the options of Test::Slowfs, C<image> instead of C<source>; an
-object has the methods of Test::Slowfs. What a name costs is what the file system reads for it, so C<read_ms>
+C<make> writes the image while it is fast. C<start> takes the options of Accel::Slowfs, C<image> instead of C<source>; an
+object has the methods of Accel::Slowfs. What a name costs is what the file system reads for it, so C<read_ms>
 is the only price; C<lookup_ms>, C<open_ms> and C<getattr_ms> are ignored. Counters begin after the mount. An order
 is for the whole disk (a pattern would be matched against the name of the image). C<forget> mounts anew; it dies while
 a file is in use.
@@ -39,11 +39,11 @@ device detaches itself (LO_FLAGS_AUTOCLEAR).
 =cut
 
 use v5.36;
-use parent 'Test::Slowfs';
+use parent 'Accel::Slowfs';
 use File::Basename qw(basename dirname);
 use File::Temp ();
-use Test::Server ();
-use Test::Util qw(find_program);
+use Accel::Namespace ();
+use Accel::Util qw(find_program slurp);
 
 use constant { LOOP_CTL_GET_FREE => 0x4C82, LOOP_CONFIGURE => 0x4C0A, BLKRASET => 0x1262,
 	READ_ONLY => 1, AUTOCLEAR => 4, DIRECT => 16, EBUSY => 16, TRIES => 50, READ_AHEAD => 131_072 };
@@ -59,11 +59,11 @@ sub types { return sort keys %type }
 
 # ---------------------------------------------------------------- may we?
 
-my $private = $ENV{ACCEL_BENCH_INSIDE};        # Test::Bench::enter_namespace
+my $private = Accel::Namespace::entered();
 
 sub private_mounts (@args) {
 	local @ARGV = @args;
-	$private ||= Test::Server::own_mounts();
+	$private ||= Accel::Namespace::own_mounts();
 	return;
 }
 
@@ -76,7 +76,7 @@ sub usable ($class, $type) {
 
 sub _try ($class, $type) {
 	return (0, "no file system \"$type\"; there are: " . join ' ', types()) unless $type{$type};
-	my ($ok, $why) = Test::Slowfs->usable;
+	my ($ok, $why) = Accel::Slowfs->usable;
 	return (0, $why) unless $ok;
 	return (0, 'loop devices are for root') if $> != 0;
 	return (0, 'a mount namespace is not allowed here') unless $private;
@@ -116,7 +116,7 @@ sub _run (@cmd) {
 	my $out = File::Temp->new;
 	my $status = system 'sh', '-c', 'out=$1; shift; exec "$@" >"$out" 2>&1', 'sh', "$out", @cmd;
 	return if $status == 0;
-	my $said = Test::Util::slurp("$out") =~ s/\s+/ /gr;
+	my $said = slurp("$out") =~ s/\s+/ /gr;
 	die "$cmd[0]: " . ($said || "exit status " . ($status >> 8)) . "\n";
 }
 
@@ -148,7 +148,7 @@ sub _attach ($file, $flags) {
 
 # Without direct I/O the loop device reads one block after the other, and the page cache of the image is between.
 sub _check_direct ($device) {
-	my $is = Test::Util::slurp('/sys/block/' . basename($device) . '/loop/dio');
+	my $is = slurp('/sys/block/' . basename($device) . '/loop/dio');
 	die "$device: no direct I/O\n" unless $is =~ /^1/;
 	return;
 }
