@@ -114,6 +114,7 @@ struct io {
 	struct io_pools *pools;
 	struct io_port *port; /* where threads put finished jobs; NULL: sim */
 	uint64_t now, wall;   /* ns */
+	uint64_t wake_at;     /* ns, of io_wake_at(); 0: none */
 	struct list ready;
 	uint64_t inflight;
 	char *lent; /* lent to the current callback */

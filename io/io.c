@@ -88,6 +88,12 @@ io_wake(struct io *io)
 	io->calls->wake(io);
 }
 
+void
+io_wake_at(struct io *io, uint64_t mono_ns)
+{
+	io->wake_at = mono_ns;
+}
+
 bool
 io_busy(const struct io *io)
 {

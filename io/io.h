@@ -51,7 +51,9 @@ enum io_kind {
 	IO_CONNECT,
 	/* res: bytes in op->buf (> 0), 0 at end of stream.  only_hangup: reads nothing; res 0 when
 	 * the connection is reset, or closed in both directions; or_end: also when the peer sends
-	 * no more and nothing is left to read.  One RECV at a time
+	 * no more and nothing is left to read.  drops, only for TCP: the kernel drops up to
+	 * recv.drop bytes instead of copying them; res: their number, op->buf NULL.  One RECV at a
+	 * time
 	 */
 	IO_RECV,
 	/* res: bytes accepted (> 0), perhaps fewer than requested */
@@ -143,6 +145,8 @@ struct io_op {
 	uint8_t urgent : 1;
 	uint8_t more : 1;     /* SEND: more bytes follow at once (MSG_MORE) */
 	uint8_t large : 1;    /* RECV: the socket brings many bytes; one call may take more */
+	uint8_t little : 1;   /* RECV: at most 4 KiB, because the rest may be dropped */
+	uint8_t drops : 1;    /* RECV */
 	uint8_t spare : 1;    /* only_warm: by an idle thread, else -EAGAIN */
 	uint8_t threaded : 1; /* out: needed a thread, or a worker of the kernel */
 	uint8_t state;        /* engine */
@@ -158,7 +162,11 @@ struct io_op {
 		struct {
 			const struct sockaddr *addr;
 			socklen_t len;
+			const struct sockaddr *from; /* of this host, same family; NULL: any */
 		} connect;
+		struct {
+			uint64_t drop;
+		} recv;
 		struct {
 			const struct iovec *iov;
 			int n;
@@ -256,7 +264,10 @@ void io_run(struct io *); /* one round: wait, then callbacks */
  * would hold it until that answers.  The thread may sleep, and ends with the process.  Blocks for
  * a tenth of a second at most. */
 bool io_leave(struct io *);
-void io_wake(struct io *);              /* any thread: makes io_run() return soon */
+void io_wake(struct io *); /* any thread: makes io_run() return soon */
+/* The next io_run() waits at most until then, to the microsecond where the kernel can (Linux 5.11),
+ * else to the millisecond.  For schedules that are finer than IO_TIMER. */
+void io_wake_at(struct io *, uint64_t mono_ns);
 bool io_busy(const struct io *);        /* ops in flight */
 uint64_t io_now(const struct io *);     /* CLOCK_MONOTONIC ns, read once a round */
 uint64_t io_wall_s(const struct io *);  /* wall clock seconds, read once a round */

@@ -10,6 +10,7 @@
  * thread, reports events as long as it exists.
  */
 #include <errno.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <sys/eventfd.h>
@@ -120,16 +121,37 @@ wake_listeners(struct epoll_loop *lp, bool full_batch)
 	}
 }
 
+/* Until the next deadline or the time of io_wake_at(), which ends with this wait. */
+static int
+wait_exactly(struct epoll_loop *lp, int ms)
+{
+	uint64_t now = clock_mono_ns(), at = lp->io.wake_at;
+	uint64_t left = at > now ? at - now : 0;
+	struct timespec ts;
+	int n;
+
+	lp->io.wake_at = 0;
+	if (ms >= 0 && left > (uint64_t)ms * NS_PER_MS)
+		left = (uint64_t)ms * NS_PER_MS;
+	ts.tv_sec = (time_t)(left / NS_PER_S);
+	ts.tv_nsec = (long)(left % NS_PER_S);
+	n = epoll_pwait2(lp->epfd, lp->ev, EVENTS, &ts, NULL);
+	if (n >= 0 || errno != ENOSYS)
+		return (n);
+	left = (left + NS_PER_MS - 1) / NS_PER_MS;
+	return (epoll_wait(lp->epfd, lp->ev, EVENTS, left < INT_MAX ? (int)left : INT_MAX));
+}
+
 static void
 epoll_run(struct io *io)
 {
 	struct epoll_loop *lp = loop_of(io);
-	int n;
+	int n, ms;
 
 	lp->rest = !list_empty(&io->ready);
 	io_flush(io);
-	n = epoll_wait(lp->epfd, lp->ev, EVENTS,
-	    list_empty(&io->ready) && list_empty(&lp->bulk) ? io_timeout_ms(io) : 0);
+	ms = list_empty(&io->ready) && list_empty(&lp->bulk) ? io_timeout_ms(io) : 0;
+	n = io->wake_at != 0 ? wait_exactly(lp, ms) : epoll_wait(lp->epfd, lp->ev, EVENTS, ms);
 	io_tick(io);
 	lp->accepts = accepts_of(n);
 	io->crowded = n >= IO_CROWD;

@@ -14,7 +14,7 @@ static char got[64];
 static void
 copy_done(struct io_op *op)
 {
-	if (op->res > 0)
+	if (op->res > 0 && op->buf != NULL)
 		memcpy(got, op->buf, (size_t)op->res);
 	waiter_done(op);
 }
@@ -321,6 +321,127 @@ test_wake(void)
 	loop_down();
 }
 
+/* A TCP connection to ourselves. */
+static int
+tcp_pair(struct io_sock *s, const struct sockaddr *from, socklen_t from_len)
+{
+	struct listen_conf lc = { .name = "127.0.0.1:0", .backlog = 4 };
+	struct sockaddr_in in;
+	socklen_t len = sizeof(in);
+	struct waiter con;
+	const char *why;
+	int fd, peer;
+
+	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
+	g_assert_cmpint(getsockname(fd, (struct sockaddr *)&in, &len), ==, 0);
+	io_sock_init(s, -1);
+	wait_init(&con, IO_CONNECT, s);
+	con.op.connect.addr = (struct sockaddr *)&in;
+	con.op.connect.len = len;
+	con.op.connect.from = from;
+	g_assert_true(from == NULL || from_len == len);
+	g_assert_cmpint(wait_op(&con), ==, 0);
+	while ((peer = accept(fd, NULL, NULL)) < 0)
+		g_assert_cmpint(errno, ==, EAGAIN);
+	close(fd);
+	return (peer);
+}
+
+/* The kernel drops so many bytes of the stream; those behind them are received. */
+static void
+test_drop(void)
+{
+	struct io_sock s;
+	struct waiter w;
+	int peer, dropped = 0;
+
+	loop_up(file_backends[0], 1, 8);
+	peer = tcp_pair(&s, NULL, 0);
+	wait_init(&w, IO_RECV, &s);
+	w.op.done = copy_done;
+	put(peer, "0123456789abcdef");
+	for (w.op.drops = true; dropped < 10; dropped += (int)w.res) {
+		w.op.recv.drop = (uint64_t)(10 - dropped);
+		g_assert_cmpint(wait_op(&w), >, 0);
+		g_assert_null(w.op.buf);
+	}
+	g_assert_cmpint(dropped, ==, 10);
+	w.op.drops = false;
+	g_assert_cmpint(wait_op(&w), ==, 6);
+	g_assert_cmpmem(got, 6, "abcdef", 6);
+	w.op.drops = true;
+	w.op.recv.drop = UINT64_MAX;
+	wait_submit(&w);
+	put(peer, "more");
+	g_assert_cmpint(wait_for(&w), ==, 4);
+	close(peer);
+	g_assert_cmpint(wait_op(&w), ==, 0);
+	sock_close(&s);
+	loop_down();
+}
+
+static void
+test_little(void)
+{
+	static char many[20000];
+	struct io_sock s;
+	struct waiter w;
+	int peer;
+
+	loop_up(file_backends[0], 1, 8);
+	unix_pair(&s, &peer, 0);
+	g_assert_cmpint(write(peer, many, sizeof(many)), ==, sizeof(many));
+	wait_init(&w, IO_RECV, &s);
+	w.op.little = true;
+	g_assert_cmpint(wait_op(&w), ==, 4096);
+	w.op.little = false;
+	g_assert_cmpint(wait_op(&w), ==, sizeof(many) - 4096);
+	close(peer);
+	sock_close(&s);
+	loop_down();
+}
+
+static void
+test_connect_from(void)
+{
+	struct sockaddr_in from = { .sin_family = AF_INET }, seen;
+	socklen_t len = sizeof(seen);
+	struct io_sock s;
+	int peer;
+
+	loop_up(file_backends[0], 1, 8);
+	from.sin_addr.s_addr = htonl(0x7f000009);
+	peer = tcp_pair(&s, (struct sockaddr *)&from, sizeof(from));
+	g_assert_cmpint(getpeername(peer, (struct sockaddr *)&seen, &len), ==, 0);
+	g_assert_cmpuint(ntohl(seen.sin_addr.s_addr), ==, 0x7f000009);
+	close(peer);
+	sock_close(&s);
+	loop_down();
+}
+
+/* Finer than a tick of the deadlines (8.4 ms), and for one wait only. */
+static void
+test_wake_at(void)
+{
+	uint64_t at;
+	struct waiter t;
+	int i;
+
+	loop_up(file_backends[0], 1, 8);
+	for (i = 0; i < 20; i++) {
+		at = clock_mono_ns() + NS_PER_MS / 5;
+		io_wake_at(io, at);
+		io_run(io);
+		g_assert_cmpuint(io_now(io), >=, at);
+	}
+	wait_init(&t, IO_TIMER, NULL);
+	t.op.deadline_ms = 20;
+	wait_submit(&t);
+	io_wake_at(io, clock_mono_ns() + 3600 * NS_PER_S);
+	wait_for(&t); /* an earlier deadline goes first */
+	loop_down();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -334,6 +455,10 @@ main(int argc, char **argv)
 	g_test_add_func("/loop/accept and connect return sockets without delay",
 	    test_accept_connect);
 	g_test_add_func("/loop/timers end in the order of their deadlines", test_timers);
+	g_test_add_func("/loop/bytes are dropped in the kernel", test_drop);
+	g_test_add_func("/loop/a little receive leaves the rest in the socket", test_little);
+	g_test_add_func("/loop/a connection comes from the given address", test_connect_from);
+	g_test_add_func("/loop/a round ends at the given time", test_wake_at);
 	g_test_add_func("/loop/a wake from another thread ends a wait", test_wake);
 	return (g_test_run());
 }
