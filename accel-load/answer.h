@@ -1,9 +1,10 @@
-/* accel-load/answer.h -- one answer from its bytes: head, body, end.  Pure: no socket, no clock.
+/* accel-load/answer.h -- requests as bytes, and answers from bytes: head, body, end.  Pure: no
+ * socket, no clock.
  *
- *	answer_begin() --> answer_take(bytes) --> HEAD, BODY..., END --> answer_begin() ...
+ *	answer_begin() --> take(bytes) --> HEAD, BODY..., END --> answer_begin() ...
  *
- * A protocol is a table: http.c, fastcgi.c.  Any split of the same bytes gives the same events; only
- * BODY may come in other pieces.
+ * A protocol is a table: http.c, fastcgi.c.  Any split of the same bytes gives the same events;
+ * only BODY may come in other pieces.
  */
 #ifndef ACCEL_LOAD_ANSWER_H
 #define ACCEL_LOAD_ANSWER_H
@@ -11,13 +12,14 @@
 #include "accel-load/load.h"
 #include "base/buf.h"
 #include "base/text.h"
+#include "wire/http1.h"
 
 #define ANSWER_HEAD_MAX (16u << 10) /* a longer head is BAD */
 
 enum answer_event {
 	ANSWER_MORE, /* more bytes are needed; what is left of the input comes again, with them */
-	ANSWER_HEAD, /* status, first, total and body_left are known */
-	ANSWER_BODY, /* body: a part of it, a slice of the input */
+	ANSWER_HEAD, /* status, first, total and drop are known */
+	ANSWER_BODY, /* a part of the body, a slice of the input */
 	ANSWER_END,  /* keep: the connection can carry another request */
 	ANSWER_BAD,  /* why */
 };
@@ -25,32 +27,31 @@ enum answer_event {
 struct answer {
 	const struct load_protocol *protocol;
 	bool head_only; /* the request was HEAD */
-	int status;
 	bool keep;
-	uint64_t first; /* offset of the first byte in the file, from Content-Range; else 0 */
-	int64_t total;  /* length of the file, from Content-Range or Content-Length; -1: unknown */
-	uint64_t drop;  /* after HEAD and BODY: so many bytes are of the body only; may be 0 */
+	bool until_eof; /* the end of the connection is the end of the body */
+	uint8_t phase;  /* the protocol's */
+	int status;
+	uint64_t first; /* offset of the body's first byte in the file: of Content-Range, else 0 */
+	int64_t total;  /* length of the file: of Content-Range or Content-Length; -1: unknown */
+	uint64_t drop;  /* so many of the next bytes are body and may be dropped unseen */
 	const char *why;
-	/* the protocol's */
-	uint8_t phase;
-	uint64_t left;
-	void *state; /* freed by end_all() */
-	uint64_t small[3];
+	struct http1_chunked chunked; /* http.c */
+	void *state;                  /* of another protocol; kept by answer_begin() */
 };
 
 struct url;
 
 struct load_protocol {
 	const char *name;
-	/* The bytes of a request, without the empty line at its end if the protocol has one and a
-	 * range follows.  0 or -errno. */
-	int (*request)(const struct load_conf *, const struct url *, struct buf *);
+	/* Appends a request.  False: it cannot be one of this protocol. */
+	bool (*request)(const struct load_conf *, const struct url *, const struct request *,
+	    struct buf *);
 	/* The next event; removes its bytes from *in. */
 	enum answer_event (*take)(struct answer *, struct text *in, struct text *body);
 	void (*dropped)(struct answer *, uint64_t n); /* n <= drop bytes were dropped */
-	/* The stream has ended within this answer: END (its length was not announced) or BAD. */
+	/* The stream has ended within this answer: END (until_eof) or BAD. */
 	enum answer_event (*eof)(struct answer *);
-	void (*free)(struct answer *); /* NULL: nothing to free */
+	void (*free)(struct answer *); /* frees state; NULL: there is none */
 };
 
 extern const struct load_protocol load_http, load_fastcgi;

@@ -5,13 +5,14 @@
 #ifndef ACCEL_LOAD_URLS_H
 #define ACCEL_LOAD_URLS_H
 
+#include "accel-load/load.h"
 #include "accel-load/target.h"
+
+#define URL_MAX 8192u /* of a line */
 
 struct url {
 	const struct target *target;
 	char *path;    /* with its query, as it is sent */
-	char *request; /* its bytes; for a range without the empty line */
-	uint32_t request_len;
 	uint64_t size; /* of the file, once an answer has told it; 0: unknown.  Atomic. */
 };
 
@@ -20,5 +21,20 @@ struct urls {
 	size_t n, room;
 	struct target *targets;
 };
+
+/* The URLs of the command line and of --urls.  0, or the exit status after a message. */
+int urls_open(struct urls *, const struct load_conf *);
+void urls_close(struct urls *);
+
+/* Which URL is next, and numbers that depend on the seed only.  One for each thread: thread i of n
+ * takes the URLs i, i + n, i + 2 n ... of the list. */
+struct turn {
+	uint64_t random;
+	size_t next, step;
+};
+
+void turn_begin(struct turn *, const struct load_conf *, unsigned thread);
+uint32_t turn_next(struct turn *, const struct load_conf *, size_t urls);
+uint64_t turn_random(struct turn *);
 
 #endif
