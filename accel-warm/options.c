@@ -4,7 +4,7 @@
 #include <sysexits.h>
 
 #include "base/option.h"
-#include "accel-warm/touch.h"
+#include "walk/touch.h"
 #include "files/warm/mode.h"
 
 #define NUMBER_MAX (1ull << 50) /* of bytes, and of files a second */

@@ -2,7 +2,7 @@
 #ifndef ACCEL_WARM_OPTIONS_H
 #define ACCEL_WARM_OPTIONS_H
 
-#include "accel-warm/conf.h"
+#include "walk/conf.h"
 #include "base/option.h"
 
 extern const struct command walk_command;

@@ -15,9 +15,9 @@
 #include "base/client_addr.h"
 #include "base/must.h"
 #include "base/text.h"
-#include "accel-warm/batch.h"
-#include "accel-warm/list.h"
-#include "accel-warm/state.h"
+#include "walk/batch.h"
+#include "walk/list.h"
+#include "walk/state.h"
 #include "files/warm/mode.h"
 #include "t/fuzz/fuzz.h"
 

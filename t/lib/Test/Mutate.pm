@@ -142,6 +142,7 @@ my %AREA = (
 	'server/helper/'   => [qw(server/helper server/signals server/rotation)],
 	'server/process/'  => [qw(server/signals server/helper server/sandbox server/rotation server/draining)],
 	'server/status/'   => [qw(server/status server/log-hygiene)],
+	'walk/'            => [qw(warm/walk warm/state warm/hang)],
 	'wire/'            => [qw(scripts/fuzz-seeds server/ranges server/conditions server/hostile-requests proxy/proxy accel/answers)],
 );
 

@@ -5,10 +5,10 @@
 #include <string.h>
 
 #include "base/text.h"
-#include "accel-warm/list.h"
+#include "walk/list.h"
 #include "accel-warm/options.h"
-#include "accel-warm/progress.h"
-#include "accel-warm/report.h"
+#include "walk/progress.h"
+#include "walk/report.h"
 #include "files/warm/mode.h"
 
 static void
