@@ -208,8 +208,8 @@ histogram_fine_bucket(uint64_t bound_ns)
 	return (bound_of(fine, bucket) == bound_ns ? (int)bucket : -1);
 }
 
-void
-histogram_json(struct buf *out, const struct histogram *h)
+static void
+json_numbers(struct buf *out, const struct histogram *h)
 {
 	static const struct {
 		const char *name;
@@ -223,5 +223,31 @@ histogram_json(struct buf *out, const struct histogram *h)
 	for (i = 0; i < NELEM(all); i++)
 		buf_printf(out, ",\"%s_ns\":%" PRIu64, all[i].name,
 		    histogram_percentile(h, all[i].p));
-	buf_printf(out, ",\"max_ns\":%" PRIu64 "}", h->max_ns);
+	buf_printf(out, ",\"max_ns\":%" PRIu64, h->max_ns);
+}
+
+void
+histogram_json(struct buf *out, const struct histogram *h)
+{
+	json_numbers(out, h);
+	buf_char(out, '}');
+}
+
+void
+histogram_json_buckets(struct buf *out, const struct histogram *h)
+{
+	const char *comma = "";
+	unsigned i;
+
+	json_numbers(out, h);
+	buf_str(out, ",\"buckets\":[");
+	for (i = 0; i < last_of(coarse); i++) {
+		uint64_t n = get(&h->n[i]);
+
+		if (n == 0)
+			continue;
+		buf_printf(out, "%s[%" PRIu64 ",%" PRIu64 "]", comma, bound_of(coarse, i), n);
+		comma = ",";
+	}
+	buf_str(out, "]}");
 }

@@ -42,6 +42,9 @@ uint64_t histogram_percentile(const struct histogram *, double p);
 
 /* {"count":...,"sum_ns":...,"p50_ns":...,"max_ns":...} */
 void histogram_json(struct buf *, const struct histogram *);
+/* With "buckets":[[bound_ns,count],...] of those that are not empty, in order.  Values beyond the
+ * last bound are the rest of count.  A reader of two of them knows the percentiles in between. */
+void histogram_json_buckets(struct buf *, const struct histogram *);
 
 #define HISTOGRAM_FINE_MIN_NS     1000ull
 #define HISTOGRAM_FINE_MAX_NS     10000000000000ull

@@ -224,8 +224,10 @@ static const struct option rows[] = {
 		     "of the log: write) and a filter of system calls." },
 	{ "status-path", '\0', "URL", OPTION_TEXT, AT(o.status_path), .read = is_absolute,
 	    .expected = "a path that begins with /",
-	    .prose = "A request with this SCRIPT_NAME gets the status; programs use ?json and "
-		     "?metrics." },
+	    .prose =
+		"A request with this SCRIPT_NAME gets the status; programs use ?json "
+		"(?json&buckets: with all counts of histograms) and ?metrics. accel-top shows it "
+		"in a terminal." },
 	{ "advice", '\0', "MS", OPTION_NUMBER, AT(o.advice_ms), 0, MS_MAX, "60000", "ms",
 	    .prose = "Watch the questions this long before an advice about the set-up (see "
 		     "ADVICE); 0: never." },

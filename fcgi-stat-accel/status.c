@@ -107,6 +107,20 @@ text_summary(struct buf *out, const struct status *s, const struct io_pools_stat
 }
 
 static void
+text_mounts(struct buf *out, const struct io_pools_status *pools)
+{
+	char name[IO_DEVICE_NAME];
+
+	for (size_t i = 0; i < pools->ndevices; i++) {
+		const struct io_device_status *d = &pools->device[i];
+
+		buf_printf(out, "accel.devices.%s.mount: ", io_device_name(d, name));
+		buf_log_quoted(out, text_of(d->mount));
+		buf_char(out, '\n');
+	}
+}
+
+static void
 as_text(struct buf *out, const struct status *s, const struct io_pools_status *pools)
 {
 	const struct accel_counters *c = s->counters;
@@ -126,6 +140,7 @@ as_text(struct buf *out, const struct status *s, const struct io_pools_status *p
 	counters_each(&c->events, accel_counter_infos, counter_line, out);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++)
 		text_stage(out, stages[i].name, stage_of(s, &stages[i]));
+	text_mounts(out, pools);
 	io_pools_status_each(pools, text_line, out);
 	text_line(out, "devices-stuck", io_pools_status_stuck(pools));
 }
@@ -133,7 +148,8 @@ as_text(struct buf *out, const struct status *s, const struct io_pools_status *p
 /* ---------------------------------------------------------------- JSON */
 
 static void
-as_json(struct buf *out, const struct status *s, const struct io_pools_status *pools)
+as_json(struct buf *out, const struct status *s, const struct io_pools_status *pools,
+    void (*put)(struct buf *, const struct histogram *))
 {
 	const struct accel_counters *c = s->counters;
 
@@ -148,7 +164,7 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
 	    clock_process_cpu_ns(), c->conns, c->conns_max, c->warm.waiting, idle_s(s));
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++) {
 		buf_printf(out, "%s\"%s\":", i > 0 ? ",\n" : "", stages[i].name);
-		histogram_json(out, stage_of(s, &stages[i]));
+		put(out, stage_of(s, &stages[i]));
 	}
 	buf_printf(out, "},\n\"roots_open_asks\":%u,\n", s->open_asks);
 	io_pools_status_json(out, pools);
@@ -249,7 +265,8 @@ answer_status(const struct status *s, char **params, GString *reply)
 	buf_init(&page, 0);
 	if (query_has(params, "json")) {
 		type = "application/json";
-		as_json(&page, s, &pools);
+		as_json(&page, s, &pools,
+		    query_has(params, "buckets") ? histogram_json_buckets : histogram_json);
 	} else if (query_has(params, "metrics") || query_has(params, "prometheus")) {
 		type = "text/plain; version=0.0.4; charset=utf-8";
 		as_metrics(&page, s, &pools);
@@ -338,7 +355,7 @@ log_pools(const struct io_pools_status *pools)
 		const struct io_device_status *d = &pools->device[i];
 
 		log_event(LOG_INFO, NULL, "accel.device", LF_STR("name", io_device_name(d, name)),
-		    LF_U64("busy", d->busy), LF_U64("queued", d->queued),
+		    LF_STR("mount", d->mount), LF_U64("busy", d->busy), LF_U64("queued", d->queued),
 		    LF_U64("refused", d->refused), LF_U64("oldest-us", d->oldest_ns / 1000),
 		    LF_U64("stuck", d->stuck));
 	}

@@ -4,7 +4,7 @@
  * it on.
  *
  *   /status            name: value, one per line; at the top a summary and the advice
- *   /status?json       all numbers, with stable names
+ *   /status?json       all numbers, with stable names; ?json&buckets: with all counts of histograms
  *   /status?metrics    for Prometheus (?prometheus too)
  *   /ping              "pong"; ?json: {"ok":true}
  *

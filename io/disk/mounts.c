@@ -12,7 +12,7 @@
 
 struct mount {
 	uint64_t dev, id;
-	bool local;
+	bool local, whole; /* whole: not a directory of its file system */
 	char type[32];
 	size_t len;
 	char *point;
@@ -85,14 +85,16 @@ read_line(const char *line)
 	const char *rest = strstr(line, " - ");
 	struct mount m = { .len = 0 };
 	unsigned id, maj, min;
+	int root;
 
-	if (sscanf(line, "%u %*u %u:%u %*s %ms", &id, &maj, &min, &m.point) != 4)
+	if (sscanf(line, "%u %*u %u:%u %n%*s %ms", &id, &maj, &min, &root, &m.point) != 4)
 		return;
 	if (rest != NULL)
 		(void)sscanf(rest, " - %31s", m.type);
 	m.id = id;
 	m.dev = makedev(maj, min);
 	m.local = is_local(m.type);
+	m.whole = strncmp(line + root, "/ ", 2) == 0;
 	add(m);
 }
 
@@ -184,6 +186,40 @@ mounts_local(uint64_t id)
 	}
 	pthread_mutex_unlock(&mounts.lock);
 	return (local);
+}
+
+/* A later mount at the same point hides this one. */
+static bool
+is_hidden_locked(const struct mount *m)
+{
+	const struct mount *later;
+
+	for (later = m + 1; later < mounts.v + mounts.n; later++)
+		if (later->len == m->len && memcmp(later->point, m->point, m->len) == 0)
+			return (true);
+	return (false);
+}
+
+static bool
+names_better(const struct mount *m, const struct mount *best)
+{
+	if (best == NULL || m->whole != best->whole)
+		return (best == NULL || m->whole);
+	return (m->len < best->len);
+}
+
+void
+mounts_point(uint64_t dev, char *point, size_t size)
+{
+	const struct mount *best = NULL, *m;
+
+	pthread_mutex_lock(&mounts.lock);
+	keep_current();
+	for (m = mounts.v; m < mounts.v + mounts.n; m++)
+		if (m->dev == dev && names_better(m, best) && !is_hidden_locked(m))
+			best = m;
+	snprintf(point, size, "%s", best != NULL ? best->point : "");
+	pthread_mutex_unlock(&mounts.lock);
 }
 
 /* The last of equal mount points hides the others. */

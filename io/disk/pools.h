@@ -49,9 +49,11 @@ struct io_lane_status {
 	uint64_t jobs;      /* taken by a thread so far */
 	uint64_t oldest_ns; /* age of the oldest job, waiting or running; 0: none */
 };
+#define IO_MOUNT_NAME 256u /* a longer mount point is cut */
 struct io_device_status {
 	/* Both UINT_MAX: mounted below a root, at an unknown place. */
 	unsigned major, minor;
+	char mount[IO_MOUNT_NAME]; /* of io_pools_status_take(); "": not known */
 	unsigned busy, queued;
 	uint64_t oldest_ns, refused;
 	bool stuck; /* Every job for it is refused: its threads have hung for stuck_ms. */

@@ -2,14 +2,24 @@
 #include <inttypes.h>
 #include <limits.h>
 #include <stdio.h>
+#include <sys/sysmacros.h>
 
+#include "io/disk/mounts.h"
 #include "io/disk/pools_status.h"
 
 void
 io_pools_status_take(struct io_pools_status *w, struct io_pools *pools)
 {
+	size_t i;
+
 	w->nlanes = pools != NULL ? io_pools_lanes(pools, w->lane, IO_STATUS_LANES) : 0;
 	w->ndevices = pools != NULL ? io_pools_devices(pools, w->device, IO_STATUS_DEVICES) : 0;
+	for (i = 0; i < w->ndevices; i++) {
+		struct io_device_status *d = &w->device[i];
+
+		if (d->major != UINT_MAX)
+			mounts_point(makedev(d->major, d->minor), d->mount, sizeof(d->mount));
+	}
 }
 
 unsigned
@@ -101,8 +111,10 @@ io_pools_status_json(struct buf *out, const struct io_pools_status *w)
 	for (i = 0; i < w->ndevices; i++) {
 		const struct io_device_status *d = &w->device[i];
 
-		buf_printf(out, "%s{\"device\":\"%s\",\"busy\":%u,\"queued\":%u",
-		    i != 0 ? ",\n" : "", io_device_name(d, name), d->busy, d->queued);
+		buf_printf(out, "%s{\"device\":\"%s\",\"mount\":", i != 0 ? ",\n" : "",
+		    io_device_name(d, name));
+		buf_json(out, text_of(d->mount));
+		buf_printf(out, ",\"busy\":%u,\"queued\":%u", d->busy, d->queued);
 		buf_printf(out, ",\"oldest_ns\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"stuck\":%s}",
 		    d->oldest_ns, d->refused, d->stuck ? "true" : "false");
 	}
@@ -125,6 +137,24 @@ device_name(const struct prom *p, const char *name, const struct io_device_statu
 
 	prom_name(p, name);
 	buf_printf(p->out, "{device=\"%s\"}", io_device_name(d, device));
+}
+
+/* On its own, so that the other series go on when a file system is mounted elsewhere. */
+static void
+device_mounts(const struct prom *p, const struct io_pools_status *w)
+{
+	size_t i;
+
+	if (w->ndevices != 0)
+		prom_family(p, "device_info", "gauge", "The mount point of the device.");
+	for (i = 0; i < w->ndevices; i++) {
+		char device[IO_DEVICE_NAME];
+
+		prom_name(p, "device_info");
+		buf_printf(p->out, "{device=\"%s\",", io_device_name(&w->device[i], device));
+		prom_label(p, "mount", w->device[i].mount);
+		buf_str(p->out, "} 1\n");
+	}
 }
 
 /* A family with a row for each of n members of w->array. */
@@ -152,6 +182,7 @@ io_pools_status_metrics(const struct prom *p, const struct io_pools_status *w)
 	LANES("threads_jobs_total", "counter", "Jobs that a thread has taken.", "%" PRIu64, jobs);
 	LANES("threads_oldest_job_seconds", "gauge", "Age of the oldest job, waiting or running.",
 	    "%.6f", oldest_ns / 1e9);
+	device_mounts(p, w);
 	DEVICES("device_busy", "gauge", "Threads that wait for the device.", "%u", busy);
 	DEVICES("device_queued", "gauge", "Jobs for the device that wait for a thread.", "%u",
 	    queued);

@@ -34,6 +34,7 @@ write_running(struct buf *out, const struct status *s)
 
 static const struct view html = { "text/html; charset=utf-8", status_html, true };
 static const struct view json = { "application/json", status_json, true };
+static const struct view json_buckets = { "application/json", status_json_buckets, true };
 static const struct view running = { "text/plain; charset=utf-8", write_running, true };
 static const struct view automatic = { "text/plain; charset=utf-8", status_auto };
 static const struct view statistics = { "text/plain; charset=utf-8", status_statistics };
@@ -47,14 +48,26 @@ is_at(const struct request *r, const char *url)
 	return (url != NULL && text_eq(request_path(r), text_of(url)));
 }
 
+static bool
+has_word(struct text query, struct text wanted)
+{
+	struct text word;
+
+	while (text_next(&query, '&', &word))
+		if (text_eq(word, wanted))
+			return (true);
+	return (false);
+}
+
 static const struct view *
 status_view(struct text query)
 {
+	const struct text all = query;
 	struct text word;
 
 	while (text_next(&query, '&', &word)) {
 		if (text_eq(word, TEXT("json")))
-			return (&json);
+			return (has_word(all, TEXT("buckets")) ? &json_buckets : &json);
 		if (text_eq(word, TEXT("auto")))
 			return (&automatic);
 		if (text_eq(word, TEXT("running")))

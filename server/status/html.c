@@ -335,7 +335,9 @@ devices(struct buf *out, const struct status *s)
 	for (i = 0; i < s->threads.ndevices; i++) {
 		const struct io_device_status *d = &s->threads.device[i];
 
-		buf_printf(out, "<tr><td>%s</td>", io_device_name(d, name));
+		buf_printf(out, "<tr><td>%s ", io_device_name(d, name));
+		buf_html(out, text_of(d->mount));
+		buf_str(out, "</td>");
 		cell(out, INTEGER, d->busy, "devices/%zu/busy", i);
 		cell(out, INTEGER, d->queued, "devices/%zu/queued", i);
 		cell(out, TROUBLE, (double)d->refused, "devices/%zu/refused", i);

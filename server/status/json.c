@@ -3,6 +3,8 @@
 
 #include "server/status/status.h"
 
+typedef void put_histogram(struct buf *, const struct histogram *);
+
 static void
 requests(struct buf *out, const struct status *s)
 {
@@ -34,14 +36,14 @@ connections(struct buf *out, const struct status *s)
 }
 
 static void
-stages(struct buf *out, const struct status *s)
+stages(struct buf *out, const struct status *s, put_histogram *put)
 {
 	unsigned i;
 
 	buf_str(out, "\"stages\":{");
 	for (i = 0; i < NSTAGES; i++) {
 		buf_printf(out, "%s\"%s\":", i != 0 ? ",\n" : "", stage_infos[i].name);
-		histogram_json(out, &s->stage[i]);
+		put(out, &s->stage[i]);
 	}
 	buf_str(out, "},\n");
 }
@@ -56,20 +58,20 @@ threads(struct buf *out, const struct status *s)
 }
 
 static void
-backend_stages(struct buf *out, const struct status_backend *b)
+backend_stages(struct buf *out, const struct status_backend *b, put_histogram *put)
 {
 	unsigned i;
 
 	buf_str(out, ",\n\"stages\":{");
 	for (i = 0; i < BACKEND_NSTAGES; i++) {
 		buf_printf(out, "%s\"%s\":", i != 0 ? ",\n" : "", backend_stage_names[i]);
-		histogram_json(out, &b->stage[i]);
+		put(out, &b->stage[i]);
 	}
 	buf_str(out, "}}");
 }
 
 static void
-backends(struct buf *out, const struct status *s)
+backends(struct buf *out, const struct status *s, put_histogram *put)
 {
 	size_t i;
 
@@ -85,7 +87,7 @@ backends(struct buf *out, const struct status *s)
 		buf_printf(out,
 		    ",\"sockets\":%u,\"sockets_idle\":%u,\"workers_that_find_it_down\":%u",
 		    b->pool_size, b->idle, b->down);
-		backend_stages(out, b);
+		backend_stages(out, b, put);
 	}
 	buf_str(out, "],\n");
 }
@@ -109,8 +111,8 @@ workers(struct buf *out, const struct status *s)
 	buf_str(out, "],\n");
 }
 
-void
-status_json(struct buf *out, const struct status *s)
+static void
+all(struct buf *out, const struct status *s, put_histogram *put)
 {
 	buf_str(out, "{\"version\":\"" STAT_ACCEL_VERSION "\",\"host\":{\"name\":");
 	buf_json(out, s->host);
@@ -127,11 +129,23 @@ status_json(struct buf *out, const struct status *s)
 	    ",\"hit_ratio\":%.6f},\n",
 	    s->cached, s->cached_limit, status_hit_ratio(s));
 	buf_printf(out, "\"conditions\":{\"sets\":%" PRIu64 "},\n", s->sets);
-	stages(out, s);
+	stages(out, s, put);
 	threads(out, s);
-	backends(out, s);
+	backends(out, s, put);
 	workers(out, s);
 	running_json(out, &s->running);
 	counters_json(out, &s->sum, server_counter_infos);
 	buf_str(out, "}\n");
+}
+
+void
+status_json(struct buf *out, const struct status *s)
+{
+	all(out, s, histogram_json);
+}
+
+void
+status_json_buckets(struct buf *out, const struct status *s)
+{
+	all(out, s, histogram_json_buckets);
 }

@@ -63,6 +63,7 @@ extern const char status_css[], status_js[]; /* page_assets.c */
 
 void status_html(struct buf *, const struct status *);
 void status_json(struct buf *, const struct status *);
+void status_json_buckets(struct buf *, const struct status *); /* of all histograms */
 /* the format of ?auto of Apache and lighttpd */
 void status_auto(struct buf *, const struct status *);
 void status_statistics(struct buf *, const struct status *); /* name: integer */

@@ -81,6 +81,7 @@ CONF
 		is_deeply [got($srv, map { ("$there/cold$_", "$there/sub/cold$_") } 2 .. 5)], [map { (right('cold', $_), right('deep', $_)) } 2 .. 5], 'the other one is served';
 		my $d = device($srv, $sick);
 		cmp_ok $d->{busy} // 0, '>=', 1, 'the status page has threads that are busy with it';
+		is $d->{mount}, $sick->dir, '... under the name of its mount point';
 		cmp_ok $d->{oldest_ns} // 0, '>', 0, '... and how long they have been';
 		is_deeply [map { $_->{status} } ask($srv, "$at/cold5")], [503], 'again';
 		for my $round (1 .. 3) {

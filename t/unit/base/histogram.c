@@ -223,6 +223,30 @@ fine_percentiles(void)
 	g_rand_free(rand);
 }
 
+/* What one reader sees of the time between two answers. */
+static void
+json_buckets(void)
+{
+	struct histogram h = { 0 };
+	struct buf b;
+
+	buf_init(&b, 0);
+	histogram_json_buckets(&b, &h);
+	g_assert_true(text_ends(buf_as_text(&b), TEXT(",\"max_ns\":0,\"buckets\":[]}")));
+	buf_free(&b);
+	histogram_add(&h, 1);
+	histogram_add(&h, 10500);
+	histogram_add(&h, 10501);
+	histogram_add(&h, 100000000000ull);
+	histogram_add(&h, 100000000001ull);
+	buf_init(&b, 0);
+	histogram_json_buckets(&b, &h);
+	g_assert_true(text_starts(buf_as_text(&b), TEXT("{\"count\":5,")));
+	g_assert_true(text_ends(buf_as_text(&b),
+	    TEXT(",\"buckets\":[[10000,1],[11000,2],[100000000000,1]]}")));
+	buf_free(&b);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -234,6 +258,7 @@ main(int argc, char **argv)
 	g_test_add_func("/histogram/merged", merged);
 	g_test_add_func("/histogram/fine-bounds", fine_bounds);
 	g_test_add_func("/histogram/fine-percentiles", fine_percentiles);
+	g_test_add_func("/histogram/json-buckets", json_buckets);
 	g_test_add_func("/rate", rates);
 	return (g_test_run());
 }

@@ -191,6 +191,9 @@ json(void)
 	has("\"total\":{\"count\":100,\"sum_ns\":3097000000,");
 	has("\"stat\":{\"threads\":2,\"busy\":0,");
 	has("\"devices\":[],\n\"devices_stuck\":0,\n");
+	g_assert_null(strstr(page->str, "buckets"));
+	ask("GET", "/accel-status", "json&buckets");
+	has("\"max_ns\":1000000000,\"buckets\":[[1000000,97],[1000000000,3]]}");
 	has("\"accel.answers.file\":41");
 	has("\"accel.files.behind-skipped\":43,");
 }

@@ -170,7 +170,10 @@ sample(void)
 		.queued = 2,
 		.oldest_ns = 1500000 };
 	s.threads.nlanes = 1;
-	s.threads.device[0] = (struct io_device_status){ .major = 8, .minor = 1, .refused = 4 };
+	s.threads.device[0] = (struct io_device_status){ .major = 8,
+		.minor = 1,
+		.refused = 4,
+		.mount = "/srv/<a \"b\"\n" };
 	s.threads.device[1] = (struct io_device_status){ .major = UINT_MAX, .minor = UINT_MAX };
 	s.threads.ndevices = 2;
 	histogram_add(&s.stage[stage_total], 3000);
@@ -240,7 +243,14 @@ json(void)
 	has(s, "\"name\":\"a\\\"b\\\\c\\nd<e>\357\277\275\""); /* U+FFFD for what is no UTF-8 */
 	has(s, "\"hit_ratio\":0.900000");
 	has(s, "\"stat\":{\"threads\":4,\"busy\":1,\"queued\":2,\"jobs\":0,\"oldest_ns\":1500000}");
-	has(s, "\"device\":\"unknown\"");
+	has(s, "{\"device\":\"8:1\",\"mount\":\"/srv/<a \\\"b\\\"\\n\",\"busy\":0,");
+	has(s, "{\"device\":\"unknown\",\"mount\":\"\",\"busy\":0,");
+	g_assert_null(strstr(s, "buckets"));
+	g_free(s);
+	s = written(status_json_buckets);
+	has(s, "\"stat\":{\"count\":1,");
+	has(s, "\"max_ns\":20000000,\"buckets\":[[20000000,1]]}");
+	has(s, "\"first-byte\":{\"count\":0,");
 	g_free(s);
 }
 
@@ -258,6 +268,7 @@ metrics(void)
 	has(s, "\naccel_stage_seconds_sum{stage=\"stat\"} 0.020000000\n");
 	has(s, "\naccel_threads_oldest_job_seconds{lane=\"stat\"} 0.001500\n");
 	has(s, "\naccel_device_refused_total{device=\"8:1\"} 4\n");
+	has(s, "\naccel_device_info{device=\"8:1\",mount=\"/srv/<a?\\\"b\\\"\\n\"} 1\n");
 	g_free(s);
 }
 
@@ -276,6 +287,7 @@ html(void)
 	has(s, "data-k=\"stages/stat/max_ns\" data-f=\"t\">20</b><i>ms</i>");
 	has(s, "data-k=\"stages/read/max_ns\" data-f=\"t\">\342\200\223</b><i></i>");
 	has(s, "data-k=\"cache/hit_ratio\" data-f=\"p\">90</b><i>%</i>");
+	has(s, "<td>8:1 /srv/&lt;a &quot;b&quot;");
 	has(s, "data-k=\"devices/0/refused\" data-f=\"z\" class=\"bad\">4</b>");
 	g_assert_null(strstr(s, "<i>\"&"));
 	g_free(s);

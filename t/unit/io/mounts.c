@@ -1,0 +1,114 @@
+/* t/unit/io/mounts.c -- the mount point that names a device, from this machine's table. */
+#include <glib.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+#include <sys/sysmacros.h>
+#include <sched.h>
+#include <unistd.h>
+#include "io/disk/mounts.h"
+#include "io/io.h"
+
+static uint64_t
+dev_of(const char *path)
+{
+	struct stat st;
+
+	g_assert_cmpint(stat(path, &st), ==, 0);
+	return (st.st_dev);
+}
+
+static void
+is_named(uint64_t dev, const char *point)
+{
+	char name[200];
+
+	mounts_point(dev, name, sizeof(name));
+	g_assert_cmpstr(name, ==, point);
+}
+
+static void
+unknown(void)
+{
+	is_named(makedev(4000, 7), "");
+	is_named(MOUNTS_UNKNOWN, "");
+}
+
+static void
+proc(void)
+{
+	char name[4];
+
+	is_named(dev_of("/proc"), "/proc");
+	mounts_point(dev_of("/proc"), name, sizeof(name));
+	g_assert_cmpstr(name, ==, "/pr"); /* cut to size */
+}
+
+static void
+mounted(const char *from, const char *to, const char *type, unsigned long flags)
+{
+	g_assert_cmpint(mount(from, to, type, flags, NULL), ==, 0);
+}
+
+/* Other mounts of a file system, of a directory of it, and one that hides another. */
+static void
+several_in(const char *shorter, const char *longer)
+{
+	char *part = g_build_filename(longer, "part", NULL);
+	uint64_t dev;
+
+	mounted("one", longer, "tmpfs", 0);
+	dev = dev_of(longer);
+	is_named(dev, longer);
+	g_assert_cmpint(mkdir(part, 0700), ==, 0);
+	mounted(longer, shorter, NULL, MS_BIND);
+	is_named(dev, shorter);
+	g_assert_cmpint(umount(shorter), ==, 0);
+	mounted(part, shorter, NULL, MS_BIND);
+	is_named(dev, longer);
+	mounted("two", longer, "tmpfs", 0);
+	is_named(dev, shorter);
+	is_named(dev_of(longer), longer);
+	g_assert_cmpint(umount(longer), ==, 0);
+	g_assert_cmpint(umount(shorter), ==, 0);
+	is_named(dev, longer);
+	g_assert_cmpint(umount(longer), ==, 0);
+	is_named(dev, "");
+	g_free(part);
+}
+
+static bool own_mounts;
+
+static void
+several(void)
+{
+	char *dir = g_dir_make_tmp("accel mounts-XXXXXX", NULL);
+	char *shorter = g_build_filename(dir, "a", NULL);
+	char *longer = g_build_filename(dir, "longer", NULL);
+
+	g_assert_cmpint(mkdir(shorter, 0700), ==, 0);
+	g_assert_cmpint(mkdir(longer, 0700), ==, 0);
+	if (own_mounts)
+		several_in(shorter, longer);
+	else
+		g_test_skip("only root has mounts of its own");
+	rmdir(shorter);
+	rmdir(longer);
+	rmdir(dir);
+	g_free(shorter);
+	g_free(longer);
+	g_free(dir);
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	/* The table is of the namespace in which it was opened. */
+	own_mounts =
+	    unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
+	mounts_open();
+	g_test_add_func("/mounts/unknown", unknown);
+	g_test_add_func("/mounts/proc", proc);
+	g_test_add_func("/mounts/several", several);
+	return (g_test_run());
+}
