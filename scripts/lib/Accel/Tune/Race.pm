@@ -1,0 +1,195 @@
+package Accel::Tune::Race;
+
+=head1 NAME
+
+Accel::Tune::Race - measures settings in turn, round after round, and drops those that are clearly worse
+
+=head1 SYNOPSIS
+
+    my $race = Accel::Tune::Race->new(measure => sub ($setting) { ... }, seconds => 300);
+    my ($best) = $race->run([$default, @others], until => 120, rounds => 4);
+    my $gain = $race->difference($best, $default);      # { mean, low, high }: 0.07 is 7 %
+
+=head1 DESCRIPTION
+
+A setting is a hash of names and values. C<measure> returns C<< { throughput, p99, seconds } >>, or C<< { failed => why } >> for a
+setting that cannot be measured; such a setting is left out from then on. What a measurement yields becomes one number, its score: the
+logarithm of what the objective asks for, so that a difference of 0.05 is 5 %.
+
+    throughput   ln(MB/s)
+    latency      -ln(p99 of the hot file); below 1 ms nothing is gained
+    both         ln(MB/s) - 0.1 x log2(p99): a p99 twice as long counts as much as 10 % of the throughput
+
+One spread is estimated for all settings, from those that were measured more than once. It starts as 5 %, with the weight of two
+measurements. A difference is bounded by 1.7 standard errors to each side: a true difference is beyond one bound once in twenty.
+
+The clock is the sum of C<seconds> of all measurements, or C<< clock => sub { seconds since the start } >>.
+
+=cut
+
+use v5.36;
+use List::Util qw(max sum0);
+
+use constant {
+	PRIOR_SPREAD => 0.05, PRIOR_WEIGHT => 2,        # before anything was measured twice
+	ERRORS       => 1.7,                            # standard errors on each side of a difference
+	P99_FLOOR    => 1,                              # ms
+	P99_WEIGHT   => 0.1,                            # of the throughput, for each doubling of p99
+};
+
+our %OBJECTIVE = (
+	throughput => sub ($r) { return log $r->{throughput} },
+	latency    => sub ($r) { return -log max(P99_FLOOR, $r->{p99}) },
+	both       => sub ($r) { return log($r->{throughput}) - P99_WEIGHT * log(max(P99_FLOOR, $r->{p99} // 0)) / log 2 },
+);
+
+sub new ($class, %arg) {
+	my $self = bless { objective => 'both', seed => 1, seconds => 300, spent => 0, measured => 0, shown => sub { }, %arg, runs => {}, failed => {}, order => [] }, $class;
+	die "no objective \"$self->{objective}\"; there are: @{[sort keys %OBJECTIVE]}\n" unless $OBJECTIVE{ $self->{objective} };
+	$self->{random} = $self->{seed} * 2_654_435_761 % 2**32;
+	return $self;
+}
+
+# One text for equal settings.
+sub key ($setting) { return join "\0", map { "$_=$setting->{$_}" } sort keys %$setting }
+
+sub now ($self) { return $self->{clock} ? $self->{clock}->() : $self->{spent} }
+
+# Seconds of one measurement so far, to know whether another one ends in time.
+sub cost ($self) {
+	return $self->{measured} ? $self->{spent} / $self->{measured} : 0;
+}
+
+# False when the next measurement would end too late, and after stop().
+sub has_time ($self, $until) { return !$self->{stopped} && $self->now + $self->cost <= $until }
+
+sub stop ($self) { $self->{stopped} = 1; return }
+
+sub stopped ($self) { return $self->{stopped} }
+
+# One measurement; false if the setting does not work.
+sub measure ($self, $setting) {
+	my $key = key($setting);
+	return 0 if $self->{failed}{$key};
+	my $result = $self->{measure}->({%$setting});
+	return 0 if !$result;                           # it was interrupted: neither a result nor a fault of the setting
+	$self->{spent} += $result->{seconds} // 0;
+	$self->{measured}++;
+	push @{ $self->{order} }, $setting unless $self->{runs}{$key} || $result->{failed};
+	if (defined $result->{failed}) {
+		$self->{failed}{$key} = { setting => {%$setting}, why => $result->{failed} };
+	} else {
+		push @{ $self->{runs}{$key} }, { %$result, score => $OBJECTIVE{ $self->{objective} }->($result) };
+	}
+	$self->{shown}->($setting, $result);
+	return !defined $result->{failed};
+}
+
+sub runs ($self, $setting) { return @{ $self->{runs}{ key($setting) } // [] } }
+
+sub works ($self, $setting) { return !$self->{failed}{ key($setting) } }
+
+sub failures ($self) { return map { $self->{failed}{$_} } sort keys %{ $self->{failed} } }
+
+# All that was measured, in this order.
+sub settings ($self) { return @{ $self->{order} } }
+
+# Forgets the figures, and remembers what does not work: for the last check, whose figures decide.
+sub afresh ($self) { return bless { %$self, earlier => $self->spread, runs => {}, order => [] }, ref $self }
+
+sub measured ($self) { return $self->{measured} }
+
+# ---------------------------------------------------------------- figures
+
+sub mean (@x) { return @x ? sum0(@x) / @x : undef }
+
+sub score ($self, $setting) { return mean(map { $_->{score} } $self->runs($setting)) }
+
+# The standard deviation of one measurement.
+sub spread ($self) {
+	my ($squares, $weight) = (PRIOR_WEIGHT * ($self->{earlier} // PRIOR_SPREAD)**2, PRIOR_WEIGHT);
+	for my $runs (values %{ $self->{runs} }) {
+		my $mean = mean(map { $_->{score} } @$runs);
+		$squares += sum0(map { ($_->{score} - $mean)**2 } @$runs);
+		$weight  += @$runs - 1;
+	}
+	return sqrt($squares / $weight);
+}
+
+# How much better the first one is: { mean, low, high }, or undef as long as one of them has no figures.
+sub difference ($self, $one, $other) {
+	my @n = map { scalar $self->runs($_) } $one, $other;
+	return undef unless $n[0] && $n[1];
+	my $mean = $self->score($one) - $self->score($other);
+	my $error = key($one) eq key($other) ? 0 : ERRORS * $self->spread * sqrt(1 / $n[0] + 1 / $n[1]);
+	return { mean => $mean, low => $mean - $error, high => $mean + $error };
+}
+
+# The best first.
+sub ranked ($self, @settings) {
+	return sort { $self->score($b) <=> $self->score($a) } grep { scalar $self->runs($_) } @settings;
+}
+
+# ---------------------------------------------------------------- a race
+
+# The numbers of a small generator: the same seed gives the same order on each machine.
+sub _random ($self, $n) {
+	$self->{random} = ($self->{random} * 1_664_525 + 1_013_904_223) % 2**32;
+	return int $self->{random} / 2**32 * $n;
+}
+
+sub shuffled ($self, @list) {
+	for my $i (reverse 1 .. $#list) {
+		my $j = $self->_random($i + 1);
+		@list[$i, $j] = @list[$j, $i];
+	}
+	return @list;
+}
+
+sub unique (@settings) {
+	my %seen;
+	return grep { !$seen{ key($_) }++ } @settings;
+}
+
+# Measures the settings in rounds, each round in another order, and returns those that are left, the best first. Options:
+#   until    the time at which it ends
+#   rounds   at most so many
+#   keep     settings that are never dropped
+#   halve    true: only the better half goes on to the next round
+#   settled  called after each round; true ends the race
+sub run ($self, $settings, %arg) {
+	my @alive = grep { $self->works($_) } unique(@$settings);
+	my %keep = map { key($_) => 1 } @{ $arg{keep} // [] };
+	for my $round (1 .. $arg{rounds}) {
+		last unless $self->_round($round, $arg{until}, \@alive);
+		@alive = grep { $self->works($_) } @alive;
+		my @ranked = $self->ranked(@alive);
+		last unless @ranked;
+		@alive = grep { $keep{ key($_) } || !$self->_is_worse($_, $ranked[0]) } @ranked;
+		@alive = $self->_better_half(\@alive, \%keep) if $arg{halve};
+		last if @alive < 2 || $arg{settled} && $arg{settled}->(@alive);
+	}
+	return $self->ranked(@alive);
+}
+
+# What was measured before counts as its first round. False when time is over.
+sub _round ($self, $round, $until, $alive) {
+	for my $setting ($self->shuffled(@$alive)) {
+		next if $self->runs($setting) >= $round;
+		return 0 unless $self->has_time($until);
+		$self->measure($setting);
+	}
+	return 1;
+}
+
+sub _is_worse ($self, $setting, $best) {
+	my $difference = $self->difference($best, $setting);
+	return $difference && $difference->{low} > 0;
+}
+
+sub _better_half ($self, $ranked, $keep) {
+	my $half = int((@$ranked + 1) / 2);
+	return map { $_ < $half || $keep->{ key($ranked->[$_]) } ? $ranked->[$_] : () } 0 .. $#$ranked;
+}
+
+1;
