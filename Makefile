@@ -33,7 +33,7 @@ FUSE_FLAGS   = $(shell pkg-config --cflags --libs fuse3 2>/dev/null)
 
 # ---------------------------------------------------------------- layers
 # What a layer may link: itself and those below.
-LAYERS           := base wire io files proxy-core server fcgi-stat-accel walk accel-warm
+LAYERS           := base wire io files proxy-core server fcgi-stat-accel walk accel-warm accel-load
 below_base       := base
 below_wire       := wire base
 below_io         := io wire base
@@ -43,6 +43,7 @@ below_server     := server proxy-core files io wire base
 below_fcgi-stat-accel := fcgi-stat-accel files io wire base
 below_walk       := walk files io wire base
 below_accel-warm := accel-warm walk files io wire base
+below_accel-load := accel-load io wire base
 
 left_out := %/main.c $(if $(URING),,%/uring.c %/uring_setup.c)
 src_of = $(filter-out $(left_out),$(sort $(wildcard $1/*.c $1/*/*.c)))
@@ -91,6 +92,7 @@ LIBS_server          = -Wl,--push-state,--no-as-needed -lcrypt -Wl,--pop-state $
 LIBS_fcgi-stat-accel = -lfcgi $(LIBS_io)
 LIBS_walk            = $(LIBS_io)
 LIBS_accel-warm      = $(LIBS_io)
+LIBS_accel-load      = $(LIBS_io)
 $(foreach l,$(LAYERS),$(eval $(call layer_rules,$l)))
 
 $B/bin/accel-server: $B/obj/server/main.o $(call lib_of,server)
@@ -123,9 +125,9 @@ $B/bin/%: t/tools/%.c
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -o $@ $<
 
 # Each fuzz target with its own driver, so that make check holds their seeds; t/fuzz/run builds them with sanitizers.
-$B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server)
+$B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-load.a $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $(filter %.o,$^) $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server) $(LIBS_fcgi-stat-accel) $(LIBS_server) $(PKG_LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $(filter %.o,$^) $B/lib/accel-load.a $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server) $(LIBS_fcgi-stat-accel) $(LIBS_server) $(PKG_LIBS)
 
 -include $(shell find $B/obj -name '*.d' 2>/dev/null)
 

@@ -1,21 +1,28 @@
 /* accel-load/count.h -- what happened to the requests: numbers, errors by kind, durations.
  *
- * Every started request ends in exactly one of these: answered, aborted, an error before its end
- * (connect ... short, malformed), or unanswered at the end of the run.  An answer with a wrong
- * status, length or content is answered and counts as one error.
+ * Every started request ends in exactly one of these:
  *
+ *	requests == answered + failed + aborted + unanswered
+ *
+ * An answer with a wrong status, length or content is answered and counts as one error.  A request
+ * that failed has one error, too, and no status.  Answers with several faults count as the first
+ * of: status, length (short, long), wrong.
+ *
+ * Owner    counts_free().
  * Thread   count_*(): the thread of the counts.  Others may read the numbers of struct
  *          count_progress at any time.
  */
 #ifndef ACCEL_LOAD_COUNT_H
 #define ACCEL_LOAD_COUNT_H
 
-#include <stdint.h>
+#include <stdbool.h>
+
+#include "base/histogram.h"
 
 enum load_error {
 	LOAD_CONNECT, /* no connection: no route, no port, ... */
 	LOAD_REFUSED, /* ECONNREFUSED */
-	LOAD_RESET,   /* closed or reset before the first byte of the answer */
+	LOAD_RESET,   /* ECONNRESET, EPIPE; or closed before the first byte of the answer */
 	LOAD_TIMEOUT,
 	LOAD_SHORT, /* the answer ended before its length */
 	LOAD_LONG,  /* bytes behind the end of the answer, or more than verified */
@@ -26,7 +33,21 @@ enum load_error {
 	LOAD_OK = LOAD_ERRORS,
 };
 
-struct counts; /* count.c */
+struct load_error_info {
+	const char *name;    /* in JSON: "refused" */
+	const char *meaning; /* for people */
+};
+extern const struct load_error_info load_errors[LOAD_ERRORS];
+
+#define COUNT_STATUSES 1000u /* 0 to 999 */
+
+/* report.c and merge.c read the fields, everyone else calls. */
+struct counts {
+	uint64_t requests, answered, failed, aborted, unanswered, connects, body_bytes;
+	uint64_t errors[LOAD_ERRORS];
+	uint64_t status[COUNT_STATUSES];
+	struct histogram_fine latency, first_byte, connect;
+};
 
 struct count_progress {
 	uint64_t requests, answered, errors, body_bytes;
@@ -43,11 +64,13 @@ void count_first_byte(struct counts *, uint64_t ns); /* of a body, since its req
 void count_body(struct counts *, uint64_t bytes);
 /* An answer to its end; how is LOAD_OK, STATUS, SHORT, LONG or WRONG. */
 void count_answer(struct counts *, int status, enum load_error how, uint64_t latency_ns);
-/* n requests that will get no answer.  latency_ns: their age in the open loop; 0: not known. */
+/* n requests that will get no answer, or no more of it. */
 void count_error(struct counts *, enum load_error, unsigned n);
+/* Open loop: the age of a request that failed. */
 void count_failed_latency(struct counts *, uint64_t latency_ns);
 void count_aborted(struct counts *, unsigned n);
-void count_unanswered(struct counts *, uint64_t age_ns); /* at the end of the run */
+/* Of the end of the run.  age_ns counts as its latency in the open loop; 0: it does not count. */
+void count_unanswered(struct counts *, uint64_t age_ns);
 
 uint64_t count_errors(const struct counts *);
 void count_progress(const struct counts *, struct count_progress *); /* any thread */

@@ -1,4 +1,9 @@
-/* accel-load/report.h -- the result of a run, as text and as JSON, and the line of progress. */
+/* accel-load/report.h -- the result of a run, as text and as JSON, and the sum of several.
+ *
+ * The text is for people; with .verbose it ends with the lines that http_load prints, for scripts
+ * that read them.  The JSON is one object on one line, with all buckets of the histograms; the sum
+ * of two such reports is that of one run which did both.
+ */
 #ifndef ACCEL_LOAD_REPORT_H
 #define ACCEL_LOAD_REPORT_H
 
@@ -8,9 +13,11 @@
 
 struct load_result {
 	double seconds;
-	double cpu_s; /* of this program */
-	unsigned threads;
-	unsigned held; /* --hold: connections that are open */
+	double cpu_s;         /* of this program */
+	uint64_t threads;     /* together at most so many seconds of CPU time a second */
+	uint64_t connections; /* at the same time, at most */
+	uint64_t held;        /* --hold: connections that are open */
+	bool verbose;
 	const struct counts *counts;
 };
 
