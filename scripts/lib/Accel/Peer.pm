@@ -14,7 +14,7 @@ Accel::Peer - other servers, and ours, side by side for tests and benchmarks
 =head1 DESCRIPTION
 
 Kinds: C<nginx>, C<lighttpd> (1.4), C<apache> (2.4, event MPM: one process, 400 threads), C<accel>
-(accel-server), C<floor> (t/bench/floor.c), C<haproxy>, C<responder> (t/bench/responder.c), and on a unix socket, C<< $peer->socket >>, C<stat-accel> (fcgi-stat-accel) and
+(accel-server), C<floor> (t/bench/floor.c), C<haproxy>, C<h2o>, C<command> (the words of C<command>, with C<{port}> and C<{root}> replaced), C<responder> (t/bench/responder.c), and on a unix socket, C<< $peer->socket >>, C<stat-accel> (fcgi-stat-accel) and
 C<textbook> (t/bench/textbook.c; C<mutex> for its C<-m>). Each is configured for speed, one worker, no access log, keep-alive without
 end, on a free port of 127.0.0.1. Started by root, apache serves as www-data: the document root must be
 open to it. C<start> returns when the port answers and dies with the server's own words when it does
@@ -22,7 +22,8 @@ not; C<< Accel::Peer->missing($kind) >> says what is not installed, or nothing.
 
 Options: C<root> the document root; C<cpu> the core to stay on; C<conf> lines added to the
 configuration; C<http> lines for nginx's http block; C<name> what to call it; C<backend> accel's server.network-backend; C<aio> nginx's
-C<aio threads>; C<file_cache> 0 for nginx without C<open_file_cache>; C<stat_cache> lighttpd's C<server.stat-cache-engine>; C<threads> for accel's stat and read pools and for stat-accel; C<stat_threads> and
+C<aio threads>; C<file_cache> 0 for nginx without C<open_file_cache>; C<stat_cache> lighttpd's C<server.stat-cache-engine>; C<directio> nginx's C<directio> for all files; C<workers> processes or threads (1);
+C<read_ahead>, C<noatime> and C<timing> of accel; C<accel_tcp> for a stat-accel on 127.0.0.1; C<threads> for accel's stat and read pools and for stat-accel; C<stat_threads> and
 C<read_threads> for one of these pools; C<via_stat_accel> makes accel ask a stat-accel of its own
 first; C<file> is a configuration of lighttpd to use as it is, with C<env>, a hash of variables for it (PORT is added); C<proxy> makes it pass requests on, see L<Accel::Peer::Proxy>; C<cache> makes nginx answer from its cache, see L<Accel::Peer::Cache>; C<port>; C<program>, another build of this kind.
 
@@ -46,7 +47,7 @@ use POSIX ();
 use Accel::Lines ();
 use Accel::Peer::Cache ();
 use Accel::Peer::Proxy ();
-use Accel::Util qw(find_program program);
+use Accel::Util qw(find_program program put);
 use Time::HiRes qw(time sleep clock_gettime);
 
 my %program = (
@@ -56,11 +57,13 @@ my %program = (
 	accel    => sub { _built('accel-server') },
 	floor    => sub { _built('floor') },
 	haproxy  => sub { find_program('haproxy') },
+	h2o      => sub { find_program('h2o') },
+	command  => sub { $_[0] && find_program($_[0]) },
 	responder => sub { _built('responder') },
 	'stat-accel' => sub { _built('fcgi-stat-accel') },
 	textbook => sub { _built('textbook') },
 );
-my %conf = (nginx => \&_conf_nginx, lighttpd => \&_conf_lighttpd, apache => \&_conf_apache, accel => \&_conf_accel,
+my %conf = (nginx => \&_conf_nginx, lighttpd => \&_conf_lighttpd, apache => \&_conf_apache, accel => \&_conf_accel, h2o => \&_conf_h2o,
 	haproxy => \&Accel::Peer::Proxy::haproxy);
 my %argv = (
 	nginx    => sub { ('-e', "$_[0]{dir}/error.log", '-p', "$_[0]{dir}", '-c', "$_[0]{dir}/conf") },
@@ -69,8 +72,10 @@ my %argv = (
 	accel    => sub { ('-D', '-f', $_[0]{file} // "$_[0]{dir}/conf") },
 	floor    => sub { ('--port', $_[0]{port}, $_[0]{root}) },
 	haproxy  => sub { ('-db', '-f', "$_[0]{dir}/conf") },
+	h2o      => sub { ('-c', "$_[0]{dir}/conf") },
+	command  => sub { my ($s) = @_; my (undef, @words) = @{ $s->{command} }; map { s/\{(port|root)\}/$s->{$1}/gr } @words },
 	responder => sub { ('--port', $_[0]{port}, '--socket', $_[0]->socket) },
-	'stat-accel' => sub { ('--listen', 'unix:' . $_[0]->socket, '-t', $_[0]{threads} // 20, '--root', $_[0]{root},
+	'stat-accel' => sub { ('--listen', $_[0]->address, '-t', $_[0]{threads} // 20, '--root', $_[0]{root},
 		$_[0]{auth} ? '--mode=auth' : (), $_[0]{cache} ? Accel::Peer::Cache::args($_[0]) : (), @{ $_[0]{stat_accel_args} // [] }) },
 	textbook => sub { ('-s', $_[0]->socket, '-t', $_[0]{threads} // 20, '-r', 131_072, $_[0]{mutex} ? '-m' : ()) },
 );
@@ -81,32 +86,43 @@ sub _built {
 }
 
 sub missing {
-	my ($class, $kind) = @_;
+	my ($class, $kind, @command) = @_;
 	die "no such kind of server: $kind\n" unless $program{$kind};
-	return if $program{$kind}->();
+	return if $program{$kind}->(@command);
+	return "no program \"" . ($command[0] // '') . '"' if $kind eq 'command';
 	return $kind =~ /accel|floor|responder/ ? "$kind is not built" : "$kind is not installed";
 }
 
 sub start {
 	my ($class, $kind, %arg) = @_;
-	if (my $why = $class->missing($kind)) { die "$why\n" }
+	if (my $why = $class->missing($kind, @{ $arg{command} // [] })) { die "$why\n" }
 	my $self = bless { name => $kind, %arg, kind => $kind, owner => $$ }, $class;
 	$self->{root} = Cwd::abs_path($arg{root} // die "root is missing\n");
 	$self->{dir} = File::Temp->newdir("$kind-XXXXXX", TMPDIR => 1);
 	$self->{port} //= _free_port();
 	$self->{stat_accel} = $class->start('stat-accel', %arg, name => "stat-accel of $self->{name}",
-		via_stat_accel => 0, front => 0, auth => $arg{front}) if $arg{via_stat_accel} || $arg{front};
-	if ($conf{$kind} && !$arg{file}) {
-		open my $fh, '>', "$self->{dir}/conf" or die "$self->{dir}/conf: $!";
-		print $fh $conf{$kind}->($self), $arg{conf} // '';
-		close $fh or die "$self->{dir}/conf: $!";
-	}
-	my @cmd = ($self->{program} // $program{$kind}->(), $argv{$kind}->($self));
+		via_stat_accel => 0, front => 0, auth => $arg{front}, tcp => $arg{accel_tcp}, port => undef) if $arg{via_stat_accel} || $arg{front};
+	put("$self->{dir}/conf", $self->configuration) if $conf{$kind} && !$arg{file};
+	my @cmd = ($self->{program} // $program{$kind}->(@{ $arg{command} // [] }), $argv{$kind}->($self));
 	unshift @cmd, 'env', "PORT=$self->{port}", map { "$_=$arg{env}{$_}" } sort keys %{ $arg{env} } if $arg{env};
 	unshift @cmd, 'taskset', '-c', $self->{cpu} if defined $self->{cpu};
 	$self->_spawn(@cmd);
 	$self->_wait_for_port(time + 20);
 	return $self;
+}
+
+# One that is not started, to see its configuration.
+sub sample {
+	my ($class, $kind, %arg) = @_;
+	return bless { name => $kind, port => 8080, dir => '/run/' . $kind, %arg, kind => $kind, owner => $$ }, $class;
+}
+
+# The text of its configuration file; for servers without one the words of the command.
+sub configuration {
+	my ($self) = @_;
+	my $kind = $self->{kind};
+	return $conf{$kind}->($self) . ($self->{conf} // '') if $conf{$kind};
+	return join(' ', $self->{command} ? $self->{command}[0] : $kind, $argv{$kind}->($self)) . "\n";
 }
 
 # Below the ports that the kernel gives to clients, or one of them takes it before the server does.
@@ -167,7 +183,7 @@ sub _wait_for_port {
 	my ($self, $deadline) = @_;
 	while (time < $deadline) {
 		return if $self->{kind} =~ /^(stat-accel|textbook)$/
-		    ? IO::Socket::UNIX->new(Peer => $self->socket)
+		    ? $self->_reached
 		    : IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port});
 		last unless $self->alive;
 		sleep 0.02;
@@ -175,6 +191,18 @@ sub _wait_for_port {
 	my $said = $self->said;
 	$self->stop;
 	die "$self->{name} does not answer\n$said";
+}
+
+sub _reached {
+	my ($self) = @_;
+	return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $self->{port}) if $self->{tcp};
+	return IO::Socket::UNIX->new(Peer => $self->socket);
+}
+
+# Where FastCGI is spoken, as fcgi-stat-accel and accel-server write it.
+sub address {
+	my ($self) = @_;
+	return $self->{tcp} ? "127.0.0.1:$self->{port}" : 'unix:' . $self->socket;
 }
 
 # What it wrote: standard output and error, and its error log.
@@ -189,6 +217,7 @@ sub said {
 	return $text;
 }
 
+sub error_log { return "$_[0]{dir}/error.log" }
 sub stat_accel { return $_[0]{stat_accel} }
 sub name { return $_[0]{name} }
 sub kind { return $_[0]{kind} }
@@ -271,6 +300,7 @@ sub _conf_nginx {
 	my ($s) = @_;
 	my $user = $> == 0 ? 'user root root;' : '';
 	my $aio = $s->{aio} ? 'aio threads;' : '';
+	$aio .= ' directio 512; output_buffers 2 1m;' if $s->{directio};
 	my $file_cache = $s->{file_cache} // 1 ? "open_file_cache max=10000 inactive=60s;\n\topen_file_cache_errors on;" : '';
 	my $front = $s->{cache} ? Accel::Peer::Cache::lines($s) : $s->{front} ? _front_nginx($s) : Accel::Peer::Proxy::lines($s);
 	# Segments of loopback have 64 kB. nginx ends TCP_CORK of a cached answer while Nagle's algorithm is on, so the last
@@ -282,7 +312,7 @@ sub _conf_nginx {
 	return <<"CONF";
 daemon off;
 $user
-worker_processes 1;
+worker_processes @{[ $s->{workers} // 1 ]};
 worker_rlimit_nofile 20000;
 pid $s->{dir}/pid;
 error_log $s->{dir}/error.log error;
@@ -312,10 +342,12 @@ CONF
 
 # lighttpd does not start the accelerator here, so "bin-path" and "max-procs" of the README are left out.
 sub front_lines {
-	my ($class, $kind, $socket) = @_;
-	return split /\n/, Accel::Lines::nginx_ask('/stat-accel') . Accel::Lines::nginx_location('/stat-accel', "unix:$socket") if $kind eq 'nginx';
+	my ($class, $kind, $address) = @_;
+	$address = "unix:$address" if $address =~ m{^/};
+	return split /\n/, Accel::Lines::nginx_ask('/stat-accel') . Accel::Lines::nginx_location('/stat-accel', $address) if $kind eq 'nginx';
+	my $where = $address =~ /^unix:(.*)/ ? qq{"socket" => "$1"} : $address =~ s/(.*):(.*)/"host" => "$1", "port" => $2/r;
 	return split /\n/, Accel::Lines::lighttpd_module() . <<"LINES";
-fastcgi.server += ( "/" => (( "mode" => "authorizer", "check-local" => "disable", "socket" => "$socket" )) )
+fastcgi.server += ( "/" => (( "mode" => "authorizer", "check-local" => "disable", $where )) )
 LINES
 }
 
@@ -325,13 +357,13 @@ sub _exempt { my ($s) = @_; return ref $s->{exempt} ? @{ $s->{exempt} } : $s->{e
 # connect(2) for each, regardless of fastcgi_keep_conn and upstream.
 sub _front_nginx {
 	my ($s) = @_;
-	my @line = __PACKAGE__->front_lines('nginx', $s->{stat_accel}->socket);
+	my @line = __PACKAGE__->front_lines('nginx', $s->{stat_accel}->address);
 	return join "\n", 'location / {', @line, '}', map { "location = $_ { }" } _exempt($s);
 }
 
 sub _front_lighttpd {
 	my ($s) = @_;
-	my ($modules, @line) = __PACKAGE__->front_lines('lighttpd', $s->{stat_accel}->socket);
+	my ($modules, @line) = __PACKAGE__->front_lines('lighttpd', $s->{stat_accel}->address);
 	my ($open, $close) = $s->{exempt} ? ('$HTTP["url"] !~ "^(' . join('|', map { quotemeta } _exempt($s)) . ')$" {', '}') : ('', '');
 	return join "\n", $modules, $open, @line, $close, '';
 }
@@ -346,7 +378,8 @@ server.port = $s->{port}
 server.errorlog = "$s->{dir}/error.log"
 server.modules = ()
 server.event-handler = "linux-sysepoll"
-server.network-backend = "sendfile"
+server.network-backend = "@{[ $s->{backend} // 'sendfile' ]}"
+@{[ ($s->{workers} // 1) > 1 ? "server.max-worker = $s->{workers}" : '' ]}
 server.stat-cache-engine = "@{[ $s->{stat_cache} // 'simple' ]}"
 server.max-fds = 20000
 server.max-connections = 15000
@@ -375,11 +408,11 @@ Group www-data
 ServerName 127.0.0.1
 Listen 127.0.0.1:$s->{port}
 ListenBacklog 8192
-StartServers 1
-ServerLimit 1
+StartServers @{[ $s->{workers} // 1 ]}
+ServerLimit @{[ $s->{workers} // 1 ]}
 ThreadLimit 400
 ThreadsPerChild 400
-MaxRequestWorkers 400
+MaxRequestWorkers @{[ 400 * ($s->{workers} // 1) ]}
 KeepAlive On
 MaxKeepAliveRequests 0
 KeepAliveTimeout 3600
@@ -394,6 +427,29 @@ DocumentRoot "$s->{root}"
 CONF
 }
 
+# The root is a value of YAML in double quotes.
+sub _conf_h2o {
+	my ($s) = @_;
+	my $root = $s->{root} =~ s/(["\\])/\\$1/gr;
+	my $user = $> == 0 ? "user: root\n" : '';
+	return <<"CONF";
+${user}pid-file: $s->{dir}/pid
+error-log: $s->{dir}/error.log
+num-threads: @{[ $s->{workers} // 1 ]}
+max-connections: 15000
+http1-request-timeout: 3600
+listen:
+  host: 127.0.0.1
+  port: $s->{port}
+hosts:
+  default:
+    paths:
+      /:
+        file.dir: "$root"
+        file.send-compressed: OFF
+CONF
+}
+
 sub _conf_accel {
 	my ($s) = @_;
 	my $more = Accel::Peer::Proxy::lines($s);
@@ -402,9 +458,12 @@ sub _conf_accel {
 		my $n = $s->{"${pool}_threads"} // $s->{threads};
 		$more .= "server.max-$pool-threads = $n\n" if defined $n;
 	}
+	$more .= "server.network-chunk-size = $s->{read_ahead}\n" if $s->{read_ahead};
+	$more .= qq{server.use-noatime = "enable"\n} if $s->{noatime};
+	$more .= qq{debug.log-timing = "enable"\n} if $s->{timing};
 	$more .= <<"PROXY" if $s->{stat_accel};
 proxy-core.protocol = "fastcgi"
-proxy-core.backends = ( "unix:@{[ $s->{stat_accel}->socket ]}" )
+proxy-core.backends = ( "@{[ $s->{stat_accel}->address ]}" )
 proxy-core.allow-x-sendfile = "enable"
 proxy-core.max-pool-size = @{[ $s->{threads} // 20 ]}
 PROXY
@@ -413,7 +472,7 @@ server.document-root = "$s->{root}"
 server.bind = "127.0.0.1"
 server.port = $s->{port}
 server.errorlog = "$s->{dir}/error.log"
-server.max-worker = 1
+server.max-worker = @{[ $s->{workers} // 1 ]}
 server.listen-backlog = 8192
 server.max-keep-alive-requests = 100000000
 server.max-keep-alive-idle = 3600

@@ -65,6 +65,8 @@ sub note {
 	push @{ $self->{notes} }, $text unless grep { $_ eq $text } @{ $self->{notes} };
 }
 
+sub notes { return @{ $_[0]{notes} } }
+
 sub finish {
 	my ($self) = @_;
 	print "# note: $_\n" for @{ $self->{notes} };

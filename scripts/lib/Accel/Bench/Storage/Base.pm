@@ -1,0 +1,38 @@
+package Accel::Bench::Storage::Base;
+# What all storages share: a place of their own, the disk below it in /proc.
+use v5.36;
+use Accel::Proc ();
+use Accel::Util qw(put);
+
+my $number = 0;
+
+sub new ($class, %arg) {
+	my $self = bless { %arg, proc => Accel::Proc->new }, $class;
+	$self->{dir} = $arg{engine}->dir . '/storage-' . $number++;
+	mkdir $self->{dir} or die "$self->{dir}: $!\n";
+	return $self;
+}
+
+sub usable ($self) { return (1) }
+sub sample ($self) { return }
+sub end ($self)    { return }
+
+# The file with these names, as paths of URLs.
+sub list ($self, $set, @names) { return put("$self->{dir}/$set.list", join '', map { "/$_\n" } @names) }
+
+# "254:0" of a path, as the kernel's tables write it.
+sub device ($path) {
+	my $dev = (stat $path)[0] // return '';
+	return join ':', $dev >> 8 & 0xfff, $dev & 0xff | $dev >> 12 & 0xfff00;
+}
+
+# Figures of the disk that has this directory, out of a row of lanes; undef without such a disk.
+sub disk_of ($self, $dir, $lanes) {
+	my $name = $self->{proc}->device(device($dir))->{disk} // return undef;
+	my $row = $lanes->{disks}{$name} // return { util => 0, queue => 0, await_ms => 0, read_mb_per_s => 0, write_mb_per_s => 0 };
+	return { map { $_ => $row->{$_} } qw(util queue await_ms read_mb_per_s write_mb_per_s) };
+}
+
+sub disk ($self, $seconds, $lanes) { return $self->disk_of($self->{root}, $lanes) }
+
+1;
