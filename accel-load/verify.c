@@ -32,6 +32,7 @@ struct verify_conf {
 	struct verify_url *of; /* as many as URLs */
 	struct hash_list list;
 	GHashTable *files; /* path --> struct text, yours */
+	unsigned *told;    /* messages so far; atomic */
 };
 
 /* ---------------------------------------------------------------- start */
@@ -168,6 +169,7 @@ verify_open(const char *spec, const struct load_conf *conf, const struct urls *u
 
 	v->urls = urls;
 	v->of = g_new0(struct verify_url, urls->n);
+	v->told = g_new0(unsigned, 1);
 	code = open_kind(v, spec, conf);
 	for (size_t i = 0; i < urls->n && code == 0; i++)
 		code = path_of(&v->of[i], urls->url[i].path);
@@ -195,6 +197,7 @@ verify_close(struct verify_conf **vp)
 	for (size_t i = 0; i < v->urls->n; i++)
 		g_free(v->of[i].path);
 	g_free(v->of);
+	g_free(v->told);
 	g_free(v);
 }
 
@@ -299,10 +302,9 @@ verify_bytes(struct verify *v, const char *bytes, size_t n)
 }
 
 static bool
-may_tell(void)
+may_tell(const struct verify_conf *c)
 {
-	static unsigned told;
-	unsigned nth = __atomic_fetch_add(&told, 1, __ATOMIC_RELAXED);
+	unsigned nth = __atomic_fetch_add(c->told, 1, __ATOMIC_RELAXED);
 
 	if (nth == VERIFY_MESSAGES)
 		load_message("further answers that are not as expected are counted, not listed");
@@ -323,7 +325,7 @@ check_length(struct verify *v)
 		__ATOMIC_RELAXED) ||
 	    known == size + 1)
 		return (LOAD_OK);
-	if (may_tell())
+	if (may_tell(v->conf))
 		load_message("%s: %" PRIu64 " bytes, expected %" PRIu64, v->url->path, size,
 		    known - 1);
 	return (size + 1 < known ? LOAD_SHORT : LOAD_LONG);
@@ -338,7 +340,7 @@ content_is_right(struct verify *v)
 	    v->received < sizeof(v->head))
 		key_find(v, (size_t)v->received);
 	if (v->wrong_at != UINT64_MAX) {
-		if (may_tell())
+		if (may_tell(v->conf))
 			load_message("%s: wrong byte at %" PRIu64, v->url->path, v->wrong_at);
 		return (false);
 	}
@@ -347,7 +349,7 @@ content_is_right(struct verify *v)
 	hash = g_checksum_get_string(v->sum);
 	if (strcmp(hash, v->of->hash) == 0)
 		return (true);
-	if (may_tell())
+	if (may_tell(v->conf))
 		load_message("%s: hash %s, expected %s", v->url->path, hash, v->of->hash);
 	return (false);
 }
