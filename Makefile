@@ -50,7 +50,7 @@ src_of = $(filter-out $(left_out),$(sort $(wildcard $1/*.c $1/*/*.c)))
 obj_of = $(patsubst %.c,$B/obj/%.o,$(call src_of,$1))
 lib_of = $(patsubst %,$B/lib/%.a,$(below_$1))
 
-PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel $B/bin/accel-warm
+PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel $B/bin/accel-warm $B/bin/accel-load
 SCRIPTS  := $(wildcard scripts/accel-*)
 LIBRARY  := $(patsubst scripts/lib/%,%,$(wildcard scripts/lib/Accel/*.pm scripts/lib/Accel/*/*.pm scripts/lib/Accel/*/*/*.pm))
 RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c)) \
@@ -108,6 +108,9 @@ $B/bin/accel-check: scripts/accel-check
 $B/bin/accel-warm: $B/obj/accel-warm/main.o $(call lib_of,accel-warm)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(PKG_LIBS)
+$B/bin/accel-load: $B/obj/accel-load/main.o $(call lib_of,accel-load)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(LIBS_accel-load) $(PKG_LIBS)
 $B/bin/slowfs: $(wildcard t/slowfs/*.[ch])
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $(filter %.c,$^) $(FUSE_FLAGS)
@@ -170,7 +173,7 @@ fuzz: deps
 	@FUZZER=auto nice t/fuzz/run $(SECONDS)
 
 # Manual pages come from the tables that the parsers read.
-MAN := $B/man/accel-server.8 $B/man/accel-server.conf.5 $B/man/fcgi-stat-accel.1 $B/man/accel-warm.1 \
+MAN := $B/man/accel-server.8 $B/man/accel-server.conf.5 $B/man/fcgi-stat-accel.1 $B/man/accel-warm.1 $B/man/accel-load.1 \
        $(patsubst scripts/%,$B/man/%.1,$(SCRIPTS))
 man: $(MAN)
 $B/man/accel-server.8: $B/bin/accel-server
@@ -183,6 +186,9 @@ $B/man/fcgi-stat-accel.1: $B/bin/fcgi-stat-accel
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)$< --manual=roff >$@
 $B/man/accel-warm.1: $B/bin/accel-warm
+	@mkdir -p $(@D)
+	$(call say,MAN,$@)$< --manual=roff >$@
+$B/man/accel-load.1: $B/bin/accel-load
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)$< --manual=roff >$@
 # In the repository, so that it can be read on the web.

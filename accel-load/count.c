@@ -118,6 +118,13 @@ count_error(struct counts *c, enum load_error kind, unsigned n)
 }
 
 void
+count_fault(struct counts *c, enum load_error kind)
+{
+	must(kind < LOAD_ERRORS);
+	grow(&c->errors[kind], 1);
+}
+
+void
 count_failed_latency(struct counts *c, uint64_t latency_ns)
 {
 	histogram_fine_add(&c->latency, latency_ns);

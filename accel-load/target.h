@@ -6,22 +6,25 @@
 #include <stdbool.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include "accel-load/load.h"
 #include "base/text.h"
 
 /* A URL in its parts, slices of its text. */
 struct url_parts {
-	struct text authority; /* "host:port" as written; empty: a path only */
+	struct text authority; /* "host:port" as written; .n 0: a path only */
 	struct text host;      /* without brackets */
 	uint16_t port;
-	struct text path; /* with its query; "/" if there is none */
+	struct text path; /* with its query, without a fragment; "/" if there is none */
 };
 
-/* http://HOST[:PORT][/PATH] or /PATH.  False: *fault, a constant text "expected ...". */
-bool url_split(struct text url, struct url_parts *, const char **fault);
+/* http://HOST[:PORT][/PATH] or /PATH.  NULL, or what was expected, a constant text. */
+const char *url_split(struct text url, struct url_parts *);
 
 struct target {
 	struct target *next;
-	char *authority; /* for the field Host */
+	char *authority;
+	char *fields; /* of HTTP: what follows the path in each request to it */
+	size_t fields_len;
 	union {
 		struct sockaddr sa;
 		struct sockaddr_in in;
@@ -29,8 +32,17 @@ struct target {
 		struct sockaddr_un un;
 	};
 	socklen_t len;
-	bool local; /* an address of this host */
-	char *name; /* "192.0.2.1:80", for messages */
+	bool local;     /* an address of this host, or a unix socket */
+	char name[128]; /* "192.0.2.1:80", for messages */
 };
+
+/* The target of these parts in the list, added if it is new; may wait for a name server.  0 or the
+ * exit status after a message. */
+int target_get(struct target **list, const struct load_conf *, const struct url_parts *,
+    const struct target **);
+/* Likewise for --fastcgi: unix:PATH or HOST:PORT. */
+int target_get_address(struct target **list, const struct load_conf *, const char *address,
+    const struct target **);
+void targets_free(struct target **list);
 
 #endif

@@ -12,7 +12,8 @@
 
 struct url {
 	const struct target *target;
-	char *path;    /* with its query, as it is sent */
+	char *path; /* with its query, as it is sent */
+	uint32_t path_len;
 	uint64_t size; /* of the file, once an answer has told it; 0: unknown.  Atomic. */
 };
 

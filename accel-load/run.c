@@ -1,0 +1,319 @@
+/* accel-load/run.c -- see run.h
+ *
+ *	threads: load <--> servers      this thread: signals, progress, standard input of --hold
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/signalfd.h>
+#include <sysexits.h>
+#include <unistd.h>
+#include <arpa/inet.h>
+#include "accel-load/limits.h"
+#include "accel-load/progress.h"
+#include "accel-load/report.h"
+#include "accel-load/run.h"
+#include "accel-load/thread.h"
+#include "accel-load/verify.h"
+
+#define TICK_MS 1000
+
+struct whole {
+	struct run run;
+	struct thread **threads;
+	unsigned nthreads; /* that exist */
+	int signal_fd;
+	union io_addr from;
+	bool bar; /* standard error is a terminal */
+	struct count_progress last;
+	uint64_t last_ns;
+	double seconds, cpu_s;
+	uint64_t held;
+};
+
+/* ---------------------------------------------------------------- progress */
+
+static struct count_progress
+measure(const struct whole *w)
+{
+	struct count_progress sum = { 0 }, one;
+
+	for (unsigned i = 0; i < w->nthreads; i++) {
+		count_progress(w->threads[i]->counts, &one);
+		sum.requests += one.requests;
+		sum.answered += one.answered;
+		sum.errors += one.errors;
+		sum.body_bytes += one.body_bytes;
+	}
+	return (sum);
+}
+
+static void
+tell_progress(struct whole *w)
+{
+	struct count_progress now = measure(w);
+	uint64_t ns = clock_mono_ns();
+	struct buf b;
+
+	buf_init(&b, 0);
+	progress_line(&b, (double)(ns - w->run.start_ns) / NS_PER_S, &now, &w->last,
+	    (double)(ns - w->last_ns) / NS_PER_S);
+	if (w->bar)
+		fprintf(stderr, "\r%.*s\033[K", (int)b.n, b.p);
+	else
+		fprintf(stderr, "%.*s\n", (int)b.n, b.p);
+	buf_free(&b);
+	w->last = now;
+	w->last_ns = ns;
+}
+
+static void
+clear_progress(const struct whole *w)
+{
+	if (w->bar && w->last_ns != w->run.start_ns)
+		fputs("\r\033[K", stderr);
+}
+
+/* ---------------------------------------------------------------- the wait */
+
+static bool
+all_done(const struct whole *w)
+{
+	for (unsigned i = 0; i < w->nthreads; i++)
+		if (!__atomic_load_n(&w->threads[i]->done, __ATOMIC_ACQUIRE))
+			return (false);
+	return (true);
+}
+
+static unsigned
+held(const struct whole *w)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < w->nthreads; i++)
+		n += __atomic_load_n(&w->threads[i]->held, __ATOMIC_RELAXED);
+	return (n);
+}
+
+static void
+stop_all(const struct whole *w)
+{
+	for (unsigned i = 0; i < w->nthreads; i++)
+		thread_stop(w->threads[i]);
+}
+
+/* True if fd brought bytes, or its end: *end. */
+static bool
+drain(const struct pollfd *p, bool *end)
+{
+	char bytes[512];
+	ssize_t n;
+
+	if (p->revents == 0)
+		return (false);
+	n = read(p->fd, bytes, sizeof(bytes));
+	*end = n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR);
+	return (true);
+}
+
+/* Until all threads are done, or a signal comes.  True: a signal. */
+static bool
+watch(struct whole *w)
+{
+	struct pollfd fds[] = { { .fd = w->run.over_fd, .events = POLLIN },
+		{ .fd = w->signal_fd, .events = POLLIN } };
+	bool shows = (w->bar && !w->run.conf->quiet) || w->run.conf->verbose, end;
+
+	while (!all_done(w)) {
+		if (poll(fds, 2, shows ? TICK_MS : -1) < 0)
+			continue; /* revents are unchanged */
+		if (drain(&fds[1], &end))
+			return (true);
+		if (!drain(&fds[0], &end) && shows)
+			tell_progress(w);
+	}
+	return (false);
+}
+
+/* Keeps the connections until standard input ends, a signal comes or the time is over. */
+static void
+hold(struct whole *w)
+{
+	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
+		{ .fd = w->signal_fd, .events = POLLIN } };
+	struct count_progress p = measure(w);
+	bool end = false, signalled;
+	uint64_t now;
+
+	clear_progress(w);
+	printf("held %u answered %llu\n", held(w), (unsigned long long)p.answered);
+	fflush(stdout);
+	while (!end && (now = clock_mono_ns()) < w->run.end_ns) {
+		if (poll(fds, 2, (int)((w->run.end_ns - now) / NS_PER_MS % INT32_MAX) + 1) <= 0)
+			continue;
+		if (drain(&fds[1], &signalled))
+			return;
+		drain(&fds[0], &end);
+	}
+}
+
+/* ---------------------------------------------------------------- start and end */
+
+static int
+catch_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	sigaddset(&set, SIGINT);
+	sigaddset(&set, SIGHUP);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
+	return (signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
+}
+
+static void
+set_from(struct whole *w, const char *from)
+{
+	w->run.from = from != NULL ? &w->from.sa : NULL;
+	if (from == NULL)
+		return;
+	if (strchr(from, ':') != NULL) {
+		w->from.in6.sin6_family = AF_INET6;
+		inet_pton(AF_INET6, from, &w->from.in6.sin6_addr);
+	} else {
+		w->from.in.sin_family = AF_INET;
+		inet_pton(AF_INET, from, &w->from.in.sin_addr);
+	}
+}
+
+static int
+failed(const char *what, int err)
+{
+	load_message("%s: %s", what, strerror(-err));
+	return (EX_OSERR);
+}
+
+static int
+prepare(struct whole *w)
+{
+	unsigned n = w->run.conf->threads;
+	int err;
+
+	w->bar = isatty(STDERR_FILENO);
+	set_from(w, w->run.conf->from);
+	w->signal_fd = catch_signals();
+	w->run.over_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	if (w->signal_fd < 0 || w->run.over_fd < 0)
+		return (failed("signalfd, eventfd", -errno));
+	w->threads = calloc(n, sizeof(struct thread *));
+	if (w->threads == NULL)
+		return (failed("start", -ENOMEM));
+	for (; w->nthreads < n; w->nthreads++) {
+		w->threads[w->nthreads] = thread_new(&w->run, w->nthreads, &err);
+		if (w->threads[w->nthreads] == NULL)
+			return (failed("start", err));
+	}
+	return (0);
+}
+
+static void
+cleanup(struct whole *w)
+{
+	while (w->nthreads > 0)
+		thread_free(w->threads[--w->nthreads]);
+	free(w->threads);
+	if (w->signal_fd >= 0)
+		close(w->signal_fd);
+	if (w->run.over_fd >= 0)
+		close(w->run.over_fd);
+}
+
+/* Runs the threads to their end. */
+static int
+load(struct whole *w)
+{
+	unsigned started = 0;
+	uint64_t cpu = clock_process_cpu_ns();
+	bool signalled = false;
+	int err = 0;
+
+	w->run.start_ns = w->last_ns = clock_mono_ns();
+	w->run.end_ns = w->run.start_ns + w->run.conf->run_ns;
+	while (err == 0 && started < w->nthreads)
+		if ((err = thread_start(w->threads[started])) == 0)
+			started++;
+	if (err == 0)
+		signalled = watch(w);
+	w->seconds = (double)(clock_mono_ns() - w->run.start_ns) / NS_PER_S;
+	if (err == 0 && !signalled && w->run.conf->hold)
+		hold(w);
+	w->held = held(w);
+	stop_all(w);
+	while (started > 0)
+		thread_join(w->threads[--started]);
+	w->cpu_s = (double)(clock_process_cpu_ns() - cpu) / NS_PER_S;
+	clear_progress(w);
+	return (err != 0 ? failed("a thread", err) : 0);
+}
+
+static void
+explain(const struct whole *w)
+{
+	int trouble = 0;
+
+	for (unsigned i = 0; i < w->nthreads && trouble == 0; i++)
+		trouble = w->threads[i]->trouble;
+	limits_explain(trouble);
+}
+
+static int
+report(const struct whole *w)
+{
+	const struct load_conf *conf = w->run.conf;
+	struct counts *sum = counts_new();
+	struct load_result r = { .seconds = w->seconds,
+		.cpu_s = w->cpu_s,
+		.threads = w->nthreads,
+		.connections = conf->connections,
+		.held = w->held,
+		.verbose = conf->verbose,
+		.counts = sum };
+	struct buf out;
+	int code;
+
+	if (sum == NULL)
+		return (failed("report", -ENOMEM));
+	for (unsigned i = 0; i < w->nthreads; i++)
+		counts_add(sum, w->threads[i]->counts);
+	buf_init(&out, 0);
+	(conf->json ? report_json : report_text)(&out, &r);
+	code = out.failed || fwrite(out.p, 1, out.n, stdout) != out.n || fflush(stdout) != 0
+		   ? EX_IOERR
+		   : count_errors(sum) > 0;
+	buf_free(&out);
+	counts_free(sum);
+	return (code);
+}
+
+int
+run_load(const struct load_conf *conf, struct urls *urls)
+{
+	struct whole w = { .run = { .conf = conf, .urls = urls, .over_fd = -1 }, .signal_fd = -1 };
+	int code;
+
+	w.run.protocol = &load_http;
+	code = prepare(&w);
+	if (code == 0)
+		code = load(&w);
+	if (code == 0) {
+		explain(&w);
+		code = report(&w);
+	}
+	cleanup(&w);
+	return (code);
+}

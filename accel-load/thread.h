@@ -1,0 +1,72 @@
+/* accel-load/thread.h -- one thread: its loop, its connections, its counts; shares nothing.
+ *
+ *	idle --> conn_ask() --> running --> idle        keep-alive
+ *	  ^                        |`--> ending --'     the server closes: its FIN is awaited, so
+ *	  `------- resting <-------'                    that TIME_WAIT is not on our side
+ *	                           after an error
+ */
+#ifndef ACCEL_LOAD_THREAD_H
+#define ACCEL_LOAD_THREAD_H
+
+#include <pthread.h>
+#include "accel-load/answer.h"
+#include "accel-load/count.h"
+#include "accel-load/urls.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "io/io.h"
+
+#define NEVER UINT64_MAX
+
+struct conn;
+
+/* Of all threads. */
+struct run {
+	const struct load_conf *conf;
+	struct urls *urls;
+	const struct load_protocol *protocol;
+	const struct sockaddr *from; /* NULL: any */
+	uint64_t start_ns, end_ns;
+	int over_fd; /* an eventfd: a thread has nothing left to do */
+};
+
+struct thread {
+	const struct run *run;
+	const struct load_conf *conf;
+	unsigned nr;
+	pthread_t id;
+	struct io *io;
+	struct counts *counts;
+	struct turn turn;
+	struct conn *conns;
+	unsigned nconns;
+	/* Connections: ready for a request; waiting after an error.  Then those with requests, and
+	 * those that the server closes, each with the oldest first. */
+	struct list idle, resting, running, ending;
+	uint64_t now;                         /* ns; read at the beginning of each callback */
+	uint64_t limit, started, outstanding; /* requests; limit 0: none */
+	uint64_t scheduled;                   /* open loop: requests so far */
+	bool stopping;
+	/* atomic: */
+	bool stop;     /* set by others, with io_wake() */
+	bool done;     /* nothing left to do; with --hold the connections stay open until stop */
+	unsigned held; /* --hold: connections that are answered and open */
+	int trouble; /* the last connect(2) that failed because of this side: EADDRNOTAVAIL, ... */
+};
+
+/* NULL: no memory or descriptor; *err = -errno. */
+struct thread *thread_new(const struct run *, unsigned nr, int *err);
+int thread_start(struct thread *); /* 0 or -errno */
+void thread_stop(struct thread *); /* any thread */
+void thread_join(struct thread *);
+void thread_free(struct thread *);
+
+/* May the thread start another request? */
+static inline bool
+thread_may_start(const struct thread *t)
+{
+	return (
+	    !t->stopping && t->now < t->run->end_ns && (t->limit == 0 || t->started < t->limit));
+}
+
+#endif
