@@ -33,7 +33,7 @@ FUSE_FLAGS   = $(shell pkg-config --cflags --libs fuse3 2>/dev/null)
 
 # ---------------------------------------------------------------- layers
 # What a layer may link: itself and those below.
-LAYERS           := base wire io files proxy-core server fcgi-stat-accel walk accel-warm accel-load
+LAYERS           := base wire io files proxy-core server fcgi-stat-accel walk accel-warm accel-pool accel-load
 below_base       := base
 below_wire       := wire base
 below_io         := io wire base
@@ -43,6 +43,7 @@ below_server     := server proxy-core files io wire base
 below_fcgi-stat-accel := fcgi-stat-accel files io wire base
 below_walk       := walk files io wire base
 below_accel-warm := accel-warm walk files io wire base
+below_accel-pool := accel-pool walk files io wire base
 below_accel-load := accel-load io wire base
 
 left_out := %/main.c $(if $(URING),,%/uring.c %/uring_setup.c)
@@ -50,7 +51,7 @@ src_of = $(filter-out $(left_out),$(sort $(wildcard $1/*.c $1/*/*.c)))
 obj_of = $(patsubst %.c,$B/obj/%.o,$(call src_of,$1))
 lib_of = $(patsubst %,$B/lib/%.a,$(below_$1))
 
-PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel $B/bin/accel-warm $B/bin/accel-load
+PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel $B/bin/accel-warm $B/bin/accel-load $B/bin/accel-pool
 SCRIPTS  := $(wildcard scripts/accel-*)
 LIBRARY  := $(patsubst scripts/lib/%,%,$(wildcard scripts/lib/Accel/*.pm scripts/lib/Accel/*/*.pm scripts/lib/Accel/*/*/*.pm))
 RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c)) \
@@ -92,6 +93,7 @@ LIBS_server          = -Wl,--push-state,--no-as-needed -lcrypt -Wl,--pop-state $
 LIBS_fcgi-stat-accel = -lfcgi $(LIBS_io)
 LIBS_walk            = $(LIBS_io)
 LIBS_accel-warm      = $(LIBS_io)
+LIBS_accel-pool      = $(LIBS_io)
 LIBS_accel-load      = $(LIBS_io)
 $(foreach l,$(LAYERS),$(eval $(call layer_rules,$l)))
 
@@ -111,6 +113,9 @@ $B/bin/accel-warm: $B/obj/accel-warm/main.o $(call lib_of,accel-warm)
 $B/bin/accel-load: $B/obj/accel-load/main.o $(call lib_of,accel-load)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(LIBS_accel-load) $(PKG_LIBS)
+$B/bin/accel-pool: $B/obj/accel-pool/main.o $(call lib_of,accel-pool)
+	@mkdir -p $(@D)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(PKG_LIBS)
 $B/bin/slowfs: $(wildcard t/slowfs/*.[ch])
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $(filter %.c,$^) $(FUSE_FLAGS)
@@ -128,9 +133,9 @@ $B/bin/%: t/tools/%.c
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -o $@ $<
 
 # Each fuzz target with its own driver, so that make check holds their seeds; t/fuzz/run builds them with sanitizers.
-$B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-load.a $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server)
+$B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-load.a $B/lib/accel-pool.a $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $(filter %.o,$^) $B/lib/accel-load.a $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server) $(LIBS_fcgi-stat-accel) $(LIBS_server) $(PKG_LIBS)
+	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $(filter %.o,$^) $B/lib/accel-load.a $B/lib/accel-pool.a $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server) $(LIBS_fcgi-stat-accel) $(LIBS_server) $(PKG_LIBS)
 
 -include $(shell find $B/obj -name '*.d' 2>/dev/null)
 
@@ -173,7 +178,7 @@ fuzz: deps
 	@FUZZER=auto nice t/fuzz/run $(SECONDS)
 
 # Manual pages come from the tables that the parsers read.
-MAN := $B/man/accel-server.8 $B/man/accel-server.conf.5 $B/man/fcgi-stat-accel.1 $B/man/accel-warm.1 $B/man/accel-load.1 \
+MAN := $B/man/accel-server.8 $B/man/accel-server.conf.5 $B/man/fcgi-stat-accel.1 $B/man/accel-warm.1 $B/man/accel-load.1 $B/man/accel-pool.1 \
        $(patsubst scripts/%,$B/man/%.1,$(SCRIPTS))
 man: $(MAN)
 $B/man/accel-server.8: $B/bin/accel-server
@@ -185,10 +190,7 @@ $B/man/accel-server.conf.5: $B/bin/accel-server
 $B/man/fcgi-stat-accel.1: $B/bin/fcgi-stat-accel
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)$< --manual=roff >$@
-$B/man/accel-warm.1: $B/bin/accel-warm
-	@mkdir -p $(@D)
-	$(call say,MAN,$@)$< --manual=roff >$@
-$B/man/accel-load.1: $B/bin/accel-load
+$B/man/accel-warm.1 $B/man/accel-load.1 $B/man/accel-pool.1: $B/man/%.1: $B/bin/%
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)$< --manual=roff >$@
 # In the repository, so that it can be read on the web.
@@ -213,7 +215,7 @@ clean:
 	rm -rf build
 
 help:
-	@echo 'make            build accel-server, fcgi-stat-accel and accel-warm in build/bin/'
+	@echo 'make            build accel-server, fcgi-stat-accel, accel-warm and accel-pool in build/bin/'
 	@echo 'make run        install what is missing, build, serve a sample directory (DOCROOT=DIR PORT=N)'
 	@echo 'make demo       a slow disk, stock nginx and lighttpd, without and with fcgi-stat-accel; a minute, a table, a chart'
 	@echo 'make check      install what is missing, build, run every test'

@@ -52,6 +52,13 @@ append(const char ***list, const char *text)
 	(*list)[n + 1] = NULL;
 }
 
+bool
+options_append(const char *text, void *list)
+{
+	append(list, text);
+	return (true);
+}
+
 /* Blanks around a name are ignored. */
 static void
 read_names(const char *text, const char ***list)
@@ -200,10 +207,16 @@ prose_of(struct buf *b, const struct option *o)
 void
 options_manual(struct manpage *p, const struct option *o)
 {
+	manpage_marked(p, "# OPTIONS\n");
+	options_items(p, o);
+}
+
+void
+options_items(struct manpage *p, const struct option *o)
+{
 	struct buf b;
 
 	buf_init(&b, 0);
-	manpage_marked(p, "# OPTIONS\n");
 	for (; o->name != NULL; o++) {
 		manpage_item(p, term_of(&b, o));
 		manpage_text(p, prose_of(&b, o));

@@ -76,8 +76,12 @@ void options_tell(void (*tell)(struct text lines));
 int options_wrong(const struct command *, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* The section OPTIONS. */
+/* The section OPTIONS, and its items without their heading. */
 void options_manual(struct manpage *, const struct option *);
+void options_items(struct manpage *, const struct option *);
+
+/* What OPTION_REPEAT does, for an OPTION_OWN that checks each text first; true. */
+bool options_append(const char *text, void *list);
 
 /* These print on standard output and return the exit status. */
 int options_out(struct buf *); /* frees the buffer */

@@ -3,9 +3,8 @@
 #define BAR_MIN 10
 #define BAR_MAX 40
 
-/* "12.3 GB", "512 B" */
-static void
-bytes(GString *s, double n)
+void
+walk_bytes(GString *s, double n)
 {
 	static const char *const units[] = { "B", "kB", "MB", "GB", "TB", "PB" };
 	unsigned u = 0;
@@ -62,7 +61,7 @@ words(GString *s, const struct walk_progress *p, double part)
 	g_string_append_printf(s, "  %.0f/s", p->rate);
 	if (p->counters.bytes > 0) {
 		g_string_append(s, "  ");
-		bytes(s, (double)p->counters.bytes);
+		walk_bytes(s, (double)p->counters.bytes);
 	}
 	if (p->total > done && p->rate > 0) {
 		g_string_append(s, "  ETA ");
@@ -107,13 +106,13 @@ walk_progress_summary(const struct walk_progress *p, bool interrupted, GString *
 	    interrupted ? "interrupted: " : "", t->files, t->directories);
 	if (t->bytes > 0) {
 		g_string_append(s, ", ");
-		bytes(s, (double)t->bytes);
+		walk_bytes(s, (double)t->bytes);
 	}
 	g_string_append_printf(s, " in %.*f s: %.0f files/s", p->seconds < 10 ? 2 : 0, p->seconds,
 	    (double)t->files / seconds);
 	if (t->bytes > 0) {
 		g_string_append(s, ", ");
-		bytes(s, (double)t->bytes / seconds);
+		walk_bytes(s, (double)t->bytes / seconds);
 		g_string_append(s, "/s");
 	}
 	if_any(s, t->others, "links and other names");

@@ -15,6 +15,8 @@ struct walk_progress {
 	unsigned stuck;       /* threads that hang */
 };
 
+void walk_bytes(GString *, double n); /* "12.3 GB", "512 B" */
+
 /* "[=====>    ] 43 % 43210 of 100000 8123/s 1.2 GB ETA 0:07", at most width columns; without the
  * bar if width is 0. */
 void walk_progress_line(const struct walk_progress *, unsigned width, GString *);

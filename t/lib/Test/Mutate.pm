@@ -124,6 +124,7 @@ sub sample ($n, $seed, @change) {
 # come first, then those of the layers above.
 my %AREA = (
 	''                 => [qw(server/files server/connections proxy/proxy accel/answers)],    # layers without a line
+	'accel-pool/'      => [qw(pool/make pool/list pool/evict)],
 	'accel-warm/'      => [qw(warm/walk warm/state warm/hang)],
 	'base/'            => [qw(scripts/fuzz-seeds server/log-hygiene accel/ops server/accesslog server/timing server/status)],
 	'fcgi-stat-accel/' => [qw(accel/manual accel/answers accel/ops accel/hostile accel/warms accel/start accel/opens server/sandbox accel/hang)],
@@ -142,7 +143,7 @@ my %AREA = (
 	'server/helper/'   => [qw(server/helper server/signals server/rotation)],
 	'server/process/'  => [qw(server/signals server/helper server/sandbox server/rotation server/draining)],
 	'server/status/'   => [qw(server/status server/log-hygiene)],
-	'walk/'            => [qw(warm/walk warm/state warm/hang)],
+	'walk/'            => [qw(warm/walk warm/state warm/hang pool/evict)],
 	'wire/'            => [qw(scripts/fuzz-seeds server/ranges server/conditions server/hostile-requests proxy/proxy accel/answers)],
 );
 

@@ -1,0 +1,164 @@
+#include "accel-pool/options.h"
+
+#include <glib.h>
+#include <stdio.h>
+#include <sysexits.h>
+
+static struct pool_conf given;
+
+#define AT(field) offsetof(struct pool_conf, field)
+
+static bool
+read_spec(const char *text, void *at)
+{
+	struct spec s;
+
+	if (spec_parse(text_of(text), &s) != NULL)
+		return (false);
+	return (options_append(text, at));
+}
+
+#define THREADS(n, prose_)                                                                        \
+	{                                                                                         \
+		"threads", 'j', "N", OPTION_NUMBER, AT(walk.threads), 1, 1024, n, .prose = prose_ \
+	}
+#define OUTPUT                                                                                     \
+	{ "json", '\0', NULL, OPTION_FLAG, AT(walk.json), .prose = "Print the summary as JSON." }, \
+	    { "quiet", 'q', NULL, OPTION_FLAG, AT(walk.quiet),                                     \
+		    .prose = "Print no progress bar and no summary." },                            \
+	    { "verbose", 'v', NULL, OPTION_FLAG, AT(walk.verbose),                                 \
+		    .prose = "Print the progress every ten seconds if standard error is not a "    \
+			     "terminal." },                                                        \
+	    OPTION_HELP_ROW,                                                                       \
+	{                                                                                          \
+		NULL                                                                               \
+	}
+
+static const struct option make_rows[] = {
+	{ "spec", 's', "DIRSxFILESxSIZE", OPTION_OWN, AT(specs), .read = read_spec,
+	    .expected = "DIRSxFILESxSIZE, as 1000x100x100k or 10x10x4k-1m",
+	    .prose = "Directories, files in each, and their size: 512, 100k, 10m, or a range as "
+		     "4k-1m; may be repeated. Without it: the rest of an interrupted run, or "
+		     "1000x100x100k." },
+	{ "seed", '\0', "N", OPTION_SIZE, AT(seed), 1, UINT32_MAX,
+	    .prose = "Other sizes within a range: the same number gives the same sizes. "
+		     "Without it: 1." },
+	{ "sync", '\0', NULL, OPTION_FLAG, AT(sync),
+	    .prose = "End when all of it is on the disk." },
+	{ "force", '\0', NULL, OPTION_FLAG, AT(force),
+	    .prose = "Also in a directory that has other files in it." },
+	THREADS("4", "Threads that write."),
+	OUTPUT,
+};
+
+static const struct option remove_rows[] = {
+	THREADS("4", "Threads that remove."),
+	OUTPUT,
+};
+
+const struct pool_command pool_commands[] = {
+	{ { "accel-pool make", "[OPTION]... DIR", "", make_rows }, "make",
+	    "Make a pool in DIR, or the rest of one.", 1, false, pool_make },
+	{ { "accel-pool remove", "[OPTION]... DIR", "", remove_rows }, "remove",
+	    "Remove the pool, and nothing that accel-pool has not made.", 1, false, pool_remove },
+	{ .word = NULL },
+};
+
+static const struct option rows[] = {
+	{ "manual", '\0', "text|roff", OPTION_WORD, AT(manual), 1, .alone = "text",
+	    .prose = "Print the manual page, as text or for man(1)." },
+	{ "version", 'V', NULL, OPTION_FLAG, AT(version), .prose = "Print the version." },
+	OPTION_HELP_ROW,
+	{ NULL },
+};
+
+const struct command pool_program = { "accel-pool", "COMMAND [OPTION]... DIR",
+	"Commands:\n"
+	"  make     Make files whose contents prove their name, in DIR.\n"
+	"  list     Print URLs of the files of a tree, or of an access log.\n"
+	"  evict    Remove just these files from memory, so that the next read is cold.\n"
+	"  state    Tell how much of them is in memory.\n"
+	"  check    Compare the contents of a pool with what they must be.\n"
+	"  remove   Remove the pool, and nothing that accel-pool has not made.\n"
+	"\n"
+	"    accel-pool make --spec 1000x100x100k /srv/pool\n"
+	"    accel-pool list --prefix /pool/ --shuffle /srv/pool >urls\n"
+	"    accel-pool evict /srv/pool\n"
+	"\n"
+	"accel-pool COMMAND --help lists the options of a command.\n",
+	rows };
+
+/* ---------------------------------------------------------------- the command line */
+
+static const struct pool_command *
+find(const char *word)
+{
+	const struct pool_command *c;
+
+	for (c = pool_commands; c->word != NULL; c++)
+		if (strcmp(c->word, word) == 0)
+			return (c);
+	return (NULL);
+}
+
+/* "accel-pool --help" and other words that are no command. */
+static int
+read_program(char **argv, struct pool_conf *conf)
+{
+	const char *const *words;
+	int code = options_parse(&pool_program, argv, conf, &words);
+
+	if (code != OPTIONS_RUN)
+		return (code);
+	if (conf->version)
+		return (puts("accel-pool " STAT_ACCEL_VERSION) < 0 ? EX_IOERR : 0);
+	if (conf->manual != 0)
+		return (options_print(pool_manual, conf->manual == 2));
+	return (options_wrong(&pool_program,
+	    "expected make, list, evict, state, check or remove, got %s%s%s (--help)",
+	    words != NULL ? "\"" : "", words != NULL ? words[0] : "nothing",
+	    words != NULL ? "\"" : ""));
+}
+
+/* Words that are missing, or too many; NULL: neither. */
+static const char *
+contradiction(const struct pool_command *c, const struct pool_conf *conf)
+{
+	const char *const *words = conf->words;
+	unsigned n = words != NULL ? g_strv_length((char **)words) : 0;
+	const bool from_file = conf->walk.list != NULL || conf->log != NULL;
+
+	if (n == 0 && !from_file)
+		return (
+		    c->list ? "expected DIR or --list FILE, got none" : "expected DIR, got none");
+	if (n > 0 && from_file)
+		return ("expected DIR or a file with names, got both");
+	if (n > c->max_words)
+		return ("expected one DIR, got more");
+	if (conf->walk.list == NULL &&
+	    (conf->walk.below != NULL || conf->walk.nul || conf->walk.urls))
+		return ("--root, --null and --urls need --list");
+	if (conf->walk.urls && conf->walk.below == NULL)
+		return ("--urls needs --root, the directory of the files");
+	return (NULL);
+}
+
+int
+pool_options_read(char **argv, struct pool_conf *conf, const struct pool_command **which)
+{
+	const struct pool_command *c = argv[1] != NULL ? find(argv[1]) : NULL;
+	const char *wrong;
+	int code;
+
+	if (c == NULL)
+		return (read_program(argv, &given));
+	code = options_parse(&c->command, argv + 1, &given, &given.words);
+	if (code != OPTIONS_RUN)
+		return (code);
+	wrong = contradiction(c, &given);
+	if (wrong != NULL)
+		return (options_wrong(&c->command, "%s (--help lists the options)", wrong));
+	*which = c;
+	*conf = given;
+	return (OPTIONS_RUN);
+}
