@@ -121,7 +121,6 @@ $B/bin/slowfs: $(wildcard t/slowfs/*.[ch])
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $(filter %.c,$^) $(FUSE_FLAGS)
 RIG_FLAGS = -O2 -g
 $B/bin/hostile: $(wildcard t/bench/hostile/*.[ch])
-$B/bin/hload: $(wildcard t/bench/hload/*.[ch])
 $B/bin/fload: $(wildcard t/bench/fload/*.[ch]) $B/lib/base.a
 $B/bin/fload: RIG_FLAGS = $(CFLAGS_V)
 $B/bin/textbook: RIG_LIBS = -lfcgi
@@ -162,7 +161,7 @@ run:
 
 demo:
 	@scripts/install-deps demo
-	@$(MAKE) --no-print-directory -j$(JOBS) all $B/bin/slowfs $B/bin/hload
+	@$(MAKE) --no-print-directory -j$(JOBS) all $B/bin/slowfs
 	@B=$B scripts/demo $(ARGS)
 
 # `make bench-cold ARGS=--quick`

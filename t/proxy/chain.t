@@ -8,7 +8,7 @@ use Fcntl qw(F_SETFD SEEK_SET);
 use File::Temp ();
 use IO::Socket::INET ();
 use Test::Fcgi ();
-use Test::Hload ();
+use Test::AccelLoad ();
 use Test::Http ();
 use Test::More;
 use Test::Server;
@@ -163,7 +163,7 @@ for my $case (['unix socket, 20 threads', 'linux-sendfile', 20], ['unix socket, 
 		$to //= 'unix:' . $with->socket;
 		my $srv = server($to, $network);
 		my $n = $tcp ? int $requests / 4 : $requests;
-		my $r = Test::Hload->run($srv, '/', '-n', $n, '-c', 200, '-t', 30, '-d', 90, '--urls', "$www/list", '--check', "$www");
+		my $r = Test::AccelLoad->run($srv, '/', '-n', $n, '-c', 200, '-t', 30, '-d', 90, '--urls', "$www/list", '--verify', "dir:$www");
 		is $r->{answered}, $n, "$n answers";
 		is $r->{errors}{all}, 0, 'no error, no wrong byte' or diag explain $r->{errors};
 		cmp_ok $r->{latency_us}{max} / 1e6, '<', $limit, 'the slowest one in time';

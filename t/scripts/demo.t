@@ -81,7 +81,7 @@ sub nothing { return }
 
 my @here = grep { !Accel::Peer->missing($_) } qw(nginx lighttpd);
 my ($fuse, $no_fuse) = Accel::Slowfs->usable;
-my $why_not = !-x "$build/bin/hload" ? 'no hload (make rigs)' : !@here ? 'neither nginx nor lighttpd is installed' : $fuse ? undef : $no_fuse;
+my $why_not = !-x "$build/bin/accel-load" ? 'no accel-load (make)' : !@here ? 'neither nginx nor lighttpd is installed' : $fuse ? undef : $no_fuse;
 
 # Speeds depend on the load of the machine.  That the figures belong together does not.
 sub is_sane ($alone, $p50, $p99, $worst, $answered, $, $mb, $of_disk, $) {
@@ -123,7 +123,7 @@ subtest 'Ctrl-C leaves nothing mounted' => sub {
 	my $interrupt = sub ($pid, $dir) {
 		my $patience = time + 30;
 		my @left;
-		do { sleep 0.02; @left = traces($dir) } until time > $patience || "@left" =~ /fcgi-stat-accel/ && "@left" =~ /hload .*\.list/;
+		do { sleep 0.02; @left = traces($dir) } until time > $patience || "@left" =~ /fcgi-stat-accel/ && "@left" =~ /accel-load .*\.list/;
 		is scalar(grep { /fuse\.slowfs|bin\/slowfs/ } @left) > 1, 1, 'in the middle there are a mount and its slowfs' or diag "@left";
 		kill INT => -$pid;
 	};
@@ -136,7 +136,7 @@ subtest 'Ctrl-C leaves nothing mounted' => sub {
 };
 
 subtest 'a machine without FUSE gets a message' => sub {
-	plan skip_all => 'no refuse (make rigs)' unless -x "$build/bin/refuse" && -x "$build/bin/slowfs" && -x "$build/bin/hload";
+	plan skip_all => 'no refuse (make rigs)' unless -x "$build/bin/refuse" && -x "$build/bin/slowfs" && -x "$build/bin/accel-load";
 	my $tmp = scratch();
 	my ($status, $said) = run_demo("$tmp", ["$build/bin/refuse", 'mount=EPERM', '--'], \&nothing);
 	is $status, 69, 'exit status 69';

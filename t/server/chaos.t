@@ -7,7 +7,7 @@ use lib "$FindBin::Bin/../lib";
 use File::Temp ();
 use POSIX ();
 use Test::Fcgi ();
-use Test::Hload ();
+use Test::AccelLoad ();
 use Test::Http qw(req);
 use Test::More;
 use Test::Server;
@@ -83,7 +83,7 @@ sub vanish {
 	my $each = int $transfers / 3 / @list;
 	for my $round (1 .. 3) {
 		my $left = 0;
-		my @load = map { Test::Hload->start($srv, '/', '-c', 50, '-n', $each, '-t', 60, '-d', 300, '--abort', 40, '--seed', $round, '--check', "$www", '--random', '--urls', $_) } @list;
+		my @load = map { Test::AccelLoad->start($srv, '/', '-c', 50, '-n', $each, '-t', 60, '-d', 300, '--abort', 40, '--seed', $round, '--verify', "dir:$www", '--random', '--urls', $_) } @list;
 		for my $r (map { $_->report } @load) {
 			is $r->{errors}{all}, 0, "round $round: clients that stay get every byte" or diag explain $r->{errors};
 			$left += $r->{aborted};
@@ -122,7 +122,7 @@ subtest 'TERM ends the server under load, with slow clients connected' => sub {
 	my $app = app();
 	for my $network (@backends) {
 		my $srv = server($network, $app->socket);
-		my @load = map { Test::Hload->start($srv, '/', '-c', 100, '-d', 300, '--random', '--urls', $_) } "$www/list", "$www/list-direct";
+		my @load = map { Test::AccelLoad->start($srv, '/', '-c', 100, '-d', 300, '--random', '--urls', $_) } "$www/list", "$www/list-direct";
 		my @slow = map { my $c = $srv->connect(rcvbuf => 4096); $c->send(req("/app/$size[-1]")); $c } 1 .. 5;
 		like $_->take(12), qr/ 200/, 'a slow client is being served' for @slow;
 		is +($srv->term)[0], 0, "$network: the server ends with 0";
@@ -139,7 +139,7 @@ subtest 'a killed application causes 502 to 504 until it is back' => sub {
 	my $srv = server('linux-sendfile', $at);
 	$srv->fetch("/app/$_") for @size;
 	my $most = $srv->descriptors + 2 * 2 * @size + 20;
-	my $load = Test::Hload->start($srv, '/', '-c', 50, '-d', 5, '-t', 30, '--urls', "$www/list", '--random', '--check', "$www");
+	my $load = Test::AccelLoad->start($srv, '/', '-c', 50, '-d', 5, '-t', 30, '--urls', "$www/list", '--random', '--verify', "dir:$www");
 	my (%seen, @wrong);
 	my $ask = sub {
 		my $r = $srv->fetch('/app/4096');
@@ -252,7 +252,7 @@ subtest 'descriptors run out: the server idles, and all come back' => sub {
 	my $path = $app ? '/app/20000' : '/direct/20000';
 	is $srv->fetch($_)->{status}, 200, 'it serves with so few' for $path, '/direct/1';
 	my $before = $srv->descriptors;
-	my $load = Test::Hload->start($srv, '/', '-c', 300, '-n', int 3000 / $slow, '-t', 60, '-d', 300, '--close', '--urls', $app ? "$www/list" : "$www/list-direct", '--check', "$www");
+	my $load = Test::AccelLoad->start($srv, '/', '-c', 300, '-n', int 3000 / $slow, '-t', 60, '-d', 300, '--close', '--urls', $app ? "$www/list" : "$www/list-direct", '--verify', "dir:$www");
 	my $r = $load->report;
 	is $r->{answered}, int 3000 / $slow, 'far more clients than descriptors: each is answered';
 	is $r->{errors}{all} - $r->{errors}{status}, 0, '... with the right bytes or a refusal' or diag explain $r->{errors};
@@ -290,7 +290,7 @@ SKIP: {
 		close $ballast or die "ballast: $!";
 		my $srv = server('linux-sendfile', undef, conf => qq{server.errorlog = "$log"\ndebug.log-timing = "enable"\n});
 		# More lines than fit on the disk and into the two buffers before it.
-		my $r = Test::Hload->run($srv, '/', '-c', 20, '-n', 12_000, '-d', 300, '--urls', "$www/list-direct", '--check', "$www");
+		my $r = Test::AccelLoad->run($srv, '/', '-c', 20, '-n', 12_000, '-d', 300, '--urls', "$www/list-direct", '--verify', "dir:$www");
 		is $r->{errors}{all}, 0, '12000 requests, no error' or diag explain $r->{errors};
 		cmp_ok -s $log, '<', 12_000 * 100, 'whose lines did not fit';
 		my $c = $srv->connect;

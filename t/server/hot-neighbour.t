@@ -6,7 +6,7 @@ use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
 use Test::Fcgi ();
-use Test::Hload ();
+use Test::AccelLoad ();
 use Test::More;
 use Test::Server;
 use Accel::Slowfs;
@@ -57,10 +57,10 @@ sub beside {
 	ok is_hot($srv), 'the hot file is served from memory' or return;
 	my $known = $slow->counts->{lookups};
 	$hang{$stage}->($slow);
-	my $load = Test::Hload->start($srv, '/', '-c', $cold, '-n', $cold, '-t', 50, '-d', 60, '--urls', "$www/list", '--check', "$www");
+	my $load = Test::AccelLoad->start($srv, '/', '-c', $cold, '-n', $cold, '-t', 50, '-d', 60, '--urls', "$www/list", '--verify', "dir:$www");
 	# Two requests of one file wait for one read; each look-up hangs on its own.
 	ok $slow->wait_hanging($stage eq 'read' ? 1 : $cold), "cold requests hang in their $stage";
-	my $hot = Test::Hload->run($srv, '/hot', '-c', 50, '-n', 400, '-t', 20, '-d', 40, '--check', "$www");
+	my $hot = Test::AccelLoad->run($srv, '/hot', '-c', 50, '-n', 400, '-t', 20, '-d', 40, '--verify', "dir:$www");
 	is $hot->{answered}, 400, '400 requests of the hot file are answered meanwhile';
 	is $hot->{errors}{all}, 0, '... with its bytes' or diag explain $hot;
 	ok !$load->ended, '... before the cold requests end';
@@ -142,7 +142,7 @@ for my $backend (@backends) {
 	subtest "$backend: four long cold files leave room for a short one" => sub {
 		my $slow = disk(spindles => 1, lookup_ms => 0, read_ms => 20);
 		my $srv = server($slow, qq{server.network-backend = "$backend"\nserver.max-read-threads = 2\n});
-		my @long = map { Test::Hload->start($srv, "/large$_", '-n', 1, '-t', 30, '--check', "$www") } 1 .. 4;
+		my @long = map { Test::AccelLoad->start($srv, "/large$_", '-n', 1, '-t', 30, '--verify', "dir:$www") } 1 .. 4;
 		ok Test::Util::eventually(sub { $slow->counts->{reads} >= 12 }), 'the long files are being read';
 		my $r = $srv->fetch('/short1');
 		ok $r->{body} eq "short 1\n" x 2000, 'the short file is served';

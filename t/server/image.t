@@ -4,7 +4,7 @@ use v5.36;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp  ();
-use Test::Hload ();
+use Test::AccelLoad ();
 use Test::More;
 use Accel::Peer;
 use Test::Server;
@@ -42,12 +42,12 @@ my @stages = (
 sub beside ($make, $know) {
 	my $slow = Accel::SlowImage->start(image => $image, spindles => COLD, read_ms => 0);
 	my $srv = $make->($slow->dir);
-	my $hot = sub (%more) { Test::Hload->run($srv, '/hot', '-c', 20, '-n', $more{n}, '-t', 20, '-d', 40, '--check', "$dir/www") };
+	my $hot = sub (%more) { Test::AccelLoad->run($srv, '/hot', '-c', 20, '-n', $more{n}, '-t', 20, '-d', 40, '--verify', "dir:$dir/www") };
 	# A young file is not kept; the second time is after the first answer.
 	ok eventually(sub { my $r = $hot->(n => 20); $r->{answered} == 20 && !$r->{errors}{all} }), 'the hot file is served';
 	$know->($slow->dir);
 	$slow->hang;
-	my $load = Test::Hload->start($srv, '/', '-c', COLD, '-n', COLD, '-t', 50, '-d', 60, '--urls', "$dir/list", '--check', "$dir/www");
+	my $load = Test::AccelLoad->start($srv, '/', '-c', COLD, '-n', COLD, '-t', 50, '-d', 60, '--urls', "$dir/list", '--verify', "dir:$dir/www");
 	ok $slow->wait_hanging(1), 'cold requests hang';
 	my $r = $hot->(n => HOT);
 	is $r->{answered}, HOT, HOT . ' requests of the hot file are answered meanwhile';

@@ -5,7 +5,7 @@ use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Temp ();
 use POSIX ();
-use Test::Hload ();
+use Test::AccelLoad ();
 use Test::More;
 use Test::Server;
 
@@ -62,7 +62,7 @@ for my $case (
 ) {
 	my ($name, $path, $n, $args, $allowed) = @$case;
 	my $r;
-	my $calls = counted($srv, sub { $r = Test::Hload->run($srv, $path, '-n', $n, '-d', 60, @$args) });
+	my $calls = counted($srv, sub { $r = Test::AccelLoad->run($srv, $path, '-n', $n, '-d', 60, @$args) });
 	SKIP: {
 		skip "$name: $why", 2 unless $calls;
 		is $r->{answered} - $r->{errors}{all}, $n, "$name: all answered";

@@ -167,7 +167,7 @@ sub figures ($report, $used, $seconds, $lanes, $disk) {
 	my $first = $report->{first_byte_us} // {};
 	my $ms = sub ($us) { return defined $us ? $us / 1000 : undef };
 	return {
-		mb_per_s => $report->{mb_per_s}, requests_per_s => $report->{requests_per_s} // $report->{rps}, answered => $report->{answered},
+		mb_per_s => $report->{mb_per_s}, requests_per_s => $report->{requests_per_s}, answered => $report->{answered},
 		(map { ("${_}_ms" => $ms->($us{$_})) } qw(p50 p90 p99 max)), first_byte_p50_ms => $ms->($first->{p50}),
 		errors => $report->{errors} // {},
 		cpu_us => defined $used && $report->{answered} ? 1e6 * $used / $report->{answered} : undef,

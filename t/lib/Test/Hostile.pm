@@ -21,7 +21,7 @@ The document root holds C</hot/N.bin> (64 files of 1 to 64 kB), C</big.bin> (24 
 fcgi-stat-accel, and C</run/N.bin>, answered by a program of four processes that reads bodies whole, and with C<slow> the mount C</slow> of a slow disk (F<t/slowfs>) with C<c0> to C<c1999> for attackers and
 C<v0> to C<v1999> for victims. What a file holds follows from its name.
 
-The victim (F<build/bin/hload>) has the address 127.0.0.9, sends its requests by the clock, and compares each body with the file.
+The victim (F<build/bin/accel-load>) has the address 127.0.0.9, sends its requests by the clock, and compares each body with the file.
 The attackers (F<build/bin/hostile>) have 127.0.0.66 unless an attack names others, so both are in the same /24.
 
 C<withstands> is a subtest: the victim alone, beside the attack, and alone again.
@@ -210,7 +210,7 @@ sub _cold_list {
 	return 'cold.list';
 }
 
-# Requests by the clock for so many seconds, all kinds at once: the report of hload for each, with "failed" and "p99" (ms).
+# Requests by the clock for so many seconds, all kinds at once: the report of accel-load for each, with "failed" and "p99" (ms).
 sub victims {
 	my ($self, $seconds, @kinds) = @_;
 	my %kid = map { $_ => $self->_victim_begin($_, $seconds) } @kinds;
@@ -229,8 +229,8 @@ sub _victim_begin {
 	my $k = $kind{$kind};
 	my $n = max 1, int $k->{rate} / $patient * $seconds;
 	my $list = $k->{list} // $self->_cold_list($n);
-	return $self->begin(Test::Util::program('hload'), '--json', '--from', $victim, -c => $k->{conns}, -r => $k->{rate} / $patient,
-		-n => $n, -d => 60, -t => 10 * $patient, '--check', $self->www, '--urls', $self->www . "/$list", $self->url . '/');
+	return $self->begin(Test::Util::program('accel-load'), '--json', '--from', $victim, -c => $k->{conns}, -r => $k->{rate} / $patient,
+		-n => $n, -d => 60, -t => 10 * $patient, '--verify', 'dir:' . $self->www, '--urls', $self->www . "/$list", $self->url . '/');
 }
 
 # ---------------------------------------------------------------- what the server has

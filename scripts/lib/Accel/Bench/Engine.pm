@@ -237,13 +237,13 @@ sub end {
 
 sub load_begin {
 	my ($self, @args) = @_;
-	return $self->begin(program('hload'), '--json', @args);
+	return $self->begin(program('accel-load'), '--json', @args);
 }
 
 sub load_end {
 	my ($self, $load) = @_;
 	my $text = $self->end($load);
-	my ($json) = $text =~ /^(\{.*\})$/m or die "bench: hload said: $text\n";
+	my ($json) = $text =~ /^(\{.*\})$/m or die "bench: accel-load said: $text\n";
 	return JSON::PP::decode_json($json);
 }
 
@@ -280,7 +280,7 @@ sub _measure_once {
 	my $used = $srv->cpu - $cpu;
 	my $seconds = $r->{seconds} + ($crowd ? 2 * $settle : 0);
 	$client = own_cpu() - $client;
-	return { others => $self->others_end($others, $used), rps => $r->{rps}, mb => $r->{mb_per_s},
+	return { others => $self->others_end($others, $used), rps => $r->{requests_per_s}, mb => $r->{mb_per_s},
 		errors => $r->{errors}{all}, cpu => $r->{answered} && !$crowd ? 1e6 * $used / $r->{answered} : undef,
 		server_busy => 100 * $used / $seconds, client_busy => 100 * $client / $seconds,
 		map { $_ => $r->{latency_us}{$_} } qw(p50 p99 p999 max) };

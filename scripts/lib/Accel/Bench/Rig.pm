@@ -191,7 +191,7 @@ sub fetch_each_once {
 		$cpu = $srv->cpu - $cpu;
 		$accel = $front->cpu - $accel if $front;
 		my $each = sub { return $r->{answered} ? $_[0] / $r->{answered} : undef };
-		return { mb => $r->{mb_per_s}, rps => $r->{rps}, errors => $r->{errors}{all},
+		return { mb => $r->{mb_per_s}, rps => $r->{requests_per_s}, errors => $r->{errors}{all},
 			p50 => $r->{latency_us}{p50}, p99 => $r->{latency_us}{p99},
 			cpu => $each->(1e6 * $cpu), accel_cpu => $each->(1e6 * $accel), $self->_asked($asked, $each) };
 	});

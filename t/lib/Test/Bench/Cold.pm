@@ -120,7 +120,7 @@ sub beside {
 	return { (map { ("alone_$_" => $was->{$_}, $_ => $is->{$_}) } qw(p50 p99 max)),
 		# Within a round, so that both halves of the ratio saw the same minute of the machine.
 		(map { ("${_}_ratio" => $is->{$_} / ($was->{$_} || 1)) } qw(p50 p99)),
-		served => $hot->{rps}, cold_mb => $done->{mb_per_s}, cold_rps => $done->{rps},
+		served => $hot->{requests_per_s}, cold_mb => $done->{mb_per_s}, cold_rps => $done->{requests_per_s},
 		errors => $hot->{errors}{all} + $alone->{errors}{all} + $done->{errors}{all} };
 }
 

@@ -94,8 +94,8 @@ sub cell {
 		my $beside = $bench->load(hot_args($srv, $bench->opt('seconds')));
 		my $done = $bench->load_end($cold);
 		return { alone => $alone->{latency_us}{p99} / 1000, beside => $beside->{latency_us}{p99} / 1000,
-			(map { ("first_$_" => $done->{first_us}{$_} / 1000) } qw(p50 p99)),
-			mb => $done->{bytes} / 1e6 / $bench->opt('seconds'), files => $done->{answered},
+			(map { ("first_$_" => $done->{first_byte_us}{$_} / 1000) } qw(p50 p99)),
+			mb => $done->{body_bytes} / 1e6 / $bench->opt('seconds'), files => $done->{answered},
 			errors => $alone->{errors}{all} + $beside->{errors}{all} + $done->{errors}{all} };
 	});
 }

@@ -159,7 +159,7 @@ sub cross_check {
 		$bench->note('no cross-check: wrk is not installed');
 		return;
 	}
-	print "\nCross-check by wrk, req/s (hload's in brackets)\n";
+	print "\nCross-check by wrk, req/s (accel-load's in brackets)\n";
 	for my $case (grep { $_->{name} =~ /^(1k|10k|100k|10m|close)$/ } @$chosen) {
 		printf "  %-6s", $case->{name};
 		for my $srv (@servers) {

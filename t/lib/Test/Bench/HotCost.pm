@@ -120,7 +120,7 @@ sub once {
 	$cpu = $site->cpu - $cpu;
 	$asking = $accel->cpu - $asking;
 	my $each = sub { return 1e6 * $_[0] / ($r->{answered} || 1) };
-	return { others => $bench->others_end($others, $cpu + $asking), rps => $r->{rps}, errors => $r->{errors}{all},
+	return { others => $bench->others_end($others, $cpu + $asking), rps => $r->{requests_per_s}, errors => $r->{errors}{all},
 		server => $each->($cpu), accel => $each->($asking), cpu => $each->($cpu + $asking),
 		asked => 1000 * ($site->asked - $asked) / ($r->{answered} || 1), p99 => $r->{latency_us}{p99} };
 }

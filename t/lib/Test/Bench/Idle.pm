@@ -53,7 +53,7 @@ sub hold {
 		$SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
 		POSIX::dup2(fileno $hold_in, 0);        # ends when we do
 		POSIX::dup2(fileno $say, 1);
-		exec program('hload'), '--hold', -c => $connections, -d => 60, -t => 30, $srv->url . '/1k.bin'
+		exec program('accel-load'), '--hold', -c => $connections, -d => 60, -t => 30, $srv->url . '/1k.bin'
 		    or POSIX::_exit(127);
 	}
 	close $say;

@@ -80,7 +80,7 @@ sub cell {
 		my $hot = $bench->load(-c => 50, '--rate', $rate, -d => $bench->opt('seconds'), -t => 60, $srv->url . $case->{hot});
 		my $opens = $bench->{disk}->state->{opens} - $before;
 		my $done = $bench->load_end($cold);
-		return { (map { $_ => $hot->{latency_us}{$_} } qw(p50 p99 max)), served => $hot->{rps} / $rate, cold_mb => $done->{mb_per_s},
+		return { (map { $_ => $hot->{latency_us}{$_} } qw(p50 p99 max)), served => $hot->{requests_per_s} / $rate, cold_mb => $done->{mb_per_s},
 			opens => $opens / $bench->opt('seconds'), errors => $hot->{errors}{all} + $done->{errors}{all} };
 	});
 	$behind->stop if $behind;

@@ -1,17 +1,17 @@
-package Test::Hload;
+package Test::AccelLoad;
 
 =head1 NAME
 
-Test::Hload - the load generator of t/bench in a process of its own
+Test::AccelLoad - accel-load in a process of its own
 
 =head1 SYNOPSIS
 
-    my $load = Test::Hload->start($srv, '/a', '-c', 20, '-n', 1000);
+    my $load = Test::AccelLoad->start($srv, '/a', '-c', 20, '-n', 1000);
     is $load->report->{errors}{all}, 0, 'no request fails';
 
 =head1 DESCRIPTION
 
-C<start> returns at once. C<report> waits for the end and returns the JSON object that C<hload --json> prints.
+C<start> returns at once. C<report> waits for the end and returns the JSON object that C<accel-load --json> prints.
 
 =cut
 
@@ -22,8 +22,8 @@ use Test::Util ();
 
 sub start {
 	my ($class, $srv, $path, @args) = @_;
-	my $pid = open my $fh, '-|', Test::Util::program('hload'), '--json', @args, 'http://127.0.0.1:' . $srv->port . $path
-	    or die "hload: $!";
+	my $pid = open my $fh, '-|', Test::Util::program('accel-load'), '--json', @args, 'http://127.0.0.1:' . $srv->port . $path
+	    or die "accel-load: $!";
 	return bless { pid => $pid, fh => $fh }, $class;
 }
 
@@ -41,7 +41,7 @@ sub report {
 	local $/;
 	my $text = <$fh> // '';
 	close $fh;
-	return eval { JSON::PP::decode_json($text) } // die "hload printed no report: $text\n";
+	return eval { JSON::PP::decode_json($text) } // die "accel-load printed no report: $text\n";
 }
 
 # Ends it without a report.
