@@ -1,153 +1,185 @@
 package Accel::Graph::Gnuplot;
-# The charts: a script for gnuplot, which is kept, and what gnuplot makes of it.
+# Writes gnuplot scripts from descriptions of charts, and runs gnuplot.  Accel::Graph::Charts says what a description is.
 use v5.36;
 
-use Accel::Graph::Error qw(complain fail EX_UNAVAILABLE EX_CANTCREAT);
-use File::Path ();
-use File::Spec ();
+use Exporter   qw(import);
 use File::Temp ();
+use Accel::Graph::Style qw(style contrast @HEAT);
 
-# Draws what $opt asks for, see accel-graph.  Returns { files => [...], ascii => text, missing => why nothing was drawn }.
-sub draw ($opt, $model, $spool) {
-	my $name = $opt->{name};
-	my $keep = $opt->{images} ? undef : File::Temp->newdir('accel-graph-XXXXXXXX', TMPDIR => 1);
-	my $dir  = $keep // $opt->{output};
-	File::Path::make_path("$dir", { error => \my $errors });
-	fail(EX_CANTCREAT, "$dir: " . (values %{ $errors->[0] })[0]) if @$errors;
-	$model->{data} = $spool->write_data("$dir/$name.data", $model->{first});
-	my $gnuplot = find_program('gnuplot');
-	my ($ascii, @files) = '';
+our @EXPORT_OK = qw(gnuplot_script picture run_gnuplot find_program);
 
-	if ($opt->{images}) {
-		write_text("$dir/$name.gp", gp_script($name, $model, $opt, $opt->{kind}));
-		push @files, map { ($dir eq '.' ? '' : "$dir/") . $_ } "$name.data", "$name.gp";
-		if ($gnuplot) {
-			my @charts = map { "$name$_.$opt->{kind}" } '', '-read-queue-wait', '-read', '-write';
-			for my $chart (@charts) {    # gnuplot reports an unwritable file with status 0
-				open my $probe, '>', "$dir/$chart" or fail(EX_CANTCREAT, "$dir/$chart: $!");
-			}
-			my ($failed, $out, $err) = run_gnuplot($gnuplot, $dir, "$name.gp");
-			fail(EX_UNAVAILABLE, "gnuplot failed on $dir/$name.gp: " . ($err || "wait status $failed")) if $failed;
-			complain($err) if $opt->{verbose} && $err ne '';
-			for my $chart (@charts) {
-				fail(EX_UNAVAILABLE, "gnuplot drew nothing into $dir/$chart: $err") unless -s "$dir/$chart";
-				push @files, ($dir eq '.' ? '' : "$dir/") . $chart;
-			}
-		}
-	}
-	if ($opt->{ascii} && $gnuplot) {
-		my $scratch = $keep // File::Temp->newdir('accel-graph-XXXXXXXX', TMPDIR => 1);
-		my $script  = gp_script($name, $model, $opt, 'dumb');
-		$script =~ s/^data = .*/'data = ' . gp_quote(File::Spec->rel2abs("$dir\/$name.data"))/me;
-		write_text("$scratch/ascii.gp", $script);
-		my ($failed, $out, $err) = run_gnuplot($gnuplot, "$scratch", 'ascii.gp');
-		fail(EX_UNAVAILABLE, 'gnuplot failed: ' . ($err || "wait status $failed")) if $failed;
-		$ascii = ($out =~ s/\f\n?//gr =~ s/[ \t]+$//mgr) . "\n";
-	}
-	my $why = 'gnuplot is not installed (Debian: gnuplot-nox), so no chart was drawn'
-	    . ($opt->{images} ? "; the data and the script are kept: gnuplot $name.gp" : '');
-	return { files => \@files, ascii => $ascii, missing => $gnuplot ? undef : $why };
-}
+use constant { PANEL_TOP => 0.84, PANEL_BOTTOM => 0.11, PANEL_GAP => 0.055 };    # of the height of a chart with several panels
 
-sub write_text ($path, $text) {
-	open my $out, '>', $path or fail(EX_CANTCREAT, "$path: $!");
-	print $out $text;
-	close $out or fail(EX_CANTCREAT, "$path: $!");
-	return;
-}
+use constant KEY => 'set key tmargin center horizontal reverse Left noenhanced samplen 1.2 spacing 1.1';
 
+my %POINT = (
+	'circle' => 7, 'open-circle' => 6, 'square' => 5, 'open-square' => 4, 'up' => 9, 'open-up' => 8,
+	'down' => 11, 'open-down' => 10, 'diamond' => 13, 'open-diamond' => 12, 'cross' => 2,
+);
 
+# The script is bytes: characters become UTF-8, names of files stay what they are.
 # gnuplot expands nothing between single quotes; only a line break could end them.
-sub gp_quote ($text) {
+sub quote ($text) {
+	utf8::encode($text);
+	return quote_bytes($text);
+}
+
+sub quote_bytes ($text) {
 	$text =~ s/[\x00-\x1f\x7f]/_/g;
 	$text =~ s/'/''/g;
 	return "'$text'";
 }
 
+sub comment ($text) {
+	utf8::encode($text);
+	return '# ' . $text =~ s/[\x00-\x1f\x7f]/_/gr;
+}
+
 # A leading "<" or "|" would start a program, a leading "~" would name a home directory.
-sub gp_file ($file) { return gp_quote($file =~ m/\A\w/ ? $file : "./$file") }
+sub quote_file ($file) { return quote_bytes($file =~ m/\A\w/ ? $file : "./$file") }
 
-# The three colours also differ in brightness, for readers with any kind of colour blindness.
-my %CHART = (
-	'read-queue-wait' => { color => '#0072B2', column => 2, label => 'read-queue-wait-time' },
-	'read'            => { color => '#E69F00', column => 3, label => 'read-time' },
-	'write'           => { color => '#56B4E9', column => 4, label => 'write-time' },
-);
-
-sub gp_script ($name, $model, $opt, $kind) {
-	my $dumb  = $kind eq 'dumb';
-	my $n     = $model->{requests};
-	my $size  = $n <= 500 ? 0.9 : $n <= 5_000 ? 0.55 : $n <= 50_000 ? 0.35 : 0.2;
-	my @gp    = "# Charts of $name.data.  Edit and draw again, in this directory: gnuplot $name.gp" =~ s/[\x00-\x1f\x7f]/_/gr;
-	my $q     = \&gp_quote;
-	push @gp, 'reset', 'data = ' . gp_file("$name.data"), '';
-	if ($dumb) {
-		push @gp, "set terminal dumb mono noenhanced size $opt->{columns},$opt->{rows}";
-	} else {
-		push @gp, 'size = ' . $size . '    # of a point', 'set encoding utf8';
-		push @gp, $kind eq 'svg'
-		    ? "set terminal svg noenhanced size 1200,675 dynamic font 'DejaVu Sans,14' background '#ffffff'"
-		    : ("if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {",
-			"	set terminal pngcairo noenhanced size 1200,675 font 'DejaVu Sans,12' background '#ffffff'",
-			'} else {',
-			'	set terminal png size 1200,675',
-			'}');
-		push @gp,
-		    q{set border 3 linecolor '#808080'},
-		    q{set tics nomirror out textcolor '#303030'},
-		    q{set grid linecolor '#e4e4e4' linetype 1 linewidth 1};
-		push @gp, 'set mxtics 2', 'set mytics 2';
+# The script that draws charts.  %arg: name, requests, kind (png or svg), size [width, height], font "NAME,SIZE", title 0|1.
+sub gnuplot_script ($charts, %arg) {
+	my @gp = "# Charts of $arg{name}.  Edit and draw again, in this directory: gnuplot $arg{name}.gp" =~ s/[\x00-\x1f\x7f]/_/gr;
+	push @gp, 'reset', 'set encoding utf8', 'data = ' . quote_file("$arg{name}.data"), point_size($arg{requests}), terminal(%arg), frame(), '';
+	my %number = style_lines($charts, \@gp);
+	my $block  = 0;
+	for my $chart (@$charts) {
+		push @gp, '', comment($chart->{title}), 'set output ' . quote_file(picture($chart, %arg));
+		push @gp, draw_chart($chart, \%number, \$block, %arg), 'unset output';
 	}
-	push @gp, $dumb
-	    ? 'set key outside top center horizontal noenhanced'
-	    : ('set key horizontal right bottom at graph 1, 1.005 reverse Left noenhanced samplen 0.5', 'set tmargin 4.5');
-	push @gp,
-	    q{set xlabel 'start-time of a request (seconds since the first)'},
-	    q{set ylabel 'ms per request'},
-	    q{set format y '%.10g'},
-	    'set xrange [' . ($model->{span} > 0 ? '0:*' : '-1:1') . '] noextend',
-	    'set offsets graph 0.01, graph 0.01, graph 0.04, 0';
-
-	my $limit = $opt->{ymax};
-	my $title = sub ($what) {
-		return 'set title ' . $q->(sprintf '%s: %s, %d %s', $name, $what, $n, ($n == 1 ? 'request' : 'requests')) . ' noenhanced'
-		    . ($dumb ? '' : q{ offset 0, 1.2 font ',14'});
-	};
-	my $range = sub ($max_us) {
-		return 'set yrange [0:' . ($limit // ($max_us > 0 ? '*' : 1)) . ']';
-	};
-	my $output = sub ($suffix) { return $dumb ? () : 'set output ' . gp_file("$name$suffix.$kind") };
-	my $points = sub ($chart, $char) {
-		return $dumb
-		    ? "title '$chart->{label}' with points pointtype '$char'"
-		    : "notitle with points pointtype 7 pointsize size linecolor '$chart->{color}'";
-	};
-	# separate entries in the key: the points of a long log are too small to show their colour
-	my $legend = sub (@charts) {
-		return $dumb ? () : map { "	NaN title '$_->{label}' with points pointtype 7 pointsize 1 linecolor '$_->{color}', \\" } @charts;
-	};
-
-	my ($q_chart, $r_chart, $w_chart) = @CHART{qw(read-queue-wait read write)};
-	my $top = $limit // $model->{data}{max_us}{stacked} / 1000;
-	push @gp, '', '# all stages, one upon the other; the highest first, so that the lower ones stay visible', $output->(''),
-	    $title->('all stages'), $range->($model->{data}{max_us}{stacked});
-	push @gp,
-	    q{set arrow 1 from graph 0, first 4000 to graph 0.99, first 4000 nohead } . ($dumb ? '' : q{dashtype 2 linecolor '#909090'}),
-	    q{set label 1 '4 s: clients give up' at graph 1, first 4000 right front offset -0.5,0.6 } . ($dumb ? '' : q{textcolor '#606060'})
-	    if $top > 4000;
-	push @gp,
-	    'plot \\', $legend->($q_chart, $r_chart, $w_chart),
-	    '	data using 1:($2+$3+$4) ' . $points->($w_chart, 'w') . ', \\',
-	    '	data using 1:($2+$3) ' . $points->($r_chart, 'r') . ', \\',
-	    '	data using 1:2 ' . $points->($q_chart, 'q'),
-	    'unset arrow 1', 'unset label 1';
-	for my $what (qw(read-queue-wait read write)) {
-		my $chart = $CHART{$what};
-		push @gp, '', $output->("-$what"), $title->($what), $range->($model->{data}{max_us}{$what}),
-		    'plot \\', $legend->($chart), "	data using 1:$chart->{column} " . $points->($chart, '*');
-	}
-	push @gp, 'unset output' unless $dumb;
 	return join "\n", @gp, '';
+}
+
+sub picture ($chart, %arg) { return $arg{name} . ($chart->{id} eq '' ? '' : "-$chart->{id}") . ".$arg{kind}" }
+
+sub point_size ($n) { return 'size = ' . ($n <= 500 ? 0.8 : $n <= 5_000 ? 0.5 : $n <= 50_000 ? 0.3 : 0.2) . '    # of a point' }
+
+sub terminal (%arg) {
+	my $size = join ',', @{ $arg{size} };
+	my $font = quote($arg{font});
+	return "set terminal svg noenhanced size $size dynamic font $font background '#ffffff'" if $arg{kind} eq 'svg';
+	return ("if (strstrt(GPVAL_TERMINALS, 'pngcairo')) {",
+		"	set terminal pngcairo noenhanced size $size font $font background '#ffffff'",
+		'} else {', "	set terminal png size $size", '}');
+}
+
+# "NAME,SIZE" with a size a tenth larger.
+sub title_font ($font) { return $font =~ s/,([0-9.]+)\z/',' . int($1 * 1.1 + 0.5)/er }
+
+sub frame () {
+	return (q{set border 3 linecolor '#808080' linewidth 0.8}, q{set tics nomirror out scale 0.6,0.3 textcolor '#303030'},
+		q{set grid xtics ytics linecolor '#e0e0e0' linetype 1 linewidth 0.6},
+		KEY, 'set style fill solid noborder',
+		'heat(level) = ' . join(' : ', map({ "level < $_ + 0.5 ? " . hex(substr $HEAT[$_], 1) } 0 .. $#HEAT - 1), hex substr $HEAT[-1], 1));
+}
+
+# One numbered line style for each name in use: a colour is changed in one place.
+sub style_lines ($charts, $gp) {
+	my %number;
+	for my $as (map { $_->{as} } map { @{ $_->{series} } } map { @{ $_->{panels} } } @$charts) {
+		next if $number{$as};
+		my $style = style($as);
+		$number{$as} = 1 + keys %number;
+		push @$gp, sprintf q{set style line %d linecolor rgb '%s' pointtype %d dashtype %d linewidth 1.8    # %s}, $number{$as}, $style->{light},
+		    $POINT{ $style->{mark} }, $style->{dash}, $as =~ s/[\x00-\x1f\x7f]/_/gr;
+	}
+	return %number;
+}
+
+sub draw_chart ($chart, $number, $block, %arg) {
+	my @panels = @{ $chart->{panels} };
+	my $title  = $arg{title} ? 'set title ' . quote($arg{title_text} // $chart->{title}) . " noenhanced font " . quote(title_font($arg{font})) : 'unset title';
+	my ($top, $weight, @gp) = (PANEL_TOP, 0);
+	$weight += $_->{height} // 1 for @panels;
+	push @gp, 'set multiplot' if @panels > 1;
+	for my $panel (@panels) {
+		if (@panels > 1) {
+			my $high = (PANEL_TOP - PANEL_BOTTOM - PANEL_GAP * $#panels) * ($panel->{height} // 1) / $weight;
+			push @gp, sprintf('set tmargin at screen %.4f', $top), sprintf('set bmargin at screen %.4f', $top - $high), 'set lmargin 9';
+			$top -= $high + PANEL_GAP;
+		}
+		push @gp, $panel == $panels[0] ? $title : 'unset title';
+		push @gp, 'set rmargin 24', 'set key outside right center vertical' if $chart->{side_key};
+		push @gp, draw_panel($panel, $number, $block, $panel == $panels[-1] || !$panel->{shared_x}, @panels > 1);
+	}
+	push @gp, 'unset rmargin', KEY if $chart->{side_key};
+	push @gp, 'unset multiplot', 'unset tmargin', 'unset bmargin', 'unset lmargin' if @panels > 1;
+	return @gp;
+}
+
+sub draw_panel ($panel, $number, $block, $x_labels, $several) {
+	my ($x, $y) = @$panel{qw(x y)};
+	my (@gp, @plot, @key);
+	push @gp, axis('x', $x, $x_labels), axis('y', $y, 1), annotations($panel);
+	push @gp, 'unset ylabel', 'set label ' . quote($y->{label}) . ' at graph 0, graph 1 left offset 0.3,0.55 noenhanced' if $several;    # upright ones would overlap
+	for my $series (@{ $panel->{series} }) {
+		my $source = series_source($series, $block, \@gp);
+		my $style  = "linestyle $number->{ $series->{as} }";
+		my ($plot, $sample) = plot_of($series, $style, $x, $y);
+		push @plot, "$source $plot notitle";
+		# entries of their own: the points of a long log are too small to show their shape
+		push @key, 'NaN ' . $sample . ' title ' . quote($series->{label}) if defined $series->{label};
+	}
+	push @key, map { "NaN with boxes fillcolor rgb '$HEAT[ $_->[0] ]' title " . quote($_->[1]) } @{ $panel->{levels} // [] };
+	return (@gp, "plot \\\n	" . join(", \\\n	", @key, @plot), 'unset label', 'unset arrow');
+}
+
+sub axis ($which, $axis, $labels) {
+	my @ticks = map { quote($labels ? $_->[1] =~ s/%/%%/gr : '') . ' ' . number($_->[0]) } @{ $axis->{ticks} };    # they are formats
+	push @ticks, map { "'' " . number($_) . ' 1' } @{ $axis->{minor} // [] };
+	my ($min, $max) = map { number($_) } @$axis{qw(min max)};
+	return ($axis->{log} ? "set logscale $which" : "unset logscale $which",
+		"set ${which}label " . quote($labels ? $axis->{label} : ''), "set ${which}range [$min:$max] noextend",
+		"set ${which}tics (" . join(', ', @ticks) . ')');
+}
+
+sub number ($value) { return 0 + sprintf '%.10g', $value }
+
+# Limits and words in the picture.
+sub annotations ($panel) {
+	my @gp;
+	for my $rule (@{ $panel->{rules} // [] }) {
+		my $at = number($rule->{at});
+		my ($from, $to, $place) = $rule->{axis} eq 'y'
+		    ? ("graph 0, first $at", "graph 1, first $at", "graph 1, first $at right offset -0.5,0.6")
+		    : ("first $at, graph 0", "first $at, graph 1", "first $at, graph 0.05 right offset -0.5,0");
+		push @gp, "set arrow from $from to $to nohead dashtype 2 linewidth 1.2 linecolor '#606060'",
+		    'set label ' . quote($rule->{label}) . " at $place front noenhanced textcolor '#404040'";
+	}
+	for my $label (@{ $panel->{labels} // [] }) {
+		my $color = defined $label->{on} ? contrast(style($label->{on})->{light}) : '#303030';
+		push @gp, 'set label ' . quote($label->{text}) . sprintf " at %s,%s %s front noenhanced textcolor '%s'",
+		    number($label->{x}), number($label->{y}), $label->{align} // 'center', $color;
+	}
+	return @gp;
+}
+
+# Where the points of a series come from: columns of the data file, or a block in the script.
+sub series_source ($series, $block, $gp) {
+	if (my $from = $series->{columns}) {
+		my $sum = join '+', map { "\$$_" } @{ $from->{sum} };
+		$sum = "($sum)/$from->{scale}" if $from->{scale};
+		$sum = "\$$from->{only} ? $sum : NaN" if $from->{only};
+		return "data using 1:($sum)";
+	}
+	my $name = '$d' . ++$$block;
+	push @$gp, "$name << EOD", (map { join ' ', map { number($_) } @$_ } @{ $series->{data} }), 'EOD';
+	return $name;
+}
+
+# How a series is drawn, and its sample in the key.
+sub plot_of ($series, $style, $x, $y) {
+	my $kind = $series->{style};
+	return ("with points $style pointsize size", "with points $style pointsize 1.1") if $kind eq 'points';
+	return ("with linespoints $style pointsize 0.8", "with linespoints $style pointsize 0.8") if $kind eq 'marked';
+	return ('using 1:2 with ' . ($kind eq 'steps' ? 'steps' : 'lines') . " $style", "with lines $style") if $kind eq 'line' || $kind eq 'steps';
+	return ("using 1:2:3 with filledcurves $style dashtype solid fillstyle solid", "with boxes $style dashtype solid fillstyle solid") if $kind eq 'area';
+	return ("using ((\$2+\$3)/2):1:2:3:(\$1-0.36):(\$1+0.36) with boxxyerror $style dashtype solid fillstyle solid border linecolor '#ffffff'",
+		"with boxes $style dashtype solid fillstyle solid") if $kind eq 'bars';
+	return ('using (($1+$2)/2):(($3+$4)/2):1:2:3:4:(heat($5)) with boxxyerror fillcolor rgb variable',
+		'with boxes') if $kind eq 'cells';
+	die "no such style of a series: $kind";
 }
 
 sub find_program ($program) {
@@ -158,12 +190,12 @@ sub find_program ($program) {
 	return;
 }
 
-# Runs gnuplot on a script in a directory.  Returns its exit status, its output and its error messages.
+# Runs gnuplot on a script in a directory.  Returns its wait status and its error messages.
 sub run_gnuplot ($gnuplot, $dir, $script) {
-	my ($out, $err) = map { File::Temp->new } 1, 2;
-	my $pid = fork // fail(EX_UNAVAILABLE, "fork: $!");
+	my $err = File::Temp->new;
+	my $pid = fork // die "fork: $!\n";
 	if (!$pid) {
-		if (chdir $dir and open STDOUT, '>&', $out and open STDERR, '>&', $err and open STDIN, '<', '/dev/null') {
+		if (chdir $dir and open STDOUT, '>', '/dev/null' and open STDERR, '>&', $err and open STDIN, '<', '/dev/null') {
 			no warnings 'exec';
 			exec { $gnuplot } 'gnuplot', "./$script";
 		}
@@ -173,8 +205,8 @@ sub run_gnuplot ($gnuplot, $dir, $script) {
 	waitpid $pid, 0;
 	my $status = $?;
 	local $/ = undef;
-	seek $_, 0, 0 for $out, $err;
-	return ($status, <$out> // '', <$err> // '');
+	seek $err, 0, 0;
+	return ($status, <$err> // '');
 }
 
 1;
