@@ -51,6 +51,9 @@ struct load_protocol {
 	void (*dropped)(struct answer *, uint64_t n); /* n <= drop bytes were dropped */
 	/* The stream has ended within this answer: END (until_eof) or BAD. */
 	enum answer_event (*eof)(struct answer *);
+	/* The value of a field of the head, until END; .p NULL: it is not there.  NULL: heads are
+	 * not kept. */
+	struct text (*field)(const struct answer *, struct text name);
 	void (*free)(struct answer *); /* frees state; NULL: there is none */
 };
 

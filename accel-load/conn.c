@@ -331,6 +331,27 @@ await_end(struct conn *c)
 	list_add_tail(&t->ending, &c->due);
 }
 
+static bool
+status_is_right(const struct conn *c, const struct url *u)
+{
+	unsigned want = u->status != 0 ? u->status : c->thread->conf->status;
+
+	return (want != 0 ? c->answer.status == (int)want : c->answer.status / 100 == 2);
+}
+
+/* A part begins where it was asked for; --expect: the field is the path. */
+static bool
+head_is_right(const struct conn *c, const struct request *r, const struct url *u)
+{
+	const char *name = c->thread->conf->expect;
+	const struct answer *a = &c->answer;
+
+	if (a->status == 206 && (r->length == 0 || a->first != r->offset))
+		return (false);
+	return (name == NULL || a->status != 200 ||
+		text_eq(a->protocol->field(a, text_of(name)), text_of(u->path)));
+}
+
 static void
 answer_head(struct conn *c)
 {
@@ -343,9 +364,10 @@ answer_head(struct conn *c)
 	c->begun = true;
 	c->received = 0;
 	c->abort_at = NEVER;
-	c->last |= !a->keep;
-	c->status_ok = conf->status != 0 ? a->status == (int)conf->status : a->status / 100 == 2;
-	c->range_ok = a->status != 206 || (r->length != 0 && a->first == r->offset);
+	c->last |= !a->keep || conf->close;
+	c->status_ok = status_is_right(c, u);
+	c->beyond = false;
+	c->head_ok = head_is_right(c, r, u);
 	if (a->total > 0 && c->status_ok && conf->range.kind == RANGE_RANDOM)
 		__atomic_store_n(&u->size, (uint64_t)a->total, __ATOMIC_RELAXED);
 	if (conf->checks != NULL && c->status_ok)
@@ -369,17 +391,20 @@ answer_body(struct conn *c, const char *p, size_t n)
 }
 
 static void
-answer_end(struct conn *c)
+answer_end(struct conn *c, bool too_long)
 {
 	struct thread *t = c->thread;
 	enum load_error how = LOAD_OK;
 
 	if (!c->status_ok)
 		how = LOAD_STATUS;
-	else if (!c->range_ok)
+	else if (too_long)
+		how = LOAD_LONG;
+	else if (!c->head_ok)
 		how = LOAD_WRONG;
 	else if (t->conf->checks != NULL)
 		how = verify_end(&c->verify);
+	c->last |= !c->answer.keep;
 	count_answer(t->counts, c->answer.status, how,
 	    clock_between(asked_at(c, 0)->scheduled_ns, t->now));
 	t->outstanding--;
@@ -405,6 +430,7 @@ static bool
 take_answers(struct conn *c, struct text *in)
 {
 	struct text body;
+	bool too_long;
 
 	while (c->n > 0) {
 		switch (c->answer.protocol->take(&c->answer, in, &body)) {
@@ -413,7 +439,12 @@ take_answers(struct conn *c, struct text *in)
 		case ANSWER_HEAD: answer_head(c); break;
 		case ANSWER_BODY: answer_body(c, body.p, body.n); break;
 		case ANSWER_END:
-			answer_end(c);
+			too_long = c->n == 1 && (in->n > 0 || c->beyond);
+			answer_end(c, too_long);
+			if (too_long)
+				conn_close(c);
+			if (too_long)
+				return (false);
 			if (c->last && c->n > 0)
 				await_end(c);
 			break;
@@ -464,7 +495,8 @@ recv_start(struct conn *c)
 	uint64_t drop = droppable(c);
 
 	c->rd.drops = drop > 0;
-	c->rd.recv.drop = drop;
+	/* One byte more: it shows that the body is too long. */
+	c->rd.recv.drop = drop + (c->thread->conf->pipeline == 1);
 	/* Of a long body little is copied before the kernel drops the rest. */
 	c->rd.little =
 	    c->thread->conf->pipeline == 1 &&
@@ -510,9 +542,11 @@ static bool
 take_dropped(struct conn *c, size_t n)
 {
 	struct text none = { "", 0 };
+	size_t own = n < c->answer.drop ? n : (size_t)c->answer.drop;
 
-	c->answer.protocol->dropped(&c->answer, n);
-	answer_body(c, NULL, n);
+	c->beyond = n > own;
+	c->answer.protocol->dropped(&c->answer, own);
+	answer_body(c, NULL, own);
 	return (!aborts(c) && take_answers(c, &none));
 }
 
@@ -521,7 +555,7 @@ static void
 conn_eof(struct conn *c)
 {
 	if (c->begun && c->answer.protocol->eof(&c->answer) == ANSWER_END) {
-		answer_end(c);
+		answer_end(c, false);
 		if (c->n > 0)
 			await_end(c);
 	}
@@ -548,7 +582,7 @@ conn_receive(struct io_op *op)
 	else if (op->res < 0 && c->n == 0)
 		conn_close(c);
 	else if (op->res < 0)
-		conn_fail(c, c->begun || c->in.n > 0 ? LOAD_SHORT : LOAD_RESET);
+		conn_fail(c, op->res == -ETIMEDOUT ? LOAD_TIMEOUT : LOAD_RESET);
 	else {
 		open = op->buf == NULL ? take_dropped(c, (size_t)op->res)
 				       : take_bytes(c, op->buf, (size_t)op->res);

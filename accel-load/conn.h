@@ -24,7 +24,8 @@ struct conn {
 	struct answer answer;
 	struct verify verify;
 	bool begun; /* its head was read */
-	bool status_ok, range_ok;
+	bool status_ok, head_ok;
+	bool beyond;                 /* a byte behind the body was dropped */
 	uint64_t received, abort_at; /* bytes of its body; NEVER */
 	struct buf in;               /* an unfinished head or line */
 	struct buf out;              /* requests */

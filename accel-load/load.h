@@ -37,6 +37,7 @@ struct load_conf {
 	const char *unix_path, *from;
 	const char *const *headers; /* lines; NULL: none */
 	const char *verify;         /* --verify as given; NULL: none */
+	const char *expect;         /* --expect: name of a field; NULL: none */
 	const struct verify_conf *checks;
 	double abort_percent;
 };

@@ -157,6 +157,9 @@ static const struct option rows[] = {
 	    .prose = "Loads addresses of other hosts without a question." },
 	{ "fastcgi", '\0', NULL, OPTION_FLAG, AT(conf.fastcgi),
 	    .prose = "Asks a FastCGI application; the argument is unix:SOCKET or HOST:PORT." },
+	{ "expect", '\0', "NAME", OPTION_TEXT, AT(conf.expect),
+	    .prose = "With --fastcgi: the field NAME of an answer 200 must be the path that was "
+		     "asked for." },
 	{ "json", '\0', NULL, OPTION_FLAG, AT(conf.json),
 	    .prose = "Prints the report as JSON in one line." },
 	{ "merge", '\0', NULL, OPTION_FLAG, AT(conf.merge),
@@ -227,6 +230,8 @@ contradiction(const struct load_conf *c)
 		return ("--unix and --from exclude each other");
 	if (c->fastcgi && (c->pipeline > 1 || c->head || c->unix_path != NULL))
 		return ("--fastcgi is without --pipeline, --head and --unix");
+	if (c->expect != NULL && !c->fastcgi)
+		return ("--expect needs --fastcgi");
 	if (c->head && c->verify != NULL)
 		return ("--head has no body for --verify");
 	return (NULL);

@@ -306,7 +306,7 @@ run_load(const struct load_conf *conf, struct urls *urls)
 	struct whole w = { .run = { .conf = conf, .urls = urls, .over_fd = -1 }, .signal_fd = -1 };
 	int code;
 
-	w.run.protocol = &load_http;
+	w.run.protocol = conf->fastcgi ? &load_fastcgi : &load_http;
 	code = prepare(&w);
 	if (code == 0)
 		code = load(&w);

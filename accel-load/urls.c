@@ -97,11 +97,25 @@ add_url(struct urls *list, const struct load_conf *conf, struct text url, const 
 
 /* ---------------------------------------------------------------- a list */
 
+/* "URL STATUS": cuts the status off; 0: the line has none. */
+static uint16_t
+cut_status(struct text *line)
+{
+	uint64_t status;
+
+	if (line->n < 5 || line->p[line->n - 4] != ' ' ||
+	    text_u64((struct text){ line->p + line->n - 3, 3 }, &status) != 0)
+		return (0);
+	*line = text_trim((struct text){ line->p, line->n - 4 });
+	return ((uint16_t)status);
+}
+
 static int
 read_lines(struct urls *list, const struct load_conf *conf, FILE *f, const struct target *base)
 {
 	struct place at = { conf->list, 0 };
 	struct text t;
+	uint16_t status;
 	char *line = NULL;
 	size_t room = 0;
 	ssize_t n;
@@ -112,8 +126,12 @@ read_lines(struct urls *list, const struct load_conf *conf, FILE *f, const struc
 		if (line[n - 1] == '\n')
 			n--;
 		t = text_trim(text_trim_cr((struct text){ line, (size_t)n }));
-		if (t.n > 0 && t.p[0] != '#')
-			code = add_url(list, conf, t, &at, &base);
+		if (t.n == 0 || t.p[0] == '#')
+			continue;
+		status = cut_status(&t);
+		code = add_url(list, conf, t, &at, &base);
+		if (code == 0)
+			list->url[list->n - 1].status = status;
 	}
 	if (code == 0 && ferror(f)) {
 		load_message("%s: %s", conf->list, strerror(errno));

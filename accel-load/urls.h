@@ -14,7 +14,8 @@ struct url {
 	const struct target *target;
 	char *path; /* with its query, as it is sent */
 	uint32_t path_len;
-	uint64_t size; /* of the file, once an answer has told it; 0: unknown.  Atomic. */
+	uint16_t status; /* the expected one; 0: as for all */
+	uint64_t size;   /* of the file, once an answer has told it; 0: unknown.  Atomic. */
 };
 
 struct urls {
