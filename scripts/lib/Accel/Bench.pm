@@ -42,7 +42,9 @@ use Accel::Bench::Servers ();
 use Accel::Bench::Storage ();
 use Accel::Proc ();
 use File::Copy  ();
+use Accel::Util qw(slurp);
 use IO::Select  ();
+use JSON::PP    ();
 use POSIX       ();
 use Time::HiRes qw(time);
 
@@ -64,6 +66,18 @@ sub new ($class, %opt) {
 	$self->{engine} = Accel::Bench::Engine->new(silent => 1, rounds => $self->{rounds}, seconds => $self->{seconds});
 	$self->{proc} = Accel::Proc->new;
 	return $self;
+}
+
+# What the figures depend on.
+sub machine ($self) {
+	my ($cpu) = slurp('/proc/cpuinfo') =~ /^model name\s*:\s*(.*)/m;
+	my ($kb) = slurp('/proc/meminfo') =~ /^MemTotal:\s*(\d+)/m;
+	my ($system) = slurp('/etc/os-release') =~ /^PRETTY_NAME="?([^"\n]*)/m;
+	chomp(my $control = slurp('/proc/sys/net/ipv4/tcp_congestion_control'));
+	return { cpu => $cpu // 'unknown', cores => scalar(() = slurp('/proc/cpuinfo') =~ /^processor\s*:/mg), memory_mb => defined $kb ? int $kb / 1024 : undef,
+		kernel => (POSIX::uname())[2], system => $system // 'Linux', congestion_control => $control,
+		pinned => $self->{engine}->cpu_of_servers ? JSON::PP::true() : JSON::PP::false(),
+		versions => { map { my $v = Accel::Bench::Servers::version($_); defined $v ? ($_ => $v) : () } qw(accel nginx lighttpd apache h2o) } };
 }
 
 sub engine ($self) { return $self->{engine} }

@@ -21,7 +21,7 @@ shell runs it.
 use v5.36;
 use Accel::Bench::Engine ();
 use Accel::Peer     ();
-use Accel::Util     qw(program);
+use Accel::Util     qw(find_program program);
 use Text::ParseWords ();
 
 my %peer = (
@@ -73,6 +73,18 @@ sub missing ($name, $accel = 'none') {
 	my ($why) = grep { defined } Accel::Peer->missing($spec->{kind}, @{ $spec->{command} // [] }),
 	    $accel ne 'none' ? Accel::Peer->missing('stat-accel') : undef;
 	return $why;
+}
+
+# What it says of itself, or undef.
+sub version ($kind) {
+	my %ask = (accel => [program('accel-server'), '-V'], nginx => ['nginx', '-v'], lighttpd => ['lighttpd', '-v'], apache => ['apache2', '-v'],
+		h2o => ['h2o', '-v']);
+	my ($name, @words) = @{ $ask{$kind} };
+	my $path = find_program($name) // (-x $name ? $name : return undef);
+	open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', 'sh', $path, @words or return undef;
+	my $said = do { local $/; <$fh> } // '';
+	close $fh;
+	return $said =~ m{(\d+\.\d+(?:\.\d+)*)} ? $1 : undef;
 }
 
 # The options of Accel::Peer->start for a cell.
