@@ -27,7 +27,7 @@ read 64 files deliver in bursts, and a clock would cut such a burst anywhere. La
 
 =head1 A RESULT
 
-C<mb_per_s> (10^6 bytes of bodies), C<requests_per_s>, C<p50_ms>, C<p90_ms>, C<p99_ms>, C<max_ms>, C<first_byte_p50_ms>, C<errors> (by kind),
+C<mb_per_s> (10^6 bytes of bodies), C<requests_per_s>, C<p50_ms>, C<p90_ms>, C<p99_ms>, C<max_ms>, C<first_byte_p50_ms>, C<connect_p50_ms>, C<errors> (by kind),
 C<cpu_us> (of the server, for each request), C<server_cpu_percent> (of one core), C<us> C<sy> C<id> C<wa> (percent of the machine), C<cs_per_s>, C<bi_per_s>,
 C<bo_per_s> (KiB), C<disk> (C<util>, C<queue>, C<await_ms>, C<read_mb_per_s>). What cannot be known is undef.
 
@@ -178,11 +178,10 @@ sub _load ($self, $c, $srv, $url, $place, $storage = undef) {
 # Out of the report of the load generator, seconds of CPU time of the server, and lanes.
 sub figures ($report, $used, $seconds, $lanes, $disk) {
 	my %us = %{ $report->{latency_us} // {} };
-	my $first = $report->{first_byte_us} // {};
 	my $ms = sub ($us) { return defined $us ? $us / 1000 : undef };
 	return {
 		mb_per_s => $report->{mb_per_s}, requests_per_s => $report->{requests_per_s}, answered => $report->{answered},
-		(map { ("${_}_ms" => $ms->($us{$_})) } qw(p50 p90 p99 max)), first_byte_p50_ms => $ms->($first->{p50}),
+		(map { ("${_}_ms" => $ms->($us{$_})) } qw(p50 p90 p99 max)), (map { ("${_}_p50_ms" => $ms->($report->{"${_}_us"}{p50})) } qw(first_byte connect)),
 		errors => $report->{errors} // {},
 		cpu_us => defined $used && $report->{answered} ? 1e6 * $used / $report->{answered} : undef,
 		server_cpu_percent => defined $used ? 100 * $used / $seconds : undef,

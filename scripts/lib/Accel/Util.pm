@@ -15,7 +15,7 @@ Accel::Util - small files, and where programs are
 C<program> is the path of a program of this project, there or not. Beside an installed script it is in the F<bin> of the
 same installation. In the source tree it is in C<$B/bin>, and in F<build/bin> if C<B> is not set.
 
-C<find_program> looks in C<PATH> and in the directories of root. It returns undef when there is none.
+C<find_program> looks in C<PATH> and in the directories of root. A name with a slash is a path. It returns undef when there is none.
 
 C<put> writes a file of these bytes and returns its path. C<slurp> reads a file; the empty string if it cannot.
 
@@ -37,6 +37,7 @@ sub program ($name) {
 }
 
 sub find_program ($name) {
+	return -x $name && !-d _ ? $name : undef if $name =~ m{/};
 	my ($path) = grep { -x } map { "$_/$name" } split(/:/, $ENV{PATH} // ''), qw(/usr/sbin /usr/local/sbin);
 	return $path;
 }

@@ -17,7 +17,7 @@ use List::Util qw(max);
 # Header, decimals, and the figure, unless it has the same name in the medians.
 my %column = (
 	mb_per_s => ['MByte/s', 2], requests_per_s => ['req/s', 2], p50_ms => ['p50 ms', 1], p90_ms => ['p90 ms', 1], p99_ms => ['p99 ms', 1], max_ms => ['max ms', 0],
-	first_byte_p50_ms => ['first ms', 2], cpu_us => ['CPU us/rq', 0], server_cpu_percent => ['CPU %', 0], seconds => ['seconds', 1],
+	first_byte_p50_ms => ['first ms', 2], connect_p50_ms => ['connect ms', 2], cpu_us => ['CPU us/rq', 0], server_cpu_percent => ['CPU %', 0], seconds => ['seconds', 1],
 	us => ['user', 1], sy => ['sys', 1], wa => ['iowait', 1], id => ['idle', 1], cs_per_s => ['cs', 0], bi_per_s => ['bi', 0], bo_per_s => ['bo', 0],
 	util => ['util %', 0, sub ($m) { $m->{disk}{util} }], queue => ['queue', 1, sub ($m) { $m->{disk}{queue} }],
 	await_ms => ['await ms', 1, sub ($m) { $m->{disk}{await_ms} }], read_mb_per_s => ['disk MB/s', 1, sub ($m) { $m->{disk}{read_mb_per_s} }],
@@ -44,8 +44,9 @@ sub label ($row) { return clean($row->{label} // $row->{server}) }
 # Names that users chose, on a terminal.
 sub clean ($text) { return $text =~ s/[^\x20-\x7e]/?/gr }
 
-# Today's columns, the spread, then those that 2007 has. Rows of 2007 that nobody measured today come last.
+# Today's columns (errors if there are any), the spread, then those that 2007 has. Rows of 2007 that nobody measured today come last.
 sub text ($first, $keys, $then, @rows) {
+	$keys = [grep { my $k = $_; $k ne 'errors' || grep { value($k, $_->{median}) } @rows } @$keys];
 	my %today = map { label($_) => $_ } @rows;
 	my %shown = map { $_ => 1 } @$keys;
 	my %known = map { $_ => 1 } map { keys %$_ } values %{ $then->{rows} // {} };
@@ -83,7 +84,7 @@ sub aligned (@lines) {
 # ---------------------------------------------------------------- CSV
 
 my @CELL = qw(table label server backend storage files concurrency stat_threads read_threads read_ahead noatime accel workers timeout);
-my @FIGURES = qw(mb_per_s requests_per_s p50_ms p90_ms p99_ms max_ms first_byte_p50_ms cpu_us server_cpu_percent cs_per_s bi_per_s bo_per_s us sy id wa util queue
+my @FIGURES = qw(mb_per_s requests_per_s p50_ms p90_ms p99_ms max_ms first_byte_p50_ms connect_p50_ms cpu_us server_cpu_percent cs_per_s bi_per_s bo_per_s us sy id wa util queue
 	await_ms read_mb_per_s errors);
 
 sub csv (@rows) {
