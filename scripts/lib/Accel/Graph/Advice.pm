@@ -57,7 +57,10 @@ my %OF_DISK = map { $_ => 1 } qw(stat-queue stat read-queue read);
 
 # Looks at the cold requests if the log tells which ones these are: the hot ones cost nothing, whatever is set.
 sub sentence ($model) {
-	return '' unless $model->{requests};
+	if ($model->{before}) {
+		require Accel::Graph::Compare;
+		return Accel::Graph::Compare::sentence($model);
+	}
 	my $class = $model->{cold} ? 'cold' : 'all';
 	my $total = $model->{stages}{total}{$class};
 	my $n     = $total->{requests};

@@ -35,6 +35,9 @@ sub of_log ($class, $stats, %arg) {
 	return $self;
 }
 
+# No log, only what other programs measured.
+sub of_nothing ($class, %arg) { return bless { name => $arg{name}, files => [], requests => 0, stages => {} }, $class }
+
 # The line of a stage, or nothing if no request of that class has it.
 sub at ($self, $stage, $class) { return $self->{stages}{$stage} && $self->{stages}{$stage}{$class} }
 
@@ -216,7 +219,7 @@ C<max_us>: { stacked, "read-queue-wait", read, write }, the largest values of th
 
 =head2 before
 
-The model of the older log, with all keys of a log, and C<< $model->{before}{data} >> in a file of its own.
+The model of the older log, with all keys of a log but C<data> and C<advice>.
 
 =head2 lanes
 
@@ -227,7 +230,7 @@ Only from a minute before the first request to a minute after the last one; at m
 
 =head2 sweep
 
-  { title, x => "read_threads", series => [{ label => "accel:threads, ext4:2", points => [{ x => 4, mb_per_s, requests_per_s, p50_ms, p90_ms,
+  { title, machine => { key => text }, x => "read_threads", series => [{ label => "accel:threads, ext4:2", points => [{ x => 4, mb_per_s, requests_per_s, p50_ms, p90_ms,
     p99_ms, max_ms, spread_percent }, ...] }, ...] }
 
 From accel-bench --json. x is the key of a cell that takes most values; each other combination is a series. Points are sorted by x.

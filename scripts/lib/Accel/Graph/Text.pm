@@ -26,11 +26,18 @@ sub ms ($ms, $whole) { return $whole || $ms >= 10_000 ? sprintf '%.0f', $ms : $m
 # ---------------------------------------------------------------- table
 
 sub table ($model) {
-	my $text = headline($model);
+	my @parts = $model->{requests} ? log_table($model) : ();
+	push @parts, sweep_table($model->{sweep}) if $model->{sweep};
+	push @parts, map { load_table($_) } @{ $model->{load} // [] };
+	return join "\n", @parts;
+}
+
+sub log_table ($model) {
 	if ($model->{before}) {
 		require Accel::Graph::Compare;
-		return $text . Accel::Graph::Compare::table($model);
+		return Accel::Graph::Compare::table($model);
 	}
+	my $text = headline($model);
 	my $cold = $model->{cold} && $model->{hot};
 	$text .= block($model, 'cold', "cold: $model->{cold} " . plural('request', $model->{cold})) . "\n" if $cold;
 	$text .= block($model, 'all', $cold ? "all: $model->{requests} requests" : undef);
@@ -60,9 +67,33 @@ sub block ($model, $class, $title) {
 	return $text;
 }
 
+sub sweep_table ($sweep) {
+	my $x    = $sweep->{x} // '';
+	my $text = printable($sweep->{title}) . "\n";
+	for my $series (@{ $sweep->{series} }) {
+		$text .= "\n" . printable($series->{label}) . "\n" . sprintf("%-14s%12s%12s%12s%12s%12s\n", $x, 'MB/s', 'requests/s', 'p50 ms', 'p99 ms', 'spread %');
+		$text .= sprintf '%-14s%12s%12s%12s%12s%12s' . "\n", $x eq '' ? '' : $_->{x}, figure($_->{mb_per_s}), figure($_->{requests_per_s}), figure($_->{p50_ms}),
+		    figure($_->{p99_ms}), figure($_->{spread_percent}) for @{ $series->{points} };
+	}
+	return $text;
+}
+
+sub figure ($number) { return defined $number ? ms($number, 0) : '-' }
+
+sub load_table ($load) {
+	my $text = sprintf "%s: %s requests in %s s, %s answered, %s errors\n\n", printable($load->{label}), map({ $_ // '?' } @$load{qw(requests seconds answered)}),
+	    $load->{errors}{all} // '?';
+	$text .= sprintf('%-11s', 'ms') . join('', map { sprintf '%*s', WIDTH, $_ } @COLUMNS) . "\n";
+	for my $what (grep { $load->{$_} } qw(latency first_byte connect)) {
+		$text .= sprintf('%-11s', $what =~ tr/_/ /r) . join('', map { sprintf '%*s', WIDTH, ms($_, 0) } @{ $load->{$what} }{@COLUMNS}) . "\n";
+	}
+	return $text;
+}
+
 # ---------------------------------------------------------------- for programs
 
 sub csv ($model) {
+	return csv_sweep($model->{sweep}) if !$model->{requests} && $model->{sweep};
 	my $text = join(',', qw(log class stage requests mean), @COLUMNS) . "\n";
 	for my $log ($model->{before} ? (['before', $model->{before}], ['after', $model]) : ['', $model]) {
 		my ($label, $of) = @$log;
@@ -76,8 +107,19 @@ sub csv ($model) {
 	return $text;
 }
 
+sub csv_sweep ($sweep) {
+	my @keys = qw(mb_per_s requests_per_s p50_ms p90_ms p99_ms max_ms spread_percent);
+	my $text = join(',', 'series', $sweep->{x} // 'x', @keys) . "\n";
+	for my $series (@{ $sweep->{series} }) {
+		my $label = '"' . printable($series->{label}) =~ s/"/""/gr . '"';
+		$text .= join(',', $label, $_->{x}, map({ $_ // '' } @$_{@keys})) . "\n" for @{ $series->{points} };
+	}
+	return $text;
+}
+
 sub json ($model, $curves) {
-	my $out = log_json($model, $curves);
+	my $out = $model->{requests} ? log_json($model, $curves) : {};
+	$out->{$_} = $model->{$_} for grep { $model->{$_} } qw(sweep load), $curves ? 'lanes' : ();
 	$out->{before} = log_json($model->{before}, $curves) if $model->{before};
 	return JSON::PP->new->canonical->pretty->ascii->encode($out);
 }
