@@ -158,19 +158,19 @@ subtest 'what can be asked' => sub {
 	like ((run('--print-config', '--server', 'h2o,command:x {port}'))[1], qr/^# h2o\n.*num-threads: 1.*^# command:x \{port\}\nx 8080\n/ms, 'configurations');
 };
 
-# A server for one request after the other: perl tiny.pl PORT ROOT.
+# A server for one request after the other: perl tiny.pl PORT ROOT; with a third word its bytes are wrong.
 put("$dir/tiny.pl", <<'END');
 use v5.36;
 use IO::Select;
 use IO::Socket::INET;
 my ($port, $root) = @ARGV;
 my $listener = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 100, ReuseAddr => 1) or die "listen: $!\n";
-my ($body) = map { open my $fh, '<', $_ or die "$_: $!\n"; local $/; <$fh> } glob "$root/*/0.bin";
+my $body = sub ($name) { open my $fh, '<:raw', "$root$name" or return ''; local $/; $ARGV[2] ? 'x' x -s $fh : <$fh> };
 my $all = IO::Select->new($listener);
 while (1) {
 	for my $s ($all->can_read) {
 		if ($s == $listener) { $all->add($listener->accept); next }
-		if (sysread $s, my $head, 4096) { syswrite $s, 'HTTP/1.1 200 OK' . "\r\nContent-Length: " . length($body) . "\r\n\r\n$body" }
+		if (sysread $s, my $head, 4096) { my $b = $body->((split ' ', $head)[1]); syswrite $s, "HTTP/1.1 200 OK\r\nContent-Length: " . length($b) . "\r\n\r\n$b" }
 		else { $all->remove($s); close $s }
 	}
 }
@@ -178,10 +178,11 @@ END
 
 subtest 'a tiny matrix, with a command' => sub {
 	my @servers = ('accel', Accel::Peer->missing('nginx') ? () : 'nginx', "command:$^X '$dir/tiny.pl' {port} {root}");
-	my ($status, $said) = run('-r', 1, '-d', 0.3, '--files', '4x1k', '--concurrency', 4, (map { ('--server', $_) } @servers, 'command:/no/such'),
+	my ($status, $said) = run('-r', 1, '-d', 0.3, '--files', '4x1k', '--concurrency', 4, (map { ('--server', $_) } @servers, 'command:/no/such', "$servers[-1] wrong"),
 		'--json', "$dir/result.json", '--csv', "$dir/result.csv", '--keep', "$dir");
 	is $status, 0, 'it ends well' or diag $said;
 	like $said, qr{^# left out or noted: command:/no/such left out: no program "/no/such"$}m, 'what cannot run is noted';
+	like $said, qr{wrong left out: command:.*: 4 of 4 answers have wrong bytes$}m, 'and so is who sends wrong bytes';
 	my $r = JSON::PP::decode_json(slurp("$dir/result.json"));
 	is_deeply [map { $_->{label} } @{ $r->{rows} }], \@servers, 'a row for each server';
 	for my $row (@{ $r->{rows} }) {

@@ -58,7 +58,7 @@ my %number = (
 	timeout => [1, SECONDS_MAX, 60], seconds => [0.2, SECONDS_MAX], lookup_ms => [0, 10_000], read_ms => [0, 10_000],
 );
 
-# rounds, seconds: of each cell; dir, urls: files of the user; keep: a directory for error logs; progress: called with
+# rounds, seconds: of each cell; dir, urls: files of the user; keep: a directory for error logs; yes: load other hosts; progress: called with
 # (cells done, cells in all, cell).
 sub new ($class, %opt) {
 	my $self = bless { rounds => 2, seconds => 3, %opt, notes => [], storages => {}, left_out => {} }, $class;
@@ -149,14 +149,19 @@ sub measure ($self, $cell) {
 	return $result;
 }
 
-# Each file once, so that caches of the server hold what they can.
+# Each file once, so that caches of the server hold what they can. The bytes are checked here: a check would cost the load
+# generator more than to receive them from memory.
 sub _warm_up ($self, $srv, $c, $place) {
-	$self->{engine}->load(-c => 10, -n => $place->{count}, -u => $place->{list}, -d => WARM_UP_S, $srv->url . '/');
+	my $r = $self->{engine}->load(-c => 10, -n => $place->{count}, -u => $place->{list}, -d => WARM_UP_S, verify($place), $srv->url . '/');
+	die "$c->{server}: $r->{errors}{wrong} of $r->{requests} answers have wrong bytes\n" if $r->{errors}{wrong};
 	return;
 }
 
+sub verify ($place) { return $place->{verify} ? ('--verify', $place->{verify}) : () }
+
 sub load_args ($c, $place) {
 	my @args = (-c => $c->{concurrency}, -t => $c->{timeout}, defined $place->{list} ? (-u => $place->{list}) : ());
+	push @args, verify($place) if $c->{storage} ne 'hot';
 	return (@args, -n => $place->{at_most}, -d => POSIX::ceil(PATIENCE * $c->{seconds})) if $place->{at_most};
 	return (@args, -n => $place->{count}, -d => $c->{seconds}) if $c->{storage} eq 'evict';
 	return (@args, -d => $c->{seconds});
@@ -165,7 +170,7 @@ sub load_args ($c, $place) {
 sub _load ($self, $c, $srv, $url, $place, $storage = undef) {
 	my $engine = $self->{engine};
 	my ($before, $cpu, $at) = ($self->{proc}->snapshot, $srv ? $srv->cpu : undef, time);
-	my $load = $engine->load_begin(load_args($c, $place), $url);
+	my $load = $engine->load_begin(load_args($c, $place), $self->{yes} ? '--yes' : (), $url);
 	my $ready = IO::Select->new($load->{fh});
 	until ($ready->can_read(SAMPLE_S)) { $storage->sample if $storage }
 	my $used = $srv ? $srv->cpu - $cpu : undef;

@@ -81,17 +81,4 @@ sub new ($class, $engine, $spec, %opt) {
 # Whether transfers are cut by the clock: a few large files do not end together.
 sub by_clock ($bytes) { return $bytes > BIG }
 
-# Puts files into a directory, by $put->(path); returns their names below it. Two share a directory, as in the hashed
-# trees of caches and image stores, and are 64 apart in the list, so that nobody asks for both at once.
-sub fill ($dir, $count, $put) {
-	my @names;
-	for my $i (0 .. $count - 1) {
-		my $folder = int($i / 128) * 64 + $i % 64;
-		mkdir "$dir/$folder";
-		$put->("$dir/$folder/$i.bin");
-		push @names, "$folder/$i.bin";
-	}
-	return @names;
-}
-
 1;

@@ -26,10 +26,13 @@ sub device ($path) {
 	return join ':', $dev >> 8 & 0xfff, $dev & 0xff | $dev >> 12 & 0xfff00;
 }
 
-# Figures of the disk that has this directory, out of a row of lanes; undef without such a disk.
+# Figures of the disk that has this directory, out of a row of lanes; undef without such a disk. A partition has those of
+# its disk.
 sub disk_of ($self, $dir, $lanes) {
-	my $name = $self->{proc}->device(device($dir))->{disk} // return undef;
-	my $row = $lanes->{disks}{$name} // return { util => 0, queue => 0, await_ms => 0, read_mb_per_s => 0, write_mb_per_s => 0 };
+	my $device = device($dir);
+	my $name = $self->{proc}->device($device)->{disk} // return undef;
+	my ($row) = ((grep { $_->{device} eq $device } values %{ $lanes->{disks} }), $lanes->{disks}{$name});
+	return undef unless $row;
 	return { map { $_ => $row->{$_} } qw(util queue await_ms read_mb_per_s write_mb_per_s) };
 }
 

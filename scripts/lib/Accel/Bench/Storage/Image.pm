@@ -15,14 +15,13 @@ sub requests ($self, $bytes) { return (0, 2 + int(($bytes + 131_071) / 131_072))
 sub make ($self, $set) {
 	my ($count, $bytes) = Accel::Bench::Storage::parse_set($set);
 	$count //= $bytes * NAMES <= BYTES ? NAMES : int(BYTES / $bytes) || 1;
-	my $block = join '', map { chr int rand 256 } 1 .. 65_536;
 	my @names;
 	my $dir = "$self->{dir}/$set";
 	mkdir $dir or die "$dir: $!\n";
 	my $image = Accel::SlowImage->make(type => 'ext4', file => "$dir/disk.img", files => 2 * $count, bytes => $count * $bytes, fill => sub ($mnt) {
-		@names = Accel::Bench::Storage::fill($mnt, $count, sub ($path) { Accel::Bench::Storage::Real::write_file($path, $bytes, $block) });
+		@names = map { "files/$_" } Accel::Bench::Storage::Real::pool("$mnt/files", $count, $bytes);
 	});
-	return { image => $image, list => $self->list($set, @names), count => $count, bytes => $bytes };
+	return { image => $image, list => $self->list($set, @names), count => $count, bytes => $bytes, verify => 'pattern' };
 }
 
 sub mount ($self, $place, %times) { return Accel::SlowImage->start(image => $place->{image}, spindles => $times{spindles}, read_ms => $times{read_ms}) }

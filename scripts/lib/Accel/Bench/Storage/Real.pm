@@ -40,20 +40,20 @@ sub _made ($self, $set) {
 	my $room = $self->{kind} eq 'hot' ? HOT_BYTES : COLD_BYTES;
 	$count //= $bytes > $room ? 1 : int($room / $bytes) > 1000 ? 1000 : int($room / $bytes);
 	my $root = "$self->{dir}/$set";
-	mkdir $root or die "$root: $!\n";
-	my $block = join '', map { chr int rand 256 } 1 .. 65_536;
-	my @names = Accel::Bench::Storage::fill($root, $count, sub ($path) { write_file($path, $bytes, $block) });
-	system 'sync', '-f', $root if $self->{kind} eq 'evict';      # dirty pages are not dropped
-	return { root => $root, list => $self->list($set, @names), count => $count, bytes => $bytes };
+	my @names = pool($root, $count, $bytes, $self->{kind} eq 'evict' ? '--sync' : ());       # dirty pages are not dropped
+	return { root => $root, list => $self->list($set, @names), count => $count, bytes => $bytes, verify => 'pattern' };
 }
 
-sub write_file ($path, $bytes, $block) {
-	open my $fh, '>:raw', $path or die "$path: $!\n";
-	for (my $left = $bytes; $left > 0; $left -= length $block) {
-		print $fh $left >= length $block ? $block : substr $block, 0, $left;
-	}
-	close $fh or die "$path: $!\n";
-	return;
+# Files whose bytes prove their name. Two share a directory, as in the hashed trees of caches and image stores, and are far
+# apart in the list, so that nobody asks for both at once. Returns their names.
+sub pool ($dir, $count, $bytes, @options) {
+	my $dirs = int(($count + 1) / 2);
+	my @make = (program('accel-pool'), 'make', '--quiet', @options, '--spec', $dirs . 'x' . ($count > 1 ? 2 : 1) . "x$bytes", $dir);
+	system(@make) == 0 or die "accel-pool make $dir: exit status " . ($? >> 8) . "\n";
+	my @names;
+	File::Find::find({ no_chdir => 1, wanted => sub { push @names, substr $_, 1 + length $dir if /\.bin\z/ } }, $dir);
+	@names = sort { substr($a, -8) cmp substr($b, -8) || $a cmp $b } @names;
+	return @names[0 .. $count - 1];
 }
 
 sub _paths ($place) {

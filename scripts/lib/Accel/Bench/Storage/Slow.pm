@@ -31,7 +31,7 @@ sub begin ($self, $cell) {
 	my %t = $self->times($cell);
 	$self->{disk} = $self->{engine}{disk} = $self->mount($place, %t);
 	@$self{qw(times root)} = (\%t, $self->{disk}->dir);
-	my %got = (root => $self->{root}, list => $place->{list}, count => $place->{count}, bytes => $place->{bytes});
+	my %got = (root => $self->{root}, map { $_ => $place->{$_} } qw(list count bytes verify));
 	if (!Accel::Bench::Storage::by_clock($place->{bytes})) {
 		my $n = int($cell->{seconds} / $self->ideal_seconds($cell, 1, $place->{bytes}) + 0.5);
 		$got{at_most} = $n < 1 ? 1 : $n > $place->{count} ? $place->{count} : $n;
@@ -50,8 +50,20 @@ sub make ($self, $set) {
 	open my $fh, '>', $one or die "$one: $!\n";
 	truncate $fh, $bytes or die "$one: $!\n";
 	close $fh or die "$one: $!\n";
-	my @names = Accel::Bench::Storage::fill($source, $count, sub ($path) { link $one, $path or die "$path: $!\n" });
+	my @names = links($source, $count, $one);
 	return { source => $source, list => $self->list($set, @names), count => $count, bytes => $bytes };
+}
+
+# Two names share a directory and are 64 apart in the list, as in Accel::Bench::Storage::Real::pool().
+sub links ($dir, $count, $file) {
+	my @names;
+	for my $i (0 .. $count - 1) {
+		my $folder = int($i / 128) * 64 + $i % 64;
+		mkdir "$dir/$folder";
+		link $file, "$dir/$folder/$i.bin" or die "$dir/$folder/$i.bin: $!\n";
+		push @names, "$folder/$i.bin";
+	}
+	return @names;
 }
 
 sub mount ($self, $place, %times) { return Accel::Slowfs->start(source => $place->{source}, %times) }
