@@ -27,7 +27,7 @@ sub options ($version, @args) {
 	}
 	check_output(\%opt);
 	check_inputs(\%opt, @args);
-	set_name(\%opt, grep { defined } $args[0], $opt{sweep}, @{ $opt{load} // [] });
+	set_name(\%opt, grep { defined } @args, $opt{sweep}, @{ $opt{load} // [] });
 	$opt{kind}    = $opt{svg} ? 'svg' : 'png';
 	$opt{images}  = ($opt{charts} // 1) && !$opt{follow} && ($opt{png} || $opt{svg} || !($opt{ascii} || defined $opt{html}));
 	$opt{draws}   = $opt{images} || $opt{ascii} || defined $opt{html};
