@@ -5,17 +5,13 @@ package Accel::Check::Ask;
 # of the web server, because that user has to be able to connect.  A child does this, so the rights of this process stay.
 use v5.36;
 
-use Errno qw(EACCES EAGAIN ECONNREFUSED EINPROGRESS ENOENT EPERM);
-use IO::Select     ();
-use IO::Socket::IP ();
-use IO::Socket::UNIX ();
+use Accel::Connect ();
+use Accel::Fcgi    ();
+use Errno qw(EACCES EAGAIN ECONNREFUSED ENOENT EPERM);
 use JSON::PP ();
 use POSIX    ();
-use Socket   qw(SOCK_STREAM);
-use Time::HiRes qw(time);
 
 use constant { PATIENCE_S => 5, ANSWER_MAX => 1 << 20 };
-use constant { T_BEGIN => 1, T_END => 3, T_PARAMS => 4, T_STDIN => 5, T_STDOUT => 6 };    # types of records
 
 # { state, why, about }: state is
 #     accel    it answers, about has what it says of itself
@@ -58,25 +54,12 @@ sub name_of () { return 'user ' . (getpwuid($>) // $>) }
 sub is_user ($user) { return defined $user && ((getpwnam $user)[2] // $user) eq $> }
 
 sub question ($address, $user, $patience) {
-	my $sock = connected($address, $patience);
+	my $sock = Accel::Connect::connected($address, $patience);
 	return no_connection($address, $user, $!, "$@") unless $sock;
-	my $bytes = record(T_BEGIN, pack 'nCx5', 1, 0) . record(T_PARAMS, params(REQUEST_METHOD => 'GET', SCRIPT_NAME => 'stat-accel:about'))
-		. record(T_PARAMS, '') . record(T_STDIN, '');
 	local $SIG{PIPE} = 'IGNORE';
-	syswrite $sock, $bytes;
-	my ($answer, $ended) = answer($sock, $patience);
+	syswrite $sock, Accel::Fcgi::question(REQUEST_METHOD => 'GET', SCRIPT_NAME => 'stat-accel:about');
+	my ($answer, $ended) = Accel::Connect::answer($sock, $patience, ANSWER_MAX, \&Accel::Fcgi::is_whole);
 	return verdict($answer, $ended);
-}
-
-# A connect(2) to a unix socket whose queue is full would wait without end.
-sub connected ($address, $patience) {
-	return IO::Socket::IP->new(PeerAddr => $address, Type => SOCK_STREAM, Timeout => $patience) unless $address =~ m{^/};
-	my $until = time + $patience;
-	while (1) {
-		my $sock = IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $address, Timeout => $patience);
-		return $sock if $sock || $! != EAGAIN || time > $until;
-		select undef, undef, undef, 0.05;
-	}
 }
 
 sub no_connection ($address, $user, $errno, $why) {
@@ -99,34 +82,6 @@ sub rights ($path) {
 	return sprintf '%s:%s, mode %04o', (getpwuid $st[4]) // $st[4], (getgrgid $st[5]) // $st[5], $st[2] & 07777;
 }
 
-sub record ($type, $content) { return pack('CCnnxx', 1, $type, 1, length $content) . $content }
-sub params (%pair) { return join '', map { pack('CC', length, length $pair{$_}) . $_ . $pair{$_} } sort keys %pair }
-
-# All bytes until the end of the request, of the connection, or of patience; and why it ended.
-sub answer ($sock, $patience) {
-	my ($bytes, $until) = ('', time + $patience);
-	my $wait = IO::Select->new($sock);
-	while (length $bytes < ANSWER_MAX) {
-		my $left = $until - time;
-		return ($bytes, 'silent') if $left <= 0 || !$wait->can_read($left);
-		my $n = sysread $sock, $bytes, 65536, length $bytes;
-		return ($bytes, 'closed') unless $n;
-		return ($bytes, 'end') if grep { $_->[0] == T_END } records($bytes);
-	}
-	return ($bytes, 'endless');
-}
-
-sub records ($bytes) {
-	my @all;
-	while (length $bytes >= 8) {
-		my ($version, $type, undef, $length, $padding) = unpack 'CCnnC', $bytes;
-		last if $version != 1 || length $bytes < 8 + $length + $padding;
-		push @all, [$type, substr $bytes, 8, $length];
-		substr $bytes, 0, 8 + $length + $padding, '';
-	}
-	return @all;
-}
-
 # Words and lists of words, as fcgi-stat-accel/about.c writes them: another program may answer anything.
 sub is_about ($about) {
 	return unless ref $about eq 'HASH' && ($about->{program} // '') eq 'fcgi-stat-accel';
@@ -138,7 +93,7 @@ sub verdict ($bytes, $ended) {
 	return { state => 'dead', why => 'it takes the connection and does not answer' } if $bytes eq '' && $ended eq 'silent';
 	return { state => 'dead', why => 'it closes the connection without an answer: fcgi-stat-accel does so to peers that FCGI_WEB_SERVER_ADDRS or --peer-user leave out' }
 		if $bytes eq '';
-	my $text = join '', map { $_->[0] == T_STDOUT ? $_->[1] : () } records($bytes);
+	my $text = Accel::Fcgi::output($bytes);
 	my (undef, $body) = split /\r?\n\r?\n/, $text, 2;
 	my $about = eval { JSON::PP->new->utf8->decode($body // '') };
 	return { state => 'accel', about => $about } if is_about($about);
