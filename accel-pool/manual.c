@@ -22,7 +22,7 @@ static const char description[] =
     "A file is complete when it has its name. A run that was interrupted is resumed by the same "
     "command, or without --spec. The file .accel-pool in DIR says what the pool has; a second "
     "make may add sizes, directories and files.\n"
-    "make needs about 18 ms of processor time for 100 MB, and then waits for the disk.\n";
+    "A pool is no place for other files, but files that are not of the pool are never touched.\n";
 
 static const char operation[] = "# EXIT STATUS\n"
 				"= 0\n"

@@ -1,6 +1,7 @@
 #include "accel-pool/options.h"
 
 #include <glib.h>
+#include <limits.h>
 #include <stdio.h>
 #include <sysexits.h>
 
@@ -22,6 +23,21 @@ read_spec(const char *text, void *at)
 	{                                                                                         \
 		"threads", 'j', "N", OPTION_NUMBER, AT(walk.threads), 1, 1024, n, .prose = prose_ \
 	}
+#define LISTS                                                                                      \
+	{ "list", 'l', "FILE", OPTION_TEXT, AT(walk.list),                                         \
+		.prose =                                                                           \
+		    "Read paths from FILE, one per line, instead of DIR; - is standard input." },  \
+	    { "null", '0', NULL, OPTION_FLAG, AT(walk.nul),                                        \
+		    .prose =                                                                       \
+			"Paths in the list end with a NUL byte, as find -print0 writes them." },   \
+	    { "root", 'r', "DIR", OPTION_TEXT, AT(walk.below),                                     \
+		    .prose =                                                                       \
+			"Paths in the list are below DIR, with or without a slash before them." }, \
+	{                                                                                          \
+		"urls", 'u', NULL, OPTION_FLAG, AT(walk.urls),                                     \
+		    .prose = "Entries of the list are URLs or their paths; needs --root."          \
+	}
+
 #define OUTPUT                                                                                     \
 	{ "json", '\0', NULL, OPTION_FLAG, AT(walk.json), .prose = "Print the summary as JSON." }, \
 	    { "quiet", 'q', NULL, OPTION_FLAG, AT(walk.quiet),                                     \
@@ -56,9 +72,30 @@ static const struct option remove_rows[] = {
 	OUTPUT,
 };
 
+static const struct option evict_rows[] = {
+	LISTS,
+	THREADS("8", "Threads that open files."),
+	OUTPUT,
+};
+
+static const struct option check_rows[] = {
+	LISTS,
+	THREADS("8", "Threads that read."),
+	{ "bandwidth", '\0', "BYTES", OPTION_SIZE, AT(walk.bytes_per_s), 1, 1ull << 50,
+	    .prose = "At most BYTES read a second; suffixes k m g." },
+	OUTPUT,
+};
+
 const struct pool_command pool_commands[] = {
 	{ { "accel-pool make", "[OPTION]... DIR", "", make_rows }, "make",
 	    "Make a pool in DIR, or the rest of one.", 1, false, pool_make },
+	{ { "accel-pool evict", "[OPTION]... DIR... | --list FILE", "", evict_rows }, "evict",
+	    "Remove just these files from memory, so that the next read is cold.", UINT_MAX, true,
+	    pool_evict },
+	{ { "accel-pool state", "[OPTION]... DIR... | --list FILE", "", evict_rows }, "state",
+	    "Tell how much of the files is in memory.", UINT_MAX, true, pool_state },
+	{ { "accel-pool check", "[OPTION]... DIR | --list FILE --root DIR", "", check_rows },
+	    "check", "Compare the files of a pool with what they must be.", 1, true, pool_check },
 	{ { "accel-pool remove", "[OPTION]... DIR", "", remove_rows }, "remove",
 	    "Remove the pool, and nothing that accel-pool has not made.", 1, false, pool_remove },
 	{ .word = NULL },
@@ -138,8 +175,9 @@ contradiction(const struct pool_command *c, const struct pool_conf *conf)
 	if (conf->walk.list == NULL &&
 	    (conf->walk.below != NULL || conf->walk.nul || conf->walk.urls))
 		return ("--root, --null and --urls need --list");
-	if (conf->walk.urls && conf->walk.below == NULL)
-		return ("--urls needs --root, the directory of the files");
+	if (conf->walk.list != NULL && conf->walk.below == NULL &&
+	    (conf->walk.urls || c->run == pool_check))
+		return ("--list with URLs, or to check, needs --root, the directory of the files");
 	return (NULL);
 }
 
@@ -158,6 +196,8 @@ pool_options_read(char **argv, struct pool_conf *conf, const struct pool_command
 	wrong = contradiction(c, &given);
 	if (wrong != NULL)
 		return (options_wrong(&c->command, "%s (--help lists the options)", wrong));
+	given.walk.roots = given.words;
+	given.walk.beneath = given.walk.below != NULL;
 	*which = c;
 	*conf = given;
 	return (OPTIONS_RUN);

@@ -81,7 +81,9 @@ void
 walker_failed(struct walker *w, const struct walk_dir *d, const char *name, int err)
 {
 	count_add(&w->counters, errors, 1);
-	walk_report_failure(d, name, strerrordesc_np(-err));
+	walk_report_failure(d, name,
+	    err == -EXDEV && w->shared->conf->beneath ? "leads out of its root"
+						      : strerrordesc_np(-err));
 }
 
 /* ---------------------------------------------------------------- rates */

@@ -1,0 +1,21 @@
+/* accel-pool/cache.h -- how much of a file is in memory.
+ *
+ * cachestat(2) tells since Linux 6.5.  Older kernels have mincore(2), which tells only those who
+ * own the file or may write to it, and nothing of dirty pages.
+ *
+ * Errors   -errno; -EPERM: the kernel does not tell this user.
+ * Thread   any.
+ */
+#ifndef ACCEL_POOL_CACHE_H
+#define ACCEL_POOL_CACHE_H
+
+#include <stdint.h>
+
+struct cache_facts {
+	uint64_t in_memory, dirty; /* bytes; dirty: not on the disk yet */
+};
+
+int cache_look(int fd, uint64_t size, struct cache_facts *);
+int cache_look_mincore(int fd, uint64_t size, struct cache_facts *); /* what old kernels get */
+
+#endif
