@@ -119,14 +119,11 @@ $B/bin/accel-pool: $B/obj/accel-pool/main.o $(call lib_of,accel-pool)
 $B/bin/slowfs: $(wildcard t/slowfs/*.[ch])
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $(filter %.c,$^) $(FUSE_FLAGS)
-RIG_FLAGS = -O2 -g
 $B/bin/hostile: $(wildcard t/bench/hostile/*.[ch])
-$B/bin/fload: $(wildcard t/bench/fload/*.[ch]) $B/lib/base.a
-$B/bin/fload: RIG_FLAGS = $(CFLAGS_V)
 $B/bin/textbook: RIG_LIBS = -lfcgi
 $B/bin/%: t/bench/%.c $(wildcard t/bench/*.h)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. $(RIG_FLAGS) -pthread -o $@ $(filter %.c %.a,$^) $(RIG_LIBS)
+	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. -O2 -g -pthread -o $@ $(filter %.c,$^) $(RIG_LIBS)
 $B/bin/%: t/tools/%.c
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -o $@ $<

@@ -97,13 +97,27 @@ close_when_idle(struct conn *c)
 }
 
 static void
+unhold(struct conn *c)
+{
+	if (c->held)
+		__atomic_store_n(&c->thread->held, c->thread->held - 1, __ATOMIC_RELAXED);
+	c->held = false;
+}
+
+void
+conn_release(struct conn *c)
+{
+	if (c->held)
+		list_add_tail(&c->thread->idle, &c->link);
+	unhold(c);
+}
+
+static void
 conn_close(struct conn *c)
 {
 	struct thread *t = c->thread;
 
-	if (c->held)
-		__atomic_store_n(&t->held, t->held - 1, __ATOMIC_RELAXED);
-	c->held = false;
+	unhold(c);
 	list_del(&c->link);
 	if (c->n == 0)
 		list_del(&c->due);
@@ -407,6 +421,7 @@ answer_end(struct conn *c, bool too_long)
 	c->last |= !c->answer.keep;
 	count_answer(t->counts, c->answer.status, how,
 	    clock_between(asked_at(c, 0)->scheduled_ns, t->now));
+	c->answers++;
 	t->outstanding--;
 	c->first = (c->first + 1) % t->conf->pipeline;
 	c->n--;

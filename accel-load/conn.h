@@ -20,6 +20,7 @@ struct conn {
 	bool last;  /* the server closes after this answer */
 	bool rests; /* after the close, until rest_ns */
 	uint64_t rest_ns, end_ns, connect_ns;
+	uint64_t answers; /* whole ones, with or without errors */
 	/* the answer that is being read */
 	struct answer answer;
 	struct verify verify;
@@ -42,7 +43,8 @@ void conn_free(struct conn *);
 void conn_ask(struct conn *, uint64_t at);
 /* All its requests end with this error; the connection is closed. */
 void conn_fail(struct conn *, enum load_error);
-void conn_rested(struct conn *); /* rest_ns is over */
-void conn_end(struct conn *);    /* the run is over: closes it */
+void conn_release(struct conn *); /* --hold: a held one is idle again */
+void conn_rested(struct conn *);  /* rest_ns is over */
+void conn_end(struct conn *);     /* the run is over: closes it */
 
 #endif

@@ -12,7 +12,8 @@ const struct load_error_info load_errors[LOAD_ERRORS] = {
 	[LOAD_TIMEOUT] = { "timeout", "no whole answer within --timeout" },
 	[LOAD_SHORT] = { "short", "the body ended before its length" },
 	[LOAD_LONG] = { "long", "more bytes than the length of the body" },
-	[LOAD_WRONG] = { "wrong", "the right length, but other bytes (--verify)" },
+	[LOAD_WRONG] = { "wrong",
+	    "other bytes, or another part, than expected (--verify, --range, --expect)" },
 	[LOAD_STATUS] = { "status", "another status than expected (--status; otherwise any 2xx)" },
 	[LOAD_MALFORMED] = { "malformed", "no answer of the protocol" },
 };

@@ -19,6 +19,8 @@ result_add(struct load_result *into, const struct load_result *r)
 	into->threads += r->threads;
 	into->connections += r->connections;
 	into->held += r->held;
+	into->never += r->never;
+	into->least = r->least < into->least ? r->least : into->least;
 }
 
 static int
@@ -83,7 +85,9 @@ int
 merge_files(const struct load_conf *conf, const char *const *files)
 {
 	struct counts *counts = counts_new();
-	struct load_result sum = { .verbose = conf->verbose, .counts = counts };
+	struct load_result sum = { .least = UINT64_MAX,
+		.verbose = conf->verbose,
+		.counts = counts };
 	struct buf out;
 	int code = 0;
 

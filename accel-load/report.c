@@ -128,9 +128,9 @@ report_json(struct buf *out, const struct load_result *r)
 		json_buckets(out, &times[i]);
 	}
 	buf_printf(out,
-	    "},\"client\":{\"threads\":%" PRIu64 ",\"connections\":%" PRIu64
-	    ",\"cpu_s\":%.6f,\"busy_percent\":%.1f}}\n",
-	    r->threads, r->connections, r->cpu_s, busy_percent(r));
+	    "},\"client\":{\"threads\":%" PRIu64 ",\"connections\":%" PRIu64 ",\"never\":%" PRIu64
+	    ",\"least\":%" PRIu64 ",\"cpu_s\":%.6f,\"busy_percent\":%.1f}}\n",
+	    r->threads, r->connections, r->never, r->least, r->cpu_s, busy_percent(r));
 }
 
 /* ---------------------------------------------------------------- text */
@@ -244,6 +244,8 @@ report_text(struct buf *out, const struct load_result *r)
 		    c->aborted);
 	if (c->unanswered > 0)
 		buf_printf(out, "%" PRIu64 " without an answer at the end\n", c->unanswered);
+	if (r->never > 0 && c->requests >= r->connections)
+		buf_printf(out, "%" PRIu64 " connections got no answer\n", r->never);
 	text_times(out, c);
 	text_errors(out, c);
 	text_statuses(out, c);

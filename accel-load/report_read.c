@@ -167,7 +167,7 @@ static const char *const top_names[] = { "program", "seconds", "requests", "answ
 	"client" };
 static const char *const time_names[] = { "latency", "first_byte", "connect" };
 static const char *const histogram_names[] = { "sum_ns", "max_ns", "buckets" };
-static const char *const client_names[] = { "threads", "connections", "cpu_s" };
+static const char *const client_names[] = { "threads", "connections", "never", "least", "cpu_s" };
 
 /* The index of the name, or -1 for a name that is not known; false: it is known and was seen. */
 static bool
@@ -300,16 +300,17 @@ status_member(struct reader *r, struct text name, void *arg)
 static bool
 client_member(struct reader *r, struct text name, void *arg)
 {
+	uint64_t *const numbers[] = { &r->result->threads, &r->result->connections,
+		&r->result->never, &r->result->least };
 	int i;
 
 	if (!find_once(r, name, client_names, NELEM(client_names), arg, &i))
 		return (false);
-	switch (i) {
-	case 0: return (read_u64(r, REPORT_NUMBER_MAX, &r->result->threads));
-	case 1: return (read_u64(r, REPORT_NUMBER_MAX, &r->result->connections));
-	case 2: return (read_real(r, &r->result->cpu_s));
-	default: return (skip_value(r));
-	}
+	if (i < 0)
+		return (skip_value(r));
+	if (i < (int)NELEM(numbers))
+		return (read_u64(r, REPORT_NUMBER_MAX, numbers[i]));
+	return (read_real(r, &r->result->cpu_s));
 }
 
 static bool
@@ -340,7 +341,7 @@ read_part(struct reader *r, struct text name)
 	default:
 		return (read_object(r, client_member, &seen) &&
 			all_seen(r, seen, NELEM(client_names),
-			    "expected threads, connections and cpu_s"));
+			    "expected threads, connections, never, least and cpu_s"));
 	}
 }
 

@@ -84,7 +84,7 @@ static bool
 all_done(const struct whole *w)
 {
 	for (unsigned i = 0; i < w->nthreads; i++)
-		if (!__atomic_load_n(&w->threads[i]->done, __ATOMIC_ACQUIRE))
+		if (__atomic_load_n(&w->threads[i]->done, __ATOMIC_ACQUIRE) < w->run.rounds)
 			return (false);
 	return (true);
 }
@@ -139,25 +139,47 @@ watch(struct whole *w)
 	return (false);
 }
 
+static void
+tell_held(const struct whole *w)
+{
+	struct count_progress p = measure(w);
+
+	clear_progress(w);
+	printf("held %u answered %llu errors %llu\n", held(w), (unsigned long long)p.answered,
+	    (unsigned long long)p.errors);
+	fflush(stdout);
+}
+
+/* Another round.  True: a signal. */
+static bool
+ask_again(struct whole *w)
+{
+	__atomic_store_n(&w->run.rounds, w->run.rounds + 1, __ATOMIC_RELAXED);
+	for (unsigned i = 0; i < w->nthreads; i++)
+		io_wake(w->threads[i]->io);
+	return (watch(w));
+}
+
 /* Keeps the connections until standard input ends, a signal comes or the time is over. */
 static void
 hold(struct whole *w)
 {
 	struct pollfd fds[] = { { .fd = STDIN_FILENO, .events = POLLIN },
 		{ .fd = w->signal_fd, .events = POLLIN } };
-	struct count_progress p = measure(w);
-	bool end = false, signalled;
+	bool end = false, signalled = false;
 	uint64_t now;
 
-	clear_progress(w);
-	printf("held %u answered %llu\n", held(w), (unsigned long long)p.answered);
-	fflush(stdout);
+	tell_held(w);
 	while (!end && (now = clock_mono_ns()) < w->run.end_ns) {
 		if (poll(fds, 2, (int)((w->run.end_ns - now) / NS_PER_MS % INT32_MAX) + 1) <= 0)
 			continue;
 		if (drain(&fds[1], &signalled))
 			return;
-		drain(&fds[0], &end);
+		if (!drain(&fds[0], &end) || end)
+			continue;
+		if (ask_again(w))
+			return;
+		tell_held(w);
 	}
 }
 
@@ -281,6 +303,7 @@ report(const struct whole *w)
 		.threads = w->nthreads,
 		.connections = conf->connections,
 		.held = w->held,
+		.least = UINT64_MAX,
 		.verbose = conf->verbose,
 		.counts = sum };
 	struct buf out;
@@ -288,8 +311,11 @@ report(const struct whole *w)
 
 	if (sum == NULL)
 		return (failed("report", -ENOMEM));
-	for (unsigned i = 0; i < w->nthreads; i++)
+	for (unsigned i = 0; i < w->nthreads; i++) {
 		counts_add(sum, w->threads[i]->counts);
+		r.never += w->threads[i]->never;
+		r.least = w->threads[i]->least < r.least ? w->threads[i]->least : r.least;
+	}
 	buf_init(&out, 0);
 	(conf->json ? report_json : report_text)(&out, &r);
 	code = out.failed || fwrite(out.p, 1, out.n, stdout) != out.n || fflush(stdout) != 0
@@ -303,7 +329,8 @@ report(const struct whole *w)
 int
 run_load(const struct load_conf *conf, struct urls *urls)
 {
-	struct whole w = { .run = { .conf = conf, .urls = urls, .over_fd = -1 }, .signal_fd = -1 };
+	struct whole w = { .run = { .conf = conf, .urls = urls, .over_fd = -1, .rounds = 1 },
+		.signal_fd = -1 };
 	int code;
 
 	w.run.protocol = conf->fastcgi ? &load_fastcgi : &load_http;

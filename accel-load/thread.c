@@ -1,5 +1,6 @@
 /* accel-load/thread.c -- see thread.h */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <sys/prctl.h>
 #include <unistd.h>
@@ -26,6 +27,7 @@ thread_new(const struct run *run, unsigned nr, int *err)
 	t->run = run;
 	t->conf = run->conf;
 	t->nr = nr;
+	t->round = 1;
 	t->limit =
 	    share(run->conf->hold ? run->conf->connections : run->conf->fetches, run->conf, nr);
 	t->nconns = (unsigned)share(run->conf->connections, run->conf, nr);
@@ -119,15 +121,27 @@ all_done(const struct thread *t)
 }
 
 static void
-tell_done(struct thread *t)
+tell_done(struct thread *t, unsigned rounds)
 {
 	const uint64_t one = 1;
 
-	if (t->done)
+	if (t->done >= rounds)
 		return;
-	__atomic_store_n(&t->done, true, __ATOMIC_RELEASE);
+	__atomic_store_n(&t->done, rounds, __ATOMIC_RELEASE);
 	if (write(t->run->over_fd, &one, sizeof(one)) < 0)
 		return; /* it is full of others' */
+}
+
+/* --hold: the connections are asked once more. */
+static void
+begin_rounds(struct thread *t)
+{
+	unsigned rounds = __atomic_load_n(&t->run->rounds, __ATOMIC_RELAXED);
+
+	t->limit += (uint64_t)(rounds - t->round) * t->nconns;
+	t->round = rounds;
+	for (unsigned i = 0; i < t->nconns; i++)
+		conn_release(&t->conns[i]);
 }
 
 static void
@@ -137,10 +151,12 @@ loop(struct thread *t)
 
 	t->now = clock_mono_ns();
 	while (!over(t)) {
+		if (t->round != __atomic_load_n(&t->run->rounds, __ATOMIC_RELAXED))
+			begin_rounds(t);
 		if (all_done(t)) {
 			if (!t->conf->hold)
 				return;
-			tell_done(t);
+			tell_done(t, t->round);
 		}
 		wake = earlier(expire(t), wake_rested(t));
 		wake = earlier(wake, pace_start_due(t));
@@ -160,8 +176,11 @@ count_rest(struct thread *t)
 	const struct request *r;
 	struct conn *c;
 
+	t->least = NEVER;
 	for (unsigned i = 0; i < t->nconns; i++) {
 		c = &t->conns[i];
+		t->never += c->answers == 0;
+		t->least = earlier(t->least, c->answers);
 		for (unsigned k = 0; k < c->n; k++) {
 			r = &c->asked[(c->first + k) % t->conf->pipeline];
 			count_unanswered(t->counts,
@@ -195,7 +214,7 @@ thread_main(void *arg)
 	t->now = clock_mono_ns();
 	count_rest(t);
 	close_all(t);
-	tell_done(t);
+	tell_done(t, UINT_MAX);
 	return (NULL);
 }
 

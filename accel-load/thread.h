@@ -27,7 +27,8 @@ struct run {
 	const struct load_protocol *protocol;
 	const struct sockaddr *from; /* NULL: any */
 	uint64_t start_ns, end_ns;
-	int over_fd; /* an eventfd: a thread has nothing left to do */
+	int over_fd;     /* an eventfd: a thread has nothing left to do */
+	unsigned rounds; /* 1; --hold: one more for each line on standard input.  Atomic. */
 };
 
 struct thread {
@@ -46,10 +47,15 @@ struct thread {
 	uint64_t now;                         /* ns; read at the beginning of each callback */
 	uint64_t limit, started, outstanding; /* requests; limit 0: none */
 	uint64_t scheduled;                   /* open loop: requests so far */
+	unsigned round;                       /* --hold: each connection is asked once in a round */
 	bool stopping;
+	uint64_t never,
+	    least; /* at the end: connections without an answer, fewest answers of one */
 	/* atomic: */
-	bool stop;     /* set by others, with io_wake() */
-	bool done;     /* nothing left to do; with --hold the connections stay open until stop */
+	bool stop; /* set by others, with io_wake() */
+	/* Rounds that are done, UINT_MAX at the end.  With --hold the connections stay open until
+	 * stop. */
+	unsigned done;
 	unsigned held; /* --hold: connections that are answered and open */
 	int trouble; /* the last connect(2) that failed because of this side: EADDRNOTAVAIL, ... */
 };

@@ -5,6 +5,7 @@ use strict;
 use warnings;
 use Test::More;
 use IPC::Open2 ();
+use JSON::PP qw(decode_json);
 use Test::Fcgi qw(put temp_tree program);
 
 # Sanitizers cost a factor; what they look for shows in fewer requests.
@@ -19,35 +20,34 @@ my @files = map { put("$tree/$_", 'x' x ($_ * 100)) } 1 .. 50;
 my $paths = put("$tree/paths", join '', map({ "$_\n" } @files), map { "$tree/none$_ 404\n" } 1 .. 10);
 my $app = Test::Fcgi->start('-t', 4, '-H', 'X-Sendfile');
 
-sub fload { return ("$Test::Fcgi::B/bin/fload", '--expect', 'X-Sendfile', '-t', 60, @_, -u => $paths, "unix:$app->{socket}") }
+sub command { return ("$Test::Fcgi::B/bin/accel-load", '--fastcgi', '--json', '--expect=X-Sendfile', '-t', 60, @_, -u => $paths, "unix:$app->{socket}") }
 
-# Its last line as a hash.
 sub load {
 	my (@args) = @_;
-	open my $fh, '-|', fload(@args) or die "fload: $!";
-	my %r = (join '', <$fh>) =~ /(\w+)=([\d.]+)/g;
+	open my $fh, '-|', command(@args) or die "accel-load: $!";
+	my $r = decode_json(join '', <$fh>);
 	close $fh;
-	$r{exit} = $? >> 8;
-	return \%r;
+	$r->{exit} = $? >> 8;
+	return $r;
 }
 
 sub all_answered {
 	my ($what, $requests, @args) = @_;
 	my $r = load(-n => $requests, @args);
-	is "$r->{answered} $r->{errors} $r->{exit}", "$requests 0 0", $what
-	    or diag join ' ', map { "$_=$r->{$_}" } sort keys %$r;
-	is $r->{never}, 0, '... on every connection';
+	is "$r->{answered} $r->{errors}{all} $r->{exit}", "$requests 0 0", $what or diag explain $r->{errors};
+	is $r->{client}{never}, 0, '... on every connection';
 	return $r;
 }
 
 subtest "$connections kept connections are all answered" => sub {
-	my $pid = IPC::Open2::open2(my $said, my $order, fload('--idle', -c => $connections));
-	is scalar <$said>, "held=$connections answered=$connections errors=0\n", 'all are answered';
+	my $pid = IPC::Open2::open2(my $said, my $order, command('--hold', -c => $connections));
+	is scalar <$said>, "held $connections answered $connections errors 0\n", 'all are answered';
 	is $app->get($files[0])->{status}, 200, 'so is one more beside them';
 	syswrite $order, "again\n";
-	is scalar <$said>, sprintf("held=%d answered=%d errors=0\n", $connections, 2 * $connections), 'all once more, none was closed';
+	is scalar <$said>, sprintf("held %d answered %d errors 0\n", $connections, 2 * $connections), 'all once more, none was closed';
 	close $order;
-	like scalar <$said>, qr/ errors=0 .* connects=$connections never=0 least=2 /, 'each of them twice';
+	my $r = decode_json(scalar <$said>);
+	is "$r->{errors}{all} $r->{connects} $r->{client}{never} $r->{client}{least}", "0 $connections 0 2", 'each of them twice';
 	waitpid $pid, 0;
 	is $?, 0, 'without errors';
 };

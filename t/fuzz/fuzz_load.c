@@ -19,7 +19,8 @@
 	"\"histograms\":{\"latency\":{\"sum_ns\":9000,\"max_ns\":4000,\"buckets\":["     \
 	"[1000,1],[4000,2]]},\"first_byte\":{\"sum_ns\":0,\"max_ns\":0,\"buckets\":[]}," \
 	"\"connect\":{\"sum_ns\":1,\"max_ns\":1,\"buckets\":[[1010,1],[null,1]]}},"
-#define CLIENT "\"client\":{\"threads\":1,\"connections\":2,\"cpu_s\":0.25}}"
+#define CLIENT \
+	"\"client\":{\"threads\":1,\"connections\":2,\"never\":0,\"least\":1,\"cpu_s\":0.25}}"
 
 const struct fuzz_seed fuzz_seeds[] = {
 	SEED(HEAD ERRORS HISTOGRAMS CLIENT),

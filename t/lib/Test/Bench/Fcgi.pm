@@ -17,6 +17,7 @@ It gets as many kept connections as it has threads, since it cannot serve more.
 use strict;
 use warnings;
 use File::Temp ();
+use JSON::PP qw(decode_json);
 use List::Util qw(max);
 use POSIX ();
 use Accel::Bench::Engine qw(median medians);
@@ -96,12 +97,16 @@ sub list {
 	return $file;
 }
 
-# What fload says, as a hash.
+sub command { return (program('accel-load'), '--fastcgi', '--json', '--expect=X-Sendfile', @_) }
+
+# What accel-load says, as a flat hash.
 sub load {
 	my ($bench, $app, @args) = @_;
-	my $text = $bench->end($bench->begin(program('fload'), '--expect', 'X-Sendfile', @args, 'unix:' . $app->socket));
-	my ($line) = $text =~ /^(requests=.*)$/m or die "bench: fload said: $text\n";
-	return { $line =~ /(\w+)=([\d.]+)/g };
+	my $text = $bench->end($bench->begin(command(@args, 'unix:' . $app->socket)));
+	my $r = eval { decode_json($text) } // die "bench: accel-load said: $text\n";
+	my $l = $r->{latency_us};
+	return { answered => $r->{answered}, errors => $r->{errors}{all}, rps => $r->{requests_per_s}, never => $r->{client}{never},
+		p50_us => $l->{p50}, p99_us => $l->{p99} };
 }
 
 # Files lie on two file systems. A root above both, "/", would be dearer: for each open() Landlock goes up to the next root.
@@ -141,13 +146,13 @@ sub hold {
 		$SIG{$_} = 'DEFAULT' for qw(INT TERM HUP);
 		POSIX::dup2(fileno $in, 0);             # ends when we do
 		POSIX::dup2(fileno $say, 1);
-		exec program('fload'), '--idle', -c => $connections, -u => $list, 'unix:' . $app->socket or POSIX::_exit(127);
+		exec command('--hold', -c => $connections, -u => $list, 'unix:' . $app->socket) or POSIX::_exit(127);
 	}
 	close $say;
-	my %first = (readline($said) // '') =~ /(\w+)=(\d+)/g;
+	my %first = (readline($said) // '') =~ /(\w+) (\d+)/g;
 	my ($pss, $kernel) = ($app->pss, slab());
 	syswrite $order, "again\n";
-	my %again = (readline($said) // '') =~ /(\w+)=(\d+)/g;
+	my %again = (readline($said) // '') =~ /(\w+) (\d+)/g;
 	close $order;
 	1 while <$said>;
 	waitpid $pid, 0;
