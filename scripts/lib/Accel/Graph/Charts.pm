@@ -8,7 +8,7 @@ use Accel::Graph::Charts::Classic qw(stacked_chart stage_chart);
 use Accel::Graph::Charts::Compare qw(compare_chart);
 use Accel::Graph::Charts::Lanes   qw(lanes_chart);
 use Accel::Graph::Charts::Spread  qw(breakdown_chart curve_chart cdf_chart heat_chart percentile_table);
-use Accel::Graph::Charts::Sweep   qw(sweep_chart);
+use Accel::Graph::Charts::Sweep   qw(sweep_chart load_chart);
 
 our @EXPORT_OK = qw(charts chart_names);
 
@@ -25,6 +25,7 @@ my @CHARTS = (
 	[compare           => sub ($f, $m) { $f->{requests} && $m->{before} ? compare_chart($f, $m->{before}, $m) : () }],
 	[lanes             => sub ($f, $m) { $m->{data} && $m->{lanes} ? lanes_chart($f, $m->{lanes}) : () }],
 	[sweep             => sub ($f, $m) { $m->{sweep} ? sweep_chart($f, $m->{sweep}) : () }],
+	[load              => sub ($f, $m) { $m->{load} ? load_chart($f, $m->{load}) : () }],
 );
 
 sub chart_names () { return map { $_->[0] } @CHARTS }
@@ -71,11 +72,11 @@ C<charts($model, only =E<gt> [...], ymax =E<gt> MS)> returns descriptions. Accel
 them, Accel::Graph::Svg pictures for a page, Accel::Graph::Ascii text. Text is characters, no longer bytes.
 
   chart   { id => end of the file's name, name, title, alt => one or two sentences, table => { head, rows }, panels => [...] }
-  panel   { x => axis, y => axis, series => [...], rules => [{ axis => 'x'|'y', at, label }],
-            labels => [{ x, y, text, align, on => style }], levels => [[heat level, text], ...],
+  panel   { x => axis, y => axis, series => [...], rules => [{ axis => 'x'|'y', at, label, side => 'left' or nothing }],
+            labels => [{ x, y, text, align, on => style of the bar below, of => name of the line }], levels => [[heat level, text], ...],
             height => weight among several, shared_x => true if the panel below has the labels }
   axis    { label, min, max, log => 0|1, ticks => [[value, text], ...], minor => [value, ...] }
-  series  { style, as => name of a colour and mark, label, and either data or columns }
+  series  { style, as => name of a colour and mark, label, direct => named by a label of the panel, and either data or columns }
           columns => { sum => [column, ...], scale => divisor, only => "COLUMN == 1" } of the data file
           points, line, marked, steps: data of [x, y]; area: [x, y from, y to];
           bars: [y, x from, x to]; cells: [x from, x to, y from, y to, heat level]

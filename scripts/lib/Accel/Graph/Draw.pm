@@ -15,7 +15,7 @@ use constant {
 	LEAST_SIZE => 200, MOST_SIZE => 10_000,    # pixels: smaller has no room for words, larger takes gigabytes
 };
 
-our @OPTIONS = ('chart|C=s@', 'html=s', 'size=s', 'font=s', 'title=s', 'no-title');
+our @OPTIONS = ('chart=s@', 'html=s', 'size=s', 'font=s', 'title=s', 'no-title');
 
 # Replaces the words of the command line by what they mean, or ends the run.
 sub check_options ($opt) {

@@ -70,7 +70,7 @@ sub title_font ($font) { return $font =~ s/,([0-9.]+)\z/',' . int($1 * 1.1 + 0.5
 sub frame () {
 	return (q{set border 3 linecolor '#808080' linewidth 0.8}, q{set tics nomirror out scale 0.6,0.3 textcolor '#303030'},
 		q{set grid xtics ytics linecolor '#e0e0e0' linetype 1 linewidth 0.6},
-		KEY, 'set style fill solid noborder',
+		KEY, 'set style fill solid noborder', q{set style textbox opaque noborder margins 0.5,0.3 fillcolor '#ffffff'},
 		'heat(level) = ' . join(' : ', map({ "level < $_ + 0.5 ? " . hex(substr $HEAT[$_], 1) } 0 .. $#HEAT - 1), hex substr $HEAT[-1], 1));
 }
 
@@ -119,7 +119,7 @@ sub draw_panel ($panel, $number, $block, $x_labels, $several) {
 		my ($plot, $sample) = plot_of($series, $style, $x, $y);
 		push @plot, "$source $plot notitle";
 		# entries of their own: the points of a long log are too small to show their shape
-		push @key, 'NaN ' . $sample . ' title ' . quote($series->{label}) if defined $series->{label};
+		push @key, 'NaN ' . $sample . ' title ' . quote($series->{label}) if defined $series->{label} && !$series->{direct};
 	}
 	push @key, map { "NaN with boxes fillcolor rgb '$HEAT[ $_->[0] ]' title " . quote($_->[1]) } @{ $panel->{levels} // [] };
 	return (@gp, "plot \\\n	" . join(", \\\n	", @key, @plot), 'unset label', 'unset arrow');
@@ -142,15 +142,16 @@ sub annotations ($panel) {
 	for my $rule (@{ $panel->{rules} // [] }) {
 		my $at = number($rule->{at});
 		my ($from, $to, $place) = $rule->{axis} eq 'y'
-		    ? ("graph 0, first $at", "graph 1, first $at", "graph 1, first $at right offset -0.5,0.6")
+		    ? ("graph 0, first $at", "graph 1, first $at", ($rule->{side} // '') eq 'left' ? "graph 0, first $at left offset 0.8,0.6" : "graph 1, first $at right offset -0.5,0.6")
 		    : ("first $at, graph 0", "first $at, graph 1", "first $at, graph 0.05 right offset -0.5,0");
 		push @gp, "set arrow from $from to $to nohead dashtype 2 linewidth 1.2 linecolor '#606060'",
 		    'set label ' . quote($rule->{label}) . " at $place front noenhanced textcolor '#404040'";
 	}
 	for my $label (@{ $panel->{labels} // [] }) {
-		my $color = defined $label->{on} ? contrast(style($label->{on})->{light}) : '#303030';
-		push @gp, 'set label ' . quote($label->{text}) . sprintf " at %s,%s %s front noenhanced textcolor '%s'",
-		    number($label->{x}), number($label->{y}), $label->{align} // 'center', $color;
+		my $color = defined $label->{on} ? contrast(style($label->{on})->{light}) : '#202020';
+		my $box   = defined $label->{of} ? ' boxed' : '';
+		push @gp, 'set label ' . quote($label->{text}) . sprintf " at %s,%s %s front noenhanced textcolor '%s'%s",
+		    number($label->{x}), number($label->{y}), $label->{align} // 'center', $color, $box;
 	}
 	return @gp;
 }

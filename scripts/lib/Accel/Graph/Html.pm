@@ -28,7 +28,7 @@ dd{margin:0;overflow-wrap:anywhere}
 nav ul{padding:0;list-style:none;display:flex;flex-wrap:wrap;gap:.2rem 1rem}
 a{color:var(--edge)}
 figure{margin:2.2rem 0 0}
-svg{display:block;width:100%;max-width:52rem;height:auto;font:13px "DejaVu Sans",Verdana,Arial,sans-serif;fill:var(--fg)}
+svg{display:block;width:100%;max-width:40rem;height:auto;font:13px "DejaVu Sans",Verdana,Arial,sans-serif;fill:var(--fg)}
 svg .tick{fill:var(--soft);font-size:12px}
 svg .grid{stroke:var(--grid);stroke-width:.8;fill:none}
 svg .axis{stroke:var(--axis);stroke-width:1;fill:none}
@@ -37,7 +37,7 @@ svg .halo{paint-order:stroke;stroke:var(--bg);stroke-width:3;stroke-linejoin:rou
 svg .bar{stroke:var(--bg);stroke-width:.8}
 svg [class^="l-"]{stroke-width:1.6}
 svg .mark{stroke-width:1}
-.figures{overflow-x:auto;margin-top:.6rem;max-width:52rem}
+.figures{overflow-x:auto;margin-top:.6rem}
 table{border-collapse:collapse;font-size:.82rem;font-variant-numeric:tabular-nums}
 th,td{padding:.15rem .7rem .15rem 0;text-align:right;white-space:nowrap;border-bottom:1px solid var(--grid)}
 th:first-child,td:first-child{text-align:left}

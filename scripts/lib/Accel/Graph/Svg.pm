@@ -14,7 +14,7 @@ our @EXPORT_OK = qw(svg svg_css escape);
 
 use constant {
 	WIDTH => 480, LEFT => 62, RIGHT => 16, BOTTOM => 40, LINE => 17, LETTER => 6.7,
-	PLOT_HEIGHT => 250, BAR => 40, PANEL_HEIGHT => 110, GAP => 22, MARK => 2.1, SAMPLE => 22,
+	PLOT_HEIGHT => 250, BAR => 40, PANEL_HEIGHT => 110, NAME_ROOM => 24, MARK => 2.1, SAMPLE => 22,
 };
 
 # Text between tags or in a quoted attribute.
@@ -47,8 +47,8 @@ sub svg ($chart, $id) {
 		my $height = $bars ? BAR * @{ $panel->{y}{ticks} } : @panels == 1 ? PLOT_HEIGHT : PANEL_HEIGHT * ($panel->{height} // 1);
 		my $left   = $bars ? _room_for_ticks($panel) : LEFT;
 		my $last   = $panel == $panels[-1] || !$panel->{shared_x};
-		push @body, _panel($panel, { left => $left, top => $top + 18, height => $height }, $last);
-		$top += 18 + $height + ($last ? BOTTOM : 0) + ($panel == $panels[-1] ? 0 : GAP - 18);
+		push @body, _panel($panel, { left => $left, top => $top + NAME_ROOM, height => $height }, $last);
+		$top += NAME_ROOM + $height + ($last ? BOTTOM : 0);
 	}
 	my ($title, $desc) = map { escape($_) } @$chart{qw(title alt)};
 	return join "\n", sprintf('<svg viewBox="0 0 %d %d" role="img" aria-labelledby="%s-t %s-d" xmlns="http://www.w3.org/2000/svg">', WIDTH, $top + 2, $id, $id),
@@ -65,7 +65,7 @@ sub _room_for_ticks ($panel) {
 
 # Samples and their labels in as many lines as they need.
 sub _key ($panels, $top) {
-	my @entries = map { my $p = $_; (map { [$_, undef] } grep { defined $_->{label} } @{ $p->{series} }), map { [undef, $_] } @{ $p->{levels} // [] } } @$panels;
+	my @entries = map { my $p = $_; (map { [$_, undef] } grep { defined $_->{label} && !$_->{direct} } @{ $p->{series} }), map { [undef, $_] } @{ $p->{levels} // [] } } @$panels;
 	my ($x, @out) = (LEFT);
 	for my $entry (@entries) {
 		my ($series, $level) = @$entry;
@@ -118,7 +118,7 @@ sub _panel ($panel, $box, $x_labels) {
 	push @out, _annotations($panel, $box, $at_x, $at_y);
 	push @out, sprintf('<path class="axis" d="M%.1f %.1fV%.1fH%.1f"/>', $box->{left}, $box->{top}, $box->{bottom}, $box->{right});
 	push @out, sprintf('<text text-anchor="middle" x="%.1f" y="%.1f">%s</text>', ($box->{left} + $box->{right}) / 2, $box->{bottom} + 33, escape($x->{label})) if $x_labels;
-	push @out, sprintf('<text x="2" y="%.1f">%s</text>', $box->{top} - 6, escape($y->{label})) if $y->{label} ne '';
+	push @out, sprintf('<text x="2" y="%.1f">%s</text>', $box->{top} - 8, escape($y->{label})) if $y->{label} ne '';
 	return @out;
 }
 
@@ -128,7 +128,9 @@ sub _annotations ($panel, $box, $at_x, $at_y) {
 		my $v = $rule->{axis} eq 'y' ? $at_y->($rule->{at}) : $at_x->($rule->{at});
 		my ($path, $tx, $ty) = $rule->{axis} eq 'y' ? (sprintf('M%.1f %.1fH%.1f', $box->{left}, $v, $box->{right}), $box->{right}, $v - 4)
 		    : (sprintf('M%.1f %dV%.1f', $v, $box->{top}, $box->{bottom}), $v - 4, $box->{bottom} - 6);
-		push @out, "<path class=\"rule\" d=\"$path\"/>", sprintf '<text class="halo" text-anchor="end" x="%.1f" y="%.1f">%s</text>', $tx, $ty, escape($rule->{label});
+		my $anchor = 'end';
+		($tx, $anchor) = ($box->{left} + 5, 'start') if ($rule->{side} // '') eq 'left';
+		push @out, "<path class=\"rule\" d=\"$path\"/>", sprintf '<text class="halo" text-anchor="%s" x="%.1f" y="%.1f">%s</text>', $anchor, $tx, $ty, escape($rule->{label});
 	}
 	for my $label (@{ $panel->{labels} // [] }) {
 		my $class = defined $label->{on} ? "on-$label->{on}" : 'halo';

@@ -13,11 +13,10 @@ our @EXPORT_OK = qw(lanes_chart);
 
 use constant MAX_DISKS => 4;    # the busiest ones; more lines cannot be told apart
 
-# @$lanes: rows of a lanes file, in their order
+# $lanes of the model
 sub lanes_chart ($facts, $lanes) {
 	my $x     = time_of_start($facts->{span});
-	my @rows  = map { { %$_, at => $_->{time} - $facts->{first} } } grep { figure($_->{time}) } @$lanes;
-	@rows = grep { $_->{at} >= 0 && $_->{at} <= $x->{max} } @rows;
+	my @rows  = grep { $_->{at} >= 0 && $_->{at} <= $x->{max} } @$lanes;
 	my @disks = busiest(\@rows);
 	my $y     = time_axis('UNIT per request', $facts->{ymax} // $facts->{max_ms}{total}, ticks => 4, exact => defined $facts->{ymax});
 	my @panels = (
@@ -26,7 +25,7 @@ sub lanes_chart ($facts, $lanes) {
 		{ x => $x, y => share_axis('processors', 50), shared_x => 1, series => [cpu_series(\@rows)] },
 		{ x => $x, y => share_axis('disks busy', 50), shared_x => 1, series => [disk_series(\@rows, \@disks, util => 0.01)] },
 	);
-	my $queue = max(0, map { my $r = $_; map { figure($r->{disks}{$_}{queue}) } @disks } @rows);
+	my $queue = max(0, map { my $r = $_; map { $r->{disks}{$_}{queue} // 0 } @disks } @rows);
 	my @queue = disk_series(\@rows, \@disks, queue => 1);
 	delete $_->{label} for @queue;
 	push @panels, { x => $x, y => linear_axis('requests in the queue of a disk', $queue, ticks => 2), series => \@queue };
@@ -37,15 +36,9 @@ sub lanes_chart ($facts, $lanes) {
 	};
 }
 
-# A number from outside, or 0.
-sub figure ($value) { return defined $value && !ref $value && $value =~ /\A-?[0-9]+(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?\z/ ? $value : 0 }
-
 sub busiest ($rows) {
 	my %busy;
-	for my $row (@$rows) {
-		ref $row->{disks} eq 'HASH' or $row->{disks} = {};
-		ref $row->{disks}{$_} eq 'HASH' ? $busy{$_} += figure($row->{disks}{$_}{util}) : delete $row->{disks}{$_} for keys %{ $row->{disks} };
-	}
+	for my $disks (map { $_->{disks} } @$rows) { $busy{$_} += $disks->{$_}{util} // 0 for keys %$disks }
 	my @disks = sort { $busy{$b} <=> $busy{$a} || $a cmp $b } keys %busy;
 	return @disks > MAX_DISKS ? @disks[0 .. MAX_DISKS - 1] : @disks;
 }
@@ -56,7 +49,7 @@ sub cpu_series ($rows) {
 	for my $row (@$rows) {
 		my $below = 0;
 		for my $part (qw(us sy wa)) {
-			my $share = min(1 - $below, max(0, figure($row->{$part}) / 100));
+			my $share = min(1 - $below, max(0, ($row->{$part} // 0) / 100));
 			push @{ $data{$part} }, [$row->{at}, $below, $below + $share];
 			$below += $share;
 		}
@@ -70,17 +63,17 @@ sub disk_series ($rows, $disks, $what, $unit) {
 	return map {
 		my $disk  = $disks->[$_];
 		my @seen  = grep { $_->{disks}{$disk} } @$rows;
-		my $mount = (grep { defined && !ref } map { $_->{disks}{$disk}{mount} } @seen)[0];
-		{ style => 'line', as => $_, label => text_of($disk) . (defined $mount ? ' (' . text_of($mount) . ')' : ''), data => [ map { [$_->{at}, $unit * figure($_->{disks}{$disk}{$what})] } @seen ] }
+		my $mount = (grep { defined } map { $_->{disks}{$disk}{mount} } @seen)[0];
+		{ style => 'line', as => $_, label => text_of($disk) . (defined $mount ? ' (' . text_of($mount) . ')' : ''), data => [ map { [$_->{at}, $unit * ($_->{disks}{$disk}{$what} // 0)] } @seen ] }
 	} 0 .. $#$disks;
 }
 
 sub lanes_table ($rows, $disks) {
 	my $mean = sub ($of) { @$rows ? sprintf '%.1f', sum0(map { $of->($_) } @$rows) / @$rows : '-' };
 	my $most = sub ($of) { @$rows ? sprintf '%.1f', max(map { $of->($_) } @$rows) : '-' };
-	my @line = map { my $part = $_; [$part->[1], sub ($r) { figure($r->{ $part->[0] }) }] } [us => 'user %'], [sy => 'system %'], [wa => 'waiting for a disk %'];
+	my @line = map { my $part = $_; [$part->[1], sub ($r) { $r->{ $part->[0] } // 0 }] } [us => 'user %'], [sy => 'system %'], [wa => 'waiting for a disk %'];
 	for my $disk (@$disks) {
-		push @line, map { my $part = $_; [text_of($disk) . ": $part->[1]", sub ($r) { figure($r->{disks}{$disk}{ $part->[0] }) }] } [util => 'busy %'], [queue => 'queue'], [await_ms => 'wait of a request, ms'], [read_mb_per_s => 'read, MB/s'];
+		push @line, map { my $part = $_; [text_of($disk) . ": $part->[1]", sub ($r) { $r->{disks}{$disk}{ $part->[0] } // 0 }] } [util => 'busy %'], [queue => 'queue'], [await_ms => 'wait of a request, ms'], [read_mb_per_s => 'read, MB/s'];
 	}
 	return { head => ['', 'mean', 'most'], rows => [ map { [$_->[0], $mean->($_->[1]), $most->($_->[1])] } @line ] };
 }

@@ -14,6 +14,7 @@ our @EXPORT_OK = qw(breakdown_chart curve_chart cdf_chart heat_chart percentile_
 use constant {
 	LEAST_MS   => 0.001,    # what took less stands at the foot of a log axis
 	LEAST_PART => 0.07,     # a narrower part of a bar has no room for its share
+	LETTER     => 0.024,    # width of a letter in a bar
 	HEAT_BINS  => 96,       # cells over time
 	FOOT       => 0.02,     # a distribution is drawn from this share on: its foot may be a thousand times as wide
 };
@@ -47,7 +48,7 @@ sub breakdown_chart ($facts, $slices, $kind) {
 		for my $stage (grep { $bar->{$_} > 0 } @stages) {
 			my $share = $bar->{$stage} / $sum;
 			push @{ $data{$stage} }, [$y, $x, $x + $share];
-			push @labels, { x => $x + $share / 2, y => $y, text => sprintf('%.0f %%', $share * 100), on => $stage } if $share >= LEAST_PART;
+			push @labels, { x => $x + $share / 2, y => $y, text => part_text($stage, $share), on => $stage } if $share >= LEAST_PART;
 			$x += $share;
 		}
 	}
@@ -64,18 +65,45 @@ sub breakdown_chart ($facts, $slices, $kind) {
 	};
 }
 
+# The name of the stage too, if there is room for it.
+sub part_text ($stage, $share) {
+	my $text = sprintf '%.0f %%', $share * 100;
+	return $share >= LETTER * length "$stage $text" ? "$stage $text" : $text;
+}
+
 # @$lines: { as, label, of => a stage and class of the model }
 sub curve_chart ($facts, $lines, %arg) {
 	my $x = tail_axis('percentile of the requests', max(1, map { $_->{of}{requests} } @$lines));
-	my @ms   = grep { $_ > LEAST_MS } map { map { $_->[2] } @{ $_->{of}{curve} } } @$lines;
+	my @ms   = grep { $_ > LEAST_MS } map { (map { $_->[2] } @{ $_->{of}{curve} }), $_->{of}{max} } @$lines;
 	my $y    = log_time_axis('duration', min(@ms) // 1, max(@ms) // 1);
-	my @series = map { { style => 'line', as => $_->{as}, label => $_->{label}, data => [ map { [10**$_->[0], max($_->[2], $y->{min})] } @{ $_->{of}{curve} } ] } } @$lines;
+	my @series = map { { style => 'line', as => $_->{as}, label => $_->{label}, data => tail_points($_->{of}, $x, $y) } } @$lines;
+	direct_labels(\@series, \my @labels, sub ($part) { log($x->{max}) * (0.2 + 0.55 * $part) }, sub ($point, $want) { log($point->[0]) >= $want });
 	return {
 		id => $arg{id} // 'percentiles', name => $arg{name} // 'percentile curve', title => $arg{title} // "$facts->{name}: duration at each percentile",
 		alt => 'Curves of the duration at each percentile; each further nine is as wide as the last one. ' . join(' ', map { sprintf '%s: median %s, p99 %s.', $_->{label}, duration($_->{of}{p50}), duration($_->{of}{p99}) } @$lines),
 		table  => $arg{table} // percentile_table('requests', [ map { [$_->{label}, $_->{of}] } @$lines ]),
-		panels => [ { x => $x, y => $y, rules => [give_up_rule($facts, 'y', $y)], series => \@series } ],
+		panels => [ { x => $x, y => $y, rules => [map { { %$_, side => 'left' } } give_up_rule($facts, 'y', $y)], series => \@series, labels => \@labels } ],
 	};
+}
+
+# From the fastest request to the slowest.
+sub tail_points ($of, $x, $y) {
+	my @points = map { [10**$_->[0], max($_->[2], $y->{min})] } @{ $of->{curve} };
+	push @points, [min($of->{requests}, $x->{max}), $of->{max}] if $of->{max} > 0;
+	return \@points;
+}
+
+# Writes the name of each series beside its line, each at another place, so that names do not cover each other.  $at says where
+# the first (0) to the last (1) of them belongs, $reached whether a point is there.
+sub direct_labels ($series, $labels, $at, $reached) {
+	for my $i (0 .. $#$series) {
+		my $want  = $at->(@$series > 1 ? $i / $#$series : 0.5);
+		my ($point) = grep { $reached->($_, $want) } @{ $series->[$i]{data} };
+		$point //= $series->[$i]{data}[-1];
+		push @$labels, { x => $point->[0], y => $point->[1], text => $series->[$i]{label}, of => $series->[$i]{as} };
+		$series->[$i]{direct} = 1;
+	}
+	return;
 }
 
 sub percentile_table ($what, $rows) {
@@ -90,11 +118,14 @@ sub cdf_chart ($facts, $of, $kind) {
 	my @ms     = grep { $_ > LEAST_MS } map { my $cdf = $of->{$_}{cdf}; (grep { $_->[1] >= FOOT } @$cdf)[0][0], $cdf->[-1][0] } @stages;
 	my $x      = log_time_axis('duration of the stage', min(@ms) // 1, max(@ms) // 1);
 	my @series = map { { style => 'steps', as => $_, label => $_, data => steps_of($of->{$_}{cdf}, $x) } } @stages;
+	my %middle = map { $_->{as} => $of->{ $_->{as} }{p50} } @series;
+	my @sorted = sort { $middle{ $b->{as} } <=> $middle{ $a->{as} } } @series;
+	direct_labels(\@sorted, \my @labels, sub ($part) { 0.3 + 0.55 * $part }, sub ($point, $want) { $point->[1] >= $want });
 	return {
 		id => 'cdf', name => 'distribution of each stage', title => "$facts->{name}: share of $kind with at most this time in a stage",
 		alt => "A curve for each stage: the share of $kind that spent at most the time below in it. " . join(' ', map { sprintf '%s: median %s, p99 %s.', $_, duration($of->{$_}{p50}), duration($of->{$_}{p99}) } @stages),
 		table  => percentile_table('stage', [ map { [$_, $of->{$_}] } @stages ]),
-		panels => [ { x => $x, y => share_axis("share of $kind"), series => \@series, rules => [give_up_rule($facts, 'x', $x)] } ],
+		panels => [ { x => $x, y => share_axis("share of $kind"), series => \@series, labels => \@labels, rules => [give_up_rule($facts, 'x', $x)] } ],
 	};
 }
 

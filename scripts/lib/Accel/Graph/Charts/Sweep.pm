@@ -1,101 +1,114 @@
 package Accel::Graph::Charts::Sweep;
-# Curves over the cells of a benchmark: threads against throughput and p99, one line for each server; or bars, if no number varies.
+# What other programs measured: cells of accel-bench as curves (threads against throughput and p99) or bars, runs of accel-load.
 use v5.36;
 use utf8;
 
 use Exporter   qw(import);
-use List::Util qw(max min uniq);
-use Accel::Graph::Axis qw(linear_axis time_axis log_axis duration);
+use List::Util qw(max min);
+use Accel::Graph::Axis  qw(linear_axis time_axis count_text);
 use Accel::Graph::Style qw(text_of);
 use Accel::Graph::Charts::Classic qw(give_up_rule);
+use Accel::Graph::Charts::Spread  qw(curve_chart);
 
-our @EXPORT_OK = qw(sweep_chart);
+our @EXPORT_OK = qw(sweep_chart load_chart);
 
-use constant MAX_LINES => 8;    # more cannot be told apart
+use constant { MAX_LINES => 8, MAX_BARS => 24, WIDE => 8 };    # more cannot be told apart; from this ratio on, an axis doubles
 
-my %NUMBER = (    # what a line may run along, and how an axis calls it
-	stat_threads => 'threads that open files', read_threads => 'threads that read',
-	concurrency  => 'clients at the same time', read_ahead => 'read-ahead (KiB)', rate => 'requests started per second',
+my %AXIS = (
+	stat_threads => 'threads that open files', read_threads => 'threads that read', accel_threads => 'threads of fcgi-stat-accel',
+	concurrency  => 'clients at the same time', read_ahead => 'read-ahead (KiB)', workers => 'workers',
 );
-my @NAMES = qw(server backend storage files concurrency stat_threads read_threads read_ahead noatime accel);
+my @FIGURES = (['MB/s' => 'mb_per_s'], ['requests/s' => 'requests_per_s'], ['p50 ms' => 'p50_ms'], ['p90 ms' => 'p90_ms'], ['p99 ms' => 'p99_ms'], ['spread %' => 'spread_percent']);
 
-sub is_number ($value) { return defined $value && !ref $value && $value =~ /\A[0-9]+(?:\.[0-9]+)?\z/ }
-
-# $bench as accel-bench writes it: { title, rows => [{ server, ..., median => { mb_per_s, p99_ms, ... } }] }
-sub sweep_chart ($facts, $bench) {
-	my @rows  = grep { ref eq 'HASH' && ref $_->{median} eq 'HASH' && is_number($_->{median}{mb_per_s}) } @{ ref $bench->{rows} eq 'ARRAY' ? $bench->{rows} : [] };
-	my %values = map { my $key = $_; $key => [ uniq(map { is_number($_->{$key}) ? $_->{$key} : () } @rows) ] } keys %NUMBER;
-	my ($along) = sort { @{ $values{$b} } <=> @{ $values{$a} } || $a cmp $b } keys %values;
-	my @vary  = grep { my $key = $_; $key ne $along && uniq(map { $_->{$key} // '' } @rows) > 1 } @NAMES;
-	my $title = defined $bench->{title} && !ref $bench->{title} && $bench->{title} ne '' ? text_of($bench->{title}) : $facts->{name};
-	return @{ $values{$along} } > 1 ? curves($facts, $title, $along, \@vary, \@rows) : bars($title, \@vary, \@rows);
+# $sweep of the model; nothing if no cell has a throughput.
+sub sweep_chart ($facts, $sweep) {
+	my @series = grep { @{ $_->{points} } } map { { %$_, label => text_of($_->{label}), points => [ grep { defined $_->{mb_per_s} } @{ $_->{points} } ] } } @{ $sweep->{series} };
+	return unless @series;
+	my $title = text_of($sweep->{title});
+	return defined $sweep->{x} ? curves($facts, $title, $sweep->{x}, \@series) : bars($title, \@series);
 }
 
-sub line_name ($row, $vary) {
-	return join ', ', map { my $v = text_of($row->{$_}); /\A(?:server|storage|files)\z/ ? $v : $_ . ' ' . $v } grep { !ref($row->{$_}) && ($row->{$_} // '') ne '' } @$vary;
-}
-
-sub curves ($facts, $title, $along, $vary, $rows) {
-	my (%line, @order);
-	for my $row (grep { is_number($_->{$along}) } @$rows) {
-		my $of = line_name($row, $vary);
-		push @order, $of unless $line{$of};
-		push @{ $line{$of} }, $row;
-	}
-	my @shown = @order > MAX_LINES ? @order[0 .. MAX_LINES - 1] : @order;
-	my @x     = map { $_->{$along} } map { @{ $line{$_} } } @shown;
-	my $wide  = min(@x) > 0 && max(@x) / min(@x) > 8;
-	my $x     = $wide ? doubling_axis($NUMBER{$along}, min(@x), max(@x)) : linear_axis($NUMBER{$along}, max(@x));
-	my $panel = sub ($y, $key, $labels) {
-		my @series = map {
-			my $n = $_;
-			my @data = sort { $a->[0] <=> $b->[0] } map { is_number($_->{median}{$key}) ? [$_->{$along}, $_->{median}{$key}] : () } @{ $line{ $shown[$n] } };
-			{ style => 'marked', as => $n, data => \@data, $labels && $shown[$n] ne '' ? (label => $shown[$n]) : () }
-		} 0 .. $#shown;
-		return { x => $x, y => $y, shared_x => $labels, series => \@series };
+sub curves ($facts, $title, $key, $series) {
+	my @shown  = @$series > MAX_LINES ? @$series[0 .. MAX_LINES - 1] : @$series;
+	my @points = map { @{ $_->{points} } } @shown;
+	my $name   = $AXIS{$key} // text_of($key);
+	my $x      = threads_axis($name, map { $_->{x} } @points);
+	my $mb     = linear_axis('throughput (MB/s)', max(map { $_->{mb_per_s} } @points), ticks => 4);
+	my $p99    = time_axis('p99 of a request (UNIT)', max(0, map { $_->{p99_ms} // () } @points), ticks => 4);
+	my $lines  = sub ($figure, $labels) {
+		return [ map { { style => 'marked', as => $_, $labels && @shown > 1 ? (label => $shown[$_]{label}) : (),
+			data => [ map { defined $_->{$figure} ? [$_->{x}, $_->{$figure}] : () } @{ $shown[$_]{points} } ] } } 0 .. $#shown ];
 	};
-	my $mb = linear_axis('throughput (MB/s)', max(map { $_->{median}{mb_per_s} } @$rows), ticks => 4);
-	my $p9 = time_axis('p99 of a request (UNIT)', max(0, map { is_number($_->{median}{p99_ms}) ? $_->{median}{p99_ms} : () } @$rows), ticks => 4);
-	my $low = $panel->($p9, 'p99_ms', 0);
-	$low->{rules} = [give_up_rule($facts, 'y', $p9)];
 	return {
-		id => 'sweep', name => 'sweep', title => $title,
-		alt => "Two panels over $NUMBER{$along}: throughput above, p99 of the duration of a request below; a line for each of " . scalar(@shown) . ' series.',
-		table => table_of($rows, [uniq($along, @$vary)]), panels => [$panel->($mb, 'mb_per_s', 1), $low],
+		id => 'sweep', name => 'sweep', title => $title . (@shown < @$series ? sprintf(' (%d of %d series)', scalar(@shown), scalar(@$series)) : ''),
+		alt    => "Two panels over $name: throughput above, p99 of a request below. " . join(' ', map { best($_) } @shown),
+		table  => table_of($series, $name),
+		panels => [ { x => $x, y => $mb, shared_x => 1, series => $lines->('mb_per_s', 1) },
+			{ x => $x, y => $p99, series => $lines->('p99_ms', 0), rules => [give_up_rule($facts, 'y', $p99)] } ],
 	};
 }
 
-# 1, 2, 4, 8, ...: what thread counts are.
-sub doubling_axis ($label, $min, $max) {
-	my ($at, @ticks) = (1);
-	while ($at <= $max * 1.001) { push @ticks, [$at, "$at"] if $at >= $min / 1.001; $at *= 2 }
-	return { label => $label, min => $min / 1.1, max => $max * 1.1, log => 1, ticks => \@ticks, minor => [] };
+sub best ($series) {
+	my ($best) = sort { $b->{mb_per_s} <=> $a->{mb_per_s} } @{ $series->{points} };
+	return sprintf '%s: most is %.3g MB/s at %s.', $series->{label}, $best->{mb_per_s}, $best->{x};
 }
 
-sub bars ($title, $vary, $rows) {
-	my (@series, @ticks, @labels);
-	my $most = max(1e-9, map { $_->{median}{mb_per_s} } @$rows);
-	for my $i (0 .. $#$rows) {
-		my ($y, $mb) = ($#$rows - $i, $rows->[$i]{median}{mb_per_s});
-		push @ticks,  [$y, line_name($rows->[$i], $vary)];
-		push @labels, $mb > $most * 0.85 ? { x => $mb - $most * 0.01, y => $y, text => sprintf('%.3g', $mb), align => 'right', on => 'stat' }
-		    : { x => $mb + $most * 0.01, y => $y, text => sprintf('%.3g', $mb), align => 'left' };
-		push @series, { style => 'bars', as => 'stat', data => [[$y, 0, $mb]] };
+# A mark at each value that was measured; they double, as counts of threads do, if they reach far.
+sub threads_axis ($label, @x) {
+	my %seen = map { $_ => 1 } @x;
+	my @at   = sort { $a <=> $b } keys %seen;
+	my ($min, $max) = @at[0, -1];
+	return { label => $label, min => $min / 1.1, max => $max * 1.1, log => 1, ticks => [ map { [$_, "$_"] } @at ], minor => [] } if $min > 0 && $max / $min > WIDE;
+	return { label => $label, min => 0, max => $max > 0 ? $max * 1.05 : 1, ticks => [ map { [$_, "$_"] } @at ] };
+}
+
+# No number varies: a bar for each cell.
+sub bars ($title, $series) {
+	my @shown = @$series > MAX_BARS ? @$series[0 .. MAX_BARS - 1] : @$series;
+	my @mb    = map { $_->{points}[0]{mb_per_s} } @shown;
+	my $most  = max(1e-9, @mb);
+	my (@bars, @labels, @ticks);
+	for my $i (0 .. $#shown) {
+		my $y = $#shown - $i;
+		push @ticks,  [$y, $shown[$i]{label}];
+		push @bars,   [$y, 0, $mb[$i]];
+		push @labels, $mb[$i] > 0.85 * $most ? { x => $mb[$i] - 0.01 * $most, y => $y, text => sprintf('%.3g', $mb[$i]), align => 'right', on => 'stat' }
+		    : { x => $mb[$i] + 0.01 * $most, y => $y, text => sprintf('%.3g', $mb[$i]), align => 'left' };
 	}
 	return {
-		id => 'sweep', name => 'throughput', title => $title, alt => 'Bars of the throughput: ' . join(', ', map { line_name($_, $vary) . sprintf ' %.3g MB/s', $_->{median}{mb_per_s} } @$rows),
-		table  => table_of($rows, $vary),
-		panels => [ { x => linear_axis('throughput (MB/s)', $most), series => \@series, labels => \@labels, bare => 1,
-			y => { label => '', min => -0.6, max => $#$rows + 0.6, ticks => \@ticks } } ],
+		id => 'sweep', name => 'throughput', title => $title, alt => 'Bars of the throughput. ' . join(', ', map { sprintf '%s: %.3g MB/s', $shown[$_]{label}, $mb[$_] } 0 .. $#shown),
+		table  => table_of($series),
+		panels => [ { x => linear_axis('throughput (MB/s)', $most), y => { label => '', min => -0.6, max => $#shown + 0.6, ticks => \@ticks },
+			series => [ { style => 'bars', as => 'stat', data => \@bars } ], labels => \@labels, bare => 1 } ],
 	};
 }
 
-sub table_of ($rows, $vary) {
-	my @figures = (['MB/s' => 'mb_per_s'], ['requests/s' => 'requests_per_s'], ['p50 ms' => 'p50_ms'], ['p99 ms' => 'p99_ms'], ['spread %' => 'spread_percent']);
-	return { head => [@$vary, map { $_->[0] } @figures], rows => [ map {
-		my $r = $_;
-		[map({ my $v = $r->{$_} // '-'; ref $v ? '-' : text_of($v) } @$vary), map { my $v = $r->{median}{ $_->[1] }; is_number($v) ? sprintf('%.4g', $v) + 0 : '-' } @figures];
-	} @$rows ] };
+sub table_of ($series, @axis) {
+	my @rows;
+	for my $line (@$series) {
+		push @rows, map { my $point = $_; [$line->{label}, @axis ? $point->{x} : (), map { defined $point->{ $_->[1] } ? 0 + sprintf('%.4g', $point->{ $_->[1] }) : '–' } @FIGURES] } @{ $line->{points} };
+	}
+	return { head => ['', @axis, map { $_->[0] } @FIGURES], rows => \@rows };
+}
+
+# $runs: load of the model; how long clients waited for whole replies
+sub load_chart ($facts, $runs) {
+	my @runs = grep { $_->{latency} } @$runs;
+	return unless @runs;
+	my @shown = @runs > MAX_LINES ? @runs[0 .. MAX_LINES - 1] : @runs;
+	return curve_chart($facts, [ map { { as => $_, label => text_of($shown[$_]{label}), of => $shown[$_]{latency} } } 0 .. $#shown ],
+		id => 'load', name => 'clients', title => 'How long clients waited for a reply', table => load_table(\@runs));
+}
+
+sub load_table ($runs) {
+	my @rows;
+	for my $run (@$runs) {
+		my $errors = $run->{errors} // {};
+		push @rows, [text_of($run->{label}), map({ defined $run->{$_} ? count_text($run->{$_}) : '–' } qw(requests answered)), count_text($errors->{all} // 0),
+			map({ defined $run->{$_} ? 0 + sprintf('%.4g', $run->{$_}) : '–' } qw(requests_per_s mb_per_s)),
+			map({ my $of = $run->{ $_->[0] }; $of ? 0 + sprintf('%.4g', $of->{ $_->[1] }) : '–' } ([latency => 'p50'], [latency => 'p99'], [latency => 'max'], [first_byte => 'p99'])) ];
+	}
+	return { head => ['run', 'requests', 'answered', 'errors', 'requests/s', 'MB/s', 'p50 ms', 'p99 ms', 'max ms', 'first byte p99 ms'], rows => \@rows };
 }
 
 1;
