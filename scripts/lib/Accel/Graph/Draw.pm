@@ -7,8 +7,9 @@ use File::Temp ();
 use List::Util qw(uniq);
 use Accel::Graph::Charts  qw(charts chart_names);
 use Accel::Graph::Error   qw(complain fail EX_USAGE EX_UNAVAILABLE EX_CANTCREAT);
-use Accel::Graph::Gnuplot qw(gnuplot_script picture run_gnuplot find_program);
+use Accel::Graph::Gnuplot qw(gnuplot_script picture run_gnuplot);
 use Accel::Graph::Style   qw(text_of);
+use Accel::Util           qw(find_program);
 
 use constant {
 	SIZE => '960x600', FONT => 'DejaVu Sans,13',

@@ -6,7 +6,7 @@ use Exporter   qw(import);
 use File::Temp ();
 use Accel::Graph::Style qw(style contrast @HEAT);
 
-our @EXPORT_OK = qw(gnuplot_script picture run_gnuplot find_program);
+our @EXPORT_OK = qw(gnuplot_script picture run_gnuplot);
 
 use constant { PANEL_TOP => 0.84, PANEL_BOTTOM => 0.11, PANEL_GAP => 0.055 };    # of the height of a chart with several panels
 
@@ -181,14 +181,6 @@ sub plot_of ($series, $style, $x, $y) {
 	return ('using (($1+$2)/2):(($3+$4)/2):1:2:3:4:(heat($5)) with boxxyerror fillcolor rgb variable',
 		'with boxes') if $kind eq 'cells';
 	die "no such style of a series: $kind";
-}
-
-sub find_program ($program) {
-	for my $dir (split /:/, $ENV{PATH} // '') {
-		my $path = ($dir eq '' ? '.' : $dir) . "/$program";
-		return $path if -f $path && -x _;
-	}
-	return;
 }
 
 # Runs gnuplot on a script in a directory.  Returns its wait status and its error messages.
