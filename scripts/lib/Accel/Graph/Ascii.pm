@@ -89,9 +89,12 @@ sub _put ($series, $letter, $canvas, $column, $row, $x, $y, $wide) {
 	if ($kind eq 'cells') {
 		_put_cells($data, $canvas, $column, $row);
 	} elsif ($kind eq 'area') {
-		for my $point (@$data) {
-			my ($at, $low, $high) = ($column->($point->[0]), $row->($point->[1]), $row->($point->[2]));
-			substr($canvas->[$_], $at, 1) = $letter for $point->[2] > $point->[1] ? $high .. $low : ();
+		for my $i (0 .. $#$data) {
+			my ($at, $from, $to) = @{ $data->[$i] };
+			my $next = $i < $#$data ? $column->($data->[ $i + 1 ][0]) - 1 : $column->($at);
+			for my $c ($to > $from ? ($column->($at) .. max($next, $column->($at))) : ()) {
+				substr($canvas->[$_], $c, 1) = $letter for $row->($to) .. $row->($from);
+			}
 		}
 	} else {
 		my @points = grep { defined $_->[1] } @$data;

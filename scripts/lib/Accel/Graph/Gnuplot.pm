@@ -64,8 +64,8 @@ sub terminal (%arg) {
 		'} else {', "	set terminal png size $size", '}');
 }
 
-# "NAME,SIZE" with a size a tenth larger.
-sub title_font ($font) { return $font =~ s/,([0-9.]+)\z/',' . int($1 * 1.1 + 0.5)/er }
+# "NAME,SIZE" with another size.
+sub font ($font, $factor) { return $font =~ s/,([0-9]+)\z/',' . int($1 * $factor + 0.5)/er }
 
 sub frame () {
 	return (q{set border 3 linecolor '#808080' linewidth 0.8}, q{set tics nomirror out scale 0.6,0.3 textcolor '#303030'},
@@ -89,7 +89,7 @@ sub style_lines ($charts, $gp) {
 
 sub draw_chart ($chart, $number, $block, %arg) {
 	my @panels = @{ $chart->{panels} };
-	my $title  = $arg{title} ? 'set title ' . quote($arg{title_text} // $chart->{title}) . " noenhanced font " . quote(title_font($arg{font})) : 'unset title';
+	my $title  = $arg{title} ? 'set title ' . quote($arg{title_text} // $chart->{title}) . " noenhanced font " . quote(font($arg{font}, 1.1)) : 'unset title';
 	my ($top, $weight, @gp) = (PANEL_TOP, 0);
 	$weight += $_->{height} // 1 for @panels;
 	push @gp, 'set multiplot' if @panels > 1;
@@ -100,10 +100,10 @@ sub draw_chart ($chart, $number, $block, %arg) {
 			$top -= $high + PANEL_GAP;
 		}
 		push @gp, $panel == $panels[0] ? $title : 'unset title';
-		push @gp, 'set rmargin 24', 'set key outside right center vertical' if $chart->{side_key};
+		push @gp, 'set rmargin 24', 'set key outside right center vertical maxcols 1 spacing 0.9 font ' . quote(font($arg{font}, 0.85)) if $chart->{side_key};
 		push @gp, draw_panel($panel, $number, $block, $panel == $panels[-1] || !$panel->{shared_x}, @panels > 1);
 	}
-	push @gp, 'unset rmargin', KEY if $chart->{side_key};
+	push @gp, 'unset rmargin', KEY . ' font ' . quote($arg{font}) if $chart->{side_key};
 	push @gp, 'unset multiplot', 'unset tmargin', 'unset bmargin', 'unset lmargin' if @panels > 1;
 	return @gp;
 }

@@ -90,8 +90,8 @@ sub add_to ($sums, $key, $value) {
 }
 
 sub add_lane ($bin, $lane, $at) {
-	add_to($bin->{sums}, $_, $lane->{$_}) for @MACHINE;
-	add_to($bin->{sums}, 'at', $at);
+	add_to($bin->{sums} //= {}, $_, $lane->{$_}) for @MACHINE;
+	add_to($bin->{sums} //= {}, 'at', $at);
 	return unless ref $lane->{disks} eq 'HASH';
 	for my $name (sort keys %{ $lane->{disks} }) {
 		my $disk = $lane->{disks}{$name};

@@ -20,7 +20,7 @@ sub lanes_chart ($facts, $lanes) {
 	my @disks = busiest(\@rows);
 	my $y     = time_axis('UNIT per request', $facts->{ymax} // $facts->{max_ms}{total}, ticks => 4, exact => defined $facts->{ymax});
 	my @panels = (
-		{ x => $x, y => $y, height => 2.2, shared_x => 1, rules => [give_up_rule($facts, 'y', $y)],
+		{ x => $x, y => $y, height => 1.7, shared_x => 1, rules => [give_up_rule($facts, 'y', $y)],
 			series => [{ style => 'points', as => 'total', label => 'a request', columns => { stage_sum($facts, 'total') } }] },
 		{ x => $x, y => share_axis('processors', 50), shared_x => 1, series => [cpu_series(\@rows)] },
 		{ x => $x, y => share_axis('disks busy', 50), shared_x => 1, series => [disk_series(\@rows, \@disks, util => 0.01)] },
