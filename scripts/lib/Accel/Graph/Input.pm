@@ -15,7 +15,7 @@ use constant {
 	MAX_ROWS  => 10_000,      # of a sweep
 	MAX_LOADS => 64,          # runs of accel-load
 	MAX_WORDS => 40,          # facts about a machine
-	AROUND_S  => 60,          # lanes before the first and after the last request
+	AROUND_S  => 1,           # lanes before the first and after the last request: one is a mean over a second
 };
 
 my $NUMBER  = qr{\A-?[0-9]{1,18}(?:\.[0-9]{1,18})?(?:[eE][-+]?[0-9]{1,2})?\z};
@@ -62,7 +62,7 @@ sub lanes ($file, $first, $last) {
 		my $lane = object($line, "$file:$seen");
 		my $time = number($lane->{time}) // fail(EX_DATAERR, "$file:$seen: no \"time\"; accel-top --record writes such a file");
 		next if $time < $first - AROUND_S || $time > $last + AROUND_S;
-		add_lane($bins{ int(($time - $first + AROUND_S) / $width) } //= {}, $lane, $time - $first);
+		add_lane($bins{ int(($time - $first + AROUND_S) / $width) } //= {}, $lane, at => $time - $first, time => $time);
 	}
 	fail(EX_DATAERR, "$file: no line about the time of the log, " . join ' to ', map { scalar gmtime $_ } $first, $last) unless %bins;
 	return [map { lane_means($bins{$_}) } sort { $a <=> $b } keys %bins];
@@ -89,9 +89,9 @@ sub add_to ($sums, $key, $value) {
 	return;
 }
 
-sub add_lane ($bin, $lane, $at) {
+sub add_lane ($bin, $lane, %when) {
 	add_to($bin->{sums} //= {}, $_, $lane->{$_}) for @MACHINE;
-	add_to($bin->{sums} //= {}, 'at', $at);
+	add_to($bin->{sums} //= {}, $_, $when{$_}) for keys %when;
 	return unless ref $lane->{disks} eq 'HASH';
 	for my $name (sort keys %{ $lane->{disks} }) {
 		my $disk = $lane->{disks}{$name};
@@ -118,14 +118,17 @@ sub sweep ($file) {
 	my @cells = map { my $row = $_; ref $row eq 'HASH' && ref $row->{median} eq 'HASH' ? $row : () } @$rows;
 	fail(EX_DATAERR, "$file: no row has a \"median\"") unless @cells;
 	my $x = axis(@cells);
-	my (%series, @order);
+	my @keys = differing(@cells);
+	my (%series, @order, @clean);
 	for my $cell (@cells) {
-		my $label = label($cell, $x, differing(@cells));
+		my $label  = label($cell, $x, @keys);
+		my %figure = map { my $n = number($cell->{median}{$_}); defined $n ? ($_ => $n) : () } @FIGURES;
+		my $spread = number($cell->{spread_percent}) // 0;
+		push @clean, { map({ my $word = word($cell->{$_}); defined $word ? ($_ => $word) : () } @CELL), spread_percent => $spread, median => \%figure };
 		push @order, $label unless $series{$label};
-		push @{ $series{$label} }, { x => defined $x ? number($cell->{$x}) // 0 : 1, spread_percent => number($cell->{spread_percent}) // 0,
-			map { my $n = number($cell->{median}{$_}); defined $n ? ($_ => $n) : () } @FIGURES };
+		push @{ $series{$label} }, { x => defined $x ? number($cell->{$x}) // 0 : 1, spread_percent => $spread, %figure };
 	}
-	return { title => word($bench->{title}) // word($bench->{scenario}) // $file, machine => words($bench->{machine}), x => $x,
+	return { title => word($bench->{title}) // word($bench->{scenario}) // $file, machine => words($bench->{machine}), x => $x, rows => \@clean,
 		series => [map { { label => $_, points => [sort { $a->{x} <=> $b->{x} } @{ $series{$_} }] } } @order] };
 }
 

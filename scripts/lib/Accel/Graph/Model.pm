@@ -223,17 +223,19 @@ The model of the older log, with all keys of a log but C<data> and C<advice>.
 
 =head2 lanes
 
-  [{ at => seconds since the first request, us, sy, id, wa => percent, cs, bi, bo => per second,
+  [{ time => seconds since 1970, at => seconds since the first request, us, sy, id, wa => percent, cs, bi, bo => per second,
      disks => { vda => { mount => "/", util => percent, queue, await_ms, read_mb_per_s } } }, ...]
 
-Only from a minute before the first request to a minute after the last one; at most 1024, then means of neighbours.
+Only from a second before the first request to a second after the last one; at most 1024, then means of neighbours.
 
 =head2 sweep
 
-  { title, machine => { key => text }, x => "read_threads", series => [{ label => "accel:threads, ext4:2", points => [{ x => 4, mb_per_s, requests_per_s, p50_ms, p90_ms,
-    p99_ms, max_ms, spread_percent }, ...] }, ...] }
+  { title, machine => { key => text }, x => "read_threads",
+    series => [{ label => "accel:threads, ext4:2", points => [{ x => 4, mb_per_s, requests_per_s, p50_ms, p90_ms, p99_ms, max_ms, spread_percent }, ...] }, ...],
+    rows => [{ server, backend, storage, read_threads, ..., median => { mb_per_s, ... }, spread_percent }, ...] }
 
 From accel-bench --json. x is the key of a cell that takes most values; each other combination is a series. Points are sorted by x.
+C<rows> are the cells themselves.
 
 =head2 load
 
