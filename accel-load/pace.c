@@ -18,6 +18,8 @@ pace_start_due(struct thread *t)
 {
 	const struct load_conf *conf = t->conf;
 	uint64_t at = t->now;
+	struct conn *c;
+	bool connects;
 
 	while (!list_empty(&t->idle) && thread_may_start(t)) {
 		if (conf->hold && t->outstanding >= HOLD_AT_ONCE)
@@ -27,7 +29,11 @@ pace_start_due(struct thread *t)
 		if (at > t->now)
 			return (at);
 		t->scheduled++;
-		conn_ask(container_of(t->idle.next, struct conn, link), at);
+		c = container_of(t->idle.next, struct conn, link);
+		connects = c->sock.fd < 0;
+		conn_ask(c, at);
+		if (connects)
+			return (t->now);
 	}
 	return (NEVER);
 }

@@ -8,7 +8,9 @@
 
 #include "accel-load/thread.h"
 
-/* Starts the requests that are due.  Returns when to call it again; NEVER: after an answer. */
+/* Starts the requests that are due.  Returns when to call it again; NEVER: after an answer.  It
+ * stops at a new connection, so that its request goes out before the next one is made: servers that
+ * are full close connections that have sent nothing. */
 uint64_t pace_start_due(struct thread *);
 /* At the end: requests that were due but had no connection count with their age. */
 void pace_count_overdue(struct thread *);

@@ -20,9 +20,9 @@
  * EAGAIN.  Callbacks run after the whole batch of events was read.  Events carry a slot and a
  * generation, so an event of a closed socket is ignored.
  *
- * Callbacks come in the order of their results, except that a send that succeeded in op_submit() is
- * called back next (io_follow() in io/engine.h).  A cancelled op comes back before any op that is
- * submitted after op_cancel().
+ * Callbacks come in the order of their results, except that a send or a connect that succeeded in
+ * op_submit() is called back next (io_follow() in io/engine.h).  A cancelled op comes back before
+ * any op that is submitted after op_cancel().
  */
 #ifndef IO_IO_H
 #define IO_IO_H

@@ -326,6 +326,21 @@ bind_from(int fd, const struct io_op *op)
 	return (bind(fd, op->connect.from, op->connect.len));
 }
 
+/* To an address of this host the handshake ends as the call returns, which the next call sees: so
+ * that the request goes out at once, and the socket need not be registered first. */
+static int
+connect_now(int fd, const struct io_op *op)
+{
+	int rc = connect(fd, op->connect.addr, op->connect.len);
+
+	if (rc == 0 || errno != EINPROGRESS)
+		return (rc);
+	rc = connect(fd, op->connect.addr, op->connect.len);
+	if (rc < 0 && errno == EALREADY)
+		errno = EINPROGRESS;
+	return (rc);
+}
+
 static void
 start_connect(struct io *io, struct io_op *op)
 {
@@ -341,9 +356,9 @@ start_connect(struct io *io, struct io_op *op)
 	s->hints = 0; /* nothing to read before something was sent: the first RECV parks */
 	if (op->connect.addr->sa_family != AF_UNIX)
 		setsockopt(s->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	if (connect(s->fd, op->connect.addr, op->connect.len) == 0) {
+	if (connect_now(s->fd, op) == 0) {
 		s->hints = SOCK_WRITABLE;
-		io_complete(op, 0);
+		io_complete_next(op, 0);
 	} else if (errno == EINPROGRESS)
 		epoll_park(io, op);
 	else
