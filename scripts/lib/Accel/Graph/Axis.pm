@@ -32,7 +32,7 @@ sub count_text ($n) {
 sub _steps ($max, $want) {
 	my $raw  = $max / $want;
 	my $ten  = 10**floor(log($raw) / log 10);
-	my ($step) = grep { $_ >= $raw * 0.999 } map { $_ * $ten } 1, 2, 5, 10;
+	my ($step) = grep { $_ >= $raw * 0.8 } map { $_ * $ten } 1, 2, 5, 10;
 	return map { $_ * $step } 0 .. int($max / $step * 1.000001);
 }
 

@@ -37,6 +37,7 @@ svg .halo{paint-order:stroke;stroke:var(--bg);stroke-width:3;stroke-linejoin:rou
 svg .bar{stroke:var(--bg);stroke-width:.8}
 svg [class^="l-"]{stroke-width:1.6}
 svg .mark{stroke-width:1}
+svg .dots{stroke-width:2;stroke-linecap:round}
 .figures{overflow-x:auto;margin-top:.6rem}
 table{border-collapse:collapse;font-size:.82rem;font-variant-numeric:tabular-nums}
 th,td{padding:.15rem .7rem .15rem 0;text-align:right;white-space:nowrap;border-bottom:1px solid var(--grid)}

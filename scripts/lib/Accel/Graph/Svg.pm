@@ -14,7 +14,7 @@ our @EXPORT_OK = qw(svg svg_css escape);
 
 use constant {
 	WIDTH => 480, LEFT => 62, RIGHT => 16, BOTTOM => 40, LINE => 17, LETTER => 6.7,
-	PLOT_HEIGHT => 250, BAR => 40, PANEL_HEIGHT => 110, NAME_ROOM => 24, MARK => 2.1, SAMPLE => 22,
+	PLOT_HEIGHT => 250, BAR => 40, PANEL_HEIGHT => 110, NAME_ROOM => 24, MARK => 2.1, SAMPLE => 22, MOST_MARKS => 3000,
 };
 
 # Text between tags or in a quoted attribute.
@@ -160,15 +160,16 @@ sub _series ($series, $at_x, $at_y) {
 		return '<path class="f-' . $as . '" d="M' . join('L', @there, @back) . 'Z"/>';
 	}
 	my @points = map { [$at_x->($_->[0]), $at_y->($_->[1])] } grep { defined $_->[1] } @$data;
-	return _marks(\@points, $series, @points > 3000 ? MARK * 0.6 : MARK) if $kind eq 'points';
+	return _marks(\@points, $series, MARK) if $kind eq 'points';
 	my $path = $kind eq 'steps'
 	    ? sprintf('M%.1f %.1f', @{ $points[0] }) . join('', map { sprintf 'H%.1fV%.1f', @$_ } @points[1 .. $#points])
 	    : 'M' . join('L', map { sprintf '%.1f %.1f', @$_ } @points);
 	return ("<path class=\"l-$as\"" . _dash($as) . " d=\"$path\"/>", $kind eq 'marked' ? _marks(\@points, $series, 3) : ());
 }
 
-# All marks of a series in one path.
+# All marks of a series in one path.  Where there are so many that their shape cannot be seen, they are dots.
 sub _marks ($points, $series, $r) {
+	return "<path class=\"dots l-$series->{as}\" d=\"" . join('', map { sprintf 'M%.0f %.0fh0', @$_ } @$points) . '"/>' if @$points > MOST_MARKS;
 	my $mark = style($series->{as})->{mark};
 	my $open = $mark =~ s/\Aopen-//;
 	my $d    = 2 * $r;

@@ -1,0 +1,167 @@
+# The charts of accel-graph: axes, marks, limits, what each picture shows, as PNG, SVG and text.
+use v5.36;
+use utf8;
+use Test::More;
+use Test::Timing qw(timing_lines full_model);
+use Test::Util   qw(need_program put slurp);
+use Cwd          qw(abs_path);
+use File::Temp   ();
+use FindBin      ();
+use lib "$FindBin::Bin/../../scripts/lib";
+use Accel::Graph::Ascii   qw(ascii);
+use Accel::Graph::Axis    qw(duration time_axis log_time_axis tail_axis position);
+use Accel::Graph::Charts  qw(charts chart_names);
+use Accel::Graph::Gnuplot qw(gnuplot_script picture run_gnuplot);
+use Accel::Graph::Style   qw(style @STACK @HEAT heat_levels);
+use Accel::Graph::Thin    qw(with_points);
+
+binmode Test::More->builder->$_, ':utf8' for qw(output failure_output);
+my $gnuplot = need_program('gnuplot', 'gnuplot-nox');
+my $script  = abs_path("$FindBin::Bin/../../scripts/accel-graph");
+my $dir     = File::Temp->newdir;
+chdir $dir or die "chdir: $!";
+put('cold.log', join "\n", timing_lines(500), '');
+my $EVIL  = "'; system('touch pwned') #%s\"\\\n";
+my $model = full_model('cold.log', 'cold', $dir);
+my %chart = map { $_->{id} => $_ } charts($model);
+
+sub brightness ($color) { my ($r, $g, $b) = map { hex } $color =~ /([0-9a-f]{2})/g; return (0.3 * $r + 0.59 * $g + 0.11 * $b) / 255 }
+sub series_of ($id, $panel = 0) { return map { $_->{as} } @{ $chart{$id}{panels}[$panel]{series} } }
+
+# Runs accel-graph; returns its status and its words.
+sub graph (@args) {
+	my $pid = fork // die "fork: $!";
+	if (!$pid) {
+		open STDOUT, '>', 'out' or die;
+		open STDERR, '>&', \*STDOUT or die;
+		exec $^X, $script, @args or die;
+	}
+	waitpid $pid, 0;
+	return ($? >> 8, slurp('out'));
+}
+
+subtest 'words and axes' => sub {
+	is_deeply [map { duration($_) } 0, 0.02, 0.25, 12.3456, 999.4, 1279, 61_000, 654_321], ['0 ms', '20 µs', '0.25 ms', '12.3 ms', '999 ms', '1.28 s', '61 s', '654 s'], 'durations';
+	is_deeply [map { time_axis('UNIT', $_)->{label} } 0.5, 9_000, 30_000], ['µs', 'ms', 's'], 'the unit follows the range';
+	is_deeply [map { $_->[1] } @{ time_axis('UNIT', 30_000)->{ticks} }], [0, 5, 10, 15, 20, 25, 30], 'and 30000 ms are 30 s';
+	is_deeply [map { $_->[1] } @{ log_time_axis('', 0.5, 3_000)->{ticks} }], ['1 ms', '10 ms', '100 ms', '1 s'], 'decades';
+	is_deeply [map { $_->[1] } @{ tail_axis('', 5_000)->{ticks} }], ['0 %', '50 %', '90 %', '99 %', '99.9 %'], 'nines, as far as there are requests';
+	my $tail = tail_axis('', 1e9);
+	is sprintf('%.6f', position($tail, 1000) - position($tail, 100)), sprintf('%.6f', position($tail, 100) - position($tail, 10)), 'each nine is as wide as the last one';
+	for my $odd (0, 1e-9, 1e15, 1e300) {
+		for my $axis (time_axis('', $odd), log_time_axis('', $odd, $odd)) {
+			ok $axis->{max} > $axis->{min} && @{ $axis->{ticks} } > 1 && @{ $axis->{ticks} } < 40, "a range up to $odd ms";
+		}
+	}
+};
+
+subtest 'marks and colours' => sub {
+	for my $i (1 .. $#STACK) {
+		my ($above, $below) = map { style($_) } @STACK[ $i, $i - 1 ];
+		next if $STACK[$i] eq 'other';    # light as writing, with a cross
+		cmp_ok abs(brightness($above->{$_}) - brightness($below->{$_})), '>', 0.2, "$STACK[$i] upon $STACK[$i - 1]: brightness ($_)" for qw(light dark);
+	}
+	my %mark = map { style($_)->{mark} => 1 } @STACK;
+	is keys %mark, @STACK, 'each stage has a mark of its own';
+	my @heat = map { brightness($_) } @HEAT;
+	ok !(grep { $heat[ $_ - 1 ] - $heat[$_] < 0.1 } 1 .. $#heat), 'the heat map gets darker in steps that can be seen in grey';
+	for my $most (1, 2, 7, 1000, 10**7) {
+		my ($of, $levels) = heat_levels($most);
+		is $of->($most), $levels->[-1][0], "heat: $most is in the last level";
+		is_deeply [map { $_->[0] } @$levels], [sort { $a <=> $b } map { $_->[0] } @$levels], 'levels ascend';
+	}
+};
+
+subtest 'what the charts show' => sub {
+	is_deeply [sort keys %chart], [sort '', grep { $_ ne 'stages' } chart_names()], 'every chart can be drawn';
+	is_deeply [series_of('')], [qw(hot read read-queue stat stat-queue)], 'all stages: the highest first; what is too short to be seen is left out';
+	my $tall = (charts($model, only => ['stages'], ymax => 200))[0];
+	is_deeply [map { $_->{as} } @{ $tall->{panels}[0]{series} }], [qw(hot write read read-queue stat stat-queue)], 'unless the axis ends below';
+	is_deeply [map { scalar @{ $_->{columns}{sum} } } @{ $tall->{panels}[0]{series} }], [1, 6, 4, 3, 2, 1], 'each upon those below';
+	is_deeply [map { $_->{columns}{only} } @{ $chart{read}{panels}[0]{series} }], ['15 == 1', '15 != 1'], 'hot and cold are told apart';
+	is_deeply [series_of('breakdown')], [qw(stat-queue stat read-queue read handover write other)], 'every stage in the breakdown';
+	like $chart{breakdown}{title}, qr/cold requests/, 'which is about the cold ones';
+	for my $bar (0 .. 3) {
+		my @parts = map { grep { $_->[0] == $bar } @{ $_->{data} } } @{ $chart{breakdown}{panels}[0]{series} };
+		is sprintf('%.6f', $parts[-1][2]), '1.000000', "bar $bar: parts make a whole";
+	}
+	is_deeply [series_of('percentiles')], [qw(all cold hot)], 'curves of all, cold and hot requests';
+	my ($cold) = grep { $_->{as} eq 'cold' } @{ $chart{percentiles}{panels}[0]{series} };
+	is $cold->{data}[-1][1], $model->{stages}{total}{cold}{max}, 'up to the slowest request';
+	ok !(grep { $_->{data}[-1][1] != 1 } @{ $chart{cdf}{panels}[0]{series} }), 'a distribution ends at 100 %';
+	my $cells = 0;
+	$cells += $_->[1] + $_->[2] + $_->[3] + $_->[4] + $_->[5] for @{ $chart{heat}{table}{rows} };
+	is $cells, 500, 'the cells of the heat map are all requests';
+	is scalar(@{ $chart{lanes}{panels} }), 4, 'lanes: requests, processors, disks, queues';
+	is_deeply [map { scalar @{ $_->{series} } } @{ $chart{sweep}{panels} }], [2, 2], 'sweep: throughput and p99, a line for each server';
+	for my $id (sort keys %chart) {
+		my $c = $chart{$id};
+		ok length $c->{title} && length $c->{alt} > 40 && @{ $c->{table}{rows} }, "$c->{name}: title, words instead of the picture, figures";
+		is_deeply [grep { @$_ != @{ $c->{table}{head} } } @{ $c->{table}{rows} }], [], 'a figure for each column';
+	}
+};
+
+subtest 'where clients give up' => sub {
+	my %has = map { my $c = $_; $c->{id} => scalar grep { @{ $_->{rules} // [] } } @{ $c->{panels} } } charts($model);
+	is_deeply [grep { $has{$_} } sort keys %has], ['', qw(cdf compare heat lanes load percentiles sweep)], 'a line wherever the range reaches 4 s';
+	my ($fast) = charts($model, only => ['stages'], ymax => 3000);
+	is_deeply $fast->{panels}[0]{rules}, [], 'none below it';
+	is $fast->{panels}[0]{y}{max}, 3000, '--ymax is the end of the axis';
+	my ($other) = charts({ %$model, 'give-up-ms' => 1500 }, only => ['stages']);
+	like $other->{panels}[0]{rules}[0]{label}, qr/^1\.5 s/, '--give-up moves it';
+};
+
+subtest 'pictures of the size and kind that was asked' => sub {
+	my @all = charts(full_model('cold.log', 'evil', $dir, $EVIL));
+	my %how = (name => 'evil', requests => 500, font => 'DejaVu Sans,10', title => 1);
+	for my $kind ('png', 'svg') {
+		my %this = (%how, kind => $kind, size => [640, 400]);
+		put('evil.gp', gnuplot_script(\@all, %this));
+		my ($status, $err) = run_gnuplot($gnuplot, "$dir", 'evil.gp');
+		is $status, 0, "$kind: gnuplot reads the script" or diag $err;
+		is $err, '', 'without a complaint';
+		for my $picture (map { picture($_, %this) } @all) {
+			my $bytes = slurp($picture);
+			my @size  = $kind eq 'png' ? unpack('x16 N2', $bytes) : $bytes =~ /viewBox="0 0 (\d+) (\d+)"/;
+			is_deeply \@size, [640, 400], $picture;
+			cmp_ok length $bytes, '>', 3_000, 'and something is in it';
+		}
+	}
+	ok !-e 'pwned', 'text from outside runs no command';
+};
+
+subtest 'text of at most 80 columns' => sub {
+	for my $c (map { with_points($_, $model->{data}{path}, 80, 40) } charts($model)) {
+		my @lines = split /\n/, ascii($c, 80);
+		is_deeply [grep { length > 80 || /[^\x20-\x7e]/ } @lines], [], "$c->{name}: width and letters";
+		cmp_ok scalar(@lines), '<', 45, 'fits a terminal, or nearly';
+		my @drawn = grep { /\|.*\S/ } @lines;
+		cmp_ok scalar(@drawn), '>', 4, 'and something is in it';
+	}
+	my ($breakdown) = charts($model, only => ['breakdown']);
+	like ascii($breakdown, 80), qr/p45-p55: \d+ ms \|.* read \d+ %/, 'bars name their parts';
+	ok !(grep { length > 40 } split /\n/, ascii($breakdown, 10)), 'a narrow terminal has 40';
+};
+
+subtest 'options' => sub {
+	my ($status, $out) = graph('--chart', 'cdf,heat', '--chart', 'stages', '--size', '500x300', '--font', 'Sans,9', '--no-title', 'cold.log');
+	is $status, 0, 'status' or diag $out;
+	is_deeply [sort glob 'cold*.png'], [qw(cold-cdf.png cold-heat.png cold.png)], '--chart draws these only';
+	my $gp = slurp('cold.gp');
+	unlike $gp, qr/^set title/m, '--no-title';
+	like $gp, qr/size 500,300 font 'Sans,9'/, '--size and --font';
+	like slurp('cold.data'), qr/^# start\[s\] read-queue-wait\[ms\] read-time\[ms\] write-time\[ms\] /, 'the columns of 2007 come first';
+	unlink glob 'cold*.png';
+	is system('gnuplot cold.gp 2>/dev/null'), 0, 'the script left behind draws again';
+	is scalar(() = glob 'cold*.png'), 3, 'all of it';
+	($status, $out) = graph('--chart', 'stages', '--title', "Größe 'x'", 'cold.log');
+	like slurp('cold.gp'), qr/set title 'Gr\xc3\xb6\xc3\x9fe ''x'''/, '--title';
+	for my $bad ([qw(--chart nothing)], [qw(--size 10x10)], [qw(--size 999999x10)], [qw(--size big)], ['--font', q(x'y,9)], [qw(--font Sans)], [qw(--title a --no-title)], ['--html', ''], [qw(--no-charts --html x)]) {
+		($status, $out) = graph(@$bad, 'cold.log');
+		is $status, 64, "@$bad";
+		like $out, qr/^accel-graph: --/, 'and why';
+	}
+};
+
+chdir '/';
+done_testing;
