@@ -51,7 +51,9 @@ src_of = $(filter-out $(left_out),$(sort $(wildcard $1/*.c $1/*/*.c)))
 obj_of = $(patsubst %.c,$B/obj/%.o,$(call src_of,$1))
 lib_of = $(patsubst %,$B/lib/%.a,$(below_$1))
 
-PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel $B/bin/accel-warm $B/bin/accel-load $B/bin/accel-pool
+# Without the headers of FUSE there is no slow disk.
+SLOWFS   := $(shell pkg-config --exists fuse3 2>/dev/null && echo $B/bin/slowfs)
+PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel $B/bin/accel-warm $B/bin/accel-load $B/bin/accel-pool $(SLOWFS)
 SCRIPTS  := $(wildcard scripts/accel-*)
 LIBRARY  := $(patsubst scripts/lib/%,%,$(wildcard scripts/lib/Accel/*.pm scripts/lib/Accel/*/*.pm scripts/lib/Accel/*/*/*.pm))
 RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c)) \
@@ -116,9 +118,9 @@ $B/bin/accel-load: $B/obj/accel-load/main.o $(call lib_of,accel-load)
 $B/bin/accel-pool: $B/obj/accel-pool/main.o $(call lib_of,accel-pool)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(PKG_LIBS)
-$B/bin/slowfs: $(wildcard t/slowfs/*.[ch])
+$B/bin/slowfs: $(wildcard t/slowfs/*.[ch]) $B/lib/base.a
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -pthread -o $@ $(filter %.c,$^) $(FUSE_FLAGS)
+	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. $(CFLAGS_V) $(LDFLAGS_V) -o $@ $(filter %.c %.a,$^) $(FUSE_FLAGS) $(PKG_LIBS)
 $B/bin/hostile: $(wildcard t/bench/hostile/*.[ch])
 $B/bin/textbook: RIG_LIBS = -lfcgi
 $B/bin/%: t/bench/%.c $(wildcard t/bench/*.h)
@@ -174,7 +176,7 @@ fuzz: deps
 	@FUZZER=auto nice t/fuzz/run $(SECONDS)
 
 # Manual pages come from the tables that the parsers read.
-MAN := $B/man/accel-server.8 $B/man/accel-server.conf.5 $B/man/fcgi-stat-accel.1 $B/man/accel-warm.1 $B/man/accel-load.1 $B/man/accel-pool.1 \
+MAN := $B/man/accel-server.8 $B/man/accel-server.conf.5 $B/man/fcgi-stat-accel.1 $B/man/accel-warm.1 $B/man/accel-load.1 $B/man/accel-pool.1 $(SLOWFS:$B/bin/%=$B/man/%.1) \
        $(patsubst scripts/%,$B/man/%.1,$(SCRIPTS))
 man: $(MAN)
 $B/man/accel-server.8: $B/bin/accel-server
@@ -186,7 +188,7 @@ $B/man/accel-server.conf.5: $B/bin/accel-server
 $B/man/fcgi-stat-accel.1: $B/bin/fcgi-stat-accel
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)$< --manual=roff >$@
-$B/man/accel-warm.1 $B/man/accel-load.1 $B/man/accel-pool.1: $B/man/%.1: $B/bin/%
+$B/man/accel-warm.1 $B/man/accel-load.1 $B/man/accel-pool.1 $B/man/slowfs.1: $B/man/%.1: $B/bin/%
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)$< --manual=roff >$@
 # In the repository, so that it can be read on the web.

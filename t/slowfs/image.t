@@ -66,7 +66,7 @@ for my $type (Accel::SlowImage::types()) {
 		my $open = do { open my $fh, '<', "$d/" . path(1) or die "$!"; $fh };
 		ok !eval { $slow->forget; 1 } && $@ =~ /busy/, 'what is in use is not forgotten';
 		close $open;
-		is_deeply [sort keys %{ $slow->stop }], [qw(getattrs lookups opens reads)], 'counters at the end';
+		is_deeply [sort keys %{ $slow->stop }], [qw(getattrs lookups opens reads writes)], 'counters at the end';
 		is_deeply [mounts($d)], [], 'not mounted any more';
 		ok eventually(sub { !loops("$unique.$type") }), 'no loop device is left' or diag loops("$unique.$type");
 	};
@@ -100,6 +100,20 @@ subtest 'a request takes its time, and orders hold' => sub {
 	$slow->go;
 	waitpid $pid, 0;
 	is $?, 0, 'go: it has the bytes';
+};
+
+subtest 'access times are written' => sub {
+	my ($ok, $why) = Accel::SlowImage->usable('ext4');
+	plan skip_all => $why unless $ok;
+	my $dir = File::Temp->newdir;
+	my $image = Accel::SlowImage->make(type => 'ext4', file => "$dir/disk.img", bytes => 1e5, files => 4, fill => sub { my ($mnt) = @_; Test::Util::put("$mnt/file", 'x' x 5000) });
+	my $slow = Accel::SlowImage->start(image => $image, spindles => 4, read_ms => 0, writable => 1);
+	my $before = $slow->counts->{writes} // 0;
+	is length slurp($slow->dir . '/file'), 5000, 'a file is read';
+	system 'sync', '-f', $slow->dir;
+	cmp_ok $slow->counts->{writes}, '>', $before, 'its access time reaches the disk';
+	ok((stat $slow->dir . '/file')[8] >= time - 3600, 'and is new');
+	$slow->stop;
 };
 
 # The program prints the directory of its slow disk, and waits for its end.

@@ -40,6 +40,13 @@ move(struct job *j, struct job_list *to)
 	j->in = to;
 }
 
+static void
+job_free(struct job *j)
+{
+	free(j->data);
+	free(j);
+}
+
 /* Answers before its time.  A spindle that is busy with it stays busy, and frees it. */
 static void
 end(struct job *j, int err)
@@ -49,7 +56,7 @@ end(struct job *j, int err)
 	j->req = NULL;
 	if (j->in != &serving && !j->on_spindle) {
 		move(j, NULL);
-		free(j);
+		job_free(j);
 	}
 	if (req != NULL)
 		fuse_reply_err(req, err);
@@ -175,7 +182,7 @@ answer(struct job *j, const struct outcome *o)
 		fuse_reply_err(j->req, o->err);
 	else
 		j->answer(j);
-	free(j);
+	job_free(j);
 }
 
 /* The rules are asked at the moment when a request would be answered, so that a rule holds for all
@@ -203,7 +210,7 @@ finish(struct job *j, bool on_spindle)
 	if (j->req != NULL)
 		answer(j, &o);
 	else
-		free(j);
+		job_free(j);
 }
 
 void
@@ -450,8 +457,8 @@ jobs_counters(char *buf, size_t size, bool now)
 
 	for (i = 0; i < KINDS; i++)
 		n[i] = __atomic_load_n(&counted[i], __ATOMIC_RELAXED);
-	used = snprintf(buf, size, "lookups=%llu getattrs=%llu opens=%llu reads=%llu", n[LOOKUP],
-	    n[GETATTR], n[OPEN], n[READ]);
+	used = snprintf(buf, size, "lookups=%llu getattrs=%llu opens=%llu reads=%llu writes=%llu",
+	    n[LOOKUP], n[GETATTR], n[OPEN], n[READ], n[WRITE]);
 	if (!now)
 		return;
 	pthread_mutex_lock(&lock);

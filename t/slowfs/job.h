@@ -24,7 +24,7 @@
 #include "node.h"
 #include "rule.h"
 
-enum kind { LOOKUP, GETATTR, OPEN, READ, KINDS };
+enum kind { LOOKUP, GETATTR, OPEN, READ, WRITE, KINDS };
 
 TAILQ_HEAD(job_list, job);
 
@@ -44,6 +44,7 @@ struct job {
 	struct fuse_file_info fi;
 	size_t size;
 	off_t off;
+	void *data; /* of a write; freed with the job */
 	char name[];
 };
 

@@ -65,7 +65,7 @@ open_answer(struct job *j)
 {
 	int fd;
 
-	fd = openat(source_fd, j->node->path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+	fd = openat(source_fd, j->node->path, (j->fi.flags & O_ACCMODE) | O_NOFOLLOW | O_CLOEXEC);
 	if (fd < 0) {
 		fuse_reply_err(j->req, errno);
 		return;
@@ -96,7 +96,7 @@ op_open(fuse_req_t req, fuse_ino_t ino, struct fuse_file_info *fi)
 		fuse_reply_err(req, ENOSYS);
 		return;
 	}
-	if ((fi->flags & O_ACCMODE) != O_RDONLY) {
+	if ((fi->flags & O_ACCMODE) != O_RDONLY && opt.write_ms < 0) {
 		fuse_reply_err(req, EROFS);
 		return;
 	}
@@ -177,6 +177,41 @@ op_read(fuse_req_t req, fuse_ino_t ino, size_t size, off_t off, struct fuse_file
 	job_submit(j);
 }
 
+static void
+write_answer(struct job *j)
+{
+	ssize_t n = pwrite((int)j->fi.fh, j->data, j->size, j->off);
+
+	if (n < 0)
+		fuse_reply_err(j->req, errno);
+	else
+		fuse_reply_write(j->req, (size_t)n);
+}
+
+/* The kernel's buffer is gone when this returns. */
+static void
+op_write(fuse_req_t req, fuse_ino_t ino, const char *buf, size_t size, off_t off,
+    struct fuse_file_info *fi)
+{
+	struct job *j;
+	void *data;
+
+	if ((data = malloc(size + 1)) == NULL) {
+		fuse_reply_err(req, ENOMEM);
+		return;
+	}
+	if ((j = job_new(req, ino, WRITE, opt.write_ms, write_answer, "")) == NULL) {
+		free(data);
+		return;
+	}
+	memcpy(data, buf, size);
+	j->data = data;
+	j->fi = *fi;
+	j->size = size;
+	j->off = off;
+	job_submit(j);
+}
+
 /* ---------------------------------------------------------------- what is answered at once */
 
 static void
@@ -189,13 +224,14 @@ op_init(void *userdata, struct fuse_conn_info *conn)
 	/* With it a direct read is split into requests that are served in parallel, and op_submit()
 	 * returns. */
 	conn->want &= ~FUSE_CAP_ASYNC_DIO;
-	if (opt.async_dio)
+	if (!opt.no_async_dio)
 		conn->want |= conn->capable & FUSE_CAP_ASYNC_DIO;
 	/* A listing must not warm the names in it. */
 	conn->want &=
 	    ~(FUSE_CAP_READDIRPLUS | FUSE_CAP_READDIRPLUS_AUTO | FUSE_CAP_AUTO_INVAL_DATA);
 	conn->max_read = READ_MAX;
 	conn->max_readahead = READ_MAX;
+	conn->max_write = READ_MAX;
 	/* The kernel's own default of 12 would be a second, hidden number of spindles. */
 	conn->max_background = 4 * SPINDLES_MAX;
 	conn->congestion_threshold = 4 * SPINDLES_MAX;
@@ -313,6 +349,7 @@ const struct fuse_lowlevel_ops ops = {
 	.readlink = op_readlink,
 	.open = op_open,
 	.read = op_read,
+	.write = op_write,
 	.release = op_release,
 	.opendir = op_opendir,
 	.readdir = op_readdir,

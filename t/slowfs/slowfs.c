@@ -1,4 +1,4 @@
-/* slowfs -- a read-only view of a directory that behaves like disks with nothing in memory.
+/* slowfs -- a view of a directory that behaves like disks with nothing in memory.
  *
  *   slowfs [options] SOURCE MOUNTPOINT		doc/slowfs.md explains its use
  *
@@ -13,10 +13,11 @@
  * once is fast from then on, until it is forgotten under memory pressure, as on a real disk, or on
  * order. The receiver never sleeps: any number of requests may wait without needing a thread each.
  *
- *   slowfs.c   command line, start, loop, stop       rule.c     what was ordered: hang, fail
+ *   slowfs.c   start, loop, stop                     rule.c     what was ordered: hang, fail
  *   ops.c      answers, from the source              control.c  the socket that takes orders
  *   job.c      queue, spindles, hung requests        node.c     names the kernel knows
  *   caller.c   was the waiting program killed?       guard.c    removes what a killed slowfs leaves
+ *   options.c  command line, manual
  */
 #include "slowfs.h"
 #include "caller.h"
@@ -24,10 +25,10 @@
 #include "guard.h"
 #include "job.h"
 #include "ops.h"
+#include "options.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <limits.h>
 #include <linux/fuse.h>
 #include <poll.h>
@@ -42,99 +43,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#ifndef STAT_ACCEL_VERSION
-#define STAT_ACCEL_VERSION "0"
-#endif
-
 #define LOOK_MS  500   /* how long a killed starter may wait for its end */
 #define DRAIN_MS 3000  /* at the end, for orders that are being carried out */
 #define FDS_SOON 16384 /* room for so many descriptors */
 
-struct options opt = { .spindles = 2, .lookup_ms = 8, .read_ms = 8, .async_dio = true };
 int source_fd;
-
-static void
-usage(FILE *to)
-{
-	fputs("usage: slowfs [options] SOURCE MOUNTPOINT\n"
-	      "Shows SOURCE at MOUNTPOINT, read-only and slow on first access. Stays in the "
-	      "foreground.\n"
-	      "  -n, --spindles N   requests served at the same time (2)\n"
-	      "      --lookup-ms N  a look-up of a name, there or not (8)\n"
-	      "      --getattr-ms N attributes that the kernel does not have or has forgotten "
-	      "(0)\n"
-	      "      --open-ms N    each open, as on a network file system that asks again (0)\n"
-	      "      --no-open      the kernel asks for no open: reads need a name only\n"
-	      "      --read-ms N    a read of up to 128 KiB (8)\n"
-	      "      --jitter PCT   spread of the times, the same in every run (0)\n"
-	      "      --no-async-dio direct reads one request after the other\n"
-	      "      --control PATH a socket that takes orders: hang, fail, forget, go and others\n"
-	      "      --until-eof    unmount when standard input ends\n"
-	      "  -h, --help  -V, --version\n"
-	      "Prints `ready` once mounted; unmounts on TERM and INT; on USR1 and at the end it\n"
-	      "prints how many requests reached the disks.\n",
-	    to);
-}
-
-static double
-number_arg(const char *what, const char *s, double lo, double hi)
-{
-	char *end;
-	double v;
-
-	v = strtod(s, &end);
-	if (end == s || *end != '\0' || !(v >= lo && v <= hi)) {
-		fprintf(stderr, "slowfs: %s: \"%s\" is not a number from %g to %g\n", what, s, lo,
-		    hi);
-		exit(64);
-	}
-	return (v);
-}
-
-static void
-options(int argc, char **argv)
-{
-	static const struct option longs[] = {
-		{ "spindles", 1, NULL, 'n' },
-		{ "lookup-ms", 1, NULL, 'l' },
-		{ "open-ms", 1, NULL, 'o' },
-		{ "read-ms", 1, NULL, 'r' },
-		{ "jitter", 1, NULL, 'j' },
-		{ "until-eof", 0, NULL, 'e' },
-		{ "getattr-ms", 1, NULL, 'g' },
-		{ "no-async-dio", 0, NULL, 'd' },
-		{ "no-open", 0, NULL, 'O' },
-		{ "control", 1, NULL, 'c' },
-		{ "help", 0, NULL, 'h' },
-		{ "version", 0, NULL, 'V' },
-		{ NULL, 0, NULL, 0 },
-	};
-	int c;
-
-	while ((c = getopt_long(argc, argv, "n:hV", longs, NULL)) != -1) {
-		switch (c) {
-		case 'n':
-			opt.spindles = (int)number_arg("--spindles", optarg, 1, SPINDLES_MAX);
-			break;
-		case 'l': opt.lookup_ms = number_arg("--lookup-ms", optarg, 0, 60000); break;
-		case 'g': opt.getattr_ms = number_arg("--getattr-ms", optarg, 0, 60000); break;
-		case 'o': opt.open_ms = number_arg("--open-ms", optarg, 0, 60000); break;
-		case 'r': opt.read_ms = number_arg("--read-ms", optarg, 0, 60000); break;
-		case 'j': opt.jitter = number_arg("--jitter", optarg, 0, 100); break;
-		case 'd': opt.async_dio = false; break;
-		case 'O': opt.no_open = true; break;
-		case 'c': opt.control = optarg; break;
-		case 'e': opt.until_eof = true; break;
-		case 'h': usage(stdout); exit(0);
-		case 'V': puts("slowfs " STAT_ACCEL_VERSION); exit(0);
-		default: usage(stderr); exit(64);
-		}
-	}
-	if (argc - optind != 2) {
-		usage(stderr);
-		exit(64);
-	}
-}
 
 /* libfuse 3.14 forgets FUSE_PARALLEL_DIROPS in its first answer, and without it the kernel sends
  * one look-up per directory at a time, with any number of spindles.  So it is added here. */
@@ -168,8 +81,9 @@ session_open(const char *mountpoint)
 	struct fuse_session *se;
 
 	fuse_opt_add_arg(&args, "slowfs");
+	fuse_opt_add_arg(&args, opt.write_ms < 0 ? "-oro" : "-orw");
 	fuse_opt_add_arg(&args,
-	    "-oro,fsname=slowfs,subtype=slowfs,default_permissions,max_read=131072");
+	    "-ofsname=slowfs,subtype=slowfs,default_permissions,max_read=131072");
 	/* Servers that give up root must still see it; others may allow that in fuse.conf only. */
 	if (geteuid() == 0)
 		fuse_opt_add_arg(&args, "-oallow_other");
@@ -349,9 +263,8 @@ main(int argc, char **argv)
 	const char *source, *mountpoint;
 	int sigfd, err;
 
-	options(argc, argv);
-	source = argv[optind];
-	mountpoint = argv[optind + 1];
+	if ((err = options_read(argv, &source, &mountpoint)) != OPTIONS_RUN)
+		return (err);
 	if (is_inside(mountpoint, source)) {
 		fprintf(stderr, "slowfs: %s is inside of %s\n", mountpoint, source);
 		return (64);
@@ -371,7 +284,7 @@ main(int argc, char **argv)
 	guard_mount(mountpoint);
 	/* A request may be taken back between poll and read. */
 	fcntl(fuse_session_fd(se), F_SETFL, O_NONBLOCK);
-	if ((err = spindles_start(opt.spindles)) != 0 || (err = control_start(se)) != 0) {
+	if ((err = spindles_start((int)opt.spindles)) != 0 || (err = control_start(se)) != 0) {
 		fuse_session_unmount(se);
 		control_close();
 		return (complain("cannot start a thread", -err, 71));

@@ -389,6 +389,37 @@ subtest 'a mount below its own source is refused' => sub {
 	rmdir "$src/mnt";
 };
 
+subtest 'files can be written, slowly' => sub {
+	put('written', 'a' x 200_000);
+	my $slow = Accel::Slowfs->start(source => $src, lookup_ms => 0, read_ms => 0, spindles => 1);
+	ok !open(my $no, '+<', $slow->dir . '/written'), 'not without --write-ms';
+	like "$!", qr/read-only/i, 'the mount is read-only';
+	$slow->stop;
+	$slow = Accel::Slowfs->start(source => $src, lookup_ms => 0, read_ms => 0, write_ms => 100, spindles => 1);
+	my $took = seconds {
+		open my $fh, '+<:raw', $slow->dir . '/written' or die "written: $!";
+		syswrite $fh, 'b' x 150_000;
+		close $fh;
+	};
+	cmp_ok $took, '>=', 0.19, 'two requests of 100 ms';
+	is $slow->counts->{writes}, 2, 'they are counted';
+	is slurp("$src/written"), ('b' x 150_000) . ('a' x 50_000), 'the bytes are in the source';
+	is slurp($slow->dir . '/written'), ('b' x 150_000) . ('a' x 50_000), 'and in the mount';
+	$slow->fail('EIO', '/written');
+	my $opened = open my $fh, '+<:raw', $slow->dir . '/written';
+	ok !($opened && defined syswrite $fh, 'c'), 'it fails on order';
+	$slow->stop;
+};
+
+subtest 'wrong options' => sub {
+	for (['--read-ms -1', 'expected 0 to 60000'], ['--jitter 101', 'expected 0 to 100'], ['--spindles 0', 'expected 1 to 1024'], ['', 'expected SOURCE and MOUNTPOINT']) {
+		my ($words, $why) = @$_;
+		like qx(@{[Accel::Slowfs::binary()]} $words 2>&1), qr/^slowfs: .*$why/, $why;
+		is $? >> 8, 64, 'its status';
+	}
+	like qx(@{[Accel::Slowfs::binary()]} --manual=roff), qr/^\.TH.*\.SH ORDERS/ms, 'the manual';
+};
+
 subtest 'nothing stays mounted' => sub {
 	my $slow = Accel::Slowfs->start(source => $src);
 	my $mnt = $slow->dir;

@@ -20,10 +20,11 @@ Accel::Bench - measures servers: one cell, or a matrix of cells in interleaved r
 C<server> (L<Accel::Bench::Servers>), C<backend> (of accel; part of the name otherwise), C<storage> and C<files> (L<Accel::Bench::Storage>), C<concurrency>
 (100), C<stat_threads>, C<read_threads>, C<read_ahead> (server.network-chunk-size, bytes), C<noatime>, C<accel> (none, tcp or unix: fcgi-stat-accel in
 front), C<accel_threads>, C<workers> (1), C<timeout> (60 s), C<seconds>, C<timing> (a line of stage times for each file in the error log), C<conf> (lines added to
-the configuration), C<lookup_ms>, C<read_ms> of slow disks. Keys with another name are kept and shown, for example C<label>.
+the configuration), C<lookup_ms>, C<read_ms> of slow disks, C<atime> (ext4 writes access times). Keys with another name are kept and shown, for example C<label>.
 
 On a slow disk a cell of files up to 1 MiB ends after so many files as keep the disk busy for C<seconds>, because servers that look up 64 names before they
-read 64 files deliver in bursts, and a clock would cut such a burst anywhere. Larger files are cut by the clock.
+read 64 files deliver in bursts, and a clock would cut such a burst anywhere. Larger files are cut by the clock, and their requests_per_s are bytes per
+second over the size.
 
 =head1 A RESULT
 
@@ -177,12 +178,16 @@ sub _load ($self, $c, $srv, $url, $place, $storage = undef) {
 	my $report = $engine->load_end($load);
 	my $lanes = Accel::Proc::lanes($before, $self->{proc}->snapshot);
 	my $seconds = time - $at;
-	return figures($report, $used, $seconds, $lanes, $storage ? $storage->disk($seconds, $lanes) : undef);
+	my $f = figures($report, $used, $seconds, $lanes, $storage ? $storage->disk($seconds, $lanes) : undef);
+	# Most transfers are cut by the clock.
+	$f->{requests_per_s} = $f->{mb_per_s} * 1e6 / $place->{bytes}
+	    if $place->{bytes} && $c->{storage} ne 'hot' && Accel::Bench::Storage::by_clock($place->{bytes});
+	return $f;
 }
 
 # Out of the report of the load generator, seconds of CPU time of the server, and lanes.
 sub figures ($report, $used, $seconds, $lanes, $disk) {
-	my %us = %{ $report->{latency_us} // {} };
+	my %us = $report->{answered} ? %{ $report->{latency_us} // {} } : ();
 	my $ms = sub ($us) { return defined $us ? $us / 1000 : undef };
 	return {
 		mb_per_s => $report->{mb_per_s}, requests_per_s => $report->{requests_per_s}, answered => $report->{answered},
@@ -190,7 +195,7 @@ sub figures ($report, $used, $seconds, $lanes, $disk) {
 		errors => $report->{errors} // {},
 		cpu_us => defined $used && $report->{answered} ? 1e6 * $used / $report->{answered} : undef,
 		server_cpu_percent => defined $used ? 100 * $used / $seconds : undef,
-		(map { ("${_}_per_s" => $lanes->{$_}) } qw(cs bi bo)), (map { $_ => $lanes->{$_} } qw(us sy id wa)),
+		(map { ("${_}_per_s" => $disk->{$_} // $lanes->{$_}) } qw(cs bi bo)), (map { $_ => $lanes->{$_} } qw(us sy id wa)),
 		disk => $disk, seconds => $seconds,
 	};
 }

@@ -31,7 +31,8 @@ thousand inodes would otherwise be read with a few requests. So it costs what a 
 read for each directory's inode, its block, the file's inode, and each 128 KiB of it. xfs reads inodes by 32 at least, and keeps small
 directories in their inodes.
 
-The disk is read-only, so the kernel writes no access times, as with C<noatime>.
+The disk is read-only, so the kernel writes no access times, as with C<noatime>. With C<writable> it writes one for each read (strictatime), within a
+second (commit=1), at C<read_ms> for each request; only for ext4.
 
 The mount is private: when the last process of the namespace has ended, however it ends, the kernel unmounts, and the loop
 device detaches itself (LO_FLAGS_AUTOCLEAR).
@@ -46,7 +47,8 @@ use Accel::Namespace ();
 use Accel::Util qw(find_program slurp);
 
 use constant { LOOP_CTL_GET_FREE => 0x4C82, LOOP_CONFIGURE => 0x4C0A, BLKRASET => 0x1262,
-	READ_ONLY => 1, AUTOCLEAR => 4, DIRECT => 16, EBUSY => 16, TRIES => 50, READ_AHEAD => 131_072 };
+	READ_ONLY => 1, AUTOCLEAR => 4, DIRECT => 16, EBUSY => 16, TRIES => 50, READ_AHEAD => 131_072,
+	WRITABLE => 'strictatime,commit=1' };
 
 # nouuid: a mount that a server still holds may be of the same image.
 my %type = (
@@ -121,7 +123,7 @@ sub _run (@cmd) {
 }
 
 sub _mount ($type, $file, $mnt, $options) {
-	my ($fh, $device) = _attach($file, $options =~ /\bro\b/ ? READ_ONLY | DIRECT : 0);
+	my ($fh, $device) = _attach($file, $options eq 'ro' ? READ_ONLY | DIRECT : $options eq WRITABLE ? DIRECT : 0);
 	_run('mount', '-t', $type, '-o', "$options,$type{$type}{options}", $device, $mnt);
 	return;                         # the mount holds the device now
 }
@@ -159,14 +161,17 @@ sub start ($class, %arg) {
 	my $image = delete $arg{image} // die "image is missing\n";
 	my $at = delete $arg{at} // File::Temp->newdir('image-XXXXXX', TMPDIR => 1);
 	delete @arg{qw(lookup_ms open_ms getattr_ms)};
-	my $self = $class->SUPER::start(source => dirname($image->{file}), lookup_ms => 0, %arg);
+	my $writable = delete $arg{writable};
+	my $self = $class->SUPER::start(source => dirname($image->{file}), lookup_ms => 0, %arg,
+		$writable ? (write_ms => $arg{read_ms} // 8) : ());
+	$self->{writable} = $writable;
 	@$self{qw(image at)} = ($image, $at);
 	$self->_mount_image;
 	return $self;
 }
 
 sub _mount_image ($self) {
-	_mount($self->{image}{type}, "$self->{mnt}/" . basename($self->{image}{file}), $self->dir, 'ro');
+	_mount($self->{image}{type}, "$self->{mnt}/" . basename($self->{image}{file}), $self->dir, $self->{writable} ? WRITABLE : 'ro');
 	$self->{mounted} = 1;
 	$self->{before} = {};
 	$self->{before} = $self->state;

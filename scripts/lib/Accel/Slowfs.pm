@@ -18,7 +18,7 @@ Accel::Slowfs - a slow disk for one test
 C<start> mounts F<build/bin/slowfs> on a directory of its own and returns once it answers. The mount
 goes away with the object, with the process (slowfs ends when its standard input does), and at the
 latest by a lazy unmount; what hangs is let go first. Options: C<source>, C<spindles>, C<lookup_ms>,
-C<getattr_ms>, C<open_ms>, C<read_ms>, C<jitter>, C<no_async_dio> (1), C<no_open> (1), all but the first with the
+C<getattr_ms>, C<open_ms>, C<read_ms>, C<write_ms>, C<jitter>, C<no_async_dio> (1), C<no_open> (1), all but the first with the
 defaults of slowfs; C<at>, an empty directory to mount on; C<deadline>, seconds to wait for the mount.
 
 =head1 ORDERS

@@ -83,7 +83,7 @@ my @scenario = (
 		{ title => '100 parallel', then => '2007-cold-small', first => 'server', columns => [qw(mb_per_s requests_per_s p99_ms util cpu_us errors)],
 			cells => sub () { everyone(storage => $SLOW, files => '100k', concurrency => 100) } }] },
 	{ name => '2007-cold-large', title => 'Cold disk, files of 10 MB', full => [3, 6], quick => [2, 2.5],
-		about => [@COLD, 'Transfers are cut by the clock, as then. req/s counts whole files and can be 0 in short runs; MByte/s counts all bytes.'],
+		about => [@COLD, 'Transfers are cut by the clock, as then. req/s is MByte/s over the size of a file.'],
 		groups => [{ title => '100 parallel', then => '2007-cold-large', first => 'server', columns => [qw(mb_per_s requests_per_s util user_sys errors)],
 			cells => sub () { everyone(storage => $SLOW, files => '10m', concurrency => 100) } }] },
 	{ name => '2007-hot', title => 'Files in memory', about => ['CPU is that of the server, in percent of one core.'], full => [3, 3], quick => [2, 1],
@@ -99,7 +99,7 @@ my @scenario = (
 	{ name => '2007-stat-accel', title => 'Stat acceleration (gthread-aio, 100 kB, cold)', about => \@COLD, full => [3, 5], quick => [2, 3], groups => [
 		{ title => '200 parallel', then => '2007-stat-accel', first => 'name', columns => [qw(mb_per_s util wa us sy p99_ms)], cells => \&stat_accel }] },
 	{ name => '2007-noatime', title => 'O_NOATIME (gthread-aio, 100 kB, cold)', full => [3, 5], quick => [2, 3],
-		about => ['ext4 on 2 spindles, 4 ms for each request, mounted with strictatime. bi and bo are those of this disk.'], groups => [
+		about => ['ext4 on 2 spindles, 4 ms for each request, mounted with strictatime and commit=1, which writes each second. bi and bo are those of this disk.'], groups => [
 		{ title => '64 parallel', then => '2007-noatime', first => 'noatime', columns => [qw(bi_per_s bo_per_s cs_per_s wa mb_per_s)], cells => \&noatime }] },
 	{ name => '2007-november', title => 'sendfile against linux-aio-sendfile', about => \@COLD, full => [3, 5], quick => [2, 2], groups => [
 		{ title => '100 kB, 100 parallel', then => '2007-november', first => 'server', columns => [qw(requests_per_s mb_per_s first_byte_p50_ms wa id)], cells => \&november },

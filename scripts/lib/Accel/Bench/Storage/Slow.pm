@@ -12,7 +12,8 @@ sub usable ($self) { return Accel::Slowfs->usable }
 
 # The times of the disk of this cell.
 sub times ($self, $cell) {
-	return (spindles => $self->{spindles}, lookup_ms => $cell->{lookup_ms} // LOOKUP_MS, read_ms => $cell->{read_ms} // READ_MS);
+	return (spindles => $self->{spindles}, lookup_ms => $cell->{lookup_ms} // LOOKUP_MS, read_ms => $cell->{read_ms} // READ_MS,
+		atime => $cell->{atime});
 }
 
 # Requests for a file of this size: [look-ups, reads].  Two files share a directory.
@@ -66,7 +67,7 @@ sub links ($dir, $count, $file) {
 	return @names;
 }
 
-sub mount ($self, $place, %times) { return Accel::Slowfs->start(source => $place->{source}, %times) }
+sub mount ($self, $place, %times) { return Accel::Slowfs->start(source => $place->{source}, map { $_ => $times{$_} } qw(spindles lookup_ms read_ms)) }
 
 # The queue is the mean of samples: requests that wait and requests that are served.
 sub sample ($self) {
