@@ -131,7 +131,7 @@ subtest 'pictures of the size and kind that was asked' => sub {
 };
 
 subtest 'text of at most 80 columns' => sub {
-	for my $c (map { with_points($_, $model->{data}{path}, 80, 40) } charts($model)) {
+	for my $c (@{ with_points([charts($model)], $model->{data}{path}, 80, 40) }) {
 		my @lines = split /\n/, ascii($c, 80);
 		is_deeply [grep { length > 80 || /[^\x20-\x7e]/ } @lines], [], "$c->{name}: width and letters";
 		cmp_ok scalar(@lines), '<', 45, 'fits a terminal, or nearly';

@@ -20,7 +20,7 @@ chdir $dir or die "chdir: $!";
 my $EVIL = qq{</script></style></title></desc><b onclick="x">&amp;'\x01\xff};
 
 sub page_of ($model, %arg) {
-	my @charts = map { with_points($_, $model->{data}{path}) } charts($model);
+	my @charts = @{ with_points([charts($model)], $model->{data}{path}) };
 	return (html_page($model, \@charts, version => '1', time => 1_173_101_341, %arg), @charts);
 }
 

@@ -59,7 +59,7 @@ sub draw ($opt, $model, $spool) {
 
 sub with_data ($model, $charts, @grid) {
 	require Accel::Graph::Thin;
-	return [ map { Accel::Graph::Thin::with_points($_, $model->{data} && $model->{data}{path}, @grid) } @$charts ];
+	return Accel::Graph::Thin::with_points($charts, $model->{data} && $model->{data}{path}, @grid);
 }
 
 # The script and the data stay beside the pictures, so that they can be drawn again.

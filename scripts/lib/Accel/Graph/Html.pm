@@ -45,7 +45,7 @@ th:first-child,td:first-child{text-align:left}
 thead th{color:var(--soft);font-weight:normal}
 footer{margin-top:2.5rem;color:var(--soft);font-size:.85rem}
 @media (max-width:40rem){body{padding:10px;font-size:15px}dl{grid-template-columns:1fr;gap:0}dd{margin-bottom:.3rem}}
-@media print{@page{margin:15mm}body{max-width:none;padding:0;font-size:10pt}nav{display:none}figure{break-inside:avoid}.figures{overflow:visible}table{font-size:8pt}h2{break-after:avoid}}
+@media print{@page{margin:15mm}body{max-width:none;padding:0;font-size:10pt}nav{display:none}figure{break-inside:avoid;margin-top:8mm}svg{max-width:112mm;max-height:190mm}.figures{overflow:visible}table{font-size:8pt;line-height:1.25}h2{break-after:avoid}}
 CSS
 
 sub style_sheet () {

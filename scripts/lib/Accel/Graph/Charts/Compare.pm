@@ -26,7 +26,7 @@ sub table_of ($before, $after, $class) {
 	my @rows;
 	for my $stage (@STACK, 'total') {
 		my ($old, $new) = map { $_->{stages}{$stage}{$class} } $before, $after;
-		next unless $old && $new;
+		next unless $old && $new && ($old->{max} > 0 || $new->{max} > 0 || $stage eq 'total');
 		push @rows, [$stage, map { my $p = $_; (duration($old->{$p}), duration($new->{$p}), change($old->{$p}, $new->{$p})) } qw(p50 p99)];
 	}
 	return { head => ['stage', 'p50 before', 'p50 after', 'change', 'p99 before', 'p99 after', 'change'], rows => \@rows };
