@@ -22,8 +22,8 @@ use v5.36;
 use Accel::Bench::Servers ();
 
 my $SLOW = 'slowfs:2';
-my %PEER = (nginx => 'nginx', 'nginx:aio' => 'nginx aio threads', 'nginx:directio' => 'nginx directio', lighttpd => 'lighttpd 1.4 sendfile',
-	'lighttpd:writev' => 'lighttpd 1.4 writev', apache => 'Apache event', h2o => 'h2o');
+my %PEER = (nginx => 'nginx', 'nginx:aio' => 'nginx aio threads', 'nginx:directio' => 'nginx directio', lighttpd => 'lighttpd sendfile',
+	'lighttpd:writev' => 'lighttpd writev', apache => 'Apache event', h2o => 'h2o');
 # Rows of 2007 first, in its order.
 my @OURS = qw(writev linux-sendfile posix-aio gthread-aio linux-aio-sendfile gthread-sendfile io-uring adaptive);
 
@@ -79,29 +79,31 @@ sub starvation () {
 my @COLD = ('Names and bytes are cold: slowfs with 2 spindles, 6 ms for a name, 4 ms for 128 KiB, as the two disks of 2007 had.');
 
 my @scenario = (
-	{ name => '2007-cold-small', title => 'Cold disk, files of 100 kB', about => \@COLD, full => [3, 5], quick => [2, 3], groups => [
-		{ title => '100 parallel', then => '2007-cold-small', first => 'server', columns => [qw(mb_per_s requests_per_s p99_ms util cpu_us errors)],
+	{ name => '2007-cold-small', title => 'Cold disk, files of 100 kB', about => \@COLD, full => [3, 5], quick => [2, 2], groups => [
+		{ title => '100 parallel', then => '2007-cold-small', first => 'server', columns => [qw(mb_per_s requests_per_s p99_ms util errors)],
 			cells => sub () { everyone(storage => $SLOW, files => '100k', concurrency => 100) } }] },
-	{ name => '2007-cold-large', title => 'Cold disk, files of 10 MB', full => [3, 6], quick => [2, 2.5],
+	{ name => '2007-cold-large', title => 'Cold disk, files of 10 MB', full => [3, 6], quick => [2, 2],
 		about => [@COLD, 'Transfers are cut by the clock, as then. req/s is MByte/s over the size of a file.'],
 		groups => [{ title => '100 parallel', then => '2007-cold-large', first => 'server', columns => [qw(mb_per_s requests_per_s util user_sys errors)],
 			cells => sub () { everyone(storage => $SLOW, files => '10m', concurrency => 100) } }] },
 	{ name => '2007-hot', title => 'Files in memory', about => ['CPU is that of the server, in percent of one core.'], full => [3, 3], quick => [2, 1],
-		groups => [map { { title => "$_->[1], 100 parallel", then => "2007-hot $_->[0]", first => 'server', columns => [qw(mb_per_s requests_per_s server_cpu_percent p99_ms errors)],
+		groups => [map { { title => "$_->[1], 100 parallel", then => "2007-hot $_->[0]", first => 'server', columns => [qw(mb_per_s requests_per_s server_cpu_percent errors)],
 			cells => do { my $files = $_->[0]; sub () { everyone(storage => 'hot', files => $files, concurrency => 100) } } } } ['100k', '100 kB'], ['10m', '10 MB']] },
-	{ name => '2007-threads', title => 'Numbers of threads (gthread-aio, cold)', full => [3, 5], quick => [2, 2.5],
+	{ name => '2007-threads', title => 'Numbers of threads (gthread-aio, cold)', full => [3, 5], quick => [2, 1.5],
 		about => [@COLD, 'A stat thread of today opens a file and reads its first 256 KiB, so files of 100 kB never meet a read thread.'], groups => [
 			{ title => 'stat threads, 100 kB', then => '2007-threads stat', first => 'threads', columns => [qw(mb_per_s p50_ms p99_ms util)],
 				cells => threads('stat', '100k', 0, 1, 2, 4, 8, 12, 16) },
 			{ title => 'read threads, 100 kB', then => '2007-threads read', first => 'threads', columns => [qw(mb_per_s p50_ms p99_ms util)],
 				cells => threads('read', '100k', 1, 2, 4, 8, 16, 32, 64) },
 			{ title => 'read threads, 10 MB', first => 'threads', columns => [qw(mb_per_s util)], cells => threads('read', '10m', 1, 2, 4, 8, 16, 32, 64) }] },
-	{ name => '2007-stat-accel', title => 'Stat acceleration (gthread-aio, 100 kB, cold)', about => \@COLD, full => [3, 5], quick => [2, 3], groups => [
-		{ title => '200 parallel', then => '2007-stat-accel', first => 'name', columns => [qw(mb_per_s util wa us sy p99_ms)], cells => \&stat_accel }] },
+	{ name => '2007-stat-accel', title => 'Stat acceleration (gthread-aio, 100 kB, cold)', full => [3, 5], quick => [2, 2],
+		about => [@COLD, 'Without stat threads the event loop of today opens a file and reads its first 256 KiB; in 2007 read threads read it.'], groups => [
+		{ title => '200 parallel', then => '2007-stat-accel', first => 'name', columns => [qw(mb_per_s util wa us sy)], cells => \&stat_accel }] },
 	{ name => '2007-noatime', title => 'O_NOATIME (gthread-aio, 100 kB, cold)', full => [3, 5], quick => [2, 3],
 		about => ['ext4 on 2 spindles, 4 ms for each request, mounted with strictatime and commit=1, which writes each second. bi and bo are those of this disk.'], groups => [
 		{ title => '64 parallel', then => '2007-noatime', first => 'noatime', columns => [qw(bi_per_s bo_per_s cs_per_s wa mb_per_s)], cells => \&noatime }] },
-	{ name => '2007-november', title => 'sendfile against linux-aio-sendfile', about => \@COLD, full => [3, 5], quick => [2, 2], groups => [
+	{ name => '2007-november', title => 'sendfile against linux-aio-sendfile', full => [3, 5], quick => [2, 1.5],
+		about => [@COLD, 'The clients of one file share what the first of them brought into memory.'], groups => [
 		{ title => '100 kB, 100 parallel', then => '2007-november', first => 'server', columns => [qw(requests_per_s mb_per_s first_byte_p50_ms wa id)], cells => \&november },
 		{ title => 'chunk size, 10 MB, 100 parallel', then => '2007-november chunk', first => 'chunk', columns => [qw(mb_per_s us sy wa id)], cells => \&chunks },
 		{ title => 'one file of 700 MB', then => '2007-november siege', first => 'how, parallel', columns => [qw(mb_per_s id)], cells => \&siege }] },

@@ -1,5 +1,5 @@
 package Accel::Bench::Storage::Real;
-# Files in a directory of this machine: in memory (hot), or dropped from it before each cell (evict).
+# Files in a directory of this machine: in memory (hot), or dropped from it before each cell (evict; names stay known).
 use v5.36;
 use parent 'Accel::Bench::Storage::Base';
 use Accel::Util qw(program slurp);
@@ -70,7 +70,8 @@ sub _read ($place) {
 }
 
 sub _evict ($place) {
-	system(program('accel-pool'), 'evict', $place->{root}) == 0 or die "accel-pool evict $place->{root}: status " . ($? >> 8) . "\n";
+	my @evict = (program('accel-pool'), qw(evict --quiet --urls --root), $place->{root}, '--list', $place->{list});
+	system(@evict) == 0 or die "accel-pool evict: exit status " . ($? >> 8) . "\n";
 	return;
 }
 
