@@ -21,18 +21,19 @@ logarithm of what the objective asks for, so that a difference of 0.05 is 5 %.
     both         ln(MB/s) - 0.1 x log2(p99): a p99 twice as long counts as much as 10 % of the throughput
 
 One spread is estimated for all settings, from those that were measured more than once. It starts as 5 %, with the weight of two
-measurements. A difference is bounded by 1.7 standard errors to each side: a true difference is beyond one bound once in twenty.
+measurements. A difference is bounded on each side so that the true one is beyond that bound once in twenty.
 
 The clock is the sum of C<seconds> of all measurements, or C<< clock => sub { seconds since the start } >>.
 
 =cut
 
 use v5.36;
-use List::Util qw(max sum0);
+use List::Util qw(max min sum0);
 
 use constant {
 	PRIOR_SPREAD => 0.05, PRIOR_WEIGHT => 2,        # before anything was measured twice
-	ERRORS       => 1.7,                            # standard errors on each side of a difference
+	EARLIER_WEIGHT => 8,                            # at most, of what a search knows for its check
+	ERRORS       => 1.65, LITTLE_KNOWN => 1.5,
 	P99_FLOOR    => 1,                              # ms
 	P99_WEIGHT   => 0.1,                            # of the throughput, for each doubling of p99
 };
@@ -95,7 +96,9 @@ sub failures ($self) { return map { $self->{failed}{$_} } sort keys %{ $self->{f
 sub settings ($self) { return @{ $self->{order} } }
 
 # Forgets the figures, and remembers what does not work: for the last check, whose figures decide.
-sub afresh ($self) { return bless { %$self, earlier => $self->spread, runs => {}, order => [] }, ref $self }
+sub afresh ($self) {
+	return bless { %$self, earlier => $self->spread, weight => min(EARLIER_WEIGHT, $self->_weight), runs => {}, order => [] }, ref $self;
+}
 
 sub measured ($self) { return $self->{measured} }
 
@@ -107,21 +110,27 @@ sub score ($self, $setting) { return mean(map { $_->{score} } $self->runs($setti
 
 # The standard deviation of one measurement.
 sub spread ($self) {
-	my ($squares, $weight) = (PRIOR_WEIGHT * ($self->{earlier} // PRIOR_SPREAD)**2, PRIOR_WEIGHT);
-	for my $runs (values %{ $self->{runs} }) {
+	my $squares = ($self->{weight} // PRIOR_WEIGHT) * ($self->{earlier} // PRIOR_SPREAD)**2;
+	for my $key (sort keys %{ $self->{runs} }) {            # sums do not depend on the order of a hash
+		my $runs = $self->{runs}{$key};
 		my $mean = mean(map { $_->{score} } @$runs);
 		$squares += sum0(map { ($_->{score} - $mean)**2 } @$runs);
-		$weight  += @$runs - 1;
 	}
-	return sqrt($squares / $weight);
+	return sqrt($squares / $self->_weight);
 }
+
+# Measurements that the spread is known from.
+sub _weight ($self) { return ($self->{weight} // PRIOR_WEIGHT) + sum0(map { @$_ - 1 } values %{ $self->{runs} }) }
+
+# Standard errors on each side of a difference: about Student's t for once in twenty. More while the spread is not known well.
+sub _errors ($self) { return ERRORS * (1 + LITTLE_KNOWN / $self->_weight) }
 
 # How much better the first one is: { mean, low, high }, or undef as long as one of them has no figures.
 sub difference ($self, $one, $other) {
 	my @n = map { scalar $self->runs($_) } $one, $other;
 	return undef unless $n[0] && $n[1];
 	my $mean = $self->score($one) - $self->score($other);
-	my $error = key($one) eq key($other) ? 0 : ERRORS * $self->spread * sqrt(1 / $n[0] + 1 / $n[1]);
+	my $error = key($one) eq key($other) ? 0 : $self->_errors * $self->spread * sqrt(1 / $n[0] + 1 / $n[1]);
 	return { mean => $mean, low => $mean - $error, high => $mean + $error };
 }
 

@@ -53,7 +53,9 @@ use Accel::Tune::Race ();
 # Shares of the time at which a part ends. What a part leaves is used by the next.
 use constant { START_ENDS => 0.15, FACTORS_END => 0.6 };
 # Rounds of a race at most: one round of the search tells where to look, the check decides.
-use constant { START_ROUNDS => 1, CHECK_ROUNDS => 12, CHECK_LEAST => 3 };
+# The present setting is measured again after so many others, to know the noise.
+use constant CONTROL => 8;
+use constant { CHECK_ROUNDS => 12, CHECK_LEAST => 3 };
 # A smaller difference is no reason to change a setting, or to look further.
 use constant { NEAR => 0.05, STEP => 0.01, TRIFLE => 0.03 };
 # The model's errors that a setting may be better than it expects.
@@ -94,8 +96,21 @@ sub run ($self) {
 	my $now = $self->now;
 	$self->{part}->('start');
 	$race->measure($now) or return $self->_result($now);
-	my $best = $self->_better($now, $race->run([$now, $self->_starts], until => START_ENDS * $race->{seconds}, rounds => START_ROUNDS, halve => 1));
+	my $best = $self->_better($now, $race->run([$now, $self->_starts], until => START_ENDS * $race->{seconds}, rounds => 1));
+	$race->measure($now) if $race->has_time(FACTORS_END * $race->{seconds});
 	return $self->_result($self->_check($self->_climb($best)));
+}
+
+# A full sweep: every setting so many times, in interleaved rounds. The best is the one with the best mean.
+sub full ($self, $rounds) {
+	my $race = $self->{race};
+	my @all = $self->all;
+	$self->{part}->('full sweep');
+	$race->run(\@all, until => $race->{seconds}, rounds => $rounds, keep => \@all);
+	my ($best) = $race->ranked($race->settings);
+	$_->{seen_with} = $best for $self->factors;
+	$self->{best} = $best;
+	return $self->_result($best // $self->now);
 }
 
 # ---------------------------------------------------------------- start
@@ -103,7 +118,7 @@ sub run ($self) {
 sub _starts ($self) {
 	my $now = $self->now;
 	my @ordered = grep { $_->{ordered} && @{ $_->{values} } > 1 } $self->factors;
-	my @starts = map { $self->_nearest({ %$now, %$_ }) } @{ $self->{start} };
+	my @starts = map { $self->_nearest({ %$now, %$_{ grep { exists $now->{$_} } keys %$_ } }) } @{ $self->{start} };
 	return @starts if @ordered < 2;
 	for my $share (0.15, 0.5, 0.85) {
 		push @starts, { %$now, map { $_->{name} => $_->{values}[$share * $#{ $_->{values} } + 0.5] } @ordered };
@@ -134,15 +149,19 @@ sub _climb ($self, $best) {
 	my $race = $self->{race};
 	my $model = $self->{model} = Accel::Tune::Model->new(factors => $self->{factors});
 	$self->{part}->('factors');
+	my $steps = 0;
 	while ($race->has_time(FACTORS_END * $race->{seconds})) {
 		$self->_fit;
 		$best = $self->_best_so_far($best);
 		my ($next, $hope) = $self->_most_promising($best);
 		last if !$next || $hope < NEAR / 2;
 		$race->measure($next) or $self->_learn_failures;
+		$race->measure($self->now) if ++$steps % CONTROL == 0 && $race->has_time(FACTORS_END * $race->{seconds});
 	}
 	$self->_fit;
-	return $self->_best_so_far($best);
+	$best = $self->_best_so_far($best);
+	$_->{seen_with} = $best for $self->factors;
+	return $best;
 }
 
 sub _fit ($self) {

@@ -1,0 +1,115 @@
+package Accel::Tune::Config;
+
+=head1 NAME
+
+Accel::Tune::Config - a copy of a configuration of accel-server that disturbs nobody
+
+=head1 SYNOPSIS
+
+    my $config = Accel::Tune::Config->load('/etc/accel/accel.conf');
+    say $config->root, ' ', $config->now('server.max-stat-threads');
+    my $text = $config->copy(dir => $tmp, settings => { 'server.max-stat-threads' => 4 });
+
+=head1 DESCRIPTION
+
+C<load> lets accel-server read the file (C<--translate>), so included files and the output of C<include_shell> are in it. C<copy> listens on
+127.0.0.1 only. It has no log, no pid file, no bounds for clients by address, and the settings that are tried; all other lines stay as they are.
+Further sockets of the configuration become unix sockets in C<dir>, because conditions may depend on them.
+
+C<load> dies with the words of accel-server.
+
+=cut
+
+use v5.36;
+use POSIX       ();
+use Accel::Util qw(program);
+
+# Those of the running server, and what would refuse the load of one client.
+my $OWN = qr/^(?:server\.(?:port|bind|use-ipv6|errorlog|errorlog-use-syslog|breakagelog|pid-file|proxy-protocol|max-connections-per-address)
+	|accesslog\.(?:filename|use-syslog)|evasive\.[\w-]+)\z/x;
+# A statement per line; a string may hold a line break, and only \" is an escape.
+my $STRING = qr/"(?:\\"|[^"])*"/;
+my $LINE   = qr/(?:[^"\n]|$STRING)*\n/;
+my %ALIAS = ('server.max-write-threads' => 'server.max-read-threads');
+my $BYTES_MAX = 16 * 1_048_576;
+
+sub load ($class, $file) {
+	my $text = _output('--translate', '-f', $file);
+	my @lines = grep { !/^#/ } $text =~ /\G($LINE)/g;
+	my %global = map { /^([\w.-]+) = (.*)\n\z/s ? ($ALIAS{$1} // $1 => $2) : () } @lines;
+	return bless { file => $file, lines => \@lines, global => \%global, defaults => defaults() }, $class;
+}
+
+# What accel-server prints; dies with what it says instead.
+sub _output (@args) {
+	my $program = program('accel-server');
+	open my $err, '+>', undef or die "temporary file: $!\n";
+	my $pid = open(my $out, '-|') // die "fork: $!\n";
+	if (!$pid) {
+		open STDERR, '>&', $err;
+		{ no warnings 'exec'; exec $program, @args }
+		print STDERR "$program: $!\n";
+		POSIX::_exit(127);
+	}
+	read $out, my $text, $BYTES_MAX + 1;
+	close $out;
+	my $status = $?;
+	seek $err, 0, 0;
+	my $said = join '', <$err>;
+	die length $said ? $said =~ s/\n?\z/\n/r : "$program @args: status " . ($status >> 8) . "\n" if $status;
+	die "accel-server @args: more than $BYTES_MAX bytes\n" if length($text // '') > $BYTES_MAX;
+	return $text // '';
+}
+
+# Defaults as the manual has them: name => value.
+sub defaults () {
+	my %default;
+	my $name;
+	for my $line (split /\n/, _output('--manual')) {
+		$name = $1 if $line =~ /^ {4}([a-z][\w.-]+)$/;
+		$default{$name} //= $1 if defined $name && $line =~ /\bdefault ([\w.-]+)[;.]/;
+	}
+	return \%default;
+}
+
+sub unquoted ($value) { return $value =~ /^"(.*)"\z/s ? $1 =~ s/\\"/"/gr : $value }
+
+# The value of a setting outside of conditions, or its default.
+sub now ($self, $name) {
+	my $value = $self->{global}{$name} // $self->{defaults}{$name} // die "no setting $name\n";
+	return unquoted($value);
+}
+
+sub is_set ($self, $name) { return exists $self->{global}{$name} }
+
+sub root ($self) { return $self->is_set('server.document-root') ? $self->now('server.document-root') : undef }
+
+# Settings that bound what a measurement may show, as they are set anywhere.
+sub bounds ($self) {
+	my %found;
+	for (@{ $self->{lines} }) {
+		$found{$1} = $2 if /^\s*((?:server|connection)\.kbytes-per-second|server\.max-connections|auth\.require) = (.*)\n/ && $2 ne '0' && $2 ne '( )';
+	}
+	return \%found;
+}
+
+# Text of the copy: dir of unix sockets, settings => { name => value }. The port is that of the variable PORT of the environment.
+sub copy ($self, %arg) {
+	my ($text, $sockets) = ('', 0);
+	for my $kept (@{ $self->{lines} }) {
+		my ($name) = (my $line = $kept) =~ /^\s*([\w.-]+) = /;
+		$name = $ALIAS{$name} // $name if defined $name;
+		next if defined $name && ($name =~ $OWN || exists $arg{settings}{$name});
+		$line =~ s/(\$SERVER\["socket"\] == )$STRING/$1 . quoted("unix:$arg{dir}\/socket-" . $sockets++)/ge;
+		$text .= $line;
+	}
+	my %own = (%{ $arg{settings} }, 'server.bind' => '127.0.0.1');
+	return join '', $text, "server.port = env.PORT\n", map { statement($_, $own{$_}) } sort keys %own;
+}
+
+sub quoted ($value) { return '"' . $value =~ s/"/\\"/gr . '"' }
+
+# A line of a configuration.
+sub statement ($name, $value) { return "$name = " . ($value =~ /^\d+\z/ ? $value : quoted($value)) . "\n" }
+
+1;
