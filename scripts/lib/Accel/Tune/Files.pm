@@ -102,6 +102,9 @@ sub used   ($self) { return $self->{used} }
 sub bytes  ($self) { return sum0(map { $_->[1] } @{ $self->{files} }[0 .. $self->{used} - 1]) }
 sub partly ($self) { return $self->{partly} }
 
+# The same names below another directory: a mount that is slow to walk.
+sub move ($self, $root) { $self->{root} = $root; return }
+
 # Only the first so many of them from now on.
 sub use ($self, $n) { $self->{used} = min($n, $self->count); delete $self->{list}; return }
 

@@ -46,12 +46,12 @@ The same seed and the same figures give the same result.
 =cut
 
 use v5.36;
-use List::Util qw(first max);
+use List::Util qw(first max min);
 use Accel::Tune::Model ();
 use Accel::Tune::Race ();
 
 # Shares of the time at which a part ends. What a part leaves is used by the next.
-use constant { START_ENDS => 0.15, FACTORS_END => 0.6 };
+use constant { START_ENDS => 0.15, FACTORS_END => 0.6, LAST_CALL => 0.8 };
 # Rounds of a race at most: one round of the search tells where to look, the check decides.
 # The present setting is measured again after so many others, to know the noise.
 use constant CONTROL => 8;
@@ -97,7 +97,6 @@ sub run ($self) {
 	$self->{part}->('start');
 	$race->measure($now) or return $self->_result($now);
 	my $best = $self->_better($now, $race->run([$now, $self->_starts], until => START_ENDS * $race->{seconds}, rounds => 1));
-	$race->measure($now) if $race->has_time(FACTORS_END * $race->{seconds});
 	return $self->_result($self->_check($self->_climb($best)));
 }
 
@@ -150,18 +149,27 @@ sub _climb ($self, $best) {
 	my $model = $self->{model} = Accel::Tune::Model->new(factors => $self->{factors});
 	$self->{part}->('factors');
 	my $steps = 0;
-	while ($race->has_time(FACTORS_END * $race->{seconds})) {
+	while ($race->has_time($self->_climb_ends($best))) {
 		$self->_fit;
 		$best = $self->_best_so_far($best);
 		my ($next, $hope) = $self->_most_promising($best);
 		last if !$next || $hope < NEAR / 2;
 		$race->measure($next) or $self->_learn_failures;
-		$race->measure($self->now) if ++$steps % CONTROL == 0 && $race->has_time(FACTORS_END * $race->{seconds});
+		$race->measure($self->now) if $steps++ % CONTROL == CONTROL / 2 && $race->has_time($self->_climb_ends($best));
 	}
 	$self->_fit;
 	$best = $self->_best_so_far($best);
 	$_->{seen_with} = $best for $self->factors;
 	return $best;
+}
+
+# A check needs a measurement of the best setting, of the present one, and of the best without each change. As long as the
+# present setting is the best, there is nothing to check.
+sub _climb_ends ($self, $best) {
+	my $race = $self->{race};
+	my $changed = grep { $best->{ $_->{name} } ne $_->{now} } $self->factors;
+	return LAST_CALL * $race->{seconds} unless $changed;
+	return min(FACTORS_END * $race->{seconds}, $race->{seconds} - (2 + $changed) * $race->cost);
 }
 
 sub _fit ($self) {
@@ -239,6 +247,7 @@ sub _check ($self, $best) {
 	$self->{part}->('check');
 	my $check = $self->{check} = $self->{race}->afresh;
 	my @without = map { { %$best, $_->{name} => $_->{now} } } @changed;
+	$check->measure($_) for grep { $check->has_time($check->{seconds}) } $best, $now;
 	$check->run([$best, $now, @without], until => $check->{seconds}, rounds => CHECK_ROUNDS, keep => [$best, $now, @without],
 		settled => sub { return $self->_is_settled($best, $now, @without) });
 	return $self->_without_needless($best, \@changed, \@without);
