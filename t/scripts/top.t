@@ -9,6 +9,7 @@ use POSIX ();
 use lib "$FindBin::Bin/../lib", "$FindBin::Bin/../../scripts/lib";
 use Accel::Status ();
 use Accel::Top::Find ();
+use Accel::Top::Hint ();
 use Accel::Top::Screen ();
 use MIME::Base64 qw(encode_base64);
 use Test::Backend;
@@ -218,11 +219,31 @@ subtest 'the screen: any size, and what fits' => sub {
 		is_deeply [grep { Accel::Top::Screen::width($_) > $columns } @lines], [], '... and none is too long';
 		like $lines[-1], qr/^q quit/, '... keys at the end';
 	}
+	my $advice = { %view, status => { %$form, advice => [{ id => 'equal', seen => 'word ' x 30, do => 'Do the last thing.' }] } };
+	like join("\n", Accel::Top::Screen::lines($advice, 80, 40, 0)), qr/^! equal: word .*\n  word .*\n  word Do the last thing\.$/m, 'advice is not cut';
 	my $text = join "\n", Accel::Top::Screen::lines(\%view, 80, 24, 0);
 	like $text, qr/^ *AGE .* REQUEST \(\d+ of 40\)/m, 'a table that is cut says so';
 	like $text, qr{^/srv/9 \(8:9\)}m, 'devices have their mount points';
 	like $text, qr/^ +40 ms /m, 'the longest request comes first';
 	like join("\n", Accel::Top::Screen::lines({ %view, sort => 'sent' }, 80, 24, 0)), qr/^ +1 ms /m, '... or the one with most bytes';
+};
+
+subtest 'the hint' => sub {
+	my $form = Accel::Status->new($url)->ask;
+	my %calm = (status => $form, rates => Accel::Status::Form::rates($form, { %$form, time => $form->{time} + 1 }), lanes => { disks => { vda => { util => 95 } } });
+	my $hint = sub (%change) { Accel::Top::Hint::sentence({ %calm, status => { %$form, %change } }) };
+	is $hint->(), '', 'none without a reason, even if a disk is busy';
+	my %full = (pools => [{ name => 'read', threads => 16, busy => 16, queued => 3 }]);
+	like $hint->(%full), qr/^the disk vda is the limit; doc\/tuning.md: The disk is at 100 %\z/, 'a disk that is busy, and threads that wait for it';
+	$calm{lanes} = { disks => { vda => { util => 50 } } };
+	like $hint->(%full), qr/^all 16 read threads are busy and 3 jobs wait; .*: All threads/, 'threads';
+	like $hint->(%full, devices => [{ device => '0:53', mount => '', stuck => 1 }]), qr/^a device is stuck: 0:53; .*: Pages hang/, 'a stuck device comes first';
+	like $hint->(applications => [{ name => 'a', waiting => 0 }, { name => 'b', waiting => 2 }]), qr/^2 requests wait for b; .*: The application/, 'an application';
+	$calm{rates} = { stages => [{ name => 'write', whole => 0, count => 5, p99_ns => 3e9 }, { name => 'stat', whole => 0, count => 5, p99_ns => 1e6 }, { name => 'total', whole => 0, count => 5, p99_ns => 4e9 }] };
+	like $hint->(), qr/^most time of slow requests is write; .*: The network/, 'the longest stage';
+	my $doc = slurp("$FindBin::Bin/../../doc/tuning.md");
+	my $code = slurp("$FindBin::Bin/../../scripts/lib/Accel/Top/Hint.pm");
+	like $doc, qr/^## \Q$_\E$/m, "the chapter $_" for $code =~ /(?:chapter\(|=> )'([A-Z][^']+)'/g;
 };
 
 subtest 'live: keys, window size, restored' => sub {

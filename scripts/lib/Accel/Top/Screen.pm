@@ -3,11 +3,16 @@ package Accel::Top::Screen;
 use v5.36;
 
 use Accel::Status::Form ();
+use Accel::Top::Hint    ();
 use List::Util qw(max min sum0);
 
-use constant { COLUMNS_MIN => 40, LEFT => 36 };
+use constant { COLUMNS_MIN => 40, LEFT => 36, RIGHT => 44, BUSY_PERCENT => 90 };
 
-my %SORTS = (age => sub { $_[1]{age_ms} <=> $_[0]{age_ms} }, sent => sub { $_[1]{sent_bytes} <=> $_[0]{sent_bytes} }, client => sub { $_[0]{client} cmp $_[1]{client} });
+my %SORTS = (
+	age    => sub ($one, $other) { $other->{age_ms} <=> $one->{age_ms} },
+	sent   => sub ($one, $other) { $other->{sent_bytes} <=> $one->{sent_bytes} },
+	client => sub ($one, $other) { $one->{client} cmp $other->{client} },
+);
 our @SORTS = qw(age sent client);
 
 # ---------------------------------------------------------------- numbers as people read them
@@ -22,7 +27,13 @@ sub scaled ($n, $base, @units) {
 
 sub count ($n) { return scaled($n, 1000, '', 'k', 'M', 'G', 'T') }
 sub bytes ($n) { return scaled($n, 1000, 'B', 'kB', 'MB', 'GB', 'TB') }
-sub span ($ns) { return !defined $ns ? '-' : $ns == 0 ? '0' : $ns < 1e9 ? scaled($ns / 1000, 1000, 'us', 'ms') : $ns < 120e9 ? scaled($ns / 1e9, 1e9, 's') : sprintf '%.0f min', $ns / 60e9 }
+
+sub span ($ns) {
+	return '-' unless defined $ns;
+	return '0' if $ns == 0;
+	return $ns < 1e9 ? scaled($ns / 1000, 1000, 'us', 'ms') : $ns < 120e9 ? scaled($ns / 1e9, 1e9, 's') : sprintf '%.0f min', $ns / 60e9;
+}
+
 sub percent ($n, $digits = 1) { return defined $n ? sprintf('%.*f %%', $digits, $n) : '-' }
 
 sub uptime ($s) { return ($s >= 86400 ? int($s / 86400) . ' d ' : '') . sprintf '%02d:%02d:%02d', $s / 3600 % 24, $s / 60 % 60, $s % 60 }
@@ -49,52 +60,77 @@ sub right ($text, $n) { my $t = cut($text, $n); return ' ' x ($n - width($t)) . 
 # Each part is a list of [mark, text]: mark is '', 'head' or 'bad'.
 sub head_lines ($v) {
 	my ($s, $r) = @$v{qw(status rates)};
-	my @out = (['', ($s ? "$s->{server} $s->{version}  $v->{where}  up " . uptime($s->{uptime_s}) : $v->{where} // 'this machine') . ($v->{paused} ? '  PAUSED' : '')]);
+	my $who = $s ? "$s->{server} $s->{version}  $v->{where}  up " . uptime($s->{uptime_s}) : $v->{where} // 'this machine';
+	my @out = (['', $who . ($v->{paused} ? '  PAUSED' : '')]);
 	push @out, ['bad', "! $v->{error}"] if defined $v->{error};
-	return @out, ($s ? status_lines($s, $r) : ()), lane_lines($v->{lanes});
+	push @out, rate_line($s, $r), connection_line($s), map { ['bad', "! $_->{id}: $_->{seen} $_->{do}"] } @{ $s->{advice} } if $s;
+	push @out, cpu_line($v->{lanes}) if $v->{lanes};
+	my $hint = Accel::Top::Hint::sentence($v);
+	return @out, $hint ne '' ? ['bad', "! $hint"] : ();
 }
 
-sub status_lines ($s, $r) {
-	my $gone = $s->{server} eq 'accel-server' ? 'clients gone' : 'aborted';
-	my $bytes = $s->{server} eq 'accel-server' ? 'sent' : 'made warm';
-	my @out;
-	if ($r) {
-		push @out, [$r->{failed_per_s} > 0 ? 'bad' : '', join '  ', count($r->{requests_per_s}) . ' requests/s', "$bytes " . bytes($r->{bytes_per_s}) . '/s',
-			($r->{failed_per_s} > 0 ? '! ' : '') . 'failed ' . count($r->{failed_per_s}) . '/s', "$gone " . count($r->{gone_per_s}) . '/s',
-			'in cache ' . percent(defined $r->{hit_ratio} ? 100 * $r->{hit_ratio} : undef), defined $r->{cpu_percent} ? 'CPU ' . percent($r->{cpu_percent}) : ()];
-	} else {
-		push @out, ['', count($s->{requests}) . " requests and " . bytes($s->{bytes}) . " $bytes since the start; rates follow"];
+# Sentences are read to their end; numbers are cut.
+sub wrapped ($line, $columns) {
+	my ($mark, $text) = @$line;
+	return $line if $text !~ /^! / || width($text) <= $columns;
+	my @out = '';
+	for my $word (split ' ', $text) {
+		push @out, ' ' if width("$out[-1] $word") > $columns && $out[-1] =~ /\S/;
+		$out[-1] .= length $out[-1] ? " $word" : $word;
 	}
-	my $c = $s->{connections};
-	push @out, ['', "connections $c->{open} of $c->{limit}: " . (%{ $c->{by_state} } ? join('  ', map { "$c->{by_state}{$_} $_" } qw(idle head body handle write close)) : "$c->{busy} requests wait")];
-	push @out, map { ['bad', "! $_->{id}: $_->{seen}. $_->{do}"] } @{ $s->{advice} };
-	return @out;
+	return map { [$mark, $_] } @out;
 }
 
-sub lane_lines ($l) {
-	return unless $l;
-	my $n = sub ($v, $f) { defined $v ? $f->($v) : '-' };
-	return ['', 'CPU ' . join(' ', map { "$_ " . $n->($l->{$_}, sub ($v) { sprintf '%.0f', $v }) } qw(us sy id wa st)) . ' %  cs ' . $n->($l->{cs}, \&count) . '/s  in '
-			. $n->($l->{bi}, sub ($v) { bytes($v * 1024) }) . '/s  out ' . $n->($l->{bo}, sub ($v) { bytes($v * 1024) }) . '/s  blocked ' . ($l->{blocked} // '-')];
+sub rate_line ($s, $r) {
+	my $bytes = $s->{server} eq 'accel-server' ? 'sent' : 'made warm';
+	return ['', count($s->{requests}) . ' requests and ' . bytes($s->{bytes}) . " $bytes since the start; rates follow"] unless $r;
+	my $failed = $r->{failed_per_s} > 0;
+	return [$failed ? 'bad' : '', join '  ',
+		count($r->{requests_per_s}) . ' requests/s',
+		"$bytes " . bytes($r->{bytes_per_s}) . '/s',
+		($failed ? '! ' : '') . 'failed ' . count($r->{failed_per_s}) . '/s',
+		'gone ' . count($r->{gone_per_s}) . '/s',
+		'in cache ' . percent(defined $r->{hit_ratio} ? 100 * $r->{hit_ratio} : undef),
+		defined $r->{cpu_percent} ? 'CPU ' . percent($r->{cpu_percent}) : ()];
 }
+
+sub connection_line ($s) {
+	my $c = $s->{connections};
+	my $state = $c->{by_state};
+	return ['', "connections $c->{open} of $c->{limit}: " . (%$state ? join('  ', map { "$state->{$_} $_" } qw(idle head body handle write close)) : "$c->{busy} requests wait")];
+}
+
+sub cpu_line ($l) {
+	my %n = map { my $v = $l->{$_}; ($_ => defined $v ? sprintf('%.0f', $v) : '-') } qw(us sy id wa st blocked);
+	my %per_s = map { my $v = $l->{$_}; ($_ => (defined $v ? bytes($v * 1024) : '-') . '/s') } qw(bi bo);
+	return ['', 'CPU ' . join(' ', map { "$_ $n{$_}" } qw(us sy id wa st)) . " %  blocked $n{blocked}  cs " . count($l->{cs}) . "/s  in $per_s{bi} out $per_s{bo}"];
+}
+
+# [text, width]... beside each other, at the right of their columns.
+sub columns (@cells) { return join '', map { right(@$_) } @cells }
 
 sub stage_lines ($s, $r) {
 	my %seen = map { ($_->{name} => 1) } grep { $_->{count} || $_->{name} eq 'total' } @{ $s->{stages} };
 	my @rows = $r ? @{ $r->{stages} } : map { { %$_, whole => 1 } } @{ $s->{stages} };
-	my $since = grep({ $_->{whole} } @rows) ? '(all)' : '';
-	return ['head', left("STAGE $since", 12) . right('per s', 7) . right('p50', 8) . right('p99', 8)],
-		map { ['', left($_->{name}, 12) . right($r ? count($_->{per_s}) : '-', 7) . right(span($_->{p50_ns}), 8) . right(span($_->{p99_ns}), 8)] } grep { $seen{ $_->{name} } } @rows;
+	my $title = 'STAGE' . (grep({ $_->{whole} } @rows) ? ' (all)' : '');
+	return ['head', left($title, 12) . columns(['per s', 7], ['p50', 8], ['p99', 8])],
+		map { ['', left($_->{name}, 12) . columns([$r ? count($_->{per_s}) : '-', 7], [span($_->{p50_ns}), 8], [span($_->{p99_ns}), 8])] }
+		grep { $seen{ $_->{name} } } @rows;
 }
 
 sub pool_lines ($s, $r) {
-	return ['head', left('THREADS', 8) . right('busy', 9) . right('queued', 8) . right('jobs/s', 9) . right('oldest', 9)],
-		map { [$_->{busy} >= $_->{threads} && $_->{queued} ? 'bad' : '', left($_->{name}, 8) . right("$_->{busy} of $_->{threads}", 9) . right(count($_->{queued}), 8)
-				. right($r ? count($r->{pools}{ $_->{name} }) : '-', 9) . right(span($_->{oldest_ns}), 9)] } grep { $_->{threads} || $_->{jobs} } @{ $s->{pools} };
+	my @out = (['head', left('THREADS', 8) . columns(['busy', 9], ['queued', 8], ['jobs/s', 9], ['oldest', 9])]);
+	for my $p (grep { $_->{threads} || $_->{jobs} } @{ $s->{pools} }) {
+		my $rate = $r ? count($r->{pools}{ $p->{name} }) : '-';
+		push @out, [$p->{busy} >= $p->{threads} && $p->{queued} ? 'bad' : '', left($p->{name}, 8)
+			. columns(["$p->{busy} of $p->{threads}", 9], [count($p->{queued}), 8], [$rate, 9], [span($p->{oldest_ns}), 9])];
+	}
+	return @out;
 }
 
 # Two parts beside each other; below each other if the screen is narrow.
 sub beside ($columns, $one, $other) {
-	return (@$one, @$other) if $columns < LEFT + 43;
+	return (@$one, @$other) if $columns < LEFT + RIGHT;
 	my @out;
 	for my $i (0 .. max($#$one, $#$other)) {
 		my ($l, $r) = ($one->[$i] // ['', ''], $other->[$i] // ['', '']);
@@ -103,49 +139,68 @@ sub beside ($columns, $one, $other) {
 	return @out;
 }
 
-# Tables of which any number of rows can be shown: { title, rows => [[mark, text]...] }; the title has "(n of m)" if some are left out.
+# ---------------------------------------------------------------- tables of which any number of rows can be shown
+
+# [{ title, rows => [[mark, text]...], all }...]; a title has "(n of m)" if rows are left out, all is their number if not all are known.
 sub tables ($v, $columns) {
-	my $s = $v->{status};
-	my @all = (disk_table($v->{lanes}, $columns));
-	push @all, device_table($s, $columns), application_table($s, $v->{rates}, $columns), request_table($s, $v->{sort}, $columns) if $s;
+	my ($s, $r) = @$v{qw(status rates)};
+	my @all = $v->{lanes} ? disk_table($v->{lanes}{disks}, $columns) : ();
+	push @all, device_table($s, $columns), application_table($s, $r, $columns), request_table($s, $v->{sort}, $columns) if $s;
 	return grep { @{ $_->{rows} } } @all;
 }
 
-sub disk_table ($l, $columns) {
-	my $disks = $l ? $l->{disks} : {};
-	my @names = sort { $disks->{$b}{util} <=> $disks->{$a}{util} || $disks->{$b}{queue} <=> $disks->{$a}{queue} || $a cmp $b } grep { my $d = $disks->{$_}; defined $d->{mount} || $d->{util} } keys %$disks;
+# Without those that do nothing and are mounted nowhere.
+sub disk_table ($disks, $columns) {
 	my $wide = max(14, $columns - 58);
-	return { title => sub ($of) { left("DISK$of", $wide) . join('', map { right(@$_) } ['util', 7], ['queue', 8], ['await', 9], ['reads/s', 9], ['read', 12], ['written', 12]) },
-		rows => [map { my $d = $disks->{$_}; [$d->{util} >= 90 ? 'bad' : '', left(Accel::Status::Form::text($_) . (defined $d->{mount} ? ' ' . Accel::Status::Form::text($d->{mount}) : ''), $wide)
-			. right(percent($d->{util}, 0), 7) . right($d->{queue}, 8) . right(scaled($d->{await_ms}, 1e6, 'ms'), 9) . right(count($d->{reads_per_s}), 9) . right(bytes($d->{read_mb_per_s} * 1e6) . '/s', 12) . right(bytes($d->{write_mb_per_s} * 1e6) . '/s', 12)] } @names] };
+	my @rows;
+	for my $name (sort { $disks->{$b}{util} <=> $disks->{$a}{util} || $disks->{$b}{queue} <=> $disks->{$a}{queue} || $a cmp $b } keys %$disks) {
+		my $d = $disks->{$name};
+		next unless defined $d->{mount} || $d->{util};
+		push @rows, [$d->{util} >= BUSY_PERCENT ? 'bad' : '', left(join(' ', map { Accel::Status::Form::text($_) } $name, $d->{mount} // ()), $wide)
+			. columns([percent($d->{util}, 0), 7], [$d->{queue}, 8], [scaled($d->{await_ms}, 1e6, 'ms'), 9], [count($d->{reads_per_s}), 9],
+				[bytes($d->{read_mb_per_s} * 1e6) . '/s', 12], [bytes($d->{write_mb_per_s} * 1e6) . '/s', 12])];
+	}
+	my $title = columns(['util', 7], ['queue', 8], ['await', 9], ['reads/s', 9], ['read', 12], ['written', 12]);
+	return { title => sub ($of) { left("DISK$of", $wide) . $title }, rows => \@rows };
 }
 
 sub device_table ($s, $columns) {
 	my $wide = max(14, $columns - 47);
-	return { title => sub ($of) { left("JOBS FOR$of", $wide) . join('', map { right(@$_) } ['busy', 7], ['queued', 8], ['oldest', 10], ['refused', 10], ['', 12]) },
-		rows => [map { [$_->{stuck} || $_->{refused} ? 'bad' : '', left(device_name($_), $wide) . right($_->{busy}, 7) . right(count($_->{queued}), 8) . right(span($_->{oldest_ns}), 10) . right(count($_->{refused}), 10) . ($_->{stuck} ? '  ! STUCK' : '')] }
-			sort { $b->{oldest_ns} <=> $a->{oldest_ns} || $b->{busy} <=> $a->{busy} } @{ $s->{devices} }] };
+	my @rows;
+	for my $d (sort { $b->{oldest_ns} <=> $a->{oldest_ns} || $b->{busy} <=> $a->{busy} } @{ $s->{devices} }) {
+		my $name = $d->{mount} eq '' ? $d->{device} : "$d->{mount} ($d->{device})";
+		push @rows, [$d->{stuck} || $d->{refused} ? 'bad' : '', left($name, $wide)
+			. columns([$d->{busy}, 7], [count($d->{queued}), 8], [span($d->{oldest_ns}), 10], [count($d->{refused}), 10]) . ($d->{stuck} ? '  ! STUCK' : '')];
+	}
+	my $title = columns(['busy', 7], ['queued', 8], ['oldest', 10], ['refused', 10], ['', 12]);
+	return { title => sub ($of) { left("JOBS FOR$of", $wide) . $title }, rows => \@rows };
 }
-
-sub device_name ($d) { return $d->{mount} eq '' ? $d->{device} : "$d->{mount} ($d->{device})" }
 
 sub application_table ($s, $r, $columns) {
 	my $wide = max(20, $columns - 54);
-	my @rows = map { [$s->{applications}[$_], $r ? $r->{applications}[$_] : undef] } 0 .. $#{ $s->{applications} };
-	return { title => sub ($of) { left("APPLICATION$of", $wide) . join('', map { right(@$_) } ['req/s', 8], ['busy', 7], ['waiting', 9], ['failed/s', 10], ['first byte', 12], ['down', 6]) },
-		rows => [map { my ($a, $n) = @$_; my ($first) = grep { $_->{name} eq 'first-byte' } @{ ($n // $a)->{stages} };
-			[($n && $n->{failed_per_s} > 0) || $a->{workers_that_find_it_down} ? 'bad' : '', left($a->{name}, $wide) . right($n ? count($n->{requests_per_s}) : '-', 8) . right(max(0, $a->{load} - $a->{waiting}), 7) . right($a->{waiting}, 9)
-			. right($n ? count($n->{failed_per_s}) : '-', 10) . right(span($first ? $first->{p99_ns} : undef), 12) . right($a->{workers_that_find_it_down} ? '! ' . $a->{workers_that_find_it_down} : 0, 6)] }
-			sort { $b->[0]{load} <=> $a->[0]{load} || $a->[0]{name} cmp $b->[0]{name} } @rows] };
+	my @rows;
+	for my $i (sort { $s->{applications}[$b]{load} <=> $s->{applications}[$a]{load} || $a <=> $b } 0 .. $#{ $s->{applications} }) {
+		my ($a, $n) = ($s->{applications}[$i], $r ? $r->{applications}[$i] : undef);
+		my ($first) = grep { $_->{name} eq 'first-byte' } @{ ($n // $a)->{stages} };
+		my $down = $a->{workers_that_find_it_down};
+		push @rows, [$down || $n && $n->{failed_per_s} > 0 ? 'bad' : '', left($a->{name}, $wide)
+			. columns([$n ? count($n->{requests_per_s}) : '-', 8], [max(0, $a->{load} - $a->{waiting}), 7], [$a->{waiting}, 9],
+				[$n ? count($n->{failed_per_s}) : '-', 10], [span($first ? $first->{p99_ns} : undef), 12], [$down ? "! $down" : 0, 6])];
+	}
+	my $title = columns(['req/s', 8], ['busy', 7], ['waiting', 9], ['failed/s', 10], ['first byte', 12], ['down', 6]);
+	return { title => sub ($of) { left("APPLICATION$of", $wide) . $title }, rows => \@rows };
 }
 
 sub request_table ($s, $sort, $columns) {
 	my $by = $SORTS{ $sort // 'age' };
-	my @rows = sort { $by->($a, $b) || $b->{age_ms} <=> $a->{age_ms} } @{ $s->{running}{rows} };
 	my $wide = max(10, $columns - 48);
-	return { title => sub ($of) { right('AGE', 9) . right('SENT', 10) . '  ' . left('STATE', 8) . left('CLIENT', 17) . left("REQUEST$of", $wide) }, all => $s->{running}{requests},
-		rows => [map { ['', right(span($_->{age_ms} * 1e6), 9) . right(bytes($_->{sent_bytes}), 10) . '  ' . left($_->{state}, 7) . ' ' . left($_->{client}, 16) . ' '
-			. cut("$_->{method} $_->{url}" . ($_->{backend} ne '' ? " > $_->{backend}" : ''), $wide)] } @rows] };
+	my @rows;
+	for my $q (sort { $by->($a, $b) || $b->{age_ms} <=> $a->{age_ms} } @{ $s->{running}{rows} }) {
+		my $what = "$q->{method} $q->{url}" . ($q->{backend} ne '' ? " > $q->{backend}" : '');
+		push @rows, ['', columns([span($q->{age_ms} * 1e6), 9], [bytes($q->{sent_bytes}), 10]) . '  ' . left($q->{state}, 7) . ' ' . left($q->{client}, 16) . ' ' . cut($what, $wide)];
+	}
+	my $title = columns(['AGE', 9], ['SENT', 10]) . '  ' . left('STATE', 8) . left('CLIENT', 17);
+	return { title => sub ($of) { $title . left("REQUEST$of", $wide) }, rows => \@rows, all => $s->{running}{requests} };
 }
 
 # ---------------------------------------------------------------- all of it
@@ -153,7 +208,7 @@ sub request_table ($s, $sort, $columns) {
 # Lines for a screen; rows 0: as many as there are, for a pipe.
 sub lines ($v, $columns, $rows, $colour) {
 	$columns = max(COLUMNS_MIN, $columns);
-	my @out = head_lines($v);
+	my @out = map { $rows && $_->[0] eq 'bad' ? wrapped($_, $columns) : $_ } head_lines($v);
 	push @out, ['', ''] if $v->{status};
 	push @out, beside($columns, [stage_lines(@$v{qw(status rates)})], [pool_lines(@$v{qw(status rates)})]) if $v->{status};
 	push @out, fitted([tables($v, $columns)], $rows ? max(0, $rows - @out - 1) : undef);
