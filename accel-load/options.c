@@ -3,12 +3,10 @@
 
 #include <math.h>
 #include <arpa/inet.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sysexits.h>
 #include "base/clock.h"
-#include "base/utf8.h"
 #include "wire/headers.h"
 
 #define FETCHES_MAX 1000000000000ull
@@ -184,18 +182,6 @@ const struct command load_command = { "accel-load", "[OPTION]... URL... | --urls
 	rows };
 
 /* ---------------------------------------------------------------- the command line */
-
-void
-load_message(const char *format, ...)
-{
-	va_list args;
-
-	fputs("accel-load: ", stderr);
-	va_start(args, format);
-	vfprintf(stderr, format, args);
-	va_end(args);
-	fputc('\n', stderr);
-}
 
 /* The spelling of http_load: "-parallel" is "--parallel".  Only these: "-v" keeps its meaning. */
 static void

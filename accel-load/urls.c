@@ -7,7 +7,8 @@
 #include "accel-load/urls.h"
 #include "base/buf.h"
 
-#define URLS_MAX UINT32_MAX
+#define URLS_MAX  UINT32_MAX
+#define LINE_ROOM (URL_MAX + 64) /* a status and blanks; a line that fills it is too long */
 
 static struct url *
 add(struct urls *list)
@@ -110,22 +111,31 @@ cut_status(struct text *line)
 	return ((uint16_t)status);
 }
 
-static int
-read_lines(struct urls *list, const struct load_conf *conf, FILE *f, const struct target *base)
+/* The next line without its end, of a longer one the first bytes; false: no more. */
+static bool
+read_line(FILE *f, char line[LINE_ROOM], struct text *t)
+{
+	size_t n = 0;
+	int c;
+
+	while ((c = getc_unlocked(f)) != EOF && c != '\n')
+		if (n < LINE_ROOM)
+			line[n++] = (char)c;
+	*t = text_trim(text_trim_cr((struct text){ line, n }));
+	return (c != EOF || n > 0);
+}
+
+int
+urls_read(struct urls *list, const struct load_conf *conf, FILE *f, const struct target *base)
 {
 	struct place at = { conf->list, 0 };
+	char line[LINE_ROOM];
 	struct text t;
 	uint16_t status;
-	char *line = NULL;
-	size_t room = 0;
-	ssize_t n;
 	int code = 0;
 
-	while (code == 0 && (n = getline(&line, &room, f)) > 0) {
+	while (code == 0 && read_line(f, line, &t)) {
 		at.line++;
-		if (line[n - 1] == '\n')
-			n--;
-		t = text_trim(text_trim_cr((struct text){ line, (size_t)n }));
 		if (t.n == 0 || t.p[0] == '#')
 			continue;
 		status = cut_status(&t);
@@ -137,7 +147,6 @@ read_lines(struct urls *list, const struct load_conf *conf, FILE *f, const struc
 		load_message("%s: %s", conf->list, strerror(errno));
 		code = EX_IOERR;
 	}
-	free(line);
 	return (code);
 }
 
@@ -151,7 +160,7 @@ read_list(struct urls *list, const struct load_conf *conf, const struct target *
 		load_message("%s: %s", conf->list, strerror(errno));
 		return (EX_NOINPUT);
 	}
-	code = read_lines(list, conf, f, base);
+	code = urls_read(list, conf, f, base);
 	if (f != stdin)
 		fclose(f);
 	if (code == 0 && list->n == 0) {

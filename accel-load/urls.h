@@ -5,6 +5,7 @@
 #ifndef ACCEL_LOAD_URLS_H
 #define ACCEL_LOAD_URLS_H
 
+#include <stdio.h>
 #include "accel-load/load.h"
 #include "accel-load/target.h"
 
@@ -26,6 +27,8 @@ struct urls {
 
 /* The URLs of the command line and of --urls.  0, or the exit status after a message. */
 int urls_open(struct urls *, const struct load_conf *);
+/* Appends the lines of f; base: where paths go, NULL: nowhere yet.  Likewise. */
+int urls_read(struct urls *, const struct load_conf *, FILE *f, const struct target *base);
 void urls_close(struct urls *);
 
 /* Which URL is next, and numbers that depend on the seed only.  One for each thread: thread i of n
