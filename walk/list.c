@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "wire/urlpath.h"
+#include "walk/lines.h"
 #include "walk/report.h"
 #include "walk/walker.h"
 
@@ -25,8 +26,7 @@ struct walk_list {
 	struct walk_batch *batch;
 	int fd;
 	uint64_t size, done; /* size of a regular file; bytes read so far */
-	GString *rest;       /* an entry without its end */
-	bool skipping;       /* skips the rest of an entry that is too long */
+	struct lines lines;  /* entries */
 	GString *path;
 	GChecksum *sum; /* see walker.h */
 	pthread_t thread;
@@ -135,23 +135,11 @@ entry(struct walk_list *l, const char *p, size_t n)
 static void
 take_entries(struct walk_list *l)
 {
-	const char end = l->shared.conf->nul ? '\0' : '\n';
-	const char *p = l->rest->str, *stop;
-	size_t left = l->rest->len;
+	enum line_kind kind;
+	struct text t;
 
-	for (; (stop = memchr(p, end, left)) != NULL;
-	     left -= (size_t)(stop - p) + 1, p = stop + 1) {
-		if (!l->skipping)
-			entry(l, p, (size_t)(stop - p));
-		l->skipping = false;
-	}
-	g_string_erase(l->rest, 0, (gssize)(p - l->rest->str));
-	if (l->rest->len < CHUNK)
-		return;
-	if (!l->skipping)
-		refuse(l, l->rest->str, l->rest->len);
-	l->skipping = true;
-	g_string_truncate(l->rest, 0);
+	while ((kind = lines_next(&l->lines, &t)) != LINE_NONE)
+		(kind == LINE_WHOLE ? entry : refuse)(l, t.p, t.n);
 }
 
 /* No more bytes are readable now, so the batch is not held back. */
@@ -174,7 +162,7 @@ read_some(struct walk_list *l)
 		walk_message("%s: %s", l->shared.conf->list, strerrordesc_np(errno));
 	}
 	if (n > 0) {
-		g_string_append_len(l->rest, buf, n);
+		lines_add(&l->lines, buf, (size_t)n);
 		__atomic_store_n(&l->done, l->done + (uint64_t)n, __ATOMIC_RELAXED);
 	}
 	return (n);
@@ -184,14 +172,15 @@ static void *
 list_main(void *arg)
 {
 	struct walk_list *l = arg;
+	struct text last;
 
 	while (read_some(l) > 0) {
 		take_entries(l);
 		if (l->shared.state == NULL && would_wait(l->fd))
 			flush(l);
 	}
-	if (l->rest->len > 0 && !l->skipping)
-		entry(l, l->rest->str, l->rest->len);
+	if (lines_last(&l->lines, &last))
+		entry(l, last.p, last.n);
 	flush(l);
 	walk_dir_unuse(l->dir);
 	walk_queue_done(l->shared.queue, true);
@@ -233,7 +222,7 @@ walk_list_start(const struct walk_conf *conf, struct walk_queue *queue, struct w
 	l->size = size;
 	l->dir = walk_dir_new(NULL, conf->below != NULL ? conf->below : "");
 	walk_dir_opened(l->dir, at, 0);
-	l->rest = g_string_new(NULL);
+	lines_init(&l->lines, conf->nul ? '\0' : '\n', CHUNK);
 	l->path = g_string_new(NULL);
 	l->sum = state != NULL ? g_checksum_new(G_CHECKSUM_SHA256) : NULL;
 	walk_queue_hold(queue);
@@ -263,7 +252,7 @@ walk_list_join(struct walk_list **lp)
 
 	pthread_join(l->thread, NULL);
 	walk_dir_unref(&l->dir);
-	g_string_free(l->rest, TRUE);
+	lines_free(&l->lines);
 	g_string_free(l->path, TRUE);
 	g_clear_pointer(&l->sum, g_checksum_free);
 	if (l->fd != STDIN_FILENO)
