@@ -6,6 +6,7 @@
 #include <sysexits.h>
 #include "accel-load/urls.h"
 #include "base/buf.h"
+#include "base/random.h"
 
 #define URLS_MAX  UINT32_MAX
 #define LINE_ROOM (URL_MAX + 64) /* a status and blanks; a line that fills it is too long */
@@ -228,15 +229,10 @@ turn_begin(struct turn *t, const struct load_conf *conf, unsigned thread)
 	*t = (struct turn){ conf->seed + thread * 0x632be59bd9b4e019ull, thread, conf->threads };
 }
 
-/* splitmix64 */
 uint64_t
 turn_random(struct turn *t)
 {
-	uint64_t z = t->random += 0x9e3779b97f4a7c15ull;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebull;
-	return (z ^ (z >> 31));
+	return (random_next(&t->random));
 }
 
 uint32_t

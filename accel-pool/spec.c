@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "base/random.h"
+
 #define FRACTION 32 /* bits of a logarithm behind the point */
 #define SAMPLES  1000000u
 
@@ -149,16 +151,6 @@ exp2_of(uint64_t y)
 		(k > FRACTION ? below << (k - FRACTION) : below >> (FRACTION - k)));
 }
 
-/* splitmix64: 64 bits of which each depends on all bits of x. */
-static uint64_t
-scatter(uint64_t x)
-{
-	x += UINT64_C(0x9e3779b97f4a7c15);
-	x = (x ^ x >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
-	x = (x ^ x >> 27) * UINT64_C(0x94d049bb133111eb);
-	return (x ^ x >> 31);
-}
-
 uint64_t
 spec_size(const struct spec *s, struct spec_place at, uint64_t seed)
 {
@@ -168,7 +160,7 @@ spec_size(const struct spec *s, struct spec_place at, uint64_t seed)
 		return (s->min);
 	from = log2_of(s->min);
 	span = log2_of(s->max) - from;
-	part = scatter(scatter(seed) ^ ((uint64_t)at.dir << 32 | at.file)) >> 32;
+	part = random_mix(random_mix(seed) ^ ((uint64_t)at.dir << 32 | at.file)) >> 32;
 	size = exp2_of(from + (uint64_t)(((unsigned __int128)span * part) >> 32));
 	return (size < s->min ? s->min : size > s->max ? s->max : size);
 }
