@@ -86,9 +86,57 @@ static const struct option check_rows[] = {
 	OUTPUT,
 };
 
+static bool
+is_path(const char *text, void *at)
+{
+	return (text[0] == '/' && g_str_has_suffix(text, "/"));
+}
+
+static bool
+is_base(const char *text, void *at)
+{
+	return ((g_str_has_prefix(text, "http://") || g_str_has_prefix(text, "https://")) &&
+		!g_str_has_suffix(text, "/"));
+}
+
+static const struct option list_rows[] = {
+	{ "log", '\0', "FILE", OPTION_TEXT, AT(log),
+	    .prose = "The requests of an access log instead of DIR, in their order; - is standard "
+		     "input." },
+	{ "status", '\0', "STATUS,...", OPTION_NAMES, AT(status), .def = "200,206",
+	    .prose = "Of a log, only GET requests with such an answer." },
+	{ "prefix", '\0', "PATH", OPTION_TEXT, AT(prefix), .def = "/", .read = is_path,
+	    .expected = "a path with a slash at its start and at its end",
+	    .prose = "What the server has before the paths of DIR." },
+	{ "base", '\0', "URL", OPTION_TEXT, AT(base), .read = is_base,
+	    .expected = "http://HOST or http://HOST:PORT",
+	    .prose = "Whole URLs of this server instead of paths." },
+	{ "min", '\0', "BYTES", OPTION_SIZE, AT(min), 0, 1ull << 50,
+	    .prose = "Only files of DIR with at least so many bytes; suffixes k m g." },
+	{ "max", '\0', "BYTES", OPTION_SIZE, AT(max), 1, 1ull << 50,
+	    .prose = "Only files of DIR with at most so many bytes; suffixes k m g." },
+	{ "include", '\0', "GLOB", OPTION_REPEAT, AT(walk.include),
+	    .prose = "Only files of DIR whose name matches GLOB; may be repeated." },
+	{ "exclude", '\0', "GLOB", OPTION_REPEAT, AT(walk.exclude),
+	    .prose = "No files and directories of DIR whose name matches GLOB; may be repeated." },
+	{ "unique", '\0', NULL, OPTION_FLAG, AT(unique), .prose = "Each URL of a log once." },
+	{ "shuffle", '\0', NULL, OPTION_FLAG, AT(shuffle),
+	    .prose = "In an order that follows from --seed." },
+	{ "seed", '\0', "N", OPTION_SIZE, AT(seed), 1, UINT32_MAX,
+	    .prose = "Another order of --shuffle. Without it: 1." },
+	{ "limit", '\0', "N", OPTION_SIZE, AT(limit), 1, 1ull << 50,
+	    .prose = "At most N URLs; suffixes k m g." },
+	THREADS("8", "Threads that read directories."),
+	{ "quiet", 'q', NULL, OPTION_FLAG, AT(walk.quiet), .prose = "Print the list only." },
+	OPTION_HELP_ROW,
+	{ NULL },
+};
+
 const struct pool_command pool_commands[] = {
 	{ { "accel-pool make", "[OPTION]... DIR", "", make_rows }, "make",
 	    "Make a pool in DIR, or the rest of one.", 1, false, pool_make },
+	{ { "accel-pool list", "[OPTION]... DIR... | --log FILE", "", list_rows }, "list",
+	    "Print URLs of the files of a tree, or of an access log.", UINT_MAX, false, pool_list },
 	{ { "accel-pool evict", "[OPTION]... DIR... | --list FILE", "", evict_rows }, "evict",
 	    "Remove just these files from memory, so that the next read is cold.", UINT_MAX, true,
 	    pool_evict },
@@ -175,6 +223,9 @@ contradiction(const struct pool_command *c, const struct pool_conf *conf)
 	if (conf->walk.list == NULL &&
 	    (conf->walk.below != NULL || conf->walk.nul || conf->walk.urls))
 		return ("--root, --null and --urls need --list");
+	if (conf->log != NULL && (conf->min != 0 || conf->max != 0 || conf->walk.include != NULL ||
+				     conf->walk.exclude != NULL))
+		return ("--min, --max, --include and --exclude need DIR");
 	if (conf->walk.list != NULL && conf->walk.below == NULL &&
 	    (conf->walk.urls || c->run == pool_check))
 		return ("--list with URLs, or to check, needs --root, the directory of the files");

@@ -6,8 +6,6 @@
 #include "base/option.h"
 #include "walk/conf.h"
 
-enum list_order { ORDER_NAME, ORDER_SHUFFLE };
-
 struct pool_conf {
 	struct walk_conf walk; /* also .threads, .json, .quiet and .verbose of all commands */
 	const char *const *specs;
