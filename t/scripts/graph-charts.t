@@ -45,6 +45,7 @@ subtest 'words and axes' => sub {
 	is_deeply [map { time_axis('UNIT', $_)->{label} } 0.5, 9_000, 30_000], ['µs', 'ms', 's'], 'the unit follows the range';
 	is_deeply [map { $_->[1] } @{ time_axis('UNIT', 30_000)->{ticks} }], [0, 5, 10, 15, 20, 25, 30], 'and 30000 ms are 30 s';
 	is_deeply [map { $_->[1] } @{ log_time_axis('', 0.5, 3_000)->{ticks} }], ['1 ms', '10 ms', '100 ms', '1 s'], 'decades';
+	is_deeply [map { $_->[1] } @{ log_time_axis('', 6, 80)->{ticks} }], ['5 ms', '10 ms', '20 ms', '50 ms', '100 ms'], 'and what is between them on a short axis';
 	is_deeply [map { $_->[1] } @{ tail_axis('', 5_000)->{ticks} }], ['0 %', '50 %', '90 %', '99 %', '99.9 %'], 'nines, as far as there are requests';
 	my $tail = tail_axis('', 1e9);
 	is sprintf('%.6f', position($tail, 1000) - position($tail, 100)), sprintf('%.6f', position($tail, 100) - position($tail, 10)), 'each nine is as wide as the last one';

@@ -63,9 +63,9 @@ sub log_axis ($label, $min, $max, $text = sub ($v) { sprintf '%.10g', $v }) {
 	my ($low, $high) = (floor(log($min) / log(10) + 1e-9), ceil(log($max) / log(10) - 1e-9));
 	my $every  = $high - $low > 8 ? 2 : 1;
 	my $inside = sub ($v) { $v >= $min * 0.9999 && $v <= $max * 1.0001 };
-	my @ticks  = map { [10**$_, $text->(10**$_)] } grep { $_ % $every == 0 && $inside->(10**$_) } $low .. $high;
+	my @steps  = $max / $min > 200 ? 1 : (1, 2, 5);    # a short axis has room for more words
+	my @ticks  = map { [$_, $text->($_)] } grep { $inside->($_) } map { my $ten = 10**$_; $_ % $every ? () : map { $_ * $ten } @steps } $low .. $high;
 	my @minor  = grep { $inside->($_) } map { my $ten = 10**$_; map { $_ * $ten } 2 .. 9 } $low .. $high - 1;
-	@ticks = ([$min, $text->($min)], @ticks, [$max, $text->($max)]) if @ticks < 2;
 	return { label => $label, min => $min, max => $max, log => 1, ticks => \@ticks, minor => \@minor };
 }
 

@@ -19,7 +19,7 @@ my @CHARTS = (
 	[read              => sub ($f, $m) { $m->{data} ? stage_chart($f, 'read', 'read', $m->{accel} ? 'stat' : ()) : () }],
 	[write             => sub ($f, $m) { $m->{data} ? stage_chart($f, 'write', 'write', 'handover') : () }],
 	[breakdown         => sub ($f, $m) { $f->{requests} ? breakdown_chart($f, $m->{breakdown}{ $f->{class} }, $f->{kind}) : () }],
-	[percentiles       => sub ($f, $m) { $f->{requests} ? curve_chart($f, [ map { { as => $_, label => $_, of => $m->{stages}{total}{$_} } } grep { $m->{stages}{total}{$_} } qw(all cold hot) ]) : () }],
+	[percentiles       => sub ($f, $m) { $f->{requests} ? curve_chart($f, [ map { { as => $_, label => $_, of => $m->{stages}{total}{$_} } } grep { $m->{stages}{total}{$_} } $f->{cold} && $f->{hot} ? qw(all cold hot) : 'all' ]) : () }],
 	[cdf               => sub ($f, $m) { $f->{requests} ? cdf_chart($f, { map { $_ => $m->{stages}{$_}{ $f->{class} } } keys %{ $m->{stages} } }, $f->{kind}) : () }],
 	[heat              => sub ($f, $m) { $f->{requests} ? heat_chart($f, $m->{heat}) : () }],
 	[compare           => sub ($f, $m) { $f->{requests} && $m->{before} ? compare_chart($f, $m->{before}, $m) : () }],
@@ -40,7 +40,7 @@ sub charts ($model, %opt) {
 sub facts ($model, %opt) {
 	my %facts = (name => text_of($model->{name}), give_up_ms => $model->{'give-up-ms'} // 4000, ymax => $opt{ymax}, class => 'all', kind => 'requests',
 		map { $_ => $model->{$_} // 0 } qw(requests hot cold first span));
-	@facts{qw(class kind)} = ('cold', 'cold requests') if $facts{cold};
+	@facts{qw(class kind)} = ('cold', 'cold requests') if $facts{cold} && $facts{hot};
 	my $stages = $model->{stages} // {};
 	$facts{max_ms} = { map { $_ => $stages->{$_}{all}{max} } keys %$stages };
 	my @shown = grep { my $of = $stages->{$_}{ $facts{class} }; $of && ($of->{max} > 0 || $_ eq 'total') } @STACK, 'total';
@@ -82,7 +82,7 @@ them, Accel::Graph::Svg pictures for a page, Accel::Graph::Ascii text. Text is c
           bars: [y, x from, x to]; cells: [x from, x to, y from, y to, heat level]
 
 The facts that the modules below Accel::Graph::Charts take: name, requests, hot, cold, first, span, give_up_ms, ymax, class and kind
-(what percentiles are of: cold requests if there are any), column (name => number), max_ms (stage => most), table (of all stages), table_of (of
+(what percentiles are of: cold requests if there are cold and hot ones), column (name => number), max_ms (stage => most), table (of all stages), table_of (of
 some stages, for all, cold and hot requests).
 
 =cut

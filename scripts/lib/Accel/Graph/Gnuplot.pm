@@ -178,7 +178,8 @@ sub plot_of ($series, $style, $x, $y) {
 	return ("using 1:2:3 with filledcurves $style dashtype solid fillstyle solid", "with boxes $style dashtype solid fillstyle solid") if $kind eq 'area';
 	return ("using ((\$2+\$3)/2):1:2:3:(\$1-0.36):(\$1+0.36) with boxxyerror $style dashtype solid fillstyle solid border linecolor '#ffffff'",
 		"with boxes $style dashtype solid fillstyle solid") if $kind eq 'bars';
-	return ('using (($1+$2)/2):(($3+$4)/2):1:2:3:4:(heat($5)) with boxxyerror fillcolor rgb variable',
+	# a little larger, or the page shows between neighbours
+	return ('using (($1+$2)/2):(($3+$4)/2):1:($2+0.05*($2-$1)):3:($4*1.01):(heat($5)) with boxxyerror fillcolor rgb variable',
 		'with boxes') if $kind eq 'cells';
 	die "no such style of a series: $kind";
 }

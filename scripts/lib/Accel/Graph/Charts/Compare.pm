@@ -12,7 +12,7 @@ our @EXPORT_OK = qw(compare_chart);
 
 # Two models; cold requests only if both tell.
 sub compare_chart ($facts, $before, $after) {
-	my $class = $facts->{class} eq 'cold' && $before->{cold} ? 'cold' : 'all';
+	my $class = $after->{cold} && $before->{cold} ? 'cold' : 'all';
 	my @of    = map { $_->{stages}{total}{$class} } $before, $after;
 	my @name  = map { text_of($_->{name}) } $before, $after;
 	my $kind  = $class eq 'cold' ? 'cold requests' : 'requests';

@@ -96,14 +96,24 @@ sub tail_points ($of, $x, $y) {
 # Writes the name of each series beside its line, each at another place, so that names do not cover each other.  $at says where
 # the first (0) to the last (1) of them belongs, $reached whether a point is there.
 sub direct_labels ($series, $labels, $at, $reached) {
+	my $edge = 0;
 	for my $i (0 .. $#$series) {
-		my $want  = $at->(@$series > 1 ? $i / $#$series : 0.5);
-		my ($point) = grep { $reached->($_, $want) } @{ $series->[$i]{data} };
-		$point //= $series->[$i]{data}[-1];
+		my $want = $at->(@$series > 1 ? $i / $#$series : 0.5);
+		my $data = $series->[$i]{data};
+		my ($point) = grep { $reached->($_, $want) } @$data;
+		$point //= $data->[-1];
+		$point = right_of_edge($data, 0.08 + 0.14 * $edge++) if $point == $data->[0];
 		push @$labels, { x => $point->[0], y => $point->[1], text => $series->[$i]{label}, of => $series->[$i]{as} };
 		$series->[$i]{direct} = 1;
 	}
 	return;
+}
+
+# A point of a line that begins above where its name belongs, this part of the way along a log axis.
+sub right_of_edge ($data, $part) {
+	my $x = $data->[0][0] * ($data->[-1][0] / $data->[0][0])**$part;
+	my ($left) = grep { $_->[0] <= $x } reverse @$data;
+	return [$x, $left->[1]];
 }
 
 sub percentile_table ($what, $rows) {
