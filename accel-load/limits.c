@@ -57,10 +57,14 @@ int
 limits_raise(const struct load_conf *conf, const struct urls *urls)
 {
 	rlim_t need = (rlim_t)conf->connections + FILES_OURS + FILES_THREAD * conf->threads;
-	rlim_t have = raise_files(need);
+	int code = check_ports(conf, urls);
+	rlim_t have;
 
+	if (code != 0)
+		return (code);
+	have = raise_files(need);
 	if (have >= need)
-		return (check_ports(conf, urls));
+		return (0);
 	load_message("--parallel %u: only %llu files may be open, and %llu are needed; raise the "
 		     "limit (ulimit -Hn) or use at most %llu connections",
 	    conf->connections, (unsigned long long)have, (unsigned long long)need,
