@@ -1,169 +1,22 @@
-# accel-graph: what it reads, what it rejects, what it counts, what it draws, what it advises.
+# accel-graph: what it counts, what it advises, what it leaves behind.
 use v5.36;
 use Test::More;
+use Test::Graph qw(@CLASSIC @LATE ours json_line spew graph table);
 use Test::Util qw(slurp);
-use Cwd qw(abs_path);
 use File::Temp ();
 use FindBin    ();
 use JSON::PP   ();
 
-my $script  = abs_path("$FindBin::Bin/../../scripts/accel-graph");
 my $dir     = File::Temp->newdir;
 my $gnuplot = grep { -x "$_/gnuplot" } split /:/, $ENV{PATH};
 chdir $dir or die "chdir: $!";
 mkdir my $tmp = "$dir/tmp" or die "mkdir: $!";
 @ENV{qw(COLUMNS TMPDIR)} = (90, $tmp);
 
-# ---------------------------------------------------------------- lines of every shape
-
-my @CLASSIC = (
-	'network_gthread_aio.c.78: (trace) write-start: 1173101341.237616 read-queue-wait: 680 ms read-time: 0 ms write-time: 21 ms',
-	'network_gthread_aio.c.78: (trace) write-start: 1173101341.229014 read-queue-wait: 576 ms read-time: 0 ms write-time: 134 ms',
-	'network_gthread_aio.c.78: (trace) write-start: 1173101341.240815 read-queue-wait: 681 ms read-time: 6 ms write-time: 19 ms',
-);
-my $BLANK = ' ';    # lighttpd 1.5 ended its lines with one
-my @LATE  = (
-	'2009-10-16 12:00:01 (trace) (network_gthread_aio.c:73) write-start: 1255694401.237616 read-queue-wait: 680 ms read-time: 0 ms write-time: 21 ms' . $BLANK,
-	'2009-10-16 12:00:02 (trace) (network_gthread_sendfile.c:59) write-start: 1255694402.001200 read-queue-wait: 5 ms read-time: 44 ms write-time: 1 ms' . $BLANK,
-);
-my @STAGES = qw(stat-queue stat proxy-queue proxy read-queue read handover write);
-
-# One line of ours; stages not named take 0 us.
-sub ours (%arg) {
-	my $us    = sub ($stage) { $arg{$stage} // 0 };
-	my $total = 0;
-	$total += $us->($_) for @STAGES;
-	my $tag = $arg{tag} // 'network_gthread_aio.c.78:';
-	return sprintf('%s (trace) write-start: %.6f read-queue-wait: %d ms read-time: %d ms write-time: %d ms ',
-		$tag, $arg{start} // 1173101341, map { $_ / 1000 } $us->('read-queue'), $us->('read'), $us->('handover') + $us->('write'))
-	    . sprintf('id=%s status=200 bytes=102400 hot=%d ', $arg{id} // 'c17.3', $arg{hot} // 0)
-	    . join(' ', map { "$_-us=" . $us->($_) } @STAGES)
-	    . " total-us=$total path=\"" . ($arg{path} // '/a/b.jpg') . '"';
-}
-
-sub json_line (%arg) {
-	my %line = ('write-start' => $arg{start} // 1173101341.5, backend => 'gthread-aio', id => 'c1.1', status => 200, bytes => 5, hot => JSON::PP::true,
-		path => $arg{path} // '/x', 'total-us' => 0);
-	$line{"$_-us"} = $arg{$_} // 0 for @STAGES;
-	$line{'total-us'} += $line{"$_-us"} for @STAGES;
-	return JSON::PP->new->canonical->encode(\%line);
-}
-
-# ---------------------------------------------------------------- helpers
-
-sub spew ($file, @lines) {
-	open my $fh, '>:raw', $file or die "$file: $!";
-	print $fh map { "$_\n" } @lines;
-	close $fh or die "$file: $!";
-	return $file;
-}
-
-# Runs accel-graph.  Returns exit status, standard output, standard error.
-sub graph (@args) {
-	my $stdin = ref $args[0] ? ${ shift @args } : '';
-	spew('.in', $stdin eq '' ? () : $stdin =~ s/\n\z//r);
-	my $pid = fork // die "fork: $!";
-	if (!$pid) {
-		open STDIN,  '<', '.in'  or die;
-		open STDOUT, '>', '.out' or die;
-		open STDERR, '>', '.err' or die;
-		exec $^X, $script, @args or die;
-	}
-	waitpid $pid, 0;
-	return ($? >> 8 | ($? & 127) << 8, slurp('.out'), slurp('.err'));
-}
-
-sub table (@lines) {
-	my ($status, $out, $err) = graph(qw(--json --no-charts), spew('t.log', @lines));
-	is $status, 0, 'exit status 0' or diag $err;
-	return JSON::PP::decode_json($out);
-}
-
 # The columns of 2007.
 sub rows ($file) { return map { join ' ', (split / /)[0 .. 3] } grep { !/^#/ } split /\n/, slurp($file) }
 
 my @only_with_gnuplot = $gnuplot ? () : (skip_all => 'gnuplot is not installed');
-
-# ---------------------------------------------------------------- tests
-
-subtest 'every line of 2007 and 2009 is charted' => sub {
-	for my $set ([classic => @CLASSIC], [late => @LATE], [both => @CLASSIC, @LATE]) {
-		my ($name, @lines) = @$set;
-		my ($status, $out, $err) = graph(spew("$name.log", @lines));
-		is $status, $gnuplot ? 0 : 69, "$name: status" or diag $err;
-		is scalar(rows("$name.data")), scalar(@lines), "$name: as many rows as lines";
-		for my $line (@lines) {
-			my ($start, $queue, $read, $write) = $line =~ /write-start: (\S+).*?wait: (\d+).*?time: (\d+).*?time: (\d+)/;
-			ok scalar(grep { / $queue $read $write$/ } rows("$name.data")), "$name: row of $queue/$read/$write ms";
-		}
-	}
-	is_deeply [rows('classic.data')], ['0.000000 576 0 134', '0.008602 680 0 21', '0.011801 681 6 19'],
-	    'sorted by start, which counts from the first';
-	like slurp('classic.data'), qr/^0\.000000 /m, 'four columns, separated by blanks';
-};
-
-subtest 'a line of accel-server has microseconds and the classic words' => sub {
-	my @lines = (
-		ours(start => 100_000_000.5, 'read-queue' => 1_500, read => 250, handover => 40, write => 60, stat => 7, hot => 1),
-		ours(start => 100_000_001, tag => 'network_linux_sendfile.c.31:', 'proxy-queue' => 9, proxy => 8, 'stat-queue' => 6, write => 2),
-		ours(start => 100_000_002, tag => 'network_writev.c.7:', path => '/evil read-us=-1 total-us=x" write-us=9'),
-	);
-	my $t = table(@lines);
-	is $t->{requests}, 3, 'three backends, three requests';
-	is $t->{rejected}, 0, 'what a path says is not believed';
-	is $t->{hot},      1, 'hot ones are counted';
-	my %max = ('stat-queue' => .006, stat => .007, 'proxy-queue' => .009, proxy => .008, 'read-queue' => 1.5, read => .25,
-		handover => .04, write => .06, total => 1.857);
-	is $t->{stages}{$_}{max}, $max{$_}, "max of $_ in ms" for sort keys %max;
-	graph('t.log');
-	is_deeply [rows('t.data')], ['0.000000 1.5 0.25 0.1', '0.500000 0 0 0.002', '1.500000 0 0 0'],
-	    'write in the chart begins at the handover, as it did in 2007';
-};
-
-subtest 'JSON lines give the same table' => sub {
-	my %a = (start => 1173101341.25, hot => 1, 'read-queue' => 5_000, read => 70, write => 9, stat => 3);
-	my ($text, $json) = (table(ours(%a)), table(json_line(%a)));
-	is_deeply $json->{stages}, $text->{stages}, 'same stages';
-	is $json->{hot}, 1, '"hot": true counts';
-	my $evil = table(json_line(%a, path => '/q"x\\","read-us":-5,{"write-start":1'), '{"ev":"other"}', '{"write-start" is cut');
-	is $evil->{requests}, 1, 'quotes in a path stay inside it';
-	is $evil->{rejected}, 1, 'an object that is cut short is rejected, another object is skipped';
-};
-
-subtest 'other lines of a log are skipped' => sub {
-	my @others = ('ts=1173101341.237616 level=warn ev=exchange.failed id=c17.3', '', '2009-10-16 12:00:01 (server.c.1) started',
-		'127.0.0.1 - - "GET /?network_gthread_aio.c.78: (trace) write-start: 1 HTTP/1.1" 200', "\x00\xff\xfe", '{"a":1}', '{');
-	my ($status, $out, $err) = graph(qw(--no-charts -v), spew('t.log', $others[0], $CLASSIC[0], @others[1 .. $#others], $LATE[0]));
-	is $status, 0, 'exit status 0';
-	like $err, qr/^accel-graph: 9 lines read, 2 charted, 0 rejected, 7 others skipped$/m, '--verbose counts the skipped';
-	($status, $out, $err) = graph(qw(--no-charts), 't.log');
-	is $err, '', 'and silence without it';
-};
-
-subtest 'absurd values are rejected and counted' => sub {
-	my $line = sub ($start, @ms) {
-		return sprintf 'network_gthread_aio.c.78: (trace) write-start: %s read-queue-wait: %s ms read-time: %s ms write-time: %s ms', $start, @ms;
-	};
-	my @bad = (
-		$line->('1173101341.1', 0, 0, '1795225838293'),         # the epoch: a stamp that was never set
-		$line->('1173101341.1', -3, 0, 1), $line->('1173101341.1', 0, -1, 1), $line->('1173101341.1', 0, 0, 3_600_001),
-		$line->('1795225838293', 0, 0, 1), $line->('0.000000', 0, 0, 1), $line->('soon', 0, 0, 1), $line->('1173101341.1', 'nan', 0, 1),
-		'network_gthread_aio.c.78: (trace) write-start: 1173101341.1 read-queue-wait: 3 ms read-ti',
-		ours(stat => -1), ours(write => 3_600_000_001), ours() =~ s/ read-us=0/ read-us=1e3/r,
-		'2009-10-16 12:00:01 (trace) (network_gthread_aio.c:73) write-start: 1255694401.1 read-queue-wait: 0 ms read-time: 0 ms write-time: 1255694401237 ms' . $BLANK,
-		json_line(read => -7), json_line(start => 1795225838293),
-	);
-	my $t = table($line->('1173101341.1', 0, 0, 3_600_000), @bad);
-	is $t->{rejected}, scalar(@bad), 'each of them is counted';
-	is $t->{requests}, 1,            'an hour itself is allowed';
-	for my $bad (@bad) {
-		my ($status, $out, $err) = graph('--no-charts', spew('bad.log', $CLASSIC[0], $bad));
-		like $err, qr/^accel-graph: 1 timing line rejected; the first: bad\.log:2: \S/, 'file and line: ' . ($err =~ /2: (.*)/)[0];
-	}
-	my ($status, $out, $err) = graph('--no-charts', spew('bad.log', @bad));
-	is $status, 65, 'nothing but absurd lines: 65';
-	like $err, qr/no usable timing line/, 'and it says so';
-};
 
 subtest 'percentiles are exact nearest ranks' => sub {
 	my $t = table(map { ours('read-queue' => $_ * 1000, write => 5) } reverse 1 .. 1000);
@@ -247,34 +100,6 @@ subtest 'lines of fcgi-stat-accel have charts and advice' => sub {
 	is_deeply [rows('accel.data')], ['0.000000 40 12 0'], 'waited for a thread, then opened and read by it';
 	like $out, qr/^stat +7 +7/m, 'the table shows both apart';
 	ok -s 'accel-read-queue-wait.png', 'the chart of waiting' if $gnuplot;
-};
-
-subtest 'input: several logs, standard input, gzip' => sub {
-	require IO::Compress::Gzip;
-	spew('one.log', @CLASSIC);
-	spew('two.log', @LATE);
-	my $n = sub (@args) {
-		my ($status, $out, $err) = graph(@args);
-		is $status, 0, "status of: @args[grep { !ref $args[$_] } 0 .. $#args]" or diag $err;
-		return JSON::PP::decode_json($out)->{requests};
-	};
-	my @quiet = qw(--json --no-charts);
-	my $stdin = slurp('two.log');
-	is $n->(@quiet, 'one.log', 'two.log'), 5, 'two files';
-	is $n->(\$stdin, @quiet), 2, 'no name: standard input';
-	is $n->(\$stdin, @quiet, 'one.log', '-'), 5, '"-" among files';
-	IO::Compress::Gzip::gzip('one.log', 'one.log.gz') or die;
-	is $n->(@quiet, 'one.log.gz', 'two.log'), 5, 'gzip';
-	open my $fh, '>:raw', 'cat.gz' or die;
-	print $fh slurp('one.log.gz') x 2;
-	close $fh or die;
-	is $n->(@quiet, 'cat.gz'), 6, 'concatenated gzip members';
-	my $zipped = slurp('one.log.gz');
-	is $n->(\$zipped, @quiet, '-'), 3, 'gzip on standard input';
-	open $fh, '>:raw', 'cut.log' or die;
-	print $fh join("\r\n", @CLASSIC);
-	close $fh or die;
-	is $n->(@quiet, 'cut.log'), 3, 'CR LF, and no line break at the end';
 };
 
 subtest 'four charts as PNG' => sub {
@@ -402,13 +227,6 @@ subtest 'without gnuplot: the data and the script are kept' => sub {
 	ok !-e 'bare.png', 'no empty chart';
 	($status) = graph(qw(--no-charts error.log));
 	is $status, 0, '--no-charts does not need it';
-};
-
-subtest 'the pipeline of 2007 reads the lines of accel-server' => sub {
-	spew('error.log', ours(start => 1173101341.237616, 'read-queue' => 680_400, read => 300, handover => 1_000, write => 20_500), $CLASSIC[1],
-		'ts=1 level=info ev=start', ours(start => 1173101342, tag => 'network_writev.c.7:'));
-	my $picked = `grep 'network_gthread_aio.c.78:' error.log | awk '{print \$4,\$6,\$9,\$12}'`;
-	is $picked, "1173101341.237616 680 0 21\n1173101341.229014 576 0 134\n", 'words 4, 6, 9 and 12';
 };
 
 is_deeply [glob "$tmp/*"], [], 'none of all these left a temporary file';

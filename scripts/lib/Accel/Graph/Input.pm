@@ -15,6 +15,7 @@ use constant {
 	MAX_ROWS  => 10_000,      # of a sweep
 	MAX_LOADS => 64,          # runs of accel-load
 	MAX_WORDS => 40,          # facts about a machine
+	MAX_WORD  => 200,         # characters of a name
 	AROUND_S  => 1,           # lanes before the first and after the last request: one is a mean over a second
 };
 
@@ -26,7 +27,14 @@ my @CELL    = (qw(label server backend storage files), @AXES, qw(noatime accel))
 my @FIGURES = qw(mb_per_s requests_per_s p50_ms p90_ms p99_ms max_ms first_byte_p50_ms cpu_us);
 
 sub number ($value) { return defined $value && !ref $value && $value =~ $NUMBER ? 0 + $value : undef }
-sub word ($value)   { return defined $value && !ref $value && length $value <= 200 ? "$value" : undef }
+
+# Text as bytes, as all names in a model.
+sub word ($value) {
+	return undef unless defined $value && !ref $value && length $value <= MAX_WORD;
+	my $bytes = "$value";
+	utf8::encode($bytes);
+	return $bytes;
+}
 
 sub opened ($file) {
 	return \*STDIN if $file eq '-';
@@ -36,7 +44,7 @@ sub opened ($file) {
 }
 
 sub object ($text, $where) {
-	my $object = eval { JSON::PP->new->utf8(0)->max_depth(16)->decode($text) };
+	my $object = eval { JSON::PP->new->utf8->max_depth(16)->decode($text) };
 	return $object if ref $object eq 'HASH';
 	fail(EX_DATAERR, "$where: not a JSON object" . ($@ ? ' (' . ($@ =~ s/ at \S+ line \d+\.?\n?\z//r) . ')' : ''));
 }
@@ -95,7 +103,8 @@ sub add_lane ($bin, $lane, %when) {
 	return unless ref $lane->{disks} eq 'HASH';
 	for my $name (sort keys %{ $lane->{disks} }) {
 		my $disk = $lane->{disks}{$name};
-		next unless ref $disk eq 'HASH' && length $name <= 200 && ($bin->{disks}{$name} || keys %{ $bin->{disks} // {} } < MAX_DISKS);
+		$name = word($name) // next;
+		next unless ref $disk eq 'HASH' && ($bin->{disks}{$name} || keys %{ $bin->{disks} // {} } < MAX_DISKS);
 		$bin->{disks}{$name}{mount} = word($disk->{mount});
 		add_to($bin->{disks}{$name}{sums} //= {}, $_, $disk->{$_}) for @DISK;
 	}

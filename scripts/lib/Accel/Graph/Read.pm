@@ -3,7 +3,7 @@ use v5.36;
 
 use Exporter qw(import);
 
-our @EXPORT_OK = qw(@STAGES BACKEND START BYTES HOT US TOTAL OTHER parse_line parse_json printable);
+our @EXPORT_OK = qw(@STAGES BACKEND START BYTES HOT US TOTAL OTHER parse_line printable escaped);
 
 use constant {
 	BACKEND => 0, START => 1, BYTES => 2, HOT => 3, US => 4,    # places in a row
@@ -15,6 +15,7 @@ use constant {
 	MAX_LINE    => 65_536,           # bytes; the longest path of a request is a quarter of it
 	BLOCK       => 262_144,          # bytes read at a time
 	MAX_REJECTS => 10,               # kept with file and line
+	MAX_SHOWN   => 500,              # bytes of a text in a message
 };
 
 our @STAGES = qw(stat-queue stat proxy-queue proxy read-queue read handover write total other);
@@ -129,10 +130,18 @@ sub absurd ($what, $value, $unit, $to_us) {
 	return;
 }
 
-# Text of strangers for a terminal: no control character, in any encoding, and not endless.
+# Text of strangers for a terminal: no control character, nothing that turns the direction of writing, and not endless.
 sub printable ($text) {
-	$text = substr($text, 0, 500) . '...' if length $text > 500;
-	return $text =~ s/([\x00-\x1f\x7f-\x9f])/sprintf '\\x%02x', ord $1/ger;
+	$text = substr($text, 0, MAX_SHOWN) . '...' if length $text > MAX_SHOWN;
+	return escaped($text);
+}
+
+sub escaped ($text) {
+	return $text unless $text =~ m/[^ -~]/;
+	return $text =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ger unless utf8::decode($text);
+	$text =~ s/([\x00-\x1f\x7f-\x9f\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}])/sprintf '\\x%02x', ord $1/ge;
+	utf8::encode($text);
+	return $text;
 }
 
 # ---------------------------------------------------------------- many lines
@@ -160,7 +169,8 @@ sub feed ($self, $log, $bytes) {
 	}
 	my $rest = substr $bytes, $last + 1;
 	substr $bytes, $last, length($bytes), '';
-	$self->lines($log, split /\n/, $log->{rest} . $bytes, -1);
+	$bytes = $log->{rest} . $bytes;
+	$self->lines($log, $bytes eq '' ? '' : split /\n/, $bytes, -1);
 	$log->{rest} = $rest;
 	$self->check_length($log);
 	$self->{on_block}->($log);

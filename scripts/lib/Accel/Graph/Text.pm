@@ -121,7 +121,15 @@ sub json ($model, $curves) {
 	my $out = $model->{requests} ? log_json($model, $curves) : {};
 	$out->{$_} = $model->{$_} for grep { $model->{$_} } qw(sweep load), $curves ? 'lanes' : ();
 	$out->{before} = log_json($model->{before}, $curves) if $model->{before};
-	return JSON::PP->new->canonical->pretty->ascii->encode($out);
+	return JSON::PP->new->canonical->pretty->ascii->encode(characters($out));
+}
+
+# A model holds bytes; JSON takes characters.  What is no UTF-8 stays one character for each byte.
+sub characters ($value) {
+	return { map { my ($key, $of) = ($_, $value->{$_}); utf8::decode($key); $key => characters($of) } keys %$value } if ref $value eq 'HASH';
+	return [map { characters($_) } @$value] if ref $value eq 'ARRAY';
+	utf8::decode($value) if defined $value && !ref $value && $value =~ m/[^\x00-\x7f]/;
+	return $value;
 }
 
 sub log_json ($model, $curves) {
