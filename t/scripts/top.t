@@ -121,6 +121,10 @@ subtest 'wrong arguments' => sub {
 	put("$dir/login", "nobody\n");
 	like +(run('--once', '--login', "$dir/login", $url))[2], qr/expected a line USER:PASSWORD/, 'a login without a password';
 	like +(run('--once', '--record', "$dir/none/x", $url))[2], qr{none/x: No such file}, 'a record that cannot be made';
+	($status, undef, $err) = run('--once', '-i', 0.1, '--record', '/dev/full', $url);
+	is $status, 74, 'a full disk';
+	like $err, qr{^accel-top: /dev/full: No space left}, '... is named';
+	is +(run('--json', '--record', '-', $url))[0], 64, 'two kinds of lines on standard output';
 };
 
 subtest 'fcgi-stat-accel' => sub {
