@@ -19,7 +19,7 @@ Accel::Bench - measures servers: one cell, or a matrix of cells in interleaved r
 
 C<server> (L<Accel::Bench::Servers>), C<backend> (of accel; part of the name otherwise), C<storage> and C<files> (L<Accel::Bench::Storage>), C<concurrency>
 (100), C<stat_threads>, C<read_threads>, C<read_ahead> (server.network-chunk-size, bytes), C<noatime>, C<accel> (none, tcp or unix: fcgi-stat-accel in
-front), C<accel_threads>, C<workers> (1), C<timeout> (60 s), C<seconds>, C<timing> (a line of stage times for each file in the error log), C<conf> (lines added to
+front), C<accel_threads>, C<workers> (1), C<timeout> (60 s), C<seconds>, C<fetches> (the cell ends after so many requests, too), C<timing> (a line of stage times for each file in the error log), C<conf> (lines added to
 the configuration), C<lookup_ms>, C<read_ms> of slow disks, C<atime> (ext4 writes access times). Keys with another name are kept and shown, for example C<label>.
 
 On a slow disk a cell of files up to 1 MiB ends after so many files as keep the disk busy for C<seconds>, because servers that look up 64 names before they
@@ -50,13 +50,13 @@ use POSIX       ();
 use Time::HiRes qw(time);
 
 use constant { SAMPLE_S => 0.1, WARM_UP_S => 5, PATIENCE => 4, CONCURRENCY_MAX => 10_000, THREADS_MAX => 1024,
-	READ_AHEAD_MAX => 1_048_576, SECONDS_MAX => 3600, ROUNDS_MAX => 100, WORKERS_MAX => 64 };
+	READ_AHEAD_MAX => 1_048_576, SECONDS_MAX => 3600, ROUNDS_MAX => 100, WORKERS_MAX => 64, FETCHES_MAX => 1_000_000_000 };
 
 # The numbers of a cell: [least, most, default].
 my %number = (
 	concurrency => [1, CONCURRENCY_MAX, 100], stat_threads => [0, THREADS_MAX], read_threads => [0, THREADS_MAX],
 	read_ahead => [4096, READ_AHEAD_MAX], accel_threads => [1, THREADS_MAX], workers => [1, WORKERS_MAX, 1],
-	timeout => [1, SECONDS_MAX, 60], seconds => [0.2, SECONDS_MAX], lookup_ms => [0, 10_000], read_ms => [0, 10_000],
+	timeout => [1, SECONDS_MAX, 60], fetches => [1, FETCHES_MAX], seconds => [0.2, SECONDS_MAX], lookup_ms => [0, 10_000], read_ms => [0, 10_000],
 );
 
 # rounds, seconds: of each cell; dir, urls: files of the user; keep: a directory for error logs; yes: load other hosts; progress: called with
@@ -163,6 +163,7 @@ sub verify ($place) { return $place->{verify} ? ('--verify', $place->{verify}) :
 sub load_args ($c, $place) {
 	my @args = (-c => $c->{concurrency}, -t => $c->{timeout}, defined $place->{list} ? (-u => $place->{list}) : ());
 	push @args, verify($place) if $c->{storage} ne 'hot';
+	return (@args, -n => $c->{fetches}, -d => $c->{seconds}) if $c->{fetches};
 	return (@args, -n => $place->{at_most}, -d => POSIX::ceil(PATIENCE * $c->{seconds})) if $place->{at_most};
 	return (@args, -n => $place->{count}, -d => $c->{seconds}) if $c->{storage} eq 'evict';
 	return (@args, -d => $c->{seconds});
