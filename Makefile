@@ -61,7 +61,7 @@ RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wildcard t/unit/*/*.c))))
 
 # Without those of Perl programs under a sanitizer: it would see nothing new.
-PERL_TESTS := $(wildcard $(patsubst %,t/scripts/%*.t,accel-bench bench check demo graph mutate proc))
+PERL_TESTS := $(wildcard $(patsubst %,t/scripts/%*.t,accel-bench bench check demo graph mutate tune proc))
 # t/tomcat needs a JVM: make check-tomcat.
 TESTS    := $(filter-out t/tomcat/% $(if $(filter release,$(VARIANT)),,$(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
 

@@ -80,9 +80,7 @@ sub now ($self, $name) {
 	return unquoted($value);
 }
 
-sub is_set ($self, $name) { return exists $self->{global}{$name} }
-
-sub root ($self) { return $self->is_set('server.document-root') ? $self->now('server.document-root') : undef }
+sub root ($self) { return $self->now('server.document-root') }
 
 # Settings that bound what a measurement may show, as they are set anywhere.
 sub bounds ($self) {

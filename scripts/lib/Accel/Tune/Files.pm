@@ -18,30 +18,27 @@ C<walk> visits directories in an order that the seed decides, for at most 10 sec
 C<listed> reads a file with a URL or a path in each line. Both shuffle: a disk that reads files in the order in which they were written would look
 faster than it is for clients. The hot file is the median of the files up to 100 kB, or the smallest one. It is not among the cold ones.
 
-C<make_cold> drops the bytes of the used files, and of no others, from memory (POSIX_FADV_DONTNEED). Names and inodes stay in memory. With the
+C<make_cold> drops the bytes of the used files, and of no others, from memory (C<accel-pool evict>). Names and inodes stay in memory. With the
 option C<forget>, a function, a rig may do more.
 
-C<warning> tells what makes the figures doubtful: no file is on a disk, or the files stay in memory.
+C<warning> tells what makes the figures doubtful: the files stay in memory, and why.
 
 =cut
 
 use v5.36;
 use Cwd           ();
-use Fcntl         qw(O_RDONLY O_NOFOLLOW O_NONBLOCK);
+use File::Temp    ();
+use JSON::PP      ();
 use List::Util    qw(min shuffle sum0);
-use POSIX         ();
 use Time::HiRes   qw(time);
 use Accel::Mounts ();
 use Accel::Proc   ();
+use Accel::Util   qw(program put);
 
 use constant {
 	VISITED_MAX => 200_000, SECONDS_MAX => 10, TAKEN_MAX => 20_000, LIST_BYTES_MAX => 64 * 1_048_576,
-	HOT_BYTES   => 102_400, LEAST => 8, LOOKED_AT => 200, STILL_WARM => 0.2, DONTNEED => 4,
+	HOT_BYTES   => 102_400, LEAST => 8, STILL_WARM => 0.2,
 };
-
-# Numbers of system calls: posix_fadvise is older than the common table, cachestat (Linux 6.5) is in it.
-my %FADVISE = (x86_64 => 221, aarch64 => 223, riscv64 => 223, loongarch64 => 223, ppc64le => 233, s390x => 253);
-use constant CACHESTAT => 451;
 
 sub walk ($class, $root, %arg) {
 	$root = _directory($root);
@@ -106,72 +103,42 @@ sub partly ($self) { return $self->{partly} }
 sub move ($self, $root) { $self->{root} = $root; return }
 
 # Only the first so many of them from now on.
-sub use ($self, $n) { $self->{used} = min($n, $self->count); delete $self->{list}; return }
+sub use ($self, $n) { $self->{used} = min($n, $self->count); return }
 
 sub _url ($path) { return $path =~ s{([^\w./~-])}{sprintf '%%%02X', ord $1}ger }
 
-# Path of a file with the URLs. "absolute" has the paths of files as the accelerator is asked for them.
-sub list ($self, $dir) {
-	return $self->_written("$dir/urls", map { _url($_->[0]) } $self->_names);
-}
-
-sub absolute_list ($self, $dir) {
-	return $self->_written("$dir/paths", map { "$self->{root}$_->[0]" } grep { $_->[0] !~ /[\n\s]/ } $self->_names);
-}
+# Path of a file with the URLs.
+sub list ($self, $dir) { return put("$dir/urls", join '', map { _url($_->[0]) . "\n" } $self->_names) }
 
 sub _names ($self) { return @{ $self->{files} }[0 .. $self->{used} - 1] }
-
-sub _written ($self, $path, @lines) {
-	open my $fh, '>:raw', $path or die "$path: $!\n";
-	print $fh map { "$_\n" } @lines;
-	close $fh or die "$path: $!\n";
-	return $path;
-}
 
 # ---------------------------------------------------------------- cold
 
 sub make_cold ($self) {
 	return $self->{forget}->() if $self->{forget};
-	my $call = $FADVISE{ _machine() } // die 'no posix_fadvise for ' . _machine() . " in accel-tune\n";
-	for my $file ($self->_names) {
-		my $fh = $self->_opened($file) // next;
-		syscall $call, fileno $fh, 0, 0, DONTNEED;
-	}
+	my $list = File::Temp->new(TEMPLATE => 'accel-tune-XXXXXX', TMPDIR => 1);
+	print $list map { "$_->[0]\0" } $self->_names;
+	close $list or die "$list: $!\n";
+	open my $fh, '-|', program('accel-pool'), 'evict', '--json', '--null', '--root', $self->{root}, '--list', "$list" or die "accel-pool: $!\n";
+	my $text = join '', <$fh>;
+	close $fh;
+	$self->{evicted} = eval { JSON::PP::decode_json($text) } // die "accel-pool evict printed no report\n";
 	return;
 }
 
-sub _machine () { return state $machine = (POSIX::uname())[4] }
-
-# A file may have become a pipe or a link since.
-sub _opened ($self, $file) {
-	sysopen my $fh, "$self->{root}$file->[0]", O_RDONLY | O_NOFOLLOW | O_NONBLOCK or return undef;
-	return $fh;
-}
-
-# Share of the bytes that are in memory, of some files; undef where the kernel does not tell.
-sub in_memory ($self) {
-	my ($pages, $cached) = (0, 0);
-	for my $file (($self->_names)[0 .. min($self->{used}, LOOKED_AT) - 1]) {
-		my $fh = $self->_opened($file) // next;
-		my ($range, $stat) = (pack('QQ', 0, 0), "\0" x 40);
-		return undef if syscall(CACHESTAT, fileno $fh, $range, $stat, 0) != 0;
-		$cached += unpack 'Q', $stat;
-		$pages  += int(($file->[1] + 4095) / 4096);
-	}
-	return $pages ? $cached / $pages : undef;
-}
+my %WHY = (tmpfs => 'they are on a tmpfs', dirty => 'they are not written to the disk yet (sync)', locked => 'a program has locked them',
+	mapped => 'a program has mapped them', other => 'the kernel does not say why');
 
 # After make_cold: what makes the figures doubtful, or undef.
 sub warning ($self) {
-	my $share = $self->{forget} ? 0 : $self->in_memory;
-	return undef if defined $share && $share <= STILL_WARM;
-	return 'this kernel does not tell which files are in memory (cachestat is of Linux 6.5); nothing checks that the files are cold' unless defined $share;
-	my $type = $self->_file_system;
-	return sprintf '%.0f %% of the bytes stay in memory after they were dropped%s: no disk is read, so these figures are those of memory and say nothing '
-	    . 'about threads', 100 * $share, $type =~ /^(?:tmpfs|ramfs)\z/ ? ", because $self->{root} is a $type" : '; a program may keep them mapped, or they are not written back yet (sync)';
+	my $e = $self->{evicted} // return undef;
+	return 'this kernel does not tell what is in memory (cachestat is of Linux 6.5), so nothing checks that the files are cold' if $e->{unknown} && $e->{unknown} == $e->{files};
+	my $share = $e->{bytes} ? $e->{in_memory_after} / $e->{bytes} : 0;
+	return undef if $share <= STILL_WARM;
+	my ($reason) = sort { $e->{stayed}{$b} <=> $e->{stayed}{$a} || $a cmp $b } keys %{ $e->{stayed} };
+	return sprintf '%.0f %% of the bytes stay in memory: %s; what is in memory is not read from a disk, so these figures say little about threads',
+	    100 * $share, $WHY{ $reason // 'other' } // $reason;
 }
-
-sub _file_system ($self) { return device($self->{root})->{type} // '' }
 
 # { mount, type, source, disk } of a directory, as far as they are known.
 sub device ($dir) { return Accel::Proc->new->device(Accel::Mounts::stat_dev($dir) // '') }

@@ -54,7 +54,7 @@ use Accel::Tune::Race ();
 use constant { START_ENDS => 0.15, FACTORS_END => 0.6, LAST_CALL => 0.8 };
 # Rounds of a race at most: one round of the search tells where to look, the check decides.
 # The present setting is measured again after so many others, to know the noise.
-use constant CONTROL => 8;
+use constant { CONTROL => 8, RIVALS => 3 };
 use constant { CHECK_ROUNDS => 12, CHECK_LEAST => 3 };
 # A smaller difference is no reason to change a setting, or to look further.
 use constant { NEAR => 0.05, STEP => 0.01, TRIFLE => 0.03 };
@@ -100,16 +100,19 @@ sub run ($self) {
 	return $self->_result($self->_check($self->_climb($best)));
 }
 
-# A full sweep: every setting so many times, in interleaved rounds. The best is the one with the best mean.
+# A full sweep: every setting so many times, in interleaved rounds. The best is the one with the best mean; of its changes those
+# beyond the noise count.
 sub full ($self, $rounds) {
 	my $race = $self->{race};
 	my @all = $self->all;
 	$self->{part}->('full sweep');
 	$race->run(\@all, until => $race->{seconds}, rounds => $rounds, keep => \@all);
-	my ($best) = $race->ranked($race->settings);
+	my ($best) = $race->ranked($race->settings) or return $self->_result($self->now);
 	$_->{seen_with} = $best for $self->factors;
-	$self->{best} = $best;
-	return $self->_result($best // $self->now);
+	$self->_learn_failures;
+	@$self{qw(best check)} = ($best, $race);
+	my @changed = grep { $best->{ $_->{name} } ne $_->{now} } $self->factors;
+	return $self->_result($race->stopped ? $self->now : $self->_without_needless($best, \@changed, [map { { %$best, $_->{name} => $_->{now} } } @changed]));
 }
 
 # ---------------------------------------------------------------- start
@@ -157,10 +160,21 @@ sub _climb ($self, $best) {
 		$race->measure($next) or $self->_learn_failures;
 		$race->measure($self->now) if $steps++ % CONTROL == CONTROL / 2 && $race->has_time($self->_climb_ends($best));
 	}
-	$self->_fit;
-	$best = $self->_best_so_far($best);
+	$best = $self->_confirmed($best);
 	$_->{seen_with} = $best for $self->factors;
 	return $best;
+}
+
+# If nothing looks better than the present setting, it is measured once more beside those that come next.
+sub _confirmed ($self, $best) {
+	my ($race, $now) = ($self->{race}, $self->now);
+	if (Accel::Tune::Race::key($best) eq Accel::Tune::Race::key($now)) {
+		my @next = grep { Accel::Tune::Race::key($_) ne Accel::Tune::Race::key($now) } $race->ranked($race->settings);
+		my @race = ($now, grep { defined } @next[0 .. RIVALS - 1]);
+		$race->run(\@race, until => LAST_CALL * $race->{seconds}, rounds => CHECK_LEAST, keep => \@race);
+	}
+	$self->_fit;
+	return $self->_best_so_far($best);
 }
 
 # A check needs a measurement of the best setting, of the present one, and of the best without each change. As long as the

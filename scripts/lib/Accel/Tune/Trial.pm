@@ -64,7 +64,7 @@ sub _run ($self, $setting, $limit) {
 	$self->{warning} //= $files->warning // '';
 	my $server = $self->begin($setting);
 	my $url = $server->url;
-	$self->_check_hot($url);
+	eval { $self->_check_hot($url); 1 } or die $server->alive ? $@ : $server->said;
 	my $hot = $self->_load('-c', HOT_CLIENTS, '-r', HOT_RATE, '-d', $self->{seconds}, '--from', HOT_FROM, $self->_headers, $url . $files->hot);
 	my $cold = $self->_load('-c', $self->{clients}, '-n', $files->used, '-d', $limit, '-t', 60, $self->_headers, '-u', $files->list($self->{dir}), "$url/");
 	($cold, $hot) = ($self->_report($cold), $self->_report($hot));
