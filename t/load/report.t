@@ -1,0 +1,115 @@
+#!/usr/bin/perl
+# Reports of accel-load: as text, as the lines of http_load, as JSON, and as the sum of several runs; a pool that is verified.
+
+use v5.36;
+use IPC::Open3 ();
+use JSON::PP qw(decode_json);
+use List::Util qw(sum0);
+use Symbol qw(gensym);
+use Test::More;
+use Test::Server;
+use Test::Util qw(build_dir put temp_tree);
+
+my $bin = build_dir() . '/bin';
+my $srv = Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\n});
+my $root = $srv->dir;
+my $dir = temp_tree();
+my $url = 'http://127.0.0.1:' . $srv->port;
+is system("$bin/accel-pool", 'make', '-q', '--spec', '3x4x20k', "$root/pool"), 0, 'a pool';
+
+# Exit status, standard output and standard error.
+sub said (@args) {
+	my $pid = IPC::Open3::open3(my $in, my $out, my $err = gensym, "$bin/accel-load", '-q', @args);
+	close $in;
+	my ($text, $complaint) = map { local $/; readline($_) // '' } $out, $err;
+	waitpid $pid, 0;
+	return ($? >> 8, $text, $complaint);
+}
+
+sub json (@args) {
+	my ($code, $text, $complaint) = said('--json', @args);
+	return eval { decode_json($text) } // die "accel-load @args: $code $text $complaint\n";
+}
+
+# Those of several reports, added up by hand.
+sub buckets ($name, @reports) {
+	my %n;
+	for my $pair (map { @{ $_->{histograms}{$name}{buckets} } } @reports) {
+		$n{ $pair->[0] // 'longer' } += $pair->[1];
+	}
+	return \%n;
+}
+
+subtest 'two merged runs are one' => sub {
+	my @file = map { "$dir/$_.json" } 1, 2;
+	my @run = (json('-n', 300, '-c', 4, "$url/pool/20k/0000/0000.bin"), json('-n', 500, '-c', 8, '--close', "$url/none"));
+	put($file[$_], JSON::PP->new->canonical->encode($run[$_])) for 0, 1;
+	my $sum = json('--merge', @file);
+	for my $name (qw(latency first_byte connect)) {
+		is_deeply buckets($name, $sum), buckets($name, @run), "$name: bucket by bucket";
+		is $sum->{histograms}{$name}{sum_ns}, sum0(map { $_->{histograms}{$name}{sum_ns} } @run), "$name: the sum";
+	}
+	is $sum->{$_}, $run[0]{$_} + $run[1]{$_}, $_ for qw(requests answered failed unanswered connects body_bytes);
+	is_deeply $sum->{status}, { 200 => 300, 404 => 500 }, 'statuses';
+	is $sum->{errors}{status}, 500, 'errors';
+	put("$dir/both.json", join "\n", map { JSON::PP->new->pretty->encode($_) } @run);
+	is_deeply json('--merge', "$dir/both.json"), $sum, 'from one file, in another form';
+	is_deeply json('--merge', $file[1], $file[0]), $sum, 'in the other order';
+	my ($code, $text) = said('--merge', @file);
+	is $code, 0, 'as text';
+	like $text, qr/\A800 requests in .*^\s+500  status .*^status     200: 300, 404: 500$/ms, '... with the same numbers';
+};
+
+subtest 'reports that are none' => sub {
+	my ($code, $text, $complaint) = said('--merge', put("$dir/bad", qq({"program":"accel-load",\n  "requests": -1})));
+	is "$code $text$complaint", "65 accel-load: $dir/bad:2:15: expected an integer from 0 to 2^53\n", 'file, line and column';
+	($code, $text, $complaint) = said('--merge', "$dir/none");
+	is "$code $complaint", "66 accel-load: $dir/none: No such file or directory\n", 'a file that is not there';
+	($code) = said('--merge', put("$dir/empty", ''));
+	is $code, 65, 'an empty file';
+	($code, $text, $complaint) = said('--merge', put("$dir/wrk", qq({"program":"wrk"})));
+	like $complaint, qr{wrk:1:17: expected a report of accel-load --json}, 'of another program';
+};
+
+subtest 'text' => sub {
+	my ($code, $text) = said('-n', 100, '-c', 5, "$url/pool/20k/0000/0001.bin");
+	is $code, 0, 'no errors';
+	like $text, qr/\A100 requests in [\d.]+ s, 100 answered: [\d.]+ requests\/s, [\d.]+ MB\/s\n/, 'what was done';
+	like $text, qr/^ms +p50 +p90 +p95 +p99 +p99\.9 +p99\.99 +max +mean\n(?:(?:latency|first byte|connect)(?: +[\d.]+){8}\n){3}/m, 'times';
+	like $text, qr/^no errors\n\nstatus     200: 100\n\z/m, 'errors and statuses';
+	is length((sort { length $b <=> length $a } split /\n/, $text)[0]) <= 84, 1, 'lines are short';
+};
+
+subtest 'the lines of http_load' => sub {
+	my ($code, $text) = said('-parallel', 5, '-fetches', 100, '-verbose', "$url/pool/20k/0000/0001.bin");
+	my $number = qr/[\d.e+-]+/;
+	like $text, qr/^100 fetches, 5 max parallel, 2\.048e\+06 bytes, in $number seconds$/m, 'fetches';
+	like $text, qr/^20480 mean bytes\/connection\n$number fetches\/sec, $number bytes\/sec$/m, 'rates';
+	like $text, qr/^msecs\/connect: $number mean, $number max, $number min$/m, 'connect';
+	like $text, qr/^msecs\/first-response: $number mean, $number max, $number min$/m, 'first response';
+	like $text, qr/^HTTP response codes:\n  code 200 -- 100\n\z/m, 'codes';
+};
+
+subtest 'a pool proves itself' => sub {
+	my $list = put("$dir/urls", scalar qx("$bin/accel-pool" list --prefix /pool/ "$root/pool"));
+	my $sums = put("$dir/SUMS", scalar qx(cd "$root" && find pool -name '*.bin' -exec sha256sum {} +));
+	for my $verify ('pattern', "hash:$sums", "dir:$root", 'length') {
+		is json('-n', 60, '-c', 3, "--verify=$verify", '-u', $list, "$url/")->{errors}{all}, 0, "$verify: whole files";
+	}
+	for my $verify ('pattern', "dir:$root") {
+		my $r = json('-n', 200, '-c', 3, '--range=random:1000', "--verify=$verify", '-u', $list, "$url/");
+		is "$r->{errors}{all} $r->{body_bytes}", '0 200000', "$verify: ranges";
+	}
+	my $file = "$root/pool/20k/0001/0002.bin";
+	open my $fh, '+<', $file or die "$file: $!";
+	sysseek $fh, 12_345, 0;
+	syswrite $fh, 'x';
+	close $fh;
+	my $r = json('-n', 24, '--verify=pattern', '-u', $list, "$url/");
+	is "$r->{errors}{all} $r->{errors}{wrong}", '2 2', 'one byte of one file, twice in two turns';
+	my (undef, undef, $complaint) = said('-n', 1, '--verify=pattern', "$url/pool/20k/0001/0002.bin");
+	is $complaint, "accel-load: /pool/20k/0001/0002.bin: wrong byte at 12345\n", '... and where it is';
+};
+
+$srv->stop;
+done_testing;
