@@ -11,7 +11,7 @@ use Accel::Graph::Charts::Classic qw(give_up_rule time_of_start stage_sum);
 
 our @EXPORT_OK = qw(lanes_chart);
 
-use constant MAX_DISKS => 4;    # the busiest ones; more lines cannot be told apart
+use constant MAX_DISKS => 4;    # the busiest ones; more lines look alike
 
 # $lanes of the model
 sub lanes_chart ($facts, $lanes) {

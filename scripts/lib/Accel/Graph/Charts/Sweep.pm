@@ -12,7 +12,7 @@ use Accel::Graph::Charts::Spread  qw(curve_chart);
 
 our @EXPORT_OK = qw(sweep_chart load_chart);
 
-use constant { MAX_LINES => 8, MAX_BARS => 24, WIDE => 8 };    # more cannot be told apart; from this ratio on, an axis doubles
+use constant { MAX_LINES => 8, MAX_BARS => 24, WIDE => 8 };    # more look alike; from this ratio on, an axis doubles
 
 my %AXIS = (
 	stat_threads => 'threads that open files', read_threads => 'threads that read', accel_threads => 'threads of fcgi-stat-accel',
