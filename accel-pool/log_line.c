@@ -99,7 +99,7 @@ log_line_parse(struct text line, char *buf, struct log_request *r)
 		return (false);
 	if (!text_next(&request, ' ', &r->method))
 		r->method = TEXT("");
-	r->target = without_protocol(request);
+	r->target = request.p != NULL ? without_protocol(request) : TEXT("");
 	return (true);
 }
 
