@@ -255,6 +255,18 @@ cleanup(struct whole *w)
 		close(w->run.over_fd);
 }
 
+/* Until the last thread was done, before it closed its connections. */
+static double
+seconds_of(const struct whole *w)
+{
+	uint64_t end = w->run.start_ns;
+
+	for (unsigned i = 0; i < w->nthreads; i++)
+		if (w->threads[i]->ended_ns > end)
+			end = w->threads[i]->ended_ns;
+	return ((double)(end - w->run.start_ns) / NS_PER_S);
+}
+
 /* Runs the threads to their end. */
 static int
 load(struct whole *w)
@@ -278,6 +290,8 @@ load(struct whole *w)
 	stop_all(w);
 	while (started > 0)
 		thread_join(w->threads[--started]);
+	if (!w->run.conf->hold)
+		w->seconds = seconds_of(w);
 	w->cpu_s = (double)(clock_process_cpu_ns() - cpu) / NS_PER_S;
 	clear_progress(w);
 	return (err != 0 ? failed("a thread", err) : 0);

@@ -211,7 +211,7 @@ thread_main(void *arg)
 
 	prctl(PR_SET_TIMERSLACK, 1); /* the open loop starts requests by the clock */
 	loop(t);
-	t->now = clock_mono_ns();
+	t->now = t->ended_ns = clock_mono_ns();
 	count_rest(t);
 	close_all(t);
 	tell_done(t, UINT_MAX);

@@ -48,6 +48,7 @@ struct thread {
 	uint64_t limit, started, outstanding; /* requests; limit 0: none */
 	uint64_t scheduled;                   /* open loop: requests so far */
 	unsigned round;                       /* --hold: each connection is asked once in a round */
+	uint64_t ended_ns;                    /* when the last request was over, or the time was */
 	bool stopping;
 	uint64_t never,
 	    least; /* at the end: connections without an answer, fewest answers of one */

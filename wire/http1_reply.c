@@ -74,7 +74,7 @@ content_range(struct text v, struct http1_reply *r)
 		r->first = (int64_t)n;
 }
 
-/* A name is told by its length first: most fields cost one comparison. */
+/* The length of a name is compared first: most fields cost no more. */
 static void
 field(struct text name, struct text v, struct http1_reply *r, struct seen *s)
 {

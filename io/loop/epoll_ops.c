@@ -313,8 +313,8 @@ epoll_try(struct io *io, struct io_op *op)
 
 /* ---------------------------------------------------------------- start */
 
-/* The kernel chooses the port at connect(2), when the peer is known: so one address of this side has
- * as many ports for each peer. */
+/* The kernel chooses the port at connect(2), when the peer is known: one address of this side has as
+ * many ports for each peer. */
 static int
 bind_from(int fd, const struct io_op *op)
 {
