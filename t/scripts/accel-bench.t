@@ -6,6 +6,7 @@ use File::Temp ();
 use JSON::PP   ();
 use Test::More;
 use Accel::Bench ();
+use Accel::Bench::Charts   ();
 use Accel::Bench::Run      ();
 use Accel::Bench::Scenario ();
 use Accel::Bench::Servers  ();
@@ -133,6 +134,15 @@ subtest 'tables' => sub {
 	like $line, qr/^,"a ""b"", c",nginx,.*,1\.5,/, 'quotes and commas';
 };
 
+subtest 'charts' => sub {
+	my $cell = sub ($label, %more) { return { label => $label, table => 'a', server => 'accel', spread_percent => 1, median => { mb_per_s => 5 }, %more } };
+	my @points = Accel::Bench::Charts::points({ then => '2007-threads stat' }, map { $cell->($_, stat_threads => $_) } 0, 3, 4);
+	is join(', ', map { "$_->{label} $_->{stat_threads} $_->{median}{mb_per_s}" } @points), 'today 0 5, today 3 5, today 4 5, 2007 0 8.55, 2007 4 12.33', 'two curves';
+	is_deeply [map { join ' ', sort keys %$_ } Accel::Bench::Charts::points({}, map { $cell->($_) } 'a', 'b')], [('label median spread_percent') x 2], 'bars';
+	@points = Accel::Bench::Charts::points({}, $cell->('x', concurrency => 1, server => 'a'), $cell->('y', concurrency => 2, server => 'b'));
+	is join(' ', sort keys %{ $points[0] }), 'concurrency median server spread_percent', 'curves by what varies';
+};
+
 # accel-bench with these words: its status and what it printed.
 sub run (@words) {
 	open my $fh, '-|', 'sh', '-c', 'exec "$@" 2>&1', 'sh', $^X, $script, @words or die "accel-bench: $!";
@@ -179,7 +189,7 @@ END
 subtest 'a tiny matrix, with a command' => sub {
 	my @servers = ('accel', Accel::Peer->missing('nginx') ? () : 'nginx', "command:$^X '$dir/tiny.pl' {port} {root}");
 	my ($status, $said) = run('-r', 1, '-d', 0.3, '--files', '4x1k', '--concurrency', 4, (map { ('--server', $_) } @servers, 'command:/no/such', "$servers[-1] wrong"),
-		'--json', "$dir/result.json", '--csv', "$dir/result.csv", '--keep', "$dir");
+		'--charts', "$dir", '--json', "$dir/result.json", '--csv', "$dir/result.csv", '--keep', "$dir");
 	is $status, 0, 'it ends well' or diag $said;
 	like $said, qr{^# left out or noted: command:/no/such left out: no program "/no/such"$}m, 'what cannot run is noted';
 	like $said, qr{wrong left out: command:.*: 4 of 4 answers have wrong bytes$}m, 'and so is who sends wrong bytes';
@@ -194,6 +204,8 @@ subtest 'a tiny matrix, with a command' => sub {
 	is_deeply [sort keys %$r], [sort qw(scenario title about machine started seconds rounds rows tables then notes)], 'what the JSON has';
 	is scalar(split /\r\n/, slurp("$dir/result.csv")), 1 + @servers, 'CSV has a line for each';
 	ok -e "$dir/accel.log", 'the error log is kept';
+	is JSON::PP::decode_json(slurp("$dir/matrix.json"))->{rows}[0]{label}, 'accel', 'what accel-graph draws';
+	ok -s "$dir/matrix-sweep.png", 'a chart' if Accel::Util::find_program('gnuplot');
 };
 
 subtest 'a server that runs' => sub {

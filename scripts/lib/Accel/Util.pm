@@ -13,7 +13,7 @@ Accel::Util - small files, and where programs are
 =head1 DESCRIPTION
 
 C<program> is the path of a program of this project, there or not. Beside an installed script it is in the F<bin> of the
-same installation. In the source tree it is in C<$B/bin>, and in F<build/bin> if C<B> is not set.
+same installation. In the source tree scripts are in F<scripts>, and other programs in C<$B/bin>, or F<build/bin> if C<B> is not set.
 
 C<find_program> looks in C<PATH> and in the directories of root. A name with a slash is a path. It returns undef when there is none.
 
@@ -32,6 +32,7 @@ my $lib  = dirname(__FILE__) . '/..';
 my $tree = "$lib/../..";        # of an installation: its share
 
 sub program ($name) {
+	return Cwd::abs_path("$tree/scripts/$name") if -e "$tree/Makefile" && -x "$tree/scripts/$name";
 	my $bin = !-e "$tree/Makefile" ? "$tree/../bin" : ($ENV{B} // "$tree/build") . '/bin';
 	return (Cwd::abs_path($bin) // $bin) . "/$name";
 }
