@@ -16,6 +16,7 @@ my $dir = temp_tree();
 my $www = temp_tree();
 local $ENV{PATH} = abs_path(build_dir()) . "/bin:$top/scripts:$ENV{PATH}";
 local $ENV{NO_COLOR} = 1;
+local $ENV{B} = abs_path(build_dir());
 
 # Blocks in their order: { kind => sh|terminal|conf, text, line, chapter }. "terminal" is for commands that need a terminal, root, minutes or
 # another server; their options are compared with --help.
@@ -35,7 +36,6 @@ sub blocks () {
 	return @blocks;
 }
 
-plan skip_all => 'accel-tune or accel-pool list is not there yet' unless -x "$top/scripts/accel-tune" && qx{accel-pool list --help 2>&1} =~ /shuffle/;
 my @blocks = blocks();
 is_deeply [grep { !/^(?:sh|terminal|conf)$/ } map { $_->{kind} } @blocks], [], 'each block says what it is';
 
@@ -101,6 +101,10 @@ subtest 'commands that are not run here' => sub {
 	for my $line ($text =~ /^ +(accel-bench .*--server.*)$/mg) {
 		my $said = qx{@{[ pasted($line) ]} --print-config 2>&1};
 		is $?, 0, "accel-bench understands: $line" or diag $said;
+	}
+	for my $line ($text =~ /^ +(accel-tune .*)$/mg) {
+		my $said = qx{cd '$dir' && @{[ pasted($line) ]} --plan 2>&1};
+		is $?, 0, "accel-tune understands: $line" or diag $said;
 	}
 };
 
