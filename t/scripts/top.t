@@ -238,7 +238,7 @@ subtest 'the hint' => sub {
 	my $hint = sub (%change) { Accel::Top::Hint::sentence({ %calm, status => { %$form, %change } }) };
 	is $hint->(), '', 'none without a reason, even if a disk is busy';
 	my %full = (pools => [{ name => 'read', threads => 16, busy => 16, queued => 3 }]);
-	like $hint->(%full), qr/^the disk vda is the limit; doc\/tuning.md: The disk is at 100 %\z/, 'a disk that is busy, and threads that wait for it';
+	like $hint->(%full), qr/^the disk vda is the limit; tuning.md: The disk is at 100 %\z/, 'a disk that is busy, and threads that wait for it';
 	$calm{lanes} = { disks => { vda => { util => 50 } } };
 	like $hint->(%full), qr/^all 16 read threads are busy and 3 jobs wait; .*: All threads/, 'threads';
 	like $hint->(%full, devices => [{ device => '0:53', mount => '', stuck => 1 }]), qr/^a device is stuck: 0:53; .*: Pages hang/, 'a stuck device comes first';

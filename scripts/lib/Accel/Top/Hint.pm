@@ -1,5 +1,5 @@
 package Accel::Top::Hint;
-# One sentence: what the screen shows, and which chapter of doc/tuning.md has the setting. The order is that of its table.
+# One sentence: what the screen shows, and which chapter of tuning.md has the setting. The order is that of its table.
 use v5.36;
 
 use constant { BUSY_PERCENT => 90, SLOW_NS => 1e9, OF_TOTAL => 0.5 };
@@ -19,7 +19,7 @@ sub sentence ($view) {
 	return $r ? of_stages($r) : '';
 }
 
-sub chapter ($name) { return "; doc/tuning.md: $name" }
+sub chapter ($name) { return "; tuning.md: $name" }
 
 my %CHAPTER = (
 	'stat-queue' => 'The first byte is late', stat => 'The first byte is late', 'read-queue' => 'All threads are busy', read => 'The disk is at 100 %',
