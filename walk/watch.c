@@ -106,15 +106,21 @@ watch_wait(struct watch *w)
 	return (fds[0].revents & POLLIN ? 0 : signo);
 }
 
+static void
+ending_signals(sigset_t *set)
+{
+	sigemptyset(set);
+	sigaddset(set, SIGTERM);
+	sigaddset(set, SIGINT);
+	sigaddset(set, SIGHUP);
+}
+
 static int
 catch_signals(void)
 {
 	sigset_t set;
 
-	sigemptyset(&set);
-	sigaddset(&set, SIGTERM);
-	sigaddset(&set, SIGINT);
-	sigaddset(&set, SIGHUP);
+	ending_signals(&set);
 	sigaddset(&set, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &set, NULL);
 	return (signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
@@ -133,9 +139,14 @@ watch_open(struct watch *w)
 	return (0);
 }
 
+/* A SIGUSR1 that comes too late must not end the program. */
 void
 watch_close(struct watch *w)
 {
+	sigset_t set;
+
 	close(w->over_fd);
 	close(w->signal_fd);
+	ending_signals(&set);
+	sigprocmask(SIG_UNBLOCK, &set, NULL);
 }

@@ -35,6 +35,6 @@ int watch_wait(struct watch *);
 struct walk_progress watch_measure(struct watch *); /* now, with rate and seconds */
 /* Removes the progress line, and prints a summary on standard output. */
 void watch_summary(struct watch *, const GString *);
-void watch_close(struct watch *);
+void watch_close(struct watch *); /* signals end the program again */
 
 #endif
