@@ -5,7 +5,7 @@ use utf8;
 
 use Exporter   qw(import);
 use List::Util qw(max min);
-use Accel::Graph::Axis  qw(position);
+use Accel::Graph::Axis  qw(position fitting);
 use Accel::Graph::Style qw(style HEAT_LEVELS);
 
 our @EXPORT_OK = qw(ascii);
@@ -153,7 +153,8 @@ sub _bars ($panel, $letter, $columns, $margin) {
 		substr($bar, $_->[0], $_->[1] - $_->[0]) = $_->[2] x ($_->[1] - $_->[0]) for @{ $part{ $tick->[0] } // [] };
 		my $words = $bar;
 		for my $label (grep { $_->{y} == $tick->[0] } @{ $panel->{labels} // [] }) {
-			my $text = ' ' . _plain($label->{text}) . ' ';
+			my $words_of = fitting($label, $wide - 4) // next;
+			my $text = ' ' . _plain($words_of) . ' ';
 			my $from = $at->($label->{x}) - int(length($text) * { left => 0, center => 0.5, right => 1 }->{ $label->{align} // 'center' });
 			substr($words, max(0, $from), length $text) = $text if $from + length $text <= $wide;
 		}

@@ -6,7 +6,7 @@ use utf8;
 use Exporter qw(import);
 use POSIX    qw(floor ceil);
 
-our @EXPORT_OK = qw(linear_axis time_axis log_time_axis share_axis log_axis tail_axis duration count_text position);
+our @EXPORT_OK = qw(linear_axis time_axis log_time_axis share_axis log_axis tail_axis fitting duration count_text position);
 
 use constant {
 	LEAST_MS => 0.001,    # a log axis has no 0: what took less than a microsecond stands at its foot
@@ -83,6 +83,12 @@ sub tail_axis ($label, $requests) {
 	my @nines = ([1, '0 %'], [2, '50 %'], [10, '90 %'], [100, '99 %'], [1000, '99.9 %'], [10_000, '99.99 %'], [100_000, '99.999 %']);
 	my $max = $requests < 10 ? 10 : $requests > 100_000 ? 100_000 : $requests;
 	return { label => $label, min => 1, max => $max, log => 1, ticks => [ grep { $_->[0] <= $max * 1.0001 } @nines ], minor => [] };
+}
+
+# The words of a label: the longest of its texts that its room takes, which is a part of the plot that is $letters wide.
+sub fitting ($label, $letters) {
+	return $label->{text} unless $label->{texts};
+	return (grep { length() + 0.5 <= $label->{room} * $letters } @{ $label->{texts} })[0];
 }
 
 # Where a value stands on its axis, 0 to 1; what lies outside stands at the edge.

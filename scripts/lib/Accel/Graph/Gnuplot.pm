@@ -4,13 +4,15 @@ use v5.36;
 
 use Exporter   qw(import);
 use File::Temp ();
+use List::Util qw(max min);
+use Accel::Graph::Axis  qw(fitting);
 use Accel::Graph::Style qw(style contrast @HEAT);
 
 our @EXPORT_OK = qw(gnuplot_script picture run_gnuplot);
 
-use constant { PANEL_TOP => 0.84, PANEL_BOTTOM => 0.11, PANEL_GAP => 0.055 };    # of the height of a chart with several panels
+use constant { LINE_PX => 1.75, LETTER_PX => 0.8, PLOT => 0.62, KEY_LETTERS => 8 };    # of a line and a letter for each point of the font; part of the width that bars have; letters around a name in a key
 
-use constant KEY => 'set key tmargin center horizontal reverse Left noenhanced samplen 1.2 spacing 1.1';
+use constant KEY => 'set key default; set key tmargin center horizontal reverse Left noenhanced samplen 1.2 spacing 1.1';
 
 my %POINT = (
 	'circle' => 7, 'open-circle' => 6, 'square' => 5, 'open-square' => 4, 'up' => 9, 'open-up' => 8,
@@ -70,7 +72,7 @@ sub font ($font, $factor) { return $font =~ s/,([0-9]+)\z/',' . int($1 * $factor
 sub frame () {
 	return (q{set border 3 linecolor '#808080' linewidth 0.8}, q{set tics nomirror out scale 0.6,0.3 textcolor '#303030'},
 		q{set grid xtics ytics linecolor '#e0e0e0' linetype 1 linewidth 0.6},
-		KEY, 'set style fill solid noborder', q{set style textbox opaque noborder margins 0.5,0.3 fillcolor '#ffffff'},
+		'set style fill solid noborder', q{set style textbox opaque noborder margins 0.5,0.3 fillcolor '#ffffff'},
 		'heat(level) = ' . join(' : ', map({ "level < $_ + 0.5 ? " . hex(substr $HEAT[$_], 1) } 0 .. $#HEAT - 1), hex substr $HEAT[-1], 1));
 }
 
@@ -87,32 +89,51 @@ sub style_lines ($charts, $gp) {
 	return %number;
 }
 
-sub draw_chart ($chart, $number, $block, %arg) {
-	my @panels = @{ $chart->{panels} };
-	my $title  = $arg{title} ? 'set title ' . quote($arg{title_text} // $chart->{title}) . " noenhanced font " . quote(font($arg{font}, 1.1)) : 'unset title';
-	my ($top, $weight, @gp) = (PANEL_TOP, 0);
-	$weight += $_->{height} // 1 for @panels;
-	push @gp, 'set multiplot' if @panels > 1;
-	for my $panel (@panels) {
-		if (@panels > 1) {
-			my $high = (PANEL_TOP - PANEL_BOTTOM - PANEL_GAP * $#panels) * ($panel->{height} // 1) / $weight;
-			push @gp, sprintf('set tmargin at screen %.4f', $top), sprintf('set bmargin at screen %.4f', $top - $high), 'set lmargin 9';
-			$top -= $high + PANEL_GAP;
-		}
-		push @gp, $panel == $panels[0] ? $title : 'unset title';
-		push @gp, 'set rmargin 24', 'set key outside right center vertical maxcols 1 spacing 0.9 font ' . quote(font($arg{font}, 0.85)) if $chart->{side_key};
-		push @gp, draw_panel($panel, $number, $block, $panel == $panels[-1] || !$panel->{shared_x}, @panels > 1);
-	}
-	push @gp, 'unset rmargin', KEY . ' font ' . quote($arg{font}) if $chart->{side_key};
-	push @gp, 'unset multiplot', 'unset tmargin', 'unset bmargin', 'unset lmargin' if @panels > 1;
-	return @gp;
+# Titles that are too long for the picture get smaller letters.
+sub title_line ($chart, %arg) {
+	return 'unset title' unless $arg{title};
+	my $title = $arg{title_text} // $chart->{title};
+	my ($size) = $arg{font} =~ /,([0-9]+)\z/;
+	my $bars  = grep { $_->{style} eq 'bars' } map { @{ $_->{series} } } @{ $chart->{panels} };    # have words beside them
+	my $fits  = $arg{size}[0] * ($bars ? 0.75 : 1) / ((length($title) + 4) * $size * LETTER_PX);
+	return 'set title ' . quote($title) . ' noenhanced font ' . quote(font($arg{font}, $fits > 1.1 ? 1.1 : $fits));
 }
 
-sub draw_panel ($panel, $number, $block, $x_labels, $several) {
+sub draw_chart ($chart, $number, $block, %arg) {
+	my @panels = @{ $chart->{panels} };
+	my @gp     = (title_line($chart, %arg), KEY);
+	return (@gp, draw_panel($panels[0], $number, $block, %arg)) if @panels == 1;
+	my ($size) = $arg{font} =~ /,([0-9]+)\z/;
+	my $line   = $size * LINE_PX / $arg{size}[1];
+	my $top    = 1 - $line * ($arg{title} ? 2.7 : 1.3);
+	my ($bottom, $gap, $weight) = (3.1 * $line, 1.5 * $line, 0);
+	$weight += $_->{height} // 1 for @panels;
+	my $room = $top - $bottom - $gap * $#panels;
+	push @gp, 'set multiplot', 'set lmargin 9', 'set rmargin 3';
+	for my $panel (@panels) {
+		my $high = $room * ($panel->{height} // 1) / $weight;
+		push @gp, sprintf('set tmargin at screen %.4f', $top), sprintf('set bmargin at screen %.4f', $top - $high), $panel == $panels[0] ? () : 'unset title';
+		push @gp, panel_key($panel, $size, %arg);
+		push @gp, draw_panel($panel, $number, $block, %arg, several => 1, no_words => $panel != $panels[-1] && $panel->{shared_x});
+		$top -= $high + $gap;
+	}
+	return (@gp, 'unset multiplot', 'unset tmargin', 'unset bmargin', 'unset lmargin', 'unset rmargin');
+}
+
+# The key of one panel among several: at the right of the line above it, with letters that fit beside the panel's name.
+sub panel_key ($panel, $size, %arg) {
+	my @names  = map { length } grep { defined } map { $_->{label} } @{ $panel->{series} };
+	my $wide   = @names * (max(0, @names) + KEY_LETTERS) || 1;
+	my $room   = $arg{size}[0] * 0.82 - length($panel->{y}{label}) * $size * LETTER_PX;
+	my $factor = max(0.4, min(1, $room / ($wide * $size * LETTER_PX)));
+	return 'set key at graph 1, graph 1.01 right bottom horizontal maxrows 1 reverse Left noenhanced samplen 1.2 font ' . quote(font($arg{font}, $factor));
+}
+
+sub draw_panel ($panel, $number, $block, %arg) {
 	my ($x, $y) = @$panel{qw(x y)};
 	my (@gp, @plot, @key);
-	push @gp, axis('x', $x, $x_labels), axis('y', $y, 1), annotations($panel);
-	push @gp, 'unset ylabel', 'set label ' . quote($y->{label}) . ' at graph 0, graph 1 left offset 0.3,0.55 noenhanced' if $several;    # upright ones would overlap
+	push @gp, axis('x', $x, !$arg{no_words}), axis('y', $y, 1), annotations($panel, %arg);
+	push @gp, 'unset ylabel', 'set label ' . quote($y->{label}) . ' at graph 0, graph 1 left offset 0.3,0.55 noenhanced' if $arg{several};    # upright ones would overlap
 	for my $series (@{ $panel->{series} }) {
 		my $source = series_source($series, $block, \@gp);
 		my $style  = "linestyle $number->{ $series->{as} }";
@@ -137,7 +158,9 @@ sub axis ($which, $axis, $labels) {
 sub number ($value) { return 0 + sprintf '%.10g', $value }
 
 # Limits and words in the picture.
-sub annotations ($panel) {
+sub annotations ($panel, %arg) {
+	my ($size) = $arg{font} =~ /,([0-9]+)\z/;
+	my $letters = PLOT * $arg{size}[0] / ($size * LETTER_PX);
 	my @gp;
 	for my $rule (@{ $panel->{rules} // [] }) {
 		my $at = number($rule->{at});
@@ -145,12 +168,13 @@ sub annotations ($panel) {
 		    ? ("graph 0, first $at", "graph 1, first $at", ($rule->{side} // '') eq 'left' ? "graph 0, first $at left offset 0.8,0.6" : "graph 1, first $at right offset -0.5,0.6")
 		    : ("first $at, graph 0", "first $at, graph 1", "first $at, graph 0.05 right offset -0.5,0");
 		push @gp, "set arrow from $from to $to nohead dashtype 2 linewidth 1.2 linecolor '#606060'",
-		    'set label ' . quote($rule->{label}) . " at $place front noenhanced textcolor '#404040'";
+		    'set label ' . quote($rule->{label}) . " at $place front noenhanced textcolor '#404040' boxed";
 	}
 	for my $label (@{ $panel->{labels} // [] }) {
+		my $text  = fitting($label, $letters) // next;
 		my $color = defined $label->{on} ? contrast(style($label->{on})->{light}) : '#202020';
 		my $box   = defined $label->{of} ? ' boxed' : '';
-		push @gp, 'set label ' . quote($label->{text}) . sprintf " at %s,%s %s front noenhanced textcolor '%s'%s",
+		push @gp, 'set label ' . quote($text) . sprintf " at %s,%s %s front noenhanced textcolor '%s'%s",
 		    number($label->{x}), number($label->{y}), $label->{align} // 'center', $color, $box;
 	}
 	return @gp;

@@ -7,7 +7,7 @@ use utf8;
 
 use Exporter   qw(import);
 use List::Util qw(max min);
-use Accel::Graph::Axis  qw(position);
+use Accel::Graph::Axis  qw(position fitting);
 use Accel::Graph::Style qw(style style_names contrast @HEAT);
 
 our @EXPORT_OK = qw(svg svg_css escape);
@@ -133,9 +133,10 @@ sub _annotations ($panel, $box, $at_x, $at_y) {
 		push @out, "<path class=\"rule\" d=\"$path\"/>", sprintf '<text class="halo" text-anchor="%s" x="%.1f" y="%.1f">%s</text>', $anchor, $tx, $ty, escape($rule->{label});
 	}
 	for my $label (@{ $panel->{labels} // [] }) {
+		my $text = fitting($label, $box->{width} / LETTER) // next;
 		my $class = defined $label->{on} ? "on-$label->{on}" : 'halo';
 		push @out, sprintf '<text class="%s" text-anchor="%s" x="%.1f" y="%.1f">%s</text>', $class,
-		    { left => 'start', right => 'end', center => 'middle' }->{ $label->{align} // 'center' }, $at_x->($label->{x}), $at_y->($label->{y}) + 4, escape($label->{text});
+		    { left => 'start', right => 'end', center => 'middle' }->{ $label->{align} // 'center' }, $at_x->($label->{x}), $at_y->($label->{y}) + 4, escape($text);
 	}
 	return @out;
 }

@@ -32,7 +32,7 @@ sub lanes_chart ($facts, $lanes) {
 	return {
 		id => 'lanes', name => 'disks and processors', title => "$facts->{name}: requests, processors and disks",
 		alt => sprintf('Above, each request with its duration; below, on the same time axis, what the processors and %d %s did.', scalar(@disks), @disks == 1 ? 'disk' : 'disks'),
-		table  => lanes_table(\@rows, \@disks), panels => \@panels, side_key => 1,
+		table  => lanes_table(\@rows, \@disks), panels => \@panels,
 	};
 }
 
@@ -54,7 +54,7 @@ sub cpu_series ($rows) {
 			$below += $share;
 		}
 	}
-	my %as = (us => 'stat-queue', sy => 'stat', wa => 'read');
+	my %as = (us => 'stat', sy => 'stat-queue', wa => 'read');    # neighbours differ in brightness
 	my %label = (us => 'user', sy => 'system', wa => 'waiting for a disk');
 	return map { { style => 'area', as => $as{$_}, label => $label{$_}, data => $data{$_} // [] } } qw(us sy wa);
 }

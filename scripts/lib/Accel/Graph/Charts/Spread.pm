@@ -13,8 +13,6 @@ our @EXPORT_OK = qw(breakdown_chart curve_chart cdf_chart heat_chart percentile_
 
 use constant {
 	LEAST_MS   => 0.001,    # what took less stands at the foot of a log axis
-	LEAST_PART => 0.07,     # a narrower part of a bar has no room for its share
-	LETTER     => 0.024,    # width of a letter in a bar
 	HEAT_BINS  => 96,       # cells over time
 	FOOT       => 0.02,     # a distribution is drawn from this share on: its foot may be a thousand times as wide
 };
@@ -48,7 +46,7 @@ sub breakdown_chart ($facts, $slices, $kind) {
 		for my $stage (grep { $bar->{$_} > 0 } @stages) {
 			my $share = $bar->{$stage} / $sum;
 			push @{ $data{$stage} }, [$y, $x, $x + $share];
-			push @labels, { x => $x + $share / 2, y => $y, text => part_text($stage, $share), on => $stage } if $share >= LEAST_PART;
+			push @labels, { x => $x + $share / 2, y => $y, texts => [ map { sprintf $_, $share * 100 } "$stage %.0f %%", '%.0f %%' ], room => $share, on => $stage };
 			$x += $share;
 		}
 	}
@@ -63,12 +61,6 @@ sub breakdown_chart ($facts, $slices, $kind) {
 			series => [ map { { style => 'bars', as => $_, label => $_, data => $data{$_} } } @stages ], labels => \@labels, bare => 1,
 		} ],
 	};
-}
-
-# The name of the stage too, if there is room for it.
-sub part_text ($stage, $share) {
-	my $text = sprintf '%.0f %%', $share * 100;
-	return $share >= LETTER * length "$stage $text" ? "$stage $text" : $text;
 }
 
 # @$lines: { as, label, of => a stage and class of the model }
