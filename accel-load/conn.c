@@ -304,6 +304,7 @@ conn_ask(struct conn *c, uint64_t at)
 	list_del(&c->link);
 	c->first = 0;
 	c->n = batch(t);
+	c->heard_ns = t->now;
 	c->out.n = c->sent = 0;
 	for (unsigned i = 0; i < c->n; i++) {
 		r = &c->asked[i];
@@ -580,6 +581,19 @@ conn_eof(struct conn *c)
 		conn_fail(c, c->begun || c->in.n > 0 ? LOAD_SHORT : LOAD_RESET);
 }
 
+/* The order of running connections is that of their deadlines. */
+static void
+conn_heard(struct conn *c)
+{
+	struct thread *t = c->thread;
+
+	if (!t->conf->silence || c->n == 0)
+		return;
+	c->heard_ns = t->now;
+	list_del(&c->due);
+	list_add_tail(&t->running, &c->due);
+}
+
 static void
 conn_receive(struct io_op *op)
 {
@@ -599,6 +613,7 @@ conn_receive(struct io_op *op)
 	else if (op->res < 0)
 		conn_fail(c, op->res == -ETIMEDOUT ? LOAD_TIMEOUT : LOAD_RESET);
 	else {
+		conn_heard(c);
 		open = op->buf == NULL ? take_dropped(c, (size_t)op->res)
 				       : take_bytes(c, op->buf, (size_t)op->res);
 		if (open)

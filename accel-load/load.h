@@ -29,7 +29,8 @@ struct load_conf {
 	unsigned connections, pipeline, threads;
 	uint64_t fetches; /* 0: no limit */
 	uint64_t run_ns, timeout_ns;
-	double rate; /* requests a second; 0: closed loop */
+	bool silence; /* timeout_ns counts from the last byte, not from the request */
+	double rate;  /* requests a second; 0: closed loop */
 	bool close, random, hold, head, yes, json, merge, fastcgi, quiet, verbose;
 	uint64_t seed;
 	unsigned status; /* the expected one; 0: any 2xx */

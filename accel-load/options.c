@@ -12,12 +12,13 @@
 #define FETCHES_MAX 1000000000000ull
 #define SECONDS_MAX 86400.0
 #define RATE_MAX    1e7
+#define TIMEOUT_S   10.0
 #define DEFAULT_S   10   /* without --fetches and --seconds */
 #define BOUNDED_S   3600 /* with --fetches only: it ends in any case */
 
 static struct given {
 	struct load_conf conf;
-	double seconds, timeout;
+	double seconds, timeout, silence;
 	unsigned manual; /* 1: as text, 2: as roff */
 	bool version;
 } given;
@@ -123,9 +124,14 @@ static const struct option rows[] = {
 	{ "seed", '\0', "N", OPTION_SIZE, AT(conf.seed), 0, FETCHES_MAX, "1",
 	    .prose = "Another order for --random, --range random and --abort. The same seed gives "
 		     "the same order." },
-	{ "timeout", 't', "S", OPTION_OWN, AT(timeout), .def = "10", .read = read_seconds,
+	{ "timeout", 't', "S", OPTION_OWN, AT(timeout), .read = read_seconds,
 	    .expected = "seconds from 0.001 to 86400",
-	    .prose = "A request without its whole answer after S seconds is an error." },
+	    .prose = "A request without its whole answer after S seconds is an error. Default: "
+		     "10." },
+	{ "silence", '\0', "S", OPTION_OWN, AT(silence), .read = read_seconds,
+	    .expected = "seconds from 0.001 to 86400",
+	    .prose = "In place of --timeout: a request is an error when no byte arrives for S "
+		     "seconds. This is -timeout of http_load." },
 	{ "header", 'H', "LINE", OPTION_REPEAT, AT(conf.headers), .read = read_header,
 	    .expected = "\"NAME: value\"",
 	    .prose = "Adds a field to each request; may be repeated. Host and User-Agent are "
@@ -189,7 +195,7 @@ translate(char **argv)
 {
 	static const char *const names[] = { "-parallel", "-fetches", "-seconds", "-rate",
 		"-timeout", "-verbose" };
-	static char words[][12] = { "--parallel", "--fetches", "--seconds", "--rate", "--timeout",
+	static char words[][12] = { "--parallel", "--fetches", "--seconds", "--rate", "--silence",
 		"--verbose" };
 
 	for (argv++; *argv != NULL && strcmp(*argv, "--") != 0; argv++)
@@ -214,6 +220,8 @@ contradiction(const struct load_conf *c)
 		return ("--hold is without --rate, --close and --fetches");
 	if (c->unix_path != NULL && c->from != NULL)
 		return ("--unix and --from exclude each other");
+	if (given.timeout > 0 && given.silence > 0)
+		return ("--timeout and --silence exclude each other");
 	if (c->fastcgi && (c->pipeline > 1 || c->head || c->unix_path != NULL))
 		return ("--fastcgi is without --pipeline, --head and --unix");
 	if (c->expect != NULL && !c->fastcgi)
@@ -231,6 +239,9 @@ complete(struct load_conf *c)
 	if (s <= 0)
 		s = c->fetches != 0 || c->hold ? BOUNDED_S : DEFAULT_S;
 	c->run_ns = (uint64_t)(s * (double)NS_PER_S);
+	c->silence = given.silence > 0;
+	if (given.timeout <= 0)
+		given.timeout = given.silence > 0 ? given.silence : TIMEOUT_S;
 	c->timeout_ns = (uint64_t)(given.timeout * (double)NS_PER_S);
 	if (c->threads > c->connections)
 		c->threads = c->connections;

@@ -70,7 +70,9 @@ earlier(uint64_t a, uint64_t b)
 static uint64_t
 timeout_of(const struct conn *c)
 {
-	return (c->asked[c->first].scheduled_ns + c->thread->conf->timeout_ns);
+	const struct load_conf *conf = c->thread->conf;
+
+	return ((conf->silence ? c->heard_ns : c->asked[c->first].scheduled_ns) + conf->timeout_ns);
 }
 
 /* Ends what takes too long.  Returns when the next one will. */

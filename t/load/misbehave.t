@@ -43,6 +43,7 @@ my %behaves = (
 	wrong_byte => { does => [$ok, substr($right, 0, -2), 'x', "\n", 'keep'], is => 'wrong', verified => 1 },
 	missing => { does => ["HTTP/1.1 404 Not Found\r\nContent-Length: 4\r\n\r\nnone", 'keep'], is => 'status', status => 404 },
 	broken => { does => ["HTTP/1.1 500 Oops\r\nContent-Length: 0\r\n\r\n", 'keep'], is => 'status', status => 500 },
+	slow => { does => [map({ ($_, 0.15) } unpack '(a200)*', "$ok$right"), 'keep'], is => 'ok' },
 	no_http => { does => ["220 mail.example.org ESMTP\r\n\r\n", 'fin'], is => 'malformed' },
 	no_status => { does => ["HTTP/1.1 abc\r\n\r\n", 'fin'], is => 'malformed' },
 	two_lengths => { does => ["HTTP/1.1 200 OK\r\nContent-Length: $size\r\nContent-Length: 1\r\n\r\n", $right, 'fin'], is => 'malformed' },
@@ -148,11 +149,11 @@ sub one ($name, $n) {
 }
 
 subtest 'one fault at a time' => sub {
-	one($_, 4) for sort keys %behaves;
+	one($_, 4) for sort grep { $_ ne 'slow' } keys %behaves;
 };
 
 subtest 'without verification' => sub {
-	for my $name (sort grep { $behaves{$_}{is} ne 'timeout' } keys %behaves) {
+	for my $name (sort grep { $behaves{$_}{is} ne 'timeout' && $_ ne 'slow' } keys %behaves) {
 		my $r = run('-c', 2, '-n', 4, '-t', 60, "$base/$name");
 		my $is = $behaves{$name}{is} eq 'ok' || $behaves{$name}{verified} ? '' : "$behaves{$name}{is} 4";
 		is errors($r), $is, "$name: counts as @{[$is || 'ok']}";
@@ -161,7 +162,7 @@ subtest 'without verification' => sub {
 };
 
 subtest 'all of them together' => sub {
-	my @names = sort grep { $behaves{$_}{is} ne 'timeout' } keys %behaves;
+	my @names = sort grep { $behaves{$_}{is} ne 'timeout' && $_ ne 'slow' } keys %behaves;
 	my $urls = put("$tree/urls", join '', map { "$base/$_\n" } @names, reverse @names);
 	my $n = 3 * 2 * @names;
 	my %expected;
@@ -191,6 +192,15 @@ subtest 'hashes and patterns' => sub {
 	$r = run('-n', 4, '--verify=pattern', "$base/right");
 	is errors($r), 'wrong 4', 'pattern: a file that accel-pool did not make is wrong';
 	is_deeply [run('-n', 2, '--verify=length', "$base/right")->{errors}{all}], [0], 'length: the same length';
+};
+
+subtest 'silence' => sub {
+	my $r = run('-n', 1, '-timeout', 2, @verify, "$base/slow");
+	is errors($r), '', 'a body that takes longer, but never pauses so long, is right';
+	cmp_ok $r->{latency_us}{max}, '>', 2_000_000, '... it took longer';
+	$r = run('-n', 2, '-c', 2, '--silence', 0.1, "$base/stall_body");
+	is errors($r), 'timeout 2', 'no further byte is a time-out';
+	like qx("$load" -t 1 --silence 1 $base/right 2>&1), qr/--timeout and --silence exclude each other/, 'one of both';
 };
 
 subtest 'the open loop' => sub {
