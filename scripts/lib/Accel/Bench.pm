@@ -19,7 +19,7 @@ Accel::Bench - measures servers: one cell, or a matrix of cells in interleaved r
 
 C<server> (L<Accel::Bench::Servers>), C<backend> (of accel; part of the name otherwise), C<storage> and C<files> (L<Accel::Bench::Storage>), C<concurrency>
 (100), C<stat_threads>, C<read_threads>, C<read_ahead> (server.network-chunk-size, bytes), C<noatime>, C<accel> (none, tcp or unix: fcgi-stat-accel in
-front), C<accel_threads>, C<workers> (1), C<timeout> (60 s), C<seconds>, C<fetches> (the cell ends after so many requests, too), C<timing> (a line of stage times for each file in the error log), C<conf> (lines added to
+front), C<accel_threads>, C<workers> (1), C<timeout> (60 s without a byte), C<seconds>, C<fetches> (the cell ends after so many requests, too), C<timing> (a line of stage times for each file in the error log), C<conf> (lines added to
 the configuration), C<lookup_ms>, C<read_ms> of slow disks, C<atime> (ext4 writes access times). Keys with another name are kept and shown, for example C<label>.
 
 On a slow disk a cell of files up to 1 MiB ends after so many files as keep the disk busy for C<seconds>, because servers that look up 64 names before they
@@ -161,7 +161,7 @@ sub _warm_up ($self, $srv, $c, $place) {
 sub verify ($place) { return $place->{verify} ? ('--verify', $place->{verify}) : () }
 
 sub load_args ($c, $place) {
-	my @args = (-c => $c->{concurrency}, -t => $c->{timeout}, defined $place->{list} ? (-u => $place->{list}) : ());
+	my @args = (-c => $c->{concurrency}, '--silence' => $c->{timeout}, defined $place->{list} ? (-u => $place->{list}) : ());
 	push @args, verify($place) if $c->{storage} ne 'hot';
 	return (@args, -n => $c->{fetches}, -d => $c->{seconds}) if $c->{fetches};
 	return (@args, -n => $place->{at_most}, -d => POSIX::ceil(PATIENCE * $c->{seconds})) if $place->{at_most};
