@@ -112,14 +112,14 @@ sub complete ($self, $cell) {
 	return \%c;
 }
 
-# Why this cell cannot be measured here, or undef.
+# What is left out and why, if this cell cannot be measured here; or undef.
 sub left_out ($self, $cell) {
 	my $c = $self->complete($cell);
 	my $why = $self->{left_out}{"$c->{server} $c->{accel}"} //= Accel::Bench::Servers::missing($c->{server}, $c->{accel}) // '';
-	return $why if $why ne '';
+	return label($cell) . " left out: $why" if $why ne '';
 	return if Accel::Bench::Servers::parse($c->{server})->{url};
 	my ($ok, $no) = $self->storage($c->{storage})->usable;
-	return $ok ? undef : "$c->{storage}: $no";
+	return $ok ? undef : "$c->{storage} left out: $no";
 }
 
 sub storage ($self, $spec) {
@@ -232,12 +232,12 @@ sub matrix ($self, @cells) {
 	return map { summed($_) } grep { !$_->{failed} } @rows;
 }
 
-sub label ($cell) { return $cell->{label} // $cell->{server} }
+sub label ($cell) { return $cell->{label} // $cell->{server} // 'accel' }
 
 sub _row ($self, $cell) {
 	my $c = $self->complete($cell);
 	my $why = $self->left_out($c);
-	$self->note(label($c) . " left out: $why") if $why;
+	$self->note($why) if $why;
 	return $why ? () : { %$c, rounds => [] };
 }
 
