@@ -157,6 +157,8 @@ subtest 'options' => sub {
 	is scalar(() = glob 'cold*.png'), 3, 'all of it';
 	($status, $out) = graph('--chart', 'stages', '--title', "Größe 'x'", 'cold.log');
 	like slurp('cold.gp'), qr/set title 'Gr\xc3\xb6\xc3\x9fe ''x'''/, '--title';
+	($status, $out) = graph(qw(--ascii --chart lanes cold.log));
+	like $out, qr/^accel-graph: --chart lanes: there is no data for it$/m, 'a chart without data';
 	for my $bad ([qw(--chart nothing)], [qw(--size 10x10)], [qw(--size 999999x10)], [qw(--size big)], ['--font', q(x'y,9)], [qw(--font Sans)], [qw(--title a --no-title)], ['--html', ''], [qw(--no-charts --html x)]) {
 		($status, $out) = graph(@$bad, 'cold.log');
 		is $status, 64, "@$bad";

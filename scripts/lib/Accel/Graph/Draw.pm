@@ -44,7 +44,10 @@ sub draw ($opt, $model, $spool) {
 	fail(EX_CANTCREAT, "$dir: " . (values %{ $errors->[0] })[0]) if @$errors;
 	$model->{data} = $spool->write_data("$dir/$name.data", $model->{first}) if $spool;
 	my @charts = charts($model, only => $opt->{only}, ymax => $opt->{ymax});
-	my %drawn  = (files => [], ascii => '');
+	for my $name (@{ $opt->{only} // [] }) {
+		complain("--chart $name: there is no data for it") unless grep { ($_->{id} || 'stages') eq $name } @charts;
+	}
+	my %drawn = (files => [], ascii => '');
 	draw_pictures($opt, $model, \@charts, $dir, \%drawn) if $opt->{images};
 	$drawn{ascii} = ascii_text($opt, $model, \@charts) if $opt->{ascii};
 	if (defined $opt->{html}) {
