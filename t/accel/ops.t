@@ -75,7 +75,9 @@ subtest 'the status page shows a disk that hangs' => sub {
 	my $n = numbers($app);
 	is $n->{requests}{waiting}, 1, 'one request waits';
 	is $n->{threads}{stat}{busy}, 1, 'one thread hangs';
-	is scalar(grep { $_->{busy} == 1 && $_->{oldest_ns} > 0 } @{ $n->{devices} }), 1, 'on one device';
+	my @busy = grep { $_->{busy} == 1 && $_->{oldest_ns} > 0 } @{ $n->{devices} };
+	is_deeply [map { $_->{mount} } @busy], [$slow->dir], 'on one device, which has the name of its mount point';
+	like page($app, '/st', '')->{body}, qr/^accel\.devices\.\Q$busy[0]{device}\E\.mount: \Q@{[ $slow->dir ]}\E$/m, '... in the text, too';
 	is $n->{devices_stuck}, 0, 'which is not given up yet';
 	$slow->go;
 	is $c->reply->{status}, 200, 'it goes on';
