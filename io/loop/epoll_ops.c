@@ -313,8 +313,8 @@ epoll_try(struct io *io, struct io_op *op)
 
 /* ---------------------------------------------------------------- start */
 
-/* The kernel chooses the port at connect(2), when the peer is known: one address of this side has as
- * many ports for each peer. */
+/* The kernel chooses the port at connect(2), when the peer is known: one address of this side has
+ * as many ports for each peer. */
 static int
 bind_from(int fd, const struct io_op *op)
 {
@@ -326,8 +326,8 @@ bind_from(int fd, const struct io_op *op)
 	return (bind(fd, op->connect.from, op->connect.len));
 }
 
-/* To an address of this host the handshake ends as the call returns, which the next call sees: so
- * that the request goes out at once, and the socket need not be registered first. */
+/* To an address of this host the handshake ends as the call returns, which the next call sees: the
+ * request goes out at once, and the socket need not be registered first. */
 static int
 connect_now(int fd, const struct io_op *op)
 {
