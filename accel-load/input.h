@@ -4,7 +4,7 @@
 
 #include "base/buf.h"
 
-/* Appends the bytes of the file; "-" is standard input.  0 or -errno; -EFBIG: more than out->max. */
+/* Appends the bytes of the file; "-" is standard input.  0 or -errno; -EFBIG: over out->max. */
 int input_read(const char *name, struct buf *out);
 
 #endif

@@ -49,7 +49,7 @@ struct verify {
 void verify_begin(struct verify *, const struct verify_conf *, const struct url *, uint64_t first,
     int64_t total);
 void verify_bytes(struct verify *, const char *bytes, size_t n); /* bytes NULL: dropped */
-/* LOAD_OK, SHORT, LONG or WRONG; the first few that are not OK are told on standard error. */
+/* LOAD_OK, SHORT, LONG or WRONG; standard error gets a line for the first few that are not OK. */
 enum load_error verify_end(struct verify *);
 void verify_free(struct verify *); /* with its connection */
 
