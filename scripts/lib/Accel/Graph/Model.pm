@@ -148,8 +148,8 @@ Accel::Graph::Model - what a log says, ready to be drawn
 Tables, charts and the HTML report read this hash and nothing else. All durations are in
 milliseconds unless a name ends in C<_us>; shares are between 0 and 1; times are seconds since the first
 request (C<first>, seconds since 1970). A key whose value is not known is missing or undef. Every array is bounded,
-whatever the length of the log. Text that came from outside (C<name>, C<files>, titles, labels, mount points) is raw bytes: whoever
-prints it escapes it.
+whatever the length of the log. Text that came from outside (C<name>, C<files>, titles, labels, mount points) is raw bytes: it
+is escaped where it is printed.
 
 =head2 A log
 

@@ -9,7 +9,7 @@ our @EXPORT_OK = qw(@PERCENTILES %CLASS summary quantile share cdf curve);
 
 use constant {
 	UNKNOWN      => 2,         # neither hot nor cold: a line of lighttpd 1.5
-	MAX_DISTINCT => 65_536,    # values kept exactly, per stage and class
+	MAX_DISTINCT => 32_768,    # values kept exactly, per stage and class
 	MAX_BINS     => 256,       # of time
 	PER_DECADE   => 20,        # levels of duration, each 12 % above the one below
 	FIRST_WIDTH  => 1 / 1024,  # seconds of a bin, before it is doubled
@@ -111,19 +111,18 @@ sub add_cell ($into, $cell) {
 # The values of a stage, in microseconds: { n, sum, rounded, values => sorted, below => requests up to and with each value }.
 sub distribution ($self, $class, $stage_name) {
 	my ($stage) = grep { $STAGES[$_] eq $stage_name } 0 .. $#STAGES;
-	my ($rounded, %all) = 0;
-	for my $tally (@{ $CLASS{$class} }) {
-		my $count = $self->{count}[$tally][$stage];
-		$all{$_} += $count->{$_} for keys %$count;
-		$rounded ||= $self->{rounded}[$tally][$stage];
-	}
+	my @counts  = map { $self->{count}[$_][$stage] } @{ $CLASS{$class} };
+	my $rounded = grep { $self->{rounded}[$_][$stage] } @{ $CLASS{$class} };
+	my ($most, @few) = sort { keys %$b <=> keys %$a } @counts;
+	my %all = %$most;
+	for my $count (@few) { $all{$_} += $count->{$_} for keys %$count }
 	my @values = sort { $a <=> $b } keys %all;
 	my ($n, $sum, @below) = (0, 0);
 	for my $us (@values) {
 		push @below, $n += $all{$us};
 		$sum += $us * $all{$us};
 	}
-	return { n => $n, sum => $sum, rounded => $rounded, values => \@values, below => \@below };
+	return { n => $n, sum => $sum, rounded => $rounded > 0, values => \@values, below => \@below };
 }
 
 # Nearest rank: the smallest value that at least the share $q of all do not exceed.
