@@ -56,9 +56,12 @@ sub key ($setting) { return join "\0", map { "$_=$setting->{$_}" } sort keys %$s
 
 sub now ($self) { return $self->{clock} ? $self->{clock}->() : $self->{spent} }
 
-# Seconds of one measurement so far, to know whether another one ends in time.
+# Seconds that one measurement may take, to know whether another one ends in time: those of the dearest so far, or half more than
+# the mean. The first one is left out, because it counts files.
 sub cost ($self) {
-	return $self->{measured} ? $self->{spent} / $self->{measured} : 0;
+	return 0 unless $self->{measured};
+	my $mean = $self->{spent} / $self->{measured};
+	return min($self->{dearest} // $mean, 1.5 * $mean);
 }
 
 # False when the next measurement would end too late, and after stop().
@@ -75,7 +78,7 @@ sub measure ($self, $setting) {
 	my $result = $self->{measure}->({%$setting});
 	return 0 if !$result;                           # it was interrupted: neither a result nor a fault of the setting
 	$self->{spent} += $result->{seconds} // 0;
-	$self->{measured}++;
+	$self->{dearest} = max($self->{dearest} // 0, $result->{seconds} // 0) if $self->{measured}++;
 	push @{ $self->{order} }, $setting unless $self->{runs}{$key} || $result->{failed};
 	if (defined $result->{failed}) {
 		$self->{failed}{$key} = { setting => {%$setting}, why => $result->{failed} };
