@@ -30,7 +30,6 @@ first; C<file> is a configuration of lighttpd to use as it is, with C<env>, a ha
 C<front> puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
 authorizer) and served when the file is warm; its CPU time counts. C<exempt> is a path, or a list of them, that goes
 past it; C<stat_accel_args> are more words for its command line.
-C<< Accel::Peer->front_lines($kind, $socket) >> are the lines that a user adds to a configuration, as a list.
 
 A keeper process between caller and server sees the caller's end through a pipe, and ends the server
 by its process id, so that nothing is left over however the caller dies.
@@ -44,8 +43,8 @@ use File::Temp ();
 use IO::Socket::INET ();
 use IO::Socket::UNIX ();
 use POSIX ();
-use Accel::Lines ();
 use Accel::Peer::Cache ();
+use Accel::Peer::Conf ();
 use Accel::Peer::Proxy ();
 use Accel::Util qw(find_program program put);
 use Time::HiRes qw(time sleep clock_gettime);
@@ -63,7 +62,7 @@ my %program = (
 	'stat-accel' => sub { _built('fcgi-stat-accel') },
 	textbook => sub { _built('textbook') },
 );
-my %conf = (nginx => \&_conf_nginx, lighttpd => \&_conf_lighttpd, apache => \&_conf_apache, accel => \&_conf_accel, h2o => \&_conf_h2o,
+my %conf = (map({ $_ => Accel::Peer::Conf->can($_) } qw(nginx lighttpd apache accel h2o)),
 	haproxy => \&Accel::Peer::Proxy::haproxy);
 my %argv = (
 	nginx    => sub { ('-e', "$_[0]{dir}/error.log", '-p', "$_[0]{dir}", '-c', "$_[0]{dir}/conf") },
@@ -292,192 +291,6 @@ sub DESTROY {
 	return unless $self->{owner} == $$;
 	local ($?, $@, $!);
 	$self->stop;
-}
-
-# ------------------------------------------------------------- configurations
-
-sub _conf_nginx {
-	my ($s) = @_;
-	my $user = $> == 0 ? 'user root root;' : '';
-	my $aio = $s->{aio} ? 'aio threads;' : '';
-	$aio .= ' directio 512; output_buffers 2 1m;' if $s->{directio};
-	my $file_cache = $s->{file_cache} // 1 ? "open_file_cache max=10000 inactive=60s;\n\topen_file_cache_errors on;" : '';
-	my $front = $s->{cache} ? Accel::Peer::Cache::lines($s) : $s->{front} ? _front_nginx($s) : Accel::Peer::Proxy::lines($s);
-	# Segments of loopback have 64 kB. nginx ends TCP_CORK of a cached answer while Nagle's algorithm is on, so the last
-	# segment waits for the client's delayed acknowledgement: 44 ms for 100 kB, instead of 0.1.
-	my $nopush = $s->{cache} ? 'off' : 'on';
-	my $upstream = $s->{cache} ? Accel::Peer::Cache::http($s) : Accel::Peer::Proxy::upstream($s);
-	my $temp = join "\n", map { "\t$_ $s->{dir};" } qw(client_body_temp_path proxy_temp_path
-	    fastcgi_temp_path uwsgi_temp_path scgi_temp_path);
-	return <<"CONF";
-daemon off;
-$user
-worker_processes @{[ $s->{workers} // 1 ]};
-worker_rlimit_nofile 20000;
-pid $s->{dir}/pid;
-error_log $s->{dir}/error.log error;
-events { worker_connections 15000; }
-http {
-	access_log off;
-	log_not_found off;
-	default_type application/octet-stream;
-	@{[ $s->{http} // '' ]}
-	sendfile on;
-	tcp_nopush $nopush;
-	tcp_nodelay on;
-	$aio
-	keepalive_timeout 3600s;
-	keepalive_requests 1000000000;
-	$file_cache
-$temp
-	$upstream
-	server {
-		listen 127.0.0.1:$s->{port} backlog=8192;
-		root $s->{root};
-$front
-	}
-}
-CONF
-}
-
-# lighttpd does not start the accelerator here, so "bin-path" and "max-procs" of the README are left out.
-sub front_lines {
-	my ($class, $kind, $address) = @_;
-	$address = "unix:$address" if $address =~ m{^/};
-	return split /\n/, Accel::Lines::nginx_ask('/stat-accel') . Accel::Lines::nginx_location('/stat-accel', $address) if $kind eq 'nginx';
-	my $where = $address =~ /^unix:(.*)/ ? qq{"socket" => "$1"} : $address =~ s/(.*):(.*)/"host" => "$1", "port" => $2/r;
-	return split /\n/, Accel::Lines::lighttpd_module() . <<"LINES";
-fastcgi.server += ( "/" => (( "mode" => "authorizer", "check-local" => "disable", $where )) )
-LINES
-}
-
-sub _exempt { my ($s) = @_; return ref $s->{exempt} ? @{ $s->{exempt} } : $s->{exempt} // () }
-
-# No keepalive: nginx ends the request of an auth_request with its head, and closes the connection. strace counts a
-# connect(2) for each, regardless of fastcgi_keep_conn and upstream.
-sub _front_nginx {
-	my ($s) = @_;
-	my @line = __PACKAGE__->front_lines('nginx', $s->{stat_accel}->address);
-	return join "\n", 'location / {', @line, '}', map { "location = $_ { }" } _exempt($s);
-}
-
-sub _front_lighttpd {
-	my ($s) = @_;
-	my ($modules, @line) = __PACKAGE__->front_lines('lighttpd', $s->{stat_accel}->address);
-	my ($open, $close) = $s->{exempt} ? ('$HTTP["url"] !~ "^(' . join('|', map { quotemeta } _exempt($s)) . ')$" {', '}') : ('', '');
-	return join "\n", $modules, $open, @line, $close, '';
-}
-
-sub _conf_lighttpd {
-	my ($s) = @_;
-	my $front = $s->{front} ? _front_lighttpd($s) : Accel::Peer::Proxy::lines($s);
-	return <<"CONF";
-server.document-root = "$s->{root}"
-server.bind = "127.0.0.1"
-server.port = $s->{port}
-server.errorlog = "$s->{dir}/error.log"
-server.modules = ()
-server.event-handler = "linux-sysepoll"
-server.network-backend = "@{[ $s->{backend} // 'sendfile' ]}"
-@{[ ($s->{workers} // 1) > 1 ? "server.max-worker = $s->{workers}" : '' ]}
-server.stat-cache-engine = "@{[ $s->{stat_cache} // 'simple' ]}"
-server.max-fds = 20000
-server.max-connections = 15000
-server.listen-backlog = 8192
-server.max-keep-alive-requests = 65535
-server.max-keep-alive-idle = 3600
-mimetype.assign = ( "" => "application/octet-stream" )
-$front
-CONF
-}
-
-# 400 threads: as many as it takes to wait for 400 files at the same time.
-sub _conf_apache {
-	my ($s) = @_;
-	my $modules = '/usr/lib/apache2/modules';
-	return <<"CONF";
-ServerRoot "$s->{dir}"
-DefaultRuntimeDir "$s->{dir}"
-PidFile "$s->{dir}/pid"
-ErrorLog "$s->{dir}/error.log"
-LogLevel error
-LoadModule mpm_event_module $modules/mod_mpm_event.so
-LoadModule authz_core_module $modules/mod_authz_core.so
-User www-data
-Group www-data
-ServerName 127.0.0.1
-Listen 127.0.0.1:$s->{port}
-ListenBacklog 8192
-StartServers @{[ $s->{workers} // 1 ]}
-ServerLimit @{[ $s->{workers} // 1 ]}
-ThreadLimit 400
-ThreadsPerChild 400
-MaxRequestWorkers @{[ 400 * ($s->{workers} // 1) ]}
-KeepAlive On
-MaxKeepAliveRequests 0
-KeepAliveTimeout 3600
-Timeout 3600
-EnableSendfile On
-DocumentRoot "$s->{root}"
-<Directory />
-	Options FollowSymLinks
-	AllowOverride None
-	Require all granted
-</Directory>
-CONF
-}
-
-# The root is a value of YAML in double quotes.
-sub _conf_h2o {
-	my ($s) = @_;
-	my $root = $s->{root} =~ s/(["\\])/\\$1/gr;
-	my $user = $> == 0 ? "user: root\n" : '';
-	return <<"CONF";
-${user}pid-file: $s->{dir}/pid
-error-log: $s->{dir}/error.log
-num-threads: @{[ $s->{workers} // 1 ]}
-max-connections: 15000
-http1-request-timeout: 3600
-listen:
-  host: 127.0.0.1
-  port: $s->{port}
-hosts:
-  default:
-    paths:
-      /:
-        file.dir: "$root"
-        file.send-compressed: OFF
-CONF
-}
-
-sub _conf_accel {
-	my ($s) = @_;
-	my $more = Accel::Peer::Proxy::lines($s);
-	$more .= qq{server.network-backend = "$s->{backend}"\n} if $s->{backend};
-	for my $pool (qw(stat read)) {
-		my $n = $s->{"${pool}_threads"} // $s->{threads};
-		$more .= "server.max-$pool-threads = $n\n" if defined $n;
-	}
-	$more .= "server.network-chunk-size = $s->{read_ahead}\n" if $s->{read_ahead};
-	$more .= qq{server.use-noatime = "enable"\n} if $s->{noatime};
-	$more .= qq{debug.log-timing = "enable"\n} if $s->{timing};
-	$more .= <<"PROXY" if $s->{stat_accel};
-proxy-core.protocol = "fastcgi"
-proxy-core.backends = ( "@{[ $s->{stat_accel}->address ]}" )
-proxy-core.allow-x-sendfile = "enable"
-proxy-core.max-pool-size = @{[ $s->{threads} // 20 ]}
-PROXY
-	return <<"CONF";
-server.document-root = "$s->{root}"
-server.bind = "127.0.0.1"
-server.port = $s->{port}
-server.errorlog = "$s->{dir}/error.log"
-server.max-worker = @{[ $s->{workers} // 1 ]}
-server.listen-backlog = 8192
-server.max-keep-alive-requests = 100000000
-server.max-keep-alive-idle = 3600
-$more
-CONF
 }
 
 1;

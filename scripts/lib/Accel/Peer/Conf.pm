@@ -1,0 +1,204 @@
+package Accel::Peer::Conf;
+
+=head1 NAME
+
+Accel::Peer::Conf - the configuration of each server that Accel::Peer starts
+
+=head1 DESCRIPTION
+
+C<nginx($peer)>, C<lighttpd($peer)>, C<apache($peer)>, C<h2o($peer)> and C<accel($peer)> are whole configurations: for speed, without access log, keep-alive without
+end. C<front_lines($kind, $address)> are the lines that ask fcgi-stat-accel first. L<Accel::Peer> explains the options.
+
+=cut
+
+use strict;
+use warnings;
+use Accel::Lines ();
+use Accel::Peer::Cache ();
+use Accel::Peer::Proxy ();
+
+sub nginx {
+	my ($s) = @_;
+	my $user = $> == 0 ? 'user root root;' : '';
+	my $aio = $s->{aio} ? 'aio threads;' : '';
+	$aio .= ' directio 512; output_buffers 2 1m;' if $s->{directio};
+	my $file_cache = $s->{file_cache} // 1 ? "open_file_cache max=10000 inactive=60s;\n\topen_file_cache_errors on;" : '';
+	my $front = $s->{cache} ? Accel::Peer::Cache::lines($s) : $s->{front} ? _front_nginx($s) : Accel::Peer::Proxy::lines($s);
+	# Segments of loopback have 64 kB. nginx ends TCP_CORK of a cached answer while Nagle's algorithm is on, so the last
+	# segment waits for the client's delayed acknowledgement: 44 ms for 100 kB, instead of 0.1.
+	my $nopush = $s->{cache} ? 'off' : 'on';
+	my $upstream = $s->{cache} ? Accel::Peer::Cache::http($s) : Accel::Peer::Proxy::upstream($s);
+	my $temp = join "\n", map { "\t$_ $s->{dir};" } qw(client_body_temp_path proxy_temp_path
+	    fastcgi_temp_path uwsgi_temp_path scgi_temp_path);
+	return <<"CONF";
+daemon off;
+$user
+worker_processes @{[ $s->{workers} // 1 ]};
+worker_rlimit_nofile 20000;
+pid $s->{dir}/pid;
+error_log $s->{dir}/error.log error;
+events { worker_connections 15000; }
+http {
+	access_log off;
+	log_not_found off;
+	default_type application/octet-stream;
+	@{[ $s->{http} // '' ]}
+	sendfile on;
+	tcp_nopush $nopush;
+	tcp_nodelay on;
+	$aio
+	keepalive_timeout 3600s;
+	keepalive_requests 1000000000;
+	$file_cache
+$temp
+	$upstream
+	server {
+		listen 127.0.0.1:$s->{port} backlog=8192;
+		root $s->{root};
+$front
+	}
+}
+CONF
+}
+
+# lighttpd does not start the accelerator here, so "bin-path" and "max-procs" of the README are left out.
+sub front_lines {
+	my ($kind, $address) = @_;
+	$address = "unix:$address" if $address =~ m{^/};
+	return split /\n/, Accel::Lines::nginx_ask('/stat-accel') . Accel::Lines::nginx_location('/stat-accel', $address) if $kind eq 'nginx';
+	my $where = $address =~ /^unix:(.*)/ ? qq{"socket" => "$1"} : $address =~ s/(.*):(.*)/"host" => "$1", "port" => $2/r;
+	return split /\n/, Accel::Lines::lighttpd_module() . <<"LINES";
+fastcgi.server += ( "/" => (( "mode" => "authorizer", "check-local" => "disable", $where )) )
+LINES
+}
+
+sub _exempt { my ($s) = @_; return ref $s->{exempt} ? @{ $s->{exempt} } : $s->{exempt} // () }
+
+# No keepalive: nginx ends the request of an auth_request with its head, and closes the connection. strace counts a
+# connect(2) for each, regardless of fastcgi_keep_conn and upstream.
+sub _front_nginx {
+	my ($s) = @_;
+	my @line = front_lines('nginx', $s->{stat_accel}->address);
+	return join "\n", 'location / {', @line, '}', map { "location = $_ { }" } _exempt($s);
+}
+
+sub _front_lighttpd {
+	my ($s) = @_;
+	my ($modules, @line) = front_lines('lighttpd', $s->{stat_accel}->address);
+	my ($open, $close) = $s->{exempt} ? ('$HTTP["url"] !~ "^(' . join('|', map { quotemeta } _exempt($s)) . ')$" {', '}') : ('', '');
+	return join "\n", $modules, $open, @line, $close, '';
+}
+
+sub lighttpd {
+	my ($s) = @_;
+	my $front = $s->{front} ? _front_lighttpd($s) : Accel::Peer::Proxy::lines($s);
+	return <<"CONF";
+server.document-root = "$s->{root}"
+server.bind = "127.0.0.1"
+server.port = $s->{port}
+server.errorlog = "$s->{dir}/error.log"
+server.modules = ()
+server.event-handler = "linux-sysepoll"
+server.network-backend = "@{[ $s->{backend} // 'sendfile' ]}"
+@{[ ($s->{workers} // 1) > 1 ? "server.max-worker = $s->{workers}" : '' ]}
+server.stat-cache-engine = "@{[ $s->{stat_cache} // 'simple' ]}"
+server.max-fds = 20000
+server.max-connections = 15000
+server.listen-backlog = 8192
+server.max-keep-alive-requests = 65535
+server.max-keep-alive-idle = 3600
+mimetype.assign = ( "" => "application/octet-stream" )
+$front
+CONF
+}
+
+# 400 threads: as many as it takes to wait for 400 files at the same time.
+sub apache {
+	my ($s) = @_;
+	my $modules = '/usr/lib/apache2/modules';
+	return <<"CONF";
+ServerRoot "$s->{dir}"
+DefaultRuntimeDir "$s->{dir}"
+PidFile "$s->{dir}/pid"
+ErrorLog "$s->{dir}/error.log"
+LogLevel error
+LoadModule mpm_event_module $modules/mod_mpm_event.so
+LoadModule authz_core_module $modules/mod_authz_core.so
+User www-data
+Group www-data
+ServerName 127.0.0.1
+Listen 127.0.0.1:$s->{port}
+ListenBacklog 8192
+StartServers @{[ $s->{workers} // 1 ]}
+ServerLimit @{[ $s->{workers} // 1 ]}
+ThreadLimit 400
+ThreadsPerChild 400
+MaxRequestWorkers @{[ 400 * ($s->{workers} // 1) ]}
+KeepAlive On
+MaxKeepAliveRequests 0
+KeepAliveTimeout 3600
+Timeout 3600
+EnableSendfile On
+DocumentRoot "$s->{root}"
+<Directory />
+	Options FollowSymLinks
+	AllowOverride None
+	Require all granted
+</Directory>
+CONF
+}
+
+# The root is a value of YAML in double quotes.
+sub h2o {
+	my ($s) = @_;
+	my $root = $s->{root} =~ s/(["\\])/\\$1/gr;
+	my $user = $> == 0 ? "user: root\n" : '';
+	return <<"CONF";
+${user}pid-file: $s->{dir}/pid
+error-log: $s->{dir}/error.log
+num-threads: @{[ $s->{workers} // 1 ]}
+max-connections: 15000
+http1-request-timeout: 3600
+listen:
+  host: 127.0.0.1
+  port: $s->{port}
+hosts:
+  default:
+    paths:
+      /:
+        file.dir: "$root"
+        file.send-compressed: OFF
+CONF
+}
+
+sub accel {
+	my ($s) = @_;
+	my $more = Accel::Peer::Proxy::lines($s);
+	$more .= qq{server.network-backend = "$s->{backend}"\n} if $s->{backend};
+	for my $pool (qw(stat read)) {
+		my $n = $s->{"${pool}_threads"} // $s->{threads};
+		$more .= "server.max-$pool-threads = $n\n" if defined $n;
+	}
+	$more .= "server.network-chunk-size = $s->{read_ahead}\n" if $s->{read_ahead};
+	$more .= qq{server.use-noatime = "enable"\n} if $s->{noatime};
+	$more .= qq{debug.log-timing = "enable"\n} if $s->{timing};
+	$more .= <<"PROXY" if $s->{stat_accel};
+proxy-core.protocol = "fastcgi"
+proxy-core.backends = ( "@{[ $s->{stat_accel}->address ]}" )
+proxy-core.allow-x-sendfile = "enable"
+proxy-core.max-pool-size = @{[ $s->{threads} // 20 ]}
+PROXY
+	return <<"CONF";
+server.document-root = "$s->{root}"
+server.bind = "127.0.0.1"
+server.port = $s->{port}
+server.errorlog = "$s->{dir}/error.log"
+server.max-worker = @{[ $s->{workers} // 1 ]}
+server.listen-backlog = 8192
+server.max-keep-alive-requests = 100000000
+server.max-keep-alive-idle = 3600
+$more
+CONF
+}
+
+1;
