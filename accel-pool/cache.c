@@ -15,7 +15,7 @@
 
 #define WINDOW (UINT64_C(256) << 20) /* bytes that are mapped at a time */
 
-/* As in linux/mman.h of Linux 6.5. */
+/* As Linux 6.5 declares them. */
 struct range_arg {
 	uint64_t off, len;
 };
