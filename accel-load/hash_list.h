@@ -1,8 +1,8 @@
 /* accel-load/hash_list.h -- a file as sha256sum writes it: "HASH  PATH", one a line.
  *
  * The length of a hash says whether it is of md5sum, sha1sum, sha256sum or sha512sum; all lines
- * have the same kind.  "HASH *PATH" and names with escapes ("\HASH  a\nb") are read as these programs
- * read them.  A PATH belongs to the URLs whose path ends with it, at a slash.
+ * have the same kind.  "HASH *PATH" and names with escapes ("\HASH  a\nb") are read as these
+ * programs read them.  A PATH belongs to the URLs whose path ends with it, at a slash.
  *
  * Input is hostile: at most HASH_LIST_MAX bytes.  Pure.
  */
