@@ -30,10 +30,10 @@ use v5.36;
 use File::Temp       ();
 use JSON::PP         ();
 use List::Util       qw(max min);
-use Time::HiRes      qw(time);
+use Time::HiRes      qw(sleep time);
 use Accel::Util      qw(program);
 
-use constant { HOT_RATE => 200, HOT_CLIENTS => 4, HOT_FROM => '127.0.0.2', PATIENCE => 2, MB => 1e6, REPORT_MAX => 1_048_576 };
+use constant { HOT_RATE => 200, HOT_CLIENTS => 4, HOT_FROM => '127.0.0.2', PATIENCE => 2, ENDS_S => 2, REPORT_MAX => 1_048_576 };
 
 sub new ($class, %arg) {
 	return bless { seconds => 2, clients => 64, headers => [], %arg, dir => File::Temp->newdir('accel-tune-XXXXXX', TMPDIR => 1), kids => {} }, $class;
@@ -64,11 +64,20 @@ sub _run ($self, $setting, $limit) {
 	$self->{warning} //= $files->warning // '';
 	my $server = $self->begin($setting);
 	my $url = $server->url;
-	eval { $self->_check_hot($url); 1 } or die $server->alive ? $@ : $server->said;
+	eval { $self->_check_hot($url); 1 } or die _ends($server) ? $server->said : $@;
 	my $hot = $self->_load('-c', HOT_CLIENTS, '-r', HOT_RATE, '-d', $self->{seconds}, '--from', HOT_FROM, $self->_headers, $url . $files->hot);
 	my $cold = $self->_load('-c', $self->{clients}, '-n', $files->used, '-d', $limit, '-t', 60, $self->_headers, '-u', $files->list($self->{dir}), "$url/");
 	($cold, $hot) = ($self->_report($cold), $self->_report($hot));
 	return $self->_result($cold, $hot);
+}
+
+# A server may listen before it finds that it cannot start.
+sub _ends ($server) {
+	for (1 .. ENDS_S / 0.02) {
+		return 1 unless $server->alive;
+		sleep 0.02;
+	}
+	return 0;
 }
 
 sub _result ($self, $cold, $hot) {
