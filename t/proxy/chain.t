@@ -149,7 +149,7 @@ sub charted {
 		my @data = grep { !/^#/ } split /\n/, Test::Util::slurp("$to/week.data");
 		is scalar @data, $n, '... a row of data for each file sent';
 		my @chart = glob "$to/*.svg";
-		is scalar(grep { Test::Util::slurp($_) =~ /<svg.*<\/svg>/s } @chart), 4, '... and four charts' or diag "@chart";
+		is scalar(grep { Test::Util::slurp($_) =~ /<svg.*<\/svg>/s } @chart), 8, '... and eight charts' or diag "@chart";
 	}
 }
 
