@@ -213,6 +213,8 @@ subtest 'a server that runs' => sub {
 	my $peer = Accel::Peer->start('accel', root => "$dir");
 	my ($status, $said) = run('-r', 1, '-d', 0.3, '--concurrency', 2, '--server', 'url:' . $peer->url . '/one.bin', '--json', "$dir/url.json");
 	is $status, 0, 'it is measured' or diag $said;
+	put("$dir/urls", "/one.bin\n/tiny.pl\n");
+	is +(run('-r', 1, '-d', 0.2, '--server', 'url:' . $peer->url, '--urls', "$dir/urls", '--json', "$dir/no/such"))[0], 73, 'a file that cannot be written';
 	my $row = JSON::PP::decode_json(slurp("$dir/url.json"))->{rows}[0];
 	ok $row->{median}{requests_per_s} > 0, 'its figures';
 	is $row->{median}{cpu_us}, undef, 'its processor time is not known';
