@@ -69,6 +69,21 @@ subtest 'one sentence of advice follows from the numbers' => sub {
 	like table(ours(read => 5_000_000))->{advice}, qr/\(1 of 1 took over 4 s\)/, 'requests that gave up are mentioned';
 };
 
+subtest 'the advice is about cold requests, and about the backend in use' => sub {
+	my @hot  = map { ours(hot => 1, write => 30_000) } 1 .. 900;
+	my @cold = map { ours('stat-queue' => 300_000) } 1 .. 100;
+	like table(@hot, @cold)->{advice}, qr/^The longest stage of the cold requests is stat-queue with a p99 of 300 ms: /, 'one cold request of ten decides';
+	my $t = table(@hot, @cold);
+	is $t->{stages}{'stat-queue'}{p50}, 0, 'though the median of all is 0';
+	is $t->{stages}{'stat-queue'}{cold}{p50}, 300, '... and that of the cold ones is not';
+	like table(map { ours(hot => 1, write => 30_000) } 1 .. 200)->{advice}, qr/^The longest stage is write /, 'only hot requests: all of them';
+	my @uring = map { ours(tag => 'network_io_uring.c.78:', 'read-queue' => 90_000) } 1 .. 200;
+	like table(@uring)->{advice}, qr/server\.max-read-jobs/, 'reads in the kernel have a directive of their own';
+	like table(map { ours(other => 90_000) } 1 .. 200)->{advice}, qr/^The longest stage is other .*server\.max-worker/, 'the rest of the total is a stage';
+	my ($status, $out) = graph('--no-charts', spew('t.log', @hot, @cold));
+	like $out, qr/^cold: 100 requests\n.*^stat-queue +300 .*^all: 1000 requests\n.*^stat-queue +0 /ms, 'the table has both';
+};
+
 subtest 'lines of fcgi-stat-accel have charts and advice' => sub {
 	my @accel = (tag => 'network_fcgi_stat_accel.c.78:');
 	my %line  = (
