@@ -1,0 +1,18 @@
+/* accel-load/conn_impl.h -- shared by conn.c, which connects, sends and closes, and conn_receive.c. */
+#ifndef ACCEL_LOAD_CONN_IMPL_H
+#define ACCEL_LOAD_CONN_IMPL_H
+
+#include "accel-load/conn.h"
+
+struct request *conn_asked(struct conn *, unsigned i); /* the i-th one without an answer */
+void conn_forget_requests(struct conn *);
+/* Ready for the next request, in the closed loop with it. */
+void conn_next(struct conn *);
+void conn_close(struct conn *);
+/* Goes on with a close, behind the last op in flight. */
+void conn_close_when_idle(struct conn *);
+
+void conn_recv_start(struct conn *);
+void conn_receive(struct io_op *); /* done() of rd */
+
+#endif
