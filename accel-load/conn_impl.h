@@ -1,4 +1,4 @@
-/* accel-load/conn_impl.h -- shared by conn.c, which connects, sends and closes, and conn_receive.c. */
+/* accel-load/conn_impl.h -- shared by conn.c (connect, send, close) and conn_receive.c. */
 #ifndef ACCEL_LOAD_CONN_IMPL_H
 #define ACCEL_LOAD_CONN_IMPL_H
 
