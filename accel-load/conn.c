@@ -300,6 +300,7 @@ conn_ask(struct conn *c, uint64_t at)
 	bool good = true;
 
 	list_del(&c->link);
+	c->used = true;
 	c->first = 0;
 	c->n = batch(t);
 	c->heard_ns = t->now;

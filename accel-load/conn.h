@@ -21,6 +21,7 @@ struct conn {
 	bool rests; /* after the close, until rest_ns */
 	uint64_t rest_ns, end_ns, connect_ns;
 	uint64_t heard_ns; /* the last bytes, or the request after which they are awaited */
+	bool used;         /* it had a request */
 	uint64_t answers;  /* whole ones, with or without errors */
 	/* the answer that is being read */
 	struct answer answer;

@@ -181,7 +181,7 @@ count_rest(struct thread *t)
 	t->least = NEVER;
 	for (unsigned i = 0; i < t->nconns; i++) {
 		c = &t->conns[i];
-		t->never += c->answers == 0;
+		t->never += c->used && c->answers == 0;
 		t->least = earlier(t->least, c->answers);
 		for (unsigned k = 0; k < c->n; k++) {
 			r = &c->asked[(c->first + k) % t->conf->pipeline];
