@@ -1,0 +1,55 @@
+# The tuning kit as a stranger has it: installed, without the source tree, with the commands that README.md names.
+use v5.36;
+use Cwd      qw(abs_path);
+use FindBin  ();
+use lib "$FindBin::Bin/../lib";
+use Test::More;
+use Test::Server ();
+use Test::Util qw(build_dir put slurp temp_tree);
+
+my $top = abs_path("$FindBin::Bin/../..");
+my $variant = build_dir() =~ m{build/(\w+)\z} ? $1 : 'release';
+my ($root, $www, $home) = map { temp_tree() } 1 .. 3;
+
+my $made = qx{make -s -C "$top" VARIANT=$variant DESTDIR="$root" install 2>&1};
+is $?, 0, 'make install' or BAIL_OUT($made);
+my $bin = "$root/usr/local/bin";
+my @programs = map { s{.*/}{}r } glob "$bin/*";
+is_deeply [sort grep { /^(?:accel|fcgi|slowfs)/ } @programs], [sort qw(accel-bench accel-check accel-graph accel-load accel-pool accel-server accel-top accel-tune
+	accel-warm fcgi-stat-accel slowfs)], 'the programs';
+
+# Nothing of the source tree can be found, but for what the server of this test writes.
+delete @ENV{qw(B PERL5LIB PERLLIB)};
+local $ENV{PATH} = "$bin:/usr/sbin:/usr/bin:/sbin:/bin";
+chdir $home or die "chdir: $!";
+
+subtest 'each program' => sub {
+	for my $program (@programs) {
+		like qx{$program --version 2>&1}, qr{^\Q$program\E[ /]\d+\.\d+\.\d+\b}m, "$program --version";
+		like qx{$program --help 2>&1}, qr/\Q$program\E/, '... --help';
+		my ($page) = glob "$root/usr/local/share/man/man*/$program.*";
+		ok $page && -s $page, '... a manual page';
+	}
+};
+
+subtest 'the lines of the README' => sub {
+	my ($block) = slurp("$top/README.md") =~ /((?:^    .*\n)*^    accel-pool make .*\n(?:^    .*\n)+)/m or return fail 'README.md has lines to paste';
+	my $srv = Test::Server->start(dir => "$www", conf => qq{server.max-worker = 1\ndebug.log-timing = "enable"\nstatus.status-url = "/server-status"\n});
+	my %is = ('/srv/www' => "$www", 'http://127.0.0.1:8080' => 'http://127.0.0.1:' . $srv->port, 'error.log' => $srv->run . '/error.log',
+		'accel-server.conf' => $srv->run . '/server.conf', '--spec 20x50x100k' => '--spec 2x10x100k', '-seconds 10' => '-seconds 1', '--time 2m' => '--time 3s --seconds 0.2',
+		'accel-top' => 'accel-top --once --interval 0.1');
+	my $names = join '|', map { quotemeta } sort { length $b <=> length $a } keys %is;
+	for my $command (map { s/^\s+//r } split /\n/, $block) {
+		my $pasted = $command =~ s/ +# .*//r =~ s/($names)/$is{$1}/gr;
+		put("$home/pasted", "$pasted\n");
+		my $said = qx{sh -eu pasted </dev/null 2>&1};
+		is $?, 0, $command or diag $pasted, "\n", $said;
+	}
+	like slurp("$home/urls.txt"), qr{^/pool/\S+$}m, 'a list of URLs';
+	my $report = slurp("$home/report.html");
+	like $report, qr/<svg/, 'a report with charts';
+	like $report, qr/p99/, '... and figures';
+	unlike $report, qr{(?:src|href)="?https?:}, '... that loads nothing';
+};
+
+done_testing;
