@@ -7,11 +7,12 @@
 # more than half a second of processor time (a busy machine is no finding), and none makes a warning.
 use v5.36;
 use FindBin;
+use lib "$FindBin::RealBin/../../scripts/lib";
+use Accel::Graph::Read qw(@STAGES START BYTES HOT US OTHER parse_line);
 use Time::HiRes qw(clock time);
 
 my ($seconds, $dir) = @ARGV;
 $seconds //= 5;
-require "$FindBin::RealBin/../../scripts/accel-graph";
 
 my $seven = 'read-queue-wait: 1 ms read-time: 2 ms write-time: 3 ms';
 my @seed = (
@@ -58,11 +59,17 @@ sub wrong ($line) {
 	my $took = clock() - $begin;
 	return sprintf 'took %.1f s', $took if $took > 0.5;
 	return @got > 1 ? 'more than one result' : '' if !@got || !defined $got[0] || !ref $got[0];
-	my $row = $got[0];
-	return "start $row->{start}" unless $row->{start} > 0 && $row->{start} <= 1e11;
-	for my $stage (sort keys %{ $row->{us} }) {
-		my $us = $row->{us}{$stage};
-		return "$stage is " . ($us // 'undef') unless defined $us && $us >= 0 && $us <= 3.6e9 * 10;
+	return wrong_row($got[0]);
+}
+
+sub wrong_row ($row) {
+	return scalar(@$row) . ' places' if @$row != OTHER + 1;
+	return "start $row->[START]" unless $row->[START] > 0 && $row->[START] <= 1e11;
+	return "bytes $row->[BYTES]" unless $row->[BYTES] =~ /\A[0-9]{1,15}\z/;
+	return "hot $row->[HOT]" unless ($row->[HOT] // 0) =~ /\A[01]\z/;
+	for my $place (US .. OTHER) {
+		my $us = $row->[$place] // next;    # a stage that this line does not have
+		return "$STAGES[$place - US] is $us" unless $us =~ /\A[0-9]+\z/ && $us <= 3.6e9 * @STAGES;
 	}
 	return '';
 }
