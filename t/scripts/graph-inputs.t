@@ -77,6 +77,13 @@ subtest 'a sweep' => sub {
 	is $sweep->{x}, 'read_threads', 'the axis is what varies';
 	is_deeply [map { $_->{x} } @{ $sweep->{series}[1]{points} }], [4, 16], 'points of a series';
 	is_deeply $sweep->{machine}, { cpu => 'one' }, 'facts about the machine';
+	my @labelled = map { my ($server, $n) = @$_; $row->("accel:$server", $n, 1, backend => $server, label => "accel:$server $n") } map { my $s = $_; map { [$s, $_] } 4, 16 } qw(threads sendfile);
+	spew('labelled.json', encode({ rows => \@labelled }));
+	$sweep = JSON::PP::decode_json(ran(qw(--json --sweep labelled.json)))->{sweep};
+	is_deeply [map { [$_->{label}, scalar @{ $_->{points} }] } @{ $sweep->{series} }], [['accel:threads', 2], ['accel:sendfile', 2]], 'a label that repeats the axis makes no series, a backend that follows from the server no words';
+	spew('then.json', encode({ rows => [map { my ($label, $n) = @$_; $row->(accel => $n, 1, label => $label) } ['now', 4], ['then', 4], ['now', 16]] }));
+	$sweep = JSON::PP::decode_json(ran(qw(--json --sweep then.json)))->{sweep};
+	is_deeply [map { $_->{label} } @{ $sweep->{series} }], [qw(now then)], 'but one that tells cells apart does';
 	spew('bars.json', encode({ scenario => 'x', rows => [$row->(accel => 4, 1), $row->(nginx => 4, 2)] }));
 	is JSON::PP::decode_json(ran(qw(--json --sweep bars.json)))->{sweep}{x}, undef, 'no axis if nothing varies';
 };

@@ -127,10 +127,10 @@ sub sweep ($file) {
 	my @cells = map { my $row = $_; ref $row eq 'HASH' && ref $row->{median} eq 'HASH' ? $row : () } @$rows;
 	fail(EX_DATAERR, "$file: no row has a \"median\"") unless @cells;
 	my $x = axis(@cells);
-	my @keys = differing(@cells);
+	my @keys = differing($x, @cells);
 	my (%series, @order, @clean);
 	for my $cell (@cells) {
-		my $label  = label($cell, $x, @keys);
+		my $label  = label($cell, @keys);
 		my %figure = map { my $n = number($cell->{median}{$_}); defined $n ? ($_ => $n) : () } @FIGURES;
 		my $spread = number($cell->{spread_percent}) // 0;
 		push @clean, { map({ my $word = word($cell->{$_}); defined $word ? ($_ => $word) : () } @CELL), spread_percent => $spread, median => \%figure };
@@ -159,12 +159,31 @@ sub axis (@cells) {
 	return defined $x && $n{$x} > 1 ? $x : undef;
 }
 
-sub differing (@cells) { return grep { values_of($_, @cells) > 1 } @CELL }
+# The keys that tell series apart, as few as do.  What follows from others says nothing new, as the backend of a server with its
+# name; so does a label that repeats the value on the axis.  Without an axis a label says all if it is another one for each cell.
+sub differing ($x, @cells) {
+	return 'label' if !defined $x && values_of('label', @cells) == @cells;
+	my @keys;
+	my $groups = groups($x, [], @cells);
+	for my $key ((grep { $_ ne 'label' && $_ ne ($x // '') } @CELL), 'label') {
+		my $n = groups($x, [@keys, $key], @cells);
+		next if $n == $groups;
+		push @keys, $key;
+		$groups = $n;
+	}
+	return @keys;
+}
+
+# How many kinds of cells these keys and the axis tell apart.
+sub groups ($x, $keys, @cells) {
+	my %seen = map { my $cell = $_; (join("\0", map { word($cell->{$_}) // '' } @$keys, $x // ()) => 1) } @cells;
+	return scalar keys %seen;
+}
 
 my %WITH_NAME = map { $_ => 1 } @AXES, 'noatime', 'accel';
 
-sub label ($cell, $x, @keys) {
-	my @words = map { $WITH_NAME{$_} ? "$_ " . word($cell->{$_}) : word($cell->{$_}) } grep { $_ ne ($x // '') && (word($cell->{$_}) // '') ne '' } @keys;
+sub label ($cell, @keys) {
+	my @words = map { $WITH_NAME{$_} ? "$_ " . word($cell->{$_}) : word($cell->{$_}) } grep { (word($cell->{$_}) // '') ne '' } @keys;
 	return join(', ', @words) || (word($cell->{label}) // word($cell->{server}) // 'all');
 }
 
