@@ -146,6 +146,14 @@ count_unanswered(struct counts *c, uint64_t age_ns)
 		histogram_fine_add(&c->latency, age_ns);
 }
 
+void
+count_overdue(struct counts *c, uint64_t youngest_ns, uint64_t oldest_ns, uint64_t n)
+{
+	grow(&c->requests, n);
+	grow(&c->unanswered, n);
+	histogram_fine_add_even(&c->latency, youngest_ns, oldest_ns, n);
+}
+
 uint64_t
 count_errors(const struct counts *c)
 {

@@ -73,6 +73,8 @@ void count_failed_latency(struct counts *, uint64_t latency_ns);
 void count_aborted(struct counts *, unsigned n);
 /* Of the end of the run.  age_ns counts as its latency in the open loop; 0: it does not count. */
 void count_unanswered(struct counts *, uint64_t age_ns);
+/* Likewise for n that never started, with ages of one bucket of the histogram, evenly spread. */
+void count_overdue(struct counts *, uint64_t youngest_ns, uint64_t oldest_ns, uint64_t n);
 
 uint64_t count_errors(const struct counts *);
 void count_progress(const struct counts *, struct count_progress *); /* any thread */

@@ -93,6 +93,36 @@ histogram_fine_add(struct histogram_fine *h, uint64_t ns)
 	add(&h->n[bucket_of(fine, ns)], &h->sum_ns, &h->max_ns, ns);
 }
 
+static uint64_t
+added(uint64_t a, uint64_t b)
+{
+	return (a <= UINT64_MAX - b ? a + b : UINT64_MAX);
+}
+
+uint64_t
+histogram_fine_least(uint64_t ns)
+{
+	unsigned bucket = bucket_of(fine, ns);
+
+	return (bucket == 0 ? 0 : bound_of(fine, bucket - 1) + 1);
+}
+
+void
+histogram_fine_add_even(struct histogram_fine *h, uint64_t least, uint64_t most, uint64_t n)
+{
+	unsigned bucket = bucket_of(fine, most);
+	uint64_t sum;
+
+	must(least <= most && bucket_of(fine, least) == bucket);
+	if (__builtin_mul_overflow(least + (most - least) / 2, n, &sum))
+		sum = UINT64_MAX;
+	sum = added(sum, (most - least) % 2 * (n / 2));
+	put(&h->sum_ns, added(get(&h->sum_ns), sum));
+	put(&h->n[bucket], get(&h->n[bucket]) + n);
+	if (most > get(&h->max_ns))
+		put(&h->max_ns, most);
+}
+
 /* max_ns and all buckets; the caller adds the sum. */
 SHARED void
 merge(struct scale s, uint64_t *into_max_ns, uint64_t *into_n, struct view from)
@@ -116,7 +146,7 @@ histogram_merge(struct histogram *into, const struct histogram *from)
 void
 histogram_fine_merge(struct histogram_fine *into, const struct histogram_fine *from)
 {
-	into->sum_ns += get(&from->sum_ns);
+	into->sum_ns = added(into->sum_ns, get(&from->sum_ns));
 	merge(fine, &into->max_ns, into->n, (struct view){ &from->max_ns, from->n });
 }
 

@@ -57,6 +57,12 @@ struct histogram_fine {
 };
 
 void histogram_fine_add(struct histogram_fine *, uint64_t ns);
+/* n values of one bucket, least to most, evenly spread.  Their sum is exact within a nanosecond a
+ * value; it stays at UINT64_MAX when it would be larger. */
+void histogram_fine_add_even(struct histogram_fine *, uint64_t least, uint64_t most, uint64_t n);
+/* The smallest value of the bucket of ns. */
+uint64_t histogram_fine_least(uint64_t ns);
+/* The sum stays at UINT64_MAX when it would be larger. */
 void histogram_fine_merge(struct histogram_fine *into, const struct histogram_fine *from);
 uint64_t histogram_fine_count(const struct histogram_fine *);
 uint64_t histogram_fine_percentile(const struct histogram_fine *, double p);
