@@ -9,7 +9,6 @@ use Test::More;
 use Accel::Bench::Engine qw(median spread medians);
 use Test::Bench::Backends;
 use Accel::Bench::Rig;
-use Test::Bench::Sweep;
 use Accel::Peer;
 use Accel::Slowfs;
 
@@ -26,7 +25,7 @@ subtest 'figures' => sub {
 
 subtest 'a benchmark without the disks of --storage says so' => sub {
 	for my $name (qw(ngcache firstbyte hot)) {
-		is `$^X $script --$name --storage ext4 2>&1`, "bench: --$name has no --storage; it goes with --accel, --cold, --sweep\n", $name;
+		is `$^X $script --$name --storage ext4 2>&1`, "bench: --$name has no --storage; it goes with --accel, --cold\n", $name;
 	}
 };
 
@@ -38,22 +37,6 @@ subtest 'backends' => sub {
 	    'the cheapest, and those within its noise';
 	is Test::Bench::Backends::calls_in("  60.00    0.1   3   300        recv\n------\n100.00    0.2   2   500   12 total\n"), 500,
 	    'calls in a table of strace';
-};
-
-subtest 'advice' => sub {
-	my @flat = map { { stat => $_->[0], read => $_->[1], mb => $_->[2], p99 => 1000 * $_->[3] } } [2, 4, 9.8, 700], [4, 16, 10, 800],
-	    [1, 16, 5, 1500];
-	like Test::Bench::Sweep::advice(2, @flat), qr/^Within 3 % of the best \(10\.0 MB\/s by 4 stat and 16 read threads\) are 2 stat with 4 read; 4 stat with 16 read; .* 98 % of the best, with a p99 of 700 ms against 800 ms: the rule of 2007 still holds\.$/,
-	    'the rule is as good as the best';
-	is join('; ', Test::Bench::Sweep::pairs(map { { stat => $_->[0], read => $_->[1] } } [4, 2], [1, 8], [4, 16], [2, 2], [2, 16])),
-	    '1 stat with 8 read; 2, 4 stat with 2, 16 read', 'what goes with the same stands together';
-	$flat[0]{mb} = 9;
-	like Test::Bench::Sweep::advice(2, @flat), qr/ 90 % of the best, .* the rule of 2007 no longer holds\.$/, 'it is not';
-	shift @flat;
-	unlike Test::Bench::Sweep::advice(2, @flat), qr/rule/, 'not measured, nothing said';
-	my @series = Test::Bench::Sweep::line_series({ stat => 4, read => 16 }, @flat);
-	like Test::Bench::Sweep::table({ title => 'MB/s', value => sub { $_[0]{mb} } }, @series),
-	    qr/MB\/s +1 +4 +16\n +stat threads, read = 16 +5\.0 +10\.0 +-\n +read threads, stat = 4 +- +- +10\.0\n/, 'a table';
 };
 
 # What a sum of figures hides: Accel::Bench::Rig says that another name is cold in every respect.

@@ -16,7 +16,7 @@ Accel::Bench::Engine - the bench that servers are measured on: two cores, a netw
 
 =head1 DESCRIPTION
 
-What all benchmarks share; Test::Bench::Hot, Idle, Cold, Sweep and Backends are the benchmarks.
+What Accel::Bench and the benchmarks in Test::Bench share.
 Servers run on core 1, this process and the load generator on core 0. Everything that was started ends
 with the object and, through pipes, with the process.
 

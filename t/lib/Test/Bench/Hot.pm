@@ -61,7 +61,6 @@ sub run {
 		$bench->result->{hot}{ $case->{name} } = { map { $_ => $bench->summary(@{ $runs{$_} }) } keys %runs };
 		print_case($bench, $case, map { $_->name } @able);
 	}
-	cross_check($bench, \@chosen, @servers) if $bench->opt('cross-check');
 	print_aims($bench, @chosen);
 }
 
@@ -150,35 +149,6 @@ sub print_aims {
 			    $less{$what} ? '<=' : '>=', $mark, grep { $_ } @$of{'accel', $peer});
 		}
 	}
-}
-
-# The same by a load generator that is not ours: do both see the same order?
-sub cross_check {
-	my ($bench, $chosen, @servers) = @_;
-	if (system('command -v wrk >/dev/null') != 0) {
-		$bench->note('no cross-check: wrk is not installed');
-		return;
-	}
-	print "\nCross-check by wrk, req/s (accel-load's in brackets)\n";
-	for my $case (grep { $_->{name} =~ /^(1k|10k|100k|10m|close)$/ } @$chosen) {
-		printf "  %-6s", $case->{name};
-		for my $srv (@servers) {
-			my $rps = wrk($bench, $case, $srv);
-			$bench->result->{wrk}{ $case->{name} }{ $srv->name } = $rps;
-			printf '  %s %.0f (%.0f)', $srv->name, $rps, $bench->result->{hot}{ $case->{name} }{ $srv->name }{rps} // 0;
-		}
-		print "\n";
-	}
-}
-
-sub wrk {
-	my ($bench, $case, $srv) = @_;
-	my @close = $case->{name} eq 'close' ? ('-H', 'Connection: close') : ();
-	open my $fh, '-|', 'wrk', '-t1', "-c$case->{load}[1]", '-d' . POSIX::ceil($bench->opt('seconds')) . 's', @close,
-	    $srv->url . $case->{path} or die "wrk: $!\n";
-	my ($rps) = join('', <$fh>) =~ m{Requests/sec:\s*([\d.]+)};
-	close $fh;
-	return $rps // 0;
 }
 
 1;
