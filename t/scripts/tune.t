@@ -4,7 +4,9 @@ use FindBin ();
 use lib map { "$FindBin::RealBin/../$_" } qw(lib ../scripts/lib);
 use Cwd              qw(abs_path);
 use File::Temp       ();
+use IO::Select       ();
 use IO::Socket::INET ();
+use IO::Socket::UNIX ();
 use JSON::PP         ();
 use Test::More;
 use Accel::Slowfs        ();
@@ -154,6 +156,45 @@ subtest 'beside the running server' => sub {
 	($rc, $out) = tune('-f', $file, '--plan');
 	is $rc, 0, '--plan';
 	unlike $out, qr/measurements in/, '... measures nothing';
+};
+
+# Applications of the running server: sockets, processes and scripts.
+subtest 'applications of the running server' => sub {
+	my $root = site("$dir/programs", 12, 2000);
+	put("$root/$_", "#!/bin/sh\necho ran >>$dir/ran\n") for 'a.cgi', 'b.PHP', 'c.txt';
+	chmod 0755, "$root/a.cgi";
+	my $start = put("$dir/app", "#!/bin/sh\necho ran >>$dir/ran\nexec sleep 60\n");
+	chmod 0755, $start;
+	my $app = IO::Socket::UNIX->new(Local => "$dir/app.sock-0", Listen => 5) or die "listen: $!";
+	my $inode = (stat "$dir/app.sock-0")[1];
+	my $asked = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5) or die "listen: $!";
+	my $file = conf('programs', <<~"EOT");
+		server.document-root = "$root"
+		fastcgi.server = ( ".php" => (( "bin-path" => "$start", "socket" => "$dir/app.sock", "max-procs" => 1 )) )
+		cgi.assign = ( ".cgi" => "", "a => \\"b" => "/bin/sh" )
+		\$HTTP["url"] =~ "^/c" {
+			proxy-core.protocol = "http"
+			proxy-core.backends = ( "127.0.0.1:@{[$asked->sockport]}", "[::1]:1" )
+			proxy-core.weights = ( "2", "1" )
+			proxy-core.check-url = "/ping"
+		}
+		include_shell "echo >>$dir/shell"
+		EOT
+	my $config = Accel::Tune::Config->load($file);
+	is_deeply [$config->endings], ['.cgi', '.php', 'a => "b'], 'their endings';
+	my $copy = $config->copy(dir => '/d', settings => {});
+	like $copy, qr{^\tproxy-core\.backends = \( "unix:/d/none-0", "unix:/d/none-1" \)$}m, 'a block keeps its backends, which nobody has';
+	like $copy, qr{^cgi\.assign = \( "\.cgi" => "/bin/false", "a => \\"b" => "/bin/false" \)$}m, 'and its programs';
+	unlike $copy, qr/spawn|check-url|app\.sock|"127\.0\.0\.1:/, 'nothing names the applications';
+	put("$dir/shell", '');
+	my ($rc, $out, $err) = tune('-f', $file, '--time', '1s', @quick);
+	is $rc, 0, 'the other files are measured' or diag $out, $err;
+	ok !-e "$dir/ran", 'no program was started';
+	is((stat "$dir/app.sock-0")[1], $inode, 'the socket of an application is the same');
+	ok !IO::Select->new($app, $asked)->can_read(0), '... and nobody has asked there';
+	is slurp("$dir/shell"), "\n", 'include_shell ran once';
+	my $files = Accel::Tune::Files->walk($root, skip => [$config->endings]);
+	is $files->count + 1, 13, 'files of programs are not asked for';
 };
 
 subtest 'a setting that does not start' => sub {

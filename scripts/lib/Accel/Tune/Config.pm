@@ -13,8 +13,14 @@ Accel::Tune::Config - a copy of a configuration of accel-server that disturbs no
 =head1 DESCRIPTION
 
 C<load> lets accel-server read the file (C<--translate>), so included files and the output of C<include_shell> are in it. C<copy> listens on
-127.0.0.1 only. It has no log, no pid file, no bounds for clients by address, and the settings that are tried; all other lines stay as they are.
+127.0.0.1 only. It has no log, no pid file, no bounds for clients by address, and the settings that are tried.
 Further sockets of the configuration become unix sockets in C<dir>, because conditions may depend on them.
+
+The copy starts no application and asks none, since those belong to the running server: backends and authorizers become addresses in C<dir> at
+which nobody listens, and each program of C<cgi.assign> becomes F</bin/false>. The blocks stay, or the sources of programs would be sent
+as files. C<endings> are those of programs. All other lines stay as they are.
+
+The commands of C<include_shell> run once, in C<load>.
 
 C<load> dies with the words of accel-server.
 
@@ -26,7 +32,9 @@ use Accel::Util qw(program);
 
 # Those of the running server, and what would refuse the load of one client.
 my $OWN = qr/^(?:server\.(?:port|bind|use-ipv6|errorlog|errorlog-use-syslog|breakagelog|pid-file|proxy-protocol|max-connections-per-address)
-	|accesslog\.(?:filename|use-syslog)|evasive\.[\w-]+)\z/x;
+	|accesslog\.(?:filename|use-syslog)|evasive\.[\w-]+|proxy-core\.(?:spawn|check-url)|(?:deflate|compress)\.cache-dir)\z/x;
+my $APPLICATION = qr/^proxy-core\.(?:backends|authorizer)\z/;
+my $ENDINGS     = qr/^(?:cgi\.assign|static-file\.script-extensions)\z/;
 # A statement per line; a string may hold a line break, and only \" is an escape.
 my $STRING = qr/"(?:\\"|[^"])*"/;
 my $LINE   = qr/(?:[^"\n]|$STRING)*\n/;
@@ -86,9 +94,28 @@ sub root ($self) { return $self->now('server.document-root') }
 sub bounds ($self) {
 	my %found;
 	for (@{ $self->{lines} }) {
-		$found{$1} = $2 if /^\s*((?:server|connection)\.kbytes-per-second|server\.max-connections|auth\.require) = (.*)\n/ && $2 ne '0' && $2 ne '( )';
+		$found{$1} = $2 if /^\s*((?:server|connection)\.kbytes-per-second|server\.max-connections|auth\.require|proxy-core\.authorizer) = (.*)\n/ && $2 ne '0' && $2 ne '( )';
 	}
 	return \%found;
+}
+
+# Endings of programs, as they are set anywhere.
+sub endings ($self) {
+	my %found;
+	for (@{ $self->{lines} }) {
+		my ($name, $list) = /^\s*([\w.-]+) = (.*)\n\z/s or next;
+		next unless $name =~ $ENDINGS;
+		$found{ unquoted($1) } = 1 while $list =~ /($STRING)(?: => $STRING)?/g;
+	}
+	return sort grep { /^[^\/]/ } keys %found;             # of cgi.assign also directories, and "" for all
+}
+
+# Its addresses or programs are those of the running server.
+sub _disarmed ($name, $line, $dir) {
+	my $n = 0;
+	return $line =~ s/$STRING/quoted("unix:$dir\/none-" . $n++)/ger if $name =~ $APPLICATION;
+	return $line =~ s/($STRING) => $STRING/$1 => "\/bin\/false"/gr if $name eq 'cgi.assign';
+	return $line;
 }
 
 # Text of the copy: dir of unix sockets, settings => { name => value }. The port is that of the variable PORT of the environment.
@@ -98,6 +125,7 @@ sub copy ($self, %arg) {
 		my ($name) = (my $line = $kept) =~ /^\s*([\w.-]+) = /;
 		$name = $ALIAS{$name} // $name if defined $name;
 		next if defined $name && ($name =~ $OWN || exists $arg{settings}{$name});
+		$line = _disarmed($name, $line, $arg{dir}) if defined $name;
 		$line =~ s/(\$SERVER\["socket"\] == )$STRING/$1 . quoted("unix:$arg{dir}\/socket-" . $sockets++)/ge;
 		$text .= $line;
 	}

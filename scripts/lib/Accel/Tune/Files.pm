@@ -18,6 +18,8 @@ C<walk> visits directories in an order that the seed decides, for at most 10 sec
 C<listed> reads a file with a URL or a path in each line. Both shuffle: a disk that reads files in the order in which they were written would look
 faster than it is for clients. The hot file is the median of the files up to 100 kB, or the smallest one. It is not among the cold ones.
 
+Names with one of the endings of C<skip> are left out: a server gives them to programs.
+
 C<make_cold> drops the bytes of the used files, and of no others, from memory (C<accel-pool evict>). Names and inodes stay in memory. With the
 option C<forget>, a function, a rig may do more.
 
@@ -44,6 +46,7 @@ sub walk ($class, $root, %arg) {
 	$root = _directory($root);
 	srand($arg{seed} // 1);
 	my ($until, $visited, @todo, @found) = (time + SECONDS_MAX, 0, '');
+	my $skip = _skipped(%arg);
 	while (@todo && $visited < VISITED_MAX && time < $until) {
 		my ($dir) = splice @todo, int rand @todo, 1;
 		opendir my $dh, "$root$dir" or next;
@@ -52,7 +55,7 @@ sub walk ($class, $root, %arg) {
 			my $path = "$dir/$name";
 			lstat "$root$path" or next;
 			if (-d _) { push @todo, $path }
-			elsif (-f _ && -s _) { push @found, [$path, -s _] }
+			elsif (-f _ && -s _ && $name !~ $skip) { push @found, [$path, -s _] }
 		}
 	}
 	return $class->_made($root, \@found, %arg, visited => $visited, partly => @todo ? 1 : 0);
@@ -65,14 +68,20 @@ sub listed ($class, $root, $file, %arg) {
 	open my $fh, '<:raw', $file or die "$file: $!\n";
 	read $fh, my $text, LIST_BYTES_MAX;
 	my (%seen, @found, $lines);
+	my $skip = _skipped(%arg);
 	for my $line (split /\n/, $text // '') {
 		$lines++;
 		my $path = $line =~ s{^https?://[^/]*}{}r =~ s/[?#\s].*//sr =~ s/%([\da-fA-F]{2})/chr hex $1/ger;
-		next if $path !~ m{^/} || $path =~ m{/\.\.(?:/|\z)|\0} || $seen{$path}++;
+		next if $path !~ m{^/} || $path =~ m{/\.\.(?:/|\z)|\0} || $path =~ $skip || $seen{$path}++;
 		push @found, [$path, -s _] if lstat "$root$path" and -f _ && -s _;
 	}
 	die "$file: none of its " . ($lines // 0) . " lines is a file below $root\n" unless @found;
 	return $class->_made($root, \@found, %arg, visited => $lines);
+}
+
+sub _skipped (%arg) {
+	my $endings = join '|', map { quotemeta } @{ $arg{skip} // [] };
+	return length $endings ? qr/(?:$endings)\z/i : qr/(?!)/;
 }
 
 sub _directory ($root) {

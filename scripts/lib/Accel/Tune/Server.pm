@@ -50,7 +50,7 @@ sub lines ($setting) { return map { Accel::Tune::Config::statement($SETTING{$_},
 sub begin ($self, $setting) {
 	my %settings = map { $SETTING{$_} => $setting->{$_} } keys %$setting;
 	my $file = put("$self->{dir}/conf", $self->{config}->copy(dir => "$self->{dir}", settings => \%settings));
-	local @ENV{qw(LISTEN_FDS LISTEN_PID)};
+	delete local @ENV{qw(LISTEN_FDS LISTEN_PID NOTIFY_SOCKET WATCHDOG_USEC WATCHDOG_PID)};
 	for my $try (1 .. STARTS) {
 		my $server = eval { Accel::Peer->start('accel', root => $self->{files}->root, file => $file, env => { ACCEL_TUNE => 1 }, %{ $self->{peer} // {} }) };
 		return $server if $server;
