@@ -108,7 +108,7 @@ subtest 'where clients give up' => sub {
 	my ($fast) = charts($model, only => ['stages'], ymax => 3000);
 	is_deeply $fast->{panels}[0]{rules}, [], 'none below it';
 	is $fast->{panels}[0]{y}{max}, 3000, '--ymax is the end of the axis';
-	my ($other) = charts({ %$model, 'give-up-ms' => 1500 }, only => ['stages']);
+	my ($other) = charts(bless({ %$model, 'give-up-ms' => 1500 }, ref $model), only => ['stages']);
 	like $other->{panels}[0]{rules}[0]{label}, qr/^1\.5 s/, '--give-up moves it';
 };
 

@@ -29,6 +29,19 @@ subtest 'percentiles are exact nearest ranks' => sub {
 	is $s->{total}{max}, 710, 'the total of 576/0/134';
 };
 
+subtest 'a stage is about all requests, also where the line lacks it' => sub {
+	# lines of 2007 have three stages; the slow ones of this log are theirs
+	my @old = map { "network_gthread_aio.c.78: (trace) write-start: 1173101342.$_ read-queue-wait: 40 ms read-time: 16 ms write-time: 0 ms" } 100 .. 298;
+	my @new = ours('stat-queue' => 160_000);
+	my $t   = table(@old, @new);
+	is_deeply [map { $t->{stages}{$_}{requests} } sort keys %{ $t->{stages} }], [(200) x keys %{ $t->{stages} }], 'each is counted over all of them';
+	is $t->{stages}{'stat-queue'}{p99}, 0, 'one of 200 waited for a look-up: the p99 is 0';
+	is $t->{stages}{'stat-queue'}{max}, 160, '... the maximum is not';
+	ok !(grep { my $stage = $t->{stages}{$_}; grep { $stage->{$_} > $t->{stages}{total}{$_} } qw(p50 p90 p99 max mean) } keys %{ $t->{stages} }), 'no stage is above the total';
+	like $t->{advice}, qr/^The longest stage is read-queue with a p99 of 40 ms/, 'and the advice is about what most requests waited for';
+	is table(@old)->{stages}{'stat-queue'}, undef, 'a stage that no line has is not there';
+};
+
 subtest 'a stage with very many values is rounded, its maximum is not' => sub {
 	my $n = 150_000;
 	my $t = table(map { ours('read-queue' => $_ * 17 + 3) } 1 .. $n);

@@ -55,13 +55,12 @@ my %ACCEL = (
 # Stages that a faster disk would shorten.
 my %OF_DISK = map { $_ => 1 } qw(stat-queue stat read-queue read);
 
-# Looks at the cold requests if the log tells which ones these are: the hot ones cost nothing, whatever is set.
 sub sentence ($model) {
 	if ($model->{before}) {
 		require Accel::Graph::Compare;
 		return Accel::Graph::Compare::sentence($model);
 	}
-	my $class = $model->{cold} ? 'cold' : 'all';
+	my $class = $model->class;
 	my $total = $model->{stages}{total}{$class};
 	my $n     = $total->{requests};
 	my $of    = $class eq 'cold' && $model->{hot} ? ' of the cold requests' : '';

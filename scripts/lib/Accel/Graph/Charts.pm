@@ -40,7 +40,7 @@ sub charts ($model, %opt) {
 sub facts ($model, %opt) {
 	my %facts = (name => text_of($model->{name}), give_up_ms => $model->{'give-up-ms'} // 4000, ymax => $opt{ymax}, class => 'all', kind => 'requests',
 		map { $_ => $model->{$_} // 0 } qw(requests hot cold first span));
-	@facts{qw(class kind)} = ('cold', 'cold requests') if $facts{cold} && $facts{hot};
+	@facts{qw(class kind)} = ('cold', 'cold requests') if $facts{hot} && $model->class eq 'cold';
 	my $stages = $model->{stages} // {};
 	$facts{max_ms} = { map { $_ => $stages->{$_}{all}{max} } keys %$stages };
 	my @shown = grep { my $of = $stages->{$_}{ $facts{class} }; $of && ($of->{max} > 0 || $_ eq 'total') } @STACK, 'total';

@@ -52,7 +52,7 @@ sub ratio ($was, $is) {
 # The one sentence about the change.
 sub sentence ($model) {
 	my $before = $model->{before};
-	my $class  = $model->{cold} && $before->{cold} ? 'cold' : 'all';
+	my $class  = $model->class eq $before->class ? $model->class : 'all';
 	my ($was, $is) = map { $_->{stages}{total}{$class}{p99} } $before, $model;
 	my $of = $class eq 'cold' ? ' of the cold requests' : '';
 	return "The p99$of is 0 ms in both logs." if $was == 0 && $is == 0;

@@ -41,6 +41,13 @@ sub of_nothing ($class, %arg) { return bless { name => $arg{name}, files => [], 
 # The line of a stage, or nothing if no request of that class has it.
 sub at ($self, $stage, $class) { return $self->{stages}{$stage} && $self->{stages}{$stage}{$class} }
 
+# Which requests advice and charts are about: the cold ones, since hot ones cost nothing whatever is set; but all of them if
+# some lines do not tell, or a handful of cold ones would stand for the rest.
+sub class ($self) {
+	my $cold = $self->{cold} // 0;
+	return $cold && $cold + ($self->{hot} // 0) == $self->{requests} ? 'cold' : 'all';
+}
+
 # Stages with a value above zero, in order; the total is always there.
 sub shown_stages ($self, $class = 'all') {
 	return grep { my $at = $self->at($_, $class); $at && ($_ eq 'total' || $at->{max} > 0) } @SHOWN;
@@ -188,7 +195,7 @@ only read-queue, read, write. CLASS: all, cold, hot; cold and hot are missing wi
 C<cdf>: at most 201 exact points, from the fastest value to the maximum; draw as steps.
 C<curve>: nearest ranks, 16 per decade of 1/(1-q), from the minimum (0) to the last request.
 
-C<< $model->at($stage, $class) >>: that hash or nothing. C<< $model->shown_stages($class) >>: the stages with a value
+C<< $model->class >>: what advice and charts are about, cold if each line tells and some are, else all. C<< $model->at($stage, $class) >>: that hash or nothing. C<< $model->shown_stages($class) >>: the stages with a value
 above zero, total last.
 
 =head2 over_time

@@ -1,9 +1,9 @@
 package Accel::Graph::Stats;
 use v5.36;
 
-use Accel::Graph::Read qw(@STAGES);
+use Accel::Graph::Read qw(@STAGES TOTAL US);
 use Exporter   qw(import);
-use List::Util qw(max min);
+use List::Util qw(max min sum0);
 
 our @EXPORT_OK = qw(@PERCENTILES %CLASS summary quantile share cdf curve);
 
@@ -108,7 +108,9 @@ sub add_cell ($into, $cell) {
 
 # ---------------------------------------------------------------- answers
 
-# The values of a stage, in microseconds: { n, sum, rounded, values => sorted, below => requests up to and with each value }.
+# The values of a stage, in microseconds.  A request whose line lacks a stage that others have did not need it: it took 0.  So each
+# stage is about the same requests as the total, and none of its percentiles is above that of the total.
+# { n, sum, rounded, values => sorted, below => requests up to and with each value }.
 sub distribution ($self, $class, $stage_name) {
 	my ($stage) = grep { $STAGES[$_] eq $stage_name } 0 .. $#STAGES;
 	my @counts  = map { $self->{count}[$_][$stage] } @{ $CLASS{$class} };
@@ -116,6 +118,8 @@ sub distribution ($self, $class, $stage_name) {
 	my ($most, @few) = sort { keys %$b <=> keys %$a } @counts;
 	my %all = %$most;
 	for my $count (@few) { $all{$_} += $count->{$_} for keys %$count }
+	my $lacking = %all ? sum0(map { values %{ $self->{count}[$_][TOTAL - US] } } @{ $CLASS{$class} }) - sum0(values %all) : 0;
+	$all{0} += $lacking if $lacking > 0;
 	my @values = sort { $a <=> $b } keys %all;
 	my ($n, $sum, @below) = (0, 0);
 	for my $us (@values) {

@@ -10,9 +10,9 @@ use Accel::Graph::Charts::Spread qw(curve_chart);
 
 our @EXPORT_OK = qw(compare_chart);
 
-# Two models; cold requests only if both tell.
+# Two models; cold requests only if that is what both are about.
 sub compare_chart ($facts, $before, $after) {
-	my $class = $after->{cold} && $before->{cold} ? 'cold' : 'all';
+	my $class = $after->class eq $before->class ? $after->class : 'all';
 	my @of    = map { $_->{stages}{total}{$class} } $before, $after;
 	my @name  = map { text_of($_->{name}) } $before, $after;
 	my $kind  = $class eq 'cold' ? 'cold requests' : 'requests';
