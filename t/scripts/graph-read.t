@@ -8,7 +8,8 @@ use FindBin    ();
 use JSON::PP   ();
 
 use lib "$FindBin::Bin/../../scripts/lib";
-use Accel::Graph::Read qw(@STAGES parse_line printable);
+use Accel::Graph::Read qw(@STAGES parse_line);
+use Accel::Util        qw(printable);
 use Accel::Graph::Stats ();
 
 my $dir     = File::Temp->newdir;

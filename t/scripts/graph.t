@@ -232,7 +232,7 @@ subtest 'exit statuses and messages' => sub {
 	}
 	my ($status, $out) = graph('--help');
 	is $status, 0, '--help';
-	like $out, qr/^Usage:\n\s+accel-graph/, 'shows how it is used';
+	like $out, qr/^Usage:\n\s+accel-graph/m, 'shows how it is used';
 	($status, $out) = graph('--version');
 	my ($version) = slurp("$FindBin::Bin/../../Makefile") =~ /^VERSION\s*:?=\s*(\S+)/m;
 	is $out, "accel-graph $version\n", '--version is that of the Makefile';

@@ -45,6 +45,7 @@ sub synopsis ($pod) {
 	return grep { !/^#/ } split /\n/, $verbatim =~ s/ *\\\n\s*/ /gr;
 }
 
+my ($release) = slurp("$FindBin::Bin/../../Makefile") =~ /^VERSION\s*:?=\s*(\S+)/m;
 for my $file ((sort grep { -f } glob "$scripts/*"), abs_path("$FindBin::Bin/../tools/mutate")) {
 	my $name = basename($file);
 	next if $name =~ /^\.|~$/;
@@ -77,6 +78,11 @@ for my $file ((sort grep { -f } glob "$scripts/*"), abs_path("$FindBin::Bin/../t
 		($status, $said) = run("$self --no-such-option");
 		isnt $status, 0, 'an unknown option is an error';
 		like $said, qr/no-such-option/, 'and is named';
+		if ($name =~ /^accel-/) {
+			is $status >> 8, 64, 'with the status of all programs of the kit';
+			like $said, qr/\A\Q$name\E: [^\n]*; \Q$name\E --help shows how it is used\n\z/, 'and their words';
+			is((run("$self --version"))[1], "$name $release\n", '--version is that of the Makefile');
+		}
 
 		my @examples = synopsis($text);
 		ok scalar(@examples), 'SYNOPSIS has examples';

@@ -2,7 +2,7 @@ package Accel::Util;
 
 =head1 NAME
 
-Accel::Util - small files, and where programs are
+Accel::Util - small files, where programs are, text for terminals
 
 =head1 SYNOPSIS
 
@@ -17,6 +17,8 @@ same installation. In the source tree scripts are in F<scripts>, and other progr
 
 C<find_program> looks in C<PATH> and in the directories of root. A name with a slash is a path. It returns undef when there is none.
 
+C<escaped> is text of others without control characters, and C<printable> also has a bound.
+
 C<put> writes a file of these bytes and returns its path. C<slurp> reads a file; the empty string if it cannot.
 
 =cut
@@ -26,7 +28,9 @@ use Cwd            ();
 use Exporter       qw(import);
 use File::Basename qw(dirname);
 
-our @EXPORT_OK = qw(program find_program put slurp);
+our @EXPORT_OK = qw(program find_program printable escaped put slurp);
+
+use constant MAX_SHOWN => 500;    # characters of a text of others
 
 my $lib  = dirname(__FILE__) . '/..';
 my $tree = "$lib/../..";        # of an installation: its share
@@ -41,6 +45,20 @@ sub find_program ($name) {
 	return -x $name && !-d _ ? $name : undef if $name =~ m{/};
 	my ($path) = grep { -x } map { "$_/$name" } split(/:/, $ENV{PATH} // ''), qw(/usr/sbin /usr/local/sbin);
 	return $path;
+}
+
+# Text of strangers for a terminal: no control character, nothing that turns the direction of writing, and not endless.
+sub printable ($text) {
+	$text = substr($text, 0, MAX_SHOWN) . '...' if length $text > MAX_SHOWN;
+	return escaped($text);
+}
+
+sub escaped ($text) {
+	return $text unless $text =~ m/[^ -~]/;
+	return $text =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ger unless utf8::decode($text);
+	$text =~ s/([\x00-\x1f\x7f-\x9f\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}])/sprintf '\\x%02x', ord $1/ge;
+	utf8::encode($text);
+	return $text;
 }
 
 sub put ($path, $bytes) {

@@ -6,7 +6,7 @@ use File::Path ();
 use File::Temp ();
 use List::Util qw(uniq);
 use Accel::Graph::Charts  qw(charts chart_names);
-use Accel::Graph::Error   qw(complain fail EX_USAGE EX_UNAVAILABLE EX_CANTCREAT);
+use Accel::Command qw(complain fail usage EX_UNAVAILABLE EX_CANTCREAT);
 use Accel::Graph::Gnuplot qw(gnuplot_script picture run_gnuplot);
 use Accel::Graph::Style   qw(text_of);
 use Accel::Util           qw(find_program);
@@ -23,15 +23,15 @@ sub check_options ($opt) {
 	my @names = chart_names();
 	my @only  = map { split /,/ } @{ delete $opt->{chart} // [] };
 	for my $name (@only) {
-		fail(EX_USAGE, "--chart: there is no chart '$name'; choose from " . join(', ', @names)) unless grep { $_ eq $name } @names;
+		usage("--chart: there is no chart '$name'; choose from " . join(', ', @names)) unless grep { $_ eq $name } @names;
 	}
 	$opt->{only} = [ uniq @only ] if @only;
-	my ($width, $height) = ($opt->{size} // SIZE) =~ m/\A([0-9]{1,5})x([0-9]{1,5})\z/ or fail(EX_USAGE, "--size: expected WIDTHxHEIGHT in pixels, got '$opt->{size}'");
-	fail(EX_USAGE, sprintf '--size: each side is %d to %d pixels', LEAST_SIZE, MOST_SIZE) if grep { $_ < LEAST_SIZE || $_ > MOST_SIZE } $width, $height;
+	my ($width, $height) = ($opt->{size} // SIZE) =~ m/\A([0-9]{1,5})x([0-9]{1,5})\z/ or usage("--size: expected WIDTHxHEIGHT in pixels, got '$opt->{size}'");
+	usage(sprintf '--size: each side is %d to %d pixels', LEAST_SIZE, MOST_SIZE) if grep { $_ < LEAST_SIZE || $_ > MOST_SIZE } $width, $height;
 	$opt->{size} = [$width, $height];
-	($opt->{font} //= FONT) =~ m/\A[\w .-]*,[0-9]{1,3}\z/a or fail(EX_USAGE, "--font: expected NAME,SIZE as in '" . FONT . "', got '$opt->{font}'");
-	fail(EX_USAGE, '--html: the name of a file') if defined $opt->{html} && $opt->{html} eq '';
-	fail(EX_USAGE, '--title and --no-title: choose one') if defined $opt->{title} && $opt->{'no-title'};
+	($opt->{font} //= FONT) =~ m/\A[\w .-]*,[0-9]{1,3}\z/a or usage("--font: expected NAME,SIZE as in '" . FONT . "', got '$opt->{font}'");
+	usage('--html: the name of a file') if defined $opt->{html} && $opt->{html} eq '';
+	usage('--title and --no-title: choose one') if defined $opt->{title} && $opt->{'no-title'};
 	return;
 }
 

@@ -3,7 +3,7 @@ package Accel::Graph::Follow;
 # a file that became shorter is read from its start.
 use v5.36;
 
-use Accel::Graph::Error qw(complain);
+use Accel::Command qw(complain);
 use IO::Select  ();
 use Time::HiRes ();
 

@@ -2,7 +2,7 @@ package Accel::Graph::Input;
 # What other programs of the kit measured, for a model: lanes of accel-top, sweeps of accel-bench, histograms of accel-load.
 use v5.36;
 
-use Accel::Graph::Error qw(fail EX_DATAERR EX_NOINPUT);
+use Accel::Command qw(fail EX_DATAERR EX_NOINPUT);
 use Accel::Graph::Stats qw(summary cdf curve);
 use JSON::PP   ();
 use List::Util qw(max min);

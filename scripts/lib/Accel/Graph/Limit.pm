@@ -1,7 +1,7 @@
 package Accel::Graph::Limit;
 use v5.36;
 
-use Accel::Graph::Error qw(fail EX_DATAERR EX_USAGE);
+use Accel::Command qw(fail usage EX_DATAERR);
 use Accel::Graph::Model qw(@SHOWN);
 use Accel::Graph::Stats qw(%CLASS quantile);
 use Accel::Graph::Text qw(brief);
@@ -19,13 +19,13 @@ my $EXAMPLE = 'as p99>50ms, cold.stat-queue.p99.9>=1s, over>1%, requests<1000';
 # 'cold.stat.p99>50ms' -> { text, ratio, class, stage, metric, q, compare, value, unit }; several are separated by commas.
 sub parse (@texts) {
 	my @limits = map { one($_) } map { split /\s*,\s*/ } @texts;
-	fail(EX_USAGE, '--fail-if: empty; ' . $EXAMPLE) unless @limits;
-	fail(EX_USAGE, '--fail-if: more than ' . MAX_LIMITS . ' limits') if @limits > MAX_LIMITS;
+	usage('--fail-if: empty; ' . $EXAMPLE) unless @limits;
+	usage('--fail-if: more than ' . MAX_LIMITS . ' limits') if @limits > MAX_LIMITS;
 	return @limits;
 }
 
 sub one ($text) {
-	my $bad = sub ($why) { fail(EX_USAGE, "--fail-if '$text': $why; $EXAMPLE") };
+	my $bad = sub ($why) { usage("--fail-if '$text': $why; $EXAMPLE") };
 	my ($left, $operator, $number, $unit) = $text =~ m/\A\s*([a-z0-9.-]{1,60})\s*(>=|<=|>|<)\s*([0-9]{1,12}(?:\.[0-9]{1,9})?)\s*(us|ms|s|%|)\s*\z/
 	    or $bad->('not NAME, one of > >= < <=, number and unit');
 	my %limit = (text => $text =~ s/\A\s+|\s+\z//gr, class => 'all', stage => 'total', compare => $operator, unit => $unit, number => $number);
@@ -122,6 +122,6 @@ Accel::Graph::Limit - accel-graph --fail-if: limits for a log
 
 CLASS is all (default), cold or hot; STAGE is a stage, C<other> or C<total> (default); OPERATOR is > >= < or <=.
 C<ratio> compares with the log of --before. Nothing is evaluated as code. C<parse> and C<broken> fail as
-L<Accel::Graph::Error> does: 64 for a limit that is not understood, 65 if there is no request to judge by.
+L<Accel::Command> does: 64 for a limit that is not understood, 65 if there is no request to judge by.
 
 =cut

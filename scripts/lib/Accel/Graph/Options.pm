@@ -3,26 +3,20 @@ package Accel::Graph::Options;
 use v5.36;
 
 use Accel::Graph::Draw  ();
-use Accel::Graph::Error qw(complain fail EX_USAGE);
+use Accel::Command qw(usage);
 use Exporter       qw(import);
 use File::Basename qw(basename);
-use Getopt::Long   qw(GetOptionsFromArray :config bundling no_ignore_case);
 
 our @EXPORT_OK = qw(options);
 
 # Returns { option => value } and the logs; ends for --help and --version.
-sub options ($version, @args) {
+sub options (@args) {
 	my %opt = (output => '.', 'give-up' => '4s', interval => 2);
-	local $SIG{__WARN__} = sub ($text) { complain($text =~ s/\n\z//r) };
-	GetOptionsFromArray(\@args, \%opt, 'name|n=s', 'output|o=s', 'png', 'svg', 'ascii', 'json', 'csv', 'curves', 'charts!', 'ymax=f', 'give-up=s',
-		'before=s', 'lanes=s', 'sweep=s', 'load=s@', 'fail-if=s@', 'follow|f', 'interval=f',
-		@Accel::Graph::Draw::OPTIONS, 'verbose|v', 'help|h', 'version|V')
-	    or usage_error('see accel-graph --help');
-	help() if $opt{help};
-	if ($opt{version}) { print "accel-graph $version\n"; exit 0 }
+	Accel::Command::options(\%opt, \@args, 'name|n=s', 'output|o=s', 'png', 'svg', 'ascii', 'json', 'csv', 'curves', 'charts!', 'ymax=f', 'give-up=s',
+		'before=s', 'lanes=s', 'sweep=s', 'load=s@', 'fail-if=s@', 'follow|f', 'interval=f', @Accel::Graph::Draw::OPTIONS, 'verbose|v');
 	my $no_log = !@args && ($opt{sweep} || $opt{load});
 	if (!@args && !$no_log) {
-		usage_error('no log given; "-" reads standard input') if -t STDIN;
+		usage('no log given; "-" reads standard input') if -t STDIN;
 		@args = '-';
 	}
 	check_output(\%opt);
@@ -31,40 +25,40 @@ sub options ($version, @args) {
 	$opt{kind}    = $opt{svg} ? 'svg' : 'png';
 	$opt{images}  = ($opt{charts} // 1) && !$opt{follow} && ($opt{png} || $opt{svg} || !($opt{ascii} || defined $opt{html}));
 	$opt{draws}   = $opt{images} || $opt{ascii} || defined $opt{html};
-	$opt{version} = $version;
+	$opt{version} = $Accel::Command::VERSION;
 	$opt{columns} = terminal_columns();
 	return (\%opt, \@args);
 }
 
 sub check_output ($opt) {
 	my @formats = grep { $opt->{$_} } qw(ascii json csv);
-	usage_error("--$formats[0] and --$formats[1] both print on standard output: choose one") if @formats > 1;
-	usage_error('--png and --svg: choose one') if $opt->{png} && $opt->{svg};
-	usage_error('--no-charts leaves nothing for --png, --svg, --ascii or --html to draw')
+	usage("--$formats[0] and --$formats[1] both print on standard output: choose one") if @formats > 1;
+	usage('--png and --svg: choose one') if $opt->{png} && $opt->{svg};
+	usage('--no-charts leaves nothing for --png, --svg, --ascii or --html to draw')
 	    if defined $opt->{charts} && !$opt->{charts} && ($opt->{png} || $opt->{svg} || $opt->{ascii} || defined $opt->{html});
 	Accel::Graph::Draw::check_options($opt);
-	usage_error('--curves belongs to --json') if $opt->{curves} && !$opt->{json};
-	usage_error('--ymax: a number of milliseconds above 0') if defined $opt->{ymax} && !($opt->{ymax} > 0 && $opt->{ymax} < 9e15);
-	usage_error('--output: the name of a directory') if $opt->{output} eq '';
+	usage('--curves belongs to --json') if $opt->{curves} && !$opt->{json};
+	usage('--ymax: a number of milliseconds above 0') if defined $opt->{ymax} && !($opt->{ymax} > 0 && $opt->{ymax} < 9e15);
+	usage('--output: the name of a directory') if $opt->{output} eq '';
 	return;
 }
 
 sub check_inputs ($opt, @logs) {
-	$opt->{give_up_us} = duration_us($opt->{'give-up'}) // usage_error("--give-up: '$opt->{'give-up'}' is no time as 4s or 1500ms");
+	$opt->{give_up_us} = duration_us($opt->{'give-up'}) // usage("--give-up: '$opt->{'give-up'}' is no time as 4s or 1500ms");
 	if (!@logs) {
-		usage_error("--$_ needs a log") for grep { $opt->{$_} } qw(before lanes fail-if follow);
+		usage("--$_ needs a log") for grep { $opt->{$_} } qw(before lanes fail-if follow);
 	}
 	my @stdin = grep { ($_ // '') eq '-' } @logs, @$opt{qw(before lanes sweep)}, @{ $opt->{load} // [] };
-	usage_error('"-", standard input, can be read once') if @stdin > 1;
+	usage('"-", standard input, can be read once') if @stdin > 1;
 	if ($opt->{follow}) {
-		usage_error("--follow draws on a terminal only, not with --$_") for grep { defined $opt->{$_} } qw(png svg html before lanes sweep load);
-		usage_error("--follow: $_ is compressed, so it does not grow") for grep { m/\.gz\z/ } @logs;
+		usage("--follow draws on a terminal only, not with --$_") for grep { defined $opt->{$_} } qw(png svg html before lanes sweep load);
+		usage("--follow: $_ is compressed, so it does not grow") for grep { m/\.gz\z/ } @logs;
 	}
-	usage_error('--interval: seconds, 0.1 to 3600') unless $opt->{interval} >= 0.1 && $opt->{interval} <= 3600;
+	usage('--interval: seconds, 0.1 to 3600') unless $opt->{interval} >= 0.1 && $opt->{interval} <= 3600;
 	if ($opt->{'fail-if'}) {
 		require Accel::Graph::Limit;
 		$opt->{limits} = [Accel::Graph::Limit::parse(@{ $opt->{'fail-if'} })];
-		usage_error("--fail-if '$_->{text}': a ratio needs --before") for grep { $_->{ratio} && !$opt->{before} } @{ $opt->{limits} };
+		usage("--fail-if '$_->{text}': a ratio needs --before") for grep { $_->{ratio} && !$opt->{before} } @{ $opt->{limits} };
 	}
 	return;
 }
@@ -72,8 +66,8 @@ sub check_inputs ($opt, @logs) {
 # Names of files: no slash, and no line break that ends a quoted string in the script of gnuplot.
 sub set_name ($opt, $first, @) {
 	if (defined $opt->{name}) {
-		usage_error('--name is a name, not a path; --output says where') if $opt->{name} =~ m{/};
-		usage_error('--name is empty') if $opt->{name} eq '';
+		usage('--name is a name, not a path; --output says where') if $opt->{name} =~ m{/};
+		usage('--name is empty') if $opt->{name} eq '';
 	} else {
 		$opt->{name} = name_of($first);
 	}
@@ -89,14 +83,6 @@ sub name_of ($file) {
 sub duration_us ($text) {
 	$text =~ m/\A([0-9]{1,9}(?:\.[0-9]{1,6})?)(us|ms|s)\z/ or return;
 	return $1 * { us => 1, ms => 1000, s => 1_000_000 }->{$2} || undef;
-}
-
-sub usage_error ($text) { fail(EX_USAGE, $text) }
-
-# Only this needs the module, which takes half of the time to start.
-sub help () {
-	require Pod::Usage;
-	return Pod::Usage::pod2usage(-verbose => 1, -exitval => 0, -output => \*STDOUT);
 }
 
 sub terminal_columns () {

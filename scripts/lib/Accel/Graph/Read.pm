@@ -1,9 +1,10 @@
 package Accel::Graph::Read;
 use v5.36;
 
-use Exporter qw(import);
+use Accel::Util qw(printable);
+use Exporter    qw(import);
 
-our @EXPORT_OK = qw(@STAGES BACKEND START BYTES HOT US TOTAL OTHER parse_line printable escaped);
+our @EXPORT_OK = qw(@STAGES BACKEND START BYTES HOT US TOTAL OTHER parse_line);
 
 use constant {
 	BACKEND => 0, START => 1, BYTES => 2, HOT => 3, US => 4,    # places in a row
@@ -15,7 +16,6 @@ use constant {
 	MAX_LINE    => 65_536,           # bytes; the longest path of a request is a quarter of it
 	BLOCK       => 262_144,          # bytes read at a time
 	MAX_REJECTS => 10,               # kept with file and line
-	MAX_SHOWN   => 500,              # bytes of a text in a message
 };
 
 our @STAGES = qw(stat-queue stat proxy-queue proxy read-queue read handover write total other);
@@ -128,20 +128,6 @@ sub absurd ($what, $value, $unit, $to_us) {
 	return "$what $value $unit is negative" if $value < 0;
 	return "$what $value $unit is over an hour" if $value * $to_us > ABSURD_US;
 	return;
-}
-
-# Text of strangers for a terminal: no control character, nothing that turns the direction of writing, and not endless.
-sub printable ($text) {
-	$text = substr($text, 0, MAX_SHOWN) . '...' if length $text > MAX_SHOWN;
-	return escaped($text);
-}
-
-sub escaped ($text) {
-	return $text unless $text =~ m/[^ -~]/;
-	return $text =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ger unless utf8::decode($text);
-	$text =~ s/([\x00-\x1f\x7f-\x9f\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}])/sprintf '\\x%02x', ord $1/ge;
-	utf8::encode($text);
-	return $text;
 }
 
 # ---------------------------------------------------------------- many lines

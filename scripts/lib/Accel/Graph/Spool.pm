@@ -2,7 +2,7 @@ package Accel::Graph::Spool;
 # The data file: a line for each request, sorted by start.  sort(1) does it, whose memory does not grow with the log.
 use v5.36;
 
-use Accel::Graph::Error qw(fail EX_UNAVAILABLE EX_CANTCREAT);
+use Accel::Command qw(fail EX_UNAVAILABLE EX_CANTCREAT);
 use Accel::Graph::Read qw(@STAGES);
 use File::Temp ();
 use List::Util qw(max);

@@ -3,7 +3,7 @@ package Accel::Graph::Text;
 use v5.36;
 
 use Accel::Graph::Model qw(@SHOWN);
-use Accel::Graph::Read qw(printable);
+use Accel::Util qw(printable);
 use Accel::Graph::Stats qw(@PERCENTILES);
 use Exporter qw(import);
 use JSON::PP ();

@@ -1,0 +1,74 @@
+package Accel::Command;
+
+=head1 NAME
+
+Accel::Command - what all programs of the kit share: the command line, messages, exit statuses
+
+=head1 SYNOPSIS
+
+    use Accel::Command qw(fail options usage EX_NOINPUT);
+    my %opt = (seconds => 2);
+    options(\%opt, \@args, 'seconds=s', 'json');        # words that are no options stay in @args
+    usage('one file at a time') if @args > 1;
+    open my $fh, '<', $args[0] or fail(EX_NOINPUT, "$args[0]: $!");
+
+=head1 DESCRIPTION
+
+C<options> knows B<--help> and B<--version> of each program. An option that is wrong ends the program: C<usage> prints why, and how to get help. C<complain>
+prints a message, C<fail> also ends the program with this status of sysexits.h. A message is one line with the name of the program. It has no
+control characters, whatever names and words of others are in it. More texts are lines of their own.
+
+=cut
+
+use v5.36;
+use Accel::Util    qw(printable);
+use Exporter       qw(import);
+use File::Basename qw(basename);
+use Getopt::Long   qw(GetOptionsFromArray :config bundling no_ignore_case);
+
+our $VERSION = '0.1.0';
+
+use constant {
+	EX_FAILED => 1, EX_USAGE => 64, EX_DATAERR => 65, EX_NOINPUT => 66, EX_UNAVAILABLE => 69, EX_CANTCREAT => 73, EX_IOERR => 74, EX_CONFIG => 78,
+	EX_INTERRUPTED => 130,
+};
+
+our @EXPORT_OK = qw(complain erase_progress fail options usage EX_FAILED EX_USAGE EX_DATAERR EX_NOINPUT EX_UNAVAILABLE EX_CANTCREAT EX_IOERR EX_CONFIG
+	EX_INTERRUPTED);
+
+my $name = basename($0);
+
+sub options ($opt, $args, @known) {
+	local $SIG{__WARN__} = sub ($text) { usage(lcfirst $text =~ s/\s+\z//r) };
+	GetOptionsFromArray($args, $opt, @known, 'help|h', 'version|V');
+	if ($opt->{version}) { say "$name $VERSION"; exit 0 }
+	help() if $opt->{help};
+	return;
+}
+
+# Only this needs the module, which takes half of the time to start.
+sub help () {
+	require Pod::Usage;
+	return Pod::Usage::pod2usage(-verbose => 99, -sections => [qw(NAME SYNOPSIS OPTIONS KEYS)], -output => \*STDOUT, -exitval => 0);
+}
+
+sub usage ($why) { fail(EX_USAGE, "$why; $name --help shows how it is used") }
+
+sub fail ($status, @texts) {
+	complain(@texts);
+	exit $status;
+}
+
+sub complain ($text, @more) {
+	erase_progress();
+	print STDERR map { printable($_) . "\n" } "$name: $text", @more;
+	return;
+}
+
+# The line of progress, if there may be one.
+sub erase_progress () {
+	print STDERR "\r\e[K" if -t STDERR;
+	return;
+}
+
+1;
