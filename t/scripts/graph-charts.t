@@ -59,7 +59,6 @@ subtest 'words and axes' => sub {
 subtest 'marks and colours' => sub {
 	for my $i (1 .. $#STACK) {
 		my ($above, $below) = map { style($_) } @STACK[ $i, $i - 1 ];
-		next if $STACK[$i] eq 'other';    # light as writing, with a cross
 		cmp_ok abs(brightness($above->{$_}) - brightness($below->{$_})), '>', 0.2, "$STACK[$i] upon $STACK[$i - 1]: brightness ($_)" for qw(light dark);
 	}
 	my %mark = map { style($_)->{mark} => 1 } @STACK;
@@ -87,6 +86,12 @@ subtest 'what the charts show' => sub {
 		is sprintf('%.6f', $parts[-1][2]), '1.000000', "bar $bar: parts make a whole";
 	}
 	is_deeply [series_of('percentiles')], [qw(all cold hot)], 'curves of all, cold and hot requests';
+	my ($one) = charts(bless({ %$model, hot => 0, cold => 500 }, ref $model), only => ['percentiles']);
+	is_deeply [map { $_->{as} } @{ $one->{panels}[0]{series} }], ['all'], '... one if all are cold';
+	my @outlier = ([0, 0, 0.01], @{ $model->{stages}{total}{cold}{curve} }[1 .. 16]);
+	my $with = { %{ $model->{stages} }, total => { cold => { %{ $model->{stages}{total}{cold} }, curve => \@outlier } } };
+	my ($steady) = charts(bless({ %$model, stages => { %$with, total => { %{ $with->{total} }, all => $with->{total}{cold} } }, hot => 0, cold => 500 }, ref $model), only => ['percentiles']);
+	cmp_ok $steady->{panels}[0]{y}{min}, '>', 0.1, 'one fast request does not stretch the axis';
 	my ($cold) = grep { $_->{as} eq 'cold' } @{ $chart{percentiles}{panels}[0]{series} };
 	is $cold->{data}[-1][1], $model->{stages}{total}{cold}{max}, 'up to the slowest request';
 	ok !(grep { $_->{data}[-1][1] != 1 } @{ $chart{cdf}{panels}[0]{series} }), 'a distribution ends at 100 %';
@@ -100,6 +105,26 @@ subtest 'what the charts show' => sub {
 		ok length $c->{title} && length $c->{alt} > 40 && @{ $c->{table}{rows} }, "$c->{name}: title, words instead of the picture, figures";
 		is_deeply [grep { @$_ != @{ $c->{table}{head} } } @{ $c->{table}{rows} }], [], 'a figure for each column';
 	}
+};
+
+subtest 'disks that a reader can tell apart' => sub {
+	my $lanes = sub (%util) { return { %$model, lanes => [map { my $at = $_; +{ at => $at, us => 1, sy => 1, wa => 1, disks => { map { $_ => { mount => "/srv/a-long-name/of/$_", util => $util{$_}, queue => 1 } } keys %util } } } 1 .. 3] } };
+	my $names = sub ($of) { return map { $_->{label} } @{ (charts(bless($of, ref $model), only => ['lanes']))[0]{panels}[2]{series} } };
+	is_deeply [$names->($lanes->(sda => 90, sdb => 0.1, sdc => 3))], ["sda (\x{2026}-long-name/of/sda)", "sdc (\x{2026}-long-name/of/sdc)"], 'those that worked, by the end of a long mount point';
+	is_deeply [map { length } $names->($lanes->('x' x 99, 0))], [24 + 9], 'one is always shown, with a name of bounded length';
+};
+
+subtest 'a key stands where it has room' => sub {
+	my $script = sub ($name) {
+		my %sweep = (%{ $model->{sweep} }, series => [map { { %$_, label => $_->{label} . $name } } @{ $model->{sweep}{series} }]);
+		return gnuplot_script([charts(bless({ %$model, sweep => \%sweep }, ref $model), only => ['sweep'])], name => 'x', requests => 500, kind => 'png', size => [960, 600], font => 'Sans,13', title => 1);
+	};
+	my ($short, $long) = map { $script->($_) } '', ' a name that is as long as half of the picture';
+	like $short, qr/^set key at graph 1, graph 1\.01 right/m, 'short names: beside the name of the panel';
+	unlike $short, qr/^set key at screen/m, '... only';
+	like $long, qr/^set key at screen 0\.5, .* maxcols 1 /m, 'long names: below all panels, one upon the other';
+	my ($room_short, $room_long) = map { my ($last) = (/^set bmargin at screen ([0-9.]+)$/mg)[-1]; $last } $short, $long;
+	cmp_ok $room_long - $room_short, '>', 2 * 13 * 1.6 / 600, '... for which there is room';
 };
 
 subtest 'where clients give up' => sub {

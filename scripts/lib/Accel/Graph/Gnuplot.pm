@@ -10,9 +10,10 @@ use Accel::Graph::Style qw(style contrast @HEAT);
 
 our @EXPORT_OK = qw(gnuplot_script picture run_gnuplot);
 
-use constant { LINE_PX => 1.75, LETTER_PX => 0.8, PLOT => 0.62, KEY_LETTERS => 8 };    # of a line and a letter for each point of the font; part of the width that bars have; letters around a name in a key
+use constant { LINE_PX => 1.75, LETTER_PX => 0.8, PLOT => 0.62, KEY_LETTERS => 6, LEAST_KEY => 0.75 };    # of a line and a letter for each point of the font; part of the width that bars have; letters around a name in a key; smaller letters of a key cannot be read
 
-use constant KEY => 'set key default; set key tmargin center horizontal reverse Left noenhanced samplen 1.2 spacing 1.1';
+use constant FOOT_KEY => 'set key at screen 0.5, screen %.4f center bottom horizontal maxcols %d reverse Left noenhanced samplen 1.2 spacing 1.1 font ""';
+use constant KEY => 'set key default; set key bmargin center horizontal reverse Left noenhanced samplen 1.2 spacing 1.1';
 
 my %POINT = (
 	'circle' => 7, 'open-circle' => 6, 'square' => 5, 'open-square' => 4, 'up' => 9, 'open-up' => 8,
@@ -106,14 +107,16 @@ sub draw_chart ($chart, $number, $block, %arg) {
 	my ($size) = $arg{font} =~ /,([0-9]+)\z/;
 	my $line   = $size * LINE_PX / $arg{size}[1];
 	my $top    = 1 - $line * ($arg{title} ? 2.7 : 1.3);
-	my ($bottom, $gap, $weight) = (3.1 * $line, 1.5 * $line, 0);
+	my ($foot) = grep { key_fits($_, $size, %arg) < LEAST_KEY } @panels;    # a key too long for its place stands below all panels
+	my ($columns, $lines) = $foot ? key_grid($foot, $size, %arg) : (0, 0);
+	my ($bottom, $gap, $weight) = ((3.1 + ($lines ? 0.4 : 0) + $lines) * $line, 1.5 * $line, 0);
 	$weight += $_->{height} // 1 for @panels;
 	my $room = $top - $bottom - $gap * $#panels;
 	push @gp, 'set multiplot', 'set lmargin 9', 'set rmargin 3';
 	for my $panel (@panels) {
 		my $high = $room * ($panel->{height} // 1) / $weight;
 		push @gp, sprintf('set tmargin at screen %.4f', $top), sprintf('set bmargin at screen %.4f', $top - $high), $panel == $panels[0] ? () : 'unset title';
-		push @gp, panel_key($panel, $size, %arg);
+		push @gp, $foot && $panel == $foot ? sprintf(FOOT_KEY, 0.1 * $line, $columns) : panel_key($panel, $size, %arg);
 		push @gp, draw_panel($panel, $number, $block, %arg, several => 1, no_words => $panel != $panels[-1] && $panel->{shared_x});
 		$top -= $high + $gap;
 	}
@@ -122,11 +125,25 @@ sub draw_chart ($chart, $number, $block, %arg) {
 
 # The key of one panel among several: at the right of the line above it, with letters that fit beside the panel's name.
 sub panel_key ($panel, $size, %arg) {
-	my @names  = map { length } grep { defined } map { $_->{label} } @{ $panel->{series} };
-	my $wide   = @names * (max(0, @names) + KEY_LETTERS) || 1;
-	my $room   = $arg{size}[0] * 0.82 - length($panel->{y}{label}) * $size * LETTER_PX;
-	my $factor = max(0.4, min(1, $room / ($wide * $size * LETTER_PX)));
+	my $factor = max(LEAST_KEY, min(1, key_fits($panel, $size, %arg)));
 	return 'set key at graph 1, graph 1.01 right bottom horizontal maxrows 1 reverse Left noenhanced samplen 1.2 font ' . quote(font($arg{font}, $factor));
+}
+
+# How many times a key of one line fits beside the name of its panel.
+sub key_fits ($panel, $size, %arg) {
+	my @names = key_names($panel) or return 1;
+	my $room  = $arg{size}[0] * 0.82 - length($panel->{y}{label}) * $size * LETTER_PX;
+	return $room / (@names * (max(@names) + KEY_LETTERS) * $size * LETTER_PX);
+}
+
+# Lengths of the names in a key.
+sub key_names ($panel) { return ((map { length $_->{label} } grep { defined $_->{label} && !$_->{direct} } @{ $panel->{series} }), map { length $_->[1] } @{ $panel->{levels} // [] }) }
+
+# Columns and lines of a key that has the whole width.
+sub key_grid ($panel, $size, %arg) {
+	my @names   = key_names($panel) or return (0, 0);
+	my $columns = max(1, min(scalar @names, int($arg{size}[0] * 0.95 / ((max(@names) + KEY_LETTERS) * $size * LETTER_PX))));
+	return ($columns, int((@names + $columns - 1) / $columns));
 }
 
 sub draw_panel ($panel, $number, $block, %arg) {
@@ -151,7 +168,7 @@ sub axis ($which, $axis, $labels) {
 	push @ticks, map { "'' " . number($_) . ' 1' } @{ $axis->{minor} // [] };
 	my ($min, $max) = map { number($_) } @$axis{qw(min max)};
 	return ($axis->{log} ? "set logscale $which" : "unset logscale $which",
-		"set ${which}label " . quote($labels ? $axis->{label} : ''), "set ${which}range [$min:$max] noextend",
+		"set ${which}label " . quote($labels ? $axis->{label} : '') . ($which eq 'x' ? ' offset 0,0.5' : ''), "set ${which}range [$min:$max] noextend",
 		"set ${which}tics (" . join(', ', @ticks) . ')');
 }
 

@@ -1,7 +1,8 @@
 package Accel::Graph::Style;
 # Colours, marks and letters of what charts show.
 #
-# Waiting is dark and working is light, on a light page; on a dark page the other way round.  Neighbours in a stack so differ
+# Waiting is dark and working is light, on a light page; on a dark page the other way round; what belongs to no stage is
+# grey.  Neighbours in a stack so differ
 # in brightness, which print in grey and every kind of colour blindness keep; each stage has a mark of its own besides.
 use v5.36;
 use utf8;
@@ -22,12 +23,12 @@ my %STYLE = (
 	'read'        => ['#f6a55f', '#c8672a', 'diamond',      'r', 2],
 	'handover'    => ['#004d3d', '#97f0da', 'open-square',  'h', 3],
 	'write'       => ['#4dbf9f', '#2a9a7c', 'open-up',      'w', 1],
-	'other'       => ['#a0a0a0', '#7a7a7a', 'cross',        'o', 4],
+	'other'       => ['#666666', '#c0c0c0', 'cross',        'o', 4],
 	'total'       => ['#222222', '#eeeeee', 'circle',       '*', 1],
 	'all'         => ['#222222', '#eeeeee', 'circle',       'a', 1],
 	'cold'        => ['#0b5fa5', '#7fbfff', 'square',       'c', 1],
 	'hot'         => ['#d98200', '#ffc766', 'open-circle',  '.', 2],
-	'before'      => ['#9a9a9a', '#8f8f8f', 'open-circle',  'b', 2],
+	'before'      => ['#757575', '#a0a0a0', 'open-circle',  'b', 2],
 	'after'       => ['#0b5fa5', '#7fbfff', 'square',       'a', 1],
 );
 

@@ -62,7 +62,7 @@ sub stage_chart ($facts, $what, @parts) {
 	my @sum = (sum => [$facts->{column}{"$what-time"}]);
 	my @hot = $facts->{hot} ? { style => 'points', as => 'hot', label => 'hot', columns => { @sum, only => "$facts->{column}{hot} == 1" } } : ();
 	return {
-		id => $what, name => $what, title => sprintf('%s: %s, %s', $facts->{name}, $what, requests($facts)),
+		id => $what, name => $what, title => sprintf('%s: %s, %s%s', $facts->{name}, $what, $max > 0 ? '' : '0 ms for all of ', requests($facts)),
 		alt => sprintf('Points of %s over %s s: the %s time of each. The longest is %s.', requests($facts), count_text($facts->{span}), $what, duration($max)),
 		table  => $facts->{table_of}->(@parts),
 		panels => [ { x => time_of_start($facts->{span}), y => $y, rules => [give_up_rule($facts, 'y', $y)], series => [

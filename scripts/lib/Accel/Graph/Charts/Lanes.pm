@@ -11,7 +11,11 @@ use Accel::Graph::Charts::Classic qw(give_up_rule time_of_start stage_sum);
 
 our @EXPORT_OK = qw(lanes_chart);
 
-use constant MAX_DISKS => 4;    # the busiest ones; more lines look alike
+use constant {
+	MAX_DISKS => 4,       # the busiest ones; more lines look alike
+	IDLE      => 0.5,     # percent: less is no line of its own beside the one at 0
+	MAX_NAME  => 24,      # letters of a disk and its mount point
+};
 
 # $lanes of the model
 sub lanes_chart ($facts, $lanes) {
@@ -37,9 +41,16 @@ sub lanes_chart ($facts, $lanes) {
 }
 
 sub busiest ($rows) {
-	my %busy;
-	for my $disks (map { $_->{disks} } @$rows) { $busy{$_} += $disks->{$_}{util} // 0 for keys %$disks }
-	my @disks = sort { $busy{$b} <=> $busy{$a} || $a cmp $b } keys %busy;
+	my (%busy, %most);
+	for my $disks (map { $_->{disks} } @$rows) {
+		for my $disk (keys %$disks) {
+			my $util = $disks->{$disk}{util} // 0;
+			$busy{$disk} += $util;
+			$most{$disk} = max($most{$disk} // 0, $util);
+		}
+	}
+	my ($first, @others) = sort { $busy{$b} <=> $busy{$a} || $a cmp $b } keys %busy or return;
+	my @disks = ($first, grep { $most{$_} >= IDLE } @others);
 	return @disks > MAX_DISKS ? @disks[0 .. MAX_DISKS - 1] : @disks;
 }
 
@@ -64,8 +75,17 @@ sub disk_series ($rows, $disks, $what, $unit) {
 		my $disk  = $disks->[$_];
 		my @seen  = grep { $_->{disks}{$disk} } @$rows;
 		my $mount = (grep { defined } map { $_->{disks}{$disk}{mount} } @seen)[0];
-		{ style => 'line', as => $_, label => text_of($disk) . (defined $mount ? ' (' . text_of($mount) . ')' : ''), data => [ map { [$_->{at}, $unit * ($_->{disks}{$disk}{$what} // 0)] } @seen ] }
+		{ style => 'line', as => $_, label => disk_name($disk, $mount), data => [ map { [$_->{at}, $unit * ($_->{disks}{$disk}{$what} // 0)] } @seen ] }
 	} 0 .. $#$disks;
+}
+
+# "sda (/srv/www)"; of a long mount point the end, which tells more than its beginning.
+sub disk_name ($disk, $mount) {
+	my ($name, $at) = map { text_of($_) } $disk, $mount // '';
+	$name = substr($name, 0, MAX_NAME - 1) . '…' if length $name > MAX_NAME;
+	return $name if $at eq '';
+	my $room = max(MAX_NAME - length($name) - 3, 6);
+	return "$name (" . (length $at > $room ? '…' . substr($at, 1 - $room) : $at) . ')';
 }
 
 sub lanes_table ($rows, $disks) {

@@ -14,7 +14,7 @@ our @EXPORT_OK = qw(breakdown_chart curve_chart cdf_chart heat_chart percentile_
 use constant {
 	LEAST_MS   => 0.001,    # what took less stands at the foot of a log axis
 	HEAT_BINS  => 96,       # cells over time
-	FOOT       => 0.02,     # a distribution is drawn from this share on: its foot may be a thousand times as wide
+	FOOT       => 0.02,     # distributions and curves are drawn from this share on: what is below may be a thousand times as wide
 };
 
 # Which slices of the model make a bar: requests from here to there, in order of their total.
@@ -66,7 +66,7 @@ sub breakdown_chart ($facts, $slices, $kind) {
 # @$lines: { as, label, of => a stage and class of the model }
 sub curve_chart ($facts, $lines, %arg) {
 	my $x = tail_axis('percentile of the requests', max(1, map { $_->{of}{requests} } @$lines));
-	my @ms   = grep { $_ > LEAST_MS } map { (map { $_->[2] } @{ $_->{of}{curve} }), $_->{of}{max} } @$lines;
+	my @ms   = grep { $_ > LEAST_MS } map { (map { $_->[1] >= FOOT ? $_->[2] : () } @{ $_->{of}{curve} }), $_->{of}{max} } @$lines;
 	my $y    = log_time_axis('duration', min(@ms) // 1, max(@ms) // 1);
 	my @series = map { { style => 'line', as => $_->{as}, label => $_->{label}, data => tail_points($_->{of}, $x, $y) } } @$lines;
 	direct_labels(\@series, \my @labels, sub ($part) { log($x->{max}) * (0.2 + 0.55 * $part) }, sub ($point, $want) { log($point->[0]) >= $want });
@@ -78,7 +78,7 @@ sub curve_chart ($facts, $lines, %arg) {
 	};
 }
 
-# From the fastest request to the slowest.
+# From the fastest request to the slowest.  The fastest ones may stand at the foot of the axis.
 sub tail_points ($of, $x, $y) {
 	my @points = map { [10**$_->[0], max($_->[2], $y->{min})] } @{ $of->{curve} };
 	push @points, [min($of->{requests}, $x->{max}), $of->{max}] if $of->{max} > 0;
