@@ -9,9 +9,10 @@ use File::Temp   ();
 use FindBin      ();
 use lib "$FindBin::Bin/../../scripts/lib";
 use Accel::Graph::Ascii   qw(ascii);
-use Accel::Graph::Axis    qw(duration time_axis log_time_axis tail_axis position);
+use Accel::Graph::Axis    qw(duration linear_axis time_axis log_time_axis tail_axis position);
 use Accel::Graph::Charts  qw(charts chart_names);
 use Accel::Graph::Gnuplot qw(gnuplot_script picture run_gnuplot);
+use Accel::Graph::Labels  qw(direct_labels);
 use Accel::Graph::Style   qw(style @STACK @HEAT heat_levels);
 use Accel::Graph::Thin    qw(with_points);
 
@@ -104,6 +105,26 @@ subtest 'what the charts show' => sub {
 		my $c = $chart{$id};
 		ok length $c->{title} && length $c->{alt} > 40 && @{ $c->{table}{rows} }, "$c->{name}: title, words instead of the picture, figures";
 		is_deeply [grep { @$_ != @{ $c->{table}{head} } } @{ $c->{table}{rows} }], [], 'a figure for each column';
+	}
+};
+
+subtest 'names of lines' => sub {
+	my ($x, $y) = map { linear_axis('', 100, exact => 1) } 1, 2;
+	my $line = sub ($name, @points) { return { style => 'line', as => $name, label => $name, data => \@points } };
+	my $placed = sub (@lines) { my %at = map { $_->{of} => $_ } direct_labels($x, $y, \@lines); return map { $at{ $_->{as} } } @lines };
+	my ($low, $high) = $placed->($line->(low => [0, 10], [60, 10], [100, 40]), $line->(high => [0, 11], [60, 11], [100, 90]));
+	ok $_->{x} > 62, "$_->{text}: where the lines are apart" for $low, $high;
+	is sprintf('%.3f', $low->{y}), sprintf('%.3f', 10 + 30 * ($low->{x} - 60) / 40), 'on its line';
+	my @same = $placed->(map { $line->($_ => [0, 50], [100, 50]) } 'a' .. 'e');
+	my @x = sort { $a <=> $b } map { $_->{x} } @same;
+	ok !(grep { $x[$_] - $x[ $_ - 1 ] < 3 } 1 .. $#x), 'names of equal lines are beside each other';
+	my ($long) = $placed->($line->('n' x 500, [0, 0], [100, 100]));
+	ok $long->{x} >= 0 && $long->{x} <= 100, 'a name wider than the plot has a place';
+	is_deeply [direct_labels($x, $y, [$line->('empty')])], [], 'a line without points has no name';
+	for my $c (grep { $_->{panels}[0]{labels} && $_->{id} =~ /\A(?:percentiles|cdf|compare|load)\z/ } charts($model)) {
+		my ($panel) = @{ $c->{panels} };
+		is scalar @{ $panel->{labels} }, scalar @{ $panel->{series} }, "$c->{name}: a name for each line";
+		is_deeply [grep { $_->{x} < $panel->{x}{min} || $_->{x} > $panel->{x}{max} || $_->{y} < $panel->{y}{min} || $_->{y} > $panel->{y}{max} } @{ $panel->{labels} }], [], '... within the plot';
 	}
 };
 

@@ -5,7 +5,7 @@ use utf8;
 
 use Exporter   qw(import);
 use List::Util qw(max min);
-use Accel::Graph::Axis  qw(position fitting);
+use Accel::Graph::Axis  qw(position fitting value_at);
 use Accel::Graph::Style qw(style HEAT_LEVELS);
 
 our @EXPORT_OK = qw(ascii);
@@ -128,16 +128,11 @@ sub _between ($points, $column, $steps, $x, $wide) {
 		for my $c ($a + 1 .. $b - 1) {
 			my $part  = ($c - $a) / ($b - $a);
 			my $value = $steps ? $from->[1] : $from->[1] > 0 && $to->[1] > 0 ? $from->[1] * ($to->[1] / $from->[1])**$part : $from->[1] + ($to->[1] - $from->[1]) * $part;
-			push @all, [_value_at($x, ($c + 0.5) / $wide), $value];
+			push @all, [value_at($x, ($c + 0.5) / $wide), $value];
 		}
 		push @all, $to;
 	}
 	return @all;
-}
-
-sub _value_at ($axis, $part) {
-	my ($min, $max) = @$axis{qw(min max)};
-	return $axis->{log} ? $min * ($max / $min)**$part : $min + ($max - $min) * $part;
 }
 
 # A bar is two lines: its parts as runs of their letters, and the words beside and on it.

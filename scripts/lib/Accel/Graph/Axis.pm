@@ -6,7 +6,7 @@ use utf8;
 use Exporter qw(import);
 use POSIX    qw(floor ceil);
 
-our @EXPORT_OK = qw(linear_axis time_axis log_time_axis share_axis log_axis tail_axis fitting duration count_text position);
+our @EXPORT_OK = qw(linear_axis time_axis log_time_axis share_axis log_axis tail_axis fitting duration count_text position value_at);
 
 use constant {
 	LEAST_MS => 0.001,    # a log axis has no 0: what took less than a microsecond stands at its foot
@@ -100,6 +100,12 @@ sub position ($axis, $value) {
 	}
 	my $at = ($value - $min) / ($max - $min);
 	return $at < 0 ? 0 : $at > 1 ? 1 : $at;
+}
+
+# The value at a place, 0 to 1.
+sub value_at ($axis, $part) {
+	my ($min, $max) = @$axis{qw(min max)};
+	return $axis->{log} ? $min * ($max / $min)**$part : $min + ($max - $min) * $part;
 }
 
 1;

@@ -6,6 +6,7 @@ use utf8;
 use Exporter   qw(import);
 use List::Util qw(max min sum0);
 use Accel::Graph::Axis  qw(log_time_axis share_axis tail_axis duration count_text);
+use Accel::Graph::Labels qw(direct_labels);
 use Accel::Graph::Style qw(@STACK heat_levels);
 use Accel::Graph::Charts::Classic qw(give_up_rule time_of_start);
 
@@ -69,7 +70,7 @@ sub curve_chart ($facts, $lines, %arg) {
 	my @ms   = grep { $_ > LEAST_MS } map { (map { $_->[1] >= FOOT ? $_->[2] : () } @{ $_->{of}{curve} }), $_->{of}{max} } @$lines;
 	my $y    = log_time_axis('duration', min(@ms) // 1, max(@ms) // 1);
 	my @series = map { { style => 'line', as => $_->{as}, label => $_->{label}, data => tail_points($_->{of}, $x, $y) } } @$lines;
-	direct_labels(\@series, \my @labels, sub ($part) { log($x->{max}) * (0.2 + 0.55 * $part) }, sub ($point, $want) { log($point->[0]) >= $want });
+	my @labels = direct_labels($x, $y, \@series);
 	return {
 		id => $arg{id} // 'percentiles', name => $arg{name} // 'percentile curve', title => $arg{title} // "$facts->{name}: duration at each percentile",
 		alt => 'Curves of the duration at each percentile; each further nine is as wide as the last one. ' . join(' ', map { sprintf '%s: median %s, p99 %s.', $_->{label}, duration($_->{of}{p50}), duration($_->{of}{p99}) } @$lines),
@@ -85,29 +86,6 @@ sub tail_points ($of, $x, $y) {
 	return \@points;
 }
 
-# Writes the name of each series beside its line, each at another place, so that names do not cover each other.  $at says where
-# the first (0) to the last (1) of them belongs, $reached whether a point is there.
-sub direct_labels ($series, $labels, $at, $reached) {
-	my $edge = 0;
-	for my $i (0 .. $#$series) {
-		my $want = $at->(@$series > 1 ? $i / $#$series : 0.5);
-		my $data = $series->[$i]{data};
-		my ($point) = grep { $reached->($_, $want) } @$data;
-		$point //= $data->[-1];
-		$point = right_of_edge($data, 0.08 + 0.14 * $edge++) if $point == $data->[0];
-		push @$labels, { x => $point->[0], y => $point->[1], text => $series->[$i]{label}, of => $series->[$i]{as} };
-		$series->[$i]{direct} = 1;
-	}
-	return;
-}
-
-# A point of a line that begins above where its name belongs, this part of the way along a log axis.
-sub right_of_edge ($data, $part) {
-	my $x = $data->[0][0] * ($data->[-1][0] / $data->[0][0])**$part;
-	my ($left) = grep { $_->[0] <= $x } reverse @$data;
-	return [$x, $left->[1]];
-}
-
 sub percentile_table ($what, $rows) {
 	my @want = qw(p50 p90 p95 p99 p99.9 max);
 	return { head => [$what, 'number', @want], rows => [ map { my $of = $_->[1]; [$_->[0], count_text($of->{requests}), map { duration($of->{$_}) } @want] } @$rows ] };
@@ -119,15 +97,14 @@ sub cdf_chart ($facts, $of, $kind) {
 	return unless @stages;
 	my @ms     = grep { $_ > LEAST_MS } map { my $cdf = $of->{$_}{cdf}; (grep { $_->[1] >= FOOT } @$cdf)[0][0], $cdf->[-1][0] } @stages;
 	my $x      = log_time_axis('duration of the stage', min(@ms) // 1, max(@ms) // 1);
+	my $y      = share_axis("share of $kind");
 	my @series = map { { style => 'steps', as => $_, label => $_, data => steps_of($of->{$_}{cdf}, $x) } } @stages;
-	my %middle = map { $_->{as} => $of->{ $_->{as} }{p50} } @series;
-	my @sorted = sort { $middle{ $b->{as} } <=> $middle{ $a->{as} } } @series;
-	direct_labels(\@sorted, \my @labels, sub ($part) { 0.3 + 0.55 * $part }, sub ($point, $want) { $point->[1] >= $want });
+	my @labels = direct_labels($x, $y, \@series);
 	return {
 		id => 'cdf', name => 'distribution of each stage', title => "$facts->{name}: share of $kind with at most this time in a stage",
 		alt => "A curve for each stage: the share of $kind that spent at most the time below in it. " . join(' ', map { sprintf '%s: median %s, p99 %s.', $_, duration($of->{$_}{p50}), duration($of->{$_}{p99}) } @stages),
 		table  => percentile_table('stage', [ map { [$_, $of->{$_}] } @stages ]),
-		panels => [ { x => $x, y => share_axis("share of $kind"), series => \@series, labels => \@labels, rules => [give_up_rule($facts, 'x', $x)] } ],
+		panels => [ { x => $x, y => $y, series => \@series, labels => \@labels, rules => [give_up_rule($facts, 'x', $x)] } ],
 	};
 }
 
