@@ -43,7 +43,7 @@ subtest 'a stage is about all requests, also where the line lacks it' => sub {
 };
 
 subtest 'a stage with very many values is rounded, its maximum is not' => sub {
-	my $n = 150_000;
+	my $n = 40_000;    # more than 32,768
 	my $t = table(map { ours('read-queue' => $_ * 17 + 3) } 1 .. $n);
 	ok $t->{rounded}, 'it says so';
 	for my $p ([p50 => 0.5], [p99 => 0.99], ['p99.9' => 0.999]) {
@@ -192,7 +192,7 @@ subtest 'a name cannot run commands of gnuplot' => sub {
 	for my $name ("a'; $call; '", "a\n$call\n#", "a\"; $call; \"", '`pwn`', '$(pwn)', '|pwn', '<pwn', '-e',
 		'~root', '%s%n', '{:Bold}_x^2', 'a\\', "a'", 'b c', '@macro', "a\r!pwn") {
 		mkdir 'evil';
-		my ($status, $out, $err) = graph('--chart', 'stages,heat', '--output', 'evil', "--name=$name", 'error.log');
+		my ($status, $out, $err) = graph(qw(--svg --chart stages,heat --output evil), "--name=$name", 'error.log');
 		(my $shown = $name) =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ge;
 		is $status, 0, "name: $shown" or diag $err;
 		opendir my $dh, 'evil' or die;
@@ -201,6 +201,7 @@ subtest 'a name cannot run commands of gnuplot' => sub {
 		is scalar(grep { -s "evil/$_" } @files), 4, 'none of them empty';
 		ok !-e 'pwned', 'and nothing else happened';
 		unlink map { "evil/$_" } @files;
+		next unless $name =~ /[`']/;    # the terminal is drawn without gnuplot
 		($status) = graph(qw(--ascii --chart stages), "--name=$name", 'error.log');
 		ok $status == 0 && !-e 'pwned', 'nor on the terminal';
 	}

@@ -48,12 +48,12 @@ for my $n (1 .. 20) {
 }
 my $accel = Test::Fcgi->start('--mode=auth', '--root', "$www", '--status-path=/accel-status');
 
-# As pasted, with the names of this test and shorter times.
+# As pasted, with the names of this test, shorter times and so few requests that their charts are drawn soon.
 sub pasted ($command) {
 	my %is = ('/srv/www' => "$www", '/etc/accel-server.conf' => $srv->run . '/server.conf', '/var/log/accel-server/error.log' => $srv->run . '/error.log',
 		'http://127.0.0.1:8080' => 'http://127.0.0.1:' . $srv->port, '/run/stat-accel.sock' => $accel->{socket});
 	my $names = join '|', map { quotemeta } sort { length $b <=> length $a } keys %is;
-	return $command =~ s/($names)/$is{$1}/gr =~ s/--seconds \d+/--seconds 0.3/gr =~ s/--count \d+/--count 3/gr =~ s/--parallel 100/--parallel 8/gr =~ s/^(\s*accel-top)/$1 --interval 0.1/gmr;
+	return $command =~ s/($names)/$is{$1}/gr =~ s/--seconds \d+/--seconds 0.3 --rate 300/gr =~ s/--count \d+/--count 3/gr =~ s/--parallel 100/--parallel 8/gr =~ s/^(\s*accel-top)/$1 --interval 0.1/gmr;
 }
 
 subtest 'commands that are run' => sub {
