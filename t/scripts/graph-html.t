@@ -8,6 +8,7 @@ use Cwd          qw(abs_path);
 use Digest::SHA  qw(sha256_base64);
 use File::Temp   ();
 use FindBin      ();
+use POSIX        ();
 use lib "$FindBin::Bin/../../scripts/lib";
 use Accel::Graph::Charts qw(charts);
 use Accel::Graph::Html   qw(html_page);
@@ -82,6 +83,15 @@ subtest 'each chart has words and figures' => sub {
 	like join(' ', map { $_->{text} } @{ $named{dd} }), qr/400 \(200 cold, 200 hot\).*from 2007-03-05 13:29:01 UTC.*cold\.log.*network_gthread_aio/s, 'facts of the log';
 };
 
+subtest 'the machine of a benchmark' => sub {
+	my %machine = (system => 'Debian', kernel => '6.1', cpu => 'one <b>', cores => 2, memory_mb => 4096, congestion_control => 'reno', versions => 'accel 1, nginx 2');
+	my $facts = sub ($of) { return join ' | ', map { $_->{text} } grep { $_->{name} =~ /\Ad[td]\z/ } @{ elements((page_of(bless({ %$model, sweep => { %{ $model->{sweep} }, machine => $of } }, ref $model)))[0]) } };
+	like $facts->(\%machine), qr/Measured on \| Debian, Linux 6\.1, 2 × one &#60;b&#62;, 4096 MB of memory, congestion control reno\s*\| Programs \| accel 1, nginx 2\s*\z/, 'is described';
+	unlike $facts->(undef), qr/Measured on|Programs/, 'or is not, if it is unknown';
+	my ($kernel) = (POSIX::uname())[2];
+	unlike $page, qr/\Q$kernel\E/, 'that of the reader has no place beside a log';
+};
+
 subtest 'nothing is loaded, nothing runs' => sub {
 	is_deeply [grep { $named{$_} } qw(script link img iframe object embed image use form base audio video)], [], 'no element that could';
 	is_deeply [grep { my $e = $_; grep { /^\@(?:on|src|style|xlink|background|action)/ || /^\@href/ && $e->{$_} !~ /\A#chart-\d+\z/ } keys %$e } @$all], [], 'no attribute';
@@ -114,6 +124,10 @@ subtest 'light, dark, narrow, printed' => sub {
 		my ($back, $front, $soft) = map { my $c = $colors{$theme}{$_}; luminance($c) } qw(bg fg soft);
 		cmp_ok contrast($back, $front), '>=', 7, "$theme: text can be read";
 		cmp_ok contrast($back, $soft), '>=', 4.5, "$theme: small text too";
+		my @heat = map { contrast($back, luminance($colors{$theme}{"h$_"})) } 0 .. 5;
+		cmp_ok $heat[0], '>=', 1.7, "$theme: a cell of one request can be seen";
+		ok !(grep { $heat[$_] < 1.2 * $heat[ $_ - 1 ] } 1 .. 5), "$theme: ... and each level from the one below";
+		cmp_ok contrast($back, luminance($colors{$theme}{"s-$_"})), '>=', 1.9, "$theme: $_ can be seen" for map { s/\As-//r } grep { /\As-/ } sort keys %{ $colors{$theme} };
 	}
 };
 

@@ -68,7 +68,7 @@ subtest 'a sweep' => sub {
 		return { server => $server, backend => undef, read_threads => $threads, concurrency => 100, spread_percent => 2,
 			median => { mb_per_s => $mb, requests_per_s => $mb * 10, p50_ms => 3, p99_ms => 70, errors => {} }, rounds => [], %more };
 	};
-	spew('bench.json', encode({ title => "Threads\e[2J", machine => { cpu => 'one', more => [1] }, rows => [map { $row->(@$_) } ['accel:threads', 16, 12], ['accel:threads', 4, 10], [nginx => 4, 9], [nginx => 16, 8]] }));
+	spew('bench.json', encode({ title => "Threads\e[2J", machine => { cpu => 'one', more => [1], pinned => JSON::PP::true, versions => { nginx => '1.22', accel => '0.1', odd => [] } }, rows => [map { $row->(@$_) } ['accel:threads', 16, 12], ['accel:threads', 4, 10], [nginx => 4, 9], [nginx => 16, 8]] }));
 	my $out = ran(qw(--sweep bench.json));
 	like $out, qr/^Threads\\x1b\[2J\n\naccel:threads\nread_threads +MB\/s +.*\n4 +10\.000 +100\.00.*\n16 +12\.000 .*\n\nnginx\n/m, 'a block for each server, sorted by threads';
 	cmp_ok widest($out), '<=', 80, '80 columns';
@@ -76,7 +76,7 @@ subtest 'a sweep' => sub {
 	my $sweep = JSON::PP::decode_json(ran(qw(--json --sweep bench.json)))->{sweep};
 	is $sweep->{x}, 'read_threads', 'the axis is what varies';
 	is_deeply [map { $_->{x} } @{ $sweep->{series}[1]{points} }], [4, 16], 'points of a series';
-	is_deeply $sweep->{machine}, { cpu => 'one' }, 'facts about the machine';
+	is_deeply $sweep->{machine}, { cpu => 'one', pinned => 'yes', versions => 'accel 0.1, nginx 1.22' }, 'facts about the machine';
 	my @labelled = map { my ($server, $n) = @$_; $row->("accel:$server", $n, 1, backend => $server, label => "accel:$server $n") } map { my $s = $_; map { [$s, $_] } 4, 16 } qw(threads sendfile);
 	spew('labelled.json', encode({ rows => \@labelled }));
 	$sweep = JSON::PP::decode_json(ran(qw(--json --sweep labelled.json)))->{sweep};

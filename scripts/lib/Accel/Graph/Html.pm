@@ -5,7 +5,7 @@ use utf8;
 
 use Digest::SHA qw(sha256_base64);
 use Exporter    qw(import);
-use POSIX       qw(strftime uname);
+use POSIX       qw(strftime);
 use Accel::Graph::Axis  qw(count_text duration);
 use Accel::Graph::Style qw(text_of);
 use Accel::Graph::Svg   qw(svg svg_css escape);
@@ -77,23 +77,19 @@ sub facts_list ($model) {
 		push @facts, ['Logs', join ', ', map { text_of($_ eq '-' ? 'standard input' : $_) } @{ $model->{files} }];
 		push @facts, ['Written by', join ', ', map { text_of($_) } sort keys %{ $model->{backends} // {} }] if %{ $model->{backends} // {} };
 	}
-	my $machine = ref $model->{sweep} eq 'HASH' ? $model->{sweep}{machine} : undef;
-	push @facts, map { [text_of("measured on: $_"), text_of($machine->{$_})] } grep { defined $machine->{$_} && !ref $machine->{$_} } sort keys %$machine if ref $machine eq 'HASH';
-	push @facts, ['Drawn on', this_machine()];
+	push @facts, machine_facts($model->{sweep}{machine}) if $model->{sweep};
 	return join "\n", '<dl>', map({ '<dt>' . escape($_->[0]) . '</dt><dd>' . escape($_->[1]) . '</dd>' } @facts), '</dl>';
 }
 
 sub seconds ($span) { return sprintf $span < 100 ? '%.4g' : '%.0f', $span }
 
-# The log may come from elsewhere, so this is only about the picture.
-sub this_machine () {
-	my ($system, undef, $release, undef, $kind) = uname();
-	my ($cpu, $cores, $memory) = ('', 0);
-	if (open my $fh, '<', '/proc/cpuinfo') {
-		while (<$fh>) { $cores++ if /\Aprocessor\s*:/; $cpu ||= $1 if /\Amodel name\s*:\s*(.+)/ }
-	}
-	if (open my $fh, '<', '/proc/meminfo') { while (<$fh>) { $memory = $1 if /\AMemTotal:\s*(\d+)/ } }
-	return text_of(join ', ', "$system $release $kind", $cores ? $cores . ' × ' . ($cpu || 'processor') : (), $memory ? sprintf('%.1f GB of memory', $memory / 1e6) : ());
+# Where a benchmark ran.  What drew the page is no fact about a log, which may come from elsewhere.
+sub machine_facts ($machine) {
+	my %fact = map { $_ => text_of($machine->{$_}) } grep { defined $machine->{$_} && !ref $machine->{$_} } keys %{ $machine // {} };
+	my ($system, $kernel, $cpu, $cores, $memory, $versions) = delete @fact{qw(system kernel cpu cores memory_mb versions)};
+	my @parts = ($system // (), defined $kernel ? "Linux $kernel" : (), defined $cpu ? (defined $cores ? "$cores × $cpu" : $cpu) : defined $cores ? "$cores cores" : (),
+		defined $memory ? "$memory MB of memory" : (), map { s/_/ /gr . " $fact{$_}" } sort keys %fact);
+	return ((@parts ? ['Measured on', join ', ', @parts] : ()), defined $versions ? ['Programs', $versions] : ());
 }
 
 sub figure ($chart, $id) {
@@ -107,6 +103,6 @@ sub table ($table, $name) {
 	    "<thead><tr><th scope=\"col\">$first</th>" . join('', map { "<th scope=\"col\">$_</th>" } @head) . '</tr></thead>', '<tbody>', @rows, '</tbody></table></div>';
 }
 
-sub footer (%arg) { return '<footer><p>' . escape("accel-graph $arg{version}, " . strftime('%Y-%m-%d %H:%M UTC', gmtime $arg{time})) . '</p></footer>' }
+sub footer (%arg) { return '<footer><p>' . escape("Drawn by accel-graph $arg{version}, " . strftime('%Y-%m-%d %H:%M UTC', gmtime $arg{time})) . '</p></footer>' }
 
 1;

@@ -141,10 +141,19 @@ sub sweep ($file) {
 		series => [map { { label => $_, points => [sort { $a->{x} <=> $b->{x} } @{ $series{$_} }] } } @order] };
 }
 
+# The facts about a machine; a table of versions becomes one text.
 sub words ($hash) {
 	return {} unless ref $hash eq 'HASH';
-	my @keys = grep { length $_ <= 40 && defined word($hash->{$_}) } sort keys %$hash;
-	return { map { $_ => word($hash->{$_}) } splice @keys, 0, MAX_WORDS };
+	my %fact = map { my $word = fact($hash->{$_}); length $_ <= 40 && defined $word ? ($_ => $word) : () } keys %$hash;
+	my @keys = sort keys %fact;
+	return { map { $_ => $fact{$_} } splice @keys, 0, MAX_WORDS };
+}
+
+sub fact ($value) {
+	return $value ? 'yes' : 'no' if JSON::PP::is_bool($value);
+	return word($value) unless ref $value eq 'HASH';
+	my $text = join ', ', map { my $word = word($value->{$_}); defined $word ? "$_ $word" : () } sort keys %$value;
+	return $text eq '' ? undef : word($text);
 }
 
 sub values_of ($key, @cells) {

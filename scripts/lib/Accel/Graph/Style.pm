@@ -9,7 +9,7 @@ use utf8;
 
 use Exporter qw(import);
 
-our @EXPORT_OK = qw(text_of style style_names contrast @STACK @HEAT HEAT_LEVELS heat_levels);
+our @EXPORT_OK = qw(text_of style style_names contrast @STACK @HEAT @HEAT_DARK HEAT_LEVELS heat_levels);
 
 our @STACK = qw(stat-queue stat proxy-queue proxy read-queue read handover write other);
 
@@ -18,7 +18,7 @@ my %STYLE = (
 	'stat-queue'  => ['#0b3c7d', '#9cccff', 'square',       'S', 1],
 	'stat'        => ['#79b4e8', '#3f7fc0', 'circle',       's', 2],
 	'proxy-queue' => ['#6b5900', '#ffe98a', 'down',         'P', 3],
-	'proxy'       => ['#dcc435', '#a8921c', 'open-down',    'p', 4],
+	'proxy'       => ['#c9ad1a', '#a8921c', 'open-down',    'p', 4],
 	'read-queue'  => ['#a33200', '#ffbd91', 'up',           'R', 1],
 	'read'        => ['#f6a55f', '#c8672a', 'diamond',      'r', 2],
 	'handover'    => ['#004d3d', '#97f0da', 'open-square',  'h', 3],
@@ -41,7 +41,8 @@ my @NUMBERED = (
 );
 
 use constant HEAT_LEVELS => 6;
-our @HEAT = ('#f3d5a0', '#f0b060', '#dd8433', '#b4571a', '#7c3209', '#3a1003');    # few to many, ever darker
+our @HEAT      = ('#ecbd7c', '#dd984a', '#c4732a', '#9c4c14', '#6d2a07', '#360e02');    # few to many, ever darker
+our @HEAT_DARK = ('#86390f', '#ad5a1c', '#cf7d33', '#e6a35c', '#f3c890', '#fff0d8');    # ever lighter; one request is seen on a dark page, too
 
 # { light, dark, mark, letter, dash } of a name, or of a number from 0.
 sub style ($name) {

@@ -8,7 +8,7 @@ use utf8;
 use Exporter   qw(import);
 use List::Util qw(max min);
 use Accel::Graph::Axis  qw(position fitting);
-use Accel::Graph::Style qw(style style_names contrast @HEAT);
+use Accel::Graph::Style qw(style style_names contrast @HEAT @HEAT_DARK);
 
 our @EXPORT_OK = qw(svg svg_css escape);
 
@@ -28,7 +28,7 @@ sub escape ($text) {
 sub svg_css () {
 	my %vars;
 	for my $theme ('light', 'dark') {
-		my @heat = $theme eq 'light' ? @HEAT : reverse @HEAT;
+		my @heat = $theme eq 'light' ? @HEAT : @HEAT_DARK;
 		$vars{$theme} = join '', map({ my $c = style($_)->{$theme}; "--s-$_:$c;--on-$_:" . contrast($c) . ';' } style_names()),
 		    map({ "--h$_:$heat[$_];" } 0 .. $#heat);
 	}

@@ -9,7 +9,7 @@ use Accel::Graph::Style qw(@STACK);
 
 our @EXPORT_OK = qw(stacked_chart stage_chart give_up_rule time_of_start stage_sum);
 
-use constant LEAST_PART => 0.003;    # of the height: a stage that is never longer cannot be seen on its own
+use constant LEAST_PART => 0.01;    # of the height, as large as a mark: a stage that is never longer cannot be seen on its own
 
 sub time_of_start ($span) {
 	my $axis = linear_axis('start-time of a request (seconds since the first)', $span > 0 ? $span : 1, ticks => 8);
