@@ -228,6 +228,7 @@ verify_begin(struct verify *v, const struct verify_conf *conf, const struct url 
 	v->total = total;
 	v->received = 0;
 	v->wrong_at = UINT64_MAX;
+	v->key = get(&v->of->key);
 	if (conf->kind != KIND_HASH)
 		return;
 	if (v->sum != NULL)
@@ -236,35 +237,42 @@ verify_begin(struct verify *v, const struct verify_conf *conf, const struct url 
 		v->sum = g_checksum_new(conf->list.type);
 }
 
-/* Finds the key of the pattern by the first bytes.  False: more are needed, or none fits. */
+/* The first n bytes of this body tell its key, unless another body of the URL has told it
+ * meanwhile.  Fewer than 8 may fit a wrong key by chance, which other bodies must not take over.
+ * False: they are wrong. */
 static bool
 key_find(struct verify *v, size_t n)
 {
-	uint64_t key;
+	uint64_t key = get(&v->of->key);
+	size_t right = 0;
 
-	if (!pattern_find(v->of->path, strlen(v->of->path), v->first, v->head, n, &key)) {
-		v->wrong_at = v->first;
+	if (key != 0)
+		right = pattern_check(key, v->first, v->head, n);
+	else if (pattern_find(v->of->path, strlen(v->of->path), v->first, v->head, n, &key))
+		right = n;
+	if (right < n) {
+		v->wrong_at = v->first + right;
 		return (false);
 	}
-	__atomic_store_n(&v->of->key, key, __ATOMIC_RELAXED);
+	if (n == sizeof(v->head))
+		__atomic_store_n(&v->of->key, key, __ATOMIC_RELAXED);
+	v->key = key;
 	return (true);
 }
 
 static void
 check_pattern(struct verify *v, const char *bytes, size_t n)
 {
-	uint64_t key = get(&v->of->key);
 	size_t have, right;
 
-	if (key == 0 && v->received < sizeof(v->head)) {
+	if (v->key == 0 && v->received < sizeof(v->head)) {
 		have = (size_t)v->received;
 		right = n < sizeof(v->head) - have ? n : sizeof(v->head) - have;
 		memcpy(v->head + have, bytes, right);
 		if (have + right < sizeof(v->head) || !key_find(v, sizeof(v->head)))
 			return;
-		key = get(&v->of->key);
 	}
-	right = pattern_check(key, v->first + v->received, bytes, n);
+	right = pattern_check(v->key, v->first + v->received, bytes, n);
 	if (right < n)
 		v->wrong_at = v->first + v->received + right;
 }
@@ -336,7 +344,7 @@ content_is_right(struct verify *v)
 {
 	const char *hash;
 
-	if (v->conf->kind == KIND_PATTERN && get(&v->of->key) == 0 && v->received > 0 &&
+	if (v->conf->kind == KIND_PATTERN && v->key == 0 && v->received > 0 &&
 	    v->received < sizeof(v->head))
 		key_find(v, (size_t)v->received);
 	if (v->wrong_at != UINT64_MAX) {

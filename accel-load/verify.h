@@ -40,7 +40,8 @@ struct verify {
 	uint64_t received; /* bytes of this body */
 	int64_t total;     /* of the file; -1: unknown */
 	uint64_t wrong_at; /* offset in the file; UINT64_MAX: none is wrong */
-	char head[8];      /* the first bytes, until the key of the pattern is known */
+	uint64_t key;      /* of its pattern; 0: not known yet */
+	char head[8];      /* the first bytes, until the key is known */
 	void *sum;         /* GChecksum; kept until verify_free() */
 };
 

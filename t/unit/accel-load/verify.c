@@ -168,6 +168,46 @@ short_pattern(void)
 	verify_close(&c);
 }
 
+/* A part of one byte fits the key of a wrong name: other parts are not judged by that. */
+static void
+byte_by_chance(void)
+{
+	struct verify_conf *c = opened("pattern", "");
+	const uint64_t wrong = pattern_key("one.bin", 7);
+	struct verify v = { 0 };
+	unsigned at = 0;
+
+	fill(0);
+	while (pattern_check(wrong, at, body + at, 1) == 0)
+		at++;
+	g_assert_cmpuint(at, <, SIZE - 1);
+	g_assert_cmpint(answer(&v, c, 0, at, 1, SIZE, 1), ==, LOAD_OK);
+	g_assert_cmpint(answer(&v, c, 0, 0, SIZE, SIZE, 50), ==, LOAD_OK);
+	verify_close(&c);
+}
+
+/* Of two bodies at a time, the second one tells the key: the first bytes of the other count. */
+static void
+two_patterns(void)
+{
+	struct verify_conf *c = opened("pattern", "");
+	struct verify v = { 0 }, other = { 0 };
+
+	for (unsigned n = 1; n < 12; n++) {
+		verify_close(&c);
+		c = opened("pattern", "");
+		fill(0);
+		body[0] ^= 1;
+		verify_begin(&v, c, &url[0], 0, SIZE);
+		verify_bytes(&v, body, n);
+		body[0] ^= 1;
+		g_assert_cmpint(answer(&other, c, 0, 0, SIZE, SIZE, 50), ==, LOAD_OK);
+		verify_bytes(&v, body + n, SIZE - n);
+		g_assert_cmpint(verify_end(&v), ==, LOAD_WRONG);
+	}
+	verify_close(&c);
+}
+
 static void
 ranges(gconstpointer kind)
 {
@@ -287,6 +327,8 @@ main(int argc, char **argv)
 	g_test_add_data_func("/accel-load/verify/pattern", "pattern", whole_bodies);
 	g_test_add_data_func("/accel-load/verify/dir", "dir:", whole_bodies);
 	g_test_add_func("/accel-load/verify/short-pattern", short_pattern);
+	g_test_add_func("/accel-load/verify/byte-by-chance", byte_by_chance);
+	g_test_add_func("/accel-load/verify/two-patterns", two_patterns);
 	g_test_add_data_func("/accel-load/verify/range-pattern", "pattern", ranges);
 	g_test_add_data_func("/accel-load/verify/range-dir", "dir:", ranges);
 	g_test_add_func("/accel-load/verify/hash-lines", hash_lines);
