@@ -9,9 +9,11 @@
 
 #include "base/counter.h"
 #include "base/must.h"
+#include "base/pattern.h"
 
 #define PIECE_BYTES (UINT64_C(4) << 20)
 #define STACK       (256 * 1024)
+#define PROOF_BYTES 64 /* that tell a file of the pool from others */
 
 /* Files of one directory. */
 struct piece {
@@ -125,6 +127,26 @@ enter_piece(struct each_worker *w, const struct piece *p)
 	w->spec = p->spec;
 	w->dir = p->dir;
 	return (0);
+}
+
+bool
+each_is_ours(const struct each_file *f)
+{
+	const int flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOATIME | O_CLOEXEC;
+	char bytes[PROOF_BYTES];
+	struct stat st;
+	ssize_t n = -1;
+	int fd = openat(f->dir_fd, f->name, flags);
+
+	if (fd < 0 && errno == EPERM) /* O_NOATIME is for the owner */
+		fd = openat(f->dir_fd, f->name, flags & ~O_NOATIME);
+	if (fd < 0)
+		return (false);
+	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode))
+		n = TEMP_FAILURE_RETRY(pread(fd, bytes, sizeof(bytes), 0));
+	close(fd);
+	return (n >= 0 && pattern_check(pattern_key(f->path, strlen(f->path)), 0, bytes,
+			      (size_t)n) == (size_t)n);
 }
 
 /* ---------------------------------------------------------------- threads */

@@ -60,6 +60,8 @@ struct each {
 	int err;
 };
 
+/* A regular file that begins as accel-pool would have made it; an empty one does. */
+bool each_is_ours(const struct each_file *);
 /* 0 or the -errno of the first error. */
 int each_run(struct each *);
 /* The result, on standard output: one line for people, or JSON. */

@@ -85,7 +85,7 @@ write_all(struct each_worker *w, const struct each_file *f, int fd)
 static int
 write_file(struct each_worker *w, const struct each_file *f)
 {
-	const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC;
+	const int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
 	char part[PART_MAX];
 	int fd, err;
 
@@ -93,7 +93,10 @@ write_file(struct each_worker *w, const struct each_file *f)
 		count(&w->counters, resumed);
 		return (0);
 	}
+	if (faccessat(f->dir_fd, f->name, F_OK, AT_SYMLINK_NOFOLLOW) == 0 && !each_is_ours(f))
+		return (-EEXIST); /* with --force */
 	part_name(f->name, part);
+	unlinkat(f->dir_fd, part, 0); /* of an interrupted run, or a link to a file of others */
 	fd = openat(f->dir_fd, part, flags, 0644);
 	if (fd < 0)
 		return (-errno);

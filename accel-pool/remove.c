@@ -1,6 +1,6 @@
 /* accel-pool/remove.c -- removes the files of a pool, and nothing else.
  *
- * A file with another size than the pool's is not of accel-pool any more and stays, with the
+ * A file with another size or beginning than the pool's is not of accel-pool and stays, with the
  * directories that lead to it.  The marker goes last, so an interrupted run can be repeated.
  */
 #include <errno.h>
@@ -27,7 +27,7 @@ remove_file(struct each_worker *w, const struct each_file *f)
 	unlinkat(f->dir_fd, part, 0);
 	if (fstatat(f->dir_fd, f->name, &st, AT_SYMLINK_NOFOLLOW) < 0)
 		return (errno == ENOENT ? 0 : -errno);
-	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size) {
+	if (!S_ISREG(st.st_mode) || (uint64_t)st.st_size != f->size || !each_is_ours(f)) {
 		count(&w->counters, others);
 		return (0);
 	}

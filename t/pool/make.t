@@ -69,6 +69,30 @@ subtest 'an interrupted run is resumed' => sub {
 	is_deeply [sort { $a <=> $b } values %{ files("$dir/killed") }], [-s "$dir/killed/.accel-pool", (10485760) x 40], '... all of them';
 };
 
+subtest 'links and files that were there before' => sub {
+	my $dir = temp_tree();
+	numbers('make', '-s', '1x3x1k', "$dir/pool");
+	put("$dir/victim", 'precious');
+	unlink "$dir/pool/1k/0000/$_.bin" or die $! for qw(0000 0001);
+	link "$dir/victim", "$dir/pool/1k/0000/.0000.bin.part" or die $!;
+	symlink "$dir/victim", "$dir/pool/1k/0000/.0001.bin.part" or die $!;
+	my $n = numbers('make', "$dir/pool");
+	is $n->{files}, 2, 'links under temporary names do not hinder';
+	is slurp("$dir/victim"), 'precious', '... and lead to nothing that is written';
+	ok !-l "$dir/pool/1k/0000/0001.bin", '... nor become files of the pool';
+
+	mkdir "$dir/$_" or die $! for qw(forced forced/1k forced/1k/0000);
+	put("$dir/forced/1k/0000/0000.bin", 'x' x 1024);
+	put("$dir/forced/1k/0000/0001.bin", 'mine');
+	my ($rc, $out, $err) = pool('make', '--force', '-j1', '-s', '1x3x1k', "$dir/forced");
+	is $rc, 74, 'a file of others under a name of the pool';
+	like $err, qr{^accel-pool: 1k/0000/0001\.bin: File exists$}m, '... is named';
+	is slurp("$dir/forced/1k/0000/0001.bin"), 'mine', '... and stays';
+	is +(pool('remove', "$dir/forced"))[0], 1, 'remove';
+	is slurp("$dir/forced/1k/0000/0000.bin"), 'x' x 1024, '... leaves it also if its size is right';
+	is slurp("$dir/forced/1k/0000/0001.bin"), 'mine', '... and the other one';
+};
+
 subtest 'other people\'s files' => sub {
 	my $dir = temp_tree();
 	put("$dir/mine", 'x');
@@ -108,7 +132,7 @@ subtest 'links lead nowhere' => sub {
 	unlink "$dir/pool/1k/0000" or die $!;
 	mkdir "$dir/pool/1k/0000" or die $!;
 	symlink "$dir/out/0000.bin", "$dir/pool/1k/0000/.0000.bin.part" or die $!;
-	is +(pool('make', "$dir/pool"))[0], 74, 'a link instead of the temporary file';
+	is +(pool('make', "$dir/pool"))[0], 0, 'a link instead of the temporary file is removed';
 	is slurp("$dir/out/0000.bin"), 'z' x 1024, '... is not written through';
 };
 
