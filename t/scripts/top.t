@@ -198,6 +198,9 @@ subtest 'garbage' => sub {
 		like $err, qr/^accel-top: http:\S+: \S/, '... says what is wrong';
 		unlike $err, qr/[^\x20-\x7e\n]/, '... in plain text';
 	}
+	my ($rc, undef, $why) = run('--once', '-i', 0.1, playing("HTTP/1.0 200 OK\r\n\r\n[" . '1,' x (2 << 20)));
+	is $rc, 69, 'an answer that takes long to read';
+	like $why, qr/longer than 2 MB/, '... is refused';
 	my $evil = "\e]0;x\a\x{9b}1m\x{202e}\n";
 	my $odd = $json->encode({ version => $evil, uptime_seconds => 'nan', counters => { 'server.requests.read' => -5, 'server.requests.replied' => '1e999', $evil => {} },
 		stages => { total => [], $evil => { count => 3, buckets => [1, [2], {}, ['x', 'y']] } }, threads => { stat => 7, $evil => { busy => [] } },

@@ -8,7 +8,7 @@ use Accel::Status::Form ();
 use JSON::PP     ();
 use MIME::Base64 ();
 
-use constant { PATIENCE_S => 5, ANSWER_MAX => 8 << 20, DEPTH_MAX => 16 };
+use constant { PATIENCE_S => 5, ANSWER_MAX => 2 << 20, DEPTH_MAX => 16 };
 
 my $QUERY = 'json&buckets';
 my %PATH = (http => '/server-status', fcgi => '/accel-status');
