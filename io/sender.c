@@ -196,12 +196,15 @@ pace(struct sender *s)
 static void
 times_of_send(struct sender *s, const struct io_op *op)
 {
+	struct io_stamps at = op->at;
 	uint64_t now;
 
-	s->times->hot = s->times->hot && op->at.handed == 0;
+	if (at.handed == 0 && op->threaded)
+		at.handed = at.end; /* given up before its thread was done */
+	s->times->hot = s->times->hot && at.handed == 0;
 	now = s->idle_since = stamp(s);
-	if (op->at.handed != 0)
-		times_of_thread(s->times, &op->at, s->send_start, now);
+	if (at.handed != 0)
+		times_of_thread(s->times, &at, s->send_start, now);
 	else
 		s->times->write += now - s->send_start;
 }
@@ -356,9 +359,9 @@ read_done(struct io_op *op)
 		s->ahead = io_keep(op);
 		s->io->held += s->io->window;
 		s->ahead_len = (uint32_t)op->res;
-		if (s->times != NULL)
-			times_of_read(s, op);
 	}
+	if (s->times != NULL && (op->res > 0 || op->threaded))
+		times_of_read(s, op);
 	if (s->flags & S_SENDING)
 		return; /* read ahead; the error comes again when its turn comes */
 	if (op->res <= 0)

@@ -286,11 +286,23 @@ io_job_withdraw(struct io_op *op)
 	return (true);
 }
 
+/* Its op ends now, so this is how long it has waited, and how long it has run. */
+static void
+stamp_abandoned(struct io_op *op, struct io_job *j)
+{
+	uint64_t start = queue_job_start(j), now = io_now(op->io);
+
+	op->threaded = 1;
+	op->at.start = not_before(start != 0 ? start : now, op->at.submit);
+	op->at.end = not_before(now, op->at.start);
+}
+
 void
 io_job_abandon(struct io_op *op)
 {
 	struct io_job *j = op->job;
 
+	stamp_abandoned(op, j);
 	op->job = NULL;
 	j->op = NULL;
 	if (j->abandoned != NULL)

@@ -282,6 +282,17 @@ queue_job_waits(const struct io_job *j)
 	return (waits);
 }
 
+uint64_t
+queue_job_start(const struct io_job *j)
+{
+	uint64_t ns;
+
+	lock(j);
+	ns = j->waits ? 0 : j->start;
+	unlock(j);
+	return (ns);
+}
+
 void
 queue_job_join(struct io_job *j, uint32_t client)
 {

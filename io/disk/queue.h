@@ -71,6 +71,7 @@ struct io_job *queue_pop_any(struct io_queue *);
 
 /* These take the lock.  A job that is in no queue, or runs, does not wait. */
 bool queue_job_waits(const struct io_job *);
+uint64_t queue_job_start(const struct io_job *);       /* when it began to run; 0: it waits */
 void queue_job_join(struct io_job *, uint32_t client); /* queue_join() if it waits */
 bool queue_job_pull(struct io_job *);                  /* true: it waited and is yours again */
 
