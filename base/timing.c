@@ -66,6 +66,8 @@ timing_line(struct buf *out, const struct timing *t)
 	buf_u64(out, t->bytes);
 	buf_str(out, t->hot ? " hot=1" : " hot=0");
 	put_stages(out, t, " ", "-us=");
+	if (t->cut)
+		buf_str(out, " cut=1");
 	buf_str(out, " path=\"");
 	buf_log_quoted(out, t->path);
 	buf_str(out, "\"\n");
@@ -97,6 +99,8 @@ timing_json(struct buf *out, const struct timing *t)
 	buf_u64(out, t->bytes);
 	buf_str(out, t->hot ? ",\"hot\":true" : ",\"hot\":false");
 	put_stages(out, t, ",\"", "-us\":");
+	if (t->cut)
+		buf_str(out, ",\"cut\":true");
 	buf_str(out, ",\"path\":");
 	buf_json(out, t->path);
 	buf_str(out, "}\n");

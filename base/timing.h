@@ -7,6 +7,8 @@
  *   read-time: 0 ms write-time: 21 ms id=c17.3 status=200 bytes=102400 hot=0 stat-queue-us=...
  *   path="..."      (all on one line)
  *
+ * Before path a file that was not sent to its end has cut=1: the client has left, or was too slow.
+ *
  * Units    nanoseconds in, whole milliseconds and microseconds out, rounded down.
  */
 #ifndef BASE_TIMING_H
@@ -48,6 +50,7 @@ struct timing {
 	const char *id;  /* "c17.3" */
 	int status;
 	bool hot;       /* no thread was needed */
+	bool cut;       /* the reply broke off */
 	uint64_t bytes; /* bytes of the file that the socket accepted */
 	uint64_t write_start_wall_ns;
 	uint64_t stat_queue_ns, stat_ns;

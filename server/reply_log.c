@@ -102,13 +102,21 @@ timing_fill(struct timing *t, struct request *r, uint64_t now)
 	};
 }
 
+static bool
+has_timing_line(const struct request *r)
+{
+	return (r->site->timing != TIMING_OFF && r->path != NULL && r->http.verb != HTTP_HEAD &&
+		(r->status == 200 || r->status == 206));
+}
+
 static void
-timing_lines(struct request *r)
+write_timing_line(struct request *r, bool cut)
 {
 	struct timing t;
 	struct buf *line;
 
 	timing_fill(&t, r, clock_mono_ns());
+	t.cut = cut;
 	t.id = conn_id(r);
 	t.path = request_path(r);
 	line = empty_line(r);
@@ -181,20 +189,22 @@ reply_log(struct request *r, bool batched)
 		debug_log_replied(r);
 	if (r->site->access != NULL)
 		access_line(r, false);
-	if (!batched && r->site->timing != TIMING_OFF && r->path != NULL &&
-	    r->http.verb != HTTP_HEAD && (r->status == 200 || r->status == 206))
-		timing_lines(r);
+	if (!batched && has_timing_line(r))
+		write_timing_line(r, false);
 	r->status = 0;
 }
 
 void
 reply_log_cut(struct request *r)
 {
-	if (r->site == NULL || r->site->access == NULL || r->status == 0)
+	if (r->site == NULL || r->status == 0)
 		return;
 	if (r->body_bytes > r->sent)
 		r->body_bytes = r->sent;
-	access_line(r, true);
+	if (r->site->access != NULL)
+		access_line(r, true);
+	if (has_timing_line(r))
+		write_timing_line(r, true);
 	r->status = 0;
 }
 

@@ -5,6 +5,8 @@ use FindBin;
 use lib "$FindBin::Bin/../lib";
 use File::Temp ();
 use JSON::PP ();
+use lib "$FindBin::Bin/../../scripts/lib";
+use Accel::Slowfs;
 use Test::More;
 use Test::Server;
 use Time::HiRes qw(time);
@@ -93,6 +95,55 @@ subtest 'JSON lines become a chart' => sub {
 		like $out, qr/\btotal\b.*\n/, '... prints the table';
 		like $out, qr/\b30\b/, '... of all thirty';
 	}
+};
+
+for my $format ('enable', 'json') {
+	subtest "$format: a client that leaves has a line, with cut" => sub {
+		my $srv = Test::Server->start(conf => qq{server.network-backend = "gthread-aio"\ndebug.log-timing = "$format"\n});
+		$srv->write('big', 'x' x (32 << 20));
+		my $c = $srv->connect(rcvbuf => 4096);
+		$c->send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n");
+		$c->take(12);
+		$c->abort;
+		$srv->get('/big');
+		my @line = $srv->wait_lines(2, qr/write-start/);
+		my ($cut, @more) = grep { /\bcut\b/ } @line;
+		is scalar @more, 0, 'the other client has the whole file';
+		like $cut // '', $format eq 'json' ? qr/,"total-us":\d+,"cut":true,"path":/ : qr/ total-us=\d+ cut=1 path=/, 'it is marked';
+		my ($bytes) = ($cut // '') =~ /\bbytes\b\W+(\d+)/;
+		cmp_ok $bytes // 0, '>', 0, 'bytes that were sent';
+		cmp_ok $bytes // 0, '<', 32 << 20, '... and no others';
+		my $graph = JSON::PP->new->decode(scalar qx{$^X '$FindBin::Bin/../../scripts/accel-graph' --json --no-charts '${\ ($srv->run . '/error.log')}'});
+		is_deeply [@$graph{qw(requests cut rejected)}], [2, 1, 0], 'accel-graph reads both';
+	};
+}
+
+subtest 'a client that starves has the time that it waited for a read thread' => sub {
+	my ($usable, $why) = Accel::Slowfs->usable;
+	plan skip_all => $why unless $usable;
+	my $disk = File::Temp->newdir;
+	for my $name (qw(hangs starves)) {
+		open my $fh, '>', "$disk/$name" or die "$name: $!";
+		print $fh 'x' x (2 << 20);
+		close $fh or die "$name: $!";
+	}
+	my $slow = Accel::Slowfs->start(source => "$disk", spindles => 16, lookup_ms => 0, read_ms => 0);
+	my $srv = Test::Server->start(dir => $slow->dir,
+		conf => qq{server.max-worker = 1\nserver.network-backend = "gthread-aio"\nserver.max-read-threads = 1\nserver.max-write-idle = 1\ndebug.log-timing = "enable"\n});
+	$slow->hang_after(1 << 20, '/hangs');
+	my @c = map { my $c = $srv->connect; $c->send("GET /hangs HTTP/1.1\r\nHost: x\r\n\r\n"); $c } 1;
+	ok $slow->wait_hanging(1), 'the only read thread hangs';
+	push @c, $srv->connect;
+	$c[1]->send("GET /starves HTTP/1.1\r\nHost: x\r\n\r\n");
+	my %line = map { m{path="/(\w+)"} ? ($1 => $_) : () } $srv->wait_lines(2, qr/ cut=1 /);
+	my %us = map { my $name = $_; $name => { $line{$name} =~ /(\S+)-us=(\d+)/g } } keys %line;
+	cmp_ok $us{starves}{'read-queue'} // 0, '>=', 900_000, 'one waited for the thread';
+	cmp_ok $us{hangs}{read} // 0, '>=', 900_000, 'the other one for the disk';
+	cmp_ok $us{hangs}{'read-queue'} // 0, '<', 900_000, '... which is not the wait for a thread';
+	like $line{$_} // '', qr/ hot=0 /, "$_ is not hot" for qw(hangs starves);
+	$slow->go;
+	$srv->stop;
+	$slow->stop;
 };
 
 subtest 'timing lines are off by default' => sub {

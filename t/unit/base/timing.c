@@ -96,6 +96,21 @@ json(void)
 	g_free(s);
 }
 
+static void
+cut_is_told_before_the_path(void)
+{
+	struct timing t = sample;
+	char *line, *object;
+
+	t.cut = true;
+	line = text_from(timing_line, &t);
+	object = text_from(timing_json, &t);
+	g_assert_nonnull(strstr(line, " total-us=703106 cut=1 path=\"/a"));
+	g_assert_nonnull(strstr(object, ",\"total-us\":703106,\"cut\":true,\"path\":"));
+	g_free(line);
+	g_free(object);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -104,5 +119,6 @@ main(int argc, char **argv)
 	g_test_add_func("/timing/words-4-6-9-12-are-those-of-2007", classic_positions);
 	g_test_add_func("/timing/write-start-has-six-digits", small_fractions_keep_their_zeros);
 	g_test_add_func("/timing/json-has-the-same-names", json);
+	g_test_add_func("/timing/cut-is-told-before-the-path", cut_is_told_before_the_path);
 	return (g_test_run());
 }
