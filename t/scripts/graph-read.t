@@ -65,6 +65,21 @@ subtest 'JSON lines give the same table' => sub {
 	is $evil->{rejected}, 1, 'an object that is cut short is rejected, another object is skipped';
 };
 
+subtest 'lines of transfers that were cut are counted' => sub {
+	my $cut = sub ($line) { return $line =~ s/(?= path=)/ cut=1/r =~ s/(?=,"path":)/,"cut":true/r };
+	my $json = '{"write-start":1173101341.5,"backend":"network_x.c.1","id":"c1.1","status":200,"bytes":5,"hot":false,'
+	    . join(',', map { "\"$_-us\":7" } @Test::Graph::STAGES, 'total') . ',"path":"/x"}';
+	my @whole = (ours(read => 5), $json, json_line(read => 5), ours(path => '/x cut=1'), @CLASSIC);
+	my @cut = map { $cut->($_) } ours(read => 6), $json;
+	push @cut, json_line(read => 6) =~ s/\}\z/,"cut":true}/r;    # keys in another order
+	my $t = table(@whole, @cut);
+	is_deeply [@$t{qw(requests cut rejected)}], [10, 3, 0], 'three of ten';
+	my ($status, $out) = graph(qw(--no-charts t.log));
+	like $out, qr/^10 requests in .*, 3 cut, /m, 'also for people';
+	is table(@whole)->{cut}, 0, 'and none in an old log';
+	unlike +(graph(qw(--no-charts t.log)))[1], qr/\bcut\b/, '... which is not worth a word';
+};
+
 subtest 'other lines of a log are skipped' => sub {
 	my @others = ('ts=1173101341.237616 level=warn ev=exchange.failed id=c17.3', '', '2009-10-16 12:00:01 (server.c.1) started',
 		'127.0.0.1 - - "GET /?network_gthread_aio.c.78: (trace) write-start: 1 HTTP/1.1" 200', "\x00\xff\xfe", '{"a":1}', '{');
@@ -150,7 +165,8 @@ subtest 'the fast way and the general way agree' => sub {
 		my %us   = map { $STAGES[$_] => 7 ** $_ } 0 .. 7;
 		my $line = ours(%us, other => 99, hot => $hot, start => 1173101341.237616);
 		my $fast = parse_line($line);
-		is_deeply $fast, [network_gthread_aio => '1173101341.237616', 102400, $hot, @us{ @STAGES[0 .. 7] }, 960_800 + 99, 99], "a line, hot=$hot";
+		is_deeply $fast, [network_gthread_aio => '1173101341.237616', 102400, $hot, @us{ @STAGES[0 .. 7] }, 960_800 + 99, 99, 0], "a line, hot=$hot";
+		is_deeply parse_line($line =~ s{(?= path=)}{ cut=1}r), [@$fast[0 .. 13], 1], "... cut";
 		is_deeply parse_line($slow{ours}->($line)), $fast, '... with a word more';
 		my $json = sprintf '{"write-start":1173101341.237616,"backend":"network_gthread_aio.c.78","id":"c17.3","status":200,"bytes":102400,"hot":%s,%s,"path":"/x\\"y"}',
 		    $hot ? 'true' : 'false', join ',', map({ "\"$_-us\":$us{$_}" } @STAGES[0 .. 7]), '"total-us":960899';

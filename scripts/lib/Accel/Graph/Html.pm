@@ -73,6 +73,7 @@ sub facts_list ($model) {
 		my $told = defined $model->{hot} ? sprintf ' (%s cold, %s hot)', map { count_text($_) } @$model{qw(cold hot)} : '';
 		push @facts, ['Requests', count_text($model->{requests}) . $told], ['Time', sprintf('%s s from %s', seconds($model->{span}), strftime('%Y-%m-%d %H:%M:%S UTC', gmtime $model->{first}))];
 		push @facts, ['Over ' . duration($model->{'give-up-ms'}), sprintf '%s, where clients give up', count_text($model->{over}{all} // 0)];
+		push @facts, ['Cut', count_text($model->{cut}) . ', not sent to the end'] if $model->{cut};
 		push @facts, ['Rejected lines', count_text($model->{rejected})] if $model->{rejected};
 		push @facts, ['Logs', join ', ', map { text_of($_ eq '-' ? 'standard input' : $_) } @{ $model->{files} }];
 		push @facts, ['Written by', join ', ', map { text_of($_) } sort keys %{ $model->{backends} // {} }] if %{ $model->{backends} // {} };

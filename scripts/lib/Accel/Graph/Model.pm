@@ -15,7 +15,7 @@ use constant { PER_DECADE => Accel::Graph::Stats::PER_DECADE, BREAKDOWN => 20 };
 # Stats -> what the POD below describes.
 sub of_log ($class, $stats, %arg) {
 	my $self = bless { name => $arg{name}, files => $arg{files} // [], first => $stats->{first}, last => $stats->{last},
-		span => $stats->{last} - $stats->{first}, rejected => $arg{rejected} // 0, 'give-up-ms' => $stats->{give_up_us} / 1000,
+		span => $stats->{last} - $stats->{first}, rejected => $arg{rejected} // 0, cut => $stats->{cut}, 'give-up-ms' => $stats->{give_up_us} / 1000,
 		backends => { %{ $stats->{backends} } }, stages => {} }, $class;
 	for my $stage (@SHOWN) {
 		for my $of (sort keys %CLASS) {
@@ -165,6 +165,7 @@ is escaped where it is printed.
   requests   all; cold, hot: how many of them, undef if the lines do not tell
   accel      written by fcgi-stat-accel
   rejected   timing lines with absurd values
+  cut        lines of files that were not sent to their end
   first last span
   bytes      of all requests
   backends   { network_gthread_aio => requests }

@@ -4,11 +4,11 @@ use v5.36;
 use Accel::Util qw(printable);
 use Exporter    qw(import);
 
-our @EXPORT_OK = qw(@STAGES BACKEND START BYTES HOT US TOTAL OTHER parse_line);
+our @EXPORT_OK = qw(@STAGES BACKEND START BYTES HOT US TOTAL OTHER CUT parse_line);
 
 use constant {
 	BACKEND => 0, START => 1, BYTES => 2, HOT => 3, US => 4,    # places in a row
-	TOTAL   => 12, OTHER => 13,
+	TOTAL   => 12, OTHER => 13, CUT => 14,
 };
 
 use constant {
@@ -30,12 +30,12 @@ my $TIME = qr{[1-9][0-9]{0,9}(?:\.[0-9]{1,9})?};
 # The lines of this project as base/timing.c writes them, nearly all there are.  Captures are the row.
 my $OURS = do {
 	my $stages = join ' ', map { "$_-us=($N)" } @LOGGED;
-	qr{\A(network_\w+)\.c\.\d+: \(trace\) write-start: ($TIME) read-queue-wait: [0-9]{1,7} ms read-time: [0-9]{1,7} ms write-time: [0-9]{1,7} ms id=\S+ status=[0-9]+ bytes=([0-9]{1,15}) hot=([01]) $stages(?= |\z)};
+	qr{\A(network_\w+)\.c\.\d+: \(trace\) write-start: ($TIME) read-queue-wait: [0-9]{1,7} ms read-time: [0-9]{1,7} ms write-time: [0-9]{1,7} ms id=\S+ status=[0-9]+ bytes=([0-9]{1,15}) hot=([01]) $stages( cut=1)?(?= |\z)};
 };
 my $STRING    = qr{"(?:[^"\\]|\\.)*+"};
 my $OURS_JSON = do {
 	my $stages = join ',', map { "\"$_-us\":($N)" } @LOGGED;
-	qr{\A\{"write-start":($TIME),"backend":"([^"\\.]*)[^"\\]*","id":$STRING,"status":[0-9]+,"bytes":([0-9]{1,15}),"hot":(true|false),$stages,"path":$STRING\}\s*\z};
+	qr{\A\{"write-start":($TIME),"backend":"([^"\\.]*)[^"\\]*","id":$STRING,"status":[0-9]+,"bytes":([0-9]{1,15}),"hot":(true|false),$stages(,"cut":true)?,"path":$STRING\}\s*\z};
 };
 
 # Any line of 2007 and later, and of other versions of this project.
@@ -60,10 +60,11 @@ sub parse_line ($line) {
 	return;
 }
 
-# The rest of the total belongs to no stage.
+# The last capture tells whether the transfer was cut.  The rest of the total belongs to no stage.
 sub finished ($row) {
 	my $known = $row->[4] + $row->[5] + $row->[6] + $row->[7] + $row->[8] + $row->[9] + $row->[10] + $row->[11];
-	push @$row, $row->[TOTAL] > $known ? $row->[TOTAL] - $known : 0;
+	$row->[CUT]   = $row->[13] ? 1 : 0;
+	$row->[OTHER] = $row->[TOTAL] > $known ? $row->[TOTAL] - $known : 0;
 	return $row;
 }
 
@@ -120,6 +121,7 @@ sub checked ($backend, $start, $pair) {
 	defined $row[ $PLACE{"$_-us"} ] or return "no $_-us" for qw(read-queue read write);
 	$row[TOTAL] //= $known;
 	$row[OTHER] = $row[TOTAL] > $known ? $row[TOTAL] - $known : 0;
+	$row[CUT] = ($pair->{cut} // '') =~ m/\A(?:1|true)\z/ ? 1 : 0;
 	return \@row;
 }
 

@@ -27,7 +27,7 @@ my @ZERO         = (0) x (SUMS + @STAGES);
 sub new ($class, %arg) {
 	return bless { give_up_us => $arg{give_up_us} // 4_000_000, count => [map { [map { {} } @STAGES] } 0 .. UNKNOWN],
 		rounded => [map { [(0) x @STAGES] } 0 .. UNKNOWN],
-		bins => {}, width => FIRST_WIDTH, backends => {}, first => undef, last => undef }, $class;
+		bins => {}, width => FIRST_WIDTH, backends => {}, cut => 0, first => undef, last => undef }, $class;
 }
 
 # Takes a row of Accel::Graph::Read.  Its places are written as numbers here, since this runs for each line.
@@ -46,6 +46,7 @@ sub add ($self, $row) {
 		$cell->[3 + $stage] += $us;
 	}
 	$self->{backends}{ $row->[0] }++;
+	$self->{cut}++ if $row->[14];
 	return if defined $self->{first} && $row->[1] >= $self->{first} && $row->[1] <= $self->{last};
 	$self->{first} = $row->[1] if !defined $self->{first} || $row->[1] < $self->{first};
 	$self->{last}  = $row->[1] if !defined $self->{last}  || $row->[1] > $self->{last};

@@ -48,6 +48,7 @@ sub log_table ($model) {
 sub headline ($model) {
 	my $text = sprintf '%d %s in %s s', $model->{requests}, plural('request', $model->{requests}), trimmed($model->{span}, 3);
 	$text .= ", $model->{cold} cold, $model->{hot} hot" if defined $model->{cold};
+	$text .= ", $model->{cut} cut" if $model->{cut};
 	return $text . sprintf ", %d over %s s (clients give up)\n\n", $model->{over}{all}, brief($model->{'give-up-ms'} / 1000);
 }
 
@@ -140,7 +141,7 @@ sub log_json ($model, $curves) {
 		$stages{$stage}{$_} = stage_json($of->{$_}, $curves) for grep { $of->{$_} } qw(cold hot);
 	}
 	my %out = (
-		unit => 'ms', requests => $model->{requests}, over => $model->{over}, 'give-up-ms' => 0 + $model->{'give-up-ms'}, rejected => $model->{rejected},
+		unit => 'ms', requests => $model->{requests}, over => $model->{over}, 'give-up-ms' => 0 + $model->{'give-up-ms'}, rejected => $model->{rejected}, cut => $model->{cut},
 		bytes => 0 + $model->{bytes}, 'first-start' => 0 + $model->{first}, seconds => 0 + sprintf('%.6f', $model->{span}), backends => $model->{backends},
 		stages => \%stages, rounded => $model->{rounded} ? JSON::PP::true : JSON::PP::false, files => [map { printable($_) } @{ $model->{files} }],
 		map { defined $model->{$_} ? ($_ => $model->{$_}) : () } qw(hot cold advice),
