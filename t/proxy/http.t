@@ -10,7 +10,7 @@ use Test::More;
 use Test::Server;
 use Test::Util qw(need_program put);
 
-my ($gunicorn, $nginx) = (need_program('gunicorn', 'gunicorn'), need_program('nginx', 'nginx'));
+my ($gunicorn, $nginx) = (need_program('gunicorn', 'gunicorn'), need_program('nginx', 'nginx-light'));
 
 my $dir = File::Temp->newdir('accel-http-XXXXXX', TMPDIR => 1);
 chmod 0755, "$dir";

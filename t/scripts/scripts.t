@@ -1,4 +1,4 @@
-# Each script has a manual page, and its SYNOPSIS works.
+# Each script has a manual page, and its SYNOPSIS works.  scripts/install-deps knows what tests need.
 use v5.36;
 use Test::More;
 use Test::Util qw(find_program put slurp);
@@ -103,6 +103,19 @@ for my $file ((sort grep { -f } glob "$scripts/*"), abs_path("$FindBin::Bin/../t
 		};
 	};
 }
+
+subtest 'scripts/install-deps installs what tests need' => sub {
+	my %installed = map { $_ => 1 } slurp("$scripts/install-deps") =~ /^([a-z0-9][a-z0-9.+-]*):/mg;
+	my %essential = (bsdutils => 1);
+	my %needed;
+	for my $file (glob "$scripts/../t/*/*.t $scripts/../t/lib/Test/*.pm") {
+		my $text = slurp($file);
+		$needed{$_}{ basename($file) } = 1 for $text =~ /need_program\('[^']+', *'([^']+)'\)/g;
+		$needed{$_}{ basename($file) } = 1 for map { split ' ' } $text =~ /need_program\(\$_, \$_\) for qw\(([^)]+)\)/g;
+	}
+	cmp_ok scalar keys %needed, '>', 8, 'packages that tests name';
+	ok $installed{$_} || $essential{$_}, "$_ for " . join(' ', sort keys %{ $needed{$_} }) for sort keys %needed;
+};
 
 subtest 'the checks of this test fail on a bad script' => sub {
 	my $dir = File::Temp->newdir;

@@ -30,7 +30,7 @@ my $START_S = 240;      # a JVM on a loaded machine
 
 sub start {
 	my ($class, %arg) = @_;
-	my $java = need_program('java', 'default-jre-headless');
+	my $java = need_program('java', 'tomcat10-user');
 	-r "$HOME/bin/bootstrap.jar" or die "Tomcat 10 is missing: run scripts/install-deps tomcat\n";
 	my $self = bless { %arg, java => $java, port => 0, owner => $$,
 		dir => File::Temp->newdir('accel-tomcat-XXXXXX', TMPDIR => 1) }, $class;
