@@ -152,7 +152,7 @@ sub print_passing {
 	printf "  %-24s %10s %5s %11s %9s %7s %6s\n", 'server', 'req/s', '+-%', 'CPU us/rq', 'p99 ms', 'others%', 'errors';
 	for my $name (@names) {
 		my $m = $of->{$name};
-		printf "  %-24s %10.0f %5.1f %11.1f %9.2f %7.0f %6d\n", $name, $m->{rps}, spread(map { $_->{rps} } @{ $runs->{$name} }), $m->{cpu}, $m->{p99} / 1000,
+		printf "  %-24s %10.0f %5.1f %11.1f %9.2f %7.0f %6d\n", $name, $m->{rps}, spread(map { $_->{rps} } @{ $runs->{$name} }), $m->{cpu} // 0, ($m->{p99} // 0) / 1000,
 		    @$m{qw(others errors)};
 	}
 }

@@ -88,8 +88,9 @@ sub print_table {
 				printf '  %26s', '-';
 				next;
 			}
+			my $cpu = $m->{cpu} // 0;    # undef: it answered nothing
 			printf '  %12.*f %7.*f %5s', $m->{rps} < 20_000 ? (2) : (0), $m->{rps} / 1000,
-			    $m->{cpu} < 100 ? (2) : (0), $m->{cpu}, defined $m->{syscalls} ? sprintf '%.1f', $m->{syscalls} : '-';
+			    $cpu < 100 ? (2) : (0), $cpu, defined $m->{syscalls} ? sprintf '%.1f', $m->{syscalls} : '-';
 		}
 		print "\n";
 	}

@@ -83,7 +83,7 @@ sub print_case {
 	for my $srv (@servers) {
 		my $s = $of->{ $srv->name };
 		$s->{rss} = $srv->pss / $mib;
-		printf "  %-10s %9.0f %10.2f %12.0f %9.3f %9.3f %7.0f %7.0f %8.1f %6d%s\n", $srv->name, $s->{rps}, $s->{cpu}, 1e6 / $s->{cpu},
+		printf "  %-10s %9.0f %10.2f %12.0f %9.3f %9.3f %7.0f %7.0f %8.1f %6d%s\n", $srv->name, $s->{rps}, $s->{cpu} // 0, $s->{cpu} ? 1e6 / $s->{cpu} : 0,
 		    ($s->{p50} // 0) / 1000, ($s->{p99} // 0) / 1000, $s->{server_busy} // 0, $s->{others}, $s->{rss}, $s->{errors},
 		    $srv->name ne 'accel' && $of->{accel} ? sprintf('   %.2fx', ratio($of, $srv->name)) : '';
 	}
