@@ -61,7 +61,7 @@ RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wildcard t/unit/*/*.c))))
 
 # Without those of Perl programs under a sanitizer: it would see nothing new.
-PERL_TESTS := $(wildcard $(patsubst %,t/scripts/%*.t,accel-bench bench check demo graph mutate tune proc))
+PERL_TESTS := $(wildcard $(patsubst %,t/scripts/%*.t,accel-bench bench check demo graph installed mutate proc results tune))
 # t/tomcat needs a JVM: make check-tomcat.
 TESTS    := $(filter-out t/tomcat/% $(if $(filter release,$(VARIANT)),,$(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
 
@@ -213,7 +213,7 @@ clean:
 	rm -rf build
 
 help:
-	@echo 'make            build accel-server, fcgi-stat-accel, accel-warm and accel-pool in build/bin/'
+	@echo 'make            build accel-server, fcgi-stat-accel, accel-warm, accel-load, accel-pool and slowfs in build/bin/'
 	@echo 'make run        install what is missing, build, serve a sample directory (DOCROOT=DIR PORT=N)'
 	@echo 'make demo       a slow disk, stock nginx and lighttpd, without and with fcgi-stat-accel; a minute, a table, a chart'
 	@echo 'make check      install what is missing, build, run every test'
