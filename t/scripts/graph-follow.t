@@ -6,6 +6,7 @@ use Test::Util qw(slurp);
 use Fcntl      qw(O_RDWR O_NOCTTY);
 use File::Temp ();
 use IO::Select ();
+use POSIX      qw(mkfifo);
 use Time::HiRes qw(sleep time);
 
 my $dir = File::Temp->newdir;
@@ -114,8 +115,23 @@ subtest 'limits; several logs; standard input' => sub {
 	is ended($pid, 'INT'), 65, 'nothing was seen: 65';
 };
 
+subtest 'a pipe under the name of a log' => sub {
+	append('pipe.log', lines(2));
+	my $pid = started(out_file(), 'pipe.log');
+	has_read($pid, 'pipe.log');
+	mkfifo('next', 0600) or die "mkfifo: $!";
+	rename 'next', 'pipe.log' or die;
+	append('after.log', lines(1));
+	sleep 0.5;                              # two looks
+	rename 'after.log', 'pipe.log' or die;
+	has_read($pid, 'pipe.log');
+	is ended($pid, 'INT'), 0, 'it is not waited for';
+	like slurp('out'), qr/\A3 requests/, '... and the next log is read';
+};
+
 subtest 'what cannot be followed' => sub {
-	for my $case ([66, 'absent.log'], [66, '.'], [64, 'x.log.gz'], [64, '--png', 'one.log'], [64, '--before', 'one.log', 'two.log'], [64, '--interval', '0', 'one.log'], [64, '--interval', 'nan', 'one.log']) {
+	mkfifo('fifo', 0600) or die "mkfifo: $!";
+	for my $case ([66, 'absent.log'], [66, 'fifo'], [66, '.'], [64, 'x.log.gz'], [64, '--png', 'one.log'], [64, '--before', 'one.log', 'two.log'], [64, '--interval', '0', 'one.log'], [64, '--interval', 'nan', 'one.log']) {
 		my ($want, @args) = @$case;
 		my ($status, $out, $err) = graph('--follow', @args);
 		is $status, $want, "@args: $want";

@@ -4,6 +4,7 @@ package Accel::Graph::Follow;
 use v5.36;
 
 use Accel::Command qw(complain);
+use Fcntl       qw(O_RDONLY O_NONBLOCK O_NOCTTY);
 use IO::Select  ();
 use Time::HiRes ();
 
@@ -55,9 +56,14 @@ sub exchanged ($log) {
 	return "$now[0] $now[1]" ne $log->{id};
 }
 
+# A regular file, or nothing.  A pipe may be under the name of a log by now; its open would wait for a writer.
+sub open_log ($file) {
+	sysopen my $fh, $file, O_RDONLY | O_NONBLOCK | O_NOCTTY or return;
+	return -f $fh ? $fh : undef;
+}
+
 sub reopen ($read, $log) {
-	open my $fh, '<:raw', $log->{file} or return 0;    # between two names: the next look may find it
-	return 0 unless -f $fh;
+	my $fh = open_log($log->{file}) // return 0;    # between two names: the next look may find it
 	$read->end($log->{log}) if $log->{fh};
 	my @is = stat $fh;
 	@$log{qw(fh at id)} = ($fh, 0, "$is[0] $is[1]");
