@@ -11,6 +11,7 @@ use lib "$FindBin::Bin/../../scripts/lib";
 use Accel::Graph::Read qw(@STAGES parse_line);
 use Accel::Util        qw(printable);
 use Accel::Graph::Stats ();
+use Accel::Graph::Style ();
 
 my $dir     = File::Temp->newdir;
 my $gnuplot = grep { -x "$_/gnuplot" } split /:/, $ENV{PATH};
@@ -216,6 +217,8 @@ subtest 'hostile logs' => sub {
 	is printable("\xc3\xa9\xc3\x9f.log"), "\xc3\xa9\xc3\x9f.log", 'UTF-8 stays readable';
 	is printable("\xe9\xff \xe2\x80\xae"), '\xe9\xff \xe2\x80\xae', 'other bytes are shown as numbers';
 	is printable("a\xe2\x80\xaeb"), 'a\x202eb', 'nothing turns the direction of writing';
+	is printable("a\xd8\x9cb\xe2\x80\x8bc"), 'a\x61cb\x200bc', '... and nothing is unseen';
+	is Accel::Graph::Style::text_of("a\xe2\x80\xae\xd8\x9c\xc2\x9bb\xc3\xa4"), "a___b\xe4", '... on a chart, too';
 	($status, $out) = graph('--json', '--no-charts', spew("\xc3\xa9.log", ours()));
 	like $out, qr/"\\u00e9\.log"/, 'JSON is ASCII';
 	ok !-e 'pwned', 'nothing was run';

@@ -28,7 +28,7 @@ use Cwd            ();
 use Exporter       qw(import);
 use File::Basename qw(dirname);
 
-our @EXPORT_OK = qw(program find_program printable escaped put slurp);
+our @EXPORT_OK = qw(program find_program printable escaped put slurp $UNPRINTABLE);
 
 use constant MAX_SHOWN => 500;    # characters of a text of others
 
@@ -47,6 +47,9 @@ sub find_program ($name) {
 	return $path;
 }
 
+# Characters that control a terminal, break lines, are not seen or turn the direction of writing.
+our $UNPRINTABLE = qr/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/;
+
 # Text of strangers for a terminal: no control character, nothing that turns the direction of writing, and not endless.
 sub printable ($text) {
 	$text = substr($text, 0, MAX_SHOWN) . '...' if length $text > MAX_SHOWN;
@@ -56,7 +59,7 @@ sub printable ($text) {
 sub escaped ($text) {
 	return $text unless $text =~ m/[^ -~]/;
 	return $text =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ger unless utf8::decode($text);
-	$text =~ s/([\x00-\x1f\x7f-\x9f\x{200e}\x{200f}\x{2028}-\x{202e}\x{2066}-\x{2069}])/sprintf '\\x%02x', ord $1/ge;
+	$text =~ s/($UNPRINTABLE)/sprintf '\\x%02x', ord $1/ge;
 	utf8::encode($text);
 	return $text;
 }

@@ -7,6 +7,7 @@ package Accel::Graph::Style;
 use v5.36;
 use utf8;
 
+use Accel::Util qw($UNPRINTABLE);
 use Exporter qw(import);
 
 our @EXPORT_OK = qw(text_of style style_names contrast @STACK @HEAT @HEAT_DARK HEAT_LEVELS heat_levels);
@@ -55,7 +56,7 @@ sub style ($name) {
 sub text_of ($bytes) {
 	my $text = $bytes // '';
 	utf8::decode($text) unless utf8::is_utf8($text);
-	return $text =~ s/[\x00-\x1f\x7f]/_/gr;
+	return $text =~ s/$UNPRINTABLE/_/gr;
 }
 
 sub style_names () { return (sort(keys %STYLE), 0 .. $#NUMBERED) }
