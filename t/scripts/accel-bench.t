@@ -208,6 +208,33 @@ subtest 'a tiny matrix, with a command' => sub {
 	ok -s "$dir/matrix-sweep.png", 'a chart' if Accel::Util::find_program('gnuplot');
 };
 
+subtest 'a command that forks away' => sub {
+	put("$dir/daemon", <<~'EOT');
+		use v5.36;
+		use IO::Socket::INET;
+		use POSIX ();
+		if (fork) { sleep 60; exit }
+		POSIX::setsid();
+		exit if fork;
+		$SIG{TERM} = 'IGNORE' if $ARGV[2];
+		my $listen = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $ARGV[1], Listen => 5) or die;
+		open my $fh, '>', $ARGV[0] or die;
+		print $fh $$;
+		close $fh;
+		sleep 1 while 1;
+		EOT
+	for my $ends (0, 1) {                   # is the first process gone before?
+		my $peer = Accel::Peer->start('command', root => "$dir", command => [$^X, "$dir/daemon", "$dir/daemon.pid", '{port}', $ends]);
+		my $pid;
+		for (1 .. 1000) { last if $pid = slurp("$dir/daemon.pid"); select undef, undef, undef, 0.02 }
+		ok $pid && kill(0 => $pid), 'it runs in a session of its own';
+		kill KILL => $peer->pid if $ends;
+		$peer->stop;
+		ok !kill(0 => $pid), '... and ends with the others, also if it ignores TERM';
+		unlink "$dir/daemon.pid";
+	}
+};
+
 subtest 'a server that runs' => sub {
 	put("$dir/one.bin", 'x' x 5000);
 	my $peer = Accel::Peer->start('accel', root => "$dir");

@@ -32,7 +32,7 @@ authorizer) and served when the file is warm; its CPU time counts. C<exempt> is 
 past it; C<stat_accel_args> are more words for its command line.
 
 A keeper process between caller and server sees the caller's end through a pipe, and ends the server
-by its process id, so that nothing is left over however the caller dies.
+and all processes that come from it, so that nothing is left over however the caller dies.
 
 =cut
 
@@ -153,6 +153,7 @@ sub _keep {
 	POSIX::setpgid(0, 0);                   # Ctrl-C is the caller's business
 	$SIG{$_} = 'DEFAULT' for qw(INT HUP CHLD);
 	$SIG{TERM} = sub { };                   # only ends the wait below
+	_adopt();
 	# Others' pipes would keep others' servers alive.
 	my %mine = map { $_ => 1 } fileno $life, fileno $tell;
 	m{(\d+)$} && $1 > 2 && !$mine{$1} && POSIX::close($1) for glob '/proc/self/fd/*';
@@ -168,14 +169,40 @@ sub _keep {
 	syswrite $tell, "$pid\n";
 	close $tell;
 	sysread $life, my $nothing, 1;
-	my @pids = _family($pid);               # nginx's worker outlives its master's KILL
+	_end($pid);
+}
+
+# A server that forks away belongs to the keeper all the same: Linux gives its processes to the nearest subreaper.
+sub _adopt {
+	my %prctl = (x86_64 => 157, aarch64 => 167, riscv64 => 167, armv7l => 172, i686 => 172, ppc64le => 171, s390x => 172);
+	my $number = $prctl{ (POSIX::uname())[4] } // return;
+	syscall $number, 36, 1, 0, 0, 0;        # PR_SET_CHILD_SUBREAPER
+}
+
+# TERM for the server, then for those that outlive it, as nginx's workers do; KILL for all that is left.
+sub _end {
+	my ($pid) = @_;
 	kill TERM => $pid;
+	my $told;
 	for (1 .. 300) {
-		return if waitpid($pid, POSIX::WNOHANG()) != 0;
+		return if _all_ended();
+		my (undef, @left) = _family($$);
+		kill TERM => @left if !$told && !grep({ $_ == $pid } @left) && ($told = 1);
 		sleep 0.01;
 	}
-	kill KILL => $_ for @pids, _family($pid);
+	for (1 .. 300) {
+		my (undef, @left) = _family($$);
+		kill KILL => @left;
+		return if _all_ended();
+		sleep 0.01;
+	}
 	waitpid $pid, 0;
+}
+
+sub _all_ended {
+	my $ended;
+	do { $ended = waitpid -1, POSIX::WNOHANG() } while $ended > 0;
+	return $ended < 0;
 }
 
 sub _wait_for_port {
