@@ -58,9 +58,10 @@ subtest 'words and axes' => sub {
 };
 
 subtest 'marks and colours' => sub {
-	for my $i (1 .. $#STACK) {
-		my ($above, $below) = map { style($_) } @STACK[ $i, $i - 1 ];
-		cmp_ok abs(brightness($above->{$_}) - brightness($below->{$_})), '>', 0.2, "$STACK[$i] upon $STACK[$i - 1]: brightness ($_)" for qw(light dark);
+	my @pairs = ((map { [@STACK[ $_ - 1, $_ ]] } 1 .. $#STACK), [qw(stat read)], [qw(read write)], [qw(read other)], [qw(stat other)]);
+	for my $pair (@pairs) {    # also those that meet where nothing waited
+		my ($below, $above) = map { style($_) } @$pair;
+		cmp_ok abs(brightness($above->{$_}) - brightness($below->{$_})), '>', 0.19, "$pair->[1] upon $pair->[0]: brightness ($_)" for qw(light dark);
 	}
 	my %mark = map { style($_)->{mark} => 1 } @STACK;
 	is keys %mark, @STACK, 'each stage has a mark of its own';

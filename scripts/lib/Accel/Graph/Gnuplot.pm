@@ -10,10 +10,14 @@ use Accel::Graph::Style qw(style contrast @HEAT);
 
 our @EXPORT_OK = qw(gnuplot_script picture run_gnuplot);
 
-use constant { LINE_PX => 1.75, LETTER_PX => 0.8, PLOT => 0.62, KEY_LETTERS => 6, LEAST_KEY => 0.75 };    # of a line and a letter for each point of the font; part of the width that bars have; letters around a name in a key; smaller letters of a key cannot be read
+use constant {
+	LINE_PX => 1.75, LETTER_PX => 0.8,    # of a line and a letter for each point of the font
+	PLOT        => 0.62,                  # part of the width that bars have
+	KEY_LETTERS => 6,                     # around a name in a key
+	LEAST_KEY   => 0.75,                  # smaller letters of a key cannot be read
+};
 
 use constant FOOT_KEY => 'set key at screen 0.5, screen %.4f center bottom horizontal maxcols %d reverse Left noenhanced samplen 1.2 spacing 1.1 font ""';
-use constant KEY => 'set key default; set key bmargin center horizontal reverse Left noenhanced samplen 1.2 spacing 1.1';
 
 my %POINT = (
 	'circle' => 7, 'open-circle' => 6, 'square' => 5, 'open-square' => 4, 'up' => 9, 'open-up' => 8,
@@ -102,14 +106,14 @@ sub title_line ($chart, %arg) {
 
 sub draw_chart ($chart, $number, $block, %arg) {
 	my @panels = @{ $chart->{panels} };
-	my @gp     = (title_line($chart, %arg), KEY);
-	return (@gp, draw_panel($panels[0], $number, $block, %arg)) if @panels == 1;
+	my @gp     = (title_line($chart, %arg), 'set key default');
 	my ($size) = $arg{font} =~ /,([0-9]+)\z/;
 	my $line   = $size * LINE_PX / $arg{size}[1];
+	return (@gp, single_key($panels[0], $size, $line, %arg), draw_panel($panels[0], $number, $block, %arg), 'unset bmargin') if @panels == 1;
 	my $top    = 1 - $line * ($arg{title} ? 2.7 : 1.3);
 	my ($foot) = grep { key_fits($_, $size, %arg) < LEAST_KEY } @panels;    # a key too long for its place stands below all panels
 	my ($columns, $lines) = $foot ? key_grid($foot, $size, %arg) : (0, 0);
-	my ($bottom, $gap, $weight) = ((3.1 + ($lines ? 0.4 : 0) + $lines) * $line, 1.5 * $line, 0);
+	my ($bottom, $gap, $weight) = (foot($lines) * $line, 1.5 * $line, 0);
 	$weight += $_->{height} // 1 for @panels;
 	my $room = $top - $bottom - $gap * $#panels;
 	push @gp, 'set multiplot', 'set lmargin 9', 'set rmargin 3';
@@ -121,6 +125,15 @@ sub draw_chart ($chart, $number, $block, %arg) {
 		$top -= $high + $gap;
 	}
 	return (@gp, 'unset multiplot', 'unset tmargin', 'unset bmargin', 'unset lmargin', 'unset rmargin');
+}
+
+# Lines of letters below the plot: the words of the axis, then a key.
+sub foot ($lines) { return 3.1 + ($lines ? 0.4 + $lines : 0) }
+
+# The key of a picture with one panel.
+sub single_key ($panel, $size, $line, %arg) {
+	my ($columns, $lines) = key_grid($panel, $size, %arg);
+	return $lines ? (sprintf('set bmargin at screen %.4f', foot($lines) * $line), sprintf FOOT_KEY, 0.1 * $line, $columns) : ();
 }
 
 # The key of one panel among several: at the right of the line above it, with letters that fit beside the panel's name.
