@@ -192,7 +192,7 @@ subtest 'a name cannot run commands of gnuplot' => sub {
 	for my $name ("a'; $call; '", "a\n$call\n#", "a\"; $call; \"", '`pwn`', '$(pwn)', '|pwn', '<pwn', '-e',
 		'~root', '%s%n', '{:Bold}_x^2', 'a\\', "a'", 'b c', '@macro', "a\r!pwn") {
 		mkdir 'evil';
-		my ($status, $out, $err) = graph(qw(--svg --chart stages,heat --output evil), "--name=$name", 'error.log');
+		my ($status, $out, $err) = graph(qw(--svg --output evil --chart), 'stages,heat', "--name=$name", 'error.log');
 		(my $shown = $name) =~ s/([^ -~])/sprintf '\\x%02x', ord $1/ge;
 		is $status, 0, "name: $shown" or diag $err;
 		opendir my $dh, 'evil' or die;
