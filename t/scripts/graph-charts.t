@@ -188,6 +188,8 @@ subtest 'text of at most 80 columns' => sub {
 	}
 	my ($breakdown) = charts($model, only => ['breakdown']);
 	like ascii($breakdown, 80), qr/p45-p55: \d+ ms \|.* read \d+ %/, 'bars name their parts';
+	my $far = bless { %$model, lanes => [{ at => 1, us => 1, sy => 1, wa => 1, disks => { sda => { mount => '/srv/' . 'd' x 40, util => 9, queue => 1 } } }] }, ref $model;
+	like ascii(@{ with_points([charts($far, only => ['lanes'])], $model->{data}{path}, 80, 40) }, 80), qr/ sda \(\.\.\.d+\)/, 'what is left out of a name is three dots';
 	ok !(grep { length > 40 } split /\n/, ascii($breakdown, 10)), 'a narrow terminal has 40';
 };
 

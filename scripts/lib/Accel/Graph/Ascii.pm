@@ -35,6 +35,7 @@ sub ascii ($chart, $columns, $rows = ROWS) {
 # Terminals of every encoding show these.
 sub _plain ($text) {
 	$text =~ s/µ/u/g;
+	$text =~ s/…/.../g;
 	$text =~ s/[–−]/-/g;
 	return $text =~ s/[^\x20-\x7e]/?/gr;
 }
