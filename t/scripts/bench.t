@@ -6,7 +6,8 @@ use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use File::Temp ();
 use JSON::PP   ();
 use Test::More;
-use Accel::Bench::Engine qw(median spread medians);
+use Accel::Backends ();
+use Accel::Figures qw(median spread medians);
 use Test::Bench::Backends;
 use Accel::Bench::Rig;
 use Accel::Peer;
@@ -31,7 +32,7 @@ subtest 'a benchmark without the disks of --storage says so' => sub {
 
 subtest 'backends' => sub {
 	my $said = "x/1\n\nNetwork backends:\n  + one     fine\n  - two     not here: one takes its place\n  + three   fine\n\nElse:\n  + four    no\n";
-	is_deeply [Accel::Bench::Engine::parse_backends($said)], [['one', 'three'], [['two', 'not here: one takes its place']]],
+	is_deeply [Accel::Backends::parse($said)], [['one', 'three'], [['two', 'not here: one takes its place']]],
 	    'what -V has and has not';
 	is Test::Bench::Backends::best({ a => { cpu => 5 }, b => { cpu => 5.1 }, c => { cpu => 7 } }), 'a (within 3 %: b)',
 	    'the cheapest, and those within its noise';

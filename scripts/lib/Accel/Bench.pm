@@ -41,9 +41,10 @@ use v5.36;
 use Accel::Bench::Engine  ();
 use Accel::Bench::Servers ();
 use Accel::Bench::Storage ();
-use Accel::Proc ();
+use Accel::Figures qw(medians spread);
+use Accel::Machine ();
+use Accel::Proc    ();
 use File::Copy  ();
-use Accel::Util qw(slurp);
 use IO::Select  ();
 use JSON::PP    ();
 use POSIX       ();
@@ -71,12 +72,8 @@ sub new ($class, %opt) {
 
 # What the figures depend on.
 sub machine ($self) {
-	my ($cpu) = slurp('/proc/cpuinfo') =~ /^model name\s*:\s*(.*)/m;
-	my ($kb) = slurp('/proc/meminfo') =~ /^MemTotal:\s*(\d+)/m;
-	my ($system) = slurp('/etc/os-release') =~ /^PRETTY_NAME="?([^"\n]*)/m;
-	chomp(my $control = slurp('/proc/sys/net/ipv4/tcp_congestion_control'));
-	return { cpu => $cpu // 'unknown', cores => scalar(() = slurp('/proc/cpuinfo') =~ /^processor\s*:/mg), memory_mb => defined $kb ? int $kb / 1024 : undef,
-		kernel => (POSIX::uname())[2], system => $system // 'Linux', congestion_control => $control,
+	my $facts = Accel::Machine::facts();
+	return { %$facts, cpu => $facts->{cpu} // 'unknown', system => $facts->{system} // 'Linux',
 		pinned => $self->{engine}->cpu_of_servers ? JSON::PP::true() : JSON::PP::false(),
 		versions => { map { my $v = Accel::Bench::Servers::version($_); defined $v ? ($_ => $v) : () } qw(accel nginx lighttpd apache h2o) } };
 }
@@ -250,12 +247,7 @@ sub summed ($row) {
 	$m{disk} = medians(grep { $_ } map { $_->{disk} } @rounds) if grep { $_->{disk} } @rounds;
 	my %errors;
 	for my $errors (map { $_->{errors} } @rounds) { $errors{$_} += $errors->{$_} for keys %$errors }
-	return { %$row, median => { %m, errors => \%errors }, spread_percent => Accel::Bench::Engine::spread(map { $_->{requests_per_s} } @rounds) };
-}
-
-sub medians (@runs) {
-	my %key = map { $_ => 1 } map { my $r = $_; grep { !ref $r->{$_} } keys %$r } @runs;
-	return { map { my $k = $_; $k => Accel::Bench::Engine::median(map { $_->{$k} } @runs) } keys %key };
+	return { %$row, median => { %m, errors => \%errors }, spread_percent => spread(map { $_->{requests_per_s} } @rounds) };
 }
 
 1;

@@ -24,17 +24,17 @@ with the object and, through pipes, with the process.
 
 use strict;
 use warnings;
-use Exporter 'import';
 use File::Temp ();
 use IO::Socket::INET ();
 use JSON::PP ();
 use POSIX ();
 use Time::HiRes qw(time sleep);
+use Accel::Backends ();
+use Accel::Figures qw(medians spread);
+use Accel::Machine ();
 use Accel::Namespace ();
 use Accel::Peer ();
 use Accel::Util qw(program);
-
-our @EXPORT_OK = qw(median spread medians);
 
 my %size = ('1k' => 1024, '10k' => 10_240, '100k' => 102_400, '10m' => 10_485_760);
 
@@ -104,10 +104,9 @@ sub _prepare_namespace {
 
 sub _sysctl {
 	my ($name, $value) = @_;
-	open my $fh, $value ? '+<' : '<', "/proc/sys/$name" or return '';
-	if (defined $value) { syswrite $fh, $value; close $fh; return $value }
-	chomp(my $line = <$fh> // '');
-	return $line;
+	open my $fh, '+<', "/proc/sys/$name" or return;
+	syswrite $fh, $value;
+	close $fh;
 }
 
 sub _pin {
@@ -123,11 +122,11 @@ sub _pin {
 
 sub _machine {
 	my ($self) = @_;
-	my $cc = _sysctl('net/ipv4/tcp_congestion_control');
+	my $machine = Accel::Machine::facts();
+	my $cc = $machine->{congestion_control} // '';
 	$self->note('bbr paces large files over loopback: 10m is far below what the servers can do; '
 	    . 'as root a network namespace with reno is used') if $cc eq 'bbr';
-	my ($cpu) = map { /^model name\s*:\s*(.*)/ ? $1 : () } do { open my $f, '<', '/proc/cpuinfo'; $f ? <$f> : () };
-	return (POSIX::strftime('%Y-%m-%d %H:%M', localtime) . ', Linux ' . (POSIX::uname())[2] . ', ' . ($cpu // 'CPU unknown'),
+	return (POSIX::strftime('%Y-%m-%d %H:%M', localtime) . ", Linux $machine->{kernel}, " . ($machine->{cpu} // 'CPU unknown'),
 		$self->opt('rounds') . ' rounds of ' . $self->opt('seconds') . " s, interleaved; medians; congestion control $cc; "
 		. ($self->{pinned} ? 'servers on core 1, load on core 0' : 'not pinned'));
 }
@@ -152,24 +151,15 @@ sub files {
 # accel-server with each of its file backends. What this build or this kernel has not is noted.
 sub backends {
 	my ($self) = @_;
-	my ($known, $missing) = parse_backends(_backends());
+	my ($known, $missing) = Accel::Backends::list();
 	$self->note("$_->[0] left out: $_->[1]") for grep { $self->asked($_->[0]) } @$missing;
 	return map { { kind => 'accel', name => $_, backend => $_ } } @$known;
-}
-
-sub _backends { return scalar qx{"@{[ program('accel-server') ]}" -V} }
-
-# What `accel-server -V` says: names of backends it has, [name, why not] of others.
-sub parse_backends {
-	my ($text) = @_;
-	my ($section) = $text =~ /^Network backends:\n((?:[ ].*\n)*)/m or return ([], []);
-	return ([$section =~ /^\s+\+ (\S+)/mg], [map { [/^\s+- (\S+)\s+(.*)/] } grep { /^\s+- / } split /\n/, $section]);
 }
 
 # The backend that the aims are about: adaptive, or the first of those there are.
 sub ours {
 	my ($self, @names) = @_;
-	my ($known) = parse_backends(_backends());
+	my ($known) = Accel::Backends::list();
 	my ($ours) = sort { ($b eq 'adaptive') <=> ($a eq 'adaptive') }
 	    grep { my $name = $_; grep { $_ eq $name } @names } @$known;
 	return $ours;
@@ -324,30 +314,6 @@ sub summary {
 }
 
 # ------------------------------------------------------------- figures
-
-sub median {
-	my @s = sort { $a <=> $b } grep { defined } @_;
-	return undef unless @s;
-	return @s % 2 ? $s[@s / 2] : ($s[@s / 2 - 1] + $s[@s / 2]) / 2;
-}
-
-# Half of the range, in percent of the median.
-sub spread {
-	my @s = sort { $a <=> $b } grep { defined } @_;
-	my $m = median(@s);
-	return $m && $m > 0 ? 50 * ($s[-1] - $s[0]) / $m : 0;
-}
-
-# One hash out of many: the median for each key, but the sum of "errors".
-sub medians {
-	my (@runs) = @_;
-	my %m = map { my $k = $_; $k => median(map { $_->{$k} } @runs) } keys %{ $runs[0] };
-	if (exists $m{errors}) {
-		$m{errors} = 0;
-		$m{errors} += $_->{errors} for @runs;
-	}
-	return \%m;
-}
 
 # Prints whether a figure is where it should be, and keeps it for the JSON: what it is, "<=" or ">=", the
 # mark, and the summaries that it comes from.

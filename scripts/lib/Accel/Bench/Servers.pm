@@ -19,7 +19,7 @@ shell runs it.
 =cut
 
 use v5.36;
-use Accel::Bench::Engine ();
+use Accel::Backends ();
 use Accel::Peer     ();
 use Accel::Util     qw(find_program program);
 use Text::ParseWords ();
@@ -37,13 +37,7 @@ my @PEERS = qw(nginx nginx:aio nginx:directio lighttpd lighttpd:writev apache h2
 
 sub peers () { return @PEERS }
 
-# [names of backends that this build and this kernel have], [[name, why not] of others]
-sub backends () {
-	state $known = [Accel::Bench::Engine::parse_backends(scalar qx{"@{[ program('accel-server') ]}" -V 2>/dev/null})];
-	return @$known;
-}
-
-sub ours () { return map { "accel:$_" } @{ (backends())[0] } }
+sub ours () { return map { "accel:$_" } @{ (Accel::Backends::list())[0] } }
 
 # Words of the start of an Accel::Peer, or { url => ... }; dies with the reason.
 sub parse ($name) {
@@ -65,7 +59,7 @@ sub missing ($name, $accel = 'none') {
 	return 'a running server has no accelerator of ours' if $spec->{url} && $accel ne 'none';
 	return if $spec->{url};
 	if ($spec->{kind} eq 'accel' && -x program('accel-server')) {
-		my ($known, $others) = backends();
+		my ($known, $others) = Accel::Backends::list();
 		my ($why) = map { $_->[1] } grep { $_->[0] eq $spec->{backend} } @$others;
 		return $why // "no such backend; there are: @$known" unless grep { $_ eq $spec->{backend} } @$known;
 	}

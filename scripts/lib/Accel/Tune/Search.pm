@@ -47,6 +47,7 @@ The same seed and the same figures give the same result.
 
 use v5.36;
 use List::Util qw(first max min);
+use Accel::Figures qw(median);
 use Accel::Tune::Model ();
 use Accel::Tune::Race ();
 
@@ -316,11 +317,6 @@ sub _figures ($self, $race, $setting) {
 		setting => $setting, rounds => scalar @runs, gain => $race->difference($setting, $self->now),
 		map { my $k = $_; $k => median(map { $_->{$k} } @runs) } qw(throughput p99),
 	};
-}
-
-sub median (@figures) {
-	my @sorted = sort { $a <=> $b } grep { defined } @figures or return undef;
-	return ($sorted[@sorted / 2] + $sorted[$#sorted / 2]) / 2;
 }
 
 # What became of a factor. Its verdict is

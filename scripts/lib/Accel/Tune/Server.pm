@@ -12,9 +12,10 @@ See L<Accel::Tune::Trial>. Options: C<config>, an L<Accel::Tune::Config>. C<fact
 
 use v5.36;
 use parent 'Accel::Tune::Trial';
+use Accel::Backends ();
 use Accel::Peer ();
 use Accel::Tune::Config ();
-use Accel::Util qw(program put);
+use Accel::Util qw(put);
 
 use constant { STARTS => 3 };
 
@@ -25,21 +26,12 @@ my %SETTING = (
 
 sub name_of ($factor) { return $SETTING{$factor} }
 
-# Backends of this build that work on this machine.
-sub backends () {
-	open my $fh, '-|', program('accel-server'), '-V' or die "accel-server: $!\n";
-	my $text = join '', <$fh>;
-	close $fh;
-	my ($section) = $text =~ /^Network backends:\n((?:[ ].*\n)*)/m or die "accel-server -V lists no backends\n";
-	return $section =~ /^\s+\+ (\S+)/mg;
-}
-
 sub factors ($config) {
 	my @threads = (1, 2, 4, 8, 16, 32, 64);
 	return (
 		{ name => 'stat-threads', values => [@threads], ordered => 1, now => $config->now('server.max-stat-threads') },
 		{ name => 'read-threads', values => [@threads], ordered => 1, now => $config->now('server.max-read-threads') },
-		{ name => 'backend', values => [backends()], now => $config->now('server.network-backend') },
+		{ name => 'backend', values => [@{ (Accel::Backends::list())[0] }], now => $config->now('server.network-backend') },
 		{ name => 'read-ahead', values => [0, 65_536, 262_144, 1_048_576], now => $config->now('server.network-chunk-size') },
 	);
 }

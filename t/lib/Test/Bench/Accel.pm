@@ -15,7 +15,7 @@ go through the accelerator. In all but the last of these the hot file is exempt,
 
 use strict;
 use warnings;
-use Accel::Bench::Engine qw(medians spread);
+use Accel::Figures qw(medians spread);
 use Test::Bench::Cold;
 use Test::Bench::Hot;
 use Accel::Bench::Rig;

@@ -17,7 +17,7 @@ hide it.
 use strict;
 use warnings;
 use Time::HiRes qw(sleep);
-use Accel::Bench::Engine qw(medians spread);
+use Accel::Figures qw(medians spread);
 use Test::Bench::Hot;
 use Accel::Bench::Rig;
 

@@ -20,7 +20,7 @@ use File::Temp ();
 use JSON::PP qw(decode_json);
 use List::Util qw(max);
 use POSIX ();
-use Accel::Bench::Engine qw(median medians);
+use Accel::Figures qw(median medians);
 use Test::Bench::Hot;
 use Accel::Bench::Rig;
 use Accel::Slowfs;

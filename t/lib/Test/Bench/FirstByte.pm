@@ -15,7 +15,7 @@ the accelerator, are measured before and during that time.
 
 use strict;
 use warnings;
-use Accel::Bench::Engine qw(medians spread);
+use Accel::Figures qw(medians spread);
 use Test::Bench::Cold;
 use Test::Bench::Hot;
 use Accel::Bench::Rig;

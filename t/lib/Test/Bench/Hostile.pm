@@ -21,7 +21,7 @@ use warnings;
 use JSON::PP ();
 use List::Util qw(max min sum0);
 use POSIX ();
-use Accel::Bench::Engine qw(median);
+use Accel::Figures qw(median);
 use Test::Hostile;
 use Test::Server;
 use Time::HiRes qw(time sleep);

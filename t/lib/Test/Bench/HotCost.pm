@@ -19,7 +19,7 @@ each thousand requests. A first answer is compared with the file. The second tab
 use strict;
 use warnings;
 use HTTP::Tiny;
-use Accel::Bench::Engine qw(medians spread);
+use Accel::Figures qw(medians spread);
 use Test::Bench::Cold;
 use Accel::Bench::Rig;
 use Accel::Peer;

@@ -19,7 +19,7 @@ accelerator like all others.
 use strict;
 use warnings;
 use List::Util qw(max min);
-use Accel::Bench::Engine qw(medians);
+use Accel::Figures qw(medians);
 use Test::Bench::Accel;
 use Test::Bench::Hot;
 use Accel::Bench::Rig;

@@ -17,7 +17,7 @@ is the same disk with a kernel that opens by itself. The hot file is exempt from
 use strict;
 use warnings;
 use Time::HiRes qw(sleep);
-use Accel::Bench::Engine qw(medians);
+use Accel::Figures qw(medians);
 use Test::Bench::Hot;
 use Accel::Bench::Rig;
 

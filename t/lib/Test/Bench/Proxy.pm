@@ -14,7 +14,7 @@ generator and the application share the other core.
 
 use strict;
 use warnings;
-use Accel::Bench::Engine qw(median);
+use Accel::Figures qw(median);
 use Test::Bench::Hot;
 use Accel::Peer;
 use Time::HiRes qw(time);

@@ -16,7 +16,7 @@ with the names and looks no file up: it makes nothing warm, and shows what readi
 use strict;
 use warnings;
 use JSON::PP ();
-use Accel::Bench::Engine qw(median);
+use Accel::Figures qw(median);
 use Accel::Slowfs;
 use Time::HiRes qw(time);
 use Accel::Util qw(program);
