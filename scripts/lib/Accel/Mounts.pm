@@ -5,6 +5,8 @@ package Accel::Mounts;
 # stat_dev(), because its files have device numbers that are not in the table.
 use v5.36;
 
+use Accel::Util qw(slurp);
+
 # The lines of /proc/self/mountinfo as [{ point, type, source, dev, root }...]; a malformed line is left out.
 sub parse ($text) {
 	my @mounts;
@@ -21,13 +23,6 @@ sub parse ($text) {
 sub unescaped ($word) { return $word =~ s/\\([0-3][0-7]{2})/chr oct $1/ger }
 
 sub read_table ($file = '/proc/self/mountinfo') { return parse(slurp($file)) }
-
-# The bytes of a small file of /proc or /sys, or ''.
-sub slurp ($file) {
-	open my $fh, '<:raw', $file or return '';
-	local $/ = undef;
-	return scalar <$fh> // '';
-}
 
 # The mount to name a device by: of the whole file system rather than of a directory of it, then the shortest path.
 # The last mount of a path hides the others.

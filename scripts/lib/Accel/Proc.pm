@@ -3,6 +3,7 @@ package Accel::Proc;
 use v5.36;
 
 use Accel::Mounts ();
+use Accel::Util  qw(slurp);
 use List::Util  qw(max min sum0);
 use Time::HiRes ();
 
@@ -57,7 +58,7 @@ sub parse_vmstat ($text) {
 
 sub snapshot ($self) {
 	my $p = $self->{proc};
-	my %text = map { $_ => Accel::Mounts::slurp("$p/$_") } qw(diskstats stat vmstat);
+	my %text = map { $_ => slurp("$p/$_") } qw(diskstats stat vmstat);
 	return parsed(Time::HiRes::time(), \%text, $self->places);
 }
 
@@ -69,7 +70,7 @@ sub parsed ($time, $text, $places = {}) {
 
 # { vda => '/' }: the mount point with the shortest path that lies on each disk; read again when the table of mounts changes.
 sub places ($self) {
-	my $table = Accel::Mounts::slurp("$self->{proc}/self/mountinfo");
+	my $table = slurp("$self->{proc}/self/mountinfo");
 	return $self->{places} if defined $self->{table} && $table eq $self->{table};
 	$self->{table} = $table;
 	my $at = $self->{at} = Accel::Mounts::names(Accel::Mounts::parse($table));

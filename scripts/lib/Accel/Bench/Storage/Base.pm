@@ -1,6 +1,7 @@
 package Accel::Bench::Storage::Base;
 # What all storages share: a place of their own, the disk below it in /proc.
 use v5.36;
+use Accel::Mounts ();
 use Accel::Proc ();
 use Accel::Util qw(put);
 
@@ -20,16 +21,10 @@ sub end ($self)    { return }
 # The file with these names, as paths of URLs.
 sub list ($self, $set, @names) { return put("$self->{dir}/$set.list", join '', map { "/$_\n" } @names) }
 
-# "254:0" of a path, as the kernel's tables write it.
-sub device ($path) {
-	my $dev = (stat $path)[0] // return '';
-	return join ':', $dev >> 8 & 0xfff, $dev & 0xff | $dev >> 12 & 0xfff00;
-}
-
 # Figures of the disk that has this directory, out of a row of lanes; undef without such a disk. A partition has those of
 # its disk.
 sub disk_of ($self, $dir, $lanes) {
-	my $device = device($dir);
+	my $device = Accel::Mounts::stat_dev($dir) // return undef;
 	my $name = $self->{proc}->device($device)->{disk} // return undef;
 	my ($row) = ((grep { $_->{device} eq $device } values %{ $lanes->{disks} }), $lanes->{disks}{$name});
 	return undef unless $row;

@@ -2,6 +2,7 @@ package Accel::Bench::Storage::Real;
 # Files in a directory of this machine: in memory (hot), or dropped from it before each cell (evict; names stay known).
 use v5.36;
 use parent 'Accel::Bench::Storage::Base';
+use Accel::Mounts ();
 use Accel::Util qw(program slurp);
 use File::Find ();
 
@@ -11,7 +12,7 @@ sub usable ($self) {
 	return (1) if $self->{kind} eq 'hot';
 	return (0, 'accel-pool is not built') unless -x program('accel-pool');
 	my $where = $self->{files_dir} // $self->{dir};
-	my $type = $self->{proc}->device(Accel::Bench::Storage::Base::device($where))->{type} // '';
+	my $type = $self->{proc}->device(Accel::Mounts::stat_dev($where) // '')->{type} // '';
 	return (0, "$where is in memory ($type); name a directory on a disk with --dir") if $type =~ /^(?:tmpfs|ramfs)\z/;
 	return (1);
 }
