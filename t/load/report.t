@@ -31,6 +31,12 @@ sub json (@args) {
 	return eval { decode_json($text) } // die "accel-load @args: $code $text $complaint\n";
 }
 
+# The errors of a run by kind, as text: '' of one without.
+sub faults ($report) {
+	my $n = $report->{errors};
+	return join ' ', map { "$_ $n->{$_}" } grep { $_ ne 'all' && $n->{$_} } sort keys %$n;
+}
+
 # Those of several reports, added up by hand.
 sub buckets ($name, @reports) {
 	my %n;
@@ -91,14 +97,16 @@ subtest 'the lines of http_load' => sub {
 };
 
 subtest 'a pool proves itself' => sub {
-	my $list = put("$dir/urls", scalar qx("$bin/accel-pool" list --prefix /pool/ "$root/pool"));
+	is scalar(my @urls = split /\n/, my $listed = qx("$bin/accel-pool" list --prefix /pool/ "$root/pool")), 12, 'its list';
+	my $list = put("$dir/urls", $listed);
 	my $sums = put("$dir/SUMS", scalar qx(cd "$root" && find pool -name '*.bin' -exec sha256sum {} +));
 	for my $verify ('pattern', "hash:$sums", "dir:$root", 'length') {
-		is json('-n', 60, '-c', 3, "--verify=$verify", '-u', $list, "$url/")->{errors}{all}, 0, "$verify: whole files";
+		is faults(json('-n', 60, '-c', 3, "--verify=$verify", '-u', $list, "$url/")), '', "$verify: whole files";
 	}
 	for my $verify ('pattern', "dir:$root") {
 		my $r = json('-n', 200, '-c', 3, '--range=random:1000', "--verify=$verify", '-u', $list, "$url/");
-		is "$r->{errors}{all} $r->{body_bytes}", '0 200000', "$verify: ranges";
+		is faults($r), '', "$verify: ranges";
+		is $r->{body_bytes}, 200_000, '... of this length';
 	}
 	my $file = "$root/pool/20k/0001/0002.bin";
 	open my $fh, '+<', $file or die "$file: $!";
@@ -106,7 +114,7 @@ subtest 'a pool proves itself' => sub {
 	syswrite $fh, 'x';
 	close $fh;
 	my $r = json('-n', 24, '--verify=pattern', '-u', $list, "$url/");
-	is "$r->{errors}{all} $r->{errors}{wrong}", '2 2', 'one byte of one file, twice in two turns';
+	is faults($r), 'wrong 2', 'one byte of one file, twice in two turns';
 	my (undef, undef, $complaint) = said('-n', 1, '--verify=pattern', "$url/pool/20k/0001/0002.bin");
 	is $complaint, "accel-load: /pool/20k/0001/0002.bin: wrong byte at 12345\n", '... and where it is';
 };
