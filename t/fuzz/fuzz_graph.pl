@@ -8,7 +8,7 @@
 use v5.36;
 use FindBin;
 use lib "$FindBin::RealBin/../../scripts/lib";
-use Accel::Graph::Read qw(@STAGES START BYTES HOT US OTHER parse_line);
+use Accel::Graph::Read qw(@STAGES START BYTES HOT US OTHER CUT parse_line);
 use Time::HiRes qw(clock time);
 
 my ($seconds, $dir) = @ARGV;
@@ -63,10 +63,11 @@ sub wrong ($line) {
 }
 
 sub wrong_row ($row) {
-	return scalar(@$row) . ' places' if @$row != OTHER + 1;
+	return scalar(@$row) . ' places' if @$row != CUT + 1;
 	return "start $row->[START]" unless $row->[START] > 0 && $row->[START] <= 1e11;
 	return "bytes $row->[BYTES]" unless $row->[BYTES] =~ /\A[0-9]{1,15}\z/;
 	return "hot $row->[HOT]" unless ($row->[HOT] // 0) =~ /\A[01]\z/;
+	return "cut $row->[CUT]" unless $row->[CUT] =~ /\A[01]\z/;
 	for my $place (US .. OTHER) {
 		my $us = $row->[$place] // next;    # a stage that this line does not have
 		return "$STAGES[$place - US] is $us" unless $us =~ /\A[0-9]+\z/ && $us <= 3.6e9 * @STAGES;
