@@ -76,9 +76,9 @@ subtest 'cells' => sub {
 
 subtest 'figures' => sub {
 	my $report = { mb_per_s => 12.5, requests_per_s => 100, answered => 200, latency_us => { p50 => 1500, p90 => 2000, p99 => 9000, max => 12_000 },
-		first_byte_us => { p50 => 700 }, errors => { all => 3, timeout => 3 } };
+		first_byte_us => { p50 => 700, max => 3000 }, requests => 203, errors => { all => 3, timeout => 3 } };
 	my $f = Accel::Bench::figures($report, 0.5, 2, { cs => 10, bi => 20, bo => 30, us => 1, sy => 2, id => 90, wa => 7 }, { util => 99 });
-	is_deeply [@$f{qw(mb_per_s p50_ms p99_ms max_ms first_byte_p50_ms cpu_us server_cpu_percent cs_per_s bi_per_s wa)}], [12.5, 1.5, 9, 12, 0.7, 2500, 25, 10, 20, 7], 'units';
+	is_deeply [@$f{qw(mb_per_s requests p50_ms p99_ms max_ms first_byte_p50_ms first_byte_max_ms cpu_us server_cpu_percent cs_per_s bi_per_s wa)}], [12.5, 203, 1.5, 9, 12, 0.7, 3, 2500, 25, 10, 20, 7], 'units';
 	my $none = Accel::Bench::figures({ mb_per_s => 0, requests_per_s => 0, answered => 0 }, undef, 2, undef, undef);
 	is_deeply [@$none{qw(p50_ms cpu_us server_cpu_percent cs_per_s)}], [undef, undef, undef, undef], 'what is not known is undef';
 	my $sum = Accel::Bench::summed({ server => 'a', rounds => [map { { requests_per_s => $_, cpu_us => undef, errors => { all => 1, timeout => $_ },
@@ -86,6 +86,24 @@ subtest 'figures' => sub {
 	is_deeply $sum->{median}, { requests_per_s => 20, cpu_us => undef, errors => { all => 3, timeout => 60 }, disk => { util => 10 } }, 'medians; errors add up';
 	is $sum->{spread_percent}, 50, 'half of the range';
 	is join(' ', map { join '', Accel::Bench::rotated($_, 1, 2, 3) } 0 .. 3), '123 231 312 123', 'each round begins with another cell';
+};
+
+subtest 'a kept log has a line for each request' => sub {
+	my $log = File::Temp->new;
+	print $log "network_x.c.1: (trace) write-start: $_\nev=write-starts\n" for 1 .. 3;
+	$log->flush;
+	is Accel::Bench::await_lines($log->filename, 3), 3, 'they are there';
+	my $pid = fork // die "fork: $!";
+	if (!$pid) {
+		select undef, undef, undef, 0.3;
+		syswrite $log, "{\"write-start\":4}\n";
+		POSIX::_exit(0);
+	}
+	is Accel::Bench::await_lines($log->filename, 4), 4, 'the last one comes later';
+	waitpid $pid, 0;
+	is Accel::Bench::await_lines("$log.none", 1), undef, 'a server that writes none is not waited for without end';
+	my @cells = map { @{ $_->{cells}->() } } @{ Accel::Bench::Scenario::find('starvation')->{groups} };
+	is_deeply [map { $_->{label} =~ s/[^\w.-]+/-/gr } @cells], [qw(4-threads-64k 4-threads-1m 64-threads-64k 64-threads-1m)], 'the names of the logs of starvation';
 };
 
 subtest 'load' => sub {

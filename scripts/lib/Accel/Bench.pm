@@ -28,7 +28,7 @@ second over the size.
 
 =head1 A RESULT
 
-C<mb_per_s> (10^6 bytes of bodies), C<requests_per_s>, C<p50_ms>, C<p90_ms>, C<p99_ms>, C<max_ms>, C<first_byte_p50_ms>, C<connect_p50_ms>, C<errors> (by kind),
+C<mb_per_s> (10^6 bytes of bodies), C<requests_per_s>, C<p50_ms>, C<p90_ms>, C<p99_ms>, C<max_ms>, C<first_byte_p50_ms>, C<first_byte_max_ms>, C<connect_p50_ms>, C<errors> (by kind),
 C<cpu_us> (of the server, for each request), C<server_cpu_percent> (of one core), C<us> C<sy> C<id> C<wa> (percent of the machine), C<cs_per_s>, C<bi_per_s>,
 C<bo_per_s> (KiB), C<disk> (C<util>, C<queue>, C<await_ms>, C<read_mb_per_s>). What cannot be known is undef.
 
@@ -50,7 +50,7 @@ use JSON::PP    ();
 use POSIX       ();
 use Time::HiRes qw(time);
 
-use constant { SAMPLE_S => 0.1, WARM_UP_S => 5, PATIENCE => 4, CONCURRENCY_MAX => 10_000, THREADS_MAX => 1024,
+use constant { SAMPLE_S => 0.1, LINES_S => 3, WARM_UP_S => 5, PATIENCE => 4, CONCURRENCY_MAX => 10_000, THREADS_MAX => 1024,
 	READ_AHEAD_MAX => 1_048_576, SECONDS_MAX => 3600, ROUNDS_MAX => 100, WORKERS_MAX => 64, FETCHES_MAX => 1_000_000_000 };
 
 # The numbers of a cell: [least, most, default].
@@ -140,7 +140,7 @@ sub measure ($self, $cell) {
 		1;
 	};
 	my $why = $@;
-	$self->_keep($c, $srv) if $srv && defined $self->{keep};
+	$self->_keep($c, $srv, $result) if $srv && defined $self->{keep};
 	$storage->end;
 	$srv->stop if $srv;
 	die $why unless $done;
@@ -188,8 +188,8 @@ sub figures ($report, $used, $seconds, $lanes, $disk) {
 	my %us = $report->{answered} ? %{ $report->{latency_us} // {} } : ();
 	my $ms = sub ($us) { return defined $us ? $us / 1000 : undef };
 	return {
-		mb_per_s => $report->{mb_per_s}, requests_per_s => $report->{requests_per_s}, answered => $report->{answered},
-		(map { ("${_}_ms" => $ms->($us{$_})) } qw(p50 p90 p99 max)), (map { ("${_}_p50_ms" => $ms->($report->{"${_}_us"}{p50})) } qw(first_byte connect)),
+		mb_per_s => $report->{mb_per_s}, requests_per_s => $report->{requests_per_s}, requests => $report->{requests}, answered => $report->{answered},
+		(map { ("${_}_ms" => $ms->($us{$_})) } qw(p50 p90 p99 max)), (map { ("${_}_p50_ms" => $ms->($report->{"${_}_us"}{p50})) } qw(first_byte connect)), first_byte_max_ms => $ms->($report->{first_byte_us}{max}),
 		errors => $report->{errors} // {},
 		cpu_us => defined $used && $report->{answered} ? 1e6 * $used / $report->{answered} : undef,
 		server_cpu_percent => defined $used ? 100 * $used / $seconds : undef,
@@ -198,8 +198,20 @@ sub figures ($report, $used, $seconds, $lanes, $disk) {
 	};
 }
 
+# The server sees only when it sends that a client has left, and then writes the line of its request.
+sub await_lines ($file, $requests) {
+	my $until = time + LINES_S;
+	until (time > $until) {
+		my $lines = () = (-e $file ? slurp($file) : '') =~ /^.*\bwrite-start\b/mg;
+		return $lines if $lines >= $requests;
+		select undef, undef, undef, SAMPLE_S;
+	}
+	return;
+}
+
 # The error log of this cell, under a name that tells which cell it is.
-sub _keep ($self, $c, $srv) {
+sub _keep ($self, $c, $srv, $result = undef) {
+	await_lines($srv->error_log, $result->{requests}) if $c->{timing} && $result;
 	my $name = join '_', map { s/[^\w.-]+/-/gr } map { "$_" } $c->{label} // (grep { defined } @$c{qw(server storage files concurrency)});
 	my $from = $srv->error_log;
 	File::Copy::copy($from, "$self->{keep}/$name.log") or $self->note("$self->{keep}/$name.log: $!") if -e $from;

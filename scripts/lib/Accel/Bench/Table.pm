@@ -17,7 +17,7 @@ use List::Util qw(max);
 # Header, decimals, and the figure, unless it has the same name in the medians.
 my %column = (
 	mb_per_s => ['MByte/s', 2], requests_per_s => ['req/s', 2], p50_ms => ['p50 ms', 1], p90_ms => ['p90 ms', 1], p99_ms => ['p99 ms', 1], max_ms => ['max ms', 0],
-	first_byte_p50_ms => ['first ms', 2], connect_p50_ms => ['connect ms', 2], cpu_us => ['CPU us/rq', 0], server_cpu_percent => ['CPU %', 0], seconds => ['seconds', 1],
+	first_byte_p50_ms => ['first ms', 2], first_byte_max_ms => ['first max ms', 0], connect_p50_ms => ['connect ms', 2], cpu_us => ['CPU us/rq', 0], server_cpu_percent => ['CPU %', 0], seconds => ['seconds', 1],
 	us => ['user', 1], sy => ['sys', 1], wa => ['iowait', 1], id => ['idle', 1], cs_per_s => ['cs', 0], bi_per_s => ['bi', 0], bo_per_s => ['bo', 0],
 	util => ['util %', 0, sub ($m) { $m->{disk}{util} }], queue => ['queue', 1, sub ($m) { $m->{disk}{queue} }],
 	await_ms => ['await ms', 1, sub ($m) { $m->{disk}{await_ms} }], read_mb_per_s => ['disk MB/s', 1, sub ($m) { $m->{disk}{read_mb_per_s} }],
