@@ -46,6 +46,9 @@ subtest 'configurations are fair' => sub {
 	like $conf{'accel:writev'}, qr/max-worker = 3.*network-backend = "writev"/s, 'ours';
 	my $quoted = Accel::Peer->sample('h2o', root => 'a"b\\c')->configuration;
 	like $quoted, qr/file\.dir: "a\\"b\\\\c"/, 'a root with quotes';
+	like +Accel::Peer->sample('nginx', root => '/a; b')->configuration, qr/root "\/a; b";/, 'a root with a space';
+	mkdir "$dir/$_" or die $! for 'a" b', 'a$b';
+	like reason(sub { Accel::Peer->start('accel', root => "$dir/$_") }), qr/cannot name a directory/, "no configuration with $_" for 'a" b', 'a$b';
 };
 
 subtest 'storages and file sets' => sub {

@@ -97,6 +97,9 @@ sub start {
 	if (my $why = $class->missing($kind, @{ $arg{command} // [] })) { die "$why\n" }
 	my $self = bless { name => $kind, %arg, kind => $kind, owner => $$ }, $class;
 	$self->{root} = Cwd::abs_path($arg{root} // die "root is missing\n");
+	# nginx has no escape for a dollar sign, lighttpd none for a backslash.
+	die "$self->{root}: the configuration of $kind cannot name a directory with one of \" \\ \$ or a line break\n"
+	    if $conf{$kind} && $self->{root} =~ /["\\\$\x00-\x1f]/;
 	$self->{dir} = File::Temp->newdir("$kind-XXXXXX", TMPDIR => 1);
 	$self->{port} //= _free_port();
 	$self->{stat_accel} = $class->start('stat-accel', %arg, name => "stat-accel of $self->{name}",

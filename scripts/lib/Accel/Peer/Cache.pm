@@ -37,7 +37,7 @@ sub http {
 	return join "\n", @paths, $c->{origin} ? <<"LINES" : '';
 	server {
 		listen unix:$s->{dir}/origin;
-		root $s->{root};
+		root "$s->{root}";
 		rewrite ^/cold/ /100k.bin break;
 	}
 LINES

@@ -54,7 +54,7 @@ $temp
 	$upstream
 	server {
 		listen 127.0.0.1:$s->{port} backlog=8192;
-		root $s->{root};
+		root "$s->{root}";
 $front
 	}
 }
