@@ -43,6 +43,7 @@ use Accel::Bench::Servers ();
 use Accel::Bench::Storage ();
 use Accel::Figures qw(medians spread);
 use Accel::Machine ();
+use Accel::Util qw(slurp);
 use Accel::Proc    ();
 use File::Copy  ();
 use IO::Select  ();
