@@ -67,7 +67,7 @@ TESTS    := $(filter-out t/tomcat/% $(if $(filter release,$(VARIANT)),,$(PERL_TE
 
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
-.PHONY: all rigs units check check-tomcat asan tsan bench bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-load bench-hostile demo run install clean help lint deps fuzz man
+.PHONY: all rigs units check check-tomcat asan tsan bench bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-load bench-hostile demo results run install clean help lint deps fuzz man
 all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
@@ -168,6 +168,11 @@ bench bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-accel ben
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs
 	@B=$B scripts/bench $(patsubst bench-%,--%,$(filter bench-%,$@)) $(ARGS)
 
+# Everything that README.md claims: doc/RESULTS.md, the tables of README.md, doc/img/.
+results: deps
+	@$(MAKE) --no-print-directory -j$(JOBS) all rigs
+	@scripts/results $(ARGS)
+
 lint: deps
 	@scripts/lint
 
@@ -231,6 +236,7 @@ help:
 	@echo 'make bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-proxy bench-walk'
 	@echo '                slow disks; accel-tune beside a full sweep; each file backend; idle connections;'
 	@echo '                fcgi-stat-accel beside a plain libfcgi program (ARGS=--quick)'
+	@echo 'make results    measures what the README claims: doc/RESULTS.md with charts, in half an hour (ARGS=--only=hot)'
 	@echo 'make fuzz       parsers on changed input, SECONDS=N each (default 5), two at a time'
 	@echo 'make lint       static checks: layers, format, C, shell, Perl, English'
 	@echo 'make man        manual pages in build/man/'

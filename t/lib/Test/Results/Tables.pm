@@ -1,0 +1,144 @@
+package Test::Results::Tables;
+
+=head1 NAME
+
+Test::Results::Tables - figures of scripts/bench as tables in Markdown
+
+=head1 SYNOPSIS
+
+    my $block = Test::Results::Tables->blocks({ hot => $figures_of_bench_hot, ... });
+    print $block->{hot};
+
+=head1 DESCRIPTION
+
+A block needs figures of one step or of several. It is left out when they are missing. Numbers have three digits: no figure
+here repeats better than that.
+
+=cut
+
+use v5.36;
+use POSIX qw(floor);
+
+my %NEEDS = (
+	hot => [qw(hot idle)], accel => ['accel'], cold => ['cold'], fcgi => ['fcgi'], asking => ['hotcost'], load => ['load'],
+);
+my %MAKE = (hot => \&_hot, accel => \&_accel, cold => \&_cold, fcgi => \&_fcgi, asking => \&_asking, load => \&_load);
+
+sub blocks ($class, $figures) {
+	my %block;
+	for my $name (sort keys %NEEDS) {
+		my @of = map { $figures->{$_} // () } @{ $NEEDS{$name} };
+		$block{$name} = $MAKE{$name}->(@of) if @of == @{ $NEEDS{$name} };
+	}
+	return \%block;
+}
+
+# ------------------------------------------------------------- numbers and tables
+
+# Three digits, and commas between thousands: 199,000  75.3  0.377.
+sub number ($n) {
+	return '-' unless defined $n;
+	my $three = 0 + sprintf '%.3g', $n;
+	my $digits = $three == 0 ? 0 : 2 - floor(log(abs $three) / log 10);
+	my $text = sprintf '%.*f', $digits > 0 ? $digits : 0, $three;
+	1 while $text =~ s/^(-?\d+)(\d{3})/$1,$2/;
+	return $text;
+}
+
+sub ratio ($a, $b) { return defined $a && $b ? sprintf('%.2f', $a / $b) : '-' }
+
+sub bold ($text) { return "**$text**" }
+
+# A table: heads, then rows, each an array.
+sub table ($heads, @rows) {
+	return join '', map { '| ' . join(' | ', @$_) . " |\n" } $heads, [map { '---' } @$heads], @rows;
+}
+
+# ------------------------------------------------------------- the blocks
+
+my @HOT = (
+	['1k', '1 kB, keep-alive', 'req/s'], ['1k-1000', '1 kB, keep-alive, 1000 connections', 'req/s'], ['pipe', '1 kB, 16 pipelined', 'req/s'],
+	['10k', '10 kB, keep-alive', 'req/s'], ['100k', '100 kB, keep-alive', 'req/s'], ['10m', '10 MB, 10 connections', 'GB/s'],
+	['close', '1 kB, a connection each', 'req/s'], ['404', '404, keep-alive', 'req/s'],
+);
+
+sub _hot ($hot, $idle) {
+	my @rows;
+	for my $case (@HOT) {
+		my ($name, $title, $unit) = @$case;
+		my $of = $hot->{hot}{$name} // next;
+		my $rate = $unit eq 'GB/s' ? $of->{accel}{mb} / 1000 : $of->{accel}{rps};
+		my $full = ($of->{accel}{client_busy} // 0) > 94 ? ' (the load generator is full)' : '';
+		push @rows, [$title, number($rate) . " $unit$full", (map { bold(ratio($of->{accel}{rps}, $of->{$_}{rps})) } qw(nginx lighttpd)),
+			join ', ', map { number($of->{$_}{cpu}) } qw(accel nginx lighttpd floor)];
+	}
+	my $kb = $idle->{idle};
+	push @rows, ['memory per idle connection', (map { sprintf '%.2f kB', $kb->{$_}{kb_each} } qw(accel nginx lighttpd)), ''];
+	return table(['hot files, 100 connections', 'accel-server', '× nginx', '× lighttpd', 'CPU µs per request: ours, nginx, lighttpd, floor'], @rows);
+}
+
+sub _accel ($figures) {
+	my $of = $figures->{accel};
+	my @rows;
+	my %called = ('nginx-aio' => 'nginx, `aio threads`');
+	for my $server (qw(nginx nginx-aio lighttpd)) {
+		for my $front ('', '+accel') {
+			my $name = "$server$front";
+			my $emphasis = $front ? \&bold : sub ($text) { $text };
+			my @beside = map { $of->{$_}{$name} // {} } map { "$_-16" } qw(1x100k 1x10m 20x100k);
+			push @rows, [($called{$server} // $server) . ($front ? ' + fcgi-stat-accel' : ''), ms($beside[0]{alone_p99}),
+				(map { $emphasis->(ms($_->{p99})) } @beside),
+				(map { $emphasis->(number($of->{$_}{$name}{mb})) } qw(cold-100k-16 cold-10m-16)), number($of->{'cold-100k-16'}{$name}{cpu})];
+		}
+	}
+	my @disk = map { number($of->{"$_-16"}{'the rig'}{mb}) } qw(cold-100k cold-10m);
+	return table(['', 'hot p99 alone, ms', 'beside 1 client of cold 100 kB', '1 of cold 10 MB', '20 of cold 100 kB',
+		"cold 100 kB, MB/s of $disk[0]", "cold 10 MB, MB/s of $disk[1]", 'CPU µs per cold 100 kB'], @rows);
+}
+
+sub ms ($us) { return defined $us ? number($us / 1000) : '-' }
+
+sub _cold ($figures) {
+	my @rows;
+	my ($beside, $through) = @$figures{qw(beside through)};
+	for my $row (['adaptive', 'accel-server'], ['accel+fcgi', 'accel-server + fcgi-stat-accel'], ['nginx', 'nginx'], ['nginx-aio', 'nginx, `aio threads`'],
+		['lighttpd', 'lighttpd'], ['apache', 'Apache, event']) {
+		my ($name, $title) = @$row;
+		my @cases = map { $beside->{$_}{$name} // {} } qw(1x100k 1x10m 20x100k);
+		next unless defined $cases[0]{p99};
+		my $emphasis = $name eq 'adaptive' ? \&bold : sub ($text) { $text };
+		push @rows, [$title, ms($cases[0]{alone_p99}), (map { $emphasis->(ms($_->{p99})) } @cases), number($cases[2]{served}),
+			$emphasis->(number($through->{'16-spindles'}{$name}{mb}))];
+	}
+	my $disk = number($through->{'16-spindles'}{rig}{mb});
+	return table(['', 'alone', 'beside 1 client of cold 100 kB', '1 of cold 10 MB', '20 of cold 100 kB', 'hot served beside those, of 1000',
+		"cold 100 kB files, MB/s of $disk"], @rows);
+}
+
+sub _fcgi ($figures) {
+	my $of = $figures->{fcgi};
+	my ($ours) = sort { $a->{cpu} <=> $b->{cpu} } map { $of->{'hot-kept'}{$_} } grep { /^ours/ } keys %{ $of->{'hot-kept'} };
+	my ($textbook) = sort { $a->{cpu} <=> $b->{cpu} } map { $of->{'hot-kept'}{$_} } grep { /^textbook/ } keys %{ $of->{'hot-kept'} };
+	return table(['', 'fcgi-stat-accel', "the program in libfcgi's examples"],
+		['CPU µs per hot request, kept connections', map { number($_->{cpu}) } $ours, $textbook],
+		['of 200 kept connections on 4 threads, never answered', map { $of->{beyond}{$_}{never} } qw(ours textbook)],
+		['memory of a kept connection, kB', sprintf('%.2f', $of->{idle}{bytes_each} / 1000), '-']);
+}
+
+my %LOAD = ('1k' => '1 kB, keep-alive, 50 connections', '100k' => '100 kB, keep-alive, 50 connections', '1k-1' => '1 kB, one connection');
+
+sub _load ($figures) {
+	my $of = $figures->{load};
+	my @with = qw(accel-load wrk h2load);
+	return table(['', (map { "$_, req/s" } @with), 'CPU µs per request: accel-load, wrk, h2load'],
+		map { my $m = $of->{$_}; [$LOAD{$_}, (map { number($m->{$_}{rps}) } @with), join ', ', map { number($m->{$_}{cpu}) } @with] } grep { $of->{$_} } qw(1k 100k 1k-1));
+}
+
+sub _asking ($figures) {
+	my $of = $figures->{hotcost}{cost};
+	return table(['a hot file of 1 kB', 'server, CPU µs', 'fcgi-stat-accel, CPU µs', 'more than alone'],
+		map { my $m = $of->{$_}; my ($server) = /^(\w+)/; my $alone = $of->{"$server alone"};
+			[$_, number($m->{server}), number($m->{accel}), $alone == $m ? '' : number($m->{cpu} - $alone->{cpu})] } sort keys %$of);
+}
+
+1;

@@ -1,0 +1,68 @@
+# doc/RESULTS.md and README.md: one set of figures, made by one command.
+use v5.36;
+use FindBin;
+use lib "$FindBin::Bin/../lib", "$FindBin::Bin/../../scripts/lib";
+use Test::More;
+use Test::Results ();
+use Test::Util qw(slurp);
+
+my $root = "$FindBin::Bin/../..";
+my ($readme, $results, $template) = map { scalar slurp("$root/$_") } qw(README.md doc/RESULTS.md doc/RESULTS.md.in);
+
+subtest 'README.md quotes doc/RESULTS.md' => sub {
+	my ($quoted, $measured) = map { Test::Results->marked($_) } $readme, $results;
+	cmp_ok keys %$quoted, '>=', 4, 'README.md has tables of results';
+	for my $name (sort keys %$quoted) {
+		is $quoted->{$name}, $measured->{$name}, "$name: the same table in both; 'make results' writes them";
+	}
+};
+
+subtest 'doc/RESULTS.md is made of its template' => sub {
+	my $block = Test::Results->marked($results);
+	my ($text, @missing) = Test::Results->fill($template, $block);
+	is "@missing", '', 'each table was measured';
+	is $text, $results, 'nothing was written into it by hand';
+};
+
+# A figure of a measurement that README.md names in a sentence: a number with one of these units.  What is no measurement: settings and
+# facts, which stand in code or have other units.
+subtest 'sentences of README.md name no other figures' => sub {
+	my $prose = $readme;
+	$prose =~ s/^<!-- ([\w-]+) -->\n.*?^<!-- \/\1 -->$//gms;
+	$prose =~ s/^(?:    .*\n)+//gm;
+	$prose =~ s/`[^`]*`//g;
+	my $measured = join "\n", values %{ Test::Results->marked($results) }, $results;
+	my @figures = $prose =~ /(?<![\w.,])((?:\d[\d.,]*\d|\d)(?: to \d[\d.,]*)? (?:µs|MB\/s|GB\/s|kB each|req\/s))/g;
+	for my $figure (@figures) {
+		like $measured, qr/(?<![\d.,])\Q$figure\E/, "\"$figure\" stands in doc/RESULTS.md";
+	}
+	pass 'as many as there are' unless @figures;
+};
+
+subtest 'blocks and templates' => sub {
+	my ($text, @missing) = Test::Results->fill("a\n\@one\@\nb \@two\@\n\@three\@\n", { one => "| 1 |\n" });
+	is $text, "a\n<!-- one -->\n| 1 |\n<!-- /one -->\nb \@two\@\n<!-- three -->\n(not measured)\n<!-- /three -->\n", 'only whole lines are places';
+	is "@missing", 'three', 'what was not measured is named';
+	is_deeply Test::Results->marked($text), { one => "| 1 |\n", three => "(not measured)\n" }, 'found again';
+	is Test::Results->replace($text, { one => "| 2 |\n" }), $text =~ s/1 \|/2 |/r, 'replaced, and the others kept';
+};
+
+subtest 'figures have three digits' => sub {
+	is Test::Results::Tables::number($_->[0]), $_->[1], $_->[1]
+	    for [199_123, '199,000'], [75.312, '75.3'], [0.3771, '0.377'], [9.996, '10.0'], [999.6, '1,000'], [1_846_123, '1,850,000'], [0, '0'], [undef, '-'];
+};
+
+subtest 'tables' => sub {
+	my $runs = sub { my %m = @_; return { map { $_ => { rps => $m{$_}, cpu => 5, mb => $m{$_} / 1000 } } keys %m } };
+	my $block = Test::Results::Tables->blocks({ hot => { hot => { '1k' => $runs->(accel => 200_000, nginx => 100_000, lighttpd => 160_000, floor => 300_000) } },
+		idle => { idle => { map { $_ => { kb_each => 0.5 } } qw(accel nginx lighttpd) } } });
+	is_deeply [sort keys %$block], ['hot'], 'blocks whose steps were run';
+	like $block->{hot}, qr/^\| 1 kB, keep-alive \| 200,000 req\/s \| \*\*2\.00\*\* \| \*\*1\.25\*\* \| 5\.00, 5\.00, 5\.00, 5\.00 \|$/m, 'ratios are to ours';
+	is scalar(() = $block->{hot} =~ /^\|/mg), 4, 'a row for each case that was measured';
+};
+
+is_deeply [grep { !Test::Results->seconds($_) } Test::Results->steps], [], 'each step says how long it takes';
+cmp_ok Test::Results->seconds, '<=', 29 * 60, 'all of them take less than half an hour';
+like `$^X $root/scripts/results --only nothing 2>&1`, qr/^results: no step "nothing"; there are: hot idle /m, 'an unknown step';
+
+done_testing;
