@@ -211,6 +211,7 @@ install: all man
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man5 $(filter %.5,$(MAN))
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 $(filter %.8,$(MAN))
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/doc/stat-accel README.md CHANGELOG.md LICENSE $(wildcard doc/*.md)
+	install -D -m 644 -t $(DESTDIR)$(prefix)/share/doc/stat-accel/img $(wildcard doc/img/*.svg)
 	for f in $(patsubst examples/%,%,$(wildcard examples/*.md examples/*/*)); do \
 		install -D -m 644 examples/$$f $(DESTDIR)$(prefix)/share/doc/stat-accel/examples/$$f || exit; done
 

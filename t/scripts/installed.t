@@ -32,6 +32,13 @@ subtest 'each program' => sub {
 	}
 };
 
+subtest 'pictures of the documents' => sub {
+	my $doc = "$root/usr/local/share/doc/stat-accel";
+	my @pictures = map { slurp($_) =~ /\]\((img\/[^)]+)\)/g } glob "$doc/*.md";
+	cmp_ok scalar @pictures, '>', 5, 'there are some';
+	is_deeply [grep { !-s "$doc/$_" } @pictures], [], '... and they are installed';
+};
+
 subtest 'the lines of the README' => sub {
 	my ($block) = slurp("$top/README.md") =~ /((?:^    .*\n)*^    accel-pool make .*\n(?:^    .*\n)+)/m or return fail 'README.md has lines to paste';
 	my $srv = Test::Server->start(dir => "$www", conf => qq{server.max-worker = 1\ndebug.log-timing = "enable"\nstatus.status-url = "/server-status"\n});
