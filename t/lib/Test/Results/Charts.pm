@@ -12,9 +12,9 @@ Test::Results::Charts - the charts of doc/RESULTS.md and doc/tuning.md, drawn by
 
 use v5.36;
 use Carp       qw(croak);
-use File::Copy ();
 use File::Path qw(make_path);
 use File::Temp ();
+use Accel::Util qw(put slurp);
 
 # Name of the picture, chart of accel-graph, title, then further arguments; the last is the log.
 my @CHARTS = (
@@ -48,7 +48,7 @@ sub _draw ($chart, $title, $picture, @args) {
 	my $text = join '', <$said>;
 	close $said or croak "accel-graph failed on @args: $text";
 	my ($made) = glob "$dir/*.svg" or croak "accel-graph drew no $chart of @args";
-	File::Copy::copy($made, $picture) or croak "$picture: $!";
+	put($picture, slurp($made) =~ s/[ \t]+$//mgr);         # gnuplot ends lines with blanks
 	return;
 }
 

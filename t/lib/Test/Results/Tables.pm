@@ -45,7 +45,7 @@ sub number ($n) {
 	return $text;
 }
 
-sub ratio ($a, $b) { return defined $a && $b ? sprintf('%.2f', $a / $b) : '-' }
+sub ratio ($a, $b) { return defined $a && $b ? sprintf($a < 10 * $b ? '%.2f' : '%.1f', $a / $b) : '-' }
 
 sub bold ($text) { return "**$text**" }
 
@@ -138,7 +138,7 @@ sub _asking ($figures) {
 	my $of = $figures->{hotcost}{cost};
 	return table(['a hot file of 1 kB', 'server, CPU µs', 'fcgi-stat-accel, CPU µs', 'more than alone'],
 		map { my $m = $of->{$_}; my ($server) = /^(\w+)/; my $alone = $of->{"$server alone"};
-			[$_, number($m->{server}), number($m->{accel}), $alone == $m ? '' : number($m->{cpu} - $alone->{cpu})] } sort keys %$of);
+			[$_, (map { sprintf '%.1f', $_ } @$m{qw(server accel)}), $alone == $m ? '' : sprintf '%.1f', $m->{cpu} - $alone->{cpu}] } sort keys %$of);
 }
 
 1;
