@@ -187,7 +187,7 @@ conn_recv_start(struct conn *c)
 	c->rd.drops = drop > 0;
 	/* One byte more: it shows that the body is too long. */
 	c->rd.recv.drop = drop + (c->thread->conf->pipeline == 1);
-	/* Of a long body little is copied before the kernel drops the rest. */
+	/* Only the beginning of a long body is copied; the kernel drops the rest. */
 	c->rd.little =
 	    c->thread->conf->pipeline == 1 &&
 	    (c->thread->conf->checks == NULL || !verify_wants_bytes(c->thread->conf->checks));

@@ -66,7 +66,7 @@ void count_body(struct counts *, uint64_t bytes);
 void count_answer(struct counts *, int status, enum load_error how, uint64_t latency_ns);
 /* n requests that will get no answer, or no more of it. */
 void count_error(struct counts *, enum load_error, unsigned n);
-/* Of a connection without requests: bytes that belong to no answer, an end that does not come. */
+/* A connection without requests brought bytes that belong to no answer, or no end. */
 void count_fault(struct counts *, enum load_error);
 /* Open loop: the age of a request that failed. */
 void count_failed_latency(struct counts *, uint64_t latency_ns);
