@@ -2,6 +2,7 @@
 use v5.36;
 use Cwd      qw(abs_path);
 use FindBin  ();
+use Pod::Text ();
 use lib "$FindBin::Bin/../lib";
 use Test::More;
 use Test::Server ();
@@ -30,6 +31,39 @@ subtest 'each program' => sub {
 		my ($page) = glob "$root/usr/local/share/man/man*/$program.*";
 		ok $page && -s $page, '... a manual page';
 	}
+};
+
+sub pod ($file) {
+	my $text = '';
+	my $parser = Pod::Text->new;
+	$parser->output_string(\$text);
+	$parser->parse_file($file);
+	return $text;
+}
+
+# Commands of the kit in a text, with their long options: [program, command of accel-pool, options].
+sub commands ($text) {
+	my @found;
+	for my $command (map { split /\s*(?:\||&&|;|>)\s*/ } $text =~ /^\s+(\S.*)$/mg) {
+		my ($program, $rest) = $command =~ /^(accel-\w+|fcgi-stat-accel|slowfs) (.*)/ or next;
+		my ($word) = $program eq 'accel-pool' ? $rest =~ /^(\w+)/ : '';
+		push @found, [$program, $word // '', grep { $_ ne '--' } $rest =~ /(?<!\S)(--[a-z][a-z-]*)/g];
+	}
+	return @found;
+}
+
+subtest 'examples of the manuals have the options of today' => sub {
+	my (%help, $checked);
+	for my $page (@programs) {
+		my $text = slurp("$bin/$page") =~ /^=head1 /m ? pod("$bin/$page") : qx{$page --manual};
+		for my $c (commands($text)) {
+			my ($program, $word, @options) = @$c;
+			my $help = $help{"$program $word"} //= qx{$program $word --help 2>&1};
+			$checked += @options;
+			is_deeply [grep { $help !~ /(?<![\w-])\Q$_\E(?![\w-])/ && $help !~ /\Q$_\E!/ } @options], [], "$page: $program $word @options";
+		}
+	}
+	cmp_ok $checked, '>', 20, 'there are examples with options';
 };
 
 subtest 'pictures of the documents' => sub {
