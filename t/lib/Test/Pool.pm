@@ -3,7 +3,6 @@ package Test::Pool;
 use v5.36;
 use Exporter qw(import);
 use File::Find ();
-use File::Temp;
 use JSON::PP ();
 use POSIX ();
 use Test::More;
@@ -13,15 +12,7 @@ our @EXPORT = qw($program pool numbers run_with start files put slurp eventually
 
 our $program = program('accel-pool');
 
-# With these arguments: exit status, standard output, standard error.
-sub run_with ($in, @args) {
-	my ($stdin, $out, $err) = map { File::Temp->new } 1 .. 3;
-	print $stdin $in;
-	$stdin->flush;
-	my $rc = system 'sh', '-c', 'p=$1 i=$2 o=$3 e=$4; shift 4; exec "$p" "$@" <"$i" >"$o" 2>"$e"', 'sh', $program, "$stdin", "$out",
-	    "$err", @args;
-	return ($rc & 127 ? "signal $rc" : $rc >> 8, map { slurp("$_") } $out, $err);
-}
+sub run_with (@args) { return Test::Util::run_fed($program, @args) }
 
 sub pool (@args) { return run_with('', @args) }
 

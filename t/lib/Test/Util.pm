@@ -30,6 +30,17 @@ use constant SOON => 10;        # an upper bound, on a slow machine, for what wa
 sub build_dir { return ($ENV{B} // 'build') }
 sub sanitized { return build_dir() =~ /[at]san/ }
 
+# Runs a program with this standard input: exit status, or "signal N", standard output, standard error.
+sub run_fed {
+	my ($program, $in, @args) = @_;
+	my ($stdin, $out, $err) = map { File::Temp->new } 1 .. 3;
+	print $stdin $in;
+	$stdin->flush;
+	my $rc = system 'sh', '-c', 'p=$1 i=$2 o=$3 e=$4; shift 4; exec "$p" "$@" <"$i" >"$o" 2>"$e"', 'sh', $program, "$stdin", "$out",
+	    "$err", @args;
+	return ($rc & 127 ? "signal $rc" : $rc >> 8, map { slurp("$_") } $out, $err);
+}
+
 # The path of a program that scripts/install-deps installs.  Without it the test fails and names the package.  It is
 # skipped only where install-deps cannot install it: on a system without apt-get.
 sub need_program {

@@ -12,15 +12,7 @@ our @EXPORT = qw($program run_with warm numbers start said finish put slurp even
 
 our $program = program('accel-warm');
 
-# With these arguments: exit status, standard output, standard error.
-sub run_with ($in, @args) {
-	my ($stdin, $out, $err) = map { File::Temp->new } 1 .. 3;
-	print $stdin $in;
-	$stdin->flush;
-	my $rc = system 'sh', '-c', 'p=$1 i=$2 o=$3 e=$4; shift 4; exec "$p" "$@" <"$i" >"$o" 2>"$e"', 'sh', $program, "$stdin", "$out",
-	    "$err", @args;
-	return ($rc & 127 ? "signal $rc" : $rc >> 8, map { local $/; open my $fh, '<:raw', "$_" or die; scalar <$fh> // '' } $out, $err);
-}
+sub run_with (@args) { return Test::Util::run_fed($program, @args) }
 
 sub warm (@args) { return run_with('', @args) }
 
