@@ -214,6 +214,7 @@ install: all man
 	install -D -m 644 -t $(DESTDIR)$(prefix)/share/doc/stat-accel/img $(wildcard doc/img/*.svg)
 	for f in $(patsubst examples/%,%,$(wildcard examples/*.md examples/*/*)); do \
 		install -D -m 644 examples/$$f $(DESTDIR)$(prefix)/share/doc/stat-accel/examples/$$f || exit; done
+	sed -i 's|/usr/local/bin|$(prefix)/bin|g' $(DESTDIR)$(prefix)/share/doc/stat-accel/examples/systemd/*
 
 clean:
 	rm -rf build

@@ -206,7 +206,7 @@ subtest 'the service manager gets READY=1' => sub {
 sub units {
 	mkdir "$dir/units";
 	my $program = abs_path(Test::Fcgi::program());
-	for my $unit (glob "$top/examples/systemd/fcgi-stat-accel.*") {
+	for my $unit (glob "$top/examples/systemd/fcgi-stat-accel.{service,socket}") {
 		my $text = slurp($unit) =~ s{/usr/local/bin/fcgi-stat-accel}{$program}r;
 		put("$dir/units/" . ($unit =~ s{.*/}{}r), $text);
 	}
@@ -216,10 +216,10 @@ sub units {
 subtest 'systemd-analyze accepts the example units' => sub {
 	my @units = units();
 	is scalar @units, 2, 'a socket and a service';
-	my ($exec) = slurp("$dir/units/fcgi-stat-accel.service") =~ /^ExecStart=(.*)$/m;
-	my ($program, @options) = split / /, $exec;
+	my ($options) = slurp("$dir/units/fcgi-stat-accel.service") =~ /^Environment="OPTIONS=(.*)"$/m;
+	my @options = split / /, $options;
 	my $sock = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
-	my $app = Test::Fcgi->start({ passed => $sock }, map { s{/srv/www}{$dir/www}r } @options);
+	my $app = Test::Fcgi->start({ passed => $sock }, map { s{/var/www/html}{$dir/www}r } @options);
 	is $app->get("$dir/www/file")->{status}, 204, 'its command line works';
 	is page($app, '/accel-status')->{status}, 200, 'with its status page';
 	SKIP: {

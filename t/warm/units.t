@@ -17,7 +17,7 @@ mkdir "$dir/$_" for qw(www units);
 put("$dir/www/$_", 'x' x 1000) for 1 .. 10;
 
 # As it would be on this machine.
-sub here { my ($text) = @_; return $text =~ s{/usr/local/bin}{$bin}gr =~ s{/srv/www}{$dir/www}gr =~ s{/run/lock}{$dir}gr }
+sub here { my ($text) = @_; return $text =~ s{/usr/local/bin}{$bin}gr =~ s{/var/www/html}{$dir/www}gr =~ s{/run/lock}{$dir}gr }
 
 subtest 'systemd accepts the units' => sub {
 	my $verify = find_program('systemd-analyze') or plan skip_all => 'no systemd-analyze';
