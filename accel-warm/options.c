@@ -3,7 +3,9 @@
 #include <stdio.h>
 #include <sysexits.h>
 
+#include "accel-warm/print.h"
 #include "base/option.h"
+#include "walk/ring.h"
 #include "walk/touch.h"
 #include "files/warm/mode.h"
 
@@ -11,6 +13,7 @@
 
 static struct given {
 	struct walk_conf conf;
+	bool print;
 	unsigned manual; /* 1: as text, 2: as roff */
 	bool version;
 } given;
@@ -24,6 +27,15 @@ read_warm(const char *text, void *at)
 
 	return (warm_mode_parse(text, &conf->how, &conf->before) && conf->before > 0);
 }
+
+static bool
+is_prefix(const char *text, void *at)
+{
+	return (text[0] == '/');
+}
+
+/* In the order of enum ring_hash, each without avalanche behind it. */
+#define HASHES "sdbm-avalanche|sdbm|djb2-avalanche|djb2|crc32-avalanche|crc32"
 
 static const struct option rows[] = {
 	/* The kernel reads so much ahead on the first read of a file.  A server finds these bytes
@@ -51,6 +63,26 @@ static const struct option rows[] = {
 	    .prose = "Only files whose name matches GLOB; may be repeated." },
 	{ "exclude", '\0', "GLOB", OPTION_REPEAT, AT(conf.exclude),
 	    .prose = "No files and directories whose name matches GLOB; may be repeated." },
+	{ "shard", '\0', "K/N", OPTION_TEXT, AT(conf.share.shard),
+	    .prose = "Only files whose URL a balancer sends to the node K of N, from 1." },
+	{ "nodes", '\0', "NODE[=WEIGHT],...", OPTION_NAMES, AT(conf.share.nodes),
+	    .prose = "The N nodes: ids of servers of HAProxy, or backends of accel-server as its "
+		     "configuration has them. Without it: the ids 1 to N." },
+	{ "weight", '\0', "N", OPTION_NUMBER, AT(conf.share.weight), 1, RING_WEIGHT_MAX, "1",
+	    .prose = "Weight of nodes without one." },
+	{ "balance", '\0', "path|uri|carp", OPTION_WORD, AT(conf.share.balance), SHARD_PATH,
+	    .def = "path",
+	    .prose = "How the balancer chooses: by HAProxy's balance hash path,url_dec, by its "
+		     "balance uri path-only, both with hash-type consistent, or by accel-server's "
+		     "proxy-core.balancer = \"carp\"." },
+	{ "hash", '\0', HASHES, OPTION_WORD, AT(conf.share.hash), 0, .def = "sdbm-avalanche",
+	    .prose = "The function of HAProxy's hash-type consistent, which has the default." },
+	{ "host", '\0', "HOST", OPTION_TEXT, AT(conf.share.host),
+	    .prose = "For --balance=carp: the host of the URLs, with its port if clients send "
+		     "one." },
+	{ "prefix", '\0', "PATH", OPTION_TEXT, AT(conf.share.prefix), .def = "/", .read = is_prefix,
+	    .expected = "a path that starts with a slash",
+	    .prose = "For --shard: what URLs have before the path below PATH, or below --root." },
 	{ "one-file-system", 'x', NULL, OPTION_FLAG, AT(conf.one_fs),
 	    .prose = "Skip file systems mounted below PATH." },
 	{ "follow", 'L', NULL, OPTION_FLAG, AT(conf.follow),
@@ -58,6 +90,8 @@ static const struct option rows[] = {
 	{ "state", 's', "FILE", OPTION_TEXT, AT(conf.state),
 	    .prose =
 		"Keep finished work in FILE: the same command resumes after an interruption." },
+	{ "print", '\0', NULL, OPTION_FLAG, AT(print),
+	    .prose = "Print the paths of the files instead of touching them." },
 	{ "json", '\0', NULL, OPTION_FLAG, AT(conf.json), .prose = "Print the summary as JSON." },
 	{ "quiet", 'q', NULL, OPTION_FLAG, AT(conf.quiet),
 	    .prose = "Print no progress bar and no summary." },
@@ -91,12 +125,29 @@ contradiction(const struct walk_conf *c)
 		return ("--root, --null and --urls need --list");
 	if (c->urls && c->below == NULL)
 		return ("--urls needs --root, the directory of the files");
+	if (given.print && (c->state != NULL || c->json))
+		return ("--print goes with neither --state nor --json");
+	if (c->share.shard == NULL && (c->share.nodes != NULL || c->share.host != NULL))
+		return ("--nodes and --host need --shard");
 	if (c->list != NULL && (c->include != NULL || c->exclude != NULL || c->one_fs || c->follow))
 		return (
 		    "--include, --exclude, --one-file-system and --follow need PATH, not --list");
 	if (c->one_fs && !walk_touch_can_stay())
 		return ("--one-file-system needs openat2(2): Linux 5.6 or newer");
 	return (NULL);
+}
+
+static int
+make_shard(struct walk_conf *conf)
+{
+	char *why;
+
+	conf->shard = walk_shard_new(&conf->share, &why);
+	if (conf->shard != NULL)
+		return (OPTIONS_RUN);
+	options_wrong(&walk_command, "%s", why);
+	g_free(why);
+	return (EX_USAGE);
 }
 
 int
@@ -114,6 +165,10 @@ walk_options_read(char **argv, struct walk_conf *conf)
 	wrong = contradiction(&given.conf);
 	if (wrong != NULL)
 		return (options_wrong(&walk_command, "%s (--help lists the options)", wrong));
+	if (given.conf.share.shard != NULL && (code = make_shard(&given.conf)) != OPTIONS_RUN)
+		return (code);
 	*conf = given.conf;
+	if (given.print)
+		print_instead(conf);
 	return (OPTIONS_RUN);
 }

@@ -1,7 +1,7 @@
 /* proxy-core/balance.c -- see balance.h; the table of balancers is at the end */
 #include "proxy-core/balance.h"
 
-#include <math.h>
+#include "base/rendezvous.h"
 
 /* ---------------------------------------------------------------- in turn */
 
@@ -64,45 +64,13 @@ pick_static(const struct candidate *c, size_t n, const struct balance_key *k)
 
 /* ---------------------------------------------------------------- by hash */
 
-/* FNV-1a gives the same hash on all machines and in all runs, so caches behind it stay useful. */
-static uint64_t
-hash_more(uint64_t h, struct text t)
-{
-	size_t i;
-
-	for (i = 0; i < t.n; i++)
-		h = (h ^ (unsigned char)t.p[i]) * 0x100000001b3ull;
-	return ((h ^ 0xff) * 0x100000001b3ull); /* "ab" + "c" is not "a" + "bc" */
-}
-
-/* Mixes the last bytes into the upper bits, which decide the comparison below. */
-static uint64_t
-hash_end(uint64_t h)
-{
-	h = (h ^ h >> 33) * 0xff51afd7ed558ccdull;
-	h = (h ^ h >> 33) * 0xc4ceb9fe1a85ec53ull;
-	return (h ^ h >> 33);
-}
-
-static uint64_t
-hash_of(struct text a, struct text b)
-{
-	return (hash_more(hash_more(0xcbf29ce484222325ull, a), b));
-}
-
-/* Weighted rendezvous: one hash of the request and the backend together.  A sum of hashes would
- * only turn a fixed ring with uneven gaps.  The highest score wins, so a backend that leaves moves
- * its own requests only. */
 static void
 scores_of(const struct candidate *c, size_t n, uint64_t request, double *score)
 {
-	double part; /* 0 to 1, both excluded */
 	size_t i;
 
-	for (i = 0; i < n; i++) {
-		part = ((double)(hash_end(hash_more(request, c[i].name)) >> 12) + 0.5) * 0x1p-52;
-		score[i] = -(double)c[i].weight / log(part);
-	}
+	for (i = 0; i < n; i++)
+		score[i] = rendezvous_score(request, c[i].name, c[i].weight);
 }
 
 static size_t
@@ -135,7 +103,7 @@ pick_carp(const struct candidate *c, size_t n, const struct balance_key *k)
 		load += c[i].load;
 		weight += c[i].weight;
 	}
-	scores_of(c, n, hash_of(k->host, k->path), score);
+	scores_of(c, n, rendezvous_key(k->host, k->path), score);
 	for (i = 0; i < n; i++) {
 		best = highest(score, n);
 		if (within_share(&c[best], load, weight))
@@ -150,7 +118,7 @@ pick_sticky(const struct candidate *c, size_t n, const struct balance_key *k)
 {
 	double score[n];
 
-	scores_of(c, n, hash_of(k->client, TEXT("")), score);
+	scores_of(c, n, rendezvous_key(k->client, TEXT("")), score);
 	return (highest(score, n));
 }
 

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "files/warm/warm.h"
+#include "walk/shard.h"
 
 struct walk_batch;
 struct walk_progress;
@@ -28,8 +29,10 @@ struct walk_conf {
 	bool follow, one_fs;
 	bool beneath; /* links that lead out of a directory are not followed, -EXDEV */
 	const char *const *include, *const *exclude; /* see filter.h; NULL: none */
-	const char *const *roots;                    /* trees; NULL: a list is given */
-	const char *list; /* file with paths, "-" for standard input; NULL: none */
+	struct walk_shard_conf share;
+	const struct walk_shard *shard; /* of .share; NULL: all files */
+	const char *const *roots;       /* trees; NULL: a list is given */
+	const char *list;               /* file with paths, "-" for standard input; NULL: none */
 	/* its paths are relative to this; NULL: unchanged */
 	const char *below;
 	bool nul, urls;    /* paths end with NUL bytes; they are URLs */

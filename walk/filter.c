@@ -4,6 +4,8 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "walk/shard.h"
+
 static bool
 any_with_slash(const char *const *patterns)
 {
@@ -33,7 +35,13 @@ any_matches(const char *const *patterns, const char *name, const char *path)
 bool
 walk_filter_needs_path(const struct walk_filter *f)
 {
-	return (any_with_slash(f->include) || any_with_slash(f->exclude));
+	return (f->shard != NULL || any_with_slash(f->include) || any_with_slash(f->exclude));
+}
+
+bool
+walk_filter_of_files(const struct walk_filter *f)
+{
+	return (f->shard != NULL || f->include != NULL);
 }
 
 bool
@@ -46,5 +54,6 @@ bool
 walk_filter_file(const struct walk_filter *f, const char *name, const char *path)
 {
 	return (walk_filter_dir(f, name, path) &&
-		(f->include == NULL || any_matches(f->include, name, path)));
+		(f->include == NULL || any_matches(f->include, name, path)) &&
+		(f->shard == NULL || walk_shard_has(f->shard, text_of(path))));
 }

@@ -1,4 +1,4 @@
-/* walk/filter.h -- the patterns of --include and --exclude.
+/* walk/filter.h -- the patterns of --include and --exclude, and the share of --shard.
  *
  * A pattern without a slash applies to the name, one with a slash to the whole path below the root.
  * In the latter a star does not match a slash.  Patterns are those of fnmatch(3), on bytes.
@@ -8,15 +8,19 @@
 
 #include <stdbool.h>
 
+struct walk_shard;
+
 struct walk_filter {
 	const char *const *include, *const *exclude; /* NULL at the end; NULL: none */
+	const struct walk_shard *shard; /* files of other nodes are left out; NULL: none are */
 };
 
-bool walk_filter_needs_path(const struct walk_filter *); /* true: a pattern has a slash */
+bool walk_filter_needs_path(const struct walk_filter *); /* a pattern has a slash, or a shard */
 
 /* path: below the root, without a slash at its start; NULL if walk_filter_needs_path() is false. */
 bool walk_filter_file(const struct walk_filter *, const char *name, const char *path);
-/* --include applies to files only */
+bool walk_filter_of_files(const struct walk_filter *); /* it leaves out files, not directories */
+/* --include and the shard apply to files only */
 bool walk_filter_dir(const struct walk_filter *, const char *name, const char *path);
 
 #endif

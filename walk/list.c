@@ -123,6 +123,11 @@ entry(struct walk_list *l, const char *p, size_t n)
 		refuse(l, p, n);
 	if (err != 0)
 		return;
+	if (l->shared.conf->shard != NULL &&
+	    !walk_shard_has(l->shared.conf->shard, (struct text){ l->path->str, l->path->len })) {
+		count_add(&l->counters, excluded, 1);
+		return;
+	}
 	if (l->batch == NULL) {
 		l->batch = walk_batch_new(l->dir);
 		l->batch->listed = true;

@@ -65,6 +65,18 @@ warm_line(GString *s, const struct walk_conf *conf)
 					     : "read:all");
 }
 
+static void
+share_lines(GString *s, const struct walk_shard_conf *c)
+{
+	if (c->shard == NULL)
+		return;
+	line(s, "shard", c->shard);
+	lines(s, "node", c->nodes);
+	g_string_append_printf(s, "balance=%d.%u.%u\n", c->balance, c->hash, c->weight);
+	line(s, "host", c->host != NULL ? c->host : "");
+	line(s, "prefix", c->prefix);
+}
+
 void
 walk_state_head(const struct walk_conf *conf, const char *cwd, GString *s)
 {
@@ -76,6 +88,7 @@ walk_state_head(const struct walk_conf *conf, const char *cwd, GString *s)
 		line(s, "one-file-system", "yes");
 	lines(s, "include", conf->include);
 	lines(s, "exclude", conf->exclude);
+	share_lines(s, &conf->share);
 	for (const char *const *root = conf->roots; root != NULL && *root != NULL; root++)
 		path_line(s, "path", *root, cwd);
 	if (conf->list != NULL && strcmp(conf->list, "-") != 0)

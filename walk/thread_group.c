@@ -80,7 +80,7 @@ shared_init(struct walk_shared *s, const struct walk_conf *conf, struct walk_que
     struct walk_state *state)
 {
 	s->conf = conf;
-	s->filter = (struct walk_filter){ conf->include, conf->exclude };
+	s->filter = (struct walk_filter){ conf->include, conf->exclude, conf->shard };
 	s->queue = queue;
 	s->state = state;
 	s->files.per_s = conf->files_per_s;

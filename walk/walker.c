@@ -250,7 +250,7 @@ is_included(const struct walker *w, const struct walk_batch *b, const char *name
 	struct buf path;
 	bool is;
 
-	if (b->listed || f->include == NULL)
+	if (b->listed || !walk_filter_of_files(f))
 		return (true);
 	buf_init(&path, 0);
 	walk_dir_path_below(b->dir, name, &path);
