@@ -27,6 +27,7 @@
 #include "io/file.h"
 #include "io/io.h"
 #include "io/notify.h"
+#include "io/process_status.h"
 #include "io/sandbox.h"
 #include "io/std_fds.h"
 
@@ -211,6 +212,7 @@ enter_sandbox(struct program *p)
 	char why[512];
 	int err;
 
+	process_status_open();
 	if (!p->opt->sandbox)
 		return (0);
 	notify_open();
@@ -343,6 +345,7 @@ describe(struct program *p)
 	p->status.pools = p->pools;
 	p->status.open_asks = open_asks_count(p->asks);
 	p->status.started_ns = clock_mono_ns();
+	p->status.started_s = clock_wall_ns() / NS_PER_S;
 }
 
 static int

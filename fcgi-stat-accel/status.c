@@ -12,6 +12,8 @@
 #include "fcgi-stat-accel/advice_show.h"
 #include "fcgi-stat-accel/status.h"
 #include "io/disk/pools_status.h"
+#include "io/logfile.h"
+#include "io/process_status.h"
 
 static const struct stage {
 	const char *name; /* as in base/timing.h */
@@ -176,16 +178,6 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
 /* ---------------------------------------------------------------- Prometheus */
 
 static void
-metric_cpu(const struct prom *p)
-{
-	uint64_t ns = clock_process_cpu_ns();
-
-	prom_family(p, "cpu_seconds_total", "counter", "Processor time of all threads.");
-	prom_name(p, "cpu_seconds_total");
-	buf_printf(p->out, " %llu.%09llu\n", ns / NS_PER_S, ns % NS_PER_S);
-}
-
-static void
 as_metrics(struct buf *out, const struct status *s, const struct io_pools_status *pools)
 {
 	const struct prom p = { out, "fcgi_stat_accel" };
@@ -195,8 +187,7 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 	prom_name(&p, "build_info");
 	buf_printf(out, "{version=\"%s\",mode=\"%s\"} 1\n", STAT_ACCEL_VERSION, s->mode);
 	advice_metrics(&p, s->advice);
-	prom_gauge(&p, "uptime_seconds", "Since it was started.", uptime_s(s));
-	metric_cpu(&p);
+	process_status_metrics(out, s->started_s);
 	prom_gauge(&p, "landlock_abi", "Version of the sandbox; 0: none.",
 	    (uint64_t)s->sandbox.landlock);
 	prom_gauge(&p, "seccomp", "1: system calls are filtered.", s->sandbox.seccomp);
@@ -210,6 +201,11 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 	for (const struct counter_info *info = accel_counter_infos; info->name != NULL; info++)
 		prom_counter(&p, info->dotted + strlen("accel."), info->doc,
 		    counter_get(&c->events, info));
+	prom_counter(&p, "log.suppressed",
+	    "Log lines suppressed because there were too many of their kind in a second.",
+	    log_suppressed());
+	prom_counter(&p, "log.dropped",
+	    "Log lines dropped because the disk did not take them in time.", logfile_dropped());
 	prom_family(&p, "stage_seconds", "histogram",
 	    "Where the time of requests went; total is of all, the others of those that were not "
 	    "hot.");

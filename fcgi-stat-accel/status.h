@@ -31,6 +31,7 @@ struct status {
 	struct io_pools *pools;
 	unsigned open_asks;     /* mounts of roots, see open_asks.h */
 	uint64_t started_ns;    /* CLOCK_MONOTONIC */
+	uint64_t started_s;     /* since 1970 */
 	struct sandbox sandbox; /* the sandbox in force; zeros for --no-sandbox */
 };
 

@@ -14,6 +14,8 @@
 
 /* ---------------------------------------------------------------- the thread */
 
+static uint64_t all_dropped; /* atomic */
+
 static void
 tell_dropped(struct logfile *lf, uint64_t lines)
 {
@@ -146,6 +148,12 @@ logfile_open(const char *path, logfile_opener *open, void *arg, struct logfile *
 	return (0);
 }
 
+uint64_t
+logfile_dropped(void)
+{
+	return (__atomic_load_n(&all_dropped, __ATOMIC_RELAXED));
+}
+
 void
 logfile_line(void *logfile, struct text line)
 {
@@ -154,6 +162,7 @@ logfile_line(void *logfile, struct text line)
 	pthread_mutex_lock(&lf->lock);
 	if (lf->npending + line.n > LOGFILE_PENDING) {
 		lf->dropped++;
+		__atomic_add_fetch(&all_dropped, 1, __ATOMIC_RELAXED);
 	} else {
 		memcpy(lf->pending + lf->npending, line.p, line.n);
 		lf->npending += line.n;

@@ -12,6 +12,7 @@
 #ifndef IO_LOGFILE_H
 #define IO_LOGFILE_H
 
+#include <stdint.h>
 #include "base/text.h"
 
 #define LOGFILE_PENDING (1u << 20)
@@ -33,6 +34,8 @@ void logfile_line(void *logfile, struct text line);
 /* After a rotation (HUP): the thread opens the path again and writes to the new file from then
  * on. If that fails, the old file stays in use, and the thread calls failed(path, -errno). */
 void logfile_reopen(struct logfile *, void (*failed)(const char *path, int err));
+/* lines that were dropped by any log since the start of the process */
+uint64_t logfile_dropped(void);
 void logfile_close(struct logfile *); /* writes the waiting lines, within a second */
 
 #endif

@@ -41,6 +41,8 @@ struct backend {
 	uint64_t requests; /* ended ones that had a socket */
 	/* connects that failed, replies that broke off, were malformed or too late */
 	uint64_t failed;
+	uint64_t replies_5xx; /* its own: a status of 500 to 599 */
+	uint64_t refused;     /* requests that found proxy-core.max-waiters waiting */
 	unsigned sockets[LEASE_STATES];
 	unsigned waiting; /* requests without a socket */
 	unsigned down;    /* pools that pause because it is out of reach */

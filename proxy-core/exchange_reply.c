@@ -74,6 +74,8 @@ on_head(struct exchange *x)
 		reply_head_free(&x->head);
 		return;
 	}
+	if (x->head.reply.status >= 500)
+		backend_add(pool_backend(x->pool), replies_5xx, 1);
 	body_expect(x);
 	x->state = x_body;
 	x->sink.on_head(x->arg, &x->head.reply);

@@ -101,6 +101,7 @@ waiters_shed(struct pool *p, const struct pool_wait *newest)
 		w = wait_of(fair_queue_newest_of_longest(&p->waiters));
 		if (w != newest)
 			count(p->counters, proxy_displaced);
+		backend_add(p->backend, refused, 1);
 		give_up(p, w, -EBUSY);
 	}
 }

@@ -56,6 +56,7 @@ struct io_device_status {
 	char mount[IO_MOUNT_NAME]; /* of io_pools_status_take(); "": not known */
 	unsigned busy, queued;
 	uint64_t oldest_ns, refused;
+	uint64_t refused_stuck; /* of refused: while it was stuck; the others found a full queue */
 	bool stuck; /* Every job for it is refused: its threads have hung for stuck_ms. */
 };
 size_t io_pools_lanes(struct io_pools *, struct io_lane_status *, size_t max);

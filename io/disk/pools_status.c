@@ -157,6 +157,27 @@ device_mounts(const struct prom *p, const struct io_pools_status *w)
 	}
 }
 
+static void
+device_refused(const struct prom *p, const struct io_pools_status *w)
+{
+	char name[IO_DEVICE_NAME];
+	size_t i;
+
+	if (w->ndevices != 0)
+		prom_family(p, "device_refused_total", "counter",
+		    "Jobs refused: the device hangs, or its queue is full.");
+	for (i = 0; i < w->ndevices; i++) {
+		const struct io_device_status *d = &w->device[i];
+
+		prom_name(p, "device_refused_total");
+		buf_printf(p->out, "{device=\"%s\",reason=\"hangs\"} %" PRIu64 "\n",
+		    io_device_name(d, name), d->refused_stuck);
+		prom_name(p, "device_refused_total");
+		buf_printf(p->out, "{device=\"%s\",reason=\"full\"} %" PRIu64 "\n",
+		    io_device_name(d, name), d->refused - d->refused_stuck);
+	}
+}
+
 /* A family with a row for each of n members of w->array. */
 #define ROWS(array, n, row, name, type, help, fmt, value)                    \
 	do {                                                                 \
@@ -186,8 +207,7 @@ io_pools_status_metrics(const struct prom *p, const struct io_pools_status *w)
 	DEVICES("device_busy", "gauge", "Threads that wait for the device.", "%u", busy);
 	DEVICES("device_queued", "gauge", "Jobs for the device that wait for a thread.", "%u",
 	    queued);
-	DEVICES("device_refused_total", "counter",
-	    "Jobs refused because its queue was full or it hangs.", "%" PRIu64, refused);
+	device_refused(p, w);
 	DEVICES("device_oldest_job_seconds", "gauge", "Age of the oldest job for the device.",
 	    "%.6f", oldest_ns / 1e9);
 	DEVICES("device_stuck", "gauge", "1: all its threads hang, and further jobs are refused.",

@@ -12,7 +12,7 @@ struct io_device {
 	struct list link;    /* in the list of all devices */
 	struct list turn;    /* linked while it has a job that may run */
 	struct list running; /* jobs, oldest first */
-	uint64_t dev, refused;
+	uint64_t dev, refused, refused_stuck;
 	unsigned nrunning;
 	struct fair_queue rows;
 };
@@ -153,6 +153,7 @@ queue_push(struct io_queue *q, struct io_job *j, struct io_job **displaced)
 		return (-ENOMEM);
 	if (j->finish != NULL && device_stuck(q, d, now)) {
 		d->refused++;
+		d->refused_stuck++;
 		return (-EAGAIN);
 	}
 	if (j->finish != NULL && !device_has_room(q, d, j->turn.client, displaced))
@@ -375,6 +376,7 @@ queue_devices(const struct io_queue *q, struct io_device_status *v, size_t n, si
 		s->busy += d->nrunning;
 		s->queued += d->rows.waiting;
 		s->refused += d->refused;
+		s->refused_stuck += d->refused_stuck;
 		s->stuck = s->stuck || device_stuck(q, d, now);
 		s->oldest_ns = oldest > s->oldest_ns ? oldest : s->oldest_ns;
 	}

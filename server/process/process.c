@@ -70,11 +70,14 @@ static void
 reap(struct process *ps)
 {
 	struct generation *g;
+	unsigned draining = 0;
 
 	list_each(g, &ps->generations, link) {
 		refuse_dropped(ps, g);
-		if (!generation_ended(g))
+		if (!generation_ended(g)) {
+			draining += g->retired_ns != 0;
 			continue;
+		}
 		list_del(&g->link);
 		process_unlisten(ps, &g->listeners);
 		log_counters(ps);
@@ -82,6 +85,7 @@ reap(struct process *ps)
 		process_spawn_drop(ps);
 		process_drop_accesslogs(ps);
 	}
+	shared_set(ps->counters_list.draining, draining);
 }
 
 static void

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "io/notify.h"
 #include "server/process/impl.h"
@@ -22,6 +23,19 @@ log_lines(enum log_level level, const char *ev, struct text all)
 			log_event(level, NULL, ev, LF_TEXT("what", line));
 }
 
+/* For status pages. */
+static void
+note_outcome(struct process *ps, bool in_use)
+{
+	struct counters_list *all = &ps->counters_list;
+
+	shared_set(all->reload_refused, !in_use);
+	if (!in_use)
+		return;
+	shared_set(all->loaded_wall_s, clock_wall_ns() / NS_PER_S);
+	shared_set(all->reloads, all->reloads + 1);
+}
+
 /* Takes the sources. */
 static void
 reload_start_generation(struct process *ps, struct sources *sources)
@@ -31,6 +45,7 @@ reload_start_generation(struct process *ps, struct sources *sources)
 	struct buf err, warn;
 	struct config *config;
 	char why[1024];
+	bool in_use = false;
 
 	buf_init(&err, 0);
 	buf_init(&warn, 0);
@@ -50,7 +65,9 @@ reload_start_generation(struct process *ps, struct sources *sources)
 		generation_adopts(ps, process_newest(ps));
 		process_drain(ps, old);
 		log_event(LOG_INFO, NULL, "reloaded", LF_STR("file", ps->opt->file));
+		in_use = true;
 	}
+	note_outcome(ps, in_use);
 	buf_free(&err);
 	buf_free(&warn);
 }
@@ -71,6 +88,7 @@ refuse(struct process *ps, const char *why)
 	log_event(LOG_ERROR, NULL, "reload.refused",
 	    LF_STR("what", "the configuration was not read"), LF_STR("why", why),
 	    LF_STR("then", "the old configuration stays in use"));
+	note_outcome(ps, false);
 	end(ps);
 }
 

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "io/notify.h"
+#include "io/process_status.h"
 #include "server/config/homes.h"
 #include "server/config/record.h"
 #include "server/module/vhost.h"
@@ -213,6 +214,7 @@ process_sandbox(struct process *ps, const struct config *config)
 	char why[512];
 	int err;
 
+	process_status_open();
 	if (!c->sandbox)
 		return (0);
 	notify_open();

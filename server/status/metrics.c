@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "io/process_status.h"
 #include "server/status/status.h"
 
 /* ---- counters */
@@ -94,6 +95,10 @@ backends(const struct prom *p, const struct status *s)
 	    "Requests that had a socket of this backend and are over.", requests);
 	BACKENDS("backend_failed_total", "counter",
 	    "Connects that failed, replies that broke off, were malformed or late.", failed);
+	BACKENDS("backend_replies_5xx_total", "counter",
+	    "Replies of the backend itself with a status of 500 to 599.", replies_5xx);
+	BACKENDS("backend_refused_total", "counter",
+	    "Requests refused because proxy-core.max-waiters waited for a socket.", refused);
 	BACKENDS("backend_load", "gauge", "Requests in progress or waiting.", load);
 	BACKENDS("backend_waiting", "gauge", "Requests waiting for a socket.", waiting);
 	BACKENDS("backend_sockets", "gauge", "Open sockets.", pool_size);
@@ -142,6 +147,20 @@ connections(const struct prom *p, const struct status *s)
 	    s->connections_limit);
 }
 
+/* The names are those of Prometheus itself. */
+static void
+configuration(const struct prom *p, const struct status *s)
+{
+	prom_gauge(p, "config_last_reload_successful",
+	    "0: the last reload was refused, and the old configuration is in use.",
+	    !s->reload_refused);
+	prom_gauge(p, "config_last_reload_success_timestamp_seconds",
+	    "When the configuration in use was read, since 1970.", s->loaded_s);
+	prom_counter(p, "config-reloads", "Reloads whose configuration is in use.", s->reloads);
+	prom_gauge(p, "generations_draining",
+	    "Older configurations whose connections have not ended.", s->draining);
+}
+
 void
 status_metrics(struct buf *out, const struct status *s)
 {
@@ -149,8 +168,8 @@ status_metrics(struct buf *out, const struct status *s)
 
 	prom_family(p, "build_info", "gauge", "The version, as a label.");
 	buf_str(out, "accel_build_info{version=\"" STAT_ACCEL_VERSION "\"} 1\n");
-	prom_gauge(p, "start_time_seconds", "When the server was started, since 1970.",
-	    s->started_s);
+	process_status_metrics(out, s->started_s);
+	configuration(p, s);
 	prom_gauge(p, "workers", "Threads with an event loop.", s->nworkers);
 	connections(p, s);
 	prom_gauge(p, "cache_entries", "Names in the open-file caches.", s->cached);

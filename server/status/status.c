@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/logfile.h"
 #include "proxy-core/backend.h"
 #include "server/conn/conn.h"
 #include "server/worker.h"
@@ -81,6 +82,7 @@ workers_take(struct status *s, const struct worker_counters *first)
 	for (t = first; t != NULL; t = t->next)
 		worker_counters_add(s, t, now_ns);
 	s->sum.log_suppressed = log_suppressed();
+	s->sum.log_dropped = logfile_dropped();
 	for (i = 0; i < NPHASES; i++)
 		s->connections += s->phase[i];
 	s->busy = s->connections - s->phase[phase_idle];
@@ -108,6 +110,8 @@ backend_take(struct status_backend *s, const struct backend *b)
 	s->name = b->name;
 	s->requests = backend_read(b, requests);
 	s->failed = backend_read(b, failed);
+	s->replies_5xx = backend_read(b, replies_5xx);
+	s->refused = backend_read(b, refused);
 	s->waiting = backend_read(b, waiting);
 	s->idle = backend_read(b, sockets[LEASE_IDLE]);
 	s->load = backend_read(b, sockets[LEASE_BUSY]) + s->waiting;
@@ -168,6 +172,10 @@ status_new(struct request *r)
 	s->address = conn_listener(r);
 	s->now_s = clock_wall_ns() / NS_PER_S;
 	s->started_s = all->started_wall_s;
+	s->loaded_s = shared_get(all->loaded_wall_s);
+	s->reloads = shared_get(all->reloads);
+	s->reload_refused = shared_get(all->reload_refused);
+	s->draining = shared_get(all->draining);
 	s->uptime_s = (clock_mono_ns() - all->started_ns) / NS_PER_S;
 	s->connections_limit = (uint64_t)w->conf.max_conns * w->conf.nworkers;
 	s->cached_limit = w->global->max_cached_files * w->conf.nworkers;

@@ -28,7 +28,7 @@ struct status_worker {
 struct status_backend {
 	unsigned block; /* 0: the first block that has backends */
 	const char *name;
-	uint64_t requests, failed;
+	uint64_t requests, failed, replies_5xx, refused;
 	unsigned load, pool_size;     /* requests in progress; open sockets */
 	unsigned idle, waiting, down; /* down: workers that do not use it for a while */
 	struct histogram stage[BACKEND_NSTAGES];
@@ -37,6 +37,9 @@ struct status_backend {
 struct status {
 	struct text host, address;           /* the Host of the request; the listening socket */
 	uint64_t now_s, started_s, uptime_s; /* wall clock; whole seconds */
+	uint64_t loaded_s, reloads;          /* of the configuration in use */
+	bool reload_refused;                 /* the last one */
+	unsigned draining;                   /* generations */
 	struct counters sum;
 	uint64_t phase[NPHASES];
 	uint64_t connections, connections_limit, busy;

@@ -11,8 +11,11 @@
 void
 counters_list_init(struct counters_list *all)
 {
+	uint64_t now_s = clock_wall_ns() / NS_PER_S;
+
 	*all = (struct counters_list){ .started_ns = clock_mono_ns(),
-		.started_wall_s = clock_wall_ns() / NS_PER_S };
+		.started_wall_s = now_s,
+		.loaded_wall_s = now_s };
 }
 
 void

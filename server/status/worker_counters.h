@@ -51,6 +51,10 @@ struct worker_counters {
 struct counters_list {
 	struct worker_counters *first; /* atomic; grows at its front */
 	uint64_t started_ns, started_wall_s;
+	/* written by the main thread, with shared_set() */
+	uint64_t reloads, loaded_wall_s; /* loaded: the configuration in use */
+	bool reload_refused;             /* the last reload left the old configuration in use */
+	unsigned draining;               /* generations that finish their connections */
 };
 
 void counters_list_init(struct counters_list *);

@@ -4,9 +4,11 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use JSON::PP ();
+use Test::App;
 use Test::Fcgi ();
 use Test::More;
 use Test::Server;
+use Test::Util qw(put);
 
 my $urls = <<'END';
 status.status-url = "/server-status"
@@ -212,6 +214,34 @@ subtest 'promtool accepts the metrics page' => sub {
 	print $to $srv->fetch('/metrics')->{body};
 	ok close $to, 'promtool has nothing to say' or diag $srv->log('promtool');
 	is $srv->log('promtool'), '', '... not even as advice';
+};
+
+subtest 'the process, its configuration, and whose 5xx it is' => sub {
+	my $app = Test::App->start(protocol => 'http');
+	my $conf = $urls . Test::Server::proxy_block('^/app/', 'unix:' . $app->socket, protocol => 'http');
+	my $srv = Test::Server->start(conf => $conf, nofile => 200);
+	my $metrics = sub { +{ $srv->fetch('/metrics')->{body} =~ /^([a-z]\S+) (\S+)$/mg } };
+	my $first = $metrics->();
+	my @open = map { my $c = $srv->connect; $c->send("GET /none HTTP/1.1\r\nHost: x\r\n\r\n"); $c->reply; $c } 1 .. 10;
+	my $busy = $metrics->();
+	is $busy->{process_max_fds}, 200, 'the limit of descriptors';
+	cmp_ok $busy->{process_open_fds}, '>=', $first->{process_open_fds} + 10, 'those of ten connections are open';
+	cmp_ok abs($busy->{process_open_fds} - $srv->descriptors), '<=', 2, 'as /proc has it' or diag $srv->descriptors;
+	cmp_ok abs($busy->{process_resident_memory_bytes} / 1048576 - $srv->rss), '<', 20, 'so is the memory';
+	cmp_ok abs($busy->{process_start_time_seconds} - time), '<', 60, 'it has just been started';
+	cmp_ok $busy->{process_cpu_seconds_total}, '>', 0, 'processor time';
+	is $srv->fetch('/app/head?Status:%20500%20no||x')->{status}, 500, 'the application fails';
+	is $srv->fetch('/app/none')->{status}, 404, '... or has no such page';
+	is $metrics->()->{qq{accel_backend_replies_5xx_total{block="0",backend="unix:@{[ $app->socket ]}"}}}, 1, 'a reply 5xx of that backend';
+	is join(' ', @{ $busy }{map { "accel_$_" } qw(config_last_reload_successful config_reloads_total generations_draining)}), '1 0 0', 'no reload yet';
+	put($srv->run . '/server.conf', "nonsense\n");
+	$srv->signal('USR1');
+	ok Test::Util::eventually(sub { $metrics->()->{accel_config_last_reload_successful} == 0 }), 'a refused reload is seen';
+	is $metrics->()->{accel_config_last_reload_success_timestamp_seconds}, $busy->{accel_config_last_reload_success_timestamp_seconds}, 'the old configuration is in use';
+	put($srv->run . '/server.conf', $srv->_conf($conf));
+	$srv->signal('USR1');
+	ok Test::Util::eventually(sub { my $m = $metrics->(); $m->{accel_config_last_reload_successful} == 1 && $m->{accel_config_reloads_total} == 1 }), 'a good one, too';
+	ok Test::Util::eventually(sub { $metrics->()->{accel_generations_draining} == 0 }), 'the old generation ends';
 };
 
 subtest 'names with special characters are escaped' => sub {

@@ -34,6 +34,7 @@ up(void)
 		.counters = &counters,
 		.advice = &advice,
 		.started_ns = clock_mono_ns() - 12 * NS_PER_S,
+		.started_s = 1173101331,
 		.sandbox = { 0, true },
 	};
 	g_assert_cmpint(io_pools_new(&conf, &status.pools), ==, 0);
@@ -204,6 +205,9 @@ metrics(void)
 	ask("GET", "/accel-status", "prometheus");
 	has("Content-Type: text/plain; version=0.0.4; charset=utf-8\r\n");
 	has("\nfcgi_stat_accel_build_info{version=\"" STAT_ACCEL_VERSION "\",mode=\"auth\"} 1\n");
+	has("\nprocess_start_time_seconds 1173101331\n");
+	has("\nprocess_max_fds ");
+	has("\nfcgi_stat_accel_log_dropped_total 0\n");
 	has("\nfcgi_stat_accel_connections 5\n");
 	has("\n# TYPE fcgi_stat_accel_answers_file_total "
 	    "counter\nfcgi_stat_accel_answers_file_total 41\n");

@@ -131,7 +131,7 @@ test_full(void)
 	char *fifo = g_build_filename(dir, "fifo", NULL), line[1024];
 	GString *all = g_string_new(NULL);
 	struct logfile *lf;
-	uint64_t begin;
+	uint64_t begin, dropped = logfile_dropped();
 	size_t counted = 0;
 	ssize_t n;
 	int rd, i;
@@ -156,6 +156,7 @@ test_full(void)
 	}
 	g_assert_cmpuint(counted, ==, 4096);
 	g_assert_nonnull(strstr(all->str, "ev=log.dropped lines="));
+	g_assert_cmpuint(logfile_dropped() - dropped, >, 0);
 	close(rd);
 	logfile_close(lf);
 	g_string_free(all, true);

@@ -228,6 +228,7 @@ says_stuck(void)
 static void
 stuck_is_refused(void)
 {
+	struct io_device_status st = { 0 };
 	struct io_job *a, *b, *c;
 
 	queue_init(&q, 2, 10, 100, 1000);
@@ -242,6 +243,9 @@ stuck_is_refused(void)
 	b->start -= 2000 * NS_PER_MS;
 	g_assert_true(says_stuck());
 	g_assert_null(push(1, 0, 4));
+	g_assert_cmpuint(queue_devices(&q, &st, 0, 1), ==, 1);
+	g_assert_cmpuint(st.refused, ==, 1);
+	g_assert_cmpuint(st.refused_stuck, ==, 1);
 	g_assert_cmpint((int64_t)(clock_mono_ns() - queue_oldest_ns(&q)), >=, 0);
 	ran(a);
 	g_assert_false(says_stuck());

@@ -96,6 +96,7 @@ longest_row_makes_room(void)
 	/* ten that are waited for, and the one that gives something back */
 	g_assert_cmpuint(q.waiting, ==, 11);
 	g_assert_cmpuint(queue_devices(&q, &st, 0, 1), ==, 1);
+	g_assert_cmpuint(st.refused_stuck, ==, 0);
 	g_assert_cmpuint(st.refused, ==, 1 + 4 + 1 + 3); /* each time one of the two was */
 	put_all_away();
 }

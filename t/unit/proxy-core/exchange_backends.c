@@ -177,16 +177,29 @@ test_waiters(void)
 }
 
 /* One client fills the queue.  The next request comes from another client. */
+static uint64_t
+refused_by_all(void)
+{
+	const struct backend *b;
+	uint64_t n = 0;
+
+	for (b = backend_first(); b != NULL; b = b->next)
+		n += b->refused;
+	return (n);
+}
+
 static void
 test_waiters_by_client(void)
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c[8] = { 0 };
+	uint64_t refused;
 	int i;
 
 	conf.max_pool_size = 1;
 	conf.max_waiters = 5;
 	set_up(&conf);
+	refused = refused_by_all();
 	asking = 1;
 	for (i = 0; i < 7; i++) /* one is connecting, so six may wait */
 		ask(&c[i], "GET");
@@ -196,6 +209,7 @@ test_waiters_by_client(void)
 	ask(&c[7], "GET");
 	ENDED(&c[5], 503);
 	g_assert_cmpuint(counters.proxy_displaced, ==, 1);
+	g_assert_cmpuint(refused_by_all() - refused, ==, 2);
 	asking = 0;
 	run_connect(0);
 	for (i = 0; i < 3; i++) {

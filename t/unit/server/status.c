@@ -141,7 +141,11 @@ sample(void)
 	static struct status s;
 	static struct status_worker worker = { .connections = 3, .requests = 9 };
 	static struct status_backend backend[2] = {
-		{ .block = 0, .name = "a\"b\\c\nd<e>\xff", .requests = 5, .waiting = 1 },
+		{ .block = 0,
+		    .name = "a\"b\\c\nd<e>\xff",
+		    .requests = 5,
+		    .replies_5xx = 6,
+		    .waiting = 1 },
 		{ .block = 0, .name = "unix:/z", .waiting = 2 },
 	};
 
@@ -149,6 +153,11 @@ sample(void)
 	s.host = TEXT("<i>\"&");
 	s.address = TEXT("127.0.0.1:80");
 	s.uptime_s = 10;
+	s.started_s = 1173101331;
+	s.loaded_s = 1173101341;
+	s.reloads = 2;
+	s.reload_refused = true;
+	s.draining = 1;
 	s.sum.requests = 1000;
 	s.sum.bytes_sent = 20480;
 	s.sum.stat_hits = 6;
@@ -173,6 +182,7 @@ sample(void)
 	s.threads.device[0] = (struct io_device_status){ .major = 8,
 		.minor = 1,
 		.refused = 4,
+		.refused_stuck = 3,
 		.mount = "/srv/<a \"b\"\n" };
 	s.threads.device[1] = (struct io_device_status){ .major = UINT_MAX, .minor = UINT_MAX };
 	s.threads.ndevices = 2;
@@ -267,7 +277,15 @@ metrics(void)
 	has(s, "\naccel_stage_seconds_bucket{stage=\"stat\",le=\"+Inf\"} 1\n");
 	has(s, "\naccel_stage_seconds_sum{stage=\"stat\"} 0.020000000\n");
 	has(s, "\naccel_threads_oldest_job_seconds{lane=\"stat\"} 0.001500\n");
-	has(s, "\naccel_device_refused_total{device=\"8:1\"} 4\n");
+	has(s, "\naccel_device_refused_total{device=\"8:1\",reason=\"hangs\"} 3\n");
+	has(s, "\naccel_device_refused_total{device=\"8:1\",reason=\"full\"} 1\n");
+	has(s, "\naccel_config_last_reload_successful 0\n");
+	has(s, "\naccel_config_last_reload_success_timestamp_seconds 1173101341\n");
+	has(s, "\naccel_config_reloads_total 2\n");
+	has(s, "\naccel_generations_draining 1\n");
+	has(s, "\nprocess_start_time_seconds 1173101331\n");
+	has(s,
+	    "\naccel_backend_replies_5xx_total{block=\"0\",backend=\"a\\\"b\\\\c\\nd<e>?\"} 6\n");
 	has(s, "\naccel_device_info{device=\"8:1\",mount=\"/srv/<a?\\\"b\\\"\\n\"} 1\n");
 	g_free(s);
 }
