@@ -2,8 +2,10 @@
 
 #include <errno.h>
 #include <signal.h>
+#include <stdio.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "fcgi-stat-accel/log.h"
 #include "io/notify.h"
 
@@ -13,7 +15,8 @@
 /* between two checks for events; 0 would be the same round */
 #define LOOK_MS 1u
 /* checks in a row without an event: everything sent before the signal has been received */
-#define STILL 2u
+#define STILL       2u
+#define BEAT_MAX_MS (3600 * 1000u)
 
 struct serve {
 	const struct serve_conf *conf;
@@ -29,12 +32,14 @@ struct serve {
 	struct io_sock signals;
 	struct io_op signal;
 
+	struct io_op beat;      /* timer: the loop goes round */
 	struct io_op look, end; /* timers while draining */
 	uint64_t events;        /* at the last check */
 	unsigned still;
 	unsigned given_up;
 	bool accepting, pausing, listening, leaving;
-	unsigned ops; /* own ops in flight */
+	unsigned beat_ms; /* 0: nobody watches */
+	unsigned ops;     /* own ops in flight */
 };
 
 static void accept_next(struct serve *);
@@ -235,6 +240,30 @@ signalled(struct io_op *op)
 /* ---------------------------------------------------------------- the loop */
 
 static void
+beat(struct io_op *op)
+{
+	struct serve *s = container_of(op, struct serve, beat);
+	char state[80];
+
+	s->ops--;
+	if (op->res == -ECANCELED)
+		return;
+	snprintf(state, sizeof(state), "WATCHDOG=1\nSTATUS=%s%u connections",
+	    s->all.draining ? "stopping: " : "", s->all.counters->conns);
+	notify_manager(state);
+	start_timer(s, &s->beat, s->beat_ms, beat);
+}
+
+/* At half of what the service manager waits for it. */
+static void
+start_beat(struct serve *s)
+{
+	s->beat_ms = (unsigned)MIN(notify_watchdog_ns() / 2 / NS_PER_MS, BEAT_MAX_MS);
+	if (s->beat_ms > 0)
+		start_timer(s, &s->beat, s->beat_ms, beat);
+}
+
+static void
 name_variables(struct serve *s)
 {
 	const char **names = accel_variables(s->all.accel);
@@ -276,6 +305,7 @@ serve_begin(struct serve *s)
 	s->accept.accept.peer = &s->peer;
 	s->listening = true;
 	accept_next(s);
+	start_beat(s);
 }
 
 static bool
@@ -290,6 +320,8 @@ serve_end(struct serve *s)
 {
 	s->leaving = true;
 	op_cancel(s->all.io, &s->end);
+	if (s->beat_ms > 0)
+		op_cancel(s->all.io, &s->beat);
 	op_cancel(s->all.io, &s->signal);
 	while (s->ops > 0)
 		io_run(s->all.io);

@@ -1,10 +1,16 @@
 /* io/notify.c -- see notify.h */
+#include <inttypes.h>
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
+#include "base/clock.h"
+#include "base/text.h"
 #include "io/notify.h"
 
 static int sock = -1;
@@ -32,4 +38,36 @@ notify_manager(const char *state)
 	if (sock >= 0)
 		(void)sendto(sock, state, strlen(state), MSG_NOSIGNAL, (struct sockaddr *)&un,
 		    (socklen_t)(offsetof(struct sockaddr_un, sun_path) + n));
+}
+
+void
+notify_reloading(void)
+{
+	char state[64];
+
+	snprintf(state, sizeof(state), "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
+	    clock_mono_ns() / 1000);
+	notify_manager(state);
+}
+
+static bool
+env_u64(const char *name, uint64_t *n)
+{
+	const char *s = getenv(name);
+
+	return (s != NULL && text_u64(text_of(s), n) == 0);
+}
+
+/* $WATCHDOG_PID tells a child that the manager watches its parent. */
+uint64_t
+notify_watchdog_ns(void)
+{
+	uint64_t us, pid;
+
+	if (!env_u64("WATCHDOG_USEC", &us) || us > UINT64_MAX / 1000)
+		return (0);
+	if (getenv("WATCHDOG_PID") != NULL &&
+	    (!env_u64("WATCHDOG_PID", &pid) || pid != (uint64_t)getpid()))
+		return (0);
+	return (us * 1000);
 }

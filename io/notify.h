@@ -1,13 +1,19 @@
 /* io/notify.h -- reports the state of the program to the service manager, as systemd expects: a
  * datagram to $NOTIFY_SOCKET.
  *
- * Thread   the first one, at start and end: it may wait for the manager.
+ * Thread   the first one.  It may wait for the manager.
  */
 #ifndef IO_NOTIFY_H
 #define IO_NOTIFY_H
 
+#include <stdint.h>
+
 /* Opens its socket; call it before a sandbox that allows no new socket. */
 void notify_open(void);
-void notify_manager(const char *state); /* "READY=1"; no effect without $NOTIFY_SOCKET */
+/* "READY=1", or several lines; no effect without $NOTIFY_SOCKET */
+void notify_manager(const char *state);
+void notify_reloading(void); /* the next READY=1 ends it */
+/* The manager restarts the program if no WATCHDOG=1 comes for so long; 0: it does not watch. */
+uint64_t notify_watchdog_ns(void);
 
 #endif

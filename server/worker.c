@@ -167,6 +167,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 
 	must(w != NULL);
 	w->conf = *wc;
+	w->rounds_seen = UINT64_MAX; /* not watched yet */
 	w->conf.nworkers = wc->nworkers != 0 ? wc->nworkers : 1;
 	w->conn_ids = wc->index - w->conf.nworkers + 1; /* the first id is index + 1 */
 	buf_init(&w->line, LINE_MAX_BYTES);
@@ -309,6 +310,7 @@ worker_main(void *arg)
 			break;
 		io_run(w->io);
 		counters_note(w);
+		shared_set(w->rounds, w->rounds + 1);
 	}
 	held = !io_leave(w->io);
 	w->held = held;

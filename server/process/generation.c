@@ -254,6 +254,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 		io_pools_shrink(last->pools);
 	resolve_begin(g);
 	list_add_tail(&ps->generations, &g->link);
+	ps->nstarted++;
 	ps->listeners = *ls;
 	return (0);
 }

@@ -10,6 +10,7 @@
  *   generation.c  one configuration with its workers and pools
  *   spawn.c       applications that the helper starts
  *   resolve.c     addresses of backends that have a host name
+ *   report.c      messages to the service manager, whose watchdog is fed while every loop goes round
  */
 #ifndef SERVER_PROCESS_IMPL_H
 #define SERVER_PROCESS_IMPL_H
@@ -58,11 +59,19 @@ struct access_file {
 	char path[];
 };
 
+struct watchdog {
+	uint64_t interval_ns; /* half of the manager's patience; 0: it does not watch */
+	uint64_t due_ns;
+	bool still; /* a loop did not go round; logged */
+};
+
 struct process {
 	const struct options *opt;
 	struct listeners listeners; /* of the newest generation */
 	bool inherited;
 	struct list generations; /* newest last; the others drain */
+	unsigned nstarted;       /* generations since the start */
+	struct watchdog watchdog;
 	struct logfile *errorlog;
 	struct buf early; /* lines logged before the log is open */
 	struct counters_list counters_list;
@@ -140,6 +149,12 @@ void resolve_end(struct generation *);
 size_t process_resolve_poll(struct process *, struct pollfd p[RESOLVE_MAX], int *timeout_ms);
 /* Call it after poll(2): takes answers and asks what is due. */
 void process_resolve(struct process *, const struct pollfd *, size_t n);
+
+/* "READY=1" and the like, with a line for people: connections and configurations in use. */
+void process_report(const struct process *, const char *state);
+void process_watch_loops(struct process *); /* begins, if the manager watches */
+/* Reports when it is due; *timeout_ms (-1: none) gets no longer. */
+void process_watch_tick(struct process *, int *timeout_ms);
 
 void process_reload(struct process *);      /* starts one; one runs at a time */
 void process_reload_more(struct process *); /* the helper's answer is readable */

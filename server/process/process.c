@@ -19,7 +19,6 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "io/listen.h"
-#include "io/notify.h"
 #include "base/counter.h"
 #include "server/conn/conn.h"
 #include "server/process/impl.h"
@@ -107,8 +106,8 @@ stop(struct process *ps, const char *why, bool now)
 	if (!ps->draining)
 		log_event(LOG_INFO, NULL, "stopping", LF_STR("by", why),
 		    LF_STR("how", now ? "now" : "after the running replies"));
-	notify_manager("STOPPING=1");
 	ps->draining = true;
+	process_report(ps, "STOPPING=1");
 	ps->stopping = ps->stopping || now;
 	helper_load_stop(&ps->load);
 	handover_close(ps->handover);
@@ -191,6 +190,7 @@ watch(struct process *ps)
 			reopen_logs(ps);
 		p[2].fd = ps->load.fd;
 		timeout_ms = waiting ? (int)POLL_MS : p[2].fd >= 0 ? 1000 : -1;
+		process_watch_tick(ps, &timeout_ms);
 		names = process_resolve_poll(ps, p + 4, &timeout_ms);
 		apps = process_spawn_poll(ps, p + 4 + names);
 		if (poll(p, 4 + names + apps, timeout_ms) < 0 && errno != EINTR)
@@ -262,7 +262,8 @@ say_ready(struct process *ps)
 	for (i = 0; i < ps->listeners.n; i++)
 		log_event(LOG_INFO, NULL, "listening", LF_STR("address", ps->listeners.v[i].name),
 		    LF_U64("workers", process_newest(ps)->nworkers));
-	notify_manager("READY=1");
+	process_report(ps, "READY=1");
+	process_watch_loops(ps);
 }
 
 /* -1: the connection is standard input, as inetd passes it; one request, then exit. */

@@ -75,7 +75,7 @@ reload_start_generation(struct process *ps, struct sources *sources)
 static void
 end(struct process *ps)
 {
-	notify_manager("READY=1");
+	process_report(ps, "READY=1");
 	if (!ps->reload_again || ps->draining)
 		return;
 	ps->reload_again = false;
@@ -101,7 +101,7 @@ process_reload(struct process *ps)
 		ps->reload_again = true;
 		return;
 	}
-	notify_manager("RELOADING=1");
+	notify_reloading();
 	err = helper_load_start(ps->helper, &ps->load);
 	if (err != 0)
 		refuse(ps, err == -EPIPE ? "the helper process has ended; restart the server"

@@ -7,10 +7,9 @@ use Test::More;
 use Cwd qw(abs_path);
 use FindBin ();
 use IO::Socket::INET;
-use IO::Socket::UNIX;
 use JSON::PP ();
-use Socket qw(SOCK_DGRAM);
 use Test::Fcgi qw(begin params put request temp_tree eventually);
+use Test::Manager;
 use Test::Util qw(find_program slurp);
 use Accel::Slowfs;
 
@@ -190,16 +189,19 @@ subtest 'the sandbox allows a root that is a link, and removes the socket' => su
 # ---------------------------------------------------------------- systemd
 
 subtest 'the service manager gets READY=1' => sub {
-	my $manager = IO::Socket::UNIX->new(Type => SOCK_DGRAM, Local => "$dir/run/notify") or die "notify: $!";
+	my $manager = Test::Manager->new;
 	my $sock = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5);
-	my $app = Test::Fcgi->start({ passed => $sock, env => { NOTIFY_SOCKET => "$dir/run/notify" } }, "--root=$dir/www");
-	alarm 30;
-	$manager->recv(my $said, 100);
-	is $said, 'READY=1', 'when it listens';
+	my $app = Test::Fcgi->start({ passed => $sock, env => { $manager->env, WATCHDOG_USEC => 300_000 } }, "--root=$dir/www");
+	ok $manager->wait(qr/\AREADY=1\z/), 'when it listens';
+	ok $manager->wait(qr/\AWATCHDOG=1\nSTATUS=\d+ connections\z/), 'while its loop goes round';
+	kill 'STOP', $app->{pid};
+	$manager->clear;
+	select undef, undef, undef, 0.4;
+	is_deeply [$manager->messages], [], 'no word while it stands still';
+	kill 'CONT', $app->{pid};
+	ok $manager->wait(qr/\AWATCHDOG=1\n/), 'it goes on';
 	is $app->stop, 0, 'it ends with 0';
-	$manager->recv($said, 100);
-	is $said, 'STOPPING=1', 'when it ends';
-	alarm 0;
+	ok $manager->wait(qr/\ASTOPPING=1\z/), 'when it ends';
 };
 
 # The example units, with the program that was built.
