@@ -76,6 +76,8 @@ pace_bytes(uint32_t limit)
 struct pace_share {
 	uint64_t limit;  /* bytes a second */
 	uint64_t due_ns; /* atomic: the time at which the next turn begins */
+	/* Where that time is, if it is elsewhere; NULL: due_ns.  The result is used at once. */
+	uint64_t *(*find_due)(struct pace_share *);
 };
 
 /* Bytes of a turn: a sixteenth of a second, between half a kB and 64 kB. */
@@ -91,12 +93,13 @@ pace_turn_bytes(uint64_t limit)
 static inline uint64_t
 pace_turn(struct pace_share *p, uint64_t now_ns, uint64_t bytes)
 {
-	uint64_t due = __atomic_load_n(&p->due_ns, __ATOMIC_RELAXED), start;
+	uint64_t *at = p->find_due != NULL ? p->find_due(p) : &p->due_ns, start;
+	uint64_t due = __atomic_load_n(at, __ATOMIC_RELAXED);
 
 	do
 		start = due > now_ns ? due : now_ns;
-	while (!__atomic_compare_exchange_n(&p->due_ns, &due, start + bytes * NS_PER_S / p->limit,
-	    true, __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+	while (!__atomic_compare_exchange_n(at, &due, start + bytes * NS_PER_S / p->limit, true,
+	    __ATOMIC_RELAXED, __ATOMIC_RELAXED));
 	return (start > PACE_EARLY_MS * NS_PER_MS ? start - PACE_EARLY_MS * NS_PER_MS : 0);
 }
 

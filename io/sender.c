@@ -133,7 +133,7 @@ pause_over(struct io_op *op)
 static bool
 is_paced(const struct sender *s)
 {
-	return (s->limit != 0 || s->share != NULL);
+	return (s->limit != 0 || s->turns[0].of != NULL || s->turns[1].of != NULL);
 }
 
 /* Bytes that one call may send. */
@@ -141,20 +141,24 @@ static uint64_t
 most_bytes(const struct sender *s)
 {
 	uint64_t n = pace_bytes(s->limit);
+	size_t i;
 
-	return (s->share != NULL && s->turn_left < n ? s->turn_left : n);
+	for (i = 0; i < SENDER_TURNS; i++)
+		if (s->turns[i].of != NULL && s->turns[i].left < n)
+			n = s->turns[i].left;
+	return (n);
 }
 
 /* A short body takes a short turn: the rest would be lost for others. */
 static void
-take_turn(struct sender *s, uint64_t now)
+take_turn(const struct sender *s, struct sender_turn *t, uint64_t now)
 {
-	if (s->turn_left != 0)
+	if (t->left != 0)
 		return;
-	s->turn_left = pace_turn_bytes(s->share->limit);
-	if (s->turn_left > s->body->left)
-		s->turn_left = s->body->left;
-	s->turn_ns = pace_turn(s->share, now, s->turn_left);
+	t->left = pace_turn_bytes(t->of->limit);
+	if (t->left > s->body->left)
+		t->left = s->body->left;
+	t->at_ns = pace_turn(t->of, now, t->left);
 }
 
 /* When the next bytes may be sent. */
@@ -162,11 +166,27 @@ static uint64_t
 due(struct sender *s, uint64_t now)
 {
 	uint64_t at = s->limit != 0 ? s->due_ns : 0;
+	struct sender_turn *t;
 
-	if (s->share == NULL)
-		return (at);
-	take_turn(s, now);
-	return (s->turn_ns > at ? s->turn_ns : at);
+	for (t = s->turns; t < s->turns + SENDER_TURNS; t++) {
+		if (t->of == NULL)
+			continue;
+		take_turn(s, t, now);
+		if (t->at_ns > at)
+			at = t->at_ns;
+	}
+	return (at);
+}
+
+static void
+note_sent(struct sender *s, uint64_t n)
+{
+	size_t i;
+
+	s->sent += n;
+	pace_note(&s->due_ns, io_now(s->io), n, s->limit);
+	for (i = 0; i < SENDER_TURNS; i++)
+		s->turns[i].left -= s->turns[i].left < n ? s->turns[i].left : n;
 }
 
 /* True: the bytes sent so far have not had their time; sending goes on then. */
@@ -181,6 +201,7 @@ pace(struct sender *s)
 	at = due(s, now);
 	if (at <= now)
 		return (false);
+	count(s->io->counters, rate_pauses);
 	if (s->io->held > IO_HELD_MAX)
 		windows_give_up(s);
 	s->op.kind = IO_TIMER;
@@ -220,9 +241,7 @@ sent(struct io_op *op)
 	if (s->times != NULL && op->kind != IO_TIMER)
 		times_of_send(s, op);
 	if (op->res > 0) {
-		s->sent += (uint64_t)op->res;
-		pace_note(&s->due_ns, io_now(s->io), (uint64_t)op->res, s->limit);
-		s->turn_left -= s->turn_left < (uint64_t)op->res ? s->turn_left : (uint64_t)op->res;
+		note_sent(s, (uint64_t)op->res);
 		if (body_front(s->body)->file != NULL)
 			s->begun = body_front(s->body)->file;
 		body_sent(s->body, (uint64_t)op->res);

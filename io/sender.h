@@ -24,6 +24,12 @@ struct sender_times {              /* sums over all pieces, ns */
 
 struct pace_share; /* base/rate.h */
 
+#define SENDER_TURNS 2u
+struct sender_turn {           /* at a rate of many senders */
+	struct pace_share *of; /* NULL: none */
+	uint64_t left, at_ns;  /* bytes of the turn that was taken, and its time */
+};
+
 struct sender {
 	void (*done)(struct sender *, int res);
 	struct io *io;
@@ -39,10 +45,8 @@ struct sender {
 	uint32_t limit;
 	/* When the bytes sent so far have had their time; the owner sets it for a new client. */
 	uint64_t due_ns;
-	/* The rate of many senders; NULL: none.  Bytes left of the turn that was taken, and its
-	 * time. */
-	struct pace_share *share;
-	uint64_t turn_left, turn_ns;
+	/* The rates of many senders; the owner sets left to 0 for a new client. */
+	struct sender_turn turns[SENDER_TURNS];
 	uint64_t asked_ns;          /* when the op in flight was submitted */
 	uint32_t client;            /* see io_op */
 	uint64_t sent;              /* bytes since sender_start() */

@@ -8,6 +8,8 @@
 
 #include "base/arena.h"
 #include "base/buf.h"
+#include "base/client_addr.h"
+#include "base/rate.h"
 #include "io/body.h"
 #include "io/sender.h"
 #include "wire/http1.h"
@@ -88,6 +90,12 @@ struct request {
 	/* Of the last rewrite: path and query, encoded, in the arena; .p NULL: the path is another
 	 * one, or has steps that r->path has not. */
 	struct text target;
+	enum { METERED_NOT, METERED_GOES, METERED_REFUSED } metered; /* by module/limits.c */
+	struct request_share { /* server.kbytes-per-second-per-address; module/rate.c */
+		struct pace_share rate;
+		struct meters *meters;
+		struct client_addr client;
+	} share;
 	unsigned rewrites;   /* how often url.rewrite-* changed it */
 	bool rewritten_once; /* no further rewrite */
 	bool is_file_known;  /* whether place.path is a file was asked for url.rewrite-* */

@@ -18,6 +18,8 @@
 #include "server/status/worker_counters.h"
 #include "server/module/deflate.h"
 
+struct meters; /* base/meters.h */
+
 struct listener { /* shared by the workers of a generation, which owns it */
 	int fd;
 	char name[LISTEN_NAME_MAX];
@@ -35,6 +37,7 @@ struct worker_conf {
 	uint64_t max_head_bytes;             /* of unfinished request heads */
 	struct counters_list *counters_list; /* of the process */
 	struct clients *clients; /* of the process; NULL: connections are not counted by address */
+	struct meters *meters;   /* of the process; NULL: addresses are not limited */
 	const struct backends *cgi; /* of the process: who runs programs; NULL: nobody */
 	/* of the process; NULL: idle connections close with their generation */
 	struct handover *handover;

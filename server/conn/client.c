@@ -50,6 +50,18 @@ conn_peer(const struct request *r, char buf[64])
 }
 
 bool
+conn_metered_client(const struct request *r, struct client_addr *client)
+{
+	struct ip ip;
+
+	if (!ip_of_sockaddr(&r->client.sa, &ip) ||
+	    (r->conn->trusted && trust_hop(r->conn->trust, &ip)))
+		return (false);
+	*client = client_addr_of(&r->client.sa);
+	return (r->worker->conf.meters != NULL);
+}
+
+bool
 conn_claims(const struct request *r, const struct text **v, size_t *n)
 {
 	const struct trust *t = r->conn->trust;

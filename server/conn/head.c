@@ -109,6 +109,7 @@ request_renew(struct request *r)
 	r->streams = false;
 	r->streamed = 0;
 	r->cold = false;
+	r->metered = METERED_NOT;
 	r->relay = NULL;
 	r->granted = NULL;
 	r->variables = NULL;
@@ -140,7 +141,7 @@ take_request(struct conn *c)
 	conn_client_reset(c);
 	c->r->sender.debt_ns = 0;
 	c->r->sender.due_ns = c->due_ns;
-	c->r->sender.turn_left = 0;
+	memset(c->r->sender.turns, 0, sizeof(c->r->sender.turns));
 	return (true);
 }
 

@@ -4,21 +4,53 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "base/list.h"
+#include "base/meters.h"
 #include "base/rate.h"
+#include "server/conn/conn.h"
 #include "server/module/module.h"
+#include "server/worker.h"
+
+static uint64_t *
+find_due(struct pace_share *p)
+{
+	const struct request_share *s = container_of(p, struct request_share, rate);
+
+	return (meters_bytes(s->meters, s->client));
+}
+
+/* A proxy sends replies of several clients over one connection: bytes left of the turn of one are
+ * not those of the next. */
+static void
+apply_address(struct request *r, struct sender_turn *t)
+{
+	struct client_addr client;
+
+	if (r->conf->address_rate == 0 || !conn_metered_client(r, &client))
+		return;
+	if (!client_addr_same(client, r->share.client))
+		t->left = 0;
+	r->share = (struct request_share){
+		.rate = { .limit = r->conf->address_rate << 10, .find_due = find_due },
+		.meters = r->worker->conf.meters,
+		.client = client,
+	};
+	t->of = &r->share.rate;
+}
 
 void
 rate_apply(struct request *r)
 {
 	uint64_t n = r->conf->connection_rate << 10;
 
-	r->sender.share = NULL;
+	r->sender.turns[0].of = r->sender.turns[1].of = NULL;
 	if (!rate_is_set(r))
 		return;
 	if (n != 0 && (r->sender.limit == 0 || n < r->sender.limit))
 		r->sender.limit = (uint32_t)n;
 	if (r->conf->server_rate != 0)
-		r->sender.share = (struct pace_share *)(uintptr_t)r->site->rules[RULES_rate];
+		r->sender.turns[0].of = (struct pace_share *)(uintptr_t)r->site->rules[RULES_rate];
+	apply_address(r, &r->sender.turns[1]);
 }
 
 static const void *

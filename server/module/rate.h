@@ -1,4 +1,5 @@
-/* server/module/rate.h -- connection.kbytes-per-second and server.kbytes-per-second.
+/* server/module/rate.h -- connection.kbytes-per-second, server.kbytes-per-second and
+ * server.kbytes-per-second-per-address.
  *
  * The sender (io/sender.h) waits; here are its limits.
  */
@@ -10,7 +11,9 @@
 static inline bool
 rate_is_set(const struct request *r)
 {
-	return (r->conf->connection_rate != 0 || r->conf->server_rate != 0);
+	const struct conf *c = r->conf;
+
+	return ((c->connection_rate | c->server_rate | c->address_rate) != 0);
 }
 
 /* Before the reply is sent. */

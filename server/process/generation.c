@@ -72,6 +72,7 @@ worker_conf_of(struct process *ps, struct generation *g, unsigned fds,
 	    .max_head_bytes = c->max_heads / g->nworkers,
 	    .counters_list = &ps->counters_list,
 	    .clients = ps->clients,
+	    .meters = ps->meters,
 	    .handover = ps->handover,
 	    .cgi = ps->cgi.n != 0 ? &ps->cgi : NULL,
 	});

@@ -77,6 +77,7 @@ struct process {
 	struct counters_list counters_list;
 	struct handover *handover; /* of idle connections, at a reload */
 	struct clients *clients;
+	struct meters *meters;
 	struct list access_files; /* the logs that a generation names */
 	int signals;
 	struct helper *helper;

@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/meters.h"
 #include "base/must.h"
 #include "io/listen.h"
 #include "base/counter.h"
@@ -340,7 +341,8 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		return (ps.draining ? 0 : EX_CANTCREAT);
 	}
 	ps.clients = clients_new();
-	must(ps.clients != NULL);
+	ps.meters = meters_new(METERS_SETS);
+	must(ps.clients != NULL && ps.meters != NULL);
 	ps.handover = handover_new(ps.clients);
 	must(ps.handover != NULL);
 	if (rc == 0)
@@ -366,6 +368,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	counters_list_free(&ps.counters_list);
 	handover_free(ps.handover);
 	clients_free(ps.clients);
+	meters_free(ps.meters);
 	close(ps.signals);
 	return (rc);
 }

@@ -42,7 +42,7 @@ setup(bool reading, uint64_t memory, uint64_t file_len, uint32_t limit)
 	total = memory + file_len;
 	sender_init(&snd, io, &sock);
 	snd.limit = limit;
-	snd.share = share;
+	snd.turns[0].of = share;
 	start_ns = io_now(io);
 	sender_start(&snd, &body, 1000, sender_ended);
 }

@@ -1,0 +1,61 @@
+/* server/module/limits.c -- server.max-requests-per-second-per-address: the first module that a
+ * request meets, so a refusal costs no rewrite, no look-up and no application.
+ *
+ * A request is counted once, also if it is routed again.  server.error-handler does not take a
+ * refusal: routed again, the request is refused again.
+ */
+#include <stdio.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/meters.h"
+#include "server/conn/conn.h"
+#include "server/module/module.h"
+#include "server/worker.h"
+
+static bool
+is_used(const struct conf *c)
+{
+	return (c->address_requests != 0);
+}
+
+static const struct handler *
+refuse(struct request *r, struct client_addr client, uint64_t wait_ns)
+{
+	uint64_t seconds = (wait_ns + NS_PER_S - 1) / NS_PER_S;
+	char name[CLIENT_ADDR_MAX], line[64];
+	int n;
+
+	r->metered = METERED_REFUSED;
+	count(&r->worker->counters->events, requests_over_rate);
+	log_limited(1, LOG_WARN, conn_id(r), "request.over-rate",
+	    LF_STR("address", client_addr_name(client, name)),
+	    LF_U64("limit", r->conf->address_requests),
+	    LF_STR("why", "server.max-requests-per-second-per-address is reached; the client gets "
+			  "429"));
+	n = snprintf(line, sizeof(line), "Retry-After: %llu\r\n", (unsigned long long)seconds);
+	return (module_refuses(r, 429, arena_text(&r->arena, (struct text){ line, (size_t)n })));
+}
+
+static const struct handler *
+route_limits(struct request *r)
+{
+	const struct conf *c = r->conf;
+	uint64_t burst = c->address_burst != 0 ? c->address_burst : c->address_requests, wait_ns;
+	struct client_addr client;
+
+	if (r->metered == METERED_REFUSED)
+		return (module_refuses(r, 429, r->refusal.lines));
+	if (r->metered == METERED_GOES || !conn_metered_client(r, &client))
+		return (NULL);
+	r->metered = METERED_GOES;
+	wait_ns = meters_request(r->worker->conf.meters, client, io_now(r->worker->io),
+	    NS_PER_S / c->address_requests, burst);
+	return (wait_ns != 0 ? refuse(r, client, wait_ns) : NULL);
+}
+
+const struct module module_limits = {
+	.name = "limits",
+	.is_used = is_used,
+	.route = route_limits,
+};
