@@ -225,14 +225,17 @@ is_path(char **params, const char *path)
 	return (name != NULL && strcmp(name, path) == 0);
 }
 
+/* Prometheus adds '=' to a parameter without a value. */
 static bool
 query_has(char **params, const char *word)
 {
 	struct text rest = text_of(accel_param(params, "QUERY_STRING")), one;
 
-	while (text_next(&rest, '&', &one))
+	while (text_next(&rest, '&', &one)) {
+		one.n -= one.n > 0 && one.p[one.n - 1] == '=';
 		if (text_eq(one, text_of(word)))
 			return (true);
+	}
 	return (false);
 }
 

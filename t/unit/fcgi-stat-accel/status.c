@@ -215,6 +215,10 @@ metrics(void)
 	has("\nfcgi_stat_accel_stage_seconds_bucket{stage=\"total\",le=\"0.0025\"} 97\n");
 	has("\nfcgi_stat_accel_stage_seconds_count{stage=\"total\"} 100\n");
 	has("\nfcgi_stat_accel_threads{lane=\"read\"} 3\n");
+	ask("GET", "/accel-status", "metrics=");
+	has("\nfcgi_stat_accel_connections 5\n");
+	ask("GET", "/accel-status", "=&metrics==");
+	g_assert_null(strstr(page->str, "fcgi_stat_accel_connections"));
 	ask("GET", "/accel-status", "metrics");
 	has("\nfcgi_stat_accel_connections 5\n");
 }
