@@ -1,0 +1,131 @@
+# examples/prometheus: promtool accepts the rules; each alert fires for its fault, no other one does, and it ends with the fault.
+use v5.36;
+use FindBin;
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
+use Test::More;
+use JSON::PP ();
+use Test::Util qw(need_program put slurp temp_tree);
+
+need_program('promtool', 'prometheus');
+my $dir   = "$FindBin::Bin/../../examples/prometheus";
+my $rules = "$dir/stat-accel.rules.yml";
+my $tmp   = temp_tree();
+
+sub promtool (@args) {
+	my $said = qx{promtool @args 2>&1};
+	return ($? >> 8, $said);
+}
+
+my ($status, $said) = promtool('check', 'rules', $rules);
+is $status, 0, 'promtool accepts the rules' or diag $said;
+my %doc = map { lc s/^## //r => 1 } slurp("$FindBin::Bin/../../doc/operations.md") =~ /^(## \S+)$/mg;
+my $text = slurp($rules);
+my @alerts = $text =~ /- alert: (\S+)/g;
+is scalar(() = $text =~ /^          (?:summary|description|runbook): /mg), 3 * @alerts, 'each alert has a summary, a description and a section to read';
+ok $doc{$_}, "operations.md has a section $_" for $text =~ /runbook: operations\.md#(\S+)$/mg;
+like slurp("$dir/README.md"), qr/^\| $_ \| /m, "the README has $_" for @alerts;
+
+# ---------------------------------------------------------------- series
+
+use constant { BEFORE => 40, FAULT => 100, AFTER => 80 };      # scrapes, one each 15 s: 10, 25 and 20 minutes
+my ($server, $fcgi) = ('job="accel-server",instance="a:80"', 'job="fcgi-stat-accel",instance="b:80"');
+
+sub gauge ($well, $ill) { return join ' ', ($well) x BEFORE, ($ill) x FAULT, ($well) x AFTER }
+
+# How much it grows with each scrape.
+sub counter ($well, $ill) {
+	my ($v, @v) = (0);
+	push @v, $v += $_ for ($well) x BEFORE, ($ill) x FAULT, ($well) x AFTER;
+	return "@v";
+}
+
+# A healthy server and a healthy accelerator.
+my %well = (
+	(map { $_ => gauge(1, 1) } "up{$server}", "up{$fcgi}", "accel_config_last_reload_successful{$server}",
+		qq(accel_device_info{$server,device="8:1",mount="/srv"}), qq(accel_device_info{$server,device="0:50",mount="/nfs"}),
+		qq(fcgi_stat_accel_device_info{$fcgi,device="8:1",mount="/srv"})),
+	(map { $_ => gauge(0, 0) } qq(accel_device_stuck{$server,device="8:1"}), qq(accel_device_stuck{$server,device="0:50"}),
+		qq(fcgi_stat_accel_device_stuck{$fcgi,device="8:1"}), qq(accel_backend_down{$server,block="0",backend="unix:/a"}),
+		qq(fcgi_stat_accel_advice{$fcgi,id="absent"}), qq(fcgi_stat_accel_advice{$fcgi,id="outside-roots"}),
+		qq(accel_device_oldest_job_seconds{$server,device="0:50"})),
+	(map { $_ => gauge(100, 100) } "process_open_fds{$server}", "process_open_fds{$fcgi}"),
+	(map { $_ => gauge(1000, 1000) } "process_max_fds{$server}", "process_max_fds{$fcgi}"),
+	(map { $_ => counter(0, 0) } qq(accel_device_refused_total{$server,device="8:1",reason="full"}), qq(accel_device_refused_total{$server,device="0:50",reason="full"}),
+		qq(accel_device_refused_total{$server,device="0:50",reason="hangs"}), qq(fcgi_stat_accel_device_refused_total{$fcgi,device="8:1",reason="full"}),
+		qq(accel_backend_refused_total{$server,block="0",backend="unix:/a"}), "accel_log_dropped_total{$server}", "fcgi_stat_accel_log_dropped_total{$fcgi}"),
+	(map { $_ => counter(15, 15) } "accel_cache_evicted_total{$server}", "accel_cache_absent_hits_total{$server}", "accel_cache_misses_total{$server}"),
+	"accel_cache_hits_total{$server}" => counter(15_000, 15_000),
+	qq(accel_backend_requests_total{$server,block="0",backend="unix:/a"}) => counter(1500, 1500),
+	qq(accel_backend_replies_5xx_total{$server,block="0",backend="unix:/a"}) => counter(2, 2),
+);
+
+my %of_server = (job => 'accel-server', instance => 'a:80');
+my %of_fcgi   = (job => 'fcgi-stat-accel', instance => 'b:80');
+my %app       = (block => 0, backend => 'unix:/a');
+
+# Fault, alert, its labels, series that differ.
+my @case = (
+	[ 'the server is down', AccelDown => { %of_server, severity => 'critical' }, "up{$server}" => gauge(1, 0) ],
+	[ 'the accelerator is down', AccelDown => { %of_fcgi, severity => 'critical' }, "up{$fcgi}" => gauge(1, 0) ],
+	[ 'a device hangs, and its queue fills', AccelDeviceHanging => { %of_server, severity => 'critical', device => '0:50', mount => '/nfs' },
+		qq(accel_device_stuck{$server,device="0:50"}) => gauge(0, 1), qq(accel_device_refused_total{$server,device="0:50",reason="hangs"}) => counter(0, 50),
+		qq(accel_device_refused_total{$server,device="0:50",reason="full"}) => counter(0, 50) ],
+	[ 'one file hangs', AccelDeviceHanging => { %of_server, severity => 'critical', device => '0:50', mount => '/nfs' },
+		qq(accel_device_oldest_job_seconds{$server,device="0:50"}) => gauge(0, 61) ],
+	[ 'a device of the accelerator hangs', AccelDeviceHanging => { %of_fcgi, severity => 'critical', device => '8:1', mount => '/srv' },
+		qq(fcgi_stat_accel_device_stuck{$fcgi,device="8:1"}) => gauge(0, 1) ],
+	[ 'the queue of a device is full', AccelQueueFull => { %of_server, severity => 'warning', queue => 'device', device => '8:1' },
+		qq(accel_device_refused_total{$server,device="8:1",reason="full"}) => counter(0, 5) ],
+	[ 'the queue of an accelerator is full', AccelQueueFull => { %of_fcgi, severity => 'warning', queue => 'device', device => '8:1' },
+		qq(fcgi_stat_accel_device_refused_total{$fcgi,device="8:1",reason="full"}) => counter(0, 5) ],
+	[ 'the queue of an application is full', AccelQueueFull => { %of_server, %app, severity => 'warning', queue => 'application' },
+		qq(accel_backend_refused_total{$server,block="0",backend="unix:/a"}) => counter(0, 5) ],
+	[ 'the accelerator has a wrong root', AccelUselessAccelerator => { %of_fcgi, severity => 'warning', id => 'outside-roots' },
+		qq(fcgi_stat_accel_advice{$fcgi,id="outside-roots"}) => gauge(0, 1) ],
+	[ 'the cache is too small', AccelCacheThrashing => { %of_server, severity => 'warning' },
+		"accel_cache_evicted_total{$server}" => counter(15, 15_000), "accel_cache_hits_total{$server}" => counter(15_000, 5000) ],
+	[ 'few descriptors are left', AccelDescriptorShortage => { %of_server, severity => 'warning' }, "process_open_fds{$server}" => gauge(100, 900) ],
+	[ 'few descriptors of the accelerator are left', AccelDescriptorShortage => { %of_fcgi, severity => 'warning' }, "process_open_fds{$fcgi}" => gauge(100, 900) ],
+	[ 'an application answers 500', AccelBackend5xx => { %of_server, %app, severity => 'warning' },
+		qq(accel_backend_replies_5xx_total{$server,block="0",backend="unix:/a"}) => counter(2, 100) ],
+	[ 'an application is gone', AccelBackendUnreachable => { %of_server, %app, severity => 'critical' },
+		qq(accel_backend_down{$server,block="0",backend="unix:/a"}) => gauge(0, 2) ],
+	[ 'a reload is refused', AccelReloadFailed => { %of_server, severity => 'warning' }, "accel_config_last_reload_successful{$server}" => gauge(1, 0) ],
+	[ 'the disk of a log is full', AccelLogLinesLost => { %of_server, severity => 'warning' }, "accel_log_dropped_total{$server}" => counter(0, 50) ],
+	[ 'the disk of the log of an accelerator is full', AccelLogLinesLost => { %of_fcgi, severity => 'warning' }, "fcgi_stat_accel_log_dropped_total{$fcgi}" => counter(0, 50) ],
+	# What must stay silent.
+	[ 'a crawler reads each file once, slowly', undef, {}, "accel_cache_evicted_total{$server}" => counter(15, 100), "accel_cache_hits_total{$server}" => counter(150, 50) ],
+	[ 'one 500 in a minute', undef, {}, qq(accel_backend_requests_total{$server,block="0",backend="unix:/a"}) => counter(1, 1),
+		qq(accel_backend_replies_5xx_total{$server,block="0",backend="unix:/a"}) => counter(0, 0.25) ],
+	[ 'the files of a disk are cold', undef, {}, "accel_cache_misses_total{$server}" => counter(15, 30_000),
+		qq(accel_device_oldest_job_seconds{$server,device="0:50"}) => gauge(0, 20) ],
+	[ 'another job is down', undef, {}, 'up{job="node",instance="a:9100"}' => gauge(1, 0), 'process_open_fds{job="node",instance="a:9100"}' => gauge(999, 999),
+		'process_max_fds{job="node",instance="a:9100"}' => gauge(1000, 1000) ],
+);
+
+# ---------------------------------------------------------------- cases
+
+sub firing ($at, @labels) { return { expr => 'ALERTS{alertstate="firing"}', eval_time => $at, exp_samples => [map { { labels => $_, value => 1 } } @labels] } }
+
+sub test_of ($name, $alert, $labels, %ill) {
+	my @labels = $alert ? 'ALERTS{' . join(',', map { qq($_="$labels->{$_}") } sort keys %$labels) . qq(,alertname="$alert",alertstate="firing"}) : ();
+	my %all = (%well, %ill);
+	return { interval => '15s', name => $name, input_series => [map { { series => $_, values => $all{$_} } } sort keys %all],
+		promql_expr_test => [ firing('9m'), firing('10m15s'), firing('34m', @labels), firing('54m') ] };
+}
+
+my %seen = map { $_->[1] // '' => 1 } @case;
+is_deeply [grep { !$seen{$_} } @alerts], [], 'each alert has its fault';
+sub run_tests (@cases) {
+	put("$tmp/test.yml", JSON::PP->new->canonical->encode({ rule_files => [$rules], evaluation_interval => '1m', tests => [ map { test_of(@$_) } @cases ] }));
+	return promtool('test', 'rules', "$tmp/test.yml");
+}
+
+# All in one run; one by one to see which of them fails.
+my ($failed) = run_tests(@case);
+for my $case (@case) {
+	my ($wrong, $why) = $failed ? run_tests($case) : (0);
+	is $wrong, 0, "$case->[0]: " . ($case->[1] // 'nothing') or diag substr $why, 0, 2000;
+}
+
+done_testing;
