@@ -3,8 +3,20 @@
 VARIANT ?= release
 B       := $(if $(filter release,$(VARIANT)),build,build/$(VARIANT))
 CC      ?= cc
-prefix  ?= /usr/local
+# The only place of the version: `make dist`, the packages and the programs take it from here.
 VERSION := 0.1.0
+
+# Where `make install` puts things, below $(DESTDIR); the names are those of the GNU coding standards.
+prefix      ?= /usr/local
+exec_prefix ?= $(prefix)
+bindir      ?= $(exec_prefix)/bin
+datarootdir ?= $(prefix)/share
+datadir     ?= $(datarootdir)
+mandir      ?= $(datarootdir)/man
+docdir      ?= $(datarootdir)/doc/stat-accel
+bashcompdir ?= $(datadir)/bash-completion/completions
+zshcompdir  ?= $(datadir)/zsh/site-functions
+fishcompdir ?= $(datadir)/fish/vendor_completions.d
 
 # One short line per file; V=1 shows the commands.
 say      = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
@@ -15,9 +27,10 @@ PKGS    := glib-2.0 libpcre2-8
 URING   := $(shell pkg-config --exists liburing 2>/dev/null && echo yes) # without it: no io-uring among the backends
 WARN    := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
 	   -Wno-unused-parameter -Wno-missing-field-initializers -Werror=implicit-function-declaration
-CPPFLAGS += -D_GNU_SOURCE -DSTAT_ACCEL_VERSION='"$(VERSION)"'
-CPPFLAGS += $(if $(URING),-DHAVE_LIBURING)
-CFLAGS_release = -O2 -g -D_FORTIFY_SOURCE=2 -fstack-protector-strong -fno-plt
+CPPFLAGS_V = -D_GNU_SOURCE -DSTAT_ACCEL_VERSION='"$(VERSION)"' -DSTAT_ACCEL_BINDIR='"$(bindir)"' $(if $(URING),-DHAVE_LIBURING) $(CPPFLAGS)
+# CPPFLAGS, CFLAGS and LDFLAGS come from the caller: dpkg-buildflags has a level of its own.
+FORTIFY    = $(if $(findstring _FORTIFY_SOURCE,$(CPPFLAGS) $(CFLAGS)),,-D_FORTIFY_SOURCE=2)
+CFLAGS_release = -O2 -g $(FORTIFY) -fstack-protector-strong -fno-plt
 CFLAGS_asan    = -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
 CFLAGS_tsan    = -O1 -g -fsanitize=thread
 CFLAGS_V       = $(CFLAGS_$(VARIANT)) -fPIE -pthread $(CFLAGS)
@@ -55,19 +68,19 @@ lib_of = $(patsubst %,$B/lib/%.a,$(below_$1))
 SLOWFS   := $(shell pkg-config --exists fuse3 2>/dev/null && echo $B/bin/slowfs)
 PROGRAMS := $B/bin/accel-server $B/bin/fcgi-stat-accel $B/bin/accel-warm $B/bin/accel-load $B/bin/accel-pool $(SLOWFS)
 SCRIPTS  := $(wildcard scripts/accel-*)
-LIBRARY  := $(patsubst scripts/lib/%,%,$(wildcard scripts/lib/Accel/*.pm scripts/lib/Accel/*/*.pm scripts/lib/Accel/*/*/*.pm))
+LIBRARY  := $(filter-out Accel/Build.pm,$(patsubst scripts/lib/%,%,$(wildcard scripts/lib/Accel/*.pm scripts/lib/Accel/*/*.pm scripts/lib/Accel/*/*/*.pm)))
 RIGS     := $B/bin/slowfs $(patsubst t/bench/%.c,$B/bin/%,$(wildcard t/bench/*.c)) \
 	    $(patsubst t/tools/%.c,$B/bin/%,$(wildcard t/tools/*.c))
 UNITS    := $(patsubst t/unit/%.c,$B/unit/%,$(sort $(filter-out $(left_out),$(wildcard t/unit/*/*.c))))
 
 # Without those of Perl programs under a sanitizer: it would see nothing new.
 PERL_TESTS := $(wildcard $(patsubst %,t/scripts/%*.t,accel-bench bench check demo graph installed mutate proc results tune))
-# t/tomcat needs a JVM: make check-tomcat.
-TESTS    := $(filter-out t/tomcat/% $(if $(filter release,$(VARIANT)),,$(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
+# t/tomcat needs a JVM: make check-tomcat.  t/deb needs a Debian of its own: make check-deb.
+TESTS    := $(filter-out t/tomcat/% t/deb/% $(if $(filter release,$(VARIANT)),,$(PERL_TESTS)),$(sort $(wildcard t/*/*.t)))
 
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
-.PHONY: all rigs units check check-tomcat asan tsan bench bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-load bench-hostile demo results run install clean help lint deps fuzz man
+.PHONY: all rigs units check check-tomcat asan tsan bench bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-load bench-hostile demo results run install check-units clean help lint deps fuzz man
 all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
@@ -75,7 +88,15 @@ units: $(UNITS)
 .PRECIOUS: $B/obj/%.o
 $B/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. -MMD -MP $(CFLAGS_V) $(PKG_CFLAGS) -c -o $@ $<
+	$(call say,CC,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -I. -MMD -MP $(CFLAGS_V) $(PKG_CFLAGS) -c -o $@ $<
+
+# What is compiled into these files changes with the command line, not with a file.
+NAMED   := $(patsubst %.c,$B/obj/%.o,$(shell grep -rlE --include='*.c' 'STAT_ACCEL_(VERSION|BINDIR)' $(LAYERS) t/unit))
+$(NAMED) $B/bin/slowfs $B/bin/hostile: $B/named
+$B/named: FORCE
+	@mkdir -p $(@D)
+	@echo '$(VERSION) $(bindir)' | cmp -s - $@ || echo '$(VERSION) $(bindir)' >$@
+.PHONY: FORCE
 
 define layer_rules
 $B/lib/$1.a: $(call obj_of,$1)
@@ -120,15 +141,15 @@ $B/bin/accel-pool: $B/obj/accel-pool/main.o $(call lib_of,accel-pool)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(PKG_LIBS)
 $B/bin/slowfs: $(wildcard t/slowfs/*.[ch]) $B/lib/base.a
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. $(CFLAGS_V) $(LDFLAGS_V) -o $@ $(filter %.c %.a,$^) $(FUSE_FLAGS) $(PKG_LIBS)
+	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -I. $(CFLAGS_V) $(LDFLAGS_V) -o $@ $(filter %.c %.a,$^) $(FUSE_FLAGS) $(PKG_LIBS)
 $B/bin/hostile: $(wildcard t/bench/hostile/*.[ch])
 $B/bin/textbook: RIG_LIBS = -lfcgi
 $B/bin/%: t/bench/%.c $(wildcard t/bench/*.h)
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -I. -O2 -g -pthread -o $@ $(filter %.c,$^) $(RIG_LIBS)
+	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -I. -O2 -g -pthread -o $@ $(filter %.c,$^) $(RIG_LIBS)
 $B/bin/%: t/tools/%.c
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS) -O2 -g -o $@ $<
+	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -O2 -g -o $@ $<
 
 # Each fuzz target with its own driver, so that make check holds their seeds; t/fuzz/run builds them with sanitizers.
 $B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-load.a $B/lib/accel-pool.a $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server)
@@ -140,6 +161,9 @@ $B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-load.a $B/
 # ---------------------------------------------------------------- targets
 deps:
 	@scripts/install-deps
+
+check-units: units
+	prove -j$(TEST_JOBS) $(UNITS)
 
 check: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs units
@@ -204,17 +228,31 @@ $B/man/%.1: scripts/%
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)pod2man --section=1 --release=$(VERSION) --center=stat-accel $< $@
 
-install: all man
-	install -D -m 755 -t $(DESTDIR)$(prefix)/bin $(PROGRAMS) $(SCRIPTS)
-	for f in $(LIBRARY); do install -D -m 644 scripts/lib/$$f $(DESTDIR)$(prefix)/share/stat-accel/perl/$$f; done
-	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man1 $(filter %.1,$(MAN))
-	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man5 $(filter %.5,$(MAN))
-	install -D -m 644 -t $(DESTDIR)$(prefix)/share/man/man8 $(filter %.8,$(MAN))
-	install -D -m 644 -t $(DESTDIR)$(prefix)/share/doc/stat-accel README.md CHANGELOG.md LICENSE $(wildcard doc/*.md)
-	install -D -m 644 -t $(DESTDIR)$(prefix)/share/doc/stat-accel/img $(wildcard doc/img/*.svg)
-	for f in $(patsubst examples/%,%,$(wildcard examples/*.md examples/*/*)); do \
-		install -D -m 644 examples/$$f $(DESTDIR)$(prefix)/share/doc/stat-accel/examples/$$f || exit; done
-	sed -i 's|/usr/local/bin|$(prefix)/bin|g' $(DESTDIR)$(prefix)/share/doc/stat-accel/examples/systemd/*
+# Completion of bash, zsh and fish, from the tables that the parsers read, too.
+COMPLETION_OF := $(PROGRAMS) $(SCRIPTS)
+.PHONY: completion
+completion: $B/completion/made
+$B/completion/made: scripts/completion $(COMPLETION_OF) scripts/lib/Accel/Command.pm
+	@mkdir -p $(@D)
+	$(call say,GEN,$@)scripts/completion $(@D) $(COMPLETION_OF) && touch $@
+
+# Examples and documents name the programs as /usr/local/bin/NAME; here they get the place where they are.
+EXAMPLES := $(patsubst examples/%,%,$(wildcard examples/*.md examples/*/*))
+install: all man completion
+	install -D -m 755 -t $(DESTDIR)$(bindir) $(PROGRAMS) $(SCRIPTS)
+	for f in $(LIBRARY); do install -D -m 644 scripts/lib/$$f $(DESTDIR)$(datadir)/stat-accel/perl/$$f; done
+	printf '%s\n' 'package Accel::Build;' 'our $$VERSION = "$(VERSION)";' 'our $$BINDIR = "$(bindir)";' '1;' \
+		>$(DESTDIR)$(datadir)/stat-accel/perl/Accel/Build.pm
+	install -D -m 644 -t $(DESTDIR)$(mandir)/man1 $(filter %.1,$(MAN))
+	install -D -m 644 -t $(DESTDIR)$(mandir)/man5 $(filter %.5,$(MAN))
+	install -D -m 644 -t $(DESTDIR)$(mandir)/man8 $(filter %.8,$(MAN))
+	install -D -m 644 -t $(DESTDIR)$(docdir) README.md CHANGELOG.md LICENSE $(wildcard doc/*.md)
+	install -D -m 644 -t $(DESTDIR)$(docdir)/img $(wildcard doc/img/*.svg)
+	for f in $(EXAMPLES); do install -D -m 644 examples/$$f $(DESTDIR)$(docdir)/examples/$$f || exit; done
+	install -D -m 644 -t $(DESTDIR)$(bashcompdir) $B/completion/bash/*
+	install -D -m 644 -t $(DESTDIR)$(zshcompdir) $B/completion/zsh/*
+	install -D -m 644 -t $(DESTDIR)$(fishcompdir) $B/completion/fish/*
+	sed -i 's,/usr/local/bin,$(bindir),g' $(DESTDIR)$(docdir)/*.md $(EXAMPLES:%=$(DESTDIR)$(docdir)/examples/%)
 
 clean:
 	rm -rf build

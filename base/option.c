@@ -258,6 +258,48 @@ print_help(const struct command *c)
 	buf_free(&term);
 }
 
+/* A cell ends at a tab, a row at the end of its line. */
+static void
+put_row(const char *name, char letter, const char *arg, const char *alone, const char *prose)
+{
+	char short_name[2] = { letter, '\0' };
+
+	printf("%s\t%s\t%s\t%s\t%s\n", name, short_name, arg != NULL ? arg : "",
+	    alone != NULL ? "?" : "", prose);
+}
+
+/* The lines "  word  prose" below "Commands:" of --help. */
+static void
+put_commands(const char *about)
+{
+	struct text rest = text_of(about), line;
+	bool within = false;
+	char word[32], prose[256];
+
+	while (text_next(&rest, '\n', &line)) {
+		char *copy = g_strndup(line.p, line.n);
+
+		if (sscanf(copy, "  %31s %255[^\n]", word, prose) == 2 && within)
+			put_row(word, '\0', NULL, NULL, prose);
+		within = within ? line.n != 0 : text_eq(line, TEXT("Commands:"));
+		g_free(copy);
+	}
+}
+
+static void
+print_table(const struct command *c)
+{
+	const struct option *o;
+
+	put_commands(c->about);
+	for (o = c->options; o->name != NULL; o++) {
+		char *name = g_strconcat("--", o->name, NULL);
+
+		put_row(name, o->letter, o->arg, o->alone, o->prose);
+		g_free(name);
+	}
+}
+
 int
 options_out(struct buf *out)
 {
@@ -412,6 +454,10 @@ options_parse(const struct command *c, char **argv, void *values, const char *co
 	char **texts = NULL;
 	int code;
 
+	if (argv[0] != NULL && argv[1] != NULL && strcmp(argv[1], OPTION_TABLE) == 0) {
+		print_table(c);
+		return (0);
+	}
 	g_free(words);
 	words = NULL;
 	for (o = c->options; o->name != NULL; o++)

@@ -66,6 +66,10 @@ struct command {
 
 #define OPTIONS_RUN (-1)
 
+/* As the first word of a command line: prints the rows for scripts/completion, one per line, as
+ * name, letter, arg, "?" if the value may be missing, and prose, with tabs between them. */
+#define OPTION_TABLE "--option-table"
+
 /* OPTIONS_RUN, or the exit status: 0 after --help, 64 after a mistake that has been reported.
  * *rest: the words behind the options, NULL at the end; NULL: none.  The next call frees it. */
 int options_parse(const struct command *, char **argv, void *values, const char *const **rest);

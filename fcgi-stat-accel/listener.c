@@ -176,8 +176,8 @@ take_inherited(struct listener *l, char **why)
 	return (fail(EX_USAGE, why,
 	    "nothing to listen on: descriptor 0 is %s, not a listening socket.\n"
 	    "Start it with\n"
-	    "    spawn-fcgi -n -s /run/stat-accel.sock -u www-data -U www-data -- "
-	    "/usr/local/bin/fcgi-stat-accel\n"
+	    "    spawn-fcgi -n -s /run/stat-accel.sock -u www-data -U www-data "
+	    "-- " STAT_ACCEL_BINDIR "/fcgi-stat-accel\n"
 	    "or let it listen by itself:\n"
 	    "    fcgi-stat-accel --listen unix:/run/stat-accel.sock\n"
 	    "See fcgi-stat-accel --help.",

@@ -162,11 +162,11 @@ static const char operation[] =
     "Write the counters to the log.\n"
     "# EXAMPLES\n"
     "Started by spawn-fcgi, which needs the full path of the program, for one directory:\n"
-    "| spawn-fcgi -s /run/stat-accel.sock -u www-data -U www-data -- "
-    "/usr/local/bin/fcgi-stat-accel \\\n"
+    "| spawn-fcgi -s /run/stat-accel.sock -u www-data -U www-data -- " STAT_ACCEL_BINDIR
+    "/fcgi-stat-accel \\\n"
     "|     --mode=auth --root /srv/www\n"
     "As in 2007, without options: port 1029 for peers on this host, X-Sendfile for lighttpd:\n"
-    "| spawn-fcgi -f /usr/local/bin/fcgi-stat-accel -p 1029 -C 1\n"
+    "| spawn-fcgi -f " STAT_ACCEL_BINDIR "/fcgi-stat-accel -p 1029 -C 1\n"
     "Without it, for X-Accel-Redirect:\n"
     "| fcgi-stat-accel --listen unix:/run/stat-accel.sock --for=nginx --map /srv/www=/protected\n"
     "nginx, in mode auth:\n"
@@ -186,7 +186,7 @@ static const char operation[] =
     "| fastcgi.server += ( \"/\" => ((\n"
     "|     \"mode\" => \"authorizer\", \"check-local\" => \"disable\",\n"
     "|     \"socket\" => \"/run/lighttpd/stat-accel.sock\",\n"
-    "|     \"bin-path\" => \"/usr/local/bin/fcgi-stat-accel --mode=auth --root=/srv/www\",\n"
+    "|     \"bin-path\" => \"" STAT_ACCEL_BINDIR "/fcgi-stat-accel --mode=auth --root=/srv/www\",\n"
     "|     \"max-procs\" => 1 )) )\n"
     "# SEE ALSO\n"
     "spawn-fcgi(1), accel-warm(1), accel-check(1), accel-graph(1), accel-server(8)\n";

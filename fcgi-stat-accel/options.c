@@ -258,7 +258,7 @@ const struct command accel_command = { "fcgi-stat-accel", "[OPTION]...",
 	"\"go on\".  The server then finds the file in memory.\n"
 	"\n"
 	"    spawn-fcgi -s /run/stat-accel.sock -u www-data -U www-data -- \\\n"
-	"        /usr/local/bin/fcgi-stat-accel --root /srv/www --mode=auth\n"
+	"        " STAT_ACCEL_BINDIR "/fcgi-stat-accel --root /srv/www --mode=auth\n"
 	"    fcgi-stat-accel --listen unix:/run/stat-accel.sock --for=nginx \\\n"
 	"        --map /srv/www=/protected\n"
 	"    fcgi-stat-accel --check nginx /etc/nginx/nginx.conf\n"

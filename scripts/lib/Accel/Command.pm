@@ -21,12 +21,11 @@ control characters, whatever names and words of others are in it. More texts are
 =cut
 
 use v5.36;
+use Accel::Build    ();
 use Accel::Util    qw(printable);
 use Exporter       qw(import);
 use File::Basename qw(basename);
 use Getopt::Long   qw(GetOptionsFromArray :config bundling no_ignore_case);
-
-our $VERSION = '0.1.0';
 
 use constant {
 	EX_FAILED => 1, EX_USAGE => 64, EX_DATAERR => 65, EX_NOINPUT => 66, EX_UNAVAILABLE => 69, EX_CANTCREAT => 73, EX_IOERR => 74, EX_CONFIG => 78,
@@ -39,11 +38,33 @@ our @EXPORT_OK = qw(complain erase_progress fail options usage EX_FAILED EX_USAG
 my $name = basename($0);
 
 sub options ($opt, $args, @known) {
+	print_table(@known) if @$args && $args->[0] eq '--option-table';
 	local $SIG{__WARN__} = sub ($text) { usage(lcfirst $text =~ s/\s+\z//r) };
 	GetOptionsFromArray($args, $opt, @known, 'help|h', 'version|V');
-	if ($opt->{version}) { say "$name $VERSION"; exit 0 }
+	if ($opt->{version}) { say "$name $Accel::Build::VERSION"; exit 0 }
 	help() if $opt->{help};
 	return;
+}
+
+# For scripts/completion, in the format of base/option.h.
+sub print_table (@known) {
+	for my $spec (@known, 'help|h', 'version|V') {
+		my ($names, $kind) = $spec =~ /^([\w|-]+)(.*)/;
+		my ($name, $letter) = split /\|/, $names;
+		my ($arg, $prose) = said_of($name);
+		say join "\t", "--$name", $letter // '', $kind =~ /^[=:]/ ? $arg : '', $kind =~ /^:/ ? '?' : '', $prose;
+		say join "\t", "--no-$name", '', '', '', $prose if $kind eq '!';
+	}
+	exit 0;
+}
+
+# What the POD calls the value of an option, and its first sentence.
+sub said_of ($name) {
+	open my $fh, '<', $0 or return ('VALUE', '');
+	my $pod = join('', <$fh>) =~ s/[A-Z]<([^<>]*)>/$1/gr;
+	my ($item, $prose) = $pod =~ /^=item (.*--(?:no-)?\Q$name\E\b.*)\n\n([^=\n].*)?/m or return ('VALUE', '');
+	my ($arg) = $item =~ /--\Q$name\E[ =]([A-Z][^\s;]*)/;
+	return (defined $arg ? $arg =~ s/,\z//r : 'VALUE', ($prose // '') =~ s/\.(?:\s.*|\z)/./r);
 }
 
 # Only this needs the module, which takes half of the time to start.

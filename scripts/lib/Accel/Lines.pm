@@ -1,6 +1,7 @@
 package Accel::Lines;
 # The lines of README.md and examples/ that a configuration needs; t/scripts/check-lines.t compares them.
 use v5.36;
+use Accel::Build ();
 
 # Asks before files are served; beside the root line.
 sub nginx_ask ($uri) { return "auth_request $uri;\n" }
@@ -37,7 +38,7 @@ sub lighttpd_module () { return "server.modules += ( \"mod_fastcgi\" )\n" }
 sub lighttpd_server ($root) {
 	return <<~"EOT";
 		fastcgi.server += ( "/" => (( "mode" => "authorizer", "check-local" => "disable", "socket" => "/run/lighttpd/stat-accel.sock",
-			"bin-path" => "/usr/local/bin/fcgi-stat-accel --mode=auth --root=$root", "max-procs" => 1 )) )
+			"bin-path" => "$Accel::Build::BINDIR/fcgi-stat-accel --mode=auth --root=$root", "max-procs" => 1 )) )
 		EOT
 }
 

@@ -3,6 +3,7 @@ package Accel::Graph::Options;
 use v5.36;
 
 use Accel::Graph::Draw  ();
+use Accel::Build   ();
 use Accel::Command qw(usage);
 use Exporter       qw(import);
 use File::Basename qw(basename);
@@ -25,7 +26,7 @@ sub options (@args) {
 	$opt{kind}    = $opt{svg} ? 'svg' : 'png';
 	$opt{images}  = ($opt{charts} // 1) && !$opt{follow} && ($opt{png} || $opt{svg} || !($opt{ascii} || defined $opt{html}));
 	$opt{draws}   = $opt{images} || $opt{ascii} || defined $opt{html};
-	$opt{version} = $Accel::Command::VERSION;
+	$opt{version} = $Accel::Build::VERSION;
 	$opt{columns} = terminal_columns();
 	return (\%opt, \@args);
 }

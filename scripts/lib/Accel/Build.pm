@@ -1,0 +1,22 @@
+package Accel::Build;
+
+=head1 NAME
+
+Accel::Build - the version, and the directory of the programs
+
+=head1 DESCRIPTION
+
+Both stand in the Makefile. C<make install> does not copy this file; it writes one that has the two values.
+
+=cut
+
+use v5.36;
+use Cwd            qw(abs_path);
+use File::Basename qw(dirname);
+
+my $makefile = dirname(abs_path(__FILE__)) . '/../../../Makefile';
+open my $fh, '<', $makefile or die "$makefile: $!";
+our ($VERSION) = join('', <$fh>) =~ /^VERSION := (\S+)$/m;
+our $BINDIR = '/usr/local/bin';
+
+1;
