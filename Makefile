@@ -17,6 +17,10 @@ docdir      ?= $(datarootdir)/doc/stat-accel
 bashcompdir ?= $(datadir)/bash-completion/completions
 zshcompdir  ?= $(datadir)/zsh/site-functions
 fishcompdir ?= $(datadir)/fish/vendor_completions.d
+# `make install-service`; the units name /etc/stat-accel, so sysconfdir is not below the prefix.
+sysconfdir  ?= /etc
+unitdir     ?= $(prefix)/lib/systemd/system
+tmpfilesdir ?= $(prefix)/lib/tmpfiles.d
 
 # One short line per file; V=1 shows the commands.
 say      = $(if $(V),,@printf '  %-5s %s\n' $1 $2;)
@@ -80,7 +84,7 @@ TESTS    := $(filter-out t/tomcat/% t/deb/% $(if $(filter release,$(VARIANT)),,$
 
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
-.PHONY: all rigs units check check-tomcat asan tsan bench bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-load bench-hostile demo results run install check-units clean help lint deps fuzz man
+.PHONY: all rigs units check check-tomcat asan tsan bench bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-load bench-hostile demo results run install install-service check-units clean help lint deps fuzz man dist deb check-deb
 all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
@@ -254,6 +258,35 @@ install: all man completion
 	install -D -m 644 -t $(DESTDIR)$(fishcompdir) $B/completion/fish/*
 	sed -i 's,/usr/local/bin,$(bindir),g' $(DESTDIR)$(docdir)/*.md $(EXAMPLES:%=$(DESTDIR)$(docdir)/examples/%)
 
+# What makes services of them: units, directories, rotation of logs, AppArmor profiles, and a configuration unless there is one.
+SERVICES := accel-server fcgi-stat-accel
+UNIT_FILES := $(wildcard examples/systemd/*.service examples/systemd/*.socket examples/systemd/*.timer)
+install-service:
+	install -D -m 644 -t $(DESTDIR)$(unitdir) $(UNIT_FILES)
+	sed -i 's,/usr/local/bin,$(bindir),g' $(UNIT_FILES:examples/systemd/%=$(DESTDIR)$(unitdir)/%)
+	for s in $(SERVICES); do \
+		install -D -m 644 examples/systemd/$$s.tmpfiles $(DESTDIR)$(tmpfilesdir)/$$s.conf && \
+		install -D -m 644 examples/systemd/$$s.logrotate $(DESTDIR)$(sysconfdir)/logrotate.d/$$s && \
+		install -D -m 644 examples/apparmor/usr.bin.$$s $(DESTDIR)$(sysconfdir)/apparmor.d/usr.bin.$$s || exit; done
+	install -d $(DESTDIR)$(sysconfdir)/stat-accel/conf.d $(DESTDIR)$(sysconfdir)/default
+	test -e $(DESTDIR)$(sysconfdir)/stat-accel/accel-server.conf || \
+		install -m 644 examples/systemd/accel-server.conf $(DESTDIR)$(sysconfdir)/stat-accel/
+	test -e $(DESTDIR)$(sysconfdir)/default/fcgi-stat-accel || \
+		install -m 644 examples/systemd/fcgi-stat-accel.default $(DESTDIR)$(sysconfdir)/default/fcgi-stat-accel
+
+# The sources of the last commit, with debian/changelog made from CHANGELOG.md.
+dist:
+	@VERSION=$(VERSION) scripts/dist build
+
+# The files of git as they are now, committed or not.
+deb:
+	@scripts/install-deps deb
+	@VERSION=$(VERSION) scripts/deb build/deb
+
+check-deb:
+	@scripts/install-deps deb
+	prove -v -It/lib t/deb
+
 clean:
 	rm -rf build
 
@@ -281,4 +314,8 @@ help:
 	@echo 'make lint       static checks: layers, format, C, shell, Perl, English'
 	@echo 'make man        manual pages in build/man/'
 	@echo 'make install    programs, scripts and manual pages below $$(DESTDIR)$$(prefix)/'
+	@echo 'make install-service  units, log rotation, AppArmor profiles and /etc/stat-accel'
+	@echo 'make dist       build/stat-accel-VERSION.tar.gz of the last commit: the same bytes in each clone'
+	@echo 'make deb        Debian packages in build/deb/'
+	@echo 'make check-deb  installs, upgrades under load and purges the packages in a new Debian'
 	@echo 'make clean      remove build/'
