@@ -22,6 +22,7 @@ use JSON::PP ();
 use List::Util qw(max min sum0);
 use POSIX ();
 use Accel::Figures qw(median);
+use Test::Bench::Panels;
 use Test::Hostile;
 use Test::Server;
 use Time::HiRes qw(time sleep);
@@ -276,31 +277,13 @@ sub print_attacks {
 
 sub charts {
 	my ($self) = @_;
-	my ($gnuplot) = grep { -x } map { "$_/gnuplot" } split /:/, $ENV{PATH};
-	return $self->{bench}->note('no chart: gnuplot is not installed') unless $gnuplot;
-	my $dir = $self->{bench}->opt('charts');
-	mkdir $dir if defined $dir;
-	$self->draw($gnuplot, "set terminal dumb mono noenhanced size 110,24\n", 0);
-	$self->draw($gnuplot, "set terminal png size 1200,900\nset output '$dir/hostile.png'\n", 1) if defined $dir;
-	return;
-}
-
-# All panels as one picture; as text the first only.
-sub draw {
-	my ($self, $gnuplot, $terminal, $all) = @_;
-	my $data = join '', map { sprintf "%g %s %s %g %g %g\n", $_->{at}, $_->{attacked} ? ("nan $_->{hot}{p99}") : ("$_->{hot}{p99} nan"),
-		$_->{attacked} ? ("nan $_->{cold}{p99}") : ("$_->{cold}{p99} nan"), @$_{qw(rss descriptors threads)} } @{ $self->{samples} };
-	my @panel = (["set logscale y; set ylabel 'ms'; set title 'p99 of the victim'", '1:2 title "hot, alone"', '1:3 title "hot, beside attacks"', '1:4 title "cold, alone"', '1:5 title "cold, beside attacks"'],
-		["unset logscale y; set ylabel 'MiB'; set title 'memory of the server'", '1:6 title "RSS"'],
-		["set ylabel ''; set title 'descriptors and threads of the server'", '1:7 title "descriptors"', '1:8 title "threads"']);
-	@panel = $panel[0] unless $all;
-	open my $to, '|-', $gnuplot, '-' or die "gnuplot: $!\n";
-	print $to $terminal, "\$d << EOD\n${data}EOD\nset xlabel 's'\nset grid\nset key outside bottom horizontal\n", $all ? "set multiplot layout 3,1\n" : '';
-	for my $panel (@panel) {
-		my ($set, @lines) = @$panel;
-		print $to "$set\nplot ", join(', ', map { "\$d using $_ with points" } @lines), "\n";
-	}
-	close $to or $self->{bench}->note('gnuplot failed');
+	my @samples = @{ $self->{samples} };
+	my $p99 = sub { my ($kind, $attacked) = @_; return [map { [$_->{at}, $_->{$kind}{p99}] } grep { $_->{attacked} == $attacked } @samples] };
+	my $all = sub { my ($what) = @_; return [map { [$_->{at}, $_->{$what}] } @samples] };
+	Test::Bench::Panels::draw($self->{bench}, 'hostile',
+		{ title => 'p99 of the victim', unit => 'ms', log => 1, series => [map { ["$_, alone", $p99->($_, 0)], ["$_, beside attacks", $p99->($_, 1)] } qw(hot cold)] },
+		{ title => 'memory of the server', unit => 'MiB', series => [['RSS', $all->('rss')]] },
+		{ title => 'descriptors and threads of the server', unit => '', series => [map { [$_, $all->($_)] } qw(descriptors threads)] });
 	return;
 }
 
