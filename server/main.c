@@ -10,6 +10,7 @@
 #include "server/helper/helper.h"
 #include "server/options.h"
 #include "server/process/process.h"
+#include "server/process/starter.h"
 
 /* With a loop of its own, which ends with this function. */
 static void
@@ -102,8 +103,12 @@ serve(const struct options *opt)
 	struct sources *sources;
 	struct helper *helper;
 	char why[1024];
-	int rc = helper_start(opt->file, &helper);
+	int rc;
 
+	if (opt->daemon && starter_socket() < 0 && (rc = starter_daemonize()) >= 0)
+		return (rc);
+	process_block_signals();
+	rc = helper_start(opt->file, &helper);
 	if (rc != 0) {
 		fprintf(stderr, "accel-server: cannot start the helper process: %s\n",
 		    strerror(-rc));
@@ -148,6 +153,8 @@ main(int argc, char **argv)
 
 	if (io_open_std_fds() != 0)
 		return (EX_OSERR);
+	helper_program(argv);
+	starter_open();
 	rc = options_read(argv, &opt);
 	if (rc != OPTIONS_RUN)
 		return (rc);

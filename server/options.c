@@ -19,8 +19,12 @@ static const struct option rows[] = {
 		     "ajp13.server as blocks of proxy-core, and with its secrets, and exit. It "
 		     "can take the place of the file." },
 	{ "foreground", 'D', NULL, OPTION_IGNORED,
-	    .prose = "Accepted for unit files and init scripts of lighttpd. The server always "
-		     "stays in the foreground." },
+	    .prose = "Accepted for unit files and init scripts of lighttpd. The server stays in "
+		     "the foreground unless --daemon is given." },
+	{ "daemon", '\0', NULL, OPTION_FLAG, AT(daemon),
+	    .prose = "Go to the background. The command ends when the server accepts connections, "
+		     "with status 0, or when the start has failed, with the status of that. Until "
+		     "then messages go to the terminal." },
 	{ "version", 'v', NULL, OPTION_FLAG, AT(version), .prose = "Print the version and exit." },
 	{ "features", 'V', NULL, OPTION_FLAG, AT(features),
 	    .prose = "Print which network backends work on this machine." },
@@ -51,5 +55,8 @@ options_read(char **argv, struct options *o)
 	code = options_parse(&options_command, argv, o, &rest);
 	if (code == OPTIONS_RUN && rest != NULL)
 		code = options_wrong(&options_command, "expected -f FILE, got \"%s\"", rest[0]);
+	if (code == OPTIONS_RUN && o->daemon && o->until_eof)
+		code = options_wrong(&options_command,
+		    "--daemon closes standard input: it cannot go with --until-eof");
 	return (code);
 }

@@ -14,6 +14,7 @@ struct options {
 	bool version;
 	bool features;
 	bool one;       /* one request on standard input, then exit */
+	bool daemon;    /* go to the background when ready */
 	bool until_eof; /* exit at the end of standard input */
 	enum {
 		MANUAL_NONE,

@@ -106,6 +106,7 @@ struct worker {
 	int ended;            /* atomic */
 	uint64_t rounds;      /* atomic: of its loop */
 	uint64_t rounds_seen; /* of the main thread: when it last woke the loop */
+	int deaf;             /* atomic: it drains, and no accept is in flight */
 };
 
 /* Makes the worker with its loop.  io NULL: makes the loop from conf (tests pass a sim).  -errno:
@@ -115,6 +116,7 @@ int worker_start(struct worker *); /* starts its thread */
 /* called by the main thread; a mode never goes back */
 void worker_tell(struct worker *, enum worker_mode);
 bool worker_ended(const struct worker *);
+bool worker_accepts_no_more(const struct worker *);
 void worker_free(struct worker *); /* joins the thread */
 /* one round of the loop (the thread calls it; tests, too) */
 void worker_round(struct worker *);

@@ -52,6 +52,10 @@ conn_drain(struct conn *c)
 	bool reads = c->state == &st_read_head || c->state == &st_proxy_header,
 	     idle = reads && c->r == NULL && c->in.n == 0 && !c->closing;
 
+	/* A reply under way has promised to keep the connection, and an idle client may be sending
+	 * its next request: that one is answered, with "Connection: close". */
+	if (handover_is_retired(c->w->conf.handover))
+		return;
 	if (idle && (conn_hand_over(c) || (!is_fresh(c) && io_sock_alive(&c->sock))))
 		conn_stop(c);
 	else if (!conn_moves(c->w))

@@ -22,6 +22,7 @@ struct handover {
 	size_t nlisteners;
 	unsigned waiting; /* in all rows; atomic: a worker reads it once a round */
 	bool open;        /* atomic */
+	bool retired;     /* atomic */
 };
 
 struct handover *
@@ -133,9 +134,26 @@ handover_close(struct handover *h)
 	empty_rows(h, &left);
 	takers_set(h, NULL, 0);
 	h->nlisteners = 0;
+	__atomic_store_n(&h->retired, false, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&h->lock);
 	while ((l = list_pop(&left)) != NULL)
 		give_up(h, list_entry(l, struct moved, link));
+}
+
+void
+handover_retire(struct handover *h)
+{
+	pthread_mutex_lock(&h->lock);
+	h->nlisteners = 0; /* so nothing more is given */
+	__atomic_store_n(&h->open, false, __ATOMIC_RELEASE);
+	__atomic_store_n(&h->retired, true, __ATOMIC_RELEASE);
+	pthread_mutex_unlock(&h->lock);
+}
+
+bool
+handover_is_retired(const struct handover *h)
+{
+	return (h != NULL && __atomic_load_n(&h->retired, __ATOMIC_ACQUIRE));
 }
 
 void

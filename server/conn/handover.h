@@ -43,6 +43,11 @@ void handover_open(struct handover *, struct io *const *takers, unsigned n, cons
     size_t nlisteners);
 /* NULL is allowed; closes the connections that no loop has taken */
 void handover_close(struct handover *);
+/* Another process accepts: connections stay where they are, and those that wait are taken.  They
+ * close after their next reply, or when they have been idle too long; handover_close() ends that.
+ */
+void handover_retire(struct handover *);
+bool handover_is_retired(const struct handover *); /* NULL is allowed: false */
 
 bool handover_is_open(const struct handover *); /* NULL is allowed: false */
 /* True: takes fd and counted.  False: no taker has this listener, or no memory; everything is still

@@ -23,7 +23,8 @@ idle(struct conn *c)
 {
 	if (c->r != NULL)
 		drop_request(c);
-	if (c->w->draining && (conn_hand_over(c) || c->nreq != 0))
+	if (c->w->draining &&
+	    (conn_hand_over(c) || (c->nreq != 0 && !handover_is_retired(c->w->conf.handover))))
 		return (&st_close);
 	return (conn_want_bytes(c, c->idle_s != 0 ? 1000 * c->idle_s : 1));
 }

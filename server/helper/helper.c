@@ -14,6 +14,7 @@
 #include "base/must.h"
 #include "server/helper/cgi.h"
 #include "server/helper/impl.h"
+#include "server/process/starter.h"
 
 /* the helper ends slow requests; after this time the helper itself is late */
 #define LATE_MS      2000u
@@ -82,6 +83,7 @@ helper_start(const char *file, struct helper **hp)
 	}
 	if (pid == 0) {
 		free(h);
+		starter_forget();
 		close_others(pair[1], cgi, file);
 		unsetenv("LISTEN_FDS");
 		unsetenv("LISTEN_PID");
@@ -128,24 +130,37 @@ helper_interrupted_by(struct helper *h, int fd, bool (*interrupted)(void *arg), 
 
 /* ---------------------------------------------------------------- asking */
 
+/* Takes end, for the answer. */
+static int
+request(struct helper *h, enum helper_kind kind, const char *name, int end)
+{
+	char bytes[HELPER_NAME_MAX + 1];
+	size_t n = helper_request_make(kind, name, bytes);
+	int err = n == 0 ? -ENAMETOOLONG : helper_send(h->fd, bytes, n, end);
+
+	close(end);
+	return (err == -ECONNRESET || err == -ENOTCONN ? -EPIPE : err);
+}
+
 /* Returns the descriptor for the answer, or -errno. */
 static int
 ask(struct helper *h, enum helper_kind kind, const char *name, int type)
 {
-	char bytes[HELPER_NAME_MAX + 1];
-	size_t n = helper_request_make(kind, name, bytes);
 	int pair[2], err;
 
-	if (n == 0)
-		return (-ENAMETOOLONG);
 	if (socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, pair) != 0)
 		return (-errno);
-	err = helper_send(h->fd, bytes, n, pair[1]);
-	close(pair[1]);
+	err = request(h, kind, name, pair[1]);
 	if (err == 0)
 		return (pair[0]);
 	close(pair[0]);
-	return (err == -ECONNRESET || err == -ENOTCONN ? -EPIPE : err);
+	return (err);
+}
+
+int
+helper_upgrade_start(struct helper *h, int end)
+{
+	return (request(h, HELPER_UPGRADE, "", end));
 }
 
 /* Waits until fd is readable.  0, -ETIMEDOUT, -ECANCELED. */
@@ -251,6 +266,12 @@ int
 helper_listen(struct helper *h, const char *address, char why[HELPER_WHY_MAX])
 {
 	return (opened(h, HELPER_LISTEN, address, why));
+}
+
+int
+helper_control(struct helper *h, const char *address, char why[HELPER_WHY_MAX])
+{
+	return (opened(h, HELPER_CONTROL, address, why));
 }
 
 int

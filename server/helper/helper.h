@@ -25,12 +25,15 @@
 
 #define HELPER_ANSWER_MS    10000 /* time for a log, a socket or the pid file */
 #define HELPER_LOAD_MS      60000 /* default of server.reload-timeout */
+#define HELPER_UPGRADE_MS   20000 /* time for a start, beside that for the configuration */
 #define HELPER_CHILDREN_MAX 64    /* requests at a time */
 /* names of all configurations so far; the oldest are dropped first */
 #define HELPER_NAMES_MAX 4096
 
 struct helper;
 
+/* Call it first, before the working directory changes: what an upgrade executes. */
+void helper_program(char **argv);
 /* Forks.  file: the configuration.  0 or -errno. */
 int helper_start(const char *file, struct helper **);
 void helper_free(struct helper *);    /* the helper ends by itself */
@@ -49,6 +52,14 @@ int helper_pidfile(struct helper *, const char *path);
  * ends when it is closed, and messages of its keeper come from it.  Or -errno. */
 int helper_spawn_start(struct helper *, const char *line, char why[HELPER_WHY_MAX]);
 int helper_remove_pidfile(struct helper *, const char *path);
+/* The socket for accel-server ctl: "unix:PATH". */
+int helper_control(struct helper *, const char *address, char why[HELPER_WHY_MAX]);
+
+/* ---- an upgrade: the program file is executed anew */
+
+/* Takes one end of a SOCK_SEQPACKET pair; what waits in the other end is for the new server.  0 or
+ * -errno.  On the other end comes a helper_upgraded, then the end of file. */
+int helper_upgrade_start(struct helper *, int end);
 
 /* ---- looking up the addresses of a backend */
 

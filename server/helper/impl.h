@@ -7,6 +7,7 @@
  *   spawn.c    applications that it starts
  *   cgi*.c     the process that runs a CGI program
  *   log_program.c  commands that read logs
+ *   upgrade.c  executes the program anew
  */
 #ifndef SERVER_HELPER_IMPL_H
 #define SERVER_HELPER_IMPL_H
@@ -35,6 +36,8 @@ int helper_work_open(const struct helper_request *, const struct helper_name *, 
 int helper_log_program(const struct helper_name *);
 /* Sends the addresses, or what is wrong. */
 int helper_work_resolve(const char *spec, int reply);
+/* Starts a new server, with reply as its socket of items, and answers. */
+int helper_work_upgrade(int reply, uint32_t load_ms);
 int helper_work_remove_pidfile(const char *path, pid_t server); /* 0 or -errno */
 
 /* Starts the keeper of an application, which this process becomes or forks; -errno.  On success it

@@ -164,6 +164,8 @@ child_run(const struct helper_state *h, pid_t helper, const struct helper_reques
 {
 	child_begin(h, helper);
 	child_close_others(h);
+	if (r->kind == HELPER_UPGRADE)
+		_exit(helper_work_upgrade(reply, h->load_ms));
 	(void)setpriority(PRIO_PROCESS, 0, HELPER_NICE);
 	if (r->kind == HELPER_LOAD)
 		_exit(helper_work_load(h->file, reply, names));
@@ -186,6 +188,16 @@ refuse_load(int reply, const char *why)
 	char item[256];
 
 	(void)helper_send(reply, item, sources_put_failure(item, sizeof(item), why), -1);
+}
+
+static uint64_t
+time_for(const struct helper_state *h, enum helper_kind kind)
+{
+	switch (kind) {
+	case HELPER_LOAD: return (h->load_ms);
+	case HELPER_UPGRADE: return (h->load_ms + 2 * HELPER_UPGRADE_MS); /* it watches itself */
+	default: return (HELPER_ANSWER_MS);
+	}
 }
 
 /* Takes reply. */
@@ -223,7 +235,7 @@ child_start(struct helper_state *h, const struct helper_request *r, int reply)
 		.reply = reply,
 		.names = names[0],
 		.pending = g_ptr_array_new_with_free_func(g_free),
-		.until_ns = clock_mono_ns() + (load ? h->load_ms : HELPER_ANSWER_MS) * NS_PER_MS };
+		.until_ns = clock_mono_ns() + time_for(h, r->kind) * NS_PER_MS };
 	if (r->kind == HELPER_PIDFILE)
 		memcpy(c->pidfile, r->name, sizeof(c->pidfile));
 	if (r->kind == HELPER_REMOVE_PIDFILE)
@@ -368,11 +380,25 @@ kill_late(struct helper_state *h)
 
 /* ---------------------------------------------------------------- requests */
 
+/* One at a time. */
+static bool
+upgrades(const struct helper_state *h)
+{
+	size_t i;
+
+	for (i = 0; i < h->n; i++)
+		if (h->v[i].kind == HELPER_UPGRADE)
+			return (true);
+	return (false);
+}
+
 static bool
 is_named(const struct helper_state *h, const struct helper_request *r)
 {
 	enum helper_kind kind = r->kind == HELPER_REMOVE_PIDFILE ? HELPER_PIDFILE : r->kind;
 
+	if (kind == HELPER_UPGRADE)
+		return (!upgrades(h));
 	return (kind == HELPER_LOAD || name_find(h, kind, r->name) != NULL);
 }
 

@@ -251,12 +251,22 @@ end(struct keeper *k)
 		kill(-k->pid, k->spawn.signal);
 }
 
+/* The end of the lifeline, or any message: during an upgrade two servers hold the lifeline, and
+ * the new one wants the application to end. */
+static bool
+released(void)
+{
+	char junk[16];
+
+	return (recv(LIFELINE, junk, sizeof(junk), MSG_DONTWAIT) >= 0 ||
+		(errno != EAGAIN && errno != EINTR));
+}
+
 static _Noreturn void
 keep(struct keeper *k)
 {
 	struct pollfd p[2] = { { .fd = LIFELINE, .events = POLLIN },
 		{ .fd = SIGNALS, .events = POLLIN } };
-	char junk[16];
 
 	start(k);
 	while (k->kill_ns == 0 || k->pid != 0) {
@@ -264,8 +274,7 @@ keep(struct keeper *k)
 			break;
 		if (p[1].revents != 0)
 			reap(k);
-		if (p[0].revents != 0 && k->kill_ns == 0 &&
-		    recv(LIFELINE, junk, sizeof(junk), MSG_DONTWAIT) <= 0) {
+		if (p[0].revents != 0 && k->kill_ns == 0 && released()) {
 			p[0].fd = -1;
 			end(k);
 		}

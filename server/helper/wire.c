@@ -27,7 +27,8 @@ helper_request_parse(const char *p, size_t n, struct helper_request *r)
 {
 	if (n < 1 || n > HELPER_NAME_MAX || p[0] < HELPER_LOAD || p[0] >= HELPER_KINDS)
 		return (-EINVAL);
-	if (memchr(p + 1, '\0', n - 1) != NULL || (n == 1) != (p[0] == HELPER_LOAD))
+	if (memchr(p + 1, '\0', n - 1) != NULL ||
+	    (n == 1) != (p[0] == HELPER_LOAD || p[0] == HELPER_UPGRADE))
 		return (-EINVAL);
 	r->kind = (enum helper_kind)p[0];
 	memcpy(r->name, p + 1, n - 1);
@@ -55,6 +56,7 @@ helper_name_parse(const void *p, size_t n, struct helper_name *to)
 	case HELPER_LISTEN:
 	case HELPER_RESOLVE:
 	case HELPER_SPAWN:
+	case HELPER_CONTROL:
 	case HELPER_CGI_PROGRAM:
 	case HELPER_CGI_ROOT:
 	case HELPER_CGI_VARIABLE:
@@ -96,6 +98,20 @@ helper_addresses_parse(const struct helper_addresses *a, size_t n, char why[HELP
 	if (len % sizeof(a->v[0]) != 0 || !address_are_inet(a->v, count))
 		return (-EPROTO);
 	return ((int)count);
+}
+
+int
+helper_upgraded_parse(const void *p, size_t n, struct helper_upgraded *to)
+{
+	int32_t head[2];
+
+	if (n < sizeof(head) || n > sizeof(head) + HELPER_CAUSE_MAX)
+		return (-EPROTO);
+	memcpy(head, p, sizeof(head));
+	to->status = head[0];
+	to->pid = head[1];
+	to->cause = (struct text){ (const char *)p + sizeof(head), n - sizeof(head) };
+	return (to->status >= 0 && to->status < 256 && to->pid > 0 ? 0 : -EPROTO);
 }
 
 int

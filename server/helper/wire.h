@@ -6,6 +6,8 @@
  *                                  server may ask for from now on
  *   helper --answer---> server     on the descriptor of the request: a result with an open file, or
  *                                  a record (server/config/record.h)
+ *   server --items----> new server in an upgrade, on the same descriptor: each is a kind, a name
+ *                                  and an open descriptor; HELPER_LOAD is the end
  *
  * Each side checks what it reads, because an intruder may control the other side.  The functions
  * whose names end in _parse are pure.
@@ -18,12 +20,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
+#include "base/text.h"
 #include "proxy-core/address.h"
 
 #define ERRNO_MAX          4095    /* no system call has a larger errno */
 #define HELPER_NAME_MAX    1024    /* bytes of a path or an address, with its NUL */
 #define HELPER_WHY_MAX     128     /* bytes of a reason, with its NUL */
 #define HELPER_LOAD_MAX_MS 3600000 /* largest server.reload-timeout */
+#define HELPER_CAUSE_MAX   2048    /* bytes of what a new server says before it fails */
 
 enum helper_kind {
 	HELPER_LOAD = 1,       /* read the configuration; no name */
@@ -33,6 +37,10 @@ enum helper_kind {
 	HELPER_REMOVE_PIDFILE, /* remove that file */
 	HELPER_RESOLVE,        /* look up the addresses of this backend: "host:port" */
 	HELPER_SPAWN,          /* start this application: a line of server/config/spawn.h */
+	HELPER_UPGRADE,        /* execute the program anew; no name */
+	HELPER_CONTROL,        /* listen on this unix socket for accel-server ctl */
+	/* Only handed over in an upgrade: a listening socket of the service manager. */
+	HELPER_ACTIVATED,
 	HELPER_KINDS,
 	/* Only names; the server does not ask for them, see cgi.h. */
 	HELPER_CGI_PROGRAM,  /* an interpreter and its ending, see cgi.h */
@@ -83,6 +91,14 @@ int helper_result_parse(const void *p, size_t n, char why[HELPER_WHY_MAX]);
 /* The number of addresses at a->v, or -errno with why as above; -EPROTO: not such an answer.
  * n: its bytes. */
 int helper_addresses_parse(const struct helper_addresses *a, size_t n, char why[HELPER_WHY_MAX]);
+
+/* The answer to HELPER_UPGRADE. */
+struct helper_upgraded {
+	int status;        /* 0: the new server serves; its exit status, or 128 and its signal */
+	pid_t pid;         /* of the new server */
+	struct text cause; /* what it said, if it failed; in the message */
+};
+int helper_upgraded_parse(const void *p, size_t n, struct helper_upgraded *); /* 0 or -EPROTO */
 
 /* Sends one message, with a descriptor unless fd < 0; never waits.  0 or -errno. */
 int helper_send(int sock, const void *p, size_t n, int fd);

@@ -214,7 +214,9 @@ write_pid(const char *path, pid_t server)
 
 	if (fd < 0)
 		return (fd);
-	if ((ftruncate(fd, 0) != 0 && errno != EINVAL) || write(fd, line, (size_t)n) != n)
+	/* A reader of the file of a running server, which an upgrade replaces, finds the old number
+	 * or the new one. */
+	if (write(fd, line, (size_t)n) != n || (ftruncate(fd, n) != 0 && errno != EINVAL))
 		err = -errno;
 	close(fd);
 	return (err);
@@ -250,12 +252,15 @@ helper_work_open(const struct helper_request *r, const struct helper_name *n, pi
 		fd = r->name[0] == '|' ? helper_log_program(n) : logfile_open_fd(r->name);
 		err = fd < 0 ? fd : 0;
 		break;
-	case HELPER_LISTEN: err = open_socket(n, &fd, &why); break;
+	case HELPER_LISTEN:
+	case HELPER_CONTROL: err = open_socket(n, &fd, &why); break;
 	case HELPER_SPAWN: err = helper_spawn(n, reply, &why); break;
 	case HELPER_PIDFILE: err = write_pid(r->name, server); break;
 	case HELPER_REMOVE_PIDFILE: err = helper_work_remove_pidfile(r->name, server); break;
 	case HELPER_LOAD:
 	case HELPER_RESOLVE:
+	case HELPER_UPGRADE:
+	case HELPER_ACTIVATED:
 	case HELPER_KINDS:
 	case HELPER_CGI_PROGRAM:
 	case HELPER_CGI_ROOT:

@@ -54,7 +54,7 @@ process_drain_check(struct process *ps)
 		if (g->retired_ns == 0 || g->cut)
 			continue;
 		age = clock_mono_ns() - g->retired_ns;
-		if (age > HUSH_MS * NS_PER_MS && !g->hushed) {
+		if (age > HUSH_MS * NS_PER_MS && !g->hushed && !ps->upgrade.retired) {
 			g->hushed = true;
 			generation_tell(g, WORKER_HUSH);
 		}

@@ -3,6 +3,8 @@
  *   process.c     the main thread: signals, reload, the end
  *   drain.c       old generations finish their running replies
  *   reload.c      reads the configuration again while the server runs
+ *   upgrade.c     the next program file takes over
+ *   starter.c     who waits for the outcome of a start: a terminal, or the old server
  *   check.c       -t: finds what a start would refuse, and makes nothing
  *   start.c       sockets, limits, user, pid file, messages to the service manager
  *   sandbox.c     the directories that the confined server may use
@@ -16,6 +18,7 @@
 #define SERVER_PROCESS_IMPL_H
 
 #include <poll.h>
+#include "base/log.h"
 #include "io/disk/pools.h"
 #include "io/logfile.h"
 #include "io/sandbox.h"
@@ -65,6 +68,14 @@ struct watchdog {
 	bool still; /* a loop did not go round; logged */
 };
 
+struct upgrade {
+	int fd;       /* to poll: the answer of the helper; -1: none is running */
+	pid_t pid;    /* of the new server, once it has said that it is ready; 0 */
+	bool wanted;  /* one was requested while a reload ran */
+	bool retired; /* a newer process serves; this one drains */
+	bool let_go;  /* of the listening sockets */
+};
+
 struct process {
 	const struct options *opt;
 	struct listeners listeners; /* of the newest generation */
@@ -88,6 +99,8 @@ struct process {
 	bool reload_again;       /* another reload was requested meanwhile */
 	bool reopen;             /* HUP came */
 	bool draining, stopping;
+	bool abandoned; /* it has workers, but its start has failed */
+	struct upgrade upgrade;
 	struct sandbox sandbox; /* the sandbox in force */
 	char *pidfile;          /* to be removed at the end; NULL: none was written */
 };
@@ -157,8 +170,17 @@ void process_watch_loops(struct process *); /* begins, if the manager watches */
 /* Reports when it is due; *timeout_ms (-1: none) gets no longer. */
 void process_watch_tick(struct process *, int *timeout_ms);
 
+/* Logs each line as what=. */
+void process_say(enum log_level, const char *ev, struct text lines);
+
 void process_reload(struct process *);      /* starts one; one runs at a time */
 void process_reload_more(struct process *); /* the helper's answer is readable */
+
+void process_upgrade(struct process *);       /* starts one; one runs at a time */
+void process_upgrade_more(struct process *);  /* the helper's answer is readable */
+void process_retired_check(struct process *); /* call it regularly */
+/* In the new server: takes the sockets and applications of the old one.  -errno: logged. */
+int process_take_over(struct process *);
 
 /* Bounds   server.graceful-shutdown-timeout, and four generations beside the newest; then
  *          connections are cut. */

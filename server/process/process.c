@@ -23,8 +23,10 @@
 #include "base/counter.h"
 #include "server/conn/conn.h"
 #include "server/process/impl.h"
+#include "server/process/starter.h"
 
 #define STOP_MS      1500u /* TERM: waits so long for workers, then leaves */
+#define OWN_POLLS    5u    /* of the main thread, before those of applications */
 #define POLL_MS      50    /* interval of the checks of draining generations */
 #define COUNTERS_MAX (sizeof(struct counters) / sizeof(uint64_t))
 
@@ -102,9 +104,10 @@ tell_all(struct process *ps, enum worker_mode mode)
 static void
 stop(struct process *ps, const char *why, bool now)
 {
-	if (!now && ps->draining)
+	/* of a retired server, the first request closes its idle connections */
+	if (!now && ps->draining && !handover_is_retired(ps->handover))
 		now = true; /* requested twice */
-	if (!ps->draining)
+	if (!ps->draining || handover_is_retired(ps->handover))
 		log_event(LOG_INFO, NULL, "stopping", LF_STR("by", why),
 		    LF_STR("how", now ? "now" : "after the running replies"));
 	ps->draining = true;
@@ -112,7 +115,7 @@ stop(struct process *ps, const char *why, bool now)
 	ps->stopping = ps->stopping || now;
 	helper_load_stop(&ps->load);
 	handover_close(ps->handover);
-	tell_all(ps, now ? WORKER_STOP : WORKER_DRAIN);
+	tell_all(ps, now ? WORKER_STOP : ps->upgrade.retired ? WORKER_HUSH : WORKER_DRAIN);
 	if (!list_empty(&ps->generations)) /* empty while the first one starts */
 		process_drain(ps, process_newest(ps));
 }
@@ -136,6 +139,7 @@ take_signal(struct process *ps)
 		if (!ps->draining)
 			process_reload(ps);
 		break;
+	case SIGUSR2: process_upgrade(ps); break;
 	}
 }
 
@@ -147,6 +151,19 @@ interrupted(void *arg)
 
 	take_signal(ps);
 	return (ps->draining);
+}
+
+/* Those that would end a server that still reads its configuration. */
+void
+process_block_signals(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGHUP);
+	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
+	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
 static int
@@ -161,6 +178,7 @@ signals_open(void)
 	sigaddset(&set, SIGQUIT);
 	sigaddset(&set, SIGHUP);
 	sigaddset(&set, SIGUSR1);
+	sigaddset(&set, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	return (signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
 }
@@ -176,7 +194,8 @@ reopen_logs(struct process *ps)
 static void
 watch(struct process *ps)
 {
-	struct pollfd p[4 + RESOLVE_MAX + SPAWN_MAX] = { { .fd = ps->signals, .events = POLLIN },
+	struct pollfd p[OWN_POLLS + RESOLVE_MAX + SPAWN_MAX] = { { .fd = ps->signals,
+								     .events = POLLIN },
 		{ .fd = ps->opt->until_eof ? 0 : -1, .events = POLLIN }, { .events = POLLIN },
 		{ .fd = helper_fd(ps->helper), .events = POLLIN } };
 	uint64_t stop_by = 0;
@@ -190,11 +209,12 @@ watch(struct process *ps)
 		if (ps->reopen)
 			reopen_logs(ps);
 		p[2].fd = ps->load.fd;
+		p[4] = (struct pollfd){ .fd = ps->upgrade.fd, .events = POLLIN };
 		timeout_ms = waiting ? (int)POLL_MS : p[2].fd >= 0 ? 1000 : -1;
 		process_watch_tick(ps, &timeout_ms);
-		names = process_resolve_poll(ps, p + 4, &timeout_ms);
-		apps = process_spawn_poll(ps, p + 4 + names);
-		if (poll(p, 4 + names + apps, timeout_ms) < 0 && errno != EINTR)
+		names = process_resolve_poll(ps, p + OWN_POLLS, &timeout_ms);
+		apps = process_spawn_poll(ps, p + OWN_POLLS + names);
+		if (poll(p, OWN_POLLS + names + apps, timeout_ms) < 0 && errno != EINTR)
 			break;
 		if (p[0].revents != 0)
 			take_signal(ps);
@@ -202,8 +222,8 @@ watch(struct process *ps)
 			p[1].fd = -1;
 			stop(ps, "end of standard input", true);
 		}
-		process_resolve(ps, p + 4, names);
-		process_spawn_take(ps, p + 4 + names, apps);
+		process_resolve(ps, p + OWN_POLLS, names);
+		process_spawn_take(ps, p + OWN_POLLS + names, apps);
 		process_drain_check(ps);
 		if (p[3].revents != 0) {
 			p[3].fd = -1;
@@ -212,6 +232,8 @@ watch(struct process *ps)
 			    LF_STR("do", "restart the server"));
 		}
 		process_reload_more(ps);
+		process_upgrade_more(ps);
+		process_retired_check(ps);
 		reap(ps);
 		if (ps->stopping && stop_by == 0)
 			stop_by = clock_mono_ns() + STOP_MS * NS_PER_MS;
@@ -236,7 +258,8 @@ prepare(struct process *ps, const struct config *config, struct listeners *now)
 		log_event(LOG_ERROR, NULL, "listen.none", LF_STR("do", "set server.port"));
 		return (EX_CONFIG);
 	}
-	if (process_pidfile(ps, c) != 0)
+	/* that of a running server is taken over last */
+	if (starter_socket() < 0 && process_pidfile(ps, c) != 0)
 		return (EX_CANTCREAT);
 	return (process_spawn(ps, config) == 0 ? 0 : EX_UNAVAILABLE);
 }
@@ -245,14 +268,34 @@ static int
 start(struct process *ps, struct config *config)
 {
 	unsigned fds = process_descriptors(config_global(config));
-	struct listeners now;
+	struct listeners now, all;
 	int rc = prepare(ps, config, &now);
 
+	all = ps->listeners; /* inherited ones, which the configuration may not name */
 	if (rc != 0)
 		config_free(config);
 	else if (generation_start(ps, config, &now, fds) != 0)
 		rc = EX_CONFIG;
+	else {
+		process_unlisten(ps, &all);
+		process_spawn_drop(ps);
+	}
 	return (rc);
+}
+
+/* The last step of a start.  In an upgrade it is the one that cannot be undone. */
+static int
+take_place(struct process *ps)
+{
+	const struct conf *c = config_global(process_newest(ps)->config);
+
+	if (starter_socket() >= 0 && process_pidfile(ps, c) != 0)
+		return (EX_CANTCREAT);
+	if (starter_ready())
+		return (0);
+	log_event(LOG_ERROR, NULL, "start.abandoned",
+	    LF_STR("why", "the process that waited for this start has ended"));
+	return (EX_TEMPFAIL);
 }
 
 static void
@@ -306,9 +349,15 @@ run(struct process *ps, struct config *config)
 
 	if (rc != 0)
 		return (rc);
-	say_ready(ps);
+	rc = take_place(ps);
+	if (rc == 0)
+		say_ready(ps);
+	else if (!ps->draining) {
+		ps->abandoned = true;
+		stop(ps, "a failed start", true);
+	}
 	watch(ps);
-	return (0);
+	return (rc);
 }
 
 /* Runs before there are threads, which inherit its settings.  The helper opens logs, ports and the
@@ -325,7 +374,11 @@ confine(struct process *ps, const struct config *config)
 int
 process_run(const struct options *opt, struct config *config, struct helper *helper)
 {
-	struct process ps = { .opt = opt, .helper = helper, .load.fd = -1, .cgi.block = CGI_BLOCK };
+	struct process ps = { .opt = opt,
+		.helper = helper,
+		.load.fd = -1,
+		.upgrade.fd = -1,
+		.cgi.block = CGI_BLOCK };
 	int rc;
 
 	counters_list_init(&ps.counters_list);
@@ -349,7 +402,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		rc = opt->one ? run_one(&ps, config) : run(&ps, config);
 	else
 		config_free(config);
-	if (ps.draining)
+	if (ps.draining && !ps.abandoned)
 		rc = 0; /* a signal ended the start */
 	if (rc != 0 && !opt->one)
 		fprintf(stderr, "accel-server: not started; the error log says why\n");

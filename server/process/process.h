@@ -5,6 +5,7 @@
  *             INT, QUIT   stop after the running replies; a second one stops now
  *             HUP         reopen the logs
  *             USR1        read the configuration again without dropping a connection
+ *             USR2        execute the program file anew, which takes over (upgrade.c)
  */
 #ifndef SERVER_PROCESS_PROCESS_H
 #define SERVER_PROCESS_PROCESS_H
@@ -14,6 +15,8 @@
 
 struct helper;
 
+/* Signals of a running server wait until process_run() takes them. */
+void process_block_signals(void);
 /* Takes the configuration and serves until a signal ends it.  Returns the exit status (sysexits).
  * helper: NULL with -1 only. */
 int process_run(const struct options *, struct config *, struct helper *);

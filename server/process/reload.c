@@ -13,8 +13,8 @@
 #include "server/process/impl.h"
 #include "server/config/record.h"
 
-static void
-log_lines(enum log_level level, const char *ev, struct text all)
+void
+process_say(enum log_level level, const char *ev, struct text all)
 {
 	struct text line;
 
@@ -50,9 +50,9 @@ reload_start_generation(struct process *ps, struct sources *sources)
 	buf_init(&err, 0);
 	buf_init(&warn, 0);
 	config = config_load(ps->opt->file, sources, &err, &warn);
-	log_lines(LOG_WARN, "config.warning", buf_as_text(&warn));
+	process_say(LOG_WARN, "config.warning", buf_as_text(&warn));
 	if (config == NULL) {
-		log_lines(LOG_ERROR, "reload.refused", buf_as_text(&err));
+		process_say(LOG_ERROR, "reload.refused", buf_as_text(&err));
 	} else if (!process_sandbox_reaches(ps, config, why, sizeof(why))) {
 		log_event(LOG_ERROR, NULL, "reload.refused", LF_STR("what", why),
 		    LF_STR("then", "the old configuration stays in use"));
@@ -76,10 +76,11 @@ static void
 end(struct process *ps)
 {
 	process_report(ps, "READY=1");
-	if (!ps->reload_again || ps->draining)
-		return;
-	ps->reload_again = false;
-	process_reload(ps);
+	if (ps->reload_again && !ps->draining) {
+		ps->reload_again = false;
+		process_reload(ps);
+	} else if (ps->upgrade.wanted && !ps->draining)
+		process_upgrade(ps);
 }
 
 static void

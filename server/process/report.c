@@ -45,6 +45,8 @@ process_report(const struct process *ps, const char *state)
 	char line[STATE_MAX];
 	unsigned n = generations(ps);
 
+	if (ps->upgrade.retired) /* the newer process reports */
+		return;
 	snprintf(line, sizeof(line),
 	    "%s\nSTATUS=%s%" PRIu64 " connections, configuration %u since the start%s", state,
 	    ps->draining ? "stopping: " : "", connections(ps), ps->nstarted,

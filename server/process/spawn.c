@@ -58,8 +58,11 @@ start(struct process *ps, const char *line)
 		if (strcmp(ps->apps[i].line, line) == 0)
 			return (0);
 	for (i = ps->napps; i-- > 0;)
-		if (text_eq(address_of(ps->apps[i].line), address_of(line)))
+		if (text_eq(address_of(ps->apps[i].line), address_of(line))) {
+			/* the old server of an upgrade may hold it, too */
+			(void)helper_send(ps->apps[i].fd, "end", 3, -1);
 			drop(ps, i);
+		}
 	if (ps->napps == SPAWN_MAX)
 		return (-E2BIG);
 	fd = helper_spawn_start(ps->helper, line, why);

@@ -13,12 +13,15 @@
 #include "base/log.h"
 #include "io/listen.h"
 #include "server/process/impl.h"
+#include "server/process/starter.h"
 
 int
 process_inherit(struct process *ps)
 {
 	int i, n = listen_inherited();
 
+	if (starter_socket() >= 0)
+		return (process_take_over(ps));
 	for (i = 0; i < n && ps->listeners.n < MAX_LISTENERS; i++) {
 		struct listener *l = &ps->listeners.v[ps->listeners.n];
 

@@ -108,6 +108,24 @@ sub run  { return "$_[0]{run}" }
 sub port { return $_[0]{port} }
 sub pid  { return $_[0]{pid} }
 
+# Upgrades it: the same program is executed anew.  Needs server.pid-file = "\@RUN\@/pid".  Returns the number of the process that
+# served until now, or undef: it still does.
+sub upgrade {
+	my ($self) = @_;
+	my $old = $self->{pid};
+	$self->signal('USR2');
+	my $pid = 0;
+	eventually(sub { ($pid) = $self->log('pid') =~ /^(\d+)\n\z/; $pid && $pid != $old }) or return undef;
+	delete $live{$old};
+	weaken($live{$pid} = $self);
+	$self->{pid} = $pid;
+	$self->{orphan} = 1;
+	return $old;
+}
+
+# True if the process does not run, or is a zombie that its parent has not asked for yet.
+sub is_gone { my ($pid) = @_; return slurp("/proc/$pid/stat") !~ /\A\d+ \(.*\) [^ZX]/s }
+
 sub signal { my ($self, $sig) = @_; return kill $sig, $self->{pid} }
 
 # Waits for the process to end: its wait status, or undef when it still runs at the deadline.
@@ -115,6 +133,7 @@ sub wait_exit {
 	my ($self, $seconds) = @_;
 	return $self->{status} if defined $self->{status};
 	my $end = time + ($seconds // PATIENCE);
+	return _wait_orphan($self, $seconds) if $self->{orphan};
 	while (1) {
 		my $got = waitpid $self->{pid}, WNOHANG;
 		if ($got == $self->{pid} || $got < 0) {
@@ -124,6 +143,14 @@ sub wait_exit {
 		return undef if time > $end;
 		select undef, undef, undef, 0.005;
 	}
+}
+
+# A process that is nobody's child here: its log has the status.
+sub _wait_orphan {
+	my ($self, $seconds) = @_;
+	eventually(sub { is_gone($self->{pid}) }, $seconds // PATIENCE) or return undef;
+	delete $live{ $self->{pid} };
+	return $self->{status} = $self->log =~ /ev=stopped how=cleanly\s*\z/ ? 0 : -1;
 }
 
 # TERM (or another signal) and the wait for it: (wait status or undef, seconds it took).

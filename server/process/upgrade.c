@@ -1,0 +1,311 @@
+/* server/process/upgrade.c -- a binary upgrade: both its sides.
+ *
+ *   USR2 --> old server --request, items--> helper --> supervisor --exec--> new server
+ *            serves on                                 reads the configuration, takes the items,
+ *                                                      accepts connections
+ *            retires <------pid-------------- says so
+ *
+ * The items are the listening sockets and the lifelines of applications, which so go on without a
+ * restart.  Both processes hold them until the old one ends.  If the new server fails, nothing has
+ * changed.
+ *
+ * A retired server accepts nothing.  It carries its connections until they end, at most for
+ * server.graceful-shutdown-timeout.  Idle ones get one more reply, with "Connection: close", or end
+ * at server.max-keep-alive-idle.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/must.h"
+#include "io/notify.h"
+#include "server/process/impl.h"
+#include "server/process/starter.h"
+
+/* ---------------------------------------------------------------- the old server hands over */
+
+static int
+put(int to, enum helper_kind kind, const char *name, int fd)
+{
+	char bytes[HELPER_NAME_MAX + 1];
+	size_t n = helper_request_make(kind, name, bytes);
+
+	return (n == 0 ? -ENAMETOOLONG : helper_send(to, bytes, n, fd));
+}
+
+static int
+put_items(const struct process *ps, int to)
+{
+	enum helper_kind kind = ps->inherited ? HELPER_ACTIVATED : HELPER_LISTEN;
+	int err = 0;
+	size_t i;
+
+	for (i = 0; i < ps->listeners.n && err == 0; i++)
+		err = put(to, kind, ps->listeners.v[i].name, ps->listeners.v[i].fd);
+	for (i = 0; i < ps->napps && err == 0; i++)
+		err = put(to, HELPER_SPAWN, ps->apps[i].line, ps->apps[i].fd);
+	return (err != 0 ? err : put(to, HELPER_LOAD, "", -1));
+}
+
+static int
+ask(struct process *ps)
+{
+	int pair[2], err;
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0)
+		return (-errno);
+	err = put_items(ps, pair[0]);
+	if (err == 0)
+		err = helper_upgrade_start(ps->helper, pair[1]);
+	else
+		close(pair[1]);
+	if (err == 0)
+		ps->upgrade.fd = pair[0];
+	else
+		close(pair[0]);
+	return (err);
+}
+
+static void
+fail(struct process *ps, struct text why)
+{
+	process_say(LOG_ERROR, "upgrade.failed", why);
+	log_event(LOG_ERROR, NULL, "upgrade.undone",
+	    LF_STR("then", "this process serves on, with its program and configuration"));
+}
+
+static const char *
+reason_against(const struct process *ps)
+{
+	if (ps->upgrade.retired)
+		return ("a newer process serves: send USR2 to that one");
+	if (ps->draining)
+		return ("the server is stopping");
+	if (ps->upgrade.fd >= 0)
+		return ("an upgrade is running");
+	if (getpid() == 1)
+		return ("process 1 cannot be replaced: when it ends, its container ends; start a "
+			"new container");
+	return (NULL);
+}
+
+void
+process_upgrade(struct process *ps)
+{
+	const char *why = reason_against(ps);
+	int err;
+
+	if (why != NULL) {
+		log_event(LOG_ERROR, NULL, "upgrade.refused", LF_STR("why", why));
+		return;
+	}
+	if (ps->load.fd >= 0) {
+		ps->upgrade.wanted = true; /* after the reload */
+		return;
+	}
+	ps->upgrade.wanted = false;
+	log_event(LOG_INFO, NULL, "upgrade.started", LF_STR("file", ps->opt->file));
+	err = ask(ps);
+	if (err != 0)
+		fail(ps, text_of(err == -EPIPE ? "the helper process has ended; restart the server"
+					       : strerror(-err)));
+}
+
+/* ---------------------------------------------------------------- the outcome */
+
+static void
+tell_manager(pid_t pid)
+{
+	char state[64];
+
+	snprintf(state, sizeof(state), "MAINPID=%d", (int)pid);
+	notify_manager(state);
+}
+
+/* The pid file is the new server's by now. */
+static void
+retire(struct process *ps, pid_t pid)
+{
+	struct generation *g;
+
+	log_event(LOG_INFO, NULL, "upgraded", LF_U64("pid", pid),
+	    LF_STR("then", "this process ends with its last connection"));
+	tell_manager(pid);
+	ps->upgrade.retired = ps->draining = true;
+	ps->watchdog.interval_ns = 0;
+	free(ps->pidfile);
+	ps->pidfile = NULL;
+	handover_retire(ps->handover);
+	list_each(g, &ps->generations, link)
+		process_drain(ps, g);
+}
+
+static void
+end(struct process *ps)
+{
+	close(ps->upgrade.fd);
+	ps->upgrade.fd = -1;
+	if (ps->upgrade.pid == 0)
+		fail(ps, TEXT("the helper gave no answer"));
+	else if (ps->upgrade.pid > 0)
+		retire(ps, ps->upgrade.pid);
+	ps->upgrade.pid = 0;
+}
+
+/* -1: it has failed, and that was logged. */
+static void
+take_answer(struct process *ps, const char *bytes, size_t n)
+{
+	struct helper_upgraded u;
+
+	ps->upgrade.pid = -1;
+	if (helper_upgraded_parse(bytes, n, &u) == 0 && u.status == 0)
+		ps->upgrade.pid = u.pid;
+	else if (n > 2 * sizeof(int32_t))
+		fail(ps, u.cause);
+	else
+		ps->upgrade.pid = 0;
+}
+
+/* The end of file comes when the supervisor has ended: then the new server is a child of the
+ * service manager, which can watch it. */
+void
+process_upgrade_more(struct process *ps)
+{
+	char bytes[2 * sizeof(int32_t) + HELPER_CAUSE_MAX];
+	ssize_t n;
+	int fd;
+
+	if (ps->upgrade.fd < 0)
+		return;
+	while ((n = helper_recv(ps->upgrade.fd, bytes, sizeof(bytes), &fd)) > 0) {
+		if (fd >= 0)
+			close(fd);
+		if (ps->upgrade.pid == 0)
+			take_answer(ps, bytes, (size_t)n);
+	}
+	if (n != -EAGAIN && n != -EINTR)
+		end(ps);
+}
+
+/* ---------------------------------------------------------------- the retired server */
+
+static bool
+all_stopped_accepting(const struct process *ps)
+{
+	const struct generation *g;
+	unsigned i;
+
+	list_each(g, &ps->generations, link)
+		for (i = 0; i < g->nworkers; i++)
+			if (!worker_accepts_no_more(g->workers[i]))
+				return (false);
+	return (true);
+}
+
+/* The number stays taken, so that no connection gets it while a worker knows it as a listener. */
+static void
+let_go(int fd)
+{
+	int none = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+
+	if (none < 0)
+		return;
+	(void)dup3(none, fd, O_CLOEXEC);
+	close(none);
+}
+
+/* A client of an address that the new server has dropped, or of a new server that has ended, is
+ * refused; it does not wait in the queue of a socket from which nobody accepts. */
+void
+process_retired_check(struct process *ps)
+{
+	const struct generation *g;
+	size_t i;
+
+	if (!ps->upgrade.retired || ps->upgrade.let_go || !all_stopped_accepting(ps))
+		return;
+	ps->upgrade.let_go = true;
+	list_each(g, &ps->generations, link)
+		for (i = 0; i < g->listeners.n; i++)
+			let_go(g->listeners.v[i].fd);
+}
+
+/* ---------------------------------------------------------------- the new server takes over */
+
+static int
+take_listener(struct process *ps, const struct helper_request *item, int fd)
+{
+	struct listener *l = &ps->listeners.v[ps->listeners.n];
+	int err = fd >= 0 ? listen_adopt(fd) : -EPROTO;
+
+	if (err == 0 && (ps->listeners.n == MAX_LISTENERS || strlen(item->name) >= sizeof(l->name)))
+		err = -E2BIG;
+	if (err != 0)
+		return (err);
+	ps->listeners.n++;
+	l->fd = fd;
+	strcpy(l->name, item->name);
+	ps->inherited = item->kind == HELPER_ACTIVATED;
+	return (0);
+}
+
+static int
+take_application(struct process *ps, const struct helper_request *item, int fd)
+{
+	struct application *a = &ps->apps[ps->napps];
+
+	if (fd < 0 || ps->napps == SPAWN_MAX)
+		return (-EPROTO);
+	a->fd = fd;
+	a->line = strdup(item->name);
+	must(a->line != NULL);
+	ps->napps++;
+	return (0);
+}
+
+/* 1: the last one */
+static int
+take_item(struct process *ps, int from)
+{
+	char bytes[HELPER_NAME_MAX + 1];
+	struct helper_request item;
+	int fd, err;
+	ssize_t n = helper_recv(from, bytes, sizeof(bytes), &fd);
+
+	if (n <= 0)
+		return (n == 0 ? -EPIPE : (int)n);
+	err = helper_request_parse(bytes, (size_t)n, &item);
+	if (err == 0 && item.kind == HELPER_LOAD)
+		return (1);
+	if (err == 0 && (item.kind == HELPER_LISTEN || item.kind == HELPER_ACTIVATED))
+		err = take_listener(ps, &item, fd);
+	else if (err == 0 && item.kind == HELPER_SPAWN)
+		err = take_application(ps, &item, fd);
+	else
+		err = -EPROTO;
+	if (err != 0 && fd >= 0)
+		close(fd);
+	return (err);
+}
+
+/* All items were sent before the request for this process. */
+int
+process_take_over(struct process *ps)
+{
+	int from = starter_socket(), err;
+
+	while ((err = take_item(ps, from)) == 0)
+		;
+	close(from);
+	if (err == 1)
+		return (0);
+	log_event(LOG_ERROR, NULL, "upgrade.items", LF_ERR("error", err),
+	    LF_STR("what", "the sockets of the old server did not come"));
+	return (err);
+}
