@@ -33,8 +33,11 @@ struct exchange_conf {     /* copied by exchange_start() */
 	unsigned read_ms;  /* silence of the application; 0: without end */
 	unsigned reply_ms; /* from the whole request to the head of the reply; 0: read_ms */
 	unsigned total_ms; /* from the first socket to the end of the reply; 0: without end */
-	unsigned place;    /* of the only backend that may get it, from 1; 0: any (backends.h) */
-	bool debug;        /* log the socket that it gets */
+	unsigned
+	    hedge_ms; /* without a byte of the reply: a second try at another backend; 0: none */
+	unsigned hedge_percent; /* of the requests of a worker get one at most */
+	unsigned place; /* of the only backend that may get it, from 1; 0: any (backends.h) */
+	bool debug;     /* log the socket that it gets */
 };
 
 #endif

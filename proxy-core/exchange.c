@@ -9,10 +9,10 @@
 
 /* ---------------------------------------------------------------- the end */
 
-static void
+void
 exchange_destroy(struct exchange *x)
 {
-	must(x->lease == NULL && !x->wait.waits);
+	must(x->lease == NULL && !x->wait.waits && x->rival == NULL && x->first == NULL);
 	list_del(&x->soon);
 	if (x->pool != NULL)
 		pool_unhold(x->pool);
@@ -57,7 +57,7 @@ exchange_end(struct exchange *x, int status)
 	note_flush(x);
 	x->forgotten = true; /* on_end is the last call; exchange_leave() frees */
 	x->state = x_ended;
-	if (status >= 500)
+	if (status >= 500 && x->first == NULL)
 		count(x->u->counters, proxy_failed);
 	x->sink.on_end(x->arg, status, status == 503 ? upstream_retry_after_s(x->u) : 0);
 }
@@ -74,7 +74,7 @@ exchange_fail(struct exchange *x, int status)
 		return;
 	}
 	x->state = x_ended;
-	x->end_status = status;
+	x->end_status = hedge_inherits(x) ? 0 : status;
 	upstream_next_round(x->u, &x->soon);
 }
 
@@ -262,7 +262,7 @@ exchange_resume(struct exchange *x)
 
 /* ---------------------------------------------------------------- for the caller */
 
-static struct exchange *
+struct exchange *
 exchange_new(struct upstream *u, const struct proxy_request *req, const struct exchange_conf *conf,
     const struct exchange_sink *sink, void *arg)
 {
@@ -299,9 +299,19 @@ exchange_start(struct upstream *u, const struct proxy_request *req,
 	if (x == NULL)
 		return (-ENOMEM);
 	count(u->counters, proxy_requests);
+	hedge_earn(u, conf);
 	*xp = x;
 	exchange_next(x, NULL);
 	return (0);
+}
+
+void
+exchange_start_at(struct exchange *x, struct pool *p)
+{
+	x->tried = UINT64_MAX; /* no other backend is tried */
+	x->pool = p;
+	pool_hold(p);
+	exchange_get(x);
 }
 
 int
@@ -314,11 +324,8 @@ exchange_check(struct upstream *u, struct pool *p, const struct proxy_request *r
 	if (x == NULL)
 		return (-ENOMEM);
 	*xp = x;
-	x->tried = UINT64_MAX; /* no other backend is tried */
 	x->wait.check = true;
-	x->pool = p;
-	pool_hold(p);
-	exchange_get(x);
+	exchange_start_at(x, p);
 	return (0);
 }
 
@@ -330,6 +337,7 @@ exchange_forget(struct exchange **xp, bool drain)
 	*xp = NULL;
 	if (x == NULL || x->forgotten)
 		return;
+	hedge_cancel(x);
 	note_flush(x);
 	x->req = NULL;
 	x->sink = (struct exchange_sink){ 0 };

@@ -30,6 +30,8 @@ struct proxy_times { /* CLOCK_MONOTONIC ns; 0: did not happen */
 	uint64_t start, leased, head;
 };
 
+struct exchange;
+
 /* on_body gets exactly the bytes that the head announced; none without has_body. */
 struct exchange_sink {
 	void (*on_head)(void *arg, const struct proxy_reply *);
@@ -43,6 +45,9 @@ struct exchange_sink {
 	void (*on_eof)(void *arg);
 	/* what was received has been passed on; the rest comes later */
 	void (*on_flush)(void *arg);
+	/* a second try answers, before on_head: use this exchange from now on, not the one of
+	 * exchange_start(), which is gone; NULL: there is no second try */
+	void (*on_moved)(void *arg, struct exchange *);
 };
 
 /* Of the 1xx heads before one reply, in any protocol.  More is a failure (502). */
@@ -50,7 +55,6 @@ struct exchange_sink {
 #define INTERIM_BYTES (16u << 10) /* of all together */
 
 struct upstream; /* one block's backends, pools and waiters in one worker */
-struct exchange;
 
 struct upstream *upstream_new(struct io *, struct counters *, const struct proxy_conf *);
 /* no exchange may be running; closes idle sockets (io_run() until done) */

@@ -88,6 +88,8 @@ exchange_tick(struct list *link, uint64_t now)
 		tunnel_tick(x, now);
 	else if ((x->state == x_head || x->state == x_body) && (why = late(x, now)) != NULL)
 		exchange_broken(x, 504, -ETIMEDOUT, why);
+	else
+		hedge_tick(x, now);
 	exchange_leave(x);
 }
 
@@ -96,8 +98,10 @@ exchange_end_drain(struct list *link)
 {
 	struct exchange *x = list_entry(link, struct exchange, link);
 
-	must(x->state == x_drain);
 	exchange_enter(x);
-	exchange_fail(x, 0);
+	if (x->state == x_drain)
+		exchange_fail(x, 0);
+	else
+		hedge_end_left(x);
 	exchange_leave(x);
 }

@@ -6,6 +6,7 @@
  *   exchange_reply.c     bytes of the application become callbacks, or log lines
  *   exchange_tunnel.c    bytes in both directions after status 101
  *   exchange_deadline.c  the deadlines
+ *   exchange_hedge.c     a second try at another backend, when the first is slow
  *   exchange_log.c       one line for each try that failed
  */
 #ifndef PROXY_CORE_EXCHANGE_IMPL_H
@@ -44,6 +45,9 @@ struct exchange {
 	unsigned tries;         /* backends and sockets that were asked */
 	int failure;            /* status for the client if no other backend is left */
 	bool refused, repeated; /* each happens once */
+	bool hedged, unhedged;  /* had a second try; would have, but for hedge_percent */
+	struct exchange *rival; /* its second try; NULL: none */
+	struct exchange *first; /* this is the second try of that one; NULL: it is none */
 
 	/* to the application */
 	struct buf body;   /* taken from the caller, not yet framed */
@@ -86,6 +90,11 @@ bool exchange_repeat(struct exchange *x, int err); /* on a fresh socket, once, i
 /* As exchange_start(), at this pool alone, also if it is paused. */
 int exchange_check(struct upstream *, struct pool *, const struct proxy_request *,
     const struct exchange_conf *, const struct exchange_sink *, void *arg, struct exchange **);
+/* exchange_start() in two steps, the second one at this pool alone. */
+struct exchange *exchange_new(struct upstream *, const struct proxy_request *,
+    const struct exchange_conf *, const struct exchange_sink *, void *arg);
+void exchange_start_at(struct exchange *, struct pool *);
+void exchange_destroy(struct exchange *); /* it has no lease and does not wait */
 /* Around each callback, which may forget the exchange: leave frees it then. */
 void exchange_enter(struct exchange *x);
 void exchange_leave(struct exchange *x);
@@ -100,6 +109,13 @@ void tunnel_bytes(struct exchange *x, struct text *in);
 void tunnel_lost(struct exchange *x, int err); /* 0: the application sends no more */
 void tunnel_sent(struct exchange *x);          /* nothing waits for the socket */
 void tunnel_tick(struct exchange *x, uint64_t now);
+
+/* exchange_hedge.c */
+void hedge_earn(struct upstream *, const struct exchange_conf *); /* a request began */
+void hedge_tick(struct exchange *, uint64_t now_ns);
+void hedge_cancel(struct exchange *);   /* forgets the second try, if there is one */
+void hedge_end_left(struct exchange *); /* it failed, and its second try has its caller */
+bool hedge_inherits(struct exchange *); /* it failed: its second try has the caller now */
 
 /* exchange_log.c */
 struct exchange_failure {

@@ -73,7 +73,10 @@ exchange_log_reply(const struct exchange *x, const struct exchange_failure *f, i
 {
 	char then[32];
 
-	snprintf(then, sizeof(then), "reply %d", status);
+	if (x->rival != NULL || x->first != NULL)
+		snprintf(then, sizeof(then), "the other try goes on");
+	else
+		snprintf(then, sizeof(then), "reply %d", status);
 	log_failure(x, LOG_WARN, f, then);
 }
 

@@ -69,6 +69,7 @@ on_head(struct exchange *x)
 		tunnel_begin(x);
 		return;
 	}
+	hedge_cancel(x);
 	x->times.head = x->progress_ns = io_now(x->u->io);
 	if (x->state == x_drain) {
 		reply_head_free(&x->head);

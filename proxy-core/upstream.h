@@ -23,6 +23,7 @@ struct upstream {
 	struct list exchanges; /* all of them, for the tick */
 	struct list soon;      /* those with something to do in the next round */
 	unsigned nexchanges;
+	unsigned hedge_credit; /* hundredths of second tries that its requests have earned */
 	struct io_op tick;
 	struct io_op round; /* a call in the next round */
 	struct list checks; /* that run; check.c */
@@ -32,7 +33,7 @@ struct upstream {
 
 /* Called by the two timers; exchange.c. */
 void exchange_tick(struct list *link, uint64_t now_ns);
-void exchange_end_drain(struct list *link); /* it must be one that its caller forgot */
+void exchange_end_drain(struct list *link); /* it must be one without a caller */
 void exchange_next_round(struct list *soon);
 
 void upstream_enter(struct upstream *, struct list *exchange);

@@ -72,6 +72,14 @@ proxy_room(void *arg)
 		feed_body(rl);
 }
 
+void
+proxy_moved(void *arg, struct exchange *x)
+{
+	struct relay *rl = arg;
+
+	rl->ex = x;
+}
+
 /* ---- start and stop */
 
 static enum handled
@@ -89,6 +97,8 @@ proxy_times(const struct conf *c)
 	    .read_ms = (unsigned)(1000 * c->proxy_read_timeout),
 	    .reply_ms = (unsigned)(1000 * c->proxy_reply_timeout),
 	    .total_ms = (unsigned)(1000 * c->proxy_total_timeout),
+	    .hedge_ms = (unsigned)c->proxy_hedge_after,
+	    .hedge_percent = (unsigned)c->proxy_hedge_percent,
 	    .debug = c->proxy_debug != 0,
 	});
 }

@@ -73,6 +73,8 @@ bool proxy_fill(struct relay *, const struct upstream *to);
 extern const struct exchange_sink proxy_sink; /* arg: the relay */
 /* The application can take more of the request body. */
 void proxy_room(void *relay);
+/* A second try answers. */
+void proxy_moved(void *relay, struct exchange *);
 extern const struct body_taker proxy_takes;
 extern const struct body_taker cgi_takes; /* its length is known before */
 void proxy_interim(void *relay, const struct proxy_reply *);

@@ -359,4 +359,5 @@ const struct exchange_sink proxy_sink = {
 	.on_end = on_end,
 	.on_interim = proxy_interim,
 	.on_eof = proxy_tunnel_eof,
+	.on_moved = proxy_moved,
 };

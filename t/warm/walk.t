@@ -326,7 +326,7 @@ subtest 'USR1 prints the progress' => sub {
 };
 
 subtest 'the manual has every option' => sub {
-	my @sections = ('NAME', 'SYNOPSIS', 'DESCRIPTION', 'OPTIONS', 'HOW MUCH TO WARM', 'LISTS', 'PATTERNS', 'STATE',
+	my @sections = ('NAME', 'SYNOPSIS', 'DESCRIPTION', 'OPTIONS', 'HOW MUCH TO WARM', 'LISTS', 'PATTERNS', 'NODES BEHIND A BALANCER', 'STATE',
 		'DISKS THAT ARE BUSY OR HANG', 'EXIT STATUS', 'SIGNALS', 'EXAMPLES', 'SEE ALSO');
 	my ($rc, $help) = warm('--help');
 	is $rc, 0, '--help';

@@ -135,7 +135,7 @@ sub serve {
 	return $go_on;
 }
 
-sub _path { my ($p) = @_; return $p->{SCRIPT_NAME} . ($p->{PATH_INFO} // '') }
+sub _path { my ($p) = @_; return ($p->{SCRIPT_NAME} // '') . ($p->{PATH_INFO} // '') }
 sub _what { my ($p) = @_; return _path($p) =~ m{/app/(\w+)} ? $1 : 'none' }
 
 sub do_none { out($_[1], "Status: 404 Not Found\r\n\r\nnone"); end($_[1]); return 1 }

@@ -6,7 +6,8 @@
  *   the waiters of a client get sockets in the order in which they came
  *   every request ends; every wait ends within its deadline
  *   a backend that works again gets requests again
- *   a request is executed once; a safe one may be repeated once
+ *   a request is executed once; a safe one may be repeated once, also in its second try
+ *   second tries are within their share, and one with an answer is not lost
  *   nothing is left behind
  *
  * LAWS_SEEDS=20000 runs more schedules, LAWS_SEED=7 replays one and says what happens.
@@ -84,12 +85,18 @@ server_event(void)
 }
 
 static bool
+waits_for_fresh(const struct exchange *x, const struct pool *p)
+{
+	return (x != NULL && x->pool == p && x->wait.waits && x->wait.fresh);
+}
+
+static bool
 has_fresh_waiter(const struct pool *p)
 {
 	const struct ask *a;
 
 	for (a = w.ask; a < w.ask + w.nasks; a++)
-		if (a->x != NULL && a->x->pool == p && a->x->wait.waits && a->x->wait.fresh)
+		if (waits_for_fresh(a->x, p) || (a->x != NULL && waits_for_fresh(a->x->rival, p)))
 			return (true);
 	return (false);
 }
@@ -212,12 +219,15 @@ check_end(void)
 		law(a->x == NULL && a->ends + a->forgotten == 1, "%u did not end", a->id);
 		law(a->forgotten || a->slow || !a->whole || a->end == 0,
 		    "the reply of %u was lost: %d", a->id, a->end);
-		law(a->runs <= 1 + a->refusals + a->safe,
+		law(a->runs <= (1 + a->safe) * (1 + (a->hedged && a->safe)) + a->refusals,
 		    "%u was run %u times and refused %u times", a->id, a->runs, a->refusals);
 		law(!a->shortened || a->whole || a->forgotten || a->end != 0,
 		    "%u is shorter than it says, and ended well", a->id);
-		law(a->refusals <= 2, "%u was refused %u times", a->id, a->refusals);
+		law(a->refusals <= 2u * (1 + (a->hedged && a->safe)), "%u was refused %u times",
+		    a->id, a->refusals);
 	}
+	law(counters.proxy_hedges * 100 <= (uint64_t)w.nasks * w.hedge_percent, "%u hedges of %u",
+	    (unsigned)counters.proxy_hedges, w.nasks);
 	law(w.running == 0, "%u requests are left", w.running);
 	law(upstream_idle(w.up), "sockets are left");
 }
@@ -225,7 +235,7 @@ check_end(void)
 /* What the schedules were made of: a law that nothing could break proves nothing. */
 static struct {
 	unsigned requests, good, bad_gateway, unavailable, late, cut, forgotten, repeated, moves,
-	    sockets;
+	    sockets, hedges, won, inherited;
 } all;
 
 static void
@@ -244,6 +254,9 @@ sum(void)
 	all.requests += w.nasks;
 	all.repeated += (unsigned)counters.proxy_retries;
 	all.moves += w.moves;
+	all.hedges += (unsigned)counters.proxy_hedges;
+	all.won += (unsigned)counters.proxy_hedges_won;
+	all.inherited += w.hedges - (unsigned)counters.proxy_hedges_won;
 	all.sockets += w.nconns;
 }
 
@@ -251,9 +264,11 @@ static void
 check_sum(unsigned seeds)
 {
 	g_test_message("%u requests: %u good, %u bad gateway, %u unavailable, %u late, %u cut, "
-		       "%u forgotten; %u repeated, %u sockets, %u moves",
+		       "%u forgotten; %u repeated, %u sockets, %u moves, %u second tries, %u won, "
+		       "%u inherited",
 	    all.requests, all.good, all.bad_gateway, all.unavailable, all.late, all.cut,
-	    all.forgotten, all.repeated, all.sockets, all.moves);
+	    all.forgotten, all.repeated, all.sockets, all.moves, all.hedges, all.won,
+	    all.inherited);
 	if (seeds < 100)
 		return;
 	g_assert_cmpuint(all.good, >, all.requests / 5);
@@ -263,6 +278,9 @@ check_sum(unsigned seeds)
 	g_assert_cmpuint(all.cut, >, all.requests / 200);
 	g_assert_cmpuint(all.repeated, >, all.requests / 200);
 	g_assert_cmpuint(all.moves, >, seeds / 2);
+	g_assert_cmpuint(all.won, >, seeds / 10);
+	g_assert_cmpuint(all.inherited, >, seeds / 100);
+	g_assert_cmpuint(all.hedges, >, all.won + all.inherited);
 }
 
 static void
@@ -294,6 +312,7 @@ run_seed(uint64_t seed, bool aloud)
 	w.hurry = one_in(3) ? 400 : 1 + below(100);
 	w.faults = one_in(4) ? 50 : 1;
 	w.conf = a_random_conf();
+	w.hedge_percent = one_in(2) ? 1 + below(100) : 0;
 	w.up = upstream_new(io, &counters, &w.conf);
 	schedule();
 	let_end();

@@ -45,7 +45,9 @@ struct ask { /* a request */
 	GString *body;
 	int64_t body_left;
 	bool safe, head_only, forgotten, paused;
-	bool slow; /* its client did not read until total_ms was over */
+	bool hedged; /* may have a second try */
+	bool moved;  /* to it, which queued at a step that is not known */
+	bool slow;   /* its client did not read until total_ms was over */
 	int heads, ends, end;
 	unsigned runs, refusals; /* applications that may run it; that said they did not */
 	bool whole;              /* a whole good reply went out on its socket */
@@ -69,6 +71,8 @@ struct world {
 	struct conn conn[CONNS];
 	unsigned nconns;
 	unsigned moves;
+	unsigned hedge_percent; /* 0: no second tries */
+	unsigned hedges;        /* that got the caller */
 };
 
 static struct world w;

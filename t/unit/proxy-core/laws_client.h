@@ -59,8 +59,23 @@ a_end(void *arg, int status, unsigned retry_after)
 	w.running--;
 }
 
+static void
+a_move(void *arg, struct exchange *x)
+{
+	struct ask *a = arg;
+
+	law(a->x != NULL && a->x != x, "%u moves to the same exchange", a->id);
+	law(a->heads == 0 && a->ends == 0, "%u moves after its head", a->id);
+	law(a->hedged && a->safe, "a second try of %u", a->id);
+	trace("request %u moves to its second try", a->id);
+	a->x = x;
+	a->waits_in = NULL;
+	a->moved = true;
+	w.hedges++;
+}
+
 static const struct exchange_sink a_sink = {
-	.on_head = a_head, .on_body = a_body, .on_room = a_room, .on_end = a_end
+	.on_head = a_head, .on_body = a_body, .on_room = a_room, .on_end = a_end, .on_moved = a_move
 };
 
 static void
@@ -76,6 +91,9 @@ a_start(void)
 	conf.reply_ms = one_in(3) ? 300 + below(2000) : 0;
 	conf.total_ms = one_in(4) ? 500 + below(5000) : 0;
 	a->id = ++w.nasks;
+	conf.hedge_ms = w.hedge_percent > 0 ? 1 + below(1000) : 0;
+	conf.hedge_percent = w.hedge_percent;
+	a->hedged = conf.hedge_ms > 0;
 	a->req = a_request(method);
 	a->safe = a->req.safe;
 	a->head_only = strcmp(method, "HEAD") == 0;
@@ -160,9 +178,10 @@ check_order(const struct ask *a)
 	const struct ask *b;
 
 	for (b = w.ask; b < w.ask + w.nasks; b++)
-		law(b == a || b->x == NULL || b->x->state != x_wait || !b->x->wait.waits ||
-			b->x->pool != a->waits_in || b->req.client != a->req.client ||
-			b->queued_at >= a->queued_at || b->waits_in != a->waits_in,
+		law(b == a || b->moved || b->x == NULL || b->x->state != x_wait ||
+			!b->x->wait.waits || b->x->pool != a->waits_in ||
+			b->req.client != a->req.client || b->queued_at >= a->queued_at ||
+			b->waits_in != a->waits_in,
 		    "%u of step %u overtakes %u of step %u", a->id, a->queued_at, b->id,
 		    b->queued_at);
 }
@@ -183,7 +202,7 @@ check_wait(struct ask *a, uint64_t now)
 	    "%u waits for longer than its deadline", a->id);
 	if (waits || a->waits_in == NULL)
 		return;
-	if (x != NULL && x->lease != NULL && x->pool == a->waits_in && !x->wait.fresh)
+	if (x != NULL && x->lease != NULL && x->pool == a->waits_in && !x->wait.fresh && !a->moved)
 		check_order(a);
 	a->waits_in = NULL;
 }
