@@ -177,6 +177,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	list_init(&w->scopes.list);
 	list_init(&w->requests);
 	eviction_init(&w->eviction);
+	w->bans_version = bans_version(wc->bans);
 	w->counters = worker_counters_take(wc->counters_list);
 	w->io = io != NULL ? io : io_new(&wc->io, &err);
 	if (w->io == NULL) {
@@ -403,6 +404,7 @@ worker_free(struct worker *w)
 	buf_free(&w->line);
 	buf_free(&w->lines);
 	auth_memory_free(w->auth);
+	bans_view_end(&w->bans);
 	worker_counters_return(w->counters);
 	free(w);
 }

@@ -9,6 +9,7 @@
 #include "io/io.h"
 #include "io/listen.h"
 #include "server/config/config.h"
+#include "server/conn/bans.h"
 #include "server/conn/clients.h"
 #include "server/conn/handover.h"
 #include "server/config/resources.h"
@@ -37,6 +38,7 @@ struct worker_conf {
 	uint64_t max_head_bytes;             /* of unfinished request heads */
 	struct counters_list *counters_list; /* of the process */
 	struct clients *clients; /* of the process; NULL: connections are not counted by address */
+	struct bans *bans;       /* of the process; NULL: nobody is banned */
 	struct meters *meters;   /* of the process; NULL: addresses are not limited */
 	const struct backends *cgi; /* of the process: who runs programs; NULL: nobody */
 	/* of the process; NULL: idle connections close with their generation */
@@ -83,6 +85,8 @@ struct worker {
 		uint64_t seen_ns; /* 0: none */
 	} recent[WORKER_RECENT];  /* the last different addresses that connected */
 	uint32_t conn_ids;
+	struct bans_view bans;
+	const uint32_t *bans_version; /* of the newest list, atomic */
 	struct accepting *accepting;
 	bool draining, hushed, stopping, paused, pause_timed;
 	struct io_op pause; /* timer that resumes accepting; in flight while pause_timed */

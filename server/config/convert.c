@@ -108,6 +108,13 @@ is_network(struct text t)
 	return (text_eq(t, TEXT("all")) || text_eq(t, TEXT("unix")) || ip_net_read(t, &net));
 }
 
+/* An empty string sets nothing. */
+static bool
+is_file(struct text t)
+{
+	return (t.n == 0 || (t.p[0] == '/' && t.p[t.n - 1] != '/'));
+}
+
 static bool
 is_fit(struct conversion *k, struct text t)
 {
@@ -122,6 +129,8 @@ is_fit(struct conversion *k, struct text t)
 		    "\"2001:db8::/32\", \"unix\" or \"all\"",
 		    is_network },
 		{ "name", "the name of a header field", header_is_token },
+		{ "path", "a path that begins with \"/\" and ends with the name of a file",
+		    is_file },
 	};
 	size_t i;
 

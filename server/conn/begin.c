@@ -91,7 +91,7 @@ conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listen
 		.peer = *peer,
 		.listener = listener };
 
-	if (!is_admitted(w, m.from, &m.counted)) {
+	if (conn_refuses_peer(w, peer) || !is_admitted(w, m.from, &m.counted)) {
 		io_sock_reset(fd);
 		return;
 	}
@@ -126,7 +126,7 @@ take_header(struct conn *c, const struct proxy_header *h, size_t used)
 		conn_addr_set(&c->peer, &h->addr, h->port);
 	c->trusted = trust_forwards(c->trust, &c->peer);
 	count(&c->w->counters->events, proxy_headers);
-	return (&st_read_head);
+	return (conn_refuses_peer(c->w, &c->peer) ? &st_close : &st_read_head);
 }
 
 static const struct conn_state *

@@ -63,6 +63,7 @@ conn_refuse(struct conn *c, int status, const char *why)
 static const struct conn_state *
 begin_request(struct conn *c, size_t used)
 {
+	const struct conn_state *banned = NULL;
 	struct request *r = c->r;
 
 	r->head = text_take(&c->in, used);
@@ -79,7 +80,9 @@ begin_request(struct conn *c, size_t used)
 	if (c->trusted)
 		conn_client_find(c);
 	count(&c->w->counters->events, requests);
-	return (&st_route);
+	if (shared_get(*c->w->bans_version) != 0)
+		banned = conn_check_bans(c);
+	return (banned != NULL ? banned : &st_route);
 }
 
 /* A new head: resets everything of the last request except the replies that wait to be sent. */

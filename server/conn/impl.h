@@ -7,6 +7,7 @@
  *   input.c   input and its buffers
  *   body.c    request bodies, dropped or collected
  *   stream.c  request bodies that the handler takes while they arrive, and tunnels
+ *   banned.c  clients that are not served
  *   client.c  the peer of a connection and the client of a request
  *   running.c rows for the list of running requests
  *   drain.c   idle connections move to the next generation
@@ -53,6 +54,7 @@ struct conn {
 	void (*sent)(struct request *, int err);
 	union io_addr peer; /* the other end, or what it said by the PROXY protocol */
 	uint32_t id, nreq;
+	uint32_t bans_seen;      /* version of the list that its peer is not in */
 	uint32_t parsed;         /* bytes of an unfinished head that the parser has read */
 	uint32_t dropped;        /* bytes read and dropped */
 	uint32_t idle_s;         /* allowed idle time, by the settings of its last request */
@@ -119,6 +121,13 @@ bool conn_in_flight(const struct conn *);
 /* True if it was stopped meanwhile: it is closing, do not touch it. */
 bool conn_ended_while_waiting(struct conn *);
 const struct conn_state *conn_refuse(struct conn *, int status, const char *why);
+
+/* banned.c: the address is in server.ban-file. */
+bool conn_is_banned(struct worker *, const union io_addr *);
+/* The same of a new connection, or of one whose peer just became known: counted and logged. */
+bool conn_refuses_peer(struct worker *, const union io_addr *);
+/* The peer and the client of this request; NULL: it goes on. */
+const struct conn_state *conn_check_bans(struct conn *);
 
 /* The client of the next request is the peer, until its head was read. */
 void conn_client_reset(struct conn *);

@@ -72,6 +72,7 @@ worker_conf_of(struct process *ps, struct generation *g, unsigned fds,
 	    .max_head_bytes = c->max_heads / g->nworkers,
 	    .counters_list = &ps->counters_list,
 	    .clients = ps->clients,
+	    .bans = ps->bans,
 	    .meters = ps->meters,
 	    .handover = ps->handover,
 	    .cgi = ps->cgi.n != 0 ? &ps->cgi : NULL,
@@ -241,6 +242,8 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	cgi_make(ps, config);
 	if (err == 0)
 		err = pools_make(ps, g);
+	if (err == 0)
+		bans_set(ps->bans, c->ban_file);
 	if (err == 0)
 		err = workers_make(ps, g, fds);
 	if (err != 0) {

@@ -89,6 +89,7 @@ struct process {
 	struct handover *handover; /* of idle connections, at a reload */
 	struct clients *clients;
 	struct meters *meters;
+	struct bans *bans;
 	struct list access_files; /* the logs that a generation names */
 	int signals;
 	struct helper *helper;

@@ -395,7 +395,8 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	}
 	ps.clients = clients_new();
 	ps.meters = meters_new(METERS_SETS);
-	must(ps.clients != NULL && ps.meters != NULL);
+	ps.bans = bans_new();
+	must(ps.clients != NULL && ps.bans != NULL && ps.meters != NULL);
 	ps.handover = handover_new(ps.clients);
 	must(ps.handover != NULL);
 	if (rc == 0)
@@ -422,6 +423,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	handover_free(ps.handover);
 	clients_free(ps.clients);
 	meters_free(ps.meters);
+	bans_free(ps.bans);
 	close(ps.signals);
 	return (rc);
 }

@@ -187,6 +187,7 @@ paths_of(const struct config *config)
 	size_t i;
 
 	(void)config_each(config, add_named, paths);
+	add(paths, c->ban_file, SANDBOX_READ | SANDBOX_BESIDE | SANDBOX_OPTIONAL);
 	(void)config_each(config, add_homes, &(struct homes_of){ paths, NULL, config });
 	if (reads_all(config))
 		add(paths, "/", SANDBOX_READ);
@@ -331,11 +332,13 @@ process_sandbox_reaches(const struct process *ps, const struct config *config, c
 {
 	const struct conf *c = config_global(config);
 	struct reach r = { &ps->sandbox, why, size };
-	bool ok = config_each(config, reaches_named, &r) &&
+	char *bans = c->ban_file != NULL ? g_path_get_dirname(c->ban_file) : NULL;
+	bool ok = config_each(config, reaches_named, &r) && reaches(&r, "server.ban-file", bans) &&
 		  (!reads_all(config) ||
 		      reaches(&r, "server.follow-symlink = \"enable\": links to", "/"));
 	size_t i;
 
+	g_free(bans);
 	for (i = 0; ok && has_application(config) && i < c->upload_dirs.n; i++)
 		ok = reaches_spool(&r, "server.upload-dirs", c->upload_dirs.v[i].p);
 	return (ok);

@@ -1,0 +1,36 @@
+/* io/watch.h -- a small file that others change: a thread reads it at once, and again after each
+ * change.
+ *
+ *   inotify of its directory, or every WATCH_LOOK_MS --> read --> seen(bytes)
+ *
+ * So replacing it by rename(2) is noticed, and a file that comes or goes.  It is read at most once
+ * a second.  What happens on another machine, or behind a symbolic link, is noticed within
+ * WATCH_LOOK_MS.
+ *
+ * Owner    the caller.  bytes are lent to seen().
+ * Thread   set and free: one thread.  seen() runs in the thread of the watch, without a lock.
+ * Waits    only the thread does.  io_watch_free() leaves it behind if a disk holds it for more
+ *          than a second.
+ */
+#ifndef IO_WATCH_H
+#define IO_WATCH_H
+
+#include <stddef.h>
+
+#include "base/text.h"
+
+#define WATCH_LOOK_MS 30000
+#define WATCH_GAP_MS  1000
+
+struct io_watch;
+
+/* err: 0, or -errno without bytes: -ENOENT, -EFBIG if the file is longer than max ... */
+typedef void io_watch_seen(void *arg, const char *path, struct text bytes, int err);
+
+/* NULL: no memory, thread or descriptor.  No file is watched yet. */
+struct io_watch *io_watch_new(size_t max, io_watch_seen *, void *arg);
+void io_watch_set(struct io_watch *, const char *path); /* absolute; NULL: none */
+/* NULL is allowed.  False: the thread is left behind, and may call seen() later. */
+bool io_watch_free(struct io_watch *);
+
+#endif

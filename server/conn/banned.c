@@ -1,0 +1,63 @@
+/* server/conn/banned.c -- clients that server.ban-file names.
+ *
+ * The peer of a connection is checked when the connection begins, after a header of the PROXY
+ * protocol, and again when the list has changed.  The client of a trusted proxy is checked at each
+ * request.
+ */
+#include "base/log.h"
+#include "server/conn/impl.h"
+#include "server/reply.h"
+
+bool
+conn_is_banned(struct worker *w, const union io_addr *a)
+{
+	return (bans_has(w->conf.bans, &w->bans, a, io_wall_s(w->io)));
+}
+
+bool
+conn_refuses_peer(struct worker *w, const union io_addr *peer)
+{
+	char name[CLIENT_ADDR_MAX];
+
+	if (shared_get(*w->bans_version) == 0 || !conn_is_banned(w, peer))
+		return (false);
+	count(&w->counters->events, banned);
+	log_limited(1, LOG_INFO, NULL, "connection.banned",
+	    LF_STR("address", client_addr_text(&peer->sa, name)),
+	    LF_STR("why", "server.ban-file names it"), LF_STR("then", "connection closed"));
+	return (true);
+}
+
+/* The connection of the proxy goes on, unless a body follows. */
+static const struct conn_state *
+refuse_client(struct conn *c)
+{
+	static const char why[] = "server.ban-file names the client of this request";
+	struct request *r = c->r;
+	char name[CLIENT_ADDR_MAX];
+
+	count(&c->w->counters->events, requests_banned);
+	log_limited(1, LOG_INFO, conn_id(r), "request.banned",
+	    LF_STR("address", client_addr_text(&r->client.sa, name)), LF_STR("why", why),
+	    LF_STR("then", "the client gets 403"));
+	if (r->body_left != 0)
+		return (conn_refuse(c, 403, why));
+	request_use(r, c->w->global);
+	reply_error(r, 403);
+	return (&st_send);
+}
+
+const struct conn_state *
+conn_check_bans(struct conn *c)
+{
+	uint32_t version = shared_get(*c->w->bans_version);
+
+	if (c->bans_seen != version) {
+		if (conn_refuses_peer(c->w, &c->peer))
+			return (&st_close);
+		c->bans_seen = version;
+	}
+	if (!c->trusted || !conn_is_banned(c->w, &c->r->client))
+		return (NULL);
+	return (refuse_client(c));
+}
