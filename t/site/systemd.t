@@ -1,0 +1,180 @@
+#!/usr/bin/perl
+# The units of examples/systemd/ under a real systemd: rights, reload, watchdog, restarts, sockets, log rotation.
+
+use v5.36;
+use Cwd ();
+use FindBin ();
+use lib "$FindBin::Bin/../lib";
+use Test::More;
+use File::Copy ();
+use IO::Socket::UNIX;
+use Test::Fcgi qw(request);
+use Test::Systemd;
+use Test::Util qw(eventually slurp);
+
+plan skip_all => 'a sanitizer makes calls of its own' if Test::Util::sanitized();
+my $why = Test::Systemd->unusable;
+plan skip_all => $why if $why;
+
+my $examples = Cwd::abs_path("$FindBin::Bin/../../examples");
+my $sd = Test::Systemd->boot;
+
+sub setup {
+	my $bin = Test::Util::build_dir() . '/bin';
+	for (qw(accel-server fcgi-stat-accel)) {
+		File::Copy::copy("$bin/$_", $sd->path("/usr/local/bin/$_")) or die "$_: $!";
+		chmod 0755, $sd->path("/usr/local/bin/$_");
+	}
+	for my $file (glob "$examples/systemd/*") {
+		my ($name) = $file =~ m{([^/]+)\z};
+		$sd->put("/etc/systemd/system/$name", slurp($file)) if $name =~ /\.(?:service|socket|timer)\z/;
+		$sd->put("/etc/tmpfiles.d/$1.conf", slurp($file)) if $name =~ /(.*)\.tmpfiles\z/;
+		$sd->put("/etc/accel-rotate/$1", slurp($file)) if $name =~ /(.*)\.logrotate\z/;
+	}
+	# The real one would be too slow for a test; all else is as it is installed.
+	$sd->put('/etc/systemd/system/accel-server.service.d/test.conf', "[Service]\nWatchdogSec=2\nTimeoutAbortSec=1\nRestartSec=0\n");
+	$sd->put('/etc/systemd/system/fcgi-stat-accel.service.d/test.conf', "[Service]\nWatchdogSec=2\nTimeoutAbortSec=1\nRestartSec=0\n");
+	$sd->put('/var/www/html/hello.txt', "hello\n");
+	chmod 0644, $sd->path('/var/www/html/hello.txt');
+	$sd->systemctl('daemon-reload');
+	$sd->run('systemd-tmpfiles', '--create', 'accel-server.conf', 'fcgi-stat-accel.conf');
+	return;
+}
+
+my $conf = <<'END';
+server.document-root = "/var/www/html"
+server.port = 80
+server.pid-file = "/run/stat-accel/accel-server.pid"
+server.errorlog = "/var/log/stat-accel/error.log"
+accesslog.filename = "/var/log/stat-accel/access.log"
+server.max-worker = 2
+$HTTP["url"] =~ "^/never/(\d+)" {
+	server.document-root = "/srv"
+}
+END
+
+sub get { my ($path) = @_; return $sd->run('curl', '--silent', '--max-time', '20', "http://127.0.0.1$path") }
+
+sub main_pid { my ($unit) = @_; return $sd->show($unit, 'MainPID') }
+
+setup();
+$sd->put('/etc/stat-accel/accel-server.conf', $conf);
+
+subtest 'accel-server starts, with no more rights than it needs' => sub {
+	is +($sd->systemctl('start', 'accel-server'))[0], 0, 'it starts' or diag $sd->messages;
+	is get('/hello.txt'), "hello\n", 'it serves a file at port 80';
+	like $sd->show('accel-server', 'StatusText'), qr/^\d+ connections, configuration 1 since the start$/, 'a line for people';
+	my $pid = main_pid('accel-server');
+	my $status = slurp($sd->path("/proc/$pid/status"));
+	my $www = getpwnam 'www-data';
+	like $status, qr/^Uid:\s+$www\s+$www\s+$www\s+$www$/m, 'www-data';
+	like $status, qr/^CapBnd:\s+0*400$/m, 'one capability, for ports below 1024';
+	like $status, qr/^NoNewPrivs:\s+1$/m, 'no new privileges';
+	like $status, qr/^Seccomp_filters:\s+([2-9]|\d\d+)$/m, 'the filter of systemd, and its own';
+	is slurp($sd->path('/run/stat-accel/accel-server.pid')) =~ s/\s//gr, $pid, 'its pid file';
+	my @log = stat $sd->path('/var/log/stat-accel/access.log');
+	is getgrgid($log[5]), 'adm', 'the group adm reads logs';
+	is $log[2] & 0777, 0640, '... and no other';
+	isnt $sd->run('journalctl', '--no-pager', '-u', 'accel-server', '-o', 'cat'), '', 'the journal has the start';
+	unlike slurp($sd->path('/var/log/stat-accel/error.log')), qr/sandbox\.partial|core-files|level=(?:warn|error)/, 'nothing was refused';
+};
+
+subtest 'a reload' => sub {
+	$sd->put('/var/www/other/hello.txt', "other\n");
+	$sd->put('/etc/stat-accel/accel-server.conf', $conf =~ s{"/var/www/html"}{"/var/www/other"}r);
+	my $pid = main_pid('accel-server');
+	is +($sd->systemctl('reload', 'accel-server'))[0], 0, 'it is done';
+	ok eventually(sub { slurp($sd->path('/var/log/stat-accel/error.log')) =~ /ev=reload(?:ed|\.refused)/ }), 'the log has the outcome';
+	is $sd->show('accel-server', 'ActiveState'), 'active', 'the unit is active';
+	is main_pid('accel-server'), $pid, 'in the same process';
+};
+
+subtest 'it is restarted after a crash, not after a wrong configuration' => sub {
+	$sd->put('/etc/stat-accel/accel-server.conf', $conf);
+	my $pid = main_pid('accel-server');
+	$sd->systemctl('kill', '--signal=KILL', '--kill-whom=main', 'accel-server');
+	ok $sd->wait_show('accel-server', NRestarts => 1), 'a restart' or diag $sd->show('accel-server', 'NRestarts');
+	ok $sd->wait_show('accel-server', ActiveState => 'active'), 'it is there again';
+	isnt main_pid('accel-server'), $pid, 'another process';
+	is get('/hello.txt'), "hello\n", 'it serves';
+	$sd->systemctl('stop', 'accel-server');
+	$sd->put('/etc/stat-accel/accel-server.conf', "server.port = nonsense\n");
+	isnt +($sd->systemctl('start', 'accel-server'))[0], 0, 'a wrong configuration';
+	is $sd->show('accel-server', 'ActiveState'), 'failed', 'it has failed';
+	is $sd->show('accel-server', 'ExecMainStatus'), 78, 'with the status for a wrong configuration';
+	$sd->put('/etc/stat-accel/accel-server.conf', $conf);
+	is +($sd->systemctl('start', 'accel-server'))[0], 0, 'the correct one';
+};
+
+subtest 'the watchdog bites when it stands still' => sub {
+	my $pid = main_pid('accel-server');
+	my $before = $sd->show('accel-server', 'NRestarts');
+	$sd->systemctl('kill', '--signal=STOP', '--kill-whom=main', 'accel-server');
+	ok eventually(sub { main_pid('accel-server') !~ /^(?:0|$pid)$/ }), 'another process';
+	ok $sd->wait_show('accel-server', ActiveState => 'active'), 'it is there again';
+	is $sd->show('accel-server', 'NRestarts'), $before + 1, 'systemd restarted it once';
+	like $sd->messages('_PID=1', '-u', 'accel-server'), qr/Watchdog timeout/, 'the journal says why';
+	is get('/hello.txt'), "hello\n", 'it serves';
+};
+
+subtest 'logrotate' => sub {
+	plan skip_all => 'no logrotate' if !-x '/usr/sbin/logrotate';
+	my ($status, $said) = $sd->command('logrotate', '--force', '--state=/run/rotate-state', '/etc/accel-rotate/accel-server');
+	is $status, 0, 'it rotates' or diag $said;
+	is $said, '', 'and has nothing to say';
+	ok -e $sd->path('/var/log/stat-accel/access.log.1'), 'the old log';
+	is get('/hello.txt'), "hello\n", 'a request';
+	ok eventually(sub { slurp($sd->path('/var/log/stat-accel/access.log')) =~ /hello/ }), 'is in the new log';
+};
+
+subtest 'stop' => sub {
+	is +($sd->systemctl('stop', 'accel-server'))[0], 0, 'it stops';
+	is $sd->show('accel-server', 'Result'), 'success', 'cleanly';
+	ok !-e $sd->path('/run/stat-accel/accel-server.pid'), 'the pid file is gone';
+	ok -d $sd->path('/run/stat-accel'), 'the directory stays, for fcgi-stat-accel';
+};
+
+subtest 'accel-server with a socket of systemd' => sub {
+	is +($sd->systemctl('start', 'accel-server.socket'))[0], 0, 'systemd listens';
+	is get('/hello.txt'), "hello\n", 'the first request starts it';
+	is +($sd->systemctl('restart', 'accel-server'))[0], 0, 'a restart';
+	is get('/hello.txt'), "hello\n", 'it serves';
+	$sd->systemctl('stop', 'accel-server.socket', 'accel-server');
+};
+
+# One request; its status.
+sub ask {
+	my $sock = IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $sd->path('/run/stat-accel.sock')) or return "connect: $!";
+	my $c = Test::Fcgi::Conn->new($sock);
+	$c->send(request(1, 0, REQUEST_METHOD => 'GET', SCRIPT_FILENAME => '/var/www/html/hello.txt'));
+	return $c->reply->{status};
+}
+
+subtest 'fcgi-stat-accel starts with its first request' => sub {
+	is +($sd->systemctl('start', 'fcgi-stat-accel.socket'))[0], 0, 'systemd listens';
+	my @socket = stat $sd->path('/run/stat-accel.sock');
+	is getgrgid($socket[5]), 'www-data', 'for the group of the web server';
+	is $sd->show('fcgi-stat-accel', 'ActiveState'), 'inactive', 'the program does not run';
+	is ask(), 204, 'the first request';
+	is $sd->show('fcgi-stat-accel', 'ActiveState'), 'active', 'it runs';
+	my $status = slurp($sd->path('/proc/' . main_pid('fcgi-stat-accel') . '/status'));
+	like $status, qr/^CapBnd:\s+0+$/m, 'without a capability';
+	like $status, qr/^Seccomp_filters:\s+([2-9]|\d\d+)$/m, 'with the filter of systemd, and its own';
+	$sd->put('/etc/default/fcgi-stat-accel', "OPTIONS=--mode=sendfile --root=/var/www --log=/var/log/stat-accel/fcgi-stat-accel.log\n");
+	is +($sd->systemctl('restart', 'fcgi-stat-accel'))[0], 0, 'other options, and a log';
+	is ask(), 200, 'the answer of the other mode';
+	is +($sd->command('logrotate', '--force', '--state=/run/rotate-state', '/etc/accel-rotate/fcgi-stat-accel'))[0], 0, 'its log is rotated';
+	ok eventually(sub { slurp($sd->path('/var/log/stat-accel/fcgi-stat-accel.log')) =~ /ev=log\.reopen by=HUP/ }), 'it writes to the new one';
+};
+
+subtest 'fcgi-stat-accel is watched and restarted' => sub {
+	my $pid = main_pid('fcgi-stat-accel');
+	$sd->systemctl('kill', '--signal=STOP', '--kill-whom=main', 'fcgi-stat-accel');
+	is ask(), 200, 'a request waits until the next one is there';
+	isnt main_pid('fcgi-stat-accel'), $pid, 'another process';
+	like $sd->messages('_PID=1', '-u', 'fcgi-stat-accel'), qr/Watchdog timeout/, 'the journal says why';
+	is +($sd->systemctl('stop', 'fcgi-stat-accel.socket', 'fcgi-stat-accel'))[0], 0, 'it stops';
+	is $sd->show('fcgi-stat-accel', 'Result'), 'success', 'cleanly';
+};
+
+done_testing;
