@@ -168,6 +168,8 @@ void process_resolve(struct process *, const struct pollfd *, size_t n);
 /* "READY=1" and the like, with a line for people: connections and configurations in use. */
 void process_report(const struct process *, const char *state);
 void process_watch_loops(struct process *); /* begins, if the manager watches */
+/* Another process is the main one. */
+void process_watch_no_more(struct process *);
 /* Reports when it is due; *timeout_ms (-1: none) gets no longer. */
 void process_watch_tick(struct process *, int *timeout_ms);
 

@@ -60,6 +60,12 @@ process_watch_loops(struct process *ps)
 	ps->watchdog.interval_ns = notify_watchdog_ns() / 2;
 }
 
+void
+process_watch_no_more(struct process *ps)
+{
+	ps->watchdog.interval_ns = 0;
+}
+
 static void
 wake_all(struct process *ps)
 {

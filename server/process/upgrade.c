@@ -118,13 +118,16 @@ process_upgrade(struct process *ps)
 
 /* ---------------------------------------------------------------- the outcome */
 
+/* The last message of this process: the manager listens to the new server from now on.  WATCHDOG=1
+ * gives that the whole time for its first report. */
 static void
-tell_manager(pid_t pid)
+tell_manager(struct process *ps, pid_t pid)
 {
 	char state[64];
 
-	snprintf(state, sizeof(state), "MAINPID=%d", (int)pid);
+	snprintf(state, sizeof(state), "WATCHDOG=1\nMAINPID=%d", (int)pid);
 	notify_manager(state);
+	process_watch_no_more(ps);
 }
 
 /* The pid file is the new server's by now. */
@@ -135,7 +138,7 @@ retire(struct process *ps, pid_t pid)
 
 	log_event(LOG_INFO, NULL, "upgraded", LF_U64("pid", pid),
 	    LF_STR("then", "this process ends with its last connection"));
-	tell_manager(pid);
+	tell_manager(ps, pid);
 	ps->upgrade.retired = ps->draining = true;
 	ps->watchdog.interval_ns = 0;
 	free(ps->pidfile);

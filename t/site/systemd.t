@@ -106,6 +106,23 @@ subtest 'it is restarted after a crash, not after a wrong configuration' => sub 
 	is +($sd->systemctl('start', 'accel-server'))[0], 0, 'the correct one';
 };
 
+subtest 'a binary upgrade' => sub {
+	my $pid = main_pid('accel-server');
+	$sd->systemctl('kill', '--signal=USR2', '--kill-whom=main', 'accel-server');
+	ok eventually(sub { main_pid('accel-server') !~ /^(?:0|$pid)$/ }), 'systemd knows the new process';
+	my $new = main_pid('accel-server');
+	is slurp($sd->path('/run/stat-accel/accel-server.pid')) =~ s/\s//gr, $new, '... which the pid file names';
+	is $sd->show('accel-server', 'ActiveState'), 'active', 'the unit is active';
+	is get('/hello.txt'), "hello\n", 'it serves';
+	ok eventually(sub { !-d $sd->path("/proc/$pid") }), 'the old process ends';
+	my $told = $sd->show('accel-server', 'WatchdogTimestampMonotonic');
+	ok eventually(sub { $sd->show('accel-server', 'WatchdogTimestampMonotonic') > $told }), 'the new one is watched';
+	my $before = $sd->show('accel-server', 'NRestarts');
+	$sd->systemctl('kill', '--signal=KILL', '--kill-whom=main', 'accel-server');
+	ok $sd->wait_show('accel-server', NRestarts => $before + 1), 'systemd sees its end';
+	ok $sd->wait_show('accel-server', ActiveState => 'active'), 'and starts it again';
+};
+
 subtest 'the watchdog bites when it stands still' => sub {
 	my $pid = main_pid('accel-server');
 	my $before = $sd->show('accel-server', 'NRestarts');
