@@ -84,6 +84,7 @@ struct io_wheel {
 };
 
 #define IO_SPARE_WINDOWS 16u  /* of io->window bytes, kept for reuse per loop */
+#define IO_IDLE_WINDOWS  2u   /* of these, by a loop without requests */
 #define IO_SPARE_CHUNKS  256u /* of IO_CHUNK bytes */
 /* above this io->held, a sender whose socket is full keeps no window */
 #define IO_HELD_MAX   (32u << 20)
@@ -162,6 +163,7 @@ void io_arm(struct io_op *);
 char *io_window_get(struct io *);
 void *io_chunk_get(struct io *, size_t size); /* all callers use the same size */
 void io_chunk_put(struct io *, void *);
+void io_drop_spares(struct io *); /* frees buffers that are kept for reuse, except a few */
 
 /* A look by statx(2), with its flags: 0, -ETXTBSY or -ENODATA. */
 int io_version_look(const struct io_version *then, int fd, int flags, struct io_version *now);

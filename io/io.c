@@ -326,6 +326,20 @@ io_give_back(struct io *io, char *buf)
 		spare_push(&io->windows, &io->nwindows, IO_SPARE_WINDOWS, buf);
 }
 
+static void
+spare_drop(struct io_spare **list, unsigned *n, unsigned keep)
+{
+	while (*n > keep)
+		free(spare_pop(list, n));
+}
+
+void
+io_drop_spares(struct io *io)
+{
+	spare_drop(&io->windows, &io->nwindows, IO_IDLE_WINDOWS);
+	spare_drop(&io->chunks, &io->nchunks, 0);
+}
+
 char *
 io_keep(struct io_op *op)
 {

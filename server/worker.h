@@ -8,6 +8,7 @@
 #include <pthread.h>
 #include "io/io.h"
 #include "io/listen.h"
+#include "io/rest.h"
 #include "server/config/config.h"
 #include "server/conn/bans.h"
 #include "server/conn/clients.h"
@@ -79,6 +80,7 @@ struct worker {
 	unsigned nconns, nrequests;
 	unsigned to_drain; /* connections of the list that have not been drained yet */
 	unsigned nleaving; /* of nconns: closing to make room */
+	struct rest rest;
 	struct eviction eviction;
 	struct {
 		struct client_addr addr;

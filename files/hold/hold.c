@@ -193,10 +193,16 @@ file_cache_shrink(struct file_cache *fc)
 	cache_keep_bounds(fc);
 }
 
+uint64_t
+file_cache_memory(const struct file_cache *fc)
+{
+	return (file_cache_entries(fc) * sizeof(struct file_entry) + fc->kept.l.bytes);
+}
+
 unsigned
 file_cache_entries(const struct file_cache *fc)
 {
-	return (fc->open.n + fc->kept.n + fc->absent.n);
+	return (fc->open.l.n + fc->kept.l.n + fc->absent.l.n);
 }
 
 struct file_cache *
@@ -218,9 +224,7 @@ file_cache_new(struct io *io, struct counters *counters, const struct file_limit
 	fc->counters = counters;
 	fc->lim = *lim;
 	fc->fresh_ns = lim->cache ? FILE_FRESH_MS * NS_PER_MS : 0;
-	lookup_list_init(&fc->open);
-	lookup_list_init(&fc->kept);
-	lookup_list_init(&fc->absent);
+	cache_lists_init(fc);
 	list_init(&fc->busy);
 	return (fc);
 }
@@ -230,12 +234,10 @@ file_cache_free(struct file_cache *fc)
 {
 	struct file_entry *e;
 
-	while (fc->idle_timed || !list_empty(&fc->busy)) {
+	while (cache_lists_stop(fc) || !list_empty(&fc->busy)) {
 		/* Again each round: an op that succeeded may have started the next step. */
 		list_each(e, &fc->busy, busy)
 			op_cancel(fc->io, &e->op);
-		if (fc->idle_timed)
-			op_cancel(fc->io, &fc->idle);
 		io_run(fc->io);
 	}
 	lookup_fini(&fc->table);

@@ -105,6 +105,8 @@ struct file_limits {
 	bool cache;               /* false: server.stat-cache-engine = "disable" */
 	uint32_t open_ms;         /* deadline of a look-up */
 	uint32_t idle_ms; /* without a request for so long an open file is closed; 0: never */
+	/* ... and a name without a descriptor is forgotten, with its bytes; 0: never */
+	uint32_t forget_ms;
 };
 
 struct file_cache *file_cache_new(struct io *, struct counters *, const struct file_limits *);
@@ -113,6 +115,7 @@ void file_cache_free(struct file_cache *);
 /* For the end of a generation: keeps no entry from now on. */
 void file_cache_shrink(struct file_cache *);
 unsigned file_cache_entries(const struct file_cache *);
+uint64_t file_cache_memory(const struct file_cache *); /* bytes, nearly */
 
 /* An entry at once, or NULL: then w->done() brings it later.  w NULL: answers only from memory.
  * path: clean, without the leading slash; needs no NUL behind it. */

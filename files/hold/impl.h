@@ -10,6 +10,15 @@
 
 #include "files/hold/hold.h"
 
+/* Entries of one kind.  While there are some, a timer waits for those without requests. */
+struct file_list {
+	struct lookup_list l;
+	struct file_cache *cache;
+	struct io_op timer; /* in flight while timed */
+	bool timed;
+	uint32_t idle_ms; /* 0: they are not dropped for want of requests */
+};
+
 struct file_cache {
 	struct lookup_table table;
 	struct io *io;
@@ -17,10 +26,8 @@ struct file_cache {
 	struct file_limits lim;
 	uint64_t fresh_ns;
 	/* with a descriptor; without; absent */
-	struct lookup_list open, kept, absent;
-	struct list busy;  /* entries with an op in flight */
-	struct io_op idle; /* timer; in flight while idle_timed */
-	bool idle_timed;
+	struct file_list open, kept, absent;
+	struct list busy;             /* entries with an op in flight */
 	struct file_entry *no_memory; /* the answer if there is no memory for one */
 };
 
@@ -49,5 +56,8 @@ void entry_touch(struct file_entry *); /* Checked now: moves it to the end of it
 void cache_keep_bounds(struct file_cache *);
 /* descriptors are short: closes half of the cached ones */
 void cache_shed_descriptors(struct file_cache *);
+void cache_lists_init(struct file_cache *);
+/* Cancels the timers; true: one has not come back yet. */
+bool cache_lists_stop(struct file_cache *);
 
 #endif

@@ -72,6 +72,8 @@ struct warm {
 	struct list waiting; /* struct warm_wait, oldest first */
 	struct io_op timer;  /* for the first of them */
 	bool timing;
+	struct io_op stale; /* timer: drops the oldest answers */
+	bool staling;
 };
 
 struct warm_load; /* load.c */

@@ -11,6 +11,11 @@
 /* bytes of answers: some 20,000, fewer with names of 64 KiB */
 #define KEPT_MAX (12u << 20)
 #define NAMES    16384u
+/* A timer drops names that are remembered no longer: so many at a time, 0.3 ms; the rest later. */
+#define SWEEP    1024u
+#define SWEEP_MS 10u
+#define STALE_MS 1000u
+#define FEW      4u /* that a new one drops */
 
 /* ---------------------------------------------------------------- entries */
 
@@ -94,12 +99,56 @@ is_worth_keeping(const struct warm_entry *e)
 	return (e->found.err == 0 || !key_is_cached(e));
 }
 
-/* All waiters have their answer.  The entry is kept for later requests, or freed. */
+/* Removes at most SWEEP entries that answer no request any more; true: there may be more. */
+static bool
+drop_stale(struct warm *wm)
+{
+	struct lookup *oldest;
+	unsigned n = 0;
+
+	while (n < SWEEP && (oldest = lookup_oldest(&wm->kept)) != NULL && !is_fresh(oldest, wm)) {
+		lookup_remove(oldest);
+		n++;
+	}
+	return (n == SWEEP);
+}
+
+static void time_stale(struct warm *, uint32_t ms);
+
+static void
+stale_due(struct io_op *op)
+{
+	struct warm *wm = container_of(op, struct warm, stale);
+	bool more;
+
+	wm->staling = false;
+	if (op->res == -ECANCELED)
+		return;
+	more = drop_stale(wm);
+	if (wm->kept.n != 0)
+		time_stale(wm, more ? SWEEP_MS : MAX(wm->conf->remember_ms, STALE_MS));
+}
+
+/* Without requests nothing else drops them. */
+static void
+time_stale(struct warm *wm, uint32_t ms)
+{
+	if (wm->staling)
+		return;
+	wm->staling = true;
+	op_init(&wm->stale, IO_TIMER, stale_due);
+	wm->stale.deadline_ms = ms;
+	op_submit(wm->io, &wm->stale);
+}
+
+/* All waiters have their answer.  The entry is kept for later requests, or freed.  A few stale ones
+ * go for each that comes, so that a burst of names is not dropped in one round. */
 static void
 entry_settle(struct warm_entry *e)
 {
 	struct warm *wm = e->warm;
 	struct lookup *oldest;
+	unsigned n = 0;
 
 	if (!is_worth_keeping(e)) {
 		lookup_remove(&e->lk);
@@ -107,8 +156,9 @@ entry_settle(struct warm_entry *e)
 	}
 	lookup_keep(&e->lk, &wm->kept, sizeof(*e) + e->lk.path.n);
 	while ((oldest = lookup_oldest(&wm->kept)) != &e->lk &&
-	       (wm->kept.bytes > KEPT_MAX || !is_fresh(oldest, wm)))
+	       (wm->kept.bytes > KEPT_MAX || (!is_fresh(oldest, wm) && n++ < FEW)))
 		lookup_remove(oldest);
+	time_stale(wm, MAX(wm->conf->remember_ms, STALE_MS));
 }
 
 /* ---------------------------------------------------------------- the log */
@@ -324,6 +374,12 @@ timer_set(struct warm *wm)
 
 /* ---------------------------------------------------------------- public */
 
+uint64_t
+warm_memory(const struct warm *wm)
+{
+	return (wm->kept.bytes);
+}
+
 bool
 warm_file(struct warm *wm, const char *path, struct warm_wait *w)
 {
@@ -383,6 +439,8 @@ cancel_all(struct warm *wm)
 		op_cancel(wm->io, &wm->forget.op);
 	if (wm->timing)
 		op_cancel(wm->io, &wm->timer);
+	if (wm->staling)
+		op_cancel(wm->io, &wm->stale);
 }
 
 void
@@ -393,8 +451,8 @@ warm_free(struct warm **wmp)
 	if (wm == NULL)
 		return;
 	must(list_empty(&wm->waiting));
-	while (
-	    !list_empty(&wm->loading) || order_busy(&wm->order) || wm->forget.busy || wm->timing) {
+	while (!list_empty(&wm->loading) || order_busy(&wm->order) || wm->forget.busy ||
+	       wm->timing || wm->staling) {
 		cancel_all(wm);
 		io_run(wm->io);
 	}

@@ -96,6 +96,7 @@ bool warm_file(struct warm *, const char *path, struct warm_wait *);
 /* Drops a small file from memory, in a thread.  False: not now, or its file system cannot tell what
  * is in memory.  done(arg, gone) comes later, unless warm_free() is first; gone: it is cold now. */
 bool warm_forget(struct warm *, const char *path, void (*done)(void *arg, bool gone), void *arg);
+uint64_t warm_memory(const struct warm *); /* bytes of remembered answers */
 void warm_cancel(struct warm_wait *); /* done() does not come.  Also if it waits for nothing. */
 
 #endif

@@ -1,0 +1,123 @@
+/* io/rest.c -- see rest.h */
+#include "io/rest.h"
+
+#include <errno.h>
+#include <malloc.h>
+
+#include "io/engine.h"
+
+#define REST_MS 1000u
+/* Fewer requests between two timers: the loop is quiet. */
+#define QUIET 100u
+/* So many requests since the last trim may have left holes. */
+#define WORTH 1000u
+/* So many bytes fewer in use than before, and a quarter: worth a trim, however busy the loop is. */
+#define FELL (4u << 20)
+
+static void time_rest(struct rest *);
+
+/* One loop at a time: a trim walks the heaps of all threads. */
+static void
+trim(struct io_work *w)
+{
+	static bool running;
+
+	(void)w;
+	if (__atomic_exchange_n(&running, true, __ATOMIC_ACQUIRE))
+		return;
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+	__atomic_store_n(&running, false, __ATOMIC_RELEASE);
+}
+
+static void
+never(struct io_work *w)
+{
+	(void)w;
+}
+
+/* Of all loops: a trim that runs when its loop ends needs nothing of that loop. */
+static struct io_work trimmer = { .run = trim, .free = never, .refs = 1 };
+
+static void
+trimmed(struct io_op *op)
+{
+	struct rest *r = container_of(op, struct rest, op);
+
+	r->trimming = false;
+}
+
+static bool
+has_fallen(const struct rest *r)
+{
+	return (r->high > r->memory + r->high / 4 + FELL);
+}
+
+static void
+give_back(struct rest *r)
+{
+	r->trimmed = r->done;
+	r->high = r->memory;
+	r->trims++;
+	if (r->drop != NULL)
+		r->drop(r);
+	io_drop_spares(r->io);
+	r->trimming = true;
+	op_init(&r->op, IO_WORK, trimmed);
+	r->op.work.work = &trimmer;
+	op_submit(r->io, &r->op);
+}
+
+static void
+looked(struct io_op *op)
+{
+	struct rest *r = container_of(op, struct rest, timer);
+	bool quiet = r->done - r->seen < QUIET;
+
+	r->timed = false;
+	if (op->res != -ETIMEDOUT || r->stopped)
+		return;
+	r->seen = r->done;
+	if (!r->trimming && (has_fallen(r) || (quiet && r->done - r->trimmed >= WORTH)))
+		give_back(r);
+	else if (!quiet)
+		time_rest(r);
+}
+
+static void
+time_rest(struct rest *r)
+{
+	r->timed = true;
+	op_init(&r->timer, IO_TIMER, looked);
+	r->timer.deadline_ms = REST_MS;
+	op_submit(r->io, &r->timer);
+}
+
+void
+rest_init(struct rest *r, struct io *io, void (*drop)(struct rest *))
+{
+	*r = (struct rest){ .io = io, .drop = drop };
+}
+
+void
+rest_note(struct rest *r, uint64_t done, uint64_t memory)
+{
+	r->done = done;
+	r->memory = memory;
+	if (memory > r->high)
+		r->high = memory;
+	if (!r->timed && !r->stopped && (done - r->seen >= QUIET || has_fallen(r)))
+		time_rest(r);
+}
+
+bool
+rest_stop(struct rest *r)
+{
+	r->stopped = true;
+	if (r->timed)
+		op_cancel(r->io, &r->timer);
+	if (r->trimming)
+		op_cancel(r->io, &r->op);
+	return (r->timed || r->trimming);
+}

@@ -1,0 +1,135 @@
+/* t/unit/io/rest.c -- when a loop gives memory back, and that it has no timer when it is quiet. */
+#include "io/rest.h"
+#include "io/loop/sim.h"
+#include "t/unit/io/io_test.h"
+
+static struct rest rest;
+static unsigned drops;
+
+static void
+dropped(struct rest *r)
+{
+	g_assert_true(r == &rest);
+	drops++;
+}
+
+static void
+up(void)
+{
+	io = sim_new();
+	drops = 0;
+	rest_init(&rest, io, dropped);
+}
+
+static void
+down(void)
+{
+	while (rest_stop(&rest))
+		sim_run(io);
+	g_assert_false(io_busy(io));
+	io_free(io);
+}
+
+static void
+second(void)
+{
+	sim_advance_ms(io, 1001);
+	if (sim_count(io, IO_WORK) != 0) {
+		sim_finish(io, sim_find(io, IO_WORK, NULL), 0);
+		sim_run(io);
+	}
+}
+
+static void
+test_quiet(void)
+{
+	up();
+	rest_note(&rest, 99, 0);
+	g_assert_false(io_busy(io)); /* a few requests cost no timer */
+	rest_note(&rest, 5000, 0);
+	g_assert_true(io_busy(io));
+	second();
+	g_assert_cmpuint(drops, ==, 0); /* it was busy */
+	second();
+	g_assert_cmpuint(drops, ==, 1);
+	g_assert_false(io_busy(io));
+	rest_note(&rest, 5000, 0);
+	g_assert_false(io_busy(io));
+	down();
+}
+
+static void
+test_busy_and_fallen(void)
+{
+	uint64_t done = 0;
+	unsigned i;
+
+	up();
+	rest_note(&rest, done += 1000, 100 << 20);
+	for (i = 0; i < 5; i++) {
+		second();
+		rest_note(&rest, done += 1000, 80 << 20);
+	}
+	g_assert_cmpuint(drops, ==, 0); /* a fifth less is not worth it */
+	rest_note(&rest, done += 1000, 10 << 20);
+	second();
+	g_assert_cmpuint(drops, ==, 1);
+	for (i = 0; i < 5; i++) {
+		rest_note(&rest, done += 1000, 10 << 20);
+		second();
+	}
+	g_assert_cmpuint(drops, ==, 1); /* once for each fall */
+	down();
+}
+
+static void
+test_fall_without_requests(void)
+{
+	up();
+	rest_note(&rest, 0, 100 << 20);
+	g_assert_false(io_busy(io));
+	rest_note(&rest, 0, 0);
+	second();
+	g_assert_cmpuint(drops, ==, 1);
+	g_assert_false(io_busy(io));
+	down();
+}
+
+static void
+test_stopped_at_work(void)
+{
+	up();
+	rest_note(&rest, 0, 100 << 20);
+	rest_note(&rest, 0, 0);
+	sim_advance_ms(io, 1001);
+	g_assert_cmpuint(sim_count(io, IO_WORK), ==, 1);
+	down();
+}
+
+/* The real thing: a thread trims. */
+static void
+test_trims(void)
+{
+	loop_up(NULL, 1, 64);
+	rest_init(&rest, io, NULL);
+	io_give_back(io, io_window_get(io));
+	rest_note(&rest, 0, 100 << 20);
+	rest_note(&rest, 0, 0);
+	while (rest.trims == 0 || io_busy(io))
+		io_run(io);
+	g_assert_cmpuint(rest.trims, ==, 1);
+	g_assert_false(rest_stop(&rest));
+	loop_down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/rest/quiet", test_quiet);
+	g_test_add_func("/rest/busy-and-fallen", test_busy_and_fallen);
+	g_test_add_func("/rest/fall-without-requests", test_fall_without_requests);
+	g_test_add_func("/rest/stopped-at-work", test_stopped_at_work);
+	g_test_add_func("/rest/trims", test_trims);
+	return (g_test_run());
+}
