@@ -7,6 +7,7 @@
 #include "io/io.h"
 #include "io/std_fds.h"
 #include "server/config/config.h"
+#include "server/ctl/ctl.h"
 #include "server/helper/helper.h"
 #include "server/options.h"
 #include "server/process/process.h"
@@ -155,6 +156,8 @@ main(int argc, char **argv)
 		return (EX_OSERR);
 	helper_program(argv);
 	starter_open();
+	if (argv[1] != NULL && strcmp(argv[1], "ctl") == 0)
+		return (ctl_main(argv + 1));
 	rc = options_read(argv, &opt);
 	if (rc != OPTIONS_RUN)
 		return (rc);

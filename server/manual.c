@@ -2,6 +2,7 @@
 #include "io/file.h"
 #include "proxy-core/balance.h"
 #include "server/config/config.h"
+#include "server/ctl/ctl.h"
 #include "server/options.h"
 #include "wire/codec.h"
 
@@ -255,7 +256,8 @@ manual_conf(struct manpage *p)
 static const char synopsis[] = "# NAME\n"
 			       "accel-server - a web server that does not wait for the disk\n"
 			       "# SYNOPSIS\n"
-			       "accel-server [-tpDvVh1] [-m DIR] -f FILE\n";
+			       "accel-server [-tpDvVh1] [-m DIR] [--daemon] -f FILE\n"
+			       "accel-server ctl reload|upgrade|stop|quit|status -f FILE\n";
 
 static const char operation[] =
     "# SIGNALS\n"
@@ -313,5 +315,6 @@ manual_program(struct manpage *p)
 	manpage_title(p, "accel-server", "8");
 	manpage_marked(p, synopsis);
 	options_manual(p, options_command.options);
+	ctl_manual(p);
 	manpage_marked(p, operation);
 }

@@ -95,7 +95,6 @@ run(int reply, int pipe_end)
 static void
 keep(void *cause, struct text said)
 {
-	(void)!write(STDERR_FILENO, said.p, said.n);
 	buf_text(cause, said);
 }
 
@@ -103,8 +102,7 @@ keep(void *cause, struct text said)
 static void
 put_cause(struct buf *out, struct text said, int status)
 {
-	said = text_trim(said);
-	if (said.n != 0)
+	if (said.n != 0 || status == 0)
 		buf_text(out, said);
 	else if (status > 128)
 		buf_printf(out, "the new server was ended by signal %d", status - 128);
@@ -132,7 +130,6 @@ helper_work_upgrade(int reply, uint32_t load_ms)
 	head[0] = status;
 	head[1] = (int32_t)pid;
 	buf_add(&answer, head, sizeof(head));
-	if (status != 0)
-		put_cause(&answer, buf_as_text(&said), status);
+	put_cause(&answer, buf_as_text(&said), status);
 	return (helper_send(reply, answer.p, answer.n, -1) == 0 ? 0 : 2);
 }

@@ -96,7 +96,7 @@ int helper_addresses_parse(const struct helper_addresses *a, size_t n, char why[
 struct helper_upgraded {
 	int status;        /* 0: the new server serves; its exit status, or 128 and its signal */
 	pid_t pid;         /* of the new server */
-	struct text cause; /* what it said, if it failed; in the message */
+	struct text cause; /* what it said until then; in the message */
 };
 int helper_upgraded_parse(const void *p, size_t n, struct helper_upgraded *); /* 0 or -EPROTO */
 

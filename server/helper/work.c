@@ -15,10 +15,13 @@
 #include "io/logfile.h"
 #include "io/safe_open.h"
 #include "server/config/config.h"
+#include "server/config/control_name.h"
 #include "server/config/log_names.h"
 #include "server/config/resources.h"
 #include "server/config/spawn.h"
 #include "server/helper/impl.h"
+
+#define CONTROL_BACKLOG 8
 
 /* ---------------------------------------------------------------- reading the configuration */
 
@@ -103,6 +106,16 @@ tell_listens(const struct config *config, int names)
 	}
 }
 
+/* Its file belongs to the starter, and nobody else may connect. */
+static void
+tell_control(const struct conf *c, int names)
+{
+	struct helper_name n = { .backlog = CONTROL_BACKLOG, .set_mode = true, .mode = 0600 };
+
+	if (control_name(c) != NULL)
+		helper_tell(names, &n, HELPER_CONTROL, control_name(c));
+}
+
 struct telling {
 	int names;
 	struct helper_name *n;
@@ -133,6 +146,7 @@ tell_names(const struct config *config, int names)
 		helper_tell(names, &n, HELPER_LOG, log_name_error(c));
 	if (c->pid_file != NULL)
 		helper_tell(names, &n, HELPER_PIDFILE, c->pid_file);
+	tell_control(c, names);
 	config_each(config, tell_log, &names);
 	config_each(config, tell_hosts, &names);
 	tell_listens(config, names);

@@ -4,6 +4,8 @@
  *   drain.c       old generations finish their running replies
  *   reload.c      reads the configuration again while the server runs
  *   upgrade.c     the next program file takes over
+ *   control.c     the socket of accel-server ctl
+ *   status.c      what ctl status prints
  *   starter.c     who waits for the outcome of a start: a terminal, or the old server
  *   check.c       -t: finds what a start would refuse, and makes nothing
  *   start.c       sockets, limits, user, pid file, messages to the service manager
@@ -69,11 +71,51 @@ struct watchdog {
 };
 
 struct upgrade {
-	int fd;       /* to poll: the answer of the helper; -1: none is running */
-	pid_t pid;    /* of the new server, once it has said that it is ready; 0 */
+	int fd;     /* to poll: the answer of the helper; -1: none is running */
+	pid_t pid;  /* of the new server, once the helper has answered; 0 */
+	int status; /* 0: the new server is ready; or its exit status */
+	struct buf cause;
 	bool wanted;  /* one was requested while a reload ran */
 	bool retired; /* a newer process serves; this one drains */
 	bool let_go;  /* of the listening sockets */
+};
+
+#define CONTROL_CLIENTS 8u
+#define CONTROL_LINE    32u /* bytes of a request */
+
+enum control_wish {
+	CONTROL_NOTHING,
+	CONTROL_RELOAD,
+	CONTROL_UPGRADE,
+	CONTROL_STOP,
+	CONTROL_QUIT,
+	CONTROL_STATUS,
+	CONTROL_STATUS_JSON,
+	CONTROL_WISHES
+};
+
+struct control_client {
+	int fd;
+	enum control_wish wish;
+	unsigned turn;     /* the reload or upgrade, counted from 1, whose outcome it waits for */
+	uint64_t until_ns; /* deadline for the request; 0: it has come */
+	size_t n;
+	char line[CONTROL_LINE];
+};
+
+struct control_socket {
+	int fd; /* listens; -1: there is none */
+	const char *name;
+	struct control_client v[CONTROL_CLIENTS];
+	size_t n;
+	unsigned turn[CONTROL_WISHES]; /* reloads and upgrades begun so far */
+};
+
+/* The last reload. */
+struct outcome {
+	time_t at; /* 0: there was none */
+	int status;
+	struct buf said; /* its warnings and errors */
 };
 
 struct process {
@@ -102,6 +144,11 @@ struct process {
 	bool draining, stopping;
 	bool abandoned; /* it has workers, but its start has failed */
 	struct upgrade upgrade;
+	struct control_socket control;
+	struct outcome last;
+	uid_t starter; /* whose rights the helper keeps */
+	time_t started_at;
+	uint64_t started_ns;
 	struct sandbox sandbox; /* the sandbox in force */
 	char *pidfile;          /* to be removed at the end; NULL: none was written */
 };
@@ -173,8 +220,26 @@ void process_watch_no_more(struct process *);
 /* Reports when it is due; *timeout_ms (-1: none) gets no longer. */
 void process_watch_tick(struct process *, int *timeout_ms);
 
-/* Logs each line as what=. */
+/* The main thread: logs each line as what=, and adds it to what process_overhear() collects. */
 void process_say(enum log_level, const char *ev, struct text lines);
+/* The warnings and errors that the main thread logs are added to *said from now on, too; NULL: no
+ * more. */
+void process_overhear(struct buf *said);
+
+/* "ctl": the socket of the newest configuration; logged if it fails. */
+void process_control_open(struct process *, const struct config *);
+void process_control_retire(struct process *); /* a newer process has it */
+/* Fills in what to poll and returns the number, at most 1 + CONTROL_CLIENTS. */
+size_t process_control_poll(const struct process *, struct pollfd *, int *timeout_ms);
+void process_control_take(struct process *, const struct pollfd *, size_t n);
+/* Answers those who wait for the operations begun so far, or for one that cannot begin. */
+void process_control_done(struct process *, enum control_wish, int status, struct text said);
+void process_control_refuse(struct process *, enum control_wish, const char *why);
+void process_status(const struct process *, bool json, struct buf *);
+
+void process_stop(struct process *, const char *by, bool now);
+uint64_t process_connections(const struct process *);
+unsigned process_generations(const struct process *);
 
 void process_reload(struct process *);      /* starts one; one runs at a time */
 void process_reload_more(struct process *); /* the helper's answer is readable */

@@ -25,9 +25,10 @@
 #include "server/process/impl.h"
 #include "server/process/starter.h"
 
-#define STOP_MS      1500u /* TERM: waits so long for workers, then leaves */
-#define OWN_POLLS    5u    /* of the main thread, before those of applications */
-#define POLL_MS      50    /* interval of the checks of draining generations */
+#define STOP_MS      1500u       /* TERM: waits so long for workers, then leaves */
+#define OWN_POLLS    5u          /* of the main thread, before those of applications */
+#define SAID_MAX     (16u << 10) /* of the warnings and errors of a reload */
+#define POLL_MS      50          /* interval of the checks of draining generations */
 #define COUNTERS_MAX (sizeof(struct counters) / sizeof(uint64_t))
 
 /* Sockets that the newest generation does not use refuse clients.  They are not closed at once: its
@@ -101,8 +102,8 @@ tell_all(struct process *ps, enum worker_mode mode)
 
 /* ---- the main thread */
 
-static void
-stop(struct process *ps, const char *why, bool now)
+void
+process_stop(struct process *ps, const char *why, bool now)
 {
 	/* of a retired server, the first request closes its idle connections */
 	if (!now && ps->draining && !handover_is_retired(ps->handover))
@@ -128,17 +129,14 @@ take_signal(struct process *ps)
 	if (read(ps->signals, &si, sizeof(si)) != (ssize_t)sizeof(si))
 		return;
 	switch (si.ssi_signo) {
-	case SIGTERM: stop(ps, "TERM", true); break;
+	case SIGTERM: process_stop(ps, "TERM", true); break;
 	case SIGINT:
-	case SIGQUIT: stop(ps, si.ssi_signo == SIGINT ? "INT" : "QUIT", false); break;
+	case SIGQUIT: process_stop(ps, si.ssi_signo == SIGINT ? "INT" : "QUIT", false); break;
 	case SIGHUP:
 		/* watch() does it: the code that waits for the helper may hold the table of logs */
 		ps->reopen = true;
 		break;
-	case SIGUSR1:
-		if (!ps->draining)
-			process_reload(ps);
-		break;
+	case SIGUSR1: process_reload(ps); break;
 	case SIGUSR2: process_upgrade(ps); break;
 	}
 }
@@ -194,17 +192,18 @@ reopen_logs(struct process *ps)
 static void
 watch(struct process *ps)
 {
-	struct pollfd p[OWN_POLLS + RESOLVE_MAX + SPAWN_MAX] = { { .fd = ps->signals,
-								     .events = POLLIN },
+	struct pollfd p[OWN_POLLS + RESOLVE_MAX + SPAWN_MAX + 1 + CONTROL_CLIENTS] = {
+		{ .fd = ps->signals, .events = POLLIN },
 		{ .fd = ps->opt->until_eof ? 0 : -1, .events = POLLIN }, { .events = POLLIN },
-		{ .fd = helper_fd(ps->helper), .events = POLLIN } };
+		{ .fd = helper_fd(ps->helper), .events = POLLIN }
+	};
 	uint64_t stop_by = 0;
 	char junk[256];
 
 	while (!list_empty(&ps->generations)) {
 		bool waiting = ps->draining || ps->generations.next != ps->generations.prev;
 		int timeout_ms;
-		size_t names, apps;
+		size_t names, apps, ctl;
 
 		if (ps->reopen)
 			reopen_logs(ps);
@@ -214,16 +213,18 @@ watch(struct process *ps)
 		process_watch_tick(ps, &timeout_ms);
 		names = process_resolve_poll(ps, p + OWN_POLLS, &timeout_ms);
 		apps = process_spawn_poll(ps, p + OWN_POLLS + names);
-		if (poll(p, OWN_POLLS + names + apps, timeout_ms) < 0 && errno != EINTR)
+		ctl = process_control_poll(ps, p + OWN_POLLS + names + apps, &timeout_ms);
+		if (poll(p, OWN_POLLS + names + apps + ctl, timeout_ms) < 0 && errno != EINTR)
 			break;
 		if (p[0].revents != 0)
 			take_signal(ps);
 		if (p[1].revents != 0 && read(0, junk, sizeof(junk)) <= 0) {
 			p[1].fd = -1;
-			stop(ps, "end of standard input", true);
+			process_stop(ps, "end of standard input", true);
 		}
 		process_resolve(ps, p + OWN_POLLS, names);
 		process_spawn_take(ps, p + OWN_POLLS + names, apps);
+		process_control_take(ps, p + OWN_POLLS + names + apps, ctl);
 		process_drain_check(ps);
 		if (p[3].revents != 0) {
 			p[3].fd = -1;
@@ -277,10 +278,20 @@ start(struct process *ps, struct config *config)
 	else if (generation_start(ps, config, &now, fds) != 0)
 		rc = EX_CONFIG;
 	else {
+		process_control_open(ps, process_newest(ps)->config);
 		process_unlisten(ps, &all);
 		process_spawn_drop(ps);
 	}
 	return (rc);
+}
+
+/* The one that waits for the start, a terminal or an old server, reads the warnings and errors. */
+static void
+say_what_came(struct process *ps)
+{
+	process_overhear(NULL);
+	starter_say(buf_as_text(&ps->last.said));
+	ps->last.said.n = 0;
 }
 
 /* The last step of a start.  In an upgrade it is the one that cannot be undone. */
@@ -291,6 +302,7 @@ take_place(struct process *ps)
 
 	if (starter_socket() >= 0 && process_pidfile(ps, c) != 0)
 		return (EX_CANTCREAT);
+	say_what_came(ps);
 	if (starter_ready())
 		return (0);
 	log_event(LOG_ERROR, NULL, "start.abandoned",
@@ -354,7 +366,7 @@ run(struct process *ps, struct config *config)
 		say_ready(ps);
 	else if (!ps->draining) {
 		ps->abandoned = true;
-		stop(ps, "a failed start", true);
+		process_stop(ps, "a failed start", true);
 	}
 	watch(ps);
 	return (rc);
@@ -378,15 +390,21 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		.helper = helper,
 		.load.fd = -1,
 		.upgrade.fd = -1,
+		.control.fd = -1,
+		.starter = getuid(),
+		.started_at = (time_t)(clock_wall_ns() / NS_PER_S),
+		.started_ns = clock_mono_ns(),
 		.cgi.block = CGI_BLOCK };
 	int rc;
 
+	buf_init(&ps.last.said, SAID_MAX);
 	counters_list_init(&ps.counters_list);
 	list_init(&ps.generations);
 	list_init(&ps.access_files);
 	ps.signals = signals_open();
 	if (helper != NULL)
 		helper_interrupted_by(helper, ps.signals, interrupted, &ps);
+	process_overhear(&ps.last.said);
 	process_early_lines(&ps);
 	rc = opt->one ? 0 : confine(&ps, config);
 	if (process_errorlog(&ps, config_global(config)) != 0) {
@@ -405,6 +423,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		config_free(config);
 	if (ps.draining && !ps.abandoned)
 		rc = 0; /* a signal ended the start */
+	say_what_came(&ps);
 	if (rc != 0 && !opt->one)
 		fprintf(stderr, "accel-server: not started; the error log says why\n");
 	helper_load_stop(&ps.load);

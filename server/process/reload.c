@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -13,22 +14,17 @@
 #include "server/process/impl.h"
 #include "server/config/record.h"
 
-void
-process_say(enum log_level level, const char *ev, struct text all)
-{
-	struct text line;
-
-	while (text_next(&all, '\n', &line))
-		if (line.n != 0)
-			log_event(level, NULL, ev, LF_TEXT("what", line));
-}
-
-/* For status pages. */
+/* For status pages and accel-server ctl.  status: 0, or of sysexits. */
 static void
-note_outcome(struct process *ps, bool in_use)
+note_outcome(struct process *ps, int status)
 {
 	struct counters_list *all = &ps->counters_list;
+	bool in_use = status == 0;
 
+	process_overhear(NULL);
+	ps->last.at = (time_t)(clock_wall_ns() / NS_PER_S);
+	ps->last.status = status;
+	process_control_done(ps, CONTROL_RELOAD, status, buf_as_text(&ps->last.said));
 	shared_set(all->reload_refused, !in_use);
 	if (!in_use)
 		return;
@@ -45,10 +41,11 @@ reload_start_generation(struct process *ps, struct sources *sources)
 	struct buf err, warn;
 	struct config *config;
 	char why[1024];
-	bool in_use = false;
+	int status = EX_CONFIG;
 
 	buf_init(&err, 0);
 	buf_init(&warn, 0);
+	process_overhear(&ps->last.said);
 	config = config_load(ps->opt->file, sources, &err, &warn);
 	process_say(LOG_WARN, "config.warning", buf_as_text(&warn));
 	if (config == NULL) {
@@ -60,14 +57,16 @@ reload_start_generation(struct process *ps, struct sources *sources)
 	} else if (process_spawn(ps, config) != 0 || process_listen(ps, config, &now) != 0) {
 		config_free(config);
 		process_spawn_drop(ps);
+		status = EX_UNAVAILABLE;
 	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) ==
 		   0) {
 		generation_adopts(ps, process_newest(ps));
 		process_drain(ps, old);
 		log_event(LOG_INFO, NULL, "reloaded", LF_STR("file", ps->opt->file));
-		in_use = true;
+		process_control_open(ps, config);
+		status = 0;
 	}
-	note_outcome(ps, in_use);
+	note_outcome(ps, status);
 	buf_free(&err);
 	buf_free(&warn);
 }
@@ -76,20 +75,20 @@ static void
 end(struct process *ps)
 {
 	process_report(ps, "READY=1");
-	if (ps->reload_again && !ps->draining) {
-		ps->reload_again = false;
+	if (ps->reload_again && !ps->draining)
 		process_reload(ps);
-	} else if (ps->upgrade.wanted && !ps->draining)
+	else if (ps->upgrade.wanted && !ps->draining)
 		process_upgrade(ps);
 }
 
 static void
 refuse(struct process *ps, const char *why)
 {
+	process_overhear(&ps->last.said);
 	log_event(LOG_ERROR, NULL, "reload.refused",
 	    LF_STR("what", "the configuration was not read"), LF_STR("why", why),
 	    LF_STR("then", "the old configuration stays in use"));
-	note_outcome(ps, false);
+	note_outcome(ps, EX_TEMPFAIL);
 	end(ps);
 }
 
@@ -98,10 +97,18 @@ process_reload(struct process *ps)
 {
 	int err;
 
-	if (ps->load.fd >= 0) {
+	if (ps->draining) {
+		process_control_refuse(ps, CONTROL_RELOAD,
+		    ps->upgrade.retired ? "a newer process serves" : "the server is stopping");
+		return;
+	}
+	if (ps->load.fd >= 0 || ps->upgrade.fd >= 0) {
 		ps->reload_again = true;
 		return;
 	}
+	ps->reload_again = false;
+	ps->control.turn[CONTROL_RELOAD]++;
+	ps->last.said.n = 0;
 	notify_reloading();
 	err = helper_load_start(ps->helper, &ps->load);
 	if (err != 0)

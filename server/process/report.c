@@ -15,8 +15,8 @@
 
 #define STATE_MAX 200
 
-static uint64_t
-connections(const struct process *ps)
+uint64_t
+process_connections(const struct process *ps)
 {
 	const struct worker_counters *t;
 	uint64_t n = 0;
@@ -28,8 +28,8 @@ connections(const struct process *ps)
 	return (n);
 }
 
-static unsigned
-generations(const struct process *ps)
+unsigned
+process_generations(const struct process *ps)
 {
 	const struct generation *g;
 	unsigned n = 0;
@@ -43,13 +43,13 @@ void
 process_report(const struct process *ps, const char *state)
 {
 	char line[STATE_MAX];
-	unsigned n = generations(ps);
+	unsigned n = process_generations(ps);
 
 	if (ps->upgrade.retired) /* the newer process reports */
 		return;
 	snprintf(line, sizeof(line),
 	    "%s\nSTATUS=%s%" PRIu64 " connections, configuration %u since the start%s", state,
-	    ps->draining ? "stopping: " : "", connections(ps), ps->nstarted,
+	    ps->draining ? "stopping: " : "", process_connections(ps), ps->nstarted,
 	    n > 1 ? ", older ones drain" : "");
 	notify_manager(line);
 }

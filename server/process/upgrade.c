@@ -19,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "base/log.h"
@@ -47,6 +48,8 @@ put_items(const struct process *ps, int to)
 
 	for (i = 0; i < ps->listeners.n && err == 0; i++)
 		err = put(to, kind, ps->listeners.v[i].name, ps->listeners.v[i].fd);
+	if (ps->control.fd >= 0 && err == 0)
+		err = put(to, HELPER_CONTROL, ps->control.name, ps->control.fd);
 	for (i = 0; i < ps->napps && err == 0; i++)
 		err = put(to, HELPER_SPAWN, ps->apps[i].line, ps->apps[i].fd);
 	return (err != 0 ? err : put(to, HELPER_LOAD, "", -1));
@@ -72,11 +75,14 @@ ask(struct process *ps)
 }
 
 static void
-fail(struct process *ps, struct text why)
+fail(struct process *ps, int status, struct text why)
 {
 	process_say(LOG_ERROR, "upgrade.failed", why);
 	log_event(LOG_ERROR, NULL, "upgrade.undone",
 	    LF_STR("then", "this process serves on, with its program and configuration"));
+	process_control_done(ps, CONTROL_UPGRADE, status, why);
+	if (ps->reload_again)
+		process_reload(ps);
 }
 
 static const char *
@@ -102,6 +108,7 @@ process_upgrade(struct process *ps)
 
 	if (why != NULL) {
 		log_event(LOG_ERROR, NULL, "upgrade.refused", LF_STR("why", why));
+		process_control_refuse(ps, CONTROL_UPGRADE, why);
 		return;
 	}
 	if (ps->load.fd >= 0) {
@@ -109,11 +116,14 @@ process_upgrade(struct process *ps)
 		return;
 	}
 	ps->upgrade.wanted = false;
+	ps->control.turn[CONTROL_UPGRADE]++;
+	buf_init(&ps->upgrade.cause, 2 * HELPER_CAUSE_MAX);
 	log_event(LOG_INFO, NULL, "upgrade.started", LF_STR("file", ps->opt->file));
 	err = ask(ps);
 	if (err != 0)
-		fail(ps, text_of(err == -EPIPE ? "the helper process has ended; restart the server"
-					       : strerror(-err)));
+		fail(ps, EX_OSERR,
+		    text_of(err == -EPIPE ? "the helper process has ended; restart the server"
+					  : strerror(-err)));
 }
 
 /* ---------------------------------------------------------------- the outcome */
@@ -131,6 +141,23 @@ tell_manager(struct process *ps, pid_t pid)
 }
 
 /* The pid file is the new server's by now. */
+/* A reload that was requested meanwhile is not done: the new process may have read the file before
+ * its last change. */
+static void
+tell_who_waits(struct process *ps, pid_t pid)
+{
+	struct buf *said = &ps->upgrade.cause;
+
+	buf_printf(said, "process %d serves now; process %d ends with its last connection\n",
+	    (int)pid, (int)getpid());
+	process_control_done(ps, CONTROL_UPGRADE, 0, buf_as_text(said));
+	if (!ps->reload_again)
+		return;
+	process_control_refuse(ps, CONTROL_RELOAD, "an upgrade took place: reload again");
+	log_event(LOG_WARN, NULL, "reload.dropped", LF_STR("why", "an upgrade took place"),
+	    LF_STR("do", "send USR1 to the new process"), LF_U64("pid", pid));
+}
+
 static void
 retire(struct process *ps, pid_t pid)
 {
@@ -143,36 +170,41 @@ retire(struct process *ps, pid_t pid)
 	ps->watchdog.interval_ns = 0;
 	free(ps->pidfile);
 	ps->pidfile = NULL;
+	process_control_retire(ps);
 	handover_retire(ps->handover);
 	list_each(g, &ps->generations, link)
 		process_drain(ps, g);
+	tell_who_waits(ps, pid);
 }
 
 static void
 end(struct process *ps)
 {
-	close(ps->upgrade.fd);
-	ps->upgrade.fd = -1;
-	if (ps->upgrade.pid == 0)
-		fail(ps, TEXT("the helper gave no answer"));
-	else if (ps->upgrade.pid > 0)
-		retire(ps, ps->upgrade.pid);
-	ps->upgrade.pid = 0;
+	struct upgrade *u = &ps->upgrade;
+	int status = u->status;
+
+	close(u->fd);
+	u->fd = -1;
+	if (u->pid == 0)
+		fail(ps, EX_OSERR, TEXT("the helper gave no answer"));
+	else if (status == 0)
+		retire(ps, u->pid);
+	else
+		fail(ps, status < 128 ? status : EX_SOFTWARE, buf_as_text(&u->cause));
+	u->pid = 0;
+	buf_free(&u->cause);
 }
 
-/* -1: it has failed, and that was logged. */
 static void
-take_answer(struct process *ps, const char *bytes, size_t n)
+take_answer(struct upgrade *u, const char *bytes, size_t n)
 {
-	struct helper_upgraded u;
+	struct helper_upgraded answer;
 
-	ps->upgrade.pid = -1;
-	if (helper_upgraded_parse(bytes, n, &u) == 0 && u.status == 0)
-		ps->upgrade.pid = u.pid;
-	else if (n > 2 * sizeof(int32_t))
-		fail(ps, u.cause);
-	else
-		ps->upgrade.pid = 0;
+	if (helper_upgraded_parse(bytes, n, &answer) != 0)
+		return;
+	u->pid = answer.pid;
+	u->status = answer.status;
+	buf_text(&u->cause, answer.cause);
 }
 
 /* The end of file comes when the supervisor has ended: then the new server is a child of the
@@ -186,11 +218,14 @@ process_upgrade_more(struct process *ps)
 
 	if (ps->upgrade.fd < 0)
 		return;
-	while ((n = helper_recv(ps->upgrade.fd, bytes, sizeof(bytes), &fd)) > 0) {
+	/* a new server that failed has left items unread, which resets the socket: the answer comes
+	 * behind that */
+	while (
+	    (n = helper_recv(ps->upgrade.fd, bytes, sizeof(bytes), &fd)) > 0 || n == -ECONNRESET) {
 		if (fd >= 0)
 			close(fd);
-		if (ps->upgrade.pid == 0)
-			take_answer(ps, bytes, (size_t)n);
+		if (n > 0 && ps->upgrade.pid == 0)
+			take_answer(&ps->upgrade, bytes, (size_t)n);
 	}
 	if (n != -EAGAIN && n != -EINTR)
 		end(ps);
@@ -272,6 +307,18 @@ take_application(struct process *ps, const struct helper_request *item, int fd)
 	return (0);
 }
 
+/* Its name is compared with the one of the configuration. */
+static int
+take_control(struct process *ps, const struct helper_request *item, int fd)
+{
+	if (fd < 0 || ps->control.fd >= 0 || listen_adopt(fd) != 0)
+		return (-EPROTO);
+	ps->control.fd = fd;
+	ps->control.name = strdup(item->name); /* for good, like the name of a configuration */
+	must(ps->control.name != NULL);
+	return (0);
+}
+
 /* 1: the last one */
 static int
 take_item(struct process *ps, int from)
@@ -288,6 +335,8 @@ take_item(struct process *ps, int from)
 		return (1);
 	if (err == 0 && (item.kind == HELPER_LISTEN || item.kind == HELPER_ACTIVATED))
 		err = take_listener(ps, &item, fd);
+	else if (err == 0 && item.kind == HELPER_CONTROL)
+		err = take_control(ps, &item, fd);
 	else if (err == 0 && item.kind == HELPER_SPAWN)
 		err = take_application(ps, &item, fd);
 	else

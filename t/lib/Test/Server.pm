@@ -116,11 +116,18 @@ sub upgrade {
 	$self->signal('USR2');
 	my $pid = 0;
 	eventually(sub { ($pid) = $self->log('pid') =~ /^(\d+)\n\z/; $pid && $pid != $old }) or return undef;
-	delete $live{$old};
+	$self->upgraded_to($pid);
+	return $old;
+}
+
+# From now on this process is the server.
+sub upgraded_to {
+	my ($self, $pid) = @_;
+	delete $live{ $self->{pid} };
 	weaken($live{$pid} = $self);
 	$self->{pid} = $pid;
 	$self->{orphan} = 1;
-	return $old;
+	return;
 }
 
 # True if the process does not run, or is a zombie that its parent has not asked for yet.
@@ -150,7 +157,8 @@ sub _wait_orphan {
 	my ($self, $seconds) = @_;
 	eventually(sub { is_gone($self->{pid}) }, $seconds // PATIENCE) or return undef;
 	delete $live{ $self->{pid} };
-	return $self->{status} = $self->log =~ /ev=stopped how=cleanly\s*\z/ ? 0 : -1;
+	my ($how) = $self->log =~ /.*ev=stopped how=(\S+)/s;
+	return $self->{status} = ($how // '') eq 'cleanly' ? 0 : -1;
 }
 
 # TERM (or another signal) and the wait for it: (wait status or undef, seconds it took).

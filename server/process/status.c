@@ -1,0 +1,99 @@
+/* server/process/status.c -- what accel-server ctl status prints: lines for people, or one JSON
+ * object with the same names.
+ */
+#include <inttypes.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "server/process/impl.h"
+
+struct field {
+	const char *name;
+	bool is_number;
+	uint64_t number;
+	struct text words;
+};
+
+/* UTC: "2026-11-23 09:30:00Z" */
+static struct text
+time_text(time_t at, char text[32])
+{
+	struct tm tm;
+
+	if (at == 0)
+		return (TEXT("never"));
+	gmtime_r(&at, &tm);
+	return ((struct text){ text, strftime(text, 32, "%Y-%m-%d %H:%M:%SZ", &tm) });
+}
+
+static const char *
+state_of(const struct process *ps)
+{
+	if (ps->upgrade.retired)
+		return ("retired: a newer process serves");
+	if (ps->draining)
+		return ("stopping");
+	if (ps->upgrade.fd >= 0)
+		return ("serving; an upgrade is running");
+	return (ps->load.fd >= 0 ? "serving; a reload is running" : "serving");
+}
+
+static void
+put_text(struct buf *out, const struct field *f)
+{
+	struct text rest = f->words, line;
+
+	if (!f->is_number && rest.n == 0)
+		return;
+	buf_printf(out, "%-21s", f->name);
+	if (f->is_number)
+		buf_u64(out, f->number);
+	else if (text_next(&rest, '\n', &line))
+		buf_text(out, line);
+	buf_char(out, '\n');
+	while (!f->is_number && text_next(&rest, '\n', &line))
+		if (line.n != 0)
+			buf_printf(out, "%21s%.*s\n", "", (int)line.n, line.p);
+}
+
+static void
+put_json(struct buf *out, const struct field *f, bool first)
+{
+	buf_printf(out, "%s\"%s\":", first ? "{" : ",", f->name);
+	if (f->is_number)
+		buf_u64(out, f->number);
+	else
+		buf_json(out, f->words);
+}
+
+void
+process_status(const struct process *ps, bool json, struct buf *out)
+{
+	uint64_t older = process_generations(ps) - 1;
+	char since[32], tried[32];
+	const struct field fields[] = {
+		{ "version", false, 0, TEXT(STAT_ACCEL_VERSION) },
+		{ "pid", true, (uint64_t)getpid(), TEXT_NONE },
+		{ "state", false, 0, text_of(state_of(ps)) },
+		{ "started", false, 0, time_text(ps->started_at, since) },
+		{ "uptime_s", true, (clock_mono_ns() - ps->started_ns) / NS_PER_S, TEXT_NONE },
+		{ "configuration", false, 0, text_of(ps->opt->file) },
+		{ "generation", true, ps->nstarted, TEXT_NONE },
+		{ "generations_draining", true, older, TEXT_NONE },
+		{ "workers", true, process_newest(ps)->nworkers, TEXT_NONE },
+		{ "connections", true, process_connections(ps), TEXT_NONE },
+		{ "last_reload", false, 0, time_text(ps->last.at, tried) },
+		{ "last_reload_status", true, (uint64_t)ps->last.status, TEXT_NONE },
+		{ "last_reload_said", false, 0, buf_as_text(&ps->last.said) },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(fields) / sizeof(fields[0]); i++)
+		if (json)
+			put_json(out, &fields[i], i == 0);
+		else
+			put_text(out, &fields[i]);
+	if (json)
+		buf_str(out, "}\n");
+}
