@@ -47,7 +47,7 @@ my @faults = (
 		begin => sub ($w) { $w->broken(1) }, end => sub ($w) { $w->broken(0) } },
 	{ name => 'bad-reload', alert => 'AccelReloadFailed',
 		begin => sub ($w) { $w->reload('bad') }, end => sub ($w) { $w->reload } },
-	{ name => 'disk-full', begin => sub ($w) { $w->fill }, end => sub ($w) { $w->unfill } },
+	{ name => 'disk-full', alert => 'AccelLogLinesLost', begin => sub ($w) { $w->fill }, end => sub ($w) { $w->unfill } },
 	{ name => 'down', alert => 'AccelDown', begin => sub ($w) { $w->spare(0) }, end => sub ($w) { $w->spare(1) } },
 );
 
@@ -68,7 +68,7 @@ sub streams ($w) {
 		$stream->('hung', pool => 'hung', conns => 20, rate => 5, more => ['--from', '127.0.0.62']),
 		$stream->('flood', pool => 'hung', conns => 300, seconds => 5, more => ['--from', '127.0.0.63']),
 		$stream->('lost', pool => 'hot', prefix => '/lost/', conns => 4, rate => 50, seconds => 5, more => ['--from', '127.0.0.64']),
-		$stream->('names', pool => 'names', conns => 20, seconds => 5, more => ['--from', '127.0.0.65', '--random']),
+		$stream->('names', pool => 'names', conns => 20, rate => 400, seconds => 5, more => ['--from', '127.0.0.65', '--random']),
 		$stream->('holders', prefix => '/hot/', conns => 2700, seconds => 20, more => ['--from', '127.0.0.66', '--hold', '--status', 403]),
 		$stream->('broken', prefix => '/broken/', conns => 4, rate => 20, seconds => 5, more => ['--from', '127.0.0.67']),
 	);
@@ -248,8 +248,8 @@ sub alerts ($self, @fired) {
 
 # The fault that was on, or had just ended.
 sub during ($self, $at) {
-	my ($name) = grep { $self->{began}{$_} <= $at && $at <= $self->{ended}{$_} + 10 } keys %{ $self->{began} };
-	return $name;
+	my @on = grep { $self->{began}{$_} <= $at && $at <= $self->{ended}{$_} + 10 } keys %{ $self->{began} };
+	return (sort { $self->{began}{$b} <=> $self->{began}{$a} } @on)[0];
 }
 
 sub print_streams ($self) {
