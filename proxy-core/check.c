@@ -164,17 +164,21 @@ next_due(const struct upstream *u, uint64_t now)
 	return (NULL);
 }
 
-void
+bool
 checks_tick(struct upstream *u, uint64_t now)
 {
+	bool here = !list_empty(&u->checks);
 	struct pool *p;
 
 	if (u->members.conf.check_url == NULL || u->closing)
-		return;
+		return (false);
 	/* Each start may change the members.  All that are due start in one tick: with one in a
 	 * tick and a short interval, only the first of many backends would be checked. */
-	while ((p = next_due(u, now)) != NULL)
+	while ((p = next_due(u, now)) != NULL) {
 		check_start(u, p);
+		here = true;
+	}
+	return (here);
 }
 
 void

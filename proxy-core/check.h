@@ -20,8 +20,8 @@
 
 struct upstream;
 
-/* Call it at each tick. */
-void checks_tick(struct upstream *, uint64_t now_ns);
+/* Call it at each tick.  True: this worker makes checks. */
+bool checks_tick(struct upstream *, uint64_t now_ns);
 void checks_stop(struct upstream *); /* none is running after it */
 
 #endif

@@ -2,6 +2,7 @@
 #include "proxy-core/members.h"
 
 #include <errno.h>
+#include <limits.h>
 #include "base/log.h"
 #include "base/must.h"
 #include "proxy-core/pool_impl.h"
@@ -203,6 +204,20 @@ members_active(const struct members *m)
 		if (pool_active(mb->pool))
 			return (true);
 	return (!list_empty(&m->leaving));
+}
+
+unsigned
+members_quiet_ms(const struct members *m, uint64_t now)
+{
+	unsigned ms, least = list_empty(&m->leaving) ? UINT_MAX : POOL_STALL_MS;
+	const struct member *mb;
+	size_t i;
+
+	members_each(m, mb, i) {
+		ms = pool_quiet_ms(mb->pool, now);
+		least = ms < least ? ms : least;
+	}
+	return (least);
 }
 
 /* ---------------------------------------------------------------- for the balancer */

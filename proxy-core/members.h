@@ -46,6 +46,7 @@ void members_tick(struct members *, uint64_t now_ns);
 void members_close_idle(struct members *);
 bool members_have_sockets(const struct members *);
 bool members_active(const struct members *); /* members_tick() has something to do */
+unsigned members_quiet_ms(const struct members *, uint64_t now_ns); /* see pool_quiet_ms() */
 
 /* The backends that may get a request; probing: those whose probe runs.  Returns their number. */
 size_t members_candidates(struct members *, struct candidate v[BACKENDS_MAX], uint64_t tried,

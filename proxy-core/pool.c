@@ -1,5 +1,6 @@
 /* proxy-core/pool.c -- see pool.h, pool_impl.h */
 #include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include "base/clock.h"
 #include "base/log.h"
@@ -209,6 +210,24 @@ pool_tick(struct pool *p, uint64_t now)
 	else if (now > p->conf.idle_ms * NS_PER_MS)
 		pool_close_idle(p, now - p->conf.idle_ms * NS_PER_MS);
 	pool_feed(p);
+}
+
+unsigned
+pool_quiet_ms(const struct pool *p, uint64_t now)
+{
+	uint64_t since = UINT64_MAX, end;
+	const struct lease *l;
+
+	if (pool_waiting(p) > 0 || pool_sockets(p) > p->n[LEASE_IDLE] ||
+	    backend_crowded(p->backend, now))
+		return (POOL_STALL_MS);
+	list_each(l, &p->leases[LEASE_IDLE], link)
+		if (l->since_ns < since)
+			since = l->since_ns;
+	if (since == UINT64_MAX)
+		return (UINT_MAX);
+	end = since + p->conf.idle_ms * NS_PER_MS;
+	return (end > now ? (unsigned)((end - now) / NS_PER_MS) + 1 : 1);
 }
 
 /* ---------------------------------------------------------------- the rest */

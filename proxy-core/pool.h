@@ -82,6 +82,8 @@ const char *pool_name(const struct pool *);
 void pool_failed(struct pool *, const struct lease *);
 struct backend *pool_backend(const struct pool *);
 bool pool_active(const struct pool *);
+/* Without requests: until the next pool_tick(); UINT_MAX: none is needed. */
+unsigned pool_quiet_ms(const struct pool *, uint64_t now_ns);
 unsigned pool_sockets(const struct pool *); /* with those being closed */
 unsigned pool_load(const struct pool *);    /* busy sockets and waiters of all workers */
 unsigned pool_share(const struct pool *, uint64_t now_ns); /* percent; below 100: slow start */

@@ -1,10 +1,15 @@
 /* proxy-core/upstream.c -- see upstream.h */
+#include <limits.h>
 #include <stdlib.h>
+#include "base/clock.h"
 #include "base/log.h"
 #include "proxy-core/check.h"
 #include "proxy-core/upstream.h"
 
 /* ---------------------------------------------------------------- life */
+
+/* So many intervals of checks may pass before another worker takes over. */
+#define CHECK_OTHERS 4u
 
 static void tick_start(struct upstream *u);
 
@@ -52,6 +57,7 @@ upstream_new(struct io *io, struct counters *counters, const struct proxy_conf *
 		upstream_end(u);
 		return (NULL);
 	}
+	u->first_tick = true;
 	if (c->check_url != NULL)
 		tick_start(u);
 	return (u);
@@ -124,8 +130,10 @@ tick_done(struct io_op *op)
 	struct upstream *u = list_entry(op, struct upstream, tick);
 
 	if (!u->dying) {
+		u->first_tick = false;
 		members_tick(&u->members, io_now(u->io));
-		checks_tick(u, io_now(u->io));
+		if (checks_tick(u, io_now(u->io)))
+			u->checked_ns = io_now(u->io);
 		tick_exchanges(u);
 	}
 	u->ticking = false;
@@ -134,15 +142,47 @@ tick_done(struct io_op *op)
 	upstream_maybe_end(u);
 }
 
+/* Until this worker looks for checks to begin.  One whose checks another worker makes looks seldom
+ * whether that one still makes them. */
+static unsigned
+checks_ms(const struct upstream *u, uint64_t now)
+{
+	uint64_t every = u->members.conf.check_ms * NS_PER_MS, age = now - u->checked_ns;
+
+	if (u->members.conf.check_url == NULL || u->closing)
+		return (UINT_MAX);
+	if (u->first_tick)
+		return (POOL_STALL_MS);
+	if (age >= 2 * every)
+		return (CHECK_OTHERS * u->members.conf.check_ms);
+	return (age < every ? (unsigned)((every - age) / NS_PER_MS) + 1 : POOL_STALL_MS);
+}
+
+static unsigned
+tick_ms(const struct upstream *u)
+{
+	uint64_t now = io_now(u->io);
+	unsigned sockets, checks;
+
+	if (u->nexchanges > 0)
+		return (POOL_TICK_MS);
+	sockets = members_quiet_ms(&u->members, now);
+	checks = checks_ms(u, now);
+	return (sockets < checks ? sockets : checks);
+}
+
 /* Empty pools wake no idle worker, and kept sockets wake it seldom. */
 static void
 tick_start(struct upstream *u)
 {
-	if (u->ticking)
+	if (u->ticking) {
+		if (u->nexchanges > 0 && u->tick.deadline_ms > POOL_TICK_MS)
+			op_cancel(u->io, &u->tick); /* it starts again at once */
 		return;
+	}
 	u->ticking = true;
 	op_init(&u->tick, IO_TIMER, tick_done);
-	u->tick.deadline_ms = u->nexchanges > 0 ? POOL_TICK_MS : POOL_STALL_MS;
+	u->tick.deadline_ms = tick_ms(u);
 	op_submit(u->io, &u->tick);
 }
 

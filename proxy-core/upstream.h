@@ -28,7 +28,9 @@ struct upstream {
 	struct io_op round; /* a call in the next round */
 	struct list checks; /* that run; check.c */
 	bool ticking, round_due, dying;
-	bool closing; /* drains: no more checks */
+	bool first_tick;     /* has not come yet */
+	bool closing;        /* drains: no more checks */
+	uint64_t checked_ns; /* when this worker last had a check to make */
 };
 
 /* Called by the two timers; exchange.c. */
