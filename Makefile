@@ -241,7 +241,7 @@ $B/completion/made: scripts/completion $(COMPLETION_OF) scripts/lib/Accel/Comman
 	$(call say,GEN,$@)scripts/completion $(@D) $(COMPLETION_OF) && touch $@
 
 # Examples and documents name the programs as /usr/local/bin/NAME; here they get the place where they are.
-EXAMPLES := $(patsubst examples/%,%,$(wildcard examples/*.md examples/*/*))
+EXAMPLES := $(patsubst examples/%,%,$(filter-out %.d,$(wildcard examples/*.md examples/*/* examples/*/*/*)))
 install: all man completion
 	install -D -m 755 -t $(DESTDIR)$(bindir) $(PROGRAMS) $(SCRIPTS)
 	for f in $(LIBRARY); do install -D -m 644 scripts/lib/$$f $(DESTDIR)$(datadir)/stat-accel/perl/$$f; done
