@@ -23,7 +23,7 @@ for (qw(one.txt dir/index.html other/two.txt other/three.txt host/four.txt site/
 sub site {
 	my ($pasted, %arg) = @_;
 	my $before = $arg{before} // '';
-	my $more = '--status-path=/stat-accel-status --timing=json --index=index.html';
+	my $more = '--status-path=/accel-status --timing=json --index=index.html';
 	return Test::Site->start('lighttpd', 'the lines of the README', root => "$dir/www", own_accel => "$socket-0", %arg, text => <<"CONF");
 @{[ $arg{command} // '' ]}
 server.port = 8080

@@ -31,7 +31,7 @@ spawn-fcgi, with -n) and, nginx, where its error log is before it has read where
 temporary files behind its "http {". Started by root, everything runs as www-data, as in the file;
 by others, lines and options that change the user are left out, since they cannot work.
 
-The accelerator gets C<--status-path=/stat-accel-status --timing=json> in addition: this is how C<asked> and C<warmed> know
+The accelerator gets C<--status-path=/accel-status --timing=json> in addition: this is how C<asked> and C<warmed> know
 that a test did not pass without it, or with another file.
 
 =head1 OPTIONS OF start
@@ -61,7 +61,7 @@ use Test::More ();
 use Time::HiRes qw(time);
 
 my $examples = Cwd::abs_path(dirname(__FILE__) . '/../../../examples');
-my $status_path = '/stat-accel-status';
+my $status_path = '/accel-status';
 
 # How each server is started with a configuration of ours, and stays in the foreground.
 my %argv = (
