@@ -18,12 +18,30 @@ sub promtool (@args) {
 
 my ($status, $said) = promtool('check', 'rules', $rules);
 is $status, 0, 'promtool accepts the rules' or diag $said;
-my %doc = map { lc s/^## //r => 1 } slurp("$FindBin::Bin/../../doc/operations.md") =~ /^(## \S+)$/mg;
+my $doc = "$FindBin::Bin/../../doc";
+# The anchors of a document, as GitHub makes them of its headings.
+sub anchors ($file) { return map { lc(s/[^\w -]//gr) =~ tr/ /-/r => 1 } slurp($file) =~ /^#+ (.*)$/mg }
+my %doc = anchors("$doc/operations.md");
+my %tuning = anchors("$doc/tuning.md");
+is_deeply [grep { !$doc{$_} } slurp("$doc/operations.md") =~ /\]\(#([^)]+)\)/g], [], 'its links to its own sections lead somewhere';
+is_deeply [grep { !$tuning{$_} } slurp("$doc/operations.md") =~ /\]\(tuning\.md#([^)]+)\)/g], [], 'those to tuning.md, too';
 my $text = slurp($rules);
 my @alerts = $text =~ /- alert: (\S+)/g;
 is scalar(() = $text =~ /^          (?:summary|description|runbook): /mg), 3 * @alerts, 'each alert has a summary, a description and a section to read';
 ok $doc{$_}, "operations.md has a section $_" for $text =~ /runbook: operations\.md#(\S+)$/mg;
 like slurp("$dir/README.md"), qr/^\| $_ \| /m, "the README has $_" for @alerts;
+
+# ---------------------------------------------------------------- the commands of the README
+
+# As pasted, beside a copy of the file of Debian's package.
+my ($commands) = slurp("$dir/README.md") =~ /^```sh\n(.*?)^```/ms;
+mkdir "$tmp/etc";
+put("$tmp/etc/prometheus.yml", slurp('/etc/prometheus/prometheus.yml') || "rule_files:\nscrape_configs:\n");
+put("$tmp/install", "set -e\ncd $dir\n" . $commands =~ s{/etc/prometheus}{$tmp/etc}gr);
+$said = qx{sh $tmp/install 2>&1};
+is $?, 0, 'the commands of the README install the files, and promtool accepts the configuration' or diag $said;
+like $said, qr/1 rule files found/, 'with the rules';
+is_deeply [slurp("$tmp/etc/prometheus.yml") =~ /^  - job_name: (accel-server|fcgi-stat-accel)$/mg], [qw(accel-server fcgi-stat-accel)], 'and the jobs';
 
 # ---------------------------------------------------------------- series
 
