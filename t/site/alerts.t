@@ -9,6 +9,7 @@ use Test::AccelLoad;
 use Test::App;
 use Test::Fcgi ();
 use Test::Prometheus;
+use Test::Prometheus::Dashboard;
 use Test::Server;
 use Test::Site;
 use Test::Util qw(PATIENCE put slurp temp_tree);
@@ -54,7 +55,7 @@ my %srv = (
 my $nginx = Test::Site->start('nginx', 'lines of a README', root => "$tree", text => Test::Site->shortest('nginx',
 	'spawn-fcgi -s /run/stat-accel.sock -u www-data -g www-data -U www-data -- /usr/local/bin/fcgi-stat-accel --mode=auth --root=/srv/www/other --advice=200',
 	"\tserver {\n\t\tlisten 8080;\n\t\troot /srv/www;\n$nginx_conf" . Test::Site->readme(qr/auth_request/) . "\n\t}"));
-my $fcgi = Test::Fcgi->start('--status-path=/stat-accel-status', "--root=$tree/www");
+my $fcgi = Test::Fcgi->start('--status-path=/accel-status', "--root=$tree/www");
 $srv{front} = server($front_conf =~ s{/run/stat-accel\.sock}{$fcgi->{socket}}r);
 
 # ---------------------------------------------------------------- faults
@@ -136,7 +137,7 @@ sub lost () {
 my $address = sub ($name) { '127.0.0.1:' . $srv{$name}->port };
 my @fault = (
 	[ $address->('hangs'), { alertname => 'AccelDeviceHanging', mount => $hang_fs->dir }, \&hang ],
-	[ $address->('disk'), { alertname => 'AccelQueueFull', queue => 'device' }, sub { stop_load(load('disk', 'cold', '-c', 10)) } ],
+	[ $address->('disk'), { alertname => 'AccelQueueFull', queue => 'device' }, sub { stop_load(load('disk', 'cold', '-c', 20, '-r', 200)) } ],
 	[ $address->('queue'), { alertname => 'AccelQueueFull', queue => 'application', backend => 'unix:' . $app->socket }, \&queue ],
 	[ '127.0.0.1:' . $nginx->port, { alertname => 'AccelUselessAccelerator', id => 'outside-roots' }, \&useless ],
 	[ $address->('thrash'), { alertname => 'AccelCacheThrashing' }, sub { stop_load(load('thrash', 'urls', '-r', 100)) } ],
@@ -189,6 +190,24 @@ my %text = map { $_->{labels}{alertname} => $_->{annotations} } $prom->alerts;
 is_deeply [grep { join('', values %$_) =~ /<no value>|%!|\{\{/ } values %text], [], 'their texts are whole';
 like $text{AccelDeviceHanging}{summary}, qr/^\Q@{[ $hang_fs->dir ]}\E hangs on 127/, 'one names the mount point';
 diag map { "$_->{summary}\n" } values %text if $ENV{TEST_VERBOSE};
+
+my %page = (well => '/metrics', front => '/accel-status?metrics');
+for my $name (sort keys %page) {
+	put("$tree/page", get($name, $page{$name})->{body});
+	is qx{promtool check metrics <$tree/page 2>&1}, '', "promtool has nothing to say about the page of $name";
+}
+
+# ---------------------------------------------------------------- the dashboard, meanwhile
+
+my $board = Test::Prometheus::Dashboard->read("$dir/dashboard.json");
+is_deeply [$board->problems], [], 'the dashboard is whole';
+ok eval { $board->ask($prom, $prom->{began}, time); 1 }, 'Prometheus understands all its queries' or diag $@;
+is_deeply [$board->empty], [], 'each has an answer under traffic';
+my $page = $board->page;
+is scalar(() = $page =~ /<svg /g), scalar(my @all = $board->panels), 'a picture for each panel';
+put($ENV{ACCEL_DASHBOARD}, $page) if $ENV{ACCEL_DASHBOARD};      # for a person to look at
+
+# ---------------------------------------------------------------- the end of the faults
 
 $_->[1]->() for @mend;
 my ($stays) = grep { $_->[1]{alertname} eq 'AccelDown' } @fault;
