@@ -1,0 +1,92 @@
+# An idle server costs nothing: no timer ticks without need, and after a burst memory and descriptors go back.
+use strict;
+use warnings;
+use FindBin;
+use lib "$FindBin::Bin/../lib";
+use Time::HiRes qw(sleep);
+use Test::Fcgi;
+use Test::More;
+use Test::Server;
+use Test::Util qw(eventually program sanitized slurp temp_tree);
+
+my ($conns, $names, $room_mib, $seconds) = (2000, 20_000, 3, 2);
+
+sub family { my ($pid) = @_; return ($pid, map { split ' ', slurp($_) } glob "/proc/$pid/task/*/children") }
+
+# How often the threads of a program and its children went to sleep: once for each wake-up.
+sub switches {
+	my ($pid) = @_;
+	my $n = 0;
+	for my $file (map { glob "/proc/$_/task/*/status" } family($pid)) {
+		open my $fh, '<', $file or next;        # a thread that ended
+		while (my $line = <$fh>) { $n += $1 if $line =~ /^voluntary_ctxt_switches:\s+(\d+)/ }
+	}
+	return $n;
+}
+
+# Waits for a second, the longest timer, without a wake-up of any of them; false at the deadline.
+sub fall_asleep {
+	my @pid = @_;
+	my $all = sub { my $n = 0; $n += switches($_) for @pid; return $n };
+	return eventually(sub { my $before = $all->(); sleep 1.1; $all->() == $before });
+}
+
+sub load { open my $out, '-|', program('accel-load'), '-q', @_ or die "accel-load: $!"; return $out }
+sub report { my ($load) = @_; local $/; return readline $load }
+
+# ---------------------------------------------------------------- two programs
+
+my $files = temp_tree();
+Test::Util::put("$files/small", 's' x 1000);
+my $accel = Test::Fcgi->start('--root', "$files", '--ping-path', '/ping', '-t', 4);
+my $srv = Test::Server->start(nofile => 2 * $conns + 500, conf => <<"CONF");
+server.max-connections = @{[ 2 * $conns ]}
+server.max-cached-files = $names
+server.cache.max-idle = 1
+server.cache.forget-after = 1
+server.max-keep-alive-idle = 1
+status.statistics-url = "/counters"
+@{[ Test::Server::proxy_block('^/ping', 'unix:' . $accel->socket, 'check-url' => '/ping', 'check-interval' => 60, 'idle-timeout' => 1) ]}
+CONF
+my $url = 'http://127.0.0.1:' . $srv->port;
+$srv->write('small', 's' x 1000);
+$srv->write("large$_", 'L' x 300_000) for 1 .. 20;
+$srv->write('names', join '', map { "/absent-$_\n" } 1 .. $names);
+Test::Util::put("$files/names", join '', map { "$files/absent-$_\n" } 1 .. $names);
+
+# ---------------------------------------------------------------- before
+
+like report(load(-c => 100, -n => 2000, "$url/small", "$url/ping")), qr/no errors/, 'a usual load';
+is $srv->fetch('/large1')->{status}, 200, 'and a file that is held open';
+ok fall_asleep($srv->pid, $accel->pid), 'then both sleep';
+my %base = (rss => $srv->rss, descriptors => $srv->descriptors, accel => Test::Util::rss($accel->pid));
+
+# ---------------------------------------------------------------- the burst
+
+my $of_accel = load('--fastcgi', -c => 50, -n => $names, '--status' => 404, -u => "$files/names", 'unix:' . $accel->socket);
+like report(load(-c => $conns, -n => 5 * $conns, "$url/small")), qr/no errors/, "$conns connections";
+like report(load(-c => 20, -n => 20, map { "$url/large$_" } 1 .. 20)), qr/no errors/, 'larger files';
+like report(load(-c => 50, -n => $names, '--status' => 404, -u => $srv->path('names'), "$url/")), qr/no errors/, "$names names";
+like report($of_accel), qr/no errors/, "$names names for the accelerator";
+my %full = (rss => $srv->rss, accel => Test::Util::rss($accel->pid));
+
+# ---------------------------------------------------------------- after
+
+ok fall_asleep($srv->pid, $accel->pid), 'after the burst both sleep';
+my ($server, $accelerator) = map { switches($_->pid) } $srv, $accel;
+sleep $seconds;
+cmp_ok switches($srv->pid) - $server, '<=', $seconds, 'all threads of the server wake up at most once a second';
+cmp_ok switches($accel->pid) - $accelerator, '<=', $seconds, '... and those of the accelerator';
+is $srv->descriptors, $base{descriptors}, 'descriptors are back';
+SKIP: {
+	skip 'a sanitizer keeps freed memory', 4 if sanitized();
+	cmp_ok $full{rss}, '>', $base{rss} + $room_mib, 'the burst took memory';
+	cmp_ok $srv->rss, '<=', $base{rss} + $room_mib, "memory is back, within $room_mib MiB";
+	cmp_ok $full{accel}, '>', $base{accel} + $room_mib, 'the names took memory of the accelerator';
+	cmp_ok Test::Util::rss($accel->pid), '<=', $base{accel} + $room_mib, '... and it is back';
+}
+cmp_ok $srv->counter('server.cache.forgotten'), '>=', $names / 4, 'names were forgotten';
+is $srv->fetch('/small')->{body}, 's' x 1000, 'the server goes on';
+
+note sprintf "RSS of the server %.1f, %.1f, %.1f; of the accelerator %.1f, %.1f, %.1f MiB", $base{rss}, $full{rss}, $srv->rss, $base{accel}, $full{accel}, Test::Util::rss($accel->pid);
+done_testing;
