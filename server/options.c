@@ -43,7 +43,11 @@ static const struct option rows[] = {
 };
 
 const struct command options_command = { "accel-server", "[OPTION]... -f FILE",
-	"A web server that does not wait for the disk.\n", rows };
+	"A web server that does not wait for the disk.\n"
+	"\n"
+	"Commands:\n"
+	"  ctl      Reload, upgrade, stop or show a running server; see accel-server ctl --help.\n",
+	rows };
 
 int
 options_read(char **argv, struct options *o)

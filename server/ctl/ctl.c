@@ -34,11 +34,13 @@ static const struct option rows[] = {
 
 const struct command ctl_command = { "accel-server ctl",
 	"reload|upgrade|stop|quit|status [--json] [-f FILE | --pid=N | --socket=PATH]",
+	"Commands:\n"
 	"  reload   read the configuration again\n"
 	"  upgrade  execute the program file anew; it takes over without losing a connection\n"
 	"  stop     stop now\n"
 	"  quit     stop after the running replies\n"
 	"  status   print what the server does\n"
+	"\n"
 	"Waits for the outcome and prints it.\n",
 	rows };
 

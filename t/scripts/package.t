@@ -1,0 +1,58 @@
+# What packages are made of: one version, the same tarball from each clone, the packages that building needs.  t/deb/ builds and installs them.
+use v5.36;
+use Cwd            qw(abs_path);
+use Digest::SHA    ();
+use File::Basename qw(basename);
+use FindBin;
+use lib "$FindBin::Bin/../lib";
+use Test::More;
+use Test::Util qw(put slurp temp_tree);
+
+my $top = abs_path("$FindBin::Bin/../..");
+my $dir = temp_tree();
+my ($version) = slurp("$top/Makefile") =~ /^VERSION := (\S+)$/m;
+ok $version, 'the Makefile has a version' or BAIL_OUT('no VERSION');
+
+subtest 'the version stands in one place' => sub {
+	my @files = split /\0/, qx{git -C "$top" ls-files -z -- Makefile '*.c' '*.h' '*.def' '*.pm' scripts debian examples};
+	plan skip_all => 'no clone of the repository' if !@files;
+	cmp_ok scalar @files, '>', 300, 'files of git';
+	# An address may contain the digits: 10.1.0.1.
+	is_deeply [grep { -f "$top/$_" && slurp("$top/$_") =~ /(?<![\d.])\Q$version\E(?![\d.:])/ && !m{^scripts/(?:deb|dist|debian-changelog)\z} } @files], ['Makefile'],
+		'in no file but the Makefile and the examples of the scripts that are told it';
+	like slurp("$top/CHANGELOG.md"), qr/\A# Changes\n\n## \Q$version\E\b/, 'CHANGELOG.md begins with it';
+};
+
+subtest 'make dist' => sub {
+	plan skip_all => 'no clone of the repository' if system("git -C '$top' rev-parse -q --verify HEAD >$dir/commit 2>&1") != 0;
+	my %sum;
+	for my $clone ("$dir/one", "$dir/two/deeper") {
+		is system('git', 'clone', '-q', "file://$top", $clone), 0, 'a clone' or return;
+		local $ENV{TZ} = $clone =~ /two/ ? 'Pacific/Auckland' : 'UTC';
+		local $ENV{LC_ALL} = $clone =~ /two/ ? 'de_DE.UTF-8' : 'C';
+		my $said = qx{umask @{[$clone =~ /two/ ? '077' : '022']}; make -s -C "$clone" dist 2>&1};
+		is $?, 0, 'make dist' or diag $said;
+		$sum{ Digest::SHA->new(256)->addfile("$clone/build/stat-accel-$version.tar.gz")->hexdigest } = 1;
+	}
+	is scalar keys %sum, 1, 'the same bytes in both';
+	my $changelog = qx{tar -xzOf "$dir/one/build/stat-accel-$version.tar.gz" stat-accel-$version/debian/changelog};
+	like $changelog, qr/\Astat-accel \(\Q$version\E\) unstable; urgency=medium\n\n  \* \S/, 'debian/changelog';
+	like $changelog, qr/^ -- [^<]+ <[^>]+>  (?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), \d\d [A-Z][a-z]{2} \d{4} \d\d:\d\d:\d\d \+0000$/m, '... with the time of the commit';
+	is_deeply [grep { length > 79 && !/^ -- / } split /\n/, $changelog], [], '... with short lines';
+};
+
+subtest 'Build-Depends are what scripts/install-deps installs for building' => sub {
+	my ($list) = slurp("$top/scripts/install-deps") =~ /^NEEDS='\n(.*?)^'/ms;
+	my %needs = map { $_ => 1 } $list =~ /^([^:\n]+):/mg, 'libfuse3-dev', 'debhelper-compat', 'dh-apparmor';
+	# Build-essential, or for `make check` only.
+	delete @needs{qw(gcc libc6-dev spawn-fcgi gnuplot-nox curl)};
+	my ($field) = slurp("$top/debian/control") =~ /^Build-Depends: (.*?)^\S/ms;
+	is_deeply [sort map { s/\s.*//sr } split /,\s*/, $field], [sort keys %needs], 'the same names';
+};
+
+subtest 'debian/*.install name what make install installs' => sub {
+	my %named = map { $_ => 1 } map { basename($_) } map { split /\n/, slurp($_) } glob "$top/debian/*.install";
+	is_deeply [grep { !$named{$_} } map { basename($_) } glob "$top/scripts/accel-*"], [], 'each script';
+};
+
+done_testing;
