@@ -1,8 +1,8 @@
 /* server/helper/upgrade.c -- executes the program file anew, in place of the running server.
  *
  *   helper --fork--> supervisor --fork, exec--> new server
- *                    waits for the outcome      starts with the rights, the environment, the limits
- *                    and answers                and the directory of the one who started the old one
+ *                    waits for the outcome      has the rights, the environment, the limits and
+ *                    and answers                the directory of the one who started the old one
  *
  * The helper is not confined, and the supervisor has none of the server's descriptors.  The new
  * server gets one socket, the one for the answer: what the old server hands over waits there

@@ -140,7 +140,6 @@ tell_manager(struct process *ps, pid_t pid)
 	process_watch_no_more(ps);
 }
 
-/* The pid file is the new server's by now. */
 /* A reload that was requested meanwhile is not done: the new process may have read the file before
  * its last change. */
 static void
@@ -158,6 +157,7 @@ tell_who_waits(struct process *ps, pid_t pid)
 	    LF_STR("do", "send USR1 to the new process"), LF_U64("pid", pid));
 }
 
+/* The pid file is the new server's by now. */
 static void
 retire(struct process *ps, pid_t pid)
 {

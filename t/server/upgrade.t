@@ -3,8 +3,10 @@
 use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
+use Cwd ();
 use IO::Socket::UNIX ();
 use POSIX ();
+use Socket ();
 use Test::Http qw(req);
 use Test::Load;
 use Test::More;
@@ -69,6 +71,162 @@ subtest 'no connection is lost or cut' => sub {
 	my ($status) = $srv->term;
 	is $status, 0, 'it stops';
 	ok !-e $srv->run . '/pid', '... and its pid file is gone';
+};
+
+# Its start waits until release() is called: a fifo that include_shell reads.
+sub holding ($srv) {
+	my $fifo = $srv->run . '/fifo';
+	POSIX::mkfifo($fifo, 0600) or die "$fifo: $!" unless -p $fifo;
+	change($srv, qr/\z/, qq{include_shell "echo >>} . $srv->run . qq{/held; cat $fifo"\n});
+	return sub { open my $fh, '>', $fifo or die "$fifo: $!"; close $fh };
+}
+
+sub lines ($srv, $name) { return scalar(() = $srv->log($name) =~ /\n/g) }
+
+sub children_named ($srv) { my $run = $srv->run; return grep { slurp("/proc/$_/cmdline") =~ m{accel-server\0.*\Q$run\E} } map { m{(\d+)} } glob '/proc/[0-9]*' }
+
+subtest 'a new server that fails leaves the old one serving' => sub {
+	my $link = File::Temp->newdir('accel-bin-XXXXXX', TMPDIR => 1);
+	symlink program('accel-server'), "$link/program" or die $!;
+	# accel-server by a link, which a package manager replaces
+	my $srv = server(program => "$link/program");
+	my $pid = $srv->pid;
+	my $fails = sub ($what, $cause) {
+		my $seen = length $srv->log('error.log');
+		$srv->signal('USR2');
+		my $log = '';
+		ok eventually(sub { $log = substr $srv->log('error.log'), $seen; $log =~ /ev=upgrade\.undone/ }), $what;
+		like join("\n", grep { /ev=upgrade\.failed/ } split /\n/, $log), $cause, '... the log names the cause';
+		is $srv->fetch('/a')->{body}, 'A', '... and the old one serves';
+		is $srv->log('pid'), "$pid\n", '... with its pid file';
+	};
+	my $point = sub ($to) { unlink "$link/program"; symlink $to, "$link/program" or die $! };
+	my $keep = slurp($srv->run . '/server.conf');
+	change($srv, qr/\z/, "server.max-workers = 1\n");
+	$fails->('a setting that does not exist', qr{server\.conf:\d+:\d+: .*server\.max-workers});
+	put($srv->run . '/server.conf', $keep =~ s/document-root = "\K[^"]*/\/nonexistent/r);
+	$fails->('a document root that does not exist', qr{/nonexistent.*No such file});
+	put($srv->run . '/server.conf', $keep);
+	$point->("$link/none");
+	$fails->('a program that is missing', qr{\Q$link\E/program: No such file});
+	$point->('/bin/false');
+	$fails->('a program that ends at once', qr{ended with status 1 and said nothing});
+	put("$link/crash", "#!/bin/sh\nkill -SEGV \$\$\n");
+	chmod 0755, "$link/crash";
+	$point->("$link/crash");
+	$fails->('a program that crashes', qr{ended by signal 11});
+	$point->(program('accel-server'));
+	ok $srv->upgrade, 'a good one takes over';
+	is readlink('/proc/' . $srv->pid . '/exe'), Cwd::abs_path(program('accel-server')), '... by the link';
+};
+
+subtest 'requests during an upgrade' => sub {
+	my $srv = server();
+	my $release = holding($srv);
+	my $pid = $srv->pid;
+	$srv->signal('USR2');
+	ok eventually(sub { lines($srv, 'held') == 1 }), 'a new server starts, and waits';
+	$srv->signal('USR2');
+	like $srv->wait_log(qr/ev=upgrade\.refused/), qr/ev=upgrade\.refused why="an upgrade is running"/, 'a second upgrade is refused';
+	$srv->signal('USR1');
+	is $srv->fetch('/a')->{body}, 'A', 'the old one serves meanwhile';
+	$release->();
+	like $srv->wait_log(qr/ev=reload\.dropped/), qr/ev=reload\.dropped .*send USR1 to the new process/, 'a reload is dropped, which is logged';
+	ok eventually(sub { $srv->log('pid') ne "$pid\n" }), 'the new one takes over';
+	is $srv->wait_exit, 0, '... and the old one ends';
+	my ($new) = $srv->log('pid') =~ /(\d+)/;
+	delete $srv->{status};
+	$srv->upgraded_to($new);
+	is $srv->fetch('/a')->{body}, 'A', 'it serves';
+
+	change($srv, qr/$/, "\n");
+	$srv->signal('USR2');
+	ok eventually(sub { lines($srv, 'held') == 2 }), 'the next one starts';
+	my ($status) = $srv->term;
+	is $status, 0, 'TERM during an upgrade ends the old one';
+	ok eventually(sub { !children_named($srv) }), '... and the new one' or diag join ' ', children_named($srv);
+	ok !-e $srv->run . '/pid', '... and the pid file';
+};
+
+subtest 'the next configuration has other addresses' => sub {
+	my $srv = server(env => { LISTEN_PID => 1 }, conf => qq{server.bind = "\@RUN\@/one.sock"\n\$SERVER["socket"] == "\@RUN\@/two.sock" { }\n});
+	my $answers = sub ($name) {
+		my $c = IO::Socket::UNIX->new(Peer => $srv->run . "/$name.sock") or return 0;
+		print {$c} "GET /a HTTP/1.0\r\n\r\n";
+		return (<$c> // '') =~ / 200 /;
+	};
+	ok $answers->($_), "$_ is served" for qw(one two);
+	my $inode = (stat $srv->run . '/one.sock')[1];
+	my $busy = IO::Socket::UNIX->new(Peer => $srv->run . '/two.sock') or die $!;
+	print {$busy} "GET /big HTTP/1.0\r\n\r\n";
+	like scalar <$busy>, qr/ 200 /, 'a download from the second has begun';
+	change($srv, 'two\.sock', 'three.sock');
+	my $old = $srv->upgrade;
+	ok $old, 'upgraded';
+	ok $answers->($_), "$_ is served" for qw(one three);
+	is +(stat $srv->run . '/one.sock')[1], $inode, 'the first is the same socket';
+	ok eventually(sub { !$answers->('two') }), 'the second, which was dropped, refuses';
+	ok !Test::Server::is_gone($old), '... while the old server lives';
+	my $got = do { local $/; <$busy> };
+	is length($got =~ s/\A.*?\r\n\r\n//sr), 8 << 20, 'the download ends whole';
+	is waitpid($old, 0), $old, 'then the old server ends';
+};
+
+subtest 'an application of bin-path goes on' => sub {
+	my $app = Test::Util::temp_tree();
+	put("$app/app.pl", <<'APP');
+use Socket;
+open my $log, '>>', "$ARGV[0]/started"; print $log "$$\n"; close $log;
+while (accept my $c, *STDIN) { }
+APP
+	my $line = qq{fastcgi.server = ( "/app" => (( "socket" => "$app/sock", "bin-path" => "$^X $app/app.pl $app", "check-local" => "disable" )) )\n};
+	my $started = sub { return split ' ', slurp("$app/started") };
+	chmod 0777, $app;
+	my $srv = server(conf => $line);
+	ok eventually(sub { $started->() == 1 }), 'it runs';
+	my ($pid) = $started->();
+	ok $srv->upgrade, 'upgraded';
+	ok $srv->upgrade, 'upgraded again';
+	is scalar($started->()), 1, 'it was not started again';
+	ok kill(0, $pid), '... and runs';
+	change($srv, qr/app\.pl \Q$app\E/, "app.pl $app x");
+	ok $srv->upgrade, 'upgraded, with another command';
+	ok eventually(sub { $started->() == 2 }), 'which is started';
+	ok eventually(sub { Test::Server::is_gone($pid) }), '... in place of the first';
+	my ($next) = reverse $started->();
+	my ($status) = $srv->term;
+	ok eventually(sub { Test::Server::is_gone($next) }), 'it ends with the server';
+	ok !-e "$app/sock", '... and its socket file is gone';
+};
+
+subtest 'the service manager hears of the new process' => sub {
+	my $dir = Test::Util::temp_tree();
+	my $manager = IO::Socket::UNIX->new(Local => "$dir/notify", Type => Socket::SOCK_DGRAM()) or die $!;
+	chmod 0777, "$dir/notify";
+	my $srv = server(env => { NOTIFY_SOCKET => "$dir/notify" });
+	my $old = $srv->pid;
+	ok $srv->upgrade, 'upgraded';
+	is waitpid($old, 0), $old, 'the old one has ended';
+	$manager->blocking(0);
+	my @said;
+	while (defined recv $manager, my $said, 4096, 0) { push @said, $said }
+	is scalar(grep { /^MAINPID=${\$srv->pid}$/m } @said), 1, 'it has said the number of the new one';
+	is scalar(grep { /^STOPPING=1/ } @said), 0, '... and not that it stops';
+};
+
+subtest 'INT and TERM of a retired server' => sub {
+	my $srv = server();
+	my $idle = $srv->connect;
+	$idle->send(req('/a'));
+	is $idle->reply->{body}, 'A', 'a connection is kept';
+	my $old = $srv->upgrade;
+	ok !Test::Server::is_gone($old), 'the old server keeps it';
+	kill 'INT', $old;
+	ok $idle->closed, 'INT closes it';
+	is waitpid($old, 0), $old, '... and the old server ends';
+	is $?, 0, '... with status 0';
+	ok -e $srv->run . '/pid', 'the pid file stays';
+	is $srv->fetch('/a')->{body}, 'A', 'the new one serves';
 };
 
 done_testing;

@@ -27,7 +27,7 @@ logged an alert or a sanitizer's report, or the test fails and its log is shown.
 
 Options of C<start>: C<conf>; C<dir>, an existing document root to use instead; C<nofile>, descriptor limit;
 C<env>, a hash of variables; C<args>, further arguments; C<under>, a command that is to start it and becomes it,
-as C<[ 'nice' ]>; C<unchecked>.
+as C<[ 'nice' ]>; C<program>, another name of the program; C<unchecked>.
 
 =cut
 
@@ -64,13 +64,13 @@ sub start {
 	}, $class;
 	put("$self->{run}/server.conf", $self->_conf($arg{conf} // ''));
 	-x program('accel-server') or die program('accel-server') . " is missing: run make, or set B\n";
-	my @cmd = (program('accel-server'), '-D', '--until-eof', '-f', "$self->{run}/server.conf", @{ $arg{args} // [] });
+	my @cmd = ($arg{program} // program('accel-server'), '-D', '--until-eof', '-f', "$self->{run}/server.conf", @{ $arg{args} // [] });
 	unshift @cmd, @{ $arg{under} // [] };
 	@cmd = ('sh', '-c', 'ulimit -n "$1" && shift && exec "$@"', 'sh', $arg{nofile}, @cmd) if $arg{nofile};
 
 	pipe my $rd, $self->{lifeline} or die "pipe: $!";
 	# A signal that comes before the server listens to signals waits for that: the mask goes through fork and exec.
-	my $later = POSIX::SigSet->new($arg{under} ? () : map { POSIX->can("SIG$_")->() } qw(TERM INT QUIT HUP USR1));
+	my $later = POSIX::SigSet->new($arg{under} ? () : map { POSIX->can("SIG$_")->() } qw(TERM INT QUIT HUP USR1 USR2));
 	POSIX::sigprocmask(POSIX::SIG_BLOCK(), $later, my $mask = POSIX::SigSet->new);
 	defined($self->{pid} = fork) or die "fork: $!";
 	POSIX::sigprocmask(POSIX::SIG_SETMASK(), $mask) if $self->{pid};
