@@ -188,6 +188,7 @@ file_scope_put(struct file_scope *scope)
 void
 file_cache_shrink(struct file_cache *fc)
 {
+	fc->shrunk = true;
 	fc->lim.entries = fc->lim.fds = 0;
 	fc->lim.bytes = 0;
 	cache_keep_bounds(fc);

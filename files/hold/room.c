@@ -35,7 +35,10 @@ oldest(struct file_cache *fc)
 static void
 evict(struct file_cache *fc, struct lookup_list *in, unsigned n, uint64_t bytes)
 {
-	count_add(fc->counters, stat_evicted, lookup_evict(in, n, bytes));
+	unsigned gone = lookup_evict(in, n, bytes);
+
+	if (!fc->shrunk)
+		count_add(fc->counters, stat_evicted, gone);
 }
 
 /* Each bound costs the entries that use it: a walk through large files evicts no small ones. */

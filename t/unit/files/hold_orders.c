@@ -46,6 +46,19 @@ test_bound_none(void)
 	down();
 }
 
+/* A reload ends a generation's cache: that is no sign of a cache that is too small. */
+static void
+test_bound_shrink(void)
+{
+	up(&usual);
+	know("1", "x");
+	know_large("2");
+	file_cache_shrink(cache);
+	g_assert_cmpuint(file_cache_entries(cache), ==, 0);
+	g_assert_cmpuint(counters.stat_evicted, ==, 0);
+	down();
+}
+
 static void
 test_bound_bytes(void)
 {
@@ -406,6 +419,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/hold/bound/entries", test_bound_entries);
 	g_test_add_func("/hold/bound/none-are-kept", test_bound_none);
+	g_test_add_func("/hold/bound/shrink", test_bound_shrink);
 	g_test_add_func("/hold/bound/bytes", test_bound_bytes);
 	g_test_add_func("/hold/bound/descriptors", test_bound_fds);
 	g_test_add_func("/hold/bound/absences-apart", test_bound_absent);

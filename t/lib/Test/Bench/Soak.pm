@@ -34,13 +34,13 @@ my @chores = (
 	[cold => 17, sub ($self) { $self->{world}->disk('cold')->forget('/*') }],
 );
 
-# clients: streams that only this fault has; they may see errors
+# clients: streams that only this fault has; they may see errors.  instead_of: one that stops meanwhile
 my @faults = (
 	{ name => 'device-hangs', alert => 'AccelDeviceHanging', clients => ['hung'],
 		begin => sub ($w) { $w->disk('hung')->hang }, end => sub ($w) { $w->disk('hung')->go } },
 	{ name => 'queue-full', alert => 'AccelQueueFull', clients => ['flood'],
 		begin => sub ($w) { $w->disk('hung')->forget('/*'); $w->disk('hung')->hang }, end => sub ($w) { $w->disk('hung')->go } },
-	{ name => 'useless-accelerator', alert => 'AccelUselessAccelerator', clients => ['lost'] },
+	{ name => 'useless-accelerator', alert => 'AccelUselessAccelerator', clients => ['outside'], instead_of => 'inside' },
 	{ name => 'cache-thrashing', alert => 'AccelCacheThrashing', clients => ['names'] },
 	{ name => 'descriptors', alert => 'AccelDescriptorShortage', clients => ['holders'] },
 	{ name => 'backend-5xx', alert => 'AccelBackend5xx', clients => ['broken'],
@@ -67,7 +67,8 @@ sub streams ($w) {
 		$stream->('vanish', pool => 'long', conns => 10, rate => 10, more => ['--abort', 100, '--from', '127.0.0.61', '-t', 120]),
 		$stream->('hung', pool => 'hung', conns => 20, rate => 5, more => ['--from', '127.0.0.62']),
 		$stream->('flood', pool => 'hung', conns => 300, seconds => 5, more => ['--from', '127.0.0.63']),
-		$stream->('lost', pool => 'hot', prefix => '/lost/', conns => 4, rate => 50, seconds => 5, more => ['--from', '127.0.0.64']),
+		$stream->('inside', pool => 'inside', conns => 4, rate => 20, seconds => 5, healthy => 1, more => ['--from', '127.0.0.64']),
+		$stream->('outside', pool => 'hot', prefix => '/outside/', conns => 4, rate => 50, seconds => 5, more => ['--from', '127.0.0.64']),
 		$stream->('names', pool => 'names', conns => 20, rate => 400, seconds => 5, more => ['--from', '127.0.0.65', '--random']),
 		$stream->('holders', prefix => '/hot/', conns => 2700, seconds => 20, more => ['--from', '127.0.0.66', '--hold', '--status', 403]),
 		$stream->('broken', prefix => '/broken/', conns => 4, rate => 20, seconds => 5, more => ['--from', '127.0.0.67']),
@@ -103,7 +104,7 @@ sub go ($self) {
 		my $now = $i >= 0 && $i < @faults && $at - ($i + 1) * $share < $share * 2 / 3 ? $faults[$i] : undef;
 		$self->turn($now) if ($now // 0) != ($self->{fault} // 0);
 		$self->chores;
-		$_->poll for map { $self->{streams}{$_} } @{ $self->{healthy} }, 'vanish', @{ $self->clients };
+		$_->poll for map { $self->{streams}{$_} } $self->running;
 		$self->sample if time >= ($self->{sampled} // 0) + 5;
 		sleep 0.1;
 	}
@@ -113,8 +114,11 @@ sub go ($self) {
 
 sub fault ($self) { return $self->{fault} ? $self->{fault}{name} : '' }
 
-# The streams of the fault that is on.
-sub clients ($self) { return $self->{fault} ? $self->{fault}{clients} // [] : [] }
+# The names of the streams that go on now.
+sub running ($self) {
+	my $fault = $self->{fault} // {};
+	return (grep { $_ ne ($fault->{instead_of} // '') } @{ $self->{healthy} }, 'vanish'), @{ $fault->{clients} // [] };
+}
 
 sub asked ($self) {
 	my $names = $self->{bench}->opt('case') or return @faults;
@@ -127,10 +131,11 @@ sub turn ($self, $to) {
 	my $world = $self->{world};
 	if (my $from = delete $self->{fault}) {
 		$from->{end}->($world) if $from->{end};
-		$_->end for map { $self->{streams}{$_} } @{ $from->{clients} // [] };
+		$self->{streams}{$_}->end for @{ $from->{clients} // [] };
 		$self->{ended}{ $from->{name} } = time;
 	}
 	return unless $to;
+	$self->{streams}{ $to->{instead_of} }->end if $to->{instead_of};
 	$self->{fault} = $to;
 	$self->{began}{ $to->{name} } = time;
 	$self->{log_at}{ $to->{name} } = -s $world->log // 0;

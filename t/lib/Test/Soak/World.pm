@@ -17,8 +17,9 @@ Test::Soak::World - an accel-server in production: files, slow disks, applicatio
 
     /hot/    pool of small files in memory           /app/     files that fcgi-stat-accel names
     /cold/   pool on a slow disk with 8 spindles     /broken/  an application that answers 200 or 500, as $world->broken says
-    /hung/   on a disk that hangs by order           /lost/    fcgi-stat-accel, or one with a wrong root, as $world->lost says
+    /hung/   on a disk that hangs by order
     /long/   files of 8 MB, 512 kB a second each     /names/   5000 files, more than server.max-cached-files
+    /inside/ a second fcgi-stat-accel is asked       /outside/ the same, about files outside of its root
 
 All files of pools prove their name and offset (accel-pool). Logs and spool files are on a tmpfs of 24 MB; C<fill> and C<unfill> make it full.
 The server starts as a user starts it: a configuration file, a pid file, a port. C<spare> is a second, small server that may be stopped.
@@ -71,7 +72,7 @@ sub path ($self, $name) { return "$self->{dir}/$name" }
 sub url ($self) { return "http://127.0.0.1:$self->{port}" }
 sub targets ($self) {
 	return [{ job => 'accel-server', target => "127.0.0.1:$self->{port}" }, { job => 'accel-server', target => "127.0.0.1:$self->{spare_port}", labels => { instance => 'spare' } },
-		map { { job => 'fcgi-stat-accel', target => "127.0.0.1:$self->{port}", path => "/$_-metrics", labels => { instance => $_ } } } qw(app lost)];
+		map { { job => 'fcgi-stat-accel', target => "127.0.0.1:$self->{port}", path => "/$_-metrics", labels => { instance => $_ } } } qw(app inside)];
 }
 sub log ($self) { return $self->path('error.log') }
 
@@ -112,7 +113,7 @@ sub list ($self, $name, $prefix = "/$name/") {
 sub _disks ($self) {
 	my $www = $self->path('www');
 	make_path("$www/$_") for qw(cold hung);
-	my %spec = (hot => '4x50x2k-16k', app => '2x50x2k-100k', cold => '20x100x20k', hung => '10x50x20k', long => '1x20x8m', names => '10x' . NAMES / 10 . 'x1k');
+	my %spec = (hot => '4x50x2k-16k', app => '2x50x2k-100k', inside => '2x20x1k', cold => '20x100x20k', hung => '10x50x20k', long => '1x20x8m', names => '10x' . NAMES / 10 . 'x1k');
 	$self->_pool($_, $spec{$_}) for sort keys %spec;
 	my %slow = (cold => { spindles => 8, lookup_ms => 4, read_ms => 4 }, hung => { spindles => 4, lookup_ms => 4, read_ms => 4 });
 	$self->{disk}{$_} = Accel::Slowfs->start(source => $self->path("pools/$_"), at => "$www/$_", %{ $slow{$_} }) for sort keys %slow;
@@ -140,11 +141,10 @@ sub _applications ($self) {
 	my @open = (spawn => ['-M', '0666']);
 	my @accel = ('--threads', 16, '--advice', 5000);
 	$self->{app} = Test::Fcgi->start({ @open }, @accel, '--status-path', '/app-status', '--mode', 'sendfile', '--for', 'accel-server', '--root', $self->path('www'));
-	make_path($self->path('elsewhere'));
-	$self->{lost} = Test::Fcgi->start({ @open }, @accel, '--status-path', '/lost-status', '--mode', 'auth', '--root', $self->path('elsewhere'));
+	$self->{inside} = Test::Fcgi->start({ @open }, @accel, '--status-path', '/inside-status', '--mode', 'auth', '--root', $self->path('www/inside'));
 	put($self->path('broken.pl'), $BROKEN);
 	$self->{broken} = Test::Fcgi->start({ program => $^X, @open }, $self->path('broken.pl'), $self->path('broken.flag'));
-	chmod 0711, "$_->{dir}" for @$self{qw(app lost broken)};
+	chmod 0711, "$_->{dir}" for @$self{qw(app inside broken)};
 	return;
 }
 
@@ -155,7 +155,7 @@ sub broken ($self, $on) { return $on ? put($self->path('broken.flag'), '') : unl
 sub _conf ($self) {
 	my %is = (DIR => "$self->{dir}", PORT => $self->{port}, STUCK => STUCK_S, FILES => CACHED_FILES, FDS => DESCRIPTORS, CONNS => CONNECTIONS, QUEUE => QUEUE);
 	my $app = sub ($url, $of, %set) { return Test::Server::proxy_block("^$url", 'unix:' . $self->{$of}->socket, 'max-pool-size' => 8, %set) };
-	return <<'END' =~ s/\@([A-Z]+)\@/$is{$1}/gr . $app->('/app/', 'app') . $app->('/lost/', 'lost') . $app->('/app-status', 'app') . $app->('/lost-status', 'lost') . $app->('/broken/', 'broken') . $self->_user;
+	return <<'END' =~ s/\@([A-Z]+)\@/$is{$1}/gr . $app->('/app/', 'app') . $app->('/(?:in|out)side/', 'inside') . $app->('/app-status', 'app') . $app->('/inside-status', 'inside') . $app->('/broken/', 'broken') . $self->_user;
 server.document-root = "@DIR@/www"
 server.bind = "127.0.0.1"
 server.port = @PORT@
@@ -167,13 +167,14 @@ server.max-worker = 2
 server.max-fds = @FDS@
 server.max-connections = @CONNS@
 server.max-open-idle = @STUCK@
+server.max-keep-alive-idle = 30
 server.max-cached-files = @FILES@
 server.max-blocking-queue = @QUEUE@
 server.feature-flags = ( "server.graceful-shutdown-timeout" => 60 )
 status.status-url = "/server-status"
 status.statistics-url = "/statistics"
 status.metrics-url = "/metrics"
-url.rewrite-once = ( "^/(app|lost)-metrics$" => "/$1-status?metrics" )
+url.rewrite-once = ( "^/(app|inside)-metrics$" => "/$1-status?metrics" )
 $HTTP["url"] =^ "/long/" { connection.kbytes-per-second = 512 }
 include "@DIR@/extra.conf"
 END
@@ -270,7 +271,7 @@ sub stop ($self) {
 	$self->_signal('INT') if $self->pid;
 	my $ended = eventually(sub { waitpid $self->{server}, WNOHANG; !$self->processes }, 70);
 	kill KILL => $_ for $self->processes;
-	delete $self->{$_} for qw(broken lost app);
+	delete $self->{$_} for qw(broken inside app);
 	(delete $self->{disk}{$_})->stop for keys %{ $self->{disk} };
 	system('umount', '-l', delete $self->{mounted}) if $self->{mounted};
 	return $ended;
