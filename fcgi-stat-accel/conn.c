@@ -412,8 +412,17 @@ conns_make_room(struct conns *all)
 	return (false);
 }
 
-void
+bool
 conns_leave(struct conns *all)
+{
+	all->leaving = true;
+	while (conns_make_room(all))
+		;
+	return (list_empty(&all->quiet));
+}
+
+void
+conns_close_quiet(struct conns *all)
 {
 	all->leaving = true;
 	while (!list_empty(&all->quiet))
@@ -423,7 +432,7 @@ conns_leave(struct conns *all)
 void
 conns_close(struct conns *all)
 {
-	conns_leave(all);
+	conns_close_quiet(all);
 	while (!list_empty(&all->busy))
 		conn_close(list_entry(all->busy.next, struct conn, link));
 }

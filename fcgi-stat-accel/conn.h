@@ -59,8 +59,10 @@ void conn_open(struct conns *, int fd, bool welcome);
 
 /* closes the first quiet one that is not new; false: none */
 bool conns_make_room(struct conns *);
-/* closes all quiet ones, and each that becomes quiet from now on */
-void conns_leave(struct conns *);
+/* Closes all quiet ones that are not new, and each that becomes quiet from now on.  False: new ones
+ * are left, which have not sent their request yet. */
+bool conns_leave(struct conns *);
+void conns_close_quiet(struct conns *); /* closes these, too */
 /* Answers all requests that wait for a file as late; returns their number. */
 unsigned conns_give_up(struct conns *);
 void conns_close(struct conns *); /* closes all */

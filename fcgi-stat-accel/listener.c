@@ -1,4 +1,5 @@
 #include "fcgi-stat-accel/listener.h"
+#include "fcgi-stat-accel/keeper.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +28,9 @@ struct listener {
 	const char *serves, *change; /* for the log: which peers are served, what changes that */
 	char *path;                  /* of a unix socket made here; otherwise NULL */
 	struct stat made;            /* so that the socket of another process is not removed */
+	char *temporary;             /* its place until listener_replace(); NULL: there is none */
 	int keeper; /* closing it removes the socket; -1: listener_stop() removes it */
+	bool stay;  /* the keeper stays to the end */
 };
 
 static int fail(int code, char **why, const char *format, ...) G_GNUC_PRINTF(3, 4);
@@ -58,73 +61,22 @@ code_of(int err)
 	return (EX_OSERR);
 }
 
-/* ---------------------------------------------------------------- the child that removes the file
- *
- * After --user this process may not write to the directory of a unix socket, so a child that stays
- * root removes the socket after this process has ended, also after a crash or SIGKILL.  The child's
- * only descriptor is one end of a pipe.  It blocks all signals and gets no data.  At the end of
- * file on the pipe it removes the path if the same socket is still there. */
-
-static void
-remove_socket(const char *path, const struct stat *made)
-{
-	struct stat now;
-
-	if (lstat(path, &now) == 0 && now.st_ino == made->st_ino && now.st_dev == made->st_dev)
-		unlink(path);
-}
-
-/* All other descriptors are closed: the child would keep them open, the listening socket among
- * them. */
-static void
-keep(int end, const char *path, const struct stat *made)
-{
-	sigset_t all;
-	char byte;
-
-	sigfillset(&all);
-	sigprocmask(SIG_SETMASK, &all, NULL);
-	(void)dup2(end, 0);
-	(void)syscall(SYS_close_range, 1, ~0u, 0);
-	(void)!chdir("/");
-	while (read(0, &byte, 1) < 0 && errno == EINTR)
-		;
-	remove_socket(path, made);
-	_exit(0);
-}
-
-/* Returns the other end of the pipe, to be left open until exit; or -errno. */
-static int
-start_cleaner(const char *path, const struct stat *made)
-{
-	int end[2];
-	pid_t pid;
-
-	if (pipe2(end, O_CLOEXEC) < 0)
-		return (-errno);
-	pid = fork();
-	if (pid == 0)
-		keep(end[0], path, made);
-	close(end[0]);
-	if (pid < 0) {
-		close(end[1]);
-		return (-EAGAIN);
-	}
-	return (end[1]);
-}
-
 /* ---------------------------------------------------------------- the socket */
 
 /* A user cannot remove a socket that root made for it in a directory of root. */
 static int
-keep_path(struct listener *l, const char *path, bool given)
+keep_path(struct listener *l, const struct listener_conf *conf, const char *path, bool given)
 {
+	struct keeper_conf k = { .path = path, .temporary = l->temporary, .stay = given };
+
 	l->path = g_strdup(path);
-	if (lstat(path, &l->made) < 0)
+	if (lstat(l->temporary != NULL ? l->temporary : path, &l->made) < 0)
 		return (-errno);
-	if (given)
-		l->keeper = start_cleaner(l->path, &l->made);
-	return (given ? MIN(l->keeper, 0) : 0);
+	k.made = l->made;
+	l->stay = given;
+	if (given || conf->replace)
+		l->keeper = keeper_start(&k);
+	return (given || conf->replace ? MIN(l->keeper, 0) : 0);
 }
 
 /* Owner and group may connect to a unix socket, as with spawn-fcgi. */
@@ -132,8 +84,12 @@ static int
 listen_address(struct listener *l, const struct listener_conf *conf, char **why)
 {
 	bool given = conf->owner != NULL && geteuid() == 0;
+	const char *path = address_path(text_of(conf->address)).p, *text;
+	char *name = path != NULL && conf->replace
+			 ? g_strdup_printf("unix:%s.%d", path, (int)getpid())
+			 : g_strdup(conf->address);
 	const struct listen_conf lc = {
-		.name = conf->address,
+		.name = name,
 		.backlog = BACKLOG,
 		.both = true,
 		.set_mode = true,
@@ -142,11 +98,13 @@ listen_address(struct listener *l, const struct listener_conf *conf, char **why)
 		.uid = given ? conf->owner->uid : (uid_t)-1,
 		.gid = given ? conf->owner->gid : (gid_t)-1,
 	};
-	const char *path = address_path(text_of(conf->address)).p, *text;
 	int err = listen_open(&lc, &l->fd, &text);
 
+	if (path != NULL && conf->replace)
+		l->temporary = g_strdup(address_path(text_of(name)).p);
+	g_free(name);
 	if (err == 0 && path != NULL)
-		err = keep_path(l, path, given);
+		err = keep_path(l, conf, path, given);
 	if (err == 0)
 		return (0);
 	if (text == NULL)
@@ -363,12 +321,13 @@ listener_stop(struct listener **lp)
 	if (l->keeper >= 0)
 		close(l->keeper);
 	else if (l->path != NULL)
-		remove_socket(l->path, &l->made);
+		keeper_remove(l->path, &l->made);
 	if (l->fd >= 0)
 		close(l->fd);
 	g_strfreev(l->peers);
 	g_free(l->users);
 	g_free(l->path);
+	g_free(l->temporary);
 	g_free(l);
 	*lp = NULL;
 }
@@ -377,4 +336,16 @@ int
 listener_fd(const struct listener *l)
 {
 	return (l->fd);
+}
+
+int
+listener_replace(struct listener *l, pid_t *old)
+{
+	int err = keeper_replace(l->keeper, old);
+
+	if (err == 0 && !l->stay) {
+		close(l->keeper);
+		l->keeper = -1;
+	}
+	return (err);
 }

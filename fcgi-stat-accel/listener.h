@@ -24,10 +24,15 @@ struct listener_conf {
 	const struct user *owner;
 	/* A wildcard address without peers serves other hosts, too; false: peers on this host. */
 	bool allow_any;
+	/* A unix socket takes the place of another one in listener_replace(), not at once. */
+	bool replace;
 };
 
 /* 0, or an exit status of sysexits.h and *why, to be freed by the caller. */
 int listener_start(const struct listener_conf *, struct listener **lp, char **why);
+
+/* With conf.replace: the socket gets its path.  0 or -errno; *old as keeper_replace() has it. */
+int listener_replace(struct listener *, pid_t *old);
 
 /* Closes it, and removes a unix socket made here. */
 void listener_stop(struct listener **);

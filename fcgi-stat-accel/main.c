@@ -41,6 +41,9 @@
 #define STUCK_MS 30000
 /* for threads to end; a thread that hangs in the kernel is left behind */
 #define FAREWELL_MS 100
+/* USR1: each request is answered at --deadline; without one it may take so long. */
+#define PATIENCE_MORE_MS 500u
+#define PATIENCE_MS      60000u
 
 /* Everything that runs: made from the top, freed from the bottom. */
 struct program {
@@ -90,6 +93,7 @@ open_listener(struct program *p)
 		.peers = g_getenv("FCGI_WEB_SERVER_ADDRS"),
 		.users = p->opt->peer_users,
 		.allow_any = p->opt->allow_any,
+		.replace = p->opt->replace,
 		.owner = p->opt->user.uid != 0 ? &p->opt->user : NULL,
 	};
 	char *why = NULL;
@@ -348,6 +352,31 @@ describe(struct program *p)
 	p->status.started_s = clock_wall_ns() / NS_PER_S;
 }
 
+/* From here on new connections come to this process; the old one answers what it has. */
+static int
+replace(struct program *p)
+{
+	char pid[16];
+	pid_t old;
+	int err = p->opt->replace ? listener_replace(p->listener, &old) : 0;
+
+	if (err != 0) {
+		print_error("--replace %s: %s", p->opt->listen, g_strerror(-err));
+		return (EX_CANTCREAT);
+	}
+	if (!p->opt->replace || old == 0)
+		return (0);
+	g_snprintf(pid, sizeof(pid), "%d", (int)old);
+	if (old > 0)
+		log_event(LOG_INFO, NULL, "replaced", LF_STR("pid", pid),
+		    LF_STR("then", "it answers its requests and ends"));
+	else
+		log_event(LOG_WARN, NULL, "replaced.unknown",
+		    LF_STR("why", "the process that listened there is not known"),
+		    LF_STR("do", "send USR1 to the old process"));
+	return (0);
+}
+
 static int
 serve(struct program *p)
 {
@@ -361,6 +390,9 @@ serve(struct program *p)
 		    .timing = p->opt->timing },
 		.max_conns = choose_max_conns(p->opt->threads),
 		.signal_fd = p->signal_fd,
+		.patience_ms = p->opt->warm.deadline_ms != 0
+				   ? p->opt->warm.deadline_ms + PATIENCE_MORE_MS
+				   : PATIENCE_MS,
 	};
 	int err;
 
@@ -399,7 +431,7 @@ static int
 run(const struct options *o)
 {
 	static int (*const steps[])(struct program *) = { check_roots, open_listener, open_signals,
-		drop_root, enter_sandbox, open_log, start_loop, start_warm, serve };
+		drop_root, enter_sandbox, open_log, start_loop, start_warm, replace, serve };
 	struct program p = { .opt = o,
 		.advice = { .window_ns = o->advice_ms * NS_PER_MS, .say = advice_log },
 		.signal_fd = -1 };

@@ -4,6 +4,7 @@
 #include <sysexits.h>
 #include <unistd.h>
 
+#include "base/address.h"
 #include "base/option.h"
 #include "fcgi-stat-accel/dialect.h"
 #include "fcgi-stat-accel/options.h"
@@ -206,6 +207,9 @@ static const struct option rows[] = {
 		     "root, too." },
 	{ "listen", 'l', "unix:PATH|HOST:PORT", OPTION_TEXT, AT(o.listen),
 	    .prose = "Socket to listen on; default: LISTEN_FDS, else descriptor 0." },
+	{ "replace", '\0', NULL, OPTION_FLAG, AT(o.replace),
+	    .prose = "When ready, take the place of the process that listens at unix:PATH; that "
+		     "one gets USR1. No request is lost: an upgrade, or other options." },
 	{ "allow-any", '\0', NULL, OPTION_FLAG, AT(o.allow_any),
 	    .prose = "Serve other hosts at a wildcard address, too. Without it, and without "
 		     "FCGI_WEB_SERVER_ADDRS, only peers on this host are served there." },
@@ -385,6 +389,10 @@ options_read(char **argv, struct options *o)
 	if (given.o.warm.behind != 0 && given.o.warm.how == WARM_STAT)
 		return (
 		    print_error("--behind needs --warm=open or read; --warm=stat opens no file"));
+	if (given.o.replace &&
+	    (given.o.listen == NULL || address_path(text_of(given.o.listen)).p == NULL))
+		return (print_error("--replace needs --listen unix:PATH; a socket of systemd or "
+				    "spawn-fcgi stays when the process is replaced"));
 	*o = given.o;
 	if (given.user == NULL && o->warm.roots == NULL && user_is_root())
 		user_of_web_servers(&o->user);

@@ -21,6 +21,7 @@ struct options {
 	unsigned threads;           /* threads that open files, and as many that read ahead */
 	unsigned per_device, queue; /* see io_pools_conf; per_device 0: no limit */
 	const char *listen;         /* NULL: an inherited socket */
+	bool replace;               /* takes the place of the process that listens there */
 	bool allow_any;             /* a wildcard address is allowed */
 	/* Users that may connect to a unix socket, besides root and the user of this process;
 	 * NULL: all. */

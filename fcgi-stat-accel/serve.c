@@ -1,6 +1,7 @@
 #include "fcgi-stat-accel/serve.h"
 
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -15,6 +16,9 @@
 #define PAUSE_MS 100u  /* without descriptors: accept again after this time */
 /* between two checks for events; 0 would be the same round */
 #define LOOK_MS 1u
+/* A client that looked up the path of the socket before another process took it has connected by
+ * then. */
+#define LISTEN_MS 20u
 /* checks in a row without an event: everything sent before the signal has been received */
 #define STILL       2u
 #define BEAT_MAX_MS (3600 * 1000u)
@@ -37,6 +41,7 @@ struct serve {
 
 	struct io_op beat;      /* timer: the loop goes round */
 	struct io_op look, end; /* timers while draining */
+	uint64_t drain_ns;      /* since when; 0: not draining */
 	uint64_t events;        /* at the last check */
 	unsigned still;
 	unsigned given_up;
@@ -161,23 +166,34 @@ stop_listening(struct serve *s)
 
 /* ---------------------------------------------------------------- the end */
 
-/* Clients that connected before the signal are served, and a kept connection may hold a request
- * from just before the signal.  So nothing is closed while the kernel still reports events.
- * Closing the listener resets the connections that were not accepted. */
+/* Closing the listener resets the connections that were not accepted. */
+static bool
+has_waiting_clients(const struct serve *s)
+{
+	struct pollfd p = { .fd = listener_fd(*s->listener), .events = POLLIN };
+
+	return (poll(&p, 1, 0) > 0);
+}
+
+/* Clients that connected before the signal are served: first the queue of the listener gets empty,
+ * also while another process accepts from the same socket.  A kept connection may hold a request
+ * from just before the signal, so none is closed while the kernel still reports events.  Beside
+ * busy clients that takes no longer, because each answer is the last one of its connection. */
 static void
 looked(struct io_op *op)
 {
 	struct serve *s = container_of(op, struct serve, look);
+	bool settled = io_now(s->all.io) - s->drain_ns >= LISTEN_MS * NS_PER_MS;
 
 	s->ops--;
-	s->still = s->events == s->all.events ? s->still + 1 : 0;
+	s->still = s->events == s->all.events && !s->listening && !s->accepting ? s->still + 1 : 0;
 	s->events = s->all.events;
-	if (s->still < STILL && !s->leaving)
-		start_timer(s, &s->look, LOOK_MS, looked);
-	else {
+	if (s->leaving || (s->listening && settled && !has_waiting_clients(s)))
 		stop_listening(s);
-		conns_leave(&s->all);
-	}
+	if ((s->still < STILL || !conns_leave(&s->all)) && !s->leaving)
+		start_timer(s, &s->look, LOOK_MS, looked);
+	else
+		conns_close_quiet(&s->all);
 }
 
 /* The time is up. */
@@ -207,13 +223,14 @@ give_up(struct io_op *op)
 }
 
 static void
-drain(struct serve *s)
+drain(struct serve *s, unsigned ms)
 {
 	notify_manager("STOPPING=1");
 	s->all.draining = true;
+	s->drain_ns = io_now(s->all.io);
 	s->events = s->all.events;
 	start_timer(s, &s->look, LOOK_MS, looked);
-	start_timer(s, &s->end, DRAIN_MS - LEAVE_MS, give_up);
+	start_timer(s, &s->end, ms, give_up);
 }
 
 static void
@@ -226,7 +243,7 @@ take_signal(struct serve *s, int number)
 	else if (s->all.draining)
 		_exit(128 + number); /* a second signal: exit at once */
 	else
-		drain(s);
+		drain(s, number == SIGUSR1 ? s->conf->patience_ms : DRAIN_MS - LEAVE_MS);
 }
 
 static void

@@ -119,8 +119,8 @@ listen_inet(const struct listen_conf *lc, const struct address_parts *a, int *fd
  */
 
 /* A directory that cannot be locked (unreadable, or without locks) is used without a lock. */
-static int
-lock_directory(const char *path, int *lockp)
+int
+listen_lock(const char *path, int *lockp)
 {
 	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
 	char *slash;
@@ -238,7 +238,7 @@ listen_unix(const struct listen_conf *c, const char *path, int *fdp)
 	fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
 	if (fd < 0)
 		return (-errno);
-	err = lock_directory(path, &lock);
+	err = listen_lock(path, &lock);
 	if (err == 0)
 		err = bind_locked(fd, &un, c);
 	if (lock >= 0)
