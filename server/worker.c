@@ -15,6 +15,7 @@
 #include "server/reply.h"
 #include "server/route.h"
 #include "server/worker_accept.h"
+#include "server/worker_spread.h"
 
 #define KEEP_REQUESTS 256u /* recycled requests */
 #define IDLE_REQUESTS 16u  /* of them, without requests of clients */
@@ -202,6 +203,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	io_count_into(w->io, &w->counters->events);
 	rest_init(&w->rest, w->io, drop_spares);
 	running_desk_open(&w->counters->desk, w->io);
+	spread_init(w);
 	err = accept_new(w);
 	if (err == 0)
 		err = trusts_make(w);
@@ -226,6 +228,7 @@ begin_drain(struct worker *w)
 
 	w->draining = true;
 	accept_stop(w);
+	spread_stop(w);
 	w->to_drain = w->nconns;
 	file_cache_shrink(w->files);
 	for (i = 0; i < w->nupstreams; i++)
@@ -242,7 +245,7 @@ adopt(struct worker *w)
 	unsigned n;
 
 	for (n = 0; n < MOVES && w->conf.handover != NULL &&
-		    (m = handover_take(w->conf.handover, w->io)) != NULL;
+		    (m = handover_take(w->conf.handover, w)) != NULL;
 	     n++) {
 		conn_adopt(w, m);
 		free(m);
@@ -262,7 +265,10 @@ drain_some(struct worker *w)
 		w->to_drain--;
 		l = list_pop(&w->conns);
 		list_add_tail(&w->conns, l);
-		conn_drain(conn_of_link(l));
+		if (w->draining)
+			conn_drain(conn_of_link(l));
+		else
+			conn_spread(conn_of_link(l));
 	}
 	if (w->to_drain > 0)
 		io_wake(w->io);
@@ -280,6 +286,8 @@ obey(struct worker *w)
 		w->hushed = true;
 		w->to_drain = w->nconns;
 	}
+	if (shared_get(w->spread.asked))
+		spread_begin(w);
 	drain_some(w);
 	if (mode >= WORKER_CUT && !w->stopping) {
 		w->stopping = true;
@@ -359,6 +367,13 @@ worker_tell(struct worker *w, enum worker_mode mode)
 {
 	if (__atomic_load_n(&w->mode, __ATOMIC_RELAXED) < (int)mode)
 		__atomic_store_n(&w->mode, (int)mode, __ATOMIC_RELEASE);
+	io_wake(w->io);
+}
+
+void
+worker_ask_spread(struct worker *w)
+{
+	shared_set(w->spread.asked, true);
 	io_wake(w->io);
 }
 

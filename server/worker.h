@@ -77,10 +77,19 @@ struct worker {
 	struct variants variants;    /* compressed forms of them */
 	struct reply_scopes scopes;  /* of its sites */
 	struct list conns, requests; /* connections; recycled requests */
-	unsigned nconns, nrequests;
+	unsigned nconns;             /* atomic: others read it */
+	unsigned nrequests;
 	unsigned to_drain; /* connections of the list that have not been drained yet */
-	unsigned nleaving; /* of nconns: closing to make room */
+	unsigned nleaving; /* of nconns: closing to make room, or moved; atomic */
 	struct rest rest;
+	struct spread {
+		unsigned share; /* handover_share() when it was last asked */
+		/* Atomic: connections that wait for it in the handover, which writes it. */
+		unsigned coming;
+		bool timed; /* timer is in flight */
+		bool asked; /* atomic: another worker found that this one has too many */
+		struct io_op timer;
+	} spread;
 	struct eviction eviction;
 	struct {
 		struct client_addr addr;
@@ -126,6 +135,17 @@ bool worker_accepts_no_more(const struct worker *);
 void worker_free(struct worker *); /* joins the thread */
 /* one round of the loop (the thread calls it; tests, too) */
 void worker_round(struct worker *);
+
+/* Connections that stay here.  Any thread. */
+static inline unsigned
+worker_connections(const struct worker *w)
+{
+	unsigned all = shared_get(w->nconns), leaving = shared_get(w->nleaving);
+
+	return (all > leaving ? all - leaving : 0);
+}
+/* Any thread: the worker looks whether it has more connections than its share. */
+void worker_ask_spread(struct worker *);
 
 /* by the name of a listener, as conf.listeners has it; another name gets the
  * values of no socket */

@@ -24,18 +24,25 @@ struct accepting {
 
 /* ---- making room */
 
+/* Also by connections that other workers have given to this one. */
+static unsigned
+places_taken(const struct worker *w)
+{
+	return (w->nconns - w->nleaving + shared_get(w->spread.coming));
+}
+
 /* Evicted connections hold their descriptors until the end of the round only. */
 static bool
 is_full(const struct worker *w)
 {
-	return (w->nconns - w->nleaving >= w->conf.max_conns);
+	return (places_taken(w) >= w->conf.max_conns);
 }
 
 /* True if all places are taken by connections that stay. */
 static bool
 is_busy(const struct worker *w)
 {
-	return (w->nconns - w->nleaving - w->eviction.n >= w->conf.max_conns);
+	return (places_taken(w) >= w->conf.max_conns + w->eviction.n);
 }
 
 static bool

@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "server/conn/impl.h"
 #include "server/worker_accept.h"
+#include "server/worker_spread.h"
 #include "wire/proxy_protocol.h"
 
 /* False: the address has server.max-connections-per-address already. */
@@ -78,7 +79,7 @@ conn_begin(struct worker *w, const struct moved *m)
 	start(c);
 	list_init(&c->link);
 	list_add_tail(&w->conns, &c->link);
-	w->nconns++;
+	shared_set(w->nconns, w->nconns + 1);
 	conn_phase_begin(c, m->from);
 	conn_run(c);
 }
@@ -96,7 +97,8 @@ conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listen
 		return;
 	}
 	count(&w->counters->events, accepts);
-	conn_begin(w, &m);
+	if (!spread_gives(w, &m))
+		conn_begin(w, &m);
 }
 
 /* ---- the header of the PROXY protocol */

@@ -12,6 +12,7 @@
 #include "server/reply.h"
 #include "server/route.h"
 #include "server/worker_accept.h"
+#include "server/worker_spread.h"
 
 #define BATCH_BYTES  (64u << 10)        /* replies collected for one send */
 #define BATCH_PIECES (BODY_PIECES - 34) /* another reply in sixteen ranges must fit behind them */
@@ -266,12 +267,13 @@ closed(struct io_op *op)
 		worker_request_back(c->r);
 	buf_free(&c->own);
 	list_del(&c->link);
-	w->nconns--;
-	w->nleaving -= c->leaving;
+	shared_set(w->nconns, w->nconns - 1);
+	shared_set(w->nleaving, w->nleaving - c->leaving);
 	conn_phase_end(c);
 	if (c->counted != NULL)
 		clients_give(w->conf.clients, &c->counted);
 	free(c);
+	spread_closed(w);
 	accept_resume(w);
 }
 

@@ -24,13 +24,15 @@ struct worker;
 /* Takes fd, a connected socket.  Resets it if memory is short or if its address has too many
  * connections. */
 void conn_new(struct worker *, int fd, const union io_addr *peer, const char *listener);
-/* Takes over an idle connection of an older generation, with its descriptor. */
+/* Takes over an idle connection of another worker, with its descriptor. */
 void conn_adopt(struct worker *, struct moved *);
 void conn_stop(struct conn *); /* closes it now, in any state */
 void conn_stop_all(struct worker *);
 /* An idle connection moves to the next generation, or closes if there is none.  A busy one does so
  * after its reply.  May be called again. */
 void conn_drain(struct conn *);
+/* An idle connection moves to another worker if this one has more than its share. */
+void conn_spread(struct conn *);
 /* closes it now and logs why: another connection needs its place; a member of worker.eviction */
 void conn_make_room(struct eviction_member *, const char *why);
 struct conn *conn_of_link(struct list *); /* member of worker.conns */

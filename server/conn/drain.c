@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "server/conn/impl.h"
 #include "server/conn/handover.h"
+#include "server/worker_spread.h"
 
 #define FRESH_MS 1000u /* after accept: time for the first request to arrive */
 
@@ -31,17 +32,39 @@ conn_hand_over(struct conn *c)
 		.counted = c->counted,
 		.listener = c->listener };
 
-	if (!conn_moves(c->w) || c->close_after)
+	if (!handover_is_open(c->w->conf.handover) || c->close_after)
 		return (false);
 	m.fd = io_sock_dup(&c->sock);
 	if (m.fd < 0)
 		return (false);
-	if (!handover_give(c->w->conf.handover, &m)) {
+	if (!handover_give(c->w->conf.handover, c->w, &m)) {
 		io_close_fd(m.fd);
 		return (false);
 	}
 	c->counted = NULL;
+	c->leaving = true;
+	if (!c->w->draining)
+		count(&c->w->counters->events, spread);
+	shared_set(c->w->nleaving, c->w->nleaving + 1);
 	return (true);
+}
+
+static bool
+is_idle(const struct conn *c)
+{
+	return ((c->state == &st_read_head || c->state == &st_proxy_header) && c->r == NULL &&
+		c->in.n == 0 && !c->closing);
+}
+
+void
+conn_spread(struct conn *c)
+{
+	if (!is_idle(c))
+		return;
+	if (!spread_is_due(c->w))
+		c->w->to_drain = 0;
+	else if (conn_hand_over(c))
+		conn_stop(c);
 }
 
 /* Without a next generation: the kernel may hold a request of a connection that looks silent.  That
@@ -49,14 +72,11 @@ conn_hand_over(struct conn *c)
 void
 conn_drain(struct conn *c)
 {
-	bool reads = c->state == &st_read_head || c->state == &st_proxy_header,
-	     idle = reads && c->r == NULL && c->in.n == 0 && !c->closing;
-
 	/* A reply under way has promised to keep the connection, and an idle client may be sending
 	 * its next request: that one is answered, with "Connection: close". */
 	if (handover_is_retired(c->w->conf.handover))
 		return;
-	if (idle && (conn_hand_over(c) || (!is_fresh(c) && io_sock_alive(&c->sock))))
+	if (is_idle(c) && (conn_hand_over(c) || (!is_fresh(c) && io_sock_alive(&c->sock))))
 		conn_stop(c);
 	else if (!conn_moves(c->w))
 		c->close_after = true;

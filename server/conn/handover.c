@@ -2,14 +2,19 @@
 #include "server/conn/handover.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "server/worker.h"
 
+/* A share is the mean, an eighth of it, and so many more.  Fewer would make a busy server move
+ * connections of one request each; the eighth keeps the busiest of many below 1.3 x the mean. */
+#define SLACK 4u
+
 struct taker {
-	struct io *io;
+	struct worker *w;
 	struct list row;
 };
 
@@ -17,7 +22,7 @@ struct handover {
 	pthread_mutex_t lock;
 	struct clients *clients;
 	struct taker *takers;
-	unsigned ntakers, next;
+	unsigned ntakers;
 	const struct listener *listeners;
 	size_t nlisteners;
 	unsigned waiting; /* in all rows; atomic: a worker reads it once a round */
@@ -59,14 +64,52 @@ give_up(struct handover *h, struct moved *m)
 	free(m);
 }
 
-static void
-append(struct handover *h, struct moved *m)
+static unsigned
+load_of(const struct taker *t)
 {
-	struct taker *t = &h->takers[h->next++ % h->ntakers];
+	return (worker_connections(t->w) + shared_get(t->w->spread.coming));
+}
 
+static struct taker *
+fewest(const struct handover *h)
+{
+	struct taker *best = h->takers;
+	unsigned i, n, least = load_of(best);
+
+	for (i = 1; i < h->ntakers; i++) {
+		n = load_of(&h->takers[i]);
+		if (n < least) {
+			best = &h->takers[i];
+			least = n;
+		}
+	}
+	return (best);
+}
+
+static struct taker *
+taker_of(const struct handover *h, const struct worker *w)
+{
+	unsigned i;
+
+	for (i = 0; i < h->ntakers; i++)
+		if (h->takers[i].w == w)
+			return (&h->takers[i]);
+	return (NULL);
+}
+
+static void
+coming_add(struct taker *t, unsigned n)
+{
+	shared_set(t->w->spread.coming, t->w->spread.coming + n);
+}
+
+static void
+append(struct handover *h, struct taker *t, struct moved *m)
+{
 	list_add_tail(&t->row, &m->link);
+	coming_add(t, 1);
 	__atomic_add_fetch(&h->waiting, 1, __ATOMIC_RELEASE);
-	io_wake(t->io);
+	io_wake(t->w->io);
 }
 
 /* Moves all waiting connections to one list. */
@@ -76,8 +119,10 @@ empty_rows(struct handover *h, struct list *all)
 	unsigned i;
 
 	list_init(all);
-	for (i = 0; i < h->ntakers; i++)
+	for (i = 0; i < h->ntakers; i++) {
 		list_splice_tail(all, &h->takers[i].row);
+		shared_set(h->takers[i].w->spread.coming, 0);
+	}
 	__atomic_store_n(&h->waiting, 0, __ATOMIC_RELEASE);
 }
 
@@ -91,7 +136,7 @@ takers_set(struct handover *h, struct taker *takers, unsigned n)
 }
 
 void
-handover_open(struct handover *h, struct io *const *ios, unsigned n,
+handover_open(struct handover *h, struct worker *const *workers, unsigned n,
     const struct listener *listeners, size_t nlisteners)
 {
 	struct taker *takers = calloc(n, sizeof(*takers));
@@ -103,7 +148,7 @@ handover_open(struct handover *h, struct io *const *ios, unsigned n,
 		return;
 	}
 	for (i = 0; i < n; i++) {
-		takers[i].io = ios[i];
+		takers[i].w = workers[i];
 		list_init(&takers[i].row);
 	}
 	pthread_mutex_lock(&h->lock);
@@ -116,7 +161,7 @@ handover_open(struct handover *h, struct io *const *ios, unsigned n,
 
 		m->listener = listener_of(h, m->listener);
 		if (m->listener != NULL)
-			append(h, m);
+			append(h, fewest(h), m);
 		else
 			give_up(h, m);
 	}
@@ -172,43 +217,64 @@ handover_is_open(const struct handover *h)
 	return (h != NULL && __atomic_load_n(&h->open, __ATOMIC_ACQUIRE));
 }
 
+/* A full worker closes a connection that has sent nothing.  It must not be one whose bytes it has
+ * not read yet because it was given a moment ago, so the last places are not given. */
+static bool
+is_nearly_full(const struct taker *t)
+{
+	unsigned max = t->w->conf.max_conns;
+
+	return (load_of(t) + 1 >= max - max / 8);
+}
+
+/* NULL: the connection stays where it is. */
+static struct taker *
+choose(const struct handover *h, const struct worker *giver)
+{
+	const struct taker *own = taker_of(h, giver);
+	struct taker *best = h->ntakers != 0 ? fewest(h) : NULL;
+
+	if (own != NULL && (load_of(best) + 1 >= load_of(own) || is_nearly_full(best)))
+		return (NULL);
+	return (best);
+}
+
 bool
-handover_give(struct handover *h, const struct moved *given)
+handover_give(struct handover *h, const struct worker *giver, const struct moved *given)
 {
 	struct moved *m = malloc(sizeof(*m));
-	const char *name;
+	struct taker *t;
 
 	if (m == NULL)
 		return (false);
 	*m = *given;
 	list_init(&m->link);
 	pthread_mutex_lock(&h->lock);
-	name = listener_of(h, given->listener);
-	m->listener = name;
-	if (name != NULL)
-		append(h, m);
+	m->listener = listener_of(h, given->listener);
+	t = m->listener != NULL ? choose(h, giver) : NULL;
+	if (t != NULL)
+		append(h, t, m);
 	pthread_mutex_unlock(&h->lock);
-	if (name == NULL)
+	if (t == NULL)
 		free(m);
-	return (name != NULL);
+	return (t != NULL);
 }
 
 static struct moved *
-take_locked(struct handover *h, const struct io *taker)
+take_locked(struct handover *h, const struct worker *taker)
 {
+	struct taker *t = taker_of(h, taker);
 	struct list *l;
-	unsigned i;
 
-	for (i = 0; i < h->ntakers && h->takers[i].io != taker; i++)
-		;
-	if (i == h->ntakers || (l = list_pop(&h->takers[i].row)) == NULL)
+	if (t == NULL || (l = list_pop(&t->row)) == NULL)
 		return (NULL);
+	coming_add(t, -1u);
 	__atomic_sub_fetch(&h->waiting, 1, __ATOMIC_RELEASE);
 	return (list_entry(l, struct moved, link));
 }
 
 struct moved *
-handover_take(struct handover *h, const struct io *taker)
+handover_take(struct handover *h, const struct worker *taker)
 {
 	struct moved *m;
 
@@ -218,4 +284,46 @@ handover_take(struct handover *h, const struct io *taker)
 	m = take_locked(h, taker);
 	pthread_mutex_unlock(&h->lock);
 	return (m);
+}
+
+/* ---- shares */
+
+static unsigned
+share_of(const struct handover *h)
+{
+	uint64_t all = 0;
+	unsigned i;
+
+	if (h->ntakers < 2)
+		return (h->ntakers == 0 ? 0 : UINT_MAX);
+	for (i = 0; i < h->ntakers; i++)
+		all += load_of(&h->takers[i]);
+	return ((unsigned)(all * 9 / (8 * (uint64_t)h->ntakers)) + SLACK);
+}
+
+unsigned
+handover_share(struct handover *h, const struct worker *w)
+{
+	unsigned share;
+
+	pthread_mutex_lock(&h->lock);
+	share = taker_of(h, w) != NULL ? share_of(h) : 0;
+	pthread_mutex_unlock(&h->lock);
+	return (share);
+}
+
+void
+handover_spread(struct handover *h)
+{
+	struct taker *most;
+	unsigned i;
+
+	pthread_mutex_lock(&h->lock);
+	most = h->takers;
+	for (i = 1; i < h->ntakers; i++)
+		if (load_of(&h->takers[i]) > load_of(most))
+			most = &h->takers[i];
+	if (h->ntakers > 1 && load_of(most) > share_of(h))
+		worker_ask_spread(most->w);
+	pthread_mutex_unlock(&h->lock);
 }

@@ -1,15 +1,16 @@
-/* server/conn/handover.h -- idle connections move from the workers of an old generation to those of
- * the newest.
+/* server/conn/handover.h -- connections move to the worker that has fewest: idle ones of an old
+ * generation, and those of a worker that has more than its share.
  *
- *   old worker: handover_give() --> row of a taker --> new worker wakes: handover_take()
+ *   giver: handover_give() --> row of a taker --> the taker wakes: handover_take()
  *
  * So a reload closes no idle connection: the new configuration answers its next request.
+ * server/worker_spread.h says when a worker gives.
  *
  * Bounds   only client connections move, so their limits apply.
  * Owner    the process.  A struct moved belongs to the handover from give to take, with its
  *          descriptor and its place in the count of its address.
  * Thread   open, close, free: the main thread.  The others: any.  One lock, taken only while
- *          connections move.
+ *          connections move, or when a worker looks at its share.
  */
 #ifndef SERVER_CONN_HANDOVER_H
 #define SERVER_CONN_HANDOVER_H
@@ -18,6 +19,7 @@
 #include "server/conn/clients.h"
 
 struct listener;
+struct worker;
 struct handover;
 
 struct moved {
@@ -36,11 +38,11 @@ struct moved {
 struct handover *handover_new(struct clients *); /* closed; NULL: no memory */
 void handover_free(struct handover *);           /* NULL is allowed */
 
-/* Connections that came in by one of these listeners go to these n loops in turn from now on, and
- * so do those that earlier takers left.  All arguments stay valid until the next call or
+/* Connections that came in by one of these listeners go to these n workers from now on, and so do
+ * those that earlier takers left.  All arguments stay valid until the next call or
  * handover_close().  Without memory the handover is closed. */
-void handover_open(struct handover *, struct io *const *takers, unsigned n, const struct listener *,
-    size_t nlisteners);
+void handover_open(struct handover *, struct worker *const *takers, unsigned n,
+    const struct listener *, size_t nlisteners);
 /* NULL is allowed; closes the connections that no loop has taken */
 void handover_close(struct handover *);
 /* Another process accepts: connections stay where they are, and those that wait are taken.  They
@@ -50,10 +52,16 @@ void handover_retire(struct handover *);
 bool handover_is_retired(const struct handover *); /* NULL is allowed: false */
 
 bool handover_is_open(const struct handover *); /* NULL is allowed: false */
-/* True: takes fd and counted.  False: no taker has this listener, or no memory; everything is still
- * yours. */
-bool handover_give(struct handover *, const struct moved *);
-/* The oldest connection that waits for this loop, yours to free(); NULL: none. */
-struct moved *handover_take(struct handover *, const struct io *taker);
+/* True: takes fd and counted.  False: no taker has this listener, the giver is a taker and has no
+ * more connections than the others, or no memory; everything is still yours. */
+bool handover_give(struct handover *, const struct worker *giver, const struct moved *);
+/* The oldest connection that waits for this worker, yours to free(); NULL: none. */
+struct moved *handover_take(struct handover *, const struct worker *taker);
+
+/* The connections that a worker may have before it gives some away: an eighth more than the mean of
+ * the takers, and a few.  UINT_MAX: it is the only taker.  0: not known, because it is no taker. */
+unsigned handover_share(struct handover *, const struct worker *);
+/* The taker with most connections has more than its share: worker_spread() makes it give. */
+void handover_spread(struct handover *);
 
 #endif

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "server/conn/impl.h"
 #include "server/reply.h"
+#include "server/worker_spread.h"
 
 static void
 drop_request(struct conn *c)
@@ -25,6 +26,8 @@ idle(struct conn *c)
 		drop_request(c);
 	if (c->w->draining &&
 	    (conn_hand_over(c) || (c->nreq != 0 && !handover_is_retired(c->w->conf.handover))))
+		return (&st_close);
+	if (!c->w->draining && spread_is_due(c->w) && conn_hand_over(c))
 		return (&st_close);
 	return (conn_want_bytes(c, c->idle_s != 0 ? 1000 * c->idle_s : 1));
 }

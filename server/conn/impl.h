@@ -10,7 +10,7 @@
  *   banned.c  clients that are not served
  *   client.c  the peer of a connection and the client of a request
  *   running.c rows for the list of running requests
- *   drain.c   idle connections move to the next generation
+ *   drain.c   idle connections move to the next generation, or to another worker
  *   phase.c   counts connections by what they wait for; eviction
  */
 #ifndef SERVER_CONN_IMPL_H
@@ -115,7 +115,8 @@ void conn_begin(struct worker *, const struct moved *);
 uint32_t conn_head_ms(struct conn *);
 /* True while it drains and another generation takes idle connections. */
 bool conn_moves(const struct worker *);
-/* Gives an idle connection to the next generation; then this side closes. */
+/* Gives an idle connection to the next generation, or to the worker that has fewest; then this side
+ * closes. */
 bool conn_hand_over(struct conn *);
 bool conn_in_flight(const struct conn *);
 /* True if it was stopped meanwhile: it is closing, do not touch it. */

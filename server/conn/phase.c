@@ -92,7 +92,7 @@ conn_make_room(struct eviction_member *m, const char *why)
 	    LF_STR("address", client_addr_name(eviction_address(&c->eviction), name)),
 	    LF_U64("connections", w->nconns));
 	c->leaving = true;
-	w->nleaving++;
+	shared_set(w->nleaving, w->nleaving + 1);
 	conn_stop(c);
 	conn_phase_show(c);
 }

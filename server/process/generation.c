@@ -109,17 +109,7 @@ generation_tell(struct generation *g, enum worker_mode mode)
 void
 generation_adopts(struct process *ps, struct generation *g)
 {
-	struct io **loops = calloc(g->nworkers, sizeof(*loops));
-	unsigned i;
-
-	if (loops == NULL) {
-		handover_close(ps->handover);
-		return;
-	}
-	for (i = 0; i < g->nworkers; i++)
-		loops[i] = g->workers[i]->io;
-	handover_open(ps->handover, loops, g->nworkers, g->listeners.v, g->listeners.n);
-	free(loops);
+	handover_open(ps->handover, g->workers, g->nworkers, g->listeners.v, g->listeners.n);
 }
 
 bool

@@ -258,7 +258,7 @@ void process_drain_check(struct process *); /* call it regularly while a generat
 /* Takes config and sockets.  0: its workers run (with -1: exist), and it is the newest generation.
  * -errno: logged, and everything is undone. */
 int generation_start(struct process *, struct config *, const struct listeners *, unsigned fds);
-/* Idle connections of older generations move to this one. */
+/* Idle connections of older generations move to this one, and its workers spread theirs. */
 void generation_adopts(struct process *, struct generation *);
 void generation_tell(struct generation *, enum worker_mode);
 bool generation_ended(const struct generation *);

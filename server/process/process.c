@@ -362,9 +362,10 @@ run(struct process *ps, struct config *config)
 	if (rc != 0)
 		return (rc);
 	rc = take_place(ps);
-	if (rc == 0)
+	if (rc == 0) {
+		generation_adopts(ps, process_newest(ps));
 		say_ready(ps);
-	else if (!ps->draining) {
+	} else if (!ps->draining) {
 		ps->abandoned = true;
 		process_stop(ps, "a failed start", true);
 	}

@@ -1,0 +1,181 @@
+/* t/unit/server/handover.c -- which worker gets a connection, and how many each may have. */
+#include <glib.h>
+#include <limits.h>
+#include <stdlib.h>
+#include "io/loop/sim.h"
+#include "server/conn/handover.h"
+#include "server/worker.h"
+
+#define N 4u
+
+static const struct listener listeners[1] = { { 400, "127.0.0.1:80" } };
+static struct worker worker[N];
+static struct worker *all[N];
+static struct handover *h;
+static struct clients *clients;
+
+static void
+up(unsigned n, const unsigned *conns)
+{
+	unsigned i;
+
+	clients = clients_new();
+	h = handover_new(clients);
+	g_assert_nonnull(h);
+	for (i = 0; i < N; i++) {
+		worker[i] =
+		    (struct worker){ .io = sim_new(), .nconns = conns[i], .conf.max_conns = 1000 };
+		all[i] = &worker[i];
+	}
+	handover_open(h, all, n, listeners, 1);
+}
+
+static void
+down(void)
+{
+	unsigned i;
+
+	handover_free(h);
+	clients_free(clients);
+	for (i = 0; i < N; i++)
+		io_free(worker[i].io);
+}
+
+static bool
+give(const struct worker *giver)
+{
+	struct moved m = { .fd = -1, .listener = listeners[0].name };
+
+	return (handover_give(h, giver, &m));
+}
+
+/* The number of connections that wait for it. */
+static unsigned
+taken(unsigned i)
+{
+	struct moved *m;
+	unsigned n;
+
+	for (n = 0; (m = handover_take(h, &worker[i])) != NULL; n++)
+		free(m);
+	return (n);
+}
+
+static void
+test_fewest(void)
+{
+	const struct worker old = { .nconns = 1000 };
+	unsigned i;
+
+	up(N, (const unsigned[N]){ 10, 0, 4, 7 });
+	for (i = 0; i < 19; i++)
+		g_assert_true(give(&old));
+	g_assert_cmpuint(taken(0), ==, 0);
+	g_assert_cmpuint(taken(1), ==, 10);
+	g_assert_cmpuint(taken(2), ==, 6);
+	g_assert_cmpuint(taken(3), ==, 3);
+	down();
+}
+
+/* Those that are about to close do not count. */
+static void
+test_leaving(void)
+{
+	const struct worker old = { .nconns = 1 };
+
+	up(2, (const unsigned[N]){ 10, 8 });
+	worker[0].nleaving = 3;
+	g_assert_true(give(&old));
+	g_assert_cmpuint(taken(0), ==, 1);
+	down();
+}
+
+static void
+test_taker_gives(void)
+{
+	up(N, (const unsigned[N]){ 9, 8, 8, 8 });
+	g_assert_false(give(&worker[0])); /* nothing would be gained */
+	worker[2].nconns = 7;
+	g_assert_true(give(&worker[0]));
+	g_assert_false(give(&worker[0]));
+	g_assert_cmpuint(taken(2), ==, 1);
+	down();
+}
+
+static void
+test_full(void)
+{
+	const struct worker old = { .nconns = 1 };
+
+	up(2, (const unsigned[N]){ 1000, 874 });
+	g_assert_false(give(&worker[0])); /* the last eighth of 1000 is not given */
+	g_assert_true(give(&old));        /* its generation ends */
+	worker[1].nconns = 872;
+	g_assert_true(give(&worker[0]));
+	g_assert_false(give(&worker[0]));
+	g_assert_cmpuint(taken(1), ==, 2);
+	down();
+}
+
+static void
+test_share(void)
+{
+	const struct worker old = { .nconns = 1 };
+
+	up(N, (const unsigned[N]){ 400, 0, 0, 0 });
+	g_assert_cmpuint(handover_share(h, &worker[0]), ==, 112 + 4);
+	g_assert_cmpuint(handover_share(h, &worker[3]), ==, 112 + 4);
+	g_assert_cmpuint(handover_share(h, &old), ==, 0);
+	down();
+	up(1, (const unsigned[N]){ 400, 0, 0, 0 });
+	g_assert_cmpuint(handover_share(h, &worker[0]), ==, UINT_MAX);
+	handover_close(h);
+	g_assert_cmpuint(handover_share(h, &worker[0]), ==, 0);
+	down();
+}
+
+static void
+test_spread(void)
+{
+	up(N, (const unsigned[N]){ 100, 116, 100, 100 });
+	handover_spread(h);
+	g_assert_false(worker[1].spread.asked);
+	worker[1].nconns = 130;
+	handover_spread(h);
+	g_assert_true(worker[1].spread.asked);
+	g_assert_false(worker[0].spread.asked);
+	handover_close(h);
+	handover_spread(h);
+	down();
+}
+
+/* Connections that no worker has taken go to the takers of the next generation. */
+static void
+test_next_takers(void)
+{
+	const struct worker old = { .nconns = 1 };
+	unsigned i;
+
+	up(2, (const unsigned[N]){ 0, 0, 5, 9 });
+	for (i = 0; i < 6; i++)
+		g_assert_true(give(&old));
+	handover_open(h, all + 2, 2, listeners, 1);
+	g_assert_cmpuint(taken(0) + taken(1), ==, 0);
+	g_assert_cmpuint(taken(2), ==, 5);
+	g_assert_cmpuint(taken(3), ==, 1);
+	down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/handover/fewest", test_fewest);
+	g_test_add_func("/handover/leaving", test_leaving);
+	g_test_add_func("/handover/taker-gives", test_taker_gives);
+	g_test_add_func("/handover/full", test_full);
+	g_test_add_func("/handover/share", test_share);
+	g_test_add_func("/handover/spread", test_spread);
+	g_test_add_func("/handover/next-takers", test_next_takers);
+	return (g_test_run());
+}
