@@ -1,15 +1,15 @@
-/* proxy-core/exchange_hedge.c -- a second try at another backend for a request whose backend is slow.
+/* proxy-core/exchange_hedge.c -- a second try at another backend when the first one is slow.
  *
  *   exchange  |-- waits, or asked, without a byte --|-- hedge_ms is over --X  forgotten
  *   rival                                           |-- asked -- head --> is the exchange now
  *
- * The rival is an exchange of its own until the head of its reply.  Then the caller gets the rival's
- * pointer (on_moved), and the first exchange is forgotten: its socket closes, which cancels the
- * request there.  The first exchange forgets the rival when its own head comes.  A rival that fails
- * or answers 5xx is dropped.  An exchange that fails leaves its request to the rival.
+ * The rival is an exchange of its own until the head of its reply.  Then the caller gets the
+ * rival's pointer (on_moved), and the first exchange is forgotten: its socket closes, which cancels
+ * the request there.  The first exchange forgets the rival when its own head comes.  A rival that
+ * fails or answers 5xx is dropped.  An exchange that fails leaves its request to the rival.
  *
- * At most hedge_percent of the requests of a worker get a second try.  When all requests to a backend
- * are late, most of them end by the other deadlines, and these count as failures of the backend.
+ * At most hedge_percent of the requests of a worker get a second try.  When all requests to a
+ * backend are late, most of them end by the other deadlines, and these count as its failures.
  */
 #include "base/clock.h"
 #include "base/log.h"
