@@ -84,7 +84,7 @@ TESTS    := $(filter-out t/tomcat/% t/deb/% $(if $(filter release,$(VARIANT)),,$
 
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
-.PHONY: all rigs units check check-tomcat asan tsan bench bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-hostile demo results run install install-service check-units clean help lint deps fuzz man dist deb check-deb
+.PHONY: all rigs units check check-tomcat asan tsan bench bench-cold bench-tune bench-backends bench-idle bench-growth bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-hostile demo results run install install-service check-units clean help lint deps fuzz man dist deb check-deb
 all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
@@ -192,7 +192,7 @@ demo:
 	@B=$B scripts/demo $(ARGS)
 
 # `make bench-cold ARGS=--quick`
-bench bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-hostile: deps
+bench bench-cold bench-tune bench-backends bench-idle bench-growth bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-hostile: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs
 	@B=$B scripts/bench $(patsubst bench-%,--%,$(filter bench-%,$@)) $(ARGS)
 
@@ -305,6 +305,7 @@ help:
 	@echo 'make bench-hotcost  what a hot file costs through fcgi-stat-accel, by each recipe of examples/'
 	@echo 'make bench-ngcache  nginx with proxy_cache on a slow disk, without and with fcgi-stat-accel'
 	@echo 'make bench-nodes  1, 2 and 4 nodes behind HAProxy, in network namespaces: hit ratios, a lost, a new and a slow node'
+	@echo 'make bench-growth  what a request costs with more connections and more files, beside nginx and lighttpd'
 	@echo 'make bench-load   accel-load beside wrk and h2load'
 	@echo 'make bench-hostile  attacks of every kind beside a victim (ARGS=--seconds=1800; VARIANT=asan)'
 	@echo 'make bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-proxy bench-walk'
