@@ -11,7 +11,7 @@ Test::Bench::AccelLifecycle - fcgi-stat-accel is replaced behind nginx while cli
 
 =head1 DESCRIPTION
 
-C<drive> starts nginx without any way out (no error_page, so that a lost request is an error of the client) and
+C<run($bench)> prints a table of all of them. C<drive> starts nginx without any way out (no error_page, so that a lost request is an error of the client) and
 fcgi-stat-accel, loads nginx with short requests of kept client connections and with long downloads, and meanwhile replaces the accelerator
 until the load ends.
 
@@ -30,6 +30,7 @@ use IO::Socket::INET ();
 use IO::Socket::UNIX ();
 use POSIX qw(WNOHANG);
 use Test::AccelLoad ();
+use Test::Bench::Hot ();
 use Test::Manager ();
 use Test::Util qw(eventually program put slurp);
 
@@ -211,6 +212,38 @@ sub drive (%arg) {
 	for my $r (@r) { $kinds{$_} += $r->{errors}{$_} for grep { $_ ne 'all' } keys %{ $r->{errors} } }
 	return { restarts => $restarts, before => $before, after => $after, left => $self->{left}, kinds => \%kinds, reports => \@r,
 		errors => $r[0]{errors}{all} + $r[1]{errors}{all}, nginx_log => slurp("$self->{dir}/nginx.log"), accel_log => slurp("$self->{dir}/accel.log") };
+}
+
+# ---------------------------------------------------------------- the table
+
+sub row ($bench, $way, $mode, $kept) {
+	my $r = drive(mode => $mode, kept => $kept, way => $way, clients => 200, long => 50, seconds => $bench->opt('seconds'), pause => 0.1);
+	my ($short, $long) = @{ delete $r->{reports} };
+	delete @$r{qw(nginx_log accel_log)};
+	my ($before, $after) = map { $r->{$_} } qw(before after);
+	printf "  %-8s %-6s %-5s %9d %9d %6d %6d %9.1f  %s %s  %s %s\n", $way, $mode, ($kept ? 'yes' : 'no'), $r->{restarts}, $short->{answered}, $long->{answered},
+		$r->{errors} + @{ $r->{left} }, $short->{latency_us}{p99} / 1000,
+		map({ sprintf '%d>%d', $before->{$_}{fds}, $after->{$_}{fds} } qw(nginx accel)),
+		map({ sprintf '%.1f>%.1f', $before->{$_}{mib}, $after->{$_}{mib} } qw(nginx accel));
+	$bench->result->{'lifecycle-accel'}{"$way-$mode-" . ($kept ? 'kept' : 'fresh')} = $r;
+	return $r;
+}
+
+sub run ($bench) {
+	my @wanted = map { $_->{name} } Test::Bench::Hot::chosen($bench->opt('case'), map { { name => $_ } } sort keys %ways);
+	printf "\nfcgi-stat-accel replaced behind nginx, 200 clients, 50 of them with long downloads\n";
+	printf "  %-8s %-6s %-5s %9s %9s %6s %6s %9s  %s  %s\n", qw(way mode kept restarts short long lost p99-ms descriptors MiB);
+	my @rows;
+	for my $way (@wanted) {
+		for my $mode (@modes) {
+			push @rows, row($bench, $way, $mode, $_) for 1, 0;
+		}
+	}
+	print "\nAims\n";
+	my $lost = 0;
+	$lost += $_->{errors} + @{ $_->{left} } for @rows;
+	$bench->aim('requests lost or cut, processes and files left', $lost, '<=', 0);
+	return;
 }
 
 sub DESTROY ($self) {
