@@ -1,0 +1,125 @@
+# The packages in a new Debian with a real systemd: installed, configured, upgraded under load, removed, purged.
+# It needs root, and an archive of Debian in its first run, so it is not a part of make check: make check-deb.
+use v5.36;
+use FindBin;
+use lib "$FindBin::Bin/../lib";
+use JSON::PP ();
+use Test::Deb;
+use Test::More;
+use Test::Systemd;
+use Test::Util qw(eventually program put slurp temp_tree);
+
+# The rate makes the loads last longer than the upgrade on a fast machine.  On a slow one they last until all is answered.
+use constant { KEPT => 50_000, CLOSED => 50_000, RATE => 2500, TIMEOUT => 400, CONF => '/etc/stat-accel/accel-server.conf', URL => 'http://127.0.0.1:8080' };
+
+my $why = Test::Deb::unusable() || Test::Systemd->unusable;
+plan skip_all => $why if $why;
+
+my $next = Test::Deb::version() . '+next';
+my @debs = Test::Deb::build();
+is_deeply [sort map { m{([^/_]+)_[^/]+\.deb\z} } @debs], [sort map({ ($_, "$_-dbgsym") } qw(fcgi-stat-accel stat-accel-server stat-accel-tools)), 'stat-accel-doc'],
+	'make deb: four packages, and debugging symbols';
+my @next = Test::Deb::build_next($next);
+
+my $tree = temp_tree();
+Test::Deb::debian("$tree", @debs);
+my $sd = Test::Systemd->boot(root => "$tree");
+my %before = Test::Deb::files("$tree");
+
+# In the container, with its terminal output as the name of the test if it fails.
+sub works ($name, @command) {
+	my ($status, $text) = $sd->command(@command);
+	return ok($status == 0, $name) || diag("@command: $status\n$text");
+}
+
+# A program of this tree in the network of the container.
+sub inside ($program, @args) { return ('nsenter', "--target=$sd->{init}", '--net', '--', program($program), @args) }
+sub fetch ($path) { return scalar qx{nsenter --target=$sd->{init} --net -- curl -s -m 10 -i '@{[URL]}$path'} }
+sub main_pid ($unit = 'accel-server') { return $sd->show("$unit.service", 'MainPID') }
+
+subtest 'install' => sub {
+	works('all packages', 'sh', '-c', 'dpkg -i /root/debs/*.deb');
+	is $sd->show('accel-server.service', 'ActiveState'), 'active', 'the server runs';
+	is $sd->show('accel-server.service', 'UnitFileState'), 'enabled', '... and starts with the machine';
+	is $sd->show('fcgi-stat-accel.socket', 'ActiveState'), 'active', 'the accelerator listens';
+	is $sd->show('accel-server.socket', 'ActiveState'), 'inactive', 'the optional socket does not';
+	is $sd->show('accel-warm.timer', 'ActiveState'), 'inactive', 'and nothing is made warm without an order';
+	is $sd->run('stat', '-c', '%U:%G %a', '/var/log/stat-accel'), "www-data:adm 2750\n", 'the group adm reads the logs';
+	is $sd->run('sh', '-c', 'ps -o user= -C accel-server | sort -u'), "www-data\n", 'no process of root';
+	like fetch('/'), qr{^HTTP/1.1 (?:403|404) }, 'the document root is empty';
+	$sd->put('/var/www/html/hello.txt', "hello\n");
+	like fetch('/hello.txt'), qr{^HTTP/1.1 200 .*\r\n\r\nhello\n\z}s, 'serves a file';
+};
+
+subtest 'every program' => sub {
+	for my $program (qw(accel-server fcgi-stat-accel accel-load accel-pool accel-warm slowfs accel-bench accel-check accel-graph accel-top accel-tune)) {
+		my ($version) = Test::Deb::version();
+		like $sd->run($program, '--version'), qr{^\Q$program\E[ /]\Q$version\E$}m, "$program --version";
+		works("$program: completion", 'test', '-s', "/usr/share/bash-completion/completions/$program");
+		works("$program: manual page", 'sh', '-c', "ls /usr/share/man/man[18]/$program.[18].gz");
+	}
+	works('the installed configuration is right', 'accel-server', '-t', '-f', CONF);
+	works('logrotate reads its files', 'logrotate', '-d', '/etc/logrotate.d/accel-server', '/etc/logrotate.d/fcgi-stat-accel');
+};
+
+subtest 'fcgi-stat-accel answers' => sub {
+	my $socket = $sd->path('/run/stat-accel.sock');
+	my $text = qx{@{[join ' ', inside('accel-load', '--fastcgi', '--json', '-q', '-n', 10, '--status', 200, '--urls', '-', "unix:$socket")]} <<'END'
+/hello.txt
+END
+};
+	cmp_ok $sd->show('fcgi-stat-accel.service', 'ActiveState'), 'eq', 'active', 'the first question starts it' or diag $text, $sd->messages;
+};
+
+# Two loads at a fixed rate, long enough for the upgrade between: kept connections, and one for each request.
+sub load (@args) {
+	my @command = inside('accel-load', '--json', '-q', '-c', 20, '-r', RATE, '-t', TIMEOUT, '--verify', 'pattern', '--urls', "$tree/root/urls", @args, URL . '/');
+	my $pid = open(my $from, '-|', @command) // die "fork: $!";
+	return { pid => $pid, from => $from };
+}
+sub report ($load) { return JSON::PP::decode_json(do { local $/ = undef; readline $load->{from} }) }
+sub running ($load) { return kill(0, $load->{pid}) && slurp("/proc/$load->{pid}/stat") !~ /\) Z / }
+
+subtest 'upgrade under load' => sub {
+	$sd->command('accel-pool', 'make', '--spec', '2x50x1k-100k', '--quiet', '/var/www/html/pool');
+	put("$tree/root/urls", $sd->run('accel-pool', 'list', '--prefix', '/pool/', '--shuffle', '/var/www/html/pool'));
+	put("$tree" . CONF, slurp("$tree" . CONF) . qq{server.tag = "changed by its administrator"\n});
+	works('a reload uses what the administrator wrote', 'systemctl', 'reload', 'accel-server');
+	like fetch('/hello.txt'), qr{^Server: changed by its administrator\r$}m, '... at once';
+
+	my $old = main_pid();
+	my @loads = (load('-n', KEPT), load('-n', CLOSED, '--close'));
+	eventually(sub { slurp("$tree/var/log/stat-accel/access.log") =~ /pool/ });
+	Test::Deb::copy_debs("$tree", @next);
+	works('dpkg -i of the next version', 'sh', '-c', 'dpkg -i --force-confdef --force-confold /root/debs/*.deb');
+	my $during = grep { running($_) } @loads;
+	ok eventually(sub { main_pid() ne $old }), 'another process is the server for systemd' or diag slurp("$tree/var/log/stat-accel/error.log");
+	is $during, 2, '... while both loads run';
+	my @reports = map { report($_) } @loads;
+	is $_->{errors}{all}, 0, 'no request fails' or diag explain $_->{errors}, $_->{status} for @reports;
+	is $reports[0]{answered} + $reports[1]{answered}, KEPT + CLOSED, 'and all are answered';
+	note sprintf '%d requests in %.1f s, %d connections; slowest %.3f s', $_->{answered}, $_->{seconds}, $_->{connects}, $_->{latency_us}{max} / 1e6 for @reports;
+	is readlink('/proc/' . $sd->outside(main_pid()) . '/exe'), '/usr/bin/accel-server', 'the program is that of the package';
+	like $sd->run('accel-server', '--version'), qr/\Q$next\E/, '... the new one';
+	like fetch('/hello.txt'), qr{^Server: changed by its administrator\r$}m, 'the changed configuration survives';
+	is $sd->show('accel-server.service', 'NRestarts'), 0, 'systemd restarted nothing';
+	is $sd->show('accel-server.service', 'ActiveState'), 'active', '... and sees it run';
+};
+
+subtest 'purge leaves nothing' => sub {
+	$sd->command('rm', '-rf', '/var/www/html/pool', '/var/www/html/hello.txt', '/root/urls');
+	my @names = qw(stat-accel-server fcgi-stat-accel stat-accel-tools stat-accel-doc);
+	works('remove', 'dpkg', '--remove', @names);
+	isnt $sd->show('accel-server.service', 'ActiveState'), 'active', 'the server is stopped';
+	ok -s "$tree" . CONF, 'the configuration stays';
+	works('purge', 'dpkg', '--purge', @names);
+	my %after = Test::Deb::files("$tree");
+	is_deeply [map { "$_: $after{$_}" } sort grep { !exists $before{$_} } keys %after], [], 'no new file';
+	is_deeply [sort grep { !exists $after{$_} } keys %before], [], 'no file is missing';
+	my @changed = grep { exists $after{$_} && $after{$_} ne $before{$_} && $before{$_} !~ /^directory/ } keys %before;
+	is_deeply [sort @changed], [], 'no file is changed';
+	is $sd->run('sh', '-c', 'ls -d /run/stat-accel* 2>/dev/null'), '', 'nothing in /run';
+	is $sd->run('ps', '-o', 'pid,args', '--no-headers', '-C', 'accel-server,fcgi-stat-accel'), '', 'no process';
+};
+
+done_testing;
