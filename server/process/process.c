@@ -439,6 +439,8 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	log_event(LOG_INFO, NULL, "stopped",
 	    LF_STR("how", rc == 0 ? "cleanly" : "could not start"));
 	process_close_logs(&ps);
+	process_overhear(NULL);
+	buf_free(&ps.last.said);
 	counters_list_free(&ps.counters_list);
 	handover_free(ps.handover);
 	clients_free(ps.clients);
