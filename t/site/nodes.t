@@ -32,13 +32,12 @@ if ($ENV{ACCEL_NODES_VICTIM}) {
 	exit;
 }
 
+# What a rig makes, seen from outside: nothing.
 sub outside () {
-	return join "\n", sort((map { s/^\d+: //r =~ s{[\@:].*}{}sr } grep { /^\d/ } qx(ip -o link)), (map { "netns $_" } split /\n/, qx(ip netns list)),
-		(map { "mount $_" } grep { /slowfs|\/srv\/www/ } split /\n/, slurp('/proc/self/mounts')));
+	return join "\n", (grep { /accel/ } qx(ip -o link)), (grep { /^n\d/ } qx(ip netns list)), (grep { m{ /srv/www } } split /\n/, slurp('/proc/self/mounts'));
 }
 
 if (!Accel::Namespace::entered() && $> == 0) {
-	my $before = outside();
 	my $pid = open my $out, '-|' // die "fork: $!";
 	if (!$pid) {
 		$ENV{ACCEL_NODES_VICTIM} = getppid;
@@ -51,7 +50,7 @@ if (!Accel::Namespace::entered() && $> == 0) {
 		kill KILL => $pid;
 		close $out;
 		$ENV{ACCEL_NODES_LEFT} = join "\n", eventually(sub { !$left->() }, 20) ? () : ('processes', $left->()),
-		    eventually(sub { !(() = glob "/sys/fs/cgroup/memory/accel-nodes-$pid-*") }, 20) ? () : 'a cgroup', outside() eq $before ? () : outside();
+		    eventually(sub { !(() = glob "/sys/fs/cgroup/memory/accel-nodes-$pid-*") }, 20) ? () : 'a cgroup', outside() || ();
 	}
 }
 
@@ -122,17 +121,42 @@ subtest 'a lost node' => sub {
 	is_deeply served(), $first, '... with its share';
 };
 
+# The lines of the README: commands, and orders at HAProxy's socket.
+my $readme = Test::Nodes->example('README.md');
+
+sub line ($pattern) { return $readme =~ /^ {4}(.*(?:$pattern).*)$/m ? $1 : die "README.md: no line with $pattern\n" }
+
+sub order ($pattern) { return line($pattern) =~ /^echo "(.*)" \| socat stdio / ? $1 : die "README.md: no order with $pattern\n" }
+
 subtest 'a new node is warm before its first request' => sub {
-	$farm->tell('disable server files/n4');
-	$farm->slow(4)->forget;
-	my $before = reads(4);
-	$farm->warm(4, '--shard=4/4', '--weight=100');
-	my $warm = reads(4);
-	is_about($warm - $before, scalar(grep { $first->{$_} eq 'n4' } @name), '... reads its share, and nothing else');
-	$farm->tell('enable server files/n4');
-	ok all_are_up(), 'it gets requests';
-	is_deeply served(), $first, '... for its share';
-	is_about(reads(4), $warm, '... and does not ask its disk');
+	$farm->up(5, lookup_ms => 0, read_ms => 0);
+	my $before = reads(5);
+	my (undef, @args) = split ' ', line('accel-warm --shard 5/5 --weight 100 /srv/www');
+	is pop @args, '/srv/www', 'accel-warm --shard';
+	$farm->warm(5, @args);
+	my $warm = reads(5);
+	like $farm->tell(order('add server')), qr/^New server registered/, 'HAProxy takes the new node';
+	unlike $farm->tell(order('enable server')), qr/\w/, '... and enables it';
+	ok eventually(sub { is_up(5) }), 'it gets requests';
+	my $now = served();
+	my @mine = grep { $now->{$_} eq 'n5' } @name;
+	is_deeply [grep { $now->{$_} ne $first->{$_} } @name], \@mine, 'its share has moved, and nothing else: ' . @mine;
+	is_about($warm - $before, scalar @mine, 'it had read its share, and nothing else');
+	is_about(reads(5), $warm, '... and does not ask its disk again');
+};
+
+subtest 'a node is removed' => sub {
+	my $now = served();
+	unlike $farm->tell(order('state drain')), qr/\w/, 'HAProxy drains it';
+	my $then = served();
+	is_deeply [grep { $now->{$_} ne $then->{$_} } @name], [grep { $now->{$_} eq 'n4' } @name], 'its share has moved, and nothing else';
+};
+
+subtest 'the lines of the README are those of the file' => sub {
+	my ($head) = line('server n5 ') =~ /^(server n)5 10\.77\.0\.15:8080 id 5$/;
+	like $conf, qr/^\t\Q${head}4 10.77.0.14:8080 id 4\E$/m, 'the line of a node';
+	my ($default) = Test::Nodes->example('haproxy.cfg') =~ /^\tdefault-server (.*)$/m;
+	like $default, qr/(?:^| )\Q$_\E(?: |$)/, "default-server has $_" for order('add server') =~ /(weight 100|check inter 1s fall 2 rise 2|send-proxy-v2 check-send-proxy)/g;
 };
 
 subtest 'the file as it is, with bounded load' => sub {
