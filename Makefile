@@ -151,9 +151,10 @@ $B/bin/textbook: RIG_LIBS = -lfcgi
 $B/bin/%: t/bench/%.c $(wildcard t/bench/*.h)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -I. -O2 -g -pthread -o $@ $(filter %.c,$^) $(RIG_LIBS)
+$B/bin/call-filter: RIG_LIBS = $(SECCOMP_LIBS)
 $B/bin/%: t/tools/%.c
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -O2 -g -o $@ $<
+	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -O2 -g -o $@ $< $(RIG_LIBS)
 
 # Each fuzz target with its own driver, so that make check holds their seeds; t/fuzz/run builds them with sanitizers.
 $B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-load.a $B/lib/accel-pool.a $B/lib/accel-warm.a $B/lib/walk.a $B/lib/fcgi-stat-accel.a $(call lib_of,server)

@@ -17,6 +17,7 @@ use IO::Socket::UNIX;
 use POSIX qw(WNOHANG);
 use Test::Fcgi::Codec qw(:all);
 use Test::More ();
+use Test::UnitFilter ();
 use Test::Util qw(eventually put slurp temp_tree);
 use Time::HiRes qw(time);
 
@@ -68,6 +69,7 @@ sub finish {
 #   own     without spawn-fcgi, for --listen; '@SOCKET@' in @options is replaced by the path of the socket
 #   socket  the path of the socket
 #   under   before the command: strace and its options
+#   filter  'kill' or 'EPERM': under the system calls that its unit allows, see Test::UnitFilter
 #   passed  this listening socket becomes descriptor 3, with LISTEN_FDS
 #   nowait  returns before the application answers
 sub start {
@@ -78,6 +80,7 @@ sub start {
 	$self->{log} = "$self->{dir}/stderr";
 	s/\@SOCKET\@/$self->{socket}/ for @options;
 	$self->{passed} = $how->{passed};
+	$self->{filter} = [$how->{program} ? () : Test::UnitFilter::prefix('fcgi-stat-accel', $how->{filter} // $ENV{UNIT_FILTER})];
 	$self->{pid} = fork // die "fork: $!";
 	$self->_exec($how, @options) if $self->{pid} == 0;
 	$running{ $self->{pid} } = 1;
@@ -110,7 +113,7 @@ sub _exec {
 	my @spawn = ('spawn-fcgi', '-n', '-s', $self->{socket}, @{ $how->{spawn} || [] }, '--');
 	@spawn = () if $how->{own} || $how->{passed};
 	# A test that is killed takes the application with it.
-	exec qw(setpriv --pdeathsig TERM --), @{ $how->{under} || [] }, @spawn, $how->{program} // program(), @options or POSIX::_exit(127);
+	exec qw(setpriv --pdeathsig TERM --), @{ $how->{under} || [] }, @spawn, @{ $self->{filter} }, $how->{program} // program(), @options or POSIX::_exit(127);
 }
 
 # Its wait status if it has ended.

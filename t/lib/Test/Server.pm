@@ -27,7 +27,8 @@ logged an alert or a sanitizer's report, or the test fails and its log is shown.
 
 Options of C<start>: C<conf>; C<dir>, an existing document root to use instead; C<nofile>, descriptor limit;
 C<env>, a hash of variables; C<args>, further arguments; C<under>, a command that is to start it and becomes it,
-as C<[ 'nice' ]>; C<program>, another name of the program; C<unchecked>.
+as C<[ 'nice' ]>; C<program>, another name of the program; C<filter>,
+C<kill> or C<EPERM>, runs it under the system calls that its unit allows (Test::UnitFilter); C<unchecked>.
 
 =cut
 
@@ -40,6 +41,7 @@ use IO::Socket::INET ();
 use POSIX qw(dup dup2 :sys_wait_h);
 use Scalar::Util qw(weaken);
 use Test::Http qw(request_head parse parts unchunk);
+use Test::UnitFilter ();
 use Test::Util qw(PATIENCE SOON build_dir program eventually put slurp);
 use Time::HiRes qw(time);
 use Accel::Namespace qw(own_mounts);      # restarts the test in a mount namespace of its own; call it first
@@ -65,7 +67,7 @@ sub start {
 	put("$self->{run}/server.conf", $self->_conf($arg{conf} // ''));
 	-x program('accel-server') or die program('accel-server') . " is missing: run make, or set B\n";
 	my @cmd = ($arg{program} // program('accel-server'), '-D', '--until-eof', '-f', "$self->{run}/server.conf", @{ $arg{args} // [] });
-	unshift @cmd, @{ $arg{under} // [] };
+	unshift @cmd, @{ $arg{under} // [] }, Test::UnitFilter::prefix('accel-server', $arg{filter} // $ENV{UNIT_FILTER});
 	@cmd = ('sh', '-c', 'ulimit -n "$1" && shift && exec "$@"', 'sh', $arg{nofile}, @cmd) if $arg{nofile};
 
 	pipe my $rd, $self->{lifeline} or die "pipe: $!";

@@ -1,0 +1,121 @@
+#!/usr/bin/perl
+# The files of examples/systemd/ and examples/apparmor/ without a running systemd: they are valid, they leave few rights, and the
+# programs run under the system calls that the units allow.
+
+use v5.36;
+use Cwd ();
+use FindBin ();
+use lib "$FindBin::Bin/../lib";
+use Test::More;
+use Test::Fcgi;
+use Test::Server;
+use Test::UnitFilter;
+use Test::Util qw(eventually find_program put slurp temp_tree);
+
+my $examples = Cwd::abs_path("$FindBin::Bin/../../examples");
+my $bin = Cwd::abs_path(Test::Util::build_dir() . '/bin');
+my $tree = temp_tree();
+my $dir = "$tree";
+mkdir "$dir/$_" for qw(www units);
+put("$dir/www/file", 'x' x 1000);
+put("$dir/units/$_", slurp("$examples/systemd/$_") =~ s{/usr/local/bin}{$bin}gr)
+    for map { m{([^/]+)\z} } glob "$examples/systemd/*.{service,socket,timer}";
+
+# What systemd-analyze says about a unit; undef: it does not work here.
+sub analyze ($verb, @options) {
+	my $said = qx{cd $dir/units && SYSTEMD_LOG_LEVEL=warning systemd-analyze $verb --no-pager @options 2>&1};
+	return $said =~ /Failed to (?:initialize|connect|create|allocate|setup)/i ? undef : $said;
+}
+
+subtest 'systemd accepts the units' => sub {
+	plan skip_all => 'no systemd-analyze' if !find_program('systemd-analyze');
+	for my $unit (map { m{([^/]+)\z} } glob "$dir/units/*") {
+		my $said = analyze('verify', '--man=no', "./$unit") // plan skip_all => 'systemd-analyze does not work here';
+		is join("\n", grep {/\Q$unit\E/} split /\n/, $said), '', $unit;
+	}
+};
+
+# The scale ends at 10.  The packaged units of nginx and lighttpd have 9.6.
+my %exposure = ('accel-server' => 2.2, 'fcgi-stat-accel' => 1.1);
+
+subtest 'few rights' => sub {
+	plan skip_all => 'no systemd-analyze' if !find_program('systemd-analyze');
+	for my $unit (sort keys %exposure) {
+		my $said = analyze('security', '--offline=true', "./$unit.service") // plan skip_all => 'systemd-analyze does not work here';
+		my ($score) = $said =~ /Overall exposure level for \S+: (\S+)/ or return fail "a score: $said";
+		cmp_ok $score, '<=', $exposure{$unit}, "$unit: $score";
+	}
+};
+
+subtest 'every file that a unit names has its other half' => sub {
+	for my $unit (qw(accel-server fcgi-stat-accel)) {
+		my $text = slurp("$examples/systemd/$unit.service");
+		my $made = slurp("$examples/systemd/$unit.tmpfiles");
+		for my $path ($text =~ m{^ReadWritePaths=-?(\S+)}mg) { like $made, qr/^d \Q$path\E /m, "$unit: $path" }
+		like $text, qr/^User=www-data$/m, "$unit: the user of web servers";
+		like slurp("$examples/systemd/$unit.logrotate"), qr/\Q$unit\E\.service/, "$unit: logrotate names it";
+		unlike $text, qr/^(?:RestrictSUIDSGID=|RemoveIPC=)/m, "$unit: neither openat2() nor the memory of others is taken away";
+	}
+};
+
+subtest 'logrotate accepts its files' => sub {
+	my $logrotate = find_program('logrotate') or plan skip_all => 'no logrotate';
+	for my $file (glob "$examples/systemd/*.logrotate") {
+		put("$dir/rotate", slurp($file));
+		chmod 0644, "$dir/rotate";
+		my $said = qx{$logrotate --debug --state=$dir/state $dir/rotate 2>&1};
+		unlike $said, qr/^error:|unknown option|skipping\.\.\./m, $file =~ s{.*/}{}r;
+	}
+};
+
+subtest 'apparmor_parser accepts the profiles' => sub {
+	my $parser = find_program('apparmor_parser') or plan skip_all => 'no apparmor_parser';
+	for my $file (grep { !/README/ } glob "$examples/apparmor/*") {
+		my $said = qx{$parser --skip-kernel-load --skip-cache --skip-read-cache $file 2>&1};
+		is $?, 0, $file =~ s{.*/}{}r or diag $said;
+	}
+};
+
+subtest 'accel-server makes no call that its unit forbids' => sub {
+	plan skip_all => 'no systemd-analyze' if !find_program('systemd-analyze');
+	plan skip_all => 'a sanitizer makes calls of its own' if Test::Util::sanitized();
+	my @calls = Test::UnitFilter::calls('accel-server');
+	cmp_ok scalar(@calls), '>', 100, 'systemd knows the sets';
+	for my $backend (Test::Server::backends()) {
+		my $srv = Test::Server->start(conf => qq{server.network-backend = "$backend"\nserver.pid-file = "\@RUN\@/pid"\n\$HTTP["url"] =~ "^/a+\$" {\n}\n},
+			filter => 'kill');
+		$srv->write('hello.txt', "hi\n");
+		like $srv->get('/hello.txt'), qr/ 200 /, "$backend: a file";
+		$srv->signal('HUP');
+		$srv->signal('USR1');
+		like $srv->wait_log(qr/ev=reloaded/), qr/ev=reloaded/, '... a reload';
+		like $srv->get('/none'), qr/ 404 /, '... and no file';
+		is $srv->stop, '', '... it ends with 0';
+	}
+	my $srv = Test::Server->start(filter => 'kill', under => [program('call-filter'), 'kill', without('openat2')], unchecked => 1);
+	$srv->wait_exit;
+	is $srv->{status} & 127, POSIX::SIGSYS(), 'the filter sees a forbidden call';
+};
+
+# The list of calls without one of them.
+sub without ($call) {
+	put("$dir/calls", join '', map {"$_\n"} grep { $_ ne $call } Test::UnitFilter::calls('accel-server'), Test::UnitFilter::of_root(), 'cachestat');
+	return "$dir/calls";
+}
+
+sub program ($name) { return Test::Util::program($name) }
+
+subtest 'fcgi-stat-accel makes no call that its unit forbids' => sub {
+	plan skip_all => 'no systemd-analyze' if !find_program('systemd-analyze');
+	plan skip_all => 'a sanitizer makes calls of its own' if Test::Util::sanitized();
+	my $app = Test::Fcgi->start({ filter => 'kill', own => 1 }, '--listen=unix:@SOCKET@', '--replace', "--root=$dir/www", "--log=$dir/log", '--timing',
+		'--status-path=/st');
+	is $app->get("$dir/www/file")->{status}, 200, 'a file';
+	is $app->get("$dir/www/none")->{status}, 404, 'no file';
+	like $app->ask(SCRIPT_NAME => '/st')->{body}, qr/accel\.answers/, 'its status page';
+	kill $_, $app->pid for qw(HUP USR2);
+	ok eventually(sub { slurp("$dir/log") =~ /ev=accel\.threads/ }), 'HUP and USR2';
+	is $app->stop('USR1'), 0, 'it ends with 0';
+};
+
+done_testing;
