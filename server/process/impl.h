@@ -14,7 +14,7 @@
  *   generation.c  one configuration with its workers and pools
  *   spawn.c       applications that the helper starts
  *   resolve.c     addresses of backends that have a host name
- *   report.c      messages to the service manager, whose watchdog is fed while every loop goes round
+ *   report.c      messages to the service manager, also to its watchdog
  */
 #ifndef SERVER_PROCESS_IMPL_H
 #define SERVER_PROCESS_IMPL_H
