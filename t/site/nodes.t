@@ -11,11 +11,14 @@ use Test::Http qw(request_head);
 use Test::Nodes;
 use Test::Util qw(eventually program put slurp);
 
-my $tree = File::Temp->newdir('accel-tree-XXXXXX', TMPDIR => 1);
-chmod 0755, "$tree";
 my @name = map { my $d = $_; map { "d$d/f$_.html" } 1 .. 20 } 1 .. 4;
-mkdir "$tree/d$_" or die $! for 1 .. 4;
-put("$tree/$_", "$_\n" x 500) for @name;
+
+sub files () {
+	my $tree = Test::Util::temp_tree();
+	mkdir "$tree/d$_" or die $! for 1 .. 4;
+	put("$tree/$_", "$_\n" x 500) for @name;
+	return $tree;
+}
 
 # ---------------------------------------------------------------- nothing is left
 
@@ -23,6 +26,7 @@ if ($ENV{ACCEL_NODES_VICTIM}) {
 	Test::Nodes::enter();
 	my ($ok, $why) = Test::Nodes->usable;
 	exit print "$why\n" unless $ok;
+	my $tree = files();
 	my $farm = Test::Nodes->new(source => "$tree", memory_mb => 64);
 	$farm->up(1);
 	$farm->front('haproxy', Test::Nodes->example('haproxy.cfg'));
@@ -38,9 +42,10 @@ sub outside () {
 }
 
 if (!Accel::Namespace::entered() && $> == 0) {
+	my $tmp = Test::Util::temp_tree();      # of files that nobody removes after KILL
 	my $pid = open my $out, '-|' // die "fork: $!";
 	if (!$pid) {
-		$ENV{ACCEL_NODES_VICTIM} = getppid;
+		@ENV{qw(ACCEL_NODES_VICTIM TMPDIR)} = (getppid, "$tmp");
 		exec $^X, (map { "-I$_" } @INC), $0 or die "exec: $!";
 	}
 	my $said = <$out> // '';
@@ -61,6 +66,7 @@ is $ENV{ACCEL_NODES_LEFT}, '', 'a rig that was killed leaves no process, cgroup,
 
 # ---------------------------------------------------------------- HAProxy
 
+my $tree = files();
 my $farm = Test::Nodes->new(source => "$tree");
 $farm->up($_, lookup_ms => 0, read_ms => 0) for 1 .. 4;
 # With a bound the next request of a node may spill before HAProxy has counted the end of the one before.
