@@ -19,7 +19,7 @@
 
 #define KEEP_REQUESTS 256u /* recycled requests */
 #define IDLE_REQUESTS 16u  /* of them, without requests of clients */
-/* User memory of a connection: measured with 10,000, the half of them in the middle of a request. */
+/* User memory of a connection, measured with 10,000 of which half were in a request. */
 #define CONN_MEMORY 1024u
 /* Connections that move to or from another generation in one round: some 0.3 ms. */
 #define MOVES 32u

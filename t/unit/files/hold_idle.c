@@ -1,4 +1,4 @@
-/* t/unit/files/hold_idle.c -- names without requests are forgotten, and files without are closed. */
+/* t/unit/files/hold_idle.c -- names without requests are forgotten, files without are closed. */
 #include "t/unit/files/hold_test.h"
 
 static const struct file_limits forgets = {
