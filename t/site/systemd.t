@@ -155,6 +155,24 @@ subtest 'stop' => sub {
 	ok -d $sd->path('/run/stat-accel'), 'the directory stays, for fcgi-stat-accel';
 };
 
+subtest 'accel-server started by root, as README.md has it' => sub {
+	my ($row) = slurp("$examples/systemd/README.md") =~ /^\| (files of root .*)$/m;
+	my @lines = $row =~ /`([A-Z]\w+=[^`]*)`/g;
+	cmp_ok scalar(@lines), '>=', 4, 'lines of a drop-in file';
+	$sd->put('/etc/systemd/system/accel-server.service.d/root.conf', join "\n", '[Service]', @lines, '');
+	$sd->put('/etc/stat-accel/accel-server.conf', $conf . qq{server.username = "www-data"\n});
+	$sd->systemctl('daemon-reload');
+	is +($sd->systemctl('start', 'accel-server'))[0], 0, 'it starts' or diag $sd->messages('-u', 'accel-server');
+	is get('/hello.txt'), "hello\n", 'it serves';
+	my $www = getpwnam 'www-data';
+	like slurp($sd->path('/proc/' . main_pid('accel-server') . '/status')), qr/^Uid:\s+$www\s+$www\s/m, 'the server is www-data';
+	is +($sd->systemctl('reload', 'accel-server'))[0], 0, 'it reloads';
+	is +($sd->systemctl('stop', 'accel-server'))[0], 0, 'it stops';
+	unlink $sd->path('/etc/systemd/system/accel-server.service.d/root.conf');
+	$sd->put('/etc/stat-accel/accel-server.conf', $conf);
+	$sd->systemctl('daemon-reload');
+};
+
 subtest 'accel-server with a socket of systemd' => sub {
 	is +($sd->systemctl('start', 'accel-server.socket'))[0], 0, 'systemd listens';
 	is get('/hello.txt'), "hello\n", 'the first request starts it';
