@@ -3,8 +3,12 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 
 #include "io/io.h"
+
+#define PAGE 4096u
+#define MANY 10000u /* entries from which on the pages of the table are given back */
 
 /* ---- the table */
 
@@ -30,6 +34,18 @@ lookup_fini(struct lookup_table *t)
 		while (t->slot[i] != NULL)
 			lookup_remove(t->slot[i]);
 	free(t->slot);
+}
+
+/* Each slot of an empty table is NULL, as new pages are.  A table of 10^6 names has 8 MiB. */
+static void
+give_pages_back(struct lookup_table *t)
+{
+	uintptr_t from = ((uintptr_t)t->slot + PAGE - 1) / PAGE * PAGE;
+	uintptr_t to = (uintptr_t)(t->slot + t->mask + 1) / PAGE * PAGE;
+
+	if (t->most > MANY && to > from)
+		(void)madvise((void *)from, to - from, MADV_DONTNEED);
+	t->most = 0;
 }
 
 struct lookup *
@@ -73,6 +89,8 @@ lookup_add(struct lookup *l)
 	l->chain = *slot;
 	*slot = l;
 	l->listed = true;
+	if (++l->table->n > l->table->most)
+		l->table->most = l->table->n;
 }
 
 static void
@@ -97,6 +115,8 @@ lookup_remove(struct lookup *l)
 		;
 	*pp = l->chain;
 	l->listed = false;
+	if (--l->table->n == 0)
+		give_pages_back(l->table);
 	unkeep(l);
 	lookup_put(l);
 }

@@ -32,6 +32,7 @@ struct lookup_table {
 	struct io *io;
 	struct lookup **slot;
 	size_t mask;
+	size_t n, most;                /* entries: now, and the most since the table was empty */
 	void (*free)(struct lookup *); /* frees the entry and what the policy added */
 };
 

@@ -24,11 +24,11 @@ sub switches {
 	return $n;
 }
 
-# Waits for a second, the longest timer, without a wake-up of any of them; false at the deadline.
+# Waits for two seconds, longer than each timer, without a wake-up of any of them; false at the deadline.
 sub fall_asleep {
 	my @pid = @_;
 	my $all = sub { my $n = 0; $n += switches($_) for @pid; return $n };
-	return eventually(sub { my $before = $all->(); sleep 1.1; $all->() == $before });
+	return eventually(sub { my $before = $all->(); sleep 2; $all->() == $before });
 }
 
 sub load { open my $out, '-|', program('accel-load'), '-q', @_ or die "accel-load: $!"; return $out }
