@@ -541,3 +541,9 @@ sender_cancel(struct sender *s)
 	if (s->flags & S_READING)
 		op_cancel(s->io, &s->read);
 }
+
+bool
+sender_waited_for_disk(const struct sender *s)
+{
+	return (s->op.kind == IO_SEND_FILE ? s->op.threaded : s->read.res == -ETIMEDOUT);
+}

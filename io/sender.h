@@ -70,5 +70,7 @@ void sender_init(struct sender *, struct io *, struct io_sock *);
 void sender_start(struct sender *, struct body *, uint32_t idle_ms,
     void (*done)(struct sender *, int));
 void sender_cancel(struct sender *); /* a wish: done() still comes */
+/* In done() with -ETIMEDOUT: the bytes of the file did not come; false: the receiver was slow. */
+bool sender_waited_for_disk(const struct sender *);
 
 #endif

@@ -10,6 +10,7 @@
 #include "server/accesslog_format.h"
 #include "server/conn/conn.h"
 #include "server/debug_log.h"
+#include "server/fault.h"
 #include "server/worker.h"
 
 bool
@@ -174,7 +175,10 @@ count_reply(struct request *r, bool batched)
 	case 2: count(c, replies_2xx); break;
 	case 3: count(c, replies_3xx); break;
 	case 4: count(c, replies_4xx); break;
-	case 5: count(c, replies_5xx); break;
+	case 5:
+		count(c, replies_5xx);
+		fault_tell(r);
+		break;
 	}
 	count_stages(r, batched);
 }
@@ -237,6 +241,8 @@ reply_log_broken(struct request *r, int err)
 		    LF_STR("then", "connection cut, without padding"));
 	else if (err == -ETXTBSY)
 		log_changed(r);
+	else if (err == -ETIMEDOUT && fault_tell_read(r))
+		return;
 	else if (err == -ETIMEDOUT)
 		log_limited(10, LOG_INFO, conn_id(r), "client.stalled",
 		    LF_TEXT("path", request_path(r)),

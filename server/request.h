@@ -112,6 +112,10 @@ struct request {
 	bool https;           /* the client used TLS, to a proxy in front */
 	uint64_t started_ns;  /* time at which the head was complete */
 	bool cold;            /* the request waited for the file system */
+	struct {              /* server/fault.h */
+		int err;      /* of its look-up; 0: none failed */
+		bool started, opened, told;
+	} fault;
 	/* look-up of a file */
 	struct lookup_wait wait;
 	struct {

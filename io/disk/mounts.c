@@ -1,4 +1,5 @@
 /* io/disk/mounts.c -- see mounts.h */
+#include <limits.h>
 #include <poll.h>
 #include <pthread.h>
 #include <stdbool.h>
@@ -6,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/sysmacros.h>
+#include <unistd.h>
 #include "io/io.h"
 #include "io/disk/mounts.h"
 #include "io/mounts.h"
@@ -251,5 +253,26 @@ io_mounts_of(const char *dir, io_mount_seen *seen, void *arg)
 	for (m = mounts.v; m < mounts.v + mounts.n; m++)
 		if (m->len > n + 1 && strncmp(m->point, dir, n) == 0 && m->point[n] == '/')
 			seen(arg, m->point, m->type);
+	pthread_mutex_unlock(&mounts.lock);
+}
+
+void
+io_mount_of(int root, const char *name, char *point, size_t size)
+{
+	char link[40], path[2 * PATH_MAX];
+	const struct mount *m;
+	ssize_t n;
+
+	point[0] = '\0';
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", root);
+	n = readlink(link, path, PATH_MAX); /* asks no disk */
+	if (n <= 0)
+		return;
+	snprintf(path + n, sizeof(path) - (size_t)n, "/%s", name);
+	pthread_mutex_lock(&mounts.lock);
+	keep_current();
+	m = holder_locked(path[1] == '/' ? path + 1 : path);
+	if (m != NULL)
+		snprintf(point, size, "%s", m->point);
 	pthread_mutex_unlock(&mounts.lock);
 }

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/conn/impl.h"
+#include "server/fault.h"
 #include "server/reply.h"
 #include "server/worker_spread.h"
 
@@ -56,6 +57,7 @@ conn_refuse(struct conn *c, int status, const char *why)
 	c->close_after = true;
 	log_limited(10, LOG_INFO, conn_id(c->r), "request.refused", LF_U64("status", status),
 	    LF_STR("why", why));
+	fault_told(c->r);
 	if (status == 503)
 		reply_retry(c->r, 1);
 	else
@@ -117,6 +119,8 @@ request_renew(struct request *r)
 	r->streamed = 0;
 	r->cold = false;
 	r->metered = METERED_NOT;
+	memset(&r->fault, 0, sizeof(r->fault));
+	r->scope = NULL;
 	r->relay = NULL;
 	r->granted = NULL;
 	r->variables = NULL;

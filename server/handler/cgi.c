@@ -5,6 +5,7 @@
 
 #include "base/log.h"
 #include "server/conn/conn.h"
+#include "server/fault.h"
 #include "server/handler/proxy_impl.h"
 #include "server/helper/cgi.h"
 #include "server/route.h"
@@ -195,6 +196,7 @@ cgi_start(struct request *r, bool peek)
 	log_limited(1, LOG_ERROR, conn_id(r), "cgi.none", LF_TEXT("url", r->http.target),
 	    LF_STR("why", "there is no helper process that could run the program"),
 	    LF_STR("do", "restart the server"));
+	fault_told(r);
 	if (r->body_left != 0)
 		conn_close_after(r);
 	reply_error(r, 503);

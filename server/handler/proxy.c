@@ -89,6 +89,15 @@ refuse(struct request *r, int status)
 	return (HANDLED_REPLY);
 }
 
+static enum handled
+too_long(struct request *r)
+{
+	log_limited(10, LOG_INFO, conn_id(r), "request.refused", LF_U64("status", 413),
+	    LF_STR("why",
+		"body longer than server.max-request-size, or than all temporary files may be"));
+	return (refuse(r, 413));
+}
+
 struct exchange_conf
 proxy_times(const struct conf *c)
 {
@@ -113,7 +122,7 @@ proxy_begin(struct request *r, bool peek, struct upstream *u, const struct excha
 		return (HANDLED_NOT_NOW);
 	if (conn_upload_too_long(r)) {
 		conn_close_after(r);
-		return (refuse(r, 413));
+		return (too_long(r));
 	}
 	if (!request_keep(r) || (rl = arena_get(&r->arena, sizeof(*rl))) == NULL)
 		return (refuse(r, 500));

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "server/conn/conn.h"
+#include "server/fault.h"
 #include "server/handler/cgi.h"
 #include "server/module/deflate.h"
 #include "server/module/error_handler.h"
@@ -285,6 +286,8 @@ static_answer(struct request *r, struct file_entry *e, bool peek)
 	if (r->index_try == NO_INDEX && err == 0 && is_dir && r->conf->dir_listing &&
 	    r->extra == NULL)
 		return (list_dir(r, e, peek));
+	if (err != 0)
+		fault_note(r, e);
 	file_entry_put(e);
 	if (err == 0 && !is_dir && !is_for_files(r))
 		return (refuse_method(r));

@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn/conn.h"
+#include "server/fault.h"
 #include "server/module/auth.h"
 #include "server/reply.h"
 #include "server/worker.h"
@@ -119,6 +120,7 @@ unusable(struct request *r, const char *why)
 {
 	log_limited(1, LOG_ERROR, conn_id(r), "auth.unusable", LF_TEXT("path", request_path(r)),
 	    LF_STR("why", why), LF_STR("then", "the client gets 500"));
+	fault_told(r);
 	return (module_refuses(r, 500, TEXT_NONE));
 }
 
@@ -372,6 +374,7 @@ broken(struct auth_try *t)
 	log_limited(1, LOG_ERROR, conn_id(t->r), "auth.unusable", LF_STR("file", t->check->why),
 	    LF_ERR("error", t->check->err), LF_STR("then", "the client gets 500"),
 	    LF_STR("do", "let the server's user read the file"));
+	fault_told(t->r);
 	answer(t, 500);
 }
 

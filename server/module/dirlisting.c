@@ -263,6 +263,8 @@ send_listing(struct request *r, struct listing *l)
 static void
 log_failed(struct request *r, int err)
 {
+	if (http1_status_of_errno(err) >= 500)
+		r->fault.err = err;
 	if (err != 0 && err != -ENOENT)
 		log_limited(1, LOG_WARN, conn_id(r), "dirlisting.failed",
 		    LF_TEXT("path", request_path(r)), LF_ERR("error", err));

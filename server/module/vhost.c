@@ -6,6 +6,7 @@
 
 #include "base/address.h"
 #include "server/conn/conn.h"
+#include "server/fault.h"
 #include "server/reply.h"
 #include "server/worker.h"
 
@@ -69,6 +70,11 @@ note(struct request *r, struct file_entry *e)
 		r->vhost.n = 0;
 	r->vhost.v[r->vhost.n++] =
 	    (struct vhost_told){ r->vhost.root, r->vhost.name, e->err, e->is_dir };
+	if (e->err != 0) {
+		r->scope = e->lk.scope;
+		r->lookup = r->vhost.name;
+		fault_note(r, e);
+	}
 	file_entry_put(e);
 }
 

@@ -1,0 +1,115 @@
+/* server/fault.c -- see fault.h */
+#include "server/fault.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "io/disk/pools_status.h"
+#include "io/mounts.h"
+#include "server/conn/conn.h"
+#include "server/worker.h"
+
+void
+fault_note(struct request *r, const struct file_entry *e)
+{
+	if (http1_status_of_errno(e->err) < 500)
+		return;
+	r->fault.err = e->err;
+	r->fault.started = e->open.start != 0;
+	r->fault.opened = e->open.opened != 0;
+}
+
+void
+fault_told(struct request *r)
+{
+	r->fault.told = true;
+}
+
+static uint64_t
+waited_ms(const struct request *r)
+{
+	return ((clock_mono_ns() - r->started_ns) / NS_PER_MS);
+}
+
+/* A device refuses jobs at once while it hangs, and while its queue is full. */
+static bool
+is_stuck(const struct request *r, const char *mount)
+{
+	struct io_pools_status s;
+	size_t i;
+
+	io_pools_status_take(&s, r->worker->conf.io.pools);
+	for (i = 0; i < s.ndevices; i++)
+		if (s.device[i].stuck && strcmp(s.device[i].mount, mount) == 0)
+			return (true);
+	return (false);
+}
+
+static const char *
+why_of(const struct request *r, const char *mount)
+{
+	switch (-r->fault.err) {
+	case ETIMEDOUT: return ("the device did not answer within server.max-open-idle");
+	case EAGAIN:
+		return (is_stuck(r, mount)
+			    ? "the device hangs: requests for it are refused until it answers"
+			    : "server.max-blocking-queue is reached for the device, or another "
+			      "program holds a lease of the file");
+	case EMFILE:
+	case ENFILE: return ("no descriptors are left; raise server.max-fds");
+	case ENOMEM: return ("no memory");
+	default: return ("the file cannot be opened");
+	}
+}
+
+/* Refused at once: the look-up did not begin. */
+static const char *
+stage_of(const struct request *r)
+{
+	if (r->fault.err == -EAGAIN || !r->fault.started)
+		return ("look-up");
+	return (r->fault.opened ? "read" : "open");
+}
+
+static void
+tell_file(struct request *r)
+{
+	char mount[IO_MOUNT_NAME];
+	struct text path = request_path(r);
+
+	io_mount_of(r->scope->root, r->lookup.p, mount, sizeof(mount));
+	log_limited(10, LOG_WARN, conn_id(r), "reply.failed", LF_U64("status", r->status),
+	    LF_TEXT("path", path), LF_TEXT("file", r->lookup), LF_STR("device", mount),
+	    LF_STR("stage", stage_of(r)), LF_U64("waited-ms", waited_ms(r)),
+	    LF_ERR("error", r->fault.err), LF_STR("why", why_of(r, mount)));
+}
+
+void
+fault_tell(struct request *r)
+{
+	if (r->fault.err != 0 && r->scope != NULL)
+		tell_file(r);
+	else if (!r->fault.told && r->relay == NULL)
+		log_limited(10, LOG_WARN, conn_id(r), "reply.failed", LF_U64("status", r->status),
+		    LF_TEXT("path", r->path != NULL ? request_path(r) : TEXT("-")),
+		    LF_STR("stage", "server"), LF_U64("waited-ms", waited_ms(r)),
+		    LF_STR("why", "no memory, or too many jobs wait"));
+}
+
+bool
+fault_tell_read(struct request *r)
+{
+	char mount[IO_MOUNT_NAME];
+
+	if (r->scope == NULL || !sender_waited_for_disk(&r->sender))
+		return (false);
+	io_mount_of(r->scope->root, r->lookup.p, mount, sizeof(mount));
+	log_limited(10, LOG_WARN, conn_id(r), "file.stalled", LF_TEXT("path", request_path(r)),
+	    LF_TEXT("file", r->lookup), LF_STR("device", mount), LF_STR("stage", "read"),
+	    LF_U64("waited-ms", waited_ms(r)), LF_U64("sent", r->sent),
+	    LF_STR("why", "the device gave no bytes for server.max-write-idle"),
+	    LF_STR("then", "connection cut"));
+	return (true);
+}

@@ -1,0 +1,23 @@
+/* server/fault.h -- tells why a client got 5xx, or a part of a file: one line with path, device and
+ * stage.
+ *
+ *   reply.failed status=503 path=/a/b device=/srv/nfs stage=open waited-ms=30001 why="..."
+ *
+ * A reply whose reason has a line of its own (exchange.failed, request.refused, auth.unusable) gets
+ * none.  The device is named by its mount point, found in the table of mounts, so a disk that
+ * hangs is not asked.
+ */
+#ifndef SERVER_FAULT_H
+#define SERVER_FAULT_H
+
+#include "server/request.h"
+
+/* The look-up of r->lookup below r->scope failed. */
+void fault_note(struct request *, const struct file_entry *);
+/* The reason was logged. */
+void fault_told(struct request *);
+void fault_tell(struct request *); /* of a reply with a status from 500 to 599 */
+/* A disk was too slow while the file was sent.  False: it was the client. */
+bool fault_tell_read(struct request *);
+
+#endif
