@@ -53,7 +53,7 @@ http {
 $temp
 	$upstream
 	server {
-		listen 127.0.0.1:$s->{port} backlog=8192;
+		listen 127.0.0.1:$s->{port} backlog=8192@{[ $s->{reuseport} ? ' reuseport' : '' ]};
 		root "$s->{root}";
 $front
 	}
