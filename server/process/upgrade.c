@@ -80,6 +80,7 @@ fail(struct process *ps, int status, struct text why)
 	process_say(LOG_ERROR, "upgrade.failed", why);
 	log_event(LOG_ERROR, NULL, "upgrade.undone",
 	    LF_STR("then", "this process serves on, with its program and configuration"));
+	shared_set(ps->counters_list.upgrades_failed, ps->counters_list.upgrades_failed + 1);
 	process_control_done(ps, CONTROL_UPGRADE, status, why);
 	if (ps->reload_again)
 		process_reload(ps);

@@ -157,6 +157,9 @@ configuration(const struct prom *p, const struct status *s)
 	prom_gauge(p, "config_last_reload_success_timestamp_seconds",
 	    "When the configuration in use was read, since 1970.", s->loaded_s);
 	prom_counter(p, "config-reloads", "Reloads whose configuration is in use.", s->reloads);
+	prom_counter(p, "upgrades-failed",
+	    "Upgrades (USR2) whose new process did not start; this one serves on.",
+	    s->upgrades_failed);
 	prom_gauge(p, "generations_draining",
 	    "Older configurations whose connections have not ended.", s->draining);
 }

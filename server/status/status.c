@@ -174,6 +174,7 @@ status_new(struct request *r)
 	s->started_s = all->started_wall_s;
 	s->loaded_s = shared_get(all->loaded_wall_s);
 	s->reloads = shared_get(all->reloads);
+	s->upgrades_failed = shared_get(all->upgrades_failed);
 	s->reload_refused = shared_get(all->reload_refused);
 	s->draining = shared_get(all->draining);
 	s->uptime_s = (clock_mono_ns() - all->started_ns) / NS_PER_S;

@@ -38,8 +38,9 @@ struct status {
 	struct text host, address;           /* the Host of the request; the listening socket */
 	uint64_t now_s, started_s, uptime_s; /* wall clock; whole seconds */
 	uint64_t loaded_s, reloads;          /* of the configuration in use */
-	bool reload_refused;                 /* the last one */
-	unsigned draining;                   /* generations */
+	uint64_t upgrades_failed;
+	bool reload_refused; /* the last one */
+	unsigned draining;   /* generations */
 	struct counters sum;
 	uint64_t phase[NPHASES];
 	uint64_t connections, connections_limit, busy;

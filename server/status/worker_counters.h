@@ -53,8 +53,9 @@ struct counters_list {
 	uint64_t started_ns, started_wall_s;
 	/* written by the main thread, with shared_set() */
 	uint64_t reloads, loaded_wall_s; /* loaded: the configuration in use */
-	bool reload_refused;             /* the last reload left the old configuration in use */
-	unsigned draining;               /* generations that finish their connections */
+	uint64_t upgrades_failed;
+	bool reload_refused; /* the last reload left the old configuration in use */
+	unsigned draining;   /* generations that finish their connections */
 };
 
 void counters_list_init(struct counters_list *);

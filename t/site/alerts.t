@@ -47,6 +47,7 @@ my %srv = (
 	errors => server(app_block($app)),
 	gone   => server(app_block($late, 'disable-time' => 1)),
 	reload => server(''),
+	upgrade => server(''),
 	down   => server(''),
 	log    => server(qq{accesslog.filename = "|while ! test -e $tree/go; do sleep 0.05; done; exec cat >/dev/null"\naccesslog.format = "%{User-Agent}i"\n}),
 );
@@ -123,6 +124,15 @@ sub reload () {
 	return sub { put($file, $was); $srv{reload}->signal('USR1') };
 }
 
+# The new process refuses the configuration, the old one serves on.
+sub upgrade () {
+	my $file = $srv{upgrade}->run . '/server.conf';
+	put("$file.good", slurp($file));
+	put($file, "server.document-root = nonsense\n");
+	$srv{upgrade}->signal('USR2');
+	return sub { rename "$file.good", $file };
+}
+
 sub lost () {
 	$pump{log} = sub {
 		my $c = $srv{log}->connect;
@@ -145,6 +155,7 @@ my @fault = (
 	[ $address->('errors'), { alertname => 'AccelBackend5xx', backend => 'unix:' . $app->socket }, \&errors ],
 	[ $address->('gone'), { alertname => 'AccelBackendUnreachable', backend => 'unix:' . $late->socket }, \&gone ],
 	[ $address->('reload'), { alertname => 'AccelReloadFailed' }, \&reload ],
+	[ $address->('upgrade'), { alertname => 'AccelUpgradeFailed' }, \&upgrade ],
 	[ $address->('log'), { alertname => 'AccelLogLinesLost' }, \&lost ],
 	[ $address->('down'), { alertname => 'AccelDown', job => 'accel-server' }, sub { $srv{down}->term; sub { } } ],
 );

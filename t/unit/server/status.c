@@ -156,6 +156,7 @@ sample(void)
 	s.started_s = 1173101331;
 	s.loaded_s = 1173101341;
 	s.reloads = 2;
+	s.upgrades_failed = 3;
 	s.reload_refused = true;
 	s.draining = 1;
 	s.sum.requests = 1000;
@@ -282,6 +283,7 @@ metrics(void)
 	has(s, "\naccel_config_last_reload_successful 0\n");
 	has(s, "\naccel_config_last_reload_success_timestamp_seconds 1173101341\n");
 	has(s, "\naccel_config_reloads_total 2\n");
+	has(s, "\naccel_upgrades_failed_total 3\n");
 	has(s, "\naccel_generations_draining 1\n");
 	has(s, "\nprocess_start_time_seconds 1173101331\n");
 	has(s,
