@@ -19,7 +19,7 @@ subtest 'the version stands in one place' => sub {
 	cmp_ok scalar @files, '>', 300, 'files of git';
 	# An address may contain the digits: 10.1.0.1.
 	is_deeply [grep { -f "$top/$_" && slurp("$top/$_") =~ /(?<![\d.])\Q$version\E(?![\d.:])/ && !m{^scripts/(?:deb|dist|debian-changelog)\z} } @files], ['Makefile'],
-		'in no file but the Makefile and the examples of the scripts that are told it';
+		'in no file but the Makefile and the examples in three scripts';
 	like slurp("$top/CHANGELOG.md"), qr/\A# Changes\n\n## \Q$version\E\b/, 'CHANGELOG.md begins with it';
 };
 

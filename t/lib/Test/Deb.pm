@@ -9,7 +9,7 @@ Test::Deb - the packages of `make deb`, and a new Debian to install them in
     my $why = Test::Deb::unusable();
     plan skip_all => $why if $why;
     my @debs = Test::Deb::build();                      # of this tree
-    my @next = Test::Deb::build_next('0.1.0+next');     # the same sources with another version
+    my @next = Test::Deb::build_next('0.2.0');           # the same sources with another version
     my $tree = Test::Deb::debian(@debs);                # a directory with Debian and all that the packages depend on
     my %is   = Test::Deb::files($tree);                 # path => what it is
 
