@@ -97,6 +97,17 @@ check_result(struct text in)
 	must(strlen(why) < HELPER_WHY_MAX);
 }
 
+static void
+check_upgraded(struct text in)
+{
+	struct helper_upgraded u;
+
+	if (helper_upgraded_parse(in.p, in.n, &u) != 0)
+		return;
+	must(u.status >= 0 && u.status < 256 && u.pid > 0);
+	must(u.cause.p + u.cause.n == in.p + in.n && u.cause.n <= HELPER_CAUSE_MAX);
+}
+
 /* Any bytes, and one good address. */
 static void
 check_addresses(struct text in)
@@ -383,6 +394,7 @@ LLVMFuzzerTestOneInput(const uint8_t *p, size_t n)
 	case 'q': check_request(in); break;
 	case 'n': check_name(in); break;
 	case 'r': check_result(in); break;
+	case 'u': check_upgraded(in); break;
 	case 'a': check_addresses(in); break;
 	case 'w':
 		check_recorder(in);

@@ -42,6 +42,9 @@ requests(void)
 	bytes[0] = HELPER_LOAD;
 	g_assert_cmpint(helper_request_parse(bytes, 1, &r), ==, 0);
 	g_assert_cmpint(helper_request_parse(bytes, 5, &r), ==, -EINVAL); /* a load with one */
+	bytes[0] = HELPER_UPGRADE;
+	g_assert_cmpint(helper_request_parse(bytes, 1, &r), ==, 0);
+	g_assert_cmpint(helper_request_parse(bytes, 5, &r), ==, -EINVAL); /* neither has this */
 	bytes[0] = HELPER_KINDS;
 	g_assert_cmpint(helper_request_parse(bytes, 5, &r), ==, -EINVAL);
 	bytes[0] = -1;
@@ -73,6 +76,10 @@ names(void)
 	bad = good;
 	bad.kind = HELPER_REMOVE_PIDFILE; /* asked for, never allowed by name */
 	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
+	bad.kind = HELPER_UPGRADE; /* needs no name */
+	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
+	bad.kind = HELPER_ACTIVATED; /* only handed over */
+	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
 	bad = (struct helper_name){ .kind = HELPER_LOAD, .timeout_ms = HELPER_LOAD_MAX_MS };
 	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, 0);
 	bad.timeout_ms++;
@@ -101,6 +108,29 @@ results(void)
 	g_assert_cmpstr(why, ==, "the reason");
 	g_assert_cmpint(helper_result_parse(&long_one, sizeof(long_one) - 1, why), ==, -EPERM);
 	g_assert_cmpint(helper_result_parse(&long_one, sizeof(long_one), why), ==, -EPROTO);
+}
+
+static void
+upgraded(void)
+{
+	static const int32_t v[][3] = { { 0, 7, 0 }, { 78, 7, 0 }, { 255, 7, 0 },
+		{ 256, 7, -EPROTO }, { -1, 7, -EPROTO }, { 0, 0, -EPROTO }, { 0, -7, -EPROTO } };
+	static char bytes[8 + HELPER_CAUSE_MAX + 1];
+	struct helper_upgraded u;
+	size_t i;
+
+	for (i = 0; i < NELEM(v); i++)
+		g_assert_cmpint(helper_upgraded_parse(v[i], 8, &u), ==, v[i][2]);
+	for (i = 0; i < 8; i++)
+		g_assert_cmpint(helper_upgraded_parse(v[0], i, &u), ==, -EPROTO);
+	memcpy(bytes, v[1], 8);
+	memcpy(bytes + 8, "why", 3);
+	g_assert_cmpint(helper_upgraded_parse(bytes, 11, &u), ==, 0);
+	g_assert_cmpint(u.status, ==, 78);
+	g_assert_cmpint(u.pid, ==, 7);
+	g_assert_true(text_eq(u.cause, TEXT("why")));
+	g_assert_cmpint(helper_upgraded_parse(bytes, sizeof(bytes) - 1, &u), ==, 0);
+	g_assert_cmpint(helper_upgraded_parse(bytes, sizeof(bytes), &u), ==, -EPROTO);
 }
 
 /* Addresses come from a process that may be under control of a name server. */
@@ -402,6 +432,7 @@ main(int argc, char **argv)
 	g_test_add_func("/helper/requests are short and whole", requests);
 	g_test_add_func("/helper/names are whole", names);
 	g_test_add_func("/helper/results are errors or none", results);
+	g_test_add_func("/helper/the outcome of an upgrade is whole", upgraded);
 	g_test_add_func("/helper/addresses are checked", addresses);
 	g_test_add_func("/helper/messages are whole and carry one descriptor", messages);
 	g_test_add_func("/helper/only what the configuration names is opened", only_what_is_named);
