@@ -77,9 +77,13 @@ sub hang () {
 	return sub { $hang_fs->go; $_->reply for @waits };
 }
 
+# Ten windows of good questions end the advice; sixty would be another one: all files are warm.
 sub useless () {
 	$pump{useless} = sub { $nginx->get("/www/f$_") for 1 .. 20 };
-	return sub { $pump{useless} = sub { $nginx->get("/other/f$_") for 1 .. 20 } };
+	return sub {
+		my $rounds = 50;
+		$pump{useless} = sub { $rounds-- > 0 or return; $nginx->get("/other/f$_") for 1 .. 20 };
+	};
 }
 
 # Clients that stay, each in the place of an older one.
