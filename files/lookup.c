@@ -203,14 +203,10 @@ lookup_oldest(const struct lookup_list *in)
 	return (list_empty(&in->head) ? NULL : list_entry(in->head.next, struct lookup, link));
 }
 
-unsigned
-lookup_evict(struct lookup_list *in, unsigned n, uint64_t bytes)
+struct lookup *
+lookup_surplus(const struct lookup_list *in, unsigned n, uint64_t bytes)
 {
-	unsigned gone = 0;
-
-	for (; (in->n > n || in->bytes > bytes) && in->n != 0; gone++)
-		lookup_remove(lookup_oldest(in));
-	return (gone);
+	return (in->n > n || in->bytes > bytes ? lookup_oldest(in) : NULL);
 }
 
 /* ---- freshness */

@@ -5,7 +5,7 @@
  *                   '-- NULL: lookup_new(), lookup_add(), --+----> lookup_tell(): w->done()
  *                             an op, lookup_join()
  *   lookup_keep()   known names in lists, the least recently checked first
- *   lookup_evict()  empties these lists; the bounds of open files are in files/hold/room.c
+ *   lookup_surplus()  which goes first; the bounds of open files are in files/hold/room.c
  *
  * Two policies embed struct lookup in their entries.  files/hold/ keeps descriptors and bytes and
  * checks them again; files/warm/ keeps facts.  Each makes its own ops: one op of hold/ fills one
@@ -91,8 +91,8 @@ void lookup_list_init(struct lookup_list *);
 /* Moves it to the end of this list.  No effect if it is not in the table. */
 void lookup_keep(struct lookup *, struct lookup_list *, uint64_t bytes);
 struct lookup *lookup_oldest(const struct lookup_list *); /* NULL: the list is empty */
-/* Drops the first entries until n and bytes are not exceeded; returns their number. */
-unsigned lookup_evict(struct lookup_list *, unsigned n, uint64_t bytes);
+/* The first entry, while the list exceeds n or bytes; NULL: it does not. */
+struct lookup *lookup_surplus(const struct lookup_list *, unsigned n, uint64_t bytes);
 
 uint64_t lookup_age(const struct lookup *); /* nanoseconds since its check began */
 /* err is 0 or -errno.  True: a retry would end the same way, so the answer is kept. */

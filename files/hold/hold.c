@@ -85,6 +85,8 @@ file_lookup(struct file_cache *fc, struct file_scope *scope, struct text path,
 	if (e == NULL)
 		return (file_entry_ref(fc->no_memory));
 	count(fc->counters, stat_misses);
+	if (gone_take(fc, hash))
+		count(fc->counters, stat_returned);
 	e->lk.client = w->client;
 	e->data = w->data;
 	lookup_add(&e->lk);
@@ -189,6 +191,7 @@ void
 file_cache_shrink(struct file_cache *fc)
 {
 	fc->shrunk = true;
+	gone_end(fc);
 	fc->lim.entries = fc->lim.fds = 0;
 	fc->lim.bytes = 0;
 	cache_keep_bounds(fc);
@@ -242,6 +245,7 @@ file_cache_free(struct file_cache *fc)
 		io_run(fc->io);
 	}
 	lookup_fini(&fc->table);
+	gone_end(fc);
 	file_entry_put(fc->no_memory);
 	free(fc);
 }

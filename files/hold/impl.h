@@ -4,6 +4,7 @@
  *   load.c   an unknown name: open, then the bytes of a small file
  *   check.c  a name in demand: still the same file?
  *   room.c   which entries are dropped
+ *   gone.c   which of them are asked for again
  */
 #ifndef FILES_HOLD_IMPL_H
 #define FILES_HOLD_IMPL_H
@@ -19,6 +20,16 @@ struct file_list {
 	uint32_t idle_ms; /* 0: they are not dropped for want of requests */
 };
 
+struct gone_name {
+	uint32_t hash; /* its upper half */
+	uint32_t at_s; /* 0: none */
+};
+
+struct gone_names {
+	struct gone_name *slot; /* NULL: no name went yet */
+	size_t mask;
+};
+
 struct file_cache {
 	struct lookup_table table;
 	struct io *io;
@@ -28,6 +39,7 @@ struct file_cache {
 	uint64_t fresh_ns;
 	/* with a descriptor; without; absent */
 	struct file_list open, kept, absent;
+	struct gone_names gone;
 	struct list busy;             /* entries with an op in flight */
 	struct file_entry *no_memory; /* the answer if there is no memory for one */
 };
@@ -60,5 +72,11 @@ void cache_shed_descriptors(struct file_cache *);
 void cache_lists_init(struct file_cache *);
 /* Cancels the timers; true: one has not come back yet. */
 bool cache_lists_stop(struct file_cache *);
+
+/* gone.c */
+void gone_note(struct file_cache *, const struct lookup *); /* It is dropped to make room. */
+/* true: this name was dropped lately.  It is not asked for again until it is dropped again. */
+bool gone_take(struct file_cache *, uint64_t hash);
+void gone_end(struct file_cache *);
 
 #endif

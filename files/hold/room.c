@@ -35,10 +35,16 @@ oldest(struct file_cache *fc)
 static void
 evict(struct file_cache *fc, struct lookup_list *in, unsigned n, uint64_t bytes)
 {
-	unsigned gone = lookup_evict(in, n, bytes);
+	struct lookup *l;
 
-	if (!fc->shrunk)
-		count_add(fc->counters, stat_evicted, gone);
+	while ((l = lookup_surplus(in, n, bytes)) != NULL) {
+		if (!fc->shrunk) {
+			count(fc->counters, stat_evicted);
+			if (in != &fc->absent.l && fc->lim.entries != 0)
+				gone_note(fc, l);
+		}
+		lookup_remove(l);
+	}
 }
 
 /* Each bound costs the entries that use it: a walk through large files evicts no small ones. */

@@ -29,6 +29,69 @@ test_bound_entries(void)
 }
 
 static void
+know_files(unsigned from, unsigned to)
+{
+	char name[16];
+
+	for (; from < to; from++) {
+		g_snprintf(name, sizeof(name), "f%u", from);
+		know(name, "x");
+		sim_advance_ms(io, 1);
+	}
+}
+
+/* Only names that a larger cache would have had count as a sign that it is too small. */
+static void
+test_returned(void)
+{
+	struct file_limits lim = usual;
+
+	lim.entries = 10;
+	lim.forget_ms = 80000;
+	up(&lim);
+	know_files(0, 15); /* as a crawler does: each once */
+	g_assert_cmpuint(counters.stat_evicted, ==, 5);
+	g_assert_cmpuint(counters.stat_returned, ==, 0);
+	know_files(0, 5);
+	g_assert_cmpuint(counters.stat_returned, ==, 5);
+	sim_advance_ms(io,
+	    79000); /* f5 to f9 went a moment ago; f10 and those behind it are forgotten later */
+	know_files(5, 7);
+	g_assert_cmpuint(counters.stat_returned, ==, 7);
+	sim_advance_ms(io, 3000);
+	know_files(7, 10); /* by now they would be forgotten anyway */
+	g_assert_cmpuint(counters.stat_returned, ==, 7);
+	down();
+}
+
+/* Absent names are nobody's loss; without a bound on the time every dropped file counts. */
+static void
+test_returned_absent(void)
+{
+	struct file_limits lim = usual;
+	struct look l;
+	char name[16];
+	int i, k;
+
+	lim.entries = 4;
+	up(&lim);
+	for (k = 0; k < 2; k++)
+		for (i = 0; i < 50; i++) {
+			g_snprintf(name, sizeof(name), "no%d", i);
+			ask(&l, name);
+			fails(IO_OPEN, -ENOENT);
+			put(&l);
+		}
+	g_assert_cmpuint(counters.stat_evicted, ==, 100 - (4 / 4 + 16));
+	g_assert_cmpuint(counters.stat_returned, ==, 0);
+	know_files(0, 5);
+	sim_advance_ms(io, 1000000);
+	know_files(0, 1);
+	g_assert_cmpuint(counters.stat_returned, ==, 1);
+	down();
+}
+
+static void
 test_bound_none(void)
 {
 	struct file_limits lim = usual;
@@ -418,6 +481,8 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/hold/bound/entries", test_bound_entries);
+	g_test_add_func("/hold/bound/returned", test_returned);
+	g_test_add_func("/hold/bound/returned-absent", test_returned_absent);
 	g_test_add_func("/hold/bound/none-are-kept", test_bound_none);
 	g_test_add_func("/hold/bound/shrink", test_bound_shrink);
 	g_test_add_func("/hold/bound/bytes", test_bound_bytes);

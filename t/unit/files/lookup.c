@@ -151,15 +151,18 @@ test_bounds(void)
 	g_assert_true(lookup_oldest(&files) == b);
 	g_assert_cmpuint(files.n, ==, 3);
 	g_assert_cmpuint(files.bytes, ==, 55);
-	g_assert_cmpuint(lookup_evict(&files, 3, 55), ==, 0);
-	g_assert_cmpuint(lookup_evict(&files, 3, 54), ==, 1);
+	g_assert_null(lookup_surplus(&files, 3, 55));
+	g_assert_true(lookup_surplus(&files, 3, 54) == b);
+	g_assert_true(lookup_surplus(&files, 2, UINT64_MAX) == b);
+	lookup_remove(b);
 	g_assert_null(find("b"));
-	g_assert_cmpuint(lookup_evict(&files, 1, UINT64_MAX), ==, 1);
+	g_assert_null(lookup_surplus(&files, 2, 35));
+	lookup_remove(lookup_surplus(&files, 1, UINT64_MAX));
 	g_assert_true(find("a") == a);
 	lookup_keep(a, &absent, 1); /* in one list at a time */
 	g_assert_cmpuint(files.n + files.bytes, ==, 0);
 	g_assert_cmpuint(absent.n + absent.bytes, ==, 2);
-	g_assert_cmpuint(lookup_evict(&files, 0, 0), ==, 0);
+	g_assert_null(lookup_surplus(&files, 0, 0));
 	outside = lookup_new(&table, sizeof(*outside), NULL, TEXT("x"), 7);
 	lookup_keep(outside, &files, 1); /* not in the table */
 	g_assert_cmpuint(files.n, ==, 0);
