@@ -10,7 +10,7 @@ my ($fish, $zsh) = (need_program('fish', 'fish'), need_program('zsh', 'zsh'));
 my $top = abs_path("$FindBin::Bin/../..");
 my $dir = temp_tree();
 my @programs = ((map { abs_path(build_dir()) . "/bin/$_" } qw(accel-server fcgi-stat-accel accel-warm accel-load accel-pool)), glob "$top/scripts/accel-*");
-is system("$top/scripts/completion", "$dir", @programs), 0, 'makes the files' or BAIL_OUT('no completion');
+is system("$top/scripts/completion", "$dir", @programs), 0, 'makes the files' or die 'no completion';
 local $ENV{HOME} = "$dir";
 
 sub offered ($name, $line) {

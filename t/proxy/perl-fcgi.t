@@ -49,7 +49,7 @@ END
 for my $name (qw(authorizer app)) {
 	my $out = qx{$spawn -s $run/$name.sock -F 4 -- $^X $run/$name.pl 2>&1};
 	push @pids, $out =~ /PID: (\d+)/g;
-	ok -S "$run/$name.sock", "spawn-fcgi: $name" or BAIL_OUT($out);
+	ok -S "$run/$name.sock", "spawn-fcgi: $name" or die $out;
 }
 
 my $conf = slurp("$FindBin::Bin/../../examples/accel-server/authorizer.conf");

@@ -46,7 +46,7 @@ END {
 	local $?;
 	if ($pid) { kill 'TERM', $pid; waitpid $pid, 0 }
 }
-ok eventually(sub { -S "$run/php.sock" }), 'php-fpm runs' or BAIL_OUT(slurp("$run/out") . slurp("$run/fpm.log"));
+ok eventually(sub { -S "$run/php.sock" }), 'php-fpm runs' or die(slurp("$run/out") . slurp("$run/fpm.log"));
 
 my $conf = slurp("$FindBin::Bin/../../examples/accel-server/php.conf");
 $conf =~ s{"/var/www/html"}{"\@DIR\@"};

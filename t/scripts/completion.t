@@ -9,7 +9,7 @@ use Test::Util qw(build_dir program slurp temp_tree);
 my $top = abs_path("$FindBin::Bin/../..");
 my $dir = temp_tree();
 my @programs = ((map { abs_path(build_dir()) . "/bin/$_" } qw(accel-server fcgi-stat-accel accel-warm accel-load accel-pool)), glob "$top/scripts/accel-*");
-is system("$top/scripts/completion", "$dir", @programs), 0, 'makes the files' or BAIL_OUT('no completion');
+is system("$top/scripts/completion", "$dir", @programs), 0, 'makes the files' or die 'no completion';
 
 # What bash offers for the last of these words.
 sub offered ($name, @words) {

@@ -57,7 +57,7 @@ put('cold.log', join "\n", timing_lines(400), '');
 my $model = full_model('cold.log', "cold$EVIL" =~ s{[/\x01]}{}gr, $dir, $EVIL);
 my ($page, @charts) = page_of($model);
 my $all = elements($page);
-is ref $all, 'ARRAY', 'every tag is closed, every attribute quoted' or BAIL_OUT($all);
+is ref $all, 'ARRAY', 'every tag is closed, every attribute quoted' or die $all;
 my %named;
 push @{ $named{ $_->{name} } }, $_ for @$all;
 

@@ -13,7 +13,7 @@ my $variant = build_dir() =~ m{build/(\w+)\z} ? $1 : 'release';
 my ($root, $www, $home) = map { temp_tree() } 1 .. 3;
 
 my $made = qx{make -s -C "$top" VARIANT=$variant DESTDIR="$root" install 2>&1};
-is $?, 0, 'make install' or BAIL_OUT($made);
+is $?, 0, 'make install' or die $made;
 my $bin = "$root/usr/local/bin";
 my @programs = map { s{.*/}{}r } glob "$bin/*";
 is_deeply [sort grep { /^(?:accel|fcgi|slowfs)/ } @programs], [sort qw(accel-bench accel-check accel-graph accel-load accel-pool accel-server accel-top accel-tune

@@ -11,7 +11,7 @@ use Test::Util qw(put slurp temp_tree);
 my $top = abs_path("$FindBin::Bin/../..");
 my $dir = temp_tree();
 my ($version) = slurp("$top/Makefile") =~ /^VERSION := (\S+)$/m;
-ok $version, 'the Makefile has a version' or BAIL_OUT('no VERSION');
+ok $version, 'the Makefile has a version' or die 'no VERSION';
 
 subtest 'the version stands in one place' => sub {
 	my @files = split /\0/, qx{git -C "$top" ls-files -z -- Makefile '*.c' '*.h' '*.def' '*.pm' scripts debian examples};

@@ -56,7 +56,7 @@ my $run = $srv->run;
 $jail =~ s{/var/log/stat-accel}{$run}g;
 $jail =~ s{^action .*}{action = accel-server[banfile="$dir/bans/list"]}mg;
 $jail =~ s{^backend .*}{backend = polling}mg;
-$jail =~ s{^maxretry = 50}{maxretry = 5}m or BAIL_OUT('the jail has changed');
+$jail =~ s{^maxretry = 50}{maxretry = 5}m or die 'the jail has changed';
 put("$dir/jail.d/accel-server.conf", $jail);
 
 subtest 'the filters' => sub {

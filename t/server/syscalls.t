@@ -51,7 +51,7 @@ server.max-keep-alive-requests = 1000000
 CONF
 $srv->write('1k', 'k' x 1024);
 $srv->write('100k', 'K' x 102_400);
-$srv->fetch("/$_")->{status} == 200 or BAIL_OUT('it does not serve') for qw(1k 100k);
+$srv->fetch("/$_")->{status} == 200 or die 'it does not serve' for qw(1k 100k);
 
 # name, path, requests, options, system calls allowed for each request
 for my $case (

@@ -87,7 +87,7 @@ make_path("$dir/tmp", "$dir/sessions");
 chmod 01777, "$dir/tmp";
 for (['-cbB -C 4', 'alice wonder'], ['-bm', 'bob builder']) {
 	my $said = qx{htpasswd $_->[0] '$dir/htpasswd' $_->[1] 2>&1};
-	BAIL_OUT("htpasswd: $said") if $?;
+	die "htpasswd: $said" if $?;
 }
 chmod 0644, "$dir/htpasswd";
 
@@ -111,7 +111,7 @@ END {
 	local $?;
 	if ($pid) { kill 'TERM', $pid; waitpid $pid, 0 }
 }
-ok eventually(sub { -S "$dir/php.sock" }), 'php-fpm runs' or BAIL_OUT(slurp("$dir/out"));
+ok eventually(sub { -S "$dir/php.sock" }), 'php-fpm runs' or die(slurp("$dir/out"));
 
 my $conf = "$FindBin::Bin/side-by-side.conf";
 my ($theirs, $ours) = map { Accel::Peer->start($_, root => "$dir/www", file => $conf, env => { RUN => $dir, WHO => $_ }) } $ENV{TWIN} // 'lighttpd', 'accel';
