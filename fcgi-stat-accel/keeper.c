@@ -140,7 +140,8 @@ keep(int end, const struct keeper_conf *k)
 	sigprocmask(SIG_SETMASK, &all, NULL);
 	(void)dup2(end, 0);
 	(void)syscall(SYS_close_range, 1, ~0u, 0);
-	(void)!chdir("/");
+	if (k->path[0] == '/')
+		(void)!chdir("/");
 	while ((n = read(0, &byte, 1)) > 0 || (n < 0 && errno == EINTR)) {
 		if (n < 0)
 			continue;

@@ -2,6 +2,7 @@
 # fcgi-stat-accel is replaced while nginx asks it: no request is lost, no download is cut, nothing is left behind.
 
 use v5.36;
+use File::Spec ();
 use FindBin ();
 use lib "$FindBin::Bin/../lib";
 use Test::More;
@@ -54,6 +55,16 @@ subtest '--replace' => sub {
 	is_deeply [sockets()], ['sock'], 'one socket';
 	is $new->stop, 0, 'it ends';
 	is_deeply [sockets()], [], 'and removes its socket';
+};
+
+subtest 'a relative name' => sub {
+	my @start = ('--listen=unix:' . File::Spec->abs2rel("$dir/run/sock"), '--replace', "--root=$dir/www");
+	my $old = Test::Fcgi->start({ own => 1, socket => "$dir/run/sock" }, @start);
+	my $new = Test::Fcgi->start({ own => 1, socket => "$dir/run/sock", nowait => 1 }, @start);
+	ok eventually(sub { defined $old->ended }), 'the old one is replaced';
+	is $new->get("$dir/www/file")->{status}, 200, 'the new one answers';
+	is $new->stop, 0, 'it ends';
+	ok eventually(sub { !sockets() }), '... and no socket is left' or diag sockets();
 };
 
 subtest 'a new process that fails leaves the old one alone' => sub {
