@@ -13,13 +13,22 @@
 #include "base/text.h"
 #include "io/notify.h"
 
+/* A manager that works reads within microseconds.  One that hangs must not hold the caller, which
+ * would take no signal any more. */
+#define PATIENCE_US 200000
+
 static int sock = -1;
 
 void
 notify_open(void)
 {
-	if (sock < 0 && getenv("NOTIFY_SOCKET") != NULL)
-		sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	const struct timeval patience = { .tv_usec = PATIENCE_US };
+
+	if (sock >= 0 || getenv("NOTIFY_SOCKET") == NULL)
+		return;
+	sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (sock >= 0)
+		(void)setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 }
 
 void

@@ -1,7 +1,7 @@
 /* io/notify.h -- reports the state of the program to the service manager, as systemd expects: a
  * datagram to $NOTIFY_SOCKET.
  *
- * Thread   the first one.  It may wait for the manager.
+ * Thread   the first one.  It waits for the manager for 0.2 s at most; then the report is lost.
  */
 #ifndef IO_NOTIFY_H
 #define IO_NOTIFY_H
