@@ -12,6 +12,10 @@
 /* A share is the mean, an eighth of it, and so many more.  Fewer would make a busy server move
  * connections of one request each; the eighth keeps the busiest of many below 1.3 x the mean. */
 #define SLACK 4u
+/* Connections that wait for a worker which has not gone round since they were given, as many as it
+ * takes in a round.  A worker that stands still (the kernel made it wait for a disk) gets no more:
+ * they would wait with it, and the giver can serve them. */
+#define WAIT_MAX 32u
 
 struct taker {
 	struct worker *w;
@@ -70,15 +74,17 @@ load_of(const struct taker *t)
 	return (worker_connections(t->w) + shared_get(t->w->spread.coming));
 }
 
+/* Of those for which fewer than so many wait; NULL: none. */
 static struct taker *
-fewest(const struct handover *h)
+fewest(const struct handover *h, unsigned max_coming)
 {
-	struct taker *best = h->takers;
-	unsigned i, n, least = load_of(best);
+	struct taker *best = NULL;
+	unsigned i, n, least = 0;
 
-	for (i = 1; i < h->ntakers; i++) {
+	for (i = 0; i < h->ntakers; i++) {
 		n = load_of(&h->takers[i]);
-		if (n < least) {
+		if (shared_get(h->takers[i].w->spread.coming) < max_coming &&
+		    (best == NULL || n < least)) {
 			best = &h->takers[i];
 			least = n;
 		}
@@ -161,7 +167,7 @@ handover_open(struct handover *h, struct worker *const *workers, unsigned n,
 
 		m->listener = listener_of(h, m->listener);
 		if (m->listener != NULL)
-			append(h, fewest(h), m);
+			append(h, fewest(h, UINT_MAX), m);
 		else
 			give_up(h, m);
 	}
@@ -227,16 +233,16 @@ is_nearly_full(const struct taker *t)
 	return (load_of(t) + 1 >= max - max / 8);
 }
 
-/* NULL: the connection stays where it is. */
+/* NULL: the connection stays where it is.  It cannot stay with a giver that ends. */
 static struct taker *
 choose(const struct handover *h, const struct worker *giver)
 {
 	const struct taker *own = taker_of(h, giver);
-	struct taker *best = h->ntakers != 0 ? fewest(h) : NULL;
+	struct taker *best = fewest(h, own != NULL ? WAIT_MAX : UINT_MAX);
 
-	if (own != NULL && (load_of(best) + 1 >= load_of(own) || is_nearly_full(best)))
-		return (NULL);
-	return (best);
+	if (own == NULL || best == NULL)
+		return (best);
+	return (load_of(best) + 1 < load_of(own) && !is_nearly_full(best) ? best : NULL);
 }
 
 bool

@@ -117,6 +117,26 @@ test_full(void)
 	down();
 }
 
+/* A worker that stands still takes nothing, so the giver and the others serve. */
+static void
+test_still(void)
+{
+	const struct worker old = { .nconns = 1 };
+	unsigned i, n;
+
+	up(3, (const unsigned[N]){ 500, 0, 400 });
+	for (n = 0; give(&worker[0]); n++)
+		;
+	g_assert_cmpuint(taken(2), ==, 32);
+	g_assert_cmpuint(n, ==, 32 + 32);
+	g_assert_true(give(&worker[0])); /* 2 has gone round, 1 has not */
+	g_assert_cmpuint(taken(2), ==, 1);
+	for (i = 0; i < 40; i++)
+		g_assert_true(give(&old));
+	g_assert_cmpuint(taken(1), ==, 32 + 40);
+	down();
+}
+
 static void
 test_share(void)
 {
@@ -174,6 +194,7 @@ main(int argc, char **argv)
 	g_test_add_func("/handover/leaving", test_leaving);
 	g_test_add_func("/handover/taker-gives", test_taker_gives);
 	g_test_add_func("/handover/full", test_full);
+	g_test_add_func("/handover/still", test_still);
 	g_test_add_func("/handover/share", test_share);
 	g_test_add_func("/handover/spread", test_spread);
 	g_test_add_func("/handover/next-takers", test_next_takers);
