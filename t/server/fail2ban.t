@@ -95,7 +95,8 @@ subtest 'ban, refused, unban, served' => sub {
 	client('set accel-server-auth banip 2001:db8:1:2::3');
 	like slurp("$dir/bans/list"), qr{^2001:db8:1:2::3/64 \d{10} # fail2ban accel-server-auth$}m, 'an IPv6 address, with its network';
 	is client('set accel-server-limit unbanip 127.0.0.7') =~ s/\s//gr, '1', 'unban';
-	ok eventually(sub { ask('127.0.0.7') ne '' }), 'it is served again';
+	# fail2ban may read of further requests of the flood, and ban it again
+	ok eventually(sub { client('set accel-server-limit unbanip 127.0.0.7'); ask('127.0.0.7') ne '' }), 'it is served again';
 	client('stop');
 	waitpid $pid, 0;
 	like slurp("$dir/bans/list"), qr/\A127\.0\.0\.99 # of the operator\n\z/, 'at its end fail2ban leaves the lines of others';
