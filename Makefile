@@ -84,7 +84,11 @@ TESTS    := $(filter-out t/tomcat/% t/deb/% $(if $(filter release,$(VARIANT)),,$
 
 FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
-.PHONY: all rigs units check check-tomcat asan tsan bench bench-cold bench-tune bench-backends bench-idle bench-growth bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-spread bench-hostile bench-lifecycle bench-lifecycle-accel demo results run install install-service check-units clean help lint deps fuzz man dist deb check-deb
+BENCHES  := bench bench-cold bench-tune bench-backends bench-idle bench-growth bench-fcgi bench-accel bench-hotcost bench-modules \
+	    bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-soak bench-spread bench-hostile \
+	    bench-lifecycle bench-lifecycle-accel
+
+.PHONY: all rigs units check check-tomcat asan tsan $(BENCHES) demo results run install install-service check-units clean help lint deps fuzz man dist deb check-deb
 all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
@@ -193,7 +197,7 @@ demo:
 	@B=$B scripts/demo $(ARGS)
 
 # `make bench-cold ARGS=--quick`
-bench bench-cold bench-tune bench-backends bench-idle bench-growth bench-fcgi bench-accel bench-hotcost bench-modules bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-spread bench-hostile bench-lifecycle bench-lifecycle-accel: deps
+$(BENCHES): deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs
 	@B=$B scripts/bench $(patsubst bench-%,--%,$(filter bench-%,$@)) $(ARGS)
 
@@ -310,6 +314,7 @@ help:
 	@echo 'make bench-load   accel-load beside wrk and h2load'
 	@echo 'make bench-spread  connections by worker, and what a connection of one request costs: beside nginx and lighttpd'
 	@echo 'make bench-lifecycle  50 reloads and 50 binary upgrades under 200 clients and long downloads: lost, cut, memory, descriptors'
+	@echo 'make bench-soak   20 minutes of everything at once: faults, reloads, upgrades, rotation; what is lost, what grows, which alert fires'
 	@echo 'make bench-hostile  attacks of every kind beside a victim (ARGS=--seconds=1800; VARIANT=asan)'
 	@echo 'make bench-lifecycle-accel  fcgi-stat-accel replaced behind nginx under load: what is lost, what stays behind'
 	@echo 'make bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-proxy bench-walk'
