@@ -18,7 +18,7 @@ Test::Soak::World - an accel-server in production: files, slow disks, applicatio
     /hot/    pool of small files in memory           /app/     files that fcgi-stat-accel names
     /cold/   pool on a slow disk with 8 spindles     /broken/  an application that answers 200 or 500, as $world->broken says
     /hung/   on a disk that hangs by order
-    /long/   files of 8 MB, 512 kB a second each     /names/   5000 files, more than server.max-cached-files
+    /long/   files of 8 MB, 512 kB a second each     /names/   1000 files, more than server.max-cached-files
     /inside/ a second fcgi-stat-accel is asked       /outside/ the same, about files outside of its root
 
 All files of pools prove their name and offset (accel-pool). Logs and spool files are on a tmpfs of 24 MB; C<fill> and C<unfill> make it full.
@@ -38,7 +38,7 @@ use Test::Fcgi ();
 use Test::Server ();
 use Test::Util qw(eventually);
 
-use constant { DISK_MB => 24, STUCK_S => 3, CACHED_FILES => 2000, NAMES => 5000, DESCRIPTORS => 3000, CONNECTIONS => 2750, QUEUE => 64 };
+use constant { DISK_MB => 24, STUCK_S => 3, CACHED_FILES => 400, NAMES => 1000, DESCRIPTORS => 3000, CONNECTIONS => 2750, QUEUE => 64 };
 
 # Answers 500 while the file beside it exists, else 200.
 my $BROKEN = <<'END';
