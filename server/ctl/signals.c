@@ -42,16 +42,17 @@ ctl_read_pid(const char *pid_file, unsigned *pid)
 {
 	char text[32];
 
+	errno = 0; /* the control socket may have set it */
 	*pid = read_file(pid_file, text, sizeof(text)) ? (unsigned)strtoul(text, NULL, 10) : 0;
 	if (*pid > 1)
 		return (0);
 	fprintf(stderr, "accel-server ctl: no server runs: %s: %s\n", pid_file,
-	    errno == ENOENT ? "there is no such file" : "it has no process number");
+	    errno != 0 ? strerror(errno) : "it has no process number");
 	return (EX_UNAVAILABLE);
 }
 
-/* Whoever can write to the pid file, or an old one that was left, must not have any process of the
- * machine signalled. */
+/* The pid file may be old, or written by an intruder: no process of another program gets a signal.
+ */
 static bool
 is_server(unsigned pid)
 {

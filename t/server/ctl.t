@@ -89,7 +89,10 @@ subtest 'stop and quit wait for the end' => sub {
 	is $srv->wait_exit(0), 0, 'the process has ended with status 0';
 	my ($rc, $said) = ctl($srv, 'status');
 	is $rc, 69, 'then there is no server';
-	like $said, qr/no server runs.*no such file/, '... which is said';
+	like $said, qr/no server runs.*No such file/, '... which is said';
+	unlink $srv->run . '/pid.ctl';
+	put($srv->run . '/pid', '');
+	like +(ctl($srv, 'status'))[1], qr/no server runs.*it has no process number/, '... as it is of an empty pid file';
 
 	$srv = server();
 	my $c = $srv->connect(rcvbuf => 4096);
