@@ -168,7 +168,6 @@ retire(struct process *ps, pid_t pid)
 	    LF_STR("then", "this process ends with its last connection"));
 	tell_manager(ps, pid);
 	ps->upgrade.retired = ps->draining = true;
-	ps->watchdog.interval_ns = 0;
 	free(ps->pidfile);
 	ps->pidfile = NULL;
 	process_control_retire(ps);
