@@ -19,25 +19,49 @@ plan skip_all => $why if $why;
 my $examples = Cwd::abs_path("$FindBin::Bin/../../examples");
 my $sd = Test::Systemd->boot;
 
-sub setup {
+my $readme = slurp("$examples/systemd/README.md");
+
+# The first block of commands of README.md behind a line, without sudo.
+sub lines ($from) {
+	my ($block) = $readme =~ /^\Q$from\E(?s:.*?)\n\n((?:    .*\n)+)/m or die "README.md: nothing below $from";
+	return map { s/\bsudo //gr } $block =~ /^    (.*)$/mg;
+}
+
+sub paste (@lines) {
+	for my $line (@lines) {
+		my ($status, $said) = $sd->command('sh', '-c', $line);
+		is $status, 0, $line or diag $said;
+	}
+	return;
+}
+
+sub install {
 	my $bin = Test::Util::build_dir() . '/bin';
-	for (qw(accel-server fcgi-stat-accel)) {
+	for (qw(accel-server fcgi-stat-accel accel-warm)) {
 		File::Copy::copy("$bin/$_", $sd->path("/usr/local/bin/$_")) or die "$_: $!";
 		chmod 0755, $sd->path("/usr/local/bin/$_");
 	}
-	for my $file (glob "$examples/systemd/*") {
-		my ($name) = $file =~ m{([^/]+)\z};
-		$sd->put("/etc/systemd/system/$name", slurp($file)) if $name =~ /\.(?:service|socket|timer)\z/;
-		$sd->put("/etc/tmpfiles.d/$1.conf", slurp($file)) if $name =~ /(.*)\.tmpfiles\z/;
-		$sd->put("/etc/accel-rotate/$1", slurp($file)) if $name =~ /(.*)\.logrotate\z/;
-	}
-	# The real one would be too slow for a test; all else is as it is installed.
-	$sd->put('/etc/systemd/system/accel-server.service.d/test.conf', "[Service]\nWatchdogSec=2\nTimeoutAbortSec=1\nRestartSec=0\n");
-	$sd->put('/etc/systemd/system/fcgi-stat-accel.service.d/test.conf', "[Service]\nWatchdogSec=2\nTimeoutAbortSec=1\nRestartSec=0\n");
+	return system('make', '-s', '-C', "$examples/..", 'install-service', 'DESTDIR=' . $sd->path('')) == 0;
+}
+
+subtest 'accel-server as README.md installs it' => sub {
+	my ($make, @start) = lines('## accel-server');
+	is $make, 'make && make install install-service', 'make';
+	ok install(), 'make install-service';
+	$sd->put('/var/www/html/index.html', "hello\n");
+	chmod 0644, $sd->path('/var/www/html/index.html');
+	paste(@start);
+	like $sd->run('curl', '--silent', 'http://127.0.0.1:8080/'), qr/^hello$/, 'it serves';
+	paste(lines('It serves'));
+};
+
+# The real one would be too slow for a test; all else is as it is installed.
+sub watch_closely {
+	$sd->put("/etc/systemd/system/$_.service.d/test.conf", "[Service]\nWatchdogSec=2\nTimeoutAbortSec=1\nRestartSec=0\n") for qw(accel-server fcgi-stat-accel);
+	$sd->systemctl('stop', 'accel-server');
 	$sd->put('/var/www/html/hello.txt', "hello\n");
 	chmod 0644, $sd->path('/var/www/html/hello.txt');
 	$sd->systemctl('daemon-reload');
-	$sd->run('systemd-tmpfiles', '--create', 'accel-server.conf', 'fcgi-stat-accel.conf');
 	return;
 }
 
@@ -57,7 +81,7 @@ sub get { my ($path) = @_; return $sd->run('curl', '--silent', '--max-time', '20
 
 sub main_pid { my ($unit) = @_; return $sd->show($unit, 'MainPID') }
 
-setup();
+watch_closely();
 $sd->put('/etc/stat-accel/accel-server.conf', $conf);
 
 subtest 'accel-server starts, with no more rights than it needs' => sub {
@@ -140,7 +164,7 @@ subtest 'the watchdog bites when it stands still' => sub {
 
 subtest 'logrotate' => sub {
 	plan skip_all => 'no logrotate' if !-x '/usr/sbin/logrotate';
-	my ($status, $said) = $sd->command('logrotate', '--force', '--state=/run/rotate-state', '/etc/accel-rotate/accel-server');
+	my ($status, $said) = $sd->command('logrotate', '--force', '--state=/run/rotate-state', '/etc/logrotate.d/accel-server');
 	is $status, 0, 'it rotates' or diag $said;
 	is $said, '', 'and has nothing to say';
 	ok -e $sd->path('/var/log/stat-accel/access.log.1'), 'the old log';
@@ -189,6 +213,15 @@ sub ask {
 	return $c->reply->{status};
 }
 
+subtest 'fcgi-stat-accel and accel-warm as README.md installs them' => sub {
+	my ($make, @start) = lines('## fcgi-stat-accel');
+	is $make, 'make && make install install-service', 'make';
+	paste(@start);
+	is ask(), 204, 'it answers';
+	paste(lines('### Every day'), lines('## accel-warm by a timer'));
+	$sd->systemctl('stop', 'accel-warm.timer', 'fcgi-stat-accel.socket', 'fcgi-stat-accel');
+};
+
 subtest 'fcgi-stat-accel starts with its first request' => sub {
 	is +($sd->systemctl('start', 'fcgi-stat-accel.socket'))[0], 0, 'systemd listens';
 	my @socket = stat $sd->path('/run/stat-accel.sock');
@@ -202,7 +235,7 @@ subtest 'fcgi-stat-accel starts with its first request' => sub {
 	$sd->put('/etc/default/fcgi-stat-accel', "OPTIONS=--mode=sendfile --root=/var/www --log=/var/log/stat-accel/fcgi-stat-accel.log\n");
 	is +($sd->systemctl('restart', 'fcgi-stat-accel'))[0], 0, 'other options, and a log';
 	is ask(), 200, 'the answer of the other mode';
-	is +($sd->command('logrotate', '--force', '--state=/run/rotate-state', '/etc/accel-rotate/fcgi-stat-accel'))[0], 0, 'its log is rotated';
+	is +($sd->command('logrotate', '--force', '--state=/run/rotate-state', '/etc/logrotate.d/fcgi-stat-accel'))[0], 0, 'its log is rotated';
 	ok eventually(sub { slurp($sd->path('/var/log/stat-accel/fcgi-stat-accel.log')) =~ /ev=log\.reopen by=HUP/ }), 'it writes to the new one';
 };
 
