@@ -187,18 +187,28 @@ logfile_reopen(struct logfile *lf, void (*failed)(const char *, int))
 }
 
 void
+logfile_stop(struct logfile *lf)
+{
+	pthread_mutex_lock(&lf->lock);
+	if (!lf->stop)
+		lf->end_ns = clock_mono_ns() + NS_PER_S;
+	lf->stop = true;
+	pthread_cond_signal(&lf->more);
+	pthread_mutex_unlock(&lf->lock);
+}
+
+void
 logfile_close(struct logfile *lf)
 {
-	uint64_t until = clock_mono_ns() + NS_PER_S;
-	struct timespec ts = { .tv_sec = (time_t)(until / NS_PER_S),
-		.tv_nsec = (long)(until % NS_PER_S) };
+	struct timespec ts;
 	bool done;
 
 	if (lf == NULL)
 		return;
+	logfile_stop(lf);
+	ts = (struct timespec){ .tv_sec = (time_t)(lf->end_ns / NS_PER_S),
+		.tv_nsec = (long)(lf->end_ns % NS_PER_S) };
 	pthread_mutex_lock(&lf->lock);
-	lf->stop = true;
-	pthread_cond_signal(&lf->more);
 	while (!lf->done && pthread_cond_timedwait(&lf->ended, &lf->lock, &ts) == 0)
 		;
 	done = lf->done;

@@ -36,6 +36,9 @@ void logfile_line(void *logfile, struct text line);
 void logfile_reopen(struct logfile *, void (*failed)(const char *path, int err));
 /* lines that were dropped by any log since the start of the process */
 uint64_t logfile_dropped(void);
-void logfile_close(struct logfile *); /* writes the waiting lines, within a second */
+/* Begins to close: of several logs on a disk that hangs, all get the same second. */
+void logfile_stop(struct logfile *);
+/* Writes the waiting lines, within a second from logfile_stop(), which need not be called. */
+void logfile_close(struct logfile *);
 
 #endif

@@ -169,7 +169,7 @@ void process_early_lines(struct process *);
 int process_errorlog(struct process *, const struct conf *);
 /* -errno: unusable, logged */
 int process_accesslog(void *process, const char *path, struct logfile **);
-/* closes the logs that no generation names; at most 1 s each */
+/* closes the logs that no generation names; at most 1 s for all */
 void process_drop_accesslogs(struct process *);
 void process_reopen_logs(struct process *);
 void process_close_logs(struct process *);

@@ -172,6 +172,9 @@ process_drop_accesslogs(struct process *ps)
 
 	list_each(f, &ps->access_files, link)
 		if (!is_named(ps, f->path))
+			logfile_stop(f->log);
+	list_each(f, &ps->access_files, link)
+		if (!is_named(ps, f->path))
 			accesslog_close(f);
 }
 
@@ -221,6 +224,8 @@ process_close_logs(struct process *ps)
 {
 	struct access_file *f;
 
+	list_each(f, &ps->access_files, link)
+		logfile_stop(f->log);
 	list_each(f, &ps->access_files, link)
 		accesslog_close(f);
 	log_set_sink(NULL, NULL);

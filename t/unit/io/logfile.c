@@ -10,6 +10,8 @@
 #include "base/clock.h"
 #include "io/logfile.h"
 
+#define N_HANGING 24
+
 static char *dir, *path;
 
 static char *
@@ -237,6 +239,38 @@ test_reopen_fails(void)
 }
 
 static int
+hanging_open(void *arg, const char *name)
+{
+	if (g_atomic_int_add((gint *)arg, 1) < N_HANGING)
+		return (open("/dev/null", O_WRONLY | O_CLOEXEC));
+	for (;;)
+		pause();
+}
+
+/* The main thread of a server closes them, and its service manager watches it. */
+static void
+test_all_hang(void)
+{
+	struct logfile *lf[N_HANGING];
+	int64_t begun = g_get_monotonic_time();
+	static gint opened;
+	int i;
+
+	for (i = 0; i < N_HANGING; i++)
+		g_assert_cmpint(logfile_open(path, hanging_open, &opened, &lf[i]), ==, 0);
+
+	for (i = 0; i < N_HANGING; i++)
+		logfile_reopen(lf[i], NULL);
+	while (g_atomic_int_get(&opened) < 2 * N_HANGING)
+		g_usleep(1000);
+	for (i = 0; i < N_HANGING; i++)
+		logfile_stop(lf[i]);
+	for (i = 0; i < N_HANGING; i++)
+		logfile_close(lf[i]);
+	g_assert_cmpint(g_get_monotonic_time() - begun, <, N_HANGING * G_USEC_PER_SEC / 2);
+}
+
+static int
 packet_open(void *arg, const char *name)
 {
 	return (*(int *)arg);
@@ -285,6 +319,7 @@ main(int argc, char **argv)
 	g_test_add_func("/logfile/full-reopen", test_full_reopen);
 	g_test_add_func("/logfile/errors", test_errors);
 	g_test_add_func("/logfile/gathers", test_gathers);
+	g_test_add_func("/logfile/all-hang", test_all_hang);
 	res = g_test_run();
 	fifo = g_build_filename(dir, "fifo", NULL);
 	g_unlink(fifo);
