@@ -299,11 +299,12 @@ static int
 take_place(struct process *ps)
 {
 	const struct conf *c = config_global(process_newest(ps)->config);
+	bool waits = starter_waits(); /* otherwise the old server keeps its pid file */
 
-	if (starter_socket() >= 0 && process_pidfile(ps, c) != 0)
+	if (waits && starter_socket() >= 0 && process_pidfile(ps, c) != 0)
 		return (EX_CANTCREAT);
 	say_what_came(ps);
-	if (starter_ready())
+	if (waits && starter_ready())
 		return (0);
 	log_event(LOG_ERROR, NULL, "start.abandoned",
 	    LF_STR("why", "the process that waited for this start has ended"));
@@ -366,8 +367,10 @@ run(struct process *ps, struct config *config)
 		generation_adopts(ps, process_newest(ps));
 		say_ready(ps);
 	} else if (!ps->draining) {
+		/* In an upgrade its workers have accepted connections, which have their replies;
+		 * the supervisor ends that. */
 		ps->abandoned = true;
-		process_stop(ps, "a failed start", true);
+		process_stop(ps, "a failed start", starter_socket() < 0);
 	}
 	watch(ps);
 	return (rc);

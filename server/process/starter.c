@@ -76,6 +76,14 @@ starter_socket(void)
 }
 
 bool
+starter_waits(void)
+{
+	struct pollfd p = { .fd = pipe_end };
+
+	return (pipe_end < 0 || poll(&p, 1, 0) == 0); /* POLLERR: nobody reads */
+}
+
+bool
 starter_ready(void)
 {
 	bool heard = pipe_end < 0 || write(pipe_end, "", 1) == 1;

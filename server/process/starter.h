@@ -31,6 +31,8 @@ int starter_socket(void);
 int starter_daemonize(void);
 
 void starter_say(struct text); /* one more message; no effect when nobody waits */
+/* False: the one that waited is gone. */
+bool starter_waits(void);
 /* The server accepts connections.  False: the one that waited is gone, so this server must end. */
 bool starter_ready(void);
 void starter_forget(void); /* in a child of the server */

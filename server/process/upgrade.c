@@ -177,6 +177,15 @@ retire(struct process *ps, pid_t pid)
 	tell_who_waits(ps, pid);
 }
 
+/* A new server that was killed may have taken it. */
+static void
+take_pidfile_back(struct process *ps)
+{
+	if (ps->pidfile != NULL && helper_pidfile(ps->helper, ps->pidfile) != 0)
+		log_event(LOG_WARN, NULL, "pidfile.failed", LF_STR("path", ps->pidfile),
+		    LF_STR("then", "it may have the number of the process that failed"));
+}
+
 static void
 end(struct process *ps)
 {
@@ -185,6 +194,8 @@ end(struct process *ps)
 
 	close(u->fd);
 	u->fd = -1;
+	if (u->pid == 0 || status != 0)
+		take_pidfile_back(ps);
 	if (u->pid == 0)
 		fail(ps, EX_OSERR, TEXT("the helper gave no answer"));
 	else if (status == 0)

@@ -115,6 +115,16 @@ subtest 'a new server that fails leaves the old one serving' => sub {
 	chmod 0755, "$link/crash";
 	$point->("$link/crash");
 	$fails->('a program that crashes', qr{ended by signal 11});
+	# It starts nevertheless, and finds that nobody waits.
+	my $real = Cwd::abs_path(program('accel-server'));
+	put("$link/orphan", qq{#!/bin/sh\nkill -KILL \$PPID\nexec $real "\$@"\n});
+	chmod 0755, "$link/orphan";
+	$point->("$link/orphan");
+	$fails->('a supervisor that is killed', qr{the helper});
+	ok $srv->wait_log(qr/ev=start\.abandoned/), '... the new server gives up';
+	ok eventually(sub { 1 == grep { slurp("/proc/$_/comm") eq "accel-server\n" } children_named($srv) }), '... and ends';
+	is $srv->log('pid'), "$pid\n", '... without the pid file';
+	is $srv->fetch('/a')->{body}, 'A', '... and the old one serves';
 	$point->(program('accel-server'));
 	ok $srv->upgrade, 'a good one takes over';
 	is readlink('/proc/' . $srv->pid . '/exe'), Cwd::abs_path(program('accel-server')), '... by the link';
