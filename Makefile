@@ -233,6 +233,9 @@ $B/man/accel-warm.1 $B/man/accel-load.1 $B/man/accel-pool.1 $B/man/slowfs.1: $B/
 .PHONY: doc/lighttpd.md
 doc/lighttpd.md: $B/bin/accel-server
 	$(call say,DOC,$@)$< --manual=lighttpd >$@
+# Takes a minute, and needs Prometheus and gnuplot.
+doc/img/dashboard.png: examples/prometheus/dashboard.json | all rigs
+	$(call say,DRAW,$@)SECONDS=45 ACCEL_DASHBOARD=$@ prove -It/lib t/site/dashboard.t
 $B/man/%.1: scripts/%
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)pod2man --section=1 --release=$(VERSION) --center=stat-accel $< $@

@@ -9,7 +9,6 @@ use Test::AccelLoad;
 use Test::App;
 use Test::Fcgi ();
 use Test::Prometheus;
-use Test::Prometheus::Dashboard;
 use Test::Server;
 use Test::Site;
 use Test::Util qw(PATIENCE put slurp temp_tree);
@@ -214,16 +213,6 @@ for my $name (sort keys %page) {
 	put("$tree/page", get($name, $page{$name})->{body});
 	is qx{promtool check metrics <$tree/page 2>&1}, '', "promtool has nothing to say about the page of $name";
 }
-
-# ---------------------------------------------------------------- the dashboard, meanwhile
-
-my $board = Test::Prometheus::Dashboard->read("$dir/dashboard.json");
-is_deeply [$board->problems], [], 'the dashboard is whole';
-ok eval { $board->ask($prom, $prom->{began}, time); 1 }, 'Prometheus understands all its queries' or diag $@;
-is_deeply [$board->empty], [], 'each has an answer under traffic';
-my $page = $board->page;
-is scalar(() = $page =~ /<svg /g), scalar(my @all = $board->panels), 'a picture for each panel';
-put($ENV{ACCEL_DASHBOARD}, $page) if $ENV{ACCEL_DASHBOARD};      # for a person to look at
 
 # ---------------------------------------------------------------- the end of the faults
 
