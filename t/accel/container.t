@@ -10,7 +10,7 @@ use Test::Fcgi qw(put temp_tree eventually);
 use Test::Http ();
 use Test::More;
 use Accel::Peer;
-use Test::Util qw(slurp);
+use Test::Util qw(free_port slurp);
 
 plan skip_all => 'only root can make a container' if $> != 0;
 plan skip_all => 'no mount namespaces here' if system('unshare -m true 2>/dev/null') != 0;
@@ -107,7 +107,7 @@ for my $error (qw(ENOSYS EPERM)) {
 # accel-server, until $code->(port, pid) has returned; its exit status, and what it logged.
 sub serve {
 	my ($code, @refused) = @_;
-	my $port = Accel::Peer::_free_port();
+	my $port = free_port();
 	put("$dir/server.conf", qq{server.document-root = "$dir/www"\nserver.bind = "127.0.0.1"\nserver.port = $port\n});
 	put("$dir/log", '');
 	my $pid = fork // die "fork: $!";

@@ -46,7 +46,7 @@ use POSIX ();
 use Accel::Peer::Cache ();
 use Accel::Peer::Conf ();
 use Accel::Peer::Proxy ();
-use Accel::Util qw(find_program program put);
+use Accel::Util qw(find_program free_port program put);
 use Time::HiRes qw(time sleep clock_gettime);
 
 my %program = (
@@ -101,7 +101,7 @@ sub start {
 	die "$self->{root}: the configuration of $kind cannot name a directory with one of \" \\ \$ or a line break\n"
 	    if $conf{$kind} && $self->{root} =~ /["\\\$\x00-\x1f]/;
 	$self->{dir} = File::Temp->newdir("$kind-XXXXXX", TMPDIR => 1);
-	$self->{port} //= _free_port();
+	$self->{port} //= free_port();
 	$self->{stat_accel} = $class->start('stat-accel', %arg, name => "stat-accel of $self->{name}",
 		via_stat_accel => 0, front => 0, auth => $arg{front}, tcp => $arg{accel_tcp}, port => undef) if $arg{via_stat_accel} || $arg{front};
 	put("$self->{dir}/conf", $self->configuration) if $conf{$kind} && !$arg{file};
@@ -125,15 +125,6 @@ sub configuration {
 	my $kind = $self->{kind};
 	return $conf{$kind}->($self) . ($self->{conf} // '') if $conf{$kind};
 	return join(' ', $self->{command} ? $self->{command}[0] : $kind, $argv{$kind}->($self)) . "\n";
-}
-
-# Below the ports that the kernel gives to clients, or one of them takes it before the server does.
-sub _free_port {
-	for (1 .. 100) {
-		my $port = 10_000 + int rand 22_000;
-		return $port if IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => $port, Listen => 1);
-	}
-	die "no port is free: $!\n";
 }
 
 sub _spawn {

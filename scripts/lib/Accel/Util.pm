@@ -17,6 +17,8 @@ same installation. In the source tree scripts are in F<scripts>, and other progr
 
 C<find_program> looks in C<PATH> and in the directories of root. A name with a slash is a path. It returns undef when there is none.
 
+C<free_port> is a TCP port that nobody has now, for a program that opens it itself.
+
 C<escaped> is text of others without control characters, and C<printable> also has a bound.
 
 C<put> writes a file of these bytes and returns its path. C<slurp> reads a file; the empty string if it cannot.
@@ -28,7 +30,7 @@ use Cwd            ();
 use Exporter       qw(import);
 use File::Basename qw(dirname);
 
-our @EXPORT_OK = qw(program find_program printable escaped put slurp $UNPRINTABLE);
+our @EXPORT_OK = qw(program find_program free_port printable escaped put slurp $UNPRINTABLE);
 
 use constant MAX_SHOWN => 500;    # characters of a text of others
 
@@ -45,6 +47,16 @@ sub find_program ($name) {
 	return -x $name && !-d _ ? $name : undef if $name =~ m{/};
 	my ($path) = grep { -x } map { "$_/$name" } split(/:/, $ENV{PATH} // ''), qw(/usr/sbin /usr/local/sbin);
 	return $path;
+}
+
+# Below the ports that the kernel gives to clients, or one of them takes it before the server does.
+sub free_port () {
+	require IO::Socket::INET;
+	for (1 .. 100) {
+		my $port = 10_000 + int rand 22_000;
+		return $port if IO::Socket::INET->new(LocalAddr => '0.0.0.0', LocalPort => $port, Listen => 1);
+	}
+	die "no port is free: $!\n";
 }
 
 # Characters that control a terminal, break lines, are not seen or turn the direction of writing.

@@ -152,7 +152,7 @@ sub start {
 	$self->{dir} = File::Temp->newdir("site-$kind-XXXXXX", TMPDIR => 1);
 	chmod 0755, "$self->{dir}";
 	my $example = $arg{text} // Test::Util::slurp("$examples/$kind/$file") || die "$examples/$kind/$file: $!";
-	$self->{ports} = { map { $_ => Accel::Peer::_free_port() } qw(8080 8081 9000) };
+	$self->{ports} = { map { $_ => Test::Util::free_port() } qw(8080 8081 9000) };
 	$self->{ports}{ 8081 + $_ } = $arg{behind}[$_]->port for 0 .. $#{ $arg{behind} // [] };
 	$self->{port} = $self->{ports}{8080};
 	$self->_programs;

@@ -20,9 +20,9 @@ use File::Temp ();
 use Test::More ();
 use Time::HiRes qw(time);
 use lib File::Basename::dirname(__FILE__) . '/../../../scripts/lib';
-use Accel::Util qw(find_program program put slurp);
+use Accel::Util qw(find_program free_port program put slurp);
 
-our @EXPORT_OK = qw(PATIENCE SOON build_dir program find_program need_program sanitized put slurp temp_tree eventually rss);
+our @EXPORT_OK = qw(PATIENCE SOON build_dir program find_program free_port need_program sanitized put slurp temp_tree eventually rss);
 
 use constant PATIENCE => 60;    # seconds until a test gives up; sanitizers are slow
 use constant SOON => 10;        # an upper bound, on a slow machine, for what waits for no timeout

@@ -32,7 +32,7 @@ use POSIX qw(WNOHANG);
 use Test::AccelLoad ();
 use Test::Bench::Hot ();
 use Test::Manager ();
-use Test::Util qw(eventually program put slurp);
+use Test::Util qw(eventually free_port program put slurp);
 
 my @modes = qw(auth accel);
 my %ways = (replace => \&by_replace, socket => \&by_socket, restart => \&by_restart);
@@ -87,10 +87,6 @@ sub child ($setup, @command) {
 	return $pid if $pid;
 	$setup->();
 	exec qw(setpriv --pdeathsig KILL --), @command or POSIX::_exit(127);
-}
-
-sub free_port {
-	return IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)->sockport;
 }
 
 sub start_nginx ($self, %arg) {

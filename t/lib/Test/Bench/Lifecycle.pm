@@ -18,12 +18,11 @@ The aims: no request lost, none cut, no wrong byte; memory and descriptors of th
 
 use v5.36;
 use File::Path qw(make_path);
-use IO::Socket::INET ();
 use List::Util qw(max sum0);
 use POSIX ();
 use Time::HiRes qw(sleep time);
 use Accel::Figures qw(median);
-use Accel::Util qw(program put slurp);
+use Accel::Util qw(free_port program put slurp);
 use Test::Soak::Stream;
 use Test::Util qw(eventually);
 
@@ -68,7 +67,7 @@ sub begin ($self) {
 	chmod 0755, $self->{dir};
 	$self->pool(hot => '4x50x2k-16k');
 	$self->pool(long => '1x10x' . LONG_S . 'm');
-	$self->{port} = do { IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)->sockport };
+	$self->{port} = free_port();
 	my $user = $> == 0 && getpwnam('www-data') ? qq{server.username = "www-data"\n} : '';
 	put($self->path('server.conf'), $user . <<"END");
 server.document-root = "$self->{dir}/www"

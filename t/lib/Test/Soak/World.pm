@@ -33,7 +33,7 @@ use IO::Socket::INET ();
 use POSIX qw(WNOHANG);
 use Time::HiRes qw(sleep time);
 use Accel::Slowfs;
-use Accel::Util qw(program put slurp);
+use Accel::Util qw(free_port program put slurp);
 use Test::Fcgi ();
 use Test::Server ();
 use Test::Util qw(eventually);
@@ -59,7 +59,7 @@ sub new ($class, %arg) {
 	chmod 0755, "$self->{dir}";
 	$self->_disks;
 	$self->_applications;
-	$self->{port} = _free_port();
+	$self->{port} = free_port();
 	put($self->path('extra.conf'), '');
 	put($self->path('server.conf'), $self->_conf);
 	$self->{server} = $self->_start('server', 'server.conf');
@@ -85,8 +85,6 @@ sub missing {
 	return 'the FCGI module of Perl is not installed' unless eval { require FCGI };
 	return;
 }
-
-sub _free_port { return IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)->sockport }
 
 # ---------------------------------------------------------------- files and disks
 
@@ -183,7 +181,7 @@ END
 sub _user ($self) { return getpwnam('www-data') ? qq{server.username = "www-data"\nserver.groupname = "www-data"\n} : '' }
 
 sub _spare_conf ($self) {
-	$self->{spare_port} = _free_port();
+	$self->{spare_port} = free_port();
 	return qq{server.document-root = "$self->{dir}/www"\nserver.bind = "127.0.0.1"\nserver.port = $self->{spare_port}\n}
 	    . qq{server.errorlog = "$self->{dir}/spare.log"\nstatus.metrics-url = "/metrics"\nserver.max-worker = 1\n};
 }
