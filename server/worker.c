@@ -250,6 +250,8 @@ adopt(struct worker *w)
 		conn_adopt(w, m);
 		free(m);
 	}
+	if (n != 0)
+		spread_look_soon(w);
 	if (m != NULL)
 		io_wake(w->io); /* more connections may wait */
 }

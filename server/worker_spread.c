@@ -1,7 +1,7 @@
 /* server/worker_spread.c -- see worker_spread.h */
 #include "server/worker_spread.h"
 
-#define LOOK_MS 100u /* after a close: one look for all that close meanwhile */
+#define LOOK_MS 100u /* one look for all that happens meanwhile */
 
 /* The share is asked again only when it is reached.  It grows by at least SLACK with each answer,
  * or by an eighth, so a worker that fills up with the others asks rarely. */
@@ -22,6 +22,7 @@ spread_gives(struct worker *w, const struct moved *m)
 	if (!spread_is_due(w) || !handover_give(w->conf.handover, w, m))
 		return (false);
 	count(&w->counters->events, spread);
+	spread_look_soon(w);
 	return (true);
 }
 
@@ -43,11 +44,12 @@ look(struct io_op *op)
 	if (w->draining || !handover_is_open(w->conf.handover))
 		return;
 	w->spread.share = 0;
-	handover_spread(w->conf.handover);
+	if (handover_look(w->conf.handover, io_now(w->io)))
+		spread_look_soon(w);
 }
 
 void
-spread_closed(struct worker *w)
+spread_look_soon(struct worker *w)
 {
 	if (w->spread.timed || w->draining || w->conf.nworkers < 2)
 		return;

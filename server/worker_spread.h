@@ -4,6 +4,7 @@
  *   accept:  as many as the share or fewer?  yes: it stays.  no: the worker with fewest gets it
  *   idle:    a connection of a worker above its share moves when it has its reply
  *   close:   100 ms later this worker looks; the one with most, if too many, moves idle ones
+ *   move:    100 ms later this worker looks; those that wait for a loop that stands still go on
  *
  * The kernel wakes the worker that was last to sleep, so without this one worker has most of the
  * connections of a quiet hour.  It keeps them when they become busy.
@@ -34,7 +35,8 @@ void spread_stop(struct worker *); /* it drains */
 bool spread_gives(struct worker *, const struct moved *);
 /* True: the worker has more connections than its share. */
 bool spread_is_due(struct worker *);
-void spread_begin(struct worker *);  /* looks now: moves idle connections if it has too many */
-void spread_closed(struct worker *); /* a connection has closed */
+void spread_begin(struct worker *); /* looks now: moves idle connections if it has too many */
+/* A connection has closed, or has moved. */
+void spread_look_soon(struct worker *);
 
 #endif

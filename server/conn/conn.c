@@ -273,7 +273,7 @@ closed(struct io_op *op)
 	if (c->counted != NULL)
 		clients_give(w->conf.clients, &c->counted);
 	free(c);
-	spread_closed(w);
+	spread_look_soon(w);
 	accept_resume(w);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "server/worker.h"
 
 /* A share is the mean, an eighth of it, and so many more.  Fewer would make a busy server move
@@ -16,10 +17,16 @@
  * takes in a round.  A worker that stands still (the kernel made it wait for a disk) gets no more:
  * they would wait with it, and the giver can serve them. */
 #define WAIT_MAX 32u
+/* Between two looks at the rows.  A loop that made no round meanwhile stands still: what waits for
+ * it goes to others. */
+#define LATE_NS (100 * NS_PER_MS)
+#define NEVER   UINT64_MAX
 
 struct taker {
 	struct worker *w;
 	struct list row;
+	uint64_t rounds; /* of its loop at the last look, if connections waited for it; or NEVER */
+	bool late;       /* it has made no round since then: see is_late() */
 };
 
 struct handover {
@@ -29,6 +36,7 @@ struct handover {
 	unsigned ntakers;
 	const struct listener *listeners;
 	size_t nlisteners;
+	uint64_t looked_ns;
 	unsigned waiting; /* in all rows; atomic: a worker reads it once a round */
 	bool open;        /* atomic */
 	bool retired;     /* atomic */
@@ -74,20 +82,33 @@ load_of(const struct taker *t)
 	return (worker_connections(t->w) + shared_get(t->w->spread.coming));
 }
 
+/* Its loop stands still: it gets nothing until it goes on. */
+static bool
+is_late(const struct taker *t)
+{
+	return (t->late && t->rounds == shared_get(t->w->rounds));
+}
+
+static bool
+is_better(const struct taker *t, const struct taker *than)
+{
+	bool late = is_late(t);
+
+	return (late == is_late(than) ? load_of(t) < load_of(than) : !late);
+}
+
 /* Of those for which fewer than so many wait; NULL: none. */
 static struct taker *
 fewest(const struct handover *h, unsigned max_coming)
 {
-	struct taker *best = NULL;
-	unsigned i, n, least = 0;
+	struct taker *best = NULL, *t;
+	unsigned i;
 
 	for (i = 0; i < h->ntakers; i++) {
-		n = load_of(&h->takers[i]);
-		if (shared_get(h->takers[i].w->spread.coming) < max_coming &&
-		    (best == NULL || n < least)) {
-			best = &h->takers[i];
-			least = n;
-		}
+		t = &h->takers[i];
+		if (shared_get(t->w->spread.coming) < max_coming &&
+		    (best == NULL || is_better(t, best)))
+			best = t;
 	}
 	return (best);
 }
@@ -155,6 +176,7 @@ handover_open(struct handover *h, struct worker *const *workers, unsigned n,
 	}
 	for (i = 0; i < n; i++) {
 		takers[i].w = workers[i];
+		takers[i].rounds = NEVER;
 		list_init(&takers[i].row);
 	}
 	pthread_mutex_lock(&h->lock);
@@ -242,7 +264,9 @@ choose(const struct handover *h, const struct worker *giver)
 
 	if (own == NULL || best == NULL)
 		return (best);
-	return (load_of(best) + 1 < load_of(own) && !is_nearly_full(best) ? best : NULL);
+	if (load_of(best) + 1 >= load_of(own) || is_nearly_full(best) || is_late(best))
+		return (NULL);
+	return (best);
 }
 
 bool
@@ -294,17 +318,22 @@ handover_take(struct handover *h, const struct worker *taker)
 
 /* ---- shares */
 
+/* Of the workers whose loops go round: a connection cannot move to another one. */
 static unsigned
 share_of(const struct handover *h)
 {
-	uint64_t all = 0;
+	uint64_t all = 0, n = 0;
 	unsigned i;
 
 	if (h->ntakers < 2)
 		return (h->ntakers == 0 ? 0 : UINT_MAX);
-	for (i = 0; i < h->ntakers; i++)
+	for (i = 0; i < h->ntakers; i++) {
+		if (is_late(&h->takers[i]))
+			continue;
 		all += load_of(&h->takers[i]);
-	return ((unsigned)(all * 9 / (8 * (uint64_t)h->ntakers)) + SLACK);
+		n++;
+	}
+	return (n == 0 ? UINT_MAX : (unsigned)(all * 9 / (8 * n)) + SLACK);
 }
 
 unsigned
@@ -318,18 +347,69 @@ handover_share(struct handover *h, const struct worker *w)
 	return (share);
 }
 
-void
-handover_spread(struct handover *h)
+static void
+ask_most(const struct handover *h)
 {
-	struct taker *most;
+	const struct taker *most = h->takers;
 	unsigned i;
 
-	pthread_mutex_lock(&h->lock);
-	most = h->takers;
 	for (i = 1; i < h->ntakers; i++)
 		if (load_of(&h->takers[i]) > load_of(most))
 			most = &h->takers[i];
 	if (h->ntakers > 1 && load_of(most) > share_of(h))
 		worker_ask_spread(most->w);
+}
+
+/* ---- a worker whose loop stands still */
+
+static void
+note_rounds(struct taker *t)
+{
+	uint64_t rounds = shared_get(t->w->rounds);
+	bool waits = !list_empty(&t->row);
+
+	t->late = t->rounds == rounds && (t->late || waits);
+	t->rounds = t->late || waits ? rounds : NEVER;
+}
+
+/* The connections that wait for it go to the others. */
+static void
+pass_on(struct handover *h, struct taker *late)
+{
+	struct list row, *l;
+
+	if (list_empty(&late->row) || is_late(fewest(h, UINT_MAX)))
+		return;
+	list_init(&row);
+	list_splice_tail(&row, &late->row);
+	while ((l = list_pop(&row)) != NULL) {
+		coming_add(late, -1u);
+		__atomic_sub_fetch(&h->waiting, 1, __ATOMIC_RELEASE);
+		append(h, fewest(h, UINT_MAX), list_entry(l, struct moved, link));
+	}
+}
+
+static void
+look_at_rows(struct handover *h, uint64_t now)
+{
+	unsigned i;
+
+	if (now - h->looked_ns < LATE_NS)
+		return;
+	h->looked_ns = now;
+	for (i = 0; i < h->ntakers; i++)
+		note_rounds(&h->takers[i]);
+	for (i = 0; i < h->ntakers; i++)
+		if (is_late(&h->takers[i]))
+			pass_on(h, &h->takers[i]);
+}
+
+bool
+handover_look(struct handover *h, uint64_t now)
+{
+	pthread_mutex_lock(&h->lock);
+	look_at_rows(h, now);
+	ask_most(h);
 	pthread_mutex_unlock(&h->lock);
+	return (__atomic_load_n(&h->waiting, __ATOMIC_ACQUIRE) != 0);
 }

@@ -61,7 +61,9 @@ struct moved *handover_take(struct handover *, const struct worker *taker);
 /* The connections that a worker may have before it gives some away: an eighth more than the mean of
  * the takers, and a few.  UINT_MAX: it is the only taker.  0: not known, because it is no taker. */
 unsigned handover_share(struct handover *, const struct worker *);
-/* The taker with most connections has more than its share: worker_spread() makes it give. */
-void handover_spread(struct handover *);
+/* If the taker with most connections has more than its share, it is asked to give some away.  The
+ * connections that wait for a worker whose loop stands still go to the others.  True: connections
+ * wait, so look again in some 100 ms.  now: io_now(). */
+bool handover_look(struct handover *, uint64_t now);
 
 #endif

@@ -9,6 +9,7 @@ use Test::AccelLoad;
 use Test::More;
 use Test::Server;
 use Test::Http qw(req);
+use Test::Thread;
 use Test::Util qw(eventually put slurp);
 
 my ($WORKERS, $CLIENTS) = (4, 400);
@@ -21,6 +22,7 @@ status.status-url = "/status"
 status.statistics-url = "/counters"
 debug.log-request-header = "enable"
 server.tag = "g0"
+server.pid-file = "\@RUN\@/pid"
 CONF
 $srv->write('a', 'A');
 
@@ -93,8 +95,11 @@ subtest 'clients that leave unevenly' => sub {
 	ok_even('no worker has too many', $CLIENTS);
 	$c[$_]->send(req("/a?client-$_")) for 0 .. $#c;
 	is scalar(grep { ($_->reply->{body} // '') eq 'A' } @c), $CLIENTS, 'asked again, each by a name of its own';
-	my %id = reverse $srv->log =~ m{ev=debug\.request id=c(\d+)\.\d+ line="?GET /a\?client-(\d+)}g;
-	is keys %id, $CLIENTS, 'the log has the numbers of their connections';
+	my %id;
+	ok eventually(sub {
+		%id = reverse $srv->log =~ m{ev=debug\.request id=c(\d+)\.\d+ line="?GET /a\?client-(\d+) }g;
+		keys %id == $CLIENTS;
+	}), 'the log has the numbers of their connections';
 	my (%left, @stay, @go);
 	for my $i (0 .. $#c) {
 		my $worker = ($id{$i} - 1) % $WORKERS;
@@ -117,6 +122,58 @@ subtest 'under load' => sub {
 	is $report->{errors}{all}, 0, 'no request fails';
 	ok_even('those that stay are even', 100);
 	ok ends(@c), 'all leave';
+};
+
+# The new server begins with no connections: they come back to it after the reply that says "close".
+subtest 'a binary upgrade' => sub {
+	my @stay = map { $srv->connect } 1 .. $CLIENTS;
+	is ask('/a', @stay), $CLIENTS, 'all are answered';
+	my $load = Test::AccelLoad->start($srv, '/a', '-c', 100, '-r', 2_000, '-d', 2);
+	ok $srv->upgrade, 'upgraded under load';
+	ok_even('what comes to the new server is even', 90);
+	is ask('/a', @stay), $CLIENTS, 'the old one answers on the connections that stayed';
+	is scalar(grep { $_->closed } @stay), $CLIENTS, '... and ends them';
+	my @back = map { $srv->connect } 1 .. $CLIENTS;
+	is ask('/a', @back), $CLIENTS, 'their clients come back';
+	ok_even('and are even', $CLIENTS);
+	is $load->report->{errors}{all}, 0, 'no request of the load fails';
+	ok_even('... also when it has ended', $CLIENTS);
+	is ask('/a', @back), $CLIENTS, 'none is lost';
+	ok reload($WORKERS), 'reloaded after the upgrade';
+	ok_even('still even', $CLIENTS);
+	ok ends(@back), 'all leave';
+};
+
+subtest 'a worker that stands still' => sub {
+	my $thread = Test::Thread->find($srv->pid, 'worker-2') or plan skip_all => "its thread cannot be stopped: $!";
+	my @before = map { $srv->connect } 1 .. 40;
+	is ask('/a', @before), 40, 'all are answered';
+	$thread->stop;
+	my @c = map { $srv->connect } 1 .. $CLIENTS;
+	is ask('/a', @c), $CLIENTS, 'new connections are answered by the others';
+	$thread->go;
+	ok_even('when it goes on, it gets its share', $CLIENTS + 40);
+	is ask('/a', @before, @c), $CLIENTS + 40, 'all are answered';
+	ok ends(@before, @c), 'all leave';
+};
+
+# Each wave closes what one worker has, so the others must give: the most moves that a client can cause.
+subtest 'a client that makes connections move' => sub {
+	my @victim = map { $srv->connect } 1 .. 8;
+	my $before = $srv->counter('server.connections.spread');
+	my $closed = 0;
+	for (1 .. 5) {
+		my @c = map { $srv->connect } 1 .. $CLIENTS;
+		is ask('/a', @c), $CLIENTS, 'a wave comes';
+		my @go = splice @c, 0, $CLIENTS / 2;
+		$closed += $CLIENTS;
+		$_->abort for @go;
+		is ask('/a', @victim), 8, '... others are answered';
+		ok_even('... it is even', $CLIENTS / 2);
+		$_->abort for @c;
+	}
+	cmp_ok $srv->counter('server.connections.spread') - $before, '<=', $closed, 'a move needs a connection that opens or closes';
+	ok ends(@victim), 'all leave';
 };
 
 subtest 'one request each' => sub {

@@ -2,6 +2,7 @@
 #include <glib.h>
 #include <limits.h>
 #include <stdlib.h>
+#include "base/clock.h"
 #include "io/loop/sim.h"
 #include "server/conn/handover.h"
 #include "server/worker.h"
@@ -154,18 +155,72 @@ test_share(void)
 	down();
 }
 
+#define LOOK (100 * NS_PER_MS)
+
 static void
 test_spread(void)
 {
 	up(N, (const unsigned[N]){ 100, 116, 100, 100 });
-	handover_spread(h);
+	g_assert_false(handover_look(h, LOOK));
 	g_assert_false(worker[1].spread.asked);
 	worker[1].nconns = 130;
-	handover_spread(h);
+	g_assert_false(handover_look(h, LOOK + 1));
 	g_assert_true(worker[1].spread.asked);
 	g_assert_false(worker[0].spread.asked);
 	handover_close(h);
-	handover_spread(h);
+	g_assert_false(handover_look(h, 2 * LOOK));
+	down();
+}
+
+/* Those that wait for a loop that stands still go to the others, and it gets no more. */
+static void
+test_late(void)
+{
+	const struct worker old = { .nconns = 1 };
+	unsigned i;
+
+	up(N, (const unsigned[N]){ 10, 0, 10, 10 });
+	for (i = 0; i < 6; i++)
+		g_assert_true(give(&old));
+	g_assert_true(handover_look(h, LOOK));
+	g_assert_true(handover_look(h, 2 * LOOK - 1));
+	g_assert_cmpuint(worker[1].spread.coming, ==, 6); /* too early to say */
+	g_assert_true(handover_look(h, 2 * LOOK));
+	g_assert_cmpuint(taken(1), ==, 0);
+	g_assert_cmpuint(worker[1].spread.coming, ==, 0);
+	g_assert_cmpuint(handover_share(h, &worker[0]), ==, 12 * 9 / 8 + 4);
+	for (i = 0; i < 3; i++)
+		g_assert_true(give(&old));
+	worker[0].nconns = 20;
+	g_assert_true(give(&worker[0]));
+	g_assert_cmpuint(taken(0) + taken(2) + taken(3), ==, 10);
+	worker[1].rounds++; /* it goes on */
+	g_assert_true(give(&old));
+	g_assert_cmpuint(taken(1), ==, 1);
+	g_assert_false(handover_look(h, 3 * LOOK));
+	g_assert_false(handover_look(h, 4 * LOOK));
+	g_assert_true(give(&old));
+	g_assert_cmpuint(taken(1), ==, 1); /* nothing waited for it, so it was not late */
+	down();
+}
+
+/* All loops stand still: the connections stay where they are. */
+static void
+test_all_late(void)
+{
+	const struct worker old = { .nconns = 1 };
+	unsigned i;
+
+	up(2, (const unsigned[N]){ 0 });
+	for (i = 0; i < 4; i++)
+		g_assert_true(give(&old));
+	for (i = 1; i < 4; i++)
+		g_assert_true(handover_look(h, i * LOOK));
+	g_assert_true(give(&old));
+	g_assert_false(give(&worker[0]));
+	g_assert_cmpuint(handover_share(h, &worker[0]), ==, UINT_MAX);
+	g_assert_cmpuint(taken(0), ==, 3);
+	g_assert_cmpuint(taken(1), ==, 2);
 	down();
 }
 
@@ -197,6 +252,8 @@ main(int argc, char **argv)
 	g_test_add_func("/handover/still", test_still);
 	g_test_add_func("/handover/share", test_share);
 	g_test_add_func("/handover/spread", test_spread);
+	g_test_add_func("/handover/late", test_late);
+	g_test_add_func("/handover/all-late", test_all_late);
 	g_test_add_func("/handover/next-takers", test_next_takers);
 	return (g_test_run());
 }
