@@ -34,12 +34,12 @@ my @chores = (
 	[cold => 17, sub ($self) { $self->{world}->disk('cold')->forget('/*') }],
 );
 
-# clients: streams that only this fault has; they may see errors.  instead_of: one that stops meanwhile
+# clients: streams that only this fault has; they may see errors.  instead_of: one that stops meanwhile.
+# keep: what is done again and again
 my @faults = (
 	{ name => 'device-hangs', alert => 'AccelDeviceHanging', clients => ['hung'],
 		begin => sub ($w) { $w->disk('hung')->hang }, end => sub ($w) { $w->disk('hung')->go } },
-	{ name => 'queue-full', alert => 'AccelQueueFull', clients => ['flood'],
-		begin => sub ($w) { $w->disk('hung')->forget('/*'); $w->disk('hung')->hang }, end => sub ($w) { $w->disk('hung')->go } },
+	{ name => 'queue-full', alert => 'AccelQueueFull', clients => ['flood'] },
 	{ name => 'useless-accelerator', alert => 'AccelUselessAccelerator', clients => ['outside'], instead_of => 'inside' },
 	{ name => 'cache-thrashing', alert => 'AccelCacheThrashing', clients => ['names'] },
 	{ name => 'descriptors', alert => 'AccelDescriptorShortage', clients => ['holders'] },
@@ -47,7 +47,7 @@ my @faults = (
 		begin => sub ($w) { $w->broken(1) }, end => sub ($w) { $w->broken(0) } },
 	{ name => 'bad-reload', alert => 'AccelReloadFailed',
 		begin => sub ($w) { $w->reload('bad') }, end => sub ($w) { $w->reload } },
-	{ name => 'disk-full', alert => 'AccelLogLinesLost', begin => sub ($w) { $w->fill }, end => sub ($w) { $w->unfill } },
+	{ name => 'disk-full', alert => 'AccelLogLinesLost', clients => ['chatter'], keep => sub ($w) { $w->fill }, end => sub ($w) { $w->unfill } },
 	{ name => 'down', alert => 'AccelDown', begin => sub ($w) { $w->spare(0) }, end => sub ($w) { $w->spare(1) } },
 );
 
@@ -66,10 +66,11 @@ sub streams ($w) {
 		$stream->('long', pool => 'long', conns => 6, requests => 12, healthy => 1, more => ['--verify', 'pattern', '--from', '127.0.0.9', '-t', 120]),
 		$stream->('vanish', pool => 'long', conns => 10, rate => 10, more => ['--abort', 100, '--from', '127.0.0.61', '-t', 120]),
 		$stream->('hung', pool => 'hung', conns => 20, rate => 5, more => ['--from', '127.0.0.62']),
-		$stream->('flood', pool => 'hung', conns => 300, seconds => 5, more => ['--from', '127.0.0.63']),
+		$stream->('flood', pool => 'busy', conns => 300, rate => 200, seconds => 5, more => ['--from', '127.0.0.63']),
+		$stream->('chatter', pool => 'hot', conns => 20, rate => 1000, more => ['--from', '127.0.0.68']),
 		$stream->('inside', pool => 'inside', conns => 4, rate => 20, seconds => 5, healthy => 1, more => ['--from', '127.0.0.64']),
-		$stream->('outside', pool => 'hot', prefix => '/outside/', conns => 4, rate => 50, seconds => 5, more => ['--from', '127.0.0.64']),
-		$stream->('names', pool => 'names', conns => 20, rate => 400, seconds => 5, more => ['--from', '127.0.0.65', '--random']),
+		$stream->('outside', pool => 'hot', prefix => '/outside/', conns => 4, rate => 100, seconds => 5, more => ['--from', '127.0.0.64']),
+		$stream->('names', pool => 'names', conns => 20, rate => 1000, seconds => 5, more => ['--from', '127.0.0.65', '--random']),
 		$stream->('holders', prefix => '/hot/', conns => 2700, seconds => 20, more => ['--from', '127.0.0.66', '--hold', '--status', 403]),
 		$stream->('broken', prefix => '/broken/', conns => 4, rate => 20, seconds => 5, more => ['--from', '127.0.0.67']),
 	);
@@ -78,7 +79,7 @@ sub streams ($w) {
 sub run ($bench) {
 	my $why = Test::Soak::World::missing();
 	die "bench: $why\n" if $why;
-	my $self = bless { bench => $bench, begun => time, samples => [], log => [] }, __PACKAGE__;
+	my $self = bless { bench => $bench, begun => time, samples => [] }, __PACKAGE__;
 	local @SIG{qw(INT TERM)} = (sub { $self->{stop} = 1 }) x 2;
 	$self->{world} = Test::Soak::World->new(cores => [$bench->on_server_core]);
 	$self->{world}->answers or die 'bench: the server does not answer: ' . slurp($self->{world}->log) . slurp($self->{world}->path('server.out'));
@@ -103,6 +104,7 @@ sub go ($self) {
 		my $i = int($at / $share) - 1;
 		my $now = $i >= 0 && $i < @faults && $at - ($i + 1) * $share < $share * 2 / 3 ? $faults[$i] : undef;
 		$self->turn($now) if ($now // 0) != ($self->{fault} // 0);
+		$self->{fault}{keep}->($self->{world}) if $self->{fault} && $self->{fault}{keep};
 		$self->chores;
 		$_->poll for map { $self->{streams}{$_} } $self->running;
 		$self->sample if time >= ($self->{sampled} // 0) + 5;
@@ -138,7 +140,6 @@ sub turn ($self, $to) {
 	$self->{streams}{ $to->{instead_of} }->end if $to->{instead_of};
 	$self->{fault} = $to;
 	$self->{began}{ $to->{name} } = time;
-	$self->{log_at}{ $to->{name} } = -s $world->log // 0;
 	$to->{begin}->($world) if $to->{begin};
 	return;
 }
@@ -199,11 +200,13 @@ sub finish ($self) {
 	}
 	$self->growth;
 	$self->alerts(@fired);
+	my %events = events($log);
+	$self->explained(\%events);
 	$self->bound('alerts and reports of sanitizers in the log', scalar(() = $log =~ /Sanitizer|level=alert/g), 0);
 	$self->bound('processes that did not end after INT', $ended ? 0 : 1, 0);
 	$bench->result->{samples} = $self->{samples};
 	$bench->result->{streams} = { map { $_ => $self->{streams}{$_}->sum } keys %{ $self->{streams} } };
-	$self->print_log($log);
+	print_events(\%events);
 	$self->chart;
 	return;
 }
@@ -273,16 +276,40 @@ sub counts ($of, @but) {
 	return join ', ', map { "$_ $of->{$_}" } grep { my $k = $_; $of->{$k} && !grep { $_ eq $k } @but } sort keys %$of;
 }
 
-# How often each event was logged, with those that were suppressed.
-sub print_log ($self, $log) {
-	my %n;
-	while ($log =~ /^(.* ev=(\S+).*)$/mg) {
-		my ($line, $event) = ($1, $2);
-		$n{$event}{lines}++;
-		$n{$event}{suppressed} += $1 if $line =~ / suppressed=(\d+)/;
+# Each error that a client saw has a line that says why: its own, or one that counts it as suppressed.  Replies 5xx of an
+# application are passed on; they are in the access log.
+sub explained ($self, $events) {
+	my %seen;
+	for my $name (sort keys %{ $self->{streams} }) {
+		my $sum = $self->{streams}{$name}->sum;
+		my $kind = $name eq 'broken' ? 'application' : 'server';
+		$seen{$kind} += sum0(map { $sum->{status}{$_} } grep { /^5/ } keys %{ $sum->{status} });
+		$seen{cut} += sum0(map { $sum->{errors}{$_} // 0 } qw(refused reset short)) if $name ne 'vanish';
 	}
+	my $told = sub (@names) { sum0(map { ($_->{lines} // 0) + ($_->{suppressed} // 0) } map { $events->{$_} // () } @names) };
+	my %told = (server => $told->(qw(reply.failed exchange.failed)), cut => $told->(qw(connection.made-room file.stalled)), application => $self->{world}->passed_on);
+	print "\nErrors and the lines that explain them\n";
+	for my $kind (sort keys %seen) {
+		$self->bound("$kind: $seen{$kind} seen by clients, $told{$kind} told; not told", max(0, $seen{$kind} - $told{$kind}), 0);
+	}
+	return;
+}
+
+# How often each event was logged, and how often it was suppressed.
+sub events ($log) {
+	my %n;
+	while ($log =~ /^.* ev=(\S+)(.*)$/mg) {
+		my ($event, $rest) = ($1, $2);
+		$n{$event}{lines}++;
+		$n{$event}{suppressed} += $1 if $rest =~ / suppressed=(\d+)/;
+		$n{$1}{suppressed} += $2 if $event eq 'log.suppressed' && $rest =~ / of=(\S+) lines=(\d+)/;
+	}
+	return %n;
+}
+
+sub print_events ($n) {
 	print "\nEvents of the error log\n";
-	printf "  %-32s %8d lines%s\n", $_, $n{$_}{lines}, $n{$_}{suppressed} ? ", $n{$_}{suppressed} suppressed" : '' for sort keys %n;
+	printf "  %-32s %8d lines%s\n", $_, $n->{$_}{lines} // 0, $n->{$_}{suppressed} ? ", $n->{$_}{suppressed} suppressed" : '' for sort keys %$n;
 	return;
 }
 

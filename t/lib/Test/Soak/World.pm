@@ -17,7 +17,7 @@ Test::Soak::World - an accel-server in production: files, slow disks, applicatio
 
     /hot/    pool of small files in memory           /app/     files that fcgi-stat-accel names
     /cold/   pool on a slow disk with 8 spindles     /broken/  an application that answers 200 or 500, as $world->broken says
-    /hung/   on a disk that hangs by order
+    /hung/   on a disk that hangs by order             /busy/    on a disk that is too slow for its load
     /long/   files of 8 MB, 512 kB a second each     /names/   1000 files, more than server.max-cached-files
     /inside/ a second fcgi-stat-accel is asked       /outside/ the same, about files outside of its root
 
@@ -89,7 +89,7 @@ sub missing {
 # ---------------------------------------------------------------- files and disks
 
 # Those on slow disks are elsewhere, and mounted at their place.
-sub _dir ($self, $name) { return $self->path(($name =~ /^(?:cold|hung)$/ ? 'pools/' : 'www/') . $name) }
+sub _dir ($self, $name) { return $self->path(($name =~ /^(?:cold|hung|busy)$/ ? 'pools/' : 'www/') . $name) }
 
 sub _pool ($self, $name, $spec) {
 	my $dir = $self->_dir($name);
@@ -110,10 +110,11 @@ sub list ($self, $name, $prefix = "/$name/") {
 
 sub _disks ($self) {
 	my $www = $self->path('www');
-	make_path("$www/$_") for qw(cold hung);
-	my %spec = (hot => '4x50x2k-16k', app => '2x50x2k-100k', inside => '2x20x1k', cold => '20x100x20k', hung => '10x50x20k', long => '1x20x8m', names => '10x' . NAMES / 10 . 'x1k');
+	make_path("$www/$_") for qw(cold hung busy);
+	my %spec = (hot => '4x50x2k-16k', app => '2x50x2k-100k', inside => '2x20x1k', cold => '20x100x20k', hung => '10x50x20k', busy => '40x100x1k', long => '1x20x8m', names => '10x' . NAMES / 10 . 'x1k');
 	$self->_pool($_, $spec{$_}) for sort keys %spec;
-	my %slow = (cold => { spindles => 8, lookup_ms => 4, read_ms => 4 }, hung => { spindles => 4, lookup_ms => 4, read_ms => 4 });
+	my %slow = (cold => { spindles => 8, lookup_ms => 4, read_ms => 4 }, hung => { spindles => 4, lookup_ms => 4, read_ms => 4 },
+		busy => { spindles => 1, lookup_ms => 10, read_ms => 10 });
 	$self->{disk}{$_} = Accel::Slowfs->start(source => $self->path("pools/$_"), at => "$www/$_", %{ $slow{$_} }) for sort keys %slow;
 	my $logs = $self->path('logs');
 	make_path($logs);
@@ -125,8 +126,9 @@ sub _disks ($self) {
 }
 
 sub disk ($self, $name) { return $self->{disk}{$name} }
+# Until nothing fits any more; again after a rotation.
 sub fill ($self) {
-	open my $fh, '>', $self->path('logs/filler') or die "filler: $!";
+	open my $fh, '>>', $self->path('logs/filler') or die "filler: $!";
 	my $chunk = "\0" x 65_536;
 	1 while syswrite $fh, $chunk;
 	return;
@@ -221,9 +223,18 @@ sub _signal ($self, $name) {
 	return kill $name => $pid;
 }
 
+# Replies 5xx of the application, by the access logs; after stop().
+sub passed_on ($self) { return $self->{passed_on} }
+
+sub _count_broken ($self, $which) {
+	$self->{passed_on} += () = slurp($self->path("logs/access.log$which")) =~ m{^.*"GET /broken/\S* \S+" 5\d\d }mg;
+	return;
+}
+
 # What logrotate does: the file before the last one goes.
 sub rotate ($self) {
 	my $log = $self->path('logs/access.log');
+	$self->_count_broken('.1');
 	rename "$log.1", "$log.2";
 	rename $log, "$log.1";
 	$self->_signal('HUP');
@@ -271,6 +282,7 @@ sub stop ($self) {
 	kill KILL => $_ for $self->processes;
 	delete $self->{$_} for qw(broken inside app);
 	(delete $self->{disk}{$_})->stop for keys %{ $self->{disk} };
+	$self->_count_broken($_) for '.1', '';
 	system('umount', '-l', delete $self->{mounted}) if $self->{mounted};
 	return $ended;
 }
