@@ -1,159 +1,17 @@
-/* base/log.c -- key=value lines, built on the stack. */
+/* base/log.c -- where the lines go, and how many there are.  log_line.c has their form. */
 #include <errno.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/utf8.h"
 
-#define LOG_CUT         "...\n"
 #define LOG_SITE_FIELDS 16 /* of a limited line, its count included */
-
-struct line {
-	size_t n;
-	bool cut;
-	char b[LOG_LINE_MAX];
-};
 
 /* Read-locked around each call of the sink.  When log_set_sink() returns, no thread uses the old
  * sink, and its owner may free it. */
 static pthread_rwlock_t sink_lock = PTHREAD_RWLOCK_INITIALIZER;
 static void (*sink)(void *, struct text);
 static void *sink_arg;
-
-static const char *const level_names[] = {
-	[LOG_INFO] = "info",
-	[LOG_WARN] = "warn",
-	[LOG_ERROR] = "error",
-	[LOG_ALERT] = "alert",
-};
-
-/* ---------------------------------------------------------------- the line */
-
-/* Space for the cut mark is reserved, so that a cut line still ends with it. */
-static void
-line_add(struct line *l, const char *p, size_t n)
-{
-	size_t room = sizeof(l->b) - (sizeof(LOG_CUT) - 1) - l->n;
-
-	if (l->cut)
-		return;
-	if (n > room) {
-		for (n = room; n > 0 && ((unsigned char)p[n] & 0xc0) == 0x80; n--)
-			; /* not inside a character */
-		l->cut = true;
-	}
-	memcpy(l->b + l->n, p, n);
-	l->n += n;
-}
-
-static void
-line_str(struct line *l, const char *s)
-{
-	line_add(l, s, strlen(s));
-}
-
-static void
-line_u64(struct line *l, uint64_t v)
-{
-	char tmp[20];
-
-	line_add(l, tmp, text_put_u64(tmp, v));
-}
-
-static void
-line_i64(struct line *l, int64_t v)
-{
-	if (v < 0)
-		line_add(l, "-", 1);
-	line_u64(l, v < 0 ? -(uint64_t)v : (uint64_t)v);
-}
-
-static bool
-plain_char(char c)
-{
-	return (byte_is_alnum(c) || (c != '\0' && strchr("./:_-+@", c) != NULL));
-}
-
-static bool
-plain(struct text t)
-{
-	size_t i;
-
-	for (i = 0; i < t.n; i++)
-		if (!plain_char(t.p[i]))
-			return (false);
-	return (t.n > 0);
-}
-
-static void
-line_value(struct line *l, struct text t)
-{
-	static const char hex[] = "0123456789abcdef";
-	struct text odd;
-	unsigned char c;
-	size_t i;
-
-	if (plain(t)) {
-		line_add(l, t.p, t.n);
-		return;
-	}
-	line_add(l, "\"", 1);
-	while (t.n > 0 && !l->cut) {
-		struct text shown = utf8_quotable(&t, &odd);
-
-		line_add(l, shown.p, shown.n);
-		for (i = 0; i < odd.n; i++) {
-			c = (unsigned char)odd.p[i];
-			line_add(l, (const char[]){ '\\', 'x', hex[c >> 4], hex[c & 15] }, 4);
-		}
-	}
-	line_add(l, "\"", 1);
-}
-
-static void
-line_errno(struct line *l, int64_t err)
-{
-	char tmp[128];
-
-	line_value(l, text_of(strerror_r((int)(err < 0 ? -err : err), tmp, sizeof(tmp))));
-}
-
-static void
-line_stamp(struct line *l)
-{
-	uint64_t us = clock_wall_ns() / 1000;
-	char tmp[48];
-
-	snprintf(tmp, sizeof(tmp), "ts=%llu.%06llu", (unsigned long long)(us / 1000000),
-	    (unsigned long long)(us % 1000000));
-	line_str(l, tmp);
-}
-
-static void
-line_field(struct line *l, const struct log_field *f)
-{
-	line_add(l, " ", 1);
-	line_str(l, f->key);
-	line_add(l, "=", 1);
-	switch (f->kind) {
-	case LF_KIND_STR: line_value(l, text_of(f->s)); break;
-	case LF_KIND_TEXT: line_value(l, f->t); break;
-	case LF_KIND_U64: line_u64(l, f->u); break;
-	case LF_KIND_I64: line_i64(l, f->i); break;
-	case LF_KIND_ERR: line_errno(l, f->i); break;
-	}
-}
-
-static void
-line_end(struct line *l)
-{
-	const char *end = l->cut ? LOG_CUT : "\n";
-
-	memcpy(l->b + l->n, end, strlen(end));
-	l->n += strlen(end);
-}
 
 /* ---------------------------------------------------------------- out */
 
@@ -186,28 +44,35 @@ log_raw(struct text line)
 	errno = saved;
 }
 
+static __thread struct buf *ear;
+
+struct buf *
+log_overhear(struct buf *said)
+{
+	struct buf *before = ear;
+
+	ear = said;
+	return (before);
+}
+
+static void
+overhear(const struct log_entry *e)
+{
+	char line[LOG_LINE_MAX];
+
+	buf_add(ear, line, log_line_event(line, e));
+}
+
 void
 log_event_fields(enum log_level level, const char *id, const char *ev, const struct log_field *f,
     size_t n)
 {
-	struct line l;
-	size_t i;
+	const struct log_entry e = { level, id, ev, f, n };
+	char line[LOG_LINE_MAX];
 
-	l.n = 0;
-	l.cut = false;
-	line_stamp(&l);
-	line_str(&l, " level=");
-	line_str(&l, level_names[level]);
-	line_str(&l, " ev=");
-	line_str(&l, ev);
-	if (id != NULL) {
-		line_str(&l, " id=");
-		line_value(&l, text_of(id));
-	}
-	for (i = 0; i < n; i++)
-		line_field(&l, &f[i]);
-	line_end(&l);
-	log_raw((struct text){ l.b, l.n });
+	if (ear != NULL && level != LOG_INFO)
+		overhear(&e);
+	log_raw((struct text){ line, log_line(line, &e) });
 }
 
 void

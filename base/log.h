@@ -1,16 +1,18 @@
-/* base/log.h -- one line per event, key=value, to the registered sink.
+/* base/log.h -- one line per event, key=value or JSON, to the registered sink.
  *
  *   ts=1173101341.237616 level=warn ev=exchange.failed id=c17.3 backend=unix:/run/a.sock ...
+ *   {"ts":1173101341.237616,"level":"warn","ev":"exchange.failed","id":"c17.3","backend":...}
  *
  * base/ never waits: the sink (io/logfile.h in the server) takes a finished line and must not
  * block.
  * Without a sink, lines go to stderr.
- * Thread   any.  A line is formatted on the caller's stack, at most LOG_LINE_MAX bytes, cut with
- *          "...".
+ * Thread   any.  A line is formatted on the caller's stack, at most LOG_LINE_MAX bytes.  A longer
+ *          one is cut with "..."; one in JSON is an object all the same, and has "cut":true.
  */
 #ifndef BASE_LOG_H
 #define BASE_LOG_H
 
+#include "base/buf.h"
 #include "base/text.h"
 
 #define LOG_LINE_MAX 4096
@@ -66,6 +68,24 @@ uint64_t log_suppressed(void); /* suppressed lines since the start */
 /* Logs ev=log.suppressed for each kind with a count that was not logged yet.  A new second
  * begins for each. */
 void log_suppressed_flush(void);
+
+struct log_entry { /* a line that has no form yet */
+	enum log_level level;
+	const char *id, *ev; /* id may be NULL */
+	const struct log_field *f;
+	size_t n;
+};
+
+/* The line in the form of the process, with its newline; returns its length. */
+size_t log_line(char out[LOG_LINE_MAX], const struct log_entry *);
+size_t log_line_event(char out[LOG_LINE_MAX], const struct log_entry *); /* text, from ev on */
+void log_set_json(bool); /* the form of later lines, in all threads */
+bool log_is_json(void);
+enum log_level log_level_of(struct text line); /* of either form; LOG_INFO: a line without level */
+
+/* Lines of this thread above LOG_INFO are added to *said, too, as text, from the name of the event
+ * on; NULL: no more.  Returns what was set before. */
+struct buf *log_overhear(struct buf *said);
 
 /* id may be NULL. */
 void log_event_fields(enum log_level, const char *id, const char *ev, const struct log_field *,

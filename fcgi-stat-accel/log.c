@@ -25,7 +25,7 @@ tell(struct text lines)
 		text_take(&lines, strlen(program) + strlen(": "));
 	while (text_next(&lines, '\n', &line))
 		if (line.n > 0)
-			syslog_line(NULL, line);
+			syslog_message(line);
 }
 
 void

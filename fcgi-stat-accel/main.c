@@ -245,7 +245,10 @@ warn_no_root(const struct options *o)
 static int
 open_log(struct program *p)
 {
-	int err = accel_log_open(p->opt->log);
+	int err;
+
+	log_set_json(p->opt->log_json != 0);
+	err = accel_log_open(p->opt->log);
 
 	if (err != 0) {
 		print_error("--log %s: %s%s", p->opt->log != NULL ? p->opt->log : "",

@@ -244,6 +244,9 @@ static const struct option rows[] = {
 	{ "log", 'L', "FILE", OPTION_TEXT, AT(o.log),
 	    .prose = "File for the log; HUP reopens it (default standard error, or syslog if that "
 		     "is /dev/null, as under spawn-fcgi without -n)." },
+	{ "log-format", '\0', "text|json", OPTION_WORD, AT(o.log_json), .def = "text",
+	    .prose = "Lines of the log: key=value, or a JSON object with the same fields; lines of "
+		     "--timing, too." },
 	{ "timing", '\0', "line|json", OPTION_WORD, AT(o.timing), TIMING_LINE, .alone = "line",
 	    .prose = "Log where the time of each request went, for accel-graph." },
 	{ "check", '\0', "nginx|lighttpd|apache CONFIG", OPTION_TEXT, AT(check),

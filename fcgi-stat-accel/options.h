@@ -32,6 +32,7 @@ struct options {
 	bool prove_order;
 	const char *status_path, *ping_path; /* NULL: none */
 	const char *log;                     /* NULL: standard error */
+	unsigned log_json;                   /* each line of the log is an object */
 	enum timing_format timing;
 };
 

@@ -43,7 +43,7 @@ timing_note(enum timing_format format, const struct timing_request *r)
 		return;
 	snprintf(id, sizeof(id), "c%u.%u", r->conn, r->number);
 	buf_init(&line, 0);
-	(format == TIMING_JSON ? timing_json : timing_line)(&line, &t);
+	(format == TIMING_JSON || log_is_json() ? timing_json : timing_line)(&line, &t);
 	if (!line.failed)
 		log_raw(buf_as_text(&line));
 	buf_free(&line);

@@ -2,10 +2,10 @@
 #include <errno.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/log.h"
 #include "io/logfile_impl.h"
 
 /* Lines of this time are written together: a thread that wakes for each line takes the processor
@@ -19,14 +19,11 @@ static uint64_t all_dropped; /* atomic */
 static void
 tell_dropped(struct logfile *lf, uint64_t lines)
 {
-	uint64_t now = clock_wall_ns();
-	char line[128];
-	int n;
+	const struct log_field f = LF_U64("lines", lines);
+	char line[LOG_LINE_MAX];
 
-	n = snprintf(line, sizeof(line), "ts=%llu.%06llu level=warn ev=log.dropped lines=%llu\n",
-	    (unsigned long long)(now / NS_PER_S), (unsigned long long)(now % NS_PER_S / 1000),
-	    (unsigned long long)lines);
-	log_write(lf, line, (size_t)n);
+	log_write(lf, line,
+	    log_line(line, &(struct log_entry){ LOG_WARN, NULL, "log.dropped", &f, 1 }));
 }
 
 /* Releases the lock meanwhile.  Half a buffer is enough. */

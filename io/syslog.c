@@ -50,21 +50,15 @@ syslog_open(const char *name)
 	return (0);
 }
 
-/* Severities of RFC 5424.  Timing lines and others without a level are information. */
-static int
-severity_of(struct text line)
-{
-	static const struct {
-		struct text word;
-		int severity;
-	} levels[] = { { TEXT(" level=alert "), 1 }, { TEXT(" level=error "), 3 },
-		{ TEXT(" level=warn "), 4 }, { TEXT(" level=info "), 6 } };
+#define SEVERITY_ERROR 3
 
-	for (size_t i = 0; i < sizeof(levels) / sizeof(levels[0]); i++)
-		if (memmem(line.p, line.n < 64 ? line.n : 64, levels[i].word.p, levels[i].word.n) !=
-		    NULL)
-			return (levels[i].severity);
-	return (text_starts(line, TEXT("ts=")) ? 6 : 3);
+unsigned
+syslog_severity(struct text line)
+{
+	static const unsigned of
+	    [] = { [LOG_ALERT] = 1, [LOG_ERROR] = SEVERITY_ERROR, [LOG_WARN] = 4, [LOG_INFO] = 6 };
+
+	return (of[log_level_of(line)]);
 }
 
 static ssize_t
@@ -82,12 +76,24 @@ send_line(int fd, int priority, const char *name, struct text line)
 	return (sendmsg(fd, &m, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? -errno : 0);
 }
 
+static void
+send_to_daemon(unsigned severity, struct text line)
+{
+	if (to.fd >= 0)
+		(void)send_line(to.fd, (int)(FACILITY_DAEMON | severity), to.name, line);
+}
+
 void
 syslog_line(void *unused, struct text line)
 {
 	(void)unused;
-	if (to.fd >= 0)
-		(void)send_line(to.fd, FACILITY_DAEMON | severity_of(line), to.name, line);
+	send_to_daemon(syslog_severity(line), line);
+}
+
+void
+syslog_message(struct text line)
+{
+	send_to_daemon(SEVERITY_ERROR, line);
 }
 
 /* ---- targets */
@@ -116,7 +122,8 @@ syslog_send(int fd, const char *target, struct text line)
 
 	if (!syslog_target_parse(target, &t))
 		return (-EINVAL);
-	err = send_line(fd, (int)t.facility | (t.severity >= 0 ? t.severity : severity_of(line)),
+	err = send_line(fd,
+	    (int)(t.facility | (t.severity >= 0 ? (unsigned)t.severity : syslog_severity(line))),
 	    "accel-server", part);
 	return (err < 0 ? err : (ssize_t)line.n);
 }

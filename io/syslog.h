@@ -13,7 +13,7 @@
 #include "base/text.h"
 
 /* Where lines of a log go, as text: "24,6,/dev/log", facility, severity, socket; severity e: the
- * level= of each line decides. */
+ * level of each line decides. */
 struct syslog_target {
 	unsigned facility;
 	int severity; /* -1: e */
@@ -28,7 +28,12 @@ ssize_t syslog_send(int fd, const char *target, struct text line);
 
 /* name is that of the program, a constant.  0 or -errno: no daemon, lines are lost. */
 int syslog_open(const char *name);
-/* A sink of base/log.h.  level= of the line is the severity, else it is an error. */
+/* A sink of base/log.h.  The level of the line is its severity. */
 void syslog_line(void *unused, struct text line);
+void syslog_message(struct text line); /* of a program that cannot go on: an error */
+
+/* Of RFC 5424, 0 to 7, for a line of base/log.h in either form.  Without a level (stage times): 6,
+ * information. */
+unsigned syslog_severity(struct text line);
 
 #endif

@@ -121,7 +121,7 @@ write_timing_line(struct request *r, bool cut)
 	t.id = conn_id(r);
 	t.path = request_path(r);
 	line = empty_line(r);
-	(r->site->timing == TIMING_JSON ? timing_json : timing_line)(line, &t);
+	(r->site->timing == TIMING_JSON || log_is_json() ? timing_json : timing_line)(line, &t);
 	if (!line->failed)
 		log_raw(buf_as_text(line));
 }

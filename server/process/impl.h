@@ -164,6 +164,7 @@ process_newest(const struct process *ps)
 
 /* Lines wait for the error log from now on: its thread starts after the sandbox. */
 void process_early_lines(struct process *);
+void process_log_form(const struct conf *); /* server.errorlog-format is in use from now on */
 /* 0 or -errno, printed on stderr (the log is not open yet) or logged.  Here and below, -ECANCELED
  * is not printed: a signal ended the wait for the helper. */
 int process_errorlog(struct process *, const struct conf *);
@@ -220,11 +221,8 @@ void process_watch_no_more(struct process *);
 /* Reports when it is due; *timeout_ms (-1: none) gets no longer. */
 void process_watch_tick(struct process *, int *timeout_ms);
 
-/* The main thread: logs each line as what=, and adds it to what process_overhear() collects. */
+/* The main thread: logs each line as what=, and adds it to what log_overhear() collects. */
 void process_say(enum log_level, const char *ev, struct text lines);
-/* The warnings and errors that the main thread logs are added to *said from now on, too; NULL: no
- * more. */
-void process_overhear(struct buf *said);
 
 /* "ctl": the socket of the newest configuration; logged if it fails. */
 void process_control_open(struct process *, const struct config *);

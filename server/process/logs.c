@@ -18,45 +18,12 @@ log_open(struct process *ps, const char *path, struct logfile **log)
 	return (logfile_open(path, ps->helper != NULL ? helper_open_log : NULL, ps->helper, log));
 }
 
-/* The thread that logs is asked: what workers log meanwhile does not belong to it. */
-static __thread struct buf *ear;
-
-void
-process_overhear(struct buf *said)
-{
-	ear = said;
-}
-
-static bool
-is_bad(struct text line)
-{
-	size_t head = line.n < 64 ? line.n : 64;
-
-	return (memmem(line.p, head, " level=", 7) != NULL &&
-		memmem(line.p, head, " level=info ", 12) == NULL);
-}
-
-/* "ts=1.0 level=error ev=listen.failed address=..." becomes "listen.failed address=..." */
-static void
-overhear(struct text line)
-{
-	const char *ev;
-
-	if (ear == NULL || !is_bad(line))
-		return;
-	ev = memmem(line.p, line.n, " ev=", 4);
-	if (ev != NULL)
-		text_take(&line, (size_t)(ev + 4 - line.p));
-	buf_text(ear, line);
-}
-
 void
 process_say(enum log_level level, const char *ev, struct text all)
 {
-	struct buf *said = ear;
+	struct buf *said = log_overhear(NULL);
 	struct text line;
 
-	ear = NULL;
 	while (text_next(&all, '\n', &line)) {
 		if (line.n == 0)
 			continue;
@@ -66,21 +33,19 @@ process_say(enum log_level level, const char *ev, struct text all)
 			buf_char(said, '\n');
 		}
 	}
-	ear = said;
-}
-
-static void
-errorlog_sink(void *log, struct text line)
-{
-	logfile_line(log, line);
-	overhear(line);
+	log_overhear(said);
 }
 
 static void
 early_sink(void *early, struct text line)
 {
 	buf_text(early, line);
-	overhear(line);
+}
+
+void
+process_log_form(const struct conf *c)
+{
+	log_set_json(strcmp(c->errorlog_format, "json") == 0);
 }
 
 void
@@ -113,7 +78,7 @@ process_errorlog(struct process *ps, const struct conf *c)
 			    name, strerror(-err));
 		return (err);
 	}
-	log_set_sink(errorlog_sink, ps->errorlog);
+	log_set_sink(logfile_line, ps->errorlog);
 	late_lines(ps);
 	return (0);
 }

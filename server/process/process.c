@@ -289,7 +289,7 @@ start(struct process *ps, struct config *config)
 static void
 say_what_came(struct process *ps)
 {
-	process_overhear(NULL);
+	(void)log_overhear(NULL);
 	starter_say(buf_as_text(&ps->last.said));
 	ps->last.said.n = 0;
 }
@@ -408,7 +408,8 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	ps.signals = signals_open();
 	if (helper != NULL)
 		helper_interrupted_by(helper, ps.signals, interrupted, &ps);
-	process_overhear(&ps.last.said);
+	(void)log_overhear(&ps.last.said);
+	process_log_form(config_global(config));
 	process_early_lines(&ps);
 	rc = opt->one ? 0 : confine(&ps, config);
 	if (process_errorlog(&ps, config_global(config)) != 0) {
@@ -442,7 +443,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	log_event(LOG_INFO, NULL, "stopped",
 	    LF_STR("how", rc == 0 ? "cleanly" : "could not start"));
 	process_close_logs(&ps);
-	process_overhear(NULL);
+	(void)log_overhear(NULL);
 	buf_free(&ps.last.said);
 	counters_list_free(&ps.counters_list);
 	handover_free(ps.handover);

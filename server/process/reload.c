@@ -21,7 +21,7 @@ note_outcome(struct process *ps, int status)
 	struct counters_list *all = &ps->counters_list;
 	bool in_use = status == 0;
 
-	process_overhear(NULL);
+	(void)log_overhear(NULL);
 	ps->last.at = (time_t)(clock_wall_ns() / NS_PER_S);
 	ps->last.status = status;
 	process_control_done(ps, CONTROL_RELOAD, status, buf_as_text(&ps->last.said));
@@ -45,7 +45,7 @@ reload_start_generation(struct process *ps, struct sources *sources)
 
 	buf_init(&err, 0);
 	buf_init(&warn, 0);
-	process_overhear(&ps->last.said);
+	(void)log_overhear(&ps->last.said);
 	config = config_load(ps->opt->file, sources, &err, &warn);
 	process_say(LOG_WARN, "config.warning", buf_as_text(&warn));
 	if (config == NULL) {
@@ -60,6 +60,7 @@ reload_start_generation(struct process *ps, struct sources *sources)
 		status = EX_UNAVAILABLE;
 	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) ==
 		   0) {
+		process_log_form(config_global(config));
 		generation_adopts(ps, process_newest(ps));
 		process_drain(ps, old);
 		log_event(LOG_INFO, NULL, "reloaded", LF_STR("file", ps->opt->file));
@@ -84,7 +85,7 @@ end(struct process *ps)
 static void
 refuse(struct process *ps, const char *why)
 {
-	process_overhear(&ps->last.said);
+	(void)log_overhear(&ps->last.said);
 	log_event(LOG_ERROR, NULL, "reload.refused",
 	    LF_STR("what", "the configuration was not read"), LF_STR("why", why),
 	    LF_STR("then", "the old configuration stays in use"));

@@ -159,7 +159,7 @@ sub _wait_orphan {
 	my ($self, $seconds) = @_;
 	eventually(sub { is_gone($self->{pid}) }, $seconds // PATIENCE) or return undef;
 	delete $live{ $self->{pid} };
-	my ($how) = $self->log =~ /.*ev=stopped how=(\S+)/s;
+	my ($how) = $self->log =~ /.*ev(?:=|":")stopped(?:",")?\s?how(?:=|":")(\w+)/s;
 	return $self->{status} = ($how // '') eq 'cleanly' ? 0 : -1;
 }
 
@@ -183,7 +183,7 @@ sub stop {
 	}
 	return '' if $self->{unchecked};
 	return sprintf 'ended with wait status 0x%x', $status if $status != 0;
-	return 'logged an alert' if $self->log =~ /level=alert/;
+	return 'logged an alert' if $self->log =~ /level=alert|"level":"alert"/;
 	return 'has a report of a sanitizer' if $self->log =~ /Sanitizer/;
 	return '';
 }

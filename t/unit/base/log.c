@@ -80,6 +80,127 @@ test_long(void)
 	g_string_free(got, TRUE);
 }
 
+/* ---------------------------------------------------------------- JSON */
+
+static void
+test_json(void)
+{
+	GString *got = g_string_new("");
+	const char *rest;
+
+	log_set_sink(keep_line, got);
+	log_set_json(true);
+	log_event(LOG_WARN, "c17.3", "exchange.failed", LF_ERR("error", -EPIPE),
+	    LF_U64("n", UINT64_MAX), LF_I64("i", INT64_MIN), LF_STR("none", NULL),
+	    LF_TEXT("t", TEXT("a \"b\"\\\r\n\0\x7f\xc3\xa4=\x80\xe2\x80\xae")));
+	g_assert_true(g_regex_match_simple("^{\"ts\":[0-9]{10,}\\.[0-9]{6},", got->str, 0, 0));
+	rest = strchr(got->str, ',');
+	g_assert_cmpstr(rest, ==,
+	    ",\"level\":\"warn\",\"ev\":\"exchange.failed\",\"id\":\"c17.3\","
+	    "\"error\":\"Broken pipe\",\"n\":18446744073709551615,"
+	    "\"i\":-9223372036854775808,\"none\":\"\","
+	    "\"t\":\"a \\\"b\\\"\\\\\\r\\n\\u0000\\u007f\xc3\xa4=\xef\xbf\xbd\\u202e\"}\n");
+	g_string_truncate(got, 0);
+	log_event(LOG_INFO, NULL, "started");
+	g_assert_true(g_str_has_suffix(got->str, ",\"level\":\"info\",\"ev\":\"started\"}\n"));
+	log_set_json(false);
+	log_set_sink(NULL, NULL);
+	g_string_free(got, TRUE);
+}
+
+/* Each length around the bound, for bytes that become one, two, three or six: the line is whole, or
+ * ends in a whole object that says so. */
+static void
+test_json_long(void)
+{
+	static const char *const bytes[] = { "x", "\"", "\n", "\x80", "\x01", "\xc3\xa4",
+		"\xf0\x9f\x98\x80", "\xe2\x80\xae" };
+	GString *got = g_string_new(""), *value = g_string_new("");
+	size_t i, n, whole = 0, cut = 0, left_out = 0;
+
+	log_set_sink(keep_line, got);
+	log_set_json(true);
+	for (i = 0; i < G_N_ELEMENTS(bytes); i++)
+		for (n = 0; n < 4200; n += n < 600 || n > 3900 ? 1 : 37) {
+			g_string_set_size(value, 0);
+			while (value->len < n)
+				g_string_append(value, bytes[i]);
+			g_string_truncate(got, 0);
+			log_event(LOG_INFO, NULL, "long", LF_STR("v", value->str), LF_U64("w", 1));
+			g_assert_cmpuint(got->len, <=, LOG_LINE_MAX);
+			g_assert_true(g_utf8_validate(got->str, (gssize)got->len, NULL));
+			if (g_str_has_suffix(got->str, "\",\"w\":1}\n"))
+				whole++;
+			else if (g_str_has_suffix(got->str, "...\",\"cut\":true}\n"))
+				cut++;
+			else if (g_str_has_suffix(got->str, "\",\"cut\":true}\n"))
+				left_out++; /* only the number */
+			else
+				g_error("%s", got->str);
+			if (!strstr(got->str, "\"w\":"))
+				g_assert_cmpuint(got->len, >, LOG_LINE_MAX - 40);
+		}
+	g_assert_cmpuint(whole, >, 1000);
+	g_assert_cmpuint(cut, >, 1000);
+	g_assert_cmpuint(left_out, >, 0);
+	log_set_json(false);
+	log_set_sink(NULL, NULL);
+	g_string_free(got, TRUE);
+	g_string_free(value, TRUE);
+}
+
+/* A field that a client filled cannot pretend to be the level. */
+static void
+test_level(void)
+{
+	static const enum log_level levels[] = { LOG_INFO, LOG_WARN, LOG_ERROR, LOG_ALERT };
+	GString *got = g_string_new("");
+	int json;
+	size_t i;
+
+	log_set_sink(keep_line, got);
+	for (json = 0; json < 2; json++)
+		for (i = 0; i < G_N_ELEMENTS(levels); i++) {
+			log_set_json(json != 0);
+			g_string_truncate(got, 0);
+			log_event(levels[i], NULL, "x", LF_STR("v", " level=alert "));
+			g_assert_cmpint(log_level_of((struct text){ got->str, got->len }), ==,
+			    levels[i]);
+		}
+	g_assert_cmpint(log_level_of(TEXT("network_writev.c.7: (trace) write-start: 1.2")), ==,
+	    LOG_INFO);
+	g_assert_cmpint(log_level_of(TEXT("")), ==, LOG_INFO);
+	g_assert_cmpint(log_level_of(TEXT("ts=1.1 level=")), ==, LOG_INFO);
+	log_set_json(false);
+	log_set_sink(NULL, NULL);
+	g_string_free(got, TRUE);
+}
+
+/* Warnings and worse of this thread, as text in either form. */
+static void
+test_overhear(void)
+{
+	GString *got = g_string_new("");
+	struct buf said, other;
+
+	buf_init(&said, 0);
+	buf_init(&other, 0);
+	log_set_sink(keep_line, got);
+	log_set_json(true);
+	g_assert_null(log_overhear(&said));
+	log_event(LOG_INFO, NULL, "quiet");
+	log_event(LOG_WARN, "c1", "loud", LF_STR("why", "a b"));
+	g_assert_true(log_overhear(&other) == &said);
+	g_assert_true(log_overhear(NULL) == &other);
+	log_event(LOG_ERROR, NULL, "later");
+	g_assert_cmpmem(said.p, said.n, "loud id=c1 why=\"a b\"\n", 21);
+	g_assert_cmpuint(other.n, ==, 0);
+	log_set_json(false);
+	log_set_sink(NULL, NULL);
+	buf_free(&said);
+	g_string_free(got, TRUE);
+}
+
 static void
 count_line(void *arg, struct text line)
 {
@@ -255,6 +376,10 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	g_test_add_func("/log/line", test_line);
 	g_test_add_func("/log/long", test_long);
+	g_test_add_func("/log/json", test_json);
+	g_test_add_func("/log/json-long", test_json_long);
+	g_test_add_func("/log/level", test_level);
+	g_test_add_func("/log/overhear", test_overhear);
 	g_test_add_func("/log/threads", test_threads);
 	g_test_add_func("/log/limited", test_limited);
 	g_test_add_func("/log/limited-threads", test_limited_threads);

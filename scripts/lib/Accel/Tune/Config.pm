@@ -31,7 +31,7 @@ use POSIX       ();
 use Accel::Util qw(program);
 
 # Those of the running server, and what would refuse the load of one client.
-my $OWN = qr/^(?:server\.(?:port|bind|use-ipv6|errorlog|errorlog-use-syslog|breakagelog|pid-file|proxy-protocol|max-connections-per-address)
+my $OWN = qr/^(?:server\.(?:port|bind|use-ipv6|errorlog|errorlog-use-syslog|errorlog-format|breakagelog|pid-file|proxy-protocol|max-connections-per-address)
 	|accesslog\.(?:filename|use-syslog)|evasive\.[\w-]+|proxy-core\.(?:spawn|check-url)|(?:deflate|compress)\.cache-dir)\z/x;
 my $APPLICATION = qr/^proxy-core\.(?:backends|authorizer)\z/;
 my $ENDINGS     = qr/^(?:cgi\.assign|static-file\.script-extensions)\z/;
