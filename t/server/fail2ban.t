@@ -42,8 +42,8 @@ sub flood { my ($from) = @_; return grep { $_ eq 429 } map { ask($from) } 1 .. 1
 
 # The addresses that a filter finds.
 sub found {
-	my ($log, $filter) = @_;
-	open my $fh, '-|', 'fail2ban-regex', '-c', $dir, '--raw', '--usedns=no', '-o', 'ip', $srv->run . "/$log", "$example/filter.d/$filter" or die $!;
+	my ($log, $filter, $of) = @_;
+	open my $fh, '-|', 'fail2ban-regex', '-c', $dir, '--raw', '--usedns=no', '-o', 'ip', ($of // $srv)->run . "/$log", "$example/filter.d/$filter" or die $!;
 	return sort map { chomp; $_ } grep { /^[0-9a-f:.]+$/ } <$fh>;
 }
 
@@ -76,6 +76,21 @@ subtest 'the filters' => sub {
 	is_deeply [grep { $_ ne '127.0.0.2' } @limit], [], '... of that client only';
 	is_deeply [found('access.log', 'accel-server.conf[mode=probe]')], ['127.0.0.5'], 'a malformed request';
 	is_deeply [found('error.log', 'accel-server-auth.conf')], ['127.0.0.6', '127.0.0.6'], 'wrong passwords, also of a user who writes of another client';
+};
+
+subtest 'the error log as JSON' => sub {
+	my $json = Test::Server->start(conf => <<"CONF");
+server.errorlog-format = "json"
+auth.backend = "plain"
+auth.backend.plain.userfile = "$dir/users"
+auth.require = ( "/secret" => ( "method" => "basic", "realm" => "x", "require" => "valid-user" ) )
+CONF
+	for my $user ('bob', 'b","client":"127.0.0.4","path":"x') {
+		my $c = $json->connect(from => '127.0.0.6');
+		$c->send(req('/secret', 'Authorization: Basic ' . encode_base64("$user:nonsense", '')));
+	}
+	$json->wait_lines(2, qr/"ev":"auth\.failed"/);
+	is_deeply [found('error.log', 'accel-server-auth.conf', $json)], ['127.0.0.6', '127.0.0.6'], 'wrong passwords, and no other client';
 };
 
 sub client { my @said = qx{fail2ban-client -c "$dir" -s "$dir/sock" -p "$dir/pid" @_ 2>&1}; return join '', @said }
