@@ -326,4 +326,12 @@ sub aim {
 		met => $met ? JSON::PP::true() : JSON::PP::false() };
 }
 
+# Prints whether a bound was kept, and keeps it for the JSON.  An aim is for speed; a bound is a promise.
+sub bound {
+	my ($self, $what, $is, $most) = @_;
+	my $kept = $is <= $most;
+	printf "  %-84s %10.2f  at most %8.2f  %s\n", $what, $is, $most, $kept ? 'kept' : 'MISSED';
+	push @{ $self->{result}{bounds} }, { what => $what, is => $is, most => $most, kept => $kept ? JSON::PP::true() : JSON::PP::false() };
+}
+
 1;

@@ -18,7 +18,6 @@ failed request, one process, descriptors, threads and memory as flat as a line, 
 
 use strict;
 use warnings;
-use JSON::PP ();
 use List::Util qw(max min sum0);
 use POSIX ();
 use Accel::Figures qw(median);
@@ -168,15 +167,6 @@ sub print_sample {
 
 sub of { my ($self, $attacked, $kind, $what) = @_; return map { $_->{$kind}{$what} } grep { $_->{attacked} == $attacked } @{ $self->{samples} } }
 
-# Prints whether a bound was kept, and keeps it for the JSON.
-sub bound {
-	my ($self, $what, $is, $most) = @_;
-	my $kept = $is <= $most;
-	printf "  %-72s %10.2f  at most %10.2f  %s\n", $what, $is, $most, $kept ? 'kept' : 'MISSED';
-	push @{ $self->{bench}->result->{bounds} }, { what => $what, is => $is, most => $most, kept => $kept ? JSON::PP::true() : JSON::PP::false() };
-	return;
-}
-
 sub finish {
 	my ($self) = @_;
 	my $bench = $self->{bench};
@@ -189,24 +179,24 @@ sub finish {
 	$self->print_attacks;
 	print "\nBounds (medians of the samples; ms)\n";
 	my %alone = map { $_ => median($self->of(0, $_, 'p99')) } qw(hot cold);
-	$self->bound('hot files: p99 beside the attacks, twice that alone', median($self->of(1, 'hot', 'p99')), 2 * $alone{hot});
-	$self->bound("cold files: p99 beside the attacks, twice the fair share of $cold_clients clients", median($self->of(1, 'cold', 'p99')), 2 * $cold_clients * $alone{cold});
-	$self->bound('cold files: MB/s missing of what was asked for', max(0, median($self->of(0, 'cold', 'mb')) - median($self->of(1, 'cold', 'mb'))),
+	$self->{bench}->bound('hot files: p99 beside the attacks, twice that alone', median($self->of(1, 'hot', 'p99')), 2 * $alone{hot});
+	$self->{bench}->bound("cold files: p99 beside the attacks, twice the fair share of $cold_clients clients", median($self->of(1, 'cold', 'p99')), 2 * $cold_clients * $alone{cold});
+	$self->{bench}->bound('cold files: MB/s missing of what was asked for', max(0, median($self->of(0, 'cold', 'mb')) - median($self->of(1, 'cold', 'mb'))),
 		median($self->of(0, 'cold', 'mb')) / $cold_clients);
 	for my $what (qw(wrong failed)) {
-		$self->bound("requests of the victim: $what", sum0(map { $self->of($_->[0], $_->[1], $what) } [0, 'hot'], [0, 'cold'], [1, 'hot'], [1, 'cold']), 0);
+		$self->{bench}->bound("requests of the victim: $what", sum0(map { $self->of($_->[0], $_->[1], $what) } [0, 'hot'], [0, 'cold'], [1, 'hot'], [1, 'cold']), 0);
 	}
 	$self->print_errors;
-	$self->bound('deaths of the server', $samples[-1]{alive} ? 0 : 1, 0);
-	$self->bound('sanitizer reports and alerts in the log', scalar(() = $self->{log} =~ /Sanitizer|level=alert/g), 0);
+	$self->{bench}->bound('deaths of the server', $samples[-1]{alive} ? 0 : 1, 0);
+	$self->{bench}->bound('sanitizer reports and alerts in the log', scalar(() = $self->{log} =~ /Sanitizer|level=alert/g), 0);
 	my @beside = grep { $_->{attacked} } @samples;
 	my $third = max 1, int @beside / 3;
 	for (my $i = 0; $i < @growth; $i += 2) {
 		my ($what, $room) = @growth[$i, $i + 1];
-		$self->bound("$what: the last third of the time above the first third",
+		$self->{bench}->bound("$what: the last third of the time above the first third",
 			median(map { $_->{$what} } @beside[-$third .. -1]) - max(map { $_->{$what} } @beside[0 .. $third - 1]), $room);
 	}
-	$self->bound('replies without a line in the access log, or lines without a reply', abs(($self->{replies} // 0) - $self->{lines}), 0);
+	$self->{bench}->bound('replies without a line in the access log, or lines without a reply', abs(($self->{replies} // 0) - $self->{lines}), 0);
 	$bench->result->{samples} = \@samples;
 	$bench->result->{attacks} = $self->{did};
 	$self->charts;

@@ -175,13 +175,6 @@ sub failed ($sum) { return ($sum->{errors}{all} // 0) + $sum->{unanswered} }
 
 # ---------------------------------------------------------------- the report
 
-sub bound ($self, $what, $is, $most) {
-	my $kept = $is <= $most;
-	printf "  %-84s %10.1f  at most %8.1f  %s\n", $what, $is, $most, $kept ? 'kept' : 'MISSED';
-	push @{ $self->{bench}->result->{bounds} }, { what => $what, is => $is, most => $most, kept => $kept ? JSON::PP::true() : JSON::PP::false() };
-	return;
-}
-
 sub finish ($self) {
 	my ($world, $bench) = @$self{qw(world bench)};
 	$_->end for values %{ $self->{streams} };
@@ -195,15 +188,15 @@ sub finish ($self) {
 	print "\nBounds\n";
 	for my $name (@{ $self->{healthy} }) {
 		my $sum = $self->{streams}{$name}->sum;
-		$self->bound("$name: requests that failed, of $sum->{requests}", failed($sum), 0);
-		$self->bound("$name: wrong bytes", $sum->{errors}{wrong} // 0, 0);
+		$self->{bench}->bound("$name: requests that failed, of $sum->{requests}", failed($sum), 0);
+		$self->{bench}->bound("$name: wrong bytes", $sum->{errors}{wrong} // 0, 0);
 	}
 	$self->growth;
 	$self->alerts(@fired);
 	my %events = events($log);
 	$self->explained(\%events);
-	$self->bound('alerts and reports of sanitizers in the log', scalar(() = $log =~ /Sanitizer|level=alert/g), 0);
-	$self->bound('processes that did not end after INT', $ended ? 0 : 1, 0);
+	$self->{bench}->bound('alerts and reports of sanitizers in the log', scalar(() = $log =~ /Sanitizer|level=alert/g), 0);
+	$self->{bench}->bound('processes that did not end after INT', $ended ? 0 : 1, 0);
 	$bench->result->{samples} = $self->{samples};
 	$bench->result->{streams} = { map { $_ => $self->{streams}{$_}->sum } keys %{ $self->{streams} } };
 	print_events(\%events);
@@ -230,7 +223,7 @@ sub growth ($self) {
 	my $third = max 1, int @calm / 3;
 	for my $what ([rss => 24], [descriptors => 300], [threads => 16], [processes => 4]) {
 		my ($name, $room) = @$what;
-		$self->bound("$name: median of the last third of the quiet time above the first third",
+		$self->{bench}->bound("$name: median of the last third of the quiet time above the first third",
 			median(map { $_->{$name} } @calm[-$third .. -1]) - median(map { $_->{$name} } @calm[0 .. $third - 1]), $room);
 	}
 	return;
@@ -246,11 +239,11 @@ sub alerts ($self, @fired) {
 	for my $fault (grep { $_->{alert} && $self->{began}{ $_->{name} } } $self->asked) {
 		my @mine = grep { $_->{labels}{alertname} eq $fault->{alert} } @fired;
 		my @in = grep { ($self->during($_->{from}) // '') eq $fault->{name} } @mine;
-		$self->bound("$fault->{alert} not seen firing during $fault->{name}", @in ? 0 : 1, 0);
-		$self->bound("$fault->{alert} fired at another time", @mine - @in, 0);
+		$self->{bench}->bound("$fault->{alert} not seen firing during $fault->{name}", @in ? 0 : 1, 0);
+		$self->{bench}->bound("$fault->{alert} fired at another time", @mine - @in, 0);
 	}
 	my @others = grep { !$by{ $_->{labels}{alertname} } } @fired;
-	$self->bound('other alerts: ' . join(' ', map { $_->{labels}{alertname} } @others), scalar @others, 0);
+	$self->{bench}->bound('other alerts: ' . join(' ', map { $_->{labels}{alertname} } @others), scalar @others, 0);
 	return;
 }
 
@@ -290,7 +283,7 @@ sub explained ($self, $events) {
 	my %told = (server => $told->(qw(reply.failed exchange.failed)), cut => $told->(qw(connection.made-room file.stalled)), application => $self->{world}->passed_on);
 	print "\nErrors and the lines that explain them\n";
 	for my $kind (sort keys %seen) {
-		$self->bound("$kind: $seen{$kind} seen by clients, $told{$kind} told; not told", max(0, $seen{$kind} - $told{$kind}), 0);
+		$self->{bench}->bound("$kind: $seen{$kind} seen by clients, $told{$kind} told; not told", max(0, $seen{$kind} - $told{$kind}), 0);
 	}
 	return;
 }
