@@ -1,7 +1,6 @@
 #include "fcgi-stat-accel/keeper.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
@@ -13,6 +12,7 @@
 #include <unistd.h>
 
 #include "io/listen.h"
+#include "io/pid.h"
 
 #define ANSWER_MS 8000 /* the child tries for 2 s to lock, and for 2 s to connect */
 /* of 10 ms: the queue of a busy process is full for a moment */
@@ -54,25 +54,7 @@ connect_to(const char *path)
 	return (fd);
 }
 
-/* The number may belong to another program by now. */
-static bool
-is_ours(pid_t pid)
-{
-	char path[64], name[32] = "";
-	int fd;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", (int)pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
-		return (false);
-	if (read(fd, name, sizeof(name) - 1) < 0)
-		name[0] = '\0';
-	close(fd);
-	return (strcmp(name, "fcgi-stat-accel\n") == 0);
-}
-
-/* The process that called listen(2); 0: none, -1: unknown.  *pidfd is that process, whatever its
- * number means later. */
+/* The process that called listen(2), and *pidfd; 0: none; -1: unknown, or another program. */
 static pid_t
 find_old(const char *path, int *pidfd)
 {
@@ -86,11 +68,9 @@ find_old(const char *path, int *pidfd)
 	if (fd < 0)
 		return (-1);
 	if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &len) == 0 && who.pid > 1)
-		*pidfd = (int)syscall(SYS_pidfd_open, who.pid, 0);
+		*pidfd = pid_open(who.pid, "fcgi-stat-accel");
 	close(fd);
-	if (*pidfd >= 0 && is_ours(who.pid))
-		return (who.pid);
-	return (-1);
+	return (*pidfd >= 0 ? who.pid : -1);
 }
 
 static int
@@ -115,7 +95,7 @@ replace(const struct keeper_conf *k)
 		return (a);
 	a.old = (int32_t)find_old(k->path, &pidfd);
 	a.err = take_place(k);
-	if (a.err == 0 && a.old > 0 && syscall(SYS_pidfd_send_signal, pidfd, SIGUSR1, NULL, 0) != 0)
+	if (a.err == 0 && a.old > 0 && pid_signal(pidfd, SIGUSR1) != 0)
 		a.old = -1;
 	if (pidfd >= 0)
 		close(pidfd);

@@ -5,16 +5,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sysexits.h>
 #include <unistd.h>
 
 #include "base/buf.h"
+#include "io/pid.h"
 #include "server/ctl/impl.h"
-
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
 
 static bool
 read_file(const char *path, char *text, size_t size)
@@ -26,15 +22,6 @@ read_file(const char *path, char *text, size_t size)
 	if (f != NULL)
 		fclose(f);
 	return (n != 0);
-}
-
-static bool
-read_proc(unsigned pid, const char *name, char *text, size_t size)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%u/%s", pid, name);
-	return (read_file(path, text, size));
 }
 
 int
@@ -51,24 +38,15 @@ ctl_read_pid(const char *pid_file, unsigned *pid)
 	return (EX_UNAVAILABLE);
 }
 
-/* The pid file may be old, or written by an intruder: no process of another program gets a signal.
- */
-static bool
-is_server(unsigned pid)
-{
-	char comm[32];
-
-	return (read_proc(pid, "comm", comm, sizeof(comm)) && strcmp(comm, "accel-server\n") == 0);
-}
-
 /* USR2 ends a server that does not know it. */
 static bool
 knows(unsigned pid, int sig)
 {
-	char status[4096];
+	char path[64], status[4096];
 	const char *blocked;
 
-	if (!read_proc(pid, "status", status, sizeof(status)) ||
+	snprintf(path, sizeof(path), "/proc/%u/status", pid);
+	if (!read_file(path, status, sizeof(status)) ||
 	    (blocked = strstr(status, "\nSigBlk:")) == NULL)
 		return (false);
 	return ((strtoull(blocked + strlen("\nSigBlk:"), NULL, 16) >> (sig - 1)) & 1);
@@ -79,32 +57,22 @@ wait_for_end(int pidfd)
 {
 	struct pollfd p = { .fd = pidfd, .events = POLLIN };
 
-	while (pidfd >= 0 && poll(&p, 1, -1) < 0 && errno == EINTR)
+	while (poll(&p, 1, -1) < 0 && errno == EINTR)
 		;
 }
 
 static int
-send_to(unsigned pid, int sig, bool ends)
+failed(unsigned pid, int err)
 {
-	int pidfd = (int)syscall(SYS_pidfd_open, (pid_t)pid, 0u), err;
-
-	err = kill((pid_t)pid, sig) == 0 ? 0 : errno;
-	if (err != 0)
-		fprintf(stderr, "accel-server ctl: process %u: %s\n", pid, strerror(err));
-	else if (!ends)
-		printf("signal %d was sent to process %u; the error log has the outcome\n", sig,
-		    pid);
-	else {
-		wait_for_end(pidfd);
-		printf(pidfd >= 0 ? "stopped\n" : "signal sent\n");
-	}
-	if (pidfd >= 0)
-		close(pidfd);
-	return (err == 0 ? 0 : err == EPERM ? EX_NOPERM : EX_UNAVAILABLE);
+	if (err == -ESRCH)
+		fprintf(stderr, "accel-server ctl: process %u is no accel-server\n", pid);
+	else
+		fprintf(stderr, "accel-server ctl: process %u: %s\n", pid, strerror(-err));
+	return (err == -EPERM ? EX_NOPERM : EX_UNAVAILABLE);
 }
 
-int
-ctl_signal(unsigned pid, enum ctl_verb verb)
+static int
+send_to(unsigned pid, int pidfd, enum ctl_verb verb)
 {
 	static const int signals[CTL_VERBS] = {
 		[CTL_RELOAD] = SIGUSR1,
@@ -112,11 +80,8 @@ ctl_signal(unsigned pid, enum ctl_verb verb)
 		[CTL_STOP] = SIGTERM,
 		[CTL_QUIT] = SIGINT,
 	};
+	int err;
 
-	if (!is_server(pid)) {
-		fprintf(stderr, "accel-server ctl: process %u is no accel-server\n", pid);
-		return (EX_UNAVAILABLE);
-	}
 	if (verb == CTL_STATUS) {
 		fprintf(stderr,
 		    "accel-server ctl: process %u runs; status needs its control socket "
@@ -131,5 +96,28 @@ ctl_signal(unsigned pid, enum ctl_verb verb)
 		    pid, signals[verb]);
 		return (EX_UNAVAILABLE);
 	}
-	return (send_to(pid, signals[verb], verb == CTL_STOP || verb == CTL_QUIT));
+	err = pid_signal(pidfd, signals[verb]);
+	if (err != 0)
+		return (failed(pid, err));
+	if (verb == CTL_STOP || verb == CTL_QUIT) {
+		wait_for_end(pidfd);
+		printf("stopped\n");
+	} else
+		printf("signal %d was sent to process %u; the error log has the outcome\n",
+		    signals[verb], pid);
+	return (0);
+}
+
+/* The pid file may be old, or written by an intruder: no process of another program gets a signal.
+ */
+int
+ctl_signal(unsigned pid, enum ctl_verb verb)
+{
+	int pidfd = pid_open((pid_t)pid, "accel-server"), rc;
+
+	if (pidfd < 0)
+		return (failed(pid, pidfd));
+	rc = send_to(pid, pidfd, verb);
+	close(pidfd);
+	return (rc);
 }
