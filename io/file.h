@@ -49,6 +49,7 @@ int io_file_look(struct io_file *);
 /* True for a file system of this machine, as far as known without waiting: its clock times the
  * files, and bytes in memory are available at once. */
 bool io_fd_is_local(int fd);
+bool io_facts_are_local(const struct statx *); /* the same, of an IO_OPEN */
 /* These bytes have just been read, so they are in memory: valid for a second. */
 void io_file_proved(struct io_file *, uint64_t off, uint64_t len);
 /* True if the page cache has all these bytes, or is reading them: a hint, never waits. */

@@ -16,11 +16,9 @@
 #ifndef SYS_cachestat
 #define SYS_cachestat 451 /* Linux 6.5; not in the headers of Debian 12 */
 #endif
-#ifndef RESOLVE_CACHED
-#define RESOLVE_CACHED 0x20 /* Linux 5.12 */
-#endif
 
-#define COPY_MAX (1u << 20)
+#define COPY_MAX   (1u << 20)
+#define MARK_AGE_S (24 * 60 * 60 - 5) /* of relatime, and a little less */
 
 /* ---------------------------------------------------------------- looking */
 
@@ -81,6 +79,15 @@ range_copied(int fd, uint64_t from, uint64_t to)
 	return (true);
 }
 
+/* 1, 0 or -EOPNOTSUPP, as above. */
+static int
+ends_readable(int fd, uint64_t from, uint64_t to)
+{
+	int is = bytes_readable(fd, to - 1, 1);
+
+	return (is == 1 ? bytes_readable(fd, from, 1) : is);
+}
+
 /* The ends are checked because cachestat(2) also counts pages that are being read.  A small file is
  * covered by its ends: one call instead of three, 1 us less. */
 int
@@ -90,12 +97,16 @@ io_range_cached(int fd, uint64_t from, uint64_t to)
 
 	if (to - from <= PAGE)
 		return (bytes_readable(fd, from, to - from));
-	is = bytes_readable(fd, to - 1, 1);
-	if (is == 1)
-		is = bytes_readable(fd, from, 1);
+	is = ends_readable(fd, from, to);
 	if (is == 1)
 		is = io_pages_counted(fd, from, to - from);
 	return (is == -ENOSYS ? range_copied(fd, from, to) : is);
+}
+
+bool
+io_facts_are_local(const struct statx *stx)
+{
+	return ((stx->stx_mask & STATX_MNT_ID) != 0 && mounts_local(stx->stx_mnt_id));
 }
 
 bool
@@ -103,10 +114,27 @@ io_fd_is_local(int fd)
 {
 	struct statx stx;
 
-	if (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &stx) < 0 ||
-	    (stx.stx_mask & STATX_MNT_ID) == 0)
+	return (statx(fd, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, STATX_MNT_ID, &stx) == 0 &&
+		io_facts_are_local(&stx));
+}
+
+static bool
+is_later(struct statx_timestamp a, struct statx_timestamp b)
+{
+	return (a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec));
+}
+
+/* By the rule of relatime.  With strictatime each read writes one, as does each send from the
+ * loop. */
+bool
+io_read_marks(const struct statx *s)
+{
+	int64_t age = (int64_t)(clock_wall_ns() / NS_PER_S) - s->stx_atime.tv_sec;
+
+	if (!S_ISREG(s->stx_mode) || (is_later(s->stx_atime, s->stx_mtime) &&
+					 is_later(s->stx_atime, s->stx_ctime) && age < MARK_AGE_S))
 		return (false);
-	return (mounts_local(stx.stx_mnt_id));
+	return (mounts_marks(s->stx_mnt_id));
 }
 
 /* tmpfs cannot tell which bytes are readable now, but its pages are never being read. */
@@ -116,6 +144,25 @@ range_there(int fd, uint64_t from, uint64_t to)
 	int is = io_range_cached(fd, from, to);
 
 	return ((is == -EOPNOTSUPP ? io_pages_counted(fd, from, to - from) : is) == 1);
+}
+
+bool
+io_ends_hot(int fd, uint32_t n)
+{
+	int is = ends_readable(fd, 0, n);
+
+	return ((is == -EOPNOTSUPP ? io_pages_counted(fd, 0, n) : is) == 1);
+}
+
+int64_t
+io_read_hot(int fd, char *to, uint32_t n)
+{
+	struct iovec iov = { to, n };
+	ssize_t got = preadv2(fd, &iov, 1, 0, RWF_NOWAIT);
+
+	if (got < 0 && errno == EOPNOTSUPP && io_pages_counted(fd, 0, n) == 1)
+		got = pread(fd, to, n, 0);
+	return (got == (ssize_t)n ? got : -EAGAIN);
 }
 
 /* cachestat(2) takes 30 ns a page: 0.1 ms for the largest request. */
@@ -174,9 +221,10 @@ io_open_hot(const struct io_hot *h, struct statx *stx)
 		return (-EAGAIN);
 	if (fd < 0)
 		return (io_open_error(fd));
-	if (statx(fd, "", AT_EMPTY_PATH, IO_OPEN_FACTS, stx) < 0)
+	if (statx(fd, "", AT_EMPTY_PATH, IO_OPEN_FACTS | STATX_ATIME, stx) < 0)
 		err = -errno;
-	else if (S_ISREG(stx->stx_mode) && !bytes_cached(h, fd, stx->stx_size))
+	else if (S_ISREG(stx->stx_mode) && h->want != NULL && h->bytes != 0 &&
+		 (io_read_marks(stx) || !bytes_cached(h, fd, stx->stx_size)))
 		err = -EAGAIN;
 	close(fd); /* does not wait on these file systems */
 	return (err);

@@ -30,4 +30,13 @@ struct io_hot {
  * descriptor stays open.  -EAGAIN: ask a thread.  Other -errno: a thread would get the same. */
 int io_open_hot(const struct io_hot *, struct statx *);
 
+/* Reading this file writes its access time, which may wait for the journal: a thread reads it.  The
+ * facts have STATX_ATIME. */
+bool io_read_marks(const struct statx *);
+/* Of a file on a local file system.  The bytes from 0 to n: n, or -EAGAIN unless all of them can be
+ * had without waiting. */
+int64_t io_read_hot(int fd, char *to, uint32_t n);
+/* The first and the last of these bytes are in memory. */
+bool io_ends_hot(int fd, uint32_t n);
+
 #endif

@@ -15,6 +15,7 @@
 struct mount {
 	uint64_t dev, id;
 	bool local, whole; /* whole: not a directory of its file system */
+	bool marks;        /* a read may write an access time to a disk */
 	char type[32];
 	size_t len;
 	char *point;
@@ -60,6 +61,27 @@ is_local(const char *type)
 	return (false);
 }
 
+/* In a list with commas. */
+static bool
+has_word(const char *list, const char *word)
+{
+	size_t n = strlen(word), len;
+
+	for (;; list += len + 1) {
+		len = strcspn(list, ",");
+		if (len == n && memcmp(list, word, n) == 0)
+			return (true);
+		if (list[len] == '\0')
+			return (false);
+	}
+}
+
+static bool
+is_memory(const char *type)
+{
+	return (strcmp(type, "tmpfs") == 0 || strcmp(type, "ramfs") == 0);
+}
+
 /* Takes the string. */
 static void
 add(struct mount m)
@@ -88,15 +110,22 @@ read_line(const char *line)
 	struct mount m = { .len = 0 };
 	unsigned id, maj, min;
 	int root;
+	char *how;
 
-	if (sscanf(line, "%u %*u %u:%u %n%*s %ms", &id, &maj, &min, &root, &m.point) != 4)
-		return;
+	switch (
+	    sscanf(line, "%u %*u %u:%u %n%*s %ms %ms", &id, &maj, &min, &root, &m.point, &how)) {
+	case 5: break;
+	case 4: free(m.point); /* FALLTHROUGH */
+	default: return;
+	}
 	if (rest != NULL)
 		(void)sscanf(rest, " - %31s", m.type);
 	m.id = id;
 	m.dev = makedev(maj, min);
 	m.local = is_local(m.type);
 	m.whole = strncmp(line + root, "/ ", 2) == 0;
+	m.marks = !has_word(how, "noatime") && !has_word(how, "ro") && !is_memory(m.type);
+	free(how);
 	add(m);
 }
 
@@ -188,6 +217,22 @@ mounts_local(uint64_t id)
 	}
 	pthread_mutex_unlock(&mounts.lock);
 	return (local);
+}
+
+bool
+mounts_marks(uint64_t id)
+{
+	bool marks = true;
+	size_t i;
+
+	pthread_mutex_lock(&mounts.lock);
+	keep_current();
+	for (i = 0; i < mounts.n; i++) {
+		if (mounts.v[i].id == id)
+			marks = mounts.v[i].marks;
+	}
+	pthread_mutex_unlock(&mounts.lock);
+	return (marks);
 }
 
 /* A later mount at the same point hides this one. */

@@ -23,6 +23,8 @@ uint64_t mounts_dev_below(const char *root, const char *path);
 /* True if the mount with this number (stx_mnt_id) is a file system of a local disk or of memory:
  * its files open without waiting if their names are cached. */
 bool mounts_local(uint64_t id);
+/* False if no read of its files writes an access time to a disk (noatime, ro, tmpfs). */
+bool mounts_marks(uint64_t id);
 /* The mount point to name a device by, cut to size; "" if it has none.  It is the shortest of those
  * that show its whole file system, else of those that show a directory of it. */
 void mounts_point(uint64_t dev, char *point, size_t size);

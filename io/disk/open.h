@@ -14,11 +14,15 @@
 
 #include "io/disk/job.h"
 
+#ifndef RESOLVE_CACHED
+#define RESOLVE_CACHED 0x20 /* Linux 5.12 */
+#endif
+
 /* Not the access time: after a read FUSE and network file systems must ask the (busy) disk for
  * it, and nobody needs it. */
 #define IO_OPEN_FACTS                                                                   \
 	(STATX_TYPE | STATX_MODE | STATX_INO | STATX_SIZE | STATX_MTIME | STATX_CTIME | \
-	    STATX_NLINK | STATX_UID | STATX_GID)
+	    STATX_NLINK | STATX_UID | STATX_GID | STATX_MNT_ID)
 
 enum open_next {
 	OPEN_AGAIN,  /* j->how has changed, or a retry may succeed */
@@ -35,5 +39,12 @@ enum open_next io_open_failed(struct io_job *, int err); /* err: -errno of opena
 int io_open_error(int err);
 /* err: of statx, 0 or -errno.  Sets j->res; true: also j->fd. */
 bool io_open_seen(struct io_job *, int fd, int err);
+
+/* For a file that is open: what j->first asks for.  False: its bytes cannot be read (at once). */
+bool io_first_read(struct io_job *);
+
+/* On the loop, if IO_LOCAL is set.  True: the job has its result.  False: a thread has to do it,
+ * from the start. */
+bool io_open_at_once(struct io_job *);
 
 #endif

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/un.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "files/warm/warm.h"
@@ -43,9 +44,12 @@ make_dir(const char *name)
 static void G_GNUC_UNUSED
 make_file(const char *name, gssize size)
 {
+	/* as if it had been read since: a thread writes an access time that is due */
+	const struct timespec read[] = { { .tv_sec = time(NULL) + 60 }, { .tv_nsec = UTIME_OMIT } };
 	char *path = in_dir(name), *bytes = g_malloc0(size);
 
 	g_assert_true(g_file_set_contents(path, bytes, size, NULL));
+	g_assert_cmpint(utimensat(AT_FDCWD, path, read, 0), ==, 0);
 	g_free(bytes);
 	g_free(path);
 }

@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 #include "io/disk/hot.h"
 #include "io/disk/job.h"
+#include "io/disk/mounts.h"
 #include "t/unit/io/io_test.h"
 
 #define SIZE (600u << 10)
@@ -36,6 +37,15 @@ root_of(const char *path)
 	return (fd);
 }
 
+static char *
+make(const char *name)
+{
+	char *path = file_make(dir, name, SIZE);
+
+	file_was_read(path);
+	return (path);
+}
+
 static int
 hot(int root, const char *path, uint64_t resolve, uint64_t from, uint64_t bytes)
 {
@@ -59,7 +69,7 @@ test_names(void)
 	const struct timespec followed[] = { { .tv_sec = time(NULL) + 60 },
 		{ .tv_nsec = UTIME_OMIT } };
 	int root = root_of(dir), fds;
-	char *path = file_make(dir, "f", SIZE), *link = g_build_filename(dir, "out", NULL);
+	char *path = make("f"), *link = g_build_filename(dir, "out", NULL);
 	struct io_hot h = { .root = root, .path = "f", .resolve = IO_BENEATH };
 	struct statx stx;
 
@@ -136,7 +146,7 @@ static void
 test_bytes(void)
 {
 	int root = root_of(dir), fd;
-	char *path = file_make(dir, "b", SIZE), c;
+	char *path = make("b"), c;
 
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	g_assert_cmpint(hot(root, "b", IO_BENEATH, 0, SIZE), ==, 0);
@@ -155,6 +165,28 @@ test_bytes(void)
 	}
 	g_assert_cmpint(ftruncate(fd, IO_HOT_MAX + 1), ==, 0);
 	g_assert_cmpint(hot(root, "b", IO_BENEATH, 0, UINT64_MAX), ==, -EAGAIN);
+	close(fd);
+	close(root);
+	g_free(path);
+}
+
+/* A thread reads a file whose access time has to be written. */
+static void
+test_marks(void)
+{
+	char *path = file_make(dir, "m", SIZE);
+	int root = root_of(dir), fd = open(path, O_PATH | O_CLOEXEC);
+	struct statx stx;
+
+	g_assert_cmpint(statx(fd, "", AT_EMPTY_PATH, STATX_MNT_ID, &stx), ==, 0);
+	if (!mounts_marks(stx.stx_mnt_id)) {
+		g_test_skip("no access times here");
+	} else {
+		g_assert_cmpint(hot(root, "m", IO_BENEATH, 0, SIZE), ==, -EAGAIN);
+		g_assert_cmpint(hot(root, "m", IO_BENEATH, 0, 0), ==, 0); /* no byte is read */
+		file_was_read(path);
+		g_assert_cmpint(hot(root, "m", IO_BENEATH, 0, SIZE), ==, 0);
+	}
 	close(fd);
 	close(root);
 	g_free(path);
@@ -313,7 +345,7 @@ test_another_user(void)
 		g_test_skip("needs root, to become another user");
 		return;
 	}
-	path = file_make(dir, "f", SIZE);
+	path = make("f");
 	g_assert_cmpint(chmod(dir, 0755) | chmod(path, 0644), ==, 0);
 	root = root_of(dir);
 	g_assert_cmpint(hot(root, "f", IO_BENEATH, 0, SIZE), ==, 0);
@@ -334,6 +366,7 @@ main(int argc, char **argv)
 	g_test_add_func("/hot/mounts", test_mounts);
 	g_test_add_func("/hot/mounted-memory", test_mounted_memory);
 	g_test_add_func("/hot/bytes", test_bytes);
+	g_test_add_func("/hot/marks", test_marks);
 	g_test_add_func("/hot/another-user", test_another_user);
 	g_test_add_func("/hot/warm", test_warm);
 	g_test_add_func("/hot/warm-in-chroot", test_warm_in_chroot);

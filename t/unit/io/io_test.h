@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include "io/disk/pools.h"
 #include "io/engine.h"
 #include "io/disk/job.h"
@@ -288,6 +289,15 @@ file_make(const char *in, const char *name, uint64_t size)
 	g_assert_true(g_file_set_contents(path, bytes, (gssize)size, NULL));
 	g_free(bytes);
 	return (path);
+}
+
+/* As if it had been read after it was written: the next read writes no access time. */
+static G_GNUC_UNUSED void
+file_was_read(const char *path)
+{
+	const struct timespec t[] = { { .tv_sec = time(NULL) + 60 }, { .tv_nsec = UTIME_OMIT } };
+
+	g_assert_cmpint(utimensat(AT_FDCWD, path, t, 0), ==, 0);
 }
 
 static G_GNUC_UNUSED struct io_file *

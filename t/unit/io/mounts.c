@@ -1,8 +1,11 @@
 /* t/unit/io/mounts.c -- the mount point that names a device, from this machine's table. */
+#include <fcntl.h>
 #include <glib.h>
+#include <linux/magic.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/sysmacros.h>
+#include <sys/vfs.h>
 #include <sched.h>
 #include <unistd.h>
 #include "io/disk/mounts.h"
@@ -79,6 +82,32 @@ several_in(const char *shorter, const char *longer)
 static bool own_mounts;
 
 static void
+marks(const char *from, const char *at, unsigned long flags, bool expected)
+{
+	struct statx stx;
+
+	mounted(from, at, NULL, MS_BIND);
+	mounted(NULL, at, NULL, MS_REMOUNT | MS_BIND | flags);
+	g_assert_cmpint(statx(AT_FDCWD, at, 0, STATX_MNT_ID, &stx), ==, 0);
+	g_assert_cmpint(mounts_marks(stx.stx_mnt_id), ==, expected);
+	g_assert_cmpint(umount(at), ==, 0);
+	g_assert_true(mounts_marks(stx.stx_mnt_id)); /* unknown: perhaps */
+	g_assert_false(mounts_local(stx.stx_mnt_id));
+}
+
+static void
+access_times(const char *dir, const char *at)
+{
+	struct statfs fs;
+
+	g_assert_cmpint(statfs(dir, &fs), ==, 0);
+	marks(dir, at, MS_RELATIME, fs.f_type != TMPFS_MAGIC);
+	marks(dir, at, MS_NOATIME, false);
+	marks(dir, at, MS_RDONLY, false);
+	marks("/dev/shm", at, MS_RELATIME, false);
+}
+
+static void
 several(void)
 {
 	char *dir = g_dir_make_tmp("accel mounts-XXXXXX", NULL);
@@ -87,10 +116,12 @@ several(void)
 
 	g_assert_cmpint(mkdir(shorter, 0700), ==, 0);
 	g_assert_cmpint(mkdir(longer, 0700), ==, 0);
-	if (own_mounts)
+	if (own_mounts) {
 		several_in(shorter, longer);
-	else
+		access_times(longer, shorter);
+	} else {
 		g_test_skip("only root has mounts of its own");
+	}
 	rmdir(shorter);
 	rmdir(longer);
 	rmdir(dir);
