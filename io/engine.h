@@ -116,6 +116,8 @@ struct io {
 	struct io_port *port; /* where threads put finished jobs; NULL: sim */
 	uint64_t now, wall;   /* ns */
 	uint64_t wake_at;     /* ns, of io_wake_at(); 0: none */
+	/* ns: until then threads open every file, because the loop had to wait for one */
+	uint64_t threads_until;
 	struct list ready;
 	uint64_t inflight;
 	char *lent; /* lent to the current callback */

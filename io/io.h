@@ -322,6 +322,9 @@ const char *io_root_error(int err);
 #define IO_REAL_NAME (1ull << 61)
 /* Not a RESOLVE_ flag: O_NOATIME, left out for files of other owners. */
 #define IO_NOATIME (1ull << 63)
+/* Not a RESOLVE_ flag: the root is on a local file system, see io_fd_is_local() in io/file.h.  What
+ * the kernel has in memory of it is opened and read on the loop. */
+#define IO_LOCAL (1ull << 60)
 
 static inline void
 op_init(struct io_op *op, enum io_kind kind, void (*done)(struct io_op *))

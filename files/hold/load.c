@@ -134,7 +134,7 @@ note_version(struct file_entry *e)
 	e->unsettled = 0;
 	e->recheck_ms = FILE_RECHECK_MS;
 	if (io_version_settled(&v, e->asked_wall, watched,
-		io_version_is_old(&v, e->asked_wall) || io_fd_is_local(e->file->fd)))
+		io_version_is_old(&v, e->asked_wall) || io_facts_are_local(&e->stx)))
 		return;
 	e->unsettled = io_wall_ns(fc->io) - clock_between(e->lk.checked_ns, io_now(fc->io));
 	e->recheck_ms = v.mtime_ns != 0 && v.ctime_ns != 0 ? FILE_SETTLE_MS : FILE_RECHECK_MS;
@@ -146,7 +146,6 @@ opened_file(struct file_entry *e, int fd)
 {
 	struct io_file *f;
 
-	e->size = e->stx.stx_size;
 	f = io_file_new(e->cache->io, fd, e->size);
 	if (f == NULL) {
 		entry_ready(e, -ENOMEM);
@@ -156,11 +155,7 @@ opened_file(struct file_entry *e, int fd)
 	if (e->lk.scope->watched)
 		io_file_watch(f, &e->stx);
 	note_version(e);
-	if (e->first.changing) {
-		entry_bytes(e, NULL, 0);
-		return;
-	}
-	if (e->first.bytes != NULL) {
+	if (e->first.changing || e->first.bytes != NULL) {
 		entry_bytes(e, e->first.bytes, e->first.n);
 		return;
 	}
@@ -174,6 +169,14 @@ opened_file(struct file_entry *e, int fd)
 		return;
 	}
 	entry_ready(e, entry_memory(e, 0) ? 0 : -ENOMEM);
+}
+
+/* Its bytes are here, so the file was closed at once. */
+static void
+closed_file(struct file_entry *e)
+{
+	note_version(e);
+	entry_bytes(e, e->first.bytes, e->first.n);
 }
 
 static void
@@ -192,10 +195,15 @@ open_done(struct io_op *op)
 		entry_ready(e, (int)op->res);
 	} else if (S_ISDIR(e->stx.stx_mode)) {
 		e->is_dir = true;
-		io_close_later(e->cache->io, fd);
+		if (!e->first.closed)
+			io_close_later(e->cache->io, fd);
 		entry_ready(e, 0);
 	} else {
-		opened_file(e, fd);
+		e->size = e->stx.stx_size;
+		if (e->first.closed)
+			closed_file(e);
+		else
+			opened_file(e, fd);
 	}
 	free(bytes);
 	file_entry_put(e);
@@ -206,7 +214,11 @@ entry_load(struct file_entry *e)
 {
 	op_init(&e->op, IO_OPEN, open_done);
 	e->asked_wall = io_wall_ns(e->cache->io);
-	e->first = (struct io_first){ .keep = kept_size(e->cache), .warm = e->data };
+	e->first = (struct io_first){
+		.keep = kept_size(e->cache),
+		.warm = e->data,
+		.shut = kept_size(e->cache),
+	};
 	e->op.open.first = &e->first;
 	e->op.open.root = e->lk.scope->root;
 	e->op.open.path = e->lk.path.p;

@@ -21,8 +21,7 @@
 _Static_assert(IO_BENEATH == RESOLVE_BENEATH, "the kernel's value");
 _Static_assert(IO_NO_SYMLINKS == RESOLVE_NO_SYMLINKS, "the kernel's value");
 
-#define IO_OWN_FLAGS (IO_NOATIME | IO_LINKS | IO_REAL_NAME)
-#define READ_TRIES   3  /* for a file that changes while it is read */
+#define IO_OWN_FLAGS (IO_NOATIME | IO_LINKS | IO_REAL_NAME | IO_LOCAL)
 #define RENAME_RACES 16 /* openat2 returns EAGAIN if a rename nearby interfered */
 
 /* O_NONBLOCK: a FIFO or device must not block the thread. */
@@ -140,102 +139,11 @@ io_open_seen(struct io_job *j, int fd, int err)
 	}
 	/* The server reads whole windows and announces the next one itself.  cachestat(2) would
 	 * count pages that the kernel reads ahead while they are still being read. */
-	if (S_ISREG(j->stx.stx_mode))
+	if (S_ISREG(j->stx.stx_mode) && j->stx.stx_size > j->first.keep)
 		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
 	j->fd = fd;
 	j->res = fd;
 	return (true);
-}
-
-/* Updates j->stx; true: the file still has the contents it had before. */
-static bool
-still_holds(struct io_job *j)
-{
-	struct io_version then = io_version_of(&j->stx), now;
-
-	if (statx(j->fd, "", AT_EMPTY_PATH, IO_OPEN_FACTS, &j->stx) < 0)
-		return (true);
-	now = io_version_of(&j->stx);
-	return (io_version_holds(&then, &now));
-}
-
-/* Reads all of a small file.  Bytes of two versions are not kept, nor bytes of one version with the
- * times of another. */
-static int64_t
-keep_first(struct io_job *j)
-{
-	struct io_first *f = &j->first;
-	unsigned tries;
-	int64_t n = 0;
-
-	for (tries = 0; tries < READ_TRIES && j->stx.stx_size <= f->keep; tries++) {
-		free(f->bytes);
-		f->bytes = malloc(j->stx.stx_size + 1);
-		if (f->bytes == NULL)
-			return (-ENOMEM);
-		n = io_read_window(j->fd, f->bytes, (uint32_t)j->stx.stx_size, 0, 0);
-		if (n < 0 || still_holds(j))
-			return (n);
-	}
-	free(f->bytes);
-	f->bytes = NULL;
-	f->changing = true;
-	return (0);
-}
-
-static bool
-wants_first(const struct io_first *f, uint64_t size)
-{
-	return (size <= f->keep || (f->warm && (f->warm_most == 0 || size <= f->warm_most)));
-}
-
-/* Reads the bytes that will be needed.  Measured with cold files from 16 disks: this saves the way
- * back to the loop and into the read pool, 3 of 7.7 context switches and a sixth of the CPU at 100
- * kB, 5 of 9 and a quarter at 8 kB.  A read error is ignored, because the later read will get it,
- * too.  False: there was one. */
-static bool
-read_first(struct io_job *j)
-{
-	struct io_first *f = &j->first;
-	uint32_t size = (uint32_t)(j->stx.stx_size < IO_WINDOW ? j->stx.stx_size : IO_WINDOW);
-	int64_t n;
-
-	if (!S_ISREG(j->stx.stx_mode) || size == 0 || !wants_first(f, j->stx.stx_size))
-		return (true);
-	__atomic_store_n(&j->opened, clock_mono_ns(), __ATOMIC_RELAXED); /* io_phase() reads it */
-	n = j->stx.stx_size <= f->keep ? keep_first(j) : io_warm_window(j->fd, size, 0);
-	f->n = n > 0 ? (uint32_t)n : 0;
-	if (n < 0) {
-		free(f->bytes);
-		f->bytes = NULL;
-	}
-	return (n >= 0);
-}
-
-/* The kernel keeps pages that are mapped, or written and not yet on the disk.  Newer kernels start
- * to read a page that RWF_NOWAIT does not find: the page in the middle is looked at, and the page
- * at the end stays away. */
-static void
-forget(struct io_job *j)
-{
-	uint64_t size = j->stx.stx_size, middle = size / 2;
-
-	if (!S_ISREG(j->stx.stx_mode) || size < IO_FORGET_MIN || size > j->first.forget)
-		return;
-	posix_fadvise(j->fd, 0, 0, POSIX_FADV_DONTNEED);
-	j->first.forgotten = io_range_cached(j->fd, middle, middle + 1) == 0;
-}
-
-/* Closes it here instead of with another job, which needs another trip to a thread. */
-static void
-shut(struct io_job *j)
-{
-	if (j->first.shut == 0 || (S_ISREG(j->stx.stx_mode) && j->stx.stx_size > j->first.shut))
-		return;
-	close(j->fd);
-	j->fd = -1;
-	j->res = 0;
-	j->first.closed = true;
 }
 
 static int
@@ -281,10 +189,8 @@ open_run(struct io_job *j)
 	err = statx(fd, "", AT_EMPTY_PATH, IO_OPEN_FACTS, &j->stx) < 0 ? -errno : 0;
 	if (!io_open_seen(j, fd, err))
 		close(fd);
-	else if (name_file(j) && read_first(j)) {
-		forget(j);
-		shut(j);
-	}
+	else if (name_file(j))
+		(void)io_first_read(j);
 }
 
 static void
@@ -336,13 +242,13 @@ expect_links(struct io_job *j, const struct io_op *op)
 		j->how.resolve |= RESOLVE_NO_SYMLINKS;
 }
 
-void
-io_start_open(struct io_op *op)
+static struct io_job *
+open_job(struct io_op *op)
 {
 	struct io_job *j = io_job_for(op, op->open.path, open_run, open_finish);
 
 	if (j == NULL)
-		return;
+		return (NULL);
 	j->lane = op->urgent ? LANE_URGENT : LANE_STAT;
 	j->async = op->urgent ? NULL : op->io->looks;
 	j->only_stat = op->only_stat;
@@ -358,6 +264,20 @@ io_start_open(struct io_op *op)
 			.warm_most = op->open.first->warm_most,
 			.shut = op->open.first->shut,
 			.forget = op->open.first->forget };
+	return (j);
+}
+
+void
+io_start_open(struct io_op *op)
+{
+	struct io_job *j = open_job(op);
+
+	if (j == NULL)
+		return;
+	if ((op->open.resolve & IO_LOCAL) && io_open_at_once(j)) {
+		io_job_finish(j);
+		return;
+	}
 	j->dev = io_dev_of(op->open.root);
 	io_job_start(op, j);
 }

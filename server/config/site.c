@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "io/file.h"
 #include "server/config/log_names.h"
 #include "server/config/resources.h"
 #include "server/debug_log.h"
@@ -51,6 +52,8 @@ scope_make(struct site *s, struct file_scope **sc, const struct root *dir, uint6
 
 	if (dir == NULL)
 		return (-ENOENT);
+	if (io_fd_is_local(dir->fd))
+		resolve |= IO_LOCAL;
 	*sc = reply_scope_get(&s->worker->scopes, s->worker->io, dir->fd, resolve, &s->style);
 	return (0);
 }

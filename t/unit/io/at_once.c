@@ -1,0 +1,269 @@
+/* t/unit/io/at_once.c -- the loop opens and reads what is in memory; a thread does the rest. */
+#include <sys/syscall.h>
+#include "io/disk/mounts.h"
+#include "io/disk/open.h"
+#include "t/unit/io/io_test.h"
+
+#define SMALL 1000u
+#define LARGE (600u << 10)
+#define KEEP  (16u << 10)
+
+static unsigned slow_ms;
+static uint64_t waited;
+
+/* A file system that waits although all is in memory. */
+int
+statx(int at, const char *path, int flags, unsigned mask, struct statx *stx)
+{
+	if ((mask & STATX_ATIME) != 0 && slow_ms != 0)
+		g_usleep(slow_ms * 1000);
+	return ((int)syscall(SYS_statx, at, path, flags, mask, stx));
+}
+
+struct asked {
+	struct waiter w;
+	struct io_first first;
+	struct statx stx;
+};
+
+static int64_t
+ask(struct asked *a, int root, const char *path, uint64_t resolve)
+{
+	wait_init(&a->w, IO_OPEN, NULL);
+	io->threads_until = waited; /* else a busy machine would decide */
+	memset(&a->stx, 0, sizeof(a->stx));
+	a->first = (struct io_first){ .keep = KEEP, .warm = true, .shut = KEEP };
+	a->w.op.open.root = root;
+	a->w.op.open.path = path;
+	a->w.op.open.resolve = IO_LOCAL | resolve;
+	a->w.op.open.stx = &a->stx;
+	a->w.op.open.first = &a->first;
+	return (wait_op(&a->w));
+}
+
+/* Ends with this result, by a thread or not. */
+static void
+check(int root, const char *path, uint64_t resolve, int64_t res, bool threaded)
+{
+	struct asked a;
+
+	g_assert_cmpint(ask(&a, root, path, resolve), ==, res);
+	g_assert_cmpint(a.w.op.threaded, ==, threaded);
+	free(a.first.bytes);
+	free(a.first.real);
+}
+
+static char *
+make(const char *name, size_t size)
+{
+	char *path = file_make(dir, name, size);
+
+	file_was_read(path);
+	return (path);
+}
+
+static int
+begin(void)
+{
+	int root = -1;
+
+	g_assert_cmpint(io_root_open(dir, &root), ==, 0);
+	g_assert_true(io_fd_is_local(root));
+	loop_up(file_backends[0], 1, 8);
+	return (root);
+}
+
+static void
+end(int root)
+{
+	loop_down();
+	close(root);
+}
+
+/* ---------------------------------------------------------------- in memory */
+
+static void
+test_small(void)
+{
+	char *path = make("small", SMALL), *empty = make("empty", 0);
+	int root = begin(), fds = fd_count();
+	struct asked a;
+
+	g_assert_cmpint(ask(&a, root, "small", IO_BENEATH), ==, 0);
+	g_assert_false(a.w.op.threaded);
+	g_assert_true(a.first.closed);
+	g_assert_cmpuint(a.first.n, ==, SMALL);
+	g_assert_cmpuint(a.stx.stx_size, ==, SMALL);
+	g_assert_nonnull(a.first.bytes);
+	free(a.first.bytes);
+	check(root, "", IO_BENEATH, 0, false); /* the directory itself */
+	g_assert_cmpint(fd_count(), ==, fds);
+	g_assert_cmpint(ask(&a, root, "empty", IO_BENEATH), >=, 0);
+	g_assert_false(a.w.op.threaded || a.first.closed);
+	close((int)a.w.res);
+	end(root);
+	g_free(path);
+	g_free(empty);
+}
+
+/* Its ends are in memory; the sender looks for the rest. */
+static void
+test_large(void)
+{
+	char *path = make("large", LARGE);
+	int root = begin();
+	struct asked a;
+
+	g_assert_cmpint(ask(&a, root, "large", IO_BENEATH), >=, 0);
+	g_assert_false(a.w.op.threaded || a.first.closed);
+	g_assert_cmpuint(a.first.n, ==, 0);
+	io_file_put(io_file_new(io, (int)a.w.res, LARGE));
+	run_ms(1);
+	end(root);
+	g_free(path);
+}
+
+static void
+test_only_facts(void)
+{
+	char *path = file_make(dir, "facts", SMALL); /* no byte is read, so no time is written */
+	int root = begin(), fds = fd_count();
+	struct asked a = { 0 };
+
+	wait_init(&a.w, IO_OPEN, NULL);
+	a.w.op.only_stat = a.w.op.urgent = true;
+	a.w.op.open.root = root;
+	a.w.op.open.path = "facts";
+	a.w.op.open.resolve = IO_LOCAL | IO_BENEATH | IO_LINKS;
+	a.w.op.open.stx = &a.stx;
+	g_assert_cmpint(wait_op(&a.w), ==, 0);
+	g_assert_false(a.w.op.threaded);
+	g_assert_cmpuint(a.stx.stx_size, ==, SMALL);
+	g_assert_cmpint(fd_count(), ==, fds);
+	end(root);
+	g_free(path);
+}
+
+/* ---------------------------------------------------------------- for a thread */
+
+static void
+test_names(void)
+{
+	char *path = make("there", SMALL), *link = g_build_filename(dir, "link", NULL),
+	     *fifo = g_build_filename(dir, "fifo", NULL);
+	int root = begin(), slash = -1, fds = fd_count();
+
+	g_assert_cmpint(symlink("there", link), ==, 0);
+	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
+	check(root, "none", IO_BENEATH, -ENOENT, true);
+	check(root, "none", IO_BENEATH, -ENOENT, false); /* now the kernel knows */
+	check(root, "link", IO_BENEATH | IO_NO_SYMLINKS, -ELOOP, true);
+	check(root, "link", IO_BENEATH | IO_REAL_NAME, 0, true);
+	check(root, "..", IO_BENEATH, -EXDEV, true);
+	check(root, "fifo", IO_BENEATH, -EACCES, false);
+	check(root, "/there", IO_BENEATH, -EXDEV, true);
+	g_assert_cmpint(fd_count(), ==, fds);
+	/* another file system, which may be that of another machine */
+	g_assert_cmpint(io_root_open("/", &slash), ==, 0);
+	g_assert_cmpint(access("/proc/self/limits", R_OK), ==, 0);
+	check(slash, "proc", 0, 0, true);
+	close(slash);
+	end(root);
+	g_free(path);
+	g_free(link);
+	g_free(fifo);
+}
+
+/* Nothing may look at the bytes before: some kernels begin to read them then. */
+static bool
+drop(const char *path)
+{
+	int fd = open(path, O_RDWR | O_CLOEXEC);
+	bool dropped = fdatasync(fd) == 0 && posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED) == 0;
+
+	close(fd);
+	return (dropped);
+}
+
+static void
+test_cold(void)
+{
+	char *small = make("cold", SMALL), *large = make("cold-large", LARGE);
+	int root = begin();
+	struct asked a;
+
+	if (!drop(small) || ask(&a, root, "cold", IO_BENEATH) != 0 || !a.w.op.threaded) {
+		g_test_skip("its pages cannot be dropped here");
+	} else {
+		g_assert_cmpuint(a.first.n, ==, SMALL);
+		free(a.first.bytes);
+		check(root, "cold", IO_BENEATH, 0, false);
+		g_assert_true(drop(large));
+		g_assert_cmpint(ask(&a, root, "cold-large", IO_BENEATH), >=, 0);
+		g_assert_true(a.w.op.threaded);
+		g_assert_cmpuint(a.first.n, ==, IO_WINDOW);
+		close((int)a.w.res);
+	}
+	end(root);
+	g_free(small);
+	g_free(large);
+}
+
+/* The access time is written by a thread, once; without a read it is not written. */
+static void
+test_marks(void)
+{
+	char *path = file_make(dir, "new", SMALL);
+	const struct timespec never[] = { { .tv_sec = 1 }, { .tv_sec = time(NULL) - 100 } },
+			      once[] = { { .tv_sec = time(NULL) - 90000 }, { .tv_sec = 1 } };
+	struct statx stx;
+	int root = begin();
+
+	g_assert_cmpint(statx(AT_FDCWD, path, 0, STATX_BASIC_STATS | STATX_MNT_ID, &stx), ==, 0);
+	if (!mounts_marks(stx.stx_mnt_id)) {
+		g_test_skip("mounted with noatime");
+	} else {
+		g_assert_cmpint(utimensat(AT_FDCWD, path, never, 0), ==, 0);
+		check(root, "new", IO_BENEATH, 0, true);
+		file_was_read(path);
+		check(root, "new", IO_BENEATH, 0, false);
+		g_assert_cmpint(utimensat(AT_FDCWD, path, once, 0), ==, 0); /* a day ago */
+		check(root, "new", IO_BENEATH, 0, true);
+		check(root, "new", IO_BENEATH | IO_NOATIME, 0, false);
+	}
+	end(root);
+	g_free(path);
+}
+
+/* A loop that had to wait leaves it to the threads. */
+static void
+test_waited(void)
+{
+	char *path = make("waits", SMALL);
+	int root = begin();
+
+	slow_ms = 20;
+	check(root, "waits", IO_BENEATH, 0, false);
+	slow_ms = 0;
+	g_assert_cmpuint(io->threads_until, !=, 0);
+	waited = UINT64_MAX;
+	check(root, "waits", IO_BENEATH, 0, true);
+	waited = 0;
+	check(root, "waits", IO_BENEATH, 0, false);
+	end(root);
+	g_free(path);
+}
+
+int
+main(int argc, char **argv)
+{
+	tests_in_dir(&argc, &argv);
+	g_test_add_func("/at-once/small", test_small);
+	g_test_add_func("/at-once/large", test_large);
+	g_test_add_func("/at-once/only-facts", test_only_facts);
+	g_test_add_func("/at-once/names", test_names);
+	g_test_add_func("/at-once/cold", test_cold);
+	g_test_add_func("/at-once/marks", test_marks);
+	g_test_add_func("/at-once/waited", test_waited);
+	return (run_in_dir());
+}
