@@ -103,6 +103,19 @@ pace_turn(struct pace_share *p, uint64_t now_ns, uint64_t bytes)
 	return (start > PACE_EARLY_MS * NS_PER_MS ? start - PACE_EARLY_MS * NS_PER_MS : 0);
 }
 
+/* The end of a turn that was not used.  Turns that others have taken meanwhile stay where they are;
+ * the next one begins earlier. */
+static inline void
+pace_give_back(struct pace_share *p, uint64_t bytes)
+{
+	uint64_t *at = p->find_due != NULL ? p->find_due(p) : &p->due_ns;
+	uint64_t due = __atomic_load_n(at, __ATOMIC_RELAXED), ns = bytes * NS_PER_S / p->limit;
+
+	while (!__atomic_compare_exchange_n(at, &due, due > ns ? due - ns : 0, true,
+	    __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+		;
+}
+
 static inline void
 pace_note(uint64_t *due_ns, uint64_t now_ns, uint64_t bytes, uint32_t limit)
 {

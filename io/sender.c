@@ -74,6 +74,19 @@ sock_cork(struct io_sock *s, bool on)
 		(void)setsockopt(s->fd, IPPROTO_TCP, TCP_CORK, &value, sizeof(value));
 }
 
+/* What a client that left has not used goes to the next ones. */
+static void
+give_turns_back(struct sender *s)
+{
+	struct sender_turn *t;
+
+	for (t = s->turns; t < s->turns + SENDER_TURNS; t++) {
+		if (t->of != NULL && t->left != 0)
+			pace_give_back(t->of, t->left);
+		t->left = 0;
+	}
+}
+
 static void
 sender_end(struct sender *s, int res)
 {
@@ -88,6 +101,7 @@ sender_end(struct sender *s, int res)
 	if (s->flags & (S_SENDING | S_READING))
 		return; /* their callbacks come here again */
 	windows_free(s);
+	give_turns_back(s);
 	if (s->flags & S_CORKED)
 		sock_cork(s->sock, false);
 	s->flags = 0;
@@ -127,7 +141,10 @@ pause_over(struct io_op *op)
 	s->flags &= (uint8_t)~S_SENDING;
 	if (s->times != NULL)
 		s->idle_since = stamp(s);
-	sender_next(s);
+	if (op->res == -ETIMEDOUT || (s->flags & S_CANCELLED))
+		sender_next(s);
+	else
+		sender_end(s, op->res < 0 ? (int)op->res : -ECONNRESET);
 }
 
 static bool
@@ -204,7 +221,8 @@ pace(struct sender *s)
 	count(s->io->counters, rate_pauses);
 	if (s->io->held > IO_HELD_MAX)
 		windows_give_up(s);
-	s->op.kind = IO_TIMER;
+	s->op.kind = IO_PAUSE;
+	s->op.sock = s->sock;
 	s->op.done = pause_over;
 	s->op.deadline_ms = (uint32_t)((at - now + NS_PER_MS - 1) / NS_PER_MS);
 	s->flags |= S_SENDING;

@@ -43,6 +43,7 @@ static void
 sock_event(struct epoll_loop *lp, struct io_sock *s, uint32_t ev)
 {
 	uint8_t wants = s->rd != NULL ? recv_wants(s->rd) : SOCK_READABLE;
+	uint8_t sends = s->wr != NULL ? send_wants(s->wr) : SOCK_WRITABLE;
 
 	if (ev & (EPOLLRDHUP | EPOLLHUP | EPOLLERR))
 		s->hints |= SOCK_HUNG | SOCK_READABLE;
@@ -54,7 +55,7 @@ sock_event(struct epoll_loop *lp, struct io_sock *s, uint32_t ev)
 		s->hints |= SOCK_WRITABLE;
 	if (s->hints & wants)
 		unparked(&lp->io, &s->rd);
-	if (s->hints & SOCK_WRITABLE)
+	if (s->hints & sends)
 		unparked(&lp->io, &s->wr);
 }
 

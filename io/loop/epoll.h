@@ -38,6 +38,13 @@ recv_wants(const struct io_op *op)
 	return (op->or_end ? SOCK_HUNG | SOCK_BROKEN : SOCK_BROKEN);
 }
 
+/* The hints that make another op of a connected socket worth a try. */
+static inline uint8_t
+send_wants(const struct io_op *op)
+{
+	return (op->kind == IO_PAUSE ? SOCK_BROKEN : SOCK_WRITABLE);
+}
+
 void epoll_start(struct io *, struct io_op *);
 bool epoll_try(struct io *, struct io_op *);  /* one attempt; true: it has its result */
 void epoll_park(struct io *, struct io_op *); /* waits for its socket */

@@ -303,6 +303,7 @@ epoll_try(struct io *io, struct io_op *op)
 	case IO_RECV: return (try_recv(io, op));
 	case IO_SEND: return (try_send(io, op));
 	case IO_CONNECT: return (try_connected(op));
+	case IO_PAUSE:
 	case IO_WRITABLE: return (done_with(op, 0));
 	default:
 		must(op->kind == IO_SEND_FILE);
@@ -429,8 +430,9 @@ epoll_start(struct io *io, struct io_op *op)
 	switch ((int)op->kind) {
 	case IO_ACCEPT: start_accept(io, op); break;
 	case IO_RECV: start_recv(io, op); break;
+	case IO_PAUSE:
 	case IO_WRITABLE:
-		if (op->sock->hints & SOCK_WRITABLE)
+		if (op->sock->hints & send_wants(op))
 			io_complete(op, 0);
 		else
 			epoll_park(io, op);

@@ -9,12 +9,14 @@ use Time::HiRes qw(time);
 
 use Test::Http qw(req);
 use Test::Server;
+use Test::Util qw(eventually);
 
 my $KB = 1024;
 my $srv = Test::Server->start(conf => <<'END');
 server.document-root = "@DIR@"
 server.max-worker = 2
 mimetype.assign = ( "" => "text/plain" )
+status.statistics-url = "/counters"
 # the examples of the documentation
 $HTTP["host"] == "www.example.org" { server.kbytes-per-second = 128 }
 $HTTP["host"] == "client.example.org" { connection.kbytes-per-second = 128 }
@@ -60,6 +62,19 @@ subtest 'clients share' => sub {
 	is length $_->reply->{body}, 24 * $KB, 'a client has all' for @c;
 	cmp_ok time - $start, '>', 0.4, 'together they have the rate of the server';
 	cmp_ok $other_s, '<', time - $start, 'the request outside did not wait for them';
+};
+
+# 400 turns are 25 seconds.
+subtest 'clients that vanish take no turns of others' => sub {
+	my $before = $srv->counter('server.rate-pauses');
+	my @c = map { $srv->connect } 1 .. 400;
+	$_->send(req('/big') =~ s/Host: x/Host: www.example.org/r) for @c;
+	ok eventually(sub { $srv->counter('server.rate-pauses') >= $before + 399 }), 'all but the first wait for their turns';
+	$_->abort for @c;
+	ok eventually(sub { $srv->counter('server.connections.client-gone') >= 399 }), 'they are noticed while they wait';
+	my $start = time;
+	is length $srv->fetch('/small', Host => 'www.example.org')->{body}, 8 * $KB, 'the next client has its file';
+	cmp_ok time - $start, '<', 10, '... as if they had not been there';
 };
 
 done_testing;

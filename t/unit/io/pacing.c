@@ -94,7 +94,7 @@ run_ms(uint64_t step_ms)
 			g_assert_cmpuint(snd.sent, <=, allowed());
 		if (ended != 0)
 			break;
-		g_assert_nonnull(sim_find(io, IO_TIMER, NULL)); /* it waits, it does not turn */
+		g_assert_nonnull(sim_find(io, IO_PAUSE, &sock)); /* it waits, it does not turn */
 		pauses++;
 		sim_advance_ms(io, step_ms);
 	}
@@ -168,10 +168,31 @@ test_cancel_in_pause(void)
 	setup(true, 0, 10 + IO_WINDOW, 1000);
 	while (serve())
 		;
-	g_assert_nonnull(sim_find(io, IO_TIMER, NULL));
+	g_assert_nonnull(sim_find(io, IO_PAUSE, &sock));
 	sender_cancel(&snd);
 	sim_run(io);
 	stop(-ECANCELED);
+}
+
+/* A client that resets its connection in a pause: its socket is free at once, and its turn is the
+ * next one's. */
+static void
+test_leaves_in_pause(void)
+{
+	struct pace_share p = { .limit = 16000 };
+	uint64_t due;
+
+	share = &p;
+	setup(false, 4000, 0, 0);
+	while (serve())
+		;
+	due = p.due_ns;
+	g_assert_cmpuint(due, >, io_now(io));
+	sim_finish(io, sim_find(io, IO_PAUSE, &sock), 0);
+	sim_run(io);
+	stop(-ECONNRESET);
+	g_assert_cmpuint(p.due_ns, ==, due - 1000 * NS_PER_S / 16000);
+	share = NULL;
 }
 
 /* While many windows are held, a sender in a pause holds none. */
@@ -182,7 +203,7 @@ test_holds_no_window(void)
 	io->held = IO_HELD_MAX + 1;
 	while (serve())
 		;
-	g_assert_nonnull(sim_find(io, IO_TIMER, NULL));
+	g_assert_nonnull(sim_find(io, IO_PAUSE, &sock));
 	g_assert_null(snd.window);
 	io->held -= IO_HELD_MAX + 1;
 	(void)run_ms(50);
@@ -243,7 +264,7 @@ test_share_of_one(void)
 		setup(rows[i].reading, rows[i].memory, rows[i].file, 0);
 		share = NULL;
 		for (ms = 0; ended == 0; ms++) {
-			while (ended == 0 && sim_find(io, IO_TIMER, NULL) == NULL) {
+			while (ended == 0 && sim_find(io, IO_PAUSE, &sock) == NULL) {
 				snd.limit = UINT32_MAX; /* for the assertion of serve() */
 				g_assert_true(serve());
 			}
@@ -265,6 +286,7 @@ main(int argc, char **argv)
 	g_test_add_func("/pacing/pieces", test_pieces);
 	g_test_add_func("/pacing/pause-is-ours", test_pause_is_ours);
 	g_test_add_func("/pacing/cancel", test_cancel_in_pause);
+	g_test_add_func("/pacing/leaves-in-pause", test_leaves_in_pause);
 	g_test_add_func("/pacing/holds-no-window", test_holds_no_window);
 	g_test_add_func("/pacing/share", test_share);
 	g_test_add_func("/pacing/share-pause", test_share_pause);
