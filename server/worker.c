@@ -415,6 +415,7 @@ worker_free(struct worker *w)
 	obey(w);
 	while (accept_parked(w) || w->nconns != 0 || rest_stop(&w->rest))
 		io_run(w->io);
+	handover_forget(w->conf.handover, w);
 	for (i = 0; i < w->nupstreams; i++)
 		if (w->upstreams[i] != NULL)
 			upstream_free(w->upstreams[i]);

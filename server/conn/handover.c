@@ -196,10 +196,19 @@ handover_open(struct handover *h, struct worker *const *workers, unsigned n,
 	pthread_mutex_unlock(&h->lock);
 }
 
+static void
+give_up_all(struct handover *h, struct list *left)
+{
+	struct list *l;
+
+	while ((l = list_pop(left)) != NULL)
+		give_up(h, list_entry(l, struct moved, link));
+}
+
 void
 handover_close(struct handover *h)
 {
-	struct list left, *l;
+	struct list left;
 
 	if (h == NULL)
 		return;
@@ -209,8 +218,24 @@ handover_close(struct handover *h)
 	h->nlisteners = 0;
 	__atomic_store_n(&h->retired, false, __ATOMIC_RELEASE);
 	pthread_mutex_unlock(&h->lock);
-	while ((l = list_pop(&left)) != NULL)
-		give_up(h, list_entry(l, struct moved, link));
+	give_up_all(h, &left);
+}
+
+void
+handover_forget(struct handover *h, const struct worker *w)
+{
+	struct list left;
+
+	if (h == NULL)
+		return;
+	list_init(&left);
+	pthread_mutex_lock(&h->lock);
+	if (taker_of(h, w) != NULL) {
+		empty_rows(h, &left);
+		takers_set(h, NULL, 0);
+	}
+	pthread_mutex_unlock(&h->lock);
+	give_up_all(h, &left);
 }
 
 void

@@ -49,6 +49,9 @@ void handover_close(struct handover *);
  * close after their next reply, or when they have been idle too long; handover_close() ends that.
  */
 void handover_retire(struct handover *);
+/* The worker and all others of its generation have ended, and are about to be freed.  NULL is
+ * allowed. */
+void handover_forget(struct handover *, const struct worker *);
 bool handover_is_retired(const struct handover *); /* NULL is allowed: false */
 
 bool handover_is_open(const struct handover *); /* NULL is allowed: false */

@@ -224,6 +224,29 @@ test_all_late(void)
 	down();
 }
 
+/* Workers of a retired server are freed before the handover. */
+static void
+test_forget(void)
+{
+	const struct worker old = { .nconns = 1 };
+	struct worker *w = calloc(2, sizeof(*w));
+
+	up(2, (const unsigned[N]){ 0 });
+	w[0] = worker[0];
+	w[1] = worker[1];
+	handover_open(h, (struct worker *const[]){ &w[0], &w[1] }, 2, listeners, 1);
+	g_assert_true(give(&old));
+	handover_forget(h, &old);
+	g_assert_true(handover_is_open(h));
+	handover_retire(h);
+	handover_forget(h, &w[0]);
+	handover_forget(h, &w[1]);
+	g_assert_cmpuint(w[0].spread.coming + w[1].spread.coming, ==, 0);
+	g_assert_true(handover_is_retired(h));
+	free(w);
+	down();
+}
+
 /* Connections that no worker has taken go to the takers of the next generation. */
 static void
 test_next_takers(void)
@@ -254,6 +277,7 @@ main(int argc, char **argv)
 	g_test_add_func("/handover/spread", test_spread);
 	g_test_add_func("/handover/late", test_late);
 	g_test_add_func("/handover/all-late", test_all_late);
+	g_test_add_func("/handover/forget", test_forget);
 	g_test_add_func("/handover/next-takers", test_next_takers);
 	return (g_test_run());
 }
