@@ -414,6 +414,9 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	rc = opt->one ? 0 : confine(&ps, config);
 	if (process_errorlog(&ps, config_global(config)) != 0) {
 		config_free(config);
+		(void)log_overhear(NULL);
+		buf_free(&ps.last.said);
+		close(ps.signals);
 		return (ps.draining ? 0 : EX_CANTCREAT);
 	}
 	ps.clients = clients_new();

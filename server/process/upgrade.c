@@ -15,6 +15,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glib.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -325,8 +326,7 @@ take_control(struct process *ps, const struct helper_request *item, int fd)
 	if (fd < 0 || ps->control.fd >= 0 || listen_adopt(fd) != 0)
 		return (-EPROTO);
 	ps->control.fd = fd;
-	ps->control.name = strdup(item->name); /* for good, like the name of a configuration */
-	must(ps->control.name != NULL);
+	ps->control.name = g_intern_string(item->name); /* as control_name() does */
 	return (0);
 }
 
