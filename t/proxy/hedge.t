@@ -6,7 +6,10 @@ use Test::More;
 
 use Test::App;
 use Test::Server;
+use Test::Thread;
 use Test::Util qw(eventually put);
+
+my $MUCH = 1_000_000;
 
 # What it does with a request is in its file "how".
 package Member {
@@ -19,7 +22,7 @@ package Member {
 		Test::Util::eventually(sub { -e $self->file('gate') || $self->left($c) }) if $how =~ /waits/;
 		return 0 if $how =~ /hangs up/;
 		$self->note('answered');
-		Test::App::out($c, ($how =~ /fails/ ? "Status: 500 x\r\n" : '') . "\r\nok");
+		Test::App::out($c, ($how =~ /fails/ ? "Status: 500 x\r\n" : '') . "\r\n" . ($how =~ /much/ ? 'ok' x $MUCH : 'ok'));
 		Test::App::end($c);
 		return 1;
 	}
@@ -61,11 +64,12 @@ sub hedges { my ($srv) = @_; return join ' ', map { $srv->counter("proxy-core.he
 sub asked { return join '|', map { $_->noted('asked') } @app }
 
 subtest 'a slow backend: the second one answers' => sub {
-	my $srv = start();
+	my $patient = start('hedge-after' => 30_000);
 	do_now('answers', 'answers');
-	is $srv->fetch('/app/x')->{status}, 200, 'without need';
+	is $patient->fetch('/app/x')->{status}, 200, 'without need';
 	is asked(), 'GET |', '... only the first is asked';
-	is hedges($srv), '0 0 0', '... no second try';
+	is hedges($patient), '0 0 0', '... no second try';
+	my $srv = start();
 	for my $method ('GET', 'HEAD') {
 		do_now('waits', 'answers');
 		my $c = $srv->connect;
@@ -94,19 +98,22 @@ subtest 'a late answer of the first wins over a second that waits' => sub {
 
 subtest 'what may not be repeated is not' => sub {
 	my $srv = start();
-	my @body = ('POST /app/x HTTP/1.1', 'GET /app/x HTTP/1.1');
-	for my $first (@body) {
+	my $sized = "Content-Length: 1\r\n\r\nx";
+	my $chunked = "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n\r\n";
+	my @what = (['POST', $sized], ['GET', $sized], ['GET', $chunked], ['POST', "Content-Length: 0\r\n\r\n"], ['DELETE', "\r\n"]);
+	for my $what (@what) {
 		do_now('waits', 'answers');
+		my ($first, $rest) = @$what;
 		my ($c, $get) = ($srv->connect, $srv->connect);
-		$c->send("$first\r\nHost: x\r\nContent-Length: 1\r\n\r\nx");
-		ok eventually(sub { $one->noted('asked') }), "$first with a body";
+		$c->send("$first /app/x HTTP/1.1\r\nHost: x\r\n$rest");
+		ok eventually(sub { $one->noted('asked') }), "$first with " . $rest =~ s/\r\n.*//sr;
 		$get->send("GET /app/x HTTP/1.1\r\nHost: x\r\n\r\n");
 		is $get->reply->{status}, 200, '... a GET after it has a second try';
 		is $two->noted('asked'), 'GET ', '... and it has none, though it is older';
 		put($one->file('gate'), '');
 		is $c->reply->{status}, 200, '... the first answers';
 	}
-	is hedges($srv), '2 2 0', 'counters';
+	is hedges($srv), '5 5 0', 'counters';
 };
 
 subtest 'an authorizer is asked once' => sub {
@@ -175,6 +182,75 @@ subtest 'a client that leaves ends both tries' => sub {
 	ok eventually(sub { $two->noted('asked') }), 'both are asked';
 	$c->abort;
 	ok eventually(sub { $one->noted('left') && $two->noted('left') }), 'both sockets are closed';
+};
+
+# The worker finds all of it in one round.
+subtest 'what happens at the same time' => sub {
+	my $srv = start('max-keep-alive-requests' => 100);
+	do_now('answers', 'answers');
+	is $srv->fetch('/app/x')->{status}, 200, 'it works';
+	my $thread = Test::Thread->find($srv->pid, 'worker-0') or plan skip_all => "its thread cannot be stopped: $!";
+	my $at_once = sub {
+		my ($name, @how) = @_;
+		do_now(map { "waits, $_" } @how);
+		my $c = $srv->connect;
+		$c->send("GET /app/x HTTP/1.1\r\nHost: x\r\n\r\n");
+		ok eventually(sub { $two->noted('asked') }), "$name: both are asked";
+		$thread->stop;
+		put($_->file('gate'), '') for @app;
+		ok eventually(sub { !grep { !$_->noted('answered') } grep { $how[$_ == $two] !~ /hangs up/ } @app }), '... they answer, or hang up';
+		return $c;
+	};
+	my $works = sub {
+		my ($c) = @_;
+		do_now('answers', 'answers');
+		$c->send("GET /app/x HTTP/1.1\r\nHost: x\r\n\r\n");
+		is $c->reply->{body}, 'ok', '... and the next request has its own answer';
+	};
+	for my $case (['two answers', 'answers', 'answers'], ['the first hangs up', 'hangs up', 'answers'],
+		['the second hangs up', 'answers', 'hangs up'], ['the second fails', 'answers', 'fails']) {
+		my $c = $at_once->(@$case);
+		$thread->go;
+		my $r = $c->reply;
+		is "$r->{status} $r->{body}", '200 ok', '... the client gets one answer';
+		$works->($c);
+	}
+	my $both = $at_once->('both hang up', 'hangs up', 'hangs up');
+	$thread->go;
+	like $both->reply->{status}, qr/^50[0234]$/, '... one error';
+	my $left = $at_once->('two answers, and the client leaves', 'much', 'much');
+	$left->abort;
+	$thread->go;
+	$works->($srv->connect);
+	cmp_ok $srv->counter('proxy-core.hedges'), '>=', 6, 'each had a second try';
+};
+
+subtest 'a large answer of the second, to a slow client' => sub {
+	my $srv = start();
+	do_now('waits', 'much');
+	my $c = $srv->connect(rcvbuf => 4096);
+	$c->send("GET /app/x HTTP/1.1\r\nHost: x\r\n\r\n");
+	ok eventually(sub { $one->noted('left') }), 'the first is left';
+	my $r = $c->reply;
+	is "$r->{status} " . length $r->{body}, '200 ' . 2 * $MUCH, 'it comes whole';
+	is $r->{body}, 'ok' x $MUCH, '... and right';
+};
+
+subtest 'a reload between both tries' => sub {
+	for my $who (0, 1) {
+		my $srv = start();
+		do_now('waits', 'waits');
+		my $c = $srv->connect;
+		$c->send("GET /app/x HTTP/1.1\r\nHost: x\r\n\r\n");
+		ok eventually(sub { $two->noted('asked') }), 'both are asked';
+		$srv->signal('USR1');
+		$srv->wait_log(qr/ev=reloaded/);
+		put($app[$who]->file('gate'), '');
+		is $c->reply->{body}, 'ok', ('the first', 'the second')[$who] . ' answers';
+		ok eventually(sub { $app[!$who]->noted('left') }), '... the other is left';
+		do_now('answers', 'answers');
+		is $srv->fetch('/app/x')->{status}, 200, '... the new generation answers';
+	}
 };
 
 done_testing;
