@@ -6,7 +6,6 @@ use Cwd ();
 use FindBin ();
 use lib "$FindBin::Bin/../lib";
 use Test::More;
-use File::Copy ();
 use IO::Socket::UNIX;
 use Test::Fcgi qw(request);
 use Test::Systemd;
@@ -35,19 +34,10 @@ sub paste (@lines) {
 	return;
 }
 
-sub install {
-	my $bin = Test::Util::build_dir() . '/bin';
-	for (qw(accel-server fcgi-stat-accel accel-warm)) {
-		File::Copy::copy("$bin/$_", $sd->path("/usr/local/bin/$_")) or die "$_: $!";
-		chmod 0755, $sd->path("/usr/local/bin/$_");
-	}
-	return system('make', '-s', '-C', "$examples/..", 'install-service', 'DESTDIR=' . $sd->path('')) == 0;
-}
-
 subtest 'accel-server as README.md installs it' => sub {
 	my ($make, @start) = lines('## accel-server');
 	is $make, 'make && make install install-service', 'make';
-	ok install(), 'make install-service';
+	$sd->install;
 	$sd->put('/var/www/html/index.html', "hello\n");
 	chmod 0644, $sd->path('/var/www/html/index.html');
 	paste(@start);

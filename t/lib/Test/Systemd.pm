@@ -11,6 +11,7 @@ Test::Systemd - boots a real systemd in a container, for units
     my $sd = Test::Systemd->boot;                       # this machine's files, changes go to memory
     my $sd = Test::Systemd->boot(root => $tree);        # a Debian tree; changes stay in it
 
+    $sd->install;                                       # make install install-service
     $sd->put('/etc/systemd/system/x.service', $text);
     $sd->systemctl('daemon-reload');
     my ($status, $text) = $sd->systemctl('start', 'x');
@@ -154,6 +155,15 @@ sub put ($self, $path, $text) {
 	my $at = $self->path($path);
 	make_path(dirname($at));
 	Test::Util::put($at, $text);
+	return;
+}
+
+# What a user without packages does.
+sub install ($self) {
+	my $top = Cwd::abs_path(dirname(__FILE__) . '/../../..');
+	my $variant = Test::Util::build_dir() =~ m{build/(\w+)\z} ? $1 : 'release';
+	my $said = qx{make -s -C "$top" VARIANT=$variant DESTDIR="$self->{root}" install install-service 2>&1};
+	$? == 0 or die "make install: $said";
 	return;
 }
 
