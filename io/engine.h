@@ -121,6 +121,7 @@ struct io {
 	uint64_t wake_at;     /* ns, of io_wake_at(); 0: none */
 	/* ns: until then threads open every file, because the loop had to wait for one */
 	uint64_t threads_until;
+	unsigned doubt; /* looks to watch, because one was long: see io/disk/at_once.c */
 	struct list ready;
 	uint64_t inflight;
 	char *lent; /* lent to the current callback */

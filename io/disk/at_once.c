@@ -22,6 +22,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "io/engine.h"
@@ -30,6 +31,7 @@
 
 #define AT_ONCE_NS (5 * NS_PER_MS) /* longer than this is waiting */
 #define THREADS_NS NS_PER_S        /* ... and then threads open the files, so long */
+#define DOUBT      1000            /* looks that are watched after a long one */
 
 static bool
 has_at_once(struct io_job *j)
@@ -37,6 +39,7 @@ has_at_once(struct io_job *j)
 	struct open_how how = j->how;
 	int fd;
 
+	j->at_once = true;
 	how.resolve |= RESOLVE_CACHED;
 	fd = (int)syscall(SYS_openat2, j->root, io_open_path(j), &how, sizeof(how));
 	if (fd < 0) {
@@ -55,28 +58,49 @@ has_at_once(struct io_job *j)
 	return (false);
 }
 
+static long
+times_slept(void)
+{
+	struct rusage used;
+
+	return (getrusage(RUSAGE_THREAD, &used) == 0 ? used.ru_nvcsw : 0);
+}
+
+/* A long look may be one during which another process had the processor.  So after the first long
+ * one it is counted how often this thread goes to sleep. */
+static void
+judge(struct io *io, uint64_t took, bool slept)
+{
+	if (io->doubt > 0)
+		io->doubt--;
+	if (took <= AT_ONCE_NS)
+		return;
+	io->doubt = DOUBT;
+	if (slept)
+		io->threads_until = io->now + took + THREADS_NS;
+}
+
 bool
 io_open_at_once(struct io_job *j)
 {
 	struct io *io = j->io;
-	uint64_t begin, took;
+	uint64_t begin, end;
+	long slept;
 
 	if (j->walks || io->now < io->threads_until)
 		return (false);
+	slept = io->doubt > 0 ? times_slept() : 0;
 	begin = clock_mono_ns();
-	j->at_once = true;
-	if (has_at_once(j)) {
-		j->end = clock_mono_ns();
-		took = j->end - begin;
+	j->at_once = has_at_once(j);
+	end = clock_mono_ns();
+	judge(io, end - begin, io->doubt > 0 && times_slept() > slept);
+	if (j->at_once) {
+		j->end = end;
 	} else {
-		took = clock_mono_ns() - begin;
-		j->at_once = false;
 		j->fd = -1;
 		j->res = 0;
 		j->first.n = 0;
 		j->opened = 0;
 	}
-	if (took > AT_ONCE_NS)
-		io->threads_until = io->now + took + THREADS_NS;
 	return (j->at_once);
 }
