@@ -2,8 +2,8 @@
 #include "io/rest.h"
 
 #include <errno.h>
-#include <malloc.h>
 
+#include "base/heap.h"
 #include "io/engine.h"
 
 #define REST_MS 1000u
@@ -16,19 +16,11 @@
 
 static void time_rest(struct rest *);
 
-/* One loop at a time: a trim walks the heaps of all threads. */
 static void
 trim(struct io_work *w)
 {
-	static bool running;
-
 	(void)w;
-	if (__atomic_exchange_n(&running, true, __ATOMIC_ACQUIRE))
-		return;
-#ifdef __GLIBC__
-	malloc_trim(0);
-#endif
-	__atomic_store_n(&running, false, __ATOMIC_RELEASE);
+	heap_trim();
 }
 
 static void

@@ -1,0 +1,33 @@
+/* base/heap.c -- see heap.h */
+#include "base/heap.h"
+
+#include <malloc.h>
+#include <stdbool.h>
+
+/* Larger blocks are mapped, so they go back at once, and tables that are zero cost no memory. */
+#define MAPPED (1 << 20)
+/* Freed memory at the end of an arena. */
+#define KEPT (512 << 10)
+
+void
+heap_begin(unsigned threads)
+{
+#ifdef __GLIBC__
+	mallopt(M_ARENA_MAX, (int)threads + 1); /* and the first thread */
+	mallopt(M_MMAP_THRESHOLD, MAPPED);
+	mallopt(M_TRIM_THRESHOLD, KEPT);
+#endif
+}
+
+void
+heap_trim(void)
+{
+	static bool running;
+
+	if (__atomic_exchange_n(&running, true, __ATOMIC_ACQUIRE))
+		return;
+#ifdef __GLIBC__
+	malloc_trim(0);
+#endif
+	__atomic_store_n(&running, false, __ATOMIC_RELEASE);
+}
