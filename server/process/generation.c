@@ -12,8 +12,8 @@
 
 #define OWN_FDS 16u /* logs, sockets, loops, roots */
 
-static unsigned
-worker_count(const struct conf *c)
+unsigned
+generation_workers(const struct conf *c)
 {
 	cpu_set_t set;
 
@@ -79,6 +79,26 @@ worker_conf_of(struct process *ps, struct generation *g, unsigned fds,
 	});
 }
 
+static bool
+may_free(const struct worker *w)
+{
+	return (w != NULL && (!w->running || worker_ended(w)));
+}
+
+/* A generation with one long download so costs a worker, not all of them. */
+void
+generation_free_ended(struct generation *g)
+{
+	unsigned i;
+
+	for (i = 0; i < g->nworkers; i++) {
+		if (!may_free(g->workers[i]))
+			continue;
+		worker_free(g->workers[i]);
+		g->workers[i] = NULL;
+	}
+}
+
 void
 generation_free(struct generation *g)
 {
@@ -118,7 +138,7 @@ generation_ended(const struct generation *g)
 	unsigned i;
 
 	for (i = 0; i < g->nworkers; i++)
-		if (g->workers[i] != NULL && g->workers[i]->running && !worker_ended(g->workers[i]))
+		if (g->workers[i] != NULL && !may_free(g->workers[i]))
 			return (false);
 	return (true);
 }
@@ -224,7 +244,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	g->config = config;
 	g->listeners = *ls;
 	g->pools_conf = pc;
-	g->nworkers = worker_count(c);
+	g->nworkers = generation_workers(c);
 	g->workers = calloc(g->nworkers, sizeof(struct worker *));
 	must(g->workers != NULL);
 	err = resources_make(ps, g);
@@ -249,6 +269,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	resolve_begin(g);
 	list_add_tail(&ps->generations, &g->link);
 	ps->nstarted++;
+	ps->fds = fds;
 	ps->listeners = *ls;
 	return (0);
 }

@@ -42,7 +42,7 @@ struct generation {
 	struct config *config;
 	struct resources *resources; /* the files and hosts that config names */
 	struct io_pools *pools;
-	struct worker **workers;
+	struct worker **workers; /* NULL: it has ended and is freed */
 	unsigned nworkers;
 	uint64_t retired_ns; /* time at which its drain began; 0: not draining */
 	bool hushed, cut;    /* WORKER_HUSH, WORKER_CUT were sent */
@@ -124,6 +124,7 @@ struct process {
 	bool inherited;
 	struct list generations; /* newest last; the others drain */
 	unsigned nstarted;       /* generations since the start */
+	unsigned fds;            /* the limit of descriptors */
 	struct watchdog watchdog;
 	struct logfile *errorlog;
 	struct buf early; /* lines logged before the log is open */
@@ -248,11 +249,13 @@ void process_retired_check(struct process *); /* call it regularly */
 /* In the new server: takes the sockets and applications of the old one.  -errno: logged. */
 int process_take_over(struct process *);
 
-/* Bounds   server.graceful-shutdown-timeout, and four generations beside the newest; then
- *          connections are cut. */
+/* Bounds   server.graceful-shutdown-timeout, and 50 generations beside the newest, fewer with few
+ *          descriptors; then connections of the oldest are cut. */
 void process_drain(struct process *, struct generation *);
 void process_drain_check(struct process *); /* call it regularly while a generation drains */
 
+/* how many it has with this configuration */
+unsigned generation_workers(const struct conf *);
 /* Takes config and sockets.  0: its workers run (with -1: exist), and it is the newest generation.
  * -errno: logged, and everything is undone. */
 int generation_start(struct process *, struct config *, const struct listeners *, unsigned fds);
@@ -260,6 +263,8 @@ int generation_start(struct process *, struct config *, const struct listeners *
 void generation_adopts(struct process *, struct generation *);
 void generation_tell(struct generation *, enum worker_mode);
 bool generation_ended(const struct generation *);
+/* Not of the newest one: connections move to its workers. */
+void generation_free_ended(struct generation *);
 void generation_free(struct generation *);
 
 #endif

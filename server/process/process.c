@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/heap.h"
 #include "base/log.h"
 #include "base/meters.h"
 #include "base/must.h"
@@ -74,11 +75,14 @@ reap(struct process *ps)
 {
 	struct generation *g;
 	unsigned draining = 0;
+	bool freed = false;
 
 	list_each(g, &ps->generations, link) {
 		refuse_dropped(ps, g);
 		if (!generation_ended(g)) {
 			draining += g->retired_ns != 0;
+			if (g != process_newest(ps))
+				generation_free_ended(g);
 			continue;
 		}
 		list_del(&g->link);
@@ -87,8 +91,11 @@ reap(struct process *ps)
 		generation_free(g);
 		process_spawn_drop(ps);
 		process_drop_accesslogs(ps);
+		freed = true;
 	}
 	shared_set(ps->counters_list.draining, draining);
+	if (freed && draining == 0 && !ps->draining)
+		heap_trim(); /* no loop sees what they have freed */
 }
 
 static void
@@ -401,6 +408,8 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		.cgi.block = CGI_BLOCK };
 	int rc;
 
+	heap_begin(
+	    2 * generation_workers(config_global(config))); /* a reload starts as many more */
 	buf_init(&ps.last.said, SAID_MAX);
 	counters_list_init(&ps.counters_list);
 	list_init(&ps.generations);

@@ -76,7 +76,7 @@ wake_all(struct process *ps)
 		for (i = 0; i < g->nworkers; i++) {
 			struct worker *w = g->workers[i];
 
-			if (worker_ended(w))
+			if (w == NULL || worker_ended(w))
 				continue;
 			w->rounds_seen = shared_get(w->rounds);
 			io_wake(w->io);
@@ -95,7 +95,8 @@ find_still(const struct process *ps)
 		for (i = 0; i < g->nworkers; i++) {
 			const struct worker *w = g->workers[i];
 
-			if (!worker_ended(w) && shared_get(w->rounds) == w->rounds_seen)
+			if (w != NULL && !worker_ended(w) &&
+			    shared_get(w->rounds) == w->rounds_seen)
 				return (w);
 		}
 	}

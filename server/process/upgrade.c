@@ -253,7 +253,7 @@ all_stopped_accepting(const struct process *ps)
 
 	list_each(g, &ps->generations, link)
 		for (i = 0; i < g->nworkers; i++)
-			if (!worker_accepts_no_more(g->workers[i]))
+			if (g->workers[i] != NULL && !worker_accepts_no_more(g->workers[i]))
 				return (false);
 	return (true);
 }

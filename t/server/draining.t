@@ -15,7 +15,7 @@ my $limit = 'server.feature-flags = ( "server.graceful-shutdown-timeout" => %d )
 
 sub server {
 	my (%arg) = @_;
-	my $srv = Test::Server->start(conf => sprintf("$limit\n", $arg{limit} // 300) . <<'CONF');
+	my $srv = Test::Server->start(nofile => $arg{nofile}, conf => sprintf("$limit\n", $arg{limit} // 300) . <<'CONF');
 server.max-worker = 1
 server.tag = "g0"
 CONF
@@ -62,8 +62,8 @@ sub stalled_newest {
 sub threads { my ($srv) = @_; opendir my $dh, '/proc/' . $srv->pid . '/task' or return 0; return scalar grep { !/^\./ } readdir $dh }
 sub counted { my ($srv, $name) = @_; return ($srv->log =~ /.*ev=counters .*\b\Q$name\E=(\d+)/s)[0] // 0 }
 
-subtest 'ten reloads with a stalled download each keep few threads' => sub {
-	my $srv = server();
+subtest 'few descriptors: ten reloads with a stalled download each keep four old generations' => sub {
+	my $srv = server(nofile => 256);
 	is $srv->fetch('/a')->{body}, 'A', 'it serves';
 	my $before = threads($srv);
 	my (@c, @reloaded);
