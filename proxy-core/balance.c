@@ -84,17 +84,19 @@ highest(const double *score, size_t n)
 	return (best);
 }
 
-/* False: with one more request the candidate would have more than 1.25 times its share. */
+/* False: with one more request the candidate would have more than factor percent of its share. */
 static bool
-within_share(const struct candidate *c, uint64_t load, uint64_t weight)
+within_share(const struct candidate *c, uint64_t load, uint64_t weight, unsigned factor)
 {
-	return ((uint64_t)c->load * 4 * weight < 5 * (load + 1) * c->weight);
+	return (factor == 0 || (uint64_t)c->load * 100 * weight < factor * (load + 1) * c->weight);
 }
 
-/* A hot URL spills to the backend with the next score.  One is always within its share. */
+/* A hot URL spills to the backend with the next score.  One is always within its share: a factor is
+ * 100 at least. */
 static size_t
 pick_carp(const struct candidate *c, size_t n, const struct balance_key *k)
 {
+	unsigned factor = k->factor == 0 || k->factor > 100 ? k->factor : 100;
 	uint64_t load = 0, weight = 0;
 	double score[n];
 	size_t i, best;
@@ -106,7 +108,7 @@ pick_carp(const struct candidate *c, size_t n, const struct balance_key *k)
 	scores_of(c, n, rendezvous_key(k->host, k->path), score);
 	for (i = 0; i < n; i++) {
 		best = highest(score, n);
-		if (within_share(&c[best], load, weight))
+		if (within_share(&c[best], load, weight, factor))
 			return (best);
 		score[best] = -1;
 	}
@@ -131,8 +133,8 @@ const struct balancer balancers[] = {
 	    pick_sqf },
 	{ "static", NULL, "the first one that works", pick_static },
 	{ "carp", NULL,
-	    "hash of host and path: the same URL goes to the same backend, up to 1.25 times its "
-	    "share of the load, then to the next one",
+	    "hash of host and path: the same URL goes to the same backend, up to "
+	    "proxy-core.hash-balance-factor of its share of the load, then to the next one",
 	    pick_carp },
 	{ "sticky", NULL, "hash of the client's address: a client stays at its backend",
 	    pick_sticky },

@@ -20,9 +20,10 @@ struct candidate {
 	int64_t *turn;   /* kept between calls: how much the backend is behind its share */
 };
 
-struct balance_key { /* of the request */
+struct balance_key { /* of the request; factor: of its block */
 	struct text host, path;
 	struct text client; /* its address */
+	unsigned factor;    /* percent of its share that a backend may have by carp; 0: no bound */
 };
 
 struct balancer {

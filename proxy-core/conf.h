@@ -13,6 +13,7 @@ struct proxy_conf { /* copied by upstream_new() */
 	const struct proto *proto;
 	const struct backends *backends; /* stays with its owner, and may change */
 	const char *balancer;            /* of balance.h */
+	unsigned balance_factor;         /* of balance.h, percent */
 	const char *secret;      /* for a codec that sends one; NULL: none; stays with its owner */
 	unsigned max_pool_size;  /* sockets to each backend, at least 1 */
 	unsigned max_per_client; /* busy sockets of one client; 0: all */

@@ -44,6 +44,7 @@ upstream_new(struct io *io, struct counters *counters, const struct proxy_conf *
 	u->counters = counters;
 	u->proto = c->proto;
 	u->balancer = balancer_find(c->balancer);
+	u->balance_factor = c->balance_factor;
 	must(u->proto != NULL && u->balancer != NULL);
 	list_init(&u->exchanges);
 	list_init(&u->soon);
@@ -246,7 +247,7 @@ elsewhere(const struct upstream *u, unsigned place)
 size_t
 upstream_pick(struct upstream *u, const struct proxy_request *req, uint64_t tried, unsigned place)
 {
-	struct balance_key k = { req->host, req->path, req->remote_addr };
+	struct balance_key k = { req->host, req->path, req->remote_addr, u->balance_factor };
 	struct candidate c[BACKENDS_MAX];
 	size_t n;
 

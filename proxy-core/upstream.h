@@ -19,6 +19,7 @@ struct upstream {
 	struct counters *counters;
 	const struct proto *proto;
 	const struct balancer *balancer;
+	unsigned balance_factor;
 	struct members members;
 	struct list exchanges; /* all of them, for the tick */
 	struct list soon;      /* those with something to do in the next round */

@@ -211,6 +211,7 @@ upstream_of_block(const struct worker *w, int block, bool authorizer)
 		.check_url = authorizer ? NULL : c.proxy_check_url,
 		.check_ms = (unsigned)(1000 * c.proxy_check_interval),
 		.idle_ms = (unsigned)(1000 * c.proxy_idle_timeout),
+		.balance_factor = (unsigned)c.proxy_balance_factor,
 		.slow_start_ms = (unsigned)(1000 * c.proxy_slow_start),
 	};
 	return (upstream_new(w->io, &w->counters->events, &pc));

@@ -10,6 +10,7 @@
 static struct candidate four[N];
 static int64_t turns[N];
 static bool out[N]; /* those that are no candidates */
+static unsigned factor;
 
 static void
 reset(void)
@@ -26,12 +27,13 @@ reset(void)
 			.weight = 1,
 			.turn = &turns[i] };
 	memset(out, 0, sizeof(out));
+	factor = 125;
 }
 
 static size_t
 pick_for(const char *name, const char *path, const char *client)
 {
-	struct balance_key k = { TEXT("h"), text_of(path), text_of(client) };
+	struct balance_key k = { TEXT("h"), text_of(path), text_of(client), factor };
 	struct candidate c[N];
 	size_t i, n = 0;
 
@@ -193,6 +195,19 @@ test_bounded(void)
 }
 
 static void
+test_factor(gconstpointer of)
+{
+	size_t i, first;
+
+	reset();
+	factor = GPOINTER_TO_UINT(of);
+	first = pick("carp", "/hot");
+	for (i = 0; i < 400; i++)
+		four[pick("carp", "/hot")].load++;
+	g_assert_cmpuint(four[first].load, ==, factor == 0 ? 400 : factor < 100 ? 100 : factor);
+}
+
+static void
 test_names(void)
 {
 	g_assert_cmpstr(balancer_find("fair")->now, ==, "sqf");
@@ -214,6 +229,10 @@ main(int argc, char **argv)
 	g_test_add_data_func("/balance/carp follows the weights", "carp", test_hash_weights);
 	g_test_add_data_func("/balance/sticky follows the weights", "sticky", test_hash_weights);
 	g_test_add_func("/balance/a hot URL spills over its bound", test_bounded);
+	g_test_add_data_func("/balance/factor 0", GUINT_TO_POINTER(0), test_factor);
+	g_test_add_data_func("/balance/factor 1", GUINT_TO_POINTER(1), test_factor);
+	g_test_add_data_func("/balance/factor 100", GUINT_TO_POINTER(100), test_factor);
+	g_test_add_data_func("/balance/factor 200", GUINT_TO_POINTER(200), test_factor);
 	g_test_add_func("/balance/old names are known", test_names);
 	return (g_test_run());
 }

@@ -39,6 +39,7 @@ a_random_conf(void)
 	c.check_url = one_in(4) ? "/ping" : NULL;
 	c.check_ms = 200 + below(3000);
 	c.slow_start_ms = one_in(2) ? below(5000) : 0;
+	c.balance_factor = one_in(2) ? below(300) : 0;
 	return (c);
 }
 
