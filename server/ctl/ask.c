@@ -74,7 +74,8 @@ print(FILE *to, struct text said)
 		if (line.n != 0)
 			buf_char(&out, '\n');
 	}
-	fwrite(out.p, 1, out.n, to);
+	if (out.n != 0) /* NULL else */
+		fwrite(out.p, 1, out.n, to);
 	buf_free(&out);
 }
 
