@@ -26,6 +26,7 @@
 #include "io/disk/pools.h"
 #include "io/file.h"
 #include "io/io.h"
+#include "io/journal.h"
 #include "io/notify.h"
 #include "io/process_status.h"
 #include "io/sandbox.h"
@@ -220,6 +221,7 @@ enter_sandbox(struct program *p)
 	if (!p->opt->sandbox)
 		return (0);
 	notify_open();
+	(void)journal_open();
 	paths = has_roots(p->opt) ? sandbox_paths(p->opt) : NULL;
 	err = sandbox_enter(SANDBOX_ACCELERATOR, paths, &p->status.sandbox, why, sizeof(why));
 	g_free(paths);
@@ -247,7 +249,8 @@ open_log(struct program *p)
 {
 	int err;
 
-	log_set_json(p->opt->log_json != 0);
+	/* the journal gets fields, which are made of text */
+	log_set_json(p->opt->log_json != 0 && (p->opt->log != NULL || journal_open() < 0));
 	err = accel_log_open(p->opt->log);
 
 	if (err != 0) {

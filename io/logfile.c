@@ -81,7 +81,7 @@ log_thread(void *arg)
 static void
 log_free(struct logfile *lf)
 {
-	if (lf->fd >= 0 && lf->fd != STDERR_FILENO)
+	if (lf->fd >= 0 && lf->path != NULL)
 		close(lf->fd);
 	free(lf->path);
 	free(lf->pending);

@@ -3,6 +3,7 @@
  *   /var/log/access.log      open(2); a full disk is tried again
  *   |/usr/bin/rotate args    a pipe; a program that ended is started again, with pauses
  *   SYSLOG 24,6,/dev/log     a datagram for each line; a daemon that left is looked for again
+ *   none                     standard error; the journal, if that reads it: a datagram likewise
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -12,6 +13,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/journal.h"
 #include "io/logfile_impl.h"
 #include "io/safe_open.h"
 #include "io/syslog.h"
@@ -49,8 +51,12 @@ logfile_open_fd(const char *path)
 int
 log_open(const struct logfile *lf)
 {
-	if (lf->path == NULL)
-		return (STDERR_FILENO);
+	int fd;
+
+	if (lf->path == NULL) {
+		fd = journal_open();
+		return (fd >= 0 ? fd : STDERR_FILENO);
+	}
 	return (lf->open != NULL ? lf->open(lf->open_arg, lf->path) : logfile_open_fd(lf->path));
 }
 
@@ -169,13 +175,25 @@ static bool
 is_gone(ssize_t err)
 {
 	return (err == -EPIPE || err == -ENOTCONN || err == -ECONNREFUSED || err == -ECONNRESET ||
-		err == -EDESTADDRREQ);
+		err == -EDESTADDRREQ || err == -ENOENT);
 }
 
 static bool
 is_full(ssize_t err)
 {
 	return (err == -EAGAIN || err == -ENOBUFS || err == -EINTR);
+}
+
+static bool
+is_datagrams(const struct logfile *lf)
+{
+	return (lf->path != NULL ? lf->path[0] == LOGFILE_SYSLOG : lf->fd != STDERR_FILENO);
+}
+
+static ssize_t
+send_line(const struct logfile *lf, struct text line)
+{
+	return (lf->path != NULL ? syslog_send(lf->fd, lf->path + 1, line) : journal_send(line));
 }
 
 /* Bytes that were taken, or -errno.  A line that the daemon refuses is dropped. */
@@ -187,13 +205,13 @@ put(const struct logfile *lf, const char *p, const char *end)
 
 	if (lf->fd < 0)
 		return (-ENOTCONN);
-	if (lf->path == NULL || lf->path[0] != LOGFILE_SYSLOG) {
+	if (!is_datagrams(lf)) {
 		n = write(lf->fd, p, (size_t)(end - p));
 		return (n < 0 ? -errno : n);
 	}
 	newline = memchr(p, '\n', (size_t)(end - p));
 	n = (newline != NULL ? newline + 1 : end) - p;
-	done = syslog_send(lf->fd, lf->path + 1, (struct text){ p, (size_t)n });
+	done = send_line(lf, (struct text){ p, (size_t)n });
 	return (done < 0 && !is_gone(done) && !is_full(done) ? n : done);
 }
 
@@ -214,7 +232,7 @@ log_write(struct logfile *lf, const char *start, size_t n)
 			p += done;
 		if (done >= 0 || done == -EINTR)
 			continue;
-		if (is_full(done))
+		if (is_full(done) && (lf->path != NULL || !is_datagrams(lf)))
 			again = wait_room(lf);
 		else if (is_gone(done) && lf->path != NULL)
 			moved = again = start_again(lf);

@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "base/must.h"
+#include "io/journal.h"
 #include "server/config/log_names.h"
 #include "server/process/impl.h"
 
@@ -45,7 +46,10 @@ early_sink(void *early, struct text line)
 void
 process_log_form(const struct conf *c)
 {
-	log_set_json(strcmp(c->errorlog_format, "json") == 0);
+	/* The journal gets fields, which are made of text. */
+	bool journal = log_name_error(c) == NULL && journal_open() >= 0;
+
+	log_set_json(strcmp(c->errorlog_format, "json") == 0 && !journal);
 }
 
 void

@@ -66,7 +66,8 @@ subtest 'each line is an object' => sub {
 	$srv->signal('HUP');
 	event($srv, 'logs.reopened');
 	put($conf, $right =~ s/"json"/"text"/r);
-	is((Test::Util::run_fed(program('accel-server'), '', 'ctl', 'reload', '-f', $conf))[0], 0, 'a reload with the text form');
+	($rc, $out, $err) = Test::Util::run_fed(program('accel-server'), '', 'ctl', 'reload', '-f', $conf);
+	is $rc, 0, 'a reload with the text form' or diag $out, $err;
 	$srv->signal('HUP');
 	like $srv->wait_log(qr/ ev=logs\.reopened/, 'error.log'), qr/^ts=\S+ level=info ev=logs\.reopened by=HUP$/m, '... which is in use';
 	my ($before) = $srv->log('error.log') =~ /\A((?:\{.*\n)+)/;

@@ -195,6 +195,34 @@ subtest 'accel-server with a socket of systemd' => sub {
 	$sd->systemctl('stop', 'accel-server.socket', 'accel-server');
 };
 
+# The entries of a program, once there is one with this field.
+sub entries ($unit, $ev, @filter) {
+	my @all;
+	eventually(sub { @all = $sd->journal('-u', $unit, '_TRANSPORT=journal', "ACCEL_EV=$ev", @filter); @all > 0 });
+	return @all;
+}
+
+subtest 'accel-server logs to the journal, with fields' => sub {
+	$sd->put('/etc/stat-accel/accel-server.conf', $conf =~ s/^server\.errorlog.*\n//mr . qq{server.errorlog-format = "json"\ndebug.log-timing = "enable"\n});
+	symlink '/etc/passwd', $sd->path('/var/www/html/out') or die $!;
+	is +($sd->systemctl('start', 'accel-server'))[0], 0, 'it starts';
+	my $pid = main_pid('accel-server');
+	get('/out');
+	my ($e) = entries('accel-server', 'link.refused', 'PRIORITY=4');
+	is_deeply { map { $_ => $e->{$_} } qw(SYSLOG_IDENTIFIER SYSLOG_FACILITY PRIORITY _PID ACCEL_LINK ACCEL_TARGET) },
+	    { SYSLOG_IDENTIFIER => 'accel-server', SYSLOG_FACILITY => 3, PRIORITY => 4, _PID => $pid, ACCEL_LINK => 'out', ACCEL_TARGET => '/etc/passwd' }, 'a warning';
+	like $e->{MESSAGE}, qr/^ts=\S+ level=warn ev=link\.refused .* target=\/etc\/passwd/, 'and the line as text, also with the format json';
+	is +(entries('accel-server', 'listening'))[0]{PRIORITY}, 6, 'information';
+	get('/hello.txt');
+	ok eventually(sub { grep { $_->{MESSAGE} =~ /write-start.*hello/ && $_->{PRIORITY} == 6 } $sd->journal('-u', 'accel-server', '_TRANSPORT=journal') }), 'stage times';
+	$sd->systemctl('restart', 'systemd-journald');
+	$sd->put('/etc/stat-accel/accel-server.conf', "server.port = nonsense\n");
+	$sd->systemctl('kill', '--signal=USR1', '--kill-whom=main', 'accel-server');
+	is +(entries('accel-server', 'reload.refused'))[0]{PRIORITY}, 3, 'an error, for a journal that was started again';
+	$sd->put('/etc/stat-accel/accel-server.conf', $conf);
+	$sd->systemctl('stop', 'accel-server');
+};
+
 # One request; its status.
 sub ask {
 	my $sock = IO::Socket::UNIX->new(Type => SOCK_STREAM, Peer => $sd->path('/run/stat-accel.sock')) or return "connect: $!";
@@ -222,6 +250,8 @@ subtest 'fcgi-stat-accel starts with its first request' => sub {
 	my $status = slurp($sd->path('/proc/' . main_pid('fcgi-stat-accel') . '/status'));
 	like $status, qr/^CapBnd:\s+0+$/m, 'without a capability';
 	like $status, qr/^Seccomp_filters:\s+([2-9]|\d\d+)$/m, 'with the filter of systemd, and its own';
+	my ($e) = entries('fcgi-stat-accel', 'sandbox.entered', '_PID=' . main_pid('fcgi-stat-accel'));
+	is_deeply [@$e{qw(SYSLOG_IDENTIFIER PRIORITY)}], ['fcgi-stat-accel', 6], 'the journal has its lines, with fields';
 	$sd->put('/etc/default/fcgi-stat-accel', "OPTIONS=--mode=sendfile --root=/var/www --log=/var/log/stat-accel/fcgi-stat-accel.log\n");
 	is +($sd->systemctl('restart', 'fcgi-stat-accel'))[0], 0, 'other options, and a log';
 	is ask(), 200, 'the answer of the other mode';
