@@ -1,6 +1,7 @@
 /* server/process/impl.h -- shared by the files of server/process/; no other file includes it.
  *
- *   process.c     the main thread: signals, reload, the end
+ *   process.c     the main thread: start, signals, the end
+ *   loop.c        what the main thread waits for
  *   drain.c       old generations finish their running replies
  *   reload.c      reads the configuration again while the server runs
  *   upgrade.c     the next program file takes over
@@ -236,7 +237,11 @@ void process_control_done(struct process *, enum control_wish, int status, struc
 void process_control_refuse(struct process *, enum control_wish, const char *why);
 void process_status(const struct process *, bool json, struct buf *);
 
+/* now: without waiting for the running replies. */
 void process_stop(struct process *, const char *by, bool now);
+void process_take_signal(struct process *);
+void process_loop(struct process *); /* until no generation is left, or a stop takes too long */
+void process_reap(struct process *); /* frees the generations that have ended */
 uint64_t process_connections(const struct process *);
 unsigned process_generations(const struct process *);
 

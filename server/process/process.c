@@ -6,7 +6,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,83 +19,11 @@
 #include "base/log.h"
 #include "base/meters.h"
 #include "base/must.h"
-#include "io/listen.h"
-#include "base/counter.h"
 #include "server/conn/conn.h"
 #include "server/process/impl.h"
 #include "server/process/starter.h"
 
-#define STOP_MS      1500u       /* TERM: waits so long for workers, then leaves */
-#define OWN_POLLS    5u          /* of the main thread, before those of applications */
-#define SAID_MAX     (16u << 10) /* of the warnings and errors of a reload */
-#define POLL_MS      50          /* interval of the checks of draining generations */
-#define COUNTERS_MAX (sizeof(struct counters) / sizeof(uint64_t))
-
-/* Sockets that the newest generation does not use refuse clients.  They are not closed at once: its
- * workers must stop accepting first, or they would log a failure. */
-static void
-refuse_dropped(struct process *ps, const struct generation *g)
-{
-	size_t i, k;
-
-	if (g->retired_ns == 0 || clock_mono_ns() - g->retired_ns < POLL_MS * NS_PER_MS)
-		return;
-	for (i = 0; i < g->listeners.n; i++) {
-		for (k = 0; k < ps->listeners.n && ps->listeners.v[k].fd != g->listeners.v[i].fd;
-		     k++)
-			;
-		if (k == ps->listeners.n)
-			listen_refuse(g->listeners.v[i].fd);
-	}
-}
-
-/* The counters of the workers since the start, logged at HUP and when workers have ended; zeros are
- * left out. */
-static void
-log_counters(const struct process *ps)
-{
-	struct log_field f[COUNTERS_MAX];
-	const struct counter_info *ci;
-	const struct worker_counters *t;
-	struct counters sum = { 0 };
-	size_t n = 0;
-
-	for (t = worker_counters_first(&ps->counters_list); t != NULL; t = t->next)
-		counters_add(&sum, &t->events, server_counter_infos);
-	for (ci = server_counter_infos; ci->name != NULL && n < COUNTERS_MAX; ci++)
-		if (counter_get(&sum, ci) != 0)
-			f[n++] = LF_U64(ci->name, counter_get(&sum, ci));
-	log_event_fields(LOG_INFO, NULL, "counters", f, n);
-	log_suppressed_flush();
-}
-
-static void
-reap(struct process *ps)
-{
-	struct generation *g;
-	unsigned draining = 0;
-	bool freed = false;
-
-	list_each(g, &ps->generations, link) {
-		refuse_dropped(ps, g);
-		if (!generation_ended(g)) {
-			draining += g->retired_ns != 0;
-			if (g != process_newest(ps))
-				generation_free_ended(g);
-			continue;
-		}
-		list_del(&g->link);
-		process_unlisten(ps, &g->listeners);
-		log_counters(ps);
-		generation_free(g);
-		process_spawn_drop(ps);
-		process_drop_accesslogs(ps);
-		freed = true;
-	}
-	shared_set(ps->counters_list.draining, draining);
-	if (freed && draining == 0 && !ps->draining)
-		heap_trim(); /* no loop sees what they have freed */
-}
+#define SAID_MAX (16u << 10) /* of the warnings and errors of a reload */
 
 static void
 tell_all(struct process *ps, enum worker_mode mode)
@@ -128,8 +55,8 @@ process_stop(struct process *ps, const char *why, bool now)
 		process_drain(ps, process_newest(ps));
 }
 
-static void
-take_signal(struct process *ps)
+void
+process_take_signal(struct process *ps)
 {
 	struct signalfd_siginfo si;
 
@@ -140,7 +67,7 @@ take_signal(struct process *ps)
 	case SIGINT:
 	case SIGQUIT: process_stop(ps, si.ssi_signo == SIGINT ? "INT" : "QUIT", false); break;
 	case SIGHUP:
-		/* watch() does it: the code that waits for the helper may hold the table of logs */
+		/* the loop does it: code that waits for the helper may hold the table of logs */
 		ps->reopen = true;
 		break;
 	case SIGUSR1: process_reload(ps); break;
@@ -154,7 +81,7 @@ interrupted(void *arg)
 {
 	struct process *ps = arg;
 
-	take_signal(ps);
+	process_take_signal(ps);
 	return (ps->draining);
 }
 
@@ -186,71 +113,6 @@ signals_open(void)
 	sigaddset(&set, SIGUSR2);
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 	return (signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK));
-}
-
-static void
-reopen_logs(struct process *ps)
-{
-	ps->reopen = false;
-	process_reopen_logs(ps);
-	log_counters(ps);
-}
-
-static void
-watch(struct process *ps)
-{
-	struct pollfd p[OWN_POLLS + RESOLVE_MAX + SPAWN_MAX + 1 + CONTROL_CLIENTS] = {
-		{ .fd = ps->signals, .events = POLLIN },
-		{ .fd = ps->opt->until_eof ? 0 : -1, .events = POLLIN }, { .events = POLLIN },
-		{ .fd = helper_fd(ps->helper), .events = POLLIN }
-	};
-	uint64_t stop_by = 0;
-	char junk[256];
-
-	while (!list_empty(&ps->generations)) {
-		bool waiting = ps->draining || ps->generations.next != ps->generations.prev;
-		int timeout_ms;
-		size_t names, apps, ctl;
-
-		if (ps->reopen)
-			reopen_logs(ps);
-		p[2].fd = ps->load.fd;
-		p[4] = (struct pollfd){ .fd = ps->upgrade.fd, .events = POLLIN };
-		timeout_ms = waiting ? (int)POLL_MS : p[2].fd >= 0 ? 1000 : -1;
-		process_watch_tick(ps, &timeout_ms);
-		names = process_resolve_poll(ps, p + OWN_POLLS, &timeout_ms);
-		apps = process_spawn_poll(ps, p + OWN_POLLS + names);
-		ctl = process_control_poll(ps, p + OWN_POLLS + names + apps, &timeout_ms);
-		if (poll(p, OWN_POLLS + names + apps + ctl, timeout_ms) < 0 && errno != EINTR)
-			break;
-		if (p[0].revents != 0)
-			take_signal(ps);
-		if (p[1].revents != 0 && read(0, junk, sizeof(junk)) <= 0) {
-			p[1].fd = -1;
-			process_stop(ps, "end of standard input", true);
-		}
-		process_resolve(ps, p + OWN_POLLS, names);
-		process_spawn_take(ps, p + OWN_POLLS + names, apps);
-		process_control_take(ps, p + OWN_POLLS + names + apps, ctl);
-		process_drain_check(ps);
-		if (p[3].revents != 0) {
-			p[3].fd = -1;
-			log_event(LOG_ERROR, NULL, "helper.ended",
-			    LF_STR("then", "serving continues; reloads and HUP fail"),
-			    LF_STR("do", "restart the server"));
-		}
-		process_reload_more(ps);
-		process_upgrade_more(ps);
-		process_retired_check(ps);
-		reap(ps);
-		if (ps->stopping && stop_by == 0)
-			stop_by = clock_mono_ns() + STOP_MS * NS_PER_MS;
-		if (ps->stopping && clock_mono_ns() > stop_by) {
-			log_event(LOG_WARN, NULL, "stop.timeout",
-			    LF_STR("why", "a worker did not end in time"));
-			break;
-		}
-	}
 }
 
 static int
@@ -358,7 +220,7 @@ run_one(struct process *ps, struct config *config)
 	unsigned fds = process_descriptors(config_global(config));
 	int rc = generation_start(ps, config, &ps->listeners, fds) == 0 ? serve_one(ps) : EX_CONFIG;
 
-	reap(ps); /* its worker has no thread: it has ended from the start */
+	process_reap(ps); /* its worker has no thread: it has ended from the start */
 	return (rc);
 }
 
@@ -379,7 +241,7 @@ run(struct process *ps, struct config *config)
 		ps->abandoned = true;
 		process_stop(ps, "a failed start", starter_socket() < 0);
 	}
-	watch(ps);
+	process_loop(ps);
 	return (rc);
 }
 
@@ -394,10 +256,32 @@ confine(struct process *ps, const struct config *config)
 	return (process_sandbox(ps, config) == 0 ? 0 : EX_CONFIG);
 }
 
-int
-process_run(const struct options *opt, struct config *config, struct helper *helper)
+/* What all generations use. */
+static void
+shared_make(struct process *ps)
 {
-	struct process ps = { .opt = opt,
+	ps->clients = clients_new();
+	ps->meters = meters_new(METERS_SETS);
+	ps->bans = bans_new();
+	must(ps->clients != NULL && ps->bans != NULL && ps->meters != NULL);
+	ps->handover = handover_new(ps->clients);
+	must(ps->handover != NULL);
+}
+
+static void
+shared_free(struct process *ps)
+{
+	counters_list_free(&ps->counters_list);
+	handover_free(ps->handover);
+	clients_free(ps->clients);
+	meters_free(ps->meters);
+	bans_free(ps->bans);
+}
+
+static void
+process_init(struct process *ps, const struct options *opt, struct helper *helper)
+{
+	*ps = (struct process){ .opt = opt,
 		.helper = helper,
 		.load.fd = -1,
 		.upgrade.fd = -1,
@@ -406,34 +290,54 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		.started_at = (time_t)(clock_wall_ns() / NS_PER_S),
 		.started_ns = clock_mono_ns(),
 		.cgi.block = CGI_BLOCK };
+	buf_init(&ps->last.said, SAID_MAX);
+	counters_list_init(&ps->counters_list);
+	list_init(&ps->generations);
+	list_init(&ps->access_files);
+	ps->signals = signals_open();
+	if (helper != NULL)
+		helper_interrupted_by(helper, ps->signals, interrupted, ps);
+	(void)log_overhear(&ps->last.said);
+}
+
+static void
+process_end(struct process *ps)
+{
+	(void)log_overhear(NULL);
+	buf_free(&ps->last.said);
+	close(ps->signals);
+}
+
+static void
+say_stopped(struct process *ps, int rc)
+{
+	if (ps->pidfile != NULL)
+		(void)helper_remove_pidfile(ps->helper, ps->pidfile);
+	free(ps->pidfile);
+	log_suppressed_flush();
+	log_event(LOG_INFO, NULL, "stopped",
+	    LF_STR("how", rc == 0 ? "cleanly" : "could not start"));
+	process_close_logs(ps);
+}
+
+int
+process_run(const struct options *opt, struct config *config, struct helper *helper)
+{
+	struct process ps;
 	int rc;
 
-	heap_begin(
-	    2 * generation_workers(config_global(config))); /* a reload starts as many more */
-	buf_init(&ps.last.said, SAID_MAX);
-	counters_list_init(&ps.counters_list);
-	list_init(&ps.generations);
-	list_init(&ps.access_files);
-	ps.signals = signals_open();
-	if (helper != NULL)
-		helper_interrupted_by(helper, ps.signals, interrupted, &ps);
-	(void)log_overhear(&ps.last.said);
+	/* a reload starts as many workers more */
+	heap_begin(2 * generation_workers(config_global(config)));
+	process_init(&ps, opt, helper);
 	process_log_form(config_global(config));
 	process_early_lines(&ps);
 	rc = opt->one ? 0 : confine(&ps, config);
 	if (process_errorlog(&ps, config_global(config)) != 0) {
 		config_free(config);
-		(void)log_overhear(NULL);
-		buf_free(&ps.last.said);
-		close(ps.signals);
+		process_end(&ps);
 		return (ps.draining ? 0 : EX_CANTCREAT);
 	}
-	ps.clients = clients_new();
-	ps.meters = meters_new(METERS_SETS);
-	ps.bans = bans_new();
-	must(ps.clients != NULL && ps.bans != NULL && ps.meters != NULL);
-	ps.handover = handover_new(ps.clients);
-	must(ps.handover != NULL);
+	shared_make(&ps);
 	if (rc == 0)
 		rc = opt->one ? run_one(&ps, config) : run(&ps, config);
 	else
@@ -448,20 +352,8 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		process_close_logs(&ps); /* a thread is stuck in the kernel: exit without it */
 		_exit(rc);
 	}
-	if (ps.pidfile != NULL)
-		(void)helper_remove_pidfile(helper, ps.pidfile);
-	free(ps.pidfile);
-	log_suppressed_flush();
-	log_event(LOG_INFO, NULL, "stopped",
-	    LF_STR("how", rc == 0 ? "cleanly" : "could not start"));
-	process_close_logs(&ps);
-	(void)log_overhear(NULL);
-	buf_free(&ps.last.said);
-	counters_list_free(&ps.counters_list);
-	handover_free(ps.handover);
-	clients_free(ps.clients);
-	meters_free(ps.meters);
-	bans_free(ps.bans);
-	close(ps.signals);
+	say_stopped(&ps, rc);
+	process_end(&ps);
+	shared_free(&ps);
 	return (rc);
 }
