@@ -25,15 +25,16 @@ static const struct option rows[] = {
 	{ "pid", '\0', "N", OPTION_NUMBER, AT(pid), 1, 4194304,
 	    .prose = "Send a signal to this process instead. Its outcome is in the error log." },
 	{ "socket", '\0', "PATH", OPTION_TEXT, AT(socket),
-	    .prose =
-		"The control socket, for a server whose configuration does not load any more." },
+	    .prose = "The control socket, for a server whose configuration does not load any more. "
+		     "Beside --config it is used only then, so the server itself refuses a reload: "
+		     "its log and its metrics have it." },
 	{ "json", '\0', NULL, OPTION_FLAG, AT(json), .prose = "status: print one JSON object." },
 	OPTION_HELP_ROW,
 	{ NULL },
 };
 
 const struct command ctl_command = { "accel-server ctl",
-	"reload|upgrade|stop|quit|status [--json] [-f FILE | --pid=N | --socket=PATH]",
+	"reload|upgrade|stop|quit|status [--json] [-f FILE] [--pid=N | --socket=PATH]",
 	"Commands:\n"
 	"  reload   read the configuration again\n"
 	"  upgrade  execute the program file anew; it takes over without losing a connection\n"
@@ -62,9 +63,10 @@ verb_of(const char *word)
 	return (v);
 }
 
-/* A configuration that does not load is the answer to a reload or an upgrade, too. */
+/* A configuration that does not load is the answer to a reload or an upgrade, too.  Quiet: the
+ * server is asked for it. */
 static struct config *
-load(const char *file, enum ctl_verb verb)
+load(const char *file, enum ctl_verb verb, bool quiet)
 {
 	struct config *config;
 	struct buf err, warn;
@@ -72,7 +74,7 @@ load(const char *file, enum ctl_verb verb)
 	buf_init(&err, 0);
 	buf_init(&warn, 0);
 	config = config_load(file, NULL, &err, &warn);
-	if (config == NULL)
+	if (config == NULL && !quiet)
 		fprintf(stderr, "%.*saccel-server ctl: %s\n", (int)err.n, err.n != 0 ? err.p : "",
 		    verb == CTL_RELOAD || verb == CTL_UPGRADE
 			? "nothing was done; the running server goes on as it is"
@@ -80,32 +82,6 @@ load(const char *file, enum ctl_verb verb)
 	buf_free(&err);
 	buf_free(&warn);
 	return (config);
-}
-
-static int
-by_config(const struct ctl_options *o, enum ctl_verb verb)
-{
-	struct config *config = load(o->file, verb);
-	const struct conf *c;
-	const char *name;
-	unsigned pid;
-	int rc = CTL_NO_SOCKET;
-
-	if (config == NULL)
-		return (EX_CONFIG);
-	c = config_global(config);
-	name = control_name(c);
-	if (name != NULL)
-		rc = ctl_ask(name, verb, words[verb], o->json);
-	if (rc == CTL_NO_SOCKET && c->pid_file == NULL) {
-		fprintf(stderr, "accel-server ctl: %s\n",
-		    name != NULL ? "no server listens on its control socket"
-				 : "set server.pid-file or server.control-socket, or use --pid=N");
-		rc = name != NULL ? EX_UNAVAILABLE : EX_CONFIG;
-	} else if (rc == CTL_NO_SOCKET && (rc = ctl_read_pid(c->pid_file, &pid)) == 0)
-		rc = ctl_signal(pid, verb);
-	config_free(config);
-	return (rc);
 }
 
 static int
@@ -125,6 +101,32 @@ by_socket(const struct ctl_options *o, enum ctl_verb verb)
 	return (EX_UNAVAILABLE);
 }
 
+static int
+by_config(const struct ctl_options *o, enum ctl_verb verb)
+{
+	struct config *config = load(o->file, verb, o->socket != NULL);
+	const struct conf *c;
+	const char *name;
+	unsigned pid;
+	int rc = CTL_NO_SOCKET;
+
+	if (config == NULL)
+		return (o->socket != NULL ? by_socket(o, verb) : EX_CONFIG);
+	c = config_global(config);
+	name = control_name(c);
+	if (name != NULL)
+		rc = ctl_ask(name, verb, words[verb], o->json);
+	if (rc == CTL_NO_SOCKET && c->pid_file == NULL) {
+		fprintf(stderr, "accel-server ctl: %s\n",
+		    name != NULL ? "no server listens on its control socket"
+				 : "set server.pid-file or server.control-socket, or use --pid=N");
+		rc = name != NULL ? EX_UNAVAILABLE : EX_CONFIG;
+	} else if (rc == CTL_NO_SOCKET && (rc = ctl_read_pid(c->pid_file, &pid)) == 0)
+		rc = ctl_signal(pid, verb);
+	config_free(config);
+	return (rc);
+}
+
 int
 ctl_main(char **argv)
 {
@@ -142,12 +144,13 @@ ctl_main(char **argv)
 		    rest == NULL        ? ""
 		    : verb == CTL_VERBS ? rest[0]
 					: rest[1]));
-	if ((o.file != NULL) + (o.pid != 0) + (o.socket != NULL) != 1)
+	if ((o.pid != 0 && (o.file != NULL || o.socket != NULL)) ||
+	    (o.pid == 0 && o.file == NULL && o.socket == NULL))
 		return (
 		    options_wrong(&ctl_command, "expected one of -f FILE, --pid=N, --socket=PATH"));
 	if (o.pid != 0)
 		return (ctl_signal(o.pid, verb));
-	return (o.socket != NULL ? by_socket(&o, verb) : by_config(&o, verb));
+	return (o.file != NULL ? by_config(&o, verb) : by_socket(&o, verb));
 }
 
 void
@@ -172,7 +175,7 @@ ctl_manual(struct manpage *p)
 
 	manpage_marked(p,
 	    "# CTL\n"
-	    "accel-server ctl reload|upgrade|stop|quit|status [--json] [-f FILE | --pid=N | "
+	    "accel-server ctl reload|upgrade|stop|quit|status [--json] [-f FILE] [--pid=N | "
 	    "--socket=PATH] asks a running server and waits for the outcome. It uses the control "
 	    "socket (server.control-socket), which only root and the user who started the server "
 	    "can use. Without one, signals are sent to the process of the pid file; then the "

@@ -54,6 +54,12 @@ subtest 'status and reload' => sub {
 	($rc, $said) = ctl($srv, 'reload', '--socket=' . $srv->run . '/pid.ctl');
 	is $rc, 78, 'the server refuses it, too';
 	like $said, qr{/extra\.conf:1:\d+: server\.max-worker: expected}, '... and says why';
+	my @both = ('-f', $srv->run . '/server.conf', '--socket=' . $srv->run . '/pid.ctl');
+	($rc, $said) = ctl($srv, 'reload', @both);
+	is $rc, 78, 'with both options, too';
+	like $said, qr{\A[^\n]*/extra\.conf:1:\d+: server\.max-worker: expected}, '... which says it';
+	ok eventually(sub { 2 == (() = $srv->log =~ /ev=reload\.refused/g) }), '... and the log of the server has it, as it has the one before';
+	is +(ctl($srv, 'status', @both))[0], 0, 'status works without a configuration that loads';
 	is $srv->fetch('/a')->{header}{server}, 'two', 'the old configuration serves';
 	($rc, $said) = ctl($srv, 'status', '--json', '--socket=' . $srv->run . '/pid.ctl');
 	my $status = eval { JSON::PP::decode_json($said) } // {};

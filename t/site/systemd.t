@@ -105,6 +105,7 @@ subtest 'a reload' => sub {
 	is $sd->show('accel-server', 'ActiveState'), 'active', '... the unit is active';
 	is get('/hello.txt'), "hello\n", '... the old configuration serves';
 	like $sd->messages('-u', 'accel-server'), qr/nonsense/, '... and the journal has the reason';
+	like slurp($sd->path('/var/log/stat-accel/error.log')), qr/ev=reload\.refused .*nonsense/, '... so has its own log: the server itself refused it';
 };
 
 subtest 'it is restarted after a crash, not after a wrong configuration' => sub {
