@@ -1,5 +1,6 @@
 #!/usr/bin/perl
-# doc/operations.md: each command works as it is written, on a machine with the packaged configuration.
+# doc/operations.md: each command as a person pastes it, under a real systemd, with the faults that the sections are about.
+# The commands of packages are in t/deb/package.t.
 
 use v5.36;
 use Cwd ();
@@ -7,44 +8,114 @@ use FindBin ();
 use lib "$FindBin::Bin/../lib";
 use Test::More;
 use Test::Systemd;
-use Test::Util qw(find_program put slurp);
+use Test::Util qw(eventually slurp);
 
 plan skip_all => 'a sanitizer makes calls of its own' if Test::Util::sanitized();
 my $why = Test::Systemd->unusable;
 plan skip_all => $why if $why;
 
 my $top = Cwd::abs_path("$FindBin::Bin/../..");
-my $doc = slurp("$top/doc/operations.md");
 my $sd = Test::Systemd->boot;
 $sd->install;
+my $conf_d = '/etc/stat-accel/conf.d';
 
-# "The packaged configuration has the status pages as a comment"
-my $conf = '/etc/stat-accel/accel-server.conf';
-put($sd->path($conf), slurp($sd->path($conf)) =~ s{^#(\$HTTP.*?\n)#(.*?\n)#(.*?\n)#\}}{$1$2$3\}}mr);
-$sd->put('/etc/nginx/nginx.conf', slurp("$top/examples/nginx/auth.conf") =~ s{/srv/www}{/var/www/html}gr);
-$sd->run('systemd-tmpfiles', '--create', 'accel-server.conf', 'fcgi-stat-accel.conf');
-$sd->systemctl('daemon-reload');
-is +($sd->systemctl('start', $_))[0], 0, "$_ starts" or diag $sd->messages for qw(accel-server fcgi-stat-accel.socket fcgi-stat-accel);
-# Lines that the commands look for.
-$sd->run('accel-server', 'ctl', 'reload', '-f', $conf);
-put($sd->path('/tmp/lines'), join '', map {"ev=$_\n"} qw(advice.begins app.stderr exchange.failed reload.refused upgrade.failed log.dropped));
-$sd->run('sh', '-c', 'cat /tmp/lines >>/var/log/stat-accel/error.log; systemd-cat cat /tmp/lines; logger --id=1 x');
+# What the packages do after that.
+$sd->command(@$_) for ['systemd-tmpfiles', '--create', 'accel-server.conf', 'fcgi-stat-accel.conf'], ['mkdir', '-p', $conf_d], [qw(systemctl daemon-reload)];
+is +($sd->systemctl('enable', '--now', 'accel-server.service', 'fcgi-stat-accel.socket'))[0], 0, 'they start' or diag $sd->messages;
 
-my @sections = split /^## /m, $doc;
-my $commands = 0;
-for my $section (@sections[1 .. $#sections]) {
-	my ($title) = $section =~ /\A(.*)/;
-	my @lines = ((map { split /\n/ } $section =~ /^```sh\n(.*?)^```/msg), $section =~ /^    (\S.*)$/mg);
-	next if !@lines;
-	subtest $title => sub {
-		for my $line (@lines) {
-			my ($status, $said) = $sd->command('sh', '-c', $line =~ s{/the/mount/point}{/var/www/html}r =~ s/sleep 5/sleep 0.1/r);
-			is $status, 0, $line or diag $said;
-			unlike $said, qr/^\S+: .*(?:not found|unknown|invalid|unrecognized|cannot|No such)/mi, '... without a complaint';
-			$commands++;
-		}
-	};
+# ---------------------------------------------------------------- what is arranged for a section, and what its blocks print
+
+sub ctl ($command) { return $sd->command('accel-server', 'ctl', $command, '-f', '/etc/stat-accel/accel-server.conf') }
+sub get ($path) { return $sd->run('curl', '-s', '-o', '/dev/null', '-w', '%{http_code}', "http://127.0.0.1:8080$path") }
+sub set_conf ($text) { return $sd->put("$conf_d/test.conf", $text) }
+sub unset_conf () { unlink $sd->path("$conf_d/test.conf"); return ctl('reload') }
+
+# An application that is not there, one that says why it fails, and descriptors that a file system does not give.
+my $app = 'proxy-core.protocol = "http"' . "\n\tproxy-core.disable-time = 1\n\tproxy-core.backends = ";
+my %section = (
+	'First look' => { print => qr{Active: active \(running\).*^state +serving.*^DISK .*fcgi:/run/stat-accel\.sock}ms },
+	'Status pages' => { print => qr{^reloaded$}m },
+	'Start, reload, stop' => { print => qr{correct|ok|reloaded|configuration}i },
+	'Upgrade and rollback' => { print => qr{upgraded|pid \d+}i },
+	'Logs' => { print => qr{ev=\S+.*^\d+$}ms },
+	'Fields' => { before => \&json_from_now_on, after => \&unset_conf, print => [qr{}, qr{\treload\.refused\t}] },
+	'Metrics' => { print => qr{^process_open_fds \d+.*^accel_requests_replied_total \d+}ms },
+	'Limits and bans' => { print => [qr{upgraded|pid \d+}i, qr{^server\.connections\.banned: 0$}m] },
+	'Backup and restore' => { print => [qr{\A\z}, qr{upgraded|pid \d+}i] },
+	'AccelDown' => { print => qr{Active: active}, more => qr{ev=} },
+	'AccelDeviceHanging' => { print => qr{File: /var/www/html$}m },
+	'AccelBackendUnreachable' => { before => sub { set_conf(qq{\$HTTP["url"] =^ "/app/" {\n\t$app( "unix:/run/none.sock" )\n}\n}); ctl('upgrade'); get('/app/') }, after => \&unset_conf,
+		print => qr{ev=exchange\.failed.*none\.sock.*LISTEN}s },
+	'AccelCacheThrashing' => { print => qr{^accel_cache_returned_total \d+$}m },
+	'AccelReloadFailed' => { before => sub { set_conf("server.port = nonsense\n"); $sd->systemctl('reload', 'accel-server') }, after => \&unset_conf, status => 78, print => qr{ev=reload\.refused .*nonsense.*\n.*test\.conf:1:} },
+	'AccelUpgradeFailed' => { before => \&upgrade_by_signal, after => \&unset_conf, status => 78, print => qr{ev=upgrade\.failed .*\n.*test\.conf:1:} },
+	'AccelUselessAccelerator' => { status => 1, print => qr{^ADVICE\n.*outside-roots.*nginx\.conf|sites-enabled}ms },
+	'AccelDescriptorShortage' => { print => qr{^\d+$}m },
+	'AccelBackend5xx' => { before => \&stderr_of_app, after => \&unset_conf, print => qr{ev=app\.stderr.*disk of the application is full} },
+	'AccelQueueFull' => { before => sub { get('/gone') }, print => qr{JOBS} },
+	'AccelLogLinesLost' => { print => qr{^Filesystem}m },
+);
+
+# A new file, with a line that is worse than "info".
+sub json_from_now_on () {
+	set_conf(qq{server.errorlog-format = "json"\n});
+	ctl('reload');
+	$sd->run('logrotate', '-f', '/etc/logrotate.d/accel-server');
+	eventually(sub { slurp($sd->path('/var/log/stat-accel/error.log')) =~ /logs\.reopened/ });
+	set_conf(qq{server.errorlog-format = "json"\nserver.document-root = "/none"\n});
+	$sd->systemctl('reload', 'accel-server');
+	return set_conf(qq{server.errorlog-format = "json"\n});
 }
-cmp_ok $commands, '>', 20, 'commands';
+
+# A CGI program that writes to stderr.
+sub stderr_of_app () {
+	$sd->put('/var/www/html/app.sh', "echo the disk of the application is full >&2\nprintf 'Status: 500\\r\\n\\r\\n'\n");
+	set_conf(qq{cgi.assign = ( ".sh" => "/bin/sh" )\n});
+	ctl('upgrade');         # a reload cannot open a directory for uploads
+	return get('/app.sh');
+}
+
+# accel-server ctl would print the mistake, and ask nobody.
+sub upgrade_by_signal () {
+	set_conf("server.port = nonsense\n");
+	$sd->systemctl('kill', '--signal=USR2', '--kill-whom=main', 'accel-server');
+	return eventually(sub { slurp($sd->path('/var/log/stat-accel/error.log')) =~ /ev=upgrade\.failed/ });
+}
+
+# ---------------------------------------------------------------- the page
+
+my $page = slurp("$top/doc/operations.md");
+my (undef, @parts) = split /^#{2,3} (.+)\n/m, $page;
+my %text = @parts;
+my (%seen, @unknown);
+# In the order of the page; the status pages are for all of it.
+for my $name ('Status pages', grep { $_ ne 'Status pages' } map { $parts[ 2 * $_ ] } 0 .. $#parts / 2) {
+	my $text = $text{$name};
+	my @blocks = $text =~ /^```sh\n(.*?)^```/msg;
+	push @unknown, $text =~ /^    \S.*$/mg;
+	next if !@blocks;
+	my $is = $section{$name} // {};
+	$seen{$name} = 1;
+	$is->{before}->() if $is->{before};
+	my @print = ref $is->{print} eq 'ARRAY' ? @{ $is->{print} } : $is->{print};
+	for my $block (grep { !/^apt-get / } @blocks) {
+		my ($status, $said) = $sd->command('bash', '-e', '-c', $block =~ s{/the/mount/point}{/var/www/html}r =~ s/sleep 5/sleep 0.2/r);
+		my ($first) = split /\n/, $block;
+		is $status >> 8, $is->{status} // 0, "$name: $first ..." or diag $said;
+		unlike $said, qr/command not found|nvalid option|unrecognized|^Usage:/m, '... is known to the programs';
+		like $said, @print > 1 ? shift @print : $print[0] // qr/\S/, '... and says what it is to say';
+	}
+	$is->{after}->() if $is->{after};
+}
+is_deeply [grep { !$seen{$_} } sort keys %section], [], 'no section is gone';
+is_deeply \@unknown, [], 'no command is in a block that is not pasted';
+
+# ---------------------------------------------------------------- what the page says of states
+
+is get('/none'), '404', 'in the end it serves';
+is $sd->show('accel-server', 'ActiveState'), 'active', '... under systemd';
+is $sd->run('sh', '-c', 'ls -d /etc/stat-accel /etc/default/fcgi-stat-accel /var/lib/stat-accel /var/log/stat-accel /var/cache/stat-accel /run/stat-accel | wc -l') + 0, 6,
+	'and has the directories of the table';
+$sd->systemctl('stop', 'accel-server');
 
 done_testing;
