@@ -10,12 +10,16 @@ C<run($bench)> prints tables for 1, 2 and 4 nodes behind HAProxy (examples/scale
 its program and its pages, and a disk of its own (t/slowfs) with two heads and 4 ms for each read. 960 files of 64 kB, 60 MB, are requested at random: too
 much for one node, enough for four. All nodes share two cores, so throughput does not grow by CPU here: it grows with memory and with disks.
 
+The tables are Markdown, as doc/scale.md has them. The full form takes some six minutes.
+
 =cut
 
 use v5.36;
 use Accel::Util qw(program put);
-use List::Util qw(sum sum0 max);
+use Accel::Figures qw(median spread);
+use List::Util qw(first sum sum0 min max);
 use Test::Nodes;
+use Test::Results::Tables ();
 use Time::HiRes qw(sleep time);
 
 my ($dirs, $each, $size) = (10, 96, 65536);
@@ -40,12 +44,25 @@ sub run ($bench) {
 	system "taskset -cp 0-1 $$ >/dev/null 2>&1";    # nodes and load share all cores
 	my $r = $bench->result->{nodes} = {};
 	_files($bench);
-	$r->{steps} = [map { _step($bench, $_) } @steps];
+	my %run;
+	for my $round (1 .. $bench->opt('rounds')) {
+		push @{ $run{ $_->{name} } }, _step($bench, $_) for @steps;
+	}
+	$r->{steps} = [map { _median(@{ $run{ $_->{name} } }) } @steps];
 	_print_steps($bench, $r->{steps});
-	$r->{lost} = _lost($bench);
-	$r->{added}{$_} = _added($bench, $_ eq 'warm') for qw(cold warm);
-	_print_times("A node is added, cold; 20 ms for each read", $r->{added}{cold});
-	_print_times("A node is added after accel-warm --shard", $r->{added}{warm});
+	my ($lost, $back, $new) = (2, 9, 2);    # slices
+	$r->{lost} = _lost($bench, $lost, $back);
+	$r->{added}{$_} = _added($bench, $_ eq 'warm', $new) for qw(cold warm);
+	$r->{costs} = [
+		_cost('a node of four loses its power', $r->{lost}, $lost, $back),
+		_cost('it is back with an empty memory', $r->{lost}, $back),
+		_cost('a node is added cold, 20 ms for a read', $r->{added}{cold}, $new),
+		_cost('a node is added after accel-warm --shard', $r->{added}{warm}, $new),
+	];
+	_print_costs($r->{costs});
+	_print_times('A node is lost, and comes back', $r->{lost});
+	_print_times('A node is added, cold; 20 ms for each read', $r->{added}{cold});
+	_print_times('A node is added after accel-warm --shard', $r->{added}{warm});
 	$r->{slow} = [_slow($bench)];
 	_print_slow($r->{slow});
 	$bench->note('two cores for all: requests/s does not grow with CPU here, it grows with the disks and the memory of the nodes');
@@ -122,13 +139,26 @@ sub _step ($bench, $step) {
 		p99 => $run->{latency_us}{p99}, hits => $share, all => $all };
 }
 
+# Of several runs of a step; the nodes in their order.
+sub _median (@runs) {
+	my %of = map { my $k = $_; $k => median(map { $_->{$k} } @runs) } qw(per_s p99 hot_p99 all);
+	my $nodes = $#{ $runs[0]{hits} };
+	return { %of, name => $runs[0]{name}, spread => spread(map { $_->{per_s} } @runs), errors => sum(map { $_->{errors} } @runs),
+		hits => [map { my $i = $_; median(map { $_->{hits}[$i] } @runs) } 0 .. $nodes] };
+}
+
 sub _print_steps ($bench, $steps) {
-	printf "\n%d files of %d kB at random, %d connections; %d requests/s of one hot file beside them\n", $dirs * $each, $size / 1024, $clients, $hot_rate;
-	printf "%-22s %10s %8s %12s %7s %9s  %s\n", '', 'requests/s', 'p99 ms', 'hot p99 ms', 'errors', 'hit ratio', 'of each node';
-	for my $s (@$steps) {
-		printf "%-22s %10.0f %8.1f %12.1f %7d %9s  %s\n", $s->{name}, $s->{per_s}, $s->{p99} / 1000, $s->{hot_p99} / 1000, $s->{errors}, _percent($s->{all}),
-		    join ' ', map { _percent($_) } @{ $s->{hits} };
-	}
+	_print_table(sprintf('%d files of %d kB at random, %d connections; %d requests/s of one hot file beside them', $dirs * $each, $size / 1024, $clients, $hot_rate),
+		['', 'requests/s', '+-%', 'p99 ms', 'p99 ms of the hot file', 'errors', 'hit ratio', 'of each node'],
+		map { [$_->{name}, sprintf('%.0f', $_->{per_s}), sprintf('%.0f', $_->{spread}), _ms($_->{p99}), _ms($_->{hot_p99}), $_->{errors}, _percent($_->{all}),
+			join ', ', map { _percent($_) } @{ $_->{hits} }] } @$steps);
+	return;
+}
+
+sub _ms ($us) { return sprintf $us < 100_000 ? '%.1f' : '%.0f', $us / 1000 }
+
+sub _print_table ($title, $heads, @rows) {
+	print "\n$title\n\n", Test::Results::Tables::table($heads, @rows);
 	return;
 }
 
@@ -150,37 +180,53 @@ sub _times ($bench, $farm, $slices, %event) {
 		my (undef, $all) = _hits($before, $after);
 		$before = $after;
 		push @line, { at => $at, event => $event ? $event->[0] : '', per_s => $run->{requests_per_s}, errors => $run->{errors}{all},
-			p99 => $run->{latency_us}{p99}, max => $run->{latency_us}{max}, hits => $all };
+			p99 => $run->{latency_us}{p99}, max => $run->{latency_us}{max}, hits => $all // 0 };
 	}
 	return \@line;
 }
 
 sub _print_times ($title, $lines) {
-	print "\n$title\n";
-	printf "%8s %10s %8s %8s %9s %9s  %s\n", 'second', 'requests/s', 'errors', 'p99 ms', 'max ms', 'hit ratio', '';
-	for my $l (@$lines) {
-		printf "%8.1f %10.0f %8d %8.1f %9.1f %9s  %s\n", $l->{at}, $l->{per_s}, $l->{errors}, $l->{p99} / 1000, $l->{max} / 1000, _percent($l->{hits}), $l->{event};
-	}
+	_print_table($title, ['second', 'requests/s', 'errors', 'p99 ms', 'max ms', 'hit ratio', ''],
+		map { [sprintf('%.1f', $_->{at}), sprintf('%.0f', $_->{per_s}), $_->{errors}, _ms($_->{p99}), _ms($_->{max}), _percent($_->{hits}), $_->{event}] } @$lines);
 	return;
 }
 
-sub _lost ($bench) {
+# What the event of slice $at costs until slice $end, compared with the time before all events. It is over when the hit ratio stays as
+# it was, but for five points, and no slice has twice the p99.
+sub _cost ($name, $lines, $at, $end = @$lines) {
+	my $quiet = first { $lines->[$_]{event} ne '' } 0 .. $#$lines;
+	my @before = @$lines[0 .. $quiet - 1];
+	my @after = @$lines[$at .. $end - 1];
+	my %was = map { my $k = $_; $k => median(map { $_->{$k} } @before) } qw(hits p99);
+	my $bad = first { $after[$_]{hits} < $was{hits} - 0.05 || $after[$_]{p99} > 2 * $was{p99} } reverse 0 .. $#after;
+	my $seconds = !defined $bad ? 0 : $bad == $#after ? undef : $after[$bad + 1]{at} - $after[0]{at};
+	return { name => $name, errors => sum0(map { $_->{errors} } @after), hits => [$was{hits}, min map { $_->{hits} } @after],
+		p99 => [$was{p99}, max map { $_->{p99} } @after], seconds => $seconds };
+}
+
+sub _print_costs ($costs) {
+	_print_table("What an event costs, $clients connections", ['event', 'errors', 'hit ratio, before and worst', 'p99 ms, before and worst', 'for how long'],
+		map { [$_->{name}, $_->{errors}, join(' to ', map { _percent($_) } @{ $_->{hits} }), join(' to ', map { _ms($_) } @{ $_->{p99} }),
+			!defined $_->{seconds} ? 'to the end' : $_->{seconds} == 0 ? 'no time' : sprintf '%.1f s', $_->{seconds}] } @$costs);
+	return;
+}
+
+sub _lost ($bench, $lost, $back) {
 	my $farm = _farm($bench, 4);
 	_haproxy($farm, 4);
 	_load($bench, $farm, $bench->opt('seconds'));
-	my $lines = _times($bench, $farm, 16, 2 => ['node 3 loses its power', sub { $farm->power_off(3) }],
-		9 => ['node 3 is back, cold', sub { $farm->power_on(3) }]);
+	my $lines = _times($bench, $farm, 16, $lost => ['node 3 loses its power', sub { $farm->power_off(3) }],
+		$back => ['node 3 is back, cold', sub { $farm->power_on(3) }]);
 	$farm->close;
-	_print_times('A node is lost, and comes back', $lines);
 	return $lines;
 }
 
-sub _added ($bench, $warm) {
+sub _added ($bench, $warm, $new) {
 	my $farm = _farm($bench, 4, disk => { read_ms => 20 });
 	_haproxy($farm, 4, sub ($text) { $text =~ s/$unbound//r });
 	$farm->tell('disable server files/n4');
 	_load($bench, $farm, $bench->opt('seconds'));
-	my $lines = _times($bench, $farm, 8, 2 => ['node 4 is added', sub {
+	my $lines = _times($bench, $farm, 8, $new => ['node 4 is added', sub {
 		$farm->warm(4, '--shard=4/4', '--weight=100') if $warm;
 		$farm->tell('enable server files/n4');
 	}]);
@@ -224,9 +270,9 @@ sub _slow ($bench) {
 }
 
 sub _print_slow ($rows) {
-	print "\nA directory hangs on the disk of node 2, a sixth of its files, 4 % of the requests; 200 requests/s, each has 3 s\n";
-	printf "%-48s %8s %8s %9s %9s %7s %10s\n", '', 'p50 ms', 'p99 ms', 'p99.9 ms', 'answered', 'errors', 'unanswered';
-	printf "%-48s %8.1f %8.1f %9.1f %9d %7d %10d\n", $_->{name}, (map { $_ / 1000 } @$_{qw(p50 p99 p999)}), @$_{qw(answered errors unanswered)} for @$rows;
+	_print_table('A directory hangs on the disk of node 2, a sixth of its files, 4 % of the requests; 200 requests/s, each has 3 s',
+		['front', 'answered', 'without an answer', 'errors', 'p50 ms', 'p99 ms', 'p99.9 ms'],
+		map { [$_->{name}, @$_{qw(answered unanswered errors)}, map { _ms($_) } @$_{qw(p50 p99 p999)}] } @$rows);
 	return;
 }
 
