@@ -48,9 +48,7 @@ is_deeply [grep { !$other{$_} } @missing], [], 'no directive that limits somethi
 
 subtest 'server.max-connections busy ones: accepting pauses, and goes on' => sub {
 	my $srv = Test::Server->start(conf => qq{server.max-connections = 4\nserver.max-worker = 1\nstatus.statistics-url = "/statistics"\n});
-	open my $fh, '>', $srv->path('big') or die $!;
-	truncate $fh, 32 << 20 or die $!;
-	close $fh;
+	$srv->sparse('big', 32 << 20);
 	my @busy = map { $srv->connect(rcvbuf => 4096) } 1 .. 8;
 	$_->send("GET /big HTTP/1.1\r\nHost: x\r\n\r\n") for @busy;
 	like $_->take(12), qr/ 200/, 'a download has begun' for @busy[0 .. 3];

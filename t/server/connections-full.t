@@ -79,9 +79,7 @@ for my $kind (sort keys %hostile) {
 subtest 'a request in progress is never cut to make room' => sub {
 	my $srv = Test::Server->start(conf => "$common" . "server.max-worker = 1\n");
 	$srv->write('a', 'A');
-	open my $fh, '>', $srv->path('big') or die $!;
-	truncate $fh, 64 << 20;
-	close $fh;
+	$srv->sparse('big', 64 << 20);
 	my $download = $srv->connect(rcvbuf => 65536);
 	$download->send(req('/big'));
 	like $download->take(12), qr/ 200/, 'a download has begun';
@@ -104,9 +102,7 @@ sub stalled {
 sub with_big {
 	my $srv = Test::Server->start(conf => $common . ($_[0] // ''));
 	$srv->write('a', 'A');
-	open my $fh, '>', $srv->path('big') or die $!;
-	truncate $fh, 64 << 20;
-	close $fh;
+	$srv->sparse('big', 64 << 20);
 	return $srv;
 }
 

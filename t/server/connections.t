@@ -150,9 +150,7 @@ subtest 'silent and slow clients reach a deadline' => sub {
 subtest 'server.max-write-idle ends a client that does not read' => sub {
 	my $srv = Test::Server->start(conf => "server.max-write-idle = 1\n");
 	my $n = 64 << 20;
-	open my $fh, '>', $srv->path('huge') or die $!;
-	truncate $fh, $n or die $!;
-	close $fh;
+	$srv->sparse('huge', $n);
 	$srv->write('a', 'A');
 	is $srv->fetch('/a')->{body}, 'A', 'warm';
 	my $c = $srv->connect(rcvbuf => 65536);

@@ -15,9 +15,7 @@ my $program = program('accel-server');
 
 sub server (%arg) {
 	my $srv = Test::Server->start(%arg, conf => qq{server.pid-file = "\@RUN\@/pid"\nserver.max-worker = 1\nserver.tag = "one"\n} . ($arg{conf} // ''));
-	open my $fh, '>', $srv->path('big') or die $!;
-	truncate $fh, 8 << 20 or die $!;
-	close $fh;
+	$srv->sparse('big', 8 << 20);
 	$srv->write('a', 'A');
 	$srv->wait_log(qr/ev=listening/);
 	return $srv;

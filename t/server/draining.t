@@ -19,9 +19,7 @@ sub server {
 server.max-worker = 1
 server.tag = "g0"
 CONF
-	open my $fh, '>', $srv->path('big') or die $!;
-	truncate $fh, 8 << 20 or die $!;
-	close $fh;
+	$srv->sparse('big', 8 << 20);
 	$srv->write('a', 'A');
 	return $srv;
 }

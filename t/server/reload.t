@@ -13,9 +13,7 @@ use constant { RELOADS => 12, WORKERS => 4, SIZE => 8 << 20, ROOM_MIB => 3, EACH
 
 my $srv = Test::Server->start(conf => "server.max-worker = @{[WORKERS]}\nserver.max-keep-alive-idle = 1\nserver.cache.max-idle = 1\n");
 my $url = 'http://127.0.0.1:' . $srv->port;
-open my $big, '>', $srv->path('big') or die "big: $!";
-truncate $big, SIZE or die "big: $!";
-close $big;
+$srv->sparse('big', SIZE);
 $srv->write("f$_", 'x' x 8000) for 1 .. 20;
 
 sub clients { open my $out, '-|', program('accel-load'), '-q', '-c', 100, '-n', 4000, map { "$url/f$_" } 1 .. 20 or die "accel-load: $!"; return $out }

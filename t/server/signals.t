@@ -14,9 +14,7 @@ my $slow = ($ENV{B} // '') =~ /san/ ? 5 : 1;    # sanitizers
 
 sub big {       # a file that does not fit into the buffers between server and client
 	my ($srv) = @_;
-	open my $fh, '>', $srv->path('big') or die $!;
-	truncate $fh, 32 << 20 or die $!;
-	close $fh;
+	$srv->sparse('big', 32 << 20);
 	$srv->write('a', 'A');
 }
 

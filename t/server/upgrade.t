@@ -21,9 +21,7 @@ sub server (%arg) {
 	chmod 0755, $dir;
 	my $srv = Test::Server->start(%arg, dir => $dir, conf => $conf . ($arg{conf} // ''));
 	chmod 0755, $srv->run;
-	open my $fh, '>', $srv->path('big') or die $!;
-	truncate $fh, 8 << 20 or die $!;
-	close $fh;
+	$srv->sparse('big', 8 << 20);
 	$srv->write('a', 'A');
 	$srv->wait_log(qr/ev=listening/);
 	return $srv;

@@ -227,6 +227,15 @@ sub write {
 	return $path;
 }
 
+# A file of zeros that takes no room on the disk.
+sub sparse {
+	my ($self, $name, $bytes) = @_;
+	open my $fh, '>', $self->path($name) or die "$name: $!";
+	truncate $fh, $bytes or die "$name: $!";
+	close $fh;
+	return $self->path($name);
+}
+
 # Waits until these new files have settled, so that the server gives them strong tags.
 sub settle {
 	my ($self, @name) = @_;
