@@ -94,7 +94,7 @@ my $made;
 sub _world () {
 	return if $made++;
 	for my $at (qw(/run /srv /var/log)) { _do(qw(mount -t tmpfs -o mode=755 tmpfs), $at) }
-	mkdir $_ or die "$_: $!\n" for qw(/run/netns /run/haproxy /srv/www /var/log/stat-accel);
+	mkdir $_ or die "$_: $!\n" for qw(/run/netns /run/haproxy /run/stat-accel /srv/www /var/log/stat-accel);
 	_do(split ' ') for 'ip link set lo up', 'ip link add accel0 type bridge', 'ip addr add 10.77.0.1/24 dev accel0', 'ip link set accel0 up';
 	return;
 }
@@ -115,8 +115,10 @@ sub _wire ($self, $k) {
 		_do(split ' ') for "ip netns add $ns", "ip link add accel-$ns type veth peer name eth0 netns $ns", "ip link set accel-$ns master accel0 up",
 		    "ip -n $ns addr add @{[ $self->address($k) ]}/24 dev eth0", "ip -n $ns link set eth0 up", "ip -n $ns link set lo up";
 	}
-	mkdir "$self->{dir}/log$k" or -d "$self->{dir}/log$k" or die "log: $!\n";
-	chown +(getpwnam 'www-data')[2, 3], "$self->{dir}/log$k";
+	for my $own (map {"$self->{dir}/$_$k"} qw(log run)) {
+		mkdir $own or -d $own or die "$own: $!\n";
+		chown +(getpwnam 'www-data')[2, 3], $own;
+	}
 	return {};
 }
 
@@ -129,8 +131,9 @@ sub _group ($self, $k) {
 	return $group;
 }
 
-# The server of a node: in its cgroup and network, with its disk and its log.
-my $inside = 'test -z "$1" || echo $$ >"$1/cgroup.procs"; mount --bind "$2" /srv/www; mount --bind "$3" /var/log/stat-accel; n=$4; shift 4
+# The server of a node: in its cgroup and network, with its disk, its log and its pid file.
+my $inside = 'test -z "$1" || echo $$ >"$1/cgroup.procs"; mount --bind "$2" /srv/www; mount --bind "$3" /var/log/stat-accel
+mount --bind "$4" /run/stat-accel; n=$5; shift 5
 exec nsenter --net=/run/netns/$n "$@"';
 
 sub back ($self, $k) {
@@ -138,7 +141,7 @@ sub back ($self, $k) {
 	my $group = $node->{group};
 	$node->{server} = Test::Nodes::Server->start('command', name => "node $k", root => $self->{source}, host => $self->address($k), port => 8080,
 		at_end => sub { $group && (rmdir $group || (sleep(0.2), rmdir $group)) },
-		command => ['unshare', '-m', 'sh', '-ec', $inside, 'sh', $group, $node->{slow}->dir, "$self->{dir}/log$k", "n$k",
+		command => ['unshare', '-m', 'sh', '-ec', $inside, 'sh', $group, $node->{slow}->dir, "$self->{dir}/log$k", "$self->{dir}/run$k", "n$k",
 			program('accel-server'), '-D', '-f', "$examples/node.conf"]);
 	if ($group && !-d $group) { die "node $k has no cgroup\n" }
 	return;
