@@ -158,6 +158,11 @@ what_to_do(int err)
 	case -EMLINK:
 		return (
 		    "remove the other name of the file, or let only root write to its directory");
+	case -EMFILE:
+	case -ENFILE:
+		return ("raise server.max-fds or lower server.max-connections, and send HUP again");
+	case -ENOSPC: return ("make room on the disk, and send HUP again");
+	case -ETIMEDOUT: return ("the disk does not answer; send HUP again when it does");
 	case -EPERM: return ("use a directory that other users cannot write to");
 	}
 	return ("make the file and its directory writable for the user who started the server");
