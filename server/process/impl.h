@@ -79,6 +79,7 @@ struct upgrade {
 	bool wanted;  /* one was requested while a reload ran */
 	bool retired; /* a newer process serves; this one drains */
 	bool let_go;  /* of the listening sockets */
+	bool failed;  /* the last one */
 };
 
 #define CONTROL_CLIENTS 8u

@@ -39,6 +39,15 @@ process_generations(const struct process *ps)
 	return (n);
 }
 
+/* Until the next one succeeds; accel-server ctl status has the reason of a reload. */
+static const char *
+last_failure(const struct process *ps)
+{
+	if (ps->upgrade.failed)
+		return (", the last upgrade failed: see the error log");
+	return (ps->last.status != 0 ? ", the last reload failed: see the error log" : "");
+}
+
 void
 process_report(const struct process *ps, const char *state)
 {
@@ -48,9 +57,9 @@ process_report(const struct process *ps, const char *state)
 	if (ps->upgrade.retired) /* the newer process reports */
 		return;
 	snprintf(line, sizeof(line),
-	    "%s\nSTATUS=%s%" PRIu64 " connections, configuration %u since the start%s", state,
+	    "%s\nSTATUS=%s%" PRIu64 " connections, configuration %u since the start%s%s", state,
 	    ps->draining ? "stopping: " : "", process_connections(ps), ps->nstarted,
-	    n > 1 ? ", older ones drain" : "");
+	    n > 1 ? ", older ones drain" : "", last_failure(ps));
 	notify_manager(line);
 }
 

@@ -82,6 +82,8 @@ fail(struct process *ps, int status, struct text why)
 	log_event(LOG_ERROR, NULL, "upgrade.undone",
 	    LF_STR("then", "this process serves on, with its program and configuration"));
 	shared_set(ps->counters_list.upgrades_failed, ps->counters_list.upgrades_failed + 1);
+	ps->upgrade.failed = true;
+	process_report(ps, "READY=1"); /* a manager reads the line for people only */
 	process_control_done(ps, CONTROL_UPGRADE, status, why);
 	if (ps->reload_again)
 		process_reload(ps);
@@ -117,7 +119,7 @@ process_upgrade(struct process *ps)
 		ps->upgrade.wanted = true; /* after the reload */
 		return;
 	}
-	ps->upgrade.wanted = false;
+	ps->upgrade.wanted = ps->upgrade.failed = false;
 	ps->control.turn[CONTROL_UPGRADE]++;
 	buf_init(&ps->upgrade.cause, 2 * HELPER_CAUSE_MAX);
 	log_event(LOG_INFO, NULL, "upgrade.started", LF_STR("file", ps->opt->file));
