@@ -13,6 +13,9 @@
 #define WORTH 1000u
 /* So many bytes fewer in use than before, and a quarter: worth a trim, however busy the loop is. */
 #define FELL (4u << 20)
+/* So many are worth a trim of a quiet loop.  Names are forgotten after the trim that followed their
+ * requests. */
+#define FELL_QUIET (512u << 10)
 
 static void time_rest(struct rest *);
 
@@ -46,6 +49,19 @@ has_fallen(const struct rest *r)
 	return (r->high > r->memory + r->high / 4 + FELL);
 }
 
+static bool
+has_fallen_a_little(const struct rest *r)
+{
+	return (r->high > r->memory + FELL_QUIET);
+}
+
+static bool
+is_worth_it(const struct rest *r, bool quiet)
+{
+	return (
+	    has_fallen(r) || (quiet && (r->done - r->trimmed >= WORTH || has_fallen_a_little(r))));
+}
+
 static void
 give_back(struct rest *r)
 {
@@ -71,7 +87,7 @@ looked(struct io_op *op)
 	if (op->res != -ETIMEDOUT || r->stopped)
 		return;
 	r->seen = r->done;
-	if (!r->trimming && (has_fallen(r) || (quiet && r->done - r->trimmed >= WORTH)))
+	if (!r->trimming && is_worth_it(r, quiet))
 		give_back(r);
 	else if (!quiet)
 		time_rest(r);
@@ -99,7 +115,7 @@ rest_note(struct rest *r, uint64_t done, uint64_t memory)
 	r->memory = memory;
 	if (memory > r->high)
 		r->high = memory;
-	if (!r->timed && !r->stopped && (done - r->seen >= QUIET || has_fallen(r)))
+	if (!r->timed && !r->stopped && (done - r->seen >= QUIET || has_fallen_a_little(r)))
 		time_rest(r);
 }
 

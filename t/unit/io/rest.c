@@ -95,6 +95,24 @@ test_fall_without_requests(void)
 	down();
 }
 
+/* Names are forgotten a while after the last request, and after the trim that followed it. */
+static void
+test_small_fall(void)
+{
+	up();
+	rest_note(&rest, 5000, 5 << 20);
+	second();
+	second();
+	g_assert_cmpuint(drops, ==, 1);
+	rest_note(&rest, 5000, (5 << 20) - (400 << 10));
+	g_assert_false(io_busy(io));
+	rest_note(&rest, 5000, 1 << 20);
+	second();
+	g_assert_cmpuint(drops, ==, 2);
+	g_assert_false(io_busy(io));
+	down();
+}
+
 static void
 test_stopped_at_work(void)
 {
@@ -129,6 +147,7 @@ main(int argc, char **argv)
 	g_test_add_func("/rest/quiet", test_quiet);
 	g_test_add_func("/rest/busy-and-fallen", test_busy_and_fallen);
 	g_test_add_func("/rest/fall-without-requests", test_fall_without_requests);
+	g_test_add_func("/rest/small-fall", test_small_fall);
 	g_test_add_func("/rest/stopped-at-work", test_stopped_at_work);
 	g_test_add_func("/rest/trims", test_trims);
 	return (g_test_run());
