@@ -32,13 +32,19 @@ sub works ($name, @command) {
 	return ok($status == 0, $name) || diag("@command: $status\n$text");
 }
 
+# A command of doc/operations.md, where the packages are.
+my @pasted = slurp("$FindBin::Bin/../../doc/operations.md") =~ /^(apt-get install .*)$/mg;
+is scalar @pasted, 3, 'doc/operations.md installs, upgrades, and goes back';
+sub paste ($command) { return works($command, 'sh', '-c', "cd /root/debs && $command") }
+
 # A program of this tree in the network of the container.
 sub inside ($program, @args) { return ('nsenter', "--target=$sd->{init}", '--net', '--', program($program), @args) }
 sub fetch ($path) { return scalar qx{nsenter --target=$sd->{init} --net -- curl -s -m 10 -i '@{[URL]}$path'} }
 sub main_pid ($unit = 'accel-server') { return $sd->show("$unit.service", 'MainPID') }
 
 subtest 'install' => sub {
-	works('all packages', 'sh', '-c', 'dpkg -i /root/debs/*.deb');
+	paste($pasted[0]);
+	works('the documents, too', 'sh', '-c', 'dpkg -i /root/debs/stat-accel-doc_*.deb');
 	is $sd->show('accel-server.service', 'ActiveState'), 'active', 'the server runs';
 	is $sd->show('accel-server.service', 'UnitFileState'), 'enabled', '... and starts with the machine';
 	is $sd->show('fcgi-stat-accel.socket', 'ActiveState'), 'active', 'the accelerator listens';
@@ -91,7 +97,7 @@ subtest 'upgrade under load' => sub {
 	my @loads = (load('-n', KEPT), load('-n', CLOSED, '--close'));
 	eventually(sub { slurp("$tree/var/log/stat-accel/access.log") =~ /pool/ });
 	Test::Deb::copy_debs("$tree", @next);
-	works('dpkg -i of the next version', 'sh', '-c', 'dpkg -i --force-confdef --force-confold /root/debs/*.deb');
+	paste($pasted[1]);
 	my $during = grep { running($_) } @loads;
 	ok eventually(sub { main_pid() ne $old }), 'another process is the server for systemd' or diag slurp("$tree/var/log/stat-accel/error.log");
 	is $during, 2, '... while both loads run';
@@ -104,6 +110,17 @@ subtest 'upgrade under load' => sub {
 	like fetch('/hello.txt'), qr{^Server: changed by its administrator\r$}m, 'the changed configuration survives';
 	is $sd->show('accel-server.service', 'NRestarts'), 0, 'systemd restarted nothing';
 	is $sd->show('accel-server.service', 'ActiveState'), 'active', '... and sees it run';
+};
+
+subtest 'rollback' => sub {
+	my $old = main_pid();
+	works('the other packages of the next version', 'sh', '-c', 'dpkg -i /root/debs/*.deb');
+	Test::Deb::copy_debs("$tree", @debs);
+	paste($pasted[2]);
+	ok eventually(sub { main_pid() ne $old }), 'another process is the server for systemd' or diag slurp("$tree/var/log/stat-accel/error.log");
+	unlike $sd->run('accel-server', '--version'), qr/\Q$next\E/, '... with the program of before';
+	like fetch('/hello.txt'), qr{^Server: changed by its administrator\r$}m, '... which serves';
+	is $sd->show('accel-server.service', 'NRestarts'), 0, 'systemd restarted nothing';
 };
 
 subtest 'purge leaves nothing' => sub {

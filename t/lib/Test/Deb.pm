@@ -127,7 +127,7 @@ sub copy_debs ($dir, @debs) {
 # ---------------------------------------------------------------- what is there
 
 # What the system itself writes while it runs.
-my $moving = qr{^/(?:dev|proc|run|sys|tmp|root/debs)(?:/|\z)|^/var/(?:log/(?:journal|dpkg\.log|alternatives\.log|apt|wtmp|btmp|lastlog)|lib/(?:dpkg|systemd/(?:catalog|random-seed|timers|timesync))|cache/(?:debconf|ldconfig|man)|tmp)(?:/|\z)|^/etc/(?:machine-id|\.updated|ld\.so\.cache|\.pwd\.lock|resolv\.conf|mtab|apparmor\.d(?:/local)?\z)|^/var/\.updated|__pycache__};
+my $moving = qr{^/(?:dev|proc|run|sys|tmp|root/debs)(?:/|\z)|^/var/(?:log/(?:journal|dpkg\.log|alternatives\.log|apt|wtmp|btmp|lastlog)|lib/(?:apt|dpkg|systemd/(?:catalog|linger|random-seed|timers|timesync))|cache/(?:apt|debconf|ldconfig|man)|tmp)(?:/|\z)|^/etc/(?:machine-id|\.updated|ld\.so\.cache|\.pwd\.lock|resolv\.conf|mtab|apparmor\.d(?:/local)?\z)|^/var/\.updated|__pycache__};
 
 sub files ($dir) {
 	my %is;
