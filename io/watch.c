@@ -319,12 +319,13 @@ io_watch_free(struct io_watch *w)
 
 	if (w == NULL)
 		return (true);
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += END_S;
 	pthread_mutex_lock(&w->lock);
 	w->stop = true;
 	tell(w);
-	while (!w->done && pthread_cond_timedwait(&w->ended, &w->lock, &until) == 0)
+	while (
+	    !w->done && pthread_cond_clockwait(&w->ended, &w->lock, CLOCK_MONOTONIC, &until) == 0)
 		;
 	done = w->done;
 	pthread_mutex_unlock(&w->lock);

@@ -174,10 +174,11 @@ await_first(struct bans *b)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += FIRST_S;
 	pthread_mutex_lock(&b->lock);
-	while (!b->known && pthread_cond_timedwait(&b->read, &b->lock, &until) == 0)
+	while (
+	    !b->known && pthread_cond_clockwait(&b->read, &b->lock, CLOCK_MONOTONIC, &until) == 0)
 		;
 	if (!b->known)
 		log_limited(1, LOG_WARN, NULL, "bans.late", LF_STR("file", b->path),

@@ -22,7 +22,7 @@ for (['replace', 'auth', 1], ['socket', 'accel', 0], ['restart', 'accel', 1]) {
 	subtest "behind nginx: $way, $mode, " . ($kept ? 'kept connections' : 'a connection for each request') => sub {
 		my $r = Test::Bench::AccelLifecycle::drive(mode => $mode, kept => $kept, way => $way, clients => 24, long => 4,
 			seconds => 0.8, long_bytes => 200 << 10);
-		cmp_ok $r->{restarts}, '>=', 2, "replaced: $r->{restarts} times";
+		cmp_ok $r->{restarts}, '>=', Test::Util::sanitized() ? 1 : 2, "replaced: $r->{restarts} times";
 		cmp_ok $r->{reports}[0]{answered}, '>', 50, 'short requests';
 		cmp_ok $r->{reports}[1]{answered}, '>', 0, 'long downloads';
 		is $r->{errors}, 0, 'none is lost or cut' or diag explain($r->{kinds}), $r->{nginx_log};
