@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "io/disk/pools.h"
+#include "io/mounts.h"
 
 #define BELOW (RESOLVE_BENEATH | RESOLVE_NO_SYMLINKS)
 
@@ -125,11 +127,18 @@ reason(int err, uint64_t resolve)
 		    : "it leads out of its directory; server.follow-symlink is not enable");
 }
 
+static const char *
+mount_of(int root, const char *part, char mount[IO_MOUNT_NAME])
+{
+	io_mount_of(root, part, mount, IO_MOUNT_NAME);
+	return (mount);
+}
+
 /* True: this part of the path ends with a link, which was logged. */
 static bool
 tell(int root, const char *part, int err, uint64_t resolve)
 {
-	char target[PATH_MAX], dir[PATH_MAX];
+	char target[PATH_MAX], dir[PATH_MAX], mount[IO_MOUNT_NAME];
 	ssize_t n = readlinkat(root, part, target, sizeof(target));
 	int fd;
 
@@ -146,7 +155,7 @@ tell(int root, const char *part, int err, uint64_t resolve)
 		dir[0] = '\0';
 	log_limited(10, LOG_WARN, NULL, "link.refused", LF_STR("directory", dir),
 	    LF_STR("link", part), LF_TEXT("target", ((struct text){ target, (size_t)n })),
-	    LF_STR("why", reason(err, resolve)));
+	    LF_STR("why", reason(err, resolve)), LF_STR("device", mount_of(root, part, mount)));
 	return (true);
 }
 

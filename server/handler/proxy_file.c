@@ -115,8 +115,8 @@ void
 proxy_name_refused(const struct relay *rl, enum control c, struct text name, const char *why)
 {
 	log_limited(10, LOG_WARN, conn_id(rl->r), "sendfile.refused",
-	    LF_STR("backend", exchange_backend(rl->ex)), LF_TEXT("header", controls[c].name),
-	    LF_TEXT("path", name), LF_STR("why", why));
+	    LF_TEXT("url", rl->r->http.target), LF_STR("backend", exchange_backend(rl->ex)),
+	    LF_TEXT("header", controls[c].name), LF_TEXT("path", name), LF_STR("why", why));
 }
 
 static const char *

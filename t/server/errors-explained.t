@@ -40,7 +40,7 @@ if (!$app) {
 		next if !vec $in, fileno($bold), 1;
 		my $c = $bold->accept or next;
 		sysread $c, my $head, 4096;
-		my $field = $head =~ m{^GET /file} ? "X-Sendfile: $root/disk/file9" : 'X-Sendfile2: /etc/passwd 0-';
+		my $field = $head =~ m{^GET /fetch} ? 'X-Reproxy-URL: http://127.0.0.1/' : $head =~ m{^GET /file} ? "X-Sendfile: $root/disk/file9" : 'X-Sendfile2: /etc/passwd 0-';
 		syswrite $c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n$field\r\n\r\n";
 	}
 }
@@ -97,7 +97,7 @@ subtest 'disks' => sub {
 };
 
 subtest 'links, limits, malformed requests' => sub {
-	check('a link that leads outside', 403, sub { status('/plain/outside') }, qr{level=warn ev=link\.refused .*plain/outside.*/etc/passwd});
+	check('a link that leads outside', 403, sub { status('/plain/outside') }, qr{level=warn ev=link\.refused directory=\S+ link=plain/outside target=/etc/passwd why="[^"]+" device=/\S*$});
 	check('a malformed head', 400, sub { status('', bytes => "NONSENSE\r\n\r\n") }, qr{ev=request\.refused .*status=400 why="malformed});
 	check('a body that is too long', 413, sub { status('', bytes => "POST /x HTTP/1.1\r\nHost: rude\r\nContent-Length: 100000\r\n\r\n") }, qr{ev=\S+ .*status=413});
 };
@@ -105,7 +105,9 @@ subtest 'links, limits, malformed requests' => sub {
 subtest 'applications' => sub {
 	check('nobody listens', 503, sub { status('/x', host => 'gone') }, qr{ev=exchange\.failed id=\S+ .*backend=127\.0\.0\.1:$port{gone} });
 	check('no reply', 502, sub { status('/x', host => 'rude') }, qr{ev=exchange\.failed id=\S+ .*backend=127\.0\.0\.1:$port{rude} });
-	check('a control header that is not allowed', 403, sub { status('/x', host => 'bold') }, qr{ev=(?:sendfile\.refused|control\.dropped) id=\S+ .*etc/passwd});
+	check('a control header that is not allowed', 200, sub { status('/fetch?a', host => 'bold') },
+		qr{level=warn ev=control\.dropped id=\S+ url="/fetch\?a" backend=127\.0\.0\.1:$port{bold} header=X-Reproxy-URL why="proxy-core\.allow-x-reproxy is disabled"});
+	check('a control header that names what it may not', 403, sub { status('/x', host => 'bold') }, qr{ev=sendfile\.refused id=\S+ url=/x backend=\S+ header=X-Sendfile2 path=/etc/passwd why=});
 };
 
 subtest 'a storm has a few lines' => sub {
