@@ -35,8 +35,8 @@ waited_ms(const struct request *r)
 
 /* Where its device is mounted.  It was a third of the cost of a refusal, so only a line that is
  * written asks for it. */
-static const char *
-device_of(const struct request *r, char mount[IO_MOUNT_NAME])
+const char *
+fault_device(const struct request *r, char mount[IO_MOUNT_NAME])
 {
 	io_mount_of(r->scope->root, r->lookup.p, mount, IO_MOUNT_NAME);
 	return (mount);
@@ -50,7 +50,7 @@ is_stuck(const struct request *r)
 	struct io_pools_status s;
 	size_t i;
 
-	device_of(r, mount);
+	fault_device(r, mount);
 	io_pools_status_take(&s, r->worker->conf.io.pools);
 	for (i = 0; i < s.ndevices; i++)
 		if (s.device[i].stuck && strcmp(s.device[i].mount, mount) == 0)
@@ -92,7 +92,7 @@ tell_file(struct request *r)
 
 	log_limited(10, LOG_WARN, conn_id(r), "reply.failed", LF_U64("status", r->status),
 	    LF_TEXT("path", path), LF_TEXT("file", r->lookup),
-	    LF_STR("device", device_of(r, mount)), LF_STR("stage", stage_of(r)),
+	    LF_STR("device", fault_device(r, mount)), LF_STR("stage", stage_of(r)),
 	    LF_U64("waited-ms", waited_ms(r)), LF_ERR("error", r->fault.err),
 	    LF_STR("why", why_of(r)));
 }
@@ -117,7 +117,7 @@ fault_tell_read(struct request *r)
 	if (r->scope == NULL || !sender_waited_for_disk(&r->sender))
 		return (false);
 	log_limited(10, LOG_WARN, conn_id(r), "file.stalled", LF_TEXT("path", request_path(r)),
-	    LF_TEXT("file", r->lookup), LF_STR("device", device_of(r, mount)),
+	    LF_TEXT("file", r->lookup), LF_STR("device", fault_device(r, mount)),
 	    LF_STR("stage", "read"), LF_U64("waited-ms", waited_ms(r)), LF_U64("sent", r->sent),
 	    LF_STR("why", "the device gave no bytes for server.max-write-idle"),
 	    LF_STR("then", "connection cut"));

@@ -10,6 +10,7 @@
 #ifndef SERVER_FAULT_H
 #define SERVER_FAULT_H
 
+#include "io/disk/pools.h"
 #include "server/request.h"
 
 /* The look-up of r->lookup below r->scope failed. */
@@ -17,6 +18,8 @@ void fault_note(struct request *, const struct file_entry *);
 /* The reason was logged. */
 void fault_told(struct request *);
 void fault_tell(struct request *); /* of a reply with a status from 500 to 599 */
+/* The mount point of the file that r->lookup names below r->scope. */
+const char *fault_device(const struct request *, char mount[IO_MOUNT_NAME]);
 /* A disk was too slow while the file was sent.  False: it was the client. */
 bool fault_tell_read(struct request *);
 

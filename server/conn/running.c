@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "server/conn/impl.h"
+#include "server/fault.h"
 #include "server/status/running.h"
 
 struct candidate {
@@ -48,6 +49,21 @@ fill_request(struct running_row *row, const struct request *r)
 	row->cut = url.n >= sizeof(row->url);
 }
 
+/* What a file waits for: its look-up and opening, the disk, or the client. */
+static void
+fill_file(struct running_row *row, const struct conn *c)
+{
+	const struct request *r = c->r;
+	bool opens = !c->sending && r->wait.lookup != NULL;
+
+	row->state = opens ? "open" : c->sending ? st_send.name : c->state->name;
+	if (r->scope == NULL || r->lookup.p == NULL || (!opens && !c->sending))
+		return;
+	fault_device(r, row->device);
+	if (c->sending && sender_waited_for_disk(&r->sender))
+		row->state = "read";
+}
+
 static void
 fill_row(struct running_row *row, const struct conn *c)
 {
@@ -58,7 +74,10 @@ fill_row(struct running_row *row, const struct conn *c)
 	fill_request(row, r);
 	row->since_ns = r->started_ns;
 	row->sent = r->sent + (c->sending ? r->sender.sent : 0);
-	row->state = proxied != NULL ? proxied : c->sending ? st_send.name : c->state->name;
+	if (proxied != NULL)
+		row->state = proxied;
+	else
+		fill_file(row, c);
 	row->backend = proxy_backend(r);
 	snprintf(row->id, sizeof(row->id), "c%u.%u", c->id, c->nreq);
 	copy_text(row->client, sizeof(row->client), conn_remote(r, addr));

@@ -20,6 +20,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include "base/buf.h"
+#include "io/disk/pools.h"
 
 #define RUNNING_ROWS    200u
 #define RUNNING_URL     160u /* bytes of a URL; longer ones are cut */
@@ -31,6 +32,7 @@ struct running_row {
 	const char *state,
 	    *backend; /* static, and of a backend, which is never freed; never NULL */
 	char id[24], client[64], method[16], url[RUNNING_URL + 1];
+	char device[IO_MOUNT_NAME]; /* mount point of the file; "": none is open or looked for */
 	bool cut; /* the URL was longer */
 };
 

@@ -38,6 +38,7 @@ json_row(struct buf *out, const struct running *r, const struct running_row *row
 	json_text(out, "url", row->url);
 	json_text(out, "state", row->state);
 	json_text(out, "backend", row->backend);
+	json_text(out, "device", row->device);
 	buf_printf(out, "\"url_cut\":%s,\"age_ms\":%" PRIu64 ",\"sent_bytes\":%" PRIu64 "}",
 	    row->cut ? "true" : "false", age_ms(r, row), row->sent);
 }
@@ -65,19 +66,26 @@ running_json(struct buf *out, const struct running *r)
 
 /* ---- text */
 
+static void
+text_cell(struct buf *out, const char *text)
+{
+	buf_log_quoted(out, text_of(text[0] != '\0' ? text : "-"));
+	buf_char(out, '\t');
+}
+
 void
 running_text(struct buf *out, const struct running *r)
 {
 	size_t i;
 
-	buf_str(out, "age_ms\tsent_bytes\tclient\tid\tstate\tbackend\tmethod\turl\n");
+	buf_str(out, "age_ms\tsent_bytes\tclient\tid\tstate\tbackend\tdevice\tmethod\turl\n");
 	for (i = 0; i < r->n; i++) {
 		const struct running_row *row = &r->row[i];
 
 		buf_printf(out, "%" PRIu64 "\t%" PRIu64 "\t%s\t%s\t%s\t", age_ms(r, row), row->sent,
 		    row->client, row->id, row->state);
-		buf_log_quoted(out, text_of(row->backend[0] != '\0' ? row->backend : "-"));
-		buf_char(out, '\t');
+		text_cell(out, row->backend);
+		text_cell(out, row->device);
 		buf_log_quoted(out, text_of(row->method));
 		buf_char(out, '\t');
 		put_url(out, row, buf_log_quoted);
@@ -109,6 +117,7 @@ html_row(struct buf *out, const struct running *r, const struct running_row *row
 	html_cell(out, row->id);
 	html_cell(out, row->state);
 	html_cell(out, row->backend);
+	html_cell(out, row->device);
 	buf_printf(out, "<td>%.3f s</td><td>%" PRIu64 "</td></tr>\n", (double)age_ms(r, row) / 1000,
 	    row->sent);
 }
@@ -138,7 +147,8 @@ running_html(struct buf *out, const struct running *r)
 	buf_str(out, "; as of when the page was loaded</small></h2>");
 	html_silent(out, r);
 	buf_str(out, "\n<table id=\"running\"><thead><tr><th>request</th><th>client</th><th>id</th>"
-		     "<th>state</th><th>backend</th><th>age</th><th>bytes sent</th></tr></thead>\n"
+		     "<th>state</th><th>backend</th><th>device</th><th>age</th><th>bytes "
+		     "sent</th></tr></thead>\n"
 		     "<tbody>\n");
 	for (i = 0; i < r->n; i++)
 		html_row(out, r, &r->row[i]);

@@ -216,7 +216,7 @@ waitpid $_, 0 for map { kill TERM => $_; $_ } @players;
 
 subtest 'the screen: any size, and what fits' => sub {
 	my $form = Accel::Status->new($url)->ask;
-	$form->{running} = { requests => 40, rows => [map { { age_ms => $_, sent_bytes => 1000 - $_, client => '::1', state => 'write', method => 'GET', url => "/\x{30c6}\x{30b9}$_" . 'x' x 200, backend => '' } } 1 .. 40] };
+	$form->{running} = { requests => 40, rows => [map { { age_ms => $_, sent_bytes => 1000 - $_, client => '::1', state => 'write', method => 'GET', url => "/\x{30c6}\x{30b9}$_" . 'x' x 200, backend => '', device => '/srv/9' } } 1 .. 40] };
 	$form->{devices} = [map { { device => "8:$_", mount => "/srv/$_", busy => 1, queued => $_, oldest_ns => $_ * 1e6, refused => 0, stuck => 0 } } 1 .. 9];
 	my %view = (status => $form, where => $url, sort => 'age');
 	for my $size ([80, 24], [80, 10], [40, 24], [200, 60], [100, 4]) {

@@ -7,6 +7,8 @@ use JSON::PP ();
 use Test::App ();
 use Test::More;
 use Test::Server;
+use lib "$FindBin::Bin/../../scripts/lib";
+use Accel::Slowfs;
 
 package Waiting {
 	our @ISA = 'Test::App';
@@ -74,15 +76,42 @@ subtest 'each running request has a row, whichever worker has it' => sub {
 	is_deeply [map { $_->{age_ms} } @row], [sort { $b <=> $a } map { $_->{age_ms} } @row], 'by age';
 	is "$r->{requests} $r->{more} @{ $r->{silent_workers} }", (scalar @{ $r->{rows} }) . ' 0 ', 'no more, and no worker is silent';
 	my $html = $srv->fetch('/status')->{body};
-	like $html, qr{<td>GET /app/hold\?&lt;b&gt;&quot;&amp;.*</td><td>127\.0\.0\.1</td><td>c[0-9]+\.1</td><td>head</td><td>\Q$name\E</td>}, 'HTML';
+	like $html, qr{<td>GET /app/hold\?&lt;b&gt;&quot;&amp;.*</td><td>127\.0\.0\.1</td><td>c[0-9]+\.1</td><td>head</td><td>\Q$name\E</td><td></td>}, 'HTML';
 	unlike $html, qr/hold\?<b>/, 'nothing of a URL is markup';
 	my $text = $srv->fetch('/status?running')->{body};
-	like $text, qr{\Aage_ms\tsent_bytes\tclient\tid\tstate\tbackend\tmethod\turl\n[0-9]+\t0\t127\.0\.0\.1\tc[0-9]+\.1\thead\t\S+\tGET\t/app/hold\?}, 'text';
+	like $text, qr{\Aage_ms\tsent_bytes\tclient\tid\tstate\tbackend\tdevice\tmethod\turl\n[0-9]+\t0\t127\.0\.0\.1\tc[0-9]+\.1\thead\t\S+\t-\tGET\t/app/hold\?}, 'text';
 	like $text, qr/^# [0-9]+ running, 0 more; 0 of 3 workers did not answer$/m, '... with a sum';
 	$_->abort for @c;
 	$app->note('go');
 	ok Test::Util::eventually(sub { @{ rows(running($srv)) } == 0 }), 'no row stays';
 	unlink $app->file('go');
+};
+
+subtest 'a request that waits for a disk names it' => sub {
+	my ($fuse, $no_fuse) = Accel::Slowfs->usable;
+	plan skip_all => $no_fuse unless $fuse;
+	my $source = File::Temp->newdir('accel-src-XXXXXX', TMPDIR => 1);
+	my $srv = server(status => $open);
+	mkdir $srv->path('disk') or die $!;
+	Test::Util::put("$source/$_", 'x' x (8 << 20)) for 'one', 'large';
+	my $disk = Accel::Slowfs->start(source => "$source", at => $srv->path('disk'), spindles => 4);
+	my $mount = $disk->dir;
+	$disk->hang_after(4 << 20, '/large');
+	my $half = $srv->connect(rcvbuf => 65536);
+	$half->send("GET /disk/large HTTP/1.1\r\nHost: x\r\n\r\n");
+	my $row;
+	my $is = sub { my ($re, $state) = @_; return Test::Util::eventually(sub { ($row) = grep { $_->{url} =~ $re && $_->{state} =~ $state } @{ rows(running($srv)) } }) };
+	ok $is->(qr/large/, qr/^(?:send|read)$/), 'a file that is sent' or diag explain rows(running($srv));
+	is $row->{device}, $mount, 'the mount point';
+	$disk->hang;
+	my $c = ask($srv, '/disk/one');
+	ok $is->(qr/one/, qr/^open$/), 'a file that is looked for' or diag explain rows(running($srv));
+	is_deeply [@$row{qw(url device backend)}], ['/disk/one', $mount, ''], 'its path and mount point';
+	cmp_ok $row->{age_ms}, '>=', 0, 'how long it has waited';
+	like $srv->fetch('/status?running')->{body}, qr{\topen\t-\t\Q$mount\E\tGET\t/disk/one$}m, 'text';
+	like $srv->fetch('/status')->{body}, qr{<td>open</td><td></td><td>\Q$mount\E</td>}, 'HTML';
+	$disk->go;
+	$_->abort for $c, $half;
 };
 
 subtest 'a long list is cut, and says so' => sub {

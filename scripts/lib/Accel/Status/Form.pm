@@ -86,7 +86,7 @@ sub application ($b) {
 }
 
 sub running ($r) {
-	return { (map { $_ => text($r->{$_}) } qw(id client method url state backend)), numbers($r, qw(age_ms sent_bytes)) };
+	return { (map { $_ => text($r->{$_}) } qw(id client method url state backend device)), numbers($r, qw(age_ms sent_bytes)) };
 }
 
 sub accel ($page, $c) {

@@ -196,7 +196,7 @@ sub request_table ($s, $sort, $columns) {
 	my $wide = max(10, $columns - 48);
 	my @rows;
 	for my $q (sort { $by->($a, $b) || $b->{age_ms} <=> $a->{age_ms} } @{ $s->{running}{rows} }) {
-		my $what = "$q->{method} $q->{url}" . ($q->{backend} ne '' ? " > $q->{backend}" : '');
+		my $what = "$q->{method} $q->{url}" . ($q->{backend} ne '' ? " > $q->{backend}" : $q->{device} ne '' ? " on $q->{device}" : '');
 		push @rows, ['', columns([span($q->{age_ms} * 1e6), 9], [bytes($q->{sent_bytes}), 10]) . '  ' . left($q->{state}, 7) . ' ' . left($q->{client}, 16) . ' ' . cut($what, $wide)];
 	}
 	my $title = columns(['AGE', 9], ['SENT', 10]) . '  ' . left('STATE', 8) . left('CLIENT', 17);
