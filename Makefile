@@ -258,13 +258,14 @@ install: all man completion
 	install -D -m 644 -t $(DESTDIR)$(mandir)/man1 $(filter %.1,$(MAN))
 	install -D -m 644 -t $(DESTDIR)$(mandir)/man5 $(filter %.5,$(MAN))
 	install -D -m 644 -t $(DESTDIR)$(mandir)/man8 $(filter %.8,$(MAN))
-	install -D -m 644 -t $(DESTDIR)$(docdir) README.md CHANGELOG.md LICENSE $(wildcard doc/*.md)
-	install -D -m 644 -t $(DESTDIR)$(docdir)/img $(wildcard doc/img/*.svg)
+	install -D -m 644 -t $(DESTDIR)$(docdir) README.md CHANGELOG.md CONTRIBUTING.md LICENSE
+	install -D -m 644 -t $(DESTDIR)$(docdir)/doc $(wildcard doc/*.md)
+	install -D -m 644 -t $(DESTDIR)$(docdir)/doc/img $(wildcard doc/img/*.svg)
 	for f in $(EXAMPLES); do install -D -m 644 examples/$$f $(DESTDIR)$(docdir)/examples/$$f || exit; done
 	install -D -m 644 -t $(DESTDIR)$(bashcompdir) $B/completion/bash/*
 	install -D -m 644 -t $(DESTDIR)$(zshcompdir) $B/completion/zsh/*
 	install -D -m 644 -t $(DESTDIR)$(fishcompdir) $B/completion/fish/*
-	sed -i 's,/usr/local/bin,$(bindir),g' $(DESTDIR)$(docdir)/*.md $(EXAMPLES:%=$(DESTDIR)$(docdir)/examples/%)
+	sed -i 's,/usr/local/bin,$(bindir),g' $(DESTDIR)$(docdir)/*.md $(DESTDIR)$(docdir)/doc/*.md $(EXAMPLES:%=$(DESTDIR)$(docdir)/examples/%)
 
 # What makes services of them: units, directories, rotation of logs, AppArmor profiles, and a configuration unless there is one.
 SERVICES := accel-server fcgi-stat-accel

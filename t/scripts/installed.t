@@ -66,11 +66,11 @@ subtest 'examples of the manuals have the options of today' => sub {
 	cmp_ok $checked, '>', 20, 'there are examples with options';
 };
 
-subtest 'pictures of the documents' => sub {
+subtest 'links and pictures of the documents' => sub {
 	my $doc = "$root/usr/local/share/doc/stat-accel";
-	my @pictures = map { slurp($_) =~ /\]\((img\/[^)]+)\)/g } glob "$doc/*.md";
-	cmp_ok scalar @pictures, '>', 5, 'there are some';
-	is_deeply [grep { !-s "$doc/$_" } @pictures], [], '... and they are installed';
+	my @links = map { my $dir = s{[^/]+\z}{}r; map { "$dir$_" } slurp($_) =~ /\]\((?![a-z]+:)([^)#\s]+)/g } glob "$doc/*.md $doc/doc/*.md $doc/examples/*.md $doc/examples/*/*.md";
+	cmp_ok scalar(grep { m{/img/} } @links), '>', 5, 'there are pictures';
+	is_deeply [grep { !-e } @links], [], '... and all that they name is installed';
 };
 
 subtest 'the lines of the README' => sub {

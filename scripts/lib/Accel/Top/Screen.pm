@@ -263,7 +263,7 @@ DISK       of the kernel, as iostat -x: util, requests in the queue, time of one
 CPU        as vmstat: us sy id wa st; cs: context switches; blocked: processes
            that wait for a disk
 
-tuning.md, in share/doc/stat-accel, goes from a symptom to the setting.
+tuning.md, in share/doc/stat-accel/doc, goes from a symptom to the setting.
                                                             any key goes back
 EOT
 	splice @text, $rows if @text > $rows;
