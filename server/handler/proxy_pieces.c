@@ -40,8 +40,8 @@ judge(struct request *r, const struct file_entry *e, struct piece *p)
 static void
 failed(const struct relay *rl, struct text path, int status)
 {
-	log_limited(10, LOG_WARN, conn_id(rl->r), "sendfile.failed", LF_TEXT("path", path),
-	    LF_U64("status", status),
+	log_limited(10, LOG_WARN, conn_id(rl->r), "sendfile.failed",
+	    LF_TEXT("url", rl->r->http.target), LF_TEXT("path", path), LF_U64("status", status),
 	    LF_STR("do", "check the application: the file is missing, not a regular file, or "
 			 "shorter than the piece"));
 }

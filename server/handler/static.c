@@ -222,7 +222,8 @@ static enum handled
 refuse(struct request *r, int status)
 {
 	if (r->extra != NULL && r->error_status == 0)
-		log_limited(10, LOG_WARN, conn_id(r), "sendfile.failed", LF_TEXT("path", r->lookup),
+		log_limited(10, LOG_WARN, conn_id(r), "sendfile.failed",
+		    LF_TEXT("url", r->http.target), LF_TEXT("path", r->lookup),
 		    LF_U64("status", status),
 		    LF_STR("do", "check the application: the file is missing, not a regular file, "
 				 "or not below a root"));

@@ -130,6 +130,7 @@ struct process {
 	struct watchdog watchdog;
 	struct logfile *errorlog;
 	struct buf early; /* lines logged before the log is open */
+	bool journal;     /* the error log is systemd's journal, whose fields are made of text */
 	struct counters_list counters_list;
 	struct handover *handover; /* of idle connections, at a reload */
 	struct clients *clients;
@@ -166,8 +167,9 @@ process_newest(const struct process *ps)
 }
 
 /* Lines wait for the error log from now on: its thread starts after the sandbox. */
-void process_early_lines(struct process *);
-void process_log_form(const struct conf *); /* server.errorlog-format is in use from now on */
+void process_early_lines(struct process *, const struct conf *);
+void process_log_form(const struct process *,
+    const struct conf *); /* server.errorlog-format is in use from now on */
 /* 0 or -errno, printed on stderr (the log is not open yet) or logged.  Here and below, -ECANCELED
  * is not printed: a signal ended the wait for the helper. */
 int process_errorlog(struct process *, const struct conf *);

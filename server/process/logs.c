@@ -44,17 +44,16 @@ early_sink(void *early, struct text line)
 }
 
 void
-process_log_form(const struct conf *c)
+process_log_form(const struct process *ps, const struct conf *c)
 {
-	/* The journal gets fields, which are made of text. */
-	bool journal = log_name_error(c) == NULL && journal_open() >= 0;
-
-	log_set_json(strcmp(c->errorlog_format, "json") == 0 && !journal);
+	log_set_json(strcmp(c->errorlog_format, "json") == 0 && !ps->journal);
 }
 
 void
-process_early_lines(struct process *ps)
+process_early_lines(struct process *ps, const struct conf *c)
 {
+	ps->journal = log_name_error(c) == NULL && journal_open() >= 0;
+	process_log_form(ps, c);
 	buf_init(&ps->early, EARLY_MAX);
 	log_set_sink(early_sink, &ps->early);
 }

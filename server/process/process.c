@@ -329,8 +329,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	/* a reload starts as many workers more */
 	heap_begin(2 * generation_workers(config_global(config)));
 	process_init(&ps, opt, helper);
-	process_log_form(config_global(config));
-	process_early_lines(&ps);
+	process_early_lines(&ps, config_global(config));
 	rc = opt->one ? 0 : confine(&ps, config);
 	if (process_errorlog(&ps, config_global(config)) != 0) {
 		config_free(config);

@@ -60,7 +60,7 @@ reload_start_generation(struct process *ps, struct sources *sources)
 		status = EX_UNAVAILABLE;
 	} else if (generation_start(ps, config, &now, process_descriptors(config_global(config))) ==
 		   0) {
-		process_log_form(config_global(config));
+		process_log_form(ps, config_global(config));
 		generation_adopts(ps, process_newest(ps));
 		process_drain(ps, old);
 		log_event(LOG_INFO, NULL, "reloaded", LF_STR("file", ps->opt->file));

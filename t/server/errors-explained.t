@@ -91,7 +91,7 @@ subtest 'disks' => sub {
 	for my $n (10 .. 15) { last if status("/disk/file$n") && $srv->log =~ /why="the device hangs/ }
 	like $srv->log, qr/ device=\Q$mount\E stage=look-up waited-ms=\d+ .* why="the device hangs/, 'a device that hangs: refused at once, and the line says so';
 	check('a file that an application names there', 503, sub { status('/file', host => 'bold') },
-		qr{ev=reply\.failed .*status=503 path=/file file=file9 device=\Q$mount\E stage=look-up}, qr{ev=sendfile\.failed .*path=file9 status=503});
+		qr{ev=reply\.failed .*status=503 path=/file file=file9 device=\Q$mount\E stage=look-up}, qr{ev=sendfile\.failed id=\S+ url=/file path=file9 status=503});
 	is status('/plain/a'), 200, 'another disk is well';
 	$disk->go;
 };

@@ -216,6 +216,9 @@ subtest 'accel-server logs to the journal, with fields' => sub {
 	is +(entries('accel-server', 'listening'))[0]{PRIORITY}, 6, 'information';
 	get('/hello.txt');
 	ok eventually(sub { grep { $_->{MESSAGE} =~ /write-start.*hello/ && $_->{PRIORITY} == 6 } $sd->journal('-u', 'accel-server', '_TRANSPORT=journal') }), 'stage times';
+	$sd->put('/etc/stat-accel/accel-server.conf', $conf . qq{server.errorlog-format = "json"\n});
+	$sd->systemctl('kill', '--signal=USR1', '--kill-whom=main', 'accel-server');
+	is scalar(entries('accel-server', 'reloaded')), 1, 'a reload that names a file: the journal is the log until a restart';
 	$sd->systemctl('restart', 'systemd-journald');
 	$sd->put('/etc/stat-accel/accel-server.conf', "server.port = nonsense\n");
 	$sd->systemctl('kill', '--signal=USR1', '--kill-whom=main', 'accel-server');
