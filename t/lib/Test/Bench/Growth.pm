@@ -8,7 +8,7 @@ Test::Bench::Growth - what a request costs with ever more connections and ever m
 
 C<run($bench)> measures accel-server, nginx and lighttpd in turn: a hot file for 1 to 10,000 kept connections, and 100 to 1,000,000
 names of 100 bytes, taken at random by 64 connections. Each server remembers at most 10,000 names, except C<accel-all>, which remembers all, and
-lighttpd, which remembers for a second or two. C<stat-accel> is fcgi-stat-accel, asked for the same names. The names are hard links, 1000 of a
+lighttpd, which remembers for a second or two. Failed requests have a column if there are any. C<stat-accel> is fcgi-stat-accel, asked for the same names. The names are hard links, 1000 of a
 file each, on a file system in memory where there is one.
 
 Opening the connections is measured apart and subtracted. C<--write DIR> writes F<growth-connections.svg>, F<growth-files.svg> and the tables as F<growth.md>.
@@ -63,7 +63,7 @@ sub _connections ($bench, @want) {
 		$of->{$n}{$_} = medians(@{ $runs{$n}{$_} }) for keys %{ $runs{$n} };
 	}
 	$bench->result->{growth}{connections} = $of;
-	return _table('1 kB from memory, by kept connections', 'connections', $of, [cpu => 'CPU us'], [p99_ms => 'p99 ms'], [rps => 'req/s']);
+	return _table('1 kB from memory, by kept connections', 'connections', $of, [cpu => 'CPU us'], [p99_ms => 'p99 ms'], [rps => 'req/s'], [errors => 'errors']);
 }
 
 # The first requests open the connections. Their cost is that of a run which ends then.
@@ -83,7 +83,7 @@ sub _measure ($bench, $srv, @load) {
 		my $r = $bench->load(@load);
 		my $used = $srv->cpu - $cpu;
 		return { used => $used, answered => $r->{answered}, rps => $r->{requests_per_s}, p99_ms => $r->{latency_us}{p99} / 1000,
-			max_ms => $r->{latency_us}{max} / 1000, errors => $r->{errors}{all}, others => $bench->others_end($others, $used) };
+			max_ms => $r->{latency_us}{max} / 1000, ($r->{errors}{all} ? (errors => $r->{errors}{all}) : ()), others => $bench->others_end($others, $used) };
 	};
 	return $bench->opt('quick') ? $once->() : $bench->quietest($once);
 }
@@ -106,7 +106,7 @@ sub _files ($bench, @want) {
 	$_->stop for @servers;
 	$bench->result->{growth}{files} = $of;
 	return _table("100 bytes, one of so many names at random, $clients connections", 'names', $of, [cpu => 'CPU us'], [p99_ms => 'p99 ms'], [max_ms => 'max ms'],
-		[hit => 'hits %'], [mib => 'MiB']);
+		[hit => 'hits %'], [mib => 'MiB'], [errors => 'errors']);
 }
 
 # Hard links cost no inode where the file system has these; 1000 of a file stay below all limits.
