@@ -334,9 +334,9 @@ worker_main(void *arg)
 	pthread_setname_np(pthread_self(), name);
 	for (;;) {
 		obey(w);
-		if (w->draining && !w->deaf && !accept_parked(w))
-			__atomic_store_n(&w->deaf, 1, __ATOMIC_RELEASE);
-		if (w->deaf && w->nconns == 0)
+		if (w->draining && !w->stopped_accepting && !accept_parked(w))
+			__atomic_store_n(&w->stopped_accepting, 1, __ATOMIC_RELEASE);
+		if (w->stopped_accepting && w->nconns == 0)
 			break;
 		io_run(w->io);
 		counters_note(w);
@@ -388,7 +388,7 @@ worker_ended(const struct worker *w)
 bool
 worker_accepts_no_more(const struct worker *w)
 {
-	return (worker_ended(w) || __atomic_load_n(&w->deaf, __ATOMIC_ACQUIRE) != 0);
+	return (worker_ended(w) || __atomic_load_n(&w->stopped_accepting, __ATOMIC_ACQUIRE) != 0);
 }
 
 /* The stop was requested.  The thread can be joined when it has ended. */

@@ -116,12 +116,12 @@ struct worker {
 	struct worker_counters *counters; /* what it counts */
 	pthread_t thread;
 	bool running;
-	bool held;            /* its thread can neither end nor be joined: see io_leave() */
-	int mode;             /* enum worker_mode, atomic: set by the main thread */
-	int ended;            /* atomic */
-	uint64_t rounds;      /* atomic: of its loop */
-	uint64_t rounds_seen; /* of the main thread: when it last woke the loop */
-	int deaf;             /* atomic: it drains, and no accept is in flight */
+	bool held;             /* its thread can neither end nor be joined: see io_leave() */
+	int mode;              /* enum worker_mode, atomic: set by the main thread */
+	int ended;             /* atomic */
+	uint64_t rounds;       /* atomic: of its loop */
+	uint64_t rounds_seen;  /* of the main thread: when it last woke the loop */
+	int stopped_accepting; /* atomic: it drains, and no accept is in flight */
 };
 
 /* Makes the worker with its loop.  io NULL: makes the loop from conf (tests pass a sim).  -errno:
