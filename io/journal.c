@@ -1,5 +1,5 @@
-/* io/journal.c -- see journal.h.  Each datagram names the address, so a journal that is started again
- * is found without a new socket. */
+/* io/journal.c -- see journal.h.  Each datagram names the address, so a journal that is started
+ * again is found without a new socket. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -22,8 +22,9 @@ static const struct sockaddr_un journal = { .sun_family = AF_UNIX,
 	.sun_path = "/run/systemd/journal/socket" };
 static int sock = -1;
 
-bool
-journal_is_stderr(void)
+/* $JOURNAL_STREAM names the device and inode of the journal's stream. */
+static bool
+is_stderr(void)
 {
 	const char *stream = getenv("JOURNAL_STREAM");
 	uintmax_t dev, ino;
@@ -52,7 +53,7 @@ journal_open(void)
 
 	if (sock >= 0)
 		return (sock);
-	if (!journal_is_stderr() || !is_there())
+	if (!is_stderr() || !is_there())
 		return (-ENOENT);
 	sock = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 	if (sock < 0)

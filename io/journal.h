@@ -1,4 +1,5 @@
-/* io/journal.h -- systemd's journal, by its native protocol: one datagram for each line, with fields.
+/* io/journal.h -- systemd's journal, by its native protocol: a datagram for each line, with
+ * fields.
  *
  *   MESSAGE=ts=1173101341.237616 level=warn ev=reply.failed path="/a b" waited-ms=30
  *   PRIORITY=4
@@ -14,15 +15,13 @@
 #ifndef IO_JOURNAL_H
 #define IO_JOURNAL_H
 
-#include <stdbool.h>
 #include <sys/types.h>
 #include "base/buf.h"
 #include "base/text.h"
 
-/* Standard error is a stream of the journal: $JOURNAL_STREAM names its device and inode. */
-bool journal_is_stderr(void);
-/* The socket if the journal reads standard error and can be reached, or -errno.  It is opened once,
- * so the first call comes before a sandbox that allows no new socket.  It belongs to the process. */
+/* The socket if the journal reads standard error and can be reached, or -errno.  It is opened
+ * once, so the first call comes before a sandbox that allows no new socket.  It belongs to the
+ * process. */
 int journal_open(void);
 /* Sends a line, with or without its newline.  Returns its length or -errno; waits 0.1 s at most
  * (-EAGAIN). */

@@ -23,7 +23,8 @@ struct logfile;
 
 /* Opens the path, at once and at each reopening: a descriptor or -errno.  It may block. */
 typedef int logfile_opener(void *arg, const char *path);
-/* path NULL: stderr, or the journal (io/journal.h) if that reads it; opener NULL: logfile_open_fd().  0 or -errno */
+/* path NULL: stderr, or the journal (io/journal.h) if that reads it; opener NULL:
+ * logfile_open_fd().  0 or -errno */
 int logfile_open(const char *path, logfile_opener *, void *arg, struct logfile **);
 /* what the system's opener does: a descriptor, or -errno; -EOPNOTSUPP: a command */
 int logfile_open_fd(const char *path);

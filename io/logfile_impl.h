@@ -25,7 +25,7 @@ struct logfile {
 	void (*failed)(const char *, int); /* of the last reopen */
 	uint64_t dropped, told;            /* lines; how many of them have been logged */
 	bool stop, done;
-	uint64_t end_ns; /* stop: it is waited for until then */
+	uint64_t end_ns;    /* stop: it is waited for until then */
 	uint64_t opened_ns; /* of the thread: when a program was started last */
 	unsigned pause_s;   /* of the thread: before the next start */
 };

@@ -33,7 +33,7 @@ struct running_row {
 	    *backend; /* static, and of a backend, which is never freed; never NULL */
 	char id[24], client[64], method[16], url[RUNNING_URL + 1];
 	char device[IO_MOUNT_NAME]; /* mount point of the file; "": none is open or looked for */
-	bool cut; /* the URL was longer */
+	bool cut;                   /* the URL was longer */
 };
 
 struct running { /* of all workers; freed with running_free() */
