@@ -27,6 +27,7 @@ struct bans {
 	pthread_cond_t read;
 	char *path; /* the one that counts; NULL: none */
 	bool known; /* it was read, or could not be */
+	bool left;  /* a disk holds the thread of an earlier watch, which may come back */
 	struct ban_set *set;
 };
 
@@ -141,11 +142,23 @@ bans_new(void)
 	return (b);
 }
 
+/* A disk may hold the thread that reads the last path, so the next path has another one. */
+static void
+end_watch(struct bans *b)
+{
+	if (!io_watch_free(b->watch))
+		b->left = true;
+	b->watch = NULL;
+}
+
 void
 bans_free(struct bans *b)
 {
-	if (b == NULL || !io_watch_free(b->watch))
-		return; /* its thread may still come back with a list */
+	if (b == NULL)
+		return;
+	end_watch(b);
+	if (b->left)
+		return; /* a thread may still come back with a list */
 	drop(b->set);
 	free(b->path);
 	pthread_cond_destroy(&b->read);
@@ -183,15 +196,16 @@ await_first(struct bans *b)
 	if (!b->known)
 		log_limited(1, LOG_WARN, NULL, "bans.late", LF_STR("file", b->path),
 		    LF_STR("why", "the disk takes more than two seconds to read it"),
-		    LF_STR("then", "nobody is banned until it is read"));
+		    LF_STR("then", b->set != NULL ? "the last list stays in force until it is read"
+						  : "nobody is banned until it is read"));
 	pthread_mutex_unlock(&b->lock);
 }
 
 void
 bans_set(struct bans *b, const char *path)
 {
-	bool first = b->watch == NULL, same;
 	struct ban_set *old = NULL;
+	bool same;
 
 	if (path != NULL && path[0] == '\0')
 		path = NULL;
@@ -203,8 +217,10 @@ bans_set(struct bans *b, const char *path)
 	drop(old);
 	if (same)
 		return;
-	if (first)
-		b->watch = io_watch_new(BANS_FILE_MAX, seen, b);
+	end_watch(b);
+	if (path == NULL)
+		return;
+	b->watch = io_watch_new(BANS_FILE_MAX, seen, b);
 	if (b->watch == NULL) {
 		log_limited(1, LOG_ERROR, NULL, "bans.unreadable", LF_STR("file", path),
 		    LF_STR("why", "no thread or descriptor is left"),
@@ -212,8 +228,7 @@ bans_set(struct bans *b, const char *path)
 		return;
 	}
 	io_watch_set(b->watch, path);
-	if (first)
-		await_first(b);
+	await_first(b);
 }
 
 /* ---- workers */

@@ -28,7 +28,8 @@ struct bans_view { /* of a worker; starts as {0} */
 
 struct bans *bans_new(void); /* NULL: no memory or thread */
 void bans_free(struct bans *);
-/* NULL: no file.  The first file is awaited, for two seconds at most. */
+/* NULL: no file.  A new path is awaited for two seconds at most, and the thread of the last one for
+ * one second. */
 void bans_set(struct bans *, const char *path);
 /* Changes with the list; 0: there has been none. */
 const uint32_t *bans_version(const struct bans *);

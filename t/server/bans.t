@@ -3,7 +3,8 @@
 use strict;
 use warnings;
 use FindBin;
-use lib "$FindBin::Bin/../lib";
+use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
+use Accel::Slowfs;
 use Test::Http qw(req);
 use Test::More;
 use Test::Server;
@@ -115,7 +116,7 @@ subtest 'broken lines, times' => sub {
 subtest 'a hundred thousand entries; a reload' => sub {
 	my ($srv, $dir) = start();
 	ban($dir, (map { join '.', 10, $_ >> 16, $_ >> 8 & 255, $_ & 255 } 1 .. 100_010), '127.0.0.2');
-	$srv->wait_lines(1, qr/ev=bans\.read .* entries=100000 broken=1/) or diag $srv->log;
+	$srv->wait_lines(1, qr/ev=bans\.read .* entries=100000 broken=1/);
 	like join('', $srv->wait_lines(1, qr/ev=bans\.line/)), qr/list:100001 .*at most 100000/, 'the first line too many is named';
 	is ask($srv, '127.0.0.2'), 200, 'and what follows is left out';
 	ban($dir, '127.0.0.2');
@@ -138,6 +139,32 @@ subtest 'the list is in force at the first connection, and wrong paths are refus
 	put("$dir/conf", qq{server.document-root = "$dir"\nserver.port = 80\nserver.ban-file = "list"\n});
 	my $said = join '', qx{"@{[ Test::Util::program('accel-server') ]}" -t -f "$dir/conf" 2>&1};
 	like $said, qr{conf:3:\d+: server\.ban-file: .*expected a path that begins with "/"|begins with "/"}, 'a relative path';
+};
+
+subtest 'a disk that hangs, and a file on another one' => sub {
+	my ($fuse, $why) = Accel::Slowfs->usable;
+	plan skip_all => $why if !$fuse;
+	my ($source, $dir) = map { File::Temp->newdir } 1 .. 2;
+	chmod 0755, $dir;
+	ban($source, '127.0.0.5');
+	ban($dir, '127.0.0.2');
+	my $disk = Accel::Slowfs->start(source => "$source", lookup_ms => 0, read_ms => 0);
+	my $old = $disk->dir;
+	my $srv = Test::Server->start(conf => qq{server.ban-file = "$old/list"\nserver.sandbox-paths = ( "$dir" )\n});
+	$srv->write('a', 'A');
+	is ask($srv, '127.0.0.5'), '', 'a list';
+	$disk->hang;
+	my $conf = $srv->run . '/server.conf';
+	put($conf, Test::Util::slurp($conf) =~ s{\Q$old/list}{$old/other}r);
+	$srv->signal('USR1');
+	ok $disk->wait_hanging(1), 'the next one hangs';
+	put($conf, Test::Util::slurp($conf) =~ s{\Q$old/other}{$dir/list}r);
+	$srv->signal('USR1');
+	ok eventually(sub { ask($srv, '127.0.0.2') eq '' }), 'another one is read while the disk of the first hangs';
+	is ask($srv, '127.0.0.5'), 200, '... and replaces it';
+	$disk->go;
+	$srv->stop;
+	$disk->stop;
 };
 
 done_testing;
