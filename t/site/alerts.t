@@ -175,11 +175,12 @@ my $slower = Test::Util::sanitized() ? 2 : 1;
 my $prom = Test::Prometheus->start(config => $scrape, every => 200 * $slower . 'ms',
 	rules => Test::Prometheus::shorter(slurp("$dir/stat-accel.rules.yml"), 60 / $slower));
 
-# Calls the pumps until the condition holds.  What does not answer in time is tried again.
+# Calls the pumps until the condition holds.  What does not answer in time, a server or Prometheus, is tried again.
 sub pump_until ($condition, $seconds = PATIENCE) {
 	my $end = time + $seconds;
 	while (1) {
-		my $got = $condition->();
+		my $got = eval { $condition->() };
+		note "Prometheus: $@" if $@;
 		return $got if $got || time > $end;
 		for my $fault (sort keys %pump) { eval { $pump{$fault}->(); 1 } or note "$fault: $@" }
 		select undef, undef, undef, 0.02;
