@@ -26,8 +26,8 @@
  * SEND_FILE   res: bytes accepted (> 0, perhaps fewer), 0 if the file ends before the range does;
  *             with file.goes_on -ETXTBSY if the version of the file is not the one sent before
  * WRITABLE    res: 0 when the socket has room; sends nothing, replaces a SEND
- * PAUSE       res: -ETIMEDOUT after deadline_ms (this is its success); 0 when the connection is reset,
- *             or closed in both directions; replaces a SEND
+ * PAUSE       res: -ETIMEDOUT after deadline_ms (this is its success); 0 when the connection is
+ *             reset, or closed in both directions; replaces a SEND
  */
 #define IO_SEND_FILE ((enum io_kind)(IO_TIMER + 1))
 #define IO_WRITABLE  ((enum io_kind)(IO_TIMER + 2))

@@ -45,7 +45,7 @@ sub refused ($verb, $what, $status, $cause) {
 	is $rc, $status, "$verb, $what: the status of ctl";
 	like $said, $cause, '... its output has the cause';
 	like substr($srv->wait_log($cause), $seen), $cause, '... as has the error log';
-	like $manager->wait(qr/^STATUS=.* failed/m), qr/^STATUS=.*, the last $verb failed: see the error log$/m, '... and the manager is told';
+	like $manager->wait(qr/^STATUS=.* failed/m), qr/^STATUS=.*, the last $verb failed: see the error log$/m, '... and the manager knows it';
 	like serves(), qr/ 200 .*\nA\z/s, '... and the server serves';
 	is slurp($srv->run . '/pid'), "$pid\n", '... with its number';
 	return;
@@ -76,9 +76,9 @@ for my $case (
 $point->(program('accel-server'));
 $manager->clear;
 is_deeply [ctl('reload')], [0, "reloaded\n"], 'then a reload succeeds';
-unlike $manager->wait(qr/^READY=1\nSTATUS=/m), qr/reload failed/, '... and the manager is told';
+unlike $manager->wait(qr/^READY=1\nSTATUS=/m), qr/reload failed/, '... and the manager knows it';
 ok $srv->upgrade, 'and an upgrade does';
-unlike $manager->wait(qr/^MAINPID=(?s:.*)|^READY=1\nSTATUS=.* configuration 1 /m), qr/failed/, '... and the manager is told';
+unlike $manager->wait(qr/^MAINPID=(?s:.*)|^READY=1\nSTATUS=.* configuration 1 /m), qr/failed/, '... and the manager knows it';
 like serves(), qr/ 200 .*\nA\z/s, 'the new process serves';
 
 done_testing;
