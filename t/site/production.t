@@ -42,9 +42,9 @@ subtest 'limits, reload, upgrade' => sub {
 		$srv->upgraded_to(slurp($srv->run . '/pid') + 0) if $command =~ / upgrade /;
 	}
 	my $get = sub { my $r = eval { $srv->fetch('/a') }; return $r && $r->{status} };
-	is $get->(), 200, 'with these limits it serves one who keeps them';
+	is $get->(), 200, 'with these limits it serves a client that keeps them';
 	put($bans, "127.0.0.1\n");
-	ok eventually(sub { !$get->() }), 'one who is banned is not served';
+	ok eventually(sub { !$get->() }), 'a banned client is not served';
 	put($bans, '');
 	ok eventually($get), '... until the line is gone';
 };
