@@ -55,7 +55,7 @@ END
 
 # cores: a command that the server is started by
 sub new ($class, %arg) {
-	my $self = bless { %arg, dir => File::Temp->newdir('soak-XXXXXX', TMPDIR => 1), upgrades => 0, reloads => 0, bad => 0, rotated => 0, owner => $$ }, $class;
+	my $self = bless { %arg, dir => File::Temp->newdir('soak-XXXXXX', TMPDIR => 1), upgrades => 0, reloads => 0, bad => 0, rotated => 0, passed_on => 0, owner => $$ }, $class;
 	chmod 0755, "$self->{dir}";
 	$self->_disks;
 	$self->_applications;
