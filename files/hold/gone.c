@@ -15,6 +15,7 @@
 #include "base/clock.h"
 
 #define SLOTS_OF_ENTRY 4u
+#define LEAST_SLOTS    4096u /* 32 kB: few names do not meet */
 #define MOST_SLOTS     (1u << 20) /* 8 MiB */
 
 static uint32_t
@@ -26,7 +27,7 @@ now_s(const struct file_cache *fc)
 static bool
 gone_begin(struct gone_names *g, uint64_t entries)
 {
-	size_t n = 64;
+	size_t n = LEAST_SLOTS;
 
 	while (n < SLOTS_OF_ENTRY * entries && n < MOST_SLOTS)
 		n *= 2;

@@ -40,6 +40,14 @@ know_files(unsigned from, unsigned to)
 	}
 }
 
+/* Two names share a slot in one run of a hundred: the hash has a secret. */
+static void
+assert_returned(unsigned n)
+{
+	g_assert_cmpuint(counters.stat_returned, <=, n);
+	g_assert_cmpuint(counters.stat_returned + 1, >=, n);
+}
+
 /* Only names that a larger cache would have had count as a sign that it is too small. */
 static void
 test_returned(void)
@@ -53,14 +61,13 @@ test_returned(void)
 	g_assert_cmpuint(counters.stat_evicted, ==, 5);
 	g_assert_cmpuint(counters.stat_returned, ==, 0);
 	know_files(0, 5);
-	g_assert_cmpuint(counters.stat_returned, ==, 5);
-	sim_advance_ms(io,
-	    79000); /* f5 to f9 went a moment ago; f10 and those behind it are forgotten later */
+	assert_returned(5);
+	sim_advance_ms(io, 79000); /* f5 to f9 went a moment ago */
 	know_files(5, 7);
-	g_assert_cmpuint(counters.stat_returned, ==, 7);
+	assert_returned(7);
 	sim_advance_ms(io, 3000);
 	know_files(7, 10); /* by now they would be forgotten anyway */
-	g_assert_cmpuint(counters.stat_returned, ==, 7);
+	assert_returned(7);
 	down();
 }
 
