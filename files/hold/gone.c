@@ -15,7 +15,7 @@
 #include "base/clock.h"
 
 #define SLOTS_OF_ENTRY 4u
-#define LEAST_SLOTS    4096u /* 32 kB: few names do not meet */
+#define LEAST_SLOTS    4096u      /* 32 kB: few names do not meet */
 #define MOST_SLOTS     (1u << 20) /* 8 MiB */
 
 static uint32_t
