@@ -4,15 +4,18 @@ use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use JSON::PP ();
+use POSIX ();
 use Test::Deb;
 use Test::More;
 use Test::Systemd;
-use Test::Util qw(eventually program put slurp temp_tree);
+use Test::Util qw(eventually find_program program put slurp temp_tree);
 
 # The rate makes the loads last longer than the upgrade on a fast machine.  On a slow one they last until all is answered.
 use constant { KEPT => 50_000, CLOSED => 50_000, RATE => 2500, TIMEOUT => 400, CONF => '/etc/stat-accel/accel-server.conf', URL => 'http://127.0.0.1:8080' };
+# nginx, which asks the accelerator before each file
+use constant { ASKED => 16_000, ASKED_RATE => 400, NGINX => 'http://127.0.0.1:8081' };
 
-my $why = Test::Deb::unusable() || Test::Systemd->unusable;
+my $why = Test::Deb::unusable() || Test::Systemd->unusable || (find_program('nginx') ? '' : 'no nginx (package nginx-light)');
 plan skip_all => $why if $why;
 
 my $next = Test::Deb::version() . '+next';
@@ -38,7 +41,8 @@ is scalar @pasted, 3, 'doc/operations.md installs, upgrades, and goes back';
 sub paste ($command) { return works($command, 'sh', '-c', "cd /root/debs && $command") }
 
 # A program of this tree in the network of the container.
-sub inside ($program, @args) { return ('nsenter', "--target=$sd->{init}", '--net', '--', program($program), @args) }
+sub inside_of (@command) { return ('nsenter', "--target=$sd->{init}", '--net', '--', @command) }
+sub inside ($program, @args) { return inside_of(program($program), @args) }
 sub fetch ($path) { return scalar qx{nsenter --target=$sd->{init} --net -- curl -s -m 10 -i '@{[URL]}$path'} }
 sub main_pid ($unit = 'accel-server') { return $sd->show("$unit.service", 'MainPID') }
 
@@ -77,9 +81,40 @@ END
 	cmp_ok $sd->show('fcgi-stat-accel.service', 'ActiveState'), 'eq', 'active', 'the first question starts it' or diag $text, $sd->messages;
 };
 
-# Two loads at a fixed rate, long enough for the upgrade between: kept connections, and one for each request.
+my $nginx_pid;
+END { local $?; kill TERM => $nginx_pid if $nginx_pid }
+
+# nginx of this machine in the network of the container, with the files and the accelerator of that.
+sub nginx () {
+	my $dir = temp_tree();
+	put("$dir/conf", <<"END");
+daemon off; pid $dir/pid; error_log $dir/error.log; user root; worker_processes 1;
+events { worker_connections 512; }
+http {
+	access_log off; client_body_temp_path $dir; proxy_temp_path $dir; fastcgi_temp_path $dir; uwsgi_temp_path $dir; scgi_temp_path $dir;
+	server {
+		listen 127.0.0.1:8081; root $tree/var/www/html;
+		auth_request /stat-accel;
+		location = /stat-accel {
+			internal;
+			fastcgi_pass unix:@{[ $sd->path('/run/stat-accel.sock') ]};
+			fastcgi_param REQUEST_METHOD \$request_method;
+			fastcgi_param DOCUMENT_ROOT /var/www/html;
+			fastcgi_param REQUEST_URI \$request_uri;
+			fastcgi_pass_request_body off;
+		}
+	}
+}
+END
+	$nginx_pid = fork // die "fork: $!";
+	if (!$nginx_pid) { exec inside_of('nginx', '-p', "$dir", '-e', "$dir/error.log", '-c', "$dir/conf") or POSIX::_exit(127) }
+	ok eventually(sub { qx{@{[join ' ', inside_of('curl', '-s', '-m', 5, NGINX . '/hello.txt')]}} eq "hello\n" }), 'nginx serves a file' or diag slurp("$dir/error.log");
+	return $dir;
+}
+
+# Three loads at a fixed rate, long enough for the upgrade between: kept connections, one for each request, and by way of nginx.
 sub load (@args) {
-	my @command = inside('accel-load', '--json', '-q', '-c', 20, '-r', RATE, '-t', TIMEOUT, '--verify', 'pattern', '--urls', "$tree/root/urls", @args, URL . '/');
+	my @command = inside('accel-load', '--json', '-q', '-c', 20, '-t', TIMEOUT, '--verify', 'pattern', '--urls', "$tree/root/urls", @args);
 	my $pid = open(my $from, '-|', @command) // die "fork: $!";
 	return { pid => $pid, from => $from };
 }
@@ -93,17 +128,23 @@ subtest 'upgrade under load' => sub {
 	works('a reload uses what the administrator wrote', 'systemctl', 'reload', 'accel-server');
 	like fetch('/hello.txt'), qr{^Server: changed by its administrator\r$}m, '... at once';
 
-	my $old = main_pid();
-	my @loads = (load('-n', KEPT), load('-n', CLOSED, '--close'));
+	my ($old, $old_accel) = map { main_pid($_) } qw(accel-server fcgi-stat-accel);
+	my $nginx = nginx();
+	my @loads = (load('-n', KEPT, '-r', RATE, URL . '/'), load('-n', CLOSED, '-r', RATE, '--close', URL . '/'), load('-n', ASKED, '-r', ASKED_RATE, NGINX . '/'));
 	eventually(sub { slurp("$tree/var/log/stat-accel/access.log") =~ /pool/ });
 	Test::Deb::copy_debs("$tree", @next);
 	paste($pasted[1]);
 	my $during = grep { running($_) } @loads;
 	ok eventually(sub { main_pid() ne $old }), 'another process is the server for systemd' or diag slurp("$tree/var/log/stat-accel/error.log");
-	is $during, 2, '... while both loads run';
+	is $during, 3, '... while all loads run';
+	ok eventually(sub { my $new = main_pid('fcgi-stat-accel'); $new && $new ne $old_accel }), 'another accelerator answers nginx';
 	my @reports = map { report($_) } @loads;
 	is $_->{errors}{all}, 0, 'no request fails' or diag explain $_->{errors}, $_->{status} for @reports;
-	is $reports[0]{answered} + $reports[1]{answered}, KEPT + CLOSED, 'and all are answered';
+	is_deeply [map { $_->{answered} } @reports], [KEPT, CLOSED, ASKED], 'and all are answered';
+	is slurp("$nginx/error.log"), '', 'nginx has nothing to complain about';
+	kill TERM => $nginx_pid;
+	waitpid $nginx_pid, 0;
+	$nginx_pid = 0;
 	note sprintf '%d requests in %.1f s, %d connections; slowest %.3f s', $_->{answered}, $_->{seconds}, $_->{connects}, $_->{latency_us}{max} / 1e6 for @reports;
 	is readlink('/proc/' . $sd->outside(main_pid()) . '/exe'), '/usr/bin/accel-server', 'the program is that of the package';
 	like $sd->run('accel-server', '--version'), qr/\Q$next\E/, '... the new one';
