@@ -193,7 +193,8 @@ sub is_of ($labels, $instance, $want) {
 sub named ($labels) { return join ' ', map { "$_=$labels->{$_}" } sort grep { !/^(?:__name__|alertstate|severity)$/ } keys %$labels }
 
 load('well', 'urls', '-r', 200, '-c', 4);
-$pump{well} = sub { get('well', '/app/none'); get('front', '/f1') };
+my $asked = 0;
+$pump{well} = sub { get('well', '/app/none'); get('front', '/f' . (1 + $asked++ % 200)) };        # one name alone would be advice
 my $evaluated = sub { ($prom->query('count_over_time(instance:process_open_fds:ratio[1m])'))[0]{value} // 0 };
 ok pump_until(sub { $prom->targets_up == @accel + @stat }), 'Prometheus reads all servers, as scrape.yml says' or diag $prom->log;
 ok pump_until(sub { $evaluated->() >= 10 }), 'the rules are evaluated';
