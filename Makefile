@@ -176,7 +176,7 @@ check-units: units
 
 check: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs units
-	B=$B prove -j$(TEST_JOBS) -It/lib $(UNITS) $(TESTS)
+	B=$B prove --timer -j$(TEST_JOBS) -It/lib $(UNITS) $(TESTS)
 
 check-tomcat: deps
 	@scripts/install-deps tomcat
@@ -260,7 +260,7 @@ install: all man completion
 	install -D -m 644 -t $(DESTDIR)$(mandir)/man8 $(filter %.8,$(MAN))
 	install -D -m 644 -t $(DESTDIR)$(docdir) README.md CHANGELOG.md CONTRIBUTING.md LICENSE
 	install -D -m 644 -t $(DESTDIR)$(docdir)/doc $(wildcard doc/*.md)
-	install -D -m 644 -t $(DESTDIR)$(docdir)/doc/img $(wildcard doc/img/*.svg)
+	install -D -m 644 -t $(DESTDIR)$(docdir)/doc/img $(wildcard doc/img/*)
 	for f in $(EXAMPLES); do install -D -m 644 examples/$$f $(DESTDIR)$(docdir)/examples/$$f || exit; done
 	install -D -m 644 -t $(DESTDIR)$(bashcompdir) $B/completion/bash/*
 	install -D -m 644 -t $(DESTDIR)$(zshcompdir) $B/completion/zsh/*
