@@ -3,6 +3,7 @@
 
 #include <malloc.h>
 #include <stdbool.h>
+#include <stdlib.h>
 
 /* Larger blocks are mapped, so they go back at once, and tables that are zero cost no memory.  With
  * 1 MiB, pieces of files (256 KiB) left holes in arenas: 54 MiB in place of 14 after 10,000
@@ -15,7 +16,8 @@ void
 heap_begin(unsigned threads)
 {
 #ifdef __GLIBC__
-	mallopt(M_ARENA_MAX, (int)threads + 1); /* and the first thread */
+	if (getenv("MALLOC_ARENA_MAX") == NULL)
+		mallopt(M_ARENA_MAX, (int)threads + 1); /* and the first thread */
 	mallopt(M_MMAP_THRESHOLD, MAPPED);
 	mallopt(M_TRIM_THRESHOLD, KEPT);
 #endif
