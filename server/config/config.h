@@ -79,8 +79,10 @@ struct conf {
 	/* Endings of scripts, as conditions around proxy-core.backends have them: a link to such a
 	 * file is not sent. */
 	const struct conf_list *condition_endings;
-	/* server.feature-flags: longest drain in seconds; 0: no limit */
+	/* server.feature-flags: longest drain in seconds; 0: no limit.  Without the setting a drain
+	 * after a reload or an upgrade has none. */
 	uint64_t graceful_s;
+	bool graceful_set;
 	/* server.http-parseopts: URLPATH_SLASHES ... of wire/urlpath.h */
 	unsigned url_checks;
 	/* made by the worker's derive(): root descriptor, mime table ... */

@@ -70,6 +70,8 @@ cfg_features_check(struct config *cfg, struct cfg_pos pos, const struct conf_map
 			    "server.feature-flags: \"" GRACEFUL_KEY
 			    "\": expected 0 to %u seconds, got \"%s\"",
 			    GRACEFUL_MAX_S, m->v[i].value.p));
+		else
+			cfg->global.graceful_set = true;
 	}
 	return (true);
 }

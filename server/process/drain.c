@@ -64,11 +64,22 @@ old_count(const struct process *ps)
 	return (n);
 }
 
+/* 0: none */
+static uint64_t
+drain_limit(const struct process *ps)
+{
+	const struct generation *last = process_newest(ps);
+	const struct conf *conf = config_global(last->config);
+	bool ends = last->retired_ns != 0 && !ps->upgrade.retired;
+
+	return (ends || conf->graceful_set ? conf->graceful_s * NS_PER_S : 0);
+}
+
 void
 process_drain_check(struct process *ps)
 {
 	struct generation *last = process_newest(ps), *g;
-	uint64_t age, limit = config_global(last->config)->graceful_s * NS_PER_S;
+	uint64_t age, limit = drain_limit(ps);
 	unsigned old = old_count(ps), allowed = old_allowed(ps);
 
 	list_each(g, &ps->generations, link) {
