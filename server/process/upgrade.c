@@ -10,8 +10,8 @@
  * changed.
  *
  * A retired server accepts nothing.  It carries its connections until they end, at most for
- * server.graceful-shutdown-timeout if that is set.  Idle ones get one more reply, with "Connection: close", or end
- * at server.max-keep-alive-idle.
+ * server.graceful-shutdown-timeout if that is set.  Idle ones get one more reply, with
+ * "Connection: close", or end at server.max-keep-alive-idle.
  */
 #include <errno.h>
 #include <fcntl.h>
