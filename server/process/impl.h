@@ -257,8 +257,8 @@ void process_retired_check(struct process *); /* call it regularly */
 /* In the new server: takes the sockets and applications of the old one.  -errno: logged. */
 int process_take_over(struct process *);
 
-/* Bounds   server.graceful-shutdown-timeout (after a reload only if it is set), and 50 generations
- *          beside the newest, fewer with few descriptors; then connections of the oldest are cut. */
+/* Bounds   server.graceful-shutdown-timeout, after a reload only if it is set; 50 generations
+ *          beside the newest, fewer with few descriptors.  Then connections of the oldest are cut. */
 void process_drain(struct process *, struct generation *);
 void process_drain_check(struct process *); /* call it regularly while a generation drains */
 
