@@ -258,7 +258,7 @@ void process_retired_check(struct process *); /* call it regularly */
 int process_take_over(struct process *);
 
 /* Bounds   server.graceful-shutdown-timeout, after a reload only if it is set; 50 generations
- *          beside the newest, fewer with few descriptors.  Then connections of the oldest are cut. */
+ *          beside the newest, fewer with few descriptors; then the oldest is cut. */
 void process_drain(struct process *, struct generation *);
 void process_drain_check(struct process *); /* call it regularly while a generation drains */
 
