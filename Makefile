@@ -292,8 +292,9 @@ deb:
 	@scripts/install-deps deb
 	@VERSION=$(VERSION) scripts/deb build/deb
 
-check-deb:
+check-deb: deps
 	@scripts/install-deps deb
+	@$(MAKE) --no-print-directory -j$(JOBS) all rigs
 	prove -v -It/lib t/deb
 
 clean:
