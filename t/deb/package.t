@@ -134,6 +134,7 @@ subtest 'upgrade under load' => sub {
 	eventually(sub { slurp("$tree/var/log/stat-accel/access.log") =~ /pool/ });
 	Test::Deb::copy_debs("$tree", @next);
 	paste($pasted[1]);
+	works('the accelerator of the next version', 'sh', '-c', 'dpkg -i /root/debs/fcgi-stat-accel_*.deb');
 	my $during = grep { running($_) } @loads;
 	ok eventually(sub { main_pid() ne $old }), 'another process is the server for systemd' or diag slurp("$tree/var/log/stat-accel/error.log");
 	is $during, 3, '... while all loads run';
