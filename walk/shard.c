@@ -165,14 +165,12 @@ node_by_ring(const struct walk_shard *s, struct text url)
 bool
 walk_shard_has(const struct walk_shard *s, struct text path)
 {
-	g_autoptr(GString) url = g_string_new(s->conf->prefix);
-	struct text t;
+	const char *prefix = s->conf->prefix != NULL ? s->conf->prefix : "";
+	bool ends = g_str_has_suffix(prefix, "/");
+	g_autofree char *url = NULL;
 
 	while (path.n > 0 && path.p[0] == '/')
 		text_take(&path, 1);
-	if (url->len == 0 || url->str[url->len - 1] != '/')
-		g_string_append_c(url, '/');
-	g_string_append_len(url, path.p, (gssize)path.n);
-	t = (struct text){ url->str, url->len };
-	return ((s->ring != NULL ? node_by_ring : node_by_score)(s, t) == s->mine);
+	url = g_strdup_printf("%s%s%.*s", prefix, ends ? "" : "/", (int)path.n, path.p);
+	return ((s->ring != NULL ? node_by_ring : node_by_score)(s, text_of(url)) == s->mine);
 }
