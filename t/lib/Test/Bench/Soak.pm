@@ -31,7 +31,7 @@ my @chores = (
 	[reload => 7, sub ($self) { $self->{world}->reload unless $self->fault eq 'bad-reload' }],
 	[upgrade => 41, sub ($self) { $self->{world}->upgrade unless $self->fault eq 'bad-reload' }],
 	[rotate => 23, sub ($self) { $self->{world}->rotate }],
-	[cold => 17, sub ($self) { $self->{world}->disk('cold')->forget('/*') }],
+	[cold => 17, sub ($self) { $self->{world}->disk($_)->forget('/*') for qw(cold app inside) }],
 );
 
 # clients: streams that only this fault has; they may see errors.  instead_of: one that stops meanwhile.

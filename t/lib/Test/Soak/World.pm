@@ -89,7 +89,7 @@ sub missing {
 # ---------------------------------------------------------------- files and disks
 
 # Those on slow disks are elsewhere, and mounted at their place.
-sub _dir ($self, $name) { return $self->path(($name =~ /^(?:cold|hung|busy)$/ ? 'pools/' : 'www/') . $name) }
+sub _dir ($self, $name) { return $self->path(($name =~ /^(?:cold|hung|busy|app|inside)$/ ? 'pools/' : 'www/') . $name) }
 
 sub _pool ($self, $name, $spec) {
 	my $dir = $self->_dir($name);
@@ -110,10 +110,10 @@ sub list ($self, $name, $prefix = "/$name/") {
 
 sub _disks ($self) {
 	my $www = $self->path('www');
-	make_path("$www/$_") for qw(cold hung busy);
-	my %spec = (hot => '4x50x2k-16k', app => '2x50x2k-100k', inside => '2x20x1k', cold => '20x100x20k', hung => '10x50x20k', busy => '40x100x1k', long => '1x20x8m', names => '10x' . NAMES / 10 . 'x1k');
+	make_path("$www/$_") for qw(cold hung busy app inside);
+	my %spec = (hot => '4x50x2k-16k', app => '2x50x2k-100k', inside => '2x20x1k', cold => '20x100x20k', hung => '10x50x20k', busy => '40x400x1k', long => '1x20x8m', names => '10x' . NAMES / 10 . 'x1k');
 	$self->_pool($_, $spec{$_}) for sort keys %spec;
-	my %slow = (cold => { spindles => 8, lookup_ms => 4, read_ms => 4 }, hung => { spindles => 4, lookup_ms => 4, read_ms => 4 },
+	my %slow = ((map { $_ => { spindles => 8, lookup_ms => 4, read_ms => 4 } } qw(cold app inside)), hung => { spindles => 4, lookup_ms => 4, read_ms => 4 },
 		busy => { spindles => 1, lookup_ms => 10, read_ms => 10 });
 	$self->{disk}{$_} = Accel::Slowfs->start(source => $self->path("pools/$_"), at => "$www/$_", %{ $slow{$_} }) for sort keys %slow;
 	my $logs = $self->path('logs');
