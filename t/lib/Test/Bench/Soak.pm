@@ -51,7 +51,8 @@ my @faults = (
 	{ name => 'down', alert => 'AccelDown', begin => sub ($w) { $w->spare(0) }, end => sub ($w) { $w->spare(1) } },
 );
 
-sub streams ($w) {
+# fault_s: seconds that a fault lasts.  The flood asks for no name twice, or it would thrash the cache, too.
+sub streams ($w, $fault_s) {
 	my $stream = sub ($name, %arg) {
 		my ($conns, $pool, $prefix, $more) = delete @arg{qw(conns pool prefix more)};
 		my @urls = $pool ? ('--urls', $w->list($pool, $prefix // "/$pool/"), $w->url . '/') : $w->url . $prefix;
@@ -66,7 +67,7 @@ sub streams ($w) {
 		$stream->('long', pool => 'long', conns => 6, requests => 12, healthy => 1, more => ['--verify', 'pattern', '--from', '127.0.0.9', '-t', 120]),
 		$stream->('vanish', pool => 'long', conns => 10, rate => 10, more => ['--abort', 100, '--from', '127.0.0.61', '-t', 120]),
 		$stream->('hung', pool => 'hung', conns => 20, rate => 5, more => ['--from', '127.0.0.62']),
-		$stream->('flood', pool => 'busy', conns => 300, rate => 200, seconds => 5, more => ['--from', '127.0.0.63']),
+		$stream->('flood', pool => 'busy', conns => 300, rate => 200, seconds => max(5, int $fault_s - 5), more => ['--from', '127.0.0.63']),
 		$stream->('chatter', pool => 'hot', conns => 20, rate => 1000, more => ['--from', '127.0.0.68']),
 		$stream->('inside', pool => 'inside', conns => 4, rate => 20, seconds => 5, healthy => 1, more => ['--from', '127.0.0.64']),
 		$stream->('outside', pool => 'hot', prefix => '/outside/', conns => 4, rate => 100, seconds => 5, more => ['--from', '127.0.0.64']),
@@ -83,7 +84,7 @@ sub run ($bench) {
 	local @SIG{qw(INT TERM)} = (sub { $self->{stop} = 1 }) x 2;
 	$self->{world} = Test::Soak::World->new(cores => [$bench->on_server_core]);
 	$self->{world}->answers or die 'bench: the server does not answer: ' . slurp($self->{world}->log) . slurp($self->{world}->path('server.out'));
-	$self->{streams} = { streams($self->{world}) };
+	$self->{streams} = { streams($self->{world}, $self->share * 2 / 3) };
 	$self->{prometheus} = Test::Prometheus->start(rules => Test::Prometheus::shorter(slurp('examples/prometheus/stat-accel.rules.yml'), FASTER),
 		targets => $self->{world}->targets, every => '1s');
 	$self->{healthy} = [grep { $self->{streams}{$_}{healthy} } sort keys %{ $self->{streams} }];
@@ -98,7 +99,7 @@ sub run ($bench) {
 sub go ($self) {
 	my $seconds = $self->{bench}->opt('seconds');
 	my @faults = $self->asked;
-	my $share = $seconds / (@faults + 1);
+	my $share = $self->share;
 	$self->{due} = { map { $_->[0] => time + $_->[1] } @chores };
 	while (!$self->{stop} && (my $at = time - $self->{begun}) < $seconds) {
 		my $i = int($at / $share) - 1;
@@ -112,6 +113,12 @@ sub go ($self) {
 	}
 	$self->turn(undef);
 	return;
+}
+
+# Seconds of one fault and the silence behind it; the first share is silent.
+sub share ($self) {
+	my @faults = $self->asked;
+	return $self->{bench}->opt('seconds') / (@faults + 1);
 }
 
 sub fault ($self) { return $self->{fault} ? $self->{fault}{name} : '' }
