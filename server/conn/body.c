@@ -135,22 +135,21 @@ conn_linger(struct conn *c)
 	uint64_t most_ms;
 
 	if (c->r != NULL) {
-		c->owes_body = c->r->body_left != 0 && (c->r->streams || c->r->streamed != 0);
+		c->owes_body = c->r->body_left != 0;
 		c->due_ns = c->r->sender.due_ns;
 		worker_request_back(c->r);
 		c->r = NULL;
 		io_sock_shutdown(&c->sock);
-		c->dropped = 0;
 		c->head_ns = io_now(c->w->io);
 	} else {
 		if (c->in_err != 0)
 			return (&st_close);
-		c->dropped += (uint32_t)c->in.n;
 	}
 	c->in = TEXT_NONE;
+	/* Time bounds it, not bytes: a reset in the middle of what the client still sends would
+	 * take the reply with it. */
 	most_ms = c->owes_body ? LINGER_BODY_MS : LINGER_MS;
-	if ((c->dropped > SKIP_MAX && !c->owes_body) ||
-	    io_now(c->w->io) - c->head_ns > most_ms * NS_PER_MS)
+	if (io_now(c->w->io) - c->head_ns > most_ms * NS_PER_MS)
 		return (&st_close);
 	return (conn_want_bytes(c, LINGER_MS));
 }

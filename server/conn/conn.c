@@ -28,7 +28,10 @@ conn_run(struct conn *c)
 {
 	const struct conn_state *next;
 
-	must(!c->in_run);
+	if (c->in_run) {
+		conn_bug(c, "its states run already");
+		return;
+	}
 	c->in_run = true;
 	while ((next = c->state->run(c)) != WAIT) {
 		c->state = next; /* the one place where a state changes */
@@ -64,12 +67,38 @@ conn_ended_while_waiting(struct conn *c)
 	return (true);
 }
 
+void
+conn_bug(struct conn *c, const char *what)
+{
+	count(&c->w->counters->events, connection_bugs);
+	log_limited(1, LOG_ERROR, NULL, "connection.bug", LF_U64("connection", c->id),
+	    LF_STR("state", c->state->name), LF_STR("why", what),
+	    LF_STR("then", "closed the connection"),
+	    LF_STR("do", "report it with the lines of this connection"));
+	conn_stop(c);
+}
+
+bool
+conn_input_ends(struct conn *c)
+{
+	if (!c->receiving && !c->watching)
+		return (true);
+	if (!conn_settle(c)) {
+		conn_stop(c);
+		return (false);
+	}
+	c->op_wanted = true;
+	op_cancel(c->w->io, &c->op);
+	return (false);
+}
+
 /* ---- the states */
 
 const struct conn_state *
 conn_defer(struct conn *c)
 {
 	c->deferred = true;
+	c->r->streams = false; /* nothing of the body is taken before the handler has started */
 	return (&st_send);
 }
 
@@ -90,6 +119,7 @@ conn_route(struct conn *c)
 	if (!conn_stream_ends(c))
 		return (WAIT);
 	c->deferred = false;
+	r->streams = false; /* conn_routed() decides */
 	status = route(r, &c->handler, &why);
 	if (status == 0 && c->w->draining && !conn_moves(c->w))
 		c->close_after = true;
@@ -143,11 +173,25 @@ answered(struct conn *c)
 	return (&st_send);
 }
 
+/* What follows the handler's work. */
+static const struct conn_state *
+outcome_state(struct conn *c, enum outcome o)
+{
+	switch (o) {
+	case OUTCOME_NONE: break;
+	case OUTCOME_REPLY: return (answered(c));
+	case OUTCOME_AGAIN: return (&st_route);
+	case OUTCOME_CUT: c->cut = true; return (&st_finish);
+	}
+	return (WAIT);
+}
+
 const struct conn_state *
 conn_handle(struct conn *c)
 {
 	bool peek = !body_empty(&c->r->body);
 
+	c->outcome = OUTCOME_NONE;
 	switch (c->handler->start(c->r, peek)) {
 	case HANDLED_REPLY: return (answered(c));
 	case HANDLED_NOT_NOW: return (conn_defer(c));
@@ -160,11 +204,7 @@ conn_handle(struct conn *c)
 		conn_stream(c); /* may find a malformed body, which is answered at once */
 	else
 		conn_watch(c);
-	if (c->replied && !c->closing) {
-		c->replied = false;
-		return (answered(c));
-	}
-	return (WAIT);
+	return (c->closing ? WAIT : outcome_state(c, c->outcome));
 }
 
 static void
@@ -193,6 +233,8 @@ conn_send(struct conn *c)
 		c->r->head = TEXT_NONE;
 	if (!conn_settle(c))
 		conn_stop(c);
+	else if (c->r->streams)
+		conn_stream(c); /* drops the rest of the body meanwhile */
 	return (WAIT);
 }
 
@@ -202,9 +244,11 @@ sender_ended(struct sender *s, int err)
 	struct request *r = container_of(s, struct request, sender);
 	struct conn *c = r->conn;
 	void (*sent)(struct request *, int) = c->sent;
+	enum outcome o = c->behind_send;
 
 	c->sending = false;
 	c->sent = NULL;
+	c->behind_send = OUTCOME_NONE;
 	count_add(&c->w->counters->events, bytes_sent, s->sent);
 	r->sent += s->sent;
 	if (err == -ENODATA)
@@ -217,6 +261,13 @@ sender_ended(struct sender *s, int err)
 		count(&c->w->counters->events, file_failed);
 	if (conn_ended_while_waiting(c))
 		return;
+	if (o != OUTCOME_NONE) {
+		if (err != 0)
+			conn_stop(c);
+		else
+			conn_go(c, outcome_state(c, o));
+		return;
+	}
 	if (sent != NULL) {
 		sent(r, err);
 		/* A 1xx was sent, or a part of a reply, and the application still thinks. */
@@ -227,6 +278,7 @@ sender_ended(struct sender *s, int err)
 	if (err != 0) {
 		reply_log_broken(r, err);
 		c->cut = true;
+		c->client_gone = reply_error_is_clients(err);
 	}
 	conn_run(c);
 }
@@ -240,7 +292,8 @@ conn_finish(struct conn *c)
 		return (WAIT);
 	if (c->cut) {
 		reply_log_cut(r);
-		return (&st_close);
+		/* Complete replies before this one may still be on their way: see conn_linger(). */
+		return (c->client_gone ? &st_close : &st_linger);
 	}
 	if (c->deferred)
 		return (&st_route);
@@ -280,7 +333,7 @@ closed(struct io_op *op)
 const struct conn_state *
 conn_close(struct conn *c)
 {
-	must(!conn_in_flight(c));
+	must(!conn_in_flight(c)); /* the kernel would write to freed memory */
 	c->closing = true;
 	c->op.kind = IO_CLOSE;
 	c->op.done = closed;
@@ -328,49 +381,38 @@ conn_of_link(struct list *l)
 
 /* ---- for handlers */
 
-/* Behind a 1xx that was on its way. */
+/* The handler has done its part.  A 1xx may still be on its way, and start() may still run. */
 static void
-replied_behind(struct request *r, int err)
+decided(struct conn *c, enum outcome o)
 {
-	if (err != 0)
-		conn_stop(r->conn);
+	if (c->closing)
+		return;
+	if (c->state != &st_handle)
+		conn_bug(c, "a handler answered a request that is not its own");
+	else if (c->sending)
+		c->behind_send = o;
+	else if (c->in_run)
+		c->outcome = o; /* conn_handle() goes on */
 	else
-		conn_replied(r);
-}
-
-static void
-route_behind(struct request *r, int err)
-{
-	if (err != 0)
-		conn_stop(r->conn);
-	else
-		conn_route_again(r);
+		conn_go(c, outcome_state(c, o));
 }
 
 void
 conn_replied(struct request *r)
 {
-	struct conn *c = r->conn;
-
-	must(c->state == &st_handle);
-	if (c->sending)
-		c->sent = replied_behind;
-	else if (c->in_run)
-		c->replied = true; /* conn_handle() goes on */
-	else
-		conn_go(c, answered(c));
+	decided(r->conn, OUTCOME_REPLY);
 }
 
 void
 conn_route_again(struct request *r)
 {
-	struct conn *c = r->conn;
+	decided(r->conn, OUTCOME_AGAIN);
+}
 
-	must(c->state == &st_handle);
-	if (c->sending)
-		c->sent = route_behind;
-	else
-		conn_go(c, &st_route);
+void
+conn_cut(struct request *r)
+{
+	decided(r->conn, OUTCOME_CUT);
 }
 
 void
@@ -390,7 +432,10 @@ conn_send_body(struct request *r, void (*sent)(struct request *, int err))
 {
 	struct conn *c = r->conn;
 
-	must(!c->sending);
+	if (c->sending) {
+		conn_bug(c, "two sends at once");
+		return;
+	}
 	c->sent = sent;
 	start_sender(c);
 }

@@ -40,11 +40,13 @@ struct conn *conn_of_link(struct list *); /* member of worker.conns */
 size_t conn_running(struct worker *, struct running_row *, size_t max);
 
 /* For handlers. */
-/* r->body is the whole reply.  Call it once, after the handler's start has returned. */
-void conn_replied(struct request *);
-/* Instead: the request is routed again.  Another handler, or the next request, may start before
- * this returns. */
-void conn_route_again(struct request *);
+/* Each of the three ends the work of the handler; call one of them, once, and touch nothing of the
+ * request after it: another handler, or the next request, may start before it returns.  They may be
+ * called while start() runs; its result HANDLED_LATER is not looked at then. */
+void conn_replied(struct request *);     /* r->body is the whole reply, or the rest of it */
+void conn_route_again(struct request *); /* after route_again(): another handler starts */
+/* The reply broke off.  What was sent stays, and the client sees that it is not complete. */
+void conn_cut(struct request *);
 void conn_close_after(struct request *); /* no keep-alive after this reply */
 bool conn_keeps_alive(const struct request *);
 const char *conn_id(const struct request *); /* "c17.3"; valid until the next call in this thread */

@@ -209,6 +209,8 @@ conn_read_head(struct conn *c)
 	const char *why = "";
 	size_t used;
 
+	if (!conn_input_ends(c))
+		return (WAIT);
 	if (c->in_err == -ETIMEDOUT && c->in.n != 0)
 		return (too_slow(c));
 	if (c->in_err == -ETIMEDOUT)

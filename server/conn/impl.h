@@ -26,6 +26,14 @@
 /* bytes of a request body that are read and dropped to keep a connection */
 #define SKIP_MAX (1u << 20)
 
+/* What a handler decided about its request. */
+enum outcome {
+	OUTCOME_NONE,
+	OUTCOME_REPLY, /* conn_replied() */
+	OUTCOME_AGAIN, /* conn_route_again() */
+	OUTCOME_CUT,   /* conn_cut() */
+};
+
 struct conn_state {
 	const char *name, *doc;
 	enum phase phase;
@@ -64,10 +72,13 @@ struct conn {
 	bool closing;            /* IO_CLOSE is on its way, or follows these ops */
 	bool leaving;            /* closing to make room: counted in worker.nleaving */
 	bool close_after, cut;
-	bool deferred;  /* the request is parsed, but earlier replies are sent first */
-	bool continued; /* 100 Continue was sent for this request */
-	bool replied;   /* while conn_handle() runs: conn_replied() was called */
-	bool tunnel;    /* the bytes of the client are not HTTP any more */
+	bool deferred;       /* the request is parsed, but earlier replies are sent first */
+	bool continued;      /* 100 Continue was sent for this request */
+	uint8_t outcome;     /* enum outcome: while conn_handle() runs, what its handler decided */
+	uint8_t behind_send; /* the same, as soon as the 1xx on its way is sent */
+	bool op_wanted;      /* conn_run() follows when op is free: see conn_input_ends() */
+	bool client_gone;    /* cut, because the client does not take the reply */
+	bool tunnel;         /* the bytes of the client are not HTTP any more */
 	bool owes_body; /* lingering: the client is still sending the body of its last request */
 	bool in_run;
 	bool proxied;  /* the header of the PROXY protocol was read */
@@ -119,6 +130,11 @@ bool conn_moves(const struct worker *);
  * closes. */
 bool conn_hand_over(struct conn *);
 bool conn_in_flight(const struct conn *);
+/* The receive or the watch of a request ends with it, so that its callback never sees the next one.
+ * False: it is being cancelled, and conn_run() follows. */
+bool conn_input_ends(struct conn *);
+/* Something happened that cannot happen.  Logged; it costs this connection, not the server. */
+void conn_bug(struct conn *, const char *what);
 /* True if it was stopped meanwhile: it is closing, do not touch it. */
 bool conn_ended_while_waiting(struct conn *);
 const struct conn_state *conn_refuse(struct conn *, int status, const char *why);

@@ -125,6 +125,8 @@ conn_stream(struct conn *c)
 	struct request *r = c->r;
 	size_t room;
 
+	if (c->closing)
+		return;
 	while (r->streams && r->body_left != 0) {
 		room = taker(c)->room(r);
 		if (room == 0 || (room == SIZE_MAX && c->dropped > SKIP_MAX))
@@ -144,22 +146,15 @@ conn_stream(struct conn *c)
 		conn_watch(c);
 }
 
-/* Input may go on, or be watched, until the request ends. */
-static bool
-has_input(const struct conn *c)
-{
-	return (c->r->streams || (c->handler != NULL && c->handler->watches));
-}
-
 void
 conn_stream_on(struct conn *c)
 {
-	if (c->r == NULL || !has_input(c))
-		return;
-	if ((c->state == &st_finish || c->state == &st_route) && !c->sending)
+	if (c->op_wanted) {
+		c->op_wanted = false;
 		conn_run(c);
-	else if (c->r->streams)
+	} else if (c->r != NULL && c->r->streams) {
 		conn_stream(c);
+	}
 }
 
 /* The client sends no more, and may still read. */
@@ -193,10 +188,7 @@ conn_stream_ends(struct conn *c)
 {
 	if (c->tunnel)
 		c->r->body_left = 0;
-	if (!has_input(c) || !(c->receiving || c->watching))
-		return (true);
-	op_cancel(c->w->io, &c->op);
-	return (false);
+	return (conn_input_ends(c));
 }
 
 /* ---- for handlers */
@@ -221,7 +213,10 @@ conn_tunnel(struct request *r)
 {
 	struct conn *c = r->conn;
 
-	must(r->body_left == 0);
+	if (r->body_left != 0) {
+		conn_bug(c, "a tunnel begins in the middle of a body");
+		return;
+	}
 	c->tunnel = r->streams = c->close_after = true;
 	r->body_left = INT64_MAX;
 	conn_stream(c);

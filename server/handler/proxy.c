@@ -22,7 +22,7 @@ upload_failed(struct relay *rl)
 	    LF_STR("do", "check the disks of server.upload-dirs"));
 	exchange_forget(&rl->ex, false);
 	if (rl->has_head)
-		conn_stop(rl->r->conn); /* another head would be a second reply */
+		conn_cut(rl->r); /* another head would be a second reply */
 	else
 		proxy_answer_error(rl, 500);
 }

@@ -86,7 +86,8 @@ void proxy_tunnel_begin(struct relay *, const struct proxy_reply *);
 void proxy_tunnel_body(struct relay *, struct text);
 void proxy_tunnel_eof(void *relay);
 
-/* Another reply replaces the application's bytes. */
+/* Another reply replaces the application's bytes; rl->ex is NULL.  Nothing of the request may be
+ * touched after it: it may be gone, and so may the relay. */
 void proxy_answer(struct relay *, enum handled);
 void proxy_answer_error(struct relay *, int status);
 

@@ -64,7 +64,7 @@ send_all(struct relay *rl, struct proxy_pieces *q)
 	proxy_answer(rl, HANDLED_REPLY);
 }
 
-static void look(struct relay *);
+static bool look(struct relay *);
 
 /* Takes e.  False: it is the answer. */
 static bool
@@ -93,7 +93,8 @@ waited(struct lookup_wait *w, struct lookup *l)
 		look(r->relay);
 }
 
-static void
+/* True: waited() goes on.  False: the request is answered. */
+static bool
 look(struct relay *rl)
 {
 	struct proxy_pieces *q = rl->pieces;
@@ -106,10 +107,13 @@ look(struct relay *rl)
 		r->wait.data = false;
 		e = file_lookup(r->worker->files, q->name[q->at].scope, q->name[q->at].rest,
 		    &r->wait);
-		if (e == NULL || !found(rl, e))
-			return;
+		if (e == NULL)
+			return (true);
+		if (!found(rl, e))
+			return (false);
 	}
 	send_all(rl, q);
+	return (false);
 }
 
 /* 0, or the status for the client */
@@ -153,8 +157,8 @@ proxy_send_pieces(struct relay *rl, const struct proxy_reply *p, enum control c)
 		proxy_answer_error(rl, status);
 		return;
 	}
-	rl->replied = true; /* the pieces are the answer */
-	look(rl);
+	if (look(rl))
+		proxy_answer(rl, HANDLED_LATER);
 }
 
 void

@@ -52,6 +52,18 @@ take_kept(struct request *r)
 	return (ok);
 }
 
+/* What is left cannot be sent. */
+static void
+cut(struct request *r)
+{
+	if (r->relay->tunnel) {
+		conn_stop(r->conn);
+		return;
+	}
+	proxy_stop(r);
+	conn_cut(r);
+}
+
 static void
 sent(struct request *r, int err)
 {
@@ -73,7 +85,7 @@ proxy_send_more(struct relay *rl)
 	if (rl->sending || rl->replied || proxy_code_holds(rl))
 		return;
 	if (r->kept != NULL && body_empty(&r->body) && !take_kept(r)) {
-		conn_stop(r->conn);
+		cut(r);
 		return;
 	}
 	resume(rl);
@@ -87,7 +99,7 @@ proxy_send_more(struct relay *rl)
 	if (!rl->over || r->kept != NULL)
 		return;
 	if (rl->broken) {
-		conn_stop(r->conn);
+		cut(r);
 		return;
 	}
 	rl->replied = true;
@@ -156,25 +168,32 @@ to_client(struct relay *rl, struct text t)
 void
 proxy_answer(struct relay *rl, enum handled h)
 {
+	struct request *r = rl->r;
+
 	rl->over = true;
-	rl->replied = h != HANDLED_REPLY; /* otherwise static.c calls conn_replied() */
-	proxy_send_more(rl);
+	rl->replied = h != HANDLED_REPLY;
+	switch (h) {
+	case HANDLED_REPLY: proxy_send_more(rl); break;
+	case HANDLED_AGAIN: conn_route_again(r); break;
+	case HANDLED_LATER:
+	case HANDLED_NOT_NOW: conn_body_room(r); break; /* drops the rest of the body meanwhile */
+	}
 }
 
 void
 proxy_answer_error(struct relay *rl, int status)
 {
-	conn_early_reply(rl->r);
-	if (error_handler_takes(rl->r, status)) {
-		rl->over = rl->replied = true;
-		conn_route_again(rl->r);
-		return;
-	}
-	if (status == 503)
-		reply_retry(rl->r, 1);
+	struct request *r = rl->r;
+	enum handled h = HANDLED_REPLY;
+
+	conn_early_reply(r);
+	if (error_handler_takes(r, status))
+		h = HANDLED_AGAIN;
+	else if (status == 503)
+		reply_retry(r, 1);
 	else
-		reply_error(rl->r, status);
-	proxy_answer(rl, HANDLED_REPLY);
+		reply_error(r, status);
+	proxy_answer(rl, h);
 }
 
 static void
@@ -250,8 +269,6 @@ on_head(void *arg, const struct proxy_reply *p)
 		proxy_control_send(rl, p, answer);
 	else
 		stream_head(rl, p);
-	if (rl->ex == NULL)
-		conn_body_room(r); /* to drop the rest */
 }
 
 /* ---- the body, and the end */

@@ -156,7 +156,6 @@ proxy_rewrite(struct relay *rl, const struct proxy_reply *p)
 	spool_drop(&r->upload);
 	if (why != NULL) {
 		proxy_answer_error(rl, 502);
-		conn_body_room(r); /* to drop the rest */
 	} else if (!route_again(r, &to)) {
 		proxy_answer_error(rl, 500);
 	} else {
@@ -240,7 +239,6 @@ proxy_redirect(struct relay *rl, const struct proxy_reply *p, enum control c)
 		status = 500;
 	if (status != 0) {
 		proxy_answer_error(rl, status);
-		conn_body_room(r); /* to drop the rest */
 		return;
 	}
 	r->carried = &rl->extra;
@@ -291,7 +289,6 @@ proxy_local_redirect(struct relay *rl, const struct proxy_reply *p)
 	exchange_forget(&rl->ex, true);
 	if (why != NULL || !route_again(r, &to)) {
 		proxy_answer_error(rl, why != NULL ? 502 : 500);
-		conn_body_room(r); /* to drop the rest */
 		return (true);
 	}
 	goes_on_as_get(rl);

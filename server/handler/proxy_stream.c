@@ -53,7 +53,7 @@ failed(struct request *r, int status)
 		return; /* the reply is complete, or another one is on its way */
 	exchange_forget(&rl->ex, false);
 	if (rl->has_head) {
-		conn_stop(r->conn);
+		conn_cut(r);
 		return;
 	}
 	rl->has_head = true;

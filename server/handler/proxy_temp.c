@@ -118,8 +118,8 @@ proxy_send_temp(struct relay *rl, const struct proxy_reply *p, enum control c)
 	t->rl = rl;
 	t->name = to.rest;
 	rl->temp = t;
-	rl->replied = true; /* the file is the answer */
 	open_it(t, &to);
+	proxy_answer(rl, HANDLED_LATER);
 }
 
 /* The client is gone.  The file is still removed. */

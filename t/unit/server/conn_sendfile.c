@@ -123,6 +123,65 @@ test_send_file_many_headers(void)
 	down();
 }
 
+#define STREAMED                                                                    \
+	"$HTTP[\"url\"] =~ \"^/app\" { proxy-core.protocol = \"fastcgi\"\n"         \
+	"proxy-core.backends = ( \"10.0.0.1:80\" )\nproxy-core.max-pool-size = 2\n" \
+	"proxy-core.allow-x-sendfile = \"enable\"\nserver.stream-request-body = 1 }\n"
+
+/* The answer of the look-up is remembered from the second time on, and comes at once. */
+static void
+test_missing_under_error_handler(void)
+{
+	static const char *const heads[] = {
+		"X-Sendfile: %s/none\r\n\r\n",
+		"X-Sendfile: %s/dir\r\n\r\n",
+		"X-Sendfile2: %s/none 0-1\r\n\r\n",
+		"X-Accel-Redirect: /none\r\nA: %s\r\n\r\n",
+	};
+	struct io_sock *s;
+	size_t i;
+
+	up(APP "server.error-handler-404 = \"/b\"\n");
+	for (i = 0; i < 3 * G_N_ELEMENTS(heads); i++) {
+		s = send_file(GET("/app"), heads[i / 3]);
+		g_assert_true(heard_has(s, "BBBBBB"));
+		heard_statuses(s, "200");
+	}
+	down();
+}
+
+/* The request is renewed while the head of the application's reply is looked at. */
+static void
+test_refused_under_error_handler(void)
+{
+	static const char *const heads[] = {
+		"X-Sendfile2: %s-not/a 0-1\r\n\r\n",
+		"X-Sendfile2: %s/none 0-1\r\n\r\n",
+		"X-Sendfile: %s-not/a\r\n\r\n",
+		"X-Sendfile: %s/none\r\n\r\n",
+		"X-Accel-Redirect: /../a%%00\r\nA: %s\r\n\r\n",
+		"X-Reproxy-URL: http://10.9.9.9/%s\r\n\r\n",
+		"X-LIGHTTPD-send-tempfile: %s/none\r\n\r\n",
+	};
+	struct io_sock *s, *b;
+	size_t i;
+
+	up(STREAMED "server.error-handler = \"/b\"\n");
+	for (i = 0; i < 2 * G_N_ELEMENTS(heads); i++) {
+		s = send_file(GET("/app") POST("5") "hello", heads[i / 2]);
+		b = app();
+		take(b, SIZE_MAX);
+		g_assert_true(heard_has(b, "hello"));
+		sim_sent_clear(io, b);
+		app_ends(b, "\r\nthanks");
+		while (disk() + take(s, SIZE_MAX) != 0)
+			;
+		g_assert_true(heard_has(s, "thanks"));
+		leave(s, 0);
+	}
+	down();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -132,5 +191,9 @@ main(int argc, char **argv)
 	g_test_add_func("/send-file/refused", test_send_file_refused);
 	g_test_add_func("/send-file/after-body", test_send_file_after_body);
 	g_test_add_func("/send-file/many-headers", test_send_file_many_headers);
+	g_test_add_func("/send-file/missing, under an error handler",
+	    test_missing_under_error_handler);
+	g_test_add_func("/send-file/refused, under an error handler",
+	    test_refused_under_error_handler);
 	return (g_test_run());
 }

@@ -189,6 +189,7 @@ test_too_slow(void)
 	take(s, SIZE_MAX);
 	sim_advance_ms(io, 6000); /* another head would be a second reply */
 	heard_statuses(s, "200");
+	leave(s, 0); /* lingers */
 	g_assert_true(is_closed(1));
 	down();
 }
@@ -249,6 +250,117 @@ test_interim_slow(void)
 	hangs_up(s); /* watched again behind the 1xx */
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
+	down();
+}
+
+#define CHUNKED "POST /up HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+
+/* The fault of the body is found while the handler starts, and another handler starts then. */
+static void
+test_malformed_under_error_handler(void)
+{
+	struct io_sock *s;
+
+	up(CONFIG "server.error-handler = \"/a\"\n");
+	s = client();
+	say(s, CHUNKED "ZZ\r\n");
+	disk();
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "AAAA"));
+	g_assert_true(heard_has(s, "Connection: close"));
+	heard_statuses(s, "400");
+	s = client();
+	say(s, CHUNKED);
+	say(s, "ZZ\r\n"); /* the error page is hot, and the handler has started */
+	take(s, SIZE_MAX);
+	heard_statuses(s, "400");
+	s = client();
+	say(s, GET("/b") CHUNKED "ZZ\r\n" GET("/b"));
+	disk();
+	take(s, SIZE_MAX);
+	heard_statuses(s, "200 400");
+	g_assert_cmpuint(w->counters->events.connection_bugs, ==, 0);
+	down();
+}
+
+/* The watch of a look-up ends when the reply is sent.  It must not see the body of the next
+ * request. */
+static void
+test_body_behind_cold_file(void)
+{
+	struct io_sock *s, *b;
+
+	up(CONFIG);
+	s = client();
+	say(s, GET("/a") POST("5") "hello");
+	disk();
+	take(s, SIZE_MAX);
+	heard_statuses(s, "200");
+	b = app();
+	g_assert_cmpuint(app_got(b), ==, 5);
+	sim_sent_clear(io, b);
+	say(b, OK("2") "ok");
+	take(s, SIZE_MAX);
+	heard_statuses(s, "200");
+	say(s, GET("/b") CHUNKED "5\r\nhello\r\n");
+	disk();
+	take(s, SIZE_MAX);
+	heard_statuses(s, "200");
+	say(s, "0\r\n\r\n" GET("/c"));
+	b = app();
+	g_assert_cmpuint(app_got(b), ==, 15);
+	say(b, OK("2") "ok");
+	while (take(s, SIZE_MAX) + disk() != 0)
+		;
+	heard_statuses(s, "200 200");
+	down();
+}
+
+/* Likewise behind a reply that comes late: that of an application, and a file that it names. */
+static void
+test_body_behind_application(void)
+{
+	struct io_sock *s, *b;
+	char *reply;
+
+	up(CONFIG);
+	s = client();
+	say(s, GET("/up") POST("5") "hello");
+	b = app();
+	reply = g_strdup_printf("HTTP/1.1 200 OK\r\nX-Sendfile: %s/a\r\nContent-Length: 0\r\n\r\n",
+	    dir);
+	say(b, reply);
+	g_free(reply);
+	sim_sent_clear(io, b);
+	disk();
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "AAAA"));
+	b = app();
+	g_assert_cmpuint(app_got(b), ==, 5);
+	say(b, OK("2") "ok");
+	take(s, SIZE_MAX);
+	heard_statuses(s, "200 200");
+	down();
+}
+
+/* A reply that breaks off costs nothing that was sent before it. */
+static void
+test_broken_reply_lingers(void)
+{
+	struct io_sock *s, *b;
+
+	up(CONFIG);
+	s = client();
+	say(s, GET("/up") GET("/a"));
+	b = app();
+	say(b, OK("10") "part");
+	leave(b, 0);
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "part"));
+	heard_statuses(s, "200");
+	g_assert_true(listens(s)); /* and the second request is dropped */
+	leave(s, 0);
+	g_assert_true(is_closed(0));
 	down();
 }
 
@@ -371,6 +483,11 @@ main(int argc, char **argv)
 	g_test_add_func("/streams/a client that is too slow", test_too_slow);
 	g_test_add_func("/streams/a file answers before the body", test_sendfile_early);
 	g_test_add_func("/streams/a 1xx that is sent slowly", test_interim_slow);
+	g_test_add_func("/streams/a malformed body under an error handler",
+	    test_malformed_under_error_handler);
+	g_test_add_func("/streams/a body behind a cold file", test_body_behind_cold_file);
+	g_test_add_func("/streams/a body behind an application", test_body_behind_application);
+	g_test_add_func("/streams/a broken reply lingers", test_broken_reply_lingers);
 	g_test_add_func("/tunnel/bytes, and silence", test_tunnel);
 	g_test_add_func("/tunnel/both sides are full", test_tunnel_full);
 	g_test_add_func("/tunnel/each side ends alone", test_tunnel_halves);
