@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn/conn.h"
+#include "server/conn/overdue.h"
 #include "wire/http_date.h"
 #include "server/reply.h"
 #include "server/route.h"
@@ -204,6 +205,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	rest_init(&w->rest, w->io, drop_spares);
 	running_desk_open(&w->counters->desk, w->io);
 	spread_init(w);
+	overdue_init(w);
 	err = accept_new(w);
 	if (err == 0)
 		err = trusts_make(w);
@@ -336,7 +338,7 @@ worker_main(void *arg)
 		obey(w);
 		if (w->draining && !w->stopped_accepting && !accept_parked(w))
 			__atomic_store_n(&w->stopped_accepting, 1, __ATOMIC_RELEASE);
-		if (w->stopped_accepting && w->nconns == 0)
+		if (w->stopped_accepting && w->nconns == 0 && !w->overdue.timed)
 			break;
 		io_run(w->io);
 		counters_note(w);

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/conn/impl.h"
+#include "server/conn/overdue.h"
 #include "server/worker_accept.h"
 #include "server/worker_spread.h"
 #include "wire/proxy_protocol.h"
@@ -80,6 +81,7 @@ conn_begin(struct worker *w, const struct moved *m)
 	list_init(&c->link);
 	list_add_tail(&w->conns, &c->link);
 	shared_set(w->nconns, w->nconns + 1);
+	overdue_begin(w);
 	conn_phase_begin(c, m->from);
 	conn_run(c);
 }

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn/impl.h"
+#include "server/conn/overdue.h"
 #include "server/debug_log.h"
 #include "server/module/rate.h"
 #include "server/reply_log.h"
@@ -321,6 +322,8 @@ closed(struct io_op *op)
 	buf_free(&c->own);
 	list_del(&c->link);
 	shared_set(w->nconns, w->nconns - 1);
+	if (w->nconns == 0)
+		overdue_end(w);
 	shared_set(w->nleaving, w->nleaving - c->leaving);
 	conn_phase_end(c);
 	if (c->counted != NULL)

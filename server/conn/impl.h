@@ -11,6 +11,7 @@
  *   client.c  the peer of a connection and the client of a request
  *   running.c rows for the list of running requests
  *   drain.c   idle connections move to the next generation, or to another worker
+ *   overdue.c ends a request that nobody else ends
  *   phase.c   counts connections by what they wait for; eviction
  */
 #ifndef SERVER_CONN_IMPL_H
@@ -56,6 +57,8 @@ struct conn {
 	struct buf own;
 	/* While it has no request: when the bytes sent so far have had their time. */
 	uint64_t due_ns;
+	/* overdue.c: the request moved last when its trace changed. */
+	uint64_t trace, moved_ns;
 	uint64_t debt_ns; /* how far the body of this request is behind BODY_RATE */
 	/* Time of the first byte of the head; while lingering: its beginning. */
 	uint64_t head_ns;

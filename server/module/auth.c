@@ -19,7 +19,6 @@
 #include "server/reply.h"
 #include "server/worker.h"
 
-#define CHECK_MS 20000u /* a check takes longer only if the machine is overloaded */
 
 struct auth_try { /* a check, then perhaps the delay of its failure */
 	struct io_op op;
@@ -480,7 +479,7 @@ auth_start(struct request *r, bool peek)
 	t->since_ns = io_now(r->worker->io);
 	op_init(&t->op, IO_WORK, checked);
 	t->op.client = r->sender.client;
-	t->op.deadline_ms = CHECK_MS;
+	t->op.deadline_ms = AUTH_CHECK_MS;
 	t->op.work.work = &t->check->work;
 	op_submit(r->worker->io, &t->op);
 	return (HANDLED_LATER);

@@ -1,0 +1,111 @@
+/* t/unit/server/overdue.c -- the net below the deadlines: a request that nobody ends is ended. */
+#include "t/unit/server/simworker.h"
+#include "server/conn/impl.h"
+#include "server/conn/overdue.h"
+
+#define APPLICATION                                                               \
+	"$HTTP[\"url\"] =~ \"^/app\" { proxy-core.protocol = \"http\"\n"          \
+	"proxy-core.backends = ( \"10.0.0.1:80\" ) }\nserver.max-read-idle = 2\n" \
+	"server.max-open-idle = 1\n"
+
+/* A handler that forgets its request. */
+static enum handled
+forgets(struct request *r, bool peek)
+{
+	return (peek ? HANDLED_NOT_NOW : HANDLED_LATER);
+}
+
+static const struct handler forgetful = { .name = "forgetful", .start = forgets };
+
+static uint64_t
+overdue(void)
+{
+	return (w->counters->events.requests_overdue);
+}
+
+static void
+test_forgotten(void)
+{
+	struct io_sock *s, *other;
+	struct conn *c;
+	unsigned n;
+
+	up(APPLICATION);
+	s = client();
+	say(s, GET("/a"));
+	c = last_conn();
+	file_lookup_cancel(&c->r->wait); /* whoever should answer is gone */
+	c->handler = &forgetful;
+	other = client();
+	for (n = 0; n < 10 && !is_closed(0); n++)
+		sim_advance_ms(io, OVERDUE_LOOK_MS);
+	/* 10 s of slack and 1 s for the look-up, from the first look on */
+	g_assert_cmpuint(n, ==, 4);
+	g_assert_cmpuint(overdue(), ==, 1);
+	g_assert_nonnull(strstr(logged->str, "ev=request.overdue"));
+	g_assert_nonnull(strstr(logged->str, "state=handle"));
+	g_assert_nonnull(strstr(logged->str, "handler=forgetful"));
+	(void)other;
+	down();
+}
+
+/* An idle connection, an unfinished head, and a client that takes its time are nobody's fault. */
+static void
+test_others_stay(void)
+{
+	struct io_sock *s;
+	unsigned n;
+
+	up("server.max-keep-alive-idle = 1000\nserver.max-write-idle = 1000\n");
+	client();
+	s = client();
+	say(s, GET("/a"));
+	disk();
+	for (n = 0; n < 20; n++)
+		sim_advance_ms(io, OVERDUE_LOOK_MS);
+	take(s, SIZE_MAX);
+	heard_statuses(s, "200");
+	for (n = 0; n < 20; n++)
+		sim_advance_ms(io, OVERDUE_LOOK_MS);
+	g_assert_cmpuint(overdue(), ==, 0);
+	g_assert_true(listens(s));
+	down();
+}
+
+/* An application may think as long as its own deadline allows. */
+static void
+test_application_thinks(void)
+{
+	struct io_sock *s;
+	struct io_op *op;
+	unsigned n;
+
+	up(APPLICATION "proxy-core.read-timeout = 200\n");
+	s = client();
+	say(s, GET("/app"));
+	op = sim_find(io, IO_CONNECT, NULL);
+	g_assert_nonnull(op);
+	sim_finish(io, op, 0);
+	sim_run(io);
+	take(op->sock, SIZE_MAX);
+	for (n = 0; n < 30; n++)
+		sim_advance_ms(io, OVERDUE_LOOK_MS);
+	g_assert_cmpuint(overdue(), ==, 0);
+	g_assert_cmpuint(w->nconns, ==, 1);
+	for (n = 0; n < 20; n++)
+		sim_advance_ms(io, OVERDUE_LOOK_MS);
+	take(s, SIZE_MAX);
+	heard_statuses(s, "504"); /* its own deadline, not the net */
+	g_assert_cmpuint(overdue(), ==, 0);
+	down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/overdue/a request that nobody ends", test_forgotten);
+	g_test_add_func("/overdue/idle and slow clients stay", test_others_stay);
+	g_test_add_func("/overdue/an application that thinks", test_application_thinks);
+	return (g_test_run());
+}
