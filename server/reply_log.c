@@ -203,6 +203,7 @@ reply_log_cut(struct request *r)
 {
 	if (r->site == NULL || r->status == 0)
 		return;
+	count(&r->worker->counters->events, replies_cut);
 	if (r->body_bytes > r->sent)
 		r->body_bytes = r->sent;
 	if (r->site->access != NULL)

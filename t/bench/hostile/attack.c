@@ -3,10 +3,12 @@
 #include <string.h>
 #include "t/bench/hostile/hostile.h"
 
+#define HEAD_MAX (PIECE_MAX / 4) /* a piece holds some heads */
+
 static size_t
 put(char *out, const char *method, const char *path, const char *fields)
 {
-	return ((size_t)snprintf(out, PIECE_MAX, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", method,
+	return ((size_t)snprintf(out, HEAD_MAX, "%s %s HTTP/1.1\r\nHost: %s\r\n%s\r\n", method,
 	    path, opt.host, fields));
 }
 
@@ -234,6 +236,56 @@ bad_chunks(struct peer *p, char *out, unsigned *requests)
 			bodies[p->number % (sizeof(bodies) / sizeof(bodies[0]))]));
 }
 
+/* ---------------------------------------------------------------- where two features meet */
+
+/* A malformed body for an application that gets bodies while they arrive, in the segment of its
+ * head or in the next one; with an error handler that is one request in another. */
+static size_t
+bad_stream(struct peer *p, char *out, unsigned *requests)
+{
+	size_t n = 0;
+
+	if (p->step == 0) {
+		*requests = 1;
+		n = put(out, "POST", opt.stream, "Transfer-Encoding: chunked\r\n");
+	}
+	if (p->step > 1 || (p->step == 0 && p->number % 2 != 0))
+		return (n);
+	return (n + (size_t)snprintf(out + n, PIECE_MAX - n, "ZZ\r\n"));
+}
+
+/* A file that is not in memory, and a body for an application right behind it. */
+static size_t
+behind_cold(struct peer *p, char *out, unsigned *requests)
+{
+	size_t n = ask_cold(p, out, requests);
+
+	*requests = 3;
+	n += put(out + n, "POST", opt.stream, "Content-Length: 5\r\n");
+	n += (size_t)snprintf(out + n, PIECE_MAX / 2, "hello");
+	return (n + put(out + n, "GET", opt.file, ""));
+}
+
+/* An application names a file that is missing, and a request waits behind the error page. */
+static size_t
+stale_name(struct peer *p, char *out, unsigned *requests)
+{
+	size_t n = put(out, "GET", opt.stale, "");
+
+	*requests = 2;
+	return (n + put(out + n, "GET", opt.file, ""));
+}
+
+/* Leaves while its reply is made of what another part of the server has to say first. */
+static size_t
+leave_behind(struct peer *p, char *out, unsigned *requests)
+{
+	return (p->step > 0          ? 0
+		: p->number % 3 == 0 ? behind_cold(p, out, requests)
+		: p->number % 3 == 1 ? stale_name(p, out, requests)
+				     : bad_stream(p, out, requests));
+}
+
 static size_t
 noise(struct peer *p, char *out, unsigned *requests)
 {
@@ -288,6 +340,14 @@ const struct attack attacks[] = {
 	    .next = big_head },
 	{ "bad-chunks", "sends chunked bodies that are none", 50, 500, .reset_ms = 50,
 	    .next = bad_chunks },
+	{ "bad-stream", "sends malformed chunks to --stream, which has an error handler", 50, 500,
+	    .pause_ms = 5, .reset_ms = 500, .next = bad_stream },
+	{ "behind-cold", "asks for a file of --cold and sends a body to --stream behind it", 50,
+	    1000, .again = true, .next = behind_cold },
+	{ "stale-name", "asks for --stale, for which an application names a missing file", 50, 1000,
+	    .again = true, .next = stale_name },
+	{ "leave-behind", "the three before, and breaks the connection meanwhile", 50, 500,
+	    .reset_ms = 3, .next = leave_behind },
 	{ "noise", "sends random bytes between words of HTTP", 50, 1000, .reset_ms = 50,
 	    .next = noise },
 	{ "one-each", "a connection for each request of --file", 20, 500, .next = ask_file },

@@ -78,7 +78,7 @@ struct options {
 	struct sockaddr_in addr;
 	char host[64];
 	double seconds;
-	const char *file, *big, *app, *app_big;
+	const char *file, *big, *app, *app_big, *stream, *stale;
 	const char *cold; /* prefix; names are PREFIX0 to PREFIX(ncold-1) */
 	unsigned ncold;
 	struct run runs[ATTACKS_MAX];

@@ -6,9 +6,15 @@
 #include <string.h>
 #include "t/bench/hostile/hostile.h"
 
-struct options opt = {
-	.seconds = 5, .file = "/", .big = "/", .app = "/", .app_big = "/", .cold = "/", .ncold = 1
-};
+struct options opt = { .seconds = 5,
+	.file = "/",
+	.big = "/",
+	.app = "/",
+	.app_big = "/",
+	.stream = "/",
+	.stale = "/",
+	.cold = "/",
+	.ncold = 1 };
 
 static void
 usage(FILE *to)
@@ -23,6 +29,8 @@ usage(FILE *to)
 	      "      --app PATH       what an application answers, also to POST (/)\n"
 	      "      --app-big PATH   an answer of an application that does not fit into socket "
 	      "buffers (/)\n"
+	      "      --stream PATH    an application that gets bodies while they arrive (/)\n"
+	      "      --stale PATH     an application names a file that is missing (/)\n"
 	      "      --cold PREFIX:N  files PREFIX0 to PREFIX(N-1), on a slow disk\n"
 	      "Prints \"running\" when it is under way, one JSON object at the end.  INT and TERM "
 	      "end it early.\n"
@@ -113,13 +121,15 @@ cold(char *s)
 void
 options_read(int argc, char **argv)
 {
-	enum { FILE_ = 256, BIG, APP, APP_BIG, COLD };
+	enum { FILE_ = 256, BIG, APP, APP_BIG, STREAM, STALE, COLD };
 	static const struct option longs[] = {
 		{ "seconds", 1, NULL, 'd' },
 		{ "file", 1, NULL, FILE_ },
 		{ "big", 1, NULL, BIG },
 		{ "app", 1, NULL, APP },
 		{ "app-big", 1, NULL, APP_BIG },
+		{ "stream", 1, NULL, STREAM },
+		{ "stale", 1, NULL, STALE },
 		{ "cold", 1, NULL, COLD },
 		{ "help", 0, NULL, 'h' },
 		{ "version", 0, NULL, 'V' },
@@ -135,6 +145,8 @@ options_read(int argc, char **argv)
 		case BIG: opt.big = path("--big", optarg); break;
 		case APP: opt.app = path("--app", optarg); break;
 		case APP_BIG: opt.app_big = path("--app-big", optarg); break;
+		case STREAM: opt.stream = path("--stream", optarg); break;
+		case STALE: opt.stale = path("--stale", optarg); break;
 		case COLD: cold(optarg); break;
 		case 'h': usage(stdout); exit(0);
 		case 'V': puts("hostile " STAT_ACCEL_VERSION); exit(0);

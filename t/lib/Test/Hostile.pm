@@ -18,7 +18,8 @@ Test::Hostile - a server, clients that attack it, and a victim whose requests ar
 =head1 DESCRIPTION
 
 The document root holds C</hot/N.bin> (64 files of 1 to 64 kB), C</big.bin> (24 MB), with C<app> C</app/N.bin>, answered through
-fcgi-stat-accel, and C</run/N.bin>, answered by a program of four processes that reads bodies whole, and with C<slow> the mount C</slow> of a slow disk (F<t/slowfs>) with C<c0> to C<c1999> for attackers and
+fcgi-stat-accel, and C</run/N.bin>, answered by a program of four processes that reads bodies whole (for C</run/stale> it names a file that is missing, under
+an error handler), and with C<slow> the mount C</slow> of a slow disk (F<t/slowfs>) with C<c0> to C<c1999> for attackers and
 C<v0> to C<v1999> for victims. What a file holds follows from its name.
 
 The victim (F<build/bin/accel-load>) has the address 127.0.0.9, sends its requests by the clock, and compares each body with the file.
@@ -66,6 +67,7 @@ for (1 .. 4) {
 	my $request = FCGI::Request(\*STDIN, \*STDOUT, \*STDERR, \my %env, 0, FCGI::FAIL_ACCEPT_ON_INTR);
 	while ($request->Accept >= 0) {
 		1 while read STDIN, my $body, 65536;
+		if ($env{SCRIPT_NAME} =~ m{/stale}) { print "X-Sendfile: $root/missing.bin\r\n\r\n"; next }
 		open my $fh, '<:raw', "$root$env{SCRIPT_NAME}" or do { print "Status: 404\r\n\r\n"; next };
 		print 'Content-Length: ' . (-s $fh) . "\r\nContent-Type: text/plain\r\n\r\n";
 		print $body while read $fh, $body, 65536;
@@ -157,7 +159,8 @@ sub _conf {
 	my ($self) = @_;
 	my $conf = qq{accesslog.filename = "$self->{logs}/access.log"\nstatus.statistics-url = "/statistics"\nserver.max-connections = 4000\n};
 	$conf .= Test::Server::proxy_block('^/app/', 'unix:' . $self->{app}->socket, 'max-pool-size' => 8, 'max-keep-alive-requests' => 100)
-	    . Test::Server::proxy_block('^/run/', 'unix:' . $self->{run}->socket, 'max-pool-size' => 4, 'allow-x-sendfile' => 'disable') if $self->{app};
+	    . Test::Server::proxy_block('^/run/', 'unix:' . $self->{run}->socket, 'max-pool-size' => 4)
+	    . qq{\$HTTP["url"] =~ "^/run/stale" { server.error-handler-404 = "/hot/1.bin" }\n} if $self->{app};
 	return $conf . ($self->{conf} // '');
 }
 
@@ -188,6 +191,7 @@ sub attack {
 	my ($self, @attacks) = @_;
 	my $seconds = ref $attacks[0] ? ${ shift @attacks } : 60;
 	my $kid = $self->begin(qw(nice -n 19), Test::Util::program('hostile'), -d => $seconds, '--file', '/hot/3.bin', '--big', '/big.bin', '--app', '/run/3.bin', '--app-big', '/run/big.bin',
+		'--stale', '/run/stale', '--stream', '/stream/upload',
 		'--cold', "/slow/c:$cold", $self->url, map { /,from=/ ? $_ : "$_,from=$attacker" } @attacks);
 	my $fh = $kid->{fh};
 	($kid->{said} = <$fh> // '') eq "running\n" or die "hostile: $kid->{said}\n";

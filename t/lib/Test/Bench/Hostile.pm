@@ -21,6 +21,7 @@ use warnings;
 use List::Util qw(max min sum0);
 use POSIX ();
 use Accel::Figures qw(median);
+use Accel::Peer;
 use Test::Bench::Panels;
 use Test::Hostile;
 use Test::Server;
@@ -33,7 +34,8 @@ my @attacks = (
 	'stop-body,conns=20', 'silent,conns=600', 'half-head,conns=1000', 'connect-reset,conns=20,rate=200', 'cold-reset,conns=20,rate=50',
 	'cold,conns=50,pause=50', 'absent,conns=10,pause=20', 'absent,conns=250,pause=500,from=127.0.1.1-250', 'ranges,conns=5,pause=1000',
 	'agents,conns=10,pause=50', 'big-head,conns=10,pause=50,rate=50', 'bad-chunks,conns=10,rate=50,pause=50', 'noise,conns=10,rate=50',
-	'one-each,conns=20,rate=200',
+	'one-each,conns=20,rate=200', 'bad-stream,conns=10,rate=50,pause=50', 'behind-cold,conns=5,pause=200', 'stale-name,conns=5,pause=50',
+	'leave-behind,conns=10,rate=50',
 );
 my $cold_clients = 2;                           # they keep the slow disk busy: the attacker's address and the victim
 my @growth = (descriptors => 400, threads => 64, rss => 64); # room for it; MiB for rss
@@ -59,7 +61,10 @@ sub start {
 	my $agents = join '', map { qq{\$HTTP["useragent"] =~ "a$_ " { server.name = "a$_" }\n} } 0 .. 14;
 	my $user = $> == 0 && getpwnam 'www-data' ? qq{server.username = "www-data"\nserver.groupname = "www-data"\n} : '';
 	$self->{bench}->note('not started by root: the server does not change its user') unless $user;
-	$self->{world} = Test::Hostile->new(app => 1, slow => 1, conf => qq{include_shell "echo server.max-keep-alive-idle = 5"\nserver.max-worker = 1\n$user$agents},
+	$self->{responder} = Accel::Peer->start('responder', root => $self->{bench}->files);
+	my $stream = Test::Server::proxy_block('^/stream/', '127.0.0.1:' . $self->{responder}->port, protocol => 'http', 'max-pool-size' => 8);
+	$stream =~ s/\}\n\z/\tserver.stream-request-body = 1\n\tserver.error-handler = "\/hot\/0.bin"\n}\n/;
+	$self->{world} = Test::Hostile->new(app => 1, slow => 1, conf => qq{$stream\ninclude_shell "echo server.max-keep-alive-idle = 5"\nserver.max-worker = 1\n$user$agents},
 		server => { under => [$self->{bench}->on_server_core, 'env'], unchecked => 1 });
 	$self->{pid} = $self->server->pid;
 }
@@ -203,12 +208,13 @@ sub finish {
 	return;
 }
 
-# Replies so far once all clients have left, with the one that tells.
+# Replies so far once all clients have left, whole and cut, with the one that tells.
 sub replies {
 	my ($self) = @_;
 	my $n = -1;
 	Test::Util::eventually(sub {
-		my $now = $self->{world}->counters->{'server.requests.replied'};
+		my $counters = $self->{world}->counters;
+		my $now = $counters->{'server.requests.replied'} + $counters->{'server.requests.cut'};
 		my $same = $now == $n + 1;
 		$n = $now;
 		sleep 0.3 unless $same;
