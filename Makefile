@@ -115,6 +115,8 @@ $B/unit/$1/%: $B/obj/t/unit/$1/%.o $(call lib_of,$1)
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)$$(CC) $$(LDFLAGS_V) -o $$@ $$^ $$(LIBS_$1) $$(PKG_LIBS)
 endef
+# Its own malloc() stands behind that of the server.
+$B/unit/server/no_memory: private LDFLAGS_V += -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=strdup
 CODE_LIBS            = -lz -lzstd -lbrotlienc -lbrotlidec
 LIBS_io              = -laio $(URING_LIBS) $(SECCOMP_LIBS) $(CODE_LIBS)
 LIBS_files           = $(LIBS_io)

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "server/conn/conn.h"
 #include "server/debug_log.h"
 #include "wire/headers.h"
@@ -72,7 +71,7 @@ reply_keep_head(struct request *r, uint64_t mark)
 		debug_log_head(r);
 }
 
-void
+bool
 page_make(struct page *page, int status, const char *type, struct text html)
 {
 	struct buf body, head;
@@ -82,9 +81,14 @@ page_make(struct page *page, int status, const char *type, struct text html)
 	buf_text(&body, html);
 	buf_printf(&head, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n", status,
 	    http1_reason(status), type, body.n);
-	must(!body.failed && !head.failed);
+	if (body.failed || head.failed) {
+		buf_free(&body);
+		buf_free(&head);
+		return (false);
+	}
 	page->head = buf_as_text(&head);
 	page->body = buf_as_text(&body);
+	return (true);
 }
 
 void
@@ -94,12 +98,13 @@ page_free(struct page *page)
 	free((char *)page->body.p);
 }
 
-/* The administrator's page or the built-in one, made once per worker. */
+/* The administrator's page or the built-in one, made once per worker.  NULL: no memory. */
 static const struct page *
 error_page(struct request *r, int status)
 {
 	struct page *page = &r->worker->pages[status];
 	struct buf html;
+	bool ok;
 
 	if (r->site->pages != NULL && r->site->pages[status].head.p != NULL)
 		return (&r->site->pages[status]);
@@ -107,9 +112,10 @@ error_page(struct request *r, int status)
 		return (page);
 	buf_init(&html, 0);
 	page_error(&html, status);
-	page_make(page, status, "text/html; charset=utf-8", buf_as_text(&html));
+	ok =
+	    !html.failed && page_make(page, status, "text/html; charset=utf-8", buf_as_text(&html));
 	buf_free(&html);
-	return (page);
+	return (ok ? page : NULL);
 }
 
 void
@@ -122,6 +128,10 @@ reply_error_with(struct request *r, int status, struct text lines)
 
 	r->status = status = error_handler_status(r, status);
 	page = error_page(r, status);
+	if (page == NULL) {
+		reply_no_memory(r);
+		return;
+	}
 	more = modules_head(r, status, NULL, lines, TEXT_NONE);
 	start = body_room(&r->body,
 	    page->head.n + lines.n + more.n + r->site->style.tag_line.n + REPLY_END_MAX);

@@ -71,8 +71,8 @@ bool reply_interim(struct request *, int status, struct text lines);
 bool reply_switch(struct request *, struct text protocol, struct text lines);
 /* What is behind the first mark bytes of r->body is the head of the reply: keeps it for a log. */
 void reply_keep_head(struct request *, uint64_t mark);
-/* Makes a page of an HTML body, which is copied. */
-void page_make(struct page *, int status, const char *type, struct text html);
+/* Makes a page of an HTML body, which is copied.  False: no memory. */
+bool page_make(struct page *, int status, const char *type, struct text html);
 void page_free(struct page *);
 size_t reply_prepare(const struct file_entry *, char *head);
 

@@ -38,15 +38,17 @@ scope_find(struct reply_scopes *all, int root, uint64_t resolve, const struct re
 	return (NULL);
 }
 
-static struct text
-text_copy(struct text t)
+static bool
+text_copy(struct text *to, struct text t)
 {
 	char *p = malloc(t.n + 1);
 
-	must(p != NULL);
+	if (p == NULL)
+		return (false);
 	if (t.n != 0)
 		memcpy(p, t.p, t.n);
-	return ((struct text){ p, t.n });
+	*to = (struct text){ p, t.n };
+	return (true);
 }
 
 struct file_scope *
@@ -58,7 +60,13 @@ reply_scope_get(struct reply_scopes *all, struct io *io, int root, uint64_t reso
 	if (f != NULL)
 		return (file_scope_ref(&f->scope));
 	f = calloc(1, sizeof(*f));
-	must(f != NULL);
+	if (f == NULL)
+		return (NULL);
+	f->style = *style;
+	if (!text_copy(&f->style.tag_line, style->tag_line)) {
+		free(f);
+		return (NULL);
+	}
 	f->scope = (struct file_scope){
 		.id = ++all->ids,
 		.root = root,
@@ -69,8 +77,6 @@ reply_scope_get(struct reply_scopes *all, struct io *io, int root, uint64_t reso
 		.refs = 1,
 		.free = scope_free,
 	};
-	f->style = *style;
-	f->style.tag_line = text_copy(style->tag_line);
 	f->io = io;
 	list_add_tail(&all->list, &f->link);
 	return (&f->scope);

@@ -52,7 +52,7 @@ struct reply_scopes { /* the scopes of a worker; list_init(&list) first */
 };
 
 /* Returns the scope with these properties, made if necessary and counted for the caller.  Release
- * it with file_scope_put(). */
+ * it with file_scope_put().  NULL: no memory. */
 struct file_scope *reply_scope_get(struct reply_scopes *, struct io *, int root, uint64_t resolve,
     const struct reply_style *);
 

@@ -39,7 +39,8 @@ sim_close_fd(struct io *io, int fd, uint64_t dev)
 {
 	struct sim *sim = sim_of(io);
 
-	sim->closed = realloc(sim->closed, (sim->nclosed + 1) * sizeof(int));
+	/* not realloc(), which a test may let fail */
+	sim->closed = reallocarray(sim->closed, sim->nclosed + 1, sizeof(int));
 	must(sim->closed != NULL);
 	sim->closed[sim->nclosed++] = fd;
 }

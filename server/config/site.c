@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "io/file.h"
 #include "server/config/log_names.h"
 #include "server/config/resources.h"
@@ -55,21 +54,25 @@ scope_make(struct site *s, struct file_scope **sc, const struct root *dir, uint6
 	if (io_fd_is_local(dir->fd))
 		resolve |= IO_LOCAL;
 	*sc = reply_scope_get(&s->worker->scopes, s->worker->io, dir->fd, resolve, &s->style);
-	return (0);
+	return (*sc != NULL ? 0 : -ENOMEM);
 }
 
 struct file_scope *
 site_scope(struct site *s, const struct root *root)
 {
 	struct file_scope *sc;
+	struct site_root *roots;
 	size_t i;
 
 	for (i = 0; i < s->nroots; i++)
 		if (s->roots[i].root == root)
 			return (s->roots[i].scope);
-	must(scope_make(s, &sc, root, links_of(s->conf)) == 0);
-	s->roots = realloc(s->roots, (s->nroots + 1) * sizeof(*s->roots));
-	must(s->roots != NULL);
+	roots = realloc(s->roots, (s->nroots + 1) * sizeof(*s->roots));
+	if (roots == NULL)
+		return (NULL);
+	s->roots = roots;
+	if (scope_make(s, &sc, root, links_of(s->conf)) != 0)
+		return (NULL);
 	s->roots[s->nroots++] = (struct site_root){ root, sc };
 	return (sc);
 }
@@ -91,7 +94,8 @@ send_file_list_make(struct site *s, const struct conf_list *list, struct send_fi
 	struct send_file_root *roots = calloc(n, sizeof(*roots));
 	int err = 0;
 
-	must(roots != NULL);
+	if (roots == NULL)
+		return (-ENOMEM);
 	for (i = 0; i < n && err == 0; i++)
 		err = send_file_root_make(s, &roots[i],
 		    list->n != 0 ? list->v[i].p : s->conf->document_root);
@@ -125,7 +129,8 @@ temp_file_roots_make(struct site *s)
 	if (!s->conf->proxy_x_sendfile || list->n == 0)
 		return (0);
 	s->temp_file_roots = calloc(list->n, sizeof(*s->temp_file_roots));
-	must(s->temp_file_roots != NULL);
+	if (s->temp_file_roots == NULL)
+		return (-ENOMEM);
 	s->ntemp_file_roots = list->n;
 	for (i = 0; i < list->n; i++) {
 		s->temp_file_roots[i].root =
@@ -222,10 +227,13 @@ static int
 upstream_get(struct worker *w, int block, bool authorizer, struct upstream **u)
 {
 	size_t place = 2 * (size_t)block + authorizer;
+	struct upstream **all;
 
 	if (place >= w->nupstreams) {
-		w->upstreams = realloc(w->upstreams, (place + 1) * sizeof(*w->upstreams));
-		must(w->upstreams != NULL);
+		all = realloc(w->upstreams, (place + 1) * sizeof(*all));
+		if (all == NULL)
+			return (-ENOMEM);
+		w->upstreams = all;
 		while (w->nupstreams <= place)
 			w->upstreams[w->nupstreams++] = NULL;
 	}
@@ -272,7 +280,8 @@ site_new(struct worker *w, const struct conf *conf, struct site **sp)
 	size_t i;
 	int err;
 
-	must(s != NULL);
+	if (s == NULL)
+		return (-ENOMEM);
 	s->worker = w;
 	s->conf = conf;
 	s->timing = timing_of(conf);

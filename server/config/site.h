@@ -93,7 +93,7 @@ struct site {
 int site_new(struct worker *, const struct conf *, struct site **); /* logs the mistake; -errno */
 void site_free(struct site *);
 /* The scope of an open directory, for the replies of this site; lives as long as the site. */
-struct file_scope *site_scope(struct site *, const struct root *);
+struct file_scope *site_scope(struct site *, const struct root *); /* NULL: no memory */
 /* Backends and pools of a block that has proxy-core.backends.  -ENOMEM. */
 int site_upstream(struct worker *, int block, struct upstream **);
 

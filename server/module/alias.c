@@ -198,7 +198,7 @@ place_alias(struct request *r)
 	text_take(&path, a->prefix.n);
 	r->place = (struct place){ site_scope(r->site, &a->root), TEXT_NONE, a->root.name,
 		path_below(r, a, path) };
-	return (r->place.path.p != NULL ? 0 : 500);
+	return (r->place.scope != NULL && r->place.path.p != NULL ? 0 : 500);
 }
 
 const struct module module_alias = {

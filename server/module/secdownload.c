@@ -236,7 +236,7 @@ place_secdownload(struct request *r)
 	if (!parts_of(&s, request_path(r), &l))
 		return (403);
 	r->place = (struct place){ site_scope(r->site, s.root), TEXT_NONE, s.root->name, l.name };
-	return (0);
+	return (r->place.scope != NULL ? 0 : 500);
 }
 
 static bool

@@ -39,6 +39,7 @@ told(struct request *r, int err, bool is_dir)
 enum vhost_is
 vhost_find(struct request *r, const struct vhost_dir *d)
 {
+	struct file_scope *scope;
 	struct file_entry *e;
 	enum vhost_is is;
 	unsigned i;
@@ -48,7 +49,10 @@ vhost_find(struct request *r, const struct vhost_dir *d)
 	for (i = 0; i < r->vhost.n; i++)
 		if (r->vhost.v[i].root == d->root && text_eq(r->vhost.v[i].name, d->name))
 			return (told(r, r->vhost.v[i].err, r->vhost.v[i].is_dir));
-	e = file_lookup(r->worker->files, scope_of(r, d), d->name, NULL);
+	scope = scope_of(r, d);
+	if (scope == NULL)
+		return (told(r, -ENOMEM, false));
+	e = file_lookup(r->worker->files, scope, d->name, NULL);
 	if (e == NULL) {
 		r->vhost.root = d->root;
 		r->vhost.name = d->name;
@@ -157,7 +161,7 @@ vhost_place(struct request *r, const struct vhost_dir *d, struct text path)
 			return (500);
 	}
 	r->place = (struct place){ scope_of(r, d), below, dir, path };
-	return (0);
+	return (r->place.scope != NULL ? 0 : 500);
 }
 
 /* ---- names */
