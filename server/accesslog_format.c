@@ -6,7 +6,6 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/must.h"
 #include "server/conn/conn.h"
 #include "server/module/module.h"
 #include "server/worker.h"
@@ -268,7 +267,8 @@ make(const struct conf *c, char *err, size_t errsize)
 {
 	struct log_format *f = malloc(sizeof(*f));
 
-	must(f != NULL);
+	if (f == NULL)
+		return (rules_no_memory(err, errsize));
 	tzset(); /* reads /etc/localtime now, and no worker has to */
 	if (log_format_parse(text_of(c->accesslog_format), f, err, errsize))
 		return (f);

@@ -181,7 +181,8 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	struct worker *w = calloc(1, sizeof(*w));
 	int err = 0;
 
-	must(w != NULL);
+	if (w == NULL)
+		return (-ENOMEM);
 	w->conf = *wc;
 	w->rounds_seen = UINT64_MAX; /* not watched yet */
 	w->conf.nworkers = wc->nworkers != 0 ? wc->nworkers : 1;
@@ -195,11 +196,12 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	eviction_init(&w->eviction);
 	w->bans_version = bans_version(wc->bans);
 	w->counters = worker_counters_take(wc->counters_list);
-	w->io = io != NULL ? io : io_new(&wc->io, &err);
+	w->io = w->counters == NULL ? NULL : io != NULL ? io : io_new(&wc->io, &err);
 	if (w->io == NULL) {
-		worker_counters_return(w->counters);
+		if (w->counters != NULL)
+			worker_counters_return(w->counters);
 		free(w);
-		return (err);
+		return (err != 0 ? err : -ENOMEM);
 	}
 	io_count_into(w->io, &w->counters->events);
 	rest_init(&w->rest, w->io, drop_spares);

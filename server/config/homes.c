@@ -4,8 +4,6 @@
 #include <glib.h>
 #include <stdlib.h>
 
-#include "base/must.h"
-
 #define FIELDS 7 /* name:password:uid:gid:comment:directory:shell */
 
 struct homes {
@@ -39,7 +37,8 @@ homes_new(struct text passwd)
 	struct homes *h = calloc(1, sizeof(*h));
 	struct text line;
 
-	must(h != NULL);
+	if (h == NULL)
+		return (NULL);
 	h->of = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, g_free);
 	while (text_next(&passwd, '\n', &line))
 		add(h, line);
@@ -74,6 +73,8 @@ homes_each(const struct homes *h, void (*fn)(const char *user, const char *home,
 	GHashTableIter it;
 	gpointer user, home;
 
+	if (h == NULL)
+		return;
 	g_hash_table_iter_init(&it, h->of);
 	while (g_hash_table_iter_next(&it, &user, &home))
 		fn(user, home, arg);

@@ -17,8 +17,8 @@
 
 struct homes;
 
-struct homes *homes_new(struct text passwd);
-void homes_free(struct homes *); /* NULL is allowed */
+struct homes *homes_new(struct text passwd); /* NULL: no memory; allowed below */
+void homes_free(struct homes *);             /* NULL is allowed */
 /* The directory of this user; NULL: no such user, or none that begins with a slash. */
 const char *homes_find(const struct homes *, struct text user);
 void homes_each(const struct homes *, void (*fn)(const char *user, const char *home, void *arg),

@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/must.h"
 #include "io/io.h"
 #include "proxy-core/backends.h"
 #include "server/module/module.h"
@@ -82,6 +81,8 @@ refuse_value(struct opening *k, const char *directive, const char *value, const 
 	return (refuse(k, directive, line));
 }
 
+static const char no_memory[] = "not enough memory";
+
 /* ---- one of each kind */
 
 static void
@@ -102,7 +103,8 @@ dir_open(struct opening *k, const char *directive, const char *dir)
 	if (g_hash_table_contains(k->p->dirs, dir))
 		return (true);
 	root = malloc(sizeof(*root));
-	must(root != NULL);
+	if (root == NULL)
+		return (refuse(k, directive, no_memory));
 	err = root_open(dir, root);
 	if (err != 0) {
 		free(root);
@@ -140,7 +142,7 @@ pages_free(void *pages)
 
 /* Read once, so that an error page never waits for the disk.  A missing page is replaced by the
  * built-in one. */
-static void
+static bool
 pages_load(struct opening *k, const char *prefix)
 {
 	struct page *v;
@@ -149,9 +151,10 @@ pages_load(struct opening *k, const char *prefix)
 	int status, n;
 
 	if (!is_set(prefix) || g_hash_table_contains(k->p->pages, prefix))
-		return;
+		return (true);
 	v = calloc(PAGES, sizeof(*v));
-	must(v != NULL);
+	if (v == NULL)
+		return (refuse(k, "server.errorfile-prefix", no_memory));
 	for (status = 400; status < PAGES; status++) {
 		n = snprintf(path, sizeof(path), "%s%d.html", prefix, status);
 		if (n >= (int)sizeof(path))
@@ -162,6 +165,7 @@ pages_load(struct opening *k, const char *prefix)
 		source_free(&page);
 	}
 	g_hash_table_insert(k->p->pages, (char *)prefix, v);
+	return (true);
 }
 
 /* Blocks that do not set the map have the same rows. */
@@ -225,7 +229,8 @@ rules_load(struct opening *k, unsigned nr, const struct conf *c)
 	if (key == NULL || g_hash_table_contains(k->p->rules[nr], key))
 		return (true);
 	m = calloc(1, sizeof(*m));
-	must(m != NULL);
+	if (m == NULL)
+		return (refuse(k, kind->directive, no_memory));
 	m->kind = kind;
 	m->rules = kind->make(c, why, sizeof(why));
 	if (m->rules == NULL) {
@@ -236,13 +241,13 @@ rules_load(struct opening *k, unsigned nr, const struct conf *c)
 	return (true);
 }
 
-static void
+static bool
 homes_load(struct opening *k, const struct conf *c)
 {
 	struct source passwd;
 
 	if (!homes_are_used(c) || k->p->homes != NULL)
-		return;
+		return (true);
 	passwd = sources_get(k->sources, SOURCE_FILE, HOMES_FILE, NULL);
 	if (passwd.err != 0)
 		log_event(LOG_WARN, NULL, "userdir.unknown", LF_STR("file", HOMES_FILE),
@@ -250,13 +255,15 @@ homes_load(struct opening *k, const struct conf *c)
 		    LF_STR("then", "no user has a directory; set userdir.basepath"));
 	k->p->homes = homes_new(passwd.bytes);
 	source_free(&passwd);
+	return (k->p->homes != NULL || refuse(k, "userdir.path", no_memory));
 }
 
 /* The directories that modules look up names in. */
 static bool
 visit_places(struct opening *k, const struct conf *c)
 {
-	homes_load(k, c);
+	if (!homes_load(k, c))
+		return (false);
 	if (c->userdir_active && c->userdir_path != NULL &&
 	    !dir_open(k, "userdir.basepath",
 		c->userdir_basepath != NULL ? c->userdir_basepath : "/"))
@@ -322,9 +329,8 @@ visit(const struct conf *c, void *arg)
 	for (i = 0; i < RULES; i++)
 		if (!rules_load(k, (unsigned)i, c))
 			return (false);
-	pages_load(k, c->error_prefix);
-	return (mime_load(k, &c->mime_assign) && log_open(k, log_name_access(c)) &&
-		visit_proxies(k, c));
+	return (pages_load(k, c->error_prefix) && mime_load(k, &c->mime_assign) &&
+		log_open(k, log_name_access(c)) && visit_proxies(k, c));
 }
 
 /* A missing directory is reported when it is used. */
@@ -367,7 +373,8 @@ resources_fetch(const struct config *config)
 		.err = err,
 		.errsize = sizeof(err) };
 
-	must(p != NULL);
+	if (p == NULL)
+		return; /* the server finds the same */
 	tables_make(p);
 	config_each(config, fetch, &k);
 	resources_free(p);
@@ -379,13 +386,18 @@ resources_open(struct opening *k, const struct config *config,
 {
 	struct resources *p = calloc(1, sizeof(*p));
 
-	must(p != NULL);
+	if (p == NULL) {
+		snprintf(k->err, k->errsize, "%s", no_memory);
+		return (NULL);
+	}
 	tables_make(p);
 	p->targets = targets_new(config);
 	k->p = p;
 	k->config = config;
 	k->sources = config_sources(config);
-	if (config_each(config, survey, k) && config_each(config, fn, k))
+	if (p->targets == NULL)
+		snprintf(k->err, k->errsize, "%s", no_memory);
+	else if (config_each(config, survey, k) && config_each(config, fn, k))
 		return (p);
 	resources_free(p);
 	return (NULL);

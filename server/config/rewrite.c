@@ -61,7 +61,10 @@ rewrite_new(const struct conf_map *map, char *err, size_t errsize)
 {
 	struct rewrite *rw = calloc(1, sizeof(*rw) + map->n * sizeof(rw->rule[0]));
 
-	must(rw != NULL);
+	if (rw == NULL) {
+		snprintf(err, errsize, "not enough memory");
+		return (NULL);
+	}
 	for (; rw->n < map->n; rw->n++) {
 		if (!rule_make(&rw->rule[rw->n], &map->v[rw->n], err, errsize)) {
 			rewrite_free(rw);

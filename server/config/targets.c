@@ -6,7 +6,6 @@
 
 #include "base/address.h"
 #include "base/buf.h"
-#include "base/must.h"
 
 #define TARGET_MAX   300u /* bytes of a host and a port */
 #define DEFAULT_PORT 80u
@@ -55,7 +54,8 @@ targets_new(const struct config *config)
 {
 	struct targets *t = calloc(1, sizeof(*t));
 
-	must(t != NULL);
+	if (t == NULL)
+		return (NULL);
 	t->blocks = g_hash_table_new_full(g_str_hash, g_str_equal, g_free, NULL);
 	(void)config_each(config, add, t);
 	return (t);

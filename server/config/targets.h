@@ -13,8 +13,8 @@
 
 struct targets;
 
-struct targets *targets_new(const struct config *);
-void targets_free(struct targets *); /* NULL is allowed */
+struct targets *targets_new(const struct config *); /* NULL: no memory */
+void targets_free(struct targets *);                /* NULL is allowed */
 /* The block (struct conf, proxy_block) that lists "host:port"; the first one if several do.  -1:
  * none. */
 int targets_block(const struct targets *, struct text authority);

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #include "base/log.h"
-#include "base/must.h"
 #include "files/root.h"
 #include "io/io.h"
 #include "server/module/module.h"
@@ -131,7 +130,8 @@ aliases_make(const struct conf *c, char *err, size_t errsize)
 	const char *why = NULL;
 	size_t i;
 
-	must(t != NULL);
+	if (t == NULL)
+		return (rules_no_memory(err, errsize));
 	for (i = 0; why == NULL && i < map->n; i++)
 		why = add(t, &map->v[i]);
 	if (why == NULL)

@@ -519,7 +519,8 @@ cache_make(const struct conf *c, char *err, size_t errsize)
 	const struct conf_pair *p = c->auth_cache.v;
 	uint64_t *age = malloc(sizeof(*age));
 
-	must(age != NULL);
+	if (age == NULL)
+		return (rules_no_memory(err, errsize));
 	if (c->auth_cache.n == 1 && text_eq(p->key, TEXT("max-age")) &&
 	    text_u64(p->value, age) == 0 && *age <= 3600)
 		return (age);

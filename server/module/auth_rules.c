@@ -14,22 +14,25 @@ struct reading {
 	const char *why; /* NULL: no mistake yet */
 };
 
+static const char no_memory[] = "not enough memory";
+
 /* ---- one row */
-
-static struct text
-keep(struct reading *k, struct text t)
-{
-	struct text copy = arena_text(&k->rules->mem, t);
-
-	must(copy.p != NULL);
-	return (copy);
-}
 
 static bool
 wrong(struct reading *k, const char *why)
 {
 	k->why = why;
 	return (false);
+}
+
+static struct text
+keep(struct reading *k, struct text t)
+{
+	struct text copy = arena_text(&k->rules->mem, t);
+
+	if (copy.p == NULL)
+		wrong(k, no_memory);
+	return (copy);
 }
 
 static bool
@@ -88,7 +91,8 @@ add_name(struct reading *k, struct auth_names *to, struct text name)
 {
 	struct text *more = arena_get(&k->rules->mem, (to->n + 1) * sizeof(*more));
 
-	must(more != NULL);
+	if (more == NULL)
+		return (wrong(k, no_memory));
 	if (to->n != 0)
 		memcpy(more, to->v, to->n * sizeof(*more));
 	more[to->n++] = keep(k, name);
@@ -242,15 +246,19 @@ require_make(const struct conf *c, char *err, size_t errsize)
 	struct reading k = { .rules = r };
 	size_t i;
 
-	must(r != NULL);
+	if (r == NULL)
+		return (rules_no_memory(err, errsize));
 	r->refs = 1;
 	arena_init(&r->mem, NULL, 0, 0);
 	r->rows = arena_get(&r->mem, map->n * sizeof(*r->rows));
-	must(r->rows != NULL);
+	if (r->rows == NULL) {
+		rules_free(r);
+		return (rules_no_memory(err, errsize));
+	}
 	memset(r->rows, 0, map->n * sizeof(*r->rows));
 	for (i = 0; i < map->n; i++) {
 		k.row = &r->rows[i];
-		if (row_read(&k, &map->v[i]))
+		if (row_read(&k, &map->v[i]) && k.why == NULL)
 			k.why = needs(c, k.row);
 		if (k.why != NULL) {
 			snprintf(err, errsize, "\"%s\": %s", map->v[i].key.p, k.why);
@@ -316,10 +324,14 @@ file_open(const char *path, int *err)
 	struct auth_file *f = calloc(1, sizeof(*f));
 	char *slash;
 
-	must(f != NULL);
+	if (f != NULL)
+		f->path = strdup(path);
+	if (f == NULL || f->path == NULL) {
+		free(f);
+		*err = -ENOMEM;
+		return (NULL);
+	}
 	f->refs = 1;
-	f->path = strdup(path);
-	must(f->path != NULL);
 	slash = strrchr(f->path, '/');
 	f->name = slash != NULL ? slash + 1 : f->path;
 	if (slash != NULL)

@@ -114,7 +114,8 @@ limits_make(const struct conf *c, char *err, size_t errsize)
 	const char *why;
 	size_t i;
 
-	must(l != NULL);
+	if (l == NULL)
+		return (rules_no_memory(err, errsize));
 	l->signal = SIGTERM;
 	for (i = 0; i < c->cgi_limits.n; i++) {
 		const struct conf_pair *p = &c->cgi_limits.v[i];

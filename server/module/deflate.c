@@ -75,7 +75,8 @@ params_make(const struct conf *c, char *err, size_t errsize)
 	const struct conf_pair *pair = c->deflate_params.v;
 	size_t i;
 
-	must(p != NULL);
+	if (p == NULL)
+		return (rules_no_memory(err, errsize));
 	defaults(p->conf);
 	for (i = 0; i < c->deflate_params.n; i++) {
 		if (param_set(p->conf, &pair[i]))
@@ -128,7 +129,8 @@ load_make(const struct conf *c, char *err, size_t errsize)
 {
 	unsigned *load = malloc(sizeof(*load));
 
-	must(load != NULL);
+	if (load == NULL)
+		return (rules_no_memory(err, errsize));
 	if (hundredths(text_of(c->deflate_load), load))
 		return (load);
 	free(load);
@@ -171,7 +173,8 @@ cache_make(const struct conf *c, char *err, size_t errsize)
 	struct deflate_cache *k = calloc(1, sizeof(*k));
 	int e;
 
-	must(k != NULL);
+	if (k == NULL)
+		return (rules_no_memory(err, errsize));
 	e = root_open(c->deflate_cache_dir, &k->root);
 	if (e != 0) {
 		snprintf(err, errsize, "\"%s\": %s", c->deflate_cache_dir, io_root_error(e));

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/match.h"
-#include "base/must.h"
 #include "server/module/module.h"
 
 #define MAX_AGE_DEFAULT 1u /* without dir-listing.cache */
@@ -67,7 +66,8 @@ exclude_make(const struct conf *c, char *err, size_t errsize)
 	struct dir_names *d = calloc(1, sizeof(*d) + list->n * sizeof(d->v[0]));
 	char why[160];
 
-	must(d != NULL);
+	if (d == NULL)
+		return (rules_no_memory(err, errsize));
 	d->refs = 1;
 	for (; d->n < list->n; d->n++) {
 		d->v[d->n] = match_new(list->v[d->n].p, false, why, sizeof(why));
@@ -116,7 +116,8 @@ file_make(const char *set, const char *usual, char *err, size_t errsize)
 		return (NULL);
 	}
 	name = strdup(strcmp(set, "enable") == 0 ? usual : strcmp(set, "disable") == 0 ? "" : set);
-	must(name != NULL);
+	if (name == NULL)
+		return (rules_no_memory(err, errsize));
 	return (name);
 }
 
@@ -182,7 +183,8 @@ cache_make(const struct conf *c, char *err, size_t errsize)
 	bool ok = true;
 	size_t i;
 
-	must(age != NULL);
+	if (age == NULL)
+		return (rules_no_memory(err, errsize));
 	*age = MAX_AGE_CACHE;
 	for (i = 0; ok && i < map->n; i++) {
 		if (text_eq(map->v[i].key, TEXT("max-age")))

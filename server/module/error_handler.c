@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "server/conn/conn.h"
 #include "server/module/module.h"
 #include "server/reply.h"
@@ -29,7 +28,8 @@ make_of(const char *url, char *err, size_t errsize)
 
 	text_next(&rest, '?', &path);
 	t = calloc(1, sizeof(*t) + path.n + 1 + 3 * rest.n);
-	must(t != NULL);
+	if (t == NULL)
+		return (rules_no_memory(err, errsize));
 	n = urlpath_clean(path, t->store);
 	if (n < 0) {
 		snprintf(err, errsize, "\"%.80s\": expected a path, which begins with \"/\"", url);

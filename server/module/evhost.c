@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "io/io.h"
 #include "server/module/vhost.h"
 
@@ -136,7 +135,8 @@ evhost_make(const struct conf *c, char *err, size_t errsize)
 	const char *why;
 	size_t n = 0;
 
-	must(e != NULL);
+	if (e == NULL)
+		return (rules_no_memory(err, errsize));
 	why = open_root(e, c->evhost_pattern, &n);
 	if (why == NULL)
 		why = pieces_read(e, text_of(c->evhost_pattern + n));

@@ -104,7 +104,8 @@ make(const struct conf_map *map, char *err, size_t errsize)
 	const char *why;
 	size_t i;
 
-	must(x != NULL);
+	if (x == NULL)
+		return (rules_no_memory(err, errsize));
 	for (i = 0; i < map->n; i++) {
 		x->rows[i].prefix = without_star(map->v[i].key);
 		why = row_read(map->v[i].value, &x->rows[i]);

@@ -47,6 +47,7 @@ struct rules_kind {
 	void (*free)(void *);
 };
 extern const struct rules_kind *const rules_kinds[RULES + 1];
+void *rules_no_memory(char *err, size_t errsize); /* what make() returns then */
 
 /* The modules of a site, for each stage. */
 void modules_of(const struct conf *, struct site_modules *);

@@ -1,6 +1,8 @@
 /* server/module/modules.c -- the table of modules, and the stages; see module.h. */
 #include "server/module/module.h"
 
+#include <stdio.h>
+
 #include "server/conn/conn.h"
 #include "server/module/error_handler.h"
 #include "server/reply.h"
@@ -26,6 +28,13 @@ const struct rules_kind *const rules_kinds[RULES + 1] = {
 #include "server/module/rules.def"
 #undef R
 };
+
+void *
+rules_no_memory(char *err, size_t errsize)
+{
+	snprintf(err, errsize, "not enough memory");
+	return (NULL);
+}
 
 void
 modules_of(const struct conf *c, struct site_modules *out)

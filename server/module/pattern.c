@@ -7,6 +7,7 @@
 #include "base/must.h"
 #include "wire/base64url.h"
 #include "wire/urlpath.h"
+#include "server/module/module.h"
 
 enum what { LITERAL, CAPTURE, CONDITION, SCHEME, AUTHORITY, PORT, PATH, QUERY, QSA };
 
@@ -152,7 +153,10 @@ rule_make(struct patterns *ps, struct rule *r, const struct conf_pair *pair, cha
 	char why[128];
 
 	r->part = calloc(rest.n + 1, sizeof(*r->part));
-	must(r->part != NULL);
+	if (r->part == NULL) {
+		rules_no_memory(err, errsize);
+		return (false);
+	}
 	for (; rest.n != 0; r->nparts++) {
 		if (!read_part(&r->part[r->nparts], &rest)) {
 			snprintf(err, errsize,
@@ -175,7 +179,8 @@ patterns_new(const struct conf_map *map, char *err, size_t errsize)
 {
 	struct patterns *ps = calloc(1, sizeof(*ps) + map->n * sizeof(ps->rule[0]));
 
-	must(ps != NULL);
+	if (ps == NULL)
+		return (rules_no_memory(err, errsize));
 	while (ps->n < map->n) {
 		ps->n++;
 		if (!rule_make(ps, &ps->rule[ps->n - 1], &map->v[ps->n - 1], err, errsize)) {

@@ -64,9 +64,8 @@ make(const struct conf *c, char *err, size_t errsize)
 {
 	struct pace_share *p = calloc(1, sizeof(*p));
 
-	(void)err;
-	(void)errsize;
-	must(p != NULL);
+	if (p == NULL)
+		return (rules_no_memory(err, errsize));
 	p->limit = c->server_rate << 10;
 	return (p);
 }

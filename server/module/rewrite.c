@@ -97,8 +97,8 @@ can_begin(const struct conf_map *map, char *err, size_t errsize)
 	return (true);
 }
 
-/* One list of all rules of the block. */
-static void
+/* One list of all rules of the block.  False: no memory. */
+static bool
 join(const struct conf *c, enum family f, struct conf_map *all, size_t *nonce)
 {
 	const struct conf_map *list[LISTS_MAX];
@@ -108,7 +108,8 @@ join(const struct conf *c, enum family f, struct conf_map *all, size_t *nonce)
 	for (i = 0; i < n; i++)
 		room += list[i]->n;
 	all->v = calloc(room, sizeof(*all->v));
-	must(all->v != NULL);
+	if (all->v == NULL)
+		return (false);
 	for (i = 0; i < n; i++) {
 		if (i == once)
 			*nonce = all->n;
@@ -117,6 +118,7 @@ join(const struct conf *c, enum family f, struct conf_map *all, size_t *nonce)
 		memcpy(all->v + all->n, list[i]->v, list[i]->n * sizeof(*all->v));
 		all->n += list[i]->n;
 	}
+	return (true);
 }
 
 static void *
@@ -125,8 +127,10 @@ make_of(const struct conf *c, enum family f, char *err, size_t errsize)
 	struct rewrites *rw = calloc(1, sizeof(*rw));
 	struct conf_map all;
 
-	must(rw != NULL);
-	join(c, f, &all, &rw->nonce);
+	if (rw == NULL || !join(c, f, &all, &rw->nonce)) {
+		free(rw);
+		return (rules_no_memory(err, errsize));
+	}
 	rw->block = all.block;
 	if (can_begin(&all, err, errsize))
 		rw->patterns = patterns_new(&all, err, errsize);

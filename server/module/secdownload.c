@@ -13,7 +13,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "files/root.h"
 #include "server/module/module.h"
 #include "server/worker.h"
@@ -63,7 +62,8 @@ make(const struct conf *c, char *err, size_t errsize)
 	const char *why = fault_of(c);
 	int error = 0;
 
-	must(root != NULL);
+	if (root == NULL)
+		return (rules_no_memory(err, errsize));
 	if (why == NULL && (error = root_open(c->secdownload_root, root)) != 0)
 		why = io_root_error(error);
 	if (why == NULL)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/must.h"
 #include "io/disk/pools.h"
 #include "io/file.h"
 #include "server/process/impl.h"
@@ -151,15 +150,14 @@ runs_programs(const struct conf *c, void *found)
 }
 
 /* Status pages show it from the first configuration with programs on. */
-static void
+static int
 cgi_make(struct process *ps, const struct config *config)
 {
 	const struct address *a = ps->helper != NULL ? helper_cgi(ps->helper) : NULL;
 	bool found = false;
 
 	(void)config_each(config, runs_programs, &found);
-	if (found && a != NULL && ps->cgi.n == 0)
-		must(backends_add(&ps->cgi, "cgi", a, 1, 1) == 0);
+	return (found && a != NULL && ps->cgi.n == 0 ? backends_add(&ps->cgi, "cgi", a, 1, 1) : 0);
 }
 
 static int
@@ -239,17 +237,22 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	};
 	int err;
 
-	must(g != NULL);
+	if (g == NULL) {
+		log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", -ENOMEM));
+		config_free(config);
+		process_unlisten(ps, ls);
+		return (-ENOMEM);
+	}
 	list_init(&g->link);
 	g->config = config;
 	g->listeners = *ls;
 	g->pools_conf = pc;
 	g->nworkers = generation_workers(c);
 	g->workers = calloc(g->nworkers, sizeof(struct worker *));
-	must(g->workers != NULL);
-	err = resources_make(ps, g);
+	err = g->workers == NULL ? -ENOMEM : resources_make(ps, g);
 	config_forget_sources(config);
-	cgi_make(ps, config);
+	if (err == 0)
+		err = cgi_make(ps, config);
 	if (err == 0)
 		err = pools_make(ps, g);
 	if (err == 0)

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "base/must.h"
 #include "io/journal.h"
 #include "server/config/log_names.h"
 #include "server/process/impl.h"
@@ -99,9 +98,11 @@ process_accesslog(void *arg, const char *path, struct logfile **log)
 			return (0);
 		}
 	f = calloc(1, sizeof(*f) + strlen(path) + 1);
-	must(f != NULL);
-	strcpy(f->path, path);
-	err = log_open(ps, path, &f->log);
+	err = -ENOMEM;
+	if (f != NULL) {
+		strcpy(f->path, path);
+		err = log_open(ps, path, &f->log);
+	}
 	if (err == 0) {
 		list_add_tail(&ps->access_files, &f->link);
 		*log = f->log;

@@ -18,7 +18,6 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/meters.h"
-#include "base/must.h"
 #include "server/conn/conn.h"
 #include "server/process/impl.h"
 #include "server/process/starter.h"
@@ -257,15 +256,17 @@ confine(struct process *ps, const struct config *config)
 }
 
 /* What all generations use. */
-static void
+static bool
 shared_make(struct process *ps)
 {
 	ps->clients = clients_new();
 	ps->meters = meters_new(METERS_SETS);
 	ps->bans = bans_new();
-	must(ps->clients != NULL && ps->bans != NULL && ps->meters != NULL);
-	ps->handover = handover_new(ps->clients);
-	must(ps->handover != NULL);
+	if (ps->clients != NULL && ps->bans != NULL && ps->meters != NULL)
+		ps->handover = handover_new(ps->clients);
+	if (ps->handover == NULL)
+		log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", -ENOMEM));
+	return (ps->handover != NULL);
 }
 
 static void
@@ -336,7 +337,8 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		process_end(&ps);
 		return (ps.draining ? 0 : EX_CANTCREAT);
 	}
-	shared_make(&ps);
+	if (!shared_make(&ps))
+		rc = EX_OSERR;
 	if (rc == 0)
 		rc = opt->one ? run_one(&ps, config) : run(&ps, config);
 	else

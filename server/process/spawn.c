@@ -10,7 +10,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/must.h"
 #include "server/config/spawn.h"
 #include "server/process/impl.h"
 
@@ -52,6 +51,7 @@ start(struct process *ps, const char *line)
 {
 	char why[HELPER_WHY_MAX] = "";
 	size_t i;
+	char *kept;
 	int fd;
 
 	for (i = 0; i < ps->napps; i++)
@@ -65,15 +65,16 @@ start(struct process *ps, const char *line)
 		}
 	if (ps->napps == SPAWN_MAX)
 		return (-E2BIG);
-	fd = helper_spawn_start(ps->helper, line, why);
+	kept = strdup(line);
+	fd = kept == NULL ? -ENOMEM : helper_spawn_start(ps->helper, line, why);
 	if (fd < 0) {
+		free(kept);
 		if (fd != -ECANCELED)
 			log_failed(line, fd, why);
 		return (fd);
 	}
 	ps->apps[ps->napps].fd = fd;
-	ps->apps[ps->napps].line = strdup(line);
-	must(ps->apps[ps->napps].line != NULL);
+	ps->apps[ps->napps].line = kept;
 	ps->napps++;
 	return (0);
 }

@@ -24,7 +24,6 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "base/must.h"
 #include "io/notify.h"
 #include "server/process/impl.h"
 #include "server/process/starter.h"
@@ -314,9 +313,10 @@ take_application(struct process *ps, const struct helper_request *item, int fd)
 
 	if (fd < 0 || ps->napps == SPAWN_MAX)
 		return (-EPROTO);
-	a->fd = fd;
 	a->line = strdup(item->name);
-	must(a->line != NULL);
+	if (a->line == NULL)
+		return (-ENOMEM);
+	a->fd = fd;
 	ps->napps++;
 	return (0);
 }

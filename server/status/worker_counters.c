@@ -37,7 +37,8 @@ worker_counters_new(struct counters_list *all)
 	size_t size = (sizeof(struct worker_counters) + LINE - 1) / LINE * LINE;
 	struct worker_counters *t = aligned_alloc(LINE, size);
 
-	must(t != NULL);
+	if (t == NULL)
+		return (NULL);
 	memset(t, 0, size);
 	running_desk_init(&t->desk);
 	t->next = all->first;
@@ -54,7 +55,8 @@ worker_counters_take(struct counters_list *all)
 		;
 	if (t == NULL)
 		t = worker_counters_new(all);
-	shared_set(t->used, true);
+	if (t != NULL)
+		shared_set(t->used, true);
 	return (t);
 }
 

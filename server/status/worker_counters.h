@@ -59,9 +59,9 @@ struct counters_list {
 };
 
 void counters_list_init(struct counters_list *);
-void counters_list_free(struct counters_list *); /* no worker is left */
-struct worker_counters *worker_counters_take(struct counters_list *);
-void worker_counters_return(struct worker_counters *); /* its worker has ended */
+void counters_list_free(struct counters_list *);                      /* no worker is left */
+struct worker_counters *worker_counters_take(struct counters_list *); /* NULL: no memory */
+void worker_counters_return(struct worker_counters *);                /* its worker has ended */
 struct worker_counters *worker_counters_first(
     const struct counters_list *); /* any thread; then ->next */
 
