@@ -145,7 +145,8 @@ body_room(struct body *b, size_t n)
 	struct body_chunk *c = b->chunks;
 	bool fits = c != NULL && IO_CHUNK - c->used >= n;
 
-	must(n <= IO_CHUNK);
+	if (n > IO_CHUNK)
+		return (NULL);
 	if (!(fits && continues(b)) && !ring_grow(b))
 		return (NULL);
 	if (!fits && !chunk_add(b))

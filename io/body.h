@@ -41,8 +41,8 @@ struct body {
 void body_init(struct body *, struct io *);
 void body_clear(struct body *); /* releases everything; the body can be used again */
 bool body_copy(struct body *, struct text t);
-/* Space for n <= IO_CHUNK contiguous bytes at the end.  Write there, then call body_wrote() with
- * the number of bytes. */
+/* Space for n contiguous bytes at the end.  Write there, then call body_wrote() with the number of
+ * bytes.  NULL: no memory, or n > IO_CHUNK. */
 char *body_room(struct body *, size_t n);
 void body_wrote(struct body *, size_t n);
 bool body_lend(struct body *, struct text t, void (*release)(void *), void *owner);

@@ -20,6 +20,8 @@
 #include "wire/message.h"
 #include "server/worker.h"
 
+#define LINES_MAX 8192u /* of one setting: the head of a reply is one chunk of io/body.h */
+
 struct setenv_lines {
 	struct text lines; /* each with CRLF */
 	size_t n;
@@ -79,6 +81,15 @@ check(const struct conf_map *map, enum name_kind kind, char *err, size_t errsize
 	return (why == NULL);
 }
 
+static void
+lines_free(void *rules)
+{
+	struct setenv_lines *s = rules;
+
+	free((char *)s->lines.p);
+	free(s);
+}
+
 static void *
 lines_make(const struct conf_map *map, char *err, size_t errsize)
 {
@@ -89,25 +100,20 @@ lines_make(const struct conf_map *map, char *err, size_t errsize)
 	if (!check(map, OF_REPLY, err, errsize))
 		return (NULL);
 	s = calloc(1, sizeof(*s) + map->n * sizeof(*s->names));
-	must(s != NULL);
-	buf_init(&b, 0);
+	if (s == NULL)
+		return (rules_no_memory(err, errsize));
+	buf_init(&b, LINES_MAX);
 	for (i = 0; i < map->n; i++) {
 		s->names[s->n++] = map->v[i].key;
 		if (map->v[i].value.n != 0)
 			buf_printf(&b, "%s: %s\r\n", map->v[i].key.p, map->v[i].value.p);
 	}
-	must(!b.failed);
 	s->lines = buf_as_text(&b);
-	return (s);
-}
-
-static void
-lines_free(void *rules)
-{
-	struct setenv_lines *s = rules;
-
-	free((char *)s->lines.p);
-	free(s);
+	if (!b.failed)
+		return (s);
+	lines_free(s);
+	snprintf(err, errsize, "expected at most %u bytes in all lines", LINES_MAX);
+	return (NULL);
 }
 
 /* The map itself is what a request needs. */
@@ -119,7 +125,8 @@ map_make(const struct conf_map *map, enum name_kind kind, char *err, size_t errs
 	if (!check(map, kind, err, errsize))
 		return (NULL);
 	m = malloc(sizeof(*m));
-	must(m != NULL);
+	if (m == NULL)
+		return (rules_no_memory(err, errsize));
 	*m = *map;
 	return (m);
 }

@@ -75,6 +75,7 @@ for (
 	[ 'add-response-header = ( "a b" => "x" )', 'no name' ],
 	[ 'add-environment = ( "A-B" => "x" )', 'letters, digits' ],
 	[ 'add-response-header = ( ' . join(', ', map { qq{"X-$_" => "x"} } 1 .. 41) . ' )', 'at most 40' ],
+	[ 'add-response-header = ( "X-1" => "' . 'x' x 5000 . '", "X-2" => "' . 'x' x 5000 . '" )', 'at most 8192 bytes' ],
 ) {
 	my ($line, $why) = @$_;
 	my $bad = Test::Server->start(conf => "setenv.$line\n", unchecked => 1);

@@ -112,6 +112,7 @@ test_room(void)
 	char *p;
 
 	setup();
+	g_assert_null(body_room(&b, IO_CHUNK + 1));
 	p = body_room(&b, IO_CHUNK);
 	memcpy(p, "abc", 3);
 	body_wrote(&b, 3);
