@@ -16,11 +16,22 @@ struct out {
 	void *arg;
 };
 
-static void
-put(struct out *o, struct text name)
+/* The configuration has its own value for the application. */
+static bool
+is_ours(const struct fields *f, struct text name)
 {
-	if (!o->value.failed)
-		o->put(o->arg, name, buf_as_text(&o->value));
+	size_t i = 0;
+
+	while (i < f->n && !(f->v[i].ours && header_is_alike(f->v[i].name, name)))
+		i++;
+	return (i < f->n);
+}
+
+static void
+put(struct out *o, struct text name, struct text value)
+{
+	if (!o->value.failed && !is_ours(o->fields, name))
+		o->put(o->arg, name, value);
 	o->value.n = 0;
 }
 
@@ -28,12 +39,11 @@ put(struct out *o, struct text name)
 static void
 put_last(struct out *o, struct text name, struct text value)
 {
-	if (o->value.n == 0 && !o->value.failed) {
-		o->put(o->arg, name, value);
-		return;
+	if (o->value.n != 0) {
+		buf_text(&o->value, value);
+		value = buf_as_text(&o->value);
 	}
-	buf_text(&o->value, value);
-	put(o, name);
+	put(o, name, value);
 }
 
 static struct text
@@ -139,7 +149,7 @@ put_standard(struct out *o)
 	add_node(o, peer_of(o->req));
 	add_value(o, "host", o->req->host);
 	add_value(o, "proto", o->req->scheme);
-	put(o, TEXT("Forwarded"));
+	put(o, TEXT("Forwarded"), buf_as_text(&o->value));
 }
 
 int
@@ -218,6 +228,10 @@ client_field_passes(const struct proxy_request *r, const struct fields *f, size_
 	char dst[LONGEST];
 	struct text name = with_dashes(f->v[i].name, dst);
 
-	return (header_passes(f, i) && !is_written(r, name) &&
+	if (!header_passes(f, i))
+		return (false);
+	if (f->v[i].ours)
+		return (true);
+	return (!is_written(r, name) &&
 		(f->v[i].set || is_believed(r, name) || !(is_named(r, name) || is_claim(name))));
 }

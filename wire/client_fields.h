@@ -21,12 +21,13 @@
 /* Texts are valid during the call. */
 typedef void client_field_put(void *arg, struct text name, struct text value);
 
-/* Calls put once for each field.  index: of the request's headers.  0 or -ENOMEM. */
+/* Calls put once for each field that the configuration does not set itself.  index: of the
+ * request's headers.  0 or -ENOMEM. */
 int client_fields_write(const struct proxy_request *, const struct fields *index,
     client_field_put *, void *arg);
 /* True for the field index->v[i] of the client that an application may get: header_passes() is
  * true, client_fields_write() does not write it, and it is no claim of an untrusted peer about the
- * client. */
+ * client; or the configuration sets it. */
 bool client_field_passes(const struct proxy_request *, const struct fields *index, size_t i);
 
 #endif

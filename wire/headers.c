@@ -16,14 +16,44 @@ header_value_ok(struct text value)
 	return (skip_value(value.p, value.p + value.n) == value.p + value.n);
 }
 
+static char
+dashed(char c)
+{
+	return (c == '_' ? '-' : byte_lower(c));
+}
+
+bool
+header_is_alike(struct text a, struct text b)
+{
+	size_t i = 0;
+
+	if (a.n != b.n)
+		return (false);
+	while (i < a.n && dashed(a.p[i]) == dashed(b.p[i]))
+		i++;
+	return (i == a.n);
+}
+
+static bool
+is_plain(struct text name)
+{
+	size_t i = 0;
+
+	while (i < name.n && (byte_is_alnum(name.p[i]) || dashed(name.p[i]) == '-'))
+		i++;
+	return (name.n > 0 && i == name.n);
+}
+
 bool
 header_passes(const struct fields *f, size_t i)
 {
 	/* written by each codec, except Proxy */
-	static const struct text ours[] = { TEXT("Content-Length"), TEXT("Proxy") };
+	static const struct text never[] = { TEXT("Content-Length"), TEXT("Proxy") };
 	struct text name = f->v[i].name;
 
-	return (text_is_plain(name, '-') && !text_is_one_of(name, ours, NELEM(ours)) &&
+	if (f->v[i].ours)
+		return (is_plain(name));
+	return (text_is_plain(name, '-') && !text_is_one_of(name, never, NELEM(never)) &&
 		(f->v[i].set || !header_is_control(name)) && !fields_is_hop(f, i));
 }
 

@@ -54,7 +54,10 @@ bool header_value_ok(struct text value);
 /* True for a field of a client that an application may get, see also client_field_passes().  Not:
  * hop-by-hop fields, control headers, Content-Length, Proxy (as HTTP_PROXY it would redirect the
  * application's own requests), and names with bytes other than letters, digits and '-'
- * (X_Forwarded_For must not pass for X-Forwarded-For). */
+ * (X_Forwarded_For must not pass for X-Forwarded-For).  A field that is ours passes; its name may
+ * also have '_'. */
 bool header_passes(const struct fields *, size_t i);
+/* True if both names make the same CGI variable: '_' is '-'. */
+bool header_is_alike(struct text a, struct text b);
 
 #endif

@@ -69,6 +69,7 @@ struct http_request {
 	bool chunked;           /* Transfer-Encoding: chunked */
 	int64_t content_length; /* -1: none */
 	uint16_t nheaders;
+	uint16_t nours; /* of these, at the end: those that the configuration has put there */
 	/* .p NULL: absent.  Of a repeated list header the first line; see nheaders for all lines.
 	 * A repeated Range, If-Range or date condition cannot be one value: Range (for the first
 	 * two) or the condition counts as absent.

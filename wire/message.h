@@ -15,7 +15,10 @@
 
 struct proxy_field {
 	struct text name, value;
-	bool set; /* by the configuration: a control header of this name may pass */
+	bool set; /* made by the configuration: a control header of this name may pass */
+	/* As the configuration has it, without a byte of the client: passes whatever its name is,
+	 * and takes the place of what this server says of the client. */
+	bool ours;
 };
 
 /* What an application gets about the client (client_fields.h); values of proxy-core.forwarded. */

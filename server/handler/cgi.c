@@ -159,7 +159,7 @@ drop_password(struct relay *rl)
 	for (i = 0; i < q->nvariables; i++)
 		asked = asked || text_eq(q->variables[i].name, TEXT("REMOTE_USER"));
 	for (i = 0; i < q->nheaders; i++)
-		if (!asked || !text_ieq(h[i].name, TEXT("Authorization")))
+		if (!asked || h[i].ours || !text_ieq(h[i].name, TEXT("Authorization")))
 			h[n++] = h[i];
 	q->nheaders = n;
 }

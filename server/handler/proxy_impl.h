@@ -102,6 +102,8 @@ bool proxy_local_redirect(struct relay *, const struct proxy_reply *);
 bool proxy_pin(struct request *, unsigned *place);
 /* The URI that the conditions saw: the client's, or that of a changed path.  .p NULL: no memory. */
 struct text proxy_target(struct request *);
+/* One line for each field that setenv sets (proxy_ours.c).  False: no memory. */
+bool proxy_join_ours(struct relay *);
 /* Logs and counts a control header that has no effect. */
 void proxy_dropped(const struct relay *, struct text name, const char *why);
 /* Allows or drops each control header and does what hints ask for.  Returns the header that asks

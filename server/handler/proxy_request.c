@@ -83,10 +83,14 @@ fill_headers(struct relay *rl, struct proxy_request *q)
 		return (false);
 	for (i = 0; i < r->http.nheaders; i++) {
 		const struct http_header *h = &r->http.headers[i];
-		bool is_host = r->host_changed && text_ieq(h->name, TEXT("Host"));
+		bool is_host = r->host_changed && text_ieq(h->name, TEXT("Host")),
+		     is_ours = i >= (size_t)(r->http.nheaders - r->http.nours);
 
-		if (!header_is_control(h->name))
-			add_field(rl, f, &n, h->name, is_host ? r->http.host : h->value);
+		if (header_is_control(h->name) && !is_ours)
+			continue;
+		add_field(rl, f, &n, h->name, is_host ? r->http.host : h->value);
+		if (is_ours)
+			f[n - 1].set = f[n - 1].ours = true;
 	}
 	/* The parser has put the authority of an absolute-form into Host; an HTTP/1.0 request may
 	 * have no such field. */
@@ -272,5 +276,6 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->unsized = r->streams && r->body_left < 0;
 	q->upgrade = proxy_upgrade(r);
 	q->safe = q->content_length <= 0 && !q->unsized && only_reads(r);
-	return (!rl->unusable && q->target.p != NULL && q->redirect_uri.p != NULL);
+	return (!rl->unusable && q->target.p != NULL && q->redirect_uri.p != NULL &&
+		proxy_join_ours(rl));
 }

@@ -1,7 +1,8 @@
 /* server/module/setenv.c -- setenv.*: header fields and variables of the configuration.
  *
  *   setenv.add-request-header     a field of the client gets ", value" behind its own
- *   setenv.set-request-header     takes the place of the client's; "": removes it
+ *   setenv.set-request-header     takes the place of the client's; "": removes it.  An application
+ *                                 gets both whatever Connection lists (wire/client_fields.h)
  *   setenv.add-response-header    one more line
  *   setenv.set-response-header    takes the place of each such line of the reply; "": removes
  *   setenv.add-environment        a variable of the application, unless it has a value already
@@ -222,57 +223,63 @@ head_setenv(struct request *r, int status, const struct file_entry *e, struct bu
 
 /* ---- the request */
 
-/* The field of this name for the server itself. */
+/* Removes the lines of a field.  A client's line that makes the same CGI variable goes, too: it
+ * could stand in place of the configuration's.  adds: lines of this very name stay. */
 static void
-note_known(struct http_request *h, struct text name, struct text value)
+drop_lines(struct http_request *h, struct text name, bool adds)
 {
-	unsigned i;
+	uint16_t i, n = 0, ours = (uint16_t)(h->nheaders - h->nours);
 
-	for (i = 0; i < HH_N; i++) {
-		if (!text_ieq(name, text_of(http1_name((enum http_known)i))))
-			continue;
-		h->known[i] = value;
-		h->repeated &= ~(1u << i);
+	for (i = 0; i < h->nheaders; i++) {
+		struct http_header line = h->headers[i];
+		bool same = text_ieq(line.name, name);
+
+		if (same ? adds : i >= ours || !header_is_alike(line.name, name))
+			h->headers[n++] = line;
+		else if (i >= ours)
+			h->nours--;
 	}
+	h->nheaders = n;
 }
 
-/* All values of the field, joined, and none of its lines any more; .p NULL: no memory. */
-static struct text
-take_field(struct request *r, struct text name)
+/* All values of the field, joined; .p NULL: there is none.  False: no memory. */
+static bool
+joined(struct request *r, struct text name, struct text *all)
 {
-	struct http_request *h = &r->http;
-	struct text all = TEXT("");
-	uint16_t i, n = 0;
+	const struct http_request *h = &r->http;
 	struct buf b;
+	uint16_t i;
+	bool ok;
 
+	*all = TEXT_NONE;
 	buf_init(&b, 0);
 	for (i = 0; i < h->nheaders; i++) {
-		if (!text_ieq(h->headers[i].name, name)) {
-			h->headers[n++] = h->headers[i];
+		if (!text_ieq(h->headers[i].name, name))
 			continue;
-		}
 		if (b.n != 0)
 			buf_str(&b, text_ieq(name, TEXT("Cookie")) ? "; " : ", ");
 		buf_text(&b, h->headers[i].value);
 	}
-	h->nheaders = n;
-	if (b.n != 0 || b.failed)
-		all = b.failed ? TEXT_NONE : arena_text(&r->arena, buf_as_text(&b));
+	if (b.n != 0)
+		*all = arena_text(&r->arena, buf_as_text(&b));
+	ok = !b.failed && (b.n == 0 || all->p != NULL);
 	buf_free(&b);
-	return (all);
+	return (ok);
 }
 
-static struct text
-joined(struct request *r, struct text a, struct text b)
+/* The field of this name for the server itself. */
+static bool
+note_known(struct request *r, struct text name)
 {
-	char *p = arena_get(&r->arena, a.n + b.n + 2);
+	struct http_request *h = &r->http;
+	unsigned i = 0;
 
-	if (p == NULL)
-		return (TEXT_NONE);
-	memcpy(p, a.p, a.n);
-	memcpy(p + a.n, ", ", 2);
-	memcpy(p + a.n + 2, b.p, b.n);
-	return ((struct text){ p, a.n + b.n + 2 });
+	while (i < HH_N && !text_ieq(name, text_of(http1_name((enum http_known)i))))
+		i++;
+	if (i == HH_N)
+		return (true);
+	h->repeated &= ~(1u << i);
+	return (joined(r, name, &h->known[i]));
 }
 
 /* False: no memory, or too many fields. */
@@ -280,18 +287,15 @@ static bool
 put_field(struct request *r, const struct conf_pair *p, bool adds)
 {
 	struct http_request *h = &r->http;
-	struct text had = take_field(r, p->key), value = p->value;
 
-	if (had.p == NULL)
-		return (false);
-	if (adds && had.n != 0)
-		value = value.n != 0 ? joined(r, had, value) : had;
-	if (value.p == NULL || h->nheaders == HTTP_MAX_HEADERS)
-		return (false);
-	note_known(h, p->key, value.n != 0 ? value : TEXT_NONE);
-	if (value.n != 0)
-		h->headers[h->nheaders++] = (struct http_header){ p->key, value };
-	return (true);
+	drop_lines(h, p->key, adds);
+	if (p->value.n != 0) {
+		if (h->nheaders == HTTP_MAX_HEADERS)
+			return (false);
+		h->headers[h->nheaders++] = (struct http_header){ p->key, p->value };
+		h->nours++;
+	}
+	return (note_known(r, p->key));
 }
 
 static bool

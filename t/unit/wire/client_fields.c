@@ -130,6 +130,36 @@ test_not_named(void)
 	    "X-Host: www.example.org:81\n");
 }
 
+#define OURS(n, v)                                                           \
+	{                                                                    \
+		.name = TEXT(n), .value = TEXT(v), .set = true, .ours = true \
+	}
+
+/* The configuration's own fields pass whatever their names are, and nothing stands beside them. */
+static void
+test_ours(void)
+{
+	static const struct proxy_field v[] = { H("Connection", "x-key, x-real-ip, remote-user"),
+		H("X-Forwarded-Proto", "theirs"), H("X_Tenant", "theirs"), OURS("X-Key", "k"),
+		OURS("X_Tenant", "t"), OURS("X-Real-IP", "10.1.1.1"), OURS("Remote-User", "joe"),
+		OURS("X_Forwarded_Proto", "https"), OURS("Proxy-Authorization", "Basic x"),
+		OURS("X-Forwarded-For", "10.1.1.2"), OURS("X-Sendfile-Type", "X-Sendfile"),
+		OURS("a.b", "no name of a variable") };
+	struct proxy_request r = a_request("GET");
+
+	g_assert_cmpstr(sent(&r, v, NELEM(v)), ==,
+	    "X-Key: k\n"
+	    "X_Tenant: t\n"
+	    "X-Real-IP: 10.1.1.1\n"
+	    "Remote-User: joe\n"
+	    "X_Forwarded_Proto: https\n"
+	    "Proxy-Authorization: Basic x\n"
+	    "X-Forwarded-For: 10.1.1.2\n"
+	    "X-Sendfile-Type: X-Sendfile\n"
+	    "X-Forwarded-Host: www.example.org:81\n"
+	    "X-Host: www.example.org:81\n");
+}
+
 static void
 test_nodes(void)
 {
@@ -153,6 +183,7 @@ main(int argc, char **argv)
 	g_test_add_func("/forward/untrusted", test_untrusted);
 	g_test_add_func("/forward/trusted", test_trusted);
 	g_test_add_func("/forward/not named", test_not_named);
+	g_test_add_func("/forward/ours", test_ours);
 	g_test_add_func("/forward/nodes", test_nodes);
 	return (g_test_run());
 }
