@@ -231,7 +231,8 @@ put_content_range(char *p, struct range_part g, uint64_t size)
 	return (put(p, CRLF));
 }
 
-/* Head of a reply with bytes of a file: status, type, length, and the range if there is one. */
+/* Head of a reply with bytes of a file: status, type, length, and the range if there is one.  A 304
+ * has no type, but what modules add may depend on it. */
 static bool
 file_head(struct request *r, const struct file_entry *e, int status, const struct file_facts *f,
     struct text type, uint64_t length, const struct range_part *one, const struct reply_extra *x)
@@ -340,7 +341,7 @@ check_conditions(struct request *r, struct file_entry *e, const struct file_fact
 
 	if (status == 304) {
 		r->status = 304;
-		*ok = file_head(r, e, 304, f, TEXT_NONE, 0, NULL, x);
+		*ok = file_head(r, e, 304, f, f->type, 0, NULL, x);
 	} else if (status == 412) {
 		reply_error(r, 412);
 	}

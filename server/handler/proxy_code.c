@@ -78,14 +78,18 @@ status_fits(int status)
 	return (status >= 200 && status != 204 && status != 205 && status != 206 && status != 304);
 }
 
-/* The reply depends on Accept-Encoding. */
+/* The reply depends on Accept-Encoding.  A 304 without a type may stand for one that does. */
 static bool
 fits(const struct relay *rl, const struct proxy_reply *p)
 {
 	const struct request *r = rl->r;
 	struct text type = field(p, TEXT("content-type"));
 
-	if (r->site->deflate.n == 0 || !status_fits(p->status) || type.n == 0)
+	if (r->site->deflate.n == 0)
+		return (false);
+	if (p->status == 304 && type.n == 0)
+		return (!has_field(p, TEXT("content-encoding")));
+	if ((!status_fits(p->status) && p->status != 304) || type.n == 0)
 		return (false);
 	return (deflate_fits(&r->site->style.varies, type, p->content_length) &&
 		!has_field(p, TEXT("content-encoding")) && !has_field(p, TEXT("content-range")) &&

@@ -3,7 +3,8 @@
  *   "access plus 1 hours"                Cache-Control: max-age=3600     Expires: ... in HTTP/1.0
  *   "modification plus 1 months 2 days"  counted from the date of the file
  *
- * A reply of an application that says itself how long it is fresh stays as it is.
+ * A reply of an application that says itself how long it is fresh stays as it is.  A 304 says what
+ * the 200 would say (RFC 9110, 15.4.5), because it makes a stored reply fresh again.
  */
 #include "server/module/module.h"
 
@@ -210,7 +211,8 @@ head_expire(struct request *r, int status, const struct file_entry *e, struct bu
 	char date[HTTP_DATE_LEN + 1];
 	int64_t changed;
 
-	if ((status != 200 && status != 206) || reply_given(r, TEXT("Cache-Control")).p != NULL ||
+	if ((status != 200 && status != 206 && status != 304) ||
+	    reply_given(r, TEXT("Cache-Control")).p != NULL ||
 	    reply_given(r, TEXT("Expires")).p != NULL)
 		return;
 	row = row_of(r, e);
