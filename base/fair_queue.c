@@ -275,6 +275,12 @@ fair_queue_running(const struct fair_queue_item *i)
 	return (i->row->running);
 }
 
+unsigned
+fair_queue_queued(const struct fair_queue_item *i)
+{
+	return (i->row->length);
+}
+
 void
 fair_queue_take(struct fair_queue *r, struct fair_queue_item *i)
 {

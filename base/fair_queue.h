@@ -53,8 +53,10 @@ void fair_queue_fini(struct fair_queue *);
 int fair_queue_push(struct fair_queue *, struct fair_queue_item *, bool first);
 /* The item whose turn it is; NULL: none waits. */
 struct fair_queue_item *fair_queue_next(const struct fair_queue *);
-/* Running items of the client of a waiting item. */
+/* Running items of the client of an item that waits or runs. */
 unsigned fair_queue_running(const struct fair_queue_item *);
+/* Waiting items of the client of an item that waits or runs, without those put away. */
+unsigned fair_queue_queued(const struct fair_queue_item *);
 /* The item stops waiting. */
 void fair_queue_pull(struct fair_queue *, struct fair_queue_item *);
 /* The item starts to run, until fair_queue_ran(). */

@@ -48,6 +48,9 @@ struct exchange_sink {
 	/* a second try answers, before on_head: use this exchange from now on, not the one of
 	 * exchange_start(), which is gone; NULL: there is no second try */
 	void (*on_moved)(void *arg, struct exchange *);
+	/* Bytes that have passed between the client and the caller since the request began: one
+	 * that is slow may give its socket to another client (yield.h); NULL: it never does. */
+	uint64_t (*passed)(void *arg);
 };
 
 /* Of the 1xx heads before one reply, in any protocol.  More is a failure (502). */

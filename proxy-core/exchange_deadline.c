@@ -79,6 +79,7 @@ exchange_tick(struct list *link, uint64_t now)
 	struct exchange *x = list_entry(link, struct exchange, link);
 	const char *why;
 
+	yield_tick(x, now);
 	exchange_enter(x);
 	if (x->state == x_wait && now >= x->until_ns)
 		exchange_wait_over(x);

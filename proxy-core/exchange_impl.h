@@ -6,6 +6,7 @@
  *   exchange_reply.c     bytes of the application become callbacks, or log lines
  *   exchange_tunnel.c    bytes in both directions after status 101
  *   exchange_deadline.c  the deadlines
+ *   exchange_yield.c     gives its socket back for a client that has none
  *   exchange_hedge.c     a second try at another backend, when the first is slow
  *   exchange_log.c       one line for each try that failed
  */
@@ -13,6 +14,7 @@
 #define PROXY_CORE_EXCHANGE_IMPL_H
 
 #include "proxy-core/upstream.h"
+#include "proxy-core/yield.h"
 
 enum exchange_state {
 	x_wait,   /* for a socket */
@@ -70,8 +72,9 @@ struct exchange {
 	size_t drained;
 	struct buf note;
 
-	bool busy, forgotten; /* in a callback; to be freed after it */
-	uint64_t first_ns;    /* got its first socket */
+	bool busy, forgotten;   /* in a callback; to be freed after it */
+	struct yield_debt debt; /* at_ns 0: it has no socket */
+	uint64_t first_ns;      /* got its first socket */
 	uint64_t progress_ns, asked_ns;
 	int end_status;
 	struct proxy_times times;
@@ -109,6 +112,9 @@ void tunnel_bytes(struct exchange *x, struct text *in);
 void tunnel_lost(struct exchange *x, int err); /* 0: the application sends no more */
 void tunnel_sent(struct exchange *x);          /* nothing waits for the socket */
 void tunnel_tick(struct exchange *x, uint64_t now);
+
+/* exchange_yield.c */
+void yield_tick(struct exchange *, uint64_t now_ns);
 
 /* exchange_hedge.c */
 void hedge_earn(struct upstream *, const struct exchange_conf *); /* a request began */

@@ -76,6 +76,8 @@ void pool_get(struct pool *, struct pool_wait *);
 void pool_unget(struct pool *, struct pool_wait *); /* got() is not called any more */
 void pool_put(struct lease **, bool fit);           /* fit: for another request */
 void pool_tick(struct pool *, uint64_t now_ns);
+/* Every socket is busy: the first waiter whose client has none of them; NULL: there is none. */
+const struct pool_wait *pool_left_out(const struct pool *);
 
 const char *pool_name(const struct pool *);
 /* Counts a request without a proper answer, on this lease; NULL: on none. */
@@ -101,12 +103,14 @@ void lease_use(struct lease *, const struct lease_user *, void *arg);
 struct buf *lease_out(struct lease *); /* to fill; not between lease_send() and on_sent() */
 void lease_send(struct lease *);
 bool lease_sending(const struct lease *);
-void lease_shutdown(struct lease *);              /* no more sending: FIN */
-void lease_asked(struct lease *);                 /* the whole request is sent: an answer is due */
-void lease_replied(struct lease *);               /* the whole reply came: counts its time */
-void lease_recv(struct lease *);                  /* one on_recv(), unless one is due already */
-bool lease_will_keep(const struct lease *);       /* pool_put() would keep it */
-unsigned lease_served(const struct lease *);      /* earlier requests on this socket */
+void lease_shutdown(struct lease *);         /* no more sending: FIN */
+void lease_asked(struct lease *);            /* the whole request is sent: an answer is due */
+void lease_replied(struct lease *);          /* the whole reply came: counts its time */
+void lease_recv(struct lease *);             /* one on_recv(), unless one is due already */
+bool lease_will_keep(const struct lease *);  /* pool_put() would keep it */
+unsigned lease_served(const struct lease *); /* earlier requests on this socket */
+/* Sockets of the same client in this pool, with this one; queues: it has requests that wait. */
+unsigned lease_client_sockets(const struct lease *, bool *queues);
 bool lease_heard(const struct lease *);           /* a byte came for this request */
 uint64_t lease_progress_ns(const struct lease *); /* when the backend last took bytes */
 

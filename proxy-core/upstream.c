@@ -136,6 +136,7 @@ tick_done(struct io_op *op)
 		if (checks_tick(u, io_now(u->io)))
 			u->checked_ns = io_now(u->io);
 		tick_exchanges(u);
+		upstream_yield(u, io_now(u->io));
 	}
 	u->ticking = false;
 	if (!u->dying && upstream_active(u))

@@ -38,6 +38,9 @@ struct upstream {
 void exchange_tick(struct list *link, uint64_t now_ns);
 void exchange_end_drain(struct list *link); /* it must be one without a caller */
 void exchange_next_round(struct list *soon);
+/* Of each pool that is full, one exchange ends if a client without a socket waits;
+ * exchange_yield.c. */
+void upstream_yield(struct upstream *, uint64_t now_ns);
 
 void upstream_enter(struct upstream *, struct list *exchange);
 void upstream_leave(struct upstream *, struct list *exchange);

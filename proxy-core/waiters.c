@@ -40,6 +40,24 @@ waiters_next(const struct pool *p)
 	return (w);
 }
 
+const struct pool_wait *
+pool_left_out(const struct pool *p)
+{
+	const struct pool_wait *w = wait_of(fair_queue_next(&p->waiters));
+
+	if (w == NULL || fair_queue_running(&w->turn) > 0 ||
+	    p->n[LEASE_BUSY] < p->conf.max_pool_size)
+		return (NULL);
+	return (w);
+}
+
+unsigned
+lease_client_sockets(const struct lease *l, bool *queues)
+{
+	*queues = fair_queue_queued(&l->turn) > 0;
+	return (fair_queue_running(&l->turn));
+}
+
 void
 waiters_take(struct pool_wait *w, struct lease *l)
 {

@@ -33,6 +33,7 @@ struct proxy_field {
 struct proxy_request {
 	const char *id;  /* "c17.3", for log lines */
 	uint32_t client; /* key of its address, for the fair queue; 0: unknown */
+	bool nobody;     /* a proxy that does not name its clients: it may have many */
 	/* target as the client sent it, without "." and ".."; path decoded and clean */
 	struct text method, target, path, query;
 	struct text protocol; /* "HTTP/1.1" */

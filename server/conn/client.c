@@ -50,7 +50,7 @@ conn_peer(const struct request *r, char buf[64])
 }
 
 bool
-conn_metered_client(const struct request *r, struct client_addr *client)
+conn_named_client(const struct request *r, struct client_addr *client)
 {
 	struct ip ip;
 
@@ -58,7 +58,19 @@ conn_metered_client(const struct request *r, struct client_addr *client)
 	    (r->conn->trusted && trust_hop(r->conn->trust, &ip)))
 		return (false);
 	*client = client_addr_of(&r->client.sa);
-	return (r->worker->conf.meters != NULL);
+	return (true);
+}
+
+bool
+conn_metered_client(const struct request *r, struct client_addr *client)
+{
+	return (conn_named_client(r, client) && r->worker->conf.meters != NULL);
+}
+
+uint64_t
+conn_passed(const struct request *r)
+{
+	return (r->sent + r->received + (r->conn->sending ? r->sender.sent : 0));
 }
 
 bool

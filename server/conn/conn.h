@@ -56,7 +56,9 @@ uint16_t conn_remote_port(const struct request *);
 struct text conn_peer(const struct request *, char buf[64]);
 /* The client that limits of a client count.  False: nobody: a unix socket, or a listed proxy that
  * did not say whose request it is. */
-bool conn_metered_client(const struct request *, struct client_addr *);
+bool conn_named_client(const struct request *, struct client_addr *);
+bool conn_metered_client(const struct request *, struct client_addr *); /* if meters exist */
+uint64_t conn_passed(const struct request *); /* bytes to the client, and of the body */
 /* Says whether the peer is believed about its client, and in which fields. */
 bool conn_claims(const struct request *, const struct text **, size_t *n);
 struct text conn_scheme(const struct request *); /* "https" behind a TLS terminator */

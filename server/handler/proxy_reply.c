@@ -368,6 +368,12 @@ on_end(void *arg, int status, unsigned retry_after_s)
 		proxy_send_more(rl);
 }
 
+static uint64_t
+passed(void *arg)
+{
+	return (conn_passed(((const struct relay *)arg)->r));
+}
+
 const struct exchange_sink proxy_sink = {
 	.on_head = on_head,
 	.on_body = on_body,
@@ -377,4 +383,5 @@ const struct exchange_sink proxy_sink = {
 	.on_interim = proxy_interim,
 	.on_eof = proxy_tunnel_eof,
 	.on_moved = proxy_moved,
+	.passed = passed,
 };

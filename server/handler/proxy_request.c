@@ -230,6 +230,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 {
 	struct request *r = rl->r;
 	struct proxy_request *q = &rl->req;
+	struct client_addr client;
 	struct text root = rewritten(rl, TEXT("_docroot"), r->place.dir), path = request_path(r),
 		    below = r->place.path;
 	char *remote = arena_get(&r->arena, 64), *peer = arena_get(&r->arena, 64), *file, *id;
@@ -247,6 +248,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	memcpy(file + root.n, below.p, below.n);
 	q->id = id;
 	q->client = r->sender.client;
+	q->nobody = !conn_named_client(r, &client);
 	q->method = r->http.method;
 	q->target = stripped(rl, asked(r));
 	q->path = rewritten(rl, TEXT("_scriptname"), path);

@@ -30,6 +30,7 @@ struct client {
 	struct exchange *x;
 	GString *body;
 	int status, heads, ends, end, rooms;
+	uint64_t passed; /* bytes, for proxy-core/yield.h */
 	unsigned retry_after;
 	char *send_file;
 	bool pause_at_head, pause_at_body, resume_at_body, forget_at_head, forget_at_body, drain;
@@ -92,9 +93,16 @@ c_end(void *arg, int status, unsigned retry_after)
 	c->x = NULL;
 }
 
-static const struct exchange_sink sink = { c_head, c_body, c_room, c_end };
+static uint64_t
+c_passed(void *arg)
+{
+	return (((struct client *)arg)->passed);
+}
 
-static uint32_t asking; /* the address key of the next request */
+static const struct exchange_sink sink = { c_head, c_body, c_room, c_end, .passed = c_passed };
+
+static uint32_t asking;  /* the address key of the next request */
+static bool asks_nobody; /* it comes through a proxy that names no client */
 
 static void G_GNUC_UNUSED
 ask_with(struct client *c, const char *method, int64_t length)
@@ -104,6 +112,7 @@ ask_with(struct client *c, const char *method, int64_t length)
 	c->req = a_request(method);
 	c->req.content_length = length;
 	c->req.client = asking;
+	c->req.nobody = asks_nobody;
 	c->body = b != NULL ? g_string_truncate(b, 0) : g_string_new(NULL);
 	c->heads = c->ends = c->end = 0;
 	g_assert_cmpint(exchange_start(up, &c->req, &own, &sink, c, &c->x), ==, 0);

@@ -1,0 +1,63 @@
+/* proxy-core/yield.h -- which request gives way when a client that has no socket waits for one.
+ *
+ *   pool  [a][a][a][b]   all busy     c waits, and has none
+ *          |  |  `- served at full speed: stays
+ *          |  `---- reads 10 KiB a second since 7 s
+ *          `------- a WebSocket, silent since 40 s: gives way
+ *
+ * Each request has two debts (base/rate.h): time adds to them, and bytes that pass between the
+ * server and the client reduce them.  So a pause within a fast reply is not slow, and there is no
+ * moment at which a fast reply looks slow.
+ *
+ *                                    its client has several sockets     has this one only
+ *   tunnel, slow reader or upload    YIELD_NS behind YIELD_RATE         YIELD_LONE_NS behind
+ *                                                                       YIELD_LONE_RATE
+ *   no byte of the reply yet         the same, and its client has half  the same, and its client
+ *                                    of the sockets                     has more requests waiting
+ *
+ * A page whose reply has not begun loses most, so the other client waits half of its time first.
+ * Of those that may give way, one of the client with most sockets does; no page before others; then
+ * the one that is furthest behind.
+ *
+ * Thread   pure.
+ */
+#ifndef PROXY_CORE_YIELD_H
+#define PROXY_CORE_YIELD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include "base/clock.h"
+
+#define YIELD_NS        (5 * NS_PER_S)
+#define YIELD_RATE      (64u << 10) /* bytes a second */
+#define YIELD_LONE_NS   (30 * NS_PER_S)
+#define YIELD_LONE_RATE (1u << 10)
+#define YIELD_WAIT_NS   NS_PER_S /* the other client waits at least so long; or half of its time */
+#define YIELD_SAMPLE_NS (NS_PER_S / 4) /* from one look at the bytes to the next */
+
+struct yield_debt {
+	uint64_t at_ns, seen; /* of the last look: the time, and all bytes so far */
+	uint64_t behind_ns, lone_ns;
+};
+
+void yield_start(struct yield_debt *, uint64_t now_ns, uint64_t bytes);
+void yield_note(struct yield_debt *, uint64_t now_ns, uint64_t bytes);
+
+struct yield_wait {      /* the client that waits */
+	uint64_t for_ns; /* so long already */
+	uint64_t max_ns; /* then it gets 503 */
+};
+
+struct yield_holder {
+	const struct yield_debt *debt;
+	unsigned sockets; /* of its client in this pool */
+	unsigned of;      /* sockets of the pool */
+	bool queues;      /* its client has more requests that wait */
+	bool page;        /* the whole request is sent, and the reply has not begun */
+};
+
+bool yield_may(const struct yield_holder *, const struct yield_wait *);
+/* Of two that may, a gives way. */
+bool yield_before(const struct yield_holder *a, const struct yield_holder *b);
+
+#endif
