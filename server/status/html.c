@@ -144,6 +144,23 @@ banner(struct buf *out, const struct status *s)
 	buf_str(out, "<p id=\"live\">as of now</p>\n</header>\n");
 }
 
+/* As of when the page was loaded. */
+static void
+helper(struct buf *out, const struct status *s)
+{
+	time_t t = (time_t)s->helper_since_s;
+	char when[32];
+	struct tm tm;
+
+	if (s->helpers_lost == 0 && !s->helper_lost)
+		return;
+	gmtime_r(&t, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	buf_printf(out,
+	    "<p id=\"helper\">helper process: %s since %s UTC, died %" PRIu64 " times</p>\n",
+	    s->helper_lost ? "<b>lost</b>" : "runs again", when, s->helpers_lost);
+}
+
 static void
 tile_begin(struct buf *out, const char *title, const char *history)
 {
@@ -440,6 +457,7 @@ status_html(struct buf *out, const struct status *s)
 	banner(out, s);
 	buf_printf(out, "<main data-rows=\"%zu,%zu,%zu\">\n", s->nworkers, s->nbackends,
 	    s->threads.ndevices);
+	helper(out, s);
 	tiles(out, s);
 	connections(out, s);
 	stages(out, s);

@@ -36,6 +36,13 @@ connections(struct buf *out, const struct status *s)
 }
 
 static void
+helper(struct buf *out, const struct status *s)
+{
+	buf_printf(out, "\"helper\":{\"up\":%d,\"lost\":%" PRIu64 ",\"changed\":%" PRIu64 "},\n",
+	    !s->helper_lost, s->helpers_lost, s->helper_since_s);
+}
+
+static void
 stages(struct buf *out, const struct status *s, put_histogram *put)
 {
 	unsigned i;
@@ -129,6 +136,7 @@ all(struct buf *out, const struct status *s, put_histogram *put)
 	    ",\"hit_ratio\":%.6f},\n",
 	    s->cached, s->cached_limit, status_hit_ratio(s));
 	buf_printf(out, "\"conditions\":{\"sets\":%" PRIu64 "},\n", s->sets);
+	helper(out, s);
 	stages(out, s, put);
 	threads(out, s);
 	backends(out, s, put);

@@ -164,6 +164,18 @@ configuration(const struct prom *p, const struct status *s)
 	    "Older configurations whose connections have not ended.", s->draining);
 }
 
+static void
+helper(const struct prom *p, const struct status *s)
+{
+	prom_gauge(p, "helper_up",
+	    "0: the helper process has died and does not run yet; no reload, upgrade, CGI program "
+	    "or log rotation.",
+	    !s->helper_lost);
+	prom_gauge(p, "helper_changed_timestamp_seconds", "When it died or came back, since 1970.",
+	    s->helper_since_s);
+	prom_counter(p, "helpers-lost", "Helper processes that died.", s->helpers_lost);
+}
+
 void
 status_metrics(struct buf *out, const struct status *s)
 {
@@ -173,6 +185,7 @@ status_metrics(struct buf *out, const struct status *s)
 	buf_str(out, "accel_build_info{version=\"" STAT_ACCEL_VERSION "\"} 1\n");
 	process_status_metrics(out, s->started_s);
 	configuration(p, s);
+	helper(p, s);
 	prom_gauge(p, "workers", "Threads with an event loop.", s->nworkers);
 	connections(p, s);
 	prom_gauge(p, "cache_entries", "Names in the open-file caches.", s->cached);

@@ -177,6 +177,9 @@ status_new(struct request *r)
 	s->upgrades_failed = shared_get(all->upgrades_failed);
 	s->reload_refused = shared_get(all->reload_refused);
 	s->draining = shared_get(all->draining);
+	s->helper_lost = shared_get(all->helper_lost);
+	s->helpers_lost = shared_get(all->helpers_lost);
+	s->helper_since_s = shared_get(all->helper_since_s);
 	s->uptime_s = (clock_mono_ns() - all->started_ns) / NS_PER_S;
 	s->connections_limit = (uint64_t)w->conf.max_conns * w->conf.nworkers;
 	s->cached_limit = w->global->max_cached_files * w->conf.nworkers;

@@ -41,6 +41,8 @@ struct status {
 	uint64_t upgrades_failed;
 	bool reload_refused; /* the last one */
 	unsigned draining;   /* generations */
+	bool helper_lost;    /* since helper_since_s; no helper process runs */
+	uint64_t helpers_lost, helper_since_s;
 	struct counters sum;
 	uint64_t phase[NPHASES];
 	uint64_t connections, connections_limit, busy;

@@ -71,6 +71,9 @@ gauge_lines(GPtrArray *lines, const struct status *s)
 	line(lines, s->cached, "server.cache.entries");
 	line(lines, s->cached_limit, "server.cache.entries-limit");
 	line(lines, s->sets, "server.conditions.sets");
+	line(lines, !s->helper_lost, "server.helper.up");
+	line(lines, s->helpers_lost, "server.helper.lost");
+	line(lines, s->helper_since_s, "server.helper.changed-s");
 	line(lines, (uint64_t)s->requests_5s, "server.requests.per-s");
 	line(lines, (uint64_t)s->bytes_5s, "server.bytes-sent.per-s");
 }

@@ -56,6 +56,8 @@ struct counters_list {
 	uint64_t upgrades_failed;
 	bool reload_refused; /* the last reload left the old configuration in use */
 	unsigned draining;   /* generations that finish their connections */
+	bool helper_lost;    /* no helper process runs */
+	uint64_t helpers_lost, helper_since_s; /* since: of helper_lost, wall clock */
 };
 
 void counters_list_init(struct counters_list *);

@@ -159,6 +159,9 @@ sample(void)
 	s.upgrades_failed = 3;
 	s.reload_refused = true;
 	s.draining = 1;
+	s.helper_lost = true;
+	s.helpers_lost = 4;
+	s.helper_since_s = 1173101340;
 	s.sum.requests = 1000;
 	s.sum.bytes_sent = 20480;
 	s.sum.stat_hits = 6;
@@ -237,6 +240,8 @@ statistics(void)
 	has(s, "\nserver.io.linux-aio.async-read: 1261\n");
 	has(s, "\nserver.stage.stat.max-us: 20000\n");
 	has(s, "\nserver.threads.stat.queued: 2\n");
+	has(s,
+	    "\nserver.helper.changed-s: 1173101340\nserver.helper.lost: 4\nserver.helper.up: 0\n");
 	has(s, "\nserver.devices.8:1.refused: 4\n");
 	has(s, "\nserver.devices.unknown.busy: 0\n");
 	for (i = 0; i + 1 < n; i++)
@@ -253,6 +258,7 @@ json(void)
 	has(s, "\"name\":\"<i>\\\"&\"");
 	has(s, "\"name\":\"a\\\"b\\\\c\\nd<e>\357\277\275\""); /* U+FFFD for what is no UTF-8 */
 	has(s, "\"hit_ratio\":0.900000");
+	has(s, "\"helper\":{\"up\":0,\"lost\":4,\"changed\":1173101340},\n");
 	has(s, "\"stat\":{\"threads\":4,\"busy\":1,\"queued\":2,\"jobs\":0,\"oldest_ns\":1500000}");
 	has(s, "{\"device\":\"8:1\",\"mount\":\"/srv/<a \\\"b\\\"\\n\",\"busy\":0,");
 	has(s, "{\"device\":\"unknown\",\"mount\":\"\",\"busy\":0,");
@@ -285,6 +291,9 @@ metrics(void)
 	has(s, "\naccel_config_reloads_total 2\n");
 	has(s, "\naccel_upgrades_failed_total 3\n");
 	has(s, "\naccel_generations_draining 1\n");
+	has(s, "\naccel_helper_up 0\n");
+	has(s, "\naccel_helper_changed_timestamp_seconds 1173101340\n");
+	has(s, "\naccel_helpers_lost_total 4\n");
 	has(s, "\nprocess_start_time_seconds 1173101331\n");
 	has(s,
 	    "\naccel_backend_replies_5xx_total{block=\"0\",backend=\"a\\\"b\\\\c\\nd<e>?\"} 6\n");
@@ -298,6 +307,8 @@ html(void)
 	char *s = written(status_html);
 
 	has(s, "<b id=\"host_name\">&lt;i&gt;&quot;&amp;</b>");
+	has(s,
+	    "<p id=\"helper\">helper process: <b>lost</b> since 2007-03-05 13:29:00 UTC, died 4");
 	has(s, "<td>a&quot;b\\c\\x0ad&lt;e&gt;\\xff");
 	has(s, "id=\"requests\" data-k=\"requests/read\" data-f=\"n\">1</b><i "
 	       "id=\"requests_mult\">k</i>");
