@@ -69,12 +69,13 @@ int
 helper_start(const char *file, struct helper **hp)
 {
 	struct helper *h = calloc(1, sizeof(*h));
-	pid_t server = getpid(), pid;
-	int pair[2], cgi, err;
+	struct helper_of of = { .server = getpid(), .file = file };
+	int pair[2], err;
+	pid_t pid;
 
 	if (h == NULL)
 		return (-ENOMEM);
-	cgi = cgi_listen(&h->cgi);
+	of.cgi = cgi_listen(&h->cgi);
 	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0 ||
 	    (pid = fork()) < 0) {
 		err = -errno;
@@ -84,15 +85,16 @@ helper_start(const char *file, struct helper **hp)
 	if (pid == 0) {
 		free(h);
 		starter_forget();
-		close_others(pair[1], cgi, file);
+		close_others(pair[1], of.cgi, file);
 		unsetenv("LISTEN_FDS");
 		unsetenv("LISTEN_PID");
 		unsetenv("LISTEN_FDNAMES");
-		helper_process(pair[1], cgi, server, file);
+		of.pair = pair[1];
+		helper_guard(&of);
 	}
 	close(pair[1]);
-	if (cgi >= 0)
-		close(cgi);
+	if (of.cgi >= 0)
+		close(of.cgi);
 	h->fd = pair[0];
 	h->wake = -1;
 	*hp = h;
@@ -118,6 +120,19 @@ int
 helper_fd(const struct helper *h)
 {
 	return (h->fd);
+}
+
+int
+helper_event(const struct helper *h, struct helper_event *e)
+{
+	int other;
+	ssize_t n = helper_recv(h->fd, e, sizeof(*e), &other);
+
+	if (other >= 0)
+		close(other);
+	if (n == -EAGAIN || n == -EINTR)
+		return (0);
+	return (n == (ssize_t)sizeof(*e) ? 1 : n <= 0 ? -EPIPE : -EPROTO);
 }
 
 void
@@ -247,16 +262,17 @@ opened(struct helper *h, enum helper_kind kind, const char *name, char why[HELPE
 	return (err);
 }
 
-/* At HUP the thread of each log asks.  A thread that finds the helper busy asks again. */
+/* At HUP the thread of each log asks.  A thread that finds the helper busy asks again; one whose
+ * helper died asks the next one, once. */
 int
 helper_open_log(void *helper, const char *path)
 {
 	uint64_t until = clock_mono_ns() + HELPER_ANSWER_MS * NS_PER_MS, now;
 	char why[HELPER_WHY_MAX];
-	int fd;
+	int fd, tries = 0;
 
-	while ((fd = opened(helper, HELPER_LOG, path, why)) == -EAGAIN &&
-	       (now = clock_mono_ns()) < until)
+	while ((fd = opened(helper, HELPER_LOG, path, why)) < 0 &&
+	       (fd == -EAGAIN || (fd == -EPIPE && tries++ == 0)) && (now = clock_mono_ns()) < until)
 		if (wait_for(helper, -1, now + BUSY_MS * NS_PER_MS) == -ECANCELED)
 			return (-ECANCELED);
 	return (fd);
@@ -397,9 +413,7 @@ helper_load_more(struct helper_load *load, char *why, size_t size)
 		return (true);
 	}
 	if (n == 0 || (errno != EAGAIN && errno != EINTR))
-		return (failed(load,
-		    "the record ended early; if the helper process was killed, restart the server",
-		    why, size));
+		return (failed(load, HELPER_LOST " reload again", why, size));
 	return (clock_mono_ns() < load->until_ns
 		    ? false
 		    : failed(load, "the helper process does not answer", why, size));

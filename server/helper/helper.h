@@ -1,17 +1,18 @@
 /* server/helper/helper.h -- the helper process: work that needs the rights of the user who started
  * the server, or that may hang.
  *
- *   accel-server --fork--> helper --fork-----> one child for each request
- *   drops root             keeps its rights    reads the configuration, opens a log, listens, or
- *   no fork, no exec       waits in poll(2)    writes the pid file; may sleep or crash
+ *   accel-server --fork--> guardian --fork--> helper --fork---> one child for each request
+ *   drops root             forks the helper   keeps its rights  reads the configuration, opens a
+ *   no fork, no exec       again (guard.c)    waits in poll(2)  log, listens, or writes the pid
+ *                                                               file; may sleep or crash
  *
  * The helper is forked before the server has threads or descriptors, so its children have none of
  * the server's.  A child of the helper reads the configuration file.  Only this file decides what
  * may be opened; the server can ask for nothing else.  The helper ends when the server ends.
  *
  * Errors   -errno of the call that failed in the child; -EPERM: the configuration does not name it;
- *          -EPIPE: the helper has ended; -ETIMEDOUT: no answer in time; -ECANCELED: interrupted()
- *          returned true; -EAGAIN: too many requests.
+ *          -EPIPE: the helper has ended meanwhile; -ETIMEDOUT: no answer in time;
+ *          -ECANCELED: interrupted() returned true; -EAGAIN: too many requests.
  * Thread   helper_open_log() any; the others the main thread.  All but helper_load_*() wait, for
  *          HELPER_ANSWER_MS at most.
  */
@@ -30,6 +31,9 @@
 /* names of all configurations so far; the oldest are dropped first */
 #define HELPER_NAMES_MAX 4096
 
+/* What -EPIPE means; what to do follows. */
+#define HELPER_LOST "the helper process has died (accel-server ctl status tells when it is back):"
+
 struct helper;
 
 /* Call it first, before the working directory changes: what an upgrade executes. */
@@ -37,7 +41,9 @@ void helper_program(char **argv);
 /* Forks.  file: the configuration.  0 or -errno. */
 int helper_start(const char *file, struct helper **);
 void helper_free(struct helper *);    /* the helper ends by itself */
-int helper_fd(const struct helper *); /* end of file: the helper has ended */
+int helper_fd(const struct helper *); /* to poll for helper_event() */
+/* 1: *e is what came.  0: nothing.  -EPIPE: the guardian and the helper have ended, for good. */
+int helper_event(const struct helper *, struct helper_event *);
 /* Where the helper runs CGI programs (cgi.h), until helper_free(); NULL: nowhere. */
 const struct address *helper_cgi(const struct helper *);
 /* While the main thread waits for an answer, interrupted(arg) is called when fd is readable; true

@@ -2,6 +2,8 @@
  *
  *   helper.c   the server's side
  *   wire.c     messages
+ *   guard.c    the guardian, which forks the helper process
+ *   kept.c     what a helper process leaves to the next one
  *   process.c  the helper process: requests, children, names
  *   work.c     the work of a child
  *   spawn.c    applications that it starts
@@ -16,14 +18,26 @@
 #include "server/helper/helper.h"
 #include "server/helper/wire.h"
 
-/* Serves requests from pair until its end of file, and runs programs for those who connect to cgi
- * (-1: nobody); never returns. */
-_Noreturn void helper_process(int pair, int cgi, pid_t server, const char *file);
+/* What each helper process has from the guardian. */
+struct helper_of {
+	int pair; /* requests of the server; at its end of file the server has ended */
+	int cgi;  /* runs programs for those who connect to it; -1: nobody */
+	int keep; /* to the guardian: names for the next helper */
+	pid_t server;
+	const char *file; /* the configuration */
+};
+
+struct helper_kept;
+
+_Noreturn void helper_guard(const struct helper_of *);
+_Noreturn void helper_process(const struct helper_of *, struct helper_kept *);
+/* Ignores the signals for the server.  A descriptor that tells of children, or -1. */
+int helper_signals_open(void);
 
 /* ---- in a child; the result is its exit status */
 
-/* Writes a record to reply, and the names in it to names. */
-int helper_work_load(const char *file, int reply, int names);
+/* Writes a record to reply, and the names in it to names and to the guardian. */
+int helper_work_load(const struct helper_of *, int reply, int names);
 /* One name of the configuration; waits while the helper is busy. */
 void helper_tell(int names, struct helper_name *, enum helper_kind, const char *name);
 /* server.username and server.groupname, if root starts the server. */

@@ -1,5 +1,5 @@
 /* server/helper/process.c -- the helper process: checks requests and forks a child for each.  See
- * helper.h.
+ * helper.h.  guard.c forks it.
  *
  * It makes no call that can hang: it serves the next request while a directory of logs or a
  * resolver hangs.
@@ -20,6 +20,7 @@
 #include "base/clock.h"
 #include "server/helper/cgi.h"
 #include "server/helper/impl.h"
+#include "server/helper/kept.h"
 
 /* The server comes before the helper's children, except programs of CGI.  With a reload every 0.7 s
  * on one busy core, a load takes about ten times as long as alone. */
@@ -35,53 +36,20 @@ struct child {
 	int names;          /* from the child; -1: none */
 	GPtrArray *pending; /* names of a list that is incomplete */
 	uint64_t until_ns;
-	bool late;                     /* killed */
-	char pidfile[HELPER_NAME_MAX]; /* the pid file that the child writes */
+	bool late; /* killed */
 };
 
 struct helper_state {
-	int pair, signals;
-	pid_t server;
-	const char *file;
+	struct helper_of of;
+	struct helper_kept *kept; /* the guardian has the same */
+	int signals;
 	struct child v[HELPER_CHILDREN_MAX];
 	size_t n;
-	GPtrArray *names; /* struct helper_name, oldest first */
-	uint32_t load_ms;
-	char pidfile[HELPER_NAME_MAX]; /* the pid file to remove at the end; or empty */
-	int cgi;                       /* workers connect to it, to have a program run; or -1 */
 	pid_t runner[CGI_RUNNING_MAX]; /* of programs */
 	size_t nrunners;
 };
 
 /* ---------------------------------------------------------------- names */
-
-static struct helper_name *
-name_find(const struct helper_state *h, enum helper_kind kind, const char *name)
-{
-	struct helper_name *n;
-	guint i;
-
-	for (i = 0; i < h->names->len; i++) {
-		n = g_ptr_array_index(h->names, i);
-		if (n->kind == kind && strcmp(n->name, name) == 0)
-			return (n);
-	}
-	return (NULL);
-}
-
-/* Names of earlier configurations stay: draining generations have their logs open, and HUP reopens
- * them. */
-static void
-name_adopt(struct helper_state *h, struct helper_name *n)
-{
-	struct helper_name *old = name_find(h, n->kind, n->name);
-
-	if (old != NULL)
-		g_ptr_array_remove(h->names, old);
-	else if (h->names->len == HELPER_NAMES_MAX)
-		g_ptr_array_remove_index(h->names, 0);
-	g_ptr_array_add(h->names, n);
-}
 
 static void
 names_adopt(struct helper_state *h, struct child *c)
@@ -89,10 +57,8 @@ names_adopt(struct helper_state *h, struct child *c)
 	guint i;
 
 	for (i = 0; i < c->pending->len; i++)
-		name_adopt(h, g_ptr_array_index(c->pending, i));
-	g_ptr_array_set_free_func(c->pending, NULL);
+		helper_keep(h->kept, g_ptr_array_index(c->pending, i));
 	g_ptr_array_set_size(c->pending, 0);
-	g_ptr_array_set_free_func(c->pending, g_free);
 }
 
 static void
@@ -107,8 +73,8 @@ names_take(struct helper_state *h, struct child *c)
 		if (helper_name_parse(bytes, (size_t)len, &n) != 0)
 			continue;
 		if (n.kind == HELPER_LOAD) {
-			h->load_ms = n.timeout_ms;
 			names_adopt(h, c);
+			helper_keep(h->kept, &n);
 		} else if (c->pending->len < HELPER_NAMES_MAX)
 			g_ptr_array_add(c->pending, g_memdup2(&n, sizeof(n)));
 	}
@@ -140,10 +106,10 @@ child_begin(const struct helper_state *h, pid_t helper)
 		signal(ignored[i], SIG_DFL);
 	sigemptyset(&none);
 	sigprocmask(SIG_SETMASK, &none, NULL);
-	close(h->pair);
+	close(h->of.pair);
 	close(h->signals);
-	if (h->cgi >= 0)
-		close(h->cgi);
+	if (h->of.cgi >= 0)
+		close(h->of.cgi);
 }
 
 static void
@@ -164,14 +130,17 @@ child_run(const struct helper_state *h, pid_t helper, const struct helper_reques
 {
 	child_begin(h, helper);
 	child_close_others(h);
+	if (r->kind != HELPER_LOAD)
+		close(h->of.keep);
 	if (r->kind == HELPER_UPGRADE)
-		_exit(helper_work_upgrade(reply, h->load_ms));
+		_exit(helper_work_upgrade(reply, h->kept->load_ms));
 	(void)setpriority(PRIO_PROCESS, 0, HELPER_NICE);
 	if (r->kind == HELPER_LOAD)
-		_exit(helper_work_load(h->file, reply, names));
+		_exit(helper_work_load(&h->of, reply, names));
 	if (r->kind == HELPER_RESOLVE)
 		_exit(helper_work_resolve(r->name, reply));
-	_exit(helper_work_open(r, name_find(h, r->kind, r->name), h->server, reply));
+	_exit(
+	    helper_work_open(r, helper_kept_find(h->kept, r->kind, r->name), h->of.server, reply));
 }
 
 /* The answer of a failed open. */
@@ -194,8 +163,9 @@ static uint64_t
 time_for(const struct helper_state *h, enum helper_kind kind)
 {
 	switch (kind) {
-	case HELPER_LOAD: return (h->load_ms);
-	case HELPER_UPGRADE: return (h->load_ms + 2 * HELPER_UPGRADE_MS); /* it watches itself */
+	case HELPER_LOAD: return (h->kept->load_ms);
+	case HELPER_UPGRADE:
+		return (h->kept->load_ms + 2 * HELPER_UPGRADE_MS); /* it watches itself */
 	default: return (HELPER_ANSWER_MS);
 	}
 }
@@ -236,10 +206,6 @@ child_start(struct helper_state *h, const struct helper_request *r, int reply)
 		.names = names[0],
 		.pending = g_ptr_array_new_with_free_func(g_free),
 		.until_ns = clock_mono_ns() + time_for(h, r->kind) * NS_PER_MS };
-	if (r->kind == HELPER_PIDFILE)
-		memcpy(c->pidfile, r->name, sizeof(c->pidfile));
-	if (r->kind == HELPER_REMOVE_PIDFILE)
-		h->pidfile[0] = '\0';
 }
 
 /* The child died or was late: answers in its place. */
@@ -256,7 +222,7 @@ last_word(const struct helper_state *h, const struct child *c, int status)
 	}
 	if (c->late)
 		snprintf(why, sizeof(why), "it took longer than %u s (server.reload-timeout)",
-		    h->load_ms / 1000);
+		    h->kept->load_ms / 1000);
 	else if (WIFSIGNALED(status))
 		snprintf(why, sizeof(why), "its reader was ended by signal %d%s", WTERMSIG(status),
 		    WTERMSIG(status) == SIGABRT || WTERMSIG(status) == SIGTRAP ? " (no memory?)"
@@ -273,8 +239,6 @@ child_end(struct helper_state *h, size_t i, int status)
 
 	names_take(h, c);
 	last_word(h, c, status);
-	if (c->pidfile[0] != '\0' && WIFEXITED(status) && WEXITSTATUS(status) == 0)
-		memcpy(h->pidfile, c->pidfile, sizeof(h->pidfile));
 	close(c->reply);
 	if (c->names >= 0)
 		close(c->names);
@@ -291,8 +255,8 @@ runners_max(const struct helper_state *h)
 	const struct helper_name *n;
 	guint i;
 
-	for (i = h->names->len; i-- > 0;) {
-		n = g_ptr_array_index(h->names, i);
+	for (i = h->kept->names->len; i-- > 0;) {
+		n = g_ptr_array_index(h->kept->names, i);
 		if (n->kind == HELPER_CGI_USER)
 			return (MIN((size_t)MAX(n->backlog, 0), CGI_RUNNING_MAX));
 	}
@@ -306,15 +270,16 @@ is_server(const struct helper_state *h, int sock)
 	struct ucred who = { .pid = 0 };
 	socklen_t n = sizeof(who);
 
-	return (getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0 && who.pid == h->server);
+	return (
+	    getsockopt(sock, SOL_SOCKET, SO_PEERCRED, &who, &n) == 0 && who.pid == h->of.server);
 }
 
 static void
 runner_start(struct helper_state *h)
 {
-	struct cgi_allowed allowed = { h->names, h->server };
+	struct cgi_allowed allowed = { h->kept->names, h->of.server };
 	pid_t helper = getpid(), pid;
-	int sock = accept4(h->cgi, NULL, NULL, SOCK_CLOEXEC);
+	int sock = accept4(h->of.cgi, NULL, NULL, SOCK_CLOEXEC);
 
 	if (sock < 0)
 		return;
@@ -322,6 +287,7 @@ runner_start(struct helper_state *h)
 		if (pid == 0) {
 			child_begin(h, helper);
 			child_close_others(h);
+			close(h->of.keep);
 			cgi_run(&allowed, sock, helper);
 		}
 		h->runner[h->nrunners++] = pid;
@@ -399,7 +365,19 @@ is_named(const struct helper_state *h, const struct helper_request *r)
 
 	if (kind == HELPER_UPGRADE)
 		return (!upgrades(h));
-	return (kind == HELPER_LOAD || name_find(h, kind, r->name) != NULL);
+	return (kind == HELPER_LOAD || helper_kept_find(h->kept, kind, r->name) != NULL);
+}
+
+/* Before it is written: its content decides at the end. */
+static void
+keep_pidfile(struct helper_state *h, const struct helper_request *r)
+{
+	struct helper_name n = { .kind = HELPER_REMOVE_PIDFILE };
+
+	if (r->kind != HELPER_PIDFILE)
+		return;
+	memcpy(n.name, r->name, sizeof(n.name));
+	(void)helper_send(h->of.keep, &n, sizeof(n), -1);
 }
 
 /* False: the server has ended. */
@@ -409,7 +387,7 @@ take_request(struct helper_state *h)
 	struct helper_request r;
 	char bytes[HELPER_NAME_MAX + 1];
 	int reply;
-	ssize_t n = helper_recv(h->pair, bytes, sizeof(bytes), &reply);
+	ssize_t n = helper_recv(h->of.pair, bytes, sizeof(bytes), &reply);
 
 	if (n == 0 || (n < 0 && n != -EINVAL && n != -EMSGSIZE && n != -EAGAIN && n != -EINTR))
 		return (false);
@@ -421,6 +399,7 @@ take_request(struct helper_state *h)
 	else if (!is_named(h, &r))
 		refuse(reply, -EPERM);
 	else {
+		keep_pidfile(h, &r);
 		child_start(h, &r, reply);
 		return (true);
 	}
@@ -428,8 +407,8 @@ take_request(struct helper_state *h)
 	return (true);
 }
 
-static int
-signals_open(void)
+int
+helper_signals_open(void)
 {
 	sigset_t set;
 	size_t i;
@@ -452,30 +431,22 @@ end(struct helper_state *h)
 		child_kill(&h->v[i]);
 	for (i = 0; i < h->nrunners; i++)
 		kill(h->runner[i], SIGTERM); /* they end their programs */
-	if (h->pidfile[0] != '\0')
-		(void)helper_work_remove_pidfile(h->pidfile, h->server);
 	_exit(0);
 }
 
 _Noreturn void
-helper_process(int pair, int cgi, pid_t server, const char *file)
+helper_process(const struct helper_of *of, struct helper_kept *kept)
 {
 	static struct helper_state h;
 	struct pollfd p[3 + HELPER_CHILDREN_MAX];
 	size_t i, n;
 
-	h = (struct helper_state){ .pair = pair,
-		.cgi = cgi,
-		.server = server,
-		.file = file,
-		.load_ms = HELPER_LOAD_MS,
-		.signals = signals_open() };
-	h.names = g_ptr_array_new_with_free_func(g_free);
+	h = (struct helper_state){ .of = *of, .kept = kept, .signals = helper_signals_open() };
 	prctl(PR_SET_NAME, "accel-helper");
 	for (;;) {
-		p[0] = (struct pollfd){ .fd = h.pair, .events = POLLIN };
+		p[0] = (struct pollfd){ .fd = h.of.pair, .events = POLLIN };
 		p[1] = (struct pollfd){ .fd = h.signals, .events = POLLIN };
-		p[2] = (struct pollfd){ .fd = h.nrunners < runners_max(&h) ? h.cgi : -1,
+		p[2] = (struct pollfd){ .fd = h.nrunners < runners_max(&h) ? h.of.cgi : -1,
 			.events = POLLIN };
 		n = h.n;
 		for (i = 0; i < n; i++)

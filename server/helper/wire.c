@@ -57,6 +57,7 @@ helper_name_parse(const void *p, size_t n, struct helper_name *to)
 	case HELPER_RESOLVE:
 	case HELPER_SPAWN:
 	case HELPER_CONTROL:
+	case HELPER_REMOVE_PIDFILE:
 	case HELPER_CGI_PROGRAM:
 	case HELPER_CGI_ROOT:
 	case HELPER_CGI_VARIABLE:

@@ -3,7 +3,9 @@
  *   server --request--> helper     one message of a SOCK_SEQPACKET pair: kind, name, and the
  *                                  descriptor that takes the answer
  *   helper --names----> itself     from the child that read the configuration: all names that the
- *                                  server may ask for from now on
+ *                                  server may ask for from now on; and to the guardian, for the
+ *                                  next helper
+ *   guardian --events--> server    on the same pair
  *   helper --answer---> server     on the descriptor of the request: a result with an open file, or
  *                                  a record (server/config/record.h)
  *   server --items----> new server in an upgrade, on the same descriptor: each is a kind, a name
@@ -57,7 +59,7 @@ struct helper_request {
 /* A name of the configuration, with everything that is needed to open it. */
 struct helper_name {
 	/* HELPER_LOG, HELPER_LISTEN, HELPER_PIDFILE, HELPER_RESOLVE, HELPER_CGI_*; HELPER_LOAD: the
-	 * end of the list */
+	 * end of the list; to the guardian HELPER_REMOVE_PIDFILE, too */
 	uint32_t kind;
 	uint32_t timeout_ms; /* HELPER_LOAD: deadline of the next load */
 	int32_t backlog, defer_s;
@@ -75,6 +77,14 @@ struct helper_addresses {
 	int32_t err; /* 0 or -errno */
 	int32_t spare;
 	struct address v[ADDRESS_MAX];
+};
+
+/* From the guardian, without a request: the helper has died, or the next one runs. */
+struct helper_event {
+	uint32_t back;     /* 0: it has died */
+	uint32_t lost;     /* helpers so far */
+	int32_t status;    /* of wait(2), of the last one that died */
+	uint32_t pause_ms; /* before the next one is forked */
 };
 
 /* 0: too long */

@@ -25,6 +25,9 @@
 
 /* ---------------------------------------------------------------- reading the configuration */
 
+static int guardian = -1; /* of a child that reads the configuration */
+
+/* The guardian has a name before the server can ask for it, so no death of the helper loses one. */
 void
 helper_tell(int names, struct helper_name *n, enum helper_kind kind, const char *name)
 {
@@ -33,6 +36,7 @@ helper_tell(int names, struct helper_name *n, enum helper_kind kind, const char 
 		return; /* the helper then refuses requests for this name */
 	memset(n->name, 0, sizeof(n->name));
 	memcpy(n->name, name, strlen(name));
+	(void)send(guardian, n, sizeof(*n), MSG_NOSIGNAL);
 	if (send(names, n, sizeof(*n), MSG_NOSIGNAL) < 0)
 		_exit(1);
 }
@@ -156,13 +160,15 @@ tell_names(const struct config *config, int names)
 }
 
 int
-helper_work_load(const char *file, int reply, int names)
+helper_work_load(const struct helper_of *of, int reply, int names)
 {
+	const char *file = of->file;
 	struct sources *sources = sources_record(reply);
 	struct config *config;
 	struct buf err, warn;
 	uint64_t memory = 0;
 
+	guardian = of->keep;
 	buf_init(&err, 0);
 	buf_init(&warn, 0);
 	config = config_load(file, sources, &err, &warn);

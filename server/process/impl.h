@@ -10,6 +10,7 @@
  *   starter.c     who waits for the outcome of a start: a terminal, or the old server
  *   check.c       -t: finds what a start would refuse, and makes nothing
  *   start.c       sockets, limits, user, pid file, messages to the service manager
+ *   helper.c      the state of the helper process
  *   sandbox.c     the directories that the confined server may use
  *   logs.c        error log and access logs
  *   generation.c  one configuration with its workers and pools
@@ -139,6 +140,7 @@ struct process {
 	struct list access_files; /* the logs that a generation names */
 	int signals;
 	struct helper *helper;
+	bool helper_gone; /* for good, with its guardian */
 	struct application apps[SPAWN_MAX];
 	size_t napps;
 	struct backends cgi;     /* the helper, which runs programs; .n 0: it does not */
@@ -178,6 +180,7 @@ int process_accesslog(void *process, const char *path, struct logfile **);
 /* closes the logs that no generation names; at most 1 s for all */
 void process_drop_accesslogs(struct process *);
 void process_reopen_logs(struct process *);
+bool process_logs_are_owed(void); /* once: a log was not reopened, as there was no helper */
 void process_close_logs(struct process *);
 
 int process_inherit(struct process *); /* LISTEN_FDS */
@@ -239,6 +242,10 @@ void process_control_take(struct process *, const struct pollfd *, size_t n);
 void process_control_done(struct process *, enum control_wish, int status, struct text said);
 void process_control_refuse(struct process *, enum control_wish, const char *why);
 void process_status(const struct process *, bool json, struct buf *);
+
+/* Call it when helper_fd() is readable.  False: the helper and its guardian have ended. */
+bool process_helper_take(struct process *);
+const char *process_helper_state(const struct process *); /* for people */
 
 /* now: without waiting for the running replies. */
 void process_stop(struct process *, const char *by, bool now);

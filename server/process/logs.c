@@ -151,7 +151,7 @@ static const char *
 what_to_do(int err)
 {
 	switch (err) {
-	case -EPIPE: return ("restart the server: its helper process has ended");
+	case -EPIPE: return (HELPER_LOST " the log is opened when it is back");
 	case -ELOOP:
 		return ("name the file itself: root does not follow a link in a directory that "
 			"other users can write to");
@@ -168,9 +168,26 @@ what_to_do(int err)
 	return ("make the file and its directory writable for the user who started the server");
 }
 
+/* The thread of a log sets it: no helper was there. */
+static bool owed;
+
+static void
+note_failure(int err)
+{
+	if (err == -EPIPE)
+		__atomic_store_n(&owed, true, __ATOMIC_RELAXED);
+}
+
+bool
+process_logs_are_owed(void)
+{
+	return (__atomic_exchange_n(&owed, false, __ATOMIC_RELAXED));
+}
+
 static void
 errorlog_failed(const char *path, int err)
 {
+	note_failure(err);
 	log_event(LOG_ERROR, NULL, "errorlog.reopen", LF_STR("path", path), LF_ERR("error", err),
 	    LF_STR("then", "writing to the old file"), LF_STR("do", what_to_do(err)));
 }
@@ -178,6 +195,7 @@ errorlog_failed(const char *path, int err)
 static void
 accesslog_failed(const char *path, int err)
 {
+	note_failure(err);
 	log_event(LOG_ERROR, NULL, "accesslog.reopen", LF_STR("path", path), LF_ERR("error", err),
 	    LF_STR("then", "writing to the old file"), LF_STR("do", what_to_do(err)));
 }

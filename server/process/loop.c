@@ -148,12 +148,8 @@ take_events(struct process *ps, struct waits *w)
 	process_spawn_take(ps, w->app, w->apps);
 	process_control_take(ps, w->control, w->controls);
 	process_drain_check(ps);
-	if (w->p[POLL_HELPER].revents != 0) {
+	if (w->p[POLL_HELPER].revents != 0 && !process_helper_take(ps))
 		w->p[POLL_HELPER].fd = -1;
-		log_event(LOG_ERROR, NULL, "helper.ended",
-		    LF_STR("then", "serving continues; reloads and HUP fail"),
-		    LF_STR("do", "restart the server"));
-	}
 	process_reload_more(ps);
 	process_upgrade_more(ps);
 	process_retired_check(ps);

@@ -113,8 +113,7 @@ process_reload(struct process *ps)
 	notify_reloading();
 	err = helper_load_start(ps->helper, &ps->load);
 	if (err != 0)
-		refuse(ps, err == -EPIPE ? "the helper process has ended; restart the server"
-					 : strerror(-err));
+		refuse(ps, err == -EPIPE ? HELPER_LOST " reload again" : strerror(-err));
 }
 
 void

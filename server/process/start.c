@@ -67,7 +67,7 @@ listener_open(struct process *ps, const char *name, struct listener *l)
 			err == -EADDRINUSE
 			    ? "another program listens there: stop it or change server.port"
 			: err == -EACCES ? "ports below 1024 need root or CAP_NET_BIND_SERVICE"
-			: err == -EPIPE  ? "restart the server: its helper process has ended"
+			: err == -EPIPE  ? HELPER_LOST " try again"
 					 : "see server.bind, server.port and $SERVER[\"socket\"]"));
 	return (err);
 }

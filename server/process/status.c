@@ -71,7 +71,7 @@ void
 process_status(const struct process *ps, bool json, struct buf *out)
 {
 	uint64_t older = process_generations(ps) - 1;
-	char since[32], tried[32];
+	char since[32], tried[32], changed[32];
 	const struct field fields[] = {
 		{ "version", false, 0, TEXT(STAT_ACCEL_VERSION) },
 		{ "pid", true, (uint64_t)getpid(), TEXT_NONE },
@@ -83,6 +83,10 @@ process_status(const struct process *ps, bool json, struct buf *out)
 		{ "generations_draining", true, older, TEXT_NONE },
 		{ "workers", true, process_newest(ps)->nworkers, TEXT_NONE },
 		{ "connections", true, process_connections(ps), TEXT_NONE },
+		{ "helper", false, 0, text_of(process_helper_state(ps)) },
+		{ "helper_since", false, 0,
+		    time_text((time_t)ps->counters_list.helper_since_s, changed) },
+		{ "helpers_lost", true, ps->counters_list.helpers_lost, TEXT_NONE },
 		{ "last_reload", false, 0, time_text(ps->last.at, tried) },
 		{ "last_reload_status", true, (uint64_t)ps->last.status, TEXT_NONE },
 		{ "last_reload_said", false, 0, buf_as_text(&ps->last.said) },

@@ -125,8 +125,7 @@ process_upgrade(struct process *ps)
 	err = ask(ps);
 	if (err != 0)
 		fail(ps, EX_OSERR,
-		    text_of(err == -EPIPE ? "the helper process has ended; restart the server"
-					  : strerror(-err)));
+		    text_of(err == -EPIPE ? HELPER_LOST " upgrade again" : strerror(-err)));
 }
 
 /* ---------------------------------------------------------------- the outcome */
@@ -199,7 +198,7 @@ end(struct process *ps)
 	if (u->pid == 0 || status != 0)
 		take_pidfile_back(ps);
 	if (u->pid == 0)
-		fail(ps, EX_OSERR, TEXT("the helper gave no answer"));
+		fail(ps, EX_OSERR, TEXT(HELPER_LOST " upgrade again"));
 	else if (status == 0)
 		retire(ps, u->pid);
 	else

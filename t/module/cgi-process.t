@@ -62,7 +62,7 @@ like $is, qr/^args $/m, 'a query is no argument';
 
 # ---------------------------------------------------------------- who may ask
 
-my ($helper) = grep { slurp("/proc/$_/comm") =~ /^accel-helper/ } split ' ', slurp("/proc/@{[ $srv->pid ]}/task/@{[ $srv->pid ]}/children");
+my $helper = $srv->helper;
 my %inode = map { /socket:\[(\d+)\]/ ? ($1 => 1) : () } map { readlink($_) // '' } glob "/proc/$helper/fd/*";
 my ($name) = map { $_->[7] } grep { $_->[7] && $inode{ $_->[6] } } map { [split ' ', $_, 8] } split /\n/, slurp('/proc/net/unix');
 ok defined $name, 'the helper has an address';

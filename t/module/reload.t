@@ -159,7 +159,7 @@ sub has {
 	my ($srv) = @_;
 	my @p = processes($srv->pid);
 	my $fds = 0;
-	$fds += () = glob "/proc/$_->[0]/fd/*" for @p[0, 1];      # the server and its helper
+	$fds += () = glob "/proc/$_/fd/*" for grep { defined } $srv->pid, map { $srv->process("accel-$_") } qw(guardian helper);
 	return { processes => scalar @p, zombies => scalar(grep { $_->[1] eq 'Z' } @p), descriptors => $fds };
 }
 

@@ -135,6 +135,16 @@ sub upgraded_to {
 # True if the process does not run, or is a zombie that its parent has not asked for yet.
 sub is_gone { my ($pid) = @_; return slurp("/proc/$pid/stat") !~ /\A\d+ \(.*\) [^ZX]/s }
 
+# The process with this name among the children of the server, and theirs: accel-guardian or accel-helper.
+sub process {
+	my ($self, $name, @of) = @_;
+	my @child = map { split ' ', slurp("/proc/$_/task/$_/children") } @of ? @of : $self->{pid};
+	my ($found) = grep { slurp("/proc/$_/comm") eq "$name\n" } @child;
+	return $found // (@child ? $self->process($name, @child) : undef);
+}
+
+sub helper { my ($self) = @_; return $self->process('accel-helper') }
+
 sub signal { my ($self, $sig) = @_; return kill $sig, $self->{pid} }
 
 # Waits for the process to end: its wait status, or undef when it still runs at the deadline.

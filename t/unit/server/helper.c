@@ -74,7 +74,7 @@ names(void)
 	memset(bad.name, 'x', sizeof(bad.name));
 	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
 	bad = good;
-	bad.kind = HELPER_REMOVE_PIDFILE; /* asked for, never allowed by name */
+	bad.kind = HELPER_ACTIVATED; /* handed over, never allowed by name */
 	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
 	bad.kind = HELPER_UPGRADE; /* needs no name */
 	g_assert_cmpint(helper_name_parse(&bad, sizeof(bad), &n), ==, -EPROTO);
@@ -232,6 +232,44 @@ answer_to(struct helper *h, const void *p, size_t n)
 	return (res);
 }
 
+/* The number of the first child; the guardian's is the helper. */
+static pid_t
+child_of(pid_t pid)
+{
+	char *path = g_strdup_printf("/proc/%d/task/%d/children", (int)pid, (int)pid), *text;
+
+	g_assert_true(g_file_get_contents(path, &text, NULL, NULL));
+	pid = (pid_t)strtol(text, NULL, 10);
+	g_free(path);
+	g_free(text);
+	return (pid);
+}
+
+static void
+event_is(struct helper *h, bool back, uint32_t lost)
+{
+	struct pollfd p = { .fd = helper_fd(h), .events = POLLIN };
+	struct helper_event e;
+
+	g_assert_cmpint(poll(&p, 1, 20000), ==, 1);
+	g_assert_cmpint(helper_event(h, &e), ==, 1);
+	g_assert_cmpint(e.back, ==, back);
+	g_assert_cmpint(e.lost, ==, lost);
+	g_assert_cmpint(e.status, ==, SIGKILL);
+}
+
+static void
+kill_helper(struct helper *h)
+{
+	struct helper_event e;
+
+	g_assert_cmpint(helper_event(h, &e), ==, 0);
+	g_assert_cmpint(kill(child_of(child_of(getpid())), SIGKILL), ==, 0);
+	event_is(h, false, 1);
+	event_is(h, true, 1);
+	g_assert_cmpint(helper_event(h, &e), ==, 0);
+}
+
 static void
 only_what_is_named(void)
 {
@@ -268,6 +306,13 @@ only_what_is_named(void)
 	g_assert_cmpint(helper_send(helper_fd(h), "\x01", 1, -1), ==, 0); /* nowhere to answer to */
 	fd = helper_open_log(h, log);
 	g_assert_cmpint(fd, >=, 0); /* it goes on after all that */
+	close(fd);
+
+	kill_helper(h); /* the next one has the same names: no more, no fewer */
+	g_assert_cmpint(helper_open_log(h, other), ==, -EPERM);
+	g_assert_cmpint(helper_pidfile(h, log), ==, -EPERM);
+	fd = helper_open_log(h, log);
+	g_assert_cmpint(fd, >=, 0);
 	close(fd);
 	helper_free(h);
 	g_unlink(file);

@@ -1,0 +1,216 @@
+/* server/helper/guard.c -- the guardian: the parent of the helper process, which forks it again
+ * when it has died.
+ *
+ *   server ===pair=== guardian --fork--> helper
+ *             pair, socket of programs     the same two sockets
+ *             names <---------------------- names
+ *
+ * It does nothing else, so there is hardly a reason for it to die.  The server's requests wait in
+ * the pair until the next helper takes them, and those of workers in the queue of their socket.  A
+ * helper that dies again and again is forked after a pause: none, 1 s, 2 s, ... 60 s.  Requests of
+ * such a pause fail at once.
+ *
+ * The end  when the server has closed its end of the pair, never because of a helper.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "server/helper/impl.h"
+#include "server/helper/kept.h"
+
+#define PAUSE_MS     1000u
+#define PAUSE_MAX_MS 60000u           /* a helper that lived for so long is forked again at once */
+#define END_MS       HELPER_ANSWER_MS /* for a helper, when the server has ended */
+
+struct guard {
+	struct helper_of of;
+	int signals, keep; /* keep: names from the helper */
+	struct helper_kept kept;
+	pid_t pid; /* of the helper; 0: none */
+	uint64_t started_ns;
+	uint32_t pause_ms, lost; /* lost: helpers so far */
+	int status;              /* of the last one */
+};
+
+/* ---------------------------------------------------------------- what it hears */
+
+static void
+names_take(struct guard *g)
+{
+	struct helper_name n;
+	/* one byte more, so that a longer message has the wrong length */
+	char bytes[sizeof(n) + 1];
+	ssize_t len;
+
+	while ((len = recv(g->keep, bytes, sizeof(bytes), MSG_DONTWAIT)) > 0)
+		if (helper_name_parse(bytes, (size_t)len, &n) == 0)
+			helper_keep(&g->kept, &n);
+}
+
+/* The hang-up of the pair; its messages are for the helper. */
+static bool
+server_has_ended(const struct guard *g)
+{
+	struct pollfd p = { .fd = g->of.pair };
+
+	return (poll(&p, 1, 0) > 0 && (p.revents & (POLLHUP | POLLERR | POLLNVAL)) != 0);
+}
+
+static void
+say(const struct guard *g, bool back)
+{
+	struct helper_event e = { .back = back,
+		.lost = g->lost,
+		.status = g->status,
+		.pause_ms = g->pause_ms };
+
+	(void)helper_send(g->of.pair, &e, sizeof(e), -1);
+}
+
+/* ---------------------------------------------------------------- a helper */
+
+static void
+start(struct guard *g)
+{
+	g->started_ns = clock_mono_ns();
+	g->pid = fork();
+	if (g->pid == 0) {
+		close(g->signals);
+		close(g->keep);
+		helper_process(&g->of, &g->kept);
+	}
+	if (g->pid > 0)
+		return;
+	g->pid = 0; /* no memory: as one that died at once */
+	g->status = SIGKILL;
+}
+
+/* False: it has ended. */
+static bool
+helper_lives(struct guard *g)
+{
+	struct signalfd_siginfo si;
+	int status;
+
+	while (read(g->signals, &si, sizeof(si)) > 0)
+		;
+	if (g->pid != 0 && waitpid(g->pid, &status, WNOHANG) == g->pid) {
+		g->pid = 0;
+		g->status = status;
+	}
+	return (g->pid != 0);
+}
+
+/* Until the helper has ended.  It sees the end of the server, too, and ends by itself. */
+static void
+follow(struct guard *g)
+{
+	struct pollfd p[3] = { { .fd = g->signals, .events = POLLIN },
+		{ .fd = g->keep, .events = POLLIN }, { .fd = g->of.pair } };
+
+	while (helper_lives(g)) {
+		if (poll(p, 3, p[2].fd < 0 ? (int)END_MS : -1) == 0)
+			(void)kill(g->pid, SIGKILL);
+		names_take(g);
+		if (p[2].revents != 0)
+			p[2].fd = -1;
+	}
+	names_take(g);
+}
+
+/* ---------------------------------------------------------------- without a helper */
+
+static void
+drop_request(const struct guard *g)
+{
+	char bytes[HELPER_NAME_MAX + 1];
+	int reply;
+
+	(void)helper_recv(g->of.pair, bytes, sizeof(bytes), &reply);
+	if (reply >= 0)
+		close(reply);
+}
+
+static void
+drop_program(const struct guard *g)
+{
+	int sock = accept4(g->of.cgi, NULL, NULL, SOCK_CLOEXEC);
+
+	if (sock >= 0)
+		close(sock);
+}
+
+static void
+wait_a_while(const struct guard *g)
+{
+	struct pollfd p[2] = { { .fd = g->of.pair, .events = POLLIN },
+		{ .fd = g->of.cgi, .events = POLLIN } };
+	uint64_t until = clock_mono_ns() + g->pause_ms * NS_PER_MS, now;
+
+	while ((now = clock_mono_ns()) < until && !server_has_ended(g)) {
+		(void)poll(p, 2, (int)((until - now) / NS_PER_MS) + 1);
+		if (p[0].revents != 0)
+			drop_request(g);
+		if (p[1].revents != 0)
+			drop_program(g);
+	}
+}
+
+static void
+choose_pause(struct guard *g)
+{
+	bool lived = clock_mono_ns() - g->started_ns >= PAUSE_MAX_MS * NS_PER_MS;
+
+	if (lived || g->lost == 0)
+		g->pause_ms = 0;
+	else
+		g->pause_ms = MIN(MAX(2 * g->pause_ms, PAUSE_MS), PAUSE_MAX_MS);
+	g->lost++;
+}
+
+/* ---------------------------------------------------------------- the guardian */
+
+static void
+begin(struct guard *g, const struct helper_of *of)
+{
+	int keep[2];
+
+	*g = (struct guard){ .of = *of };
+	helper_kept_init(&g->kept);
+	g->signals = helper_signals_open();
+	prctl(PR_SET_NAME, "accel-guardian");
+	if (g->signals < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, keep) != 0)
+		_exit(1);
+	g->keep = keep[0];
+	g->of.keep = keep[1];
+}
+
+_Noreturn void
+helper_guard(const struct helper_of *of)
+{
+	struct guard g;
+
+	begin(&g, of);
+	start(&g);
+	follow(&g);
+	while (!server_has_ended(&g)) {
+		choose_pause(&g);
+		say(&g, false);
+		wait_a_while(&g);
+		start(&g);
+		if (g.pid != 0)
+			say(&g, true);
+		follow(&g);
+	}
+	if (g.kept.pidfile[0] != '\0')
+		(void)helper_work_remove_pidfile(g.kept.pidfile, g.of.server);
+	_exit(0);
+}

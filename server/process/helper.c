@@ -1,0 +1,76 @@
+/* server/process/helper.c -- the state of the helper process, as its guardian tells it: for the
+ * log, status pages and accel-server ctl.
+ */
+#include <sys/wait.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "server/process/impl.h"
+
+static void
+note(struct process *ps, bool lost)
+{
+	shared_set(ps->counters_list.helper_lost, lost);
+	shared_set(ps->counters_list.helper_since_s, clock_wall_ns() / NS_PER_S);
+}
+
+static void
+lost(struct process *ps, const struct helper_event *e)
+{
+	bool killed = WIFSIGNALED(e->status);
+
+	note(ps, true);
+	shared_set(ps->counters_list.helpers_lost, e->lost);
+	log_event(LOG_ERROR, NULL, "helper.lost", LF_STR("by", killed ? "signal" : "exit"),
+	    LF_U64("status", killed ? WTERMSIG(e->status) : WEXITSTATUS(e->status)),
+	    LF_U64("lost", e->lost), LF_U64("again_in_ms", e->pause_ms),
+	    LF_STR("what",
+		"its requests fail: programs of CGI, a reload, an upgrade, the opening of logs"),
+	    LF_STR("do", "see the log of the kernel: was memory short?"));
+}
+
+static void
+came_back(struct process *ps, const struct helper_event *e)
+{
+	note(ps, false);
+	log_event(LOG_WARN, NULL, "helper.back", LF_U64("lost", e->lost));
+	ps->reopen = ps->reopen || process_logs_are_owed();
+}
+
+/* The guardian has been killed, too. */
+static void
+gone(struct process *ps)
+{
+	note(ps, true);
+	ps->helper_gone = true;
+	log_event(LOG_ERROR, NULL, "helper.ended",
+	    LF_STR("then", "serving continues; programs of CGI, reloads and HUP fail"),
+	    LF_STR("do", "restart the server"));
+}
+
+bool
+process_helper_take(struct process *ps)
+{
+	struct helper_event e;
+	int n;
+
+	while ((n = helper_event(ps->helper, &e)) > 0)
+		if (e.back)
+			came_back(ps, &e);
+		else
+			lost(ps, &e);
+	if (n < 0)
+		gone(ps);
+	return (n >= 0);
+}
+
+const char *
+process_helper_state(const struct process *ps)
+{
+	if (ps->helper_gone)
+		return ("gone: restart the server");
+	return (
+	    shared_get(ps->counters_list.helper_lost)
+		? "lost: no programs of CGI, reloads, upgrades and log rotation until it is back"
+		: "runs");
+}
