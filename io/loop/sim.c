@@ -336,6 +336,14 @@ sim_send(struct io *io, struct io_op *op, size_t max)
 }
 
 void
+sim_send_file(struct io *io, struct io_op *op, struct text bytes)
+{
+	must(op != NULL && op->kind == IO_SEND_FILE && bytes.n <= op->file.len);
+	buf_text(sim_record(io, op->sock), bytes);
+	sim_finish(io, op, (int64_t)bytes.n);
+}
+
+void
 sim_run(struct io *io)
 {
 	while (!list_empty(&io->ready))

@@ -42,6 +42,8 @@ void sim_read(struct io *, struct io_op *, struct text bytes); /* finishes IO_RE
 void sim_open(struct io *, struct io_op *, int fd, uint64_t size, int64_t mtime, mode_t mode);
 /* Finishes IO_SEND with at most max of its bytes, appended to the socket's record. */
 size_t sim_send(struct io *, struct io_op *, size_t max);
+/* Finishes IO_SEND_FILE with these bytes of the file, appended likewise. */
+void sim_send_file(struct io *, struct io_op *, struct text bytes);
 struct text sim_sent(struct io *, const struct io_sock *); /* all bytes sent on it so far */
 void sim_sent_clear(struct io *, const struct io_sock *);
 unsigned sim_closed(struct io *, int fd); /* how often this fd was closed */
