@@ -39,6 +39,8 @@ static struct logfile *access_file;
 static unsigned clients, files, temps;
 static struct buf temp[TEMPS]; /* what was written to temporary files */
 static char m_bytes[3001];     /* of a file that is too long to be copied beside its head */
+/* who runs programs of cgi.assign; NULL: nobody */
+static const struct backends *programs;
 
 static void
 log_collect(void *arg, struct text line)
@@ -69,6 +71,7 @@ up_with(const char *lines, unsigned nlisteners, unsigned max_conns)
 		.max_fds = 50,
 		.max_head_bytes = 1 << 20,
 		.counters_list = &counters_list,
+		.cgi = programs,
 	};
 	struct buf err, warn;
 	char *file, *text, why[256];
@@ -140,7 +143,7 @@ down(void)
 
 /* ---------------------------------------------------------------- clients */
 
-static struct io_sock *G_GNUC_UNUSED
+static G_GNUC_UNUSED struct io_sock *
 client(void)
 {
 	static const union io_addr peer = { .in = { .sin_family = AF_INET } };
@@ -265,6 +268,8 @@ static const struct on_disk disk_files[] = {
 	{ "large", NULL, 1000000, false },
 	{ "dir", NULL, 0, true },
 	{ "dir/index.html", "index", 5, false },
+	{ "run.cgi", "never sent", 10, false },
+	{ "big", NULL, 300000, false },
 };
 
 static const struct on_disk *
