@@ -299,8 +299,8 @@ conn_finish(struct conn *c)
 	if (c->deferred)
 		return (&st_route);
 	reply_log(r, false);
-	if (r->body_left != 0 && r->streams && !c->close_after)
-		return (&st_rest);
+	if (r->body_left != 0 && !c->close_after)
+		return (&st_rest); /* the reply says that the connection stays */
 	if (r->body_left != 0)
 		c->close_after = true;
 	c->idle_s = (uint32_t)r->conf->keepalive_idle;
@@ -424,9 +424,12 @@ conn_close_after(struct request *r)
 	r->conn->close_after = true;
 }
 
+/* A client that waits for 100 Continue and gets a reply instead may send its body or not. */
 bool
 conn_keeps_alive(const struct request *r)
 {
+	if (r->body_left != 0 && r->http.expect_continue && !r->conn->continued)
+		r->conn->close_after = true;
 	return (!r->conn->close_after);
 }
 

@@ -404,6 +404,33 @@ test_body_too_long_to_skip(void)
 	down();
 }
 
+/* A directory decides before a body is read.  Its reply says what happens to the connection. */
+static void
+test_body_of_redirect(void)
+{
+	struct io_sock *s;
+
+	up("server.error-handler-404 = \"/b\"\n"
+	   "url.rewrite-once = ( \"^/re/(.*)\" => \"/$1\" )\n");
+	s = client();
+	say(s, "POST /re/dir HTTP/1.1\r\n" HOST "Content-Length: 5\r\n\r\nhello" GET("/a"));
+	while (disk() + take(s, SIZE_MAX) != 0)
+		;
+	heard_statuses(s, "301 200");
+	say(s, "GET /re/dir/ HTTP/1.1\r\n" HOST "Transfer-Encoding: chunked\r\n\r\n"
+	       "5\r\nhello\r\n0\r\n\r\n" GET("/a"));
+	while (disk() + take(s, SIZE_MAX) != 0)
+		;
+	heard_statuses(s, "200 200");
+	say(s,
+	    "POST /re/dir HTTP/1.1\r\n" HOST "Expect: 100-continue\r\nContent-Length: 5\r\n\r\n");
+	while (disk() + take(s, SIZE_MAX) != 0)
+		;
+	g_assert_true(heard_has(s, "Connection: close"));
+	heard_statuses(s, "301");
+	down();
+}
+
 /* ---------------------------------------------------------------- what is held */
 
 static void
@@ -469,6 +496,7 @@ main(int argc, char **argv)
 	g_test_add_func("/conn/deadline/dripping-body", test_dripping_body);
 	g_test_add_func("/conn/deadline/hung-disk", test_hung_disk);
 	g_test_add_func("/conn/body-too-long-to-skip", test_body_too_long_to_skip);
+	g_test_add_func("/conn/body-of-redirect", test_body_of_redirect);
 	g_test_add_func("/conn/idle-holds-nothing", test_idle_holds_nothing);
 	g_test_add_func("/conn/input-is-bounded", test_input_is_bounded);
 	return (g_test_run());
