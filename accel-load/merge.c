@@ -4,7 +4,6 @@
 
 #include "accel-load/input.h"
 #include "accel-load/report_read.h"
-#include "base/must.h"
 #include "base/option.h"
 
 /* A report has 1 MB if no bucket is empty; several may follow each other in a file. */
@@ -40,6 +39,13 @@ fault_tell(const char *name, struct text whole, const struct report_fault *fault
 }
 
 static int
+no_memory(void)
+{
+	load_message("not enough memory");
+	return (EX_OSERR);
+}
+
+static int
 merge_text(const char *name, struct text whole, struct load_result *sum, struct counts *counts)
 {
 	struct report_fault fault = { whole.p, "expected a report of accel-load --json" };
@@ -51,7 +57,8 @@ merge_text(const char *name, struct text whole, struct load_result *sum, struct 
 	while (ok && rest.n > 0) {
 		one = (struct load_result){ 0 };
 		c = counts_new();
-		must(c != NULL);
+		if (c == NULL)
+			return (no_memory());
 		ok = report_read(&rest, &one, c, &fault);
 		if (ok) {
 			counts_add(counts, c);
@@ -91,7 +98,8 @@ merge_files(const struct load_conf *conf, const char *const *files)
 	struct buf out;
 	int code = 0;
 
-	must(counts != NULL);
+	if (counts == NULL)
+		return (no_memory());
 	for (size_t i = 0; files[i] != NULL && code == 0; i++)
 		code = merge_file(files[i], &sum, counts);
 	if (code == 0) {

@@ -1,9 +1,9 @@
 /* files/root.c -- see root.h */
 #include "files/root.h"
 
+#include <errno.h>
 #include <stdlib.h>
 
-#include "base/must.h"
 #include "io/io.h"
 
 /* Takes the string; "/" becomes "". */
@@ -12,7 +12,6 @@ without_slashes(char *dir)
 {
 	struct text t;
 
-	must(dir != NULL);
 	for (t = text_of(dir); t.n > 0 && dir[t.n - 1] == '/'; t.n--)
 		dir[t.n - 1] = '\0';
 	return (t);
@@ -22,13 +21,22 @@ int
 root_open(const char *dir, struct root *r)
 {
 	int err = io_root_open(dir, &r->fd);
-	char *real;
+	char *name, *real;
 
 	if (err != 0)
 		return (err);
+	name = strdup(dir);
 	real = realpath(dir, NULL);
-	r->name = without_slashes(strdup(dir));
-	r->real = without_slashes(real != NULL ? real : strdup(dir));
+	if (real == NULL)
+		real = strdup(dir);
+	if (name == NULL || real == NULL) {
+		io_close_fd(r->fd);
+		free(name);
+		free(real);
+		return (-ENOMEM);
+	}
+	r->name = without_slashes(name);
+	r->real = without_slashes(real);
 	return (0);
 }
 

@@ -5,8 +5,10 @@
  */
 #include <crypt.h>
 #include <glib.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/random.h>
+#include <sysexits.h>
 
 #include "base/must.h"
 #include "server/module/auth.h"
@@ -55,8 +57,10 @@ static unsigned char process_secret[AUTH_KEY];
 /* Runs before main(): later the process may have no rights and other threads. */
 static void __attribute__((constructor)) secret_start(void)
 {
-	must(getrandom(process_secret, sizeof(process_secret), 0) ==
-	     (ssize_t)sizeof(process_secret));
+	if (getrandom(process_secret, sizeof(process_secret), 0) == (ssize_t)sizeof(process_secret))
+		return;
+	perror("getrandom");
+	exit(EX_OSERR);
 }
 
 void

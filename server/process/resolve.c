@@ -14,7 +14,6 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/must.h"
 #include "proxy-core/backends.h"
 #include "server/process/impl.h"
 
@@ -45,7 +44,11 @@ names_add(struct generation *g, struct backends *list)
 		if (!backends_is_name(list, i))
 			continue;
 		v = realloc(g->names, (g->nnames + 1) * sizeof(*v));
-		must(v != NULL);
+		if (v == NULL) {
+			log_event(LOG_ERROR, NULL, "resolve.failed", LF_STR("name", list->spec[i]),
+			    LF_ERR("error", -ENOMEM), LF_STR("then", "its addresses stay in use"));
+			return;
+		}
 		g->names = v;
 		v[g->nnames++] = (struct resolve_name){ .list = list,
 			.place = i,
