@@ -83,7 +83,7 @@ take_place(const struct keeper_conf *k)
 	return (rename(k->temporary, k->path) == 0 ? 0 : -errno);
 }
 
-/* The lock of the directory makes two new processes take turns: the second replaces the first. */
+/* The lock makes two new processes take turns: the second replaces the first. */
 static struct answer
 replace(const struct keeper_conf *k)
 {
@@ -99,8 +99,7 @@ replace(const struct keeper_conf *k)
 		a.old = -1;
 	if (pidfd >= 0)
 		close(pidfd);
-	if (lock >= 0)
-		close(lock);
+	listen_unlock(k->path, lock);
 	return (a);
 }
 

@@ -17,8 +17,9 @@
 #include "base/must.h"
 #include "io/listen.h"
 
-/* Of 10 ms: a starting program holds the lock for microseconds, a hostile user for ever. */
-#define LOCK_TRIES 200
+/* Of 10 ms: a starting program holds the lock for microseconds. */
+#define LOCK_TRIES    200
+#define LOCK_NAME_MAX 128 /* a path of a socket, and ".lock" */
 
 /* ---------------------------------------------------------------- TCP */
 
@@ -114,35 +115,76 @@ listen_inet(const struct listen_conf *lc, const struct address_parts *a, int *fd
 
 /* ---------------------------------------------------------------- unix sockets
  *
- * The file of a dead server is removed.  A lock on the directory makes two starting programs take
- * turns, so that neither removes the living socket of the other: the second one gets -EADDRINUSE.
+ * The file of a dead server is removed.  A lock makes two starting programs take turns, so that
+ * neither removes the living socket of the other: the second one gets -EADDRINUSE.
+ *
+ *   open PATH.lock --> lock it --> is it still PATH.lock? --yes--> bind, unlink, close
+ *        ^                              | no: its holder has removed it
+ *        `------------------------------'
+ *
+ * Only this user can open the file, so no other user can hold the lock.  A directory is no good for
+ * that: who may list it may lock it, for ever.
  */
 
-/* A directory that cannot be locked (unreadable, or without locks) is used without a lock. */
+/* The lock file, or -1: none that only this user can open.  In /tmp another user may have made it,
+ * also as a fifo, or with a lease that would make open(2) wait. */
+static int
+lock_file(const char *name)
+{
+	int fd =
+	    open(name, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0600);
+	struct stat st;
+
+	if (fd >= 0 && (fstat(fd, &st) != 0 || !S_ISREG(st.st_mode) || st.st_nlink > 1 ||
+			   st.st_uid != geteuid() || (st.st_mode & 077) != 0)) {
+		close(fd);
+		return (-1);
+	}
+	return (fd);
+}
+
+static bool
+is_at(int fd, const char *name)
+{
+	struct stat st, now;
+
+	return (fstat(fd, &st) == 0 && lstat(name, &now) == 0 && st.st_ino == now.st_ino &&
+		st.st_dev == now.st_dev);
+}
+
 int
 listen_lock(const char *path, int *lockp)
 {
-	char dir[sizeof(((struct sockaddr_un *)0)->sun_path)];
-	char *slash;
-	int tries;
+	char name[LOCK_NAME_MAX];
+	int tries, fd;
 
-	snprintf(dir, sizeof(dir), "%s", path);
-	slash = strrchr(dir, '/');
-	if (slash == dir)
-		slash[1] = '\0';
-	else if (slash != NULL)
-		*slash = '\0';
-	*lockp = open(slash != NULL ? dir : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (*lockp < 0)
-		return (0);
-	for (tries = 0; flock(*lockp, LOCK_EX | LOCK_NB) != 0; tries++) {
-		if (errno != EWOULDBLOCK)
+	*lockp = -1;
+	snprintf(name, sizeof(name), "%s.lock", path);
+	for (tries = 0; tries <= LOCK_TRIES; tries++) {
+		fd = lock_file(name);
+		if (fd < 0)
 			return (0);
-		if (tries == LOCK_TRIES)
-			return (-EBUSY);
+		if (flock(fd, LOCK_EX | LOCK_NB) == 0 && is_at(fd, name)) {
+			*lockp = fd;
+			return (0);
+		}
+		close(fd);
 		usleep(10000);
 	}
-	return (0);
+	return (-EBUSY);
+}
+
+void
+listen_unlock(const char *path, int lock)
+{
+	char name[LOCK_NAME_MAX];
+
+	if (lock < 0)
+		return;
+	snprintf(name, sizeof(name), "%s.lock", path);
+	if (is_at(lock, name))
+		unlink(name);
+	close(lock);
 }
 
 /* connect(2) gives the same error for a dead socket and for another kind of file. */
@@ -241,8 +283,7 @@ listen_unix(const struct listen_conf *c, const char *path, int *fdp)
 	err = listen_lock(path, &lock);
 	if (err == 0)
 		err = bind_locked(fd, &un, c);
-	if (lock >= 0)
-		close(lock);
+	listen_unlock(path, lock);
 	if (err != 0)
 		close(fd);
 	else

@@ -33,9 +33,10 @@ struct listen_conf {
  * an address. -EADDRNOTAVAIL: a host without addresses. io_close_fd() does not remove the file of
  * a unix socket, because another process may be bound to it already. */
 int listen_open(const struct listen_conf *, int *fdp, const char **why);
-/* Locks the directory of a unix socket against other starting programs, until *lockp is closed; -1
- * if the directory cannot be locked.  0, or -EBUSY after 2 s. */
+/* Locks the path of a unix socket against other starting programs of this user, with the file
+ * PATH.lock; *lockp is -1 if that cannot be locked.  0, or -EBUSY after 2 s. */
 int listen_lock(const char *path, int *lockp);
+void listen_unlock(const char *path, int lock); /* also of -1 */
 /* The number of sockets that the service manager passed, from LISTEN_FIRST on; 0: none.  Clears
  * the environment variables.  Also counts one that does not listen: listen_name() detects it. */
 int listen_inherited(void);

@@ -46,36 +46,109 @@ test_listen_unix_and_names(void)
 	g_free(name);
 }
 
-/* The lock of another program on the directory; it gives the lock back after some waits. */
+/* The lock of another program; it gives the lock back after some waits, and removes the file. */
 static int other = -1;
+static char *lock_name;
 static unsigned waits, waits_held;
+static bool removes;
 
 int
 usleep(useconds_t us)
 {
-	if (++waits == waits_held)
-		flock(other, LOCK_UN);
+	if (++waits != waits_held)
+		return (0);
+	if (removes)
+		g_assert_cmpint(unlink(lock_name), ==, 0);
+	io_close_fd(other);
 	return (0);
+}
+
+/* The number of waits before the socket is there; UINT_MAX: it is refused with -EBUSY. */
+static unsigned
+waits_for(const char *path)
+{
+	struct listen_conf lc = { .name = path, .backlog = 10 };
+	const char *why;
+	int fd, err;
+
+	waits = 0;
+	err = listen_open(&lc, &fd, &why);
+	if (err == -EBUSY)
+		return (UINT_MAX);
+	g_assert_cmpint(err, ==, 0);
+	g_assert_cmpint(unlink(path), ==, 0);
+	io_close_fd(fd);
+	return (waits);
+}
+
+static int
+lock_of(int flags, mode_t mode)
+{
+	int fd = open(lock_name, flags | O_CREAT | O_CLOEXEC, 0600);
+
+	g_assert_cmpint(fd, >=, 0);
+	g_assert_cmpint(fchmod(fd, mode), ==, 0);
+	g_assert_cmpint(flock(fd, LOCK_EX), ==, 0);
+	return (fd);
 }
 
 static void
 test_listen_unix_locked(void)
 {
 	char *path = g_build_filename(dir, "l.sock", NULL);
-	struct listen_conf lc = { .name = path, .backlog = 10 };
-	const char *why;
-	int fd;
 
-	other = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	g_assert_cmpint(flock(other, LOCK_EX), ==, 0);
-	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, -EBUSY);
-	g_assert_cmpuint(waits, ==, 200);
-	waits = 0;
-	waits_held = 3;
-	g_assert_cmpint(listen_open(&lc, &fd, &why), ==, 0);
-	g_assert_cmpuint(waits, ==, 3);
-	io_close_fd(fd);
-	close(other);
+	lock_name = g_strconcat(path, ".lock", NULL);
+	g_assert_cmpuint(waits_for(path), ==, 0);
+	g_assert_cmpint(access(lock_name, F_OK), !=, 0); /* nothing is left */
+	other = lock_of(O_RDWR, 0600);
+	waits_held = 0;
+	g_assert_cmpuint(waits_for(path), ==, UINT_MAX);
+	g_assert_cmpuint(waits, ==, 201);
+	for (waits_held = 3; waits_held < 5; waits_held++) {
+		removes = waits_held == 4;
+		g_assert_cmpuint(waits_for(path), ==, waits_held);
+		g_assert_cmpint(access(lock_name, F_OK), !=, 0);
+		other = lock_of(O_RDWR, 0600);
+	}
+	io_close_fd(other); /* its program has crashed: the file is left */
+	g_assert_cmpuint(waits_for(path), ==, 0);
+	g_assert_cmpint(access(lock_name, F_OK), !=, 0);
+	waits_held = 0;
+	g_free(lock_name);
+	g_free(path);
+}
+
+/* Locks that another user can hold: on the directory, on a file that others can open, on a file
+ * with a second name, on a fifo.  None of them holds up a start. */
+static void
+test_listen_unix_squatted(void)
+{
+	char *path = g_build_filename(dir, "q.sock", NULL),
+	     *second = g_build_filename(dir, "second", NULL);
+	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	lock_name = g_strconcat(path, ".lock", NULL);
+	g_assert_cmpint(flock(fd, LOCK_EX), ==, 0);
+	g_assert_cmpuint(waits_for(path), ==, 0);
+	close(fd);
+	fd = lock_of(O_RDWR, 0644);
+	g_assert_cmpuint(waits_for(path), ==, 0);
+	g_assert_cmpint(access(lock_name, F_OK), ==, 0); /* it is not ours to remove */
+	g_assert_cmpint(fchmod(fd, 0600), ==, 0);
+	g_assert_cmpint(link(lock_name, second), ==, 0);
+	g_assert_cmpuint(waits_for(path), ==, 0);
+	close(fd);
+	unlink(second);
+	unlink(lock_name);
+	g_assert_cmpint(symlink(second, lock_name), ==, 0);
+	g_assert_cmpuint(waits_for(path), ==, 0);
+	g_assert_cmpint(access(second, F_OK), !=, 0); /* no file is made elsewhere */
+	unlink(lock_name);
+	g_assert_cmpint(mkfifo(lock_name, 0600), ==, 0);
+	g_assert_cmpuint(waits_for(path), ==, 0);
+	unlink(lock_name);
+	g_free(lock_name);
+	g_free(second);
 	g_free(path);
 }
 
@@ -185,8 +258,9 @@ main(int argc, char **argv)
 	tests_in_dir(&argc, &argv);
 	g_test_add_func("/listen/a unix socket replaces a stale one only",
 	    test_listen_unix_and_names);
-	g_test_add_func("/listen/a locked directory is waited for, but not for ever",
-	    test_listen_unix_locked);
+	g_test_add_func("/listen/a lock is waited for, but not for ever", test_listen_unix_locked);
+	g_test_add_func("/listen/no other user can hold the lock of a socket",
+	    test_listen_unix_squatted);
 	g_test_add_func("/listen/an IPv6 socket takes IPv4 only on request", test_listen_v6);
 	g_test_add_func("/listen/each spelling of any address means IPv4", test_listen_any);
 	g_test_add_func("/listen/a unix socket has the mode of its settings",
