@@ -104,6 +104,9 @@ struct request {
 	uint64_t sent;       /* bytes that the client took, without the current send */
 	uint64_t body_bytes; /* bytes of the reply without its head */
 	uint64_t received;   /* bytes of the request body so far */
+	struct {             /* conn/slow.c: the last look at it, and how far it was behind */
+		uint64_t at_ns, seen, behind_ns;
+	} slow;
 	/* The head of the reply, in the arena, if its site wants_head. */
 	struct text replied_head;
 	/* Fields X-LIGHTTPD-* of an application, which are for the log only; likewise. */

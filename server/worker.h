@@ -104,6 +104,7 @@ struct worker {
 	const uint32_t *bans_version; /* of the newest list, atomic */
 	struct accepting *accepting;
 	bool draining, hushed, stopping, paused, pause_timed;
+	uint64_t sought_ns; /* the last look for slow connections */
 	struct io_op pause; /* timer that resumes accepting; in flight while pause_timed */
 	uint64_t date_s;
 	char date[32];               /* "Sun, 06 Nov 1994 08:49:37 GMT" */

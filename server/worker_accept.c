@@ -9,6 +9,7 @@
 #include "server/conn/conn.h"
 
 #define PAUSE_MS    500u /* accepting is tried again after this time, or when a connection closes */
+#define SEEK_MS     250u /* between two looks for slow connections */
 #define LEAVING_MAX 16u  /* busy connections are cut while fewer than this are closing */
 /* WORKER_RECENT addresses within this time: clients reach the server directly */
 #define MIXED_MS 600000u
@@ -60,12 +61,39 @@ make_room(struct worker *w, const char *why)
 	return (true);
 }
 
+/* The first slow one of the address with most connections; NULL: none is slow, or the last look was
+ * a moment ago. */
+static struct eviction_member *
+next_slow(struct worker *w)
+{
+	struct eviction_member *m = eviction_next_busy(&w->eviction);
+	uint64_t now = io_now(w->io);
+
+	if (m == NULL || conn_is_slow(m) || now - w->sought_ns < SEEK_MS * NS_PER_MS)
+		return (m != NULL && conn_is_slow(m) ? m : NULL);
+	w->sought_ns = now;
+	return (conn_seek_slow(eviction_busy(&w->eviction)));
+}
+
+/* The address may be a proxy for all clients, which loses only those that are slow. */
+static void
+cut_slow(struct worker *w)
+{
+	struct eviction_member *m = w->nleaving < LEAVING_MAX ? next_slow(w) : NULL;
+
+	if (m == NULL)
+		return;
+	count(&w->counters->events, room_slow);
+	conn_make_room(m, "one address has most connections, and this one is slow");
+}
+
 static void
 cut_busy(struct worker *w)
 {
-	struct eviction_member *m =
-	    w->nleaving < LEAVING_MAX ? eviction_next_busy(&w->eviction) : NULL;
+	struct eviction_member *m = w->nleaving < LEAVING_MAX ? next_slow(w) : NULL;
 
+	if (m == NULL && w->nleaving < LEAVING_MAX)
+		m = eviction_next_busy(&w->eviction);
 	if (m == NULL)
 		return;
 	count(&w->counters->events, room_busy);
@@ -118,8 +146,10 @@ accept_make_room(struct worker *w, struct client_addr from)
 		cut_busy(w);
 		return (true);
 	}
-	if (!is_mixed(w))
+	if (!is_mixed(w)) {
+		cut_slow(w);
 		return (true);
+	}
 	count(&w->counters->events, room_refused);
 	log_limited(1, LOG_WARN, NULL, "connection.refused",
 	    LF_STR("address", client_addr_name(from, name)), LF_U64("connections", w->nconns),
@@ -170,12 +200,33 @@ accept_resume(struct worker *w)
 }
 
 static void
+pause_again(struct worker *w)
+{
+	if (w->pause_timed || w->draining)
+		return;
+	w->pause_timed = true;
+	w->pause.deadline_ms = PAUSE_MS;
+	op_submit(w->io, &w->pause);
+}
+
+/* A connection may become slow while accepting pauses. */
+static bool
+waits_for_slow(const struct worker *w)
+{
+	return (is_busy(w) && eviction_has_majority(&w->eviction) && !is_mixed(w));
+}
+
+static void
 pause_over(struct io_op *op)
 {
 	struct worker *w = container_of(op, struct worker, pause);
 
 	w->pause_timed = false;
 	accept_resume(w);
+	if (!w->paused || !waits_for_slow(w))
+		return;
+	cut_slow(w);
+	pause_again(w);
 }
 
 /* No descriptor, or no place, and every connection is busy: stops accepting until one closes or
@@ -189,11 +240,8 @@ accept_pause(struct worker *w, const char *why)
 	log_limited(1, LOG_WARN, NULL, "accept.paused", LF_STR("why", why),
 	    LF_U64("connections", w->nconns));
 	w->paused = true;
-	if (!w->pause_timed && !is_busy(w)) {
-		w->pause_timed = true;
-		w->pause.deadline_ms = PAUSE_MS;
-		op_submit(w->io, &w->pause);
-	}
+	if (!is_busy(w) || waits_for_slow(w))
+		pause_again(w);
 }
 
 /* The failure concerns one client: the next accept may succeed.  Any other failure would come back

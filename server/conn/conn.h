@@ -35,6 +35,9 @@ void conn_drain(struct conn *);
 void conn_spread(struct conn *);
 /* closes it now and logs why: another connection needs its place; a member of worker.eviction */
 void conn_make_room(struct eviction_member *, const char *why);
+bool conn_is_slow(const struct eviction_member *); /* over a time; of a list of busy ones */
+/* Moves the slow ones to the front of the list; returns the first; NULL: none is slow. */
+struct eviction_member *conn_seek_slow(struct list *busy);
 struct conn *conn_of_link(struct list *); /* member of worker.conns */
 /* The requests that this worker works on: see running_fill in server/status/running.h. */
 size_t conn_running(struct worker *, struct running_row *, size_t max);

@@ -249,6 +249,12 @@ eviction_is_majority(const struct eviction *r, struct client_addr a)
 	return (eviction_has_majority(r) && client_addr_same(r->most->addr, a));
 }
 
+struct list *
+eviction_busy(struct eviction *r)
+{
+	return (eviction_has_majority(r) ? &r->most->busy : NULL);
+}
+
 struct eviction_member *
 eviction_next_busy(struct eviction *r)
 {

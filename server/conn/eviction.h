@@ -70,6 +70,8 @@ struct eviction_member *eviction_next_head(struct eviction *);
 /* True if one address has more than half.  Connections over unix sockets have no address. */
 bool eviction_has_majority(const struct eviction *);
 bool eviction_is_majority(const struct eviction *, struct client_addr);
+/* the busy ones of that address, those to close first in front; NULL: there is none */
+struct list *eviction_busy(struct eviction *);
 struct eviction_member *eviction_next_busy(struct eviction *); /* of that address; NULL: none */
 
 #endif

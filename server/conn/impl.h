@@ -12,6 +12,7 @@
  *   running.c rows for the list of running requests
  *   drain.c   idle connections move to the next generation, or to another worker
  *   overdue.c ends a request that nobody else ends
+ *   slow.c    connections whose clients are slow
  *   phase.c   counts connections by what they wait for; eviction
  */
 #ifndef SERVER_CONN_IMPL_H

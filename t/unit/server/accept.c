@@ -288,6 +288,35 @@ test_majority_is_no_proxy(void)
 	down();
 }
 
+/* It may be a proxy for all clients, so only those that do not read make room: for its own
+ * newcomers and so for the client of another address behind them. */
+static void
+test_slow_makes_room(void)
+{
+	unsigned i;
+
+	up_with("", 1, 20);
+	for (i = 0; i < 20; i++)
+		say(accept_from(2), GET("/a"));
+	disk();
+	say(accept_from(2), GET("/a"));
+	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
+	for (i = 0; i < 9; i++) {
+		closed_are("");
+		sim_advance_ms(io, 500);
+	}
+	g_assert_cmpuint(w->counters->events.room_slow, ==, 0);
+	sim_advance_ms(io, 1000);
+	g_assert_cmpuint(w->counters->events.room_slow, ==, 1);
+	closed_are("0");
+	say(accept_from(2), GET("/a"));
+	say(accept_from(3), GET("/a"));
+	g_assert_false(is_closed(22));
+	g_assert_cmpuint(w->counters->events.room_refused, ==, 0);
+	disk();
+	down();
+}
+
 /* A connection that lingers has had its reply. */
 static void
 test_lingering_goes(void)
@@ -419,6 +448,7 @@ main(int argc, char **argv)
 	g_test_add_func("/accept/most-goes-first", test_most_goes_first);
 	g_test_add_func("/accept/majority-makes-room", test_majority_makes_room);
 	g_test_add_func("/accept/majority-is-no-proxy", test_majority_is_no_proxy);
+	g_test_add_func("/accept/slow-makes-room", test_slow_makes_room);
 	g_test_add_func("/accept/lingering-goes", test_lingering_goes);
 	g_test_add_func("/accept/per-address", test_per_address);
 	g_test_add_func("/accept/heads-are-bounded", test_heads_are_bounded);

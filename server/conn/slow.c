@@ -1,0 +1,76 @@
+/* server/conn/slow.c -- connections whose clients are slow, when a worker is full.
+ *
+ *   busy list of the address with most:  [slow][slow][oldest]...[newest]
+ *
+ * A look moves the slow ones to the front, so each connection that is cut afterwards is one step.
+ * Slow is a debt over time (base/rate.h): only time in which the server waits for the client adds
+ * to it.  So neither a long look-up nor a slow application makes a client slow.
+ */
+#include "base/clock.h"
+#include "base/rate.h"
+#include "server/conn/impl.h"
+
+#define SLOW_NS    (5 * NS_PER_S)
+#define SLOW_RATE  (64u << 10) /* bytes a second */
+#define PACED_RATE BODY_RATE   /* of a reply that the server itself sends at a limited rate */
+
+static bool
+waits_for_client(const struct conn *c)
+{
+	return (
+	    c->receiving || c->tunnel || (c->sending && !sender_waited_for_disk(&c->r->sender)));
+}
+
+static uint32_t
+rate_of(const struct request *r)
+{
+	const struct sender *s = &r->sender;
+
+	return (s->limit != 0 || s->turns[0].of != NULL || s->turns[1].of != NULL ? PACED_RATE
+										  : SLOW_RATE);
+}
+
+/* The first look at a file that was sent without a wait goes back to the beginning. */
+static void
+begin(struct request *r, uint64_t now)
+{
+	bool waited = r->cold || r->relay != NULL;
+
+	r->slow.at_ns = waited ? now : r->started_ns;
+	r->slow.seen = waited ? conn_passed(r) : 0;
+	r->slow.behind_ns = 0;
+}
+
+bool
+conn_is_slow(const struct eviction_member *m)
+{
+	const struct conn *c = container_of(m, struct conn, eviction);
+	uint64_t now = io_now(c->w->io), bytes;
+	struct request *r = c->r;
+
+	if (r == NULL || c->closing)
+		return (false);
+	if (r->slow.at_ns < r->started_ns)
+		begin(r, now);
+	bytes = conn_passed(r);
+	debt_note(&r->slow.behind_ns, waits_for_client(c) ? now - r->slow.at_ns : 0,
+	    (int64_t)(bytes - r->slow.seen), rate_of(r));
+	r->slow.at_ns = now;
+	r->slow.seen = bytes;
+	return (r->slow.behind_ns >= SLOW_NS);
+}
+
+struct eviction_member *
+conn_seek_slow(struct list *busy)
+{
+	struct eviction_member *m, *found = NULL;
+
+	list_each(m, busy, link) {
+		if (!conn_is_slow(m))
+			continue;
+		list_del(&m->link);
+		list_add_head(busy, &m->link);
+		found = m;
+	}
+	return (found);
+}
