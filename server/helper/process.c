@@ -325,6 +325,10 @@ child_kill(struct child *c)
 {
 	c->late = true;
 	c->until_ns = UINT64_MAX;
+	if (c->kind == HELPER_UPGRADE) { /* it ends the new server, unless that is ready */
+		kill(c->pid, SIGTERM);
+		return;
+	}
 	kill(-c->pid, SIGKILL);
 	kill(c->pid, SIGKILL);
 }

@@ -15,10 +15,14 @@
 #include <fcntl.h>
 #include <glib.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <sysexits.h>
 #include <unistd.h>
 
 #include "base/buf.h"
@@ -92,6 +96,44 @@ run(int reply, int pipe_end)
 
 /* ---------------------------------------------------------------- the supervisor */
 
+static volatile sig_atomic_t started; /* number of the new server */
+static volatile sig_atomic_t given_up;
+
+/* The helper or the old server has died: an upgrade that is not complete is undone. */
+static void
+give_up(int sig)
+{
+	(void)sig;
+	given_up = 1;
+	kill((pid_t)started, SIGKILL);
+}
+
+/* Those that it has started are its children then. */
+static void
+watch(pid_t pid)
+{
+	struct sigaction sa = { .sa_handler = give_up };
+
+	started = pid;
+	(void)sigaction(SIGTERM, &sa, NULL);
+	(void)prctl(PR_SET_CHILD_SUBREAPER, 1);
+	(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+}
+
+/* One that has ended since it was ready is not; a guardian removes the pid file before the old
+ * server writes it anew. */
+static int
+outcome(int status, pid_t pid)
+{
+	int how;
+
+	if (status == 0 && waitpid(pid, &how, given_up ? 0 : WNOHANG) == pid)
+		status = WIFSIGNALED(how) ? 128 + WTERMSIG(how) : EX_SOFTWARE;
+	while (status != 0 && waitpid(0, NULL, 0) > 0)
+		;
+	return (status);
+}
+
 static void
 keep(void *cause, struct text said)
 {
@@ -123,10 +165,11 @@ helper_work_upgrade(int reply, uint32_t load_ms)
 		return (1);
 	if (pid == 0)
 		run(reply, end[1]);
+	watch(pid);
 	close(end[1]);
 	buf_init(&said, HELPER_CAUSE_MAX);
 	buf_init(&answer, 0);
-	status = starter_follow(end[0], pid, until, keep, &said);
+	status = outcome(starter_follow(end[0], pid, until, keep, &said), pid);
 	head[0] = status;
 	head[1] = (int32_t)pid;
 	buf_add(&answer, head, sizeof(head));

@@ -34,6 +34,8 @@ came_back(struct process *ps, const struct helper_event *e)
 {
 	note(ps, false);
 	log_event(LOG_WARN, NULL, "helper.back", LF_U64("lost", e->lost));
+	if (ps->upgrade.pidfile_owed)
+		process_pidfile_back(ps);
 	ps->reopen = ps->reopen || process_logs_are_owed();
 }
 

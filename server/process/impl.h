@@ -77,10 +77,11 @@ struct upgrade {
 	pid_t pid;  /* of the new server, once the helper has answered; 0 */
 	int status; /* 0: the new server is ready; or its exit status */
 	struct buf cause;
-	bool wanted;  /* one was requested while a reload ran */
-	bool retired; /* a newer process serves; this one drains */
-	bool let_go;  /* of the listening sockets */
-	bool failed;  /* the last one */
+	bool wanted;       /* one was requested while a reload ran */
+	bool retired;      /* a newer process serves; this one drains */
+	bool let_go;       /* of the listening sockets */
+	bool failed;       /* the last one */
+	bool pidfile_owed; /* it has the number of another process; no helper was there */
 };
 
 #define CONTROL_CLIENTS 8u
@@ -263,6 +264,8 @@ void process_upgrade_more(struct process *);  /* the helper's answer is readable
 void process_retired_check(struct process *); /* call it regularly */
 /* In the new server: takes the sockets and applications of the old one.  -errno: logged. */
 int process_take_over(struct process *);
+bool process_take_place(void);               /* its last step; the old one retires */
+void process_pidfile_back(struct process *); /* after an upgrade that failed */
 
 /* Bounds   server.graceful-shutdown-timeout, after a reload only if it is set; 50 generations
  *          beside the newest, fewer with few descriptors; then the oldest is cut. */

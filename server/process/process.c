@@ -162,17 +162,35 @@ say_what_came(struct process *ps)
 	ps->last.said.n = 0;
 }
 
+static void
+remove_pidfile(struct process *ps)
+{
+	if (ps->pidfile != NULL)
+		(void)helper_remove_pidfile(ps->helper, ps->pidfile);
+	free(ps->pidfile);
+	ps->pidfile = NULL;
+}
+
 /* The last step of a start.  In an upgrade it is the one that cannot be undone. */
 static int
 take_place(struct process *ps)
 {
 	const struct conf *c = config_global(process_newest(ps)->config);
 	bool waits = starter_waits(); /* otherwise the old server keeps its pid file */
+	bool upgrades = starter_socket() >= 0, ready;
 
-	if (waits && starter_socket() >= 0 && process_pidfile(ps, c) != 0)
+	if (waits && upgrades && process_pidfile(ps, c) != 0) {
+		starter_leave();
 		return (EX_CANTCREAT);
+	}
 	say_what_came(ps);
-	if (waits && starter_ready())
+	ready = waits && (upgrades ? process_take_place() : starter_ready());
+	if (upgrades && ready)
+		(void)starter_ready();
+	else if (upgrades)
+		remove_pidfile(ps); /* before the old server takes it back */
+	starter_leave();
+	if (ready)
 		return (0);
 	log_event(LOG_ERROR, NULL, "start.abandoned",
 	    LF_STR("why", "the process that waited for this start has ended"));
@@ -226,6 +244,7 @@ run_one(struct process *ps, struct config *config)
 static int
 run(struct process *ps, struct config *config)
 {
+	bool upgrades = starter_socket() >= 0;
 	int rc = start(ps, config);
 
 	if (rc != 0)
@@ -238,7 +257,7 @@ run(struct process *ps, struct config *config)
 		/* In an upgrade its workers have accepted connections, which have their replies;
 		 * the supervisor ends that. */
 		ps->abandoned = true;
-		process_stop(ps, "a failed start", starter_socket() < 0);
+		process_stop(ps, "a failed start", !upgrades);
 	}
 	process_loop(ps);
 	return (rc);
@@ -312,9 +331,7 @@ process_end(struct process *ps)
 static void
 say_stopped(struct process *ps, int rc)
 {
-	if (ps->pidfile != NULL)
-		(void)helper_remove_pidfile(ps->helper, ps->pidfile);
-	free(ps->pidfile);
+	remove_pidfile(ps);
 	log_suppressed_flush();
 	log_event(LOG_INFO, NULL, "stopped",
 	    LF_STR("how", rc == 0 ? "cleanly" : "could not start"));

@@ -75,6 +75,14 @@ starter_socket(void)
 	return (upgrade_socket);
 }
 
+void
+starter_leave(void)
+{
+	if (upgrade_socket >= 0)
+		close(upgrade_socket);
+	upgrade_socket = -1;
+}
+
 bool
 starter_waits(void)
 {

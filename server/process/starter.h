@@ -25,6 +25,8 @@
 void starter_open(void);
 /* Of the new server of an upgrade: the socket with what the old one hands over; -1: no upgrade. */
 int starter_socket(void);
+/* Closes that: the new server is ready, or is not going to be. */
+void starter_leave(void);
 
 /* --daemon: forks.  In the server: -1; its standard descriptors are /dev/null.  In the parent:
  * returns the exit status, after the server is ready or has failed. */

@@ -179,10 +179,12 @@ retire(struct process *ps, pid_t pid)
 }
 
 /* A new server that was killed may have taken it. */
-static void
-take_pidfile_back(struct process *ps)
+void
+process_pidfile_back(struct process *ps)
 {
-	if (ps->pidfile != NULL && helper_pidfile(ps->helper, ps->pidfile) != 0)
+	ps->upgrade.pidfile_owed =
+	    ps->pidfile != NULL && helper_pidfile(ps->helper, ps->pidfile) != 0;
+	if (ps->upgrade.pidfile_owed)
 		log_event(LOG_WARN, NULL, "pidfile.failed", LF_STR("path", ps->pidfile),
 		    LF_STR("then", "it may have the number of the process that failed"));
 }
@@ -196,7 +198,7 @@ end(struct process *ps)
 	close(u->fd);
 	u->fd = -1;
 	if (u->pid == 0 || status != 0)
-		take_pidfile_back(ps);
+		process_pidfile_back(ps);
 	if (u->pid == 0)
 		fail(ps, EX_OSERR, TEXT(HELPER_LOST " upgrade again"));
 	else if (status == 0)
@@ -207,6 +209,7 @@ end(struct process *ps)
 	buf_free(&u->cause);
 }
 
+/* The new server says that it is ready; the supervisor, which comes later, that it was. */
 static void
 take_answer(struct upgrade *u, const char *bytes, size_t n)
 {
@@ -220,7 +223,8 @@ take_answer(struct upgrade *u, const char *bytes, size_t n)
 }
 
 /* The end of file comes when the supervisor has ended: then the new server is a child of the
- * service manager, which can watch it. */
+ * service manager, which can watch it.  A new server that did not become ready has given the pid
+ * file back, or has ended. */
 void
 process_upgrade_more(struct process *ps)
 {
@@ -236,7 +240,7 @@ process_upgrade_more(struct process *ps)
 	    (n = helper_recv(ps->upgrade.fd, bytes, sizeof(bytes), &fd)) > 0 || n == -ECONNRESET) {
 		if (fd >= 0)
 			close(fd);
-		if (n > 0 && ps->upgrade.pid == 0)
+		if (n > 0)
 			take_answer(&ps->upgrade, bytes, (size_t)n);
 	}
 	if (n != -EAGAIN && n != -EINTR)
@@ -358,6 +362,15 @@ take_item(struct process *ps, int from)
 	return (err);
 }
 
+/* To the old server itself: the supervisor may die between the two.  False: that has ended. */
+bool
+process_take_place(void)
+{
+	const int32_t head[2] = { 0, (int32_t)getpid() };
+
+	return (helper_send(starter_socket(), head, sizeof(head), -1) == 0);
+}
+
 /* All items were sent before the request for this process. */
 int
 process_take_over(struct process *ps)
@@ -366,7 +379,6 @@ process_take_over(struct process *ps)
 
 	while ((err = take_item(ps, from)) == 0)
 		;
-	close(from);
 	if (err == 1)
 		return (0);
 	log_event(LOG_ERROR, NULL, "upgrade.items", LF_ERR("error", err),
