@@ -8,7 +8,7 @@
  *        whole, decoded, and once.  Every request ends.  Nothing is left.
  *
  * SEED=n runs one seed, MEET_SEEDS=a-b these; MEET_TRACE=1 prints every event; MEET_PAIRS=1 prints
- * which features met.
+ * how often each pair of features met.  A pair that can meet and does not fails the test.
  */
 #include "proxy-core/backends.h"
 #include "t/unit/server/meet.h"
@@ -17,8 +17,8 @@
 #include "t/unit/server/meet_app.h"
 #include "t/unit/server/meet_judge.h"
 
-#define SEEDS 2000u
-#define STEPS 250u
+#define SEEDS 1500u
+#define STEPS 600u
 
 static struct backends cgi_backends;
 
@@ -80,8 +80,8 @@ disk_meets(struct io_op *op)
 static size_t
 piece_for(const struct visitor *v, bool calm)
 {
-	if (calm || v == NULL || !v->slow)
-		return (one_in(8) && !calm ? 1 + below(3000) : SIZE_MAX);
+	if (calm || v == NULL || !v->slow) /* an application may take the head alone */
+		return (one_in(v == NULL ? 3 : 8) && !calm ? 1 + below(3000) : SIZE_MAX);
 	return (1 + below(one_in(3) ? 40 : 30000));
 }
 
@@ -94,7 +94,8 @@ visitor_hears_of(struct visitor *v, struct io_op *op, bool calm)
 	}
 	if (v->gone)
 		return (false);
-	if (v->leaves && !calm && one_in(20)) {
+	if (v->leaves && !calm &&
+	    (is_within_body(v) ? one_in(4) : v->next >= v->leaves_at && one_in(8))) {
 		if (one_in(2))
 			visitor_leaves(v, op, -ECONNRESET);
 		else if (!op->only_hangup || op->or_end)
@@ -247,7 +248,8 @@ all_answered(void)
 		if (v->ended || v->gone || v->next == v->nasks)
 			continue;
 		a = &v->ask[v->next];
-		law(v->said < a->last || a->last == a->first, "request %u gets no answer", a->id);
+		law(v->said < a->last || (a->n != 0 && closes_behind(a - 1)),
+		    "request %u gets no answer", a->id);
 	}
 }
 
@@ -295,10 +297,24 @@ warm(void)
 		now.opened[i] = 1;
 }
 
+/* The first one at once, others when there is room for them. */
+static void
+visitors_come(unsigned most, bool first)
+{
+	unsigned i, n = 0;
+
+	for (i = 0; i < now.nvisitors; i++)
+		n += !now.visitor[i].ended;
+	if (first || (now.nvisitors < most && n < 3 && one_in(8))) {
+		visitor_comes(&now.visitor[now.nvisitors], now.nvisitors % 3);
+		now.nvisitors++;
+	}
+}
+
 static void
 one_seed(unsigned seed)
 {
-	unsigned i;
+	unsigned i, most;
 
 	memset(&now, 0, sizeof(now));
 	now.seed = seed;
@@ -314,11 +330,11 @@ one_seed(unsigned seed)
 	up(now.text->str);
 	if (!now.programs && (now.handler == NO_HANDLER || strcmp(now.error_to, "/b") == 0))
 		warm();
-	now.nvisitors = 1 + below(VISITORS);
-	for (i = 0; i < now.nvisitors; i++)
-		visitor_comes(&now.visitor[i], i);
-	for (i = 0; i < STEPS; i++)
+	most = 3 + below(VISITORS - 2);
+	for (i = 0; i < STEPS; i++) {
+		visitors_come(most, i == 0);
 		one_step();
+	}
 	all_end();
 	down();
 	g_string_free(now.text, TRUE);
@@ -331,18 +347,21 @@ test_meet(void)
 {
 	const char *one = g_getenv("SEED"), *range = g_getenv("MEET_SEEDS");
 	unsigned from = 0, to = SEEDS - 1, seed;
+	bool all = one == NULL && range == NULL;
 
 	if (one != NULL)
 		from = to = (unsigned)atoi(one);
 	else if (range != NULL)
 		g_assert_cmpint(sscanf(range, "%u-%u", &from, &to), ==, 2);
-	for (seed = from; seed <= to; seed++) {
+	/* A pair that is rare gets more seeds. */
+	for (seed = from; seed <= to || (all && seed < 4 * SEEDS && pairs_missing() != 0); seed++) {
 		printf("# SEED=%u\n", seed);
 		fflush(stdout);
 		one_seed(seed);
 	}
-	if (g_getenv("MEET_PAIRS") != NULL)
-		pairs_print();
+	pairs_show(g_getenv("MEET_PAIRS") != NULL);
+	if (all)
+		g_assert_cmpuint(pairs_missing(), ==, 0);
 }
 
 int

@@ -1,7 +1,7 @@
 /* t/unit/server/meet.h -- the world of meet.c: clients, applications, and what each request has
  * met.
  *
- *   meet.h         who is there; numbers, laws, the trace
+ *   meet.h         clients and applications; numbers, laws, the trace
  *   meet_conf.h    a random configuration
  *   meet_client.h  clients: what they ask, what they heard
  *   meet_speak.h   five protocols, as applications read and write them
@@ -15,7 +15,7 @@
 
 #include "t/unit/server/simworker.h"
 
-#define VISITORS 3u
+#define VISITORS 9u /* in all; three at a time */
 #define ASKS     8u /* of a visitor */
 #define VISITS   16u
 #define APPS     64u
@@ -58,7 +58,7 @@ enum group { G_WHAT, G_HOW, G_METHOD, G_BODY, G_ERROR, G_ANSWER, G_WHEN, G_SENDS
 	F(redirect_bad, ANSWER, BY_APP)  \
 	F(broken, ANSWER, BY_APP)        \
 	F(at_end, WHEN, BY_APP)          \
-	F(early, WHEN, BY_APP)           \
+	F(early, WHEN, HAS_BODY)         \
 	F(late, WHEN, BY_APP)            \
 	F(never, WHEN, BY_APP)           \
 	F(one_segment, SENDS, 0)         \
@@ -84,7 +84,7 @@ enum feature { FEATURES(F) NFEATURES };
 #undef F
 #define BIT(name) (1ull << f_##name)
 
-/* Why a request may fail: it, or somebody it depends on, did something wrong. */
+/* Why a request may fail. */
 enum excuse {
 	X_MALFORMED = 1, /* its body */
 	X_STOPPED = 2,   /* its client sends no more */
@@ -146,7 +146,8 @@ struct visitor {
 	enum { SENDS_ALL, SENDS_SPLIT, SENDS_ALONE } sends;
 	size_t stops_at; /* says no byte from here on */
 	bool slow, leaves;
-	bool gone; /* reset, or end of its stream */
+	unsigned leaves_at; /* behind so many replies */
+	bool gone;          /* reset, or end of its stream */
 	bool reset;
 	size_t need; /* bytes of the reply that comes; 0: its head is not there */
 	bool shut;   /* its last reply said close */
@@ -187,7 +188,7 @@ static struct {
 	enum { NO_HANDLER, FOR_ALL, FOR_404 } handler;
 	bool streams, authorizer, modules, programs;
 	unsigned pool;
-	/* who is there */
+	/* clients and applications */
 	struct visitor visitor[VISITORS];
 	unsigned nvisitors, ids, conns;
 	struct app app[APPS];

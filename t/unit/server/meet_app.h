@@ -137,13 +137,13 @@ draw_plan(const struct app *a)
 {
 	unsigned n = below(100);
 
-	if (now.faults && n < 10)
-		return (n < 8 ? PLAN_BROKEN : PLAN_SILENT);
+	if (now.faults && n < 16)
+		return (n < 10 ? PLAN_BROKEN : PLAN_SILENT);
 	if (a->authorizer)
 		return (n < 85 ? PLAN_GRANT : PLAN_DENY);
 	if (a->visit >= 7)
 		return (PLAN_PLAIN);
-	return (n < 55 ? PLAN_PLAIN : n < 72 ? PLAN_FILE : n < 90 ? PLAN_PIECES : PLAN_REDIRECT);
+	return (n < 50 ? PLAN_PLAIN : n < 67 ? PLAN_FILE : n < 84 ? PLAN_PIECES : PLAN_REDIRECT);
 }
 
 static void
@@ -175,8 +175,8 @@ app_begins(struct app *a)
 		a->ask->excuses |= X_APP;
 	if (v->plan == PLAN_SILENT)
 		excuse_all(X_TIME); /* they may wait for its socket */
-	a->early = one_in(4);
-	a->waits = one_in(2) ? 0 : below(12);
+	a->early = one_in(3);
+	a->waits = a->early || one_in(2) ? 0 : below(12);
 	trace("socket %d gets request %u.%u (%s): plan %u %s, %zu bytes, %s after %u", a->fd, id,
 	    a->visit, v->post ? "POST" : "GET", v->plan, v->path != NULL ? v->path : "", v->length,
 	    a->early ? "early" : "at its end", a->waits);
@@ -261,6 +261,7 @@ break_off(struct app *a)
 	unsigned how = below(3);
 
 	a->closes = true;
+	excuse_all(X_BACKEND); /* others may wait for a socket of it */
 	if (how == 0)
 		g_string_set_size(a->to_say, 0);
 	else if (how == 1)
@@ -279,7 +280,7 @@ app_answers(struct app *a)
 
 	a->answers = true;
 	if (!a->whole) {
-		a->ask->met |= BIT(early);
+		a->ask->met |= a->ask->post ? BIT(early) : 0;
 		a->ask->excuses |= v->plan == PLAN_PLAIN ? 0 : X_EARLY;
 	}
 	add_body(body, a->ask->id + a->visit + 1, v->length);

@@ -74,7 +74,7 @@ add_ask(struct visitor *v)
 	if (a->post) {
 		a->length = below(one_in(12) ? LONGEST : 300);
 		a->chunked = one_in(2);
-		a->malformed = a->chunked && one_in(4);
+		a->malformed = a->chunked && one_in(2);
 		if (one_in(a->malformed ? 2 : 20))
 			a->length = 0;
 		a->expect = one_in(5);
@@ -121,7 +121,8 @@ visitor_comes(struct visitor *v, unsigned address)
 	v->to_say = g_string_new(NULL);
 	v->sends = below(3);
 	v->slow = one_in(4);
-	v->leaves = one_in(6);
+	v->leaves = one_in(3);
+	v->leaves_at = below(n);
 	for (i = 0; i < n; i++)
 		add_ask(v);
 	v->stops_at = SIZE_MAX;
@@ -136,6 +137,16 @@ visitor_comes(struct visitor *v, unsigned address)
 	v->s = op->sock;
 	trace("visitor %u comes with %u requests: %.9s..., stops at %zd", v->nth, n, v->to_say->str,
 	    (ssize_t)v->stops_at);
+}
+
+static bool
+is_within_body(const struct visitor *v)
+{
+	unsigned i = v->next;
+
+	while (i < v->nasks && v->said >= v->ask[i].last)
+		i++;
+	return (i < v->nasks && v->said > v->ask[i].body);
 }
 
 /* Up to here it may say now. */

@@ -36,10 +36,10 @@ conf_app(const char *urls)
 static void
 conf_errors(void)
 {
-	static const char *const to[] = { "/b", "/up/error", "/none", "/run.cgi" };
+	static const char *const to[] = { "/b", "/up/error", "/up/error", "/none", "/run.cgi" };
 
 	now.handler = below(3);
-	now.error_to = to[below(now.programs ? 4 : 3)];
+	now.error_to = to[below(now.programs ? 5 : 4)];
 	if (now.handler != NO_HANDLER)
 		conf("server.error-handler%s = \"%s\"\n", now.handler == FOR_404 ? "-404" : "",
 		    now.error_to);

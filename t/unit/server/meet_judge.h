@@ -232,6 +232,14 @@ visitor_hears(struct visitor *v, bool over)
 	return (n != 0 && (r.whole || r.status < 200));
 }
 
+/* What follows a malformed body is no request, and a reply to HEAD may be broken off behind its end.
+ * The redirect of a directory does not read the body, and does not say that the connection ends. */
+static bool
+closes_behind(const struct ask *a)
+{
+	return ((a->excuses & (X_MALFORMED | X_APP)) != 0 || (a->at == AT_DIR && a->post));
+}
+
 /* It was closed: the first request without a reply needs a reason. */
 static void
 visitor_ends(struct visitor *v)
@@ -244,7 +252,8 @@ visitor_ends(struct visitor *v)
 	a = &v->ask[v->next];
 	trace("visitor %u is closed, %u of %u answered", v->nth, v->next, v->nasks);
 	if (v->next < v->nasks && !v->shut && !v->gone && v->said > a->first)
-		law(a->excuses != 0 || v->said < a->last, "no answer to %u, which is whole", a->id);
+		law(a->excuses != 0 || v->said < a->last || (a->n != 0 && closes_behind(a - 1)),
+		    "no answer to %u, which is whole", a->id);
 	for (i = v->next; i < v->nasks; i++)
 		if (v->said > v->ask[i].first)
 			meet(&v->ask[i]);

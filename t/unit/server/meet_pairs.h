@@ -80,6 +80,27 @@ of_client(const struct ask *a)
 	return (f | (a->expect ? BIT(expect) : 0) | (a->length > 65536 ? BIT(long_body) : 0));
 }
 
+static const struct on_disk *
+looked_up(const struct ask *a)
+{
+	const struct visit *v = a->nvisits != 0 ? &a->visit[a->nvisits - 1] : NULL;
+
+	if (a->at == AT_FILE && v == NULL)
+		return (on_disk(a->url + 1));
+	if (v == NULL || (v->plan != PLAN_FILE && v->plan != PLAN_REDIRECT))
+		return (NULL);
+	return (on_disk(v->path + 1));
+}
+
+static uint64_t
+of_disk(const struct ask *a)
+{
+	const struct on_disk *f = looked_up(a);
+	unsigned when = f != NULL ? now.opened[f - disk_files] : 0;
+
+	return (when == 0 ? 0 : when > a->began ? BIT(cold) : BIT(hot));
+}
+
 static void
 meet(struct ask *a)
 {
@@ -93,19 +114,73 @@ meet(struct ask *a)
 		  (now.authorizer ? BIT(authorizer) : 0) | (now.modules ? BIT(modules) : 0);
 	if (a->nvisits != 0 && (a->met & (BIT(early) | BIT(late) | BIT(never))) == 0)
 		a->met |= BIT(at_end);
+	a->met |= of_disk(a);
 	for (i = 0; i < NFEATURES; i++)
 		for (k = 0; k < i; k++)
 			met[i][k] += (a->met >> i & 1) != 0 && (a->met >> k & 1) != 0;
 }
 
+/* ---------------------------------------------------------------- the table */
+
+#define AN_APP   (BIT(fastcgi) | BIT(scgi) | BIT(http) | BIT(ajp13) | BIT(uwsgi) | BIT(cgi))
+#define FOR_APPS (~0ull << f_plain & ~(~0ull << f_one_segment))
+#define FOR_FILES                                                                                  \
+	(BIT(sendfile) | BIT(sendfile_bad) | BIT(sendfile2) | BIT(sendfile2_bad) | BIT(redirect) | \
+	    BIT(redirect_bad))
+#define LOOKS (BIT(cold) | BIT(hot))
+
+/* What cannot meet, beside features of one group. */
+static const struct {
+	uint64_t these, those;
+} apart[] = {
+	{ BIT(page) | BIT(refused), LOOKS },
+	{ BIT(page), FOR_APPS },
+	{ LOOKS, BIT(plain) | BIT(sendfile2) | BIT(sendfile2_bad) | BIT(broken) | BIT(never) },
+	{ BIT(alone), BIT(behind_cold) | BIT(behind_app) },
+	{ BIT(never), BIT(plain) | BIT(broken) | FOR_FILES },
+	{ BIT(cold), BIT(hot) },
+	{ BIT(early), BIT(file) | BIT(refused) },
+};
+
+static bool
+can_meet(unsigned i, unsigned k)
+{
+	unsigned n;
+
+	if (features[i].group == features[k].group && features[i].group != G_ANY)
+		return (false);
+	if (((features[i].needs | features[k].needs) & (NO_BODY | HAS_BODY)) ==
+	    (NO_BODY | HAS_BODY))
+		return (false);
+	for (n = 0; n < G_N_ELEMENTS(apart); n++)
+		if (((apart[n].these >> i & 1) != 0 && (apart[n].those >> k & 1) != 0) ||
+		    ((apart[n].these >> k & 1) != 0 && (apart[n].those >> i & 1) != 0))
+			return (false);
+	return (true);
+}
+
 static void
-pairs_print(void)
+pairs_show(bool all)
 {
 	unsigned i, k;
 
 	for (i = 0; i < NFEATURES; i++)
 		for (k = 0; k < i; k++)
-			printf("# %-13s %-13s %u\n", features[i].name, features[k].name, met[i][k]);
+			if (can_meet(i, k) && (all || met[i][k] == 0))
+				printf("# %-13s %-13s %u\n", features[i].name, features[k].name,
+				    met[i][k]);
+}
+
+/* A pair that does not meet is not tested. */
+static unsigned
+pairs_missing(void)
+{
+	unsigned i, k, n = 0;
+
+	for (i = 0; i < NFEATURES; i++)
+		for (k = 0; k < i; k++)
+			n += can_meet(i, k) && met[i][k] == 0;
+	return (n);
 }
 
 #endif

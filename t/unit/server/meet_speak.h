@@ -241,7 +241,7 @@ ajp13_write(struct app *a, int status, const char *lines, struct text body, bool
 		put_str(&h, text_take(&body, 1 + below(8000)));
 		message(&b, buf_as_text(&h));
 	}
-	put_over(&b, 1);
+	put_over(&b, a->whole);
 	g_string_append_len(a->to_say, b.p, (gssize)b.n);
 	buf_free(&b);
 	buf_free(&f);
