@@ -232,8 +232,9 @@ visitor_hears(struct visitor *v, bool over)
 	return (n != 0 && (r.whole || r.status < 200));
 }
 
-/* What follows a malformed body is no request, and a reply to HEAD may be broken off behind its end.
- * The redirect of a directory does not read the body, and does not say that the connection ends. */
+/* What follows a malformed body is no request, and a reply to HEAD may be broken off behind its
+ * end.  The redirect of a directory does not read the body, and does not say that the connection
+ * ends. */
 static bool
 closes_behind(const struct ask *a)
 {
