@@ -297,7 +297,7 @@ sub _show {
 		print STDERR "\nfrom $c->{from}", (map { " $_=$c->{$_}" } grep { $c->{$_} } qw(leave_out leave_in reset half slow ends stuck)), "\n";
 		for my $i (0 .. $#{ $c->{train} }) {
 			my ($q, $r) = ($c->{train}[$i], $c->{replies}[$i]);
-			print STDERR join(', ', @{ $q->{head} }), " ($q->{kind}, ", length $q->{bytes}, " bytes)\n";
+			print STDERR join(', ', map { substr $_, 0, 300 } @{ $q->{head} }), " ($q->{kind}, ", length $q->{bytes}, " bytes)\n";
 			printf STDERR "    %s\n", $r ? sprintf '%.3f s: %s%s', $r->{at}, $r->{status}, $r->{cut} ? ', cut' : '' : 'no reply';
 		}
 	}

@@ -188,7 +188,7 @@ sub _app {
 sub _control {
 	my ($self, $dice, $q, $act) = @_;
 	my $name = $dice->pick(@CONTROLS);
-	my $target = $dice->weigh(hot => 2, cold => 3, missing => 5, dir => 2, outside => 1, app => 2);
+	my $target = $dice->weigh(hot => 2, cold => 3, missing => 5, dir => 2, outside => 2, app => 2);
 	my $n = $dice->weigh(0 => 4, 1 => 3, 2 => 1);
 	my $uri = $name =~ /Redirect|URI/;
 	$target = 'missing' if $target eq 'app' && !$uri;
@@ -199,7 +199,7 @@ sub _control {
 		app => $hop eq 'cgi' ? '/x.cgi?a=echo&h=2' : "/$hop/?a=echo&h=2");
 	my $where = $target eq 'cold' ? $self->cold("$q->{id}c", $n) : $at{$target};
 	my $value = $uri ? $where : $target eq 'outside' ? '/etc/hostname' : "$www$where";
-	$value .= ' ' . ($target =~ /hot|cold/ ? '5-14' : '0-') if $name eq 'X-Sendfile2';
+	$value .= ' ' . ($target =~ /hot|cold/ ? '5-14' : $dice->pick('0-', '9-5', 'x')) if $name eq 'X-Sendfile2';
 	my $dropped = [200, "control $q->{id}\n"];
 	my $cgi = $q->{handler} eq 'cgi';
 	my @early = $act eq 'earlycontrol' && $q->{body} ne '' ? $self->_refused($q, 502, 500, 504) : ();
@@ -272,6 +272,8 @@ sub _pieces {
 	push @lines, 'Transfer-Encoding: chunked' if $kind =~ /chunked|bad/;
 	push @lines, 'Expect: 100-continue' if $kind =~ /expect/;
 	my $bytes = $kind =~ /chunked/ ? _chunks($dice, $body) : $kind eq 'bad' ? $dice->pick(@BAD) : $body;
+	# a request beyond the memory that a connection has ready
+	push @lines, 'X-Pad: ' . 'p' x $dice->pick(2000, 6000) if $dice->chance(20);
 	$q->{head} = \@lines;
 	$q->{waits} = 1 if $kind =~ /expect/ && $dice->chance(70);
 	$q->{bytes} = $bytes;
