@@ -82,6 +82,19 @@ for (
 	ok $bad->wait_exit, substr($line, 0, 60) . ': no start';
 	like $bad->log, qr/setenv\.[a-z-]+: .*\Q$why\E/, '... which says why';
 }
+# The head of a reply is one chunk of 16 KiB: two settings can have more.
+my %much = map { $_ => join ', ', map { '"X-' . $_ . '" => "' . 'x' x 4000 . '"' } "$_-1", "$_-2" } qw(add set);
+my $long = Test::Server->start(conf => <<"END");
+server.document-root = "\@DIR\@"
+\$HTTP["url"] =~ "^/long" {
+	setenv.add-response-header = ( $much{add}, "X-3" => "@{['x' x 150]}" )
+	setenv.set-response-header = ( $much{set}, "X-4" => "@{['x' x 150]}" )
+}
+END
+$long->write($_, "hi\n") for qw(long.txt short.txt);
+is $long->get($_), '', "$_: a head of more than 16 KiB is not sent" for qw(/long.txt /long-none);
+like $long->get('/short.txt'), qr/^HTTP\S+ 200 .*hi\n\z/s, '... and the next request is answered';
+
 my $bad = Test::Server->start(conf => qq{setenv.add-response-header = ( "X" => env.EVIL )\n}, env => { EVIL => "a\r\nSet-Cookie: x" }, unchecked => 1);
 ok $bad->wait_exit, 'a second line from a value: no start';
 like $bad->log, qr/setenv\.add-response-header: expected printable text/, '... which says why';
