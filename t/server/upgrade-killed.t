@@ -52,7 +52,7 @@ sub named ($srv) { return (slurp($srv->run . '/pid') =~ /\A(\d+)\n\z/)[0] }
 sub settled ($srv) {
 	return eventually(sub {
 		my @all = processes($srv);
-		return 1 == grep { comm($_) eq 'accel-server' } @all and 3 == @all;
+		return 3 == @all && 1 == grep { comm($_) eq 'accel-server' } @all;
 	});
 }
 
