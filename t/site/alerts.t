@@ -47,6 +47,7 @@ my %srv = (
 	gone   => server(app_block($late, 'disable-time' => 1)),
 	reload => server(''),
 	upgrade => server(''),
+	helper => server(''),
 	down   => server(''),
 	log    => server(qq{accesslog.filename = "|while ! test -e $tree/go; do sleep 0.05; done; exec cat >/dev/null"\naccesslog.format = "%{User-Agent}i"\n}),
 );
@@ -159,6 +160,7 @@ my @fault = (
 	[ $address->('gone'), { alertname => 'AccelBackendUnreachable', backend => 'unix:' . $late->socket }, \&gone ],
 	[ $address->('reload'), { alertname => 'AccelReloadFailed' }, \&reload ],
 	[ $address->('upgrade'), { alertname => 'AccelUpgradeFailed' }, \&upgrade ],
+	[ $address->('helper'), { alertname => 'AccelHelperLost' }, sub { kill KILL => $srv{helper}->helper; sub { } } ],
 	[ $address->('log'), { alertname => 'AccelLogLinesLost' }, \&lost ],
 	[ $address->('down'), { alertname => 'AccelDown', job => 'accel-server' }, sub { $srv{down}->term; sub { } } ],
 );

@@ -53,6 +53,7 @@ my %section = (
 	'AccelDescriptorShortage' => { print => qr{^\d+$}m },
 	'AccelBackend5xx' => { before => \&stderr_of_app, after => \&unset_conf, print => qr{ev=app\.stderr.*disk of the application is full} },
 	'AccelQueueFull' => { before => sub { get('/gone') }, print => qr{JOBS} },
+	'AccelHelperLost' => { before => \&kill_helper, print => qr{^helper +runs\n.*^helpers_lost +1\n.*ev=helper\.lost by=signal status=9 .*ev=helper\.back}ms },
 	'AccelLogLinesLost' => { print => qr{^Filesystem}m },
 );
 
@@ -76,6 +77,11 @@ sub stderr_of_app () {
 }
 
 # accel-server ctl would print the mistake, and ask nobody.
+sub kill_helper () {
+	$sd->run('sh', '-c', 'kill -KILL $(grep -lx accel-helper /proc/[0-9]*/comm | cut -d/ -f3)');
+	return eventually(sub { slurp($sd->path('/var/log/stat-accel/error.log')) =~ /ev=helper\.back/ });
+}
+
 sub upgrade_by_signal () {
 	set_conf("server.port = nonsense\n");
 	$sd->systemctl('kill', '--signal=USR2', '--kill-whom=main', 'accel-server');

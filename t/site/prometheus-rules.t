@@ -76,7 +76,7 @@ sub counter ($well, $ill) {
 
 # A healthy server and a healthy accelerator.
 my %well = (
-	(map { $_ => gauge(1, 1) } "up{$server}", "up{$fcgi}", "accel_config_last_reload_successful{$server}",
+	(map { $_ => gauge(1, 1) } "up{$server}", "up{$fcgi}", "accel_config_last_reload_successful{$server}", "accel_helper_up{$server}",
 		qq(accel_device_info{$server,device="8:1",mount="/srv"}), qq(accel_device_info{$server,device="0:50",mount="/nfs"}),
 		qq(fcgi_stat_accel_device_info{$fcgi,device="8:1",mount="/srv"})),
 	(map { $_ => gauge(0, 0) } qq(accel_device_stuck{$server,device="8:1"}), qq(accel_device_stuck{$server,device="0:50"}),
@@ -88,7 +88,7 @@ my %well = (
 	(map { $_ => counter(0, 0) } qq(accel_device_refused_total{$server,device="8:1",reason="full"}), qq(accel_device_refused_total{$server,device="0:50",reason="full"}),
 		qq(accel_device_refused_total{$server,device="0:50",reason="hangs"}), qq(fcgi_stat_accel_device_refused_total{$fcgi,device="8:1",reason="full"}),
 		qq(accel_backend_refused_total{$server,block="0",backend="unix:/a"}), "accel_log_dropped_total{$server}", "fcgi_stat_accel_log_dropped_total{$fcgi}",
-		"accel_upgrades_failed_total{$server}"),
+		"accel_upgrades_failed_total{$server}", "accel_helpers_lost_total{$server}"),
 	(map { $_ => counter(0, 0) } map { "accel_connections_${_}_total{$server}" } qw(room_idle room_silent room_busy room_refused accept_pauses)),
 	"accel_connections_limit{$server}" => gauge(650, 650),
 	(map { $_ => counter(15, 15) } "accel_cache_evicted_total{$server}", "accel_cache_returned_total{$server}", "accel_cache_absent_hits_total{$server}", "accel_cache_misses_total{$server}"),
@@ -132,6 +132,8 @@ my @case = (
 		qq(accel_backend_down{$server,block="0",backend="unix:/a"}) => gauge(0, 2) ],
 	[ 'a reload is refused', AccelReloadFailed => { %of_server, severity => 'warning' }, "accel_config_last_reload_successful{$server}" => gauge(1, 0) ],
 	[ 'an upgrade fails, again and again', AccelUpgradeFailed => { %of_server, severity => 'warning' }, "accel_upgrades_failed_total{$server}" => counter(0, 1) ],
+	[ 'the helper process dies, again and again', AccelHelperLost => { %of_server, severity => 'warning' }, "accel_helpers_lost_total{$server}" => counter(0, 1) ],
+	[ 'there is no helper process', AccelHelperLost => { %of_server, severity => 'warning' }, "accel_helper_up{$server}" => gauge(1, 0) ],
 	[ 'the disk of a log is full', AccelLogLinesLost => { %of_server, severity => 'warning' }, "accel_log_dropped_total{$server}" => counter(0, 50) ],
 	[ 'the disk of the log of an accelerator is full', AccelLogLinesLost => { %of_fcgi, severity => 'warning' }, "fcgi_stat_accel_log_dropped_total{$fcgi}" => counter(0, 50) ],
 	# What must stay silent.
