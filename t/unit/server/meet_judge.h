@@ -233,12 +233,11 @@ visitor_hears(struct visitor *v, bool over)
 }
 
 /* What follows a malformed body is no request, and a reply to HEAD may be broken off behind its
- * end.  The redirect of a directory does not read the body, and does not say that the connection
- * ends. */
+ * end. */
 static bool
 closes_behind(const struct ask *a)
 {
-	return ((a->excuses & (X_MALFORMED | X_APP)) != 0 || (a->at == AT_DIR && a->post));
+	return ((a->excuses & (X_MALFORMED | X_APP)) != 0);
 }
 
 /* It was closed: the first request without a reply needs a reason. */
