@@ -305,16 +305,14 @@ visitors_come(unsigned most, bool first)
 
 	for (i = 0; i < now.nvisitors; i++)
 		n += !now.visitor[i].ended;
-	if (first || (now.nvisitors < most && n < 3 && one_in(8))) {
-		visitor_comes(&now.visitor[now.nvisitors], now.nvisitors % 3);
-		now.nvisitors++;
-	}
+	if (first || (now.nvisitors < most && n < 3 && one_in(8)))
+		visitor_comes();
 }
 
 static void
-one_seed(unsigned seed)
+begin(unsigned seed)
 {
-	unsigned i, most;
+	unsigned i;
 
 	memset(&now, 0, sizeof(now));
 	now.seed = seed;
@@ -322,6 +320,16 @@ one_seed(unsigned seed)
 	now.trace = g_getenv("MEET_TRACE") != NULL;
 	for (i = 0; i < 4; i++)
 		below(2);
+	printf("# SEED=%u\n", seed);
+	fflush(stdout);
+}
+
+static void
+one_seed(unsigned seed)
+{
+	unsigned i, most;
+
+	begin(seed);
 	now.faults = one_in(3);
 	conf_make();
 	if (now.trace)
@@ -355,8 +363,6 @@ test_meet(void)
 		g_assert_cmpint(sscanf(range, "%u-%u", &from, &to), ==, 2);
 	/* A pair that is rare gets more seeds. */
 	for (seed = from; seed <= to || (all && seed < 4 * SEEDS && pairs_missing() != 0); seed++) {
-		printf("# SEED=%u\n", seed);
-		fflush(stdout);
 		one_seed(seed);
 	}
 	pairs_show(g_getenv("MEET_PAIRS") != NULL);

@@ -110,24 +110,13 @@ add_ask(struct visitor *v)
 /* ---------------------------------------------------------------- the train */
 
 static void
-visitor_comes(struct visitor *v, unsigned address)
+visitor_connects(struct visitor *v, unsigned address)
 {
 	union io_addr peer = { .in = { .sin_family = AF_INET } };
 	struct io_op *op;
-	unsigned i, n = 1 + below(ASKS);
+	unsigned i;
 
 	peer.in.sin_addr.s_addr = htonl(0x0a020001 + address);
-	*v = (struct visitor){ .fd = FIRST_CLIENT + (int)clients++, .nth = now.conns++ };
-	v->to_say = g_string_new(NULL);
-	v->sends = below(3);
-	v->slow = one_in(4);
-	v->leaves = one_in(3);
-	v->leaves_at = below(n);
-	for (i = 0; i < n; i++)
-		add_ask(v);
-	v->stops_at = SIZE_MAX;
-	if (now.faults && one_in(6))
-		v->stops_at = below((unsigned)v->to_say->len);
 	conn_new(w, v->fd, &peer, listeners[0].name);
 	for (i = 0; (op = sim_nth(io, i)) != NULL; i++)
 		if (op->kind == IO_RECV && op->sock->fd == v->fd)
@@ -135,8 +124,37 @@ visitor_comes(struct visitor *v, unsigned address)
 	g_assert_nonnull(op);
 	sim_sent_clear(io, op->sock);
 	v->s = op->sock;
-	trace("visitor %u comes with %u requests: %.9s..., stops at %zd", v->nth, n, v->to_say->str,
-	    (ssize_t)v->stops_at);
+	trace("visitor %u comes with %u requests: %.9s..., stops at %zd", v->nth, v->nasks,
+	    v->to_say->str, (ssize_t)v->stops_at);
+}
+
+static struct visitor *
+visitor_new(void)
+{
+	struct visitor *v = &now.visitor[now.nvisitors++];
+
+	*v = (struct visitor){ .fd = FIRST_CLIENT + (int)clients++,
+		.nth = now.conns++,
+		.to_say = g_string_new(NULL),
+		.stops_at = SIZE_MAX };
+	return (v);
+}
+
+static void
+visitor_comes(void)
+{
+	unsigned n = 1 + below(ASKS), i, address = now.nvisitors % 3;
+	struct visitor *v = visitor_new();
+
+	v->sends = below(3);
+	v->slow = one_in(4);
+	v->leaves = one_in(3);
+	v->leaves_at = below(n);
+	for (i = 0; i < n; i++)
+		add_ask(v);
+	if (now.faults && one_in(6))
+		v->stops_at = below((unsigned)v->to_say->len);
+	visitor_connects(v, address);
 }
 
 static bool
