@@ -76,14 +76,16 @@ subtest 'the model sees what is wrong' => sub {
 	like $model->journal("r3 0 GET 0 @{[ md5_hex('') ]} whole"), qr/nobody sent/, '... or one that nobody sent';
 };
 
+# The last group met a use after free, which few seeds do.
 my $last = $ENV{MEET} // (sanitized() ? 160 : 320);
+my @seeds = (1 .. $last, 449 .. 456);
 my $run = Test::Meet->new(jobs => 3);
-my $wrong = $run->seeds(1 .. $last);
+my $wrong = $run->seeds(@seeds);
 for my $seed (sort { $a <=> $b } keys %$wrong) {
 	fail("seed $seed: t/tools/meet --seed $seed");
 	diag "seed $seed: $_" for @{ $wrong->{$seed} };
 }
-is $run->{done}, $last, "$last seeds ran, with $run->{requests} requests";
+is $run->{done}, scalar @seeds, "$run->{done} seeds ran, with $run->{requests} requests";
 my ($met, $all) = $run->pairs =~ /^(\d+) of (\d+) pairs/m;
 cmp_ok $met, '>', ($last >= 320 ? 0.8 : 0.7) * $all, "$met of $all pairs of features met";
 
