@@ -84,8 +84,6 @@ sub _file { my ($self, $n, $range) = @_; return $range ? [206, substr $file[$n],
 
 # ---------------------------------------------------------------- requests
 
-my @METHODS = qw(GET HEAD POST);
-
 sub request {
 	my ($self, $dice, $id) = @_;
 	my $handler = $dice->weigh(hot => 5, cold => 7, missing => 4, dir => 1, (map { $_ => 5 } @Test::Wire::PROTOCOLS), cgi => 2, status => 1);
