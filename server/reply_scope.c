@@ -47,7 +47,8 @@ text_copy(struct text *to, struct text t)
 		return (false);
 	if (t.n != 0)
 		memcpy(p, t.p, t.n);
-	*to = (struct text){ p, t.n };
+	to->p = p;
+	to->n = t.n;
 	return (true);
 }
 

@@ -90,7 +90,7 @@ struct worker {
 		bool asked; /* atomic: another worker found that this one has too many */
 		struct io_op timer;
 	} spread;
-	struct { /* conn/overdue.h */
+	struct {            /* conn/overdue.h */
 		bool timed; /* timer is in flight */
 		struct io_op timer;
 	} overdue;

@@ -6,7 +6,6 @@
  */
 #include <errno.h>
 
-#include "base/must.h"
 #include "base/rate.h"
 #include "server/conn/impl.h"
 
@@ -41,7 +40,10 @@ conn_receive(struct conn *c, uint32_t deadline_ms, void (*done)(struct io_op *))
 {
 	if (!conn_settle(c))
 		return (false);
-	must(!c->watching);
+	if (c->watching) {
+		conn_bug(c, "it receives while it watches");
+		return (false);
+	}
 	c->receiving = true;
 	c->in_err = 0;
 	c->op.kind = IO_RECV;
@@ -56,7 +58,7 @@ conn_receive(struct conn *c, uint32_t deadline_ms, void (*done)(struct io_op *))
 const struct conn_state *
 conn_want_bytes(struct conn *c, uint32_t deadline_ms)
 {
-	return (conn_receive(c, deadline_ms, received) ? WAIT : &st_close);
+	return (conn_receive(c, deadline_ms, received) || c->closing ? WAIT : &st_close);
 }
 
 void

@@ -9,7 +9,6 @@
 #include <errno.h>
 
 #include "base/log.h"
-#include "base/must.h"
 #include "server/conn/impl.h"
 
 static void came(struct io_op *);

@@ -9,7 +9,6 @@
 #include <stdio.h>
 
 #include "base/log.h"
-#include "base/must.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 #include "server/module/error_handler.h"
@@ -344,7 +343,8 @@ on_end(void *arg, int status, unsigned retry_after_s)
 	rl->over = rl->code == NULL;
 	spool_drop(&r->upload);
 	if (!rl->has_head) {
-		must(status > 0);
+		if (status <= 0)
+			status = 502; /* an end without a head is no reply */
 		rl->has_head = true;
 		conn_early_reply(r);
 		if (error_handler_takes(r, status)) {

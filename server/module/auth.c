@@ -19,7 +19,6 @@
 #include "server/reply.h"
 #include "server/worker.h"
 
-
 struct auth_try { /* a check, then perhaps the delay of its failure */
 	struct io_op op;
 	struct request *r; /* NULL: gone */

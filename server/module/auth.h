@@ -19,7 +19,7 @@
 #define AUTH_FILE_MAX  (4u << 20) /* bytes of a file of users */
 #define AUTH_NONCE_MS  600000u    /* a nonce is good for ten minutes, as with lighttpd */
 #define AUTH_DELAY_MS  1000u      /* between failures of a client */
-#define AUTH_CHECK_MS  20000u /* a check takes longer only if the machine is overloaded */
+#define AUTH_CHECK_MS  20000u     /* a check takes longer only if the machine is overloaded */
 #define AUTH_DELAYS_MS 10000u /* the longest delay, of a client that fails on many connections */
 #define HEX_MAX        65u    /* a SHA-256 in digits, with a NUL */
 #define AUTH_KEY       32u    /* bytes of a keyed hash */

@@ -34,7 +34,7 @@ test_forgotten(void)
 	s = client();
 	say(s, GET("/a"));
 	c = last_conn();
-	file_lookup_cancel(&c->r->wait); /* whoever should answer is gone */
+	file_lookup_cancel(&c->r->wait); /* nobody answers it now */
 	c->handler = &forgetful;
 	other = client();
 	for (n = 0; n < 10 && !is_closed(0); n++)
