@@ -39,6 +39,7 @@ struct worker_conf {
 	uint64_t max_head_bytes;             /* of unfinished request heads */
 	struct counters_list *counters_list; /* of the process */
 	struct clients *clients; /* of the process; NULL: connections are not counted by address */
+	struct clients *tunnels; /* likewise, of connections that ask to switch protocols */
 	struct bans *bans;       /* of the process; NULL: nobody is banned */
 	struct meters *meters;   /* of the process; NULL: addresses are not limited */
 	const struct backends *cgi; /* of the process: who runs programs; NULL: nobody */

@@ -6,6 +6,8 @@
  *            proxy sends requests of several clients over one connection, so each request has its
  *            own.
  */
+#include <errno.h>
+
 #include "server/conn/impl.h"
 #include "wire/forwarded.h"
 
@@ -65,6 +67,19 @@ bool
 conn_metered_client(const struct request *r, struct client_addr *client)
 {
 	return (conn_named_client(r, client) && r->worker->conf.meters != NULL);
+}
+
+bool
+conn_takes_tunnel(const struct request *r, unsigned max)
+{
+	struct clients *all = r->worker->conf.tunnels;
+	struct conn *c = r->conn;
+	struct client_addr client;
+
+	if (c->tunneler != NULL) /* of an earlier request, perhaps of another client */
+		clients_give(all, &c->tunneler);
+	return (all == NULL || !conn_named_client(r, &client) ||
+		clients_take(all, client, max, &c->tunneler) != -EUSERS);
 }
 
 uint64_t

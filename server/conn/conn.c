@@ -328,6 +328,8 @@ closed(struct io_op *op)
 	conn_phase_end(c);
 	if (c->counted != NULL)
 		clients_give(w->conf.clients, &c->counted);
+	if (c->tunneler != NULL)
+		clients_give(w->conf.tunnels, &c->tunneler);
 	free(c);
 	spread_look_soon(w);
 	accept_resume(w);

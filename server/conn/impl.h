@@ -51,7 +51,8 @@ struct conn {
 	const struct handler *handler;
 	struct list link;
 	struct eviction_member eviction;
-	struct client *counted; /* its address, in clients.h */
+	struct client *counted;  /* its address, in clients.h */
+	struct client *tunneler; /* its client, once it asked to switch protocols */
 	const char *listener;
 	const struct trust *trust; /* of its listener */
 	struct text in;            /* not consumed yet: in the lent buffer or in own */

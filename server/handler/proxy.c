@@ -137,6 +137,21 @@ proxy_begin(struct request *r, bool peek, struct upstream *u, const struct excha
 	return (HANDLED_LATER);
 }
 
+static bool
+has_tunnels(struct request *r)
+{
+	unsigned max = (unsigned)r->conf->proxy_max_tunnels;
+	char client[64];
+
+	if (proxy_upgrade(r).n == 0 || conn_takes_tunnel(r, max))
+		return (false);
+	count(&r->worker->counters->events, proxy_tunnels_refused);
+	log_limited(1, LOG_WARN, conn_id(r), "tunnel.refused",
+	    LF_TEXT("client", conn_remote(r, client)), LF_U64("tunnels", max),
+	    LF_STR("why", "proxy-core.max-tunnels-per-address is reached; the client gets 429"));
+	return (true);
+}
+
 static enum handled
 proxy_start(struct request *r, bool peek)
 {
@@ -144,6 +159,8 @@ proxy_start(struct request *r, bool peek)
 
 	if (!peek && !conn_upload_too_long(r) && !proxy_pin(r, &conf.place))
 		return (refuse(r, 502));
+	if (!peek && has_tunnels(r))
+		return (refuse(r, 429));
 	return (proxy_begin(r, peek, r->site->upstream, &conf, proxy_fill));
 }
 

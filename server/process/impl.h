@@ -136,6 +136,7 @@ struct process {
 	struct counters_list counters_list;
 	struct handover *handover; /* of idle connections, at a reload */
 	struct clients *clients;
+	struct clients *tunnels; /* connections that ask to switch protocols */
 	struct meters *meters;
 	struct bans *bans;
 	struct list access_files; /* the logs that a generation names */

@@ -279,9 +279,10 @@ static bool
 shared_make(struct process *ps)
 {
 	ps->clients = clients_new();
+	ps->tunnels = clients_new();
 	ps->meters = meters_new(METERS_SETS);
 	ps->bans = bans_new();
-	if (ps->clients != NULL && ps->bans != NULL && ps->meters != NULL)
+	if (ps->clients != NULL && ps->tunnels != NULL && ps->bans != NULL && ps->meters != NULL)
 		ps->handover = handover_new(ps->clients);
 	if (ps->handover == NULL)
 		log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", -ENOMEM));
@@ -294,6 +295,7 @@ shared_free(struct process *ps)
 	counters_list_free(&ps->counters_list);
 	handover_free(ps->handover);
 	clients_free(ps->clients);
+	clients_free(ps->tunnels);
 	meters_free(ps->meters);
 	bans_free(ps->bans);
 }

@@ -62,7 +62,8 @@ sub block {
 }
 
 my $srv = Test::Server->start(conf => $lines . block('/ws', "$dir/echo.sock") . block('/raw', $backend->socket)
-    . block('/no', $backend->socket, upgrade => '( "h2c", "other" )') . block('/idle', $backend->socket, 'read-timeout' => 1, 'reply-timeout' => 60));
+    . block('/no', $backend->socket, upgrade => '( "h2c", "other" )') . block('/idle', $backend->socket, 'read-timeout' => 1, 'reply-timeout' => 60)
+    . block('/few', $backend->socket, 'max-tunnels-per-address' => 2));
 
 my $switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Mine: 1\r\n\r\n";
 
@@ -99,6 +100,32 @@ subtest 'the switch' => sub {
 	$b->send("${switch}at once");
 	is $d->head, $switch, 'bytes behind the head';
 	is $d->take(7), 'at once', 'pass, too';
+};
+
+subtest 'an address has so many tunnels' => sub {
+	my @tunnel = map { [tunnel('/few')] } 1, 2;
+	my $c = $srv->connect;
+	$c->send(Test::WebSocket::request('/few'));
+	is $c->reply->{status}, 429, 'one more is refused';
+	ok !$backend->waits, 'without the application';
+	like $srv->wait_log(qr/ev=tunnel\.refused/), qr/ev=tunnel\.refused .*client=127\.0\.0\.1 tunnels=2 why="proxy-core\.max-tunnels-per-address is reached/, 'the log says why';
+	is $srv->counter('proxy-core.tunnels-refused'), 1, 'and it is counted';
+	my $other = $srv->connect(from => '127.0.0.2');
+	$other->send(Test::WebSocket::request('/few'));
+	my $b = $backend->accept;
+	$b->head;
+	$b->send($switch);
+	is $other->head, $switch, 'another address has its own';
+	$_->abort for $tunnel[0][0];
+	is $tunnel[0][1]->rest, '', 'a tunnel ends';
+	ok eventually(sub {
+		my $d = $srv->connect;
+		$d->send(Test::WebSocket::request('/few'));
+		return 1 if $backend->waits(0.2);
+		$d->reply;
+		return 0;
+	}), 'and the next one may begin';
+	$backend->accept;
 };
 
 subtest 'an application that refuses' => sub {
