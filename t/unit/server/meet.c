@@ -350,6 +350,8 @@ one_seed(unsigned seed)
 
 /* ---------------------------------------------------------------- seeds */
 
+#include "t/unit/server/meet_owned.h"
+
 static void
 test_meet(void)
 {
@@ -370,6 +372,16 @@ test_meet(void)
 		g_assert_cmpuint(pairs_missing(), ==, 0);
 }
 
+static void
+test_owned(void)
+{
+	const char *one = g_getenv("SEED");
+	unsigned from = one != NULL ? (unsigned)atoi(one) : 0, seed;
+
+	for (seed = from; seed <= (one != NULL ? from : 50); seed++)
+		owned_seed(seed);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -382,5 +394,6 @@ main(int argc, char **argv)
 	g_assert_cmpint(address_parse("10.0.0.9:80", &a), ==, 0);
 	g_assert_cmpint(backends_add(&cgi_backends, "cgi", &a, 1, 1), ==, 0);
 	g_test_add_func("/meet/seeds", test_meet);
+	g_test_add_func("/meet/owned", test_owned);
 	return (g_test_run());
 }

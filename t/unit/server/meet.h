@@ -8,6 +8,7 @@
  *   meet_app.h     applications: what they got, what they answer
  *   meet_judge.h   the model: which reply a request may get
  *   meet_pairs.h   which features met
+ *   meet_owned.h   one address holds an application
  *   meet.c         what happens, and the end
  */
 #ifndef MEET_H
@@ -146,6 +147,7 @@ struct visitor {
 	enum { SENDS_ALL, SENDS_SPLIT, SENDS_ALONE } sends;
 	size_t stops_at; /* says no byte from here on */
 	bool slow, leaves;
+	bool holds;         /* its application takes for ever */
 	unsigned leaves_at; /* behind so many replies */
 	bool gone;          /* reset, or end of its stream */
 	bool reset;
