@@ -298,6 +298,8 @@ conn_finish(struct conn *c)
 	}
 	if (c->deferred)
 		return (&st_route);
+	if (c->tunneler != NULL && !c->tunnel)
+		clients_give(c->w->conf.tunnels, &c->tunneler); /* the application did not switch */
 	reply_log(r, false);
 	if (r->body_left != 0 && !c->close_after)
 		return (&st_rest); /* the reply says that the connection stays */
