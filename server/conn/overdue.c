@@ -12,6 +12,7 @@
 
 #define SLACK_MS     10000u /* timers are late on a busy machine */
 #define CONNECTS_MAX 4u     /* of one request to an application */
+#define ANSWERS_MAX  2u     /* a kept socket that closes without a byte costs one more try */
 #define NO_LIMIT     UINT64_MAX
 #define MIX          1099511628211u
 
@@ -45,9 +46,11 @@ static uint64_t
 application_ms(const struct request *r)
 {
 	const struct conf *v = r->conf;
+	uint64_t read_s = v->proxy_read_timeout, reply_s = v->proxy_reply_timeout,
+		 answer_s = reply_s > read_s ? reply_s : read_s;
 
 	return (1000 * (v->proxy_wait_timeout + CONNECTS_MAX * v->proxy_connect_timeout +
-			   v->proxy_read_timeout));
+			   ANSWERS_MAX * answer_s));
 }
 
 /* The sum of the deadlines that its state waits for. */

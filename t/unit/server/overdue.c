@@ -74,13 +74,13 @@ test_others_stay(void)
 
 /* An application may think as long as its own deadline allows. */
 static void
-test_application_thinks(void)
+application_thinks(const char *conf)
 {
 	struct io_sock *s;
 	struct io_op *op;
 	unsigned n;
 
-	up(APPLICATION "proxy-core.read-timeout = 200\n");
+	up(conf);
 	s = client();
 	say(s, GET("/app"));
 	op = sim_find(io, IO_CONNECT, NULL);
@@ -98,6 +98,14 @@ test_application_thinks(void)
 	heard_statuses(s, "504"); /* its own deadline, not the net */
 	g_assert_cmpuint(overdue(), ==, 0);
 	down();
+}
+
+static void
+test_application_thinks(void)
+{
+	application_thinks(APPLICATION "proxy-core.read-timeout = 200\n");
+	application_thinks(
+	    APPLICATION "proxy-core.read-timeout = 5\nproxy-core.reply-timeout = 200\n");
 }
 
 int
