@@ -125,10 +125,11 @@ look(struct io_op *op)
 	struct conn *c;
 
 	w->overdue.timed = false;
-	if (op->res == -ECANCELED || w->nconns == 0)
+	if (w->nconns == 0)
 		return;
-	list_each(c, &w->conns, link)
-		judge(c, io_now(w->io));
+	if (op->res != -ECANCELED) /* else a connection came behind overdue_end() */
+		list_each(c, &w->conns, link)
+			judge(c, io_now(w->io));
 	overdue_begin(w);
 }
 

@@ -108,6 +108,19 @@ test_application_thinks(void)
 	    APPLICATION "proxy-core.read-timeout = 5\nproxy-core.reply-timeout = 200\n");
 }
 
+/* The last connection has closed, and the next one comes before the timer is gone. */
+static void
+test_one_after_the_other(void)
+{
+	up(APPLICATION);
+	client();
+	overdue_end(w);
+	overdue_begin(w);
+	sim_run(io);
+	g_assert_true(w->overdue.timed);
+	down();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -115,5 +128,6 @@ main(int argc, char **argv)
 	g_test_add_func("/overdue/a request that nobody ends", test_forgotten);
 	g_test_add_func("/overdue/idle and slow clients stay", test_others_stay);
 	g_test_add_func("/overdue/an application that thinks", test_application_thinks);
+	g_test_add_func("/overdue/one connection after the other", test_one_after_the_other);
 	return (g_test_run());
 }
