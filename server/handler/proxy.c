@@ -137,8 +137,9 @@ proxy_begin(struct request *r, bool peek, struct upstream *u, const struct excha
 	return (HANDLED_LATER);
 }
 
+/* The client asks for a tunnel, and has as many as it may. */
 static bool
-has_tunnels(struct request *r)
+has_all_tunnels(struct request *r)
 {
 	unsigned max = (unsigned)r->conf->proxy_max_tunnels;
 	char client[64];
@@ -159,7 +160,7 @@ proxy_start(struct request *r, bool peek)
 
 	if (!peek && !conn_upload_too_long(r) && !proxy_pin(r, &conf.place))
 		return (refuse(r, 502));
-	if (!peek && has_tunnels(r))
+	if (!peek && has_all_tunnels(r))
 		return (refuse(r, 429));
 	return (proxy_begin(r, peek, r->site->upstream, &conf, proxy_fill));
 }
