@@ -361,6 +361,14 @@ exchange_times(const struct exchange *x)
 	return (&x->times);
 }
 
+uint64_t
+exchange_progress_ns(const struct exchange *x)
+{
+	uint64_t sent = x->lease != NULL ? lease_progress_ns(x->lease) : 0;
+
+	return (x->progress_ns > sent ? x->progress_ns : sent);
+}
+
 const char *
 exchange_backend(const struct exchange *x)
 {

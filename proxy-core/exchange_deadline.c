@@ -31,13 +31,9 @@ passed(uint64_t since_ns, unsigned ms, uint64_t now)
 static bool
 is_silent(const struct exchange *x, uint64_t now)
 {
-	uint64_t last = x->progress_ns;
-
 	if (x->lease == NULL || !backend_owes(x))
 		return (false);
-	if (lease_progress_ns(x->lease) > last)
-		last = lease_progress_ns(x->lease);
-	return (passed(last, x->conf.read_ms, now));
+	return (passed(exchange_progress_ns(x), x->conf.read_ms, now));
 }
 
 /* Bytes that do not complete a head are no progress, so a dripping head ends, too. */

@@ -73,10 +73,8 @@ tunnel_sent(struct exchange *x)
 void
 tunnel_tick(struct exchange *x, uint64_t now)
 {
-	uint64_t last = x->progress_ns;
+	uint64_t last = exchange_progress_ns(x);
 
-	if (lease_progress_ns(x->lease) > last)
-		last = lease_progress_ns(x->lease);
 	if (!x->paused && x->conf.read_ms != 0 && now > last &&
 	    now - last >= x->conf.read_ms * NS_PER_MS)
 		exchange_fail(x, 0);

@@ -24,7 +24,8 @@ trace_of(const struct conn *c)
 	const uint64_t v[] = { c->nreq, (uintptr_t)c->state, (uintptr_t)c->handler, r->sent,
 		r->sender.sent, r->received, r->body_bytes, r->reroutes, r->rewrites, r->index_try,
 		r->vhost.n, r->probe_low, r->probe_high, (uint64_t)r->status, (uintptr_t)r->relay,
-		(uintptr_t)r->auth_try, (uintptr_t)r->deflate.entry, c->in.n };
+		(uintptr_t)r->auth_try, (uintptr_t)r->deflate.entry, c->in.n,
+		proxy_progress_ns(r) };
 	uint64_t h = 0;
 	size_t i;
 

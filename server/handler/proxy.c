@@ -202,6 +202,14 @@ proxy_backend(const struct request *r)
 	return (x != NULL ? exchange_backend(x) : "");
 }
 
+uint64_t
+proxy_progress_ns(const struct request *r)
+{
+	const struct exchange *x = exchange_of(r);
+
+	return (x != NULL ? exchange_progress_ns(x) : 0);
+}
+
 const struct handler handler_proxy = {
 	.name = "proxy",
 	.reads_body = true,

@@ -121,6 +121,42 @@ test_one_after_the_other(void)
 	down();
 }
 
+/* Each byte that it takes of a body that the server has starts its time anew. */
+static void
+test_body_taken_slowly(void)
+{
+	static char body[40000];
+	struct io_sock *s;
+	struct io_op *op;
+	unsigned n;
+
+	up(APPLICATION "proxy-core.read-timeout = 20\n");
+	memset(body, 'b', sizeof(body) - 1);
+	s = client();
+	say(s, "POST /app HTTP/1.1\r\n" HOST "Content-Length: 39999\r\n\r\n");
+	say(s, body);
+	op = sim_find(io, IO_CONNECT, NULL);
+	g_assert_nonnull(op);
+	sim_finish(io, op, 0);
+	sim_run(io);
+	for (n = 0; n < 60; n++) {
+		struct io_op *send = sim_find(io, IO_SEND, op->sock);
+
+		g_assert_nonnull(send);
+		sim_send(io, send, 100);
+		sim_run(io);
+		sim_advance_ms(io, OVERDUE_LOOK_MS);
+		g_assert_cmpuint(overdue(), ==, 0);
+	}
+	g_assert_cmpuint(w->nconns, ==, 1);
+	for (n = 0; n < 10; n++)
+		sim_advance_ms(io, OVERDUE_LOOK_MS);
+	take(s, SIZE_MAX);
+	heard_statuses(s, "504");
+	g_assert_cmpuint(overdue(), ==, 0);
+	down();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -129,5 +165,6 @@ main(int argc, char **argv)
 	g_test_add_func("/overdue/idle and slow clients stay", test_others_stay);
 	g_test_add_func("/overdue/an application that thinks", test_application_thinks);
 	g_test_add_func("/overdue/one connection after the other", test_one_after_the_other);
+	g_test_add_func("/overdue/an application takes a body slowly", test_body_taken_slowly);
 	return (g_test_run());
 }
