@@ -145,7 +145,8 @@ exchange_get(struct exchange *x)
 	x->wait.unsafe = !x->req->safe;
 	x->wait.client = x->req->client;
 	x->wait.debug = x->conf.debug;
-	x->until_ns = io_now(x->u->io) + x->conf.wait_ms * NS_PER_MS;
+	x->progress_ns = io_now(x->u->io); /* each try has its whole time */
+	x->until_ns = x->progress_ns + x->conf.wait_ms * NS_PER_MS;
 	pool_get(x->pool, &x->wait);
 }
 

@@ -87,7 +87,8 @@ void exchange_resume(struct exchange *);
  * 64 KiB in at most a second) to keep the socket; otherwise closes it. */
 void exchange_forget(struct exchange **, bool drain);
 const struct proxy_times *exchange_times(const struct exchange *);
-/* When a byte last passed between the server and the application; CLOCK_MONOTONIC ns. */
+/* When a byte last passed between the server and the application, or a try began; CLOCK_MONOTONIC
+ * ns. */
 uint64_t exchange_progress_ns(const struct exchange *);
 const char *exchange_state(const struct exchange *);   /* "wait", "head", "body" ... */
 const char *exchange_backend(const struct exchange *); /* name for logs; "" before one is chosen */

@@ -201,6 +201,8 @@ conn_handle(struct conn *c)
 	}
 	if (!conn_settle(c))
 		conn_stop(c); /* the connection may be receiving for the handler */
+	else if (c->outcome != OUTCOME_NONE)
+		return (outcome_state(c, c->outcome));
 	else if (c->r->streams)
 		conn_stream(c); /* may find a malformed body, which is answered at once */
 	else
@@ -301,8 +303,8 @@ conn_finish(struct conn *c)
 	if (c->tunneler != NULL && !c->tunnel)
 		clients_give(c->w->conf.tunnels, &c->tunneler); /* the application did not switch */
 	reply_log(r, false);
-	if (r->body_left != 0 && !c->close_after)
-		return (&st_rest); /* the reply says that the connection stays */
+	if (r->body_left != 0 && conn_keeps_alive(r))
+		return (&st_rest); /* the reply says so */
 	if (r->body_left != 0)
 		c->close_after = true;
 	c->idle_s = (uint32_t)r->conf->keepalive_idle;
@@ -429,11 +431,18 @@ conn_close_after(struct request *r)
 }
 
 /* A client that waits for 100 Continue and gets a reply instead may send its body or not. */
+static bool
+body_is_dropped(const struct request *r)
+{
+	return ((!r->http.expect_continue || r->conn->continued) &&
+		(r->streams || r->body_left <= SKIP_MAX));
+}
+
 bool
 conn_keeps_alive(const struct request *r)
 {
-	if (r->body_left != 0 && r->http.expect_continue && !r->conn->continued)
-		r->conn->close_after = true;
+	if (r->body_left != 0 && !body_is_dropped(r))
+		r->conn->close_after = true; /* also if the body comes after all */
 	return (!r->conn->close_after);
 }
 

@@ -428,6 +428,12 @@ test_body_of_redirect(void)
 		;
 	g_assert_true(heard_has(s, "Connection: close"));
 	heard_statuses(s, "301");
+	s = client();
+	say(s, "POST /re/dir HTTP/1.1\r\n" HOST "Content-Length: 2000000\r\n\r\n");
+	while (disk() + take(s, SIZE_MAX) != 0)
+		;
+	g_assert_true(heard_has(s, "Connection: close"));
+	heard_statuses(s, "301");
 	down();
 }
 

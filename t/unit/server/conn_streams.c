@@ -472,6 +472,35 @@ test_tunnel_cut(void)
 	down(); /* TERM ends a tunnel at once */
 }
 
+/* The application answers without switching: the client has no tunnel, and may ask for others. */
+static void
+test_tunnel_not_begun(void)
+{
+	struct clients *all = clients_new();
+	struct io_sock *s, *b;
+	unsigned n;
+
+	up("proxy-core.max-tunnels-per-address = 1\n" CONFIG);
+	w->conf.tunnels = all;
+	for (n = 0; n < 2; n++) {
+		s = client();
+		say(s, UPGRADE);
+		b = app();
+		sim_sent_clear(io, b);
+		say(b, OK("2") "ok");
+		take(s, SIZE_MAX);
+		heard_statuses(s, "200");
+		g_assert_true(listens(s));
+	}
+	tunnel(&s);
+	s = client();
+	say(s, UPGRADE);
+	take(s, SIZE_MAX);
+	heard_statuses(s, "429");
+	down();
+	clients_free(all); /* asserts that nobody is counted any more */
+}
+
 int
 main(int argc, char **argv)
 {
@@ -492,5 +521,6 @@ main(int argc, char **argv)
 	g_test_add_func("/tunnel/both sides are full", test_tunnel_full);
 	g_test_add_func("/tunnel/each side ends alone", test_tunnel_halves);
 	g_test_add_func("/tunnel/each side is cut", test_tunnel_cut);
+	g_test_add_func("/tunnel/the application does not switch", test_tunnel_not_begun);
 	return (g_test_run());
 }
