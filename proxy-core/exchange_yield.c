@@ -43,7 +43,8 @@ holder_of(const struct exchange *x)
 {
 	struct yield_holder h = { .debt = &x->debt,
 		.of = pool_sockets(x->pool),
-		.page = x->state == x_head && !owes_body(x) };
+		.page = x->state == x_head && !owes_body(x),
+		.tunnel = x->state == x_tunnel };
 
 	h.sockets = lease_client_sockets(x->lease, &h.queues);
 	return (h);

@@ -31,11 +31,21 @@ waited_enough(const struct yield_holder *h, const struct yield_wait *w)
 	return (w->for_ns >= half);
 }
 
+/* It may go on for ever, so bytes that pass do not keep its socket from all others. */
+static bool
+is_endless(const struct yield_holder *h, const struct yield_wait *w)
+{
+	return (
+	    h->tunnel && h->sockets >= 2 && 2 * h->sockets >= h->of && w->for_ns >= w->max_ns / 2);
+}
+
 bool
 yield_may(const struct yield_holder *h, const struct yield_wait *w)
 {
 	if (!waited_enough(h, w))
 		return (false);
+	if (is_endless(h, w))
+		return (true);
 	if (h->sockets < 2)
 		return (h->debt->lone_ns >= YIELD_LONE_NS && (!h->page || h->queues));
 	return (h->debt->behind_ns >= YIELD_NS && (!h->page || 2 * h->sockets >= h->of));

@@ -12,10 +12,12 @@
  *                                    its client has several sockets     has this one only
  *   tunnel, slow reader or upload    YIELD_NS behind YIELD_RATE         YIELD_LONE_NS behind
  *                                                                       YIELD_LONE_RATE
+ *   tunnel at any rate               its client has half of them        never
  *   no byte of the reply yet         the same, and its client has half  the same, and its client
  *                                    of the sockets                     has more requests waiting
  *
  * A page whose reply has not begun loses most, so the other client waits half of its time first.
+ * It does so for a tunnel that is not slow, too, which has no end to wait for.
  * Of those that may give way, one of the client with most sockets does; no page before others; then
  * the one that is furthest behind.
  *
@@ -56,6 +58,7 @@ struct yield_holder {
 	unsigned of;      /* sockets of the pool */
 	bool queues;      /* its client has more requests that wait */
 	bool page;        /* the whole request is sent, and the reply has not begun */
+	bool tunnel;
 };
 
 bool yield_may(const struct yield_holder *, const struct yield_wait *);

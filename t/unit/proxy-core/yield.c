@@ -88,6 +88,24 @@ test_pages(void)
 	g_assert_false(holder_may(after(29, none), 1, true, true, 9999));
 }
 
+/* It has no end, so one that is fast would keep others out for ever. */
+static void
+test_fast_tunnels(void)
+{
+	struct yield_debt d = after(60, fast);
+	struct yield_holder h = { &d, 2, 4, false, false, true };
+	struct yield_wait w = { 5 * NS_PER_S, 10 * NS_PER_S };
+
+	g_assert_true(yield_may(&h, &w));
+	w.for_ns--;
+	g_assert_false(yield_may(&h, &w));
+	w.for_ns++;
+	h.of = 5;
+	g_assert_false(yield_may(&h, &w)); /* others have most sockets */
+	h.sockets = h.of = 1;
+	g_assert_false(yield_may(&h, &w)); /* its only one */
+}
+
 static void
 test_short_wait(void)
 {
@@ -256,6 +274,7 @@ main(int argc, char **argv)
 	g_test_add_func("/yield/debt", test_debt);
 	g_test_add_func("/yield/lone", test_lone);
 	g_test_add_func("/yield/pages", test_pages);
+	g_test_add_func("/yield/fast-tunnels", test_fast_tunnels);
 	g_test_add_func("/yield/short-wait", test_short_wait);
 	g_test_add_func("/yield/order", test_order);
 	g_test_add_func("/yield/gives-way", test_gives_way);
