@@ -21,8 +21,8 @@
  * Of those that may give way, one of the client with most sockets does; no page before others; then
  * the one that is furthest behind.
  *
- * Bounds   a worker judges its own part of the pool; where that is one socket, all clients have only
- *          one each
+ * Bounds   a worker judges its own part of the pool; where that is one socket, all clients have
+ *          only one each
  * Thread   pure.
  */
 #ifndef PROXY_CORE_YIELD_H

@@ -61,8 +61,8 @@ struct text conn_peer(const struct request *, char buf[64]);
  * did not say whose request it is. */
 bool conn_named_client(const struct request *, struct client_addr *);
 bool conn_metered_client(const struct request *, struct client_addr *); /* if meters exist */
-/* Counts the connection for its client, until a reply without a switch is sent, or it closes.  False:
- * the client has max of them. */
+/* Counts the connection for its client, until a reply without a switch is sent, or it closes.
+ * False: the client has max of them. */
 bool conn_takes_tunnel(const struct request *, unsigned max);
 uint64_t conn_passed(const struct request *); /* bytes to the client, and of the body */
 /* Says whether the peer is believed about its client, and in which fields. */

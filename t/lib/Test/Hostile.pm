@@ -208,8 +208,8 @@ my %kind = (
 # Cold names are used once.
 sub _cold_list {
 	my ($self, $n) = @_;
-	my $from = $self->{used};
-	$self->{used} = ($from + $n) % ($cold - 200);
+	my $from = $self->{used} + $n > $cold ? 0 : $self->{used};
+	$self->{used} = $from + $n;
 	$self->_list('cold.list', map { "/slow/v$_" } $from .. $from + $n - 1);
 	return 'cold.list';
 }
