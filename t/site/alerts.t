@@ -205,7 +205,7 @@ is_deeply [map { named($_->{labels}) } grep { $_->{state} eq 'firing' } $prom->a
 my @ends = map { [$_, $_->[2]->()] } @fault;
 my $fires = sub ($fault) { scalar grep { $_->{state} eq 'firing' && is_of($_->{labels}, @$fault[0, 1]) } $prom->alerts };
 my @waiting = @fault;
-ok pump_until(sub { @waiting = grep { !$fires->($_) } @waiting; !@waiting }), 'each fault has its alert'
+ok pump_until(sub { @waiting = grep { !$fires->($_) } @waiting; !@waiting }, 3 * PATIENCE), 'each fault has its alert'
     or diag 'not seen: ', join ', ', map { named({ %{ $_->[1] }, instance => $_->[0] }) } @waiting;
 my %text = map { $_->{labels}{alertname} => $_->{annotations} } $prom->alerts;
 is_deeply [grep { join('', values %$_) =~ /<no value>|%!|\{\{/ } values %text], [], 'their texts are whole';
