@@ -55,6 +55,7 @@ static size_t
 read_reply(struct reply *r, struct text t, bool head)
 {
 	const char *end = t.n != 0 ? memmem(t.p, t.n, "\r\n\r\n", 4) : NULL, *p;
+	char *dot;
 	size_t n;
 
 	if (end == NULL)
@@ -64,8 +65,10 @@ read_reply(struct reply *r, struct text t, bool head)
 	r->status = atoi(t.p + 9);
 	r->closes = field(r, "Connection: close\r\n") != NULL;
 	p = field(r, "\r\nX-Re: ");
-	if (p != NULL)
-		sscanf(p, "%u.%u", &r->id, &r->visit);
+	if (p != NULL) { /* not sscanf(): it looks for a NUL */
+		r->id = (unsigned)strtoul(p, &dot, 10);
+		r->visit = (unsigned)strtoul(dot + 1, NULL, 10);
+	}
 	p = field(r, "\r\nContent-Length: ");
 	r->sized = p != NULL;
 	r->chunked = field(r, "\r\nTransfer-Encoding: chunked\r\n") != NULL;
