@@ -36,7 +36,8 @@ text_take(struct text *t, size_t n)
 {
 	struct text taken = { t->p, n < t->n ? n : t->n };
 
-	t->p += taken.n;
+	if (taken.n != 0) /* p may be NULL, to which C adds not even 0 */
+		t->p += taken.n;
 	t->n -= taken.n;
 	return (taken);
 }

@@ -266,7 +266,8 @@ body_sent(struct body *b, uint64_t n)
 		must(b->n != 0);
 		p = &b->piece[b->first];
 		if (n < p->len) {
-			p->p += p->file == NULL ? n : 0;
+			if (p->file == NULL)
+				p->p += n;
 			p->off += n;
 			p->len -= n;
 			b->left -= n;
