@@ -122,8 +122,8 @@ listen_inet(const struct listen_conf *lc, const struct address_parts *a, int *fd
  *        ^                              | no: its holder has removed it
  *        `------------------------------'
  *
- * Only this user can open the file, so no other user can hold the lock.  A directory is no good for
- * that: who may list it may lock it, for ever.
+ * Only this user can open the file, so no other user can hold the lock.  A directory would not do:
+ * each user who may list it may lock it, for ever.
  */
 
 /* The lock file, or -1: none that only this user can open.  In /tmp another user may have made it,

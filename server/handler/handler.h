@@ -55,6 +55,6 @@ bool static_link_excluded(struct request *, const struct file_entry *);
  * of its backend, or "". */
 const char *proxy_state(const struct request *);
 const char *proxy_backend(const struct request *);
-uint64_t proxy_progress_ns(const struct request *); /* 0: there is no exchange */
+uint64_t proxy_progress_ns(const struct request *); /* 0 without an exchange */
 
 #endif

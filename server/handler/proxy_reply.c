@@ -344,7 +344,7 @@ on_end(void *arg, int status, unsigned retry_after_s)
 	spool_drop(&r->upload);
 	if (!rl->has_head) {
 		if (status <= 0)
-			status = 502; /* an end without a head is no reply */
+			status = 502; /* the application ended without a head */
 		rl->has_head = true;
 		conn_early_reply(r);
 		if (error_handler_takes(r, status)) {

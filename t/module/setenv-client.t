@@ -1,5 +1,5 @@
 #!/usr/bin/perl
-# What setenv gives an application is never the client's: no Connection field removes it, it is no claim of a client, and no
+# What setenv gives an application is never the client's: no Connection field removes it, it does not count as a claim of a client, and no
 # field of the client stands in its place.  Over each protocol, and for CGI.
 use strict;
 use warnings;

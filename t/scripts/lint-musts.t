@@ -39,7 +39,7 @@ sub findings {
 my $one = q(| base/a.c | first | `n > 0 && (n < 9 \|\| n == '\|')` | its caller passes 1 |);
 my $two = q(| base/a.c | second | `first` | a function has an address |);
 is_deeply findings($one, $two), [], 'a row for each';
-is $? >> 8, 0, '... is no finding';
+is $? >> 8, 0, '... has no finding';
 
 my $none = findings($two);
 is @$none, 1, 'a must() without a row';

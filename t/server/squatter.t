@@ -88,6 +88,6 @@ my $left = "$top/run/crashed.sock.lock";
 sysopen my $fh, $left, O_RDWR | O_CREAT, 0600 or die $!;
 close $fh;
 my $fcgi = eval { Test::Fcgi->start({ own => 1, socket => "$top/run/crashed.sock" }, '--listen', 'unix:@SOCKET@') };
-ok $fcgi, 'a lock file of a crash is no hindrance' or diag $@;
+ok $fcgi, 'a program starts beside the lock file of a crash' or diag $@;
 ok !-e $left, '... and is removed';
 done_testing;

@@ -39,7 +39,7 @@ sub new {
 
 # ---------------------------------------------------------------- the loop
 
-# 1: nothing moved for so many seconds.
+# 1: nothing moved for this many seconds.
 sub drive {
 	my ($seconds, @all) = @_;
 	while (my @open = grep { !$_->{over} } @all) {
