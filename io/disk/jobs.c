@@ -109,3 +109,10 @@ io_pools_devices(struct io_pools *ps, struct io_device_status *v, size_t max)
 	pthread_mutex_unlock(&ps->lock);
 	return (n);
 }
+
+void
+io_pools_hotset(struct io_pools *ps, struct io_hotset_status *v)
+{
+	(void)ps;
+	*v = (struct io_hotset_status){ 0 };
+}

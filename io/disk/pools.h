@@ -62,4 +62,12 @@ struct io_device_status {
 size_t io_pools_lanes(struct io_pools *, struct io_lane_status *, size_t max);
 size_t io_pools_devices(struct io_pools *, struct io_device_status *, size_t max);
 
+/* The server's own memory of files (io/hotset.h); any thread. */
+struct io_hotset_status {
+	uint64_t bytes, budget;   /* held, and at most */
+	uint64_t windows;         /* held */
+	uint64_t longest_wait_ns; /* of a call that counts as a loop wait; 0: none yet */
+};
+void io_pools_hotset(struct io_pools *, struct io_hotset_status *);
+
 #endif
