@@ -28,9 +28,8 @@ static struct {
 	size_t n, cap;
 } mounts = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
-/* Decodes "\040" for a space, and similar escapes. */
-static void
-unescape(char *s)
+void
+mounts_unescape(char *s)
 {
 	char *to = s;
 
@@ -97,7 +96,7 @@ add(struct mount m)
 		mounts.v = more;
 		mounts.cap = mounts.cap * 2 + 16;
 	}
-	unescape(m.point);
+	mounts_unescape(m.point);
 	m.len = strlen(m.point);
 	mounts.v[mounts.n++] = m;
 }

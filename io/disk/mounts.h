@@ -28,5 +28,7 @@ bool mounts_marks(uint64_t id);
 /* The mount point to name a device by, cut to size; "" if it has none.  It is the shortest of those
  * that show its whole file system, else of those that show a directory of it. */
 void mounts_point(uint64_t dev, char *point, size_t size);
+/* Decodes the escapes of a table of mounts in place: "\040" is a space. */
+void mounts_unescape(char *);
 
 #endif
