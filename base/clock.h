@@ -27,6 +27,16 @@ clock_wall_ns(void)
 	return ((uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec);
 }
 
+/* The clock that times files. */
+static inline uint64_t
+clock_coarse_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_REALTIME_COARSE, &ts);
+	return ((uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec);
+}
+
 /* 0 if a stamp is unknown (0), or the clocks of two threads disagree. */
 static inline uint64_t
 clock_between(uint64_t from, uint64_t to)

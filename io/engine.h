@@ -16,6 +16,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/must.h"
+#include "io/disk/health.h"
 #include "io/file.h"
 #include "io/io.h"
 
@@ -89,8 +90,8 @@ struct io_wheel {
 #define IO_SPARE_WINDOWS 16u  /* of io->window bytes, kept for reuse per loop */
 #define IO_IDLE_WINDOWS  2u   /* of these, by a loop without requests */
 #define IO_SPARE_CHUNKS  256u /* of IO_CHUNK bytes */
-/* above this io->held, a sender whose socket is full keeps no window */
-#define IO_HELD_MAX   (32u << 20)
+#define IO_HELD_MAX   (32ull << 20) /* see io->held_max */
+#define IO_HELD_PART  32u           /* ... at most this part of the memory that there is */
 #define IO_HELD_CHUNK (128u << 10) /* bytes read at a time then: about as much as a socket takes */
 #define IO_FOLLOWS    2            /* a head and a file */
 /* Events of a round that push a connection out of the processor's cache before its next turn. */
@@ -119,9 +120,7 @@ struct io {
 	struct io_port *port; /* where threads put finished jobs; NULL: sim */
 	uint64_t now, wall;   /* ns */
 	uint64_t wake_at;     /* ns, of io_wake_at(); 0: none */
-	/* ns: until then threads open every file, because the loop had to wait for one */
-	uint64_t threads_until;
-	unsigned doubt; /* looks to watch, because one was long: see io/disk/at_once.c */
+	struct io_health health;
 	struct list ready;
 	uint64_t inflight;
 	char *lent; /* lent to the current callback */
@@ -132,6 +131,8 @@ struct io {
 	struct io_spare *windows, *chunks;
 	unsigned nwindows, nchunks;
 	uint64_t held; /* bytes of windows that senders hold */
+	/* above this, a sender whose socket is full keeps no window */
+	uint64_t held_max;
 	/* Bytes that the loop may send in this round, before it checks events again; a callback
 	 * counts as IO_CALLBACK.  Otherwise many readers of 100 kB files could have 2048 windows
 	 * sent while a small request waits.  Long sends have a part of it: see put_off() in

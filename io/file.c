@@ -1,19 +1,10 @@
-/* io/file.c -- open files: references, windows known to be in memory, and reading windows. */
+/* io/file.c -- open files: references, and reading windows. */
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/uio.h>
 #include <unistd.h>
 #include "io/engine.h"
 #include "io/disk/job.h"
-
-#define PROOF_NS NS_PER_S /* how long a proof is valid: a wrong guess costs one window */
-#define PROOFS   64u      /* windows remembered per file: 16 MiB; later ones replace earlier ones */
-
-/* Part of one window that is in memory.  Its slot is the number of the window modulo the size of
- * the table. */
-struct io_proof {
-	uint64_t from, to, at_ns;
-};
 
 /* ---------------------------------------------------------------- references */
 
@@ -47,7 +38,7 @@ io_file_destroy(struct io_file *f, struct io *io)
 		io->calls->close_file(io, f->fd, io_file_dev(f));
 	else
 		close(f->fd);
-	free(f->proof);
+	free(f->seen);
 	free(f);
 }
 
@@ -89,121 +80,6 @@ io_file_close_job(struct io *io, int fd, uint64_t dev)
 			return;
 	}
 	close(fd);
-}
-
-/* ---------------------------------------------------------------- windows in memory */
-
-static bool
-fresh(const struct io_file *f, uint64_t at_ns)
-{
-	return (at_ns != 0 && io_now(f->io) < at_ns + PROOF_NS);
-}
-
-static unsigned
-proofs(const struct io_file *f)
-{
-	uint64_t n = (f->size + IO_WINDOW - 1) / IO_WINDOW;
-
-	return (n < PROOFS && !f->grows ? n > 0 ? (unsigned)n : 1 : PROOFS);
-}
-
-static struct io_proof *
-proof_of(struct io_file *f, uint64_t off)
-{
-	if (f->proof == NULL)
-		f->proof = calloc(proofs(f), sizeof(*f->proof));
-	return (f->proof != NULL ? &f->proof[off / IO_WINDOW % proofs(f)] : NULL);
-}
-
-static uint64_t
-window_end(uint64_t off)
-{
-	return ((off / IO_WINDOW + 1) * IO_WINDOW);
-}
-
-/* from..to is in one window. */
-static void
-prove(struct io_file *f, uint64_t from, uint64_t to)
-{
-	struct io_proof *p = proof_of(f, from);
-
-	if (from == 0 && to >= f->size)
-		f->resident_ns = io_now(f->io);
-	if (p == NULL)
-		return;
-	if (fresh(f, p->at_ns) && p->from <= from && from <= p->to) {
-		p->to = to > p->to ? to : p->to; /* extends it; the older time stays */
-		return;
-	}
-	*p = (struct io_proof){ .from = from, .to = to, .at_ns = io_now(f->io) };
-}
-
-void
-io_file_proved(struct io_file *f, uint64_t off, uint64_t len)
-{
-	uint64_t end = off + len, to;
-
-	for (; off < end; off = to) {
-		to = window_end(off) < end ? window_end(off) : end;
-		prove(f, off, to);
-	}
-}
-
-static bool
-window_cached(struct io_file *f, uint64_t from, uint64_t to)
-{
-	int is = f->no_nowait ? 0 : io_range_cached(f->fd, from, to);
-
-	if (is == -EOPNOTSUPP)
-		f->no_nowait = true; /* FUSE, NFS: only windows read by a thread are known */
-	return (is == 1);
-}
-
-/* End of the proven part that begins at off, within its window; off itself if none is known. */
-static uint64_t
-proven_to(struct io_file *f, uint64_t off, uint64_t end)
-{
-	struct io_proof *p;
-	uint64_t to = window_end(off) < f->size ? window_end(off) : f->size;
-
-	p = proof_of(f, off);
-	if (p != NULL && fresh(f, p->at_ns) && p->from <= off && off < p->to)
-		return (p->to);
-	/* checks the rest of the window at once, for all later calls */
-	if (to > off && window_cached(f, off, to)) {
-		prove(f, off, to);
-		return (to);
-	}
-	if (end < to && window_cached(f, off, end)) {
-		prove(f, off, end);
-		return (end);
-	}
-	return (off);
-}
-
-uint64_t
-io_file_resident(struct io_file *f, uint64_t off, uint64_t len)
-{
-	uint64_t at = off, end = off + len, to;
-
-	if (fresh(f, f->resident_ns))
-		return (len);
-	while (at < end) {
-		to = proven_to(f, at, end);
-		if (to <= at)
-			break;
-		at = to;
-	}
-	return ((at < end ? at : end) - off);
-}
-
-enum io_lane
-io_file_read_lane(struct io_file *f, uint64_t off, uint64_t len)
-{
-	const struct io_proof *p = proof_of(f, off);
-	bool was = p != NULL && p->at_ns != 0 && p->from <= off && off + len <= p->to;
-
-	return (was && io_pages_counted(f->fd, off, len) == 1 ? LANE_REREAD : LANE_READ);
 }
 
 /* ---------------------------------------------------------------- reading */
@@ -283,30 +159,45 @@ io_read_pool(struct io_op *op)
 		read_window(op, buf, NULL);
 }
 
+/* The only place where the loop reads the page cache for a reply. */
+int64_t
+io_look_for(struct io_file *f, char *buf, uint32_t len, uint64_t off)
+{
+	struct iovec iov = { buf, len };
+	struct io_look l;
+	ssize_t n;
+
+	if (!io_file_may_look(f))
+		return (-EAGAIN);
+	l = io_look_begin(f->io);
+	n = preadv2(f->fd, &iov, 1, (off_t)off, RWF_NOWAIT);
+	n = n < 0 ? -errno : n;
+	(void)io_look_end(f->io, &l, &(struct io_looked){ "read", f->dev, f->fd, NULL });
+	if (n == -EOPNOTSUPP)
+		f->no_nowait = true; /* FUSE, NFS: only threads read it */
+	if (n < 0)
+		io_file_missed(f, off);
+	return (n);
+}
+
 void
 io_read_cached(struct io_op *op)
 {
-	struct io_file *f = op->file.file;
-	struct iovec iov = { .iov_len = op->file.len };
-	ssize_t n = -1;
+	char *buf = window_for(op);
+	int64_t n;
 
-	iov.iov_base = window_for(op);
-	if (iov.iov_base == NULL)
+	if (buf == NULL)
 		return;
-	if (!f->no_nowait) {
-		n = preadv2(f->fd, &iov, 1, (off_t)op->file.off, RWF_NOWAIT);
-		if (n < 0 && errno == EOPNOTSUPP)
-			f->no_nowait = true;
-	}
+	n = io_look_for(op->file.file, buf, op->file.len, op->file.off);
 	if (n < 0) {
-		read_window(op, iov.iov_base, op->io->reads);
+		read_window(op, buf, op->io->reads);
 		return;
 	}
 	if (n > 0) {
 		io_count_read(op->io, false);
-		op->buf = iov.iov_base;
+		op->buf = buf;
 	} else {
-		io_give_back(op->io, iov.iov_base);
+		io_give_back(op->io, buf);
 	}
 	io_complete(op, n);
 }

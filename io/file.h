@@ -19,9 +19,7 @@
 struct io_file {
 	int fd;
 	uint32_t refs;
-	uint64_t size; /* at open: the length promised to clients */
-	/* When all of it was last known to be in memory (files of one window); 0: unknown. */
-	uint64_t resident_ns;
+	uint64_t size;  /* at open: the length promised to clients */
 	bool no_nowait; /* its file system has no preadv2(RWF_NOWAIT) */
 	bool grows;     /* io_file_temp(): size is the number of bytes written so far */
 	bool no_direct; /* engine: O_DIRECT is refused, or not asynchronous */
@@ -29,8 +27,11 @@ struct io_file {
 	bool stale;     /* it has changed: the next request opens the file again */
 	struct io_version version;
 	uint64_t dev; /* engine: st_dev, 0: unknown */
+	uint64_t ino; /* of a watched file */
+	/* Engine: when a thread last read it, or saw that reading writes no access time; 0: never. */
+	uint64_t marked_ns;
 	struct io *io;
-	struct io_proof *proof;         /* engine: windows known to be in memory */
+	struct io_seen *seen;           /* engine: what was seen of its windows */
 	struct io_job *ahead[IO_AHEAD]; /* engine: reads of its next windows */
 };
 
@@ -50,8 +51,10 @@ int io_file_look(struct io_file *);
  * files, and bytes in memory are available at once. */
 bool io_fd_is_local(int fd);
 bool io_facts_are_local(const struct statx *); /* the same, of an IO_OPEN */
-/* These bytes have just been read, so they are in memory: valid for a second. */
+/* A thread has just read these bytes. */
 void io_file_proved(struct io_file *, uint64_t off, uint64_t len);
+/* Reading it writes no access time: one was written lately, or its file system keeps none. */
+void io_file_marked(struct io_file *);
 /* True if the page cache has all these bytes, or is reading them: a hint, never waits. */
 bool io_file_counted(const struct io_file *, uint64_t off, uint64_t len);
 
@@ -65,6 +68,7 @@ struct file_backend {
 	const char *doc;  /* its line in the manual */
 	const char *tag;  /* first word of its timing lines: "network_gthread_aio.c.78:" */
 	bool send_file;   /* IO_SEND_FILE works; otherwise use IO_READ and IO_SEND */
+	bool holds;       /* windows asked for again are sent from memory: io/hotset.h */
 	uint32_t chunk;   /* default of the bytes read at a time; 0: IO_WINDOW */
 	struct {
 		uint32_t async, sync;

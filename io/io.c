@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include "io/engine.h"
 #include "io/disk/job.h"
+#include "io/memory.h"
 
 void
 io_init(struct io *io, const struct io_calls *calls, const struct io_conf *conf)
@@ -18,6 +19,9 @@ io_init(struct io *io, const struct io_calls *calls, const struct io_conf *conf)
 	list_init(&io->ready);
 	for (i = 0; i < WHEEL_SLOTS; i++)
 		list_init(&io->wheel.slot[i]);
+	io->held_max = io_memory_limit() / IO_HELD_PART;
+	if (io->held_max > IO_HELD_MAX)
+		io->held_max = IO_HELD_MAX;
 	io_tick(io);
 	io->wheel.tick = io->now >> WHEEL_SHIFT;
 }
@@ -276,11 +280,8 @@ io_dispatch(struct io *io, int64_t budget)
 void
 io_tick(struct io *io)
 {
-	struct timespec ts;
-
 	io->now = clock_mono_ns();
-	clock_gettime(CLOCK_REALTIME_COARSE, &ts);
-	io->wall = (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
+	io->wall = clock_coarse_ns();
 }
 
 /* ---------------------------------------------------------------- buffers */

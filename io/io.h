@@ -126,6 +126,7 @@ struct io_first {
 	/* In: a file of IO_FORGET_MIN to so many bytes is dropped from memory; 0: none is. */
 	uint64_t forget;
 	bool forgotten; /* out: the file is not in memory now */
+	bool unmarked;  /* out: reading the file again writes no access time soon */
 	bool changing;  /* out: the file changed during each read, so there are no bytes */
 	bool closed;    /* out: closed because of shut (an engine may ignore that request) */
 	/* Out, with IO_REAL_NAME: the path of a regular file that a symbolic link led to, without

@@ -17,7 +17,7 @@ io_lent_keep(struct io_op *op)
 	struct io *io = op->io;
 	struct io_lent *l;
 
-	if (io->held > IO_HELD_MAX || (l = malloc(sizeof(*l))) == NULL)
+	if (io->held > io->held_max || (l = malloc(sizeof(*l))) == NULL)
 		return (NULL);
 	*l = (struct io_lent){ io, io_keep(op), 1 };
 	io->held += io->window;

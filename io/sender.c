@@ -1,6 +1,7 @@
 /* io/sender.c -- sends a body to a socket, one op at a time (and one read ahead).
  *
- *   sender_next() --> memory in front:          IO_SEND            --> sent()     --> sender_next()
+ *   sender_next() --> memory in front, windows held behind it:
+ *                                               IO_SEND            --> sent()     --> sender_next()
  *                     file, backend sends:      IO_SEND_FILE       --> sent()     --> sender_next()
  *                     file, backend reads:      window, or IO_READ --> read_done()--> sender_next()
  */
@@ -8,7 +9,9 @@
 #include <netinet/tcp.h>
 #include <string.h>
 #include "base/rate.h"
+#include "io/disk/job.h"
 #include "io/engine.h"
+#include "io/hotset.h"
 #include "io/sender.h"
 
 #define LONG_RANGE (60u << 10)
@@ -88,6 +91,13 @@ give_turns_back(struct sender *s)
 }
 
 static void
+held_put(struct sender *s)
+{
+	while (s->nheld > 0)
+		hotset_put(s->held[--s->nheld]);
+}
+
+static void
 sender_end(struct sender *s, int res)
 {
 	if ((s->flags & S_ENDING) == 0) {
@@ -101,6 +111,7 @@ sender_end(struct sender *s, int res)
 	if (s->flags & (S_SENDING | S_READING))
 		return; /* their callbacks come here again */
 	windows_free(s);
+	held_put(s);
 	give_turns_back(s);
 	if (s->flags & S_CORKED)
 		sock_cork(s->sock, false);
@@ -219,7 +230,7 @@ pace(struct sender *s)
 	if (at <= now)
 		return (false);
 	count(s->io->counters, rate_pauses);
-	if (s->io->held > IO_HELD_MAX)
+	if (s->io->held > s->io->held_max)
 		windows_give_up(s);
 	s->op.kind = IO_PAUSE;
 	s->op.sock = s->sock;
@@ -248,20 +259,32 @@ times_of_send(struct sender *s, const struct io_op *op)
 		s->times->write += now - s->send_start;
 }
 
+/* A file whose bytes may have been sent: later ones must be of the same version. */
+static void
+note_begun(struct sender *s, const struct io_op *op)
+{
+	const struct io_file *f = body_front(s->body)->file;
+
+	if (op->kind == IO_SEND && s->follows != NULL)
+		f = s->follows;
+	if (f != NULL)
+		s->begun = f;
+}
+
 static void
 sent(struct io_op *op)
 {
 	struct sender *s = container_of(op, struct sender, op);
 
 	s->flags &= (uint8_t)~S_SENDING;
+	held_put(s);
 	if (s->rate != 0)
 		debt_note(&s->debt_ns, io_now(s->io) - s->asked_ns, op->res, s->rate);
 	if (s->times != NULL && op->kind != IO_TIMER)
 		times_of_send(s, op);
 	if (op->res > 0) {
 		note_sent(s, (uint64_t)op->res);
-		if (body_front(s->body)->file != NULL)
-			s->begun = body_front(s->body)->file;
+		note_begun(s, op);
 		body_sent(s->body, (uint64_t)op->res);
 		if (s->flags & S_WINDOW)
 			s->window_pos += (uint32_t)op->res;
@@ -302,16 +325,86 @@ iov_cut(struct iovec *iov, int n, uint64_t max)
 	return (i);
 }
 
-/* With a limit a pause may follow: no partial segment waits in the socket for more bytes. */
+/* Adds the window of these bytes to the iov, if it is held.  Bytes; 0: it is not, or there is no
+ * place for it. */
+static uint64_t
+add_window(struct sender *s, struct io_file *f, uint64_t off, uint64_t len)
+{
+	struct iovec *at = s->iov + s->op.send.n;
+	struct held *w;
+	uint64_t sum = 0;
+	int i, n;
+
+	if (s->nheld == SENDER_HELD || s->op.send.n == NELEM(s->iov))
+		return (0);
+	w = io_file_held(f, off);
+	if (w == NULL)
+		return (0);
+	s->held[s->nheld++] = w;
+	n = held_iov(w, (uint32_t)(off % IO_WINDOW), at, (int)NELEM(s->iov) - s->op.send.n);
+	n = iov_cut(at, n, len);
+	for (i = 0; i < n; i++)
+		sum += at[i].iov_len;
+	s->op.send.n += n;
+	io_count_read(s->io, false);
+	count(s->io->counters, hotset_sent);
+	return (sum);
+}
+
+/* Adds the windows behind the first i pieces, which are memory. */
 static void
+add_windows(struct sender *s, unsigned i)
+{
+	const struct body *b = s->body;
+	const struct body_piece *p;
+	uint64_t done, n, sum = 0;
+
+	for (; i < b->n; i++) {
+		p = &b->piece[(b->first + i) % b->cap];
+		if (p->file == NULL)
+			return;
+		for (done = 0; done < p->len && sum < IO_SEND_FILE_MAX; done += n, sum += n) {
+			n = add_window(s, p->file, p->off + done, p->len - done);
+			if (n == 0)
+				return;
+			s->follows = p->file;
+		}
+		if (done < p->len)
+			return;
+	}
+}
+
+/* Bytes that were read for the file in front are sent first. */
+static bool
+may_hold(const struct sender *s)
+{
+	return (io_backend(s->io)->holds && (s->sock->hints & SOCK_WRITABLE) && s->window == NULL &&
+		s->ahead == NULL && (s->flags & S_READING) == 0);
+}
+
+/* False: a file is in front, and it is not held.
+ *
+ * With a limit a pause may follow: no partial segment waits in the socket for more bytes.
+ *
+ * Windows are held only while they are sent, not while the socket is full: slow clients own none. */
+static bool
 send_memory(struct sender *s)
 {
+	uint64_t sum = 0;
 	bool more;
+	int i;
 
 	s->op.send.n = body_iov(s->body, s->iov, NELEM(s->iov), &more);
+	if (more && may_hold(s))
+		add_windows(s, (unsigned)s->op.send.n);
+	if (s->op.send.n == 0)
+		return (false);
+	for (i = 0; i < s->op.send.n; i++)
+		sum += s->iov[i].iov_len;
 	s->op.send.n = iov_cut(s->iov, s->op.send.n, most_bytes(s));
 	s->op.send.iov = s->iov;
-	submit_send(s, IO_SEND, more && !is_paced(s));
+	submit_send(s, IO_SEND, sum < s->body->left && !is_paced(s));
+	return (true);
 }
 
 /* A file that takes several calls.  Without the cork each call ends with a partial segment that
@@ -344,6 +437,10 @@ file_step(const struct sender *s, const struct body_piece *p)
 static void
 send_file(struct sender *s, const struct body_piece *p)
 {
+	if (io_backend(s->io)->holds && (s->sock->hints & SOCK_WRITABLE) == 0) {
+		submit_send(s, IO_WRITABLE, false); /* it may be held then */
+		return;
+	}
 	cork(s, p);
 	s->op.file.file = p->file;
 	s->op.file.off = p->off;
@@ -370,7 +467,7 @@ times_of_read(struct sender *s, const struct io_op *op)
 static bool
 keeps_none(const struct sender *s)
 {
-	return (s->io->held > IO_HELD_MAX && (s->sock->hints & SOCK_WRITABLE) == 0);
+	return (s->io->held > s->io->held_max && (s->sock->hints & SOCK_WRITABLE) == 0);
 }
 
 static void
@@ -428,9 +525,9 @@ read_ahead(struct sender *s)
 	uint32_t have = s->window != NULL ? s->window_len - s->window_pos : 0;
 	uint32_t chunk = io_chunk(s->io);
 
-	if (s->io->held > IO_HELD_MAX && chunk > IO_HELD_CHUNK)
+	if (s->io->held > s->io->held_max && chunk > IO_HELD_CHUNK)
 		chunk = IO_HELD_CHUNK;
-	if (have != 0 && s->io->held > IO_HELD_MAX)
+	if (have != 0 && s->io->held > s->io->held_max)
 		return;
 	if (p == NULL || p->len <= have || s->ahead != NULL || (s->flags & S_READING))
 		return;
@@ -497,6 +594,7 @@ sender_next(struct sender *s)
 {
 	struct body_piece *p = body_front(s->body);
 
+	s->follows = NULL;
 	if (s->flags & S_ENDING)
 		sender_end(s, s->res);
 	else if (s->flags & S_CANCELLED)
@@ -505,12 +603,12 @@ sender_next(struct sender *s)
 		sender_end(s, 0);
 	else if (pace(s))
 		return; /* pause_over() goes on */
-	else if (p->file != NULL && io_backend(s->io)->send_file)
+	else if (send_memory(s))
+		return;
+	else if (io_backend(s->io)->send_file)
 		send_file(s, p);
-	else if (p->file != NULL)
-		send_window(s, p);
 	else
-		send_memory(s);
+		send_window(s, p);
 }
 
 static void
@@ -525,7 +623,7 @@ first_step(struct sender *s)
 		return;
 	}
 	sender_next(s);
-	if (p->file == NULL && !io_backend(s->io)->send_file)
+	if (p->file == NULL && s->nheld == 0 && !io_backend(s->io)->send_file)
 		read_ahead(s); /* the disk works while the head is sent */
 }
 

@@ -1,6 +1,7 @@
 /* io/sender.h -- sends a body to a socket through the loop's file backend; the only such loop.
  *
  *   memory at the front       one IO_SEND up to the next file (MSG_MORE if a file follows)
+ *   file that is held         ... and with it windows that the server has in its own memory
  *   file, backend has .send   IO_SEND_FILE of up to 512 KiB; the socket is corked between several
  *   file, backend has none    IO_READ of a window; the next window is read while this one is sent
  *
@@ -22,8 +23,10 @@ struct sender_times {              /* sums over all pieces, ns */
 	bool hot; /* no thread was needed */
 };
 
+struct held;       /* io/hotset.h */
 struct pace_share; /* base/rate.h */
 
+#define SENDER_HELD  4u
 #define SENDER_TURNS 2u
 struct sender_turn {           /* at a rate of many senders */
 	struct pace_share *of; /* NULL: none */
@@ -54,8 +57,11 @@ struct sender {
 	/* Reads the clock even while everything is hot; otherwise io_now() is used until a
 	 * thread is needed. */
 	bool exact;
-	const struct io_file *begun; /* file whose bytes were sent last */
-	struct iovec iov[16];
+	const struct io_file *begun;   /* file whose bytes were sent last */
+	const struct io_file *follows; /* file of the windows in the op in flight */
+	struct iovec iov[24];
+	struct held *held[SENDER_HELD]; /* windows that the op in flight sends from */
+	unsigned nheld;
 	struct io_op op;   /* send or send-file */
 	struct io_op read; /* read of this window or the next one */
 	/* Windows read for a backend without .send. */

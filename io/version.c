@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/sysmacros.h>
 #include "base/clock.h"
 #include "io/engine.h"
 #include "io/disk/open.h"
@@ -85,6 +86,8 @@ void
 io_file_watch(struct io_file *f, const struct statx *stx)
 {
 	f->version = io_version_of(stx);
+	f->dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
+	f->ino = stx->stx_ino;
 	f->watched = true;
 }
 

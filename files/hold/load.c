@@ -160,6 +160,8 @@ opened_file(struct file_entry *e, int fd)
 		return;
 	}
 	io_file_proved(f, 0, e->first.n);
+	if (e->first.unmarked)
+		io_file_marked(f);
 	if (e->size != 0 && e->size <= kept_size(e->cache)) {
 		op_init(&e->op, IO_READ, read_done);
 		e->op.file.file = e->file;

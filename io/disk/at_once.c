@@ -12,8 +12,8 @@
  * Writing an access time can wait for the journal, so a thread reads a file whose time is due.
  * That is the first read after a change, and one a day.
  *
- * A file system that makes the loop wait after all is left to the threads for a while: a scanner
- * may be asked for each open.
+ * A file system that makes the loop wait after all is left to the threads for a while (see
+ * io/disk/health.h): a scanner may be asked for each open.
  *
  * Measured with 100,000 names at random, of which 10,000 are remembered: 14 us of CPU for a request
  * instead of 28.  Three trips to threads cost the difference: to open, to close, to come back.
@@ -22,16 +22,12 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #include "io/engine.h"
+#include "io/disk/health.h"
 #include "io/disk/hot.h"
 #include "io/disk/open.h"
-
-#define AT_ONCE_NS (5 * NS_PER_MS) /* longer than this is waiting */
-#define THREADS_NS NS_PER_S        /* ... and then threads open the files, so long */
-#define DOUBT      1000            /* looks that are watched after a long one */
 
 static bool
 has_at_once(struct io_job *j)
@@ -51,52 +47,26 @@ has_at_once(struct io_job *j)
 			close(fd);
 			return (true);
 		}
-		if (((j->how.flags & O_NOATIME) || !io_read_marks(&j->stx)) && io_first_read(j))
+		j->first.unmarked = (j->how.flags & O_NOATIME) || !io_read_marks(&j->stx);
+		if (j->first.unmarked && io_first_read(j))
 			return (true);
 	}
 	close(fd);
 	return (false);
 }
 
-static long
-times_slept(void)
-{
-	struct rusage used;
-
-	return (getrusage(RUSAGE_THREAD, &used) == 0 ? used.ru_nvcsw : 0);
-}
-
-/* A long look may be one during which another process had the processor.  So after the first long
- * one it is counted how often this thread goes to sleep. */
-static void
-judge(struct io *io, uint64_t took, bool slept)
-{
-	if (io->doubt > 0)
-		io->doubt--;
-	if (took <= AT_ONCE_NS)
-		return;
-	io->doubt = DOUBT;
-	if (slept)
-		io->threads_until = io->now + took + THREADS_NS;
-}
-
 bool
 io_open_at_once(struct io_job *j)
 {
-	struct io *io = j->io;
-	uint64_t begin, end;
-	long slept;
+	struct io_look l;
 
-	if (j->walks || io->now < io->threads_until)
+	if (j->walks || !io_device_is_fit(j->io, j->dev))
 		return (false);
-	slept = io->doubt > 0 ? times_slept() : 0;
-	begin = clock_mono_ns();
+	l = io_look_begin(j->io);
 	j->at_once = has_at_once(j);
-	end = clock_mono_ns();
-	judge(io, end - begin, io->doubt > 0 && times_slept() > slept);
-	if (j->at_once) {
-		j->end = end;
-	} else {
+	j->end = io_look_end(j->io, &l, &(struct io_looked){ "open", j->dev, -1, j->path });
+	if (!j->at_once) {
+		j->end = 0;
 		j->fd = -1;
 		j->res = 0;
 		j->first.n = 0;

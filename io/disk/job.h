@@ -20,6 +20,7 @@
 
 enum io_lane { LANE_STAT, LANE_URGENT, LANE_READ, LANE_REREAD, LANE_WORK, LANES };
 
+struct held;      /* io/hotset.h */
 struct io_async;  /* io/disk/async.h */
 struct io_device; /* io/disk/queue.c */
 struct io_queue;
@@ -118,11 +119,12 @@ uint64_t io_file_dev(struct io_file *); /* likewise, and remembers it */
 void io_read_pool(struct io_op *); /* READ, for backends: always in a thread */
 /* READ, for backends: from the page cache if that does not wait, otherwise by the backend. */
 void io_read_cached(struct io_op *);
-/* SEND_FILE, for backends: from the loop, after a job has read the bytes not known to be in
- * memory. */
+/* SEND_FILE, for backends: from the loop, if the bytes can be copied without waiting; else a thread
+ * reads and sends. */
 void io_send_warm(struct io_op *);
-/* SEND_FILE: a thread reads and sends, at most io_chunk() bytes.  async: the counter to use. */
-void io_send_pool(struct io_op *, bool async);
+/* SEND_FILE: a thread of the lane reads and sends, at most io_chunk() bytes.  async: the counter to
+ * use. */
+void io_send_pool(struct io_op *, enum io_lane, bool async);
 /* In a thread.  Returns bytes (fewer at the end of the file) or -errno.  The kernel starts to read
  * `ahead` bytes behind them. */
 int64_t io_read_window(int fd, char *buf, uint32_t len, uint64_t off, uint32_t ahead);
@@ -148,12 +150,24 @@ int io_pages_counted(int fd, uint64_t off, uint64_t len);
 /* 1: all bytes can be had without waiting; 0: not all; -EOPNOTSUPP: unknown (FUSE, NFS, tmpfs). */
 int io_range_cached(int fd, uint64_t from, uint64_t to);
 
-/* Bytes from off on, at most len, that can be sent without waiting for a disk; 0: use a thread.
- * Asks the kernel once per window and second. */
-uint64_t io_file_resident(struct io_file *, uint64_t off, uint64_t len);
+/* True if the loop may look for its bytes in the page cache: they are asked for with
+ * preadv2(RWF_NOWAIT), on a device that is fit (io/disk/health.h). */
+bool io_file_may_look(struct io_file *);
+/* Copies bytes that the page cache has, on the loop: their number, fewer at the end of the file or
+ * if the others are not there; -EAGAIN, or another -errno: a thread reads them. */
+int64_t io_look_for(struct io_file *, char *buf, uint32_t len, uint64_t off);
+/* A thread has read some of the window lately: the file is cold, and its next windows are worth
+ * reading ahead. */
+bool io_file_was_read(struct io_file *, uint64_t off);
+/* The loop has not found bytes of this window. */
+void io_file_missed(struct io_file *, uint64_t off);
 /* The lane for reading bytes not known to be in memory: LANE_REREAD if they were there lately
  * and the kernel still counts all their pages, so that a hot file does not wait for a thread
  * behind cold files. */
 enum io_lane io_file_read_lane(struct io_file *, uint64_t off, uint64_t len);
+
+/* The window of these bytes is wanted.  NULL, or it as the server holds it, with a reference.  One
+ * that is wanted again is read by a thread meanwhile. */
+struct held *io_file_held(struct io_file *, uint64_t off);
 
 #endif

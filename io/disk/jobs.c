@@ -113,6 +113,11 @@ io_pools_devices(struct io_pools *ps, struct io_device_status *v, size_t max)
 void
 io_pools_hotset(struct io_pools *ps, struct io_hotset_status *v)
 {
-	(void)ps;
 	*v = (struct io_hotset_status){ 0 };
+	if (ps == NULL)
+		return;
+	pthread_mutex_lock(&ps->lock);
+	v->longest_wait_ns = ps->longest_wait_ns;
+	pthread_mutex_unlock(&ps->lock);
+	hotset_status(ps->hotset, v);
 }

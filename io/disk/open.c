@@ -274,11 +274,11 @@ io_start_open(struct io_op *op)
 
 	if (j == NULL)
 		return;
+	j->dev = io_dev_of(op->open.root);
 	if ((op->open.resolve & IO_LOCAL) && io_open_at_once(j)) {
 		io_job_finish(j);
 		return;
 	}
-	j->dev = io_dev_of(op->open.root);
 	io_job_start(op, j);
 }
 

@@ -295,6 +295,7 @@ io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 	if (ps == NULL)
 		return (-ENOMEM);
 	ps->shares = 1;
+	ps->hotset = hotset_new((uint64_t)conf->hotset_mib << 20);
 	reserve_descriptors();
 	pthread_mutex_init(&ps->lock, NULL);
 	pthread_condattr_init(&mono);
@@ -374,6 +375,7 @@ pools_put_away(struct io_pools *ps)
 
 	for (i = 0; i < LANES; i++)
 		lane_empty(&ps->lane[i]);
+	hotset_free(ps->hotset);
 	pthread_cond_destroy(&ps->gone);
 	pthread_mutex_destroy(&ps->lock);
 	free(ps);

@@ -8,6 +8,7 @@
 #include "io/disk/job.h"
 #include "io/disk/pools.h"
 #include "io/disk/queue.h"
+#include "io/hotset.h"
 
 struct pool_lane {
 	struct io_pools *pools;
@@ -21,8 +22,17 @@ struct pool_lane {
 	uint64_t jobs;
 };
 
+/* Devices for which a loop had to wait: threads look at their files until then. */
+#define POOLS_REST 16u
+struct pools_rest {
+	uint64_t dev, until_ns;
+};
+
 struct io_pools {
 	pthread_mutex_t lock;
+	struct pools_rest rest[POOLS_REST];
+	uint64_t longest_wait_ns; /* of a loop */
+	struct hotset *hotset;    /* NULL: none */
 	pthread_cond_t gone;
 	bool stop;
 	bool shrinks;     /* idle threads end */

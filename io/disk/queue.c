@@ -332,6 +332,17 @@ device_oldest(const struct io_device *d)
 }
 
 uint64_t
+queue_runs_since(const struct io_queue *q, uint64_t dev)
+{
+	const struct io_device *d;
+
+	list_each(d, &q->devices, link)
+		if (d->dev == dev && !list_empty(&d->running))
+			return (list_entry(d->running.next, struct io_job, link)->start);
+	return (0);
+}
+
+uint64_t
 queue_oldest_ns(const struct io_queue *q)
 {
 	uint64_t ns = 0, of;

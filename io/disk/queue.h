@@ -75,6 +75,8 @@ uint64_t queue_job_start(const struct io_job *);       /* when it began to run; 
 void queue_job_join(struct io_job *, uint32_t client); /* queue_join() if it waits */
 bool queue_job_pull(struct io_job *);                  /* true: it waited and is yours again */
 
+/* When the job that runs for the longest on this device began; 0: none runs. */
+uint64_t queue_runs_since(const struct io_queue *, uint64_t dev);
 /* Time at which its oldest job was pushed; 0: empty. */
 uint64_t queue_oldest_ns(const struct io_queue *);
 /* Adds its devices to the n of v (sums equal ones); returns their new number. */

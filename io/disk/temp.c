@@ -51,6 +51,8 @@ temp_run(struct io_job *j)
 
 	if (fd < 0)
 		fd = has_no_tmpfile(errno) ? open_and_unlink(j->root) : -errno;
+	if (fd >= 0) /* the loop reads it: no access time */
+		(void)fcntl(fd, F_SETFL, O_NOATIME);
 	j->fd = fd >= 0 ? fd : -1;
 	j->res = fd;
 }
@@ -110,10 +112,8 @@ write_finish(struct io_job *j)
 {
 	uint64_t end = j->off + (j->res > 0 ? (uint64_t)j->res : 0);
 
-	if (end > j->file->size) {
+	if (end > j->file->size)
 		j->file->size = end;
-		j->file->resident_ns = 0;
-	}
 	if (j->res > 0)
 		io_file_proved(j->file, j->off, (uint64_t)j->res);
 	if (j->op != NULL)

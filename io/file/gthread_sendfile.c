@@ -77,15 +77,17 @@ send_finish(struct io_job *j)
 	struct io_op *op = j->op;
 
 	duplicate_close(s); /* still open if the job did not run */
-	if (j->res > 0)
+	if (j->res > 0) {
 		io_count_read(j->io, s->async);
+		io_file_proved(j->file, j->off, (uint64_t)j->res);
+	}
 	if (op != NULL) {
 		op->at.handed = clock_mono_ns();
 		j->file->stale |= j->res == -ETXTBSY || j->res == -ENODATA;
 		if (!s->full)
 			op->sock->hints |= SOCK_WRITABLE;
 		if (s->full && j->res == -EAGAIN)
-			io_send_pool(op, s->async);
+			io_send_pool(op, s->job.lane, s->async);
 		else
 			io_complete(op, j->res);
 	}
@@ -101,7 +103,7 @@ send_abandoned(struct io_op *op, struct io_job *j)
 }
 
 static struct send_job *
-send_job(struct io_op *op, bool async)
+send_job(struct io_op *op, enum io_lane lane, bool async)
 {
 	struct send_job *s = malloc(sizeof(*s));
 	uint32_t chunk = io_chunk(op->io);
@@ -112,7 +114,7 @@ send_job(struct io_op *op, bool async)
 	s->job.run = send_run;
 	s->job.finish = send_finish;
 	s->job.abandoned = send_abandoned;
-	s->job.lane = LANE_READ;
+	s->job.lane = lane;
 	io_job_set_file(&s->job, op->file.file, op->file.off,
 	    op->file.len < chunk ? op->file.len : chunk);
 	s->job.fd = fcntl(op->sock->fd, F_DUPFD_CLOEXEC, 0);
@@ -124,7 +126,7 @@ send_job(struct io_op *op, bool async)
 }
 
 void
-io_send_pool(struct io_op *op, bool async)
+io_send_pool(struct io_op *op, enum io_lane lane, bool async)
 {
 	struct io *io = op->io;
 	struct send_job *s;
@@ -133,7 +135,7 @@ io_send_pool(struct io_op *op, bool async)
 		io->calls->park(io, op);
 		return;
 	}
-	s = send_job(op, async);
+	s = send_job(op, lane, async);
 	if (s == NULL) {
 		io_complete(op, -ENOMEM);
 		return;
@@ -151,7 +153,7 @@ io_send_pool(struct io_op *op, bool async)
 static void
 gthread_send(struct io_op *op)
 {
-	io_send_pool(op, true);
+	io_send_pool(op, LANE_READ, true);
 }
 
 const struct file_backend file_gthread_sendfile = {

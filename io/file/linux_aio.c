@@ -127,7 +127,7 @@ read_failed(struct read_job *r, struct io_op *op, int64_t res)
 		return;
 	}
 	linux_aio_log_fallback(R_MEMORY, (int)res);
-	io_send_pool(op, false);
+	io_send_pool(op, LANE_READ, false);
 }
 
 static void

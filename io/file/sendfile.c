@@ -1,46 +1,96 @@
-/* io/file/sendfile.c -- linux-sendfile, adaptive: sendfile(2) from the loop, only for bytes in
- * memory.
+/* io/file/sendfile.c -- adaptive, linux-sendfile: from memory where the loop has the bytes, else by a
+ * thread's sendfile(2).
  *
- *   known resident ----------------------------------> sendfile on the loop
- *   not known ---> a thread reads the window --------> sendfile on the loop
- *                  (into a scratch buffer, which fills the page cache)
+ *   held by the server (io/hotset.h) ------------------------------> the sender sends them
+ *   the page cache has them: preadv2(RWF_NOWAIT) copies them ------> send on the loop
+ *   else -------------------------------> a thread of the read pool: sendfile(2)
  *
- * sendfile(2) has no NOWAIT.  It reads even when the socket is full.  While one window is sent, the
- * next is read ahead; adaptive also reads those behind it, up to IO_AHEAD windows, if threads are
- * idle.
+ * The loop never calls sendfile(2) on a file.  It has no NOWAIT, and what was in memory a moment ago
+ * may have left: on a hung disk one wrong guess stops the loop for ever.
+ *
+ * Measured, CPU for 100 kB and 10 MB: held 10.3 and 1420 us, copied 17.4 and 3260, by sendfile(2)
+ * from the page cache 8.7 and 1340.
+ *
+ * While a thread sends one window, the next is read ahead; adaptive also reads those behind it, up
+ * to IO_AHEAD windows, if threads are idle.
  */
 #include <errno.h>
-#include <sys/sendfile.h>
+#include <sys/socket.h>
 #include <unistd.h>
 #include "io/engine.h"
 #include "io/disk/job.h"
 
-/* True: the op has its result.  False: the socket is full. */
-static bool
-send_now(struct io_op *op, uint64_t len)
-{
-	off_t off = (off_t)op->file.off;
-	int err = op->file.goes_on ? io_file_look(op->file.file) : 0;
-	ssize_t n;
+#define COPY (64u << 10) /* at a time: both copies find it in the processor's cache */
 
-	if (err != 0) {
-		io_complete(op, err);
+/* ---------------------------------------------------------------- on the loop */
+
+/* Sends n bytes, and clears the hint if the socket is full.  Their number, or -errno. */
+static int64_t
+send_bytes(struct io_op *op, const char *p, size_t n, bool more)
+{
+	ssize_t k;
+
+	do
+		k = send(op->sock->fd, p, n, MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0));
+	while (k < 0 && errno == EINTR);
+	if (k < (ssize_t)n && (k >= 0 || errno == EAGAIN))
+		op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
+	return (k < 0 ? -errno : k);
+}
+
+/* Bytes sent; -EAGAIN: the socket is full, or, with *missed, the bytes are not there. */
+static int64_t
+copy_and_send(struct io_op *op, char *buf, bool *missed)
+{
+	uint32_t done = 0, n;
+	int64_t got, sent;
+
+	do {
+		n = op->file.len - done < COPY ? op->file.len - done : COPY;
+		got = io_look_for(op->file.file, buf, n, op->file.off + done);
+		if (got <= 0) {
+			*missed = got < 0;
+			return (done != 0 ? (int64_t)done : got < 0 ? -EAGAIN : 0);
+		}
+		sent = send_bytes(op, buf, (size_t)got, op->more || done + got < op->file.len);
+		if (sent < 0)
+			return (done != 0 ? (int64_t)done : sent);
+		done += (uint32_t)sent;
+	} while (sent == got && done < op->file.len);
+	return (done);
+}
+
+/* False: a thread sends them. */
+static bool
+send_cached(struct io_op *op)
+{
+	bool missed = false;
+	int64_t n;
+	char *buf;
+
+	if (!io_file_may_look(op->file.file))
+		return (false);
+	n = op->file.goes_on ? io_file_look(op->file.file) : 0;
+	if (n == 0) {
+		buf = io_window_get(op->io);
+		n = buf != NULL ? copy_and_send(op, buf, &missed) : -ENOMEM;
+		io_give_back(op->io, buf);
+	}
+	if (n == -EAGAIN && missed)
+		return (false);
+	if (n == -EAGAIN) {
+		op->io->calls->park(op->io, op);
 		return (true);
 	}
-	do
-		n = sendfile(op->sock->fd, op->file.file->fd, &off, len);
-	while (n < 0 && errno == EINTR);
-	/* Unlike a short send, a short count may also mean that the file ends or cannot be read
-	 * further, which raises no edge: only EAGAIN proves a full socket. */
-	if (n < 0 && errno == EAGAIN) {
-		op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
-		return (false);
-	}
-	if (n > 0)
+	if (n > 0) {
 		io_moved(op->io, op->file.len, (uint64_t)n);
-	io_complete_next(op, n < 0 ? -errno : n);
+		io_count_read(op->io, false);
+	}
+	io_complete_next(op, n);
 	return (true);
 }
+
+/* ---------------------------------------------------------------- read ahead */
 
 static struct io_job **
 ahead_find(struct io_file *f, const struct io_job *j)
@@ -77,22 +127,20 @@ ahead_of(const struct io_file *f, uint64_t off)
 	return (NULL);
 }
 
-/* No byte behind the bytes that were read: where the disk failed it would fail again, and block
- * the loop. */
+/* It has waited for this read.  No byte behind those that were read: where the disk has failed it
+ * would fail again. */
 static void
-send_read(struct io *io, struct io_op *op, const struct io_job *j)
+send_again(struct io_op *op, const struct io_job *j)
 {
-	uint64_t end = j->off + (uint64_t)j->res, room = end - op->file.off;
+	uint64_t end = j->off + (uint64_t)j->res;
 
-	op->at.handed = clock_mono_ns();
-	if (op->file.off >= end && op->file.off == j->off)
+	if (op->file.off >= end && op->file.off == j->off) {
 		io_complete(op, 0); /* the end of the file */
-	else if (op->file.off >= end)
-		/* not the window it had joined this read for: starts a read of its own */
-		io->backend->send(op);
-	else if ((op->sock->hints & SOCK_WRITABLE) == 0 ||
-		 !send_now(op, op->file.len < room ? op->file.len : room))
-		io->calls->park(io, op);
+		return;
+	}
+	if (op->file.off < end && op->file.len > end - op->file.off)
+		op->file.len = (uint32_t)(end - op->file.off);
+	io_send_warm(op);
 }
 
 static void
@@ -105,8 +153,10 @@ warm_finish(struct io_job *j)
 		io_file_proved(j->file, j->off, (uint64_t)j->res);
 	if (op != NULL && j->res < 0)
 		io_complete(op, j->res);
-	else if (op != NULL)
-		send_read(j->io, op, j);
+	else if (op != NULL) {
+		op->at.handed = clock_mono_ns();
+		send_again(op, j);
+	}
 	io_job_free(j);
 }
 
@@ -148,8 +198,7 @@ read_window_ahead(const struct io_op *op, uint64_t off, uint64_t len, bool spare
 
 	if (place == NULL || ahead_of(f, off) != NULL)
 		return;
-	/* all of it: a window that is only partly in memory is read at once */
-	if (io_file_resident(f, off, len) == len)
+	if (io_file_was_read(f, off))
 		return;
 	j = warm_job(op, off, len);
 	if (j == NULL)
@@ -189,22 +238,16 @@ join_ahead(struct io_op *op)
 	return (true);
 }
 
-static void
-warm_first(struct io_op *op)
-{
-	struct io_job *j;
+/* ---------------------------------------------------------------- SEND_FILE */
 
-	if (join_ahead(op))
-		return;
-	j = warm_job(op, op->file.off, op->file.len);
-	if (j == NULL) {
-		io_complete(op, -ENOMEM);
-		return;
-	}
-	j->op = op;
-	io_count_read(op->io, true);
-	io_job_wait(op, j);
-	(void)bring_in(j, false); /* refused: warm_finish() has ended the op */
+/* The whole window may be in the page cache, and only not be had without waiting: on a file system
+ * without RWF_NOWAIT, or on a device that is not fit. */
+static void
+send_by_thread(struct io_op *op)
+{
+	struct io_file *f = op->file.file;
+
+	io_send_pool(op, io_file_read_lane(f, op->file.off, op->file.len), true);
 }
 
 /* Called at submit, and again when the socket of a parked op has room. */
@@ -212,28 +255,29 @@ void
 io_send_warm(struct io_op *op)
 {
 	struct io_file *f = op->file.file;
-	uint64_t off = op->file.off, len = op->file.len, n;
+	uint64_t off = op->file.off, len = op->file.len;
 	/* of the longest op: more will be needed */
 	uint64_t end = len < IO_SEND_FILE_MAX ? off + len : f->size;
+	bool cold = io_file_was_read(f, off);
 
-	n = io_file_resident(f, off, len);
-	if (n == 0) {
-		warm_first(op);
-		n = IO_WINDOW - off % IO_WINDOW;
-	} else if ((op->sock->hints & SOCK_WRITABLE) != 0 && send_now(op, n)) {
-		io_count_read(op->io, false);
-	} else {
+	if ((op->sock->hints & SOCK_WRITABLE) == 0) {
 		op->io->calls->park(op->io, op);
+	} else if (!send_cached(op)) {
+		cold = true;
+		if (!join_ahead(op))
+			send_by_thread(op);
 	}
-	/* more is needed than that: reads it ahead */
-	read_ahead(op, off + n, end);
+	if (cold)
+		read_ahead(op, (off / IO_WINDOW + 1) * IO_WINDOW, end);
 }
 
 const struct file_backend file_linux_sendfile = {
 	.name = "linux-sendfile",
-	.doc = "sendfile(2) of bytes in memory; the read pool reads the others",
+	.doc = "the loop sends what is in memory: files wanted again from the server's own, "
+	       "others by preadv2(RWF_NOWAIT); the read pool sends the rest by sendfile(2)",
 	.tag = "network_linux_sendfile.c.78:",
 	.send_file = true,
+	.holds = true,
 	.counts = FILE_COUNTS(linux_sendfile),
 	.read = io_read_cached,
 	.send = io_send_warm,
@@ -241,10 +285,11 @@ const struct file_backend file_linux_sendfile = {
 
 const struct file_backend file_adaptive = {
 	.name = "adaptive",
-	.doc = "sendfile(2) of bytes in memory; the read pool reads the others, up to 1 MiB "
-	       "ahead while it has nothing else to do",
+	.doc = "as linux-sendfile; the read pool also reads up to 1 MiB ahead while it has "
+	       "nothing else to do",
 	.tag = "network_adaptive.c.78:",
 	.send_file = true,
+	.holds = true,
 	.counts = FILE_COUNTS(adaptive),
 	.read = io_read_cached,
 	.spare_ahead = true,

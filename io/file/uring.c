@@ -407,15 +407,14 @@ extern const struct file_backend file_adaptive;
 const struct file_backend file_io_uring = {
 	.name = "io-uring",
 	.doc = "workers of the kernel, by io_uring(7), look up names and read bytes that are not "
-	       "in memory; then sendfile(2)",
+	       "in memory; the loop sends from its own",
 	.tag = "network_io_uring.c.78:",
-	.send_file = true,
+	.holds = true,
 	.counts = FILE_COUNTS(io_uring),
 	.instead = &file_adaptive,
 	.open = uring_open,
 	.close = uring_close,
 	.read = io_read_cached,
-	.send = io_send_warm,
 	.flush = uring_flush,
 	.leave = uring_leave,
 };

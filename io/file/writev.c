@@ -9,6 +9,7 @@ const struct file_backend file_writev = {
 	.doc = "preadv2(RWF_NOWAIT), or pread(2) in the read pool if that would wait; then "
 	       "writev(2)",
 	.tag = "network_writev.c.78:",
+	.holds = true,
 	.counts = FILE_COUNTS(writev),
 	.read = io_read_cached,
 };

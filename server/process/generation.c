@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "io/memory.h"
 #include "io/disk/pools.h"
 #include "io/file.h"
 #include "server/process/impl.h"
@@ -222,6 +223,15 @@ pools_make(struct process *ps, struct generation *g)
 	return (0);
 }
 
+/* Threads fill it. */
+static unsigned
+hotset_mib(const struct conf *c)
+{
+	if (c->read_threads == 0)
+		return (0);
+	return ((unsigned)(io_memory_limit() / 100 * c->hotset_percent >> 20));
+}
+
 int
 generation_start(struct process *ps, struct config *config, const struct listeners *ls,
     unsigned fds)
@@ -235,6 +245,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 		.per_device = (unsigned)c->threads_per_device,
 		.max_queue = (unsigned)c->max_queue,
 		.stuck_ms = 1000 * (unsigned)c->open_timeout,
+		.hotset_mib = hotset_mib(c),
 	};
 	int err;
 

@@ -9,7 +9,7 @@
 #define KEEP  (16u << 10)
 
 static unsigned slow_ms;
-static uint64_t waited;
+static bool waited;
 
 /* A file system that waits although all is in memory. */
 int
@@ -30,7 +30,7 @@ static int64_t
 ask(struct asked *a, int root, const char *path, uint64_t resolve)
 {
 	wait_init(&a->w, IO_OPEN, NULL);
-	io->threads_until = waited; /* else a busy machine would decide */
+	device_is_fit(io_dev_of(root), !waited);
 	memset(&a->stx, 0, sizeof(a->stx));
 	a->first = (struct io_first){ .keep = KEEP, .warm = true, .shut = KEEP };
 	a->w.op.open.root = root;
@@ -240,18 +240,24 @@ static void
 test_waited(void)
 {
 	char *path = make("waits", SMALL);
+	struct io_hotset_status v;
 	int root = begin();
 
-	io->doubt = 0;
+	io->health.doubt = 0;
 	slow_ms = 20;
 	check(root, "waits", IO_BENEATH, 0, false);
-	g_assert_cmpuint(io->threads_until, ==, 0); /* perhaps it had no processor */
+	/* perhaps it had no processor; or it had none for so long that it counts as a wait */
+	g_assert_cmpuint(io->counters->loop_waits, <=, 1);
 	check(root, "waits", IO_BENEATH, 0, false);
 	slow_ms = 0;
-	g_assert_cmpuint(io->threads_until, !=, 0);
-	waited = UINT64_MAX;
+	g_assert_cmpuint(io->counters->loop_waits, !=, 0);
+	io_pools_hotset(pools, &v);
+	g_assert_cmpuint(v.longest_wait_ns, >=, 20 * NS_PER_MS);
+	memset(&io->health, 0, sizeof(io->health));
+	g_assert_false(io_device_is_fit(io, io_dev_of(root))); /* for ten seconds */
+	waited = true;
 	check(root, "waits", IO_BENEATH, 0, true);
-	waited = 0;
+	waited = false;
 	check(root, "waits", IO_BENEATH, 0, false);
 	end(root);
 	g_free(path);

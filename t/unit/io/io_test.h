@@ -108,6 +108,17 @@ wait_op(struct waiter *w)
 	return (wait_for(w));
 }
 
+/* The loop looks at this device, or leaves it to threads; else a busy machine would decide. */
+static void G_GNUC_UNUSED
+device_is_fit(uint64_t dev, bool fit)
+{
+	unsigned i = io_health_slot(dev);
+
+	io->health.device[i].dev = dev;
+	io->health.device[i].asked_ns = UINT64_MAX - ASK_NS;
+	io->health.device[i].fit = fit;
+}
+
 static void G_GNUC_UNUSED
 run_ms(unsigned ms)
 {
@@ -304,9 +315,12 @@ static G_GNUC_UNUSED struct io_file *
 file_open(const char *path, uint64_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct io_file *f;
 
 	g_assert_cmpint(fd, >=, 0);
-	return (io_file_new(io, fd, size));
+	f = io_file_new(io, fd, size);
+	io_file_marked(f);
+	return (f);
 }
 
 /* Reads n bytes from the peer and compares them. */

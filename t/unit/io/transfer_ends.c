@@ -152,34 +152,51 @@ test_stuck_readers(void)
 	g_free(path);
 }
 
-/* Asked once per window and second, however many clients and short counts. */
+/* What the loop may look at: a file whose access time is written, on a device that is fit. */
 static void
-test_resident(void)
+test_may_look(void)
+{
+	char *path = file_make(dir, "f", 700000), buf[1000];
+	struct io_file *f;
+
+	loop_up(backend, 1, 64);
+	f = file_open(path, 700000);
+	device_is_fit(io_file_dev(f), true);
+	f->marked_ns = 0;
+	g_assert_false(io_file_may_look(f)); /* reading it may write an access time */
+	io_file_proved(f, 1000, IO_WINDOW);
+	g_assert_true(io_file_may_look(f));
+	g_assert_cmpint(io_look_for(f, buf, 1000, 699500), ==, 500);
+	device_is_fit(io_file_dev(f), false);
+	g_assert_cmpint(io_look_for(f, buf, 1000, 0), ==, -EAGAIN);
+	device_is_fit(io_file_dev(f), true);
+	io->now += 24ull * 3600 * NS_PER_S; /* until the next round */
+	g_assert_false(io_file_may_look(f));
+	io_file_put(f);
+	loop_down();
+	g_free(path);
+}
+
+/* A thread has read it a moment ago. */
+static void
+test_was_read(void)
 {
 	char *path = file_make(dir, "f", 700000);
 	struct io_file *f;
 
 	loop_up(backend, 1, 64);
 	f = file_open(path, 700000);
-	g_assert_cmpuint(io_file_resident(f, 100, 650000), ==, 650000);
-	f->no_nowait = true; /* would say no now, but the proof stands for a second */
-	g_assert_cmpuint(io_file_resident(f, 300000, 400000), ==, 400000);
-	io_file_put(f);
-	f = file_open(path, 700000);
-	f->no_nowait = true;
-	g_assert_cmpuint(io_file_resident(f, 0, 1), ==, 0);
+	g_assert_false(io_file_was_read(f, 0));
 	io_file_proved(f, 1000, IO_WINDOW);
-	g_assert_cmpuint(io_file_resident(f, 0, 1), ==, 0);
-	g_assert_cmpuint(io_file_resident(f, 1000, 700000), ==, IO_WINDOW);
-	g_assert_cmpuint(io_file_resident(f, 1000 + IO_WINDOW, 1), ==, 0);
-	io_file_put(f);
-	f = file_open(path, 100);
-	f->no_nowait = true;
-	io_file_proved(f, 0, 100);
-	g_assert_cmpuint(f->resident_ns, !=, 0);
-	g_assert_cmpuint(io_file_resident(f, 0, 100), ==, 100);
-	io->now += NS_PER_S; /* until the next round */
-	g_assert_cmpuint(io_file_resident(f, 0, 100), ==, 0);
+	g_assert_true(io_file_was_read(f, 0));
+	g_assert_true(io_file_was_read(f, IO_WINDOW));
+	g_assert_false(io_file_was_read(f, 2 * IO_WINDOW));
+	io_file_missed(f, 0);
+	g_assert_cmpuint(io->counters->pages_gone, ==, 0); /* it was not read to there */
+	io_file_missed(f, 1000);
+	g_assert_cmpuint(io->counters->pages_gone, ==, 1);
+	io->now += NS_PER_S;
+	g_assert_false(io_file_was_read(f, 0));
 	io_file_put(f);
 	loop_down();
 	g_free(path);
@@ -222,7 +239,8 @@ static const struct backend_test tests[] = {
 	{ "silent-peer", test_silent_peer },
 	{ "cancel", test_cancel },
 	{ "stuck-readers", test_stuck_readers },
-	{ "resident", test_resident },
+	{ "may-look", test_may_look },
+	{ "was-read", test_was_read },
 	{ "holes-in-cache", test_holes_in_cache },
 };
 
