@@ -26,7 +26,8 @@ loop_up_with(const struct file_backend *backend, unsigned threads, unsigned per_
 	struct io_pools_conf pc = { .stat_threads = threads,
 		.read_threads = threads,
 		.per_device = per_device,
-		.max_queue = max_queue };
+		.max_queue = max_queue,
+		.hotset_mib = 16 };
 	struct io_conf conf = { .backend = backend,
 		.stat_jobs = threads,
 		.read_jobs = threads,

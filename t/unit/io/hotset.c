@@ -1,0 +1,259 @@
+/* t/unit/io/hotset.c -- windows in the server's own memory: what is found, what makes room. */
+#include <glib.h>
+#include <pthread.h>
+#include <string.h>
+#include "base/clock.h"
+#include "io/hotset.h"
+#include "io/io.h"
+
+#define BUDGET (4u << 20) /* 16 windows */
+#define WHOLE  IO_WINDOW
+#define MINUTE (60 * NS_PER_S)
+
+static struct hotset *hs;
+static struct io_version version = { .size = 1, .mtime_s = 5, .ctime_s = 6 };
+
+static struct held_key
+key(uint64_t nr)
+{
+	return ((struct held_key){ .dev = 7, .ino = 1000 + nr % 3, .nr = nr });
+}
+
+/* Fills it with its number. */
+static bool
+add(uint64_t nr, uint32_t len, uint64_t interval, uint64_t now)
+{
+	struct held_key k = key(nr);
+	struct iovec iov[HOTSET_PIECES];
+	unsigned dropped;
+	struct held *w = hotset_room(hs, len, interval, now, &dropped);
+	int i, n;
+
+	if (w == NULL)
+		return (false);
+	n = held_iov(w, 0, iov, HOTSET_PIECES);
+	for (i = 0; i < n; i++)
+		memset(iov[i].iov_base, (int)nr, iov[i].iov_len);
+	hotset_add(w, &k, &version, now);
+	return (true);
+}
+
+static struct held *
+get(uint64_t nr, uint64_t now)
+{
+	struct held_key k = key(nr);
+
+	return (hotset_get(hs, &k, &version, now));
+}
+
+static bool
+has(uint64_t nr, uint64_t now)
+{
+	struct held *w = get(nr, now);
+
+	if (w != NULL)
+		hotset_put(w);
+	return (w != NULL);
+}
+
+static uint64_t
+held_bytes(void)
+{
+	struct io_hotset_status v = { 0 };
+
+	hotset_status(hs, &v);
+	return (v.bytes);
+}
+
+static void
+down(void)
+{
+	hotset_free(hs);
+}
+
+static void
+test_found(void)
+{
+	struct io_version other = version;
+	struct iovec iov[HOTSET_PIECES];
+	struct held_key k = key(1);
+	struct held *w;
+	uint64_t sum = 0;
+	int i, n;
+
+	hs = hotset_new(BUDGET);
+	g_assert_null(get(1, 1));
+	g_assert_true(add(1, 100000, 0, 1));
+	w = get(1, 2);
+	g_assert_nonnull(w);
+	n = held_iov(w, 99, iov, HOTSET_PIECES);
+	for (i = 0; i < n; i++)
+		sum += iov[i].iov_len;
+	g_assert_cmpuint(sum, ==, 100000 - 99);
+	g_assert_cmpint(*(char *)iov[0].iov_base, ==, 1);
+	g_assert_cmpint(held_iov(w, 100000, iov, HOTSET_PIECES), ==, 0);
+	hotset_put(w);
+	other.mtime_s++;
+	g_assert_null(hotset_get(hs, &k, &other, 3)); /* other contents */
+	other = version;
+	other.ctime_s++;
+	other.nlink++;
+	w = hotset_get(hs, &k, &other, 3); /* only another name */
+	g_assert_nonnull(w);
+	hotset_put(w);
+	g_assert_false(has(2, 4));
+	g_assert_cmpuint(held_bytes(), ==, 4 * HOTSET_PIECE);
+	down();
+}
+
+/* A window of the same key takes the place of the old one, which lives while it is sent. */
+static void
+test_replaced(void)
+{
+	struct iovec iov[HOTSET_PIECES];
+	struct held *w;
+
+	hs = hotset_new(BUDGET);
+	g_assert_true(add(1, WHOLE, 0, 1));
+	w = get(1, 2);
+	version.mtime_s++;
+	g_assert_true(add(1, WHOLE, 0, 3));
+	g_assert_true(has(1, 4));
+	g_assert_cmpuint(held_bytes(), ==, 2 * WHOLE);
+	g_assert_cmpint(held_iov(w, 0, iov, HOTSET_PIECES), >, 0);
+	g_assert_cmpint(*(char *)iov[0].iov_base, ==, 1);
+	hotset_put(w);
+	g_assert_cmpuint(held_bytes(), ==, WHOLE);
+	version.mtime_s--;
+	down();
+}
+
+static void
+test_room(void)
+{
+	uint64_t i, now = MINUTE;
+
+	hs = hotset_new(BUDGET);
+	for (i = 0; i < 16; i++)
+		g_assert_true(add(i, WHOLE, NS_PER_S, now));
+	g_assert_cmpuint(held_bytes(), ==, BUDGET);
+	/* none was left alone for a second */
+	g_assert_false(add(16, WHOLE, NS_PER_S, now + NS_PER_MS));
+	now += MINUTE;
+	g_assert_true(has(0, now)); /* the oldest is asked for again */
+	g_assert_true(add(16, WHOLE, NS_PER_S, now));
+	g_assert_true(has(0, now));
+	g_assert_false(has(1, now));
+	g_assert_cmpuint(held_bytes(), ==, BUDGET);
+	g_assert_true(add(17, 1, NS_PER_S, now)); /* one byte takes a whole window's place */
+	g_assert_true(add(18, 1, NS_PER_S, now));
+	g_assert_cmpuint(held_bytes(), ==, BUDGET - WHOLE + 2 * HOTSET_PIECE);
+	down();
+}
+
+/* Slow readers of dropped windows cannot take more than the budget. */
+static void
+test_held_up(void)
+{
+	struct held *w[16];
+	uint64_t i, now = MINUTE;
+
+	hs = hotset_new(BUDGET);
+	for (i = 0; i < 16; i++) {
+		g_assert_true(add(i, WHOLE, 0, now));
+		w[i] = get(i, now);
+	}
+	now += MINUTE;
+	g_assert_false(add(16, WHOLE, 0, now)); /* all were dropped, and none is free */
+	g_assert_cmpuint(held_bytes(), ==, BUDGET);
+	g_assert_false(has(3, now));
+	for (i = 0; i < 16; i++)
+		hotset_put(w[i]);
+	g_assert_cmpuint(held_bytes(), ==, 0);
+	g_assert_true(add(16, WHOLE, 0, now));
+	down();
+}
+
+/* A full set takes in its own size in ten seconds, not more. */
+static void
+test_turnover(void)
+{
+	uint64_t i, now = MINUTE, n = 0;
+
+	hs = hotset_new(BUDGET);
+	for (i = 0; i < 16; i++) {
+		g_assert_true(hotset_wants(hs, now));
+		g_assert_true(add(i, WHOLE, 0, now));
+	}
+	for (i = 0; i < 10000; i++)
+		n += hotset_wants(hs, now + i * NS_PER_MS);
+	g_assert_cmpuint(n, ==, 16);
+	down();
+}
+
+static void
+test_none(void)
+{
+	g_assert_null(hotset_new(0));
+	g_assert_null(hotset_new(HOTSET_PIECE));
+}
+
+/* ---------------------------------------------------------------- many threads */
+
+static void *
+worker(void *arg)
+{
+	uint64_t seed = (uint64_t)(uintptr_t)arg, i, nr;
+	struct iovec iov[HOTSET_PIECES];
+	struct held *w;
+	int n;
+
+	for (i = 1; i < 20000; i++) {
+		seed = seed * 6364136223846793005ull + 1442695040888963407ull;
+		nr = seed >> 33 & 31;
+		w = get(nr, i * NS_PER_MS);
+		if (w == NULL) {
+			if (hotset_wants(hs, i * NS_PER_MS))
+				(void)add(nr, 1 + (uint32_t)(seed >> 40 & 0x1ffff), 0,
+				    i * NS_PER_MS);
+			continue;
+		}
+		n = held_iov(w, 0, iov, HOTSET_PIECES);
+		g_assert_cmpint(n, >, 0);
+		g_assert_cmpint(*(char *)iov[n - 1].iov_base, ==, (int)nr);
+		hotset_put(w);
+	}
+	return (NULL);
+}
+
+static void
+test_threads(void)
+{
+	pthread_t t[4];
+	struct io_hotset_status v = { 0 };
+	uintptr_t i;
+
+	hs = hotset_new(2 * WHOLE);
+	for (i = 0; i < 4; i++)
+		g_assert_cmpint(pthread_create(&t[i], NULL, worker, (void *)(i + 1)), ==, 0);
+	for (i = 0; i < 4; i++)
+		pthread_join(t[i], NULL);
+	hotset_status(hs, &v);
+	g_assert_cmpuint(v.bytes, <=, 2 * WHOLE);
+	g_assert_cmpuint(v.windows, >, 0);
+	down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/hotset/found", test_found);
+	g_test_add_func("/hotset/replaced", test_replaced);
+	g_test_add_func("/hotset/room", test_room);
+	g_test_add_func("/hotset/held-up", test_held_up);
+	g_test_add_func("/hotset/turnover", test_turnover);
+	g_test_add_func("/hotset/none", test_none);
+	g_test_add_func("/hotset/threads", test_threads);
+	return (g_test_run());
+}

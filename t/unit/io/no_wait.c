@@ -1,0 +1,271 @@
+/* t/unit/io/no_wait.c -- with each backend: the loop makes no call on a file that may wait for its
+ * disk, also if pages leave between the look and the send, and if the disk hangs. */
+#include <sys/sendfile.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include "io/hotset.h"
+#include "t/unit/io/transfer_test.h"
+
+#define SIZE (700u << 10) /* three windows */
+
+static pthread_t loop;
+static struct stat file; /* the file under test */
+static bool leaves;      /* its pages leave while it is looked at */
+static bool hangs;       /* its disk does */
+static unsigned looks;   /* of the loop */
+
+static bool
+is_file(int fd)
+{
+	struct stat st;
+
+	return (fstat(fd, &st) == 0 && st.st_ino == file.st_ino && st.st_dev == file.st_dev);
+}
+
+static bool
+on_loop(int fd)
+{
+	return (is_file(fd) && pthread_equal(pthread_self(), loop));
+}
+
+static int
+gate_inside(void)
+{
+	int n;
+
+	pthread_mutex_lock(&gate.lock);
+	n = gate.inside;
+	pthread_mutex_unlock(&gate.lock);
+	return (n);
+}
+
+static void
+gate_shut(void)
+{
+	pthread_mutex_lock(&gate.lock);
+	gate.open = false;
+	pthread_mutex_unlock(&gate.lock);
+}
+
+/* A call that may wait for the disk. */
+static void
+waits(int fd)
+{
+	if (!is_file(fd))
+		return;
+	if (pthread_equal(pthread_self(), loop))
+		g_error("%s: the loop waits for a disk", backend->name);
+	if (__atomic_load_n(&hangs, __ATOMIC_ACQUIRE))
+		gate_wait();
+}
+
+ssize_t
+preadv2(int fd, const struct iovec *iov, int n, off_t off, int flags)
+{
+	if ((flags & RWF_NOWAIT) == 0)
+		waits(fd);
+	if (on_loop(fd)) {
+		looks++;
+		if (leaves && looks % 3 != 0)
+			posix_fadvise(fd, (looks % 2) * 100000, 0, POSIX_FADV_DONTNEED);
+		if (hangs) {
+			errno = EAGAIN;
+			return (-1);
+		}
+	}
+	return (syscall(SYS_preadv2, fd, iov, n, off, 0, flags));
+}
+
+ssize_t
+pread(int fd, void *buf, size_t n, off_t off)
+{
+	waits(fd);
+	return (syscall(SYS_pread64, fd, buf, n, off));
+}
+
+ssize_t
+preadv(int fd, const struct iovec *iov, int n, off_t off)
+{
+	waits(fd);
+	return (syscall(SYS_preadv, fd, iov, n, off, 0));
+}
+
+ssize_t
+sendfile(int out, int in, off_t *off, size_t n)
+{
+	waits(in);
+	return (syscall(SYS_sendfile, out, in, off, n));
+}
+
+/* ---------------------------------------------------------------- a file and its replies */
+
+static char *path;
+static struct io_file *f;
+
+static void
+up(void)
+{
+	struct statx stx;
+
+	path = file_make(dir, "f", SIZE);
+	g_assert_cmpint(stat(path, &file), ==, 0);
+	leaves = hangs = false;
+	looks = 0;
+	loop_up(backend, 2, 64);
+	f = file_open(path, SIZE);
+	g_assert_cmpint(statx(f->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &stx), ==, 0);
+	io_file_watch(f, &stx);
+	device_is_fit(f->dev, true);
+}
+
+static void
+down(void)
+{
+	io_file_put(f);
+	run_ms(1);
+	loop_down();
+	g_unlink(path);
+	g_free(path);
+}
+
+static void
+reply(uint64_t off, uint64_t len)
+{
+	struct client c = { 0 };
+
+	client_start(&c, true, 0);
+	reply_start(f, off, len);
+	reply_wait();
+	g_assert_cmpint(end_res, ==, 0);
+	client_end(&c);
+	check_bytes(c.got, off, len);
+	client_free(&c);
+}
+
+static uint64_t
+windows_held(void)
+{
+	struct io_hotset_status v;
+
+	io_pools_hotset(pools, &v);
+	return (v.windows);
+}
+
+/* Its times are settled a tick after it was written. */
+static void
+hold_it(void)
+{
+	unsigned tries;
+
+	for (tries = 0; windows_held() < 3; tries++) {
+		g_assert_cmpuint(tries, <, 1000);
+		reply(0, SIZE);
+		run_ms(10);
+	}
+}
+
+/* ---------------------------------------------------------------- tests */
+
+static void
+test_pages_leave(void)
+{
+	unsigned i;
+
+	up();
+	leaves = true;
+	for (i = 0; i < 6; i++)
+		reply(i * 50000, SIZE - i * 70000);
+	down();
+}
+
+/* Nobody looks at a device that is not fit. */
+static void
+test_not_fit(void)
+{
+	up();
+	device_is_fit(f->dev, false);
+	reply(0, SIZE);
+	reply(5, SIZE - 5);
+	g_assert_cmpuint(looks, ==, 0);
+	down();
+}
+
+/* What is wanted again is held: no look, no thread.  With another version it is not. */
+static void
+test_held(void)
+{
+	const struct timespec then[2] = { { .tv_sec = 1000 }, { .tv_sec = 2000 } };
+	struct statx stx;
+	uint64_t sent;
+
+	if (!backend->holds)
+		return;
+	up();
+	reply(0, SIZE);
+	g_assert_cmpuint(io->counters->hotset_sent, ==, 0); /* wanted once */
+	hold_it();
+	looks = 0;
+	sent = io->counters->hotset_sent;
+	reply(1000, SIZE - 2000);
+	g_assert_cmpuint(io->counters->hotset_sent, ==, sent + 3);
+	g_assert_cmpuint(looks, ==, 0);
+	g_assert_cmpuint(io->counters->hotset_filled, >=, 3);
+	g_assert_cmpint(futimens(f->fd, then), ==, 0);
+	g_assert_cmpint(statx(f->fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS, &stx), ==, 0);
+	io_file_watch(f, &stx);
+	sent = io->counters->hotset_sent;
+	reply(0, SIZE);
+	g_assert_cmpuint(io->counters->hotset_sent, ==, sent);
+	down();
+}
+
+/* A held file is sent; for the others only their clients wait. */
+static void
+test_disk_hangs(void)
+{
+	struct client c = { 0 };
+	bool own = strcmp(backend->name, "posix-aio") == 0 ||
+		   strcmp(backend->name, "io-uring") == 0 ||
+		   strcmp(backend->name, "linux-aio-sendfile") == 0; /* the kernel reads */
+
+	up();
+	if (backend->holds)
+		hold_it();
+	gate_shut();
+	__atomic_store_n(&hangs, true, __ATOMIC_RELEASE);
+	if (backend->holds)
+		reply(0, SIZE);
+	f->version.mtime_s++; /* another file, which is not held */
+	client_start(&c, true, 0);
+	reply_start(f, 0, SIZE);
+	snd.begun = NULL;
+	while (!ended && gate_inside() == 0)
+		run_ms(1);
+	run_ms(20); /* the loop turns */
+	if (!ended)
+		sender_cancel(&snd);
+	reply_wait();
+	if (!own)
+		g_assert_cmpint(end_res, ==, -ECANCELED);
+	__atomic_store_n(&hangs, false, __ATOMIC_RELEASE);
+	gate_open();
+	client_end(&c);
+	client_free(&c);
+	while (f->refs > 1)
+		run_ms(1);
+	down();
+}
+
+static const struct backend_test tests[] = {
+	{ "pages-leave", test_pages_leave },
+	{ "not-fit", test_not_fit },
+	{ "held", test_held },
+	{ "disk-hangs", test_disk_hangs },
+};
+
+int
+main(int argc, char **argv)
+{
+	loop = pthread_self();
+	return (run_each_backend(argc, argv, tests, NELEM(tests)));
+}
