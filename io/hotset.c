@@ -49,8 +49,9 @@ struct hotset {
 	struct list windows;  /* newest first */
 	uint64_t nwindows;
 	uint32_t npieces;
-	uint32_t nfree;   /* the loops look at it without the lock: written by set_free() */
-	uint32_t *free;   /* stack of pieces */
+	uint32_t nfree; /* the loops look at it without the lock: written by set_free() */
+	/* Stack of pieces that were in use; those from `fresh` on never were, and take no memory. */
+	uint32_t *free, nback, fresh;
 	uint64_t next_ns; /* atomic: a full set takes no window before that */
 	uint64_t mask;
 	struct held **chain;
@@ -84,12 +85,9 @@ hotset_new(uint64_t budget)
 		free(hs);
 		return (NULL);
 	}
-	(void)madvise(hs->memory, pieces * HOTSET_PIECE, MADV_HUGEPAGE);
 	hs->budget = pieces * HOTSET_PIECE;
 	hs->npieces = hs->nfree = (uint32_t)pieces;
 	hs->mask = chains - 1;
-	for (i = 0; i < pieces; i++)
-		hs->free[i] = (uint32_t)(pieces - 1 - i);
 	list_init(&hs->windows);
 	pthread_mutex_init(&hs->lock, NULL);
 	for (i = 0; i < SHARDS; i++)
@@ -130,11 +128,10 @@ static void
 pieces_back(struct held *w)
 {
 	struct hotset *hs = w->of;
-	uint32_t n = hs->nfree;
 
+	set_free(hs, hs->nfree + w->npieces);
 	while (w->npieces > 0)
-		hs->free[n++] = w->piece[--w->npieces];
-	set_free(hs, n);
+		hs->free[hs->nback++] = w->piece[--w->npieces];
 }
 
 /* Likewise. */
@@ -142,11 +139,10 @@ static void
 pieces_take(struct held *w, uint32_t want)
 {
 	struct hotset *hs = w->of;
-	uint32_t n = hs->nfree;
 
-	while (w->npieces < want)
-		w->piece[w->npieces++] = hs->free[--n];
-	set_free(hs, n);
+	for (; w->npieces < want; w->npieces++)
+		w->piece[w->npieces] = hs->nback > 0 ? hs->free[--hs->nback] : hs->fresh++;
+	set_free(hs, hs->nfree - want);
 }
 
 void

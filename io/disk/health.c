@@ -110,9 +110,10 @@ log_wait(const struct io_looked *of, uint64_t ns)
 
 	snprintf(device, sizeof(device), "%u:%u", major(of->dev), minor(of->dev));
 	mounts_point(of->dev, point, sizeof(point));
-	log_event(LOG_WARN, NULL, "loop.waited", LF_STR("device", device), LF_STR("mount", point),
-	    LF_STR("what", of->what), LF_STR("file", file != NULL ? file : of->path),
-	    LF_U64("ms", ns / NS_PER_MS), LF_STR("then", "threads look at its files for 10 s"));
+	log_limited(1, LOG_WARN, NULL, "loop.waited", LF_STR("device", device),
+	    LF_STR("mount", point), LF_STR("what", of->what),
+	    LF_STR("file", file != NULL ? file : of->path), LF_U64("ms", ns / NS_PER_MS),
+	    LF_STR("then", "threads look at its files for 10 s"));
 	free(file);
 }
 

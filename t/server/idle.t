@@ -58,6 +58,7 @@ my $accel = Test::Fcgi->start('--root', "$files", '--ping-path', '/ping', '-t', 
 my $srv = Test::Server->start(nofile => 2 * $conns + 500, conf => <<"CONF");
 server.max-connections = @{[ 2 * $conns ]}
 server.max-cached-files = $names
+server.hotset-percent = 0
 server.cache.max-idle = 1
 server.cache.forget-after = 1
 server.max-keep-alive-idle = 1
