@@ -167,7 +167,7 @@ io_look_for(struct io_file *f, char *buf, uint32_t len, uint64_t off)
 	struct io_look l;
 	ssize_t n;
 
-	if (!io_file_may_look(f))
+	if (!io_file_may_look(f) || io_pages_gone(f->fd, off, len, f->size))
 		return (-EAGAIN);
 	l = io_look_begin(f->io);
 	n = preadv2(f->fd, &iov, 1, (off_t)off, RWF_NOWAIT);

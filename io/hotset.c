@@ -145,6 +145,25 @@ pieces_take(struct held *w, uint32_t want)
 	set_free(hs, hs->nfree - want);
 }
 
+/* Sockets may still refer to the pages of what was here.  They keep them, and the next bytes get
+ * others.  (madvise(2) does not do it for locked memory.)  False: nothing must be written here. */
+static bool
+renew(struct held *w)
+{
+	uint32_t i;
+	char *p;
+
+	for (i = 0; i < w->npieces; i++) {
+		p = w->of->memory + (uint64_t)w->piece[i] * HOTSET_PIECE;
+		if (madvise(p, HOTSET_PIECE, MADV_DONTNEED) != 0 &&
+		    mmap(p, HOTSET_PIECE, PROT_READ | PROT_WRITE,
+			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
+			0) == MAP_FAILED)
+			return (false);
+	}
+	return (true);
+}
+
 void
 hotset_put(struct held *w)
 {
@@ -293,9 +312,9 @@ hotset_room(struct hotset *hs, uint32_t len, uint64_t interval, uint64_t now, un
 	if (hs->nfree >= want)
 		pieces_take(w, want);
 	pthread_mutex_unlock(&hs->lock);
-	if (w->npieces == want)
+	if (w->npieces == want && renew(w))
 		return (w);
-	free(w);
+	hotset_put(w);
 	return (NULL);
 }
 

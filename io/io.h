@@ -149,6 +149,7 @@ struct io_op {
 	uint8_t little : 1;   /* RECV: at most 4 KiB, because the rest may be dropped */
 	uint8_t drops : 1;    /* RECV */
 	uint8_t spare : 1;    /* only_warm: by an idle thread, else -EAGAIN */
+	uint8_t pages : 1;    /* SEND: parts from send.first on are sent by reference */
 	uint8_t threaded : 1; /* out: needed a thread, or a worker of the kernel */
 	uint8_t state;        /* engine */
 	uint32_t deadline_ms;
@@ -171,6 +172,10 @@ struct io_op {
 		struct {
 			const struct iovec *iov;
 			int n;
+			/* pages: the memory of this part and those behind it does not change,
+			 * also when the op is done, until its pages are given back to the
+			 * system. */
+			int first;
 		} send;
 		struct {
 			struct io_file *file;

@@ -394,7 +394,7 @@ send_memory(struct sender *s)
 	bool more;
 	int i;
 
-	s->op.send.n = body_iov(s->body, s->iov, NELEM(s->iov), &more);
+	s->op.send.n = s->op.send.first = body_iov(s->body, s->iov, NELEM(s->iov), &more);
 	if (more && may_hold(s))
 		add_windows(s, (unsigned)s->op.send.n);
 	if (s->op.send.n == 0)
@@ -403,6 +403,7 @@ send_memory(struct sender *s)
 		sum += s->iov[i].iov_len;
 	s->op.send.n = iov_cut(s->iov, s->op.send.n, most_bytes(s));
 	s->op.send.iov = s->iov;
+	s->op.pages = s->op.send.n > s->op.send.first; /* the last ones are windows */
 	submit_send(s, IO_SEND, sum < s->body->left && !is_paced(s));
 	return (true);
 }
@@ -580,6 +581,7 @@ send_window(struct sender *s, const struct body_piece *p)
 	s->iov[0] = (struct iovec){ s->window + s->window_pos, rest };
 	s->op.send.iov = s->iov;
 	s->op.send.n = 1;
+	s->op.pages = 0;
 	s->flags |= S_WINDOW;
 	/* corked only if the next bytes are available: a partial segment must not wait for a
 	 * disk */

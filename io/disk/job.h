@@ -97,6 +97,7 @@ bool io_job_withdraw(struct io_op *); /* true: the job was in a queue, and is fr
 void io_job_free(struct io_job *);    /* with its file reference, buffer and descriptor */
 void io_job_finish(struct io_job *);  /* sets stamps, then calls finish() */
 
+/* Takes wakefd, unless it fails: a thread may still ring when the loop has ended. */
 struct io_port *io_port_new(struct io *, int wakefd);
 void io_ring(int eventfd);            /* any thread: makes it readable */
 void io_port_drain(struct io_port *); /* finish() of all jobs that came back */
@@ -147,6 +148,9 @@ void io_start_work(struct io_op *);   /* IO_WORK */
 /* Never waits.  1: every page is in the page cache or on its way; 0: not every one; -ENOSYS: Linux
  * before 6.5, or not allowed. */
 int io_pages_counted(int fd, uint64_t off, uint64_t len);
+/* The kernel counts for us, and not all of these pages are there.  Ask it before RWF_NOWAIT, which
+ * starts to read those that are not there, and sleeps if the queue of the device is full. */
+bool io_pages_gone(int fd, uint64_t off, uint64_t len, uint64_t size);
 /* 1: all bytes can be had without waiting; 0: not all; -EOPNOTSUPP: unknown (FUSE, NFS, tmpfs). */
 int io_range_cached(int fd, uint64_t from, uint64_t to);
 

@@ -14,7 +14,7 @@ struct io_port {
 	struct io *io; /* NULL: the loop has ended */
 	int wakefd;
 	bool woken;    /* a wake-up is on its way: no second write */
-	unsigned refs; /* by the loop and each job in a thread */
+	unsigned refs; /* atomic: by the loop and each job in a thread */
 };
 
 struct io_port *
@@ -41,33 +41,27 @@ io_ring(int eventfd)
 		must(errno == EAGAIN); /* the count is at its limit: still readable */
 }
 
-static void
-port_wake_locked(struct io_port *p)
+/* True: the caller must ring, after it has released the lock.  A loop that is woken on this processor
+ * would wait for a lock that is still held: 323 times in 6 s of a busy machine, for up to 20 ms. */
+static bool
+port_wakes(struct io_port *p)
 {
-	if (p->woken || p->io == NULL)
-		return;
-	p->woken = true;
-	io_ring(p->wakefd);
+	bool rings = !p->woken && p->io != NULL;
+
+	p->woken |= rings;
+	return (rings);
 }
 
 void
 io_port_wake(struct io_port *p)
 {
+	bool rings;
+
 	pthread_mutex_lock(&p->lock);
-	port_wake_locked(p);
+	rings = port_wakes(p);
 	pthread_mutex_unlock(&p->lock);
-}
-
-static void
-port_unref_unlock(struct io_port *p)
-{
-	bool last = --p->refs == 0;
-
-	pthread_mutex_unlock(&p->lock);
-	if (!last)
-		return;
-	pthread_mutex_destroy(&p->lock);
-	free(p);
+	if (rings)
+		io_ring(p->wakefd);
 }
 
 /* The loop has ended, so no thread owns the reference counts of its files: the port's lock
@@ -92,29 +86,35 @@ job_orphaned(struct io_job *j)
 void
 io_port_ref(struct io_port *p)
 {
-	pthread_mutex_lock(&p->lock);
-	p->refs++;
-	pthread_mutex_unlock(&p->lock);
+	__atomic_add_fetch(&p->refs, 1, __ATOMIC_RELAXED);
 }
 
 void
 io_port_unref(struct io_port *p)
 {
-	pthread_mutex_lock(&p->lock);
-	port_unref_unlock(p);
+	if (__atomic_sub_fetch(&p->refs, 1, __ATOMIC_ACQ_REL) != 0)
+		return;
+	pthread_mutex_destroy(&p->lock);
+	close(p->wakefd);
+	free(p);
 }
 
 void
 io_port_put(struct io_port *p, struct io_job *j)
 {
+	bool rings = false;
+
 	pthread_mutex_lock(&p->lock);
 	if (p->io == NULL) {
 		job_orphaned(j);
 	} else {
 		list_add_tail(&p->done, &j->link);
-		port_wake_locked(p);
+		rings = port_wakes(p);
 	}
-	port_unref_unlock(p);
+	pthread_mutex_unlock(&p->lock);
+	if (rings)
+		io_ring(p->wakefd);
+	io_port_unref(p);
 }
 
 void
@@ -144,7 +144,8 @@ io_port_close(struct io_port *p)
 	p->io = NULL;
 	while ((l = list_pop(&p->done)) != NULL) /* came meanwhile */
 		job_orphaned(list_entry(l, struct io_job, link));
-	port_unref_unlock(p);
+	pthread_mutex_unlock(&p->lock);
+	io_port_unref(p);
 }
 
 /* ---------------------------------------------------------------- jobs */

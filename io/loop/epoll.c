@@ -180,10 +180,13 @@ epoll_free(struct io *io)
 {
 	struct epoll_loop *lp = loop_of(io);
 
-	if (io->port != NULL)
+	if (io->port != NULL) {
 		io_port_close(io->port);
+		lp->wakefd = -1;
+	}
 	io->port = NULL;
 	io_fini(io);
+	by_ref_fini(&lp->by_ref);
 	if (lp->wakefd >= 0)
 		close(lp->wakefd);
 	if (lp->epfd >= 0)
@@ -262,6 +265,7 @@ io_new(const struct io_conf *conf, int *err)
 	}
 	signal(SIGPIPE, SIG_IGN); /* sendfile(2) has no MSG_NOSIGNAL */
 	lp->epfd = lp->wakefd = -1;
+	by_ref_init(&lp->by_ref);
 	list_init(&lp->listening);
 	list_init(&lp->bulk);
 	io_init(&lp->io, &epoll_calls, conf);

@@ -5,6 +5,7 @@
 
 #include <sys/epoll.h>
 #include "io/engine.h"
+#include "io/loop/by_ref.h"
 #include "io/loop/slots.h"
 
 #define EVENTS 512
@@ -18,6 +19,7 @@ struct epoll_loop {
 	bool newcomer;         /* accepted in such a round: handled next */
 	struct list listening; /* parked accepts */
 	struct slots slots;
+	struct by_ref by_ref;
 	struct list bulk; /* long sends that wait for the next round */
 	struct epoll_event ev[EVENTS];
 };

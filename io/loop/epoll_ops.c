@@ -235,24 +235,58 @@ iov_total(const struct iovec *iov, int n)
 	return (total);
 }
 
-static bool
-try_send(struct io *io, struct io_op *op)
+/* Bytes, or -errno. */
+static int64_t
+send_copies(struct io_op *op, const struct iovec *iov, int parts, bool more)
 {
-	struct msghdr msg = { .msg_iov = (struct iovec *)op->send.iov,
-		.msg_iovlen = (size_t)op->send.n };
-	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (op->more ? MSG_MORE : 0);
-	size_t total = iov_total(op->send.iov, op->send.n);
+	struct msghdr msg = { .msg_iov = (struct iovec *)iov, .msg_iovlen = (size_t)parts };
+	int flags = MSG_NOSIGNAL | MSG_DONTWAIT | (more ? MSG_MORE : 0);
 	ssize_t n;
 
 	do
-		n = op->send.n == 1
-			? send(op->sock->fd, op->send.iov->iov_base, op->send.iov->iov_len, flags)
-			: sendmsg(op->sock->fd, &msg, flags);
+		n = parts == 1 ? send(op->sock->fd, iov->iov_base, iov->iov_len, flags)
+			       : sendmsg(op->sock->fd, &msg, flags);
 	while (n < 0 && errno == EINTR);
-	if (n < 0 && errno != EAGAIN)
-		return (done_with(op, -errno));
+	return (n < 0 ? -errno : n);
+}
+
+/* What is in front of the pages is copied. */
+static int64_t
+send_pages(struct io *io, struct io_op *op, bool *full)
+{
+	const struct iovec *pages = op->send.iov + op->send.first;
+	int parts = op->send.n - op->send.first;
+	int64_t front = (int64_t)iov_total(op->send.iov, op->send.first), n = 0, k;
+
+	*full = true;
+	if (front > 0)
+		n = send_copies(op, op->send.iov, op->send.first, true);
+	if (n < front)
+		return (n);
+	k = by_ref_send(&loop_of(io)->by_ref, op->sock->fd, pages, parts, op->more, full);
+	if (k == -ENOSYS) {
+		k = send_copies(op, pages, parts, op->more);
+		*full = k < (int64_t)iov_total(pages, parts);
+	}
+	return (k >= 0 ? n + k : n > 0 ? n : k);
+}
+
+static bool
+try_send(struct io *io, struct io_op *op)
+{
+	size_t total = iov_total(op->send.iov, op->send.n);
+	bool full = true;
+	int64_t n;
+
+	if (op->pages && total >= BY_REF_MIN)
+		n = send_pages(io, op, &full);
+	else
+		n = send_copies(op, op->send.iov, op->send.n, op->more);
+
+	if (n < 0 && n != -EAGAIN)
+		return (done_with(op, (int)n));
 	/* a short count means that the socket is full; an edge comes when there is room */
-	if (n < 0 || (size_t)n < total)
+	if (n < 0 || (full && (size_t)n < total))
 		op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
 	if (n < 0)
 		return (parked(io, op));
