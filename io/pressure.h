@@ -30,6 +30,14 @@ struct psi { /* some: at least one process waited for memory; full: all did */
 	uint64_t some_us, full_us;   /* since the start */
 };
 
+/* The kernel has all of these, or none. */
+static inline bool
+psi_known(const struct psi *p)
+{
+	return (p->some_10s != PRESSURE_NONE && p->full_10s != PRESSURE_NONE &&
+		p->some_us != PRESSURE_NONE && p->full_us != PRESSURE_NONE);
+}
+
 struct pressure {
 	uint64_t taken_ns; /* CLOCK_MONOTONIC; 0: there was no look */
 	struct psi psi[PRESSURE_SCOPES];

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "io/pressure.h"
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/reply.h"
@@ -17,11 +18,12 @@ struct view {
 	bool lists_running; /* asks the other workers first */
 };
 
-/* The page waits for other workers.  Freed by its timer, which may end after the request. */
+/* The page waits for other workers, and for a look at the memory.  Freed by its timer, which may
+ * end after the request. */
 struct status_wait {
 	struct request *r; /* NULL: the client is gone */
 	const struct view *view;
-	struct running_query *query;
+	struct running_query *query; /* NULL: the page lists no requests */
 	uint64_t until_ns;
 	struct io_op timer;
 };
@@ -140,7 +142,13 @@ write_page(struct request *r, const struct view *view, struct running_query *que
 	buf_free(&page);
 }
 
-/* ---- other workers */
+/* ---- other workers, and the memory */
+
+static bool
+wait_ready(struct status_wait *sw)
+{
+	return ((sw->query == NULL || running_ready(sw->query)) && pressure_fresh());
+}
 
 static void
 looked(struct io_op *op)
@@ -149,11 +157,12 @@ looked(struct io_op *op)
 	struct request *r = sw->r;
 
 	if (r == NULL) {
-		running_drop(sw->query);
+		if (sw->query != NULL)
+			running_drop(sw->query);
 		free(sw);
 		return;
 	}
-	if (!running_ready(sw->query) && io_now(r->worker->io) < sw->until_ns) {
+	if (!wait_ready(sw) && io_now(r->worker->io) < sw->until_ns) {
 		op_submit(r->worker->io, op);
 		return;
 	}
@@ -171,7 +180,7 @@ status_ask(struct request *r, const struct view *view)
 	struct status_wait *sw = calloc(1, sizeof(*sw));
 
 	if (sw == NULL || !request_keep(r) ||
-	    (sw->query = running_ask(w->conf.counters_list)) == NULL) {
+	    (view->lists_running && (sw->query = running_ask(w->conf.counters_list)) == NULL)) {
 		free(sw);
 		reply_error(r, 500);
 		return (HANDLED_REPLY);
@@ -207,7 +216,8 @@ status_start(struct request *r, bool peek)
 		reply_methods(r);
 		return (HANDLED_REPLY);
 	}
-	if (view->lists_running)
+	pressure_ask();
+	if (view->lists_running || !pressure_fresh())
 		return (peek ? HANDLED_NOT_NOW : status_ask(r, view));
 	conn_phase_show(r->conn); /* this connection is busy, too */
 	write_page(r, view, NULL);

@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "io/notify.h"
+#include "io/pressure.h"
 #include "io/process_status.h"
 #include "server/config/homes.h"
 #include "server/config/record.h"
@@ -216,6 +217,7 @@ process_sandbox(struct process *ps, const struct config *config)
 	int err;
 
 	process_status_open();
+	pressure_open();
 	if (!c->sandbox)
 		return (0);
 	notify_open();

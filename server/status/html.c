@@ -364,6 +364,65 @@ devices(struct buf *out, const struct status *s)
 	table_end(out);
 }
 
+/* A row for each of machine and cgroup whose pressure the kernel has. */
+static void
+pressure(struct buf *out, const struct pressure *p)
+{
+	static const char *const columns[] = { "waiting for memory, last 10 s", "some processes",
+		"all processes", "some, since the start", NULL };
+	unsigned i;
+
+	table_begin(out, "Memory pressure", columns);
+	for (i = 0; i < PRESSURE_SCOPES; i++) {
+		const struct psi *psi = &p->psi[i];
+		const char *scope = pressure_scopes[i];
+
+		if (!psi_known(psi))
+			continue;
+		buf_printf(out, "<tr><td>%s</td>", scope);
+		cell(out, PERCENT, (double)psi->some_10s / 1e4, "memory/pressure/%s/some_10s",
+		    scope);
+		cell(out, PERCENT, (double)psi->full_10s / 1e4, "memory/pressure/%s/full_10s",
+		    scope);
+		cell(out, TIME_NS, (double)psi->some_us * 1e3, "memory/pressure/%s/some_ns", scope);
+		buf_str(out, "</tr>\n");
+	}
+	table_end(out);
+}
+
+static void
+memory_row(struct buf *out, const char *what, enum kind kind, uint64_t v, const char *key)
+{
+	if (v == PRESSURE_NONE)
+		return;
+	buf_printf(out, "<tr><td>%s</td>", what);
+	cell(out, kind, (double)v, "%s", key);
+	buf_str(out, "</tr>\n");
+}
+
+static void
+memory(struct buf *out, const struct status *s)
+{
+	static const char *const columns[] = { "memory", "now", NULL };
+	const struct io_memory_status *m = &s->memory;
+	const struct counters *c = &s->sum;
+
+	table_begin(out, "Memory of files", columns);
+	memory_row(out, "may be used", BYTES, m->pressure.limit_bytes, "memory/limit_bytes");
+	memory_row(out, "used, with files", BYTES, m->pressure.used_bytes, "memory/used_bytes");
+	memory_row(out, "dropped and read again", BYTES, m->pressure.refault_bytes,
+	    "memory/refault_bytes");
+	if (m->holds) {
+		memory_row(out, "held by the server", BYTES, m->held.bytes, "memory/hotset_bytes");
+		memory_row(out, "longest wait of a loop", TIME_NS, m->held.longest_wait_ns,
+		    "memory/longest_loop_wait_ns");
+	}
+	memory_row(out, "waits of loops", TROUBLE, c->loop_waits, "counters/server.io.loop-waits");
+	memory_row(out, "windows gone before they were sent", COUNT, c->pages_gone,
+	    "counters/server.io.pages-gone");
+	table_end(out);
+}
+
 static void
 backend_times(struct buf *out, const struct status_backend *b, size_t i)
 {
@@ -464,6 +523,9 @@ status_html(struct buf *out, const struct status *s)
 	buf_str(out, "<div class=\"pair\">\n");
 	lanes(out, s);
 	devices(out, s);
+	buf_str(out, "</div>\n<div class=\"pair\">\n");
+	memory(out, s);
+	pressure(out, &s->memory.pressure);
 	buf_str(out, "</div>\n");
 	backends(out, s);
 	workers(out, s);

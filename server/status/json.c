@@ -62,6 +62,8 @@ threads(struct buf *out, const struct status *s)
 	    s->disk_oldest_ns);
 	io_pools_status_json(out, &s->threads);
 	buf_str(out, ",\n");
+	io_memory_status_json(out, &s->memory);
+	buf_str(out, ",\n");
 }
 
 static void

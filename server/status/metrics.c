@@ -195,6 +195,7 @@ status_metrics(struct buf *out, const struct status *s)
 	io_counters_of_backends(p, s);
 	stages(p, s);
 	io_pools_status_metrics(p, &s->threads);
+	io_memory_status_metrics(p, &s->memory);
 	backends(p, s);
 	backend_stages(p, s);
 }

@@ -184,6 +184,7 @@ status_new(struct request *r)
 	s->connections_limit = (uint64_t)w->conf.max_conns * w->conf.nworkers;
 	s->cached_limit = w->global->max_cached_files * w->conf.nworkers;
 	threads_take(s, w->conf.io.pools);
+	io_memory_status_take(&s->memory, w->conf.io.pools);
 	if (!workers_take(s, worker_counters_first(all)) || !backends_take(s)) {
 		status_free(s);
 		return (NULL);

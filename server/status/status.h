@@ -14,6 +14,7 @@
 
 #include "base/buf.h"
 #include "io/disk/pools_status.h"
+#include "io/memory_status.h"
 #include "proxy-core/backend_times.h"
 #include "server/request.h"
 #include "server/status/worker_counters.h"
@@ -55,6 +56,7 @@ struct status {
 	struct io_pools_status threads;
 	unsigned disk_jobs; /* waiting or running, in all lanes */
 	uint64_t disk_oldest_ns;
+	struct io_memory_status memory;
 	size_t nworkers, nbackends;
 	struct running running; /* of HTML, JSON and text pages */
 };

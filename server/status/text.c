@@ -95,7 +95,7 @@ stage_lines(GPtrArray *lines, const struct status *s)
 }
 
 static void
-thread_line(void *lines, const char *name, uint64_t v)
+server_line(void *lines, const char *name, uint64_t v)
 {
 	line(lines, v, "server.%s", name);
 }
@@ -167,7 +167,8 @@ status_statistics(struct buf *out, const struct status *s)
 	counters_each(&s->sum, server_counter_infos, counter_line, lines);
 	gauge_lines(lines, s);
 	stage_lines(lines, s);
-	io_pools_status_each(&s->threads, thread_line, lines);
+	io_pools_status_each(&s->threads, server_line, lines);
+	io_memory_status_each(&s->memory, server_line, lines);
 	backend_lines(lines, s);
 	g_ptr_array_sort(lines, by_name);
 	for (i = 0; i < lines->len; i++)

@@ -98,6 +98,27 @@ subtest 'the HTML page shows every number' => sub {
 	}
 };
 
+# The files of /proc were opened before the sandbox; a look is at most a second old.
+subtest 'the memory that there is, and who waits for it' => sub {
+	my $srv = Test::Server->start(conf => $urls);
+	my $m = json($srv)->{memory};
+	my ($ram) = Test::Util::slurp('/proc/meminfo') =~ /^MemTotal:\s+(\d+) kB/m;
+	ok $m->{limit_bytes} > 0 && $m->{limit_bytes} <= $ram * 1024, 'the limit is at most the memory of the machine' or diag $m->{limit_bytes};
+	is exists $m->{pressure}{machine} ? 1 : 0, -r '/proc/pressure/memory' ? 1 : 0, 'pressure, where the kernel has it';
+	my $p = $m->{pressure}{machine} // { full_10s => 0, some_10s => 0 };
+	ok $p->{full_10s} <= $p->{some_10s} + 0.01 && $p->{some_10s} <= 1, '... as shares of the time';
+	like $m->{refaults_of}, qr/\A(?:machine|cgroup)\z/, 'files that were dropped and read again';
+	is $m->{hotset_bytes}, 0, 'no window is held';
+	my $metrics = $srv->fetch('/metrics')->{body};
+	like $metrics, qr/^accel_memory_limit_bytes $m->{limit_bytes}$/m, 'Prometheus reads the same limit';
+	like $metrics, qr/^accel_$_ [0-9]+/m, "... and $_" for qw(io_loop_waits_total io_pages_gone_total hotset_bytes hotset_filled_total);
+	my %n = numbers($srv);
+	is $n{'server.memory.limit-bytes'}, $m->{limit_bytes}, 'the statistics, too';
+	put($srv->dir . '/large', 'x' x (8 << 20));
+	my $later;
+	ok Test::Util::eventually(sub { $later = json($srv)->{memory}; ($later->{used_bytes} // -1) != ($m->{used_bytes} // 0) }), 'each page has a new look';
+};
+
 subtest '?auto has the format of Apache' => sub {
 	my $srv = Test::Server->start(conf => $urls);
 	my @idle = map { my $c = $srv->connect; $c->send("GET /none HTTP/1.1\r\nHost: x\r\n\r\n"); $c->reply; $c } 1 .. 3;

@@ -190,6 +190,19 @@ sample(void)
 		.mount = "/srv/<a \"b\"\n" };
 	s.threads.device[1] = (struct io_device_status){ .major = UINT_MAX, .minor = UINT_MAX };
 	s.threads.ndevices = 2;
+	s.memory = (struct io_memory_status){ .holds = true,
+		.pressure = { .psi = { { 1234, 7, 5600000, 1100000 },
+				  { PRESSURE_NONE, PRESSURE_NONE, PRESSURE_NONE, PRESSURE_NONE } },
+		    .refault_bytes = 8192,
+		    .refaults_of = PRESSURE_CGROUP,
+		    .used_bytes = PRESSURE_NONE,
+		    .limit_bytes = 48u << 20 },
+		.held = { .bytes = 3u << 18,
+		    .budget = 1u << 20,
+		    .windows = 3,
+		    .longest_wait_ns = 41 * NS_PER_MS } };
+	s.sum.loop_waits = 2;
+	s.sum.pages_gone = 5;
 	histogram_add(&s.stage[stage_total], 3000);
 	histogram_add(&s.stage[stage_stat], 20 * NS_PER_MS);
 	return (&s);
@@ -244,6 +257,14 @@ statistics(void)
 	    "\nserver.helper.changed-s: 1173101340\nserver.helper.lost: 4\nserver.helper.up: 0\n");
 	has(s, "\nserver.devices.8:1.refused: 4\n");
 	has(s, "\nserver.devices.unknown.busy: 0\n");
+	has(s, "\nserver.memory.limit-bytes: 50331648\n");
+	has(s, "\nserver.memory.pressure.machine.full-us: 1100000\n"
+	       "server.memory.pressure.machine.some-us: 5600000\n");
+	has(s, "\nserver.memory.refaults.cgroup.bytes: 8192\n");
+	has(s, "\nserver.hotset.bytes: 786432\nserver.hotset.bytes-limit: 1048576\n");
+	has(s, "\nserver.io.longest-loop-wait-us: 41000\nserver.io.loop-waits: 2\n");
+	g_assert_null(strstr(s, "pressure.cgroup")); /* not known, and not 0 */
+	g_assert_null(strstr(s, "used-bytes"));
 	for (i = 0; i + 1 < n; i++)
 		g_assert_true(g_regex_match_simple("\\A\\S+: [0-9]+\\z", line[i], G_REGEX_RAW, 0));
 	g_strfreev(line);
@@ -262,6 +283,11 @@ json(void)
 	has(s, "\"stat\":{\"threads\":4,\"busy\":1,\"queued\":2,\"jobs\":0,\"oldest_ns\":1500000}");
 	has(s, "{\"device\":\"8:1\",\"mount\":\"/srv/<a \\\"b\\\"\\n\",\"busy\":0,");
 	has(s, "{\"device\":\"unknown\",\"mount\":\"\",\"busy\":0,");
+	has(s, "\"memory\":{\"pressure\":{\"machine\":{\"some_10s\":0.1234,\"full_10s\":0.0007,"
+	       "\"some_ns\":5600000000,\"full_ns\":1100000000}},\"limit_bytes\":50331648,"
+	       "\"refault_bytes\":8192,\"refaults_of\":\"cgroup\",\"hotset_bytes\":786432,"
+	       "\"hotset_bytes_limit\":1048576,\"hotset_windows\":3,"
+	       "\"longest_loop_wait_ns\":41000000},\n");
 	g_assert_null(strstr(s, "buckets"));
 	g_free(s);
 	s = written(status_json_buckets);
@@ -295,6 +321,19 @@ metrics(void)
 	has(s, "\naccel_helper_changed_timestamp_seconds 1173101340\n");
 	has(s, "\naccel_helpers_lost_total 4\n");
 	has(s, "\nprocess_start_time_seconds 1173101331\n");
+	has(s, "\naccel_memory_limit_bytes 50331648\n");
+	has(s, "\naccel_memory_stalled_seconds_total{scope=\"machine\",stalled=\"some\"} "
+	       "5.600000\n"
+	       "accel_memory_stalled_seconds_total{scope=\"machine\",stalled=\"full\"} "
+	       "1.100000\n");
+	has(s, "\naccel_memory_refault_bytes_total{scope=\"cgroup\"} 8192\n");
+	has(s, "\naccel_hotset_bytes 786432\n");
+	has(s, "\naccel_hotset_bytes_limit 1048576\n");
+	has(s, "\naccel_hotset_windows 3\n");
+	has(s, "\naccel_loop_wait_longest_seconds 0.041000000\n");
+	has(s, "\naccel_io_loop_waits_total 2\n");
+	has(s, "\naccel_io_pages_gone_total 5\n");
+	g_assert_null(strstr(s, "accel_memory_used_bytes"));
 	has(s,
 	    "\naccel_backend_replies_5xx_total{block=\"0\",backend=\"a\\\"b\\\\c\\nd<e>?\"} 6\n");
 	has(s, "\naccel_device_info{device=\"8:1\",mount=\"/srv/<a?\\\"b\\\"\\n\"} 1\n");
@@ -320,6 +359,13 @@ html(void)
 	has(s, "data-k=\"cache/hit_ratio\" data-f=\"p\">90</b><i>%</i>");
 	has(s, "<td>8:1 /srv/&lt;a &quot;b&quot;");
 	has(s, "data-k=\"devices/0/refused\" data-f=\"z\" class=\"bad\">4</b>");
+	has(s, "data-k=\"memory/limit_bytes\" data-f=\"b\">48</b><i>MB</i>");
+	has(s, "data-k=\"memory/hotset_bytes\" data-f=\"b\">768</b><i>kB</i>");
+	has(s, "<tr><td>machine</td><td><b data-k=\"memory/pressure/machine/some_10s\" "
+	       "data-f=\"p\">12.3</b><i>%</i>");
+	has(s, "data-k=\"counters/server.io.loop-waits\" data-f=\"z\" class=\"bad\">2</b>");
+	g_assert_null(strstr(s, "memory/used_bytes"));
+	g_assert_null(strstr(s, "memory/pressure/cgroup"));
 	g_assert_null(strstr(s, "<i>\"&"));
 	g_free(s);
 }
