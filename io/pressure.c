@@ -24,8 +24,6 @@ static struct {
 	int psi[PRESSURE_SCOPES], refaults, used; /* -1: the kernel does not have it */
 	enum pressure_scope refaults_of;
 	bool opened;
-	pressure_seen *seen;
-	void *arg;
 } files = { .psi = { -1, -1 }, .refaults = -1, .used = -1 };
 
 /* Under the lock. */
@@ -40,6 +38,12 @@ static struct {
 	    .refault_bytes = PRESSURE_NONE,
 	    .used_bytes = PRESSURE_NONE,
 	    .limit_bytes = PRESSURE_NONE } };
+
+static struct {
+	pthread_mutex_t lock; /* held during the call */
+	pressure_seen *fn;
+	void *arg;
+} seen = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- parsing */
 
@@ -166,6 +170,26 @@ wait_until_asked(void)
 	pthread_mutex_unlock(&looks.lock);
 }
 
+void
+pressure_look(void)
+{
+	struct pressure p;
+
+	if (!files.opened)
+		return;
+	look(&p);
+	publish(&p);
+}
+
+static void
+tell(const struct pressure *p)
+{
+	pthread_mutex_lock(&seen.lock);
+	if (seen.fn != NULL)
+		seen.fn(seen.arg, p);
+	pthread_mutex_unlock(&seen.lock);
+}
+
 static void *
 looker(void *arg)
 {
@@ -176,8 +200,7 @@ looker(void *arg)
 		wait_until_asked();
 		look(&p);
 		publish(&p);
-		if (files.seen != NULL)
-			files.seen(files.arg, &p);
+		tell(&p);
 	}
 	return (arg);
 }
@@ -206,12 +229,15 @@ start_looker(size_t stack)
 	return (err == 0);
 }
 
-/* Detached: it sleeps when the process ends.  A sanitizer may refuse a small stack. */
+/* Under the lock.  Detached: it sleeps when the process ends.  A sanitizer may refuse a small
+ * stack. */
 static void
 start_thread(void)
 {
 	sigset_t all, old;
 
+	if (looks.running || !files.opened)
+		return;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the main thread */
 	looks.running = start_looker(STACK_SIZE) || start_looker(0);
@@ -225,8 +251,7 @@ pressure_ask(void)
 	pthread_mutex_lock(&looks.lock);
 	if (!looks.wanted && !is_fresh()) {
 		looks.wanted = true;
-		if (!looks.running)
-			start_thread();
+		start_thread();
 		pthread_cond_signal(&looks.asked);
 	}
 	pthread_mutex_unlock(&looks.lock);
@@ -254,10 +279,15 @@ pressure_get(struct pressure *p)
 /* ---- start */
 
 void
-pressure_on_look(pressure_seen *seen, void *arg)
+pressure_on_look(pressure_seen *fn, void *arg)
 {
-	files.seen = seen;
-	files.arg = arg;
+	pthread_mutex_lock(&seen.lock);
+	seen.fn = fn;
+	seen.arg = arg;
+	pthread_mutex_unlock(&seen.lock);
+	pthread_mutex_lock(&looks.lock);
+	start_thread();
+	pthread_mutex_unlock(&looks.lock);
 }
 
 static int
@@ -281,6 +311,18 @@ try_refaults(int fd, enum pressure_scope of)
 	}
 }
 
+/* The root of v2 has no type; its pressure is that of the machine. */
+static int
+open_psi(const struct cgroup *c)
+{
+	int type = cgroup_open(c, "cgroup.type");
+
+	if (type < 0)
+		return (-1);
+	close(type);
+	return (cgroup_open(c, "memory.pressure"));
+}
+
 static void
 open_cgroup(enum cgroup_kind kind, const char *used)
 {
@@ -289,7 +331,7 @@ open_cgroup(enum cgroup_kind kind, const char *used)
 	if (!cgroup_find(kind, &c))
 		return;
 	if (kind == CGROUP_V2)
-		files.psi[PRESSURE_CGROUP] = cgroup_open(&c, "memory.pressure");
+		files.psi[PRESSURE_CGROUP] = open_psi(&c);
 	if (files.used < 0)
 		files.used = cgroup_open(&c, used);
 	try_refaults(cgroup_open(&c, "memory.stat"), PRESSURE_CGROUP);
@@ -298,8 +340,6 @@ open_cgroup(enum cgroup_kind kind, const char *used)
 void
 pressure_open(void)
 {
-	struct pressure p;
-
 	if (files.opened)
 		return;
 	files.psi[PRESSURE_MACHINE] = open_proc("/proc/pressure/memory");
@@ -307,6 +347,5 @@ pressure_open(void)
 	open_cgroup(CGROUP_V2, "memory.current");
 	try_refaults(open_proc("/proc/vmstat"), PRESSURE_MACHINE);
 	files.opened = true;
-	look(&p);
-	publish(&p);
+	pressure_look();
 }

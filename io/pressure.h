@@ -10,7 +10,8 @@
  *
  * What the kernel does not have (containers, old kernels) is PRESSURE_NONE, never 0.
  *
- * Thread   any, except where a function says so.
+ * Thread   any.  The one that looks is made by the first call that needs it, and inherits the
+ *          sandbox of its caller; it sleeps until it is asked.
  */
 #ifndef IO_PRESSURE_H
 #define IO_PRESSURE_H
@@ -50,13 +51,16 @@ struct pressure {
 /* Opens the files and looks for the first time.  At start, before a sandbox closes /proc. */
 void pressure_open(void);
 
-/* Wants a look that is younger than PRESSURE_GAP_MS; returns at once.  The first call that needs
- * one makes the thread, which inherits the sandbox of its caller. */
+/* Wants a look that is younger than PRESSURE_GAP_MS; returns at once. */
 void pressure_ask(void);
 bool pressure_fresh(void);            /* there is one, or it cannot be had */
 void pressure_get(struct pressure *); /* the last look */
 
-/* Called in the thread after each look.  Set before there are other threads; NULL: nobody. */
+/* Looks at once, and may take some ms: for threads that no client waits for. */
+void pressure_look(void);
+
+/* Called in the thread after each look that was asked for.  NULL: nobody is called, and no call is
+ * left when this returns. */
 typedef void pressure_seen(void *arg, const struct pressure *);
 void pressure_on_look(pressure_seen *, void *arg);
 

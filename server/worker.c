@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/must.h"
+#include "io/pressure.h"
 #include "server/conn/conn.h"
 #include "server/conn/overdue.h"
 #include "wire/http_date.h"
@@ -303,6 +304,21 @@ obey(struct worker *w)
 	}
 }
 
+/* Windows come from the disk, so memory may be short: the pressure is looked at, in a thread.  A
+ * worker whose files are all in memory never asks. */
+static void
+memory_note(struct worker *w)
+{
+	const struct counters *c = &w->counters->events;
+	uint64_t reads = c->file_reads + c->loop_waits + c->pages_gone;
+
+	if (reads == w->memory.reads || io_now(w->io) < w->memory.due_ns)
+		return;
+	w->memory.reads = reads;
+	w->memory.due_ns = io_now(w->io) + MEMORY_LOOK_S * NS_PER_S;
+	pressure_ask();
+}
+
 /* Done once a round, not once a request. */
 static void
 counters_note(struct worker *w)
@@ -315,6 +331,7 @@ counters_note(struct worker *w)
 	shared_set(t->sets, conf_view_sets(w->view));
 	rest_note(&w->rest, t->events.requests,
 	    file_cache_memory(w->files) + (uint64_t)w->nconns * CONN_MEMORY);
+	memory_note(w);
 	if (shared_get(t->desk.asked))
 		running_answer(&t->desk, w, conn_running);
 }

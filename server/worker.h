@@ -47,6 +47,9 @@ struct worker_conf {
 	struct handover *handover;
 };
 
+/* A worker whose files come from a disk has the pressure of memory looked at so often. */
+#define MEMORY_LOOK_S 10u
+
 /* Each mode includes the earlier ones.  HUSH closes connections that have been silent since before
  * DRAIN.  CUT and STOP close all; CUT counts them. */
 enum worker_mode { WORKER_RUN, WORKER_DRAIN, WORKER_HUSH, WORKER_CUT, WORKER_STOP };
@@ -100,6 +103,10 @@ struct worker {
 		struct client_addr addr;
 		uint64_t seen_ns; /* 0: none */
 	} recent[WORKER_RECENT];  /* the last different addresses that connected */
+	struct {
+		uint64_t reads;  /* windows that were read off the loop, at the last look */
+		uint64_t due_ns; /* time of the next look at the memory */
+	} memory;
 	uint32_t conn_ids;
 	struct bans_view bans;
 	const uint32_t *bans_version; /* of the newest list, atomic */

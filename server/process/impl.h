@@ -16,6 +16,7 @@
  *   generation.c  one configuration with its workers and pools
  *   spawn.c       applications that the helper starts
  *   resolve.c     addresses of backends that have a host name
+ *   pressure.c    lines of the log while memory is short
  *   report.c      messages to the service manager, also to its watchdog
  */
 #ifndef SERVER_PROCESS_IMPL_H
@@ -243,6 +244,7 @@ void process_control_take(struct process *, const struct pollfd *, size_t n);
 /* Answers those who wait for the operations begun so far, or for one that cannot begin. */
 void process_control_done(struct process *, enum control_wish, int status, struct text said);
 void process_control_refuse(struct process *, enum control_wish, const char *why);
+void process_pressure_watch(struct process *, bool on);
 void process_status(const struct process *, bool json, struct buf *);
 
 /* Call it when helper_fd() is readable.  False: the helper and its guardian have ended. */

@@ -10,6 +10,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "io/listen.h"
+#include "io/memory_status.h"
 #include "server/process/impl.h"
 
 #define STOP_MS      1500u /* TERM: waits so long for workers, then leaves */
@@ -39,15 +40,16 @@ refuse_dropped(struct process *ps, const struct generation *g)
 	}
 }
 
-/* The counters of the workers since the start, logged at HUP and when workers have ended; zeros are
- * left out. */
+/* The counters of the workers since the start, and the pressure of memory, logged at HUP and when
+ * workers have ended; zeros are left out. */
 static void
 log_counters(const struct process *ps)
 {
-	struct log_field f[COUNTERS_MAX];
+	struct log_field f[COUNTERS_MAX + IO_MEMORY_FIELDS];
 	const struct counter_info *ci;
 	const struct worker_counters *t;
 	struct counters sum = { 0 };
+	struct pressure p;
 	size_t n = 0;
 
 	for (t = worker_counters_first(&ps->counters_list); t != NULL; t = t->next)
@@ -55,6 +57,9 @@ log_counters(const struct process *ps)
 	for (ci = server_counter_infos; ci->name != NULL && n < COUNTERS_MAX; ci++)
 		if (counter_get(&sum, ci) != 0)
 			f[n++] = LF_U64(ci->name, counter_get(&sum, ci));
+	pressure_look();
+	pressure_get(&p);
+	n += io_memory_status_fields(&p, f + n);
 	log_event_fields(LOG_INFO, NULL, "counters", f, n);
 	log_suppressed_flush();
 }

@@ -358,6 +358,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 	}
 	if (!shared_make(&ps))
 		rc = EX_OSERR;
+	process_pressure_watch(&ps, true);
 	if (rc == 0)
 		rc = opt->one ? run_one(&ps, config) : run(&ps, config);
 	else
@@ -372,6 +373,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		process_close_logs(&ps); /* a thread is stuck in the kernel: exit without it */
 		_exit(rc);
 	}
+	process_pressure_watch(&ps, false);
 	say_stopped(&ps, rc);
 	process_end(&ps);
 	shared_free(&ps);
