@@ -4,6 +4,7 @@
 
 #include "base/client_addr.h"
 #include "base/log.h"
+#include "io/pressure.h"
 
 /* The answer is due, or nobody needs it any more. */
 static void
@@ -131,6 +132,7 @@ file_found(struct warm_wait *w)
 static void
 wait_for_file(struct conn *c, GString *request)
 {
+	pressure_ask(); /* the file comes from a disk, so memory may be short */
 	request_drop(c->all->reader);
 	c->turn->request = request;
 	c->turn->began_ns = io_now(c->all->io);

@@ -28,6 +28,7 @@
 #include "io/io.h"
 #include "io/journal.h"
 #include "io/notify.h"
+#include "io/pressure.h"
 #include "io/process_status.h"
 #include "io/sandbox.h"
 #include "io/std_fds.h"
@@ -218,6 +219,7 @@ enter_sandbox(struct program *p)
 	int err;
 
 	process_status_open();
+	pressure_open();
 	if (!p->opt->sandbox)
 		return (0);
 	notify_open();

@@ -13,6 +13,7 @@
 #include "fcgi-stat-accel/status.h"
 #include "io/disk/pools_status.h"
 #include "io/logfile.h"
+#include "io/memory_status.h"
 #include "io/process_status.h"
 
 static const struct stage {
@@ -122,10 +123,19 @@ text_mounts(struct buf *out, const struct io_pools_status *pools)
 	}
 }
 
+/* The last look: younger than a second while files come from a disk.  A page asks for the next. */
+static void
+take_memory(struct io_memory_status *m)
+{
+	pressure_ask();
+	io_memory_status_take(m, NULL);
+}
+
 static void
 as_text(struct buf *out, const struct status *s, const struct io_pools_status *pools)
 {
 	const struct accel_counters *c = s->counters;
+	struct io_memory_status memory;
 
 	buf_printf(out, "accel.version: %s\naccel.mode: %s\n", STAT_ACCEL_VERSION, s->mode);
 	text_summary(out, s, pools);
@@ -144,6 +154,8 @@ as_text(struct buf *out, const struct status *s, const struct io_pools_status *p
 		text_stage(out, stages[i].name, stage_of(s, &stages[i]));
 	text_mounts(out, pools);
 	io_pools_status_each(pools, text_line, out);
+	take_memory(&memory);
+	io_memory_status_each(&memory, text_line, out);
 	text_line(out, "devices-stuck", io_pools_status_stuck(pools));
 }
 
@@ -154,6 +166,7 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
     void (*put)(struct buf *, const struct histogram *))
 {
 	const struct accel_counters *c = s->counters;
+	struct io_memory_status memory;
 
 	buf_printf(out,
 	    "{\"version\":\"%s\",\"mode\":\"%s\",\"uptime_seconds\":%" PRIu64
@@ -171,6 +184,9 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
 	buf_printf(out, "},\n\"roots_open_asks\":%u,\n", s->open_asks);
 	io_pools_status_json(out, pools);
 	buf_printf(out, ",\n\"devices_stuck\":%u,\n", io_pools_status_stuck(pools));
+	take_memory(&memory);
+	io_memory_status_json(out, &memory);
+	buf_str(out, ",\n");
 	counters_json(out, &c->events, accel_counter_infos);
 	buf_str(out, "}\n");
 }
@@ -182,6 +198,7 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 {
 	const struct prom p = { out, "fcgi_stat_accel" };
 	const struct accel_counters *c = s->counters;
+	struct io_memory_status memory;
 
 	prom_family(&p, "build_info", "gauge", "Version and mode, as labels.");
 	prom_name(&p, "build_info");
@@ -213,6 +230,8 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 		prom_histogram(&p, "stage_seconds", "stage", stages[i].name,
 		    stage_of(s, &stages[i]));
 	io_pools_status_metrics(&p, pools);
+	take_memory(&memory);
+	io_memory_status_metrics(&p, &memory);
 }
 
 /* ---------------------------------------------------------------- the answer */
@@ -360,6 +379,17 @@ log_pools(const struct io_pools_status *pools)
 	}
 }
 
+static void
+log_memory(void)
+{
+	struct log_field f[IO_MEMORY_FIELDS];
+	struct io_memory_status memory;
+
+	take_memory(&memory);
+	log_event_fields(LOG_INFO, NULL, "accel.memory", f,
+	    io_memory_status_fields(&memory.pressure, f));
+}
+
 void
 status_log(const struct status *s)
 {
@@ -377,4 +407,5 @@ status_log(const struct status *s)
 		log_stage(stages[i].name, stage_of(s, &stages[i]));
 	io_pools_status_take(&pools, s->pools);
 	log_pools(&pools);
+	log_memory();
 }

@@ -8,6 +8,7 @@
 #include "fcgi-stat-accel/about.h"
 #include "fcgi-stat-accel/status.h"
 #include "io/disk/pools.h"
+#include "io/pressure.h"
 
 static struct accel_counters counters;
 static struct advice advice;
@@ -155,6 +156,9 @@ lines(void)
 	has("\naccel.threads.stat.busy: 0\n");
 	has("\naccel.threads.read.oldest-us: 0\n");
 	has("\naccel.devices-stuck: 0\n");
+	has("\naccel.memory.limit-bytes: ");
+	has("\naccel.memory.refaults.");
+	g_assert_null(strstr(page->str, "hotset")); /* it holds no windows */
 	for (const struct counter_info *si = accel_counter_infos; si->name != NULL; si++) {
 		char *line = g_strdup_printf("\n%s: %d\n", si->dotted,
 		    strcmp(si->name, "accel_files") == 0            ? 41
@@ -192,6 +196,8 @@ json(void)
 	has("\"total\":{\"count\":100,\"sum_ns\":3097000000,");
 	has("\"stat\":{\"threads\":2,\"busy\":0,");
 	has("\"devices\":[],\n\"devices_stuck\":0,\n");
+	has("\"memory\":{\"pressure\":{");
+	has(",\"limit_bytes\":");
 	g_assert_null(strstr(page->str, "buckets"));
 	ask("GET", "/accel-status", "json&buckets");
 	has("\"max_ns\":1000000000,\"buckets\":[[1000000,97],[1000000000,3]]}");
@@ -215,6 +221,8 @@ metrics(void)
 	has("\nfcgi_stat_accel_stage_seconds_bucket{stage=\"total\",le=\"0.0025\"} 97\n");
 	has("\nfcgi_stat_accel_stage_seconds_count{stage=\"total\"} 100\n");
 	has("\nfcgi_stat_accel_threads{lane=\"read\"} 3\n");
+	has("\nfcgi_stat_accel_memory_limit_bytes ");
+	has("\nfcgi_stat_accel_memory_refault_bytes_total{scope=\"");
 	ask("GET", "/accel-status", "metrics=");
 	has("\nfcgi_stat_accel_connections 5\n");
 	ask("GET", "/accel-status", "=&metrics==");
@@ -242,6 +250,7 @@ to_the_log(void)
 	has(" behind-skipped=43\n");
 	has(" ev=accel.stage name=total count=100 p50-us=");
 	has(" ev=accel.threads name=stat threads=2 busy=0 ");
+	has(" ev=accel.memory memory_limit=");
 	for (const struct counter_info *si = accel_counter_infos; si->name != NULL; si++) {
 		char *field = g_strdup_printf(" %s=", strrchr(si->dotted, '.') + 1);
 
@@ -282,6 +291,7 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
+	pressure_open();
 	g_test_add_data_func("/status/only-its-own-paths", (gconstpointer)only_its_own_paths, test);
 	g_test_add_data_func("/status/ping", (gconstpointer)ping, test);
 	g_test_add_data_func("/status/head-has-no-body", (gconstpointer)head_has_no_body, test);
