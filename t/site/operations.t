@@ -47,6 +47,7 @@ my %section = (
 	'AccelBackendUnreachable' => { before => sub { set_conf(qq{\$HTTP["url"] =^ "/app/" {\n\t$app( "unix:/run/none.sock" )\n}\n}); ctl('upgrade'); get('/app/') }, after => \&unset_conf,
 		print => qr{ev=exchange\.failed.*none\.sock.*LISTEN}s },
 	'AccelCacheThrashing' => { print => qr{^accel_cache_returned_total \d+$}m },
+	'AccelLoopWaits' => { print => qr{^accel_io_loop_waits_total \d+$}m },
 	'AccelReloadFailed' => { before => sub { set_conf("server.port = nonsense\n"); $sd->systemctl('reload', 'accel-server') }, after => \&unset_conf, status => 78, print => qr{ev=reload\.refused .*nonsense.*\n.*test\.conf:1:} },
 	'AccelUpgradeFailed' => { before => \&upgrade_by_signal, after => \&unset_conf, status => 78, print => qr{ev=upgrade\.failed .*\n.*test\.conf:1:} },
 	'AccelUselessAccelerator' => { status => 1, print => qr{^ADVICE\n.*outside-roots.*nginx\.conf|sites-enabled}ms },
