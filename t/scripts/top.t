@@ -49,6 +49,7 @@ subtest 'accel-server: --once, --json, --record' => sub {
 	like $text, qr{ requests/s  sent .*\nconnections \d+ of \d+: \d+ idle }, 'rates and connections';
 	like $text, qr{^STAGE +per s.*\|THREADS.*\n(?:.*\|stat .*\n)}m, 'stages of the interval, and threads';
 	like $text, qr{^CPU us }m, 'processors of this machine';
+	like $text, qr{^memory .*\d (?:GB|MB) .*  again \d.*/s  gone 0/s .*  loop waits \d+$}m, 'the memory';
 	unlike $text, qr/[^\x20-\x7e\n]/, 'without a terminal there are no colours and no control characters';
 	unlike $text, qr/json/, 'the request for the status itself is not shown';
 
@@ -68,6 +69,7 @@ subtest 'accel-server: --once, --json, --record' => sub {
 	my @rows = map { $json->decode($_) } split /\n/, slurp("$dir/lanes");
 	is scalar @rows, 3, '... and has a row for each look';
 	is_deeply [grep { !exists $rows[0]{$_} } qw(time us sy id wa cs bi bo disks server)], [], '... with the names of a lanes file';
+	cmp_ok $rows[0]{server}{memory}{limit_bytes}, '>', 0, '... and the memory';
 	cmp_ok $rows[2]{time}, '>', $rows[0]{time}, '... in order';
 	run('--record', "$dir/lanes", '--count', 1, '-i', 0.1, '--no-server');
 	@rows = map { $json->decode($_) } split /\n/, slurp("$dir/lanes");
@@ -204,7 +206,7 @@ subtest 'garbage' => sub {
 	my $evil = "\e]0;x\a\x{9b}1m\x{202e}\n";
 	my $odd = $json->encode({ version => $evil, uptime_seconds => 'nan', counters => { 'server.requests.read' => -5, 'server.requests.replied' => '1e999', $evil => {} },
 		stages => { total => [], $evil => { count => 3, buckets => [1, [2], {}, ['x', 'y']] } }, threads => { stat => 7, $evil => { busy => [] } },
-		devices => [3, { device => $evil, mount => $evil, stuck => 1 }], backends => [{ name => $evil, stages => 5 }, undef], connections => [],
+		devices => [3, { device => $evil, mount => $evil, stuck => 1 }], memory => { limit_bytes => 'x', used_bytes => {}, refault_bytes => [], refaults_of => $evil, pressure => { cgroup => { some_ns => $evil } } }, backends => [{ name => $evil, stages => 5 }, undef], connections => [],
 		running => { requests => 9, rows => [{ url => "/$evil" . 'x' x 9000, client => $evil, age_ms => -1 }, 'row'] } });
 	my ($status, $out, $err) = run('--once', '-i', 0.1, playing(("HTTP/1.0 200 OK\r\n\r\n$odd") x 3));
 	is $status, 0, 'a status that is odd everywhere is shown' or diag $err;
@@ -245,6 +247,16 @@ subtest 'the hint' => sub {
 	$calm{lanes} = { disks => { vda => { util => 50 } } };
 	like $hint->(%full), qr/^all 16 read threads are busy and 3 jobs wait; .*: All threads/, 'threads';
 	like $hint->(%full, devices => [{ device => '0:53', mount => '', stuck => 1 }]), qr/^a device is stuck: 0:53; .*: Pages hang/, 'a stuck device comes first';
+	my %short = (time => $form->{time} + 2, memory => { %{ $form->{memory} }, refault_bytes => $form->{memory}{refault_bytes} + 24e6, pages_gone => 8, loop_waits => 2, stalled_ns => ($form->{memory}{stalled_ns} // 0) + 1e8 });
+	{
+		local $calm{rates} = Accel::Status::Form::rates($form, { %$form, %short });
+		like $hint->(%full), qr/^memory is short: .* again, 12 MB\/s; .*: Memory is short\z/, 'memory, before the disk that has to read it all again';
+		my ($line) = grep { $_->[1] =~ /^memory / } Accel::Top::Screen::memory_line({ memory => { limit_bytes => 50e6, used_bytes => 49e6, hotset_bytes => 3e6, loop_waits => 2 } }, $calm{rates});
+		is_deeply $line, ['bad', 'memory 49 MB of 50 MB  held 3 MB  again 12 MB/s  gone 4/s  stalled 5.0 %  ! loop waits 2'], '... and its line';
+	}
+	$calm{rates}{memory}{refault_bytes_per_s} = 0.9e6;
+	is $hint->(), '', 'a few files that are read again are nothing';
+	is_deeply [Accel::Top::Screen::memory_line({ memory => undef }, $calm{rates})], [], 'a server that does not tell has no line';
 	like $hint->(applications => [{ name => 'a', waiting => 0 }, { name => 'b', waiting => 2 }]), qr/^2 requests wait for b; .*: The application/, 'an application';
 	$calm{rates} = { stages => [{ name => 'write', whole => 0, count => 5, p99_ns => 3e9 }, { name => 'stat', whole => 0, count => 5, p99_ns => 1e6 }, { name => 'total', whole => 0, count => 5, p99_ns => 4e9 }] };
 	like $hint->(), qr/^most time of slow requests is write; .*: The network/, 'the longest stage';

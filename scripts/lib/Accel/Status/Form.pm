@@ -38,6 +38,7 @@ sub form ($page) {
 		stages   => stages($page->{stages}, $form->{stage_order}),
 		pools    => [map { { name => text($_), numbers($pools{$_}, qw(threads busy queued jobs oldest_ns)) } } order([qw(stat recheck read reread work)], keys %pools)],
 		devices  => [map { device($_) } rows($page->{devices})],
+		memory   => memory($page->{memory}, $counters),
 		oldest_ns => max(0, map { number(hash($_)->{oldest_ns}) } values %pools),
 		counters => { map { text($_) => number($counters->{$_}) } (sort keys %$counters)[0 .. min(ROWS_MAX, scalar keys %$counters) - 1] },
 	};
@@ -51,6 +52,17 @@ sub order ($known, @names) {
 
 sub device ($d) {
 	return { device => text($d->{device}), mount => text($d->{mount}), numbers($d, qw(busy queued oldest_ns refused)), stuck => $d->{stuck} ? 1 : 0 };
+}
+
+# undef: the server is too old; a number that its kernel does not have is undef, too.  The pressure is that of the cgroup, else of the machine.
+sub memory ($m, $c) {
+	return undef unless ref $m eq 'HASH' && defined $m->{limit_bytes};
+	my $of = hash(hash($m->{pressure})->{cgroup} // hash($m->{pressure})->{machine});
+	return {
+		(map { $_ => defined $m->{$_} ? number($m->{$_}) : undef } qw(limit_bytes used_bytes refault_bytes hotset_bytes)),
+		refaults_of => text($m->{refaults_of}), stalled_ns => defined $of->{some_ns} ? number($of->{some_ns}) : undef,
+		pages_gone => number($c->{'server.io.pages-gone'}), loop_waits => number($c->{'server.io.loop-waits'}),
+	};
 }
 
 sub stages ($all, $order) {
@@ -120,10 +132,19 @@ sub rates ($before, $after) {
 		seconds => $seconds, %per_s,
 		hit_ratio => $lookups > 0 ? max(0, $after->{hits} - $before->{hits}) / $lookups : undef,
 		cpu_percent => defined $after->{cpu_ns} ? max(0, $after->{cpu_ns} - $before->{cpu_ns}) / 1e7 / $seconds : undef,
+		memory => memory_between($before->{memory}, $after->{memory}, $seconds),
 		stages => stages_between($before->{stages}, $after->{stages}, $seconds),
 		pools => { map { $_->{name} => max(0, $_->{jobs} - ($pool{ $_->{name} } // { jobs => 0 })->{jobs}) / $seconds } @{ $after->{pools} } },
 		applications => [map { application_between($app{"$_->{block} $_->{name}"}, $_, $seconds) } @{ $after->{applications} }],
 	};
+}
+
+# Bytes and events in a second; stalled is the share of the time in which a process waited for memory.
+sub memory_between ($before, $after, $seconds) {
+	return undef unless $before && $after;
+	my %per_s = map { ("${_}_per_s" => defined $before->{$_} && defined $after->{$_} ? max(0, $after->{$_} - $before->{$_}) / $seconds : undef) } qw(refault_bytes pages_gone loop_waits stalled_ns);
+	my $stalled = delete $per_s{stalled_ns_per_s};
+	return { %per_s, stalled => defined $stalled ? min(1, $stalled / 1e9) : undef };
 }
 
 sub application_between ($before, $after, $seconds) {

@@ -2,7 +2,7 @@ package Accel::Top::Hint;
 # One sentence: what the screen shows, and which chapter of tuning.md has the setting. The order is that of its table.
 use v5.36;
 
-use constant { BUSY_PERCENT => 90, SLOW_NS => 1e9, OF_TOTAL => 0.5 };
+use constant { BUSY_PERCENT => 90, SLOW_NS => 1e9, OF_TOTAL => 0.5, AGAIN_BYTES => 1e6 };
 
 # '' if nothing stands out.
 sub sentence ($view) {
@@ -10,6 +10,8 @@ sub sentence ($view) {
 	return '' unless $s;
 	my ($stuck) = grep { $_->{stuck} } @{ $s->{devices} };
 	return 'a device is stuck: ' . ($stuck->{mount} ne '' ? $stuck->{mount} : $stuck->{device}) . chapter('Pages hang while the disk is busy') if $stuck;
+	my $again = $r && $r->{memory} ? $r->{memory}{refault_bytes_per_s} // 0 : 0;
+	return sprintf('memory is short: files that were dropped are read again, %.0f MB/s', $again / 1e6) . chapter('Memory is short') if $again >= AGAIN_BYTES;
 	my ($disk) = $l ? sort { $l->{disks}{$b}{util} <=> $l->{disks}{$a}{util} || $a cmp $b } keys %{ $l->{disks} } : ();
 	my ($full) = grep { $_->{threads} && $_->{busy} >= $_->{threads} && $_->{queued} } @{ $s->{pools} };
 	return "the disk $disk is the limit" . chapter('The disk is at 100 %') if $full && defined $disk && $l->{disks}{$disk}{util} >= BUSY_PERCENT;

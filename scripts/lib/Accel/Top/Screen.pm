@@ -63,7 +63,7 @@ sub head_lines ($v) {
 	my $who = $s ? "$s->{server} $s->{version}  $v->{where}  up " . uptime($s->{uptime_s}) : $v->{where} // 'this machine';
 	my @out = (['', $who . ($v->{paused} ? '  PAUSED' : '')]);
 	push @out, ['bad', "! $v->{error}"] if defined $v->{error};
-	push @out, rate_line($s, $r), connection_line($s), map { ['bad', "! $_->{id}: $_->{seen} $_->{do}"] } @{ $s->{advice} } if $s;
+	push @out, rate_line($s, $r), connection_line($s), memory_line($s, $r), map { ['bad', "! $_->{id}: $_->{seen} $_->{do}"] } @{ $s->{advice} } if $s;
 	push @out, cpu_line($v->{lanes}) if $v->{lanes};
 	my $hint = Accel::Top::Hint::sentence($v);
 	return @out, $hint ne '' ? ['bad', "! $hint"] : ();
@@ -98,6 +98,19 @@ sub connection_line ($s) {
 	my $c = $s->{connections};
 	my $state = $c->{by_state};
 	return ['', "connections $c->{open} of $c->{limit}: " . (%$state ? join('  ', map { "$state->{$_} $_" } qw(idle head body handle write close)) : "$c->{busy} requests wait")];
+}
+
+# Nothing for a server that does not tell.
+sub memory_line ($s, $r) {
+	my $m = $s->{memory} or return;
+	my $n = $r && $r->{memory};
+	my $waits = $n && ($n->{loop_waits_per_s} // 0) > 0;
+	return [$waits ? 'bad' : '', join '  ',
+		'memory ' . (defined $m->{used_bytes} ? bytes($m->{used_bytes}) . ' of ' : 'limit ') . bytes($m->{limit_bytes}),
+		$m->{hotset_bytes} ? 'held ' . bytes($m->{hotset_bytes}) : (),
+		$n ? (defined $n->{refault_bytes_per_s} ? 'again ' . bytes($n->{refault_bytes_per_s}) . '/s' : (), 'gone ' . count($n->{pages_gone_per_s}) . '/s',
+			defined $n->{stalled} ? 'stalled ' . percent(100 * $n->{stalled}) : ()) : (),
+		($waits ? '! ' : '') . "loop waits $m->{loop_waits}"];
 }
 
 sub cpu_line ($l) {
@@ -259,6 +272,8 @@ STAGE      where requests spend their time; p50, p99: of the last interval
            "(all)": since the start of the server, which is too old to tell
 THREADS    busy = all, and a queue: more threads, or a faster disk
 JOBS FOR   what the threads wait for; refused: its queue is full, or it is stuck
+memory     again: files dropped and read again; gone: windows that left before
+           they were sent; stalled: time that processes waited for memory
 DISK       of the kernel, as iostat -x: util, requests in the queue, time of one
 CPU        as vmstat: us sy id wa st; cs: context switches; blocked: processes
            that wait for a disk
