@@ -194,6 +194,14 @@ io_memory_status_metrics(const struct prom *p, const struct io_memory_status *m)
 
 /* ---------------------------------------------------------------- the log */
 
+static uint64_t
+since(uint64_t now, uint64_t then)
+{
+	if (now == PRESSURE_NONE || then == PRESSURE_NONE)
+		return (now);
+	return (now > then ? now - then : 0);
+}
+
 static size_t
 field(struct log_field *f, size_t n, const char *name, uint64_t v)
 {
@@ -207,12 +215,14 @@ io_memory_status_fields(const struct pressure *p, struct log_field f[IO_MEMORY_F
 {
 	enum pressure_scope of =
 	    psi_known(&p->psi[PRESSURE_CGROUP]) ? PRESSURE_CGROUP : PRESSURE_MACHINE;
+	struct pressure then;
 	size_t n = 0;
 
+	pressure_first(&then);
 	n = field(f, n, "memory_limit", p->limit_bytes);
 	n = field(f, n, "memory_used", p->used_bytes);
-	n = field(f, n, "refault_bytes", p->refault_bytes);
-	n = field(f, n, "stalled_some_us", p->psi[of].some_us);
-	n = field(f, n, "stalled_full_us", p->psi[of].full_us);
+	n = field(f, n, "refault_bytes", since(p->refault_bytes, then.refault_bytes));
+	n = field(f, n, "stalled_some_us", since(p->psi[of].some_us, then.psi[of].some_us));
+	n = field(f, n, "stalled_full_us", since(p->psi[of].full_us, then.psi[of].full_us));
 	return (n);
 }

@@ -30,7 +30,7 @@ static struct {
 static struct {
 	pthread_mutex_t lock;
 	pthread_cond_t asked;
-	struct pressure last;
+	struct pressure first, last;
 	bool wanted, running, refused; /* running: the thread; refused: there can be none */
 } looks = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	.asked = PTHREAD_COND_INITIALIZER,
@@ -157,6 +157,8 @@ publish(const struct pressure *p)
 {
 	pthread_mutex_lock(&looks.lock);
 	looks.last = *p;
+	if (looks.first.taken_ns == 0)
+		looks.first = *p;
 	looks.wanted = false;
 	pthread_mutex_unlock(&looks.lock);
 }
@@ -273,6 +275,14 @@ pressure_get(struct pressure *p)
 {
 	pthread_mutex_lock(&looks.lock);
 	*p = looks.last;
+	pthread_mutex_unlock(&looks.lock);
+}
+
+void
+pressure_first(struct pressure *p)
+{
+	pthread_mutex_lock(&looks.lock);
+	*p = looks.first;
 	pthread_mutex_unlock(&looks.lock);
 }
 

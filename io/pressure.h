@@ -55,6 +55,7 @@ void pressure_open(void);
 void pressure_ask(void);
 bool pressure_fresh(void);            /* there is one, or it cannot be had */
 void pressure_get(struct pressure *); /* the last look */
+void pressure_first(struct pressure *);
 
 /* Looks at once, and may take some ms: for threads that no client waits for. */
 void pressure_look(void);
