@@ -109,6 +109,18 @@ subtest 'what the charts show' => sub {
 	}
 };
 
+subtest 'memory: a level from look to look' => sub {
+	my @panels = @{ $chart{memory}{panels} };
+	is_deeply [map { $_->{y}{label} } @panels], ['read again, MB/s', 'stalled', 'events per second', 'held, MB'], 'what was read again, who waited, what was gone, what is held';
+	is_deeply $panels[0]{series}[0]{data}, [[0, 1], [10, 1], [10, 2], [20, 2], [20, 0], [30, 0], [30, 4], [40, 4]], '0 where the server had nothing to say';
+	my %calm = (%$model, memory => { over_time => [{ from => 0, at => 10, again_mb_per_s => 3, stalled => 0, gone_per_s => 0, waits_per_s => 0 }] });
+	my ($calm) = charts(bless(\%calm, ref $model), only => ['memory']);
+	is scalar @{ $calm->{panels} }, 2, 'no lane for what never happened';
+	for my $none ({ over_time => undef }, { over_time => [{ from => 900, at => 910 }] }, undef) {
+		is_deeply [charts(bless({ %$model, memory => $none }, ref $model), only => ['memory'])], [], 'no chart without lines about the time of the requests';
+	}
+};
+
 subtest 'names of lines' => sub {
 	my ($x, $y) = map { linear_axis('', 100, exact => 1) } 1, 2;
 	my $line = sub ($name, @points) { return { style => 'line', as => $name, label => $name, data => \@points } };

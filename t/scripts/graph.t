@@ -5,6 +5,8 @@ use Test::Graph qw(@CLASSIC @LATE ours json_line spew graph table);
 use Test::Util qw(slurp);
 use File::Temp ();
 use FindBin    ();
+use lib "$FindBin::Bin/../../scripts/lib";
+use Accel::Graph::Memory ();
 use JSON::PP   ();
 
 my $dir     = File::Temp->newdir;
@@ -80,6 +82,49 @@ subtest 'one sentence of advice follows from the numbers' => sub {
 	like table(map { ours(read => 3_000) } 1 .. 200)->{advice}, qr/^Nothing to change: the p99 is 3 ms\.$/, 'a fast log needs none';
 	like table(@CLASSIC)->{advice}, qr/read-queue with a p99 of 681 ms \(of only 3 requests\)/, 'a small sample is called small';
 	like table(ours(read => 5_000_000))->{advice}, qr/\(1 of 1 took over 4 s\)/, 'requests that gave up are mentioned';
+};
+
+# Lines of a server whose files do not fit: $again of the 400 cold requests are for files that were served before.
+sub cold_lines ($again) { return map { ours(start => 1173101341 + $_ / 10, read => 90_000, path => '/f' . ($_ <= $again ? $_ % 20 : $_)) } reverse 1 .. 400 }
+sub memory_lines (@mb) { return map { sprintf 'ts=%d.5 level=info ev=memory memory_limit=48000000 memory_used=47000000 refault_bytes=%d pages_gone=%d', 1173101341 + 10 * $_, 1e6 * $mb[$_], 3 * $_ } 0 .. $#mb }
+
+subtest 'memory is short' => sub {
+	my $t = table(cold_lines(300), memory_lines(100, 130, 160));
+	like $t->{advice}, qr/^The longest stage is read .* memory is short: the working set of 20 files needs about 2\.05 MB, and the server may use 48 MB, of which other programs have a part; 70 % of the cold requests were for files that had been served before, 60 MB of files were dropped and read again and 6 windows were gone before they were sent; give it more memory/, 'the advice has the evidence'
+		or diag $t->{advice};
+	unlike $t->{advice}, qr/[.] \S/, 'one sentence';
+	is_deeply [@{ $t->{memory} }{qw(files limit refault_bytes pages_gone)}], [20, 48e6, 60e6, 6], 'the figures are in the JSON';
+	like table(cold_lines(300), memory_lines(60))->{advice}, qr/60 MB of files were dropped/, 'one line has what happened since the start';
+	like table(cold_lines(300), map { my ($ts, $n) = /ts=(\S+) .*refault_bytes=(\d+)/; qq({"ts":$ts,"level":"info","ev":"memory","memory_limit":48000000,"refault_bytes":$n}) } memory_lines(100, 130, 160))->{advice}, qr/60 MB of files were dropped/, 'JSON';
+	like table(cold_lines(300), map { s/ev=memory/ev=counters accepts=3/r } memory_lines(100, 160))->{advice}, qr/60 MB of files/, 'the lines of counters';
+	like table(cold_lines(300), memory_lines(100, 130, 7, 37))->{advice}, qr/67 MB of files/, 'a server that was started again counts from 0';
+	my %other = (
+		'enough memory: files are cold once' => [cold_lines(0), memory_lines(0, 40)], 'enough memory: nothing was dropped' => [cold_lines(300), memory_lines(900, 900, 900)],
+		'a log without these lines' => [cold_lines(300)], 'little was dropped' => [cold_lines(300), memory_lines(0, 15)],
+	);
+	unlike table(@{ $other{$_} })->{advice}, qr/memory is short/, $_ for sort keys %other;
+	unlike table((map { ours(start => 1173101341 + $_ / 10, write => 90_000) } 1 .. 400), memory_lines(0, 900))->{advice}, qr/memory is short/, 'the clients take the time, not the disk';
+	like table((map { ours(start => 1173101341 + $_ / 10, read => 3_000) } 1 .. 400), memory_lines(0, 900))->{advice}, qr/^Nothing to change/, 'a fast log needs no advice';
+};
+
+subtest 'memory: any line, any number of files' => sub {
+	my @warned;
+	local $SIG{__WARN__} = sub ($text) { push @warned, $text };
+	my $m = Accel::Graph::Memory->new;
+	$m->other_line($_) for 'ts=1 level=info ev=memory ', 'ts=1 level=info ev=memory refault_bytes=', 'ts=1 level=info ev=memory refault_bytes=-5 pages_gone=1e9', 'ts=x level=info ev=memory refault_bytes=5',
+		'ts=1 level=info ev=memories refault_bytes=5', 'ts=1 level=warn ev=reply.failed path=" ev=memory refault_bytes=5"', 'ts=1 level=info ev=memory refault_bytes=' . '9' x 40,
+		'{"ts":1,"level":"info","ev":"memory","refault_bytes":"5"}', '{"ts":1,"level":"info","ev":"memory","refault_bytes":5', '{"ts":1,"level":"info","ev":"memory"}', "\xff" x 1000;
+	is_deeply $m->{samples}, [], 'no figure, no sample';
+	$m->other_line("ts=$_ level=info ev=memory refault_bytes=$_") for 1 .. 10_000;
+	cmp_ok scalar @{ $m->{samples} }, '<=', 1024, 'samples are bounded';
+	my $facts = $m->facts(1);
+	cmp_ok $facts->{refault_bytes}, '>', 9_900, '... and have nearly all of the time';
+	for my $round (1, 2) { $m->timing_line(qq(... path="/$_"), ['x', 1, 1000, 0]) for 1 .. 100_000 }
+	cmp_ok scalar keys %{ $m->{files} }, '<=', 32_768, 'files are bounded';
+	$facts = $m->facts(1);
+	ok abs($facts->{files} - 100_000) < 5_000 && abs($facts->{bytes} - 1e8) < 5e6 && abs($facts->{again} - 100_000) < 5_000, '... and counted by a sample' or diag "$facts->{files} $facts->{bytes} $facts->{again}";
+	is $facts->{sampled}, 1, '... which the report can say';
+	is_deeply \@warned, [], 'no warning';
 };
 
 subtest 'the advice is about cold requests, and about the backend in use' => sub {

@@ -56,6 +56,7 @@ sub full_model ($log, $name, $dir, $evil = '') {
 	$model->{before} = $old;
 	$model->{advice} = "Nothing to change$evil.";
 	$model->{lanes}  = [ map { { at => $_, us => 10, sy => 20 + $_ % 3, id => 30, wa => 40, disks => { "vda$evil" => { mount => "/data$evil", util => 60 + $_ % 30, queue => $_ % 7, await_ms => 8, read_mb_per_s => 12 } } } } 1 .. $model->{span} ];
+	$model->{memory} = { files => 9, bytes => 9e6, limit => 5e6, over_time => [ map { { from => 10 * $_ - 10, at => 10 * $_, again_mb_per_s => $_, stalled => 0.01 * $_, gone_per_s => 2, waits_per_s => 0.1, held_mb => 3 } } 1, 2, 4 ] };
 	$model->{sweep}  = { title => "threads$evil", x => 'read_threads', series => [ map { my $s = $_; { label => "server$s$evil", points => [ map { { x => 2**$_, mb_per_s => 10 - 5 / 2**$_ - $s, p99_ms => 9000 / 2**$_ } } 0 .. 6 ] } } 1, 2 ] };
 	$model->{load}   = [{ label => "run$evil", requests => 500, answered => 500, requests_per_s => 50, mb_per_s => 5, errors => { all => 0 }, latency => $model->{stages}{total}{all} }];
 	return $model;

@@ -10,6 +10,8 @@ use constant {
 	FEW         => 100,    # requests: too few for a p99
 	BUSY        => 90,     # percent of the time that a disk works: it has no more to give
 	MOST        => 0.5,    # share of requests that decides which program wrote the log
+	AGAIN       => 0.1,    # share of cold requests for files that had been served before: a cold start has none
+	DROPPED     => 16e6,   # bytes that the kernel dropped and read again: less is no matter of memory
 };
 
 # The reads of these backends wait in the kernel; no thread of the server reads.
@@ -75,6 +77,8 @@ sub sentence ($model) {
 }
 
 sub reason ($model, $stage) {
+	my $short = $OF_DISK{$stage} ? memory_short($model) : undef;
+	return $short if defined $short;
 	my $disk = busiest_disk($model);
 	return "the disk $disk->{name} is the limit, busy $disk->{util} % of the time, so more threads only make each request slower; "
 	    . 'fewer reads at a time, larger ones (server.network-chunk-size), more memory or more disks help' if $disk && $disk->{util} >= BUSY && $OF_DISK{$stage};
@@ -84,6 +88,22 @@ sub reason ($model, $stage) {
 	$kernel += $model->{backends}{$_} for grep { $KERNEL_READS{$_} } keys %{ $model->{backends} };
 	return ($kernel > $n * MOST ? \%KERNEL : \%SERVER)->{$stage};
 }
+
+# The sentence, or undef.  Two things must be seen: the server reads files again that it had served, and the kernel says that it dropped
+# them (refaults), which it does not with enough memory.  Files that are cold because they are new, or forgotten by the server, are not enough.
+sub memory_short ($model) {
+	my $m    = $model->{memory} // return undef;
+	my $cold = $model->{cold} || $model->{requests};
+	return undef unless ($m->{refault_bytes} // 0) >= DROPPED && $m->{again} >= AGAIN * $cold && $m->{refault_bytes} >= AGAIN * $m->{again_bytes};
+	my $set = sprintf 'memory is short: the working set of %d files needs about %s', $m->{files}, megabytes($m->{bytes});
+	$set .= sprintf ', and the server may use %s', megabytes($m->{limit}) if $m->{limit};
+	$set .= ', of which other programs have a part' if $m->{limit} && $m->{bytes} < $m->{limit} / 2;
+	my $gone = $m->{pages_gone} ? " and $m->{pages_gone} windows were gone before they were sent" : '';
+	return $set . sprintf '; %.0f %% of the cold requests were for files that had been served before, %s of files were dropped and read again%s; '
+	    . 'give it more memory (MemoryMax= of its unit, or the machine), or fewer files', 100 * $m->{again} / $cold, megabytes($m->{refault_bytes}), $gone;
+}
+
+sub megabytes ($bytes) { return $bytes >= 10e9 ? sprintf '%.0f GB', $bytes / 1e9 : brief($bytes / 1e6) . ' MB' }
 
 # { name, util }: means over the lanes.
 sub busiest_disk ($model) {

@@ -7,6 +7,7 @@ use Accel::Graph::Style qw(@STACK text_of);
 use Accel::Graph::Charts::Classic qw(stacked_chart stage_chart);
 use Accel::Graph::Charts::Compare qw(compare_chart);
 use Accel::Graph::Charts::Lanes   qw(lanes_chart);
+use Accel::Graph::Charts::Memory  qw(memory_chart);
 use Accel::Graph::Charts::Spread  qw(breakdown_chart curve_chart cdf_chart heat_chart percentile_table);
 use Accel::Graph::Charts::Sweep   qw(sweep_chart load_chart);
 
@@ -24,6 +25,7 @@ my @CHARTS = (
 	[heat              => sub ($f, $m) { $f->{requests} ? heat_chart($f, $m->{heat}) : () }],
 	[compare           => sub ($f, $m) { $f->{requests} && $m->{before} ? compare_chart($f, $m->{before}, $m) : () }],
 	[lanes             => sub ($f, $m) { $m->{data} && $m->{lanes} ? lanes_chart($f, $m->{lanes}) : () }],
+	[memory            => sub ($f, $m) { $f->{requests} && $m->{memory} && $m->{memory}{over_time} ? memory_chart($f, $m->{memory}) : () }],
 	[sweep             => sub ($f, $m) { $m->{sweep} ? sweep_chart($f, $m->{sweep}) : () }],
 	[load              => sub ($f, $m) { $m->{load} ? load_chart($f, $m->{load}) : () }],
 );

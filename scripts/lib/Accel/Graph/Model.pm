@@ -32,6 +32,7 @@ sub of_log ($class, $stats, %arg) {
 	delete $total->{$_} for grep { !$total->{$_}{requests} } keys %$total;
 	$self->{accel} = $self->{backends}{network_fcgi_stat_accel} // 0;
 	$self->add_cells($stats);
+	$self->{memory} = $arg{memory}->facts($stats->{first}) if $arg{memory};
 	return $self;
 }
 
@@ -179,6 +180,7 @@ is escaped where it is printed.
   breakdown  see below
   data       { path, columns }, see below; only if a data file is written
   before     another model: the older log of --before, or missing
+  memory     see below, or missing
   lanes      see below, or missing
   sweep      see below, or missing
   load       see below, or missing
@@ -228,6 +230,15 @@ C<max_us>: { stacked, "read-queue-wait", read, write }, the largest values of th
 =head2 before
 
 The model of the older log, with all keys of a log but C<data> and C<advice>.
+
+=head2 memory
+
+  { files, bytes => of files that were asked for more than once, each counted once; sampled => 1 if there were too many to count,
+    again, again_bytes => cold requests for a file that had been served before, limit => bytes that the server may use,
+    refault_bytes, stalled_some_us, pages_gone, loop_waits => how much they grew,
+    over_time => [{ from, at => seconds since the first request, again_mb_per_s, stalled => share, gone_per_s, waits_per_s, held_mb }, ...] }
+
+From the lines C<ev=memory> and C<ev=counters> of the same log; a number that they lack is undef, and over_time is missing with fewer than two lines.
 
 =head2 lanes
 

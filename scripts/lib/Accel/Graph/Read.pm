@@ -135,7 +135,7 @@ sub absurd ($what, $value, $unit, $to_us) {
 # ---------------------------------------------------------------- many lines
 
 sub new ($class, %arg) {
-	return bless { on_row => $arg{on_row}, on_block => $arg{on_block} // sub { }, lines => 0, timing => 0, rejected => 0, first_rejects => [],
+	return bless { on_row => $arg{on_row}, on_block => $arg{on_block} // sub { }, memory => $arg{memory}, lines => 0, timing => 0, rejected => 0, first_rejects => [],
 		warn => $arg{warn} // sub ($text) { warn "$text\n" } }, $class;
 }
 
@@ -182,15 +182,18 @@ sub end ($self, $log) {
 }
 
 sub lines ($self, $log, @lines) {
-	my $on_row = $self->{on_row};
+	my ($on_row, $memory) = @$self{qw(on_row memory)};
 	my $nr     = $log->{nr};
 	my $rows   = 0;
 	for my $line (@lines) {
 		$nr++;
-		my $row = length $line <= MAX_LINE ? parse_line($line) // next : 'longer than ' . MAX_LINE . ' bytes';
-		if (ref $row) {
+		my $row = length $line <= MAX_LINE ? parse_line($line) : 'longer than ' . MAX_LINE . ' bytes';
+		if (!defined $row) {
+			$memory->other_line($line) if $memory;
+		} elsif (ref $row) {
 			$rows++;
 			$on_row->($row);
+			$memory->timing_line($line, $row) if $memory;
 		} else {
 			$self->reject($log->{label}, $nr, $row);
 		}

@@ -146,6 +146,10 @@ sub log_json ($model, $curves) {
 		stages => \%stages, rounded => $model->{rounded} ? JSON::PP::true : JSON::PP::false, files => [map { printable($_) } @{ $model->{files} }],
 		map { defined $model->{$_} ? ($_ => $model->{$_}) : () } qw(hot cold advice),
 	);
+	if (my $memory = $model->{memory}) {
+		$out{memory} = { %$memory };
+		delete $out{memory}{over_time} unless $curves;
+	}
 	@out{qw(over-time heat breakdown)} = @$model{qw(over_time heat breakdown)} if $curves;
 	return \%out;
 }
