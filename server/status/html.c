@@ -372,6 +372,8 @@ pressure(struct buf *out, const struct pressure *p)
 		"all processes", "some, since the start", NULL };
 	unsigned i;
 
+	if (!psi_known(&p->psi[PRESSURE_MACHINE]) && !psi_known(&p->psi[PRESSURE_CGROUP]))
+		return;
 	table_begin(out, "Memory pressure", columns);
 	for (i = 0; i < PRESSURE_SCOPES; i++) {
 		const struct psi *psi = &p->psi[i];
