@@ -161,5 +161,7 @@ cgroup_open(const struct cgroup *c, const char *name)
 
 	(void)snprintf(path, sizeof(path), "%s/%s", c->path, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-	return (fd < 0 ? -errno : fd);
+	if (fd < 0)
+		return (-errno);
+	return (fd);
 }
