@@ -11,6 +11,7 @@
  *   check.c       -t: finds what a start would refuse, and makes nothing
  *   start.c       sockets, limits, user, pid file, messages to the service manager
  *   helper.c      the state of the helper process
+ *   memory.c      what stays in memory
  *   sandbox.c     the directories that the confined server may use
  *   logs.c        error log and access logs
  *   generation.c  one configuration with its workers and pools
@@ -200,7 +201,10 @@ struct group;
  * does not exist, or NULL. */
 const char *process_find_user(const struct conf *, struct passwd **, struct group **);
 int process_become(const struct conf *);
-void process_core_files(const struct conf *); /* after process_become() */
+struct lock_memory;
+void process_lock_program(const struct conf *, struct lock_memory *); /* before process_become() */
+void process_lock_rest(const struct conf *, struct lock_memory *);    /* after it; logs both */
+void process_core_files(const struct conf *);                         /* after process_become() */
 /* Call it before there are threads.  0, also if the kernel has no sandbox; -errno: logged. */
 int process_sandbox(struct process *, const struct config *);
 /* False: the sandbox closes a directory of the configuration; *why names it. */

@@ -18,6 +18,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/meters.h"
+#include "io/lock_memory.h"
 #include "server/conn/conn.h"
 #include "server/process/impl.h"
 #include "server/process/starter.h"
@@ -268,9 +269,14 @@ run(struct process *ps, struct config *config)
 static int
 confine(struct process *ps, const struct config *config)
 {
-	if (process_become(config_global(config)) != 0)
+	const struct conf *c = config_global(config);
+	struct lock_memory lm;
+
+	process_lock_program(c, &lm);
+	if (process_become(c) != 0)
 		return (EX_NOPERM);
-	process_core_files(config_global(config));
+	process_core_files(c);
+	process_lock_rest(c, &lm);
 	return (process_sandbox(ps, config) == 0 ? 0 : EX_CONFIG);
 }
 
