@@ -7,6 +7,10 @@
 
 #include "io/io.h"
 
+#ifndef MADV_DONTNEED_LOCKED
+#define MADV_DONTNEED_LOCKED 24 /* not in the headers of glibc before 2.36 */
+#endif
+
 #define PAGE 4096u
 #define MANY 10000u /* entries from which on the pages of the table are given back */
 
@@ -43,8 +47,9 @@ give_pages_back(struct lookup_table *t)
 	uintptr_t from = ((uintptr_t)t->slot + PAGE - 1) / PAGE * PAGE;
 	uintptr_t to = (uintptr_t)(t->slot + t->mask + 1) / PAGE * PAGE;
 
-	if (t->most > MANY && to > from)
-		(void)madvise((void *)from, to - from, MADV_DONTNEED);
+	/* the first fails for memory that is locked, the second is unknown before Linux 5.18 */
+	if (t->most > MANY && to > from && madvise((void *)from, to - from, MADV_DONTNEED) != 0)
+		(void)madvise((void *)from, to - from, MADV_DONTNEED_LOCKED);
 	t->most = 0;
 }
 
