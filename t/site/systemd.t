@@ -85,6 +85,7 @@ subtest 'accel-server starts, with no more rights than it needs' => sub {
 	like $status, qr/^CapBnd:\s+0*400$/m, 'one capability, for ports below 1024';
 	like $status, qr/^NoNewPrivs:\s+1$/m, 'no new privileges';
 	like $status, qr/^Seccomp_filters:\s+([2-9]|\d\d+)$/m, 'the filter of systemd, and its own';
+	like $status, qr/^VmLck:\s+[1-9]\d{3,} kB$/m, 'the program is locked in memory';
 	is slurp($sd->path('/run/stat-accel/accel-server.pid')) =~ s/\s//gr, $pid, 'its pid file';
 	my @log = stat $sd->path('/var/log/stat-accel/access.log');
 	is getgrgid($log[5]), 'adm', 'the group adm reads logs';

@@ -47,6 +47,13 @@ subtest 'few rights' => sub {
 	}
 };
 
+subtest 'the server may lock its memory' => sub {
+	plan skip_all => 'no systemd-analyze' if !find_program('systemd-analyze');
+	like slurp("$examples/systemd/accel-server.service"), qr/^LimitMEMLOCK=infinity$/m, 'as much as it has';
+	my %may = map { $_ => 1 } Test::UnitFilter::calls('accel-server');
+	is_deeply [grep { !$may{$_} } qw(mlock mlock2 mlockall setrlimit prlimit64)], [], 'with the calls that it uses';
+};
+
 subtest 'every file that a unit names has its other half' => sub {
 	for my $unit (qw(accel-server fcgi-stat-accel)) {
 		my $text = slurp("$examples/systemd/$unit.service");
