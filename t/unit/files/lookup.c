@@ -2,6 +2,8 @@
 #include <errno.h>
 #include <glib.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
 #include "base/clock.h"
 #include "files/lookup.h"
 #include "io/loop/sim.h"
@@ -190,6 +192,58 @@ test_age(void)
 	down();
 }
 
+/* Pages of the table that have memory. */
+static size_t
+pages_used(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE), n = 0, i;
+	uintptr_t from = ((uintptr_t)table.slot + page - 1) / page * page;
+	size_t pages = (size_t)((uintptr_t)(table.slot + table.mask + 1) - from) / page;
+	unsigned char *is = g_malloc(pages);
+
+	g_assert_cmpint(mincore((void *)from, pages * page, is), ==, 0);
+	for (i = 0; i < pages; i++)
+		n += is[i] & 1;
+	g_free(is);
+	return (n);
+}
+
+/* 1024 pages of 512 slots, and ten entries in each page. */
+static void
+fill_and_empty(bool locked)
+{
+	static struct lookup *l[10 << 10];
+	size_t i;
+
+	io = sim_new();
+	g_assert_cmpint(lookup_init(&table, io, 1 << 19, count_free), ==, 0);
+	if (locked &&
+	    mlock2(table.slot, (table.mask + 1) * sizeof(*table.slot), MLOCK_ONFAULT) != 0)
+		g_test_skip("the limit of locked memory is too low");
+	for (i = 0; i < G_N_ELEMENTS(l); i++) {
+		l[i] = lookup_new(&table, sizeof(*l[i]), NULL, text_of("a"), i * 512);
+		g_assert_nonnull(l[i]);
+		lookup_add(l[i]);
+	}
+	g_assert_cmpuint(pages_used(), >=, 1000);
+	for (i = 0; i < G_N_ELEMENTS(l); i++)
+		lookup_remove(l[i]);
+	g_assert_cmpuint(pages_used(), <, 10);
+	down();
+}
+
+static void
+test_pages(void)
+{
+	fill_and_empty(false);
+}
+
+static void
+test_pages_locked(void)
+{
+	fill_and_empty(true);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -198,5 +252,7 @@ main(int argc, char **argv)
 	g_test_add_func("/lookup/waiters", test_waiters);
 	g_test_add_func("/lookup/bounds", test_bounds);
 	g_test_add_func("/lookup/age", test_age);
+	g_test_add_func("/lookup/an empty table has no pages", test_pages);
+	g_test_add_func("/lookup/nor when it is locked", test_pages_locked);
 	return (g_test_run());
 }
