@@ -25,7 +25,7 @@ configuration; C<http> lines for nginx's http block; C<name> what to call it; C<
 C<aio threads>; C<file_cache> 0 for nginx without C<open_file_cache>; C<stat_cache> lighttpd's C<server.stat-cache-engine>; C<directio> nginx's C<directio> for all files; C<workers> processes or threads (1);
 C<read_ahead>, C<noatime> and C<timing> of accel; C<accel_tcp> for a stat-accel on 127.0.0.1; C<threads> for accel's stat and read pools and for stat-accel; C<stat_threads> and
 C<read_threads> for one of these pools; C<via_stat_accel> makes accel ask a stat-accel of its own
-first; C<file> is a configuration of lighttpd to use as it is, with C<env>, a hash of variables for it (PORT is added); C<proxy> makes it pass requests on, see L<Accel::Peer::Proxy>; C<cache> makes nginx answer from its cache, see L<Accel::Peer::Cache>; C<port>; C<program>, another build of this kind; C<at_end>, code that the keeper runs when all processes have ended.
+first; C<file> is a configuration of lighttpd to use as it is, with C<env>, a hash of variables for it (PORT is added); C<proxy> makes it pass requests on, see L<Accel::Peer::Proxy>; C<cache> makes nginx answer from its cache, see L<Accel::Peer::Cache>; C<port>; C<program>, another build of this kind; C<group>, the directory of a cgroup for its processes; C<at_end>, code that the keeper runs when all processes have ended.
 
 C<front> puts a stat-accel of its own before nginx or lighttpd: each request is first asked there (auth_request, an
 authorizer) and served when the file is warm; its CPU time counts. C<exempt> is a path, or a list of them, that goes
@@ -158,6 +158,7 @@ sub _keep {
 		open STDOUT, '>', "$self->{dir}/out";
 		open STDERR, '>&', \*STDOUT;
 		$SIG{TERM} = 'DEFAULT';
+		put("$self->{group}/cgroup.procs", $$) if $self->{group};
 		{ no warnings; exec @cmd }
 		POSIX::_exit(127);
 	}
