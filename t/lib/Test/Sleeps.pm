@@ -18,18 +18,19 @@ between the switch away from a thread and its wake-up: in state D, or in state S
 state S). Time in which the thread could run and had no processor is no sleep. C<sampled> reads F</proc/PID/task/TID/stat> every 2 ms where there is no tracefs: it
 sees state D only.
 
-C<stop> returns C<how>, C<slept_ms> (the longest sleep), C<slept_in> (the system call, or "a page fault"), C<slept_sum_ms>, C<seconds> (of all), C<sleeps> (those of 1 ms and more), C<call_ms>
-and C<call> (the longest system call, with its waits for a processor), and C<lost>, events that did not fit.
+C<stop> returns C<how>, C<slept_ms> (the longest sleep), C<slept_in> (the system call, or "a page fault"), C<slept_sum_ms>, C<seconds> (of all threads together), C<sleeps> (those of 1 ms and more), C<call_ms>
+and C<call> (the longest system call, with its waits for a processor), C<ready_ms> (the longest time that a thread could run and had no processor), and C<lost>, events that did not fit.
 
 =cut
 
 use v5.36;
 use Accel::Namespace ();
 use Accel::Util qw(put slurp);
+use List::Util qw(min);
 use POSIX ();
 use Time::HiRes qw(sleep time);
 
-use constant { PREFIX => 'accel-test-', BUFFER_KB => 24_576, SAMPLE_S => 0.002, AT => '/sys/kernel/tracing' };
+use constant { PREFIX => 'accel-test-', BUFFER_KB => 262_144, SAMPLE_S => 0.002, AT => '/sys/kernel/tracing' };
 
 # Names of system calls of x86_64; others are numbers.
 my %CALL = (0 => 'read', 1 => 'write', 2 => 'open', 3 => 'close', 4 => 'stat', 5 => 'fstat', 9 => 'mmap', 11 => 'munmap', 16 => 'ioctl', 17 => 'pread64',
@@ -64,8 +65,9 @@ sub _trace ($self) {
 	my $at = $instances . PREFIX . "$$-" . $number++;
 	mkdir $at or die "$at: $!\n";
 	$self->{trace} = $at;
+	$self->_keeper($at);
 	put("$at/tracing_on", 0);
-	put("$at/buffer_size_kb", BUFFER_KB);
+	put("$at/buffer_size_kb", min(BUFFER_KB / 4, BUFFER_KB / (() = glob "$at/per_cpu/cpu*")));
 	put("$at/set_event_pid", join ' ', @{ $self->{tids} });
 	put("$at/events/raw_syscalls/filter", join ' && ', map { "id != $_" } @WAITS);
 	put("$at/events/$_/enable", 1) for qw(raw_syscalls/sys_enter raw_syscalls/sys_exit sched/sched_switch sched/sched_waking);
@@ -73,6 +75,18 @@ sub _trace ($self) {
 	put("$at/trace_marker", "begin\n");
 	$self->{asleep} = { map { my ($nr) = _asleep($_); defined $nr ? ($_ => $nr) : () } @{ $self->{tids} } };
 	return;
+}
+
+# Instances outlive their makers. A child sees the end of this program, however it ends.
+sub _keeper ($self, $at) {
+	pipe my $life, $self->{lifeline} or die "pipe: $!";
+	$self->{keeper} = fork // die "fork: $!";
+	return if $self->{keeper};
+	close $self->{lifeline};
+	@SIG{qw(INT TERM HUP)} = ('IGNORE') x 3;
+	sysread $life, my $nothing, 1;
+	rmdir $at or sleep(0.2), rmdir $at;
+	POSIX::_exit(0);
 }
 
 # Of a thread that sleeps where it must not already: the number of its system call, -1 in a page fault.
@@ -95,11 +109,19 @@ sub _exit ($seen, $now, $t) {
 }
 
 sub _leave ($now, $t, $state) {
+	$now->{ready} = $t if $state =~ /^R/;
 	$now->{away} = $t if $state =~ /^D/ || $state =~ /^S/ && defined $now->{nr};
 	return;
 }
 
+sub _run ($seen, $now, $t) {
+	my $ms = 1000 * ($t - (delete $now->{ready} // return));
+	$seen->{ready_ms} = $ms if $ms > $seen->{ready_ms};
+	return;
+}
+
 sub _wake ($seen, $now, $t) {
+	$now->{ready} //= $t;
 	my $since = delete $now->{away} // return;
 	my $ms = 1000 * ($t - $since);
 	$seen->{slept_sum_ms} += $ms;
@@ -110,14 +132,18 @@ sub _wake ($seen, $now, $t) {
 }
 
 sub _parsed ($self, $fh) {
-	my %seen = (how => 'trace', slept_ms => 0, slept_in => '', slept_sum_ms => 0, sleeps => 0, call_ms => 0, call => '');
+	my %seen = (how => 'trace', slept_ms => 0, slept_in => '', slept_sum_ms => 0, sleeps => 0, call_ms => 0, call => '', ready_ms => 0);
 	my %now = map { my $nr = $self->{asleep}{$_}; $_ => defined $nr ? { away => $self->{begin}, $nr >= 0 ? (nr => $nr, entered => $self->{begin}) : () } : {} }
 	    @{ $self->{tids} };
 	while (<$fh>) {
 		my ($tid, $t, $event) = /-(\d+)\s+\[\d+\]\s+\S+\s+([\d.]+): (\w+):/ or next;
 		if ($event eq 'sys_enter') { _enter($now{$tid}, $t, $1) if $now{$tid} && /: NR (\d+)/ }
 		elsif ($event eq 'sys_exit') { _exit(\%seen, $now{$tid}, $t) if $now{$tid} }
-		elsif ($event eq 'sched_switch') { _leave($now{$1}, $t, $2) if / prev_pid=(\d+) .*prev_state=(\S+)/ && $now{$1} }
+		elsif ($event eq 'sched_switch') {
+			my ($from, $state, $to) = / prev_pid=(\d+) .*prev_state=(\S+) .* next_pid=(\d+)/ or next;
+			_leave($now{$from}, $t, $state) if $now{$from};
+			_run(\%seen, $now{$to}, $t) if $now{$to};
+		}
 		elsif ($event eq 'sched_waking') { _wake(\%seen, $now{$1}, $t) if / pid=(\d+)/ && $now{$1} }
 	}
 	# What goes on at the end counts until the end.
@@ -143,7 +169,7 @@ sub _traced ($self) {
 	seek $fh, 0, 0;
 	my $seen = $self->_parsed($fh);
 	close $fh;
-	return { %$seen, seconds => $self->{end} - $self->{begin}, lost => $lost };
+	return { %$seen, seconds => ($self->{end} - $self->{begin}) * @{ $self->{tids} }, lost => $lost };
 }
 
 # ---------------------------------------------------------------- samples
@@ -180,7 +206,7 @@ sub _sampled ($self) {
 	close delete $self->{lifeline};
 	sysread $self->{told}, my $said, 200;
 	waitpid delete $self->{sampler}, 0;
-	my %seen = (how => 'sampled', slept_in => 'state D', call_ms => undef, call => '', lost => 0, seconds => time - $self->{begin});
+	my %seen = (how => 'sampled', slept_in => 'state D', call_ms => undef, ready_ms => undef, call => '', lost => 0, seconds => (time - $self->{begin}) * @{ $self->{tids} });
 	@seen{qw(slept_ms slept_sum_ms sleeps)} = split ' ', $said // '0 0 0';
 	return \%seen;
 }
@@ -195,9 +221,9 @@ sub stop ($self) {
 }
 
 sub _remove ($self) {
-	my $at = delete $self->{trace} // return;
-	eval { put("$at/$_", 0) for qw(tracing_on events/enable) };
-	rmdir $at or sleep(0.1), rmdir $at;
+	return unless delete $self->{trace};
+	close delete $self->{lifeline};
+	waitpid $self->{keeper}, 0;
 	return;
 }
 
