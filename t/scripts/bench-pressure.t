@@ -27,7 +27,7 @@ subtest 'what a trace says' => sub {
 		return Test::Sleeps::_parsed({ tids => [7, 8], begin => 10, end => 12, asleep => $asleep }, $fh);
 	};
 	my $idle = $seen->({}, $switch->(10.1, 7, 'S', 0), $wake->(11.9, 7), $switch->(11.95, 0, 'R', 7));
-	is_deeply [map { 0 + sprintf '%.3f', $_ } @$idle{qw(slept_ms call_ms ready_ms)}], [0, 0, 50], 'waiting for events is no sleep; waiting for a processor is told apart';
+	is_deeply [map { 0 + sprintf '%.3f', $_ } @$idle{qw(slept_ms call_ms ready_ms)}], [0, 0, 50], 'waiting for events is no sleep; waiting for a processor is counted apart';
 	my $disk = $seen->({}, $event->(7, 10.1, 'sys_enter: NR 40 (5, 6, 0, 0, 0, 0)'), $switch->(10.2, 7, 'D', 0), $wake->(10.6, 7), $switch->(10.7, 0, 'R', 7),
 		$event->(7, 10.8, 'sys_exit: NR 40 = 100'), $switch->(10.9, 3, 'D', 4), $wake->(11.9, 3));
 	is_deeply [map { /\d/ ? 0 + sprintf '%.3f', $_ : $_ } @$disk{qw(slept_ms slept_in call_ms call sleeps)}], [400, 'sendfile', 700, 'sendfile', 1],
@@ -36,6 +36,14 @@ subtest 'what a trace says' => sub {
 	is_deeply [@$fault{qw(slept_ms slept_in)}], [1500, 'a page fault'], 'a sleep that goes on at the end';
 	my $before = $seen->({ 8 => 257 });
 	is_deeply [@$before{qw(slept_ms slept_in call_ms)}], [2000, 'openat', 2000], '... and one that lasts from the beginning to the end';
+};
+
+subtest 'samples where there is no trace' => sub {
+	no warnings 'redefine';
+	local *Test::Sleeps::_trace = sub { die "no tracefs\n" };
+	my $seen = Test::Sleeps->start($$)->stop;
+	is_deeply [@$seen{qw(how slept_ms sleeps)}], ['sampled', 0, 0], 'a thread that runs does not sleep';
+	is +Test::Sleeps->start->stop, undef, 'of no threads there are no figures';
 };
 
 subtest 'wrong words' => sub {

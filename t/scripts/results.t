@@ -59,6 +59,12 @@ subtest 'tables' => sub {
 	is_deeply [sort keys %$block], ['hot'], 'blocks whose steps were run';
 	like $block->{hot}, qr/^\| 1 kB, keep-alive \| 200,000 req\/s \| \*\*2\.00\*\* \| \*\*1\.25\*\* \| 5\.00, 5\.00, 5\.00, 5\.00 \|$/m, 'ratios are to ours';
 	is scalar(() = $block->{hot} =~ /^\|/mg), 4, 'a row for each case that was measured';
+
+	my $cell = sub { return { alone_p99 => 0.25, p99 => 0.5, slept_ms => 21.94, cold_mb => 71.6, answered_pc => 49.75, cold_stuck => 20, @_ } };
+	my $of = { map { my $disk = $_; $disk => { adaptive => $cell->(), apache => $cell->(slept_ms => undef, answered_pc => 100, cold_stuck => 0) } } qw(slow hung) };
+	my $pressure = Test::Results::Tables->blocks({ pressure => { pressure => { '50 %' => $of } } })->{pressure};
+	like $pressure, qr/^\| accel-server, `adaptive` \| 0\.250 \| \*\*0\.500\*\* \| 21\.9 \| 71\.6 \| \*\*50 %\*\* \| 0\.500 \| 21\.9 \| 20 \|$/m, 'memory that is short';
+	like $pressure, qr/^\| Apache, event \| 0\.250 \| 0\.500 \| - \| 71\.6 \| 100 % \| 0\.500 \| - \| 0 \|$/m, '... and a server without a loop';
 };
 
 is_deeply [grep { !Test::Results->seconds($_) } Test::Results->steps], [], 'each step says how long it takes';

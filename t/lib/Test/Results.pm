@@ -40,6 +40,7 @@ my @STEPS = (
 	[hotcost => 50, qw(scripts/bench --hotcost --quick)],
 	[accel => 200, qw(scripts/bench --accel --quick --rounds 2)],
 	[cold => 380, qw(scripts/bench --cold --quick --rounds 2)],
+	[pressure => 240, qw(scripts/bench --pressure --quick --disk slow --disk hung)],
 	map({ ["2007-$_->[0]", $_->[1], 'scripts/accel-bench', "2007-$_->[0]", '--quick'] } ['cold-small', 100], ['cold-large', 100],
 		['hot', 80], ['threads', 80], ['stat-accel', 25], ['noatime', 25], ['november', 75]),
 	[starvation => 45, qw(scripts/accel-bench starvation --quick)],

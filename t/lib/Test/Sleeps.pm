@@ -33,7 +33,7 @@ use Time::HiRes qw(sleep time);
 use constant { PREFIX => 'accel-test-', BUFFER_KB => 262_144, SAMPLE_S => 0.002, AT => '/sys/kernel/tracing' };
 
 # Names of system calls of x86_64; others are numbers.
-my %CALL = (0 => 'read', 1 => 'write', 2 => 'open', 3 => 'close', 4 => 'stat', 5 => 'fstat', 9 => 'mmap', 11 => 'munmap', 16 => 'ioctl', 17 => 'pread64',
+my %CALL = (0 => 'read', 1 => 'write', 2 => 'open', 3 => 'close', 4 => 'stat', 5 => 'fstat', 9 => 'mmap', 10 => 'mprotect', 11 => 'munmap', 12 => 'brk', 16 => 'ioctl', 17 => 'pread64',
 	19 => 'readv', 20 => 'writev', 28 => 'madvise', 40 => 'sendfile', 44 => 'sendto', 45 => 'recvfrom', 46 => 'sendmsg', 47 => 'recvmsg', 48 => 'shutdown',
 	54 => 'setsockopt', 56 => 'clone', 72 => 'fcntl', 149 => 'mlock', 187 => 'readahead', 202 => 'futex', 209 => 'io_submit', 221 => 'fadvise64', 233 => 'epoll_ctl',
 	257 => 'openat', 262 => 'newfstatat', 275 => 'splice', 288 => 'accept4', 295 => 'preadv', 327 => 'preadv2', 332 => 'statx', 437 => 'openat2', 451 => 'cachestat');

@@ -20,9 +20,9 @@ use v5.36;
 use POSIX qw(floor);
 
 my %NEEDS = (
-	hot => [qw(hot idle)], accel => ['accel'], cold => ['cold'], fcgi => ['fcgi'], asking => ['hotcost'], load => ['load'],
+	hot => [qw(hot idle)], accel => ['accel'], cold => ['cold'], fcgi => ['fcgi'], asking => ['hotcost'], load => ['load'], pressure => ['pressure'],
 );
-my %MAKE = (hot => \&_hot, accel => \&_accel, cold => \&_cold, fcgi => \&_fcgi, asking => \&_asking, load => \&_load);
+my %MAKE = (hot => \&_hot, accel => \&_accel, cold => \&_cold, fcgi => \&_fcgi, asking => \&_asking, load => \&_load, pressure => \&_pressure);
 
 sub blocks ($class, $figures) {
 	my %block;
@@ -113,6 +113,26 @@ sub _cold ($figures) {
 	my $disk = number($through->{'16-spindles'}{rig}{mb});
 	return table(['', 'alone', 'beside 1 client of cold 100 kB', '1 of cold 10 MB', '20 of cold 100 kB', 'hot served beside those, of 1000',
 		"cold 100 kB files, MB/s of $disk"], @rows);
+}
+
+# Half of the files fit into memory.  A row for each server: what the hot file waits, and what its loop did.
+my @PRESSED = (map({ [$_, "accel-server, `$_`"] } qw(adaptive linux-sendfile gthread-aio writev gthread-sendfile posix-aio linux-aio-sendfile io-uring)),
+	['nginx', 'nginx'], ['nginx-aio', 'nginx, `aio threads`'], ['lighttpd', 'lighttpd'], ['apache', 'Apache, event'],
+	['nginx+accel', 'nginx + fcgi-stat-accel'], ['lighttpd+accel', 'lighttpd + fcgi-stat-accel']);
+
+sub _pressure ($figures) {
+	my ($slow, $hung) = @{ $figures->{pressure}{'50 %'} }{qw(slow hung)};
+	my $slept = sub ($m) { return defined $m->{slept_ms} ? number($m->{slept_ms}) : '-' };
+	my @rows;
+	for my $row (@PRESSED) {
+		my ($name, $title) = @$row;
+		my ($s, $h) = ($slow->{$name} // next, $hung->{$name} // next);
+		my $emphasis = $name eq 'adaptive' || $name =~ /\+accel/ ? \&bold : sub ($text) { $text };
+		push @rows, [$title, number($s->{alone_p99}), $emphasis->(number($s->{p99})), $slept->($s), number($s->{cold_mb}),
+			$emphasis->(sprintf '%.0f %%', $h->{answered_pc}), number($h->{p99}), $slept->($h), $h->{cold_stuck}];
+	}
+	return table(['memory for half of the files', 'hot p99 alone, ms', 'beside 20 cold clients, slow disk', 'longest sleep of the loop, ms', 'cold MB/s',
+		'the disk hangs: hot requests answered', 'p99, ms', 'longest sleep of the loop, ms', 'cold requests without an end'], @rows);
 }
 
 sub _fcgi ($figures) {
