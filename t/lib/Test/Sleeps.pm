@@ -91,9 +91,9 @@ sub _keeper ($self, $at) {
 
 # Of a thread that sleeps where it must not already: the number of its system call, -1 in a page fault.
 sub _asleep ($tid) {
+	# A thread that just runs has no number: "running".
+	my ($nr) = slurp("/proc/$tid/syscall") =~ /^(-?\d+)/ or return;
 	my ($state) = slurp("/proc/$tid/stat") =~ /.*\) (\S)/ or return;
-	my ($nr) = slurp("/proc/$tid/syscall") =~ /^(-?\d+)/;
-	$nr //= -1;
 	return if $state ne 'D' && ($state ne 'S' || grep { $_ == $nr } @WAITS, -1);
 	return $nr;
 }
