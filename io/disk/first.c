@@ -10,6 +10,7 @@
 #include "io/engine.h"
 #include "io/disk/hot.h"
 #include "io/disk/open.h"
+#include "io/disk/pin.h"
 
 #define READ_TRIES 3 /* for a file that changes while it is read */
 
@@ -59,9 +60,14 @@ keep_first(struct io_job *j)
 static int64_t
 warm_first(struct io_job *j, uint32_t n)
 {
-	if (!j->at_once)
-		return (io_warm_window(j->fd, n, 0));
-	return (io_ends_hot(j->fd, n) ? 0 : -EAGAIN);
+	int64_t got;
+
+	if (j->at_once)
+		return (io_ends_hot(j->fd, n) ? 0 : -EAGAIN);
+	got = io_warm_window(j->fd, n, 0);
+	if (got > 0)
+		io_pin_window(j->fd, 0, (uint64_t)got);
+	return (got);
 }
 
 static bool
@@ -103,6 +109,7 @@ forget(struct io_job *j)
 
 	if (!S_ISREG(j->stx.stx_mode) || size < IO_FORGET_MIN || size > j->first.forget)
 		return;
+	io_pin_drop(&j->stx);
 	posix_fadvise(j->fd, 0, 0, POSIX_FADV_DONTNEED);
 	j->first.forgotten = io_range_cached(j->fd, middle, middle + 1) == 0;
 }

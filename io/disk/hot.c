@@ -12,6 +12,7 @@
 #include "io/disk/job.h"
 #include "io/disk/mounts.h"
 #include "io/disk/open.h"
+#include "io/disk/pin.h"
 
 #ifndef SYS_cachestat
 #define SYS_cachestat 451 /* Linux 6.5; not in the headers of Debian 12 */
@@ -301,6 +302,8 @@ void
 io_warm_run(struct io_job *j)
 {
 	j->res = io_warm_window(j->file->fd, j->len, j->off);
+	if (j->res > 0 && !j->spare)
+		io_pin_window(j->file->fd, j->off, (uint64_t)j->res);
 }
 
 void

@@ -90,6 +90,14 @@ forks(void)
 }
 
 static int
+locks(void)
+{
+	static char page[4096];
+
+	return (syscall(SYS_mlock, page, sizeof(page)) == 0 ? 0 : errno);
+}
+
+static int
 maps_code(void)
 {
 	return (mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
@@ -229,6 +237,7 @@ static const struct try tries[] = {
 	T(connects, EBADF, ENOSYS),
 	T(binds, EBADF, ENOSYS),
 	T_SAN(maps_code, 0, ENOSYS),
+	T_SAN(locks, ENOSYS, 0),
 	T_SAN(makes_code, 0, ENOSYS),
 	T(changes_mode, ENOSYS, ENOSYS),
 	T(links, ENOSYS, ENOSYS),
