@@ -19,6 +19,7 @@
 #include "fcgi-stat-accel/log.h"
 #include "fcgi-stat-accel/open_asks.h"
 #include "fcgi-stat-accel/options.h"
+#include "fcgi-stat-accel/pin.h"
 #include "fcgi-stat-accel/serve.h"
 #include "fcgi-stat-accel/status.h"
 #include "fcgi-stat-accel/user.h"
@@ -58,6 +59,7 @@ struct program {
 	struct io *io;
 	struct warm *warm;
 	struct open_asks *asks;
+	uint64_t pinned_max; /* bytes of --pin that may be locked */
 	int signal_fd;
 };
 
@@ -111,10 +113,14 @@ open_listener(struct program *p)
 static int
 drop_root(struct program *p)
 {
-	int err = p->opt->user.name != NULL ? user_become(&p->opt->user) : 0;
+	int err;
 
-	if (err == 0)
+	pin_raise_limit(p->opt->pin);
+	err = p->opt->user.name != NULL ? user_become(&p->opt->user) : 0;
+	if (err == 0) {
+		p->pinned_max = pin_start(p->opt->pin, &p->counters.events);
 		return (0);
+	}
 	print_error("--user %s: %s%s", p->opt->user.name, g_strerror(-err),
 	    has_roots(p->opt) ? "" : "; it is the default without --root=DIR");
 	return (EX_NOPERM);
@@ -268,6 +274,7 @@ open_log(struct program *p)
 		sandbox_log(&p->status.sandbox, has_roots(p->opt));
 	listener_log(p->listener);
 	open_asks_log(p->asks);
+	pin_log(p->opt->pin, p->pinned_max);
 	if (!has_roots(p->opt))
 		warn_no_root(p->opt);
 	return (0);

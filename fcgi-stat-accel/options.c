@@ -8,6 +8,7 @@
 #include "base/option.h"
 #include "fcgi-stat-accel/dialect.h"
 #include "fcgi-stat-accel/options.h"
+#include "fcgi-stat-accel/pin.h"
 #include "files/warm/mode.h"
 #include "wire/headers.h"
 
@@ -165,6 +166,10 @@ static const struct option rows[] = {
 	    .expected = "BYTES (64m), all or none",
 	    .prose = "Bytes read ahead after the answer, holes too (default 64m; none with open "
 		     "or stat)." },
+	{ "pin", '\0', "BYTES", OPTION_SIZE, AT(o.pin), 0, PIN_MAX, "8m",
+	    .prose = "Lock answered files in memory for five seconds, at most BYTES of them, the "
+		     "oldest first to go, so that the web server finds them when memory is short. "
+		     "0: none." },
 	{ "index", 'i', "NAME,...", OPTION_NAMES, AT(o.warm.index), .read = has_no_control,
 	    .expected = "names of files without control characters, as \"index.html,index.htm\"",
 	    .prose = "Names of the file that is sent for a directory." },

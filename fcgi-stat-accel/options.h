@@ -28,6 +28,7 @@ struct options {
 	const char *const *peer_users;
 	struct user user; /* user to become; .name NULL: none */
 	bool sandbox;
+	uint64_t pin;       /* bytes locked in memory at a time */
 	unsigned advice_ms; /* 0: no advice */
 	bool prove_order;
 	const char *status_path, *ping_path; /* NULL: none */

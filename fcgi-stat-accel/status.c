@@ -11,6 +11,7 @@
 #include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/advice_show.h"
 #include "fcgi-stat-accel/status.h"
+#include "io/disk/pin.h"
 #include "io/disk/pools_status.h"
 #include "io/logfile.h"
 #include "io/memory_status.h"
@@ -136,6 +137,7 @@ as_text(struct buf *out, const struct status *s, const struct io_pools_status *p
 {
 	const struct accel_counters *c = s->counters;
 	struct io_memory_status memory;
+	struct io_pins_status pins;
 
 	buf_printf(out, "accel.version: %s\naccel.mode: %s\n", STAT_ACCEL_VERSION, s->mode);
 	text_summary(out, s, pools);
@@ -149,6 +151,10 @@ as_text(struct buf *out, const struct status *s, const struct io_pools_status *p
 	text_line(out, "requests.waiting", c->warm.waiting);
 	text_line(out, "requests.idle-s", idle_s(s));
 	text_line(out, "roots.open-asks", s->open_asks);
+	io_pins_status(&pins);
+	text_line(out, "pins.bytes", pins.bytes);
+	text_line(out, "pins.limit", pins.budget);
+	text_line(out, "pins.locked", pins.windows);
 	counters_each(&c->events, accel_counter_infos, counter_line, out);
 	for (size_t i = 0; i < G_N_ELEMENTS(stages); i++)
 		text_stage(out, stages[i].name, stage_of(s, &stages[i]));
@@ -167,6 +173,7 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
 {
 	const struct accel_counters *c = s->counters;
 	struct io_memory_status memory;
+	struct io_pins_status pins;
 
 	buf_printf(out,
 	    "{\"version\":\"%s\",\"mode\":\"%s\",\"uptime_seconds\":%" PRIu64
@@ -181,7 +188,11 @@ as_json(struct buf *out, const struct status *s, const struct io_pools_status *p
 		buf_printf(out, "%s\"%s\":", i > 0 ? ",\n" : "", stages[i].name);
 		put(out, stage_of(s, &stages[i]));
 	}
-	buf_printf(out, "},\n\"roots_open_asks\":%u,\n", s->open_asks);
+	io_pins_status(&pins);
+	buf_printf(out,
+	    "},\n\"roots_open_asks\":%u,\n\"pins\":{\"bytes\":%" PRIu64 ",\"limit\":%" PRIu64
+	    ",\"locked\":%" PRIu64 "},\n",
+	    s->open_asks, pins.bytes, pins.budget, pins.windows);
 	io_pools_status_json(out, pools);
 	buf_printf(out, ",\n\"devices_stuck\":%u,\n", io_pools_status_stuck(pools));
 	take_memory(&memory);
@@ -199,6 +210,7 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 	const struct prom p = { out, "fcgi_stat_accel" };
 	const struct accel_counters *c = s->counters;
 	struct io_memory_status memory;
+	struct io_pins_status pins;
 
 	prom_family(&p, "build_info", "gauge", "Version and mode, as labels.");
 	prom_name(&p, "build_info");
@@ -215,6 +227,10 @@ as_metrics(struct buf *out, const struct status *s, const struct io_pools_status
 	    idle_s(s));
 	prom_gauge(&p, "roots_open_asks",
 	    "Mounts of roots whose open() asks another machine or process.", s->open_asks);
+	io_pins_status(&pins);
+	prom_gauge(&p, "pins_bytes", "Bytes of files locked in memory.", pins.bytes);
+	prom_gauge(&p, "pins_limit_bytes", "How many may be.", pins.budget);
+	prom_gauge(&p, "pins_locked", "Windows of files locked in memory.", pins.windows);
 	for (const struct counter_info *info = accel_counter_infos; info->name != NULL; info++)
 		prom_counter(&p, info->dotted + strlen("accel."), info->doc,
 		    counter_get(&c->events, info));

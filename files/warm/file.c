@@ -10,6 +10,7 @@
 #include <errno.h>
 #include "base/clock.h"
 #include "io/disk/hot.h"
+#include "io/disk/pin.h"
 
 static struct warm_bytes
 wanted(const struct warm_file *f)
@@ -19,6 +20,8 @@ wanted(const struct warm_file *f)
 
 	if (f->want->n == 0 || conf->how == WARM_STAT)
 		return ((struct warm_bytes){ 0 });
+	if (f->pins)
+		return ((struct warm_bytes){ .before = MIN(conf->before, io_pins_file_max()) });
 	return (
 	    (struct warm_bytes){ read ? conf->before : 0, read ? conf->soon : 0, conf->behind });
 }
@@ -62,7 +65,8 @@ note_times(struct warm_file *f)
 	f->found.queue_ns = clock_between(at->submit, at->start);
 	f->found.stat_ns = clock_between(at->start, opened);
 	f->found.read_ns = clock_between(opened, at->end);
-	count_add(f->warm->counters, accel_bytes_before, f->first.n);
+	if (!f->pins)
+		count_add(f->warm->counters, accel_bytes_before, f->first.n);
 }
 
 /* io/ also answers -EACCES for a path that is neither a file nor a directory. */
@@ -143,6 +147,7 @@ open_below(struct warm_file *f)
 	op_init(&f->op, IO_OPEN, opened);
 	f->op.only_stat = f->warm->conf->how == WARM_STAT;
 	f->op.client = f->client;
+	f->op.urgent = f->pins;
 	f->op.open.root = r->dir.fd;
 	f->op.open.path = tail;
 	f->op.open.resolve = f->warm->roots.resolve;
@@ -151,6 +156,12 @@ open_below(struct warm_file *f)
 	f->looking = true;
 	op_submit(f->warm->io, &f->op);
 	return (true);
+}
+
+bool
+file_open(struct warm_file *f)
+{
+	return (open_below(f));
 }
 
 bool

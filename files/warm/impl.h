@@ -6,6 +6,7 @@
  *   windows.c  the bytes of an open file, before the answer and behind it
  *   order.c    which file is read next
  *   forget.c   a file that is dropped from memory
+ *   pin.c      files that stay in memory after their answer
  *   roots.c    the directories that files must be below
  */
 #ifndef FILES_WARM_IMPL_H
@@ -57,6 +58,16 @@ struct warm_forget { /* forget.c */
 	void *arg;
 };
 
+#define WARM_PINS 16u /* hot files that are being pinned: more would only wait for the thread */
+struct warm_pin;
+struct warm_pins { /* pin.c */
+	struct warm_pin *place;
+	guint n;
+	guint credit;      /* hot files that may be pinned */
+	struct io_op look; /* a timer, then the work of a thread */
+	bool looking;
+};
+
 struct warm {
 	const struct warm_conf *conf;
 	struct io *io;
@@ -65,6 +76,7 @@ struct warm {
 	struct warm_roots roots;
 	struct warm_order order;
 	struct warm_forget forget;
+	struct warm_pins pins;
 	struct lookup_table table;
 	struct lookup_list kept;
 	struct list loading; /* struct warm_entry */
@@ -128,6 +140,7 @@ struct warm_file {
 	const struct range_set *want;
 	uint32_t client;
 	void (*done)(struct warm_file *); /* called if file_begin() returned false */
+	bool pins;                        /* in memory, and only to be pinned */
 	/* out */
 	struct warm_found found; /* except settled and index */
 	bool cut;
@@ -143,6 +156,8 @@ struct warm_file {
 };
 
 bool file_begin(struct warm_file *); /* true: it has ended already */
+/* Likewise by a thread only.  False: it is below no root, and done() does not come. */
+bool file_open(struct warm_file *);
 void file_stop(struct warm_file *, void (*stop)(struct io *, struct io_op *), bool late);
 const char *file_stage(const struct warm_file *); /* NULL: it has ended */
 
@@ -163,6 +178,20 @@ warm_bytes_all(const struct warm_bytes *b)
 /* Reads the needed bytes of f, then calls f->done().  Takes the descriptor. */
 void read_begin(struct warm_file *, int fd, const struct warm_bytes *);
 void read_stop(struct warm_read *, void (*stop)(struct io *, struct io_op *));
+
+/* ---------------------------------------------------------------- pin.c */
+
+void pins_init(struct warm_pins *);
+void pins_fini(struct warm_pins *);
+bool pins_busy(const struct warm_pins *);
+void pins_cancel(struct warm *);
+/* A file with these facts is answered; path: pin it if it is not pinned; NULL: it was just read. */
+void pin_answered(struct warm *, const struct statx *, const char *path,
+    const struct range_set *want, uint32_t client);
+/* An earlier answer is still true: the bytes are pinned, or nothing leaves memory. */
+bool pin_holds(const struct warm_entry *);
+void pin_cold(struct warm *);  /* a thread has read a file */
+void pin_watch(struct warm *); /* pins end in time */
 
 /* ---------------------------------------------------------------- order.c */
 

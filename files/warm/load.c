@@ -112,6 +112,7 @@ count_found(struct warm *wm, const struct warm_found *f)
 		return;
 	}
 	count(wm->counters, accel_cold);
+	pin_cold(wm);
 	histogram_add(&s->queue, f->queue_ns);
 	histogram_add(&s->stat, f->stat_ns);
 	if (f->read_ns != 0)
@@ -124,6 +125,15 @@ is_settled(const struct warm_file *f)
 	struct io_version v = io_version_of(&f->found.stx);
 
 	return (io_version_settled(&v, f->asked_wall, 0, f->own_clock));
+}
+
+/* A cold file was pinned by the threads that read it. */
+static void
+file_answered(const struct warm_file *f)
+{
+	if (f->found.err == 0)
+		pin_answered(f->warm, &f->found.stx, f->found.hot ? f->path : NULL, f->want,
+		    f->client);
 }
 
 static void
@@ -146,6 +156,8 @@ files_over(struct warm_load *l)
 	}
 	if (!e->cut)
 		count_found(e->warm, &f->found);
+	for (guint i = 0; i < l->n; i++)
+		file_answered(&l->file[i]);
 	load_end(l);
 }
 

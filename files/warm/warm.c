@@ -236,6 +236,7 @@ void
 entry_answer(struct warm_entry *e)
 {
 	list_del(&e->loading);
+	pin_watch(e->warm);
 	if (e->cut && !list_empty(&e->lk.waiters)) { /* they joined after it was given up */
 		e->cut = false;
 		list_add_tail(&e->warm->loading, &e->loading);
@@ -269,7 +270,7 @@ entry_find(struct warm *wm, struct text key, uint64_t hash)
 	struct lookup *l = lookup_find(&wm->table, NULL, key, hash);
 	struct warm_entry *e = l != NULL ? entry_of(l) : NULL;
 
-	if (e == NULL || e->load != NULL || e->held || is_fresh(l, wm))
+	if (e == NULL || e->load != NULL || e->held || (is_fresh(l, wm) && pin_holds(e)))
 		return (e);
 	lookup_remove(l);
 	return (NULL);
@@ -423,6 +424,7 @@ warm_new(const struct warm_conf *conf, struct io *io, struct counters *counters,
 	list_init(&wm->loading);
 	list_init(&wm->waiting);
 	order_init(&wm->order);
+	pins_init(&wm->pins);
 	*out = wm;
 	return (0);
 }
@@ -435,6 +437,7 @@ cancel_all(struct warm *wm)
 	list_each(e, &wm->loading, loading)
 		load_stop(e->load, op_cancel, false);
 	order_cancel(wm);
+	pins_cancel(wm);
 	if (wm->forget.busy)
 		op_cancel(wm->io, &wm->forget.op);
 	if (wm->timing)
@@ -451,13 +454,14 @@ warm_free(struct warm **wmp)
 	if (wm == NULL)
 		return;
 	must(list_empty(&wm->waiting));
-	while (!list_empty(&wm->loading) || order_busy(&wm->order) || wm->forget.busy ||
-	       wm->timing || wm->staling) {
+	while (!list_empty(&wm->loading) || order_busy(&wm->order) || pins_busy(&wm->pins) ||
+	       wm->forget.busy || wm->timing || wm->staling) {
 		cancel_all(wm);
 		io_run(wm->io);
 	}
 	lookup_fini(&wm->table);
 	order_fini(&wm->order);
+	pins_fini(&wm->pins);
 	g_string_free(wm->key, TRUE);
 	roots_close(&wm->roots);
 	g_free(wm);

@@ -231,7 +231,8 @@ before_done(struct warm_read *rd, const struct io_op *op)
 	struct warm_file *f = rd->owner;
 
 	if (op->res >= 0) {
-		count_add(rd->warm->counters, accel_bytes_before, (uint64_t)op->res);
+		if (!f->pins)
+			count_add(rd->warm->counters, accel_bytes_before, (uint64_t)op->res);
 		rd->last_ns = MAX(rd->last_ns, op->at.end);
 		return;
 	}
