@@ -86,7 +86,7 @@ FUZZERS  := $(patsubst t/fuzz/fuzz_%.c,$B/fuzz/%,$(wildcard t/fuzz/fuzz_*.c))
 
 BENCHES  := bench bench-cold bench-tune bench-backends bench-idle bench-growth bench-fcgi bench-accel bench-hotcost bench-modules \
 	    bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-soak bench-spread bench-hostile bench-meet \
-	    bench-lifecycle bench-lifecycle-accel bench-pressure
+	    bench-lifecycle bench-lifecycle-accel bench-pressure bench-pins
 
 .PHONY: all rigs units check check-tomcat asan tsan $(BENCHES) demo results run install install-service check-units clean help lint deps fuzz man dist deb check-deb
 all: $(PROGRAMS) $B/bin/accel-check
@@ -327,6 +327,7 @@ help:
 	@echo 'make bench-soak   20 minutes of everything at once: faults, reloads, upgrades, rotation; what is lost, what grows, which alert fires'
 	@echo 'make bench-hostile  attacks of every kind beside a victim (ARGS=--seconds=1800; VARIANT=asan)'
 	@echo 'make bench-pressure  memory is short: hot files, cold files, a disk that hangs, by all servers in memory cgroups'
+	@echo 'make bench-pins   memory is short: what nginx and lighttpd behind fcgi-stat-accel read themselves, with and without --pin'
 	@echo 'make bench-meet   features meet at random, and a model says what must come out (ARGS=--seconds=600; VARIANT=asan)'
 	@echo 'make bench-lifecycle-accel  fcgi-stat-accel replaced behind nginx under load: what is lost, what stays behind'
 	@echo 'make bench-cold bench-tune bench-backends bench-idle bench-fcgi bench-proxy bench-walk'
