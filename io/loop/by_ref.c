@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PIPE (256 << 10) /* bytes at a time */
+#define PIPE (512 << 10) /* bytes at a time */
 
 static void
 shut(int *fd)
