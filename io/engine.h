@@ -87,13 +87,13 @@ struct io_wheel {
 	struct list slot[WHEEL_SLOTS];
 };
 
-#define IO_SPARE_WINDOWS 16u  /* of io->window bytes, kept for reuse per loop */
-#define IO_IDLE_WINDOWS  2u   /* of these, by a loop without requests */
-#define IO_SPARE_CHUNKS  256u /* of IO_CHUNK bytes */
-#define IO_HELD_MAX   (32ull << 20) /* see io->held_max */
-#define IO_HELD_PART  32u           /* ... at most this part of the memory that there is */
-#define IO_HELD_CHUNK (128u << 10) /* bytes read at a time then: about as much as a socket takes */
-#define IO_FOLLOWS    2            /* a head and a file */
+#define IO_SPARE_WINDOWS 16u           /* of io->window bytes, kept for reuse per loop */
+#define IO_IDLE_WINDOWS  2u            /* of these, by a loop without requests */
+#define IO_SPARE_CHUNKS  256u          /* of IO_CHUNK bytes */
+#define IO_HELD_MAX      (32ull << 20) /* see io->held_max */
+#define IO_HELD_PART     32u           /* ... at most this part of the memory that there is */
+#define IO_HELD_CHUNK    (128u << 10) /* bytes read at a time then: about as much as a socket takes */
+#define IO_FOLLOWS       2            /* a head and a file */
 /* Events of a round that push a connection out of the processor's cache before its next turn. */
 #define IO_CROWD     128
 #define IO_LONG_SEND (128u << 10) /* takes longer than a request for a small file */

@@ -28,7 +28,7 @@ struct io_file {
 	struct io_version version;
 	uint64_t dev; /* engine: st_dev, 0: unknown */
 	uint64_t ino; /* of a watched file */
-	/* Engine: when a thread last read it, or saw that reading writes no access time; 0: never. */
+	/* Engine: when a thread last read it, or saw that a read writes no access time. */
 	uint64_t marked_ns;
 	struct io *io;
 	struct io_seen *seen;           /* engine: what was seen of its windows */
@@ -64,12 +64,13 @@ bool io_file_counted(const struct io_file *, uint64_t off, uint64_t len);
  * windows and sends memory.
  */
 struct file_backend {
-	const char *name; /* value of server.network-backend */
-	const char *doc;  /* its line in the manual */
-	const char *tag;  /* first word of its timing lines: "network_gthread_aio.c.78:" */
-	bool send_file;   /* IO_SEND_FILE works; otherwise use IO_READ and IO_SEND */
-	bool holds;       /* windows asked for again are sent from memory: io/hotset.h */
-	uint32_t chunk;   /* default of the bytes read at a time; 0: IO_WINDOW */
+	const char *name;  /* value of server.network-backend */
+	const char *doc;   /* its line in the manual */
+	const char *waits; /* what its loop may wait for; NULL: for nothing */
+	const char *tag;   /* first word of its timing lines: "network_gthread_aio.c.78:" */
+	bool send_file;    /* IO_SEND_FILE works; otherwise use IO_READ and IO_SEND */
+	bool holds;        /* windows asked for again are sent from memory: io/hotset.h */
+	uint32_t chunk;    /* default of the bytes read at a time; 0: IO_WINDOW */
 	struct {
 		uint32_t async, sync;
 	} counts;                           /* offsets into struct counters: FILE_COUNTS() */

@@ -3,8 +3,8 @@
  *   shard of the key --> chain --> held --> numbers of its pieces --> memory[piece * HOTSET_PIECE]
  *   list, newest first <-- at the tail, what was not asked for the longest makes room
  *
- * Two kinds of locks: one for the list and the free pieces, one for each shard of chains.  A shard's
- * may be taken inside the list's.  A hit takes the shard's only, and does not move the window: it
+ * Two kinds of locks: one for the list and the free pieces, one for each shard of chains.  Inside
+ * the list's a shard's may be taken.  A hit takes the shard's only, and does not move the window: it
  * notes the time, and a window found at the tail that was asked for since goes to the front again.
  */
 #include "io/hotset.h"
@@ -15,7 +15,6 @@
 #include <sys/mman.h>
 #include "base/clock.h"
 #include "base/list.h"
-#include "base/must.h"
 #include "io/io.h"
 
 #define SHARDS      64u
@@ -50,7 +49,7 @@ struct hotset {
 	uint64_t nwindows;
 	uint32_t npieces;
 	uint32_t nfree; /* the loops look at it without the lock: written by set_free() */
-	/* Stack of pieces that were in use; those from `fresh` on never were, and take no memory. */
+	/* Stack of pieces that were in use.  Those from `fresh` on take no memory yet. */
 	uint32_t *free, nback, fresh;
 	uint64_t next_ns; /* atomic: a full set takes no window before that */
 	uint64_t mask;
@@ -248,8 +247,8 @@ drop(struct held *w)
 	struct held **at;
 
 	pthread_mutex_lock(&s->lock);
-	at = find(hs, h, &w->key);
-	must(*at == w);
+	for (at = &hs->chain[h & hs->mask]; *at != w;)
+		at = &(*at)->next;
 	*at = w->next;
 	pthread_mutex_unlock(&s->lock);
 	list_del(&w->link);
@@ -260,8 +259,8 @@ drop(struct held *w)
 	}
 }
 
-/* The window at the tail, if it was asked for less often than every `interval` ns.  Call it with the
- * list's lock.  False: it stays. */
+/* The window at the tail, if it was asked for less often than every `interval` ns.  Call it with
+ * the list's lock.  False: it stays. */
 static bool
 drop_last(struct hotset *hs, uint64_t interval, uint64_t now)
 {
@@ -299,7 +298,6 @@ hotset_room(struct hotset *hs, uint32_t len, uint64_t interval, uint64_t now, un
 	unsigned looks;
 
 	*dropped = 0;
-	must(len > 0 && len <= IO_WINDOW);
 	if (w == NULL)
 		return (NULL);
 	list_init(&w->link);

@@ -3,8 +3,8 @@
  *   asked for again --> a thread reads the window --> hotset_add() --> hotset_get() --> send(2)
  *                       into memory of hotset_room()                   hotset_put()
  *
- * Its pages are sent by reference (io/loop/by_ref.h), so they are never written to twice: what comes
- * next gets fresh ones.
+ * Its pages are sent by reference (io/loop/by_ref.h), so they are never written to twice: what
+ * comes next gets fresh ones.
  *
  * What is sent from here cannot leave: no page cache, no disk and no file system is asked.  So the
  * files that many clients want are served beside a thrashing page cache and beside a hung disk.

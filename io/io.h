@@ -226,7 +226,7 @@ struct io_work {
 };
 void io_work_put(struct io_work *); /* NULL is allowed */
 
-/* Residence is known per window: a wrong guess costs one window. */
+/* Files are read, held and sent in windows. */
 #define IO_WINDOW    (256u << 10)
 #define IO_CHUNK_MIN 4096u
 #define IO_CHUNK_MAX (1u << 20)

@@ -386,7 +386,8 @@ may_hold(const struct sender *s)
  *
  * With a limit a pause may follow: no partial segment waits in the socket for more bytes.
  *
- * Windows are held only while they are sent, not while the socket is full: slow clients own none. */
+ * Windows are held only while they are sent, not while the socket is full: slow clients own
+ * none. */
 static bool
 send_memory(struct sender *s)
 {

@@ -25,8 +25,11 @@ put_backend(struct buf *out, const struct file_backend *b)
 	io = io_new(&conf, &err);
 	why = io != NULL ? io_fallback_why(io) : "no descriptor or memory for a loop";
 	io_free(io);
-	buf_printf(out, "  %c %-20s %s\n", why == NULL ? '+' : '-', b->name,
-	    why != NULL ? why : b->doc);
+	if (why != NULL)
+		buf_printf(out, "  - %-20s %s\n", b->name, why);
+	else
+		buf_printf(out, "  + %-20s %s\n    %-20s its loop waits for %s\n", b->name, b->doc,
+		    "", b->waits != NULL ? b->waits : "nothing");
 }
 
 static int

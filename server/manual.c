@@ -136,6 +136,19 @@ choice(struct manpage *p, const char *name, const char *doc)
 	buf_free(&b);
 }
 
+static void
+backend(struct manpage *p, const struct file_backend *b)
+{
+	struct buf doc;
+
+	buf_init(&doc, 0);
+	buf_printf(&doc, "%s. Its loop waits for %s", b->doc,
+	    b->waits != NULL ? b->waits : "nothing");
+	buf_char(&doc, '\0');
+	choice(p, b->name, doc.p);
+	buf_free(&doc);
+}
+
 /* Values that are the names in another table. */
 static void
 choices(struct manpage *p, const struct directive *d)
@@ -146,7 +159,7 @@ choices(struct manpage *p, const struct directive *d)
 
 	if (strcmp(d->name, "server.network-backend") == 0)
 		for (b = file_backends; *b != NULL; b++)
-			choice(p, (*b)->name, (*b)->doc);
+			backend(p, *b);
 	if (strcmp(d->name, "proxy-core.protocol") == 0)
 		for (c = protos; *c != NULL; c++)
 			choice(p, (*c)->name, (*c)->doc);

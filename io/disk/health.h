@@ -1,14 +1,14 @@
 /* io/disk/health.h -- inside io/ only: may the loop look at what a device has in memory?
  *
- * A call that "does not wait" may do so all the same: preadv2(RWF_NOWAIT) starts to read a page that
- * it does not find, and sleeps if the queue of the device is full; reading may write an access time,
- * which waits for the journal.  So the loop makes such calls only for a device that is fit:
+ * A call that "does not wait" may do so all the same.  preadv2(RWF_NOWAIT) starts to read a page
+ * that it does not find, and sleeps if the queue of the device is full.  Reading may write an access
+ * time, which waits for the journal.  So the loop makes such calls only for a device that is fit:
  *
  *   no job has run on it for FIT_NS --> fit
  *   a call on the loop has slept    --> left to threads for REST_NS
  *
- * Each of these calls is between io_look_begin() and io_look_end().  One that was long although it should
- * not wait is counted (loop_waits) and logged with its device.
+ * Each of these calls is between io_look_begin() and io_look_end().  One that was long although it
+ * should not wait is counted (loop_waits) and logged with its device.
  *
  * Cost     two readings of the clock for each look; once in ASK_NS and device the pools' lock.
  * Thread   the loop's.
@@ -26,7 +26,7 @@ struct io;
 #define ASK_NS  (5 * NS_PER_MS)
 
 #define HEALTH_DEVICES 16u
-struct io_health { /* of a loop: what it was told last */
+struct io_health { /* of a loop: the last answers */
 	struct {
 		uint64_t dev, asked_ns;
 		bool fit;

@@ -41,8 +41,9 @@ io_ring(int eventfd)
 		must(errno == EAGAIN); /* the count is at its limit: still readable */
 }
 
-/* True: the caller must ring, after it has released the lock.  A loop that is woken on this processor
- * would wait for a lock that is still held: 323 times in 6 s of a busy machine, for up to 20 ms. */
+/* True: the caller must ring, after it has released the lock.  A loop that is woken on this
+ * processor would wait for a lock that is still held: 323 times in 6 s of a busy machine, for up to
+ * 20 ms. */
 static bool
 port_wakes(struct io_port *p)
 {

@@ -299,6 +299,7 @@ const struct file_backend file_linux_aio_sendfile = {
 	.name = "linux-aio-sendfile",
 	.doc = "O_DIRECT reads by the kernel's aio into shared memory, then sendfile(2); bypasses "
 	       "the page cache, so every request of a file reads the disk again",
+	.waits = "its shared memory, if that was pushed out to swap",
 	.tag = "network_linux_aio.c.78:",
 	.send_file = true,
 	.chunk = CHUNK,

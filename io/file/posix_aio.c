@@ -349,6 +349,7 @@ extern const struct file_backend file_gthread_aio;
 const struct file_backend file_posix_aio = {
 	.name = "posix-aio",
 	.doc = "aio_read(3), then writev(2); the C library reads one file for one client at a time",
+	.waits = "a lock of the C library, which its threads hold for a moment",
 	.tag = "network_posix_aio.c.78:",
 	.chunk = 1 << 20,
 	.counts = FILE_COUNTS(posix_aio),

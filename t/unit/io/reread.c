@@ -1,5 +1,5 @@
-/* t/unit/io/reread.c -- windows that threads send, on a file system that cannot say what is in memory
- * (FUSE, NFS): hot files do not wait behind cold ones, and the loop stays away from all. */
+/* t/unit/io/reread.c -- windows that threads send, on a file system that cannot say what is in
+ * memory (FUSE, NFS): hot files do not wait behind cold ones, and the loop stays away from all. */
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
 #include "t/unit/io/io_test.h"
