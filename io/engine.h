@@ -92,8 +92,8 @@ struct io_wheel {
 #define IO_SPARE_CHUNKS  256u          /* of IO_CHUNK bytes */
 #define IO_HELD_MAX      (32ull << 20) /* see io->held_max */
 #define IO_HELD_PART     32u           /* ... at most this part of the memory that there is */
-#define IO_HELD_CHUNK    (128u << 10) /* bytes read at a time then: about as much as a socket takes */
-#define IO_FOLLOWS       2            /* a head and a file */
+#define IO_HELD_CHUNK    (128u << 10)  /* bytes read at a time then: as much as a socket takes */
+#define IO_FOLLOWS       2             /* a head and a file */
 /* Events of a round that push a connection out of the processor's cache before its next turn. */
 #define IO_CROWD     128
 #define IO_LONG_SEND (128u << 10) /* takes longer than a request for a small file */

@@ -4,8 +4,8 @@
  *   list, newest first <-- at the tail, what was not asked for the longest makes room
  *
  * Two kinds of locks: one for the list and the free pieces, one for each shard of chains.  Inside
- * the list's a shard's may be taken.  A hit takes the shard's only, and does not move the window: it
- * notes the time, and a window found at the tail that was asked for since goes to the front again.
+ * the list's a shard's may be taken.  A hit takes the shard's only, and does not move the window.
+ * It notes the time, and a window found at the tail that was asked for since goes to the front.
  */
 #include "io/hotset.h"
 

@@ -47,7 +47,7 @@ subtest 'samples where there is no trace' => sub {
 };
 
 subtest 'wrong words' => sub {
-	is `$^X $script --limit 50 2>&1`, "bench: --limit and --disk go with --pressure\n", 'a limit of another benchmark';
+	is `$^X $script --limit 50 2>&1`, "bench: --limit and --disk go with --pins and --pressure\n", 'a limit of another benchmark';
 };
 
 my ($ok, $why) = Test::Cgroup->usable;
