@@ -100,7 +100,7 @@ io_file_was_read(struct io_file *f, uint64_t off)
 	return (w != NULL && w->read_ns != 0 && io_now(f->io) < w->read_ns + READ_NS);
 }
 
-/* Newer kernels start to read what RWF_NOWAIT does not find. */
+/* A thread had read it a moment ago. */
 void
 io_file_missed(struct io_file *f, uint64_t off)
 {
@@ -134,7 +134,7 @@ struct fill_job {
 	struct hotset *hotset;
 	struct held_key key;
 	struct io_version version;
-	uint64_t interval;
+	uint64_t interval, watched_ns;
 	unsigned dropped;
 	bool filled;
 };
@@ -156,8 +156,14 @@ fill_run(struct io_job *j)
 	struct held *w;
 	int n;
 
-	if (!io_version_settled(&fj->version, wall, 0, io_fd_is_local(j->file->fd)))
+	if (!is_version(fj) || !io_version_settled(&fj->version, wall, now - fj->watched_ns,
+				   io_fd_is_local(j->file->fd)))
 		return;
+	w = hotset_get(fj->hotset, &fj->key, &fj->version, now);
+	if (w != NULL) { /* another worker has read it */
+		hotset_put(w);
+		return;
+	}
 	w = hotset_room(fj->hotset, j->len, fj->interval, now, &fj->dropped);
 	if (w == NULL)
 		return;
@@ -185,6 +191,12 @@ fill_finish(struct io_job *j)
 	io_job_free(j);
 }
 
+static uint32_t
+window_len(const struct io_file *f, uint64_t off)
+{
+	return ((uint32_t)(f->size - off < IO_WINDOW ? f->size - off : IO_WINDOW));
+}
+
 /* Nobody waits for it. */
 static void
 fill(struct io_file *f, struct hotset *hs, struct io_seen *w, const struct held_key *key)
@@ -192,7 +204,7 @@ fill(struct io_file *f, struct hotset *hs, struct io_seen *w, const struct held_
 	uint64_t off = w->nr * IO_WINDOW, now = io_now(f->io);
 	struct fill_job *fj;
 
-	if (w->filling || off >= f->size || !hotset_wants(hs, now))
+	if (w->filling || off >= f->size || !hotset_wants(hs, window_len(f, off), now))
 		return;
 	fj = calloc(1, sizeof(*fj));
 	if (fj == NULL)
@@ -200,13 +212,14 @@ fill(struct io_file *f, struct hotset *hs, struct io_seen *w, const struct held_
 	io_job_init(&fj->job, f->io, NULL);
 	fj->job.run = fill_run;
 	fj->job.finish = fill_finish;
-	fj->job.lane = LANE_REREAD;
-	io_job_set_file(&fj->job, f, off,
-	    (uint32_t)(f->size - off < IO_WINDOW ? f->size - off : IO_WINDOW));
+	fj->job.lane = LANE_READ;
+	fj->job.spare = true; /* hot windows wait for nothing, and are wanted again */
+	io_job_set_file(&fj->job, f, off, window_len(f, off));
 	fj->hotset = hs;
 	fj->key = *key;
 	fj->version = f->version;
 	fj->interval = now - w->wanted_ns;
+	fj->watched_ns = f->watched_ns;
 	w->filling = true;
 	(void)io_job_push(&fj->job);
 }

@@ -26,8 +26,9 @@ struct io_file {
 	bool watched;   /* version is set: a change during a send is detected */
 	bool stale;     /* it has changed: the next request opens the file again */
 	struct io_version version;
-	uint64_t dev; /* engine: st_dev, 0: unknown */
-	uint64_t ino; /* of a watched file */
+	uint64_t dev;        /* engine: st_dev, 0: unknown */
+	uint64_t ino;        /* of a watched file */
+	uint64_t watched_ns; /* since then its times have been watched */
 	/* Engine: when a thread last read it, or saw that a read writes no access time. */
 	uint64_t marked_ns;
 	struct io *io;

@@ -278,7 +278,7 @@ drop_last(struct hotset *hs, uint64_t interval, uint64_t now)
 }
 
 bool
-hotset_wants(struct hotset *hs, uint64_t now)
+hotset_wants(struct hotset *hs, uint32_t len, uint64_t now)
 {
 	uint64_t next;
 
@@ -286,8 +286,8 @@ hotset_wants(struct hotset *hs, uint64_t now)
 		return (true);
 	next = __atomic_load_n(&hs->next_ns, __ATOMIC_RELAXED);
 	return (now >= next && __atomic_compare_exchange_n(&hs->next_ns, &next,
-				   now + TURNOVER_NS / (hs->budget / IO_WINDOW), false,
-				   __ATOMIC_RELAXED, __ATOMIC_RELAXED));
+				   now + TURNOVER_NS * len / hs->budget, false, __ATOMIC_RELAXED,
+				   __ATOMIC_RELAXED));
 }
 
 struct held *

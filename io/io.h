@@ -172,7 +172,7 @@ struct io_op {
 		struct {
 			const struct iovec *iov;
 			int n;
-			/* pages: the memory of this part and those behind it does not change,
+			/* pages: res is -EAGAIN if the socket is full.  The memory of this part and those behind it does not change,
 			 * also when the op is done, until its pages are given back to the
 			 * system. */
 			int first;

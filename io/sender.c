@@ -289,6 +289,8 @@ sent(struct io_op *op)
 		if (s->flags & S_WINDOW)
 			s->window_pos += (uint32_t)op->res;
 		s->flags &= (uint8_t)~S_WINDOW;
+	} else if (op->kind == IO_SEND && op->pages && op->res == -EAGAIN) {
+		op->pages = 0; /* the socket is full: no window is held while it is */
 	} else if (op->kind != IO_TIMER && (op->kind != IO_WRITABLE || op->res < 0)) {
 		sender_end(s, op->res < 0 ? (int)op->res : -ENODATA);
 		return;
@@ -361,8 +363,8 @@ add_windows(struct sender *s, unsigned i)
 
 	for (; i < b->n; i++) {
 		p = &b->piece[(b->first + i) % b->cap];
-		if (p->file == NULL)
-			return;
+		if (p->file == NULL || (s->follows != NULL && s->follows != p->file))
+			return; /* of one file at a time */
 		for (done = 0; done < p->len && sum < IO_SEND_FILE_MAX; done += n, sum += n) {
 			n = add_window(s, p->file, p->off + done, p->len - done);
 			if (n == 0)
@@ -376,10 +378,27 @@ add_windows(struct sender *s, unsigned i)
 
 /* Bytes that were read for the file in front are sent first. */
 static bool
+window_is_empty(const struct sender *s)
+{
+	return (s->ahead == NULL && (s->flags & S_READING) == 0 &&
+		(s->window == NULL || s->window_pos == s->window_len));
+}
+
+static bool
 may_hold(const struct sender *s)
 {
-	return (io_backend(s->io)->holds && (s->sock->hints & SOCK_WRITABLE) && s->window == NULL &&
-		s->ahead == NULL && (s->flags & S_READING) == 0);
+	return (io_backend(s->io)->holds && (s->sock->hints & SOCK_WRITABLE) && window_is_empty(s));
+}
+
+/* The window of these bytes is in memory, so no thread need read it; it is wanted. */
+static bool
+is_held(const struct sender *s, struct io_file *f, uint64_t off)
+{
+	struct held *w = io_backend(s->io)->holds ? io_file_held(f, off) : NULL;
+
+	if (w != NULL)
+		hotset_put(w);
+	return (w != NULL);
 }
 
 /* False: a file is in front, and it is not held.
@@ -400,6 +419,8 @@ send_memory(struct sender *s)
 		add_windows(s, (unsigned)s->op.send.n);
 	if (s->op.send.n == 0)
 		return (false);
+	if (s->nheld > 0)
+		window_free(s, &s->window);
 	for (i = 0; i < s->op.send.n; i++)
 		sum += s->iov[i].iov_len;
 	s->op.send.n = iov_cut(s->iov, s->op.send.n, most_bytes(s));
@@ -533,6 +554,8 @@ read_ahead(struct sender *s)
 		return;
 	if (p == NULL || p->len <= have || s->ahead != NULL || (s->flags & S_READING))
 		return;
+	if (have != 0 && is_held(s, p->file, p->off + have))
+		return;
 	s->read.done = read_done;
 	s->read.client = s->client;
 	s->read.file.file = p->file;
@@ -567,6 +590,10 @@ send_window(struct sender *s, const struct body_piece *p)
 {
 	uint32_t rest;
 
+	if (window_is_empty(s) && is_held(s, p->file, p->off)) {
+		submit_send(s, IO_WRITABLE, false);
+		return;
+	}
 	if (s->window == NULL || s->window_pos == s->window_len)
 		window_take(s);
 	if (s->window != NULL && keeps_none(s)) {
@@ -617,7 +644,7 @@ sender_next(struct sender *s)
 static void
 first_step(struct sender *s)
 {
-	struct body_piece *p = body_front(s->body);
+	struct body_piece *p = body_front(s->body), *f;
 
 	if (p == NULL) { /* done() must not run inside this call */
 		s->asked_ns = io_now(s->io);
@@ -626,7 +653,10 @@ first_step(struct sender *s)
 		return;
 	}
 	sender_next(s);
-	if (p->file == NULL && s->nheld == 0 && !io_backend(s->io)->send_file)
+	if (p->file != NULL || s->nheld != 0 || io_backend(s->io)->send_file)
+		return;
+	f = next_file(s->body);
+	if (f != NULL && !is_held(s, f->file, f->off))
 		read_ahead(s); /* the disk works while the head is sent */
 }
 

@@ -88,6 +88,7 @@ io_file_watch(struct io_file *f, const struct statx *stx)
 	f->version = io_version_of(stx);
 	f->dev = makedev(stx->stx_dev_major, stx->stx_dev_minor);
 	f->ino = stx->stx_ino;
+	f->watched_ns = io_now(f->io);
 	f->watched = true;
 }
 

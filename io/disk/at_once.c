@@ -70,6 +70,7 @@ io_open_at_once(struct io_job *j)
 		j->fd = -1;
 		j->res = 0;
 		j->first.n = 0;
+		j->first.unmarked = false;
 		j->opened = 0;
 	}
 	return (j->at_once);

@@ -55,8 +55,8 @@ ask(struct io *io, uint64_t dev)
 	pthread_mutex_lock(&ps->lock);
 	r = rest_of(ps, dev);
 	fit = r->dev != dev || r->until_ns <= io->now;
-	for (i = 0; fit && i < LANES; i++)
-		fit = !is_late(&ps->lane[i].queue, dev, io->now);
+	for (i = 0; fit && i < LANES; i++) /* LANE_WORK computes */
+		fit = i == LANE_WORK || !is_late(&ps->lane[i].queue, dev, io->now);
 	pthread_mutex_unlock(&ps->lock);
 	return (fit);
 }

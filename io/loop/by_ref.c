@@ -8,6 +8,12 @@
 
 #define PIPE (512 << 10) /* bytes at a time */
 
+void
+by_ref_none(struct by_ref *r)
+{
+	*r = (struct by_ref){ -1, -1, -1 };
+}
+
 static void
 shut(int *fd)
 {
@@ -41,7 +47,7 @@ open_pipe(struct by_ref *r)
 void
 by_ref_init(struct by_ref *r)
 {
-	*r = (struct by_ref){ .in = -1, .out = -1 };
+	by_ref_none(r);
 	r->null = open("/dev/null", O_WRONLY | O_CLOEXEC);
 	if (r->null < 0 || !open_pipe(r))
 		by_ref_fini(r);
@@ -127,7 +133,7 @@ by_ref_send(struct by_ref *r, int sock, const struct iovec *parts, int n, bool m
 	memcpy(copy, parts, (size_t)n * sizeof(*parts));
 	while (n > 0) {
 		k = send_some(r, sock, iov, n, more || left > PIPE, &put);
-		if (put < 0 && errno != EAGAIN)
+		if (put < 0 && (errno == ENOSYS || errno == EPERM))
 			by_ref_fini(r); /* this system does not do it */
 		if (put <= 0)
 			return (done > 0 ? (int64_t)done : -ENOSYS);

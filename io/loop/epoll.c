@@ -265,13 +265,15 @@ io_new(const struct io_conf *conf, int *err)
 	}
 	signal(SIGPIPE, SIG_IGN); /* sendfile(2) has no MSG_NOSIGNAL */
 	lp->epfd = lp->wakefd = -1;
-	by_ref_init(&lp->by_ref);
+	by_ref_none(&lp->by_ref);
 	list_init(&lp->listening);
 	list_init(&lp->bulk);
 	io_init(&lp->io, &epoll_calls, conf);
 	*err = loop_open(lp);
 	if (*err == 0)
 		*err = io_backend_open(&lp->io, conf);
+	if (*err == 0 && lp->io.backend != NULL && lp->io.backend->holds)
+		by_ref_init(&lp->by_ref);
 	if (*err != 0) {
 		epoll_free(&lp->io);
 		return (NULL);

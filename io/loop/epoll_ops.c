@@ -288,6 +288,8 @@ try_send(struct io *io, struct io_op *op)
 	/* a short count means that the socket is full; an edge comes when there is room */
 	if (n < 0 || (full && (size_t)n < total))
 		op->sock->hints &= (uint8_t)~SOCK_WRITABLE;
+	if (n < 0 && op->pages)
+		return (done_with(op, -EAGAIN));
 	if (n < 0)
 		return (parked(io, op));
 	io_moved(io, total, (uint64_t)n);

@@ -122,7 +122,7 @@ subtest 'the bound' => sub {
 	is stay('g1'), 0, 'the first one does not';
 	drop('long');
 	is ask($app, 'long'), 200, 'a longer file than --pin';
-	cmp_ok status($app)->{'pins.refused'}, '>', 0, 'its windows over half of --pin are not locked';
+	cmp_ok status($app)->{'pins.refused'}, '>', 0, 'its windows over half of --pin are not locked (accel.pins.refused)';
 	cmp_ok status($app)->{'pins.bytes'}, '<=', MB, 'within the bound';
 	down($app);
 	$app = up('--pin=0');

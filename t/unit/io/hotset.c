@@ -182,11 +182,11 @@ test_turnover(void)
 
 	hs = hotset_new(BUDGET);
 	for (i = 0; i < 16; i++) {
-		g_assert_true(hotset_wants(hs, now));
+		g_assert_true(hotset_wants(hs, WHOLE, now));
 		g_assert_true(add(i, WHOLE, 0, now));
 	}
 	for (i = 0; i < 10000; i++)
-		n += hotset_wants(hs, now + i * NS_PER_MS);
+		n += hotset_wants(hs, WHOLE, now + i * NS_PER_MS);
 	g_assert_cmpuint(n, ==, 16);
 	down();
 }
@@ -213,7 +213,7 @@ worker(void *arg)
 		nr = seed >> 33 & 31;
 		w = get(nr, i * NS_PER_MS);
 		if (w == NULL) {
-			if (hotset_wants(hs, i * NS_PER_MS))
+			if (hotset_wants(hs, WHOLE, i * NS_PER_MS))
 				(void)add(nr, 1 + (uint32_t)(seed >> 40 & 0x1ffff), 0,
 				    i * NS_PER_MS);
 			continue;
