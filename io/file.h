@@ -87,6 +87,10 @@ struct file_backend {
 	bool (*leave)(struct io *);     /* see io_leave(); NULL: true */
 	void (*drop)(struct io_sock *); /* frees sock->kept; NULL: never sets it */
 };
+/* .waits of a backend that uses io_look_for() */
+#define IO_LOOK_WAITS                                                                             \
+	"nothing; where cachestat(2) is refused, perhaps for a disk that has hung for less than " \
+	"50 ms"
 #define FILE_COUNTS(name)                                                                       \
 	{                                                                                       \
 		offsetof(struct counters, name##_async), offsetof(struct counters, name##_sync) \

@@ -6,8 +6,9 @@
  * Its pages are sent by reference (io/loop/by_ref.h), so they are never written to twice: what
  * comes next gets fresh ones.
  *
- * What is sent from here cannot leave: no page cache, no disk and no file system is asked.  So the
- * files that many clients want are served beside a thrashing page cache and beside a hung disk.
+ * What is sent from here cannot leave, except to swap: no page cache, no disk and no file system is
+ * asked.  So the files that many clients want are served beside a thrashing page cache and beside a
+ * hung disk.
  *
  * Units    bytes; CLOCK_MONOTONIC ns.
  * Bounds   `budget` bytes, reserved once and filled in pieces of HOTSET_PIECE.  To make room, the

@@ -172,9 +172,9 @@ struct io_op {
 		struct {
 			const struct iovec *iov;
 			int n;
-			/* pages: res is -EAGAIN if the socket is full.  The memory of this part and those behind it does not change,
-			 * also when the op is done, until its pages are given back to the
-			 * system. */
+			/* pages: res is -EAGAIN if the socket is full.  The memory of this
+			 * part and those behind it does not change, also when the op is
+			 * done, until its pages are given back to the system. */
 			int first;
 		} send;
 		struct {

@@ -134,8 +134,7 @@ is_later(struct statx_timestamp a, struct statx_timestamp b)
 	return (a.tv_sec > b.tv_sec || (a.tv_sec == b.tv_sec && a.tv_nsec > b.tv_nsec));
 }
 
-/* By the rule of relatime.  With strictatime each read writes one, as does each send from the
- * loop. */
+/* By the rule of relatime.  With strictatime each read writes one. */
 bool
 io_read_marks(const struct statx *s)
 {

@@ -3,7 +3,7 @@
  * One of each per generation, shared by all its loops; a thread uses a job, never a connection.
  * They are separate, because the reads of long files must not delay opens.  Work that keeps a hot
  * file hot (checking it again; reading bytes again on file systems that cannot tell what is in
- * memory) has threads of its own, so cold files cannot delay it.
+ * memory) has threads of its own, which cold files do not take.
  *
  * Devices  each has its own queue (io/disk/queue.h) and may keep per_device threads busy.  If that
  *          is 0, it may keep all of them busy, and more threads are started, up to four times as

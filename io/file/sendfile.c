@@ -275,6 +275,7 @@ const struct file_backend file_linux_sendfile = {
 	.name = "linux-sendfile",
 	.doc = "the loop sends what is in memory: files wanted again from the server's own, "
 	       "others by preadv2(RWF_NOWAIT); the read pool sends the rest by sendfile(2)",
+	.waits = IO_LOOK_WAITS,
 	.tag = "network_linux_sendfile.c.78:",
 	.send_file = true,
 	.holds = true,
@@ -287,6 +288,7 @@ const struct file_backend file_adaptive = {
 	.name = "adaptive",
 	.doc = "as linux-sendfile; the read pool also reads up to 1 MiB ahead while it has "
 	       "nothing else to do",
+	.waits = IO_LOOK_WAITS,
 	.tag = "network_adaptive.c.78:",
 	.send_file = true,
 	.holds = true,

@@ -3,7 +3,7 @@
  *   OPEN, STAT --> queue "meta" --.                       .--> openat2, then statx: io/disk/open.h
  *                                  >-- ring -- workers --<
  *   cold window -> queue "data" --'   one call a round    `--> read, 128 KiB each at the same time
- *   hot window --> sendfile(2) from the loop, as with linux-sendfile
+ *   hot window --> the loop copies it, or has it (io/hotset.h)
  *
  * Every request has IOSQE_ASYNC, so that a worker of the kernel does it.  Without the flag the
  * kernel tries it during the submit: openat2 of a cached name sleeps on FUSE and NFS (17 ms of 20
@@ -407,7 +407,8 @@ extern const struct file_backend file_adaptive;
 const struct file_backend file_io_uring = {
 	.name = "io-uring",
 	.doc = "workers of the kernel, by io_uring(7), look up names and read bytes that are not "
-	       "in memory; the loop sends from its own",
+	       "in memory; then the loop sends them from the server's memory",
+	.waits = IO_LOOK_WAITS,
 	.tag = "network_io_uring.c.78:",
 	.holds = true,
 	.counts = FILE_COUNTS(io_uring),

@@ -7,7 +7,8 @@
 const struct file_backend file_writev = {
 	.name = "writev",
 	.doc = "preadv2(RWF_NOWAIT), or pread(2) in the read pool if that would wait; then "
-	       "writev(2)",
+	       "writev(2); files wanted again from the server's own memory",
+	.waits = IO_LOOK_WAITS,
 	.tag = "network_writev.c.78:",
 	.holds = true,
 	.counts = FILE_COUNTS(writev),
