@@ -16,6 +16,10 @@
 #define MARKED_NS (23 * 3600 * NS_PER_S) /* relatime writes an access time once a day */
 #define SEEN      1024u /* windows remembered per file: 256 MiB; later ones replace earlier ones */
 
+/* By then the kernel has written a dirty page back (dirty_expire_centisecs), and a writer that has
+ * mapped the file leaves a new time. */
+#define DIRTY_NS (35 * NS_PER_S)
+
 /* Its slot is the number of the window modulo the size of the table. */
 struct io_seen {
 	uint64_t nr;
@@ -151,7 +155,7 @@ static void
 fill_run(struct io_job *j)
 {
 	struct fill_job *fj = container_of(j, struct fill_job, job);
-	uint64_t wall = clock_coarse_ns(), now = clock_mono_ns();
+	uint64_t wall = clock_coarse_ns(), now = clock_mono_ns(), until = UINT64_MAX;
 	struct iovec iov[HOTSET_PIECES];
 	struct held *w;
 	int n;
@@ -170,7 +174,9 @@ fill_run(struct io_job *j)
 	n = held_iov(w, 0, iov, HOTSET_PIECES);
 	io_will_need(j->file->fd, j->off, j->off + j->len);
 	if (preadv(j->file->fd, iov, n, (off_t)j->off) == (ssize_t)j->len && is_version(fj)) {
-		hotset_add(w, &fj->key, &fj->version, now);
+		if (io_pages_dirty(j->file->fd, j->off, j->len))
+			until = now + DIRTY_NS;
+		hotset_add(w, &fj->key, &fj->version, now, until);
 		fj->filled = true;
 	} else {
 		hotset_put(w);

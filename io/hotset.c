@@ -31,7 +31,7 @@ struct held {
 	struct held_key key;
 	struct io_version version;
 	uint64_t used_ns; /* atomic: last time it was asked for */
-	uint64_t listed_ns;
+	uint64_t listed_ns, until_ns;
 	uint32_t refs; /* atomic */
 	uint32_t len, npieces;
 	uint32_t piece[HOTSET_PIECES];
@@ -51,6 +51,7 @@ struct hotset {
 	uint32_t nfree; /* the loops look at it without the lock: written by set_free() */
 	/* Stack of pieces that were in use.  Those from `fresh` on take no memory yet. */
 	uint32_t *free, nback, fresh;
+	bool closed;
 	uint64_t next_ns; /* atomic: a full set takes no window before that */
 	uint64_t mask;
 	struct held **chain;
@@ -116,6 +117,17 @@ shard_of(struct hotset *hs, uint64_t h)
 	return (&hs->shard[h % SHARDS]);
 }
 
+/* False: it stays. */
+static bool
+give_back(struct hotset *hs, uint32_t piece)
+{
+	char *p = hs->memory + (uint64_t)piece * HOTSET_PIECE;
+
+	return (madvise(p, HOTSET_PIECE, MADV_DONTNEED) == 0 ||
+		mmap(p, HOTSET_PIECE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED);
+}
+
 static void
 set_free(struct hotset *hs, uint32_t n)
 {
@@ -150,16 +162,10 @@ static bool
 renew(struct held *w)
 {
 	uint32_t i;
-	char *p;
 
-	for (i = 0; i < w->npieces; i++) {
-		p = w->of->memory + (uint64_t)w->piece[i] * HOTSET_PIECE;
-		if (madvise(p, HOTSET_PIECE, MADV_DONTNEED) != 0 &&
-		    mmap(p, HOTSET_PIECE, PROT_READ | PROT_WRITE,
-			MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1,
-			0) == MAP_FAILED)
+	for (i = 0; i < w->npieces; i++)
+		if (!give_back(w->of, w->piece[i]))
 			return (false);
-	}
 	return (true);
 }
 
@@ -167,9 +173,13 @@ void
 hotset_put(struct held *w)
 {
 	struct hotset *hs = w->of;
+	uint32_t i;
 
 	if (__atomic_sub_fetch(&w->refs, 1, __ATOMIC_ACQ_REL) != 0)
 		return;
+	if (__atomic_load_n(&hs->closed, __ATOMIC_RELAXED))
+		for (i = 0; i < w->npieces; i++)
+			(void)give_back(hs, w->piece[i]);
 	pthread_mutex_lock(&hs->lock);
 	pieces_back(w);
 	pthread_mutex_unlock(&hs->lock);
@@ -187,6 +197,15 @@ find(struct hotset *hs, uint64_t h, const struct held_key *k)
 	return (at);
 }
 
+/* Bytes that are kept are compared strictly: a new change time alone may be a write whose time of
+ * modification was set back.  A chmod costs one read. */
+static bool
+same_times(const struct io_version *a, const struct io_version *b)
+{
+	return (a->size == b->size && a->mtime_s == b->mtime_s && a->mtime_ns == b->mtime_ns &&
+		a->ctime_s == b->ctime_s && a->ctime_ns == b->ctime_ns);
+}
+
 struct held *
 hotset_get(struct hotset *hs, const struct held_key *k, const struct io_version *v, uint64_t now)
 {
@@ -196,7 +215,7 @@ hotset_get(struct hotset *hs, const struct held_key *k, const struct io_version 
 
 	pthread_mutex_lock(&s->lock);
 	w = *find(hs, h, k);
-	if (w != NULL && io_version_holds(&w->version, v))
+	if (w != NULL && same_times(&w->version, v) && now < w->until_ns)
 		__atomic_add_fetch(&w->refs, 1, __ATOMIC_RELAXED);
 	else
 		w = NULL;
@@ -282,6 +301,8 @@ hotset_wants(struct hotset *hs, uint32_t len, uint64_t now)
 {
 	uint64_t next;
 
+	if (__atomic_load_n(&hs->closed, __ATOMIC_RELAXED))
+		return (false);
 	if (__atomic_load_n(&hs->nfree, __ATOMIC_RELAXED) >= HOTSET_PIECES)
 		return (true);
 	next = __atomic_load_n(&hs->next_ns, __ATOMIC_RELAXED);
@@ -307,7 +328,7 @@ hotset_room(struct hotset *hs, uint32_t len, uint64_t interval, uint64_t now, un
 	pthread_mutex_lock(&hs->lock);
 	for (looks = 0; hs->nfree < want && hs->nwindows != 0 && looks < LOOKS; looks++)
 		*dropped += drop_last(hs, interval, now);
-	if (hs->nfree >= want)
+	if (hs->nfree >= want && !hs->closed)
 		pieces_take(w, want);
 	pthread_mutex_unlock(&hs->lock);
 	if (w->npieces == want && renew(w))
@@ -318,7 +339,8 @@ hotset_room(struct hotset *hs, uint32_t len, uint64_t interval, uint64_t now, un
 
 /* Two threads may read the same window: the later one stays. */
 void
-hotset_add(struct held *w, const struct held_key *k, const struct io_version *v, uint64_t now)
+hotset_add(struct held *w, const struct held_key *k, const struct io_version *v, uint64_t now,
+    uint64_t until)
 {
 	struct hotset *hs = w->of;
 	uint64_t h = hash(k);
@@ -327,6 +349,7 @@ hotset_add(struct held *w, const struct held_key *k, const struct io_version *v,
 
 	w->key = *k;
 	w->version = *v;
+	w->until_ns = until;
 	w->used_ns = w->listed_ns = now;
 	pthread_mutex_lock(&hs->lock);
 	pthread_mutex_lock(&s->lock);
@@ -341,6 +364,23 @@ hotset_add(struct held *w, const struct held_key *k, const struct io_version *v,
 	list_add_head(&hs->windows, &w->link);
 	hs->nwindows++;
 	pthread_mutex_unlock(&hs->lock);
+}
+
+void
+hotset_close(struct hotset *hs)
+{
+	uint32_t i, n;
+
+	if (hs == NULL)
+		return;
+	pthread_mutex_lock(&hs->lock);
+	__atomic_store_n(&hs->closed, true, __ATOMIC_RELAXED);
+	while (!list_empty(&hs->windows))
+		drop(list_entry(hs->windows.prev, struct held, link));
+	n = hs->nback;
+	pthread_mutex_unlock(&hs->lock);
+	for (i = 0; i < n; i++)
+		(void)give_back(hs, hs->free[i]);
 }
 
 void

@@ -40,7 +40,10 @@ struct held_key {
 struct held; /* a window */
 
 struct hotset *hotset_new(uint64_t budget); /* NULL: no memory, or budget 0; then nothing is held */
-void hotset_free(struct hotset *);          /* no window may have references */
+/* Its users are about to end: nothing more is held, and its memory goes back to the system; that of
+ * windows being sent with their last reference.  NULL is allowed. */
+void hotset_close(struct hotset *);
+void hotset_free(struct hotset *); /* no window may have references */
 
 /* The window if it has the contents of this version, or NULL. */
 struct held *hotset_get(struct hotset *, const struct held_key *, const struct io_version *,
@@ -55,8 +58,9 @@ bool hotset_wants(struct hotset *, uint32_t len, uint64_t now);
  * is no room for it.  *dropped: windows that made room. */
 struct held *hotset_room(struct hotset *, uint32_t len, uint64_t interval, uint64_t now,
     unsigned *dropped);
-/* Takes the reference.  A window with the same key is dropped. */
-void hotset_add(struct held *, const struct held_key *, const struct io_version *, uint64_t now);
+/* Takes the reference.  A window with the same key is dropped; this one is found until then. */
+void hotset_add(struct held *, const struct held_key *, const struct io_version *, uint64_t now,
+    uint64_t until);
 
 void hotset_status(struct hotset *, struct io_hotset_status *);
 

@@ -264,11 +264,16 @@ static void
 note_begun(struct sender *s, const struct io_op *op)
 {
 	const struct io_file *f = body_front(s->body)->file;
+	bool held = op->kind == IO_SEND && s->follows != NULL;
 
-	if (op->kind == IO_SEND && s->follows != NULL)
+	if (held)
 		f = s->follows;
-	if (f != NULL)
-		s->begun = f;
+	if (f == NULL)
+		return;
+	if (f != s->begun)
+		s->was_read = false;
+	s->begun = f;
+	s->was_read |= !held;
 }
 
 static void
@@ -327,6 +332,16 @@ iov_cut(struct iovec *iov, int n, uint64_t max)
 	return (i);
 }
 
+/* The window of these bytes; it is wanted.  NULL: it is not held, or bytes that were read from the
+ * file may have been of another version. */
+static struct held *
+held_window(const struct sender *s, struct io_file *f, uint64_t off)
+{
+	if (!io_backend(s->io)->holds || (f == s->begun && s->was_read && io_file_look(f) != 0))
+		return (NULL);
+	return (io_file_held(f, off));
+}
+
 /* Adds the window of these bytes to the iov, if it is held.  Bytes; 0: it is not, or there is no
  * place for it. */
 static uint64_t
@@ -339,7 +354,7 @@ add_window(struct sender *s, struct io_file *f, uint64_t off, uint64_t len)
 
 	if (s->nheld == SENDER_HELD || s->op.send.n == NELEM(s->iov))
 		return (0);
-	w = io_file_held(f, off);
+	w = held_window(s, f, off);
 	if (w == NULL)
 		return (0);
 	s->held[s->nheld++] = w;
@@ -394,7 +409,7 @@ may_hold(const struct sender *s)
 static bool
 is_held(const struct sender *s, struct io_file *f, uint64_t off)
 {
-	struct held *w = io_backend(s->io)->holds ? io_file_held(f, off) : NULL;
+	struct held *w = held_window(s, f, off);
 
 	if (w != NULL)
 		hotset_put(w);
@@ -669,6 +684,7 @@ sender_start(struct sender *s, struct body *b, uint32_t idle_ms, void (*done)(st
 	s->done = done;
 	s->sent = 0;
 	s->begun = NULL;
+	s->was_read = false;
 	s->flags = 0;
 	if (s->times != NULL) {
 		*s->times =

@@ -58,6 +58,7 @@ struct sender {
 	 * thread is needed. */
 	bool exact;
 	const struct io_file *begun;   /* file whose bytes were sent last */
+	bool was_read;                 /* some were read from the file itself */
 	const struct io_file *follows; /* file of the windows in the op in flight */
 	struct iovec iov[24];
 	struct held *held[SENDER_HELD]; /* windows that the op in flight sends from */

@@ -23,22 +23,40 @@
 
 /* ---------------------------------------------------------------- looking */
 
+struct counted {
+	uint64_t cached, dirty, writeback, evicted, recently;
+};
+
 /* EPERM: newer kernels answer only users who may write the file (seen with 6.18), and a filter
  * of system calls may return it. */
-int
-io_pages_counted(int fd, uint64_t off, uint64_t len)
+static int
+count_pages(int fd, uint64_t off, uint64_t len, struct counted *c)
 {
 	struct {
 		uint64_t off, len;
 	} range = { off, len };
-	struct {
-		uint64_t cached, dirty, writeback, evicted, recently;
-	} cs;
-	uint64_t pages = (off + len - 1) / PAGE - off / PAGE + 1;
 
-	if (syscall(SYS_cachestat, fd, &range, &cs, 0) < 0)
+	if (syscall(SYS_cachestat, fd, &range, c, 0) < 0)
 		return (errno == EPERM ? -ENOSYS : -errno);
-	return (cs.cached >= pages);
+	return (0);
+}
+
+int
+io_pages_counted(int fd, uint64_t off, uint64_t len)
+{
+	uint64_t pages = (off + len - 1) / PAGE - off / PAGE + 1;
+	struct counted c;
+	int err = count_pages(fd, off, len, &c);
+
+	return (err != 0 ? err : c.cached >= pages);
+}
+
+bool
+io_pages_dirty(int fd, uint64_t off, uint64_t len)
+{
+	struct counted c;
+
+	return (count_pages(fd, off, len, &c) == 0 && (c.dirty != 0 || c.writeback != 0));
 }
 
 bool

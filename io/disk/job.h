@@ -148,6 +148,9 @@ void io_start_work(struct io_op *);   /* IO_WORK */
 /* Never waits.  1: every page is in the page cache or on its way; 0: not every one; -ENOSYS: Linux
  * before 6.5, or not allowed. */
 int io_pages_counted(int fd, uint64_t off, uint64_t len);
+/* Some of these pages are not written back: a writer that has mapped the file may write to them
+ * again without a new time.  False also if the kernel does not count for us. */
+bool io_pages_dirty(int fd, uint64_t off, uint64_t len);
 /* The kernel counts for us, and not all of these pages are there.  Ask it before RWF_NOWAIT, which
  * starts to read those that are not there, and sleeps if the queue of the device is full. */
 bool io_pages_gone(int fd, uint64_t off, uint64_t len, uint64_t size);

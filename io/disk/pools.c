@@ -393,6 +393,7 @@ io_pools_shrink(struct io_pools *ps)
 {
 	unsigned i;
 
+	hotset_close(ps->hotset);
 	pthread_mutex_lock(&ps->lock);
 	ps->shrinks = true;
 	for (i = 0; i < LANES; i++)

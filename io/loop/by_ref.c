@@ -6,7 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#define PIPE (512 << 10) /* bytes at a time */
+#define PIPE     (512 << 10) /* bytes at a time */
+#define PIPE_MIN (64 << 10)
 
 void
 by_ref_none(struct by_ref *r)
@@ -30,7 +31,8 @@ by_ref_fini(struct by_ref *r)
 	shut(&r->null);
 }
 
-/* The pipe is as large as it may be; with 16 pages it works, too. */
+/* The pipe is as large as it may be.  One of two pages, as the kernel gives to users that have too
+ * many (fs.pipe-user-pages-soft), is slower than copying. */
 static bool
 open_pipe(struct by_ref *r)
 {
@@ -41,7 +43,7 @@ open_pipe(struct by_ref *r)
 	r->out = p[0];
 	r->in = p[1];
 	(void)fcntl(r->in, F_SETPIPE_SZ, PIPE);
-	return (true);
+	return (fcntl(r->in, F_GETPIPE_SZ) >= PIPE_MIN);
 }
 
 void

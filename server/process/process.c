@@ -18,6 +18,7 @@
 #include "base/heap.h"
 #include "base/log.h"
 #include "base/meters.h"
+#include "io/disk/pools.h"
 #include "io/lock_memory.h"
 #include "server/conn/conn.h"
 #include "server/process/impl.h"
@@ -51,8 +52,11 @@ process_stop(struct process *ps, const char *why, bool now)
 	helper_load_stop(&ps->load);
 	handover_close(ps->handover);
 	tell_all(ps, now ? WORKER_STOP : ps->upgrade.retired ? WORKER_HUSH : WORKER_DRAIN);
-	if (!list_empty(&ps->generations)) /* empty while the first one starts */
-		process_drain(ps, process_newest(ps));
+	if (list_empty(&ps->generations)) /* the first one starts */
+		return;
+	process_drain(ps, process_newest(ps));
+	if (ps->upgrade.retired) /* the new server needs the memory */
+		io_pools_shrink(process_newest(ps)->pools);
 }
 
 void

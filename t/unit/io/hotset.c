@@ -34,7 +34,7 @@ add(uint64_t nr, uint32_t len, uint64_t interval, uint64_t now)
 	n = held_iov(w, 0, iov, HOTSET_PIECES);
 	for (i = 0; i < n; i++)
 		memset(iov[i].iov_base, (int)nr, iov[i].iov_len);
-	hotset_add(w, &k, &version, now);
+	hotset_add(w, &k, &version, now, now + 5 * MINUTE);
 	return (true);
 }
 
@@ -98,10 +98,10 @@ test_found(void)
 	other = version;
 	other.ctime_s++;
 	other.nlink++;
-	w = hotset_get(hs, &k, &other, 3); /* only another name */
-	g_assert_nonnull(w);
-	hotset_put(w);
+	g_assert_null(hotset_get(hs, &k, &other, 3)); /* perhaps only another name */
 	g_assert_false(has(2, 4));
+	g_assert_true(has(1, 5 * MINUTE));
+	g_assert_false(has(1, 5 * MINUTE + 1)); /* its time is over */
 	g_assert_cmpuint(held_bytes(), ==, 4 * HOTSET_PIECE);
 	down();
 }
@@ -191,6 +191,30 @@ test_turnover(void)
 	down();
 }
 
+/* The generation is superseded: a window that is being sent lives, nothing else does. */
+static void
+test_closed(void)
+{
+	struct iovec iov[HOTSET_PIECES];
+	struct held *w;
+
+	hs = hotset_new(BUDGET);
+	g_assert_true(add(1, WHOLE, 0, 1));
+	g_assert_true(add(2, WHOLE, 0, 1));
+	w = get(2, 1);
+	hotset_close(hs);
+	g_assert_false(has(1, 2));
+	g_assert_false(has(2, 2));
+	g_assert_false(hotset_wants(hs, WHOLE, MINUTE));
+	g_assert_false(add(3, WHOLE, 0, MINUTE));
+	g_assert_cmpuint(held_bytes(), ==, WHOLE);
+	g_assert_cmpint(held_iov(w, 0, iov, HOTSET_PIECES), >, 0);
+	g_assert_cmpint(*(char *)iov[0].iov_base, ==, 2);
+	hotset_put(w);
+	g_assert_cmpuint(held_bytes(), ==, 0);
+	down();
+}
+
 static void
 test_none(void)
 {
@@ -253,6 +277,7 @@ main(int argc, char **argv)
 	g_test_add_func("/hotset/room", test_room);
 	g_test_add_func("/hotset/held-up", test_held_up);
 	g_test_add_func("/hotset/turnover", test_turnover);
+	g_test_add_func("/hotset/closed", test_closed);
 	g_test_add_func("/hotset/none", test_none);
 	g_test_add_func("/hotset/threads", test_threads);
 	return (g_test_run());
