@@ -122,10 +122,12 @@ static bool
 give_back(struct hotset *hs, uint32_t piece)
 {
 	char *p = hs->memory + (uint64_t)piece * HOTSET_PIECE;
+	void *at = p;
 
-	return (madvise(p, HOTSET_PIECE, MADV_DONTNEED) == 0 ||
-		mmap(p, HOTSET_PIECE, PROT_READ | PROT_WRITE,
-		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0) != MAP_FAILED);
+	if (madvise(p, HOTSET_PIECE, MADV_DONTNEED) != 0)
+		at = mmap(p, HOTSET_PIECE, PROT_READ | PROT_WRITE,
+		    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED, -1, 0);
+	return (at == p);
 }
 
 static void
