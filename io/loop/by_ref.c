@@ -125,13 +125,14 @@ int64_t
 by_ref_send(struct by_ref *r, int sock, const struct iovec *parts, int n, bool more, bool *full)
 {
 	struct iovec copy[BY_REF_PARTS], *iov = copy;
-	size_t left = total(parts, n), done = 0;
+	size_t left, done = 0;
 	ssize_t put;
 	int64_t k;
 
 	*full = false;
 	if (r->in < 0 || n > (int)BY_REF_PARTS)
 		return (-ENOSYS);
+	left = total(parts, n);
 	memcpy(copy, parts, (size_t)n * sizeof(*parts));
 	while (n > 0) {
 		k = send_some(r, sock, iov, n, more || left > PIPE, &put);
