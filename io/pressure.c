@@ -17,7 +17,10 @@
 
 const char *const pressure_scopes[PRESSURE_SCOPES] = { "machine", "cgroup" };
 
-static const struct psi no_psi = { PRESSURE_NONE, PRESSURE_NONE, PRESSURE_NONE, PRESSURE_NONE };
+#define NO_PSI                                                             \
+	{                                                                  \
+		PRESSURE_NONE, PRESSURE_NONE, PRESSURE_NONE, PRESSURE_NONE \
+	}
 
 /* Written once, at start. */
 static struct {
@@ -34,7 +37,7 @@ static struct {
 	bool wanted, running, refused; /* running: the thread; refused: there can be none */
 } looks = { .lock = PTHREAD_MUTEX_INITIALIZER,
 	.asked = PTHREAD_COND_INITIALIZER,
-	.last = { .psi = { no_psi, no_psi },
+	.last = { .psi = { NO_PSI, NO_PSI },
 	    .refault_bytes = PRESSURE_NONE,
 	    .used_bytes = PRESSURE_NONE,
 	    .limit_bytes = PRESSURE_NONE } };
@@ -139,7 +142,7 @@ look(struct pressure *p)
 	char text[TEXT_MAX];
 	int i;
 
-	*p = (struct pressure){ .psi = { no_psi, no_psi },
+	*p = (struct pressure){ .psi = { NO_PSI, NO_PSI },
 		.refault_bytes = PRESSURE_NONE,
 		.used_bytes = PRESSURE_NONE };
 	for (i = 0; i < PRESSURE_SCOPES; i++)
