@@ -54,8 +54,8 @@ int held_iov(const struct held *, uint32_t from, struct iovec *iov, int max);
 
 /* For the loop: true if a window may be read now; a full set says so only at times. */
 bool hotset_wants(struct hotset *, uint32_t len, uint64_t now);
-/* Memory for a window that is not in the set yet, and is asked for every `interval` ns; NULL: there
- * is no room for it.  *dropped: windows that made room. */
+/* Memory for a window that is not in the set yet, and is asked for every `interval` ns; NULL: it
+ * finds none.  *dropped: windows that made room. */
 struct held *hotset_room(struct hotset *, uint32_t len, uint64_t interval, uint64_t now,
     unsigned *dropped);
 /* Takes the reference.  A window with the same key is dropped; this one is found until then. */

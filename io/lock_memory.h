@@ -35,7 +35,7 @@ struct lock_memory {
 void lock_memory_program(struct lock_memory *);
 /* As the user that the process remains, because the right of root to lock more ends with root. */
 void lock_memory_rest(struct lock_memory *);
-/* The machine has swap, so memory that is no file may leave, too. */
+/* The machine has swap, so the heap may leave memory, too. */
 bool lock_memory_may_swap(void);
 
 #endif

@@ -30,7 +30,7 @@ void io_memory_status_json(struct buf *, const struct io_memory_status *);
 void io_memory_status_metrics(const struct prom *, const struct io_memory_status *);
 
 /* For a line of the log: fills f and returns how many.  Counts are those since the first look, at
- * the start; the pressure is that of the cgroup, where the kernel has it. */
+ * the start.  The pressure is the cgroup's, where the kernel has it. */
 #define IO_MEMORY_FIELDS 8u
 size_t io_memory_status_fields(const struct pressure *, struct log_field f[IO_MEMORY_FIELDS]);
 

@@ -324,7 +324,7 @@ try_refaults(int fd, enum pressure_scope of)
 	}
 }
 
-/* The root of v2 has no type; its pressure is that of the machine. */
+/* The root of v2 has no type.  Its pressure is the machine's. */
 static int
 open_psi(const struct cgroup *c)
 {

@@ -15,7 +15,7 @@ Test::Sleeps - how long threads sleep where they must not, as the kernel's sched
 
 Two ways. C<trace> is exact: an instance of tracefs of its own records sched_switch and sched_waking, and the system calls of these threads. A sleep is the time
 between the switch away from a thread and its wake-up: in state D, or in state S inside a system call that does not wait for events (FUSE waits in
-state S). Time in which the thread could run and had no processor is no sleep. C<sampled> reads F</proc/PID/task/TID/stat> every 2 ms where there is no tracefs: it
+state S). A thread that could run and had no processor does not sleep. C<sampled> reads F</proc/PID/task/TID/stat> every 2 ms where there is no tracefs: it
 sees state D only.
 
 C<stop> returns C<how>, C<slept_ms> (the longest sleep), C<slept_in> (the system call, or "a page fault"), C<slept_sum_ms>, C<seconds> (of all threads together), C<sleeps> (those of 1 ms and more), C<call_ms>

@@ -11,7 +11,7 @@ use constant {
 	BUSY        => 90,     # percent of the time that a disk works: it has no more to give
 	MOST        => 0.5,    # share of requests that decides which program wrote the log
 	AGAIN       => 0.1,    # share of cold requests for files that had been served before: a cold start has none
-	DROPPED     => 16e6,   # bytes that the kernel dropped and read again: less is no matter of memory
+	DROPPED     => 16e6,   # bytes that the kernel dropped and read again: with fewer, memory is not short
 };
 
 # The reads of these backends wait in the kernel; no thread of the server reads.
