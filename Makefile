@@ -235,9 +235,9 @@ $B/man/accel-warm.1 $B/man/accel-load.1 $B/man/accel-pool.1 $B/man/slowfs.1: $B/
 	@mkdir -p $(@D)
 	$(call say,MAN,$@)$< --manual=roff >$@
 # In the repository, so that it can be read on the web.
-.PHONY: doc/lighttpd.md
-doc/lighttpd.md: $B/bin/accel-server
-	$(call say,DOC,$@)$< --manual=lighttpd >$@
+.PHONY: doc/lighttpd.md doc/events.md
+doc/lighttpd.md doc/events.md: doc/%.md: $B/bin/accel-server
+	$(call say,DOC,$@)$< --manual=$* >$@
 # Takes a minute, and needs Prometheus and gnuplot.
 doc/img/dashboard.png: examples/prometheus/dashboard.json | all rigs
 	$(call say,DRAW,$@)SECONDS=45 ACCEL_DASHBOARD=$@ prove -It/lib t/site/dashboard.t
@@ -335,7 +335,7 @@ help:
 	@echo '                fcgi-stat-accel beside a plain libfcgi program (ARGS=--quick)'
 	@echo 'make results    measures what the README claims: doc/RESULTS.md with charts, in half an hour (ARGS=--only=hot)'
 	@echo 'make fuzz       parsers on changed input, SECONDS=N each (default 5), two at a time'
-	@echo 'make lint       static checks: layers, format, C, shell, Perl, English'
+	@echo 'make lint       static checks: layers, events, format, C, shell, Perl, English'
 	@echo 'make man        manual pages in build/man/'
 	@echo 'make install    programs, scripts and manual pages below $$(DESTDIR)$$(prefix)/'
 	@echo 'make install-service  units, log rotation, AppArmor profiles and /etc/stat-accel'

@@ -1,3 +1,4 @@
+#include "base/events.h"
 #include "fcgi-stat-accel/advice_show.h"
 #include "fcgi-stat-accel/dialect.h"
 #include "fcgi-stat-accel/open_asks.h"
@@ -217,9 +218,7 @@ static const char operation[] =
     "|     \"mode\" => \"authorizer\", \"check-local\" => \"disable\",\n"
     "|     \"socket\" => \"/run/lighttpd/stat-accel.sock\",\n"
     "|     \"bin-path\" => \"" STAT_ACCEL_BINDIR "/fcgi-stat-accel --mode=auth --root=/srv/www\",\n"
-    "|     \"max-procs\" => 1 )) )\n"
-    "# SEE ALSO\n"
-    "spawn-fcgi(1), accel-warm(1), accel-check(1), accel-graph(1), accel-server(8)\n";
+    "|     \"max-procs\" => 1 )) )\n";
 
 static void
 servers(struct manpage *p)
@@ -251,4 +250,8 @@ accel_manual(struct manpage *p)
 	manpage_marked(p, caches);
 	advice_manual(p);
 	manpage_marked(p, operation);
+	events_manual(p, "accel");
+	manpage_marked(p,
+	    "# SEE ALSO\n"
+	    "spawn-fcgi(1), accel-warm(1), accel-check(1), accel-graph(1), accel-server(8)\n");
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sysexits.h>
 
+#include "base/events.h"
 #include "io/file.h"
 #include "io/io.h"
 #include "io/std_fds.h"
@@ -50,12 +51,15 @@ print_features(void)
 }
 
 static int
-print_lighttpd(void)
+print_markdown(unsigned manual)
 {
 	struct buf out;
 
 	buf_init(&out, 0);
-	manual_lighttpd(&out);
+	if (manual == MANUAL_EVENTS)
+		events_markdown(&out);
+	else
+		manual_lighttpd(&out);
 	return (options_out(&out));
 }
 
@@ -168,8 +172,8 @@ main(int argc, char **argv)
 		rc = printf("accel-server/%s\n", STAT_ACCEL_VERSION) > 0 ? 0 : EX_IOERR;
 	else if (opt.features)
 		rc = print_features();
-	else if (opt.manual == MANUAL_LIGHTTPD)
-		rc = print_lighttpd();
+	else if (opt.manual >= MANUAL_LIGHTTPD)
+		rc = print_markdown(opt.manual);
 	else if (opt.manual != MANUAL_NONE)
 		rc = options_print(opt.manual < MANUAL_PROGRAM ? manual_conf : manual_program,
 		    opt.manual == MANUAL_CONF_ROFF || opt.manual == MANUAL_PROGRAM_ROFF);

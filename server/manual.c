@@ -1,4 +1,5 @@
 /* server/manual.c -- makes manual pages of the tables of directives and options. */
+#include "base/events.h"
 #include "io/file.h"
 #include "proxy-core/balance.h"
 #include "server/config/config.h"
@@ -321,9 +322,7 @@ static const char operation[] =
     "= 77\n"
     "The server cannot become the user or group of the configuration.\n"
     "= 78\n"
-    "The configuration is wrong, or names a file that does not exist.\n"
-    "# SEE ALSO\n"
-    "accel-server.conf(5)\n";
+    "The configuration is wrong, or names a file that does not exist.\n";
 
 void
 manual_program(struct manpage *p)
@@ -333,4 +332,6 @@ manual_program(struct manpage *p)
 	options_manual(p, options_command.options);
 	ctl_manual(p);
 	manpage_marked(p, operation);
+	events_manual(p, "server");
+	manpage_marked(p, "# SEE ALSO\naccel-server.conf(5)\n");
 }

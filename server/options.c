@@ -32,10 +32,11 @@ static const struct option rows[] = {
 	    .prose = "Answer one request on standard input, then exit." },
 	{ "until-eof", '\0', NULL, OPTION_FLAG, AT(until_eof),
 	    .prose = "Exit at the end of standard input." },
-	{ "manual", '\0', "text|roff|program|program-roff|lighttpd", OPTION_WORD, AT(manual),
+	{ "manual", '\0', "text|roff|program|program-roff|lighttpd|events", OPTION_WORD, AT(manual),
 	    MANUAL_CONF, .alone = "text",
-	    .prose = "Print a manual page: of the configuration or of the program, as text or for "
-		     "man(1); or a table of the settings of lighttpd." },
+	    .prose =
+		"Print a manual page: of the configuration or of the program, as text or for "
+		"man(1); or a table of the settings of lighttpd, or of the events of the logs." },
 	{ "modules", 'm', "DIR", OPTION_IGNORED,
 	    .prose = "Accepted for old scripts. All modules are built in." },
 	OPTION_HELP_ROW,

@@ -22,7 +22,8 @@ struct options {
 		MANUAL_CONF_ROFF,
 		MANUAL_PROGRAM,
 		MANUAL_PROGRAM_ROFF,
-		MANUAL_LIGHTTPD
+		MANUAL_LIGHTTPD, /* from here on as Markdown */
+		MANUAL_EVENTS
 	} manual;
 };
 
