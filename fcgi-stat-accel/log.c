@@ -7,6 +7,7 @@
 #include "base/option.h"
 #include "fcgi-stat-accel/log.h"
 #include "io/logfile.h"
+#include "io/safe_open.h"
 #include "io/std_fds.h"
 #include "io/syslog.h"
 
@@ -64,7 +65,7 @@ static void
 reopen_failed(const char *path, int err)
 {
 	log_event(LOG_ERROR, NULL, "log.failed", LF_STR("path", path), LF_ERR("error", err),
-	    LF_STR("then", "writing to the old file"));
+	    LF_STR("then", "writing to the old file"), LF_STR("do", safe_open_help(err)));
 }
 
 void

@@ -31,6 +31,7 @@
 #include "io/notify.h"
 #include "io/pressure.h"
 #include "io/process_status.h"
+#include "io/safe_open.h"
 #include "io/sandbox.h"
 #include "io/std_fds.h"
 
@@ -262,12 +263,12 @@ open_log(struct program *p)
 	err = accel_log_open(p->opt->log);
 
 	if (err != 0) {
-		print_error("--log %s: %s%s", p->opt->log != NULL ? p->opt->log : "",
+		print_error("--log %s: %s; %s", p->opt->log != NULL ? p->opt->log : "",
 		    g_strerror(-err),
 		    p->opt->user.uid != 0 && err == -EACCES
-			? "; the user of --user (--help has its default) must be able to write "
-			  "to its directory"
-			: "");
+			? "the user of --user (--help has its default) must be able to write to "
+			  "its directory"
+			: safe_open_help(err));
 		return (EX_CANTCREAT);
 	}
 	if (p->opt->sandbox)

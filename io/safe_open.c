@@ -247,6 +247,37 @@ safe_open_check(const char *path)
 	return (err);
 }
 
+const char *
+safe_open_help(int err)
+{
+	switch (err) {
+	case -EPERM:
+		return ("root opens nothing where everybody can put files: use a directory that "
+			"other users cannot write to");
+	case -ELOOP:
+		return ("name the file itself: root does not follow a link in a directory that "
+			"other users can write to");
+	case -EMLINK:
+		return (
+		    "remove the other name of the file, or let only root write to its directory");
+	case -EINVAL: return ("name a regular file, a fifo or a character device");
+	case -ENOENT: return ("make its directory");
+	case -ENOTDIR: return ("a part of the path is a file: name a directory there");
+	case -EISDIR: return ("it is a directory: name a file in it");
+	case -ENOSPC:
+	case -EDQUOT: return ("make room on the disk");
+	case -EROFS: return ("use a file system that is not mounted read-only");
+	}
+	return ("make the file and its directory writable for the user who starts the program");
+}
+
+const char *
+safe_open_fault(int err, char text[SAFE_OPEN_FAULT])
+{
+	snprintf(text, SAFE_OPEN_FAULT, "%s; %s", strerror(-err), safe_open_help(err));
+	return (text);
+}
+
 int
 safe_unlink(const char *path)
 {

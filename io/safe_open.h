@@ -22,6 +22,11 @@
 int safe_open(const char *path, int flags, mode_t mode);
 /* 0 if safe_open() could open the file for writing now, or make it; -errno.  Makes nothing. */
 int safe_open_check(const char *path);
+/* What to do about -errno of this file. */
+const char *safe_open_help(int err);
+/* The text of -errno, and what to do. */
+#define SAFE_OPEN_FAULT 256
+const char *safe_open_fault(int err, char text[SAFE_OPEN_FAULT]);
 int safe_unlink(const char *path); /* with the same walk; 0 or -errno */
 
 #endif

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "io/io.h"
+#include "io/safe_open.h"
 #include "proxy-core/backends.h"
 #include "server/module/module.h"
 #include "server/reply.h"
@@ -117,6 +118,7 @@ dir_open(struct opening *k, const char *directive, const char *dir)
 static bool
 log_open(struct opening *k, const char *path)
 {
+	char why[SAFE_OPEN_FAULT];
 	struct logfile *log;
 	int err;
 
@@ -124,7 +126,7 @@ log_open(struct opening *k, const char *path)
 		return (true);
 	err = k->open_log(k->arg, path, &log);
 	if (err != 0)
-		return (refuse_value(k, "accesslog.filename", path, strerror(-err)));
+		return (refuse_value(k, "accesslog.filename", path, safe_open_fault(err, why)));
 	g_hash_table_insert(k->p->logs, (char *)path, log);
 	return (true);
 }

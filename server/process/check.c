@@ -89,15 +89,17 @@ check_files(const struct config *config, int *rc)
 {
 	const struct conf *c = config_global(config);
 	const char *log = log_name_error(c);
+	char why[SAFE_OPEN_FAULT];
 	size_t i;
 	int err;
 
 	err = log != NULL ? logfile_check(log) : 0;
 	if (err != 0)
-		fault(config, rc, EX_CANTCREAT, "server.errorlog", log, strerror(-err));
+		fault(config, rc, EX_CANTCREAT, "server.errorlog", log, safe_open_fault(err, why));
 	err = c->pid_file != NULL ? safe_open_check(c->pid_file) : 0;
 	if (err != 0)
-		fault(config, rc, EX_CANTCREAT, "server.pid-file", c->pid_file, strerror(-err));
+		fault(config, rc, EX_CANTCREAT, "server.pid-file", c->pid_file,
+		    safe_open_fault(err, why));
 	for (i = 0; c->sandbox && i < c->sandbox_paths.n; i++)
 		if (access(c->sandbox_paths.v[i].p, F_OK) != 0)
 			fault(config, rc, EX_CONFIG, "server.sandbox-paths",

@@ -232,6 +232,20 @@ hotset_mib(const struct conf *c)
 	return ((unsigned)(io_memory_limit() / 100 * c->hotset_percent >> 20));
 }
 
+void
+process_start_failed(int err)
+{
+	const char *what_to_do = "the line before this one has the reason";
+
+	if (err == -ENOMEM)
+		what_to_do = "give the program more memory, or lower server.max-worker";
+	else if (err == -EMFILE || err == -ENFILE)
+		what_to_do = "raise server.max-fds and LimitNOFILE=, or lower server.max-worker";
+	else if (err == -EAGAIN)
+		what_to_do = "no thread can be started: raise TasksMax= of the unit or ulimit -u";
+	log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", err), LF_STR("do", what_to_do));
+}
+
 int
 generation_start(struct process *ps, struct config *config, const struct listeners *ls,
     unsigned fds)
@@ -250,7 +264,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 	int err;
 
 	if (g == NULL) {
-		log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", -ENOMEM));
+		process_start_failed(-ENOMEM);
 		config_free(config);
 		process_unlisten(ps, ls);
 		return (-ENOMEM);
@@ -273,7 +287,7 @@ generation_start(struct process *ps, struct config *config, const struct listene
 		err = workers_make(ps, g, fds);
 	if (err != 0) {
 		if (err != -ECANCELED)
-			log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", err));
+			process_start_failed(err);
 		generation_free(g);
 		process_drop_accesslogs(ps);
 		process_unlisten(ps, ls);

@@ -133,8 +133,9 @@ struct process {
 	unsigned fds;            /* the limit of descriptors */
 	struct watchdog watchdog;
 	struct logfile *errorlog;
-	struct buf early; /* lines logged before the log is open */
-	bool journal;     /* the error log is systemd's journal, whose fields are made of text */
+	struct buf early;          /* lines logged before the log is open */
+	const char *errorlog_name; /* of server/config/log_names.h */
+	bool journal; /* the error log is systemd's journal, whose fields are made of text */
 	struct counters_list counters_list;
 	struct handover *handover; /* of idle connections, at a reload */
 	struct clients *clients;
@@ -179,6 +180,11 @@ void process_log_form(const struct process *,
 /* 0 or -errno, printed on stderr (the log is not open yet) or logged.  Here and below, -ECANCELED
  * is not printed: a signal ended the wait for the helper. */
 int process_errorlog(struct process *, const struct conf *);
+void process_start_failed(int err); /* logs -errno and what to do */
+/* What to do about -errno of a log or a pid file. */
+const char *process_open_help(int err);
+/* Says on standard error that there was no start, and where the reason is. */
+void process_say_failed(const struct process *);
 /* -errno: unusable, logged */
 int process_accesslog(void *process, const char *path, struct logfile **);
 /* closes the logs that no generation names; at most 1 s for all */

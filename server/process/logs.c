@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "io/journal.h"
+#include "io/safe_open.h"
 #include "server/config/log_names.h"
 #include "server/process/impl.h"
 
@@ -34,6 +35,19 @@ process_say(enum log_level level, const char *ev, struct text all)
 		}
 	}
 	log_overhear(said);
+}
+
+const char *
+process_open_help(int err)
+{
+	switch (err) {
+	case -EPIPE: return (HELPER_LOST " the file is opened when it is back");
+	case -EMFILE:
+	case -ENFILE:
+		return ("raise server.max-fds or lower server.max-connections, and send HUP again");
+	case -ETIMEDOUT: return ("the disk does not answer; send HUP again when it does");
+	}
+	return (safe_open_help(err));
 }
 
 static void
@@ -72,17 +86,34 @@ process_errorlog(struct process *ps, const struct conf *c)
 {
 	const char *name = log_name_error(c);
 	int err = log_open(ps, name, &ps->errorlog);
+	char why[SAFE_OPEN_FAULT];
 
 	if (err != 0) {
 		late_lines(ps);
 		if (err != -ECANCELED)
 			fprintf(stderr, "accel-server: cannot open server.errorlog \"%s\": %s\n",
-			    name, strerror(-err));
+			    name, safe_open_fault(err, why));
 		return (err);
 	}
 	log_set_sink(logfile_line, ps->errorlog);
+	ps->errorlog_name = name;
 	late_lines(ps);
 	return (0);
+}
+
+void
+process_say_failed(const struct process *ps)
+{
+	const char *name = ps->errorlog_name, *where = "the log on standard error says why";
+
+	if (name != NULL && name[0] == LOGFILE_SYSLOG)
+		where = "the system's log says why";
+	else if (name != NULL)
+		where = "the error log says why: ";
+	else if (ps->journal)
+		where = "the journal says why";
+	fprintf(stderr, "accel-server: not started; %s%s\n", where,
+	    name != NULL && name[0] != LOGFILE_SYSLOG ? name : "");
 }
 
 int
@@ -110,7 +141,7 @@ process_accesslog(void *arg, const char *path, struct logfile **log)
 	}
 	if (err != -ECANCELED)
 		log_event(LOG_ERROR, NULL, "accesslog.unusable", LF_STR("path", path),
-		    LF_ERR("error", err));
+		    LF_ERR("error", err), LF_STR("do", process_open_help(err)));
 	free(f);
 	return (err);
 }
@@ -147,27 +178,6 @@ process_drop_accesslogs(struct process *ps)
 			accesslog_close(f);
 }
 
-static const char *
-what_to_do(int err)
-{
-	switch (err) {
-	case -EPIPE: return (HELPER_LOST " the log is opened when it is back");
-	case -ELOOP:
-		return ("name the file itself: root does not follow a link in a directory that "
-			"other users can write to");
-	case -EMLINK:
-		return (
-		    "remove the other name of the file, or let only root write to its directory");
-	case -EMFILE:
-	case -ENFILE:
-		return ("raise server.max-fds or lower server.max-connections, and send HUP again");
-	case -ENOSPC: return ("make room on the disk, and send HUP again");
-	case -ETIMEDOUT: return ("the disk does not answer; send HUP again when it does");
-	case -EPERM: return ("use a directory that other users cannot write to");
-	}
-	return ("make the file and its directory writable for the user who started the server");
-}
-
 /* The thread of a log sets it: no helper was there. */
 static bool owed;
 
@@ -189,7 +199,8 @@ errorlog_failed(const char *path, int err)
 {
 	note_failure(err);
 	log_event(LOG_ERROR, NULL, "errorlog.reopen", LF_STR("path", path), LF_ERR("error", err),
-	    LF_STR("then", "writing to the old file"), LF_STR("do", what_to_do(err)));
+	    LF_STR("then", "writing to the old file until the next HUP"),
+	    LF_STR("do", process_open_help(err)));
 }
 
 static void
@@ -197,7 +208,8 @@ accesslog_failed(const char *path, int err)
 {
 	note_failure(err);
 	log_event(LOG_ERROR, NULL, "accesslog.reopen", LF_STR("path", path), LF_ERR("error", err),
-	    LF_STR("then", "writing to the old file"), LF_STR("do", what_to_do(err)));
+	    LF_STR("then", "writing to the old file until the next HUP"),
+	    LF_STR("do", process_open_help(err)));
 }
 
 void

@@ -295,7 +295,7 @@ shared_make(struct process *ps)
 	if (ps->clients != NULL && ps->tunnels != NULL && ps->bans != NULL && ps->meters != NULL)
 		ps->handover = handover_new(ps->clients);
 	if (ps->handover == NULL)
-		log_event(LOG_ERROR, NULL, "start.failed", LF_ERR("error", -ENOMEM));
+		process_start_failed(-ENOMEM);
 	return (ps->handover != NULL);
 }
 
@@ -377,7 +377,7 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		rc = 0; /* a signal ended the start */
 	say_what_came(&ps);
 	if (rc != 0 && !opt->one)
-		fprintf(stderr, "accel-server: not started; the error log says why\n");
+		process_say_failed(&ps);
 	helper_load_stop(&ps.load);
 	if (!list_empty(&ps.generations)) {
 		process_close_logs(&ps); /* a thread is stuck in the kernel: exit without it */

@@ -227,6 +227,6 @@ process_pidfile(struct process *ps, const struct conf *c)
 		ps->pidfile = strdup(c->pid_file);
 	else if (err != -ECANCELED)
 		log_event(LOG_ERROR, NULL, "pidfile.failed", LF_STR("path", c->pid_file),
-		    LF_ERR("error", err));
+		    LF_ERR("error", err), LF_STR("do", process_open_help(err)));
 	return (err);
 }

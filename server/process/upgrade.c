@@ -182,11 +182,14 @@ retire(struct process *ps, pid_t pid)
 void
 process_pidfile_back(struct process *ps)
 {
-	ps->upgrade.pidfile_owed =
-	    ps->pidfile != NULL && helper_pidfile(ps->helper, ps->pidfile) != 0;
-	if (ps->upgrade.pidfile_owed)
+	int err = ps->pidfile != NULL ? helper_pidfile(ps->helper, ps->pidfile) : 0;
+
+	ps->upgrade.pidfile_owed = err != 0;
+	if (err != 0)
 		log_event(LOG_WARN, NULL, "pidfile.failed", LF_STR("path", ps->pidfile),
-		    LF_STR("then", "it may have the number of the process that failed"));
+		    LF_ERR("error", err),
+		    LF_STR("then", "it may have the number of the process that failed"),
+		    LF_STR("do", process_open_help(err)));
 }
 
 static void

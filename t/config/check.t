@@ -11,7 +11,8 @@ use Test::Util;
 
 my $program = Test::Util::program('accel-server');
 my $dir = File::Temp->newdir('accel-check-XXXXXX', TMPDIR => 1);
-mkdir "$dir/www" or die $!;
+mkdir "$dir/$_" or die $! for qw(www all);
+chmod 0777, "$dir/all" or die $!;
 my $taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1) or die "listen: $!";
 my $port = $taken->sockport;
 my $base = qq{server.document-root = "$dir/www"\nserver.bind = "127.0.0.1"\n};
@@ -28,10 +29,12 @@ for my $case (
 	['a log and a pid file that do not exist yet', $base . qq{server.errorlog = "$dir/error.log"\nserver.pid-file = "$dir/pid"\naccesslog.filename = "$dir/access.log"\n}, 0, qr/^Syntax OK$/],
 	['a missing document root', qq{server.document-root = "$dir/none"\n}, 78, qr/^DIR\/x\.conf:\d+:\d+: server\.document-root: "DIR\/none": No such file/m],
 	['one of a condition', $base . qq{\$HTTP["host"] == "x" { server.document-root = "$dir/none" }\n}, 78, qr/^DIR\/x\.conf:\d+:\d+: server\.document-root: "DIR\/none": No such file/m],
-	['a log that cannot be written', $base . qq{server.errorlog = "$dir/none/error.log"\n}, 73, qr/^DIR\/x\.conf:\d+:\d+: server\.errorlog: "DIR\/none\/error\.log": No such file/m],
-	['an access log that cannot be written', $base . qq{accesslog.filename = "$dir/www"\n}, 78, qr/^DIR\/x\.conf:\d+:\d+: accesslog\.filename: "DIR\/www": /m],
+	['a log that cannot be written', $base . qq{server.errorlog = "$dir/none/error.log"\n}, 73, qr/^DIR\/x\.conf:\d+:\d+: server\.errorlog: "DIR\/none\/error\.log": No such file or directory; make its directory$/m],
+	['an access log that cannot be written', $base . qq{accesslog.filename = "$dir/www"\n}, 78, qr/^DIR\/x\.conf:\d+:\d+: accesslog\.filename: "DIR\/www": .*name a (?:regular )?file/m],
 	['one of a condition', $base . qq{\$HTTP["host"] == "x" { accesslog.filename = "$dir/none/a" }\n}, 78, qr/^DIR\/x\.conf:\d+:\d+: accesslog\.filename: "DIR\/none\/a": No such file/m],
-	['a pid file that cannot be written', $base . qq{server.pid-file = "$dir/none/pid"\n}, 73, qr/^DIR\/x\.conf:\d+:\d+: server\.pid-file: "DIR\/none\/pid": No such file/m],
+	['a pid file that cannot be written', $base . qq{server.pid-file = "$dir/none/pid"\n}, 73, qr/^DIR\/x\.conf:\d+:\d+: server\.pid-file: "DIR\/none\/pid": No such file or directory; make its directory$/m],
+	(map { ["$_ in a directory that everybody can write to", $base . qq{$_ = "$dir/all/x"\n}, /^acc/ ? 78 : 73, qr/^DIR\/x\.conf:\d+:\d+: \Q$_\E: "DIR\/all\/x": Operation not permitted; root opens nothing where everybody can put files: use a directory that other users cannot write to$/m] }
+		$> == 0 ? qw(server.errorlog accesslog.filename server.pid-file) : ()),
 	['an unknown backend of files', $base . qq{server.network-backend = "telepathy"\n}, 78, qr/^DIR\/x\.conf:\d+:\d+: server\.network-backend: "telepathy": is unknown; accel-server -V lists them/m],
 	['an unknown protocol', $base . qq{proxy-core.protocol = "smoke"\nproxy-core.backends = ( "127.0.0.1:1" )\n}, 78, qr/^DIR\/x\.conf:\d+:\d+: .*"smoke"/m],
 	['an unknown user', $base . qq{server.username = "nobody-has-this-name"\n}, 77, qr/^DIR\/x\.conf:\d+:\d+: server\.username: "nobody-has-this-name": does not exist/m],
@@ -49,11 +52,22 @@ for my $case (
 	next if $status == 0;
 	# The port is free for the start, so that only the fault is in its way.
 	close $taken;
-	my ($rc) = run('-D', $text);
+	my ($rc, $started) = run('-D', $text);
 	$taken = IO::Socket::INET->new(LocalAddr => '127.0.0.1', LocalPort => $port, Listen => 1, ReuseAddr => 1) or die "listen: $!";
 	is $rc, $status, '... as the start does';
+	like $started, qr/^accel-server: cannot open server\.errorlog "[^"]+": [A-Z][^;]+; \w|^accel-server: not started; the log on standard error says why$|^DIR\/x\.conf:\d+:\d+: /m, '... which says where the reason is';
+	my ($do) = $want =~ /; (make its directory|root opens nothing)/;
+	like $started, qr/\Q$do\E/, '... and what to do' if $do;
+	unlike $started, qr/ev=start\.failed (?!.* do=)/, '... with what to do';
 }
 is_deeply [sort glob "$dir/*"], [sort @before, "$dir/x.conf"], '-t has made no file';
+
+{
+	my ($rc, $said) = run('-D', $base . qq{server.errorlog = "$dir/error.log"\nserver.network-backend = "telepathy"\n});
+	like $said, qr/^accel-server: not started; the error log says why: DIR\/error\.log$/m, 'a failed start names the log that has the reason';
+	like Test::Util::slurp("$dir/error.log"), qr/ev=(?:backend\.unknown|listen\.failed)/, '... which has it';
+	unlink "$dir/error.log";
+}
 
 my ($rc, $said) = run('-t', $base . qq{server.username = "nobody-has-this-name"\nserver.pid-file = "$dir/none/pid"\nserver.network-backend = "telepathy"\n});
 is scalar(() = $said =~ /^\S+:\d+:\d+: server\.\S+: "/mg), 3, 'all faults are reported at once';
