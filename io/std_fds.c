@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "io/std_fds.h"
 
-static int spawner = -1; /* a terminal, see io_spawner_open() */
+static int spawner = -1; /* see io_spawner_open() */
 
 /* In a chroot without /dev/null, the root directory does as well: it can be neither read nor
  * written. */
@@ -53,6 +53,16 @@ parent_is(const char *name)
 		strncmp(comm, name, (size_t)n - 1) == 0);
 }
 
+/* A socket, of a service manager, cannot be opened by its name in /proc. */
+static bool
+takes_lines(int fd)
+{
+	struct stat st;
+
+	return (
+	    isatty(fd) || (fstat(fd, &st) == 0 && (S_ISFIFO(st.st_mode) || S_ISREG(st.st_mode))));
+}
+
 /* The parent waits 100 ms for its child and only then leaves.  Without O_NOCTTY the terminal would
  * become the controlling one of this process, whose session spawn-fcgi has made. */
 void
@@ -63,8 +73,8 @@ io_spawner_open(void)
 	if (!parent_is("spawn-fcgi"))
 		return;
 	(void)snprintf(path, sizeof(path), "/proc/%d/fd/2", (int)getppid());
-	spawner = open(path, O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
-	if (spawner >= 0 && !isatty(spawner))
+	spawner = open(path, O_WRONLY | O_APPEND | O_NOCTTY | O_NONBLOCK | O_CLOEXEC);
+	if (spawner >= 0 && !takes_lines(spawner))
 		io_spawner_close();
 }
 

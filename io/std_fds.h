@@ -15,8 +15,8 @@ int io_open_std_fds(void);
 /* True if messages to standard error are lost: it is /dev/null. */
 bool io_stderr_is_null(void);
 
-/* The terminal on which spawn-fcgi, which started this process, reports.  Without one (another
- * program started it, it reports elsewhere, this user may not write there) nothing is written. */
+/* The terminal, pipe or file to which spawn-fcgi, which started this process, reports.  Without one
+ * (another program started it, this user may not write there) nothing is written. */
 void io_spawner_open(void);
 void io_spawner_tell(struct text lines);
 void io_spawner_close(void);
