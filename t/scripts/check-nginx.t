@@ -24,7 +24,7 @@ broken nginx => 'files without auth_request', nginx(<<'EOT');
 		location /app/ { proxy_pass http://127.0.0.1:1; }
 		location ~ \.php$ { fastcgi_pass 127.0.0.1:1; }
 		location /x { deny all; }
-		location /old { rewrite ^ /new last; }
+		location /old { rewrite ^ /app/new last; }
 		location /hot/ { auth_request off; }
 EOT
 

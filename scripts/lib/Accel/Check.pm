@@ -11,7 +11,7 @@ use Exporter qw(import);
 use File::Basename qw(dirname);
 use File::Glob     qw(bsd_glob GLOB_QUOTE);
 
-our @EXPORT_OK = qw(check_words slurp unreadable include_files within mounted_on slow_kind);
+our @EXPORT_OK = qw(check_words slurp unreadable include_files within mounted_on slow_kind is_page page_not_asked);
 
 use constant {
 	MAX_FILE  => 8 << 20,     # bytes: what is larger is no configuration
@@ -100,5 +100,18 @@ sub kind_of ($opt, $m) {
 
 # Kinds on which a name that is not in memory costs milliseconds.
 sub slow_kind ($kind) { return $kind =~ /^(?:network|fuse|rotating)\z/ }
+
+# The path of a file, and not of an application.
+sub is_page ($path) { return $path =~ m{^/.*\.(?!(?:php\d?|phtml|[fs]?cgi|p[ly]|rb|lua|jsp)\z)\w+\z} }
+
+# A page of the server below $root that takes the place of what was asked for.
+sub page_not_asked ($opt, $node, $where, $page, $root) {
+	my ($report, $m) = ($opt->{report}, mounted_on($opt, $root // '/'));
+	my $slow = $m && slow_kind($m->{kind});
+	$report->place("$where, by $node->{name}", $slow ? 'cold' : 'exempt', $node);
+	return $report->note('error-page', $node, $where, "the server opens $page without asking for it, which is right for a page that is always in memory") unless $slow;
+	return $report->finding('error-page', 'blocks', $node, $where, "the server opens $page on $m->{type} without asking for it",
+		{ advice => 'Move the page to a local disk, or let an application answer.' });
+}
 
 1;

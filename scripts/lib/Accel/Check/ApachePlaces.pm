@@ -2,6 +2,8 @@ package Accel::Check::ApachePlaces;
 # Which directories of an Apache configuration are accelerated; see Accel/Check/Reached.pm for the states.
 use v5.36;
 
+use Accel::Check qw(is_page page_not_asked);
+
 *kids = \&Accel::Check::Apache::kids;
 *arg = \&Accel::Check::Apache::arg;
 *where = \&Accel::Check::Apache::where;
@@ -18,6 +20,18 @@ sub note ($opt, $tree, $server, @dirs) {
 	}
 	for my $part (grep { arg($_) ne '/' && serves($_) && grep { $_->{name} =~ $ASKS } @{ $_->{kids} } } map { kids($_, 'location', 'locationmatch') } levels($tree, $server)) {
 		place($opt, $tree, $server, where($server) . ", Location @{ $part->{args} }", $dirs[0], Accel::Check::Apache::sections_for($tree, $server, $dirs[0]), $part);
+	}
+	pages($opt, $tree, $server, $dirs[0], \@dirs);
+	return;
+}
+
+# Apache asks no authorizer for the page that it sends instead of what was asked for.
+sub pages ($opt, $tree, $server, $root, $dirs) {
+	my @sections = map { Accel::Check::Apache::sections_for($tree, $server, $_) } @$dirs;
+	my %seen;
+	for my $d (grep { !$seen{$_}++ } map { kids($_, 'errordocument', 'fallbackresource') } levels($tree, $server), @sections) {
+		my $page = $d->{args}[-1] // '';
+		page_not_asked($opt, $d, where($server), $page, $root) if is_page($page);
 	}
 	return;
 }

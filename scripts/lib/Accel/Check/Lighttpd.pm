@@ -6,7 +6,7 @@ package Accel::Check::Lighttpd;
 # check-local on | the file itself.
 use v5.36;
 
-use Accel::Check               qw(mounted_on slow_kind within);
+use Accel::Check               qw(mounted_on slow_kind within is_page page_not_asked);
 use Accel::Check::LighttpdFile qw();
 use Accel::Lines               ();
 
@@ -329,6 +329,8 @@ sub check_rest ($opt, $scope) {
 			my $m = mounted_on($opt, $value);
 			$report->finding('error-page', 'blocks', $d, where($scope), "each error opens a file on $m->{type} in the event loop",
 				{ advice => 'Copy the pages to a local disk.' }) if $m && slow_kind($m->{kind});
+		} elsif ($name =~ /^server\.error-handler(?:-404)?\z/ && is_page($value)) {
+			page_not_asked($opt, $d, where($scope), $value, $root);
 		} elsif ($name eq 'accesslog.filename' && $value =~ m{^/} && $far) {
 			my $m = mounted_on($opt, $value);
 			$report->finding('access-log', 'blocks', $d, where($scope), "the log is written in the event loop, to the same $type as the files",

@@ -2,8 +2,9 @@ package Accel::Check::NginxAuth;
 # How an nginx server reaches the accelerator: auth_request, or X-Accel-Redirect from a fastcgi_pass.
 use v5.36;
 
-use Accel::Check qw(within);
-use Accel::Lines ();
+use Accel::Check            qw(within);
+use Accel::Check::NginxWays ();
+use Accel::Lines            ();
 
 *kids = \&Accel::Check::Nginx::kids;
 *own = \&Accel::Check::Nginx::own;
@@ -47,10 +48,33 @@ sub check_server ($opt, $server, $blocks) {
 			$report->place(where($block), 'cold', $block);
 		}
 	}
+	check_ways($report, $server);
 	check_idle($report, $server, $_) for grep { my $l = $_; !grep { $_ == $l } @$blocks, @responders } locations($server);
 	for my $loc (@responders) {
 		check_responder($opt, $server, $loc);
 		$report->place(where($loc), 'asked', $loc, as => 'X-Accel-Redirect', root => scalar root_of($loc), pass => pass_of($loc), address => [addresses($server, pass_of($loc))]);
+	}
+	return;
+}
+
+# Names that nginx makes itself: does the place where each ends ask for that name?
+sub check_ways ($report, $server) {
+	for my $way (Accel::Check::NginxWays::ways($server)) {
+		my ($from, $block) = @$way{qw(from block)};
+		my $auth = effective($block, 'auth_request') // next;
+		my $asked = ($auth->{args}[0] // 'off') eq 'off' ? undef : find_location($server, $auth->{args}[0]);
+		next if !$asked || !is_ours($asked);
+		my $r = Accel::Check::NginxName::request($server, $block, $auth->{args}[0], map { $_ => $way->{$_} } qw(uri asked begun));
+		next if $r->{told} eq $r->{opened} || !Accel::Check::NginxName::is_sure($r->{opened}) || $r->{block} != $block;
+		$report->finding('wrong-name', 'blocks', $from, where($block), "$from->{name} leads to " . Accel::Check::NginxName::shown($r->{opened})
+			. ', and the accelerator gets ' . ($r->{told} eq '' ? 'no name' : 'the name that the client sent'), name_snippets($server, $block, $asked));
+		$report->place(where($block) . ", by $from->{name}", 'cold', $from);
+	}
+	for my $block ($server, locations($server)) {
+		next if is_internal($block) || !serves($block) || value($block, 'auth_request', 'off') eq 'off';
+		$report->finding('try-files-page', 'blocks', $_->{from}, where($block), "try_files opens $_->{page} without asking for it: it is asked for when it is the last word",
+			{ advice => "Write $_->{page} as the last word of try_files, and \"set \$warm_path \$request_filename;\" in its location." }),
+			$report->place(where($block) . ', by try_files', 'cold', $_->{from}) for Accel::Check::NginxWays::constant_tries($block);
 	}
 	return;
 }

@@ -86,6 +86,7 @@ sub play ($env, $block) {
 		} elsif ($name eq 'if' && $d->{kids}) {
 			$env->{set}{$_} = unknown($_) for assigned($d);
 		} elsif ($name eq 'rewrite' && @args >= 2) {
+			next if $env->{begun} && $block->{name} eq 'server';
 			my $re = eval { no warnings; qr/$args[0]/ } or next;
 			next unless $env->{uri} =~ $re;
 			my @part = map { defined $-[$_] ? substr $env->{uri}, $-[$_], $+[$_] - $-[$_] : '' } 0 .. 9;
@@ -141,13 +142,15 @@ sub told ($env, $params) {
 	return $root eq '' || $uri eq '' ? '' : $root . $uri =~ s/[?#].*//sr;
 }
 
-# What happens to a request for $block: { uri, opened, told, target, block }, with told undefined when it is not asked.
-sub request ($server, $block, $auth_uri) {
-	my $env = { uri => sample($block), assigned => { map { $_ => 1 } assigned($server) }, set => {} };
-	$env->{asked} = $env->{uri};
+# What happens to a request for $block: { uri, opened, told, target, block }, with told undefined when it is not asked. On a
+# way (Accel/Check/NginxWays.pm) the client asked for $way{asked}, the name is $way{uri} now, and with $way{begun} the rewrites of the server are done.
+sub request ($server, $block, $auth_uri, %way) {
+	my $env = { uri => $way{uri} // sample($block), begun => $way{begun}, assigned => { map { $_ => 1 } assigned($server) }, set => {} };
+	$env->{asked} = $way{asked} // $env->{uri};
 	my $answers = route($env, $server, $block);
-	my %found = (uri => $env->{asked}, opened => opened($env), block => $answers);
+	my %found = (uri => $way{uri} // $env->{asked}, opened => opened($env), block => $answers);
 	$env->{uri} = $auth_uri =~ s/\?.*//sr;
+	$env->{begun} = 0;
 	my $target = route($env, $server);
 	return { %found, target => $target, told => told($env, params($target)) };
 }

@@ -1,0 +1,74 @@
+package Accel::Check::NginxWays;
+# The ways on which nginx itself goes from one name to another: rewrite, try_files, error_page, named locations.
+#
+#     GET /old/a.txt --rewrite--> /new/a.txt --location /new/--> opens ROOT/new/a.txt
+#                                                                asks for ROOT + $request_uri = ROOT/old/a.txt
+#
+# $request_uri stays what the client sent, so where a way ends a "set" has to tell the name, and often none does.
+use v5.36;
+
+use Accel::Check::NginxName ();
+
+*kids = \&Accel::Check::Nginx::kids;
+*own = \&Accel::Check::Nginx::own;
+*effective = \&Accel::Check::Nginx::effective;
+*where = \&Accel::Check::Nginx::where;
+*locations = \&Accel::Check::Nginx::locations;
+*serves = \&Accel::Check::Nginx::serves;
+*find_location = \&Accel::Check::NginxAuth::find_location;
+
+# What the client sent, when a way has led to another name: of this name there is no file.
+use constant SENT => '/sent-by-the-client/' . Accel::Check::NginxName::SAMPLE;
+
+# All ways of a server that end where files are served: { from (the directive), block, uri, asked, begun }.
+sub ways ($server) {
+	my @found;
+	for my $from ($server, locations($server)) {
+		next if Accel::Check::NginxAuth::is_ours($from);
+		push @found, map { to_uri($server, $_, target_of($_)) } rewrites($from);
+		push @found, map { to_name($server, $from, $_) } last_tries($from), map { pages($_) } kids($from, 'error_page');
+	}
+	return grep { serves($_->{block}) && ($_->{block} != $server || effective($server, 'root')) } @found;
+}
+
+# rewrite, also below "if"; not what leads to another server, and not "break", which stays where it is.
+sub rewrites ($block) {
+	return grep { @{ $_->{args} } >= 2 && $_->{args}[1] !~ m{^(?:https?://|\$scheme)} && ($_->{args}[2] // '') !~ /^(?:redirect|permanent|break)\z/ }
+		map { $_->{name} eq 'rewrite' ? $_ : $_->{name} eq 'if' && $_->{kids} ? kids($_, 'rewrite') : () } @{ $block->{kids} };
+}
+
+sub target_of ($rewrite) { return $rewrite->{args}[1] =~ s/\?.*//sr =~ s/\$\{?\w+\}?/Accel::Check::NginxName::SAMPLE/gre }
+
+# The last word of try_files is a URI, a named location or "=CODE".
+sub last_tries ($block) { return map { { from => $_, to => $_->{args}[-1] // '' } } kids($block, 'try_files') }
+
+# error_page CODE... [=[CODE]] URI
+sub pages ($directive) { return { from => $directive, to => $directive->{args}[-1] // '' } }
+
+sub to_name ($server, $block, $way) {
+	my ($from, $to) = @$way{qw(from to)};
+	return to_uri($server, $from, $to =~ s/\?.*//sr) if $to =~ m{^/[^\$]*\z};
+	return unless $to =~ /^@/;
+	my ($named) = grep { ($_->{args}[0] // '') eq $to } locations($server);
+	return unless $named;
+	my $uri = Accel::Check::NginxName::sample($block);
+	return { from => $from, block => $named, uri => $uri, asked => $uri, begun => 1 };
+}
+
+sub to_uri ($server, $from, $uri) {
+	return if $uri !~ m{^/} || $uri =~ m{/\z};    # a directory: "index" goes on
+	return { from => $from, block => find_location($server, $uri) // $server, uri => $uri, asked => SENT, begun => $from->{name} eq 'rewrite' };
+}
+
+# A name in the middle of try_files is opened without a new question, and is the same for every request.
+sub constant_tries ($block) {
+	my @found;
+	for my $try (kids($block, 'try_files')) {
+		my @words = @{ $try->{args} };
+		pop @words;
+		push @found, map { m{^/[^\$]*[^/\$]\z} ? { from => $try, page => $_ } : () } @words;
+	}
+	return @found;
+}
+
+1;
