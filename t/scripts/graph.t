@@ -64,11 +64,11 @@ subtest 'requests over 4 s, where clients give up' => sub {
 
 subtest 'one sentence of advice follows from the numbers' => sub {
 	my %case = (
-		'stat-queue'  => qr/server\.max-stat-threads/,
+		'stat-queue'  => qr/cannot tell.*raise server\.max-stat-threads/,
 		'stat'        => qr/inodes in memory/,
 		'proxy-queue' => qr/proxy-core\.max-pool-size/,
 		'proxy'       => qr/application/,
-		'read-queue'  => qr/raise server\.max-read-threads/,
+		'read-queue'  => qr/cannot tell.*raise server\.max-read-threads/,
 		'read'        => qr/lower server\.max-read-threads/,
 		'handover'    => qr/server\.max-worker/,
 		'write'       => qr/network/,
@@ -82,6 +82,28 @@ subtest 'one sentence of advice follows from the numbers' => sub {
 	like table(map { ours(read => 3_000) } 1 .. 200)->{advice}, qr/^Nothing to change: the p99 is 3 ms\.$/, 'a fast log needs none';
 	like table(@CLASSIC)->{advice}, qr/read-queue with a p99 of 681 ms \(of only 3 requests\)/, 'a small sample is called small';
 	like table(ours(read => 5_000_000))->{advice}, qr/\(1 of 1 took over 4 s\)/, 'requests that gave up are mentioned';
+};
+
+# Two minutes; every ten seconds the load changes between [jobs at the disk, requests a second] and another such pair.
+sub load_changes (@pairs) {
+	return map {
+		my ($jobs, $rate) = @{ $pairs[$_ % @pairs] };
+		my $phase = $_;
+		map { ours(start => 1173101341 + 10 * $phase + $_ / $rate, stat => int(1e6 * $jobs / $rate), 'stat-queue' => 900_000) } 0 .. 10 * $rate - 1;
+	} 0 .. 11;
+}
+
+subtest 'a disk that is saturated is told from threads that are missing' => sub {
+	my $disk = qr/the disk is the limit: \d[\d.]* jobs at a time brought (?:19|2\d)[\d.]* requests a second, and 1\d[\d.]* brought (?:19|2\d)[\d.]*, so more threads only make each request slower/;
+	like table(load_changes([2, 20], [16, 20]))->{advice}, $disk, 'eight times the jobs bring nothing';
+	my $rises = table(load_changes([2, 20], [8, 80]))->{advice};
+	like $rises, qr/requests wait for a thread that opens files; raise server\.max-stat-threads/, 'more jobs bring more: threads';
+	unlike $rises, qr/cannot tell/, '... and it is sure of it';
+	like table(load_changes([8, 40]))->{advice}, qr/cannot tell; measure once with half as many threads/, 'always the same number of jobs';
+	like table(load_changes([2, 20], [8, 50]))->{advice}, qr/cannot tell/, 'a bit of both';
+	spew('few.log', load_changes([8, 40]));
+	spew('many.log', load_changes([32, 40]));
+	like +(graph('--no-charts', '--before', 'few.log', 'many.log'))[1], qr/the disk is the limit, since 8 jobs at a time brought 40 requests a second and 32 brought 40: go back to fewer threads\.$/m, 'two logs tell what one cannot';
 };
 
 # Lines of a server whose files do not fit: $again of the 400 cold requests are for files that were served before.

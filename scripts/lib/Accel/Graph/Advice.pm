@@ -3,6 +3,7 @@ package Accel::Graph::Advice;
 use v5.36;
 
 use Accel::Graph::Model qw(@SHOWN);
+use Accel::Graph::Saturation ();
 use Accel::Graph::Text qw(brief plural);
 
 use constant {
@@ -57,6 +58,8 @@ my %ACCEL = (
 # Stages that a faster disk would shorten.
 my %OF_DISK = map { $_ => 1 } qw(stat-queue stat read-queue read);
 
+my $FEWER = 'fewer reads at a time, larger ones (server.network-chunk-size), more memory or more disks help';
+
 sub sentence ($model) {
 	if ($model->{before}) {
 		require Accel::Graph::Compare;
@@ -79,9 +82,33 @@ sub sentence ($model) {
 sub reason ($model, $stage) {
 	my $short = $OF_DISK{$stage} ? memory_short($model) : undef;
 	return $short if defined $short;
+	my $limit = $OF_DISK{$stage} ? disk_limit($model) : undef;
+	return $limit if defined $limit;
+	return threads($model, $stage);
+}
+
+# Is the disk the limit?  The sentence, or undef.  What the lines show counts more than how busy the kernel calls the disk: a solid
+# one does many things at a time, and is "100 % busy" with one.
+sub disk_limit ($model) {
+	my $found = Accel::Graph::Saturation::of($model);
+	my $limit = $found->{limit} // '';
+	return sprintf 'the disk is the limit: %s jobs at a time brought %s requests a second, and %s brought %s, so more threads only make each request slower; %s',
+	    map({ brief($_) } map { $found->{jobs}[$_], $found->{rate}[$_] } 0, 1), $FEWER if $limit eq 'disk';
 	my $disk = busiest_disk($model);
-	return "the disk $disk->{name} is the limit, busy $disk->{util} % of the time, so more threads only make each request slower; "
-	    . 'fewer reads at a time, larger ones (server.network-chunk-size), more memory or more disks help' if $disk && $disk->{util} >= BUSY && $OF_DISK{$stage};
+	return "the disk $disk->{name} is the limit, busy $disk->{util} % of the time, so more threads only make each request slower; $FEWER"
+	    if $limit eq '' && $disk && $disk->{util} >= BUSY;
+	return undef;
+}
+
+# What to set.  More threads are advised only where they are known to bring more.
+sub threads ($model, $stage) {
+	my $set = setting($model, $stage);
+	return $set unless $stage =~ /-queue\z/ && $OF_DISK{$stage} && !Accel::Graph::Saturation::of($model)->{limit} && !$model->{lanes};
+	return 'whether threads or the disk are the limit, this log cannot tell; measure once with half as many threads: if as many requests a second are answered, the disk is the limit '
+	    . "($FEWER), else " . $set =~ s/.*?; //r;
+}
+
+sub setting ($model, $stage) {
 	my $n = $model->{requests};
 	return $ACCEL{$stage} if $model->{accel} > $n * MOST;
 	my $kernel = 0;
@@ -105,10 +132,10 @@ sub memory_short ($model) {
 
 sub megabytes ($bytes) { return $bytes >= 10e9 ? sprintf '%.0f GB', $bytes / 1e9 : brief($bytes / 1e6) . ' MB' }
 
-# { name, util }: means over the lanes.
+# { name, util }: means over the lanes of busy seconds.
 sub busiest_disk ($model) {
 	my (%sum, %n, %mount);
-	for my $lane (@{ $model->{lanes} // [] }) {
+	for my $lane (Accel::Graph::Saturation::busy_lanes($model)) {
 		for my $name (keys %{ $lane->{disks} }) {
 			$sum{$name} += $lane->{disks}{$name}{util} // 0;
 			$n{$name}++;

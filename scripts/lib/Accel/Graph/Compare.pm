@@ -3,6 +3,7 @@ package Accel::Graph::Compare;
 use v5.36;
 
 use Accel::Graph::Model qw(@SHOWN);
+use Accel::Graph::Saturation ();
 use Accel::Graph::Text  ();
 use Exporter qw(import);
 
@@ -62,8 +63,16 @@ sub sentence ($model) {
 	my %change = map { $_ => $model->{stages}{$_}{$class}{mean} - $before->{stages}{$_}{$class}{mean} }
 	    grep { $_ ne 'total' && $model->at($_, $class) && $before->at($_, $class) } @SHOWN;
 	my ($most) = sort { ($is > $was ? $change{$b} <=> $change{$a} : $change{$a} <=> $change{$b}) || $a cmp $b } keys %change;
-	return sprintf '%s (%s as long); %s changed most, its mean from %s to %s ms.', $now, ratio($was, $is) . ' times', $most,
-	    map { Accel::Graph::Text::brief($_->{stages}{$most}{$class}{mean}) } $before, $model;
+	return sprintf '%s (%s as long); %s changed most, its mean from %s to %s ms%s.', $now, ratio($was, $is) . ' times', $most,
+	    (map { Accel::Graph::Text::brief($_->{stages}{$most}{$class}{mean}) } $before, $model), saturated($before, $model);
+}
+
+# More jobs at a time, and no more requests for it.
+sub saturated ($before, $model) {
+	my $found = Accel::Graph::Saturation::between($before, $model);
+	return '' unless ($found->{limit} // '') eq 'disk';
+	return sprintf '; the disk is the limit, since %s jobs at a time brought %s requests a second and %s brought %s: go back to fewer threads',
+	    map { Accel::Graph::Text::brief($_) } map { $found->{jobs}[$_], $found->{rate}[$_] } 0, 1;
 }
 
 1;
