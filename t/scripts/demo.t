@@ -34,6 +34,8 @@ subtest 'the table shows what was measured' => sub {
 	is scalar(grep { length > 80 } split /\n/, $bars), 0, 'no line is wider than the terminal';
 	unlike $bars, qr/[^\n\x20-\x7e]/, 'plain unless asked for more';
 	like Test::Demo::Chart::bars(\@rows, width => 80, colour => 1, unicode => 1), qr/\e\[31m\x{2588}+\e\[0m >1200/, 'in colour if asked';
+	my $script = Test::Demo::Chart::gnuplot_script([map { { %$_, server => 'nginx, proxy_cache' } } @rows], 'x.png');
+	like $script, qr/^set terminal pngcairo .* noenhanced .*^"nginx\\nproxy_cache" /ms, 'names in the picture: "_" is a letter, and long ones take two lines';
 	my $page = Test::Demo::Chart::page(\@rows, title => 'a <b>', story => ['one & two'], lines => { nginx => ['x;'] });
 	is_deeply [$page =~ /(<title>.*?<\/title>)/g], ['<title>a &#60;b&#62;</title>'], 'text in the page is text';
 	is scalar(() = $page =~ /<rect /g), 8, 'two bars and two worst ones for each row';

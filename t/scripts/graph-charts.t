@@ -102,6 +102,9 @@ subtest 'what the charts show' => sub {
 	is $cells, 500, 'the cells of the heat map are all requests';
 	is scalar(@{ $chart{lanes}{panels} }), 4, 'lanes: requests, processors, disks, queues';
 	is_deeply [map { scalar @{ $_->{series} } } @{ $chart{sweep}{panels} }], [2, 2], 'sweep: throughput and p99, a line for each server';
+	is_deeply $chart{sweep}{panels}[1]{labels}, [], '... and no label, since each cell has a p99';
+	my %cut = (%{ $model->{sweep} }, series => [map { { %$_, points => [map { { %$_, p99_ms => undef } } @{ $_->{points} }] } } $model->{sweep}{series}[0]]);
+	like +Accel::Graph::Charts::Sweep::sweep_chart({ give_up_ms => 4000 }, \%cut)->{panels}[1]{labels}[0]{text}, qr/no request ended/, 'a cell without a p99 is not left out without a word';
 	for my $id (sort keys %chart) {
 		my $c = $chart{$id};
 		ok length $c->{title} && length $c->{alt} > 40 && @{ $c->{table}{rows} }, "$c->{name}: title, words instead of the picture, figures";

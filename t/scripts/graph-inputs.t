@@ -81,6 +81,8 @@ subtest 'a sweep' => sub {
 	is_deeply [map { $_->{x} } @{ $sweep->{series}[1]{points} }], [4, 16], 'points of a series';
 	is_deeply $sweep->{machine}, { cpu => 'one', pinned => 'yes', versions => 'accel 0.1, nginx 1.22' }, 'facts about the machine';
 	my @labelled = map { my ($server, $n) = @$_; $row->("accel:$server", $n, 1, backend => $server, label => "accel:$server $n") } map { my $s = $_; map { [$s, $_] } 4, 16 } qw(threads sendfile);
+	spew('two.json', encode({ rows => [map { my $threads = $_; map { { server => 'accel', read_threads => $threads, read_ahead => $_, median => { mb_per_s => $threads } } } 65_536, 1 << 20 } 4, 64] }));
+	is_deeply [map { $_->{label} } @{ JSON::PP::decode_json(ran(qw(--json --sweep two.json)))->{sweep}{series} }], ['64 KiB at a time', '1 MiB at a time'], 'series have words, and no names of variables';
 	spew('labelled.json', encode({ rows => \@labelled }));
 	$sweep = JSON::PP::decode_json(ran(qw(--json --sweep labelled.json)))->{sweep};
 	is_deeply [map { [$_->{label}, scalar @{ $_->{points} }] } @{ $sweep->{series} }], [['accel:threads', 2], ['accel:sendfile', 2]], 'a label that repeats the axis makes no series, a backend that follows from the server no words';

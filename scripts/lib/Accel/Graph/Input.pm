@@ -189,10 +189,21 @@ sub groups ($x, $keys, @cells) {
 	return scalar keys %seen;
 }
 
-my %WITH_NAME = map { $_ => 1 } @AXES, 'noatime', 'accel';
+# How people say it; what has no words here is a value that speaks for itself.
+my %WORDS = (
+	stat_threads => '%s threads that open files', read_threads => '%s threads that read', accel_threads => '%s threads of fcgi-stat-accel',
+	concurrency => '%s clients', workers => '%s workers', noatime => 'noatime %s', accel => 'fcgi-stat-accel by %s',
+);
+
+sub in_words ($key, $value) {
+	return $value =~ /^\d+\z/ && $value % 1024 == 0 ? size_text($value) . ' at a time' : "$value bytes at a time" if $key eq 'read_ahead';
+	return sprintf $WORDS{$key} // '%s', $value;
+}
+
+sub size_text ($bytes) { return $bytes % (1 << 20) ? ($bytes >> 10) . ' KiB' : ($bytes >> 20) . ' MiB' }
 
 sub label ($cell, @keys) {
-	my @words = map { $WITH_NAME{$_} ? "$_ " . word($cell->{$_}) : word($cell->{$_}) } grep { (word($cell->{$_}) // '') ne '' } @keys;
+	my @words = map { in_words($_, word($cell->{$_})) } grep { (word($cell->{$_}) // '') ne '' } @keys;
 	return join(', ', @words) || (word($cell->{label}) // word($cell->{server}) // 'all');
 }
 

@@ -121,9 +121,10 @@ sub quoted ($text) { return "'" . $text =~ s/'/''/gr . "'" }
 sub gnuplot_script ($rows, $file) {
 	my @spindles = spindles($rows);
 	my ($decades) = scale($rows);
-	my $script = join "\n", 'set terminal pngcairo size ' . 620 * @spindles . ",760 enhanced font 'sans,11'", 'set output ' . quoted($file),
+	my $script = join "\n", 'set terminal pngcairo size ' . 620 * @spindles . ",780 noenhanced font 'sans,11'", 'set output ' . quoted($file),
 	    'set style data histograms', 'set style histogram clustered gap 1', 'set style fill solid 0.85 noborder', 'set boxwidth 0.9',
-	    'set grid ytics lc rgb "#dddddd"', 'set border 3', 'set tics nomirror', 'set key top right horizontal', '';
+	    'set grid ytics lc rgb "#dddddd"', 'set border 3', 'set tics nomirror', 'set key top right horizontal', 'set bmargin 3.5',
+	    'set xrange [-0.6:' . (@$rows / @spindles - 0.4) . ']', '';    # names of two lines, side by side
 	for my $n (@spindles) {
 		$script .= "\$d$n << EOD\n" . join('', map { data_line($_) } rows_of($rows, $n)) . "EOD\n";
 	}
@@ -141,7 +142,7 @@ sub gnuplot_script ($rows, $file) {
 
 sub data_line ($row) {
 	my ($b, $a) = @$row{qw(before after)};
-	return sprintf qq{"%s" %g %g %g %g %g %g %g %g\n}, $row->{server} =~ s/, / + /r, map({ max FLOOR / 2, $_ } $b->{p99}, $a->{p99}, $b->{worst}, $a->{worst}),
+	return sprintf qq{"%s" %g %g %g %g %g %g %g %g\n}, $row->{server} =~ s/, /\\n/r, map({ max FLOOR / 2, $_ } $b->{p99}, $a->{p99}, $b->{worst}, $a->{worst}),
 	    $b->{mb}, $a->{mb}, ($row->{disk_mb}) x 2;
 }
 

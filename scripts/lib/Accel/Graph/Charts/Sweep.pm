@@ -5,7 +5,7 @@ use utf8;
 
 use Exporter   qw(import);
 use List::Util qw(max min);
-use Accel::Graph::Axis  qw(linear_axis time_axis count_text);
+use Accel::Graph::Axis  qw(linear_axis time_axis count_text position);
 use Accel::Graph::Style qw(text_of);
 use Accel::Graph::Charts::Classic qw(give_up_rule);
 use Accel::Graph::Charts::Spread  qw(curve_chart);
@@ -16,7 +16,7 @@ use constant { MAX_LINES => 8, MAX_BARS => 24, WIDE => 8 };    # more look alike
 
 my %AXIS = (
 	stat_threads => 'threads that open files', read_threads => 'threads that read', accel_threads => 'threads of fcgi-stat-accel',
-	concurrency  => 'clients at the same time', read_ahead => 'read-ahead (KiB)', workers => 'workers',
+	concurrency  => 'clients at the same time', read_ahead => 'bytes at a time', workers => 'workers',
 );
 my @FIGURES = (['MB/s' => 'mb_per_s'], ['requests/s' => 'requests_per_s'], ['p50 ms' => 'p50_ms'], ['p90 ms' => 'p90_ms'], ['p99 ms' => 'p99_ms'], ['spread %' => 'spread_percent']);
 
@@ -44,8 +44,17 @@ sub curves ($facts, $title, $key, $series) {
 		alt    => "Two panels over $name: throughput above, p99 of a request below. " . join(' ', map { best($_) } @shown),
 		table  => table_of($series, $name),
 		panels => [ { x => $x, y => $mb, shared_x => 1, series => $lines->('mb_per_s', 1) },
-			{ x => $x, y => $p99, series => $lines->('p99_ms', 0), rules => [give_up_rule($facts, 'y', $p99)] } ],
+			{ x => $x, y => $p99, series => $lines->('p99_ms', 0), labels => [ unfinished($x, $p99, @shown) ], rules => [give_up_rule($facts, 'y', $p99)] } ],
 	};
+}
+
+# A cell without a p99, since no request came to its end: said beside the place of its mark.
+sub unfinished ($x, $y, @shown) {
+	my %who;
+	for my $series (@shown) { push @{ $who{ $_->{x} } }, $series->{label} for grep { !defined $_->{p99_ms} } @{ $series->{points} } }
+	my $right = sub ($at) { position($x, $at) > 0.5 ? 'right' : 'left' };
+	return map { { x => $_, y => 0.1 * $y->{max}, text => (@shown > 1 ? join(', ', @{ $who{$_} }) . ': ' : '') . 'no request ended', align => $right->($_) } }
+	    sort { $a <=> $b } keys %who;
 }
 
 sub best ($series) {
