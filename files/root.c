@@ -2,7 +2,12 @@
 #include "files/root.h"
 
 #include <errno.h>
+#include <fcntl.h>
+#include <glib.h>
+#include <pthread.h>
 #include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "io/io.h"
 
@@ -17,10 +22,110 @@ without_slashes(char *dir)
 	return (t);
 }
 
+/* ---------------------------------------------------------------- descriptors */
+
+/* Thousands of blocks may name the same directory, and each generation does.  A bind mount of it is
+ * another one: it may have other mounts below. */
+struct shared {
+	uint64_t mount, ino;
+	uint32_t major, minor;
+	int fd;
+	unsigned refs;
+};
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static GHashTable *by_inode; /* struct shared */
+static GHashTable *by_fd;    /* the same */
+
+static guint
+inode_hash(gconstpointer shared)
+{
+	const struct shared *s = shared;
+
+	return ((guint)s->ino ^ (guint)s->mount << 20 ^ s->minor << 10);
+}
+
+static gboolean
+inode_same(gconstpointer a, gconstpointer b)
+{
+	const struct shared *s = a, *t = b;
+
+	return (s->ino == t->ino && s->mount == t->mount && s->major == t->major &&
+		s->minor == t->minor);
+}
+
+/* key->fd is open, so no other one has its number. */
+static struct shared *
+share_locked(const struct shared *key)
+{
+	struct shared *s;
+
+	if (by_inode == NULL) {
+		by_inode = g_hash_table_new(inode_hash, inode_same);
+		by_fd = g_hash_table_new(NULL, NULL);
+	}
+	s = g_hash_table_lookup(by_inode, key);
+	if (s == NULL) {
+		s = g_memdup2(key, sizeof(*key));
+		g_hash_table_add(by_inode, s);
+		g_hash_table_insert(by_fd, GINT_TO_POINTER(s->fd), s);
+	}
+	s->refs++;
+	return (s);
+}
+
+static int
+fd_get(const char *dir, int *fdp)
+{
+	struct statx st;
+	struct shared key;
+	int fd, err = io_root_open(dir, &fd);
+
+	if (err != 0)
+		return (err);
+	if (statx(fd, "", AT_EMPTY_PATH, STATX_INO | STATX_MNT_ID, &st) != 0) {
+		err = -errno;
+		close(fd);
+		return (err);
+	}
+	/* Linux 5.7 and older do not tell the mount: nothing is shared there */
+	key = (struct shared){ .mount = st.stx_mask & STATX_MNT_ID ? st.stx_mnt_id : ~(uint64_t)fd,
+		.ino = st.stx_ino,
+		.major = st.stx_dev_major,
+		.minor = st.stx_dev_minor,
+		.fd = fd };
+	pthread_mutex_lock(&lock);
+	*fdp = share_locked(&key)->fd;
+	pthread_mutex_unlock(&lock);
+	if (*fdp != fd)
+		close(fd);
+	return (0);
+}
+
+static void
+fd_put(int fd)
+{
+	struct shared *s;
+
+	pthread_mutex_lock(&lock);
+	s = g_hash_table_lookup(by_fd, GINT_TO_POINTER(fd));
+	if (--s->refs != 0) {
+		pthread_mutex_unlock(&lock);
+		return;
+	}
+	g_hash_table_remove(by_inode, s);
+	g_hash_table_remove(by_fd, GINT_TO_POINTER(fd));
+	pthread_mutex_unlock(&lock);
+	g_free(s);
+	io_close_fd(fd);
+}
+
+/* ---------------------------------------------------------------- names */
+
 int
 root_open(const char *dir, struct root *r)
 {
-	int err = io_root_open(dir, &r->fd);
+	int err = fd_get(dir, &r->fd);
 	char *name, *real;
 
 	if (err != 0)
@@ -30,7 +135,7 @@ root_open(const char *dir, struct root *r)
 	if (real == NULL)
 		real = strdup(dir);
 	if (name == NULL || real == NULL) {
-		io_close_fd(r->fd);
+		fd_put(r->fd);
 		free(name);
 		free(real);
 		return (-ENOMEM);
@@ -43,7 +148,7 @@ root_open(const char *dir, struct root *r)
 void
 root_close(struct root *r)
 {
-	io_close_fd(r->fd);
+	fd_put(r->fd);
 	free((char *)r->name.p);
 	free((char *)r->real.p);
 }

@@ -9,7 +9,7 @@
  * are compared: IO_BENEATH keeps ".." and links inside the directory.
  *
  * Errors   -errno of the directory that cannot be opened.
- * Thread   root_open() may block: at start and at reload.  root_tail() is pure.
+ * Thread   any; root_open() may block: at start and at reload.  root_tail() is pure.
  */
 #ifndef FILES_ROOT_H
 #define FILES_ROOT_H
@@ -20,7 +20,7 @@
 struct root {
 	/* without a slash at the end, so "/" is empty; with a NUL behind them */
 	struct text name, real;
-	int fd; /* for IO_OPEN */
+	int fd; /* for IO_OPEN; roots of the same directory share it */
 };
 
 int root_open(const char *dir, struct root *);

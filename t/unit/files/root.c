@@ -1,5 +1,6 @@
 /* t/unit/files/root.c -- which absolute names lie below a directory, by both names of it. */
 #include <errno.h>
+#include <fcntl.h>
 #include <glib.h>
 #include <glib/gstdio.h>
 #include <stdlib.h>
@@ -82,6 +83,33 @@ test_two_names(void)
 	g_free(path);
 }
 
+/* 10,000 aliases of one directory need one descriptor. */
+static void
+test_shared(void)
+{
+	char *path = in_dir("real"), *alias = in_dir("alias"), *moved = in_dir("moved");
+	struct root r, same, other;
+
+	g_assert_cmpint(root_open(path, &r), ==, 0);
+	g_assert_cmpint(root_open(alias, &same), ==, 0);
+	g_assert_cmpint(same.fd, ==, r.fd);
+	root_close(&r);
+	g_assert_cmpint(fcntl(same.fd, F_GETFD), !=, -1);
+	g_assert_cmpint(g_rename(path, moved), ==, 0);
+	g_assert_cmpint(g_mkdir(path, 0700), ==, 0);
+	g_assert_cmpint(root_open(path, &other), ==, 0); /* another directory of the same name */
+	g_assert_cmpint(other.fd, !=, same.fd);
+	root_close(&other);
+	root_close(&same);
+	g_assert_cmpint(g_rmdir(path), ==, 0);
+	g_assert_cmpint(g_rename(moved, path), ==, 0);
+	g_assert_cmpint(root_open(path, &r), ==, 0);
+	root_close(&r);
+	g_free(path);
+	g_free(alias);
+	g_free(moved);
+}
+
 static void
 test_everything(void)
 {
@@ -127,6 +155,7 @@ main(int argc, char **argv)
 	g_assert_cmpint(symlink("real", alias), ==, 0);
 	g_test_add_func("/root/names", test_names);
 	g_test_add_func("/root/two-names", test_two_names);
+	g_test_add_func("/root/shared", test_shared);
 	g_test_add_func("/root/everything", test_everything);
 	g_test_add_func("/root/none", test_none);
 	result = g_test_run();
