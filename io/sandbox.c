@@ -93,23 +93,50 @@ rights_of(unsigned rights)
 		(rights & SANDBOX_WRITE ? WRITE_FILE : 0));
 }
 
+/* A directory of struct sandbox. */
+struct dir {
+	uint64_t dev, ino;
+	unsigned rights; /* SANDBOX_READ, SANDBOX_SPOOL */
+};
+
+static guint
+dir_hash(gconstpointer dir)
+{
+	const struct dir *d = dir;
+
+	return ((guint)d->ino ^ (guint)d->dev << 16);
+}
+
+static gboolean
+dir_same(gconstpointer a, gconstpointer b)
+{
+	const struct dir *d = a, *e = b;
+
+	return (d->ino == e->ino && d->dev == e->dev);
+}
+
+static struct dir *
+find(const struct sandbox *s, const struct stat *st)
+{
+	const struct dir key = { .dev = st->st_dev, .ino = st->st_ino };
+
+	return (s->dirs != NULL ? g_hash_table_lookup(s->dirs, &key) : NULL);
+}
+
 /* Adds each directory once: a configuration names the same root in many blocks. */
-static int
+static void
 remember(struct sandbox *s, const struct stat *st, unsigned rights)
 {
-	size_t i;
+	struct dir *d = find(s, st);
 
-	for (i = 0; i < s->n; i++)
-		if (s->dir[i].dev == st->st_dev && s->dir[i].ino == st->st_ino) {
-			s->dir[i].rights |= rights;
-			return (0);
-		}
-	if (s->n == SANDBOX_DIRS_MAX)
-		return (-E2BIG);
-	s->dir[s->n].rights = rights;
-	s->dir[s->n].dev = st->st_dev;
-	s->dir[s->n++].ino = st->st_ino;
-	return (0);
+	if (s->dirs == NULL)
+		s->dirs = g_hash_table_new_full(dir_hash, dir_same, g_free, NULL);
+	if (d == NULL) {
+		d = g_new(struct dir, 1);
+		*d = (struct dir){ .dev = st->st_dev, .ino = st->st_ino };
+		g_hash_table_add(s->dirs, d);
+	}
+	d->rights |= rights;
 }
 
 static int
@@ -127,7 +154,7 @@ allow(int ruleset, struct sandbox *s, const char *path, unsigned rights)
 	else if (!S_ISDIR(st.st_mode))
 		b.allowed &= OF_FILES;
 	if (err == 0 && rights & (SANDBOX_READ | SANDBOX_SPOOL))
-		err = remember(s, &st, rights);
+		remember(s, &st, rights);
 	if (err == 0 && syscall(SYS_landlock_add_rule, ruleset, RULE_BENEATH, &b, 0) != 0)
 		err = -errno;
 	close(b.dir);
@@ -231,13 +258,9 @@ sandbox_enter(unsigned programs, const struct sandbox_path *paths, struct sandbo
 static bool
 is_listed(const struct sandbox *s, unsigned right, const struct stat *st)
 {
-	size_t i;
+	const struct dir *d = find(s, st);
 
-	for (i = 0; i < s->n; i++)
-		if ((s->dir[i].rights & right) && s->dir[i].dev == st->st_dev &&
-		    s->dir[i].ino == st->st_ino)
-			return (true);
-	return (false);
+	return (d != NULL && (d->rights & right) != 0);
 }
 
 static bool

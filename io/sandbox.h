@@ -14,6 +14,7 @@
 #ifndef IO_SANDBOX_H
 #define IO_SANDBOX_H
 
+#include <glib.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -42,18 +43,11 @@ struct sandbox_path {
 	unsigned rights; /* enum sandbox_right */
 };
 
-/* Different directories to read or to spool to; with more the sandbox fails. */
-#define SANDBOX_DIRS_MAX 8192
-
 struct sandbox {
 	/* version of the kernel's interface, from 1 on; 0: paths are not confined */
 	int landlock;
-	bool seccomp; /* system calls are filtered */
-	size_t n;
-	struct {
-		uint64_t dev, ino;
-		unsigned rights; /* SANDBOX_READ, SANDBOX_SPOOL */
-	} dir[SANDBOX_DIRS_MAX];
+	bool seccomp;     /* system calls are filtered */
+	GHashTable *dirs; /* to read or to spool to; NULL: none */
 };
 
 /* paths: NULL path at the end; NULL: paths are not confined.  0: *got has the sandbox in force;
