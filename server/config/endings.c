@@ -9,12 +9,10 @@
 #include <ctype.h>
 #include "server/config/impl.h"
 
-#define ENDINGS_MAX 64u
-
 struct endings {
 	struct config *cfg;
-	struct conf_list *list;
-	struct text v[ENDINGS_MAX];
+	struct conf_list *list; /* its v is that of all */
+	GArray *all;            /* struct text; one that is left out would be sent as a file */
 };
 
 static bool
@@ -33,11 +31,14 @@ add(struct endings *k, struct text word)
 {
 	struct text ending;
 
-	if (!is_word(word) || k->list->n == ENDINGS_MAX)
+	if (!is_word(word))
 		return;
 	ending = cfg_value_join(k->cfg, TEXT("."), word)->str;
-	if (!conf_list_ends(k->list, ending))
-		k->v[k->list->n++] = ending;
+	if (conf_list_ends(k->list, ending))
+		return;
+	g_array_append_val(k->all, ending);
+	k->list->v = (struct text *)(void *)k->all->data;
+	k->list->n = k->all->len;
 }
 
 /* The end of a regular expression that is the end of a path, or of the script in it. */
@@ -93,11 +94,12 @@ add_of_condition(struct endings *k, const struct cfg_cond *cond)
 const struct conf_list *
 cfg_condition_endings(struct config *cfg)
 {
-	struct endings k = { .cfg = cfg, .list = cfg_get(cfg, sizeof(*k.list)) };
+	struct endings k = { .cfg = cfg,
+		.list = cfg_get(cfg, sizeof(*k.list)),
+		.all = g_array_new(FALSE, FALSE, sizeof(struct text)) };
 	const struct cfg_block *b;
 	guint i;
 
-	k.list->v = k.v;
 	for (i = 1; i < cfg->blocks->len; i++) {
 		b = g_ptr_array_index(cfg->blocks, i);
 		if (b->backends == NULL || b->backends->value->n == 0)
@@ -105,7 +107,9 @@ cfg_condition_endings(struct config *cfg)
 		for (; b->ndx != 0; b = b->parent)
 			add_of_condition(&k, &b->cond);
 	}
-	k.list->v = cfg_get(cfg, (k.list->n + 1) * sizeof(k.v[0]));
-	memcpy(k.list->v, k.v, k.list->n * sizeof(k.v[0]));
+	k.list->v = cfg_get(cfg, (k.list->n + 1) * sizeof(struct text));
+	if (k.list->n != 0)
+		memcpy(k.list->v, k.all->data, k.list->n * sizeof(struct text));
+	g_array_free(k.all, TRUE);
 	return (k.list);
 }
