@@ -120,11 +120,14 @@ cfg_block_open(struct config *cfg, struct cfg_pos pos, struct cfg_block *parent,
 	struct cfg_block *b;
 
 	b = g_hash_table_lookup(cfg->block_names, name);
-	if (b != NULL || cfg->blocks->len >= CFG_BLOCKS_MAX) {
+	if (b != NULL || cfg->blocks->len > CFG_BLOCKS_MAX) {
 		g_free(name);
 		match_free(cond->re);
 		if (b == NULL)
-			cfg_error(cfg, pos, "more than %u conditional blocks", CFG_BLOCKS_MAX);
+			cfg_error(cfg, pos,
+			    "more than %u conditional blocks; let hosts share one, with a regular "
+			    "expression or evhost.path-pattern",
+			    CFG_BLOCKS_MAX);
 		return (b);
 	}
 	b = cfg_get(cfg, sizeof(*b));

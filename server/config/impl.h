@@ -27,7 +27,7 @@
 #define CFG_ITEMS_MAX   100000u /* members of a list, nested ones included */
 #define CFG_NEST_MAX    32u     /* blocks in blocks, lists in lists */
 #define CFG_INCLUDE_MAX 16u
-#define CFG_BLOCKS_MAX  10000u
+#define CFG_BLOCKS_MAX  20000u
 #define CFG_HEADERS_MAX 64u /* different ones that conditions compare */
 /* Merged confs that one view keeps: clients choose which conditions are true. */
 #define CFG_SETS_MAX 4096u

@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include "base/buf.h"
 
-#define SOURCES_FILE_MAX   (1u << 20)  /* bytes of one answer */
+#define SOURCES_FILE_MAX   (16u << 20) /* bytes of one answer */
 #define SOURCES_RECORD_MAX (64u << 20) /* bytes of one record */
 
 enum source_kind {

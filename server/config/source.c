@@ -6,10 +6,13 @@
 #include <sys/wait.h>
 #include "server/config/impl.h"
 
+_Static_assert(CFG_TOTAL_MAX == 16u << 20 && SOURCES_FILE_MAX == CFG_TOTAL_MAX, "as below");
+
 static const char *
 read_error(int err)
 {
-	return (err == -EFBIG ? "too large for a configuration" : g_strerror(-err));
+	return (err == -EFBIG ? "too large for a configuration, whose files have at most 16 MiB"
+			      : g_strerror(-err));
 }
 
 /* The position of the main file is "": no other file names it. */

@@ -287,9 +287,9 @@ everything_is_bounded(void)
 		g_string_append(s, "$HTTP[\"url\"] == \"/\" {\n");
 	bad(s->str, "t.conf:34:21: ", "nested");
 	g_string_assign(s, ROOT);
-	for (i = 0; i < 10100; i++)
+	for (i = 0; i < 20100; i++)
 		g_string_append_printf(s, "$HTTP[\"url\"] == \"/%d\" { }\n", i);
-	bad(s->str, "t.conf:10001:1: ", "more than 10000 conditional blocks");
+	bad(s->str, "t.conf:20002:1: ", "more than 20000 conditional blocks");
 	g_string_assign(s, ROOT "a = \"0123456789abcdef\"\n");
 	for (i = 0; i < 15; i++)
 		g_string_append(s, "a += a\n");

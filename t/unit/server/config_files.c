@@ -83,7 +83,7 @@ includes(struct files *f, gconstpointer data)
 static void
 includes_that_fail(struct files *f, gconstpointer data)
 {
-	char *big = g_strnfill((2 << 20), '#');
+	char *big = g_strnfill((17 << 20), '#');
 
 	put(f, "main.conf", ROOT "\n  include \"none.conf\"");
 	refused(f, "main.conf:3:11: cannot read ");

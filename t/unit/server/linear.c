@@ -1,6 +1,7 @@
 /* t/unit/server/linear.c -- what a client sends costs as much as it is long. */
 #include "wire/urlpath.h"
 #include "server/accesslog.h"
+#include "server/config/impl.h"
 #include "server/config/mime.h"
 #include "wire/range.h"
 #include "wire/validate.h"
@@ -187,6 +188,37 @@ work_log(const GString *s)
 	buf_free(&out);
 }
 
+/* ---------------------------------------------------------------- configurations */
+
+/* Generated ones have thousands of hosts. */
+static GString *
+make_blocks(unsigned n)
+{
+	GString *s = g_string_new("server.document-root = \"/\"\nserver.port = 0\n");
+
+	while (n-- > 0)
+		g_string_append_printf(s,
+		    "$HTTP[\"host\"] == \"h%u.example\" { accesslog.filename = \"/l/%u\" "
+		    "alias.url = ( \"/a/\" => \"/b/%u/\" ) }\n",
+		    n, n % 4000, n);
+	return (s);
+}
+
+static void
+work_config(const GString *s)
+{
+	struct config *cfg;
+	struct buf err, warn;
+
+	buf_init(&err, 0);
+	buf_init(&warn, 0);
+	cfg = config_load_text("linear", (struct text){ s->str, s->len }, true, &err, &warn);
+	g_assert_nonnull(cfg);
+	config_free(cfg);
+	buf_free(&err);
+	buf_free(&warn);
+}
+
 static const struct linear cases[] = {
 	{ "head/connection", make_connection, work_head, 16000 },
 	{ "head/fields", make_fields, work_head, 49 },
@@ -200,6 +232,7 @@ static const struct linear cases[] = {
 	{ "path/dots", make_dots, work_path, 2000 },
 	{ "mime", make_suffixes, work_mime, 8000 },
 	{ "access-log", make_controls, work_log, 8000 },
+	{ "configuration/blocks", make_blocks, work_config, 5000 },
 };
 
 int
