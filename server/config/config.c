@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include "base/address.h"
 #include "server/config/impl.h"
+#include "server/config/limits.h"
 
 static struct config *
 config_new(struct buf *err, struct buf *warn)
@@ -121,6 +122,12 @@ add_listen(struct config *cfg, struct cfg_pos pos, char *addr)
 		    addr, fault);
 	for (i = 0; ok && i < cfg->listens->len; i++)
 		ok = !address_same(text_of(g_ptr_array_index(cfg->listens, i)), text_of(addr));
+	if (ok && cfg->listens->len == CFG_LISTENS_MAX)
+		ok = cfg_error(cfg, pos,
+		    "more than %u addresses to listen on; one without a host, like \":80\", stands "
+		    "for "
+		    "all of a port",
+		    CFG_LISTENS_MAX);
 	if (ok)
 		g_ptr_array_add(cfg->listens, addr);
 	else
@@ -226,7 +233,8 @@ understand(struct config *cfg, struct cfg_source *src)
 	if (cfg->global.document_root == NULL)
 		return (cfg_error(cfg, (struct cfg_pos){ src->name, 1, 1 },
 		    "server.document-root is not set; add server.document-root = \"/path\""));
-	return (cfg_proxy_check(cfg) && check_perms(cfg) && find_listens(cfg));
+	return (
+	    cfg_proxy_check(cfg) && check_perms(cfg) && find_listens(cfg) && cfg_limits_check(cfg));
 }
 
 static struct config *

@@ -45,6 +45,8 @@ bool cfg_parseopts_check(struct config *, struct cfg_pos, const struct conf_map 
 
 /* proxy-core.*: what the table cannot say.  Needs cfg->global.  False: errors are reported. */
 bool cfg_proxy_check(struct config *);
+/* What limits.h says.  Needs cfg->listens.  False: errors are reported. */
+bool cfg_limits_check(struct config *);
 /* Its value is shown nowhere. */
 bool cfg_is_secret(struct text key);
 
@@ -238,6 +240,8 @@ struct cfg_block *cfg_block_open(struct config *, struct cfg_pos, struct cfg_blo
 struct cfg_entry *cfg_entry_find(const struct cfg_block *, struct text key);
 /* of this block or the nearest one around it; b NULL: none */
 const struct cfg_entry *cfg_entry_around(const struct cfg_block *b, struct text key);
+/* where a block, or the nearest one around it, sets one of these directives; NULL: none does */
+const struct cfg_entry *cfg_entry_of(const struct config *, const struct conf *, const char *names);
 bool cfg_assign(struct config *, struct cfg_block *, enum cfg_token_kind op, struct cfg_entry);
 const struct cfg_value *cfg_lookup(struct config *, const struct cfg_block *, struct text key,
     struct cfg_pos);

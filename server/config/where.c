@@ -27,8 +27,8 @@ find(const struct cfg_block *b, struct text name)
 	return (e);
 }
 
-void
-config_where(const struct config *cfg, const struct conf *c, const char *names, struct buf *out)
+const struct cfg_entry *
+cfg_entry_of(const struct config *cfg, const struct conf *c, const char *names)
 {
 	const struct cfg_block *b = g_ptr_array_index(cfg->blocks, c->values_of);
 	const struct cfg_entry *e = NULL;
@@ -37,6 +37,14 @@ config_where(const struct config *cfg, const struct conf *c, const char *names, 
 	for (; b != NULL && e == NULL; b = b->parent)
 		for (rest = text_of(names); e == NULL && text_next(&rest, ' ', &name);)
 			e = find(b, name);
+	return (e);
+}
+
+void
+config_where(const struct config *cfg, const struct conf *c, const char *names, struct buf *out)
+{
+	const struct cfg_entry *e = cfg_entry_of(cfg, c, names);
+
 	if (e != NULL)
 		buf_printf(out, "%s:%u:%u: %s: ", e->value_pos.file, e->value_pos.line,
 		    e->value_pos.column, e->key.p);

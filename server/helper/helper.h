@@ -28,8 +28,7 @@
 #define HELPER_LOAD_MS      60000 /* default of server.reload-timeout */
 #define HELPER_UPGRADE_MS   20000 /* time for a start, beside that for the configuration */
 #define HELPER_CHILDREN_MAX 64    /* requests at a time */
-/* names of all configurations so far; the oldest are dropped first */
-#define HELPER_NAMES_MAX 4096
+#define HELPER_NAMES_MAX    65536 /* different names of one configuration, see kept.h */
 
 /* What -EPIPE means; what to do follows. */
 #define HELPER_LOST "the helper process has died (accel-server ctl status tells when it is back):"

@@ -75,8 +75,8 @@ names_take(struct helper_state *h, struct child *c)
 		if (n.kind == HELPER_LOAD) {
 			names_adopt(h, c);
 			helper_keep(h->kept, &n);
-		} else if (c->pending->len < HELPER_NAMES_MAX)
-			g_ptr_array_add(c->pending, g_memdup2(&n, sizeof(n)));
+		} else if (c->pending->len < HELPER_NAMES_MAX) /* the child sends no more */
+			g_ptr_array_add(c->pending, helper_name_copy(&n));
 	}
 }
 

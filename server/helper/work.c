@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <glib.h>
 #include <grp.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include "io/safe_open.h"
 #include "server/config/config.h"
 #include "server/config/control_name.h"
+#include "server/config/limits.h"
 #include "server/config/log_names.h"
 #include "server/config/resources.h"
 #include "server/config/spawn.h"
@@ -25,17 +27,44 @@
 
 /* ---------------------------------------------------------------- reading the configuration */
 
-static int guardian = -1; /* of a child that reads the configuration */
+/* the error log, the pid file, the control socket, the user of CGI, the end, and a quarter for the
+ * directories of users */
+_Static_assert(5 + CFG_LOGS_MAX + CFG_LISTENS_MAX + CFG_APPLICATIONS_MAX + CFG_HOSTS_MAX +
+		       CFG_PROGRAMS_MAX + HELPER_NAMES_MAX / 4 <
+		   HELPER_NAMES_MAX,
+    "what limits.h allows fits");
+_Static_assert(CFG_NAME_MAX == HELPER_NAME_MAX, "both are the length of a name");
+
+static int guardian = -1;  /* of a child that reads the configuration */
+static GHashTable *told;   /* all that it has told, as GBytes */
+static const char *untold; /* what the configuration cannot have: the load fails */
+
+/* Thousands of blocks may have the same log.  A name with other settings is new. */
+static bool
+is_new(const struct helper_name *n)
+{
+	if (told == NULL)
+		told = g_hash_table_new(g_bytes_hash, g_bytes_equal);
+	return (g_hash_table_add(told, g_bytes_new(n, sizeof(*n))));
+}
 
 /* The guardian has a name before the server can ask for it, so no death of the helper loses one. */
 void
 helper_tell(int names, struct helper_name *n, enum helper_kind kind, const char *name)
 {
 	n->kind = kind;
-	if (strlen(name) >= sizeof(n->name))
-		return; /* the helper then refuses requests for this name */
+	if (strlen(name) >= sizeof(n->name)) {
+		untold = "a path or an address is longer than 1023 bytes";
+		return;
+	}
 	memset(n->name, 0, sizeof(n->name));
 	memcpy(n->name, name, strlen(name));
+	if (!is_new(n))
+		return;
+	if (g_hash_table_size(told) > HELPER_NAMES_MAX) {
+		untold = "it names more than 65536 different files, hosts and directories";
+		return;
+	}
 	(void)send(guardian, n, sizeof(*n), MSG_NOSIGNAL);
 	if (send(names, n, sizeof(*n), MSG_NOSIGNAL) < 0)
 		_exit(1);
@@ -156,7 +185,19 @@ tell_names(const struct config *config, int names)
 	tell_listens(config, names);
 	cgi_names_tell(config, names);
 	config_each(config, tell_applications, &to);
-	helper_tell(names, &n, HELPER_LOAD, "");
+	if (untold == NULL)
+		helper_tell(names, &n, HELPER_LOAD, "");
+}
+
+/* server/config/limits.h refuses almost all such configurations before, with file and line; the
+ * directories of users are known here only. */
+static int
+refuse_names(int reply)
+{
+	char item[256];
+
+	(void)helper_send(reply, item, sources_put_failure(item, sizeof(item), untold), -1);
+	return (0);
 }
 
 int
@@ -178,6 +219,8 @@ helper_work_load(const struct helper_of *of, int reply, int names)
 	} else {
 		resources_fetch(config);
 		tell_names(config, names);
+		if (untold != NULL)
+			return (refuse_names(reply));
 		memory = config_memory(config) + 1;
 	}
 	sources_end(sources, memory);

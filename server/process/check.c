@@ -4,6 +4,7 @@
  * in use is no fault: -t runs while the server runs.
  */
 #include <errno.h>
+#include <glib.h>
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
@@ -14,6 +15,8 @@
 #include "io/safe_open.h"
 #include "server/config/log_names.h"
 #include "server/process/impl.h"
+
+#define FDS_SPARE 64u /* of a worker, and of the main thread */
 
 static void
 note(int *rc, int status)
@@ -117,28 +120,69 @@ check_backend(const struct config *config, int *rc)
 		    "is unknown; accel-server -V lists them");
 }
 
-/* In place of process_accesslog(). */
+/* In place of process_accesslog(); arg: counts them. */
 static int
 check_accesslog(void *arg, const char *path, struct logfile **log)
 {
 	static char any; /* never used: no line is logged */
 
-	(void)arg;
+	++*(unsigned *)arg;
 	*log = (struct logfile *)(void *)&any;
 	return (logfile_check(path));
+}
+
+static unsigned
+open_descriptors(void)
+{
+	GDir *dir = g_dir_open("/proc/self/fd", 0, NULL);
+	unsigned n = 0;
+
+	while (dir != NULL && g_dir_read_name(dir) != NULL)
+		n++;
+	if (dir != NULL)
+		g_dir_close(dir);
+	return (n);
+}
+
+static unsigned
+listens(const struct config *config)
+{
+	unsigned n = 0;
+
+	while (config_listen(config, n) != NULL)
+		n++;
+	return (n);
+}
+
+/* The directories are open now, as a running server has them. */
+static void
+check_descriptors(const struct config *config, unsigned logs, unsigned limit, int *rc)
+{
+	unsigned dirs = open_descriptors(), needed = dirs + logs + listens(config) + FDS_SPARE;
+
+	if (needed <= limit)
+		return;
+	fprintf(stderr,
+	    "%u directories, %u access logs and the rest of the server need %u descriptors, and "
+	    "the "
+	    "limit is %u: raise server.max-fds, LimitNOFILE= of systemd or `ulimit -Hn`\n",
+	    dirs, logs, needed, limit);
+	note(rc, EX_CONFIG);
 }
 
 static void
 check_resources(const struct config *config, int *rc)
 {
+	unsigned limit = process_descriptors(config_global(config)), logs = 0;
+	struct resources *resources;
 	char why[512];
-	struct resources *resources =
-	    resources_new(config, check_accesslog, NULL, why, sizeof(why));
 
+	resources = resources_new(config, check_accesslog, &logs, why, sizeof(why));
 	if (resources == NULL) {
 		fprintf(stderr, "%s\n", why);
 		note(rc, EX_CONFIG);
-	}
+	} else
+		check_descriptors(config, logs, limit, rc);
 	resources_free(resources);
 }
 

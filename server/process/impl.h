@@ -28,15 +28,15 @@
 #include "io/disk/pools.h"
 #include "io/logfile.h"
 #include "io/sandbox.h"
+#include "server/config/limits.h"
 #include "server/helper/helper.h"
 #include "server/process/process.h"
 #include "server/worker.h"
 
-#define MAX_LISTENERS 64
-#define CGI_BLOCK     0xffffu /* of the helper, which runs programs, on status pages */
+#define CGI_BLOCK 0xffffu /* of the helper, which runs programs, on status pages */
 
 struct listeners {
-	struct listener v[MAX_LISTENERS];
+	struct listener v[CFG_LISTENS_MAX];
 	size_t n;
 };
 
@@ -55,7 +55,7 @@ struct generation {
 	size_t nnames;
 };
 
-#define SPAWN_MAX 256 /* applications */
+#define SPAWN_MAX CFG_APPLICATIONS_MAX
 
 struct application {
 	int fd;     /* its lifeline */

@@ -22,7 +22,14 @@ process_inherit(struct process *ps)
 
 	if (starter_socket() >= 0)
 		return (process_take_over(ps));
-	for (i = 0; i < n && ps->listeners.n < MAX_LISTENERS; i++) {
+	if (n > (int)CFG_LISTENS_MAX) {
+		fprintf(stderr,
+		    "accel-server: LISTEN_FDS: expected at most %u sockets, got %d; name fewer in "
+		    "the socket unit\n",
+		    CFG_LISTENS_MAX, n);
+		return (-E2BIG);
+	}
+	for (i = 0; i < n; i++) {
 		struct listener *l = &ps->listeners.v[ps->listeners.n];
 
 		l->fd = LISTEN_FIRST + i;
@@ -85,8 +92,9 @@ process_listen(struct process *ps, const struct config *config, struct listeners
 		return (0);
 	}
 	now->n = 0;
+	/* at most CFG_LISTENS_MAX */
 	for (i = 0; (name = config_listen(config, i)) != NULL; i++) {
-		if (now->n == MAX_LISTENERS || listener_find(now, name) != NULL)
+		if (listener_find(now, name) != NULL)
 			continue;
 		old = listener_find(&ps->listeners, name);
 		if (old != NULL) {

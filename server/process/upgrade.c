@@ -301,7 +301,8 @@ take_listener(struct process *ps, const struct helper_request *item, int fd)
 	struct listener *l = &ps->listeners.v[ps->listeners.n];
 	int err = fd >= 0 ? listen_adopt(fd) : -EPROTO;
 
-	if (err == 0 && (ps->listeners.n == MAX_LISTENERS || strlen(item->name) >= sizeof(l->name)))
+	if (err == 0 &&
+	    (ps->listeners.n == CFG_LISTENS_MAX || strlen(item->name) >= sizeof(l->name)))
 		err = -E2BIG;
 	if (err != 0)
 		return (err);
