@@ -31,6 +31,12 @@ notify_open(void)
 		(void)setsockopt(sock, SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof(patience));
 }
 
+bool
+notify_is_managed(void)
+{
+	return (getenv("NOTIFY_SOCKET") != NULL);
+}
+
 void
 notify_manager(const char *state)
 {

@@ -6,10 +6,12 @@
 #ifndef IO_NOTIFY_H
 #define IO_NOTIFY_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Opens its socket; call it before a sandbox that allows no new socket. */
 void notify_open(void);
+bool notify_is_managed(void); /* a manager listens */
 /* "READY=1", or several lines; no effect without $NOTIFY_SOCKET */
 void notify_manager(const char *state);
 void notify_reloading(void); /* the next READY=1 ends it */

@@ -10,6 +10,11 @@
  * helper that dies again and again is forked after a pause: none, 1 s, 2 s, ... 60 s.  Requests of
  * such a pause fail at once.
  *
+ * A guardian that is killed is missed by its helper, which forks the next guardian:
+ *
+ *   helper --fork--> next guardian --fork--> next helper
+ *   ends when what it does is done
+ *
  * The end  when the server has closed its end of the pair, never because of a helper.
  */
 #include <errno.h>
@@ -65,9 +70,9 @@ server_has_ended(const struct guard *g)
 }
 
 static void
-say(const struct guard *g, bool back)
+say(const struct guard *g, enum helper_news news)
 {
-	struct helper_event e = { .back = back,
+	struct helper_event e = { .news = news,
 		.lost = g->lost,
 		.status = g->status,
 		.pause_ms = g->pause_ms };
@@ -81,6 +86,7 @@ static void
 start(struct guard *g)
 {
 	g->started_ns = clock_mono_ns();
+	g->of.lost = g->lost;
 	g->pid = fork();
 	if (g->pid == 0) {
 		close(g->signals);
@@ -183,8 +189,7 @@ begin(struct guard *g, const struct helper_of *of)
 {
 	int keep[2];
 
-	*g = (struct guard){ .of = *of };
-	helper_kept_init(&g->kept);
+	*g = (struct guard){ .of = *of, .lost = of->lost };
 	g->signals = helper_signals_open();
 	prctl(PR_SET_NAME, "accel-guardian");
 	if (g->signals < 0 || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, keep) != 0)
@@ -193,24 +198,44 @@ begin(struct guard *g, const struct helper_of *of)
 	g->of.keep = keep[1];
 }
 
+static _Noreturn void
+guard(struct guard *g)
+{
+	start(g);
+	follow(g);
+	while (!server_has_ended(g)) {
+		choose_pause(g);
+		say(g, HELPER_DIED);
+		wait_a_while(g);
+		start(g);
+		if (g->pid != 0)
+			say(g, HELPER_BACK);
+		follow(g);
+	}
+	if (g->kept.pidfile[0] != '\0')
+		(void)helper_work_remove_pidfile(g->kept.pidfile, g->of.server);
+	_exit(0);
+}
+
 _Noreturn void
 helper_guard(const struct helper_of *of)
 {
 	struct guard g;
 
 	begin(&g, of);
-	start(&g);
-	follow(&g);
-	while (!server_has_ended(&g)) {
-		choose_pause(&g);
-		say(&g, false);
-		wait_a_while(&g);
-		start(&g);
-		if (g.pid != 0)
-			say(&g, true);
-		follow(&g);
-	}
-	if (g.kept.pidfile[0] != '\0')
-		(void)helper_work_remove_pidfile(g.kept.pidfile, g.of.server);
-	_exit(0);
+	helper_kept_init(&g.kept);
+	guard(&g);
+}
+
+_Noreturn void
+helper_guard_again(const struct helper_of *of, const struct helper_kept *kept)
+{
+	struct guard g;
+
+	close(of->keep);
+	begin(&g, of);
+	g.kept = *kept;
+	g.lost++;
+	say(&g, HELPER_GUARDED);
+	guard(&g);
 }

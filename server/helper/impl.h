@@ -20,9 +20,10 @@
 
 /* What each helper process has from the guardian. */
 struct helper_of {
-	int pair; /* requests of the server; at its end of file the server has ended */
-	int cgi;  /* runs programs for those who connect to it; -1: nobody */
-	int keep; /* to the guardian: names for the next helper */
+	int pair;      /* requests of the server; at its end of file the server has ended */
+	int cgi;       /* runs programs for those who connect to it; -1: nobody */
+	int keep;      /* to the guardian: names for the next helper */
+	uint32_t lost; /* helpers and guardians so far */
 	pid_t server;
 	const char *file; /* the configuration */
 };
@@ -30,6 +31,8 @@ struct helper_of {
 struct helper_kept;
 
 _Noreturn void helper_guard(const struct helper_of *);
+/* In a child of the helper whose guardian has died. */
+_Noreturn void helper_guard_again(const struct helper_of *, const struct helper_kept *);
 _Noreturn void helper_process(const struct helper_of *, struct helper_kept *);
 /* Ignores the signals for the server.  A descriptor that tells of children, or -1. */
 int helper_signals_open(void);

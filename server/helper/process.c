@@ -47,6 +47,8 @@ struct helper_state {
 	size_t n;
 	pid_t runner[CGI_RUNNING_MAX]; /* of programs */
 	size_t nrunners;
+	bool retired;          /* another one takes the requests; what this one does goes on */
+	uint64_t unguarded_ns; /* the next try to fork a guardian; 0: none was necessary */
 };
 
 /* ---------------------------------------------------------------- names */
@@ -381,6 +383,7 @@ keep_pidfile(struct helper_state *h, const struct helper_request *r)
 	if (r->kind != HELPER_PIDFILE)
 		return;
 	memcpy(n.name, r->name, sizeof(n.name));
+	helper_keep(h->kept, &n);
 	(void)helper_send(h->of.keep, &n, sizeof(n), -1);
 }
 
@@ -438,32 +441,87 @@ end(struct helper_state *h)
 	_exit(0);
 }
 
+/* ---------------------------------------------------------------- without a guardian */
+
+#define GUARD_AGAIN_MS 1000u /* without memory for one */
+
+/* The names that a load has read are known at its end. */
+static bool
+loads(const struct helper_state *h)
+{
+	size_t i;
+
+	for (i = 0; i < h->n; i++)
+		if (h->v[i].kind == HELPER_LOAD)
+			return (true);
+	return (false);
+}
+
+/* The guardian has died: the next one forks a helper of its own, and this one ends when what it
+ * does is done.  Nothing fails. */
+static void
+retire(struct helper_state *h)
+{
+	pid_t pid = fork();
+
+	if (pid == 0) {
+		close(h->signals);
+		child_close_others(h);
+		helper_guard_again(&h->of, h->kept);
+	}
+	h->retired = pid > 0;
+	h->unguarded_ns = clock_mono_ns() + GUARD_AGAIN_MS * NS_PER_MS;
+}
+
+/* What to poll for the death of the guardian; *timeout_ms gets no longer. */
+static int
+guardian_fd(const struct helper_state *h, int *timeout_ms)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (h->retired || loads(h))
+		return (-1);
+	if (h->unguarded_ns <= now)
+		return (h->of.keep);
+	if (*timeout_ms < 0 || *timeout_ms > (int)GUARD_AGAIN_MS)
+		*timeout_ms = (int)GUARD_AGAIN_MS;
+	return (-1);
+}
+
 _Noreturn void
 helper_process(const struct helper_of *of, struct helper_kept *kept)
 {
 	static struct helper_state h;
-	struct pollfd p[3 + HELPER_CHILDREN_MAX];
+	struct pollfd p[4 + HELPER_CHILDREN_MAX];
 	size_t i, n;
+	int timeout_ms;
 
 	h = (struct helper_state){ .of = *of, .kept = kept, .signals = helper_signals_open() };
 	prctl(PR_SET_NAME, "accel-helper");
-	for (;;) {
-		p[0] = (struct pollfd){ .fd = h.of.pair, .events = POLLIN };
+	while (!h.retired || h.n + h.nrunners != 0) {
+		timeout_ms = kill_late(&h);
+		/* a retired one sees the end of the server only */
+		p[0] = (struct pollfd){ .fd = h.of.pair, .events = h.retired ? 0 : POLLIN };
 		p[1] = (struct pollfd){ .fd = h.signals, .events = POLLIN };
-		p[2] = (struct pollfd){ .fd = h.nrunners < runners_max(&h) ? h.of.cgi : -1,
+		p[2] = (struct pollfd){ .fd = !h.retired && h.nrunners < runners_max(&h) ? h.of.cgi
+											 : -1,
 			.events = POLLIN };
+		p[3] = (struct pollfd){ .fd = guardian_fd(&h, &timeout_ms) };
 		n = h.n;
 		for (i = 0; i < n; i++)
-			p[3 + i] = (struct pollfd){ .fd = h.v[i].late ? -1 : h.v[i].names,
+			p[4 + i] = (struct pollfd){ .fd = h.v[i].late ? -1 : h.v[i].names,
 				.events = POLLIN };
-		if (poll(p, 3 + n, kill_late(&h)) < 0 && errno != EINTR)
+		if (poll(p, 4 + n, timeout_ms) < 0 && errno != EINTR)
 			end(&h);
 		names_take_all(&h);
 		if (p[1].revents != 0)
 			reap(&h);
 		if (p[2].revents != 0)
 			runner_start(&h);
-		if (p[0].revents != 0 && !take_request(&h))
+		if (p[0].revents != 0 && (h.retired || !take_request(&h)))
 			end(&h);
+		if (p[3].revents != 0 && !loads(&h))
+			retire(&h);
 	}
+	end(&h);
 }

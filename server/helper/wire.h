@@ -79,12 +79,18 @@ struct helper_addresses {
 	struct address v[ADDRESS_MAX];
 };
 
-/* From the guardian, without a request: the helper has died, or the next one runs. */
+enum helper_news {
+	HELPER_DIED,
+	HELPER_BACK,
+	HELPER_GUARDED, /* the guardian has died, and this is the next one */
+};
+
+/* From the guardian, without a request. */
 struct helper_event {
-	uint32_t back;     /* 0: it has died */
-	uint32_t lost;     /* helpers so far */
-	int32_t status;    /* of wait(2), of the last one that died */
-	uint32_t pause_ms; /* before the next one is forked */
+	uint32_t news;     /* enum helper_news */
+	uint32_t lost;     /* helpers and guardians so far */
+	int32_t status;    /* HELPER_DIED: of wait(2) */
+	uint32_t pause_ms; /* HELPER_DIED: before the next one is forked */
 };
 
 /* 0: too long */

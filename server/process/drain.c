@@ -11,6 +11,9 @@
 #define FDS_OLD 64u /* for each worker of an old generation: 12 times what it uses */
 /* connections accepted before the drain have sent their first bytes by then, or are silent */
 #define HUSH_MS 1200u
+/* Nobody asked for this stop, and clients are refused until the service manager has started the
+ * server again. */
+#define WITHOUT_HELPER_S 5u
 
 void
 process_drain(struct process *ps, struct generation *g)
@@ -72,6 +75,8 @@ drain_limit(const struct process *ps)
 	const struct conf *conf = config_global(last->config);
 	bool ends = last->retired_ns != 0 && !ps->upgrade.retired;
 
+	if (ps->ended_without_helper)
+		return (WITHOUT_HELPER_S * NS_PER_S);
 	return (ends || conf->graceful_set ? conf->graceful_s * NS_PER_S : 0);
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/notify.h"
 #include "server/process/impl.h"
 
 static void
@@ -39,15 +40,34 @@ came_back(struct process *ps, const struct helper_event *e)
 	ps->reopen = ps->reopen || process_logs_are_owed();
 }
 
-/* The guardian has been killed, too. */
+static void
+guarded(struct process *ps, const struct helper_event *e)
+{
+	shared_set(ps->counters_list.helpers_lost, e->lost);
+	log_event(LOG_ERROR, NULL, "guardian.lost", LF_U64("lost", e->lost),
+	    LF_STR("then", "the helper process has started the next one; nothing failed"),
+	    LF_STR("do", "see the log of the kernel: was memory short?"));
+}
+
+/* The guardian has been killed, too, before the helper could fork the next one.  Nobody is left who
+ * has the rights to start them: a service manager has. */
 static void
 gone(struct process *ps)
 {
+	bool restarts = notify_is_managed() && !ps->draining;
+
 	note(ps, true);
 	ps->helper_gone = true;
 	log_event(LOG_ERROR, NULL, "helper.ended",
-	    LF_STR("then", "serving continues; programs of CGI, reloads and HUP fail"),
-	    LF_STR("do", "restart the server"));
+	    LF_STR("then", restarts
+			       ? "this process ends, so that the service manager starts it again"
+			       : "serving continues; programs of CGI, reloads and HUP fail"),
+	    LF_STR("do",
+		restarts ? "see the log of the kernel: was memory short?" : "restart the server"));
+	if (restarts) {
+		ps->ended_without_helper = true;
+		process_stop(ps, "the end of the helper process", false);
+	}
 }
 
 bool
@@ -57,10 +77,11 @@ process_helper_take(struct process *ps)
 	int n;
 
 	while ((n = helper_event(ps->helper, &e)) > 0)
-		if (e.back)
-			came_back(ps, &e);
-		else
-			lost(ps, &e);
+		switch (e.news) {
+		case HELPER_BACK: came_back(ps, &e); break;
+		case HELPER_GUARDED: guarded(ps, &e); break;
+		default: lost(ps, &e);
+		}
 	if (n < 0)
 		gone(ps);
 	return (n >= 0);

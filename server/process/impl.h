@@ -145,7 +145,8 @@ struct process {
 	struct list access_files; /* the logs that a generation names */
 	int signals;
 	struct helper *helper;
-	bool helper_gone; /* for good, with its guardian */
+	bool helper_gone;          /* for good, with its guardian */
+	bool ended_without_helper; /* it stops for that: the service manager starts it again */
 	struct application apps[SPAWN_MAX];
 	size_t napps;
 	struct backends cgi;     /* the helper, which runs programs; .n 0: it does not */

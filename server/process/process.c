@@ -346,7 +346,9 @@ say_stopped(struct process *ps, int rc)
 	remove_pidfile(ps);
 	log_suppressed_flush();
 	log_event(LOG_INFO, NULL, "stopped",
-	    LF_STR("how", rc == 0 ? "cleanly" : "could not start"));
+	    LF_STR("how", rc == 0                    ? "cleanly"
+			  : ps->ended_without_helper ? "without its helper process"
+						     : "could not start"));
 	process_close_logs(ps);
 }
 
@@ -375,6 +377,8 @@ process_run(const struct options *opt, struct config *config, struct helper *hel
 		config_free(config);
 	if (ps.draining && !ps.abandoned)
 		rc = 0; /* a signal ended the start */
+	if (rc == 0 && ps.ended_without_helper)
+		rc = EX_OSERR;
 	say_what_came(&ps);
 	if (rc != 0 && !opt->one)
 		process_say_failed(&ps);

@@ -173,7 +173,8 @@ helper(const struct prom *p, const struct status *s)
 	    !s->helper_lost);
 	prom_gauge(p, "helper_changed_timestamp_seconds", "When it died or came back, since 1970.",
 	    s->helper_since_s);
-	prom_counter(p, "helpers-lost", "Helper processes that died.", s->helpers_lost);
+	prom_counter(p, "helpers-lost", "Helper processes and their guardians that died.",
+	    s->helpers_lost);
 }
 
 void

@@ -1,9 +1,11 @@
 # The helper process is killed, as by the OOM killer: the next one comes by itself and has what the first one had.  Requests that it
-# had fail, and nothing hangs.  Its guardian ends with the server.
+# had fail, and nothing hangs.  Its guardian ends with the server; one that is killed has a successor.  Without both, the server ends
+# where a service manager starts it again.
 use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use JSON::PP ();
+use Test::Manager;
 use Test::More;
 use Test::Server;
 use Test::Util qw(eventually program put slurp);
@@ -149,6 +151,83 @@ subtest 'the guardian does not outlive the server' => sub {
 	my ($status) = $srv->term;
 	is $status, 0, 'TERM ends the server';
 	ok eventually(sub { Test::Server::is_gone($guardian) && Test::Server::is_gone($helper) }), '... and guardian and helper with it';
+};
+
+sub kill_guardian ($srv) {
+	my $n = lines($srv, 'guardian.lost');
+	my $pid = $srv->process('accel-guardian') or return 0;
+	kill KILL => $pid;
+	return eventually(sub { lines($srv, 'guardian.lost') > $n && ($srv->process('accel-guardian') // $pid) != $pid });
+}
+
+subtest 'a guardian that is killed has a successor, and nothing fails' => sub {
+	my $srv = server();
+	$srv->write('waits.sh', '>runs; while [ ! -e go ]; do sleep 0.05; done; printf "Content-Type: text/plain\r\n\r\nwaited"');
+	my $c = $srv->connect;
+	$c->send("GET /waits.sh HTTP/1.1\r\nHost: x\r\n\r\n");
+	ok eventually(sub { -e $srv->path('runs') }), 'a program runs';
+	ok kill_guardian($srv), "the guardian is killed: round $_" for 1 .. 3;
+	my $state = state_of($srv);
+	is "$state->{helper} $state->{helpers_lost}", 'runs 3', 'ctl status counts them, and the helper runs';
+	like $srv->log, qr/level=error ev=guardian\.lost lost=3 then=/, '... and the log tells it';
+	like $srv->fetch('/metrics')->{body}, qr/^accel_helpers_lost_total 3$/m, '... and the metric of the alert AccelHelperLost';
+	is lines($srv, 'helper.lost'), 0, 'no helper was lost';
+	$srv->write('go', '');
+	is $c->reply->{body}, 'waited', 'the program that ran goes on to its end';
+	is $srv->fetch('/hello.sh')->{body}, 'hello', 'others run';
+	is((ctl($srv, 'reload'))[0], 0, 'a reload is taken');
+	ok kill_helper($srv), 'the next guardian forks a helper that is killed';
+	rename $srv->run . '/access.log', $srv->run . '/access.1' or die $!;
+	$srv->signal('HUP');
+	ok eventually(sub { -e $srv->run . '/access.log' }), '... and that one makes a new log';
+	my $guardian = $srv->process('accel-guardian');
+	$srv->term;
+	ok eventually(sub { Test::Server::is_gone($guardian) && !-e $srv->run . '/pid' }), 'it ends with the server, and removes the pid file';
+};
+
+subtest 'a guardian is killed while a configuration is read' => sub {
+	my $srv = server();
+	my $mark = $srv->run . '/mark';
+	my $second = $srv->run . '/second.log';
+	change($srv, conf($srv) =~ s/access\.log/second.log/r . qq{include_shell "echo >$mark; while [ -e $mark ]; do sleep 0.05; done"\n});
+	$srv->signal('USR1');
+	ok eventually(sub { -e $mark }), 'it reads the configuration';
+	kill KILL => $srv->process('accel-guardian');
+	unlink $mark;
+	like $srv->wait_log(qr/ev=reloaded/), qr/ev=reloaded/, 'the reload is done';
+	ok eventually(sub { lines($srv, 'guardian.lost') == 1 && $srv->process('accel-guardian') }), '... then the next guardian comes';
+	ok kill_helper($srv), 'its helper is killed';
+	rename $second, "$second.1" or die $!;
+	$srv->signal('HUP');
+	ok eventually(sub { -e $second }), '... and the next one knows the names that were read';
+};
+
+subtest 'a helper is killed while a log is opened' => sub {
+	my $srv = server();
+	my $helper = $srv->helper;
+	kill STOP => $helper;
+	rename $srv->run . '/access.log', $srv->run . '/access.1' or die $!;
+	$srv->signal('HUP');
+	is((ctl($srv, 'status'))[0], 0, 'the server has taken HUP');
+	kill KILL => $helper;
+	ok eventually(sub { -e $srv->run . '/access.log' }), 'the next helper opens it';
+	$srv->fetch('/a?later');
+	like $srv->wait_log(qr/later/, 'access.log'), qr/later/, '... and it is written to';
+};
+
+subtest 'without helper and guardian, the service manager starts it again' => sub {
+	my $manager = Test::Manager->new;
+	my $srv = server('', env => { $manager->env }, unchecked => 1);
+	$srv->sparse('big', 8 << 20);
+	my $c = $srv->connect(rcvbuf => 4096);
+	$c->send("GET /big HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+	$c->up_to("\r\n\r\n", time + Test::Util::PATIENCE);
+	$srv->kill_helper_and_guardian;
+	ok $manager->wait(qr/^STOPPING=1$/m), 'it stops by itself';
+	like $srv->wait_log(qr/helper\.ended/), qr/level=error ev=helper\.ended then="this process ends, so that the service manager starts it again"/, '... and the log says why';
+	is length $c->rest, 8 << 20, 'a running reply goes on to its end';
+	is $srv->wait_exit, 71 << 8, 'the exit status lets systemd start it again';
+	like slurp("$FindBin::Bin/../../examples/systemd/accel-server.service"), qr/^Restart=on-failure$(?!.*^RestartPreventExitStatus=[^\n]*\b71\b)/ms, '... as the unit has it';
 };
 
 done_testing;

@@ -228,7 +228,7 @@ subtest 'a configuration without memory fails the reload' => sub {
 subtest 'a server whose helper and guardian were killed goes on serving' => sub {
 	my $srv = start(qq{accesslog.filename = "\@RUN\@/access.log"\n});
 	is $srv->fetch('/a')->{body}, 'A', 'it serves';
-	kill 'KILL', $srv->process('accel-guardian'), $srv->helper or die "kill: $!";
+	$srv->kill_helper_and_guardian;
 	like $srv->wait_log(qr/helper\.ended/), qr/level=error ev=helper\.ended .*restart the server/, 'the log says so';
 	is $srv->fetch('/a')->{body}, 'A', 'it goes on serving';
 	$srv->signal('USR1');

@@ -29,11 +29,11 @@ sub processes ($srv) {
 
 # The processes of an upgrade that runs, by their part in it.
 sub parts ($srv) {
-	my %p = (old => $srv->pid, helper => $srv->helper);
+	my %p = (old => $srv->pid, helper => $srv->helper, guardian => $srv->process('accel-guardian'));
 	($p{new}) = grep { $_ != $p{old} && comm($_) eq 'accel-server' } processes($srv);
 	return %p unless $p{new};
 	$p{supervisor} = parent($p{new});
-	$p{'helper of the new one'} = $srv->process('accel-helper', $p{new});
+	$p{"$_ of the new one"} = $srv->process("accel-$_", $p{new}) for qw(helper guardian);
 	return %p;
 }
 
@@ -108,7 +108,7 @@ for my $part ('helper', 'supervisor', 'new') {
 	$srv->upgrade or die 'no upgrade';
 	settled($srv);
 	my $takes = time - $begun;
-	for my $part ('helper', 'new', 'supervisor', 'helper of the new one') {
+	for my $part ('helper', 'guardian', 'new', 'supervisor', 'helper of the new one', 'guardian of the new one') {
 		for my $round (1 .. $rounds) {
 			my $seen = () = $srv->log =~ /ev=upgrade\.started/g;
 			$srv->signal('USR2');

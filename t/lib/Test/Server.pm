@@ -139,11 +139,29 @@ sub is_gone { my ($pid) = @_; return slurp("/proc/$pid/stat") !~ /\A\d+ \(.*\) [
 sub process {
 	my ($self, $name, @of) = @_;
 	my @child = map { split ' ', slurp("/proc/$_/task/$_/children") } @of ? @of : $self->{pid};
-	my ($found) = grep { slurp("/proc/$_/comm") eq "$name\n" } @child;
-	return $found // (@child ? $self->process($name, @child) : undef);
+	my ($found) = grep { slurp("/proc/$_/comm") eq "$name\n" && !is_gone($_) } @child;
+	$found //= $self->process($name, @child) if @child;
+	return $found // (@of ? undef : $self->_orphan($name));
+}
+
+# Those of a guardian that was killed are children of init.
+sub _orphan {
+	my ($self, $name) = @_;
+	my ($found) = grep { slurp("/proc/$_/comm") eq "$name\n" && index(slurp("/proc/$_/cmdline"), "\0$self->{run}/server.conf\0") >= 0 && !is_gone($_) }
+		map { m{(\d+)$} } glob '/proc/[0-9]*';
+	return $found;
 }
 
 sub helper { my ($self) = @_; return $self->process('accel-helper') }
+
+# Both at once: a helper that runs would fork the next guardian.
+sub kill_helper_and_guardian {
+	my ($self) = @_;
+	my @both = ($self->helper, $self->process('accel-guardian'));
+	kill STOP => $both[0];
+	kill KILL => $_ for reverse @both;
+	return;
+}
 
 sub signal { my ($self, $sig) = @_; return kill $sig, $self->{pid} }
 
