@@ -7,6 +7,7 @@
 #include <string.h>
 #include "base/clock.h"
 #include "base/must.h"
+#include "proxy-core/backend_health.h"
 
 static struct backend *backends; /* atomic; grows at its front */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -32,6 +33,7 @@ backend_new(unsigned block, const char *name)
 		;
 	b->app = same != NULL ? same->app : b;
 	b->block = block;
+	b->made_ns = clock_mono_ns();
 	b->next = backends;
 	__atomic_store_n(&backends, b, __ATOMIC_RELEASE);
 	return (b);
@@ -132,11 +134,8 @@ backend_put(struct backend *b)
 {
 	pthread_mutex_lock(&lock);
 	must(backend_read(b, users) > 0);
-	if (__atomic_sub_fetch(&b->users, 1, __ATOMIC_RELAXED) == 0) { /* not configured any more */
-		__atomic_store_n(&b->sick, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&b->checked_ns, 0, __ATOMIC_RELAXED);
-		__atomic_store_n(&b->good_ns, 0, __ATOMIC_RELAXED);
-	}
+	if (__atomic_sub_fetch(&b->users, 1, __ATOMIC_RELAXED) == 0)
+		backend_forget_health(b);
 	if (!app_is_used(b->app)) {
 		b->app->crowded_ms = 0;
 		__atomic_store_n(&b->app->crowded_until_ns, 0, __ATOMIC_RELAXED);

@@ -32,6 +32,37 @@ enum lease_state { /* of a socket */
 	LEASE_STATES
 };
 
+/* How a connect or a request fails: F(field, "name on status pages"). */
+#define BACKEND_FAULTS(F)                                                                         \
+	F(refused, "refused") /* a connect: nobody listens, no such socket, no way there */       \
+	F(hangup, "hang-up")  /* a reset or the end instead of an answer, or of the rest of it */ \
+	F(timeout, "timeout") /* no connection, no answer, or not the rest of it, in time */      \
+	F(bad, "bad-reply")   /* malformed, or shorter than its Content-Length */                 \
+	F(status, "bad-status") /* a status of proxy-core.next-upstream */
+
+enum backend_fault {
+#define F(field, name) BACKEND_FAULT_##field,
+	BACKEND_FAULTS(F)
+#undef F
+	    BACKEND_NFAULTS
+};
+
+struct backend_why {
+	enum backend_fault fault;
+	bool connecting; /* it failed before it had a connection */
+	int number;      /* refused, hang-up: errno; timeout: ms; status: of HTTP */
+};
+
+/* Worst last.  backend_health.h computes it. */
+enum backend_state {
+	BACKEND_UP,
+	BACKEND_SLOW_START,  /* it came back, and gets a part of its share */
+	BACKEND_FAILING,     /* proxy-core.max-fails: it gets requests only if all are out */
+	BACKEND_UNREACHABLE, /* of some worker or all: a connect failed, proxy-core.disable-time */
+	BACKEND_CHECK_FAILED,
+	BACKEND_NSTATES
+};
+
 struct backend {
 	struct backend *next;
 	struct backend *app; /* the first of that name in any block; crowded counts there */
@@ -41,8 +72,11 @@ struct backend {
 	uint64_t requests; /* ended ones that had a socket */
 	/* connects that failed, replies that broke off, were malformed or too late */
 	uint64_t failed;
-	uint64_t replies_5xx; /* its own: a status of 500 to 599 */
-	uint64_t refused;     /* requests that found proxy-core.max-waiters waiting */
+	uint64_t
+	    faults[BACKEND_NFAULTS]; /* the same by kind; and replies of BACKEND_FAULT_status */
+	uint64_t retried;            /* requests that failed here, and went to another one */
+	uint64_t replies_5xx;        /* its own: a status of 500 to 599 */
+	uint64_t refused;            /* requests that found proxy-core.max-waiters waiting */
 	unsigned sockets[LEASE_STATES];
 	unsigned waiting; /* requests without a socket */
 	unsigned down;    /* pools that pause because it is out of reach */
@@ -50,6 +84,13 @@ struct backend {
 	unsigned sick;
 	uint64_t checked_ns, good_ns;
 	unsigned users; /* pools and configurations; 0: not configured any more */
+
+	/* of backend_health.c; since: the loop's clock; why: a struct backend_why in one word */
+	uint64_t made_ns, last_why;
+	uint64_t down_since_ns, down_why, sick_since_ns, sick_why;
+	uint64_t failing_since_ns, failing_until_ns, failing_why;
+	uint64_t slow_since_ns, slow_until_ns;
+	uint64_t down_ended_ns, sick_ended_ns;
 
 	struct backend_times *times; /* a list, see backend_times.h */
 

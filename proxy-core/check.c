@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "base/clock.h"
 #include "base/log.h"
+#include "proxy-core/backend_health.h"
 #include "proxy-core/exchange_impl.h"
 
 struct check {
@@ -24,13 +25,16 @@ check_free(struct check *c)
 
 /* ---------------------------------------------------------------- the result */
 
-/* Only one worker checks at a time, so only one writes. */
+/* Only one worker checks at a time, so only one writes.  status: ours; 0: the head's. */
 static void
-set_sick(struct backend *b, bool sick, int status)
+set_sick(struct check *c, bool sick, int status)
 {
+	struct backend *b = pool_backend(c->pool);
 	bool was = backend_read(b, sick) != 0;
 
-	__atomic_store_n(&b->sick, (unsigned)sick, __ATOMIC_RELAXED);
+	backend_set_sick(b, sick, status == 0 ? c->status : 0, io_now(c->u->io));
+	if (status == 0)
+		status = c->status;
 	if (was == sick)
 		return;
 	if (sick)
@@ -67,9 +71,9 @@ check_ended(void *arg, int status, unsigned retry_after_s)
 
 	if (status == 0 && is_good(c)) {
 		__atomic_store_n(&b->good_ns, now, __ATOMIC_RELAXED);
-		set_sick(b, false, c->status);
+		set_sick(c, false, 0);
 	} else if (status != 503 || pool_pause_left_ms(c->pool, now) > 0) {
-		set_sick(b, true, status != 0 ? status : c->status);
+		set_sick(c, true, status);
 	}
 	check_free(c);
 }

@@ -85,6 +85,18 @@ exchange_refuse(struct exchange *x, int status, const struct exchange_failure *f
 	exchange_fail(x, status);
 }
 
+/* What the backend did; err tells. */
+static struct backend_why
+why_of(const struct exchange *x, int err)
+{
+	if (err == -ETIMEDOUT)
+		return ((struct backend_why){ BACKEND_FAULT_timeout, false,
+		    (int)((io_now(x->u->io) - x->times.leased) / NS_PER_MS) });
+	if (err == -EPROTO)
+		return ((struct backend_why){ BACKEND_FAULT_bad, false, -err });
+	return ((struct backend_why){ BACKEND_FAULT_hangup, false, -err });
+}
+
 /* 50x before the head of the reply, later a cut of the client's connection. */
 void
 exchange_broken(struct exchange *x, int status, int err, const char *why)
@@ -92,7 +104,7 @@ exchange_broken(struct exchange *x, int status, int err, const char *why)
 	struct exchange_failure f = exchange_failure(x, err, why);
 
 	if (x->pool != NULL)
-		pool_failed(x->pool, x->lease);
+		pool_failed(x->pool, x->lease, why_of(x, err));
 	if (x->state != x_body) {
 		exchange_refuse(x, status, &f);
 		return;

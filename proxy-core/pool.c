@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "base/clock.h"
 #include "base/log.h"
+#include "proxy-core/backend_health.h"
 #include "proxy-core/pool_impl.h"
 #include "wire/codec.h"
 #include "proxy-core/waiters.h"
@@ -267,7 +268,7 @@ pool_free(struct pool *p)
 	must(pool_sockets(p) == 0 && pool_waiting(p) == 0);
 	fair_queue_fini(&p->waiters);
 	if (p->down)
-		backend_add(p->backend, down, -1u);
+		backend_reached(p->backend, io_now(p->io));
 	if (p->times != NULL)
 		backend_times_return(p->times);
 	backend_put(p->backend);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "base/clock.h"
 #include "base/log.h"
+#include "proxy-core/backend_health.h"
 #include "proxy-core/pool_impl.h"
 #include "proxy-core/waiters.h"
 
@@ -19,8 +20,17 @@ pool_next_pause(const struct pool *p)
 	return (ms > p->conf.disable_ms ? ms : p->conf.disable_ms);
 }
 
-void
-pool_set_down(struct pool *p, int err)
+static struct backend_why
+connect_why(const struct pool *p, int err)
+{
+	if (err == -ETIMEDOUT)
+		return (
+		    (struct backend_why){ BACKEND_FAULT_timeout, true, (int)p->conf.connect_ms });
+	return ((struct backend_why){ BACKEND_FAULT_refused, true, -err });
+}
+
+static void
+pool_set_down(struct pool *p, int err, struct backend_why why)
 {
 	uint64_t now = io_now(p->io);
 
@@ -31,8 +41,7 @@ pool_set_down(struct pool *p, int err)
 		p->pause_ms = pool_next_pause(p);
 		p->paused_until_ns = now + p->pause_ms * NS_PER_MS;
 	}
-	if (!p->down)
-		backend_add(p->backend, down, 1);
+	backend_down(p->backend, why, p->down, now);
 	p->down = true;
 	log_limited(10, LOG_WARN, NULL, "pool.down", LF_STR("backend", p->backend->name),
 	    LF_ERR("error", err), LF_U64("pause_ms", p->pause_ms),
@@ -51,7 +60,7 @@ pool_set_up(struct pool *p)
 	p->probe = NULL;
 	p->paused_until_ns = 0;
 	pool_start_slowly(p);
-	backend_add(p->backend, down, -1u);
+	backend_reached(p->backend, io_now(p->io));
 	log_limited(10, LOG_INFO, NULL, "pool.up", LF_STR("backend", p->backend->name),
 	    LF_U64("waiters", pool_waiting(p)));
 }
@@ -80,9 +89,9 @@ pool_connect_failed(struct pool *p, int err)
 		    LF_ERR("error", err), LF_U64("waiters", pool_waiting(p)),
 		    LF_U64("sockets", pool_sockets(p)));
 	} else {
-		pool_failed(p, NULL);
+		pool_failed(p, NULL, connect_why(p, err));
 		if (++p->misses >= p->naddress)
-			pool_set_down(p, err);
+			pool_set_down(p, err, connect_why(p, err));
 	}
 	pool_feed(p); /* the name may have another address; waiters above the limit go */
 }
@@ -208,13 +217,14 @@ pool_heed_checks(struct pool *p, uint64_t now)
 
 /* A probe that ends without a byte of a reply counts as a failed connect. */
 void
-pool_failed(struct pool *p, const struct lease *l)
+pool_failed(struct pool *p, const struct lease *l, struct backend_why why)
 {
 	backend_add(p->backend, failed, 1);
+	backend_fault(p->backend, why);
 	if (l == NULL || l != p->probe || l->heard || !(l->asked || l->wr_busy))
 		return;
 	p->probe = NULL;
-	pool_set_down(p, -ENODATA);
+	pool_set_down(p, -ENODATA, why);
 }
 
 /* ---------------------------------------------------------------- slow start */
@@ -223,6 +233,8 @@ void
 pool_start_slowly(struct pool *p)
 {
 	p->up_ns = io_now(p->io);
+	if (p->conf.slow_start_ms > 0)
+		backend_slow(p->backend, p->up_ns, p->up_ns + p->conf.slow_start_ms * NS_PER_MS);
 }
 
 unsigned

@@ -83,7 +83,6 @@ bool pool_is_over(const struct pool *); /* nothing is left that points to it */
 /* pool_connect.c */
 /* w: the waiter that needs the socket; NULL: any request */
 bool pool_may_connect(const struct pool *, const struct pool_wait *w, uint64_t now_ns);
-void pool_set_down(struct pool *, int err);
 void pool_set_up(struct pool *);
 void pool_connect(struct pool *); /* one more socket; later if there is no memory */
 

@@ -102,6 +102,15 @@ by_block_and_name(const void *a, const void *b)
 }
 
 static void
+health_take(struct status_backend *s, const struct backend *b)
+{
+	uint64_t now = clock_mono_ns();
+
+	backend_health(b, now, &s->health);
+	s->since_s = (clock_wall_ns() - clock_between(s->health.since_ns, now)) / NS_PER_S;
+}
+
+static void
 backend_take(struct status_backend *s, const struct backend *b)
 {
 	unsigned i;
@@ -118,6 +127,10 @@ backend_take(struct status_backend *s, const struct backend *b)
 	s->pool_size = backend_read(b, sockets[LEASE_BUSY]) + s->idle +
 		       backend_read(b, sockets[LEASE_CONNECTING]);
 	s->down = backend_read(b, down);
+	s->retried = backend_read(b, retried);
+	for (i = 0; i < BACKEND_NFAULTS; i++)
+		s->faults[i] = backend_read(b, faults[i]);
+	health_take(s, b);
 	for (i = 0; i < BACKEND_NSTAGES; i++)
 		backend_times_sum(b, i, &s->stage[i]);
 }

@@ -15,6 +15,7 @@
 #include "base/buf.h"
 #include "io/disk/pools_status.h"
 #include "io/memory_status.h"
+#include "proxy-core/backend_health.h"
 #include "proxy-core/backend_times.h"
 #include "server/request.h"
 #include "server/status/worker_counters.h"
@@ -30,8 +31,12 @@ struct status_backend {
 	unsigned block; /* 0: the first block that has backends */
 	const char *name;
 	uint64_t requests, failed, replies_5xx, refused;
-	unsigned load, pool_size;     /* requests in progress; open sockets */
-	unsigned idle, waiting, down; /* down: workers that do not use it for a while */
+	unsigned load, pool_size;         /* requests in progress; open sockets */
+	unsigned idle, waiting, down;     /* down: workers that do not use it for a while */
+	uint64_t faults[BACKEND_NFAULTS]; /* failures by kind, backend_fault_names */
+	uint64_t retried;                 /* requests that failed here and went to another one */
+	struct backend_health health;     /* state, reason */
+	uint64_t since_s;                 /* of the state; wall clock */
 	struct histogram stage[BACKEND_NSTAGES];
 };
 

@@ -1,0 +1,34 @@
+/* proxy-core/backend_health.h -- whether a backend works, since when, and why not; for all workers.
+ *
+ *   pools, checks, exchanges --> backend_fault(), ..._down(), ..._sick() --> struct backend
+ *                                                 status pages <-- backend_health()
+ *
+ * Units    nanoseconds of CLOCK_MONOTONIC, as the loop's clock.
+ * Thread   any.  Each value is atomic by itself; a snapshot may mix two moments.
+ */
+#ifndef PROXY_CORE_BACKEND_HEALTH_H
+#define PROXY_CORE_BACKEND_HEALTH_H
+
+#include "proxy-core/backend.h"
+
+struct backend_health {
+	enum backend_state state;
+	uint64_t since_ns; /* of the state */
+	char reason[64];   /* "connect: refused", "no answer in 5 s", "HTTP 500"; up: "" */
+};
+
+extern const char *const backend_state_names[BACKEND_NSTATES]; /* "slow-start" */
+extern const char *const backend_fault_names[BACKEND_NFAULTS]; /* "hang-up" */
+
+void backend_health(const struct backend *, uint64_t now_ns, struct backend_health *);
+
+void backend_fault(struct backend *, struct backend_why); /* counts it */
+/* One more worker cannot reach it, or (again) cannot still; one worker reaches it again. */
+void backend_down(struct backend *, struct backend_why, bool again, uint64_t now_ns);
+void backend_reached(struct backend *, uint64_t now_ns);
+/* A check failed or passed.  status: of its reply; 0: it had none, see the last fault. */
+void backend_set_sick(struct backend *, bool sick, int status, uint64_t now_ns);
+void backend_slow(struct backend *, uint64_t now_ns, uint64_t until_ns); /* slow start */
+void backend_forget_health(struct backend *); /* it is not configured any more */
+
+#endif

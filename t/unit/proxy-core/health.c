@@ -1,0 +1,134 @@
+/* t/unit/proxy-core/health.c -- the state of a backend, since when, and its reason. */
+#include "proxy-core/backend_health.h"
+#include "t/unit/proxy-core/exchange_test.h"
+
+static struct backend_health
+health(void)
+{
+	struct backend_health h;
+
+	backend_health(backends.v[0], io_now(io), &h);
+	return (h);
+}
+
+#define IS(a_state, a_reason)                             \
+	do {                                              \
+		struct backend_health h_ = health();      \
+		g_assert_cmpint(h_.state, ==, a_state);   \
+		g_assert_cmpstr(h_.reason, ==, a_reason); \
+	} while (0)
+
+static void
+faults_are(unsigned refused, unsigned hangup, unsigned timeout, unsigned bad)
+{
+	const struct backend *b = backends.v[0];
+
+	g_assert_cmpuint(b->faults[BACKEND_FAULT_refused], ==, refused);
+	g_assert_cmpuint(b->faults[BACKEND_FAULT_hangup], ==, hangup);
+	g_assert_cmpuint(b->faults[BACKEND_FAULT_timeout], ==, timeout);
+	g_assert_cmpuint(b->faults[BACKEND_FAULT_bad], ==, bad);
+	g_assert_cmpuint(b->failed, ==, refused + hangup + timeout + bad);
+}
+
+static void
+a_backend(const char *name, struct proxy_conf *conf)
+{
+	*conf = a_conf(&name, 1);
+	conf->slow_start_ms = 3000;
+}
+
+static void
+test_unreachable(void)
+{
+	struct proxy_conf conf;
+	struct client c = { 0 };
+	uint64_t since;
+
+	a_backend("10.3.0.1:80", &conf);
+	set_up(&conf);
+	since = io_now(io);
+	ask(&c, "GET");
+	run_connect(-ECONNREFUSED);
+	ENDED(&c, 503);
+	IS(BACKEND_UNREACHABLE, "connect: refused");
+	g_assert_cmpuint(health().since_ns, ==, since);
+	sim_advance_ms(io, 2001);
+	ask(&c, "GET");
+	sim_advance_ms(io, 5001);
+	ENDED(&c, 504);
+	IS(BACKEND_UNREACHABLE, "connect: no answer in 5 s");
+	g_assert_cmpuint(health().since_ns, ==, since);
+	sim_advance_ms(io, 4001);
+	asked(&c, "GET");
+	run_lost(0);
+	ENDED(&c, 502);
+	IS(BACKEND_UNREACHABLE, "hung up (reset)");
+	sim_advance_ms(io, 8001);
+	asked(&c, "GET");
+	reply("\nx");
+	ENDED(&c, 0);
+	IS(BACKEND_SLOW_START, "");
+	sim_advance_ms(io, 3001);
+	IS(BACKEND_UP, "");
+	faults_are(1, 1, 1, 0);
+	client_free(&c);
+	tear_down();
+}
+
+static void
+test_check(void)
+{
+	struct proxy_conf conf;
+
+	a_backend("10.3.0.2:80", &conf);
+	conf.check_url = "/ping";
+	conf.check_ms = 1000;
+	conf.slow_start_ms = 0;
+	set_up(&conf);
+	sim_advance_ms(io, 300);
+	run_connect(0);
+	run_send();
+	reply("Status: 500 No\n\nx");
+	IS(BACKEND_CHECK_FAILED, "HTTP 500");
+	sim_advance_ms(io, 1100);
+	run_send();
+	sim_advance_ms(io, 1100);
+	IS(BACKEND_CHECK_FAILED, "no answer in 2 s");
+	upstream_close_idle(up);
+	tear_down();
+}
+
+/* A failure of one request is none of the backend; it is counted by kind. */
+static void
+test_kinds(void)
+{
+	struct proxy_conf conf;
+	struct client c = { 0 };
+
+	a_backend("10.3.0.3:80", &conf);
+	set_up(&conf);
+	asked(&c, "GET");
+	reply("no head\n\n");
+	ENDED(&c, 502);
+	asked(&c, "GET");
+	run_lost(-ECONNRESET);
+	ENDED(&c, 502);
+	asked(&c, "GET");
+	sim_advance_ms(io, 60100);
+	ENDED(&c, 504);
+	faults_are(0, 1, 1, 1);
+	IS(BACKEND_UP, "");
+	client_free(&c);
+	tear_down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	log_set_sink(log_nowhere, NULL);
+	g_test_add_func("/health/a backend that cannot be reached", test_unreachable);
+	g_test_add_func("/health/a check that fails", test_check);
+	g_test_add_func("/health/failures are counted by kind", test_kinds);
+	return (g_test_run());
+}
