@@ -89,6 +89,10 @@ struct backend {
 	uint64_t made_ns, last_why;
 	uint64_t down_since_ns, down_why, sick_since_ns, sick_why;
 	uint64_t failing_since_ns, failing_until_ns, failing_why;
+	uint64_t failing_slow_ns; /* its share grows for so long then */
+	/* under a lock: since the first of these failures, with all requests until then */
+	uint64_t strikes_since_ns, strikes_requests, out_ns;
+	unsigned strikes;
 	uint64_t slow_since_ns, slow_until_ns;
 	uint64_t down_ended_ns, sick_ended_ns;
 

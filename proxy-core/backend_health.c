@@ -2,6 +2,7 @@
 #include "proxy-core/backend_health.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/clock.h"
@@ -20,7 +21,15 @@ const char *const backend_fault_names[BACKEND_NFAULTS] = {
 #undef F
 };
 
+#define OUT_MAX_NS (60 * NS_PER_S)
+
 #define put(b, field, v) __atomic_store_n(&(b)->field, (v), __ATOMIC_RELAXED)
+
+static uint64_t
+later(uint64_t a, uint64_t b)
+{
+	return (a > b ? a : b);
+}
 
 /* ---------------------------------------------------------------- a reason in one word */
 
@@ -41,10 +50,8 @@ error_text(int err)
 {
 	const char *s;
 
-	switch (err) {
-	case ECONNREFUSED: return ("refused");
-	case ECONNRESET: return ("reset");
-	}
+	if (err == ECONNREFUSED)
+		return ("refused");
 	s = strerrordesc_np(err);
 	return (s != NULL ? s : "failed");
 }
@@ -60,9 +67,7 @@ why_text(uint64_t packed, char *out, size_t size)
 	case BACKEND_FAULT_timeout: snprintf(out, size, "%sno answer in %u s", stage, s); break;
 	case BACKEND_FAULT_bad: snprintf(out, size, "malformed reply"); break;
 	case BACKEND_FAULT_status: snprintf(out, size, "HTTP %d", w.number); break;
-	case BACKEND_FAULT_hangup:
-		snprintf(out, size, "%shung up (%s)", stage, error_text(w.number));
-		break;
+	case BACKEND_FAULT_hangup: snprintf(out, size, "%shung up", stage); break;
 	default: snprintf(out, size, "%s%s", stage, error_text(w.number)); break;
 	}
 }
@@ -115,14 +120,91 @@ backend_slow(struct backend *b, uint64_t now, uint64_t until)
 	put(b, slow_until_ns, until);
 }
 
+/* ---------------------------------------------------------------- strikes */
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the strikes of all backends */
+
+static bool
+coming_back(const struct backend *b, uint64_t now)
+{
+	return (b->failing_until_ns != 0 && now < b->failing_until_ns + b->failing_slow_ns);
+}
+
+/* requests counts those that are over, so not the one that has just failed. */
+static bool
+is_out(struct backend *b, const struct backend_strikes *s, uint64_t now)
+{
+	uint64_t done = backend_read(b, requests) - b->strikes_requests;
+
+	if (b->strikes == 0 || (now - b->strikes_since_ns > s->in_ns && done > b->strikes)) {
+		b->strikes = 0;
+		b->strikes_since_ns = now;
+		b->strikes_requests = backend_read(b, requests);
+		done = 0;
+	}
+	b->strikes++;
+	return ((b->strikes >= s->max || coming_back(b, now)) && 4 * b->strikes > done);
+}
+
+static void
+take_out(struct backend *b, struct backend_why why, const struct backend_strikes *s, uint64_t now)
+{
+	uint64_t longest = later(s->in_ns, OUT_MAX_NS), twice = 2 * b->out_ns;
+
+	b->out_ns = coming_back(b, now) ? (twice < longest ? twice : longest) : s->in_ns;
+	b->strikes = 0;
+	put(b, failing_since_ns, now);
+	put(b, failing_why, why_pack(why));
+	put(b, failing_slow_ns, s->slow_ns);
+	put(b, failing_until_ns, now + b->out_ns);
+	put(b, slow_since_ns, now + b->out_ns);
+	put(b, slow_until_ns, now + b->out_ns + s->slow_ns);
+}
+
+bool
+backend_strike(struct backend *b, struct backend_why why, const struct backend_strikes *s,
+    uint64_t now, uint64_t *until)
+{
+	bool out;
+
+	if (s->max == 0)
+		return (false);
+	pthread_mutex_lock(&lock);
+	out = now >= b->failing_until_ns && is_out(b, s, now);
+	if (out)
+		take_out(b, why, s, now);
+	*until = b->failing_until_ns;
+	pthread_mutex_unlock(&lock);
+	return (out);
+}
+
+bool
+backend_failing(const struct backend *b, uint64_t now)
+{
+	return (now < backend_read(b, failing_until_ns));
+}
+
+unsigned
+backend_share(const struct backend *b, uint64_t now, unsigned least)
+{
+	uint64_t back = backend_read(b, failing_until_ns), all = backend_read(b, failing_slow_ns);
+
+	if (back == 0 || all == 0 || now >= back + all)
+		return (100);
+	return (now < back ? least : (unsigned)(least + (100 - least) * (now - back) / all));
+}
+
 void
 backend_forget_health(struct backend *b)
 {
 	put(b, sick, 0);
 	put(b, checked_ns, 0);
 	put(b, good_ns, 0);
+	pthread_mutex_lock(&lock);
+	b->strikes = 0;
 	put(b, failing_until_ns, 0);
 	put(b, slow_until_ns, 0);
+	pthread_mutex_unlock(&lock);
 }
 
 /* ---------------------------------------------------------------- what is so now */
@@ -137,12 +219,6 @@ state_of(const struct backend *b, uint64_t now)
 	if (now < backend_read(b, failing_until_ns))
 		return (BACKEND_FAILING);
 	return (now < backend_read(b, slow_until_ns) ? BACKEND_SLOW_START : BACKEND_UP);
-}
-
-static uint64_t
-later(uint64_t a, uint64_t b)
-{
-	return (a > b ? a : b);
 }
 
 /* Nothing tells when a time is over, so the last of the ends counts. */

@@ -29,6 +29,21 @@ void backend_reached(struct backend *, uint64_t now_ns);
 /* A check failed or passed.  status: of its reply; 0: it had none, see the last fault. */
 void backend_set_sick(struct backend *, bool sick, int status, uint64_t now_ns);
 void backend_slow(struct backend *, uint64_t now_ns, uint64_t until_ns); /* slow start */
+
+struct backend_strikes { /* so many failures in this time take it out for this time */
+	unsigned max;    /* 0: never */
+	uint64_t in_ns, slow_ns;
+};
+
+/* A request failed before the first byte of its answer.  True: that takes the backend out, until
+ * *until_ns.  It is out after strikes.max failures within in_ns, or without a success between them,
+ * if they are a quarter of its requests at least: one URL that fails takes no backend from the
+ * others.  While its share grows again, one is enough, and the time doubles up to a minute. */
+bool backend_strike(struct backend *, struct backend_why, const struct backend_strikes *,
+    uint64_t now_ns, uint64_t *until_ns);
+bool backend_failing(const struct backend *, uint64_t now_ns); /* it is out */
+/* Percent; below 100: it came back. */
+unsigned backend_share(const struct backend *, uint64_t now_ns, unsigned least);
 void backend_forget_health(struct backend *); /* it is not configured any more */
 
 #endif

@@ -27,6 +27,30 @@ struct proxy_conf { /* copied by upstream_new() */
 	const char *check_url;
 	unsigned check_ms;
 	unsigned slow_start_ms; /* 0: a backend that came back gets its whole share at once */
+	unsigned max_fails;     /* in fail_ms take a backend out for fail_ms; 0: never */
+	unsigned fail_ms;
+};
+
+/* Faults after which a request goes to the next backend: N(bit, "word of proxy-core.next-upstream",
+ * status of the reply or 0). */
+#define NEXT_FAULTS(N)              \
+	N(error, "error", 0)        \
+	N(timeout, "timeout", 0)    \
+	N(bad, "invalid-header", 0) \
+	N(500, "http-500", 500)     \
+	N(502, "http-502", 502)     \
+	N(503, "http-503", 503)     \
+	N(504, "http-504", 504)
+
+enum {
+#define N(bit, word, status) NEXT_AT_##bit,
+	NEXT_FAULTS(N)
+#undef N
+};
+enum {
+#define N(bit, word, status) NEXT_##bit = 1 << NEXT_AT_##bit,
+	NEXT_FAULTS(N)
+#undef N
 };
 
 struct exchange_conf {     /* copied by exchange_start() */
@@ -37,8 +61,11 @@ struct exchange_conf {     /* copied by exchange_start() */
 	unsigned
 	    hedge_ms; /* without a byte of the reply: a second try at another backend; 0: none */
 	unsigned hedge_percent; /* of the requests of a worker get one at most */
-	unsigned place; /* of the only backend that may get it, from 1; 0: any (backends.h) */
-	bool debug;     /* log the socket that it gets */
+	unsigned place;      /* of the only backend that may get it, from 1; 0: any (backends.h) */
+	unsigned next;       /* bits NEXT_*; 0: a request that was sent goes to no other backend */
+	unsigned next_tries; /* backends that may get the request; 0: all */
+	unsigned next_ms;    /* since the start of the exchange; 0: at any time */
+	bool debug;          /* log the socket that it gets */
 };
 
 #endif

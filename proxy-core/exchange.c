@@ -102,9 +102,12 @@ void
 exchange_broken(struct exchange *x, int status, int err, const char *why)
 {
 	struct exchange_failure f = exchange_failure(x, err, why);
+	struct backend_why fault = why_of(x, err);
 
 	if (x->pool != NULL)
-		pool_failed(x->pool, x->lease, why_of(x, err));
+		pool_failed(x->pool, x->lease, fault);
+	if (err != -ENOMEM && exchange_go_on(x, fault, status, &f))
+		return;
 	if (x->state != x_body) {
 		exchange_refuse(x, status, &f);
 		return;
@@ -112,129 +115,6 @@ exchange_broken(struct exchange *x, int status, int err, const char *why)
 	exchange_log_cut(x, &f);
 	exchange_release(x, false);
 	exchange_end(x, err);
-}
-
-/* ---------------------------------------------------------------- choosing the backend */
-
-static void exchange_next(struct exchange *x, const struct exchange_failure *);
-
-/* The status of the reply if no other backend is left. */
-static int
-status_of(int err)
-{
-	return (err == -ETIMEDOUT ? 504 : 503);
-}
-
-static void
-exchange_got(struct pool_wait *w, struct lease *l, int err)
-{
-	struct exchange *x = list_entry(w, struct exchange, wait);
-	struct exchange_failure f;
-
-	if (err == 0) {
-		x->lease = l;
-		x->times.leased = io_now(x->u->io);
-		if (x->first_ns == 0)
-			x->first_ns = x->times.leased;
-		exchange_ask(x);
-		return;
-	}
-	f = exchange_failure(x, err, "connecting failed");
-	if (err == -EBUSY)
-		f = (struct exchange_failure){ "wait", "the queue is full", err };
-	if (err == -ECANCELED)
-		f = (struct exchange_failure){ "wait", "its name has other addresses now", err };
-	x->failure = status_of(err);
-	exchange_next(x, &f);
-}
-
-static void
-exchange_get(struct exchange *x)
-{
-	x->state = x_wait;
-	x->tries++;
-	x->wait.got = exchange_got;
-	x->wait.unsafe = !x->req->safe;
-	x->wait.client = x->req->client;
-	x->wait.debug = x->conf.debug;
-	x->progress_ns = io_now(x->u->io); /* each try has its whole time */
-	x->until_ns = x->progress_ns + x->conf.wait_ms * NS_PER_MS;
-	pool_get(x->pool, &x->wait);
-}
-
-/* f: why the last backend does not serve it; NULL: none was asked. */
-static void
-exchange_next(struct exchange *x, const struct exchange_failure *f)
-{
-	static const struct exchange_failure paused = { "wait", "every backend is paused",
-		-EHOSTDOWN };
-	size_t i;
-
-	i = upstream_pick(x->u, x->req, x->tried, x->conf.place);
-	if (i == BALANCE_NONE) {
-		exchange_refuse(x, x->failure, f != NULL ? f : &paused);
-		return;
-	}
-	if (f != NULL)
-		exchange_log_next(x, f);
-	_Static_assert(BACKENDS_MAX <= 64, "a bit for each");
-	x->tried |= 1ull << i;
-	x->wait.fresh = false;
-	if (x->pool != NULL)
-		pool_unhold(x->pool);
-	x->pool = x->u->members.slot[i].pool;
-	pool_hold(x->pool);
-	exchange_get(x);
-}
-
-/* The whole request is still there, so another backend can get it. */
-static bool
-can_resend(const struct exchange *x)
-{
-	return (x->req != NULL && !x->body_moved && x->state == x_head);
-}
-
-static void
-exchange_reset(struct exchange *x)
-{
-	count(x->u->counters, proxy_retries);
-	exchange_release(x, false);
-	reply_head_free(&x->head);
-	buf_free(&x->answer);
-	x->asked_ns = 0;
-}
-
-/* The backend had closed this kept socket, which does not mean that the backend fails. */
-bool
-exchange_repeat(struct exchange *x, int err)
-{
-	struct exchange_failure f = exchange_failure(x, err, "the backend closed a kept socket");
-
-	if (!can_resend(x) || x->repeated || !x->req->safe || lease_served(x->lease) == 0 ||
-	    lease_heard(x->lease))
-		return (false);
-	exchange_log_repeat(x, &f);
-	exchange_reset(x);
-	x->repeated = true;
-	x->wait.fresh = true;
-	exchange_get(x);
-	return (true);
-}
-
-/* The application said that it did not execute it. */
-void
-exchange_refused(struct exchange *x, const char *why)
-{
-	struct exchange_failure f = exchange_failure(x, -EAGAIN, why);
-
-	x->failure = 503;
-	if (!can_resend(x) || x->refused) {
-		exchange_broken(x, 503, -ECONNRESET, why);
-		return;
-	}
-	exchange_reset(x);
-	x->refused = true;
-	exchange_next(x, &f);
 }
 
 /* ---------------------------------------------------------------- pause and resume */

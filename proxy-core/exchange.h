@@ -70,6 +70,9 @@ struct text upstream_secret(const struct upstream *);
 /* drain: idle sockets close, busy ones after their reply */
 void upstream_close_idle(struct upstream *);
 
+/* The bit of exchange_conf.next of a word of proxy-core.next-upstream; 0: "off". */
+unsigned exchange_next_bit(struct text word);
+
 /* 0 or -ENOMEM. */
 int exchange_start(struct upstream *, const struct proxy_request *, const struct exchange_conf *,
     const struct exchange_sink *, void *arg, struct exchange **);

@@ -70,6 +70,7 @@ take_over(struct exchange *r)
 	r->tries += x->tries;
 	r->tried = x->tried;
 	r->refused = x->refused;
+	r->faults += x->faults;
 	r->paused = x->paused;
 	x->sink = nobody;
 	x->arg = x;
@@ -161,7 +162,7 @@ pick(const struct exchange *x)
 
 	while ((i = upstream_pick(u, x->req, tried, 0)) != BALANCE_NONE) {
 		p = u->members.slot[i].pool;
-		if (pool_room(p, io_now(u->io)) && !pool_probing(p))
+		if (pool_room(p, io_now(u->io)) && !pool_probing(p) && !pool_failing(p))
 			break;
 		tried |= 1ull << i;
 	}

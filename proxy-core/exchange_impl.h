@@ -1,7 +1,8 @@
 /* proxy-core/exchange_impl.h -- shared by the exchange*.c files and check.c; no other file includes
  * it.
  *
- *   exchange.c           start, which backend, repeats, pause, the end
+ *   exchange.c           start, pause, the end
+ *   exchange_next.c      which backend, repeats, the next backend after a failure
  *   exchange_send.c      the request and its body go to the application
  *   exchange_reply.c     bytes of the application become callbacks, or log lines
  *   exchange_tunnel.c    bytes in both directions after status 101
@@ -45,6 +46,7 @@ struct exchange {
 	struct lease *lease;
 	uint64_t tried;         /* bit for each pool */
 	unsigned tries;         /* backends and sockets that were asked */
+	unsigned faults;        /* backends that failed after they had the request */
 	int failure;            /* status for the client if no other backend is left */
 	bool refused, repeated; /* each happens once */
 	bool hedged, unhedged;  /* had a second try; would have, but for hedge_percent */
@@ -88,8 +90,6 @@ void exchange_fail(struct exchange *x, int status);
 void exchange_broken(struct exchange *x, int status, int err, const char *why);
 struct exchange_failure;
 void exchange_refuse(struct exchange *x, int status, const struct exchange_failure *);
-void exchange_refused(struct exchange *x, const char *why);
-bool exchange_repeat(struct exchange *x, int err); /* on a fresh socket, once, if that is safe */
 /* As exchange_start(), at this pool alone, also if it is paused. */
 int exchange_check(struct upstream *, struct pool *, const struct proxy_request *,
     const struct exchange_conf *, const struct exchange_sink *, void *arg, struct exchange **);
@@ -101,6 +101,17 @@ void exchange_destroy(struct exchange *); /* it has no lease and does not wait *
 /* Around each callback, which may forget the exchange: leave frees it then. */
 void exchange_enter(struct exchange *x);
 void exchange_leave(struct exchange *x);
+
+/* exchange_next.c */
+/* f: why the last backend does not serve it; NULL: none was asked. */
+void exchange_next(struct exchange *x, const struct exchange_failure *f);
+void exchange_get(struct exchange *x); /* waits for a socket of its pool */
+void exchange_refused(struct exchange *x, const char *why);
+bool exchange_repeat(struct exchange *x, int err); /* on a fresh socket, once, if that is safe */
+/* True: the next backend has the request now.  status: of the reply if that one has none. */
+bool exchange_go_on(struct exchange *x, struct backend_why, int status,
+    const struct exchange_failure *);
+bool exchange_status_goes_on(struct exchange *x); /* the same; its head has a status */
 
 /* exchange_send.c */
 void exchange_ask(struct exchange *x);  /* sends the request on its new lease */

@@ -70,13 +70,16 @@ on_head(struct exchange *x)
 		return;
 	}
 	hedge_cancel(x);
+	if (x->head.reply.status >= 500) {
+		backend_add(pool_backend(x->pool), replies_5xx, 1);
+		if (exchange_status_goes_on(x))
+			return;
+	}
 	x->times.head = x->progress_ns = io_now(x->u->io);
 	if (x->state == x_drain) {
 		reply_head_free(&x->head);
 		return;
 	}
-	if (x->head.reply.status >= 500)
-		backend_add(pool_backend(x->pool), replies_5xx, 1);
 	body_expect(x);
 	x->state = x_body;
 	x->sink.on_head(x->arg, &x->head.reply);
@@ -172,9 +175,11 @@ may_parse(const struct exchange *x)
 static void
 exchange_parse(struct exchange *x, struct text *in)
 {
+	struct lease *l = x->lease;
 	struct proto_event ev;
 
-	while (may_parse(x)) {
+	while (
+	    x->lease == l && may_parse(x)) { /* another lease: the next backend has the request */
 		if (x->state == x_tunnel) {
 			tunnel_bytes(x, in);
 			break;

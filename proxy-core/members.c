@@ -222,9 +222,17 @@ members_quiet_ms(const struct members *m, uint64_t now)
 
 /* ---------------------------------------------------------------- for the balancer */
 
+static enum members_which
+which(const struct pool *p)
+{
+	if (pool_failing(p))
+		return (MEMBERS_FAILING);
+	return (pool_probing(p) ? MEMBERS_PROBING : MEMBERS_WELL);
+}
+
 size_t
 members_candidates(struct members *m, struct candidate v[BACKENDS_MAX], uint64_t tried,
-    bool probing)
+    enum members_which wanted)
 {
 	uint64_t now = io_now(m->io);
 	struct member *mb;
@@ -234,7 +242,7 @@ members_candidates(struct members *m, struct candidate v[BACKENDS_MAX], uint64_t
 		const struct pool *p = mb->pool;
 
 		if ((tried >> m->order[i] & 1) == 0 && pool_pause_left_ms(p, now) == 0 &&
-		    !pool_sick(p) && pool_probing(p) == probing)
+		    !pool_sick(p) && which(p) == wanted)
 			v[n++] = (struct candidate){ .name = text_of(pool_name(p)),
 				.index = m->order[i],
 				.room = pool_room(p, now),

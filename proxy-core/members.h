@@ -48,8 +48,15 @@ bool members_have_sockets(const struct members *);
 bool members_active(const struct members *); /* members_tick() has something to do */
 unsigned members_quiet_ms(const struct members *, uint64_t now_ns); /* see pool_quiet_ms() */
 
-/* The backends that may get a request; probing: those whose probe runs.  Returns their number. */
+enum members_which { /* the better ones first */
+	MEMBERS_WELL,
+	MEMBERS_PROBING, /* a request tries whether they are back */
+	MEMBERS_FAILING, /* proxy-core.max-fails took them out */
+	MEMBERS_KINDS
+};
+
+/* The backends of that kind that may get a request.  Returns their number. */
 size_t members_candidates(struct members *, struct candidate v[BACKENDS_MAX], uint64_t tried,
-    bool probing);
+    enum members_which);
 
 #endif

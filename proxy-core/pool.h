@@ -82,6 +82,9 @@ const struct pool_wait *pool_left_out(const struct pool *);
 const char *pool_name(const struct pool *);
 /* Counts a request without a proper answer, on this lease; NULL: on none. */
 void pool_failed(struct pool *, const struct lease *, struct backend_why);
+/* Counts for proxy-core.max-fails: a request got no answer. */
+void pool_strike(struct pool *, struct backend_why);
+bool pool_failing(const struct pool *); /* these took it out, in all workers */
 struct backend *pool_backend(const struct pool *);
 bool pool_active(const struct pool *);
 /* Without requests: until the next pool_tick(); UINT_MAX: none is needed. */

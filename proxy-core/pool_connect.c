@@ -221,10 +221,39 @@ pool_failed(struct pool *p, const struct lease *l, struct backend_why why)
 {
 	backend_add(p->backend, failed, 1);
 	backend_fault(p->backend, why);
+	if (l != NULL && !l->heard && (l->asked || l->wr_busy))
+		pool_strike(p, why);
 	if (l == NULL || l != p->probe || l->heard || !(l->asked || l->wr_busy))
 		return;
 	p->probe = NULL;
 	pool_set_down(p, -ENODATA, why);
+}
+
+/* ---------------------------------------------------------------- proxy-core.max-fails */
+
+bool
+pool_failing(const struct pool *p)
+{
+	return (backend_failing(p->backend, io_now(p->io)));
+}
+
+void
+pool_strike(struct pool *p, struct backend_why why)
+{
+	uint64_t in = p->conf.fail_ms * NS_PER_MS, slow = p->conf.slow_start_ms * NS_PER_MS,
+		 now = io_now(p->io), until;
+	struct backend_strikes s = { p->conf.max_fails, in, slow != 0 ? slow : in };
+	struct backend_health h;
+
+	if (!backend_strike(p->backend, why, &s, now, &until))
+		return;
+	count(p->counters, proxy_taken_out);
+	backend_health(p->backend, now, &h);
+	log_limited(10, LOG_WARN, NULL, "backend.failing", LF_STR("backend", p->backend->name),
+	    LF_STR("why", h.reason), LF_U64("fails", p->conf.max_fails),
+	    LF_U64("out_ms", (until - now) / NS_PER_MS),
+	    LF_STR("then",
+		"it gets requests only if no other backend is left; later a growing share"));
 }
 
 /* ---------------------------------------------------------------- slow start */
@@ -241,10 +270,12 @@ unsigned
 pool_share(const struct pool *p, uint64_t now)
 {
 	uint64_t all = p->conf.slow_start_ms * NS_PER_MS, since = now - p->up_ns;
+	unsigned share = backend_share(p->backend, now, POOL_SHARE_MIN), own;
 
 	if (p->up_ns == 0 || since >= all)
-		return (100);
-	return ((unsigned)(POOL_SHARE_MIN + (100 - POOL_SHARE_MIN) * since / all));
+		return (share);
+	own = (unsigned)(POOL_SHARE_MIN + (100 - POOL_SHARE_MIN) * since / all);
+	return (own < share ? own : share);
 }
 
 /* ---------------------------------------------------------------- other addresses */

@@ -2,7 +2,7 @@
  *
  *   pool.c          hands out sockets and takes them back; the timer
  *   waiters.c       requests that wait for a socket
- *   pool_connect.c  new sockets; the pause after a failure, slow start, other addresses
+ *   pool_connect.c  new sockets; the pause after a failure, max-fails, slow start, other addresses
  *   lease.c         one socket: sending, receiving, closing
  *   members.c       the pools of a block; it links those that leave
  */

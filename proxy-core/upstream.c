@@ -244,19 +244,18 @@ elsewhere(const struct upstream *u, unsigned place)
 	return (bits);
 }
 
-/* A backend that may be down is asked only if no other is left. */
+/* A backend that may be down, or fails, is asked only if no other is left. */
 size_t
 upstream_pick(struct upstream *u, const struct proxy_request *req, uint64_t tried, unsigned place)
 {
 	struct balance_key k = { req->host, req->path, req->remote_addr, u->balance_factor };
 	struct candidate c[BACKENDS_MAX];
-	size_t n;
+	enum members_which w;
+	size_t n = 0;
 
 	tried |= elsewhere(u, place);
-	n = members_candidates(&u->members, c, tried, false);
-
-	if (n == 0)
-		n = members_candidates(&u->members, c, tried, true);
+	for (w = MEMBERS_WELL; w < MEMBERS_KINDS && n == 0; w++)
+		n = members_candidates(&u->members, c, tried, w);
 	return (balance_pick(u->balancer, c, n, &k));
 }
 

@@ -73,6 +73,8 @@ struct proxy_request {
 	bool authorizer;
 	/* May be repeated on another socket: GET, HEAD, OPTIONS without body. */
 	bool safe;
+	/* May be executed twice: GET, HEAD, OPTIONS, TRACE, PUT, DELETE (RFC 9110, 9.2.2). */
+	bool idempotent;
 };
 
 struct proxy_reply {

@@ -217,6 +217,8 @@ upstream_of_block(const struct worker *w, int block, bool authorizer)
 		.check_ms = (unsigned)(1000 * c.proxy_check_interval),
 		.idle_ms = (unsigned)(1000 * c.proxy_idle_timeout),
 		.balance_factor = (unsigned)c.proxy_balance_factor,
+		.max_fails = (unsigned)c.proxy_max_fails,
+		.fail_ms = (unsigned)(1000 * c.proxy_fail_timeout),
 		.slow_start_ms = (unsigned)(1000 * c.proxy_slow_start),
 	};
 	return (upstream_new(w->io, &w->counters->events, &pc));

@@ -195,7 +195,7 @@ fill(struct relay *rl)
 
 	if (!proxy_fill(rl, rl->r->site->authorizer))
 		return (false);
-	q->authorizer = q->safe = true;
+	q->authorizer = q->safe = q->idempotent = true;
 	q->content_length = -1;
 	q->unsized = false;
 	q->upgrade = TEXT_NONE;

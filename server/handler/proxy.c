@@ -98,6 +98,17 @@ too_long(struct request *r)
 	return (refuse(r, 413));
 }
 
+static unsigned
+next_bits(const struct conf_list *words)
+{
+	unsigned bits = 0;
+	size_t i;
+
+	for (i = 0; i < words->n; i++)
+		bits |= exchange_next_bit(words->v[i]);
+	return (bits);
+}
+
 struct exchange_conf
 proxy_times(const struct conf *c)
 {
@@ -108,6 +119,9 @@ proxy_times(const struct conf *c)
 	    .total_ms = (unsigned)(1000 * c->proxy_total_timeout),
 	    .hedge_ms = (unsigned)c->proxy_hedge_after,
 	    .hedge_percent = (unsigned)c->proxy_hedge_percent,
+	    .next = next_bits(&c->proxy_next),
+	    .next_tries = (unsigned)c->proxy_next_tries,
+	    .next_ms = (unsigned)(1000 * c->proxy_next_timeout),
 	    .debug = c->proxy_debug != 0,
 	});
 }

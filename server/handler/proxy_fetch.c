@@ -77,7 +77,7 @@ refill(struct relay *rl, struct text url, const struct upstream *to)
 	q->nvariables = 0;
 	q->content_length = -1;
 	q->unsized = false;
-	q->safe = true;
+	q->safe = q->idempotent = true;
 	return (fill_path(r, q) && fill_headers(r, q));
 }
 

@@ -198,6 +198,14 @@ only_reads(const struct request *r)
 	    r->http.verb == HTTP_GET || r->http.verb == HTTP_HEAD || r->http.verb == HTTP_OPTIONS);
 }
 
+/* RFC 9110, 9.2.2; those that applications know. */
+static bool
+may_run_twice(const struct request *r)
+{
+	return (only_reads(r) || text_eq(r->http.method, TEXT("PUT")) ||
+		text_eq(r->http.method, TEXT("DELETE")) || text_eq(r->http.method, TEXT("TRACE")));
+}
+
 /* A POST without Content-Length has a body of no bytes (RFC 9112, 6.3); a GET without it has no
  * body. */
 static int64_t
@@ -278,6 +286,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->unsized = r->streams && r->body_left < 0;
 	q->upgrade = proxy_upgrade(r);
 	q->safe = q->content_length <= 0 && !q->unsized && only_reads(r);
+	q->idempotent = may_run_twice(r);
 	return (!rl->unusable && q->target.p != NULL && q->redirect_uri.p != NULL &&
 		proxy_join_ours(rl));
 }

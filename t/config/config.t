@@ -248,7 +248,7 @@ END
 ) {
 	my ($what, $line, $backends, $lines) = @$case;
 	for my $setting ('protocol = "scgi"', 'balancer = "static"', 'max-pool-size = 3', 'max-keep-alive-requests = 3', 'split-hostnames = "disable"',
-		'disable-time = 3', 'max-backlog-size = 0', 'max-waiters = 3', 'connect-timeout = 3', 'idle-timeout = 3', 'slow-start = 3', 'weights = ( 3 )',
+		'disable-time = 3', 'max-backlog-size = 0', 'max-waiters = 3', 'connect-timeout = 3', 'idle-timeout = 3', 'slow-start = 3', 'max-fails = 3', 'fail-timeout = 3', 'weights = ( 3 )',
 		'resolve-interval = 3', 'check-url = "/"', 'check-interval = 3') {
 		my ($name) = $setting =~ /^(\S+)/;
 		$file = put('pool.conf', "$root$protocol" . $lines =~ s/SETTING/proxy-core.$setting/r);

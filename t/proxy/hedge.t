@@ -117,7 +117,7 @@ subtest 'what may not be repeated is not' => sub {
 };
 
 subtest 'an authorizer is asked once' => sub {
-	my $srv = start('reply-timeout' => 1, authorizer => '( ' . join(', ', map { qq{"unix:@{[ $_->socket ]}"} } @app) . ' )');
+	my $srv = start('reply-timeout' => 1, 'next-upstream' => '( "off" )', authorizer => '( ' . join(', ', map { qq{"unix:@{[ $_->socket ]}"} } @app) . ' )');
 	do_now('waits', 'answers');
 	is $srv->fetch('/app/x')->{status}, 504, 'it is late';
 	is asked(), 'GET |', '... only the first is asked';

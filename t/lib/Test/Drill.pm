@@ -125,7 +125,7 @@ sub _application {
 }
 
 # Starts it: the process, and the address of each way to greet.
-sub _start {
+sub start {
 	my ($protocol, $cases, @greets) = @_;
 	my @listen = map { { greets => $_, sock => IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 511) || die "listen: $!" } } @greets;
 	my $pid = fork // die "fork: $!";
@@ -194,8 +194,8 @@ sub _backends {
 sub run {
 	my ($protocol) = @_;
 	my $cases = [grep { !$ENV{DRILL} || $_->{name} =~ /$ENV{DRILL}/ } @{ Test::Drill::Cases::all($protocol) }];
-	my ($bad, $bad_at, $hangs_at, $greets_at, $resets_at) = _start($protocol, $cases, [], [['close']], ["\0\n\r garbage" x 10], [['reset']]);
-	my ($good, $good_at) = _start($protocol, [], []);
+	my ($bad, $bad_at, $hangs_at, $greets_at, $resets_at) = start($protocol, $cases, [], [['close']], ["\0\n\r garbage" x 10], [['reset']]);
+	my ($good, $good_at) = start($protocol, [], []);
 	my $gone = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 1)->sockport;
 	my $srv = Test::Server->start(conf => _conf($protocol, drill => $bad_at, (map { $_ => $bad_at } qw(silent stalls quiet uploads)), pad => $good_at, good => $good_at,
 		hangsup => $hangs_at, greets => $greets_at, resets => $resets_at, gone => "127.0.0.1:$gone"));

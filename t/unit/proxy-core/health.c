@@ -62,7 +62,7 @@ test_unreachable(void)
 	asked(&c, "GET");
 	run_lost(0);
 	ENDED(&c, 502);
-	IS(BACKEND_UNREACHABLE, "hung up (reset)");
+	IS(BACKEND_UNREACHABLE, "hung up");
 	sim_advance_ms(io, 8001);
 	asked(&c, "GET");
 	reply("\nx");

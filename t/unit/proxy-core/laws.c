@@ -6,7 +6,8 @@
  *   the waiters of a client get sockets in the order in which they came
  *   every request ends; every wait ends within its deadline
  *   a backend that works again gets requests again
- *   a request is executed once; a safe one may be repeated once, also in its second try
+ *   a request is executed once; a safe one may be repeated once, also in its second try, and one
+ *   that is idempotent by as many backends as next-upstream-tries says
  *   second tries are within their share, and one with an answer is not lost
  *   nothing is left behind
  *
@@ -39,6 +40,8 @@ a_random_conf(void)
 	c.check_url = one_in(4) ? "/ping" : NULL;
 	c.check_ms = 200 + below(3000);
 	c.slow_start_ms = one_in(2) ? below(5000) : 0;
+	c.max_fails = one_in(2) ? 1 + below(4) : 0;
+	c.fail_ms = 200 + below(3000);
 	c.balance_factor = one_in(2) ? below(300) : 0;
 	return (c);
 }
@@ -222,12 +225,12 @@ check_end(void)
 		law(a->forgotten || a->slow || !a->whole || a->end == 0 ||
 			(a->hedged && a->runs > 1 && a->end < 0),
 		    "the reply of %u was lost: %d", a->id, a->end);
-		law(a->runs <= (1 + a->safe) * (1 + (a->hedged && a->safe)) + a->refusals,
+		law(a->runs <= a->tries + a->safe + 2u * (a->hedged && a->safe) + a->refusals,
 		    "%u was run %u times and refused %u times", a->id, a->runs, a->refusals);
 		law(!a->shortened || a->whole || a->forgotten || a->end != 0,
 		    "%u is shorter than it says, and ended well", a->id);
-		law(a->refusals <= 2u * (1 + (a->hedged && a->safe)), "%u was refused %u times",
-		    a->id, a->refusals);
+		law(a->refusals <= a->tries + 1 + 2u * (a->hedged && a->safe),
+		    "%u was refused %u times", a->id, a->refusals);
 	}
 	law(counters.proxy_hedges * 100 <= (uint64_t)w.nasks * w.hedge_percent, "%u hedges of %u",
 	    (unsigned)counters.proxy_hedges, w.nasks);
@@ -238,7 +241,7 @@ check_end(void)
 /* What the schedules were made of: a law that nothing could break proves nothing. */
 static struct {
 	unsigned requests, good, bad_gateway, unavailable, late, cut, forgotten, repeated, moves,
-	    sockets, hedges, won, inherited;
+	    sockets, hedges, won, inherited, next, out;
 } all;
 
 static void
@@ -258,6 +261,8 @@ sum(void)
 	all.repeated += (unsigned)counters.proxy_retries;
 	all.moves += w.moves;
 	all.hedges += (unsigned)counters.proxy_hedges;
+	all.next += (unsigned)counters.proxy_next;
+	all.out += (unsigned)counters.proxy_taken_out;
 	all.won += (unsigned)counters.proxy_hedges_won;
 	all.inherited += w.hedges - (unsigned)counters.proxy_hedges_won;
 	all.sockets += w.nconns;
@@ -268,10 +273,10 @@ check_sum(unsigned seeds)
 {
 	g_test_message("%u requests: %u good, %u bad gateway, %u unavailable, %u late, %u cut, "
 		       "%u forgotten; %u repeated, %u sockets, %u moves, %u second tries, %u won, "
-		       "%u inherited",
+		       "%u inherited, %u to the next backend, %u backends taken out",
 	    all.requests, all.good, all.bad_gateway, all.unavailable, all.late, all.cut,
-	    all.forgotten, all.repeated, all.sockets, all.moves, all.hedges, all.won,
-	    all.inherited);
+	    all.forgotten, all.repeated, all.sockets, all.moves, all.hedges, all.won, all.inherited,
+	    all.next, all.out);
 	if (seeds < 100)
 		return;
 	g_assert_cmpuint(all.good, >, all.requests / 5);
@@ -280,6 +285,8 @@ check_sum(unsigned seeds)
 	g_assert_cmpuint(all.late, >, all.requests / 200);
 	g_assert_cmpuint(all.cut, >, all.requests / 200);
 	g_assert_cmpuint(all.repeated, >, all.requests / 200);
+	g_assert_cmpuint(all.next, >, seeds / 10);
+	g_assert_cmpuint(all.out, >, seeds / 10);
 	g_assert_cmpuint(all.moves, >, seeds / 2);
 	g_assert_cmpuint(all.won, >, seeds / 10);
 	g_assert_cmpuint(all.inherited, >, seeds / 100);

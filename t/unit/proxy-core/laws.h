@@ -45,9 +45,10 @@ struct ask { /* a request */
 	GString *body;
 	int64_t body_left;
 	bool safe, head_only, forgotten, paused;
-	bool hedged; /* may have a second try */
-	bool moved;  /* to it, which queued at a step that is not known */
-	bool slow;   /* its client did not read until total_ms was over */
+	bool hedged;    /* may have a second try */
+	unsigned tries; /* backends that may get it, one after the other */
+	bool moved;     /* to it, which queued at a step that is not known */
+	bool slow;      /* its client did not read until total_ms was over */
 	int heads, ends, end;
 	unsigned runs, refusals; /* applications that may run it; that said they did not */
 	bool whole;              /* a whole good reply went out on its socket */

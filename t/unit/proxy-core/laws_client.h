@@ -96,6 +96,10 @@ a_start(void)
 	a->hedged = conf.hedge_ms > 0;
 	a->req = a_request(method);
 	a->safe = a->req.safe;
+	conf.next = one_in(2) ? NEXT_error | NEXT_timeout | NEXT_bad : 0;
+	conf.next_tries = 1 + below(BACKENDS);
+	conf.next_ms = one_in(2) ? 1 + below(8000) : 0;
+	a->tries = conf.next != 0 && a->req.idempotent ? conf.next_tries : 1;
 	a->head_only = strcmp(method, "HEAD") == 0;
 	snprintf(a->query, sizeof(a->query), "id=%06u", a->id);
 	snprintf(a->target, sizeof(a->target), "/r?id=%06u", a->id);

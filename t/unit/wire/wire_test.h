@@ -69,6 +69,7 @@ a_request(const char *method)
 	    .server_port = 81,
 	    .headers = no_headers,
 	    .safe = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0,
+	    .idempotent = strcmp(method, "POST") != 0,
 	});
 }
 

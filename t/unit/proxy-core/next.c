@@ -1,0 +1,396 @@
+/* t/unit/proxy-core/next.c -- proxy-core.next-upstream and proxy-core.max-fails: which failures
+ * send a request to the next backend, and take a backend out. */
+#include "proxy-core/backend_health.h"
+#include "t/unit/proxy-core/exchange_test.h"
+
+static const char *const three[] = { "10.4.0.1:80", "10.4.0.2:80", "10.4.0.3:80" };
+
+static struct exchange_conf plain;
+
+static void
+set_up_next(struct proxy_conf *conf)
+{
+	conf->max_keep_alive_requests = 0;
+	plain = own;
+	own.next = NEXT_error | NEXT_timeout | NEXT_bad;
+	own.next_tries = 3;
+	own.read_ms = 4000;
+	set_up(conf);
+}
+
+static void
+tear_down_next(void)
+{
+	own = plain;
+	tear_down();
+}
+
+/* A request, sent to the backend with that number. */
+static void
+asked_at(struct client *c, const char *method, unsigned n)
+{
+	asked(c, method);
+	g_assert_cmpstr(exchange_backend(c->x), ==, three[n]);
+}
+
+/* It has the request of c now; answers it. */
+static void
+next_answers(struct client *c, unsigned n)
+{
+	g_assert_cmpint(c->ends, ==, 0);
+	g_assert_cmpstr(exchange_backend(c->x), ==, three[n]);
+	if (sim_find(io, IO_CONNECT, NULL) != NULL)
+		run_connect(0);
+	run_send();
+	reply("\nx");
+	ENDED(c, 0);
+	g_assert_cmpstr(c->body->str, ==, text_eq(c->req.method, TEXT("HEAD")) ? "" : "x");
+	g_assert_cmpint(c->heads, ==, 1);
+}
+
+static void
+hangs_up(void)
+{
+	run_lost(0);
+}
+static void
+resets(void)
+{
+	run_lost(-ECONNRESET);
+}
+static void
+is_silent(void)
+{
+	sim_advance_ms(io, 4100);
+}
+static void
+speaks_badly(void)
+{
+	reply("no head\n\n");
+}
+static void
+stops_in_its_head(void)
+{
+	reply_part("A: 1\n");
+	run_lost(0);
+}
+static void
+drips(void)
+{
+	reply_part("A: 1\n");
+	sim_advance_ms(io, 4100);
+}
+
+static const struct {
+	const char *name;
+	void (*fail)(void);
+	unsigned bit;
+	int status;
+} faults[] = {
+	{ "hangs up", hangs_up, NEXT_error, 502 },
+	{ "resets", resets, NEXT_error, 502 },
+	{ "is silent", is_silent, NEXT_timeout, 504 },
+	{ "speaks badly", speaks_badly, NEXT_bad, 502 },
+	{ "stops in its head", stops_in_its_head, NEXT_error, 502 },
+	{ "drips", drips, NEXT_timeout, 504 },
+};
+
+static void
+test_faults(void)
+{
+	static const char *const methods[] = { "GET", "HEAD", "OPTIONS", "PUT", "DELETE" };
+	struct proxy_conf conf;
+	struct client c = { 0 };
+	size_t i, k;
+
+	for (i = 0; i < G_N_ELEMENTS(faults); i++) {
+		conf = a_conf(three, 2);
+		set_up_next(&conf);
+		for (k = 0; k < G_N_ELEMENTS(methods); k++) {
+			asked_at(&c, methods[k], 0);
+			faults[i].fail();
+			next_answers(&c, 1);
+		}
+		g_assert_cmpuint(counters.proxy_next, ==, k);
+		own.next &= ~faults[i].bit; /* not set: the client gets an error */
+		asked_at(&c, "GET", 0);
+		faults[i].fail();
+		ENDED(&c, faults[i].status);
+		own.next = NEXT_error | NEXT_timeout | NEXT_bad;
+		asked_at(&c, "POST", 0); /* it may have run */
+		faults[i].fail();
+		ENDED(&c, faults[i].status);
+		g_assert_cmpuint(counters.proxy_next, ==, k);
+		client_free(&c);
+		tear_down_next();
+	}
+}
+
+/* The last status counts; each backend gets the request once. */
+static void
+test_bounds(void)
+{
+	struct proxy_conf conf = a_conf(three, 3);
+	struct client c = { 0 };
+
+	set_up_next(&conf);
+	asked_at(&c, "GET", 0);
+	hangs_up();
+	run_connect(0);
+	run_send();
+	is_silent();
+	g_assert_cmpstr(exchange_backend(c.x), ==, three[2]);
+	run_connect(0);
+	run_send();
+	speaks_badly();
+	ENDED(&c, 502);
+	g_assert_cmpuint(counters.proxy_next, ==, 2);
+	g_assert_cmpuint(counters.proxy_next_none, ==, 1);
+	own.next_tries = 2;
+	asked_at(&c, "GET", 0);
+	hangs_up();
+	run_connect(0);
+	run_send();
+	hangs_up();
+	ENDED(&c, 502);
+	g_assert_cmpuint(counters.proxy_next, ==, 3);
+	own.next_ms = 3000;
+	asked_at(&c, "GET", 0);
+	is_silent(); /* longer than that */
+	ENDED(&c, 504);
+	asked_at(&c, "GET", 0);
+	hangs_up();
+	next_answers(&c, 1);
+	client_free(&c);
+	tear_down_next();
+}
+
+/* The client has bytes of the answer, or of a 1xx; or a byte of the body has left. */
+static void
+test_too_late(void)
+{
+	struct proxy_conf conf = a_conf(three, 2);
+	struct client c = { 0 };
+
+	set_up_next(&conf);
+	asked_at(&c, "GET", 0);
+	reply_part("A: 1\n\nx");
+	run_lost(0);
+	g_assert_cmpint(c.end, <, 0);
+	ask_with(&c, "PUT", 4);
+	run_connect(0);
+	run_send();
+	g_assert_cmpuint(exchange_body(c.x, TEXT("bo")), ==, 2);
+	run_send();
+	hangs_up();
+	ENDED(&c, 502);
+	g_assert_cmpuint(counters.proxy_next, ==, 0);
+	client_free(&c);
+	tear_down_next();
+}
+
+static void
+test_status(void)
+{
+	struct proxy_conf conf = a_conf(three, 2);
+	struct client c = { 0 };
+
+	set_up_next(&conf);
+	asked_at(&c, "GET", 0);
+	reply("Status: 503 Busy\n\nx"); /* not set */
+	ENDED(&c, 0);
+	own.next |= NEXT_503;
+	asked_at(&c, "GET", 0);
+	reply("Status: 503 Busy\n\nx");
+	next_answers(&c, 1);
+	asked_at(&c, "GET", 0);
+	reply("Status: 503 Busy\n\nx");
+	run_connect(0);
+	run_send();
+	reply("Status: 503 Busy\n\nlast"); /* none is left: the client gets it */
+	ENDED(&c, 0);
+	g_assert_cmpint(c.status, ==, 503);
+	g_assert_cmpstr(c.body->str, ==, "last");
+	asked_at(&c, "POST", 0);
+	reply("Status: 503 Busy\n\nx");
+	ENDED(&c, 0);
+	client_free(&c);
+	tear_down_next();
+}
+
+/* ---------------------------------------------------------------- max-fails */
+
+static struct proxy_conf
+fails_conf(size_t n)
+{
+	struct proxy_conf conf = a_conf(three, n);
+
+	conf.max_fails = 3;
+	conf.fail_ms = 10000;
+	return (conf);
+}
+
+static void
+test_out(void)
+{
+	struct proxy_conf conf = fails_conf(2);
+	struct client c = { 0 };
+	struct backend_health h;
+	int i;
+
+	set_up_next(&conf);
+	for (i = 0; i < 3; i++) {
+		asked_at(&c, "GET", 0);
+		hangs_up();
+		next_answers(&c, 1);
+	}
+	g_assert_cmpuint(counters.proxy_taken_out, ==, 1);
+	backend_health(backends.v[0], io_now(io), &h);
+	g_assert_cmpint(h.state, ==, BACKEND_FAILING);
+	g_assert_cmpstr(h.reason, ==, "hung up");
+	g_assert_nonnull(strstr(logged->str, "ev=backend.failing backend=10.4.0.1:80"));
+	asked_at(&c, "GET", 1);
+	reply("\nx");
+	asked_at(&c, "GET", 1);
+	hangs_up();
+	next_answers(&c, 0); /* better a try than an error */
+	sim_advance_ms(io, 10001);
+	backend_health(backends.v[0], io_now(io), &h);
+	g_assert_cmpint(h.state, ==, BACKEND_SLOW_START);
+	asked_at(&c, "GET", 0);
+	hangs_up(); /* once is enough now, and for twice the time */
+	next_answers(&c, 1);
+	g_assert_cmpuint(counters.proxy_taken_out, ==, 2);
+	sim_advance_ms(io, 19000);
+	asked_at(&c, "GET", 1);
+	reply("\nx");
+	sim_advance_ms(io, 1001);
+	asked_at(&c, "GET", 0);
+	reply("\nx");
+	ENDED(&c, 0);
+	sim_advance_ms(io, 10001);
+	backend_health(backends.v[0], io_now(io), &h);
+	g_assert_cmpint(h.state, ==, BACKEND_UP);
+	client_free(&c);
+	tear_down_next();
+}
+
+/* The only backend, and each when all fail, is asked. */
+static void
+test_stays(void)
+{
+	struct proxy_conf conf = fails_conf(1);
+	struct client c = { 0 };
+	int i;
+
+	set_up_next(&conf);
+	for (i = 0; i < 20; i++) {
+		asked_at(&c, "GET", 0);
+		hangs_up();
+		ENDED(&c, 502);
+	}
+	asked_at(&c, "GET", 0);
+	reply("\nx");
+	ENDED(&c, 0);
+	client_free(&c);
+	tear_down_next();
+}
+
+/* One URL of many fails, for ever: nobody else loses the backend. */
+static void
+test_one_url(void)
+{
+	struct proxy_conf conf = fails_conf(2);
+	struct client c = { 0 };
+	int i, k;
+
+	set_up_next(&conf);
+	for (i = 0; i < 20; i++) {
+		asked_at(&c, "GET", 0);
+		hangs_up();
+		next_answers(&c, 1);
+		for (k = 0; k < 5; k++) {
+			asked_at(&c, "GET", 0);
+			reply("\nx");
+			ENDED(&c, 0);
+		}
+	}
+	g_assert_cmpuint(counters.proxy_taken_out, ==, 0);
+	client_free(&c);
+	tear_down_next();
+}
+
+/* Failures of one worker count in the other. */
+static void
+test_workers(void)
+{
+	struct proxy_conf conf = fails_conf(2);
+	struct upstream *first, *second;
+	struct client c = { 0 };
+	int i;
+
+	set_up_next(&conf);
+	first = up;
+	second = upstream_new(io, &counters, &conf);
+	for (i = 0; i < 3; i++) {
+		up = i % 2 ? second : first;
+		asked_at(&c, "GET", 0);
+		hangs_up();
+		next_answers(&c, 1);
+	}
+	for (i = 0; i < 2; i++) {
+		up = i % 2 ? second : first;
+		asked_at(&c, "GET", 1);
+		reply("\nx");
+		ENDED(&c, 0);
+	}
+	upstream_free(second);
+	up = first;
+	client_free(&c);
+	tear_down_next();
+}
+
+/* A long time between failures, with none or with one success. */
+static void
+test_time(void)
+{
+	struct proxy_conf conf = fails_conf(2);
+	struct client c = { 0 };
+	int i, k;
+
+	for (k = 0; k < 2; k++) {
+		conf = fails_conf(2);
+		set_up_next(&conf);
+		for (i = 0; i < 3; i++) {
+			asked_at(&c, "GET", 0);
+			hangs_up();
+			next_answers(&c, 1);
+			if (k == 0) {
+				asked_at(&c, "GET", 0);
+				reply("\nx");
+			}
+			sim_advance_ms(io, 11000);
+		}
+		g_assert_cmpuint(counters.proxy_taken_out, ==, k);
+		client_free(&c);
+		tear_down_next();
+	}
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	log_set_sink(log_nowhere, NULL);
+	g_test_add_func("/next/each fault goes to the next backend, if it is set", test_faults);
+	g_test_add_func("/next/tries and time are bounded", test_bounds);
+	g_test_add_func("/next/nothing goes on after a byte of the answer or the body",
+	    test_too_late);
+	g_test_add_func("/next/a status of the list goes on", test_status);
+	g_test_add_func("/next/failures take a backend out, and it comes back", test_out);
+	g_test_add_func("/next/the only backend stays", test_stays);
+	g_test_add_func("/next/one URL that fails takes nothing out", test_one_url);
+	g_test_add_func("/next/workers count together", test_workers);
+	g_test_add_func("/next/failures count within a time, or in a row", test_time);
+	return (g_test_run());
+}
