@@ -103,7 +103,8 @@ log_won(const struct exchange *r, const struct exchange *x)
 	log_limited(1, LOG_WARN, r->req->id, "exchange.hedged", LF_STR("slow", exchange_backend(x)),
 	    LF_STR("answered", exchange_backend(r)), LF_STR("stage", exchange_state(x)),
 	    LF_TEXT("url", r->req->target),
-	    LF_U64("ms", (io_now(r->u->io) - x->times.start) / NS_PER_MS));
+	    LF_U64("ms", (io_now(r->u->io) - x->times.start) / NS_PER_MS),
+	    LF_TEXT("client", r->req->remote_addr));
 }
 
 static void

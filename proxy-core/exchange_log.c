@@ -52,8 +52,9 @@ log_failure(const struct exchange *x, enum log_level level, const struct exchang
 		return; /* the caller forgot it */
 	log_limited(LINES_PER_SECOND, level, x->req->id, "exchange.failed",
 	    LF_STR("backend", exchange_backend(x)), LF_STR("stage", f->stage),
-	    LF_TEXT("url", x->req->target), LF_STR("why", f->why), LF_ERR("error", f->err),
-	    LF_U64("tries", x->tries), LF_U64("ms", age / NS_PER_MS), LF_STR("then", then));
+	    LF_TEXT("client", x->req->remote_addr), LF_TEXT("url", x->req->target),
+	    LF_STR("why", f->why), LF_ERR("error", f->err), LF_U64("tries", x->tries),
+	    LF_U64("ms", age / NS_PER_MS), LF_STR("then", then));
 }
 
 void

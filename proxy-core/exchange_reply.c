@@ -14,8 +14,8 @@ note_flush(struct exchange *x)
 {
 	if (x->note.n > 0 && x->req != NULL)
 		log_limited(LINES_PER_SECOND, LOG_WARN, x->req->id, "app.stderr",
-		    LF_STR("backend", exchange_backend(x)), LF_TEXT("url", x->req->target),
-		    LF_TEXT("line", buf_as_text(&x->note)));
+		    LF_STR("backend", exchange_backend(x)), LF_TEXT("client", x->req->remote_addr),
+		    LF_TEXT("url", x->req->target), LF_TEXT("line", buf_as_text(&x->note)));
 	x->note.n = 0;
 }
 

@@ -94,7 +94,7 @@ tell_file(struct request *r)
 	    LF_TEXT("path", path), LF_TEXT("file", r->lookup),
 	    LF_STR("device", fault_device(r, mount)), LF_STR("stage", stage_of(r)),
 	    LF_U64("waited-ms", waited_ms(r)), LF_ERR("error", r->fault.err),
-	    LF_STR("why", why_of(r)));
+	    LF_STR("why", why_of(r)), conn_client(r));
 }
 
 void
@@ -106,7 +106,7 @@ fault_tell(struct request *r)
 		log_limited(10, LOG_WARN, conn_id(r), "reply.failed", LF_U64("status", r->status),
 		    LF_TEXT("path", r->path != NULL ? request_path(r) : TEXT("-")),
 		    LF_STR("stage", "server"), LF_U64("waited-ms", waited_ms(r)),
-		    LF_STR("why", "no memory, or too many jobs wait"));
+		    LF_STR("why", "no memory, or too many jobs wait"), conn_client(r));
 }
 
 bool
@@ -120,6 +120,6 @@ fault_tell_read(struct request *r)
 	    LF_TEXT("file", r->lookup), LF_STR("device", fault_device(r, mount)),
 	    LF_STR("stage", "read"), LF_U64("waited-ms", waited_ms(r)), LF_U64("sent", r->sent),
 	    LF_STR("why", "the device gave no bytes for server.max-write-idle"),
-	    LF_STR("then", "connection cut"));
+	    LF_STR("then", "connection cut"), conn_client(r));
 	return (true);
 }

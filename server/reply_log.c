@@ -226,8 +226,8 @@ log_changed(struct request *r)
 {
 	struct worker *w = r->worker;
 
-	log_limited(1, LOG_WARN, conn_id(r), "file.changed", LF_TEXT("path", request_path(r)),
-	    LF_U64("changed", w->counters->events.file_changed),
+	log_limited(1, LOG_WARN, conn_id(r), "file.changed", conn_client(r),
+	    LF_TEXT("path", request_path(r)), LF_U64("changed", w->counters->events.file_changed),
 	    LF_STR("then", "connection cut, because two versions would look like one"),
 	    LF_STR("do", "replace files by rename, or set server.cut-changed-files = \"disable\" "
 			 "for those that grow"));
@@ -237,7 +237,7 @@ void
 reply_log_broken(struct request *r, int err)
 {
 	if (err == -ENODATA)
-		log_limited(10, LOG_ERROR, conn_id(r), "file.shrunk",
+		log_limited(10, LOG_ERROR, conn_id(r), "file.shrunk", conn_client(r),
 		    LF_TEXT("path", request_path(r)),
 		    LF_STR("then", "connection cut, without padding"));
 	else if (err == -ETXTBSY)
@@ -245,11 +245,11 @@ reply_log_broken(struct request *r, int err)
 	else if (err == -ETIMEDOUT && fault_tell_read(r))
 		return;
 	else if (err == -ETIMEDOUT)
-		log_limited(10, LOG_INFO, conn_id(r), "client.stalled",
+		log_limited(10, LOG_INFO, conn_id(r), "client.stalled", conn_client(r),
 		    LF_TEXT("path", request_path(r)),
 		    LF_STR("then", "closed: slower than server.min-write-rate, or silent, for "
 				   "server.max-write-idle"));
 	else if (!reply_error_is_clients(err))
-		log_limited(10, LOG_ERROR, conn_id(r), "send.failed",
+		log_limited(10, LOG_ERROR, conn_id(r), "send.failed", conn_client(r),
 		    LF_TEXT("path", request_path(r)), LF_ERR("error", err));
 }

@@ -93,7 +93,7 @@ route_undecided(struct request *r, const char *what, struct text where)
 	struct worker *w = r->worker;
 
 	count(&w->counters->events, match_failed);
-	log_limited(1, LOG_ERROR, conn_id(r), "match.failed", LF_STR("in", what),
+	log_limited(1, LOG_ERROR, conn_id(r), "match.failed", conn_client(r), LF_STR("in", what),
 	    LF_TEXT("at", where),
 	    LF_STR("why", "the regular expression took too long or too much memory for this "
 			  "request, which is refused"),
@@ -395,8 +395,9 @@ is_a_loop(struct request *r)
 {
 	if (r->reroutes++ < REROUTES_MAX)
 		return (false);
-	log_limited(1, LOG_ERROR, conn_id(r), "route.loop", LF_TEXT("url", r->http.target),
-	    LF_TEXT("path", request_path(r)), LF_U64("limit", REROUTES_MAX),
+	log_limited(1, LOG_ERROR, conn_id(r), "route.loop", conn_client(r),
+	    LF_TEXT("url", r->http.target), LF_TEXT("path", request_path(r)),
+	    LF_U64("limit", REROUTES_MAX),
 	    LF_STR("why", "the request was routed again too often; the client gets 500"),
 	    LF_STR("do", "check index-file.names and what applications answer"));
 	return (true);

@@ -8,6 +8,7 @@
  */
 #include <errno.h>
 
+#include "base/log.h"
 #include "server/conn/impl.h"
 #include "wire/forwarded.h"
 
@@ -29,6 +30,37 @@ struct text
 conn_remote(const struct request *r, char buf[64])
 {
 	return (text_of(client_addr_text(&r->client.sa, buf)));
+}
+
+struct log_field
+conn_client(const struct request *r)
+{
+	static __thread char client[64];
+
+	return (LF_TEXT("client", conn_remote(r, client)));
+}
+
+#define BEGINNING 64
+
+/* A head that cannot be read has no target.  Its first bytes tell a TLS client from a bad one. */
+static struct log_field
+asked_for(const struct request *r)
+{
+	struct text in = { r->conn->in.p, r->conn->in.n }, line;
+
+	if (r->http.target.n != 0)
+		return (LF_TEXT("url", r->http.target));
+	if (in.n == 0 || !text_next(&in, '\n', &line))
+		line = TEXT("");
+	line = text_trim_cr(line);
+	return (LF_TEXT("begins", line.n > BEGINNING ? text_take(&line, BEGINNING) : line));
+}
+
+void
+conn_tell_refused(const struct request *r, int status, const char *why)
+{
+	log_limited(10, LOG_INFO, conn_id(r), "request.refused", conn_client(r),
+	    LF_U64("status", (unsigned)status), LF_STR("why", why), asked_for(r));
 }
 
 static uint16_t

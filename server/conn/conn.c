@@ -71,10 +71,12 @@ conn_ended_while_waiting(struct conn *c)
 void
 conn_bug(struct conn *c, const char *what)
 {
+	char name[64];
+
 	count(&c->w->counters->events, connection_bugs);
 	log_limited(1, LOG_ERROR, NULL, "connection.bug", LF_U64("connection", c->id),
-	    LF_STR("state", c->state->name), LF_STR("why", what),
-	    LF_STR("then", "closed the connection"),
+	    LF_STR("address", client_addr_text(&c->peer.sa, name)), LF_STR("state", c->state->name),
+	    LF_STR("why", what), LF_STR("then", "closed the connection"),
 	    LF_STR("do", "report it with the lines of this connection"));
 	conn_stop(c);
 }

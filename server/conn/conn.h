@@ -54,6 +54,9 @@ void conn_close_after(struct request *); /* no keep-alive after this reply */
 bool conn_keeps_alive(const struct request *);
 const char *conn_id(const struct request *); /* "c17.3"; valid until the next call in this thread */
 struct text conn_remote(const struct request *, char buf[64]);
+struct log_field conn_client(const struct request *); /* client=ADDRESS, until the next call */
+/* Logs request.refused, at most 10 a second from all places together. */
+void conn_tell_refused(const struct request *, int status, const char *why);
 uint16_t conn_remote_port(const struct request *);
 /* The other end of the connection, which may be a proxy; conn_remote() is its client. */
 struct text conn_peer(const struct request *, char buf[64]);

@@ -55,8 +55,7 @@ conn_refuse(struct conn *c, int status, const char *why)
 	if (c->r->head.n == 0)
 		forget_head(c->r);
 	c->close_after = true;
-	log_limited(10, LOG_INFO, conn_id(c->r), "request.refused", LF_U64("status", status),
-	    LF_STR("why", why));
+	conn_tell_refused(c->r, status, why);
 	fault_told(c->r);
 	if (status == 503)
 		reply_retry(c->r, 1);

@@ -92,8 +92,8 @@ give_up(struct conn *c, uint64_t waited_ns)
 	const char *app = r->relay != NULL ? proxy_state(r) : NULL;
 
 	count(&c->w->counters->events, requests_overdue);
-	log_limited(10, LOG_ERROR, conn_id(r), "request.overdue", LF_TEXT("url", request_path(r)),
-	    LF_STR("state", c->state->name),
+	log_limited(10, LOG_ERROR, conn_id(r), "request.overdue", conn_client(r),
+	    LF_TEXT("url", request_path(r)), LF_STR("state", c->state->name),
 	    LF_STR("handler", c->handler != NULL ? c->handler->name : "none"),
 	    LF_STR("backend", proxy_backend(r)), LF_STR("application", app != NULL ? app : "none"),
 	    LF_U64("waited-ms", waited_ns / NS_PER_MS), LF_STR("then", "closed the connection"),

@@ -52,8 +52,7 @@ stream_failed(struct conn *c, int status, const char *why)
 	struct request *r = c->r;
 
 	count(&c->w->counters->events, bad_requests);
-	log_limited(10, LOG_INFO, conn_id(r), "request.refused", LF_U64("status", (unsigned)status),
-	    LF_STR("why", why));
+	conn_tell_refused(r, status, why);
 	r->streams = false; /* nothing more is read of it */
 	c->close_after = true;
 	taker(c)->failed(r, status);

@@ -39,7 +39,7 @@ static void
 log_variable(struct request *r, struct text name, const char *why)
 {
 	log_limited(10, LOG_WARN, conn_id(r), "authorizer.variable", LF_TEXT("name", name),
-	    LF_STR("why", why), LF_STR("then", "the variable is dropped"));
+	    LF_STR("why", why), LF_STR("then", "the variable is dropped"), conn_client(r));
 }
 
 /* Those of an earlier authorizer of this request stay.  The last value of a name counts.  False: no

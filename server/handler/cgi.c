@@ -193,7 +193,8 @@ cgi_start(struct request *r, bool peek)
 
 	if (u != NULL)
 		return (proxy_begin(r, peek, u, &times, cgi_fill));
-	log_limited(1, LOG_ERROR, conn_id(r), "cgi.none", LF_TEXT("url", r->http.target),
+	log_limited(1, LOG_ERROR, conn_id(r), "cgi.none", conn_client(r),
+	    LF_TEXT("url", r->http.target),
 	    LF_STR("why", "there is no helper process that could run the program"),
 	    LF_STR("do", "restart the server"));
 	fault_told(r);

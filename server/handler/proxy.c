@@ -19,7 +19,7 @@ upload_failed(struct relay *rl)
 	log_limited(1, LOG_ERROR, conn_id(rl->r), "spool.failed",
 	    LF_STR("why", "a temporary file cannot be read"),
 	    LF_STR("then", rl->has_head ? "cut the client's connection" : "refused"),
-	    LF_STR("do", "check the disks of server.upload-dirs"));
+	    LF_STR("do", "check the disks of server.upload-dirs"), conn_client(rl->r));
 	exchange_forget(&rl->ex, false);
 	if (rl->has_head)
 		conn_cut(rl->r); /* another head would be a second reply */
@@ -92,9 +92,8 @@ refuse(struct request *r, int status)
 static enum handled
 too_long(struct request *r)
 {
-	log_limited(10, LOG_INFO, conn_id(r), "request.refused", LF_U64("status", 413),
-	    LF_STR("why",
-		"body longer than server.max-request-size, or than all temporary files may be"));
+	conn_tell_refused(r, 413,
+	    "body longer than server.max-request-size, or than all temporary files may be");
 	return (refuse(r, 413));
 }
 

@@ -199,7 +199,7 @@ fail(struct proxy_code *k)
 {
 	struct relay *rl = k->rl;
 
-	log_limited(1, LOG_ERROR, conn_id(rl->r), "deflate.failed",
+	log_limited(1, LOG_ERROR, conn_id(rl->r), "deflate.failed", conn_client(rl->r),
 	    LF_STR("why", "there is no memory or no thread for a compression"),
 	    LF_STR("then", "cut the client's connection"));
 	conn_stop(rl->r->conn);

@@ -19,7 +19,7 @@ proxy_dropped(const struct relay *rl, struct text name, const char *why)
 	count(&r->worker->counters->events, control_dropped);
 	log_limited(DROPPED_LINES, LOG_WARN, conn_id(r), "control.dropped",
 	    LF_TEXT("url", r->http.target), LF_STR("backend", exchange_backend(rl->ex)),
-	    LF_TEXT("header", name), LF_STR("why", why));
+	    LF_TEXT("header", name), LF_STR("why", why), conn_client(r));
 }
 
 /* NULL: allowed */

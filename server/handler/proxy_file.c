@@ -116,7 +116,8 @@ proxy_name_refused(const struct relay *rl, enum control c, struct text name, con
 {
 	log_limited(10, LOG_WARN, conn_id(rl->r), "sendfile.refused",
 	    LF_TEXT("url", rl->r->http.target), LF_STR("backend", exchange_backend(rl->ex)),
-	    LF_TEXT("header", controls[c].name), LF_TEXT("path", name), LF_STR("why", why));
+	    LF_TEXT("header", controls[c].name), LF_TEXT("path", name), LF_STR("why", why),
+	    conn_client(rl->r));
 }
 
 static const char *

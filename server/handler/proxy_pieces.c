@@ -43,7 +43,8 @@ failed(const struct relay *rl, struct text path, int status)
 	log_limited(10, LOG_WARN, conn_id(rl->r), "sendfile.failed",
 	    LF_TEXT("url", rl->r->http.target), LF_TEXT("path", path), LF_U64("status", status),
 	    LF_STR("do", "check the application: the file is missing, not a regular file, or "
-			 "shorter than the piece"));
+			 "shorter than the piece"),
+	    conn_client(rl->r));
 }
 
 static void

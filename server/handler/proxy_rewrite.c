@@ -151,7 +151,8 @@ proxy_rewrite(struct relay *rl, const struct proxy_reply *p)
 		log_limited(10, LOG_WARN, conn_id(r), "rewrite.refused",
 		    LF_STR("backend", exchange_backend(rl->ex)), LF_TEXT("url", r->http.target),
 		    LF_TEXT("uri", p->control[CONTROL_REWRITE_URI]),
-		    LF_TEXT("host", p->control[CONTROL_REWRITE_HOST]), LF_STR("why", why));
+		    LF_TEXT("host", p->control[CONTROL_REWRITE_HOST]), LF_STR("why", why),
+		    conn_client(r));
 	exchange_forget(&rl->ex, true);
 	spool_drop(&r->upload);
 	if (why != NULL) {
@@ -285,7 +286,7 @@ proxy_local_redirect(struct relay *rl, const struct proxy_reply *p)
 	if (why != NULL)
 		log_limited(10, LOG_WARN, conn_id(r), "cgi.redirect-refused",
 		    LF_TEXT("url", r->http.target), LF_TEXT("location", p->headers[0].value),
-		    LF_STR("why", why));
+		    LF_STR("why", why), conn_client(r));
 	exchange_forget(&rl->ex, true);
 	if (why != NULL || !route_again(r, &to)) {
 		proxy_answer_error(rl, why != NULL ? 502 : 500);
@@ -313,6 +314,7 @@ proxy_pin(struct request *r, unsigned *place)
 		log_limited(10, LOG_WARN, conn_id(r), "rewrite.refused",
 		    LF_TEXT("url", r->http.target), LF_TEXT("backend", r->pinned),
 		    LF_STR("why", "X-Rewrite-Backend is not a member of proxy-core.backends of "
-				  "the block that answers"));
+				  "the block that answers"),
+		    conn_client(r));
 	return (*place != 0);
 }

@@ -25,7 +25,8 @@ failed(const struct proxy_temp *t, int err)
 	log_limited(10, LOG_WARN, conn_id(t->rl->r), "sendfile.failed",
 	    LF_TEXT("url", t->rl->r->http.target), LF_TEXT("path", t->name), LF_ERR("error", err),
 	    LF_STR("do", "check the application: a temporary file is a regular file that the "
-			 "server may read and remove"));
+			 "server may read and remove"),
+	    conn_client(t->rl->r));
 }
 
 /* Takes fd.  The status for the client; 0: the reply is in r->body. */

@@ -214,7 +214,7 @@ static_link_excluded(struct request *r, const struct file_entry *e)
 		return (false);
 	log_limited(10, LOG_WARN, conn_id(r), "link.script", LF_TEXT("link", e->lk.path),
 	    LF_STR("target", e->real),
-	    LF_STR("why", "files with the ending of the target are not sent"));
+	    LF_STR("why", "files with the ending of the target are not sent"), conn_client(r));
 	return (true);
 }
 
@@ -226,7 +226,8 @@ refuse(struct request *r, int status)
 		    LF_TEXT("url", r->http.target), LF_TEXT("path", r->lookup),
 		    LF_U64("status", status),
 		    LF_STR("do", "check the application: the file is missing, not a regular file, "
-				 "or not below a root"));
+				 "or not below a root"),
+		    conn_client(r));
 	if (error_handler_takes(r, status))
 		return (HANDLED_AGAIN);
 	if (r->body_left != 0)

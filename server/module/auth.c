@@ -108,16 +108,18 @@ refuse(struct request *r, const struct auth_row *row, bool stale)
 static const struct handler *
 malformed(struct request *r, const char *why)
 {
-	log_limited(10, LOG_WARN, conn_id(r), "auth.malformed", LF_TEXT("path", request_path(r)),
-	    LF_STR("why", why), LF_STR("then", "the client gets 400"));
+	log_limited(10, LOG_WARN, conn_id(r), "auth.malformed", conn_client(r),
+	    LF_TEXT("path", request_path(r)), LF_STR("why", why),
+	    LF_STR("then", "the client gets 400"));
 	return (module_refuses(r, 400, TEXT_NONE));
 }
 
 static const struct handler *
 unusable(struct request *r, const char *why)
 {
-	log_limited(1, LOG_ERROR, conn_id(r), "auth.unusable", LF_TEXT("path", request_path(r)),
-	    LF_STR("why", why), LF_STR("then", "the client gets 500"));
+	log_limited(1, LOG_ERROR, conn_id(r), "auth.unusable", conn_client(r),
+	    LF_TEXT("path", request_path(r)), LF_STR("why", why),
+	    LF_STR("then", "the client gets 500"));
 	fault_told(r);
 	return (module_refuses(r, 500, TEXT_NONE));
 }
@@ -369,8 +371,9 @@ failed(struct auth_try *t)
 static void
 broken(struct auth_try *t)
 {
-	log_limited(1, LOG_ERROR, conn_id(t->r), "auth.unusable", LF_STR("file", t->check->why),
-	    LF_ERR("error", t->check->err), LF_STR("then", "the client gets 500"),
+	log_limited(1, LOG_ERROR, conn_id(t->r), "auth.unusable", conn_client(t->r),
+	    LF_STR("file", t->check->why), LF_ERR("error", t->check->err),
+	    LF_STR("then", "the client gets 500"),
 	    LF_STR("do", "let the server's user read the file"));
 	fault_told(t->r);
 	answer(t, 500);

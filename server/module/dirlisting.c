@@ -266,7 +266,7 @@ log_failed(struct request *r, int err)
 	if (http1_status_of_errno(err) >= 500)
 		r->fault.err = err;
 	if (err != 0 && err != -ENOENT)
-		log_limited(1, LOG_WARN, conn_id(r), "dirlisting.failed",
+		log_limited(1, LOG_WARN, conn_id(r), "dirlisting.failed", conn_client(r),
 		    LF_TEXT("path", request_path(r)), LF_ERR("error", err));
 }
 

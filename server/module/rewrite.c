@@ -157,9 +157,9 @@ is_a_loop(struct request *r, const char *setting)
 {
 	if (r->rewrites++ < REWRITES_MAX)
 		return (false);
-	log_limited(1, LOG_ERROR, conn_id(r), "rewrite.loop", LF_STR("setting", setting),
-	    LF_TEXT("url", r->http.target), LF_TEXT("path", request_path(r)),
-	    LF_U64("limit", REWRITES_MAX),
+	log_limited(1, LOG_ERROR, conn_id(r), "rewrite.loop", conn_client(r),
+	    LF_STR("setting", setting), LF_TEXT("url", r->http.target),
+	    LF_TEXT("path", request_path(r)), LF_U64("limit", REWRITES_MAX),
 	    LF_STR("why", "a rule matches its own result; the client gets 500"),
 	    LF_STR("do", "write url.rewrite-once for it"));
 	return (true);
@@ -168,8 +168,8 @@ is_a_loop(struct request *r, const char *setting)
 static const struct handler *
 unusable(struct request *r, const char *setting, struct text target)
 {
-	log_limited(1, LOG_ERROR, conn_id(r), "rewrite.failed", LF_STR("setting", setting),
-	    LF_TEXT("url", r->http.target), LF_TEXT("target", target),
+	log_limited(1, LOG_ERROR, conn_id(r), "rewrite.failed", conn_client(r),
+	    LF_STR("setting", setting), LF_TEXT("url", r->http.target), LF_TEXT("target", target),
 	    LF_STR("why", "the result is no path; the client gets 400"),
 	    LF_STR("do", "begin it with \"/\""));
 	return (module_refuses(r, 400, TEXT_NONE));

@@ -50,7 +50,8 @@ route_simple_vhost(struct request *r)
 	if (r->conf->vhost_debug && is != VHOST_ASK)
 		log_limited(100, LOG_INFO, conn_id(r), "vhost.found", LF_TEXT("host", r->http.host),
 		    LF_TEXT("below", is == VHOST_YES ? d.root->name : TEXT_NONE),
-		    LF_TEXT("directory", is == VHOST_YES ? d.name : TEXT("server.document-root")));
+		    LF_TEXT("directory", is == VHOST_YES ? d.name : TEXT("server.document-root")),
+		    conn_client(r));
 	return (vhost_route(r, is));
 }
 

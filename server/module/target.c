@@ -69,9 +69,9 @@ port_of(const struct request *r)
 static int
 too_long(struct request *r, const char *setting)
 {
-	log_limited(1, LOG_WARN, conn_id(r), "rule.too-long", LF_STR("setting", setting),
-	    LF_TEXT("url", r->http.target), LF_U64("limit", PATTERN_MAX),
-	    LF_STR("then", "the client gets 414"));
+	log_limited(1, LOG_WARN, conn_id(r), "rule.too-long", conn_client(r),
+	    LF_STR("setting", setting), LF_TEXT("url", r->http.target),
+	    LF_U64("limit", PATTERN_MAX), LF_STR("then", "the client gets 414"));
 	return (414);
 }
 

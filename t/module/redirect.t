@@ -136,7 +136,7 @@ is "$reply->{status} $reply->{header}{connection}", "410 close", "a request body
 
 my $long = 'x' x 4000;
 is location("/esc/$long"), '414', 'a URL of more than 12 KiB';
-like $srv->wait_log(qr/ev=rule\.too-long/), qr/ev=rule\.too-long \S+ setting=url\.redirect /, '... is logged';
+like $srv->wait_log(qr/ev=rule\.too-long/), qr/ev=rule\.too-long \S+ client=127\.0\.0\.1 setting=url\.redirect /, '... is logged';
 
 subtest 'what takes too long is no mismatch' => sub {
 	my $slow = Test::Server->start(conf => qq{url.redirect = ( "^/(a*)*\$" => "/x" )\n});

@@ -17,7 +17,7 @@ one(int n)
 {
 	log_event(LOG_WARN, NULL, "a.one", LF_STR("why", "x, (y"), LF_U64("of", f(n, 1)));
 	log_limited(10, n > 0 ? LOG_WARN : LOG_INFO, conn_id(r, n),
-	    n ? "b.either" : "b.or", LF_STR("do", "nothing"));
+	    n ? "b.either" : "b.or", LF_STR("do", "nothing"), conn_client(r));
 }
 
 void
@@ -57,4 +57,6 @@ for (
 }
 spew("$dir/server/b.c", "void\nthree(const char *ev)\n{\n\tlog_event(LOG_WARN, NULL, ev);\n}\n");
 like findings(@rows), qr/^server\/b\.c:4: events: the name is no literal, and three\(\) is not one of those/m, 'a name of run time in a new place';
+spew("$dir/server/b.c", qq{void\nthree(void)\n{\n\tlog_limited(1, LOG_WARN, conn_id(r), "a.one",\n\t    LF_STR("why", "conn_client"));\n}\n});
+is findings(@rows), "server/b.c:4: events: the line names a request, and not its client: add conn_client()\n", 'a line about a request without its client';
 done_testing;

@@ -98,13 +98,13 @@ subtest 'disks' => sub {
 
 subtest 'links, limits, malformed requests' => sub {
 	check('a link that leads outside', 403, sub { status('/plain/outside') }, qr{level=warn ev=link\.refused directory=\S+ link=plain/outside target=/etc/passwd why="[^"]+" device=/\S*$});
-	check('a malformed head', 400, sub { status('', bytes => "NONSENSE\r\n\r\n") }, qr{ev=request\.refused .*status=400 why="malformed});
-	check('a body that is too long', 413, sub { status('', bytes => "POST /x HTTP/1.1\r\nHost: rude\r\nContent-Length: 100000\r\n\r\n") }, qr{ev=\S+ .*status=413});
+	check('a malformed head', 400, sub { status('', bytes => "NONSENSE\r\n\r\n") }, qr{ev=request\.refused .*client=127\.0\.0\.1 status=400 why="malformed[^"]*" begins=NONSENSE});
+	check('a body that is too long', 413, sub { status('', bytes => "POST /x HTTP/1.1\r\nHost: rude\r\nContent-Length: 100000\r\n\r\n") }, qr{ev=request\.refused id=\S+ client=127\.0\.0\.1 status=413 why="body longer than server\.max-request-size[^"]*" url=/x});
 };
 
 subtest 'applications' => sub {
-	check('nobody listens', 503, sub { status('/x', host => 'gone') }, qr{ev=exchange\.failed id=\S+ .*backend=127\.0\.0\.1:$port{gone} });
-	check('no reply', 502, sub { status('/x', host => 'rude') }, qr{ev=exchange\.failed id=\S+ .*backend=127\.0\.0\.1:$port{rude} });
+	check('nobody listens', 503, sub { status('/x', host => 'gone') }, qr{ev=exchange\.failed id=\S+ .*backend=127\.0\.0\.1:$port{gone} .*client=127\.0\.0\.1 url=/x});
+	check('no reply', 502, sub { status('/x', host => 'rude') }, qr{ev=exchange\.failed id=\S+ .*backend=127\.0\.0\.1:$port{rude} .*client=127\.0\.0\.1 url=/x});
 	check('a control header that is not allowed', 200, sub { status('/fetch?a', host => 'bold') },
 		qr{level=warn ev=control\.dropped id=\S+ url="/fetch\?a" backend=127\.0\.0\.1:$port{bold} header=X-Reproxy-URL why="proxy-core\.allow-x-reproxy is disabled"});
 	check('a control header that names what it may not', 403, sub { status('/x', host => 'bold') }, qr{ev=sendfile\.refused id=\S+ url=/x backend=\S+ header=X-Sendfile2 path=/etc/passwd why=});
@@ -131,5 +131,8 @@ subtest 'a log that cannot be opened again for want of descriptors' => sub {
 	like $srv->wait_log(qr/ev=errorlog\.reopen/), qr/ev=errorlog\.reopen .*error="Too many open files".* do="raise server\.max-fds/, 'the line says what to do';
 	$_->abort for @c;
 };
+
+my @without = grep { / id=c[0-9]+\.[0-9]+ / && !/ (?:client|address)=127\.0\.0\.1(?: |$)/ } split /\n/, $srv->log;
+is_deeply \@without, [], 'each line about a request names its client';
 
 done_testing;
