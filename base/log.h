@@ -34,7 +34,7 @@ struct log_field {
 #define LF_TEXT(k, v) ((struct log_field){ .key = (k), .kind = LF_KIND_TEXT, .t = (v) })
 #define LF_U64(k, v)  ((struct log_field){ .key = (k), .kind = LF_KIND_U64, .u = (uint64_t)(v) })
 #define LF_I64(k, v)  ((struct log_field){ .key = (k), .kind = LF_KIND_I64, .i = (v) })
-/* v: -errno */
+/* v: -errno; 0: no field */
 #define LF_ERR(k, v) ((struct log_field){ .key = (k), .kind = LF_KIND_ERR, .i = (v) })
 
 /* Values with bytes other than letters, digits and ./:_-+@ are quoted and escaped. */

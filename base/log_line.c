@@ -119,6 +119,13 @@ words_of(const struct log_field *f, char words[WORDS])
 	return (f->kind == LF_KIND_TEXT ? f->t : text_of(f->s));
 }
 
+/* "error=Success" would be a riddle. */
+static bool
+says_nothing(const struct log_field *f)
+{
+	return (f->kind == LF_KIND_ERR && f->i == 0);
+}
+
 #define STAMP 48
 
 static const char *
@@ -169,7 +176,8 @@ line_event(struct line *l, const struct log_entry *e)
 		line_value(l, text_of(e->id));
 	}
 	for (i = 0; i < e->n; i++)
-		line_field(l, &e->f[i]);
+		if (!says_nothing(&e->f[i]))
+			line_field(l, &e->f[i]);
 	line_end(l);
 }
 
@@ -285,7 +293,7 @@ json_line(char out[LOG_LINE_MAX], const struct log_entry *e)
 	if (whole && e->id != NULL)
 		whole = json_field(&b, &LF_STR("id", e->id));
 	for (i = 0; whole && i < e->n; i++)
-		whole = json_field(&b, &e->f[i]);
+		whole = says_nothing(&e->f[i]) || json_field(&b, &e->f[i]);
 	b.failed = false;
 	b.cap = b.max = LOG_LINE_MAX;
 	buf_str(&b, whole ? "}\n" : JSON_CUT);

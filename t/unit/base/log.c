@@ -101,8 +101,14 @@ test_json(void)
 	    "\"i\":-9223372036854775808,\"none\":\"\","
 	    "\"t\":\"a \\\"b\\\"\\\\\\r\\n\\u0000\\u007f\xc3\xa4=\xef\xbf\xbd\\u202e\"}\n");
 	g_string_truncate(got, 0);
-	log_event(LOG_INFO, NULL, "started");
+	log_event(LOG_INFO, NULL, "started",
+	    LF_ERR("error", 0)); /* without an error, no "Success" */
 	g_assert_true(g_str_has_suffix(got->str, ",\"level\":\"info\",\"ev\":\"started\"}\n"));
+	log_set_json(false);
+	g_string_truncate(got, 0);
+	log_event(LOG_INFO, NULL, "started", LF_ERR("error", 0), LF_ERR("other", -EPERM));
+	g_assert_true(g_str_has_suffix(got->str,
+	    " level=info ev=started other=\"Operation not permitted\"\n"));
 	log_set_json(false);
 	log_set_sink(NULL, NULL);
 	g_string_free(got, TRUE);
