@@ -4,8 +4,8 @@
 #include "server/config/impl.h"
 #include "server/config/limits.h"
 
-static struct config *
-config_new(struct buf *err, struct buf *warn)
+struct config *
+cfg_new(struct buf *err, struct buf *warn)
 {
 	struct config *cfg = g_new0(struct config, 1);
 	struct cfg_cond none = { .field = NULL };
@@ -250,7 +250,7 @@ finish(struct config *cfg, bool ok)
 struct config *
 config_load(const char *file, struct sources *sources, struct buf *err, struct buf *warn)
 {
-	struct config *cfg = config_new(err, warn);
+	struct config *cfg = cfg_new(err, warn);
 	struct cfg_source src;
 	bool ok;
 
@@ -270,7 +270,7 @@ struct config *
 config_load_text(const char *name, struct text text, bool sandboxed, struct buf *err,
     struct buf *warn)
 {
-	struct config *cfg = config_new(err, warn);
+	struct config *cfg = cfg_new(err, warn);
 	struct cfg_source src = { .name = name, .bytes = text };
 
 	cfg->sandboxed = sandboxed;

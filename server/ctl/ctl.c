@@ -4,8 +4,10 @@
 #include <stdio.h>
 #include <string.h>
 #include <sysexits.h>
+#include <unistd.h>
 
 #include "base/buf.h"
+#include "server/config/broken.h"
 #include "server/config/config.h"
 #include "server/config/control_name.h"
 #include "server/ctl/impl.h"
@@ -26,8 +28,9 @@ static const struct option rows[] = {
 	    .prose = "Send a signal to this process instead. Its outcome is in the error log." },
 	{ "socket", '\0', "PATH", OPTION_TEXT, AT(socket),
 	    .prose = "The control socket, for a server whose configuration does not load any more. "
-		     "Beside --config it is used only then, so the server itself refuses a reload: "
-		     "its log and its metrics have it." },
+		     "Beside --config it is used only then. Without it, the lines in front of the "
+		     "mistake say where the server is. The server itself refuses a reload or an "
+		     "upgrade then: its log and its metrics have it." },
 	{ "json", '\0', NULL, OPTION_FLAG, AT(json), .prose = "status: print one JSON object." },
 	OPTION_HELP_ROW,
 	{ NULL },
@@ -63,25 +66,14 @@ verb_of(const char *word)
 	return (v);
 }
 
-/* A configuration that does not load is the answer to a reload or an upgrade, too.  Quiet: the
- * server is asked for it. */
-static struct config *
-load(const char *file, enum ctl_verb verb, bool quiet)
+/* What is wrong with it, after a server that could say it was not found. */
+static void
+say_broken(struct text err, enum ctl_verb verb)
 {
-	struct config *config;
-	struct buf err, warn;
-
-	buf_init(&err, 0);
-	buf_init(&warn, 0);
-	config = config_load(file, NULL, &err, &warn);
-	if (config == NULL && !quiet)
-		fprintf(stderr, "%.*saccel-server ctl: %s\n", (int)err.n, err.n != 0 ? err.p : "",
-		    verb == CTL_RELOAD || verb == CTL_UPGRADE
-			? "nothing was done; the running server goes on as it is"
-			: "the control socket is unknown: use --socket=PATH or --pid=N");
-	buf_free(&err);
-	buf_free(&warn);
-	return (config);
+	fprintf(stderr, "%.*saccel-server ctl: %s\n", (int)err.n, err.n != 0 ? err.p : "",
+	    verb == CTL_RELOAD || verb == CTL_UPGRADE
+		? "nothing was done; the running server goes on as it is"
+		: "the control socket is unknown: use --socket=PATH or --pid=N");
 }
 
 static int
@@ -102,28 +94,69 @@ by_socket(const struct ctl_options *o, enum ctl_verb verb)
 }
 
 static int
-by_config(const struct ctl_options *o, enum ctl_verb verb)
+by_names(const struct ctl_options *o, enum ctl_verb verb, const char *control, const char *pid_file)
 {
-	struct config *config = load(o->file, verb, o->socket != NULL);
-	const struct conf *c;
-	const char *name;
 	unsigned pid;
+	int rc = control != NULL ? ctl_ask(control, verb, words[verb], o->json) : CTL_NO_SOCKET;
+
+	if (rc != CTL_NO_SOCKET || pid_file == NULL)
+		return (rc);
+	rc = ctl_read_pid(pid_file, &pid);
+	return (rc == 0 ? ctl_signal(pid, verb) : rc);
+}
+
+static int
+by_good(const struct ctl_options *o, enum ctl_verb verb, const struct conf *c)
+{
+	const char *name = control_name(c);
+	int rc = by_names(o, verb, name, c->pid_file);
+
+	if (rc != CTL_NO_SOCKET)
+		return (rc);
+	fprintf(stderr, "accel-server ctl: %s\n",
+	    name != NULL ? "no server listens on its control socket"
+			 : "set server.pid-file or server.control-socket, or use --pid=N");
+	return (name != NULL ? EX_UNAVAILABLE : EX_CONFIG);
+}
+
+/* The running server refuses it, too, so that its log and its metrics have that. */
+static int
+by_broken(const struct ctl_options *o, enum ctl_verb verb, struct text err)
+{
+	struct broken_names names;
 	int rc = CTL_NO_SOCKET;
 
-	if (config == NULL)
-		return (o->socket != NULL ? by_socket(o, verb) : EX_CONFIG);
-	c = config_global(config);
-	name = control_name(c);
-	if (name != NULL)
-		rc = ctl_ask(name, verb, words[verb], o->json);
-	if (rc == CTL_NO_SOCKET && c->pid_file == NULL) {
-		fprintf(stderr, "accel-server ctl: %s\n",
-		    name != NULL ? "no server listens on its control socket"
-				 : "set server.pid-file or server.control-socket, or use --pid=N");
-		rc = name != NULL ? EX_UNAVAILABLE : EX_CONFIG;
-	} else if (rc == CTL_NO_SOCKET && (rc = ctl_read_pid(c->pid_file, &pid)) == 0)
-		rc = ctl_signal(pid, verb);
+	if (o->socket != NULL)
+		return (by_socket(o, verb));
+	broken_names(o->file, &names);
+	if (names.control != NULL)
+		rc = ctl_ask(names.control, verb, words[verb], o->json);
+	if (rc == CTL_NO_SOCKET && names.pid_file != NULL && access(names.pid_file, F_OK) == 0) {
+		rc = by_names(o, verb, NULL, names.pid_file);
+		if (verb == CTL_RELOAD || verb == CTL_UPGRADE)
+			rc = CTL_NO_SOCKET; /* it has the outcome in its log */
+	}
+	if (rc != CTL_NO_SOCKET)
+		return (rc);
+	say_broken(err, verb);
+	return (EX_CONFIG);
+}
+
+static int
+by_config(const struct ctl_options *o, enum ctl_verb verb)
+{
+	struct config *config;
+	struct buf err, warn;
+	int rc;
+
+	buf_init(&err, 0);
+	buf_init(&warn, 0);
+	config = config_load(o->file, NULL, &err, &warn);
+	rc = config != NULL ? by_good(o, verb, config_global(config))
+			    : by_broken(o, verb, buf_as_text(&err));
 	config_free(config);
+	buf_free(&err);
+	buf_free(&warn);
 	return (rc);
 }
 

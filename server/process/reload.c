@@ -99,8 +99,13 @@ process_reload(struct process *ps)
 	int err;
 
 	if (ps->draining) {
-		process_control_refuse(ps, CONTROL_RELOAD,
-		    ps->upgrade.retired ? "a newer process serves" : "the server is stopping");
+		const char *why = ps->upgrade.retired
+				      ? "a newer process serves: send USR1 to that one"
+				      : "the server is stopping";
+
+		log_event(LOG_ERROR, NULL, "reload.refused",
+		    LF_STR("what", "the configuration was not read"), LF_STR("why", why));
+		process_control_refuse(ps, CONTROL_RELOAD, why);
 		return;
 	}
 	if (ps->load.fd >= 0 || ps->upgrade.fd >= 0) {

@@ -82,6 +82,8 @@ fail(struct process *ps, int status, struct text why)
 	    LF_STR("then", "this process serves on, with its program and configuration"));
 	shared_set(ps->counters_list.upgrades_failed, ps->counters_list.upgrades_failed + 1);
 	ps->upgrade.failed = true;
+	if (status == EX_CONFIG) /* a reload or a restart would fail, too */
+		shared_set(ps->counters_list.reload_refused, true);
 	process_report(ps, "READY=1"); /* a manager reads the line for people only */
 	process_control_done(ps, CONTROL_UPGRADE, status, why);
 	if (ps->reload_again)

@@ -152,7 +152,9 @@ static void
 configuration(const struct prom *p, const struct status *s)
 {
 	prom_gauge(p, "config_last_reload_successful",
-	    "0: the last reload was refused, and the old configuration is in use.",
+	    "0: the last reload was refused, or the configuration of an upgrade was; the old one "
+	    "is "
+	    "in use.",
 	    !s->reload_refused);
 	prom_gauge(p, "config_last_reload_success_timestamp_seconds",
 	    "When the configuration in use was read, since 1970.", s->loaded_s);

@@ -56,7 +56,7 @@ subtest 'status and reload' => sub {
 	($rc, $said) = ctl($srv, 'reload', @both);
 	is $rc, 78, 'with both options, too';
 	like $said, qr{\A[^\n]*/extra\.conf:1:\d+: server\.max-worker: expected}, '... which says it';
-	ok eventually(sub { 2 == (() = $srv->log =~ /ev=reload\.refused/g) }), '... and the log of the server has it, as it has the one before';
+	ok eventually(sub { 3 == (() = $srv->log =~ /ev=reload\.refused/g) }), '... and the log of the server has it, as it has those before';
 	is +(ctl($srv, 'status', @both))[0], 0, 'status works without a configuration that loads';
 	is $srv->fetch('/a')->{header}{server}, 'two', 'the old configuration serves';
 	($rc, $said) = ctl($srv, 'status', '--json', '--socket=' . $srv->run . '/pid.ctl');
@@ -69,6 +69,37 @@ subtest 'status and reload' => sub {
 	($rc, $said) = ctl($srv, 'reload');
 	is $rc, 78, 'a directory that is missing';
 	like $said, qr{/extra\.conf:1:\d+: server\.document-root: .*/nonexistent.*No such file}, '... is named with file and line';
+};
+
+# Each way to a refusal has a line in the log, and the metrics have it.
+subtest 'a configuration that does not load' => sub {
+	my $at = qq{status.metrics-url = "/metrics"\n};
+	my %conf = ('behind the names' => $at, 'without a control socket' => qq{$at} . qq{server.control-socket = "disable"\n});
+	for my $what (sort keys %conf) {
+		my $srv = server(conf => $conf{$what});
+		my $good = slurp($srv->run . '/server.conf');
+		my $metric = sub { return $srv->fetch('/metrics')->{body} =~ /^accel_config_last_reload_successful (\d)/m ? $1 : 'none' };
+		my $refused = sub { return scalar(() = $srv->log =~ /ev=(?:reload\.refused|upgrade\.failed) .*server\.conf:\d+/g) };
+		is $metric->(), 1, "$what: at first";
+		my %broken = (setting => $good . "server.max-workers = 1\n", syntax => "}\n$good");
+		for my $mistake (sort keys %broken) {
+			for my $verb (qw(reload upgrade)) {
+				my $lines = $refused->();
+				put($srv->run . '/server.conf', $broken{$mistake});
+				my ($rc, $said) = ctl($srv, $verb);
+				is $rc, 78, "$verb, $mistake: status";
+				like $said, qr{server\.conf:\d+:\d+: .*goes on as it is}s, '... it is printed';
+				ok eventually(sub { $refused->() > $lines }, Test::Util::SOON), '... and logged' or diag $srv->log;
+				ok eventually(sub { $metric->() eq '0' }, Test::Util::SOON), '... and the metrics have it';
+				put($srv->run . '/server.conf', $good);
+				is +(ctl($srv, 'reload'))[0], 0, 'a good one';
+				ok eventually(sub { $metric->() eq '1' }, Test::Util::SOON), '... and so have they';
+			}
+		}
+		put($srv->run . '/server.conf', $broken{syntax});
+		is +(ctl($srv, 'stop'))[0], 0, 'stop works without a configuration that loads';
+		is $srv->wait_exit(0), 0, '... cleanly';
+	}
 };
 
 subtest 'upgrade' => sub {
