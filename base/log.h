@@ -1,7 +1,7 @@
 /* base/log.h -- one line per event, key=value or JSON, to the registered sink.
  *
- *   ts=1173101341.237616 level=warn ev=exchange.failed id=c17.3 backend=unix:/run/a.sock ...
- *   {"ts":1173101341.237616,"level":"warn","ev":"exchange.failed","id":"c17.3","backend":...}
+ *   ts=1173101341.237616 level=warn ev=exchange.failed id=c17.3/4bf92f35 backend=unix:/run/a ...
+ *   {"ts":1173101341.237616,"level":"warn","ev":"exchange.failed","id":"c17.3","request":"4bf9...
  *
  * base/ never waits: the sink (io/logfile.h in the server) takes a finished line and must not
  * block.
@@ -15,7 +15,8 @@
 #include "base/buf.h"
 #include "base/text.h"
 
-#define LOG_LINE_MAX 4096
+#define LOG_LINE_MAX   4096
+#define LOG_ID_REQUEST '/' /* in an id, in front of that of the request */
 
 enum log_level { LOG_INFO, LOG_WARN, LOG_ERROR, LOG_ALERT };
 
@@ -71,7 +72,8 @@ void log_suppressed_flush(void);
 
 struct log_entry { /* a line that has no form yet */
 	enum log_level level;
-	const char *id, *ev; /* id may be NULL */
+	/* "c17.3", or "c17.3/REQUEST", which JSON has in two fields; id may be NULL */
+	const char *id, *ev;
 	const struct log_field *f;
 	size_t n;
 };

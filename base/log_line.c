@@ -278,20 +278,38 @@ json_field(struct buf *b, const struct log_field *f)
 	return (!b->failed && b->max != LOG_LINE_MAX);
 }
 
+/* The id of a line, in two fields if it has that of the request.  Returns how many. */
+static size_t
+id_fields(const struct log_entry *e, struct log_field f[2])
+{
+	struct text request, id;
+	size_t n = 0;
+
+	if (e->id == NULL)
+		return (0);
+	request = text_of(e->id);
+	(void)text_next(&request, LOG_ID_REQUEST, &id);
+	f[n++] = LF_TEXT("id", id);
+	if (request.p != NULL)
+		f[n++] = LF_TEXT("request", request);
+	return (n);
+}
+
 static size_t
 json_line(char out[LOG_LINE_MAX], const struct log_entry *e)
 {
 	struct buf b = { .p = out, .cap = JSON_ROOM, .max = JSON_ROOM };
+	struct log_field id[2];
 	bool whole = true;
 	char now[STAMP];
-	size_t i;
+	size_t i, n = id_fields(e, id);
 
 	buf_str(&b, "{\"ts\":");
 	buf_str(&b, stamp(now));
 	whole = json_field(&b, &LF_STR("level", level_names[e->level])) &&
 		json_field(&b, &LF_STR("ev", e->ev));
-	if (whole && e->id != NULL)
-		whole = json_field(&b, &LF_STR("id", e->id));
+	for (i = 0; whole && i < n; i++)
+		whole = json_field(&b, &id[i]);
 	for (i = 0; whole && i < e->n; i++)
 		whole = says_nothing(&e->f[i]) || json_field(&b, &e->f[i]);
 	b.failed = false;

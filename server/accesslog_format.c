@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "server/conn/conn.h"
 #include "server/module/module.h"
+#include "server/reply_log.h"
+#include "server/request_id.h"
 #include "server/worker.h"
 
 struct line {
@@ -17,6 +19,7 @@ struct line {
 	void (*escape)(struct buf *, struct text);
 	bool cut;
 	uint64_t end_ns, taken_ns; /* wall clock; duration.  0 if the format needs no time */
+	struct timing times;       /* if the format needs them */
 };
 
 static void
@@ -164,6 +167,19 @@ put_server(struct line *l)
 	put_value(l, r->conf->server_name != NULL ? text_of(r->conf->server_name) : l->http->host);
 }
 
+/* No thread had to look for the file, or to read it. */
+static bool
+is_hot(const struct request *r)
+{
+	return (!r->cold && r->times.hot);
+}
+
+static struct text
+target_of(const struct line *l)
+{
+	return (l->http->target.p != NULL ? l->http->target : l->r->http.line);
+}
+
 static struct text
 protocol_of(const struct line *l)
 {
@@ -199,6 +215,12 @@ put_text(struct line *l, const struct log_piece *p)
 	case LOG_PATH: put_value(l, l->http->path); break;
 	case LOG_SERVER: put_server(l); break;
 	case LOG_HOST: put_value(l, l->http->host); break;
+	case LOG_ID: put_value(l, request_id(l->r)); break;
+	case LOG_NUMBER: put_value(l, text_of(conn_number(r))); break;
+	case LOG_BACKEND: put_value(l, r->backend); break;
+	case LOG_CACHE: put_value(l, is_hot(r) ? TEXT("hot") : TEXT("cold")); break;
+	case LOG_TRACE: put_value(l, r->trace); break;
+	case LOG_TARGET: put_value(l, target_of(l)); break;
 	case LOG_STATE: buf_char(l->out, state); break;
 	case LOG_EMPTY: break;
 	default: put_value(l, TEXT_NONE);
@@ -217,6 +239,7 @@ number_of(const struct line *l, const struct log_piece *p)
 	case LOG_PORT: return (conn_local_port(r));
 	case LOG_PEERPORT: return (conn_remote_port(r));
 	case LOG_TAKEN: return (l->taken_ns / (NS_PER_S / p->per));
+	case LOG_STAGE: return (timing_stage(&l->times, p->stage) / 1000);
 	case LOG_IN: return (r->head.n + r->received);
 	default: return (r->replied_head.n + r->body_bytes); /* LOG_OUT */
 	}
@@ -226,7 +249,8 @@ static bool
 is_number(enum log_piece_kind kind)
 {
 	return (kind == LOG_STATUS || kind == LOG_BYTES || kind == LOG_KEPT || kind == LOG_PORT ||
-		kind == LOG_PEERPORT || kind == LOG_TAKEN || kind == LOG_IN || kind == LOG_OUT);
+		kind == LOG_PEERPORT || kind == LOG_TAKEN || kind == LOG_IN || kind == LOG_OUT ||
+		kind == LOG_STAGE);
 }
 
 void
@@ -245,6 +269,8 @@ accesslog_format(struct buf *out, struct request *r, const struct log_format *f,
 		l.end_ns = clock_wall_ns();
 		l.taken_ns = clock_between(r->started_ns, clock_mono_ns());
 	}
+	if (f->times)
+		reply_log_times(r, &l.times);
 	for (i = 0; i < f->n; i++) {
 		if (is_number(f->v[i].kind))
 			buf_u64(out, number_of(&l, &f->v[i]));

@@ -103,6 +103,12 @@ timing_fill(struct timing *t, struct request *r, uint64_t now)
 	};
 }
 
+void
+reply_log_times(struct request *r, struct timing *t)
+{
+	timing_fill(t, r, clock_mono_ns());
+}
+
 static bool
 has_timing_line(const struct request *r)
 {
@@ -116,9 +122,9 @@ write_timing_line(struct request *r, bool cut)
 	struct timing t;
 	struct buf *line;
 
-	timing_fill(&t, r, clock_mono_ns());
+	reply_log_times(r, &t);
 	t.cut = cut;
-	t.id = conn_id(r);
+	t.id = conn_number(r);
 	t.path = request_path(r);
 	line = empty_line(r);
 	(r->site->timing == TIMING_JSON || log_is_json() ? timing_json : timing_line)(line, &t);
@@ -191,6 +197,8 @@ reply_log(struct request *r, bool batched)
 	count_reply(r, batched);
 	if (r->site->debug)
 		debug_log_replied(r);
+	if (batched)
+		r->times = (struct sender_times){ .hot = true }; /* not those of the last send */
 	if (r->site->access != NULL)
 		access_line(r, false);
 	if (!batched && has_timing_line(r))

@@ -10,6 +10,7 @@
 #include "base/buf.h"
 #include "base/client_addr.h"
 #include "base/rate.h"
+#include "base/unique.h"
 #include "io/body.h"
 #include "io/sender.h"
 #include "wire/http1.h"
@@ -153,6 +154,11 @@ struct request {
 	size_t nvariables;
 	struct text pinned; /* the backend that X-Rewrite-Backend named; .p NULL: none */
 	uint64_t proxy_queue_ns, proxy_ns;
+	struct text backend; /* that was asked last; .p NULL: none; in the arena */
+	struct text id;      /* of request_id(); .p NULL: nobody has asked yet */
+	char made_id[UNIQUE_HEX];
+	/* Of request_trace(): the trace id, .p NULL: not asked yet; and the field that it made. */
+	struct text trace, traceparent;
 	struct status_wait *status_wait; /* of handler/status.c */
 	/* reply */
 	struct body body;

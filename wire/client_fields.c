@@ -164,6 +164,10 @@ client_fields_write(const struct proxy_request *r, const struct fields *fields,
 		put_x(&o);
 	if ((r->forward & FORWARD_STANDARD) != 0)
 		put_standard(&o);
+	if (r->request_id.n != 0)
+		put(&o, TEXT("X-Request-ID"), r->request_id);
+	if (r->traceparent.n != 0)
+		put(&o, TEXT("traceparent"), r->traceparent);
 	failed = o.value.failed;
 	buf_free(&o.value);
 	return (failed ? -ENOMEM : 0);
@@ -174,9 +178,12 @@ is_written(const struct proxy_request *r, struct text name)
 {
 	static const struct text x[] = { TEXT("X-Forwarded-For"), TEXT("X-Forwarded-Proto"),
 		TEXT("X-Forwarded-Host"), TEXT("X-Host") };
+	static const struct text trace[] = { TEXT("traceparent"), TEXT("tracestate") };
 
 	return (((r->forward & FORWARD_X) != 0 && text_is_one_of(name, x, NELEM(x))) ||
-		((r->forward & FORWARD_STANDARD) != 0 && text_ieq(name, TEXT("Forwarded"))));
+		((r->forward & FORWARD_STANDARD) != 0 && text_ieq(name, TEXT("Forwarded"))) ||
+		(r->request_id.n != 0 && text_ieq(name, TEXT("X-Request-ID"))) ||
+		(r->traceparent.n != 0 && text_is_one_of(name, trace, NELEM(trace))));
 }
 
 /* Names that frameworks and proxies use for the client's address, scheme, host, port, certificate

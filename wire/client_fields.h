@@ -5,6 +5,8 @@
  *                      X-Forwarded-Proto: https
  *                      X-Forwarded-Host: example.org    and X-Host, as lighttpd 1.5
  *   FORWARD_STANDARD   Forwarded: for="[2001:db8::1]";host=example.org;proto=https  (RFC 7239)
+ *   request_id         X-Request-ID: 4bf92f3577b34da6a3ce929d0e0e4736
+ *   traceparent        traceparent: 00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01  (W3C)
  *
  * A client can send any value, and a proxy passes fields on that it does not know.  So only the
  * fields in claims are believed, and only from a trusted peer: lists are continued, others pass.

@@ -3,6 +3,8 @@
 
 #include <stdio.h>
 
+#include "base/must.h"
+
 #define NS 1000000000ull
 
 static const struct {
@@ -40,12 +42,14 @@ static const struct {
 	{ 'I', LOG_IN },
 	{ 'O', LOG_OUT },
 	{ 'A', LOG_LOCAL },
+	{ 'L', LOG_ID },
+	{ 'x', LOG_STAGE, true },
 };
 
 #define NLETTERS (sizeof(letters) / sizeof(letters[0]))
 
-static const char known[] = "%% %a %A %b %B %{NAME}C %D %{NAME}e %f %h %H %{NAME}i %I %k %l %m "
-			    "%{NAME}n %{NAME}o %O %p %P %q %r %s %t %T %u %U %v %V %X";
+static const char known[] = "%% %a %A %b %B %{NAME}C %D %{NAME}e %f %h %H %{NAME}i %I %k %l %L %m "
+			    "%{NAME}n %{NAME}o %O %p %P %q %r %s %t %T %u %U %v %V %{NAME}x %X";
 
 static bool
 refuse(char *err, size_t errsize, struct text what, const char *why)
@@ -118,6 +122,44 @@ parse_taken(struct log_piece *p, char letter)
 	return (letter == 'D' || p->arg.n == 0 || (unit_of(p->arg, &p->per) && p->arg.n <= 2));
 }
 
+static bool
+parse_fact(struct log_piece *p)
+{
+	static const struct {
+		struct text name;
+		enum log_piece_kind kind;
+	} facts[] = { { TEXT("backend"), LOG_BACKEND }, { TEXT("cache"), LOG_CACHE },
+		{ TEXT("trace"), LOG_TRACE }, { TEXT("url"), LOG_TARGET } };
+	static const struct text us = TEXT("-us");
+	struct text name = p->arg;
+	size_t i;
+
+	for (i = 0; i < NELEM(facts); i++)
+		if (text_eq(name, facts[i].name)) {
+			p->kind = facts[i].kind;
+			return (true);
+		}
+	if (!text_ends(name, us))
+		return (false);
+	name.n -= us.n;
+	for (i = 0; i < NSTAGES && !text_eq(name, text_of(stage_infos[i].name)); i++)
+		;
+	p->stage = (enum stage)i;
+	return (i < NSTAGES);
+}
+
+static bool
+parse_id(struct log_piece *p)
+{
+	if (text_eq(p->arg, TEXT("c")))
+		p->kind = LOG_NUMBER;
+	return (p->kind == LOG_NUMBER || p->arg.n == 0);
+}
+
+#define S(field, name) " " name "-us"
+static const char facts_known[] = "expected backend, cache, trace, url, or one of" STAGES(S);
+#undef S
+
 /* NULL, or what is wrong with the argument. */
 static const char *
 argument(struct log_piece *p, char letter, bool named)
@@ -131,6 +173,10 @@ argument(struct log_piece *p, char letter, bool named)
 		return ("expected canonical, local or remote");
 	if (p->kind == LOG_TAKEN && !parse_taken(p, letter))
 		return ("expected s, ms, us or ns");
+	if (p->kind == LOG_STAGE && !parse_fact(p))
+		return (facts_known);
+	if (p->kind == LOG_ID && !parse_id(p))
+		return ("expected %L, or %{c}L for the number of the connection");
 	return (NULL);
 }
 
@@ -174,6 +220,7 @@ needs(struct log_format *f, const struct log_piece *p)
 {
 	f->clock |= p->kind == LOG_CLOCK || p->kind == LOG_TAKEN || p->kind == LOG_TIME;
 	f->reply |= p->kind == LOG_REPLY || p->kind == LOG_OUT;
+	f->times |= p->kind == LOG_STAGE;
 }
 
 bool
@@ -183,7 +230,7 @@ log_format_parse(struct text rest, struct log_format *f, char *err, size_t errsi
 	const char *start;
 
 	f->n = 0;
-	f->clock = f->reply = false;
+	f->clock = f->reply = f->times = false;
 	while (rest.n != 0) {
 		if (f->n == LOG_PIECES_MAX) {
 			snprintf(err, errsize, "expected at most %u parts", LOG_PIECES_MAX);

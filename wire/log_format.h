@@ -15,6 +15,7 @@
 
 #include "base/buf.h"
 #include "base/text.h"
+#include "base/timing.h"
 
 #define LOG_PIECES_MAX 128u
 
@@ -48,6 +49,13 @@ enum log_piece_kind {
 	LOG_IN,       /* %I: bytes of head and body of the request */
 	LOG_OUT,      /* %O: bytes of head and body of the reply */
 	LOG_LOCAL,    /* %A */
+	LOG_ID,       /* %L: of the request */
+	LOG_NUMBER,   /* %{c}L: "c17.3", as in the error log */
+	LOG_BACKEND,  /* %{backend}x */
+	LOG_CACHE,    /* %{cache}x: hot or cold */
+	LOG_TRACE,    /* %{trace}x */
+	LOG_TARGET,   /* %{url}x: as sent; of a head without one its first line */
+	LOG_STAGE,    /* %{stat-us}x ...: stage */
 };
 
 struct log_piece {
@@ -55,6 +63,7 @@ struct log_piece {
 	bool begin;   /* of times: when the request began; else its end */
 	bool frac;    /* LOG_CLOCK: the part below a second, with leading zeros */
 	uint64_t per; /* LOG_CLOCK, LOG_TAKEN: units in a second */
+	enum stage stage;
 	struct text arg;
 };
 
@@ -62,6 +71,7 @@ struct log_format {
 	unsigned n;
 	bool clock; /* a piece needs the time in parts of a second, or how long it took */
 	bool reply; /* a piece needs the head of the reply or its length */
+	bool times; /* a piece needs the stages of the request */
 	struct log_piece v[LOG_PIECES_MAX];
 };
 

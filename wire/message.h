@@ -50,7 +50,10 @@ struct proxy_request {
 	bool peer_trusted;     /* it is believed about its client, in these fields: */
 	const struct text *claims;
 	size_t nclaims;
-	unsigned forward;       /* FORWARD_* */
+	unsigned forward; /* FORWARD_* */
+	/* Take the place of the client's X-Request-ID, and of its traceparent and tracestate; .n 0:
+	 * what the client sent may pass. */
+	struct text request_id, traceparent;
 	int64_t content_length; /* of the following body; -1: no body, 0: an empty body */
 	/* A body of unknown length follows, and content_length is -1.  Only for a codec with
 	 * unsized_body. */

@@ -275,6 +275,17 @@ forward_of(const struct conf_list *list)
 	return (forward);
 }
 
+unsigned
+site_ids(const struct conf *c)
+{
+	unsigned ids = c->traceparent ? IDS_TRACE : 0;
+	size_t i;
+
+	for (i = 0; i < c->request_id.n; i++)
+		ids |= text_eq(c->request_id.v[i], TEXT("client")) ? IDS_CLIENT : IDS_APPLICATION;
+	return (ids);
+}
+
 int
 site_new(struct worker *w, const struct conf *conf, struct site **sp)
 {
@@ -290,6 +301,7 @@ site_new(struct worker *w, const struct conf *conf, struct site **sp)
 	s->rewrite_request = resources_rewrite(w->conf.resources, &conf->proxy_rewrite_request);
 	s->rewrite_response = resources_rewrite(w->conf.resources, &conf->proxy_rewrite_response);
 	s->forward = forward_of(&conf->proxy_forwarded);
+	s->ids = site_ids(conf);
 	s->docroot_dir = dir_trimmed(text_of(conf->document_root));
 	modules_of(conf, &s->modules);
 	for (i = 0; i < RULES; i++)

@@ -62,6 +62,11 @@ struct deflate {
 	unsigned max_load;        /* hundredths; 0: any */
 };
 
+/* Who gets the id of a request: server.request-id and server.traceparent. */
+#define IDS_APPLICATION 1u
+#define IDS_CLIENT      2u
+#define IDS_TRACE       4u
+
 struct site {
 	const struct conf *conf;
 	struct worker *worker;
@@ -80,6 +85,7 @@ struct site {
 	struct upstream *authorizer; /* asked first; NULL: none */
 	const struct rewrite *rewrite_request, *rewrite_response;
 	unsigned forward;       /* FORWARD_*: what applications get about the client */
+	unsigned ids;           /* IDS_* */
 	struct logfile *access; /* NULL: none */
 	bool wants_head;        /* a log shows parts of the heads of replies */
 	bool debug;             /* a debug.log-* setting is on */
@@ -94,6 +100,7 @@ int site_new(struct worker *, const struct conf *, struct site **); /* logs the 
 void site_free(struct site *);
 /* The scope of an open directory, for the replies of this site; lives as long as the site. */
 struct file_scope *site_scope(struct site *, const struct root *); /* NULL: no memory */
+unsigned site_ids(const struct conf *);                            /* IDS_* */
 /* Backends and pools of a block that has proxy-core.backends.  -ENOMEM. */
 int site_upstream(struct worker *, int block, struct upstream **);
 

@@ -10,12 +10,15 @@
 
 #include "base/log.h"
 #include "server/conn/impl.h"
+#include "server/request_id.h"
 #include "wire/forwarded.h"
 
-const char *
-conn_id(const struct request *r)
+#define NUMBER_MAX 32u
+
+/* id: of at least NUMBER_MAX bytes. */
+static size_t
+put_number(char *id, const struct request *r)
 {
-	static __thread char id[32];
 	size_t n = 0;
 
 	id[n++] = 'c';
@@ -23,7 +26,28 @@ conn_id(const struct request *r)
 	id[n++] = '.';
 	n += text_put_u64(id + n, r->conn->nreq);
 	id[n] = '\0';
-	return (id);
+	return (n);
+}
+
+static __thread char logged_id[NUMBER_MAX + 1 + REQUEST_ID_MAX + 1];
+
+const char *
+conn_number(const struct request *r)
+{
+	(void)put_number(logged_id, r);
+	return (logged_id);
+}
+
+const char *
+conn_id(const struct request *r)
+{
+	struct text id = request_id((struct request *)(uintptr_t)r);
+	size_t n = put_number(logged_id, r);
+
+	logged_id[n++] = LOG_ID_REQUEST;
+	memcpy(logged_id + n, id.p, id.n);
+	logged_id[n + id.n] = '\0';
+	return (logged_id);
 }
 
 struct text
@@ -127,6 +151,12 @@ conn_claims(const struct request *r, const struct text **v, size_t *n)
 
 	*v = t->fields.v;
 	*n = t->fields.n;
+	return (r->conn->trusted);
+}
+
+bool
+conn_trusted(const struct request *r)
+{
 	return (r->conn->trusted);
 }
 

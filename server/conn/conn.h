@@ -52,7 +52,9 @@ void conn_route_again(struct request *); /* after route_again(): another handler
 void conn_cut(struct request *);
 void conn_close_after(struct request *); /* no keep-alive after this reply */
 bool conn_keeps_alive(const struct request *);
-const char *conn_id(const struct request *); /* "c17.3"; valid until the next call in this thread */
+/* For log lines: "c17.3/" and its id.  Valid until the next call of either in this thread. */
+const char *conn_id(const struct request *);
+const char *conn_number(const struct request *); /* "c17.3": connection, and request of it */
 struct text conn_remote(const struct request *, char buf[64]);
 struct log_field conn_client(const struct request *); /* client=ADDRESS, until the next call */
 /* Logs request.refused, at most 10 a second from all places together. */
@@ -70,6 +72,7 @@ bool conn_takes_tunnel(const struct request *, unsigned max);
 uint64_t conn_passed(const struct request *); /* bytes to the client, and of the body */
 /* Says whether the peer is believed about its client, and in which fields. */
 bool conn_claims(const struct request *, const struct text **, size_t *n);
+bool conn_trusted(const struct request *);       /* the peer is in extforward.forwarder */
 struct text conn_scheme(const struct request *); /* "https" behind a TLS terminator */
 /* The address at which the connection arrived; .p NULL: a unix socket. */
 struct text conn_local(const struct request *, char buf[64]);

@@ -130,6 +130,8 @@ request_renew(struct request *r)
 	r->auth_try = NULL;
 	r->pinned = TEXT_NONE;
 	r->proxy_queue_ns = r->proxy_ns = 0;
+	r->times = (struct sender_times){ .hot = true };
+	r->backend = r->id = r->trace = TEXT_NONE;
 	r->extra = NULL;
 	r->carried = NULL;
 	r->sender.limit = 0;

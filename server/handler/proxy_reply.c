@@ -219,6 +219,17 @@ stream_head(struct relay *rl, const struct proxy_reply *p)
 	reply_stream_head(r, p->status, lines, length, rl->chunked);
 }
 
+/* For the access log: the exchange is gone when its line is written. */
+static void
+note_backend(struct relay *rl)
+{
+	struct text name = text_of(rl->ex != NULL ? exchange_backend(rl->ex) : "");
+	struct request *r = rl->r;
+
+	if (r->site->access != NULL && name.n != 0)
+		r->backend = arena_text(&r->arena, name);
+}
+
 static void
 note_times(struct relay *rl)
 {
@@ -245,6 +256,7 @@ on_head(void *arg, const struct proxy_reply *p)
 
 	rl->has_head = true;
 	note_times(rl);
+	note_backend(rl);
 	if (p->status == 101) {
 		proxy_tunnel_begin(rl, p);
 		return;
@@ -337,6 +349,8 @@ on_end(void *arg, int status, unsigned retry_after_s)
 	struct relay *rl = arg;
 	struct request *r = rl->r;
 
+	if (!rl->has_head)
+		note_backend(rl);
 	rl->ex = NULL;
 	if (status != 0)
 		proxy_code_stop(rl);

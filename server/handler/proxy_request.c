@@ -4,6 +4,7 @@
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 #include "server/config/rewrite.h"
+#include "server/request_id.h"
 #include "wire/control.h"
 #include "wire/urlpath.h"
 #include "server/route.h"
@@ -277,6 +278,10 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->peer_addr = conn_peer(r, peer);
 	q->peer_trusted = conn_claims(r, &q->claims, &q->nclaims);
 	q->forward = r->site->forward;
+	if ((r->site->ids & IDS_APPLICATION) != 0)
+		q->request_id = request_id(r);
+	if ((r->site->ids & IDS_TRACE) != 0)
+		q->traceparent = request_trace(r);
 	q->server_name = q->host.n != 0                 ? host_only(q->host)
 			 : r->conf->server_name != NULL ? text_of(r->conf->server_name)
 							: TEXT("");

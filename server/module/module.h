@@ -65,6 +65,9 @@ struct text reply_given(const struct request *, struct text name);
 char *modules_edit(const struct request *, char *head, char *end);
 struct text modules_edited(struct request *, struct text lines);
 
+/* For edit(): removes whole lines by name from a part of a head; returns its new length. */
+size_t head_without(char *head, size_t n, const struct text *names, size_t nnames);
+
 /* ---- answers of modules */
 
 /* Refuses the request.  lines: further header lines, each with CRLF, in the arena. */

@@ -131,6 +131,36 @@ reply_given(const struct request *r, struct text name)
 	return (TEXT_NONE);
 }
 
+/* A line without its CRLF. */
+static bool
+is_named(struct text line, const struct text *names, size_t n)
+{
+	const char *colon = memchr(line.p, ':', line.n);
+
+	if (colon == NULL)
+		return (false);
+	line.n = (size_t)(colon - line.p);
+	return (text_is_one_of(line, names, n));
+}
+
+/* The status line has no colon before its blank, and stays. */
+size_t
+head_without(char *head, size_t n, const struct text *names, size_t nnames)
+{
+	struct text rest = { head, n }, line;
+	char *to = head;
+
+	while (rest.n != 0 && text_next(&rest, '\n', &line)) {
+		if (rest.p != NULL)
+			line.n++;
+		if (!text_starts(line, TEXT("HTTP/")) && is_named(line, names, nnames))
+			continue;
+		memmove(to, line.p, line.n);
+		to += line.n;
+	}
+	return ((size_t)(to - head));
+}
+
 char *
 modules_edit(const struct request *r, char *head, char *end)
 {

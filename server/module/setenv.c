@@ -163,46 +163,12 @@ KIND(setenv_set_environment, "setenv.set-environment",
 
 /* ---- the head of a reply */
 
-/* True if the line of a head, without its CRLF, is one of these fields. */
-static bool
-is_named(struct text line, const struct setenv_lines *s)
-{
-	const char *colon = memchr(line.p, ':', line.n);
-	size_t i;
-
-	if (colon == NULL)
-		return (false);
-	line.n = (size_t)(colon - line.p);
-	for (i = 0; i < s->n; i++)
-		if (text_ieq(line, s->names[i]))
-			return (true);
-	return (false);
-}
-
-/* Whole lines; the status line has no colon before its blank, and stays. */
-static size_t
-without(const struct setenv_lines *s, char *head, size_t n)
-{
-	struct text rest = { head, n }, line;
-	char *to = head;
-
-	while (rest.n != 0 && text_next(&rest, '\n', &line)) {
-		if (rest.p != NULL)
-			line.n++;
-		if (!text_starts(line, TEXT("HTTP/")) && is_named(line, s))
-			continue;
-		memmove(to, line.p, line.n);
-		to += line.n;
-	}
-	return ((size_t)(to - head));
-}
-
 static size_t
 edit_setenv(const struct request *r, char *head, size_t n)
 {
 	const struct setenv_lines *set = r->site->rules[RULES_setenv_set_response];
 
-	return (set != NULL ? without(set, head, n) : n);
+	return (set != NULL ? head_without(head, n, set->names, set->n) : n);
 }
 
 static void
@@ -217,7 +183,7 @@ head_setenv(struct request *r, int status, const struct file_entry *e, struct bu
 		buf_text(lines, add->lines);
 	if (set == NULL)
 		return;
-	lines->n = without(set, lines->p, lines->n);
+	lines->n = head_without(lines->p, lines->n, set->names, set->n);
 	buf_text(lines, set->lines);
 }
 

@@ -98,7 +98,7 @@ subtest 'clients that leave unevenly' => sub {
 	is scalar(grep { ($_->reply->{body} // '') eq 'A' } @c), $CLIENTS, 'asked again, each by a name of its own';
 	my %id;
 	ok eventually(sub {
-		%id = reverse $srv->log =~ m{ev=debug\.request id=c(\d+)\.\d+ line="?GET /a\?client-(\d+) }g;
+		%id = reverse $srv->log =~ m{ev=debug\.request id=c(\d+)\.\d+/\S+ line="?GET /a\?client-(\d+) }g;
 		keys %id == $CLIENTS;
 	}), 'the log has the numbers of their connections';
 	my (%left, @stay, @go);

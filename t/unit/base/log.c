@@ -44,6 +44,9 @@ test_line(void)
 	    "n=18446744073709551615 i=-9223372036854775808 e=\"\" none=\"\" "
 	    "t=\"a \\x22b\\x22\\x5c\\x0d\\x0a\\x00\\x7f\xc3\xa4=\"\n");
 	g_string_truncate(got, 0);
+	log_event(LOG_INFO, "c17.3/a=b/c", "named", LF_STR("a", "b"));
+	g_assert_cmpstr(behind_stamp(got->str), ==, "level=info ev=named id=\"c17.3/a=b/c\" a=b\n");
+	g_string_truncate(got, 0);
 	log_event(LOG_INFO, NULL, "started");
 	g_assert_cmpstr(behind_stamp(got->str), ==, "level=info ev=started\n");
 	g_string_truncate(got, 0);
@@ -100,6 +103,10 @@ test_json(void)
 	    "\"error\":\"Broken pipe\",\"n\":18446744073709551615,"
 	    "\"i\":-9223372036854775808,\"none\":\"\","
 	    "\"t\":\"a \\\"b\\\"\\\\\\r\\n\\u0000\\u007f\xc3\xa4=\xef\xbf\xbd\\u202e\"}\n");
+	g_string_truncate(got, 0);
+	log_event(LOG_INFO, "c17.3/a/b", "named", LF_STR("a", "b"));
+	g_assert_true(g_str_has_suffix(got->str,
+	    ",\"ev\":\"named\",\"id\":\"c17.3\",\"request\":\"a/b\",\"a\":\"b\"}\n"));
 	g_string_truncate(got, 0);
 	log_event(LOG_INFO, NULL, "started",
 	    LF_ERR("error", 0)); /* without an error, no "Success" */

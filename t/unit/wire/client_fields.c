@@ -111,6 +111,26 @@ test_trusted(void)
 	    "proto=https\n"));
 }
 
+/* The id of the request, and a trace that begins here, take the place of what a client sent. */
+static void
+test_ids(void)
+{
+	static const struct proxy_field v[] = { H("x-request-id", "1"), H("X-Request-ID", "2"),
+		H("X_Request_ID", "3"), H("Traceparent", "4"), H("TraceState", "5"), H("A", "b") };
+	static const struct proxy_field set[] = { { TEXT("X-Request-ID"), TEXT("6"), true, true } };
+	struct proxy_request r = a_request("GET");
+
+	r.forward = 0;
+	g_assert_cmpstr(sent(&r, v, NELEM(v)), ==,
+	    "x-request-id: 1\nX-Request-ID: 2\nTraceparent: 4\nTraceState: 5\nA: b\n");
+	r.request_id = TEXT("ours");
+	g_assert_cmpstr(sent(&r, v, NELEM(v)), ==,
+	    "Traceparent: 4\nTraceState: 5\nA: b\nX-Request-ID: ours\n");
+	r.traceparent = TEXT("00-t");
+	g_assert_cmpstr(sent(&r, v, NELEM(v)), ==, "A: b\nX-Request-ID: ours\ntraceparent: 00-t\n");
+	g_assert_cmpstr(sent(&r, set, 1), ==, "X-Request-ID: 6\ntraceparent: 00-t\n");
+}
+
 /* A trusted peer passes fields on that it does not know: its client made them. */
 static void
 test_not_named(void)
@@ -180,6 +200,7 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/forward/ids", test_ids);
 	g_test_add_func("/forward/untrusted", test_untrusted);
 	g_test_add_func("/forward/trusted", test_trusted);
 	g_test_add_func("/forward/not named", test_not_named);

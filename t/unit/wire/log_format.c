@@ -38,6 +38,11 @@ test_pieces(void)
 	parses("%{canonical}p", 1, LOG_PORT, "canonical");
 	parses("%{us}T", 1, LOG_TAKEN, "us");
 	parses("%D", 1, LOG_TAKEN, "");
+	parses("%L", 1, LOG_ID, "");
+	parses("%{c}L", 1, LOG_NUMBER, "c");
+	parses("%{backend}x", 1, LOG_BACKEND, "backend");
+	parses("%{cache}x", 1, LOG_CACHE, "cache");
+	parses("%{proxy-queue-us}x", 1, LOG_STAGE, "proxy-queue-us");
 	parses("%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"", 18, LOG_REMOTE, "");
 }
 
@@ -69,6 +74,11 @@ test_refused(void)
 	refuses("%{ms}t", "strftime");
 	refuses("%{min}T", "s, ms, us or ns");
 	refuses("%{peer}p", "canonical");
+	refuses("%x", "a name in braces");
+	refuses("%{proxy}x",
+	    "expected backend, cache, trace, url, or one of stat-queue-us stat-us");
+	refuses("%{-us}x", "expected backend");
+	refuses("%{d}L", "%{c}L");
 	memset(many, 0, sizeof(many));
 	for (size_t i = 0; i < LOG_PIECES_MAX; i++)
 		memcpy(many + 2 * i, "%h", 2);
