@@ -19,6 +19,7 @@ struct line {
 	void (*escape)(struct buf *, struct text);
 	bool cut;
 	uint64_t end_ns, taken_ns; /* wall clock; duration.  0 if the format needs no time */
+	struct text absent;        /* stands for a value that is not there */
 	struct timing times;       /* if the format needs them */
 };
 
@@ -26,7 +27,7 @@ static void
 put_value(struct line *l, struct text t)
 {
 	if (t.p == NULL)
-		buf_char(l->out, '-');
+		buf_text(l->out, l->absent);
 	else
 		l->escape(l->out, t);
 }
@@ -253,6 +254,12 @@ is_number(enum log_piece_kind kind)
 		kind == LOG_STAGE);
 }
 
+static bool
+in_json(const struct request *r, const struct log_format *f)
+{
+	return (f->json || strcmp(r->conf->accesslog_escaping, "json") == 0);
+}
+
 void
 accesslog_format(struct buf *out, struct request *r, const struct log_format *f, bool cut)
 {
@@ -260,8 +267,8 @@ accesslog_format(struct buf *out, struct request *r, const struct log_format *f,
 	struct line l = { .r = r,
 		.http = r->head.p != NULL ? &r->http : &none,
 		.out = out,
-		.escape = strcmp(r->conf->accesslog_escaping, "json") == 0 ? log_format_json
-									   : log_format_escape,
+		.escape = in_json(r, f) ? log_format_json : log_format_escape,
+		.absent = f->json ? TEXT("") : TEXT("-"),
 		.cut = cut };
 	unsigned i;
 

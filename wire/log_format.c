@@ -51,6 +51,22 @@ static const struct {
 static const char known[] = "%% %a %A %b %B %{NAME}C %D %{NAME}e %f %h %H %{NAME}i %I %k %l %L %m "
 			    "%{NAME}n %{NAME}o %O %p %P %q %r %s %t %T %u %U %v %V %{NAME}x %X";
 
+#define STRING(name, value) ",\"" name "\":\"" value "\""
+#define NUMBER(name, value) ",\"" name "\":" value
+
+/* Names and units are those of the error log and of debug.log-timing. */
+static const char json_format[] =
+    "{\"ts\":%{sec}t.%{usec_frac}t" STRING("id", "%{c}L") STRING("request", "%L")
+	STRING("client", "%h") STRING("user", "%u") STRING("host", "%V") STRING("method", "%m")
+	    STRING("url", "%{url}x") STRING("protocol", "%H") NUMBER("status", "%s")
+		NUMBER("bytes", "%B") STRING("state", "%X") STRING("referer", "%{Referer}i")
+		    STRING("agent", "%{User-Agent}i") STRING("trace", "%{trace}x")
+			STRING("backend", "%{backend}x") STRING("cache", "%{cache}x")
+#define S(field, name) NUMBER(name "-us", "%{" name "-us}x")
+			    STAGES(S)
+#undef S
+				"}";
+
 static bool
 refuse(char *err, size_t errsize, struct text what, const char *why)
 {
@@ -231,6 +247,9 @@ log_format_parse(struct text rest, struct log_format *f, char *err, size_t errsi
 
 	f->n = 0;
 	f->clock = f->reply = f->times = false;
+	f->json = text_eq(rest, TEXT(LOG_FORMAT_JSON));
+	if (f->json)
+		rest = text_of(json_format);
 	while (rest.n != 0) {
 		if (f->n == LOG_PIECES_MAX) {
 			snprintf(err, errsize, "expected at most %u parts", LOG_PIECES_MAX);

@@ -17,7 +17,8 @@
 #include "base/text.h"
 #include "base/timing.h"
 
-#define LOG_PIECES_MAX 128u
+#define LOG_PIECES_MAX  128u
+#define LOG_FORMAT_JSON "json" /* a format of its own: one object on each line */
 
 enum log_piece_kind {
 	LOG_LITERAL,
@@ -72,6 +73,7 @@ struct log_format {
 	bool clock; /* a piece needs the time in parts of a second, or how long it took */
 	bool reply; /* a piece needs the head of the reply or its length */
 	bool times; /* a piece needs the stages of the request */
+	bool json;  /* LOG_FORMAT_JSON: values are in JSON, those that are absent are empty */
 	struct log_piece v[LOG_PIECES_MAX];
 };
 

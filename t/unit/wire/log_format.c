@@ -43,6 +43,8 @@ test_pieces(void)
 	parses("%{backend}x", 1, LOG_BACKEND, "backend");
 	parses("%{cache}x", 1, LOG_CACHE, "cache");
 	parses("%{proxy-queue-us}x", 1, LOG_STAGE, "proxy-queue-us");
+	parses("json", 55, LOG_LITERAL, "{\"ts\":");
+	parses("json ", 1, LOG_LITERAL, "json ");
 	parses("%h %l %u %t \"%r\" %>s %b \"%{Referer}i\" \"%{User-Agent}i\"", 18, LOG_REMOTE, "");
 }
 
