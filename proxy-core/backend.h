@@ -19,6 +19,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include "proxy-core/address.h"
+#include "proxy-core/own_5xx.h"
 
 #define BACKENDS_MAX           64 /* of one block */
 #define BACKEND_CROWDED_MIN_MS 1000
@@ -72,11 +73,15 @@ struct backend {
 	uint64_t requests; /* ended ones that had a socket */
 	/* connects that failed, replies that broke off, were malformed or too late */
 	uint64_t failed;
-	uint64_t
-	    faults[BACKEND_NFAULTS]; /* the same by kind; and replies of BACKEND_FAULT_status */
-	uint64_t retried;            /* requests that failed here, and went to another one */
-	uint64_t replies_5xx;        /* its own: a status of 500 to 599 */
-	uint64_t refused;            /* requests that found proxy-core.max-waiters waiting */
+	/* the same by kind; and replies of BACKEND_FAULT_status */
+	uint64_t faults[BACKEND_NFAULTS];
+	uint64_t retried;     /* requests that failed here, and went to another one */
+	uint64_t replies;     /* heads of its own replies, with any status */
+	uint64_t replies_5xx; /* of them: a status of 500 to 599 */
+	uint64_t cut;         /* of them: broke off behind the head */
+	/* What clients got in place of a reply; no_backend counts at the first of the block. */
+	uint64_t own_5xx[OWN_5XX_CAUSES];
+	uint64_t refused; /* requests that found proxy-core.max-waiters waiting */
 	unsigned sockets[LEASE_STATES];
 	unsigned waiting; /* requests without a socket */
 	unsigned down;    /* pools that pause because it is out of reach */

@@ -51,14 +51,40 @@ exchange_release(struct exchange *x, bool fit)
 		pool_put(&x->lease, fit && x->keep);
 }
 
+/* The backend of the last try, or the first of the block if none was asked.  NULL: it has none. */
+static struct backend *
+blamed(const struct exchange *x)
+{
+	const struct members *m = &x->u->members;
+
+	if (x->pool != NULL)
+		return (pool_backend(x->pool));
+	return (m->n > 0 ? pool_backend(m->slot[m->order[0]].pool) : NULL);
+}
+
+/* What the client gets.  A second try has no client while the first runs, a check never has one. */
+static void
+count_end(const struct exchange *x, int status)
+{
+	struct backend *b = blamed(x);
+
+	if (x->first != NULL || x->wait.check)
+		return;
+	if (status >= 500)
+		count(x->u->counters, proxy_failed);
+	if (status >= 500 && b != NULL)
+		backend_add(b, own_5xx[x->cause], 1);
+	if (status < 0 && b != NULL)
+		backend_add(b, cut, 1);
+}
+
 void
 exchange_end(struct exchange *x, int status)
 {
 	note_flush(x);
 	x->forgotten = true; /* on_end is the last call; exchange_leave() frees */
 	x->state = x_ended;
-	if (status >= 500 && x->first == NULL)
-		count(x->u->counters, proxy_failed);
+	count_end(x, status);
 	x->sink.on_end(x->arg, status, status == 503 ? upstream_retry_after_s(x->u) : 0);
 }
 
@@ -81,6 +107,7 @@ exchange_fail(struct exchange *x, int status)
 void
 exchange_refuse(struct exchange *x, int status, const struct exchange_failure *f)
 {
+	x->cause = own_5xx_of(status, f->err, x->state == x_wait);
 	exchange_log_reply(x, f, status);
 	exchange_fail(x, status);
 }

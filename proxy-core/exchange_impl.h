@@ -14,6 +14,7 @@
 #ifndef PROXY_CORE_EXCHANGE_IMPL_H
 #define PROXY_CORE_EXCHANGE_IMPL_H
 
+#include "proxy-core/own_5xx.h"
 #include "proxy-core/upstream.h"
 #include "proxy-core/yield.h"
 
@@ -47,6 +48,7 @@ struct exchange {
 	uint64_t tried;         /* bit for each pool */
 	unsigned tries;         /* backends and sockets that were asked */
 	unsigned faults;        /* backends that failed after they had the request */
+	enum own_5xx cause;     /* of its last failure */
 	int failure;            /* status for the client if no other backend is left */
 	bool refused, repeated; /* each happens once */
 	bool hedged, unhedged;  /* had a second try; would have, but for hedge_percent */

@@ -62,6 +62,19 @@ on_interim(struct exchange *x)
 	return (true);
 }
 
+/* A check is no request. */
+static void
+count_head(const struct exchange *x, int status)
+{
+	struct backend *b = pool_backend(x->pool);
+
+	if (x->wait.check)
+		return;
+	backend_add(b, replies, 1);
+	if (status >= 500)
+		backend_add(b, replies_5xx, 1);
+}
+
 static void
 on_head(struct exchange *x)
 {
@@ -70,11 +83,10 @@ on_head(struct exchange *x)
 		return;
 	}
 	hedge_cancel(x);
-	if (x->head.reply.status >= 500) {
-		backend_add(pool_backend(x->pool), replies_5xx, 1);
-		if (exchange_status_goes_on(x))
-			return;
-	}
+	if (x->state != x_drain)
+		count_head(x, x->head.reply.status);
+	if (x->head.reply.status >= 500 && exchange_status_goes_on(x))
+		return;
 	x->times.head = x->progress_ns = io_now(x->u->io);
 	if (x->state == x_drain) {
 		reply_head_free(&x->head);

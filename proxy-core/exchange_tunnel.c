@@ -23,6 +23,7 @@ tunnel_begin(struct exchange *x)
 	x->body_left = INT64_MAX;
 	x->end_framed = false;
 	count(x->u->counters, proxy_tunnels);
+	backend_add(pool_backend(x->pool), replies, 1);
 	x->sink.on_head(x->arg, &x->head.reply);
 	reply_head_free(&x->head);
 }

@@ -77,6 +77,7 @@ give_way(struct exchange *x, const struct yield_holder *h)
 		exchange_release(x, false);
 		exchange_end(x, -ECANCELED);
 	} else {
+		x->cause = OWN_5XX_gave_way;
 		exchange_fail(x, x->state == x_head ? 503 : -ECANCELED);
 	}
 }

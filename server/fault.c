@@ -27,6 +27,43 @@ fault_told(struct request *r)
 	r->fault.told = true;
 }
 
+static enum fault_cause
+cause_of(const struct request *r)
+{
+	switch (-r->fault.err) {
+	case 0:
+		if (r->relay != NULL)
+			return (FAULT_APPLICATION);
+		return (r->fault.told ? FAULT_OTHER : FAULT_MEMORY);
+	case EMFILE:
+	case ENFILE: return (FAULT_DESCRIPTORS);
+	case ENOMEM: return (FAULT_MEMORY);
+	default: return (FAULT_FILE);
+	}
+}
+
+void
+fault_own(struct request *r, int status)
+{
+	if (status >= 500 && r->fault.cause == FAULT_NONE)
+		r->fault.cause = cause_of(r);
+}
+
+void
+fault_count(const struct request *r)
+{
+	struct counters *c = &r->worker->counters->events;
+
+	switch (r->fault.cause) {
+	case FAULT_NONE: break; /* the application's own */
+	case FAULT_APPLICATION: count(c, own_5xx_application); break;
+	case FAULT_FILE: count(c, own_5xx_file); break;
+	case FAULT_DESCRIPTORS: count(c, own_5xx_descriptors); break;
+	case FAULT_MEMORY: count(c, own_5xx_memory); break;
+	case FAULT_OTHER: count(c, own_5xx_other); break;
+	}
+}
+
 static uint64_t
 waited_ms(const struct request *r)
 {

@@ -17,7 +17,11 @@
 void fault_note(struct request *, const struct file_entry *);
 /* The reason was logged. */
 void fault_told(struct request *);
-void fault_tell(struct request *); /* of a reply with a status from 500 to 599 */
+/* The server answers with this status, in place of what was asked for.  Of several the first
+ * counts, for fault_count(). */
+void fault_own(struct request *, int status);
+void fault_count(const struct request *); /* of a reply with a status from 500 to 599 */
+void fault_tell(struct request *);        /* of a reply with a status from 500 to 599 */
 /* The mount point of the file that r->lookup names below r->scope. */
 const char *fault_device(const struct request *, char mount[IO_MOUNT_NAME]);
 /* A disk was too slow while the file was sent.  False: it was the client. */

@@ -6,6 +6,7 @@
 
 #include "server/conn/conn.h"
 #include "server/debug_log.h"
+#include "server/fault.h"
 #include "wire/headers.h"
 #include "wire/http_date.h"
 #include "server/module/error_handler.h"
@@ -32,6 +33,7 @@ reply_no_memory(struct request *r)
 	/* the connection is cut after a part of a reply: better than a wrong frame */
 	conn_close_after(r);
 	r->status = 500;
+	fault_own(r, r->status);
 }
 
 /* Without those that modules replace. */
@@ -127,6 +129,7 @@ reply_error_with(struct request *r, int status, struct text lines)
 	char *start, *p;
 
 	r->status = status = error_handler_status(r, status);
+	fault_own(r, status);
 	page = error_page(r, status);
 	if (page == NULL) {
 		reply_no_memory(r);

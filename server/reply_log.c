@@ -183,6 +183,7 @@ count_reply(struct request *r, bool batched)
 	case 4: count(c, replies_4xx); break;
 	case 5:
 		count(c, replies_5xx);
+		fault_count(r);
 		fault_tell(r);
 		break;
 	}

@@ -26,6 +26,15 @@ struct spool;
 struct status_wait;
 struct upstream;
 
+enum fault_cause {
+	FAULT_NONE,
+	FAULT_APPLICATION,
+	FAULT_FILE,
+	FAULT_DESCRIPTORS,
+	FAULT_MEMORY,
+	FAULT_OTHER
+};
+
 #define REQUEST_ARENA 2048
 #define VHOST_TOLD    4u /* directories that one request may ask for, see module/vhost.h */
 
@@ -119,6 +128,8 @@ struct request {
 	struct {              /* server/fault.h */
 		int err;      /* of its look-up; 0: none failed */
 		bool started, opened, told;
+		/* Why the server answers with 5xx; it stays if an error handler answers. */
+		enum fault_cause cause;
 	} fault;
 	/* look-up of a file */
 	struct lookup_wait wait;

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -81,11 +82,13 @@ run(int reply, int pipe_end)
 {
 	int sock = fcntl(reply, F_DUPFD, STDERR_FILENO + 1);
 	int err = fcntl(STDERR_FILENO, F_DUPFD, STDERR_FILENO + 1);
-	char text[32];
+	struct starter_chain chain = starter_chain();
+	char text[64];
 
 	if (sock < 0 || err < 0 || dup2(pipe_end, STDERR_FILENO) < 0)
 		_exit(126);
-	snprintf(text, sizeof(text), "%d:%d", sock, err);
+	snprintf(text, sizeof(text), "%d:%d:%u:%" PRIu64, sock, err, chain.upgrades + 1,
+	    chain.first_s);
 	setenv(STARTER_UPGRADE, text, 1);
 	if (getenv("WATCHDOG_PID") != NULL)
 		set_number("WATCHDOG_PID", (int)getpid());

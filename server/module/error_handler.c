@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "server/conn/conn.h"
+#include "server/fault.h"
 #include "server/module/module.h"
 #include "server/reply.h"
 #include "server/route.h"
@@ -155,6 +156,7 @@ error_handler_takes(struct request *r, int status)
 	};
 	if (to.path.p == NULL || (!keeps && !keep_status(r, status)) || !route_again(r, &to))
 		return (false);
+	fault_own(r, status); /* while it has its application */
 	if (keeps)
 		r->carried = NULL;
 	if (!keeps || body_is_gone(r))

@@ -324,6 +324,8 @@ process_init(struct process *ps, const struct options *opt, struct helper *helpe
 		.cgi.block = CGI_BLOCK };
 	buf_init(&ps->last.said, SAID_MAX);
 	counters_list_init(&ps->counters_list);
+	ps->counters_list.first_started_s = starter_chain().first_s;
+	ps->counters_list.upgrades = starter_chain().upgrades;
 	list_init(&ps->generations);
 	list_init(&ps->access_files);
 	ps->signals = signals_open();

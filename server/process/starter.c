@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 
 static int pipe_end = -1; /* nobody waits */
 static int upgrade_socket = -1;
+static struct starter_chain chain;
 
 /* ---------------------------------------------------------------- the server's end */
 
@@ -54,10 +56,16 @@ void
 starter_open(void)
 {
 	const char *s = getenv(STARTER_UPGRADE);
+	struct starter_chain from = { 0 };
 	int sock, err, fd;
-	bool ours = s != NULL && sscanf(s, "%d:%d", &sock, &err) == 2 && sock > STDERR_FILENO &&
-		    err > STDERR_FILENO;
+	bool ours =
+	    s != NULL &&
+	    sscanf(s, "%d:%d:%u:%" SCNu64, &sock, &err, &from.upgrades, &from.first_s) >= 2 &&
+	    sock > STDERR_FILENO && err > STDERR_FILENO;
 
+	chain = ours ? from : (struct starter_chain){ 0 };
+	if (chain.first_s == 0)
+		chain.first_s = clock_wall_ns() / NS_PER_S;
 	unsetenv(STARTER_UPGRADE);
 	if (!ours || fcntl(sock, F_SETFD, FD_CLOEXEC) != 0)
 		return;
@@ -67,6 +75,12 @@ starter_open(void)
 	close(err);
 	upgrade_socket = sock;
 	talk_to(fd);
+}
+
+struct starter_chain
+starter_chain(void)
+{
+	return (chain);
 }
 
 int

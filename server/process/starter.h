@@ -17,7 +17,9 @@
 
 #include "base/text.h"
 
-/* "SOCKET:STDERR": descriptors of the new server of an upgrade, whose descriptor 2 is the pipe. */
+/* "SOCKET:STDERR:UPGRADES:FIRST": descriptors of the new server of an upgrade, whose descriptor 2
+ * is the pipe; which upgrade it is, and when the first process started.  An older program writes
+ * no more than the descriptors. */
 #define STARTER_UPGRADE "ACCEL_SERVER_UPGRADE"
 
 /* Call it first.  From now on stderr writes to the pipe, too, if this is the new server of an
@@ -25,6 +27,13 @@
 void starter_open(void);
 /* Of the new server of an upgrade: the socket with what the old one hands over; -1: no upgrade. */
 int starter_socket(void);
+/* The upgrades since the first of the processes that they replaced, and when that started, seconds
+ * since 1970.  A restart, or a crash, begins anew. */
+struct starter_chain {
+	unsigned upgrades;
+	uint64_t first_s;
+};
+struct starter_chain starter_chain(void);
 /* Closes that: the new server is ready, or is not going to be. */
 void starter_leave(void);
 

@@ -6,7 +6,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "proxy-core/backend_health.h"
 #include "server/process/impl.h"
+
+#define BACKENDS_SAID 10u /* of those that are out */
 
 struct field {
 	const char *name;
@@ -67,11 +70,49 @@ put_json(struct buf *out, const struct field *f, bool first)
 		buf_json(out, f->words);
 }
 
+/* "unix:/run/a.sock check-failed since 2026-11-23 09:30:00Z: HTTP 500" */
+static void
+say_out(struct buf *out, const struct backend *b, const struct backend_health *h)
+{
+	uint64_t ago_ns = clock_between(h->since_ns, clock_mono_ns());
+	char since[32];
+
+	buf_text(out, text_of(b->name));
+	buf_printf(out, " %s since ", backend_state_names[h->state]);
+	buf_text(out, time_text((time_t)((clock_wall_ns() - ago_ns) / NS_PER_S), since));
+	buf_printf(out, "%s%s\n", h->reason[0] != '\0' ? ": " : "", h->reason);
+}
+
+/* Fills said: why the first ones are out.  Returns how many are, and the number of all. */
+static uint64_t
+backends_out(struct buf *said, uint64_t *all)
+{
+	const struct backend *b;
+	struct backend_health h;
+	uint64_t n = 0;
+
+	buf_init(said, 0);
+	*all = 0;
+	for (b = backend_first(); b != NULL; b = b->next) {
+		if (backend_read(b, users) == 0)
+			continue;
+		++*all;
+		backend_health(b, clock_mono_ns(), &h);
+		if (h.reason[0] == '\0')
+			continue;
+		if (++n <= BACKENDS_SAID)
+			say_out(said, b, &h);
+	}
+	return (n);
+}
+
 void
 process_status(const struct process *ps, bool json, struct buf *out)
 {
 	uint64_t older = process_generations(ps) - 1;
 	char since[32], tried[32], changed[32];
+	struct buf said;
+	uint64_t backends, nout = backends_out(&said, &backends);
 	const struct field fields[] = {
 		{ "version", false, 0, TEXT(STAT_ACCEL_VERSION) },
 		{ "pid", true, (uint64_t)getpid(), TEXT_NONE },
@@ -83,6 +124,9 @@ process_status(const struct process *ps, bool json, struct buf *out)
 		{ "generations_draining", true, older, TEXT_NONE },
 		{ "workers", true, process_newest(ps)->nworkers, TEXT_NONE },
 		{ "connections", true, process_connections(ps), TEXT_NONE },
+		{ "backends", true, backends, TEXT_NONE },
+		{ "backends_out", true, nout, TEXT_NONE },
+		{ "backends_out_said", false, 0, buf_as_text(&said) },
 		{ "helper", false, 0, text_of(process_helper_state(ps)) },
 		{ "helper_since", false, 0,
 		    time_text((time_t)ps->counters_list.helper_since_s, changed) },
@@ -100,4 +144,5 @@ process_status(const struct process *ps, bool json, struct buf *out)
 			put_text(out, &fields[i]);
 	if (json)
 		buf_str(out, "}\n");
+	buf_free(&said);
 }

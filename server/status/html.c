@@ -443,12 +443,34 @@ backend_times(struct buf *out, const struct status_backend *b, size_t i)
 		    cells[k].key);
 }
 
+/* As of when the page was loaded, as the reason. */
+static void
+health(struct buf *out, const struct status_backend *b)
+{
+	bool well = b->health.state == BACKEND_UP || b->health.state == BACKEND_SLOW_START;
+	time_t t = (time_t)b->since_s;
+	char when[32];
+	struct tm tm;
+
+	gmtime_r(&t, &tm);
+	strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S", &tm);
+	buf_printf(out, "<td title=\"since %s UTC\"><b%s>%s</b>", when,
+	    well ? "" : " class=\"bad\"", backend_state_names[b->health.state]);
+	if (b->health.reason[0] != '\0') {
+		buf_str(out, " <small>");
+		buf_html(out, text_of(b->health.reason));
+		buf_str(out, "</small>");
+	}
+	buf_str(out, "</td>");
+}
+
 static void
 backends(struct buf *out, const struct status *s)
 {
 	static const char *const columns[] = { "application", "requests", "failed", "in progress",
-		"waiting", "sockets", "idle", "down", "first byte, half within", "99 % within",
-		"whole reply, 99 % within", "waited, 99 % within", NULL };
+		"waiting", "sockets", "idle", "state", "failed for clients",
+		"first byte, half within", "99 % within", "whole reply, 99 % within",
+		"waited, 99 % within", NULL };
 	size_t i;
 
 	if (s->nbackends == 0)
@@ -466,7 +488,8 @@ backends(struct buf *out, const struct status *s)
 		cell(out, INTEGER, b->waiting, "backends/%zu/waiting", i);
 		cell(out, INTEGER, b->pool_size, "backends/%zu/sockets", i);
 		cell(out, INTEGER, b->idle, "backends/%zu/sockets_idle", i);
-		cell(out, TROUBLE, b->down, "backends/%zu/workers_that_find_it_down", i);
+		health(out, b);
+		cell(out, TROUBLE, (double)status_own_5xx(b), "backends/%zu/own_5xx_sum", i);
 		backend_times(out, b, i);
 		buf_str(out, "</tr>\n");
 	}
@@ -511,13 +534,25 @@ counters(struct buf *out, const struct status *s)
 	buf_str(out, "</dl></details></section>\n");
 }
 
+/* The script loads the page anew when this changes. */
+static void
+main_begin(struct buf *out, const struct status *s)
+{
+	size_t i;
+
+	buf_printf(out, "<main data-rows=\"%zu,%zu,%zu", s->nworkers, s->nbackends,
+	    s->threads.ndevices);
+	for (i = 0; i < s->nbackends; i++)
+		buf_printf(out, ",%s", backend_state_names[s->backend[i].health.state]);
+	buf_str(out, "\">\n");
+}
+
 void
 status_html(struct buf *out, const struct status *s)
 {
 	head(out, s);
 	banner(out, s);
-	buf_printf(out, "<main data-rows=\"%zu,%zu,%zu\">\n", s->nworkers, s->nbackends,
-	    s->threads.ndevices);
+	main_begin(out, s);
 	helper(out, s);
 	tiles(out, s);
 	connections(out, s);

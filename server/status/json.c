@@ -80,6 +80,39 @@ backend_stages(struct buf *out, const struct status_backend *b, put_histogram *p
 }
 
 static void
+health(struct buf *out, const struct status_backend *b)
+{
+	unsigned i;
+
+	buf_printf(out, ",\"state\":\"%s\",\"since\":%" PRIu64 ",\"reason\":",
+	    backend_state_names[b->health.state], b->since_s);
+	buf_json(out, text_of(b->health.reason));
+	buf_printf(out,
+	    ",\"checked\":%" PRIu64 ",\"check_passed\":%" PRIu64 ",\"retried\":%" PRIu64
+	    ",\"faults\":{",
+	    b->checked_s, b->good_s, b->retried);
+	for (i = 0; i < BACKEND_NFAULTS; i++)
+		buf_printf(out, "%s\"%s\":%" PRIu64, i != 0 ? "," : "", backend_fault_names[i],
+		    b->faults[i]);
+	buf_char(out, '}');
+}
+
+static void
+own_5xx(struct buf *out, const struct status_backend *b)
+{
+	unsigned i;
+
+	buf_printf(out,
+	    ",\"replies\":%" PRIu64 ",\"replies_5xx\":%" PRIu64 ",\"cut\":%" PRIu64
+	    ",\"own_5xx_sum\":%" PRIu64 ",\"own_5xx\":{",
+	    b->replies, b->replies_5xx, b->cut, status_own_5xx(b));
+	for (i = 0; i < OWN_5XX_CAUSES; i++)
+		buf_printf(out, "%s\"%s\":%" PRIu64, i != 0 ? "," : "", own_5xx_infos[i].name,
+		    b->own_5xx[i]);
+	buf_char(out, '}');
+}
+
+static void
 backends(struct buf *out, const struct status *s, put_histogram *put)
 {
 	size_t i;
@@ -96,6 +129,8 @@ backends(struct buf *out, const struct status *s, put_histogram *put)
 		buf_printf(out,
 		    ",\"sockets\":%u,\"sockets_idle\":%u,\"workers_that_find_it_down\":%u",
 		    b->pool_size, b->idle, b->down);
+		health(out, b);
+		own_5xx(out, b);
 		backend_stages(out, b, put);
 	}
 	buf_str(out, "],\n");
@@ -129,8 +164,9 @@ all(struct buf *out, const struct status *s, put_histogram *put)
 	buf_json(out, s->address);
 	buf_printf(out,
 	    "},\n\"time_unix_seconds\":%" PRIu64 ",\"started_unix_seconds\":%" PRIu64
-	    ",\"uptime_seconds\":%" PRIu64 ",\n",
-	    s->now_s, s->started_s, s->uptime_s);
+	    ",\"uptime_seconds\":%" PRIu64 ",\"first_started_unix_seconds\":%" PRIu64
+	    ",\"upgrades\":%" PRIu64 ",\n",
+	    s->now_s, s->started_s, s->uptime_s, s->first_started_s, s->upgrades);
 	requests(out, s);
 	connections(out, s);
 	buf_printf(out,

@@ -18,6 +18,13 @@ without_server(const char *dotted)
 	return (strncmp(dotted, "server.", 7) == 0 ? dotted + 7 : dotted);
 }
 
+/* "own-5xx.file" belongs to a family; its part behind the point, or NULL. */
+static const char *
+own_5xx_cause(const char *name)
+{
+	return (strncmp(name, "own-5xx.", 8) == 0 ? name + 8 : NULL);
+}
+
 /* "io.linux-aio.async-read" belongs to a family; *mode is the part behind the backend. */
 static const char *
 io_mode(const char *name)
@@ -31,7 +38,8 @@ counters(const struct prom *p, const struct status *s)
 	const struct counter_info *ci;
 
 	for (ci = server_counter_infos; ci->name != NULL; ci++)
-		if (io_mode(without_server(ci->dotted)) == NULL)
+		if (io_mode(without_server(ci->dotted)) == NULL &&
+		    own_5xx_cause(without_server(ci->dotted)) == NULL)
 			prom_counter(p, without_server(ci->dotted), ci->doc,
 			    counter_get(&s->sum, ci));
 }
@@ -53,6 +61,20 @@ io_counters_of_backends(const struct prom *p, const struct status *s)
 			    (int)(mode - name - 3), name + 3, (int)strcspn(mode + 1, "-"), mode + 1,
 			    counter_get(&s->sum, ci));
 	}
+}
+
+static void
+own_5xx(const struct prom *p, const struct status *s)
+{
+	const struct counter_info *ci;
+	const char *cause;
+
+	prom_family(p, "own_5xx_total", "counter",
+	    "Replies with a status of 500 to 599 that the server made itself, by cause.");
+	for (ci = server_counter_infos; ci->name != NULL; ci++)
+		if ((cause = own_5xx_cause(without_server(ci->dotted))) != NULL)
+			buf_printf(p->out, "accel_own_5xx_total{cause=\"%s\"} %" PRIu64 "\n", cause,
+			    counter_get(&s->sum, ci));
 }
 
 /* ---- histograms */
@@ -95,10 +117,22 @@ backends(const struct prom *p, const struct status *s)
 	    "Requests that had a socket of this backend and are over.", requests);
 	BACKENDS("backend_failed_total", "counter",
 	    "Connects that failed, replies that broke off, were malformed or late.", failed);
+	BACKENDS("backend_replies_total", "counter",
+	    "Heads of replies of the backend itself, with any status.", replies);
+	BACKENDS("backend_cut_total", "counter",
+	    "Replies that broke off behind their head; the client's connection was cut.", cut);
 	BACKENDS("backend_replies_5xx_total", "counter",
 	    "Replies of the backend itself with a status of 500 to 599.", replies_5xx);
 	BACKENDS("backend_refused_total", "counter",
 	    "Requests refused because proxy-core.max-waiters waited for a socket.", refused);
+	BACKENDS("backend_retried_total", "counter",
+	    "Requests that failed at this backend and went to another one.", retried);
+	BACKENDS("backend_state_since_timestamp_seconds", "gauge",
+	    "When the state of the backend began, since 1970.", since_s);
+	BACKENDS("backend_check_timestamp_seconds", "gauge",
+	    "When the last proxy-core.check-url began, since 1970; 0: none yet.", checked_s);
+	BACKENDS("backend_check_success_timestamp_seconds", "gauge",
+	    "When a check last passed, since 1970; 0: never.", good_s);
 	BACKENDS("backend_load", "gauge", "Requests in progress or waiting.", load);
 	BACKENDS("backend_waiting", "gauge", "Requests waiting for a socket.", waiting);
 	BACKENDS("backend_sockets", "gauge", "Open sockets.", pool_size);
@@ -106,6 +140,82 @@ backends(const struct prom *p, const struct status *s)
 	BACKENDS("backend_down", "gauge",
 	    "Workers that could not reach it and leave it alone for a while.", down);
 #undef BACKENDS
+}
+
+/* {block="0",backend="unix:/a", for the labels that follow */
+static void
+backend_labels(const struct prom *p, const char *name, const struct status_backend *b)
+{
+	prom_name(p, name);
+	buf_printf(p->out, "{block=\"%u\",", b->block);
+	prom_label(p, "backend", b->name);
+	buf_char(p->out, ',');
+}
+
+/* One of the states is 1.  The reason is a label of its own family, which has a row only for a
+ * backend that is out: a label that changes begins another series. */
+static void
+backend_states(const struct prom *p, const struct status *s)
+{
+	size_t i, k;
+
+	if (s->nbackends == 0)
+		return;
+	prom_family(p, "backend_state", "gauge", "1: the backend is in that state.");
+	for (i = 0; i < s->nbackends; i++)
+		for (k = 0; k < BACKEND_NSTATES; k++) {
+			backend_labels(p, "backend_state", &s->backend[i]);
+			buf_printf(p->out, "state=\"%s\"} %d\n", backend_state_names[k],
+			    s->backend[i].health.state == k);
+		}
+	prom_family(p, "backend_out_info", "gauge", "Why a backend is out, as a label.");
+	for (i = 0; i < s->nbackends; i++) {
+		const struct backend_health *h = &s->backend[i].health;
+
+		if (h->reason[0] == '\0')
+			continue;
+		backend_labels(p, "backend_out_info", &s->backend[i]);
+		/* proxy-core/backend_health.c makes it: no character of it needs an escape */
+		buf_printf(p->out, "state=\"%s\",reason=\"%s\"} 1\n", backend_state_names[h->state],
+		    h->reason);
+	}
+}
+
+static void
+backend_faults(const struct prom *p, const struct status *s)
+{
+	size_t i, k;
+
+	if (s->nbackends != 0)
+		prom_family(p, "backend_faults_total", "counter",
+		    "Tries that failed at the backend, by kind; bad-status: a status of "
+		    "proxy-core.next-upstream.");
+	for (i = 0; i < s->nbackends; i++)
+		for (k = 0; k < BACKEND_NFAULTS; k++) {
+			backend_labels(p, "backend_faults_total", &s->backend[i]);
+			buf_printf(p->out, "kind=\"%s\"} %" PRIu64 "\n", backend_fault_names[k],
+			    s->backend[i].faults[k]);
+		}
+}
+
+/* What clients got in place of a reply. */
+static void
+backend_own_5xx(const struct prom *p, const struct status *s)
+{
+	size_t i, k;
+
+	if (s->nbackends != 0)
+		prom_family(p, "backend_own_5xx_total", "counter",
+		    "Replies 502, 503 and 504 of the server in place of one of the application, by "
+		    "cause; no-backend counts at the first of a block.");
+	for (i = 0; i < s->nbackends; i++)
+		for (k = 0; k < OWN_5XX_CAUSES; k++) {
+			const struct own_5xx_info *info = &own_5xx_infos[k];
+
+			backend_labels(p, "backend_own_5xx_total", &s->backend[i]);
+			buf_printf(p->out, "status=\"%d\",cause=\"%s\"} %" PRIu64 "\n",
+			    info->status, info->name, s->backend[i].own_5xx[k]);
+		}
 }
 
 static void
@@ -159,6 +269,11 @@ configuration(const struct prom *p, const struct status *s)
 	prom_gauge(p, "config_last_reload_success_timestamp_seconds",
 	    "When the configuration in use was read, since 1970.", s->loaded_s);
 	prom_counter(p, "config-reloads", "Reloads whose configuration is in use.", s->reloads);
+	prom_gauge(p, "first_start_time_seconds",
+	    "Start of the first of the processes that upgrades replaced, since 1970: it changes "
+	    "with a restart or a crash, not with an upgrade.",
+	    s->first_started_s);
+	prom_counter(p, "upgrades", "Upgrades (USR2) since then.", s->upgrades);
 	prom_counter(p, "upgrades-failed",
 	    "Upgrades (USR2) whose new process did not start; this one serves on.",
 	    s->upgrades_failed);
@@ -196,9 +311,13 @@ status_metrics(struct buf *out, const struct status *s)
 	prom_gauge(p, "condition_sets", "Sets of conditions whose values are kept.", s->sets);
 	counters(p, s);
 	io_counters_of_backends(p, s);
+	own_5xx(p, s);
 	stages(p, s);
 	io_pools_status_metrics(p, &s->threads);
 	io_memory_status_metrics(p, &s->memory);
 	backends(p, s);
+	backend_states(p, s);
+	backend_faults(p, s);
+	backend_own_5xx(p, s);
 	backend_stages(p, s);
 }

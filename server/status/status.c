@@ -31,6 +31,17 @@ status_average(const struct status *s, uint64_t total)
 	return ((double)total / (double)(s->uptime_s != 0 ? s->uptime_s : 1));
 }
 
+uint64_t
+status_own_5xx(const struct status_backend *b)
+{
+	uint64_t n = 0;
+	unsigned i;
+
+	for (i = 0; i < OWN_5XX_CAUSES; i++)
+		n += b->own_5xx[i];
+	return (n);
+}
+
 /* ---- workers */
 
 static void
@@ -101,13 +112,22 @@ by_block_and_name(const void *a, const void *b)
 	return (strcmp(x->name, y->name));
 }
 
+/* 0: never */
+static uint64_t
+wall_s(uint64_t mono_ns)
+{
+	if (mono_ns == 0)
+		return (0);
+	return ((clock_wall_ns() - clock_between(mono_ns, clock_mono_ns())) / NS_PER_S);
+}
+
 static void
 health_take(struct status_backend *s, const struct backend *b)
 {
-	uint64_t now = clock_mono_ns();
-
-	backend_health(b, now, &s->health);
-	s->since_s = (clock_wall_ns() - clock_between(s->health.since_ns, now)) / NS_PER_S;
+	backend_health(b, clock_mono_ns(), &s->health);
+	s->since_s = wall_s(s->health.since_ns);
+	s->checked_s = wall_s(backend_read(b, checked_ns));
+	s->good_s = wall_s(backend_read(b, good_ns));
 }
 
 static void
@@ -120,6 +140,10 @@ backend_take(struct status_backend *s, const struct backend *b)
 	s->requests = backend_read(b, requests);
 	s->failed = backend_read(b, failed);
 	s->replies_5xx = backend_read(b, replies_5xx);
+	s->replies = backend_read(b, replies);
+	s->cut = backend_read(b, cut);
+	for (i = 0; i < OWN_5XX_CAUSES; i++)
+		s->own_5xx[i] = backend_read(b, own_5xx[i]);
 	s->refused = backend_read(b, refused);
 	s->waiting = backend_read(b, waiting);
 	s->idle = backend_read(b, sockets[LEASE_IDLE]);
@@ -193,6 +217,8 @@ status_new(struct request *r)
 	s->helper_lost = shared_get(all->helper_lost);
 	s->helpers_lost = shared_get(all->helpers_lost);
 	s->helper_since_s = shared_get(all->helper_since_s);
+	s->first_started_s = all->first_started_s;
+	s->upgrades = all->upgrades;
 	s->uptime_s = (clock_mono_ns() - all->started_ns) / NS_PER_S;
 	s->connections_limit = (uint64_t)w->conf.max_conns * w->conf.nworkers;
 	s->cached_limit = w->global->max_cached_files * w->conf.nworkers;

@@ -17,6 +17,7 @@
 #include "io/memory_status.h"
 #include "proxy-core/backend_health.h"
 #include "proxy-core/backend_times.h"
+#include "proxy-core/own_5xx.h"
 #include "server/request.h"
 #include "server/status/worker_counters.h"
 
@@ -30,13 +31,15 @@ struct status_worker {
 struct status_backend {
 	unsigned block; /* 0: the first block that has backends */
 	const char *name;
-	uint64_t requests, failed, replies_5xx, refused;
+	uint64_t requests, failed, replies, replies_5xx, cut, refused;
+	uint64_t own_5xx[OWN_5XX_CAUSES];
 	unsigned load, pool_size;         /* requests in progress; open sockets */
 	unsigned idle, waiting, down;     /* down: workers that do not use it for a while */
 	uint64_t faults[BACKEND_NFAULTS]; /* failures by kind, backend_fault_names */
 	uint64_t retried;                 /* requests that failed here and went to another one */
 	struct backend_health health;     /* state, reason */
 	uint64_t since_s;                 /* of the state; wall clock */
+	uint64_t checked_s, good_s;       /* last check, last good one; wall clock, 0: none */
 	struct histogram stage[BACKEND_NSTAGES];
 };
 
@@ -44,6 +47,7 @@ struct status {
 	struct text host, address;           /* the Host of the request; the listening socket */
 	uint64_t now_s, started_s, uptime_s; /* wall clock; whole seconds */
 	uint64_t loaded_s, reloads;          /* of the configuration in use */
+	uint64_t first_started_s, upgrades;  /* of the first process that an upgrade replaced */
 	uint64_t upgrades_failed;
 	bool reload_refused; /* the last one */
 	unsigned draining;   /* generations */
@@ -69,6 +73,7 @@ struct status {
 struct status *status_new(struct request *); /* NULL: no memory */
 void status_free(struct status *);
 
+uint64_t status_own_5xx(const struct status_backend *);       /* of all causes */
 double status_hit_ratio(const struct status *);               /* 0 to 1 */
 double status_average(const struct status *, uint64_t total); /* per second of uptime */
 

@@ -63,6 +63,8 @@ gauge_lines(GPtrArray *lines, const struct status *s)
 	unsigned i;
 
 	line(lines, s->uptime_s, "server.uptime-s");
+	line(lines, s->first_started_s, "server.first-started-s");
+	line(lines, s->upgrades, "server.upgrades");
 	line(lines, s->nworkers, "server.workers");
 	line(lines, s->connections, "server.connections.open");
 	line(lines, s->connections_limit, "server.connections.limit");
@@ -118,6 +120,38 @@ backend_stage_lines(GPtrArray *lines, const struct status_backend *b, const char
 	}
 }
 
+static void
+health_lines(GPtrArray *lines, const struct status_backend *b, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < BACKEND_NSTATES; i++)
+		line(lines, b->health.state == i, "proxy-core.%u.backends.\"%s\".state.%s",
+		    b->block, name, backend_state_names[i]);
+	for (i = 0; i < BACKEND_NFAULTS; i++)
+		line(lines, b->faults[i], "proxy-core.%u.backends.\"%s\".faults.%s", b->block, name,
+		    backend_fault_names[i]);
+}
+
+static void
+own_5xx_lines(GPtrArray *lines, const struct status_backend *b, const char *name)
+{
+	unsigned i;
+
+#define LINE(v, key) line(lines, v, "proxy-core.%u.backends.\"%s\"." key, b->block, name)
+	LINE(b->replies, "replies");
+	LINE(b->replies_5xx, "replies_5xx");
+	LINE(b->cut, "replies_cut");
+	LINE(b->retried, "requests_retried");
+	LINE(b->since_s, "state_since-s");
+	LINE(b->checked_s, "checked-s");
+	LINE(b->good_s, "check_passed-s");
+#undef LINE
+	for (i = 0; i < OWN_5XX_CAUSES; i++)
+		line(lines, b->own_5xx[i], "proxy-core.%u.backends.\"%s\".own_5xx.%s", b->block,
+		    name, own_5xx_infos[i].name);
+}
+
 /* The names are those of lighttpd 1.5, quotes included; the times are ours. */
 static void
 backend_lines(GPtrArray *lines, const struct status *s)
@@ -137,6 +171,8 @@ backend_lines(GPtrArray *lines, const struct status *s)
 		line(lines, b->failed, "proxy-core.%u.backends.\"%s\".requests_failed", g, name.p);
 		line(lines, b->load, "proxy-core.%u.backends.\"%s\".load", g, name.p);
 		line(lines, b->pool_size, "proxy-core.%u.backends.\"%s\".pool_size", g, name.p);
+		health_lines(lines, b, name.p);
+		own_5xx_lines(lines, b, name.p);
 		backend_stage_lines(lines, b, name.p);
 		buf_free(&name);
 		backlogged += b->waiting;

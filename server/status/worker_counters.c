@@ -15,6 +15,7 @@ counters_list_init(struct counters_list *all)
 
 	*all = (struct counters_list){ .started_ns = clock_mono_ns(),
 		.started_wall_s = now_s,
+		.first_started_s = now_s,
 		.loaded_wall_s = now_s,
 		.helper_since_s = now_s };
 }

@@ -265,6 +265,15 @@ subtest 'the hint' => sub {
 	like $doc, qr/^## \Q$_\E$/m, "the chapter $_" for $code =~ /(?:chapter\(|=> )'([A-Z][^']+)'/g;
 };
 
+subtest 'applications' => sub {
+	my $out = { name => 'unix:/a', load => 0, waiting => 0, stages => [] };
+	my $text = sub ($columns, %change) { Accel::Top::Screen::application_table({ applications => [{ %$out, state => 'up', reason => '', %change }] }, undef, $columns)->{rows}[0] };
+	is_deeply [map { $_->[0], $_->[1] =~ /(\S+)$/ } $text->(100)], ['', 'up'], 'one that is well';
+	is_deeply [map { $_->[0], $_->[1] =~ /(!.*)$/ } $text->(120, state => 'check-failed', reason => 'HTTP 500')], ['bad', '! check-failed: HTTP 500'], 'one that is out, and why';
+	cmp_ok length $text->(80, state => 'check-failed', reason => 'HTTP 500')->[1], '<=', 80, '... in the width that there is';
+	like $text->(100, state => '', workers_that_find_it_down => 2)->[1], qr/! 2$/, 'a server that does not tell the state has a number of workers';
+};
+
 subtest 'live: keys, window size, restored' => sub {
 	my $pty = Test::Pty->start([$top, '-i', 0.2, $url], env => { NO_COLOR => 1 });
 	ok $pty->wait_for(qr/requests\/s.*q quit/s), 'it draws' or diag $pty->bytes;

@@ -277,7 +277,7 @@ subtest 'names with special characters are escaped' => sub {
 	like $html, qr/&lt;b&gt;&quot;&amp;/, 'it is shown';
 	is json($srv)->{backends}[0]{name}, $bad, 'JSON gives it back';
 	my %stat = numbers($srv);
-	is scalar(grep { /\Aproxy-core\.0\.backends\."unix:\/tmp\/<b>\\x22&'"\./ } keys %stat), 20, 'statistics quote it';
+	is_deeply [grep { /\Aproxy-core\.0\.backends\./ && !/\Aproxy-core\.0\.backends\."unix:\/tmp\/<b>\\x22&'"\./ } keys %stat], [], 'statistics quote it';
 	for my $host ('"><script>alert(1)</script>', "a&b", "x'y\"z") {
 		my $r = $srv->fetch('/server-status', Host => $host);
 		next if $r->{status} == 400;            # refused is fine, too

@@ -16,7 +16,7 @@ use Test::Util qw(eventually program put slurp);
 my $www = $> == 0 && getpwnam('www-data');
 
 sub server (%arg) {
-	my $conf = qq{server.pid-file = "\@RUN\@/pid"\nserver.max-worker = 1\n} . ($www ? qq{server.username = "www-data"\n} : '');
+	my $conf = qq{server.pid-file = "\@RUN\@/pid"\nserver.max-worker = 1\nstatus.metrics-url = "/metrics"\n} . ($www ? qq{server.username = "www-data"\n} : '');
 	my $dir = File::Temp->newdir('accel-www-XXXXXX', TMPDIR => 1);
 	chmod 0755, $dir;
 	my $srv = Test::Server->start(%arg, dir => $dir, conf => $conf . ($arg{conf} // ''));
@@ -44,10 +44,13 @@ subtest 'no connection is lost or cut' => sub {
 	my $head = $download->up_to("\r\n\r\n", time + Test::Util::PATIENCE);
 	my $load = Test::Load->start($srv, clients => 3, path => '/a', want => 'A');
 	my $first = $srv->pid;
+	my $starts = sub { [$srv->fetch('/metrics')->{body} =~ /^accel_(?:upgrades_total|first_start_time_seconds) (\d+)$/mg] };
+	my $began = $starts->();
 	for my $n (1 .. 3) {
 		my $old = $srv->upgrade;
 		ok $old, "upgrade $n: another process has the pid file";
 	}
+	is_deeply $starts->(), [$began->[0], $began->[1] + 3], 'the first process is remembered: an upgrade is no crash';
 	my ($asked, $wrong) = $load->stop;
 	is "@$wrong", '', "each of $asked requests was answered";
 	is scalar($srv->wait_lines(3, qr/ev=upgraded pid=/)), 3, 'each old process says so';

@@ -144,7 +144,16 @@ sample(void)
 		{ .block = 0,
 		    .name = "a\"b\\c\nd<e>\xff",
 		    .requests = 5,
+		    .replies = 20,
 		    .replies_5xx = 6,
+		    .cut = 7,
+		    .own_5xx = { [OWN_5XX_hang_up] = 8, [OWN_5XX_reply_late] = 9 },
+		    .faults = { [BACKEND_FAULT_timeout] = 10 },
+		    .retried = 11,
+		    .health = { BACKEND_CHECK_FAILED, 1, "HTTP 500" },
+		    .since_s = 1173101335,
+		    .checked_s = 1173101338,
+		    .good_s = 1173101332,
 		    .waiting = 1 },
 		{ .block = 0, .name = "unix:/z", .waiting = 2 },
 	};
@@ -162,6 +171,9 @@ sample(void)
 	s.helper_lost = true;
 	s.helpers_lost = 4;
 	s.helper_since_s = 1173101340;
+	s.first_started_s = 1173101330;
+	s.upgrades = 3;
+	s.sum.own_5xx_file = 17;
 	s.sum.requests = 1000;
 	s.sum.bytes_sent = 20480;
 	s.sum.stat_hits = 6;
@@ -263,6 +275,12 @@ statistics(void)
 	has(s, "\nserver.memory.refaults.cgroup.bytes: 8192\n");
 	has(s, "\nserver.hotset.bytes: 786432\nserver.hotset.bytes-limit: 1048576\n");
 	has(s, "\nserver.io.longest-loop-wait-us: 41000\nserver.io.loop-waits: 2\n");
+	has(s, "\"unix:/z\".state.check-failed: 0\n");
+	has(s, "d<e>\\xff\".state.check-failed: 1\n");
+	has(s, "d<e>\\xff\".own_5xx.hang-up: 8\n");
+	has(s, "d<e>\\xff\".faults.timeout: 10\n");
+	has(s, "d<e>\\xff\".state_since-s: 1173101335\n");
+	has(s, "\nserver.upgrades: 3\n");
 	g_assert_null(strstr(s, "pressure.cgroup")); /* not known, and not 0 */
 	g_assert_null(strstr(s, "used-bytes"));
 	for (i = 0; i + 1 < n; i++)
@@ -288,6 +306,13 @@ json(void)
 	       "\"refault_bytes\":8192,\"refaults_of\":\"cgroup\",\"hotset_bytes\":786432,"
 	       "\"hotset_bytes_limit\":1048576,\"hotset_windows\":3,"
 	       "\"longest_loop_wait_ns\":41000000},\n");
+	has(s, "\"state\":\"check-failed\",\"since\":1173101335,\"reason\":\"HTTP 500\","
+	       "\"checked\":1173101338,\"check_passed\":1173101332,\"retried\":11,"
+	       "\"faults\":{\"refused\":0,\"hang-up\":0,\"timeout\":10,\"bad-reply\":0,"
+	       "\"bad-status\":0}");
+	has(s, "\"replies\":20,\"replies_5xx\":6,\"cut\":7,\"own_5xx_sum\":17,\"own_5xx\":{"
+	       "\"bad-reply\":0,\"hang-up\":8,");
+	has(s, "\"first_started_unix_seconds\":1173101330,\"upgrades\":3,");
 	g_assert_null(strstr(s, "buckets"));
 	g_free(s);
 	s = written(status_json_buckets);
@@ -336,6 +361,25 @@ metrics(void)
 	g_assert_null(strstr(s, "accel_memory_used_bytes"));
 	has(s,
 	    "\naccel_backend_replies_5xx_total{block=\"0\",backend=\"a\\\"b\\\\c\\nd<e>?\"} 6\n");
+#define ILL "{block=\"0\",backend=\"a\\\"b\\\\c\\nd<e>?\""
+	has(s, "\naccel_backend_replies_total" ILL "} 20\n");
+	has(s, "\naccel_backend_cut_total" ILL "} 7\n");
+	has(s, "\naccel_backend_own_5xx_total" ILL ",status=\"502\",cause=\"hang-up\"} 8\n");
+	has(s, "\naccel_backend_own_5xx_total" ILL ",status=\"504\",cause=\"reply-timeout\"} 9\n");
+	has(s, "\naccel_backend_own_5xx_total" ILL ",status=\"503\",cause=\"no-backend\"} 0\n");
+	has(s, "\naccel_backend_faults_total" ILL ",kind=\"timeout\"} 10\n");
+	has(s, "\naccel_backend_retried_total" ILL "} 11\n");
+	has(s, "\naccel_backend_state" ILL ",state=\"up\"} 0\n");
+	has(s, "\naccel_backend_state" ILL ",state=\"check-failed\"} 1\n");
+	has(s, "\naccel_backend_state{block=\"0\",backend=\"unix:/z\",state=\"up\"} 1\n");
+	has(s, "\naccel_backend_out_info" ILL ",state=\"check-failed\",reason=\"HTTP 500\"} 1\n");
+	g_assert_null(strstr(s, "accel_backend_out_info{block=\"0\",backend=\"unix:/z\""));
+	has(s, "\naccel_backend_state_since_timestamp_seconds" ILL "} 1173101335\n");
+	has(s, "\naccel_backend_check_timestamp_seconds" ILL "} 1173101338\n");
+	has(s, "\naccel_backend_check_success_timestamp_seconds" ILL "} 1173101332\n");
+	has(s, "\naccel_own_5xx_total{cause=\"file\"} 17\n");
+	has(s, "\naccel_first_start_time_seconds 1173101330\n");
+	has(s, "\naccel_upgrades_total 3\n");
 	has(s, "\naccel_device_info{device=\"8:1\",mount=\"/srv/<a?\\\"b\\\"\\n\"} 1\n");
 	g_free(s);
 }
@@ -357,6 +401,10 @@ html(void)
 	has(s, "data-k=\"stages/stat/max_ns\" data-f=\"t\">20</b><i>ms</i>");
 	has(s, "data-k=\"stages/read/max_ns\" data-f=\"t\">\342\200\223</b><i></i>");
 	has(s, "data-k=\"cache/hit_ratio\" data-f=\"p\">90</b><i>%</i>");
+	has(s, "<main data-rows=\"1,2,2,check-failed,up\">");
+	has(s, "<td title=\"since 2007-03-05 13:28:55 UTC\"><b class=\"bad\">check-failed</b> "
+	       "<small>HTTP 500</small></td>");
+	has(s, "data-k=\"backends/0/own_5xx_sum\" data-f=\"z\" class=\"bad\">17</b>");
 	has(s, "<td>8:1 /srv/&lt;a &quot;b&quot;");
 	has(s, "data-k=\"devices/0/refused\" data-f=\"z\" class=\"bad\">4</b>");
 	has(s, "data-k=\"memory/limit_bytes\" data-f=\"b\">48</b><i>MB</i>");
@@ -380,7 +428,7 @@ html_values(void)
 		"threads/stat/oldest_ns ",
 		"devices/1/busy devices/1/queued devices/1/refused devices/1/oldest_ns ",
 		"backends/1/requests backends/1/failed backends/1/load backends/1/waiting "
-		"backends/1/sockets backends/1/sockets_idle backends/1/workers_that_find_it_down ",
+		"backends/1/sockets backends/1/sockets_idle backends/1/own_5xx_sum ",
 		"workers/0/connections workers/0/requests workers/0/requests_per_second_5s "
 		"workers/0/sent_bytes workers/0/bytes_per_second_5s ",
 	};

@@ -93,7 +93,7 @@ sub server ($page, $c) {
 }
 
 sub application ($b) {
-	return { name => text($b->{name}), numbers($b, qw(block requests failed load waiting sockets sockets_idle workers_that_find_it_down)),
+	return { (map { $_ => text($b->{$_}) } qw(name state reason)), numbers($b, qw(block requests failed load waiting sockets sockets_idle workers_that_find_it_down own_5xx_sum since)),
 		stages => stages($b->{stages}, [qw(wait connect first-byte reply)]) };
 }
 

@@ -189,18 +189,26 @@ sub device_table ($s, $columns) {
 	return { title => sub ($of) { left("JOBS FOR$of", $wide) . $title }, rows => \@rows };
 }
 
+# "! check-failed: HTTP 500"; a server that is too old to say so has a number of workers.
+sub application_state ($a) {
+	return $a->{workers_that_find_it_down} ? "! $a->{workers_that_find_it_down}" : 0 if $a->{state} eq '';
+	return $a->{state} if $a->{state} eq 'up' || $a->{state} eq 'slow-start';
+	return "! $a->{state}" . ($a->{reason} ne '' ? ": $a->{reason}" : '');
+}
+
 sub application_table ($s, $r, $columns) {
-	my $wide = max(20, $columns - 54);
+	my @state = map { application_state($_) } @{ $s->{applications} };
+	my $last = 2 + max(5, min($columns - 68, 40, max(5, map { length } @state)));
+	my $wide = max(20, $columns - 46 - $last);
 	my @rows;
 	for my $i (sort { $s->{applications}[$b]{load} <=> $s->{applications}[$a]{load} || $a <=> $b } 0 .. $#{ $s->{applications} }) {
 		my ($a, $n) = ($s->{applications}[$i], $r ? $r->{applications}[$i] : undef);
 		my ($first) = grep { $_->{name} eq 'first-byte' } @{ ($n // $a)->{stages} };
-		my $down = $a->{workers_that_find_it_down};
-		push @rows, [$down || $n && $n->{failed_per_s} > 0 ? 'bad' : '', left($a->{name}, $wide)
+		push @rows, [$state[$i] =~ /^!/ || $n && $n->{failed_per_s} > 0 ? 'bad' : '', left($a->{name}, $wide)
 			. columns([$n ? count($n->{requests_per_s}) : '-', 8], [max(0, $a->{load} - $a->{waiting}), 7], [$a->{waiting}, 9],
-				[$n ? count($n->{failed_per_s}) : '-', 10], [span($first ? $first->{p99_ns} : undef), 12], [$down ? "! $down" : 0, 6])];
+				[$n ? count($n->{failed_per_s}) : '-', 10], [span($first ? $first->{p99_ns} : undef), 12], [cut($state[$i], $last - 2), $last])];
 	}
-	my $title = columns(['req/s', 8], ['busy', 7], ['waiting', 9], ['failed/s', 10], ['first byte', 12], ['down', 6]);
+	my $title = columns(['req/s', 8], ['busy', 7], ['waiting', 9], ['failed/s', 10], ['first byte', 12], ['state', $last]);
 	return { title => sub ($of) { left("APPLICATION$of", $wide) . $title }, rows => \@rows };
 }
 

@@ -1,0 +1,160 @@
+/* t/unit/proxy-core/own_5xx.c -- what clients got in place of a reply is counted by its cause, at
+ * the backend that failed. */
+#include "proxy-core/backend.h"
+#include "t/unit/proxy-core/exchange_test.h"
+
+static const struct exchange_conf usual = { .wait_ms = 10000, .read_ms = 60000 };
+
+/* The counts live as long as the process, so each test looks at what was added. */
+static uint64_t before[OWN_5XX_CAUSES], replies_before, cut_before;
+
+static const struct backend *
+at(const char *name)
+{
+	const struct backend *b = backend_first();
+
+	while (b != NULL && (strcmp(b->name, name) != 0 || backend_read(b, users) == 0))
+		b = b->next;
+	g_assert_nonnull(b);
+	return (b);
+}
+
+static void
+begin(const struct proxy_conf *conf)
+{
+	const struct backend *b;
+
+	set_up(conf);
+	b = at(one[0]);
+	memcpy(before, b->own_5xx, sizeof(before));
+	replies_before = b->replies;
+	cut_before = b->cut;
+}
+
+/* This cause alone, n times. */
+static void
+counted(enum own_5xx cause, uint64_t n)
+{
+	const struct backend *b = at(one[0]);
+	unsigned i;
+
+	for (i = 0; i < OWN_5XX_CAUSES; i++)
+		g_assert_cmpuint(b->own_5xx[i] - before[i], ==, i == cause ? n : 0);
+	memcpy(before, b->own_5xx, sizeof(before));
+}
+
+static void
+test_no_socket_yet(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c = { 0 }, many[6] = { 0 };
+	size_t i;
+
+	begin(&conf);
+	ask(&c, "GET");
+	run_connect(-ECONNREFUSED);
+	ENDED(&c, 503);
+	counted(OWN_5XX_connect, 1);
+	ask(&c, "GET"); /* it is paused */
+	ENDED(&c, 503);
+	counted(OWN_5XX_no_backend, 1);
+	client_free(&c);
+	tear_down();
+
+	begin(&conf);
+	ask(&c, "GET");
+	sim_advance_ms(io, 5100);
+	ENDED(&c, 504);
+	counted(OWN_5XX_connect_late, 1);
+	client_free(&c);
+	tear_down();
+
+	begin(&conf); /* two sockets, three places to wait */
+	for (i = 0; i < NELEM(many); i++)
+		asked(&many[i], "GET");
+	ENDED(&many[5], 503);
+	counted(OWN_5XX_queue_full, 1);
+	sim_advance_ms(io, 10100);
+	ENDED(&many[4], 503);
+	counted(OWN_5XX_no_socket, 3);
+	for (i = 0; i < NELEM(many); i++) {
+		exchange_forget(&many[i].x, false);
+		client_free(&many[i]);
+	}
+	counted(OWN_5XX_no_socket, 0); /* nobody waits for these two any more */
+	tear_down();
+}
+
+static void
+test_asked(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	struct client c = { 0 };
+
+	own.reply_ms = 2000;
+	begin(&conf);
+	asked(&c, "GET");
+	run_lost(0);
+	ENDED(&c, 502);
+	counted(OWN_5XX_hang_up, 1);
+	asked(&c, "GET");
+	run_lost(-ECONNRESET);
+	ENDED(&c, 502);
+	counted(OWN_5XX_hang_up, 1);
+	asked(&c, "GET");
+	run_recv(TEXT("no record of FastCGI"));
+	ENDED(&c, 502);
+	counted(OWN_5XX_bad_reply, 1);
+	asked(&c, "GET");
+	sim_advance_ms(io, 2100);
+	ENDED(&c, 504);
+	counted(OWN_5XX_reply_late, 1);
+	asked(&c, "GET");
+	refuse(2);
+	ENDED(&c, 503);
+	counted(OWN_5XX_refused, 1);
+	client_free(&c);
+	tear_down();
+	own = usual;
+}
+
+/* Its own replies are no errors of the server; one that breaks off is neither. */
+static void
+test_replies(void)
+{
+	struct proxy_conf conf = a_conf(one, 1);
+	const struct backend *b;
+	struct client c = { 0 };
+
+	begin(&conf);
+	b = at(one[0]);
+	asked(&c, "GET");
+	reply("\nx");
+	ENDED(&c, 0);
+	asked(&c, "GET");
+	reply("Status: 500\n\nx");
+	ENDED(&c, 0);
+	g_assert_cmpuint(b->replies - replies_before, ==, 2);
+	g_assert_cmpuint(b->cut - cut_before, ==, 0);
+	asked(&c, "GET");
+	reply_part("Content-Length: 9\n\nx");
+	run_lost(-ECONNRESET);
+	g_assert_cmpint(c.end, <, 0);
+	g_assert_cmpuint(b->replies - replies_before, ==, 3);
+	g_assert_cmpuint(b->cut - cut_before, ==, 1);
+	counted(OWN_5XX_hang_up, 0);
+	client_free(&c);
+	tear_down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	log_set_sink(log_nowhere, NULL);
+	g_test_add_func("/own-5xx/no socket: refused, late, paused, a full queue, no room in time",
+	    test_no_socket_yet);
+	g_test_add_func("/own-5xx/a socket: hang-up, reset, malformed, late, refused", test_asked);
+	g_test_add_func("/own-5xx/replies of the application are its own", test_replies);
+	return (g_test_run());
+}
