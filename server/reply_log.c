@@ -171,12 +171,32 @@ count_stages(struct request *r, bool batched)
 	stage_add(t, stage_total, &from);
 }
 
+#define add(field, v) shared_set(field, shared_get(field) + (v))
+
+static void
+count_by(const struct request *r)
+{
+	const struct hosts *hosts = &r->worker->conf.counters_list->hosts;
+	struct replies_by *by = &r->worker->counters->by;
+	unsigned status = (unsigned)r->status;
+	bool known = status >= STATUS_MIN && status <= STATUS_MAX;
+	struct host_counters *h;
+
+	add(by->status[known ? status - STATUS_MIN + 1 : 0], 1);
+	if (hosts_count(hosts) == 0)
+		return;
+	h = &by->host[r->http.host.p != NULL ? hosts_find(hosts, r->http.host) : HOSTS_MAX];
+	add(h->class[known ? status / 100 : 0], 1);
+	add(h->bytes, r->body_bytes);
+}
+
 static void
 count_reply(struct request *r, bool batched)
 {
 	struct counters *c = &r->worker->counters->events;
 
 	count(c, replies);
+	count_by(r);
 	switch (r->status / 100) {
 	case 2: count(c, replies_2xx); break;
 	case 3: count(c, replies_3xx); break;

@@ -138,6 +138,12 @@ cfg_field_is_physical(const struct cfg_field *f)
 }
 
 bool
+cfg_field_is_host(const struct cfg_field *f)
+{
+	return (f != NULL && f->at == INPUT(host));
+}
+
+bool
 cfg_field_is_socket(const struct cfg_field *f)
 {
 	return (f != NULL && f->at == INPUT(socket));

@@ -3,6 +3,7 @@
 #include "base/address.h"
 #include "server/config/impl.h"
 #include "server/config/limits.h"
+#include "wire/http1_host.h"
 
 struct config *
 cfg_new(struct buf *err, struct buf *warn)
@@ -85,6 +86,25 @@ bool
 config_has_conditions(const struct config *cfg)
 {
 	return (cfg->blocks->len > 1);
+}
+
+/* A value that no client can send is no host. */
+void
+config_hosts(const struct config *cfg, void (*each)(void *arg, struct text host), void *arg)
+{
+	char store[HTTP_HOST_MAX];
+	guint i;
+
+	for (i = 1; i < cfg->blocks->len; i++) {
+		const struct cfg_block *b = g_ptr_array_index(cfg->blocks, i);
+		struct text host;
+
+		if (b->cond.op != TOK_EQ || !cfg_field_is_host(b->cond.field))
+			continue;
+		host = http1_host(b->cond.value, store);
+		if (host.p != NULL)
+			each(arg, host);
+	}
 }
 
 /* ---------------------------------------------------------------- addresses to listen on */

@@ -117,6 +117,8 @@ const char *config_listen(const struct config *, size_t i);
 bool config_has_conditions(const struct config *);
 /* The i-th header that a condition compares, in lower case; .p NULL: no more. */
 struct text config_header(const struct config *, size_t i);
+/* The hosts that $HTTP["host"] == "..." names, in the order of the file; some twice. */
+void config_hosts(const struct config *, void (*each)(void *arg, struct text host), void *arg);
 bool config_uses_physical(const struct config *); /* a condition uses $PHYSICAL: match twice */
 /* Calls fn(values, arg) for the file and for each block with settings, merged with its outer
  * blocks but not with its neighbours.  Every value that a request may get is in one of these

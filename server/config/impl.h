@@ -160,6 +160,7 @@ const struct cfg_field *cfg_field_header(struct config *, struct text group, str
     const char **fault);
 void cfg_field_names(struct buf *);
 bool cfg_field_is_physical(const struct cfg_field *);
+bool cfg_field_is_host(const struct cfg_field *);
 bool cfg_field_is_socket(const struct cfg_field *);
 /* Endings in conditions around proxy-core.backends (endings.c); in the arena of the config. */
 const struct conf_list *cfg_condition_endings(struct config *);

@@ -162,6 +162,12 @@ cgi_make(struct process *ps, const struct config *config)
 	return (found && a != NULL && ps->cgi.n == 0 ? backends_add(&ps->cgi, "cgi", a, 1, 1) : 0);
 }
 
+static void
+add_host(void *hosts, struct text host)
+{
+	hosts_add(hosts, host);
+}
+
 static int
 workers_make(struct process *ps, struct generation *g, unsigned fds)
 {
@@ -283,6 +289,8 @@ generation_start(struct process *ps, struct config *config, const struct listene
 		err = pools_make(ps, g);
 	if (err == 0)
 		bans_set(ps->bans, c->ban_file);
+	if (err == 0) /* before the first request */
+		config_hosts(config, add_host, &ps->counters_list.hosts);
 	if (err == 0)
 		err = workers_make(ps, g, fds);
 	if (err != 0) {

@@ -137,6 +137,33 @@ backends(struct buf *out, const struct status *s, put_histogram *put)
 }
 
 static void
+replies_by(struct buf *out, const struct status *s)
+{
+	unsigned n = hosts_count(s->hosts), i, k;
+	const char *comma = "";
+
+	buf_str(out, "\"replies_by_status\":{");
+	for (i = 0; i < NELEM(s->by.status); i++) {
+		if (s->by.status[i] == 0)
+			continue;
+		buf_printf(out, "%s\"%u\":%" PRIu64, comma, i != 0 ? STATUS_MIN + i - 1 : 0,
+		    s->by.status[i]);
+		comma = ",";
+	}
+	buf_str(out, "},\n\"hosts\":[");
+	for (i = 0; n != 0 && i <= HOSTS_MAX; i = i + 1 == n ? HOSTS_MAX : i + 1) {
+		const struct host_counters *h = &s->by.host[i];
+
+		buf_str(out, i != 0 ? ",\n{\"name\":" : "{\"name\":");
+		buf_json(out, text_of(i < HOSTS_MAX ? s->hosts->name[i] : "(other)"));
+		for (k = 1; k < NELEM(h->class); k++)
+			buf_printf(out, ",\"%uxx\":%" PRIu64, k, h->class[k]);
+		buf_printf(out, ",\"sent_bytes\":%" PRIu64 "}", h->bytes);
+	}
+	buf_str(out, "],\n");
+}
+
+static void
 workers(struct buf *out, const struct status *s)
 {
 	size_t i;
@@ -178,6 +205,7 @@ all(struct buf *out, const struct status *s, put_histogram *put)
 	stages(out, s, put);
 	threads(out, s);
 	backends(out, s, put);
+	replies_by(out, s);
 	workers(out, s);
 	running_json(out, &s->running);
 	counters_json(out, &s->sum, server_counter_infos);

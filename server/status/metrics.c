@@ -77,6 +77,54 @@ own_5xx(const struct prom *p, const struct status *s)
 			    counter_get(&s->sum, ci));
 }
 
+static void
+replies_by_status(const struct prom *p, const struct status *s)
+{
+	unsigned i;
+
+	prom_family(p, "replies_by_status_total", "counter",
+	    "Replies completed, by status; other: below 100 or above 599.");
+	for (i = 1; i < NELEM(s->by.status); i++)
+		if (s->by.status[i] != 0)
+			buf_printf(p->out,
+			    "accel_replies_by_status_total{status=\"%u\"} %" PRIu64 "\n",
+			    STATUS_MIN + i - 1, s->by.status[i]);
+	buf_printf(p->out, "accel_replies_by_status_total{status=\"other\"} %" PRIu64 "\n",
+	    s->by.status[0]);
+}
+
+/* number HOSTS_MAX: all others; no host has parentheses */
+static void
+host_label(const struct prom *p, const char *family, const struct status *s, unsigned number)
+{
+	prom_name(p, family);
+	buf_char(p->out, '{');
+	prom_label(p, "host", number < HOSTS_MAX ? s->hosts->name[number] : "(other)");
+}
+
+static void
+replies_by_host(const struct prom *p, const struct status *s)
+{
+	unsigned n = hosts_count(s->hosts), i, k;
+
+	if (n == 0)
+		return;
+	prom_family(p, "host_replies_total", "counter",
+	    "Replies completed, by host and class of status: the first 100 hosts that the "
+	    "configuration names, and (other).");
+	for (i = 0; i <= HOSTS_MAX; i = i + 1 == n ? HOSTS_MAX : i + 1)
+		for (k = 1; k < NELEM(s->by.host[i].class); k++) {
+			host_label(p, "host_replies_total", s, i);
+			buf_printf(p->out, ",class=\"%uxx\"} %" PRIu64 "\n", k,
+			    s->by.host[i].class[k]);
+		}
+	prom_family(p, "host_sent_bytes_total", "counter", "Bytes of their bodies.");
+	for (i = 0; i <= HOSTS_MAX; i = i + 1 == n ? HOSTS_MAX : i + 1) {
+		host_label(p, "host_sent_bytes_total", s, i);
+		buf_printf(p->out, "} %" PRIu64 "\n", s->by.host[i].bytes);
+	}
+}
+
 /* ---- histograms */
 
 static void
@@ -312,6 +360,8 @@ status_metrics(struct buf *out, const struct status *s)
 	counters(p, s);
 	io_counters_of_backends(p, s);
 	own_5xx(p, s);
+	replies_by_status(p, s);
+	replies_by_host(p, s);
 	stages(p, s);
 	io_pools_status_metrics(p, &s->threads);
 	io_memory_status_metrics(p, &s->memory);

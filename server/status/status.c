@@ -59,11 +59,26 @@ worker_take(struct status *s, const struct worker_counters *t, uint64_t now_ns)
 }
 
 static void
+replies_add(struct replies_by *sum, const struct replies_by *by)
+{
+	unsigned i, k;
+
+	for (i = 0; i < NELEM(by->status); i++)
+		sum->status[i] += shared_get(by->status[i]);
+	for (i = 0; i < NELEM(by->host); i++) {
+		sum->host[i].bytes += shared_get(by->host[i].bytes);
+		for (k = 0; k < NELEM(by->host[i].class); k++)
+			sum->host[i].class[k] += shared_get(by->host[i].class[k]);
+	}
+}
+
+static void
 worker_counters_add(struct status *s, const struct worker_counters *t, uint64_t now_ns)
 {
 	unsigned i;
 
 	counters_add(&s->sum, &t->events, server_counter_infos);
+	replies_add(&s->by, &t->by);
 	for (i = 0; i < NPHASES; i++)
 		s->phase[i] += shared_get(t->phase[i]);
 	for (i = 0; i < NSTAGES; i++)
@@ -219,6 +234,7 @@ status_new(struct request *r)
 	s->helper_since_s = shared_get(all->helper_since_s);
 	s->first_started_s = all->first_started_s;
 	s->upgrades = all->upgrades;
+	s->hosts = &all->hosts;
 	s->uptime_s = (clock_mono_ns() - all->started_ns) / NS_PER_S;
 	s->connections_limit = (uint64_t)w->conf.max_conns * w->conf.nworkers;
 	s->cached_limit = w->global->max_cached_files * w->conf.nworkers;

@@ -54,6 +54,8 @@ struct status {
 	bool helper_lost;    /* since helper_since_s; no helper process runs */
 	uint64_t helpers_lost, helper_since_s;
 	struct counters sum;
+	struct replies_by by;
+	const struct hosts *hosts;
 	uint64_t phase[NPHASES];
 	uint64_t connections, connections_limit, busy;
 	uint64_t cached, cached_limit;

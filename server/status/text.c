@@ -97,6 +97,25 @@ stage_lines(GPtrArray *lines, const struct status *s)
 }
 
 static void
+reply_lines(GPtrArray *lines, const struct status *s)
+{
+	unsigned n = hosts_count(s->hosts), i, k;
+
+	for (i = 1; i < NELEM(s->by.status); i++)
+		if (s->by.status[i] != 0)
+			line(lines, s->by.status[i], "server.requests.replied.%u",
+			    STATUS_MIN + i - 1);
+	for (i = 0; n != 0 && i <= HOSTS_MAX; i = i + 1 == n ? HOSTS_MAX : i + 1) {
+		const char *name = i < HOSTS_MAX ? s->hosts->name[i] : "(other)";
+
+		for (k = 1; k < NELEM(s->by.host[i].class); k++)
+			line(lines, s->by.host[i].class[k], "server.hosts.\"%s\".replied-%uxx",
+			    name, k);
+		line(lines, s->by.host[i].bytes, "server.hosts.\"%s\".bytes-sent", name);
+	}
+}
+
+static void
 server_line(void *lines, const char *name, uint64_t v)
 {
 	line(lines, v, "server.%s", name);
@@ -202,6 +221,7 @@ status_statistics(struct buf *out, const struct status *s)
 
 	counters_each(&s->sum, server_counter_infos, counter_line, lines);
 	gauge_lines(lines, s);
+	reply_lines(lines, s);
 	stage_lines(lines, s);
 	io_pools_status_each(&s->threads, server_line, lines);
 	io_memory_status_each(&s->memory, server_line, lines);

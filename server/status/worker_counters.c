@@ -31,6 +31,7 @@ counters_list_free(struct counters_list *all)
 		free(t);
 	}
 	all->first = NULL;
+	hosts_free(&all->hosts);
 }
 
 static struct worker_counters *

@@ -18,6 +18,7 @@
 #include "base/histogram.h"
 #include "base/rate.h"
 #include "base/timing.h"
+#include "server/status/hosts.h"
 #include "server/status/running.h"
 
 /* What a connection waits for: PHASE(name, letter on status pages, "what it is doing") */
@@ -36,8 +37,21 @@ enum phase {
 	    NPHASES
 };
 
+#define STATUS_MIN 100u
+#define STATUS_MAX 599u
+
+struct replies_by { /* of completed replies */
+	/* [0]: any other status */
+	uint64_t status[STATUS_MAX - STATUS_MIN + 2];
+	struct host_counters {
+		uint64_t class[6]; /* 2: from 200 to 299; 0: none of them */
+		uint64_t bytes;    /* of bodies */
+	} host[HOSTS_MAX + 1];     /* the last one: of all other hosts */
+};
+
 struct worker_counters {
 	struct counters events;
+	struct replies_by by;
 	uint64_t phase[NPHASES]; /* connections */
 	uint64_t cached;         /* entries of the open-file cache */
 	uint64_t sets;           /* sets of conditions whose values are kept */
@@ -50,6 +64,7 @@ struct worker_counters {
 
 struct counters_list {
 	struct worker_counters *first; /* atomic; grows at its front */
+	struct hosts hosts;
 	uint64_t started_ns, started_wall_s;
 	/* Of the first of the processes that upgrades replaced; how many upgrades that were. */
 	uint64_t first_started_s, upgrades;

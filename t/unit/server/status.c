@@ -157,6 +157,12 @@ sample(void)
 		    .waiting = 1 },
 		{ .block = 0, .name = "unix:/z", .waiting = 2 },
 	};
+	static struct hosts hosts;
+
+	if (hosts.n == 0) {
+		hosts_add(&hosts, TEXT("www.example.org"));
+		hosts_add(&hosts, TEXT("[2001:db8::1]:8080"));
+	}
 
 	memset(&s, 0, sizeof(s));
 	s.host = TEXT("<i>\"&");
@@ -173,6 +179,12 @@ sample(void)
 	s.helper_since_s = 1173101340;
 	s.first_started_s = 1173101330;
 	s.upgrades = 3;
+	s.hosts = &hosts;
+	s.by.status[200 - STATUS_MIN + 1] = 12;
+	s.by.status[0] = 13;
+	s.by.host[1].class[2] = 14;
+	s.by.host[1].bytes = 15;
+	s.by.host[HOSTS_MAX].class[5] = 16;
 	s.sum.own_5xx_file = 17;
 	s.sum.requests = 1000;
 	s.sum.bytes_sent = 20480;
@@ -280,6 +292,9 @@ statistics(void)
 	has(s, "d<e>\\xff\".own_5xx.hang-up: 8\n");
 	has(s, "d<e>\\xff\".faults.timeout: 10\n");
 	has(s, "d<e>\\xff\".state_since-s: 1173101335\n");
+	has(s, "\nserver.hosts.\"[2001:db8::1]\".replied-2xx: 14\n");
+	has(s, "\nserver.hosts.\"(other)\".replied-5xx: 16\n");
+	has(s, "\nserver.requests.replied.200: 12\n");
 	has(s, "\nserver.upgrades: 3\n");
 	g_assert_null(strstr(s, "pressure.cgroup")); /* not known, and not 0 */
 	g_assert_null(strstr(s, "used-bytes"));
@@ -312,6 +327,9 @@ json(void)
 	       "\"bad-status\":0}");
 	has(s, "\"replies\":20,\"replies_5xx\":6,\"cut\":7,\"own_5xx_sum\":17,\"own_5xx\":{"
 	       "\"bad-reply\":0,\"hang-up\":8,");
+	has(s, "\"replies_by_status\":{\"0\":13,\"200\":12},\n");
+	has(s, "{\"name\":\"[2001:db8::1]\",\"1xx\":0,\"2xx\":14,\"3xx\":0,\"4xx\":0,\"5xx\":0,"
+	       "\"sent_bytes\":15}");
 	has(s, "\"first_started_unix_seconds\":1173101330,\"upgrades\":3,");
 	g_assert_null(strstr(s, "buckets"));
 	g_free(s);
@@ -380,6 +398,13 @@ metrics(void)
 	has(s, "\naccel_own_5xx_total{cause=\"file\"} 17\n");
 	has(s, "\naccel_first_start_time_seconds 1173101330\n");
 	has(s, "\naccel_upgrades_total 3\n");
+	has(s, "\naccel_replies_by_status_total{status=\"200\"} 12\n");
+	has(s, "\naccel_replies_by_status_total{status=\"other\"} 13\n");
+	g_assert_null(strstr(s, "accel_replies_by_status_total{status=\"404\"}"));
+	has(s, "\naccel_host_replies_total{host=\"www.example.org\",class=\"1xx\"} 0\n");
+	has(s, "\naccel_host_replies_total{host=\"[2001:db8::1]\",class=\"2xx\"} 14\n");
+	has(s, "\naccel_host_replies_total{host=\"(other)\",class=\"5xx\"} 16\n");
+	has(s, "\naccel_host_sent_bytes_total{host=\"[2001:db8::1]\"} 15\n");
 	has(s, "\naccel_device_info{device=\"8:1\",mount=\"/srv/<a?\\\"b\\\"\\n\"} 1\n");
 	g_free(s);
 }
@@ -452,6 +477,29 @@ html_values(void)
 	g_free(s);
 }
 
+/* A client sends any name; the table takes the first HOSTS_MAX of a configuration. */
+static void
+hosts(void)
+{
+	static struct hosts h;
+	char name[32];
+	unsigned i;
+
+	for (i = 0; i < HOSTS_MAX + 50; i++) {
+		snprintf(name, sizeof(name), "h%u.example", i);
+		hosts_add(&h, text_of(name));
+		hosts_add(&h, text_of(name)); /* twice is once */
+	}
+	g_assert_cmpuint(hosts_count(&h), ==, HOSTS_MAX);
+	for (i = 0; i < HOSTS_MAX + 50; i++) {
+		snprintf(name, sizeof(name), "h%u.example:8080", i);
+		g_assert_cmpuint(hosts_find(&h, text_of(name)), ==, i < HOSTS_MAX ? i : HOSTS_MAX);
+	}
+	g_assert_cmpuint(hosts_find(&h, TEXT("")), ==, HOSTS_MAX);
+	g_assert_cmpuint(hosts_find(&h, TEXT("[::1]:80")), ==, HOSTS_MAX);
+	hosts_free(&h);
+}
+
 int
 main(int argc, char **argv)
 {
@@ -465,6 +513,7 @@ main(int argc, char **argv)
 	g_test_add_func("/status/json", json);
 	g_test_add_func("/status/metrics", metrics);
 	g_test_add_func("/status/html", html);
+	g_test_add_func("/status/hosts", hosts);
 	g_test_add_func("/status/html-values", html_values);
 	return (g_test_run());
 }
