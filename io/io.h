@@ -50,8 +50,8 @@ enum io_kind {
 	 * -EAGAIN: the backlog of a unix socket is full */
 	IO_CONNECT,
 	/* res: bytes in op->buf (> 0), 0 at end of stream.  only_hangup: reads nothing; res 0 when
-	 * the connection is reset, or closed in both directions; or_end: also when the peer sends
-	 * no more and nothing is left to read.  drops, only for TCP: the kernel drops up to
+	 * the connection is reset, or closed in both directions; or_end: res 1 when the peer sends
+	 * no more, also if bytes are left to read.  drops, only for TCP: the kernel drops up to
 	 * recv.drop bytes instead of copying them; res: their number, op->buf NULL.  One RECV at a
 	 * time
 	 */

@@ -51,6 +51,8 @@ struct exchange_sink {
 	/* Bytes that have passed between the client and the caller since the request began: one
 	 * that is slow may give its socket to another client (yield.h); NULL: it never does. */
 	uint64_t (*passed)(void *arg);
+	/* True: the client sends no more, so it may be gone; NULL: it never ends. */
+	bool (*ended)(void *arg);
 };
 
 /* Of the 1xx heads before one reply, in any protocol.  More is a failure (502). */

@@ -2,7 +2,7 @@
  * yield.h.
  *
  *   tick --> yield_tick(): debts --> upstream_yield(): a pool is full, and a client without a
- *                                    socket waits --> the worst exchange of the pool ends
+ *                                    socket waits, or any --> the worst exchange of the pool ends
  *
  * Before the head of its reply the request gets 503; later its client's connection is cut, as for
  * an application that fails.  The application is not blamed.
@@ -11,13 +11,19 @@
 #include "base/log.h"
 #include "proxy-core/exchange_impl.h"
 
+static bool
+has_ended(const struct exchange *x)
+{
+	return (x->sink.ended != NULL && x->sink.ended(x->arg));
+}
+
 /* A proxy that does not name its clients has many; a request without a client has nobody to tell.
  */
 static bool
 may_yield(const struct exchange *x)
 {
 	return (x->lease != NULL && x->req != NULL && x->sink.passed != NULL &&
-		x->req->client != 0 && !x->req->nobody && x->state >= x_head &&
+		((x->req->client != 0 && !x->req->nobody) || has_ended(x)) && x->state >= x_head &&
 		x->state <= x_tunnel);
 }
 
@@ -44,7 +50,8 @@ holder_of(const struct exchange *x)
 	struct yield_holder h = { .debt = &x->debt,
 		.of = pool_sockets(x->pool),
 		.page = x->state == x_head && !owes_body(x),
-		.tunnel = x->state == x_tunnel };
+		.tunnel = x->state == x_tunnel,
+		.ended = has_ended(x) };
 
 	h.sockets = lease_client_sockets(x->lease, &h.queues);
 	return (h);
@@ -55,6 +62,8 @@ why(const struct exchange *x)
 {
 	if (x->state == x_tunnel)
 		return ("a tunnel");
+	if (has_ended(x))
+		return ("its client sends no more, and may be gone");
 	if (owes_body(x))
 		return ("its body comes slowly");
 	if (x->state == x_head)
@@ -70,7 +79,9 @@ give_way(struct exchange *x, const struct yield_holder *h)
 	    LF_TEXT("client", x->req->remote_addr), LF_STR("backend", exchange_backend(x)),
 	    LF_TEXT("url", x->req->target), LF_STR("holder", why(x)),
 	    LF_STR("why",
-		"a client of another address has no socket, and every socket of the pool is busy"),
+		h->ended ? "another request waits, and every socket of the pool is busy"
+			 : "a client of another address has no socket, and every socket of the "
+			   "pool is busy"),
 	    LF_U64("sockets", h->sockets), LF_U64("behind_ms", x->debt.behind_ns / NS_PER_MS),
 	    LF_STR("then", x->state == x_head ? "reply 503" : "cut the client's connection"));
 	if (x->state == x_body) {
@@ -84,13 +95,16 @@ give_way(struct exchange *x, const struct yield_holder *h)
 
 /* Picks first: the end of an exchange calls others back. */
 static struct exchange *
-worst_of(struct upstream *u, const struct pool *p, const struct yield_wait *w)
+worst_of(struct upstream *u, const struct pool *p, const struct pool_lack *lack,
+    const struct yield_wait *w)
 {
 	struct yield_holder h, most = { 0 };
 	struct exchange *x, *worst = NULL;
 
 	list_each(x, &u->exchanges, link) {
 		if (x->pool != p || !may_yield(x) || x->debt.at_ns == 0)
+			continue;
+		if (lack->own && x->wait.client != lack->wait->client)
 			continue;
 		h = holder_of(x);
 		if (yield_may(&h, w) && (worst == NULL || yield_before(&h, &most))) {
@@ -104,17 +118,18 @@ worst_of(struct upstream *u, const struct pool *p, const struct yield_wait *w)
 static void
 pool_yield(struct upstream *u, struct pool *p, uint64_t now)
 {
-	const struct pool_wait *wait = pool_left_out(p);
+	const struct pool_lack lack = pool_lacks(p);
 	struct yield_holder h;
 	struct yield_wait w;
 	struct exchange *x;
 
-	if (wait == NULL)
+	if (lack.wait == NULL)
 		return;
-	x = list_entry(wait, struct exchange, wait);
-	w = (struct yield_wait){ .for_ns = now - wait->turn.since_ns,
-		.max_ns = x->conf.wait_ms * NS_PER_MS };
-	x = worst_of(u, p, &w);
+	x = list_entry(lack.wait, struct exchange, wait);
+	w = (struct yield_wait){ .for_ns = now - lack.wait->turn.since_ns,
+		.max_ns = x->conf.wait_ms * NS_PER_MS,
+		.has_one = lack.has_one };
+	x = worst_of(u, p, &lack, &w);
 	if (x == NULL)
 		return;
 	h = holder_of(x);

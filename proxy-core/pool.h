@@ -76,8 +76,14 @@ void pool_get(struct pool *, struct pool_wait *);
 void pool_unget(struct pool *, struct pool_wait *); /* got() is not called any more */
 void pool_put(struct lease **, bool fit);           /* fit: for another request */
 void pool_tick(struct pool *, uint64_t now_ns);
-/* Every socket is busy: the first waiter whose client has none of them; NULL: there is none. */
-const struct pool_wait *pool_left_out(const struct pool *);
+struct pool_lack {
+	const struct pool_wait
+	    *wait;    /* of the client with fewest sockets; NULL: all may have one */
+	bool has_one; /* its client has a socket already */
+	bool own;     /* and as many as it may: only one of its own helps */
+};
+/* Who waits although no socket will be opened. */
+struct pool_lack pool_lacks(const struct pool *);
 
 const char *pool_name(const struct pool *);
 /* Counts a request without a proper answer, on this lease; NULL: on none. */

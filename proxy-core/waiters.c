@@ -40,15 +40,18 @@ waiters_next(const struct pool *p)
 	return (w);
 }
 
-const struct pool_wait *
-pool_left_out(const struct pool *p)
+struct pool_lack
+pool_lacks(const struct pool *p)
 {
-	const struct pool_wait *w = wait_of(fair_queue_next(&p->waiters));
+	struct pool_lack l = { .wait = wait_of(fair_queue_next(&p->waiters)) };
 
-	if (w == NULL || fair_queue_running(&w->turn) > 0 ||
-	    p->n[LEASE_BUSY] < p->conf.max_pool_size)
-		return (NULL);
-	return (w);
+	if (l.wait == NULL)
+		return (l);
+	l.has_one = fair_queue_running(&l.wait->turn) > 0;
+	l.own = waiters_next(p) == NULL;
+	if (p->n[LEASE_BUSY] < p->conf.max_pool_size && !l.own)
+		l.wait = NULL;
+	return (l);
 }
 
 unsigned

@@ -26,7 +26,7 @@ waited_enough(const struct yield_holder *h, const struct yield_wait *w)
 {
 	uint64_t half = w->max_ns / 2;
 
-	if (!h->page && half > YIELD_WAIT_NS)
+	if ((!h->page || h->ended) && half > YIELD_WAIT_NS)
 		half = YIELD_WAIT_NS;
 	return (w->for_ns >= half);
 }
@@ -42,8 +42,12 @@ is_endless(const struct yield_holder *h, const struct yield_wait *w)
 bool
 yield_may(const struct yield_holder *h, const struct yield_wait *w)
 {
+	if (w->has_one && !h->ended)
+		return (false);
 	if (!waited_enough(h, w))
 		return (false);
+	if (h->ended)
+		return (h->debt->behind_ns >= YIELD_NS);
 	if (is_endless(h, w))
 		return (true);
 	if (h->sockets < 2)
@@ -54,6 +58,8 @@ yield_may(const struct yield_holder *h, const struct yield_wait *w)
 bool
 yield_before(const struct yield_holder *a, const struct yield_holder *b)
 {
+	if (a->ended != b->ended)
+		return (a->ended);
 	if (a->sockets != b->sockets)
 		return (a->sockets > b->sockets);
 	if (a->page != b->page)

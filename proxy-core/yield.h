@@ -15,11 +15,14 @@
  *   tunnel at any rate               its client has half of them        never
  *   no byte of the reply yet         the same, and its client has half  the same, and its client
  *                                    of the sockets                     has more requests waiting
+ *   its client sends no more         YIELD_NS behind YIELD_RATE, to any request that waits
  *
  * A page whose reply has not begun loses most, so the other client waits half of its time first.
  * It does so for a tunnel that is not slow, too, which has no end to wait for.
- * Of those that may give way, one of the client with most sockets does; no page before others; then
- * the one that is furthest behind.
+ * A client that sends no more may wait for its reply (a health check), or be gone: then its
+ * application works for nobody.  So its request gives way to any other, of its own address, too.
+ * Of those that may give way, one whose client sends no more does; then one of the client with most
+ * sockets; no page before others; then the one that is furthest behind.
  *
  * Bounds   a worker judges its own part of the pool; where that is one socket, all clients have
  *          only one each
@@ -50,6 +53,7 @@ void yield_note(struct yield_debt *, uint64_t now_ns, uint64_t bytes);
 struct yield_wait {      /* the client that waits */
 	uint64_t for_ns; /* so long already */
 	uint64_t max_ns; /* then it gets 503 */
+	bool has_one;    /* it has another socket of the pool */
 };
 
 struct yield_holder {
@@ -59,6 +63,7 @@ struct yield_holder {
 	bool queues;      /* its client has more requests that wait */
 	bool page;        /* the whole request is sent, and the reply has not begun */
 	bool tunnel;
+	bool ended; /* its client sends no more */
 };
 
 bool yield_may(const struct yield_holder *, const struct yield_wait *);

@@ -55,6 +55,8 @@ make_room(struct worker *w, const char *why)
 		return (false);
 	if (m->kind == EVICT_IDLE)
 		count(&w->counters->events, room_idle);
+	else if (m->kind == EVICT_ENDED)
+		count(&w->counters->events, room_ended);
 	else
 		count(&w->counters->events, room_silent);
 	conn_make_room(m, why);

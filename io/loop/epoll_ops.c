@@ -167,18 +167,11 @@ try_accept(struct io *io, struct io_op *op)
 	return (parked(io, op));
 }
 
-/* Bytes before the end wait for a reader; then only a reset ends the op. */
+/* 1: the peer sends no more. */
 static bool
-try_hangup(struct io *io, struct io_op *op)
+try_hangup(struct io_op *op)
 {
-	struct io_sock *s = op->sock;
-	char byte;
-
-	if ((s->hints & SOCK_BROKEN) == 0 && recv(s->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0) {
-		epoll_park(io, op);
-		return (false);
-	}
-	return (done_with(op, 0));
+	return (done_with(op, (op->sock->hints & SOCK_BROKEN) != 0 ? 0 : 1));
 }
 
 static size_t
@@ -199,7 +192,7 @@ try_recv(struct io *io, struct io_op *op)
 	int err;
 
 	if (op->only_hangup)
-		return (try_hangup(io, op));
+		return (try_hangup(op));
 	most = recv_most(op);
 	if (!op->drops && (buf = io_window_get(io)) == NULL)
 		return (done_with(op, -ENOMEM));

@@ -145,6 +145,12 @@ conn_passed(const struct request *r)
 }
 
 bool
+conn_client_ended(const struct request *r)
+{
+	return (r->conn->ended);
+}
+
+bool
 conn_claims(const struct request *r, const struct text **v, size_t *n)
 {
 	const struct trust *t = r->conn->trust;

@@ -70,6 +70,8 @@ bool conn_metered_client(const struct request *, struct client_addr *); /* if me
  * False: the client has max of them. */
 bool conn_takes_tunnel(const struct request *, unsigned max);
 uint64_t conn_passed(const struct request *); /* bytes to the client, and of the body */
+/* The client sends no more: it waits for its reply, or is gone. */
+bool conn_client_ended(const struct request *);
 /* Says whether the peer is believed about its client, and in which fields. */
 bool conn_claims(const struct request *, const struct text **, size_t *n);
 bool conn_trusted(const struct request *);       /* the peer is in extforward.forwarder */

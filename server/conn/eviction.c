@@ -21,6 +21,7 @@ eviction_init(struct eviction *r)
 
 	memset(r, 0, sizeof(*r));
 	list_init(&r->idle);
+	list_init(&r->ended);
 	for (i = 0; i < EVICT_COUNTS; i++)
 		list_init(&r->by_n[i]);
 	for (i = 0; i < EVICT_CLASSES; i++)
@@ -166,6 +167,7 @@ list_for(struct eviction *r, struct eviction_addr *ra, enum eviction_kind kind)
 {
 	switch (kind) {
 	case EVICT_IDLE: return (&r->idle);
+	case EVICT_ENDED: return (&r->ended);
 	case EVICT_SILENT: return (&ra->silent);
 	case EVICT_HEAD: return (&ra->heads);
 	default: return (&ra->busy);
@@ -215,6 +217,8 @@ eviction_next(struct eviction *r)
 
 	if (!list_empty(&r->idle))
 		return (first(&r->idle));
+	if (!list_empty(&r->ended))
+		return (first(&r->ended));
 	if (r->top == 0)
 		return (NULL);
 	ra = list_entry(r->by_n[r->top].next, struct eviction_addr, by_n);

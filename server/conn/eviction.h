@@ -3,10 +3,12 @@
  *
  *   1. EVICT_IDLE           between two requests, or lingering after the last reply: the longest
  *                           idle first
- *   2. EVICT_SILENT, _HEAD  without a whole request head: of the client address that has most of
+ *   2. EVICT_ENDED          a file or an application is waited for, and the client sends no more:
+ *                           it may be gone; the longest so first
+ *   3. EVICT_SILENT, _HEAD  without a whole request head: of the client address that has most of
  *                           these.  Silent ones go first, then those that sent a part of a head,
  *                           oldest first
- *   3. EVICT_BUSY           a request is in progress: only for a client of another address, and
+ *   4. EVICT_BUSY           a request is in progress: only for a client of another address, and
  *                           only of the one address with more than half of all connections; the
  *                           longest busy first
  *
@@ -32,7 +34,7 @@
 #define EVICT_BUCKETS  4096u
 #define EVICT_MAJORITY 8u /* an address with fewer connections has never the majority */
 
-enum eviction_kind { EVICT_NONE, EVICT_BUSY, EVICT_IDLE, EVICT_SILENT, EVICT_HEAD };
+enum eviction_kind { EVICT_NONE, EVICT_BUSY, EVICT_IDLE, EVICT_ENDED, EVICT_SILENT, EVICT_HEAD };
 
 struct eviction_addr;
 
@@ -44,12 +46,12 @@ struct eviction_member { /* embedded in a connection; starts as {0} */
 };
 
 struct eviction {
-	struct list idle;
+	struct list idle, ended;
 	struct list by_n[EVICT_COUNTS], by_bytes[EVICT_CLASSES];
 	struct eviction_addr *bucket[EVICT_BUCKETS];
 	struct eviction_addr *most; /* the last address that had more than half when it connected */
 	unsigned all;               /* members */
-	unsigned n;                 /* of them idle, silent or without a whole head */
+	unsigned n;                 /* of them idle, ended, silent or without a whole head */
 	unsigned top;               /* of by_n, the highest that is not empty */
 	uint64_t bytes;             /* of all unfinished heads */
 };
@@ -62,7 +64,7 @@ struct client_addr eviction_address(const struct eviction_member *);
 void eviction_leave(struct eviction *, struct eviction_member *);
 /* bytes matters for EVICT_HEAD only. */
 void eviction_set(struct eviction *, struct eviction_member *, enum eviction_kind, uint32_t bytes);
-/* The next idle, silent or unfinished one; NULL: none. */
+/* The next idle, ended, silent or unfinished one; NULL: none. */
 struct eviction_member *eviction_next(struct eviction *);
 /* The oldest unfinished head of the address whose unfinished heads hold most memory (within a
  * factor of two); NULL: none. */

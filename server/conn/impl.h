@@ -74,8 +74,9 @@ struct conn {
 	int in_err;              /* error of the last receive; 0: none */
 	bool receiving, sending; /* ops in flight */
 	bool watching;           /* op waits for a reset by the client during a look-up */
-	bool closing;            /* IO_CLOSE is on its way, or follows these ops */
-	bool leaving;            /* closing to make room: counted in worker.nleaving */
+	bool ended;   /* its client sends no more: it waits for its replies, or is gone */
+	bool closing; /* IO_CLOSE is on its way, or follows these ops */
+	bool leaving; /* closing to make room: counted in worker.nleaving */
 	bool close_after, cut;
 	bool deferred;       /* the request is parsed, but earlier replies are sent first */
 	bool continued;      /* 100 Continue was sent for this request */

@@ -90,24 +90,55 @@ received(struct io_op *op)
 }
 
 static void
-reset(struct io_op *op)
+client_is_gone(struct conn *c)
+{
+	count(&c->w->counters->events, client_gone);
+	conn_stop(c);
+}
+
+/* The client sends no more, and nobody can tell whether it still reads. */
+static void
+client_ended(struct conn *c)
+{
+	c->ended = true;
+	count(&c->w->counters->events, client_ended);
+	if (proxy_ends_with_client(c->r)) {
+		client_is_gone(c);
+		return;
+	}
+	if (c->r->streams)
+		conn_stream_on(c); /* room for its body may have come meanwhile */
+	else
+		conn_watch(c);
+	conn_phase_show(c);
+}
+
+static bool
+is_waiting(const struct conn *c)
+{
+	return (!c->op_wanted && !c->sending && (c->state == &st_handle || c->state == &st_probe));
+}
+
+static void
+watched(struct io_op *op)
 {
 	struct conn *c = container_of(op, struct conn, op);
 
 	c->watching = false;
 	if (conn_ended_while_waiting(c))
 		return;
-	if (op->res != 0) {
+	if (op->res == 0)
+		client_is_gone(c);
+	else if (op->res > 0 && is_waiting(c))
+		client_ended(c);
+	else
 		conn_stream_on(c);
-		return;
-	}
-	count(&c->w->counters->events, client_gone);
-	conn_stop(c);
 }
 
-/* A client that sends no more may still read: a file comes soon, and a tunnel has an end for each
- * direction.  An application may think for minutes, and most clients that leave send no reset
- * before they are sent something.  So there the end of the requests is the end of the client. */
+/* A client that sends no more may still read: `printf ... | nc`, a health check.  One that has
+ * closed its socket looks the same, and sends no reset before it is sent something.  So the end of
+ * its bytes makes a request the first to give way (proxy-core/yield.h, eviction.h); only a reset
+ * ends it.  A tunnel has an end for each direction. */
 void
 conn_watch(struct conn *c)
 {
@@ -116,8 +147,8 @@ conn_watch(struct conn *c)
 	c->watching = true;
 	c->op.kind = IO_RECV;
 	c->op.only_hangup = true;
-	c->op.or_end = c->r->relay != NULL && !c->r->streams;
-	c->op.done = reset;
+	c->op.or_end = !c->tunnel && !c->ended;
+	c->op.done = watched;
 	c->op.sock = &c->sock;
 	c->op.deadline_ms = 0;
 	op_submit(c->w->io, &c->op);

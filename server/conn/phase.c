@@ -32,6 +32,8 @@ eviction_kind_of(const struct conn *c)
 		return (EVICT_NONE);
 	if (c->state == &st_linger)
 		return (EVICT_IDLE);
+	if (c->ended && c->watching)
+		return (EVICT_ENDED);
 	if ((c->state != &st_read_head && c->state != &st_proxy_header) || c->r != NULL)
 		return (EVICT_BUSY);
 	if (c->in.n != 0)
@@ -80,6 +82,7 @@ conn_make_room(struct eviction_member *m, const char *why)
 		[EVICT_NONE] = "ending",
 		[EVICT_BUSY] = "busy",
 		[EVICT_IDLE] = "idle",
+		[EVICT_ENDED] = "its client sends no more",
 		[EVICT_SILENT] = "silent",
 		[EVICT_HEAD] = "in its request head",
 	};

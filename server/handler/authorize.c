@@ -211,7 +211,8 @@ authorize_start(struct request *r, bool peek)
 	if (peek)
 		return (HANDLED_NOT_NOW);
 	if (request_keep(r) && (q = arena_get(&r->arena, sizeof(*q))) != NULL) {
-		*q = (struct question){ .rl = { .r = r } };
+		*q =
+		    (struct question){ .rl = { .r = r, .ends_with_client = r->conf->proxy_abort } };
 		if (fill(&q->rl) && exchange_start(r->site->authorizer, &q->rl.req, &conf, &sink,
 					&q->rl, &q->rl.ex) == 0) {
 			r->relay = &q->rl;

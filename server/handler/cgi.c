@@ -168,6 +168,7 @@ static bool
 cgi_fill(struct relay *rl, const struct upstream *to)
 {
 	rl->program = true;
+	rl->ends_with_client = limits_of(rl->r)->fin;
 	if (!proxy_fill(rl, to))
 		return (false);
 	rl->req.forward = 0; /* as lighttpd: programs know REMOTE_ADDR and SERVER_NAME */

@@ -28,6 +28,7 @@ bool cgi_is_beside(const struct request *, struct text path);
 struct cgi_limits { /* cgi.limits */
 	uint64_t read_s, write_s;
 	int signal;
+	bool fin; /* a client that sends no more is gone */
 };
 
 #endif

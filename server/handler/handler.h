@@ -55,6 +55,8 @@ bool static_link_excluded(struct request *, const struct file_entry *);
  * of its backend, or "". */
 const char *proxy_state(const struct request *);
 const char *proxy_backend(const struct request *);
+/* A client that sends no more counts as gone: proxy-core.abort-on-close, "tcp-fin-propagate". */
+bool proxy_ends_with_client(const struct request *);
 uint64_t proxy_progress_ns(const struct request *); /* 0 without an exchange */
 
 #endif

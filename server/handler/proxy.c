@@ -139,8 +139,12 @@ proxy_begin(struct request *r, bool peek, struct upstream *u, const struct excha
 	}
 	if (!request_keep(r) || (rl = arena_get(&r->arena, sizeof(*rl))) == NULL)
 		return (refuse(r, 500));
-	*rl = (struct relay){ .r = r };
-	if (!fill(rl, u) || exchange_start(u, &rl->req, conf, &proxy_sink, rl, &rl->ex) != 0)
+	*rl = (struct relay){ .r = r, .ends_with_client = r->conf->proxy_abort };
+	if (!fill(rl, u))
+		return (refuse(r, 500));
+	if (rl->ends_with_client && conn_client_ended(r))
+		return (refuse(r, 503)); /* while its file was looked for */
+	if (exchange_start(u, &rl->req, conf, &proxy_sink, rl, &rl->ex) != 0)
 		return (refuse(r, 500));
 	r->relay = rl;
 	r->carried = NULL; /* what an application says counts, not who sent the request to it */
@@ -191,6 +195,12 @@ proxy_stop(struct request *r)
 		proxy_pieces_stop(rl);
 	}
 	static_stop(r);
+}
+
+bool
+proxy_ends_with_client(const struct request *r)
+{
+	return (r->relay != NULL && r->relay->ends_with_client);
 }
 
 static const struct exchange *

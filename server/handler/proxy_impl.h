@@ -39,6 +39,7 @@ struct relay {
 	bool varies;             /* the reply depends on Accept-Encoding */
 	bool fetched;            /* the reply is that of X-Reproxy-URL */
 	bool program;            /* of cgi.assign: its settings are cgi.* */
+	bool ends_with_client;   /* a client that sends no more is gone */
 	bool has_head;
 	bool chunked, sending, over;
 	bool broken;   /* the reply broke off: cut the connection */

@@ -388,6 +388,12 @@ passed(void *arg)
 	return (conn_passed(((const struct relay *)arg)->r));
 }
 
+static bool
+client_ended(void *arg)
+{
+	return (conn_client_ended(((const struct relay *)arg)->r));
+}
+
 const struct exchange_sink proxy_sink = {
 	.on_head = on_head,
 	.on_body = on_body,
@@ -398,4 +404,5 @@ const struct exchange_sink proxy_sink = {
 	.on_eof = proxy_tunnel_eof,
 	.on_moved = proxy_moved,
 	.passed = passed,
+	.ended = client_ended,
 };

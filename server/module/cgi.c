@@ -91,6 +91,7 @@ limit_set(struct cgi_limits *l, const struct conf_pair *p)
 
 	if (text_eq(p->key, TEXT("tcp-fin-propagate"))) {
 		l->signal = signal_of(p->value);
+		l->fin = true;
 		return (l->signal != 0 ? NULL : "expected a signal such as \"SIGTERM\"");
 	}
 	if (!read && !write)

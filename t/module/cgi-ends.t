@@ -44,6 +44,7 @@ program($srv, 'silent', 'sleep 1000');
 program($srv, 'endless', 'print "Content-Type: text/plain\n\n"; while (1) { print "x"; select undef, undef, undef, 0.05 }');
 program($srv, 'deaf', 'sleep 1000');
 program($srv, 'hup', '$SIG{HUP} = sub { open my $fh, ">", "got.hup"; exit }; sleep 1000');
+program($srv, 'waits', '1 until -e "went.half"; print "Content-Type: text/plain\n\nwhole"');
 program($srv, 'crashes', 'print "Content-Type: text/plain\n\nhalf"; kill 11, $$; sleep 9');
 program($srv, 'dies', 'kill 9, $$; sleep 9');
 program($srv, 'fails', 'print "Content-Type: text/plain\n\nwhole"; exit 3');
@@ -59,6 +60,19 @@ $_->[1]->abort for @left;
 ok eventually(sub { is_gone($pid{hangs}) }), 'a program ends with its client';
 ok eventually(sub { -e $srv->path('got.hup') }), 'tcp-fin-propagate names the first signal';
 ok eventually(sub { is_gone($pid{hup}) }), '... and the program ends';
+
+my $half = $srv->connect;
+$half->send("GET /waits.pl HTTP/1.0\r\nHost: x\r\n\r\n");
+shutdown $half->sock, 1;
+ok eventually(sub { $srv->counter('server.connections.client-ended') == 1 }), 'a client that sends no more has not left';
+$srv->write('went.half', '');
+like $half->rest, qr/whole\z/, '... and gets its reply';
+unlink $srv->path('got.hup');
+my $fin = $srv->connect;
+$fin->send(req('/hup.pl'));
+my $hup = pid_of($srv, 'hup', 2);
+shutdown $fin->sock, 1;
+ok eventually(sub { -e $srv->path('got.hup') && is_gone($hup) }), '... but with tcp-fin-propagate';
 
 # ---------------------------------------------------------------- deadlines
 

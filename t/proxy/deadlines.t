@@ -51,16 +51,27 @@ subtest 'a client that leaves frees the socket at once' => sub {
 	is $srv->fetch('/app/env')->{status}, 200, 'the only socket serves the next request';
 
 	# Most clients send no reset: their side of the connection just ends.
+	$srv = start('max-pool-size' => 1, 'read-timeout' => 3600, 'wait-timeout' => 10, 'abort-on-close' => '"enable"');
 	$before = length $app->noted('connections');
 	($c, my $half) = ($srv->connect, $srv->connect);
 	$c->send("GET /app/silent HTTP/1.1\r\nHost: x\r\n\r\n");
 	ok eventually(sub { length $app->noted('connections') > $before }), 'it thinks once more';
 	close $c->sock;
-	is $srv->fetch('/app/env')->{status}, 200, 'the same for a client that closes its connection';
+	is $srv->fetch('/app/env')->{status}, 200, 'the same for a client that closes its connection, with proxy-core.abort-on-close';
 
 	$half->send("GET /file HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
 	shutdown $half->sock, 1;
 	like $half->rest, qr/ 404 /, 'a client that sends no more still gets what needs no application';
+};
+
+subtest 'a client that sends no more gets its answer' => sub {
+	my $srv = start('read-timeout' => 3600);
+	my $c = $srv->connect;
+	$c->send("GET /app/turn HTTP/1.0\r\nHost: x\r\n\r\n");
+	shutdown $c->sock, 1;
+	ok eventually(sub { $srv->counter('server.connections.client-ended') == 1 }), 'its end is noticed while the application thinks';
+	Test::Util::put($app->file('gate'), '');
+	like $c->rest, qr/ 200 .*turn\z/s, '... and the answer is sent';
 };
 
 package V6App {

@@ -89,7 +89,7 @@ static bool
 visitor_hears_of(struct visitor *v, struct io_op *op, bool calm)
 {
 	if (v->gone && (op->kind == IO_RECV && (!op->only_hangup || v->reset || op->or_end))) {
-		sim_finish(io, op, v->reset && !op->only_hangup ? -ECONNRESET : 0);
+		sim_finish(io, op, what_is_heard(op, v->reset));
 		return (true);
 	}
 	if (v->gone)
@@ -245,7 +245,7 @@ all_answered(void)
 
 	for (i = 0; i < now.nvisitors; i++) {
 		v = &now.visitor[i];
-		if (v->ended || v->gone || v->next == v->nasks)
+		if (v->ended || v->reset || v->next == v->nasks)
 			continue;
 		a = &v->ask[v->next];
 		law(v->said < a->last || (a->n != 0 && closes_behind(a - 1)),

@@ -185,7 +185,16 @@ may_say(const struct visitor *v)
 	return (most);
 }
 
-/* The end of its stream, or a reset. */
+static int
+what_is_heard(const struct io_op *op, bool reset)
+{
+	if (op->only_hangup)
+		return (!reset);
+	return (reset ? -ECONNRESET : 0);
+}
+
+/* The end of its stream, or a reset.  After the end it still reads, and what it asked for whole is
+ * answered. */
 static void
 visitor_leaves(struct visitor *v, struct io_op *op, int res)
 {
@@ -193,12 +202,13 @@ visitor_leaves(struct visitor *v, struct io_op *op, int res)
 
 	trace("visitor %u %s", v->nth, res == 0 ? "half-closes" : "leaves");
 	for (i = v->next; i < v->nasks; i++) {
-		v->ask[i].excuses |= X_GONE;
+		if (res != 0 || v->said < v->ask[i].last)
+			v->ask[i].excuses |= X_GONE;
 		v->ask[i].met |= res == 0 ? BIT(half_closes) : BIT(leaves);
 	}
 	v->gone = true;
 	v->reset = res != 0;
-	sim_finish(io, op, op->only_hangup ? 0 : res);
+	sim_finish(io, op, what_is_heard(op, res != 0));
 }
 
 /* False: nothing to say. */

@@ -254,7 +254,7 @@ visitor_ends(struct visitor *v)
 		;
 	a = &v->ask[v->next];
 	trace("visitor %u is closed, %u of %u answered", v->nth, v->next, v->nasks);
-	if (v->next < v->nasks && !v->shut && !v->gone && v->said > a->first)
+	if (v->next < v->nasks && !v->shut && !v->reset && v->said > a->first)
 		law(a->excuses != 0 || v->said < a->last || (a->n != 0 && closes_behind(a - 1)),
 		    "no answer to %u, which is whole", a->id);
 	for (i = v->next; i < v->nasks; i++)

@@ -1,0 +1,261 @@
+/* t/unit/server/conn_ended.c -- clients that send no more while an application works for them: they
+ * are served, and make room first. */
+#include "t/unit/server/simapp.h"
+#include "server/worker_accept.h"
+
+#define ABORTS  APP "$HTTP[\"url\"] =~ \"^/app\" { proxy-core.abort-on-close = \"enable\" }\n"
+#define STREAMS "server.stream-request-body = 1\n" APP
+
+/* What the watch of the client finds: 1 the end of its bytes, 0 a reset. */
+static void
+finds(struct io_sock *s, int res)
+{
+	struct io_op *op = sim_find(io, SIM_HANGUP, s);
+
+	g_assert_nonnull(op);
+	sim_finish(io, op, res);
+	sim_run(io);
+}
+
+static void
+ends(struct io_sock *s)
+{
+	g_assert_true(sim_find(io, SIM_HANGUP, s)->or_end);
+	finds(s, 1);
+}
+
+static void
+test_answer(void)
+{
+	struct io_sock *s, *b;
+
+	up(APP);
+	s = client();
+	say(s, GET("/app"));
+	b = app();
+	take(b, SIZE_MAX);
+	ends(s);
+	g_assert_false(is_closed(0));
+	g_assert_false(sim_find(io, SIM_HANGUP, s)->or_end); /* now only a reset counts */
+	g_assert_cmpuint(w->counters->events.client_ended, ==, 1);
+	app_ends(b, "\n\nwhole");
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "whole"));
+	leave(s, 0);
+	g_assert_true(is_closed(0));
+	g_assert_cmpuint(w->counters->events.client_gone, ==, 0);
+	down();
+}
+
+static void
+test_reset(void)
+{
+	struct io_sock *s, *b;
+
+	up(APP);
+	s = client();
+	say(s, GET("/app"));
+	b = app();
+	take(b, SIZE_MAX);
+	ends(s);
+	finds(s, 0);
+	g_assert_true(is_closed(0));
+	g_assert_null(sim_find(io, IO_RECV, b));
+	g_assert_cmpuint(w->counters->events.client_gone, ==, 1);
+	down();
+}
+
+/* The first send finds it. */
+static void
+test_failed_send(void)
+{
+	struct io_sock *s, *b;
+
+	up(APP);
+	s = client();
+	say(s, GET("/app"));
+	b = app();
+	take(b, SIZE_MAX);
+	ends(s);
+	app_says(b, "\n\npart");
+	sim_finish(io, sim_find(io, IO_SEND, s), -EPIPE);
+	sim_run(io);
+	g_assert_true(is_closed(0));
+	g_assert_null(sim_find(io, IO_RECV, b));
+	g_assert_cmpuint(w->counters->events.client_gone, ==, 1);
+	down();
+}
+
+static void
+test_pipelined(void)
+{
+	struct io_sock *s, *b;
+
+	up(APP);
+	s = client();
+	say(s, GET("/app") GET("/a") GET("/app"));
+	b = app();
+	take(b, SIZE_MAX);
+	ends(s);
+	app_ends(b, "\n\none");
+	take(s, SIZE_MAX);
+	disk();
+	take(s, SIZE_MAX);
+	b = app();
+	take(b, SIZE_MAX);
+	app_ends(b, "\n\nthree");
+	take(s, SIZE_MAX);
+	heard_statuses(s, "200 200 200");
+	down();
+}
+
+/* Also if the end comes while the body waits for room, or behind a body that was collected. */
+static void
+test_bodies(bool streams)
+{
+	static char much[200000];
+	struct io_sock *s, *b;
+	size_t left = sizeof(much);
+
+	up(streams ? STREAMS : APP);
+	s = client();
+	say(s, POST("200000"));
+	for (; left > 0 && !streams; left -= 50000) {
+		say_n(s, much, 50000);
+		disk();
+	}
+	b = app();
+	take(b, SIZE_MAX);
+	for (; left > 65536; left -= 65536) {
+		say_n(s, much, 65536);
+		if (sim_find(io, SIM_HANGUP, s) != NULL)
+			ends(s);
+		while (disk() + take(b, SIZE_MAX) != 0)
+			;
+	}
+	if (left > 0)
+		say_n(s, much, left);
+	while (disk() + take(b, SIZE_MAX) + (take_temp(b) != 0) != 0)
+		;
+	if (sim_find(io, SIM_HANGUP, s)->or_end)
+		ends(s);
+	app_ends(b, "\n\nwhole");
+	take(s, SIZE_MAX);
+	g_assert_true(heard_has(s, "whole"));
+	down();
+}
+
+static void
+test_all_bodies(void)
+{
+	test_bodies(false);
+	test_bodies(true);
+}
+
+/* An upload that ends within its body is none. */
+static void
+test_half_a_body(void)
+{
+	struct io_sock *s;
+
+	up(APP);
+	s = client();
+	say(s, POST("10") "five.");
+	leave(s, 0);
+	g_assert_true(is_closed(0));
+	down();
+}
+
+static void
+test_setting(void)
+{
+	struct io_sock *s, *b;
+
+	up(ABORTS);
+	s = client();
+	say(s, GET("/app"));
+	b = app();
+	take(b, SIZE_MAX);
+	ends(s);
+	g_assert_true(is_closed(0));
+	g_assert_null(sim_find(io, IO_RECV, b));
+	g_assert_cmpuint(w->counters->events.client_gone, ==, 1);
+	down();
+}
+
+/* Both sockets of the pool work for clients that may be gone, and the third request is of the same
+ * address. */
+static void
+test_gives_way(void)
+{
+	struct io_sock *s[3], *b;
+	unsigned i;
+
+	up(APP);
+	for (i = 0; i < 2; i++) {
+		s[i] = client();
+		say(s[i], GET("/app"));
+		b = app();
+		take(b, SIZE_MAX);
+	}
+	s[2] = client();
+	say(s[2], GET("/app"));
+	for (i = 0; i < 8 * 20; i++)
+		sim_advance_ms(io, 50); /* without an end nobody of this address gives way */
+	g_assert_cmpuint(w->counters->events.proxy_gave_way, ==, 0);
+	ends(s[1]);
+	for (i = 0; i < 20; i++)
+		sim_advance_ms(io, 50);
+	take(s[1], SIZE_MAX);
+	heard_statuses(s[1], "503");
+	g_assert_cmpuint(w->counters->events.proxy_gave_way, ==, 1);
+	g_assert_false(is_closed(0));
+	b = app();
+	take(b, SIZE_MAX);
+	app_ends(b, "\n\nwhole");
+	take(s[2], SIZE_MAX);
+	g_assert_true(heard_has(s[2], "whole"));
+	g_assert_nonnull(strstr(logged->str, "holder=\"its client sends no more"));
+	down();
+}
+
+/* Every place is taken: it goes behind idle connections, before new and busy ones. */
+static void
+test_makes_room(void)
+{
+	const struct client_addr other = { 7, 7 };
+	struct io_sock *s;
+	unsigned i;
+
+	up_with(APP, 0, 3);
+	for (i = 0; i < 2; i++) {
+		s = client();
+		say(s, GET("/app"));
+		take(app(), SIZE_MAX);
+	}
+	ends(s);
+	s = client(); /* silent */
+	g_assert_true(accept_make_room(w, other));
+	sim_run(io);
+	g_assert_false(is_closed(0));
+	g_assert_true(is_closed(1));
+	g_assert_false(is_closed(2));
+	g_assert_cmpuint(w->counters->events.room_ended, ==, 1);
+	down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/conn/ended/answer", test_answer);
+	g_test_add_func("/conn/ended/reset", test_reset);
+	g_test_add_func("/conn/ended/failed-send", test_failed_send);
+	g_test_add_func("/conn/ended/pipelined", test_pipelined);
+	g_test_add_func("/conn/ended/bodies", test_all_bodies);
+	g_test_add_func("/conn/ended/half-a-body", test_half_a_body);
+	g_test_add_func("/conn/ended/setting", test_setting);
+	g_test_add_func("/conn/ended/gives-way", test_gives_way);
+	g_test_add_func("/conn/ended/makes-room", test_makes_room);
+	return (g_test_run());
+}
