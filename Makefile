@@ -192,7 +192,7 @@ asan tsan:
 	@$(MAKE) --no-print-directory VARIANT=$@ check
 
 run:
-	@scripts/install-deps build
+	@scripts/install-deps run
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@scripts/run-demo
 
@@ -298,7 +298,7 @@ deb:
 	@VERSION=$(VERSION) scripts/deb build/deb
 
 check-deb: deps
-	@scripts/install-deps deb
+	@scripts/install-deps check-deb
 	@$(MAKE) --no-print-directory -j$(JOBS) all rigs
 	prove -v -It/lib t/deb
 

@@ -44,10 +44,36 @@ subtest 'make dist' => sub {
 subtest 'Build-Depends are what scripts/install-deps installs for building' => sub {
 	my ($list) = slurp("$top/scripts/install-deps") =~ /^NEEDS='\n(.*?)^'/ms;
 	my %needs = map { $_ => 1 } $list =~ /^([^:\n]+):/mg, 'libfuse3-dev', 'debhelper-compat', 'dh-apparmor';
-	# Build-essential, or for `make check` only.
-	delete @needs{qw(gcc libc6-dev spawn-fcgi gnuplot-nox curl)};
+	# Build-essential.
+	delete @needs{qw(gcc libc6-dev)};
 	my ($field) = slurp("$top/debian/control") =~ /^Build-Depends: (.*?)^\S/ms;
 	is_deeply [sort map { s/\s.*//sr } split /,\s*/, $field], [sort keys %needs], 'the same names';
+};
+
+subtest 'scripts/install-deps' => sub {
+	my $text = slurp("$top/scripts/install-deps");
+	like $text, qr/apt-get install .* --no-install-recommends /, 'installs what it names and that depends on, no more';
+	my %list = map { s/='.*//sr => [/^([^:\n]+):/mg] } $text =~ /^(\w+='\n.*?)^'/msg;
+	my %lists = $text =~ /^([\w-]+)\)\s+list="([^"]*)" ;;/mg;
+	my %case;
+	for my $for (keys %lists) { $case{$for}{$_} = 1 for map { @{ $list{$_} } } $lists{$for} =~ /\$(\w+)/g }
+	cmp_ok scalar keys %case, '>', 5, 'knows for what';
+	is_deeply [grep { !$case{deb}{$_} } qw(build-essential git lintian debhelper)], [], 'deb: what the smallest Debian lacks for `make deb`';
+	is_deeply [grep { $case{deb}{$_} || $case{run}{$_} } qw(nginx-light lighttpd gnuplot-nox mmdebstrap zsh fish)], [], 'run, deb: nothing that only tests need';
+	is_deeply [grep { !$case{run}{$_} } qw(gcc libc6-dev spawn-fcgi perl curl)], [], 'run: what the demonstration starts, and what it tells to try';
+	like slurp("$top/Makefile"), qr{^\Q$_\E:[^\n]*\n\t\@scripts/install-deps \Q$_\E$}m, "`make $_` installs its own list" for qw(run demo deb check-deb);
+};
+
+subtest 'units where debhelper looks for them' => sub {
+	my ($asked) = slurp("$top/debian/rules") =~ /^UNITS_IN_USR := \$\(shell (.*)\)$/m or return fail 'debian/rules asks debhelper';
+	for my $r (['of Debian 12', '"$tmpdir/lib/systemd/system"', ''], ['of Debian 13', '"$tmpdir/lib/systemd/system", "$tmpdir/usr/lib/systemd/system"', "yes\n"]) {
+		mkdir "$dir/debhelper";
+		put("$dir/debhelper/dh_installsystemd", "#!/usr/bin/perl\nmy \@dirs = ($r->[1]);\n");
+		chmod 0755, "$dir/debhelper/dh_installsystemd";
+		local $ENV{PATH} = "$dir/debhelper:$ENV{PATH}";
+		is scalar qx{@{[$asked =~ s/\$\$/\$/gr]}}, $r->[2], "debhelper $r->[0]";
+	}
+	is_deeply [grep { slurp($_) =~ m{^lib/} } glob "$top/debian/*.install"], [], 'and no package names /lib, which Debian 13 refuses';
 };
 
 subtest 'debian/*.install name what make install installs' => sub {
