@@ -246,14 +246,14 @@ child_of(pid_t pid)
 }
 
 static void
-event_is(struct helper *h, bool back, uint32_t lost)
+event_is(struct helper *h, enum helper_news news, uint32_t lost)
 {
 	struct pollfd p = { .fd = helper_fd(h), .events = POLLIN };
 	struct helper_event e;
 
 	g_assert_cmpint(poll(&p, 1, 20000), ==, 1);
 	g_assert_cmpint(helper_event(h, &e), ==, 1);
-	g_assert_cmpint(e.back, ==, back);
+	g_assert_cmpint(e.news, ==, news);
 	g_assert_cmpint(e.lost, ==, lost);
 	g_assert_cmpint(e.status, ==, SIGKILL);
 }
@@ -265,8 +265,8 @@ kill_helper(struct helper *h)
 
 	g_assert_cmpint(helper_event(h, &e), ==, 0);
 	g_assert_cmpint(kill(child_of(child_of(getpid())), SIGKILL), ==, 0);
-	event_is(h, false, 1);
-	event_is(h, true, 1);
+	event_is(h, HELPER_DIED, 1);
+	event_is(h, HELPER_BACK, 1);
 	g_assert_cmpint(helper_event(h, &e), ==, 0);
 }
 
