@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -11,9 +12,32 @@
 #include "server/conn/conn.h"
 #include "server/worker.h"
 
+/* Links that are not followed have their line, link.refused.  Sockets and devices are -EACCES, too.
+ */
+static bool
+is_denied(int err)
+{
+	return (err == -EACCES || err == -EPERM);
+}
+
+static void
+tell_denied(struct request *r, int err)
+{
+	char mount[IO_MOUNT_NAME];
+
+	log_limited(10, LOG_WARN, conn_id(r), "file.denied", conn_client(r),
+	    LF_TEXT("path", r->path != NULL ? request_path(r) : r->http.target),
+	    LF_TEXT("file", r->lookup), LF_STR("device", fault_device(r, mount)),
+	    LF_U64("uid", geteuid()), LF_ERR("error", err),
+	    LF_STR("do", "let this user read the file and enter its directories (namei -l shows "
+			 "the modes); sockets and devices are not sent"));
+}
+
 void
 fault_note(struct request *r, const struct file_entry *e)
 {
+	if (is_denied(e->err))
+		tell_denied(r, e->err);
 	if (http1_status_of_errno(e->err) < 500)
 		return;
 	r->fault.err = e->err;

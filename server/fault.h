@@ -13,7 +13,8 @@
 #include "io/disk/pools.h"
 #include "server/request.h"
 
-/* The look-up of r->lookup below r->scope failed. */
+/* The look-up of r->lookup below r->scope failed.  Logs file.denied if the server's user may not
+ * open it, which is the client's 403. */
 void fault_note(struct request *, const struct file_entry *);
 /* The reason was logged. */
 void fault_told(struct request *);

@@ -155,7 +155,9 @@ tell(int root, const char *part, int err, uint64_t resolve)
 		dir[0] = '\0';
 	log_limited(10, LOG_WARN, NULL, "link.refused", LF_STR("directory", dir),
 	    LF_STR("link", part), LF_TEXT("target", ((struct text){ target, (size_t)n })),
-	    LF_STR("why", reason(err, resolve)), LF_STR("device", mount_of(root, part, mount)));
+	    LF_STR("why", reason(err, resolve)), LF_STR("device", mount_of(root, part, mount)),
+	    LF_STR("do", "see server.follow-symlink and server.sandbox-paths, or put the file "
+			 "there itself"));
 	return (true);
 }
 

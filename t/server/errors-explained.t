@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib map { "$FindBin::Bin/../$_" } qw(lib ../scripts/lib);
 use IO::Socket::INET;
+use IO::Socket::UNIX;
 use Test::Http qw(req);
 use Test::More;
 use Test::Server;
@@ -97,9 +98,31 @@ subtest 'disks' => sub {
 };
 
 subtest 'links, limits, malformed requests' => sub {
-	check('a link that leads outside', 403, sub { status('/plain/outside') }, qr{level=warn ev=link\.refused directory=\S+ link=plain/outside target=/etc/passwd why="[^"]+" device=/\S*$});
+	check('a link that leads outside', 403, sub { status('/plain/outside') }, qr{level=warn ev=link\.refused directory=\S+ link=plain/outside target=/etc/passwd why="[^"]+" device=/\S* do="[^"]+"$});
 	check('a malformed head', 400, sub { status('', bytes => "NONSENSE\r\n\r\n") }, qr{ev=request\.refused .*client=127\.0\.0\.1 status=400 why="malformed[^"]*" begins=NONSENSE});
 	check('a body that is too long', 413, sub { status('', bytes => "POST /x HTTP/1.1\r\nHost: rude\r\nContent-Length: 100000\r\n\r\n") }, qr{ev=request\.refused id=\S+ client=127\.0\.0\.1 status=413 why="body longer than server\.max-request-size[^"]*" url=/x});
+};
+
+subtest 'files that the user of the server may not read' => sub {
+	my $conf = $> == 0 ? qq{server.username = "nobody"\n} : '';
+	my $uid = $> == 0 ? getpwnam 'nobody' : $>;
+	my $www = File::Temp->newdir('accel-www-XXXXXX', TMPDIR => 1);
+	chmod 0755, "$www" or die $!;
+	mkdir "$www/$_" or die $! for qw(shut index);
+	put("$www/$_", 'x') for qw(secret shut/file index/index.html);
+	chmod 0, "$www/$_" or die $! for qw(secret shut index/index.html);
+	my $socket = IO::Socket::UNIX->new(Local => "$www/socket", Listen => 1) or die $!;
+	chmod 0777, "$www/socket" or die $!;
+	my $srv = Test::Server->start(dir => "$www", conf => $conf . qq{index-file.names = ( "index.html" )\n});
+	for (['/secret', 'secret'], ['/shut/file', 'shut/file'], ['/index/', 'index/index.html']) {
+		is $srv->fetch($_->[0])->{status}, 403, "$_->[0]: 403";
+		ok scalar $srv->wait_lines(1, qr{level=warn ev=file\.denied id=\S+ client=127\.0\.0\.1 path=$_->[0] file=$_->[1] device=/\S* uid=$uid error="Permission denied" do="let this user read}), '... explained' or diag $srv->log;
+	}
+	is $srv->fetch('/socket')->{status}, 403, 'a socket: 403';
+	ok scalar $srv->wait_lines(1, qr{ev=file\.denied .* file=socket .*do="[^"]*sockets and devices are not sent"}), '... explained' or diag $srv->log;
+	is $srv->fetch('/none')->{status}, 404, 'no file: 404';
+	is scalar(() = $srv->log =~ /ev=file\.denied/g), 4, '... is nothing to explain';
+	chmod 0700, "$www/shut";
 };
 
 subtest 'applications' => sub {
