@@ -77,7 +77,7 @@ say_broken(struct text err, enum ctl_verb verb)
 }
 
 static int
-by_socket(const struct ctl_options *o, enum ctl_verb verb)
+ask_socket(const struct ctl_options *o, enum ctl_verb verb)
 {
 	struct buf name;
 	int rc;
@@ -87,6 +87,14 @@ by_socket(const struct ctl_options *o, enum ctl_verb verb)
 	buf_char(&name, '\0');
 	rc = ctl_ask(name.p, verb, words[verb], o->json);
 	buf_free(&name);
+	return (rc);
+}
+
+static int
+by_socket(const struct ctl_options *o, enum ctl_verb verb)
+{
+	int rc = ask_socket(o, verb);
+
 	if (rc != CTL_NO_SOCKET)
 		return (rc);
 	fprintf(stderr, "accel-server ctl: no server listens on %s\n", o->socket);
@@ -124,12 +132,10 @@ static int
 by_broken(const struct ctl_options *o, enum ctl_verb verb, struct text err)
 {
 	struct broken_names names;
-	int rc = CTL_NO_SOCKET;
+	int rc = o->socket != NULL ? ask_socket(o, verb) : CTL_NO_SOCKET;
 
-	if (o->socket != NULL)
-		return (by_socket(o, verb));
 	broken_names(o->file, &names);
-	if (names.control != NULL)
+	if (rc == CTL_NO_SOCKET && names.control != NULL)
 		rc = ctl_ask(names.control, verb, words[verb], o->json);
 	if (rc == CTL_NO_SOCKET && names.pid_file != NULL && access(names.pid_file, F_OK) == 0) {
 		rc = by_names(o, verb, NULL, names.pid_file);
