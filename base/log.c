@@ -84,6 +84,17 @@ log_set_sink(void (*fn)(void *, struct text), void *arg)
 	pthread_rwlock_unlock(&sink_lock);
 }
 
+bool
+log_goes_to(const void *arg)
+{
+	bool same;
+
+	pthread_rwlock_rdlock(&sink_lock);
+	same = sink != NULL && sink_arg == arg;
+	pthread_rwlock_unlock(&sink_lock);
+	return (same);
+}
+
 /* ---------------------------------------------------------------- limits */
 
 #define USED_BITS 16

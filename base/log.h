@@ -92,7 +92,8 @@ struct buf *log_overhear(struct buf *said);
 /* id may be NULL. */
 void log_event_fields(enum log_level, const char *id, const char *ev, const struct log_field *,
     size_t n);
-void log_raw(struct text line); /* a finished line with its newline (timing lines) */
+void log_raw(struct text line);    /* a finished line with its newline (timing lines) */
+bool log_goes_to(const void *arg); /* the sink has this argument */
 /* line ends with '\n'.  NULL: stderr. */
 void log_set_sink(void (*sink)(void *arg, struct text line), void *arg);
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/must.h"
 #include "io/logfile_impl.h"
 
 /* Lines of this time are written together: a thread that wakes for each line takes the processor
@@ -16,14 +17,22 @@
 
 static uint64_t all_dropped; /* atomic */
 
+/* In the error log: who reads an access log expects requests only.  The error log itself has room
+ * again, and gets the line behind what it could take. */
 static void
 tell_dropped(struct logfile *lf, uint64_t lines)
 {
-	const struct log_field f = LF_U64("lines", lines);
+	const struct log_field f[] = { LF_STR("path", lf->path != NULL ? lf->path : "stderr"),
+		LF_U64("lines", lines),
+		LF_STR("why", "its disk, or the program that reads it, did not take them in time"),
+		LF_STR("do", "make room on the disk, or look at that program") };
+	const struct log_entry e = { LOG_WARN, NULL, "log.dropped", f, NELEM(f) };
 	char line[LOG_LINE_MAX];
 
-	log_write(lf, line,
-	    log_line(line, &(struct log_entry){ LOG_WARN, NULL, "log.dropped", &f, 1 }));
+	if (log_goes_to(lf))
+		log_write(lf, line, log_line(line, &e));
+	else
+		log_event_fields(e.level, e.id, e.ev, e.f, e.n);
 }
 
 /* Releases the lock meanwhile.  Half a buffer is enough. */

@@ -5,8 +5,9 @@
  * command reads the lines on its standard input.  It is started again when it has ended, after
  * pauses of up to a minute.  It sees the end of its input when the log is closed.
  *
- * Bounds   LOGFILE_PENDING bytes wait; further lines are dropped and counted.  The count is logged
- *          when the disk takes lines again (tried once a second).  Lines are whole or absent.
+ * Bounds   LOGFILE_PENDING bytes wait; further lines are dropped and counted.  The error log gets
+ *          the count when the disk takes lines again (tried once a second).  Lines are whole or
+ *          absent.
  * Thread   logfile_line() and logfile_reopen() any; open and close the main thread.
  */
 #ifndef IO_LOGFILE_H

@@ -77,8 +77,8 @@ subtest 'a command that does not read' => sub {
 	}
 	is $srv->fetch('/a.txt')->{status}, 200, 'holds no request';
 	put($go, '');
-	ok eventually(sub { -e "$dir/slow" && slurp("$dir/slow") =~ /ev=log\.dropped lines=\d+/ }), '... and the lines that did not fit are counted';
-	is scalar(grep { !/\A(y{7000}|-|ts=.*)\z/ } split /\n/, slurp("$dir/slow")), 0, 'lines are whole';
+	like $srv->wait_log(qr/ev=log\.dropped/), qr{ev=log\.dropped path="\|while [^"]*slow" lines=[1-9]\d* why=}, '... and the lines that did not fit are counted in the error log';
+	is scalar(grep { !/\A(y{7000}|-)\z/ } split /\n/, slurp("$dir/slow")), 0, 'lines are whole, and only those of requests';
 };
 
 subtest 'a program that is not there' => sub {

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/clock.h"
+#include "base/log.h"
 #include "io/logfile.h"
 
 #define N_HANGING 24
@@ -117,18 +118,41 @@ count_lines(const GString *all, size_t len)
 			continue;
 		}
 		g_assert_true(g_str_has_prefix(p, "ts="));
-		lines = strstr(p, "ev=log.dropped lines=");
+		lines = strstr(p, " lines=");
 		g_assert_nonnull(lines);
-		n += strtoul(lines + strlen("ev=log.dropped lines="), NULL, 10);
+		n += strtoul(lines + strlen(" lines="), NULL, 10);
 		p = strchr(lines, '\n') + 1;
 	}
 	return (n);
 }
 
-/* A pipe without reads stands for a disk that takes nothing.  Each line arrives or is counted as
- * dropped, in one report or in several. */
+static GString *told; /* the error log; of the thread of the log until logfile_close() */
+static GMutex telling;
+
 static void
-test_full(void)
+keep_told(void *arg, struct text line)
+{
+	g_mutex_lock(&telling);
+	g_string_append_len(told, line.p, (gssize)line.n);
+	g_mutex_unlock(&telling);
+}
+
+static size_t
+count_told(size_t len)
+{
+	size_t n;
+
+	g_mutex_lock(&telling);
+	n = count_lines(told, len);
+	g_mutex_unlock(&telling);
+	return (n);
+}
+
+/* A pipe without reads stands for a disk that takes nothing.  Each line arrives or is counted as
+ * dropped, in one report or in several.  The reports are in the error log, which this log may
+ * be. */
+static void
+full(bool is_errorlog)
 {
 	char *fifo = g_build_filename(dir, "fifo", NULL), line[1024];
 	GString *all = g_string_new(NULL);
@@ -141,6 +165,8 @@ test_full(void)
 	g_assert_cmpint(mkfifo(fifo, 0600), ==, 0);
 	rd = open(fifo, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	g_assert_cmpint(logfile_open(fifo, NULL, NULL, &lf), ==, 0);
+	told = g_string_new(NULL);
+	log_set_sink(is_errorlog ? logfile_line : keep_told, is_errorlog ? lf : NULL);
 	memset(line, 'x', sizeof(line));
 	line[sizeof(line) - 1] = '\n';
 	begin = clock_mono_ns();
@@ -154,15 +180,26 @@ test_full(void)
 		else
 			g_usleep(1000);
 		if (n <= 0 && g_str_has_suffix(all->str, "\n"))
-			counted = count_lines(all, sizeof(line));
+			counted = count_lines(all, sizeof(line)) + count_told(sizeof(line));
 	}
 	g_assert_cmpuint(counted, ==, 4096);
-	g_assert_nonnull(strstr(all->str, "ev=log.dropped lines="));
+	g_assert_true((strstr(all->str, "ev=log.dropped path=") != NULL) == is_errorlog);
+	g_assert_true((strstr(told->str, "ev=log.dropped path=") != NULL) == !is_errorlog);
 	g_assert_cmpuint(logfile_dropped() - dropped, >, 0);
 	close(rd);
+	log_set_sink(NULL, NULL);
 	logfile_close(lf);
 	g_string_free(all, true);
+	g_string_free(told, true);
+	g_unlink(fifo);
 	g_free(fifo);
+}
+
+static void
+test_full(void)
+{
+	full(true);
+	full(false);
 }
 
 /* What waits for a full disk goes to the new file, which is somewhere else. */
