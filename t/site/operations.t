@@ -44,7 +44,14 @@ my %section = (
 	'Backup and restore' => { print => [qr{\A\z}, qr{upgraded|pid \d+}i] },
 	'AccelDown' => { print => qr{Active: active}, more => qr{ev=} },
 	'AccelDeviceHanging' => { print => qr{File: /var/www/html$}m },
-	'AccelBackendUnreachable' => { before => sub { set_conf(qq{\$HTTP["url"] =^ "/app/" {\n\t$app( "unix:/run/none.sock" )\n}\n}); ctl('upgrade'); get('/app/') }, after => \&unset_conf,
+	'AccelBackendAllFail' => { before => \&gone_app, after => \&unset_conf, print => qr{^accel_backend_own_5xx_total.*cause="connect"\} 1\n.*ev=exchange\.failed.*none\.sock}ms },
+	'AccelBackendSomeFail' => { before => \&gone_app, after => \&unset_conf, print => qr{^ +\d+ url=/app/$}m },
+	'AccelBackendFailing' => { before => \&gone_app, after => \&unset_conf, print => qr{^backends_out +1\n.*ev=exchange\.failed.*none\.sock}ms },
+	'AccelCheckFailed' => { before => sub { gone_app("\n\tproxy-core.check-url = \"/\"\n\tproxy-core.check-interval = 1\n"); eventually(sub { ctl('status') =~ /check-failed/ }) }, after => \&unset_conf,
+		print => qr{none\.sock check-failed since \S+ \S+: .*ev=check\.failed}s },
+	'AccelOwn5xx' => { print => qr{^Filesystem}m },
+	'AccelCrashLoop' => { print => qr{^NRestarts=0$}m },
+	'AccelBackendUnreachable' => { before => \&gone_app, after => \&unset_conf,
 		print => qr{ev=exchange\.failed.*none\.sock.*LISTEN}s },
 	'AccelCacheThrashing' => { print => qr{^accel_cache_returned_total \d+$}m },
 	'AccelLoopWaits' => { print => qr{^accel_io_loop_waits_total \d+$}m },
@@ -67,6 +74,13 @@ sub json_from_now_on () {
 	set_conf(qq{server.errorlog-format = "json"\nserver.document-root = "/none"\n});
 	$sd->systemctl('reload', 'accel-server');
 	return set_conf(qq{server.errorlog-format = "json"\n});
+}
+
+# An application that is not there.
+sub gone_app ($more = '') {
+	set_conf(qq{\$HTTP["url"] =^ "/app/" {\n\t$app( "unix:/run/none.sock" )$more\n}\n});
+	ctl('upgrade');
+	return get('/app/');
 }
 
 # A CGI program that writes to stderr.

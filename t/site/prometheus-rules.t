@@ -74,6 +74,16 @@ sub counter ($well, $ill) {
 	return "@v";
 }
 
+# Of the application unix:/a
+sub app_series ($name) { return qq(accel_backend_$name\{$server,block="0",backend="unix:/a"}) }
+sub own_5xx ($cause) { return qq(accel_backend_own_5xx_total{$server,block="0",backend="unix:/a",status="502",cause="$cause"}) }
+sub state_is ($state) { return qq(accel_backend_state{$server,block="0",backend="unix:/a",state="$state"}) }
+# A request in four scrapes, each the same amount of $ill while the fault lasts.
+sub quiet ($ill) { return (map { $_ => counter(0, 0) } app_series('replies_5xx_total'), app_series('cut_total'), own_5xx('hang-up'), own_5xx('reply-timeout')), app_series('replies_total') => counter(0.25, 0.25 - $ill) }
+
+# A gauge that changes each $n-th scrape while the fault lasts.
+sub changing ($n) { return join ' ', (1000) x BEFORE, (map { 1000 + int $_ / $n } 1 .. FAULT), (2000) x AFTER }
+
 # A healthy server and a healthy accelerator.
 my %well = (
 	(map { $_ => gauge(1, 1) } "up{$server}", "up{$fcgi}", "accel_config_last_reload_successful{$server}", "accel_helper_up{$server}",
@@ -94,7 +104,12 @@ my %well = (
 	(map { $_ => counter(15, 15) } "accel_cache_evicted_total{$server}", "accel_cache_returned_total{$server}", "accel_cache_absent_hits_total{$server}", "accel_cache_misses_total{$server}"),
 	"accel_cache_hits_total{$server}" => counter(15_000, 15_000),
 	qq(accel_backend_requests_total{$server,block="0",backend="unix:/a"}) => counter(1500, 1500),
-	qq(accel_backend_replies_5xx_total{$server,block="0",backend="unix:/a"}) => counter(2, 2),
+	app_series('replies_total') => counter(1490, 1490), app_series('replies_5xx_total') => counter(2, 2),
+	app_series('cut_total') => counter(1, 1), own_5xx('hang-up') => counter(1, 1), own_5xx('reply-timeout') => counter(1, 1), own_5xx('queue-full') => counter(0, 0),
+	state_is('up') => gauge(1, 1), (map { state_is($_) => gauge(0, 0) } qw(slow-start failing unreachable check-failed)),
+	(map { (qq(accel_own_5xx_total{$server,cause="$_"}) => counter(0, 0)) } qw(file descriptors memory other)),
+	qq(accel_own_5xx_total{$server,cause="application"}) => counter(2, 2),
+	"accel_first_start_time_seconds{$server}" => gauge(1000, 1000), (map { ("process_start_time_seconds{$_}" => gauge(1000, 1000)) } $server, $fcgi),
 );
 
 my %of_server = (job => 'accel-server', instance => 'a:80');
@@ -127,10 +142,27 @@ my @case = (
 	[ 'few descriptors are left', AccelDescriptorShortage => { %of_server, severity => 'warning' }, "process_open_fds{$server}" => gauge(100, 900) ],
 	[ 'clients make room for each other', AccelDescriptorShortage => { %of_server, severity => 'warning' }, "accel_connections_room_idle_total{$server}" => counter(0, 30) ],
 	[ 'few descriptors of the accelerator are left', AccelDescriptorShortage => { %of_fcgi, severity => 'warning' }, "process_open_fds{$fcgi}" => gauge(100, 900) ],
-	[ 'an application answers 500', AccelBackend5xx => { %of_server, %app, severity => 'warning' },
-		qq(accel_backend_replies_5xx_total{$server,block="0",backend="unix:/a"}) => counter(2, 100) ],
+	[ 'an application answers 500', AccelBackend5xx => { %of_server, %app, severity => 'warning' }, app_series('replies_5xx_total') => counter(2, 100) ],
+	[ 'a quiet site: one reply of four is a 500', AccelBackend5xx => { %of_server, %app, severity => 'warning' }, quiet(0), app_series('replies_5xx_total') => counter(0, 0.0625) ],
+	[ 'an application hangs up, always', AccelBackendAllFail => { %of_server, %app, severity => 'critical' },
+		app_series('replies_total') => counter(1490, 0), own_5xx('hang-up') => counter(1, 1500) ],
+	[ 'an application is silent, always, on a quiet site', AccelBackendAllFail => { %of_server, %app, severity => 'critical' }, quiet(0.25), own_5xx('reply-timeout') => counter(0, 0.25) ],
+	[ 'an application answers 500, always', AccelBackendAllFail => { %of_server, %app, severity => 'critical' }, app_series('replies_5xx_total') => counter(2, 1491) ],
+	[ 'an application hangs up now and then', AccelBackendSomeFail => { %of_server, %app, severity => 'warning' }, own_5xx('hang-up') => counter(1, 150) ],
+	[ 'the replies of an application break off now and then', AccelBackendSomeFail => { %of_server, %app, severity => 'warning' }, app_series('cut_total') => counter(1, 150) ],
+	[ 'one of four requests of a quiet site is lost', AccelBackendSomeFail => { %of_server, %app, severity => 'warning' }, quiet(0.0625), own_5xx('hang-up') => counter(0, 0.0625) ],
+	[ 'a check fails', AccelCheckFailed => { %of_server, %app, severity => 'critical', state => 'check-failed' }, state_is('check-failed') => gauge(0, 1), state_is('up') => gauge(1, 0),
+		app_series('replies_total') => counter(1490, 0), own_5xx('hang-up') => counter(1, 1500) ],
+	[ 'requests fail at one backend, others have them', AccelBackendFailing => { %of_server, %app, severity => 'warning', state => 'failing' },
+		state_is('failing') => join(' ', (0) x BEFORE, (1, 0, 0) x (FAULT / 3), (0) x (AFTER + 1)) ],
+	[ 'the server has no memory', AccelOwn5xx => { %of_server, severity => 'warning', cause => 'memory' }, qq(accel_own_5xx_total{$server,cause="memory"}) => counter(0, 1) ],
+	[ 'a disk fails', AccelOwn5xx => { %of_server, severity => 'warning', cause => 'file' }, qq(accel_own_5xx_total{$server,cause="file"}) => counter(0, 1) ],
+	[ 'the server crashes each two minutes', AccelCrashLoop => { %of_server, severity => 'critical' }, "accel_first_start_time_seconds{$server}" => changing(8),
+		"process_start_time_seconds{$server}" => changing(8) ],
+	[ 'the accelerator crashes each two minutes', AccelCrashLoop => { %of_fcgi, severity => 'critical' }, "process_start_time_seconds{$fcgi}" => changing(8) ],
 	[ 'an application is gone', AccelBackendUnreachable => { %of_server, %app, severity => 'critical' },
-		qq(accel_backend_down{$server,block="0",backend="unix:/a"}) => gauge(0, 2) ],
+		qq(accel_backend_down{$server,block="0",backend="unix:/a"}) => gauge(0, 2), state_is('unreachable') => gauge(0, 1), state_is('up') => gauge(1, 0),
+		app_series('replies_total') => counter(1490, 0), own_5xx('hang-up') => counter(1, 1500) ],
 	[ 'a reload is refused', AccelReloadFailed => { %of_server, severity => 'warning' }, "accel_config_last_reload_successful{$server}" => gauge(1, 0) ],
 	[ 'an upgrade fails, again and again', AccelUpgradeFailed => { %of_server, severity => 'warning' }, "accel_upgrades_failed_total{$server}" => counter(0, 1) ],
 	[ 'the helper process dies, again and again', AccelHelperLost => { %of_server, severity => 'warning' }, "accel_helpers_lost_total{$server}" => counter(0, 1) ],
@@ -145,8 +177,11 @@ my @case = (
 		"accel_cache_returned_total{$server}" => counter(15, 300) ],
 	[ 'a few files come back', undef, {}, (map { ("accel_cache_${_}_total{$server}" => counter(15, 100)) } qw(evicted misses returned)) ],
 	[ 'server.max-connections is low, and reached', undef, {}, "accel_connections_room_idle_total{$server}" => counter(0, 30), "accel_connections_limit{$server}" => gauge(100, 100) ],
-	[ 'one 500 in a minute', undef, {}, qq(accel_backend_requests_total{$server,block="0",backend="unix:/a"}) => counter(1, 1),
-		qq(accel_backend_replies_5xx_total{$server,block="0",backend="unix:/a"}) => counter(0, 0.25) ],
+	[ 'one 500 in ten minutes', undef, {}, quiet(0), app_series('replies_5xx_total') => counter(0, 0.025) ],
+	[ 'two of a few requests fail', undef, {}, quiet(0), app_series('replies_5xx_total') => join(' ', (0) x BEFORE, (1) x 20, (2) x (FAULT + AFTER - 20)) ],
+	[ 'the server is upgraded each two minutes', undef, {}, "process_start_time_seconds{$server}" => changing(8) ],
+	[ 'two restarts', undef, {}, "accel_first_start_time_seconds{$server}" => join(' ', (1000) x BEFORE, (1001) x 10, (1002) x (FAULT + AFTER - 10)) ],
+	[ 'a check failed for half a minute', undef, {}, state_is('check-failed') => join(' ', (0) x BEFORE, (1) x 2, (0) x (FAULT + AFTER - 2)) ],
 	[ 'the files of a disk are cold', undef, {}, "accel_cache_misses_total{$server}" => counter(15, 30_000),
 		qq(accel_device_oldest_job_seconds{$server,device="0:50"}) => gauge(0, 20) ],
 	[ 'another job is down', undef, {}, 'up{job="node",instance="a:9100"}' => gauge(1, 0), 'process_open_fds{job="node",instance="a:9100"}' => gauge(999, 999),
