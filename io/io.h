@@ -326,7 +326,7 @@ const char *io_root_error(int err);
 /* Not a RESOLVE_ flag.  open.first->real is wanted.  A file whose path cannot be found out is
  * -EACCES. */
 #define IO_REAL_NAME (1ull << 61)
-/* Not a RESOLVE_ flag: O_NOATIME, left out for files of other owners. */
+/* Not a RESOLVE_ flag: O_NOATIME, left out for files of other owners, which are counted. */
 #define IO_NOATIME (1ull << 63)
 /* Not a RESOLVE_ flag: the root is on a local file system, see io_fd_is_local() in io/file.h.  What
  * the kernel has in memory of it is opened and read on the loop. */

@@ -47,7 +47,7 @@ has_at_once(struct io_job *j)
 			close(fd);
 			return (true);
 		}
-		j->first.unmarked = (j->how.flags & O_NOATIME) || !io_read_marks(&j->stx);
+		j->first.unmarked = (j->unmarks && !j->marks) || !io_read_marks(&j->stx);
 		if (j->first.unmarked && io_first_read(j))
 			return (true);
 	}
@@ -72,6 +72,7 @@ io_open_at_once(struct io_job *j)
 		j->first.n = 0;
 		j->first.unmarked = false;
 		j->opened = 0;
+		j->marks = false;
 	}
 	return (j->at_once);
 }

@@ -61,11 +61,12 @@ struct io_job {
 	struct fair_queue_item turn; /* in the row of its client; since_ns: time of the push */
 	/* OPEN and STAT: io/disk/open.h */
 	bool only_stat;
-	bool links;   /* IO_LINKS */
-	bool walks;   /* by io/disk/links.h */
-	bool names;   /* IO_REAL_NAME */
-	bool named;   /* there may be a link in the path, so first.real is asked for */
-	bool at_once; /* on the loop: what would wait fails instead */
+	bool unmarks, marks; /* O_NOATIME is wanted; the file's owner is another user */
+	bool links;          /* IO_LINKS */
+	bool walks;          /* by io/disk/links.h */
+	bool names;          /* IO_REAL_NAME */
+	bool named;          /* there may be a link in the path, so first.real is asked for */
+	bool at_once;        /* on the loop: what would wait fails instead */
 	uint8_t tries;
 	int root;
 	struct open_how how;

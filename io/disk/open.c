@@ -13,6 +13,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 #include "base/buf.h"
+#include "base/log.h"
 #include "io/engine.h"
 #include "io/disk/links.h"
 #include "io/disk/mounts.h"
@@ -30,8 +31,6 @@ how_to_open(const struct io_op *op)
 {
 	uint64_t flags = O_CLOEXEC | (op->only_stat ? O_PATH : O_RDONLY | O_NONBLOCK | O_NOCTTY);
 
-	if ((op->open.resolve & IO_NOATIME) && !op->only_stat)
-		flags |= O_NOATIME;
 	return ((struct open_how){
 	    .flags = flags,
 	    .resolve = (op->open.resolve & ~IO_OWN_FLAGS) | RESOLVE_NO_MAGICLINKS | RESOLVE_NO_XDEV,
@@ -108,10 +107,6 @@ io_open_failed(struct io_job *j, int err)
 {
 	if (err == -EINTR || (err == -EAGAIN && ++j->tries < RENAME_RACES))
 		return (OPEN_AGAIN);
-	if (err == -EPERM && (j->how.flags & O_NOATIME)) { /* a file of another user */
-		j->how.flags &= ~(uint64_t)O_NOATIME;
-		return (OPEN_AGAIN);
-	}
 	if (err == -EXDEV && (j->how.resolve & RESOLVE_NO_XDEV))
 		return (cross(j));
 	if (err == -ELOOP && j->names && !j->named) {
@@ -124,6 +119,23 @@ io_open_failed(struct io_job *j, int err)
 	}
 	j->res = io_open_error(err);
 	return (OPEN_FAILED);
+}
+
+/* Only the owner of a file may set O_NOATIME.  openat2(2) would fail for all others, and be called
+ * twice.  Most files that others own have one owner, for whom one call is tried. */
+static void
+unmark(struct io_job *j, int fd)
+{
+	static uint32_t refused = UINT32_MAX;
+	uint32_t owner = j->stx.stx_uid;
+
+	if (!j->unmarks || !S_ISREG(j->stx.stx_mode))
+		return;
+	j->marks = owner == __atomic_load_n(&refused, __ATOMIC_RELAXED);
+	if (j->marks || fcntl(fd, F_SETFL, O_NONBLOCK | O_NOATIME) == 0)
+		return;
+	j->marks = true;
+	__atomic_store_n(&refused, owner, __ATOMIC_RELAXED);
 }
 
 bool
@@ -141,6 +153,7 @@ io_open_seen(struct io_job *j, int fd, int err)
 	 * count pages that the kernel reads ahead while they are still being read. */
 	if (S_ISREG(j->stx.stx_mode) && j->stx.stx_size > j->first.keep)
 		posix_fadvise(fd, 0, 0, POSIX_FADV_RANDOM);
+	unmark(j, fd);
 	j->fd = fd;
 	j->res = fd;
 	return (true);
@@ -206,8 +219,27 @@ give_first(struct io_job *j)
 }
 
 static void
+tell_marks(const struct io_job *j)
+{
+	static bool told;
+
+	count(j->io->counters, noatime_refused);
+	if (__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		return;
+	log_event(LOG_WARN, NULL, "noatime.refused", LF_STR("file", j->path),
+	    LF_U64("owner", j->stx.stx_uid), LF_U64("user", geteuid()),
+	    LF_STR("why", "only the owner of a file may open it with O_NOATIME"),
+	    LF_STR("then", "reading such files writes their access times"),
+	    LF_STR("do",
+		"mount the file system with noatime, or give the files to the server's user; "
+		"server.cache.noatime-refused counts such files"));
+}
+
+static void
 open_finish(struct io_job *j)
 {
+	if (j->marks)
+		tell_marks(j);
 	if (j->op != NULL) {
 		*j->op->open.stx = j->stx;
 		if (j->res >= 0)
@@ -252,6 +284,7 @@ open_job(struct io_op *op)
 	j->lane = op->urgent ? LANE_URGENT : LANE_STAT;
 	j->async = op->urgent ? NULL : op->io->looks;
 	j->only_stat = op->only_stat;
+	j->unmarks = (op->open.resolve & IO_NOATIME) != 0;
 	j->root = op->open.root;
 	j->how = how_to_open(op);
 	j->links = (op->open.resolve & IO_LINKS) != 0;

@@ -1,4 +1,5 @@
 /* t/unit/io/at_once.c -- the loop opens and reads what is in memory; a thread does the rest. */
+#include <stdarg.h>
 #include <sys/syscall.h>
 #include "io/disk/mounts.h"
 #include "io/disk/open.h"
@@ -18,6 +19,27 @@ statx(int at, const char *path, int flags, unsigned mask, struct statx *stx)
 	if ((mask & STATX_ATIME) != 0 && slow_ms != 0)
 		g_usleep(slow_ms * 1000);
 	return ((int)syscall(SYS_statx, at, path, flags, mask, stx));
+}
+
+static bool foreign;
+static unsigned tries;
+
+/* Files of another user. */
+int
+fcntl(int fd, int cmd, ...)
+{
+	va_list ap;
+	long arg;
+
+	va_start(ap, cmd);
+	arg = va_arg(ap, long);
+	va_end(ap);
+	if (cmd == F_SETFL && (arg & O_NOATIME) != 0 && foreign) {
+		tries++;
+		errno = EPERM;
+		return (-1);
+	}
+	return ((int)syscall(SYS_fcntl, fd, cmd, arg));
 }
 
 struct asked {
@@ -235,6 +257,28 @@ test_marks(void)
 	g_free(path);
 }
 
+/* They stay on the loop, and cost no call once their owner is known. */
+static void
+test_foreign(void)
+{
+	char *path = make("foreign", LARGE);
+	int root = begin(), i;
+	struct asked a;
+
+	foreign = true;
+	for (i = 0; i < 3; i++) {
+		g_assert_cmpint(ask(&a, root, "foreign", IO_BENEATH | IO_NOATIME), >=, 0);
+		g_assert_false(a.w.op.threaded);
+		g_assert_cmpint(fcntl((int)a.w.res, F_GETFL) & O_NOATIME, ==, 0);
+		close((int)a.w.res);
+	}
+	foreign = false;
+	g_assert_cmpuint(tries, ==, 1);
+	g_assert_cmpuint(io->counters->noatime_refused, ==, 3);
+	end(root);
+	g_free(path);
+}
+
 /* A loop that had to wait leaves it to the threads. */
 static void
 test_waited(void)
@@ -273,6 +317,7 @@ main(int argc, char **argv)
 	g_test_add_func("/at-once/names", test_names);
 	g_test_add_func("/at-once/cold", test_cold);
 	g_test_add_func("/at-once/marks", test_marks);
+	g_test_add_func("/at-once/foreign", test_foreign);
 	g_test_add_func("/at-once/waited", test_waited);
 	return (run_in_dir());
 }
