@@ -47,7 +47,8 @@ enum {
 	SOCK_SIM = 32,     /* no real descriptor */
 	/* A thread may have a duplicate: close(2) does not remove it from the epoll set. */
 	SOCK_SHARED = 64,
-	SOCK_BROKEN = 128, /* reset, or closed in both directions */
+	SOCK_READ = SOCK_SHARED, /* of a simulated one: the peer has read all */
+	SOCK_BROKEN = 128,       /* reset, or closed in both directions */
 };
 
 /* A descriptor of a backend (an eventfd, a ring): ready() runs on the loop at each edge of

@@ -2,7 +2,9 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
+#include <linux/sockios.h>
 #include "io/engine.h"
 #include "io/disk/job.h"
 #include "io/memory.h"
@@ -429,6 +431,20 @@ io_sock_local(const struct io_sock *s, union io_addr *a)
 	socklen_t n = sizeof(*a);
 
 	return (s->fd >= 0 && (s->hints & SOCK_SIM) == 0 && getsockname(s->fd, &a->sa, &n) == 0);
+}
+
+int
+io_sock_was_read(const struct io_sock *s)
+{
+	int domain, left;
+	socklen_t n = sizeof(domain);
+
+	if (s->hints & SOCK_SIM)
+		return ((s->hints & SOCK_READ) != 0 ? 1 : -1);
+	if (s->fd < 0 || getsockopt(s->fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) < 0 ||
+	    domain != AF_UNIX || ioctl(s->fd, SIOCOUTQ, &left) < 0)
+		return (-1);
+	return (left == 0);
 }
 
 bool

@@ -310,6 +310,8 @@ int io_sock_dup(struct io_sock *);
 bool io_sock_local(const struct io_sock *, union io_addr *);
 /* a cheap check (MSG_PEEK): false if the peer has closed or sent bytes */
 bool io_sock_alive(const struct io_sock *);
+/* The peer has read all that was sent: 1; it has not: 0; the socket cannot tell (TCP): -1. */
+int io_sock_was_read(const struct io_sock *);
 
 /* Opens a directory for paths beneath it; at start-up, may block.  Path "" is the root itself.  res
  * of IO_OPEN beneath it: -EXDEV for a path (or link) that leaves it, -ELOOP for a refused link. */

@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <seccomp.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <linux/sockios.h>
 
 #include "io/engine.h"
 #include "io/sandbox.h"
@@ -142,6 +144,8 @@ add_arguments(scmp_filter_ctx ctx, unsigned programs)
 	if (err == 0)
 		err = when(ctx, SCMP_ACT_KILL_PROCESS, "clone",
 		    SCMP_A0(SCMP_CMP_MASKED_EQ, THREAD, 0));
+	if (err == 0 && (programs & S)) /* io_sock_was_read() */
+		err = when(ctx, SCMP_ACT_ALLOW, "ioctl", SCMP_A1(SCMP_CMP_EQ, SIOCOUTQ));
 	if (err == 0)
 		err = when(ctx, SCMP_ACT_ALLOW, "prctl", SCMP_A0(SCMP_CMP_EQ, PR_SET_NAME));
 	if (err == 0)

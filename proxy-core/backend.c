@@ -138,6 +138,9 @@ backend_put(struct backend *b)
 		backend_forget_health(b);
 	if (!app_is_used(b->app)) {
 		b->app->crowded_ms = 0;
+		b->app->told = b->app->kept_seen = false;
+		__atomic_store_n(&b->app->slowest_ns, 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&b->app->patience_ns, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&b->app->crowded_until_ns, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&b->app->last_kept_ns, 0, __ATOMIC_RELAXED);
 	}
@@ -196,19 +199,62 @@ next_while(const struct backend *app, uint64_t now_ns)
 }
 
 bool
-backend_set_crowded(struct backend *b, uint64_t now_ns, bool *first)
+backend_set_crowded(struct backend *b, uint64_t now_ns, bool sure, bool *news)
 {
 	struct backend *app = b->app;
-	bool news;
+	bool begins;
 
 	pthread_mutex_lock(&lock);
-	news = !backend_crowded(app, now_ns);
-	*first = app->crowded_ms == 0;
-	if (news) {
+	begins = !backend_crowded(app, now_ns);
+	if (begins) {
 		app->crowded_ms = next_while(app, now_ns);
 		__atomic_store_n(&app->crowded_until_ns, now_ns + app->crowded_ms * NS_PER_MS,
 		    __ATOMIC_RELAXED);
 	}
+	*news = begins && !app->told && (sure || app->crowded_ms > BACKEND_CROWDED_MIN_MS);
+	app->told = app->told || *news;
 	pthread_mutex_unlock(&lock);
-	return (news);
+	return (begins);
+}
+
+/* ---------------------------------------------------------------- slow */
+
+#define PATIENCE_MAX_NS (10 * NS_PER_S) /* a thread that is stuck for longer is as good as none */
+
+#define set(b, field, v) __atomic_store_n(&(b)->app->field, (v), __ATOMIC_RELAXED)
+
+/* Two workers may add at the same time, and one of both counts. */
+void
+backend_measure(struct backend *b, uint64_t waited_ns, bool kept)
+{
+	uint64_t slowest = backend_read(b->app, slowest_ns);
+	bool kept_seen = backend_read(b->app, kept_seen);
+
+	if (!kept && kept_seen)
+		return;
+	if (kept && !kept_seen)
+		set(b, kept_seen, true);
+	set(b, slowest_ns, waited_ns > slowest ? waited_ns : slowest - (slowest - waited_ns) / 64);
+}
+
+void
+backend_mistook(struct backend *b, uint64_t waited_ns)
+{
+	uint64_t ns = 4 * waited_ns;
+
+	if (ns > PATIENCE_MAX_NS)
+		ns = PATIENCE_MAX_NS;
+	if (ns > backend_read(b->app, patience_ns))
+		set(b, patience_ns, ns);
+}
+
+uint64_t
+backend_stall_ns(const struct backend *b, uint64_t least)
+{
+	uint64_t slowest = 4 * backend_read(b->app, slowest_ns),
+		 patience = backend_read(b->app, patience_ns);
+
+	if (slowest < patience)
+		slowest = patience;
+	return (slowest > least ? slowest : least);
 }

@@ -9,6 +9,11 @@
  *          in turn.  The while doubles each time it happens again.  A wrong guess costs a connect
  *          per request for a second.
  *
+ * Slow     An application may only be slow.  Waits for the first byte are measured for all pools
+ *          together, because one that has just begun knows none.  When a request that was taken for
+ *          a stall gets its answer late after the idle sockets were closed, the guess was wrong,
+ *          and such a time is no stall any more.
+ *
  * Owner    the list in backend.c.  A backend is never freed: it counts through reloads, and status
  *          pages read it without a lock.  There are as many as were ever configured.
  * Thread   any.  The counts are atomic; a request to an application takes six of them.
@@ -106,7 +111,10 @@ struct backend {
 	/* of backend.c */
 	struct address *address;
 	size_t naddress;
-	unsigned moves; /* how often the addresses changed */
+	unsigned moves;       /* how often the addresses changed */
+	uint64_t slowest_ns;  /* longest wait for a first byte, fading */
+	uint64_t patience_ns; /* of requests that were taken for stalls by mistake */
+	bool kept_seen, told;
 	uint64_t last_kept_ns, crowded_until_ns;
 	uint64_t crowded_ms; /* length of the last time; 0: never crowded */
 };
@@ -129,7 +137,12 @@ void backend_kept(struct backend *, uint64_t now_ns); /* a socket was kept after
 /* A socket is idle, or was kept since then: the application answers some while others wait. */
 bool backend_keeps_since(const struct backend *, uint64_t since_ns);
 bool backend_crowded(const struct backend *, uint64_t now_ns);
-/* False if it is crowded already; *first: for the first time. */
-bool backend_set_crowded(struct backend *, uint64_t now_ns, bool *first);
+/* False if it is crowded already.  *news: tell it, once: that is sure, or it comes back. */
+bool backend_set_crowded(struct backend *, uint64_t now_ns, bool sure, bool *news);
+/* A request has waited so long for its first byte; kept: on a kept socket, which has a thread. */
+void backend_measure(struct backend *, uint64_t waited_ns, bool kept);
+/* A request that was taken for a stall had to wait so long after that: it was not one. */
+void backend_mistook(struct backend *, uint64_t waited_ns);
+uint64_t backend_stall_ns(const struct backend *, uint64_t least_ns); /* silence that is one */
 
 #endif

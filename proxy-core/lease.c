@@ -93,16 +93,12 @@ lease_close(struct lease *l)
 static void
 lease_measure(struct lease *l)
 {
-	struct pool *p = l->pool;
-	uint64_t waited = io_now(p->io) - l->progress_ns;
+	struct backend *b = l->pool->backend;
+	uint64_t now = io_now(l->pool->io);
 
-	if (l->served == 0 && p->kept_seen)
-		return;
-	p->kept_seen = p->kept_seen || l->served > 0;
-	if (waited > p->slowest_ns)
-		p->slowest_ns = waited;
-	else
-		p->slowest_ns -= (p->slowest_ns - waited) / 64;
+	if (l->stalled_ns != 0)
+		backend_mistook(b, now - l->stalled_ns);
+	backend_measure(b, now - l->progress_ns, l->served > 0);
 }
 
 static void

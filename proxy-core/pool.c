@@ -45,6 +45,7 @@ lease_give(struct lease *l, struct pool_wait *w)
 
 	lease_set(l, LEASE_BUSY);
 	l->asked = l->heard = false;
+	l->stalled_ns = 0;
 	l->progress_ns = l->since_ns;
 	l->out.n = l->sent = 0;
 	backend_times_add(p->times, BACKEND_wait, w->turn.since_ns, l->since_ns);
@@ -147,14 +148,6 @@ pool_close_idle(struct pool *p, uint64_t since_before)
 			lease_close(l);
 }
 
-static uint64_t
-stall_ns(const struct pool *p)
-{
-	uint64_t patience = 4 * p->slowest_ns;
-
-	return (patience > POOL_STALL_MS * NS_PER_MS ? patience : POOL_STALL_MS * NS_PER_MS);
-}
-
 /* Fresh, asked (or not even read from), and silent for too long, while kept sockets are served. */
 static bool
 lease_stalls(const struct lease *l, uint64_t now)
@@ -162,35 +155,51 @@ lease_stalls(const struct lease *l, uint64_t now)
 	const struct pool *p = l->pool;
 
 	return (l->served == 0 && !l->heard && (l->asked || l->wr_busy) &&
-		now - l->progress_ns > stall_ns(p) &&
-		backend_keeps_since(p->backend, l->progress_ns));
+		now - l->progress_ns > backend_stall_ns(p->backend, POOL_STALL_MS * NS_PER_MS) &&
+		backend_keeps_since(p->backend, l->progress_ns) && io_sock_was_read(&l->sock) != 1);
 }
 
 static unsigned
-pool_count_stalls(const struct pool *p, uint64_t now, unsigned *proven)
+pool_count_stalls(const struct pool *p, uint64_t now, unsigned *proven, bool *sure)
 {
 	struct lease *l;
 	unsigned n = 0;
 
+	*sure = false;
 	*proven = p->n[LEASE_IDLE];
 	list_each(l, &p->leases[LEASE_BUSY], link) {
-		n += lease_stalls(l, now);
+		if (lease_stalls(l, now)) {
+			n++;
+			*sure = *sure || io_sock_was_read(&l->sock) == 0;
+		}
 		*proven += l->served > 0 || l->heard;
 	}
 	return (n);
+}
+
+/* Their idle sockets are closed now: what they wait for longer is not for a thread. */
+static void
+pool_mark_stalls(struct pool *p, uint64_t now)
+{
+	struct lease *l;
+
+	list_each(l, &p->leases[LEASE_BUSY], link)
+		if (lease_stalls(l, now))
+			l->stalled_ns = now;
 }
 
 static void
 pool_check_stalls(struct pool *p, uint64_t now)
 {
 	unsigned n, proven;
-	bool first;
+	bool sure, news;
 
-	n = pool_count_stalls(p, now, &proven);
-	if (n == 0 || !backend_set_crowded(p->backend, now, &first))
+	n = pool_count_stalls(p, now, &proven, &sure);
+	if (n == 0 || !backend_set_crowded(p->backend, now, sure, &news))
 		return;
+	pool_mark_stalls(p, now);
 	count_add(p->counters, proxy_stalls, n);
-	if (first)
+	if (news)
 		log_limited(10, LOG_WARN, NULL, "pool.stalled", LF_STR("backend", p->backend->name),
 		    LF_U64("unanswered", n), LF_U64("answered", proven),
 		    LF_U64("max_pool_size", p->conf.max_pool_size),

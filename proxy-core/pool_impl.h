@@ -34,6 +34,7 @@ struct lease {
 	struct iovec iov;
 	uint64_t since_ns; /* idle, or busy, since */
 	uint64_t progress_ns;
+	uint64_t stalled_ns;         /* taken for a stall then; 0: not */
 	struct fair_queue_item turn; /* busy: of the client that has it */
 	const struct lease_user *user;
 	void *arg;
@@ -65,8 +66,6 @@ struct pool {
 	bool sick;           /* at the last tick */
 	uint64_t pause_ms;   /* the last pause; doubles */
 	uint64_t paused_until_ns, retry_at_ns;
-	uint64_t slowest_ns; /* longest wait for a first byte, fading */
-	bool kept_seen;
 };
 
 void lease_set(struct lease *, enum lease_state); /* the one place a state changes */

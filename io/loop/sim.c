@@ -171,6 +171,12 @@ sim_hang_up(struct io_sock *s)
 	s->hints |= SOCK_SIM | SOCK_HUNG;
 }
 
+void
+sim_was_read(struct io_sock *s)
+{
+	s->hints |= SOCK_SIM | SOCK_READ;
+}
+
 /* ---------------------------------------------------------------- looking */
 
 int

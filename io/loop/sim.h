@@ -27,7 +27,8 @@ struct io *sim_new(void); /* free it with io_free(), which fails in must() if op
 /* Likewise with a file backend without SEND_FILE: windows are read by IO_READ. */
 struct io *sim_new_reading(void);
 void sim_auto_close(struct io *, bool on);
-void sim_hang_up(struct io_sock *); /* io_sock_alive() returns false from now on */
+void sim_hang_up(struct io_sock *);  /* io_sock_alive() returns false from now on */
+void sim_was_read(struct io_sock *); /* io_sock_was_read() returns 1, not -1 */
 
 /* the oldest such op in flight; sock NULL: any */
 struct io_op *sim_find(struct io *, int kind, const struct io_sock *);

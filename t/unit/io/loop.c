@@ -196,6 +196,7 @@ connect_once(struct waiter *con, struct waiter *acc)
 	len = sizeof(on);
 	g_assert_cmpint(getsockopt(as.fd, IPPROTO_TCP, TCP_NODELAY, &on, &len), ==, 0);
 	g_assert_cmpint(on, !=, 0); /* inherited from the listener */
+	g_assert_cmpint(io_sock_was_read(cs), !=, 0);
 	g_assert_true(io_sock_alive(cs));
 	sock_close(&as);
 	run_ms(10);

@@ -23,6 +23,8 @@ struct model {
 		uint64_t done_ns; /* when its reply is ready; 0: no request */
 	} thread[MAX_THREADS];
 	unsigned nthreads, service_ms, slow_every, longest_queue;
+	bool unix_tells; /* io_sock_was_read() works */
+	int slow_fd;     /* its replies take 500 ms; -2: those of the next socket; 0: of none */
 };
 
 struct client {
@@ -66,6 +68,8 @@ take_connects(void)
 		app.sock[app.nsock] = op->sock;
 		app.fd[app.nsock] = op->sock->fd;
 		app.state[app.nsock++] = QUEUED;
+		if (app.slow_fd == -2)
+			app.slow_fd = op->sock->fd;
 		sim_sent_clear(io, op->sock);
 		sim_finish(io, op, 0);
 		sim_run(io);
@@ -152,9 +156,13 @@ thread_run(unsigned t)
 	i = sock_of(app.thread[t].fd);
 	if (i < 0 || sim_sent(io, app.sock[i]).n == 0)
 		return;
+	if (app.unix_tells)
+		sim_was_read(app.sock[i]);
 	if (app.thread[t].done_ns == 0) {
 		if (app.slow_every > 0 && g_test_rand_int_range(0, (int)app.slow_every) == 0)
 			ms *= 50;
+		if (app.thread[t].fd == app.slow_fd)
+			ms = 500;
 		app.thread[t].done_ns = io_now(io) + ms * NS_PER_MS;
 	} else if (io_now(io) >= app.thread[t].done_ns)
 		thread_answer(t, (unsigned)i);
@@ -382,6 +390,52 @@ test_slow(void)
 	tear_down(1);
 }
 
+/* The first replies of an application after a start take 500 ms.  Another worker has its first
+ * sooner, and keeps that socket. */
+static void
+test_slow_elsewhere(void)
+{
+	unsigned i;
+
+	set_up(2, 20, 20, 500);
+	for (i = 0; i < 20; i++) {
+		start(i, 1);
+		run_ms(130);
+	}
+	run_ms(5000);
+	check_clients(0, 20, 8, 700);
+	g_assert_cmpuint(counters.proxy_stalls, ==, 0);
+	tear_down(2);
+}
+
+/* Pages take 1 ms, and one client asks for those that take 500 ms.  A guess that was wrong is not
+ * made twice, and nobody is told to change anything. */
+static void
+slow_pages(bool tells, unsigned most)
+{
+	unsigned i;
+
+	set_up(1, 20, 20, 1);
+	app.unix_tells = tells;
+	start(0, 3);
+	run_ms(100);
+	for (i = 0; i < 10; i++) {
+		app.slow_fd = -2; /* the next fresh socket */
+		start(3 + i, 1);
+		run_ms(1300);
+	}
+	g_assert_cmpuint(counters.proxy_stalls, <=, most);
+	g_assert_null(strstr(logged->str, "ev=pool.stalled"));
+	tear_down(1);
+}
+
+static void
+test_slow_pages(void)
+{
+	slow_pages(false, 1);
+	slow_pages(true, 0); /* a unix socket: no guess at all */
+}
+
 /* One reply of 40 takes 500 ms, the others 10 ms.  A stall that is seen by mistake costs no client
  * its answer. */
 static void
@@ -424,7 +478,7 @@ test_while(void)
 	struct address addr;
 	struct backend *b, *same, *other;
 	uint64_t now = 1000 * NS_PER_S, ms;
-	bool first;
+	bool news;
 
 	g_assert_cmpint(address_parse("unix:/run/other.sock", &addr), ==, 0);
 	b = backend_get(0, addr.name, &addr, 1);
@@ -432,16 +486,17 @@ test_while(void)
 	other = backend_get(0, "unix:/run/a.sock", &addr, 1);
 	g_assert_true(b != same && backend_get(0, addr.name, &addr, 1) == b);
 	for (ms = BACKEND_CROWDED_MIN_MS; ms < 2 * BACKEND_CROWDED_MAX_MS; ms *= 2) {
-		g_assert_true(backend_set_crowded(same, now, &first));
-		g_assert_cmpint(first, ==, ms == BACKEND_CROWDED_MIN_MS);
-		g_assert_false(backend_set_crowded(b, now, &first));
+		g_assert_true(backend_set_crowded(same, now, false, &news));
+		g_assert_cmpint(news, ==,
+		    ms == 2 * BACKEND_CROWDED_MIN_MS); /* once, when it comes back */
+		g_assert_false(backend_set_crowded(b, now, false, &news));
 		now += (ms < BACKEND_CROWDED_MAX_MS ? ms : BACKEND_CROWDED_MAX_MS) * NS_PER_MS;
 		g_assert_true(backend_crowded(b, now - 1));
 		g_assert_false(backend_crowded(other, now - 1));
 		g_assert_false(backend_crowded(same, now));
 	}
 	now += 5 * BACKEND_CROWDED_MAX_MS * NS_PER_MS;
-	g_assert_true(backend_set_crowded(b, now, &first));
+	g_assert_true(backend_set_crowded(b, now, false, &news));
 	g_assert_false(backend_crowded(b, now + BACKEND_CROWDED_MIN_MS * NS_PER_MS));
 	backend_put(b);
 	backend_put(b);
@@ -463,6 +518,10 @@ main(int argc, char **argv)
 	g_test_add_func("/stall/idle sockets of another worker are closed", test_idle_elsewhere);
 	g_test_add_func("/stall/two workers that share 1 thread all get answers", test_one_thread);
 	g_test_add_func("/stall/a slow application causes no stall", test_slow);
+	g_test_add_func("/stall/a slow application of two workers causes no stall",
+	    test_slow_elsewhere);
+	g_test_add_func("/stall/slow pages of a fast application cause no warning",
+	    test_slow_pages);
 	g_test_add_func("/stall/slow replies among fast ones lose no answer", test_mixed);
 	g_test_add_func("/stall/a hung application causes no stall", test_hung);
 	g_test_add_func("/stall/each stall doubles the time without kept sockets", test_while);
