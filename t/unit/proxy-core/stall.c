@@ -409,7 +409,7 @@ test_slow_elsewhere(void)
 }
 
 /* Pages take 1 ms, and one client asks for those that take 500 ms.  A guess that was wrong is not
- * made twice, and nobody is told to change anything. */
+ * made twice, and no line asks for a change. */
 static void
 slow_pages(bool tells, unsigned most)
 {
