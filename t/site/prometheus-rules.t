@@ -153,6 +153,8 @@ my @case = (
 	[ 'one of four requests of a quiet site is lost', AccelBackendSomeFail => { %of_server, %app, severity => 'warning' }, quiet(0.0625), own_5xx('hang-up') => counter(0, 0.0625) ],
 	[ 'a check fails', AccelCheckFailed => { %of_server, %app, severity => 'critical', state => 'check-failed' }, state_is('check-failed') => gauge(0, 1), state_is('up') => gauge(1, 0),
 		app_series('replies_total') => counter(1490, 0), own_5xx('hang-up') => counter(1, 1500) ],
+	[ 'a check fails, and nobody listens', AccelCheckFailed => { %of_server, %app, severity => 'critical', state => 'check-failed' }, state_is('check-failed') => gauge(0, 1), state_is('up') => gauge(1, 0),
+		qq(accel_backend_down{$server,block="0",backend="unix:/a"}) => gauge(0, 2), app_series('replies_total') => counter(1490, 0), own_5xx('connect') => counter(0, 1500) ],
 	[ 'requests fail at one backend, others have them', AccelBackendFailing => { %of_server, %app, severity => 'warning', state => 'failing' },
 		state_is('failing') => join(' ', (0) x BEFORE, (1, 0, 0) x (FAULT / 3), (0) x (AFTER + 1)) ],
 	[ 'the server has no memory', AccelOwn5xx => { %of_server, severity => 'warning', cause => 'memory' }, qq(accel_own_5xx_total{$server,cause="memory"}) => counter(0, 1) ],
