@@ -32,7 +32,7 @@ notify_open(void)
 }
 
 bool
-notify_is_managed(void)
+notify_is_heard(void)
 {
 	return (getenv("NOTIFY_SOCKET") != NULL);
 }

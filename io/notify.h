@@ -11,10 +11,11 @@
 
 /* Opens its socket; call it before a sandbox that allows no new socket. */
 void notify_open(void);
-bool notify_is_managed(void); /* a manager listens */
 /* "READY=1", or several lines; no effect without $NOTIFY_SOCKET */
 void notify_manager(const char *state);
 void notify_reloading(void); /* the next READY=1 ends it */
+/* True if $NOTIFY_SOCKET names one. */
+bool notify_is_heard(void);
 /* The manager restarts the program if no WATCHDOG=1 comes for so long; 0: it does not watch. */
 uint64_t notify_watchdog_ns(void);
 

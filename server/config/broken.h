@@ -12,8 +12,8 @@ struct broken_names {
 	const char *pid_file;
 };
 
-/* Reads the values in front of the mistake; if there are none, lines of the main file that look like
- * them.  May block. */
+/* Reads the values in front of the mistake; if there are none, lines of the main file that look
+ * like them.  May block. */
 void broken_names(const char *file, struct broken_names *);
 
 #endif

@@ -225,7 +225,7 @@ struct config {
 };
 
 struct config *cfg_new(struct buf *err, struct buf *warn); /* with the outermost block only */
-void *cfg_get(struct config *, size_t n); /* from the arena, filled with zeros */
+void *cfg_get(struct config *, size_t n);                  /* from the arena, filled with zeros */
 /* reports an error and returns false if n more are too many */
 bool cfg_grows(struct config *, struct cfg_pos, size_t n);
 /* Always returns false, so that a function can end with it. */

@@ -14,6 +14,10 @@
 /* Nobody asked for this stop, and clients are refused until the service manager has started the
  * server again. */
 #define WITHOUT_HELPER_S 5u
+/* A manager that stops a service waits for it, as a reboot does: less than TimeoutStopSec=15 of our
+ * units, and less than the 300 s of server.graceful-shutdown-timeout. */
+#define MANAGED_S 10u
+#define ASK_S     5u
 
 void
 process_drain(struct process *ps, struct generation *g)
@@ -67,6 +71,14 @@ old_count(const struct process *ps)
 	return (n);
 }
 
+uint64_t
+process_stop_limit_s(const struct process *ps)
+{
+	const struct conf *conf = config_global(process_newest(ps)->config);
+
+	return (ps->by_manager && !conf->graceful_set ? MANAGED_S : conf->graceful_s);
+}
+
 /* 0: none */
 static uint64_t
 drain_limit(const struct process *ps)
@@ -77,7 +89,20 @@ drain_limit(const struct process *ps)
 
 	if (ps->ended_without_helper)
 		return (WITHOUT_HELPER_S * NS_PER_S);
-	return (ends || conf->graceful_set ? conf->graceful_s * NS_PER_S : 0);
+	return (ends || conf->graceful_set ? process_stop_limit_s(ps) * NS_PER_S : 0);
+}
+
+/* While it stops, it says so to the manager, which kills a service after TimeoutStopSec= and
+ * knows nothing of server.graceful-shutdown-timeout. */
+static void
+ask_for_time(struct process *ps)
+{
+	uint64_t now = clock_mono_ns();
+
+	if (!ps->draining || ps->upgrade.retired || now < ps->ask_again_ns)
+		return;
+	ps->ask_again_ns = now + ASK_S * NS_PER_S;
+	process_report(ps, "EXTEND_TIMEOUT_USEC=30000000");
 }
 
 void
@@ -87,6 +112,7 @@ process_drain_check(struct process *ps)
 	uint64_t age, limit = drain_limit(ps);
 	unsigned old = old_count(ps), allowed = old_allowed(ps);
 
+	ask_for_time(ps);
 	list_each(g, &ps->generations, link) {
 		if (g->retired_ns == 0 || g->cut)
 			continue;

@@ -54,7 +54,7 @@ guarded(struct process *ps, const struct helper_event *e)
 static void
 gone(struct process *ps)
 {
-	bool restarts = notify_is_managed() && !ps->draining;
+	bool restarts = notify_is_heard() && !ps->draining;
 
 	note(ps, true);
 	ps->helper_gone = true;

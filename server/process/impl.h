@@ -154,7 +154,9 @@ struct process {
 	bool reload_again;       /* another reload was requested meanwhile */
 	bool reopen;             /* HUP came */
 	bool draining, stopping;
-	bool abandoned; /* it has workers, but its start has failed */
+	bool by_manager;       /* INT or QUIT of a service manager */
+	uint64_t ask_again_ns; /* the next time at which it is asked for more time */
+	bool abandoned;        /* it has workers, but its start has failed */
 	struct upgrade upgrade;
 	struct control_socket control;
 	struct outcome last;
@@ -284,6 +286,8 @@ void process_pidfile_back(struct process *); /* after an upgrade that failed */
 /* Bounds   server.graceful-shutdown-timeout, after a reload only if it is set; 50 generations
  *          beside the newest, fewer with few descriptors; then the oldest is cut. */
 void process_drain(struct process *, struct generation *);
+/* How long a stop waits for running replies; 0: without a limit.  There is a generation. */
+uint64_t process_stop_limit_s(const struct process *);
 void process_drain_check(struct process *); /* call it regularly while a generation drains */
 
 /* how many it has with this configuration */

@@ -20,6 +20,7 @@
 #include "base/meters.h"
 #include "io/disk/pools.h"
 #include "io/lock_memory.h"
+#include "io/notify.h"
 #include "server/conn/conn.h"
 #include "server/process/impl.h"
 #include "server/process/starter.h"
@@ -45,7 +46,9 @@ process_stop(struct process *ps, const char *why, bool now)
 		now = true; /* requested twice */
 	if (!ps->draining || handover_is_retired(ps->handover))
 		log_event(LOG_INFO, NULL, "stopping", LF_STR("by", why),
-		    LF_STR("how", now ? "now" : "after the running replies"));
+		    LF_STR("how", now ? "now" : "after the running replies"),
+		    LF_U64("limit_s",
+			now || list_empty(&ps->generations) ? 0 : process_stop_limit_s(ps)));
 	ps->draining = true;
 	process_report(ps, "STOPPING=1");
 	ps->stopping = ps->stopping || now;
@@ -69,7 +72,10 @@ process_take_signal(struct process *ps)
 	switch (si.ssi_signo) {
 	case SIGTERM: process_stop(ps, "TERM", true); break;
 	case SIGINT:
-	case SIGQUIT: process_stop(ps, si.ssi_signo == SIGINT ? "INT" : "QUIT", false); break;
+	case SIGQUIT:
+		ps->by_manager = notify_is_heard();
+		process_stop(ps, si.ssi_signo == SIGINT ? "INT" : "QUIT", false);
+		break;
 	case SIGHUP:
 		/* the loop does it: code that waits for the helper may hold the table of logs */
 		ps->reopen = true;

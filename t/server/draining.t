@@ -5,6 +5,7 @@ use warnings;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
 use IO::Select ();
+use Test::Manager;
 use Test::More;
 use Test::Server;
 use Test::Http qw(req);
@@ -109,6 +110,25 @@ subtest 'a stop and a reload end at their limits' => sub {
 	is $stops->wait_exit(20 * $slow), 0, 'INT ends though clients have stalled';
 	like $stops->log, qr/ev=drain\.cut why="server\.graceful-shutdown-timeout is over" connections=2\b/, 'the log says what was cut';
 	is counted($stops, 'drain_cut'), 2, 'counted';
+};
+
+# A service manager kills what takes longer than its time-out, which it tells nobody.
+subtest 'a stop by a service manager' => sub {
+	my $manager = Test::Manager->new;
+	for my $set (0, 1) {
+		my $srv = Test::Server->start(env => { $manager->env }, conf => qq{server.pid-file = "\@RUN\@/pid"\nserver.max-worker = 1\n} . ($set ? sprintf("$limit\n", 1) : ''));
+		$srv->sparse('big', 8 << 20);
+		ok $manager->wait(qr/^READY=1/m), 'ready';
+		my $c = stalled($srv);
+		$srv->signal('INT');
+		like $srv->wait_log(qr/ev=stopping /), qr/by=INT how="after the running replies" limit_s=@{[ $set || 10 ]}\b/,
+			$set ? 'a time-out that is set counts' : 'the one by default is less than TimeoutStopSec=';
+		ok $manager->wait(qr/^EXTEND_TIMEOUT_USEC=\d{8}\n/), '... and the manager is asked for time';
+		$manager->clear;
+		$srv->signal('TERM') if !$set;
+		is $srv->wait_exit(20 * $slow), 0, 'the server ends by itself, with status 0';
+		ok !-e $srv->run . '/pid', '... without its pid file';
+	}
 };
 
 subtest 'idle and silent connections move to the new generation' => sub {
