@@ -16,11 +16,13 @@
 #include <glib.h>
 #include <inttypes.h>
 #include <limits.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <sysexits.h>
@@ -30,6 +32,8 @@
 #include "base/clock.h"
 #include "server/helper/impl.h"
 #include "server/process/starter.h"
+
+#define CONFIRM_MS 2000u
 
 static char *program; /* absolute */
 static char **arguments;
@@ -155,6 +159,26 @@ put_cause(struct buf *out, struct text said, int status)
 		buf_printf(out, "the new server ended with status %d and said nothing", status);
 }
 
+/* The old server confirms each answer: that of the new server, and this one.  If it has been
+ * stopped meanwhile, the new one, which nobody else would stop, ends, too.  Older versions confirm
+ * nothing. */
+static bool
+is_confirmed(int reply)
+{
+	uint64_t until = clock_mono_ns() + CONFIRM_MS * NS_PER_MS, now;
+	struct pollfd p = { .fd = reply, .events = POLLIN };
+	uint8_t heard = 0;
+	ssize_t n;
+
+	while (heard < 2 && (now = clock_mono_ns()) < until) {
+		(void)poll(&p, 1, (int)((until - now) / NS_PER_MS) + 1);
+		n = recv(reply, &heard, 1, MSG_DONTWAIT);
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+			return (false);
+	}
+	return (true);
+}
+
 int
 helper_work_upgrade(int reply, uint32_t load_ms)
 {
@@ -177,5 +201,11 @@ helper_work_upgrade(int reply, uint32_t load_ms)
 	head[1] = (int32_t)pid;
 	buf_add(&answer, head, sizeof(head));
 	put_cause(&answer, buf_as_text(&said), status);
-	return (helper_send(reply, answer.p, answer.n, -1) == 0 ? 0 : 2);
+	if (helper_send(reply, answer.p, answer.n, -1) == 0 && (status != 0 || is_confirmed(reply)))
+		return (0);
+	if (status == 0) {
+		(void)kill(pid, SIGTERM);
+		(void)waitpid(pid, NULL, 0);
+	}
+	return (2);
 }

@@ -79,6 +79,8 @@ struct upgrade {
 	pid_t pid;  /* of the new server, once the helper has answered; 0 */
 	int status; /* 0: the new server is ready; or its exit status */
 	struct buf cause;
+	uint8_t heard;     /* answers so far; the supervisor waits for that of its own */
+	bool stopped;      /* a stop was requested meanwhile */
 	bool wanted;       /* one was requested while a reload ran */
 	bool retired;      /* a newer process serves; this one drains */
 	bool let_go;       /* of the listening sockets */
@@ -276,6 +278,7 @@ void process_reload(struct process *);      /* starts one; one runs at a time */
 void process_reload_more(struct process *); /* the helper's answer is readable */
 
 void process_upgrade(struct process *);       /* starts one; one runs at a time */
+void process_upgrade_stop(struct process *);  /* undoes one that runs: the server stops */
 void process_upgrade_more(struct process *);  /* the helper's answer is readable */
 void process_retired_check(struct process *); /* call it regularly */
 /* In the new server: takes the sockets and applications of the old one.  -errno: logged. */

@@ -53,6 +53,7 @@ process_stop(struct process *ps, const char *why, bool now)
 	process_report(ps, "STOPPING=1");
 	ps->stopping = ps->stopping || now;
 	helper_load_stop(&ps->load);
+	process_upgrade_stop(ps);
 	handover_close(ps->handover);
 	tell_all(ps, now ? WORKER_STOP : ps->upgrade.retired ? WORKER_HUSH : WORKER_DRAIN);
 	if (list_empty(&ps->generations)) /* the first one starts */

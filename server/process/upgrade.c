@@ -28,6 +28,8 @@
 #include "server/process/impl.h"
 #include "server/process/starter.h"
 
+#define HANDED_MS 500 /* the supervisor ends at once */
+
 /* ---------------------------------------------------------------- the old server hands over */
 
 static int
@@ -120,7 +122,8 @@ process_upgrade(struct process *ps)
 		ps->upgrade.wanted = true; /* after the reload */
 		return;
 	}
-	ps->upgrade.wanted = ps->upgrade.failed = false;
+	ps->upgrade.wanted = ps->upgrade.failed = ps->upgrade.stopped = false;
+	ps->upgrade.heard = 0;
 	ps->control.turn[CONTROL_UPGRADE]++;
 	buf_init(&ps->upgrade.cause, 2 * HELPER_CAUSE_MAX);
 	log_event(LOG_INFO, NULL, "upgrade.started", LF_STR("file", ps->opt->file));
@@ -194,17 +197,30 @@ process_pidfile_back(struct process *ps)
 		    LF_STR("do", process_open_help(err)));
 }
 
+/* A stop is for the server, whichever process is it.  The new one cannot take over any more, and
+ * the supervisor ends one that has. */
+void
+process_upgrade_stop(struct process *ps)
+{
+	if (ps->upgrade.fd < 0 || ps->upgrade.stopped)
+		return;
+	ps->upgrade.stopped = true;
+	(void)shutdown(ps->upgrade.fd, SHUT_RDWR);
+}
+
 static void
 end(struct process *ps)
 {
 	struct upgrade *u = &ps->upgrade;
-	int status = u->status;
+	int status = u->stopped ? EX_TEMPFAIL : u->status;
 
 	close(u->fd);
 	u->fd = -1;
 	if (u->pid == 0 || status != 0)
 		process_pidfile_back(ps);
-	if (u->pid == 0)
+	if (u->stopped)
+		fail(ps, status, TEXT("the server is stopping"));
+	else if (u->pid == 0)
 		fail(ps, EX_OSERR, TEXT(HELPER_LOST " upgrade again"));
 	else if (status == 0)
 		retire(ps, u->pid);
@@ -227,6 +243,21 @@ take_answer(struct upgrade *u, const char *bytes, size_t n)
 	buf_text(&u->cause, answer.cause);
 }
 
+/* The last confirmation hands over.  A signal that came before it is for this process, which is
+ * still the server; one that comes behind it finds a retired one, as soon as the supervisor has
+ * ended. */
+static void
+confirm(struct process *ps)
+{
+	struct upgrade *u = &ps->upgrade;
+	struct pollfd p = { .fd = u->fd, .events = POLLIN };
+
+	process_take_signal(ps);
+	u->heard++;
+	if (helper_send(u->fd, &u->heard, 1, -1) == 0 && u->heard == 2)
+		(void)poll(&p, 1, HANDED_MS);
+}
+
 /* The end of file comes when the supervisor has ended: then the new server is a child of the
  * service manager, which can watch it.  A new server that did not become ready has given the pid
  * file back, or has ended. */
@@ -245,8 +276,10 @@ process_upgrade_more(struct process *ps)
 	    (n = helper_recv(ps->upgrade.fd, bytes, sizeof(bytes), &fd)) > 0 || n == -ECONNRESET) {
 		if (fd >= 0)
 			close(fd);
-		if (n > 0)
-			take_answer(&ps->upgrade, bytes, (size_t)n);
+		if (n <= 0)
+			continue;
+		take_answer(&ps->upgrade, bytes, (size_t)n);
+		confirm(ps);
 	}
 	if (n != -EAGAIN && n != -EINTR)
 		end(ps);

@@ -159,6 +159,26 @@ subtest 'requests during an upgrade' => sub {
 	ok !-e $srv->run . '/pid', '... and the pid file';
 };
 
+# Whenever it comes: behind "upgraded" the new process is the server, and the old one ends alone.
+subtest 'a signal in each phase of an upgrade' => sub {
+	for my $ms (1, 3, 6, 10, 15, 20, 25, 30, 40, 50) {
+		my $sig = $ms % 2 ? 'TERM' : 'INT';
+		my $srv = server();
+		my $old = $srv->pid;
+		$srv->signal('USR2');
+		select undef, undef, undef, $ms / 1000;
+		$srv->signal($sig);
+		is $srv->wait_exit, 0, "$sig after $ms ms: the old process ends";
+		my $log = $srv->log;
+		if ($log =~ /ev=upgraded pid=(\d+).*ev=stopping by=$sig/s) {
+			is $srv->log('pid'), "$1\n", '... behind the upgrade: the new one has the pid file';
+			kill 'TERM', $1;
+		}
+		ok eventually(sub { !children_named($srv) }), '... and no process stays' or diag $log;
+		ok !-e $srv->run . '/pid', '... and no pid file';
+	}
+};
+
 subtest 'the next configuration has other addresses' => sub {
 	my $srv = server(env => { LISTEN_PID => 1 }, conf => qq{server.bind = "\@RUN\@/one.sock"\n\$SERVER["socket"] == "\@RUN\@/two.sock" { }\n});
 	my $answers = sub ($name) {

@@ -118,6 +118,8 @@ sub upgrade {
 	$self->signal('USR2');
 	my $pid = 0;
 	eventually(sub { ($pid) = $self->log('pid') =~ /^(\d+)\n\z/; $pid && $pid != $old }) or return undef;
+	# Until then a stop of the old one is a stop of both.
+	eventually(sub { $self->log =~ /\bupgraded\b.*\b$pid\b/ }, SOON);
 	$self->upgraded_to($pid);
 	return $old;
 }
