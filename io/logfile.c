@@ -192,6 +192,18 @@ logfile_reopen(struct logfile *lf, void (*failed)(const char *, int))
 	pthread_mutex_unlock(&lf->lock);
 }
 
+bool
+logfile_reopened(struct logfile *lf, int *err)
+{
+	bool done;
+
+	pthread_mutex_lock(&lf->lock);
+	done = !lf->reopen && !lf->reopening;
+	*err = lf->reopen_err;
+	pthread_mutex_unlock(&lf->lock);
+	return (done);
+}
+
 void
 logfile_stop(struct logfile *lf)
 {

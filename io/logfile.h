@@ -13,6 +13,7 @@
 #ifndef IO_LOGFILE_H
 #define IO_LOGFILE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include "base/text.h"
 
@@ -36,6 +37,8 @@ void logfile_line(void *logfile, struct text line);
 /* After a rotation (HUP): the thread opens the path again and writes to the new file from then
  * on. If that fails, the old file stays in use, and the thread calls failed(path, -errno). */
 void logfile_reopen(struct logfile *, void (*failed)(const char *path, int err));
+/* False: its thread has not done so yet.  *err: of the last one, 0 or -errno. */
+bool logfile_reopened(struct logfile *, int *err);
 /* lines that were dropped by any log since the start of the process */
 uint64_t logfile_dropped(void);
 /* Begins to close: of several logs on a disk that hangs, all get the same second. */

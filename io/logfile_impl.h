@@ -19,9 +19,10 @@ struct logfile {
 	void *open_arg;
 	char *pending; /* LOGFILE_PENDING bytes, filled by callers */
 	size_t npending;
-	char *out; /* of the thread */
-	int fd;    /* of the thread; -1: the system's log is not there yet */
-	bool reopen;
+	char *out;              /* of the thread */
+	int fd;                 /* of the thread; -1: the system's log is not there yet */
+	bool reopen, reopening; /* wanted; under way in the thread */
+	int reopen_err;         /* of the last one */
 	void (*failed)(const char *, int); /* of the last reopen */
 	uint64_t dropped, told;            /* lines; how many of them have been logged */
 	bool stop, done;

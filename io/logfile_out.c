@@ -75,6 +75,7 @@ log_reopen_locked(struct logfile *lf)
 	int fd;
 
 	lf->reopen = false;
+	lf->reopening = true;
 	pthread_mutex_unlock(&lf->lock);
 	fd = log_open(lf);
 	if (fd < 0)
@@ -82,6 +83,8 @@ log_reopen_locked(struct logfile *lf)
 	else
 		exchange(lf, fd);
 	pthread_mutex_lock(&lf->lock);
+	lf->reopening = false;
+	lf->reopen_err = fd < 0 ? fd : 0;
 	return (fd >= 0);
 }
 

@@ -267,11 +267,12 @@ manual_conf(struct manpage *p)
 
 /* ---------------------------------------------------------------- accel-server(8) */
 
-static const char synopsis[] = "# NAME\n"
-			       "accel-server - a web server that does not wait for the disk\n"
-			       "# SYNOPSIS\n"
-			       "accel-server [-tpDvVh1] [-m DIR] [--daemon] -f FILE\n"
-			       "accel-server ctl reload|upgrade|stop|quit|status -f FILE\n";
+static const char synopsis[] =
+    "# NAME\n"
+    "accel-server - a web server that does not wait for the disk\n"
+    "# SYNOPSIS\n"
+    "accel-server [-tpDvVh1] [-m DIR] [--daemon] -f FILE\n"
+    "accel-server ctl reload|upgrade|reopen|drain|undrain|stop|quit|status -f FILE\n";
 
 static const char operation[] =
     "# SIGNALS\n"

@@ -185,7 +185,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	if (w == NULL)
 		return (-ENOMEM);
 	w->conf = *wc;
-	w->rounds_seen = UINT64_MAX; /* not watched yet */
+	w->rounds_seen = w->rounds_asked = UINT64_MAX; /* not watched yet */
 	w->conf.nworkers = wc->nworkers != 0 ? wc->nworkers : 1;
 	w->conn_ids = wc->index - w->conf.nworkers + 1; /* the first id is index + 1 */
 	buf_init(&w->line, LINE_MAX_BYTES);

@@ -134,6 +134,7 @@ struct worker {
 	int ended;             /* atomic */
 	uint64_t rounds;       /* atomic: of its loop */
 	uint64_t rounds_seen;  /* of the main thread: when it last woke the loop */
+	uint64_t rounds_asked; /* of the main thread: when ctl status asked */
 	int stopped_accepting; /* atomic: it drains, and no accept is in flight */
 };
 
@@ -156,6 +157,12 @@ worker_connections(const struct worker *w)
 	unsigned all = shared_get(w->nconns), leaving = shared_get(w->nleaving);
 
 	return (all > leaving ? all - leaving : 0);
+}
+/* A stop is near: balancers and clients are to go to other servers. */
+static inline bool
+worker_is_leaving(const struct worker *w)
+{
+	return (w->conf.counters_list != NULL && shared_get(w->conf.counters_list->leaving));
 }
 /* Any thread: the worker looks whether it has more connections than its share. */
 void worker_ask_spread(struct worker *);

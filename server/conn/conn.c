@@ -126,6 +126,8 @@ conn_route(struct conn *c)
 	status = route(r, &c->handler, &why);
 	if (status == 0 && c->w->draining && !conn_moves(c->w))
 		c->close_after = true;
+	if (worker_is_leaving(c->w))
+		c->close_after = true;
 	if (r->conf != NULL && (!r->http.keep_alive || c->nreq >= r->conf->keepalive_requests))
 		c->close_after = true;
 	if (status != 0)

@@ -85,6 +85,9 @@ report(enum ctl_verb verb, struct text answer)
 	static const char *const done[CTL_VERBS] = {
 		[CTL_RELOAD] = "reloaded",
 		[CTL_UPGRADE] = "upgraded",
+		[CTL_REOPEN] = "reopened",
+		[CTL_DRAIN] = "stopped",
+		[CTL_UNDRAIN] = "serving",
 		[CTL_STOP] = "stopped",
 		[CTL_QUIT] = "stopped",
 	};
@@ -98,23 +101,24 @@ report(enum ctl_verb verb, struct text answer)
 		fprintf(stderr, "accel-server ctl: the server ended before it answered\n");
 		return (EX_SOFTWARE);
 	}
-	print(status == 0 ? stdout : stderr, answer);
+	print(status == 0 || verb == CTL_STATUS ? stdout : stderr, answer);
 	if (status == 0 && done[verb] != NULL)
 		printf("%s\n", done[verb]);
+	else if (status != 0 && verb == CTL_STATUS)
+		fprintf(stderr, "accel-server ctl: a loop stands still\n");
 	else if (status != 0)
 		fprintf(stderr, "accel-server ctl: not done; the server goes on as it is\n");
 	return ((int)status);
 }
 
 static int
-converse(int fd, enum ctl_verb verb, const char *word, bool json)
+converse(int fd, enum ctl_verb verb, const char *request)
 {
 	struct buf in;
 	int rc;
 
 	buf_init(&in, ANSWER_MAX);
-	if (dprintf(fd, "%s%s\n", word, verb == CTL_STATUS && json ? " --json" : "") < 0 ||
-	    !read_more(fd, &in, true, GREETING_MS)) {
+	if (dprintf(fd, "%s\n", request) < 0 || !read_more(fd, &in, true, GREETING_MS)) {
 		fprintf(stderr, "accel-server ctl: the server does not answer\n");
 		buf_free(&in);
 		return (EX_UNAVAILABLE);
@@ -127,7 +131,7 @@ converse(int fd, enum ctl_verb verb, const char *word, bool json)
 }
 
 int
-ctl_ask(const char *name, enum ctl_verb verb, const char *word, bool json)
+ctl_ask(const char *name, enum ctl_verb verb, const char *request)
 {
 	int fd = connect_to(name), rc;
 
@@ -139,7 +143,7 @@ ctl_ask(const char *name, enum ctl_verb verb, const char *word, bool json)
 		return (fd == -EACCES ? EX_NOPERM : EX_UNAVAILABLE);
 	}
 	signal(SIGPIPE, SIG_IGN);
-	rc = converse(fd, verb, word, json);
+	rc = converse(fd, verb, request);
 	close(fd);
 	return (rc);
 }

@@ -14,9 +14,13 @@
 
 struct ctl_options {
 	const char *file, *socket;
-	unsigned pid; /* 0: not given */
+	unsigned pid;   /* 0: not given */
+	unsigned delay; /* seconds; NO_DELAY: not given */
 	bool json;
 };
+
+#define NO_DELAY  ~0u
+#define DELAY_MAX 3600
 
 #define AT(field) offsetof(struct ctl_options, field)
 
@@ -31,16 +35,23 @@ static const struct option rows[] = {
 		     "Beside --config it is used only then. Without it, the lines in front of the "
 		     "mistake say where the server is. The server itself refuses a reload or an "
 		     "upgrade then: its log and its metrics have it." },
+	{ "delay", '\0', "S", OPTION_NUMBER, AT(delay), 0, DELAY_MAX,
+	    .prose =
+		"drain: seconds until it stops. Without it those of server.drain-delay, or 15." },
 	{ "json", '\0', NULL, OPTION_FLAG, AT(json), .prose = "status: print one JSON object." },
 	OPTION_HELP_ROW,
 	{ NULL },
 };
 
 const struct command ctl_command = { "accel-server ctl",
-	"reload|upgrade|stop|quit|status [--json] [-f FILE] [--pid=N | --socket=PATH]",
+	"reload|upgrade|reopen|drain [--delay=S]|undrain|stop|quit|status [--json] [-f FILE] "
+	"[--pid=N | --socket=PATH]",
 	"Commands:\n"
 	"  reload   read the configuration again\n"
 	"  upgrade  execute the program file anew; it takes over without losing a connection\n"
+	"  reopen   open the logs again, after a rotation\n"
+	"  drain    let health checks fail, stop after a time\n"
+	"  undrain  end that: go on serving\n"
 	"  stop     stop now\n"
 	"  quit     stop after the running replies\n"
 	"  status   print what the server does\n"
@@ -51,6 +62,9 @@ const struct command ctl_command = { "accel-server ctl",
 static const char *const words[CTL_VERBS] = {
 	[CTL_RELOAD] = "reload",
 	[CTL_UPGRADE] = "upgrade",
+	[CTL_REOPEN] = "reopen",
+	[CTL_DRAIN] = "drain",
+	[CTL_UNDRAIN] = "undrain",
 	[CTL_STOP] = "stop",
 	[CTL_QUIT] = "quit",
 	[CTL_STATUS] = "status",
@@ -77,6 +91,18 @@ say_broken(struct text err, enum ctl_verb verb)
 }
 
 static int
+ask(const struct ctl_options *o, enum ctl_verb verb, const char *name)
+{
+	char request[32];
+
+	snprintf(request, sizeof(request), "%s%s", words[verb],
+	    verb == CTL_STATUS && o->json ? " --json" : "");
+	if (verb == CTL_DRAIN && o->delay != NO_DELAY)
+		snprintf(request, sizeof(request), "%s %u", words[verb], o->delay);
+	return (ctl_ask(name, verb, request));
+}
+
+static int
 ask_socket(const struct ctl_options *o, enum ctl_verb verb)
 {
 	struct buf name;
@@ -85,7 +111,7 @@ ask_socket(const struct ctl_options *o, enum ctl_verb verb)
 	buf_init(&name, 0);
 	buf_printf(&name, "unix:%s", o->socket);
 	buf_char(&name, '\0');
-	rc = ctl_ask(name.p, verb, words[verb], o->json);
+	rc = ask(o, verb, name.p);
 	buf_free(&name);
 	return (rc);
 }
@@ -105,7 +131,7 @@ static int
 by_names(const struct ctl_options *o, enum ctl_verb verb, const char *control, const char *pid_file)
 {
 	unsigned pid;
-	int rc = control != NULL ? ctl_ask(control, verb, words[verb], o->json) : CTL_NO_SOCKET;
+	int rc = control != NULL ? ask(o, verb, control) : CTL_NO_SOCKET;
 
 	if (rc != CTL_NO_SOCKET || pid_file == NULL)
 		return (rc);
@@ -136,7 +162,7 @@ by_broken(const struct ctl_options *o, enum ctl_verb verb, struct text err)
 
 	broken_names(o->file, &names);
 	if (rc == CTL_NO_SOCKET && names.control != NULL)
-		rc = ctl_ask(names.control, verb, words[verb], o->json);
+		rc = ask(o, verb, names.control);
 	if (rc == CTL_NO_SOCKET && names.pid_file != NULL && access(names.pid_file, F_OK) == 0) {
 		rc = by_names(o, verb, NULL, names.pid_file);
 		if (verb == CTL_RELOAD || verb == CTL_UPGRADE)
@@ -169,7 +195,7 @@ by_config(const struct ctl_options *o, enum ctl_verb verb)
 int
 ctl_main(char **argv)
 {
-	struct ctl_options o = { 0 };
+	struct ctl_options o = { .delay = NO_DELAY };
 	const char *const *rest;
 	enum ctl_verb verb;
 	int code = options_parse(&ctl_command, argv, &o, &rest);
@@ -179,7 +205,8 @@ ctl_main(char **argv)
 	verb = verb_of(rest != NULL ? rest[0] : NULL);
 	if (verb == CTL_VERBS || rest[1] != NULL)
 		return (options_wrong(&ctl_command,
-		    "expected one of reload, upgrade, stop, quit, status, got \"%s\"",
+		    "expected one of reload, upgrade, reopen, drain, undrain, stop, quit, status, "
+		    "got \"%s\"",
 		    rest == NULL        ? ""
 		    : verb == CTL_VERBS ? rest[0]
 					: rest[1]));
@@ -204,18 +231,33 @@ ctl_manual(struct manpage *p)
 		    "Execute the program file anew, like USR2. Prints which process serves. If the "
 		    "new one fails, its messages are printed, and the status is that of the new "
 		    "one.",
+		[CTL_REOPEN] = "Open the logs again, as after a rotation, like HUP. Status 73: one "
+			       "could not be "
+			       "opened, and its lines go to the old file; the reason is printed.",
+		[CTL_DRAIN] =
+		    "status.health-url answers 503 for --delay seconds, while all requests are "
+		    "served "
+		    "and their connections end; then the server stops as after quit. So a balancer "
+		    "sends nothing more before it stops. Waits until the process has ended. Status "
+		    "75: undrain has ended it.",
+		[CTL_UNDRAIN] = "End a drain before the stop: status.health-url answers 200 again.",
 		[CTL_STOP] = "Stop now, and wait until the process has ended.",
 		[CTL_QUIT] =
-		    "Stop after the running replies, and wait until the process has ended.",
+		    "Stop after the running replies, and before that wait for server.drain-delay. "
+		    "Waits until the process has ended.",
 		[CTL_STATUS] =
 		    "Print version, process, state, uptime, connections, generations that "
-		    "drain, and the last reload with its outcome (0, or the status above).",
+		    "drain, and the last reload with its outcome (0, or the status above). Each "
+		    "event "
+		    "loop is asked. Status 75: one has not gone round for a second, and "
+		    "loops_still names it.",
 	};
 
 	manpage_marked(p,
 	    "# CTL\n"
-	    "accel-server ctl reload|upgrade|stop|quit|status [--json] [-f FILE] [--pid=N | "
-	    "--socket=PATH] asks a running server and waits for the outcome. It uses the control "
+	    "accel-server ctl reload|upgrade|reopen|drain [--delay=S]|undrain|stop|quit|status "
+	    "[--json] [-f FILE] [--pid=N | --socket=PATH] asks a running server and waits for the "
+	    "outcome. It uses the control "
 	    "socket (server.control-socket), which only root and the user who started the server "
 	    "can use. Without one, signals are sent to the process of the pid file; then the "
 	    "outcome "

@@ -9,12 +9,22 @@
 
 #include "server/ctl/ctl.h"
 
-enum ctl_verb { CTL_RELOAD, CTL_UPGRADE, CTL_STOP, CTL_QUIT, CTL_STATUS, CTL_VERBS };
+enum ctl_verb {
+	CTL_RELOAD,
+	CTL_UPGRADE,
+	CTL_REOPEN,
+	CTL_DRAIN,
+	CTL_UNDRAIN,
+	CTL_STOP,
+	CTL_QUIT,
+	CTL_STATUS,
+	CTL_VERBS
+};
 
 #define CTL_NO_SOCKET (-2)
 
-/* name: "unix:PATH".  The exit status; CTL_NO_SOCKET: nobody listens there. */
-int ctl_ask(const char *name, enum ctl_verb, const char *word, bool json);
+/* name: "unix:PATH"; request: the verb and what belongs to it.  The exit status; CTL_NO_SOCKET: nobody listens there. */
+int ctl_ask(const char *name, enum ctl_verb, const char *request);
 /* The exit status. */
 int ctl_signal(unsigned pid, enum ctl_verb);
 /* 0 and *pid, or the exit status; reported. */

@@ -77,15 +77,16 @@ send_to(unsigned pid, int pidfd, enum ctl_verb verb)
 	static const int signals[CTL_VERBS] = {
 		[CTL_RELOAD] = SIGUSR1,
 		[CTL_UPGRADE] = SIGUSR2,
+		[CTL_REOPEN] = SIGHUP,
 		[CTL_STOP] = SIGTERM,
 		[CTL_QUIT] = SIGINT,
 	};
 	int err;
 
-	if (verb == CTL_STATUS) {
+	if (signals[verb] == 0) {
 		fprintf(stderr,
-		    "accel-server ctl: process %u runs; status needs its control socket "
-		    "(server.control-socket)\n",
+		    "accel-server ctl: process %u runs; status, drain and undrain need its control "
+		    "socket (server.control-socket)\n",
 		    pid);
 		return (EX_UNAVAILABLE);
 	}

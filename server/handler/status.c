@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "io/pressure.h"
 #include "server/conn/conn.h"
+#include "server/fault.h"
 #include "server/handler/handler.h"
 #include "server/reply.h"
 #include "server/status/status.h"
@@ -41,6 +42,8 @@ static const struct view running = { "text/plain; charset=utf-8", write_running,
 static const struct view automatic = { "text/plain; charset=utf-8", status_auto };
 static const struct view statistics = { "text/plain; charset=utf-8", status_statistics };
 static const struct view metrics = { "text/plain; version=0.0.4; charset=utf-8", status_metrics };
+
+static const struct view health = { "text/plain; charset=utf-8" };
 
 static const struct view modules = { "text/plain; charset=utf-8", status_modules };
 
@@ -85,6 +88,8 @@ view_of(const struct request *r)
 		return (status_view(r->http.query));
 	if (is_at(r, r->conf->config_url))
 		return (&modules);
+	if (is_at(r, r->conf->health_url))
+		return (&health);
 	return (is_at(r, r->conf->statistics_url) ? &statistics : &metrics);
 }
 
@@ -94,12 +99,12 @@ status_is_at(const struct request *r)
 	const struct conf *c = r->conf;
 
 	return (is_at(r, c->status_url) || is_at(r, c->statistics_url) ||
-		is_at(r, c->metrics_url) || is_at(r, c->config_url));
+		is_at(r, c->metrics_url) || is_at(r, c->config_url) || is_at(r, c->health_url));
 }
 
 /* The page may use its own style and script, and nothing from elsewhere. */
 static void
-send_page(struct request *r, const struct view *view, struct buf *page)
+send_page(struct request *r, int status, const struct view *view, struct buf *page)
 {
 	char lines[400];
 	int n = snprintf(lines, sizeof(lines),
@@ -109,7 +114,7 @@ send_page(struct request *r, const struct view *view, struct buf *page)
 	    "script-src 'unsafe-inline'; connect-src 'self'; img-src data:\r\n",
 	    view->type);
 
-	reply_stream_head(r, 200, (struct text){ lines, (size_t)n }, (int64_t)page->n, false);
+	reply_stream_head(r, status, (struct text){ lines, (size_t)n }, (int64_t)page->n, false);
 	if (r->http.verb == HTTP_HEAD)
 		return;
 	r->body_bytes = page->n;
@@ -138,7 +143,25 @@ write_page(struct request *r, const struct view *view, struct running_query *que
 	if (!ok || page.failed)
 		reply_error(r, 500);
 	else
-		send_page(r, view, &page);
+		send_page(r, 200, view, &page);
+	buf_free(&page);
+}
+
+/* It needs no other worker and no lock: a balancer asks often. */
+static void
+write_health(struct request *r)
+{
+	bool leaving = worker_is_leaving(r->worker);
+	struct buf page;
+
+	buf_init(&page, PAGE_MAX);
+	buf_str(&page, leaving ? "draining\n" : "ok\n");
+	if (leaving)
+		fault_told(r); /* by drain.started */
+	if (page.failed)
+		reply_error(r, 503);
+	else
+		send_page(r, leaving ? 503 : 200, &health, &page);
 	buf_free(&page);
 }
 
@@ -214,6 +237,10 @@ status_start(struct request *r, bool peek)
 
 	if (r->http.verb != HTTP_GET && r->http.verb != HTTP_HEAD) {
 		reply_methods(r);
+		return (HANDLED_REPLY);
+	}
+	if (view == &health) {
+		write_health(r);
 		return (HANDLED_REPLY);
 	}
 	pressure_ask();

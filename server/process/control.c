@@ -119,40 +119,123 @@ process_control_refuse(struct process *ps, enum control_wish wish, const char *w
 	answer(ps, wish, false, EX_TEMPFAIL, text_of(why));
 }
 
+/* The end of file, which comes with the end of the process, is what they wait for. */
+void
+process_control_stops(struct process *ps)
+{
+	struct control_client *cc;
+	size_t i;
+
+	for (i = 0; i < ps->control.n; i++) {
+		cc = &ps->control.v[i];
+		if (cc->told || (cc->wish != CONTROL_DRAIN && cc->wish != CONTROL_QUIT &&
+				    cc->wish != CONTROL_STOP))
+			continue;
+		cc->told = true;
+		tell(cc, 0, TEXT(""));
+	}
+}
+
+bool
+process_control_waits(const struct process *ps, enum control_wish wish)
+{
+	const struct control_socket *c = &ps->control;
+	size_t i;
+
+	for (i = 0; i < c->n; i++)
+		if (c->v[i].wish == wish)
+			return (true);
+	return (false);
+}
+
 /* ---------------------------------------------------------------- requests */
+
+#define DRAIN_S     15u /* without a number and server.drain-delay */
+#define DRAIN_MAX_S 3600u
 
 static const char *const words[CONTROL_WISHES] = {
 	[CONTROL_RELOAD] = "reload",
 	[CONTROL_UPGRADE] = "upgrade",
+	[CONTROL_REOPEN] = "reopen",
+	[CONTROL_DRAIN] = "drain",
+	[CONTROL_UNDRAIN] = "undrain",
 	[CONTROL_STOP] = "stop",
 	[CONTROL_QUIT] = "quit",
 	[CONTROL_STATUS] = "status",
 	[CONTROL_STATUS_JSON] = "status --json",
 };
 
+/* "drain 30" has a number. */
 static enum control_wish
-wish_of(struct text line)
+wish_of(struct text line, uint64_t *number)
 {
+	static const struct text drain = TEXT("drain ");
 	enum control_wish wish;
 
+	*number = UINT64_MAX;
+	if (text_starts(line, drain) &&
+	    text_u64((struct text){ line.p + drain.n, line.n - drain.n }, number) == 0 &&
+	    *number <= DRAIN_MAX_S)
+		return (CONTROL_DRAIN);
 	for (wish = CONTROL_NOTHING + 1; wish < CONTROL_WISHES; wish++)
 		if (text_eq(line, text_of(words[wish])))
 			return (wish);
 	return (CONTROL_NOTHING);
 }
 
+/* Status 75: a loop stands still. */
 static void
-answer_status(struct process *ps, const struct control_client *cc)
+answer_status(struct process *ps, enum control_wish wish)
 {
+	int status = process_alive_still(ps, NULL) == 0 ? 0 : EX_TEMPFAIL;
 	struct buf b;
 
+	if (!process_control_waits(ps, wish))
+		return;
 	buf_init(&b, 0);
-	process_status(ps, cc->wish == CONTROL_STATUS_JSON, &b);
-	tell(cc, 0, buf_as_text(&b));
+	process_status(ps, wish == CONTROL_STATUS_JSON, &b);
+	ps->control.turn[wish]++;
+	answer(ps, wish, true, status, buf_as_text(&b));
 	buf_free(&b);
 }
 
-/* Those that wait for the end of the process see it as the end of file. */
+void
+process_control_status(struct process *ps)
+{
+	answer_status(ps, CONTROL_STATUS);
+	answer_status(ps, CONTROL_STATUS_JSON);
+}
+
+static void
+begin_drain(struct process *ps, uint64_t seconds)
+{
+	const struct conf *conf = config_global(process_newest(ps)->config);
+
+	if (ps->draining || ps->leave.at_ns != 0) {
+		process_control_refuse(ps, CONTROL_DRAIN,
+		    ps->upgrade.retired ? "a newer process serves"
+		    : ps->draining      ? "the server is stopping"
+					: "it drains: end that by ctl undrain");
+		return;
+	}
+	if (seconds > DRAIN_MAX_S)
+		seconds = conf->drain_delay != 0 ? conf->drain_delay : DRAIN_S;
+	ps->control.turn[CONTROL_DRAIN]++;
+	process_drain_first(ps, seconds, "ctl drain");
+}
+
+static void
+begin_undrain(struct process *ps)
+{
+	if (!process_undrain(ps)) {
+		process_control_refuse(ps, CONTROL_UNDRAIN,
+		    ps->draining ? "too late: it has begun to stop" : "it does not drain");
+		return;
+	}
+	ps->control.turn[CONTROL_UNDRAIN]++;
+	process_control_done(ps, CONTROL_UNDRAIN, 0, TEXT(""));
+}
+
 static void
 begin_wish(struct process *ps, size_t i)
 {
@@ -163,16 +246,16 @@ begin_wish(struct process *ps, size_t i)
 	switch (wish) {
 	case CONTROL_RELOAD: process_reload(ps); break;
 	case CONTROL_UPGRADE: process_upgrade(ps); break;
-	case CONTROL_STOP:
+	case CONTROL_STOP: process_stop(ps, "ctl", true); break;
 	case CONTROL_QUIT:
-		tell(cc, 0, TEXT(""));
-		process_stop(ps, "ctl", wish == CONTROL_STOP);
+		ps->control.turn[CONTROL_QUIT]++;
+		process_quit(ps, "ctl");
 		break;
+	case CONTROL_REOPEN: ps->reopen = true; break;
+	case CONTROL_DRAIN: begin_drain(ps, cc->number); break;
+	case CONTROL_UNDRAIN: begin_undrain(ps); break;
 	case CONTROL_STATUS:
-	case CONTROL_STATUS_JSON:
-		answer_status(ps, cc);
-		drop(ps, i);
-		break;
+	case CONTROL_STATUS_JSON: process_alive_ask(ps); break;
 	default:
 		tell(cc, EX_USAGE, TEXT("this version of the server does not know the request"));
 		drop(ps, i);
@@ -197,8 +280,9 @@ take_request(struct process *ps, size_t i)
 	if (end == NULL && cc->n < sizeof(cc->line))
 		return;
 	cc->until_ns = 0;
-	cc->wish = end != NULL ? wish_of((struct text){ cc->line, (size_t)(end - cc->line) })
-			       : CONTROL_NOTHING;
+	cc->wish = end != NULL
+		       ? wish_of((struct text){ cc->line, (size_t)(end - cc->line) }, &cc->number)
+		       : CONTROL_NOTHING;
 	begin_wish(ps, i);
 }
 

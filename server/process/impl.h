@@ -2,7 +2,9 @@
  *
  *   process.c     the main thread: start, signals, the end
  *   loop.c        what the main thread waits for
+ *   balancer.c    health checks fail before a stop
  *   drain.c       old generations finish their running replies
+ *   alive.c       asks each loop whether it goes round, for ctl status
  *   reload.c      reads the configuration again while the server runs
  *   upgrade.c     the next program file takes over
  *   control.c     the socket of accel-server ctl
@@ -95,6 +97,9 @@ enum control_wish {
 	CONTROL_NOTHING,
 	CONTROL_RELOAD,
 	CONTROL_UPGRADE,
+	CONTROL_REOPEN,
+	CONTROL_DRAIN,
+	CONTROL_UNDRAIN,
 	CONTROL_STOP,
 	CONTROL_QUIT,
 	CONTROL_STATUS,
@@ -109,6 +114,8 @@ struct control_client {
 	uint64_t until_ns; /* deadline for the request; 0: it has come */
 	size_t n;
 	char line[CONTROL_LINE];
+	uint64_t number; /* of the request: "drain 30" */
+	bool told;       /* success, which ends with the process */
 };
 
 struct control_socket {
@@ -117,6 +124,17 @@ struct control_socket {
 	struct control_client v[CONTROL_CLIENTS];
 	size_t n;
 	unsigned turn[CONTROL_WISHES]; /* reloads and upgrades begun so far */
+};
+
+/* Before a stop. */
+struct leave {
+	uint64_t at_ns; /* 0: none is near */
+	const char *why;
+};
+
+/* ctl status: has each loop gone round since it was woken? */
+struct alive {
+	uint64_t until_ns; /* the answer is known by then; 0: nobody asks */
 };
 
 /* The last reload. */
@@ -162,6 +180,8 @@ struct process {
 	struct upgrade upgrade;
 	struct control_socket control;
 	struct outcome last;
+	struct leave leave;
+	struct alive alive;
 	uid_t starter; /* whose rights the helper keeps */
 	time_t started_at;
 	uint64_t started_ns;
@@ -259,12 +279,29 @@ void process_control_take(struct process *, const struct pollfd *, size_t n);
 /* Answers those who wait for the operations begun so far, or for one that cannot begin. */
 void process_control_done(struct process *, enum control_wish, int status, struct text said);
 void process_control_refuse(struct process *, enum control_wish, const char *why);
+void process_control_stops(struct process *); /* tells those that wait for the end */
+bool process_control_waits(const struct process *, enum control_wish);
+void process_control_status(struct process *); /* answers those that asked for it */
 void process_pressure_watch(struct process *, bool on);
 void process_status(const struct process *, bool json, struct buf *);
+/* Tells ctl reopen when each log was opened again, or could not be. */
+void process_reopen_tick(struct process *, int *timeout_ms);
+
+void process_alive_ask(struct process *);                   /* each loop */
+void process_alive_tick(struct process *, int *timeout_ms); /* the answer is known by then */
+/* The number of loops that have not answered, and their names; names may be NULL. */
+unsigned process_alive_still(const struct process *, struct buf *names);
 
 /* Call it when helper_fd() is readable.  False: the helper and its guardian have ended. */
 bool process_helper_take(struct process *);
 const char *process_helper_state(const struct process *); /* for people */
+
+/* Health checks fail from now on, for so long; then it stops. */
+void process_drain_first(struct process *, uint64_t seconds, const char *by);
+bool process_undrain(struct process *);               /* false: it does not drain, or too late */
+uint64_t process_leaves_in_s(const struct process *); /* 0: no stop is near */
+void process_quit(struct process *, const char *by);  /* after server.drain-delay */
+void process_leave_tick(struct process *, int *timeout_ms); /* stops when it is due */
 
 /* now: without waiting for the running replies. */
 void process_stop(struct process *, const char *by, bool now);

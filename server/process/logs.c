@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sysexits.h>
 
 #include "base/log.h"
 #include "io/journal.h"
@@ -220,7 +221,57 @@ process_reopen_logs(struct process *ps)
 	logfile_reopen(ps->errorlog, errorlog_failed);
 	list_each(f, &ps->access_files, link)
 		logfile_reopen(f->log, accesslog_failed);
-	log_event(LOG_INFO, NULL, "logs.reopened", LF_STR("by", "HUP"));
+	log_event(LOG_INFO, NULL, "logs.reopened",
+	    LF_STR("by", process_control_waits(ps, CONTROL_REOPEN) ? "ctl" : "HUP"));
+}
+
+/* ---- ctl reopen waits for the threads of the logs */
+
+#define REOPEN_LOOK_MS 5
+
+static bool
+is_reopened(struct logfile *log, const char *path, struct buf *failed)
+{
+	int err = 0;
+
+	if (!logfile_reopened(log, &err))
+		return (false);
+	if (err != 0)
+		buf_printf(failed, "%s: %s: writing to the old file; %s\n", path, strerror(-err),
+		    what_to_do(err));
+	return (true);
+}
+
+static bool
+all_reopened(const struct process *ps, struct buf *failed)
+{
+	const struct conf *c = config_global(process_newest(ps)->config);
+	struct access_file *f;
+
+	if (!is_reopened(ps->errorlog, c->errorlog != NULL ? c->errorlog : "error log", failed))
+		return (false);
+	list_each(f, &ps->access_files, link)
+		if (!is_reopened(f->log, f->path, failed))
+			return (false);
+	return (true);
+}
+
+/* One that waits for the next reopening sees the end of this one, too: ps->reopen is done first. */
+void
+process_reopen_tick(struct process *ps, int *timeout_ms)
+{
+	struct buf failed;
+
+	if (ps->reopen || !process_control_waits(ps, CONTROL_REOPEN))
+		return;
+	buf_init(&failed, 0);
+	if (all_reopened(ps, &failed)) {
+		ps->control.turn[CONTROL_REOPEN]++;
+		process_control_done(ps, CONTROL_REOPEN, failed.n == 0 ? 0 : EX_CANTCREAT,
+		    buf_as_text(&failed));
+	} else if (*timeout_ms < 0 || *timeout_ms > REOPEN_LOOK_MS)
+		*timeout_ms = REOPEN_LOOK_MS;
+	buf_free(&failed);
 }
 
 void

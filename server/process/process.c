@@ -50,6 +50,8 @@ process_stop(struct process *ps, const char *why, bool now)
 		    LF_U64("limit_s",
 			now || list_empty(&ps->generations) ? 0 : process_stop_limit_s(ps)));
 	ps->draining = true;
+	shared_set(ps->counters_list.leaving, true);
+	process_control_stops(ps);
 	process_report(ps, "STOPPING=1");
 	ps->stopping = ps->stopping || now;
 	helper_load_stop(&ps->load);
@@ -75,7 +77,7 @@ process_take_signal(struct process *ps)
 	case SIGINT:
 	case SIGQUIT:
 		ps->by_manager = notify_is_heard();
-		process_stop(ps, si.ssi_signo == SIGINT ? "INT" : "QUIT", false);
+		process_quit(ps, si.ssi_signo == SIGINT ? "INT" : "QUIT");
 		break;
 	case SIGHUP:
 		/* the loop does it: code that waits for the helper may hold the table of logs */

@@ -2,7 +2,8 @@
  * server may block.
  *
  *   signal    TERM        stop now (at most 2 s)
- *             INT, QUIT   stop after the running replies; a second one stops now
+ *             INT, QUIT   stop after the running replies, and before that wait for
+ *                         server.drain-delay; a second one goes to the next of these steps
  *             HUP         reopen the logs
  *             USR1        read the configuration again without dropping a connection
  *             USR2        execute the program file anew, which takes over (upgrade.c)

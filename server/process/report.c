@@ -58,8 +58,11 @@ process_report(const struct process *ps, const char *state)
 		return;
 	snprintf(line, sizeof(line),
 	    "%s\nSTATUS=%s%" PRIu64 " connections, configuration %u since the start%s%s", state,
-	    ps->draining ? "stopping: " : "", process_connections(ps), ps->nstarted,
-	    n > 1 ? ", older ones drain" : "", last_failure(ps));
+	    ps->draining           ? "stopping: "
+	    : ps->leave.at_ns != 0 ? "draining, stops soon: "
+				   : "",
+	    process_connections(ps), ps->nstarted, n > 1 ? ", older ones drain" : "",
+	    last_failure(ps));
 	notify_manager(line);
 }
 

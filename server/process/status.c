@@ -31,12 +31,16 @@ time_text(time_t at, char text[32])
 }
 
 static const char *
-state_of(const struct process *ps)
+state_of(const struct process *ps, unsigned nstill)
 {
 	if (ps->upgrade.retired)
 		return ("retired: a newer process serves");
 	if (ps->draining)
 		return ("stopping");
+	if (ps->leave.at_ns != 0)
+		return ("draining: health checks fail, requests are served; it stops soon");
+	if (nstill != 0)
+		return ("serving, but a loop stands still: its connections wait");
 	if (ps->upgrade.fd >= 0)
 		return ("serving; an upgrade is running");
 	return (ps->load.fd >= 0 ? "serving; a reload is running" : "serving");
@@ -106,6 +110,13 @@ backends_out(struct buf *said, uint64_t *all)
 	return (n);
 }
 
+static unsigned
+still_loops(const struct process *ps, struct buf *names)
+{
+	buf_init(names, 0);
+	return (process_alive_still(ps, names));
+}
+
 void
 process_status(const struct process *ps, bool json, struct buf *out)
 {
@@ -113,10 +124,14 @@ process_status(const struct process *ps, bool json, struct buf *out)
 	char since[32], tried[32], changed[32];
 	struct buf said;
 	uint64_t backends, nout = backends_out(&said, &backends);
+	struct buf still;
+	unsigned nstill = still_loops(ps, &still);
 	const struct field fields[] = {
 		{ "version", false, 0, TEXT(STAT_ACCEL_VERSION) },
 		{ "pid", true, (uint64_t)getpid(), TEXT_NONE },
-		{ "state", false, 0, text_of(state_of(ps)) },
+		{ "state", false, 0, text_of(state_of(ps, nstill)) },
+		{ "loops_still", false, 0, buf_as_text(&still) },
+		{ "stops_in_s", true, process_leaves_in_s(ps), TEXT_NONE },
 		{ "started", false, 0, time_text(ps->started_at, since) },
 		{ "uptime_s", true, (clock_mono_ns() - ps->started_ns) / NS_PER_S, TEXT_NONE },
 		{ "configuration", false, 0, text_of(ps->opt->file) },
@@ -145,4 +160,5 @@ process_status(const struct process *ps, bool json, struct buf *out)
 	if (json)
 		buf_str(out, "}\n");
 	buf_free(&said);
+	buf_free(&still);
 }

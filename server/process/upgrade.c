@@ -99,6 +99,8 @@ reason_against(const struct process *ps)
 		return ("a newer process serves: send USR2 to that one");
 	if (ps->draining)
 		return ("the server is stopping");
+	if (ps->leave.at_ns != 0)
+		return ("the server drains: accel-server ctl undrain ends that");
 	if (ps->upgrade.fd >= 0)
 		return ("an upgrade is running");
 	if (getpid() == 1)

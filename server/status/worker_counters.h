@@ -74,6 +74,7 @@ struct counters_list {
 	bool reload_refused; /* the last reload left the old configuration in use */
 	unsigned draining;   /* generations that finish their connections */
 	bool helper_lost;    /* no helper process runs */
+	bool leaving;        /* a stop is near: health checks fail */
 	uint64_t helpers_lost, helper_since_s; /* since: of helper_lost, wall clock */
 };
 

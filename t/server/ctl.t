@@ -102,6 +102,27 @@ subtest 'a configuration that does not load' => sub {
 	}
 };
 
+subtest 'reopen' => sub {
+	my $srv = server(conf => qq{accesslog.filename = "\@RUN\@/access.log"\n});
+	my $log = $srv->run . '/access.log';
+	$srv->fetch('/a?first');
+	rename $log, "$log.1" or die $!;
+	is_deeply [ctl($srv, 'reopen')], [0, "reopened\n"], 'after a rotation';
+	ok -e $log, '... the new log is there when the command ends';
+	$srv->fetch('/a?second');
+	like $srv->wait_log(qr/second/, 'access.log'), qr/second/, '... and is written to';
+	like $srv->log, qr/ev=logs\.reopened by=ctl/, '... and the error log names who asked';
+	rename $log, "$log.2" or die $!;
+	mkdir $log or die $!;
+	my ($rc, $said) = ctl($srv, 'reopen');
+	is $rc, 73, 'a log that cannot be opened: status 73';
+	like $said, qr{access\.log: Is a directory: writing to the old file; make the file}, '... with the reason, and what to do';
+	rmdir $log;
+	is +(ctl($srv, 'reopen'))[0], 0, 'then it can';
+	is_deeply [ctl($srv, 'reopen', '--pid=' . $srv->pid)], [0, 'signal ' . POSIX::SIGHUP() . ' was sent to process ' . $srv->pid . "; the error log has the outcome\n"],
+		'without the control socket it is HUP';
+};
+
 subtest 'upgrade' => sub {
 	my $srv = server();
 	my $old = $srv->pid;

@@ -7,7 +7,7 @@ use lib "$FindBin::Bin/../lib";
 use Test::More;
 use Test::Manager;
 use Test::Server;
-use Test::Util qw(eventually temp_tree);
+use Test::Util qw(eventually program temp_tree);
 use Accel::Slowfs;
 
 my $interval_us = 300_000;
@@ -16,6 +16,11 @@ my $interval_us = 300_000;
 sub some ($manager, $n, $re) {
 	$manager->clear;
 	return eventually(sub { $n <= grep { $_ =~ $re } $manager->messages });
+}
+
+sub status ($srv) {
+	my ($rc, $out, $err) = Test::Util::run_fed(program('accel-server'), '', 'ctl', 'status', '--socket=' . $srv->run . '/ctl');
+	return ($rc, $out . $err);
 }
 
 subtest 'the state, with a line for people' => sub {
@@ -60,7 +65,7 @@ subtest 'one worker stands still' => sub {
 	my $tree = temp_tree();
 	my $slow = Accel::Slowfs->start(source => "$tree", lookup_ms => 0, read_ms => 0);
 	my $srv = Test::Server->start(
-		conf => qq{server.max-stat-threads = 0\nserver.document-root = "} . $slow->dir . qq{"\n},
+		conf => qq{server.control-socket = "\@RUN\@/ctl"\nserver.max-stat-threads = 0\nserver.document-root = "} . $slow->dir . qq{"\n},
 		env => { $manager->env, WATCHDOG_USEC => $interval_us });
 	ok some($manager, 1, qr/^WATCHDOG=1$/m), 'it goes round';
 	$slow->hang;
@@ -71,11 +76,18 @@ subtest 'one worker stands still' => sub {
 	$manager->clear;
 	select undef, undef, undef, 2 * $interval_us / 1e6;
 	is scalar(grep { /WATCHDOG/ } $manager->messages), 0, 'no word to the manager, although the other worker is well';
+	my ($rc, $said) = status($srv);
+	is $rc, 75, 'ctl status asks each loop, and one does not answer: status 75';
+	like $said, qr/^state +serving, but a loop stands still.*^loops_still +[01]\n.*a loop stands still/ms, '... and says which';
 	$slow->go;
 	is $c->reply->{status}, 404, 'the disk answers';
 	ok some($manager, 2, qr/^WATCHDOG=1$/m), 'it goes round again';
 	like $srv->log, qr/worker\.goes-on/, '... and the log says so';
 	is scalar(() = $srv->log =~ /worker\.stands-still/g), 1, 'one line for all of it';
+	($rc, $said) = status($srv);
+	is $rc, 0, 'ctl status, too';
+	like $said, qr/^state +serving\n/m, '... says so';
+	unlike $said, qr/loops_still/, '... and names no loop';
 	undef $srv;
 	$slow->stop;
 };

@@ -36,6 +36,7 @@ my %section = (
 	'First look' => { print => qr{Active: active \(running\).*^state +serving.*^DISK .*fcgi:/run/stat-accel\.sock}ms },
 	'Status pages' => { print => qr{^reloaded$}m },
 	'Start, reload, stop' => { print => qr{correct|ok|reloaded|configuration}i },
+	'Behind a balancer' => { print => qr{^reloaded$}m },
 	'Upgrade and rollback' => { print => qr{upgraded|pid \d+}i },
 	'Logs' => { print => qr{ev=\S+.*^\d+$}ms },
 	'Fields' => { before => \&json_from_now_on, after => \&unset_conf, print => [qr{}, qr{\treload\.refused\t}] },
