@@ -1,7 +1,7 @@
 /* server/process/alive.c -- asks each loop whether it goes round, for accel-server ctl status.
  *
- * Each loop is woken, and counts its rounds.  One that has made none after ALIVE_MS stands still: the
- * kernel made it wait, or the machine gives it no time.
+ * Each loop is woken, and counts its rounds.  One that has made none after ALIVE_MS stands still:
+ * the kernel made it wait, or the machine gives it no time.
  */
 #include "base/clock.h"
 #include "server/process/impl.h"

@@ -1,5 +1,5 @@
-/* server/process/balancer.c -- tells balancers before a stop: status.health-url fails, and everything
- * else is served.
+/* server/process/balancer.c -- tells balancers before a stop: status.health-url fails, and
+ * everything else is served.
  *
  *   ctl drain, or INT with server.drain-delay --> health checks fail --delay--> graceful stop
  *                                                  `--ctl undrain--> they succeed again
