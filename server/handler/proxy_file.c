@@ -10,6 +10,8 @@
  * A name is only compared here.  IO_BENEATH keeps ".." and links inside the directory when the
  * file is opened.
  */
+#include <errno.h>
+
 #include "base/log.h"
 #include "wire/urlpath.h"
 #include "server/route.h"
@@ -40,6 +42,9 @@ resolve_in_place(struct request *r, const struct place *at, struct text path,
 	return (out->rest.p != NULL ? 0 : 500);
 }
 
+#define BAD_ESCAPE        "a % in it begins no byte of a name: write %25 for %"
+#define BAD_ESCAPE_OR_RAW BAD_ESCAPE ", or set proxy-core.x-sendfile-decode = \"disable\""
+
 /* The directories of a control header. */
 struct send_file_list {
 	const struct send_file_root *v;
@@ -63,10 +68,11 @@ roots_of(const struct relay *rl, enum control c)
 	    vhost && conf->proxy_x_sendfile_root.n == 0 });
 }
 
-/* Copies the name to dst, of one byte more than it has.  0, or the status for the client. */
+/* Copies the name to dst, of one byte more than it has.  0, or the status for the client; then *why
+ * may be a better reason. */
 static int
 resolve_path(const struct relay *rl, enum control c, struct text path, char *dst,
-    struct proxy_named *out)
+    struct proxy_named *out, const char **why)
 {
 	struct send_file_list roots = roots_of(rl, c);
 	struct request *r = rl->r;
@@ -78,9 +84,15 @@ resolve_path(const struct relay *rl, enum control c, struct text path, char *dst
 		len = urlpath_decode(path, dst);
 	else
 		memcpy(dst, path.p, path.n);
-	if (len < 0)
+	if (len < 0) {
+		*why = controls[c].value == CONTROL_PIECES ? BAD_ESCAPE : BAD_ESCAPE_OR_RAW;
 		return (403);
+	}
 	dst[len] = '\0';
+	if (dst[0] != '/') {
+		*why = "it does not begin with /";
+		return (403);
+	}
 	if (cgi_is_beside(r, (struct text){ dst, (size_t)len }))
 		return (403);
 	if (roots.of_host && has_own_root(r, &own))
@@ -95,17 +107,25 @@ resolve_path(const struct relay *rl, enum control c, struct text path, char *dst
 	return (403);
 }
 
+#define BAD_STEPS "it has an encoded slash, a backslash, or leads above the document root by .."
+
 /* A URI path below the document root; the query is not a part of it. */
 static int
-resolve_uri(struct request *r, struct text uri, char *dst, struct proxy_named *out)
+resolve_uri(struct request *r, struct text uri, char *dst, struct proxy_named *out,
+    const char **why)
 {
 	const char *query = memchr(uri.p, '?', uri.n);
 	int n;
 
 	if (query != NULL)
 		uri.n = (size_t)(query - uri.p);
-	if ((n = urlpath_clean(uri, dst)) < 1)
+	n = urlpath_clean(uri, dst);
+	if (n < 1) {
+		*why = uri.n == 0 || uri.p[0] != '/' ? "it does not begin with /"
+		       : n == -EINVAL                ? BAD_ESCAPE
+						     : BAD_STEPS;
 		return (403);
+	}
 	out->rest = (struct text){ dst + 1, (size_t)n - 1 };
 	out->scope = r->site->docroot;
 	return (0);
@@ -144,9 +164,9 @@ proxy_name(const struct relay *rl, enum control c, struct text name, struct prox
 	if (copy == NULL)
 		return (500);
 	if (controls[c].value == CONTROL_URI)
-		status = resolve_uri(r, name, copy, out);
+		status = resolve_uri(r, name, copy, out, &why);
 	else
-		status = resolve_path(rl, c, name, copy, out);
+		status = resolve_path(rl, c, name, copy, out, &why);
 	if (status == 0 && memchr(out->rest.p, '\0', out->rest.n) != NULL)
 		status = 403;
 	if (status == 0 && controls[c].value != CONTROL_URI &&

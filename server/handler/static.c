@@ -226,7 +226,7 @@ refuse(struct request *r, int status)
 		    LF_TEXT("url", r->http.target), LF_TEXT("path", r->lookup),
 		    LF_U64("status", status),
 		    LF_STR("do", "check the application: the file is missing, not a regular file, "
-				 "or not below a root"),
+				 "or not below a root; % in its name is written %25"),
 		    conn_client(r));
 	if (error_handler_takes(r, status))
 		return (HANDLED_AGAIN);
