@@ -198,7 +198,12 @@ process_become(const struct conf *c)
 	if (gr != NULL || pw != NULL)
 		err = become(pw, gr != NULL ? gr->gr_gid : pw->pw_gid);
 	if (err != 0) {
-		log_event(LOG_ERROR, NULL, "user.failed", LF_ERR("error", err));
+		log_event(LOG_ERROR, NULL, "user.failed",
+		    LF_STR("user", c->username != NULL ? c->username : "-"),
+		    LF_STR("group", c->groupname != NULL ? c->groupname : "-"),
+		    LF_ERR("error", err),
+		    LF_STR("do", "give root CAP_SETUID and CAP_SETGID, or let the service manager "
+				 "change the user and remove the setting"));
 		return (-EPERM);
 	}
 	if (geteuid() == 0)

@@ -60,6 +60,12 @@ for my $case (
 	like $started, qr/\Q$do\E/, '... and what to do' if $do;
 	unlike $started, qr/ev=start\.failed (?!.* do=)/, '... with what to do';
 }
+if ($> == 0) {
+	my $file = Test::Util::put("$dir/x.conf", $base . qq{server.port = 0\nserver.username = "nobody"\n});
+	my $said = qx{timeout 60 setpriv --bounding-set=-setuid,-setgid --inh-caps=-setuid,-setgid $program -D -f $file 2>&1 </dev/null};
+	is $? >> 8, 77, 'a user that it cannot become';
+	like $said, qr/ev=user\.failed user=nobody group=- error="Operation not permitted" do="give root CAP_SETUID/, '... is named, with what to do';
+}
 is_deeply [sort glob "$dir/*"], [sort @before, "$dir/x.conf"], '-t has made no file';
 
 {

@@ -108,20 +108,21 @@ subtest 'files that the user of the server may not read' => sub {
 	my $uid = $> == 0 ? getpwnam 'nobody' : $>;
 	my $www = File::Temp->newdir('accel-www-XXXXXX', TMPDIR => 1);
 	chmod 0755, "$www" or die $!;
-	mkdir "$www/$_" or die $! for qw(shut index);
+	mkdir "$www/$_" or die $! for qw(shut index list);
 	put("$www/$_", 'x') for qw(secret shut/file index/index.html);
 	chmod 0, "$www/$_" or die $! for qw(secret shut index/index.html);
+	chmod 0311, "$www/list" or die $!;
 	my $socket = IO::Socket::UNIX->new(Local => "$www/socket", Listen => 1) or die $!;
 	chmod 0777, "$www/socket" or die $!;
-	my $srv = Test::Server->start(dir => "$www", conf => $conf . qq{index-file.names = ( "index.html" )\n});
-	for (['/secret', 'secret'], ['/shut/file', 'shut/file'], ['/index/', 'index/index.html']) {
+	my $srv = Test::Server->start(dir => "$www", conf => $conf . qq{index-file.names = ( "index.html" )\ndir-listing.activate = "enable"\n});
+	for (['/secret', 'secret'], ['/shut/file', 'shut/file'], ['/index/', 'index/index.html'], ['/list/', 'list']) {
 		is $srv->fetch($_->[0])->{status}, 403, "$_->[0]: 403";
 		ok scalar $srv->wait_lines(1, qr{level=warn ev=file\.denied id=\S+ client=127\.0\.0\.1 path=$_->[0] file=$_->[1] device=/\S* uid=$uid error="Permission denied" do="let this user read}), '... explained' or diag $srv->log;
 	}
 	is $srv->fetch('/socket')->{status}, 403, 'a socket: 403';
 	ok scalar $srv->wait_lines(1, qr{ev=file\.denied .* file=socket .*do="[^"]*sockets and devices are not sent"}), '... explained' or diag $srv->log;
 	is $srv->fetch('/none')->{status}, 404, 'no file: 404';
-	is scalar(() = $srv->log =~ /ev=file\.denied/g), 4, '... is nothing to explain';
+	is scalar(() = $srv->log =~ /ev=file\.denied/g), 5, '... is nothing to explain';
 	chmod 0700, "$www/shut";
 };
 
