@@ -207,9 +207,11 @@ authorization_read(struct text value, struct authorization *a)
 	struct text rest = text_trim(value), scheme = token(&rest);
 
 	memset(a, 0, offsetof(struct authorization, store));
-	if (value.n > AUTHORIZATION_MAX || scheme.n == 0)
+	if (value.n > AUTHORIZATION_MAX)
 		return (AUTHORIZATION_BAD);
-	if (rest.n != 0 && rest.p[0] != ' ')
+	if (rest.n == 0)
+		return (AUTHORIZATION_OTHER); /* no credentials */
+	if (scheme.n == 0 || rest.p[0] != ' ')
 		return (AUTHORIZATION_BAD);
 	rest = text_trim(rest);
 	if (text_ieq(scheme, TEXT("Basic")))

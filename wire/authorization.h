@@ -14,7 +14,7 @@
 #define PASSWORD_MAX      512u  /* of a password */
 
 enum authorization_kind {
-	AUTHORIZATION_OTHER, /* another scheme */
+	AUTHORIZATION_OTHER, /* another scheme, or nothing behind it */
 	AUTHORIZATION_BAD,
 	AUTHORIZATION_BASIC,
 	AUTHORIZATION_DIGEST,

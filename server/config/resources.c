@@ -47,6 +47,7 @@ struct opening {
 	const struct conf *c; /* the values that are looked at now */
 	bool sends;           /* a block allows X-Sendfile */
 	bool proxies;         /* a block has backends */
+	bool met[RULES];      /* a set of conditions has all that the setting needs */
 	struct sources *sources;
 	resources_log_fn *open_log;
 	void *arg;
@@ -220,6 +221,12 @@ rules_free(void *made)
 	free(m);
 }
 
+static const char *
+lacks(const struct rules_kind *kind, const struct conf *c)
+{
+	return (kind->lacks != NULL ? kind->lacks(c) : NULL);
+}
+
 static bool
 rules_load(struct opening *k, unsigned nr, const struct conf *c)
 {
@@ -235,6 +242,10 @@ rules_load(struct opening *k, unsigned nr, const struct conf *c)
 		return (refuse(k, kind->directive, no_memory));
 	m->kind = kind;
 	m->rules = kind->make(c, why, sizeof(why));
+	if (m->rules != NULL && !k->met[nr]) {
+		rules_free(m);
+		return (refuse(k, kind->directive, lacks(kind, c)));
+	}
 	if (m->rules == NULL) {
 		free(m);
 		return (refuse(k, kind->directive, why));
@@ -286,7 +297,11 @@ static bool
 survey(const struct conf *c, void *arg)
 {
 	struct opening *k = arg;
+	size_t i;
 
+	for (i = 0; i < RULES; i++)
+		if (rules_kinds[i]->key(c) != NULL && lacks(rules_kinds[i], c) == NULL)
+			k->met[i] = true;
 	k->sends = k->sends || c->proxy_x_sendfile;
 	k->proxies =
 	    k->proxies || c->proxy_backends.n != 0 || c->authorizer.n != 0 || c->cgi_assign.n != 0;

@@ -124,7 +124,11 @@ may(struct auth_check *k)
 	if (row->any_user || has_name(&row->users, k->said.user) ||
 	    has_name(&row->hosts, text_of(k->remote)) || is_in_group(k))
 		return (true);
-	k->why = k->result != AUTH_BROKEN ? "the user is not one of \"require\"" : k->why;
+	if (k->result == AUTH_BROKEN)
+		return (false);
+	k->why = row->groups.n != 0 && k->groups == NULL
+		     ? "\"group=\" has nobody without auth.backend.plain.groupfile"
+		     : "the user is not one of \"require\"";
 	return (false);
 }
 

@@ -103,8 +103,10 @@ auth_digest_judge(const struct auth_row *row, const struct authorization *a, str
 	const char *name = algorithm_of(row, a->algorithm, algorithm);
 	uint64_t nc;
 
-	if (a->qop.p == NULL || !text_ieq(a->qop, TEXT("auth")) || a->cnonce.p == NULL ||
-	    a->cnonce.n == 0 || a->nc.n != 8 || !read_hex(a->nc, &nc) || nc == 0)
+	if (a->qop.p == NULL)
+		return (DIGEST_WRONG); /* RFC 2069; the challenge asks for a qop */
+	if (!text_ieq(a->qop, TEXT("auth")) || a->cnonce.p == NULL || a->cnonce.n == 0 ||
+	    a->nc.n != 8 || !read_hex(a->nc, &nc) || nc == 0)
 		return (DIGEST_BAD);
 	if (name == NULL || a->response.n != (*algorithm == AUTH_SHA256 ? 64u : 32u) ||
 	    !is_target(a->uri, target))

@@ -200,18 +200,32 @@ users_of(const struct conf *c)
 	return (strcmp(c->auth_backend, "htpasswd") == 0 ? c->auth_htpasswd : c->auth_htdigest);
 }
 
-static const char *
-needs(const struct conf *c, const struct auth_row *row)
+static bool
+is_extern(const struct conf_pair *row)
 {
-	if (row->method == AUTH_EXTERN)
+	size_t i;
+
+	for (i = 0; row->map != NULL && i < row->map->n; i++)
+		if (text_eq(row->map->v[i].key, TEXT("method")))
+			return (text_eq(row->map->v[i].value, TEXT("extern")));
+	return (false);
+}
+
+/* The rule may stand around the blocks that have the users; elsewhere nobody gets in (500). */
+static const char *
+require_lacks(const struct conf *c)
+{
+	size_t i = 0;
+
+	while (i < c->auth_require.n && is_extern(&c->auth_require.v[i]))
+		i++;
+	if (i == c->auth_require.n)
 		return (NULL);
 	if (c->auth_backend == NULL)
 		return ("auth.backend is not set here; write auth.backend = \"htpasswd\"");
 	if (users_of(c) == NULL)
 		return ("the file of users is not set here; write auth.backend.plain.userfile, "
 			"auth.backend.htpasswd.userfile or auth.backend.htdigest.userfile");
-	if (row->groups.n != 0 && c->auth_groups == NULL)
-		return ("\"group=\" needs auth.backend.plain.groupfile");
 	return (NULL);
 }
 
@@ -258,8 +272,7 @@ require_make(const struct conf *c, char *err, size_t errsize)
 	memset(r->rows, 0, map->n * sizeof(*r->rows));
 	for (i = 0; i < map->n; i++) {
 		k.row = &r->rows[i];
-		if (row_read(&k, &map->v[i]) && k.why == NULL)
-			k.why = needs(c, k.row);
+		(void)row_read(&k, &map->v[i]);
 		if (k.why != NULL) {
 			snprintf(err, errsize, "\"%s\": %s", map->v[i].key.p, k.why);
 			rules_free(r);
@@ -287,6 +300,7 @@ const struct rules_kind rules_auth_require = {
 	.key = require_key,
 	.make = require_make,
 	.free = require_free,
+	.lacks = require_lacks,
 };
 
 /* ---- files of users */

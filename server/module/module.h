@@ -45,6 +45,9 @@ struct rules_kind {
 	/* NULL: one sentence in *err. */
 	void *(*make)(const struct conf *, char *err, size_t errsize);
 	void (*free)(void *);
+	/* NULL, or what the other settings of this set of conditions lack.  A setting that
+	 * lacks it in every set is an error.  No function: it lacks nothing. */
+	const char *(*lacks)(const struct conf *);
 };
 extern const struct rules_kind *const rules_kinds[RULES + 1];
 void *rules_no_memory(char *err, size_t errsize); /* what make() returns then */

@@ -104,7 +104,7 @@ for (
 	is $srv->fetch($path, basic($user, $password))->{status}, 200, $name;
 }
 
-for ([ 'Basic %%%', 400 ], [ 'Basic', 400 ], [ 'Basic ' . encode_base64('nocolon', ''), 400 ], [ 'Basic ' . encode_base64(":pw", ''), 400 ],
+for ([ 'Basic %%%', 400 ], [ 'Basic', 401 ], [ 'Basic ', 401 ], [ 'Digest', 401 ], [ 'Basic ' . encode_base64('nocolon', ''), 400 ], [ 'Basic ' . encode_base64(":pw", ''), 400 ],
 	[ 'Basic ' . encode_base64("a\nb:pw", ''), 400 ], [ 'Basic ' . encode_base64("a:p\0w", ''), 400 ], [ 'Basic YXByMTpwdw', 400 ],
 	[ 'Basic ' . encode_base64('x' x 300 . ':pw', ''), 400 ], [ 'Bearer x', 401 ], [ 'Digest username="x"', 400 ]) {
 	my ($value, $status) = @$_;
@@ -139,7 +139,6 @@ for (
 		[ '"method" => "basic", "realm" => "x"', 'are needed' ], [ '"method" => "ntlm", "realm" => "x", "require" => "valid-user"', '"method" is' ],
 		[ '"method" => "basic", "require" => "valid-user"', '"realm" is needed' ], [ '"method" => "basic", "realm" => "x", "require" => "anybody"', '"require" is' ],
 		[ '"method" => "basic", "realm" => "x", "require" => ""', '"require" is' ], [ '"method" => "basic", "realm" => "x", "require" => "user="', 'a name is empty' ],
-		[ '"method" => "basic", "realm" => "x", "require" => "group=a"', 'needs auth\.backend\.plain\.groupfile' ],
 		[ '"method" => "digest", "realm" => "x", "require" => "valid-user", "algorithm" => "MD4"', '"algorithm" is' ],
 		[ '"method" => "digest", "realm" => "x", "require" => "valid-user", "userhash" => "enable"', 'the keys are' ],
 		[ '"method" => "digest", "realm" => "x", "require" => "valid-user", "nonce_secret" => "short"', 'at least 16' ]),
@@ -150,6 +149,23 @@ for (
 	ok $bad->wait_exit, 'no start: ' . ($conf =~ s/\n+/; /gr);
 	like $bad->log =~ s/\\x22/"/gr, qr/$why/, '... which says why';
 }
+
+subtest 'what lighttpd accepts, and lets nobody in' => sub {
+	my $rule = 'auth.require = ( "/" => ( "method" => "basic", "realm" => "x", "require" => "%s" ) )' . "\n";
+	my %conf = (
+		group => $auth . sprintf($rule, 'group=a'),
+		host => $auth . sprintf($rule, 'host=192.0.2.1'),
+		around => sprintf($rule, 'valid-user') . qq<\$HTTP["url"] =~ "^/in" {\n$auth}\n>,
+	);
+	my %srv = map { ($_ => Test::Server->start(conf => qq{server.document-root = "\@DIR\@"\n$conf{$_}})) } keys %conf;
+	$srv{around}->write($_, 'secret') for qw(in.txt out.txt);
+	is $srv{group}->fetch('/a.txt', basic(ann => "pw"))->{status}, 401, 'group= without a file of groups';
+	like $srv{group}->wait_log(qr/auth\.failed/), qr/why=".*auth\.backend\.plain\.groupfile"/, '... which the log says';
+	is $srv{host}->fetch('/a.txt', basic(ann => "pw"))->{status}, 401, 'host= of another client';
+	is $srv{around}->fetch('/in.txt')->{status}, 401, 'auth.require around a block with users: a password is asked for';
+	is $srv{around}->fetch('/in.txt', basic(ann => "pw"))->{body}, 'secret', '... and lets in';
+	is $srv{around}->fetch('/out.txt', basic(ann => "pw"))->{status}, 500, '... and outside of the block nobody gets in';
+};
 
 SKIP: {
 	my $htpasswd = find_program('htpasswd') or skip 'htpasswd is not installed', 1;

@@ -50,7 +50,7 @@ for (
 	[ '/both/a.txt', 'MD5', 200 ], [ '/both/a.txt', 'SHA-256', 200 ], [ '/md5/a.txt', 'MD5', 200 ], [ '/plain/a.txt', 'MD5', 200 ],
 	[ '/both/a.txt', 'MD5', 200, uri => 'http://x/both/a.txt' ],
 	[ '/both/a.txt', 'MD5', 400, uri => '/md5/a.txt' ], [ '/both/a.txt', 'MD5', 400, nc => '1' ], [ '/both/a.txt', 'MD5', 400, nc => '00000000' ],
-	[ '/both/a.txt', 'MD5', 400, qop => '' ], [ '/both/a.txt', 'MD5', 400, qop => 'auth-int' ], [ '/both/a.txt', 'MD5', 400, response => 'short' ],
+	[ '/both/a.txt', 'MD5', 401, qop => '' ], [ '/both/a.txt', 'MD5', 400, qop => 'auth-int' ], [ '/both/a.txt', 'MD5', 400, response => 'short' ],
 	[ '/both/a.txt', 'MD5', 400, more => 'userhash=true, ' ], [ '/both/a.txt', 'MD5', 400, more => 'nc=00000002, ' ],
 	[ '/both/a.txt', 'MD5', 401, realm => 'other' ],
 ) {

@@ -20,8 +20,10 @@ static const struct {
 	{ TEXT("Basic OnB3"), AUTHORIZATION_BAD, NULL, NULL },
 	{ TEXT("Basic ===="), AUTHORIZATION_BAD, NULL, NULL },
 	{ TEXT("Basic am9l OnB3"), AUTHORIZATION_BAD, NULL, NULL },
-	{ TEXT("Basic"), AUTHORIZATION_BAD, NULL, NULL },
-	{ TEXT(""), AUTHORIZATION_BAD, NULL, NULL },
+	{ TEXT("Basic"), AUTHORIZATION_OTHER, NULL, NULL }, /* no credentials: they are asked for */
+	{ TEXT("Digest "), AUTHORIZATION_OTHER, NULL, NULL },
+	{ TEXT(""), AUTHORIZATION_OTHER, NULL, NULL },
+	{ TEXT("\"Basic\""), AUTHORIZATION_BAD, NULL, NULL },
 	{ TEXT("Basic\tam9lOnB3"), AUTHORIZATION_BAD, NULL, NULL },
 	{ TEXT("Bearer x"), AUTHORIZATION_OTHER, NULL, NULL },
 	{ TEXT("Digest username=\"a\\\"b\", realm=\"r\", nonce=n, uri=\"/\", response=\"1\""),
