@@ -221,10 +221,11 @@ for my $name (sort keys %page) {
 # ---------------------------------------------------------------- the end of the faults
 
 $_->[1]->() for @ends;
+# A backend that was away for half a minute is tried again a minute later.  Until then its alert is right, and may begin again.
+ok pump_until(sub { get('gone', '/app/none')->{status} < 500 }, 3 * PATIENCE), 'the application is used again';
 my $ended = time;
 my ($stays) = grep { $_->[1]{alertname} eq 'AccelDown' } @fault;
 my @left;
-# A backend that was away for half a minute is tried again a minute later.
 ok pump_until(sub { @left = grep { !is_of($_->{labels}, @$stays[0, 1]) } $prom->alerts; !@left }, 3 * PATIENCE), 'each alert ends with its fault; the server that is down stays down'
     or diag join ', ', map { named($_->{labels}) } @left;
 
