@@ -261,6 +261,7 @@ safe_open_help(int err)
 		return (
 		    "remove the other name of the file, or let only root write to its directory");
 	case -EINVAL: return ("name a regular file, a fifo or a character device");
+	case -EOPNOTSUPP: return ("name a file; no program is started for these lines");
 	case -ENOENT: return ("make its directory");
 	case -ENOTDIR: return ("a part of the path is a file: name a directory there");
 	case -EISDIR: return ("it is a directory: name a file in it");

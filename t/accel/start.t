@@ -212,6 +212,8 @@ subtest 'the messages of a failed start' => sub {
 		skip $slow, 1 unless $status;
 		like $said, qr/\Afcgi-stat-accel: --log \Q$dir\E\/none\/log: No such file.*child exited with: 73$/s, '... is no silent 73';
 	}
+	(undef, $said) = spawned('-n', "-p 1029 -- $program --root $dir/www '--log=|cat'");
+	is $said, "fcgi-stat-accel: --log |cat: Operation not supported; name a file; no program is started for these lines\n", 'a program in place of a log';
 	(undef, $said) = spawned('-n', "-p 1029 -- $program --root $dir/none");
 	is $said, "fcgi-stat-accel: --root $dir/none: No such file or directory\n", 'with -n standard error has it';
 	ok !IO::Select->new($syslog)->can_read(0), 'and syslog has not';
