@@ -60,12 +60,33 @@ combined_line(struct request *r, struct buf *line)
 	accesslog_line(line, &a);
 }
 
+/* A client that goes on after 429 makes as many lines as requests. */
+static bool
+is_left_out(const struct request *r)
+{
+	struct worker *w = r->worker;
+	uint64_t second = io_now(w->io) / NS_PER_S;
+
+	if (r->metered != METERED_REFUSED)
+		return (false);
+	if (w->refused_lines.second != second) {
+		w->refused_lines.second = second;
+		w->refused_lines.lines = 0;
+	}
+	if (w->refused_lines.lines++ < r->conf->accesslog_refused)
+		return (false);
+	count(&w->counters->events, access_left_out);
+	return (true);
+}
+
 static void
 access_line(struct request *r, bool cut)
 {
 	const struct log_format *f = r->site->rules[RULES_log_format];
 	struct buf *line = empty_line(r);
 
+	if (is_left_out(r))
+		return;
 	if (f != NULL)
 		accesslog_format(line, r, f, cut);
 	else

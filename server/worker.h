@@ -123,6 +123,10 @@ struct worker {
 	struct trust **trusts; /* by listener; the last one is that of no listener */
 	struct buf line;       /* the log line being written */
 	struct log_stamp log_stamp;
+	struct {
+		uint64_t second; /* of the clock of the loop */
+		uint64_t lines;  /* in it, of requests over their rate */
+	} refused_lines;
 	struct auth_memory *auth;         /* NULL: no password was checked yet */
 	struct list listings;             /* of module/dirlisting.c */
 	struct buf lines;                 /* header lines of modules for the reply being made */

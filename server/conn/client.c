@@ -125,6 +125,16 @@ conn_metered_client(const struct request *r, struct client_addr *client)
 	return (conn_named_client(r, client) && r->worker->conf.meters != NULL);
 }
 
+/* Behind a trusted proxy the next request may be one of another client. */
+unsigned
+conn_over_rate(struct request *r, bool over)
+{
+	struct conn *c = r->conn;
+
+	c->over_rate = over && !c->trusted ? c->over_rate + 1 : 0;
+	return (c->over_rate);
+}
+
 bool
 conn_takes_tunnel(const struct request *r, unsigned max)
 {

@@ -65,6 +65,8 @@ struct text conn_peer(const struct request *, char buf[64]);
 /* The client that limits of a client count.  False: nobody: a unix socket, or a listed proxy that
  * did not say whose request it is. */
 bool conn_named_client(const struct request *, struct client_addr *);
+/* Requests in a row, with this one, that were over the rate; 0: this one is not. */
+unsigned conn_over_rate(struct request *, bool over);
 bool conn_metered_client(const struct request *, struct client_addr *); /* if meters exist */
 /* Counts the connection for its client, until a reply without a switch is sent, or it closes.
  * False: the client has max of them. */

@@ -13,6 +13,8 @@
 #include "server/module/module.h"
 #include "server/worker.h"
 
+#define OVER_RATE_MAX 20u /* 429s in a row; then the client has to connect again */
+
 static bool
 is_used(const struct conf *c)
 {
@@ -28,6 +30,10 @@ refuse(struct request *r, struct client_addr client, uint64_t wait_ns)
 
 	r->metered = METERED_REFUSED;
 	count(&r->worker->counters->events, requests_over_rate);
+	if (conn_over_rate(r, true) >= OVER_RATE_MAX) {
+		count(&r->worker->counters->events, over_rate_closed);
+		conn_close_after(r);
+	}
 	log_limited(1, LOG_WARN, conn_id(r), "request.over-rate",
 	    LF_STR("address", client_addr_name(client, name)),
 	    LF_U64("limit", r->conf->address_requests),
@@ -51,7 +57,10 @@ route_limits(struct request *r)
 	r->metered = METERED_GOES;
 	wait_ns = meters_request(r->worker->conf.meters, client, io_now(r->worker->io),
 	    NS_PER_S / c->address_requests, burst);
-	return (wait_ns != 0 ? refuse(r, client, wait_ns) : NULL);
+	if (wait_ns != 0)
+		return (refuse(r, client, wait_ns));
+	(void)conn_over_rate(r, false);
+	return (NULL);
 }
 
 const struct module module_limits = {

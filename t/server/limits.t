@@ -15,6 +15,8 @@ my $backend = IO::Socket::INET->new(LocalAddr => '127.0.0.1', Listen => 5) or di
 my $port = $backend->sockport;
 my $srv = Test::Server->start(conf => <<"CONF");
 status.statistics-url = "/statistics"
+accesslog.filename = "\@RUN\@/access.log"
+accesslog.max-refused-per-second = 5
 server.max-requests-per-second-per-address = 1
 server.request-burst-per-address = 20
 extforward.forwarder = ( "127.0.0.3" => "trust", "10.0.0.0/8" => "trust" )
@@ -36,7 +38,8 @@ sub ask {
 	my (%got, $last);
 	for (1 .. $n) {
 		$c->send(req('/a', @field));
-		$last = $c->reply or last;
+		my $r = $c->reply or last;
+		$last = $r;
 		$got{ $last->{status} }++;
 	}
 	return (\%got, $last);
@@ -54,9 +57,17 @@ sub is_limited {
 subtest 'requests on one connection' => sub {
 	my $began = time;
 	my $c = $srv->connect;
-	my ($got, $last) = ask($c, 60);
+	my ($got, $last) = ask($c, 39);
 	is_limited($got, $began, 'kept alive');
-	is $got->{200} + $got->{429}, 60, 'each of the others gets 429, on the same connection';
+	is $got->{200} + $got->{429}, 39, 'each of the others gets 429, on the same connection';
+	isnt $last->{header}{connection}, 'close', '... that is kept';
+	my ($more);
+	($more, $last) = ask($c, 400);
+	cmp_ok $more->{429}, '<', 399, 'but not for ever';
+	is $last->{header}{connection}, 'close', '... the last one says so';
+	ok $c->closed, '... and the connection ends';
+	is counter('connections.over-rate-closed'), 1, '... which a counter has';
+	$got->{429} += $more->{429};
 	is $last->{status}, 429, 'the last one, too';
 	like $last->{header}{'retry-after'}, qr/^[1-9][0-9]*\z/, '... with Retry-After';
 	like $last->{body}, qr/Too many requests/, '... and a sentence';
@@ -64,6 +75,9 @@ subtest 'requests on one connection' => sub {
 	my @line = $srv->wait_lines(1, qr/ev=request\.over-rate/);
 	like $line[0], qr/level=warn .* address=127\.0\.0\.1 limit=1 /, 'a line names address and limit';
 	cmp_ok scalar @line, '<=', 2 + time - $began, '... once a second';
+	my $written = () = $srv->wait_log(qr/ 429 /, 'access.log') =~ / 429 /g;
+	cmp_ok $written, '<=', 5 * (2 + time - $began), 'the access log has some of them';
+	is $written + counter('accesslog.left-out'), $got->{429}, '... and a counter the rest';
 };
 
 subtest 'pipelined requests, on connections to all workers' => sub {
