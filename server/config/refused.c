@@ -10,10 +10,12 @@ const struct refused refused_settings[] = {
 	{ NULL, SETTING_IGNORED, NULL, NULL },
 };
 
+/* An empty list has nothing that could be missed. */
 static bool
 is_off(const struct cfg_value *v)
 {
-	return (v->kind == CFG_STR && text_eq(v->str, TEXT("disable")));
+	return ((v->kind == CFG_LIST && v->n == 0) ||
+		(v->kind == CFG_STR && text_eq(v->str, TEXT("disable"))));
 }
 
 /* ---------------------------------------------------------------- settings
@@ -68,7 +70,8 @@ cfg_refused(struct config *cfg, const struct cfg_entry *e)
 	else if (k.kind == KIND_HARMLESS)
 		cfg_warn(cfg, e->pos, "%s has no effect here. %s", e->key.p, k.refused->why);
 	else if (is_off(e->value))
-		cfg_warn(cfg, e->pos, "%s is not built in; only \"disable\" is accepted", e->key.p);
+		cfg_warn(cfg, e->pos, "%s is not built in; only \"disable\" and ( ) are accepted",
+		    e->key.p);
 	else
 		cfg_error(cfg, e->pos, "%s cannot be used here. %s %s", e->key.p, k.refused->why,
 		    k.refused->instead);
@@ -84,7 +87,7 @@ cfg_modules_add(struct config *cfg, enum cfg_token_kind op, const struct cfg_ent
 	g_array_append_val(cfg->modules, *e);
 }
 
-/* True if the file has settings of the module, and all of them are "disable". */
+/* True if the file has settings of the module, and all of them are off. */
 static bool
 is_switched_off(const struct config *cfg, struct text module)
 {

@@ -30,7 +30,7 @@ my @refused = (
 	'access.deny-all = "enable"',
 	'auth.backend.ldap.hostname = "localhost"',
 	'evasive.max-conns-per-ip = 2', 'trigger-b4-dl.deny-url = "http://x/"',
-	'fastcgi.unknown = ()', 'uwsgi.server = ()', 'sockproxy.server = ()',
+	'fastcgi.unknown = 1', 'uwsgi.server = ( "/" => 1 )', 'sockproxy.server = ( 1 )',
 	'cgi.upgrade = "enable"', 'ssi.extension = ( ".shtml" )',
 	'magnet.attract-raw-url-to = ( "/x.lua" )', 'webdav.activate = "enable"', 'webdav.is-readonly = "enable"',
 	'ssl.engine = "enable"', 'ssl.pemfile = "/x.pem"', 'extforward.params = ( "host" => 1 )',
@@ -52,7 +52,7 @@ for my $name (qw(url.acces-deny static-file.exclude-extension auht.require serve
 my ($rc, $said) = check(qq{\$HTTP["languages"] =~ "de" {\n}\n});
 like "$rc $said", qr/^78 .*unknown condition/, '... and a condition on something that does not exist';
 
-for my $line ('ssl.engine = "disable"', 'server.breakagelog = "disable"') {
+for my $line ('ssl.engine = "disable"', 'ssi.extension = ( )', 'sockproxy.server = ()', 'magnet.attract-raw-url-to = ( )', 'server.breakagelog = "disable"') {
 	($rc, $said) = check("$line\n");
 	like "$rc $said", qr/^0 DIR\/x\.conf:2:1: \S+ (has no effect|is not built).*\nSyntax OK\n\z/s, "harmless: $line";
 }
@@ -68,7 +68,7 @@ subtest 'a refused reload keeps the running configuration' => sub {
 	$srv->write('x.php', 'source');
 	is $srv->fetch('/x.php')->{status}, 403, 'before';
 	open my $fh, '>>', "$srv->{run}/server.conf" or die $!;
-	print $fh qq{static-file.exclude-extensions := ()\nssi.extension = ()\n};
+	print $fh qq{static-file.exclude-extensions := ()\nssi.extension = ( ".shtml" )\n};
 	close $fh or die $!;
 	$srv->signal('USR1');
 	ok $srv->wait_log(qr/ssi\.extension cannot be used here/), 'refused, which is logged';

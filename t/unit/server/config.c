@@ -203,7 +203,7 @@ refused_keys(void)
 			      "\"disable\"\nserver.http-parseopts = ( )"));
 	g_assert_cmpstr(str(&warn), ==,
 	    "t.conf:2:1: compress.filetype is an old name; write deflate.mimetypes\n"
-	    "t.conf:3:1: ssl.engine is not built in; only \"disable\" is accepted\n");
+	    "t.conf:3:1: ssl.engine is not built in; only \"disable\" and ( ) are accepted\n");
 	bad(ROOT "ssl.engine = \"enable\"", "t.conf:2:1: ",
 	    "ssl.engine cannot be used here. The socket would speak plain text. Remove it");
 	bad(ROOT "server.defer-accepts = 1", "t.conf:2:1: ", "unknown setting");
