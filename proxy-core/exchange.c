@@ -19,6 +19,7 @@ exchange_destroy(struct exchange *x)
 	upstream_leave(x->u, &x->link);
 	reply_head_free(&x->head);
 	buf_free(&x->body);
+	buf_free(&x->again);
 	buf_free(&x->answer);
 	buf_free(&x->note);
 	free(x->held);
@@ -202,6 +203,7 @@ exchange_new(struct upstream *u, const struct proxy_request *req, const struct e
 	list_init(&x->link);
 	list_init(&x->soon);
 	buf_init(&x->body, BODY_ROOM);
+	buf_init(&x->again, BODY_ROOM);
 	buf_init(&x->answer, ANSWER_MAX);
 	buf_init(&x->note, NOTE_MAX);
 	reply_head_init(&x->head);

@@ -57,6 +57,7 @@ struct exchange {
 
 	/* to the application */
 	struct buf body;   /* taken from the caller, not yet framed */
+	struct buf again;  /* framed, and kept for the next backend */
 	struct buf answer; /* of the codec, while the reply comes in */
 	int64_t body_left; /* the caller still owes; INT64_MAX until exchange_body_end() */
 	bool unsized;      /* the length is not known before the end */
@@ -116,7 +117,9 @@ bool exchange_go_on(struct exchange *x, struct backend_why, int status,
 bool exchange_status_goes_on(struct exchange *x); /* the same; its head has a status */
 
 /* exchange_send.c */
-void exchange_ask(struct exchange *x);  /* sends the request on its new lease */
+void exchange_ask(struct exchange *x);              /* sends the request on its new lease */
+bool exchange_holds_body(const struct exchange *x); /* what was framed of it can be sent again */
+void exchange_rewind(struct exchange *x);           /* it will be */
 void exchange_push(struct exchange *x); /* sends what waits, unless a send is under way */
 
 /* exchange_tunnel.c */

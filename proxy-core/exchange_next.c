@@ -97,7 +97,13 @@ exchange_next(struct exchange *x, const struct exchange_failure *f)
 static bool
 can_resend(const struct exchange *x)
 {
-	return (x->req != NULL && !x->body_moved && x->state == x_head);
+	bool dropped, body;
+
+	if (x->req == NULL || x->state != x_head)
+		return (false);
+	body = x->unsized || x->req->content_length > 0;
+	dropped = x->body_moved || (x->send_failed && body);
+	return (!dropped || exchange_holds_body(x));
 }
 
 static void
@@ -105,6 +111,8 @@ exchange_reset(struct exchange *x)
 {
 	count(x->u->counters, proxy_retries);
 	exchange_release(x, false);
+	if (exchange_holds_body(x))
+		exchange_rewind(x);
 	reply_head_free(&x->head);
 	buf_free(&x->answer);
 	x->asked_ns = 0;

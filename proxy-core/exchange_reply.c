@@ -92,6 +92,7 @@ on_head(struct exchange *x)
 		reply_head_free(&x->head);
 		return;
 	}
+	buf_free(&x->again);
 	body_expect(x);
 	x->state = x_body;
 	x->sink.on_head(x->arg, &x->head.reply);

@@ -6,6 +6,42 @@
 #include <errno.h>
 #include "proxy-core/exchange_impl.h"
 
+/* ---------------------------------------------------------------- a body that is sent again */
+
+/* It fits into x->again in whole. */
+static bool
+keeps_body(const struct exchange *x)
+{
+	return (x->req != NULL && x->req->idempotent && x->conf.next != 0 && !x->unsized &&
+		x->req->content_length <= (int64_t)BODY_ROOM);
+}
+
+static void
+keep(struct exchange *x, struct text bytes)
+{
+	if (keeps_body(x))
+		buf_text(&x->again, bytes);
+}
+
+/* After a send that failed the caller's bytes are dropped. */
+bool
+exchange_holds_body(const struct exchange *x)
+{
+	return (keeps_body(x) && !x->again.failed && !(x->send_failed && x->body_left > 0));
+}
+
+void
+exchange_rewind(struct exchange *x)
+{
+	buf_text(&x->again, buf_as_text(&x->body));
+	buf_free(&x->body);
+	x->body = x->again;
+	buf_init(&x->again, BODY_ROOM);
+	x->body_moved = false;
+}
+
+/* ---------------------------------------------------------------- to the application */
+
 /* Moves as much of the body as the codec has credit for, and the end behind all of it. */
 static void
 move_body(struct exchange *x, struct buf *out)
@@ -22,6 +58,7 @@ move_body(struct exchange *x, struct buf *out)
 		n = x->body.n;
 	if (n > 0) {
 		p->body(x->codec, (struct text){ x->body.p, n }, out);
+		keep(x, (struct text){ x->body.p, n });
 		buf_drop(&x->body, n);
 		x->body_moved = true;
 	}
@@ -65,6 +102,7 @@ exchange_sent(void *arg, int err)
 	if (err < 0) {
 		/* The backend may have answered before it hung up, so what is received decides. */
 		x->send_failed = true;
+		keep(x, buf_as_text(&x->body));
 		buf_free(&x->body);
 	} else {
 		x->progress_ns = io_now(x->u->io);
@@ -157,6 +195,7 @@ frame_at_once(struct exchange *x, struct text bytes)
 	    (p->credit != NULL && p->credit(x->codec) < bytes.n))
 		return (false);
 	p->body(x->codec, bytes, lease_out(x->lease));
+	keep(x, bytes);
 	x->body_moved = true;
 	return (true);
 }

@@ -81,7 +81,7 @@ static const struct exchange_sink a_sink = {
 static void
 a_start(void)
 {
-	static const char *const methods[] = { "GET", "GET", "GET", "HEAD", "POST", "POST" };
+	static const char *const methods[] = { "GET", "GET", "GET", "HEAD", "POST", "POST", "PUT" };
 	struct exchange_conf conf = { .wait_ms = 500 + below(4000), .read_ms = 500 + below(4000) };
 	const char *method = methods[below(G_N_ELEMENTS(methods))];
 	struct ask *a = &w.ask[w.nasks];
@@ -106,7 +106,7 @@ a_start(void)
 	a->req.query = text_of(a->query);
 	a->req.target = text_of(a->target);
 	a->req.client = 1 + below(CLIENTS);
-	a->req.content_length = strcmp(method, "POST") == 0 ? (int64_t)below(100000) : -1;
+	a->req.content_length = method[0] == 'P' ? (int64_t)below(100000) : -1;
 	a->body_left = a->req.content_length;
 	a->body = g_string_new(NULL);
 	w.running++;

@@ -177,7 +177,7 @@ test_too_late(void)
 	reply_part("A: 1\n\nx");
 	run_lost(0);
 	g_assert_cmpint(c.end, <, 0);
-	ask_with(&c, "PUT", 4);
+	ask_with(&c, "PUT", 100000); /* too long to be kept */
 	run_connect(0);
 	run_send();
 	g_assert_cmpuint(exchange_body(c.x, TEXT("bo")), ==, 2);
@@ -185,6 +185,35 @@ test_too_late(void)
 	hangs_up();
 	ENDED(&c, 502);
 	g_assert_cmpuint(counters.proxy_next, ==, 0);
+	client_free(&c);
+	tear_down_next();
+}
+
+/* The next backend gets the whole body. */
+static void
+test_body(void)
+{
+	struct proxy_conf conf = a_conf(three, 2);
+	struct client c = { 0 };
+	struct io_op *op;
+
+	set_up_next(&conf);
+	ask_with(&c, "PUT", 8);
+	run_connect(0);
+	run_send();
+	g_assert_cmpuint(exchange_body(c.x, TEXT("body")), ==, 4);
+	run_send();
+	g_assert_cmpuint(exchange_body(c.x, TEXT("five")), ==, 4);
+	hangs_up();
+	run_connect(0);
+	while ((op = sim_find(io, IO_SEND, NULL)) != NULL) {
+		sim_send(io, op, SIZE_MAX);
+		sim_run(io);
+	}
+	op = nth_recv(0);
+	g_assert_nonnull(memmem(sim_sent(io, op->sock).p, sim_sent(io, op->sock).n, "bodyfive", 8));
+	reply("\nx");
+	ENDED(&c, 0);
 	client_free(&c);
 	tear_down_next();
 }
@@ -386,6 +415,7 @@ main(int argc, char **argv)
 	g_test_add_func("/next/tries and time are bounded", test_bounds);
 	g_test_add_func("/next/nothing goes on after a byte of the answer or the body",
 	    test_too_late);
+	g_test_add_func("/next/a short body goes on", test_body);
 	g_test_add_func("/next/a status of the list goes on", test_status);
 	g_test_add_func("/next/failures take a backend out, and it comes back", test_out);
 	g_test_add_func("/next/the only backend stays", test_stays);
