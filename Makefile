@@ -88,7 +88,7 @@ BENCHES  := bench bench-cold bench-tune bench-backends bench-idle bench-growth b
 	    bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-soak bench-spread bench-hostile bench-meet \
 	    bench-lifecycle bench-lifecycle-accel bench-pressure bench-pins
 
-.PHONY: all rigs units check check-tomcat asan tsan $(BENCHES) demo results run install install-service check-units clean help lint deps fuzz man dist deb check-deb
+.PHONY: all rigs units check check-tomcat asan tsan $(BENCHES) drill-applications demo results run install install-service check-units clean help lint deps fuzz man dist deb check-deb
 all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
@@ -205,6 +205,10 @@ demo:
 $(BENCHES): deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs
 	@B=$B scripts/bench $(patsubst bench-%,--%,$(filter bench-%,$@)) $(ARGS)
+
+drill-applications: deps
+	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs
+	@B=$B t/tools/drill-applications $(ARGS)
 
 # Everything that README.md claims: doc/RESULTS.md, the tables of README.md, doc/img/.
 results: deps
@@ -327,6 +331,7 @@ help:
 	@echo 'make bench-soak   20 minutes of everything at once: faults, reloads, upgrades, rotation; what is lost, what grows, which alert fires'
 	@echo 'make bench-hostile  attacks of every kind beside a victim (ARGS=--seconds=1800; VARIANT=asan)'
 	@echo 'make bench-pressure  memory is short: hot files, cold files, a disk that hangs, by all servers in memory cgroups'
+	@echo 'make drill-applications  applications that fail, behind accel-server, nginx and HAProxy: what clients get, and what tells (ARGS=--quick)'
 	@echo 'make bench-pins   memory is short: what nginx and lighttpd behind fcgi-stat-accel read themselves, with and without --pin'
 	@echo 'make bench-meet   features meet at random, and a model says what must come out (ARGS=--seconds=600; VARIANT=asan)'
 	@echo 'make bench-lifecycle-accel  fcgi-stat-accel replaced behind nginx under load: what is lost, what stays behind'
