@@ -108,8 +108,8 @@ sub serve ($protocol, @listens) {
 		$drop->($_, 1) for grep { $_->{l} == $l } values %conn;
 		$select->remove($l->{sock});
 		delete $listen{ fileno $l->{sock} };
-		close $l->{sock};
-		push @due, [time + DEAD, sub { $l->{sock} = listen_at($l->{port}, SOMAXCONN); $l->{n} = 0; $add->($l) }];
+		shutdown $l->{sock}, 2;         # nobody listens, and the port stays ours
+		push @due, [time + DEAD, sub { listen $l->{sock}, SOMAXCONN or die "listen: $!\n"; $l->{n} = 0; $add->($l) }];
 	};
 	$add->($_) for grep { $_->{kind} !~ /^(?:refuses|never-accepts)$/ } @listens;
 	while (1) {
