@@ -127,16 +127,15 @@ find(const struct sandbox *s, const struct stat *st)
 static void
 remember(struct sandbox *s, const struct stat *st, unsigned rights)
 {
+	const struct dir one = { .dev = st->st_dev, .ino = st->st_ino, .rights = rights };
 	struct dir *d = find(s, st);
 
 	if (s->dirs == NULL)
 		s->dirs = g_hash_table_new_full(dir_hash, dir_same, g_free, NULL);
-	if (d == NULL) {
-		d = g_new(struct dir, 1);
-		*d = (struct dir){ .dev = st->st_dev, .ino = st->st_ino };
-		g_hash_table_add(s->dirs, d);
-	}
-	d->rights |= rights;
+	if (d != NULL)
+		d->rights |= rights;
+	else
+		g_hash_table_add(s->dirs, g_memdup2(&one, sizeof(one)));
 }
 
 static int
