@@ -41,20 +41,58 @@ put(int to, enum helper_kind kind, const char *name, int fd)
 	return (n == 0 ? -ENAMETOOLONG : helper_send(to, bytes, n, fd));
 }
 
+/* A socket has room for some 90 messages.  The last one of each has the socket of the next ones. */
+#define ITEMS_EACH 64u
+
+struct items {
+	int to;
+	bool is_next; /* not the first socket */
+	unsigned n;
+	int err;
+};
+
+static void
+next_socket(struct items *items)
+{
+	int pair[2];
+
+	if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, pair) != 0) {
+		items->err = -errno;
+		return;
+	}
+	items->err = put(items->to, HELPER_LOAD, "", pair[1]);
+	close(pair[1]);
+	if (items->is_next)
+		close(items->to);
+	*items = (struct items){ .to = pair[0], .is_next = true, .err = items->err };
+}
+
+static void
+put_item(struct items *items, enum helper_kind kind, const char *name, int fd)
+{
+	if (items->err == 0 && items->n++ == ITEMS_EACH)
+		next_socket(items);
+	if (items->err == 0)
+		items->err = put(items->to, kind, name, fd);
+}
+
 static int
 put_items(const struct process *ps, int to)
 {
 	enum helper_kind kind = ps->inherited ? HELPER_ACTIVATED : HELPER_LISTEN;
-	int err = 0;
+	struct items items = { .to = to };
 	size_t i;
 
-	for (i = 0; i < ps->listeners.n && err == 0; i++)
-		err = put(to, kind, ps->listeners.v[i].name, ps->listeners.v[i].fd);
-	if (ps->control.fd >= 0 && err == 0)
-		err = put(to, HELPER_CONTROL, ps->control.name, ps->control.fd);
-	for (i = 0; i < ps->napps && err == 0; i++)
-		err = put(to, HELPER_SPAWN, ps->apps[i].line, ps->apps[i].fd);
-	return (err != 0 ? err : put(to, HELPER_LOAD, "", -1));
+	for (i = 0; i < ps->listeners.n; i++)
+		put_item(&items, kind, ps->listeners.v[i].name, ps->listeners.v[i].fd);
+	if (ps->control.fd >= 0)
+		put_item(&items, HELPER_CONTROL, ps->control.name, ps->control.fd);
+	for (i = 0; i < ps->napps; i++)
+		put_item(&items, HELPER_SPAWN, ps->apps[i].line, ps->apps[i].fd);
+	put_item(&items, HELPER_LOAD, "", -1);
+	if (items.is_next)
+		close(items.to);
+	return (items.err);
 }
 
 static int
@@ -376,9 +414,9 @@ take_control(struct process *ps, const struct helper_request *item, int fd)
 	return (0);
 }
 
-/* 1: the last one */
+/* 1: the last one; then *next is the socket of further ones, or -1 */
 static int
-take_item(struct process *ps, int from)
+take_item(struct process *ps, int from, int *next)
 {
 	char bytes[HELPER_NAME_MAX + 1];
 	struct helper_request item;
@@ -388,8 +426,10 @@ take_item(struct process *ps, int from)
 	if (n <= 0)
 		return (n == 0 ? -EPIPE : (int)n);
 	err = helper_request_parse(bytes, (size_t)n, &item);
-	if (err == 0 && item.kind == HELPER_LOAD)
+	if (err == 0 && item.kind == HELPER_LOAD) {
+		*next = fd;
 		return (1);
+	}
 	if (err == 0 && (item.kind == HELPER_LISTEN || item.kind == HELPER_ACTIVATED))
 		err = take_listener(ps, &item, fd);
 	else if (err == 0 && item.kind == HELPER_CONTROL)
@@ -416,12 +456,19 @@ process_take_place(void)
 int
 process_take_over(struct process *ps)
 {
-	int from = starter_socket(), err;
+	int from = starter_socket(), next = -1, err;
 
-	while ((err = take_item(ps, from)) == 0)
-		;
-	if (err == 1)
-		return (0);
+	for (;;) {
+		while ((err = take_item(ps, from, &next)) == 0)
+			;
+		if (from != starter_socket())
+			close(from);
+		if (err == 1 && next < 0)
+			return (0);
+		if (err != 1)
+			break;
+		from = next;
+	}
 	log_event(LOG_ERROR, NULL, "upgrade.items", LF_ERR("error", err),
 	    LF_STR("what", "the sockets of the old server did not come"));
 	return (err);

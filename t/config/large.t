@@ -107,6 +107,23 @@ subtest 'limits are said' => sub {
 	refused('a long name', qq{accesslog.filename := "$dir/@{[ 'x' x 1100 ]}"\n}, $first, 'accesslog.filename: ".*\.\.\." is longer than 1023 bytes');
 };
 
+# A new server takes over each of them by a message, and a socket has room for some 90.
+subtest 'many sockets and applications' => sub {
+	put("$dir/app", "#!/bin/sh\nexec sleep 1000\n");
+	chmod 0755, "$dir/app";
+	put($conf, join '', base(), map({ qq{\$SERVER["socket"] == "$dir/s$_" { }\n} } 1 .. 63),
+		map { qq{\$HTTP["host"] == "$_" { proxy-core.spawn = ( "$dir/app$_" => ( "command" => "$dir/app @{[ 'x' x 600 ]}" ) ) }\n} } 1 .. 130);
+	unlink "$dir/error.log";
+	run('-t', '-t');
+	run('start', '--daemon');
+	my $old = pid();
+	run('upgrade', 'ctl', 'upgrade');
+	isnt pid(), $old, '... another process serves';
+	unlike slurp("$dir/error.log"), qr/ev=(?:application|upgrade)\.failed/, '... with all of them';
+	serves(0);
+	run('stop', 'ctl', 'stop');
+};
+
 # Each directory and log takes a descriptor: what a start lacks, -t says before.
 subtest 'descriptors' => sub {
 	mkdir "$dir/www/$_" for 1 .. 120;
