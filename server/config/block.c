@@ -5,6 +5,9 @@
 #include "base/must.h"
 #include "server/config/impl.h"
 
+#define MESSAGES_ERRORS   20u
+#define MESSAGES_WARNINGS 100u
+
 /* ---------------------------------------------------------------- memory, messages */
 
 void *
@@ -68,8 +71,11 @@ cfg_error(struct config *cfg, struct cfg_pos pos, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (cfg->errors++ < 20)
+	if (cfg->errors++ < MESSAGES_ERRORS)
 		add_message(cfg->err, pos, fmt, ap);
+	else if (cfg->errors == MESSAGES_ERRORS + 1)
+		buf_printf(cfg->err, "%s:%u:%u: further mistakes are left out, from here on\n",
+		    pos.file, pos.line, pos.column);
 	va_end(ap);
 	return (false);
 }
@@ -80,8 +86,11 @@ cfg_warn(struct config *cfg, struct cfg_pos pos, const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (cfg->warnings++ < 100)
+	if (cfg->warnings++ < MESSAGES_WARNINGS)
 		add_message(cfg->warn, pos, fmt, ap);
+	else if (cfg->warnings == MESSAGES_WARNINGS + 1)
+		buf_printf(cfg->warn, "%s:%u:%u: further warnings are left out, from here on\n",
+		    pos.file, pos.line, pos.column);
 	va_end(ap);
 }
 

@@ -107,6 +107,13 @@ subtest 'limits are said' => sub {
 	refused('a long name', qq{accesslog.filename := "$dir/@{[ 'x' x 1100 ]}"\n}, $first, 'accesslog.filename: ".*\.\.\." is longer than 1023 bytes');
 };
 
+subtest 'mistakes that are left out are said' => sub {
+	put($conf, base() . join '', map { "server.none$_ = 1\n" } 1 .. 30);
+	my (undef, undef, $said) = Test::Util::run_fed($program, '', '-t', '-f', $conf);
+	is scalar(() = $said =~ /unknown setting/g), 20, '20 of 30 are printed';
+	like $said, qr/^\Q$conf\E:28:1: further mistakes are left out, from here on$/m, '... and where the others begin';
+};
+
 # A new server takes over each of them by a message, and a socket has room for some 90.
 subtest 'many sockets and applications' => sub {
 	put("$dir/app", "#!/bin/sh\nexec sleep 1000\n");
