@@ -123,8 +123,10 @@ put_request(struct env *e)
 	if (r->authorizer)
 		return; /* FastCGI 1.0, 6.3 */
 	put(e, TEXT("SCRIPT_NAME"), script);
-	put(e, TEXT("PATH_INFO"), r->path_info);
+	/* Absent if it is empty, as from lighttpd: applications that look whether it is there take
+	 * the path from REQUEST_URI then. */
 	if (r->path_info.n > 0) {
+		put(e, TEXT("PATH_INFO"), r->path_info);
 		e->joined.n = 0;
 		buf_text(&e->joined, r->docroot);
 		buf_text(&e->joined, r->path_info);
@@ -206,6 +208,18 @@ put_headers(struct env *e)
 			typed = true;
 		}
 	}
+}
+
+struct proxy_request
+cgi_for_routes(const struct proxy_request *r)
+{
+	struct proxy_request q = *r;
+
+	if (r->path_is_split || r->path_info.n != 0)
+		return (q);
+	q.path_info = r->path;
+	q.info_in_filename = true;
+	return (q);
 }
 
 int

@@ -40,6 +40,9 @@ struct proxy_request {
 	struct text host, scheme;
 	struct text docroot, script_filename, path_info;
 	bool info_in_filename; /* SCRIPT_FILENAME keeps PATH_INFO at its end */
+	/* What is the script in the path was looked up, or a rule says it; path_info may be
+	 * empty. */
+	bool path_is_split;
 	/* The target after a rewrite, or with the name of an index file; .n 0: as sent. */
 	struct text redirect_uri;
 	unsigned redirect_status; /* the error that it answers; 0: none */

@@ -4,6 +4,7 @@
  *   from it   a head in CGI style, then a body: Content-Length bytes, or all to the end of the
  *             stream
  *
+ * Applications have routes of their own, see cgi_for_routes().
  * Without Content-Length, a truncated reply looks like a complete one.
  */
 #include <errno.h>
@@ -44,6 +45,7 @@ static int
 scgi_request(void *state, const struct proxy_request *r, bool keep, struct buf *out)
 {
 	uint64_t length = r->content_length > 0 ? (uint64_t)r->content_length : 0;
+	struct proxy_request q = cgi_for_routes(r);
 	struct pairs p = { .broken = false };
 	char digits[20];
 	int err;
@@ -52,7 +54,7 @@ scgi_request(void *state, const struct proxy_request *r, bool keep, struct buf *
 	pairs_add(&p, TEXT("CONTENT_LENGTH"),
 	    (struct text){ digits, text_put_u64(digits, length) });
 	pairs_add(&p, TEXT("SCGI"), TEXT("1"));
-	err = cgi_env(r, pairs_put, &p);
+	err = cgi_env(&q, pairs_put, &p);
 	buf_u64(out, p.b.n);
 	buf_char(out, ':');
 	buf_text(out, buf_as_text(&p.b));

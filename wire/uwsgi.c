@@ -3,8 +3,7 @@
  *   to it     00 length 00  (length NAME length VALUE)...  body     lengths: 2 bytes, little-endian
  *   from it   a reply of HTTP/1.x
  *
- * Applications find the path in PATH_INFO, behind SCRIPT_NAME.  Without proxy-core.rewrite-request
- * all of the path is in PATH_INFO: otherwise each URL would be their front page.
+ * Applications have routes of their own, see cgi_for_routes().
  */
 #include <errno.h>
 #include "wire/cgi_env.h"
@@ -28,43 +27,31 @@ put_text(struct buf *out, struct text t)
 	buf_text(out, t);
 }
 
-struct vars {
-	const struct proxy_request *req;
-	struct buf b;
-};
-
 static void
-put_var(void *arg, struct text name, struct text value)
+put_var(void *vars, struct text name, struct text value)
 {
-	struct vars *v = arg;
-
-	if (v->req->path_info.n == 0) {
-		if (text_eq(name, TEXT("PATH_INFO")))
-			value = v->req->path;
-		else if (text_eq(name, TEXT("SCRIPT_NAME")))
-			value = TEXT("");
-	}
-	put_text(&v->b, name);
-	put_text(&v->b, value);
+	put_text(vars, name);
+	put_text(vars, value);
 }
 
 static int
 uwsgi_request(void *state, const struct proxy_request *r, bool keep, struct buf *out)
 {
-	struct vars vars = { .req = r };
+	struct proxy_request q = cgi_for_routes(r);
+	struct buf vars;
 	struct http *s = state;
 	int err;
 
 	s->head = text_eq(r->method, TEXT("HEAD"));
-	buf_init(&vars.b, VARS_MAX);
-	err = cgi_env(r, put_var, &vars);
+	buf_init(&vars, VARS_MAX);
+	err = cgi_env(&q, put_var, &vars);
 	buf_char(out, 0); /* modifier1: variables follow */
-	put_u16(out, vars.b.n);
+	put_u16(out, vars.n);
 	buf_char(out, 0);
-	buf_text(out, buf_as_text(&vars.b));
-	if (err == 0 && (vars.b.failed || out->failed))
+	buf_text(out, buf_as_text(&vars));
+	if (err == 0 && (vars.failed || out->failed))
 		err = -E2BIG;
-	buf_free(&vars.b);
+	buf_free(&vars);
 	return (err);
 }
 

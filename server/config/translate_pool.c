@@ -273,17 +273,22 @@ set_send_file(const struct filling *k)
 
 /* ---------------------------------------------------------------- names for the application */
 
-/* With check-local = "disable" the script ends at the next slash behind the prefix. */
+/* With check-local = "disable" the script ends at the next slash behind the prefix; of an ending it
+ * is the whole path, which SCGI would have in PATH_INFO without a rule (wire/cgi_env.h). */
 static bool
 info_rule(const struct filling *k, struct cfg_item *rule)
 {
 	bool root = text_eq(k->key->key, TEXT("/")) && gateway_is_on(option(k, GATEWAY_fix_root));
 	struct text regex = TEXT("(?s)^(/.*)$");
+	bool prefix = k->key->key.n != 0 && k->key->key.p[0] == '/';
 	struct buf b;
 
-	if (k->g->kind->only_urls || k->key->local || k->key->key.n == 0 || k->key->key.p[0] != '/')
+	if (k->g->kind->only_urls || k->key->local ||
+	    (!prefix && strcmp(k->g->kind->name, "scgi") != 0))
 		return (false);
-	if (!root) {
+	if (!prefix) {
+		regex = TEXT("^()$");
+	} else if (!root) {
 		buf_init(&b, 0);
 		buf_str(&b, "(?s)^");
 		translate_quote(&b, k->key->key);

@@ -72,6 +72,7 @@ refill(struct relay *rl, struct text url, const struct upstream *to)
 	q->method = r->http.verb == HTTP_HEAD ? TEXT("HEAD") : TEXT("GET");
 	q->server_name = q->host;
 	q->redirect_uri = q->path_info = TEXT("");
+	q->path_is_split = false;
 	q->upgrade = TEXT_NONE;
 	q->secret = upstream_secret(to);
 	q->nvariables = 0;

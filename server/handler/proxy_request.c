@@ -192,6 +192,19 @@ path_info(struct relay *rl, struct text path)
 	return (info.n != 0 || n > path.n ? info : (struct text){ path.p + path.n - n, n });
 }
 
+/* The script was looked up, or a rule finds it, also one that does not match this path. */
+static bool
+is_split(const struct request *r)
+{
+	struct text name;
+	size_t i;
+
+	for (i = 0; (name = rewrite_name(r->site->rewrite_request, i)).p != NULL; i++)
+		if (text_eq(name, TEXT("_pathinfo")))
+			return (true);
+	return (r->script_len != 0);
+}
+
 static bool
 only_reads(const struct request *r)
 {
@@ -270,6 +283,7 @@ proxy_fill(struct relay *rl, const struct upstream *to)
 	q->redirect_uri = redirect_uri(rl);
 	q->redirect_status = (unsigned)r->error_status;
 	q->path_info = path_info(rl, path);
+	q->path_is_split = is_split(r);
 	q->info_in_filename = r->conf->proxy_broken;
 	q->remote_addr = conn_remote(r, remote);
 	q->remote_port = conn_remote_port(r);

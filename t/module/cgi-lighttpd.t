@@ -67,7 +67,7 @@ sub ask {
 # Why a variable may differ.
 my %differs = (
 	SERVER_SOFTWARE => 'another server', SERVER_PORT => 'another port', REMOTE_PORT => 'another connection',
-	CONTENT_LENGTH => 'RFC 3875, 4.1.2: only if there is a body', PATH_INFO => 'RFC 3875, 4.1.5: empty if there is none',
+	CONTENT_LENGTH => 'RFC 3875, 4.1.2: only if there is a body',
 	REDIRECT_URI => 'lighttpd: the path as it spells it; here: the name of an index file',
 	HTTP_CONNECTION => 'of the connection, not of the request', HTTP_CONTENT_LENGTH => 'it is CONTENT_LENGTH',
 	HTTP_X_REQUEST_ID => 'lighttpd gives requests no id',

@@ -41,7 +41,8 @@ subtest 'an application gets the CGI variables of its request' => sub {
 	is $r->{status}, 200, 'answered';
 	my %env = map { split /=/, $_, 2 } split /\n/, $r->{body};
 	is $env{REQUEST_URI}, '/app/env/a%20b?x=1&y', 'REQUEST_URI as sent';
-	is $env{$protocol eq 'uwsgi' ? 'PATH_INFO' : 'SCRIPT_NAME'}, '/app/env/a b', 'the path decoded';
+	is $env{$once ? 'PATH_INFO' : 'SCRIPT_NAME'}, '/app/env/a b', 'the path decoded';
+	is $env{$once ? 'SCRIPT_NAME' : 'PATH_INFO'}, $once ? '' : undef, '... in one variable';
 	is $env{QUERY_STRING}, 'x=1&y', 'QUERY_STRING';
 	is $env{REQUEST_METHOD}, 'GET', 'REQUEST_METHOD';
 	if ($cgi) {

@@ -261,7 +261,6 @@ my @differs = (
 	[qr//, ['vary'], 'what could be compressed says so to caches also when it is not (RFC 9110, 12.5.5)', sub { $_[0] eq '(none)' && $_[1] eq 'Accept-Encoding' }],
 	[qr//, ['accept-ranges'], 'ranges of what an application makes are not promised', sub { $_[0] eq 'bytes' && $_[1] eq '(none)' }],
 	[qr//, ['env CONTENT_LENGTH'], 'a request without a body has no length (RFC 3875, 4.1.2)', sub { "@_" eq '0 -' }],
-	[qr//, ['env PATH_INFO'], 'without more behind the script, PATH_INFO is empty (RFC 3875, 4.1.5), not absent', sub { $_[0] eq '-' && $_[1] eq '' }],
 	[qr/phpdir|POST to a directory|^(?:shop|handler|app) \/$/, ['env REDIRECT_URI'], 'REDIRECT_URI names the index file that answers', sub { $_[0] eq '-' && $_[1] =~ /index\.php/ }],
 	[qr/%2e|^\/\/|%41=%42/, ['env REDIRECT_URI'], 'another spelling of a URL is no redirect', sub { $_[1] eq '-' }],
 	['/info.php?%41=%42', ['env QUERY_STRING'], 'a query reaches applications as the client wrote it', sub { $_[1] eq '%41=%42' }],

@@ -49,7 +49,7 @@ test_plain(void)
 	HAS("DOCUMENT_ROOT", "/srv");
 	HAS("SCRIPT_NAME", "/a b");
 	HAS("SCRIPT_FILENAME", "/srv/a b");
-	HAS("PATH_INFO", "");
+	HAS("PATH_INFO", NULL);
 	HAS("PATH_TRANSLATED", NULL);
 	HAS("CONTENT_LENGTH", NULL);
 	HAS("CONTENT_TYPE", NULL);

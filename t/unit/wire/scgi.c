@@ -122,9 +122,16 @@ test_request(void)
 	g_assert_true(g_str_has_prefix(s, "CONTENT_LENGTH=0\nSCGI=1\n"));
 	g_assert_nonnull(strstr(s, "\nREQUEST_METHOD=GET\n"));
 	g_assert_nonnull(strstr(s, "\nREQUEST_URI=/a%20b?x=1\n"));
-	g_assert_nonnull(strstr(s, "\nPATH_INFO=\n")); /* an empty value */
+	g_assert_nonnull(strstr(s, "\nSCRIPT_NAME=\n")); /* an empty value */
+	g_assert_nonnull(strstr(s, "\nPATH_INFO=/a b\n"));
+	g_assert_nonnull(strstr(s, "\nSCRIPT_FILENAME=/srv/a b\n"));
 	g_assert_nonnull(strstr(s, "\nHTTP_X_HOST=www.example.org:81\n"));
 	g_assert_null(strstr(s, "PROXY"));
+	g_free(s);
+	r.path_is_split = true; /* by a rule, or a look-up, that finds no more than the script */
+	s = sent(&r, TEXT(""));
+	g_assert_nonnull(strstr(s, "\nSCRIPT_NAME=/a b\n"));
+	g_assert_null(strstr(s, "PATH_INFO"));
 	g_free(s);
 }
 

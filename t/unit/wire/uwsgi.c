@@ -86,6 +86,11 @@ test_request(void)
 	g_assert_nonnull(strstr(s, "\nCONTENT_LENGTH=5\n"));
 	g_assert_true(g_str_has_suffix(s, "\nhe,lo"));
 	g_free(s);
+	r.path_is_split = true;
+	s = sent(&r, TEXT(""));
+	g_assert_nonnull(strstr(s, "\nSCRIPT_NAME=/a b\n"));
+	g_assert_null(strstr(s, "PATH_INFO"));
+	g_free(s);
 	r.content_length = -1;
 	r.path = TEXT("/app/a b");
 	r.path_info = TEXT("/a b"); /* from a rewrite */
