@@ -88,7 +88,7 @@ BENCHES  := bench bench-cold bench-tune bench-backends bench-idle bench-growth b
 	    bench-firstbyte bench-opens bench-proxy bench-walk bench-ngcache bench-nodes bench-load bench-soak bench-spread bench-hostile bench-meet \
 	    bench-lifecycle bench-lifecycle-accel bench-pressure bench-pins
 
-.PHONY: all rigs units check check-tomcat asan tsan $(BENCHES) drill-applications demo results run install install-service check-units clean help lint deps fuzz man dist deb check-deb
+.PHONY: all rigs units check check-tomcat asan tsan $(BENCHES) drill-applications demo results run install install-service uninstall check-units clean help lint deps fuzz man dist deb check-deb
 all: $(PROGRAMS) $B/bin/accel-check
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
@@ -285,12 +285,23 @@ install-service:
 	for s in $(SERVICES); do \
 		install -D -m 644 examples/systemd/$$s.tmpfiles $(DESTDIR)$(tmpfilesdir)/$$s.conf && \
 		install -D -m 644 examples/systemd/$$s.logrotate $(DESTDIR)$(sysconfdir)/logrotate.d/$$s && \
+		sed -i 's,/usr/local/bin,$(bindir),g' $(DESTDIR)$(sysconfdir)/logrotate.d/$$s && \
 		install -D -m 644 examples/apparmor/usr.bin.$$s $(DESTDIR)$(sysconfdir)/apparmor.d/usr.bin.$$s || exit; done
 	install -d $(DESTDIR)$(sysconfdir)/stat-accel/conf.d $(DESTDIR)$(sysconfdir)/default
 	test -e $(DESTDIR)$(sysconfdir)/stat-accel/accel-server.conf || \
 		install -m 644 examples/systemd/accel-server.conf $(DESTDIR)$(sysconfdir)/stat-accel/
 	test -e $(DESTDIR)$(sysconfdir)/default/fcgi-stat-accel || \
 		install -m 644 examples/systemd/fcgi-stat-accel.default $(DESTDIR)$(sysconfdir)/default/fcgi-stat-accel
+
+# What `make install` and `make install-service` put there, with the same prefix; what was written to /etc/stat-accel and /etc/default stays.
+# A list of files that a trial installation makes.
+uninstall:
+	@rm -rf $B/uninstall && mkdir -p $B/uninstall
+	@$(MAKE) -s DESTDIR=$(abspath $B)/uninstall install install-service
+	@cd $B/uninstall && rm -rf .$(sysconfdir)/stat-accel .$(sysconfdir)/default && find . ! -type d >../uninstall.files && find . -depth -type d >../uninstall.dirs
+	@cd / && while read -r file; do rm -f "$(DESTDIR)/$$file" || exit; done <$(abspath $B)/uninstall.files
+	@grep -E 'stat-accel' $B/uninstall.dirs | while read -r dir; do [ ! -d "$(DESTDIR)/$$dir" ] || rmdir --ignore-fail-on-non-empty "$(DESTDIR)/$$dir"; done
+	@rm -rf $B/uninstall $B/uninstall.files $B/uninstall.dirs
 
 # The sources of the last commit, with debian/changelog made from CHANGELOG.md.
 dist:
@@ -344,6 +355,7 @@ help:
 	@echo 'make man        manual pages in build/man/'
 	@echo 'make install    programs, scripts and manual pages below $$(DESTDIR)$$(prefix)/'
 	@echo 'make install-service  units, log rotation, AppArmor profiles and /etc/stat-accel'
+	@echo 'make uninstall  removes what these two put there; /etc/stat-accel and /etc/default stay'
 	@echo 'make dist       build/stat-accel-VERSION.tar.gz of the last commit: the same bytes in each clone'
 	@echo 'make deb        Debian packages in build/deb/'
 	@echo 'make check-deb  installs, upgrades under load and purges the packages in a new Debian'

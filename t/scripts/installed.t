@@ -94,4 +94,18 @@ subtest 'the lines of the README' => sub {
 };
 
 chdir '/';
+
+subtest 'make uninstall' => sub {
+	my $service = qx{make -s -C "$top" VARIANT=$variant DESTDIR="$root" install-service 2>&1};
+	is $?, 0, 'make install-service' or diag $service;
+	put("$root/usr/local/bin/mine", '');
+	put("$root/etc/stat-accel/conf.d/mine.conf", '');
+	my $said = qx{make -s -C "$top" VARIANT=$variant DESTDIR="$root" uninstall 2>&1};
+	is $?, 0, 'make uninstall' or diag $said;
+	chomp(my @left = qx{cd "$root" && find . ! -type d | sort});
+	is_deeply \@left, [qw(./etc/default/fcgi-stat-accel ./etc/stat-accel/accel-server.conf ./etc/stat-accel/conf.d/mine.conf ./usr/local/bin/mine)],
+		'leaves the configuration and the files of others';
+	is qx{cd "$root" && find . -type d -name '*stat-accel*'}, "./etc/stat-accel\n", '... and no directory of its own';
+};
+
 done_testing;

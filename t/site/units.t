@@ -10,7 +10,7 @@ use Test::More;
 use Test::Fcgi;
 use Test::Server;
 use Test::UnitFilter;
-use Test::Util qw(eventually find_program put slurp temp_tree);
+use Test::Util qw(eventually find_program need_program put slurp temp_tree);
 
 my $examples = Cwd::abs_path("$FindBin::Bin/../../examples");
 my $bin = Cwd::abs_path(Test::Util::build_dir() . '/bin');
@@ -72,6 +72,52 @@ subtest 'logrotate accepts its files' => sub {
 		chmod 0644, "$dir/rotate";
 		my $said = qx{$logrotate --debug --state=$dir/state $dir/rotate 2>&1};
 		unlike $said, qr/^error:|unknown option|skipping\.\.\./m, $file =~ s{.*/}{}r;
+	}
+};
+
+# The commands behind postrotate, with these paths for those of an installation.
+sub postrotate ($unit, %is) {
+	my ($script) = slurp("$examples/systemd/$unit.logrotate") =~ /^\tpostrotate\n(.*?)^\tendscript/ms;
+	$script =~ s/\Q$_\E/$is{$_}/g for keys %is;
+	put("$dir/postrotate", $script);
+	return system('sh', '-eu', "$dir/postrotate");
+}
+
+subtest 'without systemd, logs are reopened after a rotation' => sub {
+	my @none = ('/run/systemd/system' => "$dir/no-systemd");
+	my $srv = Test::Server->start(conf => qq{server.pid-file = "\@RUN\@/pid"\n});
+	my $log = $srv->run . '/error.log';
+	rename $log, "$log.1";
+	is postrotate('accel-server', @none, '/run/stat-accel/accel-server.pid' => $srv->run . '/pid'), 0, 'accel-server: the commands work';
+	ok eventually(sub { -e $log }), '... and it opens its log again';
+	$srv->stop;
+	is postrotate('accel-server', @none, '/run/stat-accel/accel-server.pid' => "$dir/no-pid"), 0, 'no server: nothing to do';
+
+	# start-stop-daemon finds processes by their program: a copy is that of this test alone.
+	need_program('start-stop-daemon', 'dpkg');
+	system('cp', "$bin/fcgi-stat-accel", "$dir/accelerator") == 0 or die 'cp';
+	my $app = Test::Fcgi->start({ program => "$dir/accelerator" }, "--root=$dir/www", "--log=$dir/rotated");
+	ok eventually(sub { -s "$dir/rotated" }), 'fcgi-stat-accel logs';
+	rename "$dir/rotated", "$dir/rotated.1";
+	is postrotate('fcgi-stat-accel', @none, '/usr/local/bin/fcgi-stat-accel' => "$dir/accelerator"), 0, 'fcgi-stat-accel: the commands work';
+	ok eventually(sub { -e "$dir/rotated" }), '... and it opens its log again';
+	$app->stop;
+	is postrotate('fcgi-stat-accel', @none, '/usr/local/bin/fcgi-stat-accel' => "$dir/accelerator"), 0, 'no accelerator: nothing to do';
+};
+
+subtest 'without systemd-tmpfiles, the packages make the directories' => sub {
+	plan skip_all => 'only root can give directories away' if $> != 0;
+	for my $r (['stat-accel-server', 'accel-server'], ['fcgi-stat-accel', 'fcgi-stat-accel']) {
+		my ($package, $unit) = @$r;
+		my ($script) = slurp("$examples/../debian/$package.postinst") =~ /^(.*?)^#DEBHELPER#/ms or return fail "$package has a postinst";
+		my $made = slurp("$examples/systemd/$unit.tmpfiles") =~ s{^d /}{d $dir/$unit/}mgr;
+		put("$dir/tmpfiles", $made);
+		put("$dir/postinst", $script =~ s{/usr/lib/tmpfiles\.d/\Q$unit\E\.conf}{$dir/tmpfiles}r);
+		is system('sh', "$dir/postinst", 'configure'), 0, "$package: configured";
+		for my $row (map { [split] } grep {/^d /} split /\n/, $made) {
+			chomp(my $is = qx{stat -c '%a %U %G' $row->[1]});
+			is $is, ($row->[2] =~ s/^0//r) . " $row->[3] $row->[4]", $row->[1] =~ s/\Q$dir\E//r;
+		}
 	}
 };
 
