@@ -186,6 +186,11 @@ subtest 'wrong options' => sub {
 
 subtest 'what can be asked' => sub {
 	is scalar(() = (run('--list'))[1] =~ /^\S/mg), scalar(Accel::Bench::Scenario::names()), 'a line for each scenario';
+	run('--print-config', '--server', 'h2o', '--keep', "$dir/new/logs", '--charts', "$dir/new/charts");
+	ok -d "$dir/new/$_", "$_: the directory is made" for qw(logs charts);
+	my ($status, $said) = run('--list', '--keep', '/dev/null/logs');
+	is $status, 73, 'one that cannot be made';
+	like $said, qr{^accel-bench: --keep: cannot make the directory "/dev/null/logs": .*directory}m, '... with the reason';
 	like ((run('--print-config', '--server', 'h2o,command:x {port}'))[1], qr/^# h2o\n.*num-threads: 1.*^# command:x \{port\}\nx 8080\n/ms, 'configurations');
 };
 
