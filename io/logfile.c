@@ -32,7 +32,7 @@ tell_dropped(struct logfile *lf, uint64_t lines)
 	if (log_goes_to(lf))
 		log_write(lf, line, log_line(line, &e));
 	else
-		log_event_fields(e.level, e.id, e.ev, e.f, e.n);
+		log_event_fields(LOG_WARN, NULL, "log.dropped", f, NELEM(f));
 }
 
 /* Releases the lock meanwhile.  Half a buffer is enough. */

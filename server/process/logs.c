@@ -238,7 +238,7 @@ is_reopened(struct logfile *log, const char *path, struct buf *failed)
 		return (false);
 	if (err != 0)
 		buf_printf(failed, "%s: %s: writing to the old file; %s\n", path, strerror(-err),
-		    what_to_do(err));
+		    process_open_help(err));
 	return (true);
 }
 

@@ -45,7 +45,7 @@ test_threads(void)
 	pthread_barrier_wait(&both);
 	for (now = 1; now <= ROUNDS; now++) {
 		backend_use(shared);
-		backend_set_crowded(shared, now, &first);
+		backend_set_crowded(shared, now, true, &first);
 		backend_put(shared);
 	}
 	g_assert_cmpint(pthread_join(t, NULL), ==, 0);
