@@ -173,15 +173,18 @@ $B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-load.a $B/
 deps:
 	@scripts/install-deps
 
+# A program that bails out ends only itself (t/lib/Test/BailOne.pm).
+PROVE := perl -It/lib -S prove -It/lib -PTest::BailOne
+
 check-units: units
-	prove -j$(TEST_JOBS) $(UNITS)
+	$(PROVE) -j$(TEST_JOBS) $(UNITS)
 
 check: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs units
 	@rm -f $B/prove.state
-	B=$B prove --timer --state=save --statefile=$B/prove.state -j$(TEST_JOBS) -It/lib $(UNITS) $(TESTS) || { \
+	B=$B $(PROVE) --timer --state=save --statefile=$B/prove.state -j$(TEST_JOBS) $(UNITS) $(TESTS) || { \
 		echo 'Failed beside others; what passes alone needs more than this machine had, or has a race:'; \
-		B=$B prove --timer --state=failed --statefile=$B/prove.state -It/lib; }
+		B=$B $(PROVE) --timer --state=failed --statefile=$B/prove.state; }
 
 check-tomcat: deps
 	@scripts/install-deps tomcat

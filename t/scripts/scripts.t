@@ -106,7 +106,7 @@ for my $file ((sort grep { -f } glob "$scripts/*"), abs_path("$FindBin::Bin/../t
 
 subtest 'scripts/install-deps installs what tests need' => sub {
 	my %installed = map { $_ => 1 } slurp("$scripts/install-deps") =~ /^([a-z0-9][a-z0-9.+-]*):/mg;
-	my %essential = (bsdutils => 1);
+	my %essential = (bsdutils => 1, dpkg => 1);
 	my %needed;
 	for my $file (glob "$scripts/../t/*/*.t $scripts/../t/lib/Test/*.pm") {
 		my $text = slurp($file);
@@ -124,6 +124,20 @@ subtest 'the checks of this test fail on a bad script' => sub {
 	is_deeply [synopsis("=head1 SYNOPSIS\n\n  a --b \\\n    c\n  # not this\n  d\n\n=head1 X\n\n  e\n")], ['a --b c', 'd'], 'the examples of a SYNOPSIS';
 	my ($status) = run('exit 3');
 	is $status >> 8, 3, 'a failing command';
+};
+
+subtest 'a program of tests that bails out fails, and the others run' => sub {
+	my ($prove) = slurp("$scripts/../Makefile") =~ /^PROVE := (.*)$/m;
+	my $dir = File::Temp->newdir;
+	put("$dir/a.t", "#!/bin/sh\necho 1..2; echo ok 1; echo 'Bail out! x'; kill -ABRT \$\$\n");
+	put("$dir/b.t", "#!/bin/sh\necho 1..1; echo ok 1\n");
+	chmod 0755, glob "$dir/?.t";
+	for my $jobs (1, 4) {
+		my ($status, $text) = run("cd $scripts/.. && $prove --state=save --statefile=$dir/state -j$jobs -e '' $dir/a.t $dir/b.t");
+		isnt $status, 0, "$jobs at a time: failed";
+		like $text, qr{b\.t \.* ok$}m, '... the other one ran' or diag $text;
+		is +(run("cd $scripts/.. && prove --dry --state=failed --statefile=$dir/state"))[1], "$dir/a.t\n", '... and the second run has the first one';
+	}
 };
 
 done_testing;
