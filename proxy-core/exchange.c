@@ -125,6 +125,15 @@ why_of(const struct exchange *x, int err)
 	return ((struct backend_why){ BACKEND_FAULT_hangup, false, -err });
 }
 
+/* A client waits for a head that the backend owed.  A check counts for itself (check.c). */
+static bool
+is_strike(const struct exchange *x, int err)
+{
+	return (
+	    x->state == x_head && x->lease != NULL && !x->wait.check && err != -ENOMEM &&
+	    (x->asked_ns != 0 || lease_sending(x->lease) || (x->send_failed && x->body_left == 0)));
+}
+
 /* 50x before the head of the reply, later a cut of the client's connection. */
 void
 exchange_broken(struct exchange *x, int status, int err, const char *why)
@@ -132,8 +141,10 @@ exchange_broken(struct exchange *x, int status, int err, const char *why)
 	struct exchange_failure f = exchange_failure(x, err, why);
 	struct backend_why fault = why_of(x, err);
 
-	if (x->pool != NULL)
+	if (x->pool != NULL && err != -ENOMEM)
 		pool_failed(x->pool, x->lease, fault);
+	if (is_strike(x, err))
+		pool_strike(x->pool, fault);
 	if (err != -ENOMEM && exchange_go_on(x, fault, status, &f))
 		return;
 	if (x->state != x_body) {

@@ -221,8 +221,6 @@ pool_failed(struct pool *p, const struct lease *l, struct backend_why why)
 {
 	backend_add(p->backend, failed, 1);
 	backend_fault(p->backend, why);
-	if (l != NULL && !l->heard && (l->asked || l->wr_busy))
-		pool_strike(p, why);
 	if (l == NULL || l != p->probe || l->heard || !(l->asked || l->wr_busy))
 		return;
 	p->probe = NULL;

@@ -1,4 +1,5 @@
 /* t/unit/proxy-core/check.c -- a backend that fails when it is asked for a URL gets no requests. */
+#include "proxy-core/backend_health.h"
 #include "proxy-core/upstream.h"
 #include "t/unit/proxy-core/exchange_test.h"
 
@@ -85,6 +86,30 @@ test_silent(void)
 	g_assert_cmpuint(backends.v[0]->sick, ==, 0);
 	sim_advance_ms(io, 5100);
 	g_assert_cmpuint(backends.v[0]->sick, ==, 1);
+	tear_down();
+}
+
+/* A check that fails is no failed request: when one passes, the backend has its whole share. */
+static void
+test_no_strike(void)
+{
+	struct proxy_conf conf = checking(one, 1);
+	struct backend_health h;
+	int i;
+
+	conf.max_fails = 3;
+	conf.fail_ms = 10000;
+	set_up(&conf);
+	for (i = 0; i < 4; i++) {
+		sim_advance_ms(io, 5200);
+		run_connect(0);
+		run_send();
+		run_lost(0);
+	}
+	g_assert_cmpuint(backends.v[0]->sick, ==, 1);
+	g_assert_cmpuint(counters.proxy_taken_out, ==, 0);
+	backend_health(backends.v[0], io_now(io), &h);
+	g_assert_cmpint(h.state, ==, BACKEND_CHECK_FAILED);
 	tear_down();
 }
 
@@ -176,6 +201,7 @@ main(int argc, char **argv)
 	log_set_sink(log_nowhere, NULL);
 	g_test_add_func("/check/a backend that fails gets no requests", test_sick);
 	g_test_add_func("/check/silence is a failure", test_silent);
+	g_test_add_func("/check/no-strike", test_no_strike);
 	g_test_add_func("/check/a busy pool is no failure", test_busy);
 	g_test_add_func("/check/a good check ends the pause", test_returns);
 	g_test_add_func("/check/all that are due", test_all_due);

@@ -304,6 +304,25 @@ test_out(void)
 	tear_down_next();
 }
 
+/* A head that is none counts, too. */
+static void
+test_out_badly(void)
+{
+	struct proxy_conf conf = fails_conf(2);
+	struct client c = { 0 };
+	int i;
+
+	set_up_next(&conf);
+	for (i = 0; i < 3; i++) {
+		asked_at(&c, "GET", 0);
+		speaks_badly();
+		next_answers(&c, 1);
+	}
+	g_assert_cmpuint(counters.proxy_taken_out, ==, 1);
+	client_free(&c);
+	tear_down_next();
+}
+
 /* The only backend, and each when all fail, is asked. */
 static void
 test_stays(void)
@@ -418,6 +437,7 @@ main(int argc, char **argv)
 	g_test_add_func("/next/a short body goes on", test_body);
 	g_test_add_func("/next/a status of the list goes on", test_status);
 	g_test_add_func("/next/failures take a backend out, and it comes back", test_out);
+	g_test_add_func("/next/malformed heads take a backend out", test_out_badly);
 	g_test_add_func("/next/the only backend stays", test_stays);
 	g_test_add_func("/next/one URL that fails takes nothing out", test_one_url);
 	g_test_add_func("/next/workers count together", test_workers);
