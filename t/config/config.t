@@ -48,7 +48,7 @@ for my $case (
 	['an open block', "\$HTTP[\"url\"] == \"/\" {\n", qr/^DIR\/x\.conf:3:1: the file ends inside of a block/],
 	['a key set twice', "server.port = 1\nserver.port = 2\n", qr/^DIR\/x\.conf:3:1: server\.port was set at DIR\/x\.conf:2 already/],
 	['a global key in a condition', "\$HTTP[\"url\"] == \"/\" { server.port = 1 }\n", qr/^DIR\/x\.conf:2:23: server\.port is for the whole server/],
-	['a key that would have protected something', "evasive.silent = ()\n", qr/^DIR\/x\.conf:2:1: evasive\.silent cannot be used here\. /],
+	['a key that would have protected something', "evasive.silent = \"enable\"\n", qr/^DIR\/x\.conf:2:1: evasive\.silent cannot be used here\. /],
 ) {
 	my ($what, $text, $want) = @$case;
 	my $file = put('x.conf', $root . $text);
