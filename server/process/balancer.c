@@ -7,6 +7,8 @@
  * Replies of this time end their connections, so that clients of a balancer that moves bytes only
  * come to other servers.
  */
+#include <inttypes.h>
+#include <stdio.h>
 #include <sysexits.h>
 
 #include "base/clock.h"
@@ -16,6 +18,8 @@
 void
 process_drain_first(struct process *ps, uint64_t seconds, const char *why)
 {
+	char state[64];
+
 	ps->leave.at_ns = clock_mono_ns() + seconds * NS_PER_S;
 	ps->leave.why = why;
 	shared_set(ps->counters_list.leaving, true);
@@ -24,7 +28,10 @@ process_drain_first(struct process *ps, uint64_t seconds, const char *why)
 		"status.health-url answers 503, requests are served, and the server stops after "
 		"this time"),
 	    LF_STR("do", "to go on serving: accel-server ctl undrain"));
-	process_report(ps, "READY=1");
+	/* TimeoutStopSec= of a unit is shorter */
+	snprintf(state, sizeof(state), "READY=1\nEXTEND_TIMEOUT_USEC=%" PRIu64,
+	    (seconds + 30) * 1000000);
+	process_report(ps, state);
 }
 
 bool

@@ -44,9 +44,8 @@ process_open_help(int err)
 	switch (err) {
 	case -EPIPE: return (HELPER_LOST " the file is opened when it is back");
 	case -EMFILE:
-	case -ENFILE:
-		return ("raise server.max-fds or lower server.max-connections, and send HUP again");
-	case -ETIMEDOUT: return ("the disk does not answer; send HUP again when it does");
+	case -ENFILE: return ("raise server.max-fds or lower server.max-connections");
+	case -ETIMEDOUT: return ("the disk does not answer");
 	}
 	return (safe_open_help(err));
 }
