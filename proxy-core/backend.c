@@ -138,7 +138,8 @@ backend_put(struct backend *b)
 		backend_forget_health(b);
 	if (!app_is_used(b->app)) {
 		b->app->crowded_ms = 0;
-		b->app->told = b->app->kept_seen = false;
+		b->app->told = false;
+		__atomic_store_n(&b->app->kept_seen, false, __ATOMIC_RELAXED);
 		__atomic_store_n(&b->app->slowest_ns, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&b->app->patience_ns, 0, __ATOMIC_RELAXED);
 		__atomic_store_n(&b->app->crowded_until_ns, 0, __ATOMIC_RELAXED);

@@ -191,8 +191,8 @@ exchange_parse(struct exchange *x, struct text *in)
 	struct lease *l = x->lease;
 	struct proto_event ev;
 
-	while (
-	    x->lease == l && may_parse(x)) { /* another lease: the next backend has the request */
+	/* Another lease: the next backend has the request. */
+	while (x->lease == l && may_parse(x)) {
 		if (x->state == x_tunnel) {
 			tunnel_bytes(x, in);
 			break;

@@ -77,13 +77,13 @@ void pool_get(struct pool *, struct pool_wait *);
 void pool_unget(struct pool *, struct pool_wait *); /* got() is not called any more */
 void pool_put(struct lease **, bool fit);           /* fit: for another request */
 void pool_tick(struct pool *, uint64_t now_ns);
+/* Who waits although no socket will be opened.  wait: of the client with fewest sockets; NULL: all
+ * may have one */
 struct pool_lack {
-	const struct pool_wait
-	    *wait;    /* of the client with fewest sockets; NULL: all may have one */
+	const struct pool_wait *wait;
 	bool has_one; /* its client has a socket already */
 	bool own;     /* and as many as it may: only one of its own helps */
 };
-/* Who waits although no socket will be opened. */
 struct pool_lack pool_lacks(const struct pool *);
 
 const char *pool_name(const struct pool *);

@@ -227,7 +227,7 @@ tell_marks(const struct io_job *j)
 	if (__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
 		return;
 	log_event(LOG_WARN, NULL, "noatime.refused", LF_STR("file", j->path),
-	    LF_U64("owner", j->stx.stx_uid), LF_U64("user", geteuid()),
+	    LF_U64("owner", j->stx.stx_uid), LF_U64("uid", geteuid()),
 	    LF_STR("why", "only the owner of a file may open it with O_NOATIME"),
 	    LF_STR("then", "reading such files writes their access times"),
 	    LF_STR("do",

@@ -70,8 +70,9 @@ next_socket(struct items *items)
 static void
 put_item(struct items *items, enum helper_kind kind, const char *name, int fd)
 {
-	if (items->err == 0 && items->n++ == ITEMS_EACH)
+	if (items->err == 0 && items->n == ITEMS_EACH)
 		next_socket(items);
+	items->n++;
 	if (items->err == 0)
 		items->err = put(items->to, kind, name, fd);
 }

@@ -443,7 +443,7 @@ backend_times(struct buf *out, const struct status_backend *b, size_t i)
 		    cells[k].key);
 }
 
-/* As of when the page was loaded, as the reason. */
+/* State and reason do not change until the page is loaded again. */
 static void
 health(struct buf *out, const struct status_backend *b)
 {

@@ -153,7 +153,7 @@ health_lines(GPtrArray *lines, const struct status_backend *b, const char *name)
 }
 
 static void
-own_5xx_lines(GPtrArray *lines, const struct status_backend *b, const char *name)
+outcome_lines(GPtrArray *lines, const struct status_backend *b, const char *name)
 {
 	unsigned i;
 
@@ -191,7 +191,7 @@ backend_lines(GPtrArray *lines, const struct status *s)
 		line(lines, b->load, "proxy-core.%u.backends.\"%s\".load", g, name.p);
 		line(lines, b->pool_size, "proxy-core.%u.backends.\"%s\".pool_size", g, name.p);
 		health_lines(lines, b, name.p);
-		own_5xx_lines(lines, b, name.p);
+		outcome_lines(lines, b, name.p);
 		backend_stage_lines(lines, b, name.p);
 		buf_free(&name);
 		backlogged += b->waiting;
