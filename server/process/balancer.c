@@ -43,7 +43,7 @@ process_undrain(struct process *ps)
 		return (false);
 	ps->leave.at_ns = 0;
 	shared_set(ps->counters_list.leaving, false);
-	log_event(LOG_WARN, NULL, "drain.undone", LF_STR("then", "status.health-url answers 200"));
+	log_event(LOG_INFO, NULL, "drain.undone", LF_STR("then", "status.health-url answers 200"));
 	process_control_done(ps, CONTROL_DRAIN, EX_TEMPFAIL, undone);
 	process_control_done(ps, CONTROL_QUIT, EX_TEMPFAIL, undone);
 	process_report(ps, "READY=1");
