@@ -145,8 +145,7 @@ add_listen(struct config *cfg, struct cfg_pos pos, char *addr)
 	if (ok && cfg->listens->len == CFG_LISTENS_MAX)
 		ok = cfg_error(cfg, pos,
 		    "more than %u addresses to listen on; one without a host, like \":80\", stands "
-		    "for "
-		    "all of a port",
+		    "for all of a port",
 		    CFG_LISTENS_MAX);
 	if (ok)
 		g_ptr_array_add(cfg->listens, addr);

@@ -236,8 +236,8 @@ ctl_manual(struct manpage *p)
 			       "opened, and its lines go to the old file; the reason is printed.",
 		[CTL_DRAIN] =
 		    "status.health-url answers 503 for --delay seconds, while all requests are "
-		    "served "
-		    "and their connections end; then the server stops as after quit. So a balancer "
+		    "served and their connections end; then the server stops as after quit. So a "
+		    "balancer "
 		    "sends nothing more before it stops. Waits until the process has ended. Status "
 		    "75: undrain has ended it.",
 		[CTL_UNDRAIN] = "End a drain before the stop: status.health-url answers 200 again.",
@@ -248,8 +248,7 @@ ctl_manual(struct manpage *p)
 		[CTL_STATUS] =
 		    "Print version, process, state, uptime, connections, generations that "
 		    "drain, and the last reload with its outcome (0, or the status above). Each "
-		    "event "
-		    "loop is asked. Status 75: one has not gone round for a second, and "
+		    "event loop is asked. Status 75: one has not gone round for a second, and "
 		    "loops_still names it.",
 	};
 

@@ -164,8 +164,7 @@ check_descriptors(const struct config *config, unsigned logs, unsigned limit, in
 		return;
 	fprintf(stderr,
 	    "%u directories, %u access logs and the rest of the server need %u descriptors, and "
-	    "the "
-	    "limit is %u: raise server.max-fds, LimitNOFILE= of systemd or `ulimit -Hn`\n",
+	    "the limit is %u: raise server.max-fds, LimitNOFILE= of systemd or `ulimit -Hn`\n",
 	    dirs, logs, needed, limit);
 	note(rc, EX_CONFIG);
 }

@@ -69,6 +69,18 @@ hosts_count(const struct hosts *h)
 	return (__atomic_load_n(&h->n, __ATOMIC_ACQUIRE));
 }
 
+unsigned
+hosts_next(const struct hosts *h, unsigned number)
+{
+	return (number + 1 == hosts_count(h) ? HOSTS_MAX : number + 1);
+}
+
+const char *
+hosts_name(const struct hosts *h, unsigned number)
+{
+	return (number < HOSTS_MAX ? h->name[number] : "(other)");
+}
+
 void
 hosts_free(struct hosts *h)
 {

@@ -151,11 +151,11 @@ replies_by(struct buf *out, const struct status *s)
 		comma = ",";
 	}
 	buf_str(out, "},\n\"hosts\":[");
-	for (i = 0; n != 0 && i <= HOSTS_MAX; i = i + 1 == n ? HOSTS_MAX : i + 1) {
+	for (i = 0; n != 0 && i <= HOSTS_MAX; i = hosts_next(s->hosts, i)) {
 		const struct host_counters *h = &s->by.host[i];
 
 		buf_str(out, i != 0 ? ",\n{\"name\":" : "{\"name\":");
-		buf_json(out, text_of(i < HOSTS_MAX ? s->hosts->name[i] : "(other)"));
+		buf_json(out, text_of(hosts_name(s->hosts, i)));
 		for (k = 1; k < NELEM(h->class); k++)
 			buf_printf(out, ",\"%uxx\":%" PRIu64, k, h->class[k]);
 		buf_printf(out, ",\"sent_bytes\":%" PRIu64 "}", h->bytes);

@@ -93,33 +93,32 @@ replies_by_status(const struct prom *p, const struct status *s)
 	    s->by.status[0]);
 }
 
-/* number HOSTS_MAX: all others; no host has parentheses */
 static void
 host_label(const struct prom *p, const char *family, const struct status *s, unsigned number)
 {
 	prom_name(p, family);
 	buf_char(p->out, '{');
-	prom_label(p, "host", number < HOSTS_MAX ? s->hosts->name[number] : "(other)");
+	prom_label(p, "host", hosts_name(s->hosts, number));
 }
 
 static void
 replies_by_host(const struct prom *p, const struct status *s)
 {
-	unsigned n = hosts_count(s->hosts), i, k;
+	unsigned i, k;
 
-	if (n == 0)
+	if (hosts_count(s->hosts) == 0)
 		return;
 	prom_family(p, "host_replies_total", "counter",
 	    "Replies completed, by host and class of status: the first 100 hosts that the "
 	    "configuration names, and (other).");
-	for (i = 0; i <= HOSTS_MAX; i = i + 1 == n ? HOSTS_MAX : i + 1)
+	for (i = 0; i <= HOSTS_MAX; i = hosts_next(s->hosts, i))
 		for (k = 1; k < NELEM(s->by.host[i].class); k++) {
 			host_label(p, "host_replies_total", s, i);
 			buf_printf(p->out, ",class=\"%uxx\"} %" PRIu64 "\n", k,
 			    s->by.host[i].class[k]);
 		}
 	prom_family(p, "host_sent_bytes_total", "counter", "Bytes of their bodies.");
-	for (i = 0; i <= HOSTS_MAX; i = i + 1 == n ? HOSTS_MAX : i + 1) {
+	for (i = 0; i <= HOSTS_MAX; i = hosts_next(s->hosts, i)) {
 		host_label(p, "host_sent_bytes_total", s, i);
 		buf_printf(p->out, "} %" PRIu64 "\n", s->by.host[i].bytes);
 	}
@@ -311,8 +310,7 @@ configuration(const struct prom *p, const struct status *s)
 {
 	prom_gauge(p, "config_last_reload_successful",
 	    "0: the last reload was refused, or the configuration of an upgrade was; the old one "
-	    "is "
-	    "in use.",
+	    "is in use.",
 	    !s->reload_refused);
 	prom_gauge(p, "config_last_reload_success_timestamp_seconds",
 	    "When the configuration in use was read, since 1970.", s->loaded_s);

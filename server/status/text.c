@@ -105,8 +105,8 @@ reply_lines(GPtrArray *lines, const struct status *s)
 		if (s->by.status[i] != 0)
 			line(lines, s->by.status[i], "server.requests.replied.%u",
 			    STATUS_MIN + i - 1);
-	for (i = 0; n != 0 && i <= HOSTS_MAX; i = i + 1 == n ? HOSTS_MAX : i + 1) {
-		const char *name = i < HOSTS_MAX ? s->hosts->name[i] : "(other)";
+	for (i = 0; n != 0 && i <= HOSTS_MAX; i = hosts_next(s->hosts, i)) {
+		const char *name = hosts_name(s->hosts, i);
 
 		for (k = 1; k < NELEM(s->by.host[i].class); k++)
 			line(lines, s->by.host[i].class[k], "server.hosts.\"%s\".replied-%uxx",
