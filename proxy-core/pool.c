@@ -222,10 +222,13 @@ pool_tick(struct pool *p, uint64_t now)
 	pool_feed(p);
 }
 
+/* Another worker finds that idle sockets of this one bind the threads it waits for. */
+#define POOL_LOOK_MS 1000u
+
 unsigned
 pool_quiet_ms(const struct pool *p, uint64_t now)
 {
-	uint64_t since = UINT64_MAX, end;
+	uint64_t since = UINT64_MAX, end, ms;
 	const struct lease *l;
 
 	if (pool_waiting(p) > 0 || pool_sockets(p) > p->n[LEASE_IDLE] ||
@@ -237,7 +240,8 @@ pool_quiet_ms(const struct pool *p, uint64_t now)
 	if (since == UINT64_MAX)
 		return (UINT_MAX);
 	end = since + p->conf.idle_ms * NS_PER_MS;
-	return (end > now ? (unsigned)((end - now) / NS_PER_MS) + 1 : 1);
+	ms = end > now ? (end - now) / NS_PER_MS + 1 : 1;
+	return (ms < POOL_LOOK_MS ? (unsigned)ms : POOL_LOOK_MS);
 }
 
 /* ---------------------------------------------------------------- the rest */
