@@ -1,6 +1,7 @@
 /* io/lock_memory.h -- keeps the program in memory, so that its loops never read it from a disk.
  *
- *   program file, libraries   code, constants, data: read now, and never dropped
+ *   program file, libraries   code, constants, data: read now, and never dropped; not those that
+ *                             only threads run (compression, passwords)
  *   all the rest              heap, stacks, tables: what is touched never goes to swap
  *
  * The kernel drops pages of files that a busy cgroup has not used for a while, and pages of a
