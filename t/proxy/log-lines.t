@@ -77,7 +77,7 @@ sub is_line {
 	my @is = lines($url);
 	is scalar @is, 1, "$what: one line" or diag explain \@is;
 	is_deeply { map { $_ => $is[0]{$_} } keys %want }, \%want, "$what: it says what happened" or diag explain $is[0];
-	like $is[0]{id}, qr/\Ac[0-9]+\.[0-9]+\z/, "$what: it names the client's connection";
+	like $is[0]{id}, qr{\Ac[0-9]+\.[0-9]+/[0-9a-f]{32}\z}, "$what: it names the client's connection";
 	like $is[0]{ms}, qr/\A[0-9]+\z/, "$what: its age";
 }
 

@@ -15,7 +15,8 @@ my $script = slurp("$FindBin::Bin/../../debian/stat-accel-server.postinst");
 # As dpkg runs it after an upgrade.  Status, and what it says.
 sub postinst ($srv) {
 	my $run = $srv->run;
-	put("$run/postinst", $script =~ s{/etc/stat-accel/accel-server\.conf|/var/log/stat-accel|/run/stat-accel(?=/)}{ $& =~ /conf/ ? "$run/server.conf" : "$run" }ger);
+	put("$run/tmpfiles", "d $run/logs 0750 root root\n");
+	put("$run/postinst", $script =~ s{/usr/lib/tmpfiles\.d/accel-server\.conf}{$run/tmpfiles}r =~ s{/etc/stat-accel/accel-server\.conf|/var/log/stat-accel|/run/stat-accel(?=/)}{ $& =~ /conf/ ? "$run/server.conf" : "$run" }ger);
 	local $ENV{PATH} = "$bin:$ENV{PATH}";
 	my ($rc, $out, $err) = Test::Util::run_fed('/bin/sh', '', "$run/postinst", 'configure', '0.0.1');
 	return ($rc, $out . $err);
