@@ -25,7 +25,7 @@
 /* Kinds of io/sender.c only, after those of io/io.h.
  *
  * SEND_FILE   res: bytes accepted (> 0, perhaps fewer), 0 if the file ends before the range does;
- *             with file.goes_on -ETXTBSY if the version of the file is not the one sent before
+ *             with file.goes_on -ETXTBSY if the file is not the one sent before
  * WRITABLE    res: 0 when the socket has room; sends nothing, replaces a SEND
  * PAUSE       res: -ETIMEDOUT after deadline_ms (this is its success); 0 when the connection is
  *             reset, or closed in both directions; replaces a SEND
@@ -175,6 +175,8 @@ void io_drop_spares(struct io *); /* frees buffers that are kept for reuse, exce
 
 /* A look by statx(2), with its flags: 0, -ETXTBSY or -ENODATA. */
 int io_version_look(const struct io_version *then, int fd, int flags, struct io_version *now);
+/* io_file_look(); *now is set for a watched file. */
+int io_file_look_now(struct io_file *, struct io_version *now);
 
 static inline void
 io_ready(struct io *io, struct io_op *op, uint8_t state)

@@ -181,7 +181,8 @@ struct io_op {
 			struct io_file *file;
 			uint64_t off;
 			uint32_t len;
-			bool goes_on; /* bytes of the file were sent before */
+			bool goes_on;           /* bytes of the file were sent before */
+			struct io_proof *proof; /* SEND_FILE: what was sent; io/proof.h */
 		} file;
 		struct {
 			struct io_file *file;

@@ -24,6 +24,7 @@ enum {
 	S_WINDOW = 16,   /* s->op sends from the window */
 	S_CORKED = 32,   /* the socket holds back partial segments */
 	S_UNWANTED = 64, /* s->read brings bytes behind a window that was given back */
+	S_PROVING = 128, /* s->read brings a sample, and s->ahead is not sent before it is equal */
 };
 
 static void sender_next(struct sender *);
@@ -272,8 +273,25 @@ note_begun(struct sender *s, const struct io_op *op)
 		return;
 	if (f != s->begun)
 		s->was_read = false;
+	if (f != s->begun && held)
+		s->proof = (struct io_proof){ 0 };
 	s->begun = f;
 	s->was_read |= !held;
+}
+
+/* Bytes that were held have gone: the last part is what is left of them now. */
+static void
+note_held(struct sender *s, const struct io_op *op, uint64_t n)
+{
+	const struct iovec *v = op->send.iov;
+	const struct body_piece *p = body_front(s->body);
+	uint64_t k = n;
+
+	while (k > v->iov_len)
+		k -= v++->iov_len;
+	if (v < op->send.iov + op->send.first || p == NULL || p->file != s->begun || p->off < k)
+		return;
+	io_proof_note(&s->proof, p->file, p->off - k, v->iov_base, (size_t)k);
 }
 
 static void
@@ -282,7 +300,6 @@ sent(struct io_op *op)
 	struct sender *s = container_of(op, struct sender, op);
 
 	s->flags &= (uint8_t)~S_SENDING;
-	held_put(s);
 	if (s->rate != 0)
 		debt_note(&s->debt_ns, io_now(s->io) - s->asked_ns, op->res, s->rate);
 	if (s->times != NULL && op->kind != IO_TIMER)
@@ -291,6 +308,8 @@ sent(struct io_op *op)
 		note_sent(s, (uint64_t)op->res);
 		note_begun(s, op);
 		body_sent(s->body, (uint64_t)op->res);
+		if (s->nheld > 0)
+			note_held(s, op, (uint64_t)op->res);
 		if (s->flags & S_WINDOW)
 			s->window_pos += (uint32_t)op->res;
 		s->flags &= (uint8_t)~S_WINDOW;
@@ -300,6 +319,7 @@ sent(struct io_op *op)
 		sender_end(s, op->res < 0 ? (int)op->res : -ENODATA);
 		return;
 	}
+	held_put(s);
 	sender_next(s);
 }
 
@@ -484,6 +504,9 @@ send_file(struct sender *s, const struct body_piece *p)
 	s->op.file.off = p->off;
 	s->op.file.len = (uint32_t)file_step(s, p);
 	s->op.file.goes_on = p->file == s->begun;
+	s->op.file.proof = &s->proof;
+	if (!s->op.file.goes_on)
+		s->proof = (struct io_proof){ 0 };
 	submit_send(s, IO_SEND_FILE, s->body->left > p->len && !is_paced(s));
 }
 
@@ -508,38 +531,102 @@ keeps_none(const struct sender *s)
 	return (s->io->held > s->io->held_max && (s->sock->hints & SOCK_WRITABLE) == 0);
 }
 
+/* What was read is in s->ahead, or op->res says why not. */
 static void
-read_done(struct io_op *op)
+read_over(struct sender *s, const struct io_op *op)
 {
-	struct sender *s = container_of(op, struct sender, read);
-	int err;
-
-	s->flags &= (uint8_t)~S_READING;
-	if (s->flags & S_ENDING) {
-		sender_end(s, s->res);
-		return;
-	}
-	if ((s->flags & S_UNWANTED) || ((s->flags & S_SENDING) && keeps_none(s))) {
-		s->flags &= (uint8_t)~S_UNWANTED;
-		if ((s->flags & S_SENDING) == 0)
-			sender_next(s); /* there is room now: reads the window again */
-		return;
-	}
-	if (op->res > 0 && op->file.goes_on && (err = io_file_look(op->file.file)) != 0)
-		op->res = err; /* no byte of it was sent yet */
-	if (op->res > 0) {
-		s->ahead = io_keep(op);
-		s->io->held += s->io->window;
-		s->ahead_len = (uint32_t)op->res;
-	}
-	if (s->times != NULL && (op->res > 0 || op->threaded))
-		times_of_read(s, op);
 	if (s->flags & S_SENDING)
 		return; /* read ahead; the error comes again when its turn comes */
 	if (op->res <= 0)
 		sender_end(s, op->res < 0 ? (int)op->res : -ENODATA);
 	else
 		sender_next(s);
+}
+
+/* True: nobody wants what was read. */
+static bool
+read_in_vain(struct sender *s)
+{
+	s->flags &= (uint8_t)~S_READING;
+	if (s->flags & S_ENDING) {
+		sender_end(s, s->res);
+		return (true);
+	}
+	if ((s->flags & S_UNWANTED) == 0 && !((s->flags & S_SENDING) && keeps_none(s)))
+		return (false);
+	s->flags &= (uint8_t) ~(S_UNWANTED | S_PROVING);
+	window_free(s, &s->ahead);
+	if ((s->flags & S_SENDING) == 0)
+		sender_next(s); /* there is room now: reads the window again */
+	return (true);
+}
+
+static void prove(struct sender *, const struct io_sample *);
+
+/* The file was longer after a window was read: the window may be sent if the samples of what was
+ * sent are still there. */
+static void
+proved(struct io_op *op)
+{
+	struct sender *s = container_of(op, struct sender, read);
+	const struct io_sample *last = &s->proof.last, *first = &s->proof.first;
+
+	if (read_in_vain(s))
+		return;
+	if (op->res > 0 &&
+	    !io_sample_is(op->file.off == last->off ? last : first, op->buf, (size_t)op->res))
+		op->res = -ETXTBSY;
+	if (op->res > 0 && op->file.off != first->off) {
+		prove(s, first);
+		return;
+	}
+	s->flags &= (uint8_t)~S_PROVING;
+	if (op->res > 0) {
+		io_proof_grew(&s->proof, s->io);
+		io_proof_note(&s->proof, op->file.file, s->ahead_off, s->ahead, s->ahead_len);
+	} else {
+		window_free(s, &s->ahead);
+	}
+	read_over(s, op);
+}
+
+static void
+prove(struct sender *s, const struct io_sample *sample)
+{
+	s->read.done = proved;
+	s->read.file.off = sample->off;
+	s->read.file.len = sample->n;
+	s->flags |= S_READING | S_PROVING;
+	op_submit(s->io, &s->read);
+}
+
+static void
+read_done(struct io_op *op)
+{
+	struct sender *s = container_of(op, struct sender, read);
+	int err = 0;
+
+	if (read_in_vain(s))
+		return;
+	if (op->res > 0 && op->file.goes_on)
+		err = io_proof_look(&s->proof, op->file.file);
+	if (err != 0 && err != -EAGAIN)
+		op->res = err; /* no byte of it was sent yet */
+	if (op->res > 0) {
+		s->ahead = io_keep(op);
+		s->io->held += s->io->window;
+		s->ahead_len = (uint32_t)op->res;
+		s->ahead_off = op->file.off;
+	}
+	if (s->times != NULL && (op->res > 0 || op->threaded))
+		times_of_read(s, op);
+	if (err == -EAGAIN) {
+		prove(s, &s->proof.last);
+		return;
+	}
+	if (op->res > 0)
+		io_proof_note(&s->proof, op->file.file, op->file.off, s->ahead, s->ahead_len);
+	read_over(s, op);
 }
 
 /* The first file of the body; it may be behind a head that is still being sent. */
@@ -577,6 +664,8 @@ read_ahead(struct sender *s)
 	s->read.file.off = p->off + have;
 	s->read.file.len = (uint32_t)(p->len - have < chunk ? p->len - have : chunk);
 	s->read.file.goes_on = have != 0 || p->file == s->begun;
+	if (!s->read.file.goes_on)
+		s->proof = (struct io_proof){ 0 };
 	s->read.deadline_ms = s->idle_ms;
 	s->flags |= S_READING;
 	op_submit(s->io, &s->read);
@@ -588,6 +677,8 @@ window_take(struct sender *s)
 	uint64_t now, since;
 
 	window_free(s, &s->window);
+	if (s->flags & S_PROVING)
+		return;
 	s->window = s->ahead;
 	s->window_len = s->ahead_len;
 	s->window_pos = 0;
@@ -618,7 +709,7 @@ send_window(struct sender *s, const struct body_piece *p)
 	}
 	read_ahead(s);
 	if (s->window == NULL)
-		return; /* read_done() goes on */
+		return; /* read_done() goes on, or proved() */
 	rest = s->window_len - s->window_pos;
 	rest = rest < most_bytes(s) ? rest : (uint32_t)most_bytes(s);
 	s->iov[0] = (struct iovec){ s->window + s->window_pos, rest };

@@ -16,6 +16,7 @@
 #define IO_SENDER_H
 
 #include "io/body.h"
+#include "io/proof.h"
 
 struct sender_times {              /* sums over all pieces, ns */
 	uint64_t write_start_wall; /* wall clock, ns; 0 unless exact */
@@ -59,6 +60,7 @@ struct sender {
 	bool exact;
 	const struct io_file *begun;   /* file whose bytes were sent last */
 	bool was_read;                 /* some were read from the file itself */
+	struct io_proof proof;         /* what of it was sent */
 	const struct io_file *follows; /* file of the windows in the op in flight */
 	struct iovec iov[24];
 	struct held *held[SENDER_HELD]; /* windows that the op in flight sends from */
@@ -68,6 +70,7 @@ struct sender {
 	/* Windows read for a backend without .send. */
 	char *window, *ahead;
 	uint32_t window_len, window_pos, ahead_len;
+	uint64_t ahead_off;
 	uint64_t send_start, idle_since, ahead_end; /* for *times */
 	int res;
 	uint8_t flags;

@@ -108,17 +108,24 @@ io_version_look(const struct io_version *then, int fd, int flags, struct io_vers
 }
 
 int
-io_file_look(struct io_file *f)
+io_file_look_now(struct io_file *f, struct io_version *now)
 {
-	struct io_version now;
 	int err;
 
 	if (!f->watched)
 		return (0);
-	err = io_version_look(&f->version, f->fd, AT_STATX_DONT_SYNC, &now);
+	err = io_version_look(&f->version, f->fd, AT_STATX_DONT_SYNC, now);
 	if (err == 0)
-		f->version = now; /* a new name, mode or owner is known the next time */
+		f->version = *now; /* a new name, mode or owner is known the next time */
 	else
 		f->stale = true;
 	return (err);
+}
+
+int
+io_file_look(struct io_file *f)
+{
+	struct io_version now;
+
+	return (io_file_look_now(f, &now));
 }

@@ -280,7 +280,7 @@ log_changed(struct request *r)
 	    LF_TEXT("path", request_path(r)), LF_U64("changed", w->counters->events.file_changed),
 	    LF_STR("then", "connection cut, because two versions would look like one"),
 	    LF_STR("do", "replace files by rename, or set server.cut-changed-files = \"disable\" "
-			 "for those that grow"));
+			 "for those that may be mixed"));
 }
 
 void

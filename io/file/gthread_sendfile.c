@@ -20,11 +20,17 @@
 #include <unistd.h>
 #include "io/engine.h"
 #include "io/disk/job.h"
+#include "io/proof.h"
+
+#define LATELY_S 3600 /* see io/proof.h */
 
 struct send_job {
 	struct io_job job;         /* fd: the duplicate */
 	bool goes_on;              /* check the version before sending more */
 	struct io_version version; /* copied at push: the loop may change the file's */
+	struct io_proof proof;     /* likewise */
+	bool lately;               /* it was written to lately, so it may grow */
+	bool grew;                 /* out */
 	bool async;                /* how it is counted */
 	bool full;                 /* out: the socket is full */
 };
@@ -40,11 +46,20 @@ duplicate_close(struct send_job *s)
 }
 
 static int
-changed(const struct send_job *s)
+changed(struct send_job *s)
 {
-	struct io_version now;
+	return (io_proof_look_in_thread(&s->proof, &s->version, s->job.file->fd, &s->grew));
+}
 
-	return (io_version_look(&s->version, s->job.file->fd, 0, &now));
+/* The bytes went from the page cache to the socket, so they are read for their samples.  A file
+ * that rests costs no call. */
+static void
+note(struct send_job *s)
+{
+	if (s->lately || s->grew)
+		io_proof_note_file(&s->proof, s->job.file, s->job.off, (size_t)s->job.res);
+	else
+		s->proof.lost = true;
 }
 
 static void
@@ -68,6 +83,8 @@ send_run(struct io_job *j)
 	s->full = n < 0 && errno == EAGAIN;
 	j->res = n < 0 && got == 0 ? -errno : (int64_t)got;
 	duplicate_close(s);
+	if (j->res > 0)
+		note(s);
 }
 
 static void
@@ -83,7 +100,10 @@ send_finish(struct io_job *j)
 	}
 	if (op != NULL) {
 		op->at.handed = clock_mono_ns();
-		j->file->stale |= j->res == -ETXTBSY || j->res == -ENODATA;
+		*op->file.proof = s->proof;
+		if (s->grew)
+			io_proof_grew(op->file.proof, j->io);
+		j->file->stale |= s->grew || j->res == -ETXTBSY || j->res == -ENODATA;
 		if (!s->full)
 			op->sock->hints |= SOCK_WRITABLE;
 		if (s->full && j->res == -EAGAIN)
@@ -120,6 +140,10 @@ send_job(struct io_op *op, enum io_lane lane, bool async)
 	s->job.fd = fcntl(op->sock->fd, F_DUPFD_CLOEXEC, 0);
 	s->goes_on = op->file.goes_on && op->file.file->watched;
 	s->version = op->file.file->version;
+	s->proof = *op->file.proof;
+	s->lately =
+	    op->file.file->version.mtime_s > (int64_t)(io_wall_ns(op->io) / NS_PER_S) - LATELY_S;
+	s->grew = false;
 	s->async = async;
 	s->full = false;
 	return (s);

@@ -25,6 +25,7 @@
 #include <sys/sendfile.h>
 #include <unistd.h>
 #include "io/file/linux_aio.h"
+#include "io/proof.h"
 
 #define CHUNK (1u << 20)
 /* Per loop, in flight or kept for slow clients; when all are in use, the read pool sends. */
@@ -97,6 +98,8 @@ send_kept(struct io *io, struct io_op *op)
 	}
 	io_complete(op, n < 0 ? -errno : n);
 	if (n > 0) {
+		io_proof_note(op->file.proof, op->file.file, op->file.off,
+		    r->shm->map + (r->job.off % PAGE + r->sent), (size_t)n);
 		io_moved(io, op->file.len, (uint64_t)n);
 		r->sent += (uint32_t)n;
 	}
@@ -136,12 +139,20 @@ read_finish(struct io_job *j)
 	struct read_job *r = container_of(j, struct read_job, job);
 	struct io *io = r->la->io;
 	struct io_op *op = j->op;
-	int err;
+	int err = 0;
 
 	if (j->res > 0)
 		io_count_read(io, r->submitted);
-	if (op != NULL && j->res > 0 && op->file.goes_on && (err = io_file_look(j->file)) != 0)
-		j->res = err; /* the bytes in shared memory do not change any more */
+	/* the bytes in shared memory do not change any more */
+	if (op != NULL && j->res > 0 && op->file.goes_on)
+		err = io_proof_look(op->file.proof, j->file);
+	if (err == -EAGAIN) {
+		read_free(r);
+		io_send_pool(op, LANE_READ, false); /* a thread compares, reads and sends */
+		return;
+	}
+	if (err != 0)
+		j->res = err;
 	if (op == NULL || j->res <= 0) {
 		read_failed(r, op, j->res);
 		return;

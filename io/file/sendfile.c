@@ -19,6 +19,7 @@
 #include <unistd.h>
 #include "io/engine.h"
 #include "io/disk/job.h"
+#include "io/proof.h"
 
 #define COPY (64u << 10) /* at a time: both copies find it in the processor's cache */
 
@@ -38,9 +39,10 @@ send_bytes(struct io_op *op, const char *p, size_t n, bool more)
 	return (k < 0 ? -errno : k);
 }
 
-/* Bytes sent; -EAGAIN: the socket is full, or, with *missed, the bytes are not there. */
+/* Bytes sent, the last ones of them in buf; -EAGAIN: the socket is full, or, with *missed, the
+ * bytes are not there. */
 static int64_t
-copy_and_send(struct io_op *op, char *buf, bool *missed)
+copy_and_send(struct io_op *op, char *buf, uint32_t *last, bool *missed)
 {
 	uint32_t done = 0, n;
 	int64_t got, sent;
@@ -55,7 +57,8 @@ copy_and_send(struct io_op *op, char *buf, bool *missed)
 		sent = send_bytes(op, buf, (size_t)got, op->more || done + got < op->file.len);
 		if (sent < 0)
 			return (done != 0 ? (int64_t)done : sent);
-		done += (uint32_t)sent;
+		*last = (uint32_t)sent;
+		done += *last;
 	} while (sent == got && done < op->file.len);
 	return (done);
 }
@@ -65,15 +68,21 @@ static bool
 send_cached(struct io_op *op)
 {
 	bool missed = false;
+	uint32_t last = 0;
 	int64_t n;
 	char *buf;
 
 	if (!io_file_may_look(op->file.file))
 		return (false);
-	n = op->file.goes_on ? io_file_look(op->file.file) : 0;
+	n = op->file.goes_on ? io_proof_look_warm(op->file.proof, op->file.file) : 0;
+	if (n == -EAGAIN)
+		return (false); /* it has perhaps grown, and its samples are not in memory */
 	if (n == 0) {
 		buf = io_window_get(op->io);
-		n = buf != NULL ? copy_and_send(op, buf, &missed) : -ENOMEM;
+		n = buf != NULL ? copy_and_send(op, buf, &last, &missed) : -ENOMEM;
+		if (n > 0)
+			io_proof_note(op->file.proof, op->file.file,
+			    op->file.off + (uint64_t)n - last, buf, last);
 		io_give_back(op->io, buf);
 	}
 	if (n == -EAGAIN && missed)

@@ -258,7 +258,7 @@ subtest 'each change of a file while it is sent cuts the reply or leaves it whol
 		'overwritten in place'                     => [sub { poke($_[0], $n - 100, 'NEW') }, 0],
 		'overwritten, and its time set back'       => [sub { poke($_[0], $n - 100, 'NEW'); utime $past, $past, $_[0] or die $! }, 0],
 		'overwritten between two ranges'           => [sub { poke($_[0], $n - 100, 'NEW') }, 0, "Range: bytes=0-10485759,-4096\r\n"],
-		'longer than before'                       => [sub { poke($_[0], $n, 'NEW') }, 0],
+		'longer than before'                       => [sub { poke($_[0], $n, 'NEW') }, 'seen'],
 		'replaced by rename'                       => [sub { poke("$_[0].2", 0, 'NEW'); rename "$_[0].2", $_[0] or die $! }, 1],
 		'of another mode'                          => [sub { chmod 0600, $_[0] or die $! }, 1],
 		'overwritten, where that is allowed'       => [sub { poke($_[0], $n - 100, 'NEW') }, 1],
@@ -273,6 +273,8 @@ CONF
 		my ($cuts, $since) = (0, time);
 		for my $what ($backend =~ /^(?:adaptive|writev|gthread-sendfile)$/ ? sort keys %change : ('overwritten in place', 'replaced by rename')) {
 			my ($change, $whole, $lines) = (@{ $change{$what} }, '');
+			# A thread that sends by sendfile(2) has no sample of a file that has rested for years.
+			$whole = $backend ne 'gthread-sendfile' if $whole eq 'seen';
 			my $name = $what =~ s/\W+/-/gr;
 			open my $fh, '>', $srv->path($name) or die $!;
 			print $fh 'x' x $n;

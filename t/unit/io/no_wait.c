@@ -250,6 +250,47 @@ test_two_versions(void)
 	down();
 }
 
+/* The first window is held, and the others are read after the file became longer.  It is sent,
+ * unless the file has other bytes now where that window was. */
+static void
+longer_than_held(uint64_t at, int res)
+{
+	struct client c = { 0 };
+	uint64_t sent;
+	int fd;
+
+	up();
+	while (windows_held() < 1) {
+		reply(0, IO_WINDOW);
+		run_ms(10);
+	}
+	client_start(&c, true, 0);
+	sent = io->counters->hotset_sent;
+	reply_start(f, 0, SIZE);
+	fd = open(path, O_WRONLY | O_CLOEXEC);
+	g_assert_cmpint(pwrite(fd, "more", 4, SIZE), ==, 4);
+	if (at != 0)
+		g_assert_cmpint(pwrite(fd, "\1\2\1\2", 4, (off_t)at), ==, 4);
+	close(fd);
+	reply_wait();
+	client_end(&c);
+	g_assert_cmpuint(io->counters->hotset_sent, >, sent);
+	g_assert_cmpint(end_res, ==, res);
+	if (res == 0)
+		check_bytes(c.got, 0, SIZE);
+	client_free(&c);
+	down();
+}
+
+static void
+test_longer_than_held(void)
+{
+	if (!backend->holds)
+		return;
+	longer_than_held(0, 0);
+	longer_than_held(IO_WINDOW - 4, -ETXTBSY);
+}
+
 /* A held file is sent; for the others only their clients wait. */
 static void
 test_disk_hangs(void)
@@ -292,6 +333,7 @@ static const struct backend_test tests[] = {
 	{ "not-fit", test_not_fit },
 	{ "held", test_held },
 	{ "two-versions", test_two_versions },
+	{ "longer-than-held", test_longer_than_held },
 	{ "disk-hangs", test_disk_hangs },
 };
 
