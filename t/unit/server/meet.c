@@ -114,7 +114,7 @@ sends(struct io_op *op, bool calm)
 	struct app *a = v == NULL ? app_of(op->sock) : NULL;
 	struct text t;
 
-	if (v != NULL && v->reset) {
+	if ((v != NULL && v->reset) || (a != NULL && a->resets)) {
 		sim_finish(io, op, -EPIPE);
 	} else if (op->kind == IO_SEND_FILE) {
 		t = range_of(op);

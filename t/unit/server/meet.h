@@ -43,6 +43,7 @@ enum group { G_WHAT, G_HOW, G_METHOD, G_BODY, G_ERROR, G_ANSWER, G_WHEN, G_SENDS
 	F(get, METHOD, NO_BODY)          \
 	F(head, METHOD, NO_BODY)         \
 	F(post, METHOD, HAS_BODY)        \
+	F(put, METHOD, HAS_BODY)         \
 	F(no_body, BODY, NO_BODY)        \
 	F(length, BODY, HAS_BODY)        \
 	F(chunked, BODY, HAS_BODY)       \
@@ -78,7 +79,8 @@ enum group { G_WHAT, G_HOW, G_METHOD, G_BODY, G_ERROR, G_ANSWER, G_WHEN, G_SENDS
 	F(long_head, ANY, 0)             \
 	F(long_body, ANY, HAS_BODY)      \
 	F(behind_cold, ANY, 0)           \
-	F(behind_app, ANY, 0)
+	F(behind_app, ANY, 0)            \
+	F(went_on, ANY, BY_APP)
 
 #define F(name, group, needs) f_##name,
 enum feature { FEATURES(F) NFEATURES };
@@ -105,7 +107,8 @@ enum plan {
 	PLAN_GRANT,    /* of an authorizer */
 	PLAN_DENY,
 	PLAN_BROKEN, /* cut off, nothing, or no reply at all */
-	PLAN_SILENT
+	PLAN_SILENT,
+	PLAN_FAILS /* hangs up, resets, or both behind half a head */
 };
 
 /* An application was asked for a request. */
@@ -117,6 +120,8 @@ struct visit {
 	size_t length;     /* of the body of a plain reply */
 	int fails;         /* status if the path cannot be sent; 0: it can */
 	bool head, post, whole, authorizer;
+	unsigned backend; /* last number of its address */
+	bool hidden;      /* it failed, and another backend must get the request */
 };
 
 /* One request of a visitor. */
@@ -124,14 +129,15 @@ struct ask {
 	unsigned id, n; /* n: its place in its visitor */
 	struct visitor *of;
 	enum { AT_FILE, AT_NONE, AT_DIR, AT_REFUSED, AT_MOVED, AT_PAGE, AT_APP, AT_CGI } at;
-	const char *url, *file; /* file: AT_FILE: its bytes */
-	bool head, post, chunked, malformed, expect, waits;
+	const char *url, *file;                                  /* file: AT_FILE: its bytes */
+	bool head, post, put, chunked, malformed, expect, waits; /* put: post is set, too */
 	size_t length;
 	size_t first, body, last; /* places in what its visitor says */
 	unsigned excuses;
 	uint64_t met;
 	struct visit visit[VISITS];
-	unsigned nvisits;
+	unsigned nvisits, fails; /* fails: visits that failed so that another backend may help */
+	char request_id[33];     /* that applications got; "": none yet */
 	bool continued, answered;
 	unsigned began; /* step in which the one before it was answered */
 };
@@ -163,6 +169,7 @@ struct app {
 	int fd;
 	const struct speaks *speaks;
 	bool authorizer, program;
+	unsigned backend;
 	size_t from, seen; /* of what was sent to it: where this request begins, bytes judged */
 	/* the request */
 	bool has_head, whole;
@@ -176,7 +183,7 @@ struct app {
 	/* the reply */
 	GString *to_say;
 	size_t said;
-	bool answers, closes;
+	bool answers, closes, resets;
 };
 
 static struct {
@@ -189,6 +196,8 @@ static struct {
 	const char *protocol, *error_to;
 	enum { NO_HANDLER, FOR_ALL, FOR_404 } handler;
 	bool streams, authorizer, modules, programs;
+	bool next, next_5xx; /* three backends; proxy-core.next-upstream has statuses, too */
+	bool tells_id;       /* server.request-id has the client */
 	unsigned pool;
 	/* clients and applications */
 	struct visitor visitor[VISITORS];

@@ -58,7 +58,8 @@ app_comes(struct io_op *op)
 	sim_sent_clear(io, op->sock);
 	*a = (struct app){ .s = op->sock,
 		.fd = op->sock->fd,
-		.speaks = language(last == 1 ? now.protocol : "fastcgi"),
+		.speaks = language(last == 2 || last == 9 ? "fastcgi" : now.protocol),
+		.backend = last,
 		.authorizer = last == 2,
 		.program = last == 9,
 		.body = g_string_new(NULL),
@@ -83,7 +84,7 @@ is_post(const struct app *a)
 	if (strcmp(a->speaks->name, "http") == 0)
 		return (a->head.p[0] == 'P');
 	if (strcmp(a->speaks->name, "ajp13") == 0)
-		return (a->head.p[5] == AJP_POST);
+		return (a->head.p[5] == AJP_POST || a->head.p[5] == AJP_PUT);
 	p = in_head(a, "REQUEST_METHOD",
 	    strcmp(a->speaks->name, "scgi") == 0    ? 1
 	    : strcmp(a->speaks->name, "uwsgi") == 0 ? 2
@@ -141,12 +142,111 @@ draw_plan(const struct app *a)
 		return (PLAN_SILENT);
 	if (now.faults && n < 16)
 		return (n < 10 ? PLAN_BROKEN : PLAN_SILENT);
+	if (now.next && !a->authorizer && !a->program && a->visit < 7 && one_in(4))
+		return (PLAN_FAILS);
 	if (a->authorizer)
 		return (n < 85 ? PLAN_GRANT : PLAN_DENY);
 	if (a->visit >= 7)
 		return (PLAN_PLAIN);
 	return (n < 50 ? PLAN_PLAIN : n < 67 ? PLAN_FILE : n < 84 ? PLAN_PIECES : PLAN_REDIRECT);
 }
+
+/* ---------------------------------------------------------------- proxy-core.next-upstream */
+
+#define MOST_KEPT 65536u /* bytes of a body that is sent again */
+
+static bool
+has_failed(const struct visit *v)
+{
+	return (v->plan == PLAN_FAILS || v->plan == PLAN_BROKEN || v->plan == PLAN_SILENT ||
+		(now.next_5xx && v->status >= 500));
+}
+
+static bool
+may_go_on(const struct app *a)
+{
+	const struct ask *k = a->ask;
+
+	return (!visit_of(a)->post ||
+		(k->put && k->length <= MOST_KEPT && (!k->chunked || !now.streams)));
+}
+
+/* The request goes to one backend after the other, and no more often. */
+static void
+goes_on(const struct app *a)
+{
+	const struct ask *k = a->ask;
+	const struct visit *v = visit_of(a), *before;
+	unsigned i;
+
+	for (i = 0; i < a->visit; i++) {
+		before = &k->visit[i];
+		if (!v->post || !before->post || k->length == 0 || before->authorizer)
+			continue;
+		law(k->put, "the POST %u comes twice", k->id);
+		law(has_failed(before) || (k->excuses & X_TIME) != 0,
+		    "the PUT %u.%u comes again, and did not fail", k->id, i);
+		law(v->backend != before->backend, "the PUT %u comes to .%u twice", k->id,
+		    v->backend);
+	}
+}
+
+/* The next backend gets it, or the client an error. */
+static void
+plan_failure(const struct app *a)
+{
+	struct ask *k = a->ask;
+	struct visit *v = visit_of(a);
+
+	if (a->authorizer || a->program || !has_failed(v) || !now.next)
+		return;
+	k->fails++;
+	if (may_go_on(a))
+		k->met |= BIT(went_on);
+	v->hidden = !now.faults && may_go_on(a) && k->fails < 3;
+	if (now.faults)
+		excuse_all(X_BACKEND); /* others may wait for a socket of it */
+	if (!v->hidden)
+		k->excuses |= X_APP;
+}
+
+/* ---------------------------------------------------------------- X-Request-ID */
+
+static const char *
+request_id_in(const struct app *a)
+{
+	static const char *const names[] = { "HTTP_X_REQUEST_ID", "X-Request-ID" };
+	const char *p = NULL;
+	size_t i, n = 0;
+
+	for (i = 0; i < 2 && p == NULL; i++)
+		p = in_head(a, names[i], 0);
+	law(p != NULL, "request %u comes without an id", a->ask->id);
+	while (n < 4 && !g_ascii_isxdigit(p[n]))
+		n++;
+	return (p + n);
+}
+
+static void
+id_checks(const struct app *a)
+{
+	struct ask *k = a->ask;
+	const char *p = request_id_in(a);
+	size_t n = 0;
+	unsigned i;
+
+	while (n < 32 && g_ascii_isxdigit(p[n]))
+		n++;
+	law(n == 32, "request %u has the id %.32s", k->id, p);
+	if (k->request_id[0] == '\0')
+		memcpy(k->request_id, p, 32);
+	law(memcmp(k->request_id, p, 32) == 0, "request %u has two ids", k->id);
+	for (i = 1; i <= now.ids; i++)
+		law(i == k->id || memcmp(now.by_id[i]->request_id, p, 32) != 0,
+		    "%u and %u have one id", i, k->id);
+}
+
+/* ---------------------------------------------------------------- a request comes */
 
 static void
 app_begins(struct app *a)
@@ -161,7 +261,10 @@ app_begins(struct app *a)
 	law(!a->ask->answered, "request %u is asked for behind its answer", id);
 	a->visit = a->ask->nvisits++;
 	v = visit_of(a);
-	*v = (struct visit){ .plan = draw_plan(a), .status = 200, .authorizer = a->authorizer };
+	*v = (struct visit){ .plan = draw_plan(a),
+		.status = 200,
+		.authorizer = a->authorizer,
+		.backend = a->backend };
 	v->post = is_post(a);
 	v->head = a->ask->head;
 	law(!v->post || a->ask->post, "a POST of nobody, request %u", id);
@@ -169,12 +272,15 @@ app_begins(struct app *a)
 	if (v->plan == PLAN_FILE || v->plan == PLAN_PIECES || v->plan == PLAN_REDIRECT)
 		plan_path(a, v);
 	if (v->plan == PLAN_PLAIN && one_in(12))
-		v->status = one_in(2) ? 404 : 500;
+		v->status = one_in(2) ? 404 : one_in(2) ? 500 : 503;
 	if (v->plan == PLAN_DENY)
 		v->status = 403;
 	v->length = v->plan == PLAN_GRANT ? 0 : below(one_in(12) ? LONGEST : 300);
 	if (v->plan == PLAN_BROKEN || v->plan == PLAN_SILENT)
 		a->ask->excuses |= X_APP;
+	goes_on(a);
+	id_checks(a);
+	plan_failure(a);
 	if (v->plan == PLAN_SILENT)
 		excuse_all(X_TIME); /* they may wait for its socket */
 	a->early = one_in(3);
@@ -189,7 +295,7 @@ body_checks(struct app *a)
 {
 	struct visit *v = visit_of(a);
 	struct ask *k = a->ask;
-	unsigned i, n = 0;
+	unsigned i;
 
 	if (!v->post || v->authorizer) {
 		law(a->body->len == 0, "request %u has a body of %zu bytes", k->id, a->body->len);
@@ -204,10 +310,12 @@ body_checks(struct app *a)
 	law(a->body->len == k->length, "the body of %u ends behind %zu of %zu bytes", k->id,
 	    a->body->len, k->length);
 	v->whole = true;
-	for (i = 0; i < k->nvisits; i++)
-		n += k->visit[i].post && k->visit[i].whole;
 	/* a handler of errors gets the request of the client, too, as long as it has no body */
-	law(n == 1 || k->length == 0, "the body of %u came %u times", k->id, n);
+	for (i = 0; i < k->nvisits; i++)
+		law(&k->visit[i] == v || !k->visit[i].post || !k->visit[i].whole ||
+			k->length == 0 ||
+			(k->put && (has_failed(&k->visit[i]) || (k->excuses & X_TIME) != 0)),
+		    "the body of %u came twice", k->id);
 }
 
 static void
@@ -264,12 +372,28 @@ break_off(struct app *a)
 
 	a->closes = true;
 	excuse_all(X_BACKEND); /* others may wait for a socket of it */
-	if (how == 0)
-		g_string_set_size(a->to_say, 0);
-	else if (how == 1)
-		g_string_assign(a->to_say, "HTTP/0.9 garbage\r\n\1\2\3\r\n\r\nid=");
-	else
-		g_string_set_size(a->to_say, below((unsigned)a->to_say->len));
+	if (how != 2)
+		g_string_set_size(a->to_say, a->said);
+	if (how == 1)
+		g_string_append(a->to_say, "HTTP/0.9 garbage\r\n\1\2\3\r\n\r\nid=");
+	if (how == 2)
+		g_string_set_size(a->to_say, a->said + below((unsigned)(a->to_say->len - a->said)));
+}
+
+/* Nothing, or a part of its head; then the end, or a reset.  What asked for the body is said. */
+static void
+fails(struct app *a)
+{
+	const char *head = a->to_say->str + a->said,
+		   *end = memmem(head, a->to_say->len - a->said, "\r\n\r\n", 4);
+	size_t n = end != NULL ? (size_t)(end - head) : MIN(a->to_say->len - a->said, 20);
+
+	g_string_set_size(a->to_say, a->said + (one_in(2) ? 0 : below((unsigned)n)));
+	a->closes = true;
+	a->resets = one_in(2);
+	if (!a->whole && a->resets) /* its sends fail, and so bytes of the body are lost */
+		a->ask->excuses |= X_APP;
+	trace("socket %d fails%s", a->fd, a->resets ? ", reset" : "");
 }
 
 static void
@@ -283,13 +407,15 @@ app_answers(struct app *a)
 	a->answers = true;
 	if (!a->whole) {
 		a->ask->met |= a->ask->post ? BIT(early) : 0;
-		a->ask->excuses |= v->plan == PLAN_PLAIN ? 0 : X_EARLY;
+		a->ask->excuses |= v->plan == PLAN_PLAIN || v->plan == PLAN_FAILS ? 0 : X_EARLY;
 	}
 	add_body(body, a->ask->id + a->visit + 1, v->length);
 	a->speaks->write(a, v->status, lines, (struct text){ body->str, own ? body->len : 0 },
 	    v->head && !v->authorizer);
 	if (v->plan == PLAN_BROKEN)
 		break_off(a);
+	if (v->plan == PLAN_FAILS)
+		fails(a);
 	trace("socket %d answers %u.%u with %zu bytes", a->fd, a->ask->id, a->visit,
 	    a->to_say->len);
 	g_string_free(body, TRUE);
@@ -371,7 +497,7 @@ app_says(struct app *a, struct io_op *op)
 		return (true);
 	}
 	if (a->closes && a->answers)
-		sim_finish(io, op, 0);
+		sim_finish(io, op, a->resets ? -ECONNRESET : 0);
 	return (a->closes && a->answers);
 }
 

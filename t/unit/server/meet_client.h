@@ -53,6 +53,12 @@ add_chunks(struct ask *a, GString *to)
 	g_string_free(body, TRUE);
 }
 
+static const char *
+method_of(const struct ask *a)
+{
+	return (a->put ? "PUT" : a->post ? "POST" : a->head ? "HEAD" : "GET");
+}
+
 static void
 add_ask(struct visitor *v)
 {
@@ -63,14 +69,12 @@ add_ask(struct visitor *v)
 	now.by_id[a->id] = a;
 	url = target_of(a);
 	a->post = one_in(a->at == AT_APP || a->at == AT_CGI ? 2 : 8);
+	a->put = a->post && one_in(2);
 	a->head = !a->post && one_in(6);
 	if (one_in(8) && strcmp(url, "/moved") != 0)
 		a->met |= BIT(rewritten);
 	g_string_append_printf(v->to_say, "%s %s%s HTTP/1.1\r\n" HOST "X-Id: id=%u;\r\n",
-	    a->post   ? "POST"
-	    : a->head ? "HEAD"
-		      : "GET",
-	    (a->met & BIT(rewritten)) ? "/re" : "", url, a->id);
+	    method_of(a), (a->met & BIT(rewritten)) ? "/re" : "", url, a->id);
 	if (a->post) {
 		a->length = below(one_in(12) ? LONGEST : 300);
 		a->chunked = one_in(2);
@@ -85,6 +89,8 @@ add_ask(struct visitor *v)
 		else
 			g_string_append_printf(v->to_say, "Content-Length: %zu\r\n", a->length);
 	}
+	if (one_in(8)) /* a stranger names none */
+		g_string_append(v->to_say, "X-Request-ID: forged\r\n");
 	if (one_in(3)) { /* the request needs memory beyond its own */
 		a->met |= BIT(long_head);
 		g_string_append_printf(v->to_say, "X-Long: %0*u\r\n", 500 + (int)below(3000), 0);
@@ -99,11 +105,8 @@ add_ask(struct visitor *v)
 	a->waits = a->expect && one_in(2);
 	a->excuses = a->malformed ? X_MALFORMED : 0;
 	a->url = url;
-	trace("request %u: %s %s, %zu bytes%s%s%s%s", a->id,
-	    a->post   ? "POST"
-	    : a->head ? "HEAD"
-		      : "GET",
-	    url, a->length, a->chunked ? ", chunked" : "", a->malformed ? ", malformed" : "",
+	trace("request %u: %s %s, %zu bytes%s%s%s%s", a->id, method_of(a), url, a->length,
+	    a->chunked ? ", chunked" : "", a->malformed ? ", malformed" : "",
 	    a->expect ? ", expect" : "", a->waits ? ", waits" : "");
 }
 

@@ -24,10 +24,15 @@ static void
 conf_app(const char *urls)
 {
 	conf("$HTTP[\"url\"] =~ \"^/%s\" {\nproxy-core.protocol = \"%s\"\n"
-	     "proxy-core.backends = ( \"10.0.0.1:80\" )\nproxy-core.max-pool-size = %u\n"
+	     "proxy-core.backends = ( %s )\nproxy-core.max-pool-size = %u\n"
 	     "proxy-core.max-keep-alive-requests = %u\nproxy-core.allow-x-sendfile = \"enable\"\n"
 	     "proxy-core.disable-time = 0\n",
-	    urls, now.protocol, now.pool, one_in(3) ? 0 : 100);
+	    urls, now.protocol,
+	    now.next ? "\"10.0.0.1:80\", \"10.0.0.3:80\", \"10.0.0.4:80\"" : "\"10.0.0.1:80\"",
+	    now.pool, one_in(3) ? 0 : 100);
+	if (now.next_5xx)
+		conf("proxy-core.next-upstream = ( \"error\", \"timeout\", \"invalid-header\", "
+		     "\"http-500\", \"http-502\", \"http-503\", \"http-504\" )\n");
 	if (now.authorizer && strcmp(urls, "ok") == 0)
 		conf("proxy-core.authorizer = ( \"10.0.0.2:80\" )\n");
 	conf("}\n");
@@ -66,6 +71,11 @@ conf_make(void)
 	now.authorizer = one_in(2);
 	now.programs = one_in(3);
 	now.pool = 1 + below(3);
+	now.next = one_in(2);
+	now.next_5xx = now.next && one_in(2);
+	now.tells_id = one_in(2);
+	if (now.tells_id)
+		conf("server.request-id = ( \"application\", \"client\" )\n");
 	conf("server.max-read-idle = %u\nserver.max-write-idle = %u\n"
 	     "server.stream-request-body = %u\nproxy-core.read-timeout = %u\n"
 	     "proxy-core.wait-timeout = %u\nproxy-core.connect-timeout = %u\n"

@@ -104,6 +104,8 @@ follows(const struct ask *a, int status)
 	for (i = 0; i < a->nvisits; i++) {
 		v = &a->visit[i];
 		redirects += v->plan == PLAN_REDIRECT;
+		if (v->hidden)
+			continue;
 		if (v->fails != 0 ? v->fails == status : v->status == status)
 			return (true);
 	}
@@ -140,11 +142,13 @@ judge_application(const struct ask *a, const struct reply *r)
 	law(r->id == a->id && r->visit < a->nvisits, "request %u gets the reply %u.%u", a->id,
 	    r->id, r->visit);
 	v = &a->visit[r->visit];
+	law(!v->hidden, "%u gets the answer of .%u, and another backend was left", a->id,
+	    v->backend);
 	if (v->fails == 0 || r->status < 400)
 		law(a->head || is_of_visit(v, a, r), "the body of %u.%u is another one: %.60s",
 		    a->id, r->visit, r->body->str);
 	law(v->plan == PLAN_PLAIN || v->plan == PLAN_BROKEN || v->plan == PLAN_DENY ||
-		v->fails == 0 || r->status >= 400,
+		v->plan == PLAN_FAILS || v->fails == 0 || r->status >= 400,
 	    "%u.%u is answered with %d", a->id, r->visit, r->status);
 }
 
@@ -170,9 +174,22 @@ judge_own(const struct ask *a, const struct reply *r)
 		    "the page of %u is another one: %.60s", a->id, r->body->str);
 }
 
+/* It has one as its client, its applications and others know it. */
+static void
+judge_id(const struct ask *a, const struct reply *r)
+{
+	const char *p = field(r, "\r\nX-Request-ID: ");
+
+	law((p != NULL) == now.tells_id || (p == NULL && r->status == 408),
+	    "the id of %u in its reply: %.*s", a->id, (int)r->head.n, r->head.p);
+	law(p == NULL || a->request_id[0] == '\0' || memcmp(a->request_id, p, 32) == 0,
+	    "the reply to %u has another id", a->id);
+}
+
 static void
 judge(struct ask *a, const struct reply *r)
 {
+	judge_id(a, r);
 	law(r->status < 400 || a->excuses != 0 || follows(a, r->status),
 	    "request %u is answered with %d, and nothing is wrong with it", a->id, r->status);
 	law(r->status >= 400 || a->excuses != 0 || follows(a, r->status) ||

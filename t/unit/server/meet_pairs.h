@@ -53,6 +53,7 @@ of_visit(const struct ask *a)
 	case PLAN_FILE: return (v->fails == 0 ? BIT(sendfile) : BIT(sendfile_bad));
 	case PLAN_PIECES: return (v->fails == 0 ? BIT(sendfile2) : BIT(sendfile2_bad));
 	case PLAN_REDIRECT: return (v->fails == 0 ? BIT(redirect) : BIT(redirect_bad));
+	case PLAN_FAILS:
 	case PLAN_BROKEN: return (BIT(broken));
 	case PLAN_SILENT: return (BIT(never));
 	default: return (BIT(plain));
@@ -68,7 +69,7 @@ of_client(const struct ask *a)
 
 	if ((a->met & (BIT(half_closes) | BIT(leaves))) == 0)
 		f |= a->of->slow ? BIT(slow) : BIT(stays);
-	f |= a->head ? BIT(head) : a->post ? BIT(post) : BIT(get);
+	f |= a->head ? BIT(head) : a->put ? BIT(put) : a->post ? BIT(post) : BIT(get);
 	f |= !a->post       ? BIT(no_body)
 	     : a->malformed ? BIT(malformed)
 	     : a->chunked   ? BIT(chunked)
@@ -140,6 +141,7 @@ static const struct {
 	{ BIT(never), BIT(plain) | BIT(broken) | FOR_FILES },
 	{ BIT(cold), BIT(hot) },
 	{ BIT(early), BIT(file) | BIT(refused) },
+	{ BIT(went_on), BIT(page) },
 };
 
 static bool

@@ -173,6 +173,7 @@ stream_write(struct app *a, int status, const char *lines, struct text body, boo
 /* ---------------------------------------------------------------- AJP 1.3 */
 
 #define AJP_POST 4
+#define AJP_PUT  5
 
 static void
 ajp13_read(struct app *a, struct text in)
@@ -198,7 +199,8 @@ ajp13_read(struct app *a, struct text in)
 				g_string_append_len(a->body, in.p + at + 6, (gssize)n - 6);
 		}
 		a->used = at + n;
-		if (length == NULL && p[5] == AJP_POST) /* its length is not known */
+		if (length == NULL &&
+		    (p[5] == AJP_POST || p[5] == AJP_PUT)) /* its length is not known */
 			a->whole = at != 0 && n <= 6;
 		else
 			a->whole = a->body->len >= want;
