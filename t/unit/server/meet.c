@@ -260,7 +260,7 @@ all_end(void)
 
 	calm();
 	for (s = 0; s < MOST_S && w->nconns != 0; s++) {
-		if (s == 3 && !now.faults)
+		if (s == ASKS + 1 && !now.faults) /* a status page a second */
 			all_answered();
 		if (now.faults)
 			excuse_all(X_TIME);
