@@ -34,9 +34,10 @@ struct spool {
 	bool broken;    /* a read has failed */
 	bool need_file; /* there is no file yet, or the last one is full or failed */
 	int err;
-	struct buf mem; /* the newest bytes */
-	size_t mem_at;  /* bytes before it are taken */
-	char *window;   /* bytes read from the first part; NULL: none */
+	struct buf mem;  /* the newest bytes; a write reads it, so it does not move meanwhile */
+	size_t mem_at;   /* bytes before it are taken */
+	struct buf more; /* came during a write, and follow those of mem */
+	char *window;    /* bytes read from the first part; NULL: none */
 	struct text fetched;
 	struct part part[SPOOL_FILES];
 	/* Parts before the first one are taken; the last one is being written. */
@@ -62,6 +63,7 @@ spool_new(struct worker *w, const struct spool_conf *conf)
 	s->need_file = true;
 	snprintf(s->id, sizeof(s->id), "%s", conf->id);
 	buf_init(&s->mem, 0);
+	buf_init(&s->more, 0);
 	op_init(&s->op, IO_WRITE, NULL);
 	if (share_take(&memory_share, conf->client, conf->memory,
 		w->global->max_spool_memory << 10))
@@ -89,6 +91,7 @@ spool_free(struct spool *s)
 	if (s->window != NULL)
 		io_give_back(s->w->io, s->window);
 	buf_free(&s->mem);
+	buf_free(&s->more);
 	share_give(&memory_share, s->conf.client, s->memory);
 	share_give(&disk_share, s->conf.client, s->disk);
 	free(s);
@@ -220,6 +223,22 @@ opened(struct io_op *op)
 		write_on(s);
 }
 
+/* Behind a write.  False: no memory. */
+static bool
+take_more(struct spool *s)
+{
+	if (s->mem_at < s->mem.n) {
+		buf_text(&s->mem, buf_as_text(&s->more));
+		buf_free(&s->more);
+		return (!s->mem.failed);
+	}
+	buf_free(&s->mem);
+	s->mem = s->more;
+	s->mem_at = 0;
+	buf_init(&s->more, 0);
+	return (true);
+}
+
 static void
 written(struct io_op *op)
 {
@@ -232,6 +251,11 @@ written(struct io_op *op)
 	}
 	if (!op_over(s))
 		return;
+	if (!take_more(s)) {
+		s->broken = true; /* bytes are lost */
+		fail(s, -ENOMEM);
+		return;
+	}
 	if (op->res <= 0)
 		dir_failed(s, op->res < 0 ? (int)op->res : -EIO);
 	else
@@ -298,9 +322,20 @@ write_on(struct spool *s)
 	submit(s, IO_WRITE, written);
 }
 
+/* The write goes on in another thread. */
+static bool
+add_during_write(struct spool *s, struct text t)
+{
+	buf_text(&s->more, t);
+	s->added += t.n;
+	return (!s->more.failed);
+}
+
 bool
 spool_add(struct spool *s, struct text t)
 {
+	if (s->busy && s->op.kind == IO_WRITE)
+		return (add_during_write(s, t));
 	if (s->mem_at >= s->mem.n - s->mem_at) { /* cheap: it moves fewer bytes than were taken */
 		buf_drop(&s->mem, s->mem_at);
 		s->mem_at = 0;

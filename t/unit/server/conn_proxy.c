@@ -202,6 +202,58 @@ test_disk_fails(void)
 	g_free(much);
 }
 
+/* 1000 bytes, to both. */
+static void
+add_lines(GString *in, GString *body, unsigned *n)
+{
+	unsigned i;
+
+	for (i = 0; i < 125; i++, (*n)++) {
+		g_string_append_printf(in, "%07u\n", *n);
+		g_string_append_printf(body, "%07u\n", *n);
+	}
+}
+
+/* Chunks come during a write: the bytes that it reads stay where they are.  The first write, of
+ * 66 chunks, leaves a buffer that is full with them, so the second one begins just before it
+ * grows. */
+static void
+test_chunks_during_writes(void)
+{
+	static const unsigned chunks[] = { 33, 30, 3, 65, 60, 10 };
+	GString *body = g_string_new(NULL), *in = g_string_new(CHUNKED);
+	struct io_sock *s, *b;
+	unsigned i, k, n = 0;
+
+	up("$HTTP[\"url\"] =~ \"^/app\" { proxy-core.protocol = \"scgi\"\n"
+	   "proxy-core.backends = ( \"10.0.0.1:80\" ) }\n");
+	s = client();
+	for (i = 0; i < G_N_ELEMENTS(chunks); i++) {
+		for (k = 0; k < chunks[i]; k++) {
+			if (n == 0 || i != 0)
+				g_string_append_printf(in, "%x\r\n", i == 0 ? 33000 : 1000);
+			add_lines(in, body, &n);
+			if (i != 0 || k == 32)
+				g_string_append(in, "\r\n");
+		}
+		while (!listens(s))
+			g_assert_cmpuint(disk(), !=, 0);
+		say_n(s, in->str, in->len);
+		g_string_set_size(in, 0);
+	}
+	say(s, "0\r\n\r\n");
+	b = app();
+	while (take(b, SIZE_MAX) + disk() != 0)
+		;
+	g_assert_nonnull(memmem(sim_sent(io, b).p, sim_sent(io, b).n, body->str, body->len));
+	say(b, "Status: 200\r\nContent-Length: 2\r\n\r\nok");
+	take(s, SIZE_MAX);
+	heard_statuses(s, "200");
+	g_string_free(body, TRUE);
+	g_string_free(in, TRUE);
+	down();
+}
+
 /* A chunked body is collected; the requests behind it are requests, and wait for the disk like
  * others. */
 static void
@@ -325,6 +377,7 @@ main(int argc, char **argv)
 	g_test_add_func("/proxy/body/spooled", test_body_spooled);
 	g_test_add_func("/proxy/body/disk-fails", test_disk_fails);
 	g_test_add_func("/proxy/body/reply-before-it", test_reply_before_body);
+	g_test_add_func("/proxy/body/chunks-during-writes", test_chunks_during_writes);
 	g_test_add_func("/proxy/body/chunked-then-cold", test_chunked_then_cold);
 	g_test_add_func("/proxy/body/chunked-then-expect", test_chunked_then_expect);
 	g_test_add_func("/proxy/body/too-large", test_body_too_large);
