@@ -281,10 +281,11 @@ advice_forgotten(struct advice *a, bool gone)
 static void
 count_answer(struct advice_window *w, const struct advice_answer *answer)
 {
+	uint64_t waited_ns = answer->awake ? 0 : answer->waited_ns;
 	enum advice_id id;
 
-	w->cold += answer->waited_ns >= ADVICE_COLD_NS;
-	w->waited_ns += answer->waited_ns;
+	w->cold += waited_ns >= ADVICE_COLD_NS;
+	w->waited_ns += waited_ns;
 	vote(w, answer->path);
 	if (answer->err == 0) {
 		if (w->files++ == 0)

@@ -129,6 +129,7 @@ struct advice_answer {
 	int err;            /* of the look-up */
 	bool fresh;         /* the file was looked at now, with its bytes */
 	uint64_t waited_ns; /* opening and reading; 0: no thread was needed */
+	bool awake;         /* the thread did not sleep meanwhile: it waited for no disk */
 };
 
 void advice_answered(struct advice *, const struct advice_answer *, uint64_t now_ns);

@@ -50,6 +50,7 @@ advise(struct conns *all, char **params, const struct warm_wait *w)
 		.fresh = found->err == 0 && !found->remembered && w->want.n != 0,
 		.err = found->err,
 		.waited_ns = found->stat_ns + found->read_ns,
+		.awake = found->awake,
 	};
 
 	advice_answered(all->advice, &a, io_now(all->io));

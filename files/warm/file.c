@@ -65,6 +65,7 @@ note_times(struct warm_file *f)
 	f->found.queue_ns = clock_between(at->submit, at->start);
 	f->found.stat_ns = clock_between(at->start, opened);
 	f->found.read_ns = clock_between(opened, at->end);
+	f->found.awake = at->awake;
 	if (!f->pins)
 		count_add(f->warm->counters, accel_bytes_before, f->first.n);
 }

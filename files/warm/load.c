@@ -54,6 +54,7 @@ index_seen(struct warm_load *l)
 	found->hot &= dir.hot;
 	found->queue_ns += dir.queue_ns;
 	found->stat_ns += dir.stat_ns;
+	found->awake &= dir.awake || dir.hot;
 	return (true);
 }
 

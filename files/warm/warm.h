@@ -69,6 +69,8 @@ struct warm_found {
 	bool settled;     /* other contents will have other times (io/version.h) */
 	/* waited for a thread, opened, read; 0 if hot */
 	uint64_t queue_ns, stat_ns, read_ns;
+	/* these times passed without a sleep: no disk made the threads wait */
+	bool awake;
 };
 
 struct warm_wait {

@@ -234,6 +234,7 @@ before_done(struct warm_read *rd, const struct io_op *op)
 		if (!f->pins)
 			count_add(rd->warm->counters, accel_bytes_before, (uint64_t)op->res);
 		rd->last_ns = MAX(rd->last_ns, op->at.end);
+		f->found.awake &= op->at.awake;
 		return;
 	}
 	rd->stop = true;

@@ -87,8 +87,8 @@ io_device_is_fit(struct io *io, uint64_t dev)
 
 /* ---------------------------------------------------------------- looking */
 
-static long
-times_slept(void)
+long
+io_times_slept(void)
 {
 	struct rusage used;
 
@@ -98,7 +98,7 @@ times_slept(void)
 struct io_look
 io_look_begin(struct io *io)
 {
-	return ((struct io_look){ .slept = io->health.doubt > 0 ? times_slept() : 0,
+	return ((struct io_look){ .slept = io->health.doubt > 0 ? io_times_slept() : 0,
 	    .begin_ns = clock_mono_ns() });
 }
 
@@ -148,7 +148,7 @@ io_look_end(struct io *io, const struct io_look *l, const struct io_looked *of)
 		io->health.doubt--;
 	if (ns <= LONG_NS)
 		return (now);
-	if (ns > FIT_NS || (doubted && times_slept() > l->slept))
+	if (ns > FIT_NS || (doubted && io_times_slept() > l->slept))
 		waited(io, of, ns, now);
 	io->health.doubt = DOUBT;
 	return (now);

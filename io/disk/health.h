@@ -50,6 +50,10 @@ struct io_looked {        /* for the log */
 	int fd; /* of the file; or -1 and its path */
 	const char *path;
 };
+/* How often this thread went to sleep of its own accord; 0: nothing counts it.  A thread whose
+ * processor another one took has not. */
+long io_times_slept(void);
+
 struct io_look io_look_begin(struct io *);
 /* Returns the time. */
 uint64_t io_look_end(struct io *, const struct io_look *, const struct io_looked *);

@@ -40,6 +40,7 @@ struct io_job {
 	struct io_op *op;
 	int64_t res;
 	uint64_t start, end;
+	bool awake;           /* as in io_stamps */
 	struct io_file *file; /* with a reference */
 	int fd;
 	uint64_t off;

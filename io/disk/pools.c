@@ -12,6 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 #include "io/engine.h"
+#include "io/disk/health.h"
 #include "io/disk/job.h"
 #include "io/disk/pools_impl.h"
 
@@ -104,11 +105,14 @@ job_run(struct pool_lane *ln, struct io_job *j)
 	struct io_pools *ps = ln->pools;
 	struct io_job *displaced = NULL;
 	bool moves;
+	long slept;
 
 	ln->jobs++;
 	io_lane_unlock(ln); /* there may be another one */
+	slept = io_times_slept();
 	j->run(j);
 	j->end = clock_mono_ns();
+	j->awake = slept != 0 && io_times_slept() == slept;
 	pthread_mutex_lock(&ps->lock);
 	queue_ran(&ln->queue, j);
 	moves = job_moves(ln, j, &displaced);

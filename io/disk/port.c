@@ -213,6 +213,7 @@ stamp(struct io_stamps *at, const struct io_job *j)
 	at->start = not_before(j->start, at->submit);
 	at->opened = j->opened != 0 ? not_before(j->opened, at->start) : 0;
 	at->end = not_before(j->end, not_before(at->opened, at->start));
+	at->awake = j->awake;
 }
 
 void

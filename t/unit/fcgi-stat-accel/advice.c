@@ -334,6 +334,25 @@ test_warm(void)
 	down();
 }
 
+/* Threads that wait for a processor on a busy machine: no disk, and no end of the row. */
+static void
+test_busy_machine(void)
+{
+	const struct advice_answer late = { .path = TEXT("/late"),
+		.waited_ns = 50 * NS_PER_MS,
+		.awake = true };
+
+	up();
+	for (unsigned i = 0; i < ADVICE_LONG; i++) {
+		for (unsigned n = 0; n < 20; n++)
+			advice_answered(&a, &late, now);
+		window(0, 0, 1000);
+	}
+	check_said("+warm-or-late ");
+	g_assert_cmpuint(a.state[ADVICE_unclear].waited_ns, ==, 0);
+	down();
+}
+
 static void
 test_not_warm_enough(void)
 {
@@ -592,6 +611,7 @@ main(int argc, char **argv)
 	g_test_add_func("/advice/one-favourite-says-nothing", test_one_favourite_says_nothing);
 	g_test_add_func("/advice/misses", test_misses);
 	g_test_add_func("/advice/warm", test_warm);
+	g_test_add_func("/advice/busy-machine", test_busy_machine);
 	g_test_add_func("/advice/not-warm-enough", test_not_warm_enough);
 	g_test_add_func("/advice/asked-in-time", test_asked_in_time);
 	g_test_add_func("/advice/asked-late", test_asked_late);

@@ -1,4 +1,6 @@
-/* t/unit/io/loop_open.c -- look-ups in pool threads: containment, limits and cancels. */
+/* t/unit/io/loop_open.c -- look-ups in pool threads: containment, limits, cancels, and whether a
+ * thread slept. */
+#include <sys/syscall.h>
 #include "t/unit/io/io_test.h"
 
 extern const struct file_backend file_gthread_aio;
@@ -118,6 +120,51 @@ test_open_queued(void)
 	g_free(file);
 }
 
+static enum { PLAIN, SLEEPS, SPINS } disk;
+
+int
+statx(int fd, const char *restrict path, int flags, unsigned mask, struct statx *restrict at)
+{
+	uint64_t until = clock_mono_ns() + 5 * NS_PER_MS;
+
+	if (disk == SLEEPS)
+		g_usleep(5000);
+	while (disk == SPINS && clock_mono_ns() < until)
+		;
+	return ((int)syscall(SYS_statx, fd, path, flags, mask, at));
+}
+
+static bool
+awake(const char *file)
+{
+	struct waiter w;
+
+	open_op(&w, file);
+	g_assert_cmpint(wait_op(&w), >=, 0);
+	close((int)w.res);
+	g_assert_cmpuint(w.op.at.end - w.op.at.start, >=, disk != PLAIN ? 5 * NS_PER_MS : 0);
+	return (w.op.at.awake);
+}
+
+/* A thread whose processor another program has takes long, too: that is no wait for a disk. */
+static void
+test_awake(void)
+{
+	char *file = file_make(dir, "f", 10);
+	int i;
+
+	loop_up(file_backends[0], 1, 8);
+	disk = SLEEPS;
+	g_assert_false(awake(file));
+	disk = SPINS;
+	for (i = 0; i < 100 && !awake(file); i++) /* it may sleep for a lock of the kernel */
+		;
+	g_assert_cmpint(i, <, 100);
+	disk = PLAIN;
+	loop_down();
+	g_free(file);
+}
+
 /* The lane for re-checks has a thread of its own. */
 static void
 test_open_urgent(void)
@@ -205,6 +252,7 @@ main(int argc, char **argv)
 	g_test_add_func("/open/a queued open has a deadline, a cancel and a limit",
 	    test_open_queued);
 	g_test_add_func("/open/an urgent open passes a stuck thread", test_open_urgent);
+	g_test_add_func("/open/a thread that did not sleep", test_awake);
 	g_test_add_func("/open/a cancelled running open leaks no descriptor",
 	    test_open_cancel_running);
 	g_test_add_func("/open/io_free() during a job leaks no descriptor",
