@@ -133,13 +133,18 @@ is_not_empty(const char *text, void *at)
 
 /* ---------------------------------------------------------------- the table */
 
+static const char servers[] =
+#define D(name, ...) "|" name
+#include "fcgi-stat-accel/dialects.def"
+#undef D
+    ;
+
 static const struct option rows[] = {
 	{ "mode", '\0', "sendfile|auth", OPTION_WORD, AT(o.accel.mode), .def = "sendfile",
 	    .prose = "Answer with the name of the file, or \"go on\" as an authorizer does." },
-	{ "for", '\0', "SERVER", OPTION_OWN, AT(dialect), .def = "lighttpd", .read = read_dialect,
-	    .expected = "the name of a server (--manual lists them)",
-	    .prose = "Server that gets the name of the file; --manual lists the servers and their "
-		     "headers." },
+	{ "for", '\0', &servers[1], OPTION_OWN, AT(dialect), .def = "lighttpd",
+	    .read = read_dialect, .expected = "the name of a server (--manual lists them)",
+	    .prose = "Server that gets the name of the file; --manual lists their headers." },
 	{ "header", 'H', "NAME", OPTION_TEXT, AT(header), .read = is_header,
 	    .expected = "the name of a header",
 	    .prose = "Header with the name of the file, instead of the server's." },

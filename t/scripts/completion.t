@@ -38,6 +38,24 @@ for my $path (@programs) {
 
 is_deeply [offered('accel-server', '--manual', '=', 'pro')], [qw(program program-roff)], 'the words of an option, behind =';
 is_deeply [offered('accel-warm', '--manual', '')], [qw(text roff)], '... or as a word of its own';
+my %values = (
+	'fcgi-stat-accel' => [
+		[['--mode', '='], [qw(auth sendfile)]], [['--for', ''], [sort map { /^D\("([^"]+)"/ ? $1 : () } split /\n/, slurp("$top/fcgi-stat-accel/dialects.def")]],
+		[['--for=', 'n'], []], [['--for', '=', 'ng'], ['nginx']], [['--late', ''], [qw(503 go-on)]], [['--log-format', ''], [qw(json text)]],
+		[['-w', ''], [qw(auto auto:threads open read: read:all stat)]], [['--warm', '=', 'read', ':'], ['', 'all']], [['--warm', '=', 'read', ':', 'a'], ['all']],
+		[['--warm', 'auto', ':', 'th'], ['threads']], [['--listen', ''], ['unix:']], [['--check', 'l'], ['lighttpd']], [['--behind', ''], [qw(all none)]],
+	],
+	'accel-warm' => [[['--warm', 'read', ':'], ['', 'all']], [['--balance', ''], [qw(carp path uri)]], [['--hash', '=', 'c'], [qw(crc32 crc32-avalanche)]]],
+	'accel-load' => [[['--verify', ''], [qw(dir: hash: length pattern)]], [['--range', 'r'], ['random:']]],
+	'accel-bench' => [[['--noatime', ''], [qw(off on)]], [['--accel', ''], [qw(none tcp unix)]], [['--storage', 'e'], [qw(evict ext4:)]],
+		[['--server', 'accel', ':', 'g'], [qw(gthread-aio gthread-sendfile)]], [['-s', 'ng'], [qw(nginx nginx:aio nginx:directio)]]],
+	'accel-tune' => [[['--objective', ''], [qw(both latency throughput)]], [['--sweep', ''], [qw(backend read-ahead stat-threads read-threads threads warm)]]],
+	'accel-graph' => [[['--chart', 'h'], ['heat']]],
+);
+for my $name (sort keys %values) {
+	is_deeply [sort(map { $_ // '' } offered($name, @{ $_->[0] }))], [sort grep { $_ ne '' } @{ $_->[1] }], "$name @{ $_->[0] }" for @{ $values{$name} };
+}
+
 is_deeply [sort(offered('accel-pool', ''))], [qw(check evict list make remove state)], 'commands';
 is_deeply [offered('accel-pool', 'make', '--sp')], ['--spec'], 'options of a command';
 is_deeply [offered('accel-pool', '--se')], [], '... are not those of the program';

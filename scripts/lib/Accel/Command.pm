@@ -63,7 +63,7 @@ sub said_of ($name) {
 	open my $fh, '<', $0 or return ('VALUE', '');
 	my $pod = join('', <$fh>) =~ s/[A-Z]<([^<>]*)>/$1/gr;
 	my ($item, $prose) = $pod =~ /^=item (.*--(?:no-)?\Q$name\E\b.*)\n\n([^=\n].*)?/m or return ('VALUE', '');
-	my ($arg) = $item =~ /--\Q$name\E[ =]([A-Z][^\s;]*)/;
+	my ($arg) = $item =~ /--\Q$name\E[ =]([A-Z][^\s;]*|[a-z][^\s;|]*\|[^\s;]*)/;
 	return (defined $arg ? $arg =~ s/,\z//r : 'VALUE', ($prose // '') =~ s/\.(?:\s.*|\z)/./r);
 }
 
