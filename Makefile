@@ -182,9 +182,10 @@ check-units: units
 check: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs units
 	@rm -f $B/prove.state
-	B=$B $(PROVE) --timer --state=save --statefile=$B/prove.state -j$(TEST_JOBS) $(UNITS) $(TESTS) || { \
+	@t/tools/enterable true
+	B=$B t/tools/enterable $(PROVE) --timer --state=save --statefile=$B/prove.state -j$(TEST_JOBS) $(UNITS) $(TESTS) || { \
 		echo 'Failed beside others; what passes alone needs more than this machine had, or has a race:'; \
-		B=$B $(PROVE) --timer --state=failed --statefile=$B/prove.state; }
+		B=$B t/tools/enterable $(PROVE) --timer --state=failed --statefile=$B/prove.state; }
 
 check-tomcat: deps
 	@scripts/install-deps tomcat
