@@ -116,7 +116,7 @@ subtest 'reopen' => sub {
 	mkdir $log or die $!;
 	my ($rc, $said) = ctl($srv, 'reopen');
 	is $rc, 73, 'a log that cannot be opened: status 73';
-	like $said, qr{access\.log: Is a directory: writing to the old file; make the file}, '... with the reason, and what to do';
+	like $said, qr{access\.log: Is a directory: writing to the old file; it is a directory: name a file in it}, '... with the reason, and what to do';
 	rmdir $log;
 	is +(ctl($srv, 'reopen'))[0], 0, 'then it can';
 	is_deeply [ctl($srv, 'reopen', '--pid=' . $srv->pid)], [0, 'signal ' . POSIX::SIGHUP() . ' was sent to process ' . $srv->pid . "; the error log has the outcome\n"],
