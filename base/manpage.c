@@ -48,8 +48,9 @@ void
 manpage_title(struct manpage *p, const char *name, const char *section)
 {
 	if (p->roff)
-		buf_printf(p->out, ".TH %s %s \"\" \"stat-accel " STAT_ACCEL_VERSION "\"\n", name,
-		    section);
+		/* the names of a long option fill a line that nothing can adjust */
+		buf_printf(p->out, ".TH %s %s \"\" \"stat-accel " STAT_ACCEL_VERSION "\"\n.ad l\n",
+		    name, section);
 	else
 		buf_printf(p->out, "%s(%s)\n", name, section);
 }

@@ -31,7 +31,7 @@ is $rc, 0, 'the manual as roff';
 like $roff, qr/\A\.TH fcgi-stat-accel 1 /, '... begins with its title';
 is_deeply [grep { $roff !~ /^\.SH \Q$_\E$/m } @sections], [], '... has every section';
 is_deeply [grep { my $n = s/-/\\-/gr; $roff !~ /^\\fB.*\Q$n\E(?!\w|\\-)/m } @options], [], '... has every option';
-is_deeply [grep { !/^\.(?:TH|SH|PP|TP|nf|fi|br)\b/ } $roff =~ /^[.'].*/mg], [], '... knows the requests it uses';
+is_deeply [grep { !/^\.(?:TH|SH|PP|TP|ad|nf|fi|br)\b/ } $roff =~ /^[.'].*/mg], [], '... knows the requests it uses';
 
 is +(system "$program --manual=nonsense 2>/dev/null") >> 8, 64, 'an unknown page is a mistake';
 like scalar qx{$program -t4x -r/srv 2>&1}, qr/: --threads: expected 1 to 1024, got "4x"/, 'a value in the same word as its option';

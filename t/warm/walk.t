@@ -337,7 +337,7 @@ subtest 'the manual has every option' => sub {
 	is_deeply [$text =~ /^([A-Z][A-Z ]+)$/mg], \@sections, '... and every section';
 	my (undef, $roff) = warm('--manual=roff');
 	like $roff, qr/\A\.TH accel-warm 1 /, '... as roff too';
-	is_deeply [grep { !/^\.(?:TH|SH|PP|TP|nf|fi|br)\b/ } $roff =~ /^[.'].*/mg], [], '... which knows the requests it uses';
+	is_deeply [grep { !/^\.(?:TH|SH|PP|TP|ad|nf|fi|br)\b/ } $roff =~ /^[.'].*/mg], [], '... which knows the requests it uses';
 	like +(warm('-V'))[1], qr/^accel-warm \d/, 'the version';
 };
 
