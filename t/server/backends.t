@@ -240,7 +240,7 @@ SKIP: {
 			is_deeply ask($srv, @q, @q), [], 'served';
 			is $srv->stop, '', 'the end is clean';
 			unlike $srv->log, qr/level=(?:warn|error) (?!ev=backend\.fallback|ev=noatime\.refused)/, 'no other word in the log';
-			my @lines = $srv->log =~ /ev=noatime\.refused file=foreign$backend owner=0 user=$uid /g;
+			my @lines = $srv->log =~ /ev=noatime\.refused file=foreign$backend owner=0 uid=$uid /g;
 			is scalar @lines, 1, 'one line says which file its user does not own';
 			is +(stat "$www/own$backend")[8], 1_000_000_000, 'the access time of its own file stays as it was';
 		};

@@ -30,6 +30,12 @@ sub get ($path) { return $sd->run('curl', '-s', '-o', '/dev/null', '-w', '%{http
 sub set_conf ($text) { return $sd->put("$conf_d/test.conf", $text) }
 sub unset_conf () { unlink $sd->path("$conf_d/test.conf"); return ctl('reload') }
 
+sub add_line ($log, $line) {
+	open my $fh, '>>', $sd->path("/var/log/stat-accel/$log") or die "$log: $!";
+	print $fh "$line\n";
+	return close $fh;
+}
+
 # An application that is not there, one that says why it fails, and descriptors that a file system does not give.
 my $app = 'proxy-core.protocol = "http"' . "\n\tproxy-core.disable-time = 1\n\tproxy-core.backends = ";
 my %section = (
@@ -40,6 +46,8 @@ my %section = (
 	'Upgrade and rollback' => { print => qr{upgraded|pid \d+}i },
 	'Logs' => { print => qr{ev=\S+.*^\d+$}ms },
 	'Fields' => { before => \&json_from_now_on, after => \&unset_conf, print => [qr{}, qr{\treload\.refused\t}] },
+	'One id for a request' => { before => sub { add_line('error.log', 'level=warn ev=exchange.failed id=c1.1/4bf92f3577b34da6a3ce929d0e0e4736') }, print => qr{ev=exchange\.failed} },
+	'The access log as JSON' => { before => sub { add_line('access.log', '{"request":"r1","backend":"b","cache":"cold","url":"/slow","total-us":2000000}') }, print => qr{^r1\tb\tcold\t/slow$}m },
 	'Metrics' => { print => qr{^process_open_fds \d+.*^accel_requests_replied_total \d+}ms },
 	'Limits and bans' => { print => [qr{upgraded|pid \d+}i, qr{^server\.connections\.banned: 0$}m] },
 	'Backup and restore' => { print => [qr{\A\z}, qr{upgraded|pid \d+}i] },
