@@ -71,7 +71,7 @@ subtest 'a storm of refused requests is counted, not written' => sub {
 
 # Lines that stand in code which requests pass through have a limit.
 subtest 'each line that a client can cause has a limit' => sub {
-	my %said_once = map { $_ => 1 } qw(posix-aio.refused linux-aio.fallback userdir.unknown alias.missing);
+	my %said_once = map { $_ => 1 } qw(posix-aio.refused linux-aio.fallback userdir.unknown alias.missing noatime.refused);
 	my %asked_for = ('pool.lease' => 1);    # proxy-core.debug; those of debug.log-* are debug.NAME
 	my @without;
 	for my $file (glob("$FindBin::Bin/../../{wire,server,server/*,proxy-core,io,io/*}/*.c")) {
