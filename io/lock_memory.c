@@ -53,8 +53,8 @@ lock_range(struct lock_memory *done, uintptr_t from, uintptr_t to)
 		done->err = err;
 }
 
-/* No loop runs their code: pages are compressed, and passwords hashed, by threads (IO_WORK).  1.8 MB
- * of the 8 MiB that the kernel lets anybody lock. */
+/* No loop runs their code: threads compress and hash passwords (IO_WORK).  1.8 MB of the 8 MiB that
+ * the kernel lets anybody lock. */
 static bool
 is_of_threads(const char *library)
 {
