@@ -117,7 +117,7 @@ my %others = (
 	'service managers'  => qr{^/etc/(?:systemd|cron\.d|default|logrotate\.d|apparmor\.d|fail2ban|prometheus)/|^/usr/(?:lib/tmpfiles\.d|local/lib/systemd)/},
 	'programs'          => qr{^/usr/(?:local/)?bin/|^/usr/lib/cgi-bin/},
 	'slowfs'            => qr{^/tmp/slow|^/etc/fuse\.conf$|^/usr/share/doc\b|^/dev/loop|^/sys/fs/fuse/},
-	'what a person does' => qr{^/usr/local$|^/var/(?:log|tmp)$|^/run/lock/|^/proc/slabinfo$|^/dev/(?:null|shm)\b|^/var/lib/apt/|^/etc/passwd$},
+	'what a person does' => qr{^/usr/local$|^/run/systemd/system$|^/var/(?:log|tmp)$|^/run/lock/|^/proc/slabinfo$|^/dev/(?:null|shm)\b|^/var/lib/apt/|^/etc/passwd$},
 );
 my %used;
 for my $file (sort keys %text) {
