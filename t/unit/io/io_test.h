@@ -12,6 +12,7 @@
 #include <unistd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include "io/proof.h"
 #include "io/disk/pools.h"
 #include "io/engine.h"
 #include "io/disk/job.h"
@@ -64,6 +65,7 @@ loop_down(void)
 
 struct waiter {
 	struct io_op op;
+	struct io_proof proof;
 	bool done;
 	int64_t res;
 };
@@ -84,6 +86,8 @@ wait_init(struct waiter *w, enum io_kind kind, struct io_sock *s)
 	memset(w, 0, sizeof(*w));
 	op_init(&w->op, kind, waiter_done);
 	w->op.sock = s;
+	if (kind == IO_SEND_FILE)
+		w->op.file.proof = &w->proof;
 }
 
 static void G_GNUC_UNUSED

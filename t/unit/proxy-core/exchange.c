@@ -45,9 +45,8 @@ test_few_wakeups(void)
 	ENDED(&c, 0);
 	sim_advance_ms(io, POOL_TICK_MS + 1);
 	ms = sim_find(io, IO_TIMER, NULL)->deadline_ms;
-	g_assert_cmpuint(ms, >, conf.idle_ms - 2 * POOL_TICK_MS); /* one to close the socket */
-	g_assert_cmpuint(ms, <=, conf.idle_ms + 1);
-	asked(&c, "GET"); /* its own deadlines do not wait for a late tick */
+	g_assert_cmpuint(ms, ==, 1000); /* another worker may need what the socket binds */
+	asked(&c, "GET");               /* its own deadlines do not wait for a late tick */
 	g_assert_cmpuint(sim_find(io, IO_TIMER, NULL)->deadline_ms, ==, POOL_TICK_MS);
 	reply("\nx");
 	ENDED(&c, 0);
