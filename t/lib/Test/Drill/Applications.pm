@@ -274,6 +274,9 @@ my @variables = ([QUERY_STRING => '$query_string'], [REQUEST_METHOD => '$request
 	[REQUEST_URI => '$request_uri'], [SCRIPT_NAME => '$uri'], [SERVER_PROTOCOL => '$server_protocol'], [REMOTE_ADDR => '$remote_addr'],
 	[SERVER_PORT => '$server_port'], [SERVER_NAME => '$server_name']);
 
+# SCGI: nginx itself puts CONTENT_LENGTH first.
+sub variables ($protocol) { return $protocol eq 'scgi' ? ([SCGI => 1], grep { $_->[0] ne 'CONTENT_LENGTH' } @variables) : @variables }
+
 sub start ($class, $dir, @cells) {
 	my $port = free_port();
 	my ($up, $where) = ('', '');
@@ -281,7 +284,7 @@ sub start ($class, $dir, @cells) {
 		$up .= "upstream c$c->{number} { @{[ map { qq(server $_; ) } @{ $c->{at} } ]}}\n";
 		my $p = $c->{protocol};
 		$where .= "location /c$c->{number}/ { " . ($p eq 'http' ? "proxy_pass http://c$c->{number}; proxy_http_version 1.1; proxy_set_header Connection \"\";"
-			: join ' ', "${p}_pass c$c->{number};", map { "${p}_param $_->[0] $_->[1];" } @variables, $p eq 'scgi' ? [SCGI => 1] : ()) . " }\n";
+			: join ' ', "${p}_pass c$c->{number};", map { "${p}_param $_->[0] $_->[1];" } variables($p)) . " }\n";
 	}
 	my $deadlines = join "\n", map { my $p = $_; map { "${p}_${_}_timeout 1s;" } qw(connect read send) } qw(proxy fastcgi scgi uwsgi);
 	my $temp = join "\n", map { "${_}_temp_path $dir/nginx-$_;" } qw(client_body proxy fastcgi uwsgi scgi);
