@@ -22,7 +22,8 @@ reply_log_may_batch(const struct request *r)
 bool
 reply_log_needs_head(const struct request *r)
 {
-	return (r->site != NULL && (r->site->access != NULL || r->site->debug));
+	return (hosts_count(&r->worker->conf.counters_list->hosts) != 0 ||
+		(r->site != NULL && (r->site->access != NULL || r->site->debug)));
 }
 
 static struct text

@@ -66,7 +66,8 @@ conn_client(const struct request *r)
 
 #define BEGINNING 64
 
-/* A head that cannot be read has no target.  Its first bytes tell a TLS client from a bad one. */
+/* A head that cannot be read has no target; its first bytes tell a TLS client from a bad one.  The
+ * head is gone when the reply is on its way (conn_send()), and the path is not. */
 static struct log_field
 asked_for(const struct request *r)
 {
@@ -74,6 +75,8 @@ asked_for(const struct request *r)
 
 	if (r->http.target.n != 0)
 		return (LF_TEXT("url", r->http.target));
+	if (r->path != NULL)
+		return (LF_TEXT("path", request_path(r)));
 	if (in.n == 0 || !text_next(&in, '\n', &line))
 		line = TEXT("");
 	line = text_trim_cr(line);

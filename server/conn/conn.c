@@ -236,8 +236,11 @@ conn_send(struct conn *c)
 	c->state = &st_finish; /* entered by sender_ended() */
 	/* A head that nobody reads any more is not copied: most requests are finished after this
 	 * send. */
-	if (!c->deferred && !reply_log_needs_head(c->r))
+	if (!c->deferred && !reply_log_needs_head(c->r)) {
+		if (!c->r->head_kept)
+			c->r->http.target = TEXT_NONE;
 		c->r->head = TEXT_NONE;
+	}
 	if (!conn_settle(c))
 		conn_stop(c);
 	else if (c->r->streams)
