@@ -126,6 +126,12 @@ waits_for_daemon(const struct logfile *lf)
 		(lf->fd == -ENOENT || lf->fd == -ECONNREFUSED));
 }
 
+const char *
+logfile_path(const struct logfile *lf)
+{
+	return (lf->path);
+}
+
 int
 logfile_open(const char *path, logfile_opener *open, void *arg, struct logfile **out)
 {

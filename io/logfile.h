@@ -28,6 +28,7 @@ typedef int logfile_opener(void *arg, const char *path);
 /* path NULL: stderr, or the journal (io/journal.h) if that reads it; opener NULL:
  * logfile_open_fd().  0 or -errno */
 int logfile_open(const char *path, logfile_opener *, void *arg, struct logfile **);
+const char *logfile_path(const struct logfile *); /* as it was opened; NULL: stderr */
 /* what the system's opener does: a descriptor, or -errno; -EOPNOTSUPP: a command */
 int logfile_open_fd(const char *path);
 /* 0 if logfile_open_fd() could open it now, or -errno; makes nothing.  Programs and syslog: 0. */

@@ -153,9 +153,8 @@ struct process {
 	unsigned fds;            /* the limit of descriptors */
 	struct watchdog watchdog;
 	struct logfile *errorlog;
-	struct buf early;          /* lines logged before the log is open */
-	const char *errorlog_name; /* of server/config/log_names.h */
-	bool journal; /* the error log is systemd's journal, whose fields are made of text */
+	struct buf early; /* lines logged before the log is open */
+	bool journal;     /* the error log is systemd's journal, whose fields are made of text */
 	struct counters_list counters_list;
 	struct handover *handover; /* of idle connections, at a reload */
 	struct clients *clients;

@@ -96,7 +96,6 @@ process_errorlog(struct process *ps, const struct conf *c)
 		return (err);
 	}
 	log_set_sink(logfile_line, ps->errorlog);
-	ps->errorlog_name = name;
 	late_lines(ps);
 	return (0);
 }
@@ -104,7 +103,8 @@ process_errorlog(struct process *ps, const struct conf *c)
 void
 process_say_failed(const struct process *ps)
 {
-	const char *name = ps->errorlog_name, *where = "the log on standard error says why";
+	const char *name = ps->errorlog != NULL ? logfile_path(ps->errorlog) : NULL;
+	const char *where = "the log on standard error says why";
 
 	if (name != NULL && name[0] == LOGFILE_SYSLOG)
 		where = "the system's log says why";
