@@ -127,14 +127,14 @@ count_lines(const GString *all, size_t len)
 }
 
 static GString *told; /* the error log; of the thread of the log until logfile_close() */
-static GMutex telling;
+static pthread_mutex_t telling = PTHREAD_MUTEX_INITIALIZER; /* ThreadSanitizer sees no GMutex */
 
 static void
 keep_told(void *arg, struct text line)
 {
-	g_mutex_lock(&telling);
+	pthread_mutex_lock(&telling);
 	g_string_append_len(told, line.p, (gssize)line.n);
-	g_mutex_unlock(&telling);
+	pthread_mutex_unlock(&telling);
 }
 
 static size_t
@@ -142,9 +142,9 @@ count_told(size_t len)
 {
 	size_t n;
 
-	g_mutex_lock(&telling);
+	pthread_mutex_lock(&telling);
 	n = count_lines(told, len);
-	g_mutex_unlock(&telling);
+	pthread_mutex_unlock(&telling);
 	return (n);
 }
 
