@@ -307,6 +307,7 @@ start_loop(struct program *p)
 		.per_device = p->opt->per_device,
 		.max_queue = p->opt->queue,
 		.stuck_ms = STUCK_MS,
+		.tells_awake = true, /* advice.h */
 	};
 	struct io_conf conf = { .backend = file_backends[0] };
 	int err = io_pools_new(&pools, &p->pools);

@@ -102,7 +102,8 @@ struct io_stamps {
 	uint64_t opened; /* OPEN that also read bytes: when the file was open; else 0 */
 	/* A send whose bytes a thread had to read: when sending began. */
 	uint64_t handed;
-	/* A thread has run it and never went to sleep: no disk made it wait. */
+	/* A thread has run it and never went to sleep: no disk made it wait.  Only with
+	 * tells_awake of the pools. */
 	bool awake;
 };
 

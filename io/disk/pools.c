@@ -109,7 +109,7 @@ job_run(struct pool_lane *ln, struct io_job *j)
 
 	ln->jobs++;
 	io_lane_unlock(ln); /* there may be another one */
-	slept = io_times_slept();
+	slept = ps->tells_awake ? io_times_slept() : 0;
 	j->run(j);
 	j->end = clock_mono_ns();
 	j->awake = slept != 0 && io_times_slept() == slept;
@@ -299,6 +299,7 @@ io_pools_new(const struct io_pools_conf *conf, struct io_pools **out)
 	if (ps == NULL)
 		return (-ENOMEM);
 	ps->shares = 1;
+	ps->tells_awake = conf->tells_awake != 0;
 	ps->hotset = hotset_new((uint64_t)conf->hotset_mib << 20);
 	reserve_descriptors();
 	pthread_mutex_init(&ps->lock, NULL);

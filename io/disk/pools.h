@@ -28,9 +28,10 @@ struct io_pools_conf { /* no padding: equal settings are equal bytes */
 	unsigned read_threads; /* up to 1024; 0: the loop reads */
 	/* Threads of each pool that one device may keep busy; 0: see above. */
 	unsigned per_device;
-	unsigned max_queue;  /* jobs waiting per pool and device */
-	unsigned stuck_ms;   /* 0: never */
-	unsigned hotset_mib; /* of the server's own memory for windows of files; 0: none */
+	unsigned max_queue;   /* jobs waiting per pool and device */
+	unsigned stuck_ms;    /* 0: never */
+	unsigned hotset_mib;  /* of the server's own memory for windows of files; 0: none */
+	unsigned tells_awake; /* io_stamps.awake is wanted: two getrusage(2) more for each job */
 };
 
 int io_pools_new(const struct io_pools_conf *, struct io_pools **);

@@ -35,6 +35,7 @@ struct io_pools {
 	struct hotset *hotset;    /* NULL: none */
 	pthread_cond_t gone;
 	bool stop;
+	bool tells_awake; /* see io_pools_conf */
 	bool shrinks;     /* idle threads end */
 	unsigned shares;  /* users that call io_pools_free(); of the main thread */
 	bool left_behind; /* set by io_pools_free(): the last thread frees everything */

@@ -24,7 +24,8 @@ static void
 loop_up_with(const struct file_backend *backend, unsigned threads, unsigned per_device,
     unsigned max_queue)
 {
-	struct io_pools_conf pc = { .stat_threads = threads,
+	struct io_pools_conf pc = { .tells_awake = true,
+		.stat_threads = threads,
 		.read_threads = threads,
 		.per_device = per_device,
 		.max_queue = max_queue,
