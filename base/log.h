@@ -16,7 +16,7 @@
 #include "base/text.h"
 
 #define LOG_LINE_MAX   4096
-#define LOG_ID_REQUEST '/' /* in an id, in front of that of the request */
+#define LOG_ID_REQUEST '/' /* splits an id: connection, then request */
 
 enum log_level { LOG_INFO, LOG_WARN, LOG_ERROR, LOG_ALERT };
 

@@ -278,7 +278,8 @@ json_field(struct buf *b, const struct log_field *f)
 	return (!b->failed && b->max != LOG_LINE_MAX);
 }
 
-/* The id of a line, in two fields if it has that of the request.  Returns how many. */
+/* Splits the id of a line into fields: connection and, if it is there, request.  Returns their
+ * number. */
 static size_t
 id_fields(const struct log_entry *e, struct log_field f[2])
 {
