@@ -173,8 +173,8 @@ $B/fuzz/%: $B/obj/t/fuzz/fuzz_%.o $B/obj/t/fuzz/driver.o $B/lib/accel-load.a $B/
 deps:
 	@scripts/install-deps
 
-# A program that bails out ends only itself (t/lib/Test/BailOne.pm).
-PROVE := perl -It/lib -S prove -It/lib -PTest::BailOne
+# A program that bails out or hangs ends only itself (t/lib/Test/BailOne.pm, t/tools/bounded).
+PROVE := perl -It/lib -S prove -It/lib -PTest::BailOne --exec t/tools/bounded
 
 check-units: units
 	$(PROVE) -j$(TEST_JOBS) $(UNITS)

@@ -148,7 +148,7 @@ sub _keep {
 	POSIX::setpgid(0, 0);                   # Ctrl-C is the caller's business
 	$SIG{$_} = 'DEFAULT' for qw(INT HUP CHLD);
 	$SIG{TERM} = sub { };                   # only ends the wait below
-	_adopt();
+	adopt();
 	# Others' pipes would keep others' servers alive.
 	my %mine = map { $_ => 1 } fileno $life, fileno $tell;
 	m{(\d+)$} && $1 > 2 && !$mine{$1} && POSIX::close($1) for glob '/proc/self/fd/*';
@@ -169,7 +169,7 @@ sub _keep {
 }
 
 # A server that forks away belongs to the keeper all the same: Linux gives its processes to the nearest subreaper.
-sub _adopt {
+sub adopt {
 	my %prctl = (x86_64 => 157, aarch64 => 167, riscv64 => 167, armv7l => 172, i686 => 172, ppc64le => 171, s390x => 172);
 	my $number = $prctl{ (POSIX::uname())[4] } // return;
 	syscall $number, 36, 1, 0, 0, 0;        # PR_SET_CHILD_SUBREAPER
@@ -182,12 +182,12 @@ sub _end {
 	my $told;
 	for (1 .. 300) {
 		return if _all_ended();
-		my (undef, @left) = _family($$);
+		my (undef, @left) = family($$);
 		kill TERM => @left if !$told && !grep({ $_ == $pid } @left) && ($told = 1);
 		sleep 0.01;
 	}
 	for (1 .. 300) {
-		my (undef, @left) = _family($$);
+		my (undef, @left) = family($$);
 		kill KILL => @left;
 		return if _all_ended();
 		sleep 0.01;
@@ -255,7 +255,7 @@ sub alive {
 }
 
 # A process and its descendants.
-sub _family {
+sub family {
 	my ($pid) = @_;
 	my @all = ($pid);
 	for my $p (@all) {
@@ -269,7 +269,7 @@ sub _family {
 
 sub pids {
 	my ($self) = @_;
-	return (_family($self->{pid}), $self->{stat_accel} ? $self->{stat_accel}->pids : ());
+	return (family($self->{pid}), $self->{stat_accel} ? $self->{stat_accel}->pids : ());
 }
 
 # CPU seconds, user and system, of all its processes and their threads.
