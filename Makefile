@@ -64,7 +64,7 @@ below_accel-pool := accel-pool walk files io wire base
 below_accel-load := accel-load io wire base
 
 left_out := %/main.c $(if $(URING),,%/uring.c %/uring_setup.c)
-src_of = $(filter-out $(left_out),$(sort $(wildcard $1/*.c $1/*/*.c)))
+src_of = $(filter-out $(left_out),$(sort $(wildcard $1/*.c $1/*/*.c $1/*/*/*.c)))
 obj_of = $(patsubst %.c,$B/obj/%.o,$(call src_of,$1))
 lib_of = $(patsubst %,$B/lib/%.a,$(below_$1))
 

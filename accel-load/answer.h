@@ -12,7 +12,7 @@
 #include "accel-load/load.h"
 #include "base/buf.h"
 #include "base/text.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 #define ANSWER_HEAD_MAX (16u << 10) /* a longer head is BAD */
 

@@ -1,12 +1,12 @@
 /* accel-load/fastcgi.c -- asks a FastCGI application as a web server does.
  *
- * wire/fastcgi.c makes the requests and reads the records: the same code that accel-server uses.
+ * wire/codec/fastcgi.c makes the requests and reads the records: the same code that accel-server uses.
  */
 #include <stdlib.h>
 
 #include "accel-load/answer.h"
 #include "accel-load/urls.h"
-#include "wire/codec.h"
+#include "wire/codec/codec.h"
 #include "wire/urlpath.h"
 
 enum { HEAD, BODY };

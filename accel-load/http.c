@@ -2,8 +2,8 @@
 #include "accel-load/answer.h"
 #include "accel-load/http.h"
 #include "accel-load/urls.h"
-#include "wire/headers.h"
-#include "wire/http1_reply.h"
+#include "wire/http1/headers.h"
+#include "wire/http1/reply.h"
 
 enum { HEAD, SIZED, CHUNKS, STREAM };
 

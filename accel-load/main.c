@@ -9,7 +9,7 @@
 #include "accel-load/report.h"
 #include "accel-load/run.h"
 #include "accel-load/verify.h"
-#include "io/std_fds.h"
+#include "io/start/std_fds.h"
 
 static int
 check_targets(const struct load_conf *conf, const struct urls *urls)

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <sysexits.h>
 #include "base/clock.h"
-#include "wire/headers.h"
+#include "wire/http1/headers.h"
 
 #define FETCHES_MAX 1000000000000ull
 #define SECONDS_MAX 86400.0

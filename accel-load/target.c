@@ -9,7 +9,7 @@
 #include "accel-load/http.h"
 #include "accel-load/target.h"
 #include "base/address.h"
-#include "wire/http1_scan.h"
+#include "wire/http1/scan.h"
 
 #define HTTP_PORT 80
 

@@ -2,7 +2,7 @@
 #include <sysexits.h>
 
 #include "accel-pool/options.h"
-#include "io/std_fds.h"
+#include "io/start/std_fds.h"
 #include "walk/report.h"
 
 int

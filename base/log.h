@@ -3,7 +3,7 @@
  *   ts=1173101341.237616 level=warn ev=exchange.failed id=c17.3/4bf92f35 backend=unix:/run/a ...
  *   {"ts":1173101341.237616,"level":"warn","ev":"exchange.failed","id":"c17.3","request":"4bf9...
  *
- * base/ never waits: the sink (io/logfile.h in the server) takes a finished line and must not
+ * base/ never waits: the sink (io/log/logfile.h in the server) takes a finished line and must not
  * block.
  * Without a sink, lines go to stderr.
  * Thread   any.  A line is formatted on the caller's stack, at most LOG_LINE_MAX bytes.  A longer

@@ -4,9 +4,9 @@
 #include <string.h>
 #include <time.h>
 
-#include "wire/http1.h"
-#include "wire/http_date.h"
-#include "wire/validate.h"
+#include "wire/http1/http1.h"
+#include "wire/http1/http_date.h"
+#include "wire/http1/validate.h"
 
 static void
 count_error(struct accel_counters *counters, int status)

@@ -21,7 +21,7 @@
 #include "base/list.h"
 #include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/advice.h"
-#include "wire/fcgi_record.h"
+#include "wire/codec/fcgi_record.h"
 #include "fcgi-stat-accel/request.h"
 #include "fcgi-stat-accel/status.h"
 #include "fcgi-stat-accel/timing.h"

@@ -4,7 +4,7 @@
 
 #include "base/client_addr.h"
 #include "base/log.h"
-#include "io/pressure.h"
+#include "io/memory/pressure.h"
 
 /* The answer is due, or nobody needs it any more. */
 static void

@@ -11,8 +11,8 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "io/listen.h"
-#include "io/pid.h"
+#include "io/start/listen.h"
+#include "io/start/pid.h"
 
 #define ANSWER_MS 8000 /* the child tries for 2 s to lock, and for 2 s to connect */
 /* of 10 ms: the queue of a busy process is full for a moment */

@@ -14,7 +14,7 @@
 #include "base/address.h"
 #include "base/client_addr.h"
 #include "base/log.h"
-#include "io/listen.h"
+#include "io/start/listen.h"
 
 #define BACKLOG 1024 /* the default of spawn-fcgi */
 

@@ -1,4 +1,4 @@
-/* fcgi-stat-accel/log.c -- writes the lines of base/log.h to a file of io/logfile.h. */
+/* fcgi-stat-accel/log.c -- writes the lines of base/log.h to a file of io/log/logfile.h. */
 
 #include <stdbool.h>
 #include <string.h>
@@ -6,10 +6,10 @@
 #include "base/log.h"
 #include "base/option.h"
 #include "fcgi-stat-accel/log.h"
-#include "io/logfile.h"
+#include "io/log/logfile.h"
 #include "io/safe_open.h"
-#include "io/std_fds.h"
-#include "io/syslog.h"
+#include "io/start/std_fds.h"
+#include "io/log/syslog.h"
 
 static struct logfile *logfile; /* one for the process, like the sink of base/log.h */
 static const char *program;

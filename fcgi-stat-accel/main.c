@@ -27,13 +27,13 @@
 #include "io/disk/pools.h"
 #include "io/file.h"
 #include "io/io.h"
-#include "io/journal.h"
-#include "io/notify.h"
-#include "io/pressure.h"
-#include "io/process_status.h"
+#include "io/log/journal.h"
+#include "io/start/notify.h"
+#include "io/memory/pressure.h"
+#include "io/memory/process_status.h"
 #include "io/safe_open.h"
-#include "io/sandbox.h"
-#include "io/std_fds.h"
+#include "io/start/sandbox.h"
+#include "io/start/std_fds.h"
 
 #define CONNS_MAX 65536
 /* Four threads of each kind may run when devices hang, each with a file and the directories on

@@ -15,7 +15,7 @@
 #include <glib.h>
 #include <stdbool.h>
 
-#include "wire/range.h"
+#include "wire/http1/range.h"
 
 #define NGINX_CACHE_LEVELS 3
 

@@ -10,7 +10,7 @@
 #include "fcgi-stat-accel/options.h"
 #include "fcgi-stat-accel/pin.h"
 #include "files/warm/mode.h"
-#include "wire/headers.h"
+#include "wire/http1/headers.h"
 
 #define THREADS_DEFAULT 20
 #define THREADS_MAX     1024

@@ -7,7 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "wire/fcgi_record.h"
+#include "wire/codec/fcgi_record.h"
 
 #define NO_LISTENER (-1)         /* accept() fails at once, so FCGX_Accept_r() cannot wait */
 #define IN_SIZE     (128 * 1024) /* of a request: four record heads and RECORD_PARAMS_MAX */

@@ -8,7 +8,7 @@
 
 #include "base/clock.h"
 #include "fcgi-stat-accel/log.h"
-#include "io/notify.h"
+#include "io/start/notify.h"
 #include "io/rest.h"
 
 #define DRAIN_MS 1500u /* the program ends within two seconds */

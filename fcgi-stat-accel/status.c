@@ -13,9 +13,9 @@
 #include "fcgi-stat-accel/status.h"
 #include "io/disk/pin.h"
 #include "io/disk/pools_status.h"
-#include "io/logfile.h"
-#include "io/memory_status.h"
-#include "io/process_status.h"
+#include "io/log/logfile.h"
+#include "io/memory/memory_status.h"
+#include "io/memory/process_status.h"
 
 static const struct stage {
 	const char *name; /* as in base/timing.h */

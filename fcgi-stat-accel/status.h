@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/advice.h"
-#include "io/sandbox.h"
+#include "io/start/sandbox.h"
 
 struct io_pools;
 

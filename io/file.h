@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include "base/counter.h"
 #include "io/io.h"
-#include "io/version.h"
+#include "io/start/version.h"
 
 #define IO_AHEAD 4u /* windows of a file in flight */
 

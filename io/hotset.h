@@ -26,7 +26,7 @@
 #include <stdint.h>
 #include <sys/uio.h>
 #include "io/disk/pools.h"
-#include "io/version.h"
+#include "io/start/version.h"
 
 #define HOTSET_PIECE  (32u << 10)
 #define HOTSET_PIECES 8u /* of a window: IO_WINDOW */

@@ -7,7 +7,7 @@
 #include <linux/sockios.h>
 #include "io/engine.h"
 #include "io/disk/job.h"
-#include "io/memory.h"
+#include "io/memory/memory.h"
 
 void
 io_init(struct io *io, const struct io_calls *calls, const struct io_conf *conf)

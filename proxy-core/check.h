@@ -4,7 +4,7 @@
  *            2xx, 3xx: good                 any other head, no reply in check_ms, 502: sick
  *            no free socket: nothing is known
  *
- * check_url "*" is a ping of the protocol (wire/codec.h) instead, whose answer is good.
+ * check_url "*" is a ping of the protocol (wire/codec/codec.h) instead, whose answer is good.
  *
  * A sick backend gets no requests.  One good check ends that, and the pause after a failed connect.
  * The result is in struct backend, for all workers: one of them asks for all.

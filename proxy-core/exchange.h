@@ -24,7 +24,7 @@
 #include "io/io.h"
 #include "io/lent.h"
 #include "proxy-core/conf.h"
-#include "wire/message.h"
+#include "wire/codec/message.h"
 
 struct proxy_times { /* CLOCK_MONOTONIC ns; 0: did not happen */
 	uint64_t start, leased, head;

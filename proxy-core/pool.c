@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "proxy-core/backend_health.h"
 #include "proxy-core/pool_impl.h"
-#include "wire/codec.h"
+#include "wire/codec/codec.h"
 #include "proxy-core/waiters.h"
 
 #define SPARE_BUF (16u << 10) /* a kept socket keeps a send buffer of at most this */

@@ -12,7 +12,7 @@
 #include "proxy-core/backend.h"
 #include "proxy-core/backend_times.h"
 #include "proxy-core/pool.h"
-#include "wire/codec.h"
+#include "wire/codec/codec.h"
 
 #define OUT_MAX (PROTO_REQUEST_MAX + (128u << 10)) /* a request head, and a piece of its body */
 

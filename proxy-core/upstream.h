@@ -10,7 +10,7 @@
 #include "base/list.h"
 #include "proxy-core/exchange.h"
 #include "proxy-core/members.h"
-#include "wire/codec.h"
+#include "wire/codec/codec.h"
 
 #define LINES_PER_SECOND 100 /* in the log: stderr lines of applications; exchanges that failed */
 

@@ -6,7 +6,7 @@
 #include "base/events.h"
 #include "io/file.h"
 #include "io/io.h"
-#include "io/std_fds.h"
+#include "io/start/std_fds.h"
 #include "server/config/config.h"
 #include "server/ctl/ctl.h"
 #include "server/helper/helper.h"

@@ -5,7 +5,7 @@
 #include "server/config/config.h"
 #include "server/ctl/ctl.h"
 #include "server/options.h"
-#include "wire/codec.h"
+#include "wire/codec/codec.h"
 
 /* ---------------------------------------------------------------- accel-server.conf(5) */
 

@@ -1,6 +1,6 @@
 /* wire/forwarded.c -- see forwarded.h */
 #include "wire/forwarded.h"
-#include "wire/http1_scan.h"
+#include "wire/http1/scan.h"
 
 /* ---- members, from the right */
 

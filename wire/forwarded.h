@@ -13,7 +13,7 @@
  *
  * Pure.  Members are split from the right, so what a client wrote (an open quote) cannot change how
  * the members of the proxies are read.  The work is linear in the bytes of the members walked.
- * client_fields.h writes such fields; this file reads them.
+ * wire/codec/client_fields.h writes such fields; this file reads them.
  */
 #ifndef WIRE_FORWARDED_H
 #define WIRE_FORWARDED_H

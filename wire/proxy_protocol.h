@@ -12,7 +12,7 @@
 #define WIRE_PROXY_PROTOCOL_H
 
 #include "base/ip.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 #define PROXY_LINE_MAX   107u  /* version 1, with its line end */
 #define PROXY_HEADER_MAX 4096u /* version 2, with its TLVs */

@@ -22,7 +22,7 @@
 #include "base/counter.h"
 #include "base/histogram.h"
 #include "files/lookup.h"
-#include "wire/range.h"
+#include "wire/http1/range.h"
 
 struct io;
 struct warm;
@@ -66,7 +66,7 @@ struct warm_found {
 	/* the index file that was found, of conf.index; NULL: path is the file itself */
 	const char *index;
 	struct statx stx; /* err == 0: facts about the file */
-	bool settled;     /* other contents will have other times (io/version.h) */
+	bool settled;     /* other contents will have other times (io/start/version.h) */
 	/* waited for a thread, opened, read; 0 if hot */
 	uint64_t queue_ns, stat_ns, read_ns;
 	/* these times passed without a sleep: no disk made the threads wait */

@@ -11,7 +11,7 @@
 #define IO_CODE_CODER_H
 
 #include "base/buf.h"
-#include "wire/accept_encoding.h"
+#include "wire/http1/accept_encoding.h"
 
 #define CODER_MEMORY (4u << 20)
 #define CODER_LEVEL  (-1) /* the level of the library, or one that is fit for a server */

@@ -11,7 +11,7 @@
 
 #include "io/code/cache.h"
 #include "io/disk/job.h"
-#include "io/version.h"
+#include "io/start/version.h"
 
 #define STEP (64u << 10)
 

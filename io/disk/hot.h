@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/stat.h>
-#include "wire/range.h"
+#include "wire/http1/range.h"
 
 struct io_hot {
 	int root; /* directory of the path, as in IO_OPEN */

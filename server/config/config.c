@@ -2,8 +2,8 @@
 #include <stdlib.h>
 #include "base/address.h"
 #include "server/config/impl.h"
-#include "server/config/limits.h"
-#include "wire/http1_host.h"
+#include "server/config/check/limits.h"
+#include "wire/http1/host.h"
 
 struct config *
 cfg_new(struct buf *err, struct buf *warn)

@@ -13,13 +13,13 @@
 #include "io/safe_open.h"
 #include "proxy-core/backends.h"
 #include "server/module/module.h"
-#include "server/reply.h"
-#include "server/config/backend_lists.h"
-#include "server/config/homes.h"
-#include "server/config/log_names.h"
-#include "server/config/rewrite.h"
+#include "server/reply/reply.h"
+#include "server/config/check/backend_lists.h"
+#include "server/config/check/homes.h"
+#include "server/config/check/log_names.h"
+#include "server/config/check/rewrite.h"
 #include "server/config/record.h"
-#include "server/config/targets.h"
+#include "server/config/check/targets.h"
 
 #define PAGE_MAX (64u << 10) /* of an error page of the administrator */
 

@@ -15,9 +15,9 @@
 #define SERVER_CONFIG_RESOURCES_H
 
 #include "files/root.h"
-#include "io/logfile.h"
+#include "io/log/logfile.h"
 #include "server/config/config.h"
-#include "server/config/mime.h"
+#include "server/config/check/mime.h"
 #include "server/config/site.h"
 
 struct resources;

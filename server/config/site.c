@@ -5,14 +5,14 @@
 #include <stdlib.h>
 
 #include "io/file.h"
-#include "server/config/log_names.h"
+#include "server/config/check/log_names.h"
 #include "server/config/resources.h"
-#include "server/debug_log.h"
+#include "server/log/debug_log.h"
 #include "server/module/deflate.h"
 #include "server/module/dirlisting.h"
 #include "server/module/module.h"
-#include "server/worker.h"
-#include "wire/codec.h"
+#include "server/worker/worker.h"
+#include "wire/codec/codec.h"
 #include "wire/log_format.h"
 
 /* "/" stays. */

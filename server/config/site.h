@@ -14,7 +14,7 @@
 #include "proxy-core/exchange.h"
 #include "io/code/file.h"
 #include "server/config/config.h"
-#include "server/reply_scope.h"
+#include "server/reply/scope.h"
 
 struct worker;
 

@@ -6,7 +6,7 @@
  */
 #include "base/log.h"
 #include "server/conn/impl.h"
-#include "server/reply.h"
+#include "server/reply/reply.h"
 
 bool
 conn_is_banned(struct worker *w, const union io_addr *a)

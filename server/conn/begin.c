@@ -11,8 +11,8 @@
 #include "base/log.h"
 #include "server/conn/impl.h"
 #include "server/conn/overdue.h"
-#include "server/worker_accept.h"
-#include "server/worker_spread.h"
+#include "server/worker/accept.h"
+#include "server/worker/spread.h"
 #include "wire/proxy_protocol.h"
 
 /* False: the address has server.max-connections-per-address already. */

@@ -1,6 +1,6 @@
 /* server/conn/body.c -- request bodies: read and dropped, or collected for an application.
  *
- *   client --> eat_body() --> r->upload (server/spool.h: memory, then a file) --whole--> handler
+ *   client --> eat_body() --> r->upload (server/request/spool.h: memory, then a file) --whole--> handler
  *
  * Receiving pauses while a piece of the body is being written, so an upload holds one piece in
  * memory at a time.
@@ -10,8 +10,8 @@
 #include "base/clock.h"
 #include "base/rate.h"
 #include "server/conn/impl.h"
-#include "server/reply.h"
-#include "server/spool.h"
+#include "server/reply/reply.h"
+#include "server/request/spool.h"
 
 #define UPLOAD_MEMORY  (64u << 10)
 #define LINGER_MS      2000u  /* after a refusal: time for the client to read it */

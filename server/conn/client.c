@@ -10,7 +10,7 @@
 
 #include "base/log.h"
 #include "server/conn/impl.h"
-#include "server/request_id.h"
+#include "server/request/id.h"
 #include "wire/forwarded.h"
 
 #define NUMBER_MAX 32u

@@ -7,13 +7,13 @@
 #include "base/must.h"
 #include "server/conn/impl.h"
 #include "server/conn/overdue.h"
-#include "server/debug_log.h"
+#include "server/log/debug_log.h"
 #include "server/module/rate.h"
-#include "server/reply_log.h"
-#include "server/reply.h"
-#include "server/route.h"
-#include "server/worker_accept.h"
-#include "server/worker_spread.h"
+#include "server/reply/log.h"
+#include "server/reply/reply.h"
+#include "server/request/route.h"
+#include "server/worker/accept.h"
+#include "server/worker/spread.h"
 
 #define BATCH_BYTES  (64u << 10)        /* replies collected for one send */
 #define BATCH_PIECES (BODY_PIECES - 34) /* another reply in sixteen ranges must fit behind them */

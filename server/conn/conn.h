@@ -14,7 +14,7 @@
 #ifndef SERVER_CONN_CONN_H
 #define SERVER_CONN_CONN_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 struct moved;
 struct running_row;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 /* A share is the mean, an eighth of it, and so many more.  Fewer would make a busy server move
  * connections of one request each; the eighth keeps the busiest of many below 1.3 x the mean. */

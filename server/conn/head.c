@@ -8,9 +8,9 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/conn/impl.h"
-#include "server/fault.h"
-#include "server/reply.h"
-#include "server/worker_spread.h"
+#include "server/request/fault.h"
+#include "server/reply/reply.h"
+#include "server/worker/spread.h"
 
 static void
 drop_request(struct conn *c)

@@ -18,11 +18,11 @@
 #ifndef SERVER_CONN_IMPL_H
 #define SERVER_CONN_IMPL_H
 
-#include "server/config/trust.h"
+#include "server/config/check/trust.h"
 #include "server/conn/conn.h"
 #include "server/conn/handover.h"
 #include "server/handler/handler.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 #define BODY_RATE 1024u /* bytes a second that a request body must have in the long run */
 /* bytes of a request body that are read and dropped to keep a connection */

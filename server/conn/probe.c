@@ -9,7 +9,7 @@
 #include <errno.h>
 
 #include "server/conn/impl.h"
-#include "server/route.h"
+#include "server/request/route.h"
 
 static const struct conn_state *look(struct conn *, size_t len);
 

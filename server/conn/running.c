@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "server/conn/impl.h"
-#include "server/fault.h"
+#include "server/request/fault.h"
 #include "server/status/running.h"
 
 struct candidate {

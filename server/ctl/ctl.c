@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "server/config/broken.h"
+#include "server/config/language/broken.h"
 #include "server/config/config.h"
 #include "server/config/control_name.h"
 #include "server/ctl/impl.h"

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/buf.h"
-#include "io/pid.h"
+#include "io/start/pid.h"
 #include "server/ctl/impl.h"
 
 static bool

@@ -5,11 +5,11 @@
 
 #include "base/log.h"
 #include "server/conn/conn.h"
-#include "server/fault.h"
+#include "server/request/fault.h"
 #include "server/handler/proxy_impl.h"
 #include "server/helper/cgi.h"
-#include "server/route.h"
-#include "wire/codec.h"
+#include "server/request/route.h"
+#include "wire/codec/codec.h"
 
 #define OWN_VARIABLES 5u     /* for the runner */
 #define CONNECT_MS    10000u /* the helper is this late */

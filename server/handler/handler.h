@@ -4,13 +4,13 @@
  * HANDLED_LATER and calls conn_replied(), conn_route_again() or conn_stop() later.  With peek it
  * does only what needs no waiting; otherwise it changes nothing and returns HANDLED_NOT_NOW.
  *
- * HANDLED_AGAIN: the handler has called route_again() (server/route.h) and has let go of all it
+ * HANDLED_AGAIN: the handler has called route_again() (server/request/route.h) and has let go of all it
  * holds.  The conditions are evaluated anew, and another handler may start.
  */
 #ifndef SERVER_HANDLER_HANDLER_H
 #define SERVER_HANDLER_HANDLER_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 enum handled { HANDLED_REPLY, HANDLED_LATER, HANDLED_NOT_NOW, HANDLED_AGAIN };
 

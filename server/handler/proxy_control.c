@@ -1,13 +1,13 @@
 /* server/handler/proxy_control.c -- what an application asks for in control headers: allowed and
  * done, or dropped and logged.
  *
- *   a row of wire/controls.def --> allowed by its setting? --> ANSWER: the first one is returned
+ *   a row of wire/codec/controls.def --> allowed by its setting? --> ANSWER: the first one is returned
  *                                                              HINT:   done here
  */
 #include "base/log.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
-#include "wire/headers.h"
+#include "wire/http1/headers.h"
 
 #define DROPPED_LINES 2u /* a second */
 

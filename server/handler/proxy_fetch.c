@@ -8,7 +8,7 @@
  * configuration.  The fetched reply may not ask for another answer, so there is one hop.
  */
 #include "server/conn/conn.h"
-#include "server/config/targets.h"
+#include "server/config/check/targets.h"
 #include "server/handler/proxy_impl.h"
 #include "base/must.h"
 #include "wire/urlpath.h"

@@ -14,7 +14,7 @@
 
 #include "base/log.h"
 #include "wire/urlpath.h"
-#include "server/route.h"
+#include "server/request/route.h"
 #include "server/conn/conn.h"
 #include "server/handler/cgi.h"
 #include "server/handler/proxy_impl.h"

@@ -1,9 +1,9 @@
 /* server/handler/proxy_head.c -- the header fields of an application as lines for the client. */
-#include "wire/http_date.h"
-#include "wire/media_type.h"
-#include "server/config/rewrite.h"
+#include "wire/http1/http_date.h"
+#include "wire/http1/media_type.h"
+#include "server/config/check/rewrite.h"
 #include "server/handler/proxy_impl.h"
-#include "server/route.h"
+#include "server/request/route.h"
 
 #define LINES_MAX (64u << 10) /* bytes of an application's header lines */
 

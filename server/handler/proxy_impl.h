@@ -19,9 +19,9 @@
 #define SERVER_HANDLER_PROXY_IMPL_H
 
 #include "server/handler/handler.h"
-#include "server/reply.h"
-#include "server/spool.h"
-#include "server/worker.h"
+#include "server/reply/reply.h"
+#include "server/request/spool.h"
+#include "server/worker/worker.h"
 
 struct relay {
 	struct request *r;

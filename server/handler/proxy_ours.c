@@ -8,7 +8,7 @@
  */
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
-#include "wire/client_fields.h"
+#include "wire/codec/client_fields.h"
 
 /* All lines of the field up to the last one, which is ours and gets the value.  False: no
  * memory. */

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
-#include "wire/pieces.h"
+#include "wire/codec/pieces.h"
 
 struct proxy_pieces { /* in the arena of the request */
 	unsigned n, at;

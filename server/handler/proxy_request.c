@@ -3,11 +3,11 @@
 #include "base/must.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
-#include "server/config/rewrite.h"
-#include "server/request_id.h"
-#include "wire/control.h"
+#include "server/config/check/rewrite.h"
+#include "server/request/id.h"
+#include "wire/codec/control.h"
 #include "wire/urlpath.h"
-#include "server/route.h"
+#include "server/request/route.h"
 
 static struct text
 host_only(struct text t)

@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
-#include "server/route.h"
-#include "wire/headers.h"
-#include "wire/http1_scan.h"
+#include "server/request/route.h"
+#include "wire/http1/headers.h"
+#include "wire/http1/scan.h"
 #include "wire/urlpath.h"
 
 static bool

@@ -4,14 +4,14 @@
 
 #include "base/log.h"
 #include "server/conn/conn.h"
-#include "server/fault.h"
+#include "server/request/fault.h"
 #include "server/handler/cgi.h"
 #include "server/module/deflate.h"
 #include "server/module/error_handler.h"
 #include "server/module/dirlisting.h"
-#include "server/reply.h"
-#include "server/route.h"
-#include "server/worker.h"
+#include "server/reply/reply.h"
+#include "server/request/route.h"
+#include "server/worker/worker.h"
 #include "wire/urlpath.h"
 
 /* index_try: all names were tried, the directory itself is looked up */

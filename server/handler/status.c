@@ -3,13 +3,13 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "io/pressure.h"
+#include "io/memory/pressure.h"
 #include "server/conn/conn.h"
-#include "server/fault.h"
+#include "server/request/fault.h"
 #include "server/handler/handler.h"
-#include "server/reply.h"
+#include "server/reply/reply.h"
 #include "server/status/status.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 /* A letter for each connection, or 14 kB of metrics for each backend: 330 of them had none. */
 #define PAGE_MAX (64u << 20)

@@ -1,7 +1,7 @@
 /* server/helper/cgi_names.c -- the child that reads the configuration says what CGI programs may
  * be: interpreters with their endings, the directories below which scripts lie, variables.
  */
-#include "server/config/homes.h"
+#include "server/config/check/homes.h"
 #include "server/helper/cgi.h"
 #include "server/helper/impl.h"
 #include "server/module/vhost.h"

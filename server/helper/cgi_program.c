@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "server/helper/impl.h"
-#include "wire/cgi_request.h"
+#include "wire/codec/cgi_request.h"
 #include "wire/urlpath.h"
 
 /* ---------------------------------------------------------------- the user */

@@ -25,7 +25,7 @@
 #include "base/clock.h"
 #include "server/helper/cgi.h"
 #include "server/helper/impl.h"
-#include "wire/cgi_request.h"
+#include "wire/codec/cgi_request.h"
 
 #define ROOM    (64u << 10)
 #define PIECE   (32u << 10) /* of one read; below the most that a record holds */

@@ -1,4 +1,4 @@
-/* server/helper/log_program.c -- starts the command of a log; see io/logfile.h.
+/* server/helper/log_program.c -- starts the command of a log; see io/log/logfile.h.
  *
  *   server --pipe--> command
  *

@@ -1,4 +1,4 @@
-/* server/helper/spawn.c -- starts an application and keeps it running; see server/config/spawn.h.
+/* server/helper/spawn.c -- starts an application and keeps it running; see server/config/check/spawn.h.
  *
  *   server ===lifeline=== keeper --fork, exec--> application    as server.username
  *                         holds the              descriptor 0 is the
@@ -28,9 +28,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "io/listen.h"
+#include "io/start/listen.h"
 #include "io/safe_open.h"
-#include "server/config/spawn.h"
+#include "server/config/check/spawn.h"
 #include "server/helper/impl.h"
 
 #define SPAWN_GRACE_MS  5000u

@@ -38,7 +38,7 @@ enum helper_kind {
 	HELPER_PIDFILE,        /* write the server's number into this file */
 	HELPER_REMOVE_PIDFILE, /* remove that file */
 	HELPER_RESOLVE,        /* look up the addresses of this backend: "host:port" */
-	HELPER_SPAWN,          /* start this application: a line of server/config/spawn.h */
+	HELPER_SPAWN,          /* start this application: a line of server/config/check/spawn.h */
 	HELPER_UPGRADE,        /* execute the program anew; no name */
 	HELPER_CONTROL,        /* listen on this unix socket for accel-server ctl */
 	/* Only handed over in an upgrade: a listening socket of the service manager. */

@@ -12,15 +12,15 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "io/listen.h"
-#include "io/logfile.h"
+#include "io/start/listen.h"
+#include "io/log/logfile.h"
 #include "io/safe_open.h"
 #include "server/config/config.h"
 #include "server/config/control_name.h"
-#include "server/config/limits.h"
-#include "server/config/log_names.h"
+#include "server/config/check/limits.h"
+#include "server/config/check/log_names.h"
 #include "server/config/resources.h"
-#include "server/config/spawn.h"
+#include "server/config/check/spawn.h"
 #include "server/helper/impl.h"
 
 #define CONTROL_BACKLOG 8
@@ -189,7 +189,7 @@ tell_names(const struct config *config, int names)
 		helper_tell(names, &n, HELPER_LOAD, "");
 }
 
-/* server/config/limits.h refuses almost all such configurations before, with file and line; the
+/* server/config/check/limits.h refuses almost all such configurations before, with file and line; the
  * directories of users are known here only. */
 static int
 refuse_names(int reply)

@@ -14,10 +14,10 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn/conn.h"
-#include "server/fault.h"
+#include "server/request/fault.h"
 #include "server/module/auth.h"
-#include "server/reply.h"
-#include "server/worker.h"
+#include "server/reply/reply.h"
+#include "server/worker/worker.h"
 
 struct auth_try { /* a check, then perhaps the delay of its failure */
 	struct io_op op;

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "server/module/auth.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 #define CACHED 256u
 #define FAILED 256u

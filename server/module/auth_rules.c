@@ -5,7 +5,7 @@
 
 #include "base/must.h"
 #include "io/read_whole.h"
-#include "wire/headers.h"
+#include "wire/http1/headers.h"
 #include "server/module/auth.h"
 
 struct reading {

@@ -10,7 +10,7 @@
 #include "files/root.h"
 #include "server/config/resources.h"
 #include "server/module/module.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 #define LOAD_MS 1000u /* the average of a minute does not change faster */
 

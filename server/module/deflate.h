@@ -17,7 +17,7 @@
 
 #include "io/code/file.h"
 #include "server/config/site.h"
-#include "server/request.h"
+#include "server/request/request.h"
 
 #define DEFLATE_PATIENCE_MS 2000u
 #define DEFLATE_MAKING      64u           /* of a worker */
@@ -40,7 +40,7 @@ void variants_init(struct variants *, struct worker *);
 /* Runs the loop until no op is in flight. */
 void variants_stop(struct variants *);
 
-struct reply_form; /* server/reply.h */
+struct reply_form; /* server/reply/reply.h */
 
 /* Settings of a site, from its values.  Never fails: they were checked at start. */
 void deflate_of(struct site *);

@@ -8,8 +8,8 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn/conn.h"
-#include "server/reply.h"
-#include "server/worker.h"
+#include "server/reply/reply.h"
+#include "server/worker/worker.h"
 
 #define MAKE_MS 60000u /* a compression that takes longer is given up: its disk hangs */
 

@@ -8,8 +8,8 @@
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/module/deflate.h"
-#include "server/reply.h"
-#include "server/worker.h"
+#include "server/reply/reply.h"
+#include "server/worker/worker.h"
 
 static struct text
 ending(enum coding c)

@@ -12,9 +12,9 @@
 #include "server/conn/conn.h"
 #include "server/module/dirlisting_page.h"
 #include "server/module/dirlisting_rules.h"
-#include "server/reply.h"
-#include "server/worker.h"
-#include "wire/validate.h"
+#include "server/reply/reply.h"
+#include "server/worker/worker.h"
+#include "wire/http1/validate.h"
 
 #define LISTINGS_MAX   64u
 #define LISTINGS_BYTES (8u << 20)

@@ -5,11 +5,11 @@
 #include <stdlib.h>
 
 #include "server/conn/conn.h"
-#include "server/fault.h"
+#include "server/request/fault.h"
 #include "server/module/module.h"
-#include "server/reply.h"
-#include "server/route.h"
-#include "server/spool.h"
+#include "server/reply/reply.h"
+#include "server/request/route.h"
+#include "server/request/spool.h"
 #include "wire/urlpath.h"
 
 struct target {

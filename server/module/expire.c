@@ -12,9 +12,9 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "wire/http_date.h"
-#include "server/reply.h"
-#include "server/worker.h"
+#include "wire/http1/http_date.h"
+#include "server/reply/reply.h"
+#include "server/worker/worker.h"
 
 #define EXPIRE_MAX_S (100ull * 365 * 86400) /* more is a mistake */
 

@@ -11,7 +11,7 @@
 #include "base/meters.h"
 #include "server/conn/conn.h"
 #include "server/module/module.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 #define OVER_RATE_MAX 20u /* 429s in a row; then the client has to connect again */
 

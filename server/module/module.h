@@ -16,7 +16,7 @@
 
 #include "base/buf.h"
 #include "server/handler/handler.h"
-#include "server/route.h"
+#include "server/request/route.h"
 
 struct module {
 	const char *name; /* "access" is mod_access in server.modules */

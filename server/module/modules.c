@@ -5,9 +5,9 @@
 
 #include "server/conn/conn.h"
 #include "server/module/error_handler.h"
-#include "server/reply.h"
-#include "server/route.h"
-#include "server/worker.h"
+#include "server/reply/reply.h"
+#include "server/request/route.h"
+#include "server/worker/worker.h"
 
 #define M(name) extern const struct module module_##name;
 #include "server/module/modules.def"

@@ -9,7 +9,7 @@
 #include "base/rate.h"
 #include "server/conn/conn.h"
 #include "server/module/module.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 static uint64_t *
 find_due(struct pace_share *p)

@@ -6,7 +6,7 @@
 #ifndef SERVER_MODULE_RATE_H
 #define SERVER_MODULE_RATE_H
 
-#include "server/request.h"
+#include "server/request/request.h"
 
 static inline bool
 rate_is_set(const struct request *r)

@@ -2,7 +2,7 @@
 #include "server/module/target.h"
 
 #include "server/conn/conn.h"
-#include "server/reply.h"
+#include "server/reply/reply.h"
 
 static const void *
 key(const struct conf *c)

@@ -2,7 +2,7 @@
  * request, and no other one, whatever an application says. */
 #include "server/module/module.h"
 
-#include "server/request_id.h"
+#include "server/request/id.h"
 
 static const struct text name = TEXT("X-Request-ID");
 

@@ -18,7 +18,7 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn/conn.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 #include "wire/urlpath.h"
 
 #define REWRITES_MAX 100u

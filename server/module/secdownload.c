@@ -15,7 +15,7 @@
 
 #include "files/root.h"
 #include "server/module/module.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 #define TIME_DIGITS 8u
 

@@ -2,7 +2,7 @@
  *
  *   setenv.add-request-header     a field of the client gets ", value" behind its own
  *   setenv.set-request-header     takes the place of the client's; "": removes it.  An application
- *                                 gets both whatever Connection lists (wire/client_fields.h)
+ *                                 gets both whatever Connection lists (wire/codec/client_fields.h)
  *   setenv.add-response-header    one more line
  *   setenv.set-response-header    takes the place of each such line of the reply; "": removes
  *   setenv.add-environment        a variable of the application, unless it has a value already
@@ -17,9 +17,9 @@
 #include <stdlib.h>
 
 #include "base/must.h"
-#include "wire/headers.h"
-#include "wire/message.h"
-#include "server/worker.h"
+#include "wire/http1/headers.h"
+#include "wire/codec/message.h"
+#include "server/worker/worker.h"
 
 #define LINES_MAX 8192u /* of one setting: the head of a reply is one chunk of io/body.h */
 

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "server/conn/conn.h"
 #include "server/module/vhost.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 static bool
 is_used(const struct conf *c)

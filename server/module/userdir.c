@@ -9,10 +9,10 @@
  */
 #include <limits.h>
 
-#include "server/config/homes.h"
+#include "server/config/check/homes.h"
 #include "server/module/vhost.h"
-#include "server/reply.h"
-#include "server/worker.h"
+#include "server/reply/reply.h"
+#include "server/worker/worker.h"
 
 static bool
 is_used(const struct conf *c)

@@ -6,9 +6,9 @@
 
 #include "base/address.h"
 #include "server/conn/conn.h"
-#include "server/fault.h"
-#include "server/reply.h"
-#include "server/worker.h"
+#include "server/request/fault.h"
+#include "server/reply/reply.h"
+#include "server/worker/worker.h"
 
 /* ---- which directory exists */
 

@@ -11,9 +11,9 @@
 #include <unistd.h>
 
 #include "io/file.h"
-#include "io/listen.h"
+#include "io/start/listen.h"
 #include "io/safe_open.h"
-#include "server/config/log_names.h"
+#include "server/config/check/log_names.h"
 #include "server/process/impl.h"
 
 #define FDS_SPARE 64u /* of a worker, and of the main thread */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "io/memory.h"
+#include "io/memory/memory.h"
 #include "io/disk/pools.h"
 #include "io/file.h"
 #include "server/process/impl.h"

@@ -5,7 +5,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/notify.h"
+#include "io/start/notify.h"
 #include "server/process/impl.h"
 
 static void

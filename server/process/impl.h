@@ -28,12 +28,12 @@
 #include <poll.h>
 #include "base/log.h"
 #include "io/disk/pools.h"
-#include "io/logfile.h"
-#include "io/sandbox.h"
-#include "server/config/limits.h"
+#include "io/log/logfile.h"
+#include "io/start/sandbox.h"
+#include "server/config/check/limits.h"
 #include "server/helper/helper.h"
 #include "server/process/process.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 #define CGI_BLOCK 0xffffu /* of the helper, which runs programs, on status pages */
 
@@ -61,7 +61,7 @@ struct generation {
 
 struct application {
 	int fd;     /* its lifeline */
-	char *line; /* server/config/spawn.h */
+	char *line; /* server/config/check/spawn.h */
 };
 
 struct access_file {

@@ -6,9 +6,9 @@
 #include <sysexits.h>
 
 #include "base/log.h"
-#include "io/journal.h"
+#include "io/log/journal.h"
 #include "io/safe_open.h"
-#include "server/config/log_names.h"
+#include "server/config/check/log_names.h"
 #include "server/process/impl.h"
 
 #define EARLY_MAX (64u << 10)

@@ -9,8 +9,8 @@
 #include "base/counter.h"
 #include "base/heap.h"
 #include "base/log.h"
-#include "io/listen.h"
-#include "io/memory_status.h"
+#include "io/start/listen.h"
+#include "io/memory/memory_status.h"
 #include "server/process/impl.h"
 
 #define STOP_MS      1500u /* TERM: waits so long for workers, then leaves */

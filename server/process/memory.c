@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "io/lock_memory.h"
+#include "io/start/lock_memory.h"
 #include "server/process/impl.h"
 
 #define KIB 1024u

@@ -1,6 +1,6 @@
 /* server/process/pressure.c -- lines of the log while memory is short, for people and accel-graph.
  *
- *   worker: windows came from a disk --pressure_ask()--> thread of io/pressure.h --> seen()
+ *   worker: windows came from a disk --pressure_ask()--> thread of io/memory/pressure.h --> seen()
  *
  * A line comes at most every MEMORY_LOOK_S seconds, and only if something happened that does not
  * with enough memory.
@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/must.h"
-#include "io/memory_status.h"
+#include "io/memory/memory_status.h"
 #include "server/process/impl.h"
 
 #define REFAULT_BYTES (1u << 20) /* less is not worth a line */

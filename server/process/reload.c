@@ -10,7 +10,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/notify.h"
+#include "io/start/notify.h"
 #include "server/process/impl.h"
 #include "server/config/record.h"
 

@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "io/notify.h"
-#include "io/pressure.h"
-#include "io/process_status.h"
-#include "server/config/homes.h"
+#include "io/start/notify.h"
+#include "io/memory/pressure.h"
+#include "io/memory/process_status.h"
+#include "server/config/check/homes.h"
 #include "server/config/record.h"
 #include "server/module/vhost.h"
 #include "server/process/impl.h"

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "server/config/spawn.h"
+#include "server/config/check/spawn.h"
 #include "server/process/impl.h"
 
 struct wanted {

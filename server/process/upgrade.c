@@ -24,7 +24,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "io/notify.h"
+#include "io/start/notify.h"
 #include "server/process/impl.h"
 #include "server/process/starter.h"
 

@@ -24,7 +24,7 @@ struct hosts {
 	uint8_t slot[HOSTS_SLOTS];   /* atomic: number + 1; 0: none */
 };
 
-/* In normal form (wire/http1_host.h); a port does not count.  No effect if the table is full, or
+/* In normal form (wire/http1/host.h); a port does not count.  No effect if the table is full, or
  * without memory. */
 void hosts_add(struct hosts *, struct text host);
 /* Its number; HOSTS_MAX: not in the table. */

@@ -7,7 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "io/process_status.h"
+#include "io/memory/process_status.h"
 #include "server/status/status.h"
 
 /* ---- counters */

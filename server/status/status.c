@@ -5,10 +5,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/logfile.h"
+#include "io/log/logfile.h"
 #include "proxy-core/backend.h"
 #include "server/conn/conn.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 const struct phase_info phase_infos[NPHASES] = {
 #define P(name, letter, doc) { #name, letter, doc },

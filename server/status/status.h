@@ -14,11 +14,11 @@
 
 #include "base/buf.h"
 #include "io/disk/pools_status.h"
-#include "io/memory_status.h"
+#include "io/memory/memory_status.h"
 #include "proxy-core/backend_health.h"
 #include "proxy-core/backend_times.h"
 #include "proxy-core/own_5xx.h"
-#include "server/request.h"
+#include "server/request/request.h"
 #include "server/status/worker_counters.h"
 
 /* The worker's counters, with what they counted before a reload.  Counters without a worker are in

@@ -85,7 +85,7 @@ for my $lines (10, 1000, 10_000, 50_000) {
 	};
 }
 
-# What server/config/limits.h says, from CFG_LOGS_MAX on, and CFG_BLOCKS_MAX.
+# What server/config/check/limits.h says, from CFG_LOGS_MAX on, and CFG_BLOCKS_MAX.
 sub refused ($what, $text, $line, $message) {
 	put($conf, base() . $text);
 	my ($rc, undef, $said) = Test::Util::run_fed($program, '', '-t', '-f', $conf);

@@ -24,7 +24,7 @@
 #include "io/loop/sim.h"
 #include "server/config/impl.h"
 #include "server/conn/conn.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 /* Around what the server does, not the test. */
 #ifndef SERVER_WORKS

@@ -17,7 +17,7 @@
 #include "fcgi-stat-accel/about.h"
 #include "fcgi-stat-accel/accel.h"
 #include "fcgi-stat-accel/dialect.h"
-#include "wire/fcgi_record.h"
+#include "wire/codec/fcgi_record.h"
 #include "fcgi-stat-accel/request.h"
 #include "t/fuzz/fuzz.h"
 

@@ -1,6 +1,6 @@
 /* t/fuzz/fuzz_accept_encoding.c -- any lines as Accept-Encoding: a client gets what it takes. */
 #include "base/must.h"
-#include "wire/accept_encoding.h"
+#include "wire/http1/accept_encoding.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {

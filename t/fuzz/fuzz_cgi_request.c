@@ -5,8 +5,8 @@
  * a body has no more bytes than the input; after the end and after a mistake nothing is taken. */
 #include <stdlib.h>
 #include "base/must.h"
-#include "wire/cgi_request.h"
-#include "wire/codec.h"
+#include "wire/codec/cgi_request.h"
+#include "wire/codec/codec.h"
 #include "t/fuzz/fuzz.h"
 
 #define BEGIN_16 "\1\1\0\1\0\10\0\0\0\1\0\0\0\0\0\0"

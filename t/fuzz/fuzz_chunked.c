@@ -2,7 +2,7 @@
  * same end. */
 #include "base/buf.h"
 #include "base/must.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {

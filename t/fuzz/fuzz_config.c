@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/must.h"
 #include "server/config/impl.h"
-#include "server/config/rewrite.h"
+#include "server/config/check/rewrite.h"
 #include "server/module/module.h"
 #include "t/fuzz/fuzz.h"
 

@@ -3,9 +3,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/must.h"
-#include "wire/control.h"
-#include "wire/media_type.h"
-#include "wire/pieces.h"
+#include "wire/codec/control.h"
+#include "wire/http1/media_type.h"
+#include "wire/codec/pieces.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {

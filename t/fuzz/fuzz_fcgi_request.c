@@ -14,10 +14,10 @@
 #include "base/buf.h"
 #include "base/must.h"
 #include "wire/urlpath.h"
-#include "wire/fields.h"
-#include "wire/codec.h"
-#include "server/accesslog.h"
-#include "wire/http1.h"
+#include "wire/http1/fields.h"
+#include "wire/codec/codec.h"
+#include "server/log/accesslog.h"
+#include "wire/http1/http1.h"
 #include "t/fuzz/fuzz.h"
 
 #define MAX_HEAD    4096

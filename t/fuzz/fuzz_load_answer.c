@@ -4,7 +4,7 @@
 #include "accel-load/answer.h"
 #include "base/must.h"
 #include "t/fuzz/fuzz.h"
-#include "wire/codec.h"
+#include "wire/codec/codec.h"
 
 #define OK "HTTP/1.1 200 OK\r\n"
 

@@ -4,7 +4,7 @@
 #include "accel-load/urls.h"
 #include "base/must.h"
 #include "t/fuzz/fuzz.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 const struct fuzz_seed fuzz_seeds[] = {
 	SEED("/a\n/b?c=d\nhttp://h/\n\n# no\nhttp://[::1]:8080/x#y\r\n"),

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "base/must.h"
-#include "server/config/mime.h"
+#include "server/config/check/mime.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {

@@ -1,12 +1,12 @@
 /* t/fuzz/fuzz_record.c -- any bytes from a web server: cut anywhere, they mean the same; and what
  * libfcgi gets to read is a whole, sound request, says a reader that shares nothing with
- * wire/fcgi_record.c. */
+ * wire/codec/fcgi_record.c. */
 #include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 #include "base/must.h"
 #include "base/text.h"
-#include "wire/fcgi_record.h"
+#include "wire/codec/fcgi_record.h"
 #include "t/fuzz/fuzz.h"
 
 #define BEGIN "\1\1\0\1\0\10\0\0\0\1\1\0\0\0\0\0"

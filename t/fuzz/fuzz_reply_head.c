@@ -6,7 +6,7 @@
 #include <string.h>
 #include "base/buf.h"
 #include "base/must.h"
-#include "wire/headers.h"
+#include "wire/http1/headers.h"
 #include "t/fuzz/fuzz.h"
 
 const struct fuzz_seed fuzz_seeds[] = {

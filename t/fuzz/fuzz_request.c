@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "base/buf.h"
 #include "base/must.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 #include "t/fuzz/fuzz.h"
 
 #define MAX_HEAD   2048

@@ -3,13 +3,13 @@
  * Input: lines "R..." Range, "I..." If-Range, "M..." If-Match, "N..." If-None-Match, "S..."
  * If-Modified-Since, "U..." If-Unmodified-Since, "Z" and digits: the size of the file, "E" and
  * numbers: what its tag is made of. Of a field that comes twice the second line counts for lists
- * only, as in a request that wire/http1.c has read. */
+ * only, as in a request that wire/http1/http1.c has read. */
 #include <stdio.h>
 #include <string.h>
 #include "base/must.h"
-#include "wire/range.h"
-#include "wire/http_date.h"
-#include "wire/validate.h"
+#include "wire/http1/range.h"
+#include "wire/http1/http_date.h"
+#include "wire/http1/validate.h"
 #include "t/fuzz/fuzz.h"
 
 #define ETAG  "\"v1\""

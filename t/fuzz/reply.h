@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include "base/buf.h"
 #include "base/must.h"
-#include "wire/codec.h"
+#include "wire/codec/codec.h"
 
 /* What an exchange would see. */
 struct seen {

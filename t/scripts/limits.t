@@ -14,7 +14,7 @@ sub names { my ($file, $re) = @_; return map { $_ => 1 } slurp($file) =~ /$re/mg
 
 my %directive = names('server/config/directives.def', qr/^D\(\w+, "([^"]+)", (?!NOP|OLD|ALIAS|BLOCK)/m);
 my %counter = names('base/counters.def', qr/^[CA]\(\w+, "([^"]+)"/m);
-my $source = join '', map { slurp($_ =~ s{^\Q$root\E/}{}r) } glob "$root/{base,wire,io,files,proxy-core,server,fcgi-stat-accel,walk,accel-warm,accel-pool}/{,*/}*.[ch]";
+my $source = join '', map { slurp($_ =~ s{^\Q$root\E/}{}r) } glob "$root/{base,wire,io,files,proxy-core,server,fcgi-stat-accel,walk,accel-warm,accel-pool}/{,*/,*/*/}*.[ch]";
 my %seen;
 
 subtest 'each row of the tables names what exists' => sub {

@@ -74,7 +74,7 @@ subtest 'each line that a client can cause has a limit' => sub {
 	my %said_once = map { $_ => 1 } qw(posix-aio.refused linux-aio.fallback userdir.unknown alias.missing noatime.refused);
 	my %asked_for = ('pool.lease' => 1);    # proxy-core.debug; those of debug.log-* are debug.NAME
 	my @without;
-	for my $file (glob("$FindBin::Bin/../../{wire,server,server/*,proxy-core,io,io/*}/*.c")) {
+	for my $file (glob("$FindBin::Bin/../../{wire,wire/*,server,server/*,server/config/*,proxy-core,io,io/*}/*.c")) {
 		next if $file =~ m{server/(process/\w+|config/(?!record|mime|rewrite|resources)\w+|main|options|manual)\.c$|io/(sandbox|logfile|listen)\.c$};
 		my $code = Test::Util::slurp($file);
 		while ($code =~ /\blog_event\([^;"]*"([^"]+)"/g) {

@@ -533,7 +533,7 @@ test_validators(void)
 	g_free(old);
 	found.stx.stx_mtime.tv_sec = -1;
 	old = reply_found(&conf, PARAMS(), "/f", &found);
-	/* wire/http_date.h begins in 1970 */
+	/* wire/http1/http_date.h begins in 1970 */
 	g_assert_cmpstr(old, ==, "Status: 200 OK\r\nX: /f\r\n\r\n");
 	g_free(old);
 	g_free(fresh);

@@ -8,7 +8,7 @@
 #include "fcgi-stat-accel/about.h"
 #include "fcgi-stat-accel/status.h"
 #include "io/disk/pools.h"
-#include "io/pressure.h"
+#include "io/memory/pressure.h"
 
 static struct accel_counters counters;
 static struct advice advice;

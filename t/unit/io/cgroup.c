@@ -5,8 +5,8 @@
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
 #include <unistd.h>
-#include "io/cgroup.h"
-#include "io/memory.h"
+#include "io/memory/cgroup.h"
+#include "io/memory/memory.h"
 
 static const char hybrid[] =
     "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"

@@ -1,6 +1,6 @@
 /* t/unit/io/connect.c -- connects of the epoll loop that end in the call, later, or never. */
 #include <netinet/in.h>
-#include "io/listen.h"
+#include "io/start/listen.h"
 #include "t/unit/io/io_test.h"
 
 #define CONNECTS 7

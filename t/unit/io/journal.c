@@ -2,8 +2,8 @@
 #include <glib.h>
 #include "base/buf.h"
 #include "base/log.h"
-#include "io/journal.h"
-#include "io/syslog.h"
+#include "io/log/journal.h"
+#include "io/log/syslog.h"
 
 static void
 check(const char *line, const char *fields)

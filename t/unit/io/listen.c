@@ -1,7 +1,7 @@
 /* t/unit/io/listen.c -- listening sockets: names, options, modes and inheritance. */
 #include <netinet/tcp.h>
 #include <sys/file.h>
-#include "io/listen.h"
+#include "io/start/listen.h"
 #include "t/unit/io/io_test.h"
 
 static int

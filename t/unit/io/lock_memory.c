@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/lock_memory.h"
+#include "io/start/lock_memory.h"
 
 #define NOBODY  65534
 #define MIB     (1u << 20)

@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/log.h"
-#include "io/logfile.h"
+#include "io/log/logfile.h"
 
 #define N_HANGING 24
 

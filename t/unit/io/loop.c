@@ -1,6 +1,6 @@
 /* t/unit/io/loop.c -- sockets, timers and wakes of the epoll loop. */
 #include <netinet/tcp.h>
-#include "io/listen.h"
+#include "io/start/listen.h"
 #include "t/unit/io/io_test.h"
 
 static void

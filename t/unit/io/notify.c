@@ -6,7 +6,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "io/notify.h"
+#include "io/start/notify.h"
 
 static struct sockaddr_un un = { .sun_family = AF_UNIX };
 

@@ -1,5 +1,5 @@
 /* t/unit/io/pid.c -- a process by its number, only while it runs the program it is taken for. */
-#include "io/pid.h"
+#include "io/start/pid.h"
 
 #include <errno.h>
 #include <glib.h>

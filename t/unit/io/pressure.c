@@ -4,8 +4,8 @@
 #include <pthread.h>
 #include <unistd.h>
 #include "base/clock.h"
-#include "io/memory.h"
-#include "io/pressure.h"
+#include "io/memory/memory.h"
+#include "io/memory/pressure.h"
 
 #define NONE PRESSURE_NONE
 

@@ -21,8 +21,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "io/sandbox.h"
-#include "io/sandbox_impl.h"
+#include "io/start/sandbox.h"
+#include "io/start/sandbox_impl.h"
 
 #define DIES       (-SIGSYS)
 #define UNEXPECTED 255
@@ -298,7 +298,7 @@ names(void)
 #define C(name, programs) #name,
 #define N(name, number, programs)
 #define K(name) #name,
-#include "io/sandbox_calls.def"
+#include "io/start/sandbox_calls.def"
 #undef C
 #undef N
 #undef K

@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "io/sandbox.h"
-#include "io/sandbox_impl.h"
+#include "io/start/sandbox.h"
+#include "io/start/sandbox_impl.h"
 
 #define UNEXPECTED 255 /* no errno */
 

@@ -4,7 +4,7 @@
  * The kernel wakes one sleeping loop for a connection, the one that was registered first. */
 #include <sys/epoll.h>
 #include <sys/syscall.h>
-#include "io/listen.h"
+#include "io/start/listen.h"
 #include "t/unit/io/io_test.h"
 
 #define PATIENCE_S 60

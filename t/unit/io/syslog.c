@@ -2,7 +2,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "io/syslog.h"
+#include "io/log/syslog.h"
 
 static void
 test_targets(void)

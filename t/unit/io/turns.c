@@ -1,7 +1,7 @@
 /* t/unit/io/turns.c -- the order of callbacks of the epoll loop, and the share of accepting in a
  * busy round. */
 #include <sys/resource.h>
-#include "io/listen.h"
+#include "io/start/listen.h"
 #include "t/unit/io/io_test.h"
 
 #define BUSY      600 /* more than the loop takes from the kernel in a round */

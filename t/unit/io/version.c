@@ -1,7 +1,7 @@
 /* t/unit/io/version.c -- what the times of a file say about its contents. */
 #include <glib.h>
 #include "base/clock.h"
-#include "io/version.h"
+#include "io/start/version.h"
 
 #define T 1000000000ll
 

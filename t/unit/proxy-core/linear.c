@@ -1,5 +1,5 @@
 /* t/unit/proxy-core/linear.c -- what clients and applications send costs as much as it is long. */
-#include "wire/cgi_env.h"
+#include "wire/codec/cgi_env.h"
 #include "t/unit/linear.h"
 #include "proxy-core/exchange.h"
 #include "t/unit/wire/wire_test.h"

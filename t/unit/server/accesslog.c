@@ -1,8 +1,8 @@
 /* t/unit/server/accesslog.c -- the access log: combined format, UTC, and no forged line. */
 #include <glib.h>
 #include "base/buf.h"
-#include "server/accesslog.h"
-#include "wire/http_date.h"
+#include "server/log/accesslog.h"
+#include "wire/http1/http_date.h"
 
 static char *
 line(struct access a, uint64_t wall_s)

@@ -4,8 +4,8 @@
 #include <signal.h>
 #include "server/helper/cgi.h"
 #include "server/helper/wire.h"
-#include "wire/codec.h"
-#include "wire/fcgi.h"
+#include "wire/codec/codec.h"
+#include "wire/codec/fcgi.h"
 
 static char *dir;
 static GPtrArray *names;

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "io/loop/sim.h"
 #include "server/conn/handover.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 #define N 4u
 

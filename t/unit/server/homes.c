@@ -2,7 +2,7 @@
 #include <glib.h>
 #include <stdlib.h>
 #include <string.h>
-#include "server/config/homes.h"
+#include "server/config/check/homes.h"
 
 static const char *
 home(const char *passwd, const char *user)

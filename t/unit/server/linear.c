@@ -1,10 +1,10 @@
 /* t/unit/server/linear.c -- what a client sends costs as much as it is long. */
 #include "wire/urlpath.h"
-#include "server/accesslog.h"
+#include "server/log/accesslog.h"
 #include "server/config/impl.h"
-#include "server/config/mime.h"
-#include "wire/range.h"
-#include "wire/validate.h"
+#include "server/config/check/mime.h"
+#include "wire/http1/range.h"
+#include "wire/http1/validate.h"
 #include "t/unit/linear.h"
 
 /* n times a piece, between two others. */

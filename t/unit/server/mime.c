@@ -3,7 +3,7 @@
 #include <glib.h>
 #include <glib/gstdio.h>
 #include "base/must.h"
-#include "server/config/mime.h"
+#include "server/config/check/mime.h"
 
 static struct mime *
 make(struct conf_pair *pairs, size_t n, const char *types_file)

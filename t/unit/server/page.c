@@ -2,7 +2,7 @@
  * clients. */
 #include <glib.h>
 #include "base/buf.h"
-#include "server/page.h"
+#include "server/reply/page.h"
 
 static char *
 page(int status)

@@ -2,7 +2,7 @@
 #include <glib.h>
 
 #include "base/must.h"
-#include "server/config/rewrite.h"
+#include "server/config/check/rewrite.h"
 
 struct row {
 	const char *regex, *replacement, *name, *value, *want;

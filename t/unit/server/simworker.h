@@ -18,7 +18,7 @@
 #include "io/loop/sim.h"
 #include "server/config/config.h"
 #include "server/conn/conn.h"
-#include "server/worker.h"
+#include "server/worker/worker.h"
 
 #define HOST         "Host: a\r\n"
 #define GET(path)    "GET " path " HTTP/1.1\r\n" HOST "\r\n"

@@ -2,7 +2,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "wire/accept_encoding.h"
+#include "wire/http1/accept_encoding.h"
 
 static struct accept_encoding
 read_line(const char *line)

@@ -1,7 +1,7 @@
 /* t/unit/wire/ajp13_request.c -- a second reader takes forward requests apart. */
 #include "t/unit/wire/ajp13_test.h"
 #include "t/unit/wire/wire_test.h"
-#include "wire/ajp13.h"
+#include "wire/codec/ajp13.h"
 
 /* ---------------------------------------------------------------- the reader */
 

@@ -1,6 +1,6 @@
 /* t/unit/wire/cgi_env.c -- the variables of an application, and none that a client can forge. */
 #include <errno.h>
-#include "wire/cgi_env.h"
+#include "wire/codec/cgi_env.h"
 #include "t/unit/wire/wire_test.h"
 
 static GHashTable *env;

@@ -1,8 +1,8 @@
-/* t/unit/wire/cgi_request.c -- a request for a CGI program: what wire/fastcgi.c writes is read at
+/* t/unit/wire/cgi_request.c -- a request for a CGI program: what wire/codec/fastcgi.c writes is read at
  * every split, and nothing else. */
 #include <glib.h>
-#include "wire/cgi_request.h"
-#include "wire/codec.h"
+#include "wire/codec/cgi_request.h"
+#include "wire/codec/codec.h"
 
 #define BEGIN  "\1\1\0\1\0\10\0\0\0\1\0\0\0\0\0\0"
 #define PARAM  "\1\4\0\1\0\5\0\0\1\2A12"

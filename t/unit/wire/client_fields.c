@@ -1,6 +1,6 @@
 /* t/unit/wire/client_fields.c -- what an application learns about the client, and what a client
  * cannot forge. */
-#include "wire/client_fields.h"
+#include "wire/codec/client_fields.h"
 #include "t/unit/wire/wire_test.h"
 
 #define H(n, v)                  \

@@ -2,9 +2,9 @@
 #include <glib.h>
 #include <string.h>
 
-#include "wire/control.h"
-#include "wire/headers.h"
-#include "wire/media_type.h"
+#include "wire/codec/control.h"
+#include "wire/http1/headers.h"
+#include "wire/http1/media_type.h"
 
 static void
 test_table(void)

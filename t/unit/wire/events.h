@@ -4,7 +4,7 @@
 
 #include <glib.h>
 #include <stdlib.h>
-#include "wire/codec.h"
+#include "wire/codec/codec.h"
 
 /* The events of some bytes, and of the end of the stream, as one line: "H200 b:body n:note E+". */
 static inline char *

@@ -3,7 +3,7 @@
 #ifndef FCGI_RECORD_TEST_H
 #define FCGI_RECORD_TEST_H
 
-#include "wire/fcgi_record.h"
+#include "wire/codec/fcgi_record.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* t/unit/wire/http.c -- HTTP/1.1 from the client's side: what is sent, and replies cut anywhere. */
 #include "t/unit/wire/events.h"
 #include "t/unit/wire/wire_test.h"
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 extern const struct proto proto_http;
 static const struct proto *const http = &proto_http;

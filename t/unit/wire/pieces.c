@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "wire/pieces.h"
+#include "wire/codec/pieces.h"
 
 /* want NULL: refused */
 static const struct {

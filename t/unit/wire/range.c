@@ -2,7 +2,7 @@
 #include <glib.h>
 #include <string.h>
 
-#include "wire/range.h"
+#include "wire/http1/range.h"
 
 static void
 resolves(const char *header, uint64_t size, uint64_t most, const char *want)

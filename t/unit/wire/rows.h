@@ -4,7 +4,7 @@
 
 #include <glib.h>
 #include <stdlib.h>
-#include "wire/http1.h"
+#include "wire/http1/http1.h"
 
 #define MAX_HEAD 8192
 

@@ -2,8 +2,8 @@
  * it gets. */
 #include <errno.h>
 #include <glib.h>
-#include "wire/http_date.h"
-#include "wire/validate.h"
+#include "wire/http1/http_date.h"
+#include "wire/http1/validate.h"
 
 #define DATE   "Sun, 06 Nov 1994 08:49:37 GMT"
 #define DATE_S 784111777u

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/must.h"
 #include "base/log.h"
-#include "wire/codec.h"
+#include "wire/codec/codec.h"
 
 static inline void
 record(struct buf *b, unsigned version, unsigned type, unsigned id, struct text content,

@@ -1,0 +1,79 @@
+/* server/reply/reply.h -- the waist: every reply is made by one of these functions.
+ *
+ * Each function puts head and body into r->body and sets r->status.  The caller then calls
+ * conn_replied().  None of them waits.
+ */
+#ifndef SERVER_REPLY_H
+#define SERVER_REPLY_H
+
+#include "server/request/request.h"
+#include "wire/http1/accept_encoding.h"
+
+/* What an application says about the file to send. */
+struct reply_extra {
+	int status; /* not 200: sent unchanged, without ranges and conditions */
+	/* More header lines, each with CRLF, without framing and control headers. */
+	struct text lines;
+	struct text content_type; /* .n 0: the type of the file name */
+	struct text etag;         /* the application's; .n 0: the file's */
+	struct text last_modified;
+	struct text charset; /* of a text type; .n 0: the type is sent as it is */
+};
+
+/* Another form of a file: compressed.  Its owner is not counted here. */
+struct reply_form {
+	enum coding coding;
+	const struct file_entry *tags; /* the entity tag is that of this file, and the coding's */
+	struct text head;              /* prepared, as in struct file_entry; .n 0: none */
+	struct io_file *file;          /* or bytes */
+	const char *bytes;
+	uint64_t size;
+	void *(*keep)(struct reply_form *); /* counts a user, for ... */
+	void (*put)(void *);                /* ... what keep() returned */
+};
+
+/* The only way to send a file: conditions, ranges, head.  Takes the reference to e. */
+void reply_file(struct request *, struct file_entry *e, const struct reply_extra *);
+/* The same with the bytes of a form; the entry stays the caller's. */
+void reply_file_as(struct request *, struct file_entry *, struct reply_form *,
+    const struct reply_extra *);
+/* True if the conditions of the request decide without the bytes of the form: the reply is made
+ * (304, 412). */
+bool reply_file_decided(struct request *, struct file_entry *, struct reply_form *,
+    const struct reply_extra *);
+/* True if the application's status is sent unchanged.  The server itself decides between 200, 206
+ * and 416. */
+bool reply_own_status(int status);
+/* The media type of the file, as the application or its name says. */
+struct text reply_type(const struct reply_style *, const struct file_entry *,
+    const struct reply_extra *);
+/* Writes the start of every 200 of the form to head[FILE_HEAD_MAX]; returns its length. */
+size_t reply_prepare_form(const struct file_entry *, const struct reply_form *, char *head);
+/* Adds len bytes of the file from off to the body.  HEAD: adds nothing.  False: no memory. */
+bool reply_attach(struct request *, struct file_entry *, uint64_t off, uint64_t len);
+void reply_error(struct request *, int status);
+/* lines: further header lines, each with CRLF */
+void reply_error_with(struct request *, int status, struct text lines);
+void reply_retry(struct request *, unsigned after_s); /* 503 with Retry-After */
+/* path is decoded; it is encoded here */
+void reply_redirect(struct request *, int status, struct text path, struct text query);
+/* url: printable ASCII without blanks */
+void reply_location(struct request *, int status, struct text url);
+/* Methods of a file or a page: 200 to OPTIONS, 405 to others. */
+void reply_methods(struct request *);
+/* Head of a streamed reply; lines as in reply_extra.  length -1: unknown; chunked tells how the end
+ * is marked. */
+void reply_stream_head(struct request *, int status, struct text lines, int64_t length,
+    bool chunked);
+/* A 1xx head, with nothing but the lines.  False: no memory. */
+bool reply_interim(struct request *, int status, struct text lines);
+/* 101 Switching Protocols.  False: no memory. */
+bool reply_switch(struct request *, struct text protocol, struct text lines);
+/* What is behind the first mark bytes of r->body is the head of the reply: keeps it for a log. */
+void reply_keep_head(struct request *, uint64_t mark);
+/* Makes a page of an HTML body, which is copied.  False: no memory. */
+bool page_make(struct page *, int status, const char *type, struct text html);
+void page_free(struct page *);
+size_t reply_prepare(const struct file_entry *, char *head);
+
+#endif

@@ -1,0 +1,24 @@
+/* server/request/id.h -- the id of a request, for logs, applications and clients.
+ *
+ *   X-Request-ID of a trusted peer, if it is short and plain   \   log lines (id=, %L),
+ *   or 32 hexadecimal digits that no other request has         /   applications, clients
+ *
+ * It is made when it is first asked for, and stays: through an error handler, X-Sendfile,
+ * another backend, a second try.  A file that nobody logs costs nothing.
+ * Owner    the request.
+ */
+#ifndef SERVER_REQUEST_ID_H
+#define SERVER_REQUEST_ID_H
+
+#include "server/request/request.h"
+
+#define REQUEST_ID_MAX 128u /* bytes of a peer's */
+
+struct text request_id(struct request *);
+/* The traceparent (W3C Trace Context) that applications get in place of the client's; .n 0: the
+ * client's is that of a trusted peer, and valid, so it passes with its tracestate.  Sets r->trace.
+ * A new trace has the id of the request, if this server made it, and the flag "sampled": without a
+ * field most tracers would record, too. */
+struct text request_trace(struct request *);
+
+#endif

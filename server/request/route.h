@@ -1,0 +1,59 @@
+/* server/request/route.h -- request + configuration -> the handler that answers.
+ *
+ * Thread   the worker's.
+ */
+#ifndef SERVER_ROUTE_H
+#define SERVER_ROUTE_H
+
+#include "server/handler/handler.h"
+
+int route_start(struct worker *); /* Sets w->view and w->global; 0 or -errno. */
+void route_end(struct worker *);  /* call it after the last request */
+
+#define REROUTES_MAX 10u
+
+/* What a handler replaces before the request is routed again.  .p NULL: stays as it is. */
+struct route_change {
+	struct text path;  /* decoded and clean, with a NUL behind it; in the arena */
+	struct text query; /* in the arena */
+	/* Set by a rewrite, which has its own limit: see struct request.  Empty: it has steps. */
+	struct text target;
+	/* as the parser leaves a Host: a valid name in lower case; in the arena */
+	struct text host;
+};
+
+/* Changes the request; then the handler returns HANDLED_AGAIN, or calls conn_route_again() later.
+ * False: logged; it was routed again REROUTES_MAX times already, and 500 is the answer.  A query
+ * and a host are for a request whose head is in the arena (request_keep()). */
+bool route_again(struct request *, const struct route_change *);
+
+/* Cleans the path, unless it is that of a change, finds r->conf and r->site, and names the handler.
+ * 0, or the status of a refusal and *why, a constant. */
+int route(struct request *, const struct handler **, const char **why);
+/* Routes again when the path below the document root is known to exist, or r->script_len bytes of
+ * it: $PHYSICAL["existing-path"]. */
+int route_existing(struct request *, const struct handler **, const char **why);
+
+/* Where another path of a URL lies, for the settings of this request: r->place is as before.  path:
+ * clean, with a NUL behind it.  0, or the status of a refusal. */
+int route_place(struct request *, struct text path, struct place *);
+/* The name for file_lookup() of a path below the place.  path begins with a slash, and has a NUL
+ * behind it if the name needs one.  .p NULL: no memory. */
+struct text place_name(struct request *, const struct place *, struct text path);
+/* What the condition of a block, which holds, captures; the block of a conf_map.  Matches again.
+ * False: nothing.  *decoded: they are slices of a path without escapes. */
+bool route_captures(struct request *, unsigned block, struct text cap[MATCH_CAPTURES],
+    bool *decoded);
+
+/* Another handler may answer for the index file of a directory. */
+bool route_asks_index(const struct request *);
+
+/* The path without ";" and what follows it in each part: what a servlet container serves.  .p NULL:
+ * no memory. */
+struct text route_without_params(struct request *);
+
+/* Counts, and logs at most once a second, a regular expression that reached a limit.  The request
+ * is refused. */
+void route_undecided(struct request *, const char *what, struct text where);
+
+#endif

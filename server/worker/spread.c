@@ -1,0 +1,72 @@
+/* server/worker/spread.c -- see spread.h */
+#include "server/worker/spread.h"
+
+#define LOOK_MS 100u /* one look for all that happens meanwhile */
+
+/* The share is asked again only when it is reached.  It grows by at least SLACK with each answer,
+ * or by an eighth, so a worker that fills up with the others asks rarely. */
+bool
+spread_is_due(struct worker *w)
+{
+	unsigned n = w->nconns - w->nleaving;
+
+	if (n < w->spread.share || !handover_is_open(w->conf.handover))
+		return (false);
+	w->spread.share = handover_share(w->conf.handover, w);
+	return (w->spread.share != 0 && n >= w->spread.share);
+}
+
+bool
+spread_gives(struct worker *w, const struct moved *m)
+{
+	if (!spread_is_due(w) || !handover_give(w->conf.handover, w, m))
+		return (false);
+	count(&w->counters->events, spread);
+	spread_look_soon(w);
+	return (true);
+}
+
+void
+spread_begin(struct worker *w)
+{
+	shared_set(w->spread.asked, false);
+	w->spread.share = 0;
+	if (!w->draining && spread_is_due(w))
+		w->to_drain = w->nconns;
+}
+
+static void
+look(struct io_op *op)
+{
+	struct worker *w = container_of(op, struct worker, spread.timer);
+
+	w->spread.timed = false;
+	if (w->draining || !handover_is_open(w->conf.handover))
+		return;
+	w->spread.share = 0;
+	if (handover_look(w->conf.handover, io_now(w->io)))
+		spread_look_soon(w);
+}
+
+void
+spread_look_soon(struct worker *w)
+{
+	if (w->spread.timed || w->draining || w->conf.nworkers < 2)
+		return;
+	w->spread.timed = true;
+	w->spread.timer.deadline_ms = LOOK_MS;
+	op_submit(w->io, &w->spread.timer);
+}
+
+void
+spread_init(struct worker *w)
+{
+	op_init(&w->spread.timer, IO_TIMER, look);
+}
+
+void
+spread_stop(struct worker *w)
+{
+	if (w->spread.timed)
+		op_cancel(w->io, &w->spread.timer);
+}

@@ -1,0 +1,466 @@
+/* server/worker/worker.c -- see worker.h */
+#include "server/worker/worker.h"
+#include "server/config/check/trust.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "base/must.h"
+#include "io/memory/pressure.h"
+#include "server/conn/conn.h"
+#include "server/conn/overdue.h"
+#include "wire/http1/http_date.h"
+#include "server/reply/reply.h"
+#include "server/request/route.h"
+#include "server/worker/accept.h"
+#include "server/worker/spread.h"
+
+#define KEEP_REQUESTS 256u /* recycled requests */
+#define IDLE_REQUESTS 16u  /* of them, without requests of clients */
+/* User memory of a connection, measured with 10,000 of which half were in a request. */
+#define CONN_MEMORY 1024u
+/* Connections that move to or from another generation in one round: some 0.3 ms. */
+#define MOVES 32u
+/* Arena of one request: heads, paths, fields for applications. */
+#define REQUEST_MEMORY (256u << 10)
+/* of a log: the longest head fits, with each byte escaped as four */
+#define LINE_MAX_BYTES (512u << 10)
+
+/* ---- requests and the date */
+
+struct request *
+worker_request(struct worker *w)
+{
+	struct list *l = list_pop(&w->requests);
+	struct request *r;
+
+	if (l != NULL) {
+		w->nrequests--;
+		return (list_entry(l, struct request, link));
+	}
+	r = malloc(sizeof(*r));
+	if (r == NULL)
+		return (NULL);
+	memset(r, 0, offsetof(struct request, lent));
+	r->worker = w;
+	list_init(&r->link);
+	list_init(&r->wait.link);
+	list_init(&r->deflate.link);
+	r->deflate.entry = NULL;
+	r->wait.lookup = NULL;
+	body_init(&r->body, w->io);
+	/* the connection that takes the request sets the socket */
+	sender_init(&r->sender, w->io, NULL);
+	arena_init(&r->arena, r->lent, sizeof(r->lent), REQUEST_MEMORY);
+	return (r);
+}
+
+void
+worker_request_back(struct request *r)
+{
+	struct worker *w = r->worker;
+
+	file_lookup_cancel(&r->wait);
+	deflate_stop(r);
+	body_clear(&r->body);
+	arena_reset(&r->arena);
+	request_drop_spools(r);
+	request_use(r, NULL);
+	r->conn = NULL;
+	r->relay = NULL;
+	if (w->nrequests >= KEEP_REQUESTS) {
+		free(r);
+		return;
+	}
+	w->nrequests++;
+	list_add_head(&w->requests, &r->link);
+}
+
+/* The worker has become quiet. */
+static void
+drop_spares(struct rest *rest)
+{
+	struct worker *w = container_of(rest, struct worker, rest);
+
+	for (; w->nrequests > IDLE_REQUESTS; w->nrequests--)
+		free(list_entry(list_pop(&w->requests), struct request, link));
+}
+
+bool
+request_keep(struct request *r)
+{
+	struct text copy;
+
+	if (r->head_kept || r->head.n == 0)
+		return (true);
+	copy = arena_text(&r->arena, r->head);
+	if (copy.p == NULL)
+		return (false);
+	http1_head_moved(&r->http, r->head, copy.p);
+	r->head = copy;
+	r->head_kept = true;
+	return (true);
+}
+
+const char *
+worker_date(struct worker *w)
+{
+	uint64_t now = io_wall_s(w->io);
+
+	if (now != w->date_s) {
+		w->date_s = now;
+		http_date_put(w->date, now);
+	}
+	return (w->date);
+}
+
+/* ---- life */
+
+static int
+cache_make(struct worker *w)
+{
+	const struct conf *c = config_global(w->conf.config);
+	struct file_limits lim = {
+		.entries = (uint32_t)c->max_cached_files,
+		.fds = w->conf.max_fds,
+		.bytes = c->max_cached_bytes,
+		.max_file = c->max_cached_size,
+		.cache = c->stat_engine == NULL || strcmp(c->stat_engine, "disable") != 0,
+		.open_ms = (uint32_t)(1000 * c->open_timeout),
+		.idle_ms = (uint32_t)(1000 * c->cache_idle),
+		.forget_ms = (uint32_t)(1000 * c->cache_forget),
+	};
+
+	variants_init(&w->variants, w);
+	w->files = file_cache_new(w->io, &w->counters->events, &lim);
+	return (w->files != NULL ? 0 : -ENOMEM);
+}
+
+static int
+trusts_make(struct worker *w)
+{
+	size_t i;
+
+	w->trusts = calloc(w->conf.nlisteners + 1, sizeof(struct trust *));
+	for (i = 0; w->trusts != NULL && i <= w->conf.nlisteners; i++) {
+		w->trusts[i] = trust_new(w->conf.config,
+		    i < w->conf.nlisteners ? w->conf.listeners[i].name : "");
+		if (w->trusts[i] == NULL)
+			return (-ENOMEM);
+	}
+	return (w->trusts != NULL ? 0 : -ENOMEM);
+}
+
+static void
+trusts_free(struct worker *w)
+{
+	size_t i;
+
+	for (i = 0; w->trusts != NULL && i <= w->conf.nlisteners; i++)
+		trust_free(w->trusts[i]);
+	free(w->trusts);
+}
+
+const struct trust *
+worker_trust(const struct worker *w, const char *listener)
+{
+	size_t i;
+
+	for (i = 0; i < w->conf.nlisteners; i++)
+		if (w->conf.listeners[i].name == listener)
+			break;
+	return (w->trusts[i]);
+}
+
+int
+worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
+{
+	struct worker *w = calloc(1, sizeof(*w));
+	int err = 0;
+
+	if (w == NULL)
+		return (-ENOMEM);
+	w->conf = *wc;
+	w->rounds_seen = w->rounds_asked = UINT64_MAX; /* not watched yet */
+	w->conf.nworkers = wc->nworkers != 0 ? wc->nworkers : 1;
+	w->conn_ids = wc->index - w->conf.nworkers + 1; /* the first id is index + 1 */
+	buf_init(&w->line, LINE_MAX_BYTES);
+	list_init(&w->listings);
+	buf_init(&w->lines, LINE_MAX_BYTES);
+	list_init(&w->conns);
+	list_init(&w->scopes.list);
+	list_init(&w->requests);
+	eviction_init(&w->eviction);
+	w->bans_version = bans_version(wc->bans);
+	w->counters = worker_counters_take(wc->counters_list);
+	w->io = w->counters == NULL ? NULL : io != NULL ? io : io_new(&wc->io, &err);
+	if (w->io == NULL) {
+		if (w->counters != NULL)
+			worker_counters_return(w->counters);
+		free(w);
+		return (err != 0 ? err : -ENOMEM);
+	}
+	io_count_into(w->io, &w->counters->events);
+	rest_init(&w->rest, w->io, drop_spares);
+	running_desk_open(&w->counters->desk, w->io);
+	spread_init(w);
+	overdue_init(w);
+	err = accept_new(w);
+	if (err == 0)
+		err = trusts_make(w);
+	if (err == 0)
+		err = cache_make(w);
+	if (err == 0)
+		err = route_start(w);
+	if (err == 0)
+		accept_all(w);
+	*wp = w;
+	if (err != 0) {
+		worker_free(w);
+		*wp = NULL;
+	}
+	return (err);
+}
+
+static void
+begin_drain(struct worker *w)
+{
+	size_t i;
+
+	w->draining = true;
+	accept_stop(w);
+	spread_stop(w);
+	w->to_drain = w->nconns;
+	file_cache_shrink(w->files);
+	for (i = 0; i < w->nupstreams; i++)
+		if (w->upstreams[i] != NULL)
+			upstream_close_idle(w->upstreams[i]);
+	if (w->cgi != NULL)
+		upstream_close_idle(w->cgi);
+}
+
+static void
+adopt(struct worker *w)
+{
+	struct moved *m = NULL;
+	unsigned n;
+
+	for (n = 0; n < MOVES && w->conf.handover != NULL &&
+		    (m = handover_take(w->conf.handover, w)) != NULL;
+	     n++) {
+		conn_adopt(w, m);
+		free(m);
+	}
+	if (n != 0)
+		spread_look_soon(w);
+	if (m != NULL)
+		io_wake(w->io); /* more connections may wait */
+}
+
+/* Takes connections from the front of the list and puts them at its end. */
+static void
+drain_some(struct worker *w)
+{
+	struct list *l;
+	unsigned n;
+
+	for (n = 0; n < MOVES && w->to_drain > 0 && !list_empty(&w->conns); n++) {
+		w->to_drain--;
+		l = list_pop(&w->conns);
+		list_add_tail(&w->conns, l);
+		if (w->draining)
+			conn_drain(conn_of_link(l));
+		else
+			conn_spread(conn_of_link(l));
+	}
+	if (w->to_drain > 0)
+		io_wake(w->io);
+}
+
+static void
+obey(struct worker *w)
+{
+	int mode = __atomic_load_n(&w->mode, __ATOMIC_ACQUIRE);
+
+	adopt(w);
+	if (mode >= WORKER_DRAIN && !w->draining)
+		begin_drain(w);
+	if (mode >= WORKER_HUSH && !w->hushed) {
+		w->hushed = true;
+		w->to_drain = w->nconns;
+	}
+	if (shared_get(w->spread.asked))
+		spread_begin(w);
+	drain_some(w);
+	if (mode >= WORKER_CUT && !w->stopping) {
+		w->stopping = true;
+		if (mode == WORKER_CUT)
+			count_add(&w->counters->events, drain_cut, w->nconns);
+		conn_stop_all(w);
+	}
+}
+
+/* Windows come from the disk, so memory may be short: the pressure is looked at, in a thread.  A
+ * worker whose files are all in memory never asks. */
+static void
+memory_note(struct worker *w)
+{
+	const struct counters *c = &w->counters->events;
+	uint64_t reads = c->file_reads + c->loop_waits + c->pages_gone;
+
+	if (reads == w->memory.reads || io_now(w->io) < w->memory.due_ns)
+		return;
+	w->memory.reads = reads;
+	w->memory.due_ns = io_now(w->io) + MEMORY_LOOK_S * NS_PER_S;
+	pressure_ask();
+}
+
+/* Done once a round, not once a request. */
+static void
+counters_note(struct worker *w)
+{
+	struct worker_counters *t = w->counters;
+
+	rate_note(&t->requests, io_now(w->io), t->events.requests);
+	rate_note(&t->bytes, io_now(w->io), t->events.bytes_sent);
+	shared_set(t->cached, file_cache_entries(w->files));
+	shared_set(t->sets, conf_view_sets(w->view));
+	rest_note(&w->rest, t->events.requests,
+	    file_cache_memory(w->files) + (uint64_t)w->nconns * CONN_MEMORY);
+	memory_note(w);
+	if (shared_get(t->desk.asked))
+		running_answer(&t->desk, w, conn_running);
+}
+
+void
+worker_round(struct worker *w)
+{
+	obey(w);
+	io_run(w->io);
+	counters_note(w);
+}
+
+static void *
+worker_main(void *arg)
+{
+	struct worker *w = arg;
+	char name[16];
+	bool held;
+
+	snprintf(name, sizeof(name), "worker-%u", w->conf.index);
+	pthread_setname_np(pthread_self(), name);
+	for (;;) {
+		obey(w);
+		if (w->draining && !w->stopped_accepting && !accept_parked(w))
+			__atomic_store_n(&w->stopped_accepting, 1, __ATOMIC_RELEASE);
+		if (w->stopped_accepting && w->nconns == 0 && !w->overdue.timed)
+			break;
+		io_run(w->io);
+		counters_note(w);
+		shared_set(w->rounds, w->rounds + 1);
+	}
+	held = !io_leave(w->io);
+	w->held = held;
+	__atomic_store_n(&w->ended, 1, __ATOMIC_RELEASE); /* from here on *w may be freed */
+	while (held)
+		pause();
+	return (NULL);
+}
+
+int
+worker_start(struct worker *w)
+{
+	sigset_t all, old;
+	int err;
+
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &old); /* signals are for the main thread */
+	err = pthread_create(&w->thread, NULL, worker_main, w);
+	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	w->running = err == 0;
+	return (-err);
+}
+
+void
+worker_tell(struct worker *w, enum worker_mode mode)
+{
+	if (__atomic_load_n(&w->mode, __ATOMIC_RELAXED) < (int)mode)
+		__atomic_store_n(&w->mode, (int)mode, __ATOMIC_RELEASE);
+	io_wake(w->io);
+}
+
+void
+worker_ask_spread(struct worker *w)
+{
+	shared_set(w->spread.asked, true);
+	io_wake(w->io);
+}
+
+bool
+worker_ended(const struct worker *w)
+{
+	return (__atomic_load_n(&w->ended, __ATOMIC_ACQUIRE) != 0);
+}
+
+bool
+worker_accepts_no_more(const struct worker *w)
+{
+	return (worker_ended(w) || __atomic_load_n(&w->stopped_accepting, __ATOMIC_ACQUIRE) != 0);
+}
+
+/* The stop was requested.  The thread can be joined when it has ended. */
+static void
+thread_end(struct worker *w)
+{
+	while (!worker_ended(w))
+		usleep(1000);
+	if (w->held)
+		pthread_detach(w->thread);
+	else
+		pthread_join(w->thread, NULL);
+}
+
+void
+worker_free(struct worker *w)
+{
+	struct list *l;
+	size_t i;
+
+	if (w->running)
+		thread_end(w);
+	w->mode = WORKER_STOP;
+	obey(w);
+	while (accept_parked(w) || w->nconns != 0 || rest_stop(&w->rest))
+		io_run(w->io);
+	handover_forget(w->conf.handover, w);
+	for (i = 0; i < w->nupstreams; i++)
+		if (w->upstreams[i] != NULL)
+			upstream_free(w->upstreams[i]);
+	free(w->upstreams);
+	upstream_free(w->cgi);
+	if (w->files != NULL) {
+		variants_stop(&w->variants);
+		file_cache_free(w->files);
+	}
+	route_end(w);
+	while ((l = list_pop(&w->requests)) != NULL)
+		free(list_entry(l, struct request, link));
+	for (i = 0; i < PAGES; i++)
+		page_free(&w->pages[i]);
+	while (io_busy(w->io))
+		io_run(w->io);
+	running_desk_close(&w->counters->desk);
+	io_free(w->io);
+	trusts_free(w);
+	free(w->accepting);
+	buf_free(&w->line);
+	buf_free(&w->lines);
+	auth_memory_free(w->auth);
+	bans_view_end(&w->bans);
+	worker_counters_return(w->counters);
+	free(w);
+}
