@@ -11,7 +11,7 @@ like slurp('Makefile'), qr{^PROVE := .* --exec t/tools/bounded$}m, 'make check u
 
 my $tree = temp_tree();
 sub bounded ($text, $name = 'unit', %env) {
-	local @ENV{qw(LIMIT GRACE)} = (60, 60);
+	local @ENV{qw(TEST_LIMIT TEST_GRACE)} = (60, 60);
 	local @ENV{keys %env} = values %env;
 	put("$tree/$name", $text);
 	chmod 0755, "$tree/$name";
@@ -25,13 +25,13 @@ is_deeply [bounded("use Test::Util; print qq{ok 1\\n};\n", 'some.t')], [0, "ok 1
 is +(bounded("#!/bin/sh\nkill -TERM \$\$\n"))[0] >> 8, 143, 'a signal ends it: its number and 128, as in a shell';
 
 my $began = time;
-my ($status, $said) = bounded("#!/bin/sh\nsleep 300 & echo \$!\nwait\n", 'hangs', LIMIT => 1);
+my ($status, $said) = bounded("#!/bin/sh\nsleep 300 & echo \$!\nwait\n", 'hangs', TEST_LIMIT => 1);
 my ($pid) = $said =~ /^(\d+)$/m;
 is $status >> 8, 1, 'one that hangs fails';
 like $said, qr/^# \S+hangs: not done after 1 s\n#   \d+: \S+sh \S+hangs waits in \S+.*\n#   $pid: sleep 300 waits in /m, '... what it waited for';
 ok !-e "/proc/$pid" || !alive($pid), '... and its child has ended';
 
-($status, $said) = bounded("#!/bin/sh\nsetsid sleep 300 & echo \$!\n", 'leaves', GRACE => 1);
+($status, $said) = bounded("#!/bin/sh\nsetsid sleep 300 & echo \$!\n", 'leaves', TEST_GRACE => 1);
 ($pid) = $said =~ /^(\d+)$/m;
 is $status >> 8, 1, 'one that leaves a process behind fails';
 like $said, qr/^# \S+leaves: left running for 1 s after its end\n#   $pid: sleep 300 waits in /m, '... which one';
