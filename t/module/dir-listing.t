@@ -63,7 +63,7 @@ my @cases = (
 	[ qq{${on}dir-listing.hide-readme-file = "enable"\n}, '/d/', [], [ qr{href="README\.txt"} ] ],
 	[ qq{${on}dir-listing.set-footer = "<b>ours</b>"\n}, '/d/', [ qr{<footer class=foot><b>ours</b></footer>} ], [] ],
 	[ qq{${on}dir-listing.auto-layout = "disable"\n}, '/d/', [ qr{\r\n\r\n<table>}, qr{</table>\n\z} ], [ qr/doctype/ ] ],
-	[ qq{${on}dir-listing.max-entries = 3\n}, '/many/', [ qr{f001}, qr{f003}, qr{117 more entries} ], [ qr/f004/ ] ],
+	[ qq{${on}dir-listing.max-entries = 3\n}, '/many/', [ qr{f001}, qr{f003}, qr{117 more entries} ], [ qr/>f004</ ] ],
 	[ qq{${on}dir-listing.sort = "disable"\n}, '/d/', [ qr{<th>Name<th} ], [ qr/\?sort=/ ] ],
 	[ qq{${on}dir-listing.cache = ( "path" => "/tmp", "max-age" => 60 )\n}, '/d/', [ qr{href="a\.txt"} ], [] ],
 	# links to directories
