@@ -20,7 +20,7 @@ conn_init(struct conn *c, struct thread *t)
 	list_init(&c->due);
 	buf_init(&c->in, IN_MAX);
 	buf_init(&c->out, OUT_MAX);
-	op_init(&c->rd, IO_RECV, conn_receive);
+	op_init(&c->rd, IO_RECV, conn_received);
 	c->rd.sock = &c->sock;
 	list_add_tail(&t->idle, &c->link);
 	return (c->asked != NULL);
@@ -111,7 +111,7 @@ conn_release(struct conn *c)
 }
 
 void
-conn_close(struct conn *c)
+conn_hang_up(struct conn *c)
 {
 	struct thread *t = c->thread;
 
@@ -153,7 +153,7 @@ conn_fail(struct conn *c, enum load_error kind)
 	conn_forget_requests(c);
 	c->rests = true;
 	c->rest_ns = t->now + REST_NS;
-	conn_close(c);
+	conn_hang_up(c);
 }
 
 void
@@ -171,7 +171,7 @@ void
 conn_end(struct conn *c)
 {
 	c->n = 0;
-	conn_close(c);
+	conn_hang_up(c);
 }
 
 /* ---------------------------------------------------------------- connect and send */
@@ -203,7 +203,7 @@ conn_connected(struct io_op *op)
 	if (op->res == -EAGAIN) {
 		c->rests = true;
 		c->rest_ns = t->now + FULL_NS;
-		conn_close(c);
+		conn_hang_up(c);
 	} else if (op->res < 0)
 		conn_fail(c, connect_error(c, (int)-op->res));
 	else {
@@ -322,7 +322,7 @@ conn_ask(struct conn *c, uint64_t at)
 	else if (c->sock.fd < 0)
 		conn_connect(c);
 	else if (t->run->urls->url[c->asked[0].url].target != c->target)
-		conn_close(c); /* then connects to the other host */
+		conn_hang_up(c); /* then connects to the other host */
 	else
 		conn_send(c);
 }

@@ -8,11 +8,11 @@ struct request *conn_asked(struct conn *, unsigned i); /* the i-th one without a
 void conn_forget_requests(struct conn *);
 /* Ready for the next request, in the closed loop with it. */
 void conn_next(struct conn *);
-void conn_close(struct conn *);
+void conn_hang_up(struct conn *);
 /* Goes on with a close, behind the last op in flight. */
 void conn_close_when_idle(struct conn *);
 
 void conn_recv_start(struct conn *);
-void conn_receive(struct io_op *); /* done() of rd */
+void conn_received(struct io_op *); /* done() of rd */
 
 #endif

@@ -111,7 +111,7 @@ aborts(struct conn *c)
 		return (false);
 	count_aborted(c->thread->counts, c->n);
 	conn_forget_requests(c);
-	conn_close(c);
+	conn_hang_up(c);
 	return (true);
 }
 
@@ -132,7 +132,7 @@ take_answers(struct conn *c, struct text *in)
 			too_long = c->n == 1 && (in->n > 0 || c->beyond);
 			answer_end(c, too_long);
 			if (too_long)
-				conn_close(c);
+				conn_hang_up(c);
 			if (too_long)
 				return (false);
 			if (c->last && c->n > 0)
@@ -250,7 +250,7 @@ conn_eof(struct conn *c)
 			await_end(c);
 	}
 	if (c->n == 0)
-		conn_close(c); /* announced, or idle for too long */
+		conn_hang_up(c); /* announced, or idle for too long */
 	else
 		conn_fail(c, c->begun || c->in.n > 0 ? LOAD_SHORT : LOAD_RESET);
 }
@@ -269,7 +269,7 @@ conn_heard(struct conn *c)
 }
 
 void
-conn_receive(struct io_op *op)
+conn_received(struct io_op *op)
 {
 	struct conn *c = container_of(op, struct conn, rd);
 	bool open = true;
@@ -283,7 +283,7 @@ conn_receive(struct io_op *op)
 	if (op->res == 0)
 		conn_eof(c);
 	else if (op->res < 0 && c->n == 0)
-		conn_close(c);
+		conn_hang_up(c);
 	else if (op->res < 0)
 		conn_fail(c, op->res == -ETIMEDOUT ? LOAD_TIMEOUT : LOAD_RESET);
 	else {

@@ -186,7 +186,7 @@ set_fields(struct target *t, const struct load_conf *conf)
 		load_message("no memory");
 		return (EX_OSERR);
 	}
-	t->fields = b.p; /* freed by targets_free() */
+	t->fields = b.p; /* freed by target_list_free() */
 	t->fields_len = b.n;
 	return (0);
 }
@@ -263,7 +263,7 @@ target_get_address(struct target **list, const struct load_conf *conf, const cha
 }
 
 void
-targets_free(struct target **list)
+target_list_free(struct target **list)
 {
 	struct target *t;
 

@@ -43,6 +43,6 @@ int target_get(struct target **list, const struct load_conf *, const struct url_
 /* Likewise for --fastcgi: unix:PATH or HOST:PORT. */
 int target_get_address(struct target **list, const struct load_conf *, const char *address,
     const struct target **);
-void targets_free(struct target **list);
+void target_list_free(struct target **list);
 
 #endif

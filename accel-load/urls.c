@@ -217,7 +217,7 @@ urls_close(struct urls *list)
 	while (list->n > 0)
 		free(list->url[--list->n].path);
 	free(list->url);
-	targets_free(&list->targets);
+	target_list_free(&list->targets);
 	*list = (struct urls){ .n = 0 };
 }
 

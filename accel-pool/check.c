@@ -158,7 +158,7 @@ pool_check(struct pool_conf *conf)
 {
 	const char *name = conf->words != NULL ? conf->words[0] : conf->walk.below;
 	struct check c = { .listed = conf->words == NULL };
-	int dir, code = pool_open(name, false, &dir, &c.pool);
+	int dir, code = pool_dir_open(name, false, &dir, &c.pool);
 
 	if (code != 0)
 		return (code);

@@ -33,7 +33,7 @@ pool_say(const char *dir, int code, const char *text)
 }
 
 int
-pool_open(const char *name, bool change, int *dirp, struct marker *pool)
+pool_dir_open(const char *name, bool change, int *dirp, struct marker *pool)
 {
 	int dir = open(name, O_RDONLY | O_DIRECTORY | O_CLOEXEC), err, code;
 	const char *text;

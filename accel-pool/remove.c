@@ -103,7 +103,7 @@ int
 pool_remove(struct pool_conf *conf)
 {
 	struct marker pool;
-	int dir, code = pool_open(conf->words[0], true, &dir, &pool);
+	int dir, code = pool_dir_open(conf->words[0], true, &dir, &pool);
 
 	if (code != 0)
 		return (code);

@@ -80,7 +80,7 @@ conn_reap(struct conn *c)
 }
 
 void
-conn_close(struct conn *c)
+conn_drop(struct conn *c)
 {
 	must(!c->closing);
 	c->closing = true;
@@ -145,7 +145,7 @@ conn_wait(struct conn *c)
 	bool idle = record_idle(&c->record);
 
 	if (idle && c->all->leaving) {
-		conn_close(c);
+		conn_drop(c);
 		return;
 	}
 	conn_move(c, idle ? &c->all->quiet : &c->all->busy);
@@ -160,7 +160,7 @@ static void
 conn_finish(struct conn *c)
 {
 	if (c->heard_all) {
-		conn_close(c);
+		conn_drop(c);
 		return;
 	}
 	turn_free(c);
@@ -199,7 +199,7 @@ sent(struct io_op *op)
 	if (c->closing)
 		conn_reap(c);
 	else if (op->res < 0)
-		conn_close(c);
+		conn_drop(c);
 	else
 		conn_go_on(c);
 }
@@ -273,7 +273,7 @@ conn_feed(struct conn *c, struct text in)
 	while (in.n > 0 && !c->last && result != RECORD_HOLD && out->len < OUT_MAX) {
 		result = record_feed(&c->record, &in, out);
 		if (!take_result(c, result)) {
-			conn_close(c);
+			conn_drop(c);
 			return;
 		}
 	}
@@ -346,7 +346,7 @@ received(struct io_op *op)
 	else if (op->res > 0 || op->res == -ECANCELED)
 		c->lingering ? conn_receive(c) : conn_go_on(c);
 	else
-		conn_close(c);
+		conn_drop(c);
 }
 
 /* ---------------------------------------------------------------- all of them */
@@ -388,7 +388,7 @@ conn_open(struct conns *all, int fd, bool welcome)
 	if (welcome)
 		conn_wait(c);
 	else
-		conn_close(c);
+		conn_drop(c);
 }
 
 /* A new connection has a request, which is most likely received already. */
@@ -406,7 +406,7 @@ conns_make_room(struct conns *all)
 	list_each(c, &all->quiet, link) {
 		if (is_new(c))
 			continue;
-		conn_close(c);
+		conn_drop(c);
 		return (true);
 	}
 	return (false);
@@ -426,7 +426,7 @@ conns_close_quiet(struct conns *all)
 {
 	all->leaving = true;
 	while (!list_empty(&all->quiet))
-		conn_close(list_entry(all->quiet.next, struct conn, link));
+		conn_drop(list_entry(all->quiet.next, struct conn, link));
 }
 
 void
@@ -434,5 +434,5 @@ conns_close(struct conns *all)
 {
 	conns_close_quiet(all);
 	while (!list_empty(&all->busy))
-		conn_close(list_entry(all->busy.next, struct conn, link));
+		conn_drop(list_entry(all->busy.next, struct conn, link));
 }

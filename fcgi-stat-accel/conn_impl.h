@@ -46,7 +46,7 @@ bool conn_waits(const struct conn *); /* for a file */
 /* Sends all->out, behind the bytes in flight. */
 void conn_put(struct conn *);
 void conn_go_on(struct conn *); /* goes on with the next step; may close the connection */
-void conn_close(struct conn *); /* drops everything in progress */
+void conn_drop(struct conn *);  /* drops everything in progress */
 
 /* conn_request.c */
 /* The answer is in all->out, or the request waits for its file; false: the connection must be

@@ -127,7 +127,7 @@ file_found(struct warm_wait *w)
 		conn_put(c);
 		conn_go_on(c);
 	} else
-		conn_close(c);
+		conn_drop(c);
 }
 
 static void

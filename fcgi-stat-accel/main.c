@@ -469,7 +469,7 @@ main(int argc, char **argv)
 	if (io_open_std_fds() != 0)
 		return (EX_OSERR);
 	accel_log_begin(accel_command.name);
-	code = options_read(argv, &o);
+	code = accel_options_read(argv, &o);
 	if (code == OPTIONS_RUN)
 		code = run(&o);
 	return (code);

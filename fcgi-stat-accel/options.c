@@ -379,7 +379,7 @@ combine(struct options *o)
 }
 
 int
-options_read(char **argv, struct options *o)
+accel_options_read(char **argv, struct options *o)
 {
 	const char *const *rest;
 	int code;

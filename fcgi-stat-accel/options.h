@@ -39,7 +39,7 @@ struct options {
 
 /* OPTIONS_RUN, or the exit status after --help, --version, --manual, --check or a mistake, which
  * has been reported. */
-int options_read(char **argv, struct options *);
+int accel_options_read(char **argv, struct options *);
 
 /* "fcgi-stat-accel: ..." on standard error */
 #define print_error(...) options_wrong(&accel_command, __VA_ARGS__)
