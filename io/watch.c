@@ -32,9 +32,9 @@ struct look { /* what a change of the file changes */
 	struct timespec mtime;
 };
 
-struct io_watch {
+struct file_watch {
 	size_t max;
-	io_watch_seen *seen;
+	file_watch_seen *seen;
 	void *arg;
 	pthread_t thread;
 	pthread_mutex_t lock;
@@ -68,7 +68,7 @@ directory_of(const char *path, char *dir, size_t size)
 
 /* A new descriptor for each directory: events of the last one are not read. */
 static void
-look_out(struct io_watch *w)
+look_out(struct file_watch *w)
 {
 	char dir[4096];
 
@@ -105,7 +105,7 @@ same_look(const struct look *a, const struct look *b)
 }
 
 static void
-read_now(struct io_watch *w)
+read_now(struct file_watch *w)
 {
 	int err = 0;
 	struct text bytes;
@@ -119,7 +119,7 @@ read_now(struct io_watch *w)
 
 /* True: the path is another one. */
 static bool
-take_path(struct io_watch *w, bool *stop)
+take_path(struct file_watch *w, bool *stop)
 {
 	bool other;
 
@@ -137,7 +137,7 @@ take_path(struct io_watch *w, bool *stop)
 
 /* True: an event is about the file, or the watch is lost. */
 static bool
-take_events(struct io_watch *w)
+take_events(struct file_watch *w)
 {
 	_Alignas(struct inotify_event) char buf[4096];
 	const char *name = strrchr(w->path, '/') + 1, *p;
@@ -160,7 +160,7 @@ take_events(struct io_watch *w)
 /* Waits for timeout_ms (-1: no end), or until the watch gets another order.  True: an event of the
  * directory is there, if events counts. */
 static bool
-wait_for(struct io_watch *w, int timeout_ms, bool events)
+wait_for(struct file_watch *w, int timeout_ms, bool events)
 {
 	struct pollfd p[2] = { { .fd = w->wake, .events = POLLIN },
 		{ .fd = events && w->path != NULL ? w->events : -1, .events = POLLIN } };
@@ -175,7 +175,7 @@ wait_for(struct io_watch *w, int timeout_ms, bool events)
 
 /* True: the file may have changed. */
 static bool
-wait_for_change(struct io_watch *w)
+wait_for_change(struct file_watch *w)
 {
 	int ms = w->path == NULL ? -1 : w->blind ? BLIND_LOOK_MS : WATCH_LOOK_MS;
 
@@ -189,7 +189,7 @@ wait_for_change(struct io_watch *w)
 
 /* False: it was read less than a second ago.  Waits for the rest of it. */
 static bool
-may_read(struct io_watch *w)
+may_read(struct file_watch *w)
 {
 	uint64_t past_ms = (clock_mono_ns() - w->read_ns) / NS_PER_MS;
 
@@ -201,7 +201,7 @@ may_read(struct io_watch *w)
 
 /* True: it has changed, and is still to be read. */
 static bool
-look_after(struct io_watch *w, bool is_new, bool changed)
+look_after(struct file_watch *w, bool is_new, bool changed)
 {
 	struct look now;
 
@@ -221,7 +221,7 @@ look_after(struct io_watch *w, bool is_new, bool changed)
 static void *
 watch_thread(void *arg)
 {
-	struct io_watch *w = arg;
+	struct file_watch *w = arg;
 	bool stop, is_new, changed = false;
 
 	pthread_setname_np(pthread_self(), "watch");
@@ -243,7 +243,7 @@ watch_thread(void *arg)
 /* ---- callers */
 
 static int
-start(struct io_watch *w)
+start(struct file_watch *w)
 {
 	sigset_t all, old;
 	int err;
@@ -256,7 +256,7 @@ start(struct io_watch *w)
 }
 
 static void
-throw_away(struct io_watch *w)
+throw_away(struct file_watch *w)
 {
 	if (w->events >= 0)
 		close(w->events);
@@ -268,10 +268,10 @@ throw_away(struct io_watch *w)
 	free(w);
 }
 
-struct io_watch *
-io_watch_new(size_t max, io_watch_seen *seen, void *arg)
+struct file_watch *
+file_watch_new(size_t max, file_watch_seen *seen, void *arg)
 {
-	struct io_watch *w = calloc(1, sizeof(*w));
+	struct file_watch *w = calloc(1, sizeof(*w));
 
 	if (w == NULL)
 		return (NULL);
@@ -291,7 +291,7 @@ io_watch_new(size_t max, io_watch_seen *seen, void *arg)
 }
 
 static void
-tell(struct io_watch *w)
+tell(struct file_watch *w)
 {
 	static const uint64_t one = 1;
 
@@ -300,7 +300,7 @@ tell(struct io_watch *w)
 }
 
 void
-io_watch_set(struct io_watch *w, const char *path)
+file_watch_set(struct file_watch *w, const char *path)
 {
 	must(path == NULL || path[0] == '/');
 	pthread_mutex_lock(&w->lock);
@@ -312,7 +312,7 @@ io_watch_set(struct io_watch *w, const char *path)
 }
 
 bool
-io_watch_free(struct io_watch *w)
+file_watch_free(struct file_watch *w)
 {
 	struct timespec until;
 	bool done;

@@ -9,7 +9,7 @@
  *
  * Owner    the caller.  bytes are lent to seen().
  * Thread   set and free: one thread.  seen() runs in the thread of the watch, without a lock.
- * Waits    only the thread does.  io_watch_free() leaves it behind if a disk holds it for more
+ * Waits    only the thread does.  file_watch_free() leaves it behind if a disk holds it for more
  *          than a second.
  */
 #ifndef IO_WATCH_H
@@ -22,15 +22,15 @@
 #define WATCH_LOOK_MS 30000
 #define WATCH_GAP_MS  1000
 
-struct io_watch;
+struct file_watch;
 
 /* err: 0, or -errno without bytes: -ENOENT, -EFBIG if the file is longer than max ... */
-typedef void io_watch_seen(void *arg, const char *path, struct text bytes, int err);
+typedef void file_watch_seen(void *arg, const char *path, struct text bytes, int err);
 
 /* NULL: no memory, thread or descriptor.  No file is watched yet. */
-struct io_watch *io_watch_new(size_t max, io_watch_seen *, void *arg);
-void io_watch_set(struct io_watch *, const char *path); /* absolute; NULL: none */
+struct file_watch *file_watch_new(size_t max, file_watch_seen *, void *arg);
+void file_watch_set(struct file_watch *, const char *path); /* absolute; NULL: none */
 /* NULL is allowed.  False: the thread is left behind, and may call seen() later. */
-bool io_watch_free(struct io_watch *);
+bool file_watch_free(struct file_watch *);
 
 #endif

@@ -44,14 +44,14 @@ io_device_name(const struct io_device_status *d, char name[IO_DEVICE_NAME])
 
 /* ---------------------------------------------------------------- name and number */
 
-struct each {
+struct pools_each {
 	void (*fn)(void *, const char *, uint64_t);
 	void *arg;
 	const char *kind, *of;
 };
 
 static void
-each_field(const struct each *e, const char *what, uint64_t v)
+each_field(const struct pools_each *e, const char *what, uint64_t v)
 {
 	char name[80];
 
@@ -63,7 +63,7 @@ void
 io_pools_status_each(const struct io_pools_status *w, void (*fn)(void *, const char *, uint64_t),
     void *arg)
 {
-	struct each e = { .fn = fn, .arg = arg };
+	struct pools_each e = { .fn = fn, .arg = arg };
 	char device[IO_DEVICE_NAME];
 	size_t i;
 

@@ -23,7 +23,7 @@
 
 #define EVENTS 32
 
-struct fill_job {
+struct aio_fill {
 	struct io_job job;
 	struct read_job *read;
 };
@@ -138,7 +138,7 @@ fill(struct read_job *r)
 static void
 fill_run(struct io_job *j)
 {
-	struct read_job *r = container_of(j, struct fill_job, job)->read;
+	struct read_job *r = container_of(j, struct aio_fill, job)->read;
 	struct linux_aio *la = r->la;
 
 	fill(r);
@@ -153,7 +153,7 @@ fill_run(struct io_job *j)
 static int
 fill_start(struct read_job *r)
 {
-	struct fill_job *f = malloc(sizeof(*f));
+	struct aio_fill *f = malloc(sizeof(*f));
 
 	if (f == NULL)
 		return (-ENOMEM);

@@ -8,7 +8,7 @@
 
 #include "io/disk/mounts.h"
 
-struct mount { /* a row of mountinfo */
+struct cgroup_mount { /* a row of mountinfo */
 	struct text root, point, type, super;
 };
 
@@ -43,7 +43,7 @@ own_path(enum cgroup_kind kind, struct text own, struct text *path)
 
 /* 35 31 0:32 /root /mount/point rw shared:1 - cgroup cgroup rw,memory */
 static bool
-mount_read(struct text line, struct mount *m)
+mount_read(struct text line, struct cgroup_mount *m)
 {
 	struct text word = TEXT_NONE, skip;
 	unsigned i;
@@ -64,7 +64,7 @@ mount_read(struct text line, struct mount *m)
 }
 
 static bool
-is_kind(enum cgroup_kind kind, const struct mount *m)
+is_kind(enum cgroup_kind kind, const struct cgroup_mount *m)
 {
 	if (kind == CGROUP_V2)
 		return (text_eq(m->type, TEXT("cgroup2")));
@@ -98,7 +98,7 @@ leaves(struct text path)
 }
 
 static bool
-place(const struct mount *m, struct text path, struct cgroup *c)
+place(const struct cgroup_mount *m, struct text path, struct cgroup *c)
 {
 	char point[PATH_MAX];
 	int n;
@@ -117,7 +117,7 @@ bool
 cgroup_parse(enum cgroup_kind kind, struct text own, struct text mounts, struct cgroup *c)
 {
 	struct text path, line;
-	struct mount m;
+	struct cgroup_mount m;
 
 	if (!own_path(kind, own, &path))
 		return (false);

@@ -17,20 +17,20 @@ io_memory_status_take(struct io_memory_status *m, struct io_pools *pools)
 
 /* ---------------------------------------------------------------- name and number */
 
-struct each {
+struct memory_each {
 	void (*fn)(void *, const char *, uint64_t);
 	void *arg;
 };
 
 static void
-known(const struct each *e, const char *name, uint64_t v)
+known(const struct memory_each *e, const char *name, uint64_t v)
 {
 	if (v != PRESSURE_NONE)
 		e->fn(e->arg, name, v);
 }
 
 static void
-each_psi(const struct each *e, const char *scope, const struct psi *psi)
+each_psi(const struct memory_each *e, const char *scope, const struct psi *psi)
 {
 	char name[64];
 
@@ -44,7 +44,7 @@ void
 io_memory_status_each(const struct io_memory_status *m, void (*fn)(void *, const char *, uint64_t),
     void *arg)
 {
-	const struct each e = { fn, arg };
+	const struct memory_each e = { fn, arg };
 	const struct pressure *p = &m->pressure;
 	char name[64];
 	unsigned i;

@@ -21,7 +21,7 @@ struct ban_set {
 };
 
 struct bans {
-	struct io_watch *watch;
+	struct file_watch *watch;
 	uint32_t version; /* atomic */
 	pthread_mutex_t lock;
 	pthread_cond_t read;
@@ -56,7 +56,7 @@ set_of(struct ban_list *l)
 
 /* ---- the file, in the thread of its watch */
 
-struct reading {
+struct bans_reading {
 	const char *path;
 	unsigned faults;
 };
@@ -64,7 +64,7 @@ struct reading {
 static void
 fault(void *arg, unsigned line, struct text text, const char *why)
 {
-	struct reading *r = arg;
+	struct bans_reading *r = arg;
 	char at[4200];
 
 	r->faults++;
@@ -78,7 +78,7 @@ fault(void *arg, unsigned line, struct text text, const char *why)
 static struct ban_list *
 read_list(const char *path, struct text bytes)
 {
-	struct reading r = { path, 0 };
+	struct bans_reading r = { path, 0 };
 	struct ban_list *l = ban_list_read(bytes, clock_wall_ns() / NS_PER_S, fault, &r);
 
 	if (l != NULL)
@@ -146,7 +146,7 @@ bans_new(void)
 static void
 end_watch(struct bans *b)
 {
-	if (!io_watch_free(b->watch))
+	if (!file_watch_free(b->watch))
 		b->left = true;
 	b->watch = NULL;
 }
@@ -220,14 +220,14 @@ bans_set(struct bans *b, const char *path)
 	end_watch(b);
 	if (path == NULL)
 		return;
-	b->watch = io_watch_new(BANS_FILE_MAX, seen, b);
+	b->watch = file_watch_new(BANS_FILE_MAX, seen, b);
 	if (b->watch == NULL) {
 		log_limited(1, LOG_ERROR, NULL, "bans.unreadable", LF_STR("file", path),
 		    LF_STR("why", "no thread or descriptor is left"),
 		    LF_STR("then", "nobody is banned"));
 		return;
 	}
-	io_watch_set(b->watch, path);
+	file_watch_set(b->watch, path);
 	await_first(b);
 }
 

@@ -16,7 +16,7 @@
 #define VARIABLE_NAME_MAX 256u
 #define OWN_VARIABLES_MAX 32u /* of an authorizer */
 
-struct question {
+struct auth_question {
 	struct relay rl; /* first: the sinks share their argument */
 	bool granted;
 	size_t dropped;
@@ -118,7 +118,7 @@ end_here(struct request *r)
 }
 
 static void
-refuse(struct question *q, int status)
+refuse(struct auth_question *q, int status)
 {
 	end_here(q->rl.r);
 	q->rl.has_head = true;
@@ -129,7 +129,7 @@ refuse(struct question *q, int status)
 static void
 on_head(void *arg, const struct proxy_reply *p)
 {
-	struct question *q = arg;
+	struct auth_question *q = arg;
 	struct proxy_reply reply = *p;
 
 	drop_controls(&q->rl, &reply);
@@ -150,7 +150,7 @@ on_head(void *arg, const struct proxy_reply *p)
 static void
 on_body(void *arg, struct text t)
 {
-	struct question *q = arg;
+	struct auth_question *q = arg;
 
 	if (!q->granted) {
 		proxy_sink.on_body(&q->rl, t);
@@ -165,7 +165,7 @@ on_body(void *arg, struct text t)
 static void
 on_end(void *arg, int status, unsigned retry_after_s)
 {
-	struct question *q = arg;
+	struct auth_question *q = arg;
 	struct request *r = q->rl.r;
 
 	if (q->granted && status == 0) {
@@ -206,13 +206,13 @@ static enum handled
 authorize_start(struct request *r, bool peek)
 {
 	const struct exchange_conf conf = proxy_times(r->conf);
-	struct question *q;
+	struct auth_question *q;
 
 	if (peek)
 		return (HANDLED_NOT_NOW);
 	if (request_keep(r) && (q = arena_get(&r->arena, sizeof(*q))) != NULL) {
-		*q =
-		    (struct question){ .rl = { .r = r, .ends_with_client = r->conf->proxy_abort } };
+		*q = (struct auth_question){ .rl = { .r = r,
+						 .ends_with_client = r->conf->proxy_abort } };
 		if (fill(&q->rl) && exchange_start(r->site->authorizer, &q->rl.req, &conf, &sink,
 					&q->rl, &q->rl.ex) == 0) {
 			r->relay = &q->rl;

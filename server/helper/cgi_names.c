@@ -6,7 +6,7 @@
 #include "server/helper/impl.h"
 #include "server/module/vhost.h"
 
-struct telling {
+struct names_telling {
 	const struct config *config;
 	const struct conf *conf;
 	int names;
@@ -14,7 +14,7 @@ struct telling {
 
 /* set_mode: the owner of the configuration lets links lead anywhere. */
 static void
-tell_directory(const struct telling *t, const char *dir)
+tell_directory(const struct names_telling *t, const char *dir)
 {
 	struct helper_name n = { .set_mode = strcmp(t->conf->follow_symlink, "enable") == 0 };
 
@@ -25,7 +25,7 @@ tell_directory(const struct telling *t, const char *dir)
 static void
 tell_home(const char *user, const char *home, void *arg)
 {
-	const struct telling *t = arg;
+	const struct names_telling *t = arg;
 	char *dir = g_build_filename(home, t->conf->userdir_path, NULL);
 
 	if (homes_allowed(t->conf, text_of(user)))
@@ -34,7 +34,7 @@ tell_home(const char *user, const char *home, void *arg)
 }
 
 static void
-tell_homes(struct telling *t)
+tell_homes(struct names_telling *t)
 {
 	struct source passwd =
 	    sources_get(config_sources(t->config), SOURCE_FILE, HOMES_FILE, NULL);
@@ -49,7 +49,7 @@ tell_homes(struct telling *t)
 static bool
 tell_places(const struct conf *c, void *telling)
 {
-	struct telling *t = telling;
+	struct names_telling *t = telling;
 	char *evhost;
 	size_t i;
 
@@ -73,7 +73,7 @@ tell_places(const struct conf *c, void *telling)
 static bool
 tell_interpreters(const struct conf *c, void *telling)
 {
-	const struct telling *t = telling;
+	const struct names_telling *t = telling;
 	struct helper_name n = { 0 };
 	char *rule;
 	size_t i;
@@ -88,7 +88,7 @@ tell_interpreters(const struct conf *c, void *telling)
 }
 
 static void
-tell_keys(const struct telling *t, const struct conf_map *map)
+tell_keys(const struct names_telling *t, const struct conf_map *map)
 {
 	struct helper_name n = { 0 };
 	size_t i;
@@ -118,7 +118,7 @@ cgi_names_tell(const struct config *config, int names)
 {
 	const struct conf *c = config_global(config);
 	struct helper_name n = { .backlog = (int32_t)c->cgi_max_programs };
-	struct telling t = { .config = config, .names = names };
+	struct names_telling t = { .config = config, .names = names };
 
 	if (config_each(config, has_no_programs, NULL))
 		return;

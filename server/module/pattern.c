@@ -20,23 +20,23 @@ enum what { LITERAL, CAPTURE, CONDITION, SCHEME, AUTHORITY, PORT, PATH, QUERY, Q
 #define DECODE 0x800u
 #define ESCAPE 0x1000u /* the low byte is the argument of urlpath_escape() */
 
-struct part {
+struct pattern_part {
 	enum what what;
 	unsigned how;
 	unsigned number;     /* of a capture */
 	struct text literal; /* of the configuration */
 };
 
-struct rule {
+struct pattern_rule {
 	struct match *match;
-	struct part *part;
+	struct pattern_part *part;
 	size_t nparts;
 };
 
 struct patterns {
 	bool uses_condition;
 	size_t n;
-	struct rule rule[];
+	struct pattern_rule rule[];
 };
 
 static const struct {
@@ -70,7 +70,7 @@ static const struct {
 /* ---- compiling */
 
 static bool
-read_name(struct part *p, struct text name, char mark)
+read_name(struct pattern_part *p, struct text name, char mark)
 {
 	uint64_t number;
 	size_t i;
@@ -90,7 +90,7 @@ read_name(struct part *p, struct text name, char mark)
 }
 
 static bool
-read_modifier(struct part *p, struct text *name)
+read_modifier(struct pattern_part *p, struct text *name)
 {
 	size_t i;
 
@@ -106,7 +106,7 @@ read_modifier(struct part *p, struct text *name)
 
 /* Reads "${...}" from the front.  False: it is unknown. */
 static bool
-read_braces(struct part *p, struct text *rest)
+read_braces(struct pattern_part *p, struct text *rest)
 {
 	char mark = text_take(rest, 2).p[0];
 	const char *end = memchr(rest->p, '}', rest->n);
@@ -116,7 +116,7 @@ read_braces(struct part *p, struct text *rest)
 		return (false);
 	name = text_take(rest, (size_t)(end - rest->p));
 	text_take(rest, 1);
-	*p = (struct part){ .what = LITERAL };
+	*p = (struct pattern_part){ .what = LITERAL };
 	while (read_modifier(p, &name))
 		;
 	return (read_name(p, name, mark));
@@ -124,7 +124,7 @@ read_braces(struct part *p, struct text *rest)
 
 /* The next part of a replacement; *rest moves on.  False: an unknown "${...}". */
 static bool
-read_part(struct part *p, struct text *rest)
+read_part(struct pattern_part *p, struct text *rest)
 {
 	struct text t = *rest;
 	size_t n = 0;
@@ -135,18 +135,18 @@ read_part(struct part *p, struct text *rest)
 		return (read_braces(p, rest));
 	if (n == 0 && t.n > 1 && byte_is_digit(t.p[1])) {
 		text_take(rest, 2);
-		*p = (struct part){ .what = t.p[0] == '$' ? CAPTURE : CONDITION,
+		*p = (struct pattern_part){ .what = t.p[0] == '$' ? CAPTURE : CONDITION,
 			.number = (unsigned)(t.p[1] - '0') };
 		return (true);
 	}
 	if (n == 0) /* "$$" is a dollar, "$a" is itself */
 		text_take(rest, t.n > 1 && t.p[1] == t.p[0]);
-	*p = (struct part){ .what = LITERAL, .literal = text_take(rest, n != 0 ? n : 1) };
+	*p = (struct pattern_part){ .what = LITERAL, .literal = text_take(rest, n != 0 ? n : 1) };
 	return (true);
 }
 
 static bool
-rule_make(struct patterns *ps, struct rule *r, const struct conf_pair *pair, char *err,
+rule_make(struct patterns *ps, struct pattern_rule *r, const struct conf_pair *pair, char *err,
     size_t errsize)
 {
 	struct text rest = pair->value;
@@ -276,7 +276,7 @@ put_query(struct buf *out, struct text query, unsigned how)
 }
 
 static void
-put_condition(struct buf *out, const struct part *p, const struct pattern_input *in)
+put_condition(struct buf *out, const struct pattern_part *p, const struct pattern_input *in)
 {
 	unsigned how = p->how;
 
@@ -289,7 +289,7 @@ put_condition(struct buf *out, const struct part *p, const struct pattern_input 
 }
 
 static void
-put_part(struct buf *out, const struct part *p, const struct pattern_input *in,
+put_part(struct buf *out, const struct pattern_part *p, const struct pattern_input *in,
     const struct text cap[MATCH_CAPTURES])
 {
 	char port[24];
@@ -326,7 +326,7 @@ patterns_apply(const struct patterns *ps, const struct pattern_input *in, struct
 {
 	struct text cap[MATCH_CAPTURES];
 	enum match_result found = MATCH_NO;
-	const struct rule *r;
+	const struct pattern_rule *r;
 	size_t i;
 
 	for (*rule = 0; *rule < ps->n && found == MATCH_NO; ++*rule)

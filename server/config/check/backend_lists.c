@@ -14,7 +14,7 @@ struct list_conf {
 	const char *directive;
 };
 
-struct making {
+struct list_making {
 	struct sources *sources;
 	char *err;
 	size_t errsize;
@@ -22,7 +22,7 @@ struct making {
 
 /* Returns the number of addresses of a backend; 0: refused.  A numeric address needs no look-up. */
 static size_t
-host_addresses(struct making *k, const char *spec, struct address v[ADDRESS_MAX])
+host_addresses(struct list_making *k, const char *spec, struct address v[ADDRESS_MAX])
 {
 	struct source is;
 	size_t n = 0;
@@ -56,7 +56,7 @@ weight_of(const struct list_conf *b, size_t i)
 }
 
 static bool
-add(struct making *k, struct backends *list, const struct list_conf *b, size_t i)
+add(struct list_making *k, struct backends *list, const struct list_conf *b, size_t i)
 {
 	const char *spec = b->specs->v[i].p;
 	struct address v[ADDRESS_MAX];
@@ -77,7 +77,7 @@ add(struct making *k, struct backends *list, const struct list_conf *b, size_t i
 }
 
 static bool
-make(struct making *k, GPtrArray *lists, const struct conf *c, const struct list_conf *b)
+make(struct list_making *k, GPtrArray *lists, const struct conf *c, const struct list_conf *b)
 {
 	struct backends *list = g_new0(struct backends, 1);
 	size_t i;
@@ -100,7 +100,7 @@ backend_lists_add(GPtrArray *lists, struct sources *sources, const struct conf *
 		{ c->proxy_number, &c->proxy_backends, &c->proxy_weights, "proxy-core.backends" },
 		{ c->authorizer_number, &c->authorizer, NULL, "proxy-core.authorizer" },
 	};
-	struct making k = { sources, err, errsize };
+	struct list_making k = { sources, err, errsize };
 	size_t i, round;
 
 	/* Either of a block's lists may have the lower number; the second round finds the other. */
@@ -117,7 +117,7 @@ backend_lists_fetch(struct sources *sources, const struct conf *c)
 	const struct conf_list *const both[] = { &c->proxy_backends, &c->authorizer };
 	struct address v[ADDRESS_MAX];
 	char err[512];
-	struct making k = { sources, err, sizeof(err) };
+	struct list_making k = { sources, err, sizeof(err) };
 	size_t i, j;
 
 	for (i = 0; i < NELEM(both); i++)
