@@ -237,7 +237,7 @@ conn_send(struct conn *c)
 	/* A head that nobody reads any more is not copied: most requests are finished after this
 	 * send. */
 	if (!c->deferred && !reply_log_needs_head(c->r)) {
-		if (!c->r->head_kept)
+		if (c->r->head_lent)
 			c->r->http.target = TEXT_NONE;
 		c->r->head = TEXT_NONE;
 	}

@@ -71,7 +71,7 @@ begin_request(struct conn *c, size_t used)
 	struct request *r = c->r;
 
 	r->head = text_take(&c->in, used);
-	r->head_kept = false;
+	r->head_lent = true;
 	c->head_ns = 0;
 	c->nreq++;
 	r->started_ns = io_now(c->w->io);
@@ -87,58 +87,6 @@ begin_request(struct conn *c, size_t used)
 	if (shared_get(*c->w->bans_version) != 0)
 		banned = conn_check_bans(c);
 	return (banned != NULL ? banned : &st_route);
-}
-
-/* A new head: resets everything of the last request except the replies that wait to be sent. */
-static void
-request_renew(struct request *r)
-{
-	arena_reset(&r->arena);
-	r->path = NULL;
-	r->path_len = 0;
-	r->reroutes = 0;
-	r->error_status = 0;
-	r->error_keeps = false;
-	r->target = TEXT_NONE;
-	r->rewrites = 0;
-	r->rewritten_once = false;
-	r->is_file_known = false;
-	r->by_index = false;
-	r->vhost.n = 0;
-	r->host_changed = false;
-	r->status = 0;
-	r->body_bytes = 0;
-	r->received = 0;
-	r->replied_head = TEXT_NONE;
-	r->log_fields = TEXT_NONE;
-	r->place.path = TEXT_NONE;
-	r->sent = 0;
-	r->body_left = 0;
-	r->streams = false;
-	r->streamed = 0;
-	r->cold = false;
-	r->metered = METERED_NOT;
-	memset(&r->fault, 0, sizeof(r->fault));
-	r->scope = NULL;
-	r->relay = NULL;
-	r->granted = NULL;
-	r->variables = NULL;
-	r->nvariables = 0;
-	r->fields_added = NULL;
-	r->user = TEXT_NONE;
-	r->auth_granted[0] = r->auth_granted[1] = NULL;
-	r->auth_try = NULL;
-	r->pinned = TEXT_NONE;
-	r->proxy_queue_ns = r->proxy_ns = 0;
-	r->times = (struct sender_times){ .hot = true };
-	r->backend = r->id = r->trace = TEXT_NONE;
-	r->extra = NULL;
-	r->carried = NULL;
-	r->sender.limit = 0;
-	request_drop_spools(r);
-	memset(&r->chunked, 0, sizeof(r->chunked));
-	r->head_kept = true; /* nothing to keep yet */
-	r->head = TEXT_NONE;
 }
 
 static bool
@@ -162,7 +110,7 @@ too_slow(struct conn *c)
 {
 	if (c->r == NULL && !take_request(c))
 		return (&st_close);
-	request_renew(c->r);
+	request_reset(c->r);
 	conn_client_reset(c);
 	memset(&c->r->http, 0, offsetof(struct http_request, headers));
 	return (conn_refuse(c, 408, "the head took longer than server.max-read-idle"));
@@ -224,7 +172,7 @@ conn_read_head(struct conn *c)
 		return (more_head(c));
 	if (c->r == NULL && !take_request(c))
 		return (&st_close);
-	request_renew(c->r);
+	request_reset(c->r);
 	if (c->trusted)
 		conn_client_reset(c); /* the last request may have been another client's */
 	switch (http1_head(c->in, c->w->global->max_head, &c->r->http, &used, &status, &why)) {

@@ -41,7 +41,7 @@ copy_text(char *dst, size_t size, struct text t)
 static void
 fill_request(struct running_row *row, const struct request *r)
 {
-	bool has_head = r->head_kept && r->head.p != NULL;
+	bool has_head = !r->head_lent && r->head.p != NULL;
 	struct text url = has_head ? r->http.target : request_path(r);
 
 	copy_text(row->method, sizeof(row->method), has_head ? r->http.method : TEXT("-"));

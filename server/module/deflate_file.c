@@ -533,8 +533,9 @@ deflate_file(struct request *r, struct file_entry *e, bool peek)
 void
 deflate_stop(struct request *r)
 {
-	if (list_linked(&r->deflate.link))
-		list_del(&r->deflate.link);
+	if (r->deflate.entry == NULL)
+		return;
+	list_del(&r->deflate.link);
 	file_entry_put(r->deflate.entry);
 	r->deflate.entry = NULL;
 }

@@ -102,6 +102,7 @@ try_all(struct request *r, struct file_entry *e, bool peek)
 			return (DEFLATE_NOT_NOW);
 		if (s == NULL) {
 			r->deflate.entry = e;
+			list_init(&r->deflate.link); /* in no list: one look-up */
 			return (DEFLATE_LATER);
 		}
 		got = judge(r, e, s, c);

@@ -54,14 +54,33 @@ struct place {
 	struct text path;
 };
 
+/* Two parts.  The second one is all zero when a head begins: request_reset() clears it at once, so a
+ * field cannot be forgotten.  The first one has an owner that sets it. */
 struct request {
 	struct conn *conn;
 	struct worker *worker;
-	const struct conf *conf;
+	const struct conf *conf; /* request_use() */
 	struct site *site;
-	struct http_request http;
+	struct http_request http; /* the parser sets all of it */
+	union io_addr client; /* whose request this is: the peer, or what a trusted proxy said */
+	bool https;           /* the client used TLS, to a proxy in front */
+	uint64_t started_ns;  /* time at which the last head was complete */
+	/* Replies that wait to be sent, also of earlier requests. */
+	struct body body;
+	struct sender sender;
+	struct request_share { /* server.kbytes-per-second-per-address; server/module/rate.c */
+		struct pace_share rate;
+		struct meters *meters;
+		struct client_addr client;
+	} share; /* as long as sender.turns */
+	struct arena arena;
+	struct list link; /* in the worker's free list */
+	char lent[REQUEST_ARENA];
+
+	char zeroed[0]; /* ---- from here on: of one request */
+
 	struct text head; /* the bytes that http was parsed from */
-	bool head_kept;   /* these bytes are in the arena, not in a lent buffer */
+	bool head_lent;   /* these bytes are in a lent buffer, not in the arena */
 	char *path;       /* decoded and clean, with a NUL behind it; in the arena */
 	size_t path_len;
 	struct place place;
@@ -101,11 +120,6 @@ struct request {
 	 * one, or has steps that r->path has not. */
 	struct text target;
 	enum { METERED_NOT, METERED_GOES, METERED_REFUSED } metered; /* by server/module/limits.c */
-	struct request_share { /* server.kbytes-per-second-per-address; server/module/rate.c */
-		struct pace_share rate;
-		struct meters *meters;
-		struct client_addr client;
-	} share;
 	unsigned rewrites;   /* how often url.rewrite-* changed it */
 	bool rewritten_once; /* no further rewrite */
 	bool is_file_known;  /* whether place.path is a file was asked for url.rewrite-* */
@@ -121,12 +135,9 @@ struct request {
 	struct text replied_head;
 	/* Fields X-LIGHTTPD-* of an application, which are for the log only; likewise. */
 	struct text log_fields;
-	union io_addr client; /* whose request this is: the peer, or what a trusted proxy said */
-	bool https;           /* the client used TLS, to a proxy in front */
-	uint64_t started_ns;  /* time at which the head was complete */
-	bool cold;            /* the request waited for the file system */
-	struct {              /* server/request/fault.h */
-		int err;      /* of its look-up; 0: none failed */
+	bool cold;       /* the request waited for the file system */
+	struct {         /* server/request/fault.h */
+		int err; /* of its look-up; 0: none failed */
 		bool started, opened, told;
 		/* Why the server answers with 5xx; it stays if an error handler answers. */
 		enum fault_cause cause;
@@ -172,14 +183,11 @@ struct request {
 	struct text trace, traceparent;
 	struct status_wait *status_wait; /* of server/handler/status.c */
 	/* reply */
-	struct body body;
-	struct sender sender;
-	struct sender_times times;
-	struct arena arena;
-	struct list link; /* in the worker's free list */
-	char lent[REQUEST_ARENA];
+	struct sender_times times; /* but .hot begins as true */
 };
 
+/* A new head: forgets all of the last request but the replies that wait to be sent. */
+void request_reset(struct request *);
 /* Copies the head to the arena.  Call it before waiting for anything. */
 bool request_keep(struct request *);
 

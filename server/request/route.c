@@ -416,7 +416,7 @@ route_again(struct request *r, const struct route_change *to)
 		r->path = (char *)to->path.p;
 		r->path_len = to->path.n;
 	}
-	must(r->head_kept || (to->query.p == NULL && to->host.p == NULL));
+	must(!r->head_lent || (to->query.p == NULL && to->host.p == NULL));
 	if (to->query.p != NULL)
 		r->http.query = to->query;
 	if (to->host.p != NULL) {

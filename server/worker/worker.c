@@ -45,13 +45,9 @@ worker_request(struct worker *w)
 	r = malloc(sizeof(*r));
 	if (r == NULL)
 		return (NULL);
-	memset(r, 0, offsetof(struct request, lent));
+	memset(r, 0, sizeof(*r));
 	r->worker = w;
 	list_init(&r->link);
-	list_init(&r->wait.link);
-	list_init(&r->deflate.link);
-	r->deflate.entry = NULL;
-	r->wait.lookup = NULL;
 	body_init(&r->body, w->io);
 	/* the connection that takes the request sets the socket */
 	sender_init(&r->sender, w->io, NULL);
@@ -71,7 +67,6 @@ worker_request_back(struct request *r)
 	request_drop_spools(r);
 	request_use(r, NULL);
 	r->conn = NULL;
-	r->relay = NULL;
 	if (w->nrequests >= KEEP_REQUESTS) {
 		free(r);
 		return;
@@ -88,22 +83,6 @@ drop_spares(struct rest *rest)
 
 	for (; w->nrequests > IDLE_REQUESTS; w->nrequests--)
 		free(list_entry(list_pop(&w->requests), struct request, link));
-}
-
-bool
-request_keep(struct request *r)
-{
-	struct text copy;
-
-	if (r->head_kept || r->head.n == 0)
-		return (true);
-	copy = arena_text(&r->arena, r->head);
-	if (copy.p == NULL)
-		return (false);
-	http1_head_moved(&r->http, r->head, copy.p);
-	r->head = copy;
-	r->head_kept = true;
-	return (true);
 }
 
 const char *

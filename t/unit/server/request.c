@@ -1,0 +1,37 @@
+/* t/unit/server/request.c -- a request of one client leaves nothing to the next one. */
+#include "t/unit/server/simworker.h"
+#include "server/request/spool.h"
+
+#define ZEROED offsetof(struct request, zeroed)
+
+/* Whatever a module leaves in a field of one request. */
+static void
+test_reset(void)
+{
+	struct request *r;
+	size_t i, left = 0;
+
+	up("");
+	r = worker_request(w);
+	g_assert_nonnull(r);
+	memset((char *)r + ZEROED, 0xff, sizeof(*r) - ZEROED);
+	r->upload = r->kept = NULL; /* counted: request_drop_spools() lets go of them */
+	r->sender.limit = 1;
+	request_reset(r);
+	g_assert_true(r->times.hot);
+	g_assert_cmpuint(r->sender.limit, ==, 0);
+	r->times.hot = false;
+	for (i = ZEROED; i < sizeof(*r); i++)
+		left += ((const char *)r)[i] != 0;
+	g_assert_cmpuint(left, ==, 0);
+	worker_request_back(r);
+	down();
+}
+
+int
+main(int argc, char **argv)
+{
+	g_test_init(&argc, &argv, NULL);
+	g_test_add_func("/request/reset", test_reset);
+	return (g_test_run());
+}
