@@ -14,8 +14,7 @@
 #ifndef IO_BODY_H
 #define IO_BODY_H
 
-#include "io/file.h"
-#include "io/io.h"
+#include "base/text.h"
 
 #define IO_CHUNK    16384u
 #define BODY_PIECES 64u /* a multipart reply of 16 ranges needs 33 */
@@ -28,6 +27,9 @@ struct body_piece {
 	void *owner;
 };
 
+struct io;
+struct io_file;
+struct iovec;
 struct body_chunk;
 struct body {
 	struct io *io;

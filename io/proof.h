@@ -20,7 +20,13 @@
 #ifndef IO_PROOF_H
 #define IO_PROOF_H
 
-#include "io/file.h"
+#include <stdint.h>
+#include <stddef.h>
+#include <stdbool.h>
+
+struct io;
+struct io_file;
+struct io_version;
 
 #define PROOF_SAMPLE 1024u
 

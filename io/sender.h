@@ -17,6 +17,7 @@
 
 #include "io/body.h"
 #include "io/proof.h"
+#include "io/io.h"
 
 struct sender_times {              /* sums over all pieces, ns */
 	uint64_t write_start_wall; /* wall clock, ns; 0 unless exact */

@@ -19,17 +19,19 @@
 
 #include <stdbool.h>
 #include <stdint.h>
-#include "base/counter.h"
 #include "base/text.h"
-#include "io/io.h"
-#include "io/lent.h"
-#include "proxy-core/conf.h"
-#include "wire/codec/message.h"
 
 struct proxy_times { /* CLOCK_MONOTONIC ns; 0: did not happen */
 	uint64_t start, leased, head;
 };
 
+struct counters;
+struct exchange_conf;
+struct io;
+struct io_lent;
+struct proxy_conf;
+struct proxy_reply;
+struct proxy_request;
 struct exchange;
 
 /* on_body gets exactly the bytes that the head announced; none without has_body. */

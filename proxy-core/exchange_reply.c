@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include "base/log.h"
+#include "io/lent.h"
 #include "proxy-core/exchange_impl.h"
 
 #define DRAIN_BYTES (64u << 10)

@@ -27,7 +27,6 @@
 #ifndef FILES_HOLD_HOLD_H
 #define FILES_HOLD_HOLD_H
 
-#include "base/counter.h"
 #include "files/lookup.h"
 #include "io/file.h"
 #include "io/io.h"
@@ -37,6 +36,7 @@
 #define FILE_SETTLE_MS   50u /* likewise for a file that settles within ticks of the kernel */
 #define FILE_PATIENCE_MS 1000u
 
+struct counters;
 struct file_cache;
 struct file_entry;
 

@@ -9,9 +9,12 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "files/root.h"
 #include "io/io.h"
 #include "io/safe_open.h"
 #include "proxy-core/backends.h"
+#include "server/config/check/mime.h"
+#include "server/config/site.h"
 #include "server/module/module.h"
 #include "server/reply/reply.h"
 #include "server/config/check/backend_lists.h"

@@ -14,12 +14,17 @@
 #ifndef SERVER_CONFIG_RESOURCES_H
 #define SERVER_CONFIG_RESOURCES_H
 
-#include "files/root.h"
-#include "io/log/logfile.h"
-#include "server/config/config.h"
-#include "server/config/check/mime.h"
-#include "server/config/site.h"
+#include "base/text.h"
 
+struct backends;
+struct conf_map;
+struct config;
+struct logfile;
+struct mime;
+struct page;
+struct rewrite;
+struct root;
+struct targets;
 struct resources;
 
 /* -errno: the log is unusable */

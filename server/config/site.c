@@ -4,7 +4,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "files/root.h"
 #include "io/file.h"
+#include "proxy-core/conf.h"
+#include "proxy-core/exchange.h"
 #include "server/config/check/log_names.h"
 #include "server/config/resources.h"
 #include "server/log/debug_log.h"
@@ -13,6 +16,7 @@
 #include "server/module/module.h"
 #include "server/worker/worker.h"
 #include "wire/codec/codec.h"
+#include "wire/http1/validate.h"
 #include "wire/log_format.h"
 
 /* "/" stays. */

@@ -10,12 +10,19 @@
 #ifndef SERVER_CONFIG_SITE_H
 #define SERVER_CONFIG_SITE_H
 
+#include "base/text.h"
 #include "base/timing.h"
-#include "proxy-core/exchange.h"
-#include "io/code/file.h"
-#include "server/config/config.h"
-#include "server/reply/scope.h"
+#include "io/code/coder.h"
+#include "server/module/rules.h"
+#include "server/reply/style.h"
 
+struct code_cache;
+struct conf;
+struct file_scope;
+struct logfile;
+struct rewrite;
+struct root;
+struct upstream;
 struct worker;
 
 struct send_file_root { /* a root for X-Sendfile */
@@ -34,13 +41,6 @@ struct page { /* A constant error reply: the prepared part of the head, and the 
 #define PAGES 600
 
 struct module; /* server/module/module.h */
-
-enum { /* settings that are compiled once */
-#define R(name) RULES_##name,
-#include "server/module/rules.def"
-#undef R
-	RULES
-};
 
 #define SITE_MODULES_MAX 32u
 struct site_modules { /* those that its settings use, in the order in which they run */

@@ -14,8 +14,14 @@
 #ifndef SERVER_CONN_CONN_H
 #define SERVER_CONN_CONN_H
 
-#include "server/request/request.h"
+#include "base/text.h"
 
+union io_addr;
+struct client_addr;
+struct conn;
+struct list;
+struct log_field;
+struct request;
 struct moved;
 struct running_row;
 struct eviction_member;

@@ -15,9 +15,11 @@
 #ifndef SERVER_CONN_HANDOVER_H
 #define SERVER_CONN_HANDOVER_H
 
+#include "base/client_addr.h"
 #include "io/io.h"
-#include "server/conn/clients.h"
 
+struct clients;
+union io_addr;
 struct listener;
 struct worker;
 struct handover;

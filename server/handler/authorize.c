@@ -9,6 +9,8 @@
  * target of X-Accel-Redirect needs no second question.
  */
 #include "base/log.h"
+#include "proxy-core/conf.h"
+#include "proxy-core/exchange.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 

@@ -4,6 +4,8 @@
 #include <signal.h>
 
 #include "base/log.h"
+#include "proxy-core/conf.h"
+#include "proxy-core/exchange.h"
 #include "server/conn/conn.h"
 #include "server/request/fault.h"
 #include "server/handler/proxy_impl.h"

@@ -12,8 +12,13 @@
 #ifndef SERVER_HANDLER_CGI_H
 #define SERVER_HANDLER_CGI_H
 
-#include "proxy-core/backends.h"
-#include "server/handler/handler.h"
+#include <stdint.h>
+#include "base/text.h"
+#include <stdbool.h>
+
+struct request;
+struct conf;
+struct backends;
 
 /* True if the script of the request (r->script_len) is one of cgi.assign. */
 bool cgi_is_script(const struct request *);

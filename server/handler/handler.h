@@ -10,7 +10,13 @@
 #ifndef SERVER_HANDLER_HANDLER_H
 #define SERVER_HANDLER_HANDLER_H
 
-#include "server/request/request.h"
+#include "base/text.h"
+
+struct conf;
+struct file_entry;
+struct file_scope;
+struct reply_extra;
+struct request;
 
 enum handled { HANDLED_REPLY, HANDLED_LATER, HANDLED_NOT_NOW, HANDLED_AGAIN };
 

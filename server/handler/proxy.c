@@ -8,6 +8,8 @@
  */
 
 #include "base/log.h"
+#include "proxy-core/conf.h"
+#include "proxy-core/exchange.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 

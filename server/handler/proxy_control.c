@@ -5,6 +5,7 @@
  *                                                              HINT:   done here
  */
 #include "base/log.h"
+#include "proxy-core/exchange.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 #include "wire/http1/headers.h"

@@ -7,6 +7,8 @@
  * An application cannot have the server connect elsewhere, because the host and port are in the
  * configuration.  The fetched reply may not ask for another answer, so there is one hop.
  */
+#include "proxy-core/conf.h"
+#include "proxy-core/exchange.h"
 #include "server/conn/conn.h"
 #include "server/config/check/targets.h"
 #include "server/handler/proxy_impl.h"

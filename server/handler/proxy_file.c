@@ -13,6 +13,8 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "files/root.h"
+#include "proxy-core/exchange.h"
 #include "wire/urlpath.h"
 #include "server/request/route.h"
 #include "server/conn/conn.h"

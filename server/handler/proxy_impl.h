@@ -22,6 +22,10 @@
 #include "server/reply/reply.h"
 #include "server/request/spool.h"
 #include "server/worker/worker.h"
+#include "wire/codec/control.h"
+#include "wire/codec/message.h"
+
+struct proxy_reply;
 
 struct relay {
 	struct request *r;

@@ -6,6 +6,8 @@
  * answer, because no byte was sent before all files are open.
  */
 #include "base/log.h"
+#include "proxy-core/exchange.h"
+#include "server/config/check/mime.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 #include "wire/codec/pieces.h"

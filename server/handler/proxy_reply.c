@@ -9,6 +9,8 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "io/lent.h"
+#include "proxy-core/exchange.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 #include "server/module/error_handler.h"

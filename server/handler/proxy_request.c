@@ -1,6 +1,7 @@
 /* server/handler/proxy_request.c -- the request for an application. */
 #include "base/address.h"
 #include "base/must.h"
+#include "proxy-core/exchange.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 #include "server/config/check/rewrite.h"

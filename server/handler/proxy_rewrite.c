@@ -10,6 +10,7 @@
  * anywhere.  The bytes of a request body are gone, so a request with a body is refused, too.
  */
 #include "base/log.h"
+#include "proxy-core/exchange.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 #include "server/request/route.h"

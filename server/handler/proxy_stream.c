@@ -5,6 +5,7 @@
  *
  * The application's socket is leased before the body is there, so a slow client holds it.
  */
+#include "proxy-core/exchange.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 

@@ -9,6 +9,9 @@
 #include <stdlib.h>
 
 #include "base/log.h"
+#include "files/root.h"
+#include "proxy-core/exchange.h"
+#include "server/config/check/mime.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 

@@ -7,6 +7,7 @@
  * end behind the last byte.  The tunnel holds its place in the pool, and in a drain it counts as a
  * request under way.
  */
+#include "proxy-core/exchange.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 

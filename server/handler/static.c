@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "server/conn/conn.h"
+#include "server/handler/handler.h"
 #include "server/request/fault.h"
 #include "server/handler/cgi.h"
 #include "server/module/deflate.h"

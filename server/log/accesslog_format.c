@@ -11,6 +11,8 @@
 #include "server/reply/log.h"
 #include "server/request/id.h"
 #include "server/worker/worker.h"
+#include "wire/codec/message.h"
+#include "wire/log_format.h"
 
 struct line {
 	struct request *r;

@@ -6,8 +6,11 @@
 #ifndef SERVER_ACCESSLOG_FORMAT_H
 #define SERVER_ACCESSLOG_FORMAT_H
 
-#include "server/request/request.h"
-#include "wire/log_format.h"
+#include <stdbool.h>
+
+struct buf;
+struct log_format;
+struct request;
 
 /* cut: the reply did not reach the client whole */
 void accesslog_format(struct buf *out, struct request *, const struct log_format *, bool cut);

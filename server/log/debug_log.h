@@ -7,8 +7,10 @@
 #ifndef SERVER_DEBUG_LOG_H
 #define SERVER_DEBUG_LOG_H
 
-#include "server/request/request.h"
+#include <stdbool.h>
 
+struct conf;
+struct request;
 struct handler;
 
 bool debug_log_wanted(const struct conf *);

@@ -1,7 +1,10 @@
 /* server/module/access.c -- url.access-deny and url.access-allow: endings of paths that are refused
  * (403).
  */
+#include "server/config/config.h"
 #include "server/module/module.h"
+#include "server/request/request.h"
+#include "server/request/route.h"
 #include "wire/urlpath.h"
 
 static bool

@@ -12,10 +12,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/log.h"
 #include "files/root.h"
 #include "io/io.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/module/module.h"
+#include "server/request/request.h"
 
 struct alias {
 	struct text prefix; /* without a slash at its end */

@@ -14,10 +14,14 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn/conn.h"
+#include "server/handler/handler.h"
+#include "server/module/module.h"
 #include "server/request/fault.h"
 #include "server/module/auth.h"
 #include "server/reply/reply.h"
+#include "server/request/route.h"
 #include "server/worker/worker.h"
+#include "wire/codec/message.h"
 
 struct auth_try { /* a check, then perhaps the delay of its failure */
 	struct io_op op;

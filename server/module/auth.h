@@ -10,11 +10,14 @@
 #ifndef SERVER_MODULE_AUTH_H
 #define SERVER_MODULE_AUTH_H
 
+#include "base/arena.h"
 #include "files/root.h"
 #include "io/io.h"
-#include "server/module/module.h"
 #include "wire/authorization.h"
 #include "wire/user_file.h"
+
+struct buf;
+struct worker;
 
 #define AUTH_FILE_MAX  (4u << 20) /* bytes of a file of users */
 #define AUTH_NONCE_MS  600000u    /* a nonce is good for ten minutes, as with lighttpd */

@@ -8,6 +8,7 @@
  */
 #include <stdio.h>
 
+#include "base/buf.h"
 #include "server/module/auth.h"
 
 #define MAC_DIGITS 32u

@@ -5,6 +5,8 @@
 
 #include "base/must.h"
 #include "io/read_whole.h"
+#include "server/config/config.h"
+#include "server/module/module.h"
 #include "wire/http1/headers.h"
 #include "server/module/auth.h"
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "server/config/config.h"
 #include "server/handler/cgi.h"
 #include "server/module/module.h"
 

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/must.h"
 #include "files/root.h"
+#include "io/code/file.h"
 #include "server/config/resources.h"
 #include "server/module/module.h"
 #include "server/worker/worker.h"

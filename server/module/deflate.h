@@ -15,9 +15,9 @@
 #ifndef SERVER_MODULE_DEFLATE_H
 #define SERVER_MODULE_DEFLATE_H
 
-#include "io/code/file.h"
-#include "server/config/site.h"
-#include "server/request/request.h"
+#include "base/list.h"
+#include "base/text.h"
+#include "wire/http1/accept_encoding.h"
 
 #define DEFLATE_PATIENCE_MS 2000u
 #define DEFLATE_MAKING      64u           /* of a worker */
@@ -40,6 +40,10 @@ void variants_init(struct variants *, struct worker *);
 /* Runs the loop until no op is in flight. */
 void variants_stop(struct variants *);
 
+struct file_entry;
+struct reply_varies;
+struct request;
+struct site;
 struct reply_form; /* server/reply/reply.h */
 
 /* Settings of a site, from its values.  Never fails: they were checked at start. */

@@ -7,6 +7,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/must.h"
+#include "io/code/file.h"
 #include "server/conn/conn.h"
 #include "server/reply/reply.h"
 #include "server/worker/worker.h"

@@ -10,6 +10,7 @@
 #include "base/match.h"
 #include "base/must.h"
 #include "server/conn/conn.h"
+#include "server/handler/handler.h"
 #include "server/module/dirlisting_page.h"
 #include "server/module/dirlisting_rules.h"
 #include "server/reply/reply.h"

@@ -10,7 +10,12 @@
 #ifndef SERVER_MODULE_DIRLISTING_H
 #define SERVER_MODULE_DIRLISTING_H
 
-#include "server/handler/handler.h"
+#include <stdbool.h>
+
+struct file_entry;
+struct request;
+struct site;
+struct worker;
 
 /* dir: of the look-up of the directory, which r->scope and r->lookup name. */
 enum handled dirlisting_start(struct request *, const struct file_entry *dir, bool peek);

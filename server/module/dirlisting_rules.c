@@ -5,6 +5,8 @@
 #include <stdlib.h>
 
 #include "base/match.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/module/module.h"
 
 #define MAX_AGE_DEFAULT 1u /* without dir-listing.cache */

@@ -2,9 +2,12 @@
 #ifndef SERVER_MODULE_DIRLISTING_RULES_H
 #define SERVER_MODULE_DIRLISTING_RULES_H
 
-#include "server/config/site.h"
+#include <stdint.h>
+#include "base/text.h"
+#include <stdbool.h>
 
 /* Names that are not listed: dir-listing.exclude.  Counted, any thread. */
+struct site;
 struct dir_names;
 struct dir_names *dir_names_get(const void *rules); /* NULL: none */
 void dir_names_put(struct dir_names *);             /* NULL is allowed */

@@ -4,12 +4,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/request/fault.h"
 #include "server/module/module.h"
 #include "server/reply/reply.h"
+#include "server/request/request.h"
 #include "server/request/route.h"
 #include "server/request/spool.h"
+#include "wire/http1/http1.h"
 #include "wire/urlpath.h"
 
 struct target {

@@ -12,7 +12,9 @@
 #ifndef SERVER_MODULE_ERROR_HANDLER_H
 #define SERVER_MODULE_ERROR_HANDLER_H
 
-#include "server/request/request.h"
+#include <stdbool.h>
+
+struct request;
 
 /* True: the request has another target, and the caller has it routed again instead of refusing it.
  * The caller has let go of all it holds. */

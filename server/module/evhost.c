@@ -10,8 +10,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
+#include "files/root.h"
 #include "io/io.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
+#include "server/module/module.h"
+#include "server/module/rules.h"
 #include "server/module/vhost.h"
+#include "server/request/request.h"
 
 #define LABELS_MAX 9u /* %1 to %9 */
 #define PIECES_MAX 64u

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "server/config/check/mime.h"
 #include "wire/http1/http_date.h"
 #include "server/reply/reply.h"
 #include "server/worker/worker.h"

@@ -5,7 +5,11 @@
  *
  * So a rule for one spelling of a path cannot be escaped by another one.  The last route hook.
  */
+#include "base/arena.h"
+#include "server/config/config.h"
 #include "server/module/module.h"
+#include "server/request/request.h"
+#include "server/request/route.h"
 
 static bool
 is_used(const struct conf *c)

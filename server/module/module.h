@@ -14,9 +14,16 @@
 #ifndef SERVER_MODULE_MODULE_H
 #define SERVER_MODULE_MODULE_H
 
-#include "base/buf.h"
-#include "server/handler/handler.h"
-#include "server/request/route.h"
+#include "base/text.h"
+#include "server/module/rules.h"
+
+struct buf;
+struct conf;
+struct file_entry;
+struct handler;
+struct request;
+struct route_change;
+struct site_modules;
 
 struct module {
 	const char *name; /* "access" is mod_access in server.modules */

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "server/conn/conn.h"
+#include "server/handler/handler.h"
 #include "server/module/error_handler.h"
 #include "server/reply/reply.h"
 #include "server/request/route.h"

@@ -6,7 +6,11 @@
 #ifndef SERVER_MODULE_RATE_H
 #define SERVER_MODULE_RATE_H
 
+#include <stdbool.h>
+#include "server/config/config.h"
 #include "server/request/request.h"
+
+struct request;
 
 static inline bool
 rate_is_set(const struct request *r)

@@ -1,8 +1,14 @@
 /* server/module/redirect.c -- url.redirect and url.redirect-code. */
 #include "server/module/target.h"
 
+#include "base/arena.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
+#include "server/handler/handler.h"
+#include "server/module/module.h"
+#include "server/module/rules.h"
 #include "server/reply/reply.h"
+#include "server/request/request.h"
 
 static const void *
 key(const struct conf *c)

@@ -2,6 +2,8 @@
  * request, and no other one, whatever an application says. */
 #include "server/module/module.h"
 
+#include "base/buf.h"
+#include "server/config/site.h"
 #include "server/request/id.h"
 
 static const struct text name = TEXT("X-Request-ID");

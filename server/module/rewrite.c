@@ -18,6 +18,9 @@
 #include "base/log.h"
 #include "base/must.h"
 #include "server/conn/conn.h"
+#include "server/handler/handler.h"
+#include "server/module/module.h"
+#include "server/request/route.h"
 #include "server/worker/worker.h"
 #include "wire/urlpath.h"
 

@@ -5,7 +5,9 @@
  *   server.document-root                         otherwise
  */
 #include "base/log.h"
+#include "files/root.h"
 #include "server/conn/conn.h"
+#include "server/module/module.h"
 #include "server/module/vhost.h"
 #include "server/worker/worker.h"
 

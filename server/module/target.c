@@ -2,8 +2,11 @@
 #include "server/module/target.h"
 
 #include "base/address.h"
+#include "base/arena.h"
 #include "base/log.h"
 #include "server/conn/conn.h"
+#include "server/request/request.h"
+#include "server/request/route.h"
 #include "wire/urlpath.h"
 
 bool

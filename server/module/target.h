@@ -10,8 +10,9 @@
 #ifndef SERVER_MODULE_TARGET_H
 #define SERVER_MODULE_TARGET_H
 
-#include "server/module/module.h"
 #include "server/module/pattern.h"
+
+struct request;
 
 /* Applies the rules of a setting to the request.  block: the one that sets it.  *out is empty, the
  * caller frees it; *rule: the number of the rule that matched.  0, or the status of a refusal,

@@ -10,6 +10,7 @@
 #include <limits.h>
 
 #include "server/config/check/homes.h"
+#include "server/module/module.h"
 #include "server/module/vhost.h"
 #include "server/reply/reply.h"
 #include "server/worker/worker.h"

@@ -5,7 +5,10 @@
 #include <limits.h>
 
 #include "base/address.h"
+#include "files/root.h"
 #include "server/conn/conn.h"
+#include "server/handler/handler.h"
+#include "server/module/module.h"
 #include "server/request/fault.h"
 #include "server/reply/reply.h"
 #include "server/worker/worker.h"

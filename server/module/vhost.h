@@ -12,8 +12,10 @@
 #ifndef SERVER_MODULE_VHOST_H
 #define SERVER_MODULE_VHOST_H
 
-#include "files/root.h"
-#include "server/module/module.h"
+#include <stddef.h>
+#include "base/text.h"
+
+struct request;
 
 enum vhost_is { VHOST_NO, VHOST_YES, VHOST_ASK, VHOST_FAILED };
 

@@ -30,6 +30,7 @@
 #include "io/disk/pools.h"
 #include "io/log/logfile.h"
 #include "io/start/sandbox.h"
+#include "proxy-core/backends.h"
 #include "server/config/check/limits.h"
 #include "server/helper/helper.h"
 #include "server/process/process.h"

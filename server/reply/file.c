@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "server/config/check/mime.h"
 #include "server/conn/conn.h"
 #include "wire/codec/control.h"
 #include "wire/http1/http_date.h"
@@ -15,6 +16,8 @@
 #include "server/module/deflate.h"
 #include "server/module/module.h"
 #include "server/worker/worker.h"
+#include "wire/http1/range.h"
+#include "wire/http1/validate.h"
 
 /* up to this size copying the body behind its head is cheaper than a second iovec */
 #define COPY_MAX       2048u

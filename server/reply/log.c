@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/timing.h"
+#include "io/log/logfile.h"
 #include "server/log/accesslog.h"
 #include "server/log/accesslog_format.h"
 #include "server/conn/conn.h"

@@ -4,7 +4,10 @@
 #ifndef SERVER_REPLY_LOG_H
 #define SERVER_REPLY_LOG_H
 
-#include "server/request/request.h"
+#include <stdbool.h>
+
+struct request;
+struct timing;
 
 /* True if the reply may be sent together with others and logged before it is sent: it is in memory
  * and has no timing line. */

@@ -6,8 +6,14 @@
 #ifndef SERVER_REPLY_H
 #define SERVER_REPLY_H
 
-#include "server/request/request.h"
 #include "wire/http1/accept_encoding.h"
+#include "base/text.h"
+
+struct reply_style;
+struct page;
+struct file_entry;
+struct io_file;
+struct request;
 
 /* What an application says about the file to send. */
 struct reply_extra {

@@ -19,25 +19,7 @@
 #define SERVER_REPLY_SCOPE_H
 
 #include "files/hold/hold.h"
-#include "server/config/check/mime.h"
-
-/* Replies that depend on Accept-Encoding, and say so: Vary. */
-struct reply_varies {
-	const struct text *types; /* n beginnings of media types */
-	size_t n;
-	uint64_t min, max; /* bytes */
-	bool all;          /* any file may have a compressed sibling */
-};
-
-/* What the head of a reply depends on, besides the file. */
-struct reply_style {
-	struct reply_varies varies;
-	const struct mime *mime; /* owned by the resources */
-	unsigned etag_parts;
-	bool ranges;          /* send Accept-Ranges */
-	bool watched;         /* as in struct file_scope */
-	struct text tag_line; /* "Server: x\r\n" or empty; belongs to the owner */
-};
+#include "server/reply/style.h"
 
 struct reply_scope {
 	struct file_scope scope;

@@ -11,7 +11,9 @@
 #define SERVER_FAULT_H
 
 #include "io/disk/pools.h"
-#include "server/request/request.h"
+
+struct file_entry;
+struct request;
 
 /* The look-up of r->lookup below r->scope failed.  Logs file.denied if the server's user may not
  * open it, which is the client's 403. */

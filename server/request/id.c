@@ -1,7 +1,11 @@
 /* server/request/id.c -- see id.h */
 #include "server/request/id.h"
 
+#include "base/arena.h"
+#include "base/unique.h"
 #include "server/conn/conn.h"
+#include "server/request/request.h"
+#include "wire/http1/http1.h"
 
 /* The client's only field of that name; .p NULL: none, or several. */
 static struct text

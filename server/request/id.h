@@ -10,7 +10,9 @@
 #ifndef SERVER_REQUEST_ID_H
 #define SERVER_REQUEST_ID_H
 
-#include "server/request/request.h"
+#include "base/text.h"
+
+struct request;
 
 #define REQUEST_ID_MAX 128u /* bytes of a peer's */
 

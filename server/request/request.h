@@ -14,10 +14,17 @@
 #include "io/body.h"
 #include "io/sender.h"
 #include "wire/http1/http1.h"
-#include "server/config/site.h"
-#include "files/hold/hold.h"
-#include "wire/http1/validate.h"
+#include "files/lookup.h"
 
+struct conf;
+struct file_entry;
+struct file_scope;
+struct meters;
+struct proxy_field;
+struct reply_extra;
+struct root;
+struct site;
+struct worker;
 struct auth_try;
 struct conn;
 struct listing; /* server/module/dirlisting.c */

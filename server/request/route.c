@@ -7,6 +7,8 @@
 
 #include "base/log.h"
 #include "base/must.h"
+#include "proxy-core/exchange.h"
+#include "server/handler/handler.h"
 #include "wire/urlpath.h"
 #include "server/conn/conn.h"
 #include "server/handler/cgi.h"

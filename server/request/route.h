@@ -5,7 +5,13 @@
 #ifndef SERVER_ROUTE_H
 #define SERVER_ROUTE_H
 
-#include "server/handler/handler.h"
+#include "base/match.h"
+#include "base/text.h"
+
+struct handler;
+struct place;
+struct request;
+struct worker;
 
 int route_start(struct worker *); /* Sets w->view and w->global; 0 or -errno. */
 void route_end(struct worker *);  /* call it after the last request */

@@ -8,6 +8,7 @@
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/must.h"
+#include "files/root.h"
 #include "server/process/share.h"
 #include "server/worker/worker.h"
 

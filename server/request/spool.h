@@ -19,8 +19,8 @@
 #define SERVER_SPOOL_H
 
 #include "base/text.h"
-#include "io/file.h"
 
+struct io_file;
 struct worker;
 struct spool;
 

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <time.h>
 
+#include "base/must.h"
 #include "server/status/status.h"
 
 /* ---- numbers, as show() of the script writes them */

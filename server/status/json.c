@@ -1,6 +1,7 @@
 /* server/status/json.c -- all numbers as JSON, with stable names that contain the unit. */
 #include <inttypes.h>
 
+#include "base/must.h"
 #include "server/status/status.h"
 
 typedef void put_histogram(struct buf *, const struct histogram *);

@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/must.h"
 #include "io/memory/process_status.h"
 #include "server/status/status.h"
 

@@ -18,8 +18,9 @@
 #include "proxy-core/backend_health.h"
 #include "proxy-core/backend_times.h"
 #include "proxy-core/own_5xx.h"
-#include "server/request/request.h"
 #include "server/status/worker_counters.h"
+
+struct request;
 
 /* The worker's counters, with what they counted before a reload.  Counters without a worker are in
  * the sums only. */

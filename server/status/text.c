@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 
+#include "base/must.h"
 #include "server/status/status.h"
 
 /* ---- ?auto: names and order are what monitoring has parsed for decades */

@@ -5,8 +5,13 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/counter.h"
 #include "base/log.h"
+#include "io/io.h"
 #include "server/conn/conn.h"
+#include "server/conn/eviction.h"
+#include "server/status/worker_counters.h"
+#include "server/worker/worker.h"
 
 #define PAUSE_MS    500u /* accepting is tried again after this time, or when a connection closes */
 #define SEEK_MS     250u /* between two looks for slow connections */

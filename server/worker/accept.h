@@ -19,7 +19,10 @@
 #ifndef SERVER_WORKER_ACCEPT_H
 #define SERVER_WORKER_ACCEPT_H
 
-#include "server/worker/worker.h"
+#include <stdbool.h>
+
+struct client_addr;
+struct worker;
 
 int accept_new(struct worker *); /* the listeners of its conf; none accepts yet */
 void accept_all(struct worker *);

@@ -26,7 +26,10 @@
 #ifndef SERVER_WORKER_SPREAD_H
 #define SERVER_WORKER_SPREAD_H
 
-#include "server/worker/worker.h"
+#include <stdbool.h>
+
+struct moved;
+struct worker;
 
 void spread_init(struct worker *);
 void spread_stop(struct worker *); /* it drains */

@@ -1,4 +1,5 @@
 /* server/worker/worker.c -- see worker.h */
+#include "proxy-core/exchange.h"
 #include "server/worker/worker.h"
 #include "server/config/check/trust.h"
 

@@ -14,12 +14,15 @@
 #include "server/conn/clients.h"
 #include "server/conn/handover.h"
 #include "server/config/resources.h"
+#include "server/reply/scope.h"
 #include "server/request/request.h"
 #include "server/conn/eviction.h"
 #include "server/config/site.h"
 #include "server/status/worker_counters.h"
 #include "server/module/deflate.h"
+#include "base/list.h"
 
+struct request;
 struct meters; /* base/meters.h */
 
 struct listener { /* shared by the workers of a generation, which owns it */

@@ -4,6 +4,9 @@
 #define PROXY_TEST_H
 
 #include "io/loop/sim.h"
+#include "proxy-core/address.h"
+#include "proxy-core/backends.h"
+#include "proxy-core/conf.h"
 #include "proxy-core/exchange.h"
 #include "t/unit/wire/wire_test.h"
 

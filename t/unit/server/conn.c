@@ -1,4 +1,5 @@
 /* t/unit/server/conn.c -- requests in, replies out: any split, short counts, one send for many. */
+#include "io/log/logfile.h"
 #include "t/unit/server/simworker.h"
 
 /* ---------------------------------------------------------------- any split gives one answer */
