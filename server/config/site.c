@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "files/hold/hold.h"
 #include "files/root.h"
 #include "io/file.h"
 #include "proxy-core/conf.h"
@@ -14,7 +15,9 @@
 #include "server/module/deflate.h"
 #include "server/module/dirlisting.h"
 #include "server/module/module.h"
-#include "server/worker/worker.h"
+#include "server/reply/scope.h"
+#include "server/status/worker_counters.h"
+#include "server/worker/base.h"
 #include "wire/codec/codec.h"
 #include "wire/http1/validate.h"
 #include "wire/log_format.h"
@@ -57,7 +60,7 @@ scope_make(struct site *s, struct file_scope **sc, const struct root *dir, uint6
 		return (-ENOENT);
 	if (io_fd_is_local(dir->fd))
 		resolve |= IO_LOCAL;
-	*sc = reply_scope_get(&s->worker->scopes, s->worker->io, dir->fd, resolve, &s->style);
+	*sc = reply_scope_get(s->worker->scopes, s->worker->io, dir->fd, resolve, &s->style);
 	return (*sc != NULL ? 0 : -ENOMEM);
 }
 
@@ -193,14 +196,14 @@ timing_of(const struct conf *conf)
 /* proxy-core.max-pool-size applies to the whole server: each worker gets its share, at least
  * one. */
 static unsigned
-pool_share(const struct worker *w, uint64_t size)
+pool_share(const struct worker_base *w, uint64_t size)
 {
 	return (size > 0 ? (unsigned)((size + w->conf.nworkers - 1) / w->conf.nworkers) : 1);
 }
 
 /* Uses the values of the block, not those of the first request. */
 static struct upstream *
-upstream_of_block(const struct worker *w, int block, bool authorizer)
+upstream_of_block(const struct worker_base *w, int block, bool authorizer)
 {
 	struct proxy_conf pc;
 	struct conf c;
@@ -230,7 +233,7 @@ upstream_of_block(const struct worker *w, int block, bool authorizer)
 
 /* Sites of one block share its pools.  A block has a place for each of its two lists. */
 static int
-upstream_get(struct worker *w, int block, bool authorizer, struct upstream **u)
+upstream_get(struct worker_base *w, int block, bool authorizer, struct upstream **u)
 {
 	size_t place = 2 * (size_t)block + authorizer;
 	struct upstream **all;
@@ -263,7 +266,7 @@ upstreams_get(struct site *s)
 }
 
 int
-site_upstream(struct worker *w, int block, struct upstream **u)
+site_upstream(struct worker_base *w, int block, struct upstream **u)
 {
 	return (upstream_get(w, block, false, u));
 }
@@ -291,7 +294,7 @@ site_ids(const struct conf *c)
 }
 
 int
-site_new(struct worker *w, const struct conf *conf, struct site **sp)
+site_new(struct worker_base *w, const struct conf *conf, struct site **sp)
 {
 	struct site *s = calloc(1, sizeof(*s));
 	size_t i;

@@ -23,7 +23,7 @@ struct logfile;
 struct rewrite;
 struct root;
 struct upstream;
-struct worker;
+struct worker_base;
 
 struct send_file_root { /* a root for X-Sendfile */
 	const struct root *root;
@@ -69,7 +69,7 @@ struct deflate {
 
 struct site {
 	const struct conf *conf;
-	struct worker *worker;
+	struct worker_base *worker;
 	struct file_scope *docroot;
 	struct text docroot_dir; /* without a trailing slash */
 	struct reply_style style;
@@ -96,12 +96,13 @@ struct site {
 	const void *rules[RULES + 1]; /* what settings were compiled to; NULL: not set */
 };
 
-int site_new(struct worker *, const struct conf *, struct site **); /* logs the mistake; -errno */
+int site_new(struct worker_base *, const struct conf *,
+    struct site **); /* logs the mistake; -errno */
 void site_free(struct site *);
 /* The scope of an open directory, for the replies of this site; lives as long as the site. */
 struct file_scope *site_scope(struct site *, const struct root *); /* NULL: no memory */
 unsigned site_ids(const struct conf *);                            /* IDS_* */
 /* Backends and pools of a block that has proxy-core.backends.  -ENOMEM. */
-int site_upstream(struct worker *, int block, struct upstream **);
+int site_upstream(struct worker_base *, int block, struct upstream **);
 
 #endif

@@ -7,11 +7,12 @@
 #include "base/log.h"
 #include "server/conn/impl.h"
 #include "server/reply/reply.h"
+#include "server/request/request.h"
 
 bool
 conn_is_banned(struct worker *w, const union io_addr *a)
 {
-	return (bans_has(w->conf.bans, &w->bans, a, io_wall_s(w->io)));
+	return (bans_has(w->base.conf.bans, &w->bans, a, io_wall_s(w->base.io)));
 }
 
 bool
@@ -21,7 +22,7 @@ conn_refuses_peer(struct worker *w, const union io_addr *peer)
 
 	if (shared_get(*w->bans_version) == 0 || !conn_is_banned(w, peer))
 		return (false);
-	count(&w->counters->events, banned);
+	count(&w->base.counters->events, banned);
 	log_limited(1, LOG_INFO, NULL, "connection.banned",
 	    LF_STR("address", client_addr_text(&peer->sa, name)),
 	    LF_STR("why", "server.ban-file names it"), LF_STR("then", "connection closed"));
@@ -36,13 +37,13 @@ refuse_client(struct conn *c)
 	struct request *r = c->r;
 	char name[CLIENT_ADDR_MAX];
 
-	count(&c->w->counters->events, requests_banned);
+	count(&c->w->base.counters->events, requests_banned);
 	log_limited(1, LOG_INFO, conn_id(r), "request.banned",
 	    LF_STR("address", client_addr_text(&r->client.sa, name)), LF_STR("why", why),
 	    LF_STR("then", "the client gets 403"));
 	if (r->body_left != 0)
 		return (conn_refuse(c, 403, why));
-	request_use(r, c->w->global);
+	request_use(r, c->w->base.global);
 	reply_error(r, 403);
 	return (&st_send);
 }

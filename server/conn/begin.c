@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "server/conn/clients.h"
 #include "server/conn/impl.h"
 #include "server/conn/overdue.h"
 #include "server/worker/accept.h"
@@ -19,13 +20,14 @@
 static bool
 is_admitted(struct worker *w, struct client_addr from, struct client **counted)
 {
-	unsigned max = (unsigned)w->global->max_per_address;
+	unsigned max = (unsigned)w->base.global->max_per_address;
 	char name[CLIENT_ADDR_MAX];
 
 	*counted = NULL;
-	if (w->conf.clients == NULL || clients_take(w->conf.clients, from, max, counted) != -EUSERS)
+	if (w->base.conf.clients == NULL ||
+	    clients_take(w->base.conf.clients, from, max, counted) != -EUSERS)
 		return (true);
-	count(&w->counters->events, address_full);
+	count(&w->base.counters->events, address_full);
 	log_limited(1, LOG_WARN, NULL, "connection.refused",
 	    LF_STR("address", client_addr_name(from, name)), LF_U64("connections", max),
 	    LF_STR("why", "server.max-connections-per-address is reached"));
@@ -50,9 +52,10 @@ conn_make(struct worker *w, const struct moved *m)
 		return (NULL);
 	c->w = w;
 	c->counted = m->counted;
-	c->id = w->conn_ids += w->conf.nworkers; /* unique over all workers */
+	c->id = w->conn_ids += w->base.conf.nworkers; /* unique over all workers */
 	c->nreq = m->nreq;
-	c->idle_s = (uint32_t)(m->nreq != 0 ? w->global->keepalive_idle : w->global->read_idle);
+	c->idle_s =
+	    (uint32_t)(m->nreq != 0 ? w->base.global->keepalive_idle : w->base.global->read_idle);
 	c->peer = m->peer;
 	c->proxied = m->proxied;
 	c->tls = m->tls;
@@ -73,7 +76,7 @@ conn_begin(struct worker *w, const struct moved *m)
 	c = accept_make_room(w, m->from) ? conn_make(w, m) : NULL;
 	if (c == NULL) {
 		if (counted != NULL)
-			clients_give(w->conf.clients, &counted);
+			clients_give(w->base.conf.clients, &counted);
 		io_sock_reset(m->fd);
 		return;
 	}
@@ -98,7 +101,7 @@ conn_new(struct worker *w, int fd, const union io_addr *peer, const char *listen
 		io_sock_reset(fd);
 		return;
 	}
-	count(&w->counters->events, accepts);
+	count(&w->base.counters->events, accepts);
 	if (!spread_gives(w, &m))
 		conn_begin(w, &m);
 }
@@ -110,7 +113,7 @@ no_header(struct conn *c, const char *why)
 {
 	char name[CLIENT_ADDR_MAX];
 
-	count(&c->w->counters->events, proxy_headers_bad);
+	count(&c->w->base.counters->events, proxy_headers_bad);
 	log_limited(1, LOG_WARN, NULL, "proxy-protocol.failed",
 	    LF_STR("address", client_addr_text(&c->peer.sa, name)), LF_STR("listener", c->listener),
 	    LF_STR("why", why), LF_STR("then", "connection closed"),
@@ -129,7 +132,7 @@ take_header(struct conn *c, const struct proxy_header *h, size_t used)
 	if (h->has_addr)
 		conn_addr_set(&c->peer, &h->addr, h->port);
 	c->trusted = trust_forwards(c->trust, &c->peer);
-	count(&c->w->counters->events, proxy_headers);
+	count(&c->w->base.counters->events, proxy_headers);
 	return (conn_refuses_peer(c->w, &c->peer) ? &st_close : &st_read_head);
 }
 

@@ -11,7 +11,9 @@
 #include "base/rate.h"
 #include "server/conn/impl.h"
 #include "server/reply/reply.h"
+#include "server/request/request.h"
 #include "server/request/spool.h"
+#include "wire/http1/http1.h"
 
 #define UPLOAD_MEMORY  (64u << 10)
 #define LINGER_MS      2000u  /* after a refusal: time for the client to read it */
@@ -140,7 +142,7 @@ conn_linger(struct conn *c)
 		worker_request_back(c->r);
 		c->r = NULL;
 		io_sock_shutdown(&c->sock);
-		c->head_ns = io_now(c->w->io);
+		c->head_ns = io_now(c->w->base.io);
 	} else {
 		if (c->in_err != 0)
 			return (&st_close);
@@ -149,7 +151,7 @@ conn_linger(struct conn *c)
 	/* Time bounds it, not bytes: a reset in the middle of what the client still sends would
 	 * take the reply with it. */
 	most_ms = c->owes_body ? LINGER_BODY_MS : LINGER_MS;
-	if (io_now(c->w->io) - c->head_ns > most_ms * NS_PER_MS)
+	if (io_now(c->w->base.io) - c->head_ns > most_ms * NS_PER_MS)
 		return (&st_close);
 	return (conn_want_bytes(c, LINGER_MS));
 }
@@ -199,7 +201,7 @@ upload_begin(struct conn *c)
 		.max = UINT64_MAX,
 		.memory = is_short ? (uint64_t)r->body_left : UPLOAD_MEMORY };
 
-	r->upload = spool_new(c->w, &sc);
+	r->upload = spool_new(&c->w->base, &sc);
 	if (r->upload == NULL)
 		return (false);
 	spool_listen(r->upload, upload_moved, c);

@@ -9,8 +9,10 @@
 #include <errno.h>
 
 #include "base/log.h"
+#include "server/conn/clients.h"
 #include "server/conn/impl.h"
 #include "server/request/id.h"
+#include "server/request/request.h"
 #include "wire/forwarded.h"
 
 #define NUMBER_MAX 32u

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/must.h"
+#include "server/conn/clients.h"
 #include "server/conn/impl.h"
 #include "server/conn/overdue.h"
 #include "server/log/debug_log.h"
@@ -36,7 +37,7 @@ conn_run(struct conn *c)
 	c->in_run = true;
 	while ((next = c->state->run(c)) != WAIT) {
 		c->state = next; /* the one place where a state changes */
-		if (c->w->log_states)
+		if (c->w->base.log_states)
 			conn_tell_state(c);
 	}
 	c->in_run = false;
@@ -73,7 +74,7 @@ conn_bug(struct conn *c, const char *what)
 {
 	char name[64];
 
-	count(&c->w->counters->events, connection_bugs);
+	count(&c->w->base.counters->events, connection_bugs);
 	log_limited(1, LOG_ERROR, NULL, "connection.bug", LF_U64("connection", c->id),
 	    LF_STR("address", client_addr_text(&c->peer.sa, name)), LF_STR("state", c->state->name),
 	    LF_STR("why", what), LF_STR("then", "closed the connection"),
@@ -91,7 +92,7 @@ conn_input_ends(struct conn *c)
 		return (false);
 	}
 	c->op_wanted = true;
-	op_cancel(c->w->io, &c->op);
+	op_cancel(c->w->base.io, &c->op);
 	return (false);
 }
 
@@ -126,7 +127,7 @@ conn_route(struct conn *c)
 	status = route(r, &c->handler, &why);
 	if (status == 0 && c->w->draining && !conn_moves(c->w))
 		c->close_after = true;
-	if (worker_is_leaving(c->w))
+	if (worker_is_leaving(&c->w->base))
 		c->close_after = true;
 	if (r->conf != NULL && (!r->http.keep_alive || c->nreq >= r->conf->keepalive_requests))
 		c->close_after = true;
@@ -136,7 +137,7 @@ conn_route(struct conn *c)
 		return (conn_refuse(c, 417, "server.reject-expect-100-with-417 is enabled"));
 	if (r->site->debug)
 		debug_log_routed(r, c->handler);
-	return ((c->w->physical || c->r->conf->cgi_assign.n != 0) && !c->handler->final
+	return ((c->w->base.physical || c->r->conf->cgi_assign.n != 0) && !c->handler->final
 		    ? &st_probe
 		    : conn_routed(c));
 }
@@ -259,16 +260,16 @@ sender_ended(struct sender *s, int err)
 	c->sending = false;
 	c->sent = NULL;
 	c->behind_send = OUTCOME_NONE;
-	count_add(&c->w->counters->events, bytes_sent, s->sent);
+	count_add(&c->w->base.counters->events, bytes_sent, s->sent);
 	r->sent += s->sent;
 	if (err == -ENODATA)
-		count(&c->w->counters->events, file_shrunk);
+		count(&c->w->base.counters->events, file_shrunk);
 	else if (err == -ETXTBSY)
-		count(&c->w->counters->events, file_changed);
+		count(&c->w->base.counters->events, file_changed);
 	else if (err != 0 && reply_error_is_clients(err))
-		count(&c->w->counters->events, client_gone);
+		count(&c->w->base.counters->events, client_gone);
 	else if (err != 0)
-		count(&c->w->counters->events, file_failed);
+		count(&c->w->base.counters->events, file_failed);
 	if (conn_ended_while_waiting(c))
 		return;
 	if (o != OUTCOME_NONE) {
@@ -308,7 +309,8 @@ conn_finish(struct conn *c)
 	if (c->deferred)
 		return (&st_route);
 	if (c->tunneler != NULL && !c->tunnel)
-		clients_give(c->w->conf.tunnels, &c->tunneler); /* the application did not switch */
+		clients_give(c->w->base.conf.tunnels,
+		    &c->tunneler); /* the application did not switch */
 	reply_log(r, false);
 	if (r->body_left != 0 && conn_keeps_alive(r))
 		return (&st_rest); /* the reply says so */
@@ -338,9 +340,9 @@ closed(struct io_op *op)
 	shared_set(w->nleaving, w->nleaving - c->leaving);
 	conn_phase_end(c);
 	if (c->counted != NULL)
-		clients_give(w->conf.clients, &c->counted);
+		clients_give(w->base.conf.clients, &c->counted);
 	if (c->tunneler != NULL)
-		clients_give(w->conf.tunnels, &c->tunneler);
+		clients_give(w->base.conf.tunnels, &c->tunneler);
 	free(c);
 	spread_look_soon(w);
 	accept_resume(w);
@@ -354,7 +356,7 @@ conn_close(struct conn *c)
 	c->op.kind = IO_CLOSE;
 	c->op.done = closed;
 	c->op.deadline_ms = 0;
-	op_submit(c->w->io, &c->op);
+	op_submit(c->w->base.io, &c->op);
 	return (WAIT);
 }
 
@@ -373,7 +375,7 @@ conn_stop(struct conn *c)
 	if (c->state == &st_handle && c->handler->stop != NULL)
 		c->handler->stop(c->r);
 	if (c->receiving || c->watching)
-		op_cancel(c->w->io, &c->op);
+		op_cancel(c->w->base.io, &c->op);
 	if (c->sending)
 		sender_cancel(&c->r->sender);
 	if (!conn_in_flight(c) && !c->in_run)

@@ -12,13 +12,13 @@
 static bool
 is_fresh(const struct conn *c)
 {
-	return (c->nreq == 0 && io_now(c->w->io) - c->op.at.submit < FRESH_MS * NS_PER_MS);
+	return (c->nreq == 0 && io_now(c->w->base.io) - c->op.at.submit < FRESH_MS * NS_PER_MS);
 }
 
 bool
 conn_moves(const struct worker *w)
 {
-	return (w->draining && handover_is_open(w->conf.handover));
+	return (w->draining && handover_is_open(w->base.conf.handover));
 }
 
 bool
@@ -32,19 +32,19 @@ conn_hand_over(struct conn *c)
 		.counted = c->counted,
 		.listener = c->listener };
 
-	if (!handover_is_open(c->w->conf.handover) || c->close_after)
+	if (!handover_is_open(c->w->base.conf.handover) || c->close_after)
 		return (false);
 	m.fd = io_sock_dup(&c->sock);
 	if (m.fd < 0)
 		return (false);
-	if (!handover_give(c->w->conf.handover, c->w, &m)) {
+	if (!handover_give(c->w->base.conf.handover, c->w, &m)) {
 		io_close_fd(m.fd);
 		return (false);
 	}
 	c->counted = NULL;
 	c->leaving = true;
 	if (!c->w->draining)
-		count(&c->w->counters->events, spread);
+		count(&c->w->base.counters->events, spread);
 	shared_set(c->w->nleaving, c->w->nleaving + 1);
 	return (true);
 }
@@ -74,7 +74,7 @@ conn_drain(struct conn *c)
 {
 	/* A reply under way has promised to keep the connection, and an idle client may be sending
 	 * its next request: that one is answered, with "Connection: close". */
-	if (handover_is_retired(c->w->conf.handover))
+	if (handover_is_retired(c->w->base.conf.handover))
 		return;
 	if (is_idle(c) && (conn_hand_over(c) || (!is_fresh(c) && io_sock_alive(&c->sock))))
 		conn_stop(c);
@@ -85,6 +85,6 @@ conn_drain(struct conn *c)
 void
 conn_adopt(struct worker *w, struct moved *m)
 {
-	count(&w->counters->events, adopted);
+	count(&w->base.counters->events, adopted);
 	conn_begin(w, m);
 }

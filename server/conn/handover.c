@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/clock.h"
+#include "server/conn/clients.h"
 #include "server/worker/worker.h"
 
 /* A share is the mean, an eighth of it, and so many more.  Fewer would make a busy server move
@@ -136,7 +137,7 @@ append(struct handover *h, struct taker *t, struct moved *m)
 	list_add_tail(&t->row, &m->link);
 	coming_add(t, 1);
 	__atomic_add_fetch(&h->waiting, 1, __ATOMIC_RELEASE);
-	io_wake(t->w->io);
+	io_wake(t->w->base.io);
 }
 
 /* Moves all waiting connections to one list. */
@@ -275,7 +276,7 @@ handover_is_open(const struct handover *h)
 static bool
 is_nearly_full(const struct taker *t)
 {
-	unsigned max = t->w->conf.max_conns;
+	unsigned max = t->w->base.conf.max_conns;
 
 	return (load_of(t) + 1 >= max - max / 8);
 }

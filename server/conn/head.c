@@ -5,12 +5,15 @@
  */
 #include <errno.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/conn/impl.h"
 #include "server/request/fault.h"
 #include "server/reply/reply.h"
+#include "server/request/request.h"
 #include "server/worker/spread.h"
+#include "wire/http1/http1.h"
 
 static void
 drop_request(struct conn *c)
@@ -26,7 +29,7 @@ idle(struct conn *c)
 	if (c->r != NULL)
 		drop_request(c);
 	if (c->w->draining &&
-	    (conn_hand_over(c) || (c->nreq != 0 && !handover_is_retired(c->w->conf.handover))))
+	    (conn_hand_over(c) || (c->nreq != 0 && !handover_is_retired(c->w->base.conf.handover))))
 		return (&st_close);
 	if (!c->w->draining && spread_is_due(c->w) && conn_hand_over(c))
 		return (&st_close);
@@ -50,8 +53,8 @@ forget_head(struct request *r)
 const struct conn_state *
 conn_refuse(struct conn *c, int status, const char *why)
 {
-	count(&c->w->counters->events, bad_requests);
-	request_use(c->r, c->w->global);
+	count(&c->w->base.counters->events, bad_requests);
+	request_use(c->r, c->w->base.global);
 	if (c->r->head.n == 0)
 		forget_head(c->r);
 	c->close_after = true;
@@ -74,7 +77,7 @@ begin_request(struct conn *c, size_t used)
 	r->head_lent = true;
 	c->head_ns = 0;
 	c->nreq++;
-	r->started_ns = io_now(c->w->io);
+	r->started_ns = io_now(c->w->base.io);
 	c->dropped = 0;
 	c->continued = false;
 	c->debt_ns = 0;
@@ -83,7 +86,7 @@ begin_request(struct conn *c, size_t used)
 						    : 0;
 	if (c->trusted)
 		conn_client_find(c);
-	count(&c->w->counters->events, requests);
+	count(&c->w->base.counters->events, requests);
 	if (shared_get(*c->w->bans_version) != 0)
 		banned = conn_check_bans(c);
 	return (banned != NULL ? banned : &st_route);
@@ -119,7 +122,7 @@ too_slow(struct conn *c)
 uint32_t
 conn_head_ms(struct conn *c)
 {
-	uint64_t now = io_now(c->w->io), limit = 1000 * c->w->global->read_idle, spent;
+	uint64_t now = io_now(c->w->base.io), limit = 1000 * c->w->base.global->read_idle, spent;
 
 	if (c->head_ns == 0)
 		c->head_ns = now;
@@ -147,7 +150,7 @@ is_worth_parsing(const struct conn *c)
 {
 	size_t fresh = c->in.n - c->parsed;
 
-	return (c->parsed == 0 || fresh >= c->in.n / 64 || c->in.n >= c->w->global->max_head ||
+	return (c->parsed == 0 || fresh >= c->in.n / 64 || c->in.n >= c->w->base.global->max_head ||
 		memchr(c->in.p + c->parsed, '\n', fresh) != NULL);
 }
 
@@ -175,7 +178,7 @@ conn_read_head(struct conn *c)
 	request_reset(c->r);
 	if (c->trusted)
 		conn_client_reset(c); /* the last request may have been another client's */
-	switch (http1_head(c->in, c->w->global->max_head, &c->r->http, &used, &status, &why)) {
+	switch (http1_head(c->in, c->w->base.global->max_head, &c->r->http, &used, &status, &why)) {
 	case PARSE_DONE: c->parsed = 0; return (begin_request(c, used));
 	case PARSE_BAD: return (conn_refuse(c, status, why));
 	case PARSE_MORE: break;

@@ -8,6 +8,7 @@
 
 #include "base/rate.h"
 #include "server/conn/impl.h"
+#include "server/request/request.h"
 
 static void received(struct io_op *);
 
@@ -51,7 +52,7 @@ conn_receive(struct conn *c, uint32_t deadline_ms, void (*done)(struct io_op *))
 	c->op.done = done;
 	c->op.sock = &c->sock;
 	c->op.deadline_ms = deadline_ms;
-	op_submit(c->w->io, &c->op);
+	op_submit(c->w->base.io, &c->op);
 	return (true);
 }
 
@@ -64,7 +65,7 @@ conn_want_bytes(struct conn *c, uint32_t deadline_ms)
 void
 conn_take_bytes(struct conn *c, struct io_op *op)
 {
-	debt_note(&c->debt_ns, io_now(c->w->io) - op->at.submit, op->res, BODY_RATE);
+	debt_note(&c->debt_ns, io_now(c->w->base.io) - op->at.submit, op->res, BODY_RATE);
 	if (op->res <= 0) {
 		c->in_err = op->res == 0 ? -ECONNRESET : (int)op->res;
 	} else if (c->in.n == 0) {
@@ -92,7 +93,7 @@ received(struct io_op *op)
 static void
 client_is_gone(struct conn *c)
 {
-	count(&c->w->counters->events, client_gone);
+	count(&c->w->base.counters->events, client_gone);
 	conn_stop(c);
 }
 
@@ -101,7 +102,7 @@ static void
 client_ended(struct conn *c)
 {
 	c->ended = true;
-	count(&c->w->counters->events, client_ended);
+	count(&c->w->base.counters->events, client_ended);
 	if (proxy_ends_with_client(c->r)) {
 		client_is_gone(c);
 		return;
@@ -151,12 +152,12 @@ conn_watch(struct conn *c)
 	c->op.done = watched;
 	c->op.sock = &c->sock;
 	c->op.deadline_ms = 0;
-	op_submit(c->w->io, &c->op);
+	op_submit(c->w->base.io, &c->op);
 }
 
 void
 conn_watch_end(struct conn *c)
 {
 	if (c->watching)
-		op_cancel(c->w->io, &c->op);
+		op_cancel(c->w->base.io, &c->op);
 }

@@ -59,8 +59,8 @@ static uint64_t
 allowed_ms(const struct conn *c)
 {
 	const struct request *r = c->r;
-	const struct conf *v = r->conf != NULL ? r->conf : c->w->global;
-	uint64_t ms = SLACK_MS + 1000 * c->w->global->open_timeout;
+	const struct conf *v = r->conf != NULL ? r->conf : c->w->base.global;
+	uint64_t ms = SLACK_MS + 1000 * c->w->base.global->open_timeout;
 
 	if (c->sending)
 		ms += 1000 * v->write_idle;
@@ -91,7 +91,7 @@ give_up(struct conn *c, uint64_t waited_ns)
 	const struct request *r = c->r;
 	const char *app = r->relay != NULL ? proxy_state(r) : NULL;
 
-	count(&c->w->counters->events, requests_overdue);
+	count(&c->w->base.counters->events, requests_overdue);
 	log_limited(10, LOG_ERROR, conn_id(r), "request.overdue", conn_client(r),
 	    LF_TEXT("url", request_path(r)), LF_STR("state", c->state->name),
 	    LF_STR("handler", c->handler != NULL ? c->handler->name : "none"),
@@ -130,7 +130,7 @@ look(struct io_op *op)
 		return;
 	if (op->res != -ECANCELED) /* else a connection came behind overdue_end() */
 		list_each(c, &w->conns, link)
-			judge(c, io_now(w->io));
+			judge(c, io_now(w->base.io));
 	overdue_begin(w);
 }
 
@@ -147,12 +147,12 @@ overdue_begin(struct worker *w)
 		return;
 	w->overdue.timed = true;
 	w->overdue.timer.deadline_ms = OVERDUE_LOOK_MS;
-	op_submit(w->io, &w->overdue.timer);
+	op_submit(w->base.io, &w->overdue.timer);
 }
 
 void
 overdue_end(struct worker *w)
 {
 	if (w->overdue.timed)
-		op_cancel(w->io, &w->overdue.timer);
+		op_cancel(w->base.io, &w->overdue.timer);
 }

@@ -12,7 +12,7 @@
 static void
 phase_add(struct conn *c, uint64_t n)
 {
-	uint64_t *v = &c->w->counters->phase[c->phase];
+	uint64_t *v = &c->w->base.counters->phase[c->phase];
 
 	shared_set(*v, *v + n);
 }
@@ -110,7 +110,7 @@ conn_tell_state(const struct conn *c)
 void
 conn_tell_timeout(const struct conn *c)
 {
-	if (c->w->global->log_timeouts)
+	if (c->w->base.global->log_timeouts)
 		log_event(LOG_INFO, NULL, "debug.timeout", LF_U64("connection", c->id),
 		    LF_U64("requests", c->nreq), LF_STR("then", "closed"));
 }

@@ -8,7 +8,9 @@
  */
 #include <errno.h>
 
+#include "io/body.h"
 #include "server/conn/impl.h"
+#include "server/request/request.h"
 #include "server/request/route.h"
 
 static const struct conn_state *look(struct conn *, size_t len);
@@ -84,7 +86,7 @@ look(struct conn *c, size_t len)
 		return (conn_refuse(c, 500, "no memory"));
 	r->wait.done = found;
 	r->wait.client = r->sender.client;
-	e = file_lookup(c->w->files, r->place.scope, r->lookup, peek ? NULL : &r->wait);
+	e = file_lookup(c->w->base.files, r->place.scope, r->lookup, peek ? NULL : &r->wait);
 	if (e != NULL)
 		return (looked(c, e));
 	if (peek)

@@ -3,8 +3,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "io/sender.h"
 #include "server/conn/impl.h"
 #include "server/request/fault.h"
+#include "server/request/request.h"
 #include "server/status/running.h"
 
 struct candidate {

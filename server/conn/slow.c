@@ -8,7 +8,9 @@
  */
 #include "base/clock.h"
 #include "base/rate.h"
+#include "io/sender.h"
 #include "server/conn/impl.h"
+#include "server/request/request.h"
 
 #define SLOW_NS    (5 * NS_PER_S)
 #define SLOW_RATE  (64u << 10) /* bytes a second */
@@ -45,7 +47,7 @@ bool
 conn_is_slow(const struct eviction_member *m)
 {
 	const struct conn *c = container_of(m, struct conn, eviction);
-	uint64_t now = io_now(c->w->io), bytes;
+	uint64_t now = io_now(c->w->base.io), bytes;
 	struct request *r = c->r;
 
 	if (r == NULL || c->closing)

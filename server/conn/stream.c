@@ -10,6 +10,8 @@
 
 #include "base/log.h"
 #include "server/conn/impl.h"
+#include "server/request/request.h"
+#include "wire/http1/http1.h"
 
 static void came(struct io_op *);
 
@@ -51,7 +53,7 @@ stream_failed(struct conn *c, int status, const char *why)
 {
 	struct request *r = c->r;
 
-	count(&c->w->counters->events, bad_requests);
+	count(&c->w->base.counters->events, bad_requests);
 	conn_tell_refused(r, status, why);
 	r->streams = false; /* nothing more is read of it */
 	c->close_after = true;
@@ -66,7 +68,7 @@ stream_lost(struct conn *c)
 		stream_failed(c, 408, "the request body came too slowly");
 		return;
 	}
-	count(&c->w->counters->events, client_gone);
+	count(&c->w->base.counters->events, client_gone);
 	conn_stop(c);
 }
 

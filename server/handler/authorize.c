@@ -8,11 +8,15 @@
  * for each list of authorizers, however often the request is routed again.  So an index file or the
  * target of X-Accel-Redirect needs no second question.
  */
+#include "base/arena.h"
 #include "base/log.h"
 #include "proxy-core/conf.h"
 #include "proxy-core/exchange.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
+#include "server/request/request.h"
 
 #define DROPPED_MAX       (64u << 10) /* bytes of the body of a reply that grants */
 #define VARIABLE_NAME_MAX 256u

@@ -3,14 +3,20 @@
 
 #include <signal.h>
 
+#include "base/arena.h"
 #include "base/log.h"
 #include "proxy-core/conf.h"
 #include "proxy-core/exchange.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
+#include "server/module/rules.h"
 #include "server/request/fault.h"
 #include "server/handler/proxy_impl.h"
 #include "server/helper/cgi.h"
+#include "server/request/request.h"
 #include "server/request/route.h"
+#include "server/status/worker_counters.h"
 #include "wire/codec/codec.h"
 
 #define OWN_VARIABLES 5u     /* for the runner */
@@ -81,7 +87,7 @@ cgi_is_beside(const struct request *r, struct text path)
 /* ---- the programs of a worker */
 
 static struct upstream *
-programs_of(struct worker *w)
+programs_of(struct worker_base *w)
 {
 	unsigned n = w->conf.nworkers, most = ((unsigned)w->global->cgi_max_programs + n - 1) / n;
 	const struct proxy_conf pc = {

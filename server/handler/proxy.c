@@ -7,11 +7,19 @@
  * complete.
  */
 
+#include "base/arena.h"
+#include "base/counter.h"
 #include "base/log.h"
 #include "proxy-core/conf.h"
 #include "proxy-core/exchange.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
+#include "server/request/request.h"
+#include "server/status/worker_counters.h"
+
+struct conf_list;
 
 /* ---- the request body */
 

@@ -12,11 +12,16 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/counter.h"
 #include "base/log.h"
 #include "io/code/stream.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 #include "server/module/deflate.h"
+#include "server/request/request.h"
+#include "server/status/worker_counters.h"
+#include "wire/http1/http1.h"
 
 #define CODE_STREAMS 256u
 #define WAITING_MAX  (128u << 10)

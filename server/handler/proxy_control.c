@@ -4,10 +4,15 @@
  *   a row of wire/codec/controls.def --> allowed by its setting? --> ANSWER: the first one is returned
  *                                                              HINT:   done here
  */
+#include "base/arena.h"
+#include "base/counter.h"
 #include "base/log.h"
 #include "proxy-core/exchange.h"
+#include "server/config/config.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
+#include "server/request/request.h"
+#include "server/status/worker_counters.h"
 #include "wire/http1/headers.h"
 
 #define DROPPED_LINES 2u /* a second */

@@ -7,12 +7,17 @@
  * An application cannot have the server connect elsewhere, because the host and port are in the
  * configuration.  The fetched reply may not ask for another answer, so there is one hop.
  */
+#include "base/arena.h"
 #include "proxy-core/conf.h"
 #include "proxy-core/exchange.h"
+#include "server/config/resources.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/config/check/targets.h"
 #include "server/handler/proxy_impl.h"
 #include "base/must.h"
+#include "server/request/request.h"
+#include "wire/http1/http1.h"
 #include "wire/urlpath.h"
 
 /* Fields of the client that say which reply it wants.  Cookies and credentials are for the

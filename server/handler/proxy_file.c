@@ -12,9 +12,15 @@
  */
 #include <errno.h>
 
+#include "base/arena.h"
+#include "base/counter.h"
 #include "base/log.h"
 #include "files/root.h"
 #include "proxy-core/exchange.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
+#include "server/request/request.h"
+#include "server/status/worker_counters.h"
 #include "wire/urlpath.h"
 #include "server/request/route.h"
 #include "server/conn/conn.h"

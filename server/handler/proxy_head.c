@@ -1,4 +1,6 @@
 /* server/handler/proxy_head.c -- the header fields of an application as lines for the client. */
+#include "server/config/site.h"
+#include "server/request/request.h"
 #include "wire/http1/http_date.h"
 #include "wire/http1/media_type.h"
 #include "server/config/check/rewrite.h"

@@ -21,7 +21,7 @@
 #include "server/handler/handler.h"
 #include "server/reply/reply.h"
 #include "server/request/spool.h"
-#include "server/worker/worker.h"
+#include "server/worker/base.h"
 #include "wire/codec/control.h"
 #include "wire/codec/message.h"
 

@@ -6,8 +6,10 @@
  * One line is left.  A client's line that may not pass (a claim, or its Connection lists it) leaves
  * the configuration's value alone.
  */
+#include "base/arena.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
+#include "server/request/request.h"
 #include "wire/codec/client_fields.h"
 
 /* All lines of the field up to the last one, which is ours and gets the value.  False: no

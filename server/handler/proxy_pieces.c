@@ -5,12 +5,22 @@
  * Status and headers are the application's, Content-Range too.  An error of any piece is the
  * answer, because no byte was sent before all files are open.
  */
+#include "base/arena.h"
+#include "base/counter.h"
 #include "base/log.h"
+#include "files/hold/hold.h"
 #include "proxy-core/exchange.h"
 #include "server/config/check/mime.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
+#include "server/request/request.h"
+#include "server/status/worker_counters.h"
 #include "wire/codec/pieces.h"
+#include "wire/http1/http1.h"
+
+struct lookup_wait;
+struct lookup;
 
 struct proxy_pieces { /* in the arena of the request */
 	unsigned n, at;

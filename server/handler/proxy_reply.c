@@ -9,11 +9,15 @@
 #include <stdio.h>
 
 #include "base/log.h"
+#include "io/body.h"
 #include "io/lent.h"
 #include "proxy-core/exchange.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
 #include "server/module/error_handler.h"
+#include "server/request/request.h"
 
 #define BODY_MAX    (64u << 10)  /* bytes that wait in r->body */
 #define LEND_MIN    (8u << 10)   /* bytes that are passed on without a copy */

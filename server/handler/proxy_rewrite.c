@@ -9,14 +9,22 @@
  * must be one that proxy-core.backends lists, so an application cannot make the server connect
  * anywhere.  The bytes of a request body are gone, so a request with a body is refused, too.
  */
+#include "base/arena.h"
+#include "base/counter.h"
 #include "base/log.h"
 #include "proxy-core/exchange.h"
+#include "server/config/config.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
+#include "server/request/request.h"
 #include "server/request/route.h"
+#include "server/status/worker_counters.h"
 #include "wire/http1/headers.h"
+#include "wire/http1/http1.h"
 #include "wire/http1/scan.h"
 #include "wire/urlpath.h"
+
+struct http_request;
 
 static bool
 asks(const struct proxy_reply *p)

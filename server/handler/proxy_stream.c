@@ -6,8 +6,11 @@
  * The application's socket is leased before the body is there, so a slow client holds it.
  */
 #include "proxy-core/exchange.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
+#include "server/request/request.h"
 
 static bool
 wants(const struct request *r)

@@ -8,12 +8,19 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/counter.h"
 #include "base/log.h"
 #include "files/root.h"
+#include "io/body.h"
+#include "io/file.h"
 #include "proxy-core/exchange.h"
 #include "server/config/check/mime.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
+#include "server/request/request.h"
+#include "server/status/worker_counters.h"
+#include "wire/http1/http1.h"
 
 struct proxy_temp {
 	struct io_op op;

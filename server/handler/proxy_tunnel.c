@@ -7,9 +7,13 @@
  * end behind the last byte.  The tunnel holds its place in the pool, and in a drain it counts as a
  * request under way.
  */
+#include "io/body.h"
 #include "proxy-core/exchange.h"
+#include "server/config/config.h"
 #include "server/conn/conn.h"
 #include "server/handler/proxy_impl.h"
+#include "server/request/request.h"
+#include "wire/http1/http1.h"
 
 #define TUNNEL_BYTES (64u << 10) /* more wait in the application */
 

@@ -3,6 +3,9 @@
 #include <limits.h>
 
 #include "base/log.h"
+#include "files/hold/hold.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/request/fault.h"
@@ -11,9 +14,14 @@
 #include "server/module/error_handler.h"
 #include "server/module/dirlisting.h"
 #include "server/reply/reply.h"
+#include "server/request/request.h"
 #include "server/request/route.h"
-#include "server/worker/worker.h"
+#include "server/worker/base.h"
+#include "wire/http1/http1.h"
 #include "wire/urlpath.h"
+
+struct lookup_wait;
+struct lookup;
 
 /* index_try: all names were tried, the directory itself is looked up */
 #define NO_INDEX UINT_MAX

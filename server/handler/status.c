@@ -3,13 +3,17 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "io/body.h"
 #include "io/memory/pressure.h"
+#include "server/config/config.h"
 #include "server/conn/conn.h"
 #include "server/request/fault.h"
 #include "server/handler/handler.h"
 #include "server/reply/reply.h"
+#include "server/request/request.h"
 #include "server/status/status.h"
-#include "server/worker/worker.h"
+#include "server/worker/base.h"
+#include "wire/http1/http1.h"
 
 /* A letter for each connection, or 14 kB of metrics for each backend: 330 of them had none. */
 #define PAGE_MAX (64u << 20)
@@ -200,7 +204,7 @@ looked(struct io_op *op)
 static enum handled
 status_ask(struct request *r, const struct view *view)
 {
-	struct worker *w = r->worker;
+	struct worker_base *w = r->worker;
 	struct status_wait *sw = calloc(1, sizeof(*sw));
 
 	if (sw == NULL || !request_keep(r) ||

@@ -6,12 +6,15 @@
 #include <time.h>
 
 #include "base/clock.h"
+#include "server/config/config.h"
 #include "server/conn/conn.h"
 #include "server/module/module.h"
 #include "server/reply/log.h"
 #include "server/request/id.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/worker/base.h"
 #include "wire/codec/message.h"
+#include "wire/http1/http1.h"
 #include "wire/log_format.h"
 
 struct line {

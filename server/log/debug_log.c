@@ -2,9 +2,12 @@
 #include "server/log/debug_log.h"
 
 #include "base/log.h"
+#include "server/config/config.h"
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/worker/base.h"
+#include "wire/http1/http1.h"
 
 bool
 debug_log_wanted(const struct conf *c)

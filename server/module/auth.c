@@ -11,16 +11,21 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/counter.h"
 #include "base/log.h"
 #include "base/must.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/module/module.h"
 #include "server/request/fault.h"
 #include "server/module/auth.h"
 #include "server/reply/reply.h"
+#include "server/request/request.h"
 #include "server/request/route.h"
-#include "server/worker/worker.h"
+#include "server/status/worker_counters.h"
+#include "server/worker/base.h"
 #include "wire/codec/message.h"
 
 struct auth_try { /* a check, then perhaps the delay of its failure */
@@ -358,7 +363,7 @@ static void
 failed(struct auth_try *t)
 {
 	struct request *r = t->r;
-	struct worker *w = r->worker;
+	struct worker_base *w = r->worker;
 	char remote[64];
 
 	count(&w->counters->events, auth_failed);

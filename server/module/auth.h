@@ -17,7 +17,7 @@
 #include "wire/user_file.h"
 
 struct buf;
-struct worker;
+struct worker_base;
 
 #define AUTH_FILE_MAX  (4u << 20) /* bytes of a file of users */
 #define AUTH_NONCE_MS  600000u    /* a nonce is good for ten minutes, as with lighttpd */
@@ -120,10 +120,10 @@ void auth_challenge(const struct auth_row *, uint64_t now_s, bool stale, struct 
 /* ---- memory of a worker */
 
 struct auth_memory;
-bool auth_cache_has(struct worker *, const unsigned char key[AUTH_KEY]);
-void auth_cache_add(struct worker *, const unsigned char key[AUTH_KEY], uint64_t seconds);
+bool auth_cache_has(struct worker_base *, const unsigned char key[AUTH_KEY]);
+void auth_cache_add(struct worker_base *, const unsigned char key[AUTH_KEY], uint64_t seconds);
 /* The client failed: milliseconds to wait before it gets an answer.  They count from since_ns, the
  * begin of the check, so the time of an answer does not tell how long the check took. */
-unsigned auth_failed_wait(struct worker *, uint32_t client, uint64_t since_ns);
+unsigned auth_failed_wait(struct worker_base *, uint32_t client, uint64_t since_ns);
 
 #endif

@@ -11,7 +11,7 @@
 
 #include "base/clock.h"
 #include "server/module/auth.h"
-#include "server/worker/worker.h"
+#include "server/worker/base.h"
 
 #define CACHED 256u
 #define FAILED 256u
@@ -25,7 +25,7 @@ struct auth_memory {
 };
 
 static struct auth_memory *
-memory_of(struct worker *w)
+memory_of(struct worker_base *w)
 {
 	if (w->auth == NULL)
 		w->auth = calloc(1, sizeof(*w->auth));
@@ -39,7 +39,7 @@ auth_memory_free(struct auth_memory *m)
 }
 
 bool
-auth_cache_has(struct worker *w, const unsigned char key[AUTH_KEY])
+auth_cache_has(struct worker_base *w, const unsigned char key[AUTH_KEY])
 {
 	struct auth_memory *m = w->auth;
 
@@ -50,7 +50,7 @@ auth_cache_has(struct worker *w, const unsigned char key[AUTH_KEY])
 }
 
 void
-auth_cache_add(struct worker *w, const unsigned char key[AUTH_KEY], uint64_t seconds)
+auth_cache_add(struct worker_base *w, const unsigned char key[AUTH_KEY], uint64_t seconds)
 {
 	struct auth_memory *m = memory_of(w);
 
@@ -61,7 +61,7 @@ auth_cache_add(struct worker *w, const unsigned char key[AUTH_KEY], uint64_t sec
 }
 
 unsigned
-auth_failed_wait(struct worker *w, uint32_t client, uint64_t since_ns)
+auth_failed_wait(struct worker_base *w, uint32_t client, uint64_t since_ns)
 {
 	struct auth_memory *m = memory_of(w);
 	uint64_t now = io_now(w->io), *until;

@@ -9,9 +9,16 @@
 #include "base/must.h"
 #include "files/root.h"
 #include "io/code/file.h"
+#include "server/config/config.h"
 #include "server/config/resources.h"
+#include "server/config/site.h"
 #include "server/module/module.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/worker/base.h"
+#include "wire/http1/http1.h"
+
+struct conf_pair;
+struct conf_list;
 
 #define LOAD_MS 1000u /* the average of a minute does not change faster */
 
@@ -291,7 +298,7 @@ deflate_accepts(const struct request *r, struct accept_encoding *a)
 bool
 deflate_is_busy(struct request *r)
 {
-	struct variants *all = &r->worker->variants;
+	struct variants *all = r->worker->variants;
 	uint64_t now = io_now(r->worker->io);
 
 	if (r->site->deflate.max_load == 0)

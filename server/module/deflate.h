@@ -28,7 +28,7 @@
 
 /* The forms of the files of a worker. */
 struct variants {
-	struct worker *w;
+	struct worker_base *w;
 	struct list used;   /* ready ones, the least recently used first */
 	struct list making; /* each has an op in flight */
 	unsigned nmaking, nfds;
@@ -36,7 +36,7 @@ struct variants {
 	uint64_t load_ns; /* when the load of the machine was asked for */
 	unsigned load;    /* hundredths */
 };
-void variants_init(struct variants *, struct worker *);
+void variants_init(struct variants *, struct worker_base *);
 /* Runs the loop until no op is in flight. */
 void variants_stop(struct variants *);
 

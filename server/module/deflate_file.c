@@ -5,12 +5,19 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/counter.h"
 #include "base/log.h"
 #include "base/must.h"
+#include "files/hold/hold.h"
 #include "io/code/file.h"
+#include "io/file.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/reply/reply.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/status/worker_counters.h"
+#include "server/worker/base.h"
 
 #define MAKE_MS 60000u /* a compression that takes longer is given up: its disk hangs */
 
@@ -387,7 +394,7 @@ making_start(struct making *m, struct variants *all, uint32_t client)
 static struct variant *
 make(struct request *r, struct file_entry *e, const struct coder_conf *conf)
 {
-	struct variants *all = &r->worker->variants;
+	struct variants *all = r->worker->variants;
 	struct code_file *job;
 	struct making *m;
 	struct variant *v;
@@ -419,7 +426,7 @@ static struct variant *
 variant_of_sibling(struct request *r, struct file_entry *e, struct file_entry *s,
     const struct coder_conf *conf)
 {
-	struct variant *v = variant_new(&r->worker->variants, e, conf);
+	struct variant *v = variant_new(r->worker->variants, e, conf);
 
 	if (v == NULL)
 		return (NULL);
@@ -544,7 +551,7 @@ deflate_stop(struct request *r)
 /* ---- the worker */
 
 void
-variants_init(struct variants *all, struct worker *w)
+variants_init(struct variants *all, struct worker_base *w)
 {
 	all->w = w;
 	list_init(&all->used);

@@ -4,12 +4,22 @@
  *   each coding that the client takes: FILE.xx is there, and not older --> a form of FILE
  *                                            `--> the next one; after the last: deflate_file()
  */
+#include "base/arena.h"
+#include "base/counter.h"
 #include "base/must.h"
+#include "files/hold/hold.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/module/deflate.h"
 #include "server/reply/reply.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/status/worker_counters.h"
+#include "server/worker/base.h"
+
+struct lookup_wait;
+struct lookup;
 
 static struct text
 ending(enum coding c)

@@ -9,12 +9,18 @@
 #include "base/log.h"
 #include "base/match.h"
 #include "base/must.h"
+#include "files/hold/hold.h"
+#include "io/body.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/module/dirlisting_page.h"
 #include "server/module/dirlisting_rules.h"
+#include "server/module/rules.h"
 #include "server/reply/reply.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/worker/base.h"
 #include "wire/http1/validate.h"
 
 #define LISTINGS_MAX   64u
@@ -36,7 +42,7 @@ struct page_work {
 struct listing {
 	struct list link;        /* in the worker's list, the one used last in front */
 	const struct site *site; /* NULL: not in the list any more */
-	struct worker *worker;
+	struct worker_base *worker;
 	struct file_scope *scope;
 	char *key; /* URL, look-up, order */
 	size_t nkey;
@@ -166,7 +172,7 @@ unlist(struct listing *l)
 }
 
 static void
-keep_bounds(struct worker *w)
+keep_bounds(struct worker_base *w)
 {
 	uint64_t bytes = 0;
 	struct listing *l;
@@ -180,7 +186,7 @@ keep_bounds(struct worker *w)
 }
 
 void
-dirlisting_forget(struct worker *w, const struct site *site)
+dirlisting_forget(struct worker_base *w, const struct site *site)
 {
 	struct listing *l;
 

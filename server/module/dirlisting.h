@@ -15,11 +15,11 @@
 struct file_entry;
 struct request;
 struct site;
-struct worker;
+struct worker_base;
 
 /* dir: of the look-up of the directory, which r->scope and r->lookup name. */
 enum handled dirlisting_start(struct request *, const struct file_entry *dir, bool peek);
-void dirlisting_stop(struct request *);                       /* also if it waits for nothing */
-void dirlisting_forget(struct worker *, const struct site *); /* its pages: the site ends */
+void dirlisting_stop(struct request *); /* also if it waits for nothing */
+void dirlisting_forget(struct worker_base *, const struct site *); /* its pages: the site ends */
 
 #endif

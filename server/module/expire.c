@@ -12,10 +12,13 @@
 #include <stdlib.h>
 
 #include "base/must.h"
+#include "files/hold/hold.h"
 #include "server/config/check/mime.h"
+#include "server/config/site.h"
+#include "server/request/request.h"
 #include "wire/http1/http_date.h"
 #include "server/reply/reply.h"
-#include "server/worker/worker.h"
+#include "server/worker/base.h"
 
 #define EXPIRE_MAX_S (100ull * 365 * 86400) /* more is a mistake */
 

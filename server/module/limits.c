@@ -6,12 +6,17 @@
  */
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "base/clock.h"
+#include "base/counter.h"
 #include "base/log.h"
 #include "base/meters.h"
+#include "server/config/config.h"
 #include "server/conn/conn.h"
 #include "server/module/module.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/status/worker_counters.h"
+#include "server/worker/base.h"
 
 #define OVER_RATE_MAX 20u /* 429s in a row; then the client has to connect again */
 

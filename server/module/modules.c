@@ -3,12 +3,14 @@
 
 #include <stdio.h>
 
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/module/error_handler.h"
 #include "server/reply/reply.h"
+#include "server/request/request.h"
 #include "server/request/route.h"
-#include "server/worker/worker.h"
+#include "server/worker/base.h"
 
 #define M(name) extern const struct module module_##name;
 #include "server/module/modules.def"

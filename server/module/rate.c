@@ -7,9 +7,10 @@
 #include "base/list.h"
 #include "base/meters.h"
 #include "base/rate.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/module/module.h"
-#include "server/worker/worker.h"
+#include "server/worker/base.h"
 
 static uint64_t *
 find_due(struct pace_share *p)

@@ -15,14 +15,22 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/log.h"
 #include "base/must.h"
+#include "files/hold/hold.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/module/module.h"
+#include "server/request/request.h"
 #include "server/request/route.h"
-#include "server/worker/worker.h"
+#include "server/worker/base.h"
+#include "wire/http1/http1.h"
 #include "wire/urlpath.h"
+
+struct lookup_wait;
+struct lookup;
 
 #define REWRITES_MAX 100u
 

@@ -14,8 +14,11 @@
 #include <stdlib.h>
 
 #include "files/root.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/module/module.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/worker/base.h"
 
 #define TIME_DIGITS 8u
 

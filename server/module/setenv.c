@@ -16,10 +16,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
 #include "base/must.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
+#include "server/request/request.h"
 #include "wire/http1/headers.h"
 #include "wire/codec/message.h"
-#include "server/worker/worker.h"
+#include "server/worker/base.h"
+#include "wire/http1/http1.h"
+
+struct http_request;
+struct conf_pair;
+struct conf_map;
 
 #define LINES_MAX 8192u /* of one setting: the head of a reply is one chunk of io/body.h */
 

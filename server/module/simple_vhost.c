@@ -6,10 +6,13 @@
  */
 #include "base/log.h"
 #include "files/root.h"
+#include "server/config/config.h"
+#include "server/config/resources.h"
 #include "server/conn/conn.h"
 #include "server/module/module.h"
 #include "server/module/vhost.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/worker/base.h"
 
 static bool
 is_used(const struct conf *c)

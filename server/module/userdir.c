@@ -10,10 +10,12 @@
 #include <limits.h>
 
 #include "server/config/check/homes.h"
+#include "server/config/resources.h"
 #include "server/module/module.h"
 #include "server/module/vhost.h"
 #include "server/reply/reply.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/worker/base.h"
 
 static bool
 is_used(const struct conf *c)

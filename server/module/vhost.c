@@ -5,13 +5,17 @@
 #include <limits.h>
 
 #include "base/address.h"
+#include "files/hold/hold.h"
 #include "files/root.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/handler/handler.h"
 #include "server/module/module.h"
 #include "server/request/fault.h"
 #include "server/reply/reply.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/worker/base.h"
+#include "wire/http1/http1.h"
 
 /* ---- which directory exists */
 

@@ -4,7 +4,9 @@
  * the kernel made it wait, or the machine gives it no time.
  */
 #include "base/clock.h"
+#include "io/io.h"
 #include "server/process/impl.h"
+#include "server/worker/worker.h"
 
 #define ALIVE_MS 1000u
 #define LOOK_MS  2
@@ -28,7 +30,7 @@ ask(struct worker *w, void *arg)
 {
 	(void)arg;
 	w->rounds_asked = shared_get(w->rounds);
-	io_wake(w->io);
+	io_wake(w->base.io);
 }
 
 void
@@ -53,7 +55,7 @@ find_still(struct worker *w, void *arg)
 	if (shared_get(w->rounds) != w->rounds_asked)
 		return;
 	if (s->names != NULL)
-		buf_printf(s->names, "%s%u", s->n != 0 ? ", " : "", w->conf.index);
+		buf_printf(s->names, "%s%u", s->n != 0 ? ", " : "", w->base.conf.index);
 	s->n++;
 }
 

@@ -14,6 +14,7 @@
 #include "io/start/listen.h"
 #include "io/safe_open.h"
 #include "server/config/check/log_names.h"
+#include "server/config/resources.h"
 #include "server/process/impl.h"
 
 #define FDS_SPARE 64u /* of a worker, and of the main thread */

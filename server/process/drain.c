@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "server/process/impl.h"
+#include "server/worker/worker.h"
 
 /* Generations that drain beside the newest.  One with a single download has a worker with its
  * loop: 0.4 MB, 5 descriptors and a thread were measured.  All of them together have at most about
@@ -37,7 +38,7 @@ connections(const struct generation *g)
 	for (i = 0; i < g->nworkers; i++)
 		for (p = 0; p < NPHASES && g->workers[i] != NULL && !worker_ended(g->workers[i]);
 		     p++)
-			n += shared_get(g->workers[i]->counters->phase[p]);
+			n += shared_get(g->workers[i]->base.counters->phase[p]);
 	return (n);
 }
 

@@ -8,7 +8,12 @@
 #include "io/memory/memory.h"
 #include "io/disk/pools.h"
 #include "io/file.h"
+#include "server/config/resources.h"
+#include "server/conn/bans.h"
+#include "server/conn/handover.h"
 #include "server/process/impl.h"
+#include "server/worker/base.h"
+#include "server/worker/worker.h"
 
 #define OWN_FDS 16u /* logs, sockets, loops, roots */
 
@@ -191,10 +196,10 @@ workers_make(struct process *ps, struct generation *g, unsigned fds)
 		wc.index = i;
 		err = worker_new(&wc, NULL, &g->workers[i]);
 	}
-	if (err == 0 && io_fallback_why(g->workers[0]->io) != NULL)
+	if (err == 0 && io_fallback_why(g->workers[0]->base.io) != NULL)
 		log_event(LOG_WARN, NULL, "backend.fallback", LF_STR("asked", backend->name),
-		    LF_STR("used", io_backend(g->workers[0]->io)->name),
-		    LF_STR("why", io_fallback_why(g->workers[0]->io)));
+		    LF_STR("used", io_backend(g->workers[0]->base.io)->name),
+		    LF_STR("why", io_fallback_why(g->workers[0]->base.io)));
 	for (i = 0; i < g->nworkers && err == 0 && !ps->opt->one; i++)
 		err = worker_start(g->workers[i]);
 	if (err != 0)

@@ -26,6 +26,7 @@
 #define SERVER_PROCESS_IMPL_H
 
 #include <poll.h>
+#include "base/list.h"
 #include "base/log.h"
 #include "io/disk/pools.h"
 #include "io/log/logfile.h"
@@ -34,7 +35,8 @@
 #include "server/config/check/limits.h"
 #include "server/helper/helper.h"
 #include "server/process/process.h"
-#include "server/worker/worker.h"
+#include "server/status/worker_counters.h"
+#include "server/worker/life.h"
 
 #define CGI_BLOCK 0xffffu /* of the helper, which runs programs, on status pages */
 

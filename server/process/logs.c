@@ -9,6 +9,7 @@
 #include "io/log/journal.h"
 #include "io/safe_open.h"
 #include "server/config/check/log_names.h"
+#include "server/config/resources.h"
 #include "server/process/impl.h"
 
 #define EARLY_MAX (64u << 10)

@@ -19,11 +19,16 @@
 #include "base/log.h"
 #include "base/meters.h"
 #include "io/disk/pools.h"
+#include "io/io.h"
 #include "io/start/lock_memory.h"
 #include "io/start/notify.h"
+#include "server/conn/bans.h"
+#include "server/conn/clients.h"
 #include "server/conn/conn.h"
+#include "server/conn/handover.h"
 #include "server/process/impl.h"
 #include "server/process/starter.h"
+#include "server/worker/worker.h"
 
 #define SAID_MAX (16u << 10) /* of the warnings and errors of a reload */
 

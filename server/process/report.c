@@ -10,8 +10,10 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "io/io.h"
 #include "io/start/notify.h"
 #include "server/process/impl.h"
+#include "server/worker/worker.h"
 
 #define STATE_MAX 200
 
@@ -91,7 +93,7 @@ wake_all(struct process *ps)
 			if (w == NULL || worker_ended(w))
 				continue;
 			w->rounds_seen = shared_get(w->rounds);
-			io_wake(w->io);
+			io_wake(w->base.io);
 		}
 	}
 }
@@ -122,7 +124,8 @@ check(struct process *ps)
 	struct watchdog *wd = &ps->watchdog;
 
 	if (w != NULL && !wd->still)
-		log_event(LOG_ERROR, NULL, "worker.stands-still", LF_U64("worker", w->conf.index),
+		log_event(LOG_ERROR, NULL, "worker.stands-still",
+		    LF_U64("worker", w->base.conf.index),
 		    LF_U64("seconds", wd->interval_ns / NS_PER_S),
 		    LF_STR("then", "the service manager restarts the server if it stays so"));
 	else if (w == NULL && wd->still)

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "proxy-core/backends.h"
+#include "server/config/resources.h"
 #include "server/process/impl.h"
 
 #define LATE_MS  2000u /* after the helper's own deadline */

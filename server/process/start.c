@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "io/io.h"
 #include "io/start/listen.h"
 #include "server/process/impl.h"
 #include "server/process/starter.h"

@@ -25,6 +25,7 @@
 
 #include "base/log.h"
 #include "io/start/notify.h"
+#include "server/conn/handover.h"
 #include "server/process/impl.h"
 #include "server/process/starter.h"
 

@@ -8,14 +8,20 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include "files/hold/hold.h"
+#include "io/body.h"
 #include "server/config/check/mime.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
+#include "server/reply/scope.h"
+#include "server/reply/style.h"
+#include "server/request/request.h"
 #include "wire/codec/control.h"
 #include "wire/http1/http_date.h"
 #include "wire/http1/media_type.h"
 #include "server/module/deflate.h"
 #include "server/module/module.h"
-#include "server/worker/worker.h"
+#include "server/worker/base.h"
 #include "wire/http1/range.h"
 #include "wire/http1/validate.h"
 

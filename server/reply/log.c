@@ -4,15 +4,24 @@
 #include <errno.h>
 
 #include "base/clock.h"
+#include "base/counter.h"
 #include "base/log.h"
 #include "base/timing.h"
+#include "io/file.h"
 #include "io/log/logfile.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/log/accesslog.h"
 #include "server/log/accesslog_format.h"
 #include "server/conn/conn.h"
 #include "server/log/debug_log.h"
+#include "server/module/rules.h"
 #include "server/request/fault.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/status/hosts.h"
+#include "server/status/worker_counters.h"
+#include "server/worker/base.h"
+#include "wire/http1/http1.h"
 
 bool
 reply_log_may_batch(const struct request *r)
@@ -66,7 +75,7 @@ combined_line(struct request *r, struct buf *line)
 static bool
 is_left_out(const struct request *r)
 {
-	struct worker *w = r->worker;
+	struct worker_base *w = r->worker;
 	uint64_t second = io_now(w->io) / NS_PER_S;
 
 	if (r->metered != METERED_REFUSED)
@@ -276,7 +285,7 @@ reply_error_is_clients(int err)
 static void
 log_changed(struct request *r)
 {
-	struct worker *w = r->worker;
+	struct worker_base *w = r->worker;
 
 	log_limited(1, LOG_WARN, conn_id(r), "file.changed", conn_client(r),
 	    LF_TEXT("path", request_path(r)), LF_U64("changed", w->counters->events.file_changed),

@@ -4,15 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/arena.h"
+#include "io/body.h"
+#include "server/config/site.h"
 #include "server/conn/conn.h"
 #include "server/log/debug_log.h"
 #include "server/request/fault.h"
+#include "server/request/request.h"
 #include "wire/http1/headers.h"
 #include "wire/http1/http_date.h"
 #include "server/module/error_handler.h"
 #include "server/module/module.h"
 #include "server/reply/page.h"
-#include "server/worker/worker.h"
+#include "server/worker/base.h"
 
 char *
 reply_put_end(char *p, struct request *r)

@@ -7,10 +7,14 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "files/hold/hold.h"
 #include "io/disk/pools_status.h"
 #include "io/mounts.h"
 #include "server/conn/conn.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/status/worker_counters.h"
+#include "server/worker/base.h"
+#include "wire/http1/http1.h"
 
 /* Links that are not followed have their line, link.refused.  Sockets and devices are -EACCES, too.
  */

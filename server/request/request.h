@@ -9,9 +9,11 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/client_addr.h"
+#include "base/list.h"
 #include "base/rate.h"
 #include "base/unique.h"
 #include "io/body.h"
+#include "io/io.h"
 #include "io/sender.h"
 #include "wire/http1/http1.h"
 #include "files/lookup.h"
@@ -24,7 +26,7 @@ struct proxy_field;
 struct reply_extra;
 struct root;
 struct site;
-struct worker;
+struct worker_base;
 struct auth_try;
 struct conn;
 struct listing; /* server/module/dirlisting.c */
@@ -65,7 +67,7 @@ struct place {
  * field cannot be forgotten.  The first one has an owner that sets it. */
 struct request {
 	struct conn *conn;
-	struct worker *worker;
+	struct worker_base *worker;
 	const struct conf *conf; /* request_use() */
 	struct site *site;
 	struct http_request http; /* the parser sets all of it */

@@ -5,16 +5,21 @@
 #include <limits.h>
 #include <stdio.h>
 
+#include "base/counter.h"
 #include "base/log.h"
 #include "base/must.h"
 #include "proxy-core/exchange.h"
+#include "server/config/config.h"
+#include "server/config/site.h"
 #include "server/handler/handler.h"
+#include "server/request/request.h"
+#include "server/status/worker_counters.h"
 #include "wire/urlpath.h"
 #include "server/conn/conn.h"
 #include "server/handler/cgi.h"
 #include "server/module/error_handler.h"
 #include "server/module/module.h"
-#include "server/worker/worker.h"
+#include "server/worker/base.h"
 
 /* ---------------------------------------------------------------- values */
 
@@ -32,7 +37,7 @@ derive(struct conf *conf, void *arg)
 static void
 undo(struct conf *conf, void *arg)
 {
-	struct worker *w = arg;
+	struct worker_base *w = arg;
 
 	if (!w->stopping)
 		count(&w->counters->events, sets_evicted);
@@ -42,7 +47,7 @@ undo(struct conf *conf, void *arg)
 }
 
 int
-route_start(struct worker *w)
+route_start(struct worker_base *w)
 {
 	static const struct conf_input nothing;
 
@@ -62,7 +67,7 @@ route_start(struct worker *w)
 }
 
 void
-route_end(struct worker *w)
+route_end(struct worker_base *w)
 {
 	if (w->global != NULL)
 		conf_release(w->view, w->global);
@@ -92,7 +97,7 @@ or_empty(struct text t)
 void
 route_undecided(struct request *r, const char *what, struct text where)
 {
-	struct worker *w = r->worker;
+	struct worker_base *w = r->worker;
 
 	count(&w->counters->events, match_failed);
 	log_limited(1, LOG_ERROR, conn_id(r), "match.failed", conn_client(r), LF_STR("in", what),

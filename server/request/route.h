@@ -11,10 +11,10 @@
 struct handler;
 struct place;
 struct request;
-struct worker;
+struct worker_base;
 
-int route_start(struct worker *); /* Sets w->view and w->global; 0 or -errno. */
-void route_end(struct worker *);  /* call it after the last request */
+int route_start(struct worker_base *); /* Sets w->view and w->global; 0 or -errno. */
+void route_end(struct worker_base *);  /* call it after the last request */
 
 #define REROUTES_MAX 10u
 

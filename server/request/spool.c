@@ -6,11 +6,19 @@
 #include <stdlib.h>
 
 #include "base/buf.h"
+#include "base/counter.h"
 #include "base/log.h"
 #include "base/must.h"
 #include "files/root.h"
+#include "io/file.h"
+#include "server/config/config.h"
+#include "server/config/resources.h"
 #include "server/process/share.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/status/worker_counters.h"
+#include "server/worker/base.h"
+
+struct request;
 
 #define SPOOL_FILES 8u /* largest number of directories */
 #define FETCH_BYTES (64u << 10)
@@ -25,7 +33,7 @@ struct part {
 };
 
 struct spool {
-	struct worker *w;
+	struct worker_base *w;
 	struct spool_conf conf;
 	char id[32];
 	void (*moved)(void *arg);
@@ -53,7 +61,7 @@ static void write_on(struct spool *);
 /* ---- life */
 
 struct spool *
-spool_new(struct worker *w, const struct spool_conf *conf)
+spool_new(struct worker_base *w, const struct spool_conf *conf)
 {
 	struct spool *s = calloc(1, sizeof(*s));
 
@@ -474,7 +482,7 @@ spool_fetch(struct spool *s)
 }
 
 uint64_t
-spool_longest(const struct worker *w)
+spool_longest(const struct worker_base *w)
 {
 	return ((w->global->max_spool_size << 10) / 2);
 }

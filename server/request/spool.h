@@ -21,7 +21,7 @@
 #include "base/text.h"
 
 struct io_file;
-struct worker;
+struct worker_base;
 struct spool;
 
 struct spool_conf {
@@ -37,8 +37,8 @@ struct spool_bytes { /* one of both; mem.n and len 0: no bytes yet */
 	uint64_t off, len;
 };
 
-struct spool *spool_new(struct worker *, const struct spool_conf *); /* NULL: no memory */
-void spool_drop(struct spool **);                                    /* NULL is allowed */
+struct spool *spool_new(struct worker_base *, const struct spool_conf *); /* NULL: no memory */
+void spool_drop(struct spool **);                                         /* NULL is allowed */
 /* moved() is called at the end of a write or a spool_fetch(), never from inside a call of the
  * owner. */
 void spool_listen(struct spool *, void (*moved)(void *arg), void *arg);
@@ -58,6 +58,6 @@ void spool_took(struct spool *, uint64_t n);
 void spool_fetch(struct spool *);
 
 /* The longest body that server.max-spool-size allows one client. */
-uint64_t spool_longest(const struct worker *);
+uint64_t spool_longest(const struct worker_base *);
 
 #endif

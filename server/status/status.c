@@ -7,8 +7,10 @@
 #include "base/log.h"
 #include "io/log/logfile.h"
 #include "proxy-core/backend.h"
+#include "server/config/config.h"
 #include "server/conn/conn.h"
-#include "server/worker/worker.h"
+#include "server/request/request.h"
+#include "server/worker/base.h"
 
 const struct phase_info phase_infos[NPHASES] = {
 #define P(name, letter, doc) { #name, letter, doc },
@@ -214,7 +216,7 @@ threads_take(struct status *s, struct io_pools *pools)
 struct status *
 status_new(struct request *r)
 {
-	const struct worker *w = r->worker;
+	const struct worker_base *w = r->worker;
 	const struct counters_list *all = w->conf.counters_list;
 	struct status *s = calloc(1, sizeof(*s));
 

@@ -41,14 +41,14 @@ places_taken(const struct worker *w)
 static bool
 is_full(const struct worker *w)
 {
-	return (places_taken(w) >= w->conf.max_conns);
+	return (places_taken(w) >= w->base.conf.max_conns);
 }
 
 /* True if all places are taken by connections that stay. */
 static bool
 is_busy(const struct worker *w)
 {
-	return (places_taken(w) >= w->conf.max_conns + w->eviction.n);
+	return (places_taken(w) >= w->base.conf.max_conns + w->eviction.n);
 }
 
 static bool
@@ -59,11 +59,11 @@ make_room(struct worker *w, const char *why)
 	if (m == NULL)
 		return (false);
 	if (m->kind == EVICT_IDLE)
-		count(&w->counters->events, room_idle);
+		count(&w->base.counters->events, room_idle);
 	else if (m->kind == EVICT_ENDED)
-		count(&w->counters->events, room_ended);
+		count(&w->base.counters->events, room_ended);
 	else
-		count(&w->counters->events, room_silent);
+		count(&w->base.counters->events, room_silent);
 	conn_make_room(m, why);
 	return (true);
 }
@@ -74,7 +74,7 @@ static struct eviction_member *
 next_slow(struct worker *w)
 {
 	struct eviction_member *m = eviction_next_busy(&w->eviction);
-	uint64_t now = io_now(w->io);
+	uint64_t now = io_now(w->base.io);
 
 	if (m == NULL || conn_is_slow(m) || now - w->sought_ns < SEEK_MS * NS_PER_MS)
 		return (m != NULL && conn_is_slow(m) ? m : NULL);
@@ -90,7 +90,7 @@ cut_slow(struct worker *w)
 
 	if (m == NULL)
 		return;
-	count(&w->counters->events, room_slow);
+	count(&w->base.counters->events, room_slow);
 	conn_make_room(m, "one address has most connections, and this one is slow");
 }
 
@@ -103,7 +103,7 @@ cut_busy(struct worker *w)
 		m = eviction_next_busy(&w->eviction);
 	if (m == NULL)
 		return;
-	count(&w->counters->events, room_busy);
+	count(&w->base.counters->events, room_busy);
 	conn_make_room(m, "one address has most connections, and another address needs a place");
 }
 
@@ -112,7 +112,7 @@ cut_busy(struct worker *w)
 static bool
 is_mixed(const struct worker *w)
 {
-	uint64_t now = io_now(w->io);
+	uint64_t now = io_now(w->base.io);
 	size_t i;
 
 	for (i = 0; i < WORKER_RECENT; i++)
@@ -136,7 +136,7 @@ note_address(struct worker *w, struct client_addr from)
 			at = i;
 	}
 	w->recent[at].addr = from;
-	w->recent[at].seen_ns = io_now(w->io);
+	w->recent[at].seen_ns = io_now(w->base.io);
 }
 
 bool
@@ -157,7 +157,7 @@ accept_make_room(struct worker *w, struct client_addr from)
 		cut_slow(w);
 		return (true);
 	}
-	count(&w->counters->events, room_refused);
+	count(&w->base.counters->events, room_refused);
 	log_limited(1, LOG_WARN, NULL, "connection.refused",
 	    LF_STR("address", client_addr_name(from, name)), LF_U64("connections", w->nconns),
 	    LF_STR("why",
@@ -174,7 +174,7 @@ is_closed(const struct worker *w)
 		return (false);
 	if (!eviction_has_majority(&w->eviction) || w->nleaving >= LEAVING_MAX)
 		return (true);
-	return (!is_mixed(w) && w->nconns - w->nleaving > w->conf.max_conns);
+	return (!is_mixed(w) && w->nconns - w->nleaving > w->base.conf.max_conns);
 }
 
 /* ---- accepting */
@@ -184,7 +184,7 @@ accept_submit(struct accepting *a)
 {
 	a->parked = true;
 	a->op.accept.peer = &a->peer;
-	op_submit(a->w->io, &a->op);
+	op_submit(a->w->base.io, &a->op);
 }
 
 void
@@ -192,7 +192,7 @@ accept_all(struct worker *w)
 {
 	size_t i;
 
-	for (i = 0; i < w->conf.nlisteners; i++)
+	for (i = 0; i < w->base.conf.nlisteners; i++)
 		if (!w->accepting[i].parked && !w->draining)
 			accept_submit(&w->accepting[i]);
 }
@@ -213,7 +213,7 @@ pause_again(struct worker *w)
 		return;
 	w->pause_timed = true;
 	w->pause.deadline_ms = PAUSE_MS;
-	op_submit(w->io, &w->pause);
+	op_submit(w->base.io, &w->pause);
 }
 
 /* A connection may become slow while accepting pauses. */
@@ -243,7 +243,7 @@ pause_over(struct io_op *op)
 static void
 accept_pause(struct worker *w, const char *why)
 {
-	count(&w->counters->events, accept_pauses);
+	count(&w->base.counters->events, accept_pauses);
 	log_limited(1, LOG_WARN, NULL, "accept.paused", LF_STR("why", why),
 	    LF_U64("connections", w->nconns));
 	w->paused = true;
@@ -314,7 +314,7 @@ accepted(struct io_op *op)
 	else
 		accept_submit(a);
 	if (!a->parked)
-		io_sock_ignore(w->io, &a->sock);
+		io_sock_ignore(w->base.io, &a->sock);
 }
 
 void
@@ -322,9 +322,9 @@ accept_evict_heads(struct worker *w)
 {
 	struct eviction_member *m;
 
-	while (w->eviction.bytes > w->conf.max_head_bytes &&
+	while (w->eviction.bytes > w->base.conf.max_head_bytes &&
 	       (m = eviction_next_head(&w->eviction)) != NULL) {
-		count(&w->counters->events, room_heads);
+		count(&w->base.counters->events, room_heads);
 		conn_make_room(m, "server.max-unfinished-heads is reached");
 	}
 	if (w->nleaving == 0)
@@ -339,15 +339,15 @@ accept_new(struct worker *w)
 	size_t i;
 
 	op_init(&w->pause, IO_TIMER, pause_over);
-	w->accepting = calloc(w->conf.nlisteners + 1, sizeof(*w->accepting));
+	w->accepting = calloc(w->base.conf.nlisteners + 1, sizeof(*w->accepting));
 	if (w->accepting == NULL)
 		return (-ENOMEM);
-	for (i = 0; i < w->conf.nlisteners; i++) {
+	for (i = 0; i < w->base.conf.nlisteners; i++) {
 		struct accepting *a = &w->accepting[i];
 
 		a->w = w;
-		a->name = w->conf.listeners[i].name;
-		io_sock_init(&a->sock, w->conf.listeners[i].fd);
+		a->name = w->base.conf.listeners[i].name;
+		io_sock_init(&a->sock, w->base.conf.listeners[i].fd);
 		op_init(&a->op, IO_ACCEPT, accepted);
 		a->op.sock = &a->sock;
 	}
@@ -359,11 +359,11 @@ accept_stop(struct worker *w)
 {
 	size_t i;
 
-	for (i = 0; w->accepting != NULL && i < w->conf.nlisteners; i++)
+	for (i = 0; w->accepting != NULL && i < w->base.conf.nlisteners; i++)
 		if (w->accepting[i].parked)
-			op_cancel(w->io, &w->accepting[i].op);
+			op_cancel(w->base.io, &w->accepting[i].op);
 	if (w->pause_timed)
-		op_cancel(w->io, &w->pause);
+		op_cancel(w->base.io, &w->pause);
 }
 
 bool
@@ -371,7 +371,7 @@ accept_parked(const struct worker *w)
 {
 	size_t i;
 
-	for (i = 0; w->accepting != NULL && i < w->conf.nlisteners; i++)
+	for (i = 0; w->accepting != NULL && i < w->base.conf.nlisteners; i++)
 		if (w->accepting[i].parked)
 			return (true);
 	return (false);

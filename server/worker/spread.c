@@ -16,18 +16,18 @@ spread_is_due(struct worker *w)
 {
 	unsigned n = w->nconns - w->nleaving;
 
-	if (n < w->spread.share || !handover_is_open(w->conf.handover))
+	if (n < w->spread.share || !handover_is_open(w->base.conf.handover))
 		return (false);
-	w->spread.share = handover_share(w->conf.handover, w);
+	w->spread.share = handover_share(w->base.conf.handover, w);
 	return (w->spread.share != 0 && n >= w->spread.share);
 }
 
 bool
 spread_gives(struct worker *w, const struct moved *m)
 {
-	if (!spread_is_due(w) || !handover_give(w->conf.handover, w, m))
+	if (!spread_is_due(w) || !handover_give(w->base.conf.handover, w, m))
 		return (false);
-	count(&w->counters->events, spread);
+	count(&w->base.counters->events, spread);
 	spread_look_soon(w);
 	return (true);
 }
@@ -47,21 +47,21 @@ look(struct io_op *op)
 	struct worker *w = container_of(op, struct worker, spread.timer);
 
 	w->spread.timed = false;
-	if (w->draining || !handover_is_open(w->conf.handover))
+	if (w->draining || !handover_is_open(w->base.conf.handover))
 		return;
 	w->spread.share = 0;
-	if (handover_look(w->conf.handover, io_now(w->io)))
+	if (handover_look(w->base.conf.handover, io_now(w->base.io)))
 		spread_look_soon(w);
 }
 
 void
 spread_look_soon(struct worker *w)
 {
-	if (w->spread.timed || w->draining || w->conf.nworkers < 2)
+	if (w->spread.timed || w->draining || w->base.conf.nworkers < 2)
 		return;
 	w->spread.timed = true;
 	w->spread.timer.deadline_ms = LOOK_MS;
-	op_submit(w->io, &w->spread.timer);
+	op_submit(w->base.io, &w->spread.timer);
 }
 
 void
@@ -74,5 +74,5 @@ void
 spread_stop(struct worker *w)
 {
 	if (w->spread.timed)
-		op_cancel(w->io, &w->spread.timer);
+		op_cancel(w->base.io, &w->spread.timer);
 }

@@ -1,5 +1,10 @@
 /* server/worker/worker.c -- see worker.h */
+#include "base/arena.h"
+#include "io/body.h"
+#include "io/sender.h"
 #include "proxy-core/exchange.h"
+#include "server/conn/handover.h"
+#include "server/request/request.h"
 #include "server/worker/worker.h"
 #include "server/config/check/trust.h"
 
@@ -47,11 +52,11 @@ worker_request(struct worker *w)
 	if (r == NULL)
 		return (NULL);
 	memset(r, 0, sizeof(*r));
-	r->worker = w;
+	r->worker = &w->base;
 	list_init(&r->link);
-	body_init(&r->body, w->io);
+	body_init(&r->body, w->base.io);
 	/* the connection that takes the request sets the socket */
-	sender_init(&r->sender, w->io, NULL);
+	sender_init(&r->sender, w->base.io, NULL);
 	arena_init(&r->arena, r->lent, sizeof(r->lent), REQUEST_MEMORY);
 	return (r);
 }
@@ -59,7 +64,7 @@ worker_request(struct worker *w)
 void
 worker_request_back(struct request *r)
 {
-	struct worker *w = r->worker;
+	struct worker *w = container_of(r->worker, struct worker, base);
 
 	file_lookup_cancel(&r->wait);
 	deflate_stop(r);
@@ -87,7 +92,7 @@ drop_spares(struct rest *rest)
 }
 
 const char *
-worker_date(struct worker *w)
+worker_date(struct worker_base *w)
 {
 	uint64_t now = io_wall_s(w->io);
 
@@ -98,15 +103,21 @@ worker_date(struct worker *w)
 	return (w->date);
 }
 
+bool
+worker_is_leaving(const struct worker_base *w)
+{
+	return (w->conf.counters_list != NULL && shared_get(w->conf.counters_list->leaving));
+}
+
 /* ---- life */
 
 static int
 cache_make(struct worker *w)
 {
-	const struct conf *c = config_global(w->conf.config);
+	const struct conf *c = config_global(w->base.conf.config);
 	struct file_limits lim = {
 		.entries = (uint32_t)c->max_cached_files,
-		.fds = w->conf.max_fds,
+		.fds = w->base.conf.max_fds,
 		.bytes = c->max_cached_bytes,
 		.max_file = c->max_cached_size,
 		.cache = c->stat_engine == NULL || strcmp(c->stat_engine, "disable") != 0,
@@ -115,9 +126,9 @@ cache_make(struct worker *w)
 		.forget_ms = (uint32_t)(1000 * c->cache_forget),
 	};
 
-	variants_init(&w->variants, w);
-	w->files = file_cache_new(w->io, &w->counters->events, &lim);
-	return (w->files != NULL ? 0 : -ENOMEM);
+	variants_init(&w->variants, &w->base);
+	w->base.files = file_cache_new(w->base.io, &w->base.counters->events, &lim);
+	return (w->base.files != NULL ? 0 : -ENOMEM);
 }
 
 static int
@@ -125,10 +136,10 @@ trusts_make(struct worker *w)
 {
 	size_t i;
 
-	w->trusts = calloc(w->conf.nlisteners + 1, sizeof(struct trust *));
-	for (i = 0; w->trusts != NULL && i <= w->conf.nlisteners; i++) {
-		w->trusts[i] = trust_new(w->conf.config,
-		    i < w->conf.nlisteners ? w->conf.listeners[i].name : "");
+	w->trusts = calloc(w->base.conf.nlisteners + 1, sizeof(struct trust *));
+	for (i = 0; w->trusts != NULL && i <= w->base.conf.nlisteners; i++) {
+		w->trusts[i] = trust_new(w->base.conf.config,
+		    i < w->base.conf.nlisteners ? w->base.conf.listeners[i].name : "");
 		if (w->trusts[i] == NULL)
 			return (-ENOMEM);
 	}
@@ -140,7 +151,7 @@ trusts_free(struct worker *w)
 {
 	size_t i;
 
-	for (i = 0; w->trusts != NULL && i <= w->conf.nlisteners; i++)
+	for (i = 0; w->trusts != NULL && i <= w->base.conf.nlisteners; i++)
 		trust_free(w->trusts[i]);
 	free(w->trusts);
 }
@@ -150,8 +161,8 @@ worker_trust(const struct worker *w, const char *listener)
 {
 	size_t i;
 
-	for (i = 0; i < w->conf.nlisteners; i++)
-		if (w->conf.listeners[i].name == listener)
+	for (i = 0; i < w->base.conf.nlisteners; i++)
+		if (w->base.conf.listeners[i].name == listener)
 			break;
 	return (w->trusts[i]);
 }
@@ -164,29 +175,32 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 
 	if (w == NULL)
 		return (-ENOMEM);
-	w->conf = *wc;
+	w->base.conf = *wc;
+	w->base.pages = w->pages;
+	w->base.variants = &w->variants;
+	w->base.scopes = &w->scopes;
 	w->rounds_seen = w->rounds_asked = UINT64_MAX; /* not watched yet */
-	w->conf.nworkers = wc->nworkers != 0 ? wc->nworkers : 1;
-	w->conn_ids = wc->index - w->conf.nworkers + 1; /* the first id is index + 1 */
-	buf_init(&w->line, LINE_MAX_BYTES);
-	list_init(&w->listings);
-	buf_init(&w->lines, LINE_MAX_BYTES);
+	w->base.conf.nworkers = wc->nworkers != 0 ? wc->nworkers : 1;
+	w->conn_ids = wc->index - w->base.conf.nworkers + 1; /* the first id is index + 1 */
+	buf_init(&w->base.line, LINE_MAX_BYTES);
+	list_init(&w->base.listings);
+	buf_init(&w->base.lines, LINE_MAX_BYTES);
 	list_init(&w->conns);
 	list_init(&w->scopes.list);
 	list_init(&w->requests);
 	eviction_init(&w->eviction);
 	w->bans_version = bans_version(wc->bans);
-	w->counters = worker_counters_take(wc->counters_list);
-	w->io = w->counters == NULL ? NULL : io != NULL ? io : io_new(&wc->io, &err);
-	if (w->io == NULL) {
-		if (w->counters != NULL)
-			worker_counters_return(w->counters);
+	w->base.counters = worker_counters_take(wc->counters_list);
+	w->base.io = w->base.counters == NULL ? NULL : io != NULL ? io : io_new(&wc->io, &err);
+	if (w->base.io == NULL) {
+		if (w->base.counters != NULL)
+			worker_counters_return(w->base.counters);
 		free(w);
 		return (err != 0 ? err : -ENOMEM);
 	}
-	io_count_into(w->io, &w->counters->events);
-	rest_init(&w->rest, w->io, drop_spares);
-	running_desk_open(&w->counters->desk, w->io);
+	io_count_into(w->base.io, &w->base.counters->events);
+	rest_init(&w->rest, w->base.io, drop_spares);
+	running_desk_open(&w->base.counters->desk, w->base.io);
 	spread_init(w);
 	overdue_init(w);
 	err = accept_new(w);
@@ -195,7 +209,7 @@ worker_new(const struct worker_conf *wc, struct io *io, struct worker **wp)
 	if (err == 0)
 		err = cache_make(w);
 	if (err == 0)
-		err = route_start(w);
+		err = route_start(&w->base);
 	if (err == 0)
 		accept_all(w);
 	*wp = w;
@@ -215,12 +229,12 @@ begin_drain(struct worker *w)
 	accept_stop(w);
 	spread_stop(w);
 	w->to_drain = w->nconns;
-	file_cache_shrink(w->files);
-	for (i = 0; i < w->nupstreams; i++)
-		if (w->upstreams[i] != NULL)
-			upstream_close_idle(w->upstreams[i]);
-	if (w->cgi != NULL)
-		upstream_close_idle(w->cgi);
+	file_cache_shrink(w->base.files);
+	for (i = 0; i < w->base.nupstreams; i++)
+		if (w->base.upstreams[i] != NULL)
+			upstream_close_idle(w->base.upstreams[i]);
+	if (w->base.cgi != NULL)
+		upstream_close_idle(w->base.cgi);
 }
 
 static void
@@ -229,8 +243,8 @@ adopt(struct worker *w)
 	struct moved *m = NULL;
 	unsigned n;
 
-	for (n = 0; n < MOVES && w->conf.handover != NULL &&
-		    (m = handover_take(w->conf.handover, w)) != NULL;
+	for (n = 0; n < MOVES && w->base.conf.handover != NULL &&
+		    (m = handover_take(w->base.conf.handover, w)) != NULL;
 	     n++) {
 		conn_adopt(w, m);
 		free(m);
@@ -238,7 +252,7 @@ adopt(struct worker *w)
 	if (n != 0)
 		spread_look_soon(w);
 	if (m != NULL)
-		io_wake(w->io); /* more connections may wait */
+		io_wake(w->base.io); /* more connections may wait */
 }
 
 /* Takes connections from the front of the list and puts them at its end. */
@@ -258,7 +272,7 @@ drain_some(struct worker *w)
 			conn_spread(conn_of_link(l));
 	}
 	if (w->to_drain > 0)
-		io_wake(w->io);
+		io_wake(w->base.io);
 }
 
 static void
@@ -276,10 +290,10 @@ obey(struct worker *w)
 	if (shared_get(w->spread.asked))
 		spread_begin(w);
 	drain_some(w);
-	if (mode >= WORKER_CUT && !w->stopping) {
-		w->stopping = true;
+	if (mode >= WORKER_CUT && !w->base.stopping) {
+		w->base.stopping = true;
 		if (mode == WORKER_CUT)
-			count_add(&w->counters->events, drain_cut, w->nconns);
+			count_add(&w->base.counters->events, drain_cut, w->nconns);
 		conn_stop_all(w);
 	}
 }
@@ -289,13 +303,13 @@ obey(struct worker *w)
 static void
 memory_note(struct worker *w)
 {
-	const struct counters *c = &w->counters->events;
+	const struct counters *c = &w->base.counters->events;
 	uint64_t reads = c->file_reads + c->loop_waits + c->pages_gone;
 
-	if (reads == w->memory.reads || io_now(w->io) < w->memory.due_ns)
+	if (reads == w->memory.reads || io_now(w->base.io) < w->memory.due_ns)
 		return;
 	w->memory.reads = reads;
-	w->memory.due_ns = io_now(w->io) + MEMORY_LOOK_S * NS_PER_S;
+	w->memory.due_ns = io_now(w->base.io) + MEMORY_LOOK_S * NS_PER_S;
 	pressure_ask();
 }
 
@@ -303,14 +317,14 @@ memory_note(struct worker *w)
 static void
 counters_note(struct worker *w)
 {
-	struct worker_counters *t = w->counters;
+	struct worker_counters *t = w->base.counters;
 
-	rate_note(&t->requests, io_now(w->io), t->events.requests);
-	rate_note(&t->bytes, io_now(w->io), t->events.bytes_sent);
-	shared_set(t->cached, file_cache_entries(w->files));
-	shared_set(t->sets, conf_view_sets(w->view));
+	rate_note(&t->requests, io_now(w->base.io), t->events.requests);
+	rate_note(&t->bytes, io_now(w->base.io), t->events.bytes_sent);
+	shared_set(t->cached, file_cache_entries(w->base.files));
+	shared_set(t->sets, conf_view_sets(w->base.view));
 	rest_note(&w->rest, t->events.requests,
-	    file_cache_memory(w->files) + (uint64_t)w->nconns * CONN_MEMORY);
+	    file_cache_memory(w->base.files) + (uint64_t)w->nconns * CONN_MEMORY);
 	memory_note(w);
 	if (shared_get(t->desk.asked))
 		running_answer(&t->desk, w, conn_running);
@@ -320,7 +334,7 @@ void
 worker_round(struct worker *w)
 {
 	obey(w);
-	io_run(w->io);
+	io_run(w->base.io);
 	counters_note(w);
 }
 
@@ -331,7 +345,7 @@ worker_main(void *arg)
 	char name[16];
 	bool held;
 
-	snprintf(name, sizeof(name), "worker-%u", w->conf.index);
+	snprintf(name, sizeof(name), "worker-%u", w->base.conf.index);
 	pthread_setname_np(pthread_self(), name);
 	for (;;) {
 		obey(w);
@@ -339,11 +353,11 @@ worker_main(void *arg)
 			__atomic_store_n(&w->stopped_accepting, 1, __ATOMIC_RELEASE);
 		if (w->stopped_accepting && w->nconns == 0 && !w->overdue.timed)
 			break;
-		io_run(w->io);
+		io_run(w->base.io);
 		counters_note(w);
 		shared_set(w->rounds, w->rounds + 1);
 	}
-	held = !io_leave(w->io);
+	held = !io_leave(w->base.io);
 	w->held = held;
 	__atomic_store_n(&w->ended, 1, __ATOMIC_RELEASE); /* from here on *w may be freed */
 	while (held)
@@ -370,14 +384,14 @@ worker_tell(struct worker *w, enum worker_mode mode)
 {
 	if (__atomic_load_n(&w->mode, __ATOMIC_RELAXED) < (int)mode)
 		__atomic_store_n(&w->mode, (int)mode, __ATOMIC_RELEASE);
-	io_wake(w->io);
+	io_wake(w->base.io);
 }
 
 void
 worker_ask_spread(struct worker *w)
 {
 	shared_set(w->spread.asked, true);
-	io_wake(w->io);
+	io_wake(w->base.io);
 }
 
 bool
@@ -415,32 +429,32 @@ worker_free(struct worker *w)
 	w->mode = WORKER_STOP;
 	obey(w);
 	while (accept_parked(w) || w->nconns != 0 || rest_stop(&w->rest))
-		io_run(w->io);
-	handover_forget(w->conf.handover, w);
-	for (i = 0; i < w->nupstreams; i++)
-		if (w->upstreams[i] != NULL)
-			upstream_free(w->upstreams[i]);
-	free(w->upstreams);
-	upstream_free(w->cgi);
-	if (w->files != NULL) {
+		io_run(w->base.io);
+	handover_forget(w->base.conf.handover, w);
+	for (i = 0; i < w->base.nupstreams; i++)
+		if (w->base.upstreams[i] != NULL)
+			upstream_free(w->base.upstreams[i]);
+	free(w->base.upstreams);
+	upstream_free(w->base.cgi);
+	if (w->base.files != NULL) {
 		variants_stop(&w->variants);
-		file_cache_free(w->files);
+		file_cache_free(w->base.files);
 	}
-	route_end(w);
+	route_end(&w->base);
 	while ((l = list_pop(&w->requests)) != NULL)
 		free(list_entry(l, struct request, link));
 	for (i = 0; i < PAGES; i++)
 		page_free(&w->pages[i]);
-	while (io_busy(w->io))
-		io_run(w->io);
-	running_desk_close(&w->counters->desk);
-	io_free(w->io);
+	while (io_busy(w->base.io))
+		io_run(w->base.io);
+	running_desk_close(&w->base.counters->desk);
+	io_free(w->base.io);
 	trusts_free(w);
 	free(w->accepting);
-	buf_free(&w->line);
-	buf_free(&w->lines);
-	auth_memory_free(w->auth);
+	buf_free(&w->base.line);
+	buf_free(&w->base.lines);
+	auth_memory_free(w->base.auth);
 	bans_view_end(&w->bans);
-	worker_counters_return(w->counters);
+	worker_counters_return(w->base.counters);
 	free(w);
 }

@@ -23,6 +23,7 @@
 #include "io/engine.h"
 #include "io/loop/sim.h"
 #include "server/config/impl.h"
+#include "server/config/resources.h"
 #include "server/conn/conn.h"
 #include "server/worker/worker.h"
 
@@ -639,7 +640,7 @@ all_end(void)
 		time_passes(1000);
 	}
 	must(w->nconns == 0);
-	must(w->counters->events.connection_bugs == 0);
+	must(w->base.counters->events.connection_bugs == 0);
 }
 
 static void

@@ -1,6 +1,7 @@
 /* t/unit/server/accept.c -- accepting: a full worker, no descriptors, too many from one address,
  * too much in unfinished heads. */
 #include <arpa/inet.h>
+#include "server/conn/clients.h"
 #include "t/unit/server/simworker.h"
 
 static union io_addr from = { .in = { .sin_family = AF_INET } };
@@ -92,7 +93,7 @@ test_shortage(void)
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1); /* a descriptor is free again */
 		sim_advance_ms(io, 500);
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
-		g_assert_cmpuint(w->counters->events.accept_pauses, ==, 2);
+		g_assert_cmpuint(w->base.counters->events.accept_pauses, ==, 2);
 		disk();
 		down();
 	}
@@ -113,8 +114,8 @@ test_shortage_makes_room(void)
 		accept_says(errs[i]);
 		closed_are("1");
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
-		g_assert_cmpuint(w->counters->events.accept_pauses, ==, 0);
-		g_assert_cmpuint(w->counters->events.room_silent, ==, 1);
+		g_assert_cmpuint(w->base.counters->events.accept_pauses, ==, 0);
+		g_assert_cmpuint(w->base.counters->events.room_silent, ==, 1);
 		g_assert_nonnull(strstr(logged->str, "ev=connection.made-room"));
 		g_assert_nonnull(strstr(logged->str, "address=127.0.0.2"));
 		disk();
@@ -133,7 +134,7 @@ test_one_client_fails(void)
 		accept_says(errs[i]);
 		g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
 	}
-	g_assert_cmpuint(w->counters->events.accept_pauses, ==, 0);
+	g_assert_cmpuint(w->base.counters->events.accept_pauses, ==, 0);
 	down();
 }
 
@@ -179,7 +180,7 @@ test_idle_ends_pause(void)
 	for (i = 0; i < 3; i++)
 		s[i] = accept_busy();
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
-	g_assert_cmpuint(w->counters->events.accept_pauses, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.accept_pauses, ==, 1);
 	disk();
 	take(s[0], SIZE_MAX);
 	take(s[1], SIZE_MAX);
@@ -187,7 +188,7 @@ test_idle_ends_pause(void)
 	closed_are("");
 	accept_from(2);
 	closed_are("0 1"); /* one was above the limit */
-	g_assert_cmpuint(w->counters->events.room_idle, ==, 2);
+	g_assert_cmpuint(w->base.counters->events.room_idle, ==, 2);
 	down();
 }
 
@@ -205,8 +206,8 @@ test_idle_goes_first(void)
 	closed_are("1 3");
 	accept_from(3); /* 2 and 3 have two each; 2 has had them for longer */
 	closed_are("0 1 3");
-	g_assert_cmpuint(w->counters->events.room_idle, ==, 2);
-	g_assert_cmpuint(w->counters->events.room_silent, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.room_idle, ==, 2);
+	g_assert_cmpuint(w->base.counters->events.room_silent, ==, 1);
 	g_assert_cmpuint(w->nconns, ==, 4);
 	down();
 }
@@ -256,7 +257,7 @@ test_majority_makes_room(void)
 	closed_are("8 9");              /* now it has half */
 	say(accept_from(5), GET("/a")); /* its accept was in flight */
 	closed_are("8 9");
-	g_assert_cmpuint(w->counters->events.room_busy, ==, 2);
+	g_assert_cmpuint(w->base.counters->events.room_busy, ==, 2);
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 0);
 	g_assert_cmpuint(w->nconns, ==, 21);
 	disk();
@@ -282,7 +283,7 @@ test_majority_is_no_proxy(void)
 	closed_are("0 1 2 20");
 	g_assert_null(accept_from(2));
 	clients--; /* closed without a connection */
-	g_assert_cmpuint(w->counters->events.room_refused, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.room_refused, ==, 1);
 	g_assert_cmpuint(sim_count(io, IO_ACCEPT), ==, 1);
 	disk();
 	down();
@@ -305,14 +306,14 @@ test_slow_makes_room(void)
 		closed_are("");
 		sim_advance_ms(io, 500);
 	}
-	g_assert_cmpuint(w->counters->events.room_slow, ==, 0);
+	g_assert_cmpuint(w->base.counters->events.room_slow, ==, 0);
 	sim_advance_ms(io, 1000);
-	g_assert_cmpuint(w->counters->events.room_slow, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.room_slow, ==, 1);
 	closed_are("0");
 	say(accept_from(2), GET("/a"));
 	say(accept_from(3), GET("/a"));
 	g_assert_false(is_closed(22));
-	g_assert_cmpuint(w->counters->events.room_refused, ==, 0);
+	g_assert_cmpuint(w->base.counters->events.room_refused, ==, 0);
 	disk();
 	down();
 }
@@ -343,7 +344,7 @@ with_clients(unsigned max)
 
 	g_snprintf(line, sizeof(line), "server.max-connections-per-address = %u\n", max);
 	up_with(line, 1, 1000);
-	w->conf.clients = clients_new();
+	w->base.conf.clients = clients_new();
 }
 
 static void
@@ -354,14 +355,14 @@ test_per_address(void)
 	struct client *more;
 
 	with_clients(2);
-	cs = w->conf.clients;
+	cs = w->base.conf.clients;
 	accept_from(1);
 	accept_from(1);
 	g_assert_null(accept_from(1));
 	clients--; /* closed without a connection */
 	g_assert_cmpuint(w->nconns, ==, 2);
-	g_assert_cmpuint(w->counters->events.address_full, ==, 1);
-	g_assert_cmpuint(w->counters->events.accepts, ==, 2);
+	g_assert_cmpuint(w->base.counters->events.address_full, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.accepts, ==, 2);
 	g_assert_nonnull(
 	    strstr(logged->str, "ev=connection.refused address=127.0.0.1 connections=2"));
 	g_assert_nonnull(accept_from(2));
@@ -381,13 +382,13 @@ test_heads_are_bounded(void)
 	unsigned i;
 
 	up_with("", 1, 1000);
-	w->conf.max_head_bytes = 5 * 256;
+	w->base.conf.max_head_bytes = 5 * 256;
 	s = accept_from(1);
 	say(s, "GET /a HT"); /* 0 */
 	for (i = 0; i < 6; i++)
 		say(accept_from(2), "GET /a HTTP/1.1\r\nX: ");
 	closed_are("1 2");
-	g_assert_cmpuint(w->counters->events.room_heads, ==, 2);
+	g_assert_cmpuint(w->base.counters->events.room_heads, ==, 2);
 	g_assert_cmpuint(w->eviction.bytes, ==, 5 * 256);
 	say(s, "TP/1.1\r\n" HOST "\r\n");
 	disk();

@@ -136,7 +136,7 @@ warm(const char *lines)
 	feed(s, all, strlen(all), SIZE_MAX);
 	conn_stop(last_conn());
 	sim_run(io);
-	counters_now = w->counters->events;
+	counters_now = w->base.counters->events;
 }
 
 static void
@@ -183,8 +183,8 @@ test_batch_is_bounded(void)
 		replies += memcmp(t.p + i, "HTTP/1.1 200 OK", 15) == 0;
 	g_assert_cmpuint(replies, ==, 1000);
 	g_assert_cmpuint(sends, <, 100);
-	g_assert_cmpuint(w->counters->events.replies - counters_now.replies, ==, 1000);
-	g_assert_cmpuint(w->counters->events.stat_misses - counters_now.stat_misses, ==, 0);
+	g_assert_cmpuint(w->base.counters->events.replies - counters_now.replies, ==, 1000);
+	g_assert_cmpuint(w->base.counters->events.stat_misses - counters_now.stat_misses, ==, 0);
 	g_string_free(many, TRUE);
 	down();
 }
@@ -334,7 +334,7 @@ test_file_shrinks(void)
 	g_assert_null(sim_find(io, IO_SEND, s)); /* never padded, never another reply behind it */
 	leave(s, 0); /* lingers: replies before it may still be on their way */
 	g_assert_true(is_closed(clients - 1));
-	g_assert_cmpuint(w->counters->events.file_shrunk, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.file_shrunk, ==, 1);
 	g_assert_nonnull(strstr(logged->str, "ev=file.shrunk"));
 	down();
 }

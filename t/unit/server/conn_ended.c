@@ -37,13 +37,13 @@ test_answer(void)
 	ends(s);
 	g_assert_false(is_closed(0));
 	g_assert_false(sim_find(io, SIM_HANGUP, s)->or_end); /* now only a reset counts */
-	g_assert_cmpuint(w->counters->events.client_ended, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.client_ended, ==, 1);
 	app_ends(b, "\n\nwhole");
 	take(s, SIZE_MAX);
 	g_assert_true(heard_has(s, "whole"));
 	leave(s, 0);
 	g_assert_true(is_closed(0));
-	g_assert_cmpuint(w->counters->events.client_gone, ==, 0);
+	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 0);
 	down();
 }
 
@@ -61,7 +61,7 @@ test_reset(void)
 	finds(s, 0);
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
-	g_assert_cmpuint(w->counters->events.client_gone, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
 	down();
 }
 
@@ -82,7 +82,7 @@ test_failed_send(void)
 	sim_run(io);
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
-	g_assert_cmpuint(w->counters->events.client_gone, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
 	down();
 }
 
@@ -179,7 +179,7 @@ test_setting(void)
 	ends(s);
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b));
-	g_assert_cmpuint(w->counters->events.client_gone, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
 	down();
 }
 
@@ -202,13 +202,13 @@ test_gives_way(void)
 	say(s[2], GET("/app"));
 	for (i = 0; i < 8 * 20; i++)
 		sim_advance_ms(io, 50); /* without an end nobody of this address gives way */
-	g_assert_cmpuint(w->counters->events.proxy_gave_way, ==, 0);
+	g_assert_cmpuint(w->base.counters->events.proxy_gave_way, ==, 0);
 	ends(s[1]);
 	for (i = 0; i < 20; i++)
 		sim_advance_ms(io, 50);
 	take(s[1], SIZE_MAX);
 	heard_statuses(s[1], "503");
-	g_assert_cmpuint(w->counters->events.proxy_gave_way, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.proxy_gave_way, ==, 1);
 	g_assert_false(is_closed(0));
 	b = app();
 	take(b, SIZE_MAX);
@@ -240,7 +240,7 @@ test_makes_room(void)
 	g_assert_false(is_closed(0));
 	g_assert_true(is_closed(1));
 	g_assert_false(is_closed(2));
-	g_assert_cmpuint(w->counters->events.room_ended, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.room_ended, ==, 1);
 	down();
 }
 

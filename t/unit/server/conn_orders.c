@@ -227,8 +227,8 @@ test_any_order(void)
 			one_step();
 		for (i = 0; i < NCLIENTS; i++)
 			calm(&v[i]);
-		replies += w->counters->events.replies;
-		cut += w->counters->events.client_gone;
+		replies += w->base.counters->events.replies;
+		cut += w->base.counters->events.client_gone;
 		down();
 		g_rand_free(rnd);
 	}

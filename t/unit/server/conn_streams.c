@@ -1,4 +1,5 @@
 /* t/unit/server/conn_streams.c -- streamed bodies and tunnels event by event. */
+#include "server/conn/clients.h"
 #include "t/unit/server/simworker.h"
 
 #define CONFIG                                                                       \
@@ -97,7 +98,7 @@ test_leaves_paused(void)
 	hangs_up(s);
 	g_assert_true(is_closed(0));
 	g_assert_null(sim_find(io, IO_RECV, b)); /* the application's socket is closed, too */
-	g_assert_cmpuint(w->counters->events.client_gone, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.client_gone, ==, 1);
 	s = client();
 	say(s, POST("10") "first");
 	b = app();
@@ -279,7 +280,7 @@ test_malformed_under_error_handler(void)
 	disk();
 	take(s, SIZE_MAX);
 	heard_statuses(s, "200 400");
-	g_assert_cmpuint(w->counters->events.connection_bugs, ==, 0);
+	g_assert_cmpuint(w->base.counters->events.connection_bugs, ==, 0);
 	down();
 }
 
@@ -401,7 +402,7 @@ test_tunnel(void)
 	g_assert_null(sim_find(io, IO_RECV, b));
 	sim_advance_ms(io, 3000); /* lingers, but not as long as for a body */
 	g_assert_true(is_closed(0));
-	g_assert_cmpuint(w->counters->events.proxy_tunnels, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.proxy_tunnels, ==, 1);
 	down();
 }
 
@@ -481,7 +482,7 @@ test_tunnel_not_begun(void)
 	unsigned n;
 
 	up("proxy-core.max-tunnels-per-address = 1\n" CONFIG);
-	w->conf.tunnels = all;
+	w->base.conf.tunnels = all;
 	for (n = 0; n < 2; n++) {
 		s = client();
 		say(s, UPGRADE);

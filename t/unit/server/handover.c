@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include "base/clock.h"
 #include "io/loop/sim.h"
+#include "server/conn/clients.h"
 #include "server/conn/handover.h"
 #include "server/worker/worker.h"
 
@@ -24,8 +25,9 @@ up(unsigned n, const unsigned *conns)
 	h = handover_new(clients);
 	g_assert_nonnull(h);
 	for (i = 0; i < N; i++) {
-		worker[i] =
-		    (struct worker){ .io = sim_new(), .nconns = conns[i], .conf.max_conns = 1000 };
+		worker[i] = (struct worker){ .base.io = sim_new(),
+			.nconns = conns[i],
+			.base.conf.max_conns = 1000 };
 		all[i] = &worker[i];
 	}
 	handover_open(h, all, n, listeners, 1);
@@ -39,7 +41,7 @@ down(void)
 	handover_free(h);
 	clients_free(clients);
 	for (i = 0; i < N; i++)
-		io_free(worker[i].io);
+		io_free(worker[i].base.io);
 }
 
 static bool

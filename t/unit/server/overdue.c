@@ -1,4 +1,5 @@
 /* t/unit/server/overdue.c -- the net below the deadlines: a request that nobody ends is ended. */
+#include "server/request/request.h"
 #include "t/unit/server/simworker.h"
 #include "server/conn/impl.h"
 #include "server/conn/overdue.h"
@@ -20,7 +21,7 @@ static const struct handler forgetful = { .name = "forgetful", .start = forgets 
 static uint64_t
 overdue(void)
 {
-	return (w->counters->events.requests_overdue);
+	return (w->base.counters->events.requests_overdue);
 }
 
 static void

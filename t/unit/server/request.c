@@ -1,4 +1,5 @@
 /* t/unit/server/request.c -- a request of one client leaves nothing to the next one. */
+#include "server/request/request.h"
 #include "t/unit/server/simworker.h"
 #include "server/request/spool.h"
 

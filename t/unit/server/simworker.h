@@ -17,6 +17,7 @@
 #include "io/engine.h"
 #include "io/loop/sim.h"
 #include "server/config/config.h"
+#include "server/config/resources.h"
 #include "server/conn/conn.h"
 #include "server/worker/worker.h"
 

@@ -40,9 +40,9 @@ phases_are(const char *want)
 	unsigned i;
 
 	for (i = 0; i < NPHASES; i++)
-		if (w->counters->phase[i] != 0)
+		if (w->base.counters->phase[i] != 0)
 			g_string_append_printf(got, "%s%s %u", got->len ? " " : "",
-			    phase_infos[i].name, (unsigned)w->counters->phase[i]);
+			    phase_infos[i].name, (unsigned)w->base.counters->phase[i]);
 	g_assert_cmpstr(got->str, ==, want);
 	g_string_free(got, TRUE);
 }
@@ -99,7 +99,7 @@ phases_of_a_stopped_worker(void)
 static uint64_t
 stage_count(enum stage stage)
 {
-	return (histogram_count(&w->counters->stage[stage]));
+	return (histogram_count(&w->base.counters->stage[stage]));
 }
 
 static void
@@ -123,12 +123,12 @@ stages_of_cold_requests(void)
 	g_assert_cmpuint(stage_count(stage_stat), ==, 1);
 	g_assert_cmpuint(stage_count(stage_write), ==, 1);
 	g_assert_cmpuint(stage_count(stage_total), ==, 3);
-	g_assert_cmpuint(w->counters->events.replies_2xx, ==, 3);
+	g_assert_cmpuint(w->base.counters->events.replies_2xx, ==, 3);
 	say(s, GET("/none"));
 	disk();
 	take(s, SIZE_MAX);
-	g_assert_cmpuint(w->counters->events.replies_4xx, ==, 1);
-	g_assert_cmpuint(w->counters->events.replies, ==, 4);
+	g_assert_cmpuint(w->base.counters->events.replies_4xx, ==, 1);
+	g_assert_cmpuint(w->base.counters->events.replies, ==, 4);
 	g_assert_cmpuint(stage_count(stage_stat), ==, 2);
 	down();
 }
