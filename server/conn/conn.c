@@ -195,10 +195,9 @@ outcome_state(struct conn *c, enum outcome o)
 const struct conn_state *
 conn_handle(struct conn *c)
 {
-	bool peek = !body_empty(&c->r->body);
-
+	c->r->peeks = !body_empty(&c->r->body);
 	c->outcome = OUTCOME_NONE;
-	switch (c->handler->start(c->r, peek)) {
+	switch (c->handler->start(c->r)) {
 	case HANDLED_REPLY: return (answered(c));
 	case HANDLED_NOT_NOW: return (conn_defer(c));
 	case HANDLED_AGAIN: return (&st_route);

@@ -78,18 +78,18 @@ static const struct conn_state *
 look(struct conn *c, size_t len)
 {
 	struct request *r = c->r;
-	bool peek = !body_empty(&r->body);
 	struct file_entry *e;
 
 	r->lookup = place_name(r, &r->place, (struct text){ r->place.path.p, len });
 	if (r->lookup.p == NULL)
 		return (conn_refuse(c, 500, "no memory"));
+	r->peeks = !body_empty(&r->body);
 	r->wait.done = found;
 	r->wait.client = r->sender.client;
-	e = file_lookup(c->w->base.files, r->place.scope, r->lookup, peek ? NULL : &r->wait);
+	e = file_lookup(c->w->base.files, r->place.scope, r->lookup, r->peeks ? NULL : &r->wait);
 	if (e != NULL)
 		return (looked(c, e));
-	if (peek)
+	if (r->peeks)
 		return (conn_defer(c));
 	if (!conn_settle(c))
 		conn_stop(c);

@@ -209,12 +209,12 @@ fill(struct relay *rl)
 }
 
 static enum handled
-authorize_start(struct request *r, bool peek)
+authorize_start(struct request *r)
 {
 	const struct exchange_conf conf = proxy_times(r->conf);
 	struct auth_question *q;
 
-	if (peek)
+	if (r->peeks)
 		return (HANDLED_NOT_NOW);
 	if (request_keep(r) && (q = arena_get(&r->arena, sizeof(*q))) != NULL) {
 		*q = (struct auth_question){ .rl = { .r = r,

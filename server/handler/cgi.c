@@ -195,13 +195,13 @@ times_of(const struct request *r)
 }
 
 static enum handled
-cgi_start(struct request *r, bool peek)
+cgi_start(struct request *r)
 {
 	struct upstream *u = programs_of(r->worker);
 	struct exchange_conf times = times_of(r);
 
 	if (u != NULL)
-		return (proxy_begin(r, peek, u, &times, cgi_fill));
+		return (proxy_begin(r, u, &times, cgi_fill));
 	log_limited(1, LOG_ERROR, conn_id(r), "cgi.none", conn_client(r),
 	    LF_TEXT("url", r->http.target),
 	    LF_STR("why", "there is no helper process that could run the program"),

@@ -1,8 +1,9 @@
 /* server/handler/handler.h -- the modules that answer requests.
  *
  * start() either puts a whole reply into the request and returns HANDLED_REPLY, or returns
- * HANDLED_LATER and calls conn_replied(), conn_route_again() or conn_stop() later.  With peek it
- * does only what needs no waiting; otherwise it changes nothing and returns HANDLED_NOT_NOW.
+ * HANDLED_LATER and calls conn_replied(), conn_route_again() or conn_stop() later.  With
+ * r->peeks it does only what needs no waiting; otherwise it changes nothing and returns
+ * HANDLED_NOT_NOW.
  *
  * HANDLED_AGAIN: the handler has called route_again() (server/request/route.h) and has let go of all it
  * holds.  The conditions are evaluated anew, and another handler may start.
@@ -39,7 +40,7 @@ struct handler {
 	/* What works for the client ends when it leaves, also between two parts of the reply. */
 	bool watches;
 	bool before_body; /* the handler starts first: it routes again, or refuses and closes */
-	enum handled (*start)(struct request *, bool peek);
+	enum handled (*start)(struct request *);
 	void (*stop)(struct request *); /* the client is gone: no callback any more */
 };
 
@@ -50,7 +51,7 @@ bool status_is_at(const struct request *); /* the path is one of the status.*-ur
 
 /* Looks up lookup beneath scope and replies with the file (extra: headers of an application). */
 enum handled static_send(struct request *, struct file_scope *, struct text lookup,
-    const struct reply_extra *, bool peek);
+    const struct reply_extra *);
 void static_stop(struct request *);
 /* The file may not be sent: static-file.exclude-extensions. */
 bool static_excluded(const struct conf *, struct text path);

@@ -136,12 +136,12 @@ proxy_times(const struct conf *c)
 }
 
 enum handled
-proxy_begin(struct request *r, bool peek, struct upstream *u, const struct exchange_conf *conf,
+proxy_begin(struct request *r, struct upstream *u, const struct exchange_conf *conf,
     bool (*fill)(struct relay *, const struct upstream *))
 {
 	struct relay *rl;
 
-	if (peek)
+	if (r->peeks)
 		return (HANDLED_NOT_NOW);
 	if (conn_upload_too_long(r)) {
 		conn_close_after(r);
@@ -181,15 +181,15 @@ has_all_tunnels(struct request *r)
 }
 
 static enum handled
-proxy_start(struct request *r, bool peek)
+proxy_start(struct request *r)
 {
 	struct exchange_conf conf = proxy_times(r->conf);
 
-	if (!peek && !conn_upload_too_long(r) && !proxy_pin(r, &conf.place))
+	if (!r->peeks && !conn_upload_too_long(r) && !proxy_pin(r, &conf.place))
 		return (refuse(r, 502));
-	if (!peek && has_all_tunnels(r))
+	if (!r->peeks && has_all_tunnels(r))
 		return (refuse(r, 429));
-	return (proxy_begin(r, peek, r->site->upstream, &conf, proxy_fill));
+	return (proxy_begin(r, r->site->upstream, &conf, proxy_fill));
 }
 
 void

@@ -208,5 +208,5 @@ proxy_send_file(struct relay *rl, const struct proxy_reply *p, enum control c)
 	if (r->http.verb != HTTP_HEAD)
 		/* the reply is a file, also for a POST */
 		r->http.verb = HTTP_GET;
-	proxy_answer(rl, static_send(r, to.scope, to.rest, &rl->extra, false));
+	proxy_answer(rl, static_send(r, to.scope, to.rest, &rl->extra));
 }

@@ -71,8 +71,8 @@ struct exchange_conf proxy_times(const struct conf *);
 void proxy_stop(struct request *);
 /* Starts a handler of requests for an application; fill: proxy_fill() or a function that calls
  * it. */
-enum handled proxy_begin(struct request *, bool peek, struct upstream *,
-    const struct exchange_conf *, bool (*fill)(struct relay *, const struct upstream *));
+enum handled proxy_begin(struct request *, struct upstream *, const struct exchange_conf *,
+    bool (*fill)(struct relay *, const struct upstream *));
 /* Fills rl->req from the request; false: no memory. */
 bool proxy_fill(struct relay *, const struct upstream *to);
 extern const struct exchange_sink proxy_sink; /* arg: the relay */

@@ -26,7 +26,7 @@ struct lookup;
 /* index_try: all names were tried, the directory itself is looked up */
 #define NO_INDEX UINT_MAX
 
-static enum handled static_answer(struct request *, struct file_entry *, bool peek);
+static enum handled static_answer(struct request *, struct file_entry *);
 static enum handled refuse(struct request *, int status);
 
 static bool
@@ -55,7 +55,7 @@ waited(struct lookup_wait *w, struct lookup *l)
 
 	r->cold = true;
 	r->open = e->open;
-	switch (static_answer(r, e, false)) {
+	switch (static_answer(r, e)) {
 	case HANDLED_REPLY: conn_replied(r); break;
 	case HANDLED_AGAIN: conn_route_again(r); break;
 	case HANDLED_LATER:
@@ -75,7 +75,7 @@ wants_all(const struct request *r)
 }
 
 static enum handled
-look(struct request *r, struct text path, bool peek)
+look(struct request *r, struct text path)
 {
 	struct file_entry *e;
 
@@ -83,26 +83,26 @@ look(struct request *r, struct text path, bool peek)
 	r->wait.done = waited;
 	r->wait.client = r->sender.client;
 	r->wait.data = wants_all(r);
-	e = file_lookup(r->worker->files, r->scope, path, peek ? NULL : &r->wait);
+	e = file_lookup(r->worker->files, r->scope, path, r->peeks ? NULL : &r->wait);
 	if (e == NULL)
-		return (peek ? HANDLED_NOT_NOW : HANDLED_LATER);
-	return (static_answer(r, e, peek));
+		return (r->peeks ? HANDLED_NOT_NOW : HANDLED_LATER);
+	return (static_answer(r, e));
 }
 
 static enum handled
-look_at(struct request *r, const struct place *at, struct text path, bool peek)
+look_at(struct request *r, const struct place *at, struct text path)
 {
 	struct text name = place_name(r, at, path);
 
 	if (name.p == NULL)
 		return (refuse(r, 500));
 	r->scope = at->scope;
-	return (look(r, name, peek));
+	return (look(r, name));
 }
 
 /* No index file exists; the directory itself decides between 403 and 404. */
 static enum handled
-look_at_dir(struct request *r, bool peek)
+look_at_dir(struct request *r)
 {
 	struct text path = r->place.path;
 
@@ -111,7 +111,7 @@ look_at_dir(struct request *r, bool peek)
 	r->index_try = NO_INDEX;
 	if (path.n > 1)
 		path.n--;
-	return (look_at(r, &r->place, path, peek));
+	return (look_at(r, &r->place, path));
 }
 
 /* Joins a directory, with its slash, and a name; .p NULL: no memory. */
@@ -130,7 +130,7 @@ joined(struct request *r, struct text dir, struct text name)
 
 /* "/name" has the place of that URL. */
 static enum handled
-try_name_of_root(struct request *r, struct text name, bool peek)
+try_name_of_root(struct request *r, struct text name)
 {
 	struct place at;
 	int status;
@@ -139,20 +139,20 @@ try_name_of_root(struct request *r, struct text name, bool peek)
 		name.p++, name.n--;
 	r->index = joined(r, TEXT("/"), name);
 	status = r->index.p != NULL ? route_place(r, r->index, &at) : 500;
-	return (status != 0 ? refuse(r, status) : look_at(r, &at, at.path, peek));
+	return (status != 0 ? refuse(r, status) : look_at(r, &at, at.path));
 }
 
 /* Looks up the next of index-file.names below the requested directory. */
 static enum handled
-try_index(struct request *r, bool peek)
+try_index(struct request *r)
 {
 	struct text name, path = r->place.path;
 
 	if (r->index_try >= r->conf->index_names.n)
-		return (look_at_dir(r, peek));
+		return (look_at_dir(r));
 	name = r->conf->index_names.v[r->index_try++];
 	if (name.n != 0 && name.p[0] == '/')
-		return (try_name_of_root(r, name, peek));
+		return (try_name_of_root(r, name));
 	r->index = joined(r, request_path(r), name);
 	if (path.p == r->path && path.n == r->path_len)
 		path = r->index;
@@ -160,7 +160,7 @@ try_index(struct request *r, bool peek)
 		path = joined(r, path, name);
 	if (r->index.p == NULL || path.p == NULL)
 		return (refuse(r, 500));
-	return (look_at(r, &r->place, path, peek));
+	return (look_at(r, &r->place, path));
 }
 
 /* The name that was found decides who answers: it may be a script. */
@@ -176,7 +176,7 @@ answer_index(struct request *r)
 }
 
 static enum handled
-answer_dir(struct request *r, bool peek)
+answer_dir(struct request *r)
 {
 	struct text path = request_path(r);
 	char *p;
@@ -184,7 +184,7 @@ answer_dir(struct request *r, bool peek)
 	if (r->extra != NULL)
 		return (refuse(r, 403));
 	if (path.p[path.n - 1] == '/')
-		return (try_index(r, peek));
+		return (try_index(r));
 	p = arena_get(&r->arena, path.n + 2);
 	if (p == NULL)
 		return (refuse(r, 500));
@@ -257,10 +257,10 @@ is_index(const struct request *r)
 
 /* Takes e. */
 static enum handled
-send_file(struct request *r, struct file_entry *e, bool peek)
+send_file(struct request *r, struct file_entry *e)
 {
 	if (r->site->deflate.on)
-		switch (deflate_sibling(r, e, peek)) {
+		switch (deflate_sibling(r, e)) {
 		case DEFLATE_SENT: return (HANDLED_REPLY);
 		case DEFLATE_LATER: return (HANDLED_LATER);
 		case DEFLATE_NOT_NOW: file_entry_put(e); return (HANDLED_NOT_NOW);
@@ -271,9 +271,9 @@ send_file(struct request *r, struct file_entry *e, bool peek)
 }
 
 static enum handled
-list_dir(struct request *r, struct file_entry *dir, bool peek)
+list_dir(struct request *r, struct file_entry *dir)
 {
-	enum handled done = dirlisting_start(r, dir, peek);
+	enum handled done = dirlisting_start(r, dir);
 
 	file_entry_put(dir);
 	return (done);
@@ -281,7 +281,7 @@ list_dir(struct request *r, struct file_entry *dir, bool peek)
 
 /* Takes e: hands it to send_file() or puts it back. */
 static enum handled
-static_answer(struct request *r, struct file_entry *e, bool peek)
+static_answer(struct request *r, struct file_entry *e)
 {
 	int err = e->err;
 	bool is_dir = e->is_dir;
@@ -293,10 +293,10 @@ static_answer(struct request *r, struct file_entry *e, bool peek)
 	if (err == 0 && !is_dir && r->index_try != NO_INDEX && is_for_files(r) &&
 	    !static_excluded(r->conf, r->lookup) && !static_link_excluded(r, e) &&
 	    !(r->conf->cgi_assign.n != 0 && r->extra == NULL && cgi_is_all(r->conf)))
-		return (send_file(r, e, peek));
+		return (send_file(r, e));
 	if (r->index_try == NO_INDEX && err == 0 && is_dir && r->conf->dir_listing &&
 	    r->extra == NULL)
-		return (list_dir(r, e, peek));
+		return (list_dir(r, e));
 	if (err != 0)
 		fault_note(r, e);
 	file_entry_put(e);
@@ -305,22 +305,22 @@ static_answer(struct request *r, struct file_entry *e, bool peek)
 	if (r->index_try == NO_INDEX && err == 0)
 		return (refuse(r, is_dir ? 403 : 404));
 	if (r->index_try != NO_INDEX && r->index_try != 0 && (err == -ENOENT || err == -ENOTDIR))
-		return (try_index(r, peek));
+		return (try_index(r));
 	if (err != 0)
 		return (refuse(r, http1_status_of_errno(err)));
 	if (is_dir && r->index_try == 0)
-		return (answer_dir(r, peek));
+		return (answer_dir(r));
 	return (refuse(r, 403));
 }
 
 enum handled
 static_send(struct request *r, struct file_scope *scope, struct text lookup,
-    const struct reply_extra *x, bool peek)
+    const struct reply_extra *x)
 {
 	r->scope = scope;
 	r->extra = x;
 	r->index_try = 0;
-	return (look(r, lookup, peek));
+	return (look(r, lookup));
 }
 
 void
@@ -332,7 +332,7 @@ static_stop(struct request *r)
 }
 
 static enum handled
-static_start(struct request *r, bool peek)
+static_start(struct request *r)
 {
 	bool is_dir = r->path[r->path_len - 1] == '/', is_star = text_eq(r->http.target, TEXT("*"));
 
@@ -341,7 +341,7 @@ static_start(struct request *r, bool peek)
 		return (refuse_method(r));
 	r->extra = r->carried;
 	r->index_try = 0;
-	return (is_dir ? try_index(r, peek) : look_at(r, &r->place, r->place.path, peek));
+	return (is_dir ? try_index(r) : look_at(r, &r->place, r->place.path));
 }
 
 const struct handler handler_static = {

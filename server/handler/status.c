@@ -236,7 +236,7 @@ status_stop(struct request *r)
 }
 
 static enum handled
-status_start(struct request *r, bool peek)
+status_start(struct request *r)
 {
 	const struct view *view = view_of(r);
 
@@ -250,7 +250,7 @@ status_start(struct request *r, bool peek)
 	}
 	pressure_ask();
 	if (view->lists_running || !pressure_fresh())
-		return (peek ? HANDLED_NOT_NOW : status_ask(r, view));
+		return (r->peeks ? HANDLED_NOT_NOW : status_ask(r, view));
 	conn_phase_show(r->conn); /* this connection is busy, too */
 	write_page(r, view, NULL);
 	return (HANDLED_REPLY);

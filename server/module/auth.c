@@ -472,11 +472,11 @@ try_new(struct request *r)
 }
 
 static enum handled
-auth_start(struct request *r, bool peek)
+auth_start(struct request *r)
 {
 	struct auth_try *t;
 
-	if (peek)
+	if (r->peeks)
 		return (HANDLED_NOT_NOW);
 	t = try_new(r);
 	if (t == NULL) {

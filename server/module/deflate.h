@@ -62,9 +62,9 @@ enum deflated {
 	DEFLATE_NOT_NOW,
 };
 /* A file in a form that the client takes. */
-enum deflated deflate_file(struct request *, struct file_entry *, bool peek);
+enum deflated deflate_file(struct request *, struct file_entry *);
 /* The same for a file beside it that is compressed already: FILE.gz ... */
-enum deflated deflate_sibling(struct request *, struct file_entry *, bool peek);
+enum deflated deflate_sibling(struct request *, struct file_entry *);
 /* A file with this form belongs to the entry; NULL: no memory. */
 struct reply_form *deflate_form_of_sibling(struct request *, struct file_entry *,
     struct file_entry *sibling, enum coding);

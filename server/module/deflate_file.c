@@ -506,7 +506,7 @@ wait_for(struct request *r, struct file_entry *e, struct making *m)
 }
 
 enum deflated
-deflate_file(struct request *r, struct file_entry *e, bool peek)
+deflate_file(struct request *r, struct file_entry *e)
 {
 	const struct deflate *d = &r->site->deflate;
 	const struct reply_extra *x = r->extra;
@@ -531,7 +531,7 @@ deflate_file(struct request *r, struct file_entry *e, bool peek)
 		file_entry_put(e);
 		return (DEFLATE_SENT);
 	}
-	if (peek)
+	if (r->peeks)
 		return (DEFLATE_NOT_NOW);
 	if (v == NULL)
 		v = make(r, e, &d->conf[c]);

@@ -90,7 +90,7 @@ tried(const struct request *r, const struct accept_encoding *a)
 
 /* From the sibling r->deflate.sibling on. */
 static enum deflated
-try_all(struct request *r, struct file_entry *e, bool peek)
+try_all(struct request *r, struct file_entry *e)
 {
 	const struct deflate *d = &r->site->deflate;
 	struct accept_encoding a;
@@ -107,8 +107,8 @@ try_all(struct request *r, struct file_entry *e, bool peek)
 		r->wait.done = waited;
 		r->wait.client = r->sender.client;
 		r->wait.data = true;
-		s = file_lookup(r->worker->files, e->lk.scope, name, peek ? NULL : &r->wait);
-		if (s == NULL && peek)
+		s = file_lookup(r->worker->files, e->lk.scope, name, r->peeks ? NULL : &r->wait);
+		if (s == NULL && r->peeks)
 			return (DEFLATE_NOT_NOW);
 		if (s == NULL) {
 			r->deflate.entry = e;
@@ -119,7 +119,7 @@ try_all(struct request *r, struct file_entry *e, bool peek)
 		if (got != DEFLATE_NOT)
 			return (got);
 	}
-	return (deflate_file(r, e, peek));
+	return (deflate_file(r, e));
 }
 
 static void
@@ -134,7 +134,7 @@ waited(struct lookup_wait *w, struct lookup *l)
 	r->cold = true;
 	got = judge(r, e, file_entry_of(l), c);
 	if (got == DEFLATE_NOT)
-		got = try_all(r, e, false);
+		got = try_all(r, e);
 	if (got == DEFLATE_LATER)
 		return;
 	if (got == DEFLATE_NOT)
@@ -150,11 +150,11 @@ wants_part(const struct request *r)
 }
 
 enum deflated
-deflate_sibling(struct request *r, struct file_entry *e, bool peek)
+deflate_sibling(struct request *r, struct file_entry *e)
 {
 	if (r->site->deflate.nsiblings == 0 || wants_part(r) ||
 	    (r->extra != NULL && reply_own_status(r->extra->status)))
-		return (deflate_file(r, e, peek));
+		return (deflate_file(r, e));
 	r->deflate.sibling = 0;
-	return (try_all(r, e, peek));
+	return (try_all(r, e));
 }

@@ -439,7 +439,7 @@ join(struct request *r, struct listing *l)
 }
 
 enum handled
-dirlisting_start(struct request *r, const struct file_entry *dir, bool peek)
+dirlisting_start(struct request *r, const struct file_entry *dir)
 {
 	struct wish wish = wish_of(r->http.query);
 	struct listing *l;
@@ -452,14 +452,14 @@ dirlisting_start(struct request *r, const struct file_entry *dir, bool peek)
 		unlist(l);
 		l = NULL;
 	}
-	if (l == NULL && !peek && !key.failed)
+	if (l == NULL && !r->peeks && !key.failed)
 		l = listing_new(r, wish, buf_as_text(&key));
 	buf_free(&key);
 	if (l != NULL && l->ready) {
 		send_listing(r, l);
 		return (HANDLED_REPLY);
 	}
-	if (peek)
+	if (r->peeks)
 		return (HANDLED_NOT_NOW);
 	if (l != NULL)
 		return (join(r, l));

@@ -18,7 +18,7 @@ struct site;
 struct worker_base;
 
 /* dir: of the look-up of the directory, which r->scope and r->lookup name. */
-enum handled dirlisting_start(struct request *, const struct file_entry *dir, bool peek);
+enum handled dirlisting_start(struct request *, const struct file_entry *dir);
 void dirlisting_stop(struct request *); /* also if it waits for nothing */
 void dirlisting_forget(struct worker_base *, const struct site *); /* its pages: the site ends */
 

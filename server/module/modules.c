@@ -194,9 +194,8 @@ modules_edited(struct request *r, struct text lines)
 /* ---- answers of modules */
 
 static enum handled
-refuse_start(struct request *r, bool peek)
+refuse_start(struct request *r)
 {
-	(void)peek;
 	if (error_handler_takes(r, r->refusal.status))
 		return (HANDLED_AGAIN);
 	if (r->body_left != 0)
@@ -221,10 +220,9 @@ module_refuses(struct request *r, int status, struct text lines)
 }
 
 static enum handled
-again_start(struct request *r, bool peek)
+again_start(struct request *r)
 {
 	(void)r;
-	(void)peek;
 	return (HANDLED_AGAIN);
 }
 

@@ -42,9 +42,8 @@ is_used(const struct conf *c)
 }
 
 static enum handled
-moved_start(struct request *r, bool peek)
+moved_start(struct request *r)
 {
-	(void)peek;
 	if (r->body_left != 0)
 		conn_close_after(r);
 	reply_location(r, r->refusal.status, r->refusal.lines);

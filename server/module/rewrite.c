@@ -329,28 +329,28 @@ found(struct lookup_wait *w, struct lookup *l)
 	const struct handler *h = decide(r, file_entry_of(l));
 
 	r->cold = true;
-	if (h == NULL || h->start(r, false) == HANDLED_AGAIN)
+	if (h == NULL || h->start(r) == HANDLED_AGAIN)
 		conn_route_again(r);
 	else
 		conn_replied(r);
 }
 
 static enum handled
-ask_start(struct request *r, bool peek)
+ask_start(struct request *r)
 {
 	struct text path = r->place.path, name = place_name(r, &r->place, path);
 	const struct handler *h;
 	struct file_entry *e;
 
 	if (name.p == NULL)
-		return (module_refuses(r, 500, TEXT_NONE)->start(r, peek));
+		return (module_refuses(r, 500, TEXT_NONE)->start(r));
 	r->wait.done = found;
 	r->wait.client = r->sender.client;
-	e = file_lookup(r->worker->files, r->place.scope, name, peek ? NULL : &r->wait);
+	e = file_lookup(r->worker->files, r->place.scope, name, r->peeks ? NULL : &r->wait);
 	if (e == NULL)
-		return (peek ? HANDLED_NOT_NOW : HANDLED_LATER);
+		return (r->peeks ? HANDLED_NOT_NOW : HANDLED_LATER);
 	h = decide(r, e);
-	return (h != NULL ? h->start(r, peek) : HANDLED_AGAIN);
+	return (h != NULL ? h->start(r) : HANDLED_AGAIN);
 }
 
 static const struct handler handler_ask = {

@@ -99,12 +99,12 @@ looked(struct lookup_wait *w, struct lookup *l)
 }
 
 static enum handled
-ask(struct request *r, bool peek)
+ask(struct request *r)
 {
 	const struct vhost_dir d = { r->vhost.root, r->vhost.name, 0 };
 	struct file_entry *e;
 
-	if (peek)
+	if (r->peeks)
 		return (HANDLED_NOT_NOW);
 	r->wait.done = looked;
 	r->wait.client = r->sender.client;

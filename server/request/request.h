@@ -134,6 +134,7 @@ struct request {
 	bool is_file_known;  /* whether place.path is a file was asked for url.rewrite-* */
 	unsigned reroutes;   /* how often a handler had it routed again */
 	int status;          /* of the reply; 0: none yet */
+	bool peeks;          /* earlier replies wait to be sent: its handler must not wait now */
 	uint64_t sent;       /* bytes that the client took, without the current send */
 	uint64_t body_bytes; /* bytes of the reply without its head */
 	uint64_t received;   /* bytes of the request body so far */

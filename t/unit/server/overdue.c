@@ -11,9 +11,9 @@
 
 /* A handler that forgets its request. */
 static enum handled
-forgets(struct request *r, bool peek)
+forgets(struct request *r)
 {
-	return (peek ? HANDLED_NOT_NOW : HANDLED_LATER);
+	return (r->peeks ? HANDLED_NOT_NOW : HANDLED_LATER);
 }
 
 static const struct handler forgetful = { .name = "forgetful", .start = forgets };
