@@ -6,6 +6,8 @@
 #include <pwd.h>
 #include <unistd.h>
 
+#include "io/start/become.h"
+
 /* The number that a table has for this name, else the name as a number. */
 static int
 number_of(const char *name, const id_t *known, id_t *id)
@@ -82,15 +84,9 @@ user_of_web_servers(struct user *u)
 int
 user_become(const struct user *u)
 {
-	const struct passwd *pw = getpwuid(u->uid);
-
 	if (geteuid() != 0)
 		return (geteuid() == u->uid ? 0 : -EPERM);
 	if (u->uid == 0 && u->gid == getegid())
 		return (0);
-	if ((pw != NULL ? initgroups(pw->pw_name, u->gid) : setgroups(0, NULL)) != 0)
-		return (-errno);
-	if (setresgid(u->gid, u->gid, u->gid) != 0 || setresuid(u->uid, u->uid, u->uid) != 0)
-		return (-errno);
-	return (0);
+	return (become(NULL, u->uid, u->gid));
 }

@@ -57,8 +57,8 @@ _Noreturn void cgi_run(const struct cgi_allowed *, int sock, pid_t helper);
 
 /* ---- cgi_program.c */
 
-/* Changes to server.username, if the helper may. 0 or -errno. */
-int cgi_become(const GPtrArray *names);
+/* Changes to server.username, if the helper may. */
+bool cgi_become(const GPtrArray *names);
 /* Fills *job from whole pairs, without the variables that the names do not allow.  0 or -errno. */
 int cgi_job_read(struct text params, const GPtrArray *names, struct cgi_job *job);
 /* 0: it may run.  Otherwise the status for the client, and *why, a line for the log. */

@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -14,32 +13,26 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "io/start/become.h"
 #include "server/helper/impl.h"
 #include "wire/codec/cgi_request.h"
 #include "wire/urlpath.h"
 
 /* ---------------------------------------------------------------- the user */
 
-int
+bool
 cgi_become(const GPtrArray *names)
 {
-	const struct helper_name *n, *user = NULL;
+	const struct helper_name *n;
 	guint i;
 
-	for (i = 0; i < names->len; i++) {
+	for (i = names->len; i-- > 0;) {
 		n = g_ptr_array_index(names, i);
-		if (n->kind == HELPER_CGI_USER)
-			user = n;
+		if (n->kind == HELPER_CGI_USER && n->set_owner)
+			return (
+			    become(n->uid != BECOME_NOBODY ? n->name : NULL, n->uid, n->gid) == 0);
 	}
-	if (geteuid() != 0 || user == NULL || !user->set_owner)
-		return (0);
-	if (user->gid != (gid_t)-1 && setgid(user->gid) != 0)
-		return (-errno);
-	if (user->uid == (uid_t)-1)
-		return (setgroups(1, &user->gid) == 0 ? 0 : -errno);
-	if (initgroups(user->name, user->gid) != 0 || setuid(user->uid) != 0)
-		return (-errno);
-	return (0);
+	return (true);
 }
 
 /* ---------------------------------------------------------------- the request */

@@ -459,7 +459,7 @@ cgi_run(const struct cgi_allowed *allowed, int sock, pid_t helper)
 		.closed_ns = NEVER,
 		.until_ns = after_ms(CGI_REQUEST_MS),
 		.job.signal = SIGTERM };
-	if (cgi_become(allowed->names) != 0)
+	if (!cgi_become(allowed->names))
 		_exit(1);
 	r.signals = signals_take(helper);
 	prctl(PR_SET_NAME, "accel-cgi");

@@ -7,12 +7,11 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <grp.h>
-#include <pwd.h>
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "io/start/become.h"
 #include "server/helper/impl.h"
 
 /* Checks the program of a command that begins with its absolute path, so that a missing one is an
@@ -37,16 +36,7 @@ check(const char *command)
 bool
 helper_become(const struct helper_name *n)
 {
-	const struct passwd *pw;
-
-	if (!n->set_owner)
-		return (true);
-	pw = n->uid != (uid_t)-1 ? getpwuid(n->uid) : NULL;
-	if (n->gid != (gid_t)-1 && setgid(n->gid) != 0)
-		return (false);
-	if (pw != NULL ? initgroups(pw->pw_name, n->gid) != 0 : setgroups(0, NULL) != 0)
-		return (false);
-	return (n->uid == (uid_t)-1 || setuid(n->uid) == 0);
+	return (!n->set_owner || become(NULL, n->uid, n->gid) == 0);
 }
 
 static _Noreturn void

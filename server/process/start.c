@@ -12,6 +12,7 @@
 
 #include "base/log.h"
 #include "io/io.h"
+#include "io/start/become.h"
 #include "io/start/listen.h"
 #include "server/process/impl.h"
 #include "server/process/starter.h"
@@ -161,17 +162,6 @@ unknown(const char *what, const char *name, const char *what_to_do)
 	return (-ENOENT);
 }
 
-/* pw may be NULL: the user stays, and loses its supplementary groups. */
-static int
-become(const struct passwd *pw, gid_t gid)
-{
-	if (setgid(gid) != 0)
-		return (-errno);
-	if (pw == NULL)
-		return (setgroups(1, &gid) == 0 ? 0 : -errno);
-	return (initgroups(pw->pw_name, gid) == 0 && setuid(pw->pw_uid) == 0 ? 0 : -errno);
-}
-
 const char *
 process_find_user(const struct conf *c, struct passwd **pw, struct group **gr)
 {
@@ -197,7 +187,8 @@ process_become(const struct conf *c)
 	if (geteuid() != 0)
 		return (0);
 	if (gr != NULL || pw != NULL)
-		err = become(pw, gr != NULL ? gr->gr_gid : pw->pw_gid);
+		err = become(c->username, pw != NULL ? pw->pw_uid : BECOME_NOBODY,
+		    gr != NULL ? gr->gr_gid : pw->pw_gid);
 	if (err != 0) {
 		log_event(LOG_ERROR, NULL, "user.failed",
 		    LF_STR("user", c->username != NULL ? c->username : "-"),
