@@ -325,7 +325,7 @@ accept_evict_heads(struct worker *w)
 	while (w->eviction.bytes > w->base.conf.max_head_bytes &&
 	       (m = eviction_next_head(&w->eviction)) != NULL) {
 		count(&w->base.counters->events, room_heads);
-		conn_make_room(m, "server.max-unfinished-heads is reached");
+		conn_make_room(m, "server.max-unfinished-head-bytes is reached");
 	}
 	if (w->nleaving == 0)
 		accept_resume(w);

@@ -33,7 +33,7 @@ bool accept_parked(const struct worker *);
 bool accept_make_room(struct worker *, struct client_addr from);
 void accept_resume(struct worker *); /* a descriptor is free again */
 /* A connection became evictable, or its unfinished head grew: closes unfinished heads while all
- * hold more than server.max-unfinished-heads; then accepting goes on. */
+ * hold more than server.max-unfinished-head-bytes; then accepting goes on. */
 void accept_evict_heads(struct worker *);
 
 #endif

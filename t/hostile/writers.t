@@ -9,7 +9,7 @@ use Test::Hostile;
 my $why = Test::Hostile::missing(app => 1);
 plan skip_all => $why if $why;
 my $agents = join '', map { qq{\$HTTP["useragent"] =~ "a$_ " { server.name = "a$_" }\n} } 0 .. 14;
-my $world = Test::Hostile->new(app => 1, conf => "server.max-unfinished-heads = 1048576\n$agents");
+my $world = Test::Hostile->new(app => 1, conf => "server.max-unfinished-head-bytes = 1048576\n$agents");
 my @both = (victims => ['hot', 'run']);
 
 $world->withstands('heads byte by byte', attacks => ['slow-head']);

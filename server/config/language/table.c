@@ -87,7 +87,8 @@ resolve_alias(struct check *k)
 		    now.p);
 		return (false);
 	}
-	cfg_warn(k->cfg, k->e->pos, "%s is an old name; write %s", k->e->key.p, now.p);
+	if (strcmp(directives[k->d].max, "quiet") != 0)
+		cfg_warn(k->cfg, k->e->pos, "%s is an old name; write %s", k->e->key.p, now.p);
 	k->d = find(k, now) - 1;
 	return (true);
 }

@@ -248,6 +248,29 @@ old_keys_warn_once(void)
 	g_assert_cmpuint(strcspn(str(&warn), "\n") + 1, ==, warn.n);
 }
 
+/* The name says bytes; the one that did not goes on without a word. */
+static void
+bytes_of_heads(void)
+{
+	static const char *const name[] = { "server.max-unfinished-head-bytes",
+		"server.max-unfinished-heads" };
+	struct config *c;
+	char *text;
+	size_t i;
+
+	for (i = 0; i < G_N_ELEMENTS(name); i++) {
+		text = g_strconcat(ROOT, name[i], " = 70000", NULL);
+		c = good(text);
+		g_assert_cmpuint(config_global(c)->max_head_bytes, ==, 70000);
+		g_assert_cmpstr(str(&warn), ==, "");
+		config_free(c);
+		g_free(text);
+		text = g_strconcat(ROOT, name[i], " = 1", NULL);
+		bad(text, "t.conf:2:", "65536");
+		g_free(text);
+	}
+}
+
 static void
 an_alias_fills_in(void)
 {
@@ -391,6 +414,7 @@ main(int argc, char **argv)
 	g_test_add_func("/config/every-refused-row", every_refused_row);
 	g_test_add_func("/config/old-keys-warn-once", old_keys_warn_once);
 	g_test_add_func("/config/an-alias-fills-in", an_alias_fills_in);
+	g_test_add_func("/config/bytes-of-heads", bytes_of_heads);
 	g_test_add_func("/config/everything-is-bounded", everything_is_bounded);
 	g_test_add_func("/config/minimal-server", minimal_server);
 	g_test_add_func("/config/threaded-stat", threaded_stat);
