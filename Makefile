@@ -217,7 +217,7 @@ drill-applications: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) VARIANT=$(VARIANT) all rigs
 	@B=$B t/tools/drill-applications $(ARGS)
 
-# Everything that README.md claims: doc/RESULTS.md, the tables of README.md, doc/img/.
+# Everything that README.md claims: doc/RESULTS.md, the table of README.md, doc/img/.
 results: deps
 	@$(MAKE) --no-print-directory -j$(JOBS) all rigs
 	@scripts/results $(ARGS)

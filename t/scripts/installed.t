@@ -1,4 +1,4 @@
-# The tuning kit as a stranger has it: installed, without the source tree, with the commands that README.md names.
+# The tuning kit as a stranger has it: installed, without the source tree, with the commands that doc/tuning.md names.
 use v5.36;
 use Cwd      qw(abs_path);
 use FindBin  ();
@@ -73,11 +73,11 @@ subtest 'links and pictures of the documents' => sub {
 	is_deeply [grep { !-e } @links], [], '... and all that they name is installed';
 };
 
-subtest 'the lines of the README' => sub {
-	my ($block) = slurp("$top/README.md") =~ /((?:^    .*\n)*^    accel-pool make .*\n(?:^    .*\n)+)/m or return fail 'README.md has lines to paste';
+subtest 'the lines of doc/tuning.md' => sub {
+	my ($block) = slurp("$top/doc/tuning.md") =~ /((?:^    .*\n)*^    accel-pool make .*\n(?:^    .*\n)+)/m or return fail 'doc/tuning.md has lines to paste';
 	my $srv = Test::Server->start(dir => "$www", conf => qq{server.max-worker = 1\ndebug.log-timing = "enable"\nstatus.status-url = "/server-status"\n});
-	my %is = ('/srv/www' => "$www", 'http://127.0.0.1:8080' => 'http://127.0.0.1:' . $srv->port, 'error.log' => $srv->run . '/error.log',
-		'accel-server.conf' => $srv->run . '/server.conf', '--spec 20x50x100k' => '--spec 2x10x100k', '-seconds 10' => '-seconds 1', '--time 2m' => '--time 3s --seconds 0.2',
+	my %is = ('/srv/www' => "$www", 'http://127.0.0.1:8080' => 'http://127.0.0.1:' . $srv->port, '/var/log/accel-server/error.log' => $srv->run . '/error.log',
+		'/etc/accel-server.conf' => $srv->run . '/server.conf', '--spec 20x50x100k' => '--spec 2x10x100k', '-seconds 10' => '-seconds 1', '--time 2m' => '--time 3s --seconds 0.2',
 		'accel-top' => 'accel-top --once --interval 0.1');
 	my $names = join '|', map { quotemeta } sort { length $b <=> length $a } keys %is;
 	for my $command (map { s/^\s+//r } split /\n/, $block) {

@@ -41,6 +41,9 @@ subtest 'x-sendfile.conf' => sub {
 
 subtest 'the lines of the README' => sub {
 	my $lines = Test::Site->block('apache', 'apache');
+	is $lines, Test::Site->readme(qr/XSendFilePath/), 'they are those of the README at the top';
+	my $at_top = Test::Site->readme(qr/--for=apache/) =~ s/\\\n\s*//r;
+	is $at_top, Test::Site->command('apache', qr/spawn-fcgi/) . "\n", '... and so is the command';
 	my ($command) = Test::Site->command('apache', qr/--listen/);
 	my $modules = join '', map { "LoadModule ${_}_module /usr/lib/apache2/modules/mod_$_.so\n" } qw(mpm_event authz_core mime proxy proxy_fcgi xsendfile);
 	my $site = Test::Site->start('apache', 'three lines', root => "$tree/www", text => Test::Site->shortest('apache', $command, "$modules$lines"));

@@ -1,4 +1,4 @@
-# The recipes of the README for what accel-server is not: TLS and HTTP/2 in front of it, WebDAV behind it.
+# The recipes of doc/server.md for what accel-server is not: TLS and HTTP/2 in front of it, WebDAV behind it.
 use strict;
 use warnings;
 use FindBin;
@@ -12,12 +12,12 @@ use Test::Util qw(need_program put slurp);
 Test::Site->need($_) for qw(haproxy hitch nginx apache);
 need_program($_, $_) for qw(openssl curl);
 
-my ($chapter) = slurp("$FindBin::Bin/../../README.md") =~ /^## What it is not\n(.*?)^## /ms;
+my ($chapter) = slurp("$FindBin::Bin/../../doc/server.md") =~ /^## What it is not\n(.*)/ms;
 
 # The indented blocks behind the words, without the indent.
 sub lines_after {
 	my ($words, $n) = @_;
-	my ($rest) = $chapter =~ /\Q$words\E(.*)/s or die "README.md: nothing about $words\n";
+	my ($rest) = $chapter =~ /\Q$words\E(.*)/s or die "doc/server.md: nothing about $words\n";
 	my @block = $rest =~ /^((?: {4}.*\n)+)/mg;
 	return $block[ $n // 0 ] =~ s/^ {4}//mgr;
 }
@@ -53,7 +53,7 @@ sub front {
 	$text =~ s{/etc/\w+/site\.pem}{$kind eq 'nginx' ? $pem : $both}e or die "no certificate\n";
 	$text =~ s{/etc/\w+/site\.key}{$key};
 	for my $from (keys %change) { $text =~ s/\Q$from\E/$change{$from}/ or die "no $from\n" }
-	return Test::Site->start($kind, 'README.md', text => $text, root => $srv->dir, behind => [$srv]);
+	return Test::Site->start($kind, 'doc/server.md', text => $text, root => $srv->dir, behind => [$srv]);
 }
 
 # What curl says of one request from an address of its own: status and version of HTTP, then the body.

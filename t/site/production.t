@@ -1,5 +1,4 @@
-# The chapter of the README about production, as it stands there.  doc/operations.md has its own test (operations.t), and the packages
-# have theirs (t/deb).
+# doc/production.md, as it stands there.  doc/operations.md has its own test (operations.t), and the packages have theirs (t/deb).
 use v5.36;
 use FindBin;
 use lib "$FindBin::Bin/../lib";
@@ -9,7 +8,7 @@ use Test::Server;
 use Test::Util qw(eventually program put slurp temp_tree);
 
 my $top = "$FindBin::Bin/../..";
-my ($chapter) = slurp("$top/README.md") =~ /^## In production\n(.*?)^## /ms or die "README.md: no chapter about production\n";
+my $chapter = slurp("$top/doc/production.md");
 my ($packages, $ctl, $replace, $limits) = map { s/^ {4}//mgr } $chapter =~ /^((?: {4}.*\n)+)/mg;
 my $www = $> == 0 && getpwnam('www-data');
 

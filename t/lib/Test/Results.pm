@@ -2,7 +2,7 @@ package Test::Results;
 
 =head1 NAME
 
-Test::Results - doc/RESULTS.md and the tables of README.md, from one run of the benchmarks
+Test::Results - doc/RESULTS.md and the table of README.md, from one run of the benchmarks
 
 =head1 SYNOPSIS
 
@@ -14,7 +14,7 @@ Test::Results - doc/RESULTS.md and the tables of README.md, from one run of the 
 
     step                 DIR/NAME.json          block                    doc/RESULTS.md.in
     scripts/bench   -->  figures of a run  -->  a table in Markdown -->  "@hot@" becomes the table
-    accel-bench          DIR/NAME.kept/              `-------------->  README.md, between <!-- hot --> and <!-- /hot -->
+    accel-bench          DIR/NAME.kept/              `-------------->  README.md, between <!-- accel --> and <!-- /accel -->
                          logs              -->  accel-graph         -->  doc/img/
 
 A step that was not run keeps the figures of the last time, as long as its file is there. Then the text says which run they are
