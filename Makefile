@@ -89,7 +89,7 @@ BENCHES  := bench bench-cold bench-tune bench-backends bench-idle bench-growth b
 	    bench-lifecycle bench-lifecycle-accel bench-pressure bench-pins
 
 .PHONY: all rigs units check check-tomcat asan tsan $(BENCHES) drill-applications demo results run install install-service uninstall check-units clean help lint deps fuzz man dist deb check-deb
-all: $(PROGRAMS) $B/bin/accel-check
+all: $(PROGRAMS) $B/bin/accel-check $B/bin/accel-load-merge
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
 
@@ -136,8 +136,8 @@ $B/bin/accel-server: $B/obj/server/main.o $(call lib_of,server)
 $B/bin/fcgi-stat-accel: $B/obj/fcgi-stat-accel/main.o $(call lib_of,fcgi-stat-accel)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(LIBS_fcgi-stat-accel) $(PKG_LIBS)
-# fcgi-stat-accel --check looks for it beside itself.
-$B/bin/accel-check: scripts/accel-check
+# fcgi-stat-accel --check and accel-load --merge look for them beside themselves.
+$B/bin/accel-check $B/bin/accel-load-merge: $B/bin/%: scripts/%
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)ln -sf $(abspath $<) $@
 $B/bin/accel-warm: $B/obj/accel-warm/main.o $(call lib_of,accel-warm)

@@ -1,112 +1,132 @@
-/* accel-load/merge.c -- --merge: the sum of reports; see report.h. */
+/* accel-load/merge.c -- --merge: accel-load-merge adds the reports; see report.h.
+ *
+ * A line of what it prints is a group, a name and a number: "run requests 800".
+ */
 #include <errno.h>
+#include <glib.h>
+#include <stdlib.h>
 #include <sysexits.h>
 
-#include "accel-load/input.h"
-#include "accel-load/report_read.h"
+#include "accel-load/report.h"
+#include "base/must.h"
 #include "base/option.h"
 
-/* A report has 1 MB if no bucket is empty; several may follow each other in a file. */
-#define MERGE_FILE_MAX (16u << 20)
-
-/* All machines ran at the same time, so the run is as long as the longest one. */
-static void
-result_add(struct load_result *into, const struct load_result *r)
+static bool
+add_to_run(struct load_result *r, struct counts *c, const char *name, const char *number)
 {
-	into->seconds = r->seconds > into->seconds ? r->seconds : into->seconds;
-	into->cpu_s += r->cpu_s;
-	into->threads += r->threads;
-	into->connections += r->connections;
-	into->held += r->held;
-	into->never += r->never;
-	into->least = r->least < into->least ? r->least : into->least;
+	const struct {
+		const char *name;
+		uint64_t *n;
+	} numbers[] = { { "requests", &c->requests }, { "answered", &c->answered },
+		{ "failed", &c->failed }, { "aborted", &c->aborted },
+		{ "unanswered", &c->unanswered }, { "connects", &c->connects },
+		{ "body_bytes", &c->body_bytes }, { "held", &r->held }, { "threads", &r->threads },
+		{ "connections", &r->connections }, { "never", &r->never },
+		{ "least", &r->least } };
+
+	for (size_t i = 0; i < NELEM(numbers); i++)
+		if (strcmp(name, numbers[i].name) == 0)
+			return (text_u64(text_of(number), numbers[i].n) == 0);
+	if (strcmp(name, "seconds") != 0 && strcmp(name, "cpu_s") != 0)
+		return (false);
+	*(name[0] == 's' ? &r->seconds : &r->cpu_s) = strtod(number, NULL);
+	return (true);
+}
+
+static uint64_t *
+place_of_time(struct histogram_fine *h, const char *name)
+{
+	int bucket;
+
+	if (strcmp(name, "sum_ns") == 0)
+		return (&h->sum_ns);
+	if (strcmp(name, "max_ns") == 0)
+		return (&h->max_ns);
+	bucket = histogram_fine_bucket(strtoull(name, NULL, 10));
+	return (bucket < 0 ? NULL : &h->n[bucket]);
+}
+
+static uint64_t *
+place_of(struct counts *c, const char *group, const char *name)
+{
+	if (strcmp(group, "status") == 0)
+		return (&c->status[strtoul(name, NULL, 10) % COUNT_STATUSES]);
+	if (strcmp(group, "latency") == 0)
+		return (place_of_time(&c->latency, name));
+	if (strcmp(group, "first_byte") == 0)
+		return (place_of_time(&c->first_byte, name));
+	if (strcmp(group, "connect") == 0)
+		return (place_of_time(&c->connect, name));
+	for (unsigned i = 0; strcmp(group, "errors") == 0 && i < LOAD_ERRORS; i++)
+		if (strcmp(name, load_errors[i].name) == 0)
+			return (&c->errors[i]);
+	return (NULL);
+}
+
+static bool
+read_line(char *line, struct load_result *r, struct counts *c)
+{
+	char **words = g_strsplit(line, " ", 3);
+	uint64_t *place;
+	bool ok = false;
+
+	if (g_strv_length(words) == 3 && strcmp(words[0], "run") == 0)
+		ok = add_to_run(r, c, words[1], words[2]);
+	else if (g_strv_length(words) == 3) {
+		place = place_of(c, words[0], words[1]);
+		ok = place != NULL && text_u64(text_of(words[2]), place) == 0;
+	}
+	g_strfreev(words);
+	return (ok);
 }
 
 static int
-fault_tell(const char *name, struct text whole, const struct report_fault *fault)
+print_sum(const struct load_conf *conf, char *lines)
 {
-	unsigned line = 1;
-	const char *start = whole.p, *p;
+	struct counts *counts = counts_new();
+	struct load_result sum = { .verbose = conf->verbose, .counts = counts };
+	char *line, *rest = lines;
+	struct buf out;
 
-	for (p = whole.p; p < fault->at; p++) {
-		if (*p == '\n') {
-			line++;
-			start = p + 1;
+	if (counts == NULL)
+		return (EX_OSERR);
+	while ((line = strsep(&rest, "\n")) != NULL && *line != '\0')
+		if (!read_line(line, &sum, counts)) {
+			load_message("accel-load-merge: expected a number, got \"%s\"", line);
+			counts_free(counts);
+			return (EX_SOFTWARE);
 		}
-	}
-	load_message("%s:%u:%zu: %s", name, line, (size_t)(fault->at - start) + 1, fault->why);
-	return (EX_DATAERR);
-}
-
-static int
-no_memory(void)
-{
-	load_message("not enough memory");
-	return (EX_OSERR);
-}
-
-static int
-merge_text(const char *name, struct text whole, struct load_result *sum, struct counts *counts)
-{
-	struct report_fault fault = { whole.p, "expected a report of accel-load --json" };
-	struct load_result one;
-	struct counts *c;
-	struct text rest = whole;
-	bool ok = whole.n > 0;
-
-	while (ok && rest.n > 0) {
-		one = (struct load_result){ 0 };
-		c = counts_new();
-		if (c == NULL)
-			return (no_memory());
-		ok = report_read(&rest, &one, c, &fault);
-		if (ok) {
-			counts_add(counts, c);
-			result_add(sum, &one);
-		}
-		counts_free(c);
-	}
-	return (ok ? 0 : fault_tell(name, whole, &fault));
-}
-
-static int
-merge_file(const char *name, struct load_result *sum, struct counts *counts)
-{
-	struct buf text;
-	int err, code;
-
-	buf_init(&text, MERGE_FILE_MAX);
-	err = input_read(name, &text);
-	if (err == 0)
-		code = merge_text(name, buf_as_text(&text), sum, counts);
-	else {
-		load_message("%s: %s", name,
-		    err == -EFBIG ? "expected at most 16 MiB of reports" : strerror(-err));
-		code = err == -EFBIG ? EX_DATAERR : EX_NOINPUT;
-	}
-	buf_free(&text);
-	return (code);
+	buf_init(&out, 0);
+	(conf->json ? report_json : report_text)(&out, &sum);
+	counts_free(counts);
+	return (options_out(&out));
 }
 
 int
 merge_files(const struct load_conf *conf, const char *const *files)
 {
-	struct counts *counts = counts_new();
-	struct load_result sum = { .least = UINT64_MAX,
-		.verbose = conf->verbose,
-		.counts = counts };
-	struct buf out;
-	int code = 0;
+	GPtrArray *argv = g_ptr_array_new();
+	char *helper = options_program("accel-load-merge"), *lines = NULL;
+	GError *error = NULL;
+	int status, code;
 
-	if (counts == NULL)
-		return (no_memory());
-	for (size_t i = 0; files[i] != NULL && code == 0; i++)
-		code = merge_file(files[i], &sum, counts);
-	if (code == 0) {
-		buf_init(&out, 0);
-		(conf->json ? report_json : report_text)(&out, &sum);
-		code = options_out(&out);
-	}
-	counts_free(counts);
+	g_ptr_array_add(argv, helper);
+	g_ptr_array_add(argv, (char *)"--");
+	for (; *files != NULL; files++)
+		g_ptr_array_add(argv, (char *)*files);
+	g_ptr_array_add(argv, NULL);
+	if (!g_spawn_sync(NULL, (char **)argv->pdata, NULL,
+		G_SPAWN_SEARCH_PATH | G_SPAWN_CHILD_INHERITS_STDIN, NULL, NULL, &lines, NULL,
+		&status, &error)) {
+		load_message("%s; expected it beside accel-load or in PATH", error->message);
+		g_error_free(error);
+		code = EX_UNAVAILABLE;
+	} else if (status != 0)
+		code = WIFEXITED(status) ? WEXITSTATUS(status) : EX_SOFTWARE;
+	else
+		code = print_sum(conf, lines);
+	g_free(lines);
+	g_free(helper);
+	g_ptr_array_free(argv, TRUE);
 	return (code);
 }

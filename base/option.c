@@ -473,3 +473,18 @@ options_parse(const struct command *c, char **argv, void *values, const char *co
 	print_help(c);
 	return (0);
 }
+
+char *
+options_program(const char *name)
+{
+	char *self = g_file_read_link("/proc/self/exe", NULL);
+	char *dir = g_path_get_dirname(self != NULL ? self : "");
+	char *beside = g_build_filename(dir, name, NULL);
+
+	g_free(self);
+	g_free(dir);
+	if (g_file_test(beside, G_FILE_TEST_IS_EXECUTABLE))
+		return (beside);
+	g_free(beside);
+	return (g_strdup(name));
+}

@@ -91,4 +91,7 @@ bool options_append(const char *text, void *list);
 int options_out(struct buf *); /* frees the buffer */
 int options_print(void (*page)(struct manpage *), bool roff);
 
+/* Another program of the kit: its path beside this one, or its name, for PATH.  g_free(). */
+char *options_program(const char *name);
+
 #endif

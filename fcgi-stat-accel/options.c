@@ -287,20 +287,15 @@ const struct command accel_command = { "fcgi-stat-accel", "[OPTION]...",
 
 /* ---------------------------------------------------------------- --check, --manual */
 
-/* Looks for accel-check beside this program, then in PATH. */
 static int
 run_check(const char *config)
 {
-	char *self = g_file_read_link("/proc/self/exe", NULL);
-	char *dir = g_path_get_dirname(self != NULL ? self : "");
-	char *beside = g_build_filename(dir, "accel-check", NULL);
+	char *program = options_program("accel-check");
 
-	execl(beside, "accel-check", given.check, config, (char *)NULL);
-	execlp("accel-check", "accel-check", given.check, config, (char *)NULL);
-	print_error("accel-check: %s; expected it in %s or in PATH", g_strerror(errno), dir);
-	g_free(beside);
-	g_free(dir);
-	g_free(self);
+	execlp(program, "accel-check", given.check, config, (char *)NULL);
+	print_error("%s: %s; expected it beside fcgi-stat-accel or in PATH", program,
+	    g_strerror(errno));
+	g_free(program);
 	return (EX_UNAVAILABLE);
 }
 

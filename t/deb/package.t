@@ -62,7 +62,7 @@ subtest 'install' => sub {
 };
 
 subtest 'every program' => sub {
-	for my $program (qw(accel-server fcgi-stat-accel accel-load accel-pool accel-warm slowfs accel-bench accel-check accel-graph accel-top accel-tune)) {
+	for my $program (qw(accel-server fcgi-stat-accel accel-load accel-pool accel-warm slowfs accel-bench accel-check accel-graph accel-load-merge accel-top accel-tune)) {
 		my ($version) = Test::Deb::version();
 		like $sd->run($program, '--version'), qr{^\Q$program\E[ /]\Q$version\E$}m, "$program --version";
 		works("$program: completion", 'test', '-s', "/usr/share/bash-completion/completions/$program");

@@ -77,6 +77,61 @@ subtest 'reports that are none' => sub {
 	like $complaint, qr{wrk:1:17: expected a report of accel-load --json}, 'of another program';
 };
 
+# A report with each kind of number.
+my $good = '{"program":"accel-load","seconds":1.5,"requests":16,"answered":9,"failed":3,"aborted":2,"unanswered":2,"connects":16,"held":0,'
+	. '"requests_per_s":6.0,"body_bytes":10,"errors":{"all":3,' . join(',', map { qq("$_":0) } qw(connect refused timeout short long wrong status malformed))
+	. ',"reset":3},"status":{"200":8,"404":1},"histograms":{"latency":{"sum_ns":9000,"max_ns":4000,"buckets":[[1000,1],[4000,2]]},'
+	. '"first_byte":{"sum_ns":18446744073709551615,"max_ns":7,"buckets":[]},"connect":{"sum_ns":1,"max_ns":1,"buckets":[[1010,1],[null,1]]}},'
+	. '"client":{"threads":1,"connections":2,"never":0,"least":1,"cpu_s":0.25,"busy_percent":16.7}}';
+
+subtest 'each fault of a report' => sub {
+	my @row = (
+		['accel-load', 'wrk', 'a report of accel-load'],
+		['"requests":16', '"requests":17', 'requests = '],
+		(map { ['"requests":16', qq("requests":$_), 'an integer'] } '-16', '16.0', '9007199254740993', '18446744073709551616', '"16"'),
+		['"requests":16', '"requests":16,"requests":16', 'each member once'],
+		['"requests":16,', '', 'all members'],
+		(map { ['"seconds":1.5', qq("seconds":$_), 'a number'] } '1e400', '-3', 'nan'),
+		['"refused":', '"refsued":', 'each kind of error'],
+		['"404":1', '"404":1,"404":1', 'each status once'],
+		['"404":1', '"4040":1', 'a status of three digits'],
+		['"sum_ns":', '"sun_ns":', 'sum_ns, max_ns and buckets'],
+		(map { ['"buckets":[[', qq("buckets":[[$_,1],[), 'the bound of a bucket'] } '1001', '990', '20000000000000', 'null'),
+		['"buckets":[[1000', '"buckets":[[18446744073709551616', 'an integer below 2^64'],
+		['"buckets":[[', '"buckets":[', '[bound in ns'],
+		['"buckets":[[', '"buckets":{[', 'an array'],
+		['{"program"', '["program"', 'an object'],
+		['{"program"', '{"x":[[[[[[[[[1]]]]]]]]],"program"', 'fewer objects'],
+		['"client":{', '"client":{"x', ''],
+	);
+	for my $row (@row) {
+		my ($from, $to, $why) = @$row;
+		my ($code, undef, $complaint) = said('--merge', put("$dir/bad", $good =~ s/\Q$from\E/$to/r));
+		like "$code $complaint", qr/^65 accel-load: \S+:1:\d+: expected \Q$why\E.*\n\z/, $to;
+	}
+	my ($code, undef, $complaint) = said('--merge', put("$dir/bad", qq({"program":"accel-load" ")));
+	is $complaint, qq(accel-load: $dir/bad:1:25: expected "," or "}"\n), 'where a list should go on';
+	for my $at (grep { $_ % 8 == 1 } 1 .. length($good) - 1) {
+		($code, undef, $complaint) = said('--merge', put("$dir/bad", substr $good, 0, $at));
+		"$code $complaint" =~ /^65 .* expected / or fail("the first $at bytes of a report: $code $complaint");
+	}
+};
+
+subtest 'what a report is made of' => sub {
+	my $one = json('--merge', put("$dir/good", $good));
+	my $other = $good =~ s/\{"program"/{"x":[[[[[[1,true,"\\"]"]]]]]],\n\t"program"/r;
+	is_deeply json('--merge', put("$dir/other", $other)), $one, 'members that are not known, blanks';
+	is_deeply $one->{histograms}, decode_json($good)->{histograms}, 'histograms as they were';
+	is_deeply $one->{client}, decode_json($good)->{client}, 'and the client';
+	my $two = json('--merge', "$dir/good", put("$dir/longer", $good =~ s/"seconds":1\.5/"seconds":2.25/r =~ s/"least":1/"least":0/r));
+	is "@{$two}{qw(seconds requests)} @{ $two->{client} }{qw(threads least cpu_s)}", '2.25 32 2 0 0.5', 'at the same time';
+	is_deeply $two->{histograms}{connect}, { sum_ns => 2, max_ns => 1, buckets => [[1010, 2], [undef, 2]] }, 'buckets are added';
+	is $two->{histograms}{first_byte}{sum_ns}, '18446744073709551615', 'a sum stays at its largest value';
+	my ($code, undef, $complaint) = said('--merge', put("$dir/large", ' ' x (1 + (16 << 20))));
+	is "$code $complaint", "65 accel-load: $dir/large: expected at most 16 MiB of reports\n", 'a file that is too large';
+	is qx{"$bin/accel-load" --merge --json - <"$dir/good"}, qx{"$bin/accel-load" --merge --json "$dir/good"}, 'standard input';
+};
+
 subtest 'text' => sub {
 	my ($code, $text) = said('-n', 100, '-c', 5, "$url/pool/20k/0000/0001.bin");
 	is $code, 0, 'no errors';

@@ -16,7 +16,7 @@ my $made = qx{make -s -C "$top" VARIANT=$variant DESTDIR="$root" install 2>&1};
 is $?, 0, 'make install' or die $made;
 my $bin = "$root/usr/local/bin";
 my @programs = map { s{.*/}{}r } glob "$bin/*";
-is_deeply [sort grep { /^(?:accel|fcgi|slowfs)/ } @programs], [sort qw(accel-bench accel-check accel-graph accel-load accel-pool accel-server accel-top accel-tune
+is_deeply [sort grep { /^(?:accel|fcgi|slowfs)/ } @programs], [sort qw(accel-bench accel-check accel-graph accel-load accel-load-merge accel-pool accel-server accel-top accel-tune
 	accel-warm fcgi-stat-accel slowfs)], 'the programs';
 
 # Nothing of the source tree can be found, but for what the server of this test writes.
