@@ -93,13 +93,22 @@ all: $(PROGRAMS) $B/bin/accel-check $B/bin/accel-load-merge
 rigs: $(RIGS) $(FUZZERS)
 units: $(UNITS)
 
-.PRECIOUS: $B/obj/%.o
-$B/obj/%.o: %.c
+# Pages, styles, scripts and manuals are files of their own kind, included as C strings.
+EMBEDDED := $(patsubst %,$B/gen/%.inc,$(foreach l,$(LAYERS) t/slowfs,$(wildcard $(addprefix $l/,*.txt */*.css */*.js))))
+$B/gen/%.inc: %
 	@mkdir -p $(@D)
-	$(call say,CC,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -I. -MMD -MP $(CFLAGS_V) $(PKG_CFLAGS) -c -o $@ $<
+	$(call say,EMBED,$@)sed 's/[\\"]/\\&/g; s/@BINDIR@/" STAT_ACCEL_BINDIR "/g; s/.*/"&\\n"/' $< >$@
+
+.PHONY: embedded
+embedded: $(EMBEDDED)
+
+.PRECIOUS: $B/obj/%.o $B/gen/%.inc
+$B/obj/%.o: %.c | $(EMBEDDED)
+	@mkdir -p $(@D)
+	$(call say,CC,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -I. -I$B/gen -MMD -MP $(CFLAGS_V) $(PKG_CFLAGS) -c -o $@ $<
 
 # What is compiled into these files changes with the command line, not with a file.
-NAMED   := $(patsubst %.c,$B/obj/%.o,$(shell grep -rlE --include='*.c' 'STAT_ACCEL_(VERSION|BINDIR)' $(LAYERS) t/unit))
+NAMED   := $(patsubst %.c,$B/obj/%.o,$(shell grep -rlE --include='*.c' 'STAT_ACCEL_(VERSION|BINDIR)|\.txt\.inc' $(LAYERS) t/unit))
 $(NAMED) $B/bin/slowfs $B/bin/hostile: $B/named
 $B/named: FORCE
 	@mkdir -p $(@D)
@@ -149,9 +158,9 @@ $B/bin/accel-load: $B/obj/accel-load/main.o $(call lib_of,accel-load)
 $B/bin/accel-pool: $B/obj/accel-pool/main.o $(call lib_of,accel-pool)
 	@mkdir -p $(@D)
 	$(call say,LD,$@)$(CC) $(LDFLAGS_V) -o $@ $^ $(PKG_LIBS)
-$B/bin/slowfs: $(wildcard t/slowfs/*.[ch]) $B/lib/base.a
+$B/bin/slowfs: $(wildcard t/slowfs/*.[ch]) $B/lib/base.a $B/gen/t/slowfs/manual.txt.inc
 	@mkdir -p $(@D)
-	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -I. $(CFLAGS_V) $(LDFLAGS_V) -o $@ $(filter %.c %.a,$^) $(FUSE_FLAGS) $(PKG_LIBS)
+	$(call say,LD,$@)$(CC) -std=gnu11 $(WARN) $(CPPFLAGS_V) -I. -I$B/gen $(CFLAGS_V) $(LDFLAGS_V) -o $@ $(filter %.c %.a,$^) $(FUSE_FLAGS) $(PKG_LIBS)
 $B/bin/hostile: $(wildcard t/bench/hostile/*.[ch])
 $B/bin/textbook: RIG_LIBS = -lfcgi
 $B/bin/%: t/bench/%.c $(wildcard t/bench/*.h)

@@ -111,34 +111,56 @@ example_edge(struct manpage *p, bool begins)
 	buf_str(p->out, !p->roff ? "\n" : begins ? ".PP\n.nf\n" : ".fi\n");
 }
 
-/* The text ends with '\n', so the last line is empty and ends an example. */
-void
+static void
+end_of_text(struct manpage *p, struct buf *b, bool item)
+{
+	if (b->n == 0)
+		return;
+	buf_char(b, '\0');
+	(item ? manpage_text : para)(p, b->p);
+	b->n = 0;
+}
+
+static void
+put_marked(struct manpage *p, char mark, const char *s)
+{
+	if (mark == '#')
+		heading(p, s);
+	else if (mark == '=')
+		manpage_item(p, s);
+	else
+		example_line(p, s);
+}
+
+/* The text ends with '\n', so the last line is empty and ends a paragraph or an example. */
+const char *
 manpage_marked(struct manpage *p, const char *text)
 {
 	struct text rest = text_of(text), line;
 	bool example = false, item = false;
+	char mark = '\0';
 	struct buf b;
 
 	buf_init(&b, 0);
-	while (text_next(&rest, '\n', &line)) {
-		char mark = line.n != 0 && strchr("#=|", line.p[0]) != NULL ? line.p[0] : '\0';
-
-		b.n = 0;
-		buf_text(&b, line);
-		buf_char(&b, '\0');
+	while (mark != '@' && text_next(&rest, '\n', &line)) {
+		mark = line.n > 1 && line.p[1] == ' ' && strchr("#=|@", line.p[0]) != NULL
+			   ? line.p[0]
+			   : '\0';
+		if (mark != '\0' || line.n == 0)
+			end_of_text(p, &b, item);
 		if (example != (mark == '|'))
 			example_edge(p, example = !example);
-		item = mark == '=' || (mark == '\0' && item);
-		if (mark == '#')
-			heading(p, b.p + 2);
-		else if (mark == '=')
-			manpage_item(p, b.p + 2);
-		else if (mark == '|')
-			example_line(p, b.p + 2);
-		else if (item)
-			manpage_text(p, b.p);
-		else if (line.n != 0)
-			para(p, b.p);
+		if (mark == '\0' && line.n != 0) {
+			buf_str(&b, b.n != 0 ? " " : "");
+			buf_text(&b, line);
+		} else if (mark != '\0' && mark != '@') {
+			item = mark == '=';
+			buf_add(&b, line.p + 2, line.n - 2);
+			buf_char(&b, '\0');
+			put_marked(p, mark, b.p);
+			b.n = 0;
+		}
 	}
 	buf_free(&b);
+	return (rest.p);
 }

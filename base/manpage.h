@@ -14,17 +14,22 @@ struct manpage {
 
 void manpage_title(struct manpage *, const char *name, const char *section);
 
-/* Lines that end with '\n':
+/* A text as in manual.txt of a program, whose lines end with '\n':
  *
  *	# HEADING
- *	a paragraph
+ *	A paragraph, which may have several lines.
+ *
+ *	Another one, after an empty line.
  *	= term
- *	what explains the term
+ *	What explains the term.
  *	| a line of an example
+ *	@ the text stops here for what is made from a table
+ *
+ * Returns what follows the line with "@"; NULL after the last line.
  */
-void manpage_marked(struct manpage *, const char *);
+const char *manpage_marked(struct manpage *, const char *);
 
-/* For pages made from tables. */
+/* What is made from a table. */
 void manpage_item(struct manpage *, const char *term);
 void manpage_text(struct manpage *, const char *); /* explains the item; may be empty */
 

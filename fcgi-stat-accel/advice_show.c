@@ -140,18 +140,6 @@ advice_manual(struct manpage *p)
 	struct buf b;
 
 	buf_init(&b, 0);
-	manpage_marked(p,
-	    "# ADVICE\n"
-	    "fcgi-stat-accel watches its own answers. When they show that the set-up accelerates "
-	    "nothing, the log gets one line (ev=advice.begins) with an example, and the status "
-	    "page shows it (accel.advice) until the questions are different (ev=advice.ends). An "
-	    "advice that comes and goes is logged at most once an hour.\n"
-	    "A decision needs a hundred answers and the time of --advice; always-warm, asked-late, "
-	    "warm-or-late and cache-misses need sixty times as much. To tell the first two apart, "
-	    "--prove-order then drops up to twenty files of at most 1 MiB from memory, one "
-	    "after the other: the next question about one of them shows whether the web server has "
-	    "read it before it asked. A server that sends such a file without a question waits for "
-	    "one read.\n");
 	for (const struct advice_info *i = advice_infos; i < advice_infos + ADVICE_IDS; i++) {
 		manpage_item(p, i->id);
 		b.n = 0;

@@ -252,16 +252,6 @@ ctl_manual(struct manpage *p)
 		    "loops_still names it.",
 	};
 
-	manpage_marked(p,
-	    "# CTL\n"
-	    "accel-server ctl reload|upgrade|reopen|drain [--delay=S]|undrain|stop|quit|status "
-	    "[--json] [-f FILE] [--pid=N | --socket=PATH] asks a running server and waits for the "
-	    "outcome. It uses the control "
-	    "socket (server.control-socket), which only root and the user who started the server "
-	    "can use. Without one, signals are sent to the process of the pid file; then the "
-	    "outcome "
-	    "of reload and upgrade is in the error log only, and there is no status. Status 69: no "
-	    "server runs there. Status 75: not now, for example because it is stopping.\n");
 	for (v = 0; v < CTL_VERBS; v++) {
 		manpage_item(p, words[v]);
 		manpage_text(p, prose[v]);

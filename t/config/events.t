@@ -29,7 +29,7 @@ is_deeply [map { my $name = $_; grep { !$known{$_} } "$row{$name}{means} $row{$n
 	[], 'settings and events that the table names are there';
 
 my %said;
-for my $file (split /\n/, qx{cd $top && ls README.md CONTRIBUTING.md doc/*.md fcgi-stat-accel/manual.c server/manual.c; find examples debian -type f}) {
+for my $file (split /\n/, qx{cd $top && ls README.md CONTRIBUTING.md doc/*.md fcgi-stat-accel/manual.txt server/manual.txt server/manual-conf.txt; find examples debian -type f}) {
 	my $text = slurp("$top/$file");
 	$said{$1} //= $file while $text =~ /(?<![\w-])ev=([a-z-]++(?:\\?\.[a-z-]+)*)(?!\\?\.\()/g;
 }

@@ -88,49 +88,19 @@ static const struct command command = { "slowfs", "[OPTION]... SOURCE MOUNTPOINT
 	"prints how many requests reached the disks.\n",
 	rows };
 
-static const char description[] =
-    "# NAME\n"
-    "slowfs - shows a directory as on slow disks\n"
-    "# SYNOPSIS\n"
-    "slowfs [OPTION]... SOURCE MOUNTPOINT\n"
-    "# DESCRIPTION\n"
-    "slowfs mounts a directory a second time, on disks that are as slow as the options say. It "
-    "shows how a server behaves when a name or the bytes of a file are not in memory.\n"
-    "Each look-up of a name, and each read of up to 128 KiB, is one request to the disks. Requests "
-    "wait in one queue, and each spindle serves one at a time. The kernel keeps names, attributes "
-    "and pages, so what was touched once is fast from then on. Each name has pages of its own: one "
-    "file with many links counts as many files.\n"
-    "It needs FUSE. If root starts it, all users see the mount.\n";
-
-static const char orders[] =
-    "# ORDERS\n"
-    "The socket of --control takes one order per line and answers \"ok\" or \"error:\" and the "
-    "reason. PATTERN is a glob against the path below the mount; * matches / too.\n"
-    "= hang [PATTERN], hang-spindle [PATTERN], hang-after OFFSET [PATTERN]\n"
-    "Requests are not answered any more. The second keeps the spindle of each.\n"
-    "= fail ERRNO [PATTERN], fail-after OFFSET ERRNO [PATTERN]\n"
-    "Requests fail.\n"
-    "= refuse-direct on|off\n"
-    "Opens with O_DIRECT fail.\n"
-    "= forget [PATTERN]\n"
-    "Names are cold again.\n"
-    "= go\n"
-    "Answers all that hangs, and removes all rules.\n"
-    "= stat\n"
-    "Prints counters of requests, and how many wait, are served and hang.\n"
-    "# EXIT STATUS\n"
-    "0; 64 after wrong usage; 66 if SOURCE cannot be opened; 71 if it cannot be mounted; 73 if the "
-    "socket cannot be made.\n"
-    "# SEE ALSO\n"
-    "accel-bench(1), mount.fuse3(8)\n";
+static const char text[] =
+#include "t/slowfs/manual.txt.inc"
+    ;
 
 static void
 manual(struct manpage *p)
 {
+	const char *rest;
+
 	manpage_title(p, "slowfs", "1");
-	manpage_marked(p, description);
+	rest = manpage_marked(p, text);
 	options_manual(p, rows);
-	manpage_marked(p, orders);
+	manpage_marked(p, rest);
 }
 
 int

@@ -167,23 +167,25 @@ manual(void)
 static void
 marks(void)
 {
-	static const char text[] = "# A\none\n= term\nits \\ meaning\n| .x\n| y\n# B\ntwo\n";
+	static const char text[] = "# A\none\n= term\nits\n\\ meaning\n| .x\n| y\n# B\ntwo\n\n"
+				   "=two\n@ a table\n# C\n";
 	struct buf out;
 	struct manpage p = { &out, false };
 
 	buf_init(&out, 0);
-	manpage_marked(&p, text);
+	g_assert_cmpstr(manpage_marked(&p, text), ==, "# C\n");
 	buf_char(&out, '\0');
 	g_assert_cmpstr(out.p, ==,
 	    "\nA\n        one\n\n    term\n        its \\ meaning\n\n        .x\n        y\n\n"
-	    "\nB\n        two\n");
+	    "\nB\n        two\n        =two\n");
 	out.n = 0;
 	p.roff = true;
 	manpage_marked(&p, text);
 	buf_char(&out, '\0');
 	g_assert_cmpstr(out.p, ==,
 	    ".SH A\n.PP\none\n.TP\n\\fBterm\\fR\nits \\e meaning\n.br\n.PP\n.nf\n\\&.x\ny\n.fi\n"
-	    ".SH B\n.PP\ntwo\n");
+	    ".SH B\n.PP\ntwo\n.PP\n=two\n");
+	g_assert_null(manpage_marked(&p, "# C\n"));
 	buf_free(&out);
 }
 
