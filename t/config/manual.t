@@ -31,7 +31,7 @@ my %choice = map { $_ => 1 } $choice =~ /^ +"([a-z-]+)": /mg;
 my ($backends) = qx{$program -V} =~ /^Network backends:\n(.*)/ms;
 is_deeply [grep { !$choice{$_} } $backends =~ /^  \+ (\S+)/mg], [], '... and every way of files that works here';
 
-open $fh, '<', "$FindBin::Bin/../../wire/codecs.def" or die $!;
+open $fh, '<', "$FindBin::Bin/../../wire/codec/codecs.def" or die $!;
 my @codec = do { local $/; <$fh> =~ /^P\((\w+)\)$/mg };
 cmp_ok scalar @codec, '>', 1, 'codecs.def was read';
 my ($protocols) = $text =~ /^    proxy-core\.protocol$(.*?)^    proxy-core\./ms;
@@ -43,7 +43,7 @@ cmp_ok scalar @balancer, '>', 4, 'the table of balancers was read';
 my ($balancers) = $text =~ /^    proxy-core\.balancer$(.*?)^    proxy-core\./ms;
 is_deeply [grep { $balancers !~ /^ +"$_": /m } @balancer], [], '... and every balancer';
 
-open $fh, '<', "$FindBin::Bin/../../wire/controls.def" or die $!;
+open $fh, '<', "$FindBin::Bin/../../wire/codec/controls.def" or die $!;
 my @control = do { local $/; <$fh> =~ /^C\(\w+, "([\w-]+)"/mg };
 cmp_ok scalar @control, '>', 10, 'controls.def was read';
 is_deeply [grep { $text !~ /^ +$_: \S/m } @control], [], '... and every control header';

@@ -84,7 +84,7 @@ subtest 'excluded suffixes are not served' => sub {
 };
 
 my $manual = qx{$program --manual=text};
-open my $fh, '<', "$FindBin::Bin/../../server/config/refused.def" or die $!;
+open my $fh, '<', "$FindBin::Bin/../../server/config/lighttpd/refused.def" or die $!;
 my @rows = map { /^F\([A-Z]+, "([^"]+)"/ ? $1 : () } <$fh>;
 cmp_ok scalar @rows, '>', 50, 'server/config/lighttpd/refused.def was read';
 is_deeply [grep { $manual !~ /^    \Q$_\E$/m } @rows], [], 'the manual names every row';

@@ -74,7 +74,7 @@ sub table {
 }
 
 # Those that the server knows.
-my @protocols = Test::Util::slurp("$FindBin::Bin/../../wire/codecs.def") =~ /^P\((\w+)\)/mg;
+my @protocols = Test::Util::slurp("$FindBin::Bin/../../wire/codec/codecs.def") =~ /^P\((\w+)\)/mg;
 cmp_ok scalar @protocols, '>=', 2, 'protocols';
 for my $protocol (@protocols) {
 	my $app = Test::App->start(protocol => $protocol);
