@@ -120,7 +120,7 @@ $B/lib/$1.a: $(call obj_of,$1)
 	@mkdir -p $$(@D)
 	@rm -f $$@
 	$$(call say,AR,$$@)ar rcs $$@ $$^
-$B/unit/$1/%: $B/obj/t/unit/$1/%.o $(call lib_of,$1)
+$B/unit/$1/%: $B/obj/t/unit/$1/%.o $B/obj/t/unit/test.o $(call lib_of,$1)
 	@mkdir -p $$(@D)
 	$$(call say,LD,$$@)$$(CC) $$(LDFLAGS_V) -o $$@ $$^ $$(LIBS_$1) $$(PKG_LIBS)
 endef

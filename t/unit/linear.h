@@ -8,9 +8,9 @@
 #ifndef T_LINEAR_H
 #define T_LINEAR_H
 
-#include <glib.h>
 #include <stdbool.h>
 #include <time.h>
+#include "t/unit/test.h"
 
 #define LINEAR_RUNS      7
 #define LINEAR_TRIES     5
@@ -82,7 +82,7 @@ linear_main(int argc, char **argv, const struct linear *v, size_t n)
 		g_test_add_data_func(path, &v[i], linear_test);
 		g_free(path);
 	}
-	return (g_test_run());
+	return (tests_run());
 }
 
 #endif
