@@ -1,8 +1,8 @@
 /* t/unit/base/address.c -- each form of an address, malformed ones, and their messages. */
 #include <errno.h>
-#include <glib.h>
 #include "base/address.h"
 #include "base/must.h"
+#include "t/unit/test.h"
 
 #define NO_PORT (-1)
 
@@ -16,8 +16,7 @@ eq(struct text got, const char *want)
 	g_free(s);
 }
 
-static void
-what_can_be_read(void)
+TEST("/address/what can be read")
 {
 	static const struct {
 		const char *spec, *path, *host;
@@ -51,8 +50,7 @@ what_can_be_read(void)
 	}
 }
 
-static void
-what_cannot_says_why(void)
+TEST("/address/what cannot says what was expected")
 {
 	static const struct {
 		const char *spec;
@@ -88,8 +86,7 @@ what_cannot_says_why(void)
 	}
 }
 
-static void
-a_path_fits_or_is_refused(void)
+TEST("/address/a path fits or is refused")
 {
 	char spec[128] = "unix:/";
 	struct address_parts a;
@@ -104,8 +101,7 @@ a_path_fits_or_is_refused(void)
 }
 
 /* Where nothing needs to be an address: the name of a host in a request. */
-static void
-host_and_port_meet_at_the_colon(void)
+TEST("/address/host and port meet at the colon")
 {
 	struct text host, port;
 
@@ -129,8 +125,7 @@ host_and_port_meet_at_the_colon(void)
 	g_assert_false(address_cut(TEXT("host:80x"), &host, &port));
 }
 
-static void
-to_listen_takes_a_port(void)
+TEST("/address/to listen takes a port")
 {
 	struct address_parts a;
 	const char *fault;
@@ -144,8 +139,7 @@ to_listen_takes_a_port(void)
 	g_assert_null(fault);
 }
 
-static void
-small_questions(void)
+TEST("/address/small questions")
 {
 	eq(address_bare(TEXT("[::1]")), "::1");
 	eq(address_bare(TEXT("::1")), "::1");
@@ -159,8 +153,7 @@ small_questions(void)
 	g_assert_false(address_is_any(TEXT("[::]")) || address_is_any(TEXT("127.0.0.1")));
 }
 
-static void
-one_socket_has_several_names(void)
+TEST("/address/one socket has several names")
 {
 	static const struct {
 		const char *a, *b;
@@ -185,19 +178,4 @@ one_socket_has_several_names(void)
 		g_test_message("%s %s", v[i].a, v[i].b);
 		g_assert_true(address_same(text_of(v[i].a), text_of(v[i].b)) == v[i].same);
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/address/what can be read", what_can_be_read);
-	g_test_add_func("/address/what cannot says what was expected", what_cannot_says_why);
-	g_test_add_func("/address/a path fits or is refused", a_path_fits_or_is_refused);
-	g_test_add_func("/address/host and port meet at the colon",
-	    host_and_port_meet_at_the_colon);
-	g_test_add_func("/address/to listen takes a port", to_listen_takes_a_port);
-	g_test_add_func("/address/small questions", small_questions);
-	g_test_add_func("/address/one socket has several names", one_socket_has_several_names);
-	return (g_test_run());
 }

@@ -1,8 +1,8 @@
 /* t/unit/base/ban_list.c -- files of clients that are not served. */
-#include <glib.h>
 
 #include "base/ban_list.h"
 #include "base/must.h"
+#include "t/unit/test.h"
 
 #define NOW 1800000000u
 
@@ -37,8 +37,7 @@ has(const struct ban_list *l, const char *addr, uint64_t now)
 	return (ban_list_has(l, &ip, now));
 }
 
-static void
-test_networks(void)
+TEST("/ban-list/networks")
 {
 	struct ban_list *l = list("# header\n\n192.0.2.7\n  10.1.2.3/8\t# all of it\r\n"
 				  "2001:db8:1::/48\n198.51.100.128/25\n198.51.100.200",
@@ -62,8 +61,7 @@ test_networks(void)
 	ban_list_free(l);
 }
 
-static void
-test_times(void)
+TEST("/ban-list/times")
 {
 	static const struct {
 		const char *time;
@@ -101,8 +99,7 @@ test_times(void)
 	ban_list_free(l);
 }
 
-static void
-test_broken(void)
+TEST("/ban-list/broken")
 {
 	static const char *const bad[] = { "localhost", "192.0.2", "192.0.2.1/33", "/8",
 		"192.0.2.1 x", "192.0.2.1 2027-13-01", "192.0.2.1 2027-01-01T25:00Z",
@@ -131,8 +128,7 @@ test_broken(void)
 	g_free(longer);
 }
 
-static void
-test_bound(void)
+TEST("/ban-list/bound")
 {
 	GString *file = g_string_new(NULL);
 	struct ban_list *l;
@@ -149,15 +145,4 @@ test_bound(void)
 	ban_list_free(l);
 	g_string_free(file, TRUE);
 	g_string_free(faults, TRUE);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/ban-list/networks", test_networks);
-	g_test_add_func("/ban-list/times", test_times);
-	g_test_add_func("/ban-list/broken", test_broken);
-	g_test_add_func("/ban-list/bound", test_bound);
-	return (g_test_run());
 }

@@ -1,11 +1,10 @@
 /* t/unit/base/buf.c -- growth, bound and escapes of a buffer; the arena, which bounds memory,
  * too. */
-#include <glib.h>
 #include "base/arena.h"
 #include "base/buf.h"
+#include "t/unit/test.h"
 
-static void
-test_grow(void)
+TEST("/buf/grow")
 {
 	struct buf b;
 	unsigned i;
@@ -27,8 +26,7 @@ test_grow(void)
 }
 
 /* No byte is asked for, so nothing is allocated; that is no failure. */
-static void
-test_nothing(void)
+TEST("/buf/nothing")
 {
 	struct buf b;
 
@@ -40,8 +38,7 @@ test_nothing(void)
 	buf_free(&b);
 }
 
-static void
-test_bound(void)
+TEST("/buf/bound")
 {
 	volatile size_t huge = SIZE_MAX; /* gcc would warn of a constant */
 	struct buf b;
@@ -70,8 +67,7 @@ test_bound(void)
 	buf_free(&b);
 }
 
-static void
-test_printf(void)
+TEST("/buf/printf")
 {
 	struct buf b;
 
@@ -140,8 +136,7 @@ check_escape(void (*escape)(struct buf *, struct text), struct text in, const ch
 	buf_free(&b);
 }
 
-static void
-test_escapes(void)
+TEST("/buf/escapes")
 {
 	size_t i;
 
@@ -157,8 +152,7 @@ test_escapes(void)
 
 /* ---------------------------------------------------------------- arena */
 
-static void
-test_arena(void)
+TEST("/arena/lent")
 {
 	char lent[100], *p, *big;
 	struct arena a;
@@ -185,8 +179,7 @@ test_arena(void)
 }
 
 /* Nothing lent, or less than the grid leaves of it: malloc() from the start. */
-static void
-test_arena_bare(void)
+TEST("/arena/bare")
 {
 	struct arena a;
 	char tiny[1];
@@ -200,18 +193,4 @@ test_arena_bare(void)
 	arena_init(&a, tiny, sizeof(tiny), 64);
 	g_assert_nonnull(arena_get(&a, 16));
 	arena_reset(&a);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/buf/grow", test_grow);
-	g_test_add_func("/buf/nothing", test_nothing);
-	g_test_add_func("/buf/bound", test_bound);
-	g_test_add_func("/buf/printf", test_printf);
-	g_test_add_func("/buf/escapes", test_escapes);
-	g_test_add_func("/arena/lent", test_arena);
-	g_test_add_func("/arena/bare", test_arena_bare);
-	return (g_test_run());
 }

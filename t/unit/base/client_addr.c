@@ -1,10 +1,10 @@
 /* t/unit/base/client_addr.c -- which addresses are one client. */
 #include <arpa/inet.h>
-#include <glib.h>
 #include <netinet/in.h>
 #include <string.h>
 #include <sys/un.h>
 #include "base/client_addr.h"
+#include "t/unit/test.h"
 
 static uint32_t
 key(const char *address)
@@ -21,8 +21,7 @@ key_of_v4(uint32_t host_order)
 }
 
 /* Neighbours in a network are different clients: every bit of the address counts. */
-static void
-every_bit_of_ipv4_counts(void)
+TEST("/client-addr/every-bit-of-ipv4-counts")
 {
 	GHashTable *seen = g_hash_table_new(NULL, NULL);
 	unsigned i, bit;
@@ -35,16 +34,14 @@ every_bit_of_ipv4_counts(void)
 		g_assert_cmpuint(key_of_v4(0xc0000200u ^ 1u << bit), !=, key("192.0.2.0"));
 }
 
-static void
-ipv6_counts_by_network(void)
+TEST("/client-addr/ipv6-counts-by-network")
 {
 	g_assert_cmpuint(key("2001:db8:1:2::1"), ==, key("2001:db8:1:2:ffff::7"));
 	g_assert_cmpuint(key("2001:db8:1:2::1"), !=, key("2001:db8:1:3::1"));
 	g_assert_cmpuint(key("2001:db8:1:2::1"), !=, key("2001:db9:1:2::1"));
 }
 
-static void
-mapped_is_ipv4(void)
+TEST("/client-addr/mapped-is-ipv4")
 {
 	g_assert_cmpuint(key("::ffff:192.0.2.1"), ==, key("192.0.2.1"));
 	g_assert_cmpuint(key("::ffff:a00:1"), ==, key("10.0.0.1")); /* however it is written */
@@ -53,8 +50,7 @@ mapped_is_ipv4(void)
 }
 
 /* The text of an address and the address of a socket are the same client. */
-static void
-written_or_of_a_socket(void)
+TEST("/client-addr/written-or-of-a-socket")
 {
 	static const char *const t[] = { "::1", "2001:db8:1:2::9", "::ffff:192.0.2.1",
 		"::ffff:0.0.0.0" };
@@ -69,8 +65,7 @@ written_or_of_a_socket(void)
 	}
 }
 
-static void
-unknown_is_nobody(void)
+TEST("/client-addr/unknown-has-no-key")
 {
 	struct sockaddr_un un = { .sun_family = AF_UNIX };
 	struct sockaddr none = { .sa_family = 0 };
@@ -83,8 +78,7 @@ unknown_is_nobody(void)
 	g_assert_cmpuint(key("0.0.0.0"), !=, 0);
 }
 
-static void
-names(void)
+TEST("/client-addr/names")
 {
 	static const struct {
 		const char *a, *name;
@@ -106,8 +100,7 @@ names(void)
 		g_assert_cmpstr(client_addr_name(client_addr_written(t[i].a), name), ==, t[i].name);
 }
 
-static void
-texts(void)
+TEST("/client-addr/texts")
 {
 	static const struct {
 		const char *a, *text;
@@ -125,18 +118,4 @@ texts(void)
 	}
 	g_assert_cmpstr(client_addr_text((struct sockaddr *)&four, buf), ==, "192.0.2.9");
 	g_assert_cmpstr(client_addr_text((struct sockaddr *)&un, buf), ==, "unix");
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/client-addr/every-bit-of-ipv4-counts", every_bit_of_ipv4_counts);
-	g_test_add_func("/client-addr/ipv6-counts-by-network", ipv6_counts_by_network);
-	g_test_add_func("/client-addr/mapped-is-ipv4", mapped_is_ipv4);
-	g_test_add_func("/client-addr/written-or-of-a-socket", written_or_of_a_socket);
-	g_test_add_func("/client-addr/unknown-has-no-key", unknown_is_nobody);
-	g_test_add_func("/client-addr/names", names);
-	g_test_add_func("/client-addr/texts", texts);
-	return (g_test_run());
 }

@@ -1,5 +1,4 @@
 /* t/unit/base/heap.c -- threads that come and go fill a bounded number of arenas. */
-#include <glib.h>
 #include <malloc.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -7,6 +6,7 @@
 #include <string.h>
 
 #include "base/heap.h"
+#include "t/unit/test.h"
 
 #define THREADS 24
 
@@ -41,8 +41,7 @@ arenas(void)
 	return (found);
 }
 
-static void
-test_arenas(void)
+TEST("/heap/threads share arenas")
 {
 	pthread_t t[THREADS];
 	size_t i;
@@ -60,12 +59,4 @@ test_arenas(void)
 #endif
 	heap_trim();
 	pthread_barrier_destroy(&all_have);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/heap/threads share arenas", test_arenas);
-	return (g_test_run());
 }

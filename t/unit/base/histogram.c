@@ -1,10 +1,10 @@
 /* t/unit/base/histogram.c -- histograms and rates: bounds, and an error that only the width of the
  * buckets causes. */
-#include <glib.h>
 #include <stdlib.h>
 #include "base/clock.h"
 #include "base/histogram.h"
 #include "base/rate.h"
+#include "t/unit/test.h"
 
 #define VALUES 20000u
 
@@ -22,8 +22,7 @@ bound_of(unsigned bucket)
 	return ((i + 11) * width);
 }
 
-static void
-bounds(void)
+TEST("/histogram/bounds")
 {
 	static struct histogram h;
 	unsigned i;
@@ -47,8 +46,7 @@ bounds(void)
 }
 
 /* Those that people draw. */
-static void
-round_bounds(void)
+TEST("/histogram/round-bounds")
 {
 	static const uint64_t want[] = { 10, 25, 50, 100, 250, 500, 1000, 2500, 5000, 10000, 100000,
 		1000000, 2500000, 100000000 };
@@ -81,8 +79,7 @@ any_time(GRand *rand)
 	return ((uint64_t)((double)ns * g_rand_double_range(rand, 1.0, 10.0)));
 }
 
-static void
-percentiles(void)
+TEST("/histogram/percentiles")
 {
 	static struct histogram h;
 	static uint64_t v[VALUES];
@@ -111,8 +108,7 @@ percentiles(void)
 	g_rand_free(rand);
 }
 
-static void
-cumulative(void)
+TEST("/histogram/cumulative")
 {
 	static struct histogram h;
 
@@ -127,8 +123,7 @@ cumulative(void)
 	g_assert_cmpuint(histogram_percentile(&h, 1.0), ==, 200 * NS_PER_S);
 }
 
-static void
-merged(void)
+TEST("/histogram/merged")
 {
 	static struct histogram a, b, both, sum;
 	GRand *rand = g_rand_new_with_seed(8);
@@ -146,8 +141,7 @@ merged(void)
 	g_rand_free(rand);
 }
 
-static void
-rates(void)
+TEST("/rate")
 {
 	struct rate r = { 0 };
 	uint64_t s = NS_PER_S, total = 0;
@@ -168,8 +162,7 @@ rates(void)
 }
 
 /* The widths of the fine kind: 1 % from 1 us on; the same round bounds, and all can be found. */
-static void
-fine_bounds(void)
+TEST("/histogram/fine-bounds")
 {
 	static struct histogram_fine h;
 	uint64_t bound, before = 0;
@@ -195,8 +188,7 @@ fine_bounds(void)
 	g_assert_cmpuint(histogram_fine_count(&h), ==, 2 * (HISTOGRAM_FINE_BUCKETS - 1) + 1);
 }
 
-static void
-fine_percentiles(void)
+TEST("/histogram/fine-percentiles")
 {
 	static struct histogram_fine a, b, both, sum;
 	static uint64_t v[VALUES];
@@ -224,8 +216,7 @@ fine_percentiles(void)
 }
 
 /* What one reader sees of the time between two answers. */
-static void
-json_buckets(void)
+TEST("/histogram/json-buckets")
 {
 	struct histogram h = { 0 };
 	struct buf b;
@@ -245,20 +236,4 @@ json_buckets(void)
 	g_assert_true(text_ends(buf_as_text(&b),
 	    TEXT(",\"buckets\":[[10000,1],[11000,2],[100000000000,1]]}")));
 	buf_free(&b);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/histogram/bounds", bounds);
-	g_test_add_func("/histogram/round-bounds", round_bounds);
-	g_test_add_func("/histogram/percentiles", percentiles);
-	g_test_add_func("/histogram/cumulative", cumulative);
-	g_test_add_func("/histogram/merged", merged);
-	g_test_add_func("/histogram/fine-bounds", fine_bounds);
-	g_test_add_func("/histogram/fine-percentiles", fine_percentiles);
-	g_test_add_func("/histogram/json-buckets", json_buckets);
-	g_test_add_func("/rate", rates);
-	return (g_test_run());
 }

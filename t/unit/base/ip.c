@@ -1,8 +1,8 @@
 /* t/unit/base/ip.c -- addresses and networks as users write them. */
-#include <glib.h>
 
 #include "base/ip.h"
 #include "base/must.h"
+#include "t/unit/test.h"
 
 static bool
 reads(const char *s)
@@ -12,8 +12,7 @@ reads(const char *s)
 	return (ip_read(text_of(s), &ip));
 }
 
-static void
-test_read(void)
+TEST("/ip/an address")
 {
 	static const char *const good[] = { "192.0.2.1", "0.0.0.0", "2001:db8::7",
 		"::", "::ffff:192.0.2.1", "2001:0DB8:0:0:0:0:0:7" };
@@ -44,8 +43,7 @@ has(const char *net, const char *addr)
 	return (ip_net_has(&n, &a));
 }
 
-static void
-test_networks(void)
+TEST("/ip/a network")
 {
 	static const char *const bad[] = { "", "/8", "10.0.0.0/33", "::/129", "10.0.0.0/",
 		"10.0.0.0/x", "10.0.0.0/-1", "10.0.0.0/8/8", "all" };
@@ -62,13 +60,4 @@ test_networks(void)
 	g_assert_false(has("2001:db8::/33", "2001:db8:8000::1"));
 	for (i = 0; i < NELEM(bad); i++)
 		g_assert_false(ip_net_read(text_of(bad[i]), &n));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/ip/an address", test_read);
-	g_test_add_func("/ip/a network", test_networks);
-	return (g_test_run());
 }

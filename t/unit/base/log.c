@@ -1,11 +1,11 @@
 /* t/unit/base/log.c -- the form of a log line; must(), counters and lists. */
 #include <errno.h>
-#include <glib.h>
 #include <pthread.h>
 #include "base/clock.h"
 #include "base/counter.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "t/unit/test.h"
 
 #define THREADS 4
 #define EACH    500
@@ -27,8 +27,7 @@ behind_stamp(const char *line)
 	return (rest + 1);
 }
 
-static void
-test_line(void)
+TEST("/log/line")
 {
 	GString *got = g_string_new("");
 
@@ -57,8 +56,7 @@ test_line(void)
 }
 
 /* Around the bound: a line is whole, or is cut with "..." and still one line. */
-static void
-test_long(void)
+TEST("/log/long")
 {
 	GString *got = g_string_new("");
 	g_autofree char *value = NULL;
@@ -85,8 +83,7 @@ test_long(void)
 
 /* ---------------------------------------------------------------- JSON */
 
-static void
-test_json(void)
+TEST("/log/json")
 {
 	GString *got = g_string_new("");
 	const char *rest;
@@ -123,8 +120,7 @@ test_json(void)
 
 /* Each length around the bound, for bytes that become one, two, three or six: the line is whole, or
  * ends in a whole object that says so. */
-static void
-test_json_long(void)
+TEST("/log/json-long")
 {
 	static const char *const bytes[] = { "x", "\"", "\n", "\x80", "\x01", "\xc3\xa4",
 		"\xf0\x9f\x98\x80", "\xe2\x80\xae" };
@@ -163,8 +159,7 @@ test_json_long(void)
 }
 
 /* A field that a client filled cannot pretend to be the level. */
-static void
-test_level(void)
+TEST("/log/level")
 {
 	static const enum log_level levels[] = { LOG_INFO, LOG_WARN, LOG_ERROR, LOG_ALERT };
 	GString *got = g_string_new("");
@@ -190,8 +185,7 @@ test_level(void)
 }
 
 /* Warnings and worse of this thread, as text in either form. */
-static void
-test_overhear(void)
+TEST("/log/overhear")
 {
 	GString *got = g_string_new("");
 	struct buf said, other;
@@ -230,8 +224,7 @@ log_often(void *arg)
 	return (NULL);
 }
 
-static void
-test_threads(void)
+TEST("/log/threads")
 {
 	pthread_t t[THREADS];
 	int lines = 0, i;
@@ -257,8 +250,7 @@ lines_of(const char *all, const char *part)
 
 /* Whatever comes above the limit is counted, and told once: by the next line, or when that is asked
  * for. */
-static void
-test_limited(void)
+TEST("/log/limited")
 {
 	GString *got = g_string_new("");
 	uint64_t before = log_suppressed(), end = clock_mono_ns() + 1200 * NS_PER_MS;
@@ -301,8 +293,7 @@ storm(void *arg)
 	return (NULL);
 }
 
-static void
-test_limited_threads(void)
+TEST("/log/limited-threads")
 {
 	uint64_t before = log_suppressed();
 	pthread_t t[THREADS];
@@ -320,8 +311,7 @@ test_limited_threads(void)
 
 /* ---------------------------------------------------------------- must, counters, lists */
 
-static void
-test_must(void)
+TEST("/must")
 {
 	if (g_test_subprocess()) {
 		must(1 == 1);
@@ -333,8 +323,7 @@ test_must(void)
 	g_test_trap_assert_stderr("*level=alert ev=must.failed*1 == 2*");
 }
 
-static void
-test_counter(void)
+TEST("/counter")
 {
 	struct counters c = { 0 };
 	const struct counter_info *info;
@@ -355,8 +344,7 @@ struct member {
 	struct list link;
 };
 
-static void
-test_list(void)
+TEST("/list")
 {
 	struct member m[4] = { { 1 }, { 2 }, { 3 }, { 4 } };
 	struct list a, b;
@@ -381,23 +369,4 @@ test_list(void)
 	g_assert_true(list_empty(&a));
 	for (i = 0; i < 4; i++)
 		g_assert_false(list_linked(&m[i].link));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/log/line", test_line);
-	g_test_add_func("/log/long", test_long);
-	g_test_add_func("/log/json", test_json);
-	g_test_add_func("/log/json-long", test_json_long);
-	g_test_add_func("/log/level", test_level);
-	g_test_add_func("/log/overhear", test_overhear);
-	g_test_add_func("/log/threads", test_threads);
-	g_test_add_func("/log/limited", test_limited);
-	g_test_add_func("/log/limited-threads", test_limited_threads);
-	g_test_add_func("/must", test_must);
-	g_test_add_func("/counter", test_counter);
-	g_test_add_func("/list", test_list);
-	return (g_test_run());
 }

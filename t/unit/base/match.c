@@ -1,9 +1,9 @@
 /* t/unit/base/match.c -- patterns, captures, hostile patterns, and many threads on one pattern. */
-#include <glib.h>
 #include <pthread.h>
 #include "base/clock.h"
 #include "base/match.h"
 #include "base/must.h"
+#include "t/unit/test.h"
 
 #define THREADS 4
 
@@ -18,8 +18,7 @@ compile(const char *pattern)
 	return (m);
 }
 
-static void
-test_run(void)
+TEST("/match/run")
 {
 	struct match *m = compile("\\.(jpg|png)$");
 
@@ -39,8 +38,7 @@ test_run(void)
 }
 
 /* Text that a subject must have is compared first.  It must never make a pattern match less. */
-static void
-test_plain_beginnings(void)
+TEST("/match/plain-beginnings")
 {
 	static const struct {
 		const char *pattern, *yes, *no;
@@ -98,8 +96,7 @@ any_text(GRand *rand, const char *alphabet, size_t max, char *dst)
 }
 
 /* In a group, a pattern has no plain beginning, so PCRE2 alone decides. */
-static void
-test_beginnings_at_random(void)
+TEST("/match/beginnings-at-random")
 {
 	GRand *rand = g_rand_new_with_seed(7);
 	char pattern[16], group[24], subject[16], err[128];
@@ -128,8 +125,7 @@ test_beginnings_at_random(void)
 	g_assert_cmpuint(matched, >, 1000);
 }
 
-static void
-test_capture(void)
+TEST("/match/capture")
 {
 	struct match *m = compile("^/(a)?(b*)/(.*)$");
 	struct text cap[MATCH_CAPTURES];
@@ -149,8 +145,7 @@ test_capture(void)
 	match_free(m);
 }
 
-static void
-test_many_groups(void)
+TEST("/match/many-groups")
 {
 	struct match *m = compile("(a)(b)(c)(d)(e)(f)(g)(h)(i)(j)(k)");
 	struct text cap[MATCH_CAPTURES];
@@ -160,8 +155,7 @@ test_many_groups(void)
 	match_free(m);
 }
 
-static void
-test_errors(void)
+TEST("/match/errors")
 {
 	char err[128] = "", tiny[4];
 
@@ -174,8 +168,7 @@ test_errors(void)
 /* Each costs more steps than are allowed: neither a match nor none.  The last ones are cheap from
  * each single start and expensive from all of them together, which PCRE2's own limit does not
  * see. */
-static void
-test_hostile(void)
+TEST("/match/hostile")
 {
 	static const struct {
 		const char *pattern;
@@ -211,8 +204,7 @@ test_hostile(void)
 	}
 }
 
-static void
-test_long_subjects(void)
+TEST("/match/long-subjects")
 {
 	g_autofree char *subject = g_strnfill(8000, 'q');
 	struct match *m = compile("id=.*&name=");
@@ -231,8 +223,7 @@ test_long_subjects(void)
 	match_free(m);
 }
 
-static void
-test_not_utf8(void)
+TEST("/match/not-utf8")
 {
 	struct match *m = compile("(*UTF)^/\\w+$");
 
@@ -258,8 +249,7 @@ run_often(void *arg)
 	return (NULL);
 }
 
-static void
-test_threads(void)
+TEST("/match/threads")
 {
 	struct match *m = compile("^/([0-9]+)\\.jpg$");
 	pthread_t t[THREADS];
@@ -270,21 +260,4 @@ test_threads(void)
 	for (i = 0; i < THREADS; i++)
 		pthread_join(t[i], NULL);
 	match_free(m);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/match/run", test_run);
-	g_test_add_func("/match/plain-beginnings", test_plain_beginnings);
-	g_test_add_func("/match/beginnings-at-random", test_beginnings_at_random);
-	g_test_add_func("/match/capture", test_capture);
-	g_test_add_func("/match/many-groups", test_many_groups);
-	g_test_add_func("/match/errors", test_errors);
-	g_test_add_func("/match/hostile", test_hostile);
-	g_test_add_func("/match/long-subjects", test_long_subjects);
-	g_test_add_func("/match/not-utf8", test_not_utf8);
-	g_test_add_func("/match/threads", test_threads);
-	return (g_test_run());
 }

@@ -1,9 +1,9 @@
 /* t/unit/base/meters.c -- how much each address has used. */
-#include <glib.h>
 #include <netinet/in.h>
 
 #include "base/clock.h"
 #include "base/meters.h"
+#include "t/unit/test.h"
 
 #define START   (1000 * NS_PER_S)
 #define EACH_NS (NS_PER_S / 10) /* ten a second */
@@ -27,8 +27,7 @@ some(struct meters *m, uint32_t from, uint64_t now, unsigned n, uint64_t burst)
 	return (ok);
 }
 
-static void
-test_rate(void)
+TEST("/meters/rate")
 {
 	struct meters *m = meters_new(1024);
 	unsigned i, ok = 0;
@@ -46,8 +45,7 @@ test_rate(void)
 }
 
 /* Blocks with other rates share the meter. */
-static void
-test_two_rates(void)
+TEST("/meters/two-rates")
 {
 	struct meters *m = meters_new(1024);
 
@@ -58,8 +56,7 @@ test_two_rates(void)
 }
 
 /* Addresses that pause make room at once, without harm. */
-static void
-test_idle_make_room(void)
+TEST("/meters/idle-make-room")
 {
 	struct meters *m = meters_new(1); /* one set of 8 */
 	uint32_t a;
@@ -71,8 +68,7 @@ test_idle_make_room(void)
 
 /* A set that is full of busy addresses admits eight rates in all, however many addresses come, and
  * an address does not begin anew by coming back. */
-static void
-test_full(void)
+TEST("/meters/full")
 {
 	struct meters *m = meters_new(1);
 	uint64_t ok = 0, now = START, t;
@@ -90,8 +86,7 @@ test_full(void)
 }
 
 /* A million addresses: each has its rate, in bounded memory. */
-static void
-test_many(void)
+TEST("/meters/many")
 {
 	struct meters *m = meters_new(METERS_SETS);
 	uint32_t a, ok = 0, first = 0;
@@ -116,8 +111,7 @@ hammer(void *arg)
 	return (GUINT_TO_POINTER(ok));
 }
 
-static void
-test_threads(void)
+TEST("/meters/threads")
 {
 	struct meters *m = meters_new(1024);
 	GThread *t[3];
@@ -132,17 +126,4 @@ test_threads(void)
 		ok += GPOINTER_TO_UINT(g_thread_join(t[i]));
 	g_assert_cmpuint(ok, ==, 3000);
 	meters_free(m);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/meters/rate", test_rate);
-	g_test_add_func("/meters/two-rates", test_two_rates);
-	g_test_add_func("/meters/idle-make-room", test_idle_make_room);
-	g_test_add_func("/meters/full", test_full);
-	g_test_add_func("/meters/many", test_many);
-	g_test_add_func("/meters/threads", test_threads);
-	return (g_test_run());
 }

@@ -1,9 +1,9 @@
 /* The table of options: each kind of value, defaults, limits, values in the same word, mistakes. */
-#include <glib.h>
 #include <string.h>
 #include <sysexits.h>
 #include "base/must.h"
 #include "base/option.h"
+#include "t/unit/test.h"
 
 struct values {
 	bool flag;
@@ -51,8 +51,7 @@ parse(struct values *v, const char *const **rest, const char *line)
 	return (code);
 }
 
-static void
-defaults(void)
+TEST("/option/defaults")
 {
 	const char *const *rest;
 	struct values v;
@@ -66,8 +65,7 @@ defaults(void)
 	g_free((void *)v.names);
 }
 
-static void
-values(void)
+TEST("/option/values")
 {
 	const char *const *rest;
 	struct values v;
@@ -95,8 +93,7 @@ values(void)
 	g_free((void *)v.names);
 }
 
-static void
-mistakes(void)
+TEST("/option/mistakes")
 {
 	static const char *const lines[] = { "-n 2", "-n 10", "-n 4x", "-n", "-s 0", "-s 4097",
 		"-s 5k", "--word=three", "--word=on", "--checked x", "-x", "--numbe 4", "--flag=no",
@@ -115,8 +112,7 @@ mistakes(void)
 }
 
 /* A value may have any bytes: it may be the name of a file. */
-static void
-bytes(void)
+TEST("/option/bytes")
 {
 	const char *const *rest;
 	struct values v;
@@ -126,8 +122,7 @@ bytes(void)
 	g_free((void *)v.names);
 }
 
-static void
-help(void)
+TEST("/option/help")
 {
 	const char *const *rest;
 	struct values v;
@@ -146,8 +141,7 @@ help(void)
 				  "  -h, --help              Print the options.\n*");
 }
 
-static void
-manual(void)
+TEST("/option/manual")
 {
 	struct buf out;
 	struct manpage p = { &out, false };
@@ -164,8 +158,7 @@ manual(void)
 }
 
 /* Paragraphs, items, examples: each mark of manpage_marked(). */
-static void
-marks(void)
+TEST("/option/marks")
 {
 	static const char text[] = "# A\none\n= term\nits\n\\ meaning\n| .x\n| y\n# B\ntwo\n\n"
 				   "=two\n@ a table\n# C\n";
@@ -187,18 +180,4 @@ marks(void)
 	    ".SH B\n.PP\ntwo\n.PP\n=two\n");
 	g_assert_null(manpage_marked(&p, "# C\n"));
 	buf_free(&out);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/option/defaults", defaults);
-	g_test_add_func("/option/values", values);
-	g_test_add_func("/option/mistakes", mistakes);
-	g_test_add_func("/option/bytes", bytes);
-	g_test_add_func("/option/help", help);
-	g_test_add_func("/option/manual", manual);
-	g_test_add_func("/option/marks", marks);
-	return (g_test_run());
 }

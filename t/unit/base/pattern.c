@@ -1,9 +1,9 @@
 /* t/unit/base/pattern.c -- every byte of a pool file follows from its name and offset, however the
  * file is split and wherever its bytes lie in memory. */
-#include <glib.h>
 #include <string.h>
 #include "base/clock.h"
 #include "base/pattern.h"
+#include "t/unit/test.h"
 
 #define WHOLE 64
 #define TIMED (1u << 20)
@@ -15,8 +15,7 @@ key_of(const char *name)
 }
 
 /* Each offset and length, at each alignment of the memory, agrees with the whole. */
-static void
-test_splits(void)
+TEST("/pattern/splits")
 {
 	const uint64_t key = key_of("0001/0001"), far = UINT64_C(1) << 40;
 	unsigned char whole[WHOLE], part[WHOLE + 16];
@@ -36,8 +35,7 @@ test_splits(void)
 }
 
 /* One wrong bit anywhere: its index, at each alignment of the offset. */
-static void
-test_first_wrong_byte(void)
+TEST("/pattern/first-wrong-byte")
 {
 	const uint64_t key = key_of("a");
 	unsigned char buf[WHOLE];
@@ -54,8 +52,7 @@ test_first_wrong_byte(void)
 }
 
 /* Neither another name nor another offset looks right for long. */
-static void
-test_others(void)
+TEST("/pattern/others")
 {
 	unsigned char buf[WHOLE];
 	uint64_t key = key_of("0001/0001");
@@ -75,8 +72,7 @@ test_others(void)
 }
 
 /* The bytes are part of the format: pools of an older program stay right, on every machine. */
-static void
-test_format(void)
+TEST("/pattern/format")
 {
 	static const unsigned char words[16] = { 0x74, 0x47, 0x15, 0xfd, 0x3e, 0xce, 0xd8, 0xf9,
 		0x93, 0x66, 0x0c, 0x7e, 0x9a, 0x82, 0x57, 0xd5 };
@@ -92,8 +88,7 @@ find(const char *path, const unsigned char *bytes, size_t n, uint64_t *key)
 	return (pattern_find(path, strlen(path), 100, bytes, n, key));
 }
 
-static void
-test_find(void)
+TEST("/pattern/find")
 {
 	unsigned char buf[WHOLE];
 	uint64_t key = 7;
@@ -129,8 +124,7 @@ test_find(void)
 }
 
 /* Not a test of speed, but a place to read it: the figure is in the output. */
-static void
-test_speed(void)
+TEST("/pattern/speed")
 {
 	unsigned char *buf = g_malloc(TIMED);
 	uint64_t start = clock_mono_ns(), filled;
@@ -143,17 +137,4 @@ test_speed(void)
 	g_test_message("fill %.1f GB/s, check %.1f GB/s", 64.0 * TIMED / (double)(filled - start),
 	    64.0 * TIMED / (double)(clock_mono_ns() - filled));
 	g_free(buf);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/pattern/splits", test_splits);
-	g_test_add_func("/pattern/first-wrong-byte", test_first_wrong_byte);
-	g_test_add_func("/pattern/others", test_others);
-	g_test_add_func("/pattern/format", test_format);
-	g_test_add_func("/pattern/find", test_find);
-	g_test_add_func("/pattern/speed", test_speed);
-	return (g_test_run());
 }

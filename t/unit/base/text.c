@@ -1,10 +1,9 @@
 /* t/unit/base/text.c -- slices, numbers, hashes, near names. */
 #include <errno.h>
-#include <glib.h>
 #include "base/text.h"
+#include "t/unit/test.h"
 
-static void
-test_compare(void)
+TEST("/text/compare")
 {
 	g_assert_true(text_eq(TEXT("a\0b"), TEXT("a\0b")));
 	g_assert_false(text_eq(TEXT("a\0b"), TEXT("a\0c")));
@@ -21,8 +20,7 @@ test_compare(void)
 	g_assert_cmpuint(text_of(NULL).n, ==, 0);
 }
 
-static void
-test_plain(void)
+TEST("/text/plain")
 {
 	g_assert_true(text_is_plain(TEXT("aZ09-"), '-'));
 	g_assert_false(text_is_plain(TEXT("a_b"), '-'));
@@ -37,8 +35,7 @@ test_plain(void)
 	g_assert_false(text_is_plain(TEXT(""), '-'));
 }
 
-static void
-test_trim(void)
+TEST("/text/trim")
 {
 	g_assert_true(text_eq(text_trim(TEXT(" \t a b\t ")), TEXT("a b")));
 	g_assert_true(text_eq(text_trim(TEXT(" \t ")), TEXT("")));
@@ -58,8 +55,7 @@ members(struct text t)
 	return (g_string_free(s, FALSE));
 }
 
-static void
-test_next(void)
+TEST("/text/next")
 {
 	static const struct {
 		const char *list, *want;
@@ -81,8 +77,7 @@ test_next(void)
 	}
 }
 
-static void
-test_numbers(void)
+TEST("/text/numbers")
 {
 	static const struct {
 		const char *t;
@@ -134,8 +129,7 @@ check_put(uint64_t v)
 	g_assert_true(text_eq((struct text){ got, n }, text_of(want)));
 }
 
-static void
-test_put(void)
+TEST("/text/put")
 {
 	uint64_t v;
 
@@ -148,8 +142,7 @@ test_put(void)
 }
 
 /* Texts that differ in one byte or in length only, at every length around the steps of the loop. */
-static void
-test_hash(void)
+TEST("/text/hash")
 {
 	g_autoptr(GHashTable) seen =
 	    g_hash_table_new_full(g_int64_hash, g_int64_equal, g_free, NULL);
@@ -173,8 +166,7 @@ test_hash(void)
 }
 
 /* The low bits choose a bucket: numbered names must spread over them. */
-static void
-test_hash_spread(void)
+TEST("/text/hash-spread")
 {
 	unsigned bucket[256] = { 0 }, i;
 	char name[32];
@@ -189,8 +181,7 @@ test_hash_spread(void)
 	}
 }
 
-static void
-test_nearest(void)
+TEST("/text/nearest")
 {
 	static const char *const names[] = { "server.port", "server.document-root", "server.name",
 		"etag", NULL };
@@ -211,20 +202,4 @@ test_nearest(void)
 	g_assert_null(
 	    text_nearest("0123456789012345678901234567890123456789012345678901234567890123456789",
 		names));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/text/compare", test_compare);
-	g_test_add_func("/text/plain", test_plain);
-	g_test_add_func("/text/trim", test_trim);
-	g_test_add_func("/text/next", test_next);
-	g_test_add_func("/text/numbers", test_numbers);
-	g_test_add_func("/text/put", test_put);
-	g_test_add_func("/text/hash", test_hash);
-	g_test_add_func("/text/hash-spread", test_hash_spread);
-	g_test_add_func("/text/nearest", test_nearest);
-	return (g_test_run());
 }

@@ -1,8 +1,8 @@
 /* t/unit/base/timing.c -- the timing line, byte for byte: scripts older than this program read
  * it. */
-#include <glib.h>
 #include "base/buf.h"
 #include "base/timing.h"
+#include "t/unit/test.h"
 
 static const struct timing sample = {
 	.tag = "network_gthread_aio.c.78:",
@@ -37,8 +37,7 @@ text_from(void (*put)(struct buf *, const struct timing *), const struct timing 
 	return (s);
 }
 
-static void
-whole_line(void)
+TEST("/timing/line-is-the-documented-one")
 {
 	char *s = text_from(timing_line, &sample);
 
@@ -51,8 +50,7 @@ whole_line(void)
 	g_free(s);
 }
 
-static void
-classic_positions(void)
+TEST("/timing/words-4-6-9-12-are-those-of-2007")
 {
 	char *s = text_from(timing_line, &sample);
 	char **word = g_strsplit(s, " ", 0);
@@ -66,8 +64,7 @@ classic_positions(void)
 	g_free(s);
 }
 
-static void
-small_fractions_keep_their_zeros(void)
+TEST("/timing/write-start-has-six-digits")
 {
 	struct timing t = sample;
 	char *s;
@@ -78,8 +75,7 @@ small_fractions_keep_their_zeros(void)
 	g_free(s);
 }
 
-static void
-json(void)
+TEST("/timing/json-has-the-same-names")
 {
 	struct timing t = sample;
 	char *s;
@@ -96,8 +92,7 @@ json(void)
 	g_free(s);
 }
 
-static void
-cut_is_told_before_the_path(void)
+TEST("/timing/cut-is-told-before-the-path")
 {
 	struct timing t = sample;
 	char *line, *object;
@@ -109,16 +104,4 @@ cut_is_told_before_the_path(void)
 	g_assert_nonnull(strstr(object, ",\"total-us\":703106,\"cut\":true,\"path\":"));
 	g_free(line);
 	g_free(object);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/timing/line-is-the-documented-one", whole_line);
-	g_test_add_func("/timing/words-4-6-9-12-are-those-of-2007", classic_positions);
-	g_test_add_func("/timing/write-start-has-six-digits", small_fractions_keep_their_zeros);
-	g_test_add_func("/timing/json-has-the-same-names", json);
-	g_test_add_func("/timing/cut-is-told-before-the-path", cut_is_told_before_the_path);
-	return (g_test_run());
 }

@@ -1,12 +1,12 @@
 /* t/unit/base/unique.c -- ids: 32 hexadecimal digits, none twice in a process, in threads or in
  * processes. */
-#include <glib.h>
 #include <pthread.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "base/unique.h"
+#include "t/unit/test.h"
 
 #define EACH 20000
 #define TELL 100000
@@ -24,8 +24,7 @@ make_many(void *arg)
 	return (NULL);
 }
 
-static void
-test_threads(void)
+TEST("/unique/in threads")
 {
 	GHashTable *seen = g_hash_table_new(g_str_hash, g_str_equal);
 	pthread_t t[4];
@@ -67,8 +66,7 @@ restart(gconstpointer self)
 	test_restart(self);
 }
 
-static void
-test_cost(void)
+TEST("/unique/what one costs")
 {
 	uint64_t begin = clock_mono_ns();
 	char id[UNIQUE_HEX];
@@ -90,8 +88,6 @@ main(int argc, char **argv)
 		return (0);
 	}
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/unique/in threads", test_threads);
 	g_test_add_data_func("/unique/after a restart", argv[0], restart);
-	g_test_add_func("/unique/what one costs", test_cost);
-	return (g_test_run());
+	return (tests_run());
 }

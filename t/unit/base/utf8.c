@@ -1,9 +1,9 @@
 /* t/unit/base/utf8.c -- which characters are shown as they are, with one rule for all logs and
  * pages. */
-#include <glib.h>
 #include "base/buf.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "t/unit/test.h"
 
 static const struct {
 	uint32_t from, to;
@@ -29,8 +29,7 @@ is_odd(uint32_t c)
 }
 
 /* Every character there is, between two others. */
-static void
-test_all(void)
+TEST("/utf8/all")
 {
 	struct text t, shown, odd;
 	char s[8];
@@ -58,8 +57,7 @@ test_all(void)
 }
 
 /* Bytes that are no UTF-8, one by one. */
-static void
-test_broken(void)
+TEST("/utf8/broken")
 {
 	static const struct {
 		struct text in;
@@ -96,8 +94,7 @@ keep_line(void *arg, struct text line)
 
 /* Random bytes: the error log writes what buf_log_quoted() writes, and logs, pages and JSON are
  * UTF-8 for any input. */
-static void
-test_writers_agree(void)
+TEST("/utf8/writers-agree")
 {
 	static const char bits[] =
 	    "a\"\\<&\n\x1b\x7f\x80\x9b\xc2\xe2\x80\xae\xef\xbb\xbf\xed\xa0\xf0\x9f\x98\x80\xff";
@@ -137,8 +134,7 @@ test_writers_agree(void)
 }
 
 /* A line that is cut is not cut within a character. */
-static void
-test_cut(void)
+TEST("/utf8/cut")
 {
 	GString *line = g_string_new(NULL), *value = g_string_new(NULL);
 	unsigned shift;
@@ -157,15 +153,4 @@ test_cut(void)
 	log_set_sink(NULL, NULL);
 	g_string_free(line, TRUE);
 	g_string_free(value, TRUE);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/utf8/all", test_all);
-	g_test_add_func("/utf8/broken", test_broken);
-	g_test_add_func("/utf8/writers-agree", test_writers_agree);
-	g_test_add_func("/utf8/cut", test_cut);
-	return (g_test_run());
 }
