@@ -1,7 +1,7 @@
 /* t/unit/wire/accept_encoding.c -- Accept-Encoding: what a client takes, and what it gets. */
-#include <glib.h>
 #include <string.h>
 
+#include "t/unit/test.h"
 #include "wire/http1/accept_encoding.h"
 
 static struct accept_encoding
@@ -26,8 +26,7 @@ gets(const char *line, const char *want)
 		g_error("\"%s\" gets %.*s, expected %s", line, (int)got.n, got.p, want);
 }
 
-static void
-test_pick(void)
+TEST("/accept-encoding/pick")
 {
 	gets("", "identity");
 	gets("gzip", "gzip");
@@ -69,8 +68,7 @@ test_pick(void)
 	gets("identity;q=0, gzip;q=0.1", "gzip");
 }
 
-static void
-test_takes(void)
+TEST("/accept-encoding/takes")
 {
 	struct accept_encoding a;
 
@@ -90,8 +88,7 @@ test_takes(void)
 }
 
 /* Members behind the bound count as not sent. */
-static void
-test_bound(void)
+TEST("/accept-encoding/bound")
 {
 	GString *line = g_string_new("");
 	unsigned i;
@@ -104,8 +101,7 @@ test_bound(void)
 }
 
 /* Each beginning of a line is read without a byte behind it. */
-static void
-test_cut(void)
+TEST("/accept-encoding/cut")
 {
 	static const char line[] = "gzip;q=0.125, *;q=0, identity;q=0.5";
 	struct accept_encoding a;
@@ -119,15 +115,4 @@ test_cut(void)
 		(void)accept_encoding_pick(&a, order, sizeof(order));
 		g_free(cut);
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/accept-encoding/pick", test_pick);
-	g_test_add_func("/accept-encoding/takes", test_takes);
-	g_test_add_func("/accept-encoding/bound", test_bound);
-	g_test_add_func("/accept-encoding/cut", test_cut);
-	return (g_test_run());
 }

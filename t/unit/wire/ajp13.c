@@ -20,8 +20,7 @@ check(const char *want, struct text bytes)
 	check_events(ajp, &b, want);
 }
 
-static void
-test_reply(void)
+TEST("/ajp13/a reply, at every split")
 {
 	struct buf b;
 
@@ -44,8 +43,7 @@ test_reply(void)
 }
 
 /* Old containers send no NUL behind the bytes of a chunk. */
-static void
-test_chunk_without_nul(void)
+TEST("/ajp13/chunks without a NUL")
 {
 	struct buf b;
 
@@ -58,8 +56,7 @@ test_chunk_without_nul(void)
 	check_events(ajp, &b, "H200 b:abc E+");
 }
 
-static void
-test_coded_names(void)
+TEST("/ajp13/coded names")
 {
 	static const char head[] = "\4\0\310\0\2OK\0"
 				   "\0\5"
@@ -97,8 +94,7 @@ test_coded_names(void)
 
 #define OK "AB\0\10\4\0\310\0\0\0\0\0" /* SEND HEADERS: 200, no fields */
 
-static void
-test_wrong_messages(void)
+TEST("/ajp13/messages that are none")
 {
 	CHECK(" bad", "HTTP/1.1 400 \r\n\r\n");
 	CHECK(" bad", "AC\0\2\5\1");
@@ -117,8 +113,7 @@ test_wrong_messages(void)
 	CHECK("H200 bad", OK "AB\0\4\6\0\1\0");
 }
 
-static void
-test_wrong_order(void)
+TEST("/ajp13/messages in the wrong order")
 {
 	CHECK(" bad", "AB\0\2\5\1");
 	CHECK(" bad", "AB\0\5\3\0\1a\0");
@@ -127,8 +122,7 @@ test_wrong_order(void)
 	CHECK("H200 bad", OK "AB\0\1\11");
 }
 
-static void
-test_ends_early(void)
+TEST("/ajp13/a stream that ends early")
 {
 	CHECK(" bad", "A");
 	CHECK(" bad", "AB\0\10\4\0\310\0\0\0\0");
@@ -138,8 +132,7 @@ test_ends_early(void)
 	CHECK("H200 bad", OK "AB\0\2\5");
 }
 
-static void
-test_wrong_lengths(void)
+TEST("/ajp13/lengths that lie")
 {
 	CHECK("H200 bad", OK "AB\0\5\3\0\3a\0");        /* a chunk longer than its message */
 	CHECK("H200 bad", OK "AB\0\6\3\0\1abc");        /* and shorter */
@@ -153,8 +146,7 @@ test_wrong_lengths(void)
 	CHECK(" bad", "AB\0\16\4\0\310\0\0\0\0\1\240\1\0\4abc");
 }
 
-static void
-test_wrong_fields(void)
+TEST("/ajp13/fields that may not pass")
 {
 	struct buf b;
 
@@ -175,8 +167,7 @@ test_wrong_fields(void)
 	check_events(ajp, &b, " bad");
 }
 
-static void
-test_wrong_status(void)
+TEST("/ajp13/a status that is none")
 {
 	static const unsigned wrong[] = { 0, 99, 101, 600, 65535 };
 	struct buf b;
@@ -189,8 +180,7 @@ test_wrong_status(void)
 	}
 }
 
-static void
-test_too_many_fields(void)
+TEST("/ajp13/too many fields")
 {
 	struct buf b, m;
 	unsigned i;
@@ -256,8 +246,7 @@ is_out(struct talk *t, struct text want)
 	return (same);
 }
 
-static void
-test_body(void)
+TEST("/ajp13/a body goes as it is asked for")
 {
 	struct talk t;
 
@@ -278,8 +267,7 @@ test_body(void)
 	talk_end(&t);
 }
 
-static void
-test_unsized_body(void)
+TEST("/ajp13/a body without a length")
 {
 	struct talk t;
 
@@ -297,8 +285,7 @@ test_unsized_body(void)
 	talk_end(&t);
 }
 
-static void
-test_no_body(void)
+TEST("/ajp13/no body, and the container asks")
 {
 	struct talk t;
 	int length;
@@ -314,8 +301,7 @@ test_no_body(void)
 	}
 }
 
-static void
-test_asks_wrong(void)
+TEST("/ajp13/a container that asks wrongly")
 {
 	struct talk t;
 
@@ -351,8 +337,7 @@ answer_of_ping(struct text bytes)
 	return (ev.kind);
 }
 
-static void
-test_ping(void)
+TEST("/ajp13/CPING and CPONG")
 {
 	g_assert_cmpint(answer_of_ping(TEXT("AB\0\1\11")), ==, PROTO_END);
 	g_assert_cmpint(answer_of_ping(TEXT("AB\0\1")), ==, PROTO_MORE);
@@ -361,8 +346,7 @@ test_ping(void)
 	g_assert_cmpint(answer_of_ping(TEXT("AB\0\2\5\1")), ==, PROTO_BAD);
 }
 
-static void
-test_noise(void)
+TEST("/ajp13/noise: any cut gives the same events")
 {
 	static const struct text words[] = { TEXT("AB"), TEXT("\0\2\5\1"), TEXT(OK), TEXT("\0"),
 		TEXT("AB\0\5\3\0\1a\0"), TEXT("\0\1"), TEXT("\240\1"), TEXT("AB\0\3\6\0\1"),
@@ -384,27 +368,4 @@ test_noise(void)
 		g_free(cut);
 	}
 	buf_free(&b);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/ajp13/a reply, at every split", test_reply);
-	g_test_add_func("/ajp13/chunks without a NUL", test_chunk_without_nul);
-	g_test_add_func("/ajp13/coded names", test_coded_names);
-	g_test_add_func("/ajp13/messages that are none", test_wrong_messages);
-	g_test_add_func("/ajp13/messages in the wrong order", test_wrong_order);
-	g_test_add_func("/ajp13/a stream that ends early", test_ends_early);
-	g_test_add_func("/ajp13/lengths that lie", test_wrong_lengths);
-	g_test_add_func("/ajp13/fields that may not pass", test_wrong_fields);
-	g_test_add_func("/ajp13/a status that is none", test_wrong_status);
-	g_test_add_func("/ajp13/too many fields", test_too_many_fields);
-	g_test_add_func("/ajp13/a body goes as it is asked for", test_body);
-	g_test_add_func("/ajp13/a body without a length", test_unsized_body);
-	g_test_add_func("/ajp13/no body, and the container asks", test_no_body);
-	g_test_add_func("/ajp13/a container that asks wrongly", test_asks_wrong);
-	g_test_add_func("/ajp13/CPING and CPONG", test_ping);
-	g_test_add_func("/ajp13/noise: any cut gives the same events", test_noise);
-	return (g_test_run());
 }

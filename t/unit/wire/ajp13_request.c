@@ -105,8 +105,7 @@ sent(const struct proxy_request *q)
 
 /* ---------------------------------------------------------------- what is sent */
 
-static void
-test_line(void)
+TEST("/ajp13_request/line and attributes")
 {
 	struct proxy_request q = a_request("GET");
 	char *s = sent(&q);
@@ -126,8 +125,7 @@ test_line(void)
 	g_free(s);
 }
 
-static void
-test_target(void)
+TEST("/ajp13_request/the target as it was sent")
 {
 	struct proxy_request q = a_request("GET");
 	char *s;
@@ -149,8 +147,7 @@ test_target(void)
 	g_free(s);
 }
 
-static void
-test_methods(void)
+TEST("/ajp13_request/methods")
 {
 	static const struct {
 		const char *name;
@@ -173,8 +170,7 @@ test_methods(void)
 	}
 }
 
-static void
-test_fields(void)
+TEST("/ajp13_request/header fields")
 {
 	static const struct proxy_field h[] = { { TEXT("Host"), TEXT("h:1") },
 		{ TEXT("accept"), TEXT("a/b") }, { TEXT("X-A"), TEXT("1") },
@@ -226,8 +222,7 @@ request_with(struct text value)
 	return (err);
 }
 
-static void
-test_size(void)
+TEST("/ajp13_request/one packet")
 {
 	char *big = g_malloc(100000);
 	size_t n, fits = 0;
@@ -246,8 +241,7 @@ test_size(void)
 	g_free(big);
 }
 
-static void
-test_refused(void)
+TEST("/ajp13_request/values that may not pass")
 {
 	struct proxy_field many[FIELDS_MAX + 1];
 	struct proxy_request q = a_request("GET");
@@ -266,17 +260,4 @@ test_refused(void)
 	q.nheaders--;
 	g_assert_cmpint(ajp13_put_request(&q, &out), ==, 0);
 	buf_free(&out);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/ajp13_request/line and attributes", test_line);
-	g_test_add_func("/ajp13_request/the target as it was sent", test_target);
-	g_test_add_func("/ajp13_request/methods", test_methods);
-	g_test_add_func("/ajp13_request/header fields", test_fields);
-	g_test_add_func("/ajp13_request/one packet", test_size);
-	g_test_add_func("/ajp13_request/values that may not pass", test_refused);
-	return (g_test_run());
 }

@@ -1,6 +1,6 @@
 /* t/unit/wire/authorization.c -- Authorization, and the lines of files of users. */
-#include <glib.h>
 #include "base/must.h"
+#include "t/unit/test.h"
 #include "wire/authorization.h"
 #include "wire/user_file.h"
 
@@ -41,8 +41,7 @@ static const struct {
 	{ TEXT("Digest username=\"j\\"), AUTHORIZATION_BAD, NULL, NULL },
 };
 
-static void
-test_rows(void)
+TEST("/authorization/rows")
 {
 	struct authorization a;
 	size_t i;
@@ -58,8 +57,7 @@ test_rows(void)
 }
 
 /* Each beginning of a value is read or refused; the longest value fits the store. */
-static void
-test_beginnings(void)
+TEST("/authorization/beginnings")
 {
 	static char longest[AUTHORIZATION_MAX + 1];
 	struct authorization a;
@@ -89,8 +87,7 @@ check_secret(struct text bytes, const struct user_query *q, const char *want)
 		g_assert_true(text_eq(t, text_of(want)));
 }
 
-static void
-test_user_files(void)
+TEST("/authorization/files")
 {
 	const struct text plain = TEXT("# joe:no\n\njoe:a:b\r\njoe:second\nann\n:x\nbob:");
 	const struct text digest = TEXT("joe:r:zz\njoe:r:0123456789abcdef0123456789ABCDEF\n");
@@ -111,14 +108,4 @@ test_user_files(void)
 	g_assert_true(group_file_has(TEXT("#g:x\ng : a\n"), TEXT("g"), TEXT("a")));
 	g_assert_false(group_file_has(TEXT("g: ab\nh: a\n"), TEXT("g"), TEXT("a")));
 	g_assert_false(group_file_has(TEXT("g: ,\n"), TEXT("g"), TEXT("")));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/authorization/rows", test_rows);
-	g_test_add_func("/authorization/beginnings", test_beginnings);
-	g_test_add_func("/authorization/files", test_user_files);
-	return (g_test_run());
 }

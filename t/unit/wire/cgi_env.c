@@ -30,8 +30,7 @@ collect(const struct proxy_request *r)
 		TEXT(n), TEXT(v) \
 	}
 
-static void
-test_plain(void)
+TEST("/cgi_env/a plain request")
 {
 	struct proxy_request r = a_request("GET");
 
@@ -60,8 +59,7 @@ test_plain(void)
 	HAS("HTTP_X_HOST", "www.example.org:81");
 }
 
-static void
-test_more(void)
+TEST("/cgi_env/repeated fields, a body, a path info")
 {
 	static const struct proxy_field h[] = {
 		H("Host", "www.example.org:81"),
@@ -110,8 +108,7 @@ test_more(void)
 	HAS("PATH_TRANSLATED", "/srv/info/x");
 }
 
-static void
-test_dropped(void)
+TEST("/cgi_env/what never reaches an application")
 {
 	static const struct proxy_field h[] = {
 		H("Proxy", "http://evil"),
@@ -152,8 +149,7 @@ test_dropped(void)
 }
 
 /* Connection may not remove Host, nor what the configuration sets. */
-static void
-test_not_hops(void)
+TEST("/cgi_env/what Connection may not remove")
 {
 	static const struct proxy_field h[] = { H("Connection", "host, x-key, X-Other"),
 		H("Host", "a.example"), { TEXT("X-Key"), TEXT("ours"), true },
@@ -169,8 +165,7 @@ test_not_hops(void)
 }
 
 /* Those of an authorizer replace what the client sent, not what the server knows. */
-static void
-test_variables(void)
+TEST("/cgi_env/variables of an authorizer")
 {
 	static const struct proxy_field h[] = { H("X-User", "client"), H("X-Kept", "1") };
 	struct proxy_field v[VARIABLES_MAX + 1] = { H("USER", "joe"), H("HTTP_X_USER", "joe"),
@@ -194,8 +189,7 @@ test_variables(void)
 	g_assert_cmpint(cgi_env(&r, put, NULL), ==, -E2BIG);
 }
 
-static void
-test_authorizer(void)
+TEST("/cgi_env/the question to an authorizer")
 {
 	struct proxy_request r = a_request("POST");
 
@@ -209,17 +203,4 @@ test_authorizer(void)
 	HAS("PATH_INFO", NULL);
 	HAS("PATH_TRANSLATED", NULL);
 	HAS("CONTENT_LENGTH", NULL);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/cgi_env/a plain request", test_plain);
-	g_test_add_func("/cgi_env/repeated fields, a body, a path info", test_more);
-	g_test_add_func("/cgi_env/what never reaches an application", test_dropped);
-	g_test_add_func("/cgi_env/what Connection may not remove", test_not_hops);
-	g_test_add_func("/cgi_env/variables of an authorizer", test_variables);
-	g_test_add_func("/cgi_env/the question to an authorizer", test_authorizer);
-	return (g_test_run());
 }

@@ -1,6 +1,6 @@
 /* t/unit/wire/cgi_request.c -- a request for a CGI program: what wire/codec/fastcgi.c writes is read at
  * every split, and nothing else. */
-#include <glib.h>
+#include "t/unit/test.h"
 #include "wire/codec/cgi_request.h"
 #include "wire/codec/codec.h"
 
@@ -45,8 +45,7 @@ check(struct text bytes, const char *want)
 	g_string_free(log, TRUE);
 }
 
-static void
-streams(void)
+TEST("/cgi_request/streams")
 {
 	check(TEXT(BEGIN PARAM PARAMS END), "PE");
 	check(TEXT(BEGIN PARAM PARAMS "\1\5\0\1\0\4\0\0body" END), "PbodyE");
@@ -57,8 +56,7 @@ streams(void)
 	check(TEXT(BEGIN PARAM), "");
 }
 
-static void
-refused(void)
+TEST("/cgi_request/refused")
 {
 	check(TEXT(BEGIN PARAM PARAMS END END), "PE!"); /* nothing follows the end */
 	check(TEXT(BEGIN PARAM PARAMS PARAM), "P!");    /* params behind their end */
@@ -76,8 +74,7 @@ refused(void)
 }
 
 /* PROTO_REQUEST_MAX bytes of variables, and one more. */
-static void
-bounds(void)
+TEST("/cgi_request/bounds")
 {
 	static char content[65535];
 	struct cgi_request q;
@@ -97,8 +94,7 @@ bounds(void)
 }
 
 /* What proxy-core sends for a request. */
-static void
-from_codec(void)
+TEST("/cgi_request/from_codec")
 {
 	const struct proto *p = proto_find("fastcgi");
 	struct proxy_request r = { .method = TEXT("POST"),
@@ -135,8 +131,7 @@ from_codec(void)
 	g_string_free(log, TRUE);
 }
 
-static void
-variables(void)
+TEST("/cgi_request/variables")
 {
 	g_assert_true(cgi_variable_ok(TEXT("A"), TEXT("")));
 	g_assert_true(cgi_variable_ok(TEXT("A"), TEXT("b=c")));
@@ -149,16 +144,4 @@ variables(void)
 	g_assert_false(cgi_variable_is_usual(TEXT("LD_PRELOAD")));
 	g_assert_false(cgi_variable_is_usual(TEXT("PERL5OPT")));
 	g_assert_false(cgi_variable_is_usual(TEXT("BASH_ENV")));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/cgi_request/streams", streams);
-	g_test_add_func("/cgi_request/refused", refused);
-	g_test_add_func("/cgi_request/bounds", bounds);
-	g_test_add_func("/cgi_request/from_codec", from_codec);
-	g_test_add_func("/cgi_request/variables", variables);
-	return (g_test_run());
 }

@@ -87,8 +87,7 @@ check_chunks(const struct row *row, size_t a, size_t b)
 		    row->want);
 }
 
-static void
-test_chunked(void)
+TEST("/http1/chunked")
 {
 	const struct row *row;
 	size_t a, b;
@@ -115,21 +114,11 @@ check_long(const char *head, int fill, const char *tail, const char *want)
 	g_string_free(s, TRUE);
 }
 
-static void
-test_chunked_limits(void)
+TEST("/http1/chunked-limits")
 {
 	/* the line with its CR LF: 256 bytes */
 	check_long("0;", 252, "\r\n\r\n", "|done|0");
 	check_long("0;", 253, "\r\n\r\n", "|bad");
 	check_long("0\r\nA:", 8192 - 6, "\r\n\r\n", "|done|0");
 	check_long("0\r\nA:", 8192 - 5, "\r\n\r\n", "|bad");
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/http1/chunked", test_chunked);
-	g_test_add_func("/http1/chunked-limits", test_chunked_limits);
-	return (g_test_run());
 }

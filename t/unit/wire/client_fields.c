@@ -62,8 +62,7 @@ static const struct proxy_field claims[] = {
 static const struct text names[] = { TEXT("X-Forwarded-For"), TEXT("x-forwarded-host"),
 	TEXT("Forwarded"), TEXT("X-Real-IP"), TEXT("X-Ours") };
 
-static void
-test_untrusted(void)
+TEST("/forward/untrusted")
 {
 	struct proxy_request r = a_request("GET");
 
@@ -83,8 +82,7 @@ test_untrusted(void)
 	g_assert_cmpstr(sent(&r, claims, NELEM(claims)), ==, "Accept: */*\n");
 }
 
-static void
-test_trusted(void)
+TEST("/forward/trusted")
 {
 	struct proxy_request r = a_request("GET");
 
@@ -112,8 +110,7 @@ test_trusted(void)
 }
 
 /* The id of the request, and a trace that begins here, take the place of what a client sent. */
-static void
-test_ids(void)
+TEST("/forward/ids")
 {
 	static const struct proxy_field v[] = { H("x-request-id", "1"), H("X-Request-ID", "2"),
 		H("X_Request_ID", "3"), H("Traceparent", "4"), H("TraceState", "5"), H("A", "b") };
@@ -132,8 +129,7 @@ test_ids(void)
 }
 
 /* A trusted peer passes fields on that it does not know: its client made them. */
-static void
-test_not_named(void)
+TEST("/forward/not named")
 {
 	struct proxy_request r = a_request("GET");
 
@@ -156,8 +152,7 @@ test_not_named(void)
 	}
 
 /* The configuration's own fields pass whatever their names are, and nothing stands beside them. */
-static void
-test_ours(void)
+TEST("/forward/ours")
 {
 	static const struct proxy_field v[] = { H("Connection", "x-key, x-real-ip, remote-user"),
 		H("X-Forwarded-Proto", "theirs"), H("X_Tenant", "theirs"), OURS("X-Key", "k"),
@@ -180,8 +175,7 @@ test_ours(void)
 	    "X-Host: www.example.org:81\n");
 }
 
-static void
-test_nodes(void)
+TEST("/forward/nodes")
 {
 	struct proxy_request r = a_request("GET");
 
@@ -194,17 +188,4 @@ test_nodes(void)
 	g_assert_cmpstr(sent(&r, no_headers, 0), ==, "Forwarded: for=unknown;proto=http\n");
 	r.host = TEXT("a\"b");
 	g_assert_cmpstr(sent(&r, no_headers, 0), ==, "Forwarded: for=unknown;proto=http\n");
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/forward/ids", test_ids);
-	g_test_add_func("/forward/untrusted", test_untrusted);
-	g_test_add_func("/forward/trusted", test_trusted);
-	g_test_add_func("/forward/not named", test_not_named);
-	g_test_add_func("/forward/ours", test_ours);
-	g_test_add_func("/forward/nodes", test_nodes);
-	return (g_test_run());
 }

@@ -1,13 +1,12 @@
 /* t/unit/wire/control.c -- the table of control headers, and values of each kind. */
-#include <glib.h>
 #include <string.h>
 
+#include "t/unit/test.h"
 #include "wire/codec/control.h"
 #include "wire/http1/headers.h"
 #include "wire/http1/media_type.h"
 
-static void
-test_table(void)
+TEST("/control/table")
 {
 	enum control c, d;
 
@@ -24,8 +23,7 @@ test_table(void)
 	g_assert_cmpint(control_find(TEXT("")), ==, CONTROLS);
 }
 
-static void
-test_families(void)
+TEST("/control/families")
 {
 	static const char *const inside[] = { "X-Sendfile-Type", "x-accel-mapping",
 		"X-LIGHTTPD-anything", "X-Reproxy-Expected-Size", "X-Rewrite-Unknown",
@@ -78,8 +76,7 @@ static const struct {
 	{ CONTROL_PIECES, "", false },
 };
 
-static void
-test_values(void)
+TEST("/control/values")
 {
 	size_t i;
 
@@ -110,8 +107,7 @@ static const struct {
 	{ "", NULL, NULL },
 };
 
-static void
-test_urls(void)
+TEST("/control/urls")
 {
 	struct text authority, target;
 	size_t i;
@@ -143,8 +139,7 @@ static const struct {
 	{ "", "x", "" },
 };
 
-static void
-test_charset(void)
+TEST("/control/charset")
 {
 	char *dst;
 	size_t i, n;
@@ -157,16 +152,4 @@ test_charset(void)
 		g_assert_cmpmem(dst, n, types[i].want, strlen(types[i].want));
 		g_free(dst);
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/control/table", test_table);
-	g_test_add_func("/control/families", test_families);
-	g_test_add_func("/control/values", test_values);
-	g_test_add_func("/control/urls", test_urls);
-	g_test_add_func("/control/charset", test_charset);
-	return (g_test_run());
 }

@@ -2,8 +2,8 @@
 #ifndef T_WIRE_EVENTS_H
 #define T_WIRE_EVENTS_H
 
-#include <glib.h>
 #include <stdlib.h>
+#include "t/unit/test.h"
 #include "wire/codec/codec.h"
 
 /* The events of some bytes, and of the end of the stream, as one line: "H200 b:body n:note E+". */

@@ -17,8 +17,7 @@ check(struct buf *b, const char *want)
 	check_events(fcgi, b, want);
 }
 
-static void
-test_reply(void)
+TEST("/fastcgi/a reply, at every split")
 {
 	struct buf b;
 
@@ -39,8 +38,7 @@ test_reply(void)
 	check(&b, "H200 b:body n:first\nsecond\n E+");
 }
 
-static void
-test_padding(void)
+TEST("/fastcgi/padding")
 {
 	struct buf b;
 
@@ -53,8 +51,7 @@ test_padding(void)
 }
 
 /* Others' records, management records and unknown types pass by unseen. */
-static void
-test_ignored(void)
+TEST("/fastcgi/records of others are ignored")
 {
 	struct buf b;
 
@@ -70,8 +67,7 @@ test_ignored(void)
 	check(&b, "H200 b:ok E+");
 }
 
-static void
-test_lies(void)
+TEST("/fastcgi/records that lie")
 {
 	struct buf b;
 
@@ -113,8 +109,7 @@ test_lies(void)
 
 /* An END_REQUEST whose content or padding has more to come: complete, but the socket is not clean.
  */
-static void
-test_end_padding(void)
+TEST("/fastcgi/padding after the end")
 {
 	struct buf b;
 	char *s;
@@ -232,8 +227,7 @@ send_request(const struct proxy_request *r, bool keep, struct wire *w, int err)
 	free(state);
 }
 
-static void
-test_request(void)
+TEST("/fastcgi/a request")
 {
 	struct proxy_request r = a_request("GET");
 	struct wire w;
@@ -250,8 +244,7 @@ test_request(void)
 }
 
 /* A header of each size around the borders of a length byte and of a record. */
-static void
-test_big_params(void)
+TEST("/fastcgi/parameters beyond a record")
 {
 	static const size_t sizes[] = { 0, 1, 127, 128, 129, 65000, 65535, 65536, 131000, 200000 };
 	struct proxy_field h = { .name = TEXT("X-Big") };
@@ -280,8 +273,7 @@ test_big_params(void)
 	g_free(big);
 }
 
-static void
-test_body(void)
+TEST("/fastcgi/a body")
 {
 	struct buf out;
 	struct wire w = { 0 };
@@ -299,8 +291,7 @@ test_body(void)
 	g_free(big);
 }
 
-static void
-test_noise(void)
+TEST("/fastcgi/noise: any cut gives the same events")
 {
 	char bytes[400], *whole, *cut;
 	int i, k;
@@ -319,20 +310,4 @@ test_noise(void)
 		g_free(whole);
 		g_free(cut);
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/fastcgi/a reply, at every split", test_reply);
-	g_test_add_func("/fastcgi/padding", test_padding);
-	g_test_add_func("/fastcgi/records of others are ignored", test_ignored);
-	g_test_add_func("/fastcgi/records that lie", test_lies);
-	g_test_add_func("/fastcgi/padding after the end", test_end_padding);
-	g_test_add_func("/fastcgi/a request", test_request);
-	g_test_add_func("/fastcgi/parameters beyond a record", test_big_params);
-	g_test_add_func("/fastcgi/a body", test_body);
-	g_test_add_func("/fastcgi/noise: any cut gives the same events", test_noise);
-	return (g_test_run());
 }

@@ -1,8 +1,8 @@
 /* t/unit/wire/fcgi_record.c -- FastCGI records to requests: parameters, padding, limits. */
+#include "t/unit/test.h"
 #include "t/unit/wire/fcgi_record_test.h"
 
-static void
-test_one_request(void)
+TEST("/record/one-request")
 {
 	GString *s = new_begun();
 
@@ -12,8 +12,7 @@ test_one_request(void)
 	check(s, WHOLE_X "|");
 }
 
-static void
-test_pairs_straddle_records_with_padding(void)
+TEST("/record/pairs-straddle-records")
 {
 	GString *s = new_begun();
 
@@ -25,8 +24,7 @@ test_pairs_straddle_records_with_padding(void)
 	check(s, WHOLE_X "|");
 }
 
-static void
-test_long_lengths_are_written_short(void)
+TEST("/record/long-lengths")
 {
 	GString *s = new_begun();
 
@@ -35,8 +33,7 @@ test_long_lengths_are_written_short(void)
 	check(s, WHOLE_X "|");
 }
 
-static void
-test_only_names_in_use_are_passed_on(void)
+TEST("/record/only-names-in-use")
 {
 	GString *s = new_begun();
 
@@ -48,8 +45,7 @@ test_only_names_in_use_are_passed_on(void)
 	check(s, WHOLE_X "|");
 }
 
-static void
-test_a_nul_leaves_no_name(void)
+TEST("/record/nul-leaves-no-name")
 {
 	GString *s = new_begun();
 
@@ -58,8 +54,7 @@ test_a_nul_leaves_no_name(void)
 	check(s, NONE_X "|");
 }
 
-static void
-test_two_requests_in_a_row(void)
+TEST("/record/two-requests")
 {
 	GString *s = new_begun();
 
@@ -73,8 +68,7 @@ test_two_requests_in_a_row(void)
 			"0104123400000000]|");
 }
 
-static void
-test_half_a_request_is_owed(void)
+TEST("/record/half-a-request-is-owed")
 {
 	GString *s = new_begun();
 
@@ -89,8 +83,7 @@ test_half_a_request_is_owed(void)
 	check(s, "|");
 }
 
-static void
-test_lengths_that_lie(void)
+TEST("/record/lengths-that-lie")
 {
 	static const struct {
 		const char *bytes;
@@ -119,8 +112,7 @@ test_lengths_that_lie(void)
 	}
 }
 
-static void
-test_params_have_a_limit(void)
+TEST("/record/params-have-a-limit")
 {
 	static const char block[32768];
 	GString *s = new_begun();
@@ -145,8 +137,7 @@ test_params_have_a_limit(void)
 	check(s, NONE_X "|"); /* it is answered, without its variables */
 }
 
-static void
-test_long_params_are_not_kept(void)
+TEST("/record/long-params-are-not-kept")
 {
 	static const char block[32768];
 	GString *s = new_begun(), *reply = g_string_new(NULL);
@@ -166,8 +157,7 @@ test_long_params_are_not_kept(void)
 	g_string_free(reply, TRUE);
 }
 
-static void
-test_a_long_path_fits(void)
+TEST("/record/long-path")
 {
 	GString *s = new_begun(), *pair = g_string_new(NULL);
 	const uint8_t lengths[] = { 15, 0x80, 0, 0xff, 0xeb };
@@ -193,8 +183,7 @@ test_a_long_path_fits(void)
 }
 
 /* Requests with bytes turned at random: never a crash, and the same result however they are cut. */
-static void
-test_mutations(void)
+TEST("/record/mutations")
 {
 	GRand *rand = g_rand_new_with_seed(20070127);
 
@@ -220,23 +209,4 @@ test_mutations(void)
 		g_string_free(s, TRUE);
 	}
 	g_rand_free(rand);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/record/one-request", test_one_request);
-	g_test_add_func("/record/pairs-straddle-records", test_pairs_straddle_records_with_padding);
-	g_test_add_func("/record/long-lengths", test_long_lengths_are_written_short);
-	g_test_add_func("/record/only-names-in-use", test_only_names_in_use_are_passed_on);
-	g_test_add_func("/record/nul-leaves-no-name", test_a_nul_leaves_no_name);
-	g_test_add_func("/record/two-requests", test_two_requests_in_a_row);
-	g_test_add_func("/record/half-a-request-is-owed", test_half_a_request_is_owed);
-	g_test_add_func("/record/lengths-that-lie", test_lengths_that_lie);
-	g_test_add_func("/record/params-have-a-limit", test_params_have_a_limit);
-	g_test_add_func("/record/long-params-are-not-kept", test_long_params_are_not_kept);
-	g_test_add_func("/record/long-path", test_a_long_path_fits);
-	g_test_add_func("/record/mutations", test_mutations);
-	return (g_test_run());
 }

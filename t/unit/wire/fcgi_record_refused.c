@@ -1,8 +1,8 @@
 /* t/unit/wire/fcgi_record_refused.c -- requests that fcgi_record refuses, ends or holds back. */
+#include "t/unit/test.h"
 #include "t/unit/wire/fcgi_record_test.h"
 
-static void
-test_management(void)
+TEST("/record/management")
 {
 	GString *s = g_string_new(NULL);
 
@@ -28,8 +28,7 @@ test_management(void)
 		 "4d00000000000000");
 }
 
-static void
-test_management_within_a_request(void)
+TEST("/record/management-within-a-request")
 {
 	GString *s = new_begun();
 
@@ -40,8 +39,7 @@ test_management_within_a_request(void)
 			 "c800000000000000");
 }
 
-static void
-test_abort(void)
+TEST("/record/abort")
 {
 	GString *s = new_begun();
 
@@ -54,8 +52,7 @@ test_abort(void)
 }
 
 /* While its file is looked up. */
-static void
-test_abort_of_what_was_taken(void)
+TEST("/record/abort-of-what-was-taken")
 {
 	GString *s = new_begun();
 
@@ -75,8 +72,7 @@ test_abort_of_what_was_taken(void)
 	answer_at_once = true;
 }
 
-static void
-test_the_next_request_is_held_back(void)
+TEST("/record/next-request-is-held-back")
 {
 	GString *s = new_begun();
 
@@ -92,8 +88,7 @@ test_the_next_request_is_held_back(void)
 	answer_at_once = true;
 }
 
-static void
-test_no_multiplexing(void)
+TEST("/record/no-multiplexing")
 {
 	GString *s = new_begun();
 
@@ -105,8 +100,7 @@ test_no_multiplexing(void)
 			 "0000000001000000");
 }
 
-static void
-test_unknown_role(void)
+TEST("/record/unknown-role")
 {
 	GString *s = g_string_new(NULL);
 
@@ -121,8 +115,7 @@ test_unknown_role(void)
 		 "0000000003000000");
 }
 
-static void
-test_what_ends_the_connection(void)
+TEST("/record/what-ends-the-connection")
 {
 	static const char heads[][8] = {
 		{ 0, 1, 0, 1, 0, 8, 0, 0 },
@@ -148,27 +141,10 @@ test_what_ends_the_connection(void)
 	}
 }
 
-static void
-test_begin_twice(void)
+TEST("/record/begin-twice")
 {
 	GString *s = new_begun();
 
 	begin(s, 1, 1, 1);
 	check(s, "B|");
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/record/management", test_management);
-	g_test_add_func("/record/management-within-a-request", test_management_within_a_request);
-	g_test_add_func("/record/abort", test_abort);
-	g_test_add_func("/record/abort-of-what-was-taken", test_abort_of_what_was_taken);
-	g_test_add_func("/record/next-request-is-held-back", test_the_next_request_is_held_back);
-	g_test_add_func("/record/no-multiplexing", test_no_multiplexing);
-	g_test_add_func("/record/unknown-role", test_unknown_role);
-	g_test_add_func("/record/what-ends-the-connection", test_what_ends_the_connection);
-	g_test_add_func("/record/begin-twice", test_begin_twice);
-	return (g_test_run());
 }

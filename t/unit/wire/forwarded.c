@@ -51,8 +51,7 @@ check(const struct row *v, size_t n, void (*read)(struct forwarded_walk *, struc
 	}
 }
 
-static void
-test_addresses(void)
+TEST("/forwarded/X-Forwarded-For")
 {
 	static const struct row rows[] = {
 		{ "203.0.113.7", "203.0.113.7", 0, 0 },
@@ -90,8 +89,7 @@ test_addresses(void)
 	check(rows, NELEM(rows), forwarded_addresses);
 }
 
-static void
-test_elements(void)
+TEST("/forwarded/Forwarded")
 {
 	static const struct row rows[] = {
 		{ "for=203.0.113.7", "203.0.113.7", 0, 0 },
@@ -132,8 +130,7 @@ test_elements(void)
 	check(rows, NELEM(rows), forwarded_elements);
 }
 
-static void
-test_lines(void)
+TEST("/forwarded/several lines")
 {
 	struct forwarded_walk w = { .trusts = trusts };
 
@@ -150,8 +147,7 @@ test_lines(void)
 }
 
 /* 203.0.113.7 behind n trusted hops: 10.0.0.n is the first one. */
-static void
-test_hops(void)
+TEST("/forwarded/hops")
 {
 	struct forwarded_walk w;
 	GString *s;
@@ -237,14 +233,10 @@ main(int argc, char **argv)
 	size_t i;
 
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/forwarded/X-Forwarded-For", test_addresses);
-	g_test_add_func("/forwarded/Forwarded", test_elements);
-	g_test_add_func("/forwarded/several lines", test_lines);
-	g_test_add_func("/forwarded/hops", test_hops);
 	for (i = 0; i < NELEM(linear); i++) {
 		path = g_strdup_printf("/forwarded/linear/%s", linear[i].name);
 		g_test_add_data_func(path, &linear[i], linear_test);
 		g_free(path);
 	}
-	return (g_test_run());
+	return (tests_run());
 }

@@ -129,8 +129,7 @@ check_head(const char *in, const char *out, size_t step)
 	g_free(whole);
 }
 
-static void
-test_heads(void)
+TEST("/headers/each head, cut everywhere")
 {
 	size_t i, step;
 
@@ -139,8 +138,7 @@ test_heads(void)
 			check_head(heads[i].in, heads[i].out, step);
 }
 
-static void
-test_nul(void)
+TEST("/headers/a NUL is refused")
 {
 	static const char in[] = "A: x\0y\r\n\r\n";
 	struct reply_head h;
@@ -150,8 +148,7 @@ test_nul(void)
 	reply_head_free(&h);
 }
 
-static void
-test_bounds(void)
+TEST("/headers/length and number are bounded")
 {
 	GString *s = g_string_new(NULL);
 	struct reply_head h;
@@ -175,8 +172,7 @@ test_bounds(void)
 	g_string_free(s, TRUE);
 }
 
-static void
-test_tokens(void)
+TEST("/headers/tokens")
 {
 	static const char *const bad[] = { "", "X Y", "X:", "X\r\nY", "X\xc3\xa4", "X\"" };
 	size_t i;
@@ -189,8 +185,7 @@ test_tokens(void)
 }
 
 /* By the byte: a long value is looked at sixteen bytes at a time. */
-static void
-test_bytes_of_a_value(void)
+TEST("/headers/bytes of a value")
 {
 	char value[40];
 	unsigned c;
@@ -203,16 +198,4 @@ test_bytes_of_a_value(void)
 		g_assert_true(header_value_ok((struct text){ value + 20, 1 }) ==
 			      (c == '\t' || (c >= ' ' && c != 127)));
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/headers/each head, cut everywhere", test_heads);
-	g_test_add_func("/headers/a NUL is refused", test_nul);
-	g_test_add_func("/headers/length and number are bounded", test_bounds);
-	g_test_add_func("/headers/tokens", test_tokens);
-	g_test_add_func("/headers/bytes of a value", test_bytes_of_a_value);
-	return (g_test_run());
 }

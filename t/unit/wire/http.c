@@ -54,8 +54,7 @@ check(const char *bytes, const char *want)
 
 #define OK11 "HTTP/1.1 200 OK\r\n"
 
-static void
-test_length(void)
+TEST("/http/a reply with a Content-Length, at every split")
 {
 	check(OK11 "Content-Length: 5\r\n\r\nhello", "H200 b:hello E+");
 	check(OK11 "content-length:0\r\n\r\n", "H200 E+");
@@ -71,8 +70,7 @@ test_length(void)
 	check_asked("HEAD", false, false, OK11 "\r\n", "H200 E+");
 }
 
-static void
-test_chunks(void)
+TEST("/http/a reply in chunks, at every split")
 {
 	check(OK11 "Transfer-Encoding: chunked\r\n\r\n5;a=b\r\nhello\r\n1\r\n!\r\n0\r\n\r\n",
 	    "H200 b:hello! E+");
@@ -86,16 +84,14 @@ test_chunks(void)
 	check(OK11 "Transfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n", "H200 bad");
 }
 
-static void
-test_stream(void)
+TEST("/http/a reply to the end of the stream")
 {
 	check(OK11 "\r\nhello", "H200 b:hello E-");
 	check(OK11 "\r\n", "H200 E-");
 	check("HTTP/1.0 200 OK\r\nConnection: keep-alive\r\n\r\nhello", "H200 b:hello E-");
 }
 
-static void
-test_keep_alive(void)
+TEST("/http/which sockets are kept")
 {
 	check("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok", "H200 b:ok E-");
 	check("HTTP/1.0 200 x\r\nConnection: x, Keep-Alive\r\nContent-Length: 2\r\n\r\nok",
@@ -105,8 +101,7 @@ test_keep_alive(void)
 	check_asked("GET", false, true, OK11 "Content-Length: 2\r\n\r\nok", "H200 b:ok E-");
 }
 
-static void
-test_interim(void)
+TEST("/http/1xx before the reply")
 {
 	check("HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early\r\nLink: </a>\r\n\r\n" OK11
 	      "Content-Length: 2\r\n\r\nok",
@@ -115,8 +110,7 @@ test_interim(void)
 	check("HTTP/1.1 103 x\r\nA b\r\n\r\n" OK11 "\r\n", " bad");
 }
 
-static void
-test_upgrade(void)
+TEST("/http/101 only to who asked")
 {
 	static const char agreed[] =
 	    "HTTP/1.1 101 x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
@@ -130,8 +124,7 @@ test_upgrade(void)
 }
 
 /* Readers disagree on where these end. */
-static void
-test_two_meanings(void)
+TEST("/http/replies with two meanings")
 {
 	check(OK11 "Content-Length: 2\r\nContent-Length: 2\r\n\r\nok", " bad");
 	check(OK11 "Content-Length: 2\r\nContent-Length: 3\r\n\r\nok", " bad");
@@ -148,8 +141,7 @@ test_two_meanings(void)
 	check("HTTP/1.0 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", " bad");
 }
 
-static void
-test_malformed(void)
+TEST("/http/malformed heads")
 {
 	check("H", " bad");
 	check("HTTP/1.1 200", " bad");
@@ -208,8 +200,7 @@ many_fields(int n, const char *want)
 	g_string_free(s, TRUE);
 }
 
-static void
-test_bounds(void)
+TEST("/http/bounds")
 {
 	long_line(8177, "H200 E-");
 	long_line(8178, " bad");
@@ -217,8 +208,7 @@ test_bounds(void)
 	many_fields(257, " bad");
 }
 
-static void
-test_noise(void)
+TEST("/http/noise: any cut gives the same events")
 {
 	static const char *const words[] = { OK11, "HTTP/1.1 100 x\r\n\r\n", "HTTP/1.0 204 x\r\n",
 		"\r\n", "Content-Length: 3\r\n", "Transfer-Encoding: chunked\r\n", "\r\n\r\n",
@@ -279,8 +269,7 @@ sent(const struct proxy_request *r, bool keep, const char *body, int want)
 		.name = TEXT(n), .value = TEXT(v) \
 	}
 
-static void
-test_request(void)
+TEST("/http/a request")
 {
 	struct proxy_request r = a_request("GET");
 
@@ -297,8 +286,7 @@ test_request(void)
 }
 
 /* A client of HTTP/1.0 need not name a host; the application must get one. */
-static void
-test_no_host(void)
+TEST("/http/a client without a host")
 {
 	struct proxy_request r = a_request("GET");
 	char *s;
@@ -313,8 +301,7 @@ test_no_host(void)
 	g_free(s);
 }
 
-static void
-test_request_fields(void)
+TEST("/http/fields of the client that pass")
 {
 	static const struct proxy_field h[] = { H("Host", "other.example"), H("Cookie", "a=1"),
 		H("Connection", "X-Hop, close"), H("X-Hop", "evil"), H("Keep-Alive", "evil"),
@@ -337,8 +324,7 @@ test_request_fields(void)
 	    "X-Forwarded-Host: www.example.org:81\r\nX-Host: www.example.org:81\r\n\r\n");
 }
 
-static void
-test_body(void)
+TEST("/http/bodies")
 {
 	struct proxy_request r = a_request("POST");
 	char *s;
@@ -367,8 +353,7 @@ refused(struct proxy_request *r, int want)
 }
 
 /* A rewrite may make values that would end a line. */
-static void
-test_refused(void)
+TEST("/http/requests that cannot be said")
 {
 	struct proxy_field f = H("A", "b\r\nEvil: 1");
 	struct proxy_request r = a_request("GET");
@@ -394,26 +379,4 @@ test_refused(void)
 	r.nheaders = FIELDS_MAX + 1;
 	refused(&r, -E2BIG);
 	g_free(big);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/http/a reply with a Content-Length, at every split", test_length);
-	g_test_add_func("/http/a reply in chunks, at every split", test_chunks);
-	g_test_add_func("/http/a reply to the end of the stream", test_stream);
-	g_test_add_func("/http/which sockets are kept", test_keep_alive);
-	g_test_add_func("/http/1xx before the reply", test_interim);
-	g_test_add_func("/http/101 only to who asked", test_upgrade);
-	g_test_add_func("/http/replies with two meanings", test_two_meanings);
-	g_test_add_func("/http/malformed heads", test_malformed);
-	g_test_add_func("/http/bounds", test_bounds);
-	g_test_add_func("/http/noise: any cut gives the same events", test_noise);
-	g_test_add_func("/http/a request", test_request);
-	g_test_add_func("/http/a client without a host", test_no_host);
-	g_test_add_func("/http/fields of the client that pass", test_request_fields);
-	g_test_add_func("/http/bodies", test_body);
-	g_test_add_func("/http/requests that cannot be said", test_refused);
-	return (g_test_run());
 }

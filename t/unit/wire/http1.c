@@ -104,8 +104,7 @@ check_rows(gconstpointer rows)
 #define HOST "Host: h\r\n"
 
 /* Applications read the field: it says the same as the host that conditions see. */
-static void
-test_host_field(void)
+TEST("/http1/host-field")
 {
 	static const char *const heads[] = {
 		GET "X: y\r\nHost: WWW.Example.ORG.:80\r\n\r\n",
@@ -299,8 +298,7 @@ static const struct row bad_field[] = {
 };
 
 /* The line with its CR LF has 16 bytes: a bound below that is the line's fault. */
-static void
-test_limits(void)
+TEST("/http1/limits")
 {
 	struct row row = ROW(GET HOST "X: 0123456789\r\n\r\n", "431");
 	g_autofree char *fits = NULL;
@@ -315,8 +313,7 @@ test_limits(void)
 	g_assert_true(g_str_has_suffix(fits, "n=2"));
 }
 
-static void
-test_many_fields(void)
+TEST("/http1/many-fields")
 {
 	GString *s = g_string_new(GET HOST);
 	struct row row;
@@ -381,8 +378,7 @@ check_known(const char *name, unsigned id, bool want)
 
 /* Each known name in three spellings, and with one letter changed, which must not be taken for
  * it. */
-static void
-test_known(void)
+TEST("/http1/known")
 {
 	size_t i, at;
 
@@ -403,8 +399,7 @@ test_known(void)
 	}
 }
 
-static void
-test_repeated(void)
+TEST("/http1/repeated")
 {
 	struct http_request r;
 
@@ -425,8 +420,7 @@ test_repeated(void)
 	g_assert_true(text_eq(r.known[HH_IF_NONE_MATCH], TEXT("\"a\"")));
 }
 
-static void
-test_slices(void)
+TEST("/http1/slices")
 {
 	static const char head[] = "\r\nGET /p?q HTTP/1.1\r\nHost: h\r\nX:   a b\t \r\n\r\n";
 	struct http_request r;
@@ -440,8 +434,7 @@ test_slices(void)
 	g_assert_cmpint(r.verb, ==, HTTP_GET);
 }
 
-static void
-test_reason(void)
+TEST("/http1/reason")
 {
 	g_assert_cmpstr(http1_reason(404), ==, "Not Found");
 	g_assert_cmpstr(http1_reason(206), ==, "Partial Content");
@@ -455,12 +448,5 @@ main(int argc, char **argv)
 	g_test_add_data_func("/http1/good", good, check_rows);
 	g_test_add_data_func("/http1/bad-line", bad_line, check_rows);
 	g_test_add_data_func("/http1/bad-field", bad_field, check_rows);
-	g_test_add_func("/http1/limits", test_limits);
-	g_test_add_func("/http1/many-fields", test_many_fields);
-	g_test_add_func("/http1/known", test_known);
-	g_test_add_func("/http1/repeated", test_repeated);
-	g_test_add_func("/http1/slices", test_slices);
-	g_test_add_func("/http1/reason", test_reason);
-	g_test_add_func("/http1/host-field", test_host_field);
-	return (g_test_run());
+	return (tests_run());
 }

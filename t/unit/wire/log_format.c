@@ -1,7 +1,7 @@
 /* t/unit/wire/log_format.c -- formats of the access log: parsed, refused; values escaped. */
-#include <glib.h>
 #include <string.h>
 
+#include "t/unit/test.h"
 #include "wire/log_format.h"
 
 static void
@@ -16,8 +16,7 @@ parses(const char *text, unsigned n, enum log_piece_kind first, const char *arg)
 	g_assert_true(text_eq(f.v[0].arg, text_of(arg)));
 }
 
-static void
-test_pieces(void)
+TEST("/log_format/pieces")
 {
 	static const char standard[] = "[%d/%b/%Y:%H:%M:%S %z]";
 
@@ -58,8 +57,7 @@ refuses(const char *text, const char *why)
 	g_assert_nonnull(strstr(err, why));
 }
 
-static void
-test_refused(void)
+TEST("/log_format/refused")
 {
 	char many[4 * LOG_PIECES_MAX];
 
@@ -89,8 +87,7 @@ test_refused(void)
 	refuses(many, "at most 128 parts");
 }
 
-static void
-test_escape(void)
+TEST("/log_format/escape")
 {
 	struct buf b;
 
@@ -122,8 +119,7 @@ clock_is(const char *format, const char *want)
 	buf_free(&b);
 }
 
-static void
-test_clock(void)
+TEST("/log_format/clock")
 {
 	clock_is("%{sec}t", "1234567890");
 	clock_is("%{msec}t", "1234567890012");
@@ -132,15 +128,4 @@ test_clock(void)
 	clock_is("%{msec_frac}t", "012");
 	clock_is("%{usec_frac}t", "012345");
 	clock_is("%{nsec_frac}t", "012345678");
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/log_format/pieces", test_pieces);
-	g_test_add_func("/log_format/refused", test_refused);
-	g_test_add_func("/log_format/escape", test_escape);
-	g_test_add_func("/log_format/clock", test_clock);
-	return (g_test_run());
 }

@@ -1,9 +1,9 @@
 /* t/unit/wire/pieces.c -- values of X-Sendfile2. */
 #include <errno.h>
-#include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "t/unit/test.h"
 #include "wire/codec/pieces.h"
 
 /* want NULL: refused */
@@ -42,8 +42,7 @@ static const struct {
 	{ "/a 0-1;/b 0-1", NULL },
 };
 
-static void
-test_values(void)
+TEST("/pieces/values")
 {
 	struct piece v[PIECES_MAX];
 	GString *got;
@@ -72,8 +71,7 @@ test_values(void)
 	}
 }
 
-static void
-test_bound(void)
+TEST("/pieces/bound")
 {
 	struct piece v[PIECES_MAX];
 	GString *s = g_string_new("/a 0-1");
@@ -85,13 +83,4 @@ test_bound(void)
 	g_string_append(s, ",/c 0-1");
 	g_assert_cmpint(pieces_read((struct text){ s->str, s->len }, v), ==, -EINVAL);
 	g_string_free(s, TRUE);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/pieces/values", test_values);
-	g_test_add_func("/pieces/bound", test_bound);
-	return (g_test_run());
 }

@@ -1,7 +1,7 @@
 /* t/unit/wire/proxy_protocol.c -- headers of the PROXY protocol, at every split. */
-#include <glib.h>
 
 #include "base/must.h"
+#include "t/unit/test.h"
 #include "wire/proxy_protocol.h"
 
 #define SIG "\r\n\r\n\0\r\nQUIT\n"
@@ -54,8 +54,7 @@ check(const struct row *r)
 	g_assert_cmpuint(h.port, ==, r->port);
 }
 
-static void
-test_v1(void)
+TEST("/proxy_protocol/version 1")
 {
 	static const struct row rows[] = {
 		R("PROXY TCP4 203.0.113.7 192.0.2.1 40000 443\r\nGET", PARSE_DONE, "203.0.113.7",
@@ -109,8 +108,7 @@ test_v1(void)
 #define TLS  "\x20\0\5\1\0\0\0\0"
 #define ALPN "\1\0\2h2"
 
-static void
-test_v2(void)
+TEST("/proxy_protocol/version 2")
 {
 	static const struct row rows[] = {
 		R(SIG "\x21\x11\0\x0c" V4 "GET", PARSE_DONE, "203.0.113.7", 40000, false),
@@ -144,8 +142,7 @@ test_v2(void)
 		check(&rows[i]);
 }
 
-static void
-test_v2_long(void)
+TEST("/proxy_protocol/version 2, long")
 {
 	char bytes[PROXY_HEADER_MAX + 1] = SIG "\x21\x31";
 	struct row r = { bytes, 16 + 216, PARSE_DONE, NULL, 0, false };
@@ -166,14 +163,4 @@ test_v2_long(void)
 	bytes[15] = (char)(n + 1);
 	r.result = PARSE_BAD;
 	check(&r);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/proxy_protocol/version 1", test_v1);
-	g_test_add_func("/proxy_protocol/version 2", test_v2);
-	g_test_add_func("/proxy_protocol/version 2, long", test_v2_long);
-	return (g_test_run());
 }

@@ -1,7 +1,7 @@
 /* t/unit/wire/range.c -- ranges of a file: parsed, and resolved when the size is known. */
-#include <glib.h>
 #include <string.h>
 
+#include "t/unit/test.h"
 #include "wire/http1/range.h"
 
 static void
@@ -21,8 +21,7 @@ resolves(const char *header, uint64_t size, uint64_t most, const char *want)
 	g_string_free(got, TRUE);
 }
 
-static void
-test_resolve(void)
+TEST("/range/resolve")
 {
 	resolves("bytes=5-9", 100, UINT64_MAX, "5-10");
 	resolves("bytes=5-", 100, UINT64_MAX, "5-100");
@@ -45,8 +44,7 @@ test_resolve(void)
 	resolves("bytes=99999999999999999999-99999999999999999999", 100, UINT64_MAX, "");
 }
 
-static void
-test_refused(void)
+TEST("/range/refused")
 {
 	static const char *const bad[] = { "", "bytes", "bytes=", "bytes=,", "bytes=-", "bytes=5",
 		"bytes=9-5", "bytes=a-5", "bytes=5-b", "bytes=5 -6", "lines=5-6", "bytes=0-0,x",
@@ -56,13 +54,4 @@ test_refused(void)
 
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
 		g_assert_false(range_set_read(text_of(bad[i]), &set));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/range/resolve", test_resolve);
-	g_test_add_func("/range/refused", test_refused);
-	return (g_test_run());
 }

@@ -2,8 +2,8 @@
 #ifndef WIRE_ROWS_H
 #define WIRE_ROWS_H
 
-#include <glib.h>
 #include <stdlib.h>
+#include "t/unit/test.h"
 #include "wire/http1/http1.h"
 
 #define MAX_HEAD 8192

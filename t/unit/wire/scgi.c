@@ -15,8 +15,7 @@ check(const char *bytes, const char *want)
 	check_events(scgi, &b, want);
 }
 
-static void
-test_reply(void)
+TEST("/scgi/a reply to the end of the stream, at every split")
 {
 	check("Status: 404 x\r\n\r\nhello", "H404 b:hello E-");
 	check("A: 1\n\nhello\n\nA: 2\n\n", "H200 b:hello\n\nA: 2\n\n E-");
@@ -25,8 +24,7 @@ test_reply(void)
 	check("X-Sendfile: /a\r\n\r\n", "H200 E-");
 }
 
-static void
-test_length(void)
+TEST("/scgi/a reply with a Content-Length, at every split")
 {
 	check("Content-Length: 5\r\n\r\nhello", "H200 b:hello E-");
 	check("Content-Length: 5\r\n\r\nhello, and more", "H200 b:hello E-");
@@ -35,8 +33,7 @@ test_length(void)
 	check("Content-Length: 5\r\n\r\nhell", "H200 b:hell E-"); /* the exchange counts */
 }
 
-static void
-test_lies(void)
+TEST("/scgi/replies that lie")
 {
 	check("H", " bad");
 	check("A: 1\r\n", " bad");
@@ -61,8 +58,7 @@ feed(void *state, struct reply_head *h, const char *bytes)
 }
 
 /* The last byte of a promised body ends the reply, whether or not the application hangs up. */
-static void
-test_end_without_eof(void)
+TEST("/scgi/a promised body needs no end of the stream")
 {
 	void *state = calloc(1, scgi->size);
 	struct reply_head h;
@@ -113,8 +109,7 @@ sent(const struct proxy_request *r, struct text body)
 	return (g_string_free(s, FALSE));
 }
 
-static void
-test_request(void)
+TEST("/scgi/a request")
 {
 	struct proxy_request r = a_request("GET");
 	char *s = sent(&r, TEXT(""));
@@ -135,8 +130,7 @@ test_request(void)
 	g_free(s);
 }
 
-static void
-test_body(void)
+TEST("/scgi/a body")
 {
 	struct proxy_request r = a_request("POST");
 	char *s;
@@ -168,8 +162,7 @@ request_with(struct text value)
 }
 
 /* A NUL would end the value, and what follows it would be a variable of the client's making. */
-static void
-test_refused(void)
+TEST("/scgi/requests that cannot be said")
 {
 	char *big = g_malloc(PROTO_REQUEST_MAX);
 	size_t n;
@@ -185,8 +178,7 @@ test_refused(void)
 	g_free(big);
 }
 
-static void
-test_noise(void)
+TEST("/scgi/noise: any cut gives the same events")
 {
 	static const char *const words[] = { "\n", "\r\n", ": ", "A", "Status", "200",
 		"Content-Length", "3", "\n\n", "\001" };
@@ -205,19 +197,4 @@ test_noise(void)
 		g_free(cut);
 	}
 	g_string_free(s, TRUE);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/scgi/a reply to the end of the stream, at every split", test_reply);
-	g_test_add_func("/scgi/a reply with a Content-Length, at every split", test_length);
-	g_test_add_func("/scgi/replies that lie", test_lies);
-	g_test_add_func("/scgi/a promised body needs no end of the stream", test_end_without_eof);
-	g_test_add_func("/scgi/a request", test_request);
-	g_test_add_func("/scgi/a body", test_body);
-	g_test_add_func("/scgi/requests that cannot be said", test_refused);
-	g_test_add_func("/scgi/noise: any cut gives the same events", test_noise);
-	return (g_test_run());
 }

@@ -1,7 +1,7 @@
 /* t/unit/wire/urlpath.c -- the path of a URL, decoded and cleaned, or refused. */
 #include <errno.h>
-#include <glib.h>
 #include <stdlib.h>
+#include "t/unit/test.h"
 #include "wire/urlpath.h"
 
 static const struct {
@@ -131,8 +131,7 @@ static const struct {
 	{ TEXT(""), TEXT(""), URLPATH_SLASHES, -EINVAL, NULL },
 };
 
-static void
-test_options(void)
+TEST("/urlpath/options")
 {
 	size_t i;
 	char *dst;
@@ -157,8 +156,7 @@ test_options(void)
 }
 
 /* Exactly as much room as the contract asks for, on the heap, so that one byte more is noticed. */
-static void
-test_clean(void)
+TEST("/urlpath/clean")
 {
 	size_t i;
 	char *in, *dst;
@@ -182,8 +180,7 @@ test_clean(void)
 }
 
 /* Ordinary paths come out the same, too. */
-static void
-test_name(void)
+TEST("/urlpath/name")
 {
 	char dst[64];
 	int n;
@@ -204,8 +201,7 @@ test_name(void)
 	}
 }
 
-static void
-test_decode(void)
+TEST("/urlpath/decode")
 {
 	char dst[32];
 
@@ -217,8 +213,7 @@ test_decode(void)
 	g_assert_cmpint(urlpath_decode(TEXT("%00"), dst), ==, -EINVAL);
 }
 
-static void
-test_plain(void)
+TEST("/urlpath/plain")
 {
 	static const char *const cases[][2] = {
 		{ "", "" },
@@ -240,8 +235,7 @@ test_plain(void)
 	}
 }
 
-static void
-test_steps(void)
+TEST("/urlpath/steps")
 {
 	static const struct {
 		struct text in;
@@ -265,17 +259,4 @@ test_steps(void)
 		g_test_message("%s", v[i].in.p);
 		g_assert_cmpint(urlpath_has_steps(v[i].in), ==, v[i].want);
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/urlpath/clean", test_clean);
-	g_test_add_func("/urlpath/options", test_options);
-	g_test_add_func("/urlpath/name", test_name);
-	g_test_add_func("/urlpath/steps", test_steps);
-	g_test_add_func("/urlpath/decode", test_decode);
-	g_test_add_func("/urlpath/plain", test_plain);
-	return (g_test_run());
 }

@@ -15,8 +15,7 @@ check(const char *bytes, const char *want)
 	check_events(uwsgi, &b, want);
 }
 
-static void
-test_reply(void)
+TEST("/uwsgi/replies, at every split")
 {
 	check("HTTP/1.1 404 x\r\n\r\nhello", "H404 b:hello E-");
 	check("HTTP/1.0 200 OK\r\nContent-Length: 5\r\n\r\nhello, and more", "H200 b:hello E-");
@@ -26,8 +25,7 @@ test_reply(void)
 	check("HTTP/1.1 304 x\r\nContent-Length: 5\r\n\r\n", "H304 E-");
 }
 
-static void
-test_lies(void)
+TEST("/uwsgi/replies that lie")
 {
 	check("H", " bad");
 	check("HTTP/1.1 200 OK\r\n", " bad");
@@ -71,8 +69,7 @@ sent(const struct proxy_request *r, struct text body)
 	return (g_string_free(s, FALSE));
 }
 
-static void
-test_request(void)
+TEST("/uwsgi/a request")
 {
 	struct proxy_request r = a_request("POST");
 	char *s;
@@ -101,8 +98,7 @@ test_request(void)
 }
 
 /* To HEAD the application may send a length, and no body. */
-static void
-test_head(void)
+TEST("/uwsgi/HEAD")
 {
 	struct text in = TEXT("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
 	struct proxy_request r = a_request("HEAD");
@@ -145,8 +141,7 @@ request_with(size_t n)
 	return (err);
 }
 
-static void
-test_size(void)
+TEST("/uwsgi/64 KiB of variables")
 {
 	size_t n;
 
@@ -156,16 +151,4 @@ test_size(void)
 	g_assert_cmpint(request_with(65535), ==, -E2BIG);
 	g_assert_cmpint(request_with(65536), ==, -E2BIG);
 	g_assert_cmpint(request_with(200000), ==, -E2BIG);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/uwsgi/replies, at every split", test_reply);
-	g_test_add_func("/uwsgi/replies that lie", test_lies);
-	g_test_add_func("/uwsgi/a request", test_request);
-	g_test_add_func("/uwsgi/HEAD", test_head);
-	g_test_add_func("/uwsgi/64 KiB of variables", test_size);
-	return (g_test_run());
 }

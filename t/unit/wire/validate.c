@@ -1,7 +1,7 @@
 /* t/unit/wire/validate.c -- dates, tags, conditions, ranges: tables of what a client sent -> what
  * it gets. */
 #include <errno.h>
-#include <glib.h>
+#include "t/unit/test.h"
 #include "wire/http1/http_date.h"
 #include "wire/http1/validate.h"
 
@@ -25,8 +25,7 @@ static const struct {
 	{ 253402300799, "Fri, 31 Dec 9999 23:59:59 GMT" },
 };
 
-static void
-test_date_put(void)
+TEST("/validate/date-put")
 {
 	char got[HTTP_DATE_LEN + 1];
 	uint64_t back;
@@ -43,8 +42,7 @@ test_date_put(void)
 }
 
 /* The C library counts days in its own way; ours must agree with it on any day. */
-static void
-test_date_any(void)
+TEST("/validate/date-any")
 {
 	char got[HTTP_DATE_LEN + 1], want[64];
 	struct tm tm;
@@ -92,8 +90,7 @@ static const struct {
 	{ DATE ", " DATE, 0 },
 };
 
-static void
-test_date_parse(void)
+TEST("/validate/date-parse")
 {
 	uint64_t s;
 	size_t i, n;
@@ -125,8 +122,7 @@ check_etag(unsigned parts, uint64_t unsettled, const char *want)
 	g_assert_cmpstr(got, ==, want);
 }
 
-static void
-test_etag(void)
+TEST("/validate/etag")
 {
 	struct statx sx = { .stx_ino = UINT64_MAX,
 		.stx_size = UINT64_MAX,
@@ -230,8 +226,7 @@ static const struct {
 	{ "OPTIONS", "If-Match: \"x\"\r\n", &strong, 0 },
 };
 
-static void
-test_conditions(void)
+TEST("/validate/conditions")
 {
 	struct http_request r;
 	size_t i;
@@ -332,8 +327,7 @@ select_ranges(const struct http_request *r, const struct validators *v, uint64_t
 	return (g_string_free(s, FALSE));
 }
 
-static void
-test_ranges(void)
+TEST("/validate/ranges")
 {
 	struct http_request r;
 	size_t i;
@@ -375,8 +369,7 @@ static const struct {
 	{ "GET", "Range: bytes=0-1\r\nIf-Range: soon\r\n", &strong, "whole" },
 };
 
-static void
-test_if_range(void)
+TEST("/validate/if-range")
 {
 	struct http_request r;
 	size_t i;
@@ -389,18 +382,4 @@ test_if_range(void)
 		got = select_ranges(&r, if_ranges[i].v, 1000);
 		g_assert_cmpstr(got, ==, if_ranges[i].want);
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/validate/date-put", test_date_put);
-	g_test_add_func("/validate/date-any", test_date_any);
-	g_test_add_func("/validate/date-parse", test_date_parse);
-	g_test_add_func("/validate/etag", test_etag);
-	g_test_add_func("/validate/conditions", test_conditions);
-	g_test_add_func("/validate/ranges", test_ranges);
-	g_test_add_func("/validate/if-range", test_if_range);
-	return (g_test_run());
 }

@@ -3,12 +3,12 @@
 #define T_WIRE_TEST_H
 
 #include <errno.h>
-#include <glib.h>
 #include <stdlib.h>
 #include "base/buf.h"
 #include "base/clock.h"
 #include "base/must.h"
 #include "base/log.h"
+#include "t/unit/test.h"
 #include "wire/codec/codec.h"
 
 static inline void
