@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/vfs.h>
 #include "io/shm.h"
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 extern const struct file_backend file_gthread_sendfile, file_posix_aio, file_linux_aio_sendfile;
 
@@ -89,8 +89,7 @@ aio_here(void)
 	return (fs.f_type == EXT4_SUPER_MAGIC || fs.f_type == 0x58465342);
 }
 
-static void
-test_direct(void)
+TEST("/linux-aio/direct")
 {
 	uint64_t async, sync;
 
@@ -104,8 +103,7 @@ test_direct(void)
 }
 
 /* A process takes them all; the loop that comes then does without. */
-static void
-test_no_slots(void)
+TEST("/linux-aio/no-slots")
 {
 	io_context_t ctx[64];
 	unsigned n = 0, slots;
@@ -128,8 +126,7 @@ test_no_slots(void)
 	loop_down();
 }
 
-static void
-test_no_shared_memory(void)
+TEST("/linux-aio/no-shared-memory")
 {
 	uint64_t async, sync;
 
@@ -140,8 +137,7 @@ test_no_shared_memory(void)
 	g_assert_cmpuint(sync, ==, 2);
 }
 
-static void
-test_foreign(void)
+TEST("/linux-aio/foreign-file-system")
 {
 	uint64_t async, sync;
 
@@ -158,8 +154,7 @@ test_foreign(void)
 }
 
 /* No file of /proc opens with O_DIRECT, although fstatfs(2) pretends here that it is on ext4. */
-static void
-test_refused(void)
+TEST("/linux-aio/direct-refused")
 {
 	char *bytes;
 	gsize len;
@@ -181,8 +176,7 @@ test_refused(void)
 }
 
 /* Some file systems take the read and refuse it afterwards: a thread reads the same window. */
-static void
-test_refused_late(void)
+TEST("/linux-aio/direct-refused-late")
 {
 	uint64_t async, sync;
 
@@ -199,8 +193,7 @@ test_refused_late(void)
 
 /* More reads than the kernel may have wait for their turn; cancelled ones are
  * put away. */
-static void
-test_many(void)
+TEST("/linux-aio/many")
 {
 	char *path = file_make(dir, "many", 64 << 10);
 	struct waiter w[40];
@@ -232,8 +225,7 @@ test_many(void)
 }
 
 /* The client takes a part and goes: the rest of the window goes with the socket. */
-static void
-test_kept_window(void)
+TEST("/linux-aio/kept-window")
 {
 	char *path = file_make(dir, "kept", 4 << 20);
 	int peer, fds = fd_count(), little = 20000;
@@ -269,8 +261,7 @@ fill(struct shm *w, uint32_t size, char c)
 }
 
 /* sendfile(2) passes on pages: what is queued must not see what the window is used for next. */
-static void
-test_pages_in_flight(void)
+TEST("/linux-aio/pages-in-flight")
 {
 	const uint32_t size = 64 << 10;
 	char want[64 << 10];
@@ -298,20 +289,4 @@ test_pages_in_flight(void)
 	shm_pool_free(&pool);
 	close(s.fd);
 	close(peer);
-}
-
-int
-main(int argc, char **argv)
-{
-	tests_in_dir(&argc, &argv);
-	g_test_add_func("/linux-aio/direct", test_direct);
-	g_test_add_func("/linux-aio/no-slots", test_no_slots);
-	g_test_add_func("/linux-aio/no-shared-memory", test_no_shared_memory);
-	g_test_add_func("/linux-aio/foreign-file-system", test_foreign);
-	g_test_add_func("/linux-aio/direct-refused", test_refused);
-	g_test_add_func("/linux-aio/direct-refused-late", test_refused_late);
-	g_test_add_func("/linux-aio/many", test_many);
-	g_test_add_func("/linux-aio/kept-window", test_kept_window);
-	g_test_add_func("/linux-aio/pages-in-flight", test_pages_in_flight);
-	return (run_in_dir());
 }

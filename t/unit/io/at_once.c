@@ -3,7 +3,7 @@
 #include <sys/syscall.h>
 #include "io/disk/mounts.h"
 #include "io/disk/open.h"
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 #define SMALL 1000u
 #define LARGE (600u << 10)
@@ -104,8 +104,7 @@ end(int root)
 
 /* ---------------------------------------------------------------- in memory */
 
-static void
-test_small(void)
+TEST("/at-once/small")
 {
 	char *path = make("small", SMALL), *empty = make("empty", 0);
 	int root = begin(), fds = fd_count();
@@ -129,8 +128,7 @@ test_small(void)
 }
 
 /* Its ends are in memory; the sender looks for the rest. */
-static void
-test_large(void)
+TEST("/at-once/large")
 {
 	char *path = make("large", LARGE);
 	int root = begin();
@@ -145,8 +143,7 @@ test_large(void)
 	g_free(path);
 }
 
-static void
-test_only_facts(void)
+TEST("/at-once/only-facts")
 {
 	char *path = file_make(dir, "facts", SMALL); /* no byte is read, so no time is written */
 	int root = begin(), fds = fd_count();
@@ -168,8 +165,7 @@ test_only_facts(void)
 
 /* ---------------------------------------------------------------- for a thread */
 
-static void
-test_names(void)
+TEST("/at-once/names")
 {
 	char *path = make("there", SMALL), *link = g_build_filename(dir, "link", NULL),
 	     *fifo = g_build_filename(dir, "fifo", NULL);
@@ -207,8 +203,7 @@ drop(const char *path)
 	return (dropped);
 }
 
-static void
-test_cold(void)
+TEST("/at-once/cold")
 {
 	char *small = make("cold", SMALL), *large = make("cold-large", LARGE);
 	int root = begin();
@@ -232,8 +227,7 @@ test_cold(void)
 }
 
 /* The access time is written by a thread, once; without a read it is not written. */
-static void
-test_marks(void)
+TEST("/at-once/marks")
 {
 	char *path = file_make(dir, "new", SMALL);
 	const struct timespec never[] = { { .tv_sec = 1 }, { .tv_sec = time(NULL) - 100 } },
@@ -258,8 +252,7 @@ test_marks(void)
 }
 
 /* They stay on the loop, and cost no call once their owner is known. */
-static void
-test_foreign(void)
+TEST("/at-once/foreign")
 {
 	char *path = make("foreign", LARGE);
 	int root = begin(), i;
@@ -280,8 +273,7 @@ test_foreign(void)
 }
 
 /* A loop that had to wait leaves it to the threads. */
-static void
-test_waited(void)
+TEST("/at-once/waited")
 {
 	char *path = make("waits", SMALL);
 	struct io_hotset_status v;
@@ -305,19 +297,4 @@ test_waited(void)
 	check(root, "waits", IO_BENEATH, 0, false);
 	end(root);
 	g_free(path);
-}
-
-int
-main(int argc, char **argv)
-{
-	tests_in_dir(&argc, &argv);
-	g_test_add_func("/at-once/small", test_small);
-	g_test_add_func("/at-once/large", test_large);
-	g_test_add_func("/at-once/only-facts", test_only_facts);
-	g_test_add_func("/at-once/names", test_names);
-	g_test_add_func("/at-once/cold", test_cold);
-	g_test_add_func("/at-once/marks", test_marks);
-	g_test_add_func("/at-once/foreign", test_foreign);
-	g_test_add_func("/at-once/waited", test_waited);
-	return (run_in_dir());
 }

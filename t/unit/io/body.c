@@ -1,10 +1,10 @@
 /* t/unit/io/body.c -- pieces in order, chunks recycled, every lent byte released once. */
-#include <glib.h>
 #include <stdio.h>
 #include <string.h>
 #include "io/body.h"
 #include "io/engine.h"
 #include "io/loop/sim.h"
+#include "t/unit/test.h"
 
 static struct io *io;
 static struct body b;
@@ -57,8 +57,7 @@ drain(size_t step)
 	return (s);
 }
 
-static void
-test_order(void)
+TEST("/body/order")
 {
 	GString *want = g_string_new(NULL), *got;
 	char word[40];
@@ -86,8 +85,7 @@ test_order(void)
 }
 
 /* A stream that is fed and drained for ever stays within two chunks. */
-static void
-test_stream(void)
+TEST("/body/stream")
 {
 	char block[3000];
 	unsigned i;
@@ -105,8 +103,7 @@ test_stream(void)
 	teardown();
 }
 
-static void
-test_room(void)
+TEST("/body/room")
 {
 	GString *got;
 	char *p;
@@ -127,8 +124,7 @@ test_room(void)
 	teardown();
 }
 
-static void
-test_bounds(void)
+TEST("/body/bounds")
 {
 	struct io_file *f;
 	unsigned i;
@@ -151,15 +147,4 @@ test_bounds(void)
 	io_file_put(f);
 	g_assert_cmpuint(sim_closed(io, 70), ==, 1);
 	teardown();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/body/order", test_order);
-	g_test_add_func("/body/stream", test_stream);
-	g_test_add_func("/body/room", test_room);
-	g_test_add_func("/body/bounds", test_bounds);
-	return (g_test_run());
 }

@@ -2,13 +2,13 @@
  * still refers to keeps its bytes. */
 #include <errno.h>
 #include <fcntl.h>
-#include <glib.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
 #include "io/loop/by_ref.h"
+#include "t/unit/test.h"
 
 #define PART (32u << 10)
 
@@ -47,8 +47,7 @@ take(int fd, char want)
 	return (sum);
 }
 
-static void
-test_parts(void)
+TEST("/by-ref/parts")
 {
 	char *p = memory('a', 24 * PART);
 	struct iovec iov[24];
@@ -86,8 +85,7 @@ test_parts(void)
 }
 
 /* A full socket leaves bytes in the pipe: they never reach another one. */
-static void
-test_left_over(void)
+TEST("/by-ref/left-over")
 {
 	char *a = memory('a', 24 * PART), *b = memory('b', 4 * PART);
 	struct iovec long_one = { a, 24 * PART }, short_one = { b, 4 * PART };
@@ -122,8 +120,7 @@ test_left_over(void)
 }
 
 /* The pages are given back and the memory is filled anew, before the peer has read. */
-static void
-test_pages_stay(void)
+TEST("/by-ref/pages-stay")
 {
 	char *p = memory('a', 4 * PART);
 	struct iovec iov = { p, 4 * PART };
@@ -143,8 +140,7 @@ test_pages_stay(void)
 }
 
 /* Once for want of something, or always: the caller copies. */
-static void
-test_refused(void)
+TEST("/by-ref/refused")
 {
 	char *p = memory('a', PART);
 	struct iovec iov = { p, PART };
@@ -172,9 +168,5 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	signal(SIGPIPE, SIG_IGN);
-	g_test_add_func("/by-ref/parts", test_parts);
-	g_test_add_func("/by-ref/left-over", test_left_over);
-	g_test_add_func("/by-ref/pages-stay", test_pages_stay);
-	g_test_add_func("/by-ref/refused", test_refused);
-	return (g_test_run());
+	return (tests_run());
 }

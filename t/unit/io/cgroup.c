@@ -1,5 +1,4 @@
 /* t/unit/io/cgroup.c -- where the memory files of the own cgroup are, and the limit they give. */
-#include <glib.h>
 #include <signal.h>
 #include <sys/stat.h>
 #include <sys/sysinfo.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 #include "io/memory/cgroup.h"
 #include "io/memory/memory.h"
+#include "t/unit/test.h"
 
 static const char hybrid[] =
     "31 23 0:28 / /sys/fs/cgroup rw,relatime - tmpfs tmpfs rw,mode=755\n"
@@ -21,8 +21,7 @@ parse(enum cgroup_kind kind, const char *own, const char *mounts, struct cgroup 
 	return (cgroup_parse(kind, text_of(own), text_of(mounts), c));
 }
 
-static void
-test_both_kinds(void)
+TEST("/cgroup/both-kinds")
 {
 	struct cgroup c;
 
@@ -41,8 +40,7 @@ test_both_kinds(void)
 }
 
 /* The mount of a container begins at its own cgroup. */
-static void
-test_container(void)
+TEST("/cgroup/container")
 {
 	static const char table[] = "1 2 0:3 /docker/77 /cg\\040x ro - cgroup cgroup rw,memory\n"
 				    "1 2 0:4 /../.. /sys/fs/cgroup rw - cgroup2 cgroup2 rw\n";
@@ -60,8 +58,7 @@ test_container(void)
 	g_assert_false(parse(CGROUP_V2, "0::/\n", table, &c)); /* above the namespace */
 }
 
-static void
-test_hostile(void)
+TEST("/cgroup/hostile")
 {
 	static const char *const own[] = { "", "\n", ":", "::", "0::", "0:x:/a", "4:memory",
 		"4:memory:", "4:memory:a", "4:memories:/a", "00::/a" };
@@ -93,8 +90,7 @@ test_hostile(void)
 	}
 }
 
-static void
-test_limit_text(void)
+TEST("/memory/limit-text")
 {
 	static const char *const bad[] = { "", "max\n", "0\n", "-1\n", " 1\n", "1 2\n",
 		"99999999999999999999999\n" };
@@ -139,8 +135,7 @@ limited(const char *top)
 	g_assert_cmpint(status, ==, 0);
 }
 
-static void
-test_own_limit(void)
+TEST("/memory/own-limit")
 {
 	struct cgroup c;
 	struct sysinfo si;
@@ -152,16 +147,4 @@ test_own_limit(void)
 	g_assert_cmpint(sysinfo(&si), ==, 0);
 	g_assert_cmpuint(io_memory_limit(), >, 0);
 	g_assert_cmpuint(io_memory_limit(), <=, (uint64_t)si.totalram * si.mem_unit);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/cgroup/both-kinds", test_both_kinds);
-	g_test_add_func("/cgroup/container", test_container);
-	g_test_add_func("/cgroup/hostile", test_hostile);
-	g_test_add_func("/memory/limit-text", test_limit_text);
-	g_test_add_func("/memory/own-limit", test_own_limit);
-	return (g_test_run());
 }

@@ -1,13 +1,13 @@
 /* t/unit/io/code_cache.c -- the cache of compressed files: a thread that compresses keeps it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/code/file.h"
+#include "t/unit/test.h"
 
 #define SIZE 65536u
 
@@ -55,8 +55,7 @@ files_in(const char *dir, bool remove)
 }
 
 /* The configuration is gone while the job waits for a thread. */
-static void
-test_outlives_configuration(void)
+TEST("/code-cache/outlives-configuration")
 {
 	char *dir = g_dir_make_tmp("accel-cache-XXXXXX", NULL);
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -77,8 +76,7 @@ test_outlives_configuration(void)
 	g_free(dir);
 }
 
-static void
-test_others_may_write(void)
+TEST("/code-cache/others-may-write")
 {
 	char *dir = g_dir_make_tmp("accel-cache-XXXXXX", NULL);
 	int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -89,13 +87,4 @@ test_others_may_write(void)
 	close(fd);
 	g_assert_cmpint(g_rmdir(dir), ==, 0);
 	g_free(dir);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/code-cache/outlives-configuration", test_outlives_configuration);
-	g_test_add_func("/code-cache/others-may-write", test_others_may_write);
-	return (g_test_run());
 }

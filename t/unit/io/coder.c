@@ -1,11 +1,11 @@
 /* t/unit/io/coder.c -- content codings: bounds of settings; pieces decode to what went in. */
 #include <brotli/decode.h>
-#include <glib.h>
 #include <string.h>
 #include <zlib.h>
 #include <zstd.h>
 
 #include "io/code/coder.h"
+#include "t/unit/test.h"
 
 #define ROOM (1u << 20)
 
@@ -85,8 +85,7 @@ round_trip(const struct coder_conf *conf, size_t piece)
 	g_string_free(in, TRUE);
 }
 
-static void
-test_round_trips(void)
+TEST("/coder/round-trips")
 {
 	static const struct coder_conf confs[] = { { CODING_GZIP, CODER_LEVEL, 0, 0, 0 },
 		{ CODING_GZIP, 1, 9, 1, 2 }, { CODING_GZIP, 9, 15, 9, 4 },
@@ -102,8 +101,7 @@ test_round_trips(void)
 	}
 }
 
-static void
-test_settings(void)
+TEST("/coder/settings")
 {
 	static const struct {
 		struct coder_conf conf;
@@ -120,13 +118,4 @@ test_settings(void)
 
 	for (i = 0; i < G_N_ELEMENTS(rows); i++)
 		g_assert_cmpint(coder_conf_fits(&rows[i].conf), ==, rows[i].fits);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/coder/round-trips", test_round_trips);
-	g_test_add_func("/coder/settings", test_settings);
-	return (g_test_run());
 }

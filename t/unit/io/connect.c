@@ -30,8 +30,7 @@ connect_init(struct waiter *w, struct io_sock *s)
 }
 
 /* It is made when the op is cancelled, or its deadline passes: the result stays. */
-static void
-test_at_once(void)
+TEST("/connect/at-once")
 {
 	struct waiter w, r;
 	struct io_sock s;
@@ -54,8 +53,7 @@ test_at_once(void)
 }
 
 /* The server resets the connection before the loop looks again. */
-static void
-test_reset(void)
+TEST("/connect/reset")
 {
 	struct waiter w, r;
 	struct io_sock s;
@@ -76,8 +74,7 @@ test_reset(void)
 }
 
 /* Nobody listens: each one fails, with a socket to close. */
-static void
-test_refused(void)
+TEST("/connect/refused")
 {
 	struct waiter w;
 	struct io_sock s;
@@ -99,8 +96,7 @@ test_refused(void)
 }
 
 /* The listen queue is full: the handshake does not end, and the op waits as for another host. */
-static void
-test_waits(void)
+TEST("/connect/waits")
 {
 	struct waiter w[CONNECTS];
 	struct io_sock s[CONNECTS];
@@ -169,8 +165,7 @@ other_done(struct io_op *op)
 }
 
 /* Connects that follow each other do not keep another op waiting, and do not nest. */
-static void
-test_turns(void)
+TEST("/connect/turns")
 {
 	struct waiter begin, other;
 
@@ -194,16 +189,4 @@ test_turns(void)
 	}
 	close(listener);
 	loop_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/connect/at-once", test_at_once);
-	g_test_add_func("/connect/reset", test_reset);
-	g_test_add_func("/connect/refused", test_refused);
-	g_test_add_func("/connect/waits", test_waits);
-	g_test_add_func("/connect/turns", test_turns);
-	return (g_test_run());
 }

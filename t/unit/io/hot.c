@@ -5,7 +5,7 @@
 #include "io/disk/hot.h"
 #include "io/disk/job.h"
 #include "io/disk/mounts.h"
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 #define SIZE (600u << 10)
 
@@ -62,8 +62,7 @@ hot(int root, const char *path, uint64_t resolve, uint64_t from, uint64_t bytes)
 
 /* ---------------------------------------------------------------- names */
 
-static void
-test_names(void)
+TEST("/hot/names")
 {
 	/* The quick walk does not follow a link whose access time is to be written. */
 	const struct timespec followed[] = { { .tv_sec = time(NULL) + 60 },
@@ -96,8 +95,7 @@ test_names(void)
 }
 
 /* proc is no disk, even when the path begins on one. */
-static void
-test_mounts(void)
+TEST("/hot/mounts")
 {
 	int root = root_of("/"), proc = root_of("/proc");
 
@@ -113,8 +111,7 @@ test_mounts(void)
 	close(proc);
 }
 
-static void
-test_mounted_memory(void)
+TEST("/hot/mounted-memory")
 {
 	int root = root_of("/"), shm = open("/dev/shm", O_PATH | O_CLOEXEC);
 	char name[] = "/dev/shm/hot-XXXXXX";
@@ -142,8 +139,7 @@ make_cold(int fd)
 	g_assert_cmpint(posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED), ==, 0);
 }
 
-static void
-test_bytes(void)
+TEST("/hot/bytes")
 {
 	int root = root_of(dir), fd;
 	char *path = make("b"), c;
@@ -171,8 +167,7 @@ test_bytes(void)
 }
 
 /* A thread reads a file whose access time has to be written. */
-static void
-test_marks(void)
+TEST("/hot/marks")
 {
 	char *path = file_make(dir, "m", SIZE);
 	int root = root_of(dir), fd = open(path, O_PATH | O_CLOEXEC);
@@ -235,8 +230,12 @@ test_warm(void)
 	g_free(path);
 }
 
-static void
-test_warm_in_chroot(void)
+TEST("/hot/warm")
+{
+	test_warm();
+}
+
+TEST("/hot/warm-in-chroot")
 {
 	if (!g_test_subprocess()) {
 		g_test_trap_subprocess(NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
@@ -267,8 +266,7 @@ open_first(int root, const char *path, uint64_t shut)
 	return (wait_op(&w));
 }
 
-static void
-test_shut(void)
+TEST("/hot/shut")
 {
 	char *path = file_make(dir, "s", SIZE), *fifo = g_build_filename(dir, "fifo", NULL);
 	int root = root_of(dir), fds;
@@ -302,8 +300,7 @@ test_shut(void)
 	g_free(path);
 }
 
-static void
-test_phase(void)
+TEST("/hot/phase")
 {
 	int root = root_of(dir);
 	struct waiter w;
@@ -334,8 +331,7 @@ hot_for_nobody(int root)
 	return (-hot(root, "f", IO_BENEATH, 0, SIZE));
 }
 
-static void
-test_another_user(void)
+TEST("/hot/another-user")
 {
 	int status, root;
 	char *path;
@@ -356,21 +352,4 @@ test_another_user(void)
 	g_assert_cmpint(WEXITSTATUS(status), ==, 0);
 	close(root);
 	g_free(path);
-}
-
-int
-main(int argc, char **argv)
-{
-	tests_in_dir(&argc, &argv);
-	g_test_add_func("/hot/names", test_names);
-	g_test_add_func("/hot/mounts", test_mounts);
-	g_test_add_func("/hot/mounted-memory", test_mounted_memory);
-	g_test_add_func("/hot/bytes", test_bytes);
-	g_test_add_func("/hot/marks", test_marks);
-	g_test_add_func("/hot/another-user", test_another_user);
-	g_test_add_func("/hot/warm", test_warm);
-	g_test_add_func("/hot/warm-in-chroot", test_warm_in_chroot);
-	g_test_add_func("/hot/shut", test_shut);
-	g_test_add_func("/hot/phase", test_phase);
-	return (run_in_dir());
 }

@@ -1,10 +1,10 @@
 /* t/unit/io/hotset.c -- windows in the server's own memory: what is found, what makes room. */
-#include <glib.h>
 #include <pthread.h>
 #include <string.h>
 #include "base/clock.h"
 #include "io/hotset.h"
 #include "io/io.h"
+#include "t/unit/test.h"
 
 #define BUDGET (4u << 20) /* 16 windows */
 #define WHOLE  IO_WINDOW
@@ -71,8 +71,7 @@ down(void)
 	hotset_free(hs);
 }
 
-static void
-test_found(void)
+TEST("/hotset/found")
 {
 	struct io_version other = version;
 	struct iovec iov[HOTSET_PIECES];
@@ -107,8 +106,7 @@ test_found(void)
 }
 
 /* A window of the same key takes the place of the old one, which lives while it is sent. */
-static void
-test_replaced(void)
+TEST("/hotset/replaced")
 {
 	struct iovec iov[HOTSET_PIECES];
 	struct held *w;
@@ -128,8 +126,7 @@ test_replaced(void)
 	down();
 }
 
-static void
-test_room(void)
+TEST("/hotset/room")
 {
 	uint64_t i, now = MINUTE;
 
@@ -152,8 +149,7 @@ test_room(void)
 }
 
 /* Slow readers of dropped windows cannot take more than the budget. */
-static void
-test_held_up(void)
+TEST("/hotset/held-up")
 {
 	struct held *w[16];
 	uint64_t i, now = MINUTE;
@@ -175,8 +171,7 @@ test_held_up(void)
 }
 
 /* A full set takes in its own size in ten seconds, not more. */
-static void
-test_turnover(void)
+TEST("/hotset/turnover")
 {
 	uint64_t i, now = MINUTE, n = 0;
 
@@ -192,8 +187,7 @@ test_turnover(void)
 }
 
 /* The generation is superseded: a window that is being sent lives, nothing else does. */
-static void
-test_closed(void)
+TEST("/hotset/closed")
 {
 	struct iovec iov[HOTSET_PIECES];
 	struct held *w;
@@ -215,8 +209,7 @@ test_closed(void)
 	down();
 }
 
-static void
-test_none(void)
+TEST("/hotset/none")
 {
 	g_assert_null(hotset_new(0));
 	g_assert_null(hotset_new(HOTSET_PIECE));
@@ -250,8 +243,7 @@ worker(void *arg)
 	return (NULL);
 }
 
-static void
-test_threads(void)
+TEST("/hotset/threads")
 {
 	pthread_t t[4];
 	struct io_hotset_status v = { 0 };
@@ -266,19 +258,4 @@ test_threads(void)
 	g_assert_cmpuint(v.bytes, <=, 2 * WHOLE);
 	g_assert_cmpuint(v.windows, >, 0);
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/hotset/found", test_found);
-	g_test_add_func("/hotset/replaced", test_replaced);
-	g_test_add_func("/hotset/room", test_room);
-	g_test_add_func("/hotset/held-up", test_held_up);
-	g_test_add_func("/hotset/turnover", test_turnover);
-	g_test_add_func("/hotset/closed", test_closed);
-	g_test_add_func("/hotset/none", test_none);
-	g_test_add_func("/hotset/threads", test_threads);
-	return (g_test_run());
 }

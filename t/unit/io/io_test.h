@@ -5,7 +5,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -16,6 +15,7 @@
 #include "io/disk/pools.h"
 #include "io/engine.h"
 #include "io/disk/job.h"
+#include "t/unit/test.h"
 
 static struct io *io;
 static struct io_pools *pools;
@@ -271,28 +271,6 @@ unix_pair(struct io_sock *ours, int *peer, int send_buffer)
 /* ---------------------------------------------------------------- a directory of the test's own */
 
 static char *dir G_GNUC_UNUSED;
-
-/* The first line of a main() whose tests make files in dir. */
-static void G_GNUC_UNUSED
-tests_in_dir(int *argc, char ***argv)
-{
-	g_test_init(argc, argv, NULL);
-	dir = g_dir_make_tmp("io-XXXXXX", NULL);
-}
-
-/* The last line of such a main().  It runs the tests and removes dir. */
-static int G_GNUC_UNUSED
-run_in_dir(void)
-{
-	char *cmd = g_strdup_printf("rm -rf '%s'", dir);
-	int res = g_test_run();
-
-	if (system(cmd) != 0)
-		res = 1;
-	g_free(cmd);
-	g_free(dir);
-	return (res);
-}
 
 /* Makes in/name of size bytes of pattern(). */
 static G_GNUC_UNUSED char *

@@ -1,9 +1,9 @@
 /* t/unit/io/journal.c -- the fields that the journal gets of a line. */
-#include <glib.h>
 #include "base/buf.h"
 #include "base/log.h"
 #include "io/log/journal.h"
 #include "io/log/syslog.h"
+#include "t/unit/test.h"
 
 static void
 check(const char *line, const char *fields)
@@ -17,8 +17,7 @@ check(const char *line, const char *fields)
 	buf_free(&out);
 }
 
-static void
-test_fields(void)
+TEST("/journal/fields")
 {
 	check("ts=1.5 level=warn ev=a.b id=c1.2 path=\"/a b=c\" waited-ms=30 e=\"\" x=y",
 	    "ACCEL_TS=1.5\nACCEL_EV=a.b\nACCEL_ID=c1.2\nACCEL_PATH=/a b=c\nACCEL_WAITED_MS=30\n"
@@ -42,8 +41,7 @@ take(void *arg, struct text line)
 }
 
 /* Whatever a client sends: one field for each key, whole lines, and no name but ACCEL_. */
-static void
-test_random(void)
+TEST("/journal/random")
 {
 	static const char bits[] = "a\"\\= \n\t\x80\xc3\xa4Z_-{}'\x01.";
 	char in[600];
@@ -78,8 +76,7 @@ test_random(void)
 }
 
 /* A full buffer ends between two fields. */
-static void
-test_full(void)
+TEST("/journal/full")
 {
 	char memory[40];
 	struct buf out;
@@ -90,14 +87,4 @@ test_full(void)
 		journal_fields(&out, TEXT("ts=1 level=info ev=abc xyz=1"));
 		g_assert_cmpuint(out.n, ==, n < 11 ? 0 : n < 24 ? 11 : n < 36 ? 24 : 36);
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/journal/fields", test_fields);
-	g_test_add_func("/journal/random", test_random);
-	g_test_add_func("/journal/full", test_full);
-	return (g_test_run());
 }

@@ -1,10 +1,10 @@
 /* t/unit/io/lent.c -- a receive buffer with several owners: bytes stay, nothing is kept beyond the
  * bound of the loop. */
-#include <glib.h>
 
 #include "io/engine.h"
 #include "io/lent.h"
 #include "io/loop/sim.h"
+#include "t/unit/test.h"
 
 static struct io_lent *kept;
 static struct text bytes;
@@ -28,8 +28,7 @@ receive(struct io *io, struct io_sock *s)
 	sim_run(io);
 }
 
-static void
-test_owners(void)
+TEST("/lent/owners")
 {
 	struct io *io = sim_new();
 	struct io_lent *other;
@@ -49,12 +48,4 @@ test_owners(void)
 	g_assert_null(kept);
 	io->held = 0;
 	io_free(io);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/lent/owners", test_owners);
-	return (g_test_run());
 }

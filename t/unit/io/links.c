@@ -1,7 +1,7 @@
 /* t/unit/io/links.c -- IO_OPEN with IO_LINKS: absolute links beneath a root, and a root in a root;
  * with each backend. */
 #include "base/log.h"
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 #define BELOW (IO_BENEATH | IO_LINKS)
 
@@ -214,12 +214,12 @@ main(int argc, char **argv)
 {
 	size_t i;
 
-	tests_in_dir(&argc, &argv);
+	g_test_init(&argc, &argv, NULL);
 	for (i = 0; file_backends[i] != NULL; i++) {
 		char *name = g_strdup_printf("/links/%s", file_backends[i]->name);
 
 		g_test_add_data_func(name, file_backends[i], test_backend);
 		g_free(name);
 	}
-	return (run_in_dir());
+	return (tests_run());
 }

@@ -2,7 +2,7 @@
 #include <netinet/tcp.h>
 #include <sys/file.h>
 #include "io/start/listen.h"
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 static int
 option(int fd, int level, int name)
@@ -14,8 +14,7 @@ option(int fd, int level, int name)
 	return (value);
 }
 
-static void
-test_listen_unix_and_names(void)
+TEST("/listen/a unix socket replaces a stale one only")
 {
 	char *path = g_build_filename(dir, "s.sock", NULL),
 	     *name = g_strconcat("unix:", path, NULL);
@@ -92,8 +91,7 @@ lock_of(int flags, mode_t mode)
 	return (fd);
 }
 
-static void
-test_listen_unix_locked(void)
+TEST("/listen/a lock is waited for, but not for ever")
 {
 	char *path = g_build_filename(dir, "l.sock", NULL);
 
@@ -120,8 +118,7 @@ test_listen_unix_locked(void)
 
 /* Locks that another user can hold: on the directory, on a file that others can open, on a file
  * with a second name, on a fifo.  None of them holds up a start. */
-static void
-test_listen_unix_squatted(void)
+TEST("/listen/no other user can hold the lock of a socket")
 {
 	char *path = g_build_filename(dir, "q.sock", NULL),
 	     *second = g_build_filename(dir, "second", NULL);
@@ -152,8 +149,7 @@ test_listen_unix_squatted(void)
 	g_free(path);
 }
 
-static void
-test_listen_v6(void)
+TEST("/listen/an IPv6 socket takes IPv4 only on request")
 {
 	struct listen_conf lc = { .name = "[::]:0", .backlog = 10 };
 	const char *why;
@@ -174,8 +170,7 @@ test_listen_v6(void)
 }
 
 /* Any address is IPv4, however it is written. */
-static void
-test_listen_any(void)
+TEST("/listen/each spelling of any address means IPv4")
 {
 	static const char *const any[] = { ":0", "*:0", "0.0.0.0:0" };
 	struct listen_conf lc = { .backlog = 10 };
@@ -194,8 +189,7 @@ test_listen_any(void)
 }
 
 /* The umask does not change mode and owner. */
-static void
-test_listen_unix_mode(void)
+TEST("/listen/a unix socket has the mode of its settings")
 {
 	char *path = g_build_filename(dir, "m.sock", NULL);
 	struct listen_conf lc = { .name = path,
@@ -219,8 +213,7 @@ test_listen_unix_mode(void)
 }
 
 /* Run in a child, whose descriptor 3 is a listening socket. */
-static void
-test_listen_inherited(void)
+TEST("/listen/inherited sockets need LISTEN_PID of this process")
 {
 	char pid[32], name[LISTEN_NAME_MAX];
 	struct listen_conf lc = { .name = "127.0.0.1:0", .backlog = 10 };
@@ -250,22 +243,4 @@ test_listen_inherited(void)
 	g_assert_cmpint(fcntl(3, F_GETFD) & FD_CLOEXEC, !=, 0);
 	g_assert_cmpint(option(3, IPPROTO_TCP, TCP_NODELAY), ==, 1);
 	g_assert_cmpint(listen_adopt(-1), ==, -EBADF);
-}
-
-int
-main(int argc, char **argv)
-{
-	tests_in_dir(&argc, &argv);
-	g_test_add_func("/listen/a unix socket replaces a stale one only",
-	    test_listen_unix_and_names);
-	g_test_add_func("/listen/a lock is waited for, but not for ever", test_listen_unix_locked);
-	g_test_add_func("/listen/no other user can hold the lock of a socket",
-	    test_listen_unix_squatted);
-	g_test_add_func("/listen/an IPv6 socket takes IPv4 only on request", test_listen_v6);
-	g_test_add_func("/listen/each spelling of any address means IPv4", test_listen_any);
-	g_test_add_func("/listen/a unix socket has the mode of its settings",
-	    test_listen_unix_mode);
-	g_test_add_func("/listen/inherited sockets need LISTEN_PID of this process",
-	    test_listen_inherited);
-	return (run_in_dir());
 }

@@ -1,6 +1,5 @@
 /* t/unit/io/lock_memory.c -- what is locked under a limit, by a process without rights. */
 #include <errno.h>
-#include <glib.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -8,6 +7,7 @@
 #include <unistd.h>
 
 #include "io/start/lock_memory.h"
+#include "t/unit/test.h"
 
 #define NOBODY  65534
 #define MIB     (1u << 20)
@@ -88,5 +88,5 @@ main(int argc, char **argv)
 		g_test_add_func("/lock_memory/all under a limit: later memory is there", test_all);
 		g_test_add_func("/lock_memory/no locked memory allowed", test_none);
 	}
-	return (g_test_run());
+	return (tests_run());
 }

@@ -1,7 +1,6 @@
 /* t/unit/io/logfile.c -- lines are whole or absent, and no writer waits for the disk. */
 #include <errno.h>
 #include <fcntl.h>
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <pthread.h>
 #include <string.h>
@@ -10,6 +9,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "io/log/logfile.h"
+#include "t/unit/test.h"
 
 #define N_HANGING 24
 
@@ -37,8 +37,7 @@ writer(void *arg)
 	return (NULL);
 }
 
-static void
-test_writers(void)
+TEST("/logfile/writers")
 {
 	struct logfile *lf;
 	pthread_t t[4];
@@ -76,8 +75,7 @@ note_error(const char *failed, int err)
 	noted = err;
 }
 
-static void
-test_reopen(void)
+TEST("/logfile/reopen")
 {
 	char *old = g_strconcat(path, ".1", NULL), *text;
 	struct logfile *lf;
@@ -195,16 +193,14 @@ full(bool is_errorlog)
 	g_free(fifo);
 }
 
-static void
-test_full(void)
+TEST("/logfile/full")
 {
 	full(true);
 	full(false);
 }
 
 /* What waits for a full disk goes to the new file, which is somewhere else. */
-static void
-test_full_reopen(void)
+TEST("/logfile/full-reopen")
 {
 	struct logfile *lf;
 	char *text;
@@ -230,8 +226,7 @@ test_full_reopen(void)
 	logfile_close(lf);
 }
 
-static void
-test_errors(void)
+TEST("/logfile/errors")
 {
 	struct logfile *lf;
 
@@ -248,8 +243,7 @@ test_errors(void)
 }
 
 /* The directory is gone: the old file stays open, and the caller gets the error. */
-static void
-test_reopen_fails(void)
+TEST("/logfile/reopen-fails")
 {
 	char *gone = g_build_filename(dir, "gone", NULL),
 	     *there = g_build_filename(gone, "log", NULL);
@@ -285,8 +279,7 @@ hanging_open(void *arg, const char *name)
 }
 
 /* The main thread of a server closes them, and its service manager watches it. */
-static void
-test_all_hang(void)
+TEST("/logfile/all-hang")
 {
 	struct logfile *lf[N_HANGING];
 	int64_t begun = g_get_monotonic_time();
@@ -315,8 +308,7 @@ packet_open(void *arg, const char *name)
 
 /* Lines that come one by one leave together: the thread does not wake for each.  A pipe of packets
  * shows each write(2). */
-static void
-test_gathers(void)
+TEST("/logfile/gathers")
 {
 	enum { LINES = 200, GAP_US = 500 };
 	struct logfile *lf;
@@ -349,15 +341,7 @@ main(int argc, char **argv)
 	g_test_init(&argc, &argv, NULL);
 	dir = g_dir_make_tmp("io-log-XXXXXX", NULL);
 	path = g_build_filename(dir, "log", NULL);
-	g_test_add_func("/logfile/writers", test_writers);
-	g_test_add_func("/logfile/reopen", test_reopen);
-	g_test_add_func("/logfile/reopen-fails", test_reopen_fails);
-	g_test_add_func("/logfile/full", test_full);
-	g_test_add_func("/logfile/full-reopen", test_full_reopen);
-	g_test_add_func("/logfile/errors", test_errors);
-	g_test_add_func("/logfile/gathers", test_gathers);
-	g_test_add_func("/logfile/all-hang", test_all_hang);
-	res = g_test_run();
+	res = tests_run();
 	fifo = g_build_filename(dir, "fifo", NULL);
 	g_unlink(fifo);
 	g_unlink(path);

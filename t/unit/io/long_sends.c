@@ -63,8 +63,7 @@ all_submit(void)
 
 /* What arrives after the long sends were asked for is received while most of them wait, and each of
  * them gets its turn. */
-static void
-test_short_first(void)
+TEST("/long-sends/short-first")
 {
 	struct io_sock s;
 	struct waiter w;
@@ -94,8 +93,7 @@ test_short_first(void)
 }
 
 /* One that waits for its turn can be cancelled as any other. */
-static void
-test_cancel(void)
+TEST("/long-sends/cancel")
 {
 	struct long_send *last = &senders[SENDERS - 1];
 	unsigned i;
@@ -111,13 +109,4 @@ test_cancel(void)
 		g_assert_cmpint(wait_for(&senders[i].w), ==, LENGTH);
 	senders_close();
 	loop_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/long-sends/short-first", test_short_first);
-	g_test_add_func("/long-sends/cancel", test_cancel);
-	return (g_test_run());
 }

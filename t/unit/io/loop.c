@@ -19,8 +19,7 @@ copy_done(struct io_op *op)
 	waiter_done(op);
 }
 
-static void
-test_recv(void)
+TEST("/loop/a receive returns bytes, the end, a cancel or a deadline")
 {
 	struct io_sock s;
 	struct waiter w;
@@ -53,8 +52,7 @@ test_recv(void)
 	loop_down();
 }
 
-static void
-test_recv_cancel_ready(void)
+TEST("/loop/a cancelled receive loses no byte")
 {
 	struct io_sock s;
 	struct waiter w;
@@ -75,8 +73,7 @@ test_recv_cancel_ready(void)
 }
 
 /* One event carries data and the end of the stream. */
-static void
-test_recv_half_closed(void)
+TEST("/loop/data and end of one event arrive in order")
 {
 	struct io_sock s;
 	struct waiter w;
@@ -135,8 +132,7 @@ test_hangup(bool unread, bool or_end, bool closes, int res)
 	loop_down();
 }
 
-static void
-test_hangups(void)
+TEST("/loop/a reset ends a wait for it, an end only if asked for")
 {
 	test_hangup(false, false, false, GOES_ON);
 	test_hangup(false, true, false, 1);
@@ -145,8 +141,7 @@ test_hangups(void)
 	test_hangup(false, false, true, 0);
 }
 
-static void
-test_send_until_full(void)
+TEST("/loop/a send waits for room in the socket")
 {
 	static char big[1 << 20];
 	struct iovec iov[2] = { { big, 1000 }, { big + 1000, sizeof(big) - 1000 } };
@@ -203,8 +198,7 @@ connect_once(struct waiter *con, struct waiter *acc)
 	g_assert_false(io_sock_alive(cs));
 }
 
-static void
-test_accept_connect(void)
+TEST("/loop/accept and connect return sockets without delay")
 {
 	struct listen_conf lc = { .name = "127.0.0.1:0", .backlog = 100 };
 	const char *why;
@@ -266,8 +260,7 @@ order_done(struct io_op *op)
 	waiter_done(op);
 }
 
-static void
-test_timers(void)
+TEST("/loop/timers end in the order of their deadlines")
 {
 	struct waiter t[5];
 	uint64_t begin;
@@ -307,8 +300,7 @@ waker(void *arg)
 	return (NULL);
 }
 
-static void
-test_wake(void)
+TEST("/loop/a wake from another thread ends a wait")
 {
 	uint64_t begin = clock_mono_ns();
 	pthread_t t;
@@ -351,8 +343,7 @@ tcp_pair(struct io_sock *s, const struct sockaddr *from, socklen_t from_len)
 }
 
 /* The kernel drops so many bytes of the stream; those behind them are received. */
-static void
-test_drop(void)
+TEST("/loop/bytes are dropped in the kernel")
 {
 	struct io_sock s;
 	struct waiter w;
@@ -383,8 +374,7 @@ test_drop(void)
 	loop_down();
 }
 
-static void
-test_little(void)
+TEST("/loop/a little receive leaves the rest in the socket")
 {
 	static char many[20000];
 	struct io_sock s;
@@ -404,8 +394,7 @@ test_little(void)
 	loop_down();
 }
 
-static void
-test_connect_from(void)
+TEST("/loop/a connection comes from the given address")
 {
 	struct sockaddr_in from = { .sin_family = AF_INET }, seen;
 	socklen_t len = sizeof(seen);
@@ -423,8 +412,7 @@ test_connect_from(void)
 }
 
 /* Finer than a tick of the deadlines (8.4 ms), and for one wait only. */
-static void
-test_wake_at(void)
+TEST("/loop/a round ends at the given time")
 {
 	uint64_t at;
 	struct waiter t;
@@ -443,25 +431,4 @@ test_wake_at(void)
 	io_wake_at(io, clock_mono_ns() + 3600 * NS_PER_S);
 	wait_for(&t); /* an earlier deadline goes first */
 	loop_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/loop/a receive returns bytes, the end, a cancel or a deadline",
-	    test_recv);
-	g_test_add_func("/loop/a cancelled receive loses no byte", test_recv_cancel_ready);
-	g_test_add_func("/loop/data and end of one event arrive in order", test_recv_half_closed);
-	g_test_add_func("/loop/a reset ends a wait for it, an end only if asked for", test_hangups);
-	g_test_add_func("/loop/a send waits for room in the socket", test_send_until_full);
-	g_test_add_func("/loop/accept and connect return sockets without delay",
-	    test_accept_connect);
-	g_test_add_func("/loop/timers end in the order of their deadlines", test_timers);
-	g_test_add_func("/loop/bytes are dropped in the kernel", test_drop);
-	g_test_add_func("/loop/a little receive leaves the rest in the socket", test_little);
-	g_test_add_func("/loop/a connection comes from the given address", test_connect_from);
-	g_test_add_func("/loop/a round ends at the given time", test_wake_at);
-	g_test_add_func("/loop/a wake from another thread ends a wait", test_wake);
-	return (g_test_run());
 }

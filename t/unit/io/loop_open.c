@@ -1,7 +1,7 @@
 /* t/unit/io/loop_open.c -- look-ups in pool threads: containment, limits, cancels, and whether a
  * thread slept. */
 #include <sys/syscall.h>
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 extern const struct file_backend file_gthread_aio;
 
@@ -31,8 +31,7 @@ refused(int root, const char *path, uint64_t resolve, int err)
 	g_assert_cmpint(open_path(root, path, resolve, false), ==, -err);
 }
 
-static void
-test_open(void)
+TEST("/open/only regular files and directories below the root open")
 {
 	char *file = file_make(dir, "f", 5000), *fifo = g_build_filename(dir, "fifo", NULL),
 	     *link = g_build_filename(dir, "link", NULL), *out = g_build_filename(dir, "out", NULL),
@@ -88,8 +87,7 @@ open_op(struct waiter *w, const char *path)
 }
 
 /* Opens wait behind a stuck thread. */
-static void
-test_open_queued(void)
+TEST("/open/a queued open has a deadline, a cancel and a limit")
 {
 	char *file = file_make(dir, "f", 10);
 	struct waiter w[4], late;
@@ -147,8 +145,7 @@ awake(const char *file)
 }
 
 /* A thread whose processor another program has takes long, too: that is no wait for a disk. */
-static void
-test_awake(void)
+TEST("/open/a thread that did not sleep")
 {
 	char *file = file_make(dir, "f", 10);
 	int i;
@@ -166,8 +163,7 @@ test_awake(void)
 }
 
 /* The lane for re-checks has a thread of its own. */
-static void
-test_open_urgent(void)
+TEST("/open/an urgent open passes a stuck thread")
 {
 	char *file = file_make(dir, "f", 10);
 	struct waiter w;
@@ -185,8 +181,7 @@ test_open_urgent(void)
 }
 
 /* The late result of a cancelled op closes its descriptor. */
-static void
-test_open_cancel_running(void)
+TEST("/open/a cancelled running open leaks no descriptor")
 {
 	char *file = file_make(dir, "f", 10);
 	struct waiter w;
@@ -214,8 +209,7 @@ test_open_cancel_running(void)
 }
 
 /* A job that runs during io_free() releases what it owns. */
-static void
-test_free_while_running(void)
+TEST("/open/io_free() during a job leaks no descriptor")
 {
 	char *file = file_make(dir, "f", 10);
 	struct io_file *f;
@@ -242,20 +236,4 @@ test_free_while_running(void)
 	}
 	g_assert_cmpint(fd_count(), ==, before);
 	g_free(file);
-}
-
-int
-main(int argc, char **argv)
-{
-	tests_in_dir(&argc, &argv);
-	g_test_add_func("/open/only regular files and directories below the root open", test_open);
-	g_test_add_func("/open/a queued open has a deadline, a cancel and a limit",
-	    test_open_queued);
-	g_test_add_func("/open/an urgent open passes a stuck thread", test_open_urgent);
-	g_test_add_func("/open/a thread that did not sleep", test_awake);
-	g_test_add_func("/open/a cancelled running open leaks no descriptor",
-	    test_open_cancel_running);
-	g_test_add_func("/open/io_free() during a job leaks no descriptor",
-	    test_free_while_running);
-	return (run_in_dir());
 }

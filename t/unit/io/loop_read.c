@@ -1,5 +1,5 @@
 /* t/unit/io/loop_read.c -- reads of each file backend, and the names of the backends. */
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 extern const struct file_backend file_gthread_aio;
 
@@ -42,8 +42,7 @@ read_with(const struct file_backend *b)
 	g_free(file);
 }
 
-static void
-test_read(void)
+TEST("/read/each backend returns the bytes of the range")
 {
 	int i;
 
@@ -51,8 +50,7 @@ test_read(void)
 		read_with(file_backends[i]);
 }
 
-static void
-test_read_cancel(void)
+TEST("/read/a cancelled queued read drops its reference")
 {
 	char *file = file_make(dir, "r", 3000);
 	struct io_file *f;
@@ -75,8 +73,7 @@ test_read_cancel(void)
 	g_free(file);
 }
 
-static void
-test_backend_names(void)
+TEST("/backend/each old name finds a backend")
 {
 	const char *note;
 
@@ -91,14 +88,4 @@ test_backend_names(void)
 	g_assert_cmpstr(file_backends[0]->name, ==, "adaptive");
 	g_assert_cmpstr(file_backend_by_name("gthread-aio", &note)->tag, ==,
 	    "network_gthread_aio.c.78:");
-}
-
-int
-main(int argc, char **argv)
-{
-	tests_in_dir(&argc, &argv);
-	g_test_add_func("/read/each backend returns the bytes of the range", test_read);
-	g_test_add_func("/read/a cancelled queued read drops its reference", test_read_cancel);
-	g_test_add_func("/backend/each old name finds a backend", test_backend_names);
-	return (run_in_dir());
 }

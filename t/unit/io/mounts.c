@@ -1,6 +1,5 @@
 /* t/unit/io/mounts.c -- the mount point that names a device, from this machine's table. */
 #include <fcntl.h>
-#include <glib.h>
 #include <linux/magic.h>
 #include <sys/mount.h>
 #include <sys/stat.h>
@@ -10,6 +9,7 @@
 #include <unistd.h>
 #include "io/disk/mounts.h"
 #include "io/io.h"
+#include "t/unit/test.h"
 
 static uint64_t
 dev_of(const char *path)
@@ -29,15 +29,13 @@ is_named(uint64_t dev, const char *point)
 	g_assert_cmpstr(name, ==, point);
 }
 
-static void
-unknown(void)
+TEST("/mounts/unknown")
 {
 	is_named(makedev(4000, 7), "");
 	is_named(MOUNTS_UNKNOWN, "");
 }
 
-static void
-proc(void)
+TEST("/mounts/proc")
 {
 	char name[4];
 
@@ -107,8 +105,7 @@ access_times(const char *dir, const char *at)
 	marks("/dev/shm", at, MS_RELATIME, false);
 }
 
-static void
-several(void)
+TEST("/mounts/several")
 {
 	char *dir = g_dir_make_tmp("accel mounts-XXXXXX", NULL);
 	char *shorter = g_build_filename(dir, "a", NULL);
@@ -138,8 +135,5 @@ main(int argc, char **argv)
 	own_mounts =
 	    unshare(CLONE_NEWNS) == 0 && mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0;
 	mounts_open();
-	g_test_add_func("/mounts/unknown", unknown);
-	g_test_add_func("/mounts/proc", proc);
-	g_test_add_func("/mounts/several", several);
-	return (g_test_run());
+	return (tests_run());
 }

@@ -1,5 +1,4 @@
 /* t/unit/io/notify.c -- reports to a service manager that reads, hangs or is not there. */
-#include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -7,6 +6,7 @@
 #include <unistd.h>
 
 #include "io/start/notify.h"
+#include "t/unit/test.h"
 
 static struct sockaddr_un un = { .sun_family = AF_UNIX };
 
@@ -33,8 +33,7 @@ fill_queue(void)
 }
 
 /* A report that waits for ever ends the test by SIGALRM. */
-static void
-test_manager_hangs(void)
+TEST("/notify/manager-hangs")
 {
 	char *dir = g_dir_make_tmp("accel-notify-XXXXXX", NULL), said[64] = "";
 	int fd = manager(dir);
@@ -54,8 +53,7 @@ test_manager_hangs(void)
 	g_free(dir);
 }
 
-static void
-test_wrong_names(void)
+TEST("/notify/wrong-names")
 {
 	char *name = g_strnfill(200, 'x');
 
@@ -70,13 +68,4 @@ test_wrong_names(void)
 	g_unsetenv("NOTIFY_SOCKET");
 	notify_manager("READY=1");
 	g_free(name);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/notify/manager-hangs", test_manager_hangs);
-	g_test_add_func("/notify/wrong-names", test_wrong_names);
-	return (g_test_run());
 }

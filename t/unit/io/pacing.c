@@ -1,10 +1,10 @@
 /* t/unit/io/pacing.c -- a reply that is sent at a rate: bytes, counted over a simulated clock. */
 #include <errno.h>
-#include <glib.h>
 #include "base/rate.h"
 #include "io/engine.h"
 #include "io/loop/sim.h"
 #include "io/sender.h"
+#include "t/unit/test.h"
 
 static struct io *io;
 static struct sender snd;
@@ -116,8 +116,7 @@ check(bool reading, uint64_t memory, uint64_t file, uint32_t limit, uint64_t lea
 	stop(0);
 }
 
-static void
-test_rate(void)
+TEST("/pacing/rate")
 {
 	check(false, 10000, 0, 1000, 9700, 10300);
 	check(false, 100, 9900, 1000, 9700, 10300);
@@ -128,8 +127,7 @@ test_rate(void)
 }
 
 /* Pieces of a streamed reply: the rate is that of all of them. */
-static void
-test_pieces(void)
+TEST("/pacing/pieces")
 {
 	int i;
 
@@ -151,8 +149,7 @@ test_pieces(void)
 }
 
 /* A pause is not the client's: it has no debt, and its deadline does not pass. */
-static void
-test_pause_is_ours(void)
+TEST("/pacing/pause-is-ours")
 {
 	setup(false, 100, 0, 10);
 	snd.rate = 1024;
@@ -162,8 +159,7 @@ test_pause_is_ours(void)
 	stop(0);
 }
 
-static void
-test_cancel_in_pause(void)
+TEST("/pacing/cancel")
 {
 	setup(true, 0, 10 + IO_WINDOW, 1000);
 	while (serve())
@@ -176,8 +172,7 @@ test_cancel_in_pause(void)
 
 /* A client that resets its connection in a pause: its socket is free at once, and its turn is the
  * next one's. */
-static void
-test_leaves_in_pause(void)
+TEST("/pacing/leaves-in-pause")
 {
 	struct pace_share p = { .limit = 16000 };
 	uint64_t due;
@@ -196,8 +191,7 @@ test_leaves_in_pause(void)
 }
 
 /* While many windows are held, a sender in a pause holds none. */
-static void
-test_holds_no_window(void)
+TEST("/pacing/holds-no-window")
 {
 	setup(true, 0, 2 * IO_WINDOW, 100000);
 	io->held = IO_HELD_MAX + 1;
@@ -211,8 +205,7 @@ test_holds_no_window(void)
 }
 
 /* Three senders of several loops take turns for ten seconds: equal shares, and the rate of all. */
-static void
-test_share(void)
+TEST("/pacing/share")
 {
 	struct pace_share p = { .limit = 100000 };
 	uint64_t now = 1000 * NS_PER_S, at[3] = { 0 }, got[3] = { 0 }, end = now + 10 * NS_PER_S;
@@ -232,8 +225,7 @@ test_share(void)
 }
 
 /* There is no credit for a pause. */
-static void
-test_share_pause(void)
+TEST("/pacing/share-pause")
 {
 	struct pace_share p = { .limit = 1000 };
 	uint64_t now = 1000 * NS_PER_S;
@@ -247,8 +239,7 @@ test_share_pause(void)
 }
 
 /* A sender with a share of its own has all of it, in each way of sending. */
-static void
-test_share_of_one(void)
+TEST("/pacing/share-of-one")
 {
 	static const struct {
 		bool reading;
@@ -276,20 +267,4 @@ test_share_of_one(void)
 		g_assert_cmpuint(ms, <=, 10300);
 		stop(0);
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/pacing/rate", test_rate);
-	g_test_add_func("/pacing/pieces", test_pieces);
-	g_test_add_func("/pacing/pause-is-ours", test_pause_is_ours);
-	g_test_add_func("/pacing/cancel", test_cancel_in_pause);
-	g_test_add_func("/pacing/leaves-in-pause", test_leaves_in_pause);
-	g_test_add_func("/pacing/holds-no-window", test_holds_no_window);
-	g_test_add_func("/pacing/share", test_share);
-	g_test_add_func("/pacing/share-pause", test_share_pause);
-	g_test_add_func("/pacing/share-of-one", test_share_of_one);
-	return (g_test_run());
 }

@@ -1,8 +1,8 @@
 /* t/unit/io/pid.c -- a process by its number, only while it runs the program it is taken for. */
 #include "io/start/pid.h"
+#include "t/unit/test.h"
 
 #include <errno.h>
-#include <glib.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/prctl.h>
@@ -32,8 +32,7 @@ child(const char *name)
 	return (pid);
 }
 
-static void
-test_signal(void)
+TEST("/pid/signal")
 {
 	pid_t pid = child("fcgi-stat-accel");
 	struct pollfd p = { .fd = pid_open(pid, "fcgi-stat-accel"), .events = POLLIN };
@@ -48,8 +47,7 @@ test_signal(void)
 	g_assert_cmpint(pid_open(pid, "fcgi-stat-accel"), ==, -ESRCH);
 }
 
-static void
-test_another_program(void)
+TEST("/pid/another-program")
 {
 	pid_t pid = child("accel-server");
 
@@ -57,13 +55,4 @@ test_another_program(void)
 	g_assert_cmpint(pid_open(pid, "accel-server2"), ==, -ESRCH);
 	kill(pid, SIGKILL);
 	g_assert_cmpint(waitpid(pid, NULL, 0), ==, pid);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/pid/signal", test_signal);
-	g_test_add_func("/pid/another-program", test_another_program);
-	return (g_test_run());
 }

@@ -4,7 +4,7 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include "io/disk/pin.h"
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 #define SIZE   (64u << 10)
 #define BUDGET (4 * SIZE)
@@ -89,8 +89,7 @@ pinned(int fd)
 	return (io_pin_again(&stx));
 }
 
-static void
-test_stays(void)
+TEST("/pin/stays")
 {
 	int fd = make(0, SIZE + 100);
 	struct statx stx = facts(fd);
@@ -115,8 +114,7 @@ test_stays(void)
 	close(fd);
 }
 
-static void
-test_bound(void)
+TEST("/pin/bound")
 {
 	int fd[5], big = make(9, BUDGET);
 
@@ -145,8 +143,7 @@ test_bound(void)
 	close(big);
 }
 
-static void
-test_time(void)
+TEST("/pin/time")
 {
 	int fd = make(0, SIZE);
 
@@ -177,8 +174,7 @@ bytes_of(size_t n)
 }
 
 /* No signal, and no room lost. */
-static void
-test_shorter(void)
+TEST("/pin/shorter")
 {
 	int fd = make(0, SIZE), other = make(1, SIZE);
 
@@ -218,8 +214,7 @@ refused(void)
 	_exit(counts.accel_pins == 1 && counts.accel_pins_refused == 1 && bytes() == SIZE ? 0 : 1);
 }
 
-static void
-test_refused(void)
+TEST("/pin/refused")
 {
 	pid_t pid = fork();
 	int status;
@@ -248,8 +243,7 @@ busy(void *arg)
 	return (NULL);
 }
 
-static void
-test_threads(void)
+TEST("/pin/threads")
 {
 	GThread *t[4];
 	int fd[7];
@@ -264,17 +258,4 @@ test_threads(void)
 	end();
 	for (unsigned i = 0; i < 7; i++)
 		close(fd[i]);
-}
-
-int
-main(int argc, char **argv)
-{
-	tests_in_dir(&argc, &argv);
-	g_test_add_func("/pin/stays", test_stays);
-	g_test_add_func("/pin/bound", test_bound);
-	g_test_add_func("/pin/time", test_time);
-	g_test_add_func("/pin/shorter", test_shorter);
-	g_test_add_func("/pin/refused", test_refused);
-	g_test_add_func("/pin/threads", test_threads);
-	return (run_in_dir());
 }

@@ -1,11 +1,11 @@
 /* t/unit/io/pressure.c -- what the kernel's texts about memory say, good ones and others; and the
  * thread that looks. */
-#include <glib.h>
 #include <pthread.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "io/memory/memory.h"
 #include "io/memory/pressure.h"
+#include "t/unit/test.h"
 
 #define NONE PRESSURE_NONE
 
@@ -27,8 +27,7 @@ is(struct psi p, uint64_t some, uint64_t some_us, uint64_t full, uint64_t full_u
 	g_assert_cmpuint(p.full_us, ==, full_us);
 }
 
-static void
-test_psi(void)
+TEST("/pressure/psi")
 {
 	is(psi("some avg10=12.34 avg60=1.00 avg300=0.50 total=68393\n"
 	       "full avg10=0.07 avg60=0.00 avg300=0.00 total=1170\n"),
@@ -39,8 +38,7 @@ test_psi(void)
 	is(psi("full avg10=3"), NONE, NONE, 300, NONE);
 }
 
-static void
-test_hostile_psi(void)
+TEST("/pressure/hostile-psi")
 {
 	static const char *const bad[] = { "", "\n", "some", "some ", "full  ", "some avg10",
 		"some avg10=", "some avg10=. total=", "some avg10=1.x total=-1",
@@ -68,8 +66,7 @@ refaults(const char *text, uint64_t *pages)
 	return (pressure_parse_refaults(text_of(text), pages));
 }
 
-static void
-test_refaults(void)
+TEST("/pressure/refaults")
 {
 	uint64_t n;
 
@@ -118,8 +115,7 @@ seen_now(void)
 	return (n);
 }
 
-static void
-test_looks(void)
+TEST("/pressure/looks")
 {
 	struct pressure first, next;
 
@@ -149,15 +145,4 @@ test_looks(void)
 	g_assert_cmpuint(next.taken_ns, >=, first.taken_ns + PRESSURE_GAP_MS * NS_PER_MS);
 	g_assert_cmpuint(next.refault_bytes, >=, first.refault_bytes);
 	g_assert_cmpuint(seen_now(), ==, 1);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/pressure/psi", test_psi);
-	g_test_add_func("/pressure/hostile-psi", test_hostile_psi);
-	g_test_add_func("/pressure/refaults", test_refaults);
-	g_test_add_func("/pressure/looks", test_looks);
-	return (g_test_run());
 }

@@ -2,7 +2,7 @@
 #include "io/proof.h"
 
 #include <errno.h>
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 #define SIZE 100000u
 #define PART 20000u
@@ -69,8 +69,7 @@ expect(int err)
 	g_assert_true(f->stale == (err != 0 || grew));
 }
 
-static void
-test_longer(void)
+TEST("/proof/longer")
 {
 	unsigned i;
 
@@ -88,8 +87,7 @@ test_longer(void)
 	down();
 }
 
-static void
-test_other_bytes(void)
+TEST("/proof/other-bytes")
 {
 	const struct {
 		uint64_t off;
@@ -111,8 +109,7 @@ test_other_bytes(void)
 	}
 }
 
-static void
-test_sizes(void)
+TEST("/proof/sizes")
 {
 	up(2);
 	put(0, "\1\2");
@@ -128,8 +125,7 @@ test_sizes(void)
 	down();
 }
 
-static void
-test_times(void)
+TEST("/proof/times")
 {
 	struct timespec older[2] = { { .tv_sec = 999 }, { .tv_sec = 999 } };
 
@@ -140,8 +136,7 @@ test_times(void)
 	down();
 }
 
-static void
-test_no_samples(void)
+TEST("/proof/no-samples")
 {
 	up(0);
 	put(SIZE, "more");
@@ -156,8 +151,7 @@ test_no_samples(void)
 
 /* A few bytes do not replace a whole sample, the end of the file needs none, and a thread takes the
  * same samples from the file. */
-static void
-test_notes(void)
+TEST("/proof/notes")
 {
 	struct io_proof seen, read = { 0 };
 	char all[SIZE];
@@ -176,17 +170,4 @@ test_notes(void)
 	g_assert_cmpuint(read.last.hash, ==, seen.last.hash);
 	g_assert_cmpuint(read.last.off, ==, seen.last.off);
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	tests_in_dir(&argc, &argv);
-	g_test_add_func("/proof/longer", test_longer);
-	g_test_add_func("/proof/other-bytes", test_other_bytes);
-	g_test_add_func("/proof/sizes", test_sizes);
-	g_test_add_func("/proof/times", test_times);
-	g_test_add_func("/proof/no-samples", test_no_samples);
-	g_test_add_func("/proof/notes", test_notes);
-	return (run_in_dir());
 }

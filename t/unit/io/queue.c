@@ -53,8 +53,7 @@ take(void)
 }
 
 /* One client's hundred jobs are not before the other's first. */
-static void
-clients_take_turns(void)
+TEST("/queue/clients-take-turns")
 {
 	struct io_job *j[6], *running[6];
 	int i;
@@ -75,8 +74,7 @@ clients_take_turns(void)
 	queue_fini(&q);
 }
 
-static void
-devices_take_turns(void)
+TEST("/queue/devices-take-turns")
 {
 	struct io_job *j[5];
 	int i;
@@ -101,8 +99,7 @@ devices_take_turns(void)
 	queue_fini(&q);
 }
 
-static void
-bounds_are_per_device(void)
+TEST("/queue/bounds-are-per-device")
 {
 	struct io_job *a = NULL, *b, *c, *d, close = { .dev = 1 };
 	struct io_device_status st[4];
@@ -151,8 +148,7 @@ finish(struct io_job **jobs, int n)
 
 /* Four devices hang in all their threads.  A healthy device gets one of the last threads, and only
  * one. */
-static void
-last_places_are_for_the_well(void)
+TEST("/queue/last-places")
 {
 	struct io_job *jobs[16 + 12 + 1];
 	uint64_t dev;
@@ -178,8 +174,7 @@ last_places_are_for_the_well(void)
 }
 
 /* Nothing is kept from a device that is alone. */
-static void
-one_device_has_all_its_places(void)
+TEST("/queue/one-device")
 {
 	struct io_job *jobs[9];
 
@@ -192,8 +187,7 @@ one_device_has_all_its_places(void)
 	finish(jobs, 9);
 }
 
-static void
-devices_come_and_go(void)
+TEST("/queue/devices-come-and-go")
 {
 	struct io_job *busy, *j;
 	uint64_t dev;
@@ -225,8 +219,7 @@ says_stuck(void)
 }
 
 /* If all jobs of a device run for longer than its limit, a new job is refused. */
-static void
-stuck_is_refused(void)
+TEST("/queue/stuck-is-refused")
 {
 	struct io_device_status st = { 0 };
 	struct io_job *a, *b, *c;
@@ -260,8 +253,7 @@ stuck_is_refused(void)
 }
 
 /* A thread of one device's jobs is not taken by another that hangs: a new one is started. */
-static void
-hung_device_takes_its_own_threads(void)
+TEST("/pools/hung-device-takes-its-own-threads")
 {
 	struct io_lane_status lanes[LANES];
 	int i;
@@ -282,8 +274,7 @@ hung_device_takes_its_own_threads(void)
 }
 
 /* run() finds out where it belongs: it is done in that device's line, once. */
-static void
-a_job_may_move(void)
+TEST("/pools/a-job-may-move")
 {
 	loop_up(NULL, 1, 100);
 	push_counting(1, move_run, LANE_STAT);
@@ -295,8 +286,7 @@ a_job_may_move(void)
 }
 
 /* A queued job can be cancelled.  A running job goes on, for the next request of the same file. */
-static void
-waiting_is_withdrawn(void)
+TEST("/pools/waiting-is-withdrawn")
 {
 	struct statx stx;
 	struct waiter w;
@@ -321,8 +311,7 @@ waiting_is_withdrawn(void)
 
 /* The pools end while a thread is stuck: when it comes back it puts away what had to wait for its
  * device, here a descriptor that was to be closed. */
-static void
-what_is_left_behind_is_put_away(void)
+TEST("/pools/what-is-left-behind-is-put-away")
 {
 	struct pollfd p = { .events = POLLIN };
 	int fds[2];
@@ -341,8 +330,7 @@ what_is_left_behind_is_put_away(void)
 }
 
 /* No threads: the work is done here, the callback still comes later. */
-static void
-no_threads_means_here(void)
+TEST("/pools/no-threads-means-here")
 {
 	loop_up(NULL, 0, 100);
 	push_counting(0, count_run, LANE_READ);
@@ -350,24 +338,4 @@ no_threads_means_here(void)
 	while (counted == 0)
 		io_run(io);
 	loop_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/queue/clients-take-turns", clients_take_turns);
-	g_test_add_func("/queue/devices-take-turns", devices_take_turns);
-	g_test_add_func("/queue/bounds-are-per-device", bounds_are_per_device);
-	g_test_add_func("/queue/last-places", last_places_are_for_the_well);
-	g_test_add_func("/queue/one-device", one_device_has_all_its_places);
-	g_test_add_func("/queue/devices-come-and-go", devices_come_and_go);
-	g_test_add_func("/queue/stuck-is-refused", stuck_is_refused);
-	g_test_add_func("/pools/hung-device-takes-its-own-threads",
-	    hung_device_takes_its_own_threads);
-	g_test_add_func("/pools/a-job-may-move", a_job_may_move);
-	g_test_add_func("/pools/waiting-is-withdrawn", waiting_is_withdrawn);
-	g_test_add_func("/pools/what-is-left-behind-is-put-away", what_is_left_behind_is_put_away);
-	g_test_add_func("/pools/no-threads-means-here", no_threads_means_here);
-	return (g_test_run());
 }

@@ -23,8 +23,7 @@ take_client(struct io_job **out)
 
 /* Client 1 has filled all places with jobs that take long.  Client 2 comes with many short ones: as
  * they end it has the next place, until both have as many. */
-static void
-fewest_running_goes_next(void)
+TEST("/rows/fewest-running-goes-next")
 {
 	struct io_job *jobs[8 + 8], *j, *run1[4];
 	int i, n = 0;
@@ -57,8 +56,7 @@ fewest_running_goes_next(void)
 
 /* A full queue: the newest job of the longest row makes room, and the owner of that row is
  * refused. */
-static void
-longest_row_makes_room(void)
+TEST("/rows/longest-row-makes-room")
 {
 	struct io_job *jobs[20], *close = g_new0(struct io_job, 1);
 	struct io_device_status st;
@@ -102,8 +100,7 @@ longest_row_makes_room(void)
 }
 
 /* Each client has one job, none has too many, so the new one is refused. */
-static void
-equals_keep_their_places(void)
+TEST("/rows/equals-keep-their-places")
 {
 	uint32_t i;
 
@@ -116,8 +113,7 @@ equals_keep_their_places(void)
 }
 
 /* A job that a second client wants is not behind all others of the first. */
-static void
-joined_job_goes_to_the_shorter_row(void)
+TEST("/rows/joined-job")
 {
 	struct io_job *a[5], *b, *j;
 	int i;
@@ -140,8 +136,7 @@ joined_job_goes_to_the_shorter_row(void)
 
 /* Rows and jobs in any order against a list that is searched: the same next client, victim and
  * counts. */
-static void
-rows_agree_with_a_list(void)
+TEST("/rows/rows-agree-with-a-list")
 {
 	enum { CLIENTS = 40, PLACES = 6, WAIT = 64 };
 	unsigned waits[CLIENTS] = { 0 }, runs[CLIENTS] = { 0 }, longest, fewest, total = 0,
@@ -185,16 +180,4 @@ rows_agree_with_a_list(void)
 	while (running > 0)
 		ran(jobs[--running]);
 	put_all_away();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/rows/fewest-running-goes-next", fewest_running_goes_next);
-	g_test_add_func("/rows/longest-row-makes-room", longest_row_makes_room);
-	g_test_add_func("/rows/equals-keep-their-places", equals_keep_their_places);
-	g_test_add_func("/rows/joined-job", joined_job_goes_to_the_shorter_row);
-	g_test_add_func("/rows/rows-agree-with-a-list", rows_agree_with_a_list);
-	return (g_test_run());
 }

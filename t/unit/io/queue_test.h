@@ -3,8 +3,8 @@
 #ifndef T_UNIT_IO_QUEUE_TEST_H
 #define T_UNIT_IO_QUEUE_TEST_H
 
-#include <glib.h>
 #include "io/disk/queue.h"
+#include "t/unit/test.h"
 
 static struct io_queue q;
 static struct io_job *displaced; /* by the last push() */

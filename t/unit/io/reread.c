@@ -2,7 +2,7 @@
  * memory (FUSE, NFS): hot files do not wait behind cold ones, and the loop stays away from all. */
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 #define SIZE (600u << 10)
 
@@ -82,8 +82,7 @@ down(void)
 	loop_down();
 }
 
-static void
-hot_windows_have_their_own_thread(void)
+TEST("/reread/hot-windows-have-their-own-thread")
 {
 	struct io_lane_status v[LANES];
 
@@ -102,8 +101,7 @@ hot_windows_have_their_own_thread(void)
 }
 
 /* A bad block in mid-window.  What lies before it is sent, and nobody gets what lies behind it. */
-static void
-bad_blocks(void)
+TEST("/reread/bad-blocks")
 {
 	enum { BAD = 300 << 10, BEHIND = 400 << 10 };
 	struct waiter w[2];
@@ -138,10 +136,7 @@ bad_blocks(void)
 int
 main(int argc, char **argv)
 {
-	tests_in_dir(&argc, &argv);
+	g_test_init(&argc, &argv, NULL);
 	loop = pthread_self();
-	g_test_add_func("/reread/hot-windows-have-their-own-thread",
-	    hot_windows_have_their_own_thread);
-	g_test_add_func("/reread/bad-blocks", bad_blocks);
-	return (run_in_dir());
+	return (tests_run());
 }

@@ -40,8 +40,7 @@ second(void)
 	}
 }
 
-static void
-test_quiet(void)
+TEST("/rest/quiet")
 {
 	up();
 	rest_note(&rest, 99, 0);
@@ -58,8 +57,7 @@ test_quiet(void)
 	down();
 }
 
-static void
-test_busy_and_fallen(void)
+TEST("/rest/busy-and-fallen")
 {
 	uint64_t done = 0;
 	unsigned i;
@@ -82,8 +80,7 @@ test_busy_and_fallen(void)
 	down();
 }
 
-static void
-test_fall_without_requests(void)
+TEST("/rest/fall-without-requests")
 {
 	up();
 	rest_note(&rest, 0, 100 << 20);
@@ -96,8 +93,7 @@ test_fall_without_requests(void)
 }
 
 /* Names are forgotten a while after the last request, and after the trim that followed it. */
-static void
-test_small_fall(void)
+TEST("/rest/small-fall")
 {
 	up();
 	rest_note(&rest, 5000, 5 << 20);
@@ -113,8 +109,7 @@ test_small_fall(void)
 	down();
 }
 
-static void
-test_stopped_at_work(void)
+TEST("/rest/stopped-at-work")
 {
 	up();
 	rest_note(&rest, 0, 100 << 20);
@@ -125,8 +120,7 @@ test_stopped_at_work(void)
 }
 
 /* The real thing: a thread trims. */
-static void
-test_trims(void)
+TEST("/rest/trims")
 {
 	loop_up(NULL, 1, 64);
 	rest_init(&rest, io, NULL);
@@ -138,17 +132,4 @@ test_trims(void)
 	g_assert_cmpuint(rest.trims, ==, 1);
 	g_assert_false(rest_stop(&rest));
 	loop_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/rest/quiet", test_quiet);
-	g_test_add_func("/rest/busy-and-fallen", test_busy_and_fallen);
-	g_test_add_func("/rest/fall-without-requests", test_fall_without_requests);
-	g_test_add_func("/rest/small-fall", test_small_fall);
-	g_test_add_func("/rest/stopped-at-work", test_stopped_at_work);
-	g_test_add_func("/rest/trims", test_trims);
-	return (g_test_run());
 }

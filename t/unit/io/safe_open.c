@@ -2,7 +2,7 @@
  * its use. */
 #include <sys/syscall.h>
 #include "io/safe_open.h"
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 static const char *swapped; /* this component becomes a link after the next look at it */
 
@@ -27,8 +27,7 @@ refused(const char *path, const char *name, int expected)
 	g_assert_null(swapped);
 }
 
-static void
-test_swapped(void)
+TEST("/safe_open/a component that becomes a link is not followed")
 {
 	char *way = g_build_filename(dir, "way", NULL), *log = g_build_filename(way, "log", NULL),
 	     *real = g_build_filename(dir, "real", NULL), *in = g_build_filename(real, "log", NULL);
@@ -54,17 +53,7 @@ test_swapped(void)
 	g_free(in);
 }
 
-static void
-test_directory(void)
+TEST("/safe_open/directory")
 {
 	g_assert_cmpint(safe_open(dir, O_RDONLY, 0), ==, -EINVAL);
-}
-
-int
-main(int argc, char **argv)
-{
-	tests_in_dir(&argc, &argv);
-	g_test_add_func("/safe_open/directory", test_directory);
-	g_test_add_func("/safe_open/a component that becomes a link is not followed", test_swapped);
-	return (run_in_dir());
 }

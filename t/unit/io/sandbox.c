@@ -272,5 +272,5 @@ main(int argc, char **argv)
 	g_test_add_data_func("/sandbox/knows-what-it-reaches", (gconstpointer)knows_what_it_reaches,
 	    test);
 	g_test_add_data_func("/sandbox/log-and-socket", (gconstpointer)log_and_socket, test);
-	return (g_test_run());
+	return (tests_run());
 }

@@ -2,7 +2,6 @@
  * of one program and tries it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <glib.h>
 #include <pthread.h>
 #include <sched.h>
 #include <seccomp.h>
@@ -23,6 +22,7 @@
 
 #include "io/start/sandbox.h"
 #include "io/start/sandbox_impl.h"
+#include "t/unit/test.h"
 
 #define DIES       (-SIGSYS)
 #define UNEXPECTED 255
@@ -283,16 +283,14 @@ one(gconstpointer arg)
 }
 
 /* Only the backend io-uring may use the ring: seccomp does not see what goes through it. */
-static void
-ring(void)
+TEST("/sandbox-calls/ring")
 {
 	if (usable())
 		g_assert_cmpint(outcome(SANDBOX_SERVER | SANDBOX_URING, sets_up_ring), !=, ENOSYS);
 }
 
 /* A name that libseccomp does not know would make no rule. */
-static void
-names(void)
+TEST("/sandbox-calls/names")
 {
 	static const char *const name[] = {
 #define C(name, programs) #name,
@@ -322,7 +320,5 @@ main(int argc, char **argv)
 		g_test_add_data_func(path, &tries[i], one);
 		g_free(path);
 	}
-	g_test_add_func("/sandbox-calls/ring", ring);
-	g_test_add_func("/sandbox-calls/names", names);
-	return (g_test_run());
+	return (tests_run());
 }

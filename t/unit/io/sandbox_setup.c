@@ -153,5 +153,5 @@ main(int argc, char **argv)
 	g_test_add_data_func("/sandbox/names-that-lead-nowhere",
 	    (gconstpointer)names_that_lead_nowhere, test);
 	g_test_add_data_func("/sandbox/one-line-says-so", (gconstpointer)one_line_says_so, test);
-	return (g_test_run());
+	return (tests_run());
 }

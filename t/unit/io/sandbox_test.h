@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -20,6 +19,7 @@
 #include "base/log.h"
 #include "io/start/sandbox.h"
 #include "io/start/sandbox_impl.h"
+#include "t/unit/test.h"
 
 #define UNEXPECTED 255 /* no errno */
 

@@ -126,8 +126,7 @@ open_listener(void)
 	return (fd);
 }
 
-static void
-test_leaves_it_to_the_other(void)
+TEST("/shared-listener/leaves-it-to-the-other")
 {
 	struct sharer full, other;
 	int fd = open_listener(), client[2];
@@ -181,8 +180,7 @@ epoll_wait(int epfd, struct epoll_event *ev, int max, int timeout)
 }
 
 /* The loop that accepts no more was the only one the kernel woke for a connection. */
-static void
-test_passes_nobody_over(void)
+TEST("/shared-listener/passes-nobody-over")
 {
 	struct sharer first, other;
 	int fd = open_listener(), client;
@@ -210,13 +208,4 @@ test_passes_nobody_over(void)
 	io_close_fd(fd);
 	io_pools_free(pools, 5000);
 	alarm(0);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/shared-listener/passes-nobody-over", test_passes_nobody_over);
-	g_test_add_func("/shared-listener/leaves-it-to-the-other", test_leaves_it_to_the_other);
-	return (g_test_run());
 }

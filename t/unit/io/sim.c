@@ -1,9 +1,9 @@
 /* t/unit/io/sim.c -- the loop of the tests keeps the contract. */
 #include <errno.h>
-#include <glib.h>
 #include "io/engine.h"
 #include "io/loop/sim.h"
 #include "io/sender.h"
+#include "t/unit/test.h"
 
 static struct io *io;
 static int calls;
@@ -32,8 +32,7 @@ setup(void)
 	last = 0;
 }
 
-static void
-test_recv(void)
+TEST("/sim/recv")
 {
 	struct io_sock s;
 	struct io_op op;
@@ -64,8 +63,7 @@ test_recv(void)
 	io_free(io);
 }
 
-static void
-test_send_record(void)
+TEST("/sim/send-record")
 {
 	struct iovec iov[2] = { { (char *)"abc", 3 }, { (char *)"defg", 4 } };
 	struct io_sock s;
@@ -87,8 +85,7 @@ test_send_record(void)
 	io_free(io);
 }
 
-static void
-test_connect_close_cancel(void)
+TEST("/sim/connect-close-cancel")
 {
 	struct sockaddr_in in = { .sin_family = AF_INET };
 	struct io_sock s;
@@ -126,8 +123,7 @@ test_connect_close_cancel(void)
 	io_free(io);
 }
 
-static void
-test_open_and_file(void)
+TEST("/sim/open-and-file")
 {
 	struct statx stx;
 	struct io_file *f;
@@ -195,8 +191,7 @@ stop(int res)
 	io_free(io);
 }
 
-static void
-test_sender_short_counts(void)
+TEST("/sender/short-counts")
 {
 	uint64_t off = 10, len = 30;
 	struct io_op *op;
@@ -226,8 +221,7 @@ test_sender_short_counts(void)
 	stop(0);
 }
 
-static void
-test_sender_file_shrinks(void)
+TEST("/sender/file-shrinks")
 {
 	start(false, 40);
 	sim_send(io, sim_nth(io, 0), 100);
@@ -237,8 +231,7 @@ test_sender_file_shrinks(void)
 	stop(-ENODATA);
 }
 
-static void
-test_sender_progress_moves_deadline(void)
+TEST("/sender/progress-moves-deadline")
 {
 	start(false, 40);
 	sim_advance_ms(io, 900);
@@ -250,8 +243,7 @@ test_sender_progress_moves_deadline(void)
 	stop(-ETIMEDOUT);
 }
 
-static void
-test_sender_reads_ahead(void)
+TEST("/sender/reads-ahead")
 {
 	static char big[IO_WINDOW];
 	struct io_op *op;
@@ -316,8 +308,7 @@ cancel_after(bool reading, int steps)
 	stop(ended != 0 && end_res == 0 ? 0 : -ECANCELED);
 }
 
-static void
-test_sender_cancel(void)
+TEST("/sender/cancel")
 {
 	int i;
 
@@ -327,8 +318,7 @@ test_sender_cancel(void)
 	}
 }
 
-static void
-test_sender_empty(void)
+TEST("/sender/empty")
 {
 	io = sim_new();
 	ended = 0;
@@ -341,21 +331,4 @@ test_sender_empty(void)
 	g_assert_cmpint(ended, ==, 1);
 	g_assert_cmpint(end_res, ==, 0);
 	io_free(io);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/sim/recv", test_recv);
-	g_test_add_func("/sim/send-record", test_send_record);
-	g_test_add_func("/sim/connect-close-cancel", test_connect_close_cancel);
-	g_test_add_func("/sim/open-and-file", test_open_and_file);
-	g_test_add_func("/sender/short-counts", test_sender_short_counts);
-	g_test_add_func("/sender/file-shrinks", test_sender_file_shrinks);
-	g_test_add_func("/sender/progress-moves-deadline", test_sender_progress_moves_deadline);
-	g_test_add_func("/sender/reads-ahead", test_sender_reads_ahead);
-	g_test_add_func("/sender/cancel", test_sender_cancel);
-	g_test_add_func("/sender/empty", test_sender_empty);
-	return (g_test_run());
 }

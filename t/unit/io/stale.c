@@ -79,8 +79,7 @@ put(int fd)
 	g_assert_cmpint(write(fd, "x", 1), ==, 1);
 }
 
-static void
-closed_socket_is_silent(void)
+TEST("/stale/closed-socket-is-silent")
 {
 	struct child c;
 	struct owner *o;
@@ -103,8 +102,7 @@ closed_socket_is_silent(void)
 
 /* The number is used again while the old registration still reports: the new socket hears of its
  * own events only. */
-static void
-same_number_again(void)
+TEST("/stale/same-number-again")
 {
 	struct owner *o;
 	struct child c;
@@ -136,8 +134,7 @@ same_number_again(void)
 
 /* A listener is level-triggered: left in the set it would make the loop spin for as long as the
  * child lives. */
-static void
-closed_listener_does_not_spin(void)
+TEST("/stale/closed-listener-does-not-spin")
 {
 	struct sockaddr_in in = { .sin_family = AF_INET,
 		.sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
@@ -183,8 +180,7 @@ watch_ready(struct io_watch *w)
 	watched++;
 }
 
-static void
-unwatched_is_silent(void)
+TEST("/stale/unwatched-is-silent")
 {
 	struct io_watch *w = g_new0(struct io_watch, 1);
 	struct child c;
@@ -212,8 +208,7 @@ unwatched_is_silent(void)
 
 /* Slots that were given back are taken again, so the table is as large as the most that were
  * registered at a time. */
-static void
-slots_are_bounded(void)
+TEST("/stale/slots-are-bounded")
 {
 	struct slots t = { 0 };
 	uint64_t key;
@@ -233,16 +228,4 @@ slots_are_bounded(void)
 	for (i = 0; i < 1000; i++)
 		g_assert_cmpuint(slot_take(&t, &what, false), !=, a);
 	slots_free(&t);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/stale/closed-socket-is-silent", closed_socket_is_silent);
-	g_test_add_func("/stale/same-number-again", same_number_again);
-	g_test_add_func("/stale/closed-listener-does-not-spin", closed_listener_does_not_spin);
-	g_test_add_func("/stale/unwatched-is-silent", unwatched_is_silent);
-	g_test_add_func("/stale/slots-are-bounded", slots_are_bounded);
-	return (g_test_run());
 }

@@ -1,7 +1,7 @@
 /* t/unit/io/stuck_disk.c -- gthread-sendfile and posix-aio while the disk hangs. */
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 extern const struct file_backend file_gthread_sendfile, file_posix_aio;
 
@@ -38,8 +38,7 @@ release_thread(void)
 
 /* Its client's deadline comes, the connection is closed and its number given to another one:
  * nothing of the file reaches anybody, and no event of the old socket the memory where it was. */
-static void
-test_stuck_sender(void)
+TEST("/gthread-sendfile/stuck-sender")
 {
 	char *path = file_make(dir, "stuck", 1 << 20), byte;
 	struct io_sock *old = g_new(struct io_sock, 1), s;
@@ -92,8 +91,7 @@ test_stuck_sender(void)
 
 /* The queue of a disk is full: the duplicate that was made for the thread goes at once, not when
  * that disk answers. */
-static void
-test_refused_sender(void)
+TEST("/gthread-sendfile/refused-sender")
 {
 	char *path = file_make(dir, "refused", SIZE), byte;
 	struct waiter w[2];
@@ -137,8 +135,7 @@ fill(int fd)
 
 /* A thread waits for disks only: while a client does not read, others get their files from the one
  * there is. */
-static void
-test_slow_client_holds_no_thread(void)
+TEST("/gthread-sendfile/slow-client")
 {
 	char *path = file_make(dir, "slow", SIZE), *bytes;
 	struct io_sock s;
@@ -216,8 +213,7 @@ posix_waits(void)
 	g_free(path);
 }
 
-static void
-test_posix_waits(void)
+TEST("/posix-aio/waits")
 {
 	loop_up(&file_posix_aio, 1, 64);
 	if (io_backend(io) == &file_posix_aio)
@@ -225,15 +221,4 @@ test_posix_waits(void)
 	else
 		g_test_skip(io_fallback_why(io));
 	loop_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	tests_in_dir(&argc, &argv);
-	g_test_add_func("/gthread-sendfile/stuck-sender", test_stuck_sender);
-	g_test_add_func("/gthread-sendfile/refused-sender", test_refused_sender);
-	g_test_add_func("/gthread-sendfile/slow-client", test_slow_client_holds_no_thread);
-	g_test_add_func("/posix-aio/waits", test_posix_waits);
-	return (run_in_dir());
 }

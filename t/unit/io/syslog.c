@@ -1,11 +1,10 @@
 /* t/unit/io/syslog.c -- targets of lines for the system's log. */
-#include <glib.h>
 #include <string.h>
 
 #include "io/log/syslog.h"
+#include "t/unit/test.h"
 
-static void
-test_targets(void)
+TEST("/syslog/targets")
 {
 	static const char *const bad[] = { "", "24", "24,", "24,6", "x,6,/l", "24,8,/l", "24,x,/l",
 		"200,6,/l", ",,/l" };
@@ -20,12 +19,4 @@ test_targets(void)
 	g_assert_cmpstr(t.socket, ==, "/a,b");
 	for (size_t i = 0; i < G_N_ELEMENTS(bad); i++)
 		g_assert_false(syslog_target_parse(bad[i], &t));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/syslog/targets", test_targets);
-	return (g_test_run());
 }

@@ -1,6 +1,6 @@
 /* t/unit/io/take.c -- files that are removed when they are opened: which ones, and which not. */
 #include <sys/stat.h>
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 static int root;
 
@@ -80,8 +80,7 @@ takes(const char *name)
 	close(fd);
 }
 
-static void
-test_taken(void)
+TEST("/take/taken")
 {
 	g_autofree char *sub = path_of("sub");
 
@@ -107,8 +106,7 @@ refuses(const char *name, int err, const char *stays)
 	g_assert_true(exists(stays));
 }
 
-static void
-test_refused(void)
+TEST("/take/refused")
 {
 	g_autofree char *sub = path_of("sub"), *fifo = path_of("fifo"), *in = path_of("sub/in"),
 			*link = path_of("link"), *up = path_of("sub/up"), *way = path_of("way");
@@ -143,8 +141,7 @@ test_refused(void)
 }
 
 /* The client leaves while the op is queued: the file goes all the same, and its descriptor too. */
-static void
-test_cancelled(void)
+TEST("/take/cancelled")
 {
 	struct statx stx;
 	struct waiter w;
@@ -163,14 +160,4 @@ test_cancelled(void)
 	while (exists("late") || fd_count() > fds)
 		run_ms(1);
 	teardown();
-}
-
-int
-main(int argc, char **argv)
-{
-	tests_in_dir(&argc, &argv);
-	g_test_add_func("/take/taken", test_taken);
-	g_test_add_func("/take/refused", test_refused);
-	g_test_add_func("/take/cancelled", test_cancelled);
-	return (run_in_dir());
 }

@@ -108,8 +108,7 @@ test_sent_while_it_grows(const void *backend)
 	g_free(piece);
 }
 
-static void
-test_cancelled(void)
+TEST("/temp/cancelled")
 {
 	char *piece = g_malloc(PIECE);
 	struct io_file *f;
@@ -134,8 +133,7 @@ test_cancelled(void)
 	g_free(piece);
 }
 
-static void
-test_no_such_place(void)
+TEST("/temp/no-such-place")
 {
 	int root;
 
@@ -153,15 +151,14 @@ main(int argc, char **argv)
 	char *path;
 	int status;
 
-	tests_in_dir(&argc, &argv);
+	g_test_init(&argc, &argv, NULL);
+	dir = g_dir_make_tmp("io-XXXXXX", NULL);
 	for (b = file_backends; *b != NULL; b++) {
 		path = g_strdup_printf("/temp/sent-while-it-grows/%s", (*b)->name);
 		g_test_add_data_func(path, *b, test_sent_while_it_grows);
 		g_free(path);
 	}
-	g_test_add_func("/temp/cancelled", test_cancelled);
-	g_test_add_func("/temp/no-such-place", test_no_such_place);
-	status = g_test_run();
+	status = tests_run();
 	g_assert_cmpint(g_rmdir(dir), ==, 0); /* no name was left */
 	g_free(dir);
 	return (status);

@@ -4,7 +4,7 @@
 
 #include <netinet/tcp.h>
 #include "io/sender.h"
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 static const struct file_backend *backend; /* the one under test */
 static struct sender snd;
@@ -201,7 +201,7 @@ run_each_backend(int argc, char **argv, const struct backend_test *tests, int n)
 	char *name;
 	int i, k;
 
-	tests_in_dir(&argc, &argv);
+	g_test_init(&argc, &argv, NULL);
 	backend_tests = tests;
 	for (i = 0; file_backends[i] != NULL; i++) {
 		for (k = 0; k < n; k++) {
@@ -210,7 +210,7 @@ run_each_backend(int argc, char **argv, const struct backend_test *tests, int n)
 			g_free(name);
 		}
 	}
-	return (run_in_dir());
+	return (tests_run());
 }
 
 #endif

@@ -91,8 +91,7 @@ client_down(struct client *c)
 	sock_close(&c->sock);
 }
 
-static void
-test_send_follows(void)
+TEST("/turns/send-follows")
 {
 	struct client a, b;
 
@@ -109,8 +108,7 @@ test_send_follows(void)
 }
 
 /* One with many requests at a time goes on when the others have had their turn. */
-static void
-test_sends_take_turns(void)
+TEST("/turns/sends-take-turns")
 {
 	struct client a, b, c;
 
@@ -130,8 +128,7 @@ test_sends_take_turns(void)
 
 /* server/conn/conn.c relies on it: an op that was cancelled is free again when a later one comes
  * back. */
-static void
-test_cancelled_before_sent(void)
+TEST("/turns/cancelled-before-sent")
 {
 	struct client a;
 	struct io_sock other;
@@ -294,8 +291,7 @@ newcomers_connect(void)
 }
 
 /* The kernel would report the listener last, in the second round. */
-static void
-test_accept_in_full_batch(void)
+TEST("/turns/accept-in-full-batch")
 {
 	busy_up(false);
 	newcomers_connect();
@@ -307,8 +303,7 @@ test_accept_in_full_batch(void)
 }
 
 /* A round ends before all that is ready had its turn. */
-static void
-test_accept_before_rest(void)
+TEST("/turns/accept-before-rest")
 {
 	unsigned before;
 
@@ -322,16 +317,4 @@ test_accept_before_rest(void)
 	g_assert_cmpuint(served_before_welcome, ==, before);
 	g_assert_cmpuint(served, >, before); /* and the others go on */
 	busy_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/turns/send-follows", test_send_follows);
-	g_test_add_func("/turns/sends-take-turns", test_sends_take_turns);
-	g_test_add_func("/turns/cancelled-before-sent", test_cancelled_before_sent);
-	g_test_add_func("/turns/accept-in-full-batch", test_accept_in_full_batch);
-	g_test_add_func("/turns/accept-before-rest", test_accept_before_rest);
-	return (g_test_run());
 }

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/wait.h>
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 static const struct file_backend *backend;
 static struct statx stx;
@@ -64,8 +64,7 @@ settles_at(int fds)
 
 /* ---------------------------------------------------------------- look-ups */
 
-static void
-test_kinds(void)
+TEST("/uring/kinds-and-containment")
 {
 	char *file = file_make(dir, "f", 5000), *fifo = g_build_filename(dir, "fifo", NULL),
 	     *link = g_build_filename(dir, "link", NULL), *out = g_build_filename(dir, "out", NULL);
@@ -110,8 +109,7 @@ test_kinds(void)
 }
 
 /* A mount below the root: the job moves to that device's queue on the way. */
-static void
-test_other_device(void)
+TEST("/uring/other-device")
 {
 	struct stat root, proc;
 	int fd;
@@ -158,8 +156,7 @@ as_nobody(void)
 }
 
 /* O_NOATIME is for owners; others get the file without it. */
-static void
-test_foreign_owner(void)
+TEST("/uring/foreign-owner")
 {
 	if (geteuid() != 0) {
 		g_test_skip("needs root, to become another user");
@@ -168,8 +165,7 @@ test_foreign_owner(void)
 	in_a_child(as_nobody);
 }
 
-static void
-test_many_at_once(void)
+TEST("/uring/many-at-once")
 {
 	enum { N = 1000 };
 	struct waiter *w = g_new(struct waiter, N);
@@ -196,8 +192,7 @@ test_many_at_once(void)
 
 /* ---------------------------------------------------------------- reads */
 
-static void
-test_reads(void)
+TEST("/uring/reads")
 {
 	static const struct {
 		uint64_t off;
@@ -270,8 +265,7 @@ read_init(struct waiter *w, struct io_file *f)
 	w->op.file.len = 100;
 }
 
-static void
-test_stuck(void)
+TEST("/uring/stuck")
 {
 	char *path = file_make(dir, "f", 10);
 	struct waiter w[4];
@@ -302,8 +296,7 @@ test_stuck(void)
 }
 
 /* The loop ends with a read still in the kernel that can be interrupted. */
-static void
-test_free_while_reading(void)
+TEST("/uring/free-while-reading")
 {
 	struct io_file *f;
 	struct waiter w;
@@ -323,8 +316,7 @@ test_free_while_reading(void)
 
 /* The loop is about to end: the ring takes no more reads, neither the one that is waited for nor
  * the one ahead of it. */
-static void
-test_no_room(void)
+TEST("/uring/no-room")
 {
 	struct io_file *f;
 	struct waiter w;
@@ -393,8 +385,7 @@ rig_stop(void)
 
 /* A file system that answers nothing, not even that it was interrupted: the loop ends all the same,
  * and what the kernel may still write to stays. */
-static void
-test_free_while_hung(void)
+TEST("/uring/free-while-hung")
 {
 	uint64_t begin;
 	struct waiter w;
@@ -441,8 +432,7 @@ forbidden(void)
 	loop_down();
 }
 
-static void
-test_forbidden(void)
+TEST("/uring/forbidden")
 {
 	in_a_child(forbidden);
 }
@@ -452,18 +442,8 @@ main(int argc, char **argv)
 {
 	const char *note;
 
-	tests_in_dir(&argc, &argv);
+	g_test_init(&argc, &argv, NULL);
 	backend = file_backend_by_name("io-uring", &note);
 	g_assert_null(note);
-	g_test_add_func("/uring/forbidden", test_forbidden);
-	g_test_add_func("/uring/kinds-and-containment", test_kinds);
-	g_test_add_func("/uring/other-device", test_other_device);
-	g_test_add_func("/uring/foreign-owner", test_foreign_owner);
-	g_test_add_func("/uring/many-at-once", test_many_at_once);
-	g_test_add_func("/uring/reads", test_reads);
-	g_test_add_func("/uring/stuck", test_stuck);
-	g_test_add_func("/uring/no-room", test_no_room);
-	g_test_add_func("/uring/free-while-reading", test_free_while_reading);
-	g_test_add_func("/uring/free-while-hung", test_free_while_hung);
-	return (run_in_dir());
+	return (tests_run());
 }

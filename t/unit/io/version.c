@@ -1,7 +1,7 @@
 /* t/unit/io/version.c -- what the times of a file say about its contents. */
-#include <glib.h>
 #include "base/clock.h"
 #include "io/start/version.h"
+#include "t/unit/test.h"
 
 #define T 1000000000ll
 
@@ -27,8 +27,7 @@ settled(struct io_version v, int64_t after_ms, uint64_t watched_ms, bool own_clo
 	return (io_version_settled(&v, wall, watched_ms * NS_PER_MS, own_clock));
 }
 
-static void
-test_ticks(void)
+TEST("/version/ticks")
 {
 	struct io_version v = version(T, 1, T, 1), old = version(1, 5, T, 1),
 			  forged = version(1, 0, T, 1);
@@ -44,8 +43,7 @@ test_ticks(void)
 	g_assert_true(settled(version(T, 1, 0, 0), 21, 0, true));
 }
 
-static void
-test_whole_seconds(void)
+TEST("/version/whole-seconds")
 {
 	struct io_version v = version(T, 0, T, 0);
 
@@ -54,8 +52,7 @@ test_whole_seconds(void)
 	g_assert_true(settled(v, 2001, 0, true));
 }
 
-static void
-test_other_clocks(void)
+TEST("/version/other-clocks")
 {
 	struct io_version v = version(T, 1, T, 1), future = version(T + 100, 1, T, 1),
 			  never = version(INT64_MAX, 1, INT64_MIN, 1);
@@ -71,8 +68,7 @@ test_other_clocks(void)
 	g_assert_true(settled(version(-5, 0, -5, 0), 0, 0, true));
 }
 
-static void
-test_holds(void)
+TEST("/version/holds")
 {
 	struct io_version v = version(T, 1, T, 1), w = v;
 
@@ -93,15 +89,4 @@ test_holds(void)
 	g_assert_true(io_version_holds(&v, &w));
 	w.mtime_ns = 2; /* and written as well */
 	g_assert_false(io_version_holds(&v, &w));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/version/ticks", test_ticks);
-	g_test_add_func("/version/whole-seconds", test_whole_seconds);
-	g_test_add_func("/version/other-clocks", test_other_clocks);
-	g_test_add_func("/version/holds", test_holds);
-	return (g_test_run());
 }

@@ -1,6 +1,6 @@
 /* t/unit/io/work.c -- IO_WORK: who has the last reference. */
 #include <semaphore.h>
-#include "t/unit/io/io_test.h"
+#include "t/unit/io/in_dir.h"
 
 static struct work {
 	struct io_work work;
@@ -58,8 +58,7 @@ cancel(struct waiter *w)
 	io_work_put(&work.work);
 }
 
-static void
-test_done(void)
+TEST("/work/done")
 {
 	struct waiter w;
 
@@ -74,8 +73,7 @@ test_done(void)
 }
 
 /* The op ends first, then the computation, then the loop. */
-static void
-test_cancelled(void)
+TEST("/work/cancelled")
 {
 	struct waiter w;
 
@@ -90,8 +88,7 @@ test_cancelled(void)
 }
 
 /* The loop ends before the computation: a server that stops at once. */
-static void
-test_loop_is_gone(void)
+TEST("/work/loop-is-gone")
 {
 	struct waiter w;
 
@@ -103,14 +100,4 @@ test_loop_is_gone(void)
 	sem_post(&work.go_on);
 	io_pools_free(pools, 60000);
 	g_assert_true(is_freed());
-}
-
-int
-main(int argc, char **argv)
-{
-	tests_in_dir(&argc, &argv);
-	g_test_add_func("/work/done", test_done);
-	g_test_add_func("/work/cancelled", test_cancelled);
-	g_test_add_func("/work/loop-is-gone", test_loop_is_gone);
-	return (run_in_dir());
 }
