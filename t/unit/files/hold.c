@@ -1,8 +1,7 @@
 /* t/unit/files/hold.c -- the cache of open files: misses, hits, joins, failures, absences. */
 #include "t/unit/files/hold_test.h"
 
-static void
-test_miss_then_hit(void)
+TEST("/hold/miss-then-hit")
 {
 	struct look a, b;
 	struct io_op *op;
@@ -35,8 +34,7 @@ test_miss_then_hit(void)
 	down();
 }
 
-static void
-test_joins(void)
+TEST("/hold/equal-misses-join")
 {
 	struct look l[3], other;
 	int i;
@@ -60,8 +58,7 @@ test_joins(void)
 	down();
 }
 
-static void
-test_scopes_never_meet(void)
+TEST("/hold/scopes-never-meet")
 {
 	struct look a, b;
 
@@ -81,8 +78,7 @@ test_scopes_never_meet(void)
 
 /* The file shrank between statx and read.  It is read again, twice.  Then the sender cuts the
  * reply. */
-static void
-test_short_read(void)
+TEST("/hold/short-read-looks-again")
 {
 	struct look l;
 
@@ -109,8 +105,7 @@ test_short_read(void)
 	down();
 }
 
-static void
-test_read_fails(void)
+TEST("/hold/read-fails")
 {
 	struct look l;
 
@@ -125,8 +120,7 @@ test_read_fails(void)
 	down();
 }
 
-static void
-test_large_and_empty(void)
+TEST("/hold/large-keeps-descriptor")
 {
 	struct look l;
 
@@ -147,8 +141,7 @@ test_large_and_empty(void)
 	down();
 }
 
-static void
-test_directory(void)
+TEST("/hold/directory")
 {
 	struct look l;
 
@@ -164,8 +157,7 @@ test_directory(void)
 	down();
 }
 
-static void
-test_deadline(void)
+TEST("/hold/deadline")
 {
 	struct look l;
 
@@ -185,8 +177,7 @@ test_deadline(void)
 	down();
 }
 
-static void
-test_absence(void)
+TEST("/hold/absence-is-cached")
 {
 	static const int lasting[] = {
 		-ENOENT,
@@ -226,8 +217,7 @@ test_absence(void)
 	}
 }
 
-static void
-test_absence_ends(void)
+TEST("/hold/absence-ends")
 {
 	struct look a, b;
 
@@ -255,8 +245,7 @@ test_absence_ends(void)
 	down();
 }
 
-static void
-test_disabled(void)
+TEST("/hold/disabled")
 {
 	struct file_limits off = usual;
 	struct look l;
@@ -272,22 +261,4 @@ test_disabled(void)
 	stat_says(5, 1000);
 	put(&l);
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/hold/miss-then-hit", test_miss_then_hit);
-	g_test_add_func("/hold/equal-misses-join", test_joins);
-	g_test_add_func("/hold/scopes-never-meet", test_scopes_never_meet);
-	g_test_add_func("/hold/short-read-looks-again", test_short_read);
-	g_test_add_func("/hold/read-fails", test_read_fails);
-	g_test_add_func("/hold/large-keeps-descriptor", test_large_and_empty);
-	g_test_add_func("/hold/directory", test_directory);
-	g_test_add_func("/hold/deadline", test_deadline);
-	g_test_add_func("/hold/absence-is-cached", test_absence);
-	g_test_add_func("/hold/absence-ends", test_absence_ends);
-	g_test_add_func("/hold/disabled", test_disabled);
-	return (g_test_run());
 }

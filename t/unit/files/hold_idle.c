@@ -22,8 +22,7 @@ absent(const char *path)
 	put(&l);
 }
 
-static void
-test_each_has_its_time(void)
+TEST("/hold/each-has-its-time")
 {
 	up(&forgets);
 	know("small", "bytes");
@@ -42,8 +41,7 @@ test_each_has_its_time(void)
 	down();
 }
 
-static void
-test_in_demand(void)
+TEST("/hold/in-demand")
 {
 	struct look l;
 	unsigned i;
@@ -62,8 +60,7 @@ test_in_demand(void)
 	down();
 }
 
-static void
-test_never(void)
+TEST("/hold/never")
 {
 	struct file_limits lim = forgets;
 
@@ -78,8 +75,7 @@ test_never(void)
 }
 
 /* A burst is dropped in several rounds, so other requests do not wait for all of it. */
-static void
-test_burst(void)
+TEST("/hold/burst")
 {
 	char name[16];
 	unsigned i, before;
@@ -98,15 +94,4 @@ test_burst(void)
 		sim_advance_ms(io, 11);
 	g_assert_cmpuint(counters.stat_forgotten, ==, 3000);
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/hold/each-has-its-time", test_each_has_its_time);
-	g_test_add_func("/hold/in-demand", test_in_demand);
-	g_test_add_func("/hold/never", test_never);
-	g_test_add_func("/hold/burst", test_burst);
-	return (g_test_run());
 }

@@ -3,8 +3,7 @@
 
 /* ---------------------------------------------------------------- bounds */
 
-static void
-test_bound_entries(void)
+TEST("/hold/bound/entries")
 {
 	struct file_limits lim = usual;
 	char name[16];
@@ -49,8 +48,7 @@ assert_returned(unsigned n)
 }
 
 /* Only names that a larger cache would have had count as a sign that it is too small. */
-static void
-test_returned(void)
+TEST("/hold/bound/returned")
 {
 	struct file_limits lim = usual;
 
@@ -72,8 +70,7 @@ test_returned(void)
 }
 
 /* Absent names are nobody's loss; without a bound on the time every dropped file counts. */
-static void
-test_returned_absent(void)
+TEST("/hold/bound/returned-absent")
 {
 	struct file_limits lim = usual;
 	struct look l;
@@ -98,8 +95,7 @@ test_returned_absent(void)
 	down();
 }
 
-static void
-test_bound_none(void)
+TEST("/hold/bound/none-are-kept")
 {
 	struct file_limits lim = usual;
 	struct look l;
@@ -117,8 +113,7 @@ test_bound_none(void)
 }
 
 /* A reload ends a generation's cache: that is no sign of a cache that is too small. */
-static void
-test_bound_shrink(void)
+TEST("/hold/bound/shrink")
 {
 	up(&usual);
 	know("1", "x");
@@ -129,8 +124,7 @@ test_bound_shrink(void)
 	down();
 }
 
-static void
-test_bound_bytes(void)
+TEST("/hold/bound/bytes")
 {
 	struct file_limits lim = usual;
 	struct look held;
@@ -155,8 +149,7 @@ test_bound_bytes(void)
 	down();
 }
 
-static void
-test_bound_fds(void)
+TEST("/hold/bound/descriptors")
 {
 	struct file_limits lim = usual;
 	char name[16];
@@ -177,8 +170,7 @@ test_bound_fds(void)
 	down();
 }
 
-static void
-test_bound_absent(void)
+TEST("/hold/bound/absences-apart")
 {
 	struct look l;
 	char name[16];
@@ -199,8 +191,7 @@ test_bound_absent(void)
 	down();
 }
 
-static void
-test_longest_unused_goes(void)
+TEST("/hold/bound/longest-unused-goes")
 {
 	struct file_limits lim = usual;
 	struct look l;
@@ -219,8 +210,7 @@ test_longest_unused_goes(void)
 	down();
 }
 
-static void
-test_shortage_sheds_descriptors(void)
+TEST("/hold/shortage-sheds-descriptors")
 {
 	struct look l;
 	char name[16];
@@ -264,8 +254,7 @@ step(int n)
 	return (false);
 }
 
-static void
-test_cancel_in_each_stage(void)
+TEST("/hold/cancel/in-each-stage")
 {
 	struct look leaves, stays;
 	int at, n;
@@ -300,8 +289,7 @@ first_answered(struct lookup_wait *w, struct lookup *entry)
 	file_lookup_cancel(&second->wait); /* its turn was next */
 }
 
-static void
-test_cancel_in_callback(void)
+TEST("/hold/cancel/in-a-callback")
 {
 	struct look a, b;
 
@@ -316,8 +304,7 @@ test_cancel_in_callback(void)
 	down();
 }
 
-static void
-test_cancel_of_nothing(void)
+TEST("/hold/cancel/of-nothing")
 {
 	struct lookup_wait w = { 0 };
 
@@ -325,8 +312,7 @@ test_cancel_of_nothing(void)
 }
 
 /* The worker stops.  Every op in flight ends, also one that wins the race against its cancel. */
-static void
-test_free_in_flight(void)
+TEST("/hold/free-in-flight")
 {
 	struct look l;
 	int at, n, ready;
@@ -464,8 +450,7 @@ run_once(void)
 	file_cache_free(cache);
 }
 
-static void
-test_every_order(void)
+TEST("/hold/every-order")
 {
 	unsigned runs = 0, i;
 
@@ -481,26 +466,4 @@ test_every_order(void)
 	} while (next_run());
 	g_test_message("%u runs", runs);
 	g_assert_cmpuint(runs, >, 1000);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/hold/bound/entries", test_bound_entries);
-	g_test_add_func("/hold/bound/returned", test_returned);
-	g_test_add_func("/hold/bound/returned-absent", test_returned_absent);
-	g_test_add_func("/hold/bound/none-are-kept", test_bound_none);
-	g_test_add_func("/hold/bound/shrink", test_bound_shrink);
-	g_test_add_func("/hold/bound/bytes", test_bound_bytes);
-	g_test_add_func("/hold/bound/descriptors", test_bound_fds);
-	g_test_add_func("/hold/bound/absences-apart", test_bound_absent);
-	g_test_add_func("/hold/bound/longest-unused-goes", test_longest_unused_goes);
-	g_test_add_func("/hold/shortage-sheds-descriptors", test_shortage_sheds_descriptors);
-	g_test_add_func("/hold/cancel/in-each-stage", test_cancel_in_each_stage);
-	g_test_add_func("/hold/cancel/in-a-callback", test_cancel_in_callback);
-	g_test_add_func("/hold/cancel/of-nothing", test_cancel_of_nothing);
-	g_test_add_func("/hold/free-in-flight", test_free_in_flight);
-	g_test_add_func("/hold/every-order", test_every_order);
-	return (g_test_run());
 }

@@ -1,8 +1,7 @@
 /* t/unit/files/hold_recheck.c -- re-checks of open files: due, changed, gone, failed, hung. */
 #include "t/unit/files/hold_test.h"
 
-static void
-test_recheck_while_served(void)
+TEST("/hold/recheck-while-served")
 {
 	struct look l;
 
@@ -32,8 +31,7 @@ test_recheck_while_served(void)
 	down();
 }
 
-static void
-test_stale_waits(void)
+TEST("/hold/stale-waits")
 {
 	struct look a, b;
 
@@ -55,8 +53,7 @@ test_stale_waits(void)
 	down();
 }
 
-static void
-test_changed_is_replaced(void)
+TEST("/hold/changed-is-replaced")
 {
 	struct look old, a, b;
 
@@ -81,8 +78,7 @@ test_changed_is_replaced(void)
 	down();
 }
 
-static void
-test_gone_is_replaced(void)
+TEST("/hold/gone-is-replaced")
 {
 	struct look a;
 
@@ -99,8 +95,7 @@ test_gone_is_replaced(void)
 }
 
 /* Waiters are served if the disk is silent, else they get the error.  The file stays as it was. */
-static void
-test_recheck_fails(void)
+TEST("/hold/recheck-fails")
 {
 	static const struct {
 		int err, told;
@@ -138,8 +133,7 @@ test_recheck_fails(void)
 
 /* The disk hangs: what is in demand is served all the time, and the check is tried again and
  * again. */
-static void
-test_recheck_hangs(void)
+TEST("/hold/recheck-hangs")
 {
 	struct look a;
 	unsigned i;
@@ -167,8 +161,7 @@ test_recheck_hangs(void)
 
 /* A check takes longer than an answer may be old: no request waits, and the next check begins at
  * once. */
-static void
-test_recheck_slow(void)
+TEST("/hold/recheck-slow")
 {
 	struct look a;
 	unsigned i;
@@ -196,8 +189,7 @@ test_recheck_slow(void)
 	down();
 }
 
-static void
-test_recheck_deadline(void)
+TEST("/hold/recheck-deadline")
 {
 	struct look a;
 
@@ -224,8 +216,7 @@ test_recheck_deadline(void)
 }
 
 /* A file is evicted during its check.  Each waiter gets an answer. */
-static void
-test_evicted_in_recheck(void)
+TEST("/hold/evicted-in-recheck")
 {
 	struct file_limits few = usual;
 	struct look a, b;
@@ -247,20 +238,4 @@ test_evicted_in_recheck(void)
 	put(&a);
 	put(&b);
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/hold/recheck-while-served", test_recheck_while_served);
-	g_test_add_func("/hold/stale-waits", test_stale_waits);
-	g_test_add_func("/hold/changed-is-replaced", test_changed_is_replaced);
-	g_test_add_func("/hold/gone-is-replaced", test_gone_is_replaced);
-	g_test_add_func("/hold/recheck-fails", test_recheck_fails);
-	g_test_add_func("/hold/recheck-hangs", test_recheck_hangs);
-	g_test_add_func("/hold/recheck-slow", test_recheck_slow);
-	g_test_add_func("/hold/recheck-deadline", test_recheck_deadline);
-	g_test_add_func("/hold/evicted-in-recheck", test_evicted_in_recheck);
-	return (g_test_run());
 }

@@ -14,8 +14,7 @@ tag_is(const struct look *l, const char *tag, const char *bytes)
 
 /* Written twice within a tick, with a look between: the second contents have the times of the
  * first. */
-static void
-test_unsettled_waits(void)
+TEST("/hold/unsettled-waits")
 {
 	struct look l;
 	int64_t now;
@@ -67,8 +66,7 @@ recheck_reads(int64_t mtime, const char *before, const char *after)
 
 /* Times in the future: settled when they were watched for as long as the longest tick, at the cost
  * of some reads. */
-static void
-test_unsettled_in_demand(void)
+TEST("/hold/unsettled-in-demand")
 {
 	struct look l;
 	int64_t mtime;
@@ -95,8 +93,7 @@ test_unsettled_in_demand(void)
 }
 
 /* The disk hangs or fails when it is to be read again: what is known serves on. */
-static void
-test_unsettled_reload_fails(void)
+TEST("/hold/unsettled-reload-fails")
 {
 	struct look l;
 	int64_t now;
@@ -128,14 +125,4 @@ test_unsettled_reload_fails(void)
 	g_assert_cmpint(l.e->err, ==, -ENOENT);
 	put(&l);
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/hold/unsettled-waits", test_unsettled_waits);
-	g_test_add_func("/hold/unsettled-in-demand", test_unsettled_in_demand);
-	g_test_add_func("/hold/unsettled-reload-fails", test_unsettled_reload_fails);
-	return (g_test_run());
 }

@@ -3,12 +3,12 @@
 #define HOLD_TEST_H
 
 #include <errno.h>
-#include <glib.h>
 #include <stdio.h>
 #include "base/clock.h"
 #include "io/engine.h"
 #include "io/loop/sim.h"
 #include "files/hold/hold.h"
+#include "t/unit/test.h"
 
 static struct io *io;
 static struct counters counters;

@@ -1,12 +1,12 @@
 /* t/unit/files/lookup.c -- the table of names: finding, answering, eviction. */
 #include <errno.h>
-#include <glib.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include "base/clock.h"
 #include "files/lookup.h"
 #include "io/loop/sim.h"
+#include "t/unit/test.h"
 
 static struct io *io;
 static struct lookup_table table;
@@ -51,8 +51,7 @@ find(const char *path)
 	return (lookup_find(&table, NULL, text_of(path), 7));
 }
 
-static void
-test_find(void)
+TEST("/lookup/find")
 {
 	struct file_scope *scope = (struct file_scope *)(void *)&table; /* any other than NULL */
 	struct lookup *a, *ab;
@@ -103,8 +102,7 @@ join(struct asker *a, struct lookup *l)
 	lookup_join(l, &a->wait);
 }
 
-static void
-test_waiters(void)
+TEST("/lookup/waiters")
 {
 	struct asker a, b, c, never = { 0 };
 	struct lookup *l, *other;
@@ -133,8 +131,7 @@ test_waiters(void)
 
 /* ---- bounds */
 
-static void
-test_bounds(void)
+TEST("/lookup/bounds")
 {
 	struct lookup_list files, absent;
 	struct lookup *a, *b, *c, *outside;
@@ -174,8 +171,7 @@ test_bounds(void)
 	g_assert_cmpuint(freed, ==, 4);
 }
 
-static void
-test_age(void)
+TEST("/lookup/age")
 {
 	struct lookup *l;
 
@@ -232,27 +228,12 @@ fill_and_empty(bool locked)
 	down();
 }
 
-static void
-test_pages(void)
+TEST("/lookup/an empty table has no pages")
 {
 	fill_and_empty(false);
 }
 
-static void
-test_pages_locked(void)
+TEST("/lookup/nor when it is locked")
 {
 	fill_and_empty(true);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/lookup/find", test_find);
-	g_test_add_func("/lookup/waiters", test_waiters);
-	g_test_add_func("/lookup/bounds", test_bounds);
-	g_test_add_func("/lookup/age", test_age);
-	g_test_add_func("/lookup/an empty table has no pages", test_pages);
-	g_test_add_func("/lookup/nor when it is locked", test_pages_locked);
-	return (g_test_run());
 }

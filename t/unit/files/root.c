@@ -1,12 +1,12 @@
 /* t/unit/files/root.c -- which absolute names lie below a directory, by both names of it. */
 #include <errno.h>
 #include <fcntl.h>
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include "files/root.h"
+#include "t/unit/test.h"
 
 static char *dir; /* without symbolic links */
 
@@ -52,8 +52,7 @@ check_names(const struct root *r, const char *other)
 	check(r, other, "a");
 }
 
-static void
-test_names(void)
+TEST("/root/names")
 {
 	const char *given[] = { "real", "real/", "real//" };
 	struct root r;
@@ -70,8 +69,7 @@ test_names(void)
 	}
 }
 
-static void
-test_two_names(void)
+TEST("/root/two-names")
 {
 	char *path = in_dir("alias");
 	struct root r;
@@ -84,8 +82,7 @@ test_two_names(void)
 }
 
 /* 10,000 aliases of one directory need one descriptor. */
-static void
-test_shared(void)
+TEST("/root/shared")
 {
 	char *path = in_dir("real"), *alias = in_dir("alias"), *moved = in_dir("moved");
 	struct root r, same, other;
@@ -110,8 +107,7 @@ test_shared(void)
 	g_free(moved);
 }
 
-static void
-test_everything(void)
+TEST("/root/everything")
 {
 	struct root r;
 	struct text tail;
@@ -127,8 +123,7 @@ test_everything(void)
 	root_close(&r);
 }
 
-static void
-test_none(void)
+TEST("/root/none")
 {
 	char *none = in_dir("none"), *file = in_dir("file");
 	struct root r;
@@ -153,12 +148,7 @@ main(int argc, char **argv)
 	alias = in_dir("alias");
 	g_assert_cmpint(g_mkdir(real, 0755), ==, 0);
 	g_assert_cmpint(symlink("real", alias), ==, 0);
-	g_test_add_func("/root/names", test_names);
-	g_test_add_func("/root/two-names", test_two_names);
-	g_test_add_func("/root/shared", test_shared);
-	g_test_add_func("/root/everything", test_everything);
-	g_test_add_func("/root/none", test_none);
-	result = g_test_run();
+	result = tests_run();
 	g_unlink(alias);
 	g_rmdir(real);
 	g_rmdir(made);

@@ -7,8 +7,7 @@
 
 /* ---------------------------------------------------------------- joining, remembering */
 
-static void
-test_join(void)
+TEST("/warm/join")
 {
 	struct asker a, b, c;
 
@@ -51,8 +50,7 @@ check_remembered(const char *path, int64_t res, int err, bool is)
 	g_assert_cmpint(a.w.found.hot, ==, is);
 }
 
-static void
-test_remember(void)
+TEST("/warm/remember")
 {
 	struct asker a;
 
@@ -100,8 +98,7 @@ check_bounded(const char *format, guint n)
 	down();
 }
 
-static void
-test_bounded(void)
+TEST("/warm/bounded")
 {
 	char *long_name = g_strnfill(60000, 'x'), *format = g_strdup_printf("/%s%%u", long_name);
 
@@ -121,8 +118,7 @@ done_asks(struct warm_wait *w)
 	warm_cancel(&other.w);
 }
 
-static void
-test_asking_when_told(void)
+TEST("/warm/asking-when-told")
 {
 	struct asker a;
 
@@ -137,8 +133,7 @@ test_asking_when_told(void)
 	down();
 }
 
-static void
-test_cancel(void)
+TEST("/warm/cancel")
 {
 	struct asker a, b;
 
@@ -160,8 +155,7 @@ test_cancel(void)
 
 /* ---------------------------------------------------------------- deadlines */
 
-static void
-test_deadline(void)
+TEST("/warm/deadline")
 {
 	struct asker a, b, c;
 
@@ -196,8 +190,7 @@ late_asks(struct warm_wait *w)
 
 /* Two requests are late at the same moment.  The first asks again before the answer to the
  * second. */
-static void
-test_asking_when_late(void)
+TEST("/warm/asking-when-late")
 {
 	struct asker a, b;
 
@@ -214,8 +207,7 @@ test_asking_when_late(void)
 	down();
 }
 
-static void
-test_no_deadline(void)
+TEST("/warm/no-deadline")
 {
 	struct asker a;
 
@@ -229,8 +221,7 @@ test_no_deadline(void)
 	down();
 }
 
-static void
-test_end(void)
+TEST("/warm/end")
 {
 	struct asker a, b;
 	static const char *const names[] = { "index.html", NULL };
@@ -255,8 +246,7 @@ test_end(void)
 
 /* ---------------------------------------------------------------- directories, siblings */
 
-static void
-test_index_late(void)
+TEST("/warm/index-late")
 {
 	static const char *const names[] = { "index.html", "index.htm", NULL };
 	struct asker a, b;
@@ -283,8 +273,7 @@ test_index_late(void)
 	down();
 }
 
-static void
-test_siblings(void)
+TEST("/warm/siblings")
 {
 	static const char *const names[] = { ".gz", ".br", NULL };
 	struct asker a;
@@ -314,8 +303,7 @@ ask_cached(struct asker *a)
 }
 
 /* A cache may have the file a moment later, so the next request looks again. */
-static void
-test_cached(void)
+TEST("/warm/cached")
 {
 	static const char *const names[] = { ".gz", NULL };
 	struct asker a, b;
@@ -337,8 +325,7 @@ test_cached(void)
 }
 
 /* "try_files $uri $uri.html" of nginx. */
-static void
-test_sibling_of_nothing(void)
+TEST("/warm/sibling-of-nothing")
 {
 	static const char *const names[] = { ".html", NULL };
 	struct asker a;
@@ -375,8 +362,7 @@ look_up(const char *path, guint ms, int64_t res)
 	finish(path + 1, res);
 }
 
-static void
-test_slow_log(void)
+TEST("/warm/slow-log")
 {
 	uint64_t suppressed = log_suppressed();
 	struct asker a;
@@ -418,19 +404,5 @@ main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
 	conf = (struct warm_conf){ .how = WARM_OPEN, .remember_ms = 1000, .deadline_ms = 1000 };
-	g_test_add_func("/warm/join", test_join);
-	g_test_add_func("/warm/remember", test_remember);
-	g_test_add_func("/warm/bounded", test_bounded);
-	g_test_add_func("/warm/asking-when-told", test_asking_when_told);
-	g_test_add_func("/warm/cancel", test_cancel);
-	g_test_add_func("/warm/deadline", test_deadline);
-	g_test_add_func("/warm/asking-when-late", test_asking_when_late);
-	g_test_add_func("/warm/no-deadline", test_no_deadline);
-	g_test_add_func("/warm/end", test_end);
-	g_test_add_func("/warm/index-late", test_index_late);
-	g_test_add_func("/warm/siblings", test_siblings);
-	g_test_add_func("/warm/cached", test_cached);
-	g_test_add_func("/warm/sibling-of-nothing", test_sibling_of_nothing);
-	g_test_add_func("/warm/slow-log", test_slow_log);
-	return (g_test_run());
+	return (tests_run());
 }

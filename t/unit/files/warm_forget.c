@@ -65,8 +65,7 @@ up(const struct warm_conf *c)
 
 static const struct warm_conf reads = { .how = WARM_READ, .before = 1 << 24 };
 
-static void
-test_cold_afterwards(void)
+TEST("/warm/forget/cold-afterwards")
 {
 	up(&reads);
 	if (!begin("large")) {
@@ -89,8 +88,7 @@ test_cold_afterwards(void)
 	loop_down();
 }
 
-static void
-test_refused(void)
+TEST("/warm/forget/refused")
 {
 	const struct warm_conf opens = { .how = WARM_OPEN }, nothing = { .how = WARM_READ };
 
@@ -105,8 +103,7 @@ test_refused(void)
 	loop_down();
 }
 
-static void
-test_one_at_a_time(void)
+TEST("/warm/forget/one-at-a-time")
 {
 	up(&reads);
 	if (begin("large"))
@@ -130,10 +127,7 @@ main(int argc, char **argv)
 	settle("small");
 	settle("large");
 	settle("huge");
-	g_test_add_func("/warm/forget/cold-afterwards", test_cold_afterwards);
-	g_test_add_func("/warm/forget/refused", test_refused);
-	g_test_add_func("/warm/forget/one-at-a-time", test_one_at_a_time);
-	rc = g_test_run();
+	rc = tests_run();
 	remove_below(dir);
 	g_free(dir);
 	return (rc);

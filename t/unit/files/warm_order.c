@@ -120,8 +120,7 @@ disk_serve_all(void)
 
 /* ---------------------------------------------------------------- laws */
 
-static void
-test_one_after_the_other(void)
+TEST("/order/one-after-the-other")
 {
 	read_up(WARM_ALL, 0, 0);
 	for (guint i = 0; i < 4; i++)
@@ -145,8 +144,7 @@ test_one_after_the_other(void)
 }
 
 /* A file that arrived earlier and needs no more windows never ends later, and each file ends. */
-static void
-test_earlier_and_shorter(void)
+TEST("/order/earlier-and-shorter")
 {
 	guint size[FILES], end[FILES] = { 0 };
 
@@ -171,8 +169,7 @@ test_earlier_and_shorter(void)
 }
 
 /* Clients take turns: the only file of one is not behind the many of another. */
-static void
-test_clients_take_turns(void)
+TEST("/order/clients-take-turns")
 {
 	guint last;
 
@@ -189,8 +186,7 @@ test_clients_take_turns(void)
 }
 
 /* Files of 30 turns take turns: none waits for all of another. */
-static void
-test_a_turn_ends(void)
+TEST("/order/a-turn-ends")
 {
 	read_up(WARM_ALL, 0, 0);
 	for (guint i = 0; i < 3; i++)
@@ -205,8 +201,7 @@ test_a_turn_ends(void)
 	down();
 }
 
-static void
-test_brief_files_overtake(void)
+TEST("/order/brief-files-overtake")
 {
 	guint brief;
 
@@ -223,8 +218,7 @@ test_brief_files_overtake(void)
 }
 
 /* Brief files come faster than the disk: at least one window in nine is another file's. */
-static void
-test_brief_files_starve_no_other(void)
+TEST("/order/brief-files-starve-no-other")
 {
 	guint served = 0;
 
@@ -258,8 +252,7 @@ serve_in(uint64_t ms)
 }
 
 /* Up to MOST_MAX windows while they take no longer; fewer when they wait for each other. */
-static void
-test_windows_follow_the_disk(void)
+TEST("/order/windows-follow-the-disk")
 {
 	read_up(WARM_ALL, 0, 0);
 	for (guint i = 0; i < 20; i++)
@@ -277,8 +270,7 @@ test_windows_follow_the_disk(void)
 
 /* ---------------------------------------------------------------- early ends */
 
-static void
-test_cancelled_files_make_room(void)
+TEST("/order/cancelled-files-make-room")
 {
 	read_up(WARM_ALL, 0, 0);
 	for (guint i = 0; i < 3; i++)
@@ -299,8 +291,7 @@ test_cancelled_files_make_room(void)
 }
 
 /* It gets its answer at the deadline, and is read behind the others. */
-static void
-test_deadline_while_waiting(void)
+TEST("/order/deadline-while-waiting")
 {
 	read_up(WARM_ALL, 0, 0);
 	conf.deadline_ms = 1000;
@@ -319,8 +310,7 @@ test_deadline_while_waiting(void)
 }
 
 /* All windows of a file hang: the next file waits a second, not for ever. */
-static void
-test_a_hung_file_stops_no_other(void)
+TEST("/order/a-hung-file-stops-no-other")
 {
 	struct io_op *op;
 	guint i;
@@ -345,8 +335,7 @@ test_a_hung_file_stops_no_other(void)
 	down();
 }
 
-static void
-test_devices_do_not_wait_for_each_other(void)
+TEST("/order/devices-do-not-wait-for-each-other")
 {
 	read_up(WARM_ALL, 0, 0);
 	arrive_on(1, 1, 40);
@@ -358,8 +347,7 @@ test_devices_do_not_wait_for_each_other(void)
 }
 
 /* More devices than there are places for: each is read. */
-static void
-test_many_devices(void)
+TEST("/order/many-devices")
 {
 	read_up(WARM_ALL, 0, 0);
 	for (uint32_t d = 1; d < 200; d++) {
@@ -373,8 +361,7 @@ test_many_devices(void)
 
 /* ---------------------------------------------------------------- answers before the bytes */
 
-static void
-test_answer_at_the_turn(void)
+TEST("/order/answer-at-the-turn")
 {
 	read_up(0, 40 * WINDOW, WARM_ALL);
 	arrive(1, 50);
@@ -400,8 +387,7 @@ test_answer_at_the_turn(void)
 }
 
 /* The loop ends in each state: nothing is left open. */
-static void
-test_end_at_any_time(void)
+TEST("/order/end-at-any-time")
 {
 	for (guint n = 0; n < 100; n += 3) {
 		read_up(0, 20 * WINDOW, WARM_ALL);
@@ -426,22 +412,7 @@ main(int argc, char **argv)
 	real_fd = g_file_open_tmp("warm-XXXXXX", &real, NULL);
 	g_assert_cmpint(real_fd, >=, 0);
 	g_assert_cmpint(ftruncate(real_fd, 100 * WINDOW * TURN), ==, 0);
-	g_test_add_func("/order/one-after-the-other", test_one_after_the_other);
-	g_test_add_func("/order/earlier-and-shorter", test_earlier_and_shorter);
-	g_test_add_func("/order/clients-take-turns", test_clients_take_turns);
-	g_test_add_func("/order/a-turn-ends", test_a_turn_ends);
-	g_test_add_func("/order/brief-files-overtake", test_brief_files_overtake);
-	g_test_add_func("/order/brief-files-starve-no-other", test_brief_files_starve_no_other);
-	g_test_add_func("/order/windows-follow-the-disk", test_windows_follow_the_disk);
-	g_test_add_func("/order/cancelled-files-make-room", test_cancelled_files_make_room);
-	g_test_add_func("/order/deadline-while-waiting", test_deadline_while_waiting);
-	g_test_add_func("/order/a-hung-file-stops-no-other", test_a_hung_file_stops_no_other);
-	g_test_add_func("/order/devices-do-not-wait-for-each-other",
-	    test_devices_do_not_wait_for_each_other);
-	g_test_add_func("/order/many-devices", test_many_devices);
-	g_test_add_func("/order/answer-at-the-turn", test_answer_at_the_turn);
-	g_test_add_func("/order/end-at-any-time", test_end_at_any_time);
-	result = g_test_run();
+	result = tests_run();
 	close(real_fd);
 	g_unlink(real);
 	g_free(real);

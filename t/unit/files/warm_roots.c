@@ -199,8 +199,7 @@ test_root_that_is_none(void)
 }
 
 /* Run in a child, to which this is a kernel before 5.6. */
-static void
-test_roots_of_an_old_kernel(void)
+TEST("/warm/roots-of-an-old-kernel")
 {
 	scmp_filter_ctx ctx;
 	const char *bad = "unset";
@@ -306,10 +305,9 @@ main(int argc, char **argv)
 	add("/warm/nested-roots", test_nested_roots);
 	add("/warm/roots-close", test_roots_close);
 	add("/warm/root-that-is-none", test_root_that_is_none);
-	g_test_add_func("/warm/roots-of-an-old-kernel", test_roots_of_an_old_kernel);
 	add("/warm/root-of-everything", test_root_of_everything);
 	add("/warm/index", test_index);
-	result = g_test_run();
+	result = tests_run();
 	remove_below(dir);
 	g_free(dir);
 	return (result);

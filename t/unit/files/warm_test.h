@@ -4,7 +4,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
@@ -17,6 +16,7 @@
 #include "io/engine.h"
 #include "io/file.h"
 #include "io/io.h"
+#include "t/unit/test.h"
 
 static struct io *io;
 static struct io_pools *pools;

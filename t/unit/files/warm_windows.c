@@ -51,8 +51,7 @@ read_up(uint64_t before, uint64_t behind)
 	up();
 }
 
-static void
-test_windows(void)
+TEST("/warm/windows")
 {
 	struct asker a;
 	guint i;
@@ -75,8 +74,7 @@ test_windows(void)
 	down();
 }
 
-static void
-test_range(void)
+TEST("/warm/range")
 {
 	struct asker a, b, c;
 	uint64_t from = 7 * WINDOW + 8192;
@@ -108,8 +106,7 @@ ask_parts(struct asker *a, const char *path, struct range_set want)
 }
 
 /* Requests join only if they want the same parts. */
-static void
-test_same_parts(void)
+TEST("/warm/same-parts")
 {
 	const struct range_set none = { 0 }, a = { 1, { { 0, 4096 } } }, b = { 1, { { 0, 8192 } } },
 			       ab = { 2, { { 0, 4096 }, { 0, 8192 } } };
@@ -132,8 +129,7 @@ test_same_parts(void)
 }
 
 /* Nothing of it will be sent: it is opened, and closed by the thread. */
-static void
-test_no_bytes(void)
+TEST("/warm/no-bytes")
 {
 	struct asker a;
 
@@ -149,8 +145,7 @@ test_no_bytes(void)
 }
 
 /* The last page and two in the middle: three reads, nothing behind them. */
-static void
-test_parts(void)
+TEST("/warm/parts")
 {
 	struct asker a, b;
 
@@ -187,8 +182,7 @@ test_parts(void)
 	down();
 }
 
-static void
-test_window_fails(void)
+TEST("/warm/window-fails")
 {
 	struct asker a;
 
@@ -215,8 +209,7 @@ test_window_fails(void)
 
 /* ---------------------------------------------------------------- behind */
 
-static void
-test_behind(void)
+TEST("/warm/behind")
 {
 	struct asker a;
 
@@ -240,8 +233,7 @@ test_behind(void)
 }
 
 /* Nothing of it before the answer. */
-static void
-test_only_behind(void)
+TEST("/warm/only-behind")
 {
 	const enum warm_how hows[] = { WARM_OPEN, WARM_READ };
 	struct asker a;
@@ -276,8 +268,7 @@ begin_many(guint n)
 }
 
 /* Open behind their answers are at most FILES; accel.files.behind-skipped counts the others. */
-static void
-test_behind_bounded(void)
+TEST("/warm/behind-bounded")
 {
 	read_up(WINDOW, WARM_ALL);
 	begin_many(66);
@@ -298,8 +289,7 @@ test_behind_bounded(void)
 }
 
 /* All of it is in memory: no thread reads. */
-static void
-test_behind_in_memory(void)
+TEST("/warm/behind-in-memory")
 {
 	const size_t size = 2 * WINDOW;
 	char *bytes = g_malloc0(size);
@@ -325,8 +315,7 @@ test_behind_in_memory(void)
 }
 
 /* The kernel took pages while the last ones were read: they are read once more. */
-static void
-test_lost_bytes(void)
+TEST("/warm/lost-bytes")
 {
 	char *bytes = g_malloc0(WINDOW);
 	uint64_t last = 60 * WINDOW;
@@ -354,25 +343,8 @@ test_lost_bytes(void)
 	down();
 }
 
-static void
-test_behind_ends(void)
-{
-	struct asker a;
-
-	read_up(WINDOW, WARM_ALL);
-	g_assert_false(ask(&a, "/a"));
-	opened("a", 100 * WINDOW, IO_WINDOW);
-	g_assert_cmpint(g_unlink(real), ==, 0);
-	for (guint i = 1; i <= 8; i++)
-		finish_window(i * WINDOW, IO_WINDOW);
-	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
-	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
-	down();
-}
-
 /* The rest of a file is read in the background: the server that got "go on" will read it. */
-static void
-test_late_reading(void)
+TEST("/warm/late-reading")
 {
 	struct asker a;
 
@@ -401,6 +373,22 @@ test_late_reading(void)
 	down();
 }
 
+/* Last: it removes the file. */
+TEST("/warm/behind-ends")
+{
+	struct asker a;
+
+	read_up(WINDOW, WARM_ALL);
+	g_assert_false(ask(&a, "/a"));
+	opened("a", 100 * WINDOW, IO_WINDOW);
+	g_assert_cmpint(g_unlink(real), ==, 0);
+	for (guint i = 1; i <= 8; i++)
+		finish_window(i * WINDOW, IO_WINDOW);
+	g_assert_cmpuint(sim_count(io, SIM_WARM), ==, 0);
+	g_assert_cmpuint(sim_closed(io, real_fd), ==, 1);
+	down();
+}
+
 int
 main(int argc, char **argv)
 {
@@ -411,20 +399,7 @@ main(int argc, char **argv)
 	real_fd = g_file_open_tmp("warm-XXXXXX", &real, NULL);
 	g_assert_cmpint(real_fd, >=, 0);
 	g_assert_cmpint(ftruncate(real_fd, 100 * WINDOW), ==, 0);
-	g_test_add_func("/warm/windows", test_windows);
-	g_test_add_func("/warm/range", test_range);
-	g_test_add_func("/warm/same-parts", test_same_parts);
-	g_test_add_func("/warm/no-bytes", test_no_bytes);
-	g_test_add_func("/warm/parts", test_parts);
-	g_test_add_func("/warm/window-fails", test_window_fails);
-	g_test_add_func("/warm/behind", test_behind);
-	g_test_add_func("/warm/only-behind", test_only_behind);
-	g_test_add_func("/warm/behind-bounded", test_behind_bounded);
-	g_test_add_func("/warm/behind-in-memory", test_behind_in_memory);
-	g_test_add_func("/warm/lost-bytes", test_lost_bytes);
-	g_test_add_func("/warm/late-reading", test_late_reading);
-	g_test_add_func("/warm/behind-ends", test_behind_ends); /* last: removes the file */
-	result = g_test_run();
+	result = tests_run();
 	close(real_fd);
 	g_free(real);
 	return (result);
