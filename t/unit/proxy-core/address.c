@@ -1,11 +1,10 @@
 /* t/unit/proxy-core/address.c -- every form of an address, and what is none. */
 #include <arpa/inet.h>
 #include <errno.h>
-#include <glib.h>
 #include "proxy-core/address.h"
+#include "t/unit/test.h"
 
-static void
-test_forms(void)
+TEST("/address/every form")
 {
 	static const struct {
 		const char *spec;
@@ -47,8 +46,7 @@ test_forms(void)
 }
 
 /* What another process says it got from the resolver. */
-static void
-test_inet(void)
+TEST("/address/only what a resolver can give is learnt")
 {
 	struct address good, bad, v[ADDRESS_MAX + 1];
 	size_t i;
@@ -73,8 +71,7 @@ test_inet(void)
 	g_assert_false(address_are_inet(&bad, 1));
 }
 
-static void
-test_unix_length(void)
+TEST("/address/a unix path fits or is refused")
 {
 	char spec[256] = "unix:/";
 	struct address a;
@@ -88,8 +85,7 @@ test_unix_length(void)
 }
 
 /* The kernel takes all bytes of an abstract name, so it has no NUL at its end. */
-static void
-test_abstract(void)
+TEST("/address/an abstract socket has a name without end")
 {
 	struct address a;
 
@@ -102,8 +98,7 @@ test_abstract(void)
 	g_assert_nonnull(address_fault("[::1"));
 }
 
-static void
-test_names(void)
+TEST("/address/names are looked up")
 {
 	struct address v[ADDRESS_MAX];
 	char err[200] = "";
@@ -125,16 +120,4 @@ test_names(void)
 	g_assert_nonnull(strstr(err, "\":80\": expected a host; "));
 	g_assert_cmpint(address_lookup("nowhere:0", v, err, sizeof(err)), ==, -EINVAL);
 	g_assert_nonnull(strstr(err, "\"nowhere:0\": expected a port of 1 to 65535; "));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/address/every form", test_forms);
-	g_test_add_func("/address/a unix path fits or is refused", test_unix_length);
-	g_test_add_func("/address/an abstract socket has a name without end", test_abstract);
-	g_test_add_func("/address/only what a resolver can give is learnt", test_inet);
-	g_test_add_func("/address/names are looked up", test_names);
-	return (g_test_run());
 }

@@ -1,9 +1,9 @@
 /* t/unit/proxy-core/backend_threads.c -- workers and the main thread use one backend at the same
  * time.  ThreadSanitizer reports plain accesses (make VARIANT=tsan). */
-#include <glib.h>
 #include <pthread.h>
 #include "base/must.h"
 #include "proxy-core/backend.h"
+#include "t/unit/test.h"
 
 #define ROUNDS 2000
 
@@ -28,8 +28,7 @@ worker(void *arg)
 }
 
 /* A reload: the old configuration leaves while pools come and go. */
-static void
-test_threads(void)
+TEST("/backend/threads share it")
 {
 	struct address a;
 	pthread_t t;
@@ -52,12 +51,4 @@ test_threads(void)
 	pthread_barrier_destroy(&both);
 	g_assert_cmpuint(backend_read(shared, users), ==, 0);
 	g_assert_false(backend_crowded(shared, ROUNDS));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/backend/threads share it", test_threads);
-	return (g_test_run());
 }

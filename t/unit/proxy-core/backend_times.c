@@ -1,10 +1,10 @@
 /* t/unit/proxy-core/backend_times.c -- histograms of a backend: one for each pool, summed, taken
  * over, never lost. */
-#include <glib.h>
 #include <pthread.h>
 
 #include "proxy-core/backend.h"
 #include "proxy-core/backend_times.h"
+#include "t/unit/test.h"
 
 static uint64_t
 count_of(const struct backend *b, enum backend_stage s)
@@ -15,8 +15,7 @@ count_of(const struct backend *b, enum backend_stage s)
 	return (histogram_count(&h));
 }
 
-static void
-test_taken_over(void)
+TEST("/backend_times/taken_over")
 {
 	struct backend b = { 0 };
 	struct backend_times *one = backend_times_take(&b), *two = backend_times_take(&b);
@@ -51,8 +50,7 @@ adder(void *arg)
 	return (NULL);
 }
 
-static void
-test_threads(void)
+TEST("/backend_times/threads")
 {
 	struct backend b = { 0 };
 	struct backend_times *t, *next;
@@ -70,13 +68,4 @@ test_threads(void)
 		free(t);
 	}
 	g_assert_cmpuint(n, <=, G_N_ELEMENTS(thread));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/backend_times/taken_over", test_taken_over);
-	g_test_add_func("/backend_times/threads", test_threads);
-	return (g_test_run());
 }

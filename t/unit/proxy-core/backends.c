@@ -57,8 +57,7 @@ is_list(const char *names, const char *weights)
 	g_string_free(w, TRUE);
 }
 
-static void
-test_list(void)
+TEST("/backends/a place gets other addresses")
 {
 	add("10.1.0.1:80", LIST("10.1.0.1:80"), true, 1);
 	add("app:80", LIST("10.1.0.2:80", "10.1.0.3:80"), true, 5);
@@ -80,8 +79,7 @@ test_list(void)
 	backends_put(&list);
 }
 
-static void
-test_full(void)
+TEST("/backends/too many addresses change nothing")
 {
 	struct address v[BACKENDS_MAX + 1];
 	unsigned a, r, i, version = list.version;
@@ -123,8 +121,7 @@ connecting(void)
 }
 
 /* One request runs, one waits, one socket is kept; then the name has another address. */
-static void
-test_replaced(void)
+TEST("/backends/a replaced backend ends in peace")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c[3] = { 0 };
@@ -157,8 +154,7 @@ test_replaced(void)
 }
 
 /* Without a request the next tick notices, so a kept socket does not hold a retired backend. */
-static void
-test_idle_moves(void)
+TEST("/backends/an idle worker notices")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -175,8 +171,7 @@ test_idle_moves(void)
 }
 
 /* One backend of all addresses: its sockets to the old ones are not used again. */
-static void
-test_one_backend_moves(void)
+TEST("/backends/one backend of all addresses moves")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 }, d = { 0 };
@@ -196,17 +191,4 @@ test_one_backend_moves(void)
 	client_free(&c);
 	client_free(&d);
 	tear_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/backends/a place gets other addresses", test_list);
-	g_test_add_func("/backends/too many addresses change nothing", test_full);
-	g_test_add_func("/backends/a replaced backend ends in peace", test_replaced);
-	g_test_add_func("/backends/an idle worker notices", test_idle_moves);
-	g_test_add_func("/backends/one backend of all addresses moves", test_one_backend_moves);
-	return (g_test_run());
 }

@@ -1,8 +1,8 @@
 /* t/unit/proxy-core/balance.c -- which backend gets the next request. */
-#include <glib.h>
 #include <stdio.h>
 #include "base/must.h"
 #include "proxy-core/balance.h"
+#include "t/unit/test.h"
 
 #define N    4
 #define URLS 8000
@@ -49,8 +49,7 @@ pick(const char *name, const char *path)
 	return (pick_for(name, path, "192.0.2.1"));
 }
 
-static void
-test_round_robin(void)
+TEST("/balance/round-robin is a rotation")
 {
 	size_t i;
 
@@ -70,8 +69,7 @@ test_round_robin(void)
 }
 
 /* 3, 1, 1, 1: exact shares in each round of six, and never three times the same in a row. */
-static void
-test_weights(void)
+TEST("/balance/round-robin is smooth with weights")
 {
 	size_t i, now, last = N, row = 0, share[N] = { 0 };
 
@@ -90,8 +88,7 @@ test_weights(void)
 	g_assert_cmpuint(share[3], ==, 100);
 }
 
-static void
-test_sqf(void)
+TEST("/balance/sqf takes the shortest queue for its weight")
 {
 	reset();
 	four[0].load = 3;
@@ -106,8 +103,7 @@ test_sqf(void)
 	g_assert_cmpuint(pick("sqf", "/"), ==, 0);
 }
 
-static void
-test_static(void)
+TEST("/balance/static takes the first that lives")
 {
 	reset();
 	g_assert_cmpuint(pick("static", "/"), ==, 0);
@@ -171,8 +167,7 @@ test_hash_weights(gconstpointer name)
 }
 
 /* One URL gets all requests, and none of them ends. */
-static void
-test_bounded(void)
+TEST("/balance/a hot URL spills over its bound")
 {
 	size_t total, i, first, now;
 
@@ -207,8 +202,7 @@ test_factor(gconstpointer of)
 	g_assert_cmpuint(four[first].load, ==, factor == 0 ? 400 : factor < 100 ? 100 : factor);
 }
 
-static void
-test_names(void)
+TEST("/balance/old names are known")
 {
 	g_assert_cmpstr(balancer_find("fair")->now, ==, "sqf");
 	g_assert_true(balancer_find("hash")->pick == balancer_find("carp")->pick);
@@ -220,19 +214,13 @@ int
 main(int argc, char **argv)
 {
 	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/balance/round-robin is a rotation", test_round_robin);
-	g_test_add_func("/balance/round-robin is smooth with weights", test_weights);
-	g_test_add_func("/balance/sqf takes the shortest queue for its weight", test_sqf);
-	g_test_add_func("/balance/static takes the first that lives", test_static);
 	g_test_add_data_func("/balance/carp shares evenly and moves little", "carp", test_hash);
 	g_test_add_data_func("/balance/sticky shares evenly and moves little", "sticky", test_hash);
 	g_test_add_data_func("/balance/carp follows the weights", "carp", test_hash_weights);
 	g_test_add_data_func("/balance/sticky follows the weights", "sticky", test_hash_weights);
-	g_test_add_func("/balance/a hot URL spills over its bound", test_bounded);
 	g_test_add_data_func("/balance/factor 0", GUINT_TO_POINTER(0), test_factor);
 	g_test_add_data_func("/balance/factor 1", GUINT_TO_POINTER(1), test_factor);
 	g_test_add_data_func("/balance/factor 100", GUINT_TO_POINTER(100), test_factor);
 	g_test_add_data_func("/balance/factor 200", GUINT_TO_POINTER(200), test_factor);
-	g_test_add_func("/balance/old names are known", test_names);
-	return (g_test_run());
+	return (tests_run());
 }

@@ -41,8 +41,7 @@ answer_all(const char *head_and_body)
 	}
 }
 
-static void
-test_sick(void)
+TEST("/check/a backend that fails gets no requests")
 {
 	struct proxy_conf conf = checking(one, 1);
 	struct client c = { 0 };
@@ -74,8 +73,7 @@ test_sick(void)
 }
 
 /* Silence is a failure, and ends with the interval. */
-static void
-test_silent(void)
+TEST("/check/silence is a failure")
 {
 	struct proxy_conf conf = checking(one, 1);
 
@@ -90,8 +88,7 @@ test_silent(void)
 }
 
 /* A check that fails is no failed request: when one passes, the backend has its whole share. */
-static void
-test_no_strike(void)
+TEST("/check/no-strike")
 {
 	struct proxy_conf conf = checking(one, 1);
 	struct backend_health h;
@@ -114,8 +111,7 @@ test_no_strike(void)
 }
 
 /* A pool without a free socket says nothing about the application. */
-static void
-test_busy(void)
+TEST("/check/a busy pool is no failure")
 {
 	struct proxy_conf conf = checking(one, 1);
 	struct client c = { 0 };
@@ -133,8 +129,7 @@ test_busy(void)
 }
 
 /* A check connects during the pause, and a good one ends it. */
-static void
-test_returns(void)
+TEST("/check/a good check ends the pause")
 {
 	struct proxy_conf conf = checking(one, 1);
 	struct client c = { 0 };
@@ -164,8 +159,7 @@ test_returns(void)
 }
 
 /* With one check in a tick and a short interval, the first one would be the only one. */
-static void
-test_all_due(void)
+TEST("/check/all that are due")
 {
 	struct proxy_conf conf = checking(two, 2);
 	unsigned i;
@@ -182,8 +176,7 @@ test_all_due(void)
 }
 
 /* The server ends in the middle of a check. */
-static void
-test_end(void)
+TEST("/check/the server ends meanwhile")
 {
 	struct proxy_conf conf = checking(two, 2);
 
@@ -192,19 +185,4 @@ test_end(void)
 	run_connect(0);
 	run_send();
 	tear_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/check/a backend that fails gets no requests", test_sick);
-	g_test_add_func("/check/silence is a failure", test_silent);
-	g_test_add_func("/check/no-strike", test_no_strike);
-	g_test_add_func("/check/a busy pool is no failure", test_busy);
-	g_test_add_func("/check/a good check ends the pause", test_returns);
-	g_test_add_func("/check/all that are due", test_all_due);
-	g_test_add_func("/check/the server ends meanwhile", test_end);
-	return (g_test_run());
 }

@@ -2,8 +2,7 @@
 #include "proxy-core/pool.h"
 #include "t/unit/proxy-core/exchange_test.h"
 
-static void
-test_plain(void)
+TEST("/exchange/a second request uses the kept socket")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -31,8 +30,7 @@ test_plain(void)
 	tear_down();
 }
 
-static void
-test_few_wakeups(void)
+TEST("/exchange/a kept socket wakes the worker seldom")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -58,8 +56,7 @@ test_few_wakeups(void)
 	tear_down();
 }
 
-static void
-test_not_kept(void)
+TEST("/exchange/a socket closes after max-keep-alive-requests")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -84,8 +81,8 @@ test_not_kept(void)
 	tear_down();
 }
 
-static void
-test_tiny_pieces(void)
+TEST("/exchange/a reply arrives whole when each send and receive carries one "
+     "byte")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -116,8 +113,8 @@ test_tiny_pieces(void)
 	tear_down();
 }
 
-static void
-test_hang_up(void)
+TEST("/exchange/a backend that hangs up gives 502 before the head, a cut after "
+     "it")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -144,8 +141,7 @@ test_hang_up(void)
 	tear_down();
 }
 
-static void
-test_garbage(void)
+TEST("/exchange/a malformed reply gives 502")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -171,8 +167,7 @@ test_garbage(void)
 	tear_down();
 }
 
-static void
-test_lengths(void)
+TEST("/exchange/a body has the bytes of Content-Length")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -198,8 +193,7 @@ test_lengths(void)
 	tear_down();
 }
 
-static void
-test_silence(void)
+TEST("/exchange/a silent backend gives 504 before the head, a cut after it")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -232,8 +226,8 @@ test_silence(void)
 	tear_down();
 }
 
-static void
-test_idle(void)
+TEST("/exchange/an idle socket closes at a hang-up, at stray bytes and after "
+     "its time")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -254,28 +248,4 @@ test_idle(void)
 	g_assert_cmpuint(sim_count(io, IO_TIMER), ==, 0); /* no timer wakes an idle worker */
 	client_free(&c);
 	tear_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/exchange/a kept socket wakes the worker seldom", test_few_wakeups);
-	g_test_add_func("/exchange/a second request uses the kept socket", test_plain);
-	g_test_add_func("/exchange/a socket closes after max-keep-alive-requests", test_not_kept);
-	g_test_add_func("/exchange/a reply arrives whole when each send and receive carries one "
-			"byte",
-	    test_tiny_pieces);
-	g_test_add_func("/exchange/a backend that hangs up gives 502 before the head, a cut after "
-			"it",
-	    test_hang_up);
-	g_test_add_func("/exchange/a malformed reply gives 502", test_garbage);
-	g_test_add_func("/exchange/a body has the bytes of Content-Length", test_lengths);
-	g_test_add_func("/exchange/a silent backend gives 504 before the head, a cut after it",
-	    test_silence);
-	g_test_add_func("/exchange/an idle socket closes at a hang-up, at stray bytes and after "
-			"its time",
-	    test_idle);
-	return (g_test_run());
 }

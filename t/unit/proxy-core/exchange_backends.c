@@ -1,8 +1,7 @@
 /* t/unit/proxy-core/exchange_backends.c -- which backend gets a request, and what waits for one. */
 #include "t/unit/proxy-core/exchange_test.h"
 
-static void
-test_refused(void)
+TEST("/exchange/a refused connect tries the next backend, then answers 503")
 {
 	struct proxy_conf conf = a_conf(two, 2);
 	struct client c = { 0 };
@@ -28,8 +27,7 @@ test_refused(void)
 	tear_down();
 }
 
-static void
-test_connect_timeout(void)
+TEST("/exchange/a connect deadline tries the next backend, then answers 504")
 {
 	struct proxy_conf conf = a_conf(two, 2);
 	struct client c = { 0 };
@@ -46,8 +44,7 @@ test_connect_timeout(void)
 
 /* The pause doubles after each failed connect and ends with the first byte of a reply.  Until then
  * one request at a time probes. */
-static void
-test_probe(void)
+TEST("/exchange/one request probes a dead backend")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 }, d = { 0 };
@@ -83,8 +80,7 @@ test_probe(void)
 }
 
 /* A probe without an answer is as bad as a failed connect.  A client that leaves proves nothing. */
-static void
-test_probe_silent(void)
+TEST("/exchange/a probe without an answer pauses the backend again")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 }, d = { 0 };
@@ -116,8 +112,7 @@ test_probe_silent(void)
 }
 
 /* A full listen queue or a lack of descriptors is not a failure of the backend. */
-static void
-test_full(void)
+TEST("/exchange/a request waits for a full backend")
 {
 	static const int errs[] = { -EAGAIN, -EMFILE, -ENFILE, -EADDRNOTAVAIL };
 	struct proxy_conf conf = a_conf(one, 1);
@@ -141,8 +136,7 @@ test_full(void)
 	tear_down();
 }
 
-static void
-test_waiters(void)
+TEST("/exchange/waiters are served in order, up to the limit and the deadline")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c[6] = { 0 };
@@ -188,8 +182,7 @@ refused_by_all(void)
 	return (n);
 }
 
-static void
-test_waiters_by_client(void)
+TEST("/exchange/a client with few waiters displaces the one with most")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c[8] = { 0 };
@@ -230,8 +223,7 @@ test_waiters_by_client(void)
 	tear_down();
 }
 
-static void
-test_no_queue(void)
+TEST("/exchange/a full pool answers 503 when the queue is off")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 }, d = { 0 }, e = { 0 };
@@ -252,25 +244,4 @@ test_no_queue(void)
 	client_free(&d);
 	client_free(&e);
 	tear_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/exchange/a refused connect tries the next backend, then answers 503",
-	    test_refused);
-	g_test_add_func("/exchange/a connect deadline tries the next backend, then answers 504",
-	    test_connect_timeout);
-	g_test_add_func("/exchange/one request probes a dead backend", test_probe);
-	g_test_add_func("/exchange/a probe without an answer pauses the backend again",
-	    test_probe_silent);
-	g_test_add_func("/exchange/a request waits for a full backend", test_full);
-	g_test_add_func("/exchange/waiters are served in order, up to the limit and the deadline",
-	    test_waiters);
-	g_test_add_func("/exchange/a client with few waiters displaces the one with most",
-	    test_waiters_by_client);
-	g_test_add_func("/exchange/a full pool answers 503 when the queue is off", test_no_queue);
-	return (g_test_run());
 }

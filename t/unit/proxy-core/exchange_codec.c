@@ -129,8 +129,7 @@ says(const char *s)
 	run_recv(text_of(s));
 }
 
-static void
-test_credit(void)
+TEST("/codec/the body goes out as credit comes in")
 {
 	struct proxy_conf conf = a_toy_conf();
 	struct client c = { 0 };
@@ -157,8 +156,7 @@ test_credit(void)
 	tear_down();
 }
 
-static void
-test_no_credit(void)
+TEST("/codec/a body without credit")
 {
 	struct proxy_conf conf = a_toy_conf();
 	struct client c = { 0 };
@@ -183,8 +181,7 @@ test_no_credit(void)
 	tear_down();
 }
 
-static void
-test_answers(void)
+TEST("/codec/answers while a reply comes in")
 {
 	struct proxy_conf conf = a_toy_conf();
 	struct client c = { 0 };
@@ -208,8 +205,7 @@ test_answers(void)
 }
 
 /* It asks on and on and reads nothing. */
-static void
-test_flood(void)
+TEST("/codec/an application that asks without end gets 502")
 {
 	struct proxy_conf conf = a_toy_conf();
 	struct client c = { 0 };
@@ -226,8 +222,7 @@ test_flood(void)
 	tear_down();
 }
 
-static void
-test_interim(void)
+TEST("/codec/1xx heads, and fields before they are sorted")
 {
 	struct proxy_conf conf = a_toy_conf();
 	struct client c = { 0 };
@@ -268,24 +263,10 @@ check_interims(unsigned n, gsize bytes, int status)
 	tear_down();
 }
 
-static void
-test_many_interims(void)
+TEST("/codec/too many 1xx heads, or bytes of them, get 502")
 {
 	check_interims(INTERIM_MAX, 8, 0);
 	check_interims(INTERIM_MAX + 1, 8, 502);
 	check_interims(2, INTERIM_BYTES / 2 - 16, 0);
 	check_interims(2, INTERIM_BYTES / 2, 502);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/codec/the body goes out as credit comes in", test_credit);
-	g_test_add_func("/codec/a body without credit", test_no_credit);
-	g_test_add_func("/codec/answers while a reply comes in", test_answers);
-	g_test_add_func("/codec/an application that asks without end gets 502", test_flood);
-	g_test_add_func("/codec/1xx heads, and fields before they are sorted", test_interim);
-	g_test_add_func("/codec/too many 1xx heads, or bytes of them, get 502", test_many_interims);
-	return (g_test_run());
 }

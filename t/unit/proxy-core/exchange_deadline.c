@@ -6,8 +6,7 @@
 static const struct exchange_conf usual = { .wait_ms = 10000, .read_ms = 60000 };
 
 /* A byte that does not complete the head does not help. */
-static void
-test_reply_timeout(void)
+TEST("/exchange/a head that is late is 504")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -35,8 +34,7 @@ test_reply_timeout(void)
 }
 
 /* Each byte in time does not help either. */
-static void
-test_total_timeout(void)
+TEST("/exchange/a reply that takes too long is 504 or cut")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -61,8 +59,7 @@ test_total_timeout(void)
 	own = usual;
 }
 
-static void
-test_idle_timeout(void)
+TEST("/exchange/a kept socket closes when it was idle for long")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -99,8 +96,7 @@ ignore_empty(void *arg)
 {
 }
 
-static void
-test_slow_start(void)
+TEST("/members/a backend that came back gets a growing share")
 {
 	struct proxy_conf conf = a_conf(two, 2);
 	struct members m = { .counters = &counters, .emptied = ignore_empty };
@@ -119,17 +115,4 @@ test_slow_start(void)
 	g_assert_cmpuint(share_of_first(&m), ==, 50);
 	members_fini(&m);
 	sim_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/exchange/a head that is late is 504", test_reply_timeout);
-	g_test_add_func("/exchange/a reply that takes too long is 504 or cut", test_total_timeout);
-	g_test_add_func("/exchange/a kept socket closes when it was idle for long",
-	    test_idle_timeout);
-	g_test_add_func("/members/a backend that came back gets a growing share", test_slow_start);
-	return (g_test_run());
 }

@@ -1,8 +1,7 @@
 /* t/unit/proxy-core/exchange_flow.c -- request bodies, and clients that read slowly. */
 #include "t/unit/proxy-core/exchange_test.h"
 
-static void
-test_pause(void)
+TEST("/exchange/a paused client reads nothing from the backend")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { .pause_at_body = true };
@@ -39,8 +38,7 @@ test_pause(void)
 	tear_down();
 }
 
-static void
-test_pause_outside(void)
+TEST("/exchange/a client may pause between two pieces")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -71,8 +69,7 @@ test_pause_outside(void)
 }
 
 /* Held bytes are read once, also when a callback pauses and resumes. */
-static void
-test_resume_inside(void)
+TEST("/exchange/a client may pause and resume inside a callback")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { .pause_at_body = true };
@@ -118,8 +115,7 @@ sent_body(const struct io_sock *s, bool *ended)
 	return (all);
 }
 
-static void
-test_body(void)
+TEST("/exchange/a request body is streamed in bounded pieces")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -158,8 +154,7 @@ test_body(void)
 }
 
 /* A reply before the end of the body ends the exchange and the socket. */
-static void
-test_body_unwanted(void)
+TEST("/exchange/an early reply ends the exchange and its socket")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -199,19 +194,4 @@ test_body_unwanted(void)
 	ENDED(&c, 504);
 	client_free(&c);
 	tear_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/exchange/a paused client reads nothing from the backend", test_pause);
-	g_test_add_func("/exchange/a client may pause between two pieces", test_pause_outside);
-	g_test_add_func("/exchange/a client may pause and resume inside a callback",
-	    test_resume_inside);
-	g_test_add_func("/exchange/a request body is streamed in bounded pieces", test_body);
-	g_test_add_func("/exchange/an early reply ends the exchange and its socket",
-	    test_body_unwanted);
-	return (g_test_run());
 }

@@ -1,8 +1,7 @@
 /* t/unit/proxy-core/exchange_leave.c -- clients that leave before the reply is complete. */
 #include "t/unit/proxy-core/exchange_test.h"
 
-static void
-test_forget(void)
+TEST("/exchange/a client may leave in each state")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -51,8 +50,7 @@ test_forget(void)
 }
 
 /* The client leaves between the failure and its callback. */
-static void
-test_forget_ended(void)
+TEST("/exchange/a client that left gets no callback of a failure")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -70,8 +68,7 @@ test_forget_ended(void)
 	tear_down();
 }
 
-static void
-test_drain(void)
+TEST("/exchange/the rest of a small forgotten reply is read to keep the socket")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { .forget_at_head = true, .drain = true };
@@ -116,8 +113,7 @@ test_drain(void)
 }
 
 /* The worker ends while the rest of a reply is still read. */
-static void
-test_end_during_drain(void)
+TEST("/exchange/the worker may end while such a rest is read")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { .forget_at_head = true, .drain = true };
@@ -128,19 +124,4 @@ test_end_during_drain(void)
 	g_assert_cmpuint(open_sockets(), ==, 1);
 	client_free(&c);
 	tear_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/exchange/a client may leave in each state", test_forget);
-	g_test_add_func("/exchange/a client that left gets no callback of a failure",
-	    test_forget_ended);
-	g_test_add_func("/exchange/the rest of a small forgotten reply is read to keep the socket",
-	    test_drain);
-	g_test_add_func("/exchange/the worker may end while such a rest is read",
-	    test_end_during_drain);
-	return (g_test_run());
 }

@@ -85,8 +85,7 @@ random_client(struct client *c)
 	}
 }
 
-static void
-test_random(void)
+TEST("/exchange/each random order of events ends every exchange once")
 {
 	struct proxy_conf conf = a_conf(two, 2);
 	struct client c[8] = { 0 };
@@ -124,14 +123,4 @@ test_random(void)
 		g_assert_true(upstream_idle(up));
 		tear_down();
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/exchange/each random order of events ends every exchange once",
-	    test_random);
-	return (g_test_run());
 }

@@ -1,8 +1,7 @@
 /* t/unit/proxy-core/exchange_retry.c -- which failures send a request a second time. */
 #include "t/unit/proxy-core/exchange_test.h"
 
-static void
-test_stale(void)
+TEST("/exchange/a stale socket causes one retry on a fresh one")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -34,8 +33,7 @@ test_stale(void)
 }
 
 /* A request that is unsafe to repeat checks a kept socket before it is sent. */
-static void
-test_stale_unsafe(void)
+TEST("/exchange/a POST does not use a closed socket")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -53,8 +51,7 @@ test_stale_unsafe(void)
 	tear_down();
 }
 
-static void
-test_overloaded(void)
+TEST("/exchange/an overloaded backend causes one retry on another")
 {
 	struct proxy_conf conf = a_conf(two, 2);
 	struct client c = { 0 };
@@ -78,8 +75,7 @@ test_overloaded(void)
 }
 
 /* The body was sent, so the request cannot be repeated. */
-static void
-test_overloaded_body(void)
+TEST("/exchange/an overloaded backend gives 503 after the body was sent")
 {
 	struct proxy_conf conf = a_conf(two, 2);
 	struct client c = { 0 };
@@ -93,18 +89,4 @@ test_overloaded_body(void)
 	ENDED(&c, 503);
 	client_free(&c);
 	tear_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/exchange/a stale socket causes one retry on a fresh one", test_stale);
-	g_test_add_func("/exchange/a POST does not use a closed socket", test_stale_unsafe);
-	g_test_add_func("/exchange/an overloaded backend causes one retry on another",
-	    test_overloaded);
-	g_test_add_func("/exchange/an overloaded backend gives 503 after the body was sent",
-	    test_overloaded_body);
-	return (g_test_run());
 }

@@ -10,8 +10,7 @@ a_scgi_conf(void)
 	return (conf);
 }
 
-static void
-test_end_of_stream(void)
+TEST("/exchange/scgi: the end of the stream ends the reply")
 {
 	struct proxy_conf conf = a_scgi_conf();
 	struct client c = { 0 };
@@ -41,8 +40,7 @@ test_end_of_stream(void)
 	tear_down();
 }
 
-static void
-test_end_too_early(void)
+TEST("/exchange/scgi: an early end of the stream is an error")
 {
 	struct proxy_conf conf = a_scgi_conf();
 	struct client c = { 0 };
@@ -71,8 +69,7 @@ test_end_too_early(void)
 }
 
 /* The reply is complete when the caller pauses.  No later byte can end it. */
-static void
-test_end_while_paused(void)
+TEST("/exchange/scgi: a complete reply ends after the client resumes")
 {
 	struct proxy_conf conf = a_scgi_conf();
 	struct client c = { .pause_at_body = true };
@@ -97,8 +94,7 @@ test_end_while_paused(void)
 }
 
 /* The end needs no further byte, only a client that goes on. */
-static void
-test_pause_at_each_event(void)
+TEST("/exchange/scgi: a client pauses at the head and at the body")
 {
 	struct proxy_conf conf = a_scgi_conf();
 	struct client c = { .pause_at_head = true, .pause_at_body = true };
@@ -121,8 +117,7 @@ test_pause_at_each_event(void)
 }
 
 /* The socket is not kept, so the rest of the reply is not read. */
-static void
-test_end_unwanted(void)
+TEST("/exchange/scgi: a forgotten reply closes its socket")
 {
 	struct proxy_conf conf = a_scgi_conf();
 	struct client c = { .forget_at_head = true, .drain = true };
@@ -137,8 +132,7 @@ test_end_unwanted(void)
 	tear_down();
 }
 
-static void
-test_unsayable(void)
+TEST("/exchange/scgi: a value with a NUL gives 502")
 {
 	struct proxy_conf conf = a_scgi_conf();
 	struct client c = { 0 };
@@ -155,21 +149,4 @@ test_unsayable(void)
 	g_assert_nonnull(strstr(logged->str, "the protocol cannot carry this request"));
 	client_free(&c);
 	tear_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/exchange/scgi: the end of the stream ends the reply", test_end_of_stream);
-	g_test_add_func("/exchange/scgi: an early end of the stream is an error",
-	    test_end_too_early);
-	g_test_add_func("/exchange/scgi: a complete reply ends after the client resumes",
-	    test_end_while_paused);
-	g_test_add_func("/exchange/scgi: a client pauses at the head and at the body",
-	    test_pause_at_each_event);
-	g_test_add_func("/exchange/scgi: a forgotten reply closes its socket", test_end_unwanted);
-	g_test_add_func("/exchange/scgi: a value with a NUL gives 502", test_unsayable);
-	return (g_test_run());
 }

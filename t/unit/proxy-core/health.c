@@ -37,8 +37,7 @@ a_backend(const char *name, struct proxy_conf *conf)
 	conf->slow_start_ms = 3000;
 }
 
-static void
-test_unreachable(void)
+TEST("/health/a backend that cannot be reached")
 {
 	struct proxy_conf conf;
 	struct client c = { 0 };
@@ -75,8 +74,7 @@ test_unreachable(void)
 	tear_down();
 }
 
-static void
-test_check(void)
+TEST("/health/a check that fails")
 {
 	struct proxy_conf conf;
 
@@ -99,8 +97,7 @@ test_check(void)
 }
 
 /* A failure of one request is none of the backend; it is counted by kind. */
-static void
-test_kinds(void)
+TEST("/health/failures are counted by kind")
 {
 	struct proxy_conf conf;
 	struct client c = { 0 };
@@ -120,15 +117,4 @@ test_kinds(void)
 	IS(BACKEND_UP, "");
 	client_free(&c);
 	tear_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/health/a backend that cannot be reached", test_unreachable);
-	g_test_add_func("/health/a check that fails", test_check);
-	g_test_add_func("/health/failures are counted by kind", test_kinds);
-	return (g_test_run());
 }

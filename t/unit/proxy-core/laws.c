@@ -350,8 +350,7 @@ number(const char *name, uint64_t otherwise)
 	return (s != NULL ? strtoull(s, NULL, 10) : otherwise);
 }
 
-static void
-test_laws(void)
+TEST("/laws/hold in every schedule")
 {
 	uint64_t seed, n = number("LAWS_SEEDS", SEEDS);
 
@@ -362,13 +361,4 @@ test_laws(void)
 	for (seed = 0; seed < n; seed++)
 		run_seed(seed, false);
 	check_sum((unsigned)n);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/laws/hold in every schedule", test_laws);
-	return (g_test_run());
 }

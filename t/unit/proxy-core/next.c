@@ -95,8 +95,7 @@ static const struct {
 	{ "drips", drips, NEXT_timeout, 504 },
 };
 
-static void
-test_faults(void)
+TEST("/next/each fault goes to the next backend, if it is set")
 {
 	static const char *const methods[] = { "GET", "HEAD", "OPTIONS", "PUT", "DELETE" };
 	struct proxy_conf conf;
@@ -127,8 +126,7 @@ test_faults(void)
 }
 
 /* The last status counts; each backend gets the request once. */
-static void
-test_bounds(void)
+TEST("/next/tries and time are bounded")
 {
 	struct proxy_conf conf = a_conf(three, 3);
 	struct client c = { 0 };
@@ -166,8 +164,7 @@ test_bounds(void)
 }
 
 /* The client has bytes of the answer, or of a 1xx; or a byte of the body has left. */
-static void
-test_too_late(void)
+TEST("/next/nothing goes on after a byte of the answer or the body")
 {
 	struct proxy_conf conf = a_conf(three, 2);
 	struct client c = { 0 };
@@ -190,8 +187,7 @@ test_too_late(void)
 }
 
 /* The next backend gets the whole body. */
-static void
-test_body(void)
+TEST("/next/a short body goes on")
 {
 	struct proxy_conf conf = a_conf(three, 2);
 	struct client c = { 0 };
@@ -218,8 +214,7 @@ test_body(void)
 	tear_down_next();
 }
 
-static void
-test_status(void)
+TEST("/next/a status of the list goes on")
 {
 	struct proxy_conf conf = a_conf(three, 2);
 	struct client c = { 0 };
@@ -259,8 +254,7 @@ fails_conf(size_t n)
 	return (conf);
 }
 
-static void
-test_out(void)
+TEST("/next/failures take a backend out, and it comes back")
 {
 	struct proxy_conf conf = fails_conf(2);
 	struct client c = { 0 };
@@ -305,8 +299,7 @@ test_out(void)
 }
 
 /* A head that is none counts, too. */
-static void
-test_out_badly(void)
+TEST("/next/malformed heads take a backend out")
 {
 	struct proxy_conf conf = fails_conf(2);
 	struct client c = { 0 };
@@ -324,8 +317,7 @@ test_out_badly(void)
 }
 
 /* The only backend, and each when all fail, is asked. */
-static void
-test_stays(void)
+TEST("/next/the only backend stays")
 {
 	struct proxy_conf conf = fails_conf(1);
 	struct client c = { 0 };
@@ -345,8 +337,7 @@ test_stays(void)
 }
 
 /* One URL of many fails, for ever: nobody else loses the backend. */
-static void
-test_one_url(void)
+TEST("/next/one URL that fails takes nothing out")
 {
 	struct proxy_conf conf = fails_conf(2);
 	struct client c = { 0 };
@@ -369,8 +360,7 @@ test_one_url(void)
 }
 
 /* Failures of one worker count in the other. */
-static void
-test_workers(void)
+TEST("/next/workers count together")
 {
 	struct proxy_conf conf = fails_conf(2);
 	struct upstream *first, *second;
@@ -399,8 +389,7 @@ test_workers(void)
 }
 
 /* A long time between failures, with none or with one success. */
-static void
-test_time(void)
+TEST("/next/failures count within a time, or in a row")
 {
 	struct proxy_conf conf = fails_conf(2);
 	struct client c = { 0 };
@@ -423,24 +412,4 @@ test_time(void)
 		client_free(&c);
 		tear_down_next();
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/next/each fault goes to the next backend, if it is set", test_faults);
-	g_test_add_func("/next/tries and time are bounded", test_bounds);
-	g_test_add_func("/next/nothing goes on after a byte of the answer or the body",
-	    test_too_late);
-	g_test_add_func("/next/a short body goes on", test_body);
-	g_test_add_func("/next/a status of the list goes on", test_status);
-	g_test_add_func("/next/failures take a backend out, and it comes back", test_out);
-	g_test_add_func("/next/malformed heads take a backend out", test_out_badly);
-	g_test_add_func("/next/the only backend stays", test_stays);
-	g_test_add_func("/next/one URL that fails takes nothing out", test_one_url);
-	g_test_add_func("/next/workers count together", test_workers);
-	g_test_add_func("/next/failures count within a time, or in a row", test_time);
-	return (g_test_run());
 }

@@ -35,8 +35,7 @@ ignore_empty(void *arg)
 {
 }
 
-static void
-test_pool_get(void)
+TEST("/no-memory/pool-get")
 {
 	struct proxy_conf conf;
 	struct pool_wait w = { .got = got };
@@ -58,12 +57,4 @@ test_pool_get(void)
 	pool_free(p);
 	backends_put(&backends);
 	sim_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/no-memory/pool-get", test_pool_get);
-	return (g_test_run());
 }

@@ -43,8 +43,7 @@ counted(enum own_5xx cause, uint64_t n)
 	memcpy(before, b->own_5xx, sizeof(before));
 }
 
-static void
-test_no_socket_yet(void)
+TEST("/own-5xx/no socket: refused, late, paused, a full queue, no room in time")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 }, many[6] = { 0 };
@@ -85,8 +84,7 @@ test_no_socket_yet(void)
 	tear_down();
 }
 
-static void
-test_asked(void)
+TEST("/own-5xx/a socket: hang-up, reset, malformed, late, refused")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	struct client c = { 0 };
@@ -119,8 +117,7 @@ test_asked(void)
 }
 
 /* Its own replies are no errors of the server; one that breaks off is neither. */
-static void
-test_replies(void)
+TEST("/own-5xx/replies of the application are its own")
 {
 	struct proxy_conf conf = a_conf(one, 1);
 	const struct backend *b;
@@ -145,16 +142,4 @@ test_replies(void)
 	counted(OWN_5XX_hang_up, 0);
 	client_free(&c);
 	tear_down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/own-5xx/no socket: refused, late, paused, a full queue, no room in time",
-	    test_no_socket_yet);
-	g_test_add_func("/own-5xx/a socket: hang-up, reset, malformed, late, refused", test_asked);
-	g_test_add_func("/own-5xx/replies of the application are its own", test_replies);
-	return (g_test_run());
 }

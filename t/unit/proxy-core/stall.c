@@ -306,8 +306,7 @@ start(unsigned from, unsigned n)
 /* ---------------------------------------------------------------- stories */
 
 /* 200 clients, a pool of 20 sockets, an application of 3 threads. */
-static void
-test_three_threads(void)
+TEST("/stall/200 clients of 3 threads all get answers")
 {
 	set_up(1, 20, 3, 1);
 	start(0, 200);
@@ -321,8 +320,7 @@ test_three_threads(void)
 	tear_down(1);
 }
 
-static void
-test_enough_threads(void)
+TEST("/stall/200 clients of 20 threads cause no stall")
 {
 	set_up(1, 20, 20, 1);
 	start(0, 200);
@@ -334,8 +332,7 @@ test_enough_threads(void)
 }
 
 /* One worker keeps the sockets that the other one needs.  Neither sees that in its own pool. */
-static void
-test_two_workers(void)
+TEST("/stall/two workers that share 3 threads all get answers")
 {
 	set_up(2, 20, 3, 1);
 	start(0, 200);
@@ -345,8 +342,7 @@ test_two_workers(void)
 }
 
 /* Idle sockets of one worker bind all threads.  Then requests come through the other worker. */
-static void
-test_idle_elsewhere(void)
+TEST("/stall/idle sockets of another worker are closed")
 {
 	unsigned i;
 
@@ -363,8 +359,7 @@ test_idle_elsewhere(void)
 	tear_down(2);
 }
 
-static void
-test_one_thread(void)
+TEST("/stall/two workers that share 1 thread all get answers")
 {
 	set_up(2, 1, 1, 1);
 	start(0, 2);
@@ -374,8 +369,7 @@ test_one_thread(void)
 }
 
 /* A reply takes 300 ms.  That is slow, not a stall. */
-static void
-test_slow(void)
+TEST("/stall/a slow application causes no stall")
 {
 	unsigned i;
 
@@ -392,8 +386,7 @@ test_slow(void)
 
 /* The first replies of an application after a start take 500 ms.  Another worker has its first
  * sooner, and keeps that socket. */
-static void
-test_slow_elsewhere(void)
+TEST("/stall/a slow application of two workers causes no stall")
 {
 	unsigned i;
 
@@ -429,8 +422,7 @@ slow_pages(bool tells, unsigned most)
 	tear_down(1);
 }
 
-static void
-test_slow_pages(void)
+TEST("/stall/slow pages of a fast application cause no warning")
 {
 	slow_pages(false, 1);
 	slow_pages(true, 0); /* a unix socket: no guess at all */
@@ -438,8 +430,7 @@ test_slow_pages(void)
 
 /* One reply of 40 takes 500 ms, the others 10 ms.  A stall that is seen by mistake costs no client
  * its answer. */
-static void
-test_mixed(void)
+TEST("/stall/slow replies among fast ones lose no answer")
 {
 	set_up(1, 20, 20, 10);
 	app.slow_every = 40;
@@ -452,8 +443,7 @@ test_mixed(void)
 
 /* A hung application keeps no socket and answers nothing.  That is not a stall, and its clients
  * fail at the deadline. */
-static void
-test_hung(void)
+TEST("/stall/a hung application causes no stall")
 {
 	unsigned i;
 
@@ -472,8 +462,7 @@ test_hung(void)
 }
 
 /* Each stall doubles the time without kept sockets, in all blocks.  A quiet time resets it. */
-static void
-test_while(void)
+TEST("/stall/each stall doubles the time without kept sockets")
 {
 	struct address addr;
 	struct backend *b, *same, *other;
@@ -504,26 +493,4 @@ test_while(void)
 	g_assert_true(backend_crowded(same, now)); /* its last user is still there */
 	backend_put(same);
 	g_assert_false(backend_crowded(same, now));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	log_set_sink(log_nowhere, NULL);
-	g_test_add_func("/stall/200 clients of 3 threads all get answers", test_three_threads);
-	g_test_add_func("/stall/200 clients of 20 threads cause no stall", test_enough_threads);
-	g_test_add_func("/stall/two workers that share 3 threads all get answers",
-	    test_two_workers);
-	g_test_add_func("/stall/idle sockets of another worker are closed", test_idle_elsewhere);
-	g_test_add_func("/stall/two workers that share 1 thread all get answers", test_one_thread);
-	g_test_add_func("/stall/a slow application causes no stall", test_slow);
-	g_test_add_func("/stall/a slow application of two workers causes no stall",
-	    test_slow_elsewhere);
-	g_test_add_func("/stall/slow pages of a fast application cause no warning",
-	    test_slow_pages);
-	g_test_add_func("/stall/slow replies among fast ones lose no answer", test_mixed);
-	g_test_add_func("/stall/a hung application causes no stall", test_hung);
-	g_test_add_func("/stall/each stall doubles the time without kept sockets", test_while);
-	return (g_test_run());
 }

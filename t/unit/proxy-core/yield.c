@@ -53,8 +53,7 @@ holder_may(struct yield_debt d, unsigned sockets, bool queues, bool page, uint64
 	return (yield_may(&h, &w));
 }
 
-static void
-test_debt(void)
+TEST("/yield/debt")
 {
 	uint64_t i;
 
@@ -67,8 +66,7 @@ test_debt(void)
 	}
 }
 
-static void
-test_lone(void)
+TEST("/yield/lone")
 {
 	g_assert_true(holder_may(after(30, none), 1, false, false, 1000));
 	g_assert_false(holder_may(after(29, none), 1, false, false, 1000));
@@ -77,8 +75,7 @@ test_lone(void)
 }
 
 /* A page loses all of its work. */
-static void
-test_pages(void)
+TEST("/yield/pages")
 {
 	g_assert_false(holder_may(after(9, none), 3, false, true, 4900));
 	g_assert_true(holder_may(after(9, none), 3, false, true, 5000));
@@ -89,8 +86,7 @@ test_pages(void)
 }
 
 /* It has no end, so one that is fast would keep others out for ever. */
-static void
-test_fast_tunnels(void)
+TEST("/yield/fast-tunnels")
 {
 	struct yield_debt d = after(60, fast);
 	struct yield_holder h = { &d, 2, 4, false, false, true };
@@ -106,8 +102,7 @@ test_fast_tunnels(void)
 	g_assert_false(yield_may(&h, &w)); /* its only one */
 }
 
-static void
-test_short_wait(void)
+TEST("/yield/short-wait")
 {
 	struct yield_debt d = after(9, none);
 	struct yield_holder h = { &d, 2, 4, false, false };
@@ -118,8 +113,7 @@ test_short_wait(void)
 	g_assert_false(yield_may(&h, &w));
 }
 
-static void
-test_order(void)
+TEST("/yield/order")
 {
 	struct yield_debt d = after(6, none), longer = after(60, none);
 	struct yield_holder few = { &longer, 2, 8, false, false };
@@ -180,8 +174,7 @@ let_go(void)
 	tear_down();
 }
 
-static void
-test_gives_way(void)
+TEST("/yield/gives-way")
 {
 	hold(2);
 	reply_part("\nsome");
@@ -199,8 +192,7 @@ test_gives_way(void)
 	let_go();
 }
 
-static void
-test_page_gives_way(void)
+TEST("/yield/page")
 {
 	hold(2);
 	ask(&other, "GET");
@@ -216,8 +208,7 @@ test_page_gives_way(void)
 }
 
 /* The only socket of a pool: one page goes on, and the other client gets 503 as before. */
-static void
-test_only_page(void)
+TEST("/yield/only-page")
 {
 	hold(1);
 	pass(45000);
@@ -228,8 +219,7 @@ test_only_page(void)
 	let_go();
 }
 
-static void
-test_only_reply(void)
+TEST("/yield/only-reply")
 {
 	hold(1);
 	reply_part("\nsome");
@@ -240,8 +230,7 @@ test_only_reply(void)
 	let_go();
 }
 
-static void
-test_nobody(void)
+TEST("/yield/nobody")
 {
 	asks_nobody = true;
 	hold(2);
@@ -255,8 +244,7 @@ test_nobody(void)
 }
 
 /* A client that has a socket waits for the end of a request. */
-static void
-test_has_one(void)
+TEST("/yield/has-one")
 {
 	hold(2);
 	pass(20000);
@@ -265,23 +253,4 @@ test_has_one(void)
 	pass(9000);
 	g_assert_cmpuint(counters.proxy_gave_way, ==, 0);
 	let_go();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/yield/debt", test_debt);
-	g_test_add_func("/yield/lone", test_lone);
-	g_test_add_func("/yield/pages", test_pages);
-	g_test_add_func("/yield/fast-tunnels", test_fast_tunnels);
-	g_test_add_func("/yield/short-wait", test_short_wait);
-	g_test_add_func("/yield/order", test_order);
-	g_test_add_func("/yield/gives-way", test_gives_way);
-	g_test_add_func("/yield/page", test_page_gives_way);
-	g_test_add_func("/yield/only-page", test_only_page);
-	g_test_add_func("/yield/only-reply", test_only_reply);
-	g_test_add_func("/yield/nobody", test_nobody);
-	g_test_add_func("/yield/has-one", test_has_one);
-	return (g_test_run());
 }
