@@ -1,10 +1,10 @@
 /* t/unit/walk/batch.c -- batches of names: their order, their key, each name once, and the
  * paths of directories. */
 #include <fcntl.h>
-#include <glib.h>
 #include <pthread.h>
 #include <string.h>
 
+#include "t/unit/test.h"
 #include "walk/batch.h"
 #include "walk/filter.h"
 
@@ -33,8 +33,7 @@ free_batch(struct walk_batch **b)
 	walk_batch_unref(b);
 }
 
-static void
-test_order(void)
+TEST("/batch/order")
 {
 	struct walk_dir *d = new_dir(NULL, "/srv");
 	struct walk_batch *b = walk_batch_new(d);
@@ -74,8 +73,7 @@ key_of(const char *dir, const char *name, uint64_t ino, char *key)
 	free_dir(&d);
 }
 
-static void
-test_key(void)
+TEST("/batch/key")
 {
 	char key[WALK_KEY_CHARS + 1], other[WALK_KEY_CHARS + 1];
 	static const struct {
@@ -106,8 +104,7 @@ check_path(void (*path)(const struct walk_dir *, const char *, struct buf *),
 	buf_free(&b);
 }
 
-static void
-test_paths(void)
+TEST("/dir/paths")
 {
 	struct walk_dir *root = new_dir(NULL, "/srv/www/"), *a = new_dir(root, "a"),
 			*b = new_dir(a, "b"), *here = new_dir(NULL, "");
@@ -137,8 +134,7 @@ take_all(void *arg)
 	return ((void *)sum);
 }
 
-static void
-test_each_once(void)
+TEST("/batch/each-once")
 {
 	struct walk_dir *d = new_dir(NULL, "");
 	struct walk_batch *b = walk_batch_new(d);
@@ -160,8 +156,7 @@ test_each_once(void)
 	free_dir(&d);
 }
 
-static void
-test_filter(void)
+TEST("/filter/patterns")
 {
 	static const char *const jpg[] = { "*.jpg", NULL }, *const img[] = { "img/*", "/top",
 		NULL };
@@ -181,16 +176,4 @@ test_filter(void)
 	f = (struct walk_filter){ .include = jpg, .exclude = img };
 	g_assert_false(walk_filter_file(&f, "x.jpg", "img/x.jpg"));
 	g_assert_true(walk_filter_file(&f, "\xff.jpg", "\xff.jpg"));
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/batch/order", test_order);
-	g_test_add_func("/batch/key", test_key);
-	g_test_add_func("/batch/each-once", test_each_once);
-	g_test_add_func("/dir/paths", test_paths);
-	g_test_add_func("/filter/patterns", test_filter);
-	return (g_test_run());
 }

@@ -1,5 +1,5 @@
 /* t/unit/walk/lines.c -- the same lines for every split of the bytes. */
-#include <glib.h>
+#include "t/unit/test.h"
 #include "walk/lines.h"
 
 #define LONG 5
@@ -35,8 +35,7 @@ lines_of(const char *p, size_t n, size_t cut, size_t cut2)
 	return (g_string_free(out, FALSE));
 }
 
-static void
-test_splits(void)
+TEST("/lines/splits")
 {
 	static const struct {
 		struct text in;
@@ -62,12 +61,4 @@ test_splits(void)
 				g_free(out);
 			}
 	}
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/lines/splits", test_splits);
-	return (g_test_run());
 }

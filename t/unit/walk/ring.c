@@ -1,8 +1,8 @@
 /* t/unit/walk/ring.c -- shares of the servers, and how much moves when one comes or goes.  That
  * HAProxy chooses the same is checked by t/warm/shard.t. */
-#include <glib.h>
 #include <stdio.h>
 
+#include "t/unit/test.h"
 #include "walk/ring.h"
 
 #define URLS  20000u
@@ -42,8 +42,7 @@ largest(size_t n, unsigned weight)
 	return ((double)most * (double)n / URLS);
 }
 
-static void
-test_shares(void)
+TEST("/ring/shares")
 {
 	static const unsigned weights[] = { 1, 10, 100, 256 };
 
@@ -55,8 +54,7 @@ test_shares(void)
 	g_assert_cmpfloat(largest(20, 100), <, 1.2);
 }
 
-static void
-test_new_server(void)
+TEST("/ring/a new server takes from all, and nothing else moves")
 {
 	struct ring *four = equal_servers(4, 100), *five = equal_servers(5, 100);
 	unsigned moved = 0;
@@ -74,8 +72,7 @@ test_new_server(void)
 }
 
 /* By id, not by place: the order of the lines does not matter. */
-static void
-test_lost_server(void)
+TEST("/ring/a lost server moves its own share only")
 {
 	static const struct ring_server without_3[] = { { 4, 100 }, { 1, 100 }, { 2, 100 } };
 	static const unsigned old_place[] = { 3, 0, 1 };
@@ -91,24 +88,11 @@ test_lost_server(void)
 }
 
 /* At both ends of the ring. */
-static void
-test_one_server(void)
+TEST("/ring/one server has all")
 {
 	struct ring *one = equal_servers(1, 1);
 
 	g_assert_cmpuint(ring_find(one, 0), ==, 0);
 	g_assert_cmpuint(ring_find(one, UINT32_MAX), ==, 0);
 	ring_free(&one);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/ring/shares", test_shares);
-	g_test_add_func("/ring/a new server takes from all, and nothing else moves",
-	    test_new_server);
-	g_test_add_func("/ring/a lost server moves its own share only", test_lost_server);
-	g_test_add_func("/ring/one server has all", test_one_server);
-	return (g_test_run());
 }

@@ -1,13 +1,13 @@
 /* t/unit/walk/state.c -- the state file: its head, what a run reads back, and what a crash,
  * a full disk or another run does to it. */
 #include <errno.h>
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "t/unit/test.h"
 #include "walk/batch.h"
 #include "walk/state.h"
 
@@ -31,8 +31,7 @@ make_key(unsigned n, char *key)
 	snprintf(key, WALK_KEY_CHARS + 1, "%032x", n);
 }
 
-static void
-test_head(void)
+TEST("/state/head")
 {
 	char *head = head_of(&some);
 
@@ -42,8 +41,7 @@ test_head(void)
 }
 
 /* What changes the work changes the head; what changes only its speed does not. */
-static void
-test_head_options(void)
+TEST("/state/head-options")
 {
 	static const char *const globs[] = { "*.jpg", NULL };
 	struct walk_conf c[] = { some, some, some, some, some, some, some };
@@ -89,8 +87,7 @@ parse(const char *text, unsigned *keys, char **why)
 #define KEY1 "00112233445566778899aabbccddeeff\n"
 #define KEY2 "ff112233445566778899aabbccddeeff\n"
 
-static void
-test_parse(void)
+TEST("/state/parse")
 {
 	static const struct {
 		const char *text;
@@ -121,8 +118,7 @@ test_parse(void)
 	}
 }
 
-static void
-test_difference(void)
+TEST("/state/difference")
 {
 	char *why = NULL;
 	unsigned keys;
@@ -146,8 +142,7 @@ open_state(const char *path, const char *head, int expected)
 	return (s);
 }
 
-static void
-test_file(void)
+TEST("/state/file")
 {
 	char *dir = g_dir_make_tmp("state-XXXXXX", NULL),
 	     *path = g_build_filename(dir, "state", NULL), *head = head_of(&some);
@@ -183,8 +178,7 @@ test_file(void)
 
 /* A write that stops in the middle: what was there stays, and the next one goes over what is
  * broken. */
-static void
-test_no_room(void)
+TEST("/state/no-room")
 {
 	char *dir = g_dir_make_tmp("state-XXXXXX", NULL),
 	     *path = g_build_filename(dir, "state", NULL), *head = head_of(&some);
@@ -219,17 +213,4 @@ test_no_room(void)
 	g_free(head);
 	g_free(path);
 	g_free(dir);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/state/head", test_head);
-	g_test_add_func("/state/head-options", test_head_options);
-	g_test_add_func("/state/parse", test_parse);
-	g_test_add_func("/state/difference", test_difference);
-	g_test_add_func("/state/file", test_file);
-	g_test_add_func("/state/no-room", test_no_room);
-	return (g_test_run());
 }

@@ -1,8 +1,8 @@
 /* t/unit/walk/token_bucket.c -- a rate per second: even, with a small burst, and into debt
  * for costs that are known afterwards. */
-#include <glib.h>
 
 #include "base/clock.h"
+#include "t/unit/test.h"
 #include "walk/token_bucket.h"
 
 #define START (1000 * NS_PER_S)
@@ -20,8 +20,7 @@ time_of(struct token_bucket *b, unsigned n)
 	return (now - START);
 }
 
-static void
-test_rate(void)
+TEST("/bucket/rate")
 {
 	struct token_bucket b = { .per_s = 100 };
 	uint64_t ns = time_of(&b, 1001);
@@ -30,8 +29,7 @@ test_rate(void)
 	g_assert_cmpuint(ns, >=, 10 * NS_PER_S - 20 * NS_PER_MS);
 }
 
-static void
-test_no_limit(void)
+TEST("/bucket/no-limit")
 {
 	struct token_bucket b = { .per_s = 0 };
 
@@ -40,8 +38,7 @@ test_no_limit(void)
 }
 
 /* An hour without work does not become an hour of work at once. */
-static void
-test_idle(void)
+TEST("/bucket/idle")
 {
 	struct token_bucket b = { .per_s = 1000 };
 	unsigned n = 0;
@@ -53,8 +50,7 @@ test_idle(void)
 	g_assert_cmpuint(n, <=, 21);
 }
 
-static void
-test_debt(void)
+TEST("/bucket/debt")
 {
 	struct token_bucket b = { .per_s = 1000 };
 
@@ -63,15 +59,4 @@ test_debt(void)
 	g_assert_cmpuint(token_bucket_wait(&b, START + 4 * NS_PER_S), ==,
 	    NS_PER_S - 20 * NS_PER_MS);
 	g_assert_cmpuint(token_bucket_wait(&b, START + 5 * NS_PER_S), ==, 0);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/bucket/rate", test_rate);
-	g_test_add_func("/bucket/no-limit", test_no_limit);
-	g_test_add_func("/bucket/idle", test_idle);
-	g_test_add_func("/bucket/debt", test_debt);
-	return (g_test_run());
 }
