@@ -1,7 +1,7 @@
 /* t/unit/accel-load/http.c -- requests as they are sent, and answers however they are cut. */
-#include <glib.h>
 #include "accel-load/answer.h"
 #include "accel-load/urls.h"
+#include "t/unit/test.h"
 
 void
 load_message(const char *format, ...)
@@ -25,8 +25,7 @@ request_is(const struct load_conf *conf, const struct request *r, const char *wa
 	fclose(f);
 }
 
-static void
-test_request(void)
+TEST("/http/requests")
 {
 	static const char *const fields[] = { "host: other", "User-agent: me", "A: b", NULL };
 	struct load_conf conf = { .unix_path = "/s" };
@@ -81,8 +80,7 @@ events(const char *bytes, size_t cut, bool head_only, struct buf *out)
 
 #define OK "HTTP/1.1 200 OK\r\n"
 
-static void
-test_answer(void)
+TEST("/http/answers, cut anywhere")
 {
 	static const struct {
 		const char *bytes, *want;
@@ -135,8 +133,7 @@ test_answer(void)
 }
 
 /* A head that does not end is malformed, not collected for ever. */
-static void
-test_long_head(void)
+TEST("/http/a head has a bound")
 {
 	char *head = g_strdup_printf("%sX: %0*d", OK, (int)ANSWER_HEAD_MAX, 0);
 	struct answer a = { .state = NULL };
@@ -147,8 +144,7 @@ test_long_head(void)
 	g_free(head);
 }
 
-static void
-test_drop(void)
+TEST("/http/bodies that are dropped")
 {
 	struct answer a = { .state = NULL };
 	struct text in = TEXT(OK "Content-Length: 100\r\n\r\nabc"), body;
@@ -160,15 +156,4 @@ test_drop(void)
 	load_http.dropped(&a, 97);
 	g_assert_cmpint(load_http.take(&a, &in, &body), ==, ANSWER_END);
 	g_assert_true(a.keep);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/http/requests", test_request);
-	g_test_add_func("/http/answers, cut anywhere", test_answer);
-	g_test_add_func("/http/a head has a bound", test_long_head);
-	g_test_add_func("/http/bodies that are dropped", test_drop);
-	return (g_test_run());
 }

@@ -1,7 +1,7 @@
 /* t/unit/accel-load/pace.c -- the open loop: requests that were due but never started. */
 #include "accel-load/pace.h"
+#include "t/unit/test.h"
 
-#include <glib.h>
 #include <string.h>
 
 #define START 123456789012345ull
@@ -63,8 +63,7 @@ end_run(double rate, double seconds, uint64_t started, uint64_t limit, bool late
 	counts_free(t.counts);
 }
 
-static void
-overdue(void)
+TEST("/accel-load/pace/overdue")
 {
 	const double rates[] = { 0.3, 7, 999.7, 1e5, 1e7 };
 
@@ -77,8 +76,7 @@ overdue(void)
 }
 
 /* The largest rate for a day: the work is that of the buckets. */
-static void
-many(void)
+TEST("/accel-load/pace/many")
 {
 	const struct load_conf conf = { .rate = 1e7, .threads = 1 };
 	const struct run run = { .conf = &conf,
@@ -94,13 +92,4 @@ many(void)
 	counts_add(t.counts, t.counts);
 	g_assert_cmpuint(t.counts->latency.sum_ns, ==, UINT64_MAX);
 	counts_free(t.counts);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/accel-load/pace/overdue", overdue);
-	g_test_add_func("/accel-load/pace/many", many);
-	return (g_test_run());
 }

@@ -1,10 +1,10 @@
 /* t/unit/accel-load/report.c -- reports: their numbers and their text. */
 #include "accel-load/report.h"
 
-#include <glib.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
+#include "t/unit/test.h"
 
 void
 load_message(const char *format, ...)
@@ -51,8 +51,7 @@ result_of(const struct counts *c, double seconds)
 	    .counts = c });
 }
 
-static void
-ends_add_up(void)
+TEST("/accel-load/report/ends-add-up")
 {
 	struct counts *c = a_run(1, 1600);
 	uint64_t errors = 0;
@@ -77,8 +76,7 @@ has(const char *text, const char *part)
 		g_error("no \"%s\" in:\n%s", part, text);
 }
 
-static void
-text_report(void)
+TEST("/accel-load/report/text")
 {
 	struct counts *c = counts_new();
 	struct load_result r = result_of(c, 2);
@@ -110,13 +108,4 @@ text_report(void)
 	has(out.p, "1 timeouts\n0 bad byte counts\nHTTP response codes:\n  code 200 -- 100\n");
 	buf_free(&out);
 	counts_free(c);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/accel-load/report/ends-add-up", ends_add_up);
-	g_test_add_func("/accel-load/report/text", text_report);
-	return (g_test_run());
 }

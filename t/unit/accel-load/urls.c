@@ -1,8 +1,8 @@
 /* t/unit/accel-load/urls.c -- URLs, lists of them, and whose turn it is. */
-#include <glib.h>
 #include <stdarg.h>
 #include <sysexits.h>
 #include "accel-load/urls.h"
+#include "t/unit/test.h"
 
 static char said[1000];
 
@@ -18,8 +18,7 @@ load_message(const char *format, ...)
 
 static const struct load_conf conf = { .unix_path = "/run/s", .list = "list", .threads = 1 };
 
-static void
-test_split(void)
+TEST("/urls/a URL in its parts")
 {
 	static const struct {
 		const char *url, *authority, *host, *path;
@@ -42,8 +41,7 @@ test_split(void)
 	}
 }
 
-static void
-test_refused(void)
+TEST("/urls/what is no URL")
 {
 	static const char *const rows[] = { "", "h/a", "https://h/", "http://", "http:///a",
 		"http://u@h/", "http://h:0/", "http://h:65536/", "http://h:x/", "http://[::1/",
@@ -68,8 +66,7 @@ read_text(struct urls *list, const char *text, size_t n)
 	return (code);
 }
 
-static void
-test_list(void)
+TEST("/urls/a list of URLs and paths")
 {
 	static const char text[] = "# comment\n\n/a\r\n  /b 404 \nhttp://other:81/c\n/d";
 	struct urls list;
@@ -86,8 +83,7 @@ test_list(void)
 }
 
 /* The line is named, and what is wrong with it; control characters are not repeated. */
-static void
-test_faults(void)
+TEST("/urls/a fault names its line")
 {
 	char *line = g_strnfill(20000, 'a');
 	struct urls list;
@@ -108,8 +104,7 @@ test_faults(void)
 }
 
 /* Threads share a list; all of it is requested. */
-static void
-test_turns(void)
+TEST("/urls/threads share a list")
 {
 	struct load_conf c = { .threads = 3, .seed = 7 };
 	unsigned seen[10] = { 0 };
@@ -135,8 +130,7 @@ random_order(uint64_t seed, unsigned nr, uint32_t out[100])
 		out[i] = turn_next(&t, &c, 1000);
 }
 
-static void
-test_seed(void)
+TEST("/urls/the same seed, the same order")
 {
 	uint32_t a[100], b[100];
 
@@ -147,17 +141,4 @@ test_seed(void)
 	g_assert_cmpint(memcmp(a, b, sizeof(a)), !=, 0);
 	random_order(1, 1, b); /* another thread */
 	g_assert_cmpint(memcmp(a, b, sizeof(a)), !=, 0);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/urls/a URL in its parts", test_split);
-	g_test_add_func("/urls/what is no URL", test_refused);
-	g_test_add_func("/urls/a list of URLs and paths", test_list);
-	g_test_add_func("/urls/a fault names its line", test_faults);
-	g_test_add_func("/urls/threads share a list", test_turns);
-	g_test_add_func("/urls/the same seed, the same order", test_seed);
-	return (g_test_run());
 }

@@ -1,13 +1,13 @@
 /* t/unit/accel-load/verify.c -- bodies against lengths, hashes, patterns and files. */
 #include "accel-load/verify.h"
 
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <stdarg.h>
 #include <sysexits.h>
 
 #include "accel-load/hash_list.h"
 #include "base/pattern.h"
+#include "t/unit/test.h"
 
 #define SIZE 1000u
 
@@ -153,8 +153,7 @@ whole_bodies(gconstpointer kind)
 }
 
 /* The first answer of a pattern is wrong: in its first bytes, or too short to tell. */
-static void
-short_pattern(void)
+TEST("/accel-load/verify/short-pattern")
 {
 	struct verify_conf *c = opened("pattern", "");
 	struct verify v = { 0 };
@@ -169,8 +168,7 @@ short_pattern(void)
 }
 
 /* A part of one byte fits the key of a wrong name: other parts are not judged by that. */
-static void
-byte_by_chance(void)
+TEST("/accel-load/verify/byte-by-chance")
 {
 	struct verify_conf *c = opened("pattern", "");
 	const uint64_t wrong = pattern_key("one.bin", 7);
@@ -187,8 +185,7 @@ byte_by_chance(void)
 }
 
 /* Of two bodies at a time, the second one tells the key: the first bytes of the other count. */
-static void
-two_patterns(void)
+TEST("/accel-load/verify/two-patterns")
 {
 	struct verify_conf *c = opened("pattern", "");
 	struct verify v = { 0 }, other = { 0 };
@@ -242,8 +239,7 @@ refused(const char *spec, int code, const char *why)
 		g_error("%s: no \"%s\" in %s", spec, why, messages->str);
 }
 
-static void
-faults(void)
+TEST("/accel-load/verify/faults")
 {
 	char *spec;
 
@@ -275,8 +271,7 @@ faults(void)
 	url[2].path = spec;
 }
 
-static void
-hash_lines(void)
+TEST("/accel-load/verify/hash-lines")
 {
 	static const struct {
 		const char *line, *why;
@@ -326,14 +321,9 @@ main(int argc, char **argv)
 	g_test_add_data_func("/accel-load/verify/hash", "hash:", whole_bodies);
 	g_test_add_data_func("/accel-load/verify/pattern", "pattern", whole_bodies);
 	g_test_add_data_func("/accel-load/verify/dir", "dir:", whole_bodies);
-	g_test_add_func("/accel-load/verify/short-pattern", short_pattern);
-	g_test_add_func("/accel-load/verify/byte-by-chance", byte_by_chance);
-	g_test_add_func("/accel-load/verify/two-patterns", two_patterns);
 	g_test_add_data_func("/accel-load/verify/range-pattern", "pattern", ranges);
 	g_test_add_data_func("/accel-load/verify/range-dir", "dir:", ranges);
-	g_test_add_func("/accel-load/verify/hash-lines", hash_lines);
-	g_test_add_func("/accel-load/verify/faults", faults);
-	code = g_test_run();
+	code = tests_run();
 	cleanup();
 	return (code);
 }

@@ -1,6 +1,5 @@
 /* t/unit/accel-pool/kept.c -- the memory of a file: how much it is, by both system calls, and who
  * keeps it there. */
-#include <glib.h>
 #include <stdbool.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -9,6 +8,7 @@
 #include <unistd.h>
 #include "accel-pool/cache.h"
 #include "accel-pool/kept.h"
+#include "t/unit/test.h"
 
 #define SIZE 20000
 
@@ -28,8 +28,7 @@ a_file(struct stat *st)
 }
 
 /* What was written a moment ago is dirty, so it cannot have gone yet; once it is clean it may. */
-static void
-test_cache(void)
+TEST("/kept/cache")
 {
 	struct cache_facts f = { 0, 0 };
 	struct stat st;
@@ -47,8 +46,7 @@ test_cache(void)
 	close(fd);
 }
 
-static void
-test_mappings(void)
+TEST("/kept/mappings")
 {
 	struct stat st, other;
 	struct kept k;
@@ -77,13 +75,4 @@ test_mappings(void)
 	munmap(map, SIZE);
 	close(fd);
 	close(free_fd);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/kept/cache", test_cache);
-	g_test_add_func("/kept/mappings", test_mappings);
-	return (g_test_run());
 }

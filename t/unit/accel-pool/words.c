@@ -1,12 +1,12 @@
 /* t/unit/accel-pool/words.c -- text in and out: shapes, names, markers, lines of access logs, the
  * order of URLs. */
 #include <errno.h>
-#include <glib.h>
 #include <stdlib.h>
 #include <string.h>
 #include "accel-pool/log_line.h"
 #include "accel-pool/marker.h"
 #include "accel-pool/urls.h"
+#include "t/unit/test.h"
 
 static struct spec
 spec_of(const char *text)
@@ -17,8 +17,7 @@ spec_of(const char *text)
 	return (s);
 }
 
-static void
-test_spec(void)
+TEST("/words/spec")
 {
 	static const struct {
 		const char *in, *out, *dir; /* out NULL: refused */
@@ -64,8 +63,7 @@ test_spec(void)
 	}
 }
 
-static void
-test_places(void)
+TEST("/words/places")
 {
 	const struct spec s = spec_of("20000x30x1073741823-1g");
 	struct spec_place at = { 19999, 29 }, found = { 0, 0 };
@@ -91,8 +89,7 @@ test_places(void)
 }
 
 /* As many files in each octave, within bounds; the same on all machines. */
-static void
-test_sizes(void)
+TEST("/words/sizes")
 {
 	const struct spec s = spec_of("100x160x1k-64k");
 	unsigned octave[6] = { 0 };
@@ -113,8 +110,7 @@ test_sizes(void)
 	g_assert_cmpuint(spec_bytes(&s, 2), !=, sum);
 }
 
-static void
-test_marker(void)
+TEST("/words/marker")
 {
 	static const struct {
 		const char *text;
@@ -161,8 +157,7 @@ test_marker(void)
 	buf_free(&b);
 }
 
-static void
-test_log_line(void)
+TEST("/words/log-line")
 {
 	static const struct {
 		const char *line, *method, *target; /* method NULL: no line of a log */
@@ -201,8 +196,7 @@ test_log_line(void)
 	}
 }
 
-static void
-test_target(void)
+TEST("/words/target")
 {
 	static const struct {
 		const char *target, *path;
@@ -244,8 +238,7 @@ urls_of(struct urls_conf conf, const char *const *list)
 	return (text);
 }
 
-static void
-test_urls(void)
+TEST("/words/urls")
 {
 	static const char *const list[] = { "/c", "/a", "/c", "/b", NULL };
 	static const struct {
@@ -278,8 +271,7 @@ test_urls(void)
 }
 
 /* An URL that is longer than accel-load takes is left out. */
-static void
-test_long_urls(void)
+TEST("/words/long-urls")
 {
 	char *whole = g_strnfill(LIST_URL_MAX, 'a'), *more = g_strnfill(LIST_URL_MAX + 1, 'a'),
 	     *out;
@@ -293,19 +285,4 @@ test_long_urls(void)
 	free(out);
 	g_free(whole);
 	g_free(more);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/words/spec", test_spec);
-	g_test_add_func("/words/places", test_places);
-	g_test_add_func("/words/sizes", test_sizes);
-	g_test_add_func("/words/marker", test_marker);
-	g_test_add_func("/words/log-line", test_log_line);
-	g_test_add_func("/words/target", test_target);
-	g_test_add_func("/words/urls", test_urls);
-	g_test_add_func("/words/long-urls", test_long_urls);
-	return (g_test_run());
 }

@@ -1,18 +1,17 @@
 /* t/unit/accel-warm/words.c -- text in and out: sizes, --warm, entries of a list, the progress
  * line, the summary, names in messages. */
 #include <errno.h>
-#include <glib.h>
 #include <string.h>
 
 #include "base/text.h"
+#include "t/unit/test.h"
 #include "walk/list.h"
 #include "accel-warm/options.h"
 #include "walk/progress.h"
 #include "walk/report.h"
 #include "files/warm/mode.h"
 
-static void
-test_bytes(void)
+TEST("/options/bytes")
 {
 	static const struct {
 		const char *text;
@@ -48,8 +47,7 @@ test_bytes(void)
 }
 
 /* The bounds are about bytes, also where the text has a unit. */
-static void
-test_bounds(void)
+TEST("/bounds")
 {
 	uint64_t n = 0;
 
@@ -60,8 +58,7 @@ test_bounds(void)
 	g_assert_false(text_size(text_of("4096m"), 1, 1024, &n));
 }
 
-static void
-test_warm(void)
+TEST("/options/warm")
 {
 	enum warm_how how;
 	uint64_t n;
@@ -76,8 +73,7 @@ test_warm(void)
 	g_assert_false(warm_mode_parse("auto", &how, &n)); /* there is no server to wait for */
 }
 
-static void
-test_warm_auto(void)
+TEST("/options/warm-auto")
 {
 	struct warm_conf c = { .soon = 1 };
 
@@ -93,8 +89,7 @@ test_warm_auto(void)
 	g_assert_false(warm_mode_parse_auto("auto:loop", &c));
 }
 
-static void
-test_entries(void)
+TEST("/list/entries")
 {
 	const struct walk_conf plain = { .list = "-" }, below = { .list = "-", .below = "/r" },
 			       urls = { .list = "-", .below = "/r", .urls = true };
@@ -147,8 +142,7 @@ line(const struct walk_progress *p, unsigned width)
 	return (text);
 }
 
-static void
-test_line(void)
+TEST("/progress/line")
 {
 	struct walk_progress p = { .counters = { .found = 900, .finished = 300 },
 		.rate = 50,
@@ -172,8 +166,7 @@ test_line(void)
 	g_assert_cmpstr(line(&p, 40), ==, "100 %  300 of 200  0/s  12.3 MB  2 error");
 }
 
-static void
-test_summary(void)
+TEST("/progress/summary")
 {
 	struct walk_progress p = {
 		.counters = { .files = 1000, .directories = 10, .found = 1000, .finished = 1000 },
@@ -214,26 +207,10 @@ check_quote(const char *path, const char *expected)
 	buf_free(&b);
 }
 
-static void
-test_quote(void)
+TEST("/report/quote")
 {
 	check_quote("a b\n\033[m\"\\\303\244", "a b\\x0a\\x1b[m\\x22\\x5c\303\244");
 	check_quote("\303\244\377", "\303\244\\xff");
 	/* CSI in one, right to left */
 	check_quote("\302\23331m\342\200\256\302\240", "\\xc2\\x9b31m\\xe2\\x80\\xae\302\240");
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/options/bytes", test_bytes);
-	g_test_add_func("/options/warm", test_warm);
-	g_test_add_func("/options/warm-auto", test_warm_auto);
-	g_test_add_func("/bounds", test_bounds);
-	g_test_add_func("/list/entries", test_entries);
-	g_test_add_func("/progress/line", test_line);
-	g_test_add_func("/progress/summary", test_summary);
-	g_test_add_func("/report/quote", test_quote);
-	return (g_test_run());
 }

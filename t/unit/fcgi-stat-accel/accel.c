@@ -2,6 +2,7 @@
  * no way to split a header. */
 
 #include "fcgi-stat-accel/accel.h"
+#include "t/unit/test.h"
 
 #include <errno.h>
 #include <string.h>
@@ -48,8 +49,7 @@ reply(const struct accel_conf *conf, char **params, const char *path, int result
 	return (reply_found(conf, params, path, &found));
 }
 
-static void
-test_path_order(void)
+TEST("/accel/path/order")
 {
 	check_path(&percent, PARAMS("SCRIPT_FILENAME=/a/b", "WARM_PATH=/w"), 0, "/w");
 	check_path(&percent, PARAMS("SCRIPT_FILENAME=/a/b", "WARM_PATH="), 0, "/a/b");
@@ -66,8 +66,7 @@ test_path_order(void)
 	check_path(&percent, PARAMS("SCRIPT_FILENAME=proxy:fcgi://h:1/a"), 0, "/a");
 }
 
-static void
-test_path_of_a_split_url(void)
+TEST("/accel/path/split-url")
 {
 	/* lighttpd 1.4: the handler is /pre/d1, the file name is in PATH_INFO */
 	check_path(&percent,
@@ -81,8 +80,7 @@ test_path_of_a_split_url(void)
 	    0, "/r/pre/f");
 }
 
-static void
-test_path_from(void)
+TEST("/accel/path/from")
 {
 	const char *const mine[] = { "MINE", "DOCUMENT", NULL };
 	const struct accel_conf conf = { .header = "X-Sendfile", .path_from = mine };
@@ -102,8 +100,7 @@ test_path_from(void)
 static const struct accel_conf auth_conf = { .mode = MODE_AUTH, .expires = -1 };
 
 /* What a client has sent, and the file below the root; NULL: refused. */
-static void
-test_requested_path(void)
+TEST("/accel/path/requested")
 {
 	static const struct {
 		const char *uri, *path;
@@ -155,8 +152,7 @@ test_requested_path(void)
 }
 
 /* 8 kB, the longest line of nginx by default: of names, of escapes, of steps. */
-static void
-test_long_request(void)
+TEST("/accel/path/long")
 {
 	static const char *const parts[][2] = { { "/a", "/a" }, { "%61", "a" }, { "/./", "" },
 		{ "/a/..", "" }, { "//", "" } };
@@ -178,8 +174,7 @@ test_long_request(void)
 }
 
 /* In nginx's subrequest uri, script name and file name are those of the question. */
-static void
-test_question(void)
+TEST("/accel/path/question")
 {
 	static char uri[] = "REQUEST_URI=/a?b", warm[] = "WARM_PATH=/srv/www/stat-accel",
 		    file[] = "SCRIPT_FILENAME=/srv/www/stat-accel",
@@ -201,8 +196,7 @@ test_question(void)
 	check_path(&percent, PARAMS(ROOT, uri), 0, "/srv/www/a");
 }
 
-static void
-test_path_from_request(void)
+TEST("/accel/path/from-request")
 {
 	const char *const names[] = { "MINE", "REQUEST_URI", NULL };
 	const struct accel_conf conf = { .header = "X-Sendfile", .path_from = names };
@@ -235,8 +229,7 @@ ranges_text(const struct range_set *want)
 	return (s);
 }
 
-static void
-test_want(void)
+TEST("/accel/path/want")
 {
 	static const struct {
 		const char *method, *range, *if_range, *want;
@@ -287,8 +280,7 @@ test_want(void)
 	}
 }
 
-static void
-test_path_refused(void)
+TEST("/accel/path/refused")
 {
 	check_path(&percent, PARAMS(), -EPERM, NULL);
 	check_path(&percent, PARAMS("SCRIPT_FILENAME="), -EPERM, NULL);
@@ -298,8 +290,7 @@ test_path_refused(void)
 	check_path(&percent, PARAMS("SCRIPT_FILENAME=proxy:fcgi:"), -EPERM, NULL);
 }
 
-static void
-test_raw_refuses_what_splits(void)
+TEST("/accel/path/raw-refuses-what-splits")
 {
 	const char *bad[] = { "\r\nX: y", "\n", "\r", "\t", "\x01", "\x1b[2J", "\x7f", "end " };
 	char *params[2] = { NULL };
@@ -313,8 +304,7 @@ test_raw_refuses_what_splits(void)
 	check_path(&raw, PARAMS("SCRIPT_FILENAME=/a b\xc3\xa4%41"), 0, "/a b\xc3\xa4%41");
 }
 
-static void
-test_status_of_each_errno(void)
+TEST("/accel/reply/status-of-each-errno")
 {
 	static const struct {
 		int err;
@@ -365,8 +355,7 @@ check_reply(const struct accel_conf *conf, char **params, const char *path, cons
 	g_free(got);
 }
 
-static void
-test_nasty_names_are_encoded(void)
+TEST("/accel/reply/nasty-names-are-encoded")
 {
 	check_reply(&percent, PARAMS(), "/a-b_c.d~e/F9",
 	    "Status: 200 OK\r\nX-LIGHTTPD-send-file: /a-b_c.d~e/F9\r\n\r\n");
@@ -378,8 +367,7 @@ test_nasty_names_are_encoded(void)
 	    "Status: 200 OK\r\nX-Sendfile: /100% \xff\r\n\r\n");
 }
 
-static void
-test_head_has_the_same_head(void)
+TEST("/accel/reply/head-has-the-same-head")
 {
 	for (int err = 0; err <= ENOENT; err += ENOENT) {
 		char *get = reply(&percent, PARAMS("REQUEST_METHOD=GET"), "/f", -err);
@@ -402,8 +390,7 @@ check_answer(const struct accel_conf *conf, char **params, int result, const cha
 }
 
 /* The server reports errors, so every file is answered alike. */
-static void
-test_auth_is_told_to_go_on(void)
+TEST("/accel/reply/auth")
 {
 	const struct accel_conf auth = { .mode = MODE_AUTH },
 				strict = { .mode = MODE_AUTH, .late_503 = true },
@@ -431,8 +418,7 @@ test_auth_is_told_to_go_on(void)
 }
 
 /* A server that keeps the answer would send the cold rest to the next client. */
-static void
-test_answer_about_a_part_is_not_kept(void)
+TEST("/accel/reply/part-not-kept")
 {
 	const struct accel_conf auth = { .mode = MODE_AUTH };
 	const char *go_on = "Status: 204 No Content\r\n\r\n";
@@ -448,8 +434,7 @@ test_answer_about_a_part_is_not_kept(void)
 	check_answer(&auth, PARAMS("REQUEST_METHOD=HEAD"), -ENOENT, go_on); /* has no bytes */
 }
 
-static void
-test_maps(void)
+TEST("/accel/reply/maps")
 {
 	const struct accel_map maps[] = { { "/srv", "/all" }, { "/srv/w w", "http://h/%20" },
 		{ "/data/", "/d/" }, { NULL } };
@@ -463,8 +448,7 @@ test_maps(void)
 	check_answer(&conf, PARAMS(), 0, "Status: 403"); /* "/f": no map knows it */
 }
 
-static void
-test_index_is_named(void)
+TEST("/accel/reply/index")
 {
 	const struct warm_found found = { .index = "i.html" };
 	char *got = reply_found(&percent, PARAMS(), "/d", &found),
@@ -496,8 +480,7 @@ check_index(const char *uri, const char *path, const char *want)
 	g_free(got);
 }
 
-static void
-test_directory_without_slash(void)
+TEST("/accel/reply/directory-without-slash")
 {
 	check_index("/d", "/srv/d", "/d/");
 	check_index("/a%20b?x=/&y?", "/srv/a b", "/a%20b/?x=/&y?");
@@ -513,8 +496,7 @@ test_directory_without_slash(void)
 	check_index("", "/srv/d", NULL);
 }
 
-static void
-test_validators(void)
+TEST("/accel/reply/validators")
 {
 	const struct accel_conf conf = { .header = "X",
 		.etag = true,
@@ -539,8 +521,7 @@ test_validators(void)
 	g_free(fresh);
 }
 
-static void
-test_only_utf8(void)
+TEST("/accel/path/only-utf8")
 {
 	const struct accel_conf conf = { .header = "X-Sendfile", .utf8 = true };
 
@@ -548,31 +529,4 @@ test_only_utf8(void)
 	check_path(&conf, PARAMS("WARM_PATH=/\xff"), -EPERM, NULL);
 	/* it stands in no header */
 	check_path(&conf, PARAMS("WARM_PATH=/\xff", "FCGI_ROLE=AUTHORIZER"), 0, "/\xff");
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/accel/path/order", test_path_order);
-	g_test_add_func("/accel/path/split-url", test_path_of_a_split_url);
-	g_test_add_func("/accel/path/from", test_path_from);
-	g_test_add_func("/accel/path/requested", test_requested_path);
-	g_test_add_func("/accel/path/long", test_long_request);
-	g_test_add_func("/accel/path/question", test_question);
-	g_test_add_func("/accel/path/from-request", test_path_from_request);
-	g_test_add_func("/accel/path/want", test_want);
-	g_test_add_func("/accel/path/only-utf8", test_only_utf8);
-	g_test_add_func("/accel/path/refused", test_path_refused);
-	g_test_add_func("/accel/path/raw-refuses-what-splits", test_raw_refuses_what_splits);
-	g_test_add_func("/accel/reply/status-of-each-errno", test_status_of_each_errno);
-	g_test_add_func("/accel/reply/nasty-names-are-encoded", test_nasty_names_are_encoded);
-	g_test_add_func("/accel/reply/head-has-the-same-head", test_head_has_the_same_head);
-	g_test_add_func("/accel/reply/auth", test_auth_is_told_to_go_on);
-	g_test_add_func("/accel/reply/part-not-kept", test_answer_about_a_part_is_not_kept);
-	g_test_add_func("/accel/reply/maps", test_maps);
-	g_test_add_func("/accel/reply/index", test_index_is_named);
-	g_test_add_func("/accel/reply/directory-without-slash", test_directory_without_slash);
-	g_test_add_func("/accel/reply/validators", test_validators);
-	return (g_test_run());
 }

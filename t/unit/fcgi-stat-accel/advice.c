@@ -3,11 +3,11 @@
 #include "fcgi-stat-accel/advice_show.h"
 
 #include <errno.h>
-#include <glib.h>
 #include <string.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "t/unit/test.h"
 
 #define WINDOW NS_PER_S
 
@@ -95,8 +95,7 @@ check_cause(int err, const char *dir, const char *id)
 	g_free(want);
 }
 
-static void
-test_causes(void)
+TEST("/advice/causes")
 {
 	check_cause(-ENOENT, "/srv", "absent");
 	check_cause(-ENOTDIR, "/srv", "absent");
@@ -116,8 +115,7 @@ test_causes(void)
 	down();
 }
 
-static void
-test_threshold(void)
+TEST("/advice/threshold")
 {
 	up();
 	window(899, -ENOENT, 101);
@@ -137,8 +135,7 @@ test_threshold(void)
 }
 
 /* Two causes make the accelerator as useless as one: the larger is named with its share. */
-static void
-test_mix(void)
+TEST("/advice/mix")
 {
 	up();
 	answers(40, "/bad", -EXDEV, 0);
@@ -159,8 +156,7 @@ test_mix(void)
 	down();
 }
 
-static void
-test_few_requests(void)
+TEST("/advice/few-requests")
 {
 	up();
 	for (int i = 0; i < 99; i++, now += 100 * WINDOW)
@@ -179,8 +175,7 @@ test_few_requests(void)
 	down();
 }
 
-static void
-test_off(void)
+TEST("/advice/off")
 {
 	up();
 	a.window_ns = 0;
@@ -194,8 +189,7 @@ test_off(void)
 
 /* ---------------------------------------------------------------- the log */
 
-static void
-test_again_after_an_hour(void)
+TEST("/advice/again-after-an-hour")
 {
 	up();
 	window(999, -ENOENT, 1);
@@ -226,8 +220,7 @@ equal_window(unsigned same, int err, unsigned others)
 	answer_path("/srv/www/stat-accel", err, 0);
 }
 
-static void
-test_equal_and_absent(void)
+TEST("/advice/equal-and-absent")
 {
 	up();
 	equal_window(979, -ENOENT, 21);
@@ -241,8 +234,7 @@ test_equal_and_absent(void)
 	down();
 }
 
-static void
-test_equal_threshold(void)
+TEST("/advice/equal-threshold")
 {
 	up();
 	equal_window(978, -ENOENT, 22);
@@ -258,8 +250,7 @@ test_equal_threshold(void)
 }
 
 /* A benchmark of one file is usual. */
-static void
-test_equal_and_present(void)
+TEST("/advice/equal-and-present")
 {
 	up();
 	for (unsigned i = 0; i + 1 < ADVICE_LONG; i++)
@@ -270,8 +261,7 @@ test_equal_and_present(void)
 	down();
 }
 
-static void
-test_one_favourite_says_nothing(void)
+TEST("/advice/one-favourite-says-nothing")
 {
 	up();
 	for (unsigned i = 0; i < 2 * ADVICE_LONG; i++) {
@@ -283,8 +273,7 @@ test_one_favourite_says_nothing(void)
 }
 
 /* A cache begins with misses only. */
-static void
-test_misses(void)
+TEST("/advice/misses")
 {
 	up();
 	for (unsigned i = 0; i < 100 * ADVICE_LONG - 1; i++) {
@@ -318,8 +307,7 @@ warm_windows(unsigned n, unsigned cold, uint64_t waited_ns)
 	}
 }
 
-static void
-test_warm(void)
+TEST("/advice/warm")
 {
 	up();
 	warm_windows(ADVICE_LONG - 1, 0, 0);
@@ -335,8 +323,7 @@ test_warm(void)
 }
 
 /* Threads that wait for a processor on a busy machine: no disk, and no end of the row. */
-static void
-test_busy_machine(void)
+TEST("/advice/busy-machine")
 {
 	const struct advice_answer late = { .path = TEXT("/late"),
 		.waited_ns = 50 * NS_PER_MS,
@@ -353,8 +340,7 @@ test_busy_machine(void)
 	down();
 }
 
-static void
-test_not_warm_enough(void)
+TEST("/advice/not-warm-enough")
 {
 	up();
 	warm_windows(ADVICE_LONG - 1, 0, 0);
@@ -416,8 +402,7 @@ ask_dropped(bool fresh, uint64_t waited_ns)
 	    now);
 }
 
-static void
-test_asked_in_time(void)
+TEST("/advice/asked-in-time")
 {
 	up_to_drop(drop);
 	g_assert_cmpstr(dropped, ==, "/good/0");
@@ -440,8 +425,7 @@ test_asked_in_time(void)
 	down();
 }
 
-static void
-test_asked_late(void)
+TEST("/advice/asked-late")
 {
 	up_to_drop(drop);
 	for (unsigned i = 1; i <= ADVICE_PROBES; i++) {
@@ -457,8 +441,7 @@ test_asked_late(void)
 }
 
 /* One cold answer is a proof, warm ones may have another cause. */
-static void
-test_asked_in_time_beside_a_backup(void)
+TEST("/advice/asked-in-time-beside-a-backup")
 {
 	up_to_drop(drop);
 	for (unsigned i = 1; i <= ADVICE_PROBES; i++) {
@@ -486,8 +469,7 @@ check_not_proved(bool (*how)(struct advice *, const char *), bool ends)
 	down();
 }
 
-static void
-test_not_proved(void)
+TEST("/advice/not-proved")
 {
 	check_not_proved(cannot_drop, false);
 	check_not_proved(drop, false); /* its end never comes */
@@ -507,8 +489,7 @@ conns(unsigned refused, unsigned welcome)
 	}
 }
 
-static void
-test_peers(void)
+TEST("/advice/peers")
 {
 	up();
 	conns(19, 0);
@@ -551,8 +532,7 @@ all_pages(void)
 	return (text);
 }
 
-static void
-test_hostile_name(void)
+TEST("/advice/hostile-name")
 {
 	char name[1000] = "/a\"\r\nev=x \x1b[2J\\";
 	char *page;
@@ -581,8 +561,7 @@ test_hostile_name(void)
 	down();
 }
 
-static void
-test_nothing_to_say(void)
+TEST("/advice/nothing-to-say")
 {
 	char *page;
 
@@ -593,33 +572,4 @@ test_nothing_to_say(void)
 	g_assert_null(strstr(page, "} 1"));
 	g_free(page);
 	down();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/advice/causes", test_causes);
-	g_test_add_func("/advice/threshold", test_threshold);
-	g_test_add_func("/advice/mix", test_mix);
-	g_test_add_func("/advice/few-requests", test_few_requests);
-	g_test_add_func("/advice/off", test_off);
-	g_test_add_func("/advice/again-after-an-hour", test_again_after_an_hour);
-	g_test_add_func("/advice/equal-and-absent", test_equal_and_absent);
-	g_test_add_func("/advice/equal-threshold", test_equal_threshold);
-	g_test_add_func("/advice/equal-and-present", test_equal_and_present);
-	g_test_add_func("/advice/one-favourite-says-nothing", test_one_favourite_says_nothing);
-	g_test_add_func("/advice/misses", test_misses);
-	g_test_add_func("/advice/warm", test_warm);
-	g_test_add_func("/advice/busy-machine", test_busy_machine);
-	g_test_add_func("/advice/not-warm-enough", test_not_warm_enough);
-	g_test_add_func("/advice/asked-in-time", test_asked_in_time);
-	g_test_add_func("/advice/asked-late", test_asked_late);
-	g_test_add_func("/advice/asked-in-time-beside-a-backup",
-	    test_asked_in_time_beside_a_backup);
-	g_test_add_func("/advice/not-proved", test_not_proved);
-	g_test_add_func("/advice/peers", test_peers);
-	g_test_add_func("/advice/hostile-name", test_hostile_name);
-	g_test_add_func("/advice/nothing-to-say", test_nothing_to_say);
-	return (g_test_run());
 }

@@ -3,8 +3,7 @@
 
 #include "t/unit/fcgi-stat-accel/conn_test.h"
 
-static void
-test_hot_and_kept(void)
+TEST("/conn/hot-and-kept")
 {
 	setup();
 	for (int i = 1; i <= 3; i++) {
@@ -22,8 +21,7 @@ test_hot_and_kept(void)
 	teardown();
 }
 
-static void
-test_cold(void)
+TEST("/conn/cold")
 {
 	setup();
 	ask(1, true, "/cold");
@@ -39,8 +37,7 @@ test_cold(void)
 	teardown();
 }
 
-static void
-test_abort_while_looked_up(void)
+TEST("/conn/abort-while-looked-up")
 {
 	setup();
 	ask(1, true, "/cold");
@@ -57,8 +54,7 @@ test_abort_while_looked_up(void)
 	teardown();
 }
 
-static void
-test_gone_while_looked_up(void)
+TEST("/conn/gone-while-looked-up")
 {
 	setup();
 	ask(1, true, "/cold");
@@ -71,8 +67,7 @@ test_gone_while_looked_up(void)
 }
 
 /* A half close is no reason to keep back what is ready. */
-static void
-test_gone_while_sent_to(void)
+TEST("/conn/gone-while-sent-to")
 {
 	setup();
 	ask(1, true, "/cold");
@@ -87,8 +82,7 @@ test_gone_while_sent_to(void)
 	teardown();
 }
 
-static void
-test_requests_in_a_row(void)
+TEST("/conn/requests-in-a-row")
 {
 	GString *s = g_string_new(NULL);
 
@@ -111,8 +105,7 @@ test_requests_in_a_row(void)
 	teardown();
 }
 
-static void
-test_many_in_a_row_take_turns(void)
+TEST("/conn/many-take-turns")
 {
 	GString *s = g_string_new(NULL);
 	unsigned sends = 0;
@@ -133,8 +126,7 @@ test_many_in_a_row_take_turns(void)
 }
 
 /* What needs no file is not kept back by what does. */
-static void
-test_values_while_looked_up(void)
+TEST("/conn/values-while-looked-up")
 {
 	GString *s = g_string_new(NULL);
 
@@ -150,8 +142,7 @@ test_values_while_looked_up(void)
 
 /* A client sends request after request during its look-up and reads nothing.  Its answers are
  * bounded. */
-static void
-test_values_that_are_not_read(void)
+TEST("/conn/values-that-are-not-read")
 {
 	GString *s;
 	unsigned n;
@@ -171,8 +162,7 @@ test_values_that_are_not_read(void)
 	teardown();
 }
 
-static void
-test_half_a_request(void)
+TEST("/conn/half-a-request")
 {
 	GString *whole = g_string_new(NULL);
 
@@ -192,8 +182,7 @@ test_half_a_request(void)
 }
 
 /* The head of the next request has come in part: it is owed from the answer on. */
-static void
-test_half_a_request_behind_a_cold_one(void)
+TEST("/conn/half-a-request-behind-a-cold-one")
 {
 	GString *s = g_string_new(NULL);
 
@@ -212,8 +201,7 @@ test_half_a_request_behind_a_cold_one(void)
 	teardown();
 }
 
-static void
-test_slow_reader(void)
+TEST("/conn/slow-reader")
 {
 	setup();
 	ask(1, true, "/hot");
@@ -229,8 +217,7 @@ test_slow_reader(void)
 	teardown();
 }
 
-static void
-test_not_kept(void)
+TEST("/conn/not-kept")
 {
 	setup();
 	ask(1, false, "/hot");
@@ -240,8 +227,7 @@ test_not_kept(void)
 	teardown();
 }
 
-static void
-test_not_kept_with_a_body(void)
+TEST("/conn/not-kept-with-a-body")
 {
 	GString *s = g_string_new(NULL);
 
@@ -261,8 +247,7 @@ test_not_kept_with_a_body(void)
 	teardown();
 }
 
-static void
-test_malformed(void)
+TEST("/conn/malformed")
 {
 	GString *s = g_string_new("GET / HTTP/1.1\r\n");
 
@@ -287,8 +272,7 @@ test_malformed(void)
 	teardown();
 }
 
-static void
-test_no_longer_waited_for(void)
+TEST("/conn/no-longer-waited-for")
 {
 	setup();
 	ask(1, true, "/cold");
@@ -300,8 +284,7 @@ test_no_longer_waited_for(void)
 	teardown();
 }
 
-static void
-test_who_makes_room(void)
+TEST("/conn/the-largest-client-makes-room")
 {
 	setup();
 	conn_open(&all, FD + 1, true);
@@ -323,8 +306,7 @@ test_who_makes_room(void)
 	teardown();
 }
 
-static void
-test_not_welcome(void)
+TEST("/conn/not-welcome")
 {
 	setup();
 	conn_open(&all, FD + 1, false);
@@ -334,8 +316,7 @@ test_not_welcome(void)
 	teardown();
 }
 
-static void
-test_leaving(void)
+TEST("/conn/leaving")
 {
 	setup();
 	conn_open(&all, FD + 1, true);
@@ -355,8 +336,7 @@ test_leaving(void)
 	teardown();
 }
 
-static void
-test_ping(void)
+TEST("/conn/ping")
 {
 	GString *s = g_string_new(NULL);
 	const uint8_t begin[8] = { 0, 1, 1 };
@@ -371,8 +351,7 @@ test_ping(void)
 }
 
 /* All connections close while ops are in flight.  teardown() finds what is left. */
-static void
-test_closed_in_every_state(void)
+TEST("/conn/closed-in-every-state")
 {
 	GString *s = g_string_new(NULL);
 
@@ -395,33 +374,4 @@ test_closed_in_every_state(void)
 	setup();
 	receive(g_string_new_len("\1\1", 2));
 	teardown();
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/conn/hot-and-kept", test_hot_and_kept);
-	g_test_add_func("/conn/cold", test_cold);
-	g_test_add_func("/conn/abort-while-looked-up", test_abort_while_looked_up);
-	g_test_add_func("/conn/gone-while-looked-up", test_gone_while_looked_up);
-	g_test_add_func("/conn/gone-while-sent-to", test_gone_while_sent_to);
-	g_test_add_func("/conn/requests-in-a-row", test_requests_in_a_row);
-	g_test_add_func("/conn/many-take-turns", test_many_in_a_row_take_turns);
-	g_test_add_func("/conn/values-while-looked-up", test_values_while_looked_up);
-	g_test_add_func("/conn/values-that-are-not-read", test_values_that_are_not_read);
-	g_test_add_func("/conn/half-a-request", test_half_a_request);
-	g_test_add_func("/conn/half-a-request-behind-a-cold-one",
-	    test_half_a_request_behind_a_cold_one);
-	g_test_add_func("/conn/slow-reader", test_slow_reader);
-	g_test_add_func("/conn/not-kept", test_not_kept);
-	g_test_add_func("/conn/not-kept-with-a-body", test_not_kept_with_a_body);
-	g_test_add_func("/conn/malformed", test_malformed);
-	g_test_add_func("/conn/no-longer-waited-for", test_no_longer_waited_for);
-	g_test_add_func("/conn/the-largest-client-makes-room", test_who_makes_room);
-	g_test_add_func("/conn/not-welcome", test_not_welcome);
-	g_test_add_func("/conn/leaving", test_leaving);
-	g_test_add_func("/conn/ping", test_ping);
-	g_test_add_func("/conn/closed-in-every-state", test_closed_in_every_state);
-	return (g_test_run());
 }

@@ -6,10 +6,10 @@
 #define CONN_TEST_H
 
 #include <errno.h>
-#include <glib.h>
 
 #include "fcgi-stat-accel/conn_impl.h"
 #include "io/loop/sim.h"
+#include "t/unit/test.h"
 
 #define FD 70
 

@@ -2,6 +2,7 @@
  * options are refused. */
 
 #include "fcgi-stat-accel/accel.h"
+#include "t/unit/test.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,8 +23,7 @@ check_file(const char *option, const char *key, const char *want)
 #define KEY  "http://example.com/"
 #define HASH "a6bf1757fff057f266b697df9cf176fd"
 
-static void
-test_levels(void)
+TEST("/nginx_cache/levels")
 {
 	check_file("/data/nginx/cache:1:2", KEY, "/data/nginx/cache/d/6f/" HASH);
 	check_file("/c", KEY, "/c/" HASH);
@@ -35,8 +35,7 @@ test_levels(void)
 	check_file("/c:2", "keyvalue", "/c/30/6a02f950958aeda3dbbf83fbb306a030");
 }
 
-static void
-test_refused(void)
+TEST("/nginx_cache/refused")
 {
 	static const char *const wrong[] = { "", ":", "/", "//", "cache", "cache:1", "=/c",
 		"n=", "n=c", "n=/:1", "/c:", "/c:0", "/c:3", "/c:12", "/c:1:", "/c::1",
@@ -50,8 +49,7 @@ test_refused(void)
 	g_assert_cmpstr(c.path, ==, "/unchanged");
 }
 
-static void
-test_find(void)
+TEST("/nginx_cache/find")
 {
 	struct nginx_cache all[4] = { { 0 } };
 
@@ -70,8 +68,7 @@ test_find(void)
 }
 
 /* The file has a head of at most 64 KiB before the answer. */
-static void
-test_ranges(void)
+TEST("/nginx_cache/ranges")
 {
 	const uint64_t head = 64 << 10;
 	struct range_set want = { 0 };
@@ -113,8 +110,7 @@ check_path(const struct nginx_cache *caches, char **params, int err, const char 
 	g_string_free(path, TRUE);
 }
 
-static void
-test_request(void)
+TEST("/nginx_cache/request")
 {
 	struct nginx_cache all[3] = { { 0 } };
 	const struct accel_conf with = { .caches = all }, without = { 0 };
@@ -149,24 +145,10 @@ check_reply(char **params, int err, bool kept)
 }
 
 /* "Go on" in each mode; nginx may keep the answer if the file was there. */
-static void
-test_reply(void)
+TEST("/nginx_cache/reply")
 {
 	check_reply(PARAMS("WARM_CACHE_KEY=" KEY), 0, true);
 	check_reply(PARAMS("WARM_CACHE_KEY=" KEY), -ENOENT, false);
 	check_reply(PARAMS("WARM_CACHE_KEY=" KEY), -ENODEV, false);
 	check_reply(PARAMS("WARM_CACHE_KEY=" KEY), -ETIMEDOUT, false);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/nginx_cache/levels", test_levels);
-	g_test_add_func("/nginx_cache/refused", test_refused);
-	g_test_add_func("/nginx_cache/find", test_find);
-	g_test_add_func("/nginx_cache/ranges", test_ranges);
-	g_test_add_func("/nginx_cache/request", test_request);
-	g_test_add_func("/nginx_cache/reply", test_reply);
-	return (g_test_run());
 }

@@ -1,5 +1,6 @@
 /* The file in a name that goes on behind it. */
 #include "fcgi-stat-accel/path_info.h"
+#include "t/unit/test.h"
 
 #include <errno.h>
 #include <string.h>
@@ -39,8 +40,7 @@ search(const char *text, size_t file, bool index)
 	return (n);
 }
 
-static void
-test_file(void)
+TEST("/path_info/file")
 {
 	static const char name[] = "/a/bc/d//e/f/";
 
@@ -52,8 +52,7 @@ test_file(void)
 }
 
 /* A long path info costs few look-ups. */
-static void
-test_long(void)
+TEST("/path_info/long")
 {
 	char name[4096];
 
@@ -66,8 +65,7 @@ test_long(void)
 	search(name, 50, false);
 }
 
-static void
-test_ends(void)
+TEST("/path_info/ends")
 {
 	static const int errs[] = { 0, -ENOENT, -EACCES, -EISDIR, -ETIMEDOUT, -EPERM };
 	GString *name = g_string_new("/a/b");
@@ -84,14 +82,4 @@ test_ends(void)
 	g_assert_false(path_info_next(&s, name, &(struct warm_found){ .err = -ENOTDIR }));
 	g_assert_cmpuint(s.at, ==, 0);
 	g_string_free(name, TRUE);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/path_info/file", test_file);
-	g_test_add_func("/path_info/long", test_long);
-	g_test_add_func("/path_info/ends", test_ends);
-	return (g_test_run());
 }

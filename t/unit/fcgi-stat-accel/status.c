@@ -1,6 +1,5 @@
 /* t/unit/fcgi-stat-accel/status.c -- the page about the process: its requests, its formats, and
  * each counter in each of them. */
-#include <glib.h>
 #include <string.h>
 
 #include "base/clock.h"
@@ -9,6 +8,7 @@
 #include "fcgi-stat-accel/status.h"
 #include "io/disk/pools.h"
 #include "io/memory/pressure.h"
+#include "t/unit/test.h"
 
 static struct accel_counters counters;
 static struct advice advice;
@@ -301,5 +301,5 @@ main(int argc, char **argv)
 	g_test_add_data_func("/status/metrics", (gconstpointer)metrics, test);
 	g_test_add_data_func("/status/about", (gconstpointer)about, test);
 	g_test_add_data_func("/status/to-the-log", (gconstpointer)to_the_log, test);
-	return (g_test_run());
+	return (tests_run());
 }

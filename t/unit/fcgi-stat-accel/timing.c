@@ -1,13 +1,13 @@
 /* t/unit/fcgi-stat-accel/timing.c -- the line about a request, as accel-graph reads it, and its
  * destination. */
 #include <errno.h>
-#include <glib.h>
 #include <glib/gstdio.h>
 #include <string.h>
 
 #include "base/log.h"
 #include "fcgi-stat-accel/log.h"
 #include "fcgi-stat-accel/timing.h"
+#include "t/unit/test.h"
 
 static GString *logged;
 
@@ -60,8 +60,7 @@ static const struct warm_found cold = {
 	.read_ns = 680999999,
 };
 
-static void
-one_line(void)
+TEST("/timing/one-line")
 {
 	note(TIMING_LINE, &cold, "Status: 200 OK\r\nX-Sendfile: /srv/a b\r\n\r\n");
 	is("network_fcgi_stat_accel.c.78: (trace) write-start:  read-queue-wait: 0 ms read-time: "
@@ -70,8 +69,7 @@ one_line(void)
 	   "write-us=0 total-us=703106 path=\"/srv/a b\"\n");
 }
 
-static void
-as_json(void)
+TEST("/timing/as-json")
 {
 	note(TIMING_JSON, &cold, "Status: 204 No Content\r\n\r\n");
 	is("{\"write-start\":,\"backend\":\"network_fcgi_stat_accel.c.78\",\"id\":\"c17.3\","
@@ -80,8 +78,7 @@ as_json(void)
 	   "us\":0,\"write-us\":0,\"total-us\":703106,\"path\":\"/srv/a b\"}\n");
 }
 
-static void
-a_file_that_is_not_there(void)
+TEST("/timing/a-file-that-is-not-there")
 {
 	const struct warm_found gone = { .err = -2, .hot = true, .stx.stx_size = 7 };
 
@@ -90,8 +87,7 @@ a_file_that_is_not_there(void)
 	g_string_free(logged, TRUE);
 }
 
-static void
-only_when_asked(void)
+TEST("/timing/only-when-asked")
 {
 	note(TIMING_OFF, &cold, "Status: 200 OK\r\n\r\n");
 	g_assert_cmpstr(logged->str, ==, "");
@@ -115,8 +111,7 @@ file_has(const char *name, const char *what)
 	g_free(path);
 }
 
-static void
-a_log_that_is_rotated(void)
+TEST("/log/a-log-that-is-rotated")
 {
 	char *path, *old;
 
@@ -136,16 +131,4 @@ a_log_that_is_rotated(void)
 	g_free(path);
 	g_free(old);
 	g_free(dir);
-}
-
-int
-main(int argc, char **argv)
-{
-	g_test_init(&argc, &argv, NULL);
-	g_test_add_func("/timing/one-line", one_line);
-	g_test_add_func("/timing/as-json", as_json);
-	g_test_add_func("/timing/a-file-that-is-not-there", a_file_that_is_not_there);
-	g_test_add_func("/timing/only-when-asked", only_when_asked);
-	g_test_add_func("/log/a-log-that-is-rotated", a_log_that_is_rotated);
-	return (g_test_run());
 }
