@@ -120,6 +120,7 @@ void auth_challenge(const struct auth_row *, uint64_t now_s, bool stale, struct 
 /* ---- memory of a worker */
 
 struct auth_memory;
+void auth_memory_free(struct auth_memory *);
 bool auth_cache_has(struct worker_base *, const unsigned char key[AUTH_KEY]);
 void auth_cache_add(struct worker_base *, const unsigned char key[AUTH_KEY], uint64_t seconds);
 /* The client failed: milliseconds to wait before it gets an answer.  They count from since_ns, the

@@ -4,6 +4,7 @@
 #include "io/sender.h"
 #include "proxy-core/exchange.h"
 #include "server/conn/handover.h"
+#include "server/module/auth.h"
 #include "server/request/request.h"
 #include "server/worker/worker.h"
 #include "server/config/check/trust.h"

@@ -26,8 +26,6 @@ struct trust;
 
 #define WORKER_RECENT 4u
 
-void auth_memory_free(struct auth_memory *); /* server/module/auth_cache.c */
-
 struct worker {
 	struct worker_base base;     /* its pointers to parts of the worker never change */
 	struct variants variants;    /* compressed forms of them */
